@@ -1,0 +1,55 @@
+# Nothing here is needed to build or test: `go build ./... && go test ./...` always works
+# (scripts/setup.sh installs what the tests use). The targets only save typing.
+
+GO        ?= go
+TOOL       = $(GO) tool -modfile=tools/go.mod
+TIMEOUT   ?= 15m
+FUZZTIME  ?= 30s
+
+.DEFAULT_GOAL := help
+.PHONY: help build test race lint format vuln bench fuzz dev docs setup clean
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: ## Compile everything, and the program into bin/beeos
+	$(GO) build ./...
+	$(GO) build -trimpath -o bin/beeos ./cmd/beeos
+
+test: setup lint ## What CI runs: set-up, lint, build, every test with the race detector
+	$(GO) build ./...
+	$(GO) test -race -timeout $(TIMEOUT) ./...
+
+race: setup ## Every test with the race detector, nothing else
+	$(GO) test -race -timeout $(TIMEOUT) ./...
+
+lint: ## Formatting, go vet, staticcheck
+	@unformatted=$$($(TOOL) gofumpt -l .); if [ -n "$$unformatted" ]; then \
+		echo "not formatted; run: make format"; echo "$$unformatted"; exit 1; fi
+	$(GO) vet ./...
+	$(TOOL) staticcheck ./...
+
+format: ## Rewrite the Go files in gofumpt's format
+	$(TOOL) gofumpt -w .
+
+vuln: ## Known vulnerabilities in what we import (asks the Go vulnerability database)
+	$(TOOL) govulncheck ./...
+
+bench: setup ## Measure calls and memory against a bare server; writes docs/benchmarks.md
+	$(GO) run ./test/bench -o docs/benchmarks.md
+
+fuzz: ## Fuzz every target for FUZZTIME each (30s)
+	scripts/fuzz.sh $(FUZZTIME)
+
+dev: ## Everything on this machine, with a demo agent
+	$(GO) run ./cmd/beeos dev
+
+docs: ## Write the generated pages, check all of them
+	$(GO) test ./internal/config -update
+	$(GO) test -run TestDocs .
+
+setup: ## Install what the tests need and is missing
+	@scripts/setup.sh
+
+clean: ## Remove what was built and measured (never your data)
+	rm -rf bin dist coverage.* *.prof *.test

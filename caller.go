@@ -1,0 +1,79 @@
+package beeos
+
+import (
+	"slices"
+	"time"
+)
+
+// CredentialKind is how a caller proved who it is.
+type CredentialKind string
+
+const (
+	ByOAuth    CredentialKind = "oauth"
+	ByUserKey  CredentialKind = "user_key"  // oag_
+	ByAgentKey CredentialKind = "agent_key" // bak_
+	BySession  CredentialKind = "session"   // a person in the console
+)
+
+// Caller is who a request comes from, taken from a checked credential and
+// from nothing else.
+type Caller struct {
+	Kind          CredentialKind
+	UserID        string
+	CredentialID  string   // key or grant id: rate limits and idempotency hang on it
+	AgentID       string   // ByAgentKey: the one agent it reaches
+	AgentIDs      []string // ByOAuth: the agents granted at consent
+	RatePerMinute int      // 0 = the agent's or the default
+	Name          string   // for logs and the live call line
+}
+
+// Principal is whose channels these are: the user, or the agent key.
+func (c Caller) Principal() string {
+	if c.Kind == ByAgentKey {
+		return "key:" + c.CredentialID
+	}
+	return "user:" + c.UserID
+}
+
+// MayReach reports whether the caller may call the agent at all.
+func (c Caller) MayReach(a *Agent) bool {
+	switch c.Kind {
+	case ByAgentKey:
+		return c.AgentID == a.ID
+	case ByOAuth:
+		return slices.Contains(c.AgentIDs, a.ID)
+	case ByUserKey, BySession:
+		return a.OwnerID == c.UserID || a.Visibility != VisiblePrivate
+	}
+	return false
+}
+
+// KeyKind tells the two kinds of API keys apart.
+type KeyKind string
+
+const (
+	UserKey  KeyKind = "user"  // oag_: everything its user owns
+	AgentKey KeyKind = "agent" // bak_: one agent
+)
+
+// Prefixes of API keys, and how many active ones an agent may have.
+const (
+	UserKeyPrefix   = "oag_"
+	AgentKeyPrefix  = "bak_"
+	MaxKeysPerAgent = 3
+)
+
+// Key is an API key without its secret: only a hash of that is kept.
+type Key struct {
+	ID            string
+	Kind          KeyKind
+	OwnerID       string
+	AgentID       string // AgentKey only
+	Name          string
+	Prefix        string // the first 12 characters, to recognise it by
+	RatePerMinute int    // 0 = default
+	ExpiresAt     time.Time
+	RevokedAt     time.Time
+	LastUsedAt    time.Time
+	CreatedAt     time.Time
+}

@@ -1,0 +1,75 @@
+package beeos
+
+import "encoding/json"
+
+// FrameType names a frame between an agent and the agent gateway.
+type FrameType string
+
+const (
+	// Gateway to agent.
+	FrameHello     FrameType = "hello"           // ConnectionID, Agents, HeartbeatMS
+	FrameMessage   FrameType = "chat_message"    // AgentID, ChannelID, MessageID, Offset, Attempt, PublisherID, Body, Parts, Payload, DeadlineMS
+	FrameCancel    FrameType = "chat_cancel"     // MessageID of the turn, Reason
+	FrameContinue  FrameType = "user.continue"   // MessageID of the turn, Body, Payload
+	FrameAuthGrant FrameType = "user.auth_grant" // MessageID of the turn, Payload
+	FrameAnswer    FrameType = "answer"          // RequestID, Result or Error
+	FrameAck       FrameType = "ack"             // MessageID of the turn, Offset; or Error: this terminal frame was refused
+	FrameError     FrameType = "error"           // from the gateway: a frame could not be used; from the agent: the turn failed
+
+	// Agent to gateway.
+	FrameDelta           FrameType = "delta"            // MessageID, Text | Reasoning | Part; Reason "replay": said before, on a connection that broke
+	FrameReply           FrameType = "reply"            // MessageID, Body, Parts, Payload, IsError, StopReason
+	FrameRefuse          FrameType = "refuse"           // MessageID, Body
+	FrameBusy            FrameType = "busy"             // MessageID, Body
+	FrameInputRequired   FrameType = "input_required"   // MessageID, Body, Payload
+	FrameAuthRequired    FrameType = "auth_required"    // MessageID, Body, Payload
+	FrameHeartbeat       FrameType = "heartbeat"        // nothing
+	FrameRequest         FrameType = "request"          // MessageID, RequestID, Method, Params
+	FrameLog             FrameType = "log"              // MessageID, Level, Logger, Data
+	FrameProgress        FrameType = "progress"         // MessageID, Progress, Total, Text
+	FrameResourceUpdated FrameType = "resource_updated" // AgentID, URI
+	FrameDrain           FrameType = "drain"            // give me no more work, I am stopping
+)
+
+// Frame is one JSON object on an agent's connection. A WebSocket message, a
+// long-poll answer and a POST body hold one or more frames, one per line.
+// MessageID always names the turn: the chat_message that is being answered.
+type Frame struct {
+	Type         FrameType         `json:"type"`
+	AgentID      string            `json:"agent_id,omitempty"`
+	ChannelID    string            `json:"channel_id,omitempty"`
+	MessageID    string            `json:"message_id,omitempty"`
+	Offset       int64             `json:"offset,omitempty"`
+	Attempt      int               `json:"attempt,omitempty"`
+	PublisherID  string            `json:"publisher_id,omitempty"`
+	Body         string            `json:"body,omitempty"`
+	Parts        json.RawMessage   `json:"parts,omitempty"`
+	Payload      json.RawMessage   `json:"payload,omitempty"`
+	IsError      bool              `json:"is_error,omitempty"`
+	StopReason   string            `json:"stop_reason,omitempty"`
+	DeadlineMS   int64             `json:"deadline_ms,omitempty"` // unix milliseconds
+	Text         string            `json:"text,omitempty"`
+	Reasoning    string            `json:"reasoning,omitempty"`
+	Part         json.RawMessage   `json:"part,omitempty"`
+	RequestID    string            `json:"request_id,omitempty"`
+	Method       string            `json:"method,omitempty"`
+	Params       json.RawMessage   `json:"params,omitempty"`
+	Result       json.RawMessage   `json:"result,omitempty"`
+	Error        *FrameFault       `json:"error,omitempty"`
+	Level        string            `json:"level,omitempty"`
+	Logger       string            `json:"logger,omitempty"`
+	Data         json.RawMessage   `json:"data,omitempty"`
+	Progress     float64           `json:"progress,omitempty"`
+	Total        float64           `json:"total,omitempty"`
+	URI          string            `json:"uri,omitempty"`
+	Reason       string            `json:"reason,omitempty"`
+	ConnectionID string            `json:"connection_id,omitempty"`
+	Agents       map[string]string `json:"agents,omitempty"` // name -> id
+	HeartbeatMS  int64             `json:"heartbeat_ms,omitempty"`
+}
+
+// FrameFault is an error inside a frame.
+type FrameFault struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}

@@ -1,0 +1,150 @@
+package beeos
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// MessageType names what a message is; errors.md and messages.md of the
+// contract list them.
+type MessageType string
+
+const (
+	// From callers.
+	ChatMessage MessageType = "chat_message"
+	ChatCancel  MessageType = "chat_cancel"
+	Continue    MessageType = "user.continue"
+	AuthGrant   MessageType = "user.auth_grant"
+
+	// From agents, not stored.
+	AgentReplyDelta MessageType = "agent_reply_delta"
+
+	// From agents, stored; the turn goes on.
+	AgentReasoning     MessageType = "agent_reasoning"
+	AgentInputRequired MessageType = "agent.input_required"
+	AgentAuthRequired  MessageType = "agent.auth_required"
+
+	// From agents, stored; exactly one of these ends a turn.
+	AgentReply      MessageType = "agent_reply"
+	AgentReplyError MessageType = "agent_reply_error"
+	AgentRefuse     MessageType = "agent.refuse"
+	AgentBusy       MessageType = "agent_busy"
+)
+
+// Terminal reports whether the type ends a turn.
+func (t MessageType) Terminal() bool {
+	switch t {
+	case AgentReply, AgentReplyError, AgentRefuse, AgentBusy:
+		return true
+	}
+	return false
+}
+
+// States and stop reasons of a message.
+const (
+	StateStreaming = "streaming"
+	StateCompleted = "completed"
+	StateFailed    = "failed"
+	StateRefused   = "refused"
+	StateCancelled = "cancelled"
+
+	StopEndTurn   = "end_turn"
+	StopUser      = "user_stop"
+	StopTimeout   = "timeout"
+	StopError     = "error"
+	StopRefused   = "refused"
+	StopAgentLost = "agent_lost"
+)
+
+// Message is one envelope of a channel. Parts and Payload are JSON as their
+// publisher wrote it; they pass through unparsed.
+type Message struct {
+	ID         string          `json:"message_id"`
+	Channel    string          `json:"channel_id"`
+	Offset     int64           `json:"offset"`
+	Type       MessageType     `json:"type"`
+	State      string          `json:"state,omitempty"`
+	StopReason string          `json:"stop_reason,omitempty"`
+	InReplyTo  string          `json:"in_reply_to,omitempty"`
+	Publisher  string          `json:"publisher_id"`
+	Body       string          `json:"body"`
+	Parts      json.RawMessage `json:"parts,omitempty"`
+	Payload    json.RawMessage `json:"payload,omitempty"`
+	CreatedAt  time.Time       `json:"created_at"`
+	UpdatedAt  time.Time       `json:"updated_at"`
+}
+
+// IsError reports whether a terminal message says that the agent failed.
+func (m *Message) IsError() bool { return m.Type.Terminal() && m.Type != AgentReply }
+
+// Kinds of channels.
+const (
+	KindInvoke       = "invoke"
+	KindTask         = "task"
+	KindConversation = "conversation"
+	KindMCP          = "mcp"
+	KindA2A          = "a2a"
+)
+
+// Channel is where messages between one owner and one agent stand in order.
+type Channel struct {
+	ID           string            `json:"channel_id"`
+	AgentID      string            `json:"agent_id"`
+	Owner        string            `json:"owner_id"` // a Caller.Principal
+	Kind         string            `json:"kind"`
+	SingleShot   bool              `json:"single_shot"`
+	Closed       bool              `json:"-"`
+	ClosedReason string            `json:"closed_reason,omitempty"`
+	Metadata     map[string]string `json:"metadata,omitempty"`
+	Deadline     time.Time         `json:"deadline,omitzero"`
+	CreatedAt    time.Time         `json:"created_at"`
+	UpdatedAt    time.Time         `json:"updated_at"`
+}
+
+// NewChannelID returns a fresh channel id.
+func NewChannelID() string { return "ch-" + NewID() }
+
+// Call is the payload of a chat_message: what the caller's protocol asked
+// for, beyond the plain text in Body.
+type Call struct {
+	Protocol    string            `json:"protocol,omitempty"`  // mcp, a2a, rest, web
+	Method      string            `json:"method,omitempty"`    // empty = talk to the agent; tools/call, resources/read, prompts/get, completion/complete
+	Tool        string            `json:"tool,omitempty"`      // with tools/call
+	Arguments   json.RawMessage   `json:"arguments,omitempty"` // with tools/call and prompts/get
+	Params      json.RawMessage   `json:"params,omitempty"`    // the other methods
+	Attachments json.RawMessage   `json:"attachments,omitempty"`
+	Metadata    map[string]string `json:"metadata,omitempty"`
+	Can         []string          `json:"can,omitempty"` // what the caller can be asked mid-call: elicitation, sampling, roots, progress
+}
+
+// EventKind says what an Event carries.
+type EventKind string
+
+const (
+	EventDelta    EventKind = "delta"    // Text, Reasoning or Part
+	EventProgress EventKind = "progress" // Progress, Total, Text
+	EventLog      EventKind = "log"      // Level, Logger, Data
+	EventAsk      EventKind = "ask"      // AskID, Method, Data: the agent asks the caller something
+	EventMessage  EventKind = "message"  // Message: a durable one; a terminal one is the last event
+)
+
+// Event is what travels from an agent to whoever watches its turn. Only
+// EventMessage is durable; the others are live and may be lost.
+type Event struct {
+	Kind      EventKind       `json:"kind"`
+	Channel   string          `json:"channel,omitempty"`
+	Turn      string          `json:"turn,omitempty"` // message id of the chat_message
+	Attempt   int             `json:"attempt,omitempty"`
+	Seq       int64           `json:"seq,omitempty"` // rises within one attempt
+	Text      string          `json:"text,omitempty"`
+	Reasoning string          `json:"reasoning,omitempty"`
+	Part      json.RawMessage `json:"part,omitempty"`
+	Progress  float64         `json:"progress,omitempty"`
+	Total     float64         `json:"total,omitempty"`
+	Level     string          `json:"level,omitempty"`
+	Logger    string          `json:"logger,omitempty"`
+	AskID     string          `json:"ask_id,omitempty"`
+	Method    string          `json:"method,omitempty"`
+	Data      json.RawMessage `json:"data,omitempty"`
+	Message   *Message        `json:"message,omitempty"`
+}

@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# Installs what `make test` needs and this machine lacks. Safe to run at any time: when
+# everything is there it says so and ends at once.
+set -euo pipefail
+
+say() { printf 'setup: %s\n' "$*"; }
+has() { command -v "$1" >/dev/null 2>&1; }
+
+# The store's tests start a PostgreSQL of their own from these binaries, unless they are
+# pointed at a server that runs already.
+has_postgres() {
+  [ -n "${BEEOS_TEST_POSTGRES:-}" ] || has initdb || compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null
+}
+
+if ! has go; then
+  say 'Go is missing. Install Go 1.26 or later from https://go.dev/dl, then run this again.' >&2
+  exit 1
+fi
+
+missing=()
+has_postgres || missing+=(postgresql)
+has gcc      || missing+=(gcc libc6-dev) # the race detector links with it
+has make     || missing+=(make)
+has curl     || missing+=(curl)
+has openssl  || missing+=(openssl)
+has jq       || missing+=(jq)
+
+if [ ${#missing[@]} -eq 0 ]; then
+  say 'everything is here'
+  exit 0
+fi
+
+if ! has apt-get; then
+  say "missing: ${missing[*]}. Install them with this system's package manager" >&2
+  say '(macOS: brew install postgresql jq), then run this again.' >&2
+  exit 1
+fi
+
+as_root=()
+if [ "$(id -u)" -ne 0 ]; then
+  if ! has sudo; then
+    say "missing: ${missing[*]}. Run as root: apt-get install ${missing[*]}" >&2
+    exit 1
+  fi
+  as_root=(sudo)
+fi
+
+say "installing ${missing[*]}"
+"${as_root[@]}" apt-get -qq update
+"${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+  apt-get -qq install --yes --no-install-recommends "${missing[@]}" >/dev/null
+say 'done'
