@@ -1,0 +1,76 @@
+// Package config is every setting of BeeOS: one struct whose tags are the
+// flags, the environment names, the defaults and the help (config.go), how
+// kong fills it (load.go), what makes a combination unusable (validate.go),
+// where each value came from (effective.go), and the page of the manual that
+// lists them (docs.go). Commands embed Config; everything else in the system
+// is handed plain values.
+//
+// A command for one developer sets the variable "listen" in its tag, so that
+// addresses default to loopback:
+//
+//	Dev   DevCmd   `cmd:"" set:"listen=127.0.0.1:"`
+//	Serve ServeCmd `cmd:""`
+package config
+
+import "time"
+
+// Config is the whole configuration.
+type Config struct {
+	// Dev is set for a command whose tag makes addresses default to loopback.
+	Dev bool `kong:"-"`
+
+	Data        string        `env:"BEEOS_DATA" default:"./beeos-data" help:"Folder for all that is kept: database, files, keys." group:"Storage"`
+	DatabaseURL string        `env:"DATABASE_URL" placeholder:"URL" help:"PostgreSQL to keep everything in. Empty: SQLite in the data folder." group:"Storage"`
+	Durability  string        `env:"BEEOS_DURABILITY" enum:"fsync,os" default:"fsync" help:"What an accepted message survives. fsync: a power cut. os: a crash of BeeOS, at a lower latency." group:"Storage"`
+	Retention   time.Duration `env:"BEEOS_RETENTION" default:"0s" help:"How long finished work is kept, for example 720h. 0s: for ever." group:"Storage"`
+
+	NATSURL     string   `name:"nats-url" env:"NATS_URL" placeholder:"URL" help:"NATS that several nodes share. Empty: one inside this process." group:"Several nodes"`
+	ClusterAddr string   `env:"BEEOS_CLUSTER_ADDR" placeholder:"HOST:PORT" help:"Address on which the NATS servers inside the nodes reach each other, instead of NATS_URL. Empty: this node stands alone." group:"Several nodes"`
+	Only        []string `env:"BEEOS_ONLY" enum:"mcp,a2a,rest,agents,web,worker" placeholder:"PART,..." help:"Run only some of ${enum}. Empty: all of them." group:"Several nodes"`
+
+	MCP    MCP     `embed:"" prefix:"mcp-" envprefix:"MCP_" set:"port=8094" group:"MCP surface"`
+	A2A    Surface `embed:"" prefix:"a2a-" envprefix:"A2A_" set:"port=8092" group:"A2A surface"`
+	REST   Surface `embed:"" prefix:"openapi-" envprefix:"OPENAPI_" set:"port=8095" group:"REST surface"`
+	Agents Surface `embed:"" prefix:"agent-gateway-" envprefix:"AGENT_GATEWAY_" set:"port=8083" set:"url=URL" group:"Agent gateway"`
+	Web    Surface `embed:"" prefix:"web-" envprefix:"WEB_" set:"port=3000" group:"Console"`
+
+	RateLimit   int           `env:"BEEOS_RATE_LIMIT" default:"60" help:"Calls a minute from one credential to one agent, where neither key nor agent says otherwise." group:"Calls"`
+	CallTimeout time.Duration `env:"BEEOS_CALL_TIMEOUT" default:"60s" help:"How long a call waits for an agent that does not say otherwise." group:"Calls"`
+
+	LogLevel  string `env:"LOG_LEVEL" enum:"debug,info,warn,error" default:"info" help:"Least severe line that is logged: ${enum}." group:"Operation"`
+	LogFormat string `env:"LOG_FORMAT" enum:"auto,text,json" default:"auto" help:"Form of the log: ${enum}. auto: text on a terminal, JSON elsewhere." group:"Operation"`
+	PprofAddr string `env:"BEEOS_PPROF_ADDR" placeholder:"HOST:PORT" help:"Loopback address for Go's profiler, for example 127.0.0.1:6060. Empty: off." group:"Operation"`
+
+	origins map[string]string // environment name -> where the value came from
+}
+
+// Surface is where one surface listens and what the world calls it.
+type Surface struct {
+	Addr      string `env:"ADDR" default:"${listen=:}${port}" help:"Address to listen on."`
+	PublicURL string `env:"${url=PUBLIC_URL}" placeholder:"http://localhost:${port}" help:"URL under which others reach it. Empty: localhost and the port of the address."`
+}
+
+// MCP is the MCP surface, which also sends people to a page to sign in.
+type MCP struct {
+	Surface     `embed:""`
+	WebLoginURL string `env:"WEB_LOGIN_URL" placeholder:"URL" help:"Console where people sign in and consent. Empty: the console's public URL."`
+}
+
+// secrets can also be given as the path of a file, in NAME_FILE.
+func (c *Config) secrets() map[string]*string {
+	return map[string]*string{"DATABASE_URL": &c.DatabaseURL, "NATS_URL": &c.NATSURL}
+}
+
+// Runs reports whether this process runs a part: mcp, a2a, rest, agents, web
+// or worker.
+func (c *Config) Runs(part string) bool {
+	if len(c.Only) == 0 {
+		return true
+	}
+	for _, p := range c.Only {
+		if p == part {
+			return true
+		}
+	}
+	return false
+}

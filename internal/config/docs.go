@@ -1,0 +1,57 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+const docsHead = `# Configuration
+
+Every setting is a flag of ` + "`beeos dev` and `beeos serve`" + ` and an environment variable; a flag wins. ` + "`beeos config`" + ` prints
+what is in force and where each value came from. ` + "`DATABASE_URL` and `NATS_URL`" + ` hold passwords, so each can also be given
+as the path of a file in ` + "`DATABASE_URL_FILE` and `NATS_URL_FILE`" + `. An address is ` + "`host:port`" + `; without a host it is every
+interface. ` + "`beeos dev`" + ` differs in one thing: its addresses default to ` + "`127.0.0.1`" + `.
+
+This page is generated from ` + "`internal/config`" + `: change the struct there, then run ` + "`go test ./internal/config -update`" + `.
+`
+
+// Docs returns the manual's page about settings.
+func Docs() string {
+	var b strings.Builder
+	b.WriteString(docsHead)
+	group := ""
+	var c Config
+	for _, f := range c.flags() {
+		if f.Group.Title != group {
+			group = f.Group.Title
+			fmt.Fprintf(&b, "\n## %s\n\n| environment | flag | default | what it does |\n|---|---|---|---|\n", group)
+		}
+		value := f.Default
+		if value == "" && strings.HasPrefix(f.PlaceHolder, "http") {
+			value = f.PlaceHolder
+		}
+		if value != "" {
+			value = "`" + value + "`"
+		}
+		fmt.Fprintf(&b, "| `%s` | `--%s` | %s | %s |\n", f.Envs[0], f.Name, value, f.Help)
+	}
+	return b.String()
+}
+
+// text is a value as a person would write it in a flag.
+func text(v any) string {
+	switch v := v.(type) {
+	case []string:
+		return strings.Join(v, ",")
+	case time.Duration:
+		s := v.String()
+		for _, zero := range []string{"m0s", "h0m"} {
+			if strings.HasSuffix(s, zero) {
+				s = s[:len(s)-2]
+			}
+		}
+		return s
+	}
+	return fmt.Sprint(v)
+}

@@ -1,0 +1,93 @@
+package config
+
+import (
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+)
+
+// Value is one setting as it stands.
+type Value struct {
+	Env    string `json:"env"`
+	Flag   string `json:"flag"`
+	Value  string `json:"value"`  // credentials are masked
+	Origin string `json:"origin"` // default, "env NAME" or "flag --name"
+}
+
+// Effective returns every setting, in the order of the manual.
+func (c *Config) Effective() []Value {
+	var all []Value
+	secrets := c.secrets()
+	for _, f := range c.flags() {
+		v := Value{Env: f.Envs[0], Flag: "--" + f.Name, Value: text(f.Target.Interface()), Origin: c.origins[f.Envs[0]]}
+		if secrets[v.Env] != nil {
+			v.Value = mask(v.Value)
+		}
+		if v.Origin == "" {
+			v.Origin = "default"
+		}
+		all = append(all, v)
+	}
+	return all
+}
+
+// mask hides the credentials in a URL, or in a comma-separated list of them.
+func mask(list string) string {
+	if list == "" {
+		return ""
+	}
+	urls := strings.Split(list, ",")
+	for i, s := range urls {
+		urls[i] = maskURL(s)
+	}
+	return strings.Join(urls, ",")
+}
+
+func maskURL(s string) string {
+	u, err := url.Parse(strings.TrimSpace(s))
+	if err != nil || u.Host == "" {
+		return "xxxxx" // nobody knows which part of it is the secret
+	}
+	if u.User != nil {
+		if _, has := u.User.Password(); has {
+			u.User = url.UserPassword(u.User.Username(), "xxxxx")
+		} else if !strings.HasPrefix(u.Scheme, "postgres") {
+			u.User = url.User("xxxxx") // NATS takes a token in this place
+		}
+	}
+	q := u.Query()
+	for name := range q {
+		if strings.Contains(strings.ToLower(name), "password") {
+			q.Set(name, "xxxxx")
+			u.RawQuery = q.Encode()
+		}
+	}
+	return u.String()
+}
+
+// ours are the prefixes under which an unknown variable is most likely a
+// setting misspelt.
+var ours = []string{"BEEOS_", "MCP_", "A2A_", "OPENAPI_", "AGENT_GATEWAY_"}
+
+// UnknownEnv returns the environment variables that look like settings of
+// ours and are not, sorted. Known lists further names that a command reads.
+func UnknownEnv(known ...string) []string {
+	var c Config
+	for _, f := range c.flags() {
+		known = append(known, f.Envs...)
+	}
+	for name := range c.secrets() {
+		known = append(known, name+"_FILE")
+	}
+	var unknown []string
+	for _, pair := range os.Environ() {
+		name, _, _ := strings.Cut(pair, "=")
+		mine := slices.ContainsFunc(ours, func(p string) bool { return strings.HasPrefix(name, p) })
+		if mine && !strings.HasPrefix(name, "BEEOS_TEST_") && !slices.Contains(known, name) {
+			unknown = append(unknown, name)
+		}
+	}
+	slices.Sort(unknown)
+	return unknown
+}

@@ -1,0 +1,142 @@
+package config
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
+
+// Default returns the configuration of an empty environment and no flags.
+func Default(dev bool) Config {
+	c := Config{Dev: dev}
+	for _, f := range c.flags() {
+		if !f.HasDefault {
+			continue
+		}
+		if err := f.Parse(kong.ScanFromTokens(kong.Token{Type: kong.FlagValueToken, Value: f.Default}), f.Target); err != nil {
+			panic("config: default of " + f.Name + ": " + err.Error()) // a tag of ours is wrong
+		}
+	}
+	c.fill()
+	return c
+}
+
+// flags returns the settings in the order of the struct, bound to c.
+func (c *Config) flags() []*kong.Flag {
+	vars := kong.Vars{}
+	if c.Dev {
+		vars["listen"] = "127.0.0.1:"
+	}
+	k, err := kong.New(c, kong.NoDefaultHelp(), vars)
+	if err != nil {
+		panic("config: " + err.Error()) // a tag of ours is wrong
+	}
+	return k.Model.Flags
+}
+
+// BeforeReset is called by kong before it reads the environment. An empty
+// variable counts as none: that is how compose files spell "not set".
+func (c *Config) BeforeReset() error {
+	for _, f := range c.flags() {
+		for _, name := range f.Envs {
+			if os.Getenv(name) == "" {
+				os.Unsetenv(name) //nolint:errcheck // the name is ours and valid
+			}
+		}
+	}
+	return nil
+}
+
+// BeforeApply is called by kong between environment and flags: a secret's
+// file counts as its environment variable.
+func (c *Config) BeforeApply() error {
+	for name, target := range c.secrets() {
+		path := os.Getenv(name + "_FILE")
+		if path == "" {
+			continue
+		}
+		if os.Getenv(name) != "" {
+			return fmt.Errorf("%s and %s_FILE are both set: keep one of them", name, name)
+		}
+		secret, err := os.ReadFile(path)
+		if err != nil {
+			return fmt.Errorf("%s_FILE names a file that cannot be read (%w): correct the path or its permissions", name, err)
+		}
+		*target = strings.TrimSpace(string(secret))
+	}
+	return nil
+}
+
+// AfterApply is called by kong once every value is set.
+func (c *Config) AfterApply(ctx *kong.Context, vars kong.Vars) error {
+	c.Dev = vars["listen"] != ""
+	c.origins = map[string]string{}
+	for _, f := range c.flags() {
+		c.origins[f.Envs[0]] = origin(ctx, f)
+	}
+	c.fill()
+	return nil
+}
+
+func origin(ctx *kong.Context, f *kong.Flag) string {
+	for _, p := range ctx.Path {
+		if p.Flag != nil && p.Flag.Name == f.Name {
+			return "flag --" + f.Name
+		}
+	}
+	for _, name := range f.Envs {
+		if _, ok := os.LookupEnv(name); ok {
+			return "env " + name
+		}
+		if os.Getenv(name+"_FILE") != "" {
+			return "env " + name + "_FILE"
+		}
+	}
+	return "default"
+}
+
+// fill gives the public URLs that nobody set the values that follow from the
+// addresses. A port of 0 leaves one empty: it is known after listening.
+func (c *Config) fill() {
+	for _, s := range c.surfaces() {
+		if s.PublicURL == "" {
+			s.PublicURL = URLFor(s.Addr)
+		}
+		s.PublicURL = strings.TrimRight(s.PublicURL, "/")
+	}
+	if c.MCP.WebLoginURL == "" {
+		c.MCP.WebLoginURL = c.Web.PublicURL
+	}
+}
+
+// URLFor returns the URL by which this machine reaches a listen address, or
+// "" when the port is not known yet.
+func URLFor(addr string) string {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil || port == "0" || port == "" {
+		return ""
+	}
+	if ip := net.ParseIP(host); host == "" || (ip != nil && (ip.IsUnspecified() || ip.IsLoopback())) {
+		host = "localhost"
+	}
+	return "http://" + net.JoinHostPort(host, port)
+}
+
+// part is a surface with the names that people know it by.
+type part struct {
+	*Surface
+	name, env, urlEnv string
+}
+
+func (c *Config) surfaces() []part {
+	return []part{
+		{&c.MCP.Surface, "mcp", "MCP_ADDR", "MCP_PUBLIC_URL"},
+		{&c.A2A, "a2a", "A2A_ADDR", "A2A_PUBLIC_URL"},
+		{&c.REST, "rest", "OPENAPI_ADDR", "OPENAPI_PUBLIC_URL"},
+		{&c.Agents, "agents", "AGENT_GATEWAY_ADDR", "AGENT_GATEWAY_URL"},
+		{&c.Web, "web", "WEB_ADDR", "WEB_PUBLIC_URL"},
+	}
+}

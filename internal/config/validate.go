@@ -1,0 +1,204 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/netip"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// keptAtLeast is how long finished work has to stay: idempotency keys promise
+// their callers a day.
+const keptAtLeast = 24 * time.Hour
+
+// Validate says in one sentence what is wrong with the configuration and what
+// to do about it. Kong calls it after parsing.
+func (c *Config) Validate() error {
+	checks := []func() error{c.checkSurfaces, c.checkPorts, c.checkStorage, c.checkNodes, c.checkCalls, c.checkPprof}
+	for _, check := range checks {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Config) checkSurfaces() error {
+	for _, s := range c.surfaces() {
+		if err := checkAddr(s.env, s.Addr); err != nil {
+			return err
+		}
+		if err := checkURL(s.urlEnv, s.PublicURL); err != nil {
+			return err
+		}
+	}
+	return checkURL("MCP_WEB_LOGIN_URL", c.MCP.WebLoginURL)
+}
+
+func checkAddr(name, addr string) error {
+	_, port, err := net.SplitHostPort(addr)
+	if err == nil {
+		_, err = strconv.ParseUint(port, 10, 16)
+	}
+	if err != nil {
+		return fmt.Errorf("%s is %q, which is not an address: write it as host:port, for example 127.0.0.1:8094 or :8094", name, addr)
+	}
+	return nil
+}
+
+func checkURL(name, value string) error {
+	if value == "" {
+		return nil
+	}
+	u, err := url.Parse(value)
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return fmt.Errorf("%s is not a URL that others can use: write it as https://host or https://host/path", name)
+	}
+	return nil
+}
+
+// checkPorts finds two surfaces on one port before the second fails to listen.
+func (c *Config) checkPorts() error {
+	type owner struct{ env, host string }
+	taken := map[string][]owner{}
+	for _, s := range c.surfaces() {
+		host, port, _ := net.SplitHostPort(s.Addr)
+		if !c.Runs(s.name) || port == "0" {
+			continue
+		}
+		for _, o := range taken[port] {
+			if o.host == host || wildcard(o.host) || wildcard(host) {
+				return fmt.Errorf("%s and %s both listen on port %s: give one of them another port", o.env, s.env, port)
+			}
+		}
+		taken[port] = append(taken[port], owner{s.env, host})
+	}
+	return nil
+}
+
+func wildcard(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return host == "" || (err == nil && ip.IsUnspecified())
+}
+
+func (c *Config) checkStorage() error {
+	if c.DatabaseURL != "" && !hasScheme(c.DatabaseURL, "postgres", "postgresql") {
+		return errors.New("DATABASE_URL does not start with postgres://: write postgres://user:password@host/database, or leave it empty for SQLite in BEEOS_DATA")
+	}
+	if c.Retention != 0 && c.Retention < keptAtLeast {
+		return fmt.Errorf("BEEOS_RETENTION is %s: keep finished work for at least 24h, or for ever with 0s", text(c.Retention))
+	}
+	return checkFolder(c.Data)
+}
+
+// checkFolder makes sure that the folder can be written, or made.
+func checkFolder(path string) error {
+	if path == "" {
+		return errors.New("BEEOS_DATA is empty: name a folder, for example ./beeos-data")
+	}
+	for dir := path; ; dir = filepath.Dir(dir) {
+		info, err := os.Stat(dir)
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && dir != filepath.Dir(dir):
+			continue
+		case err != nil:
+			return fmt.Errorf("BEEOS_DATA is %s, which cannot be opened (%w): choose a folder of this user", path, err)
+		case !info.IsDir():
+			return fmt.Errorf("BEEOS_DATA is %s, but %s is a file: choose a folder", path, dir)
+		case !writable(dir):
+			return fmt.Errorf("BEEOS_DATA is %s, but this user may not write in %s: change its owner or choose another folder", path, dir)
+		}
+		return nil
+	}
+}
+
+func writable(dir string) bool {
+	f, err := os.CreateTemp(dir, ".beeos-*")
+	if err != nil {
+		return false
+	}
+	f.Close()
+	return os.Remove(f.Name()) == nil
+}
+
+func (c *Config) checkNodes() error {
+	for u := range strings.SplitSeq(c.NATSURL, ",") {
+		if u != "" && !hasScheme(strings.TrimSpace(u), "nats", "tls", "ws", "wss") {
+			return errors.New("NATS_URL does not start with nats://: write nats://host:4222, or leave it empty for the NATS inside this process")
+		}
+	}
+	if c.ClusterAddr != "" {
+		if err := checkAddr("BEEOS_CLUSTER_ADDR", c.ClusterAddr); err != nil {
+			return err
+		}
+	}
+	switch {
+	case c.NATSURL != "" && c.ClusterAddr != "":
+		return errors.New("NATS_URL and BEEOS_CLUSTER_ADDR are both set: keep NATS_URL for a NATS of your own, or BEEOS_CLUSTER_ADDR for the ones inside the nodes")
+	case c.ClusterAddr != "" && c.DatabaseURL == "":
+		return errors.New("BEEOS_CLUSTER_ADDR joins several nodes, which need one database: set DATABASE_URL as well")
+	case len(c.Only) > 0 && (c.DatabaseURL == "" || (c.NATSURL == "" && c.ClusterAddr == "")):
+		return errors.New("--only splits BeeOS over several processes, which share nothing else: set DATABASE_URL, and NATS_URL or BEEOS_CLUSTER_ADDR")
+	}
+	return nil
+}
+
+// hasScheme avoids url.Parse, whose errors repeat the password.
+func hasScheme(s string, schemes ...string) bool {
+	for _, scheme := range schemes {
+		if rest, ok := strings.CutPrefix(s, scheme+"://"); ok && rest != "" {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *Config) checkCalls() error {
+	if c.RateLimit < 1 {
+		return fmt.Errorf("BEEOS_RATE_LIMIT is %d: allow at least 1 call a minute", c.RateLimit)
+	}
+	if c.CallTimeout < time.Second || c.CallTimeout > time.Hour {
+		return fmt.Errorf("BEEOS_CALL_TIMEOUT is %s: choose between 1s and 1h; longer work belongs in a task", text(c.CallTimeout))
+	}
+	return nil
+}
+
+func (c *Config) checkPprof() error {
+	if c.PprofAddr == "" {
+		return nil
+	}
+	if err := checkAddr("BEEOS_PPROF_ADDR", c.PprofAddr); err != nil {
+		return err
+	}
+	if !loopback(c.PprofAddr) {
+		return fmt.Errorf("BEEOS_PPROF_ADDR is %s: the profiler shows memory, so give it a loopback address such as 127.0.0.1:6060", c.PprofAddr)
+	}
+	return nil
+}
+
+// Warnings lists what works but is probably not meant, one sentence each.
+func (c *Config) Warnings() []string {
+	var open []string
+	for _, s := range c.surfaces() {
+		if c.Runs(s.name) && !loopback(s.Addr) && !strings.HasPrefix(s.PublicURL, "https://") {
+			open = append(open, s.urlEnv)
+		}
+	}
+	if open == nil {
+		return nil
+	}
+	return []string{"keys and messages travel readable over the network: put a TLS proxy in front and set " + strings.Join(open, ", ") + " to https URLs"}
+}
+
+func loopback(addr string) bool {
+	host, _, _ := net.SplitHostPort(addr)
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || (err == nil && ip.IsLoopback())
+}

@@ -1,0 +1,51 @@
+package httpd
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// local reports whether a request to a loopback listener really comes from
+// this machine's user. A web page can make a browser on this machine connect
+// here, under a name that its own DNS points at 127.0.0.1, but it cannot make
+// the browser lie about Host and Origin. A Host out of h.Hosts means that a
+// reverse proxy brings the public here: Origin is then the surface's affair,
+// as it is on a public listener.
+func (h *Handler) local(r *http.Request) bool {
+	host := hostname(r.Host)
+	if !loopbackName(host) {
+		return slices.ContainsFunc(h.Hosts, func(name string) bool { return strings.EqualFold(name, host) })
+	}
+	for _, origin := range r.Header["Origin"] {
+		if !loopbackOrigin(origin) {
+			return false
+		}
+	}
+	return true
+}
+
+// hostname is hostport without its port and IPv6 brackets.
+func hostname(hostport string) string {
+	if host, _, err := net.SplitHostPort(hostport); err == nil {
+		return host
+	}
+	return strings.TrimSuffix(strings.TrimPrefix(hostport, "["), "]")
+}
+
+func loopbackName(host string) bool {
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.Unmap().IsLoopback()
+}
+
+// loopbackOrigin refuses "null" as well: a sandboxed page is still a page.
+func loopbackOrigin(origin string) bool {
+	u, err := url.Parse(origin)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && loopbackName(u.Hostname())
+}

@@ -1,0 +1,198 @@
+package httpd
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"runtime/debug"
+	"time"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/telemetry"
+)
+
+// Handler is what stands in front of one surface. The zero values of all but
+// Next are usable: no metrics, the default logger, no checks.
+type Handler struct {
+	Next     http.Handler
+	Log      *slog.Logger
+	HTTP     *telemetry.HTTP // where this surface's requests are counted
+	Metrics  http.Handler    // served as /metrics
+	Ready    []Check         // asked by /readyz
+	Loopback bool            // behind a loopback listener: see guard.go
+	Hosts    []string        // public names that may reach a loopback listener
+}
+
+// exchange is one request on its way: the response writer that knows what
+// was answered, and the error that the log line will carry.
+type exchange struct {
+	http.ResponseWriter
+	status int // 0 until the answer starts
+	err    error
+}
+
+type exchangeKey struct{}
+
+func exchangeOf(ctx context.Context) *exchange {
+	ex, _ := ctx.Value(exchangeKey{}).(*exchange)
+	return ex
+}
+
+// requestContext carries both the exchange and the request id; one type for
+// two values saves an allocation on every request.
+type requestContext struct {
+	context.Context
+	ex *exchange
+}
+
+func (c *requestContext) Value(key any) any {
+	if key == (exchangeKey{}) {
+		return c.ex
+	}
+	return c.Context.Value(key)
+}
+
+// RequestID returns the id of the request that ctx belongs to, or "".
+func RequestID(ctx context.Context) string { return telemetry.Value(ctx, "request") }
+
+// With adds an attribute to every log line of this request's context: caller,
+// agent, channel.
+func With(ctx context.Context, key, value string) context.Context {
+	return telemetry.With(ctx, key, value)
+}
+
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	start := time.Now()
+	id := requestID(r)
+	ex := &exchange{ResponseWriter: w}
+	r = r.WithContext(&requestContext{telemetry.With(r.Context(), "request", id), ex})
+	header := w.Header()
+	header["X-Request-Id"] = []string{id}
+	header["X-Content-Type-Options"] = nosniff
+	defer h.finish(ex, r, start)
+	if h.Loopback && !h.local(r) {
+		WriteError(ex, r, beeos.Errorf(beeos.Forbidden, "this address answers to localhost only: use a localhost URL without a foreign Origin"))
+		return
+	}
+	if page := h.page(r); page != nil {
+		page(ex, r)
+		return
+	}
+	h.Next.ServeHTTP(ex, r)
+}
+
+var nosniff = []string{"nosniff"}
+
+// finish runs last, panic or not: it answers for a handler that fell over,
+// counts, and writes the request's one log line where there is one to write.
+func (h *Handler) finish(ex *exchange, r *http.Request, start time.Time) {
+	fault := recover()
+	abort := fault == http.ErrAbortHandler
+	if fault != nil && !abort {
+		err := fmt.Errorf("panic: %v\n%s", fault, debug.Stack())
+		if ex.status == 0 {
+			WriteError(ex, r, err)
+		} else {
+			ex.err, abort = err, true // half an answer must not look whole
+		}
+	}
+	if ex.status == 0 {
+		ex.status = http.StatusOK // what net/http sends when nobody says anything
+	}
+	took := time.Since(start)
+	if h.HTTP != nil {
+		h.HTTP.Done(ex.status, took)
+	}
+	h.log(ex, r, took)
+	if abort {
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// log writes the access line: always when something went wrong on our side,
+// otherwise for those who debug.
+func (h *Handler) log(ex *exchange, r *http.Request, took time.Duration) {
+	level := slog.LevelDebug
+	switch {
+	case cancelled(r, ex.err): // a client that leaves is no news
+	case ex.status == http.StatusInternalServerError || (ex.err != nil && beeos.CodeOf(ex.err) == beeos.InternalError):
+		level = slog.LevelError
+	case ex.status > http.StatusInternalServerError || ex.err != nil:
+		level = slog.LevelWarn // an agent that is offline or slow is news, not a fault of ours
+	}
+	log := h.Log
+	if log == nil {
+		log = slog.Default()
+	}
+	if !log.Enabled(r.Context(), level) {
+		return
+	}
+	attrs := []slog.Attr{
+		slog.String("method", r.Method), slog.String("path", r.URL.Path),
+		slog.Int("status", ex.status), slog.Duration("took", took),
+	}
+	if ex.err != nil {
+		attrs = append(attrs, slog.Any("err", ex.err))
+	}
+	log.LogAttrs(r.Context(), level, "request", attrs...)
+}
+
+func (ex *exchange) WriteHeader(status int) {
+	if ex.status == 0 && status >= http.StatusOK {
+		ex.status = status
+	}
+	ex.ResponseWriter.WriteHeader(status)
+}
+
+func (ex *exchange) Write(b []byte) (int, error) {
+	if ex.status == 0 {
+		ex.status = http.StatusOK
+	}
+	return ex.ResponseWriter.Write(b)
+}
+
+// Unwrap lets http.ResponseController reach deadlines and full duplex.
+func (ex *exchange) Unwrap() http.ResponseWriter { return ex.ResponseWriter }
+
+// Flush is here for code that asserts http.Flusher.
+func (ex *exchange) Flush() {
+	if ex.status == 0 {
+		ex.status = http.StatusOK
+	}
+	http.NewResponseController(ex.ResponseWriter).Flush() //nolint:errcheck // Flusher has no error to give
+}
+
+// Hijack hands the connection over, to a WebSocket.
+func (ex *exchange) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, rw, err := http.NewResponseController(ex.ResponseWriter).Hijack()
+	if err == nil {
+		ex.status = http.StatusSwitchingProtocols
+	}
+	return conn, rw, err
+}
+
+// requestID takes over the caller's id when it is short and plain enough to
+// be put into a log line, and makes one otherwise.
+func requestID(r *http.Request) string {
+	if given := r.Header["X-Request-Id"]; len(given) == 1 && saneID(given[0]) {
+		return given[0]
+	}
+	return beeos.NewID()
+}
+
+func saneID(id string) bool {
+	if id == "" || len(id) > 64 {
+		return false
+	}
+	for i := range len(id) {
+		c := id[i]
+		if c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '.' {
+			continue
+		}
+		return false
+	}
+	return true
+}

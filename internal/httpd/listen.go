@@ -1,0 +1,178 @@
+package httpd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/beeos/beeos/internal/telemetry"
+)
+
+const (
+	headerTime = 5 * time.Second  // to send the request's headers
+	idleTime   = 2 * time.Minute  // between two requests of a connection
+	drainTime  = 10 * time.Second // for requests in flight at shutdown
+	maxHeaders = 64 << 10
+)
+
+// Part is one surface on one address.
+type Part struct {
+	Name    string
+	Addr    string
+	Setting string       // what sets Addr, for errors; empty = NAME_ADDR
+	Handler http.Handler // may also be given later, with Server.Handle
+	Hosts   []string     // public names under which a proxy reaches a loopback Addr
+}
+
+// Server is a set of parts whose ports are open. The exported fields may be
+// set until Serve.
+type Server struct {
+	Log     *slog.Logger
+	Metrics *telemetry.Metrics
+	Ready   []Check       // what /readyz asks
+	Drain   time.Duration // how long requests in flight may take at shutdown
+
+	parts     []Part
+	listeners []net.Listener
+}
+
+// Listen opens the ports of all parts, or of none: whoever starts BeeOS hears
+// about every kind of port trouble before anything has begun.
+func Listen(parts []Part) (*Server, error) {
+	s := &Server{Drain: drainTime, parts: parts}
+	for _, p := range parts {
+		ln, err := net.Listen("tcp", p.Addr)
+		if err != nil {
+			s.Close()
+			return nil, listenError(p, err)
+		}
+		s.listeners = append(s.listeners, ln)
+	}
+	return s, nil
+}
+
+// listenError says in one sentence what to do about a port.
+func listenError(p Part, err error) error {
+	setting := p.Setting
+	if setting == "" {
+		setting = strings.ToUpper(p.Name) + "_ADDR"
+	}
+	host, port, splitErr := net.SplitHostPort(p.Addr)
+	var dns *net.DNSError
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return fmt.Errorf("port %s is in use — stop the other program or set %s", port, setting)
+	case errors.Is(err, syscall.EACCES):
+		return fmt.Errorf("port %s is reserved for root — set %s to a port above 1023", port, setting)
+	case errors.Is(err, syscall.EADDRNOTAVAIL), splitErr == nil && errors.As(err, &dns):
+		return fmt.Errorf("this machine has no address %s — set %s to one of its own, or to :%s for all of them", host, setting, port)
+	}
+	return fmt.Errorf("cannot listen on %q — set %s to host:port, for example 127.0.0.1:8094 (%w)", p.Addr, setting, err)
+}
+
+// Addr returns the address that a part really has, with its port when 0 was
+// asked for, or "" when there is no such part.
+func (s *Server) Addr(name string) string {
+	for i, p := range s.parts {
+		if p.Name == name {
+			return s.listeners[i].Addr().String()
+		}
+	}
+	return ""
+}
+
+// Handle gives a part its handler, for those that have to know their address
+// first. It panics when there is no such part.
+func (s *Server) Handle(name string, h http.Handler) {
+	for i := range s.parts {
+		if s.parts[i].Name == name {
+			s.parts[i].Handler = h
+			return
+		}
+	}
+	panic("httpd: no part is named " + name)
+}
+
+// Close gives the ports back, for a start that fails after Listen.
+func (s *Server) Close() error {
+	var errs []error
+	for _, ln := range s.listeners {
+		errs = append(errs, ln.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// Serve answers requests until ctx ends or a listener fails. Requests see
+// ctx's end at once, so that streams finish by themselves; what is still
+// running after Drain is cut off.
+func (s *Server) Serve(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	servers := make([]*http.Server, len(s.parts))
+	for i, p := range s.parts {
+		srv := s.server(ctx, p, s.listeners[i])
+		servers[i] = srv
+		group.Go(func() error {
+			if err := srv.Serve(s.listeners[i]); !errors.Is(err, http.ErrServerClosed) {
+				return fmt.Errorf("serve %s: %w", p.Name, err)
+			}
+			return nil
+		})
+	}
+	group.Go(func() error {
+		<-ctx.Done()
+		s.shutdown(context.WithoutCancel(ctx), servers)
+		return nil
+	})
+	return group.Wait()
+}
+
+func (s *Server) server(ctx context.Context, p Part, ln net.Listener) *http.Server {
+	h := &Handler{Next: p.Handler, Log: s.log(), Ready: s.Ready, Hosts: p.Hosts}
+	if tcp, ok := ln.Addr().(*net.TCPAddr); ok {
+		h.Loopback = tcp.IP.IsLoopback()
+	}
+	if s.Metrics != nil {
+		h.HTTP, h.Metrics = s.Metrics.HTTP(p.Name), s.Metrics.Handler()
+	}
+	return &http.Server{
+		Handler:           h,
+		BaseContext:       func(net.Listener) context.Context { return ctx },
+		ReadHeaderTimeout: headerTime,
+		IdleTimeout:       idleTime,
+		MaxHeaderBytes:    maxHeaders,
+		ErrorLog:          slog.NewLogLogger(s.log().Handler(), slog.LevelWarn),
+	}
+}
+
+// shutdown closes every listener at once, waits for requests in flight, and
+// cuts off what is left.
+func (s *Server) shutdown(ctx context.Context, servers []*http.Server) {
+	ctx, cancel := context.WithTimeout(ctx, s.Drain)
+	defer cancel()
+	var group errgroup.Group
+	for i, srv := range servers {
+		group.Go(func() error {
+			if err := srv.Shutdown(ctx); err != nil {
+				s.log().Warn("requests were cut off at shutdown", "part", s.parts[i].Name, "after", s.Drain)
+				return srv.Close()
+			}
+			return nil
+		})
+	}
+	group.Wait() //nolint:errcheck // closing what is already broken has nothing to tell
+}
+
+func (s *Server) log() *slog.Logger {
+	if s.Log != nil {
+		return s.Log
+	}
+	return slog.Default()
+}

@@ -1,0 +1,262 @@
+package httpd
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/beeos/beeos/internal/telemetry"
+)
+
+const anyPort = "127.0.0.1:0"
+
+func ok(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ok") }
+
+// run serves s until the returned stop, which reports Serve's error.
+func run(t *testing.T, s *Server) (stop func() error) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- s.Serve(ctx) }()
+	stop = sync.OnceValue(func() error {
+		cancel()
+		return <-done
+	})
+	t.Cleanup(func() { stop() })
+	return stop
+}
+
+func fetch(t *testing.T, url string) (int, string) {
+	t.Helper()
+	res, err := http.Get(url)
+	if err != nil {
+		t.Error(err)
+		return 0, ""
+	}
+	defer res.Body.Close()
+	body, _ := io.ReadAll(res.Body)
+	return res.StatusCode, string(body)
+}
+
+func TestServe(t *testing.T) {
+	s, err := Listen([]Part{{Name: "mcp", Addr: anyPort}, {Name: "web", Addr: anyPort, Handler: http.HandlerFunc(ok)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Metrics = telemetry.NewMetrics()
+	s.Ready = []Check{{"store", func(context.Context) error { return nil }}}
+	s.Handle("mcp", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, s.Addr("mcp")) }))
+	if s.Addr("nothing") != "" || strings.HasSuffix(s.Addr("mcp"), ":0") || s.Addr("mcp") == s.Addr("web") {
+		t.Errorf("addresses %q %q", s.Addr("mcp"), s.Addr("web"))
+	}
+	stop := run(t, s)
+
+	if status, body := fetch(t, "http://"+s.Addr("mcp")+"/"); status != 200 || body != s.Addr("mcp") {
+		t.Errorf("%d %s", status, body)
+	}
+	for _, page := range []string{"/healthz", "/readyz", "/metrics"} {
+		for _, part := range []string{"mcp", "web"} {
+			if status, body := fetch(t, "http://"+s.Addr(part)+page); status != 200 {
+				t.Errorf("%s%s: %d %s", part, page, status, body)
+			}
+		}
+	}
+	if status, _ := fetch(t, strings.Replace("http://"+s.Addr("web")+"/", "127.0.0.1", "localhost", 1)); status != 200 {
+		t.Errorf("localhost: %d", status)
+	}
+	req, _ := http.NewRequest("GET", "http://"+s.Addr("web")+"/", nil)
+	req.Host = "evil.example"
+	if res, err := http.DefaultClient.Do(req); err != nil || res.StatusCode != 403 {
+		t.Errorf("a rebound name reaches a loopback listener: %v %v", res, err)
+	}
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestHandlePanicsOnUnknownPart(t *testing.T) {
+	defer func() {
+		if recover() == nil {
+			t.Error("no panic")
+		}
+	}()
+	(&Server{}).Handle("nothing", nil)
+}
+
+// At shutdown a stream sees its context end and finishes by itself, while a
+// short request in flight is answered in full.
+func TestShutdownDrains(t *testing.T) {
+	started, release := make(chan struct{}, 2), make(chan struct{})
+	s, err := Listen([]Part{{Name: "web", Addr: anyPort, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/stream" {
+			sse := NewSSE(w)
+			defer sse.Close()
+			started <- struct{}{}
+			<-r.Context().Done()
+			sse.Event("end", "", nil)
+			close(release)
+			return
+		}
+		started <- struct{}{}
+		<-release
+		io.WriteString(w, "whole")
+	})}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop := run(t, s)
+	answers := make(chan string, 2)
+	for _, path := range []string{"/stream", "/short"} {
+		go func() {
+			_, body := fetch(t, "http://"+s.Addr("web")+path)
+			answers <- body
+		}()
+		<-started
+	}
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+	got := <-answers + <-answers
+	if !strings.Contains(got, "event: end") || !strings.Contains(got, "whole") {
+		t.Errorf("answers %q", got)
+	}
+	if _, err := net.Dial("tcp", s.Addr("web")); err == nil {
+		t.Error("the port is still open")
+	}
+}
+
+func TestShutdownCutsOff(t *testing.T) {
+	started, release := make(chan struct{}), make(chan struct{})
+	defer close(release)
+	s, err := Listen([]Part{{Name: "web", Addr: anyPort, Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		close(started)
+		<-release
+	})}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	s.Log = telemetry.NewLogger(&log, "json", slog.LevelInfo)
+	s.Drain = 20 * time.Millisecond
+	stop := run(t, s)
+	failed := make(chan error)
+	go func() {
+		_, err := http.Get("http://" + s.Addr("web"))
+		failed <- err
+	}()
+	<-started
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+	if err := <-failed; err == nil {
+		t.Error("the request was not cut off")
+	}
+	if !strings.Contains(log.String(), `"part":"web"`) {
+		t.Errorf("log: %s", log.String())
+	}
+}
+
+// A listener that breaks takes the others down, so that the process ends and
+// is started again, instead of living on half.
+func TestServeFailsTogether(t *testing.T) {
+	s, err := Listen([]Part{{Name: "mcp", Addr: anyPort, Handler: http.HandlerFunc(ok)}, {Name: "web", Addr: anyPort, Handler: http.HandlerFunc(ok)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.listeners[1].Close()
+	if err := s.Serve(context.Background()); err == nil || !strings.Contains(err.Error(), "serve web: ") {
+		t.Errorf("err %v", err)
+	}
+	if _, err := net.Dial("tcp", s.Addr("mcp")); err == nil {
+		t.Error("the other port is still open")
+	}
+}
+
+func TestListenErrors(t *testing.T) {
+	taken, err := net.Listen("tcp", anyPort)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	_, port, _ := net.SplitHostPort(taken.Addr().String())
+
+	tests := []struct {
+		part Part
+		want string
+	}{
+		{Part{Name: "mcp", Addr: taken.Addr().String()}, "port " + port + " is in use — stop the other program or set MCP_ADDR"},
+		{Part{Name: "rest", Addr: ":" + port, Setting: "OPENAPI_ADDR"}, "port " + port + " is in use — stop the other program or set OPENAPI_ADDR"},
+		{Part{Name: "web", Addr: "192.0.2.7:80"}, "this machine has no address 192.0.2.7 — set WEB_ADDR to one of its own, or to :80 for all of them"},
+		{Part{Name: "web", Addr: "8094"}, `cannot listen on "8094" — set WEB_ADDR to host:port, for example 127.0.0.1:8094`},
+		{Part{Name: "web", Addr: "127.0.0.1:99999"}, `cannot listen on "127.0.0.1:99999" — set WEB_ADDR`},
+	}
+	for _, tt := range tests {
+		first := Part{Name: "first", Addr: anyPort}
+		s, err := Listen([]Part{first, tt.part})
+		if err == nil {
+			s.Close()
+			t.Errorf("%s: no error", tt.part.Addr)
+			continue
+		}
+		if got := err.Error(); !strings.HasPrefix(got, tt.want) || strings.Contains(got, "\n") {
+			t.Errorf("%s: %q, want %q", tt.part.Addr, got, tt.want)
+		}
+	}
+	denied := listenError(Part{Name: "web", Addr: ":80"}, os.NewSyscallError("bind", syscall.EACCES))
+	if want := "port 80 is reserved for root — set WEB_ADDR to a port above 1023"; denied.Error() != want {
+		t.Errorf("%q, want %q", denied, want)
+	}
+}
+
+// Listen opens all ports or none.
+func TestListenGivesPortsBack(t *testing.T) {
+	free, err := net.Listen("tcp", anyPort)
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := free.Addr().String()
+	free.Close()
+	if _, err := Listen([]Part{{Name: "a", Addr: addr}, {Name: "b", Addr: addr}}); err == nil {
+		t.Fatal("one port twice")
+	}
+	again, err := net.Listen("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again.Close()
+}
+
+// A client that sends its headers a byte at a time is dropped.
+func TestSlowHeadersAreCut(t *testing.T) {
+	s, err := Listen([]Part{{Name: "web", Addr: anyPort, Handler: http.HandlerFunc(ok)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	srv := s.server(context.Background(), s.parts[0], s.listeners[0])
+	if srv.ReadHeaderTimeout != headerTime || srv.WriteTimeout != 0 || srv.ReadTimeout != 0 || srv.MaxHeaderBytes != maxHeaders {
+		t.Errorf("limits %s %s %s %d", srv.ReadHeaderTimeout, srv.WriteTimeout, srv.ReadTimeout, srv.MaxHeaderBytes)
+	}
+	srv.ReadHeaderTimeout = 50 * time.Millisecond
+	go srv.Serve(s.listeners[0])
+	defer srv.Close()
+	conn, err := net.Dial("tcp", s.Addr("web"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	io.WriteString(conn, "GET / HTTP/1.1\r\nHost: local")
+	conn.SetReadDeadline(time.Now().Add(10 * time.Second))
+	if answer, err := io.ReadAll(conn); err != nil || strings.Contains(string(answer), "200 OK") {
+		t.Errorf("answer %q, %v", answer, err)
+	}
+}
