@@ -1,0 +1,149 @@
+// Package bus is the nerve between the nodes of one BeeOS: dispatch of
+// messages to whichever node holds an agent's socket (dispatch.go), presence,
+// live events of a channel (events.go), notices of what the ledger committed,
+// and small control messages to everyone (control.go). It runs on core NATS,
+// embedded in the process, meshed with the embedded servers of other nodes,
+// or external (connect.go).
+//
+// Nothing here is stored and everything here may be lost: whoever must know
+// re-reads the ledger. What happens on this node is handed over in process
+// and only published when another node could be listening.
+package bus
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+
+	"github.com/beeos/beeos"
+)
+
+// ErrNobody is the answer when no node serves the agent.
+var ErrNobody = errors.New("no instance of the agent is connected")
+
+// Options says where the nerve runs.
+type Options struct {
+	NodeID  string   // names this node; fresh when empty
+	URL     string   // an external NATS; empty = embedded
+	Cluster string   // embedded: address to mesh on; empty = this node is alone
+	Routes  []string // embedded: nats:// addresses of nodes to mesh with
+	Secret  string   // embedded: shared by all nodes of the mesh
+	Log     *slog.Logger
+}
+
+// Bus is one node's end of the nerve.
+type Bus struct {
+	node   string
+	log    *slog.Logger
+	nc     *nats.Conn
+	server *server.Server // nil when NATS is external
+	alone  bool           // no other node can ever be there
+
+	mu       sync.RWMutex
+	agents   map[string]*served
+	watchers map[string]map[*watcher]struct{}
+	notices  map[*func(Notice)]struct{}
+	controls map[*func(Control)]struct{}
+	snapshot func(turn string) (string, bool)
+
+	inbox    chan *nats.Msg // everything that subscriptions bring, read by one goroutine
+	requests chan *nats.Msg // dispatches, read by another: they may take a moment
+	stop     chan struct{}
+	done     sync.WaitGroup
+}
+
+type served struct {
+	deliver func(Dispatch) bool
+	sub     *nats.Subscription
+}
+
+type watcher struct {
+	handle func(beeos.Event)
+	sub    *nats.Subscription
+}
+
+// Open connects this node. It returns once the connection stands.
+func Open(ctx context.Context, opt Options) (*Bus, error) {
+	if opt.NodeID == "" {
+		opt.NodeID = beeos.NewID()
+	}
+	if opt.Log == nil {
+		opt.Log = slog.New(slog.DiscardHandler)
+	}
+	b := &Bus{
+		node:     opt.NodeID,
+		alone:    opt.URL == "" && opt.Cluster == "",
+		log:      opt.Log,
+		agents:   map[string]*served{},
+		watchers: map[string]map[*watcher]struct{}{},
+		notices:  map[*func(Notice)]struct{}{},
+		controls: map[*func(Control)]struct{}{},
+		inbox:    make(chan *nats.Msg, 64<<10),
+		requests: make(chan *nats.Msg, 16<<10),
+		stop:     make(chan struct{}),
+	}
+	if err := b.connect(ctx, opt); err != nil {
+		return nil, err
+	}
+	for _, subject := range []string{subjectNotice, subjectControl, subjectSnapshot} {
+		if _, err := b.nc.ChanSubscribe(subject, b.inbox); err != nil {
+			b.Close()
+			return nil, err
+		}
+	}
+	if err := b.nc.Flush(); err != nil {
+		b.Close()
+		return nil, err
+	}
+	b.done.Go(func() { b.read(b.inbox, b.receive) })
+	b.done.Go(func() { b.read(b.requests, b.answer) })
+	return b, nil
+}
+
+// Node returns this node's id.
+func (b *Bus) Node() string { return b.node }
+
+// Close takes this node off the nerve.
+func (b *Bus) Close() {
+	if b.nc != nil {
+		b.nc.Close()
+	}
+	close(b.stop)
+	b.done.Wait()
+	if b.server != nil {
+		b.server.Shutdown()
+		b.server.WaitForShutdown()
+	}
+}
+
+// read hands what other nodes sent to handle, one message at a time.
+func (b *Bus) read(from chan *nats.Msg, handle func(*nats.Msg) error) {
+	for {
+		select {
+		case m := <-from:
+			if err := handle(m); err != nil {
+				b.log.Error("bus: message from another node", "subject", m.Subject, "err", err)
+			}
+		case <-b.stop:
+			return
+		}
+	}
+}
+
+// Ready reports why the nerve cannot carry anything now; nil when it can.
+func (b *Bus) Ready() error {
+	if !b.nc.IsConnected() {
+		return errors.New("not connected to NATS; check NATS_URL")
+	}
+	return nil
+}
+
+// peers reports whether another node could be listening. A node that joins
+// just now misses what its re-reads of the ledger bring anyway.
+func (b *Bus) peers() bool {
+	return b.server == nil || b.server.NumRoutes() > 0
+}

@@ -1,0 +1,135 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+)
+
+const (
+	startWithin = 10 * time.Second
+	meshUser    = "node"
+)
+
+func (b *Bus) connect(ctx context.Context, opt Options) error {
+	options := []nats.Option{
+		nats.Name("beeos " + opt.NodeID),
+		nats.NoEcho(), // this node has told itself already
+		nats.MaxReconnects(-1),
+		nats.ReconnectWait(200 * time.Millisecond),
+		nats.Timeout(startWithin),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+			b.log.Warn("bus", "err", err)
+		}),
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
+			if err != nil {
+				b.log.Warn("bus disconnected; reconnecting", "err", err)
+			}
+		}),
+		nats.ReconnectHandler(func(*nats.Conn) {
+			b.log.Info("bus reconnected")
+			b.notify(Notice{}) // anything may have been missed: waiters re-read
+		}),
+	}
+	target := opt.URL
+	if target == "" {
+		srv, err := startServer(opt)
+		if err != nil {
+			return err
+		}
+		b.server = srv
+		target = nats.DefaultURL
+		options = append(options, nats.InProcessServer(srv), nats.UserInfo(meshUser, opt.Secret))
+	}
+	nc, err := nats.Connect(target, options...)
+	if err != nil {
+		if b.server != nil {
+			b.server.Shutdown()
+		}
+		return fmt.Errorf("connect to NATS; check that NATS_URL names a running server: %w", err)
+	}
+	b.nc = nc
+	return ctx.Err()
+}
+
+// startServer runs NATS inside this process: no disk, no client port, and a
+// cluster port only where nodes mesh.
+func startServer(opt Options) (*server.Server, error) {
+	o := &server.Options{
+		ServerName: opt.NodeID,
+		DontListen: true,
+		NoSigs:     true,
+		NoLog:      true,
+		MaxPayload: 8 << 20,
+	}
+	if opt.Cluster != "" {
+		if err := mesh(o, opt); err != nil {
+			return nil, err
+		}
+	}
+	srv, err := server.NewServer(o)
+	if err != nil {
+		return nil, fmt.Errorf("set up embedded NATS: %w", err)
+	}
+	srv.Start()
+	if !srv.ReadyForConnections(startWithin) {
+		srv.Shutdown()
+		return nil, errors.New("embedded NATS did not start; is the address of BEEOS_CLUSTER_ADDR free?")
+	}
+	return srv, nil
+}
+
+func mesh(o *server.Options, opt Options) error {
+	host, port, err := net.SplitHostPort(opt.Cluster)
+	if err != nil {
+		return fmt.Errorf("BEEOS_CLUSTER_ADDR must be host:port: %w", err)
+	}
+	n, err := strconv.Atoi(port)
+	if err != nil {
+		return fmt.Errorf("BEEOS_CLUSTER_ADDR must end in a port number: %w", err)
+	}
+	if n == 0 {
+		n = server.RANDOM_PORT
+	}
+	// The server meshes only once it also listens for clients, so it does, on
+	// loopback and for nobody but its own node.
+	o.DontListen, o.Host, o.Port = false, "127.0.0.1", server.RANDOM_PORT
+	o.Username, o.Password = meshUser, opt.Secret
+	o.Cluster = server.ClusterOpts{
+		Name: "beeos", Host: host, Port: n,
+		Username: meshUser, Password: opt.Secret,
+	}
+	for _, r := range opt.Routes {
+		u, err := url.Parse(r)
+		if err != nil || u.Host == "" {
+			return fmt.Errorf("mesh route %q is not a nats:// address", r)
+		}
+		u.User = url.UserPassword(meshUser, opt.Secret)
+		o.Routes = append(o.Routes, u)
+	}
+	return nil
+}
+
+// RouteURL is where other nodes reach this one's mesh port; empty when this
+// node is alone or NATS is external.
+func (b *Bus) RouteURL() string {
+	if b.server == nil || b.server.ClusterAddr() == nil {
+		return ""
+	}
+	return "nats://" + b.server.ClusterAddr().String()
+}
+
+// Peers is how many nodes this one is meshed with.
+func (b *Bus) Peers() int {
+	if b.server == nil {
+		return 0
+	}
+	return b.server.NumRoutes()
+}

@@ -1,0 +1,192 @@
+package bus
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/beeos/beeos"
+)
+
+const (
+	subjectNotice   = "t"
+	subjectControl  = "ctl"
+	subjectSnapshot = "snap"
+
+	snapshotWithin = 250 * time.Millisecond
+)
+
+// Notice says that the ledger committed a message. The zero Notice means that
+// any number may have been missed.
+type Notice struct {
+	Channel  string            `json:"c"`
+	Offset   int64             `json:"o"`
+	Turn     string            `json:"r,omitempty"` // the request that the message answers
+	Type     beeos.MessageType `json:"t"`
+	Terminal bool              `json:"f,omitempty"`
+	Message  *beeos.Message    `json:"-"` // only on the node that committed it
+}
+
+// ControlKind names a control message.
+type ControlKind string
+
+const (
+	Cancel          ControlKind = "cancel"           // ID = turn, Reason
+	CancelRequest   ControlKind = "cancel_request"   // ID = a client's request, Reason
+	Continue        ControlKind = "continue"         // ID = turn, Data = frame for the agent
+	Answer          ControlKind = "answer"           // ID = ask, Data = {"result"} or {"error"}
+	KeyRevoked      ControlKind = "key_revoked"      // ID = key
+	AgentChanged    ControlKind = "agent_changed"    // AgentID
+	ResourceUpdated ControlKind = "resource_updated" // AgentID, ID = uri
+)
+
+// Control is a small message for whichever node it concerns; all get it.
+type Control struct {
+	Kind    ControlKind     `json:"kind"`
+	ID      string          `json:"id,omitempty"`
+	AgentID string          `json:"agent,omitempty"`
+	Channel string          `json:"channel,omitempty"`
+	Reason  string          `json:"reason,omitempty"`
+	Data    json.RawMessage `json:"data,omitempty"`
+}
+
+// Notify tells every node what was committed.
+func (b *Bus) Notify(ns []Notice) {
+	for _, n := range ns {
+		b.notify(n)
+	}
+	if !b.peers() {
+		return
+	}
+	data, err := json.Marshal(ns)
+	if err != nil {
+		b.log.Error("bus: encode notices", "err", err)
+		return
+	}
+	b.send(subjectNotice, data)
+}
+
+// OnNotice calls handle for every notice of any node. handle must not block.
+func (b *Bus) OnNotice(handle func(Notice)) (stop func()) {
+	return register(b, b.notices, handle)
+}
+
+// Control sends c to every node, this one included.
+func (b *Bus) Control(c Control) {
+	b.control(c)
+	if !b.peers() {
+		return
+	}
+	data, err := json.Marshal(c)
+	if err != nil {
+		b.log.Error("bus: encode control", "err", err)
+		return
+	}
+	b.send(subjectControl, data)
+}
+
+// OnControl calls handle for every control message. handle must not block.
+func (b *Bus) OnControl(handle func(Control)) (stop func()) {
+	return register(b, b.controls, handle)
+}
+
+// register adds handle to one of b's handler sets.
+func register[T any](b *Bus, set map[*func(T)]struct{}, handle func(T)) (stop func()) {
+	b.mu.Lock()
+	set[&handle] = struct{}{}
+	b.mu.Unlock()
+	return func() {
+		b.mu.Lock()
+		delete(set, &handle)
+		b.mu.Unlock()
+	}
+}
+
+func (b *Bus) notify(n Notice) {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	for h := range b.notices {
+		(*h)(n)
+	}
+}
+
+func (b *Bus) control(c Control) {
+	b.mu.RLock()
+	handlers := make([]func(Control), 0, len(b.controls))
+	for h := range b.controls {
+		handlers = append(handlers, *h)
+	}
+	b.mu.RUnlock()
+	for _, h := range handlers {
+		h(c)
+	}
+}
+
+// ServeSnapshots lets this node answer with the text so far of the turns that
+// its agents are working on.
+func (b *Bus) ServeSnapshots(text func(turn string) (string, bool)) {
+	b.mu.Lock()
+	b.snapshot = text
+	b.mu.Unlock()
+}
+
+// Snapshot asks whichever node holds the turn for its text so far.
+func (b *Bus) Snapshot(ctx context.Context, turn string) (string, bool) {
+	if text, ok := b.snapshotHere(turn); ok {
+		return text, true
+	}
+	if !b.peers() {
+		return "", false
+	}
+	ctx, cancel := context.WithTimeout(ctx, snapshotWithin)
+	defer cancel()
+	m, err := b.nc.RequestWithContext(ctx, subjectSnapshot, []byte(turn))
+	if err != nil {
+		return "", false // nobody has it: the turn is over, or its node is
+	}
+	return string(m.Data), true
+}
+
+func (b *Bus) snapshotHere(turn string) (string, bool) {
+	b.mu.RLock()
+	text := b.snapshot
+	b.mu.RUnlock()
+	if text == nil {
+		return "", false
+	}
+	return text(turn)
+}
+
+// receive hands what another node published to this node's handlers.
+func (b *Bus) receive(m *nats.Msg) error {
+	switch {
+	case m.Subject == subjectNotice:
+		var ns []Notice
+		if err := json.Unmarshal(m.Data, &ns); err != nil {
+			return err
+		}
+		for _, n := range ns {
+			b.notify(n)
+		}
+	case m.Subject == subjectControl:
+		var c Control
+		if err := json.Unmarshal(m.Data, &c); err != nil {
+			return err
+		}
+		b.control(c)
+	case m.Subject == subjectSnapshot:
+		if text, ok := b.snapshotHere(string(m.Data)); ok {
+			return m.Respond([]byte(text))
+		}
+	case strings.HasPrefix(m.Subject, subjectChannel):
+		var ev beeos.Event
+		if err := json.Unmarshal(m.Data, &ev); err != nil {
+			return err
+		}
+		b.publishHere(ev)
+	}
+	return nil
+}

@@ -1,0 +1,131 @@
+package bus
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+const (
+	subjectAgent = "arq." // + agent id; the queue group makes one node take each dispatch
+	queueGroup   = "w"
+	headerProbe  = "probe"
+
+	deliverWithin = 2 * time.Second
+)
+
+var (
+	accepted = []byte("+")
+	declined = []byte("-")
+)
+
+// Dispatch is one message on its way to an agent.
+type Dispatch struct {
+	AgentID   string          `json:"agent"`
+	MessageID string          `json:"message"`
+	Channel   string          `json:"channel"`
+	Attempt   int             `json:"attempt"`
+	Deadline  time.Time       `json:"deadline"`
+	Frame     json.RawMessage `json:"frame"` // the chat_message frame, ready to be written to the agent
+}
+
+// Serve announces that this node can reach the agent: deliver hands a
+// dispatch to a live connection, or returns false. One call per agent and
+// node; stop takes the announcement back.
+func (b *Bus) Serve(agentID string, deliver func(Dispatch) bool) (stop func(), err error) {
+	sub, err := b.nc.ChanQueueSubscribe(subjectAgent+agentID, queueGroup, b.requests)
+	if err != nil {
+		return nil, fmt.Errorf("announce agent on the bus: %w", err)
+	}
+	s := &served{deliver: deliver, sub: sub}
+	b.mu.Lock()
+	b.agents[agentID] = s
+	b.mu.Unlock()
+	return func() {
+		_ = sub.Unsubscribe() // fails only when the connection is gone, and the interest with it
+		b.mu.Lock()
+		if b.agents[agentID] == s {
+			delete(b.agents, agentID)
+		}
+		b.mu.Unlock()
+	}, nil
+}
+
+// Deliver hands d to some live connection of its agent: one of this node's
+// if there is any, else another node's. ErrNobody when there is none.
+func (b *Bus) Deliver(ctx context.Context, d Dispatch) error {
+	if b.deliverHere(d) {
+		return nil
+	}
+	if !b.peers() {
+		return ErrNobody
+	}
+	data, err := json.Marshal(d)
+	if err != nil {
+		return fmt.Errorf("encode dispatch: %w", err)
+	}
+	return b.ask(ctx, &nats.Msg{Subject: subjectAgent + d.AgentID, Data: data})
+}
+
+// Present reports whether any node can reach the agent now.
+func (b *Bus) Present(ctx context.Context, agentID string) bool {
+	b.mu.RLock()
+	_, here := b.agents[agentID]
+	b.mu.RUnlock()
+	if here {
+		return true
+	}
+	if !b.peers() {
+		return false
+	}
+	return b.ask(ctx, &nats.Msg{Subject: subjectAgent + agentID, Header: nats.Header{headerProbe: {"1"}}}) == nil
+}
+
+func (b *Bus) deliverHere(d Dispatch) bool {
+	b.mu.RLock()
+	s := b.agents[d.AgentID]
+	b.mu.RUnlock()
+	return s != nil && s.deliver(d)
+}
+
+func (b *Bus) ask(ctx context.Context, m *nats.Msg) error {
+	ctx, cancel := context.WithTimeout(ctx, deliverWithin)
+	defer cancel()
+	reply, err := b.nc.RequestMsgWithContext(ctx, m)
+	switch {
+	case errors.Is(err, nats.ErrNoResponders):
+		return ErrNobody
+	case err != nil:
+		return fmt.Errorf("ask the bus for the agent: %w", err)
+	case string(reply.Data) != string(accepted):
+		return ErrNobody
+	}
+	return nil
+}
+
+// answer serves the dispatches and probes of other nodes.
+func (b *Bus) answer(m *nats.Msg) error {
+	reply := declined
+	if m.Header.Get(headerProbe) != "" {
+		b.mu.RLock()
+		_, here := b.agents[strings.TrimPrefix(m.Subject, subjectAgent)]
+		b.mu.RUnlock()
+		if here {
+			reply = accepted
+		}
+		return m.Respond(reply)
+	}
+	var d Dispatch
+	if err := json.Unmarshal(m.Data, &d); err != nil {
+		return fmt.Errorf("read dispatch: %w", err)
+	}
+	if b.deliverHere(d) {
+		reply = accepted
+	}
+	return m.Respond(reply)
+}

@@ -1,0 +1,353 @@
+package invoke
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/ledger"
+)
+
+// Request is one call to an agent.
+type Request struct {
+	Caller  beeos.Caller
+	Agent   *beeos.Agent
+	Surface string // mcp, rest, a2a, web
+
+	// Where the call belongs: a channel of the caller's, made when absent; or
+	// a context, any string of the client's; or neither, for a channel that
+	// closes with its one reply.
+	Channel   string
+	ContextID string
+	Kind      string // of a new channel; empty = invoke
+
+	TurnID string // the message id to use; empty = fresh
+	Body   string
+	Parts  json.RawMessage
+	Call   beeos.Call
+
+	IdempotencyKey string
+	Fingerprint    []byte // of the payload; nil = computed
+
+	Timeout  time.Duration // how long to wait; 0 = the agent's, else the default
+	Deadline time.Time     // when the request itself ends; zero = an hour from now
+	Live     bool          // yield deltas, progress, logs and asks too
+}
+
+// Do calls the agent. It yields live events (with Live), then exactly one
+// terminal EventMessage or exactly one error. When ctx ends it stops waiting;
+// the agent goes on unless the surface cancels it.
+func (c *Calls) Do(ctx context.Context, r Request) iter.Seq2[beeos.Event, error] {
+	return func(yield func(beeos.Event, error) bool) {
+		start := c.opt.Now()
+		var last *beeos.Message
+		err := c.do(ctx, &r, func(ev beeos.Event) bool {
+			if ev.Message != nil {
+				last = ev.Message
+			}
+			return yield(ev, nil)
+		})
+		c.record(&r, start, last, err)
+		if err != nil && !errors.Is(err, errStopped) {
+			yield(beeos.Event{}, err)
+		}
+	}
+}
+
+// errStopped: the one who ranges over Do has had enough.
+var errStopped = errors.New("stopped")
+
+// Last ranges over a call and returns its terminal message.
+func Last(seq iter.Seq2[beeos.Event, error]) (*beeos.Message, error) {
+	var last *beeos.Message
+	for ev, err := range seq {
+		if err != nil {
+			return nil, err
+		}
+		if ev.Message != nil {
+			last = ev.Message
+		}
+	}
+	return last, nil
+}
+
+func (c *Calls) do(ctx context.Context, r *Request, yield func(beeos.Event) bool) error {
+	t, err := c.begin(ctx, r)
+	if err != nil {
+		return err
+	}
+	defer t.close()
+	if t.done != nil {
+		yield(t.last(t.done))
+		return nil
+	}
+	return t.await(ctx, yield)
+}
+
+// Send appends a request and hands it to the agent without waiting. A
+// repeated idempotency key gives the first request's message.
+func (c *Calls) Send(ctx context.Context, r Request) (beeos.Message, error) {
+	r.Live = false
+	t, err := c.begin(ctx, &r)
+	if err != nil {
+		return beeos.Message{}, err
+	}
+	t.close()
+	return t.message, nil
+}
+
+// turn is one request that this node waits on.
+type turn struct {
+	c       *Calls
+	id      string
+	channel string
+	message beeos.Message
+	done    *beeos.Message // the terminal reply, when it was there at once
+	timeout time.Duration
+	waiter  *waiter
+	feed    *feed // nil unless the caller wants live events
+	unwatch func()
+}
+
+func (t *turn) close() {
+	t.c.waiters.remove(t.c.waiters.byTurn, t.id, t.waiter)
+	if t.unwatch != nil {
+		t.unwatch()
+	}
+}
+
+// begin checks, stores and dispatches a request.
+func (c *Calls) begin(ctx context.Context, r *Request) (*turn, error) {
+	if err := c.permit(ctx, r); err != nil {
+		return nil, err
+	}
+	open, err := c.opening(r)
+	if err != nil {
+		return nil, err
+	}
+	t := &turn{c: c, id: open.Message.ID, channel: open.Channel.ID, timeout: c.timeout(r)}
+	// Before the message exists, so that its reply cannot be missed.
+	t.waiter = c.waiters.add(c.waiters.byTurn, t.id)
+	if r.Live {
+		t.feed = newFeed(t.id)
+		t.unwatch = c.opt.Bus.Watch(t.channel, t.feed.push)
+	}
+	dup, busy, err := c.opt.Ledger.Begin(ctx, open)
+	switch {
+	case err != nil:
+		t.close()
+		return nil, err
+	case dup != nil:
+		t.close()
+		return c.repeat(ctx, r, dup)
+	case busy != nil:
+		t.done = busy
+	default:
+		c.dispatch(ctx, r.Agent, open)
+	}
+	t.message = open.Message
+	return t, nil
+}
+
+// permit refuses what must leave no trace.
+func (c *Calls) permit(ctx context.Context, r *Request) error {
+	if !r.Caller.MayReach(r.Agent) {
+		return beeos.Errorf(beeos.AgentNotFound, "there is no agent %s that this credential reaches", r.Agent.ID)
+	}
+	if len(r.IdempotencyKey) > 256 {
+		return beeos.Errorf(beeos.InvalidParam, "idempotency_key is longer than 256 characters")
+	}
+	if err := c.withinLimit(&r.Caller, r.Agent); err != nil {
+		return err
+	}
+	if r.Agent.Definition.DeliveryMode != beeos.DeliverQueue && !c.opt.Bus.Present(ctx, r.Agent.ID) {
+		return beeos.Errorf(beeos.AgentOffline, "agent %q is offline: no instance of it is connected; start it and try again", r.Agent.Name)
+	}
+	return nil
+}
+
+func (c *Calls) timeout(r *Request) time.Duration {
+	switch {
+	case r.Timeout > 0:
+		return r.Timeout
+	case r.Agent.Timeout > 0:
+		return r.Agent.Timeout
+	}
+	return c.opt.Timeout
+}
+
+// opening lays out what one transaction will store.
+func (c *Calls) opening(r *Request) (*ledger.Opening, error) {
+	payload, err := json.Marshal(&r.Call)
+	if err != nil {
+		return nil, beeos.Wrap(beeos.InvalidBody, err, "the request's payload cannot be encoded")
+	}
+	now := c.opt.Now()
+	id := r.TurnID
+	if id == "" {
+		id = beeos.NewID()
+	}
+	deadline := r.Deadline
+	if deadline.IsZero() {
+		deadline = now.Add(turnLimit)
+	}
+	channel := c.channel(r)
+	def := &r.Agent.Definition
+	o := &ledger.Opening{
+		Channel: channel,
+		Fresh:   r.Channel == "" && r.ContextID == "",
+		Message: beeos.Message{
+			ID: id, Channel: channel.ID, Type: beeos.ChatMessage, State: beeos.StateCompleted,
+			Publisher: channel.Owner, Body: r.Body, Parts: r.Parts, Payload: payload,
+		},
+		Delivery: &ledger.Delivery{
+			AgentID: r.Agent.ID, Mode: def.DeliveryMode, Redelivery: def.Redelivery, Lane: lane(r.Agent, channel.ID),
+			LeaseUntil: now.Add(leaseTTL), Deadline: deadline,
+		},
+	}
+	if r.IdempotencyKey != "" {
+		if r.Fingerprint == nil {
+			r.Fingerprint = fingerprint(r, payload)
+		}
+		o.Idempotency = &ledger.Idempotency{
+			Scope: r.Caller.CredentialID + " " + r.Agent.ID, Key: r.IdempotencyKey,
+			Fingerprint: r.Fingerprint, Expires: now.Add(idempotencyTTL),
+		}
+	}
+	return o, nil
+}
+
+func (c *Calls) channel(r *Request) beeos.Channel {
+	ch := beeos.Channel{ID: r.Channel, AgentID: r.Agent.ID, Owner: r.Caller.Principal(), Kind: r.Kind}
+	if ch.Kind == "" {
+		ch.Kind = beeos.KindInvoke
+	}
+	switch {
+	case ch.ID != "":
+	case r.ContextID != "":
+		ch.ID = ContextChannel(ch.Owner, r.Agent.ID, r.ContextID)
+	default:
+		ch.ID = beeos.NewChannelID()
+		ch.SingleShot = true
+	}
+	return ch
+}
+
+// lane is what an agent takes one request at a time of.
+func lane(a *beeos.Agent, channel string) string {
+	switch {
+	case a.Definition.DeliveryMode == beeos.DeliverBusyReject, a.Definition.DeliveryMode == beeos.DeliverQueue && a.Definition.Lane == beeos.LaneAgent:
+		return a.ID
+	case a.Definition.DeliveryMode == beeos.DeliverQueue:
+		return channel
+	}
+	return ""
+}
+
+// fingerprint tells two payloads apart. Each field goes in with its length,
+// so that no two requests run together.
+func fingerprint(r *Request, payload []byte) []byte {
+	h := sha256.New()
+	for _, field := range [][]byte{[]byte(r.Body), r.Parts, payload, []byte(r.Channel), []byte(r.ContextID)} {
+		var n [8]byte
+		binary.BigEndian.PutUint64(n[:], uint64(len(field)))
+		h.Write(n[:])
+		h.Write(field)
+	}
+	return h.Sum(nil)
+}
+
+// repeat answers a call whose idempotency key is known.
+func (c *Calls) repeat(ctx context.Context, r *Request, dup *ledger.Duplicate) (*turn, error) {
+	reply, err := c.opt.Ledger.Terminal(ctx, dup.Turn)
+	if err != nil {
+		return nil, fmt.Errorf("read the stored reply: %w", err)
+	}
+	if reply == nil {
+		return nil, beeos.Errorf(beeos.Conflict, "a call with this idempotency_key is still in flight; wait for it, or use another key")
+	}
+	t := &turn{c: c, id: dup.Turn, channel: dup.Channel, done: reply, timeout: c.timeout(r)}
+	t.message = beeos.Message{ID: dup.Turn, Channel: dup.Channel}
+	t.waiter = &waiter{}
+	return t, nil
+}
+
+// await yields events until the terminal reply, the timeout or ctx's end.
+func (t *turn) await(ctx context.Context, yield func(beeos.Event) bool) error {
+	start := t.c.opt.Now()
+	timer := time.NewTimer(t.timeout)
+	defer timer.Stop()
+	seen := 0
+	for {
+		select {
+		case m := <-t.waiter.terminal:
+			if !t.flush(yield) {
+				return errStopped
+			}
+			yield(t.last(m)) // whether it is listened to or not, the call is over
+			return nil
+		case <-t.feed.news():
+			if !t.flush(yield) {
+				return errStopped
+			}
+			timer.Reset(t.patience(start))
+		case <-timer.C:
+			text, _ := t.c.opt.Bus.Snapshot(ctx, t.id)
+			left := t.patience(start)
+			if len(text) <= seen || left <= 0 {
+				return beeos.Errorf(beeos.ServiceTimeout, "the agent did not reply within %s", t.c.opt.Now().Sub(start).Round(time.Second))
+			}
+			seen = len(text)
+			timer.Reset(left)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// last is the event that ends a call.
+func (t *turn) last(m *beeos.Message) beeos.Event {
+	return beeos.Event{Kind: beeos.EventMessage, Channel: t.channel, Turn: t.id, Message: m}
+}
+
+// patience is the timeout from now on, cut at the hard cap.
+func (t *turn) patience(start time.Time) time.Duration {
+	return min(t.timeout, max(maxTimeout, t.timeout)-t.c.opt.Now().Sub(start))
+}
+
+func (t *turn) flush(yield func(beeos.Event) bool) bool {
+	for _, ev := range t.feed.take() {
+		if !yield(ev) {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *Calls) record(r *Request, start time.Time, last *beeos.Message, err error) {
+	rec := CallRecord{
+		At: start, Surface: r.Surface, Caller: r.Caller.Name, AgentID: r.Agent.ID, AgentName: r.Agent.Name,
+		What: r.Call.Tool, Took: c.opt.Now().Sub(start), Outcome: "ok",
+	}
+	if rec.What == "" {
+		rec.What = "message"
+	}
+	switch {
+	case errors.Is(err, context.Canceled), errors.Is(err, errStopped):
+		rec.Outcome = "disconnected"
+	case err != nil:
+		rec.Outcome = string(beeos.CodeOf(err))
+	case last != nil:
+		rec.Preview = last.Body
+		if last.IsError() {
+			rec.Outcome = string(last.Type)
+		}
+	}
+	c.opt.OnCall(rec)
+}

@@ -1,0 +1,207 @@
+package invoke
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/bus"
+	"github.com/beeos/beeos/internal/ledger"
+)
+
+const (
+	leaseTTL   = 15 * time.Second // an edge extends its leases three times as often
+	sweepEvery = time.Second
+	lostAfter  = 20 * time.Second // a dropped request of a push agent that nobody came back for
+	claimLimit = 256
+)
+
+// LeaseTTL is how long an edge may be silent about a request it holds.
+const LeaseTTL = leaseTTL
+
+// dispatch hands a request that was just stored to its agent. It is leased
+// already, unless the agent queues. A failure is not the caller's: the lease
+// goes back and the request waits for an instance.
+func (c *Calls) dispatch(ctx context.Context, a *beeos.Agent, o *ledger.Opening) {
+	if a.Definition.DeliveryMode == beeos.DeliverQueue {
+		c.Kick(a.ID)
+		return
+	}
+	d := *o.Delivery
+	d.Turn, d.Channel, d.Offset, d.Attempt = o.Message.ID, o.Channel.ID, o.Message.Offset, 1
+	if err := c.deliver(context.WithoutCancel(ctx), &d, &o.Message); err != nil {
+		c.giveBack(context.WithoutCancel(ctx), &d, err)
+	}
+}
+
+func (c *Calls) deliver(ctx context.Context, d *ledger.Delivery, m *beeos.Message) error {
+	return c.opt.Bus.Deliver(ctx, bus.Dispatch{
+		AgentID: d.AgentID, MessageID: d.Turn, Channel: d.Channel, Attempt: d.Attempt, Deadline: d.Deadline,
+		Frame: chatFrame(d, m),
+	})
+}
+
+func (c *Calls) giveBack(ctx context.Context, d *ledger.Delivery, cause error) {
+	if !errors.Is(cause, bus.ErrNobody) {
+		c.opt.Log.Warn("request not handed to its agent; it waits for an instance", "turn", d.Turn, "agent", d.AgentID, "err", cause)
+	}
+	if err := c.opt.Ledger.Release(ctx, []ledger.Lease{{Turn: d.Turn, Attempt: d.Attempt}}); err != nil {
+		c.opt.Log.Error("release lease", "turn", d.Turn, "err", err)
+	}
+}
+
+// chatFrame is the message as the agent reads it, appended by hand: it is
+// made for every call, and its JSON parts are passed on as they are.
+func chatFrame(d *ledger.Delivery, m *beeos.Message) []byte {
+	b := make([]byte, 0, 384+len(m.Body)+len(m.Payload)+len(m.Parts))
+	b = append(b, `{"type":"chat_message","agent_id":"`...)
+	b = append(b, d.AgentID...)
+	b = append(b, `","channel_id":"`...)
+	b = append(b, d.Channel...)
+	b = append(b, `","message_id":"`...)
+	b = append(b, d.Turn...)
+	b = fmt.Appendf(b, `","offset":%d,"attempt":%d,"deadline_ms":%d,"publisher_id":"%s"`, m.Offset, d.Attempt, d.Deadline.UnixMilli(), m.Publisher)
+	if m.Body != "" {
+		body, _ := json.Marshal(m.Body) // a string always encodes
+		b = append(append(b, `,"body":`...), body...)
+	}
+	if len(m.Parts) > 0 {
+		b = append(append(b, `,"parts":`...), m.Parts...)
+	}
+	if len(m.Payload) > 0 {
+		b = append(append(b, `,"payload":`...), m.Payload...)
+	}
+	return append(b, '}')
+}
+
+// Kick says that waiting requests of an agent can perhaps be handed out: an
+// instance came, work was given back, or a lane became free.
+func (c *Calls) Kick(agentID string) {
+	select {
+	case c.kicks <- agentID:
+	default: // the sweeper comes by every second
+	}
+}
+
+// handOut serves kicks.
+func (c *Calls) handOut(ctx context.Context) error {
+	for {
+		select {
+		case agentID := <-c.kicks:
+			if err := c.handOutTo(ctx, agentID); err != nil && ctx.Err() == nil {
+				c.opt.Log.Error("hand out waiting requests", "agent", agentID, "err", err)
+			}
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+func (c *Calls) handOutTo(ctx context.Context, agentID string) error {
+	for {
+		if !c.opt.Bus.Present(ctx, agentID) {
+			return nil
+		}
+		claimed, err := c.opt.Ledger.Claim(ctx, agentID, c.opt.Now().Add(leaseTTL), claimLimit)
+		if err != nil {
+			return err
+		}
+		for i := range claimed {
+			if err := c.redeliver(ctx, &claimed[i]); err != nil {
+				return err
+			}
+		}
+		if len(claimed) < claimLimit {
+			return nil
+		}
+	}
+}
+
+// redeliver hands out one claimed request, or ends it when its agent does not
+// want it a second time.
+func (c *Calls) redeliver(ctx context.Context, d *ledger.Delivery) error {
+	again := d.Attempt > 1
+	switch {
+	case again && (d.Redelivery == beeos.RedeliverNever || d.Redelivery == beeos.RedeliverBeforeStart && d.Started):
+		return c.lose(ctx, d, "The agent's instance went away while it worked on this, and the agent does not accept repeats; whether it took effect is uncertain.")
+	case d.Attempt > beeos.MaxAttempts:
+		return c.lose(ctx, d, fmt.Sprintf("The agent's instances went away %d times while they worked on this.", beeos.MaxAttempts))
+	}
+	m, err := c.opt.Ledger.Message(ctx, d.Channel, d.Offset)
+	if err != nil {
+		return fmt.Errorf("read request %s: %w", d.Turn, err)
+	}
+	if err := c.deliver(ctx, d, &m); err != nil {
+		c.giveBack(ctx, d, err)
+	}
+	return nil
+}
+
+func (c *Calls) lose(ctx context.Context, d *ledger.Delivery, why string) error {
+	return c.end(ctx, d, beeos.StopAgentLost, why)
+}
+
+// end writes a terminal reply in the agent's stead. That somebody else was
+// first is fine.
+func (c *Calls) end(ctx context.Context, d *ledger.Delivery, stop, text string) error {
+	_, err := c.opt.Ledger.Finish(ctx, beeos.Message{
+		Channel: d.Channel, InReplyTo: d.Turn, Type: beeos.AgentReplyError, State: beeos.StateFailed, StopReason: stop,
+		Publisher: "agent:" + d.AgentID, Body: text,
+	})
+	if err != nil && beeos.CodeOf(err) != beeos.MessageTerminal {
+		return fmt.Errorf("end request %s: %w", d.Turn, err)
+	}
+	if d.Lane != "" {
+		c.Kick(d.AgentID)
+	}
+	return nil
+}
+
+// sweep looks, once a second and on every node, after requests that nobody
+// looks after any more.
+func (c *Calls) sweep(ctx context.Context) error {
+	tick := time.NewTicker(sweepEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			if err := c.Sweep(ctx); err != nil && ctx.Err() == nil {
+				c.opt.Log.Error("sweep", "err", err)
+			}
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// Sweep is one round: requests past their deadline end as timed out, dropped
+// ones whose agent is gone for good end as lost, the others are handed out.
+func (c *Calls) Sweep(ctx context.Context) error {
+	expired, waiting, err := c.opt.Ledger.Sweep(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range expired {
+		if err := c.end(ctx, &expired[i], beeos.StopTimeout, "The agent did not reply before the request's deadline."); err != nil {
+			return err
+		}
+	}
+	kicked := map[string]bool{}
+	for i := range waiting {
+		d := &waiting[i]
+		if !kicked[d.AgentID] {
+			kicked[d.AgentID] = true
+			c.Kick(d.AgentID)
+		}
+		gone := d.Mode != beeos.DeliverQueue && c.opt.Now().Sub(d.LeaseUntil) > lostAfter
+		if gone && !c.opt.Bus.Present(ctx, d.AgentID) {
+			if err := c.lose(ctx, d, "The agent disconnected while it worked on this and did not come back."); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

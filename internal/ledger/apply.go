@@ -1,0 +1,443 @@
+package ledger
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/beeos/beeos"
+)
+
+var (
+	insertKeys = newStatement(
+		`INSERT INTO idempotency (scope, key, turn, channel, fingerprint, expires_at) VALUES `, `(?,?,?,?,?,?)`,
+		` ON CONFLICT (scope, key) DO NOTHING`)
+	insertChannels = newStatement(
+		`INSERT INTO channels (id, agent_id, owner, kind, single_shot, closed_reason, next_off, deadline, metadata, created_at, updated_at) VALUES `,
+		`(?,?,?,?,?,?,?,?,?,?,?)`, ` ON CONFLICT (id) DO NOTHING`)
+	lockChannels  = newStatement(`SELECT id FROM channels WHERE id IN (`, `?`, `) ORDER BY id FOR UPDATE`)
+	countChannels = newStatement(
+		`UPDATE channels SET next_off = next_off + v.column2, updated_at = v.column4,
+			closed_reason = CASE WHEN single_shot AND v.column3 = 1 AND closed_reason = '' THEN 'completed' ELSE closed_reason END
+		FROM (VALUES `, `(?, CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS BIGINT))`, `) AS v WHERE id = v.column1
+		RETURNING id, next_off, agent_id, owner, closed_reason`)
+	insertMessages = newStatement(
+		`INSERT INTO messages (channel, off, id, type, in_reply_to, terminal, state, stop_reason, publisher, body, parts, payload, created_at) VALUES `,
+		`(?,?,?,?,?,?,?,?,?,?,?,?,?)`, ` ON CONFLICT (in_reply_to) WHERE terminal DO NOTHING`)
+	winners          = newStatement(`SELECT id FROM messages WHERE terminal AND in_reply_to IN (`, `?`, `)`)
+	insertDeliveries = newStatement(
+		`INSERT INTO deliveries (turn, channel, off, agent_id, lane, seq, leased, attempt, lease_until, started, mode, redelivery, deadline) VALUES `,
+		`(?,?,?,?,?,?,?,?,?,?,?,?,?)`, ` ON CONFLICT (lane) WHERE leased AND lane <> '' DO NOTHING`)
+	endDeliveries = newStatement(`DELETE FROM deliveries WHERE turn IN (`, `?`, `) RETURNING agent_id, lane`)
+)
+
+// batch is one transaction's work.
+type batch struct {
+	w         *writer
+	ops       []*op
+	now       int64
+	committed []beeos.Message
+	freed     []string // agents with a lane that a terminal reply freed
+}
+
+func newBatch(w *writer, ops []*op) *batch {
+	for _, o := range ops { // a batch may run again
+		o.dup, o.busy, o.err = nil, nil, nil
+	}
+	return &batch{w: w, ops: ops, now: w.l.opt.Now().UnixMicro()}
+}
+
+// run commits the batch. sent tells whether COMMIT was sent: when it was, an
+// error leaves open whether it took effect.
+func (b *batch) run(ctx context.Context) (sent bool, err error) {
+	unlock, err := b.w.l.db.LockWriter(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer unlock()
+	begin := "BEGIN"
+	if !b.w.l.db.Postgres {
+		begin = "BEGIN IMMEDIATE"
+	}
+	if err := b.w.exec(ctx, begin); err != nil {
+		return false, fmt.Errorf("begin: %w", err)
+	}
+	if err := b.apply(ctx); err != nil {
+		return false, errors.Join(err, b.w.exec(ctx, "ROLLBACK"))
+	}
+	if err := b.w.exec(ctx, "COMMIT"); err != nil {
+		return true, errors.Join(fmt.Errorf("commit: %w", err), b.w.exec(ctx, "ROLLBACK"))
+	}
+	return true, nil
+}
+
+// landed reports whether the batch is in the database: it is there whole or
+// not at all, so one of its messages is proof.
+func (b *batch) landed(ctx context.Context) bool {
+	for _, m := range b.committed {
+		found := false
+		err := b.w.query(ctx, `SELECT 1 FROM messages WHERE channel = $1 AND id = $2`, []any{m.Channel, m.ID},
+			func(*sql.Rows) error { found = true; return nil })
+		return err == nil && found
+	}
+	return false
+}
+
+func (b *batch) apply(ctx context.Context) error {
+	if err := b.claimKeys(ctx); err != nil {
+		return fmt.Errorf("claim idempotency keys: %w", err)
+	}
+	if err := b.createChannels(ctx); err != nil {
+		return fmt.Errorf("create channels: %w", err)
+	}
+	if err := b.number(ctx); err != nil {
+		return fmt.Errorf("number messages: %w", err)
+	}
+	if err := b.releaseKeys(ctx); err != nil {
+		return fmt.Errorf("release idempotency keys: %w", err)
+	}
+	if err := b.insert(ctx); err != nil {
+		return fmt.Errorf("insert messages: %w", err)
+	}
+	if err := b.deliver(ctx); err != nil {
+		return fmt.Errorf("insert deliveries: %w", err)
+	}
+	for _, o := range b.ops {
+		if o.do != nil {
+			if err := o.do(ctx, b); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// openings yields the requests that still stand.
+func (b *batch) openings(yield func(*op, *Opening) bool) {
+	for _, o := range b.ops {
+		if o.opening != nil && o.dup == nil && o.err == nil && !yield(o, o.opening) {
+			return
+		}
+	}
+}
+
+// claimKeys inserts idempotency keys; an opening whose key is taken becomes a
+// duplicate, or a conflict.
+func (b *batch) claimKeys(ctx context.Context) error {
+	for o, open := range b.openings {
+		k := open.Idempotency
+		if k == nil {
+			continue
+		}
+		if err := b.w.exec(ctx, `DELETE FROM idempotency WHERE scope = $1 AND key = $2 AND expires_at <= $3`, k.Scope, k.Key, b.now); err != nil {
+			return err
+		}
+		n, err := b.w.execRows(ctx, insertKeys, []any{k.Scope, k.Key, open.Message.ID, open.Channel.ID, k.Fingerprint, micros(k.Expires)})
+		if err != nil {
+			return err
+		}
+		if n == 1 {
+			continue
+		}
+		var dup Duplicate
+		var fingerprint []byte
+		err = b.w.query(ctx, `SELECT turn, channel, fingerprint FROM idempotency WHERE scope = $1 AND key = $2`, []any{k.Scope, k.Key},
+			func(r *sql.Rows) error { return r.Scan(&dup.Turn, &dup.Channel, &fingerprint) })
+		if err != nil {
+			return err
+		}
+		o.dup = &dup
+		if !bytes.Equal(fingerprint, k.Fingerprint) {
+			o.err = beeos.Errorf(beeos.Conflict, "idempotency_key was used before with another payload; use a new key for a new request")
+		}
+	}
+	return nil
+}
+
+// releaseKeys gives back the keys of openings that were refused, so that
+// another try is a first one.
+func (b *batch) releaseKeys(ctx context.Context) error {
+	for _, o := range b.ops {
+		if o.opening == nil || o.err == nil || o.dup != nil {
+			continue
+		}
+		if err := b.releaseKey(ctx, o.opening.Idempotency); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *batch) releaseKey(ctx context.Context, k *Idempotency) error {
+	if k == nil {
+		return nil
+	}
+	return b.w.exec(ctx, `DELETE FROM idempotency WHERE scope = $1 AND key = $2`, k.Scope, k.Key)
+}
+
+func (b *batch) createChannels(ctx context.Context) error {
+	var values []any
+	for _, open := range b.openings {
+		c := &open.Channel
+		next := int64(1)
+		if open.Fresh {
+			next = 2 // the opening message is number 1
+			open.Message.Offset = 1
+		}
+		meta, err := encodeMetadata(c.Metadata)
+		if err != nil {
+			return err
+		}
+		values = append(values, c.ID, c.AgentID, c.Owner, c.Kind, c.SingleShot, "", next, micros(c.Deadline), meta, b.now, b.now)
+	}
+	_, err := b.w.execRows(ctx, insertChannels, values)
+	return err
+}
+
+func encodeMetadata(m map[string]string) (string, error) {
+	if len(m) == 0 {
+		return "", nil
+	}
+	data, err := json.Marshal(m)
+	return string(data), err
+}
+
+// numbering is what one channel gets in this batch.
+type numbering struct {
+	count, closing int64
+	next           int64 // the next offset to hand out
+	agent, owner   string
+	closed         string
+	found          bool
+}
+
+// number takes offsets from the channel rows, in the order of their ids so
+// that two batches never wait for each other in a circle.
+func (b *batch) number(ctx context.Context) error {
+	channels := map[string]*numbering{}
+	count := func(channel string, terminal bool) {
+		n := channels[channel]
+		if n == nil {
+			n = &numbering{}
+			channels[channel] = n
+		}
+		n.count++
+		if terminal {
+			n.closing = 1
+		}
+	}
+	for _, open := range b.openings {
+		if !open.Fresh {
+			count(open.Channel.ID, false)
+		}
+	}
+	for _, o := range b.ops {
+		if o.message != nil {
+			count(o.message.Channel, o.message.Type.Terminal())
+		}
+	}
+	if len(channels) == 0 {
+		return nil
+	}
+	if err := b.takeOffsets(ctx, channels); err != nil {
+		return err
+	}
+	b.handOut(channels)
+	return nil
+}
+
+func (b *batch) takeOffsets(ctx context.Context, channels map[string]*numbering) error {
+	ids := make([]string, 0, len(channels))
+	for id := range channels {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	var names, values []any
+	for _, id := range ids {
+		n := channels[id]
+		names = append(names, id)
+		values = append(values, id, n.count, n.closing, b.now)
+	}
+	if b.w.l.db.Postgres {
+		if err := b.w.queryRows(ctx, lockChannels, names, func(*sql.Rows) error { return nil }); err != nil {
+			return err
+		}
+	}
+	return b.w.queryRows(ctx, countChannels, values, func(r *sql.Rows) error {
+		var id, agent, owner, closed string
+		var next int64
+		if err := r.Scan(&id, &next, &agent, &owner, &closed); err != nil {
+			return err
+		}
+		n := channels[id]
+		n.next, n.agent, n.owner, n.closed, n.found = next-n.count, agent, owner, closed, true
+		return nil
+	})
+}
+
+var (
+	errNoChannel     = beeos.Errorf(beeos.NotFound, "there is no such channel")
+	errChannelClosed = beeos.Errorf(beeos.Conflict, "the channel is closed; start a new one")
+)
+
+func (b *batch) handOut(channels map[string]*numbering) {
+	for o, open := range b.openings {
+		if open.Fresh {
+			continue
+		}
+		n := channels[open.Channel.ID]
+		switch {
+		case !n.found || n.agent != open.Channel.AgentID || n.owner != open.Channel.Owner:
+			o.err = errNoChannel
+		case n.closed != "":
+			o.err = errChannelClosed
+		default:
+			open.Message.Offset = n.next
+			n.next++
+		}
+	}
+	for _, o := range b.ops {
+		if o.message == nil {
+			continue
+		}
+		n := channels[o.message.Channel]
+		if !n.found {
+			o.err = errNoChannel
+			continue
+		}
+		o.message.Offset = n.next
+		n.next++
+	}
+}
+
+// insert writes the messages. A terminal one that finds another in its place
+// is refused; its offset stays a hole.
+func (b *batch) insert(ctx context.Context) error {
+	var values, turns []any
+	sent := 0
+	add := func(m *beeos.Message) {
+		m.CreatedAt = fromMicros(b.now)
+		m.UpdatedAt = m.CreatedAt
+		terminal := m.Type.Terminal()
+		values = append(values, m.Channel, m.Offset, m.ID, string(m.Type), m.InReplyTo, terminal, m.State, m.StopReason,
+			m.Publisher, m.Body, string(m.Parts), string(m.Payload), b.now)
+		if terminal {
+			turns = append(turns, m.InReplyTo)
+		}
+		sent++
+	}
+	for _, open := range b.openings {
+		add(&open.Message)
+		b.committed = append(b.committed, open.Message)
+	}
+	for _, o := range b.ops {
+		if o.message != nil && o.err == nil {
+			add(o.message)
+		}
+	}
+	changed, err := b.w.execRows(ctx, insertMessages, values)
+	if err != nil {
+		return err
+	}
+	if changed < int64(sent) {
+		if err := b.refuseLosers(ctx, turns); err != nil {
+			return err
+		}
+	}
+	for _, o := range b.ops {
+		if o.message != nil && o.err == nil {
+			b.committed = append(b.committed, *o.message)
+		}
+	}
+	return b.w.queryRows(ctx, endDeliveries, turns, func(r *sql.Rows) error {
+		var agent, lane string
+		err := r.Scan(&agent, &lane)
+		if lane != "" {
+			b.freed = append(b.freed, agent)
+		}
+		return err
+	})
+}
+
+func (b *batch) refuseLosers(ctx context.Context, turns []any) error {
+	won := map[string]bool{}
+	err := b.w.queryRows(ctx, winners, turns, func(r *sql.Rows) error {
+		var id string
+		err := r.Scan(&id)
+		won[id] = true
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, o := range b.ops {
+		if o.message != nil && o.err == nil && o.message.Type.Terminal() && !won[o.message.ID] {
+			o.err = ErrTerminal
+		}
+	}
+	return nil
+}
+
+// deliver makes requests into work for agents.
+func (b *batch) deliver(ctx context.Context) error {
+	var plain []any
+	for o, open := range b.openings {
+		d := open.Delivery
+		if d == nil {
+			continue
+		}
+		row := b.deliveryRow(open)
+		if d.Mode != beeos.DeliverBusyReject {
+			plain = append(plain, row...)
+			continue
+		}
+		n, err := b.w.execRows(ctx, insertDeliveries, row)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			if err := b.busy(ctx, o, open); err != nil {
+				return err
+			}
+		}
+	}
+	_, err := b.w.execRows(ctx, insertDeliveries, plain)
+	return err
+}
+
+// deliveryRow: what queues starts unleased and is claimed in order; the rest
+// is leased to the dispatch that follows at once.
+func (b *batch) deliveryRow(open *Opening) []any {
+	d, m := open.Delivery, &open.Message
+	b.w.seq = max(b.w.seq+1, b.now)
+	leased, attempt, until := true, int64(1), micros(d.LeaseUntil)
+	if d.Mode == beeos.DeliverQueue {
+		leased, attempt, until = false, 0, b.now
+	}
+	return []any{m.ID, m.Channel, m.Offset, d.AgentID, d.Lane, b.w.seq, leased, attempt, until, false, string(d.Mode), string(d.Redelivery), micros(d.Deadline)}
+}
+
+// busy answers a request for an agent that takes one at a time and has one.
+func (b *batch) busy(ctx context.Context, o *op, open *Opening) error {
+	m := &beeos.Message{
+		ID: beeos.NewID(), Channel: open.Channel.ID, Type: beeos.AgentBusy, State: beeos.StateRefused, StopReason: beeos.StopRefused,
+		InReplyTo: open.Message.ID, Publisher: "agent:" + open.Channel.AgentID, Body: "The agent is busy with another request; try again later.",
+	}
+	answer := &batch{w: b.w, ops: []*op{{message: m}}, now: b.now}
+	if err := answer.number(ctx); err != nil {
+		return err
+	}
+	if err := answer.insert(ctx); err != nil {
+		return err
+	}
+	o.busy = m
+	if err := b.releaseKey(ctx, open.Idempotency); err != nil {
+		return err
+	}
+	b.committed = append(b.committed, answer.committed...)
+	return nil
+}

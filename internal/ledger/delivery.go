@@ -1,0 +1,198 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/beeos/beeos"
+)
+
+// Delivery is a request on its way to an agent. While it is leased somebody
+// is answerable for it; a lease that runs out goes to somebody else.
+type Delivery struct {
+	Turn       string
+	Channel    string
+	Offset     int64
+	AgentID    string
+	Lane       string // at most one of a lane is leased; empty = no lane
+	Attempt    int
+	Started    bool // the agent has shown a sign of work on it
+	Mode       beeos.DeliveryMode
+	Redelivery beeos.Redelivery
+	LeaseUntil time.Time
+	Deadline   time.Time // then the request ends as timed out; zero = never
+}
+
+// Lease names one attempt at a delivery, so that a holder who has lost it
+// cannot touch its successor's.
+type Lease struct {
+	Turn    string
+	Attempt int
+}
+
+const deliveryColumns = `turn, channel, off, agent_id, lane, attempt, started, mode, redelivery, lease_until, deadline`
+
+func scanDelivery(r interface{ Scan(...any) error }) (d Delivery, err error) {
+	var until, deadline int64
+	err = r.Scan(&d.Turn, &d.Channel, &d.Offset, &d.AgentID, &d.Lane, &d.Attempt, &d.Started, &d.Mode, &d.Redelivery, &until, &deadline)
+	d.LeaseUntil, d.Deadline = fromMicros(until), fromMicros(deadline)
+	return d, err
+}
+
+// do runs f inside the writer's next transaction.
+func (l *Ledger) do(ctx context.Context, f func(context.Context, *batch) error) error {
+	return l.writers[0].submit(ctx, &op{do: f})
+}
+
+// skipLocked keeps lease updates from waiting for the rows that a terminal
+// batch of another node holds: together they would deadlock.
+func (b *batch) skipLocked() string {
+	if b.w.l.db.Postgres {
+		return ` FOR UPDATE SKIP LOCKED`
+	}
+	return ``
+}
+
+// perLease runs update over the leases in chunks; update has %s where the
+// selection of rows goes.
+func (b *batch) perLease(ctx context.Context, update string, leases []Lease, head ...any) error {
+	row := `(?, CAST(? AS BIGINT))`
+	s := newStatement(``, row, ``)
+	for len(leases) > 0 {
+		n := min(len(leases), maxRows)
+		values := append([]any(nil), head...)
+		for _, le := range leases[:n] {
+			values = append(values, le.Turn, le.Attempt)
+		}
+		list := s.from(n, len(head)+1)
+		text := fmt.Sprintf(update, `SELECT turn FROM deliveries WHERE leased AND (turn, attempt) IN (VALUES `+list+`)`+b.skipLocked())
+		if err := b.execOnce(ctx, text, values); err != nil {
+			return err
+		}
+		leases = leases[n:]
+	}
+	return nil
+}
+
+// execOnce runs a text that is not worth keeping prepared.
+func (b *batch) execOnce(ctx context.Context, text string, values []any) error {
+	_, err := b.w.conn.ExecContext(ctx, text, values...)
+	return err
+}
+
+// Extend moves leases forward.
+func (l *Ledger) Extend(ctx context.Context, leases []Lease, until time.Time) error {
+	if len(leases) == 0 {
+		return nil
+	}
+	return l.do(ctx, func(ctx context.Context, b *batch) error {
+		return b.perLease(ctx, `UPDATE deliveries SET lease_until = $1 WHERE turn IN (%s)`, leases, micros(until))
+	})
+}
+
+// Release gives leases back: another instance may take the work at once.
+func (l *Ledger) Release(ctx context.Context, leases []Lease) error {
+	if len(leases) == 0 {
+		return nil
+	}
+	return l.do(ctx, func(ctx context.Context, b *batch) error {
+		return b.perLease(ctx, `UPDATE deliveries SET leased = FALSE, lease_until = $1 WHERE turn IN (%s)`, leases, b.now)
+	})
+}
+
+// Started notes that the agent has begun to work on the request.
+func (l *Ledger) Started(ctx context.Context, turn string) error {
+	return l.do(ctx, func(ctx context.Context, b *batch) error {
+		return b.w.exec(ctx, `UPDATE deliveries SET started = TRUE WHERE turn = $1`, turn)
+	})
+}
+
+// Claim leases what waits for the agent, oldest first, at most limit, and per
+// lane only the first while none of the lane is leased.
+func (l *Ledger) Claim(ctx context.Context, agentID string, until time.Time, limit int) ([]Delivery, error) {
+	var claimed []Delivery
+	err := l.do(ctx, func(ctx context.Context, b *batch) error {
+		claimed = claimed[:0]
+		if b.w.l.db.Postgres {
+			// One claimer per agent at a time, and the pick in a statement of
+			// its own so that it sees what the one before committed.
+			if err := b.w.exec(ctx, `SELECT 1 FROM agents WHERE id = $1 FOR UPDATE`, agentID); err != nil {
+				return err
+			}
+		}
+		return b.w.query(ctx, `UPDATE deliveries SET leased = TRUE, attempt = attempt + 1, lease_until = $2 WHERE turn IN (
+			SELECT turn FROM deliveries d WHERE agent_id = $1 AND NOT leased AND (lane = '' OR (
+				NOT EXISTS (SELECT 1 FROM deliveries x WHERE x.lane = d.lane AND x.leased)
+				AND NOT EXISTS (SELECT 1 FROM deliveries x WHERE x.agent_id = d.agent_id AND x.lane = d.lane AND NOT x.leased AND x.seq < d.seq)))
+			ORDER BY seq LIMIT $3`+b.skipLocked()+`)
+			RETURNING `+deliveryColumns, []any{agentID, micros(until), limit}, func(r *sql.Rows) error {
+			d, err := scanDelivery(r)
+			claimed = append(claimed, d)
+			return err
+		})
+	})
+	if err != nil {
+		return nil, err // claimed may still be the writer's
+	}
+	return claimed, nil
+}
+
+// Sweep ends the leases that ran out and returns what needs somebody's
+// attention: requests past their deadline, and those that wait for an agent.
+func (l *Ledger) Sweep(ctx context.Context) (expired, waiting []Delivery, err error) {
+	now := l.opt.Now().UnixMicro()
+	var stale []Lease
+	err = l.each(ctx, `SELECT `+deliveryColumns+` FROM deliveries
+		WHERE (leased AND lease_until < $1) OR NOT leased OR (deadline > 0 AND deadline < $1)`, []any{now}, func(d Delivery) {
+		switch {
+		case !d.Deadline.IsZero() && d.Deadline.UnixMicro() < now:
+			expired = append(expired, d)
+		case d.LeaseUntil.UnixMicro() < now:
+			stale = append(stale, Lease{d.Turn, d.Attempt})
+			waiting = append(waiting, d)
+		}
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("sweep deliveries: %w", err)
+	}
+	// Harmless for those that are not leased: only leases are released.
+	return expired, waiting, l.releaseStale(ctx, stale, now)
+}
+
+// releaseStale releases leases unless their holder extended them meanwhile.
+func (l *Ledger) releaseStale(ctx context.Context, leases []Lease, now int64) error {
+	if len(leases) == 0 {
+		return nil
+	}
+	return l.do(ctx, func(ctx context.Context, b *batch) error {
+		return b.perLease(ctx, `UPDATE deliveries SET leased = FALSE, lease_until = $1 WHERE lease_until < $1 AND turn IN (%s)`, leases, now)
+	})
+}
+
+func (l *Ledger) each(ctx context.Context, query string, args []any, f func(Delivery)) error {
+	rows, err := l.db.QueryContext(ctx, query, args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		d, err := scanDelivery(rows)
+		if err != nil {
+			return err
+		}
+		f(d)
+	}
+	return rows.Err()
+}
+
+// Turn returns the delivery of a request that has no terminal reply yet.
+func (l *Ledger) Turn(ctx context.Context, turn string) (Delivery, error) {
+	d, err := scanDelivery(l.db.QueryRowContext(ctx, `SELECT `+deliveryColumns+` FROM deliveries WHERE turn = $1`, turn))
+	if errors.Is(err, sql.ErrNoRows) {
+		return d, beeos.Errorf(beeos.NotFound, "there is no open request %s", turn)
+	}
+	return d, err
+}

@@ -1,0 +1,114 @@
+// Package ledger is the message log: channels, messages, idempotency keys and
+// deliveries with leases, on the same SQL as the store. It is the truth of
+// BeeOS: what it acknowledged is on disk, and one transaction changes a
+// message together with everything that hangs on it.
+//
+// All writes go through a group-committing writer (writer.go) that applies
+// whatever has queued as a few multi-row statements (apply.go, rows.go).
+// Offsets rise per channel and come from the channel's row under its lock.
+// Exactly one terminal reply per request is a unique index, nothing else.
+// delivery.go leases requests to agents, read.go reads, retention.go forgets.
+package ledger
+
+import (
+	"context"
+	"fmt"
+	"hash/maphash"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/store"
+)
+
+// writersOnPostgres is how many batches may commit side by side there; one
+// channel always meets the same writer, so its offsets never contend.
+const writersOnPostgres = 2
+
+// Options tunes a Ledger; the zero value is fine.
+type Options struct {
+	Log *slog.Logger
+	Now func() time.Time
+	// Committed is told about every durable message after its commit, in
+	// order, before its publisher is. It must not block.
+	Committed func([]beeos.Message)
+	// Commit is told how many operations shared a commit, and how long it took.
+	Commit func(n int, took time.Duration)
+}
+
+// Ledger is the message log.
+type Ledger struct {
+	db      *store.DB
+	opt     Options
+	writers []*writer
+	seed    maphash.Seed
+	done    sync.WaitGroup
+	freed   atomic.Pointer[func(agentID string)]
+}
+
+// OnFreed sets who is told that an agent's lane has become free. It must not
+// block.
+func (l *Ledger) OnFreed(f func(agentID string)) { l.freed.Store(&f) }
+
+// Open starts the writers on db.
+func Open(ctx context.Context, db *store.DB, opt Options) (*Ledger, error) {
+	if opt.Log == nil {
+		opt.Log = slog.New(slog.DiscardHandler)
+	}
+	if opt.Now == nil {
+		opt.Now = time.Now
+	}
+	if opt.Committed == nil {
+		opt.Committed = func([]beeos.Message) {}
+	}
+	if opt.Commit == nil {
+		opt.Commit = func(int, time.Duration) {}
+	}
+	l := &Ledger{db: db, opt: opt, seed: maphash.MakeSeed()}
+	n := 1
+	if db.Postgres {
+		n = writersOnPostgres
+	}
+	for range n {
+		w := newWriter(l)
+		if err := w.connect(ctx); err != nil {
+			l.Close()
+			return nil, fmt.Errorf("open ledger: %w", err)
+		}
+		l.writers = append(l.writers, w)
+		l.done.Go(w.run)
+	}
+	return l, nil
+}
+
+// Close lets queued writes commit and stops the writers.
+func (l *Ledger) Close() {
+	for _, w := range l.writers {
+		w.stop()
+	}
+	l.done.Wait()
+}
+
+// writer returns the one that owns the channel.
+func (l *Ledger) writer(channel string) *writer {
+	if len(l.writers) == 1 {
+		return l.writers[0]
+	}
+	return l.writers[maphash.String(l.seed, channel)%uint64(len(l.writers))]
+}
+
+func micros(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMicro()
+}
+
+func fromMicros(us int64) time.Time {
+	if us == 0 {
+		return time.Time{}
+	}
+	return time.UnixMicro(us).UTC()
+}

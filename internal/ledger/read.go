@@ -1,0 +1,142 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/beeos/beeos"
+)
+
+const messageColumns = `channel, off, id, type, in_reply_to, state, stop_reason, publisher, body, parts, payload, created_at`
+
+func scanMessage(r interface{ Scan(...any) error }) (m beeos.Message, err error) {
+	var parts, payload string
+	var created int64
+	err = r.Scan(&m.Channel, &m.Offset, &m.ID, &m.Type, &m.InReplyTo, &m.State, &m.StopReason, &m.Publisher, &m.Body, &parts, &payload, &created)
+	if parts != "" {
+		m.Parts = json.RawMessage(parts)
+	}
+	if payload != "" {
+		m.Payload = json.RawMessage(payload)
+	}
+	m.CreatedAt = fromMicros(created)
+	m.UpdatedAt = m.CreatedAt
+	return m, err
+}
+
+func (l *Ledger) messages(ctx context.Context, query string, args ...any) ([]beeos.Message, error) {
+	rows, err := l.db.QueryContext(ctx, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var ms []beeos.Message
+	for rows.Next() {
+		m, err := scanMessage(rows)
+		if err != nil {
+			return nil, err
+		}
+		ms = append(ms, m)
+	}
+	return ms, rows.Err()
+}
+
+// Messages returns what stands in the channel after offset since, in order,
+// at most limit.
+func (l *Ledger) Messages(ctx context.Context, channel string, since int64, limit int) ([]beeos.Message, error) {
+	ms, err := l.messages(ctx, `SELECT `+messageColumns+` FROM messages WHERE channel = $1 AND off > $2 ORDER BY off LIMIT $3`, channel, since, limit)
+	if err != nil {
+		return nil, fmt.Errorf("read messages: %w", err)
+	}
+	return ms, nil
+}
+
+// Message returns the one at offset off.
+func (l *Ledger) Message(ctx context.Context, channel string, off int64) (beeos.Message, error) {
+	m, err := scanMessage(l.db.QueryRowContext(ctx, `SELECT `+messageColumns+` FROM messages WHERE channel = $1 AND off = $2`, channel, off))
+	if errors.Is(err, sql.ErrNoRows) {
+		return m, beeos.Errorf(beeos.NotFound, "there is no such message")
+	}
+	return m, err
+}
+
+// Terminal returns the terminal reply to a request, nil while there is none.
+func (l *Ledger) Terminal(ctx context.Context, turn string) (*beeos.Message, error) {
+	found, err := l.Terminals(ctx, []string{turn})
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	return &found[0], nil
+}
+
+// Terminals returns the terminal replies that some of the requests have.
+func (l *Ledger) Terminals(ctx context.Context, turns []string) ([]beeos.Message, error) {
+	var found []beeos.Message
+	for len(turns) > 0 {
+		n := min(len(turns), maxRows)
+		args := make([]any, n)
+		for i, t := range turns[:n] {
+			args[i] = t
+		}
+		ms, err := l.messages(ctx, `SELECT `+messageColumns+` FROM messages WHERE terminal AND in_reply_to IN (`+listOf.from(n, 1)+`)`, args...)
+		if err != nil {
+			return nil, fmt.Errorf("read terminal replies: %w", err)
+		}
+		found = append(found, ms...)
+		turns = turns[n:]
+	}
+	return found, nil
+}
+
+// Channel returns one channel.
+func (l *Ledger) Channel(ctx context.Context, id string) (beeos.Channel, error) {
+	var c beeos.Channel
+	var deadline, created, updated int64
+	var metadata string
+	err := l.db.QueryRowContext(ctx, `SELECT id, agent_id, owner, kind, single_shot, closed_reason, deadline, metadata, created_at, updated_at
+		FROM channels WHERE id = $1`, id).
+		Scan(&c.ID, &c.AgentID, &c.Owner, &c.Kind, &c.SingleShot, &c.ClosedReason, &deadline, &metadata, &created, &updated)
+	if errors.Is(err, sql.ErrNoRows) {
+		return c, errNoChannel
+	}
+	if err != nil {
+		return c, fmt.Errorf("read channel: %w", err)
+	}
+	c.Closed = c.ClosedReason != ""
+	c.Deadline, c.CreatedAt, c.UpdatedAt = fromMicros(deadline), fromMicros(created), fromMicros(updated)
+	if metadata != "" {
+		if err := json.Unmarshal([]byte(metadata), &c.Metadata); err != nil {
+			return c, fmt.Errorf("read channel metadata: %w", err)
+		}
+	}
+	return c, nil
+}
+
+// CreateChannel makes a channel that has no message yet.
+func (l *Ledger) CreateChannel(ctx context.Context, c beeos.Channel) error {
+	meta, err := encodeMetadata(c.Metadata)
+	if err != nil {
+		return fmt.Errorf("encode channel metadata: %w", err)
+	}
+	return l.do(ctx, func(ctx context.Context, b *batch) error {
+		n, err := b.w.execRows(ctx, insertChannels, []any{c.ID, c.AgentID, c.Owner, c.Kind, c.SingleShot, "", int64(1), micros(c.Deadline), meta, b.now, b.now})
+		if err == nil && n == 0 {
+			return beeos.Errorf(beeos.Conflict, "channel %s exists", c.ID)
+		}
+		return err
+	})
+}
+
+// CloseChannel ends a channel: it can be read, not written. A closed one
+// keeps its first reason.
+func (l *Ledger) CloseChannel(ctx context.Context, id, reason string) error {
+	if reason == "" {
+		reason = "closed"
+	}
+	return l.do(ctx, func(ctx context.Context, b *batch) error {
+		return b.w.exec(ctx, `UPDATE channels SET closed_reason = $2, updated_at = $3 WHERE id = $1 AND closed_reason = ''`, id, reason, b.now)
+	})
+}

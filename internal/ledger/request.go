@@ -1,0 +1,72 @@
+package ledger
+
+import (
+	"context"
+	"time"
+
+	"github.com/beeos/beeos"
+)
+
+// Opening is a request: a chat_message, with the channel it opens or goes on,
+// the idempotency key that guards it and the delivery that it becomes. All of
+// it commits together or not at all.
+type Opening struct {
+	Channel     beeos.Channel
+	Fresh       bool // the channel was made for this message; no one else can know it yet
+	Message     beeos.Message
+	Idempotency *Idempotency
+	Delivery    *Delivery
+}
+
+// Idempotency guards a request against being made twice.
+type Idempotency struct {
+	Scope, Key  string
+	Fingerprint []byte // of the payload
+	Expires     time.Time
+}
+
+// Duplicate is the earlier request that an idempotency key already names.
+type Duplicate struct{ Turn, Channel string }
+
+// Begin appends a request. Message gets its offset. With a known idempotency
+// key nothing is written and the earlier request comes back as dup; another
+// payload under that key is a Conflict. For a busy agent in busy_reject mode
+// the request is stored together with the agent_busy that answers it.
+func (l *Ledger) Begin(ctx context.Context, o *Opening) (dup *Duplicate, busy *beeos.Message, err error) {
+	w := &op{opening: o}
+	if err := l.writer(o.Channel.ID).submit(ctx, w); err != nil {
+		return nil, nil, err
+	}
+	return w.dup, w.busy, nil
+}
+
+// Append stores a message that ends nothing: input required, reasoning, a
+// cancel, a continue.
+func (l *Ledger) Append(ctx context.Context, m beeos.Message) (beeos.Message, error) {
+	if m.Type.Terminal() {
+		return beeos.Message{}, beeos.Errorf(beeos.InvalidBody, "message type %s ends a turn", m.Type)
+	}
+	return l.append(ctx, m)
+}
+
+// Finish stores the terminal reply to the request m.InReplyTo. Whoever comes
+// second, from whichever replica, gets MessageTerminal.
+func (l *Ledger) Finish(ctx context.Context, m beeos.Message) (beeos.Message, error) {
+	if !m.Type.Terminal() || m.InReplyTo == "" {
+		return beeos.Message{}, beeos.Errorf(beeos.InvalidBody, "message type %s in reply to %q ends no turn", m.Type, m.InReplyTo)
+	}
+	return l.append(ctx, m)
+}
+
+func (l *Ledger) append(ctx context.Context, m beeos.Message) (beeos.Message, error) {
+	if m.ID == "" {
+		m.ID = beeos.NewID()
+	}
+	if err := l.writer(m.Channel).submit(ctx, &op{message: &m}); err != nil {
+		return beeos.Message{}, err // m may still be the writer's
+	}
+	return m, nil
+}
+
+// ErrTerminal is the answer to the second terminal reply.
+var ErrTerminal = beeos.Errorf(beeos.MessageTerminal, "this message already has its final reply; nothing was changed")

@@ -1,0 +1,117 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"math/bits"
+	"strconv"
+	"strings"
+)
+
+// maxRows bounds one statement. Rows are sent in chunks of a power of two, so
+// that only a few texts per statement are ever prepared.
+const maxRows = 64
+
+// statement is one text over many rows: head, then row (with ? for each
+// value) once per row, then tail.
+type statement struct {
+	head, row, tail string
+	texts           [bitsOfMaxRows + 1]string // by log2 of the rows
+}
+
+const bitsOfMaxRows = 6
+
+func newStatement(head, row, tail string) *statement {
+	s := &statement{head: head, row: row, tail: tail}
+	for i := range s.texts {
+		s.texts[i] = s.text(1 << i)
+	}
+	return s
+}
+
+// columns is how many values a row has.
+func (s *statement) columns() int { return strings.Count(s.row, "?") }
+
+func (s *statement) text(rows int) string { return s.head + s.from(rows, 1) + s.tail }
+
+// listOf is for the values of an IN.
+var listOf = newStatement(``, `?`, ``)
+
+// from is the rows alone, their placeholders counted from first.
+func (s *statement) from(rows, first int) string {
+	var b strings.Builder
+	n := first - 1
+	for i := range rows {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		for _, c := range []byte(s.row) {
+			if c != '?' {
+				b.WriteByte(c)
+				continue
+			}
+			n++
+			b.WriteByte('$')
+			b.WriteString(strconv.Itoa(n))
+		}
+	}
+	return b.String()
+}
+
+// chunks calls f with the text and the values of each chunk.
+func (s *statement) chunks(values []any, f func(text string, values []any) error) error {
+	cols := s.columns()
+	for len(values) > 0 {
+		rows := min(len(values)/cols, maxRows)
+		log := bits.Len(uint(rows)) - 1
+		n := cols << log
+		if err := f(s.texts[log], values[:n]); err != nil {
+			return err
+		}
+		values = values[n:]
+	}
+	return nil
+}
+
+// execRows runs s over values and returns how many rows it changed.
+func (w *writer) execRows(ctx context.Context, s *statement, values []any) (changed int64, err error) {
+	err = s.chunks(values, func(text string, values []any) error {
+		stmt, err := w.stmt(ctx, text)
+		if err != nil {
+			return err
+		}
+		res, err := stmt.ExecContext(ctx, values...)
+		if err != nil {
+			return err
+		}
+		n, err := res.RowsAffected()
+		changed += n
+		return err
+	})
+	return changed, err
+}
+
+// queryRows runs s over values and hands each row it returns to scan.
+func (w *writer) queryRows(ctx context.Context, s *statement, values []any, scan func(*sql.Rows) error) error {
+	return s.chunks(values, func(text string, values []any) error {
+		return w.query(ctx, text, values, scan)
+	})
+}
+
+func (w *writer) query(ctx context.Context, text string, values []any, scan func(*sql.Rows) error) error {
+	stmt, err := w.stmt(ctx, text)
+	if err != nil {
+		return err
+	}
+	rows, err := stmt.QueryContext(ctx, values...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := scan(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}

@@ -1,0 +1,233 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"sync"
+	"time"
+
+	"github.com/beeos/beeos"
+)
+
+const (
+	maxBatch     = 512
+	commitTries  = 4
+	queueLength  = 4096
+	retryPause   = 5 * time.Millisecond
+	commitWithin = 30 * time.Second
+)
+
+// op is one queued write. apply fills its outcome; done is closed after the
+// commit, or after the failure in err.
+type op struct {
+	opening *Opening                            // a request
+	message *beeos.Message                      // anything else that is appended
+	do      func(context.Context, *batch) error // any other write
+
+	dup  *Duplicate
+	busy *beeos.Message // the agent_busy that answered the opening
+	err  error
+	done chan struct{}
+}
+
+// writer commits operations in groups: while one group is being synced to
+// disk the next one queues up, so a busy ledger pays one fsync for many.
+type writer struct {
+	l     *Ledger
+	queue chan *op
+	quit  chan struct{}
+	once  sync.Once
+	conn  *sql.Conn
+	stmts map[string]*sql.Stmt
+	ops   []*op
+	seq   int64
+}
+
+func newWriter(l *Ledger) *writer {
+	return &writer{l: l, queue: make(chan *op, queueLength), quit: make(chan struct{})}
+}
+
+func (w *writer) stop() { w.once.Do(func() { close(w.quit) }) }
+
+// connect takes a connection of its own, so that prepared statements last.
+func (w *writer) connect(ctx context.Context) error {
+	conn, err := w.l.db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	w.conn, w.stmts = conn, map[string]*sql.Stmt{}
+	return nil
+}
+
+// submit queues an operation and waits for its commit.
+func (w *writer) submit(ctx context.Context, o *op) error {
+	o.done = make(chan struct{})
+	select {
+	case w.queue <- o:
+	case <-w.quit:
+		return errClosed
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	select {
+	case <-o.done:
+		return o.err
+	case <-ctx.Done():
+		// It may still commit; the caller only stops waiting for it.
+		return ctx.Err()
+	}
+}
+
+var errClosed = beeos.Errorf(beeos.AgentServiceUnavailable, "the server is shutting down; try again in a moment")
+
+func (w *writer) run() {
+	defer func() {
+		if w.conn != nil {
+			w.conn.Close()
+		}
+	}()
+	for {
+		select {
+		case o := <-w.queue:
+			w.ops = append(w.ops[:0], o)
+		case <-w.quit:
+			w.drain()
+			return
+		}
+		w.fill()
+		w.commit(w.ops)
+	}
+}
+
+// fill takes what else has queued.
+func (w *writer) fill() {
+	for len(w.ops) < maxBatch {
+		select {
+		case o := <-w.queue:
+			w.ops = append(w.ops, o)
+		default:
+			return
+		}
+	}
+}
+
+func (w *writer) drain() {
+	for {
+		w.ops = w.ops[:0]
+		if w.fill(); len(w.ops) == 0 {
+			return
+		}
+		w.commit(w.ops)
+	}
+}
+
+// commit applies ops in one transaction. When that fails for a reason of one
+// operation's own, each is tried alone, so that it alone fails.
+func (w *writer) commit(ops []*op) {
+	start := time.Now()
+	b, err := w.transact(ops)
+	if err != nil && len(ops) > 1 && !w.broken() {
+		for i := range ops {
+			w.commit(ops[i : i+1])
+		}
+		return
+	}
+	if err != nil {
+		for _, o := range ops {
+			o.err = beeos.Wrap(beeos.AgentServiceUnavailable, err, "the message could not be stored; try again in a moment")
+			close(o.done)
+		}
+		w.l.opt.Log.Error("ledger commit failed", "operations", len(ops), "err", err)
+		return
+	}
+	w.l.opt.Commit(len(ops), time.Since(start))
+	if len(b.committed) > 0 {
+		w.l.opt.Committed(b.committed)
+	}
+	if f := w.l.freed.Load(); f != nil {
+		for _, agent := range b.freed {
+			(*f)(agent)
+		}
+	}
+	for _, o := range ops {
+		close(o.done)
+	}
+}
+
+// transact runs the batch, again when the database says that it may succeed.
+func (w *writer) transact(ops []*op) (*batch, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), commitWithin)
+	defer cancel()
+	var last error
+	for try := range commitTries {
+		if try > 0 {
+			w.pause(retryPause << (2 * try))
+		}
+		if w.broken() {
+			if last = w.reconnect(ctx); last != nil {
+				continue
+			}
+		}
+		b := newBatch(w, ops)
+		sent, err := b.run(ctx)
+		if err == nil {
+			return b, nil
+		}
+		last = err
+		if sent && w.broken() {
+			// The answer to COMMIT was lost: only the database knows.
+			if w.reconnect(ctx) == nil && b.landed(ctx) {
+				return b, nil
+			}
+			continue
+		}
+		if !w.l.db.Retryable(err) && !w.broken() {
+			return nil, err
+		}
+	}
+	return nil, last
+}
+
+func (w *writer) pause(d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-w.quit:
+	}
+}
+
+// broken reports whether the connection is gone.
+func (w *writer) broken() bool {
+	return w.conn == nil || w.conn.Raw(func(any) error { return nil }) != nil
+}
+
+func (w *writer) reconnect(ctx context.Context) error {
+	if w.conn != nil {
+		w.conn.Close()
+		w.conn = nil
+	}
+	return w.connect(ctx)
+}
+
+// stmt returns query prepared on this writer's connection.
+func (w *writer) stmt(ctx context.Context, query string) (*sql.Stmt, error) {
+	if s := w.stmts[query]; s != nil {
+		return s, nil
+	}
+	s, err := w.conn.PrepareContext(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	w.stmts[query] = s
+	return s, nil
+}
+
+func (w *writer) exec(ctx context.Context, query string, args ...any) error {
+	s, err := w.stmt(ctx, query)
+	if err != nil {
+		return err
+	}
+	_, err = s.ExecContext(ctx, args...)
+	return err
+}
