@@ -1,0 +1,92 @@
+package mcpgw
+
+import (
+	"net/http"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/httpd"
+)
+
+// access answers who is calling and which agent. An agent that is not there
+// and one that this caller may not see are the same error.
+func (g *Gateway) access(r *http.Request, agentID string) (beeos.Caller, *entry, error) {
+	caller, err := g.opt.Auth.HTTP(r)
+	if err != nil {
+		return caller, nil, err
+	}
+	if caller.Kind == beeos.ByAgentKey && caller.AgentID != agentID {
+		return caller, nil, beeos.Errorf(beeos.Unauthorized, "this agent key was issued for another agent")
+	}
+	e, err := g.catalog.agent(r.Context(), agentID)
+	if err != nil && beeos.CodeOf(err) != beeos.AgentNotFound {
+		return caller, nil, err
+	}
+	if err != nil || !caller.MayReach(e.agent) {
+		return caller, nil, beeos.Errorf(beeos.AgentNotFound, "no agent %s is known to this credential", agentID)
+	}
+	if !e.agent.MCPEnabled {
+		return caller, nil, beeos.Errorf(beeos.Unauthorized, "MCP is off for this agent: its owner can turn it on (mcp_enabled)")
+	}
+	return caller, e, nil
+}
+
+// refuse answers a request that never became a JSON-RPC message of a known
+// caller. The answer has no id, but is JSON-RPC all the same.
+func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, agentID string, err error) {
+	f := faultOf(err)
+	if f.status == http.StatusUnauthorized {
+		w.Header()["Www-Authenticate"] = []string{g.challenge(agentID, f.err.Code)}
+	}
+	newResponder(w, r).fail(r, nil, bare, err)
+}
+
+// challenge tells clients where to learn how to get a credential.
+func (g *Gateway) challenge(agentID string, code beeos.Code) string {
+	s := `Bearer realm="MCP", resource_metadata="` + g.opt.PublicURL + `/.well-known/oauth-protected-resource/` + agentID + `/mcp"`
+	if code != beeos.MissingToken {
+		s += `, error="invalid_token"`
+	}
+	return s
+}
+
+// delete ends a session. There is nothing to clean up.
+func (g *Gateway) delete(w http.ResponseWriter, r *http.Request, agentID string) {
+	caller, e, err := g.access(r, agentID)
+	if err != nil {
+		g.refuse(w, r, agentID, err)
+		return
+	}
+	if _, ok := g.sealer.session(e.agent.ID, caller.Principal(), r.Header.Get(headerSession)); !ok {
+		g.refuse(w, r, agentID, unknownSession())
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// refuseMethod answers GET and the rest: there is no stream outside of calls.
+func (g *Gateway) refuseMethod(w http.ResponseWriter, r *http.Request, agentID string) {
+	if _, _, err := g.access(r, agentID); err != nil {
+		g.refuse(w, r, agentID, err)
+		return
+	}
+	w.Header().Set("Allow", allowed)
+	g.refuse(w, r, agentID, &fault{
+		err:    beeos.Errorf(beeos.InvalidBody, "this endpoint takes POST; it has no stream of its own"),
+		number: http.StatusMethodNotAllowed,
+		status: http.StatusMethodNotAllowed,
+	})
+}
+
+// fail sends an error as the answer to id. A fault of ours goes to the log
+// with its cause, and never further.
+func (o *responder) fail(r *http.Request, id []byte, v version, err error) {
+	f := faultOf(err)
+	status := f.statusFor(v)
+	if f.ours() {
+		httpd.Report(r, err)
+	}
+	if status == http.StatusTooManyRequests {
+		httpd.SetRetryAfter(o.w, f.err)
+	}
+	o.send(status, nil, f.append(nil, id), nil)
+}

@@ -1,0 +1,184 @@
+package mcpgw
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"strings"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/httpd"
+	"github.com/beeos/beeos/internal/invoke"
+)
+
+// callTool answers tools/call.
+func (x *exchange) callTool(ctx context.Context, m *message) ([]byte, error) {
+	name, given, token, err := toolParams(m.params)
+	if err != nil {
+		return nil, err
+	}
+	t := x.lists.toolByName[name]
+	if t == nil {
+		return nil, toolNotFound(name)
+	}
+	args, err := t.split(given)
+	if err != nil {
+		return nil, err
+	}
+	req := invoke.Request{
+		ContextID:      args.contextID,
+		IdempotencyKey: args.idempotencyKey,
+		Call:           beeos.Call{Method: "tools/call", Tool: t.name, Arguments: args.own},
+	}
+	if t.self {
+		message, complaint := selfMessage(args.own)
+		if complaint != "" {
+			return x.badArguments(t, complaint)
+		}
+		if strings.TrimSpace(message) == "" {
+			return nil, beeos.Errorf(beeos.InvalidParam, "message must not be empty")
+		}
+		req.Body, req.Call = message, beeos.Call{}
+	} else if result, err := x.checkArguments(t, args.own); result != nil || err != nil {
+		return result, err
+	}
+	if args.idempotencyKey != "" {
+		// Over what the client asked and not over how: a retry may come in
+		// another session, or without one.
+		sum := sha256.Sum256([]byte(t.name + "\x00" + args.contextID + "\x00" + string(args.own)))
+		req.Fingerprint = sum[:]
+	}
+	if x.session != nil && args.contextID == "" {
+		req.Channel = x.session.channel
+	}
+	reply, err := x.call(ctx, m.id, req, token)
+	if err != nil {
+		return nil, err
+	}
+	return toolResult(reply)
+}
+
+// toolParams reads the params of tools/call; arguments may be nil.
+func toolParams(params []byte) (name string, arguments, token []byte, err error) {
+	for n, value := range httpd.Fields(params) {
+		switch n {
+		case "name":
+			name, _ = httpd.StringValue(value)
+		case "arguments":
+			arguments = value
+		case "_meta":
+			token = progressToken(value)
+		}
+	}
+	if name == "" {
+		return "", nil, nil, beeos.Errorf(beeos.MissingParam, "params.name must name a tool; tools/list has them")
+	}
+	switch kind(arguments) {
+	case 0, 'n', '{':
+		return name, arguments, token, nil
+	}
+	return "", nil, nil, beeos.Errorf(beeos.InvalidParam, "params.arguments must be an object")
+}
+
+func progressToken(meta []byte) []byte {
+	token := httpd.Field(meta, "progressToken")
+	if k := kind(token); k == '"' || k == '0' {
+		return token
+	}
+	return nil
+}
+
+// selfMessage reads the one argument of an agent's own tool; complaint says
+// how the arguments do not fit the tool's schema.
+func selfMessage(args []byte) (message, complaint string) {
+	raw := httpd.Field(args, "message")
+	if raw == nil {
+		return "", `missing "message": the text for the agent`
+	}
+	message, ok := httpd.StringValue(raw)
+	if !ok {
+		return "", `"message" must be a string`
+	}
+	return message, ""
+}
+
+// checkArguments returns nothing when args fit the tool's schema.
+func (x *exchange) checkArguments(t *tool, args []byte) ([]byte, error) {
+	s, err := t.schema()
+	if err != nil {
+		return errorResult("the tool " + t.name + " cannot be called: its inputSchema cannot be checked: " + shorten(err.Error(), complaintSize)), nil
+	}
+	if err := s.check(args); err != nil {
+		return x.badArguments(t, err.Error())
+	}
+	return nil, nil
+}
+
+// badArguments is an error for a program to read up to 2025-06-18, and a
+// result for a model to read since.
+func (x *exchange) badArguments(t *tool, complaint string) ([]byte, error) {
+	complaint = "invalid arguments for " + t.name + ": " + complaint
+	if x.version.badArgumentsAreResults() {
+		return errorResult(complaint), nil
+	}
+	return nil, beeos.Errorf(beeos.InvalidParam, "%s", complaint)
+}
+
+// call runs one call to its end. What happens on the way goes to the client
+// as far as it listens.
+func (x *exchange) call(ctx context.Context, id []byte, req invoke.Request, token []byte) (*beeos.Message, error) {
+	x.prepare(&req, token)
+	ctx, flight := x.takeOff(ctx, id, &req)
+	defer x.land(flight)
+	x.out.wait()
+	p := progress{token: token}
+	for ev, err := range x.g.opt.Calls.Do(ctx, req) {
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return nil, x.stopped(ctx, flight, &req)
+		case err != nil:
+			return nil, err
+		case ev.Kind == beeos.EventMessage && ev.Message.Type.Terminal():
+			return ev.Message, nil
+		}
+		flight.channel = ev.Channel // only this goroutine looks at it
+		x.forward(ctx, &ev, &p)
+	}
+	return nil, errors.New("the call ended without a reply")
+}
+
+// prepare fills in what all calls of an exchange have in common.
+func (x *exchange) prepare(req *invoke.Request, token []byte) {
+	req.Caller, req.Agent, req.Surface, req.Kind = x.caller, x.agent, "mcp", beeos.KindMCP
+	req.TurnID = beeos.NewID()
+	req.Call.Protocol = "mcp"
+	if !x.out.streams {
+		return
+	}
+	if token != nil {
+		req.Call.Can = append(req.Call.Can, "progress")
+	}
+	if x.session != nil {
+		req.Call.Can = append(req.Call.Can, x.session.can.names()...)
+	}
+	// A session may get log messages and questions, too.
+	req.Live = token != nil || x.session != nil
+}
+
+// forward tells the client about an event in the middle of a call.
+func (x *exchange) forward(ctx context.Context, ev *beeos.Event, p *progress) {
+	var msg []byte
+	switch ev.Kind {
+	case beeos.EventDelta, beeos.EventProgress:
+		msg = p.notification(ev)
+	case beeos.EventLog:
+		if x.session != nil {
+			msg = logNotification(ev)
+		}
+	case beeos.EventAsk:
+		msg = x.ask(ctx, ev)
+	}
+	if msg != nil {
+		x.out.event(msg) //nolint:errcheck // a client that is gone shows in ctx
+	}
+}

@@ -1,0 +1,131 @@
+package mcpgw
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/httpd"
+	"github.com/beeos/beeos/internal/invoke"
+)
+
+// A client cancels by the id of its request, in whatever replica gets the
+// notification. Only the replica that runs the call knows which turn that is,
+// so a replica that does not is asked through Options.Broadcast. There the
+// call's own goroutine stops waiting and tells the agent.
+
+// flights are the calls that this replica runs for sessions.
+type flights struct {
+	mu      sync.Mutex
+	running map[string]*flight
+}
+
+// flight is one call under way.
+type flight struct {
+	request string // how replicas name it; empty outside of sessions
+	channel string // empty until known, for a call that has one of its own
+	turn    string
+	cancel  context.CancelCauseFunc
+	stay    func() bool // forgets about our own end
+}
+
+// errCancelled ends a call whose client cancelled it; it wraps the reason.
+type errCancelled struct{ reason string }
+
+func (e *errCancelled) Error() string { return e.reason }
+
+const cancelWithin = 5 * time.Second
+
+// requestName is what a session's request is called among replicas. Nobody
+// outside knows a session's channel, so nobody else can name its requests.
+func requestName(s *session, id []byte) string { return s.channel + " " + string(id) }
+
+// takeOff registers a call so that it can be cancelled, and returns the
+// context to run it in. Inside a session a lost connection means nothing,
+// says the protocol, and some clients close theirs just before they cancel:
+// such a call goes on until its reply, a cancel, or our own end.
+func (x *exchange) takeOff(ctx context.Context, id []byte, req *invoke.Request) (context.Context, *flight) {
+	f := &flight{turn: req.TurnID, channel: req.Channel, stay: func() bool { return true }}
+	if req.Channel == "" && req.ContextID != "" {
+		f.channel = invoke.ContextChannel(x.caller.Principal(), x.agent.ID, req.ContextID)
+	}
+	if x.session == nil {
+		ctx, f.cancel = context.WithCancelCause(ctx)
+		return ctx, f
+	}
+	ctx, f.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
+	f.stay = context.AfterFunc(x.g.opt.Context, func() { f.cancel(nil) })
+	f.request = requestName(x.session, id)
+	x.g.flights.mu.Lock()
+	defer x.g.flights.mu.Unlock()
+	x.g.flights.running[f.request] = f
+	return ctx, f
+}
+
+func (x *exchange) land(f *flight) {
+	f.stay()
+	f.cancel(nil)
+	if f.request == "" {
+		return
+	}
+	x.g.flights.mu.Lock()
+	defer x.g.flights.mu.Unlock()
+	if x.g.flights.running[f.request] == f {
+		delete(x.g.flights.running, f.request)
+	}
+}
+
+// cancelled handles notifications/cancelled.
+func (x *exchange) cancelled(params []byte) {
+	id := httpd.Field(params, "requestId")
+	if x.session == nil || id == nil {
+		return
+	}
+	reason, _ := httpd.StringValue(httpd.Field(params, "reason"))
+	reason = orElse(shorten(reason, 500), "cancelled by the client")
+	name := requestName(x.session, id)
+	if !x.g.cancel(name, reason) && x.g.opt.Broadcast != nil {
+		x.g.opt.Broadcast(name, reason)
+	}
+}
+
+// Cancel stops a request whose cancellation reached another replica, if this
+// one runs it. It does not block.
+func (g *Gateway) Cancel(request, reason string) { g.cancel(request, reason) }
+
+func (g *Gateway) cancel(request, reason string) (ours bool) {
+	g.flights.mu.Lock()
+	f := g.flights.running[request]
+	g.flights.mu.Unlock()
+	if f == nil {
+		return false
+	}
+	f.cancel(&errCancelled{reason})
+	return true
+}
+
+// stopped is for a call that ended before its reply: cancelled, or with its
+// client gone, or with us. With an idempotency key or in a session the client
+// can come back for the result; without either nobody ever can, and the agent
+// need not go on.
+func (x *exchange) stopped(ctx context.Context, f *flight, req *invoke.Request) error {
+	var by *errCancelled
+	switch {
+	case errors.As(context.Cause(ctx), &by):
+		x.stopAgent(ctx, f, by.reason)
+		return beeos.Errorf(beeos.Conflict, "the client cancelled this request")
+	case x.session == nil && req.IdempotencyKey == "":
+		x.stopAgent(ctx, f, "the client went away")
+	}
+	return beeos.Errorf(beeos.AgentServiceUnavailable, "the server is stopping: try again") // if anybody still reads it
+}
+
+func (x *exchange) stopAgent(ctx context.Context, f *flight, reason string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelWithin)
+	defer cancel()
+	if err := x.g.opt.Calls.Cancel(ctx, f.channel, f.turn, reason); err != nil {
+		x.g.opt.Log.WarnContext(ctx, "cancel a call", "turn", f.turn, "err", err)
+	}
+}

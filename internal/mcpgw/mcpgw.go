@@ -1,0 +1,158 @@
+// Package mcpgw is the MCP surface: POST /{agentId}/mcp makes every agent an
+// MCP server. It translates and never decides; calls go down to invoke.
+//
+// A request comes in through mcpgw.go (paths, CORS), access.go (who calls,
+// which agent) and wire.go (one strict JSON-RPC message), is tied to a
+// protocol revision by version.go and to a session by session.go, and finds
+// its handler in dispatch.go. catalog.go keeps each agent's lists as bytes
+// ready to write (lists.go, tools.go, resources.go, prompts.go) and its
+// schemas compiled (schema.go, cost.go). call.go runs a call: its events
+// become progress and logs (notify.go) or questions to the client (ask.go),
+// its reply a result (result.go), and any replica can stop it (cancel.go).
+// Answers leave through responder.go, as JSON or as a stream, errors in the
+// words of errors.go.
+//
+// No replica remembers anything that another would need: a session is its
+// own id, sealed.
+package mcpgw
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/auth"
+	"github.com/beeos/beeos/internal/httpd"
+	"github.com/beeos/beeos/internal/invoke"
+	"github.com/beeos/beeos/internal/store"
+)
+
+// Options are the parts that the surface stands on.
+type Options struct {
+	DB        *store.DB
+	Auth      *auth.Checker
+	Calls     *invoke.Calls
+	PublicURL string   // MCP_PUBLIC_URL, without a slash at its end
+	Origins   []string // browser origins that may call; empty = any
+	Log       *slog.Logger
+	Now       func() time.Time
+
+	// Context ends when the server stops. Calls inside a session outlive
+	// their connection, but not this.
+	Context context.Context
+
+	// Broadcast tells all replicas that a client cancelled a request which
+	// this one does not run; each hands it to its Gateway.Cancel. Without it
+	// a cancel reaches only the replica it was sent to.
+	Broadcast func(request, reason string)
+}
+
+// Gateway serves MCP.
+type Gateway struct {
+	opt     Options
+	catalog *catalog
+	sealer  *sealer
+	flights flights
+}
+
+// maxBody is the contract's limit.
+const maxBody = 1 << 20
+
+// New returns a Gateway. The key that seals sessions comes from the store, so
+// that all replicas share it.
+func New(opt Options) (*Gateway, error) {
+	if opt.DB == nil || opt.Auth == nil || opt.Calls == nil || opt.PublicURL == "" {
+		return nil, errors.New("mcpgw: DB, Auth, Calls and PublicURL are required")
+	}
+	if opt.Log == nil {
+		opt.Log = slog.New(slog.DiscardHandler)
+	}
+	if opt.Now == nil {
+		opt.Now = time.Now
+	}
+	if opt.Context == nil {
+		opt.Context = context.Background()
+	}
+	opt.PublicURL = strings.TrimRight(opt.PublicURL, "/")
+	secret, err := opt.DB.Secret(opt.Context, "mcp session", newSecret)
+	if err != nil {
+		return nil, err
+	}
+	seal, err := newSealer(secret)
+	if err != nil {
+		return nil, err
+	}
+	return &Gateway{
+		opt:     opt,
+		catalog: &catalog{db: opt.DB, now: opt.Now, entries: map[string]*entry{}},
+		sealer:  seal,
+		flights: flights{running: map[string]*flight{}},
+	}, nil
+}
+
+// Forget makes the next request see the agent as it is now. It follows every
+// notice that an agent changed.
+func (g *Gateway) Forget(agentID string) { g.catalog.forget(agentID) }
+
+func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !g.crossOrigin(w, r) {
+		httpd.WriteError(w, r, beeos.Errorf(beeos.Forbidden, "pages of this origin may not call this server"))
+		return
+	}
+	agentID, ok := strings.CutSuffix(strings.TrimPrefix(r.URL.Path, "/"), "/mcp")
+	if !ok || !plainID(agentID) {
+		httpd.WriteError(w, r, beeos.Errorf(beeos.NotFound, "nothing is here: MCP endpoints are at /{agentId}/mcp"))
+		return
+	}
+	switch r.Method {
+	case http.MethodPost:
+		g.post(w, r, agentID)
+	case http.MethodDelete:
+		g.delete(w, r, agentID)
+	case http.MethodOptions:
+		w.Header().Set("Allow", allowed)
+		w.WriteHeader(http.StatusNoContent)
+	default:
+		g.refuseMethod(w, r, agentID)
+	}
+}
+
+const allowed = "POST, DELETE, OPTIONS"
+
+// plainID reports whether s can be an agent's id; it ends up in headers.
+func plainID(s string) bool {
+	return s != "" && len(s) <= 64 && !strings.ContainsFunc(s, func(c rune) bool {
+		return c != '_' && c != '-' && (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z')
+	})
+}
+
+// crossOrigin answers browsers' questions about a request of a web page. No
+// cookie is read here, so a page can do nothing that its own credential does
+// not allow; a sandboxed page ("null") has no name to allow.
+func (g *Gateway) crossOrigin(w http.ResponseWriter, r *http.Request) bool {
+	origins := r.Header["Origin"]
+	if len(origins) == 0 {
+		return true
+	}
+	origin := origins[0]
+	if len(origins) > 1 || origin == "null" || len(g.opt.Origins) > 0 && !slices.Contains(g.opt.Origins, origin) {
+		return false
+	}
+	h := w.Header()
+	h.Set("Access-Control-Allow-Origin", origin)
+	h.Set("Vary", "Origin")
+	h.Set("Access-Control-Expose-Headers", "Mcp-Session-Id, Mcp-Protocol-Version, WWW-Authenticate, Retry-After, X-Request-Id")
+	if r.Method == http.MethodOptions {
+		h.Set("Access-Control-Allow-Methods", "GET, POST, DELETE, OPTIONS")
+		h.Set("Access-Control-Max-Age", "7200")
+		if asked := r.Header.Get("Access-Control-Request-Headers"); asked != "" {
+			h.Set("Access-Control-Allow-Headers", asked)
+		}
+	}
+	return true
+}

@@ -1,0 +1,160 @@
+package mcpgw
+
+import (
+	"context"
+	"encoding/json"
+	"regexp"
+	"slices"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/httpd"
+	"github.com/beeos/beeos/internal/invoke"
+)
+
+// resource is one line of resources/list.
+type resource struct {
+	uri        string
+	definition []byte // its element of the list
+	contents   []byte // the whole result of reading it; nil = the agent answers
+}
+
+// describe is a resource as lists show it.
+func describe(r *beeos.Resource) ([]byte, bool) {
+	shown := *r
+	shown.Text, shown.Blob = nil, nil
+	return encode(shown)
+}
+
+// newResource returns nil for one whose JSON is broken.
+func newResource(r *beeos.Resource) *resource {
+	shown, ok := describe(r)
+	if !ok {
+		return nil
+	}
+	res := &resource{uri: r.URI, definition: shown}
+	if r.Text == nil && r.Blob == nil {
+		return res
+	}
+	b := appendText([]byte(`{"contents":[{"uri":`), r.URI)
+	b = appendMember(b, "mimeType", r.MIMEType)
+	if r.Text != nil {
+		b = appendText(append(b, `,"text":`...), *r.Text)
+	} else {
+		b = appendText(append(b, `,"blob":`...), *r.Blob)
+	}
+	res.contents = append(b, `}]}`...)
+	return res
+}
+
+// configResource is what every agent tells about itself. Its instructions
+// stay with the agent.
+func configResource(a *beeos.Agent) *resource {
+	d := &a.Definition
+	names := []string{}
+	for _, s := range d.Skills {
+		names = append(names, s.Name)
+	}
+	return ownResource("beeos://agent/config", "Agent Configuration", "Name, model, skills and capabilities of this agent", map[string]any{
+		"id": a.ID, "name": a.Name, "display_name": d.DisplayName, "description": d.Description, "version": d.Version,
+		"model": d.Model, "delivery_mode": d.DeliveryMode, "skills": names, "capabilities": rawOrEmpty(d.Capabilities),
+	})
+}
+
+// skillsResource lists every skill, also those that are not tools.
+func skillsResource(a *beeos.Agent) *resource {
+	skills := a.Definition.Skills
+	if skills == nil {
+		skills = []beeos.Skill{}
+	}
+	return ownResource("beeos://agent/skills", "Skill Registry", "Every skill of this agent with its metadata", map[string]any{"skills": skills})
+}
+
+func ownResource(uri, name, description string, content map[string]any) *resource {
+	body, ok := encode(content)
+	if !ok {
+		return nil
+	}
+	s := string(body)
+	return newResource(&beeos.Resource{URI: uri, Name: name, Description: description, MIMEType: "application/json", Text: &s})
+}
+
+func rawOrEmpty(raw json.RawMessage) json.RawMessage {
+	if len(raw) == 0 {
+		return json.RawMessage(`{}`)
+	}
+	return raw
+}
+
+// readResource answers resources/read: what is static from here, the rest by
+// the agent.
+func (x *exchange) readResource(ctx context.Context, m *message) ([]byte, error) {
+	uri, ok := httpd.StringValue(httpd.Field(m.params, "uri"))
+	if !ok || uri == "" {
+		return nil, beeos.Errorf(beeos.MissingParam, "params.uri must name a resource; resources/list has them")
+	}
+	res := x.lists.resourceAt[uri]
+	if res != nil && res.contents != nil {
+		return res.contents, nil
+	}
+	if res == nil && !slices.ContainsFunc(x.lists.patterns, func(p *regexp.Regexp) bool { return p.MatchString(uri) }) {
+		return nil, resourceNotFound(uri)
+	}
+	reply, err := x.forwardMethod(ctx, m, nil)
+	if err != nil {
+		return nil, err
+	}
+	if reply.Type == beeos.AgentRefuse {
+		return nil, resourceNotFound(uri)
+	}
+	return resourceContents(reply, uri)
+}
+
+// forwardMethod lets the agent itself answer a method.
+func (x *exchange) forwardMethod(ctx context.Context, m *message, arguments []byte) (*beeos.Message, error) {
+	return x.call(ctx, m.id, invoke.Request{
+		Call: beeos.Call{Method: m.method, Params: m.params, Arguments: arguments},
+	}, progressToken(httpd.Field(m.params, "_meta")))
+}
+
+// agentResult is the result object that an agent gave for a method, whole.
+func agentResult(m *beeos.Message) ([]byte, error) {
+	if m.IsError() {
+		return nil, agentFault(m)
+	}
+	if result := httpd.Field(m.Payload, "result"); kind(result) == '{' {
+		return result, nil
+	}
+	return nil, nil
+}
+
+// agentFault is for methods whose results cannot say that they failed.
+func agentFault(m *beeos.Message) error {
+	code, number := beeos.InternalError, numbers[beeos.InternalError]
+	switch {
+	case m.Type == beeos.AgentBusy, m.Type == beeos.AgentRefuse:
+		code, number = beeos.Conflict, numbers[beeos.Conflict]
+	case m.StopReason == beeos.StopAgentLost:
+		code, number = beeos.AgentServiceUnavailable, numbers[beeos.AgentServiceUnavailable]
+	}
+	return &fault{err: beeos.Errorf(code, "%s", orElse(m.Body, "the agent could not answer")), number: number}
+}
+
+// resourceContents reads an agent's answer to resources/read: a whole result,
+// or resource parts, or plain text.
+func resourceContents(m *beeos.Message, uri string) ([]byte, error) {
+	if result, err := agentResult(m); result != nil || err != nil {
+		return result, err
+	}
+	var c, none content
+	parts, _ := sortParts(m.Parts, &none)
+	for _, p := range parts {
+		if r := httpd.Field(p, "resource"); kind(r) == '{' {
+			c.add(r)
+		}
+	}
+	if len(c.blocks) == 0 {
+		b := appendText([]byte(`{"uri":`), uri)
+		c.add(append(appendText(append(b, `,"text":`...), m.Body), '}'))
+	}
+	return append(append([]byte(`{"contents":[`), c.blocks...), `]}`...), nil
+}

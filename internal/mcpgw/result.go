@@ -1,0 +1,124 @@
+package mcpgw
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/httpd"
+)
+
+// toolResult turns a terminal reply into the result of tools/call. What the
+// agent sent as content blocks goes through byte for byte. Failures of the
+// agent are results, for the model to read; only what says nothing about the
+// call itself is an error.
+func toolResult(m *beeos.Message) ([]byte, error) {
+	switch {
+	case m.Type == beeos.AgentBusy:
+		return nil, beeos.Errorf(beeos.Conflict, "%s", orElse(m.Body, "the agent is busy: try again later"))
+	case m.StopReason == beeos.StopAgentLost:
+		return nil, beeos.Errorf(beeos.AgentServiceUnavailable, "%s", orElse(m.Body, "the agent went away in the middle of the call: try again"))
+	}
+	c := contentOf(m)
+	b := append(make([]byte, 0, 96+len(m.Body)+len(m.Parts)), `{"content":[`...)
+	b = append(b, c.blocks...)
+	b = append(b, ']')
+	if c.structured != nil {
+		b = append(append(b, `,"structuredContent":`...), c.structured...)
+	}
+	if m.IsError() {
+		b = append(b, `,"isError":true`...)
+	}
+	if meta := httpd.Field(m.Payload, "_meta"); kind(meta) == '{' {
+		b = append(append(b, `,"_meta":`...), meta...)
+	}
+	return append(b, '}'), nil
+}
+
+// content is what a reply says, in MCP's terms.
+type content struct {
+	blocks     []byte // elements of the content array
+	structured []byte // an object, or nil
+}
+
+func contentOf(m *beeos.Message) content {
+	var c content
+	parts, said := sortParts(m.Parts, &c)
+	body := m.Body
+	if body == "" && m.IsError() && len(parts) == 0 {
+		body = "the agent failed without saying why"
+	}
+	// Some agents repeat in parts what the text says, others add to it.
+	if body != "" && !said[body] {
+		c.add(appendTextBlock(nil, body))
+	}
+	for _, p := range parts {
+		c.add(p)
+	}
+	// Clients that do not know structured content read it as text.
+	if len(c.blocks) == 0 && c.structured != nil {
+		c.add(appendTextBlock(nil, string(c.structured)))
+	}
+	return c
+}
+
+func (c *content) add(block []byte) {
+	if len(c.blocks) > 0 {
+		c.blocks = append(c.blocks, ',')
+	}
+	c.blocks = append(c.blocks, block...)
+}
+
+func appendTextBlock(b []byte, s string) []byte {
+	b = append(b, `{"type":"text","text":`...)
+	return append(appendText(b, s), '}')
+}
+
+// sortParts picks the content blocks out of an agent's parts, and the
+// structured value. said holds the texts of text blocks, and all of them
+// together. Parts of other types are not for MCP.
+func sortParts(raw json.RawMessage, c *content) (blocks [][]byte, said map[string]bool) {
+	if len(raw) == 0 {
+		return nil, nil
+	}
+	said = map[string]bool{}
+	var all strings.Builder
+	for p := range httpd.Elements(raw) {
+		switch t, _ := httpd.StringValue(httpd.Field(p, "type")); t {
+		case "text":
+			s, _ := httpd.StringValue(httpd.Field(p, "text"))
+			said[s] = true
+			all.WriteString(s)
+			blocks = append(blocks, p)
+		case "image", "audio", "resource", "resource_link":
+			blocks = append(blocks, p)
+		case "structured":
+			c.setStructured(httpd.Field(p, "data"))
+		}
+	}
+	said[all.String()] = true
+	return blocks, said
+}
+
+// setStructured: clients take objects only; anything else is shown as text.
+func (c *content) setStructured(value []byte) {
+	switch kind(value) {
+	case 0:
+	case '{':
+		c.structured = value
+	default:
+		c.add(appendTextBlock(nil, string(value)))
+	}
+}
+
+// errorResult is a result that tells a model what went wrong.
+func errorResult(text string) []byte {
+	return append(appendTextBlock([]byte(`{"content":[`), text), `],"isError":true}`...)
+}
+
+func orElse(s, otherwise string) string {
+	if s == "" {
+		return otherwise
+	}
+	return s
+}

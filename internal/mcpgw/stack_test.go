@@ -1,0 +1,325 @@
+package mcpgw
+
+import (
+	"context"
+	"crypto/ed25519"
+	"encoding/json"
+	"log/slog"
+	"net/http/httptest"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/auth"
+	"github.com/beeos/beeos/internal/bus"
+	"github.com/beeos/beeos/internal/httpd"
+	"github.com/beeos/beeos/internal/invoke"
+	"github.com/beeos/beeos/internal/ledger"
+	"github.com/beeos/beeos/internal/store"
+)
+
+// stack is the real thing under the gateway: store, ledger, bus and calls,
+// with an agent at its end that acts by the name of the tool.
+type stack struct {
+	t       testing.TB
+	db      *store.DB
+	ledger  *ledger.Ledger
+	bus     *bus.Bus
+	calls   *invoke.Calls
+	gateway *Gateway
+	replica *Gateway // a second one, which shares nothing but the stores
+	server  *httptest.Server
+	other   *httptest.Server // in front of replica
+
+	owner    beeos.User
+	instance beeos.Instance
+	agents   map[string]string // name -> id
+	keys     map[string]string // name -> secret
+
+	over    <-chan struct{} // closed when the test ends
+	working sync.WaitGroup
+
+	mu      sync.Mutex
+	answers map[string]chan bus.Control // ask or turn -> what came for it
+	seen    []beeos.Frame
+	next    chan beeos.Frame // gets the next message for an agent, if set
+}
+
+const publicURL = "https://mcp.example.com"
+
+// definitions are the agents of every test.
+func definitions() []beeos.Definition {
+	hidden := false
+	text := "Be kind."
+	skill := func(name, description, schema string) beeos.Skill {
+		return beeos.Skill{Name: name, Description: description, InputSchema: json.RawMessage(schema)}
+	}
+	return []beeos.Definition{
+		{
+			Name: "clerk", DisplayName: "The Clerk", Description: "Does small things.", Version: "1.2.3", Model: "none",
+			Instructions: "secret instructions", TimeoutMS: 2000,
+			Skills: []beeos.Skill{
+				skill("web_search", "Search the web.", `{ "type": "object", "properties": {"query": {"type": "string"}, "max_results": {"type": "integer", "default": 5}}, "required": ["query"] }`),
+				{Name: "stream", Title: "Streamer", Description: "Streams.", Annotations: json.RawMessage(`{"readOnlyHint":true}`)},
+				{Name: "rich"}, {Name: "structured"}, {Name: "fail"}, {Name: "refuse"}, {Name: "busy"}, {Name: "lost"},
+				{Name: "ask"}, {Name: "log"}, {Name: "hang"}, {Name: "silent"}, {Name: "what"},
+				skill("attach", "Has attachments of its own.", `{"type":"object","properties":{"attachments":{"type":"array"}}}`),
+				skill("remote", "Its schema is elsewhere.", `{"type":"object","properties":{"x":{"$ref":"http://127.0.0.1:1/schema.json"}}}`),
+				{Name: "internal", ExposeAsTool: &hidden},
+			},
+			Resources: []beeos.Resource{
+				{URI: "note://kind", Name: "Note", MIMEType: "text/plain", Text: &text},
+				{URI: "note://live", Name: "Live note"},
+				{URITemplate: "note://by/{author}", Name: "Notes of an author"},
+			},
+			Prompts: []beeos.Prompt{
+				{Name: "greet", Description: "Greets.", Arguments: []beeos.PromptArgument{{Name: "who", Required: true}},
+					Messages: json.RawMessage(`[{"role":"user","content":{"type":"text","text":"Greet {who} <b>now</b>."}}]`)},
+				{Name: "live"},
+			},
+		},
+		{Name: "talker", Description: "Talks."},
+		{Name: "quiet", Description: "Nobody serves it."},
+		{Name: "closed", Description: "Not for MCP."},
+	}
+}
+
+func newStack(t testing.TB) *stack {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	s := &stack{t: t, keys: map[string]string{}, answers: map[string]chan bus.Control{}, over: ctx.Done()}
+	var err error
+	s.db, err = store.Open(ctx, "sqlite:"+filepath.Join(t.TempDir(), "test.db")+"?durability=os")
+	s.must(err)
+	s.bus, err = bus.Open(ctx, bus.Options{})
+	s.must(err)
+	s.ledger, err = ledger.Open(ctx, s.db, ledger.Options{Committed: invoke.Committed(s.bus)})
+	s.must(err)
+	s.calls = invoke.New(invoke.Options{Store: s.db, Ledger: s.ledger, Bus: s.bus, RateLimit: 100_000})
+	check := &auth.Checker{DB: s.db, Log: slog.New(slog.DiscardHandler)}
+	open := func() (*Gateway, *httptest.Server) {
+		g, err := New(Options{DB: s.db, Auth: check, Calls: s.calls, PublicURL: publicURL, Context: ctx, Broadcast: func(request, reason string) {
+			s.gateway.Cancel(request, reason)
+			s.replica.Cancel(request, reason)
+		}})
+		s.must(err)
+		return g, httptest.NewServer(&httpd.Handler{Next: g, Log: slog.New(slog.DiscardHandler)})
+	}
+	s.gateway, s.server = open()
+	s.replica, s.other = open()
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return s.calls.Run(ctx) })
+	s.populate(ctx)
+	s.bus.OnControl(s.control)
+	t.Cleanup(func() {
+		cancel()
+		s.server.Close()
+		s.other.Close()
+		s.must(group.Wait())
+		s.working.Wait()
+		s.ledger.Close()
+		s.bus.Close()
+		s.db.Close()
+	})
+	return s
+}
+
+func (s *stack) must(err error) {
+	s.t.Helper()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// populate makes two users, the agents and a key of every kind.
+func (s *stack) populate(ctx context.Context) {
+	s.owner = beeos.User{ID: beeos.NewID(), Email: "owner@example.com", Name: "owner", CreatedAt: time.Now()}
+	stranger := beeos.User{ID: beeos.NewID(), Email: "stranger@example.com", Name: "stranger", CreatedAt: time.Now()}
+	s.must(s.db.CreateUser(ctx, s.owner))
+	s.must(s.db.CreateUser(ctx, stranger))
+	public, _, err := ed25519.GenerateKey(nil)
+	s.must(err)
+	s.instance = beeos.Instance{ID: "inst_" + beeos.NewID(), OwnerID: s.owner.ID, Name: "here", PublicKey: public, CreatedAt: time.Now()}
+	s.must(s.db.CreateInstance(ctx, s.instance))
+	synced, err := s.db.Sync(ctx, s.instance, definitions())
+	s.must(err)
+	s.agents = synced.IDs()
+	off := false
+	_, err = s.db.UpdateAgent(ctx, s.agents["closed"], store.AgentPatch{MCPEnabled: &off})
+	s.must(err)
+
+	s.key(ctx, "user", beeos.Key{Kind: beeos.UserKey, OwnerID: s.owner.ID})
+	s.key(ctx, "stranger", beeos.Key{Kind: beeos.UserKey, OwnerID: stranger.ID})
+	s.key(ctx, "clerk", beeos.Key{Kind: beeos.AgentKey, OwnerID: s.owner.ID, AgentID: s.agents["clerk"]})
+	s.key(ctx, "talker", beeos.Key{Kind: beeos.AgentKey, OwnerID: s.owner.ID, AgentID: s.agents["talker"]})
+	s.key(ctx, "limited", beeos.Key{Kind: beeos.AgentKey, OwnerID: s.owner.ID, AgentID: s.agents["talker"], RatePerMinute: 1})
+	for _, name := range []string{"clerk", "talker"} {
+		stop, err := s.bus.Serve(s.agents[name], s.deliver)
+		s.must(err)
+		s.t.Cleanup(stop)
+	}
+}
+
+func (s *stack) key(ctx context.Context, name string, k beeos.Key) {
+	secret, hash, prefix := auth.NewKey(k.Kind)
+	k.ID, k.Name, k.Prefix, k.CreatedAt = "key_"+name, name, prefix, time.Now()
+	s.must(s.db.CreateKey(ctx, k, hash))
+	s.keys[name] = secret
+}
+
+// control catches what the gateway tells agents.
+func (s *stack) control(c bus.Control) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if ch := s.answers[c.ID]; ch != nil {
+		ch <- c
+	}
+}
+
+// expect returns a wait for the control message for an ask or a turn.
+func (s *stack) expect(id string) (wait func() bus.Control) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ch := make(chan bus.Control, 1)
+	s.answers[id] = ch
+	return func() bus.Control {
+		select {
+		case c := <-ch:
+			return c
+		case <-s.over:
+			return bus.Control{}
+		}
+	}
+}
+
+// nextFrame returns where the next message for an agent will show.
+func (s *stack) nextFrame() chan beeos.Frame {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.next = make(chan beeos.Frame, 1)
+	return s.next
+}
+
+// frames returns what the agents were given so far.
+func (s *stack) frames() []beeos.Frame {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.seen
+}
+
+// deliver is the agents' end. Each message is worked on in a goroutine of its
+// own, which the test's end waits for.
+func (s *stack) deliver(d bus.Dispatch) bool {
+	var f beeos.Frame
+	if err := json.Unmarshal(d.Frame, &f); err != nil {
+		s.t.Error(err)
+		return false
+	}
+	a := &testAgent{s: s, f: f, d: d, cancelled: s.expect(f.MessageID)}
+	s.mu.Lock()
+	s.seen = append(s.seen, f)
+	if s.next != nil {
+		s.next <- f
+		s.next = nil
+	}
+	s.mu.Unlock()
+	s.working.Go(a.work)
+	return true
+}
+
+// testAgent answers one message.
+type testAgent struct {
+	s   *stack
+	f   beeos.Frame
+	d   bus.Dispatch
+	seq int64
+
+	cancelled func() bus.Control
+}
+
+func (a *testAgent) publish(ev beeos.Event) {
+	a.seq++
+	ev.Channel, ev.Turn, ev.Attempt, ev.Seq = a.d.Channel, a.d.MessageID, a.d.Attempt, a.seq
+	a.s.bus.Publish(ev)
+}
+
+func (a *testAgent) finish(m beeos.Message) {
+	if m.Type == "" {
+		m.Type, m.State, m.StopReason = beeos.AgentReply, beeos.StateCompleted, beeos.StopEndTurn
+	}
+	m.Channel, m.InReplyTo, m.Publisher = a.d.Channel, a.d.MessageID, "agent:"+a.d.AgentID
+	_, _ = a.s.ledger.Finish(context.Background(), m) // fails when the test is over
+}
+
+func (a *testAgent) say(body string) { a.finish(beeos.Message{Body: body}) }
+
+func (a *testAgent) work() {
+	var call beeos.Call
+	_ = json.Unmarshal(a.f.Payload, &call)
+	switch call.Method {
+	case "resources/read":
+		if httpd.Field(call.Params, "uri") != nil && string(httpd.Field(call.Params, "uri")) == `"note://live"` {
+			a.finish(beeos.Message{Parts: json.RawMessage(`[{"type":"resource","resource":{"uri":"note://live","text":"fresh"}}]`)})
+			return
+		}
+		a.say("by " + string(call.Params))
+		return
+	case "prompts/get":
+		a.finish(beeos.Message{Payload: json.RawMessage(`{"result":{"messages":[{"role":"assistant","content":{"type":"text","text":"live"}}]}}`)})
+		return
+	}
+	switch call.Tool {
+	case "stream":
+		a.publish(beeos.Event{Kind: beeos.EventDelta, Text: "one "})
+		a.publish(beeos.Event{Kind: beeos.EventDelta, Reasoning: "hm"})
+		a.publish(beeos.Event{Kind: beeos.EventProgress, Progress: 50, Total: 100, Text: "half"})
+		a.publish(beeos.Event{Kind: beeos.EventDelta, Text: "\"two\"\n"})
+		a.say("one \"two\"\n")
+	case "rich":
+		a.finish(beeos.Message{
+			Body:    "look",
+			Parts:   json.RawMessage(`[{"type":"thinking","text":"no"},{"type":"image","data":"AAAA","mimeType":"image/png"},{"type":"resource_link","uri":"note://kind","name":"Note"},{"type":"text","text":"more"}]`),
+			Payload: json.RawMessage(`{"_meta":{"trace":"t1"}}`),
+		})
+	case "structured":
+		a.finish(beeos.Message{Parts: json.RawMessage(`[{"type":"structured","data":{"n": 1}}]`)})
+	case "fail":
+		a.finish(beeos.Message{Type: beeos.AgentReplyError, State: beeos.StateFailed, StopReason: beeos.StopError, Body: "no luck"})
+	case "refuse":
+		a.finish(beeos.Message{Type: beeos.AgentRefuse, State: beeos.StateRefused, StopReason: beeos.StopRefused, Body: "I would rather not"})
+	case "busy":
+		a.finish(beeos.Message{Type: beeos.AgentBusy, State: beeos.StateRefused})
+	case "lost":
+		a.finish(beeos.Message{Type: beeos.AgentReplyError, State: beeos.StateFailed, StopReason: beeos.StopAgentLost})
+	case "ask":
+		a.ask(call.Arguments)
+	case "log":
+		a.publish(beeos.Event{Kind: beeos.EventLog, Level: "warning", Logger: "clerk", Data: json.RawMessage(`{"disk":"full"}`)})
+		a.say("logged")
+	case "hang":
+		a.publish(beeos.Event{Kind: beeos.EventProgress, Progress: 1, Text: "hanging"})
+		c := a.cancelled()
+		a.finish(beeos.Message{Type: beeos.AgentReplyError, State: beeos.StateCancelled, StopReason: beeos.StopUser, Body: c.Reason})
+	case "silent":
+	case "what":
+		payload, _ := json.Marshal(call)
+		a.say(string(payload))
+	case "":
+		a.say("you said: " + a.f.Body)
+	default:
+		a.say(call.Tool + " " + string(call.Arguments))
+	}
+}
+
+// ask puts a question to the client and tells what came back.
+func (a *testAgent) ask(arguments []byte) {
+	method, _ := httpd.StringValue(httpd.Field(arguments, "method"))
+	id := beeos.NewID()
+	answer := a.s.expect(id)
+	a.publish(beeos.Event{Kind: beeos.EventAsk, AskID: id, Method: method, Data: httpd.Field(arguments, "params")})
+	a.say(string(answer().Data))
+}

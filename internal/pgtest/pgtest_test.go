@@ -1,0 +1,96 @@
+//go:build unix
+
+package pgtest
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func ask(t *testing.T, url, query string) string {
+	t.Helper()
+	bin, err := binaries()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command(filepath.Join(bin, "psql"), "-X", "-A", "-t", "-d", url, "-c", query).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", query, err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+func TestURLsAreFreshDatabases(t *testing.T) {
+	a, b := URL(t), URL(t)
+	if a == b {
+		t.Fatalf("the same database twice: %s", a)
+	}
+	ask(t, a, "CREATE TABLE x (n int)")
+	if got := ask(t, b, "SELECT count(*) FROM pg_tables WHERE tablename = 'x'"); got != "0" {
+		t.Errorf("a table of one database shows in the other")
+	}
+}
+
+func TestCrashKeepsCommittedRows(t *testing.T) {
+	server := Cluster(t, Fsync)
+	url := server.URL(t)
+	if got := ask(t, url, "SHOW fsync"); got != "on" {
+		t.Fatalf("fsync is %s", got)
+	}
+	ask(t, url, "CREATE TABLE x AS SELECT 42 AS n")
+	server.Crash(t)
+	if got := ask(t, url, "SELECT n FROM x"); got != "42" {
+		t.Errorf("after the crash: %q", got)
+	}
+}
+
+func TestNothingStaysBehind(t *testing.T) {
+	var dir string
+	t.Run("cluster", func(t *testing.T) { dir = Cluster(t).dir })
+	if _, err := os.Stat(dir); !os.IsNotExist(err) {
+		t.Errorf("%s is still there: %v", dir, err)
+	}
+}
+
+// dieVar turns TestPanic into the child of TestNothingStaysBehindAfterPanic.
+const dieVar = "PGTEST_DIE"
+
+func TestPanic(t *testing.T) {
+	note := os.Getenv(dieVar)
+	if note == "" {
+		return
+	}
+	server, err := start(settings{})
+	if err == nil {
+		err = os.WriteFile(note, []byte(server.dir), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	panic("die with a cluster running")
+}
+
+func TestNothingStaysBehindAfterPanic(t *testing.T) {
+	note := filepath.Join(t.TempDir(), "note")
+	child := exec.Command(os.Args[0], "-test.run=^TestPanic$")
+	child.Env = append(os.Environ(), dieVar+"="+note)
+	if out, err := child.CombinedOutput(); err == nil || !strings.Contains(string(out), "die with a cluster running") {
+		t.Fatalf("the child did not die as it should: %v\n%s", err, out)
+	}
+	dir, err := os.ReadFile(note)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		if _, err := os.Stat(string(dir)); os.IsNotExist(err) {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%s is still there", dir)
+		}
+	}
+}

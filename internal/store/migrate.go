@@ -1,0 +1,80 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"fmt"
+	"io/fs"
+
+	"github.com/pressly/goose/v3"
+)
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// migrate brings the tables up to this program's version. Replicas that start
+// at the same moment take turns.
+func (db *DB) migrate(ctx context.Context) error {
+	files, err := fs.Sub(migrations, "migrations")
+	if err != nil {
+		return err
+	}
+	dialect := goose.DialectSQLite3
+	opts := []goose.ProviderOption{goose.WithDisableGlobalRegistry(true), goose.WithLogger(goose.NopLogger())}
+	tries := 5 // a SQLite migration that lost a race finds itself done the next time
+	if db.Postgres {
+		dialect, tries = goose.DialectPostgres, 1
+		opts = append(opts, goose.WithSessionLocker(turn{}))
+	}
+	for ; ; tries-- {
+		provider, err := goose.NewProvider(dialect, db.DB, files, opts...)
+		if err != nil {
+			return fmt.Errorf("read the migrations: %w", err)
+		}
+		if err = upgrade(ctx, provider); err == nil || tries == 1 || ctx.Err() != nil {
+			return err
+		}
+		if _, newer := err.(tooNew); newer {
+			return err
+		}
+	}
+}
+
+func upgrade(ctx context.Context, p *goose.Provider) error {
+	stored, err := p.GetDBVersion(ctx)
+	if err != nil {
+		return fmt.Errorf("read the version of the tables: %w", err)
+	}
+	sources := p.ListSources()
+	if known := sources[len(sources)-1].Version; stored > known {
+		return tooNew{stored: stored, known: known}
+	}
+	if _, err := p.Up(ctx); err != nil {
+		return fmt.Errorf("upgrade the tables; the data is as it was before, so the previous version still works: %w", err)
+	}
+	return nil
+}
+
+// tooNew is the error for data that a later program has upgraded already.
+type tooNew struct{ stored, known int64 }
+
+func (e tooNew) Error() string {
+	return fmt.Sprintf("the data was written by a newer version of BeeOS (tables of version %d, this program knows %d); start that version, or restore a backup from before the upgrade", e.stored, e.known)
+}
+
+// turn is goose's session lock. Goose's own one polls every few seconds; this
+// one waits inside PostgreSQL, and ends with the connection whatever happens.
+type turn struct{}
+
+const turnID = 0x6265656f73 // "beeos"
+
+func (turn) SessionLock(ctx context.Context, conn *sql.Conn) error {
+	_, err := conn.ExecContext(ctx, "SELECT pg_advisory_lock($1)", int64(turnID))
+	return err
+}
+
+func (turn) SessionUnlock(ctx context.Context, conn *sql.Conn) error {
+	_, err := conn.ExecContext(ctx, "SELECT pg_advisory_unlock($1)", int64(turnID))
+	return err
+}

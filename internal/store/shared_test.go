@@ -1,0 +1,142 @@
+package store
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/beeos/beeos"
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestSecretIsTheSameForAll(t *testing.T) {
+	each(t, func(t *testing.T, db *DB) {
+		values := make([][]byte, 20)
+		ok, _ := together(t, len(values), func(i int) (err error) {
+			values[i], err = db.Secret(context.Background(), "session", func() []byte { return []byte(rand.Text()) })
+			return err
+		})
+		if ok != len(values) {
+			t.Fatalf("%d succeeded", ok)
+		}
+		for _, v := range values {
+			if len(v) == 0 || string(v) != string(values[0]) {
+				t.Fatalf("%q and %q", v, values[0])
+			}
+		}
+		other, err := db.Secret(t.Context(), "other", func() []byte { return []byte("x") })
+		if err != nil || string(other) != "x" {
+			t.Errorf("other = %q, %v", other, err)
+		}
+	})
+}
+
+func TestNonceIsAcceptedOnce(t *testing.T) {
+	each(t, func(t *testing.T, db *DB) {
+		ctx := context.Background()
+		var fresh atomic.Int32
+		together(t, 20, func(int) error {
+			ok, err := db.UseNonce(ctx, "key", "nonce", time.Now().Add(time.Minute))
+			if ok {
+				fresh.Add(1)
+			}
+			return err
+		})
+		if n := fresh.Load(); n != 1 {
+			t.Errorf("accepted %d times", n)
+		}
+		if ok, err := db.UseNonce(ctx, "other key", "nonce", time.Now().Add(time.Minute)); !ok || err != nil {
+			t.Errorf("another key's nonce: %v, %v", ok, err)
+		}
+	})
+}
+
+func TestPruneForgetsWhatIsOver(t *testing.T) {
+	each(t, func(t *testing.T, db *DB) {
+		ctx, at := t.Context(), time.Now()
+		u, _ := owner(t, db, "a@example.com")
+		for i, end := range []time.Time{at.Add(-time.Second), at.Add(time.Minute)} {
+			if _, err := db.UseNonce(ctx, "key", fmt.Sprint(i), end); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := db.CreateJoinToken(ctx, u.ID, -time.Minute); err != nil {
+			t.Fatal(err)
+		}
+		if err := db.Prune(ctx, at); err != nil {
+			t.Fatal(err)
+		}
+		var nonces, tokens int
+		if err := db.QueryRow("SELECT (SELECT count(*) FROM nonces), (SELECT count(*) FROM join_tokens)").Scan(&nonces, &tokens); err != nil || nonces != 1 || tokens != 0 {
+			t.Errorf("%d nonces and %d tokens left, %v", nonces, tokens, err)
+		}
+	})
+}
+
+func TestNodes(t *testing.T) {
+	each(t, func(t *testing.T, db *DB) {
+		ctx, at := t.Context(), now()
+		a, b := Node{ID: "a", RouteURL: "nats://a:6222", SeenAt: at.Add(-time.Minute)}, Node{ID: "b", RouteURL: "nats://b:6222", SeenAt: at}
+		for _, n := range []Node{b, a} {
+			if err := db.PutNode(ctx, n); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got, err := db.Nodes(ctx, at.Add(-time.Second)); err != nil || !cmp.Equal(got, []Node{b}) {
+			t.Errorf("lately seen: %v, %v", got, err)
+		}
+		a.SeenAt, a.RouteURL = at, "nats://moved:6222"
+		if err := db.PutNode(ctx, a); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := db.Nodes(ctx, at); err != nil || !cmp.Equal(got, []Node{a, b}) {
+			t.Errorf("both: %v, %v", got, err)
+		}
+		if err := db.DropNode(ctx, "b"); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := db.Nodes(ctx, time.Time{}); err != nil || !cmp.Equal(got, []Node{a}) {
+			t.Errorf("after the drop: %v, %v", got, err)
+		}
+	})
+}
+
+func TestJoinTokenWorksOnce(t *testing.T) {
+	each(t, func(t *testing.T, db *DB) {
+		ctx := context.Background()
+		u, _ := owner(t, db, "a@example.com")
+		token, err := db.CreateJoinToken(ctx, u.ID, time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ok, codes := together(t, 10, func(int) error {
+			got, err := db.UseJoinToken(ctx, token)
+			if err == nil && got != u.ID {
+				return fmt.Errorf("owner %s", got)
+			}
+			return err
+		})
+		if ok != 1 || codes[beeos.InvalidToken] != 9 {
+			t.Errorf("%d got in, the others %v", ok, codes)
+		}
+		late, err := db.CreateJoinToken(ctx, u.ID, -time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = db.UseJoinToken(ctx, late)
+		wantCode(t, err, beeos.InvalidToken, "ask for a new one")
+
+		token, err = db.CreateJoinToken(ctx, u.ID, time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := db.DisableUser(ctx, u.ID, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		_, err = db.UseJoinToken(ctx, token)
+		wantCode(t, err, beeos.InvalidToken)
+	})
+}
