@@ -138,7 +138,8 @@ func (c *Calls) begin(ctx context.Context, r *Request) (*turn, error) {
 		t.feed = newFeed(t.id)
 		t.unwatch = c.opt.Bus.Watch(t.channel, t.feed.push)
 	}
-	dup, busy, err := c.opt.Ledger.Begin(ctx, open)
+	// Not cut short when the caller leaves: what is stored must be dispatched.
+	dup, busy, err := c.opt.Ledger.Begin(context.WithoutCancel(ctx), open)
 	switch {
 	case err != nil:
 		t.close()

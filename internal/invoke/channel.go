@@ -157,8 +157,19 @@ func (w *watch) flush(yield func(beeos.Event, error) bool) bool {
 }
 
 // Cancel asks the agent to stop working on a turn. The request ends with
-// whatever terminal reply the agent then gives.
+// whatever terminal reply the agent then gives. An empty channel is looked
+// up; a turn that is over already needs no cancel.
 func (c *Calls) Cancel(ctx context.Context, channel, turn, reason string) error {
+	if channel == "" {
+		d, err := c.opt.Ledger.Turn(ctx, turn)
+		if beeos.CodeOf(err) == beeos.NotFound {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("find the turn to cancel: %w", err)
+		}
+		channel = d.Channel
+	}
 	_, err := c.opt.Ledger.Append(ctx, beeos.Message{
 		Channel: channel, Type: beeos.ChatCancel, State: beeos.StateCompleted, InReplyTo: turn, Publisher: "user", Body: reason,
 	})
