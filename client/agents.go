@@ -1,0 +1,120 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/beeos/beeos"
+)
+
+// Agent is an agent as the REST surface shows it.
+type Agent struct {
+	ID           string          `json:"id"`
+	InstanceID   string          `json:"instanceId"`
+	Name         string          `json:"name"`
+	DisplayName  string          `json:"displayName,omitempty"`
+	Description  string          `json:"description,omitempty"`
+	Slug         string          `json:"slug,omitempty"`
+	Status       string          `json:"status"` // active or inactive
+	Online       bool            `json:"online"` // somebody serves it now
+	Visibility   string          `json:"visibility"`
+	MCPEnabled   bool            `json:"mcpEnabled"`
+	MCPURL       string          `json:"mcpUrl,omitempty"`
+	DeliveryMode string          `json:"deliveryMode,omitempty"`
+	Version      string          `json:"version,omitempty"`
+	Model        string          `json:"defaultModelId,omitempty"`
+	Skills       []Skill         `json:"skills"`
+	Capabilities json.RawMessage `json:"capabilities,omitempty"`
+	CreatedAt    time.Time       `json:"createdAt"`
+	UpdatedAt    time.Time       `json:"updatedAt"`
+}
+
+// Skill is one capability of an agent.
+type Skill struct {
+	Name         string          `json:"name"`
+	Title        string          `json:"title,omitempty"`
+	Description  string          `json:"description,omitempty"`
+	InputSchema  json.RawMessage `json:"inputSchema,omitempty"`
+	ExposeAsTool bool            `json:"exposeAsTool"`
+	Tags         []string        `json:"tags,omitempty"`
+}
+
+// pageSize is what one request of a listing asks for.
+const pageSize = 100
+
+// Agents lists every agent that the key's user owns.
+func (c *Client) Agents(ctx context.Context) ([]Agent, error) {
+	var all []Agent
+	for {
+		var page []Agent
+		path := fmt.Sprintf("/api/v1/agents?limit=%d&offset=%d", pageSize, len(all))
+		env, err := c.do(ctx, http.MethodGet, path, nil, &page)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, page...)
+		if len(page) == 0 || len(all) >= env.Total {
+			return all, nil
+		}
+	}
+}
+
+// Agent returns one agent by its id.
+func (c *Client) Agent(ctx context.Context, id string) (*Agent, error) {
+	var a Agent
+	if _, err := c.do(ctx, http.MethodGet, "/api/v1/agents/"+url.PathEscape(id), nil, &a); err != nil {
+		return nil, err
+	}
+	return &a, nil
+}
+
+// Find returns the agent that ref names: an id, a slug or a name. Slugs and
+// names are searched among the agents of the key's user.
+func (c *Client) Find(ctx context.Context, ref string) (*Agent, error) {
+	agents, err := c.Agents(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, is := range []func(a *Agent) bool{
+		func(a *Agent) bool { return a.ID == ref },
+		func(a *Agent) bool { return a.Slug == ref },
+		func(a *Agent) bool { return a.Name == ref },
+	} {
+		for i := range agents {
+			if is(&agents[i]) {
+				return &agents[i], nil
+			}
+		}
+	}
+	// Somebody else's agent that is not private can only be named by its id.
+	a, err := c.Agent(ctx, ref)
+	if err != nil && beeos.CodeOf(err) == beeos.AgentNotFound {
+		return nil, beeos.Errorf(beeos.AgentNotFound, "no agent is called %q", ref)
+	}
+	return a, err
+}
+
+// AgentUpdate is what an owner may change; nil leaves a setting alone.
+type AgentUpdate struct {
+	Visibility *string `json:"visibility,omitempty"`
+	MCPEnabled *bool   `json:"mcpEnabled,omitempty"`
+}
+
+// UpdateAgent changes what belongs to the owner of an agent.
+func (c *Client) UpdateAgent(ctx context.Context, id string, u AgentUpdate) (*Agent, error) {
+	var a Agent
+	if _, err := c.do(ctx, http.MethodPatch, "/api/v1/agents/"+url.PathEscape(id), u, &a); err != nil {
+		return nil, err
+	}
+	return &a, nil
+}
+
+// DeleteAgent removes an agent and revokes its keys.
+func (c *Client) DeleteAgent(ctx context.Context, id string) error {
+	_, err := c.do(ctx, http.MethodDelete, "/api/v1/agents/"+url.PathEscape(id), nil, nil)
+	return err
+}

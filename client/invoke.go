@@ -1,0 +1,130 @@
+package client
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/beeos/beeos"
+)
+
+// InvokeRequest is one question to an agent.
+type InvokeRequest struct {
+	Message        string            `json:"message"`
+	ContextID      string            `json:"context_id,omitempty"` // continue the conversation that an earlier answer named
+	TimeoutMS      int64             `json:"timeout_ms,omitempty"` // 0 = the agent's own; at most 115000
+	IdempotencyKey string            `json:"idempotency_key,omitempty"`
+	Metadata       map[string]string `json:"metadata,omitempty"`
+}
+
+// Answer is what an agent answered. IsError says that the agent itself
+// failed; Text is then its explanation.
+type Answer struct {
+	Text      string `json:"text"`
+	ContextID string `json:"context_id"`
+	IsError   bool   `json:"is_error"`
+}
+
+// Event is one piece of a streamed answer.
+type Event struct {
+	Delta     string  // a piece of text
+	Reasoning string  // a piece of what the agent thinks
+	Done      *Answer // the whole answer; the last event
+}
+
+// Invoke asks an agent and waits for the whole answer.
+func (c *Client) Invoke(ctx context.Context, agentID string, r InvokeRequest) (*Answer, error) {
+	var a Answer
+	if _, err := c.do(ctx, http.MethodPost, invokePath(agentID), r, &a); err != nil {
+		return nil, err
+	}
+	return &a, nil
+}
+
+// Stream asks an agent and yields its answer as it comes: deltas, then
+// exactly one event with Done, or one error.
+func (c *Client) Stream(ctx context.Context, agentID string, r InvokeRequest) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		resp, err := c.send(ctx, http.MethodPost, invokePath(agentID), "text/event-stream", r)
+		if err != nil {
+			yield(Event{}, err)
+			return
+		}
+		defer resp.Body.Close()
+		for f, err := range frames(resp.Body) {
+			if err != nil {
+				yield(Event{}, err)
+				return
+			}
+			ev, last, err := f.event()
+			if ev == (Event{}) && err == nil {
+				continue
+			}
+			if !yield(ev, err) || last {
+				return
+			}
+		}
+		yield(Event{}, errors.New("the stream ended before the answer was complete"))
+	}
+}
+
+func invokePath(agentID string) string {
+	return "/api/v1/agents/" + url.PathEscape(agentID) + "/invoke"
+}
+
+// frame is one data: line of an invoke stream.
+type frame struct {
+	Type      string     `json:"type"`
+	Text      string     `json:"text"`
+	Code      beeos.Code `json:"code"`
+	Message   string     `json:"message"`
+	ContextID string     `json:"context_id"`
+	IsError   bool       `json:"is_error"`
+}
+
+// event translates a frame; last says that nothing of interest follows.
+func (f frame) event() (ev Event, last bool, err error) {
+	switch f.Type {
+	case "delta":
+		return Event{Delta: f.Text}, false, nil
+	case "reasoning":
+		return Event{Reasoning: f.Text}, false, nil
+	case "error":
+		return Event{}, true, &beeos.Error{Code: f.Code, Message: f.Message}
+	case "done":
+		return Event{Done: &Answer{Text: f.Text, ContextID: f.ContextID, IsError: f.IsError}}, true, nil
+	}
+	return Event{}, false, nil // a newer server may send more; it cannot matter to us
+}
+
+// frames reads the data of each server-sent event.
+func frames(r io.Reader) iter.Seq2[frame, error] {
+	return func(yield func(frame, error) bool) {
+		lines := bufio.NewScanner(r)
+		lines.Buffer(make([]byte, 0, 64<<10), maxAnswer)
+		for lines.Scan() {
+			data, ok := strings.CutPrefix(lines.Text(), "data:")
+			if !ok {
+				continue
+			}
+			var f frame
+			if err := json.Unmarshal([]byte(strings.TrimSpace(data)), &f); err != nil {
+				yield(frame{}, fmt.Errorf("read the stream: %w", err))
+				return
+			}
+			if !yield(f, nil) {
+				return
+			}
+		}
+		if err := lines.Err(); err != nil {
+			yield(frame{}, fmt.Errorf("read the stream: %w", err))
+		}
+	}
+}

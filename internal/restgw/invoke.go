@@ -1,0 +1,172 @@
+package restgw
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/httpd"
+	"github.com/beeos/beeos/internal/invoke"
+)
+
+const (
+	maxTimeoutMS      = 115_000
+	maxAttachments    = 16
+	maxIdempotencyKey = 128
+	maxContextID      = 256
+)
+
+// channelID is what a context_id looks like that is a channel of ours.
+var channelID = regexp.MustCompile(`^ch-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+
+type attachment struct {
+	FileID string `json:"file_id"`
+}
+
+// answerView is the contract's InvokeAgentResponse.
+type answerView struct {
+	Text      string `json:"text"`
+	ContextID string `json:"context_id"`
+	IsError   bool   `json:"is_error"`
+}
+
+// invoke asks an agent and answers with its reply: as one JSON body, or as
+// server-sent events when that is what the client accepts.
+func (s *Surface) invoke(w http.ResponseWriter, r *http.Request, c beeos.Caller) error {
+	a, err := s.reachable(r, c)
+	if err != nil {
+		return err
+	}
+	req, err := readInvoke(w, r)
+	if err != nil {
+		return err
+	}
+	req.Caller, req.Agent = c, a
+	if acceptsEvents(r) {
+		req.Live = true
+		return s.streamInvoke(w, r, req)
+	}
+	m, err := invoke.Last(s.Calls.Do(r.Context(), req))
+	if err == nil {
+		err = refusal(m)
+	}
+	if err != nil {
+		return unavailable(err)
+	}
+	httpd.WriteData(w, http.StatusOK, answerView{Text: m.Body, ContextID: m.Channel, IsError: m.IsError()})
+	return nil
+}
+
+// readInvoke reads the contract's InvokeAgentRequest.
+func readInvoke(w http.ResponseWriter, r *http.Request) (req invoke.Request, err error) {
+	var message *string
+	var timeout int64
+	var context, key string
+	var files []attachment
+	err = read(w, r, messageLimit, false, shape{
+		"message": &message, "context_id": &context, "timeout_ms": &timeout, "idempotency_key": &key,
+		"metadata": &req.Call.Metadata, "attachments": &files,
+	})
+	switch {
+	case err != nil:
+		return req, err
+	case message == nil:
+		return req, beeos.Errorf(beeos.MissingParam, "message is required")
+	case strings.TrimSpace(*message) == "":
+		return req, beeos.Errorf(beeos.InvalidParam, "message is empty")
+	case timeout < 0 || timeout > maxTimeoutMS:
+		return req, beeos.Errorf(beeos.InvalidParam, "timeout_ms must be from 0 (the agent's own) to %d; longer work is a task", maxTimeoutMS)
+	case len(context) > maxContextID, strings.HasPrefix(context, "ch-") && !channelID.MatchString(context):
+		return req, beeos.Errorf(beeos.InvalidParam, "context_id must be the one of an earlier answer, or a word of your own of at most %d bytes", maxContextID)
+	case len(files) > maxAttachments:
+		return req, beeos.Errorf(beeos.InvalidParam, "at most %d attachments", maxAttachments)
+	case len(files) > 0:
+		// Files have no store yet, so whatever is named here is unknown.
+		return req, beeos.Errorf(beeos.InvalidParam, "file_id %q is unknown", files[0].FileID)
+	}
+	if err := checkMetadata(req.Call.Metadata); err != nil {
+		return req, err
+	}
+	req.Surface, req.Body = "rest", *message
+	req.Call.Protocol = "rest"
+	req.Timeout = time.Duration(timeout) * time.Millisecond
+	if req.IdempotencyKey, err = idempotencyKey(r, key); err != nil {
+		return req, err
+	}
+	if req.ContextID = context; context == "" {
+		// A channel of its own that stays open, so that the context_id in the
+		// answer can be used to go on. Being new each time, it must not count
+		// when a repeated call is compared with the first.
+		req.Channel = beeos.NewChannelID()
+		req.Fingerprint, err = fingerprint(req)
+	}
+	return req, err
+}
+
+func fingerprint(req invoke.Request) ([]byte, error) {
+	b, err := json.Marshal([]any{req.Body, req.Call})
+	if err != nil {
+		return nil, fmt.Errorf("fingerprint: %w", err)
+	}
+	sum := sha256.Sum256(b)
+	return sum[:], nil
+}
+
+// idempotencyKey accepts the key in the header, in the body, or in both when
+// they agree.
+func idempotencyKey(r *http.Request, inBody string) (string, error) {
+	key := r.Header.Get("Idempotency-Key")
+	switch {
+	case key == "":
+		key = inBody
+	case inBody != "" && inBody != key:
+		return "", beeos.Errorf(beeos.InvalidParam, "the Idempotency-Key header and idempotency_key differ")
+	}
+	if utf8.RuneCountInString(key) > maxIdempotencyKey {
+		return "", beeos.Errorf(beeos.InvalidParam, "an idempotency key may have at most %d characters", maxIdempotencyKey)
+	}
+	return key, nil
+}
+
+func acceptsEvents(r *http.Request) bool {
+	for part := range strings.SplitSeq(r.Header.Get("Accept"), ",") {
+		kind, _, _ := strings.Cut(part, ";")
+		if strings.EqualFold(strings.TrimSpace(kind), "text/event-stream") {
+			return true
+		}
+	}
+	return false
+}
+
+// refusal turns the terminal messages that are no answer at all into the
+// errors that the contract has for them.
+func refusal(m *beeos.Message) error {
+	switch {
+	case m.Type == beeos.AgentBusy || m.Type == beeos.AgentRefuse:
+		return beeos.Errorf(beeos.Conflict, "%s", orElse(m.Body, "the agent is busy or refused"))
+	case m.IsError() && m.StopReason == beeos.StopTimeout:
+		return beeos.Errorf(beeos.ServiceTimeout, "the agent did not answer in time")
+	}
+	return nil
+}
+
+// unavailable renames an offline agent as the contract wants it on invoke.
+func unavailable(err error) error {
+	if beeos.CodeOf(err) == beeos.AgentOffline {
+		return beeos.Errorf(beeos.AgentServiceUnavailable, "%s", beeos.Public(err).Message)
+	}
+	return err
+}
+
+func orElse(s, other string) string {
+	if s == "" {
+		return other
+	}
+	return s
+}

@@ -1,0 +1,91 @@
+// Package restgw is the REST surface (port 8095): it translates HTTP into
+// calls of store, ledger and invoke, and decides nothing itself. The table in
+// Handler is its site map; each resource has a file: agents, keys (of users
+// and of agents), join tokens, invoke, and the Message Service: channels,
+// messages, events. body.go reads requests, access.go says who may do what.
+package restgw
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/auth"
+	"github.com/beeos/beeos/internal/httpd"
+	"github.com/beeos/beeos/internal/invoke"
+	"github.com/beeos/beeos/internal/ledger"
+	"github.com/beeos/beeos/internal/store"
+)
+
+// Body limits: what carries a message may be big, the rest is settings.
+const (
+	messageLimit = 1 << 20
+	settingLimit = 64 << 10
+)
+
+// Surface holds what the routes need.
+type Surface struct {
+	DB     *store.DB
+	Ledger *ledger.Ledger
+	Calls  *invoke.Calls
+	Auth   *auth.Checker
+	Log    *slog.Logger
+	Now    func() time.Time // nil = time.Now
+
+	// MCPURL is the public URL of the MCP surface; each agent's answer
+	// carries its own address below it.
+	MCPURL string
+
+	// The bus is below this level's horizon: app wires what a change must
+	// cause on every replica, and how to ask who is connected.
+	Changed func(agentID string)
+	Revoked func(keyID string)
+	Online  func(ctx context.Context, agentID string) bool
+}
+
+func (s *Surface) now() time.Time {
+	if s.Now == nil {
+		return time.Now()
+	}
+	return s.Now()
+}
+
+// Handler is the site map. Unless it says so, a route takes user keys alone.
+func (s *Surface) Handler() http.Handler {
+	mux := http.NewServeMux()
+	for _, r := range []struct {
+		pattern string
+		may     permission
+		do      action
+	}{
+		{"GET /api/v1/agents", usersOnly, s.listAgents},
+		{"GET /api/v1/agents/{agentId}", usersOnly, s.getAgent},
+		{"PATCH /api/v1/agents/{agentId}", usersOnly, s.patchAgent},
+		{"DELETE /api/v1/agents/{agentId}", usersOnly, s.deleteAgent},
+		{"POST /api/v1/agents/{agentId}/invoke", anyKey, s.invoke},
+
+		{"GET /api/v1/agents/{agentId}/keys", usersOnly, s.listAgentKeys},
+		{"POST /api/v1/agents/{agentId}/keys", usersOnly, s.createAgentKey},
+		{"DELETE /api/v1/agents/{agentId}/keys/{keyId}", usersOnly, s.revokeAgentKey},
+		{"GET /api/v1/api-keys", usersOnly, s.listUserKeys},
+		{"POST /api/v1/api-keys", usersOnly, s.createUserKey},
+		{"DELETE /api/v1/api-keys/{keyId}", usersOnly, s.revokeUserKey},
+		{"POST /api/v1/join-tokens", usersOnly, s.createJoinToken},
+
+		{"POST /channels", usersOnly, s.createChannel},
+		{"GET /channels/{channel}", usersOnly, s.getChannel},
+		{"DELETE /channels/{channel}", usersOnly, s.closeChannel},
+		{"POST /channels/{channel}/messages", usersOnly, s.sendMessage},
+		{"GET /channels/{channel}/messages", usersOnly, s.listMessages},
+		{"GET /channels/{channel}/events", usersOnly, s.streamEvents},
+		{"POST /channels/{channel}/wait", usersOnly, s.waitReply},
+	} {
+		mux.Handle(r.pattern, s.guard(r.may, r.do))
+	}
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		httpd.WriteError(w, r, beeos.Errorf(beeos.NotFound, "there is no %s %s on this surface", r.Method, r.URL.Path))
+	})
+	return mux
+}

@@ -1,0 +1,241 @@
+package restgw_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/auth"
+	"github.com/beeos/beeos/internal/bus"
+	"github.com/beeos/beeos/internal/httpd"
+	"github.com/beeos/beeos/internal/invoke"
+	"github.com/beeos/beeos/internal/ledger"
+	"github.com/beeos/beeos/internal/restgw"
+	"github.com/beeos/beeos/internal/store"
+)
+
+// stack is the real thing behind the surface; only the agent's process is
+// played by the test, straight on bus and ledger.
+type stack struct {
+	t      *testing.T
+	url    string
+	db     *store.DB
+	ledger *ledger.Ledger
+	bus    *bus.Bus
+
+	user    string // owner of the agents
+	key     string // the owner's user key
+	other   string // user key of somebody else
+	agent   string // online; answers as play says
+	offline string // nobody serves it
+
+	mu      sync.Mutex
+	changed []string
+	revoked []string
+}
+
+func start(t *testing.T) *stack {
+	t.Helper()
+	s := &stack{t: t}
+	var err error
+	ctx := t.Context()
+	if s.db, err = store.Open(ctx, "sqlite:"+filepath.Join(t.TempDir(), "test.db")+"?durability=os"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.db.Close() })
+	if s.bus, err = bus.Open(ctx, bus.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.bus.Close)
+	if s.ledger, err = ledger.Open(ctx, s.db, ledger.Options{Committed: invoke.Committed(s.bus)}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.ledger.Close)
+	log := slog.New(slog.NewTextHandler(t.Output(), nil))
+	calls := invoke.New(invoke.Options{Store: s.db, Ledger: s.ledger, Bus: s.bus, Log: log, RateLimit: 1000})
+	run, stop := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { calls.Run(run) }) //nolint:errcheck // it ends with run
+	t.Cleanup(func() { stop(); running.Wait() })
+
+	surface := &restgw.Surface{
+		DB: s.db, Ledger: s.ledger, Calls: calls, Auth: &auth.Checker{DB: s.db, Log: log}, Log: log,
+		MCPURL: "http://mcp.test/", Online: s.bus.Present,
+		Changed: func(id string) { s.mu.Lock(); s.changed = append(s.changed, id); s.mu.Unlock() },
+		Revoked: func(id string) { s.mu.Lock(); s.revoked = append(s.revoked, id); s.mu.Unlock() },
+	}
+	srv := httptest.NewServer(&httpd.Handler{Next: surface.Handler(), Log: log})
+	t.Cleanup(srv.Close)
+	s.url = srv.URL
+	s.people(ctx)
+	return s
+}
+
+// people registers two users with keys, and the agents of the first.
+func (s *stack) people(ctx context.Context) {
+	s.t.Helper()
+	s.user = beeos.NewID()
+	s.key = s.newUser(ctx, s.user)
+	s.other = s.newUser(ctx, beeos.NewID())
+	public, _, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	inst := beeos.Instance{ID: beeos.NewID(), OwnerID: s.user, Name: "test", PublicKey: public}
+	if err := s.db.CreateInstance(ctx, inst); err != nil {
+		s.t.Fatal(err)
+	}
+	res, err := s.db.Sync(ctx, inst, []beeos.Definition{
+		{Name: "echo", Description: "Says it again.", Skills: []beeos.Skill{{Name: "say", InputSchema: json.RawMessage(`{"type":"object"}`)}}},
+		{Name: "asleep"},
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.agent, s.offline = res.IDs()["echo"], res.IDs()["asleep"]
+}
+
+func (s *stack) newUser(ctx context.Context, id string) (key string) {
+	s.t.Helper()
+	if err := s.db.CreateUser(ctx, beeos.User{ID: id, Email: id + "@test", Name: id}); err != nil {
+		s.t.Fatal(err)
+	}
+	secret, hash, prefix := auth.NewKey(beeos.UserKey)
+	k := beeos.Key{ID: beeos.NewID(), Kind: beeos.UserKey, OwnerID: id, Name: "test", Prefix: prefix}
+	if err := s.db.CreateKey(ctx, k, hash); err != nil {
+		s.t.Fatal(err)
+	}
+	return secret
+}
+
+// play serves the agent: what answer returns becomes the reply to a message;
+// a nil reply leaves the turn open.
+func (s *stack) play(answer func(f beeos.Frame) *beeos.Message) {
+	s.t.Helper()
+	var wg sync.WaitGroup
+	stop, err := s.bus.Serve(s.agent, func(d bus.Dispatch) bool {
+		wg.Go(func() {
+			var f beeos.Frame
+			if err := json.Unmarshal(d.Frame, &f); err != nil {
+				s.t.Errorf("frame: %v", err)
+				return
+			}
+			m := answer(f)
+			if m == nil {
+				return
+			}
+			m.Channel, m.InReplyTo, m.Publisher = f.ChannelID, f.MessageID, "agent:"+f.AgentID
+			if _, err := s.ledger.Finish(context.Background(), *m); err != nil {
+				s.t.Errorf("finish: %v", err)
+			}
+		})
+		return true
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { stop(); wg.Wait() })
+}
+
+// echo answers every message with its own text.
+func (s *stack) echo() {
+	s.play(func(f beeos.Frame) *beeos.Message {
+		return &beeos.Message{Type: beeos.AgentReply, State: beeos.StateCompleted, Body: "you said: " + f.Body}
+	})
+}
+
+// delta streams a piece of the answer to f.
+func (s *stack) delta(f beeos.Frame, seq int64, text string) {
+	s.bus.Publish(beeos.Event{Kind: beeos.EventDelta, Channel: f.ChannelID, Turn: f.MessageID, Attempt: f.Attempt, Seq: seq, Text: text})
+}
+
+// answer is one HTTP answer, decoded.
+type answer struct {
+	status int
+	header http.Header
+	data   json.RawMessage
+	total  int
+	code   string
+	kind   string
+	text   string
+	raw    string
+}
+
+func (s *stack) do(method, path, key, body string, header ...string) answer {
+	s.t.Helper()
+	resp := s.send(method, path, key, body, header...)
+	defer resp.Body.Close()
+	raw, err := io.ReadAll(resp.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	var env struct {
+		Success bool
+		Data    json.RawMessage
+		Total   int
+		Error   *struct{ Type, Code, Message string }
+	}
+	a := answer{status: resp.StatusCode, header: resp.Header, raw: string(raw)}
+	if len(raw) == 0 {
+		return a
+	}
+	if err := json.Unmarshal(raw, &env); err != nil {
+		s.t.Fatalf("%s %s: %s is not JSON: %v", method, path, raw, err)
+	}
+	if env.Success != (resp.StatusCode < 300) {
+		s.t.Errorf("%s %s: success is %v with status %d", method, path, env.Success, resp.StatusCode)
+	}
+	a.data, a.total = env.Data, env.Total
+	if env.Error != nil {
+		a.kind, a.code, a.text = env.Error.Type, env.Error.Code, env.Error.Message
+	}
+	return a
+}
+
+func (s *stack) send(method, path, key, body string, header ...string) *http.Response {
+	s.t.Helper()
+	req, err := http.NewRequestWithContext(s.t.Context(), method, s.url+path, strings.NewReader(body))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if body != "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if key != "" {
+		req.Header.Set("Authorization", "Bearer "+key)
+	}
+	for i := 0; i < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return resp
+}
+
+// ok does what must succeed and decodes its data.
+func ok[T any](s *stack, method, path, body string) T {
+	s.t.Helper()
+	a := s.do(method, path, s.key, body)
+	if a.status >= 300 {
+		s.t.Fatalf("%s %s: %d %s", method, path, a.status, a.raw)
+	}
+	var v T
+	if len(a.data) > 0 {
+		if err := json.NewDecoder(bytes.NewReader(a.data)).Decode(&v); err != nil {
+			s.t.Fatalf("%s %s: %s: %v", method, path, a.data, err)
+		}
+	}
+	return v
+}
