@@ -83,9 +83,12 @@ func (c *Calls) do(ctx context.Context, r *Request, yield func(beeos.Event) bool
 		return err
 	}
 	defer t.close()
-	if t.done != nil {
+	switch {
+	case t.done != nil:
 		yield(t.last(t.done))
 		return nil
+	case t.repeat:
+		return beeos.Errorf(beeos.Conflict, "a call with this idempotency_key is still in flight; wait for it, or use another key")
 	}
 	return t.await(ctx, yield)
 }
@@ -109,6 +112,7 @@ type turn struct {
 	channel string
 	message beeos.Message
 	done    *beeos.Message // the terminal reply, when it was there at once
+	repeat  bool           // an earlier call under the same idempotency key
 	timeout time.Duration
 	waiter  *waiter
 	feed    *feed // nil unless the caller wants live events
@@ -270,10 +274,7 @@ func (c *Calls) repeat(ctx context.Context, r *Request, dup *ledger.Duplicate) (
 	if err != nil {
 		return nil, fmt.Errorf("read the stored reply: %w", err)
 	}
-	if reply == nil {
-		return nil, beeos.Errorf(beeos.Conflict, "a call with this idempotency_key is still in flight; wait for it, or use another key")
-	}
-	t := &turn{c: c, id: dup.Turn, channel: dup.Channel, done: reply, timeout: c.timeout(r)}
+	t := &turn{c: c, id: dup.Turn, channel: dup.Channel, done: reply, repeat: true, timeout: c.timeout(r)}
 	t.message = beeos.Message{ID: dup.Turn, Channel: dup.Channel}
 	t.waiter = &waiter{}
 	return t, nil

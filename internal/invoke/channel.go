@@ -18,7 +18,7 @@ import (
 // and agent: the same three always meet in the same channel, without a table.
 // A channel id is its own context id.
 func ContextChannel(principal, agentID, contextID string) string {
-	if strings.HasPrefix(contextID, "ch-") && len(contextID) == len("ch-")+36 {
+	if isChannelID(contextID) {
 		return contextID
 	}
 	sum := sha256.Sum256([]byte(principal + "\x00" + agentID + "\x00" + contextID))
@@ -26,12 +26,33 @@ func ContextChannel(principal, agentID, contextID string) string {
 	return "ch-" + h[:8] + "-" + h[8:12] + "-8" + h[13:16] + "-" + h[16:20] + "-" + h[20:32]
 }
 
+// isChannelID: the id ends up in frames and subjects, so it must look like one
+// of ours to the letter.
+func isChannelID(s string) bool {
+	id, ok := strings.CutPrefix(s, "ch-")
+	if !ok || len(id) != 36 {
+		return false
+	}
+	for i, c := range []byte(id) {
+		dash := i == 8 || i == 13 || i == 18 || i == 23
+		hexDigit := c >= '0' && c <= '9' || c >= 'a' && c <= 'f'
+		if dash != (c == '-') || !dash && !hexDigit {
+			return false
+		}
+	}
+	return true
+}
+
 // Wait returns the terminal reply to a request, at once when it is there.
 func (c *Calls) Wait(ctx context.Context, turn string, timeout time.Duration) (*beeos.Message, error) {
 	w := c.waiters.add(c.waiters.byTurn, turn)
 	defer c.waiters.remove(c.waiters.byTurn, turn, w)
+	_, unknown := c.opt.Ledger.Turn(ctx, turn) // before the reply is looked for, which may come in between
 	if m, err := c.opt.Ledger.Terminal(ctx, turn); err != nil || m != nil {
 		return m, err
+	}
+	if unknown != nil {
+		return nil, unknown
 	}
 	timer := time.NewTimer(timeout)
 	defer timer.Stop()

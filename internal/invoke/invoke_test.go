@@ -382,4 +382,30 @@ func TestContextChannel(t *testing.T) {
 	if id := beeos.NewChannelID(); ContextChannel("user:u", "agent_a", id) != id {
 		t.Error("a channel id is not its own context id")
 	}
+	for _, forged := range []string{`ch-0123456789abcdef","x":"0123456789abcde`, "ch-0000000000000000000000000000000000000", "ch-01A1DD62-f81f-7167-b09f-51929c154df2"} {
+		if got := ContextChannel("user:u", "agent_a", forged); got == forged || !isChannelID(got) {
+			t.Errorf("context %q became channel %q", forged, got)
+		}
+	}
+}
+
+func TestWaitForUnknownRequestAnswersAtOnce(t *testing.T) {
+	n := lone(t, nil)
+	if _, err := n.Wait(t.Context(), "nothing", time.Hour); beeos.CodeOf(err) != beeos.NotFound {
+		t.Errorf("Wait = %v; want not_found", err)
+	}
+}
+
+func TestSendTwiceUnderOneKeyIsOneRequest(t *testing.T) {
+	n := lone(t, nil)
+	r := aCall(anAgent(beeos.DeliverQueue), "x") // nobody serves it: both are in flight
+	r.IdempotencyKey = "k"
+	first, err := n.Send(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := n.Send(t.Context(), r)
+	if err != nil || again.ID != first.ID {
+		t.Errorf("second Send = %+v, %v; want the first message", again, err)
+	}
 }

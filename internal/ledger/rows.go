@@ -16,23 +16,25 @@ const maxRows = 64
 // value) once per row, then tail.
 type statement struct {
 	head, row, tail string
-	texts           [bitsOfMaxRows + 1]string // by log2 of the rows
+	sqlite          [bitsOfMaxRows + 1]string // by log2 of the rows
+	postgres        [bitsOfMaxRows + 1]string
 }
 
 const bitsOfMaxRows = 6
 
 func newStatement(head, row, tail string) *statement {
 	s := &statement{head: head, row: row, tail: tail}
-	for i := range s.texts {
-		s.texts[i] = s.text(1 << i)
+	for i := range s.postgres {
+		s.postgres[i] = s.head + s.from(1<<i, 1) + s.tail
+		// SQLite looks the name of every numbered parameter up in a list, which
+		// is slow for hundreds; nameless ones it just counts.
+		s.sqlite[i] = s.head + strings.Repeat(s.row+",", 1<<i-1) + s.row + s.tail
 	}
 	return s
 }
 
 // columns is how many values a row has.
 func (s *statement) columns() int { return strings.Count(s.row, "?") }
-
-func (s *statement) text(rows int) string { return s.head + s.from(rows, 1) + s.tail }
 
 // listOf is for the values of an IN.
 var listOf = newStatement(``, `?`, ``)
@@ -59,13 +61,17 @@ func (s *statement) from(rows, first int) string {
 }
 
 // chunks calls f with the text and the values of each chunk.
-func (s *statement) chunks(values []any, f func(text string, values []any) error) error {
+func (s *statement) chunks(postgres bool, values []any, f func(text string, values []any) error) error {
 	cols := s.columns()
+	texts := &s.sqlite
+	if postgres {
+		texts = &s.postgres
+	}
 	for len(values) > 0 {
 		rows := min(len(values)/cols, maxRows)
 		log := bits.Len(uint(rows)) - 1
 		n := cols << log
-		if err := f(s.texts[log], values[:n]); err != nil {
+		if err := f(texts[log], values[:n]); err != nil {
 			return err
 		}
 		values = values[n:]
@@ -75,7 +81,7 @@ func (s *statement) chunks(values []any, f func(text string, values []any) error
 
 // execRows runs s over values and returns how many rows it changed.
 func (w *writer) execRows(ctx context.Context, s *statement, values []any) (changed int64, err error) {
-	err = s.chunks(values, func(text string, values []any) error {
+	err = s.chunks(w.l.db.Postgres, values, func(text string, values []any) error {
 		stmt, err := w.stmt(ctx, text)
 		if err != nil {
 			return err
@@ -93,7 +99,7 @@ func (w *writer) execRows(ctx context.Context, s *statement, values []any) (chan
 
 // queryRows runs s over values and hands each row it returns to scan.
 func (w *writer) queryRows(ctx context.Context, s *statement, values []any, scan func(*sql.Rows) error) error {
-	return s.chunks(values, func(text string, values []any) error {
+	return s.chunks(w.l.db.Postgres, values, func(text string, values []any) error {
 		return w.query(ctx, text, values, scan)
 	})
 }

@@ -1,0 +1,190 @@
+// Package app builds the parts that a configuration asks for and runs them:
+// app.go is the order in which they start and stop, surfaces.go what listens
+// where, mesh.go how nodes find each other, demo.go what `beeos dev` adds. It
+// is the only package that knows them all.
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/auth"
+	"github.com/beeos/beeos/internal/bus"
+	"github.com/beeos/beeos/internal/config"
+	"github.com/beeos/beeos/internal/httpd"
+	"github.com/beeos/beeos/internal/invoke"
+	"github.com/beeos/beeos/internal/ledger"
+	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/telemetry"
+)
+
+// CallRecord is one finished call.
+type CallRecord = invoke.CallRecord
+
+// Options is what a command adds to the configuration.
+type Options struct {
+	Log    *slog.Logger
+	Demo   bool             // a user, keys and an agent to try things with
+	Ready  func(Info)       // called once everything answers
+	OnCall func(CallRecord) // called for every finished call
+}
+
+// Info is where everything is. The keys and the agent are those of Demo.
+type Info struct {
+	Web, MCP, A2A, REST, Agents string
+	AgentID, UserKey, AgentKey  string
+	Data                        string
+	Took                        time.Duration
+}
+
+// parts is everything that runs.
+type parts struct {
+	cfg      config.Config
+	opt      Options
+	surfaces []surface
+	log      *slog.Logger
+	metrics  *telemetry.Metrics
+	node     string
+	route    string // where other nodes mesh with this one; empty = nowhere
+	db       *store.DB
+	bus      *bus.Bus
+	ledger   *ledger.Ledger
+	calls    *invoke.Calls
+	auth     *auth.Checker
+	server   *httpd.Server
+	info     Info
+	demo     chan error                    // the demo agent's end
+	run      []func(context.Context) error // background services
+}
+
+// Run runs BeeOS until ctx ends. Every port is open before anything else
+// starts, so that what can go wrong for a newcomer goes wrong at once.
+func Run(ctx context.Context, cfg config.Config, opt Options) error {
+	start := time.Now()
+	if opt.Log == nil {
+		opt.Log = slog.New(slog.DiscardHandler)
+	}
+	p := &parts{cfg: cfg, opt: opt, log: opt.Log, metrics: telemetry.NewMetrics(), node: beeos.NewID()}
+	if err := p.listen(); err != nil {
+		return err
+	}
+	if err := p.open(ctx); err != nil {
+		return errors.Join(err, p.server.Close())
+	}
+	defer p.close()
+	if err := p.mount(ctx); err != nil {
+		return errors.Join(err, p.server.Close())
+	}
+	return p.serve(ctx, start)
+}
+
+// open brings up what the surfaces stand on, lowest first.
+func (p *parts) open(ctx context.Context) (err error) {
+	if err := os.MkdirAll(p.cfg.Data, 0o700); err != nil {
+		return fmt.Errorf("cannot create the data folder — make %s writable or set BEEOS_DATA: %w", p.cfg.Data, err)
+	}
+	dsn, err := DSN(p.cfg)
+	if err != nil {
+		return err
+	}
+	if p.db, err = store.Open(ctx, dsn); err != nil {
+		return err
+	}
+	if p.bus, err = p.openBus(ctx); err != nil {
+		p.db.Close()
+		return err
+	}
+	p.ledger, err = ledger.Open(ctx, p.db, ledger.Options{
+		Log: p.log, Committed: invoke.Committed(p.bus), Commit: p.metrics.Commit,
+	})
+	if err != nil {
+		p.bus.Close()
+		p.db.Close()
+		return err
+	}
+	p.calls = invoke.New(invoke.Options{
+		Store: p.db, Ledger: p.ledger, Bus: p.bus, Log: p.log,
+		Timeout: p.cfg.CallTimeout, RateLimit: p.cfg.RateLimit, OnCall: p.onCall,
+	})
+	p.auth = &auth.Checker{DB: p.db, Log: p.log}
+	p.run = append(p.run, tuneMemory, p.calls.Run, p.auth.Run, p.keepNode, func(ctx context.Context) error {
+		return p.ledger.Retain(ctx, p.cfg.Retention)
+	})
+	p.bus.OnControl(func(c bus.Control) {
+		if c.Kind == bus.KeyRevoked {
+			p.auth.Forget(c.ID)
+		}
+	})
+	return nil
+}
+
+// close takes down what open brought up, highest first.
+func (p *parts) close() {
+	p.ledger.Close()
+	p.bus.Close()
+	p.db.Close()
+}
+
+// serve runs the listeners until ctx ends, the services until the listeners
+// have drained.
+func (p *parts) serve(ctx context.Context, start time.Time) error {
+	services, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	group, services := errgroup.WithContext(services)
+	for _, run := range p.run {
+		group.Go(func() error { return run(services) })
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	context.AfterFunc(services, cancel) // a service that fails ends everything
+	group.Go(func() error {
+		defer stop()
+		return p.server.Serve(ctx)
+	})
+	group.Go(func() error {
+		if err := p.begin(ctx); err != nil && ctx.Err() == nil {
+			return err
+		}
+		p.info.Took = time.Since(start)
+		if p.opt.Ready != nil && ctx.Err() == nil {
+			p.opt.Ready(p.info)
+		}
+		return p.demoAgent(ctx)
+	})
+	return group.Wait()
+}
+
+func (p *parts) onCall(r CallRecord) {
+	outcome := r.Outcome
+	if outcome == string(beeos.AgentReplyError) || outcome == string(beeos.AgentRefuse) || outcome == string(beeos.AgentBusy) {
+		outcome = "agent_error"
+	}
+	p.metrics.Call(r.Surface, outcome, r.Took)
+	if p.opt.OnCall != nil {
+		p.opt.OnCall(r)
+	}
+}
+
+// DSN is the database that a configuration names.
+func DSN(cfg config.Config) (string, error) {
+	if cfg.DatabaseURL == "" {
+		return "sqlite:" + filepath.Join(cfg.Data, "beeos.db") + "?durability=" + cfg.Durability, nil
+	}
+	u, err := url.Parse(cfg.DatabaseURL)
+	if err != nil { // the error would repeat the URL, password and all
+		return "", errors.New("DATABASE_URL is not a URL — write postgres://user:password@host:5432/database")
+	}
+	q := u.Query()
+	q.Set("durability", cfg.Durability)
+	u.RawQuery = q.Encode()
+	return u.String(), nil
+}

@@ -1,0 +1,155 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/agent"
+	"github.com/beeos/beeos/internal/auth"
+)
+
+const (
+	demoEmail = "dev@localhost"
+	demoAgent = "echo"
+	demoKey   = "beeos dev"
+)
+
+// DevFile is <data>/dev.json: what scripts on this machine need.
+type DevFile struct {
+	Web      string `json:"web"`
+	MCP      string `json:"mcp"`
+	A2A      string `json:"a2a"`
+	REST     string `json:"rest"`
+	Agents   string `json:"agents"`
+	AgentID  string `json:"agent_id"`
+	UserKey  string `json:"user_key"`
+	AgentKey string `json:"agent_key"`
+}
+
+// begin makes what the demo needs before anything is said to be ready: a
+// user, its key, and the agent, connected.
+func (p *parts) begin(ctx context.Context) error {
+	if !p.opt.Demo {
+		return nil
+	}
+	old, err := ReadDevFile(p.cfg.Data)
+	if err != nil {
+		old = DevFile{} // not there, or not ours: it is written anew
+	}
+	user, err := ensureUser(ctx, p.db, demoEmail)
+	if err != nil {
+		return fmt.Errorf("make the dev user: %w", err)
+	}
+	p.info.UserKey, err = p.demoCredential(ctx, beeos.Key{Kind: beeos.UserKey, OwnerID: user.ID}, old.UserKey)
+	if err != nil {
+		return fmt.Errorf("make the dev user's key: %w", err)
+	}
+	if p.info.AgentID, err = p.startDemo(ctx); err != nil {
+		return fmt.Errorf("start the demo agent: %w", err)
+	}
+	p.info.AgentKey, err = p.demoCredential(ctx, beeos.Key{Kind: beeos.AgentKey, OwnerID: user.ID, AgentID: p.info.AgentID}, old.AgentKey)
+	if err != nil {
+		return fmt.Errorf("make the demo agent's key: %w", err)
+	}
+	return p.writeDevFile()
+}
+
+// demoCredential keeps the key of the last run while it is good, so that
+// clients set up yesterday work today; else it makes a new one.
+func (p *parts) demoCredential(ctx context.Context, k beeos.Key, old string) (string, error) {
+	if old != "" {
+		c, err := p.auth.Key(ctx, old)
+		if err == nil && c.UserID == k.OwnerID && c.AgentID == k.AgentID {
+			return old, nil
+		}
+	}
+	secret, hash, prefix := auth.NewKey(k.Kind)
+	k.ID, k.Name, k.Prefix, k.CreatedAt = beeos.NewID(), demoKey, prefix, time.Now()
+	return secret, p.db.CreateKey(ctx, k, hash)
+}
+
+// startDemo runs the demo agent as what it is: an agent like any other, that
+// dials the agent gateway. It returns once it is connected.
+func (p *parts) startDemo(ctx context.Context) (id string, err error) {
+	connected := make(chan string, 1)
+	a, err := agent.New(agent.Options{
+		Name: demoAgent, DisplayName: "Echo", Description: "Says back what it is told, one word at a time.",
+		Gateway: p.info.Agents, Key: p.info.UserKey, Identity: filepath.Join(p.cfg.Data, "demo-agent.json"), Log: p.log,
+		Connected: func(id string) {
+			select {
+			case connected <- id:
+			default: // a reconnect
+			}
+		},
+	}, echo)
+	if err != nil {
+		return "", err
+	}
+	p.demo = make(chan error, 1)
+	go func() { p.demo <- a.Run(ctx) }() // awaited by demoAgent
+	select {
+	case id := <-connected:
+		return id, nil
+	case err := <-p.demo:
+		return "", errors.Join(err, errors.New("the demo agent stopped"))
+	}
+}
+
+// demoAgent waits for the demo agent's end.
+func (p *parts) demoAgent(ctx context.Context) error {
+	if p.demo == nil {
+		return nil
+	}
+	err := <-p.demo
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+func echo(_ context.Context, m agent.Message, r *agent.Reply) error {
+	if err := r.Delta("you said:"); err != nil {
+		return err
+	}
+	for _, word := range strings.Fields(m.Text) {
+		if err := r.Delta(" " + word); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func devFilePath(data string) string { return filepath.Join(data, "dev.json") }
+
+// ReadDevFile returns what the `beeos dev` of a data folder left there.
+func ReadDevFile(data string) (f DevFile, err error) {
+	b, err := os.ReadFile(devFilePath(data))
+	if err != nil {
+		return f, err
+	}
+	return f, json.Unmarshal(b, &f)
+}
+
+// writeDevFile replaces dev.json in one step and with nobody else looking:
+// it holds keys.
+func (p *parts) writeDevFile() error {
+	b, err := json.MarshalIndent(DevFile{
+		Web: p.info.Web, MCP: p.info.MCP, A2A: p.info.A2A, REST: p.info.REST, Agents: p.info.Agents,
+		AgentID: p.info.AgentID, UserKey: p.info.UserKey, AgentKey: p.info.AgentKey,
+	}, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encode dev.json: %w", err)
+	}
+	path := devFilePath(p.cfg.Data)
+	if err := os.WriteFile(path+".new", append(b, '\n'), 0o600); err != nil {
+		return fmt.Errorf("write dev.json: %w", err)
+	}
+	return os.Rename(path+".new", path)
+}

@@ -1,0 +1,105 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/bus"
+	"github.com/beeos/beeos/internal/store"
+)
+
+const (
+	nodeBeat = 5 * time.Second
+	nodeDead = 4 * nodeBeat
+)
+
+// openBus joins the nerve: an external NATS, the mesh of the nodes that share
+// this database, or nobody.
+func (p *parts) openBus(ctx context.Context) (*bus.Bus, error) {
+	opt := bus.Options{NodeID: p.node, URL: p.cfg.NATSURL, Cluster: p.cfg.ClusterAddr, Log: p.log}
+	if opt.URL == "" && opt.Cluster != "" {
+		if err := p.meet(ctx, &opt); err != nil {
+			return nil, err
+		}
+	}
+	b, err := bus.Open(ctx, opt)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.beat(ctx); err != nil {
+		b.Close()
+		return nil, err
+	}
+	return b, nil
+}
+
+// meet tells the other nodes about this one and finds out about them, in this
+// order: of two nodes that start at the same moment, the one that looks last
+// sees the other. Their servers try until they have met.
+func (p *parts) meet(ctx context.Context, opt *bus.Options) error {
+	secret, err := p.db.Secret(ctx, "mesh", func() []byte { return []byte(beeos.NewSecret("")) })
+	if err != nil {
+		return err
+	}
+	opt.Secret = string(secret)
+	if opt.Cluster, err = fixPort(opt.Cluster); err != nil {
+		return err
+	}
+	p.route = "nats://" + opt.Cluster
+	if err := p.beat(ctx); err != nil {
+		return err
+	}
+	nodes, err := p.db.Nodes(ctx, time.Now().Add(-nodeDead))
+	if err != nil {
+		return err
+	}
+	for _, n := range nodes {
+		if n.RouteURL != "" && n.RouteURL != p.route {
+			opt.Routes = append(opt.Routes, n.RouteURL)
+		}
+	}
+	return nil
+}
+
+// fixPort replaces port 0, which is any, by one that is free now.
+func fixPort(addr string) (string, error) {
+	if !strings.HasSuffix(addr, ":0") {
+		return addr, nil
+	}
+	ln, err := net.Listen("tcp", addr)
+	if err != nil {
+		return "", fmt.Errorf("cannot listen on BEEOS_CLUSTER_ADDR: %w", err)
+	}
+	defer ln.Close()
+	return ln.Addr().String(), nil
+}
+
+// beat says that this node is alive and where others reach it.
+func (p *parts) beat(ctx context.Context) error {
+	return p.db.PutNode(ctx, store.Node{ID: p.node, RouteURL: p.route, SeenAt: time.Now()})
+}
+
+// keepNode keeps this node's row fresh for those that come later.
+func (p *parts) keepNode(ctx context.Context) error {
+	defer func() {
+		if err := p.db.DropNode(context.WithoutCancel(ctx), p.node); err != nil {
+			p.log.Warn("this node's row stays behind", "err", err)
+		}
+	}()
+	tick := time.NewTicker(nodeBeat)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil
+		}
+		if err := p.beat(ctx); err != nil && ctx.Err() == nil {
+			p.log.Error("node beat", "err", fmt.Errorf("tell the database that this node is alive: %w", err))
+		}
+	}
+}

@@ -1,0 +1,155 @@
+package app
+
+import (
+	"context"
+	"net/http"
+	"net/http/pprof"
+	"net/url"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/agentgw"
+	"github.com/beeos/beeos/internal/bus"
+	"github.com/beeos/beeos/internal/config"
+	"github.com/beeos/beeos/internal/httpd"
+	"github.com/beeos/beeos/internal/mcpgw"
+	"github.com/beeos/beeos/internal/restgw"
+)
+
+// surface is one listener: its name for --only, its settings, and where Info
+// keeps its URL.
+type surface struct {
+	name, setting string
+	at            config.Surface
+	url           *string
+}
+
+// chosen returns the surfaces that this process runs.
+func (p *parts) chosen() []surface {
+	all := []surface{
+		{"web", "WEB_ADDR", p.cfg.Web, &p.info.Web},
+		{"mcp", "MCP_ADDR", p.cfg.MCP.Surface, &p.info.MCP},
+		{"a2a", "A2A_ADDR", p.cfg.A2A, &p.info.A2A},
+		{"rest", "OPENAPI_ADDR", p.cfg.REST, &p.info.REST},
+		{"agents", "AGENT_GATEWAY_ADDR", p.cfg.Agents, &p.info.Agents},
+	}
+	var mine []surface
+	for _, s := range all {
+		if *s.url == "" { // once it is known it stays
+			*s.url = s.at.PublicURL
+		}
+		if p.cfg.Runs(s.name) {
+			mine = append(mine, s)
+		}
+	}
+	return mine
+}
+
+// listen opens every port.
+func (p *parts) listen() error {
+	p.info.Data = p.cfg.Data
+	p.surfaces = p.chosen()
+	var list []httpd.Part
+	for _, s := range p.surfaces {
+		part := httpd.Part{Name: s.name, Addr: s.at.Addr, Setting: s.setting}
+		if u, err := url.Parse(s.at.PublicURL); err == nil && u.Hostname() != "" {
+			part.Hosts = []string{u.Hostname()}
+		}
+		list = append(list, part)
+	}
+	if p.cfg.PprofAddr != "" {
+		list = append(list, httpd.Part{Name: "pprof", Addr: p.cfg.PprofAddr, Setting: "BEEOS_PPROF_ADDR", Handler: profiler()})
+	}
+	var err error
+	if p.server, err = httpd.Listen(list); err != nil {
+		return err
+	}
+	for _, s := range p.surfaces {
+		if *s.url == "" { // the port was 0: now it is known
+			*s.url = config.URLFor(p.server.Addr(s.name))
+		}
+	}
+	p.server.Log, p.server.Metrics = p.log, p.metrics
+	p.server.Ready = []httpd.Check{
+		{Name: "database", Check: func(ctx context.Context) error { return p.db.PingContext(ctx) }},
+		{Name: "bus", Check: func(context.Context) error { return p.bus.Ready() }},
+	}
+	return nil
+}
+
+// mount gives every listener its surface.
+func (p *parts) mount(ctx context.Context) error {
+	for _, s := range p.surfaces {
+		h, err := p.handler(ctx, s.name)
+		if err != nil {
+			return err
+		}
+		p.server.Handle(s.name, h)
+	}
+	return nil
+}
+
+func (p *parts) handler(ctx context.Context, name string) (http.Handler, error) {
+	switch name {
+	case "mcp":
+		return p.mcp(ctx)
+	case "rest":
+		return p.rest(), nil
+	case "agents":
+		return p.agents(), nil
+	}
+	return absent(name), nil
+}
+
+func (p *parts) mcp(ctx context.Context) (http.Handler, error) {
+	g, err := mcpgw.New(mcpgw.Options{
+		Context: ctx, DB: p.db, Auth: p.auth, Calls: p.calls, PublicURL: p.info.MCP, Log: p.log,
+		Broadcast: func(request, reason string) {
+			p.bus.Control(bus.Control{Kind: bus.CancelRequest, ID: request, Reason: reason})
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	p.bus.OnControl(func(c bus.Control) {
+		switch c.Kind {
+		case bus.AgentChanged:
+			g.Forget(c.AgentID)
+		case bus.CancelRequest:
+			g.Cancel(c.ID, c.Reason)
+		}
+	})
+	return g, nil
+}
+
+func (p *parts) rest() http.Handler {
+	s := &restgw.Surface{
+		DB: p.db, Ledger: p.ledger, Calls: p.calls, Auth: p.auth, Log: p.log, MCPURL: p.info.MCP,
+		Changed: func(agentID string) { p.bus.Control(bus.Control{Kind: bus.AgentChanged, AgentID: agentID}) },
+		Revoked: func(keyID string) { p.bus.Control(bus.Control{Kind: bus.KeyRevoked, ID: keyID}) },
+		Online:  p.bus.Present,
+	}
+	return s.Handler()
+}
+
+func (p *parts) agents() http.Handler {
+	g := agentgw.New(agentgw.Options{DB: p.db, Auth: p.auth, Ledger: p.ledger, Bus: p.bus, Calls: p.calls, Log: p.log})
+	p.run = append(p.run, g.Run)
+	p.metrics.Gauge("connected_agents", "Agent connections on this node.", func() float64 { return float64(g.Connections()) })
+	return g
+}
+
+// absent answers for a surface that this version does not have yet.
+func absent(name string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		httpd.WriteError(w, r, beeos.Errorf(beeos.NotFound, "the %s surface is not part of this version yet; use MCP or REST", name))
+	})
+}
+
+func profiler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/debug/pprof/", pprof.Index)
+	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	return mux
+}

@@ -1,0 +1,47 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/beeos/beeos/internal/app"
+	"github.com/beeos/beeos/internal/config"
+)
+
+// DevCmd runs everything for one developer.
+type DevCmd struct {
+	config.Config `embed:""`
+}
+
+func (c *DevCmd) settings() *config.Config { return &c.Config }
+
+// Run serves until the context ends. What a newcomer must see is on the
+// screen; the log goes to stderr, and without being asked for only trouble.
+func (c *DevCmd) Run(ctx context.Context, t *terminal) error {
+	for _, v := range c.Effective() {
+		if v.Env == "LOG_LEVEL" && v.Origin == "default" {
+			c.LogLevel = "warn"
+		}
+	}
+	s := &screen{out: t.out, me: program()}
+	return app.Run(ctx, c.Config, app.Options{Log: app.Logger(t.err, c.Config), Demo: true, Ready: s.ready, OnCall: s.call})
+}
+
+// ServeCmd runs the server for machines.
+type ServeCmd struct {
+	config.Config `embed:""`
+}
+
+func (c *ServeCmd) settings() *config.Config { return &c.Config }
+
+// Run serves until the context ends. Where everything is goes to the log;
+// keys never do.
+func (c *ServeCmd) Run(ctx context.Context, t *terminal) error {
+	log := app.Logger(t.err, c.Config)
+	for _, w := range append(misspelt(), c.Warnings()...) {
+		log.Warn(w)
+	}
+	ready := func(i app.Info) {
+		log.Info("ready", "took_ms", i.Took.Milliseconds(), "web", i.Web, "mcp", i.MCP, "a2a", i.A2A, "rest", i.REST, "agents", i.Agents)
+	}
+	return app.Run(ctx, c.Config, app.Options{Log: log, Ready: ready})
+}

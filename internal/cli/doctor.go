@@ -1,0 +1,195 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"charm.land/lipgloss/v2"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/app"
+	"github.com/beeos/beeos/internal/config"
+)
+
+// errFindings says that doctor found something; it has told what by then.
+var errFindings = errors.New("some checks failed")
+
+const (
+	checkWithin = 10 * time.Second
+	littleDisk  = 1 << 30 // bytes below which a server soon stops
+	clockSlack  = beeos.SignatureWindow / 2
+)
+
+// DoctorCmd looks for what is wrong.
+type DoctorCmd struct {
+	config.Config `embed:""`
+	URL           string `env:"BEEOS_URL" placeholder:"URL" help:"REST surface of the server. Empty: the one that beeos dev runs here." group:"Server to check"`
+	Key           string `env:"BEEOS_KEY" placeholder:"KEY" help:"API key. Empty: the one that beeos dev made." group:"Server to check"`
+	JSON          bool   `help:"Print JSON."`
+
+	running map[string]bool // surfaces that answer where they should
+}
+
+func (c *DoctorCmd) settings() *config.Config { return &c.Config }
+
+// finding is the outcome of one check. A check that had nothing to look at is
+// neither good nor bad.
+type finding struct {
+	Check   string `json:"check"`
+	OK      bool   `json:"ok"`
+	Skipped bool   `json:"skipped,omitempty"`
+	Detail  string `json:"detail"`
+	Fix     string `json:"fix,omitempty"`
+}
+
+func good(detail string) finding     { return finding{OK: true, Detail: detail} }
+func skipped(detail string) finding  { return finding{OK: true, Skipped: true, Detail: detail} }
+func bad(detail, fix string) finding { return finding{Detail: detail, Fix: fix} }
+
+// Run makes every check, whatever the others found.
+func (c *DoctorCmd) Run(ctx context.Context, t *terminal) error {
+	c.running = map[string]bool{}
+	var found []finding
+	failed := false
+	for _, check := range []struct {
+		name string
+		do   func(context.Context) finding
+	}{
+		{"data", c.checkData}, {"disk", c.checkDisk}, {"database", c.checkDatabase}, {"nats", c.checkNATS},
+		{"ports", c.checkPorts}, {"urls", c.checkURLs}, {"clock", c.checkClock}, {"rest", c.checkREST}, {"mcp", c.checkMCP},
+	} {
+		within, cancel := context.WithTimeout(ctx, checkWithin)
+		f := check.do(within)
+		cancel()
+		f.Check = check.name
+		failed = failed || !f.OK
+		found = append(found, f)
+		if !c.JSON {
+			printFinding(t, f)
+		}
+	}
+	if c.JSON {
+		if err := t.json(found); err != nil {
+			return err
+		}
+	}
+	if failed {
+		return errFindings
+	}
+	return nil
+}
+
+func printFinding(t *terminal, f finding) {
+	mark := green.Render("ok  ")
+	switch {
+	case f.Skipped:
+		mark = yellow.Render("-   ")
+	case !f.OK:
+		mark = red.Render("FAIL")
+	}
+	text := f.Detail
+	if f.Fix != "" {
+		text += " — " + f.Fix
+	}
+	lipgloss.Fprintln(t.out, mark, fmt.Sprintf("%-9s", f.Check), printable(text)) //nolint:errcheck // the exit code tells too
+}
+
+func (c *DoctorCmd) checkData(context.Context) finding {
+	abs, err := filepath.Abs(c.Data)
+	if err != nil {
+		return bad(err.Error(), "set BEEOS_DATA to a folder")
+	}
+	info, err := os.Stat(abs)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return good(abs + " will be made at the first start")
+	case err != nil:
+		return bad(err.Error(), "make it readable, or set BEEOS_DATA to another folder")
+	case info.Mode().Perm()&0o077 != 0:
+		return bad(abs+" can be read by others, and it holds keys", "chmod 700 "+abs)
+	}
+	return good(abs)
+}
+
+func (c *DoctorCmd) checkDisk(context.Context) finding {
+	dir, err := filepath.Abs(c.Data)
+	for err == nil && dir != filepath.Dir(dir) {
+		if _, missing := os.Stat(dir); missing == nil {
+			break
+		}
+		dir = filepath.Dir(dir)
+	}
+	free, err := freeDisk(dir)
+	switch {
+	case errors.Is(err, errors.ErrUnsupported):
+		return skipped("free space cannot be read on this system")
+	case err != nil:
+		return bad(err.Error(), "set BEEOS_DATA to another folder")
+	case free < littleDisk:
+		return bad(fmt.Sprintf("only %d MB free", free>>20), "make room, or set BEEOS_DATA to a folder on another disk")
+	}
+	return good(fmt.Sprintf("%d GB free", free>>30))
+}
+
+func (c *DoctorCmd) checkDatabase(ctx context.Context) finding {
+	state, err := app.CheckDatabase(ctx, c.Config)
+	if err != nil {
+		return bad(problem(err), "check DATABASE_URL and that the database runs")
+	}
+	return good(state)
+}
+
+func (c *DoctorCmd) checkNATS(ctx context.Context) finding {
+	state, err := app.CheckNATS(ctx, c.Config)
+	if err != nil {
+		return bad(problem(err), "check NATS_URL and that the NATS server runs")
+	}
+	return good(state)
+}
+
+// problem is an error without the advice in it: doctor has its own.
+func problem(err error) string {
+	text, _, _ := strings.Cut(err.Error(), ";")
+	return text
+}
+
+// surfaces are the parts that listen: name, setting, address, public URL.
+func (c *DoctorCmd) surfaces() [][4]string {
+	return [][4]string{
+		{"mcp", "MCP_ADDR", c.MCP.Addr, c.MCP.PublicURL},
+		{"a2a", "A2A_ADDR", c.A2A.Addr, c.A2A.PublicURL},
+		{"rest", "OPENAPI_ADDR", c.REST.Addr, c.REST.PublicURL},
+		{"agents", "AGENT_GATEWAY_ADDR", c.Agents.Addr, c.Agents.PublicURL},
+		{"web", "WEB_ADDR", c.Web.Addr, c.Web.PublicURL},
+	}
+}
+
+// checkPorts tells ports that are free, or ours already, from those that
+// another program has.
+func (c *DoctorCmd) checkPorts(ctx context.Context) finding {
+	free := 0
+	for _, s := range c.surfaces() {
+		if !c.Runs(s[0]) {
+			continue
+		}
+		if l, err := net.Listen("tcp", s[2]); err == nil {
+			l.Close()
+			free++
+			continue
+		}
+		if get(ctx, config.URLFor(s[2])+"/healthz") != nil {
+			return bad(s[2]+" is in use by another program", "stop it, or set "+s[1])
+		}
+		c.running[s[0]] = true
+	}
+	if len(c.running) == 0 {
+		return good(fmt.Sprintf("%d free", free))
+	}
+	return good(fmt.Sprintf("%d in use by BeeOS, %d free", len(c.running), free))
+}

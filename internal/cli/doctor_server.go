@@ -1,0 +1,135 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/client"
+)
+
+func (c *DoctorCmd) checkURLs(ctx context.Context) finding {
+	if len(c.running) == 0 {
+		return skipped("no server runs here; start one with: beeos dev")
+	}
+	for _, s := range c.surfaces() {
+		if !c.running[s[0]] || s[3] == "" {
+			continue
+		}
+		if err := get(ctx, s[3]+"/readyz"); err != nil {
+			return bad(fmt.Sprintf("%s does not answer as ready: %v", s[3], err), "check the public URL of "+s[0]+", the proxy in front of it and the server's log")
+		}
+	}
+	return good("every public URL answers")
+}
+
+// get returns nil when something of ours answers at url and is well.
+func get(ctx context.Context, url string) error {
+	resp, err := fetch(ctx, url)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	var state struct{ Status, Check string }
+	if err := json.NewDecoder(resp.Body).Decode(&state); err != nil || state.Status == "" {
+		return errors.New("it is not BeeOS that answers")
+	}
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s %s", state.Status, state.Check)
+	}
+	return nil
+}
+
+func fetch(ctx context.Context, url string) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	return http.DefaultClient.Do(req)
+}
+
+// server is the one to check end to end; nil when there is none to be found.
+func (c *DoctorCmd) server() *client.Client {
+	cl, err := (&server{URL: c.URL, Key: c.Key, Data: c.Data}).client()
+	if err != nil || c.URL == "" && !c.running["rest"] && get(context.Background(), cl.URL()+"/healthz") != nil {
+		return nil
+	}
+	return cl
+}
+
+// checkClock compares clocks: signatures of agents live for a minute.
+func (c *DoctorCmd) checkClock(ctx context.Context) finding {
+	cl := c.server()
+	if cl == nil {
+		return skipped("no server to compare with")
+	}
+	resp, err := fetch(ctx, cl.URL()+"/healthz")
+	if err != nil {
+		return bad(err.Error(), "start the server, or correct BEEOS_URL")
+	}
+	resp.Body.Close()
+	theirs, err := http.ParseTime(resp.Header.Get("Date"))
+	if err != nil {
+		return skipped("the server does not tell its time")
+	}
+	if off := time.Since(theirs).Abs(); off > clockSlack {
+		return bad(fmt.Sprintf("this clock and the server's differ by %s", off.Round(time.Second)), "set both by NTP; signatures of agents fail otherwise")
+	}
+	return good("agrees with the server's")
+}
+
+// echoAgent finds an agent to send a word through a surface: the demo one.
+func (c *DoctorCmd) echoAgent(ctx context.Context) (*client.Client, *client.Agent, finding) {
+	cl := c.server()
+	if cl == nil {
+		return nil, nil, skipped("no server and key to try; set BEEOS_URL and BEEOS_KEY")
+	}
+	a, err := cl.Find(ctx, "echo")
+	switch {
+	case beeos.CodeOf(err) == beeos.AgentNotFound:
+		return nil, nil, skipped("no agent called echo to talk to")
+	case err != nil:
+		return nil, nil, bad(sentence(err), "")
+	case !a.Online:
+		return nil, nil, bad("agent echo is offline", "restart beeos dev")
+	}
+	return cl, a, finding{OK: true}
+}
+
+func (c *DoctorCmd) checkREST(ctx context.Context) finding {
+	cl, a, f := c.echoAgent(ctx)
+	if a == nil {
+		return f
+	}
+	start := time.Now()
+	answer, err := cl.Invoke(ctx, a.ID, client.InvokeRequest{Message: "doctor"})
+	if err != nil {
+		return bad(sentence(err), "see the server's log")
+	}
+	return echoed(answer.Text, start)
+}
+
+func (c *DoctorCmd) checkMCP(ctx context.Context) finding {
+	cl, a, f := c.echoAgent(ctx)
+	if a == nil {
+		return f
+	}
+	start := time.Now()
+	result, err := cl.CallTool(ctx, a, a.ID, json.RawMessage(`{"message":"doctor"}`))
+	if err != nil {
+		return bad(sentence(err), "see the server's log")
+	}
+	return echoed(result.Text(), start)
+}
+
+func echoed(text string, start time.Time) finding {
+	if !strings.Contains(text, "doctor") {
+		return bad(fmt.Sprintf("the echo came back as %q", shorten(text, 60)), "see the server's log")
+	}
+	return good("echo came back in " + duration(time.Since(start)))
+}

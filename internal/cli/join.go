@@ -1,0 +1,105 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/agent"
+)
+
+// AgentTokenCmd makes a join token.
+type AgentTokenCmd struct {
+	server
+	TTL  time.Duration `default:"1h" help:"How long it can be used."`
+	JSON bool          `help:"Print JSON."`
+}
+
+// Run prints the token.
+func (c *AgentTokenCmd) Run(ctx context.Context, t *terminal) error {
+	cl, err := c.client()
+	if err != nil {
+		return err
+	}
+	token, err := cl.CreateJoinToken(ctx, c.TTL)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return t.json(token)
+	}
+	t.note("works once, until %s; on the other machine set BEEOS_JOIN_TOKEN to it", token.ExpiresAt.Local().Format("15:04 on 2006-01-02"))
+	_, err = fmt.Fprintln(t.out, token.Token)
+	return err
+}
+
+// identity says which key pair signs for an agent.
+type identity struct {
+	agentEnv
+	Name     string `arg:"" help:"Name of the agent, under which its identity is kept."`
+	Identity string `placeholder:"FILE" help:"File of the identity. Empty: one per agent in the user's configuration folder."`
+}
+
+func (i *identity) options() agent.Options {
+	i.fill()
+	return agent.Options{
+		Name: i.Name, Gateway: i.Gateway, Key: i.Key, Identity: i.Identity,
+		Log: slog.New(slog.DiscardHandler), // what matters comes back as a result
+	}
+}
+
+// AgentRegisterCmd registers a key pair.
+type AgentRegisterCmd struct {
+	identity
+	Token string `env:"BEEOS_JOIN_TOKEN" placeholder:"TOKEN" help:"One-time token from: beeos agent token. Empty: join with the user key."`
+}
+
+// Run prints the id of the new instance.
+func (c *AgentRegisterCmd) Run(ctx context.Context, t *terminal) error {
+	o := c.options()
+	o.JoinToken = c.Token
+	id, err := agent.Register(ctx, o)
+	if c.Token != "" && beeos.CodeOf(err) == beeos.InvalidToken {
+		return hinted{err, "make another with: beeos agent token"}
+	}
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(t.out, id)
+	return err
+}
+
+// AgentSignCmd signs one request.
+type AgentSignCmd struct {
+	identity
+	Method string `arg:"" help:"Method of the request, for example POST."`
+	Path   string `arg:"" help:"Path of the request with its query, for example /api/v1/agents/sync."`
+	Body   string `placeholder:"FILE" help:"File with the body; - reads it from stdin. Empty: no body."`
+}
+
+// Run prints the header, ready for curl -H.
+func (c *AgentSignCmd) Run(t *terminal) error {
+	var body []byte
+	var err error
+	switch c.Body {
+	case "":
+	case "-":
+		body, err = io.ReadAll(t.in)
+	default:
+		body, err = os.ReadFile(c.Body)
+	}
+	if err != nil {
+		return fmt.Errorf("read the body: %w", err)
+	}
+	header, err := agent.Sign(c.options(), strings.ToUpper(c.Method), c.Path, body)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(t.out, "Authorization: "+header)
+	return err
+}

@@ -1,0 +1,170 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/client"
+	"github.com/beeos/beeos/internal/app"
+	"github.com/beeos/beeos/internal/config"
+)
+
+// KeysCmd is about API keys.
+type KeysCmd struct {
+	Create KeysCreateCmd `cmd:"" help:"Make a key: oag_ for everything you own, with --agent a bak_ for one agent."`
+	List   KeysListCmd   `cmd:"" help:"List keys."`
+	Revoke KeysRevokeCmd `cmd:"" help:"End a key at once."`
+}
+
+// keyOwner says whose keys are meant.
+type keyOwner struct {
+	server
+	Agent string `placeholder:"AGENT" help:"Id, slug or name of the agent whose keys (bak_) are meant."`
+}
+
+// open returns the client and the id of the agent, if one was named.
+func (k *keyOwner) open(ctx context.Context) (*client.Client, string, error) {
+	cl, err := k.client()
+	if err != nil || k.Agent == "" {
+		return cl, "", err
+	}
+	a, err := cl.Find(ctx, k.Agent)
+	if err != nil {
+		return nil, "", err
+	}
+	return cl, a.ID, nil
+}
+
+// KeysCreateCmd makes a key.
+type KeysCreateCmd struct {
+	keyOwner
+	Name    string        `help:"What to recognise the key by. Empty: user and machine."`
+	Expires time.Duration `placeholder:"DURATION" help:"How long it works, for example 720h. Empty: until revoked."`
+	Rate    int           `placeholder:"N" help:"Calls a minute. Empty: the server's default."`
+	JSON    bool          `help:"Print JSON."`
+
+	Owner       string `placeholder:"EMAIL" help:"Make the key straight in the database, for this person, who is made when unknown: the first key of a new server."`
+	DatabaseURL string `env:"DATABASE_URL" placeholder:"URL" help:"With --owner: the server's database. Empty: SQLite in the data folder."`
+}
+
+// Run prints the key, which is shown this once.
+func (c *KeysCreateCmd) Run(ctx context.Context, t *terminal) error {
+	r := client.KeyRequest{Name: c.Name, RatePerMinute: c.Rate}
+	if r.Name == "" {
+		host, _ := os.Hostname() //nolint:errcheck // a name without it will do
+		r.Name = strings.Trim(os.Getenv("USER")+"@"+host, "@")
+	}
+	if r.Name == "" {
+		r.Name = "cli"
+	}
+	if c.Expires > 0 {
+		r.ExpiresAt = time.Now().Add(c.Expires).UTC().Truncate(time.Second)
+	}
+	k, err := c.create(ctx, r)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return t.json(k)
+	}
+	t.note("shown this once; revoke it with: beeos keys revoke %s", k.ID)
+	_, err = fmt.Fprintln(t.out, k.Secret)
+	return err
+}
+
+// create asks the server, or with --owner the database.
+func (c *KeysCreateCmd) create(ctx context.Context, r client.KeyRequest) (*client.Key, error) {
+	if c.Owner == "" {
+		cl, agent, err := c.open(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return cl.CreateKey(ctx, agent, r)
+	}
+	if c.Agent != "" {
+		return nil, errors.New("--owner makes a key for a person; leave --agent out")
+	}
+	cfg := config.Default(false)
+	cfg.Data, cfg.DatabaseURL = c.Data, c.DatabaseURL
+	k, secret, err := app.IssueKey(ctx, cfg, c.Owner, beeos.Key{Name: r.Name, RatePerMinute: r.RatePerMinute, ExpiresAt: r.ExpiresAt})
+	return &client.Key{
+		ID: k.ID, Name: k.Name, Prefix: k.Prefix, Secret: secret, RatePerMinute: k.RatePerMinute,
+		CreatedAt: k.CreatedAt, ExpiresAt: k.ExpiresAt,
+	}, err
+}
+
+// KeysListCmd lists keys.
+type KeysListCmd struct {
+	keyOwner
+	JSON bool `help:"Print JSON."`
+}
+
+// Run lists keys.
+func (c *KeysListCmd) Run(ctx context.Context, t *terminal) error {
+	cl, agent, err := c.open(ctx)
+	if err != nil {
+		return err
+	}
+	keys, err := cl.Keys(ctx, agent)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return t.json(keys)
+	}
+	rows := make([][]string, len(keys))
+	for i, k := range keys {
+		expires := "never"
+		if !k.ExpiresAt.IsZero() {
+			expires = k.ExpiresAt.Local().Format("2006-01-02 15:04")
+		}
+		rows[i] = []string{k.ID, k.Prefix + "…", k.Name, ago(k.CreatedAt), ago(k.LastUsedAt), expires}
+	}
+	return t.table([]string{"ID", "KEY", "NAME", "CREATED", "USED", "EXPIRES"}, rows)
+}
+
+// KeysRevokeCmd ends a key.
+type KeysRevokeCmd struct {
+	keyOwner
+	ID string `arg:"" help:"Id of the key, or the beginning of the key itself (12 characters or all of it)."`
+}
+
+// Run revokes the key.
+func (c *KeysRevokeCmd) Run(ctx context.Context, _ *terminal) error {
+	cl, agent, err := c.open(ctx)
+	if err != nil {
+		return err
+	}
+	id, err := c.find(ctx, cl, agent)
+	if err != nil {
+		return err
+	}
+	return cl.RevokeKey(ctx, agent, id)
+}
+
+// find accepts the id, or the key, of which the server knows a prefix only.
+func (c *KeysRevokeCmd) find(ctx context.Context, cl *client.Client, agent string) (string, error) {
+	keys, err := cl.Keys(ctx, agent)
+	if err != nil {
+		return "", err
+	}
+	var found []string
+	for _, k := range keys {
+		if k.ID == c.ID || k.Prefix != "" && strings.HasPrefix(c.ID, k.Prefix) {
+			found = append(found, k.ID)
+		}
+	}
+	switch len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
+	default:
+		return "", hinted{errors.New("several keys begin like this"), "name one by its id from: beeos keys list"}
+	}
+	return "", hinted{beeos.Errorf(beeos.NotFound, "no such key"), "see which there are with: beeos keys list, for an agent's with --agent"}
+}

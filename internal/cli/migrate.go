@@ -1,0 +1,21 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/beeos/beeos/internal/app"
+)
+
+// MigrateCmd copies a SQLite data folder into PostgreSQL.
+type MigrateCmd struct {
+	To   string `required:"" enum:"postgres" placeholder:"postgres" help:"What to move to (${enum})."`
+	URL  string `arg:"" env:"DATABASE_URL" help:"The empty database to fill: postgres://user:password@host:5432/database."`
+	Data string `env:"BEEOS_DATA" default:"./beeos-data" help:"Data folder to copy from."`
+}
+
+// Run copies; a failure leaves the target as it was.
+func (c *MigrateCmd) Run(ctx context.Context, t *terminal) error {
+	return app.Migrate(ctx, c.Data, c.URL, func(table string, rows int) {
+		t.note("%-12s %d rows", table, rows)
+	})
+}
