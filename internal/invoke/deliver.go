@@ -180,28 +180,25 @@ func (c *Calls) sweep(ctx context.Context) error {
 // Sweep is one round: requests past their deadline end as timed out, dropped
 // ones whose agent is gone for good end as lost, the others are handed out.
 func (c *Calls) Sweep(ctx context.Context) error {
-	expired, waiting, err := c.opt.Ledger.Sweep(ctx)
+	found, err := c.opt.Ledger.Sweep(ctx)
 	if err != nil {
 		return err
 	}
-	for i := range expired {
-		if err := c.end(ctx, &expired[i], beeos.StopTimeout, "The agent did not reply before the request's deadline."); err != nil {
+	for i := range found.Expired {
+		if err := c.end(ctx, &found.Expired[i], beeos.StopTimeout, "The agent did not reply before the request's deadline."); err != nil {
 			return err
 		}
 	}
-	kicked := map[string]bool{}
-	for i := range waiting {
-		d := &waiting[i]
-		if !kicked[d.AgentID] {
-			kicked[d.AgentID] = true
-			c.Kick(d.AgentID)
-		}
-		gone := d.Mode != beeos.DeliverQueue && c.opt.Now().Sub(d.LeaseUntil) > lostAfter
-		if gone && !c.opt.Bus.Present(ctx, d.AgentID) {
+	for i := range found.Dropped {
+		d := &found.Dropped[i]
+		if c.opt.Now().Sub(d.LeaseUntil) > lostAfter && !c.opt.Bus.Present(ctx, d.AgentID) {
 			if err := c.lose(ctx, d, "The agent disconnected while it worked on this and did not come back."); err != nil {
 				return err
 			}
 		}
+	}
+	for _, id := range found.Agents {
+		c.Kick(id)
 	}
 	return nil
 }

@@ -140,26 +140,59 @@ func (l *Ledger) Claim(ctx context.Context, agentID string, until time.Time, lim
 	return claimed, nil
 }
 
-// Sweep ends the leases that ran out and returns what needs somebody's
-// attention: requests past their deadline, and those that wait for an agent.
-func (l *Ledger) Sweep(ctx context.Context) (expired, waiting []Delivery, err error) {
-	now := l.opt.Now().UnixMicro()
+// Swept is what a Sweep found to need somebody's attention.
+type Swept struct {
+	Expired []Delivery // past their deadline
+	Dropped []Delivery // of agents that do not queue, with nobody working on them
+	Agents  []string   // for whom requests wait
+}
+
+// sweepLimit bounds one Sweep; the next one goes on.
+const sweepLimit = 2000
+
+// Sweep ends the leases that ran out and returns what nobody looks after.
+func (l *Ledger) Sweep(ctx context.Context) (Swept, error) {
+	var found Swept
 	var stale []Lease
-	err = l.each(ctx, `SELECT `+deliveryColumns+` FROM deliveries
-		WHERE (leased AND lease_until < $1) OR NOT leased OR (deadline > 0 AND deadline < $1)`, []any{now}, func(d Delivery) {
+	now := l.opt.Now().UnixMicro()
+	err := l.each(ctx, `SELECT `+deliveryColumns+` FROM deliveries WHERE (leased AND lease_until < $1)
+		OR (deadline > 0 AND deadline < $1) OR (NOT leased AND mode <> 'queue') LIMIT $2`, []any{now, sweepLimit}, func(d Delivery) {
 		switch {
 		case !d.Deadline.IsZero() && d.Deadline.UnixMicro() < now:
-			expired = append(expired, d)
+			found.Expired = append(found.Expired, d)
 		case d.LeaseUntil.UnixMicro() < now:
-			stale = append(stale, Lease{d.Turn, d.Attempt})
-			waiting = append(waiting, d)
+			stale = append(stale, Lease{d.Turn, d.Attempt}) // harmless for those that hold no lease
+			if d.Mode != beeos.DeliverQueue {
+				found.Dropped = append(found.Dropped, d)
+			}
 		}
 	})
 	if err != nil {
-		return nil, nil, fmt.Errorf("sweep deliveries: %w", err)
+		return found, fmt.Errorf("sweep deliveries: %w", err)
 	}
-	// Harmless for those that are not leased: only leases are released.
-	return expired, waiting, l.releaseStale(ctx, stale, now)
+	if err := l.releaseStale(ctx, stale, now); err != nil {
+		return found, fmt.Errorf("release stale leases: %w", err)
+	}
+	found.Agents, err = l.waitedFor(ctx)
+	return found, err
+}
+
+// waitedFor returns the agents for whom requests wait.
+func (l *Ledger) waitedFor(ctx context.Context) ([]string, error) {
+	rows, err := l.db.QueryContext(ctx, `SELECT DISTINCT agent_id FROM deliveries WHERE NOT leased`)
+	if err != nil {
+		return nil, fmt.Errorf("find agents that are waited for: %w", err)
+	}
+	defer rows.Close()
+	var agents []string
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		agents = append(agents, id)
+	}
+	return agents, rows.Err()
 }
 
 // releaseStale releases leases unless their holder extended them meanwhile.

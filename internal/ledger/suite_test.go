@@ -355,9 +355,9 @@ func TestLeases(t *testing.T) {
 
 		sweep := func(wantExpired, wantWaiting int) {
 			t.Helper()
-			expired, waiting, err := l.Sweep(t.Context())
-			if err != nil || len(expired) != wantExpired || len(waiting) != wantWaiting {
-				t.Fatalf("Sweep = %d expired, %d waiting, %v; want %d, %d", len(expired), len(waiting), err, wantExpired, wantWaiting)
+			found, err := l.Sweep(t.Context())
+			if err != nil || len(found.Expired) != wantExpired || len(found.Dropped) != wantWaiting || len(found.Agents) != wantWaiting {
+				t.Fatalf("Sweep = %+v, %v; want %d expired, %d dropped", found, err, wantExpired, wantWaiting)
 			}
 		}
 		claim := func(want int) {

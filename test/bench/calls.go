@@ -1,0 +1,197 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+const (
+	toolCall = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"text":"hello"}}}`
+	toolText = "you said: hello"
+)
+
+// rig is one side of the comparison.
+type rig struct {
+	name   string
+	target target
+	server *process
+}
+
+// calls compares full calls through BeeOS with a bare go-sdk server.
+func calls(ctx context.Context, s settings) (string, error) {
+	var rigs []rig
+	sdk, err := startSDK(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer sdk.server.stop()
+	rigs = append(rigs, sdk)
+	for _, durability := range []string{"fsync", "os"} {
+		r, close, err := startBeeOS(ctx, s.server, durability)
+		if err != nil {
+			return "", err
+		}
+		defer close()
+		rigs = append(rigs, r)
+	}
+	samples, err := interleave(ctx, rigs, []int{1, 64, 512}, s)
+	if err != nil {
+		return "", err
+	}
+	return callsTable(rigs, samples), nil
+}
+
+// key of a cell: which rig, how many connections.
+type cell struct {
+	rig, conns int
+}
+
+// interleave takes samples in turn, so that all sides see the same machine.
+func interleave(ctx context.Context, rigs []rig, conns []int, s settings) (map[cell][]sample, error) {
+	all := map[cell][]sample{}
+	d := time.Duration(s.seconds * float64(time.Second))
+	for _, r := range rigs { // warm up
+		if _, err := load(ctx, r.target, 16, d/3, r.server); err != nil {
+			return nil, fmt.Errorf("%s: %w", r.name, err)
+		}
+	}
+	for range s.rounds {
+		for _, n := range conns {
+			for i, r := range rigs {
+				x, err := load(ctx, r.target, n, d, r.server)
+				if err != nil {
+					return nil, fmt.Errorf("%s at %d connections: %w\n%s", r.name, n, err, r.server.log.String())
+				}
+				all[cell{i, n}] = append(all[cell{i, n}], x)
+			}
+		}
+	}
+	if s.profile != "" {
+		return all, profile(ctx, rigs[1], s, d)
+	}
+	return all, nil
+}
+
+// profile takes a CPU profile of a server while it is under load.
+func profile(ctx context.Context, r rig, s settings, d time.Duration) error {
+	done := make(chan error, 1)
+	go func() {
+		resp, err := http.Get(fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%d", r.profAddr(), max(1, int(d.Seconds()))))
+		if err != nil {
+			done <- err
+			return
+		}
+		defer resp.Body.Close()
+		f, err := os.Create(s.profile)
+		if err != nil {
+			done <- err
+			return
+		}
+		_, err = io.Copy(f, resp.Body)
+		done <- errors.Join(err, f.Close())
+	}()
+	_, err := load(ctx, r.target, 64, d+time.Second, r.server)
+	return errors.Join(err, <-done)
+}
+
+func (r rig) profAddr() string {
+	for _, e := range r.server.cmd.Env {
+		if addr, ok := strings.CutPrefix(e, "BEEOS_PPROF_ADDR="); ok {
+			return addr
+		}
+	}
+	return ""
+}
+
+func startSDK(ctx context.Context) (rig, error) {
+	ports, err := freePorts(1)
+	if err != nil {
+		return rig{}, err
+	}
+	p, err := start(ctx, []string{roleEnv + "=gosdk", "BEEOS_BENCH_ADDR=" + ports[0]}, os.Args[0])
+	if err != nil {
+		return rig{}, err
+	}
+	return rig{"go-sdk v1.8.0, bare", post(ports[0], "/", toolCall, toolText), p}, p.awaitReady(ctx, "http://"+ports[0]+"/")
+}
+
+func startBeeOS(ctx context.Context, binary, durability string) (rig, func(), error) {
+	s, err := prepare(ctx, durability, nil)
+	if err != nil {
+		return rig{}, nil, err
+	}
+	if err := s.run(ctx, binary, durability); err != nil {
+		s.close()
+		return rig{}, nil, err
+	}
+	stop, id, err := s.connectAgent(ctx)
+	if err != nil {
+		s.close()
+		return rig{}, nil, err
+	}
+	return rig{"BeeOS, " + durability, s.callTarget(id), s.process}, func() { stop(); s.close() }, nil
+}
+
+// callTarget is a tools/call to the agent with the server's user key.
+func (s *beeosServer) callTarget(agentID string) target {
+	return post(s.mcp, "/"+agentID+"/mcp", toolCall, toolText, "Authorization: Bearer "+s.key)
+}
+
+// connectAgent starts an agent process and waits until it is connected.
+func (s *beeosServer) connectAgent(ctx context.Context) (stop func(), id string, err error) {
+	cmd := exec.CommandContext(ctx, os.Args[0])
+	cmd.Env = append(os.Environ(), roleEnv+"=agent", "AGENT_GATEWAY_URL=http://"+s.agents, "BEEOS_KEY="+s.key,
+		"BEEOS_BENCH_IDENTITY="+filepath.Join(s.data, "agent.json"))
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, "", err
+	}
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		return nil, "", err
+	}
+	stop = func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		stop()
+		return nil, "", fmt.Errorf("the agent did not connect: %w", err)
+	}
+	return stop, strings.TrimSpace(strings.TrimPrefix(line, "connected ")), nil
+}
+
+func callsTable(rigs []rig, samples map[cell][]sample) string {
+	var b strings.Builder
+	b.WriteString("| connections | server | calls/s | against go-sdk | p50 | p99 | server CPU per call |\n|---:|---|---:|---:|---:|---:|---:|\n")
+	for _, n := range []int{1, 64, 512} {
+		base := median(samples[cell{0, n}], sample.perSecond)
+		for i, r := range rigs {
+			x := samples[cell{i, n}]
+			rate := median(x, sample.perSecond)
+			fmt.Fprintf(&b, "| %d | %s | %.0f | %.2f | %.2f ms | %.2f ms | %.0f µs |\n", n, r.name, rate, rate/base,
+				median(x, func(s sample) float64 { return ms(s.p50) }), median(x, func(s sample) float64 { return ms(s.p99) }),
+				median(x, func(s sample) float64 { return float64(s.cpu.Microseconds()) }))
+		}
+	}
+	return b.String()
+}
+
+func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+func median(xs []sample, of func(sample) float64) float64 {
+	var v []float64
+	for _, x := range xs {
+		v = append(v, of(x))
+	}
+	slices.Sort(v)
+	return v[len(v)/2]
+}

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// target is one request, as bytes, and the text that a right answer holds.
+type target struct {
+	addr    string
+	request []byte
+	want    string
+}
+
+func post(addr, path, body, want string, headers ...string) target {
+	var b strings.Builder
+	fmt.Fprintf(&b, "POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nContent-Length: %d\r\n", path, addr, len(body))
+	for _, h := range headers {
+		b.WriteString(h + "\r\n")
+	}
+	b.WriteString("\r\n" + body)
+	return target{addr: addr, request: []byte(b.String()), want: want}
+}
+
+// sample is what one burst of load showed.
+type sample struct {
+	calls    int
+	took     time.Duration
+	p50, p99 time.Duration
+	cpu      time.Duration // of the server, per call
+}
+
+func (s sample) perSecond() float64 { return float64(s.calls) / s.took.Seconds() }
+
+// load keeps conns connections busy for d and checks every answer.
+func load(ctx context.Context, t target, conns int, d time.Duration, server *process) (sample, error) {
+	ctx, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	var mu sync.Mutex
+	var all []time.Duration
+	var failed error
+	var group sync.WaitGroup
+	cpu, start := server.cpu(), time.Now()
+	for range conns {
+		group.Go(func() {
+			took, err := drive(ctx, t)
+			mu.Lock()
+			defer mu.Unlock()
+			all = append(all, took...)
+			failed = errors.Join(failed, err)
+		})
+	}
+	group.Wait()
+	s := sample{calls: len(all), took: time.Since(start)}
+	if failed != nil {
+		return s, failed
+	}
+	if s.calls == 0 {
+		return s, errors.New("no call was answered")
+	}
+	slices.Sort(all)
+	s.p50, s.p99 = all[len(all)/2], all[len(all)*99/100]
+	s.cpu = (server.cpu() - cpu) / time.Duration(s.calls)
+	return s, nil
+}
+
+// drive sends the request over one connection, again and again.
+func drive(ctx context.Context, t target) (took []time.Duration, err error) {
+	conn, err := net.Dial("tcp", t.addr)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	in := bufio.NewReader(conn)
+	for ctx.Err() == nil {
+		start := time.Now()
+		if _, err := conn.Write(t.request); err != nil {
+			return took, err
+		}
+		r, err := http.ReadResponse(in, nil)
+		if err != nil {
+			return took, err
+		}
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return took, err
+		}
+		if r.StatusCode != http.StatusOK || !strings.Contains(string(body), t.want) {
+			return took, fmt.Errorf("wrong answer: %s %s", r.Status, body)
+		}
+		took = append(took, time.Since(start))
+	}
+	return took, nil
+}

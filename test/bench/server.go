@@ -1,0 +1,178 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/auth"
+	"github.com/beeos/beeos/internal/store"
+)
+
+// clockTicks is the unit of /proc's CPU times on every Linux that Go runs on.
+const clockTicks = 100
+
+// process is a child that is measured from outside.
+type process struct {
+	cmd *exec.Cmd
+	log bytes.Buffer
+}
+
+func start(ctx context.Context, env []string, name string, args ...string) (*process, error) {
+	p := &process{cmd: exec.CommandContext(ctx, name, args...)}
+	p.cmd.Env = append(os.Environ(), env...)
+	p.cmd.Stdout, p.cmd.Stderr = &p.log, &p.log
+	p.cmd.Cancel = func() error { return p.cmd.Process.Signal(syscall.SIGTERM) }
+	p.cmd.WaitDelay = 15 * time.Second
+	return p, p.cmd.Start()
+}
+
+func (p *process) stop() {
+	_ = p.cmd.Process.Signal(syscall.SIGTERM) // it may be gone already
+	_ = p.cmd.Wait()                          // how it ends is not measured
+}
+
+// cpu is the CPU time that the process has used.
+func (p *process) cpu() time.Duration {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
+	if err != nil {
+		return 0
+	}
+	// The name in parentheses may hold anything; the fields count from its end.
+	f := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
+	user, _ := strconv.ParseInt(f[11], 10, 64)
+	system, _ := strconv.ParseInt(f[12], 10, 64)
+	return time.Duration(user+system) * time.Second / clockTicks
+}
+
+// rss is the memory that the process holds, in bytes.
+func (p *process) rss() int64 {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(b)) {
+		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+			kb, _ := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
+			return kb << 10
+		}
+	}
+	return 0
+}
+
+// beeosServer is a `beeos serve` on SQLite in a folder of its own.
+type beeosServer struct {
+	*process
+	data              string
+	mcp, agents, prof string // host:port
+	key               string
+	user              string
+}
+
+func build(ctx context.Context, dir string) (string, error) {
+	path := filepath.Join(dir, "beeos")
+	out, err := exec.CommandContext(ctx, "go", "build", "-o", path, "github.com/beeos/beeos/cmd/beeos").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("build the server: %w\n%s", err, out)
+	}
+	return path, nil
+}
+
+// prepare makes the database with one user and a key that no quota stops;
+// fill may add to it.
+func prepare(ctx context.Context, durability string, fill func(context.Context, *store.DB, string) error) (*beeosServer, error) {
+	data, err := os.MkdirTemp("", "beeos-bench-data")
+	if err != nil {
+		return nil, err
+	}
+	s := &beeosServer{data: data, user: beeos.NewID()}
+	db, err := store.Open(ctx, "sqlite:"+filepath.Join(data, "beeos.db")+"?durability="+durability)
+	if err != nil {
+		return nil, err
+	}
+	defer db.Close()
+	if err := db.CreateUser(ctx, beeos.User{ID: s.user, Email: "bench@localhost", Name: "Bench", CreatedAt: time.Now()}); err != nil {
+		return nil, err
+	}
+	secret, hash, prefix := auth.NewKey(beeos.UserKey)
+	s.key = secret
+	err = db.CreateKey(ctx, beeos.Key{
+		ID: beeos.NewID(), Kind: beeos.UserKey, OwnerID: s.user, Name: "bench", Prefix: prefix,
+		RatePerMinute: 1_000_000_000, CreatedAt: time.Now(),
+	}, hash)
+	if err != nil || fill == nil {
+		return s, err
+	}
+	return s, fill(ctx, db, s.user)
+}
+
+func (s *beeosServer) run(ctx context.Context, binary, durability string) error {
+	ports, err := freePorts(6)
+	if err != nil {
+		return err
+	}
+	s.mcp, s.agents, s.prof = ports[0], ports[1], ports[5]
+	s.process, err = start(ctx, []string{
+		"BEEOS_DATA=" + s.data, "BEEOS_DURABILITY=" + durability, "LOG_LEVEL=warn",
+		"MCP_ADDR=" + ports[0], "AGENT_GATEWAY_ADDR=" + ports[1], "OPENAPI_ADDR=" + ports[2],
+		"A2A_ADDR=" + ports[3], "WEB_ADDR=" + ports[4], "BEEOS_PPROF_ADDR=" + ports[5],
+	}, binary, "serve")
+	if err != nil {
+		return err
+	}
+	return s.awaitReady(ctx, "http://"+s.mcp+"/readyz")
+}
+
+// close stops the server and forgets its data.
+func (s *beeosServer) close() {
+	if s.process != nil {
+		s.stop()
+	}
+	os.RemoveAll(s.data)
+}
+
+func (p *process) awaitReady(ctx context.Context, url string) error {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		r, err := http.Get(url)
+		if err == nil {
+			r.Body.Close()
+			if r.StatusCode < 500 {
+				return nil
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return errors.Join(fmt.Errorf("%s did not answer", url), errors.New(p.log.String()))
+		}
+	}
+}
+
+// freePorts returns loopback addresses that were free a moment ago.
+func freePorts(n int) ([]string, error) {
+	var addrs []string
+	for range n {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		defer ln.Close()
+		addrs = append(addrs, ln.Addr().String())
+	}
+	return addrs, nil
+}
