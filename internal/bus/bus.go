@@ -46,8 +46,8 @@ type Bus struct {
 	mu       sync.RWMutex
 	agents   map[string]*served
 	watchers map[string]map[*watcher]struct{}
-	notices  map[*func(Notice)]struct{}
-	controls map[*func(Control)]struct{}
+	notices  handlers[Notice]
+	controls handlers[Control]
 	snapshot func(turn string) (string, bool)
 
 	inbox    chan *nats.Msg // everything that subscriptions bring, read by one goroutine
@@ -80,8 +80,6 @@ func Open(ctx context.Context, opt Options) (*Bus, error) {
 		log:      opt.Log,
 		agents:   map[string]*served{},
 		watchers: map[string]map[*watcher]struct{}{},
-		notices:  map[*func(Notice)]struct{}{},
-		controls: map[*func(Control)]struct{}{},
 		inbox:    make(chan *nats.Msg, 64<<10),
 		requests: make(chan *nats.Msg, 16<<10),
 		stop:     make(chan struct{}),

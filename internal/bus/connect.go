@@ -35,7 +35,7 @@ func (b *Bus) connect(ctx context.Context, opt Options) error {
 		}),
 		nats.ReconnectHandler(func(*nats.Conn) {
 			b.log.Info("bus reconnected")
-			b.notify(Notice{}) // anything may have been missed: waiters re-read
+			b.notices.call(Notice{}) // anything may have been missed: waiters re-read
 		}),
 	}
 	target := opt.URL

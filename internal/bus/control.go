@@ -3,7 +3,10 @@ package bus
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -56,7 +59,7 @@ type Control struct {
 // Notify tells every node what was committed.
 func (b *Bus) Notify(ns []Notice) {
 	for _, n := range ns {
-		b.notify(n)
+		b.notices.call(n)
 	}
 	if !b.peers() {
 		return
@@ -71,12 +74,12 @@ func (b *Bus) Notify(ns []Notice) {
 
 // OnNotice calls handle for every notice of any node. handle must not block.
 func (b *Bus) OnNotice(handle func(Notice)) (stop func()) {
-	return register(b, b.notices, handle)
+	return b.notices.add(handle)
 }
 
 // Control sends c to every node, this one included.
 func (b *Bus) Control(c Control) {
-	b.control(c)
+	b.controls.call(c)
 	if !b.peers() {
 		return
 	}
@@ -90,38 +93,41 @@ func (b *Bus) Control(c Control) {
 
 // OnControl calls handle for every control message. handle must not block.
 func (b *Bus) OnControl(handle func(Control)) (stop func()) {
-	return register(b, b.controls, handle)
+	return b.controls.add(handle)
 }
 
-// register adds handle to one of b's handler sets.
-func register[T any](b *Bus, set map[*func(T)]struct{}, handle func(T)) (stop func()) {
-	b.mu.Lock()
-	set[&handle] = struct{}{}
-	b.mu.Unlock()
+// handlers is who wants to hear something. Calls read it without a lock, so a
+// handler may use the bus.
+type handlers[T any] struct {
+	mu   sync.Mutex // for changes
+	list atomic.Pointer[[]*func(T)]
+}
+
+func (h *handlers[T]) add(handle func(T)) (stop func()) {
+	h.change(func(l []*func(T)) []*func(T) { return append(l, &handle) })
 	return func() {
-		b.mu.Lock()
-		delete(set, &handle)
-		b.mu.Unlock()
+		h.change(func(l []*func(T)) []*func(T) {
+			return slices.DeleteFunc(l, func(x *func(T)) bool { return x == &handle })
+		})
 	}
 }
 
-func (b *Bus) notify(n Notice) {
-	b.mu.RLock()
-	defer b.mu.RUnlock()
-	for h := range b.notices {
-		(*h)(n)
+func (h *handlers[T]) change(f func([]*func(T)) []*func(T)) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var now []*func(T)
+	if l := h.list.Load(); l != nil {
+		now = slices.Clone(*l)
 	}
+	now = f(now)
+	h.list.Store(&now)
 }
 
-func (b *Bus) control(c Control) {
-	b.mu.RLock()
-	handlers := make([]func(Control), 0, len(b.controls))
-	for h := range b.controls {
-		handlers = append(handlers, *h)
-	}
-	b.mu.RUnlock()
-	for _, h := range handlers {
-		h(c)
+func (h *handlers[T]) call(v T) {
+	if l := h.list.Load(); l != nil {
+		for _, handle := range *l {
+			(*handle)(v)
+		}
 	}
 }
 
@@ -169,14 +175,14 @@ func (b *Bus) receive(m *nats.Msg) error {
 			return err
 		}
 		for _, n := range ns {
-			b.notify(n)
+			b.notices.call(n)
 		}
 	case m.Subject == subjectControl:
 		var c Control
 		if err := json.Unmarshal(m.Data, &c); err != nil {
 			return err
 		}
-		b.control(c)
+		b.controls.call(c)
 	case m.Subject == subjectSnapshot:
 		if text, ok := b.snapshotHere(string(m.Data)); ok {
 			return m.Respond([]byte(text))

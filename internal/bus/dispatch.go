@@ -94,6 +94,9 @@ func (b *Bus) deliverHere(d Dispatch) bool {
 }
 
 func (b *Bus) ask(ctx context.Context, m *nats.Msg) error {
+	if err := b.Ready(); err != nil {
+		return err // the request would wait for the connection, and its caller with it
+	}
 	ctx, cancel := context.WithTimeout(ctx, deliverWithin)
 	defer cancel()
 	reply, err := b.nc.RequestMsgWithContext(ctx, m)

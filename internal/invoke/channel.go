@@ -201,6 +201,34 @@ func (c *Calls) Cancel(ctx context.Context, channel, turn, reason string) error 
 	return nil
 }
 
+// Continue stores what a user says to a turn that paused, input or a grant,
+// and brings it to the agent that asked.
+func (c *Calls) Continue(ctx context.Context, m beeos.Message) (beeos.Message, error) {
+	if m.Type != beeos.Continue && m.Type != beeos.AuthGrant {
+		return beeos.Message{}, beeos.Errorf(beeos.InvalidParam, "type must be %s or %s", beeos.Continue, beeos.AuthGrant)
+	}
+	d, err := c.opt.Ledger.Turn(ctx, m.InReplyTo)
+	if err == nil && d.Channel != m.Channel {
+		err = beeos.Errorf(beeos.NotFound, "there is no open request %s on this channel", m.InReplyTo)
+	}
+	if err != nil {
+		return beeos.Message{}, err
+	}
+	m.State = beeos.StateCompleted
+	if m, err = c.opt.Ledger.Append(ctx, m); err != nil {
+		return beeos.Message{}, fmt.Errorf("store %s: %w", m.Type, err)
+	}
+	frame, err := json.Marshal(beeos.Frame{
+		Type: beeos.FrameType(m.Type), AgentID: d.AgentID, ChannelID: m.Channel, MessageID: m.InReplyTo, Offset: m.Offset,
+		PublisherID: m.Publisher, Body: m.Body, Parts: m.Parts, Payload: m.Payload,
+	})
+	if err != nil {
+		return beeos.Message{}, fmt.Errorf("encode %s: %w", m.Type, err)
+	}
+	c.opt.Bus.Control(bus.Control{Kind: bus.Continue, ID: m.InReplyTo, Channel: m.Channel, Data: frame})
+	return m, nil
+}
+
 // Answer carries a caller's answer back to the agent that asked.
 func (c *Calls) Answer(_ context.Context, askID string, result json.RawMessage, fault *beeos.FrameFault) error {
 	data, err := json.Marshal(struct {

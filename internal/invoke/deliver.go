@@ -15,7 +15,6 @@ import (
 const (
 	leaseTTL   = 15 * time.Second // an edge extends its leases three times as often
 	sweepEvery = time.Second
-	lostAfter  = 20 * time.Second // a dropped request of a push agent that nobody came back for
 	claimLimit = 256
 )
 
@@ -120,14 +119,10 @@ func (c *Calls) handOutTo(ctx context.Context, agentID string) error {
 	}
 }
 
-// redeliver hands out one claimed request, or ends it when its agent does not
-// want it a second time.
+// redeliver hands out one claimed request, or ends it when too many instances
+// have had it.
 func (c *Calls) redeliver(ctx context.Context, d *ledger.Delivery) error {
-	again := d.Attempt > 1
-	switch {
-	case again && (d.Redelivery == beeos.RedeliverNever || d.Redelivery == beeos.RedeliverBeforeStart && d.Started):
-		return c.lose(ctx, d, "The agent's instance went away while it worked on this, and the agent does not accept repeats; whether it took effect is uncertain.")
-	case d.Attempt > beeos.MaxAttempts:
+	if d.Attempt > beeos.MaxAttempts {
 		return c.lose(ctx, d, fmt.Sprintf("The agent's instances went away %d times while they worked on this.", beeos.MaxAttempts))
 	}
 	m, err := c.opt.Ledger.Message(ctx, d.Channel, d.Offset)
@@ -190,15 +185,25 @@ func (c *Calls) Sweep(ctx context.Context) error {
 		}
 	}
 	for i := range found.Dropped {
-		d := &found.Dropped[i]
-		if c.opt.Now().Sub(d.LeaseUntil) > lostAfter && !c.opt.Bus.Present(ctx, d.AgentID) {
-			if err := c.lose(ctx, d, "The agent disconnected while it worked on this and did not come back."); err != nil {
-				return err
-			}
+		if err := c.giveUp(ctx, &found.Dropped[i]); err != nil {
+			return err
 		}
 	}
 	for _, id := range found.Agents {
 		c.Kick(id)
+	}
+	return nil
+}
+
+// giveUp ends a dropped request once nobody can be expected to answer it.
+func (c *Calls) giveUp(ctx context.Context, d *ledger.Delivery) error {
+	switch {
+	case c.opt.Now().Sub(d.LeaseUntil) <= c.opt.LostAfter:
+		return nil
+	case d.Final():
+		return c.lose(ctx, d, "The agent's instance went away while it worked on this, and the agent does not accept repeats; whether it took effect is uncertain.")
+	case !c.opt.Bus.Present(ctx, d.AgentID):
+		return c.lose(ctx, d, "The agent disconnected while it worked on this and did not come back.")
 	}
 	return nil
 }

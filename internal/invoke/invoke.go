@@ -28,6 +28,7 @@ type Options struct {
 	Now       func() time.Time
 	Timeout   time.Duration    // how long a caller waits when neither it nor the agent says; 0 = 60 s
 	RateLimit int              // calls per minute, credential and agent; 0 = 60
+	LostAfter time.Duration    // how long a dropped request waits for its agent to come back; 0 = 20 s
 	OnCall    func(CallRecord) // told about every finished call; must not block
 }
 
@@ -56,6 +57,7 @@ type CallRecord struct {
 const (
 	defaultTimeout   = 60 * time.Second
 	defaultRateLimit = 60
+	defaultLostAfter = 20 * time.Second
 	maxTimeout       = 10 * time.Minute // progress moves a caller's timeout forward up to here
 	idempotencyTTL   = 24 * time.Hour
 	turnLimit        = time.Hour // a request without a deadline of its own ends here
@@ -74,6 +76,9 @@ func New(opt Options) *Calls {
 	}
 	if opt.RateLimit <= 0 {
 		opt.RateLimit = defaultRateLimit
+	}
+	if opt.LostAfter <= 0 {
+		opt.LostAfter = defaultLostAfter
 	}
 	if opt.OnCall == nil {
 		opt.OnCall = func(CallRecord) {}

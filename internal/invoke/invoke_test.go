@@ -323,10 +323,17 @@ func TestDroppedWorkIsRedeliveredThenLost(t *testing.T) {
 	}
 }
 
+// An agent that wants no repeats gets none: its reply may still come, from
+// wherever it reconnects, until it is given up.
 func TestRedeliveryNever(t *testing.T) {
-	n := lone(t, nil)
+	var mu sync.Mutex
+	ahead := time.Duration(0)
+	n := lone(t, func(o *Options) {
+		o.Now = func() time.Time { mu.Lock(); defer mu.Unlock(); return time.Now().Add(ahead) }
+	})
 	a := anAgent(beeos.DeliverPush)
 	a.Definition.Redelivery = beeos.RedeliverNever
+	dropped := make(chan struct{})
 	defer n.answer(t, a.ID, func(d bus.Dispatch, _ string) *beeos.Message {
 		if d.Attempt > 1 {
 			t.Error("delivered a second time")
@@ -335,11 +342,29 @@ func TestRedeliveryNever(t *testing.T) {
 			t.Error(err)
 		}
 		n.Kick(a.ID)
+		close(dropped)
 		return nil
 	})()
-	m, err := Last(n.Do(t.Context(), aCall(a, "x")))
-	if err != nil || m.StopReason != beeos.StopAgentLost {
-		t.Errorf("= %+v, %v; want agent_lost", m, err)
+	m, err := n.Send(t.Context(), aCall(a, "x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-dropped
+	if err := n.Sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if early, err := n.ledger.Terminal(t.Context(), m.ID); err != nil || early != nil {
+		t.Fatalf("given up at once: %+v, %v", early, err)
+	}
+	mu.Lock()
+	ahead = defaultLostAfter + time.Second
+	mu.Unlock()
+	if err := n.Sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	end, err := n.Wait(t.Context(), m.ID, 10*time.Second)
+	if err != nil || end.StopReason != beeos.StopAgentLost {
+		t.Errorf("= %+v, %v; want agent_lost", end, err)
 	}
 }
 

@@ -110,8 +110,14 @@ func (l *Ledger) Started(ctx context.Context, turn string) error {
 	})
 }
 
-// Claim leases what waits for the agent, oldest first, at most limit, and per
-// lane only the first while none of the lane is leased.
+// Final reports whether the agent does not want the request a second time: it
+// waits for the reply of the instance that has it, wherever that is now.
+func (d *Delivery) Final() bool {
+	return d.Attempt > 0 && (d.Redelivery == beeos.RedeliverNever || d.Redelivery == beeos.RedeliverBeforeStart && d.Started)
+}
+
+// Claim leases what waits for the agent and is not Final, oldest first, at
+// most limit, and per lane only the first while none of the lane is leased.
 func (l *Ledger) Claim(ctx context.Context, agentID string, until time.Time, limit int) ([]Delivery, error) {
 	var claimed []Delivery
 	err := l.do(ctx, func(ctx context.Context, b *batch) error {
@@ -124,7 +130,8 @@ func (l *Ledger) Claim(ctx context.Context, agentID string, until time.Time, lim
 			}
 		}
 		return b.w.query(ctx, `UPDATE deliveries SET leased = TRUE, attempt = attempt + 1, lease_until = $2 WHERE turn IN (
-			SELECT turn FROM deliveries d WHERE agent_id = $1 AND NOT leased AND (lane = '' OR (
+			SELECT turn FROM deliveries d WHERE agent_id = $1 AND NOT leased
+			AND (attempt = 0 OR NOT (redelivery = 'never' OR redelivery = 'before_start' AND started)) AND (lane = '' OR (
 				NOT EXISTS (SELECT 1 FROM deliveries x WHERE x.lane = d.lane AND x.leased)
 				AND NOT EXISTS (SELECT 1 FROM deliveries x WHERE x.agent_id = d.agent_id AND x.lane = d.lane AND NOT x.leased AND x.seq < d.seq)))
 			ORDER BY seq LIMIT $3`+b.skipLocked()+`)
@@ -143,7 +150,7 @@ func (l *Ledger) Claim(ctx context.Context, agentID string, until time.Time, lim
 // Swept is what a Sweep found to need somebody's attention.
 type Swept struct {
 	Expired []Delivery // past their deadline
-	Dropped []Delivery // of agents that do not queue, with nobody working on them
+	Dropped []Delivery // with nobody working on them, of agents that do not queue or want no repeats
 	Agents  []string   // for whom requests wait
 }
 
@@ -156,13 +163,13 @@ func (l *Ledger) Sweep(ctx context.Context) (Swept, error) {
 	var stale []Lease
 	now := l.opt.Now().UnixMicro()
 	err := l.each(ctx, `SELECT `+deliveryColumns+` FROM deliveries WHERE (leased AND lease_until < $1)
-		OR (deadline > 0 AND deadline < $1) OR (NOT leased AND mode <> 'queue') LIMIT $2`, []any{now, sweepLimit}, func(d Delivery) {
+		OR (deadline > 0 AND deadline < $1) OR (NOT leased AND (mode <> 'queue' OR redelivery <> 'always')) LIMIT $2`, []any{now, sweepLimit}, func(d Delivery) {
 		switch {
 		case !d.Deadline.IsZero() && d.Deadline.UnixMicro() < now:
 			found.Expired = append(found.Expired, d)
 		case d.LeaseUntil.UnixMicro() < now:
 			stale = append(stale, Lease{d.Turn, d.Attempt}) // harmless for those that hold no lease
-			if d.Mode != beeos.DeliverQueue {
+			if d.Mode != beeos.DeliverQueue || d.Final() {
 				found.Dropped = append(found.Dropped, d)
 			}
 		}

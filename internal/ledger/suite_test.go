@@ -464,3 +464,24 @@ func TestBadOperationFailsAlone(t *testing.T) {
 		}
 	})
 }
+
+func TestClosedLedgerRefusesAtOnce(t *testing.T) {
+	engines(t, func(t *testing.T, open func(Options) *Ledger) {
+		l := open(Options{})
+		var wg sync.WaitGroup
+		for range 50 { // some before, some during, some after
+			wg.Go(func() {
+				for {
+					if _, _, err := l.Begin(context.Background(), request("agent_a")); err != nil {
+						if beeos.CodeOf(err) != beeos.AgentServiceUnavailable {
+							t.Error(err)
+						}
+						return
+					}
+				}
+			})
+		}
+		l.Close()
+		wg.Wait()
+	})
+}

@@ -36,6 +36,7 @@ type writer struct {
 	l     *Ledger
 	queue chan *op
 	quit  chan struct{}
+	ended chan struct{} // closed when run has returned
 	once  sync.Once
 	conn  *sql.Conn
 	stmts map[string]*sql.Stmt
@@ -44,7 +45,7 @@ type writer struct {
 }
 
 func newWriter(l *Ledger) *writer {
-	return &writer{l: l, queue: make(chan *op, queueLength), quit: make(chan struct{})}
+	return &writer{l: l, queue: make(chan *op, queueLength), quit: make(chan struct{}), ended: make(chan struct{})}
 }
 
 func (w *writer) stop() { w.once.Do(func() { close(w.quit) }) }
@@ -72,6 +73,13 @@ func (w *writer) submit(ctx context.Context, o *op) error {
 	select {
 	case <-o.done:
 		return o.err
+	case <-w.ended:
+		select {
+		case <-o.done: // the last batch had it
+			return o.err
+		default:
+			return errClosed
+		}
 	case <-ctx.Done():
 		// It may still commit; the caller only stops waiting for it.
 		return ctx.Err()
@@ -81,6 +89,7 @@ func (w *writer) submit(ctx context.Context, o *op) error {
 var errClosed = beeos.Errorf(beeos.AgentServiceUnavailable, "the server is shutting down; try again in a moment")
 
 func (w *writer) run() {
+	defer close(w.ended)
 	defer func() {
 		if w.conn != nil {
 			w.conn.Close()

@@ -103,11 +103,13 @@ func TestChannelRefusals(t *testing.T) {
 		{"POST", path + "/messages", s.key, `{"body":"x","metadata":{"protocol":"mcp"}}`, "invalid_param"},
 		{"POST", path + "/messages", s.key, `{"type":"agent_reply","body":"forged"}`, "invalid_param"},
 		{"POST", path + "/messages", s.key, `{"type":"chat_cancel"}`, "missing_param"},
+		{"POST", path + "/messages", s.key, `{"type":"user.continue","body":"x"}`, "missing_param"},
+		{"POST", path + "/messages", s.key, `{"type":"user.continue","body":"x","in_reply_to":"unknown"}`, "not_found"},
 		{"POST", path + "/messages", s.key, `{"body":"x"}`, "agent_offline"},
 		{"GET", path + "/messages?since=-1", s.key, "", "invalid_param"},
 		{"GET", path + "/messages?limit=501", s.key, "", "invalid_param"},
 		{"POST", path + "/wait", s.key, `{}`, "missing_param"},
-		{"POST", path + "/wait", s.key, `{"in_reply_to":"unknown","timeout_ms":1}`, "service_timeout"},
+		{"POST", path + "/wait", s.key, `{"in_reply_to":"unknown","timeout_ms":1}`, "not_found"},
 	} {
 		if a := s.do(c.method, c.path, c.key, c.body); a.code != c.code {
 			t.Errorf("%s %s %s: %d %s, want %s", c.method, c.path, c.body, a.status, a.raw, c.code)

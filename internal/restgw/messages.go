@@ -36,8 +36,9 @@ type messageBody struct {
 	Key       string
 }
 
-// sendMessage publishes on a channel: a chat_message for the agent, or the
-// cancel of one. It answers as soon as the message is durable.
+// sendMessage publishes on a channel: a chat_message for the agent, its
+// cancel, or the answer to an agent that paused. It answers as soon as the
+// message is durable.
 func (s *Surface) sendMessage(w http.ResponseWriter, r *http.Request, c beeos.Caller) error {
 	ch, err := s.channel(r, c)
 	if err != nil {
@@ -50,8 +51,11 @@ func (s *Surface) sendMessage(w http.ResponseWriter, r *http.Request, c beeos.Ca
 	if ch.Closed {
 		return beeos.Errorf(beeos.Conflict, "the channel is closed (%s); open another one", ch.ClosedReason)
 	}
-	if b.Type == beeos.ChatCancel {
+	switch b.Type {
+	case beeos.ChatCancel:
 		return s.cancelTurn(w, r, ch, b)
+	case beeos.Continue, beeos.AuthGrant:
+		return s.continueTurn(w, r, c, ch, b)
 	}
 	a, err := s.agentFor(r.Context(), ch.AgentID, c)
 	if err != nil {
@@ -94,14 +98,30 @@ func readMessage(w http.ResponseWriter, r *http.Request) (b messageBody, err err
 		if b.Body == "" && len(b.Parts) == 0 {
 			return b, beeos.Errorf(beeos.InvalidParam, "the message is empty: give it a body or parts")
 		}
-	case beeos.ChatCancel:
+	case beeos.ChatCancel, beeos.Continue, beeos.AuthGrant:
 		if b.InReplyTo == "" {
-			return b, beeos.Errorf(beeos.MissingParam, "in_reply_to is required: the message_id to cancel")
+			return b, beeos.Errorf(beeos.MissingParam, "in_reply_to is required: the message_id that this is about")
 		}
 	default:
-		return b, beeos.Errorf(beeos.InvalidParam, "type must be chat_message or chat_cancel")
+		return b, beeos.Errorf(beeos.InvalidParam, "type must be chat_message, chat_cancel, user.continue or user.auth_grant")
 	}
 	return b, nil
+}
+
+// continueTurn answers an agent that paused for input or for a grant.
+func (s *Surface) continueTurn(w http.ResponseWriter, r *http.Request, c beeos.Caller, ch beeos.Channel, b messageBody) error {
+	m := beeos.Message{Type: b.Type, Channel: ch.ID, InReplyTo: b.InReplyTo, Publisher: c.Principal(), Body: b.Body}
+	var err error
+	if len(b.Parts) > 0 {
+		if m.Parts, err = json.Marshal(b.Parts); err != nil {
+			return err
+		}
+	}
+	if m, err = s.Calls.Continue(r.Context(), m); err != nil {
+		return err
+	}
+	httpd.WriteData(w, http.StatusAccepted, viewMessage(m))
+	return nil
 }
 
 func (s *Surface) cancelTurn(w http.ResponseWriter, r *http.Request, ch beeos.Channel, b messageBody) error {

@@ -1,0 +1,187 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/beeos/beeos"
+)
+
+// ErrCannotAsk says that the caller's program cannot be asked this. Message.Can
+// tells beforehand.
+var ErrCannotAsk = errors.New("the caller cannot be asked this")
+
+// errDisconnected fails the questions that were open on a lost connection.
+var errDisconnected = errors.New("the connection to the gateway was lost before the answer came")
+
+// Elicitation is a person's answer to Elicit.
+type Elicitation struct {
+	Action  string          `json:"action"` // accept, decline or cancel
+	Content json.RawMessage `json:"content"`
+}
+
+// Accepted reports whether the person gave what was asked for.
+func (e Elicitation) Accepted() bool { return e.Action == "accept" }
+
+// Elicit asks the person behind the caller for values that fit the JSON
+// schema, and waits.
+func (r *Reply) Elicit(ctx context.Context, message string, schema json.RawMessage) (Elicitation, error) {
+	var e Elicitation
+	params, err := marshal(map[string]any{"message": message, "requestedSchema": schema})
+	if err != nil {
+		return e, fmt.Errorf("elicit: %w", err)
+	}
+	result, err := r.ask(ctx, "elicitation", "elicitation/create", params)
+	if err != nil {
+		return e, err
+	}
+	if err := json.Unmarshal(result, &e); err != nil {
+		return e, fmt.Errorf("elicit: the caller answered something else: %w", err)
+	}
+	return e, nil
+}
+
+// Sample asks the caller's model. params and the result are those of MCP's
+// sampling/createMessage.
+func (r *Reply) Sample(ctx context.Context, params any) (json.RawMessage, error) {
+	raw, err := marshal(params)
+	if err != nil {
+		return nil, fmt.Errorf("sample: %w", err)
+	}
+	return r.ask(ctx, "sampling", "sampling/createMessage", raw)
+}
+
+// Root is a folder that the caller lets the agent know of.
+type Root struct {
+	URI  string `json:"uri"`
+	Name string `json:"name"`
+}
+
+// Roots asks which folders the caller works in.
+func (r *Reply) Roots(ctx context.Context) ([]Root, error) {
+	result, err := r.ask(ctx, "roots", "roots/list", nil)
+	if err != nil {
+		return nil, err
+	}
+	var list struct {
+		Roots []Root `json:"roots"`
+	}
+	if err := json.Unmarshal(result, &list); err != nil {
+		return nil, fmt.Errorf("roots: the caller answered something else: %w", err)
+	}
+	return list.Roots, nil
+}
+
+// Continued is what the person said after InputRequired or AuthRequired.
+type Continued struct {
+	Text    string
+	Payload json.RawMessage
+}
+
+// InputRequired pauses the answer until the person says more, or ctx ends.
+// The pause is part of the conversation: it outlives a lost connection.
+func (r *Reply) InputRequired(ctx context.Context, text string, payload any) (Continued, error) {
+	return r.pause(ctx, beeos.FrameInputRequired, text, payload)
+}
+
+// AuthRequired pauses the answer until the person has granted access.
+func (r *Reply) AuthRequired(ctx context.Context, text string, payload any) (Continued, error) {
+	return r.pause(ctx, beeos.FrameAuthRequired, text, payload)
+}
+
+func (r *Reply) pause(ctx context.Context, kind beeos.FrameType, text string, payload any) (Continued, error) {
+	f := beeos.Frame{Type: kind, Body: text}
+	if payload != nil {
+		raw, err := marshal(payload)
+		if err != nil {
+			return Continued{}, fmt.Errorf("%s: %w", kind, err)
+		}
+		f.Payload = raw
+	}
+	r.setPause(&f)
+	defer r.setPause(nil)
+	if err := r.stream(f); err != nil {
+		return Continued{}, err
+	}
+	select {
+	case got := <-r.more:
+		return Continued{Text: got.Body, Payload: got.Payload}, nil
+	case <-ctx.Done():
+		return Continued{}, context.Cause(ctx)
+	case <-r.ctx.Done():
+		return Continued{}, context.Cause(r.ctx)
+	}
+}
+
+// setPause notes the question that the answer waits for, so that it can be put
+// again on another connection.
+func (r *Reply) setPause(f *beeos.Frame) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.pausedOn = f
+}
+
+// ask sends a request towards the caller and waits for its answer.
+func (r *Reply) ask(ctx context.Context, capability, method string, params json.RawMessage) (json.RawMessage, error) {
+	if !r.m.Can(capability) {
+		return nil, fmt.Errorf("%s: %w", method, ErrCannotAsk)
+	}
+	id, answer := r.a.openAsk()
+	defer r.a.closeAsk(id)
+	if err := r.stream(beeos.Frame{Type: beeos.FrameRequest, RequestID: id, Method: method, Params: params}); err != nil {
+		return nil, fmt.Errorf("%s: %w", method, err)
+	}
+	select {
+	case f, ok := <-answer:
+		switch {
+		case !ok:
+			return nil, fmt.Errorf("%s: %w", method, errDisconnected)
+		case f.Error != nil:
+			return nil, fmt.Errorf("%s: %w", method, &beeos.Error{Code: beeos.Code(f.Error.Code), Message: f.Error.Message})
+		}
+		return f.Result, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	case <-r.ctx.Done():
+		return nil, context.Cause(r.ctx)
+	}
+}
+
+func (a *Agent) openAsk() (string, chan beeos.Frame) {
+	id, answer := beeos.NewID(), make(chan beeos.Frame, 1)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.link == nil {
+		close(answer)
+	} else {
+		a.asks[id] = answer
+	}
+	return id, answer
+}
+
+func (a *Agent) closeAsk(id string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.asks, id)
+}
+
+// answered hands an answer to whoever asked.
+func (a *Agent) answered(f beeos.Frame) {
+	a.mu.Lock()
+	answer := a.asks[f.RequestID]
+	delete(a.asks, f.RequestID)
+	a.mu.Unlock()
+	if answer != nil {
+		answer <- f // it has room for one
+	}
+}
+
+// dropAsks fails every open question. a.mu is held.
+func (a *Agent) dropAsks() {
+	for id, answer := range a.asks {
+		delete(a.asks, id)
+		close(answer)
+	}
+}

@@ -1,0 +1,126 @@
+package agent
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/beeos/beeos"
+)
+
+// The content of an answer besides its text. Each part is a JSON object with
+// a type: text, image, audio, resource and resource_link are MCP's content
+// blocks; structured holds a value in data; readers pass types that they do
+// not know through.
+
+type part struct {
+	Type     string    `json:"type"`
+	Text     string    `json:"text,omitempty"`
+	Data     any       `json:"data,omitempty"`
+	MIMEType string    `json:"mimeType,omitempty"`
+	URI      string    `json:"uri,omitempty"`
+	Name     string    `json:"name,omitempty"`
+	Resource *resource `json:"resource,omitempty"`
+}
+
+type resource struct {
+	URI      string  `json:"uri"`
+	MIMEType string  `json:"mimeType,omitempty"`
+	Text     *string `json:"text,omitempty"`
+	Blob     []byte  `json:"blob,omitempty"`
+}
+
+// Text adds a block of text after the answer's own text.
+func (r *Reply) Text(text string) {
+	r.add(part{Type: "text", Text: text})
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.texts += text
+}
+
+// Image adds a picture.
+func (r *Reply) Image(mimeType string, data []byte) {
+	r.add(part{Type: "image", Data: data, MIMEType: mimeType})
+}
+
+// Audio adds a sound.
+func (r *Reply) Audio(mimeType string, data []byte) {
+	r.add(part{Type: "audio", Data: data, MIMEType: mimeType})
+}
+
+// Resource adds a text document, and answers a resources/read.
+func (r *Reply) Resource(uri, mimeType, text string) {
+	r.add(part{Type: "resource", Resource: &resource{URI: uri, MIMEType: mimeType, Text: &text}})
+}
+
+// ResourceBlob is Resource for bytes.
+func (r *Reply) ResourceBlob(uri, mimeType string, data []byte) {
+	r.add(part{Type: "resource", Resource: &resource{URI: uri, MIMEType: mimeType, Blob: data}})
+}
+
+// ResourceLink adds the address of something that the client can read.
+func (r *Reply) ResourceLink(uri, name, mimeType string) {
+	r.add(part{Type: "resource_link", URI: uri, Name: name, MIMEType: mimeType})
+}
+
+// Structured adds a value that fits the tool's OutputSchema.
+func (r *Reply) Structured(v any) error {
+	raw, err := marshal(v)
+	if err != nil {
+		return fmt.Errorf("structured content: %w", err)
+	}
+	r.add(part{Type: "structured", Data: json.RawMessage(raw)})
+	return nil
+}
+
+// Part adds a part of any type; v must encode as a JSON object with a type.
+// Watching callers see it at once.
+func (r *Reply) Part(v any) error {
+	raw, err := marshal(v)
+	if err != nil {
+		return fmt.Errorf("part: %w", err)
+	}
+	var head struct {
+		Type string `json:"type"`
+	}
+	if err := json.Unmarshal(raw, &head); err != nil || head.Type == "" {
+		return fmt.Errorf("part: want a JSON object with a type, not %.60s", raw)
+	}
+	r.keep(raw)
+	return r.stream(beeos.Frame{Type: beeos.FrameDelta, Part: raw})
+}
+
+// Result answers a method with the whole result object that the caller's
+// protocol defines for it; prompts/get and completion/complete need it.
+func (r *Reply) Result(v any) error { return r.carry("result", v) }
+
+// Meta adds an object that travels as _meta beside the answer.
+func (r *Reply) Meta(v any) error { return r.carry("_meta", v) }
+
+func (r *Reply) carry(name string, v any) error {
+	raw, err := marshal(v)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.payload == nil {
+		r.payload = map[string]json.RawMessage{}
+	}
+	r.payload[name] = raw
+	return nil
+}
+
+func (r *Reply) add(p part) {
+	raw, err := marshal(p)
+	if err == nil { // a part holds strings, bytes and JSON that was checked
+		r.keep(raw)
+	}
+}
+
+func (r *Reply) keep(raw json.RawMessage) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.final == nil {
+		r.parts = append(r.parts, raw)
+	}
+}

@@ -1,0 +1,126 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/beeos/beeos"
+)
+
+// Message is what a caller asks of the agent.
+type Message struct {
+	ID      string
+	Channel string // one conversation; History reads it
+	From    string // who published it: "user:<id>" or "key:<id>"
+	Text    string
+	Parts   json.RawMessage // what came besides the text, as the caller wrote it
+
+	Method    string          // empty = talk to the agent; tools/call, resources/read, prompts/get, completion/complete
+	Tool      string          // with tools/call: which
+	Arguments json.RawMessage // with tools/call and prompts/get
+	Params    json.RawMessage // with the other methods
+
+	Protocol    string // mcp, a2a, rest or web
+	Metadata    map[string]string
+	Attachments []Attachment
+
+	Attempt  int       // 1, and more when an earlier instance died over it
+	Deadline time.Time // zero = none
+
+	can []string
+}
+
+// Attachment is a file that the caller sent along.
+type Attachment struct {
+	FileID      string `json:"file_id"`
+	Filename    string `json:"filename"`
+	ContentType string `json:"content_type"`
+	Size        int64  `json:"size"`
+	URL         string `json:"url"` // signed; download it before Deadline
+}
+
+// newMessage reads a chat_message frame.
+func newMessage(f beeos.Frame) (Message, error) {
+	m := Message{
+		ID: f.MessageID, Channel: f.ChannelID, From: f.PublisherID,
+		Text: f.Body, Parts: f.Parts, Attempt: max(f.Attempt, 1),
+	}
+	if f.DeadlineMS > 0 {
+		m.Deadline = time.UnixMilli(f.DeadlineMS)
+	}
+	if len(f.Payload) == 0 {
+		return m, nil
+	}
+	var c beeos.Call
+	if err := json.Unmarshal(f.Payload, &c); err != nil {
+		return m, fmt.Errorf("read the call of message %s: %w", m.ID, err)
+	}
+	m.Method, m.Tool, m.Arguments, m.Params = c.Method, c.Tool, c.Arguments, c.Params
+	m.Protocol, m.Metadata, m.can = c.Protocol, c.Metadata, c.Can
+	if len(c.Attachments) > 0 {
+		if err := json.Unmarshal(c.Attachments, &m.Attachments); err != nil {
+			return m, fmt.Errorf("read the attachments of message %s: %w", m.ID, err)
+		}
+	}
+	return m, nil
+}
+
+// Bind decodes the arguments of a tool or prompt, or the params of another
+// method, into v. Without either it leaves v alone.
+func (m Message) Bind(v any) error {
+	raw := m.Arguments
+	if len(raw) == 0 {
+		raw = m.Params
+	}
+	if len(raw) == 0 {
+		return nil
+	}
+	if err := json.Unmarshal(raw, v); err != nil {
+		return fmt.Errorf("the arguments do not fit: %w", err)
+	}
+	return nil
+}
+
+// Can reports whether the caller can be asked something in mid-answer:
+// "elicitation", "sampling" or "roots"; "progress" when it watches.
+func (m Message) Can(what string) bool { return slices.Contains(m.can, what) }
+
+// URI is what a resources/read asks for.
+func (m Message) URI() string { return m.param().URI }
+
+// PromptName is what a prompts/get asks for.
+func (m Message) PromptName() string { return m.param().Name }
+
+type params struct {
+	URI  string `json:"uri"`
+	Name string `json:"name"`
+}
+
+func (m Message) param() (p params) {
+	_ = json.Unmarshal(m.Params, &p) // of another shape: then it names nothing
+	return p
+}
+
+var placeholder = regexp.MustCompile(`\\\{[^{}]*\\\}`)
+
+// matcher tells which URIs the resource stands for. A template's expressions
+// match anything; who must know their values parses the URI.
+func (r Resource) matcher() func(string) bool {
+	if r.URITemplate == "" {
+		return func(uri string) bool { return uri == r.URI }
+	}
+	pattern := "^" + placeholder.ReplaceAllString(regexp.QuoteMeta(r.URITemplate), ".*") + "$"
+	return regexp.MustCompile(pattern).MatchString
+}
+
+// refuseAll answers for an agent that has no handler of its own.
+func refuseAll(_ context.Context, m Message, r *Reply) error {
+	if m.Tool != "" {
+		return fmt.Errorf("this agent has no tool %q", m.Tool)
+	}
+	return r.Refuse("this agent does not chat; call one of its tools")
+}

@@ -1,0 +1,222 @@
+package agent
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+
+	"github.com/beeos/beeos"
+)
+
+// maxReply is how large one answer may be on the wire; larger things are
+// files.
+const maxReply = 1 << 20
+
+// ErrEnded is returned when an answer that has ended is ended again.
+var ErrEnded = errors.New("this answer has ended already")
+
+// Reply is the answer to one message, in the making. Its methods may be
+// called from several goroutines. A handler that returns nil without ending
+// the answer ends it with what it has streamed and added.
+type Reply struct {
+	a      *Agent
+	m      Message
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	more   chan *beeos.Frame // user.continue and user.auth_grant
+
+	mu       sync.Mutex
+	body     []byte            // what was streamed
+	parts    []json.RawMessage // content besides the text
+	texts    string            // of the parts that are text
+	payload  map[string]json.RawMessage
+	pausedOn *beeos.Frame // the question that the answer waits for
+	final    []byte       // the terminal frame; set once
+	retries  int          // how often the gateway could not take it
+	refused  bool         // the gateway will never take what the handler made
+}
+
+// Delta streams a piece of the answer's text. The error, which may be left
+// alone, says that it is no longer wanted: the caller has cancelled, the
+// deadline has passed, or the answer has ended.
+func (r *Reply) Delta(text string) error {
+	r.mu.Lock()
+	if r.final == nil && len(r.body) <= maxReply {
+		r.body = append(r.body, text...)
+	}
+	r.mu.Unlock()
+	if text == "" {
+		return context.Cause(r.ctx)
+	}
+	return r.stream(beeos.Frame{Type: beeos.FrameDelta, Text: text})
+}
+
+// Reasoning streams a piece of what the agent thinks. It is not part of the
+// answer.
+func (r *Reply) Reasoning(text string) error {
+	if text == "" {
+		return context.Cause(r.ctx)
+	}
+	return r.stream(beeos.Frame{Type: beeos.FrameDelta, Reasoning: text})
+}
+
+// Progress tells watching callers how far the work is; total 0 = unknown.
+func (r *Reply) Progress(done, total float64, message string) error {
+	return r.stream(beeos.Frame{Type: beeos.FrameProgress, Progress: done, Total: total, Text: message})
+}
+
+// Log sends a log record to a watching caller. data is anything that JSON can
+// carry.
+func (r *Reply) Log(level slog.Level, logger string, data any) {
+	raw, err := marshal(data)
+	if err != nil {
+		raw, _ = marshal(fmt.Sprint(data))
+	}
+	_ = r.stream(beeos.Frame{Type: beeos.FrameLog, Level: levelName(level), Logger: logger, Data: raw})
+}
+
+func levelName(l slog.Level) string {
+	switch {
+	case l < slog.LevelInfo:
+		return "debug"
+	case l < slog.LevelWarn:
+		return "info"
+	case l < slog.LevelError:
+		return "warning"
+	}
+	return "error"
+}
+
+// Send ends the answer: its text is what was streamed, then text.
+func (r *Reply) Send(text string) error {
+	r.mu.Lock()
+	body := string(r.body) + text
+	r.mu.Unlock()
+	return r.end(beeos.Frame{Type: beeos.FrameReply, Body: body})
+}
+
+// Fail ends the answer as a failure of the agent's; text tells the caller (or
+// its model) what went wrong.
+func (r *Reply) Fail(text string) error {
+	return r.end(beeos.Frame{Type: beeos.FrameReply, Body: text, IsError: true, StopReason: beeos.StopError})
+}
+
+// Refuse ends the answer by declining to give one.
+func (r *Reply) Refuse(reason string) error {
+	return r.end(beeos.Frame{Type: beeos.FrameRefuse, Body: reason})
+}
+
+// Busy ends the answer by asking the caller to come back later.
+func (r *Reply) Busy(reason string) error {
+	return r.end(beeos.Frame{Type: beeos.FrameBusy, Body: reason})
+}
+
+// History reads the conversation that the message belongs to, oldest first.
+func (r *Reply) History(ctx context.Context) ([]beeos.Message, error) {
+	return r.a.gw.history(ctx, r.m.Channel)
+}
+
+// stream sends a frame that may be lost. It holds the handler back while the
+// connection is slower than the handler.
+func (r *Reply) stream(f beeos.Frame) error {
+	if r.ended() {
+		return ErrEnded
+	}
+	if l := r.a.current(); l != nil {
+		f.MessageID = r.m.ID
+		l.wait(r.ctx)
+		l.send(encode(f))
+	}
+	return context.Cause(r.ctx)
+}
+
+// end makes f the terminal frame, keeps it until the gateway has it, and
+// sends it.
+func (r *Reply) end(f beeos.Frame) error {
+	r.mu.Lock()
+	if r.final != nil {
+		r.mu.Unlock()
+		return ErrEnded
+	}
+	f.MessageID = r.m.ID
+	if f.Type == beeos.FrameReply && f.Body == "" {
+		f.Body = r.texts // for callers that read nothing but the text
+	}
+	if len(r.parts) > 0 {
+		f.Parts = array(r.parts)
+	}
+	if len(r.payload) > 0 {
+		f.Payload, _ = marshal(r.payload) // each value is JSON already
+	}
+	final := encode(f)
+	if len(final) > maxReply {
+		text := fmt.Sprintf("the agent's answer is too large (%d bytes, the limit is %d); it should send a link to a file", len(final), maxReply)
+		final = encode(beeos.Frame{Type: beeos.FrameReply, MessageID: r.m.ID, Body: text, IsError: true, StopReason: beeos.StopError})
+	}
+	r.final, r.body, r.parts, r.payload = final, nil, nil, nil
+	r.mu.Unlock()
+	if l := r.a.current(); l != nil {
+		l.send(final)
+	}
+	return nil
+}
+
+// replay says again, on a new connection, what the gateway may have missed.
+func (r *Reply) replay(l *link) {
+	r.mu.Lock()
+	final, text, question := r.final, string(r.body), r.pausedOn
+	r.mu.Unlock()
+	if final != nil {
+		l.send(final)
+		return
+	}
+	if text != "" {
+		l.send(encode(beeos.Frame{Type: beeos.FrameDelta, MessageID: r.m.ID, Text: text, Reason: "replay"}))
+	}
+	if question != nil {
+		f := *question
+		f.MessageID = r.m.ID
+		l.send(encode(f))
+	}
+}
+
+// ended reports whether the answer has its terminal frame.
+func (r *Reply) ended() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.final != nil
+}
+
+// encode returns f as one line. It cannot fail: raw JSON was checked when the
+// author handed it over.
+func encode(f beeos.Frame) []byte {
+	b, _ := marshal(f)
+	return b
+}
+
+// marshal is json.Marshal that leaves <, > and & as they are.
+func marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// array joins raw values into a JSON array.
+func array(values []json.RawMessage) json.RawMessage {
+	out := []byte{'['}
+	for i, v := range values {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(out, v...)
+	}
+	return append(out, ']')
+}

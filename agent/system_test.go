@@ -1,0 +1,109 @@
+package agent_test
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/beeos/beeos/agent"
+	"github.com/beeos/beeos/internal/apptest"
+)
+
+// TestRestart: the whole of BeeOS stops and comes back while an agent works.
+// The work is done once, and its answer arrives.
+func TestRestart(t *testing.T) {
+	cfg := apptest.Config(t)
+	cfg.Agents.Addr = freeAddress(t) // the agent must find it again
+	app := apptest.Start(t, cfg)
+
+	ctx, cancel := context.WithCancel(t.Context())
+	connected, started, finish, done := make(chan string, 10), make(chan struct{}, 10), make(chan struct{}), make(chan error, 1)
+	var runs atomic.Int32
+	go func() { // awaited below
+		done <- agent.Run(ctx, agent.Options{
+			Name: "patient", Gateway: app.Agents, Key: app.UserKey, Identity: filepath.Join(t.TempDir(), "id.json"),
+			Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Connected: func(id string) { connected <- id },
+		}, func(ctx context.Context, m agent.Message, r *agent.Reply) error {
+			runs.Add(1)
+			r.Delta("worth ") //nolint:errcheck // as an author would
+			started <- struct{}{}
+			select {
+			case <-finish:
+			case <-ctx.Done():
+			}
+			return r.Send("the wait")
+		})
+	}()
+	id := <-connected
+	channel := post(t, app, "/channels", `{"agent_id":"`+id+`"}`).Channel
+	turn := post(t, app, "/channels/"+channel+"/messages", `{"body":"take your time"}`).Message
+	<-started
+
+	if err := app.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	app = apptest.Start(t, cfg)
+	<-connected
+	finish <- struct{}{}
+	if got := post(t, app, "/channels/"+channel+"/wait", `{"in_reply_to":"`+turn+`"}`); got.Body != "worth the wait" {
+		t.Errorf("got %+v", got)
+	}
+	if n := runs.Load(); n != 1 {
+		t.Errorf("the handler ran %d times", n)
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+// answer is what the message service says about a channel or a message.
+type answer struct {
+	Channel string `json:"channel_id"`
+	Message string `json:"message_id"`
+	Body    string `json:"body"`
+}
+
+func post(t *testing.T, app *apptest.App, path, body string) answer {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, app.REST+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+app.UserKey)
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var got struct {
+		Data  answer `json:"data"`
+		Error struct {
+			Message string `json:"message"`
+		} `json:"error"`
+	}
+	err = json.NewDecoder(resp.Body).Decode(&got)
+	if err != nil || resp.StatusCode >= 300 {
+		t.Fatalf("%s: %s %v", path, cmp.Or(got.Error.Message, resp.Status), err)
+	}
+	return got.Data
+}
+
+// freeAddress is one that nobody listens on, and nobody is likely to.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}

@@ -1,0 +1,86 @@
+package agentgw
+
+import (
+	"maps"
+	"slices"
+	"sync"
+)
+
+// desk is what the agents at this node's door are working on. The bus looks
+// things up here, so nothing may call the bus with its lock held.
+type desk struct {
+	mu    sync.RWMutex
+	turns map[string]*turn
+	asks  map[string]ask
+}
+
+// ask is a question of an agent's towards its caller.
+type ask struct {
+	conn    *connection
+	request string // the agent's own id of it
+}
+
+func (d *desk) hold(t *turn) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.turns == nil {
+		d.turns, d.asks = map[string]*turn{}, map[string]ask{}
+	}
+	d.turns[t.id] = t
+}
+
+// drop forgets a turn and its open questions.
+func (d *desk) drop(t *turn) {
+	t.mu.Lock()
+	asks := t.asks
+	t.asks = nil
+	t.mu.Unlock()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.turns[t.id] == t {
+		delete(d.turns, t.id)
+	}
+	for _, id := range asks {
+		delete(d.asks, id)
+	}
+}
+
+func (d *desk) turn(id string) *turn {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	return d.turns[id]
+}
+
+func (d *desk) all() []*turn {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	return slices.Collect(maps.Values(d.turns))
+}
+
+// snapshot is the text so far of a turn.
+func (d *desk) snapshot(id string) (string, bool) {
+	t := d.turn(id)
+	if t == nil {
+		return "", false
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return string(t.text), true
+}
+
+func (d *desk) openAsk(id string, a ask, t *turn) {
+	t.mu.Lock()
+	t.asks = append(t.asks, id)
+	t.mu.Unlock()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.asks[id] = a
+}
+
+func (d *desk) takeAsk(id string) (ask, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	a, ok := d.asks[id]
+	delete(d.asks, id)
+	return a, ok
+}

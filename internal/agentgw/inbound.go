@@ -1,0 +1,153 @@
+package agentgw
+
+import (
+	"bytes"
+	"context"
+	"sync"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/bus"
+)
+
+const (
+	maxFrame   = 1<<20 + 32<<10 // one frame: a megabyte of content and what is around it
+	maxInbound = 4 << 20        // all frames of one message or POST
+)
+
+// answers is where acknowledgements and complaints go: back over a socket, or
+// into the response to a POST, which waits until all are there.
+type answers struct {
+	send func(frame []byte)
+	open sync.WaitGroup // replies that are being stored
+}
+
+// receive acts on the frames that an agent sent, one per line. A frame that
+// cannot be used is answered with the reason; the others are not affected.
+// data may be reused afterwards.
+func (c *connection) receive(data []byte, to *answers) {
+	for line := range bytes.Lines(data) {
+		line = bytes.TrimSpace(line)
+		if len(line) == 0 {
+			continue
+		}
+		f, err := decode(line)
+		if err == nil && len(line) > maxFrame {
+			err = beeos.Errorf(beeos.PayloadTooLarge, "the frame has %d bytes, the limit is %d; send large things as files", len(line), maxFrame)
+		}
+		if err == nil {
+			err = c.act(&f, to)
+		}
+		if err != nil {
+			to.send(refusal(&f, err))
+		}
+	}
+}
+
+// act does what one frame asks for. What names a turn that is not ours any
+// more is not an error: it was overtaken on its way.
+func (c *connection) act(f *beeos.Frame, to *answers) error {
+	switch f.Type {
+	case beeos.FrameReply, beeos.FrameError, beeos.FrameRefuse, beeos.FrameBusy:
+		return c.finish(f, to)
+	case beeos.FrameHeartbeat:
+		return nil
+	case beeos.FrameDrain:
+		c.drain()
+		return nil
+	case beeos.FrameResourceUpdated:
+		return c.resourceUpdated(f)
+	}
+	if f.MessageID == "" {
+		return beeos.Errorf(beeos.MissingParam, "a frame of type %q needs the message_id of its turn", f.Type)
+	}
+	t := c.turn(f.MessageID)
+	if t == nil {
+		return nil
+	}
+	if t.begun() {
+		c.g.workers.Go(func() { c.g.noteStart(t) })
+	}
+	switch f.Type {
+	case beeos.FrameDelta:
+		c.delta(t, f)
+	case beeos.FrameProgress:
+		t.tell(c.g, beeos.Event{Kind: beeos.EventProgress, Progress: f.Progress, Total: f.Total, Text: f.Text})
+	case beeos.FrameLog:
+		t.tell(c.g, beeos.Event{Kind: beeos.EventLog, Level: f.Level, Logger: f.Logger, Data: bytes.Clone(f.Data)})
+	case beeos.FrameRequest:
+		return c.ask(t, f)
+	case beeos.FrameInputRequired, beeos.FrameAuthRequired:
+		c.pause(t, f, to)
+	default:
+		return beeos.Errorf(beeos.InvalidParam, "there is no frame type %q", f.Type)
+	}
+	return nil
+}
+
+func (c *connection) delta(t *turn, f *beeos.Frame) {
+	if f.Reason == "replay" {
+		t.replayed(f.Text)
+		return
+	}
+	if f.Reasoning != "" {
+		t.delta(c.g, f.Reasoning, true)
+	}
+	if f.Text != "" {
+		t.delta(c.g, f.Text, false)
+	}
+	if len(f.Part) > 0 {
+		t.tell(c.g, beeos.Event{Kind: beeos.EventDelta, Part: bytes.Clone(f.Part)})
+	}
+}
+
+// ask passes an agent's question on to whoever watches the turn.
+func (c *connection) ask(t *turn, f *beeos.Frame) error {
+	if f.RequestID == "" || f.Method == "" {
+		return beeos.Errorf(beeos.MissingParam, "a request needs request_id and method")
+	}
+	id := "ask_" + beeos.NewID()
+	c.g.desk.openAsk(id, ask{conn: c, request: f.RequestID}, t)
+	t.tell(c.g, beeos.Event{Kind: beeos.EventAsk, AskID: id, Method: f.Method, Data: bytes.Clone(f.Params)})
+	return nil
+}
+
+// pause stores an agent's question to the person: it must outlive us.
+func (c *connection) pause(t *turn, f *beeos.Frame, to *answers) {
+	m := beeos.Message{
+		Channel: t.channel, InReplyTo: t.id, Publisher: "agent:" + t.agent, Type: beeos.AgentInputRequired,
+		State: beeos.StateCompleted, Body: f.Body, Parts: bytes.Clone(f.Parts), Payload: bytes.Clone(f.Payload),
+	}
+	if f.Type == beeos.FrameAuthRequired {
+		m.Type = beeos.AgentAuthRequired
+	}
+	named := beeos.Frame{Type: f.Type, MessageID: f.MessageID}
+	to.open.Add(1)
+	c.g.workers.Go(func() {
+		defer to.open.Done()
+		if _, err := c.g.Ledger.Append(context.Background(), m); err != nil {
+			c.g.Log.Error("an agent's question was not stored", "turn", t.id, "err", err)
+			to.send(refusal(&named, unavailable(err)))
+		}
+	})
+}
+
+func (c *connection) resourceUpdated(f *beeos.Frame) error {
+	id := f.AgentID
+	if agents := c.agentsNow(); id == "" && len(agents) == 1 {
+		id = keys(agents)[0]
+	}
+	if f.URI == "" || !c.serves(id) {
+		return beeos.Errorf(beeos.InvalidParam, "resource_updated needs the uri and the agent_id of an agent that this connection serves")
+	}
+	c.g.Bus.Control(bus.Control{Kind: bus.ResourceUpdated, AgentID: id, ID: f.URI})
+	return nil
+}
+
+// noteStart tells the ledger that the agent has begun: its work must not be
+// given to another instance.
+func (g *Gateway) noteStart(t *turn) {
+	if err := g.Ledger.Started(context.Background(), t.id); err != nil {
+		g.Log.Error("the start of a turn was not noted", "turn", t.id, "err", err)
+	}
+	t.noted(true)
+}

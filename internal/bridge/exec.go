@@ -1,0 +1,323 @@
+package bridge
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os/exec"
+	"sync"
+	"time"
+
+	"github.com/beeos/beeos/agent"
+)
+
+const (
+	minPause = 200 * time.Millisecond // before a program that ended is started again
+	maxPause = 30 * time.Second
+	steady   = 10 * time.Second // a run of this length was no false start
+	waitExit = 5 * time.Second  // for the program to end by itself once its stdin is closed
+
+	startWithin = 10 * time.Second // a message waits no longer for the program to be there
+)
+
+// ExecOptions says which program becomes an agent.
+type ExecOptions struct {
+	Name        string
+	Description string
+	Command     []string      // program and arguments
+	Dir         string        // where it runs; empty = here
+	Env         []string      // its environment; nil = ours
+	Log         *slog.Logger  // slog.Default() when nil
+	Agent       agent.Options // everything else about the agent; Name, Description and Log above win
+}
+
+// Exec serves the program as an agent until ctx ends.
+func Exec(ctx context.Context, o ExecOptions) error {
+	if len(o.Command) == 0 {
+		return errors.New("no command to run; name the program after --exec")
+	}
+	if _, err := exec.LookPath(o.Command[0]); err != nil {
+		return fmt.Errorf("the program cannot be run; check its path and that it is executable: %w", err)
+	}
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	p := &program{opt: o, log: o.Log.With("program", o.Command[0]), ready: make(chan struct{})}
+	a := o.Agent
+	a.Name, a.Description, a.Log = o.Name, o.Description, o.Log
+
+	// The program outlives the agent: answers in hand are finished first.
+	life, end := context.WithCancel(context.WithoutCancel(ctx))
+	var keeper sync.WaitGroup
+	keeper.Go(func() { p.keep(life) })
+	err := agent.Run(ctx, a, p.answer)
+	end()
+	keeper.Wait()
+	return err
+}
+
+// program is what stands behind an agent: one process after the other.
+type program struct {
+	opt ExecOptions
+	log *slog.Logger
+
+	mu    sync.Mutex
+	now   *process      // nil while there is none
+	ready chan struct{} // closed while there is one
+}
+
+// process is one life of the program.
+type process struct {
+	stdin chan []byte   // lines for it
+	gone  chan struct{} // closed when it has ended
+
+	mu   sync.Mutex
+	open map[string]*exchange // messages that it has not answered
+}
+
+// exchange is one message and what the program says about it.
+type exchange struct {
+	said chan saying
+	done chan struct{} // closed when nobody listens any more
+}
+
+var (
+	errGone    = errors.New("the program behind this agent ended before it had answered; try again")
+	errAbsent  = errors.New("the program behind this agent does not start; its log says why")
+	errSilence = errors.New("the program behind this agent does not read its input")
+)
+
+// answer handles one message: it writes the line and passes on what comes
+// back.
+func (p *program) answer(ctx context.Context, m agent.Message, r *agent.Reply) error {
+	line, err := newQuestion(m).line()
+	if err != nil {
+		return fmt.Errorf("the message cannot be passed on: %w", err)
+	}
+	proc, err := p.current(ctx)
+	if err != nil {
+		return err
+	}
+	x := proc.begin(m.ID)
+	defer proc.finish(m.ID, x)
+	if err := proc.write(ctx, line); err != nil {
+		return err
+	}
+	for {
+		select {
+		case s := <-x.said:
+			if err := s.say(r); err != nil || s.last() {
+				return err
+			}
+		case <-proc.gone:
+			return x.rest(r)
+		case <-ctx.Done():
+			proc.cancel(m.ID, context.Cause(ctx))
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// current returns the process, once there is one.
+func (p *program) current(ctx context.Context) (*process, error) {
+	p.mu.Lock()
+	now, ready := p.now, p.ready
+	p.mu.Unlock()
+	if now != nil {
+		return now, nil
+	}
+	patience := time.NewTimer(startWithin)
+	defer patience.Stop()
+	select {
+	case <-ready:
+		return p.current(ctx)
+	case <-patience.C:
+		return nil, errAbsent
+	case <-ctx.Done():
+		return nil, errAbsent
+	}
+}
+
+func (proc *process) begin(id string) *exchange {
+	x := &exchange{said: make(chan saying, 64), done: make(chan struct{})}
+	proc.mu.Lock()
+	defer proc.mu.Unlock()
+	proc.open[id] = x
+	return x
+}
+
+func (proc *process) finish(id string, x *exchange) {
+	close(x.done)
+	proc.mu.Lock()
+	defer proc.mu.Unlock()
+	delete(proc.open, id)
+}
+
+func (proc *process) write(ctx context.Context, line []byte) error {
+	select {
+	case proc.stdin <- line:
+		return nil
+	case <-proc.gone:
+		return errGone
+	case <-ctx.Done():
+		return errSilence
+	}
+}
+
+// cancel tells the program that nobody waits for the answer any more; one
+// that does not read need not know.
+func (proc *process) cancel(id string, why error) {
+	if line, err := (question{ID: id, Cancel: why.Error()}).line(); err == nil {
+		select {
+		case proc.stdin <- line:
+		default:
+		}
+	}
+}
+
+// hear hands a saying to the message it is about.
+func (proc *process) hear(s saying) {
+	proc.mu.Lock()
+	x := proc.open[s.ID]
+	proc.mu.Unlock()
+	if x == nil {
+		return // cancelled meanwhile, or answered twice
+	}
+	select {
+	case x.said <- s:
+	case <-x.done:
+	}
+}
+
+// rest passes on what the program had said when it ended.
+func (x *exchange) rest(r *agent.Reply) error {
+	for {
+		select {
+		case s := <-x.said:
+			if err := s.say(r); err != nil || s.last() {
+				return err
+			}
+		default:
+			return errGone
+		}
+	}
+}
+
+// keep runs the program, and runs it again when it ends, until ctx does.
+func (p *program) keep(ctx context.Context) {
+	pause := minPause
+	for ctx.Err() == nil {
+		start := time.Now()
+		err := p.run(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if time.Since(start) >= steady {
+			pause = minPause
+		}
+		p.log.Error("the program ended; starting it again", "in", pause, "err", err)
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+		}
+		pause = min(2*pause, maxPause)
+	}
+}
+
+// run is one life of the program.
+func (p *program) run(ctx context.Context) error {
+	cmd := exec.CommandContext(ctx, p.opt.Command[0], p.opt.Command[1:]...)
+	cmd.Dir, cmd.Env, cmd.WaitDelay = p.opt.Dir, p.opt.Env, waitExit
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	cmd.Cancel = stdin.Close // the polite way to say that it is over; after WaitDelay it is killed
+	stdout, toStdout := io.Pipe()
+	stderr, toStderr := io.Pipe()
+	cmd.Stdout, cmd.Stderr = toStdout, toStderr
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	proc := &process{stdin: make(chan []byte, 64), gone: make(chan struct{}), open: map[string]*exchange{}}
+	p.set(proc)
+	var pipes sync.WaitGroup
+	pipes.Go(func() { proc.feed(stdin) })
+	var readers sync.WaitGroup
+	readers.Go(func() { p.logLines(stderr) })
+	readers.Go(func() { p.listen(proc, stdout) })
+	err = cmd.Wait()
+	toStdout.Close() //nolint:errcheck // never fails
+	toStderr.Close() //nolint:errcheck // never fails
+	readers.Wait()   // its last words count
+	p.set(nil)
+	close(proc.gone)
+	pipes.Wait()
+	return err
+}
+
+// set makes proc the current process; nil = there is none.
+func (p *program) set(proc *process) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.now = proc
+	if proc != nil {
+		close(p.ready)
+	} else {
+		p.ready = make(chan struct{})
+	}
+}
+
+// feed writes lines until the program has ended.
+func (proc *process) feed(stdin io.WriteCloser) {
+	for {
+		select {
+		case line := <-proc.stdin:
+			if _, err := stdin.Write(line); err != nil {
+				return // it is ending
+			}
+		case <-proc.gone:
+			return
+		}
+	}
+}
+
+// listen reads the program's lines.
+func (p *program) listen(proc *process, stdout io.Reader) {
+	lines := bufio.NewScanner(stdout)
+	lines.Buffer(nil, maxLine)
+	for lines.Scan() {
+		if len(lines.Bytes()) == 0 {
+			continue
+		}
+		s, err := parse(lines.Bytes())
+		if err != nil {
+			p.log.Warn("a line of the program's cannot be used", "err", err, "line", clip(lines.Text()))
+			continue
+		}
+		proc.hear(s)
+	}
+	if err := lines.Err(); err != nil {
+		p.log.Error("the program's output cannot be read any more", "err", err)
+		io.Copy(io.Discard, stdout) //nolint:errcheck // so that it can at least end
+	}
+}
+
+func (p *program) logLines(stderr io.Reader) {
+	lines := bufio.NewScanner(stderr)
+	lines.Buffer(nil, maxLine)
+	for lines.Scan() {
+		p.log.Info(lines.Text())
+	}
+	io.Copy(io.Discard, stderr) //nolint:errcheck // a line too long: the rest is not worth more
+}
+
+func clip(s string) string {
+	if len(s) > 200 {
+		return s[:200] + "…"
+	}
+	return s
+}
