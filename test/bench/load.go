@@ -2,12 +2,11 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
-	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -80,22 +79,18 @@ func drive(ctx context.Context, t target) (took []time.Duration, err error) {
 		return nil, err
 	}
 	defer conn.Close()
-	in := bufio.NewReader(conn)
+	in := response{in: bufio.NewReader(conn)}
+	want := []byte(t.want)
 	for ctx.Err() == nil {
 		start := time.Now()
 		if _, err := conn.Write(t.request); err != nil {
 			return took, err
 		}
-		r, err := http.ReadResponse(in, nil)
-		if err != nil {
+		if err := in.read(); err != nil {
 			return took, err
 		}
-		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			return took, err
-		}
-		if r.StatusCode != http.StatusOK || !strings.Contains(string(body), t.want) {
-			return took, fmt.Errorf("wrong answer: %s %s", r.Status, body)
+		if !in.ok || !bytes.Contains(in.body, want) {
+			return took, fmt.Errorf("wrong answer: %s", in.body)
 		}
 		took = append(took, time.Since(start))
 	}
