@@ -31,7 +31,7 @@ const MaxAttempts = 5
 type Lane string
 
 const (
-	LaneSession Lane = "session" // each channel has its own lane
+	LaneSession Lane = "session" // each channel that a caller keeps, and each caller that keeps none
 	LaneAgent   Lane = "agent"   // the whole agent is one lane
 )
 

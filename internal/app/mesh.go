@@ -15,12 +15,13 @@ import (
 const (
 	nodeBeat = 5 * time.Second
 	nodeDead = 4 * nodeBeat
+	natsWait = 10 * time.Second // for a NATS that is started together with this node
 )
 
 // openBus joins the nerve: an external NATS, the mesh of the nodes that share
 // this database, or nobody.
 func (p *parts) openBus(ctx context.Context) (*bus.Bus, error) {
-	opt := bus.Options{NodeID: p.node, URL: p.cfg.NATSURL, Cluster: p.cfg.ClusterAddr, Log: p.log}
+	opt := bus.Options{NodeID: p.node, URL: p.cfg.NATSURL, Cluster: p.cfg.ClusterAddr, Log: p.log, Wait: natsWait}
 	if opt.URL == "" && opt.Cluster != "" {
 		if err := p.meet(ctx, &opt); err != nil {
 			return nil, err
@@ -46,6 +47,9 @@ func (p *parts) meet(ctx context.Context, opt *bus.Options) error {
 		return err
 	}
 	opt.Secret = string(secret)
+	if host, _, _ := net.SplitHostPort(opt.Cluster); host == "" || net.ParseIP(host).IsUnspecified() {
+		return fmt.Errorf("other nodes cannot reach BEEOS_CLUSTER_ADDR=%s — set it to an address of this machine that they can, for example 10.0.0.5:6222", opt.Cluster)
+	}
 	if opt.Cluster, err = fixPort(opt.Cluster); err != nil {
 		return err
 	}

@@ -12,9 +12,11 @@ package bus
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"sync"
+	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
@@ -33,6 +35,8 @@ type Options struct {
 	Routes  []string // embedded: nats:// addresses of nodes to mesh with
 	Secret  string   // embedded: shared by all nodes of the mesh
 	Log     *slog.Logger
+
+	Wait time.Duration // how long an external NATS may take to appear
 }
 
 // Bus is one node's end of the nerve.
@@ -49,6 +53,7 @@ type Bus struct {
 	notices  handlers[Notice]
 	controls handlers[Control]
 	snapshot func(turn string) (string, bool)
+	load     func(Dispatch) (json.RawMessage, error)
 
 	inbox    chan *nats.Msg // everything that subscriptions bring, read by one goroutine
 	requests chan *nats.Msg // dispatches, read by another: they may take a moment

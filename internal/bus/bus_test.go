@@ -2,8 +2,11 @@ package bus
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -103,6 +106,34 @@ func TestDispatchReachesTheNodeThatServes(t *testing.T) {
 		}
 		stop()
 		eventually(t, "b sees it gone", func() bool { return !b.Present(ctx, "agent_x") })
+	})
+}
+
+func TestLargeDispatchIsLoadedWhereItArrives(t *testing.T) {
+	pairs(t, func(t *testing.T, a, b *Bus) {
+		got := make(chan Dispatch, 1)
+		stop, err := a.Serve("agent_x", func(d Dispatch) bool { got <- d; return true })
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer stop()
+		eventually(t, "b sees the agent on a", func() bool { return b.Present(t.Context(), "agent_x") })
+		a.LoadFrames(func(d Dispatch) (json.RawMessage, error) {
+			if d.Channel != "c" || d.Offset != 7 {
+				return nil, errors.New("asked for something else")
+			}
+			return json.RawMessage(`"loaded"`), nil
+		})
+		large := json.RawMessage(`"` + strings.Repeat("x", int(b.nc.MaxPayload())) + `"`)
+		if err := b.Deliver(t.Context(), Dispatch{AgentID: "agent_x", Channel: "c", Offset: 7, Frame: large}); err != nil {
+			t.Fatal(err)
+		}
+		if d := <-got; string(d.Frame) != `"loaded"` {
+			t.Errorf("frame %.40s", d.Frame)
+		}
+		if err := b.Deliver(t.Context(), Dispatch{AgentID: "agent_x", Channel: "other", Frame: large}); !errors.Is(err, ErrNobody) {
+			t.Errorf("a frame that cannot be loaded: %v", err)
+		}
 	})
 }
 
@@ -226,5 +257,36 @@ func TestUnreachableNATSSaysWhatToDo(t *testing.T) {
 	_, err := Open(t.Context(), Options{URL: "nats://127.0.0.1:1"})
 	if err == nil {
 		t.Fatal("connected to nothing")
+	}
+}
+
+func TestWaitsForNATSThatStartsWithIt(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := ln.Addr().(*net.TCPAddr)
+	ln.Close()
+	opened := make(chan error, 1)
+	go func() {
+		b, err := Open(context.Background(), Options{URL: "nats://" + addr.String(), Wait: 30 * time.Second})
+		if err == nil {
+			b.Close()
+		}
+		opened <- err
+	}()
+	select {
+	case err := <-opened:
+		t.Fatalf("it did not wait: %v", err)
+	case <-time.After(3 * dialAgain):
+	}
+	srv, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: addr.Port, NoSigs: true, NoLog: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv.Start()
+	t.Cleanup(srv.Shutdown)
+	if err := <-opened; err != nil {
+		t.Error(err)
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 const (
 	startWithin = 10 * time.Second
+	dialAgain   = 100 * time.Millisecond
 	meshUser    = "node"
 )
 
@@ -48,7 +49,7 @@ func (b *Bus) connect(ctx context.Context, opt Options) error {
 		target = nats.DefaultURL
 		options = append(options, nats.InProcessServer(srv), nats.UserInfo(meshUser, opt.Secret))
 	}
-	nc, err := nats.Connect(target, options...)
+	nc, err := b.dial(ctx, target, options, opt.Wait)
 	if err != nil {
 		if b.server != nil {
 			b.server.Shutdown()
@@ -57,6 +58,23 @@ func (b *Bus) connect(ctx context.Context, opt Options) error {
 	}
 	b.nc = nc
 	return ctx.Err()
+}
+
+// dial connects to a server, which may come up at the same moment as this
+// node and then takes until wait is over to be there.
+func (b *Bus) dial(ctx context.Context, target string, options []nats.Option, wait time.Duration) (*nats.Conn, error) {
+	for end := time.Now().Add(wait); ; {
+		nc, err := nats.Connect(target, options...)
+		if _, network := errors.AsType[net.Error](err); err == nil || !network && !errors.Is(err, nats.ErrNoServers) || time.Now().After(end) {
+			return nc, err
+		}
+		b.log.Debug("NATS does not answer yet; trying again", "err", err)
+		select {
+		case <-time.After(dialAgain):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
 }
 
 // startServer runs NATS inside this process: no disk, no client port, and a

@@ -29,9 +29,10 @@ type Dispatch struct {
 	AgentID   string          `json:"agent"`
 	MessageID string          `json:"message"`
 	Channel   string          `json:"channel"`
+	Offset    int64           `json:"offset"`
 	Attempt   int             `json:"attempt"`
 	Deadline  time.Time       `json:"deadline"`
-	Frame     json.RawMessage `json:"frame"` // the chat_message frame, ready to be written to the agent
+	Frame     json.RawMessage `json:"frame,omitempty"` // the chat_message frame, ready to be written to the agent
 }
 
 // Serve announces that this node can reach the agent: deliver hands a
@@ -66,10 +67,22 @@ func (b *Bus) Deliver(ctx context.Context, d Dispatch) error {
 		return ErrNobody
 	}
 	data, err := json.Marshal(d)
+	if err == nil && int64(len(data)) > b.nc.MaxPayload() {
+		d.Frame = nil // the other node reads it from the ledger
+		data, err = json.Marshal(d)
+	}
 	if err != nil {
 		return fmt.Errorf("encode dispatch: %w", err)
 	}
 	return b.ask(ctx, &nats.Msg{Subject: subjectAgent + d.AgentID, Data: data})
+}
+
+// LoadFrames says where this node finds the frame of a dispatch that was too
+// large for NATS to carry it along.
+func (b *Bus) LoadFrames(load func(Dispatch) (json.RawMessage, error)) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.load = load
 }
 
 // Present reports whether any node can reach the agent now.
@@ -127,8 +140,22 @@ func (b *Bus) answer(m *nats.Msg) error {
 	if err := json.Unmarshal(m.Data, &d); err != nil {
 		return fmt.Errorf("read dispatch: %w", err)
 	}
+	if err := b.complete(&d); err != nil {
+		return errors.Join(fmt.Errorf("load the frame of a dispatch: %w", err), m.Respond(declined))
+	}
 	if b.deliverHere(d) {
 		reply = accepted
 	}
 	return m.Respond(reply)
+}
+
+// complete loads the frame that a large dispatch came without.
+func (b *Bus) complete(d *Dispatch) (err error) {
+	b.mu.RLock()
+	load := b.load
+	b.mu.RUnlock()
+	if len(d.Frame) == 0 && load != nil {
+		d.Frame, err = load(*d)
+	}
+	return err
 }

@@ -25,6 +25,7 @@ type Request struct {
 	// closes with its one reply.
 	Channel   string
 	ContextID string
+	Fresh     bool   // Channel was made for this call, and may be kept by the caller later
 	Kind      string // of a new channel; empty = invoke
 
 	TurnID string // the message id to use; empty = fresh
@@ -206,13 +207,13 @@ func (c *Calls) opening(r *Request) (*ledger.Opening, error) {
 	def := &r.Agent.Definition
 	o := &ledger.Opening{
 		Channel: channel,
-		Fresh:   r.Channel == "" && r.ContextID == "",
+		Fresh:   r.fresh(),
 		Message: beeos.Message{
 			ID: id, Channel: channel.ID, Type: beeos.ChatMessage, State: beeos.StateCompleted,
 			Publisher: channel.Owner, Body: r.Body, Parts: r.Parts, Payload: payload,
 		},
 		Delivery: &ledger.Delivery{
-			AgentID: r.Agent.ID, Mode: def.DeliveryMode, Redelivery: def.Redelivery, Lane: lane(r.Agent, channel.ID),
+			AgentID: r.Agent.ID, Mode: def.DeliveryMode, Redelivery: def.Redelivery, Lane: lane(r, &channel),
 			LeaseUntil: now.Add(leaseTTL), Deadline: deadline,
 		},
 	}
@@ -227,6 +228,9 @@ func (c *Calls) opening(r *Request) (*ledger.Opening, error) {
 	}
 	return o, nil
 }
+
+// fresh reports whether the call's channel cannot exist yet.
+func (r *Request) fresh() bool { return r.Fresh || r.Channel == "" && r.ContextID == "" }
 
 func (c *Calls) channel(r *Request) beeos.Channel {
 	ch := beeos.Channel{ID: r.Channel, AgentID: r.Agent.ID, Owner: r.Caller.Principal(), Kind: r.Kind}
@@ -244,13 +248,17 @@ func (c *Calls) channel(r *Request) beeos.Channel {
 	return ch
 }
 
-// lane is what an agent takes one request at a time of.
-func lane(a *beeos.Agent, channel string) string {
+// lane is what an agent takes one request at a time of. A session is the
+// channel that a caller keeps; a caller that keeps none is one session itself.
+func lane(r *Request, ch *beeos.Channel) string {
+	def := &r.Agent.Definition
 	switch {
-	case a.Definition.DeliveryMode == beeos.DeliverBusyReject, a.Definition.DeliveryMode == beeos.DeliverQueue && a.Definition.Lane == beeos.LaneAgent:
-		return a.ID
-	case a.Definition.DeliveryMode == beeos.DeliverQueue:
-		return channel
+	case def.DeliveryMode == beeos.DeliverBusyReject, def.DeliveryMode == beeos.DeliverQueue && def.Lane == beeos.LaneAgent:
+		return r.Agent.ID
+	case def.DeliveryMode == beeos.DeliverQueue && r.fresh():
+		return r.Agent.ID + " " + ch.Owner
+	case def.DeliveryMode == beeos.DeliverQueue:
+		return ch.ID
 	}
 	return ""
 }
@@ -275,7 +283,9 @@ func (c *Calls) repeat(ctx context.Context, r *Request, dup *ledger.Duplicate) (
 		return nil, fmt.Errorf("read the stored reply: %w", err)
 	}
 	t := &turn{c: c, id: dup.Turn, channel: dup.Channel, done: reply, repeat: true, timeout: c.timeout(r)}
-	t.message = beeos.Message{ID: dup.Turn, Channel: dup.Channel}
+	if t.message, err = c.opt.Ledger.Find(ctx, dup.Channel, dup.Turn); err != nil {
+		return nil, fmt.Errorf("read the first request: %w", err)
+	}
 	t.waiter = &waiter{}
 	return t, nil
 }

@@ -16,6 +16,7 @@ const (
 	leaseTTL   = 15 * time.Second // an edge extends its leases three times as often
 	sweepEvery = time.Second
 	claimLimit = 256
+	loadWithin = time.Second
 )
 
 // LeaseTTL is how long an edge may be silent about a request it holds.
@@ -38,9 +39,21 @@ func (c *Calls) dispatch(ctx context.Context, a *beeos.Agent, o *ledger.Opening)
 
 func (c *Calls) deliver(ctx context.Context, d *ledger.Delivery, m *beeos.Message) error {
 	return c.opt.Bus.Deliver(ctx, bus.Dispatch{
-		AgentID: d.AgentID, MessageID: d.Turn, Channel: d.Channel, Attempt: d.Attempt, Deadline: d.Deadline,
+		AgentID: d.AgentID, MessageID: d.Turn, Channel: d.Channel, Offset: d.Offset, Attempt: d.Attempt, Deadline: d.Deadline,
 		Frame: chatFrame(d, m),
 	})
+}
+
+// loadFrame makes the frame of a dispatch that came from another node without
+// one, because it is large.
+func (c *Calls) loadFrame(d bus.Dispatch) (json.RawMessage, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), loadWithin)
+	defer cancel()
+	m, err := c.opt.Ledger.Message(ctx, d.Channel, d.Offset)
+	if err != nil {
+		return nil, err
+	}
+	return chatFrame(&ledger.Delivery{AgentID: d.AgentID, Turn: d.MessageID, Channel: d.Channel, Attempt: d.Attempt, Deadline: d.Deadline}, &m), nil
 }
 
 func (c *Calls) giveBack(ctx context.Context, d *ledger.Delivery, cause error) {

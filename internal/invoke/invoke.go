@@ -89,6 +89,7 @@ func New(opt Options) *Calls {
 	c.limits.buckets = map[limitKey]*bucket{}
 	// From here on, not from Run on: a notice must never find nobody home.
 	opt.Bus.OnNotice(c.onNotice)
+	opt.Bus.LoadFrames(c.loadFrame)
 	opt.Ledger.OnFreed(c.Kick)
 	return c
 }

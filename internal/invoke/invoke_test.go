@@ -125,13 +125,17 @@ func TestOfflinePushIsRefusedAtOnceAndLeavesNoTrace(t *testing.T) {
 	n := lone(t, nil)
 	r := aCall(anAgent(beeos.DeliverPush), "x")
 	r.Channel = beeos.NewChannelID()
-	start := time.Now()
-	_, err := Last(n.Do(t.Context(), r))
-	if beeos.CodeOf(err) != beeos.AgentOffline {
-		t.Fatalf("err = %v; want agent_offline", err)
+	fastest := time.Hour // of a few: the machine may be busy
+	for range 5 {
+		start := time.Now()
+		_, err := Last(n.Do(t.Context(), r))
+		if beeos.CodeOf(err) != beeos.AgentOffline {
+			t.Fatalf("err = %v; want agent_offline", err)
+		}
+		fastest = min(fastest, time.Since(start))
 	}
-	if took := time.Since(start); took > 100*time.Millisecond {
-		t.Errorf("took %s", took)
+	if fastest > 100*time.Millisecond {
+		t.Errorf("took %s", fastest)
 	}
 	if _, err := n.ledger.Channel(t.Context(), r.Channel); beeos.CodeOf(err) != beeos.NotFound {
 		t.Errorf("something was stored: %v", err)
@@ -185,6 +189,38 @@ func TestQueueWaitsForItsAgentAndRunsInOrder(t *testing.T) {
 	defer mu.Unlock()
 	if got := fmt.Sprint(order); got != "[0 1 2 3 4]" {
 		t.Errorf("order %s", got)
+	}
+}
+
+// A lane is a session: the channel that a caller keeps, or the caller itself.
+func TestLanes(t *testing.T) {
+	queue, serial := anAgent(beeos.DeliverQueue), anAgent(beeos.DeliverQueue)
+	serial.Definition.Lane = beeos.LaneAgent
+	of := func(a *beeos.Agent, change func(*Request)) string {
+		r := aCall(a, "x")
+		change(&r)
+		ch := (&Calls{}).channel(&r)
+		return lane(&r, &ch)
+	}
+	plain := func(*Request) {}
+	other := func(r *Request) { r.Caller.UserID = "v" }
+	context := func(id string) func(*Request) { return func(r *Request) { r.ContextID = id } }
+	for _, c := range []struct {
+		name string
+		a, b string
+		same bool
+	}{
+		{"one caller without a session", of(queue, plain), of(queue, plain), true},
+		{"two callers without a session", of(queue, plain), of(queue, other), false},
+		{"one context", of(queue, context("1")), of(queue, context("1")), true},
+		{"two contexts", of(queue, context("1")), of(queue, context("2")), false},
+		{"a serial agent", of(serial, context("1")), of(serial, other), true},
+		{"an agent that pushes", of(anAgent(beeos.DeliverPush), plain), "", true},
+		{"an agent that rejects", of(anAgent(beeos.DeliverBusyReject), plain), of(anAgent(beeos.DeliverBusyReject), other), true},
+	} {
+		if (c.a == c.b) != c.same {
+			t.Errorf("%s: lanes %q and %q", c.name, c.a, c.b)
+		}
 	}
 }
 
@@ -430,7 +466,7 @@ func TestSendTwiceUnderOneKeyIsOneRequest(t *testing.T) {
 		t.Fatal(err)
 	}
 	again, err := n.Send(t.Context(), r)
-	if err != nil || again.ID != first.ID {
+	if err != nil || again.ID != first.ID || again.Offset != first.Offset || again.Body != "x" {
 		t.Errorf("second Send = %+v, %v; want the first message", again, err)
 	}
 }

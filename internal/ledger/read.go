@@ -56,7 +56,17 @@ func (l *Ledger) Messages(ctx context.Context, channel string, since int64, limi
 
 // Message returns the one at offset off.
 func (l *Ledger) Message(ctx context.Context, channel string, off int64) (beeos.Message, error) {
-	m, err := scanMessage(l.db.QueryRowContext(ctx, `SELECT `+messageColumns+` FROM messages WHERE channel = $1 AND off = $2`, channel, off))
+	return one(l.db.QueryRowContext(ctx, `SELECT `+messageColumns+` FROM messages WHERE channel = $1 AND off = $2`, channel, off))
+}
+
+// Find returns the one with the id. It reads through the channel: messages
+// are looked for by offset, ids are for other people.
+func (l *Ledger) Find(ctx context.Context, channel, id string) (beeos.Message, error) {
+	return one(l.db.QueryRowContext(ctx, `SELECT `+messageColumns+` FROM messages WHERE channel = $1 AND id = $2`, channel, id))
+}
+
+func one(row *sql.Row) (beeos.Message, error) {
+	m, err := scanMessage(row)
 	if errors.Is(err, sql.ErrNoRows) {
 		return m, beeos.Errorf(beeos.NotFound, "there is no such message")
 	}

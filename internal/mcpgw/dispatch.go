@@ -69,7 +69,7 @@ func (x *exchange) single(body []byte) {
 	}
 	result, err := x.handle(x.r.Context(), &m)
 	switch {
-	case x.r.Context().Err() != nil: // nobody is there to read an answer
+	case x.r.Context().Err() != nil && x.g.opt.Context.Err() == nil: // nobody is there to read an answer; at our own end somebody is
 	case err != nil && m.isResponse():
 		x.out.fail(x.r, nil, x.version, err) // its id is not one of the client's requests
 	case err != nil:

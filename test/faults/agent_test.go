@@ -1,0 +1,192 @@
+package faults
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/agent"
+)
+
+const specVar = "FAULTS_AGENT"
+
+// spec is what an agent process is told.
+type spec struct {
+	Name     string
+	Gateway  string
+	Key      string
+	Identity string
+	Mode     beeos.DeliveryMode
+	Lane     beeos.Lane
+}
+
+// agentProcess is an agent as a process of its own. It echoes; a text that
+// begins with "hold" is answered only once the test says so.
+type agentProcess struct {
+	*process
+	id string // the agent's
+}
+
+// startAgent runs an agent and returns once it is connected.
+func startAgent(t testing.TB, label string, s spec) *agentProcess {
+	t.Helper()
+	text, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := start(t, label, os.Args[0], []string{roleVar + "=agent", specVar + "=" + string(text)})
+	a := &agentProcess{process: p}
+	a.id = a.connected(0)
+	return a
+}
+
+// connections is how often the agent has connected so far.
+func (a *agentProcess) connections() int {
+	n := 0
+	for _, line := range a.out.all() {
+		if strings.HasPrefix(line, "connected ") {
+			n++
+		}
+	}
+	return n
+}
+
+// connected waits until the agent has connected more than n times, and
+// returns its id.
+func (a *agentProcess) connected(n int) string {
+	a.t.Helper()
+	line := a.expect(a.out, "connect", func(line string) bool {
+		if strings.HasPrefix(line, "connected ") {
+			n--
+		}
+		return n < 0
+	})
+	return strings.TrimPrefix(line, "connected ")
+}
+
+// release lets every held answer go, and those to come.
+func (a *agentProcess) release() {
+	a.t.Helper()
+	if _, err := a.in.Write([]byte("release\n")); err != nil {
+		a.t.Fatalf("%s: %v", a.name, err)
+	}
+}
+
+// execution is one run of the agent's handler.
+type execution struct {
+	message string
+	attempt int
+	text    string
+}
+
+// executions lists what the agent has begun to work on so far.
+func (a *agentProcess) executions() []execution {
+	var all []execution
+	for _, line := range a.out.all() {
+		rest, ok := strings.CutPrefix(line, "begin ")
+		if !ok {
+			continue
+		}
+		f := strings.SplitN(rest, " ", 3)
+		attempt, err := strconv.Atoi(f[1])
+		if err != nil || len(f) != 3 {
+			a.t.Fatalf("%s wrote %q", a.name, line)
+		}
+		all = append(all, execution{f[0], attempt, f[2]})
+	}
+	return all
+}
+
+// begun waits until n executions have begun on these agents together.
+func begun(t testing.TB, n int, agents ...*agentProcess) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for {
+		got := 0
+		for _, a := range agents {
+			got += len(a.executions())
+		}
+		if got >= n {
+			return
+		}
+		if !pause(ctx, 5*time.Millisecond) {
+			t.Fatalf("%d of %d messages reached the agents", got, n)
+		}
+	}
+}
+
+// runAgent is the process that startAgent starts. It ends with its parent.
+func runAgent() int {
+	var s spec
+	if err := json.Unmarshal([]byte(os.Getenv(specVar)), &s); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	e := &echo{open: make(chan struct{})}
+	go e.obey()
+	err := agent.Run(ctx, agent.Options{
+		Name: s.Name, Gateway: s.Gateway, Key: s.Key, Identity: s.Identity, DeliveryMode: s.Mode, Lane: s.Lane,
+		Log:       slog.New(slog.NewTextHandler(os.Stderr, nil)),
+		Connected: func(id string) { e.say("connected %s", id) },
+	}, e.answer)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+// echo is the agent's handler.
+type echo struct {
+	mu   sync.Mutex
+	open chan struct{} // closed when held answers may go
+}
+
+// say writes one line for the test to read.
+func (e *echo) say(format string, args ...any) {
+	line := fmt.Appendf(nil, format+"\n", args...)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	os.Stdout.Write(line) //nolint:errcheck // a parent that is gone takes this process with it
+}
+
+// obey does what the test says, and ends with it.
+func (e *echo) obey() {
+	in := bufio.NewScanner(os.Stdin)
+	for in.Scan() {
+		if in.Text() == "release" {
+			close(e.open)
+		}
+	}
+	os.Exit(3)
+}
+
+func (e *echo) answer(ctx context.Context, m agent.Message, r *agent.Reply) error {
+	e.say("begin %s %d %s", m.ID, m.Attempt, m.Text)
+	if strings.HasPrefix(m.Text, "hold") {
+		select {
+		case <-e.open:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	e.say("end %s", m.ID) // before anybody can know
+	return r.Send(echoed(m.Text))
+}
+
+// echoed is the answer to a text.
+func echoed(text string) string { return "echo: " + text }

@@ -1,0 +1,89 @@
+// Package faults runs BeeOS the way it is run for real, as processes, and then
+// hurts it: kill -9 of agents and servers under load, shutdown in the middle
+// of calls, two nodes that race. Callers, agents and the database are then
+// asked whether anything that was promised was lost or done twice.
+//
+// The server is the real binary, built once (main_test.go). A process is
+// started, listened to and killed by process_test.go; node_test.go makes one a
+// server, agent_test.go and nats_test.go run this test binary again as an
+// agent or as a NATS server, rawagent_test.go is an agent by hand. Callers call
+// in (caller_test.go), wait in every way there is (waiting_test.go) or keep a
+// server busy (load_test.go); ledger_test.go reads the database behind the
+// server's back. The other files are the tests: calls across nodes
+// (nodes_test.go, delivery_test.go), a dead agent (agentdeath_test.go), a dead
+// server (serverdeath_test.go), one that stops in order (shutdown_test.go), and
+// the loss of what servers stand on (outage_test.go).
+package faults
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	// The program under test is built beside this binary. Importing it as well
+	// tells go test that yesterday's result is none of today's program.
+	_ "github.com/beeos/beeos/internal/cli"
+)
+
+// roleVar makes this binary, run again, something other than a test.
+const roleVar = "FAULTS_ROLE"
+
+func TestMain(m *testing.M) {
+	switch os.Getenv(roleVar) {
+	case "agent":
+		os.Exit(runAgent())
+	case "nats":
+		os.Exit(runNATS())
+	}
+	code := m.Run()
+	if built.dir != "" {
+		os.RemoveAll(built.dir) //nolint:errcheck // a temporary folder
+	}
+	os.Exit(code)
+}
+
+var built struct {
+	once sync.Once
+	dir  string
+	err  error
+}
+
+// binary builds the real program, with the race detector when the tests have
+// it, and returns its path.
+func binary(t testing.TB) string {
+	t.Helper()
+	built.once.Do(func() {
+		if built.dir, built.err = os.MkdirTemp("", "beeos-faults-"); built.err != nil {
+			return
+		}
+		args := []string{"build", "-o", filepath.Join(built.dir, "beeos")}
+		if raceEnabled {
+			args = append(args, "-race")
+		}
+		out, err := exec.Command("go", append(args, "github.com/beeos/beeos/cmd/beeos")...).CombinedOutput()
+		if err != nil {
+			built.err = fmt.Errorf("build the program under test: %w\n%s", err, out)
+		}
+	})
+	if built.err != nil {
+		t.Fatal(built.err)
+	}
+	return filepath.Join(built.dir, "beeos")
+}
+
+// patience is how long anything that happens at once may take on a machine
+// that has other things to do.
+const patience = 30 * time.Second
+
+// much is the number of repetitions: all of them, or fewer where the race
+// detector or -short make the whole thing an exercise.
+func much(all, fewer int) int {
+	if raceEnabled || testing.Short() {
+		return fewer
+	}
+	return all
+}

@@ -1,0 +1,204 @@
+package faults
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/beeos/beeos/client"
+	"github.com/beeos/beeos/internal/pgtest"
+	"github.com/beeos/beeos/internal/store"
+)
+
+// node is a server that can be started again and again on the same ports and
+// the same data.
+type node struct {
+	t                 testing.TB
+	name              string
+	env               []string
+	mcp, rest, agents string
+	proc              *process // the current or last one
+}
+
+// newNode lays out a server; settings are NAME=value.
+func newNode(t testing.TB, name string, settings ...string) *node {
+	t.Helper()
+	n := &node{t: t, name: name, env: []string{
+		"BEEOS_DATA=" + filepath.Join(t.TempDir(), "data"),
+		"BEEOS_RATE_LIMIT=1000000000",
+		"WEB_ADDR=127.0.0.1:0", "A2A_ADDR=127.0.0.1:0",
+	}}
+	for setting, url := range map[string]*string{"MCP_ADDR": &n.mcp, "OPENAPI_ADDR": &n.rest, "AGENT_GATEWAY_ADDR": &n.agents} {
+		addr := "127.0.0.1:" + strconv.Itoa(freePort(t))
+		n.env = append(n.env, setting+"="+addr)
+		*url = "http://" + addr
+	}
+	n.env = append(n.env, settings...)
+	return n
+}
+
+// start runs the server and returns once it is ready.
+func (n *node) start() {
+	n.t.Helper()
+	n.launch()
+	n.ready()
+}
+
+// launch runs the server and does not wait.
+func (n *node) launch() {
+	n.t.Helper()
+	if n.proc != nil {
+		n.proc.replaced = true
+	}
+	n.proc = start(n.t, n.name, binary(n.t), n.env, "serve")
+}
+
+func (n *node) ready() {
+	n.t.Helper()
+	n.proc.expect(n.proc.log, "become ready", func(line string) bool { return strings.Contains(line, `"msg":"ready"`) })
+}
+
+// setting returns the value of one of the node's settings.
+func (n *node) setting(name string) string {
+	value := ""
+	for _, s := range n.env {
+		if v, ok := strings.CutPrefix(s, name+"="); ok {
+			value = v // the last one counts
+		}
+	}
+	return value
+}
+
+// dsn is the node's database, as the store names it.
+func (n *node) dsn() string {
+	if url := n.setting("DATABASE_URL"); url != "" {
+		return url
+	}
+	return "sqlite:" + filepath.Join(n.setting("BEEOS_DATA"), "beeos.db")
+}
+
+// open opens the node's database behind its back.
+func (n *node) open() *store.DB {
+	n.t.Helper()
+	db, err := store.Open(n.t.Context(), n.dsn())
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	n.t.Cleanup(func() { db.Close() })
+	return db
+}
+
+// owner makes a user with a key, in the way that a new server's first one is
+// made.
+func (n *node) owner() (key string) {
+	n.t.Helper()
+	cmd := exec.Command(binary(n.t), "keys", "create", "--owner", "owner@example.com")
+	cmd.Env = []string{"HOME=" + n.t.TempDir(), "BEEOS_DATA=" + n.setting("BEEOS_DATA"), "DATABASE_URL=" + n.setting("DATABASE_URL")}
+	out, err := cmd.Output()
+	if err != nil {
+		if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+			out = exit.Stderr
+		}
+		n.t.Fatalf("make the first key: %v\n%s", err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// online waits until the node knows that the agent is connected somewhere, or
+// that it is not.
+func (n *node) online(key, agentID string, want bool) {
+	n.t.Helper()
+	ctx, cancel := context.WithTimeout(n.t.Context(), patience)
+	defer cancel()
+	cl := client.New(n.rest, key)
+	for {
+		a, err := cl.Agent(ctx, agentID)
+		switch {
+		case err != nil:
+			n.t.Fatalf("%s: read the agent: %v", n.name, err)
+		case a.Online == want:
+			return
+		}
+		if !pause(ctx, 10*time.Millisecond) {
+			n.t.Fatalf("%s: the agent's presence stays %t", n.name, a.Online)
+		}
+	}
+}
+
+// pause waits a moment; false when there is no more time.
+func pause(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-time.After(d):
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// pair is two nodes on one PostgreSQL.
+type pair struct {
+	a, b *node
+	key  string // of the user who owns everything
+}
+
+// newPair starts two nodes whose NATS servers mesh, or that share one.
+func newPair(t testing.TB, database string, nats *natsServer) pair {
+	t.Helper()
+	link := func() string { return fmt.Sprintf("BEEOS_CLUSTER_ADDR=127.0.0.1:%d", freePort(t)) }
+	if nats != nil {
+		nats.start()
+		link = func() string { return "NATS_URL=" + nats.url() }
+	}
+	p := pair{
+		a: newNode(t, "node A", "DATABASE_URL="+database, link()),
+		b: newNode(t, "node B", "DATABASE_URL="+database, link()),
+	}
+	p.key = p.a.owner()
+	p.a.start()
+	p.b.start()
+	return p
+}
+
+// meshed starts two meshed nodes on a database that need not survive much.
+func meshed(t testing.TB) pair {
+	t.Helper()
+	return newPair(t, pgtest.URL(t), nil)
+}
+
+var ports struct {
+	sync.Mutex
+	given map[int]bool
+}
+
+// freePort returns a port that nothing listens on. It lies below those that
+// the system hands out for outgoing connections: an agent that dials a dead
+// server again and again would sooner or later be given the server's port.
+func freePort(t testing.TB) int {
+	t.Helper()
+	ports.Lock()
+	defer ports.Unlock()
+	if ports.given == nil {
+		ports.given = map[int]bool{}
+	}
+	for range 1000 {
+		port := 20000 + rand.IntN(12000)
+		ln, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port))
+		if err != nil || ports.given[port] {
+			continue
+		}
+		ln.Close() //nolint:errcheck // nothing was accepted
+		ports.given[port] = true
+		return port
+	}
+	t.Fatal("no free port")
+	return 0
+}

@@ -1,0 +1,52 @@
+package faults
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// TestServerKilledFiftyTimes: one node on SQLite, callers that never rest, and
+// kill -9 at random moments. What was acknowledged must be there afterwards,
+// what was not must have ended in an error, and a repeated call must find the
+// first one's result.
+func TestServerKilledFiftyTimes(t *testing.T) {
+	kills := 50
+	if testing.Short() {
+		kills = 20
+	}
+	n := newNode(t, "server", "BEEOS_DURABILITY=fsync")
+	key := n.owner()
+	n.start()
+	a := startAgent(t, "agent", spec{Name: "echo", Gateway: n.agents, Key: key, Identity: t.TempDir() + "/id.json"})
+
+	l := startLoad(t, n, a, key)
+	ctx := t.Context()
+	began := time.Now()
+	for i := range kills {
+		if i%5 == 4 { // in the middle of a start
+			pause(ctx, rand.N(150*time.Millisecond))
+		} else {
+			pause(ctx, 20*time.Millisecond+rand.N(400*time.Millisecond))
+		}
+		before := a.connections()
+		l.down()
+		n.proc.kill()
+		n.launch()
+		if i%5 != 3 { // else the next one comes before it is ready
+			n.ready()
+			l.alive()
+			a.connected(before) // by itself
+		}
+	}
+	t.Logf("%d kills in %s", kills, time.Since(began).Round(time.Second))
+	l.finish()
+	if took, code := n.proc.terminate(patience); code != 0 {
+		t.Errorf("the server ended with code %d after %s", code, took)
+	}
+	r := l.check()
+	var verdict string
+	if err := r.db.QueryRowContext(ctx, `PRAGMA integrity_check`).Scan(&verdict); err != nil || verdict != "ok" {
+		t.Errorf("integrity check: %s, %v", verdict, err)
+	}
+}
