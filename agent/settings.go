@@ -79,7 +79,7 @@ func (s settings) credential() (credential, error) {
 	if err == nil && dev.UserKey != "" && sameGateway(dev.Agents, s.gateway) {
 		return credential{key: dev.UserKey, from: s.dev, local: true}, nil
 	}
-	return credential{}, fmt.Errorf("nothing to join %s with: run `beeos dev` here (it writes %s), or set BEEOS_KEY to a user key (oag_…), or BEEOS_JOIN_TOKEN to a one-time token of `beeos agent register`", s.gateway, s.dev)
+	return credential{}, fmt.Errorf("nothing to join %s with: run `beeos dev` here (it writes %s), or set BEEOS_KEY to a user key (oag_…), or BEEOS_JOIN_TOKEN to a one-time token of `beeos agent token`", s.gateway, s.dev)
 }
 
 func readDev(path string) (dev devFile, err error) {

@@ -24,6 +24,7 @@ has make     || missing+=(make)
 has curl     || missing+=(curl)
 has openssl  || missing+=(openssl)
 has jq       || missing+=(jq)
+has python3  || missing+=(python3) # an example in docs/agents.md
 
 if [ ${#missing[@]} -eq 0 ]; then
   say 'everything is here'
@@ -32,7 +33,7 @@ fi
 
 if ! has apt-get; then
   say "missing: ${missing[*]}. Install them with this system's package manager" >&2
-  say '(macOS: brew install postgresql jq), then run this again.' >&2
+  say '(macOS: brew install postgresql jq python3), then run this again.' >&2
   exit 1
 fi
 

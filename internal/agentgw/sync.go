@@ -2,6 +2,7 @@ package agentgw
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 
 	"github.com/beeos/beeos"
@@ -30,7 +31,7 @@ func (g *Gateway) sync(w http.ResponseWriter, r *http.Request) error {
 		return beeos.Errorf(beeos.MissingParam, "the body needs agents: a list of definitions, empty to deactivate all")
 	}
 	if err := json.Unmarshal(body, &req); err != nil {
-		return beeos.Wrap(beeos.InvalidBody, err, "the body is not a list of agent definitions: "+err.Error())
+		return beeos.Wrap(beeos.InvalidBody, err, shapeOf(err))
 	}
 	done, err := g.DB.Sync(r.Context(), inst, req.Agents)
 	if err != nil {
@@ -46,4 +47,14 @@ func (g *Gateway) sync(w http.ResponseWriter, r *http.Request) error {
 	}
 	httpd.WriteData(w, http.StatusOK, done)
 	return nil
+}
+
+// shapeOf says where a body is not of the shape of a sync, in the words of
+// JSON and not of the decoder.
+func shapeOf(err error) string {
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) && wrong.Field != "" {
+		return "the body is not a list of agent definitions: " + wrong.Field + " must not be a " + wrong.Value
+	}
+	return "the body is not a list of agent definitions"
 }

@@ -79,9 +79,18 @@ func (c *AgentShowCmd) Run(ctx context.Context, t *terminal) error {
 	}
 	w := tabwriter.NewWriter(t.out, 0, 8, 2, ' ', 0)
 	for _, row := range [][2]string{
-		{"Name", a.Name}, {"Id", a.ID}, {"Slug", a.Slug}, {"State", presence(a)}, {"Description", a.Description},
-		{"Version", a.Version}, {"Model", a.Model}, {"Delivery", a.DeliveryMode}, {"Visibility", a.Visibility},
-		{"MCP", mcpOf(a)}, {"Created", ago(a.CreatedAt)}, {"Changed", ago(a.UpdatedAt)},
+		{"Name", a.Name},
+		{"Id", a.ID},
+		{"Slug", a.Slug},
+		{"State", presence(a)},
+		{"Description", a.Description},
+		{"Version", a.Version},
+		{"Model", a.Model},
+		{"Delivery", a.DeliveryMode},
+		{"Visibility", a.Visibility},
+		{"MCP", mcpOf(a)},
+		{"Created", ago(a.CreatedAt)},
+		{"Changed", ago(a.UpdatedAt)},
 	} {
 		if row[1] != "" {
 			fmt.Fprintf(w, "%s\t%s\n", row[0], printable(row[1])) //nolint:errcheck // Flush reports it

@@ -61,8 +61,15 @@ func (c *DoctorCmd) Run(ctx context.Context, t *terminal) error {
 		name string
 		do   func(context.Context) finding
 	}{
-		{"data", c.checkData}, {"disk", c.checkDisk}, {"database", c.checkDatabase}, {"nats", c.checkNATS},
-		{"ports", c.checkPorts}, {"urls", c.checkURLs}, {"clock", c.checkClock}, {"rest", c.checkREST}, {"mcp", c.checkMCP},
+		{"data", c.checkData},
+		{"disk", c.checkDisk},
+		{"database", c.checkDatabase},
+		{"nats", c.checkNATS},
+		{"ports", c.checkPorts},
+		{"urls", c.checkURLs},
+		{"clock", c.checkClock},
+		{"rest", c.checkREST},
+		{"mcp", c.checkMCP},
 	} {
 		within, cancel := context.WithTimeout(ctx, checkWithin)
 		f := check.do(within)

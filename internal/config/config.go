@@ -28,9 +28,10 @@ type Config struct {
 	ClusterAddr string   `env:"BEEOS_CLUSTER_ADDR" placeholder:"HOST:PORT" help:"Address on which the NATS servers inside the nodes reach each other, instead of NATS_URL. Empty: this node stands alone." group:"Several nodes"`
 	Only        []string `env:"BEEOS_ONLY" enum:"mcp,a2a,rest,agents,web,worker" placeholder:"PART,..." help:"Run only some of ${enum}. Empty: all of them." group:"Several nodes"`
 
-	MCP    MCP     `embed:"" prefix:"mcp-" envprefix:"MCP_" set:"port=8094" group:"MCP surface"`
-	A2A    Surface `embed:"" prefix:"a2a-" envprefix:"A2A_" set:"port=8092" group:"A2A surface"`
-	REST   Surface `embed:"" prefix:"openapi-" envprefix:"OPENAPI_" set:"port=8095" group:"REST surface"`
+	MCP  MCP     `embed:"" prefix:"mcp-" envprefix:"MCP_" set:"port=8094" group:"MCP surface"`
+	A2A  Surface `embed:"" prefix:"a2a-" envprefix:"A2A_" set:"port=8092" group:"A2A surface"`
+	REST Surface `embed:"" prefix:"openapi-" envprefix:"OPENAPI_" set:"port=8095" group:"REST surface"`
+	//lint:ignore SA5008 kong reads every "set" of a tag.
 	Agents Surface `embed:"" prefix:"agent-gateway-" envprefix:"AGENT_GATEWAY_" set:"port=8083" set:"url=URL" group:"Agent gateway"`
 	Web    Surface `embed:"" prefix:"web-" envprefix:"WEB_" set:"port=3000" group:"Console"`
 

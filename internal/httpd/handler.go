@@ -3,6 +3,7 @@ package httpd
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -120,8 +121,8 @@ func (h *Handler) log(ex *exchange, r *http.Request, took time.Duration) {
 	case cancelled(r, ex.err): // a client that leaves is no news
 	case ex.status == http.StatusInternalServerError || (ex.err != nil && beeos.CodeOf(ex.err) == beeos.InternalError):
 		level = slog.LevelError
-	case ex.status > http.StatusInternalServerError || ex.err != nil:
-		level = slog.LevelWarn // an agent that is offline or slow is news, not a fault of ours
+	case ex.err != nil && errors.Unwrap(ex.err) != nil, ex.err == nil && ex.status > http.StatusInternalServerError:
+		level = slog.LevelWarn // something behind us failed
 	}
 	log := h.Log
 	if log == nil {

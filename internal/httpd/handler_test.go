@@ -127,7 +127,8 @@ func TestAccessLog(t *testing.T) {
 		{"caller's fault", fail(beeos.Errorf(beeos.NotFound, "no")), "", ""},
 		{"500", answer(500), "ERROR", `"status":500`},
 		{"internal", fail(errors.New("disk on fire")), "ERROR", "disk on fire"},
-		{"offline", fail(beeos.Errorf(beeos.AgentOffline, "nobody home")), "WARN", "nobody home"},
+		{"offline agent", fail(beeos.Errorf(beeos.AgentOffline, "nobody home")), "", ""},
+		{"database away", fail(beeos.Wrap(beeos.AgentServiceUnavailable, errors.New("dial refused"), "not stored")), "WARN", "dial refused"},
 		{"reported behind a 200", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.WriteHeader(200)
 			Report(r, errors.New("stream broke"))

@@ -135,7 +135,7 @@ func TestStrictHostile(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			start := time.Now()
 			err := Strict([]byte(in))
-			if took := time.Since(start); took > time.Second {
+			if took := time.Since(start); took > 10*time.Second { // milliseconds, unless something is quadratic
 				t.Errorf("took %s (err %v)", took, err)
 			}
 		})

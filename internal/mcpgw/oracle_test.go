@@ -49,6 +49,7 @@ func (h *heard) options() *mcp.ClientOptions {
 			defer h.mu.Unlock()
 			h.progress = append(h.progress, *r.Params)
 		},
+		//lint:ignore SA1019 Deprecated since 2026-07-28; the clients of today use it.
 		LoggingMessageHandler: func(_ context.Context, r *mcp.LoggingMessageRequest) {
 			h.mu.Lock()
 			defer h.mu.Unlock()
@@ -116,6 +117,7 @@ func officialClient(t *testing.T, s *stack, version string) {
 	if err := session.Ping(ctx, nil); err != nil {
 		t.Error("ping:", err)
 	}
+	//lint:ignore SA1019 Deprecated since 2026-07-28; the clients of today use it.
 	if err := session.SetLoggingLevel(ctx, &mcp.SetLoggingLevelParams{Level: "debug"}); err != nil {
 		t.Error("set level:", err)
 	}

@@ -45,8 +45,7 @@ type stack struct {
 
 	mu      sync.Mutex
 	answers map[string]chan bus.Control // ask or turn -> what came for it
-	seen    []beeos.Frame
-	next    chan beeos.Frame // gets the next message for an agent, if set
+	next    chan beeos.Frame            // gets the next message for an agent, if set
 }
 
 const publicURL = "https://mcp.example.com"
@@ -65,8 +64,17 @@ func definitions() []beeos.Definition {
 			Skills: []beeos.Skill{
 				skill("web_search", "Search the web.", `{ "type": "object", "properties": {"query": {"type": "string"}, "max_results": {"type": "integer", "default": 5}}, "required": ["query"] }`),
 				{Name: "stream", Title: "Streamer", Description: "Streams.", Annotations: json.RawMessage(`{"readOnlyHint":true}`)},
-				{Name: "rich"}, {Name: "structured"}, {Name: "fail"}, {Name: "refuse"}, {Name: "busy"}, {Name: "lost"},
-				{Name: "ask"}, {Name: "log"}, {Name: "hang"}, {Name: "silent"}, {Name: "what"},
+				{Name: "rich"},
+				{Name: "structured"},
+				{Name: "fail"},
+				{Name: "refuse"},
+				{Name: "busy"},
+				{Name: "lost"},
+				{Name: "ask"},
+				{Name: "log"},
+				{Name: "hang"},
+				{Name: "silent"},
+				{Name: "what"},
 				skill("attach", "Has attachments of its own.", `{"type":"object","properties":{"attachments":{"type":"array"}}}`),
 				skill("remote", "Its schema is elsewhere.", `{"type":"object","properties":{"x":{"$ref":"http://127.0.0.1:1/schema.json"}}}`),
 				{Name: "internal", ExposeAsTool: &hidden},
@@ -77,8 +85,10 @@ func definitions() []beeos.Definition {
 				{URITemplate: "note://by/{author}", Name: "Notes of an author"},
 			},
 			Prompts: []beeos.Prompt{
-				{Name: "greet", Description: "Greets.", Arguments: []beeos.PromptArgument{{Name: "who", Required: true}},
-					Messages: json.RawMessage(`[{"role":"user","content":{"type":"text","text":"Greet {who} <b>now</b>."}}]`)},
+				{
+					Name: "greet", Description: "Greets.", Arguments: []beeos.PromptArgument{{Name: "who", Required: true}},
+					Messages: json.RawMessage(`[{"role":"user","content":{"type":"text","text":"Greet {who} <b>now</b>."}}]`),
+				},
 				{Name: "live"},
 			},
 		},
@@ -204,13 +214,6 @@ func (s *stack) nextFrame() chan beeos.Frame {
 	return s.next
 }
 
-// frames returns what the agents were given so far.
-func (s *stack) frames() []beeos.Frame {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.seen
-}
-
 // deliver is the agents' end. Each message is worked on in a goroutine of its
 // own, which the test's end waits for.
 func (s *stack) deliver(d bus.Dispatch) bool {
@@ -221,7 +224,6 @@ func (s *stack) deliver(d bus.Dispatch) bool {
 	}
 	a := &testAgent{s: s, f: f, d: d, cancelled: s.expect(f.MessageID)}
 	s.mu.Lock()
-	s.seen = append(s.seen, f)
 	if s.next != nil {
 		s.next <- f
 		s.next = nil

@@ -103,7 +103,7 @@ func readInvoke(w http.ResponseWriter, r *http.Request) (req invoke.Request, err
 		// A channel of its own that stays open, so that the context_id in the
 		// answer can be used to go on. Being new each time, it must not count
 		// when a repeated call is compared with the first.
-		req.Channel = beeos.NewChannelID()
+		req.Channel, req.Fresh = beeos.NewChannelID(), true
 		req.Fingerprint, err = fingerprint(req)
 	}
 	return req, err
