@@ -74,6 +74,8 @@ func (c *connection) act(f *beeos.Frame, to *answers) error {
 		t.tell(c.g, beeos.Event{Kind: beeos.EventProgress, Progress: f.Progress, Total: f.Total, Text: f.Text})
 	case beeos.FrameLog:
 		t.tell(c.g, beeos.Event{Kind: beeos.EventLog, Level: f.Level, Logger: f.Logger, Data: bytes.Clone(f.Data)})
+	case beeos.FrameBackground:
+		t.tell(c.g, beeos.Event{Kind: beeos.EventBackground})
 	case beeos.FrameRequest:
 		return c.ask(t, f)
 	case beeos.FrameInputRequired, beeos.FrameAuthRequired:
@@ -107,7 +109,7 @@ func (c *connection) ask(t *turn, f *beeos.Frame) error {
 	}
 	id := "ask_" + beeos.NewID()
 	c.g.desk.openAsk(id, ask{conn: c, request: f.RequestID}, t)
-	t.tell(c.g, beeos.Event{Kind: beeos.EventAsk, AskID: id, Method: f.Method, Data: bytes.Clone(f.Params)})
+	t.tell(c.g, beeos.Event{Kind: beeos.EventAsk, AskID: id, Key: f.Key, Total: f.Total, Method: f.Method, Data: bytes.Clone(f.Params)})
 	return nil
 }
 
