@@ -115,6 +115,10 @@ type Call struct {
 	Attachments json.RawMessage   `json:"attachments,omitempty"`
 	Metadata    map[string]string `json:"metadata,omitempty"`
 	Can         []string          `json:"can,omitempty"` // what the caller can be asked mid-call: elicitation, sampling, roots, progress
+
+	// A call that is made again because the agent needed input first.
+	Input map[string]json.RawMessage `json:"input,omitempty"` // answers by the agent's names for its questions
+	State string                     `json:"state,omitempty"` // what the agent gave along with its questions
 }
 
 // EventKind says what an Event carries.

@@ -56,7 +56,7 @@ type Agent struct {
 
 	gw       *gateway
 	running  sync.WaitGroup // handlers
-	updating sync.Mutex     // one Update at a time
+	updating sync.Mutex     // one Change at a time
 
 	mu       sync.Mutex
 	face     *face

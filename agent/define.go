@@ -23,6 +23,7 @@ type Options struct {
 	Tools     []Tool
 	Resources []Resource
 	Prompts   []Prompt
+	Complete  Handler // answers completion/complete with Result; the agent's own handler when nil
 
 	DeliveryMode beeos.DeliveryMode // push when empty; cannot change once declared
 	Redelivery   beeos.Redelivery   // what becomes of work when this process dies; always when empty

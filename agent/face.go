@@ -49,11 +49,11 @@ func newFace(o Options) (*face, error) {
 	return f, nil
 }
 
-// Update changes what the agent shows of itself: its tools, resources, prompts
+// Change changes what the agent shows of itself: its tools, resources, prompts
 // and descriptions. Connected clients are told. Everything else in the options
-// stays as it was. An update that the gateway refuses did not happen; one that
+// stays as it was. A change that the gateway refuses did not happen; one that
 // it could not be told is told when it is there again.
-func (a *Agent) Update(ctx context.Context, change func(*Options)) error {
+func (a *Agent) Change(ctx context.Context, change func(*Options)) error {
 	a.updating.Lock()
 	defer a.updating.Unlock()
 	before := a.shown()
@@ -109,6 +109,10 @@ func (a *Agent) handler(m Message) Handler {
 	case "prompts/get":
 		if h := f.prompts[m.PromptName()]; h != nil {
 			return h
+		}
+	case "completion/complete":
+		if f.opts.Complete != nil {
+			return f.opts.Complete
 		}
 	}
 	if a.handle != nil {

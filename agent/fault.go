@@ -17,6 +17,11 @@ type Fault struct {
 
 func (f *Fault) Error() string { return f.Message }
 
+// Fault ends the answer with an error of the caller's protocol.
+func (r *Reply) Fault(code int, message string, data any) error {
+	return r.endFault(&Fault{Code: code, Message: message, Data: data})
+}
+
 // missingCapability is MCP's code for a call that needs more of its client.
 const missingCapability = -32021
 

@@ -3,13 +3,18 @@ package agent
 import (
 	"context"
 	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/beeos/beeos"
 )
 
 // Question is a request to the caller in the words of its protocol:
 // elicitation/create, sampling/createMessage or roots/list.
 type Question struct {
-	Method string
-	Params any // an object; nil = none
+	Method string `json:"method"`
+	Params any    `json:"params,omitempty"` // an object; nil = none
 }
 
 // capabilities are what a caller must be able to do to be asked a method.
@@ -19,10 +24,17 @@ var capabilities = map[string]string{
 	"roots/list":             "roots",
 }
 
-// Ask puts several questions at once and returns the answers by the same
-// names. A caller that starts over after a question, as MCP's newest clients
-// do, answers by name: keep the names stable.
-func (r *Reply) Ask(ctx context.Context, questions map[string]Question) (map[string]json.RawMessage, error) {
+// Ask puts one question and waits for the answer. A caller that starts over
+// after a question, as MCP's newest clients do, answers by key: it should be
+// the same every time.
+func (r *Reply) Ask(ctx context.Context, key, method string, params any) (json.RawMessage, error) {
+	answers, err := r.AskAll(ctx, map[string]Question{key: {Method: method, Params: params}})
+	return answers[key], err
+}
+
+// AskAll puts several questions at once and returns the answers by the same
+// keys.
+func (r *Reply) AskAll(ctx context.Context, questions map[string]Question) (map[string]json.RawMessage, error) {
 	type answer struct {
 		key    string
 		result json.RawMessage
@@ -61,4 +73,16 @@ func rawParams(v any) (json.RawMessage, error) {
 		return nil, nil
 	}
 	return marshal(v)
+}
+
+// NeedInput ends the answer: the caller is to ask again and bring the answers
+// along. What it brings is a new message with Input and State, to whichever
+// instance of the agent; nothing of this one needs to be kept.
+func (r *Reply) NeedInput(questions map[string]Question, state string) error {
+	err := r.carry("input_required", map[string]any{"requests": questions, "state": state})
+	if err != nil {
+		return err
+	}
+	keys := slices.Sorted(maps.Keys(questions))
+	return r.end(beeos.Frame{Type: beeos.FrameReply, Body: "input required: " + strings.Join(keys, ", ")})
 }

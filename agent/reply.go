@@ -124,6 +124,9 @@ func (r *Reply) Busy(reason string) error {
 	return r.end(beeos.Frame{Type: beeos.FrameBusy, Body: reason})
 }
 
+// Agent is the agent that answers.
+func (r *Reply) Agent() *Agent { return r.a }
+
 // History reads the conversation that the message belongs to, oldest first.
 func (r *Reply) History(ctx context.Context) ([]beeos.Message, error) {
 	return r.a.gw.history(ctx, r.m.Channel)

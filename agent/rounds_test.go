@@ -17,7 +17,7 @@ import (
 func TestAskTogether(t *testing.T) {
 	g := newFakeGateway(t)
 	conn, _ := g.start(g.options(), func(ctx context.Context, m Message, r *Reply) error {
-		answers, err := r.Ask(ctx, map[string]Question{
+		answers, err := r.AskAll(ctx, map[string]Question{
 			"who":   {Method: "elicitation/create", Params: map[string]string{"message": "who?"}},
 			"where": {Method: "roots/list"},
 		})
@@ -27,7 +27,7 @@ func TestAskTogether(t *testing.T) {
 		if _, err := r.Elicit(ctx, "sure?", nil); err != nil {
 			return err
 		}
-		if _, err := r.Ask(ctx, map[string]Question{"odd": {Method: "tools/list"}}); err == nil {
+		if _, err := r.Ask(ctx, "odd", "tools/list", nil); err == nil {
 			t.Error("asked for what no caller answers")
 		}
 		return r.Send(fmt.Sprintf("%s %s", answers["who"], answers["where"]))
@@ -65,6 +65,7 @@ func TestFaults(t *testing.T) {
 		{"data is no JSON", func(context.Context, Message, *Reply) error {
 			return &Fault{Code: 1, Message: "odd", Data: func() {}}
 		}, "odd", `{"error":{"code":1,"message":"odd"}}`},
+		{"at once", func(_ context.Context, _ Message, r *Reply) error { return r.Fault(7, "no", nil) }, "no", `{"error":{"code":7,"message":"no"}}`},
 		{"cannot ask", func(ctx context.Context, _ Message, r *Reply) error {
 			_, err := r.Sample(ctx, nil)
 			return err
@@ -83,8 +84,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestUpdate: an agent that grows a tool is declared again and answers it.
-func TestUpdate(t *testing.T) {
+// TestChange: an agent that grows a tool is declared again and answers it.
+func TestChange(t *testing.T) {
 	g := newFakeGateway(t)
 	a, err := New(g.options(), func(_ context.Context, _ Message, r *Reply) error {
 		if err := r.Background(); err != nil {
@@ -104,7 +105,7 @@ func TestUpdate(t *testing.T) {
 	conn.expect(beeos.FrameBackground)
 	conn.expect(beeos.FrameReply)
 	conn.ack("m1", "")
-	err = a.Update(t.Context(), func(o *Options) {
+	err = a.Change(t.Context(), func(o *Options) {
 		o.Name = "another" // has no effect: it is the same agent
 		o.Tools = append(o.Tools, Tool{Name: "new", Handle: func(_ context.Context, _ Message, r *Reply) error { return r.Send("new") }})
 	})
@@ -119,7 +120,40 @@ func TestUpdate(t *testing.T) {
 	if len(g.syncs) != 2 || g.syncs[1].Name != "echo" || len(g.syncs[1].Skills) != 1 {
 		t.Errorf("declared: %+v", g.syncs)
 	}
-	if err := a.Update(t.Context(), func(o *Options) { o.Tools[0].Schema = json.RawMessage("{") }); err == nil {
+	if err := a.Change(t.Context(), func(o *Options) { o.Tools[0].Schema = json.RawMessage("{") }); err == nil {
 		t.Error("a schema that is no JSON was declared")
 	}
+}
+
+// TestNeedInput: a caller is sent away with questions and comes back with the
+// answers.
+func TestNeedInput(t *testing.T) {
+	g := newFakeGateway(t)
+	o := g.options()
+	o.Complete = func(_ context.Context, _ Message, r *Reply) error { return r.Send("completed") }
+	conn, _ := g.start(o, func(_ context.Context, m Message, r *Reply) error {
+		if m.State == "" {
+			return r.NeedInput(map[string]Question{"b": {Method: "roots/list"}, "a": {Method: "elicitation/create", Params: struct{}{}}}, "s1")
+		}
+		return r.Send(m.State + string(m.Input["a"]))
+	})
+	conn.message("m1", "", beeos.Call{})
+	want := beeos.Frame{
+		Type: beeos.FrameReply, MessageID: "m1", Body: "input required: a, b",
+		Payload: json.RawMessage(`{"input_required":{"requests":{"a":{"method":"elicitation/create","params":{}},"b":{"method":"roots/list"}},"state":"s1"}}`),
+	}
+	if diff := cmp.Diff(want, conn.expect(beeos.FrameReply)); diff != "" {
+		t.Error(diff)
+	}
+	conn.ack("m1", "")
+	conn.message("m2", "", beeos.Call{Input: map[string]json.RawMessage{"a": json.RawMessage(`{}`)}, State: "s1"})
+	if f := conn.expect(beeos.FrameReply); f.Body != "s1{}" {
+		t.Errorf("reply: %s", encode(f))
+	}
+	conn.ack("m2", "")
+	conn.message("m3", "", beeos.Call{Method: "completion/complete"})
+	if f := conn.expect(beeos.FrameReply); f.Body != "completed" {
+		t.Errorf("reply: %s", encode(f))
+	}
+	conn.ack("m3", "")
 }
