@@ -88,5 +88,5 @@ func (o *responder) fail(r *http.Request, id []byte, v version, err error) {
 	if status == http.StatusTooManyRequests {
 		httpd.SetRetryAfter(o.w, f.err)
 	}
-	o.send(status, nil, f.append(nil, id), nil)
+	o.send(status, nil, f.append(nil, id, v), nil)
 }

@@ -73,7 +73,7 @@ func needs(ev *beeos.Event) capability {
 // ask returns the request to send to the client. A question that cannot be
 // put is answered at once, or the agent would wait for nothing.
 func (x *exchange) ask(ctx context.Context, ev *beeos.Event) []byte {
-	if x.session == nil || !x.out.streams || !x.session.can.has(needs(ev)) {
+	if x.session == nil || !x.out.streams || !x.can.has(needs(ev)) {
 		x.reply(ctx, ev.AskID, nil, &beeos.FrameFault{Code: "cannot_ask", Message: "the caller's program does not support " + ev.Method})
 		return nil
 	}

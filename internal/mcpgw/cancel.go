@@ -107,16 +107,17 @@ func (g *Gateway) cancel(request, reason string) (ours bool) {
 }
 
 // stopped is for a call that ended before its reply: cancelled, or with its
-// client gone, or with us. With an idempotency key or in a session the client
-// can come back for the result; without either nobody ever can, and the agent
-// need not go on.
+// client gone, or with us. Since 2026-07-28 to leave is to cancel. Before, a
+// client with an idempotency key or a session can come back for the result;
+// without either nobody ever can, and the agent need not go on.
 func (x *exchange) stopped(ctx context.Context, f *flight, req *invoke.Request) error {
 	var by *errCancelled
 	switch {
 	case errors.As(context.Cause(ctx), &by):
 		x.stopAgent(ctx, f, by.reason)
 		return beeos.Errorf(beeos.Conflict, "the client cancelled this request")
-	case x.session == nil && req.IdempotencyKey == "":
+	case x.g.opt.Context.Err() != nil: // not the client's doing: the agent may finish for whoever asks again
+	case x.version.stateless(), x.session == nil && req.IdempotencyKey == "":
 		x.stopAgent(ctx, f, "the client went away")
 	}
 	return beeos.Errorf(beeos.AgentServiceUnavailable, "the server is stopping: try again") // if anybody still reads it

@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"strconv"
+	"strings"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/httpd"
@@ -26,7 +28,9 @@ type exchange struct {
 	agent   *beeos.Agent
 	lists   *lists
 	version version
-	session *session // nil without one
+	meta    meta
+	can     capability // what the client can be asked
+	session *session   // nil without one
 	out     *responder
 }
 
@@ -77,17 +81,22 @@ func (x *exchange) single(body []byte) {
 	case result == nil:
 		x.out.accepted()
 	default:
-		x.out.send(http.StatusOK, append(appendHead(nil, m.id), `,"result":`...), result, []byte{'}'})
+		head, body := x.result(&m, result)
+		x.out.send(http.StatusOK, head, body, []byte{'}'})
 	}
 }
 
 // open finds the revision and the session that m belongs to. initialize
 // begins both, whatever headers a client still has.
 func (x *exchange) open(m *message) error {
-	if m.method == "initialize" {
+	x.meta = readMeta(m.params)
+	name := strings.Join(x.r.Header[headerVersion], ",") // two of them are no version at all
+	switch {
+	case x.modern(m, name):
+		return x.openModern(m, name)
+	case m.method == "initialize":
 		return nil
-	}
-	if name := x.r.Header.Get(headerVersion); name != "" {
+	case name != "":
 		if x.version = versionOf(name); x.version == bare {
 			return unsupportedVersion(name)
 		}
@@ -102,8 +111,40 @@ func (x *exchange) open(m *message) error {
 	}
 	// What was negotiated counts. Some clients name their own newest revision
 	// in the header of every request.
-	x.session, x.version = s, s.version
+	x.session, x.version, x.can = s, s.version, s.can
 	return nil
+}
+
+// result frames a request's result: head and body, to be followed by a brace.
+// From 2026-07-28 on results say what they are, whose they are and how long
+// they may be kept; ours do so before anything else.
+func (x *exchange) result(m *message, result []byte) (head, body []byte) {
+	head = append(appendHead(make([]byte, 0, 64+len(m.id)), m.id), `,"result":`...)
+	if !x.version.stateless() {
+		return head, result
+	}
+	head = append(head, '{')
+	if !bytes.HasPrefix(result, []byte(`{"resultType":`)) {
+		head = append(head, `"resultType":"complete",`...)
+	}
+	if ttl := lifetime(m.method); ttl >= 0 {
+		head = strconv.AppendInt(append(head, `"cacheScope":"private","ttlMs":`...), int64(ttl), 10)
+		head = append(head, ',')
+	}
+	head = append(head, `"_meta":{"`+metaServerInfo+`":`...)
+	head = append(head, x.lists.serverInfo...)
+	for name, value := range httpd.Fields(httpd.Field(result, "_meta")) {
+		if name != metaServerInfo {
+			head = append(appendText(append(head, ','), name), ':')
+			head = append(head, value...)
+		}
+	}
+	head = append(head, '}')
+	body = withoutMember(result, "_meta")
+	if len(body) > 2 {
+		head = append(head, ',')
+	}
+	return head, body[1:]
 }
 
 // batch answers an array of messages with an array, one after the other and
@@ -155,7 +196,7 @@ func (x *exchange) one(body []byte) []byte {
 		if f.ours() {
 			httpd.Report(x.r, err)
 		}
-		return f.append(nil, m.id)
+		return f.append(nil, m.id, x.version)
 	case result == nil:
 		return nil
 	}
@@ -177,6 +218,10 @@ func (x *exchange) handle(ctx context.Context, m *message) ([]byte, error) {
 	switch m.method {
 	case "initialize":
 		return x.initialize(m.params)
+	case "server/discover":
+		if x.version.stateless() {
+			return x.discover()
+		}
 	case "ping", "logging/setLevel":
 		return []byte(`{}`), nil
 	case "tools/list":
@@ -207,8 +252,8 @@ func (x *exchange) initialize(params []byte) ([]byte, error) {
 	if v == bare {
 		v = latest
 	}
-	s := newSession(v, capabilities(httpd.Field(params, "capabilities")), x.g.opt.Now())
+	s := newSession(min(v, latest), capabilities(httpd.Field(params, "capabilities")), x.g.opt.Now())
 	x.out.w.Header()[headerSession] = []string{x.g.sealer.sessionID(x.agent.ID, x.caller.Principal(), s)}
-	b := []byte(`{"protocolVersion":"` + v.String() + `",`)
+	b := []byte(`{"protocolVersion":"` + s.version.String() + `",`)
 	return append(append(b, x.lists.about...), '}'), nil
 }

@@ -22,6 +22,8 @@ type lists struct {
 	tools, resources, templates, prompts pages
 
 	about        []byte // members of the initialize result that follow protocolVersion
+	discovery    []byte // the result of server/discover
+	serverInfo   []byte // whom every stateless result comes from
 	toolByName   map[string]*tool
 	resourceAt   map[string]*resource
 	promptByName map[string]*beeos.Prompt
@@ -82,8 +84,8 @@ func newLists(a *beeos.Agent) *lists {
 		toolByName:   map[string]*tool{},
 		resourceAt:   map[string]*resource{},
 		promptByName: map[string]*beeos.Prompt{},
-		about:        about(a),
 	}
+	l.describe(a)
 	l.addTools(a)
 	l.addResources(a)
 	l.addPrompts(a)
@@ -146,29 +148,6 @@ func (l *lists) addPrompts(a *beeos.Agent) {
 		}
 	}
 	l.prompts = newPages("prompts", items)
-}
-
-// about is what initialize says about the agent.
-func about(a *beeos.Agent) []byte {
-	d := &a.Definition
-	b := []byte(`"capabilities":{"logging":{},"prompts":{},"resources":{},"tools":{}},"serverInfo":{"name":`)
-	b = appendText(b, a.Name)
-	if d.DisplayName != "" {
-		b = append(b, `,"title":`...)
-		b = appendText(b, d.DisplayName)
-	}
-	b = append(b, `,"version":`...)
-	if d.Version != "" {
-		b = appendText(b, d.Version)
-	} else {
-		b = appendText(b, beeos.Version)
-	}
-	b = append(b, '}')
-	if d.Description != "" {
-		b = append(b, `,"instructions":`...)
-		b = appendText(b, d.Description)
-	}
-	return b
 }
 
 // templatePattern matches the URIs that a simple URI template can make: {x}

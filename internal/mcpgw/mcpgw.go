@@ -3,9 +3,11 @@
 //
 // A request comes in through mcpgw.go (paths, CORS), access.go (who calls,
 // which agent) and wire.go (one strict JSON-RPC message), is tied to a
-// protocol revision by version.go and to a session by session.go, and finds
-// its handler in dispatch.go. catalog.go keeps each agent's lists as bytes
-// ready to write (lists.go, tools.go, resources.go, prompts.go) and its
+// protocol revision by version.go and to a session by session.go or, since
+// 2026-07-28, to nothing (stateless.go, headers.go), and finds its handler in
+// dispatch.go. catalog.go keeps each agent's lists as bytes
+// ready to write (about.go, lists.go,
+// tools.go, resources.go, prompts.go) and its
 // schemas compiled (schema.go, cost.go). call.go runs a call: its events
 // become progress and logs (notify.go) or questions to the client (ask.go),
 // its reply a result (result.go), and any replica can stop it (cancel.go).
@@ -39,6 +41,7 @@ type Options struct {
 	Calls     *invoke.Calls
 	PublicURL string   // MCP_PUBLIC_URL, without a slash at its end
 	Origins   []string // browser origins that may call; empty = any
+	Strict    bool     // refuse an older version header on a request of 2026-07-28, which some hosted clients send
 	Log       *slog.Logger
 	Now       func() time.Time
 

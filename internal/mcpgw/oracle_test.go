@@ -94,10 +94,10 @@ func resultText(r *mcp.CallToolResult) string {
 }
 
 // TestOfficialClient lets the official SDK's client judge, over two replicas
-// without affinity. Its newest revision falls back to ours.
+// without affinity.
 func TestOfficialClient(t *testing.T) {
 	s := newStack(t)
-	for _, version := range []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", ""} {
+	for _, version := range []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"} {
 		t.Run("version "+version, func(t *testing.T) { officialClient(t, s, version) })
 	}
 }
@@ -106,12 +106,8 @@ func officialClient(t *testing.T, s *stack, version string) {
 	h := &heard{}
 	session := s.client(t, "clerk", version, h)
 	ctx := t.Context()
-	want := version
-	if want == "" {
-		want = "2025-11-25"
-	}
-	if got := session.InitializeResult().ProtocolVersion; got != want {
-		t.Errorf("negotiated %s, want %s", got, want)
+	if got := session.InitializeResult().ProtocolVersion; got != version {
+		t.Errorf("negotiated %s, want %s", got, version)
 	}
 	if err := session.Ping(ctx, nil); err != nil {
 		t.Error("ping:", err)
@@ -129,8 +125,8 @@ func officialClient(t *testing.T, s *stack, version string) {
 		}
 		tools++
 	}
-	if tools != 16 {
-		t.Errorf("%d tools, want 16", tools)
+	if tools != 17 {
+		t.Errorf("%d tools, want 17", tools)
 	}
 	officialCalls(t, session, h)
 	read, err := session.ReadResource(ctx, &mcp.ReadResourceParams{URI: "beeos://agent/config"})

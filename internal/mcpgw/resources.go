@@ -113,7 +113,7 @@ func (x *exchange) readResource(ctx context.Context, m *message) ([]byte, error)
 func (x *exchange) forwardMethod(ctx context.Context, m *message, arguments []byte) (*beeos.Message, error) {
 	return x.call(ctx, m.id, invoke.Request{
 		Call: beeos.Call{Method: m.method, Params: m.params, Arguments: arguments},
-	}, progressToken(httpd.Field(m.params, "_meta")))
+	})
 }
 
 // agentResult is the result object that an agent gave for a method, whole.

@@ -69,6 +69,7 @@ func definitions() []beeos.Definition {
 				{Name: "ask"}, {Name: "log"}, {Name: "hang"}, {Name: "silent"}, {Name: "what"},
 				skill("attach", "Has attachments of its own.", `{"type":"object","properties":{"attachments":{"type":"array"}}}`),
 				skill("remote", "Its schema is elsewhere.", `{"type":"object","properties":{"x":{"$ref":"http://127.0.0.1:1/schema.json"}}}`),
+				skill("headed", "Wants arguments in headers.", `{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"},"where":{"type":"object","properties":{"floor":{"type":"integer","x-mcp-header":"Floor"},"open":{"type":"boolean","x-mcp-header":"Open"}}}}}`),
 				{Name: "internal", ExposeAsTool: &hidden},
 			},
 			Resources: []beeos.Resource{

@@ -1,0 +1,22 @@
+package mcpgw
+
+import "github.com/beeos/beeos"
+
+// What an agent can do, to those who shake hands and to those who ask.
+const (
+	serverCapabilities = `"logging":{},"prompts":{},"resources":{},"tools":{}`
+)
+
+// describe is what initialize and server/discover say about the agent.
+func (l *lists) describe(a *beeos.Agent) {
+	d := &a.Definition
+	info := appendText([]byte(`{"name":`), a.Name)
+	info = appendMember(info, "title", d.DisplayName)
+	l.serverInfo = append(appendMember(info, "version", orElse(d.Version, beeos.Version)), '}')
+	instructions := appendMember(nil, "instructions", d.Description)
+
+	b := append([]byte(`"capabilities":{`+serverCapabilities+`},"serverInfo":`), l.serverInfo...)
+	l.about = append(b, instructions...)
+	b = []byte(`{"supportedVersions":` + supportedVersions + `,"capabilities":{` + serverCapabilities + `}`)
+	l.discovery = append(append(b, instructions...), '}')
+}
