@@ -108,8 +108,12 @@ func (c *connection) ask(t *turn, f *beeos.Frame) error {
 		return beeos.Errorf(beeos.MissingParam, "a request needs request_id and method")
 	}
 	id := "ask_" + beeos.NewID()
-	c.g.desk.openAsk(id, ask{conn: c, request: f.RequestID}, t)
-	t.tell(c.g, beeos.Event{Kind: beeos.EventAsk, AskID: id, Key: f.Key, Total: f.Total, Method: f.Method, Data: bytes.Clone(f.Params)})
+	ev := beeos.Event{
+		Kind: beeos.EventAsk, Channel: t.channel, Turn: t.id,
+		AskID: id, Key: t.askKey(f.Key), Total: f.Total, Method: f.Method, Data: bytes.Clone(f.Params),
+	}
+	c.g.desk.openAsk(id, ask{conn: c, request: f.RequestID, event: ev}, t)
+	t.tell(c.g, ev)
 	return nil
 }
 

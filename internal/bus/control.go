@@ -187,6 +187,14 @@ func (b *Bus) receive(m *nats.Msg) error {
 		if text, ok := b.snapshotHere(string(m.Data)); ok {
 			return m.Respond([]byte(text))
 		}
+	case m.Subject == subjectAsks:
+		if asks, ok := b.asksHere(string(m.Data)); ok {
+			data, err := json.Marshal(asks)
+			if err != nil {
+				return err
+			}
+			return m.Respond(data)
+		}
 	case strings.HasPrefix(m.Subject, subjectChannel):
 		var ev beeos.Event
 		if err := json.Unmarshal(m.Data, &ev); err != nil {

@@ -3,7 +3,6 @@ package mcpgw
 import (
 	"context"
 	"crypto/sha256"
-	"errors"
 	"strings"
 
 	"github.com/beeos/beeos"
@@ -54,8 +53,11 @@ func (x *exchange) callTool(ctx context.Context, m *message) ([]byte, error) {
 	if x.session != nil && args.contextID == "" {
 		req.Channel = x.session.channel
 	}
-	reply, err := x.call(ctx, m.id, req)
-	if err != nil {
+	reply, early, err := x.call(ctx, m, req)
+	if reply == nil {
+		return early, err
+	}
+	if err := x.agentError(reply); err != nil {
 		return nil, err
 	}
 	return toolResult(reply)
@@ -115,62 +117,4 @@ func (x *exchange) badArguments(t *tool, complaint string) ([]byte, error) {
 		return errorResult(complaint), nil
 	}
 	return nil, beeos.Errorf(beeos.InvalidParam, "%s", complaint)
-}
-
-// call runs one call to its end. What happens on the way goes to the client
-// as far as it listens.
-func (x *exchange) call(ctx context.Context, id []byte, req invoke.Request) (*beeos.Message, error) {
-	x.prepare(&req)
-	ctx, flight := x.takeOff(ctx, id, &req)
-	defer x.land(flight)
-	x.out.wait()
-	p := progress{token: x.meta.token}
-	for ev, err := range x.g.opt.Calls.Do(ctx, req) {
-		switch {
-		case err != nil && ctx.Err() != nil:
-			return nil, x.stopped(ctx, flight, &req)
-		case err != nil:
-			return nil, err
-		case ev.Kind == beeos.EventMessage && ev.Message.Type.Terminal():
-			return ev.Message, nil
-		}
-		flight.channel = ev.Channel // only this goroutine looks at it
-		x.forward(ctx, &ev, &p)
-	}
-	return nil, errors.New("the call ended without a reply")
-}
-
-// prepare fills in what all calls of an exchange have in common.
-func (x *exchange) prepare(req *invoke.Request) {
-	req.Caller, req.Agent, req.Surface, req.Kind = x.caller, x.agent, "mcp", beeos.KindMCP
-	req.TurnID = beeos.NewID()
-	req.Call.Protocol = "mcp"
-	if !x.out.streams {
-		return
-	}
-	if x.meta.token != nil {
-		req.Call.Can = append(req.Call.Can, "progress")
-	}
-	if x.session != nil {
-		req.Call.Can = append(req.Call.Can, x.can.names()...)
-	}
-	req.Live = x.meta.token != nil || x.session != nil || x.wantsLogs()
-}
-
-// forward tells the client about an event in the middle of a call.
-func (x *exchange) forward(ctx context.Context, ev *beeos.Event, p *progress) {
-	var msg []byte
-	switch ev.Kind {
-	case beeos.EventDelta, beeos.EventProgress:
-		msg = p.notification(ev)
-	case beeos.EventLog:
-		if x.wantsLogs() {
-			msg = logNotification(ev, x.logsFrom())
-		}
-	case beeos.EventAsk:
-		msg = x.ask(ctx, ev)
-	}
-	if msg != nil && x.out.streams {
-		x.out.event(msg) //nolint:errcheck // a client that is gone shows in ctx
-	}
 }

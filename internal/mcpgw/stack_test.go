@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http/httptest"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -45,6 +46,7 @@ type stack struct {
 
 	mu      sync.Mutex
 	answers map[string]chan bus.Control // ask or turn -> what came for it
+	open    []beeos.Event               // questions without an answer
 	seen    []beeos.Frame
 	next    chan beeos.Frame // gets the next message for an agent, if set
 }
@@ -66,7 +68,7 @@ func definitions() []beeos.Definition {
 				skill("web_search", "Search the web.", `{ "type": "object", "properties": {"query": {"type": "string"}, "max_results": {"type": "integer", "default": 5}}, "required": ["query"] }`),
 				{Name: "stream", Title: "Streamer", Description: "Streams.", Annotations: json.RawMessage(`{"readOnlyHint":true}`)},
 				{Name: "rich"}, {Name: "structured"}, {Name: "fail"}, {Name: "refuse"}, {Name: "busy"}, {Name: "lost"},
-				{Name: "ask"}, {Name: "log"}, {Name: "hang"}, {Name: "silent"}, {Name: "what"},
+				{Name: "ask"}, {Name: "rounds"}, {Name: "log"}, {Name: "hang"}, {Name: "silent"}, {Name: "what"},
 				skill("attach", "Has attachments of its own.", `{"type":"object","properties":{"attachments":{"type":"array"}}}`),
 				skill("remote", "Its schema is elsewhere.", `{"type":"object","properties":{"x":{"$ref":"http://127.0.0.1:1/schema.json"}}}`),
 				skill("headed", "Wants arguments in headers.", `{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"},"where":{"type":"object","properties":{"floor":{"type":"integer","x-mcp-header":"Floor"},"open":{"type":"boolean","x-mcp-header":"Open"}}}}}`),
@@ -116,6 +118,7 @@ func newStack(t testing.TB) *stack {
 	group.Go(func() error { return s.calls.Run(ctx) })
 	s.populate(ctx)
 	s.bus.OnControl(s.control)
+	s.bus.ServeAsks(s.asks)
 	t.Cleanup(func() {
 		cancel()
 		s.server.Close()
@@ -176,9 +179,21 @@ func (s *stack) key(ctx context.Context, name string, k beeos.Key) {
 func (s *stack) control(c bus.Control) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.open = slices.DeleteFunc(s.open, func(ev beeos.Event) bool { return ev.AskID == c.ID })
 	if ch := s.answers[c.ID]; ch != nil {
 		ch <- c
 	}
+}
+
+func (s *stack) asks(turn string) (open []beeos.Event, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, ev := range s.open {
+		if ev.Turn == turn {
+			open = append(open, ev)
+		}
+	}
+	return open, true
 }
 
 // expect returns a wait for the control message for an ask or a turn.
@@ -298,6 +313,8 @@ func (a *testAgent) work() {
 		a.finish(beeos.Message{Type: beeos.AgentReplyError, State: beeos.StateFailed, StopReason: beeos.StopAgentLost})
 	case "ask":
 		a.ask(call.Arguments)
+	case "rounds":
+		a.rounds(call)
 	case "log":
 		a.publish(beeos.Event{Kind: beeos.EventLog, Level: "warning", Logger: "clerk", Data: json.RawMessage(`{"disk":"full"}`)})
 		a.say("logged")
@@ -319,8 +336,40 @@ func (a *testAgent) work() {
 // ask puts a question to the client and tells what came back.
 func (a *testAgent) ask(arguments []byte) {
 	method, _ := httpd.StringValue(httpd.Field(arguments, "method"))
-	id := beeos.NewID()
-	answer := a.s.expect(id)
-	a.publish(beeos.Event{Kind: beeos.EventAsk, AskID: id, Method: method, Data: httpd.Field(arguments, "params")})
-	a.say(string(answer().Data))
+	a.say(string(a.put("q", method, httpd.Field(arguments, "params"), 0)().Data))
+}
+
+// put publishes a question; wait brings its answer.
+func (a *testAgent) put(key, method string, params []byte, total float64) (wait func() bus.Control) {
+	ev := beeos.Event{
+		Kind: beeos.EventAsk, Channel: a.d.Channel, Turn: a.d.MessageID,
+		AskID: beeos.NewID(), Key: key, Total: total, Method: method, Data: params,
+	}
+	wait = a.s.expect(ev.AskID)
+	a.s.mu.Lock()
+	a.s.open = append(a.s.open, ev)
+	a.s.mu.Unlock()
+	a.publish(ev)
+	return wait
+}
+
+// rounds asks in the ways that its arguments say: two questions at once, one
+// after the other, or by ending the turn.
+func (a *testAgent) rounds(call beeos.Call) {
+	how, _ := httpd.StringValue(httpd.Field(call.Arguments, "how"))
+	form := []byte(`{"message":"?","requestedSchema":{"type":"object","properties":{}}}`)
+	switch {
+	case how == "together":
+		first, second := a.put("one", "elicitation/create", form, 2), a.put("two", "roots/list", nil, 2)
+		a.say(string(first().Data) + string(second().Data))
+	case how == "after":
+		one := string(a.put("one", "elicitation/create", form, 1)().Data)
+		a.say(one + string(a.put("two", "elicitation/create", form, 1)().Data))
+	case how == "fault":
+		a.finish(beeos.Message{Type: beeos.AgentReplyError, Payload: json.RawMessage(`{"error":{"code":-32021,"message":"needs a model","data":{"requiredCapabilities":{"sampling":{}}}}}`)})
+	case call.State == "":
+		a.finish(beeos.Message{Body: "input required: one", Payload: json.RawMessage(`{"input_required":{"requests":{"one":{"method":"elicitation/create","params":` + string(form) + `}},"state":"s1"}}`)})
+	default:
+		a.say(call.State + string(call.Input["one"]))
+	}
 }
