@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"context"
-	"io"
 	"log"
 	"net"
 	"net/http"
@@ -19,6 +18,7 @@ type Balancer struct {
 	URL string
 
 	server *http.Server
+	log    output
 	mu     sync.Mutex
 	key    string
 	nodes  []string
@@ -34,7 +34,7 @@ func newBalancer() (*Balancer, error) {
 	b.server = &http.Server{Handler: &httputil.ReverseProxy{
 		Rewrite:       b.rewrite,
 		FlushInterval: -1, // streams go through as they come
-		ErrorLog:      log.New(io.Discard, "", 0),
+		ErrorLog:      log.New(&b.log, "", log.Lmicroseconds),
 	}}
 	go b.server.Serve(ln) //nolint:errcheck // ends with close
 	return b, nil

@@ -182,6 +182,9 @@ func (c *Cluster) Logs() string {
 	for i, n := range c.Nodes {
 		fmt.Fprintf(&b, "--- node %d\n%s", i, n.Log())
 	}
+	if c.Balancer != nil {
+		fmt.Fprintf(&b, "--- balancer\n%s", c.Balancer.log.Log())
+	}
 	if c.Agent != nil {
 		fmt.Fprintf(&b, "--- agent\n%s", c.Agent.Log())
 	}

@@ -13,19 +13,36 @@ import (
 	"time"
 )
 
+// output keeps what is written to it.
+type output struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (o *output) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(b)
+}
+
+// Log is the output so far.
+func (o *output) Log() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
 // Process is a child whose output is kept.
 type Process struct {
+	output
 	cmd  *exec.Cmd
 	done chan struct{} // closed when it has ended
-
-	mu  sync.Mutex
-	log bytes.Buffer
 }
 
 func start(ctx context.Context, env []string, name string, args ...string) (*Process, error) {
 	p := &Process{cmd: exec.CommandContext(ctx, name, args...), done: make(chan struct{})}
 	p.cmd.Env = append(os.Environ(), env...)
-	p.cmd.Stdout, p.cmd.Stderr = p, p
+	p.cmd.Stdout, p.cmd.Stderr = &p.output, &p.output
 	p.cmd.Cancel = func() error { return p.cmd.Process.Signal(syscall.SIGTERM) }
 	p.cmd.WaitDelay = 15 * time.Second
 	if err := p.cmd.Start(); err != nil {
@@ -36,20 +53,6 @@ func start(ctx context.Context, env []string, name string, args ...string) (*Pro
 		close(p.done)
 	}()
 	return p, nil
-}
-
-// Write keeps the output.
-func (p *Process) Write(b []byte) (int, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.log.Write(b)
-}
-
-// Log is the output so far.
-func (p *Process) Log() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.log.String()
 }
 
 // Stop asks the process to end and waits.
