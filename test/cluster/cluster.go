@@ -1,3 +1,5 @@
+//go:build unix
+
 // Package cluster runs BeeOS the way it runs for many: two servers on one
 // PostgreSQL, joined by the mesh, an agent on one of them, and in front of
 // their MCP listeners a plain round robin that sends one client's requests now
@@ -6,6 +8,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,10 +25,20 @@ import (
 	"github.com/beeos/beeos/internal/pgtest"
 )
 
-// Options says what to run. Empty fields are built from this tree.
+// Options says which programs to run. Those that are missing are built from
+// this tree.
 type Options struct {
-	Server string // the beeos binary
-	Agent  string // the agent's package, or its binary
+	Server string
+	Agent  string
+}
+
+// Build builds the programs once for several clusters.
+func Build(ctx context.Context, dir string) (o Options, err error) {
+	if o.Server, err = build(ctx, dir, "github.com/beeos/beeos/cmd/beeos"); err != nil {
+		return o, err
+	}
+	o.Agent, err = build(ctx, dir, "github.com/beeos/beeos/test/conformance/fixture")
+	return o, err
 }
 
 // Cluster is what is running.
@@ -60,11 +73,12 @@ func Start(ctx context.Context, o Options) (c *Cluster, err error) {
 	if c.dir, err = os.MkdirTemp("", "beeos-cluster-"); err != nil {
 		return c, err
 	}
-	if o.Server, err = c.build(ctx, o.Server, "github.com/beeos/beeos/cmd/beeos"); err != nil {
-		return c, err
-	}
-	if o.Agent, err = c.build(ctx, o.Agent, "github.com/beeos/beeos/test/conformance/fixture"); err != nil {
-		return c, err
+	if o.Server == "" || o.Agent == "" {
+		built, err := Build(ctx, c.dir)
+		if err != nil {
+			return c, err
+		}
+		o.Server, o.Agent = cmp.Or(o.Server, built.Server), cmp.Or(o.Agent, built.Agent)
 	}
 	if c.db, err = pgtest.Start(); err != nil {
 		return c, fmt.Errorf("start PostgreSQL: %w", err)
@@ -94,12 +108,8 @@ func Start(ctx context.Context, o Options) (c *Cluster, err error) {
 	return c, nil
 }
 
-// build returns the binary, built from a package of ours if none is given.
-func (c *Cluster) build(ctx context.Context, binary, pkg string) (string, error) {
-	if binary != "" {
-		return binary, nil
-	}
-	path := filepath.Join(c.dir, filepath.Base(pkg))
+func build(ctx context.Context, dir, pkg string) (string, error) {
+	path := filepath.Join(dir, filepath.Base(pkg))
 	out, err := exec.CommandContext(ctx, "go", "build", "-o", path, pkg).CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("build %s: %w\n%s", pkg, err, out)

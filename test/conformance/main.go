@@ -1,3 +1,5 @@
+//go:build unix
+
 // Command conformance runs the official MCP conformance suite against two
 // BeeOS servers behind a round robin without affinity (test/cluster), with an
 // ordinary agent as its fixture (fixture), in every selection that matters. It
