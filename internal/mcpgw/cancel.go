@@ -13,7 +13,7 @@ import (
 
 // A client cancels by the id of its request, in whatever replica gets the
 // notification. Only the replica that runs the call knows which turn that is,
-// so a replica that does not is asked through Options.Broadcast. There the
+// so a replica that does not is asked by news. There the
 // call's own goroutine stops waiting and tells the agent.
 
 // flights are the calls that this replica runs for sessions.
@@ -86,15 +86,12 @@ func (x *exchange) cancelled(params []byte) {
 	reason, _ := httpd.StringValue(httpd.Field(params, "reason"))
 	reason = orElse(shorten(reason, 500), "cancelled by the client")
 	name := requestName(x.session, id)
-	if !x.g.cancel(name, reason) && x.g.opt.Broadcast != nil {
-		x.g.opt.Broadcast(name, reason)
+	if !x.g.cancel(name, reason) {
+		x.g.tell(News{Kind: Cancelled, ID: name, Reason: reason})
 	}
 }
 
-// Cancel stops a request whose cancellation reached another replica, if this
-// one runs it. It does not block.
-func (g *Gateway) Cancel(request, reason string) { g.cancel(request, reason) }
-
+// cancel stops a request if this replica runs it. It does not block.
 func (g *Gateway) cancel(request, reason string) (ours bool) {
 	g.flights.mu.Lock()
 	f := g.flights.running[request]

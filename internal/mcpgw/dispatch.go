@@ -31,6 +31,7 @@ type exchange struct {
 	meta    meta
 	can     capability // what the client can be asked
 	session *session   // nil without one
+	logs    *int       // the lowest level to tell; nil = not known yet
 	out     *responder
 }
 
@@ -105,9 +106,9 @@ func (x *exchange) open(m *message) error {
 	if id == "" {
 		return nil
 	}
-	s, ok := x.g.sealer.session(x.agent.ID, x.caller.Principal(), id)
-	if !ok {
-		return unknownSession()
+	s, err := x.g.session(x.agent.ID, x.caller.Principal(), id)
+	if err != nil {
+		return err
 	}
 	// What was negotiated counts. Some clients name their own newest revision
 	// in the header of every request.
@@ -222,8 +223,16 @@ func (x *exchange) handle(ctx context.Context, m *message) ([]byte, error) {
 		if x.version.stateless() {
 			return x.discover()
 		}
-	case "ping", "logging/setLevel":
+	case "ping":
 		return []byte(`{}`), nil
+	case "logging/setLevel":
+		return x.setLevel(ctx, m.params)
+	case "resources/subscribe", "resources/unsubscribe":
+		return x.subscribe(ctx, m)
+	case "subscriptions/listen":
+		if x.version.stateless() {
+			return x.listen(ctx, m)
+		}
 	case "tools/list":
 		return x.lists.tools.page("tools", m.params)
 	case "tools/call":

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -77,6 +78,11 @@ func (p pages) page(name string, params []byte) ([]byte, error) {
 		}
 	}
 	return nil, beeos.Errorf(beeos.InvalidParam, "unknown cursor: start again without one")
+}
+
+// has reports whether there is such a resource, or a template that makes it.
+func (l *lists) has(uri string) bool {
+	return l.resourceAt[uri] != nil || slices.ContainsFunc(l.patterns, func(p *regexp.Regexp) bool { return p.MatchString(uri) })
 }
 
 func newLists(a *beeos.Agent) *lists {

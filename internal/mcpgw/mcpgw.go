@@ -8,14 +8,16 @@
 // dispatch.go. catalog.go keeps each agent's lists as bytes
 // ready to write (about.go, lists.go,
 // tools.go, resources.go, prompts.go) and its
-// schemas compiled (schema.go, cost.go). call.go runs a call: its events
-// become progress and logs (notify.go) or questions to the client (ask.go),
-// its reply a result (result.go), and any replica can stop it (cancel.go).
+// schemas compiled (schema.go, cost.go). call.go and run.go run a call: its events
+// become progress and logs (notify.go) or questions to the client (ask.go, rounds.go),
+// its reply a result (result.go), and any replica can stop it (cancel.go). What
+// changes outside of calls reaches open streams (get.go, listen.go, follow.go)
+// through news between replicas (news.go, hub.go).
 // Answers leave through responder.go, as JSON or as a stream, errors in the
 // words of errors.go.
 //
 // No replica remembers anything that another would need: a session is its
-// own id, sealed.
+// own id, sealed, and what happens to it later is in the store (sessions.go).
 package mcpgw
 
 import (
@@ -49,10 +51,9 @@ type Options struct {
 	// their connection, but not this.
 	Context context.Context
 
-	// Broadcast tells all replicas that a client cancelled a request which
-	// this one does not run; each hands it to its Gateway.Cancel. Without it
-	// a cancel reaches only the replica it was sent to.
-	Broadcast func(request, reason string)
+	// Tell brings news to the Gateway.Hear of every replica, this one's too.
+	// Without it there are no others.
+	Tell func(News)
 }
 
 // Gateway serves MCP.
@@ -61,6 +62,8 @@ type Gateway struct {
 	catalog *catalog
 	sealer  *sealer
 	flights flights
+	hub     hub
+	ended   endedSessions
 }
 
 // maxBody is the contract's limit.
@@ -90,17 +93,19 @@ func New(opt Options) (*Gateway, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Gateway{
+	g := &Gateway{
 		opt:     opt,
 		catalog: &catalog{db: opt.DB, now: opt.Now, entries: map[string]*entry{}},
 		sealer:  seal,
 		flights: flights{running: map[string]*flight{}},
-	}, nil
+		hub:     hub{topics: map[string]map[*stream]struct{}{}, principals: map[string]int{}},
+		ended:   endedSessions{ids: map[string]struct{}{}},
+	}
+	if err := g.readEnded(opt.Context, time.Time{}); err != nil {
+		return nil, err
+	}
+	return g, nil
 }
-
-// Forget makes the next request see the agent as it is now. It follows every
-// notice that an agent changed.
-func (g *Gateway) Forget(agentID string) { g.catalog.forget(agentID) }
 
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !g.crossOrigin(w, r) {
@@ -115,6 +120,8 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch r.Method {
 	case http.MethodPost:
 		g.post(w, r, agentID)
+	case http.MethodGet:
+		g.get(w, r, agentID)
 	case http.MethodDelete:
 		g.delete(w, r, agentID)
 	case http.MethodOptions:
@@ -125,7 +132,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-const allowed = "POST, DELETE, OPTIONS"
+const allowed = "GET, POST, DELETE, OPTIONS"
 
 // plainID reports whether s can be an agent's id; it ends up in headers.
 func plainID(s string) bool {

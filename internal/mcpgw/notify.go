@@ -1,6 +1,7 @@
 package mcpgw
 
 import (
+	"context"
 	"slices"
 	"strconv"
 
@@ -47,10 +48,21 @@ func (x *exchange) wantsLogs() bool {
 	return x.out.streams && (x.session != nil || x.version.stateless() && x.meta.level != nil)
 }
 
-// logsFrom is the lowest level that the client wants to hear.
-func (x *exchange) logsFrom() int {
-	name, _ := httpd.StringValue(x.meta.level)
-	return slices.Index(logLevels, name)
+// logsFrom is the lowest level that the client wants to hear. A session's is
+// looked up once per exchange, and only when there is something to log.
+func (x *exchange) logsFrom(ctx context.Context) int {
+	if x.logs == nil {
+		name, _ := httpd.StringValue(x.meta.level)
+		if x.session != nil {
+			var err error
+			if name, err = x.g.opt.DB.SessionLevel(ctx, x.session.channel); err != nil {
+				x.g.opt.Log.WarnContext(ctx, "log level of a session", "err", err)
+			}
+		}
+		from := slices.Index(logLevels, name)
+		x.logs = &from
+	}
+	return *x.logs
 }
 
 // logNotification returns nil for a message below the level.

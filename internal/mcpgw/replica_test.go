@@ -212,7 +212,7 @@ func TestForeignSession(t *testing.T) {
 		if _, err := s.db.UpdateAgent(t.Context(), s.agents[name], store.AgentPatch{Visibility: &public}); err != nil {
 			t.Fatal(err)
 		}
-		s.gateway.Forget(s.agents[name])
+		s.gateway.Hear(News{Kind: AgentChanged, Agent: s.agents[name]})
 	}
 	session := s.handshake(t, "clerk", "user", `{}`)
 	ping := `{"jsonrpc":"2.0","id":1,"method":"ping"}`

@@ -3,8 +3,6 @@ package mcpgw
 import (
 	"context"
 	"encoding/json"
-	"regexp"
-	"slices"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/httpd"
@@ -96,7 +94,7 @@ func (x *exchange) readResource(ctx context.Context, m *message) ([]byte, error)
 	if res != nil && res.contents != nil {
 		return res.contents, nil
 	}
-	if res == nil && !slices.ContainsFunc(x.lists.patterns, func(p *regexp.Regexp) bool { return p.MatchString(uri) }) {
+	if !x.lists.has(uri) {
 		return nil, resourceNotFound(uri)
 	}
 	reply, early, err := x.forwardMethod(ctx, m, nil)

@@ -75,6 +75,13 @@ func (o *responder) event(msg []byte) error {
 	return o.stream().Event("message", "", msg)
 }
 
+// begin makes the response a stream before there is an event.
+func (o *responder) begin() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.stream()
+}
+
 // stream makes the response a stream, if it is none yet; the lock is held.
 func (o *responder) stream() *httpd.SSE {
 	if o.sse == nil {

@@ -113,7 +113,7 @@ func (c *run) event(ctx context.Context, ev *beeos.Event) (early []byte) {
 		msg = c.progress.notification(ev)
 	case beeos.EventLog:
 		if c.x.wantsLogs() {
-			msg = logNotification(ev, c.x.logsFrom())
+			msg = logNotification(ev, c.x.logsFrom(ctx))
 		}
 	case beeos.EventAsk:
 		if c.x.version.stateless() {

@@ -105,10 +105,7 @@ func newStack(t testing.TB) *stack {
 	s.calls = invoke.New(invoke.Options{Store: s.db, Ledger: s.ledger, Bus: s.bus, RateLimit: 100_000})
 	check := &auth.Checker{DB: s.db, Log: slog.New(slog.DiscardHandler)}
 	open := func() (*Gateway, *httptest.Server) {
-		g, err := New(Options{DB: s.db, Auth: check, Calls: s.calls, PublicURL: publicURL, Context: ctx, Broadcast: func(request, reason string) {
-			s.gateway.Cancel(request, reason)
-			s.replica.Cancel(request, reason)
-		}})
+		g, err := New(Options{DB: s.db, Auth: check, Calls: s.calls, PublicURL: publicURL, Context: ctx, Tell: s.tell})
 		s.must(err)
 		return g, httptest.NewServer(&httpd.Handler{Next: g, Log: slog.New(slog.DiscardHandler)})
 	}
@@ -116,6 +113,8 @@ func newStack(t testing.TB) *stack {
 	s.replica, s.other = open()
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return s.calls.Run(ctx) })
+	group.Go(func() error { return s.gateway.Run(ctx) })
+	group.Go(func() error { return s.replica.Run(ctx) })
 	s.populate(ctx)
 	s.bus.OnControl(s.control)
 	s.bus.ServeAsks(s.asks)
@@ -173,6 +172,12 @@ func (s *stack) key(ctx context.Context, name string, k beeos.Key) {
 	k.ID, k.Name, k.Prefix, k.CreatedAt = "key_"+name, name, prefix, time.Now()
 	s.must(s.db.CreateKey(ctx, k, hash))
 	s.keys[name] = secret
+}
+
+// tell is what the bus does between replicas.
+func (s *stack) tell(n News) {
+	s.gateway.Hear(n)
+	s.replica.Hear(n)
 }
 
 // control catches what the gateway tells agents.

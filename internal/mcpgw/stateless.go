@@ -91,8 +91,8 @@ func (x *exchange) openModern(m *message, header string) error {
 // modernMethods are those that the stateless era has. What it took away from
 // the one before is unknown here.
 var modernMethods = map[string]bool{
-	"server/discover": true,
-	"tools/list":      true, "tools/call": true,
+	"server/discover": true, "subscriptions/listen": true,
+	"tools/list": true, "tools/call": true,
 	"resources/list": true, "resources/templates/list": true, "resources/read": true,
 	"prompts/list": true, "prompts/get": true,
 }

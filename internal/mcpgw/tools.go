@@ -159,18 +159,18 @@ func (t *tool) isReserved(name string) bool {
 	return false
 }
 
-func (t *tool) without(raw []byte) []byte { return filter(raw, t.isReserved) }
+func (t *tool) without(raw []byte) []byte { return prune(raw, t.isReserved) }
 
 // withoutMember returns obj itself when it has no such member.
 func withoutMember(obj []byte, name string) []byte {
 	if httpd.Field(obj, name) == nil {
 		return obj
 	}
-	return filter(obj, func(n string) bool { return n == name })
+	return prune(obj, func(n string) bool { return n == name })
 }
 
-// filter copies an object without the members that are to go.
-func filter(raw []byte, gone func(name string) bool) []byte {
+// prune copies an object without the members that are to go.
+func prune(raw []byte, gone func(name string) bool) []byte {
 	b := append(make([]byte, 0, len(raw)), '{')
 	for name, value := range httpd.Fields(raw) {
 		if gone(name) {
