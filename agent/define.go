@@ -82,7 +82,7 @@ func (o Options) definition() (beeos.Definition, error) {
 	d := beeos.Definition{
 		Name: o.Name, DisplayName: o.DisplayName, Description: o.Description, Version: o.Version,
 		Model: o.Model, Instructions: o.Instructions, Capabilities: o.Capabilities,
-		DeliveryMode: o.DeliveryMode, Redelivery: o.Redelivery, Lane: o.Lane, TimeoutMS: o.Timeout.Milliseconds(),
+		Completions: o.Complete != nil, DeliveryMode: o.DeliveryMode, Redelivery: o.Redelivery, Lane: o.Lane, TimeoutMS: o.Timeout.Milliseconds(),
 	}
 	for _, t := range o.Tools {
 		s, err := t.skill()

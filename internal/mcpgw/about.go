@@ -4,7 +4,7 @@ import "github.com/beeos/beeos"
 
 // What an agent can do, to those who shake hands and to those who ask.
 const (
-	serverCapabilities = `"logging":{},"prompts":{"listChanged":true},"resources":{"listChanged":true,"subscribe":true},"tools":{"listChanged":true}`
+	serverCapabilities = `"completions":{},"logging":{},"prompts":{"listChanged":true},"resources":{"listChanged":true,"subscribe":true},"tools":{"listChanged":true}`
 )
 
 // describe is what initialize and server/discover say about the agent.

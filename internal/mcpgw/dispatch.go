@@ -247,6 +247,8 @@ func (x *exchange) handle(ctx context.Context, m *message) ([]byte, error) {
 		return x.lists.prompts.page("prompts", m.params)
 	case "prompts/get":
 		return x.getPrompt(ctx, m)
+	case "completion/complete":
+		return x.complete(ctx, m)
 	}
 	return nil, methodNotFound(m.method)
 }

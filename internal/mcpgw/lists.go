@@ -28,6 +28,7 @@ type lists struct {
 	toolByName   map[string]*tool
 	resourceAt   map[string]*resource
 	promptByName map[string]*beeos.Prompt
+	templateAt   map[string]bool
 	patterns     []*regexp.Regexp // of the URI templates
 }
 
@@ -90,6 +91,7 @@ func newLists(a *beeos.Agent) *lists {
 		toolByName:   map[string]*tool{},
 		resourceAt:   map[string]*resource{},
 		promptByName: map[string]*beeos.Prompt{},
+		templateAt:   map[string]bool{},
 	}
 	l.describe(a)
 	l.addTools(a)
@@ -135,6 +137,7 @@ func (l *lists) addResources(a *beeos.Agent) {
 		}
 		if shown, ok := describe(r); ok {
 			templates = append(templates, shown)
+			l.templateAt[r.URITemplate] = true
 			l.patterns = append(l.patterns, templatePattern(r.URITemplate))
 		}
 	}

@@ -21,6 +21,9 @@ import (
 // that waits for it lives.
 const questionLife = time.Hour
 
+// inRounds are the methods that may be answered with questions.
+var inRounds = map[string]bool{"tools/call": true, "prompts/get": true, "resources/read": true}
+
 // round is what a request brings from the round before it.
 type round struct {
 	input   map[string]json.RawMessage // answers by key
@@ -36,7 +39,7 @@ const (
 
 // readRound opens what the params bring from an earlier round.
 func (x *exchange) readRound(m *message) (rd round, err error) {
-	if !x.version.stateless() {
+	if !x.version.stateless() || !inRounds[m.method] {
 		return rd, nil
 	}
 	for name, value := range httpd.Fields(m.params) {

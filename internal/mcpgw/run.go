@@ -140,7 +140,7 @@ func (c *run) ask(ctx context.Context, ev *beeos.Event) (early []byte) {
 		c.x.reply(ctx, ev.AskID, answer, nil)
 		return nil
 	}
-	if !c.x.can.has(needs(ev)) {
+	if !c.x.can.has(needs(ev)) || !inRounds[c.m.method] {
 		c.x.cannotAsk(ctx, ev)
 		return nil
 	}

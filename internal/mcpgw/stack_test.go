@@ -63,7 +63,7 @@ func definitions() []beeos.Definition {
 	return []beeos.Definition{
 		{
 			Name: "clerk", DisplayName: "The Clerk", Description: "Does small things.", Version: "1.2.3", Model: "none",
-			Instructions: "secret instructions", TimeoutMS: 2000,
+			Instructions: "secret instructions", TimeoutMS: 2000, Completions: true,
 			Skills: []beeos.Skill{
 				skill("web_search", "Search the web.", `{ "type": "object", "properties": {"query": {"type": "string"}, "max_results": {"type": "integer", "default": 5}}, "required": ["query"] }`),
 				{Name: "stream", Title: "Streamer", Description: "Streams.", Annotations: json.RawMessage(`{"readOnlyHint":true}`)},
@@ -288,6 +288,9 @@ func (a *testAgent) work() {
 			return
 		}
 		a.say("by " + string(call.Params))
+		return
+	case "completion/complete":
+		a.finish(beeos.Message{Payload: json.RawMessage(`{"result":{"completion":{"values":["Ann","Anton"]}}}`)})
 		return
 	case "prompts/get":
 		a.finish(beeos.Message{Payload: json.RawMessage(`{"result":{"messages":[{"role":"assistant","content":{"type":"text","text":"live"}}]}}`)})

@@ -94,7 +94,7 @@ var modernMethods = map[string]bool{
 	"server/discover": true, "subscriptions/listen": true,
 	"tools/list": true, "tools/call": true,
 	"resources/list": true, "resources/templates/list": true, "resources/read": true,
-	"prompts/list": true, "prompts/get": true,
+	"prompts/list": true, "prompts/get": true, "completion/complete": true,
 }
 
 // discover answers server/discover.
