@@ -24,6 +24,7 @@ has make     || missing+=(make)
 has curl     || missing+=(curl)
 has openssl  || missing+=(openssl)
 has jq       || missing+=(jq)
+has npm      || missing+=(npm) # official MCP clients and suite; they bring the Node they need
 
 if [ ${#missing[@]} -eq 0 ]; then
   say 'everything is here'

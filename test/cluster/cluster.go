@@ -92,6 +92,9 @@ func Start(ctx context.Context, o Options) (c *Cluster, err error) {
 	}
 	for i := range size {
 		n, err := c.startNode(ctx, o.Server, database, i)
+		if err != nil && ctx.Err() == nil { // a port was taken since it was looked up
+			n, err = c.startNode(ctx, o.Server, database, i)
+		}
 		if err != nil {
 			return c, err
 		}
@@ -161,7 +164,7 @@ func (c *Cluster) startAgent(ctx context.Context, binary string) (err error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, connectWithin)
 	defer cancel()
-	return c.Agent.await(ctx, func(log string) bool {
+	return c.Agent.Await(ctx, func(log string) bool {
 		_, rest, ok := strings.Cut(log, "connected agent_")
 		id, _, whole := strings.Cut(rest, "\n")
 		c.AgentID = "agent_" + id

@@ -75,8 +75,8 @@ func (p *Process) end(with syscall.Signal) {
 
 const look = 20 * time.Millisecond
 
-// await waits until the output says so.
-func (p *Process) await(ctx context.Context, said func(log string) bool) error {
+// Await waits until the output says so.
+func (p *Process) Await(ctx context.Context, said func(log string) bool) error {
 	tick := time.NewTicker(look)
 	defer tick.Stop()
 	for !said(p.Log()) {
@@ -96,7 +96,7 @@ const readyWithin = 30 * time.Second
 func (p *Process) awaitReady(ctx context.Context, url string) error {
 	ctx, cancel := context.WithTimeout(ctx, readyWithin)
 	defer cancel()
-	err := p.await(ctx, func(string) bool {
+	err := p.Await(ctx, func(string) bool {
 		r, err := http.Get(url)
 		if err != nil {
 			return false
