@@ -3,7 +3,9 @@
 package cluster
 
 import (
+	"bytes"
 	"context"
+	"io"
 	"log"
 	"net"
 	"net/http"
@@ -56,6 +58,12 @@ func (b *Balancer) rewrite(r *httputil.ProxyRequest) {
 	node, key := b.pick()
 	r.SetURL(&url.URL{Scheme: "http", Host: node})
 	r.Out.Host = r.In.Host
+	// Whole, before it goes on: a server that answers while the last byte is
+	// on its way would otherwise make the transport drop the connection.
+	body, err := io.ReadAll(r.In.Body)
+	if err == nil && len(body) > 0 {
+		r.Out.Body, r.Out.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	}
 	if r.In.Header.Get("Authorization") == "" {
 		r.Out.Header.Set("Authorization", "Bearer "+key)
 	}
