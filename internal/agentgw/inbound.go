@@ -114,6 +114,7 @@ func (c *connection) ask(t *turn, f *beeos.Frame) error {
 	}
 	c.g.desk.openAsk(id, ask{conn: c, request: f.RequestID, event: ev}, t)
 	t.tell(c.g, ev)
+	c.g.Bus.Control(bus.Control{Kind: bus.TurnChanged, ID: t.id})
 	return nil
 }
 

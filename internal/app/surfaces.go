@@ -120,6 +120,11 @@ func (p *parts) mcp(ctx context.Context) (http.Handler, error) {
 			g.Hear(mcpgw.News{Kind: kind, Agent: c.AgentID, ID: c.ID, Reason: c.Reason, Data: c.Data})
 		}
 	})
+	p.bus.OnNotice(func(n bus.Notice) {
+		if n.Terminal {
+			g.Hear(mcpgw.News{Kind: mcpgw.TurnChanged, ID: n.Turn})
+		}
+	})
 	return g, nil
 }
 

@@ -17,6 +17,6 @@ func (l *lists) describe(a *beeos.Agent) {
 
 	b := append([]byte(`"capabilities":{`+serverCapabilities+`},"serverInfo":`), l.serverInfo...)
 	l.about = append(b, instructions...)
-	b = []byte(`{"supportedVersions":` + supportedVersions + `,"capabilities":{` + serverCapabilities + `}`)
+	b = []byte(`{"supportedVersions":` + supportedVersions + `,"capabilities":{` + serverCapabilities + `,"extensions":{"` + tasksExtension + `":{}}}`)
 	l.discovery = append(append(b, instructions...), '}')
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"strings"
+	"time"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/httpd"
@@ -53,7 +54,13 @@ func (x *exchange) callTool(ctx context.Context, m *message) ([]byte, error) {
 	if x.session != nil && args.contextID == "" {
 		req.Channel = x.session.channel
 	}
-	reply, early, err := x.call(ctx, m, req)
+	if x.version.stateless() && t.tasks == taskRequired {
+		if !x.can.has(canTasks) {
+			return nil, missingCapability(canTasks.declaration())
+		}
+		return x.startTask(ctx, m, req)
+	}
+	reply, early, err := x.call(ctx, m, req, x.patience(t))
 	if reply == nil {
 		return early, err
 	}
@@ -61,6 +68,17 @@ func (x *exchange) callTool(ctx context.Context, m *message) ([]byte, error) {
 		return nil, err
 	}
 	return toolResult(reply)
+}
+
+// patience is after how long the call becomes a task; 0 = never.
+func (x *exchange) patience(t *tool) time.Duration {
+	switch {
+	case !x.version.stateless() || !x.can.has(canTasks) || t.tasks == taskForbidden:
+		return 0
+	case t.tasks == taskOptional:
+		return taskSoon
+	}
+	return taskLater
 }
 
 // toolParams reads the params of tools/call; arguments may be nil.

@@ -219,20 +219,12 @@ func (x *exchange) handle(ctx context.Context, m *message) ([]byte, error) {
 	switch m.method {
 	case "initialize":
 		return x.initialize(m.params)
-	case "server/discover":
-		if x.version.stateless() {
-			return x.discover()
-		}
 	case "ping":
 		return []byte(`{}`), nil
 	case "logging/setLevel":
 		return x.setLevel(ctx, m.params)
 	case "resources/subscribe", "resources/unsubscribe":
 		return x.subscribe(ctx, m)
-	case "subscriptions/listen":
-		if x.version.stateless() {
-			return x.listen(ctx, m)
-		}
 	case "tools/list":
 		return x.lists.tools.page("tools", m.params)
 	case "tools/call":
@@ -249,6 +241,26 @@ func (x *exchange) handle(ctx context.Context, m *message) ([]byte, error) {
 		return x.getPrompt(ctx, m)
 	case "completion/complete":
 		return x.complete(ctx, m)
+	}
+	if x.version.stateless() {
+		return x.handleModern(ctx, m)
+	}
+	return nil, methodNotFound(m.method)
+}
+
+// handleModern runs what only the stateless era has.
+func (x *exchange) handleModern(ctx context.Context, m *message) ([]byte, error) {
+	switch m.method {
+	case "server/discover":
+		return x.discover()
+	case "subscriptions/listen":
+		return x.listen(ctx, m)
+	case "tasks/get":
+		return x.getTask(ctx, m)
+	case "tasks/update":
+		return x.updateTask(ctx, m)
+	case "tasks/cancel":
+		return x.cancelTask(ctx, m)
 	}
 	return nil, methodNotFound(m.method)
 }

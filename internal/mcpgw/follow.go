@@ -22,7 +22,7 @@ type follower struct {
 	lists  *lists // as the client was last told of them
 
 	resubscribe func(context.Context) (map[string]bool, error) // nil = what it watches is fixed
-	turn        func(id string) []byte                         // the notification about a turn; nil = none
+	tasks       *taskWatch                                     // nil = none
 }
 
 // run serves the stream until the client leaves, the server stops, or the
@@ -68,12 +68,16 @@ func (f *follower) round(ctx context.Context, n noted, check bool) (more bool, e
 			}
 		}
 	}
-	for id := range n.turns {
-		if f.turn == nil {
-			continue
+	if f.tasks != nil {
+		if check { // news can be lost
+			for id := range f.tasks.last {
+				n.turns[id] = true
+			}
 		}
-		if msg := f.turn(id); msg != nil {
-			n.messages = append(n.messages, msg)
+		for id := range n.turns {
+			if msg := f.tasks.news(ctx, id); msg != nil {
+				n.messages = append(n.messages, msg)
+			}
 		}
 	}
 	for _, msg := range n.messages {

@@ -79,10 +79,14 @@ func (h *hub) tell(topic string, note func(*stream)) {
 		s.mu.Lock()
 		note(s)
 		s.mu.Unlock()
-		select {
-		case s.wake <- struct{}{}:
-		default:
-		}
+		s.poke()
+	}
+}
+
+func (s *stream) poke() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
 	}
 }
 

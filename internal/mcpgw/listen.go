@@ -26,22 +26,27 @@ func (x *exchange) listen(ctx context.Context, m *message) ([]byte, error) {
 	if httpd.Field(wanted, "taskIds") != nil && !x.can.has(canTasks) {
 		return nil, missingCapability(canTasks.declaration())
 	}
-	turns := x.tasksOf(tasks)
+	tag := append(append([]byte(`"_meta":{"`+metaSubscription+`":`), m.id...), '}')
+	watch := x.watchTasks(ctx, tasks, tag)
 	topics := []string{topicAgent + x.agent.ID}
-	for turn := range turns {
-		topics = append(topics, topicTurn+turn)
+	for task := range watch.last {
+		topics = append(topics, topicTurn+task)
 	}
 	s, leave, err := x.g.hub.open(x.caller.Principal(), topics...)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	tag := append(append([]byte(`"_meta":{"`+metaSubscription+`":`), m.id...), '}')
-	f := &follower{x: x, stream: s, wants: wants, tag: tag, lists: x.lists}
-	f.turn = func(turn string) []byte { return x.taskNotification(ctx, turns[turn], tag) }
-	if err := f.notify("notifications/subscriptions/acknowledged", acknowledged(wanted, wants, turns)); err != nil {
+	f := &follower{x: x, stream: s, wants: wants, tag: tag, lists: x.lists, tasks: watch}
+	if err := f.notify("notifications/subscriptions/acknowledged", acknowledged(wanted, wants, watch.last)); err != nil {
 		return nil, err
 	}
+	s.mu.Lock()
+	for task := range watch.last { // what happened before the stream was open
+		s.turns[task] = true
+	}
+	s.mu.Unlock()
+	s.poke()
 	if err := f.run(ctx); err != nil {
 		return nil, err
 	}
@@ -86,7 +91,7 @@ func readFilter(raw []byte) (f filter, tasks []string, err error) {
 
 // acknowledged tells a client what it will hear of: what it asked for, as far
 // as we know it.
-func acknowledged(wanted []byte, wants filter, turns map[string]string) []byte {
+func acknowledged(wanted []byte, wants filter, tasks map[string][]byte) []byte {
 	b := []byte(`"notifications":{`)
 	add := func(name string, value []byte) {
 		if b[len(b)-1] != '{' {
@@ -105,9 +110,9 @@ func acknowledged(wanted []byte, wants filter, turns map[string]string) []byte {
 	if len(wants.uris) > 0 {
 		add("resourceSubscriptions", httpd.Field(wanted, "resourceSubscriptions"))
 	}
-	if len(turns) > 0 {
+	if len(tasks) > 0 {
 		ids := []byte{'['}
-		for _, id := range turns {
+		for id := range tasks {
 			ids = append(appendText(ids, id), ',')
 		}
 		add("taskIds", append(ids[:len(ids)-1], ']'))

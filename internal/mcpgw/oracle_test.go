@@ -127,8 +127,8 @@ func officialClient(t *testing.T, s *stack, version string) {
 		}
 		tools++
 	}
-	if tools != 18 {
-		t.Errorf("%d tools, want 18", tools)
+	if tools != 20 {
+		t.Errorf("%d tools, want 20", tools)
 	}
 	officialCalls(t, session, h)
 	read, err := session.ReadResource(ctx, &mcp.ReadResourceParams{URI: "beeos://agent/config"})

@@ -18,14 +18,18 @@ type run struct {
 	round    round
 	progress progress
 	asks     []beeos.Event // questions for the client's next round
+	patience time.Duration // after which the call becomes a task; 0 = it cannot
 }
 
 // togetherWithin is how long the rest of the questions may take that an agent
 // asks at once.
 const togetherWithin = 200 * time.Millisecond
 
-// errEnough ends the wait for more questions.
-var errEnough = errors.New("the questions so far will do")
+// Why this request need not wait for the call any longer.
+var (
+	errEnough = errors.New("the questions so far will do")
+	errTask   = errors.New("the call goes on as a task")
+)
 
 // doing is invoke's Do or Resume.
 type doing = func(context.Context, invoke.Request) iter.Seq2[beeos.Event, error]
@@ -33,8 +37,8 @@ type doing = func(context.Context, invoke.Request) iter.Seq2[beeos.Event, error]
 // call runs one call to its end. What happens on the way goes to the client as
 // far as it listens. Without a reply there is an error or an early result,
 // which tells the client how to go on.
-func (x *exchange) call(ctx context.Context, m *message, req invoke.Request) (reply *beeos.Message, early []byte, err error) {
-	c := &run{x: x, m: m, progress: progress{token: x.meta.token}}
+func (x *exchange) call(ctx context.Context, m *message, req invoke.Request, patience time.Duration) (reply *beeos.Message, early []byte, err error) {
+	c := &run{x: x, m: m, progress: progress{token: x.meta.token}, patience: patience}
 	if c.round, err = x.readRound(m); err != nil {
 		return nil, nil, err
 	}
@@ -57,10 +61,15 @@ func (c *run) follow(ctx context.Context, req invoke.Request, do doing) (reply *
 	ctx, c.flight = x.takeOff(ctx, c.m.id, &req)
 	defer x.land(c.flight)
 	x.out.wait()
+	if c.patience > 0 {
+		defer time.AfterFunc(c.patience, func() { c.flight.cancel(errTask) }).Stop()
+	}
 	for ev, err := range do(ctx, req) {
 		switch {
 		case errors.Is(context.Cause(ctx), errEnough) && len(c.asks) > 0:
 			return nil, x.inputRequired(c.m, c.asks), nil
+		case errors.Is(context.Cause(ctx), errTask):
+			return c.goOn(ctx, req.TurnID)
 		case err != nil && ctx.Err() != nil:
 			return nil, nil, x.stopped(ctx, c.flight, &req)
 		case err != nil:
@@ -74,6 +83,19 @@ func (c *run) follow(ctx context.Context, req invoke.Request, do doing) (reply *
 		}
 	}
 	return nil, nil, errors.New("the call ended without a reply")
+}
+
+// goOn makes a task of the call, which is in the ledger by now; it may even be
+// over.
+func (c *run) goOn(ctx context.Context, turn string) (*beeos.Message, []byte, error) {
+	t, err := c.x.taskByID(context.WithoutCancel(ctx), turn)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case t.Done != nil:
+		return c.ended(t.Done)
+	}
+	return nil, createdTask(turn), nil
 }
 
 // ended looks at the terminal reply: it may be a question.
@@ -101,6 +123,9 @@ func (x *exchange) prepare(req *invoke.Request) {
 	if x.version.stateless() || x.session != nil && x.out.streams {
 		req.Call.Can = append(req.Call.Can, x.can.names()...)
 	}
+	if x.version.stateless() && x.can.has(canTasks) {
+		req.Deadline = x.g.opt.Now().Add(taskLife)
+	}
 	req.Live = watches || x.wantsLogs() || x.version.stateless() && x.can != 0
 }
 
@@ -114,6 +139,10 @@ func (c *run) event(ctx context.Context, ev *beeos.Event) (early []byte) {
 	case beeos.EventLog:
 		if c.x.wantsLogs() {
 			msg = logNotification(ev, c.x.logsFrom(ctx))
+		}
+	case beeos.EventBackground:
+		if c.patience > 0 {
+			return createdTask(ev.Turn)
 		}
 	case beeos.EventAsk:
 		if c.x.version.stateless() {

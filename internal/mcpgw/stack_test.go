@@ -72,6 +72,8 @@ func definitions() []beeos.Definition {
 				skill("attach", "Has attachments of its own.", `{"type":"object","properties":{"attachments":{"type":"array"}}}`),
 				skill("remote", "Its schema is elsewhere.", `{"type":"object","properties":{"x":{"$ref":"http://127.0.0.1:1/schema.json"}}}`),
 				skill("headed", "Wants arguments in headers.", `{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"},"where":{"type":"object","properties":{"floor":{"type":"integer","x-mcp-header":"Floor"},"open":{"type":"boolean","x-mcp-header":"Open"}}}}}`),
+				{Name: "job", Execution: json.RawMessage(`{"taskSupport":"required"}`)},
+				{Name: "slow", Execution: json.RawMessage(`{"taskSupport":"optional"}`)},
 				{Name: "internal", ExposeAsTool: &hidden},
 			},
 			Resources: []beeos.Resource{
@@ -118,6 +120,11 @@ func newStack(t testing.TB) *stack {
 	s.populate(ctx)
 	s.bus.OnControl(s.control)
 	s.bus.ServeAsks(s.asks)
+	s.bus.OnNotice(func(n bus.Notice) {
+		if n.Terminal {
+			s.tell(News{Kind: TurnChanged, ID: n.Turn})
+		}
+	})
 	t.Cleanup(func() {
 		cancel()
 		s.server.Close()
@@ -323,6 +330,8 @@ func (a *testAgent) work() {
 		a.ask(call.Arguments)
 	case "rounds":
 		a.rounds(call)
+	case "job", "slow":
+		a.job(call)
 	case "log":
 		a.publish(beeos.Event{Kind: beeos.EventLog, Level: "warning", Logger: "clerk", Data: json.RawMessage(`{"disk":"full"}`)})
 		a.say("logged")
@@ -347,6 +356,31 @@ func (a *testAgent) ask(arguments []byte) {
 	a.say(string(a.put("q", method, httpd.Field(arguments, "params"), 0)().Data))
 }
 
+// job is what its arguments say, some of it in the background.
+func (a *testAgent) job(call beeos.Call) {
+	how, _ := httpd.StringValue(httpd.Field(call.Arguments, "how"))
+	switch how {
+	case "background":
+		a.publish(beeos.Event{Kind: beeos.EventBackground})
+		a.put("one", "elicitation/create", []byte(`{}`), 2)
+		a.put("two", "roots/list", nil, 2)
+		a.cancelled()
+	case "asks":
+		one, two := a.put("one", "elicitation/create", []byte(`{}`), 2), a.put("two", "roots/list", nil, 2)
+		a.say(string(one().Data) + string(two().Data))
+	case "hang":
+		a.finish(beeos.Message{Type: beeos.AgentReplyError, State: beeos.StateCancelled, StopReason: beeos.StopUser, Body: a.cancelled().Reason})
+	case "fail":
+		a.finish(beeos.Message{Type: beeos.AgentReplyError, State: beeos.StateFailed, StopReason: beeos.StopError, Body: "no luck"})
+	case "fault":
+		a.finish(beeos.Message{Type: beeos.AgentReplyError, State: beeos.StateFailed, Payload: json.RawMessage(`{"error":{"code":-32603,"message":"broken"}}`)})
+	case "again":
+		a.rounds(call)
+	default:
+		a.say("done")
+	}
+}
+
 // put publishes a question; wait brings its answer.
 func (a *testAgent) put(key, method string, params []byte, total float64) (wait func() bus.Control) {
 	ev := beeos.Event{
@@ -358,6 +392,7 @@ func (a *testAgent) put(key, method string, params []byte, total float64) (wait 
 	a.s.open = append(a.s.open, ev)
 	a.s.mu.Unlock()
 	a.publish(ev)
+	a.s.tell(News{Kind: TurnChanged, ID: ev.Turn})
 	return wait
 }
 

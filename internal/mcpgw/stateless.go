@@ -95,6 +95,7 @@ var modernMethods = map[string]bool{
 	"tools/list": true, "tools/call": true,
 	"resources/list": true, "resources/templates/list": true, "resources/read": true,
 	"prompts/list": true, "prompts/get": true, "completion/complete": true,
+	"tasks/get": true, "tasks/update": true, "tasks/cancel": true,
 }
 
 // discover answers server/discover.

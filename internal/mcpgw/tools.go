@@ -18,6 +18,7 @@ type tool struct {
 	// declares are the reserved argument names that the tool's own schema
 	// uses; they are the tool's then and not ours.
 	declares map[string]bool
+	tasks    support
 	bindings []binding               // arguments that stateless clients repeat in headers
 	schema   func() (*schema, error) // compiled at the first call
 }
@@ -62,7 +63,7 @@ func newTool(s *beeos.Skill) *tool {
 		b = append(b, m.raw...)
 	}
 	t := &tool{name: s.Name, definition: append(b, '}'), declares: map[string]bool{}}
-	t.bindings = bindings(input, nil)
+	t.bindings, t.tasks = bindings(input, nil), supportOf(s.Execution)
 	properties := httpd.Field(input, "properties")
 	for _, name := range []string{argIdempotencyKey, argContextID, argAttachments} {
 		t.declares[name] = httpd.Field(properties, name) != nil
