@@ -16,6 +16,7 @@ import (
 	"log"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -38,6 +39,7 @@ type settings struct {
 	keep     string
 	scenario string
 	only     string
+	repeat   int
 	cluster  cluster.Options
 }
 
@@ -48,6 +50,7 @@ func main() {
 	flag.StringVar(&s.keep, "keep", "", "folder to keep the suite's own results and the servers' logs in")
 	flag.StringVar(&s.scenario, "scenario", "", "run one scenario, and show all that the suite says about it")
 	flag.StringVar(&s.only, "only", "", "run only the selections that contain this, for example 2026-07-28")
+	flag.IntVar(&s.repeat, "repeat", 1, "run everything this often, to find what fails now and then")
 	flag.StringVar(&s.cluster.Server, "server", "", "beeos binary to test; empty = built from this tree")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -83,7 +86,7 @@ func run(ctx context.Context, s settings) (failed int, err error) {
 		return 0, official.show(ctx, s.scenario)
 	}
 	var results []selection
-	for _, args := range selections {
+	for _, args := range slices.Repeat(selections, s.repeat) {
 		if !strings.Contains(args, s.only) {
 			continue
 		}

@@ -79,10 +79,16 @@ func (s *suite) run(ctx context.Context, args string) (selection, error) {
 	_ = os.MkdirAll(dir, 0o755)
 	_ = os.WriteFile(filepath.Join(dir, "output.txt"), out.Bytes(), 0o644) // for who looks closer
 	r := selection{args: args, took: time.Since(begin)}
-	if r.scenarios, err = results(dir, out.String()); err == nil && len(r.scenarios) == 0 {
-		err = fmt.Errorf("the suite ran nothing:\n%s", tail(out.String()))
+	if r.scenarios, err = results(dir, out.String()); err != nil {
+		return r, err
 	}
-	return r, err
+	if len(r.scenarios) == 0 {
+		return r, fmt.Errorf("the suite ran nothing:\n%s", tail(out.String()))
+	}
+	if failed != nil && r.total().failed == 0 {
+		return r, fmt.Errorf("the suite failed (%w) without a check that did:\n%s", failed, tail(out.String()))
+	}
+	return r, nil
 }
 
 // results reads the checks of every scenario that the output says was run. One
