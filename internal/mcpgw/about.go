@@ -7,6 +7,14 @@ const (
 	serverCapabilities = `"completions":{},"logging":{},"prompts":{"listChanged":true},"resources":{"listChanged":true,"subscribe":true},"tools":{"listChanged":true}`
 )
 
+// skillsDeclared declares the skills extension for an agent that has any.
+func (l *lists) skillsDeclared() string {
+	if len(l.skills.entries) == 0 {
+		return ""
+	}
+	return `,"` + skillsExtension + `":{"directoryRead":true}`
+}
+
 // describe is what initialize and server/discover say about the agent.
 func (l *lists) describe(a *beeos.Agent) {
 	d := &a.Definition
@@ -17,6 +25,6 @@ func (l *lists) describe(a *beeos.Agent) {
 
 	b := append([]byte(`"capabilities":{`+serverCapabilities+`},"serverInfo":`), l.serverInfo...)
 	l.about = append(b, instructions...)
-	b = []byte(`{"supportedVersions":` + supportedVersions + `,"capabilities":{` + serverCapabilities + `,"extensions":{"` + tasksExtension + `":{}}}`)
+	b = []byte(`{"supportedVersions":` + supportedVersions + `,"capabilities":{` + serverCapabilities + `,"extensions":{"` + tasksExtension + `":{}` + l.skillsDeclared() + `}}`)
 	l.discovery = append(append(b, instructions...), '}')
 }

@@ -255,6 +255,12 @@ func (x *exchange) handleModern(ctx context.Context, m *message) ([]byte, error)
 		return x.discover()
 	case "subscriptions/listen":
 		return x.listen(ctx, m)
+	case "skills/list":
+		return x.listSkills(m)
+	case "skills/get":
+		return x.getSkill(m)
+	case "resources/directory/read":
+		return x.readDirectory(m)
 	case "tasks/get":
 		return x.getTask(ctx, m)
 	case "tasks/update":

@@ -30,6 +30,7 @@ type lists struct {
 	promptByName map[string]*beeos.Prompt
 	templateAt   map[string]bool
 	patterns     []*regexp.Regexp // of the URI templates
+	skills       skills
 }
 
 // pages are complete results of one list method.
@@ -93,10 +94,11 @@ func newLists(a *beeos.Agent) *lists {
 		promptByName: map[string]*beeos.Prompt{},
 		templateAt:   map[string]bool{},
 	}
-	l.describe(a)
 	l.addTools(a)
 	l.addResources(a)
 	l.addPrompts(a)
+	l.addSkills(a)
+	l.describe(a)
 	return l
 }
 

@@ -13,7 +13,8 @@
 // its reply a result (result.go), and any replica can stop it (cancel.go). What
 // changes outside of calls reaches open streams (get.go, listen.go, follow.go)
 // through news between replicas (news.go, hub.go).
-// Answers leave through responder.go, as JSON or as a stream, errors in the
+// Long calls become tasks (tasks.go, tasknews.go), folders of resources skills
+// (skills.go, frontmatter.go). Answers leave through responder.go, as JSON or as a stream, errors in the
 // words of errors.go.
 //
 // No replica remembers anything that another would need: a session is its

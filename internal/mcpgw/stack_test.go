@@ -57,6 +57,7 @@ const publicURL = "https://mcp.example.com"
 func definitions() []beeos.Definition {
 	hidden := false
 	text := "Be kind."
+	skillText := "---\nname: filing\ndescription: Files things.\n---\n\nPut it away.\n"
 	skill := func(name, description, schema string) beeos.Skill {
 		return beeos.Skill{Name: name, Description: description, InputSchema: json.RawMessage(schema)}
 	}
@@ -80,6 +81,8 @@ func definitions() []beeos.Definition {
 				{URI: "note://kind", Name: "Note", MIMEType: "text/plain", Text: &text},
 				{URI: "note://live", Name: "Live note"},
 				{URITemplate: "note://by/{author}", Name: "Notes of an author"},
+				{URI: "skill://filing/SKILL.md", Name: "filing", MIMEType: "text/markdown", Text: &skillText},
+				{URI: "skill://filing/forms/a.md", Name: "a", MIMEType: "text/markdown", Text: &text},
 			},
 			Prompts: []beeos.Prompt{
 				{Name: "greet", Description: "Greets.", Arguments: []beeos.PromptArgument{{Name: "who", Required: true}},

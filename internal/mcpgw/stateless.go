@@ -95,6 +95,7 @@ var modernMethods = map[string]bool{
 	"tools/list": true, "tools/call": true,
 	"resources/list": true, "resources/templates/list": true, "resources/read": true,
 	"prompts/list": true, "prompts/get": true, "completion/complete": true,
+	"skills/list": true, "skills/get": true, "resources/directory/read": true,
 	"tasks/get": true, "tasks/update": true, "tasks/cancel": true,
 }
 
@@ -114,7 +115,7 @@ func lifetime(method string) int {
 	switch method {
 	case "server/discover":
 		return freshDiscovery
-	case "tools/list", "resources/list", "resources/templates/list", "prompts/list":
+	case "tools/list", "resources/list", "resources/templates/list", "prompts/list", "skills/list", "skills/get":
 		return freshList
 	case "resources/read":
 		return freshContents
