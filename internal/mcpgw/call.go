@@ -64,10 +64,7 @@ func (x *exchange) callTool(ctx context.Context, m *message) ([]byte, error) {
 	if reply == nil {
 		return early, err
 	}
-	if err := x.agentError(reply); err != nil {
-		return nil, err
-	}
-	return toolResult(reply)
+	return x.toolReply(reply)
 }
 
 // patience is after how long the call becomes a task; 0 = never.

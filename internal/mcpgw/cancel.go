@@ -55,7 +55,10 @@ func (x *exchange) takeOff(ctx context.Context, id []byte, req *invoke.Request) 
 		ctx, f.cancel = context.WithCancelCause(ctx)
 		return ctx, f
 	}
-	ctx, f.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
+	if !x.old { // where the stream is the session
+		ctx = context.WithoutCancel(ctx)
+	}
+	ctx, f.cancel = context.WithCancelCause(ctx)
 	f.stay = context.AfterFunc(x.g.opt.Context, func() { f.cancel(nil) })
 	f.request = requestName(x.session, id)
 	x.g.flights.mu.Lock()
@@ -114,7 +117,7 @@ func (x *exchange) stopped(ctx context.Context, f *flight, req *invoke.Request) 
 		x.stopAgent(ctx, f, by.reason)
 		return beeos.Errorf(beeos.Conflict, "the client cancelled this request")
 	case x.g.opt.Context.Err() != nil: // not the client's doing: the agent may finish for whoever asks again
-	case x.version.stateless(), x.session == nil && req.IdempotencyKey == "":
+	case x.version.stateless(), x.old, x.session == nil && req.IdempotencyKey == "":
 		x.stopAgent(ctx, f, "the client went away")
 	}
 	return beeos.Errorf(beeos.AgentServiceUnavailable, "the server is stopping: try again") // if anybody still reads it

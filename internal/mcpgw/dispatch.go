@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"strconv"
 	"strings"
@@ -31,6 +32,7 @@ type exchange struct {
 	meta    meta
 	can     capability // what the client can be asked
 	session *session   // nil without one
+	old     bool       // over the transport of 2024-11-05
 	logs    *int       // the lowest level to tell; nil = not known yet
 	out     *responder
 }
@@ -75,6 +77,8 @@ func (x *exchange) single(body []byte) {
 	result, err := x.handle(x.r.Context(), &m)
 	switch {
 	case x.r.Context().Err() != nil: // nobody is there to read an answer
+	case errors.Is(err, errDetached):
+		x.out.begin()
 	case err != nil && m.isResponse():
 		x.out.fail(x.r, nil, x.version, err) // its id is not one of the client's requests
 	case err != nil:
@@ -282,7 +286,12 @@ func (x *exchange) initialize(params []byte) ([]byte, error) {
 		v = latest
 	}
 	s := newSession(min(v, latest), capabilities(httpd.Field(params, "capabilities")), x.g.opt.Now())
-	x.out.w.Header()[headerSession] = []string{x.g.sealer.sessionID(x.agent.ID, x.caller.Principal(), s)}
+	if x.old {
+		x.session.version, x.session.can = s.version, s.can
+		x.version, x.can = s.version, s.can
+	} else {
+		x.out.w.Header()[headerSession] = []string{x.g.sealer.sessionID(x.agent.ID, x.caller.Principal(), s)}
+	}
 	b := []byte(`{"protocolVersion":"` + s.version.String() + `",`)
 	return append(append(b, x.lists.about...), '}'), nil
 }

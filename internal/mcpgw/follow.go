@@ -22,6 +22,7 @@ type follower struct {
 	lists  *lists // as the client was last told of them
 
 	resubscribe func(context.Context) (map[string]bool, error) // nil = what it watches is fixed
+	incoming    func(msg []byte)                               // takes messages that came for the stream; nil = they are sent
 	tasks       *taskWatch                                     // nil = none
 }
 
@@ -81,6 +82,10 @@ func (f *follower) round(ctx context.Context, n noted, check bool) (more bool, e
 		}
 	}
 	for _, msg := range n.messages {
+		if f.incoming != nil {
+			f.incoming(msg)
+			continue
+		}
 		if err := f.x.out.event(msg); err != nil {
 			return false, err
 		}

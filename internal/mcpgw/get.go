@@ -28,6 +28,10 @@ func (g *Gateway) get(w http.ResponseWriter, r *http.Request, agentID string) {
 		return
 	}
 	x.version, x.can = x.session.version, x.session.can
+	if l, ok := x.openEvent(r.Header.Get(headerLastEvent)); ok {
+		x.fetch(r.Context(), l)
+		return
+	}
 	if err := x.sessionStream(r.Context()); err != nil && r.Context().Err() == nil {
 		x.out.fail(r, nil, x.version, err)
 	}

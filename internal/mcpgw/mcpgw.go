@@ -5,17 +5,19 @@
 // which agent) and wire.go (one strict JSON-RPC message), is tied to a
 // protocol revision by version.go and to a session by session.go or, since
 // 2026-07-28, to nothing (stateless.go, headers.go), and finds its handler in
-// dispatch.go. catalog.go keeps each agent's lists as bytes
-// ready to write (about.go, lists.go,
-// tools.go, resources.go, prompts.go) and its
-// schemas compiled (schema.go, cost.go). call.go and run.go run a call: its events
-// become progress and logs (notify.go) or questions to the client (ask.go, rounds.go),
-// its reply a result (result.go), and any replica can stop it (cancel.go). What
-// changes outside of calls reaches open streams (get.go, listen.go, follow.go)
-// through news between replicas (news.go, hub.go).
-// Long calls become tasks (tasks.go, tasknews.go), folders of resources skills
-// (skills.go, frontmatter.go). Answers leave through responder.go, as JSON or as a stream, errors in the
-// words of errors.go.
+// dispatch.go. oldsse.go is the transport before all that. catalog.go keeps
+// each agent's lists as bytes ready to write (about.go, lists.go, tools.go,
+// resources.go, prompts.go, skills.go, frontmatter.go) and its schemas compiled
+// (schema.go, cost.go).
+//
+// call.go and run.go run a call: its events become progress and logs
+// (notify.go) or questions to the client (ask.go, rounds.go), its reply a
+// result (reply.go, result.go); any replica can stop it (cancel.go), pick its
+// stream up (resume.go) or answer for it as a task (tasks.go, tasknews.go).
+// What changes outside of calls reaches open streams (get.go, listen.go,
+// follow.go) through news between replicas (news.go, hub.go). Answers leave
+// through responder.go, as JSON or as a stream, errors in the words of
+// errors.go.
 //
 // No replica remembers anything that another would need: a session is its
 // own id, sealed, and what happens to it later is in the store (sessions.go).
@@ -113,19 +115,32 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		httpd.WriteError(w, r, beeos.Errorf(beeos.Forbidden, "pages of this origin may not call this server"))
 		return
 	}
-	agentID, ok := strings.CutSuffix(strings.TrimPrefix(r.URL.Path, "/"), "/mcp")
-	if !ok || !plainID(agentID) {
-		httpd.WriteError(w, r, beeos.Errorf(beeos.NotFound, "nothing is here: MCP endpoints are at /{agentId}/mcp"))
-		return
+	agentID, door, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+	if !plainID(agentID) {
+		door = ""
 	}
-	switch r.Method {
-	case http.MethodPost:
+	switch {
+	case door == "mcp" || door == "sse" || door == "messages":
+		g.enter(w, r, agentID, door)
+	default:
+		httpd.WriteError(w, r, beeos.Errorf(beeos.NotFound, "nothing is here: MCP endpoints are at /{agentId}/mcp"))
+	}
+}
+
+// enter is the site map below an agent.
+func (g *Gateway) enter(w http.ResponseWriter, r *http.Request, agentID, door string) {
+	switch r.Method + " " + door {
+	case "POST mcp":
 		g.post(w, r, agentID)
-	case http.MethodGet:
+	case "GET mcp":
 		g.get(w, r, agentID)
-	case http.MethodDelete:
+	case "DELETE mcp":
 		g.delete(w, r, agentID)
-	case http.MethodOptions:
+	case "GET sse":
+		g.openOld(w, r, agentID)
+	case "POST messages":
+		g.postOld(w, r, agentID)
+	case "OPTIONS mcp", "OPTIONS sse", "OPTIONS messages":
 		w.Header().Set("Allow", allowed)
 		w.WriteHeader(http.StatusNoContent)
 	default:

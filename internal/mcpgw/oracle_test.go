@@ -236,3 +236,20 @@ func (s *stack) waitTerminal(t *testing.T, turn, text string) {
 		t.Errorf("terminal reply %q, want %q in it", m.Body, text)
 	}
 }
+
+// TestOfficialOldClient: the SDK over the transport of 2024-11-05, its stream
+// at one replica and its messages at both.
+func TestOfficialOldClient(t *testing.T) {
+	s := newStack(t)
+	h := &heard{}
+	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, h.options())
+	session, err := client.Connect(t.Context(), &mcp.SSEClientTransport{
+		Endpoint:   s.server.URL + "/" + s.agents["clerk"] + "/sse",
+		HTTPClient: &http.Client{Transport: &roundRobin{key: s.keys["user"], urls: []string{s.server.URL, s.other.URL}}},
+	}, &mcp.ClientSessionOptions{ProtocolVersion: "2024-11-05"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close()
+	officialCalls(t, session, h)
+}

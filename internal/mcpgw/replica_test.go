@@ -53,7 +53,7 @@ func (s *stack) handshake(t *testing.T, agent, key, capabilities string) (sessio
 func nextEvent(t *testing.T, from *bufio.Scanner) []byte {
 	t.Helper()
 	for from.Scan() {
-		if data, ok := strings.CutPrefix(from.Text(), "data: "); ok {
+		if data, ok := strings.CutPrefix(from.Text(), "data: "); ok && data != "" {
 			return []byte(data)
 		}
 	}

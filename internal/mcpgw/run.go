@@ -19,6 +19,7 @@ type run struct {
 	progress progress
 	asks     []beeos.Event // questions for the client's next round
 	patience time.Duration // after which the call becomes a task; 0 = it cannot
+	detached bool          // the agent lets the client hang up
 }
 
 // togetherWithin is how long the rest of the questions may take that an agent
@@ -60,6 +61,10 @@ func (c *run) follow(ctx context.Context, req invoke.Request, do doing) (reply *
 	x := c.x
 	ctx, c.flight = x.takeOff(ctx, c.m.id, &req)
 	defer x.land(c.flight)
+	if x.resumable() && c.m.method == "tools/call" && x.out.first == nil {
+		l := lost{req.TurnID, c.flight.channel, c.m.id}
+		x.out.first = func() string { return x.sealEvent(l) }
+	}
 	x.out.wait()
 	if c.patience > 0 {
 		defer time.AfterFunc(c.patience, func() { c.flight.cancel(errTask) }).Stop()
@@ -78,8 +83,11 @@ func (c *run) follow(ctx context.Context, req invoke.Request, do doing) (reply *
 			return c.ended(ev.Message)
 		}
 		c.flight.channel = ev.Channel // only this goroutine looks at it
-		if early = c.event(ctx, &ev); early != nil {
+		switch early = c.event(ctx, &ev); {
+		case early != nil:
 			return nil, early, nil
+		case c.detached:
+			return nil, nil, errDetached
 		}
 	}
 	return nil, nil, errors.New("the call ended without a reply")
@@ -144,6 +152,7 @@ func (c *run) event(ctx context.Context, ev *beeos.Event) (early []byte) {
 		if c.patience > 0 {
 			return createdTask(ev.Turn)
 		}
+		c.detached = c.x.resumable() && c.m.method == "tools/call"
 	case beeos.EventAsk:
 		if c.x.version.stateless() {
 			return c.ask(ctx, ev)

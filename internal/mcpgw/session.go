@@ -48,6 +48,8 @@ const (
 	sealedSession = 's'
 	sealedAsk     = 'a'
 	sealedState   = 'r'
+	sealedEvent   = 'e'
+	sealedOld     = 'o'
 	layout        = 1 // of the bytes inside; the first byte of every name
 	sessionSize   = 2 + 8 + 16
 )

@@ -49,6 +49,7 @@ type stack struct {
 	open    []beeos.Event               // questions without an answer
 	seen    []beeos.Frame
 	next    chan beeos.Frame // gets the next message for an agent, if set
+	later   chan struct{}    // closed when work in the background may end
 }
 
 const publicURL = "https://mcp.example.com"
@@ -99,7 +100,7 @@ func definitions() []beeos.Definition {
 func newStack(t testing.TB) *stack {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	s := &stack{t: t, keys: map[string]string{}, answers: map[string]chan bus.Control{}, over: ctx.Done()}
+	s := &stack{t: t, keys: map[string]string{}, answers: map[string]chan bus.Control{}, over: ctx.Done(), later: make(chan struct{})}
 	var err error
 	s.db, err = store.Open(ctx, "sqlite:"+filepath.Join(t.TempDir(), "test.db")+"?durability=os")
 	s.must(err)
@@ -368,6 +369,13 @@ func (a *testAgent) job(call beeos.Call) {
 		a.put("one", "elicitation/create", []byte(`{}`), 2)
 		a.put("two", "roots/list", nil, 2)
 		a.cancelled()
+	case "later":
+		a.publish(beeos.Event{Kind: beeos.EventBackground})
+		select {
+		case <-a.s.later:
+			a.say("later")
+		case <-a.s.over:
+		}
 	case "asks":
 		one, two := a.put("one", "elicitation/create", []byte(`{}`), 2), a.put("two", "roots/list", nil, 2)
 		a.say(string(one().Data) + string(two().Data))
