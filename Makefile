@@ -7,10 +7,10 @@ TIMEOUT   ?= 15m
 FUZZTIME  ?= 30s
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race lint format vuln bench fuzz dev docs setup clean
+.PHONY: help build test race lint format vuln bench conformance fuzz dev docs setup clean
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## Compile everything, and the program into bin/beeos
 	$(GO) build ./...
@@ -37,6 +37,9 @@ vuln: ## Known vulnerabilities in what we import (asks the Go vulnerability data
 
 bench: setup ## Measure calls and memory against a bare server; writes docs/benchmarks.md
 	$(GO) run ./test/bench -o docs/benchmarks.md
+
+conformance: setup ## The official MCP suite against two servers; writes docs/conformance.md
+	$(GO) run ./test/conformance -o docs/conformance.md
 
 fuzz: ## Fuzz every target for FUZZTIME each (30s)
 	scripts/fuzz.sh $(FUZZTIME)

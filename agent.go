@@ -78,6 +78,7 @@ type Definition struct {
 	Lane         Lane            `json:"lane,omitempty"`
 	TimeoutMS    int64           `json:"timeout_ms,omitempty"`
 	Capabilities json.RawMessage `json:"capabilities,omitempty"`
+	Completions  bool            `json:"completions,omitempty"` // it answers completion/complete
 	Skills       []Skill         `json:"skills,omitempty"`
 	Resources    []Resource      `json:"resources,omitempty"`
 	Prompts      []Prompt        `json:"prompts,omitempty"`

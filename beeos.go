@@ -8,6 +8,7 @@ package beeos
 import (
 	"crypto/rand"
 	"encoding/hex"
+	"strconv"
 	"time"
 )
 
@@ -27,6 +28,18 @@ func NewID() string {
 	b[6] = b[6]&0x0f | 0x70
 	b[8] = b[8]&0x3f | 0x80
 	return formatUUID(b)
+}
+
+// IDTime returns when NewID made an id; the zero time for anything else.
+func IDTime(id string) time.Time {
+	if len(id) != 36 || id[8] != '-' || id[13] != '-' || id[14] != '7' {
+		return time.Time{}
+	}
+	ms, err := strconv.ParseUint(id[:8]+id[9:13], 16, 48)
+	if err != nil {
+		return time.Time{}
+	}
+	return time.UnixMilli(int64(ms)).UTC()
 }
 
 // IDFloor returns a string that sorts before every NewID made at t or later.

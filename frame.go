@@ -24,7 +24,8 @@ const (
 	FrameInputRequired   FrameType = "input_required"   // MessageID, Body, Payload
 	FrameAuthRequired    FrameType = "auth_required"    // MessageID, Body, Payload
 	FrameHeartbeat       FrameType = "heartbeat"        // nothing
-	FrameRequest         FrameType = "request"          // MessageID, RequestID, Method, Params
+	FrameRequest         FrameType = "request"          // MessageID, RequestID, Key, Total, Method, Params
+	FrameBackground      FrameType = "background"       // MessageID: it takes longer than the caller should wait
 	FrameLog             FrameType = "log"              // MessageID, Level, Logger, Data
 	FrameProgress        FrameType = "progress"         // MessageID, Progress, Total, Text
 	FrameResourceUpdated FrameType = "resource_updated" // AgentID, URI
@@ -52,6 +53,7 @@ type Frame struct {
 	Reasoning    string            `json:"reasoning,omitempty"`
 	Part         json.RawMessage   `json:"part,omitempty"`
 	RequestID    string            `json:"request_id,omitempty"`
+	Key          string            `json:"key,omitempty"` // what the agent calls its question
 	Method       string            `json:"method,omitempty"`
 	Params       json.RawMessage   `json:"params,omitempty"`
 	Result       json.RawMessage   `json:"result,omitempty"`

@@ -115,6 +115,10 @@ type Call struct {
 	Attachments json.RawMessage   `json:"attachments,omitempty"`
 	Metadata    map[string]string `json:"metadata,omitempty"`
 	Can         []string          `json:"can,omitempty"` // what the caller can be asked mid-call: elicitation, sampling, roots, progress
+
+	// A call that is made again because the agent needed input first.
+	Input map[string]json.RawMessage `json:"input,omitempty"` // answers by the agent's names for its questions
+	State string                     `json:"state,omitempty"` // what the agent gave along with its questions
 }
 
 // EventKind says what an Event carries.
@@ -124,8 +128,10 @@ const (
 	EventDelta    EventKind = "delta"    // Text, Reasoning or Part
 	EventProgress EventKind = "progress" // Progress, Total, Text
 	EventLog      EventKind = "log"      // Level, Logger, Data
-	EventAsk      EventKind = "ask"      // AskID, Method, Data: the agent asks the caller something
+	EventAsk      EventKind = "ask"      // AskID, Key, Total, Method, Data: the agent asks the caller something
 	EventMessage  EventKind = "message"  // Message: a durable one; a terminal one is the last event
+
+	EventBackground EventKind = "background" // the agent goes on, but the caller need not wait for it
 )
 
 // Event is what travels from an agent to whoever watches its turn. Only
@@ -144,6 +150,7 @@ type Event struct {
 	Level     string          `json:"level,omitempty"`
 	Logger    string          `json:"logger,omitempty"`
 	AskID     string          `json:"ask_id,omitempty"`
+	Key       string          `json:"key,omitempty"` // the agent's name for its question; Total are asked together
 	Method    string          `json:"method,omitempty"`
 	Data      json.RawMessage `json:"data,omitempty"`
 	Message   *Message        `json:"message,omitempty"`

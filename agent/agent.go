@@ -9,14 +9,15 @@
 // The process dials out, so it needs no open port. It keeps an Ed25519
 // identity in a file (identity.go), joins with a credential that it finds in
 // the environment or, on the machine of `beeos dev`, in dev.json (settings.go),
-// declares itself (define.go, gateway.go), and then holds one WebSocket
-// (link.go). Whatever breaks, it reconnects until its context ends; an answer
+// declares itself (define.go, gateway.go; face.go changes that later), and then
+// holds one WebSocket (link.go). Whatever breaks, it reconnects until its context ends; an answer
 // that the gateway has not acknowledged is sent again (turns.go).
 //
 // A handler gets a Message (message.go) and a Reply (reply.go, content.go); it
-// may ask the caller something on the way (ask.go). Its context ends when the
-// caller cancels or the deadline passes. An error that it returns becomes the
-// answer, marked as a failure; so does a panic.
+// may ask the caller something on the way (ask.go, question.go). Its context
+// ends when the caller cancels or the deadline passes. An error that it returns
+// becomes the answer, marked as a failure, or a Fault (fault.go); so does a
+// panic.
 package agent
 
 import (
@@ -49,18 +50,16 @@ func Run(ctx context.Context, o Options, handle Handler) error {
 // Agent is an agent that Run serves. Use New instead of the function Run to
 // speak outside of an answer.
 type Agent struct {
-	opts      Options
-	log       *slog.Logger
-	def       beeos.Definition
-	handle    Handler
-	tools     map[string]Handler
-	resources []route
-	prompts   map[string]Handler
+	opts   Options // as it was started; what changes is in face
+	log    *slog.Logger
+	handle Handler
 
-	gw      *gateway
-	running sync.WaitGroup // handlers
+	gw       *gateway
+	running  sync.WaitGroup // handlers
+	updating sync.Mutex     // one Change at a time
 
 	mu       sync.Mutex
+	face     *face
 	base     context.Context // of every handler; ends when draining is over
 	id       string          // the gateway's name for this agent
 	link     *link           // nil while disconnected
@@ -75,15 +74,13 @@ type Agent struct {
 
 // New checks the options and returns an agent that is ready to Run.
 func New(o Options, handle Handler) (*Agent, error) {
-	def, err := o.definition()
+	f, err := newFace(o)
 	if err != nil {
 		return nil, err
 	}
 	a := &Agent{
-		opts: o, def: def, handle: handle,
+		opts: o, face: f, handle: handle,
 		log:     o.Log,
-		tools:   map[string]Handler{},
-		prompts: map[string]Handler{},
 		turns:   map[string]*Reply{},
 		asks:    map[string]chan beeos.Frame{},
 		settled: make(chan struct{}),
@@ -92,7 +89,6 @@ func New(o Options, handle Handler) (*Agent, error) {
 		a.log = slog.Default()
 	}
 	a.log = a.log.With("agent", o.Name)
-	a.routes()
 	if a.gw, err = openGateway(o, a.log); err != nil {
 		return nil, err
 	}

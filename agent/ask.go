@@ -33,7 +33,7 @@ func (r *Reply) Elicit(ctx context.Context, message string, schema json.RawMessa
 	if err != nil {
 		return e, fmt.Errorf("elicit: %w", err)
 	}
-	result, err := r.ask(ctx, "elicitation", "elicitation/create", params)
+	result, err := r.ask(ctx, ask{method: "elicitation/create", params: params})
 	if err != nil {
 		return e, err
 	}
@@ -50,7 +50,7 @@ func (r *Reply) Sample(ctx context.Context, params any) (json.RawMessage, error)
 	if err != nil {
 		return nil, fmt.Errorf("sample: %w", err)
 	}
-	return r.ask(ctx, "sampling", "sampling/createMessage", raw)
+	return r.ask(ctx, ask{method: "sampling/createMessage", params: raw})
 }
 
 // Root is a folder that the caller lets the agent know of.
@@ -61,7 +61,7 @@ type Root struct {
 
 // Roots asks which folders the caller works in.
 func (r *Reply) Roots(ctx context.Context) ([]Root, error) {
-	result, err := r.ask(ctx, "roots", "roots/list", nil)
+	result, err := r.ask(ctx, ask{method: "roots/list"})
 	if err != nil {
 		return nil, err
 	}
@@ -123,23 +123,39 @@ func (r *Reply) setPause(f *beeos.Frame) {
 	r.pausedOn = f
 }
 
+// ask is one question. Without a key it is named after what it asks for and
+// how often that was asked before.
+type ask struct {
+	key      string
+	together int // questions that are put at once
+	method   string
+	params   json.RawMessage
+}
+
 // ask sends a request towards the caller and waits for its answer.
-func (r *Reply) ask(ctx context.Context, capability, method string, params json.RawMessage) (json.RawMessage, error) {
+func (r *Reply) ask(ctx context.Context, q ask) (json.RawMessage, error) {
+	capability, ok := capabilities[q.method]
+	if !ok {
+		return nil, fmt.Errorf("%s: there is no such question", q.method)
+	}
 	if !r.m.Can(capability) {
-		return nil, fmt.Errorf("%s: %w", method, ErrCannotAsk)
+		return nil, &cannotAsk{capability, q.method}
+	}
+	if q.key == "" {
+		q.key = r.nextKey(capability)
 	}
 	id, answer := r.a.openAsk()
 	defer r.a.closeAsk(id)
-	if err := r.stream(beeos.Frame{Type: beeos.FrameRequest, RequestID: id, Method: method, Params: params}); err != nil {
-		return nil, fmt.Errorf("%s: %w", method, err)
+	if err := r.stream(beeos.Frame{Type: beeos.FrameRequest, RequestID: id, Key: q.key, Total: float64(q.together), Method: q.method, Params: q.params}); err != nil {
+		return nil, fmt.Errorf("%s: %w", q.method, err)
 	}
 	select {
 	case f, ok := <-answer:
 		switch {
 		case !ok:
-			return nil, fmt.Errorf("%s: %w", method, errDisconnected)
+			return nil, fmt.Errorf("%s: %w", q.method, errDisconnected)
 		case f.Error != nil:
-			return nil, fmt.Errorf("%s: %w", method, &beeos.Error{Code: beeos.Code(f.Error.Code), Message: f.Error.Message})
+			return nil, fmt.Errorf("%s: %w", q.method, &beeos.Error{Code: beeos.Code(f.Error.Code), Message: f.Error.Message})
 		}
 		return f.Result, nil
 	case <-ctx.Done():
@@ -147,6 +163,17 @@ func (r *Reply) ask(ctx context.Context, capability, method string, params json.
 	case <-r.ctx.Done():
 		return nil, context.Cause(r.ctx)
 	}
+}
+
+// nextKey counts the questions of a kind.
+func (r *Reply) nextKey(capability string) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.asked == nil {
+		r.asked = map[string]int{}
+	}
+	r.asked[capability]++
+	return fmt.Sprintf("%s-%d", capability, r.asked[capability])
 }
 
 func (a *Agent) openAsk() (string, chan beeos.Frame) {

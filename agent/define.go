@@ -23,6 +23,7 @@ type Options struct {
 	Tools     []Tool
 	Resources []Resource
 	Prompts   []Prompt
+	Complete  Handler // answers completion/complete with Result; the agent's own handler when nil
 
 	DeliveryMode beeos.DeliveryMode // push when empty; cannot change once declared
 	Redelivery   beeos.Redelivery   // what becomes of work when this process dies; always when empty
@@ -81,7 +82,7 @@ func (o Options) definition() (beeos.Definition, error) {
 	d := beeos.Definition{
 		Name: o.Name, DisplayName: o.DisplayName, Description: o.Description, Version: o.Version,
 		Model: o.Model, Instructions: o.Instructions, Capabilities: o.Capabilities,
-		DeliveryMode: o.DeliveryMode, Redelivery: o.Redelivery, Lane: o.Lane, TimeoutMS: o.Timeout.Milliseconds(),
+		Completions: o.Complete != nil, DeliveryMode: o.DeliveryMode, Redelivery: o.Redelivery, Lane: o.Lane, TimeoutMS: o.Timeout.Milliseconds(),
 	}
 	for _, t := range o.Tools {
 		s, err := t.skill()
@@ -113,53 +114,4 @@ func (t Tool) skill() (beeos.Skill, error) {
 		s.ExposeAsTool = &expose
 	}
 	return s, nil
-}
-
-// route is who answers the reads of one resource or template.
-type route struct {
-	match  func(uri string) bool
-	handle Handler
-}
-
-// routes notes which handler answers what.
-func (a *Agent) routes() {
-	for _, t := range a.opts.Tools {
-		if t.Handle != nil {
-			a.tools[t.Name] = t.Handle
-		}
-	}
-	for _, r := range a.opts.Resources {
-		if r.Read != nil {
-			a.resources = append(a.resources, route{r.matcher(), r.Read})
-		}
-	}
-	for _, p := range a.opts.Prompts {
-		if p.Get != nil {
-			a.prompts[p.Name] = p.Get
-		}
-	}
-}
-
-// handler returns who answers m.
-func (a *Agent) handler(m Message) Handler {
-	switch m.Method {
-	case "tools/call":
-		if h := a.tools[m.Tool]; h != nil {
-			return h
-		}
-	case "resources/read":
-		for _, r := range a.resources {
-			if r.match(m.URI()) {
-				return r.handle
-			}
-		}
-	case "prompts/get":
-		if h := a.prompts[m.PromptName()]; h != nil {
-			return h
-		}
-	}
-	if a.handle != nil {
-		return a.handle
-	}
-	return refuseAll
 }

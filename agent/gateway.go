@@ -63,6 +63,11 @@ func (g *gateway) ready(ctx context.Context, def beeos.Definition) error {
 	if g.synced.Load() {
 		return nil
 	}
+	return g.sync(ctx, def)
+}
+
+// sync declares the agent as def.
+func (g *gateway) sync(ctx context.Context, def beeos.Definition) error {
 	body, err := marshal(map[string]any{"agents": []beeos.Definition{def}})
 	if err != nil {
 		return &refusal{fmt.Errorf("declare the agent: %w", err)}

@@ -74,7 +74,7 @@ func (a *Agent) connectForever(ctx context.Context) error {
 // connectOnce joins and declares the agent where that is needed, connects, and
 // serves the connection until it breaks.
 func (a *Agent) connectOnce(ctx context.Context) (greeted bool, err error) {
-	if err := a.gw.ready(ctx, a.def); err != nil {
+	if err := a.gw.ready(ctx, a.shown().def); err != nil {
 		return false, err
 	}
 	l := &link{hello: make(chan struct{}), done: make(chan struct{}), wake: make(chan struct{}, 1), emptied: make(chan struct{})}

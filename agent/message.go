@@ -28,6 +28,9 @@ type Message struct {
 	Metadata    map[string]string
 	Attachments []Attachment
 
+	Input map[string]json.RawMessage // answers to the questions of NeedInput
+	State string                     // what NeedInput was given
+
 	Attempt  int       // 1, and more when an earlier instance died over it
 	Deadline time.Time // zero = none
 
@@ -61,6 +64,7 @@ func newMessage(f beeos.Frame) (Message, error) {
 	}
 	m.Method, m.Tool, m.Arguments, m.Params = c.Method, c.Tool, c.Arguments, c.Params
 	m.Protocol, m.Metadata, m.can = c.Protocol, c.Metadata, c.Can
+	m.Input, m.State = c.Input, c.State
 	if len(c.Attachments) > 0 {
 		if err := json.Unmarshal(c.Attachments, &m.Attachments); err != nil {
 			return m, fmt.Errorf("read the attachments of message %s: %w", m.ID, err)

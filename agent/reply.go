@@ -34,10 +34,11 @@ type Reply struct {
 	parts    []json.RawMessage // content besides the text
 	texts    string            // of the parts that are text
 	payload  map[string]json.RawMessage
-	pausedOn *beeos.Frame // the question that the answer waits for
-	final    []byte       // the terminal frame; set once
-	retries  int          // how often the gateway could not take it
-	refused  bool         // the gateway will never take what the handler made
+	asked    map[string]int // questions so far, by what they ask for
+	pausedOn *beeos.Frame   // the question that the answer waits for
+	final    []byte         // the terminal frame; set once
+	retries  int            // how often the gateway could not take it
+	refused  bool           // the gateway will never take what the handler made
 }
 
 // Delta streams a piece of the answer's text. The error, which may be left
@@ -91,6 +92,14 @@ func levelName(l slog.Level) string {
 	return "error"
 }
 
+// Background says that the answer takes longer than the caller should hold the
+// line. A caller that knows tasks gets one and comes back for the answer; what
+// is asked from here on is asked through the task. Others just wait. The
+// handler goes on as before.
+func (r *Reply) Background() error {
+	return r.stream(beeos.Frame{Type: beeos.FrameBackground})
+}
+
 // Send ends the answer: its text is what was streamed, then text.
 func (r *Reply) Send(text string) error {
 	r.mu.Lock()
@@ -114,6 +123,9 @@ func (r *Reply) Refuse(reason string) error {
 func (r *Reply) Busy(reason string) error {
 	return r.end(beeos.Frame{Type: beeos.FrameBusy, Body: reason})
 }
+
+// Agent is the agent that answers.
+func (r *Reply) Agent() *Agent { return r.a }
 
 // History reads the conversation that the message belongs to, oldest first.
 func (r *Reply) History(ctx context.Context) ([]beeos.Message, error) {

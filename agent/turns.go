@@ -133,7 +133,11 @@ func (a *Agent) answer(r *Reply) {
 		err = r.end(beeos.Frame{Type: beeos.FrameError, Body: "the answer took too long", StopReason: beeos.StopTimeout})
 	default:
 		a.log.Warn("the handler failed", "message", r.m.ID, "err", err)
-		err = r.Fail(err.Error())
+		if f := faultOf(err); f != nil {
+			err = r.endFault(f)
+		} else {
+			err = r.Fail(err.Error())
+		}
 	}
 	if err != nil && !errors.Is(err, ErrEnded) {
 		a.log.Error("the answer could not be ended", "message", r.m.ID, "err", err)

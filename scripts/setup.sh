@@ -25,6 +25,7 @@ has curl     || missing+=(curl)
 has openssl  || missing+=(openssl)
 has jq       || missing+=(jq)
 has python3  || missing+=(python3) # an example in docs/agents.md
+has npm      || missing+=(npm) # official MCP clients and suite; they bring the Node they need
 
 if [ ${#missing[@]} -eq 0 ]; then
   say 'everything is here'

@@ -47,6 +47,7 @@ func (g *Gateway) answer(m bus.Control) {
 	if err := json.Unmarshal(m.Data, &body); err != nil {
 		body.Error = &beeos.FrameFault{Code: string(beeos.InvalidBody), Message: "the caller's answer could not be read"}
 	}
+	g.Bus.Control(bus.Control{Kind: bus.TurnChanged, ID: a.event.Turn})
 	a.conn.enqueue(encode(&beeos.Frame{Type: beeos.FrameAnswer, RequestID: a.request, Result: body.Result, Error: body.Error}))
 }
 

@@ -51,6 +51,8 @@ func member(f *beeos.Frame, name string, raw []byte) (want string) {
 		return text(raw, &f.StopReason)
 	case "request_id":
 		return text(raw, &f.RequestID)
+	case "key":
+		return text(raw, &f.Key)
 	case "method":
 		return text(raw, &f.Method)
 	case "level":

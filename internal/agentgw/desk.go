@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"sync"
+
+	"github.com/beeos/beeos"
 )
 
 // desk is what the agents at this node's door are working on. The bus looks
@@ -18,6 +20,7 @@ type desk struct {
 type ask struct {
 	conn    *connection
 	request string // the agent's own id of it
+	event   beeos.Event
 }
 
 func (d *desk) hold(t *turn) {
@@ -66,6 +69,26 @@ func (d *desk) snapshot(id string) (string, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return string(t.text), true
+}
+
+// open returns the questions of a turn that wait for an answer, oldest first.
+func (d *desk) open(turn string) ([]beeos.Event, bool) {
+	t := d.turn(turn)
+	if t == nil {
+		return nil, false
+	}
+	t.mu.Lock()
+	ids := slices.Clone(t.asks)
+	t.mu.Unlock()
+	asks := []beeos.Event{}
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	for _, id := range ids {
+		if a, ok := d.asks[id]; ok {
+			asks = append(asks, a.event)
+		}
+	}
+	return asks, true
 }
 
 func (d *desk) openAsk(id string, a ask, t *turn) {

@@ -109,6 +109,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 	defer g.Bus.OnControl(g.control)()
 	defer g.Bus.OnNotice(g.noticed)()
 	g.Bus.ServeSnapshots(g.desk.snapshot)
+	g.Bus.ServeAsks(g.desk.open)
 
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return g.keepLeases(ctx) })

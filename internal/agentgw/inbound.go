@@ -74,6 +74,8 @@ func (c *connection) act(f *beeos.Frame, to *answers) error {
 		t.tell(c.g, beeos.Event{Kind: beeos.EventProgress, Progress: f.Progress, Total: f.Total, Text: f.Text})
 	case beeos.FrameLog:
 		t.tell(c.g, beeos.Event{Kind: beeos.EventLog, Level: f.Level, Logger: f.Logger, Data: bytes.Clone(f.Data)})
+	case beeos.FrameBackground:
+		t.tell(c.g, beeos.Event{Kind: beeos.EventBackground})
 	case beeos.FrameRequest:
 		return c.ask(t, f)
 	case beeos.FrameInputRequired, beeos.FrameAuthRequired:
@@ -106,8 +108,13 @@ func (c *connection) ask(t *turn, f *beeos.Frame) error {
 		return beeos.Errorf(beeos.MissingParam, "a request needs request_id and method")
 	}
 	id := "ask_" + beeos.NewID()
-	c.g.desk.openAsk(id, ask{conn: c, request: f.RequestID}, t)
-	t.tell(c.g, beeos.Event{Kind: beeos.EventAsk, AskID: id, Method: f.Method, Data: bytes.Clone(f.Params)})
+	ev := beeos.Event{
+		Kind: beeos.EventAsk, Channel: t.channel, Turn: t.id,
+		AskID: id, Key: t.askKey(f.Key), Total: f.Total, Method: f.Method, Data: bytes.Clone(f.Params),
+	}
+	c.g.desk.openAsk(id, ask{conn: c, request: f.RequestID, event: ev}, t)
+	t.tell(c.g, ev)
+	c.g.Bus.Control(bus.Control{Kind: bus.TurnChanged, ID: t.id})
 	return nil
 }
 

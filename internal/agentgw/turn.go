@@ -2,6 +2,7 @@ package agentgw
 
 import (
 	"context"
+	"strconv"
 	"sync"
 	"time"
 
@@ -38,6 +39,7 @@ type turn struct {
 	queued    bool   // in the mailbox of those to publish
 	published time.Time
 	asks      []string
+	asked     int // questions so far
 }
 
 func newTurn(d *bus.Dispatch, note bool) *turn {
@@ -140,6 +142,20 @@ func (t *turn) say(b *bus.Bus, now time.Time, text string) {
 		ev.Text = text
 	}
 	t.publish(b, ev)
+}
+
+// askKey names a question to the caller: as the agent does, or by counting.
+func (t *turn) askKey(given string) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.asked++
+	switch {
+	case given != "":
+		return given
+	case t.attempt <= 1:
+		return "input_" + strconv.Itoa(t.asked)
+	}
+	return "input_" + strconv.Itoa(t.attempt) + "_" + strconv.Itoa(t.asked)
 }
 
 // tell publishes a live event after whatever text came before it.

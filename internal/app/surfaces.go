@@ -103,22 +103,41 @@ func (p *parts) handler(ctx context.Context, name string) (http.Handler, error) 
 func (p *parts) mcp(ctx context.Context) (http.Handler, error) {
 	g, err := mcpgw.New(mcpgw.Options{
 		Context: ctx, DB: p.db, Auth: p.auth, Calls: p.calls, PublicURL: p.info.MCP, Log: p.log,
-		Broadcast: func(request, reason string) {
-			p.bus.Control(bus.Control{Kind: bus.CancelRequest, ID: request, Reason: reason})
+		Tell: func(n mcpgw.News) {
+			p.bus.Control(bus.Control{Kind: news[n.Kind], AgentID: n.Agent, ID: n.ID, Reason: n.Reason, Data: n.Data})
 		},
 	})
 	if err != nil {
 		return nil, err
 	}
+	p.run = append(p.run, g.Run)
+	kinds := map[bus.ControlKind]mcpgw.NewsKind{}
+	for kind, control := range news {
+		kinds[control] = kind
+	}
 	p.bus.OnControl(func(c bus.Control) {
-		switch c.Kind {
-		case bus.AgentChanged:
-			g.Forget(c.AgentID)
-		case bus.CancelRequest:
-			g.Cancel(c.ID, c.Reason)
+		if kind, ok := kinds[c.Kind]; ok {
+			g.Hear(mcpgw.News{Kind: kind, Agent: c.AgentID, ID: c.ID, Reason: c.Reason, Data: c.Data})
+		}
+	})
+	p.bus.OnNotice(func(n bus.Notice) {
+		if n.Terminal {
+			g.Hear(mcpgw.News{Kind: mcpgw.TurnChanged, ID: n.Turn})
 		}
 	})
 	return g, nil
+}
+
+// news is how what MCP gateways tell each other travels; agentgw tells them
+// some of it, too.
+var news = map[mcpgw.NewsKind]bus.ControlKind{
+	mcpgw.Cancelled:       bus.CancelRequest,
+	mcpgw.AgentChanged:    bus.AgentChanged,
+	mcpgw.ResourceUpdated: bus.ResourceUpdated,
+	mcpgw.SessionChanged:  bus.SessionChanged,
+	mcpgw.SessionEnded:    bus.SessionEnded,
+	mcpgw.SessionMessage:  bus.SessionMessage,
+	mcpgw.TurnChanged:     bus.TurnChanged,
 }
 
 func (p *parts) rest() http.Handler {

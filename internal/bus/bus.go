@@ -1,7 +1,8 @@
 // Package bus is the nerve between the nodes of one BeeOS: dispatch of
 // messages to whichever node holds an agent's socket (dispatch.go), presence,
 // live events of a channel (events.go), notices of what the ledger committed,
-// and small control messages to everyone (control.go). It runs on core NATS,
+// small control messages to everyone (control.go), and what agents are waiting
+// to be told (asks.go). It runs on core NATS,
 // embedded in the process, meshed with the embedded servers of other nodes,
 // or external (connect.go).
 //
@@ -54,6 +55,7 @@ type Bus struct {
 	controls handlers[Control]
 	snapshot func(turn string) (string, bool)
 	load     func(Dispatch) (json.RawMessage, error)
+	asks     func(turn string) ([]beeos.Event, bool)
 
 	inbox    chan *nats.Msg // everything that subscriptions bring, read by one goroutine
 	requests chan *nats.Msg // dispatches, read by another: they may take a moment
@@ -92,7 +94,7 @@ func Open(ctx context.Context, opt Options) (*Bus, error) {
 	if err := b.connect(ctx, opt); err != nil {
 		return nil, err
 	}
-	for _, subject := range []string{subjectNotice, subjectControl, subjectSnapshot} {
+	for _, subject := range []string{subjectNotice, subjectControl, subjectSnapshot, subjectAsks} {
 		if _, err := b.nc.ChanSubscribe(subject, b.inbox); err != nil {
 			b.Close()
 			return nil, err

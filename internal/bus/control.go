@@ -44,6 +44,10 @@ const (
 	KeyRevoked      ControlKind = "key_revoked"      // ID = key
 	AgentChanged    ControlKind = "agent_changed"    // AgentID
 	ResourceUpdated ControlKind = "resource_updated" // AgentID, ID = uri
+	SessionChanged  ControlKind = "session_changed"  // ID = an MCP session that watches other resources now
+	SessionEnded    ControlKind = "session_ended"    // ID = an MCP session
+	SessionMessage  ControlKind = "session_message"  // ID = an MCP session, Data = a message for its stream
+	TurnChanged     ControlKind = "turn_changed"     // ID = turn: it asked, was answered or ended
 )
 
 // Control is a small message for whichever node it concerns; all get it.
@@ -186,6 +190,14 @@ func (b *Bus) receive(m *nats.Msg) error {
 	case m.Subject == subjectSnapshot:
 		if text, ok := b.snapshotHere(string(m.Data)); ok {
 			return m.Respond([]byte(text))
+		}
+	case m.Subject == subjectAsks:
+		if asks, ok := b.asksHere(string(m.Data)); ok {
+			data, err := json.Marshal(asks)
+			if err != nil {
+				return err
+			}
+			return m.Respond(data)
 		}
 	case strings.HasPrefix(m.Subject, subjectChannel):
 		var ev beeos.Event

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"net/http"
+	"strconv"
 	"sync"
 	"time"
 )
@@ -51,6 +52,16 @@ func (s *SSE) Event(name, id string, data []byte) error {
 	b = appendField(b, "id: ", id)
 	b = appendData(b, data)
 	return s.send(append(b, '\n'))
+}
+
+// Prime sends an event that has nothing in it but an id to come back with, and
+// after how long to do so.
+func (s *SSE) Prime(id string, retry time.Duration) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b := appendField(s.buf[:0], "id: ", id)
+	b = appendField(b, "retry: ", strconv.FormatInt(retry.Milliseconds(), 10))
+	return s.send(append(b, "data: \n\n"...))
 }
 
 // Comment sends a comment, which clients ignore and proxies take for life.

@@ -37,6 +37,18 @@ func TestSSEEvent(t *testing.T) {
 	}
 }
 
+func TestSSEPrime(t *testing.T) {
+	w := httptest.NewRecorder()
+	s := NewSSE(w)
+	if err := s.Prime("a\nb", 1500*time.Millisecond); err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	if got, want := w.Body.String(), "id: ab\nretry: 1500\ndata: \n\n"; got != want {
+		t.Errorf("Prime wrote %q, want %q", got, want)
+	}
+}
+
 func TestSSEHeaders(t *testing.T) {
 	w := httptest.NewRecorder()
 	NewSSE(w).Close()

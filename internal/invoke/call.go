@@ -45,10 +45,15 @@ type Request struct {
 // terminal EventMessage or exactly one error. When ctx ends it stops waiting;
 // the agent goes on unless the surface cancels it.
 func (c *Calls) Do(ctx context.Context, r Request) iter.Seq2[beeos.Event, error] {
+	return c.observed(ctx, r, c.do)
+}
+
+// observed makes an iterator of a call and records how it ended.
+func (c *Calls) observed(ctx context.Context, r Request, do func(context.Context, *Request, func(beeos.Event) bool) error) iter.Seq2[beeos.Event, error] {
 	return func(yield func(beeos.Event, error) bool) {
 		start := c.opt.Now()
 		var last *beeos.Message
-		err := c.do(ctx, &r, func(ev beeos.Event) bool {
+		err := do(ctx, &r, func(ev beeos.Event) bool {
 			if ev.Message != nil {
 				last = ev.Message
 			}

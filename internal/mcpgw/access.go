@@ -49,32 +49,21 @@ func (g *Gateway) challenge(agentID string, code beeos.Code) string {
 	return s
 }
 
-// delete ends a session. There is nothing to clean up.
+// delete ends a session, at every replica.
 func (g *Gateway) delete(w http.ResponseWriter, r *http.Request, agentID string) {
 	caller, e, err := g.access(r, agentID)
+	var s *session
+	if err == nil {
+		s, err = g.session(e.agent.ID, caller.Principal(), r.Header.Get(headerSession))
+	}
+	if err == nil {
+		err = g.endSession(r.Context(), s)
+	}
 	if err != nil {
 		g.refuse(w, r, agentID, err)
 		return
 	}
-	if _, ok := g.sealer.session(e.agent.ID, caller.Principal(), r.Header.Get(headerSession)); !ok {
-		g.refuse(w, r, agentID, unknownSession())
-		return
-	}
 	w.WriteHeader(http.StatusNoContent)
-}
-
-// refuseMethod answers GET and the rest: there is no stream outside of calls.
-func (g *Gateway) refuseMethod(w http.ResponseWriter, r *http.Request, agentID string) {
-	if _, _, err := g.access(r, agentID); err != nil {
-		g.refuse(w, r, agentID, err)
-		return
-	}
-	w.Header().Set("Allow", allowed)
-	g.refuse(w, r, agentID, &fault{
-		err:    beeos.Errorf(beeos.InvalidBody, "this endpoint takes POST; it has no stream of its own"),
-		number: http.StatusMethodNotAllowed,
-		status: http.StatusMethodNotAllowed,
-	})
 }
 
 // fail sends an error as the answer to id. A fault of ours goes to the log
@@ -88,5 +77,5 @@ func (o *responder) fail(r *http.Request, id []byte, v version, err error) {
 	if status == http.StatusTooManyRequests {
 		httpd.SetRetryAfter(o.w, f.err)
 	}
-	o.send(status, nil, f.append(nil, id), nil)
+	o.send(status, nil, f.append(nil, id, v), nil)
 }

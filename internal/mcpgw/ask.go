@@ -9,7 +9,8 @@ import (
 )
 
 // An agent may ask the client something in the middle of a call: a person's
-// answer, its model, its folders. The question goes out as a request of ours
+// answer, its model, its folders. Up to 2025-11-25 (rounds.go has the rest) the
+// question goes out as a request of ours
 // on the call's stream, and the client answers with a POST of its own, which
 // any replica may get: the id of our request is the agent's ask, sealed.
 
@@ -23,6 +24,10 @@ func capabilities(declared []byte) (can capability) {
 			can |= canSample
 		case "roots":
 			can |= canListRoots
+		case "extensions":
+			if httpd.Field(value, tasksExtension) != nil {
+				can |= canTasks
+			}
 		}
 	}
 	return can
@@ -54,6 +59,23 @@ func (c capability) names() []string {
 	return list
 }
 
+// declaration is how a client would say that it can.
+func (c capability) declaration() string {
+	switch c {
+	case canElicitForm:
+		return `{"elicitation":{"form":{}}}`
+	case canElicitURL:
+		return `{"elicitation":{"url":{}}}`
+	case canSample:
+		return `{"sampling":{}}`
+	case canListRoots:
+		return `{"roots":{}}`
+	case canTasks:
+		return `{"extensions":{"` + tasksExtension + `":{}}}`
+	}
+	return `{}`
+}
+
 // needs is what a client must be capable of to be asked; 0 = no client is.
 func needs(ev *beeos.Event) capability {
 	switch ev.Method {
@@ -70,11 +92,16 @@ func needs(ev *beeos.Event) capability {
 	return 0
 }
 
-// ask returns the request to send to the client. A question that cannot be
-// put is answered at once, or the agent would wait for nothing.
+// cannotAsk answers a question that cannot be put, or the agent would wait for
+// nothing.
+func (x *exchange) cannotAsk(ctx context.Context, ev *beeos.Event) {
+	x.reply(ctx, ev.AskID, nil, &beeos.FrameFault{Code: "cannot_ask", Message: "the caller's program does not support " + ev.Method})
+}
+
+// ask returns the request to send to the client of a session, or nil.
 func (x *exchange) ask(ctx context.Context, ev *beeos.Event) []byte {
-	if x.session == nil || !x.out.streams || !x.session.can.has(needs(ev)) {
-		x.reply(ctx, ev.AskID, nil, &beeos.FrameFault{Code: "cannot_ask", Message: "the caller's program does not support " + ev.Method})
+	if x.session == nil || !x.out.streams || !x.can.has(needs(ev)) {
+		x.cannotAsk(ctx, ev)
 		return nil
 	}
 	id := x.g.sealer.seal(sealedAsk, x.agent.ID, x.caller.Principal(), []byte(ev.AskID))

@@ -3,8 +3,8 @@ package mcpgw
 import (
 	"context"
 	"crypto/sha256"
-	"errors"
 	"strings"
+	"time"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/httpd"
@@ -13,13 +13,16 @@ import (
 
 // callTool answers tools/call.
 func (x *exchange) callTool(ctx context.Context, m *message) ([]byte, error) {
-	name, given, token, err := toolParams(m.params)
+	name, given, err := toolParams(m.params)
 	if err != nil {
 		return nil, err
 	}
 	t := x.lists.toolByName[name]
 	if t == nil {
 		return nil, toolNotFound(name)
+	}
+	if err := x.checkParams(t, given); err != nil {
+		return nil, err
 	}
 	args, err := t.split(given)
 	if err != nil {
@@ -51,41 +54,48 @@ func (x *exchange) callTool(ctx context.Context, m *message) ([]byte, error) {
 	if x.session != nil && args.contextID == "" {
 		req.Channel = x.session.channel
 	}
-	reply, err := x.call(ctx, m.id, req, token)
-	if err != nil {
-		return nil, err
+	if x.version.stateless() && t.tasks == taskRequired {
+		if !x.can.has(canTasks) {
+			return nil, missingCapability(canTasks.declaration())
+		}
+		return x.startTask(ctx, m, req)
 	}
-	return toolResult(reply)
+	reply, early, err := x.call(ctx, m, req, x.patience(t))
+	if reply == nil {
+		return early, err
+	}
+	return x.toolReply(reply)
+}
+
+// patience is after how long the call becomes a task; 0 = never.
+func (x *exchange) patience(t *tool) time.Duration {
+	switch {
+	case !x.version.stateless() || !x.can.has(canTasks) || t.tasks == taskForbidden:
+		return 0
+	case t.tasks == taskOptional:
+		return taskSoon
+	}
+	return taskLater
 }
 
 // toolParams reads the params of tools/call; arguments may be nil.
-func toolParams(params []byte) (name string, arguments, token []byte, err error) {
+func toolParams(params []byte) (name string, arguments []byte, err error) {
 	for n, value := range httpd.Fields(params) {
 		switch n {
 		case "name":
 			name, _ = httpd.StringValue(value)
 		case "arguments":
 			arguments = value
-		case "_meta":
-			token = progressToken(value)
 		}
 	}
 	if name == "" {
-		return "", nil, nil, beeos.Errorf(beeos.MissingParam, "params.name must name a tool; tools/list has them")
+		return "", nil, beeos.Errorf(beeos.MissingParam, "params.name must name a tool; tools/list has them")
 	}
 	switch kind(arguments) {
 	case 0, 'n', '{':
-		return name, arguments, token, nil
+		return name, arguments, nil
 	}
-	return "", nil, nil, beeos.Errorf(beeos.InvalidParam, "params.arguments must be an object")
-}
-
-func progressToken(meta []byte) []byte {
-	token := httpd.Field(meta, "progressToken")
-	if k := kind(token); k == '"' || k == '0' {
-		return token
-	}
-	return nil
+	return "", nil, beeos.Errorf(beeos.InvalidParam, "params.arguments must be an object")
 }
 
 // selfMessage reads the one argument of an agent's own tool; complaint says
@@ -122,63 +132,4 @@ func (x *exchange) badArguments(t *tool, complaint string) ([]byte, error) {
 		return errorResult(complaint), nil
 	}
 	return nil, beeos.Errorf(beeos.InvalidParam, "%s", complaint)
-}
-
-// call runs one call to its end. What happens on the way goes to the client
-// as far as it listens.
-func (x *exchange) call(ctx context.Context, id []byte, req invoke.Request, token []byte) (*beeos.Message, error) {
-	x.prepare(&req, token)
-	ctx, flight := x.takeOff(ctx, id, &req)
-	defer x.land(flight)
-	x.out.wait()
-	p := progress{token: token}
-	for ev, err := range x.g.opt.Calls.Do(ctx, req) {
-		switch {
-		case err != nil && ctx.Err() != nil:
-			return nil, x.stopped(ctx, flight, &req)
-		case err != nil:
-			return nil, err
-		case ev.Kind == beeos.EventMessage && ev.Message.Type.Terminal():
-			return ev.Message, nil
-		}
-		flight.channel = ev.Channel // only this goroutine looks at it
-		x.forward(ctx, &ev, &p)
-	}
-	return nil, errors.New("the call ended without a reply")
-}
-
-// prepare fills in what all calls of an exchange have in common.
-func (x *exchange) prepare(req *invoke.Request, token []byte) {
-	req.Caller, req.Agent, req.Surface, req.Kind = x.caller, x.agent, "mcp", beeos.KindMCP
-	req.TurnID = beeos.NewID()
-	req.Call.Protocol = "mcp"
-	if !x.out.streams {
-		return
-	}
-	if token != nil {
-		req.Call.Can = append(req.Call.Can, "progress")
-	}
-	if x.session != nil {
-		req.Call.Can = append(req.Call.Can, x.session.can.names()...)
-	}
-	// A session may get log messages and questions, too.
-	req.Live = token != nil || x.session != nil
-}
-
-// forward tells the client about an event in the middle of a call.
-func (x *exchange) forward(ctx context.Context, ev *beeos.Event, p *progress) {
-	var msg []byte
-	switch ev.Kind {
-	case beeos.EventDelta, beeos.EventProgress:
-		msg = p.notification(ev)
-	case beeos.EventLog:
-		if x.session != nil {
-			msg = logNotification(ev)
-		}
-	case beeos.EventAsk:
-		msg = x.ask(ctx, ev)
-	}
-	if msg != nil {
-		x.out.event(msg) //nolint:errcheck // a client that is gone shows in ctx
-	}
 }

@@ -13,7 +13,7 @@ import (
 
 // A client cancels by the id of its request, in whatever replica gets the
 // notification. Only the replica that runs the call knows which turn that is,
-// so a replica that does not is asked through Options.Broadcast. There the
+// so a replica that does not is asked by news. There the
 // call's own goroutine stops waiting and tells the agent.
 
 // flights are the calls that this replica runs for sessions.
@@ -55,7 +55,10 @@ func (x *exchange) takeOff(ctx context.Context, id []byte, req *invoke.Request) 
 		ctx, f.cancel = context.WithCancelCause(ctx)
 		return ctx, f
 	}
-	ctx, f.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
+	if !x.old { // where the stream is the session
+		ctx = context.WithoutCancel(ctx)
+	}
+	ctx, f.cancel = context.WithCancelCause(ctx)
 	f.stay = context.AfterFunc(x.g.opt.Context, func() { f.cancel(nil) })
 	f.request = requestName(x.session, id)
 	x.g.flights.mu.Lock()
@@ -86,15 +89,12 @@ func (x *exchange) cancelled(params []byte) {
 	reason, _ := httpd.StringValue(httpd.Field(params, "reason"))
 	reason = orElse(shorten(reason, 500), "cancelled by the client")
 	name := requestName(x.session, id)
-	if !x.g.cancel(name, reason) && x.g.opt.Broadcast != nil {
-		x.g.opt.Broadcast(name, reason)
+	if !x.g.cancel(name, reason) {
+		x.g.tell(News{Kind: Cancelled, ID: name, Reason: reason})
 	}
 }
 
-// Cancel stops a request whose cancellation reached another replica, if this
-// one runs it. It does not block.
-func (g *Gateway) Cancel(request, reason string) { g.cancel(request, reason) }
-
+// cancel stops a request if this replica runs it. It does not block.
 func (g *Gateway) cancel(request, reason string) (ours bool) {
 	g.flights.mu.Lock()
 	f := g.flights.running[request]
@@ -107,16 +107,17 @@ func (g *Gateway) cancel(request, reason string) (ours bool) {
 }
 
 // stopped is for a call that ended before its reply: cancelled, or with its
-// client gone, or with us. With an idempotency key or in a session the client
-// can come back for the result; without either nobody ever can, and the agent
-// need not go on.
+// client gone, or with us. Since 2026-07-28 to leave is to cancel. Before, a
+// client with an idempotency key or a session can come back for the result;
+// without either nobody ever can, and the agent need not go on.
 func (x *exchange) stopped(ctx context.Context, f *flight, req *invoke.Request) error {
 	var by *errCancelled
 	switch {
 	case errors.As(context.Cause(ctx), &by):
 		x.stopAgent(ctx, f, by.reason)
 		return beeos.Errorf(beeos.Conflict, "the client cancelled this request")
-	case x.session == nil && req.IdempotencyKey == "":
+	case x.g.opt.Context.Err() != nil: // not the client's doing: the agent may finish for whoever asks again
+	case x.version.stateless(), x.old, x.session == nil && req.IdempotencyKey == "":
 		x.stopAgent(ctx, f, "the client went away")
 	}
 	return beeos.Errorf(beeos.AgentServiceUnavailable, "the server is stopping: try again") // if anybody still reads it

@@ -170,7 +170,7 @@ func TestCatalogConcurrently(t *testing.T) {
 						t.Error(err)
 					}
 					if (n+i)%7 == 0 {
-						s.gateway.Forget(id)
+						s.gateway.Hear(News{Kind: AgentChanged, Agent: id})
 					}
 				}
 			}

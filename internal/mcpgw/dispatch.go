@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
+	"strconv"
+	"strings"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/httpd"
@@ -26,7 +29,11 @@ type exchange struct {
 	agent   *beeos.Agent
 	lists   *lists
 	version version
-	session *session // nil without one
+	meta    meta
+	can     capability // what the client can be asked
+	session *session   // nil without one
+	old     bool       // over the transport of 2024-11-05
+	logs    *int       // the lowest level to tell; nil = not known yet
 	out     *responder
 }
 
@@ -70,6 +77,8 @@ func (x *exchange) single(body []byte) {
 	result, err := x.handle(x.r.Context(), &m)
 	switch {
 	case x.r.Context().Err() != nil && x.g.opt.Context.Err() == nil: // nobody is there to read an answer; at our own end somebody is
+	case errors.Is(err, errDetached):
+		x.out.begin()
 	case err != nil && m.isResponse():
 		x.out.fail(x.r, nil, x.version, err) // its id is not one of the client's requests
 	case err != nil:
@@ -77,17 +86,22 @@ func (x *exchange) single(body []byte) {
 	case result == nil:
 		x.out.accepted()
 	default:
-		x.out.send(http.StatusOK, append(appendHead(nil, m.id), `,"result":`...), result, []byte{'}'})
+		head, body := x.result(&m, result)
+		x.out.send(http.StatusOK, head, body, []byte{'}'})
 	}
 }
 
 // open finds the revision and the session that m belongs to. initialize
 // begins both, whatever headers a client still has.
 func (x *exchange) open(m *message) error {
-	if m.method == "initialize" {
+	x.meta = readMeta(m.params)
+	name := strings.Join(x.r.Header[headerVersion], ",") // two of them are no version at all
+	switch {
+	case x.modern(m, name):
+		return x.openModern(m, name)
+	case m.method == "initialize":
 		return nil
-	}
-	if name := x.r.Header.Get(headerVersion); name != "" {
+	case name != "":
 		if x.version = versionOf(name); x.version == bare {
 			return unsupportedVersion(name)
 		}
@@ -96,14 +110,46 @@ func (x *exchange) open(m *message) error {
 	if id == "" {
 		return nil
 	}
-	s, ok := x.g.sealer.session(x.agent.ID, x.caller.Principal(), id)
-	if !ok {
-		return unknownSession()
+	s, err := x.g.session(x.agent.ID, x.caller.Principal(), id)
+	if err != nil {
+		return err
 	}
 	// What was negotiated counts. Some clients name their own newest revision
 	// in the header of every request.
-	x.session, x.version = s, s.version
+	x.session, x.version, x.can = s, s.version, s.can
 	return nil
+}
+
+// result frames a request's result: head and body, to be followed by a brace.
+// From 2026-07-28 on results say what they are, whose they are and how long
+// they may be kept; ours do so before anything else.
+func (x *exchange) result(m *message, result []byte) (head, body []byte) {
+	head = append(appendHead(make([]byte, 0, 64+len(m.id)), m.id), `,"result":`...)
+	if !x.version.stateless() {
+		return head, result
+	}
+	head = append(head, '{')
+	if !bytes.HasPrefix(result, []byte(`{"resultType":`)) {
+		head = append(head, `"resultType":"complete",`...)
+	}
+	if ttl := lifetime(m.method); ttl >= 0 {
+		head = strconv.AppendInt(append(head, `"cacheScope":"private","ttlMs":`...), int64(ttl), 10)
+		head = append(head, ',')
+	}
+	head = append(head, `"_meta":{"`+metaServerInfo+`":`...)
+	head = append(head, x.lists.serverInfo...)
+	for name, value := range httpd.Fields(httpd.Field(result, "_meta")) {
+		if name != metaServerInfo {
+			head = append(appendText(append(head, ','), name), ':')
+			head = append(head, value...)
+		}
+	}
+	head = append(head, '}')
+	body = withoutMember(result, "_meta")
+	if len(body) > 2 {
+		head = append(head, ',')
+	}
+	return head, body[1:]
 }
 
 // batch answers an array of messages with an array, one after the other and
@@ -155,7 +201,7 @@ func (x *exchange) one(body []byte) []byte {
 		if f.ours() {
 			httpd.Report(x.r, err)
 		}
-		return f.append(nil, m.id)
+		return f.append(nil, m.id, x.version)
 	case result == nil:
 		return nil
 	}
@@ -177,8 +223,12 @@ func (x *exchange) handle(ctx context.Context, m *message) ([]byte, error) {
 	switch m.method {
 	case "initialize":
 		return x.initialize(m.params)
-	case "ping", "logging/setLevel":
+	case "ping":
 		return []byte(`{}`), nil
+	case "logging/setLevel":
+		return x.setLevel(ctx, m.params)
+	case "resources/subscribe", "resources/unsubscribe":
+		return x.subscribe(ctx, m)
 	case "tools/list":
 		return x.lists.tools.page("tools", m.params)
 	case "tools/call":
@@ -193,6 +243,34 @@ func (x *exchange) handle(ctx context.Context, m *message) ([]byte, error) {
 		return x.lists.prompts.page("prompts", m.params)
 	case "prompts/get":
 		return x.getPrompt(ctx, m)
+	case "completion/complete":
+		return x.complete(ctx, m)
+	}
+	if x.version.stateless() {
+		return x.handleModern(ctx, m)
+	}
+	return nil, methodNotFound(m.method)
+}
+
+// handleModern runs what only the stateless era has.
+func (x *exchange) handleModern(ctx context.Context, m *message) ([]byte, error) {
+	switch m.method {
+	case "server/discover":
+		return x.discover()
+	case "subscriptions/listen":
+		return x.listen(ctx, m)
+	case "skills/list":
+		return x.listSkills(m)
+	case "skills/get":
+		return x.getSkill(m)
+	case "resources/directory/read":
+		return x.readDirectory(m)
+	case "tasks/get":
+		return x.getTask(ctx, m)
+	case "tasks/update":
+		return x.updateTask(ctx, m)
+	case "tasks/cancel":
+		return x.cancelTask(ctx, m)
 	}
 	return nil, methodNotFound(m.method)
 }
@@ -207,8 +285,13 @@ func (x *exchange) initialize(params []byte) ([]byte, error) {
 	if v == bare {
 		v = latest
 	}
-	s := newSession(v, capabilities(httpd.Field(params, "capabilities")), x.g.opt.Now())
-	x.out.w.Header()[headerSession] = []string{x.g.sealer.sessionID(x.agent.ID, x.caller.Principal(), s)}
-	b := []byte(`{"protocolVersion":"` + v.String() + `",`)
+	s := newSession(min(v, latest), capabilities(httpd.Field(params, "capabilities")), x.g.opt.Now())
+	if x.old {
+		x.session.version, x.session.can = s.version, s.can
+		x.version, x.can = s.version, s.can
+	} else {
+		x.out.w.Header()[headerSession] = []string{x.g.sealer.sessionID(x.agent.ID, x.caller.Principal(), s)}
+	}
+	b := []byte(`{"protocolVersion":"` + s.version.String() + `",`)
 	return append(append(b, x.lists.about...), '}'), nil
 }

@@ -37,9 +37,11 @@ var numbers = map[beeos.Code]int{
 
 // Numbers that belong to a condition rather than to a code.
 const (
-	noMethod   = -32601 // unknown method, and unknown tool as documented
-	noResource = -32002 // up to 2025-11-25
-	noVersion  = -32022 // tells a newer client which revisions we speak
+	noMethod     = -32601 // unknown method, and unknown tool as documented
+	noResource   = -32002 // up to 2025-11-25
+	mismatch     = -32020 // a header does not say what the body says
+	noCapability = -32021 // the client has not declared what the call needs
+	noVersion    = -32022 // tells a newer client which revisions we speak
 )
 
 // fault is an error in the words of JSON-RPC. Handlers return ordinary
@@ -48,6 +50,7 @@ const (
 type fault struct {
 	err    *beeos.Error
 	number int
+	modern int    // the number since 2026-07-28, where that is another one
 	status int    // whatever the version; 0 = the version decides
 	extra  []byte // more members of data, each after its comma
 }
@@ -73,6 +76,7 @@ func faultOf(err error) *fault {
 		e.Code = beeos.AgentServiceUnavailable // MCP has one word for both
 	case beeos.ServiceTimeout:
 		e.Message = "Agent reply timeout"
+		f.modern = http.StatusGatewayTimeout // the range of -32003 is closed to newcomers
 	case beeos.RateLimited:
 		f.extra = strconv.AppendInt([]byte(`,"retry_after_ms":`), e.RetryAfter.Milliseconds(), 10)
 	}
@@ -87,6 +91,8 @@ func (f *fault) statusFor(v version) int {
 	switch {
 	case f.status != 0:
 		return f.status
+	case v.stateless() && f.number == noMethod && f.modern == 0:
+		return http.StatusNotFound
 	case v.readsCodes():
 		return httpd.Status(f.err.Code)
 	}
@@ -94,16 +100,25 @@ func (f *fault) statusFor(v version) int {
 }
 
 // append writes f as the error of the response to id.
-func (f *fault) append(b, id []byte) []byte {
+func (f *fault) append(b, id []byte, v version) []byte {
 	b = appendHead(b, id)
-	b = append(b, `,"error":{"code":`...)
-	b = strconv.AppendInt(b, int64(f.number), 10)
+	b = append(b, `,"error":`...)
+	return append(f.object(b, v), '}')
+}
+
+// object writes f as an error object.
+func (f *fault) object(b []byte, v version) []byte {
+	number := f.number
+	if v.stateless() && f.modern != 0 {
+		number = f.modern
+	}
+	b = strconv.AppendInt(append(b, `{"code":`...), int64(number), 10)
 	b = append(b, `,"message":`...)
 	b = appendText(b, f.err.Message)
 	b = append(b, `,"data":{"code":`...)
 	b = appendText(b, string(f.err.Code))
 	b = append(b, f.extra...)
-	return append(b, `}}}`...)
+	return append(b, `}}`...)
 }
 
 // appendHead writes the beginning of a response. A message whose id could not
@@ -124,6 +139,7 @@ func toolNotFound(name string) error {
 	return &fault{
 		err:    beeos.Errorf(beeos.NotFound, "Tool not found"),
 		number: noMethod,
+		modern: numbers[beeos.InvalidParam],
 		extra:  appendText([]byte(`,"tool":`), name),
 	}
 }
@@ -132,6 +148,7 @@ func resourceNotFound(uri string) error {
 	return &fault{
 		err:    beeos.Errorf(beeos.NotFound, "Resource not found"),
 		number: noResource,
+		modern: numbers[beeos.InvalidParam],
 		extra:  appendText([]byte(`,"uri":`), uri),
 	}
 }
@@ -141,6 +158,17 @@ func unknownSession() error {
 		err:    beeos.Errorf(beeos.NotFound, "unknown Mcp-Session-Id: start a new session with initialize"),
 		number: numbers[beeos.NotFound],
 		status: http.StatusNotFound,
+	}
+}
+
+// missingCapability names what the client would have to declare, as an object
+// of the shape in which it declares.
+func missingCapability(required string) error {
+	return &fault{
+		err:    beeos.Errorf(beeos.InvalidParam, "this needs a capability that the client has not declared: see data.requiredCapabilities"),
+		number: noCapability,
+		status: http.StatusBadRequest,
+		extra:  append([]byte(`,"requiredCapabilities":`), required...),
 	}
 }
 

@@ -64,7 +64,7 @@ func TestErrorTable(t *testing.T) {
 				}
 			}
 		}
-		if err := json.Unmarshal(f.append(nil, []byte(`"id"`)), &got); err != nil {
+		if err := json.Unmarshal(f.append(nil, []byte(`"id"`), bare), &got); err != nil {
 			t.Fatalf("%v: %v", tt.err, err)
 		}
 		e := got.Error

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -22,10 +23,14 @@ type lists struct {
 	tools, resources, templates, prompts pages
 
 	about        []byte // members of the initialize result that follow protocolVersion
+	discovery    []byte // the result of server/discover
+	serverInfo   []byte // whom every stateless result comes from
 	toolByName   map[string]*tool
 	resourceAt   map[string]*resource
 	promptByName map[string]*beeos.Prompt
+	templateAt   map[string]bool
 	patterns     []*regexp.Regexp // of the URI templates
+	skills       skills
 }
 
 // pages are complete results of one list method.
@@ -77,16 +82,23 @@ func (p pages) page(name string, params []byte) ([]byte, error) {
 	return nil, beeos.Errorf(beeos.InvalidParam, "unknown cursor: start again without one")
 }
 
+// has reports whether there is such a resource, or a template that makes it.
+func (l *lists) has(uri string) bool {
+	return l.resourceAt[uri] != nil || slices.ContainsFunc(l.patterns, func(p *regexp.Regexp) bool { return p.MatchString(uri) })
+}
+
 func newLists(a *beeos.Agent) *lists {
 	l := &lists{
 		toolByName:   map[string]*tool{},
 		resourceAt:   map[string]*resource{},
 		promptByName: map[string]*beeos.Prompt{},
-		about:        about(a),
+		templateAt:   map[string]bool{},
 	}
 	l.addTools(a)
 	l.addResources(a)
 	l.addPrompts(a)
+	l.addSkills(a)
+	l.describe(a)
 	return l
 }
 
@@ -127,6 +139,7 @@ func (l *lists) addResources(a *beeos.Agent) {
 		}
 		if shown, ok := describe(r); ok {
 			templates = append(templates, shown)
+			l.templateAt[r.URITemplate] = true
 			l.patterns = append(l.patterns, templatePattern(r.URITemplate))
 		}
 	}
@@ -146,29 +159,6 @@ func (l *lists) addPrompts(a *beeos.Agent) {
 		}
 	}
 	l.prompts = newPages("prompts", items)
-}
-
-// about is what initialize says about the agent.
-func about(a *beeos.Agent) []byte {
-	d := &a.Definition
-	b := []byte(`"capabilities":{"logging":{},"prompts":{},"resources":{},"tools":{}},"serverInfo":{"name":`)
-	b = appendText(b, a.Name)
-	if d.DisplayName != "" {
-		b = append(b, `,"title":`...)
-		b = appendText(b, d.DisplayName)
-	}
-	b = append(b, `,"version":`...)
-	if d.Version != "" {
-		b = appendText(b, d.Version)
-	} else {
-		b = appendText(b, beeos.Version)
-	}
-	b = append(b, '}')
-	if d.Description != "" {
-		b = append(b, `,"instructions":`...)
-		b = appendText(b, d.Description)
-	}
-	return b
 }
 
 // templatePattern matches the URIs that a simple URI template can make: {x}

@@ -3,17 +3,24 @@
 //
 // A request comes in through mcpgw.go (paths, CORS), access.go (who calls,
 // which agent) and wire.go (one strict JSON-RPC message), is tied to a
-// protocol revision by version.go and to a session by session.go, and finds
-// its handler in dispatch.go. catalog.go keeps each agent's lists as bytes
-// ready to write (lists.go, tools.go, resources.go, prompts.go) and its
-// schemas compiled (schema.go, cost.go). call.go runs a call: its events
-// become progress and logs (notify.go) or questions to the client (ask.go),
-// its reply a result (result.go), and any replica can stop it (cancel.go).
-// Answers leave through responder.go, as JSON or as a stream, errors in the
-// words of errors.go.
+// protocol revision by version.go and to a session by session.go or, since
+// 2026-07-28, to nothing (stateless.go, headers.go), and finds its handler in
+// dispatch.go. oldsse.go is the transport before all that. catalog.go keeps
+// each agent's lists as bytes ready to write (about.go, lists.go, tools.go,
+// resources.go, prompts.go, skills.go, frontmatter.go) and its schemas compiled
+// (schema.go, cost.go).
+//
+// call.go and run.go run a call: its events become progress and logs
+// (notify.go) or questions to the client (ask.go, rounds.go), its reply a
+// result (reply.go, result.go); any replica can stop it (cancel.go), pick its
+// stream up (resume.go) or answer for it as a task (tasks.go, tasknews.go).
+// What changes outside of calls reaches open streams (get.go, listen.go,
+// follow.go) through news between replicas (news.go, hub.go). Answers leave
+// through responder.go, as JSON or as a stream, errors in the words of
+// errors.go.
 //
 // No replica remembers anything that another would need: a session is its
-// own id, sealed.
+// own id, sealed, and what happens to it later is in the store (sessions.go).
 package mcpgw
 
 import (
@@ -39,6 +46,7 @@ type Options struct {
 	Calls     *invoke.Calls
 	PublicURL string   // MCP_PUBLIC_URL, without a slash at its end
 	Origins   []string // browser origins that may call; empty = any
+	Strict    bool     // refuse an older version header on a request of 2026-07-28, which some hosted clients send
 	Log       *slog.Logger
 	Now       func() time.Time
 
@@ -46,10 +54,9 @@ type Options struct {
 	// their connection, but not this.
 	Context context.Context
 
-	// Broadcast tells all replicas that a client cancelled a request which
-	// this one does not run; each hands it to its Gateway.Cancel. Without it
-	// a cancel reaches only the replica it was sent to.
-	Broadcast func(request, reason string)
+	// Tell brings news to the Gateway.Hear of every replica, this one's too.
+	// Without it there are no others.
+	Tell func(News)
 }
 
 // Gateway serves MCP.
@@ -58,6 +65,8 @@ type Gateway struct {
 	catalog *catalog
 	sealer  *sealer
 	flights flights
+	hub     hub
+	ended   endedSessions
 }
 
 // maxBody is the contract's limit.
@@ -87,34 +96,51 @@ func New(opt Options) (*Gateway, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Gateway{
+	g := &Gateway{
 		opt:     opt,
 		catalog: &catalog{db: opt.DB, now: opt.Now, entries: map[string]*entry{}},
 		sealer:  seal,
 		flights: flights{running: map[string]*flight{}},
-	}, nil
+		hub:     hub{topics: map[string]map[*stream]struct{}{}, principals: map[string]int{}},
+		ended:   endedSessions{ids: map[string]struct{}{}},
+	}
+	if err := g.readEnded(opt.Context, time.Time{}); err != nil {
+		return nil, err
+	}
+	return g, nil
 }
-
-// Forget makes the next request see the agent as it is now. It follows every
-// notice that an agent changed.
-func (g *Gateway) Forget(agentID string) { g.catalog.forget(agentID) }
 
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !g.crossOrigin(w, r) {
 		httpd.WriteError(w, r, beeos.Errorf(beeos.Forbidden, "pages of this origin may not call this server"))
 		return
 	}
-	agentID, ok := strings.CutSuffix(strings.TrimPrefix(r.URL.Path, "/"), "/mcp")
-	if !ok || !plainID(agentID) {
-		httpd.WriteError(w, r, beeos.Errorf(beeos.NotFound, "nothing is here: MCP endpoints are at /{agentId}/mcp"))
-		return
+	agentID, door, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+	if !plainID(agentID) {
+		door = ""
 	}
-	switch r.Method {
-	case http.MethodPost:
+	switch {
+	case door == "mcp" || door == "sse" || door == "messages":
+		g.enter(w, r, agentID, door)
+	default:
+		httpd.WriteError(w, r, beeos.Errorf(beeos.NotFound, "nothing is here: MCP endpoints are at /{agentId}/mcp"))
+	}
+}
+
+// enter is the site map below an agent.
+func (g *Gateway) enter(w http.ResponseWriter, r *http.Request, agentID, door string) {
+	switch r.Method + " " + door {
+	case "POST mcp":
 		g.post(w, r, agentID)
-	case http.MethodDelete:
+	case "GET mcp":
+		g.get(w, r, agentID)
+	case "DELETE mcp":
 		g.delete(w, r, agentID)
-	case http.MethodOptions:
+	case "GET sse":
+		g.openOld(w, r, agentID)
+	case "POST messages":
+		g.postOld(w, r, agentID)
+	case "OPTIONS mcp", "OPTIONS sse", "OPTIONS messages":
 		w.Header().Set("Allow", allowed)
 		w.WriteHeader(http.StatusNoContent)
 	default:
@@ -122,7 +148,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-const allowed = "POST, DELETE, OPTIONS"
+const allowed = "GET, POST, DELETE, OPTIONS"
 
 // plainID reports whether s can be an agent's id; it ends up in headers.
 func plainID(s string) bool {

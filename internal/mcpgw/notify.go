@@ -1,9 +1,12 @@
 package mcpgw
 
 import (
+	"context"
+	"slices"
 	"strconv"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/httpd"
 )
 
 // progress turns deltas and progress reports into notifications/progress,
@@ -34,18 +37,44 @@ func (p *progress) notification(ev *beeos.Event) []byte {
 	return append(b, `}}`...)
 }
 
-// logLevels are the words that MCP has.
-var logLevels = map[string]bool{
-	"debug": true, "info": true, "notice": true, "warning": true,
-	"error": true, "critical": true, "alert": true, "emergency": true,
+// logLevels are the words that MCP has, from chatter to disaster.
+var logLevels = []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
+
+const infoLevel = 1
+
+// wantsLogs reports whether the client wants to hear log messages at all. In
+// a session it does; a stateless request must say so.
+func (x *exchange) wantsLogs() bool {
+	return x.out.streams && (x.session != nil || x.version.stateless() && x.meta.level != nil)
 }
 
-func logNotification(ev *beeos.Event) []byte {
-	level := ev.Level
-	if !logLevels[level] {
-		level = "info"
+// logsFrom is the lowest level that the client wants to hear. A session's is
+// looked up once per exchange, and only when there is something to log.
+func (x *exchange) logsFrom(ctx context.Context) int {
+	if x.logs == nil {
+		name, _ := httpd.StringValue(x.meta.level)
+		if x.session != nil {
+			var err error
+			if name, err = x.g.opt.DB.SessionLevel(ctx, x.session.channel); err != nil {
+				x.g.opt.Log.WarnContext(ctx, "log level of a session", "err", err)
+			}
+		}
+		from := slices.Index(logLevels, name)
+		x.logs = &from
 	}
-	b := append([]byte(nil), `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"`+level+`"`...)
+	return *x.logs
+}
+
+// logNotification returns nil for a message below the level.
+func logNotification(ev *beeos.Event, from int) []byte {
+	level := slices.Index(logLevels, ev.Level)
+	if level < 0 {
+		level = infoLevel
+	}
+	if level < from {
+		return nil
+	}
+	b := append([]byte(nil), `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"`+logLevels[level]+`"`...)
 	b = appendMember(b, "logger", ev.Logger)
 	b = append(b, `,"data":`...)
 	if len(ev.Data) == 0 {

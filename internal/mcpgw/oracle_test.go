@@ -95,10 +95,10 @@ func resultText(r *mcp.CallToolResult) string {
 }
 
 // TestOfficialClient lets the official SDK's client judge, over two replicas
-// without affinity. Its newest revision falls back to ours.
+// without affinity.
 func TestOfficialClient(t *testing.T) {
 	s := newStack(t)
-	for _, version := range []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", ""} {
+	for _, version := range []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"} {
 		t.Run("version "+version, func(t *testing.T) { officialClient(t, s, version) })
 	}
 }
@@ -107,19 +107,17 @@ func officialClient(t *testing.T, s *stack, version string) {
 	h := &heard{}
 	session := s.client(t, "clerk", version, h)
 	ctx := t.Context()
-	want := version
-	if want == "" {
-		want = "2025-11-25"
+	if got := session.InitializeResult().ProtocolVersion; got != version {
+		t.Errorf("negotiated %s, want %s", got, version)
 	}
-	if got := session.InitializeResult().ProtocolVersion; got != want {
-		t.Errorf("negotiated %s, want %s", got, want)
-	}
-	if err := session.Ping(ctx, nil); err != nil {
-		t.Error("ping:", err)
-	}
-	//lint:ignore SA1019 Deprecated since 2026-07-28; the clients of today use it.
-	if err := session.SetLoggingLevel(ctx, &mcp.SetLoggingLevelParams{Level: "debug"}); err != nil {
-		t.Error("set level:", err)
+	if version != "2026-07-28" { // which has neither
+		if err := session.Ping(ctx, nil); err != nil {
+			t.Error("ping:", err)
+		}
+		//lint:ignore SA1019 Deprecated since 2026-07-28; the clients of today use it.
+		if err := session.SetLoggingLevel(ctx, &mcp.SetLoggingLevelParams{Level: "debug"}); err != nil {
+			t.Error("set level:", err)
+		}
 	}
 	tools := 0
 	for tool, err := range session.Tools(ctx, nil) {
@@ -131,8 +129,8 @@ func officialClient(t *testing.T, s *stack, version string) {
 		}
 		tools++
 	}
-	if tools != 16 {
-		t.Errorf("%d tools, want 16", tools)
+	if tools != 20 {
+		t.Errorf("%d tools, want 20", tools)
 	}
 	officialCalls(t, session, h)
 	read, err := session.ReadResource(ctx, &mcp.ReadResourceParams{URI: "beeos://agent/config"})
@@ -172,6 +170,13 @@ func officialCalls(t *testing.T, session *mcp.ClientSession, h *heard) {
 	}}, nil))
 	if got != `{"result":{"action":"accept","content":{"sure":true}}}` {
 		t.Errorf("elicitation: %s", got)
+	}
+	if session.InitializeResult().ProtocolVersion == "2026-07-28" {
+		params := &mcp.CallToolParams{Name: "log"}
+		params.SetMeta(map[string]any{metaLogLevel: "info"})
+		if _, err := session.CallTool(ctx, params); err != nil {
+			t.Error(err)
+		}
 	}
 	if got := resultText(call("ask", map[string]any{"method": "sampling/createMessage", "params": map[string]any{}}, nil)); !strings.Contains(got, "cannot_ask") {
 		t.Errorf("sampling without the capability: %s", got)
@@ -232,4 +237,21 @@ func (s *stack) waitTerminal(t *testing.T, turn, text string) {
 	if !strings.Contains(m.Body, text) {
 		t.Errorf("terminal reply %q, want %q in it", m.Body, text)
 	}
+}
+
+// TestOfficialOldClient: the SDK over the transport of 2024-11-05, its stream
+// at one replica and its messages at both.
+func TestOfficialOldClient(t *testing.T) {
+	s := newStack(t)
+	h := &heard{}
+	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, h.options())
+	session, err := client.Connect(t.Context(), &mcp.SSEClientTransport{
+		Endpoint:   s.server.URL + "/" + s.agents["clerk"] + "/sse",
+		HTTPClient: &http.Client{Transport: &roundRobin{key: s.keys["user"], urls: []string{s.server.URL, s.other.URL}}},
+	}, &mcp.ClientSessionOptions{ProtocolVersion: "2024-11-05"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close()
+	officialCalls(t, session, h)
 }

@@ -28,9 +28,9 @@ func (x *exchange) getPrompt(ctx context.Context, m *message) ([]byte, error) {
 	if len(p.Messages) > 0 {
 		return renderPrompt(p, given)
 	}
-	reply, err := x.forwardMethod(ctx, m, raw)
-	if err != nil {
-		return nil, err
+	reply, early, err := x.forwardMethod(ctx, m, raw)
+	if reply == nil {
+		return early, err
 	}
 	return promptMessages(reply)
 }

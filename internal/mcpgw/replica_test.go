@@ -53,7 +53,7 @@ func (s *stack) handshake(t *testing.T, agent, key, capabilities string) (sessio
 func nextEvent(t *testing.T, from *bufio.Scanner) []byte {
 	t.Helper()
 	for from.Scan() {
-		if data, ok := strings.CutPrefix(from.Text(), "data: "); ok {
+		if data, ok := strings.CutPrefix(from.Text(), "data: "); ok && data != "" {
 			return []byte(data)
 		}
 	}
@@ -213,7 +213,7 @@ func TestForeignSession(t *testing.T) {
 		if _, err := s.db.UpdateAgent(t.Context(), s.agents[name], store.AgentPatch{Visibility: &public}); err != nil {
 			t.Fatal(err)
 		}
-		s.gateway.Forget(s.agents[name])
+		s.gateway.Hear(News{Kind: AgentChanged, Agent: s.agents[name]})
 	}
 	session := s.handshake(t, "clerk", "user", `{}`)
 	ping := `{"jsonrpc":"2.0","id":1,"method":"ping"}`

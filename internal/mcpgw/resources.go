@@ -3,8 +3,6 @@ package mcpgw
 import (
 	"context"
 	"encoding/json"
-	"regexp"
-	"slices"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/httpd"
@@ -96,12 +94,12 @@ func (x *exchange) readResource(ctx context.Context, m *message) ([]byte, error)
 	if res != nil && res.contents != nil {
 		return res.contents, nil
 	}
-	if res == nil && !slices.ContainsFunc(x.lists.patterns, func(p *regexp.Regexp) bool { return p.MatchString(uri) }) {
+	if !x.lists.has(uri) {
 		return nil, resourceNotFound(uri)
 	}
-	reply, err := x.forwardMethod(ctx, m, nil)
-	if err != nil {
-		return nil, err
+	reply, early, err := x.forwardMethod(ctx, m, nil)
+	if reply == nil {
+		return early, err
 	}
 	if reply.Type == beeos.AgentRefuse {
 		return nil, resourceNotFound(uri)
@@ -109,34 +107,18 @@ func (x *exchange) readResource(ctx context.Context, m *message) ([]byte, error)
 	return resourceContents(reply, uri)
 }
 
-// forwardMethod lets the agent itself answer a method.
-func (x *exchange) forwardMethod(ctx context.Context, m *message, arguments []byte) (*beeos.Message, error) {
-	return x.call(ctx, m.id, invoke.Request{
+// forwardMethod lets the agent itself answer a method. A reply that is an error
+// of the protocol never comes back as one.
+func (x *exchange) forwardMethod(ctx context.Context, m *message, arguments []byte) (*beeos.Message, []byte, error) {
+	reply, early, err := x.call(ctx, m, invoke.Request{
 		Call: beeos.Call{Method: m.method, Params: m.params, Arguments: arguments},
-	}, progressToken(httpd.Field(m.params, "_meta")))
-}
-
-// agentResult is the result object that an agent gave for a method, whole.
-func agentResult(m *beeos.Message) ([]byte, error) {
-	if m.IsError() {
-		return nil, agentFault(m)
+	}, 0)
+	if reply != nil {
+		if err := x.agentError(reply); err != nil {
+			return nil, nil, err
+		}
 	}
-	if result := httpd.Field(m.Payload, "result"); kind(result) == '{' {
-		return result, nil
-	}
-	return nil, nil
-}
-
-// agentFault is for methods whose results cannot say that they failed.
-func agentFault(m *beeos.Message) error {
-	code, number := beeos.InternalError, numbers[beeos.InternalError]
-	switch {
-	case m.Type == beeos.AgentBusy, m.Type == beeos.AgentRefuse:
-		code, number = beeos.Conflict, numbers[beeos.Conflict]
-	case m.StopReason == beeos.StopAgentLost:
-		code, number = beeos.AgentServiceUnavailable, numbers[beeos.AgentServiceUnavailable]
-	}
-	return &fault{err: beeos.Errorf(code, "%s", orElse(m.Body, "the agent could not answer")), number: number}
+	return reply, early, err
 }
 
 // resourceContents reads an agent's answer to resources/read: a whole result,

@@ -22,6 +22,10 @@ type responder struct {
 	json    bool // the client takes application/json
 	streams bool // the client takes text/event-stream
 
+	// first makes the id of the event that a stream begins with, to come back
+	// by; nil = none.
+	first func() string
+
 	mu     sync.Mutex
 	sse    *httpd.SSE
 	timer  *time.Timer
@@ -75,13 +79,30 @@ func (o *responder) event(msg []byte) error {
 	return o.stream().Event("message", "", msg)
 }
 
+// begin makes the response a stream before there is an event.
+func (o *responder) begin() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.stream()
+}
+
 // stream makes the response a stream, if it is none yet; the lock is held.
 func (o *responder) stream() *httpd.SSE {
 	if o.sse == nil {
 		o.sse = httpd.NewSSE(o.w)
 		o.sse.KeepAlive(quiet)
+		if o.first != nil {
+			o.sse.Prime(o.first(), retryAfter) //nolint:errcheck // a client that is gone shows in the request's context
+		}
 	}
 	return o.sse
+}
+
+// named sends an event of another kind than a message.
+func (o *responder) named(name string, data []byte) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.stream().Event(name, "", data)
 }
 
 // send writes the last message: head, body and tail are one JSON text. The

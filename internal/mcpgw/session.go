@@ -23,7 +23,10 @@ const (
 	canElicitURL
 	canSample
 	canListRoots
+	canTasks // not asked: it can come back for results
 )
+
+const canBeAsked = canElicitForm | canElicitURL | canSample | canListRoots
 
 func (c capability) has(want capability) bool { return want != 0 && c&want == want }
 
@@ -44,6 +47,9 @@ type sealer struct{ aead cipher.AEAD }
 const (
 	sealedSession = 's'
 	sealedAsk     = 'a'
+	sealedState   = 'r'
+	sealedEvent   = 'e'
+	sealedOld     = 'o'
 	layout        = 1 // of the bytes inside; the first byte of every name
 	sessionSize   = 2 + 8 + 16
 )

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http/httptest"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -45,7 +46,10 @@ type stack struct {
 
 	mu      sync.Mutex
 	answers map[string]chan bus.Control // ask or turn -> what came for it
-	next    chan beeos.Frame            // gets the next message for an agent, if set
+	open    []beeos.Event               // questions without an answer
+	seen    []beeos.Frame
+	next    chan beeos.Frame // gets the next message for an agent, if set
+	later   chan struct{}    // closed when work in the background may end
 }
 
 const publicURL = "https://mcp.example.com"
@@ -54,13 +58,14 @@ const publicURL = "https://mcp.example.com"
 func definitions() []beeos.Definition {
 	hidden := false
 	text := "Be kind."
+	skillText := "---\nname: filing\ndescription: Files things.\n---\n\nPut it away.\n"
 	skill := func(name, description, schema string) beeos.Skill {
 		return beeos.Skill{Name: name, Description: description, InputSchema: json.RawMessage(schema)}
 	}
 	return []beeos.Definition{
 		{
 			Name: "clerk", DisplayName: "The Clerk", Description: "Does small things.", Version: "1.2.3", Model: "none",
-			Instructions: "secret instructions", TimeoutMS: 2000,
+			Instructions: "secret instructions", TimeoutMS: 2000, Completions: true,
 			Skills: []beeos.Skill{
 				skill("web_search", "Search the web.", `{ "type": "object", "properties": {"query": {"type": "string"}, "max_results": {"type": "integer", "default": 5}}, "required": ["query"] }`),
 				{Name: "stream", Title: "Streamer", Description: "Streams.", Annotations: json.RawMessage(`{"readOnlyHint":true}`)},
@@ -71,18 +76,24 @@ func definitions() []beeos.Definition {
 				{Name: "busy"},
 				{Name: "lost"},
 				{Name: "ask"},
+				{Name: "rounds"},
 				{Name: "log"},
 				{Name: "hang"},
 				{Name: "silent"},
 				{Name: "what"},
 				skill("attach", "Has attachments of its own.", `{"type":"object","properties":{"attachments":{"type":"array"}}}`),
 				skill("remote", "Its schema is elsewhere.", `{"type":"object","properties":{"x":{"$ref":"http://127.0.0.1:1/schema.json"}}}`),
+				skill("headed", "Wants arguments in headers.", `{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"},"where":{"type":"object","properties":{"floor":{"type":"integer","x-mcp-header":"Floor"},"open":{"type":"boolean","x-mcp-header":"Open"}}}}}`),
+				{Name: "job", Execution: json.RawMessage(`{"taskSupport":"required"}`)},
+				{Name: "slow", Execution: json.RawMessage(`{"taskSupport":"optional"}`)},
 				{Name: "internal", ExposeAsTool: &hidden},
 			},
 			Resources: []beeos.Resource{
 				{URI: "note://kind", Name: "Note", MIMEType: "text/plain", Text: &text},
 				{URI: "note://live", Name: "Live note"},
 				{URITemplate: "note://by/{author}", Name: "Notes of an author"},
+				{URI: "skill://filing/SKILL.md", Name: "filing", MIMEType: "text/markdown", Text: &skillText},
+				{URI: "skill://filing/forms/a.md", Name: "a", MIMEType: "text/markdown", Text: &text},
 			},
 			Prompts: []beeos.Prompt{
 				{
@@ -101,7 +112,7 @@ func definitions() []beeos.Definition {
 func newStack(t testing.TB) *stack {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	s := &stack{t: t, keys: map[string]string{}, answers: map[string]chan bus.Control{}, over: ctx.Done()}
+	s := &stack{t: t, keys: map[string]string{}, answers: map[string]chan bus.Control{}, over: ctx.Done(), later: make(chan struct{})}
 	var err error
 	s.db, err = store.Open(ctx, "sqlite:"+filepath.Join(t.TempDir(), "test.db")+"?durability=os")
 	s.must(err)
@@ -112,10 +123,7 @@ func newStack(t testing.TB) *stack {
 	s.calls = invoke.New(invoke.Options{Store: s.db, Ledger: s.ledger, Bus: s.bus, RateLimit: 100_000})
 	check := &auth.Checker{DB: s.db, Log: slog.New(slog.DiscardHandler)}
 	open := func() (*Gateway, *httptest.Server) {
-		g, err := New(Options{DB: s.db, Auth: check, Calls: s.calls, PublicURL: publicURL, Context: ctx, Broadcast: func(request, reason string) {
-			s.gateway.Cancel(request, reason)
-			s.replica.Cancel(request, reason)
-		}})
+		g, err := New(Options{DB: s.db, Auth: check, Calls: s.calls, PublicURL: publicURL, Context: ctx, Tell: s.tell})
 		s.must(err)
 		return g, httptest.NewServer(&httpd.Handler{Next: g, Log: slog.New(slog.DiscardHandler)})
 	}
@@ -123,8 +131,16 @@ func newStack(t testing.TB) *stack {
 	s.replica, s.other = open()
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return s.calls.Run(ctx) })
+	group.Go(func() error { return s.gateway.Run(ctx) })
+	group.Go(func() error { return s.replica.Run(ctx) })
 	s.populate(ctx)
 	s.bus.OnControl(s.control)
+	s.bus.ServeAsks(s.asks)
+	s.bus.OnNotice(func(n bus.Notice) {
+		if n.Terminal {
+			s.tell(News{Kind: TurnChanged, ID: n.Turn})
+		}
+	})
 	t.Cleanup(func() {
 		cancel()
 		s.server.Close()
@@ -181,13 +197,31 @@ func (s *stack) key(ctx context.Context, name string, k beeos.Key) {
 	s.keys[name] = secret
 }
 
+// tell is what the bus does between replicas.
+func (s *stack) tell(n News) {
+	s.gateway.Hear(n)
+	s.replica.Hear(n)
+}
+
 // control catches what the gateway tells agents.
 func (s *stack) control(c bus.Control) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.open = slices.DeleteFunc(s.open, func(ev beeos.Event) bool { return ev.AskID == c.ID })
 	if ch := s.answers[c.ID]; ch != nil {
 		ch <- c
 	}
+}
+
+func (s *stack) asks(turn string) (open []beeos.Event, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, ev := range s.open {
+		if ev.Turn == turn {
+			open = append(open, ev)
+		}
+	}
+	return open, true
 }
 
 // expect returns a wait for the control message for an ask or a turn.
@@ -270,6 +304,9 @@ func (a *testAgent) work() {
 		}
 		a.say("by " + string(call.Params))
 		return
+	case "completion/complete":
+		a.finish(beeos.Message{Payload: json.RawMessage(`{"result":{"completion":{"values":["Ann","Anton"]}}}`)})
+		return
 	case "prompts/get":
 		a.finish(beeos.Message{Payload: json.RawMessage(`{"result":{"messages":[{"role":"assistant","content":{"type":"text","text":"live"}}]}}`)})
 		return
@@ -299,6 +336,10 @@ func (a *testAgent) work() {
 		a.finish(beeos.Message{Type: beeos.AgentReplyError, State: beeos.StateFailed, StopReason: beeos.StopAgentLost})
 	case "ask":
 		a.ask(call.Arguments)
+	case "rounds":
+		a.rounds(call)
+	case "job", "slow":
+		a.job(call)
 	case "log":
 		a.publish(beeos.Event{Kind: beeos.EventLog, Level: "warning", Logger: "clerk", Data: json.RawMessage(`{"disk":"full"}`)})
 		a.say("logged")
@@ -320,8 +361,73 @@ func (a *testAgent) work() {
 // ask puts a question to the client and tells what came back.
 func (a *testAgent) ask(arguments []byte) {
 	method, _ := httpd.StringValue(httpd.Field(arguments, "method"))
-	id := beeos.NewID()
-	answer := a.s.expect(id)
-	a.publish(beeos.Event{Kind: beeos.EventAsk, AskID: id, Method: method, Data: httpd.Field(arguments, "params")})
-	a.say(string(answer().Data))
+	a.say(string(a.put("q", method, httpd.Field(arguments, "params"), 0)().Data))
+}
+
+// job is what its arguments say, some of it in the background.
+func (a *testAgent) job(call beeos.Call) {
+	how, _ := httpd.StringValue(httpd.Field(call.Arguments, "how"))
+	switch how {
+	case "background":
+		a.publish(beeos.Event{Kind: beeos.EventBackground})
+		a.put("one", "elicitation/create", []byte(`{}`), 2)
+		a.put("two", "roots/list", nil, 2)
+		a.cancelled()
+	case "later":
+		a.publish(beeos.Event{Kind: beeos.EventBackground})
+		select {
+		case <-a.s.later:
+			a.say("later")
+		case <-a.s.over:
+		}
+	case "asks":
+		one, two := a.put("one", "elicitation/create", []byte(`{}`), 2), a.put("two", "roots/list", nil, 2)
+		a.say(string(one().Data) + string(two().Data))
+	case "hang":
+		a.finish(beeos.Message{Type: beeos.AgentReplyError, State: beeos.StateCancelled, StopReason: beeos.StopUser, Body: a.cancelled().Reason})
+	case "fail":
+		a.finish(beeos.Message{Type: beeos.AgentReplyError, State: beeos.StateFailed, StopReason: beeos.StopError, Body: "no luck"})
+	case "fault":
+		a.finish(beeos.Message{Type: beeos.AgentReplyError, State: beeos.StateFailed, Payload: json.RawMessage(`{"error":{"code":-32603,"message":"broken"}}`)})
+	case "again":
+		a.rounds(call)
+	default:
+		a.say("done")
+	}
+}
+
+// put publishes a question; wait brings its answer.
+func (a *testAgent) put(key, method string, params []byte, total float64) (wait func() bus.Control) {
+	ev := beeos.Event{
+		Kind: beeos.EventAsk, Channel: a.d.Channel, Turn: a.d.MessageID,
+		AskID: beeos.NewID(), Key: key, Total: total, Method: method, Data: params,
+	}
+	wait = a.s.expect(ev.AskID)
+	a.s.mu.Lock()
+	a.s.open = append(a.s.open, ev)
+	a.s.mu.Unlock()
+	a.publish(ev)
+	a.s.tell(News{Kind: TurnChanged, ID: ev.Turn})
+	return wait
+}
+
+// rounds asks in the ways that its arguments say: two questions at once, one
+// after the other, or by ending the turn.
+func (a *testAgent) rounds(call beeos.Call) {
+	how, _ := httpd.StringValue(httpd.Field(call.Arguments, "how"))
+	form := []byte(`{"message":"?","requestedSchema":{"type":"object","properties":{}}}`)
+	switch {
+	case how == "together":
+		first, second := a.put("one", "elicitation/create", form, 2), a.put("two", "roots/list", nil, 2)
+		a.say(string(first().Data) + string(second().Data))
+	case how == "after":
+		one := string(a.put("one", "elicitation/create", form, 1)().Data)
+		a.say(one + string(a.put("two", "elicitation/create", form, 1)().Data))
+	case how == "fault":
+		a.finish(beeos.Message{Type: beeos.AgentReplyError, Payload: json.RawMessage(`{"error":{"code":-32021,"message":"needs a model","data":{"requiredCapabilities":{"sampling":{}}}}}`)})
+	case call.State == "":
+		a.finish(beeos.Message{Body: "input required: one", Payload: json.RawMessage(`{"input_required":{"requests":{"one":{"method":"elicitation/create","params":` + string(form) + `}},"state":"s1"}}`)})
+	default:
+		a.say(call.State + string(call.Input["one"]))
+	}
 }

@@ -18,6 +18,8 @@ type tool struct {
 	// declares are the reserved argument names that the tool's own schema
 	// uses; they are the tool's then and not ours.
 	declares map[string]bool
+	tasks    support
+	bindings []binding               // arguments that stateless clients repeat in headers
 	schema   func() (*schema, error) // compiled at the first call
 }
 
@@ -48,6 +50,7 @@ func newTool(s *beeos.Skill) *tool {
 		{"outputSchema", s.OutputSchema},
 		{"annotations", s.Annotations},
 		{"icons", s.Icons},
+		{"execution", s.Execution},
 		{"_meta", s.Meta},
 	} {
 		if len(m.raw) == 0 {
@@ -60,6 +63,7 @@ func newTool(s *beeos.Skill) *tool {
 		b = append(b, m.raw...)
 	}
 	t := &tool{name: s.Name, definition: append(b, '}'), declares: map[string]bool{}}
+	t.bindings, t.tasks = bindings(input, nil), supportOf(s.Execution)
 	properties := httpd.Field(input, "properties")
 	for _, name := range []string{argIdempotencyKey, argContextID, argAttachments} {
 		t.declares[name] = httpd.Field(properties, name) != nil
@@ -156,10 +160,21 @@ func (t *tool) isReserved(name string) bool {
 	return false
 }
 
-func (t *tool) without(raw []byte) []byte {
+func (t *tool) without(raw []byte) []byte { return prune(raw, t.isReserved) }
+
+// withoutMember returns obj itself when it has no such member.
+func withoutMember(obj []byte, name string) []byte {
+	if httpd.Field(obj, name) == nil {
+		return obj
+	}
+	return prune(obj, func(n string) bool { return n == name })
+}
+
+// prune copies an object without the members that are to go.
+func prune(raw []byte, gone func(name string) bool) []byte {
 	b := append(make([]byte, 0, len(raw)), '{')
 	for name, value := range httpd.Fields(raw) {
-		if t.isReserved(name) {
+		if gone(name) {
 			continue
 		}
 		if len(b) > 1 {

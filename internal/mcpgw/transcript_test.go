@@ -20,8 +20,9 @@ var update = flag.Bool("update", false, "rewrite the responses of the transcript
 
 // TestTranscripts plays testdata/*.txtar: each request against the real
 // stack, each response compared with what was written down. In requests
-// ${agent:name}, ${key:name} and ${session} are filled in, the last with the
-// session that the gateway gave latest; in responses they stand for the same.
+// ${agent:name}, ${key:name}, ${meta} (the least that a stateless request must
+// say) and ${session} are filled in, the last with the session that the gateway
+// gave latest; in responses they stand for the same.
 func TestTranscripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(files) == 0 {
@@ -114,6 +115,7 @@ func (s *stack) fill(text, session string) string {
 	for name, secret := range s.keys {
 		text = strings.ReplaceAll(text, "${key:"+name+"}", secret)
 	}
+	text = strings.ReplaceAll(text, "${meta}", `"_meta":{"`+metaVersion+`":"2026-07-28","`+metaCapabilities+`":{}}`)
 	return strings.ReplaceAll(text, "${session}", session)
 }
 

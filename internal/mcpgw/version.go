@@ -15,12 +15,16 @@ const (
 	v20250326
 	v20250618
 	v20251125
+	v20260728
 )
 
-// latest is what we offer to a client whose revision we do not know.
+// latest is what initialize offers to a client whose revision has no
+// handshake, or is unknown.
 const latest = v20251125
 
-var versionNames = []string{bare: "", v20241105: "2024-11-05", v20250326: "2025-03-26", v20250618: "2025-06-18", v20251125: "2025-11-25"}
+var versionNames = []string{
+	bare: "", v20241105: "2024-11-05", v20250326: "2025-03-26", v20250618: "2025-06-18", v20251125: "2025-11-25", v20260728: "2026-07-28",
+}
 
 func (v version) String() string { return versionNames[v] }
 
@@ -35,6 +39,9 @@ var supportedVersions = func() string {
 	slices.Reverse(names)
 	return `["` + strings.Join(names, `","`) + `"]`
 }()
+
+// stateless reports whether every request stands for itself.
+func (v version) stateless() bool { return v >= v20260728 }
 
 // batches reports whether a body may be an array of messages.
 func (v version) batches() bool { return v == v20250326 }

@@ -51,12 +51,26 @@ func Cluster(t testing.TB, opts ...Option) *Server {
 	return server
 }
 
+// Start starts a cluster for a program that is not a test; Stop ends it.
+func Start() (*Server, error) { return start(settings{}) }
+
+// Stop ends the cluster and forgets its data.
+func (s *Server) Stop() { s.stop() }
+
 // URL makes a fresh database on the cluster and returns its address.
 func (s *Server) URL(t testing.TB) string {
 	t.Helper()
+	address, err := s.Database()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return address
+}
+
+// Database is URL for a program that is not a test.
+func (s *Server) Database() (string, error) {
 	name := freshName()
-	psql(t, s.bin, s.address("postgres"), "CREATE DATABASE "+name)
-	return s.address(name)
+	return s.address(name), query(s.bin, s.address("postgres"), "CREATE DATABASE "+name)
 }
 
 // Crash ends PostgreSQL without a chance to tidy up and starts it again on

@@ -69,10 +69,17 @@ func foreign(t testing.TB, admin string) string {
 
 func psql(t testing.TB, bin, target, statement string) {
 	t.Helper()
+	if err := query(bin, target, statement); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func query(bin, target, statement string) error {
 	cmd := exec.Command(filepath.Join(bin, "psql"), "-X", "-q", "-v", "ON_ERROR_STOP=1", "-d", target, "-c", statement)
 	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("psql %s: %v\n%s", statement, err, out)
+		return fmt.Errorf("psql %s: %w\n%s", statement, err, out)
 	}
+	return nil
 }
 
 // freshName is unlike any name of this process or of one beside it.

@@ -25,7 +25,9 @@ func fill(t *testing.T, db *DB) {
 	err := errors.Join(token, secret, nonce,
 		db.CreateKey(ctx, beeos.Key{ID: "k", Kind: beeos.AgentKey, OwnerID: u.ID, AgentID: id}, hashOf("k")),
 		db.Audit(ctx, AuditRow{Actor: "a", Action: "b", Subject: "c", Detail: map[string]string{"d": "e"}}),
-		db.PutNode(ctx, Node{ID: "n", SeenAt: now()}))
+		db.PutNode(ctx, Node{ID: "n", SeenAt: now()}),
+		db.EndSession(ctx, EndedSession{ID: "s", EndedAt: now(), Expires: now()}),
+		db.Subscribe(ctx, "s", "note://a", now()))
 	if err != nil {
 		t.Fatal(err)
 	}

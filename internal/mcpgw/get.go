@@ -1,0 +1,78 @@
+package mcpgw
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/beeos/beeos"
+)
+
+// get opens the stream of a session, on which it hears of changes outside of
+// calls; with Last-Event-ID, the rest of a call's stream. Only the revisions
+// with sessions have it.
+func (g *Gateway) get(w http.ResponseWriter, r *http.Request, agentID string) {
+	caller, e, err := g.access(r, agentID)
+	if err != nil {
+		g.refuse(w, r, agentID, err)
+		return
+	}
+	id := r.Header.Get(headerSession)
+	x := &exchange{g: g, r: r, caller: caller, agent: e.agent, lists: e.lists, out: newResponder(w, r)}
+	defer x.out.close()
+	if id == "" || !x.out.streams {
+		g.refuseMethod(w, r, agentID)
+		return
+	}
+	if x.session, err = g.session(e.agent.ID, caller.Principal(), id); err != nil {
+		g.refuse(w, r, agentID, err)
+		return
+	}
+	x.version, x.can = x.session.version, x.session.can
+	if l, ok := x.openEvent(r.Header.Get(headerLastEvent)); ok {
+		x.fetch(r.Context(), l)
+		return
+	}
+	if err := x.sessionStream(r.Context()); err != nil && r.Context().Err() == nil {
+		x.out.fail(r, nil, x.version, err)
+	}
+}
+
+// sessionStream serves the stream of a session.
+func (x *exchange) sessionStream(ctx context.Context) error {
+	id := x.session.channel
+	s, leave, err := x.g.hub.open(x.caller.Principal(), topicAgent+x.agent.ID, topicSession+id)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	f := &follower{x: x, stream: s, lists: x.lists, wants: filter{tools: true, prompts: true, resources: true}}
+	f.resubscribe = func(ctx context.Context) (map[string]bool, error) { return x.watched(ctx, id) }
+	if f.wants.uris, err = f.resubscribe(ctx); err != nil {
+		return err
+	}
+	x.out.begin()
+	return f.run(ctx)
+}
+
+func (x *exchange) watched(ctx context.Context, session string) (map[string]bool, error) {
+	list, err := x.g.opt.DB.Subscriptions(ctx, session)
+	uris := make(map[string]bool, len(list))
+	for _, uri := range list {
+		uris[uri] = true
+	}
+	return uris, err
+}
+
+// refuseMethod answers GET where there is no stream, and the rest.
+func (g *Gateway) refuseMethod(w http.ResponseWriter, r *http.Request, agentID string) {
+	if _, _, err := g.access(r, agentID); err != nil {
+		g.refuse(w, r, agentID, err)
+		return
+	}
+	w.Header().Set("Allow", allowed)
+	g.refuse(w, r, agentID, &fault{
+		err:    beeos.Errorf(beeos.InvalidBody, "this endpoint takes POST; GET opens the stream of a session (Mcp-Session-Id, Accept: text/event-stream)"),
+		number: http.StatusMethodNotAllowed,
+		status: http.StatusMethodNotAllowed,
+	})
+}

@@ -1,0 +1,218 @@
+//go:build unix
+
+// Package cluster runs BeeOS the way it runs for many: two servers on one
+// PostgreSQL, joined by the mesh, an agent on one of them, and in front of
+// their MCP listeners a plain round robin that sends one client's requests now
+// here, now there. All of them are real processes (process.go), but for the
+// balancer (balancer.go), which is the one place that knows the credential.
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/app"
+	"github.com/beeos/beeos/internal/config"
+	"github.com/beeos/beeos/internal/pgtest"
+)
+
+// Options says which programs to run. Those that are missing are built from
+// this tree.
+type Options struct {
+	Server string
+	Agent  string
+}
+
+// Build builds the programs once for several clusters.
+func Build(ctx context.Context, dir string) (o Options, err error) {
+	if o.Server, err = build(ctx, dir, "github.com/beeos/beeos/cmd/beeos"); err != nil {
+		return o, err
+	}
+	o.Agent, err = build(ctx, dir, "github.com/beeos/beeos/test/conformance/fixture")
+	return o, err
+}
+
+// Cluster is what is running.
+type Cluster struct {
+	URL      string // the agent's MCP endpoint at the balancer, which adds the key
+	Key      string
+	AgentID  string
+	Nodes    []*Node
+	Agent    *Process
+	Balancer *Balancer
+
+	dir string
+	db  *pgtest.Server
+}
+
+// Node is one server.
+type Node struct {
+	*Process
+	MCP, Agents string // host:port
+}
+
+const size = 2
+
+// Start runs a cluster until Stop.
+func Start(ctx context.Context, o Options) (c *Cluster, err error) {
+	c = &Cluster{}
+	defer func() {
+		if err != nil {
+			c.Stop()
+		}
+	}()
+	if c.dir, err = os.MkdirTemp("", "beeos-cluster-"); err != nil {
+		return c, err
+	}
+	if o.Server == "" || o.Agent == "" {
+		built, err := Build(ctx, c.dir)
+		if err != nil {
+			return c, err
+		}
+		o.Server, o.Agent = cmp.Or(o.Server, built.Server), cmp.Or(o.Agent, built.Agent)
+	}
+	if c.db, err = pgtest.Start(); err != nil {
+		return c, fmt.Errorf("start PostgreSQL: %w", err)
+	}
+	database, err := c.db.Database()
+	if err != nil {
+		return c, err
+	}
+	if c.Balancer, err = newBalancer(); err != nil {
+		return c, err
+	}
+	for i := range size {
+		n, err := c.startNode(ctx, o.Server, database, i)
+		if err != nil && ctx.Err() == nil { // a port was taken since it was looked up
+			n, err = c.startNode(ctx, o.Server, database, i)
+		}
+		if err != nil {
+			return c, err
+		}
+		c.Nodes = append(c.Nodes, n)
+	}
+	if err := c.issueKey(ctx, database); err != nil {
+		return c, err
+	}
+	if err := c.startAgent(ctx, o.Agent); err != nil {
+		return c, err
+	}
+	c.Balancer.Use(c.Key, c.Nodes...)
+	c.URL = c.Balancer.URL + "/" + c.AgentID + "/mcp"
+	return c, nil
+}
+
+func build(ctx context.Context, dir, pkg string) (string, error) {
+	path := filepath.Join(dir, filepath.Base(pkg))
+	out, err := exec.CommandContext(ctx, "go", "build", "-o", path, pkg).CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("build %s: %w\n%s", pkg, err, out)
+	}
+	return path, nil
+}
+
+func (c *Cluster) startNode(ctx context.Context, binary, database string, i int) (*Node, error) {
+	ports, err := freePorts(5)
+	if err != nil {
+		return nil, err
+	}
+	n := &Node{MCP: ports[0], Agents: ports[1]}
+	n.Process, err = start(ctx, []string{
+		"DATABASE_URL=" + database, "BEEOS_DURABILITY=os", "BEEOS_CLUSTER_ADDR=127.0.0.1:0", "LOG_LEVEL=warn",
+		fmt.Sprintf("BEEOS_DATA=%s/node%d", c.dir, i), "MCP_PUBLIC_URL=" + c.Balancer.URL,
+		"MCP_ADDR=" + ports[0], "AGENT_GATEWAY_ADDR=" + ports[1], "OPENAPI_ADDR=" + ports[2], "A2A_ADDR=" + ports[3], "WEB_ADDR=" + ports[4],
+	}, binary, "serve")
+	if err != nil {
+		return nil, err
+	}
+	if err := n.awaitReady(ctx, "http://"+n.MCP+"/readyz"); err != nil {
+		n.Stop()
+		return nil, err
+	}
+	return n, nil
+}
+
+// issueKey makes a key that no quota stops.
+func (c *Cluster) issueKey(ctx context.Context, database string) (err error) {
+	cfg := config.Config{Data: c.dir, DatabaseURL: database, Durability: "os"}
+	_, c.Key, err = app.IssueKey(ctx, cfg, "tests@localhost", beeos.Key{Name: "tests", RatePerMinute: 1_000_000_000})
+	return err
+}
+
+// connectWithin is generous: the machine may be busy with other tests.
+const connectWithin = time.Minute
+
+// startAgent connects the agent to the last node; it prints its id when it is
+// there.
+func (c *Cluster) startAgent(ctx context.Context, binary string) (err error) {
+	home := filepath.Join(c.dir, "home") // its own: it must not find anybody's identity
+	c.Agent, err = start(ctx, []string{
+		"AGENT_GATEWAY_URL=http://" + c.Nodes[size-1].Agents, "BEEOS_KEY=" + c.Key, "BEEOS_DATA=" + home,
+		"XDG_CONFIG_HOME=" + home, "HOME=" + home,
+	}, binary)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, connectWithin)
+	defer cancel()
+	return c.Agent.Await(ctx, func(log string) bool {
+		_, rest, ok := strings.Cut(log, "connected agent_")
+		id, _, whole := strings.Cut(rest, "\n")
+		c.AgentID = "agent_" + id
+		return ok && whole
+	})
+}
+
+// Stop ends everything and forgets it.
+func (c *Cluster) Stop() {
+	if c.Agent != nil {
+		c.Agent.Stop()
+	}
+	if c.Balancer != nil {
+		c.Balancer.close()
+	}
+	for _, n := range c.Nodes {
+		n.Stop()
+	}
+	if c.db != nil {
+		c.db.Stop()
+	}
+	os.RemoveAll(c.dir)
+}
+
+// Logs is what everybody had to say.
+func (c *Cluster) Logs() string {
+	var b strings.Builder
+	for i, n := range c.Nodes {
+		fmt.Fprintf(&b, "--- node %d\n%s", i, n.Log())
+	}
+	if c.Balancer != nil {
+		fmt.Fprintf(&b, "--- balancer\n%s", c.Balancer.log.Log())
+	}
+	if c.Agent != nil {
+		fmt.Fprintf(&b, "--- agent\n%s", c.Agent.Log())
+	}
+	return b.String()
+}
+
+// freePorts returns loopback addresses that were free a moment ago.
+func freePorts(n int) (addrs []string, err error) {
+	for range n {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, errors.Join(errors.New("no free port"), err)
+		}
+		defer ln.Close()
+		addrs = append(addrs, ln.Addr().String())
+	}
+	return addrs, nil
+}

@@ -1,0 +1,112 @@
+//go:build unix
+
+// Command conformance runs the official MCP conformance suite against two
+// BeeOS servers behind a round robin without affinity (test/cluster), with an
+// ordinary agent as its fixture (fixture), in every selection that matters. It
+// prints what passed and what did not, and fails if anything did.
+//
+// main.go runs, suite.go is the official program and what it says, report.go
+// the tables.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/beeos/beeos/test/cluster"
+	"github.com/beeos/beeos/test/npm"
+)
+
+// selections are the ways to choose scenarios. A requirement set is frozen at
+// the release of its revision; a spec version is spoken on the wire.
+var selections = []string{
+	"--suite all",
+	"--requirements 2025-11-25",
+	"--requirements 2026-07-28",
+	"--spec-version 2025-06-18",
+	"--spec-version 2025-03-26",
+}
+
+type settings struct {
+	out      string
+	keep     string
+	scenario string
+	only     string
+	repeat   int
+	cluster  cluster.Options
+}
+
+func main() {
+	log.SetFlags(0)
+	var s settings
+	flag.StringVar(&s.out, "o", "", "Markdown file to write the results to")
+	flag.StringVar(&s.keep, "keep", "", "folder to keep the suite's own results and the servers' logs in")
+	flag.StringVar(&s.scenario, "scenario", "", "run one scenario, and show all that the suite says about it")
+	flag.StringVar(&s.only, "only", "", "run only the selections that contain this, for example 2026-07-28")
+	flag.IntVar(&s.repeat, "repeat", 1, "run everything this often, to find what fails now and then")
+	flag.StringVar(&s.cluster.Server, "server", "", "beeos binary to test; empty = built from this tree")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	failed, err := run(ctx, s)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if failed > 0 {
+		log.Fatalf("%d checks failed", failed)
+	}
+}
+
+func run(ctx context.Context, s settings) (failed int, err error) {
+	tools, err := npm.Install(ctx)
+	if err != nil {
+		return 0, err
+	}
+	c, err := cluster.Start(ctx, s.cluster)
+	if err != nil {
+		return 0, err
+	}
+	defer c.Stop()
+	if s.keep == "" {
+		if s.keep, err = os.MkdirTemp("", "beeos-conformance-"); err != nil {
+			return 0, err
+		}
+		defer os.RemoveAll(s.keep)
+	}
+	defer keepLogs(s.keep, c)
+	official := &suite{tools: tools, url: c.URL, dir: s.keep}
+	if s.scenario != "" {
+		return 0, official.show(ctx, s.scenario)
+	}
+	var results []selection
+	for _, args := range slices.Repeat(selections, s.repeat) {
+		if !strings.Contains(args, s.only) {
+			continue
+		}
+		r, err := official.run(ctx, args)
+		if err != nil {
+			return 0, fmt.Errorf("%s: %w", args, err)
+		}
+		results = append(results, r)
+		failed += r.total().failed
+		fmt.Println(r.line())
+	}
+	fmt.Print("\n", complaints(results))
+	if s.out != "" {
+		return failed, os.WriteFile(s.out, []byte(document(results)), 0o644)
+	}
+	return failed, nil
+}
+
+func keepLogs(dir string, c *cluster.Cluster) {
+	if err := os.WriteFile(dir+"/cluster.log", []byte(c.Logs()), 0o644); err != nil {
+		log.Print(err)
+	}
+}

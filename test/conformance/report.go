@@ -1,0 +1,102 @@
+//go:build unix
+
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// tally counts checks by what became of them. The suite's notes (INFO) are
+// none.
+type tally struct{ passed, failed, warnings, skipped int }
+
+func (s scenario) tally() (t tally) {
+	for _, c := range s.checks {
+		switch c.Status {
+		case "SUCCESS":
+			t.passed++
+		case "FAILURE":
+			t.failed++
+		case "WARNING":
+			t.warnings++
+		case "SKIPPED":
+			t.skipped++
+		}
+	}
+	return t
+}
+
+func (r selection) total() (t tally) {
+	for _, s := range r.scenarios {
+		one := s.tally()
+		t.passed += one.passed
+		t.failed += one.failed
+		t.warnings += one.warnings
+		t.skipped += one.skipped
+	}
+	return t
+}
+
+func (r selection) line() string {
+	t := r.total()
+	return fmt.Sprintf("%-28s %3d scenarios  %3d passed  %3d failed  %2d warnings  %2d skipped  %s",
+		r.args, len(r.scenarios), t.passed, t.failed, t.warnings, t.skipped, r.took.Round(time.Second))
+}
+
+// complaints lists what did not pass, with the suite's reasons.
+func complaints(results []selection) string {
+	var b strings.Builder
+	for _, r := range results {
+		for _, s := range r.scenarios {
+			for _, c := range s.checks {
+				if c.Status == "FAILURE" || c.Status == "WARNING" {
+					fmt.Fprintf(&b, "%s  %s  %s / %s\n    %s\n", c.Status, r.args, s.name, c.ID, reason(c))
+				}
+			}
+		}
+	}
+	return b.String()
+}
+
+func reason(c check) string {
+	text := c.ErrorMessage
+	if text == "" {
+		text = c.Description
+	}
+	return strings.Join(strings.Fields(text), " ")
+}
+
+const intro = `# Conformance
+
+The official suite, ` + "`@modelcontextprotocol/conformance`" + `, against two BeeOS servers on one PostgreSQL, behind a plain
+round robin without affinity: each request of a client, also within a session, goes to the other server than the one
+before. The fixture (` + "`test/conformance/fixture`" + `) is an ordinary agent, connected to one of them. There is no list of
+expected failures. ` + "`make conformance`" + ` writes this page and fails if a check does.
+
+Warnings are recommendations that the suite looks at; skipped checks are those that it leaves out by itself.
+
+`
+
+// document is the page with the results.
+func document(results []selection) string {
+	var b strings.Builder
+	b.WriteString(intro)
+	b.WriteString("| selection | scenarios | passed | failed | warnings | skipped |\n|---|---:|---:|---:|---:|---:|\n")
+	for _, r := range results {
+		t := r.total()
+		fmt.Fprintf(&b, "| `%s` | %d | %d | %d | %d | %d |\n", r.args, len(r.scenarios), t.passed, t.failed, t.warnings, t.skipped)
+	}
+	for _, r := range results[:min(1, len(results))] {
+		fmt.Fprintf(&b, "\n## `%s`, scenario by scenario\n\n| scenario | passed | failed | warnings | skipped |\n|---|---:|---:|---:|---:|\n", r.args)
+		for _, s := range r.scenarios {
+			t := s.tally()
+			fmt.Fprintf(&b, "| %s | %d | %d | %d | %d |\n", s.name, t.passed, t.failed, t.warnings, t.skipped)
+		}
+	}
+	if text := complaints(results); text != "" {
+		fmt.Fprintf(&b, "\n## What did not pass\n\n```\n%s```\n", text)
+	}
+	return b.String()
+}

@@ -1,0 +1,43 @@
+//go:build unix
+
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestResults: what counts, and that a scenario which broke counts as well.
+func TestResults(t *testing.T) {
+	dir := t.TempDir()
+	checks := `[{"id":"a","status":"SUCCESS"},{"id":"b","status":"INFO"},{"id":"c","status":"SKIPPED"},
+		{"id":"d","status":"WARNING","errorMessage":"should\n have"},{"id":"e","status":"FAILURE","description":"must have"}]`
+	folder := filepath.Join(dir, "server-ping-2026-11-15T05-00-00-000Z")
+	if err := os.Mkdir(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "checks.json"), []byte(checks), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	output := "Running\n\n=== Running scenario: ping ===\nfine\n\n=== Running scenario: ping-pong ===\nFailed to run scenario ping-pong: Error\n" +
+		"\n=== Running scenario: old ===\nSKIPPED: scenario 'old' is not applicable\n\n=== SUMMARY ===\n"
+	all, err := results(dir, output)
+	if err != nil || len(all) != 3 {
+		t.Fatalf("%+v, %v", all, err)
+	}
+	r := selection{args: "--suite all", scenarios: all}
+	if got, want := r.total(), (tally{passed: 1, failed: 2, warnings: 1, skipped: 1}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	text := complaints([]selection{r})
+	for _, want := range []string{"WARNING  --suite all  ping / d\n    should have\n", "ping / e\n    must have\n", "ping-pong / ping-pong\n    the scenario broke: Failed to run"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in:\n%s", want, text)
+		}
+	}
+	if page := document([]selection{r}); !strings.Contains(page, "| `--suite all` | 3 | 1 | 2 | 1 | 1 |") {
+		t.Errorf("the page:\n%s", page)
+	}
+}
