@@ -11,14 +11,15 @@ import (
 type Task struct {
 	Turn     string
 	Channel  string
+	AgentID  string
 	Created  time.Time
 	Deadline time.Time      // zero once it is done
 	Done     *beeos.Message // the terminal reply; nil while it is worked on
 }
 
-// Task returns the request with that id if it is the principal's and the
-// agent's, NotFound otherwise.
-func (c *Calls) Task(ctx context.Context, principal, agentID, turn string) (Task, error) {
+// Task returns the request with that id if it is the principal's, NotFound
+// otherwise.
+func (c *Calls) Task(ctx context.Context, principal, turn string) (Task, error) {
 	t := Task{Turn: turn, Created: beeos.IDTime(turn)}
 	open, unknown := c.opt.Ledger.Turn(ctx, turn) // before the reply is looked for, which may come in between
 	done, err := c.opt.Ledger.Terminal(ctx, turn)
@@ -36,7 +37,8 @@ func (c *Calls) Task(ctx context.Context, principal, agentID, turn string) (Task
 	if err != nil {
 		return t, err
 	}
-	if ch.Owner != principal || ch.AgentID != agentID {
+	t.AgentID = ch.AgentID
+	if ch.Owner != principal {
 		return t, beeos.Errorf(beeos.NotFound, "there is no request %s", turn)
 	}
 	return t, nil

@@ -1,18 +1,24 @@
 package mcpgw
 
 import (
+	"context"
 	"net/http"
+	"strings"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/httpd"
 )
 
-// access answers who is calling and which agent. An agent that is not there
+// access answers who is calling and which agent; none is all of them. An agent that is not there
 // and one that this caller may not see are the same error.
 func (g *Gateway) access(r *http.Request, agentID string) (beeos.Caller, *entry, error) {
 	caller, err := g.opt.Auth.HTTP(r)
 	if err != nil {
 		return caller, nil, err
+	}
+	if agentID == "" {
+		e, err := g.union(r.Context(), caller)
+		return caller, e, err
 	}
 	if caller.Kind == beeos.ByAgentKey && caller.AgentID != agentID {
 		return caller, nil, beeos.Errorf(beeos.Unauthorized, "this agent key was issued for another agent")
@@ -30,6 +36,21 @@ func (g *Gateway) access(r *http.Request, agentID string) (beeos.Caller, *entry,
 	return caller, e, nil
 }
 
+// reach returns an agent that the caller may call at this endpoint.
+func (x *exchange) reach(ctx context.Context, agentID string) (*beeos.Agent, error) {
+	if x.home == agentID {
+		return x.agent, nil
+	}
+	e, err := x.g.catalog.agent(ctx, agentID)
+	if err == nil && (x.home != "" || !x.caller.MayReach(e.agent) || !e.agent.MCPEnabled) {
+		err = beeos.Errorf(beeos.AgentNotFound, "no agent %s is known to this credential", agentID)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return e.agent, nil
+}
+
 // refuse answers a request that never became a JSON-RPC message of a known
 // caller. The answer has no id, but is JSON-RPC all the same.
 func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, agentID string, err error) {
@@ -42,7 +63,7 @@ func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, agentID string,
 
 // challenge tells clients where to learn how to get a credential.
 func (g *Gateway) challenge(agentID string, code beeos.Code) string {
-	s := `Bearer realm="MCP", resource_metadata="` + g.opt.PublicURL + `/.well-known/oauth-protected-resource/` + agentID + `/mcp"`
+	s := `Bearer realm="MCP", resource_metadata="` + g.opt.PublicURL + `/.well-known/oauth-protected-resource` + strings.TrimSuffix("/"+agentID, "/") + `/mcp"`
 	if code != beeos.MissingToken {
 		s += `, error="invalid_token"`
 	}
@@ -51,10 +72,10 @@ func (g *Gateway) challenge(agentID string, code beeos.Code) string {
 
 // delete ends a session, at every replica.
 func (g *Gateway) delete(w http.ResponseWriter, r *http.Request, agentID string) {
-	caller, e, err := g.access(r, agentID)
+	caller, _, err := g.access(r, agentID)
 	var s *session
 	if err == nil {
-		s, err = g.session(e.agent.ID, caller.Principal(), r.Header.Get(headerSession))
+		s, err = g.session(agentID, caller.Principal(), r.Header.Get(headerSession))
 	}
 	if err == nil {
 		err = g.endSession(r.Context(), s)

@@ -104,7 +104,7 @@ func (x *exchange) ask(ctx context.Context, ev *beeos.Event) []byte {
 		x.cannotAsk(ctx, ev)
 		return nil
 	}
-	id := x.g.sealer.seal(sealedAsk, x.agent.ID, x.caller.Principal(), []byte(ev.AskID))
+	id := x.g.sealer.seal(sealedAsk, x.home, x.caller.Principal(), []byte(ev.AskID))
 	b := append([]byte(nil), `{"jsonrpc":"2.0","id":"`+id+`","method":`...)
 	b = appendText(b, ev.Method)
 	if len(ev.Data) > 0 {
@@ -117,7 +117,7 @@ func (x *exchange) ask(ctx context.Context, ev *beeos.Event) []byte {
 // answer carries the client's response to the agent that asked.
 func (x *exchange) answer(ctx context.Context, m *message) error {
 	id, _ := httpd.StringValue(m.id)
-	ask, ok := x.g.sealer.open(sealedAsk, x.agent.ID, x.caller.Principal(), id)
+	ask, ok := x.g.sealer.open(sealedAsk, x.home, x.caller.Principal(), id)
 	if !ok {
 		return &fault{
 			err:    beeos.Errorf(beeos.InvalidBody, "this response answers no request of ours"),

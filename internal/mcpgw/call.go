@@ -21,6 +21,9 @@ func (x *exchange) callTool(ctx context.Context, m *message) ([]byte, error) {
 	if t == nil {
 		return nil, toolNotFound(name)
 	}
+	if t.agent != nil {
+		x.agent = t.agent
+	}
 	if err := x.checkParams(t, given); err != nil {
 		return nil, err
 	}
@@ -51,7 +54,11 @@ func (x *exchange) callTool(ctx context.Context, m *message) ([]byte, error) {
 		sum := sha256.Sum256([]byte(t.name + "\x00" + args.contextID + "\x00" + string(args.own)))
 		req.Fingerprint = sum[:]
 	}
-	if x.session != nil && args.contextID == "" {
+	switch {
+	case x.session == nil || args.contextID != "":
+	case x.home == "": // a channel has one agent
+		req.ContextID = "session " + x.session.channel
+	default:
 		req.Channel = x.session.channel
 	}
 	if x.version.stateless() && t.tasks == taskRequired {

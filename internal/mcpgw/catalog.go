@@ -35,6 +35,8 @@ type entry struct {
 	agent  *beeos.Agent
 	lists  *lists
 	loaded time.Time
+
+	members []*entry // of a union
 }
 
 // agent returns the agent and its lists. AgentNotFound comes from the store.

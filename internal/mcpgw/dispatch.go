@@ -26,7 +26,8 @@ type exchange struct {
 	g       *Gateway
 	r       *http.Request
 	caller  beeos.Caller
-	agent   *beeos.Agent
+	home    string       // the agent whose endpoint it is; empty = that of all
+	agent   *beeos.Agent // who is called
 	lists   *lists
 	version version
 	meta    meta
@@ -48,7 +49,7 @@ func (g *Gateway) post(w http.ResponseWriter, r *http.Request, agentID string) {
 		g.refuse(w, r, agentID, err)
 		return
 	}
-	x := &exchange{g: g, r: r, caller: caller, agent: e.agent, lists: e.lists, out: newResponder(w, r)}
+	x := &exchange{g: g, r: r, caller: caller, home: agentID, agent: e.agent, lists: e.lists, out: newResponder(w, r)}
 	defer x.out.close()
 	if !x.out.json && !x.out.streams {
 		x.out.fail(r, nil, bare, &fault{
@@ -110,7 +111,7 @@ func (x *exchange) open(m *message) error {
 	if id == "" {
 		return nil
 	}
-	s, err := x.g.session(x.agent.ID, x.caller.Principal(), id)
+	s, err := x.g.session(x.home, x.caller.Principal(), id)
 	if err != nil {
 		return err
 	}
@@ -290,7 +291,7 @@ func (x *exchange) initialize(params []byte) ([]byte, error) {
 		x.session.version, x.session.can = s.version, s.can
 		x.version, x.can = s.version, s.can
 	} else {
-		x.out.w.Header()[headerSession] = []string{x.g.sealer.sessionID(x.agent.ID, x.caller.Principal(), s)}
+		x.out.w.Header()[headerSession] = []string{x.g.sealer.sessionID(x.home, x.caller.Principal(), s)}
 	}
 	b := []byte(`{"protocolVersion":"` + s.version.String() + `",`)
 	return append(append(b, x.lists.about...), '}'), nil

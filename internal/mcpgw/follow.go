@@ -49,7 +49,7 @@ func (f *follower) run(ctx context.Context) error {
 // round passes on what was noted; more is false when the stream is over.
 func (f *follower) round(ctx context.Context, n noted, check bool) (more bool, err error) {
 	if n.changed || check {
-		_, e, err := f.x.g.access(f.x.r, f.x.agent.ID)
+		_, e, err := f.x.g.access(f.x.r, f.x.home)
 		if err != nil {
 			return false, nil //nolint:nilerr // the next request gets to hear why
 		}

@@ -17,13 +17,13 @@ func (g *Gateway) get(w http.ResponseWriter, r *http.Request, agentID string) {
 		return
 	}
 	id := r.Header.Get(headerSession)
-	x := &exchange{g: g, r: r, caller: caller, agent: e.agent, lists: e.lists, out: newResponder(w, r)}
+	x := &exchange{g: g, r: r, caller: caller, home: agentID, agent: e.agent, lists: e.lists, out: newResponder(w, r)}
 	defer x.out.close()
 	if id == "" || !x.out.streams {
 		g.refuseMethod(w, r, agentID)
 		return
 	}
-	if x.session, err = g.session(e.agent.ID, caller.Principal(), id); err != nil {
+	if x.session, err = g.session(agentID, caller.Principal(), id); err != nil {
 		g.refuse(w, r, agentID, err)
 		return
 	}
@@ -40,7 +40,7 @@ func (g *Gateway) get(w http.ResponseWriter, r *http.Request, agentID string) {
 // sessionStream serves the stream of a session.
 func (x *exchange) sessionStream(ctx context.Context) error {
 	id := x.session.channel
-	s, leave, err := x.g.hub.open(x.caller.Principal(), topicAgent+x.agent.ID, topicSession+id)
+	s, leave, err := x.g.hub.open(x.caller.Principal(), topicAgent+x.home, topicSession+id)
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ func (x *exchange) listen(ctx context.Context, m *message) ([]byte, error) {
 	}
 	tag := append(append([]byte(`"_meta":{"`+metaSubscription+`":`), m.id...), '}')
 	watch := x.watchTasks(ctx, tasks, tag)
-	topics := []string{topicAgent + x.agent.ID}
+	topics := []string{topicAgent + x.home}
 	for task := range watch.last {
 		topics = append(topics, topicTurn+task)
 	}

@@ -26,6 +26,7 @@ type lists struct {
 	discovery    []byte // the result of server/discover
 	serverInfo   []byte // whom every stateless result comes from
 	toolByName   map[string]*tool
+	toolNames    []string // in order
 	resourceAt   map[string]*resource
 	promptByName map[string]*beeos.Prompt
 	templateAt   map[string]bool
@@ -107,6 +108,7 @@ func (l *lists) addTools(a *beeos.Agent) {
 	add := func(t *tool) {
 		if t != nil && l.toolByName[t.name] == nil {
 			l.toolByName[t.name] = t
+			l.toolNames = append(l.toolNames, t.name)
 			items = append(items, t.definition)
 		}
 	}

@@ -1,5 +1,6 @@
 // Package mcpgw is the MCP surface: POST /{agentId}/mcp makes every agent an
-// MCP server. It translates and never decides; calls go down to invoke.
+// MCP server, POST /mcp all that a credential reaches (union.go). It translates
+// and never decides; calls go down to invoke.
 //
 // A request comes in through mcpgw.go (paths, CORS), access.go (who calls,
 // which agent) and wire.go (one strict JSON-RPC message), is tied to a
@@ -63,6 +64,7 @@ type Options struct {
 type Gateway struct {
 	opt     Options
 	catalog *catalog
+	unions  unions
 	sealer  *sealer
 	flights flights
 	hub     hub
@@ -99,6 +101,7 @@ func New(opt Options) (*Gateway, error) {
 	g := &Gateway{
 		opt:     opt,
 		catalog: &catalog{db: opt.DB, now: opt.Now, entries: map[string]*entry{}},
+		unions:  unions{entries: map[string]*entry{}},
 		sealer:  seal,
 		flights: flights{running: map[string]*flight{}},
 		hub:     hub{topics: map[string]map[*stream]struct{}{}, principals: map[string]int{}},
@@ -120,10 +123,12 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		door = ""
 	}
 	switch {
+	case r.URL.Path == "/mcp":
+		g.enter(w, r, "", "mcp")
 	case door == "mcp" || door == "sse" || door == "messages":
 		g.enter(w, r, agentID, door)
 	default:
-		httpd.WriteError(w, r, beeos.Errorf(beeos.NotFound, "nothing is here: MCP endpoints are at /{agentId}/mcp"))
+		httpd.WriteError(w, r, beeos.Errorf(beeos.NotFound, "nothing is here: MCP endpoints are at /{agentId}/mcp, and /mcp for all agents"))
 	}
 }
 

@@ -30,7 +30,9 @@ func (g *Gateway) Hear(n News) {
 		g.cancel(n.ID, n.Reason)
 	case AgentChanged:
 		g.catalog.forget(n.Agent)
+		g.unions.forget()
 		g.hub.tell(topicAgent+n.Agent, func(s *stream) { s.changed = true })
+		g.hub.tell(topicAgent, func(s *stream) { s.changed = true })
 	case ResourceUpdated:
 		g.hub.tell(topicAgent+n.Agent, func(s *stream) { s.update(n.ID) })
 	case SessionChanged:

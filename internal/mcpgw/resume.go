@@ -31,31 +31,37 @@ func (x *exchange) resumable() bool {
 
 // lost is a call whose stream a client has lost.
 type lost struct {
-	turn, channel string
-	id            []byte // of the request
+	turn, channel, agent string
+	id                   []byte // of the request
 }
 
 func (x *exchange) sealEvent(l lost) string {
-	text := l.turn + "\n" + l.channel + "\n" + string(l.id)
-	return x.g.sealer.seal(sealedEvent, x.agent.ID, x.caller.Principal(), []byte(text))
+	text := l.turn + "\n" + l.channel + "\n" + l.agent + "\n" + string(l.id)
+	return x.g.sealer.seal(sealedEvent, x.home, x.caller.Principal(), []byte(text))
 }
 
 func (x *exchange) openEvent(id string) (l lost, ok bool) {
-	text, ok := x.g.sealer.open(sealedEvent, x.agent.ID, x.caller.Principal(), id)
+	text, ok := x.g.sealer.open(sealedEvent, x.home, x.caller.Principal(), id)
 	if !ok {
 		return l, false
 	}
-	parts := strings.SplitN(string(text), "\n", 3)
-	if len(parts) != 3 {
+	parts := strings.SplitN(string(text), "\n", 4)
+	if len(parts) != 4 {
 		return l, false
 	}
-	return lost{parts[0], parts[1], []byte(parts[2])}, true
+	return lost{parts[0], parts[1], parts[2], []byte(parts[3])}, true
 }
 
 // fetch sends the rest of a call to a client that has come back for it. Its
 // progress starts over, so there is none.
 func (x *exchange) fetch(ctx context.Context, l lost) {
 	m := &message{id: l.id, method: "tools/call"}
+	agent, err := x.reach(ctx, l.agent)
+	if err != nil {
+		x.out.fail(x.r, l.id, x.version, err)
+		return
+	}
+	x.agent = agent
 	req := invoke.Request{}
 	x.prepare(&req)
 	req.TurnID, req.Channel, req.Live = l.turn, l.channel, true

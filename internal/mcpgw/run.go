@@ -62,7 +62,7 @@ func (c *run) follow(ctx context.Context, req invoke.Request, do doing) (reply *
 	ctx, c.flight = x.takeOff(ctx, c.m.id, &req)
 	defer x.land(c.flight)
 	if x.resumable() && c.m.method == "tools/call" && x.out.first == nil {
-		l := lost{req.TurnID, c.flight.channel, c.m.id}
+		l := lost{req.TurnID, c.flight.channel, x.agent.ID, c.m.id}
 		x.out.first = func() string { return x.sealEvent(l) }
 	}
 	x.out.wait()

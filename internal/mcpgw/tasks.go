@@ -87,8 +87,11 @@ func (x *exchange) task(ctx context.Context, params []byte) (invoke.Task, error)
 }
 
 func (x *exchange) taskByID(ctx context.Context, id string) (invoke.Task, error) {
-	t, err := x.g.opt.Calls.Task(ctx, x.caller.Principal(), x.agent.ID, id)
-	if beeos.CodeOf(err) == beeos.NotFound || err == nil && t.Created.IsZero() {
+	t, err := x.g.opt.Calls.Task(ctx, x.caller.Principal(), id)
+	if err == nil {
+		_, err = x.reach(ctx, t.AgentID)
+	}
+	if code := beeos.CodeOf(err); err != nil && (code == beeos.NotFound || code == beeos.AgentNotFound) {
 		return t, beeos.Errorf(beeos.InvalidParam, "Task not found: params.taskId is not one that this credential has here, or it has expired")
 	}
 	return t, err

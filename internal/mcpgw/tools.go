@@ -12,8 +12,9 @@ import (
 // tool is one line of tools/list and what a call of it needs.
 type tool struct {
 	name       string
-	definition []byte // its element of the list
-	self       bool   // the agent itself: {message, context_id}
+	definition []byte       // its element of the list
+	self       bool         // the agent itself: {message, context_id}
+	agent      *beeos.Agent // in a union: whose it is
 
 	// declares are the reserved argument names that the tool's own schema
 	// uses; they are the tool's then and not ours.
