@@ -47,9 +47,8 @@ type stack struct {
 	mu      sync.Mutex
 	answers map[string]chan bus.Control // ask or turn -> what came for it
 	open    []beeos.Event               // questions without an answer
-	seen    []beeos.Frame
-	next    chan beeos.Frame // gets the next message for an agent, if set
-	later   chan struct{}    // closed when work in the background may end
+	next    chan beeos.Frame            // gets the next message for an agent, if set
+	later   chan struct{}               // closed when work in the background may end
 }
 
 const publicURL = "https://mcp.example.com"
