@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/pprof"
 	"net/url"
+	"time"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/agentgw"
@@ -105,6 +106,11 @@ func (p *parts) mcp(ctx context.Context) (http.Handler, error) {
 		Context: ctx, DB: p.db, Auth: p.auth, Calls: p.calls, PublicURL: p.info.MCP, Log: p.log,
 		Tell: func(n mcpgw.News) {
 			p.bus.Control(bus.Control{Kind: news[n.Kind], AgentID: n.Agent, ID: n.ID, Reason: n.Reason, Data: n.Data})
+		},
+		Settle: func(ctx context.Context) {
+			if nodes, err := p.db.Nodes(ctx, time.Now().Add(-nodeDead)); err == nil {
+				p.bus.Settle(ctx, len(nodes)-1)
+			}
 		},
 	})
 	if err != nil {

@@ -2,7 +2,7 @@
 // messages to whichever node holds an agent's socket (dispatch.go), presence,
 // live events of a channel (events.go), notices of what the ledger committed,
 // small control messages to everyone (control.go), and what agents are waiting
-// to be told (asks.go). It runs on core NATS,
+// to be told (asks.go). settle.go waits until news have arrived. It runs on core NATS,
 // embedded in the process, meshed with the embedded servers of other nodes,
 // or external (connect.go).
 //
@@ -94,7 +94,7 @@ func Open(ctx context.Context, opt Options) (*Bus, error) {
 	if err := b.connect(ctx, opt); err != nil {
 		return nil, err
 	}
-	for _, subject := range []string{subjectNotice, subjectControl, subjectSnapshot, subjectAsks} {
+	for _, subject := range []string{subjectNotice, subjectControl, subjectSnapshot, subjectAsks, subjectSettle} {
 		if _, err := b.nc.ChanSubscribe(subject, b.inbox); err != nil {
 			b.Close()
 			return nil, err

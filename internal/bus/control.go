@@ -191,6 +191,8 @@ func (b *Bus) receive(m *nats.Msg) error {
 		if text, ok := b.snapshotHere(string(m.Data)); ok {
 			return m.Respond([]byte(text))
 		}
+	case m.Subject == subjectSettle:
+		return m.Respond(nil) // this node has heard all that was sent before
 	case m.Subject == subjectAsks:
 		if asks, ok := b.asksHere(string(m.Data)); ok {
 			data, err := json.Marshal(asks)

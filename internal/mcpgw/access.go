@@ -78,7 +78,7 @@ func (g *Gateway) delete(w http.ResponseWriter, r *http.Request, agentID string)
 		s, err = g.session(agentID, caller.Principal(), r.Header.Get(headerSession))
 	}
 	if err == nil {
-		err = g.endSession(r.Context(), s)
+		err = g.endSession(r.Context(), s, s.expires())
 	}
 	if err != nil {
 		g.refuse(w, r, agentID, err)

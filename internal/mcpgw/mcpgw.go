@@ -58,6 +58,10 @@ type Options struct {
 	// Tell brings news to the Gateway.Hear of every replica, this one's too.
 	// Without it there are no others.
 	Tell func(News)
+
+	// Settle returns when the others have heard what was told before; nil =
+	// they have when Tell returns.
+	Settle func(context.Context)
 }
 
 // Gateway serves MCP.
@@ -105,7 +109,7 @@ func New(opt Options) (*Gateway, error) {
 		sealer:  seal,
 		flights: flights{running: map[string]*flight{}},
 		hub:     hub{topics: map[string]map[*stream]struct{}{}, principals: map[string]int{}},
-		ended:   endedSessions{ids: map[string]struct{}{}},
+		ended:   endedSessions{ids: map[string]time.Time{}},
 	}
 	if err := g.readEnded(opt.Context, time.Time{}); err != nil {
 		return nil, err

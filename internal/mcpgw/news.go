@@ -38,7 +38,7 @@ func (g *Gateway) Hear(n News) {
 	case SessionChanged:
 		g.hub.tell(topicSession+n.ID, func(s *stream) { s.resubscribed = true })
 	case SessionEnded:
-		g.ended.add(n.ID)
+		g.ended.add(n.ID, g.opt.Now().Add(10*rereadEnded)) // until the store has told how long
 		g.hub.tell(topicSession+n.ID, func(s *stream) { s.ended = true })
 	case SessionMessage:
 		g.hub.tell(topicSession+n.ID, func(s *stream) { s.queue(n.Data) })

@@ -3,6 +3,7 @@ package mcpgw
 import (
 	"context"
 	"net/http"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -15,6 +16,9 @@ import (
 // to, and on which the answers come. The replica that holds the stream does the
 // work; whichever gets a message passes it on. When the stream ends, so does
 // everything that was asked on it.
+
+// oldMemory is how long the address of a stream that has ended is refused.
+const oldMemory = time.Hour
 
 // openOld serves the stream.
 func (g *Gateway) openOld(w http.ResponseWriter, r *http.Request, agentID string) {
@@ -38,7 +42,8 @@ func (g *Gateway) openOld(w http.ResponseWriter, r *http.Request, agentID string
 		return
 	}
 	x.serveOld(r.Context(), st)
-	if err := g.endSession(context.WithoutCancel(r.Context()), s); err != nil { // its address leads nowhere now
+	// Its address leads nowhere now; who still has it finds that out soon.
+	if err := g.endSession(context.WithoutCancel(r.Context()), s, g.opt.Now().Add(oldMemory)); err != nil {
 		g.opt.Log.WarnContext(r.Context(), "end a session", "err", err)
 	}
 }

@@ -2,6 +2,7 @@ package mcpgw
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -24,13 +25,21 @@ const (
 // at once, by reading the store a moment later.
 type endedSessions struct {
 	mu  sync.RWMutex
-	ids map[string]struct{}
+	ids map[string]time.Time // until when to remember them
 }
 
-func (e *endedSessions) add(id string) {
+func (e *endedSessions) add(id string, until time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.ids[id] = struct{}{}
+	if until.After(e.ids[id]) {
+		e.ids[id] = until
+	}
+}
+
+func (e *endedSessions) prune(now time.Time) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	maps.DeleteFunc(e.ids, func(_ string, until time.Time) bool { return until.Before(now) })
 }
 
 func (e *endedSessions) has(id string) bool {
@@ -42,10 +51,13 @@ func (e *endedSessions) has(id string) bool {
 
 // Run keeps the gateway's knowledge of ended sessions fresh until ctx ends.
 func (g *Gateway) Run(ctx context.Context) error {
-	tick := time.NewTicker(rereadEnded)
+	tick, tidy := time.NewTicker(rereadEnded), time.NewTicker(time.Hour)
 	defer tick.Stop()
+	defer tidy.Stop()
 	for {
 		select {
+		case <-tidy.C:
+			g.ended.prune(g.opt.Now())
 		case <-tick.C:
 			if err := g.readEnded(ctx, g.opt.Now().Add(-10*rereadEnded)); err != nil && ctx.Err() == nil {
 				g.opt.Log.Warn("ended sessions", "err", err)
@@ -60,7 +72,7 @@ func (g *Gateway) readEnded(ctx context.Context, since time.Time) error {
 	list, err := g.opt.DB.EndedSessions(ctx, since)
 	for _, s := range list {
 		if s.Expires.After(g.opt.Now()) {
-			g.ended.add(s.ID)
+			g.ended.add(s.ID, s.Expires)
 		}
 	}
 	return err
@@ -77,12 +89,16 @@ func (g *Gateway) session(agentID, principal, id string) (*session, error) {
 
 func (s *session) expires() time.Time { return s.born.Add(sessionLife) }
 
-// endSession makes the session unknown from now on, everywhere.
-func (g *Gateway) endSession(ctx context.Context, s *session) error {
-	err := g.opt.DB.EndSession(ctx, store.EndedSession{ID: s.channel, EndedAt: g.opt.Now(), Expires: s.expires()})
+// endSession makes the session unknown from now on, everywhere, for as long as
+// its id would open.
+func (g *Gateway) endSession(ctx context.Context, s *session, expires time.Time) error {
+	err := g.opt.DB.EndSession(ctx, store.EndedSession{ID: s.channel, EndedAt: g.opt.Now(), Expires: expires})
 	if err == nil {
-		g.ended.add(s.channel)
+		g.ended.add(s.channel, expires)
 		g.tell(News{Kind: SessionEnded, ID: s.channel})
+		if g.opt.Settle != nil { // a client that hears it is over may try the next replica at once
+			g.opt.Settle(ctx)
+		}
 	}
 	return err
 }

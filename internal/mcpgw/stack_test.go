@@ -47,8 +47,9 @@ type stack struct {
 	mu      sync.Mutex
 	answers map[string]chan bus.Control // ask or turn -> what came for it
 	open    []beeos.Event               // questions without an answer
-	next    chan beeos.Frame            // gets the next message for an agent, if set
-	later   chan struct{}               // closed when work in the background may end
+	seen    []beeos.Frame
+	next    chan beeos.Frame // gets the next message for an agent, if set
+	later   chan struct{}    // closed when work in the background may end
 }
 
 const publicURL = "https://mcp.example.com"
@@ -247,6 +248,13 @@ func (s *stack) nextFrame() chan beeos.Frame {
 	return s.next
 }
 
+// frames returns what the agents were given so far.
+func (s *stack) frames() []beeos.Frame {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.seen
+}
+
 // deliver is the agents' end. Each message is worked on in a goroutine of its
 // own, which the test's end waits for.
 func (s *stack) deliver(d bus.Dispatch) bool {
@@ -257,6 +265,7 @@ func (s *stack) deliver(d bus.Dispatch) bool {
 	}
 	a := &testAgent{s: s, f: f, d: d, cancelled: s.expect(f.MessageID)}
 	s.mu.Lock()
+	s.seen = append(s.seen, f)
 	if s.next != nil {
 		s.next <- f
 		s.next = nil

@@ -31,7 +31,11 @@ type meta struct {
 }
 
 func readMeta(params []byte) (m meta) {
-	for name, value := range httpd.Fields(httpd.Field(params, "_meta")) {
+	raw := httpd.Field(params, "_meta")
+	if raw == nil {
+		return m
+	}
+	for name, value := range httpd.Fields(raw) {
 		switch name {
 		case "progressToken":
 			if k := kind(value); k == '"' || k == '0' {

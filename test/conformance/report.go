@@ -4,6 +4,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -46,12 +47,15 @@ func (r selection) line() string {
 }
 
 // complaints lists what did not pass, with the suite's reasons.
-func complaints(results []selection) string {
+func complaints(results []selection) string { return list(results, "FAILURE", "WARNING") }
+
+// list has the checks that ended in one of the ways.
+func list(results []selection, ways ...string) string {
 	var b strings.Builder
 	for _, r := range results {
 		for _, s := range r.scenarios {
 			for _, c := range s.checks {
-				if c.Status == "FAILURE" || c.Status == "WARNING" {
+				if slices.Contains(ways, c.Status) {
 					fmt.Fprintf(&b, "%s  %s  %s / %s\n    %s\n", c.Status, r.args, s.name, c.ID, reason(c))
 				}
 			}
@@ -77,6 +81,10 @@ expected failures. ` + "`make conformance`" + ` writes this page and fails if a 
 
 Warnings are recommendations that the suite looks at; skipped checks are those that it leaves out by itself.
 
+Clients that others wrote hold a conversation each in ` + "`go test ./test/clients`" + `, while the server that opened their
+session is killed: the TypeScript libraries 1.32 and 2.4 (legacy and auto), go-sdk in five revisions, mcp-remote; and
+the Inspector's command line.
+
 `
 
 // document is the page with the results.
@@ -95,8 +103,13 @@ func document(results []selection) string {
 			fmt.Fprintf(&b, "| %s | %d | %d | %d | %d |\n", s.name, t.passed, t.failed, t.warnings, t.skipped)
 		}
 	}
-	if text := complaints(results); text != "" {
-		fmt.Fprintf(&b, "\n## What did not pass\n\n```\n%s```\n", text)
+	for _, part := range []struct{ title, text string }{
+		{"What did not pass", complaints(results)},
+		{"What the suite leaves out", list(results, "SKIPPED")},
+	} {
+		if part.text != "" {
+			fmt.Fprintf(&b, "\n## %s\n\n```\n%s```\n", part.title, part.text)
+		}
 	}
 	return b.String()
 }

@@ -1,0 +1,75 @@
+package bus
+
+import (
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/beeos/beeos"
+)
+
+// TestSettle: after it, the other node has heard everything.
+func TestSettle(t *testing.T) {
+	pairs(t, func(t *testing.T, a, b *Bus) {
+		var heard atomic.Int32
+		defer b.OnControl(func(c Control) {
+			if c.Kind == SessionEnded {
+				heard.Add(1)
+			}
+		})()
+		for i := range int32(100) {
+			a.Control(Control{Kind: SessionEnded, ID: strconv.Itoa(int(i))})
+			a.Settle(t.Context(), 1)
+			if got := heard.Load(); got != i+1 {
+				t.Fatalf("heard %d of %d", got, i+1)
+			}
+		}
+		start := time.Now()
+		a.Settle(t.Context(), 5) // more than there are
+		if took := time.Since(start); took > 2*settleWithin {
+			t.Errorf("waited %s for nobody", took)
+		}
+	})
+	t.Run("alone", func(t *testing.T) {
+		start := time.Now()
+		open(t, Options{}).Settle(t.Context(), 1)
+		if took := time.Since(start); took > settleWithin/2 {
+			t.Errorf("took %s", took)
+		}
+	})
+}
+
+// TestAsks: whoever holds a turn knows its open questions, and an answer that
+// was sent before the question is asked has arrived.
+func TestAsks(t *testing.T) {
+	pairs(t, func(t *testing.T, a, b *Bus) {
+		var answered atomic.Bool
+		defer b.OnControl(func(c Control) {
+			if c.Kind == Answer {
+				answered.Store(true)
+			}
+		})()
+		b.ServeAsks(func(turn string) ([]beeos.Event, bool) {
+			switch {
+			case turn != "t":
+				return nil, false
+			case answered.Load():
+				return []beeos.Event{}, true
+			}
+			return []beeos.Event{{Kind: beeos.EventAsk, AskID: "a", Key: "k"}}, true
+		})
+		for _, node := range []*Bus{a, b} {
+			if asks, ok := node.Asks(t.Context(), "t"); !ok || len(asks) != 1 || asks[0].Key != "k" {
+				t.Errorf("asks %v, %v", asks, ok)
+			}
+		}
+		if asks, ok := a.Asks(t.Context(), "another"); ok {
+			t.Errorf("nobody holds it, but %v", asks)
+		}
+		a.Control(Control{Kind: Answer, ID: "a"})
+		if asks, ok := a.Asks(t.Context(), "t"); !ok || len(asks) != 0 {
+			t.Errorf("after the answer: %v, %v", asks, ok)
+		}
+	})
+}
