@@ -16,8 +16,9 @@ build: ## Compile everything, and the program into bin/beeos
 	$(GO) build ./...
 	$(GO) build -trimpath -o bin/beeos ./cmd/beeos
 
-test: setup lint ## What CI runs: set-up, lint, build, every test with the race detector
+test: setup lint ## What CI runs: set-up, lint, build, MCP conformance, every test with the race detector
 	$(GO) build ./...
+	$(GO) run ./test/conformance
 	$(GO) test -race -timeout $(TIMEOUT) ./...
 
 race: setup ## Every test with the race detector, nothing else
