@@ -144,6 +144,7 @@ var news = map[mcpgw.NewsKind]bus.ControlKind{
 	mcpgw.SessionEnded:    bus.SessionEnded,
 	mcpgw.SessionMessage:  bus.SessionMessage,
 	mcpgw.TurnChanged:     bus.TurnChanged,
+	mcpgw.Answered:        bus.Answer,
 }
 
 func (p *parts) rest() http.Handler {
