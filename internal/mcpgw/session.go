@@ -26,8 +26,6 @@ const (
 	canTasks // not asked: it can come back for results
 )
 
-const canBeAsked = canElicitForm | canElicitURL | canSample | canListRoots
-
 func (c capability) has(want capability) bool { return want != 0 && c&want == want }
 
 // session is what a client and we agreed on at initialize. It lives in the

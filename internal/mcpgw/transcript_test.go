@@ -97,8 +97,10 @@ func exchangeText(t *testing.T, s *stack, request string, session *string) (head
 	}
 	var b strings.Builder
 	b.WriteString(resp.Status + "\n")
-	for _, name := range []string{"Content-Type", "Allow", "Www-Authenticate", "Mcp-Session-Id", "Retry-After", "X-Accel-Buffering",
-		"Access-Control-Allow-Origin", "Access-Control-Allow-Methods", "Access-Control-Allow-Headers", "Access-Control-Expose-Headers"} {
+	for _, name := range []string{
+		"Content-Type", "Allow", "Www-Authenticate", "Mcp-Session-Id", "Retry-After", "X-Accel-Buffering",
+		"Access-Control-Allow-Origin", "Access-Control-Allow-Methods", "Access-Control-Allow-Headers", "Access-Control-Expose-Headers",
+	} {
 		if v := resp.Header.Get(name); v != "" {
 			b.WriteString(name + ": " + v + "\n")
 		}
