@@ -1,6 +1,6 @@
 // Package mcpgw is the MCP surface: POST /{agentId}/mcp makes every agent an
-// MCP server, POST /mcp all that a credential reaches (union.go). It translates
-// and never decides; calls go down to invoke.
+// MCP server, POST /mcp all that a credential reaches (union.go, search.go). It
+// translates and never decides; calls go down to invoke.
 //
 // A request comes in through mcpgw.go (paths, CORS), access.go (who calls,
 // which agent) and wire.go (one strict JSON-RPC message), is tied to a
