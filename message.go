@@ -134,6 +134,10 @@ const (
 	EventBackground EventKind = "background" // the agent goes on, but the caller need not wait for it
 )
 
+// PauseAsk begins the id of an ask that is an agent's input_required or
+// auth_required: the agent waits whether or not this caller can be asked.
+const PauseAsk = "pause_"
+
 // Event is what travels from an agent to whoever watches its turn. Only
 // EventMessage is durable; the others are live and may be lost.
 type Event struct {

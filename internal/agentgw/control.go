@@ -21,6 +21,7 @@ func (g *Gateway) control(m bus.Control) {
 		}
 	case bus.Continue:
 		if t := g.desk.turn(m.ID); t != nil {
+			g.desk.unpause(t)
 			t.conn.enqueue(m.Data)
 		}
 	case bus.Answer:
@@ -48,6 +49,12 @@ func (g *Gateway) answer(m bus.Control) {
 		body.Error = &beeos.FrameFault{Code: string(beeos.InvalidBody), Message: "the caller's answer could not be read"}
 	}
 	g.Bus.Control(bus.Control{Kind: bus.TurnChanged, ID: a.event.Turn})
+	if a.pause != "" {
+		if body.Error == nil { // else it stays paused, for whoever can be asked
+			g.resume(a, body.Result)
+		}
+		return
+	}
 	a.conn.enqueue(encode(&beeos.Frame{Type: beeos.FrameAnswer, RequestID: a.request, Result: body.Result, Error: body.Error}))
 }
 

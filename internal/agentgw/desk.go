@@ -19,7 +19,8 @@ type desk struct {
 // ask is a question of an agent's towards its caller.
 type ask struct {
 	conn    *connection
-	request string // the agent's own id of it
+	request string            // the agent's own id of it
+	pause   beeos.MessageType // of a turn that paused for it; empty = it just waits
 	event   beeos.Event
 }
 
@@ -91,13 +92,29 @@ func (d *desk) open(turn string) ([]beeos.Event, bool) {
 	return asks, true
 }
 
+// unpause forgets the questions of a turn that was continued in another way.
+func (d *desk) unpause(t *turn) {
+	t.mu.Lock()
+	ids := slices.Clone(t.asks)
+	t.mu.Unlock()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, id := range ids {
+		if d.asks[id].pause != "" {
+			delete(d.asks, id)
+		}
+	}
+}
+
 func (d *desk) openAsk(id string, a ask, t *turn) {
 	t.mu.Lock()
 	t.asks = append(t.asks, id)
 	t.mu.Unlock()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.asks[id] = a
+	if d.turns[t.id] == t { // else it ended meanwhile
+		d.asks[id] = a
+	}
 }
 
 func (d *desk) takeAsk(id string) (ask, bool) {

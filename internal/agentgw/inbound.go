@@ -107,35 +107,10 @@ func (c *connection) ask(t *turn, f *beeos.Frame) error {
 	if f.RequestID == "" || f.Method == "" {
 		return beeos.Errorf(beeos.MissingParam, "a request needs request_id and method")
 	}
-	id := "ask_" + beeos.NewID()
-	ev := beeos.Event{
-		Kind: beeos.EventAsk, Channel: t.channel, Turn: t.id,
-		AskID: id, Key: t.askKey(f.Key), Total: f.Total, Method: f.Method, Data: bytes.Clone(f.Params),
-	}
-	c.g.desk.openAsk(id, ask{conn: c, request: f.RequestID, event: ev}, t)
-	t.tell(c.g, ev)
-	c.g.Bus.Control(bus.Control{Kind: bus.TurnChanged, ID: t.id})
-	return nil
-}
-
-// pause stores an agent's question to the person: it must outlive us.
-func (c *connection) pause(t *turn, f *beeos.Frame, to *answers) {
-	m := beeos.Message{
-		Channel: t.channel, InReplyTo: t.id, Publisher: "agent:" + t.agent, Type: beeos.AgentInputRequired,
-		State: beeos.StateCompleted, Body: f.Body, Parts: bytes.Clone(f.Parts), Payload: bytes.Clone(f.Payload),
-	}
-	if f.Type == beeos.FrameAuthRequired {
-		m.Type = beeos.AgentAuthRequired
-	}
-	named := beeos.Frame{Type: f.Type, MessageID: f.MessageID}
-	to.open.Add(1)
-	c.g.workers.Go(func() {
-		defer to.open.Done()
-		if _, err := c.g.Ledger.Append(context.Background(), m); err != nil {
-			c.g.Log.Error("an agent's question was not stored", "turn", t.id, "err", err)
-			to.send(refusal(&named, unavailable(err)))
-		}
+	c.put(t, ask{conn: c, request: f.RequestID}, beeos.Event{
+		AskID: "ask_" + beeos.NewID(), Key: f.Key, Total: f.Total, Method: f.Method, Data: bytes.Clone(f.Params),
 	})
+	return nil
 }
 
 func (c *connection) resourceUpdated(f *beeos.Frame) error {

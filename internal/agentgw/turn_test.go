@@ -188,6 +188,47 @@ func TestCancelAndContinue(t *testing.T) {
 	}
 }
 
+// TestPauseIsAQuestion: a caller on the line can answer what interrupts a turn.
+func TestPauseIsAQuestion(t *testing.T) {
+	s, _, agent, m, wait := begin(t, beeos.Definition{Name: "echo"})
+	asked := make(chan beeos.Event, 10)
+	defer s.bus.Watch(m.ChannelID, func(ev beeos.Event) { asked <- ev })()
+	for _, tt := range []struct{ kind, payload, params, answer, body string }{
+		{"input_required", `{}`, `{"message":"which?","requestedSchema":` + anyAnswer + `}`, `{"action":"accept","content":{"message":"this"}}`, "this"},
+		{"input_required", `{"requestedSchema":{"type":"object"}}`, `{"message":"which?","requestedSchema":{"type":"object"}}`, `{"action":"decline"}`, ""},
+		{"auth_required", `{"url":"https://example.com"}`, `{"mode":"url","message":"which?","url":"https://example.com","elicitationId":"` + m.MessageID + `"}`, `{"action":"accept"}`, ""},
+	} {
+		agent.send(beeos.Frame{Type: beeos.FrameType(tt.kind), MessageID: m.MessageID, Body: "which?", Payload: json.RawMessage(tt.payload)})
+		ev := <-asked
+		if ev.Method != "elicitation/create" || string(ev.Data) != tt.params {
+			t.Fatalf("asked %s %s", ev.Method, ev.Data)
+		}
+		if open, ok := s.bus.Asks(s.ctx, m.MessageID); !ok || len(open) != 1 || open[0].AskID != ev.AskID {
+			t.Errorf("open: %v, %v", open, ok)
+		}
+		s.must(s.calls.Answer(s.ctx, ev.AskID, json.RawMessage(tt.answer), nil))
+		kind := beeos.FrameContinue
+		if tt.kind == "auth_required" {
+			kind = beeos.FrameAuthGrant
+		}
+		if got := expect(t, agent, kind); got.Body != tt.body || string(got.Payload) != tt.answer {
+			t.Errorf("continued with %s", show(got))
+		}
+	}
+	agent.send(beeos.Frame{Type: beeos.FrameInputRequired, MessageID: m.MessageID, Body: "and?"})
+	<-asked
+	if _, err := s.calls.Continue(s.ctx, beeos.Message{Type: beeos.Continue, Channel: m.ChannelID, InReplyTo: m.MessageID, Body: "elsewhere"}); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, agent, beeos.FrameContinue)
+	if open, _ := s.bus.Asks(s.ctx, m.MessageID); len(open) != 0 {
+		t.Errorf("answered elsewhere, and still open: %v", open)
+	}
+	agent.send(beeos.Frame{Type: beeos.FrameReply, MessageID: m.MessageID, Body: "done"})
+	expect(t, agent, beeos.FrameAck)
+	wait()
+}
+
 // TestDeadline: who misses it is told, and its late reply is refused.
 func TestDeadline(t *testing.T) {
 	s := newStack(t)

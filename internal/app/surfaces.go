@@ -103,7 +103,7 @@ func (p *parts) handler(ctx context.Context, name string) (http.Handler, error) 
 
 func (p *parts) mcp(ctx context.Context) (http.Handler, error) {
 	g, err := mcpgw.New(mcpgw.Options{
-		Context: ctx, DB: p.db, Auth: p.auth, Calls: p.calls, PublicURL: p.info.MCP, Log: p.log,
+		Context: ctx, DB: p.db, Auth: p.auth, Calls: p.calls, PublicURL: p.info.MCP, Strict: p.cfg.MCP.Strict, Log: p.log,
 		Tell: func(n mcpgw.News) {
 			p.bus.Control(bus.Control{Kind: news[n.Kind], AgentID: n.Agent, ID: n.ID, Reason: n.Reason, Data: n.Data})
 		},
@@ -144,6 +144,7 @@ var news = map[mcpgw.NewsKind]bus.ControlKind{
 	mcpgw.SessionEnded:    bus.SessionEnded,
 	mcpgw.SessionMessage:  bus.SessionMessage,
 	mcpgw.TurnChanged:     bus.TurnChanged,
+	mcpgw.Answered:        bus.Answer,
 }
 
 func (p *parts) rest() http.Handler {

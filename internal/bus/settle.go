@@ -30,7 +30,7 @@ func (b *Bus) Settle(ctx context.Context, others int) {
 	if b.nc.PublishRequest(subjectSettle, inbox, nil) != nil {
 		return
 	}
-	for range others + 1 { // this node answers, too
+	for range others {
 		if _, err := sub.NextMsgWithContext(ctx); err != nil {
 			return
 		}

@@ -18,6 +18,7 @@ func TestSettle(t *testing.T) {
 				heard.Add(1)
 			}
 		})()
+		start := time.Now()
 		for i := range int32(100) {
 			a.Control(Control{Kind: SessionEnded, ID: strconv.Itoa(int(i))})
 			a.Settle(t.Context(), 1)
@@ -25,7 +26,10 @@ func TestSettle(t *testing.T) {
 				t.Fatalf("heard %d of %d", got, i+1)
 			}
 		}
-		start := time.Now()
+		if took := time.Since(start); took > 10*settleWithin {
+			t.Errorf("100 times took %s", took)
+		}
+		start = time.Now()
 		a.Settle(t.Context(), 5) // more than there are
 		if took := time.Since(start); took > 2*settleWithin {
 			t.Errorf("waited %s for nobody", took)

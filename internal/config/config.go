@@ -55,6 +55,7 @@ type Surface struct {
 type MCP struct {
 	Surface     `embed:""`
 	WebLoginURL string `env:"WEB_LOGIN_URL" placeholder:"URL" help:"Console where people sign in and consent. Empty: the console's public URL."`
+	Strict      bool   `env:"STRICT" help:"Refuse requests of MCP 2026-07-28 that name an older version in their header, as some hosted clients do."`
 }
 
 // secrets can also be given as the path of a file, in NAME_FILE.

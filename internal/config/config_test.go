@@ -66,7 +66,7 @@ func TestDefaults(t *testing.T) {
 	surface := func(addr, url string) Surface { return Surface{Addr: addr, PublicURL: url} }
 	serve := Config{
 		Data: "./beeos-data", Durability: "fsync",
-		MCP:       MCP{surface(":8094", "http://localhost:8094"), "http://localhost:3000"},
+		MCP:       MCP{Surface: surface(":8094", "http://localhost:8094"), WebLoginURL: "http://localhost:3000"},
 		A2A:       surface(":8092", "http://localhost:8092"),
 		REST:      surface(":8095", "http://localhost:8095"),
 		Agents:    surface(":8083", "http://localhost:8083"),
@@ -129,7 +129,7 @@ func TestSettings(t *testing.T) {
 	want := []string{
 		"BEEOS_DATA", "DATABASE_URL", "BEEOS_DURABILITY", "BEEOS_RETENTION",
 		"NATS_URL", "BEEOS_CLUSTER_ADDR", "BEEOS_ONLY",
-		"MCP_ADDR", "MCP_PUBLIC_URL", "MCP_WEB_LOGIN_URL", "A2A_ADDR", "A2A_PUBLIC_URL",
+		"MCP_ADDR", "MCP_PUBLIC_URL", "MCP_WEB_LOGIN_URL", "MCP_STRICT", "A2A_ADDR", "A2A_PUBLIC_URL",
 		"OPENAPI_ADDR", "OPENAPI_PUBLIC_URL", "AGENT_GATEWAY_ADDR", "AGENT_GATEWAY_URL", "WEB_ADDR", "WEB_PUBLIC_URL",
 		"BEEOS_RATE_LIMIT", "BEEOS_CALL_TIMEOUT", "LOG_LEVEL", "LOG_FORMAT", "BEEOS_PPROF_ADDR",
 	}

@@ -17,9 +17,14 @@ func (x *exchange) callTool(ctx context.Context, m *message) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := x.lists.toolByName[name]
-	if t == nil {
+	t, given, err := x.through(x.lists.toolByName[name], given)
+	switch {
+	case err != nil:
+		return nil, err
+	case t == nil:
 		return nil, toolNotFound(name)
+	case t.meta:
+		return x.search(given)
 	}
 	if t.agent != nil {
 		x.agent = t.agent

@@ -1,6 +1,6 @@
 // Package mcpgw is the MCP surface: POST /{agentId}/mcp makes every agent an
-// MCP server, POST /mcp all that a credential reaches (union.go). It translates
-// and never decides; calls go down to invoke.
+// MCP server, POST /mcp all that a credential reaches (union.go, search.go). It
+// translates and never decides; calls go down to invoke.
 //
 // A request comes in through mcpgw.go (paths, CORS), access.go (who calls,
 // which agent) and wire.go (one strict JSON-RPC message), is tied to a
@@ -12,7 +12,8 @@
 // (schema.go, cost.go).
 //
 // call.go and run.go run a call: its events become progress and logs
-// (notify.go) or questions to the client (ask.go, rounds.go), its reply a
+// (notify.go) or questions to the client (ask.go, rounds.go,
+// bridge.go), its reply a
 // result (reply.go, result.go); any replica can stop it (cancel.go), pick its
 // stream up (resume.go) or answer for it as a task (tasks.go, tasknews.go).
 // What changes outside of calls reaches open streams (get.go, listen.go,
@@ -72,6 +73,7 @@ type Gateway struct {
 	sealer  *sealer
 	flights flights
 	hub     hub
+	bridge  bridge
 	ended   endedSessions
 }
 
@@ -109,6 +111,7 @@ func New(opt Options) (*Gateway, error) {
 		sealer:  seal,
 		flights: flights{running: map[string]*flight{}},
 		hub:     hub{topics: map[string]map[*stream]struct{}{}, principals: map[string]int{}},
+		bridge:  bridge{waiting: map[string]chan []byte{}},
 		ended:   endedSessions{ids: map[string]time.Time{}},
 	}
 	if err := g.readEnded(opt.Context, time.Time{}); err != nil {

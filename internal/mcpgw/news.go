@@ -20,6 +20,7 @@ const (
 	SessionChanged  NewsKind = "session_changed"  // ID = session: what it watches
 	SessionEnded    NewsKind = "session_ended"    // ID = session
 	SessionMessage  NewsKind = "session_message"  // ID = session, Data = a message for its stream
+	Answered        NewsKind = "answered"         // ID = ask, Data = {"result"} or {"error"}
 	TurnChanged     NewsKind = "turn_changed"     // ID = turn: its agent asked something, was answered, or ended it
 )
 
@@ -42,6 +43,8 @@ func (g *Gateway) Hear(n News) {
 		g.hub.tell(topicSession+n.ID, func(s *stream) { s.ended = true })
 	case SessionMessage:
 		g.hub.tell(topicSession+n.ID, func(s *stream) { s.queue(n.Data) })
+	case Answered:
+		g.bridge.answered(n.ID, n.Data)
 	case TurnChanged:
 		g.hub.tell(topicTurn+n.ID, func(s *stream) { s.turns[n.ID] = true })
 	}

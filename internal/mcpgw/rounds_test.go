@@ -1,6 +1,7 @@
 package mcpgw
 
 import (
+	"bufio"
 	"context"
 	"io"
 	"net/http"
@@ -153,6 +154,57 @@ func TestRoundsRefused(t *testing.T) {
 	s.gateway.opt.Now = func() time.Time { return time.Now().Add(2 * questionLife) }
 	if _, answer := s.modern(t, s.server.URL, "user", "tools/call", "rounds", askable, `"name":"rounds","requestState":`+state); field(answer, "error", "code") != "-32602" {
 		t.Errorf("an old state: %s", answer)
+	}
+}
+
+// TestPaused: an agent that waits for a person whom this client cannot ask.
+func TestPaused(t *testing.T) {
+	s := newStack(t)
+	_, answer := s.modern(t, s.server.URL, "user", "tools/call", "rounds", `{"sampling":{}}`, `"name":"rounds","arguments":{"how":"pause"}`)
+	if field(answer, "result", "isError") != "true" || !strings.Contains(string(answer), "which?") {
+		t.Errorf("%s", answer)
+	}
+	_, answer = s.modern(t, s.server.URL, "user", "tools/call", "rounds", askable, `"name":"rounds","arguments":{"how":"pause"}`)
+	if field(answer, "result", "inputRequests", "p", "method") != `"elicitation/create"` {
+		t.Errorf("%s", answer)
+	}
+}
+
+// TestRoundsInASession: the same agent, and a client that is asked on the
+// stream of its call.
+func TestRoundsInASession(t *testing.T) {
+	s := newStack(t)
+	session := s.handshake(t, "clerk", "user", `{"elicitation":{}}`)
+	const call = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"rounds","arguments":{"idempotency_key":"k"}}}`
+	events := bufio.NewScanner(s.send(t.Context(), t, s.server.URL, "clerk", "user", session, call).Body)
+	ask := nextEvent(t, events)
+	s.send(t.Context(), t, s.other.URL, "clerk", "user", session, `{"jsonrpc":"2.0","id":`+field(ask, "id")+`,"result":{"action":"accept"}}`)
+	if got := string(nextEvent(t, events)); !strings.Contains(got, `s1{\"action\":\"accept\"}`) {
+		t.Error(got)
+	}
+	mute := s.handshake(t, "clerk", "user", `{}`)
+	got, err := io.ReadAll(s.send(t.Context(), t, s.server.URL, "clerk", "user", mute, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"rounds"}}`).Body)
+	if err != nil || !strings.Contains(string(got), `"isError":true`) {
+		t.Errorf("%s, %v", got, err)
+	}
+}
+
+// TestRoundsAreIdempotent: the key of the call holds for the whole of it.
+func TestRoundsAreIdempotent(t *testing.T) {
+	s := newStack(t)
+	call := func(more string) []byte {
+		_, answer := s.modern(t, s.server.URL, "user", "tools/call", "rounds", askable, `"name":"rounds","arguments":{"idempotency_key":"k"}`+more)
+		return answer
+	}
+	first := call("")
+	if again := call(""); field(again, "result", "resultType") != `"input_required"` || len(s.frames()) != 1 {
+		t.Errorf("the first round again: %s, %d turns", again, len(s.frames()))
+	}
+	second := `,"inputResponses":{"one":{}},"requestState":` + field(first, "result", "requestState")
+	for range 2 {
+		if got := call(second); !strings.Contains(field(got, "result", "content"), "s1{}") || len(s.frames()) != 2 {
+			t.Errorf("the second round: %s, %d turns", got, len(s.frames()))
+		}
 	}
 }
 

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"strings"
 	"time"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/httpd"
 	"github.com/beeos/beeos/internal/invoke"
 )
 
@@ -20,6 +22,7 @@ type run struct {
 	asks     []beeos.Event // questions for the client's next round
 	patience time.Duration // after which the call becomes a task; 0 = it cannot
 	detached bool          // the agent lets the client hang up
+	needed   *needed       // what the agent ended its turn for
 }
 
 // togetherWithin is how long the rest of the questions may take that an agent
@@ -53,7 +56,24 @@ func (x *exchange) call(ctx context.Context, m *message, req invoke.Request, pat
 			return reply, early, err
 		} // the turn is gone without a trace: make the call again, with the answers
 	}
-	return c.follow(ctx, req, x.g.opt.Calls.Do)
+	if c.round.input != nil || c.round.state != "" {
+		req.IdempotencyKey = nextKey(req.IdempotencyKey, c.round.state, c.round.input)
+	}
+	for range roundsMax {
+		reply, early, err = c.follow(ctx, req, x.g.opt.Calls.Do)
+		n := c.needed
+		if n == nil {
+			return reply, early, err
+		}
+		c.needed = nil
+		input, early := c.put(ctx, n)
+		if input == nil {
+			return nil, early, nil
+		}
+		req.TurnID, req.Call.Input, req.Call.State = beeos.NewID(), input, n.state
+		req.IdempotencyKey = nextKey(req.IdempotencyKey, n.state, input)
+	}
+	return nil, errorResult("The agent keeps asking."), nil
 }
 
 // follow forwards what happens until the call is over for this request.
@@ -116,7 +136,8 @@ func (c *run) ended(m *beeos.Message) (*beeos.Message, []byte, error) {
 		early, err := c.x.again(c.m, n)
 		return nil, early, err
 	}
-	return nil, nil, missingCapability(`{}`)
+	c.needed = n
+	return nil, nil, nil
 }
 
 // prepare fills in what all calls of an exchange have in common.
@@ -154,6 +175,9 @@ func (c *run) event(ctx context.Context, ev *beeos.Event) (early []byte) {
 		}
 		c.detached = c.x.resumable() && c.m.method == "tools/call"
 	case beeos.EventAsk:
+		if strings.HasPrefix(ev.AskID, beeos.PauseAsk) && !c.canPut(ev) {
+			return c.giveUp(ctx, ev)
+		}
 		if c.x.version.stateless() {
 			return c.ask(ctx, ev)
 		}
@@ -163,6 +187,24 @@ func (c *run) event(ctx context.Context, ev *beeos.Event) (early []byte) {
 		c.x.out.event(msg) //nolint:errcheck // a client that is gone shows in ctx
 	}
 	return nil
+}
+
+// canPut reports whether the client can be asked this in the middle of this
+// call.
+func (c *run) canPut(ev *beeos.Event) bool {
+	if _, brought := c.round.input[ev.Key]; brought {
+		return true
+	}
+	inTime := c.x.version.stateless() && inRounds[c.m.method] || c.x.session != nil && c.x.out.streams
+	return inTime && c.x.can.has(needs(ev))
+}
+
+// giveUp ends a call whose agent has paused for something that this client
+// cannot be asked: waiting would lead nowhere.
+func (c *run) giveUp(ctx context.Context, ev *beeos.Event) []byte {
+	c.x.stopAgent(ctx, c.flight, "the caller's program cannot be asked")
+	question, _ := httpd.StringValue(httpd.Field(ev.Data, "message"))
+	return errorResult("The agent needs an answer before it can go on, and this client cannot be asked (it does not declare elicitation): " + question)
 }
 
 // ask answers a question with what the client has brought along, or collects

@@ -207,6 +207,9 @@ func (s *stack) tell(n News) {
 func (s *stack) control(c bus.Control) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if c.Kind == bus.Answer {
+		s.tell(News{Kind: Answered, ID: c.ID, Data: c.Data})
+	}
 	s.open = slices.DeleteFunc(s.open, func(ev beeos.Event) bool { return ev.AskID == c.ID })
 	if ch := s.answers[c.ID]; ch != nil {
 		ch <- c
@@ -431,6 +434,9 @@ func (a *testAgent) rounds(call beeos.Call) {
 	case how == "after":
 		one := string(a.put("one", "elicitation/create", form, 1)().Data)
 		a.say(one + string(a.put("two", "elicitation/create", form, 1)().Data))
+	case how == "pause":
+		a.publish(beeos.Event{Kind: beeos.EventAsk, AskID: beeos.PauseAsk + "1", Key: "p", Method: "elicitation/create", Data: []byte(`{"message":"which?"}`)})
+		a.cancelled()
 	case how == "fault":
 		a.finish(beeos.Message{Type: beeos.AgentReplyError, Payload: json.RawMessage(`{"error":{"code":-32021,"message":"needs a model","data":{"requiredCapabilities":{"sampling":{}}}}}`)})
 	case call.State == "":

@@ -15,6 +15,7 @@ type tool struct {
 	definition []byte       // its element of the list
 	self       bool         // the agent itself: {message, context_id}
 	agent      *beeos.Agent // in a union: whose it is
+	meta       bool         // finds or calls other tools
 
 	// declares are the reserved argument names that the tool's own schema
 	// uses; they are the tool's then and not ours.

@@ -158,7 +158,9 @@ func newUnion(self *beeos.Agent, members []*entry) *lists {
 			items = append(items, t.definition)
 		}
 	}
-	l.tools = newPages("tools", items)
+	if l.tools = newPages("tools", items); len(items) > listedMax {
+		l.tools = searchPages(l)
+	}
 	l.describe(self)
 	return l
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -112,6 +113,39 @@ func TestUnionSession(t *testing.T) {
 	s.sync(t, func(d *beeos.Definition) { d.Skills = append(d.Skills, beeos.Skill{Name: "grown"}) })
 	if got := string(nextEvent(t, bufio.NewScanner(stream.Body))); !strings.Contains(got, "tools/list_changed") {
 		t.Error(got)
+	}
+}
+
+// TestUnionOfMany: too many tools to list are found and called by two.
+func TestUnionOfMany(t *testing.T) {
+	s := newStack(t)
+	s.sync(t, func(d *beeos.Definition) {
+		for i := range listedMax {
+			d.Skills = append(d.Skills, beeos.Skill{Name: "tool_" + strconv.Itoa(i), Description: "Paints the fence number " + strconv.Itoa(i) + "."})
+		}
+	})
+	if got := listed(s.allAnswer(t, "user", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)); got != "search_tools call_tool" {
+		t.Errorf("listed: %s", got)
+	}
+	call := func(name, arguments string) []byte {
+		return s.allAnswer(t, "user", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"`+name+`","arguments":`+arguments+`}}`)
+	}
+	found := []byte(field(call("search_tools", `{"query":"search the WEB","limit":1}`), "result", "structuredContent", "tools"))
+	if !strings.HasPrefix(string(found), `[{"name":"clerk__web_search"`) || strings.Count(string(found), `"inputSchema"`) != 1 {
+		t.Errorf("found: %s", found)
+	}
+	for name, arguments := range map[string]string{
+		"call_tool":         `{"name":"clerk__web_search","arguments":{"query":"x"}}`,
+		"clerk__web_search": `{"query":"x"}`,
+	} {
+		if got := call(name, arguments); !strings.Contains(string(got), `web_search {\"query\":\"x\"}`) {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+	for _, arguments := range []string{`{"name":"call_tool"}`, `{"name":"nope"}`, `{}`, `{"name":"clerk__web_search","arguments":5}`} {
+		if got := call("call_tool", arguments); field(got, "error") == "" {
+			t.Errorf("%s: %s", arguments, got)
+		}
 	}
 }
 

@@ -95,3 +95,6 @@ func TestAppendText(t *testing.T) {
 		t.Errorf("invalid UTF-8 became %s", got)
 	}
 }
+
+// jsonObject reports whether the strict reader would let an object through.
+func jsonObject(b []byte) bool { return httpd.Strict(b) == nil && kind(b) == '{' }
