@@ -166,7 +166,8 @@ func (s *Server) run() error {
 	cmd := s.command("/bin/sh", "-c", keep, "sh", s.dir,
 		filepath.Join(s.bin, "postgres"), "-D", filepath.Join(s.dir, "data"), "-k", s.dir,
 		"-c", "listen_addresses=", "-c", "fsync="+fsync, "-c", "full_page_writes="+fsync,
-		"-c", "max_connections=200", "-c", "shared_buffers=32MB")
+		"-c", "max_connections=200", "-c", "shared_buffers=32MB",
+		"-c", "deadlock_timeout=50ms") // tests that make deadlocks need not wait a second for each
 	leash, err := cmd.StdinPipe()
 	if err != nil {
 		return err

@@ -64,7 +64,7 @@ func connect(ctx context.Context, dsn string) (*DB, error) {
 }
 
 // txTries bounds how often Tx runs its function.
-const txTries = 6
+const txTries = 10
 
 // Tx runs fn in a transaction and commits it, unless fn fails. When the
 // database asks for it (deadlock, serialization failure, busy file) fn runs
@@ -75,7 +75,8 @@ func (db *DB) Tx(ctx context.Context, fn func(*sql.Tx) error) error {
 		if err == nil || try == txTries || !passing(err) {
 			return err
 		}
-		pause := time.Duration(1<<try)*time.Millisecond + rand.N(5*time.Millisecond)
+		// Wide apart: those who ran into each other must not do so again.
+		pause := rand.N(min(time.Second, 4*time.Millisecond<<try))
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
