@@ -11,7 +11,7 @@ import (
 const (
 	// gcFloor is how much may pile up before it is worth collecting. A server
 	// with few agents lives in a few megabytes; at Go's default it would
-	// collect them hundreds of times a second under load.
+	// collect them all the time under load.
 	gcFloor    = 64 << 20
 	gcDefault  = 100
 	gcMost     = 1000

@@ -219,7 +219,7 @@ func (c *Calls) opening(r *Request) (*ledger.Opening, error) {
 		},
 		Delivery: &ledger.Delivery{
 			AgentID: r.Agent.ID, Mode: def.DeliveryMode, Redelivery: def.Redelivery, Lane: lane(r, &channel),
-			LeaseUntil: now.Add(leaseTTL), Deadline: deadline,
+			LeaseUntil: now.Add(LeaseTTL), Deadline: deadline,
 		},
 	}
 	if r.IdempotencyKey != "" {

@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	leaseTTL   = 15 * time.Second // an edge extends its leases three times as often
 	sweepEvery = time.Second
 	claimLimit = 256
 	loadWithin = time.Second
 )
 
-// LeaseTTL is how long an edge may be silent about a request it holds.
-const LeaseTTL = leaseTTL
+// LeaseTTL is how long an edge may be silent about a request it holds; it
+// extends its leases three times as often.
+const LeaseTTL = 15 * time.Second
 
 // dispatch hands a request that was just stored to its agent. It is leased
 // already, unless the agent queues. A failure is not the caller's: the lease
@@ -117,7 +117,7 @@ func (c *Calls) handOutTo(ctx context.Context, agentID string) error {
 		if !c.opt.Bus.Present(ctx, agentID) {
 			return nil
 		}
-		claimed, err := c.opt.Ledger.Claim(ctx, agentID, c.opt.Now().Add(leaseTTL), claimLimit)
+		claimed, err := c.opt.Ledger.Claim(ctx, agentID, c.opt.Now().Add(LeaseTTL), claimLimit)
 		if err != nil {
 			return err
 		}
