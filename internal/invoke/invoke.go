@@ -1,9 +1,11 @@
 // Package invoke is the call path that every surface uses: may the caller,
 // is this call a repeat, is anybody there; store the request, hand it to the
 // agent, wait for the one terminal reply. Do (call.go) returns the call as an
-// iterator of events, Resume (resume.go) joins one that is under way, Task (task.go) looks at it; Send, Wait and Watch (channel.go) are its pieces for
+// iterator of events, Resume (resume.go) joins one that is under way, Task
+// (task.go) looks at it; Send, Wait and Watch (channel.go) are its pieces for
 // surfaces that keep channels open. waiters.go wakes whoever waits, deliver.go
 // hands requests out and redelivers what was dropped, limit.go keeps quotas.
+// files.go takes files in and lets them go, attach.go puts them into a request.
 package invoke
 
 import (
@@ -24,6 +26,7 @@ type Options struct {
 	Store     *store.DB
 	Ledger    *ledger.Ledger
 	Bus       *bus.Bus
+	Files     *Files // nil = calls have no attachments
 	Log       *slog.Logger
 	Now       func() time.Time
 	Timeout   time.Duration    // how long a caller waits when neither it nor the agent says; 0 = 60 s

@@ -17,17 +17,12 @@ import (
 
 const (
 	maxTimeoutMS      = 115_000
-	maxAttachments    = 16
 	maxIdempotencyKey = 128
 	maxContextID      = 256
 )
 
 // channelID is what a context_id looks like that is a channel of ours.
 var channelID = regexp.MustCompile(`^ch-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
-
-type attachment struct {
-	FileID string `json:"file_id"`
-}
 
 // answerView is the contract's InvokeAgentResponse.
 type answerView struct {
@@ -68,10 +63,9 @@ func readInvoke(w http.ResponseWriter, r *http.Request) (req invoke.Request, err
 	var message *string
 	var timeout int64
 	var context, key string
-	var files []attachment
 	err = read(w, r, messageLimit, false, shape{
 		"message": &message, "context_id": &context, "timeout_ms": &timeout, "idempotency_key": &key,
-		"metadata": &req.Call.Metadata, "attachments": &files,
+		"metadata": &req.Call.Metadata, "attachments": &req.Attachments,
 	})
 	switch {
 	case err != nil:
@@ -84,11 +78,6 @@ func readInvoke(w http.ResponseWriter, r *http.Request) (req invoke.Request, err
 		return req, beeos.Errorf(beeos.InvalidParam, "timeout_ms must be from 0 (the agent's own) to %d; longer work is a task", maxTimeoutMS)
 	case len(context) > maxContextID, strings.HasPrefix(context, "ch-") && !channelID.MatchString(context):
 		return req, beeos.Errorf(beeos.InvalidParam, "context_id must be the one of an earlier answer, or a word of your own of at most %d bytes", maxContextID)
-	case len(files) > maxAttachments:
-		return req, beeos.Errorf(beeos.InvalidParam, "at most %d attachments", maxAttachments)
-	case len(files) > 0:
-		// Files have no store yet, so whatever is named here is unknown.
-		return req, beeos.Errorf(beeos.InvalidParam, "file_id %q is unknown", files[0].FileID)
 	}
 	if err := checkMetadata(req.Call.Metadata); err != nil {
 		return req, err

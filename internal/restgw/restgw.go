@@ -1,8 +1,8 @@
 // Package restgw is the REST surface (port 8095): it translates HTTP into
 // calls of store, ledger and invoke, and decides nothing itself. The table in
 // Handler is its site map; each resource has a file: agents, keys (of users
-// and of agents), join tokens, invoke, and the Message Service: channels,
-// messages, events. body.go reads requests, access.go says who may do what.
+// and of agents), join tokens, invoke, files, and the Message Service:
+// channels, messages, events. body.go reads requests, access.go says who may do what.
 package restgw
 
 import (
@@ -30,6 +30,7 @@ type Surface struct {
 	DB     *store.DB
 	Ledger *ledger.Ledger
 	Calls  *invoke.Calls
+	Files  *invoke.Files
 	Auth   *auth.Checker
 	Log    *slog.Logger
 	Now    func() time.Time // nil = time.Now
@@ -52,7 +53,8 @@ func (s *Surface) now() time.Time {
 	return s.Now()
 }
 
-// Handler is the site map. Unless it says so, a route takes user keys alone.
+// Handler is the site map. Unless it says so, a route takes user keys alone;
+// /files/ is for signed links.
 func (s *Surface) Handler() http.Handler {
 	mux := http.NewServeMux()
 	for _, r := range []struct {
@@ -74,6 +76,9 @@ func (s *Surface) Handler() http.Handler {
 		{"DELETE /api/v1/api-keys/{keyId}", usersOnly, s.revokeUserKey},
 		{"POST /api/v1/join-tokens", usersOnly, s.createJoinToken},
 
+		{"POST /api/v1/files/presign-upload", anyKey, s.presignUpload},
+		{"GET /api/v1/files/{id}", anyKey, s.getFile},
+
 		{"POST /channels", usersOnly, s.createChannel},
 		{"GET /channels/{channel}", usersOnly, s.getChannel},
 		{"DELETE /channels/{channel}", usersOnly, s.closeChannel},
@@ -84,6 +89,7 @@ func (s *Surface) Handler() http.Handler {
 	} {
 		mux.Handle(r.pattern, s.guard(r.may, r.do))
 	}
+	mux.HandleFunc("/files/{id}", s.signedFile)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		httpd.WriteError(w, r, beeos.Errorf(beeos.NotFound, "there is no %s %s on this surface", r.Method, r.URL.Path))
 	})

@@ -28,7 +28,7 @@ func fill(t *testing.T, db *DB) {
 		db.PutNode(ctx, Node{ID: "n", SeenAt: now()}),
 		db.EndSession(ctx, EndedSession{ID: "s", EndedAt: now(), Expires: now()}),
 		db.Subscribe(ctx, "s", "note://a", now()),
-		db.CreateFile(ctx, File{ID: "f", Owner: "user:" + u.ID, OwnerID: u.ID, Filename: "a\x00\xffb", ContentType: "text/plain", CreatedAt: now(), ExpiresAt: now()}))
+		db.CreateFile(ctx, File{ID: "f", Owner: "user:" + u.ID, OwnerID: u.ID, Filename: "a", ContentType: "text/plain", CreatedAt: now(), ExpiresAt: now()}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,7 @@ const fileColumns = "id, owner, owner_id, filename, content_type, state, size, s
 func (db *DB) CreateFile(ctx context.Context, f File) error {
 	_, err := db.write(ctx, `INSERT INTO files (id, owner, owner_id, filename, content_type, state, claim, claimed_until, size, sha256, created_at, expires_at)
 		VALUES ($1, $2, $3, $4, $5, 'pending', '', 0, 0, $6, $7, $8)`,
-		f.ID, f.Owner, f.OwnerID, []byte(f.Filename), f.ContentType, []byte{}, micros(f.CreatedAt), micros(f.ExpiresAt))
+		f.ID, f.Owner, f.OwnerID, f.Filename, f.ContentType, []byte{}, micros(f.CreatedAt), micros(f.ExpiresAt))
 	if err != nil {
 		return fmt.Errorf("create file: %w", err)
 	}
@@ -147,11 +147,10 @@ func (db *DB) changeFile(ctx context.Context, what string, none error, query str
 }
 
 func scanFile(row scanner) (f File, err error) {
-	var name []byte
 	var state string
 	var created, expires int64
-	err = row.Scan(&f.ID, &f.Owner, &f.OwnerID, &name, &f.ContentType, &state, &f.Size, &f.SHA256, &created, &expires)
-	f.Filename, f.Stored = string(name), state == "stored"
+	err = row.Scan(&f.ID, &f.Owner, &f.OwnerID, &f.Filename, &f.ContentType, &state, &f.Size, &f.SHA256, &created, &expires)
+	f.Stored = state == "stored"
 	f.CreatedAt, f.ExpiresAt = moment(created), moment(expires)
 	return f, err
 }

@@ -5,7 +5,7 @@ CREATE TABLE files (
     id            TEXT PRIMARY KEY,
     owner         TEXT NOT NULL, -- whose it is: a caller's principal
     owner_id      TEXT NOT NULL REFERENCES users (id),
-    filename      BYTEA NOT NULL, -- as it was given; PostgreSQL takes no zero byte as text
+    filename      TEXT NOT NULL, -- as it was given; it never becomes a path
     content_type  TEXT NOT NULL,
     state         TEXT NOT NULL, -- pending: waits for its bytes; stored; removed: its bytes are to go
     claim         TEXT NOT NULL, -- of the upload that writes the bytes
