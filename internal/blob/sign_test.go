@@ -44,7 +44,8 @@ func TestLinkCarriesItsGrant(t *testing.T) {
 			t.Errorf("%s: %v %s", tt.method, err, diff)
 		}
 	}
-	if signer.Link(upload) == signer.Link(upload) {
+	one, other := signer.Link(upload), signer.Link(upload)
+	if one == other {
 		t.Error("two links are the same")
 	}
 }
