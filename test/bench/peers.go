@@ -4,12 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
+	"math/rand/v2"
 	"net/http"
 	"os"
 	"os/signal"
 	"strconv"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -29,6 +32,8 @@ func peer(role string) error {
 		return echoAgent(ctx, "bench", os.Getenv("BEEOS_BENCH_IDENTITY"), func(id string) { fmt.Println("connected", id) })
 	case "agents":
 		return idleAgents(ctx)
+	case "readers":
+		return readers(ctx)
 	case "gosdk":
 		return sdkServer(ctx, os.Getenv("BEEOS_BENCH_ADDR"))
 	}
@@ -39,7 +44,12 @@ func peer(role string) error {
 func echoAgent(ctx context.Context, name, identity string, connected func(string)) error {
 	return agent.Run(ctx, agent.Options{
 		Name: name, Description: "Answers.", Identity: identity, Connected: connected,
-		Tools: []agent.Tool{{Name: "echo", Description: "Says it back.", Schema: json.RawMessage(toolSchema)}},
+		Log: slog.New(slog.DiscardHandler),
+		Tools: []agent.Tool{
+			{Name: "echo", Description: "Says it back.", Schema: json.RawMessage(toolSchema)},
+			{Name: "tick", Description: "Says what time it is, once a second.", Handle: tick},
+			{Name: "hold", Description: "Says one word and then nothing.", Handle: hold},
+		},
 	}, func(_ context.Context, m agent.Message, r *agent.Reply) error {
 		var in struct {
 			Text string `json:"text"`
@@ -49,6 +59,32 @@ func echoAgent(ctx context.Context, name, identity string, connected func(string
 		}
 		return r.Send("you said: " + in.Text)
 	})
+}
+
+// tick streams the time, once a second. The first beat comes at some moment of
+// the first second, so that many of them do not beat together.
+func tick(ctx context.Context, _ agent.Message, r *agent.Reply) error {
+	next := time.NewTimer(rand.N(time.Second))
+	defer next.Stop()
+	for {
+		select {
+		case <-next.C:
+			next.Reset(time.Second)
+			if err := r.Delta(strconv.FormatInt(time.Now().UnixNano(), 10) + " "); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func hold(ctx context.Context, _ agent.Message, r *agent.Reply) error {
+	if err := r.Delta("wait"); err != nil {
+		return err
+	}
+	<-ctx.Done()
+	return ctx.Err()
 }
 
 // idleAgents connects many agents and lets them sit.
