@@ -40,15 +40,25 @@ func calls(ctx context.Context, s settings) (string, error) {
 	}
 	defer sdk.server.stop()
 	rigs = append(rigs, sdk)
-	for _, durability := range []string{"fsync", "os"} {
-		r, close, err := startBeeOS(ctx, s.server, durability)
+	for _, side := range []struct{ name, binary, durability string }{
+		{"BeeOS, fsync", s.server, "fsync"},
+		{"BeeOS, os", s.server, "os"},
+		{"BeeOS, fsync, the other one", s.other, "fsync"},
+	} {
+		if side.binary == "" {
+			continue
+		}
+		b, id, stop, err := startServer(ctx, side.binary, side.durability, 0)
 		if err != nil {
 			return "", err
 		}
-		defer close()
-		rigs = append(rigs, r)
+		defer stop()
+		rigs = append(rigs, rig{side.name, b.callTarget(id), b.process})
 	}
 	samples, err := interleave(ctx, rigs, []int{1, 64, 512}, s)
+	if err == nil && s.profile != "" {
+		err = profile(ctx, rigs[1], s)
+	}
 	if err != nil {
 		return "", err
 	}
@@ -80,14 +90,12 @@ func interleave(ctx context.Context, rigs []rig, conns []int, s settings) (map[c
 			}
 		}
 	}
-	if s.profile != "" {
-		return all, profile(ctx, rigs[1], s, d)
-	}
 	return all, nil
 }
 
 // profile takes a CPU profile of a server while it is under load.
-func profile(ctx context.Context, r rig, s settings, d time.Duration) error {
+func profile(ctx context.Context, r rig, s settings) error {
+	d := time.Duration(s.seconds * float64(time.Second))
 	var group errgroup.Group
 	group.Go(func() error { return saveProfile(s.profile, r.profAddr(), d) })
 	_, err := load(ctx, r.target, 64, d+time.Second, r.server)
@@ -127,14 +135,6 @@ func startSDK(ctx context.Context) (rig, error) {
 		return rig{}, err
 	}
 	return rig{"go-sdk v1.8.0, bare", post(ports[0], "/", toolCall, toolText), p}, p.awaitReady(ctx, "http://"+ports[0]+"/")
-}
-
-func startBeeOS(ctx context.Context, binary, durability string) (rig, func(), error) {
-	b, id, stop, err := startServer(ctx, binary, durability, 0)
-	if err != nil {
-		return rig{}, nil, err
-	}
-	return rig{"BeeOS, " + durability, b.callTarget(id), b.process}, stop, nil
 }
 
 // startServer starts a server with one agent, which so many other users can

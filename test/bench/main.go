@@ -40,6 +40,7 @@ type settings struct {
 	delayed  int
 	profile  string
 	server   string
+	other    string
 }
 
 // benchmark is one of them; its table stands between the marks of its name.
@@ -67,8 +68,9 @@ func main() {
 	flag.IntVar(&s.sessions, "sessions", 10_000, "sessions: idle ones")
 	flag.IntVar(&s.streams, "streams", 5_000, "streams: how many are open while they are weighed")
 	flag.IntVar(&s.delayed, "delayed", 1_000, "streams: how many are open while delays are noted")
-	flag.StringVar(&s.profile, "profile", "", "calls or streams: write a CPU profile of the server here, at 64 connections or while delays are noted")
+	flag.StringVar(&s.profile, "profile", "", "write a CPU profile of the server here: calls and sessions under load from 64 connections, streams while delays are noted")
 	flag.StringVar(&s.server, "server", "", "server binary to measure; empty = built from this tree")
+	flag.StringVar(&s.other, "other", "", "calls: another server binary to compare it with in the same run")
 	flag.Parse()
 	chosen, err := choose(flag.Args())
 	if err != nil {

@@ -18,16 +18,23 @@ func (m memory) minus(o memory) memory {
 	return memory{m.live - o.live, m.resident - o.resident}
 }
 
-// memory is read after the garbage is gone, by the server's own account and by
-// the kernel's. Pools give back what nobody took during two collections.
-func (s *beeosServer) memory() (m memory, err error) {
-	for range 3 {
-		if m, err = s.collect(); err != nil {
+// memory is read once the garbage is gone, by the server's own account and by
+// the kernel's. It takes some collections until nothing is left to find: pools
+// give back what nobody took during two, and work winds down in between.
+func (s *beeosServer) memory() (memory, error) {
+	var m memory
+	for round := 0; ; round++ {
+		now, err := s.collect()
+		if err != nil {
 			return m, err
 		}
+		settled := now.live > m.live-m.live/200
+		m = now
+		if round > 10 || round > 2 && settled {
+			m.resident = s.rss()
+			return m, nil
+		}
 	}
-	m.resident = s.rss()
-	return m, nil
 }
 
 func (s *beeosServer) collect() (m memory, err error) {

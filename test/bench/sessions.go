@@ -39,7 +39,10 @@ func sessions(ctx context.Context, s settings) (string, error) {
 		{"BeeOS, in a session (2025-11-25)", inSessions, b.process},
 		{"BeeOS, stateless (2026-07-28)", statelessTarget(b, path), b.process},
 	}
-	samples, err := interleave(ctx, rigs, []int{sessionsAtOnce}, settings{seconds: s.seconds, rounds: s.rounds})
+	samples, err := interleave(ctx, rigs, []int{sessionsAtOnce}, s)
+	if err == nil && s.profile != "" {
+		err = profile(ctx, rigs[2], s)
+	}
 	if err != nil {
 		return "", err
 	}
@@ -101,11 +104,9 @@ func weighSessions(b *beeosServer, path string, n int) (string, error) {
 		return "", err
 	}
 	grown := after.minus(before)
-	return fmt.Sprintf("| idle sessions | heap and stacks before | with all open | grown by | resident grown by |\n|---:|---:|---:|---:|---:|\n| %d | %.2f MB | %.2f MB | %d bytes per session | %d bytes per session |\n",
-		n, mb(before.live), mb(after.live), grown.live/int64(n), grown.resident/int64(n)), nil
+	return fmt.Sprintf("| idle sessions | heap and stacks before | with all open | per session | resident before | with all open |\n|---:|---:|---:|---:|---:|---:|\n| %d | %d KB | %d KB | %+d bytes | %d MB | %d MB |\n",
+		n, before.live>>10, after.live>>10, grown.live/int64(n), before.resident>>20, after.resident>>20), nil
 }
-
-func mb(n int64) float64 { return float64(n) / (1 << 20) }
 
 func formsTable(rigs []rig, samples map[cell][]sample) string {
 	var b strings.Builder

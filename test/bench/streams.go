@@ -19,6 +19,7 @@ import (
 const (
 	perPrincipal = 100 // GET streams that one credential may hold, see internal/mcpgw/hub.go
 	noteFor      = 10 * time.Second
+	warmUp       = 2 * time.Second
 )
 
 // streams measures how late events come while many streams are open, and what
@@ -82,6 +83,11 @@ func weighStreams(ctx context.Context, s settings, tool string) (string, error) 
 		return "", err
 	}
 	defer stop()
+	// A server that has seen calls holds the garbage that it may let lie, and
+	// all of its program. That must not be taken for the weight of streams.
+	if _, err := load(ctx, b.callTarget(id), 64, warmUp, b.process); err != nil {
+		return "", err
+	}
 	before, err := b.memory()
 	if err != nil {
 		return "", err
