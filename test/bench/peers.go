@@ -29,7 +29,9 @@ func peer(role string) error {
 	defer stop()
 	switch role {
 	case "agent":
-		return echoAgent(ctx, "bench", os.Getenv("BEEOS_BENCH_IDENTITY"), func(id string) { fmt.Println("connected", id) })
+		return echoAgent(ctx, "bench", os.Getenv("BEEOS_BENCH_IDENTITY"), func(id string) { fmt.Println("connected", id) },
+			agent.Tool{Name: "tick", Description: "Says what time it is, once a second.", Handle: tick},
+			agent.Tool{Name: "hold", Description: "Says one word and then nothing.", Handle: hold})
 	case "agents":
 		return idleAgents(ctx)
 	case "readers":
@@ -41,15 +43,11 @@ func peer(role string) error {
 }
 
 // echoAgent answers the tool that every side of the comparison has.
-func echoAgent(ctx context.Context, name, identity string, connected func(string)) error {
+func echoAgent(ctx context.Context, name, identity string, connected func(string), more ...agent.Tool) error {
 	return agent.Run(ctx, agent.Options{
 		Name: name, Description: "Answers.", Identity: identity, Connected: connected,
-		Log: slog.New(slog.DiscardHandler),
-		Tools: []agent.Tool{
-			{Name: "echo", Description: "Says it back.", Schema: json.RawMessage(toolSchema)},
-			{Name: "tick", Description: "Says what time it is, once a second.", Handle: tick},
-			{Name: "hold", Description: "Says one word and then nothing.", Handle: hold},
-		},
+		Log:   slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})),
+		Tools: append([]agent.Tool{{Name: "echo", Description: "Says it back.", Schema: json.RawMessage(toolSchema)}}, more...),
 	}, func(_ context.Context, m agent.Message, r *agent.Reply) error {
 		var in struct {
 			Text string `json:"text"`

@@ -26,10 +26,12 @@ type reading struct {
 }
 
 // delays is what the readers saw: how long after the agent had said something
-// it was there.
+// it was there, and how late their own timers were meanwhile: a machine that
+// is busy with other things is late with everything.
 type delays struct {
 	Events        int
 	P50, P99, Max time.Duration
+	Timer         time.Duration // p99
 }
 
 // openAtOnce is how many streams may be on their way to be opened.
@@ -130,6 +132,7 @@ func listen(all []*reader, d time.Duration) (delays, error) {
 	for _, x := range all {
 		reading.Go(func() error { return x.note(from, from.Add(d)) })
 	}
+	timer := lateness(from.Add(d))
 	err := reading.Wait()
 	var took []time.Duration
 	for _, x := range all {
@@ -139,7 +142,18 @@ func listen(all []*reader, d time.Duration) (delays, error) {
 		return delays{}, errors.Join(errors.New("not every stream brought events"), err)
 	}
 	slices.Sort(took)
-	return delays{len(took), took[len(took)/2], took[len(took)*99/100], took[len(took)-1]}, nil
+	return delays{len(took), took[len(took)/2], took[len(took)*99/100], took[len(took)-1], timer}, nil
+}
+
+// lateness is the p99 of how late a timer is that should ring every 10 ms.
+func lateness(until time.Time) time.Duration {
+	var late []time.Duration
+	for due := time.Now(); due.Before(until); due = due.Add(10 * time.Millisecond) {
+		<-time.After(time.Until(due))
+		late = append(late, time.Since(due))
+	}
+	slices.Sort(late)
+	return late[len(late)*99/100]
 }
 
 func (x *reader) note(from, until time.Time) error {

@@ -71,8 +71,8 @@ func delay(ctx context.Context, s settings) (string, error) {
 	if err := errors.Join(json.Unmarshal(lines.Bytes(), &seen), group.Wait()); err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("| open streams | events/s | delay p50 | p99 | longest | server CPU per event |\n|---:|---:|---:|---:|---:|---:|\n| %d | %.0f | %.2f ms | %.2f ms | %.2f ms | %d µs |\n",
-		s.delayed, float64(seen.Events)/noteFor.Seconds(), ms(seen.P50), ms(seen.P99), ms(seen.Max), (cpu / time.Duration(seen.Events)).Microseconds()), nil
+	return fmt.Sprintf("| open streams | events/s | delay p50 | p99 | longest | a timer's own p99 | server CPU per event |\n|---:|---:|---:|---:|---:|---:|---:|\n| %d | %.0f | %.2f ms | %.2f ms | %.2f ms | %.2f ms | %d µs |\n",
+		s.delayed, float64(seen.Events)/noteFor.Seconds(), ms(seen.P50), ms(seen.P99), ms(seen.Max), ms(seen.Timer), (cpu / time.Duration(seen.Events)).Microseconds()), nil
 }
 
 // weighStreams opens many streams and lets them be; tool is whose call they
