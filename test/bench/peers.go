@@ -91,11 +91,7 @@ func idleAgents(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp("", "beeos-bench-agents")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
+	dir := os.Getenv("BEEOS_BENCH_IDENTITY")
 	var group sync.WaitGroup
 	slots := make(chan struct{}, 32) // so that the sign-ups do not trip over each other
 	for i := range n {
