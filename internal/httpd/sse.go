@@ -13,7 +13,11 @@ import (
 // is dropped; a stalled reader must not hold up whoever feeds the stream.
 const sseWrite = 30 * time.Second
 
-// sseBuffer is how much of its buffer a stream keeps between events.
+// Events are put together in buffers that all streams share: a stream on which
+// nothing happens holds none.
+var sseBuffers = sync.Pool{New: func() any { return new([]byte) }}
+
+// sseBuffer is the largest buffer that is worth keeping.
 const sseBuffer = 8 << 10
 
 var errStreamClosed = errors.New("the stream is closed")
@@ -24,7 +28,6 @@ type SSE struct {
 	mu     sync.Mutex
 	w      http.ResponseWriter
 	ctl    *http.ResponseController
-	buf    []byte
 	err    error     // the first failure, or errStreamClosed
 	last   time.Time // when something was sent
 	ticker *time.Timer
@@ -46,30 +49,30 @@ func NewSSE(w http.ResponseWriter) *SSE {
 // Event sends one event. Name and id may be empty; line breaks in them are
 // dropped, because they would end the field. Data may have several lines.
 func (s *SSE) Event(name, id string, data []byte) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	b := appendField(s.buf[:0], "event: ", name)
+	buf := sseBuffers.Get().(*[]byte)
+	b := appendField((*buf)[:0], "event: ", name)
 	b = appendField(b, "id: ", id)
-	b = appendData(b, data)
-	return s.send(append(b, '\n'))
+	b = append(appendData(b, data), '\n')
+	err := s.send(b)
+	if cap(b) <= sseBuffer {
+		*buf = b
+		sseBuffers.Put(buf)
+	}
+	return err
 }
 
 // Prime sends an event that has nothing in it but an id to come back with, and
 // after how long to do so.
 func (s *SSE) Prime(id string, retry time.Duration) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	b := appendField(s.buf[:0], "id: ", id)
+	b := appendField(nil, "id: ", id)
 	b = appendField(b, "retry: ", strconv.FormatInt(retry.Milliseconds(), 10))
 	return s.send(append(b, "data: \n\n"...))
 }
 
 // Comment sends a comment, which clients ignore and proxies take for life.
-func (s *SSE) Comment() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.send(append(s.buf[:0], ":\n\n"...))
-}
+func (s *SSE) Comment() error { return s.send(comment) }
+
+var comment = []byte(":\n\n")
 
 // KeepAlive sends a comment whenever nothing else was sent for that long,
 // until Close. It costs a timer, not a goroutine.
@@ -82,7 +85,7 @@ func (s *SSE) KeepAlive(every time.Duration) {
 		wait := every - time.Since(s.last)
 		if wait <= 0 {
 			wait = every
-			s.send(append(s.buf[:0], ":\n\n"...)) //nolint:errcheck // kept in s.err for the next Event
+			s.write(comment) //nolint:errcheck // kept in s.err for the next Event
 		}
 		if s.err == nil {
 			s.ticker.Reset(wait)
@@ -104,13 +107,17 @@ func (s *SSE) Close() {
 	}
 }
 
-// send writes b, one whole block, and flushes it. The caller holds the lock.
+// send writes b, one whole block, and flushes it.
 func (s *SSE) send(b []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.write(b)
+}
+
+// write is send for a caller that holds the lock.
+func (s *SSE) write(b []byte) error {
 	if s.err != nil {
 		return s.err
-	}
-	if s.buf = nil; cap(b) <= sseBuffer {
-		s.buf = b[:0]
 	}
 	s.last = time.Now()
 	s.ctl.SetWriteDeadline(s.last.Add(sseWrite)) //nolint:errcheck // not every writer has deadlines

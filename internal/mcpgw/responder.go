@@ -89,6 +89,10 @@ func (o *responder) begin() {
 // stream makes the response a stream, if it is none yet; the lock is held.
 func (o *responder) stream() *httpd.SSE {
 	if o.sse == nil {
+		if o.timer != nil {
+			o.timer.Stop()
+			o.timer = nil
+		}
 		o.sse = httpd.NewSSE(o.w)
 		o.sse.KeepAlive(quiet)
 		if o.first != nil {

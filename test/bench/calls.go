@@ -13,6 +13,10 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/beeos/beeos/internal/store"
 )
 
 const (
@@ -36,15 +40,25 @@ func calls(ctx context.Context, s settings) (string, error) {
 	}
 	defer sdk.server.stop()
 	rigs = append(rigs, sdk)
-	for _, durability := range []string{"fsync", "os"} {
-		r, close, err := startBeeOS(ctx, s.server, durability)
+	for _, side := range []struct{ name, binary, durability string }{
+		{"BeeOS, fsync", s.server, "fsync"},
+		{"BeeOS, os", s.server, "os"},
+		{"BeeOS, fsync, the other one", s.other, "fsync"},
+	} {
+		if side.binary == "" {
+			continue
+		}
+		b, id, stop, err := startServer(ctx, side.binary, side.durability, 0)
 		if err != nil {
 			return "", err
 		}
-		defer close()
-		rigs = append(rigs, r)
+		defer stop()
+		rigs = append(rigs, rig{side.name, b.callTarget(id), b.process})
 	}
 	samples, err := interleave(ctx, rigs, []int{1, 64, 512}, s)
+	if err == nil && s.profile != "" {
+		err = profile(ctx, rigs[1], s)
+	}
 	if err != nil {
 		return "", err
 	}
@@ -76,32 +90,30 @@ func interleave(ctx context.Context, rigs []rig, conns []int, s settings) (map[c
 			}
 		}
 	}
-	if s.profile != "" {
-		return all, profile(ctx, rigs[1], s, d)
-	}
 	return all, nil
 }
 
 // profile takes a CPU profile of a server while it is under load.
-func profile(ctx context.Context, r rig, s settings, d time.Duration) error {
-	done := make(chan error, 1)
-	go func() {
-		resp, err := http.Get(fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%d", r.profAddr(), max(1, int(d.Seconds()))))
-		if err != nil {
-			done <- err
-			return
-		}
-		defer resp.Body.Close()
-		f, err := os.Create(s.profile)
-		if err != nil {
-			done <- err
-			return
-		}
-		_, err = io.Copy(f, resp.Body)
-		done <- errors.Join(err, f.Close())
-	}()
+func profile(ctx context.Context, r rig, s settings) error {
+	d := time.Duration(s.seconds * float64(time.Second))
+	var group errgroup.Group
+	group.Go(func() error { return saveProfile(s.profile, r.profAddr(), d) })
 	_, err := load(ctx, r.target, 64, d+time.Second, r.server)
-	return errors.Join(err, <-done)
+	return errors.Join(err, group.Wait())
+}
+
+func saveProfile(file, addr string, d time.Duration) error {
+	resp, err := http.Get(fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%d", addr, max(1, int(d.Seconds()))))
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	f, err := os.Create(file)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, resp.Body)
+	return errors.Join(err, f.Close())
 }
 
 func (r rig) profAddr() string {
@@ -125,21 +137,42 @@ func startSDK(ctx context.Context) (rig, error) {
 	return rig{"go-sdk v1.8.0, bare", post(ports[0], "/", toolCall, toolText), p}, p.awaitReady(ctx, "http://"+ports[0]+"/")
 }
 
-func startBeeOS(ctx context.Context, binary, durability string) (rig, func(), error) {
-	s, err := prepare(ctx, durability, nil)
+// startServer starts a server with one agent, which so many other users can
+// call as well as its owner; without others the owner is the only key.
+func startServer(ctx context.Context, binary, durability string, others int) (*beeosServer, string, func(), error) {
+	var keys []string
+	s, err := prepare(ctx, durability, func(ctx context.Context, db *store.DB, _ string) error {
+		for i := range others {
+			_, key, err := newUser(ctx, db, fmt.Sprint("bench", i))
+			if err != nil {
+				return err
+			}
+			keys = append(keys, key)
+		}
+		return nil
+	})
 	if err != nil {
-		return rig{}, nil, err
+		return nil, "", nil, err
 	}
 	if err := s.run(ctx, binary, durability); err != nil {
 		s.close()
-		return rig{}, nil, err
+		return nil, "", nil, err
 	}
 	stop, id, err := s.connectAgent(ctx)
 	if err != nil {
 		s.close()
-		return rig{}, nil, err
+		return nil, "", nil, err
 	}
-	return rig{"BeeOS, " + durability, s.callTarget(id), s.process}, func() { stop(); s.close() }, nil
+	stopAll := func() { stop(); s.close() }
+	if s.keys = keys; others == 0 {
+		s.keys = []string{s.key}
+		return s, id, stopAll, nil
+	}
+	if err := s.share(ctx, id); err != nil {
+		stopAll()
+		return nil, "", nil, err
+	}
+	return s, id, stopAll, nil
 }
 
 // callTarget is a tools/call to the agent with the server's user key.

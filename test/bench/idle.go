@@ -45,7 +45,8 @@ func idle(ctx context.Context, s settings) (string, error) {
 
 func (s *beeosServer) connectMany(ctx context.Context, n int) (stop func(), err error) {
 	cmd := exec.CommandContext(ctx, os.Args[0])
-	cmd.Env = append(os.Environ(), roleEnv+"=agents", "AGENT_GATEWAY_URL=http://"+s.agents, "BEEOS_KEY="+s.key, fmt.Sprint("BEEOS_BENCH_AGENTS=", n))
+	cmd.Env = append(os.Environ(), roleEnv+"=agents", "AGENT_GATEWAY_URL=http://"+s.agents, "BEEOS_KEY="+s.key, fmt.Sprint("BEEOS_BENCH_AGENTS=", n),
+		"BEEOS_BENCH_IDENTITY="+s.data) // which close removes
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return nil, err

@@ -13,11 +13,12 @@ import (
 	"time"
 )
 
-// target is one request, as bytes, and the text that a right answer holds.
+// target is what to send, as bytes, and the text that a right answer holds.
+// Connections share the requests out among themselves.
 type target struct {
-	addr    string
-	request []byte
-	want    string
+	addr     string
+	requests [][]byte
+	want     string
 }
 
 func post(addr, path, body, want string, headers ...string) target {
@@ -27,7 +28,7 @@ func post(addr, path, body, want string, headers ...string) target {
 		b.WriteString(h + "\r\n")
 	}
 	b.WriteString("\r\n" + body)
-	return target{addr: addr, request: []byte(b.String()), want: want}
+	return target{addr: addr, requests: [][]byte{[]byte(b.String())}, want: want}
 }
 
 // sample is what one burst of load showed.
@@ -49,9 +50,9 @@ func load(ctx context.Context, t target, conns int, d time.Duration, server *pro
 	var failed error
 	var group sync.WaitGroup
 	cpu, start := server.cpu(), time.Now()
-	for range conns {
+	for i := range conns {
 		group.Go(func() {
-			took, err := drive(ctx, t)
+			took, err := drive(ctx, t, t.requests[i%len(t.requests)])
 			mu.Lock()
 			defer mu.Unlock()
 			all = append(all, took...)
@@ -73,7 +74,7 @@ func load(ctx context.Context, t target, conns int, d time.Duration, server *pro
 }
 
 // drive sends the request over one connection, again and again.
-func drive(ctx context.Context, t target) (took []time.Duration, err error) {
+func drive(ctx context.Context, t target, request []byte) (took []time.Duration, err error) {
 	conn, err := net.Dial("tcp", t.addr)
 	if err != nil {
 		return nil, err
@@ -83,7 +84,7 @@ func drive(ctx context.Context, t target) (took []time.Duration, err error) {
 	want := []byte(t.want)
 	for ctx.Err() == nil {
 		start := time.Now()
-		if _, err := conn.Write(t.request); err != nil {
+		if _, err := conn.Write(request); err != nil {
 			return took, err
 		}
 		if err := in.read(); err != nil {

@@ -1,14 +1,20 @@
 // Command bench measures BeeOS against its budget, on loopback and in one run,
 // so that the machine's mood cancels out of the ratios:
 //
-//	calls   a full authenticated, durable tools/call to an agent in another
-//	        process, against a bare go-sdk server that answers in process
-//	idle    the memory of connected agents that do nothing
-//	scale   what 100,000 agents and 1,000,000 messages do to one call
+//	calls     a full authenticated, durable tools/call to an agent in another
+//	          process, against a bare go-sdk server that answers in process
+//	sessions  the same call bare, in a session and stateless, and the memory
+//	          of sessions that do nothing
+//	streams   how late an agent's words come to 1,000 open streams, and the
+//	          memory of 5,000
+//	idle      the memory of connected agents that do nothing
+//	scale     what 100,000 agents and 1,000,000 messages do to one call
 //
-// main.go picks, calls.go, idle.go and scale.go measure, server.go runs the
-// server under test, peers.go are the processes around it (this program,
-// started again), load.go makes the load, report.go writes docs/benchmarks.md.
+// main.go picks; calls.go, sessions.go, streams.go, idle.go and scale.go (with
+// fill.go) measure; server.go runs the server under test and memory.go weighs
+// it; peers.go and readers.go are the processes around it (this program,
+// started again); load.go and response.go make the load; report.go writes
+// docs/benchmarks.md.
 package main
 
 import (
@@ -18,19 +24,32 @@ import (
 	"log"
 	"os"
 	"os/signal"
+	"slices"
 	"time"
 )
 
 // settings of one run.
 type settings struct {
-	out     string
-	seconds float64
-	rounds  int
-	agents  int
-	stored  int
-	profile string
-	server  string
+	out      string
+	seconds  float64
+	rounds   int
+	agents   int
+	stored   int
+	sessions int
+	streams  int
+	delayed  int
+	profile  string
+	server   string
+	other    string
 }
+
+// benchmark is one of them; its table stands between the marks of its name.
+type benchmark struct {
+	name    string
+	measure func(context.Context, settings) (string, error)
+}
+
+var benchmarks = []benchmark{{"calls", calls}, {"sessions", sessions}, {"streams", streams}, {"idle", idle}, {"scale", scale}}
 
 func main() {
 	log.SetFlags(0)
@@ -46,21 +65,40 @@ func main() {
 	flag.IntVar(&s.rounds, "rounds", 3, "samples of each kind; the median counts")
 	flag.IntVar(&s.agents, "agents", 10_000, "idle: agents that connect")
 	flag.IntVar(&s.stored, "stored", 1_000_000, "scale: messages that are there already")
-	flag.StringVar(&s.profile, "profile", "", "calls: write a CPU profile of the server at 64 connections here")
+	flag.IntVar(&s.sessions, "sessions", 10_000, "sessions: idle ones")
+	flag.IntVar(&s.streams, "streams", 5_000, "streams: how many are open while they are weighed")
+	flag.IntVar(&s.delayed, "delayed", 1_000, "streams: how many are open while delays are noted")
+	flag.StringVar(&s.profile, "profile", "", "write a CPU profile of the server here: calls and sessions under load from 64 connections, streams while delays are noted")
 	flag.StringVar(&s.server, "server", "", "server binary to measure; empty = built from this tree")
+	flag.StringVar(&s.other, "other", "", "calls: another server binary to compare it with in the same run")
 	flag.Parse()
-	what := flag.Args()
-	if len(what) == 0 {
-		what = []string{"calls", "idle", "scale"}
+	chosen, err := choose(flag.Args())
+	if err != nil {
+		log.Fatal(err)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, s, what); err != nil {
+	if err := run(ctx, s, chosen); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func run(ctx context.Context, s settings, what []string) error {
+// choose returns the benchmarks with these names; without names, all.
+func choose(names []string) (chosen []benchmark, err error) {
+	for _, name := range names {
+		i := slices.IndexFunc(benchmarks, func(b benchmark) bool { return b.name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("there is no benchmark %q; choose from calls, sessions, streams, idle, scale", name)
+		}
+		chosen = append(chosen, benchmarks[i])
+	}
+	if len(names) == 0 {
+		chosen = benchmarks
+	}
+	return chosen, nil
+}
+
+func run(ctx context.Context, s settings, chosen []benchmark) error {
 	if s.server == "" {
 		dir, err := os.MkdirTemp("", "beeos-bench")
 		if err != nil {
@@ -71,19 +109,15 @@ func run(ctx context.Context, s settings, what []string) error {
 			return err
 		}
 	}
-	for _, w := range what {
-		measure, ok := map[string]func(context.Context, settings) (string, error){"calls": calls, "idle": idle, "scale": scale}[w]
-		if !ok {
-			return fmt.Errorf("there is no benchmark %q; choose from calls, idle, scale", w)
-		}
+	for _, b := range chosen {
 		start := time.Now()
-		table, err := measure(ctx, s)
+		table, err := b.measure(ctx, s)
 		if err != nil {
-			return fmt.Errorf("%s: %w", w, err)
+			return fmt.Errorf("%s: %w", b.name, err)
 		}
-		fmt.Printf("%s\n(%s took %s)\n\n", table, w, time.Since(start).Round(time.Second))
+		fmt.Printf("%s\n(%s took %s)\n\n", table, b.name, time.Since(start).Round(time.Second))
 		if s.out != "" {
-			if err := renew(s.out, w, table); err != nil {
+			if err := renew(s.out, b.name, table); err != nil {
 				return err
 			}
 		}

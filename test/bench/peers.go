@@ -4,12 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
+	"math/rand/v2"
 	"net/http"
 	"os"
 	"os/signal"
 	"strconv"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -26,9 +29,13 @@ func peer(role string) error {
 	defer stop()
 	switch role {
 	case "agent":
-		return echoAgent(ctx, "bench", os.Getenv("BEEOS_BENCH_IDENTITY"), func(id string) { fmt.Println("connected", id) })
+		return echoAgent(ctx, "bench", os.Getenv("BEEOS_BENCH_IDENTITY"), func(id string) { fmt.Println("connected", id) },
+			agent.Tool{Name: "tick", Description: "Says what time it is, once a second.", Handle: tick},
+			agent.Tool{Name: "hold", Description: "Says one word and then nothing.", Handle: hold})
 	case "agents":
 		return idleAgents(ctx)
+	case "readers":
+		return readers(ctx)
 	case "gosdk":
 		return sdkServer(ctx, os.Getenv("BEEOS_BENCH_ADDR"))
 	}
@@ -36,10 +43,11 @@ func peer(role string) error {
 }
 
 // echoAgent answers the tool that every side of the comparison has.
-func echoAgent(ctx context.Context, name, identity string, connected func(string)) error {
+func echoAgent(ctx context.Context, name, identity string, connected func(string), more ...agent.Tool) error {
 	return agent.Run(ctx, agent.Options{
 		Name: name, Description: "Answers.", Identity: identity, Connected: connected,
-		Tools: []agent.Tool{{Name: "echo", Description: "Says it back.", Schema: json.RawMessage(toolSchema)}},
+		Log:   slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})),
+		Tools: append([]agent.Tool{{Name: "echo", Description: "Says it back.", Schema: json.RawMessage(toolSchema)}}, more...),
 	}, func(_ context.Context, m agent.Message, r *agent.Reply) error {
 		var in struct {
 			Text string `json:"text"`
@@ -51,17 +59,39 @@ func echoAgent(ctx context.Context, name, identity string, connected func(string
 	})
 }
 
+// tick streams the time, once a second. The first beat comes at some moment of
+// the first second, so that many of them do not beat together.
+func tick(ctx context.Context, _ agent.Message, r *agent.Reply) error {
+	next := time.NewTimer(rand.N(time.Second))
+	defer next.Stop()
+	for {
+		select {
+		case <-next.C:
+			next.Reset(time.Second)
+			if err := r.Delta(strconv.FormatInt(time.Now().UnixNano(), 10) + " "); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func hold(ctx context.Context, _ agent.Message, r *agent.Reply) error {
+	if err := r.Delta("wait"); err != nil {
+		return err
+	}
+	<-ctx.Done()
+	return ctx.Err()
+}
+
 // idleAgents connects many agents and lets them sit.
 func idleAgents(ctx context.Context) error {
 	n, err := strconv.Atoi(os.Getenv("BEEOS_BENCH_AGENTS"))
 	if err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp("", "beeos-bench-agents")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
+	dir := os.Getenv("BEEOS_BENCH_IDENTITY")
 	var group sync.WaitGroup
 	slots := make(chan struct{}, 32) // so that the sign-ups do not trip over each other
 	for i := range n {

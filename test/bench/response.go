@@ -11,41 +11,51 @@ import (
 // response reads HTTP answers with as little work as possible: the load shares
 // its two cores with the servers that it measures.
 type response struct {
-	in   *bufio.Reader
-	ok   bool // status 200
-	body []byte
+	in      *bufio.Reader
+	ok      bool   // status 200
+	session []byte // the Mcp-Session-Id, as long as the next answer is not read
+	body    []byte
 }
 
 var (
 	statusOK      = []byte("HTTP/1.1 200 ")
 	contentLength = []byte("content-length:")
 	chunked       = []byte("transfer-encoding: chunked")
+	sessionID     = []byte("mcp-session-id:")
 )
 
 func (r *response) read() error {
+	length, inChunks, err := r.head()
+	r.body = r.body[:0]
+	switch {
+	case err != nil:
+		return err
+	case inChunks:
+		return r.chunks()
+	}
+	return r.take(length)
+}
+
+// head reads up to the body.
+func (r *response) head() (length int, inChunks bool, err error) {
 	line, err := r.line()
 	if err != nil {
-		return err
+		return 0, false, err
 	}
 	r.ok = bytes.HasPrefix(line, statusOK)
-	length, inChunks := 0, false
 	for {
-		if line, err = r.line(); err != nil {
-			return err
+		if line, err = r.line(); err != nil || len(line) == 0 {
+			return length, inChunks, err
 		}
 		switch {
-		case len(line) == 0:
-			r.body = r.body[:0]
-			if inChunks {
-				return r.chunks()
-			}
-			return r.take(length)
 		case hasPrefixFold(line, contentLength):
 			if length, err = strconv.Atoi(string(bytes.TrimSpace(line[len(contentLength):]))); err != nil {
-				return err
+				return 0, false, err
 			}
 		case hasPrefixFold(line, chunked):
 			inChunks = true
+		case hasPrefixFold(line, sessionID):
+			r.session = append(r.session[:0], bytes.TrimSpace(line[len(sessionID):])...)
 		}
 	}
 }

@@ -38,7 +38,7 @@ func scale(ctx context.Context, s settings) (string, error) {
 		defer stop()
 		rigs = append(rigs, rig{name, b.callTarget(id), b.process})
 	}
-	samples, err := interleave(ctx, rigs, []int{64}, settings{seconds: s.seconds, rounds: s.rounds})
+	samples, err := interleave(ctx, rigs, []int{64}, s)
 	if err != nil {
 		return "", err
 	}

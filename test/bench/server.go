@@ -74,10 +74,11 @@ func (p *process) rss() int64 {
 // beeosServer is a `beeos serve` on SQLite in a folder of its own.
 type beeosServer struct {
 	*process
-	data              string
-	mcp, agents, prof string // host:port
-	key               string
-	user              string
+	data                    string
+	mcp, agents, rest, prof string // host:port
+	key                     string
+	keys                    []string // of other users
+	user                    string
 }
 
 func build(ctx context.Context, dir string) (string, error) {
@@ -96,25 +97,29 @@ func prepare(ctx context.Context, durability string, fill func(context.Context, 
 	if err != nil {
 		return nil, err
 	}
-	s := &beeosServer{data: data, user: beeos.NewID()}
+	s := &beeosServer{data: data}
 	db, err := store.Open(ctx, "sqlite:"+filepath.Join(data, "beeos.db")+"?durability="+durability)
 	if err != nil {
 		return nil, err
 	}
 	defer db.Close()
-	if err := db.CreateUser(ctx, beeos.User{ID: s.user, Email: "bench@localhost", Name: "Bench", CreatedAt: time.Now()}); err != nil {
-		return nil, err
-	}
-	secret, hash, prefix := auth.NewKey(beeos.UserKey)
-	s.key = secret
-	err = db.CreateKey(ctx, beeos.Key{
-		ID: beeos.NewID(), Kind: beeos.UserKey, OwnerID: s.user, Name: "bench", Prefix: prefix,
-		RatePerMinute: 1_000_000_000, CreatedAt: time.Now(),
-	}, hash)
-	if err != nil || fill == nil {
+	if s.user, s.key, err = newUser(ctx, db, "bench"); err != nil || fill == nil {
 		return s, err
 	}
 	return s, fill(ctx, db, s.user)
+}
+
+// newUser makes a user and a key that no quota stops.
+func newUser(ctx context.Context, db *store.DB, name string) (id, key string, err error) {
+	id = beeos.NewID()
+	if err := db.CreateUser(ctx, beeos.User{ID: id, Email: name + "@localhost", Name: name, CreatedAt: time.Now()}); err != nil {
+		return "", "", err
+	}
+	key, hash, prefix := auth.NewKey(beeos.UserKey)
+	return id, key, db.CreateKey(ctx, beeos.Key{
+		ID: beeos.NewID(), Kind: beeos.UserKey, OwnerID: id, Name: name, Prefix: prefix,
+		RatePerMinute: 1_000_000_000, CreatedAt: time.Now(),
+	}, hash)
 }
 
 func (s *beeosServer) run(ctx context.Context, binary, durability string) error {
@@ -122,7 +127,7 @@ func (s *beeosServer) run(ctx context.Context, binary, durability string) error 
 	if err != nil {
 		return err
 	}
-	s.mcp, s.agents, s.prof = ports[0], ports[1], ports[5]
+	s.mcp, s.agents, s.rest, s.prof = ports[0], ports[1], ports[2], ports[5]
 	s.process, err = start(ctx, []string{
 		"BEEOS_DATA=" + s.data, "BEEOS_DURABILITY=" + durability, "LOG_LEVEL=warn",
 		"MCP_ADDR=" + ports[0], "AGENT_GATEWAY_ADDR=" + ports[1], "OPENAPI_ADDR=" + ports[2],
