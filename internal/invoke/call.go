@@ -174,7 +174,7 @@ func (c *Calls) permit(ctx context.Context, r *Request) error {
 	if len(r.IdempotencyKey) > 256 {
 		return beeos.Errorf(beeos.InvalidParam, "idempotency_key is longer than 256 characters")
 	}
-	if err := c.withinLimit(&r.Caller, r.Agent); err != nil {
+	if err := c.withinLimit(ctx, &r.Caller, r.Agent); err != nil {
 		return err
 	}
 	if r.Agent.Definition.DeliveryMode != beeos.DeliverQueue && !c.opt.Bus.Present(ctx, r.Agent.ID) {

@@ -3,7 +3,8 @@
 // agent, wait for the one terminal reply. Do (call.go) returns the call as an
 // iterator of events, Resume (resume.go) joins one that is under way, Task (task.go) looks at it; Send, Wait and Watch (channel.go) are its pieces for
 // surfaces that keep channels open. waiters.go wakes whoever waits, deliver.go
-// hands requests out and redelivers what was dropped, limit.go keeps quotas.
+// hands requests out and redelivers what was dropped, limit.go keeps quotas
+// and quota.go keeps them together with other nodes.
 package invoke
 
 import (
@@ -37,6 +38,7 @@ type Calls struct {
 	opt     Options
 	waiters waiters
 	limits  limits
+	quotas  *quotas     // nil when no other node can be there
 	kicks   chan string // agents whose waiting requests can be handed out
 	pokes   chan string // turns whose terminal reply is in the ledger
 }
@@ -87,6 +89,9 @@ func New(opt Options) *Calls {
 	c.waiters.byTurn = map[string][]*waiter{}
 	c.waiters.byChannel = map[string][]*waiter{}
 	c.limits.buckets = map[limitKey]*bucket{}
+	if opt.Store != nil && opt.Store.Postgres && !opt.Bus.Alone() {
+		c.quotas = newQuotas(opt, &c.limits)
+	}
 	// From here on, not from Run on: a notice must never find nobody home.
 	opt.Bus.OnNotice(c.onNotice)
 	opt.Bus.LoadFrames(c.loadFrame)
@@ -100,6 +105,9 @@ func (c *Calls) Run(ctx context.Context) error {
 	g.Go(func() error { return c.reread(ctx) })
 	g.Go(func() error { return c.handOut(ctx) })
 	g.Go(func() error { return c.sweep(ctx) })
+	if c.quotas != nil {
+		g.Go(func() error { return c.quotas.run(ctx) })
+	}
 	return g.Wait()
 }
 

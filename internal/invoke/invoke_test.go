@@ -23,7 +23,7 @@ type node struct {
 	bus    *bus.Bus
 }
 
-func start(t *testing.T, dsn string, busOpt bus.Options, tune func(*Options)) *node {
+func start(t testing.TB, dsn string, busOpt bus.Options, tune func(*Options)) *node {
 	t.Helper()
 	db, err := store.Open(t.Context(), dsn)
 	if err != nil {
@@ -57,7 +57,7 @@ func start(t *testing.T, dsn string, busOpt bus.Options, tune func(*Options)) *n
 	return n
 }
 
-func lone(t *testing.T, tune func(*Options)) *node {
+func lone(t testing.TB, tune func(*Options)) *node {
 	return start(t, "sqlite:"+filepath.Join(t.TempDir(), "b.db")+"?durability=os", bus.Options{}, tune)
 }
 

@@ -12,7 +12,8 @@
 // server's back. The other files are the tests: calls across nodes
 // (nodes_test.go, delivery_test.go), a dead agent (agentdeath_test.go), a dead
 // server (serverdeath_test.go), one that stops in order (shutdown_test.go), and
-// the loss of what servers stand on (outage_test.go).
+// the loss of what servers stand on (outage_test.go), and the quota that they
+// keep together (quota_test.go).
 package faults
 
 import (

@@ -151,7 +151,7 @@ type pair struct {
 }
 
 // newPair starts two nodes whose NATS servers mesh, or that share one.
-func newPair(t testing.TB, database string, nats *natsServer) pair {
+func newPair(t testing.TB, database string, nats *natsServer, settings ...string) pair {
 	t.Helper()
 	link := func() string { return fmt.Sprintf("BEEOS_CLUSTER_ADDR=127.0.0.1:%d", freePort(t)) }
 	if nats != nil {
@@ -159,8 +159,8 @@ func newPair(t testing.TB, database string, nats *natsServer) pair {
 		link = func() string { return "NATS_URL=" + nats.url() }
 	}
 	p := pair{
-		a: newNode(t, "node A", "DATABASE_URL="+database, link()),
-		b: newNode(t, "node B", "DATABASE_URL="+database, link()),
+		a: newNode(t, "node A", append(settings, "DATABASE_URL="+database, link())...),
+		b: newNode(t, "node B", append(settings, "DATABASE_URL="+database, link())...),
 	}
 	p.key = p.a.owner()
 	p.a.start()
