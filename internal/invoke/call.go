@@ -218,7 +218,7 @@ func (c *Calls) opening(r *Request) (*ledger.Opening, error) {
 			Publisher: channel.Owner, Body: r.Body, Parts: r.Parts, Payload: payload,
 		},
 		Delivery: &ledger.Delivery{
-			AgentID: r.Agent.ID, Mode: def.DeliveryMode, Redelivery: def.Redelivery, Lane: lane(r, &channel),
+			AgentID: r.Agent.ID, Mode: def.DeliveryMode, Redelivery: redelivery(r), Lane: lane(r, &channel),
 			LeaseUntil: now.Add(LeaseTTL), Deadline: deadline,
 		},
 	}

@@ -29,6 +29,7 @@ type spec struct {
 	Identity string
 	Mode     beeos.DeliveryMode
 	Lane     beeos.Lane
+	Again    beeos.Redelivery
 }
 
 // agentProcess is an agent as a process of its own. It echoes; a text that
@@ -139,7 +140,7 @@ func runAgent() int {
 	e := &echo{open: make(chan struct{})}
 	go e.obey()
 	err := agent.Run(ctx, agent.Options{
-		Name: s.Name, Gateway: s.Gateway, Key: s.Key, Identity: s.Identity, DeliveryMode: s.Mode, Lane: s.Lane,
+		Name: s.Name, Gateway: s.Gateway, Key: s.Key, Identity: s.Identity, DeliveryMode: s.Mode, Lane: s.Lane, Redelivery: s.Again,
 		Log:       slog.New(slog.NewTextHandler(os.Stderr, nil)),
 		Connected: func(id string) { e.say("connected %s", id) },
 	}, e.answer)
@@ -177,6 +178,9 @@ func (e *echo) obey() {
 
 func (e *echo) answer(ctx context.Context, m agent.Message, r *agent.Reply) error {
 	e.say("begin %s %d %s", m.ID, m.Attempt, m.Text)
+	if strings.HasPrefix(m.Text, "hold after a sign") {
+		r.Progress(1, 2, "on it") //nolint:errcheck // the end of the call is what counts
+	}
 	if strings.HasPrefix(m.Text, "hold") {
 		select {
 		case <-e.open:

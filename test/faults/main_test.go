@@ -12,11 +12,13 @@
 // server's back. The other files are the tests: calls across nodes
 // (nodes_test.go, delivery_test.go), a dead agent (agentdeath_test.go), a dead
 // server (serverdeath_test.go), one that stops in order (shutdown_test.go), and
-// the loss of what servers stand on (outage_test.go), and the quota that they
-// keep together (quota_test.go).
+// the loss of what servers stand on (outage_test.go), the quota that they keep
+// together (quota_test.go), and calls that must not happen twice
+// (idempotency_test.go).
 package faults
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -39,6 +41,10 @@ func TestMain(m *testing.M) {
 		os.Exit(runAgent())
 	case "nats":
 		os.Exit(runNATS())
+	}
+	flag.Parse()
+	if err := flag.Set("test.parallel", "8"); err != nil { // those that are parallel hardly do anything but wait
+		panic(err)
 	}
 	code := m.Run()
 	if built.dir != "" {

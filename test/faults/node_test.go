@@ -101,7 +101,12 @@ func (n *node) open() *store.DB {
 // made.
 func (n *node) owner() (key string) {
 	n.t.Helper()
-	cmd := exec.Command(binary(n.t), "keys", "create", "--owner", "owner@example.com")
+	return n.user("owner@example.com")
+}
+
+func (n *node) user(email string) (key string) {
+	n.t.Helper()
+	cmd := exec.Command(binary(n.t), "keys", "create", "--owner", email)
 	cmd.Env = []string{"HOME=" + n.t.TempDir(), "BEEOS_DATA=" + n.setting("BEEOS_DATA"), "DATABASE_URL=" + n.setting("DATABASE_URL")}
 	out, err := cmd.Output()
 	if err != nil {
