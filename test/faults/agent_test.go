@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -79,7 +80,18 @@ func (a *agentProcess) connected(n int) string {
 // release lets every held answer go, and those to come.
 func (a *agentProcess) release() {
 	a.t.Helper()
-	if _, err := a.in.Write([]byte("release\n")); err != nil {
+	a.tell("release")
+}
+
+// letGo lets the answers go that are held now.
+func (a *agentProcess) letGo() {
+	a.t.Helper()
+	a.tell("let go")
+}
+
+func (a *agentProcess) tell(order string) {
+	a.t.Helper()
+	if _, err := a.in.Write([]byte(order + "\n")); err != nil {
 		a.t.Fatalf("%s: %v", a.name, err)
 	}
 }
@@ -107,6 +119,11 @@ func (a *agentProcess) executions() []execution {
 		all = append(all, execution{f[0], attempt, f[2]})
 	}
 	return all
+}
+
+// ended reports whether the agent has come to the end of a message.
+func (a *agentProcess) ended(message string) bool {
+	return slices.Contains(a.out.all(), "end "+message)
 }
 
 // begun waits until n executions have begun on these agents together.
@@ -169,21 +186,27 @@ func (e *echo) say(format string, args ...any) {
 func (e *echo) obey() {
 	in := bufio.NewScanner(os.Stdin)
 	for in.Scan() {
-		if in.Text() == "release" {
-			close(e.open)
+		e.mu.Lock()
+		close(e.open)
+		if in.Text() == "let go" {
+			e.open = make(chan struct{})
 		}
+		e.mu.Unlock()
 	}
 	os.Exit(3)
 }
 
 func (e *echo) answer(ctx context.Context, m agent.Message, r *agent.Reply) error {
+	e.mu.Lock()
+	open := e.open // before the test knows that there is something to let go
+	e.mu.Unlock()
 	e.say("begin %s %d %s", m.ID, m.Attempt, m.Text)
 	if strings.HasPrefix(m.Text, "hold after a sign") {
 		r.Progress(1, 2, "on it") //nolint:errcheck // the end of the call is what counts
 	}
 	if strings.HasPrefix(m.Text, "hold") {
 		select {
-		case <-e.open:
+		case <-open:
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
