@@ -121,7 +121,8 @@ type turn struct {
 	repeat  bool           // an earlier call under the same idempotency key
 	timeout time.Duration
 	waiter  *waiter
-	feed    *feed // nil unless the caller wants live events
+	feed    *feed           // nil unless the caller wants live events
+	shown   map[string]bool // questions that the caller has seen
 	unwatch func()
 }
 
@@ -300,6 +301,7 @@ func (t *turn) await(ctx context.Context, yield func(beeos.Event) bool) error {
 	start := t.c.opt.Now()
 	timer := time.NewTimer(t.timeout)
 	defer timer.Stop()
+	look := t.lookAgain()
 	seen := 0
 	for {
 		select {
@@ -314,6 +316,11 @@ func (t *turn) await(ctx context.Context, yield func(beeos.Event) bool) error {
 				return errStopped
 			}
 			timer.Reset(t.patience(start))
+		case <-look.C:
+			if !t.showOpen(ctx, yield) {
+				return errStopped
+			}
+			look.next()
 		case <-timer.C:
 			text, _ := t.c.opt.Bus.Snapshot(ctx, t.id)
 			left := t.patience(start)
@@ -340,7 +347,7 @@ func (t *turn) patience(start time.Time) time.Duration {
 
 func (t *turn) flush(yield func(beeos.Event) bool) bool {
 	for _, ev := range t.feed.take() {
-		if !yield(ev) {
+		if !t.show(ev, yield) {
 			return false
 		}
 	}

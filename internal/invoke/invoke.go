@@ -1,10 +1,12 @@
 // Package invoke is the call path that every surface uses: may the caller,
 // is this call a repeat, is anybody there; store the request, hand it to the
 // agent, wait for the one terminal reply. Do (call.go) returns the call as an
-// iterator of events, Resume (resume.go) joins one that is under way, Task (task.go) looks at it; Send, Wait and Watch (channel.go) are its pieces for
-// surfaces that keep channels open. waiters.go wakes whoever waits, deliver.go
-// hands requests out and redelivers what was dropped, limit.go keeps quotas
-// and quota.go keeps them together with other nodes.
+// iterator of events, Resume (resume.go) joins one that is under way, Task
+// (task.go) looks at it; Send, Wait and Watch (channel.go) are its pieces for
+// surfaces that keep channels open. waiters.go wakes whoever waits, asks.go
+// finds questions that a caller has missed, deliver.go hands requests out and
+// redelivers what was dropped, limit.go keeps quotas and quota.go keeps them
+// together with other nodes.
 package invoke
 
 import (
