@@ -56,7 +56,7 @@ func startAgent(t testing.TB, label string, s spec) *agentProcess {
 // connections is how often the agent has connected so far.
 func (a *agentProcess) connections() int {
 	n := 0
-	for _, line := range a.out.all() {
+	for _, line := range a.Out.All() {
 		if strings.HasPrefix(line, "connected ") {
 			n++
 		}
@@ -68,7 +68,7 @@ func (a *agentProcess) connections() int {
 // returns its id.
 func (a *agentProcess) connected(n int) string {
 	a.t.Helper()
-	line := a.expect(a.out, "connect", func(line string) bool {
+	line := a.expect(a.Out, "connect", func(line string) bool {
 		if strings.HasPrefix(line, "connected ") {
 			n--
 		}
@@ -91,8 +91,8 @@ func (a *agentProcess) letGo() {
 
 func (a *agentProcess) tell(order string) {
 	a.t.Helper()
-	if _, err := a.in.Write([]byte(order + "\n")); err != nil {
-		a.t.Fatalf("%s: %v", a.name, err)
+	if _, err := a.In.Write([]byte(order + "\n")); err != nil {
+		a.t.Fatalf("%s: %v", a.Name, err)
 	}
 }
 
@@ -106,7 +106,7 @@ type execution struct {
 // executions lists what the agent has begun to work on so far.
 func (a *agentProcess) executions() []execution {
 	var all []execution
-	for _, line := range a.out.all() {
+	for _, line := range a.Out.All() {
 		rest, ok := strings.CutPrefix(line, "begin ")
 		if !ok {
 			continue
@@ -114,7 +114,7 @@ func (a *agentProcess) executions() []execution {
 		f := strings.SplitN(rest, " ", 3)
 		attempt, err := strconv.Atoi(f[1])
 		if err != nil || len(f) != 3 {
-			a.t.Fatalf("%s wrote %q", a.name, line)
+			a.t.Fatalf("%s wrote %q", a.Name, line)
 		}
 		all = append(all, execution{f[0], attempt, f[2]})
 	}
@@ -123,7 +123,7 @@ func (a *agentProcess) executions() []execution {
 
 // ended reports whether the agent has come to the end of a message.
 func (a *agentProcess) ended(message string) bool {
-	return slices.Contains(a.out.all(), "end "+message)
+	return slices.Contains(a.Out.All(), "end "+message)
 }
 
 // begun waits until n executions have begun on these agents together.

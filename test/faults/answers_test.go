@@ -93,10 +93,10 @@ func TestOneAnswerPerID(t *testing.T) {
 		fine  func(error) bool
 	}{
 		{"slow agent", false, w.letGo, nothingWrong},
-		{"NATS restarts", false, func() { w.nats.proc.kill(); w.letGo(); w.nats.start() }, nothingWrong},
+		{"NATS restarts", false, func() { w.nats.proc.Kill(); w.letGo(); w.nats.start() }, nothingWrong},
 		{"PostgreSQL restarts", false, func() { w.db.Crash(t); w.letGo() }, nothingWrong},
 		{"edge dies", true, w.restartEdge, nothingWrong},
-		{"gateway dies", true, func() { w.gateway.proc.kill(); w.gateway.start(); w.letGo() }, unreachable},
+		{"gateway dies", true, func() { w.gateway.proc.Kill(); w.gateway.start(); w.letGo() }, unreachable},
 		{"agent dies", false, w.killAgent, nothingWrong},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -179,7 +179,7 @@ func (w *town) restartEdge() {
 	for _, a := range w.agents {
 		before = append(before, a.connections())
 	}
-	w.edge.proc.kill()
+	w.edge.proc.Kill()
 	w.edge.start()
 	for i, a := range w.agents {
 		a.connected(before[i])
@@ -197,7 +197,7 @@ func (w *town) killAgent() {
 			held++
 		}
 	}
-	w.agents[0].kill()
+	w.agents[0].Kill()
 	begun(w.t, had+held, w.agents[1])
 	w.agents[1].letGo()
 }

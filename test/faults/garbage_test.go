@@ -189,7 +189,11 @@ func testFlood(ctx context.Context, t *testing.T, n *node, raw *rawAgent, c *cal
 			t.Errorf("handed out again: %s, attempt %d", f.MessageID, f.Attempt)
 		}
 	}
-	if grown := n.proc.memory(t) - before; grown > 64<<20 {
+	limit := int64(64 << 20)
+	if raceEnabled { // whose shadow is larger than what throws it
+		limit *= 2
+	}
+	if grown := n.proc.memory(t) - before; grown > limit {
 		t.Errorf("the server's memory has grown by %d MB over 150 MB of garbage", grown>>20)
 	} else {
 		t.Logf("the server's memory has grown by %d KB over 150 MB of garbage", grown>>10)
@@ -207,7 +211,7 @@ func (p *process) memory(t *testing.T) int64 {
 	if runtime.GOOS != "linux" {
 		return 0
 	}
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.Pid()))
 	if err != nil {
 		t.Fatal(err)
 	}

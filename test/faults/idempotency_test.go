@@ -54,7 +54,7 @@ func TestT78OneKeyOneExecution(t *testing.T) {
 	same("afterwards")
 	before := a.connections()
 	for _, n := range nodes {
-		n.proc.kill()
+		n.proc.Kill()
 	}
 	for _, n := range nodes {
 		n.start()
@@ -133,10 +133,10 @@ func testCrashes(t *testing.T, server bool, crashes []*crash) {
 		return r.number(`SELECT count(*) FROM deliveries WHERE started`) == 1
 	})
 	if server {
-		n.proc.kill()
+		n.proc.Kill()
 	}
 	for _, c := range crashes {
-		c.first.kill()
+		c.first.Kill()
 	}
 	if server {
 		n.start()
@@ -212,7 +212,7 @@ func TestT78AgentOutlivesItsServer(t *testing.T) {
 	go func() { ended <- judgeKeyed(ctx, call, "hold", "payment") }()
 	begun(t, 1, a)
 	before := a.connections()
-	n.proc.kill()
+	n.proc.Kill()
 	if err := <-ended; !unreachable(err) {
 		t.Errorf("the caller of a dead server hears %v", err)
 	}

@@ -26,7 +26,7 @@ func TestNATSGoesAway(t *testing.T) {
 		go func() { answers <- holdOne(ctx, c, i) }()
 	}
 	begun(t, calls, a)
-	nats.proc.kill()
+	nats.proc.Kill()
 	a.release()
 	began := time.Now()
 	for range calls {
@@ -94,7 +94,7 @@ func TestAgentGoneForGood(t *testing.T) {
 	go func() { _, err := c.tool(ctx, "hold one", ""); told <- err }()
 	go func() { _, err := c.invoke(ctx, "hold two"); told <- err }()
 	begun(t, 2, a)
-	a.kill()
+	a.Kill()
 	began := time.Now()
 	for range 2 {
 		err := <-told

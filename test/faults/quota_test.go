@@ -54,7 +54,7 @@ func (p pair) survivor(t *testing.T, agentID string) {
 			t.Fatal(err)
 		}
 	}
-	p.b.proc.kill()
+	p.b.proc.Kill()
 	lone := pair{a: p.a, b: p.a}
 	began := time.Now()
 	admitted, _ := lone.burst(t, agentID, k.Secret, quota+100)

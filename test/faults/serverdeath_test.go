@@ -33,7 +33,7 @@ func TestServerKilledFiftyTimes(t *testing.T) {
 		}
 		before := a.connections()
 		l.down()
-		n.proc.kill()
+		n.proc.Kill()
 		n.launch()
 		if i%5 != 3 { // else the next one comes before it is ready
 			n.ready()
