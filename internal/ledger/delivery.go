@@ -116,8 +116,8 @@ func (l *Ledger) Undo(ctx context.Context, leases []Lease) error {
 func (l *Ledger) Resume(ctx context.Context, d *Delivery, until time.Time) (lease Lease, ok bool, err error) {
 	err = l.do(ctx, func(ctx context.Context, b *batch) error {
 		ok = false
-		return b.w.query(ctx, `UPDATE deliveries SET leased = TRUE, attempt = attempt + 1, lease_until = $3 WHERE turn = $1 AND attempt = $2
-			AND (lane = '' OR NOT EXISTS (SELECT 1 FROM deliveries x WHERE x.lane = deliveries.lane AND x.leased AND x.turn <> deliveries.turn))
+		return b.w.query(ctx, `UPDATE deliveries SET leased = TRUE, attempt = attempt + 1, lease_until = $3
+			WHERE turn IN (SELECT turn FROM deliveries WHERE turn = $1 AND attempt = $2`+b.skipLocked()+`) AND (lane = '' OR NOT EXISTS (SELECT 1 FROM deliveries x WHERE x.lane = deliveries.lane AND x.leased AND x.turn <> deliveries.turn))
 			RETURNING turn`, []any{d.Turn, d.Attempt, micros(until)}, func(r *sql.Rows) error {
 			ok = true
 			return r.Scan(&lease.Turn)
