@@ -19,6 +19,7 @@ const (
 type Redelivery string
 
 const (
+	RedeliverDefault     Redelivery = ""             // always, but never when the caller gave an idempotency key
 	RedeliverAlways      Redelivery = "always"       // give it to another instance, up to MaxAttempts
 	RedeliverBeforeStart Redelivery = "before_start" // only while the agent has shown no sign of work on it
 	RedeliverNever       Redelivery = "never"        // the caller gets agent_lost

@@ -30,6 +30,11 @@ const (
 	FrameProgress        FrameType = "progress"         // MessageID, Progress, Total, Text
 	FrameResourceUpdated FrameType = "resource_updated" // AgentID, URI
 	FrameDrain           FrameType = "drain"            // give me no more work, I am stopping
+
+	// Both: MessageID of a turn. The agent still works on it after a break of
+	// the connection; the gateway has put it on the new one, and what was said
+	// in between may be said again.
+	FrameWorking FrameType = "working"
 )
 
 // Frame is one JSON object on an agent's connection. A WebSocket message, a

@@ -26,7 +26,7 @@ type Options struct {
 	Complete  Handler // answers completion/complete with Result; the agent's own handler when nil
 
 	DeliveryMode beeos.DeliveryMode // push when empty; cannot change once declared
-	Redelivery   beeos.Redelivery   // what becomes of work when this process dies; always when empty
+	Redelivery   beeos.Redelivery   // what becomes of work when this process dies; empty = another one gets it, unless its caller gave an idempotency key
 	Lane         beeos.Lane         // what queue mode takes one at a time; session when empty
 	Timeout      time.Duration      // how long a caller waits; the gateway's default when 0
 	Concurrency  int                // handlers at once; 0 = no limit

@@ -132,11 +132,7 @@ func (a *Agent) greeted(l *link, f beeos.Frame) {
 	if draining {
 		l.send(encode(beeos.Frame{Type: beeos.FrameDrain}))
 	}
-	for _, r := range open {
-		if r.ended() {
-			r.replay(l)
-		}
-	}
+	l.takeOver(open)
 	if id == "" { // declared by somebody else since, or deactivated
 		a.gw.forgetSync()
 		l.ws.Close(websocket.StatusNormalClosure, "not declared") //nolint:errcheck // reconnecting anyway
@@ -145,6 +141,21 @@ func (a *Agent) greeted(l *link, f beeos.Frame) {
 	a.log.Info("connected", "gateway", a.gw.base, "id", id)
 	if a.opts.Connected != nil {
 		a.opts.Connected(id)
+	}
+}
+
+// takeOver brings the answers that have ended, and says which ones go on.
+func (l *link) takeOver(open []*Reply) {
+	var working []*Reply
+	for _, r := range open {
+		if !r.ended() {
+			working = append(working, r)
+			continue
+		}
+		r.replay(l)
+	}
+	for _, r := range working {
+		l.send(encode(beeos.Frame{Type: beeos.FrameWorking, MessageID: r.m.ID}))
 	}
 }
 

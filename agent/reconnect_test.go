@@ -37,6 +37,13 @@ func TestReconnect(t *testing.T) {
 		t.Errorf("resent: %s", encode(f))
 	}
 	conn.ack("quick", beeos.MessageTerminal) // it had arrived after all
+	if f := conn.expect(beeos.FrameWorking); f.MessageID != "slow" {
+		t.Errorf("still on: %s", encode(f))
+	}
+	conn.send(beeos.Frame{Type: beeos.FrameWorking, MessageID: "slow"}) // it may go on
+	if f := conn.expect(beeos.FrameDelta); f.Text != "half" || f.Reason != "replay" {
+		t.Errorf("replayed: %s", encode(f))
+	}
 	// The gateway gives the slow one out again; it is still being worked on.
 	conn.message("slow", "", beeos.Call{})
 	if f := conn.expect(beeos.FrameDelta); f.Text != "half" || f.Reason != "replay" {

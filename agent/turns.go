@@ -31,6 +31,10 @@ func (a *Agent) receive(l *link, line []byte) {
 		if r := a.turn(f.MessageID); r != nil {
 			r.cancel(fmt.Errorf("%w: %s", errCancelled, f.Reason))
 		}
+	case beeos.FrameWorking:
+		if r := a.turn(f.MessageID); r != nil {
+			r.replay(l)
+		}
 	case beeos.FrameContinue, beeos.FrameAuthGrant:
 		a.resume(f)
 	case beeos.FrameAnswer:

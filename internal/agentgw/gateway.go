@@ -11,7 +11,7 @@
 // from the bus to the least loaded one; desk.go knows all turns in hand.
 // inbound.go acts on the frames that agents send, decode.go reads them,
 // finish.go stores the replies that end a turn, pause.go the questions that
-// interrupt it. control.go passes cancels, answers and changes on. lease.go
+// interrupt it; working.go carries a turn over to its agent's next connection. control.go passes cancels, answers and changes on. lease.go
 // keeps the leases of all turns and gives them back when a connection is gone.
 package agentgw
 

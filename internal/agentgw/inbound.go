@@ -49,6 +49,8 @@ func (c *connection) act(f *beeos.Frame, to *answers) error {
 	switch f.Type {
 	case beeos.FrameReply, beeos.FrameError, beeos.FrameRefuse, beeos.FrameBusy:
 		return c.finish(f, to)
+	case beeos.FrameWorking:
+		return c.working(f)
 	case beeos.FrameHeartbeat:
 		return nil
 	case beeos.FrameDrain:

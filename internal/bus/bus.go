@@ -147,6 +147,9 @@ func (b *Bus) Ready() error {
 	return nil
 }
 
+// Alone reports that there is no other node and never can be one.
+func (b *Bus) Alone() bool { return b.alone }
+
 // peers reports whether another node could be listening. A node that joins
 // just now misses what its re-reads of the ledger bring anyway.
 func (b *Bus) peers() bool {

@@ -123,7 +123,8 @@ type turn struct {
 	repeat  bool           // an earlier call under the same idempotency key
 	timeout time.Duration
 	waiter  *waiter
-	feed    *feed // nil unless the caller wants live events
+	feed    *feed           // nil unless the caller wants live events
+	shown   map[string]bool // questions that the caller has seen
 	unwatch func()
 }
 
@@ -179,7 +180,7 @@ func (c *Calls) permit(ctx context.Context, r *Request) error {
 	if len(r.IdempotencyKey) > 256 {
 		return beeos.Errorf(beeos.InvalidParam, "idempotency_key is longer than 256 characters")
 	}
-	if err := c.withinLimit(&r.Caller, r.Agent); err != nil {
+	if err := c.withinLimit(ctx, &r.Caller, r.Agent); err != nil {
 		return err
 	}
 	if r.Agent.Definition.DeliveryMode != beeos.DeliverQueue && !c.opt.Bus.Present(ctx, r.Agent.ID) {
@@ -219,7 +220,7 @@ func (c *Calls) opening(r *Request) (*ledger.Opening, error) {
 			Publisher: channel.Owner, Body: r.Body, Parts: r.Parts, Payload: payload,
 		},
 		Delivery: &ledger.Delivery{
-			AgentID: r.Agent.ID, Mode: def.DeliveryMode, Redelivery: def.Redelivery, Lane: lane(r, &channel),
+			AgentID: r.Agent.ID, Mode: def.DeliveryMode, Redelivery: redelivery(r), Lane: lane(r, &channel),
 			LeaseUntil: now.Add(LeaseTTL), Deadline: c.deadline(r),
 		},
 	}
@@ -309,6 +310,7 @@ func (t *turn) await(ctx context.Context, yield func(beeos.Event) bool) error {
 	start := t.c.opt.Now()
 	timer := time.NewTimer(t.timeout)
 	defer timer.Stop()
+	look := t.lookAgain()
 	seen := 0
 	for {
 		select {
@@ -323,6 +325,11 @@ func (t *turn) await(ctx context.Context, yield func(beeos.Event) bool) error {
 				return errStopped
 			}
 			timer.Reset(t.patience(start))
+		case <-look.C:
+			if !t.showOpen(ctx, yield) {
+				return errStopped
+			}
+			look.next()
 		case <-timer.C:
 			text, _ := t.c.opt.Bus.Snapshot(ctx, t.id)
 			left := t.patience(start)
@@ -349,7 +356,7 @@ func (t *turn) patience(start time.Time) time.Duration {
 
 func (t *turn) flush(yield func(beeos.Event) bool) bool {
 	for _, ev := range t.feed.take() {
-		if !yield(ev) {
+		if !t.show(ev, yield) {
 			return false
 		}
 	}

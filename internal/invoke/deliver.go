@@ -56,11 +56,35 @@ func (c *Calls) loadFrame(d bus.Dispatch) (json.RawMessage, error) {
 	return chatFrame(&ledger.Delivery{AgentID: d.AgentID, Turn: d.MessageID, Channel: d.Channel, Attempt: d.Attempt, Deadline: d.Deadline}, &m), nil
 }
 
+// redelivery is what becomes of a request whose instance died. Who gives an
+// idempotency key wants it done once: then an agent gets it again only if it
+// has said that it may.
+func redelivery(r *Request) beeos.Redelivery {
+	switch how := r.Agent.Definition.Redelivery; {
+	case how != beeos.RedeliverDefault:
+		return how
+	case r.IdempotencyKey != "":
+		return beeos.RedeliverNever
+	}
+	return beeos.RedeliverAlways
+}
+
+// giveBack lets a request that was not handed over wait for an instance. One
+// that must not be handed over twice waits only if it is certain that nobody
+// has it; else its lease stays with whoever took it, or runs out.
 func (c *Calls) giveBack(ctx context.Context, d *ledger.Delivery, cause error) {
-	if !errors.Is(cause, bus.ErrNobody) {
+	nobody := errors.Is(cause, bus.ErrNobody)
+	if !nobody {
 		c.opt.Log.Warn("request not handed to its agent; it waits for an instance", "turn", d.Turn, "agent", d.AgentID, "err", cause)
 	}
-	if err := c.opt.Ledger.Release(ctx, []ledger.Lease{{Turn: d.Turn, Attempt: d.Attempt}}); err != nil {
+	release := c.opt.Ledger.Release
+	if d.Redelivery == beeos.RedeliverNever {
+		if !nobody {
+			return
+		}
+		release = c.opt.Ledger.Undo
+	}
+	if err := release(ctx, []ledger.Lease{{Turn: d.Turn, Attempt: d.Attempt}}); err != nil {
 		c.opt.Log.Error("release lease", "turn", d.Turn, "err", err)
 	}
 }
@@ -214,7 +238,7 @@ func (c *Calls) giveUp(ctx context.Context, d *ledger.Delivery) error {
 	case c.opt.Now().Sub(d.LeaseUntil) <= c.opt.LostAfter:
 		return nil
 	case d.Final():
-		return c.lose(ctx, d, "The agent's instance went away while it worked on this, and the agent does not accept repeats; whether it took effect is uncertain.")
+		return c.lose(ctx, d, "The agent's instance went away while it worked on this, and it is not repeated: whether it took effect is uncertain. Find out, then call again, with another idempotency_key if there was one.")
 	case !c.opt.Bus.Present(ctx, d.AgentID):
 		return c.lose(ctx, d, "The agent disconnected while it worked on this and did not come back.")
 	}

@@ -3,9 +3,11 @@
 // agent, wait for the one terminal reply. Do (call.go) returns the call as an
 // iterator of events, Resume (resume.go) joins one that is under way, Task
 // (task.go) looks at it; Send, Wait and Watch (channel.go) are its pieces for
-// surfaces that keep channels open. waiters.go wakes whoever waits, deliver.go
-// hands requests out and redelivers what was dropped, limit.go keeps quotas.
-// files.go takes files in and lets them go, attach.go puts them into a request.
+// surfaces that keep channels open. waiters.go wakes whoever waits, asks.go
+// finds questions that a caller has missed, deliver.go hands requests out and
+// redelivers what was dropped, limit.go keeps quotas and quota.go keeps them
+// together with other nodes. files.go takes files in and lets them go, attach.go
+// puts them into a request.
 package invoke
 
 import (
@@ -40,6 +42,7 @@ type Calls struct {
 	opt     Options
 	waiters waiters
 	limits  limits
+	quotas  *quotas     // nil when no other node can be there
 	kicks   chan string // agents whose waiting requests can be handed out
 	pokes   chan string // turns whose terminal reply is in the ledger
 }
@@ -90,6 +93,9 @@ func New(opt Options) *Calls {
 	c.waiters.byTurn = map[string][]*waiter{}
 	c.waiters.byChannel = map[string][]*waiter{}
 	c.limits.buckets = map[limitKey]*bucket{}
+	if opt.Store != nil && opt.Store.Postgres && !opt.Bus.Alone() {
+		c.quotas = newQuotas(opt, &c.limits)
+	}
 	// From here on, not from Run on: a notice must never find nobody home.
 	opt.Bus.OnNotice(c.onNotice)
 	opt.Bus.LoadFrames(c.loadFrame)
@@ -103,6 +109,9 @@ func (c *Calls) Run(ctx context.Context) error {
 	g.Go(func() error { return c.reread(ctx) })
 	g.Go(func() error { return c.handOut(ctx) })
 	g.Go(func() error { return c.sweep(ctx) })
+	if c.quotas != nil {
+		g.Go(func() error { return c.quotas.run(ctx) })
+	}
 	return g.Wait()
 }
 

@@ -23,7 +23,7 @@ type node struct {
 	bus    *bus.Bus
 }
 
-func start(t *testing.T, dsn string, busOpt bus.Options, tune func(*Options)) *node {
+func start(t testing.TB, dsn string, busOpt bus.Options, tune func(*Options)) *node {
 	t.Helper()
 	db, err := store.Open(t.Context(), dsn)
 	if err != nil {
@@ -57,7 +57,7 @@ func start(t *testing.T, dsn string, busOpt bus.Options, tune func(*Options)) *n
 	return n
 }
 
-func lone(t *testing.T, tune func(*Options)) *node {
+func lone(t testing.TB, tune func(*Options)) *node {
 	return start(t, "sqlite:"+filepath.Join(t.TempDir(), "b.db")+"?durability=os", bus.Options{}, tune)
 }
 
@@ -337,70 +337,6 @@ func TestTimeoutIsTheCallersAlone(t *testing.T) {
 	m, err := n.Wait(t.Context(), <-turn, 10*time.Second)
 	if err != nil || m.Body != "late" {
 		t.Errorf("the late reply is lost: %+v, %v", m, err)
-	}
-}
-
-// An instance that drops its work gives it to the next one; after too many
-// the caller hears that the agent is lost.
-func TestDroppedWorkIsRedeliveredThenLost(t *testing.T) {
-	n := lone(t, nil)
-	attempts := 0
-	defer n.answer(t, "agent_a", func(d bus.Dispatch, _ string) *beeos.Message {
-		attempts = d.Attempt // one at a time: each waits for the release of the one before
-		if err := n.ledger.Release(context.Background(), []ledger.Lease{{Turn: d.MessageID, Attempt: d.Attempt}}); err != nil {
-			t.Error(err)
-		}
-		n.Kick("agent_a")
-		return nil
-	})()
-	m, err := Last(n.Do(t.Context(), aCall(anAgent(beeos.DeliverPush), "x")))
-	if err != nil || m.StopReason != beeos.StopAgentLost || attempts != beeos.MaxAttempts {
-		t.Errorf("after %d attempts: %+v, %v", attempts, m, err)
-	}
-}
-
-// An agent that wants no repeats gets none: its reply may still come, from
-// wherever it reconnects, until it is given up.
-func TestRedeliveryNever(t *testing.T) {
-	var mu sync.Mutex
-	ahead := time.Duration(0)
-	n := lone(t, func(o *Options) {
-		o.Now = func() time.Time { mu.Lock(); defer mu.Unlock(); return time.Now().Add(ahead) }
-	})
-	a := anAgent(beeos.DeliverPush)
-	a.Definition.Redelivery = beeos.RedeliverNever
-	dropped := make(chan struct{})
-	defer n.answer(t, a.ID, func(d bus.Dispatch, _ string) *beeos.Message {
-		if d.Attempt > 1 {
-			t.Error("delivered a second time")
-		}
-		if err := n.ledger.Release(context.Background(), []ledger.Lease{{Turn: d.MessageID, Attempt: d.Attempt}}); err != nil {
-			t.Error(err)
-		}
-		n.Kick(a.ID)
-		close(dropped)
-		return nil
-	})()
-	m, err := n.Send(t.Context(), aCall(a, "x"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	<-dropped
-	if err := n.Sweep(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if early, err := n.ledger.Terminal(t.Context(), m.ID); err != nil || early != nil {
-		t.Fatalf("given up at once: %+v, %v", early, err)
-	}
-	mu.Lock()
-	ahead = defaultLostAfter + time.Second
-	mu.Unlock()
-	if err := n.Sweep(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	end, err := n.Wait(t.Context(), m.ID, 10*time.Second)
-	if err != nil || end.StopReason != beeos.StopAgentLost {
-		t.Errorf("= %+v, %v; want agent_lost", end, err)
 	}
 }
 

@@ -1,6 +1,7 @@
 package invoke
 
 import (
+	"context"
 	"sync"
 	"time"
 
@@ -10,7 +11,8 @@ import (
 )
 
 // limits holds one token bucket per credential and agent: burst = a minute's
-// quota, refilled evenly.
+// quota, refilled evenly. It is what one node counts by itself; nodes that
+// count together have quotas.
 type limits struct {
 	mu      sync.Mutex
 	buckets map[limitKey]*bucket
@@ -61,7 +63,7 @@ func (l *limits) forget(now time.Time) {
 
 // withinLimit checks the caller's quota at the agent: the key's own, else
 // the agent's, else the default.
-func (c *Calls) withinLimit(caller *beeos.Caller, agent *beeos.Agent) error {
+func (c *Calls) withinLimit(ctx context.Context, caller *beeos.Caller, agent *beeos.Agent) error {
 	perMinute := caller.RatePerMinute
 	if perMinute <= 0 {
 		perMinute = agent.RateLimit
@@ -73,11 +75,22 @@ func (c *Calls) withinLimit(caller *beeos.Caller, agent *beeos.Agent) error {
 	if id == "" {
 		id = caller.Principal()
 	}
-	ok, retry := c.limits.allow(c.opt.Now(), limitKey{id, agent.ID}, perMinute)
-	if ok {
-		return nil
+	ok, retry, err := c.admit(ctx, limitKey{id, agent.ID}, perMinute)
+	if ok || err != nil {
+		return err
 	}
-	e := beeos.Errorf(beeos.RateLimited, "over the quota of %d calls a minute for this credential and agent; try again in %s", perMinute, retry.Round(time.Millisecond))
+	retry = (retry + time.Millisecond - 1).Truncate(time.Millisecond) // told in milliseconds, and then it must be time
+	e := beeos.Errorf(beeos.RateLimited, "over the quota of %d calls a minute for this credential and agent; try again in %s", perMinute, retry)
 	e.RetryAfter = retry
 	return e
+}
+
+// admit takes one call from the quota: this node's own count when it is alone,
+// else the one that all nodes share.
+func (c *Calls) admit(ctx context.Context, key limitKey, perMinute int) (ok bool, retry time.Duration, err error) {
+	if c.quotas != nil {
+		return c.quotas.allow(ctx, key, perMinute)
+	}
+	ok, retry = c.limits.allow(c.opt.Now(), key, perMinute)
+	return ok, retry, nil
 }

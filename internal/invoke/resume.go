@@ -42,13 +42,8 @@ func (c *Calls) resume(ctx context.Context, r *Request, yield func(beeos.Event) 
 	case unknown != nil:
 		return unknown
 	}
-	if r.Live {
-		open, _ := c.opt.Bus.Asks(ctx, t.id)
-		for _, ev := range open {
-			if !yield(ev) {
-				return errStopped
-			}
-		}
+	if r.Live && !t.showOpen(ctx, yield) {
+		return errStopped
 	}
 	return t.await(ctx, yield)
 }

@@ -103,6 +103,30 @@ func (l *Ledger) Release(ctx context.Context, leases []Lease) error {
 	})
 }
 
+// Undo gives leases back as if they had never been taken: nobody got the work.
+func (l *Ledger) Undo(ctx context.Context, leases []Lease) error {
+	return l.do(ctx, func(ctx context.Context, b *batch) error {
+		return b.perLease(ctx, `UPDATE deliveries SET leased = FALSE, attempt = attempt - 1, lease_until = $1 WHERE turn IN (%s)`, leases, b.now)
+	})
+}
+
+// Resume gives a request back to the instance that never stopped to work on
+// it, under a lease that follows the one in d. ok is false when somebody else
+// was faster or another of its lane is out.
+func (l *Ledger) Resume(ctx context.Context, d *Delivery, until time.Time) (lease Lease, ok bool, err error) {
+	err = l.do(ctx, func(ctx context.Context, b *batch) error {
+		ok = false
+		return b.w.query(ctx, `UPDATE deliveries SET leased = TRUE, attempt = attempt + 1, lease_until = $3
+			WHERE turn IN (SELECT turn FROM deliveries WHERE turn = $1 AND attempt = $2`+b.skipLocked()+`) AND (lane = '' OR NOT EXISTS (SELECT 1 FROM deliveries x WHERE x.lane = deliveries.lane AND x.leased AND x.turn <> deliveries.turn))
+			RETURNING turn`, []any{d.Turn, d.Attempt, micros(until)}, func(r *sql.Rows) error {
+			ok = true
+			return r.Scan(&lease.Turn)
+		})
+	})
+	lease.Attempt = d.Attempt + 1
+	return lease, ok && err == nil, err
+}
+
 // Started notes that the agent has begun to work on the request.
 func (l *Ledger) Started(ctx context.Context, turn string) error {
 	return l.do(ctx, func(ctx context.Context, b *batch) error {

@@ -22,7 +22,8 @@ func fill(t *testing.T, db *DB) {
 	_, token := db.CreateJoinToken(ctx, u.ID, time.Hour)
 	_, secret := db.Secret(ctx, "s", func() []byte { return []byte{0, 1, 255} })
 	_, nonce := db.UseNonce(ctx, "key", "nonce", time.Now())
-	err := errors.Join(token, secret, nonce,
+	_, quota := db.DrawQuota(ctx, now(), []Draw{{Credential: "k", Agent: id, PerMinute: 60, Want: 1}})
+	err := errors.Join(token, secret, nonce, quota,
 		db.CreateKey(ctx, beeos.Key{ID: "k", Kind: beeos.AgentKey, OwnerID: u.ID, AgentID: id}, hashOf("k")),
 		db.Audit(ctx, AuditRow{Actor: "a", Action: "b", Subject: "c", Detail: map[string]string{"d": "e"}}),
 		db.PutNode(ctx, Node{ID: "n", SeenAt: now()}),

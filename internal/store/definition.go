@@ -58,7 +58,6 @@ func prepare(defs []beeos.Definition) ([]declaration, error) {
 // clean fills in defaults and drops JSON that says nothing. It never changes
 // the caller's slices.
 func clean(d beeos.Definition) beeos.Definition {
-	d.Redelivery = orDefault(d.Redelivery, beeos.RedeliverAlways)
 	d.Lane = orDefault(d.Lane, beeos.LaneSession)
 	d = copyDefinition(d)
 	eachRaw(reflect.ValueOf(&d).Elem(), func(raw *json.RawMessage) {

@@ -57,7 +57,7 @@ func TestSyncIsDeclarative(t *testing.T) {
 		want := beeos.Agent{
 			ID: ids["A gent"], OwnerID: inst.OwnerID, InstanceID: inst.ID, Name: "A gent", Slug: "a-gent", Active: true, Visibility: beeos.VisiblePrivate,
 			MCPEnabled: true, SelfTool: true, Timeout: 1500e6, Fingerprint: first.Fingerprint, CreatedAt: first.CreatedAt, UpdatedAt: first.CreatedAt,
-			Definition: beeos.Definition{Name: "A gent", TimeoutMS: 1500, DeliveryMode: beeos.DeliverPush, Redelivery: beeos.RedeliverAlways, Lane: beeos.LaneSession},
+			Definition: beeos.Definition{Name: "A gent", TimeoutMS: 1500, DeliveryMode: beeos.DeliverPush, Lane: beeos.LaneSession},
 		}
 		if diff := cmp.Diff(&want, first); diff != "" {
 			t.Error(diff)

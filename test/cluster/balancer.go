@@ -29,6 +29,24 @@ type Balancer struct {
 	next   int
 }
 
+// output keeps what is written to it.
+type output struct {
+	mu   sync.Mutex
+	said bytes.Buffer
+}
+
+func (o *output) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.said.Write(b)
+}
+
+func (o *output) text() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.said.String()
+}
+
 func newBalancer() (*Balancer, error) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -10,9 +10,7 @@ package cluster
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,6 +21,7 @@ import (
 	"github.com/beeos/beeos/internal/app"
 	"github.com/beeos/beeos/internal/config"
 	"github.com/beeos/beeos/internal/pgtest"
+	"github.com/beeos/beeos/test/program"
 )
 
 // Options says which programs to run. Those that are missing are built from
@@ -126,7 +125,7 @@ func (c *Cluster) startNode(ctx context.Context, binary, database string, i int)
 		return nil, err
 	}
 	n := &Node{MCP: ports[0], Agents: ports[1]}
-	n.Process, err = start(ctx, []string{
+	n.Process, err = start(fmt.Sprint("node ", i), []string{
 		"DATABASE_URL=" + database, "BEEOS_DURABILITY=os", "BEEOS_CLUSTER_ADDR=127.0.0.1:0", "LOG_LEVEL=warn",
 		fmt.Sprintf("BEEOS_DATA=%s/node%d", c.dir, i), "MCP_PUBLIC_URL=" + c.Balancer.URL,
 		"MCP_ADDR=" + ports[0], "AGENT_GATEWAY_ADDR=" + ports[1], "OPENAPI_ADDR=" + ports[2], "A2A_ADDR=" + ports[3], "WEB_ADDR=" + ports[4],
@@ -155,7 +154,7 @@ const connectWithin = time.Minute
 // there.
 func (c *Cluster) startAgent(ctx context.Context, binary string) (err error) {
 	home := filepath.Join(c.dir, "home") // its own: it must not find anybody's identity
-	c.Agent, err = start(ctx, []string{
+	c.Agent, err = start("agent", []string{
 		"AGENT_GATEWAY_URL=http://" + c.Nodes[size-1].Agents, "BEEOS_KEY=" + c.Key, "BEEOS_DATA=" + home,
 		"XDG_CONFIG_HOME=" + home, "HOME=" + home,
 	}, binary)
@@ -193,13 +192,13 @@ func (c *Cluster) Stop() {
 func (c *Cluster) Logs() string {
 	var b strings.Builder
 	for i, n := range c.Nodes {
-		fmt.Fprintf(&b, "--- node %d\n%s", i, n.Log())
+		fmt.Fprintf(&b, "--- node %d\n%s", i, n.Text())
 	}
 	if c.Balancer != nil {
-		fmt.Fprintf(&b, "--- balancer\n%s", c.Balancer.log.Log())
+		fmt.Fprintf(&b, "--- balancer\n%s", c.Balancer.log.text())
 	}
 	if c.Agent != nil {
-		fmt.Fprintf(&b, "--- agent\n%s", c.Agent.Log())
+		fmt.Fprintf(&b, "--- agent\n%s", c.Agent.Text())
 	}
 	return b.String()
 }
@@ -207,12 +206,11 @@ func (c *Cluster) Logs() string {
 // freePorts returns loopback addresses that were free a moment ago.
 func freePorts(n int) (addrs []string, err error) {
 	for range n {
-		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		port, err := program.FreePort()
 		if err != nil {
-			return nil, errors.Join(errors.New("no free port"), err)
+			return nil, err
 		}
-		defer ln.Close()
-		addrs = append(addrs, ln.Addr().String())
+		addrs = append(addrs, fmt.Sprint("127.0.0.1:", port))
 	}
 	return addrs, nil
 }

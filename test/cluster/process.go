@@ -3,74 +3,28 @@
 package cluster
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
-	"sync"
-	"syscall"
 	"time"
+
+	"github.com/beeos/beeos/test/program"
 )
 
-// output keeps what is written to it.
-type output struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (o *output) Write(b []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.Write(b)
-}
-
-// Log is the output so far.
-func (o *output) Log() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.String()
-}
-
 // Process is a child whose output is kept.
-type Process struct {
-	output
-	cmd  *exec.Cmd
-	done chan struct{} // closed when it has ended
-}
+type Process struct{ *program.Process }
 
-func start(ctx context.Context, env []string, name string, args ...string) (*Process, error) {
-	p := &Process{cmd: exec.CommandContext(ctx, name, args...), done: make(chan struct{})}
-	p.cmd.Env = append(os.Environ(), env...)
-	p.cmd.Stdout, p.cmd.Stderr = &p.output, &p.output
-	p.cmd.Cancel = func() error { return p.cmd.Process.Signal(syscall.SIGTERM) }
-	p.cmd.WaitDelay = 15 * time.Second
-	if err := p.cmd.Start(); err != nil {
-		return nil, err
-	}
-	go func() { // ends with the process
-		_ = p.cmd.Wait() // how it ends is told by its log
-		close(p.done)
-	}()
-	return p, nil
+// start runs a program in this one's environment and env.
+func start(name string, env []string, path string, args ...string) (*Process, error) {
+	p, err := program.Start(name, append(os.Environ(), env...), path, args...)
+	return &Process{p}, err
 }
 
 // Stop asks the process to end and waits.
-func (p *Process) Stop() { p.end(syscall.SIGTERM) }
-
-// Kill ends the process without a chance to tidy up, as kill -9 does.
-func (p *Process) Kill() { p.end(syscall.SIGKILL) }
-
-func (p *Process) end(with syscall.Signal) {
-	_ = p.cmd.Process.Signal(with) // it may be gone already
-	select {
-	case <-p.done:
-	case <-time.After(15 * time.Second):
-		_ = p.cmd.Process.Kill()
-		<-p.done
-	}
+func (p *Process) Stop() {
+	_, _ = p.Terminate(15 * time.Second) // how it ends is told by its log
 }
 
 const look = 20 * time.Millisecond
@@ -79,13 +33,13 @@ const look = 20 * time.Millisecond
 func (p *Process) Await(ctx context.Context, said func(log string) bool) error {
 	tick := time.NewTicker(look)
 	defer tick.Stop()
-	for !said(p.Log()) {
+	for !said(p.Text()) {
 		select {
 		case <-tick.C:
-		case <-p.done:
-			return fmt.Errorf("%s ended:\n%s", p.cmd.Path, p.Log())
+		case <-p.Ended():
+			return fmt.Errorf("%s ended:\n%s", p.Name, p.Text())
 		case <-ctx.Done():
-			return fmt.Errorf("%s is not ready:\n%s", p.cmd.Path, p.Log())
+			return fmt.Errorf("%s is not ready:\n%s", p.Name, p.Text())
 		}
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -29,6 +30,7 @@ type spec struct {
 	Identity string
 	Mode     beeos.DeliveryMode
 	Lane     beeos.Lane
+	Again    beeos.Redelivery
 }
 
 // agentProcess is an agent as a process of its own. It echoes; a text that
@@ -54,7 +56,7 @@ func startAgent(t testing.TB, label string, s spec) *agentProcess {
 // connections is how often the agent has connected so far.
 func (a *agentProcess) connections() int {
 	n := 0
-	for _, line := range a.out.all() {
+	for _, line := range a.Out.All() {
 		if strings.HasPrefix(line, "connected ") {
 			n++
 		}
@@ -66,7 +68,7 @@ func (a *agentProcess) connections() int {
 // returns its id.
 func (a *agentProcess) connected(n int) string {
 	a.t.Helper()
-	line := a.expect(a.out, "connect", func(line string) bool {
+	line := a.expect(a.Out, "connect", func(line string) bool {
 		if strings.HasPrefix(line, "connected ") {
 			n--
 		}
@@ -78,8 +80,19 @@ func (a *agentProcess) connected(n int) string {
 // release lets every held answer go, and those to come.
 func (a *agentProcess) release() {
 	a.t.Helper()
-	if _, err := a.in.Write([]byte("release\n")); err != nil {
-		a.t.Fatalf("%s: %v", a.name, err)
+	a.tell("release")
+}
+
+// letGo lets the answers go that are held now.
+func (a *agentProcess) letGo() {
+	a.t.Helper()
+	a.tell("let go")
+}
+
+func (a *agentProcess) tell(order string) {
+	a.t.Helper()
+	if _, err := a.In.Write([]byte(order + "\n")); err != nil {
+		a.t.Fatalf("%s: %v", a.Name, err)
 	}
 }
 
@@ -93,7 +106,7 @@ type execution struct {
 // executions lists what the agent has begun to work on so far.
 func (a *agentProcess) executions() []execution {
 	var all []execution
-	for _, line := range a.out.all() {
+	for _, line := range a.Out.All() {
 		rest, ok := strings.CutPrefix(line, "begin ")
 		if !ok {
 			continue
@@ -101,11 +114,16 @@ func (a *agentProcess) executions() []execution {
 		f := strings.SplitN(rest, " ", 3)
 		attempt, err := strconv.Atoi(f[1])
 		if err != nil || len(f) != 3 {
-			a.t.Fatalf("%s wrote %q", a.name, line)
+			a.t.Fatalf("%s wrote %q", a.Name, line)
 		}
 		all = append(all, execution{f[0], attempt, f[2]})
 	}
 	return all
+}
+
+// ended reports whether the agent has come to the end of a message.
+func (a *agentProcess) ended(message string) bool {
+	return slices.Contains(a.Out.All(), "end "+message)
 }
 
 // begun waits until n executions have begun on these agents together.
@@ -139,7 +157,7 @@ func runAgent() int {
 	e := &echo{open: make(chan struct{})}
 	go e.obey()
 	err := agent.Run(ctx, agent.Options{
-		Name: s.Name, Gateway: s.Gateway, Key: s.Key, Identity: s.Identity, DeliveryMode: s.Mode, Lane: s.Lane,
+		Name: s.Name, Gateway: s.Gateway, Key: s.Key, Identity: s.Identity, DeliveryMode: s.Mode, Lane: s.Lane, Redelivery: s.Again,
 		Log:       slog.New(slog.NewTextHandler(os.Stderr, nil)),
 		Connected: func(id string) { e.say("connected %s", id) },
 	}, e.answer)
@@ -168,18 +186,27 @@ func (e *echo) say(format string, args ...any) {
 func (e *echo) obey() {
 	in := bufio.NewScanner(os.Stdin)
 	for in.Scan() {
-		if in.Text() == "release" {
-			close(e.open)
+		e.mu.Lock()
+		close(e.open)
+		if in.Text() == "let go" {
+			e.open = make(chan struct{})
 		}
+		e.mu.Unlock()
 	}
 	os.Exit(3)
 }
 
 func (e *echo) answer(ctx context.Context, m agent.Message, r *agent.Reply) error {
+	e.mu.Lock()
+	open := e.open // before the test knows that there is something to let go
+	e.mu.Unlock()
 	e.say("begin %s %d %s", m.ID, m.Attempt, m.Text)
+	if strings.HasPrefix(m.Text, "hold after a sign") {
+		r.Progress(1, 2, "on it") //nolint:errcheck // the end of the call is what counts
+	}
 	if strings.HasPrefix(m.Text, "hold") {
 		select {
-		case <-e.open:
+		case <-open:
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}

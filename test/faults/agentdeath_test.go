@@ -52,7 +52,7 @@ func testAgentKilled(t *testing.T, key string, nodes []*node) {
 	doomed, heir := agents[0], agents[1]
 	lost := doomed.executions()
 	began := time.Now()
-	doomed.kill()
+	doomed.Kill()
 	begun(t, calls, heir)
 	took := time.Since(began)
 	t.Logf("%d of %d calls were with the killed process; the other had them after %s", len(lost), calls, took.Round(time.Millisecond))

@@ -109,7 +109,7 @@ func TestOfflineIsFast(t *testing.T) {
 	never := registerRaw(t, p.a, p.key, "never")
 	a := startAgent(t, "agent", spec{Name: "echo", Gateway: p.a.agents, Key: p.key, Identity: t.TempDir() + "/id.json"})
 	p.b.online(p.key, a.id, true)
-	a.kill()
+	a.Kill()
 	for _, n := range []*node{p.a, p.b} {
 		n.online(p.key, a.id, false)
 	}
@@ -214,7 +214,7 @@ func TestQueueInOrder(t *testing.T) {
 	identity := t.TempDir() + "/id.json"
 	s := spec{Name: "serial", Gateway: p.a.agents, Key: p.key, Identity: identity, Mode: beeos.DeliverQueue, Lane: beeos.LaneAgent}
 	a := startAgent(t, "agent", s)
-	a.kill()
+	a.Kill()
 	p.a.online(p.key, a.id, false)
 	p.b.online(p.key, a.id, false)
 
@@ -265,7 +265,7 @@ func TestQueueInOrder(t *testing.T) {
 	if err := g.Wait(); err != nil {
 		t.Error(err)
 	}
-	checkSerial(t, a.out.all(), want)
+	checkSerial(t, a.Out.All(), want)
 	p.a.records().sound(2 * half)
 }
 

@@ -70,6 +70,18 @@ func (r records) settled(within time.Duration) {
 	}
 }
 
+// until waits for the database to be as f wants it.
+func (r records) until(what string, f func(records) bool) {
+	r.t.Helper()
+	ctx, cancel := context.WithTimeout(r.t.Context(), patience)
+	defer cancel()
+	for !f(r) {
+		if !pause(ctx, 20*time.Millisecond) {
+			r.t.Fatalf("this does not come: %s", what)
+		}
+	}
+}
+
 // sound checks what must hold whatever happened: exactly one terminal reply
 // for each request, offsets that rise and are never handed out twice.
 func (r records) sound(requests int) {

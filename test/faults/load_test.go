@@ -193,8 +193,8 @@ func (l *load) finish() {
 		}
 	}
 	l.t.Logf("every call had its result %s later, in %d rounds", time.Since(began).Round(100*time.Millisecond), rounds)
+	l.node.records().settled(patience) // else what is still under way looks like a repeat
 	l.repeat(c)
-	l.node.records().settled(patience)
 }
 
 // repeat makes calls again that have their result: it is the same one, and

@@ -3,19 +3,23 @@
 // of calls, two nodes that race. Callers, agents and the database are then
 // asked whether anything that was promised was lost or done twice.
 //
-// The server is the real binary, built once (main_test.go). A process is
-// started, listened to and killed by process_test.go; node_test.go makes one a
-// server, agent_test.go and nats_test.go run this test binary again as an
-// agent or as a NATS server, rawagent_test.go is an agent by hand. Callers call
-// in (caller_test.go), wait in every way there is (waiting_test.go) or keep a
-// server busy (load_test.go); ledger_test.go reads the database behind the
-// server's back. The other files are the tests: calls across nodes
-// (nodes_test.go, delivery_test.go), a dead agent (agentdeath_test.go), a dead
-// server (serverdeath_test.go), one that stops in order (shutdown_test.go), and
-// the loss of what servers stand on (outage_test.go).
+// The server is the real binary, built once (main_test.go). process_test.go
+// ties a process to its test; node_test.go makes one a server, agent_test.go
+// and nats_test.go run this test binary again as an agent or as a NATS server,
+// rawagent_test.go is an agent by hand. Callers call in (caller_test.go,
+// rpc_test.go), wait in every way there is (waiting_test.go) or keep a server
+// busy (load_test.go); ledger_test.go reads the database behind the server's
+// back. The other files are the tests: calls across nodes (nodes_test.go,
+// delivery_test.go), a dead agent (agentdeath_test.go) and one that talks
+// garbage (garbage_test.go), a dead server (serverdeath_test.go), one that
+// stops in order (shutdown_test.go), the loss of what servers stand on
+// (outage_test.go) and of any piece in turn (answers_test.go), the quota that
+// servers keep together (quota_test.go), and calls that must not happen twice
+// (idempotency_test.go).
 package faults
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -38,6 +42,10 @@ func TestMain(m *testing.M) {
 		os.Exit(runAgent())
 	case "nats":
 		os.Exit(runNATS())
+	}
+	flag.Parse()
+	if err := flag.Set("test.parallel", "8"); err != nil { // those that are parallel hardly do anything but wait
+		panic(err)
 	}
 	code := m.Run()
 	if built.dir != "" {

@@ -26,7 +26,7 @@ func (s *natsServer) url() string { return fmt.Sprintf("nats://127.0.0.1:%d", s.
 func (s *natsServer) start() {
 	s.t.Helper()
 	s.proc = start(s.t, "nats", os.Args[0], []string{roleVar + "=nats", portVar + "=" + strconv.Itoa(s.port)})
-	s.proc.expect(s.proc.out, "start", func(line string) bool { return line == "ready" })
+	s.proc.expect(s.proc.Out, "start", func(line string) bool { return line == "ready" })
 }
 
 // runNATS is the process behind a natsServer. It ends with its parent.

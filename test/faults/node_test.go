@@ -4,19 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
-	"net"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/beeos/beeos/client"
 	"github.com/beeos/beeos/internal/pgtest"
 	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/test/program"
 )
 
 // node is a server that can be started again and again on the same ports and
@@ -64,7 +62,7 @@ func (n *node) launch() {
 
 func (n *node) ready() {
 	n.t.Helper()
-	n.proc.expect(n.proc.log, "become ready", func(line string) bool { return strings.Contains(line, `"msg":"ready"`) })
+	n.proc.expect(n.proc.Err, "become ready", func(line string) bool { return strings.Contains(line, `"msg":"ready"`) })
 }
 
 // setting returns the value of one of the node's settings.
@@ -101,7 +99,12 @@ func (n *node) open() *store.DB {
 // made.
 func (n *node) owner() (key string) {
 	n.t.Helper()
-	cmd := exec.Command(binary(n.t), "keys", "create", "--owner", "owner@example.com")
+	return n.user("owner@example.com")
+}
+
+func (n *node) user(email string) (key string) {
+	n.t.Helper()
+	cmd := exec.Command(binary(n.t), "keys", "create", "--owner", email)
 	cmd.Env = []string{"HOME=" + n.t.TempDir(), "BEEOS_DATA=" + n.setting("BEEOS_DATA"), "DATABASE_URL=" + n.setting("DATABASE_URL")}
 	out, err := cmd.Output()
 	if err != nil {
@@ -151,7 +154,7 @@ type pair struct {
 }
 
 // newPair starts two nodes whose NATS servers mesh, or that share one.
-func newPair(t testing.TB, database string, nats *natsServer) pair {
+func newPair(t testing.TB, database string, nats *natsServer, settings ...string) pair {
 	t.Helper()
 	link := func() string { return fmt.Sprintf("BEEOS_CLUSTER_ADDR=127.0.0.1:%d", freePort(t)) }
 	if nats != nil {
@@ -159,8 +162,8 @@ func newPair(t testing.TB, database string, nats *natsServer) pair {
 		link = func() string { return "NATS_URL=" + nats.url() }
 	}
 	p := pair{
-		a: newNode(t, "node A", "DATABASE_URL="+database, link()),
-		b: newNode(t, "node B", "DATABASE_URL="+database, link()),
+		a: newNode(t, "node A", append(settings, "DATABASE_URL="+database, link())...),
+		b: newNode(t, "node B", append(settings, "DATABASE_URL="+database, link())...),
 	}
 	p.key = p.a.owner()
 	p.a.start()
@@ -174,31 +177,11 @@ func meshed(t testing.TB) pair {
 	return newPair(t, pgtest.URL(t), nil)
 }
 
-var ports struct {
-	sync.Mutex
-	given map[int]bool
-}
-
-// freePort returns a port that nothing listens on. It lies below those that
-// the system hands out for outgoing connections: an agent that dials a dead
-// server again and again would sooner or later be given the server's port.
 func freePort(t testing.TB) int {
 	t.Helper()
-	ports.Lock()
-	defer ports.Unlock()
-	if ports.given == nil {
-		ports.given = map[int]bool{}
+	port, err := program.FreePort()
+	if err != nil {
+		t.Fatal(err)
 	}
-	for range 1000 {
-		port := 20000 + rand.IntN(12000)
-		ln, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port))
-		if err != nil || ports.given[port] {
-			continue
-		}
-		ln.Close() //nolint:errcheck // nothing was accepted
-		ports.given[port] = true
-		return port
-	}
-	t.Fatal("no free port")
-	return 0
+	return port
 }

@@ -140,7 +140,7 @@ func TestNodeWithAgentDies(t *testing.T) {
 	}
 	begun(t, 8, a)
 	before := a.connections()
-	p.a.proc.kill()
+	p.a.proc.Kill()
 	p.a.start()
 	a.connected(before)
 	a.release()

@@ -26,7 +26,7 @@ func TestNATSGoesAway(t *testing.T) {
 		go func() { answers <- holdOne(ctx, c, i) }()
 	}
 	begun(t, calls, a)
-	nats.proc.kill()
+	nats.proc.Kill()
 	a.release()
 	began := time.Now()
 	for range calls {
@@ -60,7 +60,7 @@ func TestNATSGoesAway(t *testing.T) {
 func TestDatabaseCrashes(t *testing.T) {
 	db := pgtest.Cluster(t, pgtest.Fsync)
 	p := newPair(t, db.URL(t), nil)
-	a := startAgent(t, "agent", spec{Name: "echo", Gateway: p.a.agents, Key: p.key, Identity: t.TempDir() + "/id.json"})
+	a := startAgent(t, "agent", spec{Name: "echo", Gateway: p.a.agents, Key: p.key, Identity: t.TempDir() + "/id.json", Again: beeos.RedeliverAlways})
 	p.b.online(p.key, a.id, true)
 	l := startLoad(t, p.b, a, p.key, beeos.InternalError)
 	for range much(5, 3) {
@@ -82,6 +82,7 @@ func TestDatabaseCrashes(t *testing.T) {
 // TestAgentGoneForGood: the only instance dies and does not come back. Its
 // caller is told, well before the caller's own patience ends.
 func TestAgentGoneForGood(t *testing.T) {
+	t.Parallel() // it waits more than it works
 	n := newNode(t, "server")
 	key := n.owner()
 	n.start()
@@ -93,7 +94,7 @@ func TestAgentGoneForGood(t *testing.T) {
 	go func() { _, err := c.tool(ctx, "hold one", ""); told <- err }()
 	go func() { _, err := c.invoke(ctx, "hold two"); told <- err }()
 	begun(t, 2, a)
-	a.kill()
+	a.Kill()
 	began := time.Now()
 	for range 2 {
 		err := <-told

@@ -4,6 +4,8 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"github.com/beeos/beeos"
 )
 
 // TestServerKilledFiftyTimes: one node on SQLite, callers that never rest, and
@@ -18,7 +20,7 @@ func TestServerKilledFiftyTimes(t *testing.T) {
 	n := newNode(t, "server", "BEEOS_DURABILITY=fsync")
 	key := n.owner()
 	n.start()
-	a := startAgent(t, "agent", spec{Name: "echo", Gateway: n.agents, Key: key, Identity: t.TempDir() + "/id.json"})
+	a := startAgent(t, "agent", spec{Name: "echo", Gateway: n.agents, Key: key, Identity: t.TempDir() + "/id.json", Again: beeos.RedeliverAlways})
 
 	l := startLoad(t, n, a, key)
 	ctx := t.Context()
@@ -31,7 +33,7 @@ func TestServerKilledFiftyTimes(t *testing.T) {
 		}
 		before := a.connections()
 		l.down()
-		n.proc.kill()
+		n.proc.Kill()
 		n.launch()
 		if i%5 != 3 { // else the next one comes before it is ready
 			n.ready()

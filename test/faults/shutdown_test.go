@@ -48,7 +48,7 @@ func TestServerDownCallersHearIt(t *testing.T) {
 		fine func(error) bool
 	}{
 		"stops": {func(n *node) { n.proc.terminate(patience) }, func(err error) bool { return beeos.CodeOf(err) == beeos.AgentServiceUnavailable }},
-		"dies":  {func(n *node) { n.proc.kill() }, unreachable},
+		"dies":  {func(n *node) { n.proc.Kill() }, unreachable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := newNode(t, "server")

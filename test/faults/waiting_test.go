@@ -145,6 +145,13 @@ func (c *caller) waitEvents(ctx context.Context, text string) error {
 		return err
 	}
 	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK { // it stopped before the stream began
+		var refusal struct{ Error beeos.Error }
+		if err := json.NewDecoder(resp.Body).Decode(&refusal); err != nil {
+			return fmt.Errorf("%s without a reason: %w", resp.Status, err)
+		}
+		return &refusal.Error
+	}
 	ended := false
 	lines := bufio.NewScanner(resp.Body)
 	for lines.Scan() {

@@ -3,7 +3,7 @@
 // Package procfile runs the Procfile of the repository as goreman would: every
 // line is a process of its own, all started at once, over one NATS and one
 // empty PostgreSQL. Calls that enter at one process reach an agent that is
-// connected to another. process_test.go starts and ends the processes.
+// connected to another. process_test.go ties a process to the test.
 package procfile
 
 import (
@@ -292,7 +292,7 @@ func (w *town) stop() {
 		if name == "nats" {
 			continue
 		}
-		for _, line := range p.lines() {
+		for _, line := range p.Err.All() {
 			if strings.Contains(line, `"level":"ERROR"`) || strings.Contains(line, `"level":"WARN"`) && !strings.Contains(line, "PUBLIC_URL") {
 				w.t.Errorf("%s logged: %.300s", name, line)
 			}

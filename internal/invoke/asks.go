@@ -1,0 +1,64 @@
+package invoke
+
+import (
+	"context"
+	"time"
+
+	"github.com/beeos/beeos"
+)
+
+// Live events may be lost, and a caller that has missed a question would wait
+// for an agent that waits for the caller. So questions are also looked for
+// where they are kept, seldom, for as long as a call takes.
+const (
+	lookFirst   = time.Second
+	lookSeldom  = 16 * time.Second
+	lookBackoff = 2
+)
+
+// looking is a timer that takes longer each time.
+type looking struct {
+	C     <-chan time.Time // nil for a caller that wants no live events
+	timer *time.Timer
+	pause time.Duration
+}
+
+func (t *turn) lookAgain() *looking {
+	if t.feed == nil {
+		return &looking{}
+	}
+	timer := time.NewTimer(lookFirst)
+	return &looking{C: timer.C, timer: timer, pause: lookFirst}
+}
+
+func (l *looking) next() {
+	l.pause = min(l.pause*lookBackoff, lookSeldom)
+	l.timer.Reset(l.pause)
+}
+
+// showOpen yields the questions that are open and that the caller has not
+// seen; false when it has had enough.
+func (t *turn) showOpen(ctx context.Context, yield func(beeos.Event) bool) bool {
+	open, _ := t.c.opt.Bus.Asks(ctx, t.id)
+	for _, ev := range open {
+		if !t.show(ev, yield) {
+			return false
+		}
+	}
+	return true
+}
+
+// show yields an event, and a question only once: it may come live and be
+// found as well.
+func (t *turn) show(ev beeos.Event, yield func(beeos.Event) bool) bool {
+	if ev.Kind == beeos.EventAsk {
+		if t.shown[ev.AskID] {
+			return true
+		}
+		if t.shown == nil {
+			t.shown = map[string]bool{}
+		}
+		t.shown[ev.AskID] = true
+	}
+	return yield(ev)
+}

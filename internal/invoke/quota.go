@@ -1,0 +1,224 @@
+package invoke
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/beeos/beeos/internal/store"
+)
+
+// quotas are the limits that all nodes keep together. The database has the
+// buckets; a node draws calls from them, for all who wait at that moment in
+// one statement, plus a hundredth of the quota for those to come. A bucket
+// that is empty is not asked again before there is something in it. So a quota
+// of 60 is counted call by call, and no bucket costs a node more than about a
+// hundred draws a minute, however many callers it has.
+//
+// When the database does not answer, every node counts by itself.
+type quotas struct {
+	opt   Options
+	alone *limits
+
+	mu      sync.Mutex
+	purses  map[limitKey]*purse
+	pending []*purse // those that somebody waits for
+	swept   time.Time
+	ended   bool
+	wake    chan struct{}
+
+	draws   atomic.Int64 // statements so far
+	failing bool         // run's own: the last draw failed
+}
+
+// purse is what this node holds of one bucket.
+type purse struct {
+	key       limitKey
+	perMinute int
+	left      int64     // calls drawn and not made yet
+	empty     time.Time // until when the bucket is known to be
+	queue     []chan admission
+	used      time.Time
+}
+
+type admission struct {
+	ok    bool
+	retry time.Duration
+}
+
+const (
+	drawAhead  = 100                   // a hundredth of the quota
+	drawPause  = 20 * time.Millisecond // between draws from a bucket that was empty
+	drawAtOnce = 64                    // buckets in one statement
+	drawWithin = time.Second
+)
+
+func newQuotas(opt Options, alone *limits) *quotas {
+	return &quotas{opt: opt, alone: alone, purses: map[limitKey]*purse{}, wake: make(chan struct{}, 1)}
+}
+
+// allow takes one call from the quota, or says when to try again. An error is
+// that of ctx.
+func (q *quotas) allow(ctx context.Context, key limitKey, perMinute int) (ok bool, retry time.Duration, err error) {
+	now := q.opt.Now()
+	q.mu.Lock()
+	if q.ended {
+		q.mu.Unlock()
+		ok, retry = q.alone.allow(now, key, perMinute)
+		return ok, retry, nil
+	}
+	p := q.purse(now, key, perMinute)
+	if p.left > 0 {
+		p.left--
+		q.mu.Unlock()
+		return true, 0, nil
+	}
+	if wait := p.empty.Sub(now); wait > 0 {
+		q.mu.Unlock()
+		return false, wait, nil
+	}
+	told := make(chan admission, 1)
+	if p.queue = append(p.queue, told); len(p.queue) == 1 {
+		q.pending = append(q.pending, p)
+	}
+	q.mu.Unlock()
+	select {
+	case q.wake <- struct{}{}:
+	default:
+	}
+	select {
+	case a := <-told:
+		return a.ok, a.retry, nil
+	case <-ctx.Done():
+		return false, 0, ctx.Err()
+	}
+}
+
+// purse finds or makes a purse; q.mu is held.
+func (q *quotas) purse(now time.Time, key limitKey, perMinute int) *purse {
+	if now.Sub(q.swept) >= bucketIdle {
+		q.swept = now
+		for k, p := range q.purses {
+			if now.Sub(p.used) > bucketIdle && len(p.queue) == 0 {
+				delete(q.purses, k)
+			}
+		}
+	}
+	p := q.purses[key]
+	if p == nil {
+		p = &purse{key: key, perMinute: perMinute}
+		q.purses[key] = p
+	}
+	if p.perMinute != perMinute {
+		p.perMinute, p.left, p.empty = perMinute, 0, time.Time{}
+	}
+	p.used = now
+	return p
+}
+
+// run draws for those who wait until ctx ends; then everybody counts alone.
+func (q *quotas) run(ctx context.Context) error {
+	for {
+		select {
+		case <-q.wake:
+			for part := range slices.Chunk(q.take(false), drawAtOnce) {
+				q.draw(ctx, part)
+			}
+		case <-ctx.Done():
+			for _, r := range q.take(true) {
+				q.countAlone(r)
+			}
+			return nil
+		}
+	}
+}
+
+// round is one purse and those for whom it is being filled.
+type round struct {
+	purse     *purse
+	perMinute int
+	queue     []chan admission
+}
+
+// take returns what is waited for, in the order in which every node draws.
+func (q *quotas) take(last bool) []round {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.ended = q.ended || last
+	rounds := make([]round, 0, len(q.pending))
+	for _, p := range q.pending {
+		rounds = append(rounds, round{p, p.perMinute, p.queue})
+		p.queue = nil
+	}
+	q.pending = nil
+	slices.SortFunc(rounds, func(a, b round) int {
+		return cmp.Or(cmp.Compare(a.purse.key.credential, b.purse.key.credential), cmp.Compare(a.purse.key.agent, b.purse.key.agent))
+	})
+	return rounds
+}
+
+// draw fills purses and tells those who wait.
+func (q *quotas) draw(ctx context.Context, rounds []round) {
+	draws := make([]store.Draw, len(rounds))
+	byKey := make(map[limitKey]round, len(rounds))
+	for i, r := range rounds {
+		perMinute := min(int64(r.perMinute), store.MaxPerMinute)
+		draws[i] = store.Draw{
+			Credential: r.purse.key.credential, Agent: r.purse.key.agent,
+			PerMinute: perMinute, Want: int64(len(r.queue)) + perMinute/drawAhead,
+		}
+		byKey[r.purse.key] = r
+	}
+	ctx, cancel := context.WithTimeout(ctx, drawWithin)
+	defer cancel()
+	now := q.opt.Now()
+	q.draws.Add(1)
+	drawn, err := q.opt.Store.DrawQuota(ctx, now, draws)
+	if err != nil {
+		if !q.failing {
+			q.opt.Log.Warn("quotas are counted by each node alone until the database answers", "err", err)
+		}
+		q.failing = true
+		for _, r := range rounds {
+			q.countAlone(r)
+		}
+		return
+	}
+	q.failing = false
+	for _, d := range drawn {
+		q.settle(now, byKey[limitKey{d.Credential, d.Agent}], d)
+	}
+}
+
+// settle hands out what was drawn: to those who wait, first come first served,
+// then into the purse.
+func (q *quotas) settle(now time.Time, r round, d store.Drawn) {
+	served := min(int64(len(r.queue)), d.Took)
+	retry := max(d.Next.Sub(now), drawPause)
+	q.mu.Lock()
+	if r.purse.perMinute == r.perMinute {
+		r.purse.left += d.Took - served
+		if served < int64(len(r.queue)) {
+			r.purse.empty = now.Add(retry)
+		}
+	}
+	q.mu.Unlock()
+	for i, told := range r.queue {
+		if int64(i) < served {
+			told <- admission{ok: true}
+		} else {
+			told <- admission{retry: retry}
+		}
+	}
+}
+
+// countAlone answers by this node's own count.
+func (q *quotas) countAlone(r round) {
+	for _, told := range r.queue {
+		ok, retry := q.alone.allow(q.opt.Now(), r.purse.key, r.perMinute)
+		told <- admission{ok, retry}
+	}
+}

@@ -1,0 +1,93 @@
+package ledger
+
+import (
+	"testing"
+	"time"
+
+	"github.com/beeos/beeos"
+)
+
+// TestOnceMeansOnce: a request that must not be handed out twice is claimed
+// again only if the first lease is undone, and otherwise goes on with the
+// instance that has it.
+func TestOnceMeansOnce(t *testing.T) {
+	engines(t, func(t *testing.T, open func(Options) *Ledger) {
+		l := open(Options{})
+		o := request("agent_a")
+		o.Delivery.Redelivery = beeos.RedeliverNever
+		begin(t, l, o)
+		until := time.Now().Add(time.Minute)
+		claim := func(want int) {
+			t.Helper()
+			if got, err := l.Claim(t.Context(), "agent_a", until, 10); err != nil || len(got) != want {
+				t.Fatalf("claimed %+v, %v; want %d", got, err, want)
+			}
+		}
+		turn := func() *Delivery {
+			t.Helper()
+			d, err := l.Turn(t.Context(), o.Message.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return &d
+		}
+		if err := l.Undo(t.Context(), []Lease{{o.Message.ID, 1}}); err != nil || turn().Final() {
+			t.Fatalf("nobody took it: %+v, %v", turn(), err)
+		}
+		claim(1)
+		if err := l.Release(t.Context(), []Lease{{o.Message.ID, 1}}); err != nil || !turn().Final() {
+			t.Fatalf("somebody had it: %+v, %v", turn(), err)
+		}
+		claim(0)
+		before := turn()
+		lease, ok, err := l.Resume(t.Context(), before, until)
+		if err != nil || !ok || lease != (Lease{o.Message.ID, 2}) || turn().Attempt != 2 {
+			t.Errorf("resumed as %+v, %t, %v; stored %+v", lease, ok, err, turn())
+		}
+		if _, ok, err := l.Resume(t.Context(), before, until); ok || err != nil {
+			t.Errorf("a second one was given it too: %t, %v", ok, err)
+		}
+		if err := l.Release(t.Context(), []Lease{{o.Message.ID, 1}}); err != nil {
+			t.Fatal(err)
+		}
+		claim(0)
+		if _, err := l.Finish(t.Context(), reply(o, "once")); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestResumeRespectsTheLane: while another request of the lane is out, one that
+// lost its lease cannot come back.
+func TestResumeRespectsTheLane(t *testing.T) {
+	engines(t, func(t *testing.T, open func(Options) *Ledger) {
+		l := open(Options{})
+		var turns []*Opening
+		for range 2 {
+			o := request("agent_a")
+			o.Delivery.Mode, o.Delivery.Lane, o.Delivery.Redelivery = beeos.DeliverBusyReject, "agent_a", beeos.RedeliverNever
+			begin(t, l, o)
+			turns = append(turns, o)
+			if len(turns) == 1 {
+				if err := l.Release(t.Context(), []Lease{{o.Message.ID, 1}}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		d, err := l.Turn(t.Context(), turns[0].Message.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resume := func(want bool) {
+			t.Helper()
+			if _, ok, err := l.Resume(t.Context(), &d, time.Now().Add(time.Minute)); ok != want || err != nil {
+				t.Errorf("resumed %t, %v; want %t", ok, err, want)
+			}
+		}
+		resume(false)
+		if _, err := l.Finish(t.Context(), reply(turns[1], "done")); err != nil {
+			t.Fatal(err)
+		}
+		resume(true)
+	})
+}
