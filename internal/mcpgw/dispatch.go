@@ -231,7 +231,7 @@ func (x *exchange) handle(ctx context.Context, m *message) ([]byte, error) {
 	case "resources/subscribe", "resources/unsubscribe":
 		return x.subscribe(ctx, m)
 	case "tools/list":
-		return x.lists.tools.page("tools", m.params)
+		return x.listTools(m.params)
 	case "tools/call":
 		return x.callTool(ctx, m)
 	case "resources/list":

@@ -21,6 +21,8 @@ const pageSize = 250
 // schemas and annotations in them are the agent's own bytes.
 type lists struct {
 	tools, resources, templates, prompts pages
+	fetching                             pages // tools, and the one that brings results later
+	fetchTool                            string
 
 	about        []byte // members of the initialize result that follow protocolVersion
 	discovery    []byte // the result of server/discover
@@ -120,7 +122,7 @@ func (l *lists) addTools(a *beeos.Agent) {
 	if a.SelfTool || len(items) == 0 {
 		add(newSelfTool(a))
 	}
-	l.tools = newPages("tools", items)
+	l.listTools(items)
 }
 
 func (l *lists) addResources(a *beeos.Agent) {

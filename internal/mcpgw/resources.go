@@ -112,7 +112,7 @@ func (x *exchange) readResource(ctx context.Context, m *message) ([]byte, error)
 func (x *exchange) forwardMethod(ctx context.Context, m *message, arguments []byte) (*beeos.Message, []byte, error) {
 	reply, early, err := x.call(ctx, m, invoke.Request{
 		Call: beeos.Call{Method: m.method, Params: m.params, Arguments: arguments},
-	}, 0)
+	}, 0, nil)
 	if reply != nil {
 		if err := x.agentError(reply); err != nil {
 			return nil, nil, err

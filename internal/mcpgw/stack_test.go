@@ -86,6 +86,7 @@ func definitions() []beeos.Definition {
 				skill("headed", "Wants arguments in headers.", `{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"},"where":{"type":"object","properties":{"floor":{"type":"integer","x-mcp-header":"Floor"},"open":{"type":"boolean","x-mcp-header":"Open"}}}}}`),
 				{Name: "job", Execution: json.RawMessage(`{"taskSupport":"required"}`)},
 				{Name: "slow", Execution: json.RawMessage(`{"taskSupport":"optional"}`)},
+				{Name: "typed", OutputSchema: json.RawMessage(`{"type":"object","required":["n"]}`)},
 				{Name: "internal", ExposeAsTool: &hidden},
 			},
 			Resources: []beeos.Resource{
@@ -349,7 +350,7 @@ func (a *testAgent) work() {
 		a.ask(call.Arguments)
 	case "rounds":
 		a.rounds(call)
-	case "job", "slow":
+	case "job", "slow", "typed":
 		a.job(call)
 	case "log":
 		a.publish(beeos.Event{Kind: beeos.EventLog, Level: "warning", Logger: "clerk", Data: json.RawMessage(`{"disk":"full"}`)})
@@ -389,6 +390,19 @@ func (a *testAgent) job(call beeos.Call) {
 		select {
 		case <-a.s.later:
 			a.say("later")
+		case <-a.s.over:
+		}
+	case "work":
+		select {
+		case <-a.s.later:
+			a.finish(beeos.Message{Body: "finished", Parts: json.RawMessage(`[{"type":"structured","data":{"n":1}}]`)})
+		case <-a.s.over:
+		}
+	case "asks later":
+		select {
+		case <-a.s.later:
+			one, two := a.put("one", "elicitation/create", []byte(`{}`), 2), a.put("two", "roots/list", nil, 2)
+			a.say(string(one().Data) + string(two().Data))
 		case <-a.s.over:
 		}
 	case "asks":

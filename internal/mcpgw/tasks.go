@@ -99,6 +99,9 @@ func (x *exchange) taskByID(ctx context.Context, id string) (invoke.Task, error)
 
 // getTask answers tasks/get.
 func (x *exchange) getTask(ctx context.Context, m *message) ([]byte, error) {
+	if err := x.mayPoll(); err != nil {
+		return nil, err
+	}
 	t, err := x.task(ctx, m.params)
 	if err != nil {
 		return nil, err

@@ -158,9 +158,10 @@ func newUnion(self *beeos.Agent, members []*entry) *lists {
 			items = append(items, t.definition)
 		}
 	}
-	if l.tools = newPages("tools", items); len(items) > listedMax {
-		l.tools = searchPages(l)
+	if len(items) > listedMax {
+		items = searchItems(l)
 	}
+	l.listTools(items)
 	l.describe(self)
 	return l
 }
