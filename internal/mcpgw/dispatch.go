@@ -239,13 +239,13 @@ func (x *exchange) handle(ctx context.Context, m *message) ([]byte, error) {
 	case "resources/templates/list":
 		return x.lists.templates.page("resourceTemplates", m.params)
 	case "resources/read":
-		return x.readResource(ctx, m)
+		return x.atMember(ctx, m, (*exchange).readResource)
 	case "prompts/list":
 		return x.lists.prompts.page("prompts", m.params)
 	case "prompts/get":
-		return x.getPrompt(ctx, m)
+		return x.atMember(ctx, m, (*exchange).getPrompt)
 	case "completion/complete":
-		return x.complete(ctx, m)
+		return x.atMember(ctx, m, (*exchange).complete)
 	}
 	if x.version.stateless() {
 		return x.handleModern(ctx, m)
@@ -265,7 +265,7 @@ func (x *exchange) handleModern(ctx context.Context, m *message) ([]byte, error)
 	case "skills/get":
 		return x.getSkill(m)
 	case "resources/directory/read":
-		return x.readDirectory(m)
+		return x.atMember(ctx, m, (*exchange).readDirectory)
 	case "tasks/get":
 		return x.getTask(ctx, m)
 	case "tasks/update":

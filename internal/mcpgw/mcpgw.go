@@ -1,5 +1,5 @@
 // Package mcpgw is the MCP surface: POST /{agentId}/mcp makes every agent an
-// MCP server, POST /mcp all that a credential reaches (union.go, search.go). It
+// MCP server, POST /mcp all that a credential reaches (union.go, merge.go, member.go, search.go). It
 // translates and never decides; calls go down to invoke.
 //
 // A request comes in through mcpgw.go (paths, CORS), access.go (who calls,

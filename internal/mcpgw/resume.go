@@ -101,5 +101,5 @@ func (x *exchange) toolReply(reply *beeos.Message) ([]byte, error) {
 	if err := x.agentError(reply); err != nil {
 		return nil, err
 	}
-	return toolResult(reply)
+	return x.toolResult(reply)
 }

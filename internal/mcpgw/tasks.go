@@ -140,7 +140,7 @@ func (x *exchange) taskResult(m *beeos.Message) ([]byte, error) {
 	if neededBy(m) != nil {
 		return nil, beeos.Errorf(beeos.InternalError, "the agent ended its turn with questions, which a task cannot come back with")
 	}
-	return toolResult(m)
+	return x.toolResult(m)
 }
 
 // openAsks are the questions of a task that this client can be asked.
