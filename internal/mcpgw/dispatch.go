@@ -49,7 +49,7 @@ func (g *Gateway) post(w http.ResponseWriter, r *http.Request, agentID string) {
 		g.refuse(w, r, agentID, err)
 		return
 	}
-	x := &exchange{g: g, r: r, caller: caller, home: agentID, agent: e.agent, lists: e.lists, out: newResponder(w, r)}
+	x := &exchange{g: g, r: r, caller: caller, home: agentID, agent: e.agent, lists: e.lists, out: g.responder(w, r)}
 	defer x.out.close()
 	if !x.out.json && !x.out.streams {
 		x.out.fail(r, nil, bare, &fault{

@@ -50,6 +50,8 @@ type stack struct {
 	seen    []beeos.Frame
 	next    chan beeos.Frame // gets the next message for an agent, if set
 	later   chan struct{}    // closed when work in the background may end
+	flooded chan struct{}    // closed when all of a flood is said
+	records []invoke.CallRecord
 }
 
 const publicURL = "https://mcp.example.com"
@@ -113,7 +115,7 @@ func definitions() []beeos.Definition {
 func newStack(t testing.TB) *stack {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	s := &stack{t: t, keys: map[string]string{}, answers: map[string]chan bus.Control{}, over: ctx.Done(), later: make(chan struct{})}
+	s := &stack{t: t, keys: map[string]string{}, answers: map[string]chan bus.Control{}, over: ctx.Done(), later: make(chan struct{}), flooded: make(chan struct{})}
 	var err error
 	s.db, err = store.Open(ctx, "sqlite:"+filepath.Join(t.TempDir(), "test.db")+"?durability=os")
 	s.must(err)
@@ -121,7 +123,7 @@ func newStack(t testing.TB) *stack {
 	s.must(err)
 	s.ledger, err = ledger.Open(ctx, s.db, ledger.Options{Committed: invoke.Committed(s.bus)})
 	s.must(err)
-	s.calls = invoke.New(invoke.Options{Store: s.db, Ledger: s.ledger, Bus: s.bus, RateLimit: 100_000})
+	s.calls = invoke.New(invoke.Options{Store: s.db, Ledger: s.ledger, Bus: s.bus, RateLimit: 100_000, OnCall: s.record})
 	check := &auth.Checker{DB: s.db, Log: slog.New(slog.DiscardHandler)}
 	open := func() (*Gateway, *httptest.Server) {
 		g, err := New(Options{DB: s.db, Auth: check, Calls: s.calls, PublicURL: publicURL, Context: ctx, Tell: s.tell})
@@ -196,6 +198,19 @@ func (s *stack) key(ctx context.Context, name string, k beeos.Key) {
 	k.ID, k.Name, k.Prefix, k.CreatedAt = "key_"+name, name, prefix, time.Now()
 	s.must(s.db.CreateKey(ctx, k, hash))
 	s.keys[name] = secret
+}
+
+func (s *stack) record(r invoke.CallRecord) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.records = append(s.records, r)
+}
+
+// ended reports whether a call of the tool ended in that way.
+func (s *stack) ended(tool, outcome string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(s.records, func(r invoke.CallRecord) bool { return r.What == tool && r.Outcome == outcome })
 }
 
 // tell is what the bus does between replicas.
@@ -396,6 +411,16 @@ func (a *testAgent) job(call beeos.Call) {
 		select {
 		case <-a.s.later:
 			a.finish(beeos.Message{Body: "finished", Parts: json.RawMessage(`[{"type":"structured","data":{"n":1}}]`)})
+		case <-a.s.over:
+		}
+	case "flood":
+		for i := range floodDeltas {
+			a.publish(beeos.Event{Kind: beeos.EventDelta, Text: floodText(i)})
+		}
+		close(a.s.flooded)
+		select {
+		case <-a.s.later:
+			a.say("flooded")
 		case <-a.s.over:
 		}
 	case "asks later":
