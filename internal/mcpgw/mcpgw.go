@@ -14,7 +14,7 @@
 // call.go and run.go run a call: its events become progress and logs
 // (notify.go) or questions to the client (ask.go, rounds.go,
 // bridge.go), its reply a
-// result (reply.go, result.go); any replica can stop it (cancel.go), pick its
+// result (reply.go, result.go, shape.go); any replica can stop it (cancel.go), pick its
 // stream up (resume.go) or answer for it as a task (tasks.go, tasknews.go,
 // handover.go, polls.go).
 // What changes outside of calls reaches open streams (get.go, listen.go,

@@ -124,13 +124,16 @@ func (x *exchange) forwardMethod(ctx context.Context, m *message, arguments []by
 // resourceContents reads an agent's answer to resources/read: a whole result,
 // or resource parts, or plain text.
 func resourceContents(m *beeos.Message, uri string) ([]byte, error) {
-	if result, err := agentResult(m); result != nil || err != nil {
+	if result, err := agentResult("resources/read", m); result != nil || err != nil {
 		return result, err
 	}
 	var c, none content
 	parts, _ := sortParts(m.Parts, &none)
+	if none.broken != "" {
+		return nil, malformed("resources/read")
+	}
 	for _, p := range parts {
-		if r := httpd.Field(p, "resource"); kind(r) == '{' {
+		if r := httpd.Field(p, "resource"); isContents(r) {
 			c.add(r)
 		}
 	}
