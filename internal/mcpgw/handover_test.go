@@ -258,7 +258,7 @@ func TestHandOverAtUnion(t *testing.T) {
 		t.Error("at the agent's own endpoint: ", got)
 	}
 
-	resp, asked := call(s.server.URL, "clerk__slow", `{"how":"asks"}`)
+	_, asked := call(s.server.URL, "clerk__slow", `{"how":"asks"}`)
 	nextEvent(t, asked)
 	nextEvent(t, asked)
 	id = handedOver(t, nextEvent(t, asked))
