@@ -14,6 +14,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/httpd"
+	"github.com/beeos/beeos/internal/invoke"
 )
 
 // impatient makes both replicas hand calls over after d.
@@ -119,6 +120,21 @@ func TestNoHandOver(t *testing.T) {
 	s.impatient(50 * time.Millisecond)
 	if got := s.callIn(t, s.server.URL, "", "silent", `{}`); field(got, "error", "code") != "-32003" || field(got, "error", "message") != `"Agent reply timeout"` {
 		t.Errorf("by curl: %s", got)
+	}
+}
+
+// TestHandOverComesFirst: it is due before the default timeout of calls.
+func TestHandOverComesFirst(t *testing.T) {
+	s := newStack(t)
+	for timeout, want := range map[time.Duration]time.Duration{0: 50 * time.Second, time.Hour: 50 * time.Second, 30 * time.Second: 25 * time.Second} {
+		opt := s.gateway.opt
+		opt.HandOver = 0
+		opt.Calls = invoke.New(invoke.Options{Store: s.db, Ledger: s.ledger, Bus: s.bus, Timeout: timeout})
+		g, err := New(opt)
+		s.must(err)
+		if g.opt.HandOver != want {
+			t.Errorf("with a timeout of %v it is %v", timeout, g.opt.HandOver)
+		}
 	}
 }
 

@@ -54,7 +54,8 @@ type Options struct {
 	Now       func() time.Time
 
 	// HandOver is after how long a call is answered with where to fetch its
-	// result, to a client that knows nothing of tasks; 0 = 50 s.
+	// result, to a client that knows nothing of tasks; 0 = 50 s, or before
+	// the default timeout of calls.
 	HandOver time.Duration
 
 	// WriteWithin is how long a reader may refuse to take what we write
@@ -103,7 +104,7 @@ func New(opt Options) (*Gateway, error) {
 		opt.Now = time.Now
 	}
 	if opt.HandOver <= 0 {
-		opt.HandOver = handOverAfter
+		opt.HandOver = min(handOverAfter, opt.Calls.Timeout()*5/6)
 	}
 	if opt.Context == nil {
 		opt.Context = context.Background()

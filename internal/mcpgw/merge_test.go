@@ -2,7 +2,9 @@ package mcpgw
 
 import (
 	"bufio"
+	"bytes"
 	"context"
+	"encoding/json"
 	"io"
 	"net/http"
 	"slices"
@@ -10,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/beeos/beeos"
@@ -100,6 +103,31 @@ func TestOutward(t *testing.T) {
 			t.Errorf("%s became %s", raw, got)
 		}
 	}
+}
+
+// FuzzOutward: whatever an agent's result is, it stays JSON with the same
+// members, and only URIs change.
+func FuzzOutward(f *testing.F) {
+	text := "x"
+	a := &beeos.Agent{Slug: "bee", Definition: beeos.Definition{Resources: []beeos.Resource{{URI: "n://a", Name: "a", Text: &text}}}}
+	e := &entry{agent: a, lists: newLists(a)}
+	f.Add([]byte(`{"content":[{"type":"resource","resource":{"uri":"n://a","text":""}},{"uri":["n://a"]}],"resources":{"uri":"\u006e://a"}}`))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		if !jsonObject(raw) {
+			return
+		}
+		var before, after any
+		got := e.outward(raw, "n://b")
+		if json.Unmarshal(raw, &before) != nil {
+			return // a number out of range
+		}
+		if err := json.Unmarshal(bytes.ReplaceAll(got, []byte("beeos://bee/"), nil), &after); err != nil {
+			t.Fatalf("%s became %s: %v", raw, got, err)
+		}
+		if !bytes.Contains(raw, []byte("beeos:")) && !cmp.Equal(before, after) {
+			t.Errorf("%s became %s", raw, got)
+		}
+	})
 }
 
 func TestUnionPrompts(t *testing.T) {
