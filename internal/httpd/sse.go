@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"net/http"
+	"os"
 	"strconv"
 	"sync"
 	"time"
@@ -30,6 +31,7 @@ type SSE struct {
 	ctl    *http.ResponseController
 	err    error     // the first failure, or errStreamClosed
 	last   time.Time // when something was sent
+	within time.Duration
 	ticker *time.Timer
 }
 
@@ -41,9 +43,23 @@ func NewSSE(w http.ResponseWriter) *SSE {
 	h["Cache-Control"] = []string{"no-cache, no-transform"}
 	h["X-Accel-Buffering"] = []string{"no"} // nginx would hold events back
 	w.WriteHeader(http.StatusOK)
-	s := &SSE{w: w, ctl: http.NewResponseController(w), last: time.Now()}
+	s := &SSE{w: w, ctl: http.NewResponseController(w), last: time.Now(), within: sseWrite}
 	s.err = s.ctl.Flush()
 	return s
+}
+
+// DropAfter sets how long the reader may refuse to take what is written.
+func (s *SSE) DropAfter(d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.within = d
+}
+
+// Dropped reports whether the stream has ended because its reader took nothing.
+func (s *SSE) Dropped() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return errors.Is(s.err, os.ErrDeadlineExceeded)
 }
 
 // Event sends one event. Name and id may be empty; line breaks in them are
@@ -120,7 +136,7 @@ func (s *SSE) write(b []byte) error {
 		return s.err
 	}
 	s.last = time.Now()
-	s.ctl.SetWriteDeadline(s.last.Add(sseWrite)) //nolint:errcheck // not every writer has deadlines
+	s.ctl.SetWriteDeadline(s.last.Add(s.within)) //nolint:errcheck // not every writer has deadlines
 	if _, s.err = s.w.Write(b); s.err == nil {
 		s.err = s.ctl.Flush()
 	}

@@ -6,10 +6,15 @@ import (
 	"github.com/beeos/beeos"
 )
 
-// feedLength bounds how many events wait for a slow reader. Beyond it text
-// is run together and the rest is dropped: live events may be lost, and a
-// slow reader must not hold up the agent.
-const feedLength = 256
+// What may wait for a slow reader, who must not hold up the agent. Live events
+// may be lost; the terminal reply has it all.
+const (
+	feedCalm   = 32      // events; beyond, text that follows text is run together
+	feedLength = 256     // events; beyond, only questions are kept
+	feedBytes  = 1 << 20 // of text and data
+	feedJoined = 4 << 10 // bytes of text in one event that was run together
+	feedMost   = 1024    // events of any kind
+)
 
 // feed holds the live events of one turn, or of a channel, between the bus and its reader.
 type feed struct {
@@ -17,6 +22,7 @@ type feed struct {
 	ready   chan struct{}
 	mu      sync.Mutex
 	events  []beeos.Event
+	size    int
 	attempt int
 }
 
@@ -45,19 +51,54 @@ func (f *feed) push(ev beeos.Event) {
 		}
 		f.attempt = ev.Attempt
 	}
-	if n := len(f.events); n >= feedLength {
-		if last := &f.events[n-1]; ev.Kind == beeos.EventDelta && last.Kind == beeos.EventDelta && ev.Turn == last.Turn && ev.Part == nil && last.Part == nil {
-			last.Text += ev.Text
-			last.Reasoning += ev.Reasoning
-			last.Seq = ev.Seq
-		}
-	} else {
-		f.events = append(f.events, ev)
-	}
+	f.add(&ev)
 	select {
 	case f.ready <- struct{}{}:
 	default:
 	}
+}
+
+// add keeps an event, by itself or as a part of the last one, or drops it; f.mu
+// is held.
+func (f *feed) add(ev *beeos.Event) {
+	n := len(f.events)
+	size := len(ev.Text) + len(ev.Reasoning) + len(ev.Part) + len(ev.Data)
+	passing := ev.Kind == beeos.EventDelta || ev.Kind == beeos.EventProgress || ev.Kind == beeos.EventLog
+	if n >= feedMost || passing && f.size+size > feedBytes {
+		return
+	}
+	if n >= feedCalm && join(&f.events[n-1], ev) {
+		f.size += size
+		return
+	}
+	if passing && n >= feedLength {
+		return
+	}
+	f.size += size
+	f.events = append(f.events, *ev)
+}
+
+// join makes one event of two that follow each other, if that loses nothing:
+// text goes on, and of two reports of progress the later one counts.
+func join(last, ev *beeos.Event) bool {
+	if ev.Turn != last.Turn || ev.Attempt != last.Attempt || ev.Kind != last.Kind {
+		return false
+	}
+	switch {
+	case ev.Kind == beeos.EventDelta:
+		text, reasoning := len(last.Text)+len(ev.Text), len(last.Reasoning)+len(ev.Reasoning)
+		if ev.Part != nil || last.Part != nil || text > 0 && reasoning > 0 || text+reasoning > feedJoined {
+			return false
+		}
+		last.Text += ev.Text
+		last.Reasoning += ev.Reasoning
+		last.Seq = ev.Seq
+	case ev.Kind == beeos.EventProgress:
+		*last = *ev
+	default:
+		return false
+	}
+	return true
 }
 
 func (f *feed) take() []beeos.Event {
@@ -67,6 +108,6 @@ func (f *feed) take() []beeos.Event {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	evs := f.events
-	f.events = nil
+	f.events, f.size = nil, 0
 	return evs
 }

@@ -103,6 +103,9 @@ func New(opt Options) *Calls {
 	return c
 }
 
+// Timeout is how long a caller waits when neither it nor the agent says.
+func (c *Calls) Timeout() time.Duration { return c.opt.Timeout }
+
 // Run wakes waiters, hands out waiting requests and sweeps until ctx ends.
 func (c *Calls) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)

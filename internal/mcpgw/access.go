@@ -51,6 +51,13 @@ func (x *exchange) reach(ctx context.Context, agentID string) (*beeos.Agent, err
 	return e.agent, nil
 }
 
+// responder is newResponder with the limits of the gateway.
+func (g *Gateway) responder(w http.ResponseWriter, r *http.Request) *responder {
+	o := newResponder(w, r)
+	o.within = g.opt.WriteWithin
+	return o
+}
+
 // refuse answers a request that never became a JSON-RPC message of a known
 // caller. The answer has no id, but is JSON-RPC all the same.
 func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, agentID string, err error) {

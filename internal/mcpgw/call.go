@@ -25,6 +25,8 @@ func (x *exchange) callTool(ctx context.Context, m *message) ([]byte, error) {
 		return nil, toolNotFound(name)
 	case t.meta:
 		return x.search(given)
+	case t.fetches:
+		return x.fetchTask(ctx, m, t, given)
 	}
 	if t.agent != nil {
 		x.agent = t.agent
@@ -67,28 +69,36 @@ func (x *exchange) callTool(ctx context.Context, m *message) ([]byte, error) {
 	default:
 		req.Channel = x.session.channel
 	}
+	patience, become := x.patience(t)
+	if patience > 0 {
+		req.Deadline = x.g.opt.Now().Add(taskLife)
+	}
 	if x.version.stateless() && t.tasks == taskRequired {
 		if !x.can.has(canTasks) {
 			return nil, missingCapability(canTasks.declaration())
 		}
 		return x.startTask(ctx, m, req)
 	}
-	reply, early, err := x.call(ctx, m, req, x.patience(t))
+	reply, early, err := x.call(ctx, m, req, patience, become)
 	if reply == nil {
 		return early, err
 	}
 	return x.toolReply(reply)
 }
 
-// patience is after how long the call becomes a task; 0 = never.
-func (x *exchange) patience(t *tool) time.Duration {
+// patience is after how long the call becomes something to come back for, and
+// what the client gets instead of its result; 0 = never. Who names no revision
+// waits for the agent's timeout, as documented.
+func (x *exchange) patience(t *tool) (time.Duration, become) {
 	switch {
+	case x.version == bare:
+		return 0, nil
 	case !x.version.stateless() || !x.can.has(canTasks) || t.tasks == taskForbidden:
-		return 0
-	case t.tasks == taskOptional:
-		return taskSoon
+		return x.g.opt.HandOver, x.handedOver(t)
+	case t.tasks == taskOptional, t.tasks == taskRequired:
+		return taskSoon, createdTask
 	}
-	return taskLater
+	return taskLater, createdTask
 }
 
 // toolParams reads the params of tools/call; arguments may be nil.

@@ -116,7 +116,7 @@ func (x *exchange) stopped(ctx context.Context, f *flight, req *invoke.Request) 
 	case errors.As(context.Cause(ctx), &by):
 		x.stopAgent(ctx, f, by.reason)
 		return beeos.Errorf(beeos.Conflict, "the client cancelled this request")
-	case x.g.opt.Context.Err() != nil: // not the client's doing: the agent may finish for whoever asks again
+	case x.g.opt.Context.Err() != nil, x.out.dropped(): // it did not leave, we sent it away: the agent may finish for whoever asks again
 	case x.version.stateless(), x.old, x.session == nil && req.IdempotencyKey == "":
 		x.stopAgent(ctx, f, "the client went away")
 	}

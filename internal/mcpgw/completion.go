@@ -31,7 +31,7 @@ func (x *exchange) complete(ctx context.Context, m *message) ([]byte, error) {
 	if reply.Type == beeos.AgentRefuse {
 		return []byte(noCompletions), nil
 	}
-	result, err := agentResult(reply)
+	result, err := agentResult(m.method, reply)
 	if result == nil && err == nil {
 		return []byte(noCompletions), nil
 	}

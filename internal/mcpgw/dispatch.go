@@ -49,7 +49,7 @@ func (g *Gateway) post(w http.ResponseWriter, r *http.Request, agentID string) {
 		g.refuse(w, r, agentID, err)
 		return
 	}
-	x := &exchange{g: g, r: r, caller: caller, home: agentID, agent: e.agent, lists: e.lists, out: newResponder(w, r)}
+	x := &exchange{g: g, r: r, caller: caller, home: agentID, agent: e.agent, lists: e.lists, out: g.responder(w, r)}
 	defer x.out.close()
 	if !x.out.json && !x.out.streams {
 		x.out.fail(r, nil, bare, &fault{
@@ -231,7 +231,7 @@ func (x *exchange) handle(ctx context.Context, m *message) ([]byte, error) {
 	case "resources/subscribe", "resources/unsubscribe":
 		return x.subscribe(ctx, m)
 	case "tools/list":
-		return x.lists.tools.page("tools", m.params)
+		return x.listTools(m.params)
 	case "tools/call":
 		return x.callTool(ctx, m)
 	case "resources/list":
@@ -239,13 +239,13 @@ func (x *exchange) handle(ctx context.Context, m *message) ([]byte, error) {
 	case "resources/templates/list":
 		return x.lists.templates.page("resourceTemplates", m.params)
 	case "resources/read":
-		return x.readResource(ctx, m)
+		return x.atMember(ctx, m, (*exchange).readResource)
 	case "prompts/list":
 		return x.lists.prompts.page("prompts", m.params)
 	case "prompts/get":
-		return x.getPrompt(ctx, m)
+		return x.atMember(ctx, m, (*exchange).getPrompt)
 	case "completion/complete":
-		return x.complete(ctx, m)
+		return x.atMember(ctx, m, (*exchange).complete)
 	}
 	if x.version.stateless() {
 		return x.handleModern(ctx, m)
@@ -265,7 +265,7 @@ func (x *exchange) handleModern(ctx context.Context, m *message) ([]byte, error)
 	case "skills/get":
 		return x.getSkill(m)
 	case "resources/directory/read":
-		return x.readDirectory(m)
+		return x.atMember(ctx, m, (*exchange).readDirectory)
 	case "tasks/get":
 		return x.getTask(ctx, m)
 	case "tasks/update":

@@ -29,6 +29,7 @@ type follower struct {
 // run serves the stream until the client leaves, the server stops, or the
 // caller may no longer reach the agent.
 func (f *follower) run(ctx context.Context) error {
+	f.stream.about(f.lists)
 	tick := time.NewTicker(quiet)
 	defer tick.Stop()
 	for {
@@ -100,6 +101,7 @@ func (f *follower) compare(now *lists) error {
 	if before == now {
 		return nil
 	}
+	f.stream.about(now)
 	for _, l := range []struct {
 		wanted        bool
 		before, after pages

@@ -17,7 +17,7 @@ func (g *Gateway) get(w http.ResponseWriter, r *http.Request, agentID string) {
 		return
 	}
 	id := r.Header.Get(headerSession)
-	x := &exchange{g: g, r: r, caller: caller, home: agentID, agent: e.agent, lists: e.lists, out: newResponder(w, r)}
+	x := &exchange{g: g, r: r, caller: caller, home: agentID, agent: e.agent, lists: e.lists, out: g.responder(w, r)}
 	defer x.out.close()
 	if id == "" || !x.out.streams {
 		g.refuseMethod(w, r, agentID)
@@ -32,8 +32,8 @@ func (g *Gateway) get(w http.ResponseWriter, r *http.Request, agentID string) {
 		x.fetch(r.Context(), l)
 		return
 	}
-	if err := x.sessionStream(r.Context()); err != nil && r.Context().Err() == nil {
-		x.out.fail(r, nil, x.version, err)
+	if err := x.sessionStream(r.Context()); err != nil && !x.out.begun() {
+		g.refuse(w, r, agentID, err)
 	}
 }
 

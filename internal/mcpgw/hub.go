@@ -31,12 +31,13 @@ type stream struct {
 	wake chan struct{} // holds one
 
 	mu           sync.Mutex
-	changed      bool            // the agent
-	resubscribed bool            // what the session watches
-	ended        bool            // the session, or a reader too slow
-	updated      []string        // resources
-	messages     [][]byte        // ready to be sent
-	turns        map[string]bool // whose state may have changed
+	changed      bool              // the agent
+	resubscribed bool              // what the session watches
+	ended        bool              // the session, or a reader too slow
+	updated      []string          // resources
+	messages     [][]byte          // ready to be sent
+	turns        map[string]bool   // whose state may have changed
+	members      map[string]*entry // of the union that it is about, by id
 }
 
 // open registers a stream, unless its principal has too many already.
@@ -88,6 +89,13 @@ func (s *stream) poke() {
 	case s.wake <- struct{}{}:
 	default:
 	}
+}
+
+// about says whose updates the stream of a union is to note.
+func (s *stream) about(l *lists) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.members = l.byAgent
 }
 
 // update notes that a resource has changed; s.mu is held. Once is enough.

@@ -21,6 +21,8 @@ const pageSize = 250
 // schemas and annotations in them are the agent's own bytes.
 type lists struct {
 	tools, resources, templates, prompts pages
+	fetching                             pages // tools, and the one that brings results later
+	fetchTool                            string
 
 	about        []byte // members of the initialize result that follow protocolVersion
 	discovery    []byte // the result of server/discover
@@ -32,6 +34,14 @@ type lists struct {
 	templateAt   map[string]bool
 	patterns     []*regexp.Regexp // of the URI templates
 	skills       skills
+
+	// What a union is made of: the elements of the lists, in order.
+	resourceURIs               []string
+	templateItems, promptItems [][]byte
+
+	// Of a union: its members, by slug and by id, and whose its prompts are.
+	bySlug, byAgent map[string]*entry
+	promptOf        map[string]origin
 }
 
 // pages are complete results of one list method.
@@ -120,7 +130,7 @@ func (l *lists) addTools(a *beeos.Agent) {
 	if a.SelfTool || len(items) == 0 {
 		add(newSelfTool(a))
 	}
-	l.tools = newPages("tools", items)
+	l.listTools(items)
 }
 
 func (l *lists) addResources(a *beeos.Agent) {
@@ -128,6 +138,7 @@ func (l *lists) addResources(a *beeos.Agent) {
 	add := func(r *resource) {
 		if r != nil && l.resourceAt[r.uri] == nil {
 			l.resourceAt[r.uri] = r
+			l.resourceURIs = append(l.resourceURIs, r.uri)
 			items = append(items, r.definition)
 		}
 	}
@@ -146,7 +157,7 @@ func (l *lists) addResources(a *beeos.Agent) {
 		}
 	}
 	l.resources = newPages("resources", items)
-	l.templates = newPages("resourceTemplates", templates)
+	l.templateItems, l.templates = templates, newPages("resourceTemplates", templates)
 }
 
 func (l *lists) addPrompts(a *beeos.Agent) {
@@ -160,7 +171,7 @@ func (l *lists) addPrompts(a *beeos.Agent) {
 			items = append(items, item)
 		}
 	}
-	l.prompts = newPages("prompts", items)
+	l.promptItems, l.prompts = items, newPages("prompts", items)
 }
 
 // templatePattern matches the URIs that a simple URI template can make: {x}

@@ -5,12 +5,16 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/beeos/beeos"
 )
 
-// TestAuthorizationMatrix: who may do what does not depend on the revision
+// TestT37AuthorizationMatrix: who may do what does not depend on the revision
 // that a client speaks, nor on the method, the door or the verb.
-func TestAuthorizationMatrix(t *testing.T) {
+func TestT37AuthorizationMatrix(t *testing.T) {
 	s := newStack(t)
+	s.key(t.Context(), "revoked", beeos.Key{Kind: beeos.UserKey, OwnerID: s.owner.ID})
+	s.must(s.db.RevokeKey(t.Context(), s.owner.ID, "key_revoked"))
 	credentials := []struct {
 		name    string
 		headers http.Header
@@ -18,6 +22,7 @@ func TestAuthorizationMatrix(t *testing.T) {
 	}{
 		{"none", http.Header{}, http.StatusUnauthorized},
 		{"unknown", http.Header{"Authorization": {"Bearer oag_" + strings.Repeat("0", 64)}}, http.StatusUnauthorized},
+		{"revoked", http.Header{"Authorization": {"Bearer " + s.keys["revoked"]}}, http.StatusUnauthorized},
 		{"not a key", http.Header{"Authorization": {"Bearer x"}}, http.StatusUnauthorized},
 		{"two", http.Header{"Authorization": {"Bearer " + s.keys["user"]}, "X-Agent-Api-Key": {s.keys["clerk"]}}, http.StatusUnauthorized},
 		{"another agent's", http.Header{"X-Agent-Api-Key": {s.keys["talker"]}}, http.StatusUnauthorized},
@@ -33,6 +38,13 @@ func TestAuthorizationMatrix(t *testing.T) {
 		"resources/list": ``, "resources/templates/list": ``, "resources/read": `"uri":"note://kind"`, "resources/subscribe": `"uri":"note://kind"`,
 		"completion/complete": `"ref":{"type":"ref/prompt","name":"greet"},"argument":{"name":"who","value":""}`,
 		"server/discover":     ``, "tasks/get": `"taskId":"x"`, "tasks/cancel": `"taskId":"x"`, "skills/list": ``, "nope": ``,
+		"tasks/update": `"taskId":"x","inputResponses":{}`, "skills/get": `"uri":"x"`, "resources/directory/read": `"uri":"x"`,
+		"resources/unsubscribe": `"uri":"note://kind"`, "subscriptions/listen": ``,
+	}
+	for method := range modernMethods {
+		if _, ok := methods[method]; !ok {
+			t.Errorf("%s is not in the matrix", method)
+		}
 	}
 	check := func(what string, status int, r *http.Request, headers http.Header) {
 		t.Helper()
@@ -85,8 +97,8 @@ func TestAuthorizationMatrix(t *testing.T) {
 	}
 }
 
-// TestT35ForeignNames, and T36: an id is its owner's at its agent, in every
-// place where it is presented, and nobody's guess.
+// TestT35ForeignNames: an id is its owner's at its agent, in every place where
+// it is presented.
 func TestT35ForeignNames(t *testing.T) {
 	s := newStack(t)
 	session := s.handshake(t, "clerk", "user", `{}`)

@@ -1,5 +1,5 @@
 // Package mcpgw is the MCP surface: POST /{agentId}/mcp makes every agent an
-// MCP server, POST /mcp all that a credential reaches (union.go, search.go). It
+// MCP server, POST /mcp all that a credential reaches (union.go, merge.go, member.go, search.go). It
 // translates and never decides; calls go down to invoke.
 //
 // A request comes in through mcpgw.go (paths, CORS), access.go (who calls,
@@ -14,8 +14,9 @@
 // call.go and run.go run a call: its events become progress and logs
 // (notify.go) or questions to the client (ask.go, rounds.go,
 // bridge.go), its reply a
-// result (reply.go, result.go); any replica can stop it (cancel.go), pick its
-// stream up (resume.go) or answer for it as a task (tasks.go, tasknews.go).
+// result (reply.go, result.go, shape.go); any replica can stop it (cancel.go), pick its
+// stream up (resume.go) or answer for it as a task (tasks.go, tasknews.go,
+// handover.go, polls.go).
 // What changes outside of calls reaches open streams (get.go, listen.go,
 // follow.go) through news between replicas (news.go, hub.go). Answers leave
 // through responder.go, as JSON or as a stream, errors in the words of
@@ -52,6 +53,15 @@ type Options struct {
 	Log       *slog.Logger
 	Now       func() time.Time
 
+	// HandOver is after how long a call is answered with where to fetch its
+	// result, to a client that knows nothing of tasks; 0 = 50 s, or before
+	// the default timeout of calls.
+	HandOver time.Duration
+
+	// WriteWithin is how long a reader may refuse to take what we write
+	// before it is dropped; 0 = as long as httpd says.
+	WriteWithin time.Duration
+
 	// Context ends when the server stops. Calls inside a session outlive
 	// their connection, but not this.
 	Context context.Context
@@ -75,6 +85,7 @@ type Gateway struct {
 	hub     hub
 	bridge  bridge
 	ended   endedSessions
+	polls   polls
 }
 
 // maxBody is the contract's limit.
@@ -91,6 +102,9 @@ func New(opt Options) (*Gateway, error) {
 	}
 	if opt.Now == nil {
 		opt.Now = time.Now
+	}
+	if opt.HandOver <= 0 {
+		opt.HandOver = min(handOverAfter, opt.Calls.Timeout()*5/6)
 	}
 	if opt.Context == nil {
 		opt.Context = context.Background()
@@ -113,6 +127,7 @@ func New(opt Options) (*Gateway, error) {
 		hub:     hub{topics: map[string]map[*stream]struct{}{}, principals: map[string]int{}},
 		bridge:  bridge{waiting: map[string]chan []byte{}},
 		ended:   endedSessions{ids: map[string]time.Time{}},
+		polls:   polls{full: map[string]time.Time{}},
 	}
 	if err := g.readEnded(opt.Context, time.Time{}); err != nil {
 		return nil, err

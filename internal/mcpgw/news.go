@@ -36,6 +36,11 @@ func (g *Gateway) Hear(n News) {
 		g.hub.tell(topicAgent, func(s *stream) { s.changed = true })
 	case ResourceUpdated:
 		g.hub.tell(topicAgent+n.Agent, func(s *stream) { s.update(n.ID) })
+		g.hub.tell(topicAgent, func(s *stream) {
+			if e := s.members[n.Agent]; e != nil {
+				s.update(e.prefix() + n.ID)
+			}
+		})
 	case SessionChanged:
 		g.hub.tell(topicSession+n.ID, func(s *stream) { s.resubscribed = true })
 	case SessionEnded:

@@ -28,7 +28,7 @@ func (g *Gateway) openOld(w http.ResponseWriter, r *http.Request, agentID string
 		return
 	}
 	s := newSession(v20241105, 0, g.opt.Now())
-	x := &exchange{g: g, r: r, caller: caller, home: agentID, agent: e.agent, lists: e.lists, version: s.version, session: s, old: true, out: newResponder(w, r)}
+	x := &exchange{g: g, r: r, caller: caller, home: agentID, agent: e.agent, lists: e.lists, version: s.version, session: s, old: true, out: g.responder(w, r)}
 	x.out.streams = true
 	defer x.out.close()
 	st, leave, err := g.hub.open(caller.Principal(), topicAgent+agentID, topicSession+s.channel)

@@ -129,8 +129,8 @@ func officialClient(t *testing.T, s *stack, version string) {
 		}
 		tools++
 	}
-	if tools != 20 {
-		t.Errorf("%d tools, want 20", tools)
+	if tools != 22 {
+		t.Errorf("%d tools, want 22", tools)
 	}
 	officialCalls(t, session, h)
 	read, err := session.ReadResource(ctx, &mcp.ReadResourceParams{URI: "beeos://agent/config"})

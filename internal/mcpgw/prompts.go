@@ -95,7 +95,7 @@ func fill(v any, with *strings.Replacer) any {
 // promptMessages reads an agent's answer to prompts/get: a whole result, or
 // plain text as one message of the user's.
 func promptMessages(m *beeos.Message) ([]byte, error) {
-	if result, err := agentResult(m); result != nil || err != nil {
+	if result, err := agentResult("prompts/get", m); result != nil || err != nil {
 		return result, err
 	}
 	b := appendTextBlock([]byte(`{"messages":[{"role":"user","content":`), m.Body)

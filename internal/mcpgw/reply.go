@@ -8,11 +8,14 @@ import (
 )
 
 // agentResult is the result object that an agent gave for a method, whole.
-func agentResult(m *beeos.Message) ([]byte, error) {
+func agentResult(method string, m *beeos.Message) ([]byte, error) {
 	if m.IsError() {
 		return nil, agentFault(m)
 	}
 	if result := httpd.Field(m.Payload, "result"); kind(result) == '{' {
+		if err := checkResult(method, result); err != nil {
+			return nil, err
+		}
 		return result, nil
 	}
 	return nil, nil

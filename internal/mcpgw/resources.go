@@ -112,7 +112,7 @@ func (x *exchange) readResource(ctx context.Context, m *message) ([]byte, error)
 func (x *exchange) forwardMethod(ctx context.Context, m *message, arguments []byte) (*beeos.Message, []byte, error) {
 	reply, early, err := x.call(ctx, m, invoke.Request{
 		Call: beeos.Call{Method: m.method, Params: m.params, Arguments: arguments},
-	}, 0)
+	}, 0, nil)
 	if reply != nil {
 		if err := x.agentError(reply); err != nil {
 			return nil, nil, err
@@ -124,13 +124,16 @@ func (x *exchange) forwardMethod(ctx context.Context, m *message, arguments []by
 // resourceContents reads an agent's answer to resources/read: a whole result,
 // or resource parts, or plain text.
 func resourceContents(m *beeos.Message, uri string) ([]byte, error) {
-	if result, err := agentResult(m); result != nil || err != nil {
+	if result, err := agentResult("resources/read", m); result != nil || err != nil {
 		return result, err
 	}
 	var c, none content
 	parts, _ := sortParts(m.Parts, &none)
+	if none.broken != "" {
+		return nil, malformed("resources/read")
+	}
 	for _, p := range parts {
-		if r := httpd.Field(p, "resource"); kind(r) == '{' {
+		if r := httpd.Field(p, "resource"); isContents(r) {
 			c.add(r)
 		}
 	}

@@ -14,6 +14,11 @@ import (
 // the way close connections that are silent for a minute.
 const quiet = 15 * time.Second
 
+const (
+	large       = 64 << 10 // an answer that may not fit into the buffers on the way
+	writeWithin = 30 * time.Second
+)
+
 // responder is where the answers of one POST go: application/json until the
 // first event, a stream of server-sent events from there on. A call that
 // stays silent becomes a stream too, whose comments keep its connection open.
@@ -21,6 +26,8 @@ type responder struct {
 	w       http.ResponseWriter
 	json    bool // the client takes application/json
 	streams bool // the client takes text/event-stream
+
+	within time.Duration // for a client to take what is written; 0 = the stream's own
 
 	// first makes the id of the event that a stream begins with, to come back
 	// by; nil = none.
@@ -86,6 +93,13 @@ func (o *responder) begin() {
 	o.stream()
 }
 
+// begun reports whether the response is a stream.
+func (o *responder) begun() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.sse != nil
+}
+
 // stream makes the response a stream, if it is none yet; the lock is held.
 func (o *responder) stream() *httpd.SSE {
 	if o.sse == nil {
@@ -94,6 +108,9 @@ func (o *responder) stream() *httpd.SSE {
 			o.timer = nil
 		}
 		o.sse = httpd.NewSSE(o.w)
+		if o.within > 0 {
+			o.sse.DropAfter(o.within)
+		}
 		o.sse.KeepAlive(quiet)
 		if o.first != nil {
 			o.sse.Prime(o.first(), retryAfter) //nolint:errcheck // a client that is gone shows in the request's context
@@ -124,9 +141,35 @@ func (o *responder) send(status int, head, body, tail []byte) {
 	h["Content-Type"] = contentJSON
 	h["Content-Length"] = []string{strconv.Itoa(len(head) + len(body) + len(tail))}
 	o.w.WriteHeader(status)
+	if len(body) >= large {
+		defer o.limit()()
+	}
 	for _, b := range [...][]byte{head, body, tail} {
 		o.w.Write(b) //nolint:errcheck // the client is gone; nobody is left to tell
 	}
+}
+
+// limit gives the client so long to take an answer; the function that it
+// returns lets the connection go on without a limit.
+func (o *responder) limit() func() {
+	ctl := http.NewResponseController(o.w)
+	within := o.within
+	if within == 0 {
+		within = writeWithin
+	}
+	ctl.SetWriteDeadline(time.Now().Add(within)) //nolint:errcheck // not every writer has deadlines
+	return func() {
+		if ctl.Flush() == nil {
+			ctl.SetWriteDeadline(time.Time{}) //nolint:errcheck // as above
+		}
+	}
+}
+
+// dropped reports whether we gave up on a client that did not read.
+func (o *responder) dropped() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.sse != nil && o.sse.Dropped()
 }
 
 var contentJSON = []string{"application/json"}

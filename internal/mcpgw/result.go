@@ -20,13 +20,16 @@ func toolResult(m *beeos.Message) ([]byte, error) {
 		return nil, beeos.Errorf(beeos.AgentServiceUnavailable, "%s", orElse(m.Body, "the agent went away in the middle of the call: try again"))
 	}
 	c := contentOf(m)
+	if c.broken != "" {
+		c.add(appendTextBlock(nil, "The agent's reply is not whole: "+c.broken+" was left out."))
+	}
 	b := append(make([]byte, 0, 96+len(m.Body)+len(m.Parts)), `{"content":[`...)
 	b = append(b, c.blocks...)
 	b = append(b, ']')
 	if c.structured != nil {
 		b = append(append(b, `,"structuredContent":`...), c.structured...)
 	}
-	if m.IsError() {
+	if m.IsError() || c.broken != "" {
 		b = append(b, `,"isError":true`...)
 	}
 	if meta := httpd.Field(m.Payload, "_meta"); kind(meta) == '{' {
@@ -39,6 +42,7 @@ func toolResult(m *beeos.Message) ([]byte, error) {
 type content struct {
 	blocks     []byte // elements of the content array
 	structured []byte // an object, or nil
+	broken     string // what clients would refuse the whole result for; empty = nothing
 }
 
 func contentOf(m *beeos.Message) content {
@@ -84,7 +88,12 @@ func sortParts(raw json.RawMessage, c *content) (blocks [][]byte, said map[strin
 	said = map[string]bool{}
 	var all strings.Builder
 	for p := range httpd.Elements(raw) {
-		switch t, _ := httpd.StringValue(httpd.Field(p, "type")); t {
+		t, _ := httpd.StringValue(httpd.Field(p, "type"))
+		if !wellFormed(t, p) {
+			c.broken = "a block of type " + t
+			continue
+		}
+		switch t {
 		case "text":
 			s, _ := httpd.StringValue(httpd.Field(p, "text"))
 			said[s] = true

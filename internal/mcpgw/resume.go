@@ -31,12 +31,12 @@ func (x *exchange) resumable() bool {
 
 // lost is a call whose stream a client has lost.
 type lost struct {
-	turn, channel, agent string
-	id                   []byte // of the request
+	turn, channel, agent, tool string
+	id                         []byte // of the request
 }
 
 func (x *exchange) sealEvent(l lost) string {
-	text := l.turn + "\n" + l.channel + "\n" + l.agent + "\n" + string(l.id)
+	text := l.turn + "\n" + l.channel + "\n" + l.agent + "\n" + l.tool + "\n" + string(l.id)
 	return x.g.sealer.seal(sealedEvent, x.home, x.caller.Principal(), []byte(text))
 }
 
@@ -45,11 +45,11 @@ func (x *exchange) openEvent(id string) (l lost, ok bool) {
 	if !ok {
 		return l, false
 	}
-	parts := strings.SplitN(string(text), "\n", 4)
-	if len(parts) != 4 {
+	parts := strings.SplitN(string(text), "\n", 5)
+	if len(parts) != 5 {
 		return l, false
 	}
-	return lost{parts[0], parts[1], parts[2], []byte(parts[3])}, true
+	return lost{parts[0], parts[1], parts[2], parts[3], []byte(parts[4])}, true
 }
 
 // fetch sends the rest of a call to a client that has come back for it. Its
@@ -68,9 +68,12 @@ func (x *exchange) fetch(ctx context.Context, l lost) {
 	x.out.first = func() string { return x.sealEvent(l) }
 	x.out.begin()
 	c := &run{x: x, m: m}
-	reply, _, err := c.follow(ctx, req, x.g.opt.Calls.Resume)
-	var result []byte
-	if err == nil {
+	c.patience, c.become = x.stillPatient(l)
+	reply, result, err := c.follow(ctx, req, x.g.opt.Calls.Resume)
+	switch {
+	case c.needed != nil:
+		result = errorResult(endedAsking)
+	case reply != nil:
 		result, err = x.toolReply(reply)
 	}
 	switch {
@@ -83,10 +86,20 @@ func (x *exchange) fetch(ctx context.Context, l lost) {
 	}
 }
 
+// stillPatient is patience for a call whose client has come back: its own
+// clock has run since the beginning.
+func (x *exchange) stillPatient(l lost) (time.Duration, become) {
+	t := x.lists.toolByName[l.tool]
+	if t == nil {
+		t = &tool{name: l.tool}
+	}
+	return max(x.g.opt.HandOver-x.g.opt.Now().Sub(beeos.IDTime(l.turn)), time.Millisecond), x.handedOver(t)
+}
+
 // toolReply is the result of a tool's terminal reply.
 func (x *exchange) toolReply(reply *beeos.Message) ([]byte, error) {
 	if err := x.agentError(reply); err != nil {
 		return nil, err
 	}
-	return toolResult(reply)
+	return x.toolResult(reply)
 }

@@ -20,7 +20,9 @@ type run struct {
 	round    round
 	progress progress
 	asks     []beeos.Event // questions for the client's next round
-	patience time.Duration // after which the call becomes a task; 0 = it cannot
+	patience time.Duration // after which the client gets something else; 0 = it waits
+	become   become        // what it gets
+	fetches  bool          // the call is an earlier one, which is not this request's to stop
 	detached bool          // the agent lets the client hang up
 	needed   *needed       // what the agent ended its turn for
 }
@@ -35,14 +37,17 @@ var (
 	errTask   = errors.New("the call goes on as a task")
 )
 
+// become is the result that a client gets for a call that goes on.
+type become = func(turn string) []byte
+
 // doing is invoke's Do or Resume.
 type doing = func(context.Context, invoke.Request) iter.Seq2[beeos.Event, error]
 
 // call runs one call to its end. What happens on the way goes to the client as
 // far as it listens. Without a reply there is an error or an early result,
 // which tells the client how to go on.
-func (x *exchange) call(ctx context.Context, m *message, req invoke.Request, patience time.Duration) (reply *beeos.Message, early []byte, err error) {
-	c := &run{x: x, m: m, progress: progress{token: x.meta.token}, patience: patience}
+func (x *exchange) call(ctx context.Context, m *message, req invoke.Request, patience time.Duration, become become) (reply *beeos.Message, early []byte, err error) {
+	c := &run{x: x, m: m, progress: progress{token: x.meta.token}, patience: patience, become: become}
 	if c.round, err = x.readRound(m); err != nil {
 		return nil, nil, err
 	}
@@ -82,7 +87,8 @@ func (c *run) follow(ctx context.Context, req invoke.Request, do doing) (reply *
 	ctx, c.flight = x.takeOff(ctx, c.m.id, &req)
 	defer x.land(c.flight)
 	if x.resumable() && c.m.method == "tools/call" && x.out.first == nil {
-		l := lost{req.TurnID, c.flight.channel, x.agent.ID, c.m.id}
+		tool, _ := httpd.StringValue(httpd.Field(c.m.params, "name"))
+		l := lost{req.TurnID, c.flight.channel, x.agent.ID, tool, c.m.id}
 		x.out.first = func() string { return x.sealEvent(l) }
 	}
 	x.out.wait()
@@ -95,6 +101,8 @@ func (c *run) follow(ctx context.Context, req invoke.Request, do doing) (reply *
 			return nil, x.inputRequired(c.m, c.asks), nil
 		case errors.Is(context.Cause(ctx), errTask):
 			return c.goOn(ctx, req.TurnID)
+		case err != nil && ctx.Err() != nil && c.fetches:
+			return nil, nil, beeos.Errorf(beeos.AgentServiceUnavailable, "the wait has ended, the work goes on: ask again")
 		case err != nil && ctx.Err() != nil:
 			return nil, nil, x.stopped(ctx, c.flight, &req)
 		case err != nil:
@@ -113,8 +121,8 @@ func (c *run) follow(ctx context.Context, req invoke.Request, do doing) (reply *
 	return nil, nil, errors.New("the call ended without a reply")
 }
 
-// goOn makes a task of the call, which is in the ledger by now; it may even be
-// over.
+// goOn is for a call that has taken long enough. It is in the ledger by now; it
+// may even be over.
 func (c *run) goOn(ctx context.Context, turn string) (*beeos.Message, []byte, error) {
 	t, err := c.x.taskByID(context.WithoutCancel(ctx), turn)
 	switch {
@@ -123,7 +131,7 @@ func (c *run) goOn(ctx context.Context, turn string) (*beeos.Message, []byte, er
 	case t.Done != nil:
 		return c.ended(t.Done)
 	}
-	return nil, createdTask(turn), nil
+	return nil, c.become(turn), nil
 }
 
 // ended looks at the terminal reply: it may be a question.
@@ -152,9 +160,6 @@ func (x *exchange) prepare(req *invoke.Request) {
 	if x.version.stateless() || x.session != nil && x.out.streams {
 		req.Call.Can = append(req.Call.Can, x.can.names()...)
 	}
-	if x.version.stateless() && x.can.has(canTasks) {
-		req.Deadline = x.g.opt.Now().Add(taskLife)
-	}
 	req.Live = watches || x.wantsLogs() || x.version.stateless() && x.can != 0
 }
 
@@ -170,8 +175,8 @@ func (c *run) event(ctx context.Context, ev *beeos.Event) (early []byte) {
 			msg = logNotification(ev, c.x.logsFrom(ctx))
 		}
 	case beeos.EventBackground:
-		if c.patience > 0 {
-			return createdTask(ev.Turn)
+		if c.x.version.stateless() && c.x.can.has(canTasks) && c.patience > 0 && !c.fetches {
+			return c.become(ev.Turn)
 		}
 		c.detached = c.x.resumable() && c.m.method == "tools/call"
 	case beeos.EventAsk:

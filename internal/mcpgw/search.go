@@ -24,14 +24,13 @@ const (
 	callSchema   = `{"type":"object","properties":{"name":{"type":"string","description":"The name of a tool, as search_tools gives it"},"arguments":{"type":"object","description":"What the tool's inputSchema asks for"}},"required":["name"]}`
 )
 
-// searchPages is the list of a union that has too many tools to be listed.
-func searchPages(l *lists) pages {
+// searchItems is the list of a union that has too many tools to be listed.
+func searchItems(l *lists) [][]byte {
 	count := strconv.Itoa(len(l.toolNames))
-	items := [][]byte{
+	return [][]byte{
 		metaTool(l, searchTool, "Find tools of your agents, of which there are "+count+", by what they do. Returns their names, descriptions and input schemas.", searchSchema),
 		metaTool(l, callThrough, "Call a tool that "+searchTool+" has found.", callSchema),
 	}
-	return newPages("tools", items)
 }
 
 func metaTool(l *lists, name, description, input string) []byte {

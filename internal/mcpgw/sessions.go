@@ -139,7 +139,7 @@ func (x *exchange) subscribe(ctx context.Context, m *message) ([]byte, error) {
 }
 
 func (x *exchange) watch(ctx context.Context, session, uri string) error {
-	if !x.lists.has(uri) {
+	if !x.reads(uri) {
 		return resourceNotFound(uri)
 	}
 	watched, err := x.g.opt.DB.Subscriptions(ctx, session)

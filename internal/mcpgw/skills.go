@@ -1,6 +1,7 @@
 package mcpgw
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
@@ -24,6 +25,7 @@ const (
 // skills is what the extension's methods answer with.
 type skills struct {
 	list        pages
+	items       [][]byte          // its elements
 	entries     map[string][]byte // SKILL.md -> the entry of its skill
 	directories map[string]pages  // folder -> the result of reading it
 }
@@ -46,7 +48,7 @@ func (l *lists) addSkills(a *beeos.Agent) {
 		items = append(items, entry)
 		l.skills.addDirectories(root, resources)
 	}
-	l.skills.list = newPages("skills", items)
+	l.skills.items, l.skills.list = items, newPages("skills", items)
 }
 
 // skillEntry describes the skill below root; nil for a SKILL.md that makes
@@ -145,7 +147,7 @@ func (x *exchange) getSkill(m *message) ([]byte, error) {
 }
 
 // readDirectory answers resources/directory/read.
-func (x *exchange) readDirectory(m *message) ([]byte, error) {
+func (x *exchange) readDirectory(_ context.Context, m *message) ([]byte, error) {
 	uri, _ := httpd.StringValue(httpd.Field(m.params, "uri"))
 	list := x.lists.skills.directories[strings.TrimSuffix(uri, "/")]
 	if list == nil {

@@ -51,6 +51,8 @@ type stack struct {
 	seen    []beeos.Frame
 	next    chan beeos.Frame // gets the next message for an agent, if set
 	later   chan struct{}    // closed when work in the background may end
+	flooded chan struct{}    // closed when all of a flood is said
+	records []invoke.CallRecord
 }
 
 const publicURL = "https://mcp.example.com"
@@ -87,6 +89,7 @@ func definitions() []beeos.Definition {
 				skill("headed", "Wants arguments in headers.", `{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"},"where":{"type":"object","properties":{"floor":{"type":"integer","x-mcp-header":"Floor"},"open":{"type":"boolean","x-mcp-header":"Open"}}}}}`),
 				{Name: "job", Execution: json.RawMessage(`{"taskSupport":"required"}`)},
 				{Name: "slow", Execution: json.RawMessage(`{"taskSupport":"optional"}`)},
+				{Name: "typed", OutputSchema: json.RawMessage(`{"type":"object","required":["n"]}`)},
 				{Name: "internal", ExposeAsTool: &hidden},
 			},
 			Resources: []beeos.Resource{
@@ -113,7 +116,7 @@ func definitions() []beeos.Definition {
 func newStack(t testing.TB) *stack {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	s := &stack{t: t, keys: map[string]string{}, answers: map[string]chan bus.Control{}, over: ctx.Done(), later: make(chan struct{})}
+	s := &stack{t: t, keys: map[string]string{}, answers: map[string]chan bus.Control{}, over: ctx.Done(), later: make(chan struct{}), flooded: make(chan struct{})}
 	var err error
 	s.db, err = store.Open(ctx, "sqlite:"+filepath.Join(t.TempDir(), "test.db")+"?durability=os")
 	s.must(err)
@@ -122,7 +125,7 @@ func newStack(t testing.TB) *stack {
 	s.ledger, err = ledger.Open(ctx, s.db, ledger.Options{Committed: invoke.Committed(s.bus)})
 	s.must(err)
 	files := &invoke.Files{DB: s.db, Links: &blob.Signer{Key: blob.NewKey(), Base: "https://rest.example.com"}, Now: time.Now}
-	s.calls = invoke.New(invoke.Options{Store: s.db, Ledger: s.ledger, Bus: s.bus, Files: files, RateLimit: 100_000})
+	s.calls = invoke.New(invoke.Options{Store: s.db, Ledger: s.ledger, Bus: s.bus, Files: files, RateLimit: 100_000, OnCall: s.record})
 	check := &auth.Checker{DB: s.db, Log: slog.New(slog.DiscardHandler)}
 	open := func() (*Gateway, *httptest.Server) {
 		g, err := New(Options{DB: s.db, Auth: check, Calls: s.calls, PublicURL: publicURL, Context: ctx, Tell: s.tell})
@@ -197,6 +200,19 @@ func (s *stack) key(ctx context.Context, name string, k beeos.Key) {
 	k.ID, k.Name, k.Prefix, k.CreatedAt = "key_"+name, name, prefix, time.Now()
 	s.must(s.db.CreateKey(ctx, k, hash))
 	s.keys[name] = secret
+}
+
+func (s *stack) record(r invoke.CallRecord) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.records = append(s.records, r)
+}
+
+// ended reports whether a call of the tool ended in that way.
+func (s *stack) ended(tool, outcome string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(s.records, func(r invoke.CallRecord) bool { return r.What == tool && r.Outcome == outcome })
 }
 
 // tell is what the bus does between replicas.
@@ -351,7 +367,7 @@ func (a *testAgent) work() {
 		a.ask(call.Arguments)
 	case "rounds":
 		a.rounds(call)
-	case "job", "slow":
+	case "job", "slow", "typed":
 		a.job(call)
 	case "log":
 		a.publish(beeos.Event{Kind: beeos.EventLog, Level: "warning", Logger: "clerk", Data: json.RawMessage(`{"disk":"full"}`)})
@@ -391,6 +407,29 @@ func (a *testAgent) job(call beeos.Call) {
 		select {
 		case <-a.s.later:
 			a.say("later")
+		case <-a.s.over:
+		}
+	case "work":
+		select {
+		case <-a.s.later:
+			a.finish(beeos.Message{Body: "finished", Parts: json.RawMessage(`[{"type":"structured","data":{"n":1}}]`)})
+		case <-a.s.over:
+		}
+	case "flood":
+		for i := range floodDeltas {
+			a.publish(beeos.Event{Kind: beeos.EventDelta, Text: floodText(i)})
+		}
+		close(a.s.flooded)
+		select {
+		case <-a.s.later:
+			a.say("flooded")
+		case <-a.s.over:
+		}
+	case "asks later":
+		select {
+		case <-a.s.later:
+			one, two := a.put("one", "elicitation/create", []byte(`{}`), 2), a.put("two", "roots/list", nil, 2)
+			a.say(string(one().Data) + string(two().Data))
 		case <-a.s.over:
 		}
 	case "asks":

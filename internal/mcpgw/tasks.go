@@ -99,6 +99,9 @@ func (x *exchange) taskByID(ctx context.Context, id string) (invoke.Task, error)
 
 // getTask answers tasks/get.
 func (x *exchange) getTask(ctx context.Context, m *message) ([]byte, error) {
+	if err := x.mayPoll(); err != nil {
+		return nil, err
+	}
 	t, err := x.task(ctx, m.params)
 	if err != nil {
 		return nil, err
@@ -137,7 +140,7 @@ func (x *exchange) taskResult(m *beeos.Message) ([]byte, error) {
 	if neededBy(m) != nil {
 		return nil, beeos.Errorf(beeos.InternalError, "the agent ended its turn with questions, which a task cannot come back with")
 	}
-	return toolResult(m)
+	return x.toolResult(m)
 }
 
 // openAsks are the questions of a task that this client can be asked.

@@ -16,6 +16,8 @@ type tool struct {
 	self       bool         // the agent itself: {message, context_id}
 	agent      *beeos.Agent // in a union: whose it is
 	meta       bool         // finds or calls other tools
+	fetches    bool         // brings the result of a call that took long
+	structured bool         // it has an outputSchema
 
 	// declares are the reserved argument names that the tool's own schema
 	// uses; they are the tool's then and not ours.
@@ -65,6 +67,7 @@ func newTool(s *beeos.Skill) *tool {
 		b = append(b, m.raw...)
 	}
 	t := &tool{name: s.Name, definition: append(b, '}'), declares: map[string]bool{}}
+	t.structured = len(s.OutputSchema) > 0
 	t.bindings, t.tasks = bindings(input, nil), supportOf(s.Execution)
 	properties := httpd.Field(input, "properties")
 	for _, name := range []string{argIdempotencyKey, argContextID, argAttachments} {

@@ -3,8 +3,6 @@ package mcpgw
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"slices"
 	"strings"
 	"sync"
@@ -15,14 +13,13 @@ import (
 	"github.com/beeos/beeos/internal/store"
 )
 
-// POST /mcp is one server for all agents that a credential reaches: their
-// tools, each with its agent's slug before its name. To the rest of this
-// package it is an agent without an id.
+// POST /mcp is one server for all agents that a credential reaches: what they
+// have, each with its agent's slug before its name (merge.go). To the rest of
+// this package it is an agent without an id.
 
 const (
 	unionMax    = 1000 // callers whose union is kept ready
 	unionAgents = 500  // agents of one caller
-	nameMax     = 64
 )
 
 // unions keeps the union of each caller, like catalog does each agent's lists.
@@ -76,7 +73,7 @@ func (g *Gateway) loadUnion(ctx context.Context, caller beeos.Caller, scope stri
 	if old != nil && slices.EqualFunc(old.members, members, func(a, b *entry) bool { return a.lists == b.lists }) {
 		e.agent, e.lists, e.members = old.agent, old.lists, old.members
 	} else {
-		e.agent = &beeos.Agent{Name: "beeos", Definition: beeos.Definition{DisplayName: "BeeOS", Description: "All agents that this credential reaches; the name of a tool begins with its agent's."}}
+		e.agent = &beeos.Agent{Name: "beeos", Definition: beeos.Definition{DisplayName: "BeeOS", Description: "All agents that this credential reaches; the names of tools and prompts begin with their agent's, the URIs of resources with beeos:// and their agent's name."}}
 		e.lists, e.members = newUnion(e.agent, members), members
 	}
 	u.mu.Lock()
@@ -137,63 +134,4 @@ func (g *Gateway) members(ctx context.Context, c beeos.Caller) ([]*entry, error)
 		members = append(members, e)
 	}
 	return members, nil
-}
-
-// newUnion merges the tools of the members.
-func newUnion(self *beeos.Agent, members []*entry) *lists {
-	l := &lists{toolByName: map[string]*tool{}, resourceAt: map[string]*resource{}, promptByName: map[string]*beeos.Prompt{}}
-	l.resources, l.templates, l.prompts = newPages("resources", nil), newPages("resourceTemplates", nil), newPages("prompts", nil)
-	l.skills.list = newPages("skills", nil)
-	var items [][]byte
-	for _, e := range members {
-		for _, name := range e.lists.toolNames {
-			t := *e.lists.toolByName[name]
-			shown := unionName(e.agent, &t)
-			if l.toolByName[shown] != nil {
-				continue // two owners' agents may share a slug
-			}
-			t.agent, t.definition = e.agent, rename(t.definition, shown)
-			l.toolByName[shown] = &t
-			l.toolNames = append(l.toolNames, shown)
-			items = append(items, t.definition)
-		}
-	}
-	if l.tools = newPages("tools", items); len(items) > listedMax {
-		l.tools = searchPages(l)
-	}
-	l.describe(self)
-	return l
-}
-
-// unionName is a tool's name among those of all agents. Clients take at most
-// 64 characters.
-func unionName(a *beeos.Agent, t *tool) string {
-	name := a.Slug + "__" + t.name
-	if t.self {
-		name = a.Slug
-	}
-	if len(name) <= nameMax {
-		return name
-	}
-	sum := sha256.Sum256([]byte(name))
-	return name[:nameMax-9] + "_" + hex.EncodeToString(sum[:4])
-}
-
-// rename puts another name into a tool's definition, which begins with it.
-func rename(definition []byte, name string) []byte {
-	b := appendText([]byte(`{"name":`), name)
-	return append(b, definition[len(`{"name":`)+skipText(definition[len(`{"name":`):]):]...)
-}
-
-// skipText returns the length of the JSON string that b begins with.
-func skipText(b []byte) int {
-	for i := 1; i < len(b); i++ {
-		switch b[i] {
-		case '\\':
-			i++
-		case '"':
-			return i + 1
-		}
-	}
-	return len(b)
 }

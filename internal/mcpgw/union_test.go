@@ -151,11 +151,11 @@ func TestUnionOfMany(t *testing.T) {
 
 func TestUnionNames(t *testing.T) {
 	a := &beeos.Agent{Slug: strings.Repeat("long-", 12)}
-	one, two := unionName(a, &tool{name: "first"}), unionName(a, &tool{name: "second"})
+	one, two := unionName(a, "first"), unionName(a, "second")
 	if len(one) != nameMax || len(two) != nameMax || one == two {
 		t.Errorf("%s and %s", one, two)
 	}
-	if got := string(rename([]byte(`{"name":"a\"b","x":1}`), "new")); got != `{"name":"new","x":1}` {
+	if got := string(rename([]byte(`{"name":"a\"b","x":1}`), `{"name":`, "new")); got != `{"name":"new","x":1}` {
 		t.Error(got)
 	}
 }

@@ -3,7 +3,8 @@
 // Package clients tests BeeOS with clients that others wrote, while the server
 // that opened the session is killed underneath them: the official TypeScript
 // libraries in each era that they speak (clients_test.go and talk.mjs), the Go
-// library (gosdk_test.go), the Inspector and mcp-remote (programs_test.go).
+// library (gosdk_test.go), the Inspector and mcp-remote (programs_test.go); and
+// with calls that take longer than clients wait (long_test.go and long.mjs).
 package clients
 
 import (
