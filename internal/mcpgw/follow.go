@@ -29,7 +29,6 @@ type follower struct {
 // run serves the stream until the client leaves, the server stops, or the
 // caller may no longer reach the agent.
 func (f *follower) run(ctx context.Context) error {
-	f.stream.about(f.lists)
 	tick := time.NewTicker(quiet)
 	defer tick.Stop()
 	for {

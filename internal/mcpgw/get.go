@@ -45,6 +45,7 @@ func (x *exchange) sessionStream(ctx context.Context) error {
 		return err
 	}
 	defer leave()
+	s.about(x.lists) // before the client hears that the stream is open
 	f := &follower{x: x, stream: s, lists: x.lists, wants: filter{tools: true, prompts: true, resources: true}}
 	f.resubscribe = func(ctx context.Context) (map[string]bool, error) { return x.watched(ctx, id) }
 	if f.wants.uris, err = f.resubscribe(ctx); err != nil {

@@ -37,6 +37,7 @@ func (x *exchange) listen(ctx context.Context, m *message) ([]byte, error) {
 		return nil, err
 	}
 	defer leave()
+	s.about(x.lists)
 	f := &follower{x: x, stream: s, wants: wants, tag: tag, lists: x.lists, tasks: watch}
 	if err := f.notify("notifications/subscriptions/acknowledged", acknowledged(wanted, wants, watch.last)); err != nil {
 		return nil, err
