@@ -70,7 +70,7 @@ func (g *Gateway) loadUnion(ctx context.Context, caller beeos.Caller, scope stri
 		return nil, err
 	}
 	e := &entry{loaded: now}
-	if old != nil && slices.EqualFunc(old.members, members, func(a, b *entry) bool { return a.lists == b.lists }) {
+	if old != nil && slices.EqualFunc(old.members, members, sameEntry) {
 		e.agent, e.lists, e.members = old.agent, old.lists, old.members
 	} else {
 		e.agent = &beeos.Agent{Name: "beeos", Definition: beeos.Definition{DisplayName: "BeeOS", Description: "All agents that this credential reaches; the names of tools and prompts begin with their agent's, the URIs of resources with beeos:// and their agent's name."}}
@@ -89,6 +89,12 @@ func (g *Gateway) loadUnion(ctx context.Context, caller beeos.Caller, scope stri
 	}
 	u.entries[scope] = e
 	return e, nil
+}
+
+// sameEntry reports whether nothing about an agent has changed, its quota and
+// timeout included: the union's tools hold on to it.
+func sameEntry(a, b *entry) bool {
+	return a.lists == b.lists && a.agent.UpdatedAt.Equal(b.agent.UpdatedAt)
 }
 
 // scopeOf names what decides over a caller's union.

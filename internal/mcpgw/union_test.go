@@ -10,6 +10,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/httpd"
+	"github.com/beeos/beeos/internal/store"
 )
 
 // all posts a message to the endpoint of all agents.
@@ -117,6 +118,24 @@ func TestUnionSession(t *testing.T) {
 }
 
 // TestUnionOfMany: too many tools to list are found and called by two.
+// TestUnionHearsOfQuotas: a change that touches no list, and of which nobody
+// was told, is there when the cached union has grown old.
+func TestUnionHearsOfQuotas(t *testing.T) {
+	s := newStack(t)
+	caller := beeos.Caller{Kind: beeos.ByUserKey, UserID: s.owner.ID}
+	old, err := s.gateway.union(t.Context(), caller)
+	s.must(err)
+	quota := 7
+	_, err = s.db.UpdateAgent(t.Context(), s.agents["clerk"], store.AgentPatch{RateLimit: &quota})
+	s.must(err)
+	s.gateway.catalog.forget(s.agents["clerk"])
+	e, err := s.gateway.loadUnion(t.Context(), caller, scopeOf(&caller), old)
+	s.must(err)
+	if got := e.lists.toolByName["clerk__web_search"].agent.RateLimit; got != quota {
+		t.Errorf("the union calls with a quota of %d, want %d", got, quota)
+	}
+}
+
 func TestUnionOfMany(t *testing.T) {
 	s := newStack(t)
 	s.sync(t, func(d *beeos.Definition) {
