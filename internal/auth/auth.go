@@ -1,7 +1,9 @@
 // Package auth answers who is calling. A Checker turns the credential of a
 // request into a beeos.Caller (API keys: auth.go, key.go, cache.go) or into a
-// beeos.Instance (Ed25519 signatures: signature.go). What a caller may do is
-// for the callee to ask.
+// beeos.Instance (Ed25519 signatures: signature.go). People lets persons in
+// (people.go names its files), with a password (password.go) or through an
+// OpenID provider (oidc.go, idtoken.go, jwks.go). What a caller may do is for
+// the callee to ask.
 package auth
 
 import (
@@ -24,6 +26,9 @@ type Checker struct {
 	Log *slog.Logger
 	Now func() time.Time // nil = time.Now
 
+	// Tokens says whose a bearer is that is no API key; nil = nobody's.
+	Tokens func(ctx context.Context, bearer string) (beeos.Caller, error)
+
 	keys cache
 }
 
@@ -32,12 +37,15 @@ type Checker struct {
 const AgentKeyHeader = "X-Agent-API-Key"
 
 // HTTP returns who sent the request, by API key: a user's (oag_) as Bearer,
-// an agent's (bak_) as Bearer or in X-Agent-API-Key. It says nothing about
-// tokens of other kinds but that they are not acceptable.
+// an agent's (bak_) as Bearer or in X-Agent-API-Key. Tokens of other kinds are
+// for Tokens to know.
 func (c *Checker) HTTP(r *http.Request) (beeos.Caller, error) {
 	token, err := Credential(r)
 	if err != nil {
 		return beeos.Caller{}, err
+	}
+	if c.Tokens != nil && !strings.HasPrefix(token, beeos.UserKeyPrefix) && !strings.HasPrefix(token, beeos.AgentKeyPrefix) {
+		return c.Tokens(r.Context(), token)
 	}
 	return c.Key(r.Context(), token)
 }

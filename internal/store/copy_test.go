@@ -31,6 +31,7 @@ func fill(t *testing.T, db *DB) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	fillPeople(t, db, u)
 	fillLedger(t, db)
 }
 
