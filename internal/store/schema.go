@@ -123,6 +123,9 @@ func fit(v any, kind string) any {
 		if s, ok := v.(string); ok {
 			return []byte(s)
 		}
+		if b, ok := v.([]byte); ok && b == nil { // how SQLite's driver hands out no bytes, which is not NULL
+			return []byte{}
+		}
 	case "TEXT":
 		if b, ok := v.([]byte); ok {
 			v = string(b)
