@@ -124,7 +124,9 @@ func (p *People) Accept(ctx context.Context, token, name, email, password string
 	if err != nil {
 		return beeos.User{}, err
 	}
-	p.changed(u.ID)
+	if err := p.signOut(ctx, u.ID); err != nil {
+		return beeos.User{}, err
+	}
 	if err := p.DB.ForgetFailures(ctx, accountHash(u.Email)); err != nil {
 		return beeos.User{}, err
 	}

@@ -25,6 +25,9 @@ type People struct {
 	// them, here or on another replica, forgets it.
 	Changed func(userID string)
 
+	// EndTokens, when set, ends what the person's own scripts signed in for.
+	EndTokens func(ctx context.Context, userID string) error
+
 	mu       sync.Mutex
 	sessions map[string]session // by hash of the token
 }
@@ -45,7 +48,9 @@ func (p *People) SetDisabled(ctx context.Context, by beeos.User, userID string, 
 	if err := p.DB.Lock(ctx, userID, at); err != nil {
 		return err
 	}
-	p.changed(userID)
+	if err := p.signOut(ctx, userID); err != nil {
+		return err
+	}
 	return p.audit(ctx, by, userID, action, nil)
 }
 
@@ -59,6 +64,19 @@ func (p *People) SetAdmin(ctx context.Context, by beeos.User, userID string, adm
 	}
 	p.changed(userID)
 	return p.audit(ctx, by, userID, "user.admin", map[string]string{"admin": fmt.Sprint(admin)})
+}
+
+// Rename changes the name by which others see a person.
+func (p *People) Rename(ctx context.Context, u beeos.User, name string) error {
+	name = strings.TrimSpace(name)
+	if name == "" {
+		name = u.Email
+	}
+	if err := p.DB.RenameUser(ctx, u.ID, name); err != nil {
+		return err
+	}
+	p.changed(u.ID)
+	return nil
 }
 
 func mustBeAdmin(by beeos.User) error {
@@ -78,6 +96,15 @@ func actor(u beeos.User) string {
 		return u.Name
 	}
 	return "user:" + u.ID
+}
+
+// signOut ends what is left once a person's sessions are gone.
+func (p *People) signOut(ctx context.Context, userID string) error {
+	p.changed(userID)
+	if p.EndTokens == nil {
+		return nil
+	}
+	return p.EndTokens(ctx, userID)
 }
 
 func (p *People) changed(userID string) {

@@ -113,7 +113,9 @@ func (p *People) EndAllBy(ctx context.Context, by beeos.User, userID string) err
 	if err := p.DB.EndLogins(ctx, userID); err != nil {
 		return err
 	}
-	p.changed(userID)
+	if err := p.signOut(ctx, userID); err != nil {
+		return err
+	}
 	return p.audit(ctx, by, userID, "user.sign_out_everywhere", nil)
 }
 

@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -81,6 +82,8 @@ func TestSigningOut(t *testing.T) {
 			c := newCrowd(t)
 			ctx := t.Context()
 			bob := c.invited(c.admin(), "bob@example.com")
+			ended := ""
+			c.EndTokens = func(_ context.Context, id string) error { ended = id; return nil }
 			token, err := c.Begin(ctx, bob, store.Login{})
 			if err != nil {
 				t.Fatal(err)
@@ -92,6 +95,9 @@ func TestSigningOut(t *testing.T) {
 			}
 			if err := tt.end(c, bob, token); err != nil {
 				t.Fatal(err)
+			}
+			if one := tt.name == "here" || tt.name == "from the list"; (ended == bob.ID) == one {
+				t.Errorf("scripts of %q were signed out", ended)
 			}
 			_, _, err = c.Session(ctx, token)
 			wantCode(t, err, beeos.InvalidToken)

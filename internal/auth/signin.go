@@ -92,7 +92,9 @@ func (p *People) ChangePassword(ctx context.Context, u beeos.User, old, password
 	if err := p.DB.ChangePassword(ctx, u.ID, hash); err != nil {
 		return err
 	}
-	p.changed(u.ID)
+	if err := p.signOut(ctx, u.ID); err != nil {
+		return err
+	}
 	if err := p.forgive(ctx, try); err != nil {
 		return err
 	}

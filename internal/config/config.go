@@ -67,7 +67,7 @@ type MCP struct {
 // OIDC is an outside provider through which people can sign in.
 type OIDC struct {
 	Issuer       string `env:"ISSUER" placeholder:"URL" help:"OpenID provider through which people can sign in, beside their password. Empty: none."`
-	ClientID     string `env:"CLIENT_ID" placeholder:"ID" help:"What the provider calls this BeeOS. Register the redirect URL WEB_PUBLIC_URL/oidc/callback with it."`
+	ClientID     string `env:"CLIENT_ID" placeholder:"ID" help:"What the provider calls this BeeOS. Register the redirect URL WEB_PUBLIC_URL/signin/oidc/return with it."`
 	ClientSecret string `env:"CLIENT_SECRET" placeholder:"SECRET" help:"The secret that the provider gave with it. Empty: a public client."`
 }
 

@@ -50,6 +50,14 @@ func (db *DB) SetAdmin(ctx context.Context, id string, admin bool) error {
 	})
 }
 
+// RenameUser changes the name by which others see a person.
+func (db *DB) RenameUser(ctx context.Context, id, name string) error {
+	if err := checkName("user name", name, 1); err != nil {
+		return err
+	}
+	return db.changeUser(ctx, "UPDATE users SET name = $2 WHERE id = $1", id, name)
+}
+
 // keepAnAdmin runs change, unless it would take away the only admin. It locks
 // the admins' rows first: two of them must not put each other out at once.
 func (db *DB) keepAnAdmin(ctx context.Context, what, id string, takes bool, change func(*sql.Tx) error) error {

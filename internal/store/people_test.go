@@ -239,6 +239,14 @@ func TestLastAdminStays(t *testing.T) {
 		wantCode(t, db.Lock(ctx, bob.ID, now()), beeos.Conflict)
 		wantCode(t, db.SetAdmin(ctx, "nobody", true), beeos.NotFound)
 		wantCode(t, db.Lock(ctx, "nobody", now()), beeos.NotFound)
+		wantCode(t, db.RenameUser(ctx, "nobody", "N"), beeos.NotFound)
+		wantCode(t, db.RenameUser(ctx, ann.ID, "a\x00"), beeos.InvalidParam)
+		if err := db.RenameUser(ctx, ann.ID, "Ann B."); err != nil {
+			t.Fatal(err)
+		}
+		if u, err := db.User(ctx, ann.ID); u.Name != "Ann B." || err != nil {
+			t.Errorf("%+v, %v", u, err)
+		}
 	})
 }
 
