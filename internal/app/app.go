@@ -1,7 +1,9 @@
 // Package app builds the parts that a configuration asks for and runs them:
 // app.go is the order in which they start and stop, surfaces.go what listens
-// where, mesh.go how nodes find each other, demo.go what `beeos dev` adds. It
-// is the only package that knows them all.
+// where, mesh.go how nodes find each other, people.go how the first person gets
+// in, demo.go what `beeos dev` adds. firstkey.go, directory.go and operate.go
+// work on the database without a server. It is the only package that knows
+// them all.
 package app
 
 import (
@@ -42,6 +44,7 @@ type Options struct {
 type Info struct {
 	Web, MCP, A2A, REST, Agents string
 	AgentID, UserKey, AgentKey  string
+	Setup                       string // the first person's way in; "" once somebody has one. A secret
 	Data                        string
 	Took                        time.Duration
 }
@@ -60,6 +63,8 @@ type parts struct {
 	ledger   *ledger.Ledger
 	calls    *invoke.Calls
 	auth     *auth.Checker
+	people   *auth.People
+	oidc     *auth.OIDC // nil = no outside provider
 	server   *httpd.Server
 	info     Info
 	demo     chan error                    // the demo agent's end
@@ -116,12 +121,14 @@ func (p *parts) open(ctx context.Context) (err error) {
 		Timeout: p.cfg.CallTimeout, RateLimit: p.cfg.RateLimit, OnCall: p.onCall,
 	})
 	p.auth = &auth.Checker{DB: p.db, Log: p.log}
+	p.openPeople()
 	p.run = append(p.run, tuneMemory, p.calls.Run, p.auth.Run, p.keepNode, func(ctx context.Context) error {
 		return p.ledger.Retain(ctx, p.cfg.Retention)
 	})
 	p.bus.OnControl(func(c bus.Control) {
-		if c.Kind == bus.KeyRevoked {
+		if c.Kind == bus.KeyRevoked { // a key's id, or that of a person
 			p.auth.Forget(c.ID)
+			p.people.Forget(c.ID)
 		}
 	})
 	return nil
