@@ -54,7 +54,7 @@ var mayImport = map[string]string{
 
 	// services
 	"internal/auth":     "store",
-	"internal/oauth":    "auth store",
+	"internal/oauth":    "httpd auth store",
 	"internal/invoke":   "store ledger bus blob",
 	"internal/approval": "store ledger bus",
 	"internal/webhook":  "store ledger bus",
