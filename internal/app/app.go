@@ -25,6 +25,7 @@ import (
 	"github.com/beeos/beeos/internal/httpd"
 	"github.com/beeos/beeos/internal/invoke"
 	"github.com/beeos/beeos/internal/ledger"
+	"github.com/beeos/beeos/internal/oauth"
 	"github.com/beeos/beeos/internal/store"
 	"github.com/beeos/beeos/internal/telemetry"
 )
@@ -65,6 +66,7 @@ type parts struct {
 	auth     *auth.Checker
 	people   *auth.People
 	oidc     *auth.OIDC // nil = no outside provider
+	oauth    *oauth.Server
 	server   *httpd.Server
 	info     Info
 	demo     chan error                    // the demo agent's end
@@ -121,14 +123,16 @@ func (p *parts) open(ctx context.Context) (err error) {
 		Timeout: p.cfg.CallTimeout, RateLimit: p.cfg.RateLimit, OnCall: p.onCall,
 	})
 	p.auth = &auth.Checker{DB: p.db, Log: p.log}
-	p.openPeople()
+	if err := p.openPeople(ctx); err != nil {
+		p.close()
+		return err
+	}
 	p.run = append(p.run, tuneMemory, p.calls.Run, p.auth.Run, p.keepNode, func(ctx context.Context) error {
 		return p.ledger.Retain(ctx, p.cfg.Retention)
 	})
 	p.bus.OnControl(func(c bus.Control) {
-		if c.Kind == bus.KeyRevoked { // a key's id, or that of a person
-			p.auth.Forget(c.ID)
-			p.people.Forget(c.ID)
+		if c.Kind == bus.KeyRevoked {
+			p.forget(c.ID)
 		}
 	})
 	return nil

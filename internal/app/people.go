@@ -8,19 +8,41 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/auth"
 	"github.com/beeos/beeos/internal/bus"
+	"github.com/beeos/beeos/internal/oauth"
 )
 
-// openPeople makes what lets persons in.
-func (p *parts) openPeople() {
-	p.people = &auth.People{DB: p.db, Log: p.log, Changed: func(userID string) {
-		p.auth.Forget(userID)
-		p.bus.Control(bus.Control{Kind: bus.KeyRevoked, ID: userID})
+// openPeople makes what lets persons in, and the apps that they let in.
+func (p *parts) openPeople(ctx context.Context) (err error) {
+	tell := func(id string) { p.bus.Control(bus.Control{Kind: bus.KeyRevoked, ID: id}) }
+	login := p.cfg.MCP.WebLoginURL
+	if login == "" {
+		login = p.info.Web
+	}
+	p.oauth, err = oauth.New(ctx, oauth.Options{
+		DB: p.db, Issuer: p.info.MCP, LoginURL: login, Log: p.log, AllowPrivate: p.cfg.AllowPrivate, Tell: func(_, id string) { tell(id) },
+	})
+	if err != nil {
+		return fmt.Errorf("open the authorization server: %w", err)
+	}
+	p.run = append(p.run, p.oauth.Run)
+	p.people = &auth.People{DB: p.db, Log: p.log, EndTokens: p.oauth.EndUser, Changed: func(userID string) {
+		p.forget(userID)
+		tell(userID)
 	}}
 	if o := p.cfg.OIDC; o.Issuer != "" {
 		p.oidc = auth.NewOIDC(auth.OIDCOptions{
 			Issuer: o.Issuer, ClientID: o.ClientID, ClientSecret: o.ClientSecret, RedirectURL: p.info.Web + "/signin/oidc/return",
 		})
 	}
+	return nil
+}
+
+// forget drops what is remembered about a key, a person, a grant or a family
+// of tokens.
+func (p *parts) forget(id string) {
+	p.auth.Forget(id)
+	p.people.Forget(id)
+	p.oauth.Forget(id)
 }
 
 // setUp makes the link by which the first person comes in, while there is

@@ -26,9 +26,6 @@ type Checker struct {
 	Log *slog.Logger
 	Now func() time.Time // nil = time.Now
 
-	// Tokens says whose a bearer is that is no API key; nil = nobody's.
-	Tokens func(ctx context.Context, bearer string) (beeos.Caller, error)
-
 	keys cache
 }
 
@@ -37,15 +34,12 @@ type Checker struct {
 const AgentKeyHeader = "X-Agent-API-Key"
 
 // HTTP returns who sent the request, by API key: a user's (oag_) as Bearer,
-// an agent's (bak_) as Bearer or in X-Agent-API-Key. Tokens of other kinds are
-// for Tokens to know.
+// an agent's (bak_) as Bearer or in X-Agent-API-Key. Which other tokens are
+// good is for each surface to say: it asks IsKey first.
 func (c *Checker) HTTP(r *http.Request) (beeos.Caller, error) {
 	token, err := Credential(r)
 	if err != nil {
 		return beeos.Caller{}, err
-	}
-	if c.Tokens != nil && !strings.HasPrefix(token, beeos.UserKeyPrefix) && !strings.HasPrefix(token, beeos.AgentKeyPrefix) {
-		return c.Tokens(r.Context(), token)
 	}
 	return c.Key(r.Context(), token)
 }
