@@ -14,6 +14,7 @@ import (
 	"github.com/beeos/beeos/internal/httpd"
 	"github.com/beeos/beeos/internal/mcpgw"
 	"github.com/beeos/beeos/internal/restgw"
+	"github.com/beeos/beeos/internal/web"
 )
 
 // surface is one listener: its name for --only, its settings, and where Info
@@ -91,6 +92,8 @@ func (p *parts) mount(ctx context.Context) error {
 
 func (p *parts) handler(ctx context.Context, name string) (http.Handler, error) {
 	switch name {
+	case "web":
+		return p.web()
 	case "mcp":
 		return p.mcp(ctx)
 	case "rest":
@@ -99,6 +102,16 @@ func (p *parts) handler(ctx context.Context, name string) (http.Handler, error) 
 		return p.agents(), nil
 	}
 	return absent(name), nil
+}
+
+func (p *parts) web() (http.Handler, error) {
+	return web.New(web.Options{
+		DB: p.db, Ledger: p.ledger, Bus: p.bus, People: p.people, OAuth: p.oauth, OIDC: p.oidc, Log: p.log,
+		PublicURL: p.info.Web, MCPURL: p.info.MCP, RESTURL: p.info.REST,
+		Changed: func(agentID string) { p.bus.Control(bus.Control{Kind: bus.AgentChanged, AgentID: agentID}) },
+		Revoked: func(keyID string) { p.bus.Control(bus.Control{Kind: bus.KeyRevoked, ID: keyID}) },
+		Online:  p.bus.Present,
+	})
 }
 
 func (p *parts) mcp(ctx context.Context) (http.Handler, error) {
