@@ -23,8 +23,14 @@ func TestSignInSaysOneThing(t *testing.T) {
 	}
 	first := ""
 	for _, tt := range [][2]string{
-		{"ann@example.com", "wrong"}, {"ann@example.com", ""}, {"ann@example.com", strings.Repeat("x", 1<<20)},
-		{"nobody@example.com", password}, {"off@example.com", password}, {"nopassword@example.com", ""}, {"", ""}, {"bad\x00\xff", password},
+		{"ann@example.com", "wrong"},
+		{"ann@example.com", ""},
+		{"ann@example.com", strings.Repeat("x", 1<<20)},
+		{"nobody@example.com", password},
+		{"off@example.com", password},
+		{"nopassword@example.com", ""},
+		{"", ""},
+		{"bad\x00\xff", password},
 	} {
 		_, err := c.SignIn(ctx, tt[0], tt[1], "10.0.0.1")
 		wantCode(t, err, beeos.LoginRejected)
