@@ -46,6 +46,9 @@ func badToken(err error) error {
 // look finds out what a token is good for, at most every few seconds from the
 // database.
 func (s *Server) look(ctx context.Context, token, kind string) (*entry, error) {
+	if len(token) > tokenLongest {
+		return nil, badToken(nil)
+	}
 	now, hash := s.opt.Now(), hashText(token)
 	e, generation := s.tokens.get(hash, now)
 	if e == nil {

@@ -23,9 +23,9 @@ type OAuthKey struct {
 	RetiresAt time.Time // zero = not yet
 }
 
-// OAuthKeys returns the keys that have not retired, the newest first.
+// OAuthKeys returns the keys that have not retired, the one that signs first.
 func (db *DB) OAuthKeys(ctx context.Context, now time.Time) ([]OAuthKey, error) {
-	rows, err := db.QueryContext(ctx, "SELECT id, secret, created_at, retires_at FROM oauth_keys WHERE retires_at = 0 OR retires_at > $1 ORDER BY created_at DESC, id", micros(now))
+	rows, err := db.QueryContext(ctx, "SELECT id, secret, created_at, retires_at FROM oauth_keys WHERE retires_at = 0 OR retires_at > $1 ORDER BY CASE WHEN retires_at = 0 THEN 0 ELSE 1 END, created_at DESC, id", micros(now))
 	keys, err := collect(rows, err, func(row scanner) (k OAuthKey, err error) {
 		var created, retires int64
 		err = row.Scan(&k.ID, &k.Secret, &created, &retires)
