@@ -116,7 +116,8 @@ func (p *parts) web() (http.Handler, error) {
 
 func (p *parts) mcp(ctx context.Context) (http.Handler, error) {
 	g, err := mcpgw.New(mcpgw.Options{
-		Context: ctx, DB: p.db, Auth: p.auth, Calls: p.calls, PublicURL: p.info.MCP, Strict: p.cfg.MCP.Strict, Log: p.log,
+		Context: ctx, DB: p.db, Auth: p.auth, OAuth: p.oauth, Calls: p.calls, PublicURL: p.info.MCP,
+		Origins: p.cfg.MCP.Origins, Strict: p.cfg.MCP.Strict, Log: p.log,
 		Tell: func(n mcpgw.News) {
 			p.bus.Control(bus.Control{Kind: news[n.Kind], AgentID: n.Agent, ID: n.ID, Reason: n.Reason, Data: n.Data})
 		},

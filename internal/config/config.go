@@ -61,7 +61,7 @@ type MCP struct {
 	WebLoginURL string `env:"WEB_LOGIN_URL" placeholder:"URL" help:"Console where people sign in and consent. Empty: the console's public URL."`
 	Strict      bool   `env:"STRICT" help:"Refuse requests of MCP 2026-07-28 that name an older version in their header, as some hosted clients do."`
 
-	Origins []string `env:"ORIGINS" placeholder:"ORIGIN,..." help:"Web pages that may talk to it from a browser, for example https://app.example.com. Empty: none but its own."`
+	Origins []string `env:"ORIGINS" placeholder:"ORIGIN,..." help:"Web pages that may talk to it from a browser, for example https://app.example.com. Empty: any, none of which can use a cookie there."`
 }
 
 // OIDC is an outside provider through which people can sign in.

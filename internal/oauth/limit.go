@@ -3,11 +3,11 @@ package oauth
 import (
 	"net/http"
 	"net/netip"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/httpd"
 )
 
 // limiter lets each address do something a few times in a while. It knows this
@@ -58,25 +58,14 @@ func (l *limiter) makeRoom(now time.Time) {
 	l.free = kept
 }
 
-// address is where a request comes from. A proxy on this machine is believed
-// about the peer that it saw, and nobody else. Of an IPv6 address the network
-// counts, since one customer has all of it.
+// address is where a request comes from, for counting: of an IPv6 address the
+// network, since one customer has all of it.
 func address(r *http.Request) string {
-	peer, err := netip.ParseAddrPort(r.RemoteAddr)
-	if err != nil {
-		return r.RemoteAddr
-	}
-	ip := peer.Addr().Unmap()
-	if hops := r.Header["X-Forwarded-For"]; ip.IsLoopback() && len(hops) > 0 {
-		last := hops[len(hops)-1]
-		if seen, err := netip.ParseAddr(strings.TrimSpace(last[strings.LastIndexByte(last, ',')+1:])); err == nil {
-			ip = seen.Unmap()
-		}
-	}
-	if ip.Is6() {
-		if network, err := ip.WithZone("").Prefix(64); err == nil {
+	from := httpd.ClientIP(r)
+	if ip, err := netip.ParseAddr(from); err == nil && ip.Is6() {
+		if network, err := ip.Prefix(64); err == nil {
 			return network.String()
 		}
 	}
-	return ip.String()
+	return from
 }
