@@ -14,6 +14,7 @@ import (
 
 const (
 	queryLongest = 8 << 10
+	beginsMost   = 120 // a minute from one address
 	// binderCookie holds what ties a request to the browser that made it. Ports
 	// share cookies, hosts do not.
 	binderCookie = "__Host-beeos_authz"
@@ -41,8 +42,11 @@ func (s *Server) authorize(w http.ResponseWriter, r *http.Request) {
 		redirect(w, s.errorURL(q.Get("redirect_uri"), q.Get("state"), refused))
 		return
 	}
-	binder := s.bind(w, r)
-	tx.Binder = hashOf(binder)
+	if err := s.begins.take(address(r)); err != nil {
+		pageFor(w, r, err)
+		return
+	}
+	tx.Binder = hashOf(s.bind(w, r))
 	if err := s.db.BeginOAuth(r.Context(), tx); err != nil {
 		pageFor(w, r, err)
 		return

@@ -244,3 +244,16 @@ func TestT26OnlyOwnAgentsAreGranted(t *testing.T) {
 		t.Errorf("a no: %v", a)
 	}
 }
+
+// TestRequestsAreLimited: each is a row, so nobody makes very many.
+func TestRequestsAreLimited(t *testing.T) {
+	r := newRig(t)
+	for range beginsMost {
+		r.begin(r.query())
+	}
+	if w := get(r.s, "/oauth/authorize?"+r.query().Encode()); w.Code != http.StatusTooManyRequests || w.Header().Get("Retry-After") == "" {
+		t.Errorf("%d", w.Code)
+	}
+	r.pass(time.Minute)
+	r.begin(r.query())
+}

@@ -58,6 +58,7 @@ type Server struct {
 	rotations *store.Rotations
 	documents *documents
 	registers limiter
+	begins    limiter
 	tokens    cache
 
 	mu   sync.Mutex
@@ -97,6 +98,7 @@ func New(ctx context.Context, opt Options) (*Server, error) {
 		rotations: store.NewRotations(opt.DB),
 		documents: newDocuments(opt),
 		registers: limiter{most: registerMost, per: time.Minute, now: opt.Now},
+		begins:    limiter{most: beginsMost, per: time.Minute, now: opt.Now},
 		tokens:    cache{entries: map[tokenHash]*entry{}},
 		used:      map[string]time.Time{},
 	}

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -231,6 +232,27 @@ func TestRotations(t *testing.T) {
 		got, _, err := db.OAuthFamily(t.Context(), f.ID, now())
 		if won != 1 || err != nil || got.Generation != 2 || cmp.Diff(hashOf("t1"), got.Token) != "" || cmp.Diff(hashOf("t0"), got.Previous) != "" {
 			t.Errorf("%d won: %+v, %v", won, got, err)
+		}
+	})
+}
+
+// TestRotationsLeaveOutWhoIsGone: what nobody waited for is not written later.
+func TestRotationsLeaveOutWhoIsGone(t *testing.T) {
+	each(t, func(t *testing.T, db *DB) {
+		u, _ := owner(t, db, "a@example.com")
+		_, f := granted(t, db, u, "c", "a")
+		queue := NewRotations(db)
+		queue.turn <- struct{}{} // somebody writes
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		r := Rotation{FamilyID: f.ID, Token: hashOf("t0"), Successor: hashOf("lost"), At: now(), ExpiresAt: now().Add(time.Hour)}
+		if won, err := queue.Rotate(ctx, r); won || !errors.Is(err, context.Canceled) {
+			t.Fatal(won, err)
+		}
+		<-queue.turn
+		r.Successor = hashOf("t1")
+		if won, err := queue.Rotate(t.Context(), r); !won || err != nil {
+			t.Errorf("%v, %v", won, err)
 		}
 	})
 }

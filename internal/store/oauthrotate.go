@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 )
 
@@ -29,6 +30,7 @@ type Rotations struct {
 
 type rotation struct {
 	Rotation
+	gone atomic.Bool // nobody waits for it any more
 	won  bool
 	err  error
 	done chan struct{}
@@ -59,7 +61,9 @@ func (q *Rotations) Rotate(ctx context.Context, r Rotation) (won bool, err error
 		case <-op.done:
 			return op.won, op.err
 		case <-ctx.Done():
-			return false, ctx.Err() // it may still commit; the client asks again
+			// Written much later it would look like a theft to the next try.
+			op.gone.Store(true)
+			return false, ctx.Err()
 		case q.turn <- struct{}{}:
 			if batch := q.take(); len(batch) > 0 {
 				q.commit(ctx, batch)
@@ -73,7 +77,9 @@ func (q *Rotations) take() (batch []*rotation) {
 	for len(batch) < rotationBatch {
 		select {
 		case op := <-q.waiting:
-			batch = append(batch, op)
+			if !op.gone.Load() {
+				batch = append(batch, op)
+			}
 		default:
 			return batch
 		}
