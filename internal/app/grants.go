@@ -6,6 +6,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/auth"
+	"github.com/beeos/beeos/internal/oauth"
 	"github.com/beeos/beeos/internal/store"
 )
 
@@ -91,4 +92,9 @@ func (d *Directory) RevokeGrant(ctx context.Context, id string) error {
 		})
 	}
 	return beeos.Errorf(beeos.NotFound, "there is no such grant; see which there are with: beeos grants list")
+}
+
+// RotateKey makes a new key that tokens are signed with.
+func (d *Directory) RotateKey(ctx context.Context) error {
+	return oauth.Rotate(ctx, d.db, time.Now())
 }

@@ -11,6 +11,7 @@ import (
 type GrantsCmd struct {
 	List   GrantsListCmd   `cmd:"" help:"List which app may reach which agents."`
 	Revoke GrantsRevokeCmd `cmd:"" help:"End a grant and its tokens."`
+	Rotate GrantsRotateCmd `cmd:"" name:"rotate-key" help:"Sign tokens with a new key; those of the old one stay good until they expire."`
 }
 
 // GrantsListCmd lists grants.
@@ -54,4 +55,12 @@ type GrantsRevokeCmd struct {
 // Run ends the grant.
 func (c *GrantsRevokeCmd) Run(ctx context.Context) error {
 	return c.with(ctx, func(dir *app.Directory) error { return dir.RevokeGrant(ctx, c.ID) })
+}
+
+// GrantsRotateCmd makes a new signing key.
+type GrantsRotateCmd struct{ database }
+
+// Run makes it.
+func (c *GrantsRotateCmd) Run(ctx context.Context) error {
+	return c.with(ctx, func(dir *app.Directory) error { return dir.RotateKey(ctx) })
 }

@@ -3,7 +3,6 @@ package mcpgw
 import (
 	"context"
 	"net/http"
-	"strings"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/auth"
@@ -46,7 +45,7 @@ func (g *Gateway) caller(r *http.Request, agentID string) (beeos.Caller, error) 
 	if err != nil {
 		return beeos.Caller{}, err
 	}
-	if g.opt.OAuth == nil || strings.HasPrefix(credential, beeos.UserKeyPrefix) || strings.HasPrefix(credential, beeos.AgentKeyPrefix) {
+	if g.opt.OAuth == nil || auth.IsKey(credential) {
 		return g.opt.Auth.Key(r.Context(), credential)
 	}
 	return g.opt.OAuth.Check(r.Context(), credential, g.endpoint(agentID))

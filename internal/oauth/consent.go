@@ -39,23 +39,6 @@ type Ask struct {
 	Expires       time.Time
 }
 
-// FormAction are the sources that the consent form's policy needs besides
-// 'self': browsers apply it to the redirects that follow.
-func (a Ask) FormAction() []string {
-	var list []string
-	for _, uri := range []string{a.Resource, a.RedirectURI} {
-		u, err := url.Parse(uri)
-		switch {
-		case err != nil || u.Scheme == "":
-		case u.Scheme == "https" || u.Scheme == "http":
-			list = append(list, u.Scheme+"://"+u.Host)
-		default:
-			list = append(list, u.Scheme+":")
-		}
-	}
-	return list
-}
-
 // Ask returns an open request; NotFound when there is none.
 func (s *Server) Ask(ctx context.Context, tx string) (Ask, error) {
 	t, err := s.db.OAuthTx(ctx, tx, s.opt.Now())

@@ -122,14 +122,22 @@ func (k *keyring) sign(kind string, c claims) (string, error) {
 // Rotate makes a new signing key. Tokens of the old one stay good until they
 // expire by themselves.
 func (s *Server) Rotate(ctx context.Context) error {
-	now := s.opt.Now()
-	if err := s.db.AddOAuthKey(ctx, newKey(now), now.Add(keyOverlap), false); err != nil {
+	if err := Rotate(ctx, s.db, s.opt.Now()); err != nil {
 		return err
 	}
-	s.audit(ctx, "", "operator", "oauth.rotate", "signing key", nil)
 	if err := s.keys.reload(ctx); err != nil {
 		return err
 	}
 	s.opt.Tell("keys", keysChanged)
 	return nil
+}
+
+// Rotate makes a new signing key in a database. The servers that use it learn
+// of it from the first token that one of them signs with it, or in half a
+// minute.
+func Rotate(ctx context.Context, db *store.DB, now time.Time) error {
+	if err := db.AddOAuthKey(ctx, newKey(now), now.Add(keyOverlap), false); err != nil {
+		return err
+	}
+	return db.Audit(ctx, store.AuditRow{At: now, Actor: "operator", Action: "oauth.rotate", Subject: "signing key"})
 }
