@@ -67,9 +67,9 @@ func until(now, t time.Time) string {
 	case d < time.Hour:
 		return fmt.Sprintf("in %d min", int(d.Minutes())+1)
 	case d < 48*time.Hour:
-		return "in " + plural(int(d.Hours()), "hour")
+		return "in " + plural(int(d.Hours()+.5), "hour")
 	case d < 60*24*time.Hour:
-		return "in " + plural(int(d.Hours()/24), "day")
+		return "in " + plural(int(d.Hours()/24+.5), "day")
 	}
 	return t.Format("2 Jan 2006")
 }

@@ -5,6 +5,7 @@
 // or no eyes (axe_test.go). browser_test.go drives the browser.
 //
 // Pictures for docs/images are taken with: go test ./test/console -pictures
+// Every page in every look is put into a folder with: -album FOLDER
 package console
 
 import (
@@ -27,7 +28,10 @@ import (
 	"github.com/beeos/beeos/internal/apptest"
 )
 
-var pictures = flag.Bool("pictures", false, "write docs/images")
+var (
+	pictures = flag.Bool("pictures", false, "write docs/images")
+	album    = flag.String("album", "", "folder for a picture of every page in every look")
+)
 
 const (
 	testWithin   = 4 * time.Minute
@@ -147,21 +151,24 @@ func (b *tab) complaints() []string {
 	return bad
 }
 
-// picture keeps what the page looks like for the documents.
+// picture keeps what the window shows for the documents.
 func (b *tab) picture(name string) {
 	b.t.Helper()
-	if !*pictures {
-		return
+	if *pictures {
+		b.save(filepath.Join("..", "..", "docs", "images", name+".png"), chromedp.CaptureScreenshot())
 	}
-	png, err := chromedp.Run(b.ctx, chromedp.FullScreenshot(100))
+}
+
+func (b *tab) save(path string, shot chromedp.Action[[]byte]) {
+	b.t.Helper()
+	png, err := chromedp.Run(b.ctx, shot)
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	folder := filepath.Join("..", "..", "docs", "images")
-	if err := os.MkdirAll(folder, 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		b.t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(folder, name+".png"), png, 0o644); err != nil {
+	if err := os.WriteFile(path, png, 0o644); err != nil {
 		b.t.Fatal(err)
 	}
 }

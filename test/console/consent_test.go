@@ -45,9 +45,19 @@ func TestConsent(t *testing.T) {
 	}
 	b.inspectHere("consent")
 	b.look(1280, "light")
+	b.picture("consent")
 	b.do(chromedp.Click(`button[value="allow"]`), chromedp.WaitVisible(`#thanks`))
 	if got := <-answers; got.Get("code") == "" || got.Get("state") != "st" || got.Get("iss") != a.MCP {
 		t.Errorf("the program got %v", got)
+	}
+
+	for range 3 {
+		call(t, a, weatherID)
+		call(t, a, a.AgentID)
+	}
+	for _, room := range []string{"home", "agents"} {
+		b.do(chromedp.Navigate(a.Web + "/" + strings.TrimPrefix(room, "home")))
+		b.picture(room)
 	}
 
 	b.do(chromedp.Navigate(authorize), chromedp.WaitVisible(`#consent`), chromedp.Click(`button[value="deny"]`), chromedp.WaitVisible(`#thanks`))

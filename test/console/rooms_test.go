@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -41,6 +42,10 @@ func (b *tab) inspectHere(target string) {
 				`[...document.querySelectorAll("main *, header *")].filter(e => e.getBoundingClientRect().right > innerWidth + 1 && !e.closest("nav, pre, .unseen")).slice(0, 4).map(e => e.outerHTML.slice(0, 120)).join("\n\t")`))
 		}
 		b.accessible(where)
+		if *album != "" {
+			name := strings.NewReplacer("http://", "", "/", "_", "?", "_", " ", "_", ":", "_").Replace(where)
+			b.save(filepath.Join(*album, name+".png"), chromedp.FullScreenshot(100))
+		}
 	}
 }
 

@@ -78,12 +78,19 @@
 
   for (const tools of document.querySelectorAll("[data-tools]")) tools.hidden = false;
 
-  // After a form was answered in place, what it says comes into view.
-  document.addEventListener("htmx:after:swap", () => {
-    const news = document.querySelector("#main > .note, .once");
-    if (news && news !== say.last) {
-      say.last = news;
-      news.scrollIntoView({ block: "nearest" });
+  // On a narrow window the menu is a strip; show the entry that is lit.
+  const strip = document.querySelector(".bar nav");
+  const lit = strip?.querySelector("[aria-current]");
+  if (lit) strip.scrollLeft = lit.offsetLeft - (strip.clientWidth - lit.clientWidth) / 2;
+
+  // After a form was answered in place, what it says comes into view, and a
+  // form that has done its work is empty again.
+  document.addEventListener("htmx:after:swap", event => {
+    if (!event.target.matches?.("form") && !event.detail?.ctx?.sourceElement?.matches?.("form")) return;
+    const news = document.querySelector(".once, #main > .note");
+    news?.scrollIntoView({ block: "nearest" });
+    if (news?.matches(".once")) {
+      for (const form of document.querySelectorAll("form.row")) form.reset();
     }
   });
 })();
