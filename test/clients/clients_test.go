@@ -4,6 +4,7 @@
 // that opened the session is killed underneath them: the official TypeScript
 // libraries in each era that they speak (clients_test.go and talk.mjs), the Go
 // library (gosdk_test.go), the Inspector and mcp-remote (programs_test.go).
+// Those that can also get their own tokens (oauth_test.go and authorize.mjs).
 package clients
 
 import (

@@ -30,6 +30,7 @@ import (
 type Options struct {
 	Server string
 	Agent  string
+	Env    []string // more for the servers
 }
 
 // Build builds the programs once for several clusters.
@@ -91,9 +92,9 @@ func Start(ctx context.Context, o Options) (c *Cluster, err error) {
 		return c, err
 	}
 	for i := range size {
-		n, err := c.startNode(ctx, o.Server, i)
+		n, err := c.startNode(ctx, o, i)
 		if err != nil && ctx.Err() == nil { // a port was taken since it was looked up
-			n, err = c.startNode(ctx, o.Server, i)
+			n, err = c.startNode(ctx, o, i)
 		}
 		if err != nil {
 			return c, err
@@ -120,17 +121,17 @@ func build(ctx context.Context, dir, pkg string) (string, error) {
 	return path, nil
 }
 
-func (c *Cluster) startNode(ctx context.Context, binary string, i int) (*Node, error) {
+func (c *Cluster) startNode(ctx context.Context, o Options, i int) (*Node, error) {
 	ports, err := freePorts(5)
 	if err != nil {
 		return nil, err
 	}
 	n := &Node{MCP: ports[0], Agents: ports[1], Web: ports[4]}
-	n.Process, err = start(ctx, []string{
+	n.Process, err = start(ctx, append([]string{
 		"DATABASE_URL=" + c.database, "BEEOS_DURABILITY=os", "BEEOS_RATE_LIMIT=1000000000", "BEEOS_CLUSTER_ADDR=127.0.0.1:0", "LOG_LEVEL=warn",
 		fmt.Sprintf("BEEOS_DATA=%s/node%d", c.dir, i), "MCP_PUBLIC_URL=" + c.Balancer.URL,
 		"MCP_ADDR=" + ports[0], "AGENT_GATEWAY_ADDR=" + ports[1], "OPENAPI_ADDR=" + ports[2], "A2A_ADDR=" + ports[3], "WEB_ADDR=" + ports[4],
-	}, binary, "serve")
+	}, o.Env...), o.Server, "serve")
 	if err != nil {
 		return nil, err
 	}

@@ -18,11 +18,13 @@ import (
 	"os/exec"
 	"strings"
 	"time"
+
+	"github.com/beeos/beeos/test/person"
 )
 
 // authorization runs the suite's command for authorization servers, which
 // wants a person at a browser; somebody is one here.
-func (s *suite) authorization(ctx context.Context, issuer string, somebody *person) (selection, error) {
+func (s *suite) authorization(ctx context.Context, issuer string, somebody *person.Person) (selection, error) {
 	port, err := freePort()
 	if err != nil {
 		return selection{}, err
@@ -39,7 +41,7 @@ func (s *suite) authorization(ctx context.Context, issuer string, somebody *pers
 }
 
 // attended runs a command that prints an address for somebody to open.
-func attended(ctx context.Context, cmd *exec.Cmd, issuer string, somebody *person) ([]byte, error) {
+func attended(ctx context.Context, cmd *exec.Cmd, issuer string, somebody *person.Person) ([]byte, error) {
 	var out, complaints bytes.Buffer
 	pipe, err := cmd.StdoutPipe()
 	if err != nil {
@@ -53,7 +55,7 @@ func attended(ctx context.Context, cmd *exec.Cmd, issuer string, somebody *perso
 	lines := bufio.NewScanner(io.TeeReader(pipe, &out))
 	for lines.Scan() {
 		if line := strings.TrimSpace(lines.Text()); strings.HasPrefix(line, issuer+"/oauth/authorize?") {
-			if _, stuck = somebody.consent(ctx, line); stuck != nil {
+			if _, stuck = somebody.Consent(ctx, line); stuck != nil {
 				_ = cmd.Process.Kill() // it would wait for minutes
 			}
 		}
@@ -86,7 +88,7 @@ func register(ctx context.Context, issuer, redirect string) (id string, err erro
 }
 
 // token is an access token for a resource, got as any client gets one.
-func token(ctx context.Context, issuer, resource string, somebody *person) (string, error) {
+func token(ctx context.Context, issuer, resource string, somebody *person.Person) (string, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", err
@@ -101,7 +103,7 @@ func token(ctx context.Context, issuer, resource string, somebody *person) (stri
 	}
 	verifier := rand.Text() + rand.Text()
 	sum := sha256.Sum256([]byte(verifier))
-	at, err := somebody.consent(ctx, issuer+"/oauth/authorize?"+url.Values{
+	at, err := somebody.Consent(ctx, issuer+"/oauth/authorize?"+url.Values{
 		"response_type": {"code"}, "client_id": {client}, "redirect_uri": {redirect}, "resource": {resource},
 		"code_challenge_method": {"S256"}, "code_challenge": {base64.RawURLEncoding.EncodeToString(sum[:])},
 	}.Encode())

@@ -7,7 +7,7 @@
 //
 // main.go runs, suite.go is the official program and what it says, report.go
 // the tables. authorization.go is the suite's other command, for the
-// authorization server; person.go is who signs in and consents for it.
+// authorization server; test/person signs in and consents for it.
 package main
 
 import (
@@ -25,6 +25,7 @@ import (
 
 	"github.com/beeos/beeos/test/cluster"
 	"github.com/beeos/beeos/test/npm"
+	"github.com/beeos/beeos/test/person"
 )
 
 // selections are the ways to choose scenarios. A requirement set is frozen at
@@ -120,13 +121,13 @@ const withToken = "(OAuth)"
 // steps are all of them: every selection with a key, the authorization server,
 // and the requirement sets once more with a token of that.
 func steps(official *suite, c *cluster.Cluster) (list []step) {
-	somebody := &person{email: cluster.Person, password: rand.Text(), agentID: c.AgentID}
+	somebody := &person.Person{Email: cluster.Person, Password: rand.Text(), AgentID: c.AgentID}
 	join := sync.OnceValue(func() error {
 		link, err := c.ResetLink(context.Background())
 		if err != nil {
 			return err
 		}
-		return somebody.join(context.Background(), link)
+		return somebody.Join(context.Background(), link)
 	})
 	for _, args := range selections {
 		list = append(list, step{args, func(ctx context.Context) (selection, error) {

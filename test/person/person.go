@@ -1,6 +1,7 @@
-//go:build unix
-
-package main
+// Package person is somebody at a browser who signs in at the console and says
+// yes to an app, over HTTP and unattended. It reads pages as far as it must to
+// fill them in; a real browser is in test/console.
+package person
 
 import (
 	"context"
@@ -14,13 +15,12 @@ import (
 	"strings"
 )
 
-// person is somebody at a browser who signs in at the console and says yes.
-// It reads pages as far as it must to fill them in; a test with a real browser
-// is in test/console.
-type person struct {
-	email, password string
-	agentID         string
-	cookies         map[string]map[string]string // host -> name -> value
+// Person is that somebody, with one browser.
+type Person struct {
+	Email, Password string
+	AgentID         string // what they let apps at
+
+	cookies map[string]map[string]string // host -> name -> value
 }
 
 // page is where a browser has ended up.
@@ -33,7 +33,7 @@ type page struct {
 const mostSteps = 20
 
 // visit opens an address, with a form if there is one, and follows redirects.
-func (p *person) visit(ctx context.Context, address string, form url.Values) (page, error) {
+func (p *Person) visit(ctx context.Context, address string, form url.Values) (page, error) {
 	for range mostSteps {
 		body, method := io.Reader(nil), http.MethodGet
 		if form != nil {
@@ -75,7 +75,7 @@ func (p *person) visit(ctx context.Context, address string, form url.Values) (pa
 	return page{}, fmt.Errorf("%s leads from one place to the next", address)
 }
 
-func (p *person) keep(host string, cookies []*http.Cookie) {
+func (p *Person) keep(host string, cookies []*http.Cookie) {
 	if p.cookies == nil {
 		p.cookies = map[string]map[string]string{}
 	}
@@ -92,7 +92,7 @@ func (p *person) keep(host string, cookies []*http.Cookie) {
 var hidden = regexp.MustCompile(`<input type="hidden" name="([^"]+)" value="([^"]*)"`)
 
 // send fills in the form of a page and sends it to the place that it is from.
-func (p *person) send(ctx context.Context, from page, fields ...string) (page, error) {
+func (p *Person) send(ctx context.Context, from page, fields ...string) (page, error) {
 	form := url.Values{}
 	for _, m := range hidden.FindAllStringSubmatch(from.text, -1) {
 		form.Set(m[1], html.UnescapeString(m[2]))
@@ -103,19 +103,19 @@ func (p *person) send(ctx context.Context, from page, fields ...string) (page, e
 	return p.visit(ctx, from.at.Scheme+"://"+from.at.Host+from.at.Path, form)
 }
 
-// join uses a link to choose a password.
-func (p *person) join(ctx context.Context, link string) error {
+// Join uses a link to choose a password.
+func (p *Person) Join(ctx context.Context, link string) error {
 	at, err := p.visit(ctx, link, nil)
 	if err == nil {
-		_, err = p.send(ctx, at, "email", p.email, "password", p.password)
+		_, err = p.send(ctx, at, "email", p.Email, "password", p.Password)
 	}
 	p.cookies = nil // signed in by that; a test of signing in begins outside
 	return err
 }
 
-// consent opens what an app wants opened, signs in if need be, allows the one
+// Consent opens what an app wants opened, signs in if need be, allows the one
 // agent, and returns the last address, which is the app's.
-func (p *person) consent(ctx context.Context, address string) (*url.URL, error) {
+func (p *Person) Consent(ctx context.Context, address string) (*url.URL, error) {
 	at, err := p.visit(ctx, address, nil)
 	for range mostSteps {
 		switch {
@@ -124,9 +124,9 @@ func (p *person) consent(ctx context.Context, address string) (*url.URL, error) 
 		case at.next != "":
 			at, err = p.visit(ctx, at.next, nil)
 		case strings.HasSuffix(at.at.Path, "/signin"):
-			at, err = p.send(ctx, at, "email", p.email, "password", p.password)
+			at, err = p.send(ctx, at, "email", p.Email, "password", p.Password)
 		case strings.HasSuffix(at.at.Path, "/mcp-login"):
-			at, err = p.send(ctx, at, "decision", "allow", "agent", p.agentID)
+			at, err = p.send(ctx, at, "decision", "allow", "agent", p.AgentID)
 		default:
 			return at.at, nil
 		}
