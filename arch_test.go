@@ -54,7 +54,7 @@ var mayImport = map[string]string{
 
 	// services
 	"internal/auth":     "store",
-	"internal/oauth":    "auth store",
+	"internal/oauth":    "httpd auth store",
 	"internal/invoke":   "store ledger bus blob",
 	"internal/approval": "store ledger bus",
 	"internal/webhook":  "store ledger bus",
@@ -64,7 +64,7 @@ var mayImport = map[string]string{
 	// surfaces; none imports another
 	"internal/mcpgw":   "httpd auth oauth invoke store",
 	"internal/a2agw":   "httpd auth invoke store webhook",
-	"internal/restgw":  "api httpd auth invoke store ledger blob webhook approval",
+	"internal/restgw":  "api httpd auth oauth invoke store ledger blob webhook approval",
 	"internal/agentgw": "httpd auth invoke ledger bus store blob",
 	"internal/web":     "httpd auth oauth invoke approval store ledger bus",
 

@@ -23,6 +23,7 @@ type Caller struct {
 	CredentialID  string   // key or grant id: rate limits and idempotency hang on it
 	AgentID       string   // ByAgentKey: the one agent it reaches
 	AgentIDs      []string // ByOAuth: the agents granted at consent
+	AllAgents     bool     // ByOAuth: all of the user's were, also later ones
 	RatePerMinute int      // 0 = the agent's or the default
 	Name          string   // for logs and the live call line
 }
@@ -41,7 +42,7 @@ func (c Caller) MayReach(a *Agent) bool {
 	case ByAgentKey:
 		return c.AgentID == a.ID
 	case ByOAuth:
-		return slices.Contains(c.AgentIDs, a.ID)
+		return a.OwnerID == c.UserID && (c.AllAgents || slices.Contains(c.AgentIDs, a.ID))
 	case ByUserKey, BySession:
 		return a.OwnerID == c.UserID || a.Visibility != VisiblePrivate
 	}

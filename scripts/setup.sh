@@ -26,6 +26,7 @@ has openssl  || missing+=(openssl)
 has jq       || missing+=(jq)
 has python3  || missing+=(python3) # an example in docs/agents.md
 has npm      || missing+=(npm) # official MCP clients and suite; they bring the Node they need
+has chromium || has google-chrome || missing+=(chromium) # the console's pages are tested in a real browser
 
 if [ ${#missing[@]} -eq 0 ]; then
   say 'everything is here'

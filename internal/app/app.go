@@ -1,7 +1,9 @@
 // Package app builds the parts that a configuration asks for and runs them:
 // app.go is the order in which they start and stop, surfaces.go what listens
-// where, files.go where files lie, mesh.go how nodes find each other, demo.go
-// what `beeos dev` adds. It is the only package that knows them all.
+// where, files.go where files lie, mesh.go how nodes find each other, people.go
+// how the first person gets in, demo.go what `beeos dev` adds. firstkey.go,
+// directory.go and operate.go work on the database without a server. It is the
+// only package that knows them all.
 package app
 
 import (
@@ -24,6 +26,7 @@ import (
 	"github.com/beeos/beeos/internal/httpd"
 	"github.com/beeos/beeos/internal/invoke"
 	"github.com/beeos/beeos/internal/ledger"
+	"github.com/beeos/beeos/internal/oauth"
 	"github.com/beeos/beeos/internal/store"
 	"github.com/beeos/beeos/internal/telemetry"
 )
@@ -43,6 +46,7 @@ type Options struct {
 type Info struct {
 	Web, MCP, A2A, REST, Agents string
 	AgentID, UserKey, AgentKey  string
+	Setup                       string // the first person's way in; "" once somebody has one. A secret
 	Data                        string
 	Took                        time.Duration
 }
@@ -63,6 +67,9 @@ type parts struct {
 	disk     *blob.Disk    // nil = the REST surface runs elsewhere
 	calls    *invoke.Calls
 	auth     *auth.Checker
+	people   *auth.People
+	oidc     *auth.OIDC // nil = no outside provider
+	oauth    *oauth.Server
 	server   *httpd.Server
 	info     Info
 	demo     chan error                    // the demo agent's end
@@ -123,12 +130,16 @@ func (p *parts) open(ctx context.Context) (err error) {
 		Timeout: p.cfg.CallTimeout, RateLimit: p.cfg.RateLimit, OnCall: p.onCall,
 	})
 	p.auth = &auth.Checker{DB: p.db, Log: p.log}
+	if err := p.openPeople(ctx); err != nil {
+		p.close()
+		return err
+	}
 	p.run = append(p.run, tuneMemory, p.calls.Run, p.auth.Run, p.keepNode, func(ctx context.Context) error {
 		return p.ledger.Retain(ctx, p.cfg.Retention)
 	})
 	p.bus.OnControl(func(c bus.Control) {
 		if c.Kind == bus.KeyRevoked {
-			p.auth.Forget(c.ID)
+			p.forget(c.ID)
 		}
 	})
 	return nil

@@ -33,17 +33,17 @@ type DevFile struct {
 	AgentKey string `json:"agent_key"`
 }
 
-// begin makes what the demo needs before anything is said to be ready: a
-// user, its key, and the agent, connected.
+// begin makes what people need before anything is said to be ready: the first
+// one's way in; for the demo a user, its key, and the agent, connected.
 func (p *parts) begin(ctx context.Context) error {
 	if !p.opt.Demo {
-		return nil
+		return p.setUp(ctx, "")
 	}
 	old, err := ReadDevFile(p.cfg.Data)
 	if err != nil {
 		old = DevFile{} // not there, or not ours: it is written anew
 	}
-	user, err := ensureUser(ctx, p.db, demoEmail)
+	user, err := p.demoUser(ctx)
 	if err != nil {
 		return fmt.Errorf("make the dev user: %w", err)
 	}
@@ -57,6 +57,9 @@ func (p *parts) begin(ctx context.Context) error {
 	p.info.AgentKey, err = p.demoCredential(ctx, beeos.Key{Kind: beeos.AgentKey, OwnerID: user.ID, AgentID: p.info.AgentID}, old.AgentKey)
 	if err != nil {
 		return fmt.Errorf("make the demo agent's key: %w", err)
+	}
+	if err := p.setUp(ctx, user.ID); err != nil {
+		return err
 	}
 	return p.writeDevFile()
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/beeos/beeos/internal/httpd"
 	"github.com/beeos/beeos/internal/mcpgw"
 	"github.com/beeos/beeos/internal/restgw"
+	"github.com/beeos/beeos/internal/web"
 )
 
 // surface is one listener: its name for --only, its settings, and where Info
@@ -91,6 +92,8 @@ func (p *parts) mount(ctx context.Context) error {
 
 func (p *parts) handler(ctx context.Context, name string) (http.Handler, error) {
 	switch name {
+	case "web":
+		return p.web()
 	case "mcp":
 		return p.mcp(ctx)
 	case "rest":
@@ -101,9 +104,20 @@ func (p *parts) handler(ctx context.Context, name string) (http.Handler, error) 
 	return absent(name), nil
 }
 
+func (p *parts) web() (http.Handler, error) {
+	return web.New(web.Options{
+		DB: p.db, Ledger: p.ledger, Bus: p.bus, People: p.people, OAuth: p.oauth, OIDC: p.oidc, Log: p.log,
+		PublicURL: p.info.Web, MCPURL: p.info.MCP, RESTURL: p.info.REST,
+		Changed: func(agentID string) { p.bus.Control(bus.Control{Kind: bus.AgentChanged, AgentID: agentID}) },
+		Revoked: func(keyID string) { p.bus.Control(bus.Control{Kind: bus.KeyRevoked, ID: keyID}) },
+		Online:  p.bus.Present,
+	})
+}
+
 func (p *parts) mcp(ctx context.Context) (http.Handler, error) {
 	g, err := mcpgw.New(mcpgw.Options{
-		Context: ctx, DB: p.db, Auth: p.auth, Calls: p.calls, PublicURL: p.info.MCP, Strict: p.cfg.MCP.Strict, Log: p.log,
+		Context: ctx, DB: p.db, Auth: p.auth, OAuth: p.oauth, Calls: p.calls, PublicURL: p.info.MCP,
+		Origins: p.cfg.MCP.Origins, Strict: p.cfg.MCP.Strict, Log: p.log,
 		Tell: func(n mcpgw.News) {
 			p.bus.Control(bus.Control{Kind: news[n.Kind], AgentID: n.Agent, ID: n.ID, Reason: n.Reason, Data: n.Data})
 		},
@@ -149,7 +163,7 @@ var news = map[mcpgw.NewsKind]bus.ControlKind{
 
 func (p *parts) rest() http.Handler {
 	s := &restgw.Surface{
-		DB: p.db, Ledger: p.ledger, Calls: p.calls, Files: p.files, Auth: p.auth, Log: p.log, MCPURL: p.info.MCP,
+		DB: p.db, Ledger: p.ledger, Calls: p.calls, Files: p.files, Auth: p.auth, People: p.people, OAuth: p.oauth, Log: p.log, MCPURL: p.info.MCP,
 		Changed: func(agentID string) { p.bus.Control(bus.Control{Kind: bus.AgentChanged, AgentID: agentID}) },
 		Revoked: func(keyID string) { p.bus.Control(bus.Control{Kind: bus.KeyRevoked, ID: keyID}) },
 		Online:  p.bus.Present,

@@ -1,7 +1,9 @@
 // Package auth answers who is calling. A Checker turns the credential of a
 // request into a beeos.Caller (API keys: auth.go, key.go, cache.go) or into a
-// beeos.Instance (Ed25519 signatures: signature.go). What a caller may do is
-// for the callee to ask.
+// beeos.Instance (Ed25519 signatures: signature.go). People lets persons in
+// (people.go names its files), with a password (password.go) or through an
+// OpenID provider (oidc.go, idtoken.go, jwks.go). What a caller may do is for
+// the callee to ask.
 package auth
 
 import (
@@ -32,8 +34,8 @@ type Checker struct {
 const AgentKeyHeader = "X-Agent-API-Key"
 
 // HTTP returns who sent the request, by API key: a user's (oag_) as Bearer,
-// an agent's (bak_) as Bearer or in X-Agent-API-Key. It says nothing about
-// tokens of other kinds but that they are not acceptable.
+// an agent's (bak_) as Bearer or in X-Agent-API-Key. Which other tokens are
+// good is for each surface to say: it asks IsKey first.
 func (c *Checker) HTTP(r *http.Request) (beeos.Caller, error) {
 	token, err := Credential(r)
 	if err != nil {

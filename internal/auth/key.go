@@ -30,9 +30,14 @@ func Hash(secret string) []byte {
 	return sum[:]
 }
 
+// IsKey reports whether a credential claims to be an API key, good or bad.
+func IsKey(token string) bool {
+	return strings.HasPrefix(token, beeos.UserKeyPrefix) || strings.HasPrefix(token, beeos.AgentKeyPrefix)
+}
+
 // keyHash hashes a token that looks like a key, without allocating.
 func keyHash(token string) (hash [sha256.Size]byte, ok bool) {
-	if len(token) != keyLen || !strings.HasPrefix(token, beeos.UserKeyPrefix) && !strings.HasPrefix(token, beeos.AgentKeyPrefix) {
+	if len(token) != keyLen || !IsKey(token) {
 		return hash, false
 	}
 	var b [keyLen]byte

@@ -4,8 +4,9 @@
 //
 // dev.go runs a server (screen.go is what people see of it); agents.go,
 // call.go and keys.go talk to one (server.go says to which); scaffold.go,
-// run.go, join.go and connect.go are for those who make agents; doctor.go,
-// migrate.go and config.go look after a server. terminal.go prints, errors.go
+// run.go, join.go and connect.go are for those who make agents; users.go and
+// grants.go work on a server's database; doctor.go, migrate.go and config.go
+// look after a server. terminal.go prints, errors.go
 // turns an error into a sentence that names the next step and into one of
 // five exit codes.
 package cli
@@ -36,6 +37,8 @@ type commands struct {
 	Connect ConnectCmd `cmd:"" help:"Make a program an agent that is not one yet."`
 	Call    CallCmd    `cmd:"" help:"Ask an agent and print its answer as it comes."`
 	Keys    KeysCmd    `cmd:"" help:"Create, list and revoke API keys."`
+	Users   UsersCmd   `cmd:"" help:"Invite people, lock them out, help them back in."`
+	Grants  GrantsCmd  `cmd:"" help:"See and end what people let apps reach."`
 
 	Doctor     DoctorCmd                 `cmd:"" help:"Check this machine and the server, with a fix for whatever fails."`
 	Config     ConfigCmd                 `cmd:"" help:"Print the settings in force and where each came from."`

@@ -34,7 +34,8 @@ type ServeCmd struct {
 func (c *ServeCmd) settings() *config.Config { return &c.Config }
 
 // Run serves until the context ends. Where everything is goes to the log;
-// keys never do.
+// keys never do, and the first person's link, which must reach somebody, goes
+// to stderr beside it, once.
 func (c *ServeCmd) Run(ctx context.Context, t *terminal) error {
 	log := app.Logger(t.err, c.Config)
 	for _, w := range append(misspelt(), c.Warnings()...) {
@@ -42,6 +43,9 @@ func (c *ServeCmd) Run(ctx context.Context, t *terminal) error {
 	}
 	ready := func(i app.Info) {
 		log.Info("ready", "took_ms", i.Took.Milliseconds(), "web", i.Web, "mcp", i.MCP, "a2a", i.A2A, "rest", i.REST, "agents", i.Agents)
+		if i.Setup != "" {
+			t.say("nobody can sign in yet; open this once, within 30 minutes, to become the first admin: %s", i.Setup)
+		}
 	}
 	return app.Run(ctx, c.Config, app.Options{Log: log, Ready: ready})
 }

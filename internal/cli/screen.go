@@ -36,6 +36,10 @@ func (s *screen) ready(i app.Info) {
 	}
 	mcp := i.MCP + "/" + i.AgentID + "/mcp"
 	line("Web", i.Web)
+	if i.Setup != "" {
+		line("", i.Setup)
+		line("", faint.Render("open this once, within 30 minutes, to make your account"))
+	}
 	line("MCP", mcp)
 	line("A2A", i.A2A+"/"+i.AgentID)
 	line("REST", i.REST+"/api/v1")

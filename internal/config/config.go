@@ -35,8 +35,12 @@ type Config struct {
 	Agents Surface `embed:"" prefix:"agent-gateway-" envprefix:"AGENT_GATEWAY_" set:"port=8083" set:"url=URL" group:"Agent gateway"`
 	Web    Surface `embed:"" prefix:"web-" envprefix:"WEB_" set:"port=3000" group:"Console"`
 
+	OIDC OIDC `embed:"" prefix:"oidc-" envprefix:"OIDC_" group:"OpenID provider"`
+
 	RateLimit   int           `env:"BEEOS_RATE_LIMIT" default:"60" help:"Calls a minute from one credential to one agent, where neither key nor agent says otherwise." group:"Calls"`
 	CallTimeout time.Duration `env:"BEEOS_CALL_TIMEOUT" default:"60s" help:"How long a call waits for an agent that does not say otherwise." group:"Calls"`
+
+	AllowPrivate bool `env:"BEEOS_ALLOW_PRIVATE" negatable:"" help:"Let addresses that a caller names lead to this machine and to private networks. beeos dev: yes, unless said otherwise." group:"Calls"`
 
 	LogLevel  string `env:"LOG_LEVEL" enum:"debug,info,warn,error" default:"info" help:"Least severe line that is logged: ${enum}." group:"Operation"`
 	LogFormat string `env:"LOG_FORMAT" enum:"auto,text,json" default:"auto" help:"Form of the log: ${enum}. auto: text on a terminal, JSON elsewhere." group:"Operation"`
@@ -56,11 +60,20 @@ type MCP struct {
 	Surface     `embed:""`
 	WebLoginURL string `env:"WEB_LOGIN_URL" placeholder:"URL" help:"Console where people sign in and consent. Empty: the console's public URL."`
 	Strict      bool   `env:"STRICT" help:"Refuse requests of MCP 2026-07-28 that name an older version in their header, as some hosted clients do."`
+
+	Origins []string `env:"ORIGINS" placeholder:"ORIGIN,..." help:"Web pages that may talk to it from a browser, for example https://app.example.com. Empty: any, none of which can use a cookie there."`
+}
+
+// OIDC is an outside provider through which people can sign in.
+type OIDC struct {
+	Issuer       string `env:"ISSUER" placeholder:"URL" help:"OpenID provider through which people can sign in, beside their password. Empty: none."`
+	ClientID     string `env:"CLIENT_ID" placeholder:"ID" help:"What the provider calls this BeeOS. Register the redirect URL WEB_PUBLIC_URL/signin/oidc/return with it."`
+	ClientSecret string `env:"CLIENT_SECRET" placeholder:"SECRET" help:"The secret that the provider gave with it. Empty: a public client."`
 }
 
 // secrets can also be given as the path of a file, in NAME_FILE.
 func (c *Config) secrets() map[string]*string {
-	return map[string]*string{"DATABASE_URL": &c.DatabaseURL, "NATS_URL": &c.NATSURL}
+	return map[string]*string{"DATABASE_URL": &c.DatabaseURL, "NATS_URL": &c.NATSURL, "OIDC_CLIENT_SECRET": &c.OIDC.ClientSecret}
 }
 
 // Runs reports whether this process runs a part: mcp, a2a, rest, agents, web

@@ -22,7 +22,7 @@ func (c *Config) Effective() []Value {
 	for _, f := range c.flags() {
 		v := Value{Env: f.Envs[0], Flag: "--" + f.Name, Value: text(f.Target.Interface()), Origin: c.origins[f.Envs[0]]}
 		if secrets[v.Env] != nil {
-			v.Value = mask(v.Value)
+			v.Value = mask(v.Env, v.Value)
 		}
 		if v.Origin == "" {
 			v.Origin = "default"
@@ -32,10 +32,14 @@ func (c *Config) Effective() []Value {
 	return all
 }
 
-// mask hides the credentials in a URL, or in a comma-separated list of them.
-func mask(list string) string {
+// mask hides the credentials in a URL, or in a comma-separated list of them,
+// and the whole of what is nothing but a secret.
+func mask(name, list string) string {
 	if list == "" {
 		return ""
+	}
+	if strings.HasSuffix(name, "_SECRET") {
+		return "xxxxx"
 	}
 	urls := strings.Split(list, ",")
 	for i, s := range urls {
@@ -68,7 +72,7 @@ func maskURL(s string) string {
 
 // ours are the prefixes under which an unknown variable is most likely a
 // setting misspelt.
-var ours = []string{"BEEOS_", "MCP_", "A2A_", "OPENAPI_", "AGENT_GATEWAY_"}
+var ours = []string{"BEEOS_", "MCP_", "A2A_", "OPENAPI_", "AGENT_GATEWAY_", "OIDC_"}
 
 // UnknownEnv returns the environment variables that look like settings of
 // ours and are not, sorted. Known lists further names that a command reads.

@@ -98,8 +98,8 @@ func origin(ctx *kong.Context, f *kong.Flag) string {
 	return "default"
 }
 
-// fill gives the public URLs that nobody set the values that follow from the
-// addresses. A port of 0 leaves one empty: it is known after listening.
+// fill gives what nobody set the value that follows from the rest: public
+// URLs from the addresses, and dev's trust in its own machine. A port of 0 leaves one empty: it is known after listening.
 func (c *Config) fill() {
 	for _, s := range c.surfaces() {
 		if s.PublicURL == "" {
@@ -109,6 +109,9 @@ func (c *Config) fill() {
 	}
 	if c.MCP.WebLoginURL == "" {
 		c.MCP.WebLoginURL = c.Web.PublicURL
+	}
+	if o := c.origins["BEEOS_ALLOW_PRIVATE"]; c.Dev && (o == "" || o == "default") {
+		c.AllowPrivate = true
 	}
 }
 

@@ -21,7 +21,7 @@ const keptAtLeast = 24 * time.Hour
 // Validate says in one sentence what is wrong with the configuration and what
 // to do about it. Kong calls it after parsing.
 func (c *Config) Validate() error {
-	checks := []func() error{c.checkSurfaces, c.checkPorts, c.checkStorage, c.checkNodes, c.checkCalls, c.checkPprof}
+	checks := []func() error{c.checkSurfaces, c.checkPorts, c.checkStorage, c.checkNodes, c.checkSignIn, c.checkCalls, c.checkPprof}
 	for _, check := range checks {
 		if err := check(); err != nil {
 			return err
@@ -37,6 +37,11 @@ func (c *Config) checkSurfaces() error {
 		}
 		if err := checkURL(s.urlEnv, s.PublicURL); err != nil {
 			return err
+		}
+	}
+	for _, o := range c.MCP.Origins {
+		if u, err := url.Parse(o); err != nil || u.Scheme == "" || u.Host == "" || o != u.Scheme+"://"+u.Host {
+			return fmt.Errorf("MCP_ORIGINS has %q, which is no origin: write it as https://host, without a path", o)
 		}
 	}
 	return checkURL("MCP_WEB_LOGIN_URL", c.MCP.WebLoginURL)
@@ -158,6 +163,23 @@ func hasScheme(s string, schemes ...string) bool {
 		}
 	}
 	return false
+}
+
+func (c *Config) checkSignIn() error {
+	o := c.OIDC
+	if o.Issuer == "" && o.ClientID == "" && o.ClientSecret == "" {
+		return nil
+	}
+	if o.Issuer == "" || o.ClientID == "" {
+		return errors.New("OIDC_ISSUER and OIDC_CLIENT_ID belong together: set both, or none of OIDC_*")
+	}
+	if err := checkURL("OIDC_ISSUER", o.Issuer); err != nil {
+		return err
+	}
+	if u, err := url.Parse(o.Issuer); err != nil || u.Scheme != "https" && !loopback(net.JoinHostPort(u.Hostname(), "0")) {
+		return errors.New("OIDC_ISSUER is not https: who listens on the way could sign in as anybody; use the provider's https URL")
+	}
+	return nil
 }
 
 func (c *Config) checkCalls() error {

@@ -21,11 +21,19 @@ func (h *Handler) local(r *http.Request) bool {
 		return slices.ContainsFunc(h.Hosts, func(name string) bool { return strings.EqualFold(name, host) })
 	}
 	for _, origin := range r.Header["Origin"] {
-		if !loopbackOrigin(origin) {
+		if !loopbackOrigin(origin) && (origin != "null" || !ownPage(r)) {
 			return false
 		}
 	}
 	return true
+}
+
+// ownPage reports whether the browser says that a page of this very address
+// sent the request. A page that sends no referrer sends Origin "null" with its
+// forms; no page can set this header itself.
+func ownPage(r *http.Request) bool {
+	site := r.Header["Sec-Fetch-Site"]
+	return len(site) == 1 && site[0] == "same-origin"
 }
 
 // hostname is hostport without its port and IPv6 brackets.

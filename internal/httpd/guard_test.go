@@ -77,3 +77,20 @@ func TestPublicListenerHasNoGuard(t *testing.T) {
 		t.Errorf("%d", w.Code)
 	}
 }
+
+// A page that sends no referrer sends "null" for its own origin; the browser
+// says on another line that it is its own.
+func TestLoopbackGuardKnowsItsOwnPages(t *testing.T) {
+	for site, ok := range map[string]bool{"same-origin": true, "same-site": false, "cross-site": false, "none": false, "": false} {
+		h := &Handler{Next: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) }), Loopback: true}
+		r := get("/")
+		r.Host = "localhost:3000"
+		r.Header.Set("Origin", "null")
+		if site != "" {
+			r.Header.Set("Sec-Fetch-Site", site)
+		}
+		if w, _ := serve(h, r); (w.Code == 204) != ok {
+			t.Errorf("Sec-Fetch-Site %q: %d", site, w.Code)
+		}
+	}
+}

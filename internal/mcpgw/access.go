@@ -3,16 +3,16 @@ package mcpgw
 import (
 	"context"
 	"net/http"
-	"strings"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/auth"
 	"github.com/beeos/beeos/internal/httpd"
 )
 
 // access answers who is calling and which agent; none is all of them. An agent that is not there
 // and one that this caller may not see are the same error.
 func (g *Gateway) access(r *http.Request, agentID string) (beeos.Caller, *entry, error) {
-	caller, err := g.opt.Auth.HTTP(r)
+	caller, err := g.caller(r, agentID)
 	if err != nil {
 		return caller, nil, err
 	}
@@ -27,6 +27,9 @@ func (g *Gateway) access(r *http.Request, agentID string) (beeos.Caller, *entry,
 	if err != nil && beeos.CodeOf(err) != beeos.AgentNotFound {
 		return caller, nil, err
 	}
+	if err == nil && !caller.MayReach(e.agent) && caller.Kind == beeos.ByOAuth && caller.UserID == e.agent.OwnerID {
+		return caller, nil, notGranted()
+	}
 	if err != nil || !caller.MayReach(e.agent) {
 		return caller, nil, beeos.Errorf(beeos.AgentNotFound, "no agent %s is known to this credential", agentID)
 	}
@@ -34,6 +37,36 @@ func (g *Gateway) access(r *http.Request, agentID string) (beeos.Caller, *entry,
 		return caller, nil, beeos.Errorf(beeos.Unauthorized, "MCP is off for this agent: its owner can turn it on (mcp_enabled)")
 	}
 	return caller, e, nil
+}
+
+// caller answers who is calling: by a key, or by a token for this endpoint.
+func (g *Gateway) caller(r *http.Request, agentID string) (beeos.Caller, error) {
+	credential, err := auth.Credential(r)
+	if err != nil {
+		return beeos.Caller{}, err
+	}
+	if g.opt.OAuth == nil || auth.IsKey(credential) {
+		return g.opt.Auth.Key(r.Context(), credential)
+	}
+	return g.opt.OAuth.Check(r.Context(), credential, g.endpoint(agentID))
+}
+
+// endpoint is the address of an agent's endpoint, or of that for all.
+func (g *Gateway) endpoint(agentID string) string {
+	if agentID == "" {
+		return g.opt.PublicURL + "/mcp"
+	}
+	return g.opt.PublicURL + "/" + agentID + "/mcp"
+}
+
+// notGranted is for an app that its person has let at other agents: it may ask
+// for this one, too.
+func notGranted() error {
+	return &fault{
+		err:    beeos.Errorf(beeos.Forbidden, "this agent is not among those that this app was granted; authorize again and pick it"),
+		number: numbers[beeos.Forbidden],
+		status: http.StatusForbidden,
+	}
 }
 
 // reach returns an agent that the caller may call at this endpoint.
@@ -62,19 +95,18 @@ func (g *Gateway) responder(w http.ResponseWriter, r *http.Request) *responder {
 // caller. The answer has no id, but is JSON-RPC all the same.
 func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, agentID string, err error) {
 	f := faultOf(err)
-	if f.status == http.StatusUnauthorized {
-		w.Header()["Www-Authenticate"] = []string{g.challenge(agentID, f.err.Code)}
+	if f.status == http.StatusUnauthorized || f.status == http.StatusForbidden {
+		w.Header()["Www-Authenticate"] = []string{g.challenge(agentID, f.err)}
 	}
 	newResponder(w, r).fail(r, nil, bare, err)
 }
 
 // challenge tells clients where to learn how to get a credential.
-func (g *Gateway) challenge(agentID string, code beeos.Code) string {
-	s := `Bearer realm="MCP", resource_metadata="` + g.opt.PublicURL + `/.well-known/oauth-protected-resource` + strings.TrimSuffix("/"+agentID, "/") + `/mcp"`
-	if code != beeos.MissingToken {
-		s += `, error="invalid_token"`
+func (g *Gateway) challenge(agentID string, err error) string {
+	if g.opt.OAuth == nil {
+		return `Bearer realm="MCP"`
 	}
-	return s
+	return g.opt.OAuth.Challenge(agentID, err)
 }
 
 // delete ends a session, at every replica.

@@ -15,6 +15,10 @@ func TestT37AuthorizationMatrix(t *testing.T) {
 	s := newStack(t)
 	s.key(t.Context(), "revoked", beeos.Key{Kind: beeos.UserKey, OwnerID: s.owner.ID})
 	s.must(s.db.RevokeKey(t.Context(), s.owner.ID, "key_revoked"))
+	bearer := func(token string) http.Header { return http.Header{"Authorization": {"Bearer " + token}} }
+	mine := s.endpoint("clerk")
+	own, err := s.oauth.LogIn(t.Context(), s.owner)
+	s.must(err)
 	credentials := []struct {
 		name    string
 		headers http.Header
@@ -28,6 +32,16 @@ func TestT37AuthorizationMatrix(t *testing.T) {
 		{"another agent's", http.Header{"X-Agent-Api-Key": {s.keys["talker"]}}, http.StatusUnauthorized},
 		{"a stranger's", http.Header{"Authorization": {"Bearer " + s.keys["stranger"]}}, http.StatusNotFound},
 		{"a stranger's with names", http.Header{"Authorization": {"Bearer " + s.keys["stranger"]}, "X-User-Id": {s.owner.ID}, "X-Org-Id": {"1"}}, http.StatusNotFound},
+		{"no token", bearer("a.b.c"), http.StatusUnauthorized},
+		{"a token of a person's own", bearer(own.Access), http.StatusUnauthorized},
+		{"a token for another agent", bearer(s.token(s.endpoint("talker"), "clerk", "talker")), http.StatusUnauthorized},
+		{"a token for the endpoint of all", bearer(s.token(publicURL+"/mcp", "clerk")), http.StatusUnauthorized},
+		{"a revoked token", bearer(s.revoked(s.token(mine, "clerk"))), http.StatusUnauthorized},
+		{"a token and a key", http.Header{"Authorization": {"Bearer " + s.token(mine, "clerk")}, "X-Agent-Api-Key": {s.keys["clerk"]}}, http.StatusUnauthorized},
+		{"a token for the gateway, without this agent", bearer(s.token("", "talker")), http.StatusForbidden},
+		{"a token for this agent", bearer(s.token(mine, "clerk", "talker")), 0},
+		{"a token for the gateway, with this agent", bearer(s.token("", "clerk")), 0},
+		{"a token for all agents", bearer(s.token("")), 0},
 		{"the owner's", http.Header{"Authorization": {"Bearer " + s.keys["user"]}}, 0},
 		{"the agent's", http.Header{"X-Agent-Api-Key": {s.keys["clerk"]}}, 0},
 		{"the agent's, twice", http.Header{"Authorization": {"Bearer " + s.keys["clerk"]}, "X-Agent-Api-Key": {s.keys["clerk"]}}, 0},

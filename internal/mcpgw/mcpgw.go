@@ -2,8 +2,8 @@
 // MCP server, POST /mcp all that a credential reaches (union.go, merge.go, member.go, search.go). It
 // translates and never decides; calls go down to invoke.
 //
-// A request comes in through mcpgw.go (paths, CORS), access.go (who calls,
-// which agent) and wire.go (one strict JSON-RPC message), is tied to a
+// A request comes in through mcpgw.go (paths, CORS; the authorization server
+// has some of the paths), access.go (who calls, which agent) and wire.go (one strict JSON-RPC message), is tied to a
 // protocol revision by version.go and to a session by session.go or, since
 // 2026-07-28, to nothing (stateless.go, headers.go), and finds its handler in
 // dispatch.go. oldsse.go is the transport before all that. catalog.go keeps
@@ -39,6 +39,7 @@ import (
 	"github.com/beeos/beeos/internal/auth"
 	"github.com/beeos/beeos/internal/httpd"
 	"github.com/beeos/beeos/internal/invoke"
+	"github.com/beeos/beeos/internal/oauth"
 	"github.com/beeos/beeos/internal/store"
 )
 
@@ -46,6 +47,7 @@ import (
 type Options struct {
 	DB        *store.DB
 	Auth      *auth.Checker
+	OAuth     *oauth.Server // nil = keys alone
 	Calls     *invoke.Calls
 	PublicURL string   // MCP_PUBLIC_URL, without a slash at its end
 	Origins   []string // browser origins that may call; empty = any
@@ -136,6 +138,10 @@ func New(opt Options) (*Gateway, error) {
 }
 
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if g.opt.OAuth != nil && (r.URL.Path == "/oauth/authorize" || r.URL.Path == "/oauth/return") {
+		g.opt.OAuth.ServeHTTP(w, r) // a person's browser goes there, and no page's script
+		return
+	}
 	if !g.crossOrigin(w, r) {
 		httpd.WriteError(w, r, beeos.Errorf(beeos.Forbidden, "pages of this origin may not call this server"))
 		return
@@ -145,6 +151,8 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		door = ""
 	}
 	switch {
+	case g.opt.OAuth != nil && (agentID == "oauth" || strings.Contains(r.URL.Path, "/.well-known/")):
+		g.opt.OAuth.ServeHTTP(w, r)
 	case r.URL.Path == "/mcp":
 		g.enter(w, r, "", "mcp")
 	case door == "mcp" || door == "sse" || door == "messages":

@@ -21,6 +21,7 @@ import (
 	"github.com/beeos/beeos/internal/httpd"
 	"github.com/beeos/beeos/internal/invoke"
 	"github.com/beeos/beeos/internal/ledger"
+	"github.com/beeos/beeos/internal/oauth"
 	"github.com/beeos/beeos/internal/store"
 )
 
@@ -32,6 +33,8 @@ type stack struct {
 	ledger  *ledger.Ledger
 	bus     *bus.Bus
 	calls   *invoke.Calls
+	oauth   *oauth.Server
+	apps    int // clients of it so far
 	gateway *Gateway
 	replica *Gateway // a second one, which shares nothing but the stores
 	server  *httptest.Server
@@ -127,8 +130,10 @@ func newStack(t testing.TB) *stack {
 	files := &invoke.Files{DB: s.db, Links: &blob.Signer{Key: blob.NewKey(), Base: "https://rest.example.com"}, Now: time.Now}
 	s.calls = invoke.New(invoke.Options{Store: s.db, Ledger: s.ledger, Bus: s.bus, Files: files, RateLimit: 100_000, OnCall: s.record})
 	check := &auth.Checker{DB: s.db, Log: slog.New(slog.DiscardHandler)}
+	s.oauth, err = oauth.New(ctx, oauth.Options{DB: s.db, Issuer: publicURL, LoginURL: "https://console.example.com"})
+	s.must(err)
 	open := func() (*Gateway, *httptest.Server) {
-		g, err := New(Options{DB: s.db, Auth: check, Calls: s.calls, PublicURL: publicURL, Context: ctx, Tell: s.tell})
+		g, err := New(Options{DB: s.db, Auth: check, OAuth: s.oauth, Calls: s.calls, PublicURL: publicURL, Context: ctx, Tell: s.tell})
 		s.must(err)
 		return g, httptest.NewServer(&httpd.Handler{Next: g, Log: slog.New(slog.DiscardHandler)})
 	}

@@ -103,6 +103,9 @@ func scopeOf(c *beeos.Caller) string {
 	case beeos.ByAgentKey:
 		return "agent " + c.AgentID
 	case beeos.ByOAuth:
+		if c.AllAgents {
+			break // like the user
+		}
 		return "agents " + c.UserID + " " + strings.Join(c.AgentIDs, " ")
 	}
 	return "user " + c.UserID
@@ -112,10 +115,10 @@ func scopeOf(c *beeos.Caller) string {
 func (g *Gateway) members(ctx context.Context, c beeos.Caller) ([]*entry, error) {
 	yes := true
 	f := store.AgentFilter{Active: &yes, MCPEnabled: &yes, Limit: unionAgents}
-	switch c.Kind {
-	case beeos.ByAgentKey:
+	switch {
+	case c.Kind == beeos.ByAgentKey:
 		f.IDs = []string{c.AgentID}
-	case beeos.ByOAuth:
+	case c.Kind == beeos.ByOAuth && !c.AllAgents:
 		f.IDs = append([]string{}, c.AgentIDs...)
 	default:
 		f.OwnerID = c.UserID

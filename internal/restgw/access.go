@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/auth"
 	"github.com/beeos/beeos/internal/httpd"
 	"github.com/beeos/beeos/internal/store"
 )
@@ -17,14 +18,14 @@ type action func(w http.ResponseWriter, r *http.Request, c beeos.Caller) error
 type permission int
 
 const (
-	usersOnly permission = iota // a person's own key
+	usersOnly permission = iota // a person's own key or token
 	anyKey                      // also the key of one agent
 )
 
 // guard checks the credential before anything of the request is looked at.
 func (s *Surface) guard(may permission, do action) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		c, err := s.Auth.HTTP(r)
+		c, err := s.caller(r)
 		if err == nil && may == usersOnly && c.Kind == beeos.ByAgentKey {
 			err = beeos.Errorf(beeos.Unauthorized, "an agent key (bak_) only invokes its own agent; use a user key (oag_) here")
 		}
@@ -35,6 +36,19 @@ func (s *Surface) guard(may permission, do action) http.Handler {
 			s.refuse(w, r, err)
 		}
 	})
+}
+
+// caller is who sent the request: by API key, or by the token of a person who
+// logged in here.
+func (s *Surface) caller(r *http.Request) (beeos.Caller, error) {
+	token, err := auth.Credential(r)
+	if err != nil {
+		return beeos.Caller{}, err
+	}
+	if auth.IsKey(token) {
+		return s.Auth.Key(r.Context(), token)
+	}
+	return s.OAuth.CheckUser(r.Context(), token)
 }
 
 func (s *Surface) refuse(w http.ResponseWriter, r *http.Request, err error) {

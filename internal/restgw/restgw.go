@@ -1,7 +1,7 @@
 // Package restgw is the REST surface (port 8095): it translates HTTP into
 // calls of store, ledger and invoke, and decides nothing itself. The table in
-// Handler is its site map; each resource has a file: agents, keys (of users
-// and of agents), join tokens, invoke, files, and the Message Service:
+// Handler is its site map; each resource has a file: login, agents, keys (of
+// users and of agents), join tokens, invoke, files, and the Message Service:
 // channels, messages, events. body.go reads requests, access.go says who may do what.
 package restgw
 
@@ -16,6 +16,7 @@ import (
 	"github.com/beeos/beeos/internal/httpd"
 	"github.com/beeos/beeos/internal/invoke"
 	"github.com/beeos/beeos/internal/ledger"
+	"github.com/beeos/beeos/internal/oauth"
 	"github.com/beeos/beeos/internal/store"
 )
 
@@ -32,6 +33,8 @@ type Surface struct {
 	Calls  *invoke.Calls
 	Files  *invoke.Files
 	Auth   *auth.Checker
+	People *auth.People
+	OAuth  *oauth.Server
 	Log    *slog.Logger
 	Now    func() time.Time // nil = time.Now
 
@@ -53,10 +56,12 @@ func (s *Surface) now() time.Time {
 	return s.Now()
 }
 
-// Handler is the site map. Unless it says so, a route takes user keys alone;
-// /files/ is for signed links.
+// Handler is the site map. Unless it says so, a route takes user keys and the
+// tokens of people alone; /files/ is for signed links.
 func (s *Surface) Handler() http.Handler {
 	mux := http.NewServeMux()
+	mux.HandleFunc("POST /api/v1/auth/login", s.logIn)
+	mux.HandleFunc("POST /api/v1/auth/refresh", s.refresh)
 	for _, r := range []struct {
 		pattern string
 		may     permission

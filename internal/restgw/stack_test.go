@@ -23,6 +23,7 @@ import (
 	"github.com/beeos/beeos/internal/httpd"
 	"github.com/beeos/beeos/internal/invoke"
 	"github.com/beeos/beeos/internal/ledger"
+	"github.com/beeos/beeos/internal/oauth"
 	"github.com/beeos/beeos/internal/restgw"
 	"github.com/beeos/beeos/internal/store"
 )
@@ -38,6 +39,7 @@ type stack struct {
 	files  *invoke.Files
 	folder string       // where the bytes of files are
 	ahead  atomic.Int64 // how far the surface's clock is, in nanoseconds
+	users  *auth.People
 
 	user    string // owner of the agents
 	key     string // the owner's user key
@@ -76,8 +78,14 @@ func start(t *testing.T) *stack {
 	running.Go(func() { calls.Run(run) }) //nolint:errcheck // it ends with run
 	t.Cleanup(func() { stop(); running.Wait() })
 
+	tokens, err := oauth.New(ctx, oauth.Options{DB: s.db, Issuer: "http://mcp.test", Log: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.users = &auth.People{DB: s.db, Log: log, EndTokens: tokens.EndUser}
 	surface := &restgw.Surface{
 		DB: s.db, Ledger: s.ledger, Calls: calls, Files: s.files, Now: s.now, Auth: &auth.Checker{DB: s.db, Log: log}, Log: log,
+		People: s.users, OAuth: tokens,
 		MCPURL: "http://mcp.test/", Online: s.bus.Present,
 		Changed: func(id string) { s.mu.Lock(); s.changed = append(s.changed, id); s.mu.Unlock() },
 		Revoked: func(id string) { s.mu.Lock(); s.revoked = append(s.revoked, id); s.mu.Unlock() },

@@ -33,6 +33,15 @@ func fill(t *testing.T, db *DB) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	fillPeople(t, db, u)
+	granted(t, db, u, "c", id)
+	err = errors.Join(
+		db.AddOAuthKey(ctx, OAuthKey{ID: "k", Secret: []byte{0, 255}, CreatedAt: now()}, now(), true),
+		db.CreateOAuthClient(ctx, OAuthClient{ID: "c", RedirectURIs: []string{"https://app.example/cb"}}, 10),
+		db.BeginOAuth(ctx, OAuthTx{ID: "t", Binder: hashOf("b")}))
+	if err != nil {
+		t.Fatal(err)
+	}
 	fillLedger(t, db)
 }
 

@@ -88,6 +88,20 @@ func plain(s string) bool {
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) })
 }
 
+// printed makes a text of somebody else's fit for a list: short, and plain.
+func printed(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(s, ""))
+	if len(s) > maxName {
+		s = strings.ToValidUTF8(s[:maxName], "")
+	}
+	return s
+}
+
 // addList appends "column IN (...)".
 func (c *conditions) addList(column string, values []any) {
 	c.parts = append(c.parts, column+" IN ("+placeholders(len(c.args)+1, len(values))+")")

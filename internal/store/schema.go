@@ -124,7 +124,7 @@ func fit(v any, kind string) any {
 		if s, ok := v.(string); ok {
 			return []byte(s)
 		}
-		if b, ok := v.([]byte); v == nil || ok && b == nil {
+		if b, ok := v.([]byte); v == nil || ok && b == nil { // how SQLite's driver hands out no bytes, which is not NULL
 			return []byte{}
 		}
 	case "TEXT":

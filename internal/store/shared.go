@@ -43,10 +43,10 @@ func (db *DB) UseNonce(ctx context.Context, keyID, nonce string, expires time.Ti
 	return n == 1, err
 }
 
-// Prune forgets nonces, join tokens, marks of sessions and drawn quotas that
-// ended before the given time.
+// Prune forgets what ended before the given time: nonces, join tokens, marks of
+// MCP sessions, drawn quotas, logins, links and failed sign-ins.
 func (db *DB) Prune(ctx context.Context, before time.Time) error {
-	for _, table := range []string{"nonces", "join_tokens", "mcp_sessions", "mcp_subscriptions", "quotas"} {
+	for _, table := range []string{"nonces", "join_tokens", "mcp_sessions", "mcp_subscriptions", "quotas", "logins", "links", "signin_failures"} {
 		if _, err := db.write(ctx, "DELETE FROM "+table+" WHERE expires_at < $1", micros(before)); err != nil {
 			return fmt.Errorf("prune %s: %w", table, err)
 		}

@@ -292,6 +292,9 @@ func TestLookupsUseIndexes(t *testing.T) {
 		"SELECT 1 FROM agent_homes WHERE agent_id = $1",
 		"DELETE FROM nonces WHERE expires_at < $1",
 		"SELECT * FROM users WHERE email = $1",
+		"DELETE FROM oauth_families WHERE grant_id = $1",
+		"SELECT * FROM oauth_grants WHERE user_id = $1 ORDER BY created_at DESC, id DESC",
+		familyQuery,
 	} {
 		rows, err := db.Query("EXPLAIN QUERY PLAN " + parameter.ReplaceAllString(query, "'x'"))
 		plan, err := collect(rows, err, func(row scanner) (step string, err error) {

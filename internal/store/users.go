@@ -14,27 +14,45 @@ const userColumns = "id, email, name, password_hash, admin, created_at, disabled
 // CreateUser adds a person. E-mail addresses are kept in lower case and are
 // unique; a taken one is a Conflict.
 func (db *DB) CreateUser(ctx context.Context, u beeos.User) error {
-	if u.ID == "" {
-		return fmt.Errorf("create user: no id")
-	}
-	if err := checkName("user name", u.Name, 0); err != nil {
-		return err
-	}
-	if err := checkName("e-mail address", u.Email, 1); err != nil {
-		return err
-	}
 	if u.CreatedAt.IsZero() {
 		u.CreatedAt = time.Now()
 	}
-	_, err := db.write(ctx, "INSERT INTO users ("+userColumns+") VALUES ($1, $2, $3, $4, $5, $6, $7)",
-		u.ID, foldEmail(u.Email), u.Name, u.PasswordHash, u.Admin, micros(u.CreatedAt), micros(u.DisabledAt))
-	if duplicate(err) {
-		return beeos.Wrap(beeos.Conflict, err, "somebody has this e-mail address already; sign in, or use another address")
-	}
+	unlock, err := db.LockWriter(ctx)
 	if err != nil {
+		return err
+	}
+	defer unlock()
+	return insertUser(ctx, db, u)
+}
+
+func insertUser(ctx context.Context, q querier, u beeos.User) error {
+	if u.ID == "" {
+		return fmt.Errorf("create user: no id")
+	}
+	if err := checkPerson(u); err != nil {
+		return err
+	}
+	_, err := q.ExecContext(ctx, "INSERT INTO users ("+userColumns+") VALUES ($1, $2, $3, $4, $5, $6, $7)",
+		u.ID, foldEmail(u.Email), u.Name, u.PasswordHash, u.Admin, micros(u.CreatedAt), micros(u.DisabledAt))
+	if err := takenEmail(err); err != nil {
 		return fmt.Errorf("create user: %w", err)
 	}
 	return nil
+}
+
+func checkPerson(u beeos.User) error {
+	if err := checkName("user name", u.Name, 0); err != nil {
+		return err
+	}
+	return checkName("e-mail address", u.Email, 1)
+}
+
+// takenEmail says so when somebody else has the address.
+func takenEmail(err error) error {
+	if duplicate(err) {
+		return beeos.Wrap(beeos.Conflict, err, "somebody has this e-mail address already; sign in, or use another address")
+	}
+	return err
 }
 
 // User returns a person by id, disabled or not.

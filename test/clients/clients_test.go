@@ -5,6 +5,7 @@
 // libraries in each era that they speak (clients_test.go and talk.mjs), the Go
 // library (gosdk_test.go), the Inspector and mcp-remote (programs_test.go); and
 // with calls that take longer than clients wait (long_test.go and long.mjs).
+// Those that can also get their own tokens (oauth_test.go and authorize.mjs).
 package clients
 
 import (

@@ -108,7 +108,9 @@ func open(t *testing.T, cmd *exec.Cmd) *pipe {
 		t.Fatal(err)
 	}
 	var log strings.Builder
-	cmd.Stderr = &log
+	if cmd.Stderr == nil {
+		cmd.Stderr = &log
+	}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -62,7 +62,7 @@ func newBalancer() (*Balancer, error) {
 	return b, nil
 }
 
-// Use sends what comes from now on to these nodes.
+// Use sends what comes from now on to these nodes. Without a key it adds none.
 func (b *Balancer) Use(key string, nodes ...*Node) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -82,7 +82,7 @@ func (b *Balancer) rewrite(r *httputil.ProxyRequest) {
 	if err == nil && len(body) > 0 {
 		r.Out.Body, r.Out.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	}
-	if r.In.Header.Get("Authorization") == "" {
+	if r.In.Header.Get("Authorization") == "" && key != "" {
 		r.Out.Header.Set("Authorization", "Bearer "+key)
 	}
 }

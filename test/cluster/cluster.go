@@ -29,6 +29,7 @@ import (
 type Options struct {
 	Server string
 	Agent  string
+	Env    []string // more for the servers
 }
 
 // Build builds the programs once for several clusters.
@@ -49,14 +50,15 @@ type Cluster struct {
 	Agent    *Process
 	Balancer *Balancer
 
-	dir string
-	db  *pgtest.Server
+	dir      string
+	db       *pgtest.Server
+	database string
 }
 
 // Node is one server.
 type Node struct {
 	*Process
-	MCP, Agents string // host:port
+	MCP, Agents, Web string // host:port
 }
 
 const size = 2
@@ -82,24 +84,23 @@ func Start(ctx context.Context, o Options) (c *Cluster, err error) {
 	if c.db, err = pgtest.Start(); err != nil {
 		return c, fmt.Errorf("start PostgreSQL: %w", err)
 	}
-	database, err := c.db.Database()
-	if err != nil {
+	if c.database, err = c.db.Database(); err != nil {
 		return c, err
 	}
 	if c.Balancer, err = newBalancer(); err != nil {
 		return c, err
 	}
 	for i := range size {
-		n, err := c.startNode(ctx, o.Server, database, i)
+		n, err := c.startNode(ctx, o, i)
 		if err != nil && ctx.Err() == nil { // a port was taken since it was looked up
-			n, err = c.startNode(ctx, o.Server, database, i)
+			n, err = c.startNode(ctx, o, i)
 		}
 		if err != nil {
 			return c, err
 		}
 		c.Nodes = append(c.Nodes, n)
 	}
-	if err := c.issueKey(ctx, database); err != nil {
+	if err := c.issueKey(ctx); err != nil {
 		return c, err
 	}
 	if err := c.startAgent(ctx, o.Agent); err != nil {
@@ -119,17 +120,17 @@ func build(ctx context.Context, dir, pkg string) (string, error) {
 	return path, nil
 }
 
-func (c *Cluster) startNode(ctx context.Context, binary, database string, i int) (*Node, error) {
+func (c *Cluster) startNode(ctx context.Context, o Options, i int) (*Node, error) {
 	ports, err := freePorts(5)
 	if err != nil {
 		return nil, err
 	}
-	n := &Node{MCP: ports[0], Agents: ports[1]}
-	n.Process, err = start(fmt.Sprint("node ", i), []string{
-		"DATABASE_URL=" + database, "BEEOS_DURABILITY=os", "BEEOS_CLUSTER_ADDR=127.0.0.1:0", "LOG_LEVEL=warn",
+	n := &Node{MCP: ports[0], Agents: ports[1], Web: ports[4]}
+	n.Process, err = start(fmt.Sprint("node ", i), append([]string{
+		"DATABASE_URL=" + c.database, "BEEOS_DURABILITY=os", "BEEOS_RATE_LIMIT=1000000000", "BEEOS_CLUSTER_ADDR=127.0.0.1:0", "LOG_LEVEL=warn",
 		fmt.Sprintf("BEEOS_DATA=%s/node%d", c.dir, i), "MCP_PUBLIC_URL=" + c.Balancer.URL,
 		"MCP_ADDR=" + ports[0], "AGENT_GATEWAY_ADDR=" + ports[1], "OPENAPI_ADDR=" + ports[2], "A2A_ADDR=" + ports[3], "WEB_ADDR=" + ports[4],
-	}, binary, "serve")
+	}, o.Env...), o.Server, "serve")
 	if err != nil {
 		return nil, err
 	}
@@ -140,10 +141,26 @@ func (c *Cluster) startNode(ctx context.Context, binary, database string, i int)
 	return n, nil
 }
 
+// Person is the e-mail address of whose everything is.
+const Person = "tests@localhost"
+
+func (c *Cluster) config() config.Config {
+	return config.Config{Data: c.dir, DatabaseURL: c.database, Durability: "os", Web: config.Surface{PublicURL: "http://" + c.Nodes[0].Web}}
+}
+
+// ResetLink is the page on which Person chooses a password.
+func (c *Cluster) ResetLink(ctx context.Context) (string, error) {
+	d, err := app.OpenDirectory(ctx, c.config())
+	if err != nil {
+		return "", err
+	}
+	defer d.Close()
+	return d.Reset(ctx, Person)
+}
+
 // issueKey makes a key that no quota stops.
-func (c *Cluster) issueKey(ctx context.Context, database string) (err error) {
-	cfg := config.Config{Data: c.dir, DatabaseURL: database, Durability: "os"}
-	_, c.Key, err = app.IssueKey(ctx, cfg, "tests@localhost", beeos.Key{Name: "tests", RatePerMinute: 1_000_000_000})
+func (c *Cluster) issueKey(ctx context.Context) (err error) {
+	_, c.Key, err = app.IssueKey(ctx, c.config(), Person, beeos.Key{Name: "tests", RatePerMinute: 1_000_000_000})
 	return err
 }
 

@@ -6,11 +6,13 @@
 // prints what passed and what did not, and fails if anything did.
 //
 // main.go runs, suite.go is the official program and what it says, report.go
-// the tables.
+// the tables. authorization.go is the suite's other command, for the
+// authorization server; test/person signs in and consents for it.
 package main
 
 import (
 	"context"
+	"crypto/rand"
 	"flag"
 	"fmt"
 	"log"
@@ -18,10 +20,12 @@ import (
 	"os/signal"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/beeos/beeos/test/cluster"
 	"github.com/beeos/beeos/test/npm"
+	"github.com/beeos/beeos/test/person"
 )
 
 // selections are the ways to choose scenarios. A requirement set is frozen at
@@ -86,13 +90,13 @@ func run(ctx context.Context, s settings) (failed int, err error) {
 		return 0, official.show(ctx, s.scenario)
 	}
 	var results []selection
-	for _, args := range slices.Repeat(selections, s.repeat) {
-		if !strings.Contains(args, s.only) {
+	for _, step := range slices.Repeat(steps(official, c), s.repeat) {
+		if !strings.Contains(step.name, s.only) {
 			continue
 		}
-		r, err := official.run(ctx, args)
+		r, err := step.run(ctx)
 		if err != nil {
-			return 0, fmt.Errorf("%s: %w", args, err)
+			return 0, fmt.Errorf("%s: %w", step.name, err)
 		}
 		results = append(results, r)
 		failed += r.total().failed
@@ -103,6 +107,57 @@ func run(ctx context.Context, s settings) (failed int, err error) {
 		return failed, os.WriteFile(s.out, []byte(document(results)), 0o644)
 	}
 	return failed, nil
+}
+
+// step is one run of the suite.
+type step struct {
+	name string
+	run  func(context.Context) (selection, error)
+}
+
+// withToken marks a selection that runs with an access token instead of a key.
+const withToken = "(OAuth)"
+
+// steps are all of them: every selection with a key, the authorization server,
+// and the requirement sets once more with a token of that.
+func steps(official *suite, c *cluster.Cluster) (list []step) {
+	somebody := &person.Person{Email: cluster.Person, Password: rand.Text(), AgentID: c.AgentID}
+	join := sync.OnceValue(func() error {
+		link, err := c.ResetLink(context.Background())
+		if err != nil {
+			return err
+		}
+		return somebody.Join(context.Background(), link)
+	})
+	for _, args := range selections {
+		list = append(list, step{args, func(ctx context.Context) (selection, error) {
+			c.Balancer.Use(c.Key, c.Nodes...)
+			return official.run(ctx, args, "")
+		}})
+	}
+	list = append(list, step{"authorization", func(ctx context.Context) (selection, error) {
+		if err := join(); err != nil {
+			return selection{}, err
+		}
+		return official.authorization(ctx, c.Balancer.URL, somebody)
+	}})
+	for _, args := range selections {
+		if !strings.HasPrefix(args, "--requirements") {
+			continue
+		}
+		list = append(list, step{args + " " + withToken, func(ctx context.Context) (selection, error) {
+			if err := join(); err != nil {
+				return selection{}, err
+			}
+			access, err := token(ctx, c.Balancer.URL, c.URL, somebody)
+			if err != nil {
+				return selection{}, err
+			}
+			c.Balancer.Use(access, c.Nodes...)
+			return official.run(ctx, args, withToken)
+		}})
+	}
+	return list
 }
 
 func keepLogs(dir string, c *cluster.Cluster) {

@@ -79,6 +79,9 @@ round robin without affinity: each request of a client, also within a session, g
 before. The fixture (` + "`test/conformance/fixture`" + `) is an ordinary agent, connected to one of them. There is no list of
 expected failures. ` + "`make conformance`" + ` writes this page and fails if a check does.
 
+` + "`authorization`" + ` is the suite's command for authorization servers; a person signs in at the console and consents, over
+HTTP and unattended. ` + "`(OAuth)`" + ` marks what runs with an access token got that way, everything else runs with a key.
+
 Warnings are recommendations that the suite looks at; skipped checks are those that it leaves out by itself.
 
 Clients that others wrote hold a conversation each in ` + "`go test ./test/clients`" + `, while the server that opened their

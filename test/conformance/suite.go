@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -59,34 +58,39 @@ func (s *suite) show(ctx context.Context, name string) error {
 	return cmd.Run()
 }
 
-// run runs a selection. That checks fail is no error.
-func (s *suite) run(ctx context.Context, args string) (selection, error) {
+// run runs a selection; how says with which credential, where that matters.
+func (s *suite) run(ctx context.Context, args, how string) (selection, error) {
+	return s.collect(ctx, strings.TrimSpace(args+" "+how), func(ctx context.Context, dir string) ([]byte, error) {
+		return s.command(ctx, append(strings.Fields(args), "--output-dir", dir)...).CombinedOutput()
+	})
+}
+
+// collect runs the suite somehow and reads its results. That checks fail is no
+// error.
+func (s *suite) collect(ctx context.Context, name string, run func(ctx context.Context, dir string) ([]byte, error)) (selection, error) {
 	ctx, cancel := context.WithTimeout(ctx, runWithin)
 	defer cancel()
-	dir := filepath.Join(s.dir, strings.ReplaceAll(strings.TrimLeft(args, "-"), " ", "-"))
+	dir := filepath.Join(s.dir, strings.ReplaceAll(strings.TrimLeft(name, "-"), " ", "-"))
 	if err := os.RemoveAll(dir); err != nil {
 		return selection{}, err
 	}
 	begin := time.Now()
-	cmd := s.command(ctx, append(strings.Fields(args), "--output-dir", dir)...)
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
-	err := cmd.Run()
+	out, err := run(ctx, dir)
 	var failed *exec.ExitError
 	if err != nil && (!errors.As(err, &failed) || ctx.Err() != nil) {
-		return selection{}, fmt.Errorf("%w\n%s", err, tail(out.String()))
+		return selection{}, fmt.Errorf("%w\n%s", err, tail(string(out)))
 	}
 	_ = os.MkdirAll(dir, 0o755)
-	_ = os.WriteFile(filepath.Join(dir, "output.txt"), out.Bytes(), 0o644) // for who looks closer
-	r := selection{args: args, took: time.Since(begin)}
-	if r.scenarios, err = results(dir, out.String()); err != nil {
+	_ = os.WriteFile(filepath.Join(dir, "output.txt"), out, 0o644) // for who looks closer
+	r := selection{args: name, took: time.Since(begin)}
+	if r.scenarios, err = results(dir, string(out)); err != nil {
 		return r, err
 	}
 	if len(r.scenarios) == 0 {
-		return r, fmt.Errorf("the suite ran nothing:\n%s", tail(out.String()))
+		return r, fmt.Errorf("the suite ran nothing:\n%s", tail(string(out)))
 	}
 	if failed != nil && r.total().failed == 0 {
-		return r, fmt.Errorf("the suite failed (%w) without a check that did:\n%s", failed, tail(out.String()))
+		return r, fmt.Errorf("the suite failed (%w) without a check that did:\n%s", failed, tail(string(out)))
 	}
 	return r, nil
 }
@@ -100,9 +104,13 @@ func results(dir, output string) (all []scenario, err error) {
 			continue
 		}
 		s := scenario{name: name}
-		files, err := filepath.Glob(filepath.Join(dir, "server-"+name+"-2*", "checks.json"))
-		if err != nil {
-			return nil, err
+		var files []string
+		for _, command := range []string{"server-", "authorization-server-"} {
+			found, err := filepath.Glob(filepath.Join(dir, command+name+"-2*", "checks.json"))
+			if err != nil {
+				return nil, err
+			}
+			files = append(files, found...)
 		}
 		for _, f := range files {
 			b, err := os.ReadFile(f)

@@ -21,14 +21,22 @@ func TestResults(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(folder, "checks.json"), []byte(checks), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	folder = filepath.Join(dir, "authorization-server-code-2026-11-15T05-00-00-000Z")
+	if err := os.Mkdir(folder, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "checks.json"), []byte(`[{"id":"f","status":"SUCCESS"}]`), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	output := "Running\n\n=== Running scenario: ping ===\nfine\n\n=== Running scenario: ping-pong ===\nFailed to run scenario ping-pong: Error\n" +
+		"\n=== Running scenario: code ===\nfine\n" +
 		"\n=== Running scenario: old ===\nSKIPPED: scenario 'old' is not applicable\n\n=== SUMMARY ===\n"
 	all, err := results(dir, output)
-	if err != nil || len(all) != 3 {
+	if err != nil || len(all) != 4 {
 		t.Fatalf("%+v, %v", all, err)
 	}
 	r := selection{args: "--suite all", scenarios: all}
-	if got, want := r.total(), (tally{passed: 1, failed: 2, warnings: 1, skipped: 1}); got != want {
+	if got, want := r.total(), (tally{passed: 2, failed: 2, warnings: 1, skipped: 1}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	text := complaints([]selection{r})
@@ -37,7 +45,7 @@ func TestResults(t *testing.T) {
 			t.Errorf("no %q in:\n%s", want, text)
 		}
 	}
-	if page := document([]selection{r}); !strings.Contains(page, "| `--suite all` | 3 | 1 | 2 | 1 | 1 |") {
+	if page := document([]selection{r}); !strings.Contains(page, "| `--suite all` | 4 | 2 | 2 | 1 | 1 |") {
 		t.Errorf("the page:\n%s", page)
 	}
 }

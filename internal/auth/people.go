@@ -1,0 +1,151 @@
+package auth
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/store"
+)
+
+// People is how persons, as opposed to programs, get in: sign-in and its
+// throttle (signin.go, throttle.go), browser sessions (session.go), links that
+// work once (links.go), and identities at an outside provider (identity.go).
+type People struct {
+	DB  *store.DB
+	Log *slog.Logger
+	Now func() time.Time // nil = time.Now
+
+	// Changed, when set, hears of a person who was disabled, signed out
+	// everywhere or got a new password, so that whoever keeps something about
+	// them, here or on another replica, forgets it.
+	Changed func(userID string)
+
+	// EndTokens, when set, ends what the person's own scripts signed in for.
+	EndTokens func(ctx context.Context, userID string) error
+
+	mu       sync.Mutex
+	sessions map[string]session // by hash of the token
+}
+
+// Operator is whoever works on the database itself, with no account.
+var Operator = beeos.User{Name: "operator", Admin: true}
+
+// SetDisabled locks a person out, with all sessions, keys and instances, or
+// lets them in again.
+func (p *People) SetDisabled(ctx context.Context, by beeos.User, userID string, off bool) error {
+	if err := mustBeAdmin(by); err != nil {
+		return err
+	}
+	at, action := time.Time{}, "user.enable"
+	if off {
+		at, action = p.now(), "user.disable"
+	}
+	if err := p.DB.Lock(ctx, userID, at); err != nil {
+		return err
+	}
+	if err := p.signOut(ctx, userID); err != nil {
+		return err
+	}
+	return p.audit(ctx, by, userID, action, nil)
+}
+
+// SetAdmin makes a person an admin, or no longer one.
+func (p *People) SetAdmin(ctx context.Context, by beeos.User, userID string, admin bool) error {
+	if err := mustBeAdmin(by); err != nil {
+		return err
+	}
+	if err := p.DB.SetAdmin(ctx, userID, admin); err != nil {
+		return err
+	}
+	p.changed(userID)
+	return p.audit(ctx, by, userID, "user.admin", map[string]string{"admin": fmt.Sprint(admin)})
+}
+
+// Rename changes the name by which others see a person.
+func (p *People) Rename(ctx context.Context, u beeos.User, name string) error {
+	name = strings.TrimSpace(name)
+	if name == "" {
+		name = u.Email
+	}
+	if err := p.DB.RenameUser(ctx, u.ID, name); err != nil {
+		return err
+	}
+	p.changed(u.ID)
+	return nil
+}
+
+func mustBeAdmin(by beeos.User) error {
+	if !by.Admin || !by.DisabledAt.IsZero() {
+		return beeos.Errorf(beeos.Forbidden, "this needs an admin; ask one")
+	}
+	return nil
+}
+
+// audit writes what was done to a person into that person's trail.
+func (p *People) audit(ctx context.Context, by beeos.User, userID, action string, detail map[string]string) error {
+	return p.DB.Audit(ctx, store.AuditRow{At: p.now(), OwnerID: userID, Actor: actor(by), Action: action, Subject: "user:" + userID, Detail: detail})
+}
+
+func actor(u beeos.User) string {
+	if u.ID == "" {
+		return u.Name
+	}
+	return "user:" + u.ID
+}
+
+// signOut ends what is left once a person's sessions are gone.
+func (p *People) signOut(ctx context.Context, userID string) error {
+	p.changed(userID)
+	if p.EndTokens == nil {
+		return nil
+	}
+	return p.EndTokens(ctx, userID)
+}
+
+func (p *People) changed(userID string) {
+	p.Forget(userID)
+	if p.Changed != nil {
+		p.Changed(userID)
+	}
+}
+
+func (p *People) now() time.Time {
+	if p.Now != nil {
+		return p.Now()
+	}
+	return time.Now()
+}
+
+const (
+	leastPassword = 10  // characters
+	mostPassword  = 256 // bytes
+)
+
+// CheckNewPassword says what is wrong with a password that somebody chose.
+func CheckNewPassword(email, password string) error {
+	switch {
+	case len([]rune(password)) < leastPassword:
+		return beeos.Errorf(beeos.InvalidParam, "the password is shorter than %d characters; choose a longer one", leastPassword)
+	case len(password) > mostPassword:
+		return beeos.Errorf(beeos.InvalidParam, "the password is longer than %d bytes; choose a shorter one", mostPassword)
+	case strings.EqualFold(strings.TrimSpace(email), strings.TrimSpace(password)):
+		return beeos.Errorf(beeos.InvalidParam, "the password is the e-mail address; choose another one")
+	}
+	return nil
+}
+
+// CheckEmail says what is wrong with an e-mail address. Only a letter to it
+// could prove more than that it has the form of one.
+func CheckEmail(email string) error {
+	email = strings.TrimSpace(email)
+	name, host, _ := strings.Cut(email, "@")
+	if name == "" || host == "" || strings.Contains(host, "@") || strings.ContainsAny(email, " \t\r\n<>,;\"") {
+		return beeos.Errorf(beeos.InvalidParam, "this is not an e-mail address; write it as name@example.com")
+	}
+	return nil
+}

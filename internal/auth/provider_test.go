@@ -1,0 +1,185 @@
+package auth
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"maps"
+	"math/big"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+)
+
+// openID is a small OpenID provider: discovery, authorization, token with
+// PKCE, userinfo and a key set. A test bends what it says before it is asked.
+type openID struct {
+	*httptest.Server
+	t *testing.T
+
+	alg      string
+	key      crypto.Signer
+	kid      string
+	claims   map[string]any // over those of a good ID token
+	bend     func(token string) string
+	meta     map[string]any
+	userInfo map[string]any
+	secret   string
+
+	challenge, nonce string // of the sign-in under way
+	keysRead         atomic.Int64
+}
+
+func newOpenID(t *testing.T) *openID {
+	p := &openID{t: t, secret: "s3cr3t&", claims: map[string]any{}, bend: func(s string) string { return s }}
+	p.rotate("RS256", "k1")
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /.well-known/openid-configuration", p.discovery)
+	mux.HandleFunc("GET /authorize", p.authorize)
+	mux.HandleFunc("POST /token", p.token)
+	mux.HandleFunc("GET /userinfo", p.who)
+	mux.HandleFunc("GET /keys", p.jwks)
+	p.Server = httptest.NewServer(mux)
+	t.Cleanup(p.Close)
+	return p
+}
+
+func (p *openID) rotate(alg, kid string) {
+	p.t.Helper()
+	var err error
+	switch p.alg, p.kid = alg, kid; alg {
+	case "RS256":
+		p.key, err = rsa.GenerateKey(rand.Reader, 2048)
+	case "ES256":
+		p.key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	case "EdDSA":
+		_, p.key, err = ed25519.GenerateKey(nil)
+	}
+	if err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p *openID) discovery(w http.ResponseWriter, _ *http.Request) {
+	meta := map[string]any{
+		"issuer": p.URL, "authorization_endpoint": p.URL + "/authorize?tenant=x", "token_endpoint": p.URL + "/token",
+		"userinfo_endpoint": p.URL + "/userinfo", "jwks_uri": p.URL + "/keys", "authorization_response_iss_parameter_supported": true,
+	}
+	maps.Copy(meta, p.meta)
+	p.answer(w, meta)
+}
+
+func (p *openID) authorize(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	for name, want := range map[string]string{
+		"response_type": "code", "client_id": "beeos", "redirect_uri": "http://console/oidc/callback",
+		"scope": "openid email profile", "code_challenge_method": "S256", "tenant": "x",
+	} {
+		if q.Get(name) != want {
+			p.t.Errorf("authorize: %s is %q", name, q.Get(name))
+		}
+	}
+	p.challenge, p.nonce = q.Get("code_challenge"), q.Get("nonce")
+	back := url.Values{"code": {"c0de"}, "state": {q.Get("state")}, "iss": {p.URL}}
+	http.Redirect(w, r, q.Get("redirect_uri")+"?"+back.Encode(), http.StatusFound)
+}
+
+func (p *openID) token(w http.ResponseWriter, r *http.Request) {
+	id, secret, _ := r.BasicAuth()
+	if r.PostFormValue("client_secret") != "" {
+		id, secret = r.PostFormValue("client_id"), url.QueryEscape(r.PostFormValue("client_secret"))
+	}
+	sum := sha256.Sum256([]byte(r.PostFormValue("code_verifier")))
+	switch {
+	case id != "beeos" || secret != url.QueryEscape(p.secret):
+		w.WriteHeader(http.StatusUnauthorized)
+		p.answer(w, map[string]any{"error": "invalid_client"})
+	case base64.RawURLEncoding.EncodeToString(sum[:]) != p.challenge || r.PostFormValue("code") != "c0de":
+		w.WriteHeader(http.StatusBadRequest)
+		p.answer(w, map[string]any{"error": "invalid_grant"})
+	default:
+		p.answer(w, map[string]any{"id_token": p.bend(p.idToken()), "access_token": "acc"})
+	}
+}
+
+func (p *openID) idToken() string {
+	p.t.Helper()
+	now := time.Now()
+	claims := jwt.MapClaims{
+		"iss": p.URL, "sub": "42", "aud": "beeos", "iat": now.Unix(), "exp": now.Add(time.Minute).Unix(), "nonce": p.nonce,
+		"email": "Ann@example.com", "email_verified": true, "name": "Ann",
+	}
+	maps.Copy(claims, p.claims)
+	maps.DeleteFunc(claims, func(_ string, v any) bool { return v == nil })
+	token := jwt.NewWithClaims(jwt.GetSigningMethod(p.alg), claims)
+	token.Header["kid"] = p.kid
+	if p.kid == "" {
+		delete(token.Header, "kid")
+	}
+	text, err := token.SignedString(p.key)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return text
+}
+
+func (p *openID) who(w http.ResponseWriter, r *http.Request) {
+	if r.Header.Get("Authorization") != "Bearer acc" || p.userInfo == nil {
+		w.WriteHeader(http.StatusUnauthorized)
+		return
+	}
+	p.answer(w, p.userInfo)
+}
+
+func (p *openID) jwks(w http.ResponseWriter, _ *http.Request) {
+	p.keysRead.Add(1)
+	b64 := base64.RawURLEncoding.EncodeToString
+	k := map[string]any{"kid": p.kid, "use": "sig", "alg": p.alg}
+	switch key := p.key.Public().(type) {
+	case *rsa.PublicKey:
+		k["kty"], k["n"], k["e"] = "RSA", b64(key.N.Bytes()), b64(big.NewInt(int64(key.E)).Bytes())
+	case *ecdsa.PublicKey:
+		point, err := key.Bytes()
+		if err != nil {
+			p.t.Error(err)
+		}
+		k["kty"], k["crv"], k["x"], k["y"] = "EC", "P-256", b64(point[1:33]), b64(point[33:])
+	case ed25519.PublicKey:
+		k["kty"], k["crv"], k["x"] = "OKP", "Ed25519", b64(key)
+	}
+	p.answer(w, map[string]any{"keys": []any{map[string]any{"kty": "oct", "kid": p.kid, "k": "c2VjcmV0"}, map[string]any{"kty": "RSA", "use": "enc", "kid": p.kid}, k}})
+}
+
+func (p *openID) answer(w http.ResponseWriter, v any) {
+	if err := json.NewEncoder(w).Encode(v); err != nil {
+		p.t.Error(err)
+	}
+}
+
+// visit is the browser: it opens the provider's page and returns what the
+// provider sends it back with.
+func (p *openID) visit(to string) url.Values {
+	p.t.Helper()
+	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	res, err := client.Get(to)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	back, err := res.Location()
+	if err != nil {
+		p.t.Fatalf("%d: %v", res.StatusCode, err)
+	}
+	return back.Query()
+}

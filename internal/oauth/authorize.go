@@ -1,0 +1,165 @@
+package oauth
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/store"
+)
+
+const (
+	queryLongest = 8 << 10
+	beginsMost   = 120 // a minute from one address
+	// binderCookie holds what ties a request to the browser that made it. Ports
+	// share cookies, hosts do not.
+	binderCookie = "__Host-beeos_authz"
+	binderFor    = 3600 // seconds
+)
+
+// authorize takes a client's request and sends the person on to the console.
+// While client and redirect are not known to be good nobody is sent anywhere:
+// the person sees a page. From then on errors go back to the client.
+func (s *Server) authorize(w http.ResponseWriter, r *http.Request) {
+	q, err := authorizeQuery(r.URL.RawQuery)
+	var c client
+	if err == nil {
+		c, err = s.client(r.Context(), q.Get("client_id"), address(r))
+	}
+	if err == nil && !c.allows(q.Get("redirect_uri")) {
+		err = refusal("invalid_request", "its redirect_uri is not one that it has registered")
+	}
+	if err != nil {
+		pageFor(w, r, err)
+		return
+	}
+	tx, refused := s.request(c, q)
+	if refused != nil {
+		redirect(w, s.errorURL(q.Get("redirect_uri"), q.Get("state"), refused))
+		return
+	}
+	if err := s.begins.take(address(r)); err != nil {
+		pageFor(w, r, err)
+		return
+	}
+	tx.Binder = hashOf(s.bind(w, r))
+	if err := s.db.BeginOAuth(r.Context(), tx); err != nil {
+		pageFor(w, r, err)
+		return
+	}
+	back := s.issuer + "/oauth/return?tx=" + url.QueryEscape(tx.ID)
+	redirect(w, s.opt.LoginURL+"/mcp-login?return_to="+url.QueryEscape(back))
+}
+
+// authorizeQuery reads a query in which nothing is said twice, but for
+// resource, whose errors have a word of their own.
+func authorizeQuery(raw string) (url.Values, error) {
+	if len(raw) > queryLongest {
+		return nil, refusal("invalid_request", "its request is too long")
+	}
+	q, err := url.ParseQuery(raw)
+	if err != nil {
+		return nil, refusal("invalid_request", "its request cannot be read")
+	}
+	for name, values := range q {
+		if len(values) > 1 && name != "resource" {
+			return nil, refusal("invalid_request", "its request says something twice")
+		}
+	}
+	return q, nil
+}
+
+// request checks everything else that a client asks.
+func (s *Server) request(c client, q url.Values) (store.OAuthTx, *oauthError) {
+	challenge := q.Get("code_challenge")
+	switch {
+	case q.Get("response_type") != "code":
+		return store.OAuthTx{}, refusal("unsupported_response_type", "response_type is code")
+	case q.Get("response_mode") != "" && q.Get("response_mode") != "query":
+		return store.OAuthTx{}, refusal("invalid_request", "response_mode is query")
+	case q.Get("code_challenge_method") != "S256" || !isChallenge(challenge):
+		return store.OAuthTx{}, refusal("invalid_request", "PKCE is required: code_challenge with code_challenge_method S256")
+	}
+	resource, refused := s.resource(q["resource"])
+	if refused != nil {
+		return store.OAuthTx{}, refused
+	}
+	return store.OAuthTx{
+		ID: beeos.NewSecret(""), ClientID: c.id, ClientName: c.name, RedirectURI: q.Get("redirect_uri"), State: q.Get("state"),
+		Challenge: challenge, Resource: resource, Scope: q.Get("scope"), ExpiresAt: s.opt.Now().Add(txFor),
+	}, nil
+}
+
+// resource reads the parameter of that name, which may be given once.
+func (s *Server) resource(values []string) (string, *oauthError) {
+	if len(values) > 1 {
+		return "", refusal("invalid_target", "give one resource")
+	}
+	canonical, _, ok := s.target(strings.Join(values, ""))
+	if !ok {
+		return "", refusal("invalid_target", "resource is the URL of an MCP endpoint of this server")
+	}
+	return canonical, nil
+}
+
+// isChallenge reports whether s is the SHA-256 of something.
+func isChallenge(s string) bool {
+	b, err := base64.RawURLEncoding.Strict().DecodeString(s)
+	return err == nil && len(b) == sha256.Size
+}
+
+// errorURL brings an error back to a client.
+func (s *Server) errorURL(redirect, state string, e *oauthError) string {
+	add := url.Values{"error": {e.Code}, "error_description": {e.Description}, "iss": {s.issuer}}
+	if state != "" {
+		add.Set("state", state)
+	}
+	return withQuery(redirect, add)
+}
+
+// bind returns what this browser is recognised by. One that it has is kept, so
+// that two apps can be connected side by side.
+func (s *Server) bind(w http.ResponseWriter, r *http.Request) string {
+	binder := binderOf(r)
+	if binder == "" {
+		binder = beeos.NewSecret("")
+	}
+	http.SetCookie(w, &http.Cookie{
+		Name: binderCookie, Value: binder, Path: "/", MaxAge: binderFor,
+		Secure: true, HttpOnly: true, SameSite: http.SameSiteLaxMode,
+	})
+	return binder
+}
+
+// binderOf returns the one that a browser brings, or "".
+func binderOf(r *http.Request) string {
+	cookies := r.CookiesNamed(binderCookie)
+	if len(cookies) != 1 || len(cookies[0].Value) != 64 {
+		return ""
+	}
+	return cookies[0].Value
+}
+
+// asked lists the agents that a request names, by resource and by scope.
+func asked(agentID, scope string) []string {
+	var list []string
+	if agentID != "" {
+		list = append(list, agentID)
+	}
+	for word := range strings.FieldsSeq(scope) {
+		if id, ok := strings.CutPrefix(word, agentScope); ok && plainID(id) && len(list) < agentsMost && !slices.Contains(list, id) {
+			list = append(list, id)
+		}
+	}
+	return list
+}
+
+// hashOf is what is kept of a secret.
+func hashOf(secret string) []byte {
+	sum := sha256.Sum256([]byte(secret))
+	return sum[:]
+}

@@ -1,0 +1,72 @@
+package oauth
+
+import (
+	"context"
+	"crypto/subtle"
+	"net/http"
+	"net/url"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/store"
+)
+
+const codePrefix = "mcp_code_"
+
+// back receives the browser with the ticket that the console gave it, and
+// sends it to the client. A ticket that another browser brings than the one
+// that began is used up and good for nothing: somebody was talked into
+// consenting to another person's request.
+func (s *Server) back(w http.ResponseWriter, r *http.Request) {
+	q, err := authorizeQuery(r.URL.RawQuery)
+	if err != nil {
+		pageFor(w, r, err)
+		return
+	}
+	t, err := s.db.TakeOAuth(r.Context(), q.Get("tx"), hashOf(q.Get("_bt")), s.opt.Now())
+	if beeos.CodeOf(err) == beeos.NotFound && err != nil {
+		page(w, r, http.StatusForbidden, "This request to connect an app is over or too old. Start again in the app.")
+		return
+	}
+	if err != nil {
+		pageFor(w, r, err)
+		return
+	}
+	if binder := binderOf(r); binder == "" || subtle.ConstantTimeCompare(hashOf(binder), t.Binder) != 1 {
+		s.audit(r.Context(), t.UserID, "user:"+t.UserID, "grant.refuse", t.ClientID, map[string]string{"reason": "another browser began the request"})
+		page(w, r, http.StatusForbidden, "Another browser began this request to connect an app, so it ends here. If you did not start it yourself, somebody may have tried to get at your agents; they did not.")
+		return
+	}
+	if !t.Allowed {
+		redirect(w, s.errorURL(t.RedirectURI, t.State, refusal("access_denied", "the person said no")))
+		return
+	}
+	code, err := s.grant(r.Context(), t)
+	if err != nil {
+		pageFor(w, r, err)
+		return
+	}
+	add := url.Values{"code": {code}, "iss": {s.issuer}}
+	if t.State != "" {
+		add.Set("state", t.State)
+	}
+	redirect(w, withQuery(t.RedirectURI, add))
+}
+
+// grant writes what a consent was about, and returns the code for it.
+func (s *Server) grant(ctx context.Context, t store.OAuthTx) (string, error) {
+	at, code := s.opt.Now(), beeos.NewSecret(codePrefix)
+	shown := shownClient(t.ClientID, t.ClientName, t.RedirectURI)
+	id, err := s.db.GrantOAuth(ctx, store.OAuthGrant{
+		ID: beeos.NewID(), UserID: t.UserID, ClientID: t.ClientID, ClientName: t.ClientName, ClientHost: shown.Host,
+		Agents: t.Agents, All: t.All, CreatedAt: at, ExpiresAt: t.Until,
+	}, store.OAuthCode{
+		Hash: hashOf(code), FamilyID: beeos.NewID(), ClientID: t.ClientID, RedirectURI: t.RedirectURI,
+		Challenge: t.Challenge, Resource: t.Resource, ExpiresAt: at.Add(codeFor),
+	}, at.Add(usedFor))
+	if err != nil {
+		return "", err
+	}
+	s.changed("grant", id)
+	s.audit(ctx, t.UserID, "user:"+t.UserID, "grant.allow", "grant:"+id, map[string]string{"client": t.ClientName, "host": shown.Host})
+	return code, nil
+}

@@ -1,0 +1,70 @@
+package web
+
+import (
+	"net/http"
+
+	"github.com/beeos/beeos/internal/store"
+)
+
+type accountData struct {
+	Logins      []store.Login
+	This        string // the session that is looking
+	HasPassword bool
+}
+
+func (s *Site) account(w http.ResponseWriter, r *http.Request, v *visit) error {
+	return s.showAccount(w, r, v, http.StatusOK, "")
+}
+
+func (s *Site) showAccount(w http.ResponseWriter, r *http.Request, v *visit, status int, problem string) error {
+	logins, err := s.People.Logins(r.Context(), v.User.ID)
+	if err != nil {
+		return err
+	}
+	return s.show(w, r, v, status, "account", page{
+		Title: "Account", Room: "account", Problem: problem, Here: "/account",
+		Data: accountData{Logins: logins, This: v.Login.ID, HasPassword: v.User.PasswordHash != ""},
+	})
+}
+
+func (s *Site) rename(w http.ResponseWriter, r *http.Request, v *visit) error {
+	err := s.People.Rename(r.Context(), v.User, r.FormValue("name"))
+	if message, status, ok := formError(err); ok {
+		return s.showAccount(w, r, v, status, message)
+	}
+	if err != nil {
+		return err
+	}
+	return s.done(w, r, "/account", "renamed")
+}
+
+// changePassword ends all sessions, this one included, and begins a new one
+// here.
+func (s *Site) changePassword(w http.ResponseWriter, r *http.Request, v *visit) error {
+	err := s.People.ChangePassword(r.Context(), v.User, r.FormValue("old"), r.FormValue("new"))
+	if message, status, ok := formError(err); ok {
+		return s.showAccount(w, r, v, status, message)
+	}
+	if err != nil {
+		return err
+	}
+	if err := s.enter(w, r, &visit{}, v.User, "password"); err != nil {
+		return err
+	}
+	return s.done(w, r, "/account", "password")
+}
+
+func (s *Site) endSession(w http.ResponseWriter, r *http.Request, v *visit) error {
+	if err := s.People.EndOne(r.Context(), v.User, r.PathValue("login")); err != nil {
+		return err
+	}
+	return s.done(w, r, "/account", "ended")
+}
+
+func (s *Site) signOutEverywhere(w http.ResponseWriter, r *http.Request, v *visit) error {
+	if err := s.People.EndAll(r.Context(), v.User.ID); err != nil {
+		return err
+	}
+	s.setCookie(w, sessionCookie, "", -1)
+	return s.done(w, r, "/signin", "everywhere")
+}

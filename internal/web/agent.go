@@ -1,0 +1,127 @@
+package web
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/store"
+)
+
+// agentData is everything about one agent.
+type agentData struct {
+	Agent    *beeos.Agent
+	Row      agentRow
+	MCP      string
+	REST     string
+	Snippets []snippet
+	Skills   []skillRow
+	Calls    []callRow
+	Keys     keysData
+}
+
+type skillRow struct {
+	Name, Text string
+	Exposed    bool
+}
+
+// owned returns the agent of the path when it is the visitor's own. What is
+// not looks the same as what does not exist.
+func (s *Site) owned(r *http.Request, v *visit) (*beeos.Agent, error) {
+	a, err := s.DB.Agent(r.Context(), r.PathValue("agent"))
+	if err == nil && a.OwnerID != v.User.ID {
+		err = beeos.Errorf(beeos.AgentNotFound, "there is no such agent; check the id, or list your agents")
+	}
+	return a, err
+}
+
+func (s *Site) agent(w http.ResponseWriter, r *http.Request, v *visit) error {
+	return s.showAgent(w, r, v, http.StatusOK, page{}, fresh{})
+}
+
+// showAgent is the agent's page; fresh has a key that was just made.
+func (s *Site) showAgent(w http.ResponseWriter, r *http.Request, v *visit, status int, p page, f fresh) error {
+	a, err := s.owned(r, v)
+	if err != nil {
+		return err
+	}
+	d, err := s.agentData(r.Context(), v, a)
+	if err != nil {
+		return err
+	}
+	d.Keys.Fresh = f
+	if f.Secret != "" {
+		d.Snippets = s.snippets(a, f.Secret)
+	}
+	p.Title, p.Room, p.Live, p.Here, p.Data = d.Row.Title, "agents", "/agents/"+a.ID+"/live", "/agents/"+a.ID, d
+	return s.show(w, r, v, status, "agent", p)
+}
+
+func (s *Site) agentLive(w http.ResponseWriter, r *http.Request, v *visit) error {
+	return s.stream(w, r, v, func(ctx context.Context) ([]byte, error) {
+		a, err := s.owned(r, v)
+		if err != nil {
+			return nil, err
+		}
+		d := agentData{Agent: a, Row: s.agentRow(ctx, a)}
+		if d.Calls, err = s.lastCalls(ctx, v, []agentRow{d.Row}, 10); err != nil {
+			return nil, err
+		}
+		return s.part("agent", "live", d)
+	})
+}
+
+func (s *Site) agentData(ctx context.Context, v *visit, a *beeos.Agent) (d agentData, err error) {
+	d = agentData{
+		Agent: a, Row: s.agentRow(ctx, a), MCP: s.mcpURL(a.ID), REST: s.RESTURL + "/api/v1/agents/" + a.ID + "/invoke",
+		Snippets: s.snippets(a, ""),
+	}
+	for _, sk := range a.Definition.Skills {
+		d.Skills = append(d.Skills, skillRow{Name: clean(sk.Name, 80), Text: clean(sk.Description, 240), Exposed: sk.Exposed()})
+	}
+	if d.Calls, err = s.lastCalls(ctx, v, []agentRow{d.Row}, 10); err != nil {
+		return d, err
+	}
+	d.Keys.Path, d.Keys.Most = "/agents/"+a.ID+"/keys", beeos.MaxKeysPerAgent
+	d.Keys.Keys, err = s.liveKeys(ctx, v, beeos.AgentKey, a.ID)
+	return d, err
+}
+
+func (s *Site) toAgent(w http.ResponseWriter, r *http.Request, _ *visit) error {
+	target := "/agents/" + url.PathEscape(r.PathValue("agent"))
+	if r.PathValue("form") == "keys" {
+		target += "#keys"
+	}
+	http.Redirect(w, r, target, http.StatusSeeOther)
+	return nil
+}
+
+// setAgent changes what the owner decides about an agent.
+func (s *Site) setAgent(w http.ResponseWriter, r *http.Request, v *visit) error {
+	a, err := s.owned(r, v)
+	if err != nil {
+		return err
+	}
+	visibility := beeos.Visibility(r.FormValue("visibility"))
+	mcp, self := r.FormValue("mcp") == "on", r.FormValue("self") == "on"
+	_, err = s.DB.UpdateAgent(r.Context(), a.ID, store.AgentPatch{Visibility: &visibility, MCPEnabled: &mcp, SelfTool: &self})
+	if message, status, ok := formError(err); ok {
+		return s.showAgent(w, r, v, status, page{Problem: message}, fresh{})
+	}
+	if err != nil {
+		return err
+	}
+	s.audit(r.Context(), v, "agent.update", a.ID, map[string]string{"visibility": string(visibility), "mcp_enabled": yesNo(mcp), "self_tool": yesNo(self)})
+	if s.Changed != nil {
+		s.Changed(a.ID)
+	}
+	return s.done(w, r, "/agents/"+a.ID, "saved")
+}
+
+func yesNo(b bool) string {
+	if b {
+		return "true"
+	}
+	return "false"
+}

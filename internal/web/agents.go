@@ -1,0 +1,141 @@
+package web
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/store"
+)
+
+const (
+	agentsPerPage = 50 // presence is asked for each of them
+	askAtOnce     = 16
+)
+
+// agentRow is one agent in a list.
+type agentRow struct {
+	ID, Name, Slug, Title, Text string
+	Online, Active, MCP         bool
+	Visibility                  beeos.Visibility
+	Skills                      int
+}
+
+type agentsData struct {
+	Agents     []agentRow
+	Total      int
+	Query      string
+	Prev, Next string // addresses of the neighbouring pages
+}
+
+func (s *Site) agents(w http.ResponseWriter, r *http.Request, v *visit) error {
+	d, err := s.agentsData(r.Context(), v, r.URL.Query())
+	if err != nil {
+		return err
+	}
+	live := "/agents/live"
+	if q := r.URL.RawQuery; q != "" {
+		live += "?" + r.URL.Query().Encode()
+	}
+	return s.show(w, r, v, http.StatusOK, "agents", page{Title: "Agents", Room: "agents", Live: live, Data: d})
+}
+
+func (s *Site) agentsLive(w http.ResponseWriter, r *http.Request, v *visit) error {
+	query := r.URL.Query()
+	return s.stream(w, r, v, func(ctx context.Context) ([]byte, error) {
+		d, err := s.agentsData(ctx, v, query)
+		if err != nil {
+			return nil, err
+		}
+		return s.part("agents", "live", d)
+	})
+}
+
+func (s *Site) agentsData(ctx context.Context, v *visit, query url.Values) (d agentsData, err error) {
+	d.Query = strings.TrimSpace(query.Get("q"))
+	offset, err := strconv.Atoi(query.Get("from"))
+	if err != nil || offset < 0 {
+		offset = 0
+	}
+	if d.Query != "" {
+		d.Agents, err = s.findAgents(ctx, v, d.Query)
+		d.Total = len(d.Agents)
+		return d, err
+	}
+	if d.Agents, d.Total, err = s.agentRows(ctx, v, agentsPerPage, offset); err != nil {
+		return d, err
+	}
+	if offset > 0 {
+		d.Prev = "/agents?from=" + strconv.Itoa(max(0, offset-agentsPerPage))
+	}
+	if offset+agentsPerPage < d.Total {
+		d.Next = "/agents?from=" + strconv.Itoa(offset+agentsPerPage)
+	}
+	return d, nil
+}
+
+// agentRows are the visitor's agents.
+func (s *Site) agentRows(ctx context.Context, v *visit, limit, offset int) ([]agentRow, int, error) {
+	list, total, err := s.DB.Agents(ctx, store.AgentFilter{OwnerID: v.User.ID, Limit: limit, Offset: offset})
+	if err != nil {
+		return nil, 0, err
+	}
+	return s.rowsOf(ctx, list), total, nil
+}
+
+// rowsOf asks for the presence of several agents at once: those on other
+// nodes cost a question each.
+func (s *Site) rowsOf(ctx context.Context, list []*beeos.Agent) []agentRow {
+	rows := make([]agentRow, len(list))
+	var asking errgroup.Group
+	asking.SetLimit(askAtOnce)
+	for i, a := range list {
+		asking.Go(func() error {
+			rows[i] = s.agentRow(ctx, a)
+			return nil
+		})
+	}
+	asking.Wait() //nolint:errcheck // none of them returns one
+	return rows
+}
+
+// maxOwned bounds what is read of one owner's agents at once.
+const maxOwned = 10_000
+
+// findAgents returns the agents with the words somewhere in what they say.
+func (s *Site) findAgents(ctx context.Context, v *visit, words string) ([]agentRow, error) {
+	list, _, err := s.DB.Agents(ctx, store.AgentFilter{OwnerID: v.User.ID, Limit: maxOwned})
+	if err != nil {
+		return nil, err
+	}
+	var found []*beeos.Agent
+	for _, a := range list {
+		text := strings.ToLower(a.ID + "\n" + a.Name + "\n" + a.Definition.DisplayName + "\n" + a.Definition.Description)
+		if strings.Contains(text, strings.ToLower(words)) && len(found) < agentsPerPage {
+			found = append(found, a)
+		}
+	}
+	return s.rowsOf(ctx, found), nil
+}
+
+func (s *Site) agentRow(ctx context.Context, a *beeos.Agent) agentRow {
+	return agentRow{
+		ID: a.ID, Name: a.Name, Slug: a.Slug, Title: title(a), Text: clean(a.Definition.Description, 160),
+		Online: s.online(ctx, a), Active: a.Active, MCP: a.MCPEnabled, Visibility: a.Visibility, Skills: len(a.Definition.Skills),
+	}
+}
+
+// title is what people call an agent.
+func title(a *beeos.Agent) string {
+	if t := clean(a.Definition.DisplayName, 60); t != "" {
+		return t
+	}
+	return clean(a.Name, 60)
+}
+
+func (s *Site) mcpURL(agentID string) string { return s.MCPURL + "/" + agentID + "/mcp" }

@@ -1,0 +1,135 @@
+package web
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/beeos/beeos"
+)
+
+// homeData is what is connected, what needs me, and what happened last.
+type homeData struct {
+	Agents   []agentRow
+	Total    int
+	Online   int
+	Apps     int
+	Needs    []need
+	Calls    []callRow
+	Steps    []step
+	Snippets []snippet // how to connect the first agent
+}
+
+// need is something that waits for the person.
+type need struct{ Text, Link, Label string }
+
+// step is one of three with which a newcomer gets to a first call.
+type step struct {
+	Done  bool
+	Title string
+	Text  string
+	Code  string
+}
+
+// homeAgents is how many agents Home counts and shows calls of.
+const homeAgents = 500
+
+func (s *Site) home(w http.ResponseWriter, r *http.Request, v *visit) error {
+	d, err := s.homeData(r.Context(), v)
+	if err != nil {
+		return err
+	}
+	return s.show(w, r, v, http.StatusOK, "home", page{Title: "Home", Room: "home", Live: "/live", Data: d})
+}
+
+func (s *Site) homeLive(w http.ResponseWriter, r *http.Request, v *visit) error {
+	return s.stream(w, r, v, func(ctx context.Context) ([]byte, error) {
+		d, err := s.homeData(ctx, v)
+		if err != nil {
+			return nil, err
+		}
+		return s.part("home", "live", d)
+	})
+}
+
+func (s *Site) homeData(ctx context.Context, v *visit) (d homeData, err error) {
+	rows, total, err := s.agentRows(ctx, v, homeAgents, 0)
+	if err != nil {
+		return d, err
+	}
+	d.Agents, d.Total = rows, total
+	for _, a := range rows {
+		if a.Online {
+			d.Online++
+		}
+	}
+	grants, err := s.OAuth.Grants(ctx, v.User.ID)
+	if err != nil {
+		return d, err
+	}
+	for _, g := range grants {
+		if s.alive(g) {
+			d.Apps++
+		}
+	}
+	if d.Calls, err = s.lastCalls(ctx, v, rows, 15); err != nil {
+		return d, err
+	}
+	if d.Needs, err = s.needs(ctx, v, rows); err != nil {
+		return d, err
+	}
+	d.Steps = s.steps(d)
+	return d, nil
+}
+
+// needs lists what waits for the person.
+func (s *Site) needs(ctx context.Context, v *visit, agents []agentRow) (list []need, err error) {
+	for _, a := range agents {
+		if !a.Online && a.Active {
+			list = append(list, need{Text: a.Title + " is offline: no process of it is connected.", Link: "/agents/" + a.ID, Label: "Open"})
+		}
+	}
+	if len(list) > 3 {
+		list = []need{{Text: plural(len(list), "agent") + " are offline: no process of them is connected.", Link: "/agents", Label: "Look"}}
+	}
+	expiring, err := s.expiringKeys(ctx, v)
+	if err != nil {
+		return nil, err
+	}
+	for _, k := range expiring {
+		list = append(list, need{Text: "The key “" + clean(k.Name, 40) + "” expires " + until(s.Now(), k.ExpiresAt) + ".", Link: keyPage(k), Label: "Replace"})
+	}
+	return list, nil
+}
+
+// keyPage is where a key is looked after.
+func keyPage(k beeos.Key) string {
+	if k.Kind == beeos.AgentKey {
+		return "/agents/" + k.AgentID + "#keys"
+	}
+	return "/keys"
+}
+
+// steps leads a newcomer; nil once all three are done.
+func (s *Site) steps(d homeData) []step {
+	name, url := "my-agent", s.MCPURL+"/AGENT_ID/mcp"
+	if len(d.Agents) > 0 {
+		name, url = d.Agents[0].Slug, s.mcpURL(d.Agents[0].ID)
+	}
+	list := []step{
+		{
+			Done: d.Online > 0, Title: "Run an agent", Text: "This writes one and connects it:",
+			Code: "beeos agent new weather && beeos agent run ./weather",
+		},
+		{
+			Done: d.Apps > 0, Title: "Connect Claude", Text: "Claude opens this console and asks you; pick the agents it may use:",
+			Code: "claude mcp add --transport http " + name + " " + url,
+		},
+		{Done: len(d.Calls) > 0, Title: "Ask it something", Text: "In Claude, or from a terminal; the call shows up below:", Code: "beeos call " + name + ` "hello"`},
+	}
+	for _, st := range list {
+		if !st.Done {
+			return list
+		}
+	}
+	return nil
+}

@@ -1,0 +1,70 @@
+package web
+
+import "net/http"
+
+// routes is the site map.
+func (s *Site) routes() http.Handler {
+	mux := http.NewServeMux()
+	for _, r := range []struct {
+		pattern string
+		who     audience
+		do      action
+	}{
+		{"GET /{$}", people, s.home},
+		{"GET /live", people, s.homeLive},
+
+		{"GET /agents", people, s.agents},
+		{"GET /agents/live", people, s.agentsLive},
+		{"GET /agents/{agent}", people, s.agent},
+		{"GET /agents/{agent}/live", people, s.agentLive},
+		{"POST /agents/{agent}/settings", people, s.setAgent},
+		{"POST /agents/{agent}/keys", people, s.createAgentKey},
+		{"POST /agents/{agent}/keys/{key}/revoke", people, s.revokeAgentKey},
+
+		{"GET /apps", people, s.apps},
+		{"POST /apps/{grant}/narrow", people, s.narrowApp},
+		{"POST /apps/{grant}/revoke", people, s.revokeApp},
+
+		{"GET /keys", people, s.keys},
+		{"POST /keys", people, s.createKey},
+		{"POST /keys/{key}/revoke", people, s.revokeKey},
+
+		{"GET /account", people, s.account},
+		{"POST /account/name", people, s.rename},
+		{"POST /account/password", people, s.changePassword},
+		{"POST /account/sessions/{login}/end", people, s.endSession},
+		{"POST /account/signout-everywhere", people, s.signOutEverywhere},
+		{"POST /theme", anyone, s.setTheme},
+
+		{"GET /users", admins, s.users},
+		{"POST /users", admins, s.invite},
+		{"POST /users/{user}/reset", admins, s.resetLink},
+		{"POST /users/{user}/disabled", admins, s.setDisabled},
+		{"POST /users/{user}/admin", admins, s.setAdmin},
+		{"POST /invitations/{link}/withdraw", admins, s.withdraw},
+
+		{"GET /audit", people, s.auditPage},
+
+		{"GET /signin", anyone, s.signInPage},
+		{"POST /signin", anyone, s.signIn},
+		{"GET /signin/oidc", anyone, s.oidcStart},
+		{"GET /signin/oidc/return", anyone, s.oidcReturn},
+		{"POST /signout", anyone, s.signOut},
+		{"GET /welcome", anyone, s.welcome},
+		{"POST /welcome", anyone, s.accept},
+
+		{"GET /mcp-login", people, s.consent},
+		{"POST /mcp-login", people, s.decide},
+
+		// Where a form left the browser, opened anew.
+		{"GET /agents/{agent}/{form}", people, s.toAgent},
+		{"GET /account/{form}", people, to("/account")},
+		{"GET /users/{user}/{form}", admins, to("/users")},
+	} {
+		mux.Handle(r.pattern, s.guard(r.who, r.do))
+	}
+	mux.Handle("GET /static/", s.files)
+	mux.Handle("GET /favicon.ico", http.RedirectHandler(s.files.url("logo.svg"), http.StatusFound))
+	mux.Handle("/", s.guard(anyone, s.notFound))
+	return s.headers(mux)
+}

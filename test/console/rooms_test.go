@@ -1,0 +1,135 @@
+package console
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/beeos/beeos/client"
+	"github.com/beeos/beeos/internal/apptest"
+)
+
+func npmContext() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.Background(), 5*time.Minute)
+}
+
+// looks are the windows that every page is seen in.
+var looks = []struct {
+	width  int64
+	scheme string
+}{{1280, "light"}, {1280, "dark"}, {360, "light"}, {360, "dark"}}
+
+// inspect visits a page in every look: nothing serious for axe, nothing that
+// sticks out of a narrow window.
+func (b *tab) inspect(target string) {
+	b.t.Helper()
+	b.do(chromedp.Navigate(target))
+	b.inspectHere(target)
+}
+
+func (b *tab) inspectHere(target string) {
+	b.t.Helper()
+	for _, l := range looks {
+		b.look(l.width, l.scheme)
+		where := fmt.Sprintf("%s at %d %s", target, l.width, l.scheme)
+		if wide := eval[int64](b, "document.documentElement.scrollWidth"); wide > l.width {
+			b.t.Errorf("%s: the page is %d wide: %s", where, wide, eval[string](b,
+				`[...document.querySelectorAll("main *, header *")].filter(e => e.getBoundingClientRect().right > innerWidth + 1 && !e.closest("nav, pre, .unseen")).slice(0, 4).map(e => e.outerHTML.slice(0, 120)).join("\n\t")`))
+		}
+		b.accessible(where)
+		if *album != "" {
+			name := strings.NewReplacer("http://", "", "/", "_", "?", "_", " ", "_", ":", "_").Replace(where)
+			b.save(filepath.Join(*album, name+".png"), chromedp.FullScreenshot(100))
+		}
+	}
+}
+
+// TestRooms: somebody comes in by the first-run link and looks at everything.
+func TestRooms(t *testing.T) {
+	a := apptest.Start(t, apptest.Config(t))
+	weatherID, _ := weather(t, a)
+	b := open(t)
+	b.inspect(a.Web + "/signin")
+	b.inspect(a.Setup)
+	b.look(1280, "light")
+	b.signUp(a.Setup)
+	b.inspect(a.Web + "/apps") // empty states, while they are
+	b.inspect(a.Web + "/")
+
+	call(t, a, weatherID)
+	for _, path := range []string{"/", "/agents", "/agents?q=nothing", "/agents/" + weatherID, "/keys", "/account", "/users", "/audit", "/audit?of=everyone", "/nowhere"} {
+		b.inspect(a.Web + path)
+	}
+
+	b.look(1280, "light")
+	b.do(
+		chromedp.Navigate(a.Web+"/keys"),
+		chromedp.SendKeys(`input[name="name"]`, "n8n"),
+		chromedp.Click(`form.row button`),
+		chromedp.WaitVisible(`.once`),
+	)
+	b.inspectHere("a fresh key")
+	b.do(
+		chromedp.Navigate(a.Web+"/users"),
+		chromedp.SendKeys(`input[name="email"]`, "bob@example.com"),
+		chromedp.Click(`form.row button`),
+		chromedp.WaitVisible(`.once`),
+	)
+	b.inspectHere("a fresh invitation")
+	link := eval[string](b, `document.querySelector(".once [data-copy]").dataset.copy`)
+
+	b.do(chromedp.Click(`form[action="/signout"] button`), chromedp.WaitVisible(`input[name="password"]`))
+	b.inspect(link)
+	for _, line := range b.complaints() {
+		if !strings.Contains(line, "404") { // the page that is not there
+			t.Errorf("the browser complains: %s", line)
+		}
+	}
+}
+
+// TestKeyboard: the first Tab skips to the content, and focus can be seen.
+func TestKeyboard(t *testing.T) {
+	a := apptest.Start(t, apptest.Config(t))
+	b := open(t)
+	b.look(1280, "light")
+	b.signUp(a.Setup)
+	b.do(chromedp.Navigate(a.Web+"/agents"), chromedp.KeyEvent("\t"))
+	if got := eval[string](b, "document.activeElement.textContent"); got != "Skip to the content" {
+		t.Errorf("the first stop is %q", got)
+	}
+	if top := eval[float64](b, "document.activeElement.getBoundingClientRect().top"); top < 0 {
+		t.Error("the skip link stays out of sight")
+	}
+	b.do(chromedp.KeyEvent("\r"))
+	b.await("the skip link leads to the content", `document.activeElement.id === "main" || location.hash === "#main"`)
+	b.do(chromedp.KeyEvent("\t"), chromedp.KeyEvent("\t"))
+	if outline := eval[string](b, "getComputedStyle(document.activeElement).outlineStyle"); outline != "solid" {
+		t.Errorf("what has the focus (%s) does not show it: outline %s", eval[string](b, "document.activeElement.outerHTML.slice(0, 80)"), outline)
+	}
+}
+
+// TestThemeIsKept: the server knows it before the first byte.
+func TestThemeIsKept(t *testing.T) {
+	a := apptest.Start(t, apptest.Config(t))
+	b := open(t)
+	b.look(1280, "light")
+	b.signUp(a.Setup)
+	b.do(chromedp.Navigate(a.Web+"/account"), chromedp.Click(`.theme button[value="dark"]`), chromedp.WaitVisible(`html[data-theme="dark"]`))
+	b.do(chromedp.Navigate(a.Web + "/agents"))
+	if ground := eval[string](b, "getComputedStyle(document.documentElement).backgroundColor"); ground != "rgb(22, 21, 15)" {
+		t.Errorf("the dark page is %s", ground)
+	}
+}
+
+// call asks an agent something, from outside.
+func call(t *testing.T, a *apptest.App, agentID string) {
+	t.Helper()
+	if _, err := client.New(a.REST, a.UserKey).Invoke(t.Context(), agentID, client.InvokeRequest{Message: "will it rain?"}); err != nil {
+		t.Fatal(err)
+	}
+}
