@@ -108,7 +108,7 @@ func nowhere(_ http.ResponseWriter, r *http.Request) error {
 func (g *Gateway) Run(ctx context.Context) error {
 	defer g.Bus.OnControl(g.control)()
 	defer g.Bus.OnNotice(g.noticed)()
-	g.Bus.ServeSnapshots(g.desk.snapshot)
+	g.Bus.ServeSnapshots(g.snapshot)
 	g.Bus.ServeAsks(g.desk.open)
 
 	group, ctx := errgroup.WithContext(ctx)

@@ -73,6 +73,26 @@ func one(row *sql.Row) (beeos.Message, error) {
 	return m, err
 }
 
+// OpenTurns returns the channel's requests that have no terminal reply yet,
+// oldest first.
+func (l *Ledger) OpenTurns(ctx context.Context, channel string) ([]string, error) {
+	rows, err := l.db.QueryContext(ctx, `SELECT id FROM messages WHERE channel = $1 AND type = 'chat_message'
+		AND EXISTS (SELECT 1 FROM deliveries WHERE turn = messages.id) ORDER BY off`, channel)
+	if err != nil {
+		return nil, fmt.Errorf("read open requests: %w", err)
+	}
+	defer rows.Close()
+	var turns []string
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		turns = append(turns, id)
+	}
+	return turns, rows.Err()
+}
+
 // Terminal returns the terminal reply to a request, nil while there is none.
 func (l *Ledger) Terminal(ctx context.Context, turn string) (*beeos.Message, error) {
 	found, err := l.Terminals(ctx, []string{turn})
