@@ -95,6 +95,8 @@ type Channel struct {
 	SingleShot   bool              `json:"single_shot"`
 	Closed       bool              `json:"-"`
 	ClosedReason string            `json:"closed_reason,omitempty"`
+	Title        string            `json:"title,omitempty"`
+	Model        string            `json:"model,omitempty"` // which the owner chose for it; empty = the agent's
 	Metadata     map[string]string `json:"metadata,omitempty"`
 	Deadline     time.Time         `json:"deadline,omitzero"`
 	CreatedAt    time.Time         `json:"created_at"`

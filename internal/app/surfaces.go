@@ -152,7 +152,7 @@ func (p *parts) rest() http.Handler {
 		DB: p.db, Ledger: p.ledger, Calls: p.calls, Auth: p.auth, Log: p.log, MCPURL: p.info.MCP,
 		Changed: func(agentID string) { p.bus.Control(bus.Control{Kind: bus.AgentChanged, AgentID: agentID}) },
 		Revoked: func(keyID string) { p.bus.Control(bus.Control{Kind: bus.KeyRevoked, ID: keyID}) },
-		Online:  p.bus.Present,
+		Online:  p.bus.Present, Connected: p.bus.Connected,
 	}
 	return s.Handler()
 }

@@ -152,7 +152,7 @@ func (b *batch) claimKeys(ctx context.Context) error {
 		}
 		o.dup = &dup
 		if !bytes.Equal(fingerprint, k.Fingerprint) {
-			o.err = beeos.Errorf(beeos.Conflict, "idempotency_key was used before with another payload; use a new key for a new request")
+			o.err = errReused
 		}
 	}
 	return nil

@@ -7,7 +7,8 @@
 // whatever has queued as a few multi-row statements (apply.go, rows.go).
 // Offsets rise per channel and come from the channel's row under its lock.
 // Exactly one terminal reply per request is a unique index, nothing else.
-// delivery.go leases requests to agents, read.go reads, retention.go forgets.
+// delivery.go leases requests to agents, read.go reads, turns.go and
+// conversations.go list, retention.go forgets.
 package ledger
 
 import (

@@ -51,6 +51,7 @@ func (s *Surface) streamInvoke(w http.ResponseWriter, r *http.Request, req invok
 		case err != nil:
 			frames = failed(r, unavailable(err))
 		default:
+			markReplay(w, ev.Replayed && sse == nil)
 			frames = framesOf(r, ev)
 		}
 		for _, f := range frames {

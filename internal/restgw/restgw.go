@@ -1,8 +1,10 @@
 // Package restgw is the REST surface (port 8095): it translates HTTP into
 // calls of store, ledger and invoke, and decides nothing itself. The table in
 // Handler is its site map; each resource has a file: agents, keys (of users
-// and of agents), join tokens, invoke, and the Message Service: channels,
-// messages, events. body.go reads requests, access.go says who may do what.
+// and of agents), join tokens, invoke, tasks (taskturn.go is one of them),
+// conversations (conversation.go), instances, audit, and the Message Service:
+// channels, messages, events. body.go and page.go read requests, access.go says
+// who may do what, document.go serves what api/openapi.yaml says about it all.
 package restgw
 
 import (
@@ -43,6 +45,8 @@ type Surface struct {
 	Changed func(agentID string)
 	Revoked func(keyID string)
 	Online  func(ctx context.Context, agentID string) bool
+	// Connected is Online for an instance.
+	Connected func(ctx context.Context, instanceID string) bool
 }
 
 func (s *Surface) now() time.Time {
@@ -73,6 +77,36 @@ func (s *Surface) Handler() http.Handler {
 		{"POST /api/v1/api-keys", usersOnly, s.createUserKey},
 		{"DELETE /api/v1/api-keys/{keyId}", usersOnly, s.revokeUserKey},
 		{"POST /api/v1/join-tokens", usersOnly, s.createJoinToken},
+
+		{"POST /api/v1/agents/{agentId}/tasks", usersOnly, s.createTask},
+		{"GET /api/v1/agents/{agentId}/tasks", usersOnly, s.listAgentTasks},
+		{"GET /api/v1/tasks", usersOnly, s.listUserTasks},
+		{"GET /api/v1/agents/{agentId}/tasks/{taskId}", usersOnly, s.getTask},
+		{"GET /api/v1/agents/{agentId}/tasks/{taskId}/messages", usersOnly, s.listTaskMessages},
+		{"GET /api/v1/agents/{agentId}/tasks/{taskId}/events", usersOnly, s.streamTaskEvents},
+		{"POST /api/v1/agents/{agentId}/tasks/{taskId}/cancel", usersOnly, s.cancelTask},
+		{"POST /api/v1/agents/{agentId}/tasks/{taskId}/continue", usersOnly, s.continueTask},
+
+		{"POST /api/v1/agents/{agentId}/conversations", usersOnly, s.createConversation},
+		{"GET /api/v1/agents/{agentId}/conversations", usersOnly, s.listConversations},
+		{"GET /api/v1/agents/{agentId}/conversations/{convId}", usersOnly, s.getConversation},
+		{"PATCH /api/v1/agents/{agentId}/conversations/{convId}", usersOnly, s.renameConversation},
+		{"DELETE /api/v1/agents/{agentId}/conversations/{convId}", usersOnly, s.deleteConversation},
+		{"POST /api/v1/agents/{agentId}/conversations/{convId}/messages", usersOnly, s.sendConversationMessage},
+		{"GET /api/v1/agents/{agentId}/conversations/{convId}/messages", usersOnly, s.listConversationMessages},
+		{"GET /api/v1/agents/{agentId}/conversations/{convId}/events", usersOnly, s.streamConversationEvents},
+		{"POST /api/v1/agents/{agentId}/conversations/{convId}/cancel", usersOnly, s.cancelConversation},
+		{"POST /api/v1/agents/{agentId}/conversations/{convId}/clear", usersOnly, s.clearConversation},
+		{"PUT /api/v1/agents/{agentId}/conversations/{convId}/model", usersOnly, s.setConversationModel},
+
+		{"GET /api/v1/instances", usersOnly, s.listInstances},
+		{"POST /api/v1/instances", usersOnly, s.deployInstance},
+		{"GET /api/v1/instances/{id}", usersOnly, s.getInstance},
+		{"DELETE /api/v1/instances/{id}", usersOnly, s.destroyInstance},
+		{"POST /api/v1/instances/{id}/start", usersOnly, s.runInstance},
+		{"POST /api/v1/instances/{id}/stop", usersOnly, s.runInstance},
+		{"POST /api/v1/instances/{id}/restart", usersOnly, s.runInstance},
+		{"GET /api/v1/audit", usersOnly, s.listAudit},
 
 		{"POST /channels", usersOnly, s.createChannel},
 		{"GET /channels/{channel}", usersOnly, s.getChannel},

@@ -70,7 +70,7 @@ func start(t *testing.T) *stack {
 
 	surface := &restgw.Surface{
 		DB: s.db, Ledger: s.ledger, Calls: calls, Auth: &auth.Checker{DB: s.db, Log: log}, Log: log,
-		MCPURL: "http://mcp.test/", Online: s.bus.Present,
+		MCPURL: "http://mcp.test/", Online: s.bus.Present, Connected: s.bus.Connected,
 		Changed: func(id string) { s.mu.Lock(); s.changed = append(s.changed, id); s.mu.Unlock() },
 		Revoked: func(id string) { s.mu.Lock(); s.revoked = append(s.revoked, id); s.mu.Unlock() },
 	}
