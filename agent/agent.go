@@ -13,11 +13,11 @@
 // holds one WebSocket (link.go). Whatever breaks, it reconnects until its context ends; an answer
 // that the gateway has not acknowledged is sent again (turns.go).
 //
-// A handler gets a Message (message.go) and a Reply (reply.go, content.go); it
-// may ask the caller something on the way (ask.go, question.go). Its context
-// ends when the caller cancels or the deadline passes. An error that it returns
-// becomes the answer, marked as a failure, or a Fault (fault.go); so does a
-// panic.
+// A handler gets a Message (message.go), perhaps with files (attachment.go),
+// and a Reply (reply.go, content.go); it may ask the caller something on the
+// way (ask.go, question.go). Its context ends when the caller cancels or the
+// deadline passes. An error that it returns becomes the answer, marked as a
+// failure, or a Fault (fault.go); so does a panic.
 package agent
 
 import (

@@ -37,15 +37,6 @@ type Message struct {
 	can []string
 }
 
-// Attachment is a file that the caller sent along.
-type Attachment struct {
-	FileID      string `json:"file_id"`
-	Filename    string `json:"filename"`
-	ContentType string `json:"content_type"`
-	Size        int64  `json:"size"`
-	URL         string `json:"url"` // signed; download it before Deadline
-}
-
 // newMessage reads a chat_message frame.
 func newMessage(f beeos.Frame) (Message, error) {
 	m := Message{

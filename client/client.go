@@ -1,6 +1,6 @@
 // Package client is a small client of the BeeOS REST surface: the agents a
-// key reaches, their keys, join tokens, and Invoke, which waits for an answer
-// or streams it. Every refusal by the server comes back as a *beeos.Error, so
+// key reaches, their keys, join tokens, files, and Invoke, which waits for an
+// answer or streams it. Every refusal by the server comes back as a *beeos.Error, so
 // that a caller switches on the same codes as everywhere else.
 //
 //	c := client.New("http://localhost:8095", os.Getenv("BEEOS_KEY"))
@@ -70,14 +70,23 @@ type envelope struct {
 
 // do sends one request and decodes the data of its answer into out.
 func (c *Client) do(ctx context.Context, method, path string, in, out any) (*envelope, error) {
-	resp, err := c.send(ctx, method, path, "application/json", in)
+	req, err := c.request(ctx, method, path, "application/json", in)
+	if err != nil {
+		return nil, err
+	}
+	return c.exchange(req, out)
+}
+
+// exchange sends a request and decodes the data of its answer into out.
+func (c *Client) exchange(req *http.Request, out any) (*envelope, error) {
+	resp, err := c.answer(req)
 	if err != nil {
 		return nil, err
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if err != nil {
-		return nil, fmt.Errorf("read the answer of %s %s: %w", method, path, err)
+		return nil, fmt.Errorf("read the answer of %s %s: %w", req.Method, req.URL.Path, err)
 	}
 	var env envelope
 	if len(body) > 0 {
@@ -87,7 +96,7 @@ func (c *Client) do(ctx context.Context, method, path string, in, out any) (*env
 	}
 	if out != nil {
 		if err := json.Unmarshal(env.Data, out); err != nil {
-			return nil, fmt.Errorf("decode the answer of %s %s: %w", method, path, err)
+			return nil, fmt.Errorf("decode the answer of %s %s: %w", req.Method, req.URL.Path, err)
 		}
 	}
 	return &env, nil
@@ -96,6 +105,15 @@ func (c *Client) do(ctx context.Context, method, path string, in, out any) (*env
 // send returns the response when its status is a success, else the error that
 // its body describes.
 func (c *Client) send(ctx context.Context, method, path, accept string, in any) (*http.Response, error) {
+	req, err := c.request(ctx, method, path, accept, in)
+	if err != nil {
+		return nil, err
+	}
+	return c.answer(req)
+}
+
+// request makes a request with the client's key.
+func (c *Client) request(ctx context.Context, method, path, accept string, in any) (*http.Request, error) {
 	var body io.Reader
 	if in != nil {
 		b, err := json.Marshal(in)
@@ -115,6 +133,11 @@ func (c *Client) send(ctx context.Context, method, path, accept string, in any) 
 	if c.key != "" {
 		req.Header.Set("Authorization", "Bearer "+c.key)
 	}
+	return req, nil
+}
+
+// answer sends a request and returns its response when that is a success.
+func (c *Client) answer(req *http.Request) (*http.Response, error) {
 	resp, err := c.HTTP.Do(req)
 	if err != nil {
 		// *url.Error repeats method and URL; the reason is what helps.

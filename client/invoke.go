@@ -22,6 +22,7 @@ type InvokeRequest struct {
 	TimeoutMS      int64             `json:"timeout_ms,omitempty"` // 0 = the agent's own; at most 115000
 	IdempotencyKey string            `json:"idempotency_key,omitempty"`
 	Metadata       map[string]string `json:"metadata,omitempty"`
+	Attachments    []Attachment      `json:"attachments,omitempty"` // files of yours; Upload makes them
 }
 
 // Answer is what an agent answered. IsError says that the agent itself

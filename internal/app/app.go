@@ -1,7 +1,7 @@
 // Package app builds the parts that a configuration asks for and runs them:
 // app.go is the order in which they start and stop, surfaces.go what listens
-// where, mesh.go how nodes find each other, demo.go what `beeos dev` adds. It
-// is the only package that knows them all.
+// where, files.go where files lie, mesh.go how nodes find each other, demo.go
+// what `beeos dev` adds. It is the only package that knows them all.
 package app
 
 import (
@@ -18,6 +18,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/auth"
+	"github.com/beeos/beeos/internal/blob"
 	"github.com/beeos/beeos/internal/bus"
 	"github.com/beeos/beeos/internal/config"
 	"github.com/beeos/beeos/internal/httpd"
@@ -58,6 +59,8 @@ type parts struct {
 	db       *store.DB
 	bus      *bus.Bus
 	ledger   *ledger.Ledger
+	files    *invoke.Files // nil = nobody knows where the REST surface is
+	disk     *blob.Disk    // nil = the REST surface runs elsewhere
 	calls    *invoke.Calls
 	auth     *auth.Checker
 	server   *httpd.Server
@@ -111,8 +114,12 @@ func (p *parts) open(ctx context.Context) (err error) {
 		p.db.Close()
 		return err
 	}
+	if err := p.openFiles(ctx); err != nil {
+		p.close()
+		return err
+	}
 	p.calls = invoke.New(invoke.Options{
-		Store: p.db, Ledger: p.ledger, Bus: p.bus, Log: p.log,
+		Store: p.db, Ledger: p.ledger, Bus: p.bus, Files: p.files, Log: p.log,
 		Timeout: p.cfg.CallTimeout, RateLimit: p.cfg.RateLimit, OnCall: p.onCall,
 	})
 	p.auth = &auth.Checker{DB: p.db, Log: p.log}
@@ -129,6 +136,9 @@ func (p *parts) open(ctx context.Context) (err error) {
 
 // close takes down what open brought up, highest first.
 func (p *parts) close() {
+	if p.disk != nil {
+		p.disk.Close() //nolint:errcheck // nothing is written through it
+	}
 	p.ledger.Close()
 	p.bus.Close()
 	p.db.Close()

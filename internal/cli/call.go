@@ -23,6 +23,7 @@ type CallCmd struct {
 	Once    string        `placeholder:"KEY" help:"Idempotency key: asking again with it returns the first answer."`
 	Tool    string        `placeholder:"NAME" help:"Call a tool of the agent instead of talking to it."`
 	Args    string        `default:"{}" placeholder:"JSON" help:"Arguments of the tool."`
+	File    []string      `placeholder:"PATH" type:"existingfile" sep:"none" help:"Send a file along; may be repeated."`
 	JSON    bool          `help:"Print the whole answer as JSON."`
 }
 
@@ -33,6 +34,8 @@ func (c *CallCmd) Validate() error {
 		return errors.New("nothing to say: give a message, or - to read it from stdin")
 	case !json.Valid([]byte(c.Args)):
 		return errors.New("--args is not JSON")
+	case c.Tool != "" && len(c.File) > 0 && !strings.HasPrefix(strings.TrimSpace(c.Args), "{"):
+		return errors.New("--args must be a JSON object to send files along")
 	}
 	return nil
 }
@@ -54,20 +57,26 @@ func (c *CallCmd) Run(ctx context.Context, t *terminal) error {
 	if err != nil {
 		return err
 	}
+	files, err := c.upload(ctx, cl)
+	if err != nil {
+		return err
+	}
 	answer := &answerPrinter{t: t, quiet: c.JSON}
 	answer.waiting(a.Name)
 	if c.Tool != "" {
-		err = c.callTool(ctx, cl, a, answer)
+		err = c.callTool(ctx, cl, a, files, answer)
 	} else {
-		err = c.talk(ctx, cl, a, answer)
+		err = c.talk(ctx, cl, a, files, answer)
 	}
 	answer.clear()
 	return offline(err, a)
 }
 
 // talk streams the agent's answer.
-func (c *CallCmd) talk(ctx context.Context, cl *client.Client, a *client.Agent, p *answerPrinter) error {
-	req := client.InvokeRequest{Message: c.Message, ContextID: c.Context, TimeoutMS: c.Timeout.Milliseconds(), IdempotencyKey: c.Once}
+func (c *CallCmd) talk(ctx context.Context, cl *client.Client, a *client.Agent, files []client.Attachment, p *answerPrinter) error {
+	req := client.InvokeRequest{
+		Message: c.Message, ContextID: c.Context, TimeoutMS: c.Timeout.Milliseconds(), IdempotencyKey: c.Once, Attachments: files,
+	}
 	for ev, err := range cl.Stream(ctx, a.ID, req) {
 		switch {
 		case err != nil:
@@ -85,13 +94,17 @@ func (c *CallCmd) talk(ctx context.Context, cl *client.Client, a *client.Agent, 
 	return nil
 }
 
-func (c *CallCmd) callTool(ctx context.Context, cl *client.Client, a *client.Agent, p *answerPrinter) error {
+func (c *CallCmd) callTool(ctx context.Context, cl *client.Client, a *client.Agent, files []client.Attachment, p *answerPrinter) error {
+	args, err := withFiles(json.RawMessage(c.Args), files)
+	if err != nil {
+		return err
+	}
 	if c.Timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, c.Timeout)
 		defer cancel()
 	}
-	r, err := cl.CallTool(ctx, a, c.Tool, json.RawMessage(c.Args))
+	r, err := cl.CallTool(ctx, a, c.Tool, args)
 	if beeos.CodeOf(err) == beeos.NotFound {
 		return hinted{fmt.Errorf("agent %q has no tool %q", a.Name, c.Tool), "see which it has with: beeos agent show " + a.Slug}
 	}

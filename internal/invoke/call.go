@@ -33,8 +33,10 @@ type Request struct {
 	Parts  json.RawMessage
 	Call   beeos.Call
 
+	Attachments []Attachment // files of the caller's; become Parts and Call.Attachments
+
 	IdempotencyKey string
-	Fingerprint    []byte // of the payload; nil = computed
+	Fingerprint    []byte // of the payload without Attachments; nil = computed
 
 	Timeout  time.Duration // how long to wait; 0 = the agent's, else the default
 	Deadline time.Time     // when the request itself ends; zero = an hour from now
@@ -150,6 +152,9 @@ func (c *Calls) begin(ctx context.Context, r *Request) (*turn, error) {
 	if err := c.permit(ctx, r); err != nil {
 		return nil, err
 	}
+	if err := c.attach(ctx, r); err != nil {
+		return nil, err
+	}
 	open, err := c.opening(r)
 	if err != nil {
 		return nil, err
@@ -217,10 +222,6 @@ func (c *Calls) opening(r *Request) (*ledger.Opening, error) {
 	if id == "" {
 		id = beeos.NewID()
 	}
-	deadline := r.Deadline
-	if deadline.IsZero() {
-		deadline = now.Add(turnLimit)
-	}
 	channel := c.channel(r)
 	def := &r.Agent.Definition
 	o := &ledger.Opening{
@@ -232,7 +233,7 @@ func (c *Calls) opening(r *Request) (*ledger.Opening, error) {
 		},
 		Delivery: &ledger.Delivery{
 			AgentID: r.Agent.ID, Mode: def.DeliveryMode, Redelivery: def.Redelivery, Lane: lane(r, &channel),
-			LeaseUntil: now.Add(LeaseTTL), Deadline: deadline,
+			LeaseUntil: now.Add(LeaseTTL), Deadline: c.deadline(r),
 		},
 	}
 	if r.IdempotencyKey != "" {
@@ -245,6 +246,14 @@ func (c *Calls) opening(r *Request) (*ledger.Opening, error) {
 		}
 	}
 	return o, nil
+}
+
+// deadline is when the request itself ends.
+func (c *Calls) deadline(r *Request) time.Time {
+	if r.Deadline.IsZero() {
+		return c.opt.Now().Add(turnLimit)
+	}
+	return r.Deadline
 }
 
 // fresh reports whether the call's channel cannot exist yet.

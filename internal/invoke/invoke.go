@@ -6,6 +6,7 @@
 // Continue (channel.go), Watch (watch.go) and Cancel (cancel.go) are its pieces
 // for surfaces that keep channels open. waiters.go wakes whoever waits, deliver.go
 // hands requests out and redelivers what was dropped, limit.go keeps quotas.
+// files.go takes files in and lets them go, attach.go puts them into a request.
 package invoke
 
 import (
@@ -26,6 +27,7 @@ type Options struct {
 	Store     *store.DB
 	Ledger    *ledger.Ledger
 	Bus       *bus.Bus
+	Files     *Files // nil = calls have no attachments
 	Log       *slog.Logger
 	Now       func() time.Time
 	Timeout   time.Duration    // how long a caller waits when neither it nor the agent says; 0 = 60 s

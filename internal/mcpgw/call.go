@@ -39,6 +39,7 @@ func (x *exchange) callTool(ctx context.Context, m *message) ([]byte, error) {
 	req := invoke.Request{
 		ContextID:      args.contextID,
 		IdempotencyKey: args.idempotencyKey,
+		Attachments:    args.attachments,
 		Call:           beeos.Call{Method: "tools/call", Tool: t.name, Arguments: args.own},
 	}
 	if t.self {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/auth"
+	"github.com/beeos/beeos/internal/blob"
 	"github.com/beeos/beeos/internal/bus"
 	"github.com/beeos/beeos/internal/httpd"
 	"github.com/beeos/beeos/internal/invoke"
@@ -120,7 +121,8 @@ func newStack(t testing.TB) *stack {
 	s.must(err)
 	s.ledger, err = ledger.Open(ctx, s.db, ledger.Options{Committed: invoke.Committed(s.bus)})
 	s.must(err)
-	s.calls = invoke.New(invoke.Options{Store: s.db, Ledger: s.ledger, Bus: s.bus, RateLimit: 100_000})
+	files := &invoke.Files{DB: s.db, Links: &blob.Signer{Key: blob.NewKey(), Base: "https://rest.example.com"}, Now: time.Now}
+	s.calls = invoke.New(invoke.Options{Store: s.db, Ledger: s.ledger, Bus: s.bus, Files: files, RateLimit: 100_000})
 	check := &auth.Checker{DB: s.db, Log: slog.New(slog.DiscardHandler)}
 	open := func() (*Gateway, *httptest.Server) {
 		g, err := New(Options{DB: s.db, Auth: check, Calls: s.calls, PublicURL: publicURL, Context: ctx, Tell: s.tell})

@@ -2,11 +2,11 @@ package mcpgw
 
 import (
 	"encoding/json"
-	"strings"
 	"sync"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/httpd"
+	"github.com/beeos/beeos/internal/invoke"
 )
 
 // tool is one line of tools/list and what a call of it needs.
@@ -103,6 +103,7 @@ type arguments struct {
 	own            []byte // an object: the tool's own, as the client wrote them
 	idempotencyKey string
 	contextID      string
+	attachments    []invoke.Attachment
 }
 
 // split takes the reserved arguments out of raw, which is an object or nil.
@@ -147,8 +148,8 @@ func (t *tool) reserved(a *arguments, name string, value []byte) (ours bool, err
 			return true, beeos.Errorf(beeos.InvalidParam, "context_id must be a string of at most 128 characters")
 		}
 	case argAttachments:
-		if !emptyArray(value) {
-			return true, beeos.Errorf(beeos.InvalidParam, "attachments need the file store, which this server does not have: send the content in the message")
+		if json.Unmarshal(value, &a.attachments) != nil {
+			return true, beeos.Errorf(beeos.InvalidParam, "attachments must be a list of {file_id, filename, content_type}")
 		}
 	}
 	return true, nil
@@ -187,8 +188,4 @@ func prune(raw []byte, gone func(name string) bool) []byte {
 		b = append(b, value...)
 	}
 	return append(b, '}')
-}
-
-func emptyArray(raw []byte) bool {
-	return kind(raw) == '[' && strings.TrimSpace(string(raw[1:len(raw)-1])) == ""
 }

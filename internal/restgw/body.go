@@ -12,6 +12,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/httpd"
+	"github.com/beeos/beeos/internal/invoke"
 )
 
 // shape says which members a request body may have and where their values
@@ -67,7 +68,7 @@ func describe(to any) string {
 		return "a time like 2027-01-31T12:00:00Z"
 	case *[]json.RawMessage:
 		return "a list"
-	case *[]attachment:
+	case *[]invoke.Attachment:
 		return "a list of {file_id, filename, content_type}"
 	}
 	return "of another type"

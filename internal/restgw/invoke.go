@@ -18,17 +18,12 @@ import (
 
 const (
 	maxTimeoutMS      = 115_000
-	maxAttachments    = 16
 	maxIdempotencyKey = 128
 	maxContextID      = 256
 )
 
 // channelID is what a context_id looks like that is a channel of ours.
 var channelID = regexp.MustCompile(`^ch-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
-
-type attachment struct {
-	FileID string `json:"file_id"`
-}
 
 // answerView is the contract's InvokeAgentResponse.
 type answerView struct {
@@ -84,9 +79,9 @@ func readInvoke(w http.ResponseWriter, r *http.Request) (req invoke.Request, err
 func readRequest(w http.ResponseWriter, r *http.Request, more shape) (req invoke.Request, err error) {
 	var message *string
 	var context, key string
-	var files []attachment
 	maps.Copy(more, shape{
-		"message": &message, "context_id": &context, "idempotency_key": &key, "metadata": &req.Call.Metadata, "attachments": &files,
+		"message": &message, "context_id": &context, "idempotency_key": &key, "metadata": &req.Call.Metadata,
+		"attachments": &req.Attachments,
 	})
 	err = read(w, r, messageLimit, false, more)
 	switch {
@@ -98,11 +93,6 @@ func readRequest(w http.ResponseWriter, r *http.Request, more shape) (req invoke
 		return req, beeos.Errorf(beeos.InvalidParam, "message is empty")
 	case len(context) > maxContextID, strings.HasPrefix(context, "ch-") && !channelID.MatchString(context):
 		return req, beeos.Errorf(beeos.InvalidParam, "context_id must be the one of an earlier answer, or a word of your own of at most %d bytes", maxContextID)
-	case len(files) > maxAttachments:
-		return req, beeos.Errorf(beeos.InvalidParam, "at most %d attachments", maxAttachments)
-	case len(files) > 0:
-		// Files have no store yet, so whatever is named here is unknown.
-		return req, beeos.Errorf(beeos.InvalidParam, "file_id %q is unknown", files[0].FileID)
 	}
 	if err := checkMetadata(req.Call.Metadata); err != nil {
 		return req, err

@@ -1,7 +1,7 @@
 // Package restgw is the REST surface (port 8095): it translates HTTP into
 // calls of store, ledger and invoke, and decides nothing itself. The table in
 // Handler is its site map; each resource has a file: agents, keys (of users
-// and of agents), join tokens, invoke, tasks (taskturn.go is one of them),
+// and of agents), join tokens, invoke, files, tasks (taskturn.go is one of them),
 // conversations (conversation.go), instances, audit, and the Message Service:
 // channels, messages, events. body.go and page.go read requests, access.go says
 // who may do what, document.go serves what api/openapi.yaml says about it all.
@@ -32,6 +32,7 @@ type Surface struct {
 	DB     *store.DB
 	Ledger *ledger.Ledger
 	Calls  *invoke.Calls
+	Files  *invoke.Files
 	Auth   *auth.Checker
 	Log    *slog.Logger
 	Now    func() time.Time // nil = time.Now
@@ -56,7 +57,8 @@ func (s *Surface) now() time.Time {
 	return s.Now()
 }
 
-// Handler is the site map. Unless it says so, a route takes user keys alone.
+// Handler is the site map. Unless it says so, a route takes user keys alone;
+// /files/ is for signed links.
 func (s *Surface) Handler() http.Handler {
 	mux := http.NewServeMux()
 	for _, r := range []struct {
@@ -107,6 +109,8 @@ func (s *Surface) Handler() http.Handler {
 		{"POST /api/v1/instances/{id}/stop", usersOnly, s.runInstance},
 		{"POST /api/v1/instances/{id}/restart", usersOnly, s.runInstance},
 		{"GET /api/v1/audit", usersOnly, s.listAudit},
+		{"POST /api/v1/files/presign-upload", anyKey, s.presignUpload},
+		{"GET /api/v1/files/{id}", anyKey, s.getFile},
 
 		{"POST /channels", usersOnly, s.createChannel},
 		{"GET /channels/{channel}", usersOnly, s.getChannel},
@@ -118,6 +122,7 @@ func (s *Surface) Handler() http.Handler {
 	} {
 		mux.Handle(r.pattern, s.guard(r.may, r.do))
 	}
+	mux.HandleFunc("/files/{id}", s.signedFile)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		httpd.WriteError(w, r, beeos.Errorf(beeos.NotFound, "there is no %s %s on this surface", r.Method, r.URL.Path))
 	})

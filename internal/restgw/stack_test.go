@@ -12,10 +12,13 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/auth"
+	"github.com/beeos/beeos/internal/blob"
 	"github.com/beeos/beeos/internal/bus"
 	"github.com/beeos/beeos/internal/httpd"
 	"github.com/beeos/beeos/internal/invoke"
@@ -32,6 +35,9 @@ type stack struct {
 	db     *store.DB
 	ledger *ledger.Ledger
 	bus    *bus.Bus
+	files  *invoke.Files
+	folder string       // where the bytes of files are
+	ahead  atomic.Int64 // how far the surface's clock is, in nanoseconds
 
 	user    string // owner of the agents
 	key     string // the owner's user key
@@ -62,23 +68,39 @@ func start(t *testing.T) *stack {
 	}
 	t.Cleanup(s.ledger.Close)
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
-	calls := invoke.New(invoke.Options{Store: s.db, Ledger: s.ledger, Bus: s.bus, Log: log, RateLimit: 1000})
+	srv := httptest.NewUnstartedServer(nil)
+	s.openFiles("http://"+srv.Listener.Addr().String(), log)
+	calls := invoke.New(invoke.Options{Store: s.db, Ledger: s.ledger, Bus: s.bus, Files: s.files, Log: log, RateLimit: 1000})
 	run, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { calls.Run(run) }) //nolint:errcheck // it ends with run
 	t.Cleanup(func() { stop(); running.Wait() })
 
 	surface := &restgw.Surface{
-		DB: s.db, Ledger: s.ledger, Calls: calls, Auth: &auth.Checker{DB: s.db, Log: log}, Log: log,
+		DB: s.db, Ledger: s.ledger, Calls: calls, Files: s.files, Now: s.now, Auth: &auth.Checker{DB: s.db, Log: log}, Log: log,
 		MCPURL: "http://mcp.test/", Online: s.bus.Present, Connected: s.bus.Connected,
 		Changed: func(id string) { s.mu.Lock(); s.changed = append(s.changed, id); s.mu.Unlock() },
 		Revoked: func(id string) { s.mu.Lock(); s.revoked = append(s.revoked, id); s.mu.Unlock() },
 	}
-	srv := httptest.NewServer(&httpd.Handler{Next: surface.Handler(), Log: log})
+	srv.Config.Handler = &httpd.Handler{Next: surface.Handler(), Log: log, Loopback: true}
+	srv.Start()
 	t.Cleanup(srv.Close)
 	s.url = srv.URL
 	s.people(ctx)
 	return s
+}
+
+func (s *stack) now() time.Time { return time.Now().Add(time.Duration(s.ahead.Load())) }
+
+func (s *stack) openFiles(base string, log *slog.Logger) {
+	s.t.Helper()
+	s.folder = filepath.Join(s.t.TempDir(), "files")
+	disk, err := blob.OpenDisk(s.folder)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { disk.Close() })
+	s.files = &invoke.Files{DB: s.db, Blobs: disk, Links: &blob.Signer{Key: blob.NewKey(), Base: base}, Log: log, Now: s.now}
 }
 
 // people registers two users with keys, and the agents of the first.

@@ -27,7 +27,8 @@ func fill(t *testing.T, db *DB) {
 		db.Audit(ctx, AuditRow{Actor: "a", Action: "b", Subject: "c", Detail: map[string]string{"d": "e"}}),
 		db.PutNode(ctx, Node{ID: "n", SeenAt: now()}),
 		db.EndSession(ctx, EndedSession{ID: "s", EndedAt: now(), Expires: now()}),
-		db.Subscribe(ctx, "s", "note://a", now()))
+		db.Subscribe(ctx, "s", "note://a", now()),
+		db.CreateFile(ctx, File{ID: "f", Owner: "user:" + u.ID, OwnerID: u.ID, Filename: "a", ContentType: "text/plain", CreatedAt: now(), ExpiresAt: now()}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -111,8 +111,9 @@ func (t table) row(rows *sql.Rows) ([]any, error) {
 }
 
 // fit bridges what the engines' drivers hand out and take: SQLite keeps
-// booleans as numbers and does not care about the difference between text and
-// bytes, and PostgreSQL takes no text with zero bytes or broken UTF-8.
+// booleans as numbers, hands out no bytes as NULL, which no column of ours
+// allows, and does not care about the difference between text and bytes, and
+// PostgreSQL takes no text with zero bytes or broken UTF-8.
 func fit(v any, kind string) any {
 	switch kind {
 	case "BOOLEAN":
@@ -122,6 +123,9 @@ func fit(v any, kind string) any {
 	case "BYTEA":
 		if s, ok := v.(string); ok {
 			return []byte(s)
+		}
+		if b, ok := v.([]byte); v == nil || ok && b == nil {
+			return []byte{}
 		}
 	case "TEXT":
 		if b, ok := v.([]byte); ok {

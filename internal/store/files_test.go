@@ -1,0 +1,158 @@
+package store
+
+import (
+	"testing"
+	"time"
+
+	"github.com/beeos/beeos"
+	"github.com/google/go-cmp/cmp"
+)
+
+// aFile makes a file that waits for its bytes.
+func aFile(t *testing.T, db *DB, owner string, u beeos.User, name string) File {
+	t.Helper()
+	f := File{
+		ID: "file_" + beeos.NewID(), Owner: owner, OwnerID: u.ID, Filename: name, ContentType: "text/plain",
+		CreatedAt: now(), ExpiresAt: now().Add(time.Hour),
+	}
+	if err := db.CreateFile(t.Context(), f); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// upload stores what aFile made.
+func upload(t *testing.T, db *DB, f File) File {
+	t.Helper()
+	if err := db.ClaimFile(t.Context(), f.ID, "claim", now(), now().Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	f.Stored, f.Size, f.SHA256 = true, 3, []byte{0, 1, 255}
+	if err := db.StoreFile(t.Context(), f, "claim"); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func TestFileKeepsEveryName(t *testing.T) {
+	each(t, func(t *testing.T, db *DB) {
+		u, _ := owner(t, db, "a@example.com")
+		for _, name := range []string{"plain.txt", "../../etc/passwd", "CON", "\u202egpj.exe", "a\r\nb", ""} {
+			f := upload(t, db, aFile(t, db, "user:"+u.ID, u, name))
+			got, err := db.File(t.Context(), f.ID)
+			if diff := cmp.Diff(f, got); diff != "" || err != nil {
+				t.Errorf("%q: %v %s", name, err, diff)
+			}
+		}
+		for _, id := range []string{"file_unknown", "a\x00b", ""} {
+			_, err := db.File(t.Context(), id)
+			wantCode(t, err, beeos.NotFound)
+		}
+	})
+}
+
+func TestFileHasOneUpload(t *testing.T) {
+	each(t, func(t *testing.T, db *DB) {
+		ctx := t.Context()
+		u, _ := owner(t, db, "a@example.com")
+		f := aFile(t, db, "user:"+u.ID, u, "x")
+		until := now().Add(time.Minute)
+
+		ok, codes := together(t, 8, func(i int) error {
+			return db.ClaimFile(ctx, f.ID, string(rune('a'+i)), now(), until)
+		})
+		if ok != 1 || codes[beeos.Conflict] != 7 {
+			t.Fatalf("%d claimed it, the others got %v", ok, codes)
+		}
+		wantCode(t, db.StoreFile(ctx, f, "not mine"), beeos.Conflict)
+		wantCode(t, db.ClaimFile(ctx, "file_unknown", "z", now(), until), beeos.NotFound)
+
+		// The process dies: its claim is void after a while, and its late bytes
+		// do not count.
+		if err := db.ClaimFile(ctx, f.ID, "second", until.Add(time.Second), until.Add(time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+		for _, first := range "abcdefgh" {
+			wantCode(t, db.StoreFile(ctx, f, string(first)), beeos.Conflict)
+		}
+		// The upload fails: it can be tried again at once.
+		if err := db.ReleaseFile(ctx, f.ID, "second"); err != nil {
+			t.Fatal(err)
+		}
+		f = upload(t, db, f)
+		if err := db.ReleaseFile(ctx, f.ID, "claim"); err != nil {
+			t.Fatal(err)
+		}
+		wantCode(t, db.ClaimFile(ctx, f.ID, "third", now().Add(time.Hour), until), beeos.Conflict, "used already")
+		wantCode(t, db.StoreFile(ctx, f, "claim"), beeos.Conflict)
+	})
+}
+
+func TestKeptFilesAreStoredAndOnesOwn(t *testing.T) {
+	each(t, func(t *testing.T, db *DB) {
+		ctx := t.Context()
+		u, _ := owner(t, db, "a@example.com")
+		mine, key := "user:"+u.ID, "key:k"
+		stored, foreign := upload(t, db, aFile(t, db, mine, u, "a")), upload(t, db, aFile(t, db, key, u, "b"))
+		pending := aFile(t, db, mine, u, "c")
+		ids := []string{stored.ID, foreign.ID, pending.ID, "file_unknown", stored.ID}
+		for _, tt := range []struct {
+			owner string
+			want  File
+		}{{mine, stored}, {key, foreign}} {
+			got, err := db.KeptFiles(ctx, tt.owner, ids, now())
+			if diff := cmp.Diff(map[string]File{tt.want.ID: tt.want}, got); diff != "" || err != nil {
+				t.Errorf("%s: %v %s", tt.owner, err, diff)
+			}
+		}
+		if got, err := db.KeptFiles(ctx, mine, []string{"a\x00b"}, now()); len(got) != 0 || err != nil {
+			t.Errorf("no id at all: %v %v", got, err)
+		}
+		// What a request needs stays as long as the request.
+		week := now().Add(7 * 24 * time.Hour)
+		if _, err := db.KeptFiles(ctx, mine, ids, week); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := db.File(ctx, stored.ID); err != nil || !got.ExpiresAt.Equal(week) {
+			t.Errorf("kept until %v, %v; want %v", got.ExpiresAt, err, week)
+		}
+		if got, err := db.File(ctx, foreign.ID); err != nil || !got.ExpiresAt.Equal(foreign.ExpiresAt) {
+			t.Errorf("somebody else's is kept until %v, %v", got.ExpiresAt, err)
+		}
+	})
+}
+
+func TestFilesExpire(t *testing.T) {
+	each(t, func(t *testing.T, db *DB) {
+		ctx := t.Context()
+		u, _ := owner(t, db, "a@example.com")
+		never, old := aFile(t, db, "user:"+u.ID, u, "never uploaded"), upload(t, db, aFile(t, db, "user:"+u.ID, u, "old"))
+		if ids, err := db.ExpireFiles(ctx, now(), 10); len(ids) != 0 || err != nil {
+			t.Fatalf("too early: %v %v", ids, err)
+		}
+		later := now().Add(2 * time.Hour)
+		for range 2 { // one that ended is told about until it is removed
+			ids, err := db.ExpireFiles(ctx, later, 10)
+			if diff := cmp.Diff([]string{never.ID, old.ID}, ids); diff != "" || err != nil {
+				t.Fatal(err, diff)
+			}
+		}
+		if ids, err := db.ExpireFiles(ctx, later, 1); len(ids) != 1 || err != nil {
+			t.Errorf("some of them: %v %v", ids, err)
+		}
+		_, err := db.File(ctx, old.ID)
+		wantCode(t, err, beeos.NotFound)
+		wantCode(t, db.ClaimFile(ctx, never.ID, "late", later, later.Add(time.Hour)), beeos.NotFound)
+		if got, err := db.KeptFiles(ctx, "user:"+u.ID, []string{old.ID}, later); len(got) != 0 || err != nil {
+			t.Errorf("an expired file can still be attached: %v %v", got, err)
+		}
+		for _, id := range []string{never.ID, old.ID} {
+			if err := db.ForgetFile(ctx, id); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if ids, err := db.ExpireFiles(ctx, later, 10); len(ids) != 0 || err != nil {
+			t.Errorf("removed ones: %v %v", ids, err)
+		}
+	})
+}
