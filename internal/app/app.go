@@ -1,6 +1,6 @@
 // Package app builds the parts that a configuration asks for and runs them:
 // app.go is the order in which they start and stop, surfaces.go what listens
-// where, files.go where files lie, mesh.go how nodes find each other, demo.go
+// where, files.go where files lie, hooks.go who is told about tasks, mesh.go how nodes find each other, demo.go
 // what `beeos dev` adds. It is the only package that knows them all.
 package app
 
@@ -26,6 +26,7 @@ import (
 	"github.com/beeos/beeos/internal/ledger"
 	"github.com/beeos/beeos/internal/store"
 	"github.com/beeos/beeos/internal/telemetry"
+	"github.com/beeos/beeos/internal/webhook"
 )
 
 // CallRecord is one finished call.
@@ -62,6 +63,7 @@ type parts struct {
 	files    *invoke.Files // nil = nobody knows where the REST surface is
 	disk     *blob.Disk    // nil = the REST surface runs elsewhere
 	calls    *invoke.Calls
+	hooks    *webhook.Hooks
 	auth     *auth.Checker
 	server   *httpd.Server
 	info     Info
@@ -126,6 +128,10 @@ func (p *parts) open(ctx context.Context) (err error) {
 	p.run = append(p.run, tuneMemory, p.calls.Run, p.auth.Run, p.keepNode, func(ctx context.Context) error {
 		return p.ledger.Retain(ctx, p.cfg.Retention)
 	})
+	if err := p.openHooks(ctx); err != nil {
+		p.close()
+		return err
+	}
 	p.bus.OnControl(func(c bus.Control) {
 		if c.Kind == bus.KeyRevoked {
 			p.auth.Forget(c.ID)

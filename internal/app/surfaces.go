@@ -149,7 +149,7 @@ var news = map[mcpgw.NewsKind]bus.ControlKind{
 
 func (p *parts) rest() http.Handler {
 	s := &restgw.Surface{
-		DB: p.db, Ledger: p.ledger, Calls: p.calls, Files: p.files, Auth: p.auth, Log: p.log, MCPURL: p.info.MCP,
+		DB: p.db, Ledger: p.ledger, Calls: p.calls, Files: p.files, Hooks: p.hooks, Auth: p.auth, Log: p.log, MCPURL: p.info.MCP,
 		Changed: func(agentID string) { p.bus.Control(bus.Control{Kind: bus.AgentChanged, AgentID: agentID}) },
 		Revoked: func(keyID string) { p.bus.Control(bus.Control{Kind: bus.KeyRevoked, ID: keyID}) },
 		Online:  p.bus.Present, Connected: p.bus.Connected,

@@ -1,7 +1,7 @@
 // Package restgw is the REST surface (port 8095): it translates HTTP into
 // calls of store, ledger and invoke, and decides nothing itself. The table in
 // Handler is its site map; each resource has a file: agents, keys (of users
-// and of agents), join tokens, invoke, files, tasks (taskturn.go is one of them),
+// and of agents), join tokens, invoke, files, tasks (taskturn.go is one of them), webhooks,
 // conversations (conversation.go), instances, audit, and the Message Service:
 // channels, messages, events. body.go and page.go read requests, access.go says
 // who may do what, document.go serves what api/openapi.yaml says about it all.
@@ -19,6 +19,7 @@ import (
 	"github.com/beeos/beeos/internal/invoke"
 	"github.com/beeos/beeos/internal/ledger"
 	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/webhook"
 )
 
 // Body limits: what carries a message may be big, the rest is settings.
@@ -33,6 +34,7 @@ type Surface struct {
 	Ledger *ledger.Ledger
 	Calls  *invoke.Calls
 	Files  *invoke.Files
+	Hooks  *webhook.Hooks
 	Auth   *auth.Checker
 	Log    *slog.Logger
 	Now    func() time.Time // nil = time.Now
@@ -88,6 +90,11 @@ func (s *Surface) Handler() http.Handler {
 		{"GET /api/v1/agents/{agentId}/tasks/{taskId}/events", usersOnly, s.streamTaskEvents},
 		{"POST /api/v1/agents/{agentId}/tasks/{taskId}/cancel", usersOnly, s.cancelTask},
 		{"POST /api/v1/agents/{agentId}/tasks/{taskId}/continue", usersOnly, s.continueTask},
+		{"POST /api/v1/agents/{agentId}/tasks/{taskId}/webhooks", usersOnly, s.registerWebhook},
+		{"GET /api/v1/agents/{agentId}/tasks/{taskId}/webhooks", usersOnly, s.listWebhooks},
+		{"DELETE /api/v1/agents/{agentId}/tasks/{taskId}/webhooks/{webhookId}", usersOnly, s.deleteWebhook},
+		{"GET /api/v1/agents/{agentId}/tasks/{taskId}/webhooks/{webhookId}/deliveries", usersOnly, s.listDeliveries},
+		{"POST /api/v1/agents/{agentId}/tasks/{taskId}/webhooks/{webhookId}/deliveries/{deliveryId}/redeliver", usersOnly, s.redeliver},
 
 		{"POST /api/v1/agents/{agentId}/conversations", usersOnly, s.createConversation},
 		{"GET /api/v1/agents/{agentId}/conversations", usersOnly, s.listConversations},

@@ -25,6 +25,7 @@ import (
 	"github.com/beeos/beeos/internal/ledger"
 	"github.com/beeos/beeos/internal/restgw"
 	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/webhook"
 )
 
 // stack is the real thing behind the surface; only the agent's process is
@@ -36,6 +37,7 @@ type stack struct {
 	ledger *ledger.Ledger
 	bus    *bus.Bus
 	files  *invoke.Files
+	hooks  *webhook.Hooks
 	folder string       // where the bytes of files are
 	ahead  atomic.Int64 // how far the surface's clock is, in nanoseconds
 
@@ -71,13 +73,20 @@ func start(t *testing.T) *stack {
 	srv := httptest.NewUnstartedServer(nil)
 	s.openFiles("http://"+srv.Listener.Addr().String(), log)
 	calls := invoke.New(invoke.Options{Store: s.db, Ledger: s.ledger, Bus: s.bus, Files: s.files, Log: log, RateLimit: 1000})
+	s.hooks, err = webhook.New(ctx, webhook.Options{
+		DB: s.db, Ledger: s.ledger, Bus: s.bus, Log: log, Now: s.now, Status: invoke.StatusOf, AllowPrivate: true, Every: 10 * time.Millisecond,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 	run, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	running.Go(func() { calls.Run(run) }) //nolint:errcheck // it ends with run
+	running.Go(func() { calls.Run(run) })   //nolint:errcheck // it ends with run
+	running.Go(func() { s.hooks.Run(run) }) //nolint:errcheck // likewise
 	t.Cleanup(func() { stop(); running.Wait() })
 
 	surface := &restgw.Surface{
-		DB: s.db, Ledger: s.ledger, Calls: calls, Files: s.files, Now: s.now, Auth: &auth.Checker{DB: s.db, Log: log}, Log: log,
+		DB: s.db, Ledger: s.ledger, Calls: calls, Files: s.files, Hooks: s.hooks, Now: s.now, Auth: &auth.Checker{DB: s.db, Log: log}, Log: log,
 		MCPURL: "http://mcp.test/", Online: s.bus.Present, Connected: s.bus.Connected,
 		Changed: func(id string) { s.mu.Lock(); s.changed = append(s.changed, id); s.mu.Unlock() },
 		Revoked: func(id string) { s.mu.Lock(); s.revoked = append(s.revoked, id); s.mu.Unlock() },
