@@ -3,7 +3,7 @@
 // go to stderr, success without a result is silent, every listing has --json.
 //
 // dev.go runs a server (screen.go is what people see of it); agents.go,
-// call.go and keys.go talk to one (server.go says to which); scaffold.go,
+// call.go, tasks.go and keys.go talk to one (server.go says to which); scaffold.go,
 // run.go, join.go and connect.go are for those who make agents; doctor.go,
 // migrate.go and config.go look after a server. terminal.go prints, errors.go
 // turns an error into a sentence that names the next step and into one of
@@ -35,6 +35,7 @@ type commands struct {
 	Agent   AgentCmd   `cmd:"" help:"Write, run and look at agents."`
 	Connect ConnectCmd `cmd:"" help:"Make a program an agent that is not one yet."`
 	Call    CallCmd    `cmd:"" help:"Ask an agent and print its answer as it comes."`
+	Tasks   TasksCmd   `cmd:"" help:"List, follow and cancel what was asked of agents."`
 	Keys    KeysCmd    `cmd:"" help:"Create, list and revoke API keys."`
 
 	Doctor     DoctorCmd                 `cmd:"" help:"Check this machine and the server, with a fix for whatever fails."`

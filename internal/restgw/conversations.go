@@ -81,8 +81,7 @@ func (s *Surface) createConversation(w http.ResponseWriter, r *http.Request, c b
 	if err != nil {
 		return err
 	}
-	now := s.now().UTC()
-	ch := beeos.Channel{ID: beeos.NewChannelID(), AgentID: a.ID, Owner: c.Principal(), Kind: beeos.KindConversation, CreatedAt: now, UpdatedAt: now}
+	ch := beeos.Channel{ID: beeos.NewChannelID(), AgentID: a.ID, Owner: c.Principal(), Kind: beeos.KindConversation}
 	if err := readMaybe(w, r, messageLimit, shape{"title": &ch.Title, "metadata": &ch.Metadata}); err != nil {
 		return err
 	}
@@ -111,6 +110,9 @@ func (s *Surface) createConversation(w http.ResponseWriter, r *http.Request, c b
 		} // else the first try got no further than its key
 	}
 	if err := s.Ledger.CreateChannel(r.Context(), ch); err != nil {
+		return err
+	}
+	if ch, err = s.Ledger.Channel(r.Context(), ch.ID); err != nil {
 		return err
 	}
 	httpd.WriteData(w, http.StatusCreated, viewConversation(ch, a))

@@ -130,6 +130,7 @@ func (s *Surface) Handler() http.Handler {
 		mux.Handle(r.pattern, s.guard(r.may, r.do))
 	}
 	mux.HandleFunc("/files/{id}", s.signedFile)
+	serveDocument(mux)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		httpd.WriteError(w, r, beeos.Errorf(beeos.NotFound, "there is no %s %s on this surface", r.Method, r.URL.Path))
 	})

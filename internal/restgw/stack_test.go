@@ -41,11 +41,12 @@ type stack struct {
 	folder string       // where the bytes of files are
 	ahead  atomic.Int64 // how far the surface's clock is, in nanoseconds
 
-	user    string // owner of the agents
-	key     string // the owner's user key
-	other   string // user key of somebody else
-	agent   string // online; answers as play says
-	offline string // nobody serves it
+	user     string // owner of the agents
+	key      string // the owner's user key
+	other    string // user key of somebody else
+	instance string // declares the agents
+	agent    string // online; answers as play says
+	offline  string // nobody serves it
 
 	mu      sync.Mutex
 	changed []string
@@ -91,7 +92,7 @@ func start(t *testing.T) *stack {
 		Changed: func(id string) { s.mu.Lock(); s.changed = append(s.changed, id); s.mu.Unlock() },
 		Revoked: func(id string) { s.mu.Lock(); s.revoked = append(s.revoked, id); s.mu.Unlock() },
 	}
-	srv.Config.Handler = &httpd.Handler{Next: surface.Handler(), Log: log, Loopback: true}
+	srv.Config.Handler = &httpd.Handler{Next: theContract().watch(t, surface.Handler()), Log: log, Loopback: true}
 	srv.Start()
 	t.Cleanup(srv.Close)
 	s.url = srv.URL
@@ -126,14 +127,26 @@ func (s *stack) people(ctx context.Context) {
 	if err := s.db.CreateInstance(ctx, inst); err != nil {
 		s.t.Fatal(err)
 	}
-	res, err := s.db.Sync(ctx, inst, []beeos.Definition{
-		{Name: "echo", Description: "Says it again.", Skills: []beeos.Skill{{Name: "say", InputSchema: json.RawMessage(`{"type":"object"}`)}}},
-		{Name: "asleep"},
-	})
+	s.instance = inst.ID
+	ids := s.sync(
+		beeos.Definition{Name: "echo", Description: "Says it again.", Skills: []beeos.Skill{{Name: "say", InputSchema: json.RawMessage(`{"type":"object"}`)}}},
+		beeos.Definition{Name: "asleep"},
+	)
+	s.agent, s.offline = ids["echo"], ids["asleep"]
+}
+
+// sync declares the instance's agents.
+func (s *stack) sync(defs ...beeos.Definition) (ids map[string]string) {
+	s.t.Helper()
+	inst, err := s.db.Instance(s.t.Context(), s.instance)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.agent, s.offline = res.IDs()["echo"], res.IDs()["asleep"]
+	res, err := s.db.Sync(s.t.Context(), inst, defs)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return res.IDs()
 }
 
 func (s *stack) newUser(ctx context.Context, id string) (key string) {
@@ -206,6 +219,14 @@ func (s *stack) do(method, path, key, body string, header ...string) answer {
 	s.t.Helper()
 	resp := s.send(method, path, key, body, header...)
 	defer resp.Body.Close()
+	return s.read(method, path, resp)
+}
+
+// deaf takes work and does nothing with it.
+func deaf(bus.Dispatch) bool { return true }
+
+func (s *stack) read(method, path string, resp *http.Response) answer {
+	s.t.Helper()
 	raw, err := io.ReadAll(resp.Body)
 	if err != nil {
 		s.t.Fatal(err)
