@@ -38,6 +38,8 @@ func TestMain(m *testing.M) {
 		os.Exit(runAgent())
 	case "nats":
 		os.Exit(runNATS())
+	case "worker":
+		os.Exit(runWorker())
 	}
 	code := m.Run()
 	if built.dir != "" {
