@@ -61,7 +61,7 @@ type parts struct {
 	bus      *bus.Bus
 	ledger   *ledger.Ledger
 	files    *invoke.Files // nil = nobody knows where the REST surface is
-	disk     *blob.Disk    // nil = the REST surface runs elsewhere
+	disk     *blob.Disk    // nil = files are in S3, or the REST surface runs elsewhere
 	calls    *invoke.Calls
 	hooks    *webhook.Hooks
 	auth     *auth.Checker

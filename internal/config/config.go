@@ -35,6 +35,8 @@ type Config struct {
 	Agents Surface `embed:"" prefix:"agent-gateway-" envprefix:"AGENT_GATEWAY_" set:"port=8083" set:"url=URL" group:"Agent gateway"`
 	Web    Surface `embed:"" prefix:"web-" envprefix:"WEB_" set:"port=3000" group:"Console"`
 
+	S3 S3 `embed:"" prefix:"s3-" envprefix:"S3_" group:"S3 storage"`
+
 	RateLimit   int           `env:"BEEOS_RATE_LIMIT" default:"60" help:"Calls a minute from one credential to one agent, where neither key nor agent says otherwise." group:"Calls"`
 	CallTimeout time.Duration `env:"BEEOS_CALL_TIMEOUT" default:"60s" help:"How long a call waits for an agent that does not say otherwise." group:"Calls"`
 
@@ -58,9 +60,17 @@ type MCP struct {
 	Strict      bool   `env:"STRICT" help:"Refuse requests of MCP 2026-07-28 that name an older version in their header, as some hosted clients do."`
 }
 
+// S3 is an outside store for the bytes of files.
+type S3 struct {
+	Endpoint  string `env:"ENDPOINT" placeholder:"URL" help:"S3-compatible storage to keep files in, with the bucket as its path: https://s3.example.com/bucket. Empty: the data folder."`
+	AccessKey string `env:"ACCESS_KEY" placeholder:"KEY" help:"Access key for it."`
+	SecretKey string `env:"SECRET_KEY" placeholder:"SECRET" help:"Secret key for it."`
+	Region    string `env:"REGION" placeholder:"REGION" help:"Region of the bucket. Empty: us-east-1, which most that are not Amazon's take."`
+}
+
 // secrets can also be given as the path of a file, in NAME_FILE.
 func (c *Config) secrets() map[string]*string {
-	return map[string]*string{"DATABASE_URL": &c.DatabaseURL, "NATS_URL": &c.NATSURL}
+	return map[string]*string{"DATABASE_URL": &c.DatabaseURL, "NATS_URL": &c.NATSURL, "S3_SECRET_KEY": &c.S3.SecretKey}
 }
 
 // Runs reports whether this process runs a part: mcp, a2a, rest, agents, web

@@ -24,6 +24,9 @@ func (c *Config) Effective() []Value {
 		if secrets[v.Env] != nil {
 			v.Value = mask(v.Value)
 		}
+		if strings.HasSuffix(v.Env, "_SECRET_KEY") && v.Value != "" { // there is nothing in it but the secret
+			v.Value = "xxxxx"
+		}
 		if v.Origin == "" {
 			v.Origin = "default"
 		}
@@ -68,7 +71,7 @@ func maskURL(s string) string {
 
 // ours are the prefixes under which an unknown variable is most likely a
 // setting misspelt.
-var ours = []string{"BEEOS_", "MCP_", "A2A_", "OPENAPI_", "AGENT_GATEWAY_"}
+var ours = []string{"BEEOS_", "MCP_", "A2A_", "OPENAPI_", "AGENT_GATEWAY_", "S3_"}
 
 // UnknownEnv returns the environment variables that look like settings of
 // ours and are not, sorted. Known lists further names that a command reads.

@@ -59,6 +59,11 @@ func TestValidate(t *testing.T) {
 		{"hasty retention", []string{"--retention=1h"}, "BEEOS_RETENTION is 1h: keep finished work for at least 24h"},
 		{"negative retention", []string{"--retention=-1h"}, "BEEOS_RETENTION"},
 		{"public profiler", []string{"--pprof-addr=:6060"}, "the profiler shows memory"},
+		{"bucket", []string{"--s3-endpoint=https://s3.example/b", "--s3-access-key=a", "--s3-secret-key=b"}, ""},
+		{"bucket without keys", []string{"--s3-endpoint=https://s3.example/b"}, "belong together"},
+		{"region alone", []string{"--s3-region=eu-central-1"}, "belong together"},
+		{"endpoint without a bucket", []string{"--s3-endpoint=https://s3.example/", "--s3-access-key=a", "--s3-secret-key=b"}, "names no bucket"},
+		{"endpoint is no URL", []string{"--s3-endpoint=s3.example/b", "--s3-access-key=a", "--s3-secret-key=b"}, "S3_ENDPOINT"},
 		{"durability", []string{"--durability=maybe"}, "--durability must be one of"},
 		{"log level", []string{"--log-level=loud"}, "--log-level must be one of"},
 	}
