@@ -25,11 +25,13 @@ const (
 // channelID is what a context_id looks like that is a channel of ours.
 var channelID = regexp.MustCompile(`^ch-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
-// answerView is the contract's InvokeAgentResponse.
+// answerView is the contract's InvokeAgentResponse, with what the agent said
+// besides text: files, for one.
 type answerView struct {
-	Text      string `json:"text"`
-	ContextID string `json:"context_id"`
-	IsError   bool   `json:"is_error"`
+	Text      string          `json:"text"`
+	ContextID string          `json:"context_id"`
+	IsError   bool            `json:"is_error"`
+	Parts     json.RawMessage `json:"parts,omitempty"`
 }
 
 // invoke asks an agent and answers with its reply: as one JSON body, or as
@@ -59,7 +61,7 @@ func (s *Surface) invoke(w http.ResponseWriter, r *http.Request, c beeos.Caller)
 		return err
 	}
 	markReplay(w, last.Replayed)
-	httpd.WriteData(w, http.StatusOK, answerView{Text: m.Body, ContextID: m.Channel, IsError: m.IsError()})
+	httpd.WriteData(w, http.StatusOK, answerView{Text: m.Body, ContextID: m.Channel, IsError: m.IsError(), Parts: m.Parts})
 	return nil
 }
 

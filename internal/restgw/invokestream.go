@@ -20,6 +20,7 @@ type invokeFrame struct {
 	Error      string          `json:"error,omitempty"`       // with a failed done
 	ContextID  string          `json:"context_id,omitempty"`
 	IsError    *bool           `json:"is_error,omitempty"` // with done
+	Parts      json.RawMessage `json:"parts,omitempty"`    // with done
 }
 
 // streamInvoke writes frames as they come. A call that fails before its first
@@ -87,7 +88,7 @@ func done(r *http.Request, m *beeos.Message) []invokeFrame {
 		return failed(r, err)
 	}
 	isError := m.IsError()
-	f := invokeFrame{Type: "done", Text: &m.Body, ContextID: m.Channel, IsError: &isError}
+	f := invokeFrame{Type: "done", Text: &m.Body, ContextID: m.Channel, IsError: &isError, Parts: m.Parts}
 	if isError {
 		f.Code, f.Error = beeos.Code(m.Type), m.Body
 	}
