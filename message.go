@@ -95,6 +95,8 @@ type Channel struct {
 	SingleShot   bool              `json:"single_shot"`
 	Closed       bool              `json:"-"`
 	ClosedReason string            `json:"closed_reason,omitempty"`
+	Title        string            `json:"title,omitempty"`
+	Model        string            `json:"model,omitempty"` // which the owner chose for it; empty = the agent's
 	Metadata     map[string]string `json:"metadata,omitempty"`
 	Deadline     time.Time         `json:"deadline,omitzero"`
 	CreatedAt    time.Time         `json:"created_at"`
@@ -114,7 +116,9 @@ type Call struct {
 	Params      json.RawMessage   `json:"params,omitempty"`    // the other methods
 	Attachments json.RawMessage   `json:"attachments,omitempty"`
 	Metadata    map[string]string `json:"metadata,omitempty"`
-	Can         []string          `json:"can,omitempty"` // what the caller can be asked mid-call: elicitation, sampling, roots, progress
+	DeadlineMS  int64             `json:"deadline_ms,omitempty"` // how long the caller gives the agent, if it said so
+	Model       string            `json:"model,omitempty"`       // which the caller chose for this conversation
+	Can         []string          `json:"can,omitempty"`         // what the caller can be asked mid-call: elicitation, sampling, roots, progress
 
 	// A call that is made again because the agent needed input first.
 	Input map[string]json.RawMessage `json:"input,omitempty"` // answers by the agent's names for its questions
@@ -147,6 +151,7 @@ type Event struct {
 	Attempt   int             `json:"attempt,omitempty"`
 	Seq       int64           `json:"seq,omitempty"` // rises within one attempt
 	Text      string          `json:"text,omitempty"`
+	SoFar     bool            `json:"so_far,omitempty"` // of a delta: Text is all of the turn's text so far, not one more piece
 	Reasoning string          `json:"reasoning,omitempty"`
 	Part      json.RawMessage `json:"part,omitempty"`
 	Progress  float64         `json:"progress,omitempty"`
@@ -158,4 +163,5 @@ type Event struct {
 	Method    string          `json:"method,omitempty"`
 	Data      json.RawMessage `json:"data,omitempty"`
 	Message   *Message        `json:"message,omitempty"`
+	Replayed  bool            `json:"-"` // Message answers an earlier call under the same idempotency key
 }

@@ -6,6 +6,8 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+
+	"github.com/beeos/beeos"
 )
 
 // Attachment names an uploaded file in a request. The agent is told Filename
@@ -58,4 +60,24 @@ func (c *Client) File(ctx context.Context, id string) (*File, error) {
 		return nil, err
 	}
 	return &f, nil
+}
+
+// Download opens a file of one's own for reading.
+func (c *Client) Download(ctx context.Context, id string) (*File, io.ReadCloser, error) {
+	f, err := c.File(ctx, id)
+	if err != nil {
+		return nil, nil, err
+	}
+	if f.DownloadURL == "" {
+		return nil, nil, beeos.Errorf(beeos.NotFound, "the file has not been uploaded yet")
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, f.DownloadURL, nil)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s sent a link that cannot be used", c.base)
+	}
+	resp, err := c.answer(req)
+	if err != nil {
+		return nil, nil, err
+	}
+	return f, resp.Body, nil
 }

@@ -31,6 +31,8 @@ type Answer struct {
 	Text      string `json:"text"`
 	ContextID string `json:"context_id"`
 	IsError   bool   `json:"is_error"`
+
+	Parts json.RawMessage `json:"parts,omitempty"` // what the agent said besides text, files for one
 }
 
 // Event is one piece of a streamed answer.

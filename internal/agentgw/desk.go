@@ -61,17 +61,6 @@ func (d *desk) all() []*turn {
 	return slices.Collect(maps.Values(d.turns))
 }
 
-// snapshot is the text so far of a turn.
-func (d *desk) snapshot(id string) (string, bool) {
-	t := d.turn(id)
-	if t == nil {
-		return "", false
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return string(t.text), true
-}
-
 // open returns the questions of a turn that wait for an answer, oldest first.
 func (d *desk) open(turn string) ([]beeos.Event, bool) {
 	t := d.turn(turn)

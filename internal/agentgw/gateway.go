@@ -1,7 +1,7 @@
 // Package agentgw is where agents connect (port 8083). An instance joins once
 // with its public key (join.go) and from then on signs what it sends; it
-// declares its agents (sync.go), reads the channels they serve (history.go)
-// and connects to receive messages: by WebSocket (websocket.go), by
+// declares its agents (sync.go), reads the channels they serve (history.go),
+// makes files for callers (files.go) and connects to receive messages: by WebSocket (websocket.go), by
 // server-sent events (sse.go) or by long poll (poll.go), the latter two with
 // POSTed frames for the way back (frames.go). connect.go opens them all; each
 // is one connection (connection.go), a queue of frames towards the agent and
@@ -41,6 +41,7 @@ type Options struct {
 	Ledger *ledger.Ledger
 	Bus    *bus.Bus
 	Calls  *invoke.Calls
+	Files  *invoke.Files // nil = agents cannot make files
 	Log    *slog.Logger
 	Now    func() time.Time // nil = time.Now
 
@@ -85,6 +86,7 @@ func (g *Gateway) siteMap() http.Handler {
 		{"GET /api/v1/agents/connect", g.connect},
 		{"GET /api/v1/agents/poll", g.poll},
 		{"POST /api/v1/agents/frames", g.frames},
+		{"POST /api/v1/agents/files", g.presign},
 		{"GET /api/v1/agents/channels/{channel}/messages", g.history},
 		{"/", nowhere},
 	} {
@@ -108,7 +110,7 @@ func nowhere(_ http.ResponseWriter, r *http.Request) error {
 func (g *Gateway) Run(ctx context.Context) error {
 	defer g.Bus.OnControl(g.control)()
 	defer g.Bus.OnNotice(g.noticed)()
-	g.Bus.ServeSnapshots(g.desk.snapshot)
+	g.Bus.ServeSnapshots(g.snapshot)
 	g.Bus.ServeAsks(g.desk.open)
 
 	group, ctx := errgroup.WithContext(ctx)

@@ -124,6 +124,7 @@ func TestSignatures(t *testing.T) {
 		{"GET", "/api/v1/agents/poll?wait=0s", ""},
 		{"POST", "/api/v1/agents/frames", ""},
 		{"GET", "/api/v1/agents/channels/ch-x/messages", ""},
+		{"POST", "/api/v1/agents/files", `{"message_id":"x"}`},
 	} {
 		t.Run(c.method+" "+c.path, func(t *testing.T) {
 			body := []byte(c.body)

@@ -18,6 +18,7 @@ type registry struct {
 	agents    map[string]*served
 	conns     map[string]*connection
 	instances map[string]map[*connection]bool
+	announced map[string]func() // instances on the bus, and how to take them off
 }
 
 // served is one agent that this node can reach.
@@ -41,10 +42,15 @@ func (r *registry) add(c *connection, agents []*beeos.Agent) (first []string, er
 	}
 	if r.conns == nil {
 		r.agents, r.conns, r.instances = map[string]*served{}, map[string]*connection{}, map[string]map[*connection]bool{}
+		r.announced = map[string]func(){}
 	}
 	r.conns[c.id] = c
 	if r.instances[c.instance] == nil {
-		r.instances[c.instance] = map[*connection]bool{}
+		stop, err := c.g.Bus.Announce(c.instance)
+		if err != nil {
+			return nil, err
+		}
+		r.instances[c.instance], r.announced[c.instance] = map[*connection]bool{}, stop
 	}
 	r.instances[c.instance][c] = true
 	for _, a := range agents {
@@ -94,7 +100,9 @@ func (r *registry) remove(c *connection) {
 	if set := r.instances[c.instance]; set != nil {
 		delete(set, c)
 		if len(set) == 0 {
+			r.announced[c.instance]()
 			delete(r.instances, c.instance)
+			delete(r.announced, c.instance)
 		}
 	}
 }

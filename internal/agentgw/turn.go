@@ -124,6 +124,22 @@ func (t *turn) remember(text string) {
 	t.text = append(t.text, text...)
 }
 
+// snapshot is the text so far of a turn, as one delta in place of those that
+// were published. What has gathered is published first, so that it is among
+// them.
+func (g *Gateway) snapshot(id string) (ev beeos.Event, ok bool) {
+	t := g.desk.turn(id)
+	if t == nil {
+		return ev, false
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.flush(g.Bus, g.Now())
+	return beeos.Event{
+		Kind: beeos.EventDelta, Channel: t.channel, Turn: t.id, Attempt: t.attempt, Seq: t.seq, Text: string(t.text), SoFar: true,
+	}, true
+}
+
 // flush publishes what has gathered; t.mu is held.
 func (t *turn) flush(b *bus.Bus, now time.Time) {
 	if len(t.pending) > 0 {

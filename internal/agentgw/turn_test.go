@@ -80,8 +80,8 @@ func TestDeltas(t *testing.T) {
 	agent.send(frames[1:]...)
 	agent.send(beeos.Frame{Type: beeos.FrameDelta, MessageID: m.MessageID, Reasoning: "hm"})
 	s.eventually("the text so far is known", func() bool {
-		text, ok := s.bus.Snapshot(s.ctx, m.MessageID)
-		return ok && text == want.String()
+		said, ok := s.bus.Snapshot(s.ctx, m.MessageID)
+		return ok && said.Text == want.String()
 	})
 	agent.send(beeos.Frame{Type: beeos.FrameReply, MessageID: m.MessageID})
 	expect(t, agent, beeos.FrameAck)

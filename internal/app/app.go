@@ -1,9 +1,9 @@
 // Package app builds the parts that a configuration asks for and runs them:
 // app.go is the order in which they start and stop, surfaces.go what listens
-// where, files.go where files lie, mesh.go how nodes find each other, people.go
-// how the first person gets in, demo.go what `beeos dev` adds. firstkey.go,
-// directory.go and operate.go work on the database without a server. It is the
-// only package that knows them all.
+// where, files.go where files lie, hooks.go who is told about tasks, mesh.go how
+// nodes find each other, people.go how the first person gets in, demo.go what
+// `beeos dev` adds. firstkey.go, directory.go and operate.go work on the
+// database without a server. It is the only package that knows them all.
 package app
 
 import (
@@ -29,6 +29,7 @@ import (
 	"github.com/beeos/beeos/internal/oauth"
 	"github.com/beeos/beeos/internal/store"
 	"github.com/beeos/beeos/internal/telemetry"
+	"github.com/beeos/beeos/internal/webhook"
 )
 
 // CallRecord is one finished call.
@@ -64,8 +65,9 @@ type parts struct {
 	bus      *bus.Bus
 	ledger   *ledger.Ledger
 	files    *invoke.Files // nil = nobody knows where the REST surface is
-	disk     *blob.Disk    // nil = the REST surface runs elsewhere
+	disk     *blob.Disk    // nil = files are in S3, or the REST surface runs elsewhere
 	calls    *invoke.Calls
+	hooks    *webhook.Hooks
 	auth     *auth.Checker
 	people   *auth.People
 	oidc     *auth.OIDC // nil = no outside provider
@@ -137,6 +139,10 @@ func (p *parts) open(ctx context.Context) (err error) {
 	p.run = append(p.run, tuneMemory, p.calls.Run, p.auth.Run, p.keepNode, func(ctx context.Context) error {
 		return p.ledger.Retain(ctx, p.cfg.Retention)
 	})
+	if err := p.openHooks(ctx); err != nil {
+		p.close()
+		return err
+	}
 	p.bus.OnControl(func(c bus.Control) {
 		if c.Kind == bus.KeyRevoked {
 			p.forget(c.ID)

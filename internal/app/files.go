@@ -23,11 +23,28 @@ func (p *parts) openFiles(ctx context.Context) error {
 	if !p.cfg.Runs("rest") {
 		return nil
 	}
+	if err := p.openBlobs(ctx); err != nil {
+		return err
+	}
+	p.run = append(p.run, p.files.Run)
+	return nil
+}
+
+// openBlobs opens the place for bytes: a bucket that all servers share, or a
+// folder of this one.
+func (p *parts) openBlobs(ctx context.Context) error {
+	if s3 := p.cfg.S3; s3.Endpoint != "" {
+		bucket, err := blob.OpenS3(ctx, blob.S3Options{Endpoint: s3.Endpoint, AccessKey: s3.AccessKey, SecretKey: s3.SecretKey, Region: s3.Region})
+		if err != nil {
+			return err
+		}
+		p.files.Blobs = bucket
+		return nil
+	}
 	disk, err := blob.OpenDisk(filepath.Join(p.cfg.Data, "files"))
 	if err != nil {
 		return err
 	}
 	p.disk, p.files.Blobs = disk, disk
-	p.run = append(p.run, p.files.Run)
 	return nil
 }

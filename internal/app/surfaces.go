@@ -163,16 +163,17 @@ var news = map[mcpgw.NewsKind]bus.ControlKind{
 
 func (p *parts) rest() http.Handler {
 	s := &restgw.Surface{
-		DB: p.db, Ledger: p.ledger, Calls: p.calls, Files: p.files, Auth: p.auth, People: p.people, OAuth: p.oauth, Log: p.log, MCPURL: p.info.MCP,
+		DB: p.db, Ledger: p.ledger, Calls: p.calls, Files: p.files, Hooks: p.hooks, Auth: p.auth, People: p.people, OAuth: p.oauth,
+		Log: p.log, MCPURL: p.info.MCP,
 		Changed: func(agentID string) { p.bus.Control(bus.Control{Kind: bus.AgentChanged, AgentID: agentID}) },
 		Revoked: func(keyID string) { p.bus.Control(bus.Control{Kind: bus.KeyRevoked, ID: keyID}) },
-		Online:  p.bus.Present,
+		Online:  p.bus.Present, Connected: p.bus.Connected,
 	}
 	return s.Handler()
 }
 
 func (p *parts) agents() http.Handler {
-	g := agentgw.New(agentgw.Options{DB: p.db, Auth: p.auth, Ledger: p.ledger, Bus: p.bus, Calls: p.calls, Log: p.log})
+	g := agentgw.New(agentgw.Options{DB: p.db, Auth: p.auth, Ledger: p.ledger, Bus: p.bus, Calls: p.calls, Files: p.files, Log: p.log})
 	p.run = append(p.run, g.Run)
 	p.metrics.Gauge("connected_agents", "Agent connections on this node.", func() float64 { return float64(g.Connections()) })
 	return g

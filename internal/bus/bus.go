@@ -53,7 +53,7 @@ type Bus struct {
 	watchers map[string]map[*watcher]struct{}
 	notices  handlers[Notice]
 	controls handlers[Control]
-	snapshot func(turn string) (string, bool)
+	snapshot func(turn string) (beeos.Event, bool)
 	load     func(Dispatch) (json.RawMessage, error)
 	asks     func(turn string) ([]beeos.Event, bool)
 

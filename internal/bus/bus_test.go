@@ -217,10 +217,10 @@ func TestNoticesAndControlReachAllNodesOnce(t *testing.T) {
 
 func TestSnapshotFindsTheNodeThatHoldsTheTurn(t *testing.T) {
 	pairs(t, func(t *testing.T, a, b *Bus) {
-		a.ServeSnapshots(func(turn string) (string, bool) { return "so far", turn == "t1" })
-		b.ServeSnapshots(func(string) (string, bool) { return "", false })
-		if text, ok := b.Snapshot(t.Context(), "t1"); !ok || text != "so far" {
-			t.Errorf("Snapshot = %q, %v", text, ok)
+		a.ServeSnapshots(func(turn string) (beeos.Event, bool) { return beeos.Event{Text: "so far", Seq: 7}, turn == "t1" })
+		b.ServeSnapshots(func(string) (beeos.Event, bool) { return beeos.Event{}, false })
+		if ev, ok := b.Snapshot(t.Context(), "t1"); !ok || ev.Text != "so far" || ev.Seq != 7 {
+			t.Errorf("Snapshot = %q, %v", ev.Text, ok)
 		}
 		if _, ok := b.Snapshot(t.Context(), "t2"); ok {
 			t.Error("a turn that nobody holds has a snapshot")

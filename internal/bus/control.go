@@ -137,35 +137,37 @@ func (h *handlers[T]) call(v T) {
 
 // ServeSnapshots lets this node answer with the text so far of the turns that
 // its agents are working on.
-func (b *Bus) ServeSnapshots(text func(turn string) (string, bool)) {
+func (b *Bus) ServeSnapshots(text func(turn string) (beeos.Event, bool)) {
 	b.mu.Lock()
 	b.snapshot = text
 	b.mu.Unlock()
 }
 
-// Snapshot asks whichever node holds the turn for its text so far.
-func (b *Bus) Snapshot(ctx context.Context, turn string) (string, bool) {
-	if text, ok := b.snapshotHere(turn); ok {
-		return text, true
+// Snapshot asks whichever node holds the turn for its text so far: a delta
+// that stands for all with the same attempt and a Seq up to its own.
+func (b *Bus) Snapshot(ctx context.Context, turn string) (ev beeos.Event, ok bool) {
+	if ev, ok = b.snapshotHere(turn); ok {
+		return ev, true
 	}
 	if !b.peers() {
-		return "", false
+		return ev, false
 	}
 	ctx, cancel := context.WithTimeout(ctx, snapshotWithin)
 	defer cancel()
 	m, err := b.nc.RequestWithContext(ctx, subjectSnapshot, []byte(turn))
 	if err != nil {
-		return "", false // nobody has it: the turn is over, or its node is
+		return ev, false // nobody has it: the turn is over, or its node is
 	}
-	return string(m.Data), true
+	err = json.Unmarshal(m.Data, &ev)
+	return ev, err == nil
 }
 
-func (b *Bus) snapshotHere(turn string) (string, bool) {
+func (b *Bus) snapshotHere(turn string) (beeos.Event, bool) {
 	b.mu.RLock()
 	text := b.snapshot
 	b.mu.RUnlock()
 	if text == nil {
-		return "", false
+		return beeos.Event{}, false
 	}
 	return text(turn)
 }
@@ -188,8 +190,12 @@ func (b *Bus) receive(m *nats.Msg) error {
 		}
 		b.controls.call(c)
 	case m.Subject == subjectSnapshot:
-		if text, ok := b.snapshotHere(string(m.Data)); ok {
-			return m.Respond([]byte(text))
+		if ev, ok := b.snapshotHere(string(m.Data)); ok {
+			data, err := json.Marshal(ev)
+			if err != nil {
+				return err
+			}
+			return m.Respond(data)
 		}
 	case m.Subject == subjectSettle:
 		return m.Respond(nil) // this node has heard all that was sent before

@@ -16,6 +16,8 @@ const (
 	queueGroup   = "w"
 	headerProbe  = "probe"
 
+	instancePrefix = "instance-" // no agent's id begins like this
+
 	deliverWithin = 2 * time.Second
 )
 
@@ -55,6 +57,17 @@ func (b *Bus) Serve(agentID string, deliver func(Dispatch) bool) (stop func(), e
 		}
 		b.mu.Unlock()
 	}, nil
+}
+
+// Announce says that an instance of agents is connected to this node; stop
+// takes that back. Nothing is ever delivered to an instance as such.
+func (b *Bus) Announce(instance string) (stop func(), err error) {
+	return b.Serve(instancePrefix+instance, func(Dispatch) bool { return false })
+}
+
+// Connected reports whether an instance is connected to any node.
+func (b *Bus) Connected(ctx context.Context, instance string) bool {
+	return b.Present(ctx, instancePrefix+instance)
 }
 
 // Deliver hands d to some live connection of its agent: one of this node's

@@ -23,6 +23,7 @@ type CallCmd struct {
 	Once    string        `placeholder:"KEY" help:"Idempotency key: asking again with it returns the first answer."`
 	Tool    string        `placeholder:"NAME" help:"Call a tool of the agent instead of talking to it."`
 	Args    string        `default:"{}" placeholder:"JSON" help:"Arguments of the tool."`
+	Via     string        `enum:"rest,mcp" default:"rest" help:"Surface to talk over: rest or mcp. The reply is the same."`
 	File    []string      `placeholder:"PATH" type:"existingfile" sep:"none" help:"Send a file along; may be repeated."`
 	JSON    bool          `help:"Print the whole answer as JSON."`
 }
@@ -63,9 +64,12 @@ func (c *CallCmd) Run(ctx context.Context, t *terminal) error {
 	}
 	answer := &answerPrinter{t: t, quiet: c.JSON}
 	answer.waiting(a.Name)
-	if c.Tool != "" {
+	switch {
+	case c.Tool != "":
 		err = c.callTool(ctx, cl, a, files, answer)
-	} else {
+	case c.Via == "mcp":
+		err = c.talkMCP(ctx, cl, a, files, answer)
+	default:
 		err = c.talk(ctx, cl, a, files, answer)
 	}
 	answer.clear()
@@ -92,6 +96,25 @@ func (c *CallCmd) talk(ctx context.Context, cl *client.Client, a *client.Agent, 
 		}
 	}
 	return nil
+}
+
+// talkMCP calls the tool that an agent is itself: it has the agent's id for a
+// name and takes a message.
+func (c *CallCmd) talkMCP(ctx context.Context, cl *client.Client, a *client.Agent, files []client.Attachment, p *answerPrinter) error {
+	args, err := json.Marshal(struct {
+		Message string `json:"message"`
+		Context string `json:"context_id,omitempty"`
+		Once    string `json:"idempotency_key,omitempty"`
+	}{c.Message, c.Context, c.Once})
+	if err != nil {
+		return err
+	}
+	c.Tool, c.Args = a.ID, string(args)
+	err = c.callTool(ctx, cl, a, files, p)
+	if h, ok := errors.AsType[hinted](err); ok {
+		return hinted{h.error, "this agent has tools of its own; call one with: beeos call " + a.Slug + " --tool NAME --args JSON"}
+	}
+	return err
 }
 
 func (c *CallCmd) callTool(ctx context.Context, cl *client.Client, a *client.Agent, files []client.Attachment, p *answerPrinter) error {
@@ -170,6 +193,13 @@ func (p *answerPrinter) delta(text string) {
 	}
 	p.shown.WriteString(text)
 	fmt.Fprint(p.t.out, text) //nolint:errcheck // done reports it
+}
+
+// again takes the whole text so far, of which some may have been shown.
+func (p *answerPrinter) again(text string) {
+	if rest, ok := strings.CutPrefix(text, p.shown.String()); ok {
+		p.delta(rest)
+	}
 }
 
 // done prints what the deltas have not shown yet. The whole text is the

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -60,7 +61,7 @@ func params(t *testing.T, dir string, extra map[string]string) testscript.Params
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "until": until, "keep": keep, "freeport": freePort, "answers": answers,
+			"exits": exits, "until": until, "keep": keep, "freeport": freePort, "answers": answers, "receiver": receiver,
 		},
 	}
 }
@@ -132,4 +133,12 @@ func answers(ts *testscript.TestScript, _ bool, args []string) {
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
+}
+
+// receiver NAME starts somebody who takes webhooks, and puts its URL into a
+// variable.
+func receiver(ts *testscript.TestScript, _ bool, args []string) {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))
+	ts.Defer(srv.Close)
+	ts.Setenv(args[0], srv.URL)
 }

@@ -36,6 +36,7 @@ type Config struct {
 	Web    Surface `embed:"" prefix:"web-" envprefix:"WEB_" set:"port=3000" group:"Console"`
 
 	OIDC OIDC `embed:"" prefix:"oidc-" envprefix:"OIDC_" group:"OpenID provider"`
+	S3 S3 `embed:"" prefix:"s3-" envprefix:"S3_" group:"S3 storage"`
 
 	RateLimit   int           `env:"BEEOS_RATE_LIMIT" default:"60" help:"Calls a minute from one credential to one agent, where neither key nor agent says otherwise." group:"Calls"`
 	CallTimeout time.Duration `env:"BEEOS_CALL_TIMEOUT" default:"60s" help:"How long a call waits for an agent that does not say otherwise." group:"Calls"`
@@ -71,9 +72,19 @@ type OIDC struct {
 	ClientSecret string `env:"CLIENT_SECRET" placeholder:"SECRET" help:"The secret that the provider gave with it. Empty: a public client."`
 }
 
+// S3 is an outside store for the bytes of files.
+type S3 struct {
+	Endpoint  string `env:"ENDPOINT" placeholder:"URL" help:"S3-compatible storage to keep files in, with the bucket as its path: https://s3.example.com/bucket. Empty: the data folder."`
+	AccessKey string `env:"ACCESS_KEY" placeholder:"KEY" help:"Access key for it."`
+	SecretKey string `env:"SECRET_KEY" placeholder:"SECRET" help:"Secret key for it."`
+	Region    string `env:"REGION" placeholder:"REGION" help:"Region of the bucket. Empty: us-east-1, which most that are not Amazon's take."`
+}
+
 // secrets can also be given as the path of a file, in NAME_FILE.
 func (c *Config) secrets() map[string]*string {
-	return map[string]*string{"DATABASE_URL": &c.DatabaseURL, "NATS_URL": &c.NATSURL, "OIDC_CLIENT_SECRET": &c.OIDC.ClientSecret}
+	return map[string]*string{
+		"DATABASE_URL": &c.DatabaseURL, "NATS_URL": &c.NATSURL, "OIDC_CLIENT_SECRET": &c.OIDC.ClientSecret, "S3_SECRET_KEY": &c.S3.SecretKey,
+	}
 }
 
 // Runs reports whether this process runs a part: mcp, a2a, rest, agents, web

@@ -117,7 +117,7 @@ func TestEmptyVariablesCountAsUnset(t *testing.T) {
 func TestSettings(t *testing.T) {
 	flags := new(Config).flags()
 	// docs/adr/0013: what names an outside service counts for that service.
-	own, outside := 0, map[string]int{"DATABASE": 0, "NATS": 0, "OIDC": 0}
+	own, outside := 0, map[string]int{"DATABASE": 0, "NATS": 0, "OIDC": 0, "S3": 0}
 	for _, f := range flags {
 		service, _, _ := strings.Cut(f.Envs[0], "_")
 		if _, ok := outside[service]; ok {
@@ -146,7 +146,7 @@ func TestSettings(t *testing.T) {
 		"NATS_URL", "BEEOS_CLUSTER_ADDR", "BEEOS_ONLY",
 		"MCP_ADDR", "MCP_PUBLIC_URL", "MCP_WEB_LOGIN_URL", "MCP_STRICT", "MCP_ORIGINS", "A2A_ADDR", "A2A_PUBLIC_URL",
 		"OPENAPI_ADDR", "OPENAPI_PUBLIC_URL", "AGENT_GATEWAY_ADDR", "AGENT_GATEWAY_URL", "WEB_ADDR", "WEB_PUBLIC_URL",
-		"OIDC_ISSUER", "OIDC_CLIENT_ID", "OIDC_CLIENT_SECRET",
+		"OIDC_ISSUER", "OIDC_CLIENT_ID", "OIDC_CLIENT_SECRET", "S3_ENDPOINT", "S3_ACCESS_KEY", "S3_SECRET_KEY", "S3_REGION",
 		"BEEOS_RATE_LIMIT", "BEEOS_CALL_TIMEOUT", "BEEOS_ALLOW_PRIVATE", "LOG_LEVEL", "LOG_FORMAT", "BEEOS_PPROF_ADDR",
 	}
 	if diff := cmp.Diff(want, names); diff != "" {
@@ -291,13 +291,17 @@ func TestDocs(t *testing.T) {
 	}
 }
 
-func TestSecretIsMaskedWhole(t *testing.T) {
-	c, err := parse(t, map[string]string{"OIDC_ISSUER": "https://id", "OIDC_CLIENT_ID": "b", "OIDC_CLIENT_SECRET": "nats://looks.like/a-url"}, "serve")
+func TestSecretsAreMaskedWhole(t *testing.T) {
+	const secret = "nats://looks.like/a-url"
+	c, err := parse(t, map[string]string{
+		"OIDC_ISSUER": "https://id", "OIDC_CLIENT_ID": "b", "OIDC_CLIENT_SECRET": secret,
+		"S3_ENDPOINT": "https://s3/b", "S3_ACCESS_KEY": "a", "S3_SECRET_KEY": secret,
+	}, "serve")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, v := range c.Effective() {
-		if v.Env == "OIDC_CLIENT_SECRET" && v.Value != "xxxxx" || strings.Contains(v.Value, "a-url") {
+		if (v.Env == "OIDC_CLIENT_SECRET" || v.Env == "S3_SECRET_KEY") && v.Value != "xxxxx" || strings.Contains(v.Value, "a-url") {
 			t.Errorf("%+v", v)
 		}
 	}

@@ -38,7 +38,7 @@ func mask(name, list string) string {
 	if list == "" {
 		return ""
 	}
-	if strings.HasSuffix(name, "_SECRET") {
+	if strings.HasSuffix(name, "_SECRET") || strings.HasSuffix(name, "_SECRET_KEY") { // there is nothing in it but the secret
 		return "xxxxx"
 	}
 	urls := strings.Split(list, ",")
@@ -72,7 +72,7 @@ func maskURL(s string) string {
 
 // ours are the prefixes under which an unknown variable is most likely a
 // setting misspelt.
-var ours = []string{"BEEOS_", "MCP_", "A2A_", "OPENAPI_", "AGENT_GATEWAY_", "OIDC_"}
+var ours = []string{"BEEOS_", "MCP_", "A2A_", "OPENAPI_", "AGENT_GATEWAY_", "OIDC_", "S3_"}
 
 // UnknownEnv returns the environment variables that look like settings of
 // ours and are not, sorted. Known lists further names that a command reads.

@@ -21,7 +21,7 @@ const keptAtLeast = 24 * time.Hour
 // Validate says in one sentence what is wrong with the configuration and what
 // to do about it. Kong calls it after parsing.
 func (c *Config) Validate() error {
-	checks := []func() error{c.checkSurfaces, c.checkPorts, c.checkStorage, c.checkNodes, c.checkSignIn, c.checkCalls, c.checkPprof}
+	checks := []func() error{c.checkSurfaces, c.checkPorts, c.checkStorage, c.checkFiles, c.checkNodes, c.checkSignIn, c.checkCalls, c.checkPprof}
 	for _, check := range checks {
 		if err := check(); err != nil {
 			return err
@@ -101,6 +101,25 @@ func (c *Config) checkStorage() error {
 		return fmt.Errorf("BEEOS_RETENTION is %s: keep finished work for at least 24h, or for ever with 0s", text(c.Retention))
 	}
 	return checkFolder(c.Data)
+}
+
+// checkFiles: a bucket needs its address and both keys.
+func (c *Config) checkFiles() error {
+	s := c.S3
+	if s.Endpoint == "" && s.AccessKey == "" && s.SecretKey == "" && s.Region == "" {
+		return nil
+	}
+	if s.Endpoint == "" || s.AccessKey == "" || s.SecretKey == "" {
+		return errors.New("S3_ENDPOINT, S3_ACCESS_KEY and S3_SECRET_KEY belong together: set all three, or none of S3_*")
+	}
+	if err := checkURL("S3_ENDPOINT", s.Endpoint); err != nil {
+		return err
+	}
+	u, err := url.Parse(s.Endpoint)
+	if bucket := strings.Trim(u.Path, "/"); err != nil || bucket == "" || strings.Contains(bucket, "/") {
+		return errors.New("S3_ENDPOINT names no bucket: write it as https://s3.example.com/bucket")
+	}
+	return nil
 }
 
 // checkFolder makes sure that the folder can be written, or made.

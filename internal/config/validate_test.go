@@ -67,6 +67,11 @@ func TestValidate(t *testing.T) {
 		{"issuer is no URL", []string{"--oidc-issuer=id.example", "--oidc-client-id=b"}, "OIDC_ISSUER"},
 		{"issuer here", []string{"--oidc-issuer=http://localhost:8080/realms/x", "--oidc-client-id=b"}, ""},
 		{"issuer", []string{"--oidc-issuer=https://id.example", "--oidc-client-id=b", "--oidc-client-secret=s"}, ""},
+		{"bucket", []string{"--s3-endpoint=https://s3.example/b", "--s3-access-key=a", "--s3-secret-key=b"}, ""},
+		{"bucket without keys", []string{"--s3-endpoint=https://s3.example/b"}, "belong together"},
+		{"region alone", []string{"--s3-region=eu-central-1"}, "belong together"},
+		{"endpoint without a bucket", []string{"--s3-endpoint=https://s3.example/", "--s3-access-key=a", "--s3-secret-key=b"}, "names no bucket"},
+		{"endpoint is no URL", []string{"--s3-endpoint=s3.example/b", "--s3-access-key=a", "--s3-secret-key=b"}, "S3_ENDPOINT"},
 		{"durability", []string{"--durability=maybe"}, "--durability must be one of"},
 		{"log level", []string{"--log-level=loud"}, "--log-level must be one of"},
 	}

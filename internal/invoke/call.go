@@ -104,13 +104,26 @@ func (c *Calls) do(ctx context.Context, r *Request, yield func(beeos.Event) bool
 // Send appends a request and hands it to the agent without waiting. A
 // repeated idempotency key gives the first request's message.
 func (c *Calls) Send(ctx context.Context, r Request) (beeos.Message, error) {
+	s, err := c.Submit(ctx, r)
+	return s.Message, err
+}
+
+// Sent is a request that was stored.
+type Sent struct {
+	Message  beeos.Message
+	Done     *beeos.Message // its terminal reply, when that was there at once
+	Replayed bool           // an earlier call under the same idempotency key stored it
+}
+
+// Submit is Send for who wants to know more about it.
+func (c *Calls) Submit(ctx context.Context, r Request) (Sent, error) {
 	r.Live = false
 	t, err := c.begin(ctx, &r)
 	if err != nil {
-		return beeos.Message{}, err
+		return Sent{}, err
 	}
 	t.close()
-	return t.message, nil
+	return Sent{t.message, t.done, t.repeat}, nil
 }
 
 // turn is one request that this node waits on.
@@ -331,12 +344,12 @@ func (t *turn) await(ctx context.Context, yield func(beeos.Event) bool) error {
 			}
 			look.next()
 		case <-timer.C:
-			text, _ := t.c.opt.Bus.Snapshot(ctx, t.id)
+			said, _ := t.c.opt.Bus.Snapshot(ctx, t.id)
 			left := t.patience(start)
-			if len(text) <= seen || left <= 0 {
+			if len(said.Text) <= seen || left <= 0 {
 				return beeos.Errorf(beeos.ServiceTimeout, "the agent did not reply within %s", t.c.opt.Now().Sub(start).Round(time.Second))
 			}
-			seen = len(text)
+			seen = len(said.Text)
 			timer.Reset(left)
 		case <-ctx.Done():
 			return ctx.Err()
@@ -346,7 +359,7 @@ func (t *turn) await(ctx context.Context, yield func(beeos.Event) bool) error {
 
 // last is the event that ends a call.
 func (t *turn) last(m *beeos.Message) beeos.Event {
-	return beeos.Event{Kind: beeos.EventMessage, Channel: t.channel, Turn: t.id, Message: m}
+	return beeos.Event{Kind: beeos.EventMessage, Channel: t.channel, Turn: t.id, Message: m, Replayed: t.repeat}
 }
 
 // patience is the timeout from now on, cut at the hard cap.

@@ -173,14 +173,14 @@ func (c *Calls) redeliver(ctx context.Context, d *ledger.Delivery) error {
 }
 
 func (c *Calls) lose(ctx context.Context, d *ledger.Delivery, why string) error {
-	return c.end(ctx, d, beeos.StopAgentLost, why)
+	return c.end(ctx, d, beeos.StateFailed, beeos.StopAgentLost, why)
 }
 
 // end writes a terminal reply in the agent's stead. That somebody else was
 // first is fine.
-func (c *Calls) end(ctx context.Context, d *ledger.Delivery, stop, text string) error {
+func (c *Calls) end(ctx context.Context, d *ledger.Delivery, state, stop, text string) error {
 	_, err := c.opt.Ledger.Finish(ctx, beeos.Message{
-		Channel: d.Channel, InReplyTo: d.Turn, Type: beeos.AgentReplyError, State: beeos.StateFailed, StopReason: stop,
+		Channel: d.Channel, InReplyTo: d.Turn, Type: beeos.AgentReplyError, State: state, StopReason: stop,
 		Publisher: "agent:" + d.AgentID, Body: text,
 	})
 	if err != nil && beeos.CodeOf(err) != beeos.MessageTerminal {
@@ -209,7 +209,8 @@ func (c *Calls) sweep(ctx context.Context) error {
 	}
 }
 
-// Sweep is one round: requests past their deadline end as timed out, dropped
+// Sweep is one round: requests past their deadline end as timed out, cancelled
+// ones that their agent does not end are ended for it, dropped
 // ones whose agent is gone for good end as lost, the others are handed out.
 func (c *Calls) Sweep(ctx context.Context) error {
 	found, err := c.opt.Ledger.Sweep(ctx)
@@ -217,7 +218,12 @@ func (c *Calls) Sweep(ctx context.Context) error {
 		return err
 	}
 	for i := range found.Expired {
-		if err := c.end(ctx, &found.Expired[i], beeos.StopTimeout, "The agent did not reply before the request's deadline."); err != nil {
+		if err := c.end(ctx, &found.Expired[i], beeos.StateFailed, beeos.StopTimeout, "The agent did not reply before the request's deadline."); err != nil {
+			return err
+		}
+	}
+	for i := range found.Cancelled {
+		if err := c.cancelled(ctx, &found.Cancelled[i]); err != nil {
 			return err
 		}
 	}

@@ -26,10 +26,8 @@ type feed struct {
 	attempt int
 }
 
+// newFeed takes the events of one turn, or with "" those of all.
 func newFeed(turn string) *feed { return &feed{turn: turn, ready: make(chan struct{}, 1)} }
-
-// newChannelFeed takes the events of every turn.
-func newChannelFeed() *feed { return newFeed("") }
 
 // news is poked when events are there; a nil feed never has any.
 func (f *feed) news() <-chan struct{} {

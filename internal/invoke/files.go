@@ -53,6 +53,16 @@ type Upload struct {
 
 // Announce makes a file of the caller's that has no bytes yet.
 func (f *Files) Announce(ctx context.Context, c beeos.Caller, filename, contentType string) (Upload, error) {
+	return f.announce(ctx, c.Principal(), c.UserID, filename, contentType, downloadWithin)
+}
+
+// Make is Announce by an agent, for the principal that called it; the user is
+// who stands behind the principal. The link outlives the reply that has it.
+func (f *Files) Make(ctx context.Context, principal, user, filename, contentType string) (Upload, error) {
+	return f.announce(ctx, principal, user, filename, contentType, linkLife)
+}
+
+func (f *Files) announce(ctx context.Context, owner, user, filename, contentType string, link time.Duration) (Upload, error) {
 	if filename == "" || utf8.RuneCountInString(filename) > maxFilename {
 		return Upload{}, beeos.Errorf(beeos.InvalidParam, "filename must have 1 to %d characters", maxFilename)
 	}
@@ -62,7 +72,7 @@ func (f *Files) Announce(ctx context.Context, c beeos.Caller, filename, contentT
 	now := f.Now()
 	id := "file_" + beeos.NewID()
 	err := f.DB.CreateFile(ctx, store.File{
-		ID: id, Owner: c.Principal(), OwnerID: c.UserID, Filename: filename, ContentType: contentType,
+		ID: id, Owner: owner, OwnerID: user, Filename: filename, ContentType: contentType,
 		CreatedAt: now, ExpiresAt: now.Add(uploadWithin + claimLife),
 	})
 	if err != nil {
@@ -73,7 +83,7 @@ func (f *Files) Announce(ctx context.Context, c beeos.Caller, filename, contentT
 		UploadURL: f.Links.Link(blob.Grant{
 			Method: http.MethodPut, FileID: id, ContentType: contentType, MaxBytes: MaxFileBytes, Expires: now.Add(uploadWithin),
 		}),
-		DownloadURL: f.Link(id), DownloadExpires: downloadWithin,
+		DownloadURL: f.link(id, now.Add(link)), DownloadExpires: link,
 	}, nil
 }
 

@@ -26,12 +26,12 @@ var (
 		FROM (VALUES `, `(?, CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS BIGINT))`, `) AS v WHERE id = v.column1
 		RETURNING id, next_off, agent_id, owner, closed_reason`)
 	insertMessages = newStatement(
-		`INSERT INTO messages (channel, off, id, type, in_reply_to, terminal, state, stop_reason, publisher, body, parts, payload, created_at) VALUES `,
-		`(?,?,?,?,?,?,?,?,?,?,?,?,?)`, ` ON CONFLICT (in_reply_to) WHERE terminal DO NOTHING`)
+		`INSERT INTO messages (channel, off, id, type, in_reply_to, terminal, state, stop_reason, publisher, body, parts, payload, created_at, agent_id) VALUES `,
+		`(?,?,?,?,?,?,?,?,?,?,?,?,?,?)`, ` ON CONFLICT (in_reply_to) WHERE terminal DO NOTHING`)
 	winners          = newStatement(`SELECT id FROM messages WHERE terminal AND in_reply_to IN (`, `?`, `)`)
 	insertDeliveries = newStatement(
-		`INSERT INTO deliveries (turn, channel, off, agent_id, lane, seq, leased, attempt, lease_until, started, mode, redelivery, deadline) VALUES `,
-		`(?,?,?,?,?,?,?,?,?,?,?,?,?)`, ` ON CONFLICT (lane) WHERE leased AND lane <> '' DO NOTHING`)
+		`INSERT INTO deliveries (turn, channel, off, agent_id, lane, seq, leased, attempt, lease_until, started, mode, redelivery, deadline, owner) VALUES `,
+		`(?,?,?,?,?,?,?,?,?,?,?,?,?,?)`, ` ON CONFLICT (lane) WHERE leased AND lane <> '' DO NOTHING`)
 	endDeliveries = newStatement(`DELETE FROM deliveries WHERE turn IN (`, `?`, `) RETURNING agent_id, lane`)
 )
 
@@ -152,7 +152,7 @@ func (b *batch) claimKeys(ctx context.Context) error {
 		}
 		o.dup = &dup
 		if !bytes.Equal(fingerprint, k.Fingerprint) {
-			o.err = beeos.Errorf(beeos.Conflict, "idempotency_key was used before with another payload; use a new key for a new request")
+			o.err = errReused
 		}
 	}
 	return nil
@@ -319,24 +319,24 @@ func (b *batch) handOut(channels map[string]*numbering) {
 func (b *batch) insert(ctx context.Context) error {
 	var values, turns []any
 	sent := 0
-	add := func(m *beeos.Message) {
+	add := func(m *beeos.Message, agent string) {
 		m.CreatedAt = fromMicros(b.now)
 		m.UpdatedAt = m.CreatedAt
 		terminal := m.Type.Terminal()
 		values = append(values, m.Channel, m.Offset, m.ID, string(m.Type), m.InReplyTo, terminal, m.State, m.StopReason,
-			m.Publisher, m.Body, string(m.Parts), string(m.Payload), b.now)
+			m.Publisher, m.Body, string(m.Parts), string(m.Payload), b.now, agent)
 		if terminal {
 			turns = append(turns, m.InReplyTo)
 		}
 		sent++
 	}
 	for _, open := range b.openings {
-		add(&open.Message)
+		add(&open.Message, open.Channel.AgentID)
 		b.committed = append(b.committed, open.Message)
 	}
 	for _, o := range b.ops {
 		if o.message != nil && o.err == nil {
-			add(o.message)
+			add(o.message, "")
 		}
 	}
 	changed, err := b.w.execRows(ctx, insertMessages, values)
@@ -351,6 +351,9 @@ func (b *batch) insert(ctx context.Context) error {
 	for _, o := range b.ops {
 		if o.message != nil && o.err == nil {
 			b.committed = append(b.committed, *o.message)
+			if err := b.mark(ctx, o.message); err != nil {
+				return err
+			}
 		}
 	}
 	return b.w.queryRows(ctx, endDeliveries, turns, func(r *sql.Rows) error {
@@ -418,7 +421,7 @@ func (b *batch) deliveryRow(open *Opening) []any {
 	if d.Mode == beeos.DeliverQueue {
 		leased, attempt, until = false, 0, b.now
 	}
-	return []any{m.ID, m.Channel, m.Offset, d.AgentID, d.Lane, b.w.seq, leased, attempt, until, false, string(d.Mode), string(d.Redelivery), micros(d.Deadline)}
+	return []any{m.ID, m.Channel, m.Offset, d.AgentID, d.Lane, b.w.seq, leased, attempt, until, false, string(d.Mode), string(d.Redelivery), micros(d.Deadline), m.Publisher}
 }
 
 // busy answers a request for an agent that takes one at a time and has one.

@@ -22,8 +22,11 @@ type Delivery struct {
 	Started    bool // the agent has shown a sign of work on it
 	Mode       beeos.DeliveryMode
 	Redelivery beeos.Redelivery
+	Leased     bool
 	LeaseUntil time.Time
-	Deadline   time.Time // then the request ends as timed out; zero = never
+	Deadline   time.Time         // then the request ends as timed out; zero = never
+	Paused     beeos.MessageType // what the agent waits for; empty = nothing
+	CancelAt   time.Time         // when its end was asked for; zero = it was not
 }
 
 // Lease names one attempt at a delivery, so that a holder who has lost it
@@ -33,13 +36,28 @@ type Lease struct {
 	Attempt int
 }
 
-const deliveryColumns = `turn, channel, off, agent_id, lane, attempt, started, mode, redelivery, lease_until, deadline`
+const deliveryColumns = `turn, channel, off, agent_id, lane, attempt, started, mode, redelivery, leased, lease_until, deadline, paused, cancel_at`
 
 func scanDelivery(r interface{ Scan(...any) error }) (d Delivery, err error) {
-	var until, deadline int64
-	err = r.Scan(&d.Turn, &d.Channel, &d.Offset, &d.AgentID, &d.Lane, &d.Attempt, &d.Started, &d.Mode, &d.Redelivery, &until, &deadline)
-	d.LeaseUntil, d.Deadline = fromMicros(until), fromMicros(deadline)
+	var until, deadline, cancel int64
+	err = r.Scan(&d.Turn, &d.Channel, &d.Offset, &d.AgentID, &d.Lane, &d.Attempt, &d.Started, &d.Mode, &d.Redelivery,
+		&d.Leased, &until, &deadline, &d.Paused, &cancel)
+	d.LeaseUntil, d.Deadline, d.CancelAt = fromMicros(until), fromMicros(deadline), fromMicros(cancel)
 	return d, err
+}
+
+// mark notes on the delivery of a request what a message about it means: it
+// waits for its caller, goes on, or should end.
+func (b *batch) mark(ctx context.Context, m *beeos.Message) error {
+	switch m.Type {
+	case beeos.AgentInputRequired, beeos.AgentAuthRequired:
+		return b.w.exec(ctx, `UPDATE deliveries SET paused = $2 WHERE turn = $1 AND leased`, m.InReplyTo, string(m.Type))
+	case beeos.Continue, beeos.AuthGrant:
+		return b.w.exec(ctx, `UPDATE deliveries SET paused = '' WHERE turn = $1`, m.InReplyTo)
+	case beeos.ChatCancel:
+		return b.w.exec(ctx, `UPDATE deliveries SET cancel_at = $2 WHERE turn = $1 AND cancel_at = 0`, m.InReplyTo, b.now)
+	}
+	return nil
 }
 
 // do runs f inside the writer's next transaction.
@@ -153,8 +171,8 @@ func (l *Ledger) Claim(ctx context.Context, agentID string, until time.Time, lim
 				return err
 			}
 		}
-		return b.w.query(ctx, `UPDATE deliveries SET leased = TRUE, attempt = attempt + 1, lease_until = $2 WHERE turn IN (
-			SELECT turn FROM deliveries d WHERE agent_id = $1 AND NOT leased
+		return b.w.query(ctx, `UPDATE deliveries SET leased = TRUE, attempt = attempt + 1, lease_until = $2, paused = '' WHERE turn IN (
+			SELECT turn FROM deliveries d WHERE agent_id = $1 AND NOT leased AND cancel_at = 0
 			AND (attempt = 0 OR NOT (redelivery = 'never' OR redelivery = 'before_start' AND started)) AND (lane = '' OR (
 				NOT EXISTS (SELECT 1 FROM deliveries x WHERE x.lane = d.lane AND x.leased)
 				AND NOT EXISTS (SELECT 1 FROM deliveries x WHERE x.agent_id = d.agent_id AND x.lane = d.lane AND NOT x.leased AND x.seq < d.seq)))
@@ -173,10 +191,14 @@ func (l *Ledger) Claim(ctx context.Context, agentID string, until time.Time, lim
 
 // Swept is what a Sweep found to need somebody's attention.
 type Swept struct {
-	Expired []Delivery // past their deadline
-	Dropped []Delivery // with nobody working on them, of agents that do not queue or want no repeats
-	Agents  []string   // for whom requests wait
+	Expired   []Delivery // past their deadline
+	Cancelled []Delivery // whose end was asked for, and not acknowledged within CancelGrace
+	Dropped   []Delivery // with nobody working on them, of agents that do not queue or want no repeats
+	Agents    []string   // for whom requests wait
 }
+
+// CancelGrace is how long an agent has to end a request that was cancelled.
+const CancelGrace = 5 * time.Second
 
 // sweepLimit bounds one Sweep; the next one goes on.
 const sweepLimit = 2000
@@ -186,11 +208,15 @@ func (l *Ledger) Sweep(ctx context.Context) (Swept, error) {
 	var found Swept
 	var stale []Lease
 	now := l.opt.Now().UnixMicro()
+	grace := now - CancelGrace.Microseconds()
 	err := l.each(ctx, `SELECT `+deliveryColumns+` FROM deliveries WHERE (leased AND lease_until < $1)
-		OR (deadline > 0 AND deadline < $1) OR (NOT leased AND (mode <> 'queue' OR redelivery <> 'always')) LIMIT $2`, []any{now, sweepLimit}, func(d Delivery) {
+		OR (deadline > 0 AND deadline < $1) OR (cancel_at > 0 AND cancel_at <= $3)
+		OR (NOT leased AND (mode <> 'queue' OR redelivery <> 'always')) LIMIT $2`, []any{now, sweepLimit, grace}, func(d Delivery) {
 		switch {
 		case !d.Deadline.IsZero() && d.Deadline.UnixMicro() < now:
 			found.Expired = append(found.Expired, d)
+		case !d.CancelAt.IsZero() && d.CancelAt.UnixMicro() <= grace:
+			found.Cancelled = append(found.Cancelled, d)
 		case d.LeaseUntil.UnixMicro() < now:
 			stale = append(stale, Lease{d.Turn, d.Attempt}) // harmless for those that hold no lease
 			if d.Mode != beeos.DeliverQueue || d.Final() {

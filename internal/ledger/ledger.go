@@ -7,8 +7,9 @@
 // whatever has queued as a few multi-row statements (apply.go, rows.go).
 // Offsets rise per channel and come from the channel's row under its lock.
 // Exactly one terminal reply per request is a unique index, nothing else.
-// delivery.go leases requests to agents, read.go reads, recent.go finds the
-// last calls for people to look at, retention.go forgets.
+// delivery.go leases requests to agents, read.go reads, turns.go and
+// conversations.go list, recent.go finds the last calls for people to look at,
+// retention.go forgets.
 package ledger
 
 import (

@@ -54,6 +54,17 @@ func (l *Ledger) Messages(ctx context.Context, channel string, since int64, limi
 	return ms, nil
 }
 
+// MessagesOf is Messages for what belongs to one request: the request itself
+// and what was said in reply to it.
+func (l *Ledger) MessagesOf(ctx context.Context, channel, turn string, since int64, limit int) ([]beeos.Message, error) {
+	ms, err := l.messages(ctx, `SELECT `+messageColumns+` FROM messages WHERE channel = $1 AND off > $2 AND (id = $4 OR in_reply_to = $4)
+		ORDER BY off LIMIT $3`, channel, since, limit, turn)
+	if err != nil {
+		return nil, fmt.Errorf("read messages of a request: %w", err)
+	}
+	return ms, nil
+}
+
 // Message returns the one at offset off.
 func (l *Ledger) Message(ctx context.Context, channel string, off int64) (beeos.Message, error) {
 	return one(l.db.QueryRowContext(ctx, `SELECT `+messageColumns+` FROM messages WHERE channel = $1 AND off = $2`, channel, off))
@@ -71,6 +82,26 @@ func one(row *sql.Row) (beeos.Message, error) {
 		return m, beeos.Errorf(beeos.NotFound, "there is no such message")
 	}
 	return m, err
+}
+
+// OpenTurns returns the channel's requests that have no terminal reply yet,
+// oldest first.
+func (l *Ledger) OpenTurns(ctx context.Context, channel string) ([]string, error) {
+	rows, err := l.db.QueryContext(ctx, `SELECT id FROM messages WHERE channel = $1 AND type = 'chat_message'
+		AND EXISTS (SELECT 1 FROM deliveries WHERE turn = messages.id) ORDER BY off`, channel)
+	if err != nil {
+		return nil, fmt.Errorf("read open requests: %w", err)
+	}
+	defer rows.Close()
+	var turns []string
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		turns = append(turns, id)
+	}
+	return turns, rows.Err()
 }
 
 // Terminal returns the terminal reply to a request, nil while there is none.
@@ -101,19 +132,26 @@ func (l *Ledger) Terminals(ctx context.Context, turns []string) ([]beeos.Message
 	return found, nil
 }
 
+const channelColumns = `id, agent_id, owner, kind, single_shot, closed_reason, deadline, metadata, created_at, updated_at, title, model`
+
 // Channel returns one channel.
 func (l *Ledger) Channel(ctx context.Context, id string) (beeos.Channel, error) {
-	var c beeos.Channel
-	var deadline, created, updated int64
-	var metadata string
-	err := l.db.QueryRowContext(ctx, `SELECT id, agent_id, owner, kind, single_shot, closed_reason, deadline, metadata, created_at, updated_at
-		FROM channels WHERE id = $1`, id).
-		Scan(&c.ID, &c.AgentID, &c.Owner, &c.Kind, &c.SingleShot, &c.ClosedReason, &deadline, &metadata, &created, &updated)
+	c, err := scanChannel(l.db.QueryRowContext(ctx, `SELECT `+channelColumns+` FROM channels WHERE id = $1`, id))
 	if errors.Is(err, sql.ErrNoRows) {
 		return c, errNoChannel
 	}
 	if err != nil {
 		return c, fmt.Errorf("read channel: %w", err)
+	}
+	return c, nil
+}
+
+func scanChannel(r interface{ Scan(...any) error }) (c beeos.Channel, err error) {
+	var deadline, created, updated int64
+	var metadata string
+	err = r.Scan(&c.ID, &c.AgentID, &c.Owner, &c.Kind, &c.SingleShot, &c.ClosedReason, &deadline, &metadata, &created, &updated, &c.Title, &c.Model)
+	if err != nil {
+		return c, err
 	}
 	c.Closed = c.ClosedReason != ""
 	c.Deadline, c.CreatedAt, c.UpdatedAt = fromMicros(deadline), fromMicros(created), fromMicros(updated)
@@ -135,6 +173,9 @@ func (l *Ledger) CreateChannel(ctx context.Context, c beeos.Channel) error {
 		n, err := b.w.execRows(ctx, insertChannels, []any{c.ID, c.AgentID, c.Owner, c.Kind, c.SingleShot, "", int64(1), micros(c.Deadline), meta, b.now, b.now})
 		if err == nil && n == 0 {
 			return beeos.Errorf(beeos.Conflict, "channel %s exists", c.ID)
+		}
+		if err == nil && c.Title != "" {
+			err = b.w.exec(ctx, `UPDATE channels SET title = $2 WHERE id = $1`, c.ID, c.Title)
 		}
 		return err
 	})

@@ -101,12 +101,37 @@ func sortParts(raw json.RawMessage, c *content) (blocks [][]byte, said map[strin
 			blocks = append(blocks, p)
 		case "image", "audio", "resource", "resource_link":
 			blocks = append(blocks, p)
+		case "file":
+			if link := fileLink(p); link != nil {
+				blocks = append(blocks, link)
+			}
 		case "structured":
 			c.setStructured(httpd.Field(p, "data"))
 		}
 	}
 	said[all.String()] = true
 	return blocks, said
+}
+
+// fileLink is a file part as MCP has it: the address of something to read.
+func fileLink(part []byte) []byte {
+	url, ok := httpd.StringValue(httpd.Field(part, "url"))
+	if !ok || url == "" {
+		return nil
+	}
+	name, _ := httpd.StringValue(httpd.Field(part, "name"))
+	b := appendText([]byte(`{"type":"resource_link","uri":`), url)
+	b = appendText(append(b, `,"name":`...), orElse(name, "file"))
+	if mime, ok := httpd.StringValue(httpd.Field(part, "mime_type")); ok {
+		b = appendText(append(b, `,"mimeType":`...), mime)
+	}
+	if size := httpd.Field(part, "size"); kind(size) == '0' {
+		b = append(append(b, `,"size":`...), size...)
+	}
+	if id := httpd.Field(part, "file_id"); kind(id) == '"' {
+		b = append(append(append(b, `,"_meta":{"file_id":`...), id...), '}')
+	}
+	return append(b, '}')
 }
 
 // setStructured: clients take objects only; anything else is shown as text.

@@ -2,6 +2,7 @@ package restgw
 
 import (
 	"encoding/json"
+	"iter"
 	"net/http"
 	"strconv"
 	"time"
@@ -16,6 +17,7 @@ const keepAlive = 15 * time.Second
 // deltaView is a live piece of a reply, shaped like the message it will be
 // part of.
 type deltaView struct {
+	ID        string            `json:"message_id"`
 	Channel   string            `json:"channel_id"`
 	Offset    int64             `json:"offset"`
 	Type      beeos.MessageType `json:"type"`
@@ -24,7 +26,12 @@ type deltaView struct {
 	Publisher string            `json:"publisher_id"`
 	Body      string            `json:"body"`
 	Parts     []json.RawMessage `json:"parts,omitempty"`
+	Payload   json.RawMessage   `json:"payload,omitempty"`
 }
+
+// soFar marks a delta whose body is the whole text so far: it replaces what a
+// reader has of that reply.
+var soFar = json.RawMessage(`{"so_far":true}`)
 
 // streamEvents replays a channel from `since` (or Last-Event-ID), then
 // follows it live until the client leaves or the channel closes.
@@ -33,37 +40,63 @@ func (s *Surface) streamEvents(w http.ResponseWriter, r *http.Request, c beeos.C
 	if err != nil {
 		return err
 	}
-	since, err := query(r, "since", lastEventID(r), 0, maxOffset)
+	return s.streamChannel(w, r, ch)
+}
+
+func (s *Surface) streamChannel(w http.ResponseWriter, r *http.Request, ch beeos.Channel) error {
+	since, err := since(r)
 	if err != nil {
 		return err
 	}
+	st := &stream{agent: ch.AgentID, channel: ch.ID, since: since, events: s.Calls.Watch(r.Context(), ch.ID, since>>offsetShift)}
+	st.reason = func() string {
+		if now, err := s.Ledger.Channel(r.Context(), ch.ID); err == nil && now.Closed {
+			return "channel_closed"
+		}
+		return "stream_closed"
+	}
+	st.write(w, r)
+	return nil
+}
+
+// stream is one event stream of messages, and how it ends.
+type stream struct {
+	agent, channel string
+	since          int64 // as the client gave it
+	events         iter.Seq2[beeos.Event, error]
+	reason         func() string
+}
+
+// write sends the events until there are no more, then says why.
+func (st *stream) write(w http.ResponseWriter, r *http.Request) {
 	sse := httpd.NewSSE(w)
 	defer sse.Close()
 	sse.KeepAlive(keepAlive)
-	wire := &offsets{durable: since >> offsetShift}
-	for ev, err := range s.Calls.Watch(r.Context(), ch.ID, since>>offsetShift) {
+	wire := &offsets{durable: st.since >> offsetShift, deltas: st.since & (1<<offsetShift - 1)}
+	for ev, err := range st.events {
 		if err != nil {
 			if r.Context().Err() == nil {
 				httpd.Report(r, err)
 			}
 			break
 		}
-		id, data, err := wire.encode(ch, ev)
+		id, data, err := wire.encode(st, ev)
 		if err != nil {
 			httpd.Report(r, err)
 			break
 		}
 		if data != nil && sse.Event("message", id, data) != nil {
-			return nil // the client is gone
+			return // the client is gone
 		}
 	}
-	reason := "stream_closed"
-	if now, err := s.Ledger.Channel(r.Context(), ch.ID); err == nil && now.Closed {
-		reason = "channel_closed"
-	}
-	data, _ := json.Marshal(map[string]string{"reason": reason}) //nolint:errcheck // a map of strings
-	sse.Event("end", "", data)                                   //nolint:errcheck // the last word; nobody may be listening
-	return nil
+	data, _ := json.Marshal(map[string]string{"reason": st.reason()}) //nolint:errcheck // a map of strings
+	sse.Event("end", "", data)                                        //nolint:errcheck // the last word; nobody may be listening
+}
+
+// since is where a reader of events wants to go on: the parameter, or else
+// what a browser sends by itself when it reconnects.
+func since(r *http.Request) (int64, error) {
+	return query(r, "since", lastEventID(r), 0, maxOffset)
 }
 
 func lastEventID(r *http.Request) int64 {
@@ -83,7 +116,7 @@ type offsets struct {
 
 // encode returns the id and the data of an event; nil for those that do not
 // concern a channel's readers.
-func (o *offsets) encode(ch beeos.Channel, ev beeos.Event) (id string, data []byte, err error) {
+func (o *offsets) encode(st *stream, ev beeos.Event) (id string, data []byte, err error) {
 	var v any
 	var wire int64
 	switch ev.Kind {
@@ -96,7 +129,7 @@ func (o *offsets) encode(ch beeos.Channel, ev beeos.Event) (id string, data []by
 			o.deltas++
 		}
 		wire = o.durable<<offsetShift | o.deltas
-		v = viewDelta(ch, ev, wire)
+		v = viewDelta(st, ev, wire)
 	default:
 		return "", nil, nil
 	}
@@ -104,10 +137,13 @@ func (o *offsets) encode(ch beeos.Channel, ev beeos.Event) (id string, data []by
 	return strconv.FormatInt(wire, 10), data, err
 }
 
-func viewDelta(ch beeos.Channel, ev beeos.Event, wire int64) deltaView {
+func viewDelta(st *stream, ev beeos.Event, wire int64) deltaView {
 	v := deltaView{
-		Channel: ch.ID, Offset: wire, Type: beeos.AgentReplyDelta, State: beeos.StateStreaming,
-		InReplyTo: ev.Turn, Publisher: "agent:" + ch.AgentID, Body: ev.Text,
+		ID: ev.Turn + "-" + strconv.FormatInt(wire, 10), Channel: st.channel, Offset: wire, Type: beeos.AgentReplyDelta, State: beeos.StateStreaming,
+		InReplyTo: ev.Turn, Publisher: "agent:" + st.agent, Body: ev.Text,
+	}
+	if ev.SoFar {
+		v.Payload = soFar
 	}
 	if ev.Reasoning != "" {
 		part, _ := json.Marshal(map[string]string{"type": "thinking", "text": ev.Reasoning}) //nolint:errcheck // a map of strings

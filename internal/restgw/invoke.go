@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"regexp"
 	"strings"
@@ -24,11 +25,13 @@ const (
 // channelID is what a context_id looks like that is a channel of ours.
 var channelID = regexp.MustCompile(`^ch-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
-// answerView is the contract's InvokeAgentResponse.
+// answerView is the contract's InvokeAgentResponse, with what the agent said
+// besides text: files, for one.
 type answerView struct {
-	Text      string `json:"text"`
-	ContextID string `json:"context_id"`
-	IsError   bool   `json:"is_error"`
+	Text      string          `json:"text"`
+	ContextID string          `json:"context_id"`
+	IsError   bool            `json:"is_error"`
+	Parts     json.RawMessage `json:"parts,omitempty"`
 }
 
 // invoke asks an agent and answers with its reply: as one JSON body, or as
@@ -47,26 +50,42 @@ func (s *Surface) invoke(w http.ResponseWriter, r *http.Request, c beeos.Caller)
 		req.Live = true
 		return s.streamInvoke(w, r, req)
 	}
-	m, err := invoke.Last(s.Calls.Do(r.Context(), req))
-	if err == nil {
-		err = refusal(m)
+	var last beeos.Event
+	for last, err = range s.Calls.Do(r.Context(), req) {
+		if err != nil {
+			return unavailable(err)
+		}
 	}
-	if err != nil {
-		return unavailable(err)
+	m := last.Message
+	if err := refusal(m); err != nil {
+		return err
 	}
-	httpd.WriteData(w, http.StatusOK, answerView{Text: m.Body, ContextID: m.Channel, IsError: m.IsError()})
+	markReplay(w, last.Replayed)
+	httpd.WriteData(w, http.StatusOK, answerView{Text: m.Body, ContextID: m.Channel, IsError: m.IsError(), Parts: m.Parts})
 	return nil
 }
 
 // readInvoke reads the contract's InvokeAgentRequest.
 func readInvoke(w http.ResponseWriter, r *http.Request) (req invoke.Request, err error) {
-	var message *string
 	var timeout int64
+	req, err = readRequest(w, r, shape{"timeout_ms": &timeout})
+	if err == nil && (timeout < 0 || timeout > maxTimeoutMS) {
+		err = beeos.Errorf(beeos.InvalidParam, "timeout_ms must be from 0 (the agent's own) to %d; longer work is a task", maxTimeoutMS)
+	}
+	req.Timeout = time.Duration(timeout) * time.Millisecond
+	return req, err
+}
+
+// readRequest reads what an invoke and a task have in common, and the members
+// in more that are one's own.
+func readRequest(w http.ResponseWriter, r *http.Request, more shape) (req invoke.Request, err error) {
+	var message *string
 	var context, key string
-	err = read(w, r, messageLimit, false, shape{
-		"message": &message, "context_id": &context, "timeout_ms": &timeout, "idempotency_key": &key,
-		"metadata": &req.Call.Metadata, "attachments": &req.Attachments,
+	maps.Copy(more, shape{
+		"message": &message, "context_id": &context, "idempotency_key": &key, "metadata": &req.Call.Metadata,
+		"attachments": &req.Attachments,
 	})
+	err = read(w, r, messageLimit, false, more)
 	switch {
 	case err != nil:
 		return req, err
@@ -74,8 +93,6 @@ func readInvoke(w http.ResponseWriter, r *http.Request) (req invoke.Request, err
 		return req, beeos.Errorf(beeos.MissingParam, "message is required")
 	case strings.TrimSpace(*message) == "":
 		return req, beeos.Errorf(beeos.InvalidParam, "message is empty")
-	case timeout < 0 || timeout > maxTimeoutMS:
-		return req, beeos.Errorf(beeos.InvalidParam, "timeout_ms must be from 0 (the agent's own) to %d; longer work is a task", maxTimeoutMS)
 	case len(context) > maxContextID, strings.HasPrefix(context, "ch-") && !channelID.MatchString(context):
 		return req, beeos.Errorf(beeos.InvalidParam, "context_id must be the one of an earlier answer, or a word of your own of at most %d bytes", maxContextID)
 	}
@@ -84,7 +101,6 @@ func readInvoke(w http.ResponseWriter, r *http.Request) (req invoke.Request, err
 	}
 	req.Surface, req.Body = "rest", *message
 	req.Call.Protocol = "rest"
-	req.Timeout = time.Duration(timeout) * time.Millisecond
 	if req.IdempotencyKey, err = idempotencyKey(r, key); err != nil {
 		return req, err
 	}
@@ -93,18 +109,27 @@ func readInvoke(w http.ResponseWriter, r *http.Request) (req invoke.Request, err
 		// answer can be used to go on. Being new each time, it must not count
 		// when a repeated call is compared with the first.
 		req.Channel, req.Fresh = beeos.NewChannelID(), true
-		req.Fingerprint, err = fingerprint(req)
+		req.Fingerprint, err = fingerprint(req.Body, req.Call)
 	}
 	return req, err
 }
 
-func fingerprint(req invoke.Request) ([]byte, error) {
-	b, err := json.Marshal([]any{req.Body, req.Call})
+// fingerprint tells apart what an idempotency key may stand for.
+func fingerprint(what ...any) ([]byte, error) {
+	b, err := json.Marshal(what)
 	if err != nil {
 		return nil, fmt.Errorf("fingerprint: %w", err)
 	}
 	sum := sha256.Sum256(b)
 	return sum[:], nil
+}
+
+// markReplay says in a header that the answer is the one of an earlier request
+// under the same idempotency key.
+func markReplay(w http.ResponseWriter, replayed bool) {
+	if replayed {
+		w.Header().Set("Idempotent-Replayed", "true")
+	}
 }
 
 // idempotencyKey accepts the key in the header, in the body, or in both when

@@ -20,6 +20,7 @@ type invokeFrame struct {
 	Error      string          `json:"error,omitempty"`       // with a failed done
 	ContextID  string          `json:"context_id,omitempty"`
 	IsError    *bool           `json:"is_error,omitempty"` // with done
+	Parts      json.RawMessage `json:"parts,omitempty"`    // with done
 }
 
 // streamInvoke writes frames as they come. A call that fails before its first
@@ -51,6 +52,7 @@ func (s *Surface) streamInvoke(w http.ResponseWriter, r *http.Request, req invok
 		case err != nil:
 			frames = failed(r, unavailable(err))
 		default:
+			markReplay(w, ev.Replayed && sse == nil)
 			frames = framesOf(r, ev)
 		}
 		for _, f := range frames {
@@ -86,7 +88,7 @@ func done(r *http.Request, m *beeos.Message) []invokeFrame {
 		return failed(r, err)
 	}
 	isError := m.IsError()
-	f := invokeFrame{Type: "done", Text: &m.Body, ContextID: m.Channel, IsError: &isError}
+	f := invokeFrame{Type: "done", Text: &m.Body, ContextID: m.Channel, IsError: &isError, Parts: m.Parts}
 	if isError {
 		f.Code, f.Error = beeos.Code(m.Type), m.Body
 	}

@@ -147,15 +147,25 @@ func (s *Surface) listMessages(w http.ResponseWriter, r *http.Request, c beeos.C
 	if err != nil {
 		return err
 	}
+	return s.pageMessages(w, r, 500, func(since int64, limit int) ([]beeos.Message, error) {
+		return s.Ledger.Messages(r.Context(), ch.ID, since, limit)
+	})
+}
+
+// pageMessages answers with one page of what load returns after an offset.
+func (s *Surface) pageMessages(w http.ResponseWriter, r *http.Request, most int64, load func(since int64, limit int) ([]beeos.Message, error)) error {
 	since, err := query(r, "since", 0, 0, maxOffset)
 	if err != nil {
 		return err
 	}
-	limit, err := query(r, "limit", 100, 1, 500)
+	limit, err := query(r, "limit", 100, 1, most)
 	if err != nil {
 		return err
 	}
-	ms, err := s.Ledger.Messages(r.Context(), ch.ID, since>>offsetShift, int(limit)+1) // one more tells whether there are more
+	if d := r.URL.Query().Get("include_deltas"); d != "" && d != "true" && d != "false" {
+		return beeos.Errorf(beeos.InvalidParam, "include_deltas must be true or false")
+	}
+	ms, err := load(since>>offsetShift, int(limit)+1) // one more tells whether there are more
 	if err != nil {
 		return err
 	}

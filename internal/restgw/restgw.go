@@ -1,8 +1,11 @@
 // Package restgw is the REST surface (port 8095): it translates HTTP into
 // calls of store, ledger and invoke, and decides nothing itself. The table in
 // Handler is its site map; each resource has a file: login, agents, keys (of
-// users and of agents), join tokens, invoke, files, and the Message Service:
-// channels, messages, events. body.go reads requests, access.go says who may do what.
+// users and of agents), join tokens, invoke, files, tasks (taskturn.go is one of
+// them), webhooks, conversations (conversation.go), instances, audit, and the
+// Message Service: channels, messages, events. body.go and page.go read requests,
+// access.go says who may do what, document.go serves what api/openapi.yaml says
+// about it all.
 package restgw
 
 import (
@@ -18,6 +21,7 @@ import (
 	"github.com/beeos/beeos/internal/ledger"
 	"github.com/beeos/beeos/internal/oauth"
 	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/webhook"
 )
 
 // Body limits: what carries a message may be big, the rest is settings.
@@ -32,6 +36,7 @@ type Surface struct {
 	Ledger *ledger.Ledger
 	Calls  *invoke.Calls
 	Files  *invoke.Files
+	Hooks  *webhook.Hooks
 	Auth   *auth.Checker
 	People *auth.People
 	OAuth  *oauth.Server
@@ -47,6 +52,8 @@ type Surface struct {
 	Changed func(agentID string)
 	Revoked func(keyID string)
 	Online  func(ctx context.Context, agentID string) bool
+	// Connected is Online for an instance.
+	Connected func(ctx context.Context, instanceID string) bool
 }
 
 func (s *Surface) now() time.Time {
@@ -81,6 +88,40 @@ func (s *Surface) Handler() http.Handler {
 		{"DELETE /api/v1/api-keys/{keyId}", usersOnly, s.revokeUserKey},
 		{"POST /api/v1/join-tokens", usersOnly, s.createJoinToken},
 
+		{"POST /api/v1/agents/{agentId}/tasks", usersOnly, s.createTask},
+		{"GET /api/v1/agents/{agentId}/tasks", usersOnly, s.listAgentTasks},
+		{"GET /api/v1/tasks", usersOnly, s.listUserTasks},
+		{"GET /api/v1/agents/{agentId}/tasks/{taskId}", usersOnly, s.getTask},
+		{"GET /api/v1/agents/{agentId}/tasks/{taskId}/messages", usersOnly, s.listTaskMessages},
+		{"GET /api/v1/agents/{agentId}/tasks/{taskId}/events", usersOnly, s.streamTaskEvents},
+		{"POST /api/v1/agents/{agentId}/tasks/{taskId}/cancel", usersOnly, s.cancelTask},
+		{"POST /api/v1/agents/{agentId}/tasks/{taskId}/continue", usersOnly, s.continueTask},
+		{"POST /api/v1/agents/{agentId}/tasks/{taskId}/webhooks", usersOnly, s.registerWebhook},
+		{"GET /api/v1/agents/{agentId}/tasks/{taskId}/webhooks", usersOnly, s.listWebhooks},
+		{"DELETE /api/v1/agents/{agentId}/tasks/{taskId}/webhooks/{webhookId}", usersOnly, s.deleteWebhook},
+		{"GET /api/v1/agents/{agentId}/tasks/{taskId}/webhooks/{webhookId}/deliveries", usersOnly, s.listDeliveries},
+		{"POST /api/v1/agents/{agentId}/tasks/{taskId}/webhooks/{webhookId}/deliveries/{deliveryId}/redeliver", usersOnly, s.redeliver},
+
+		{"POST /api/v1/agents/{agentId}/conversations", usersOnly, s.createConversation},
+		{"GET /api/v1/agents/{agentId}/conversations", usersOnly, s.listConversations},
+		{"GET /api/v1/agents/{agentId}/conversations/{convId}", usersOnly, s.getConversation},
+		{"PATCH /api/v1/agents/{agentId}/conversations/{convId}", usersOnly, s.renameConversation},
+		{"DELETE /api/v1/agents/{agentId}/conversations/{convId}", usersOnly, s.deleteConversation},
+		{"POST /api/v1/agents/{agentId}/conversations/{convId}/messages", usersOnly, s.sendConversationMessage},
+		{"GET /api/v1/agents/{agentId}/conversations/{convId}/messages", usersOnly, s.listConversationMessages},
+		{"GET /api/v1/agents/{agentId}/conversations/{convId}/events", usersOnly, s.streamConversationEvents},
+		{"POST /api/v1/agents/{agentId}/conversations/{convId}/cancel", usersOnly, s.cancelConversation},
+		{"POST /api/v1/agents/{agentId}/conversations/{convId}/clear", usersOnly, s.clearConversation},
+		{"PUT /api/v1/agents/{agentId}/conversations/{convId}/model", usersOnly, s.setConversationModel},
+
+		{"GET /api/v1/instances", usersOnly, s.listInstances},
+		{"POST /api/v1/instances", usersOnly, s.deployInstance},
+		{"GET /api/v1/instances/{id}", usersOnly, s.getInstance},
+		{"DELETE /api/v1/instances/{id}", usersOnly, s.destroyInstance},
+		{"POST /api/v1/instances/{id}/start", usersOnly, s.runInstance},
+		{"POST /api/v1/instances/{id}/stop", usersOnly, s.runInstance},
+		{"POST /api/v1/instances/{id}/restart", usersOnly, s.runInstance},
+		{"GET /api/v1/audit", usersOnly, s.listAudit},
 		{"POST /api/v1/files/presign-upload", anyKey, s.presignUpload},
 		{"GET /api/v1/files/{id}", anyKey, s.getFile},
 
@@ -95,6 +136,7 @@ func (s *Surface) Handler() http.Handler {
 		mux.Handle(r.pattern, s.guard(r.may, r.do))
 	}
 	mux.HandleFunc("/files/{id}", s.signedFile)
+	serveDocument(mux)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		httpd.WriteError(w, r, beeos.Errorf(beeos.NotFound, "there is no %s %s on this surface", r.Method, r.URL.Path))
 	})

@@ -26,6 +26,7 @@ import (
 	"github.com/beeos/beeos/internal/oauth"
 	"github.com/beeos/beeos/internal/restgw"
 	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/webhook"
 )
 
 // stack is the real thing behind the surface; only the agent's process is
@@ -37,15 +38,17 @@ type stack struct {
 	ledger *ledger.Ledger
 	bus    *bus.Bus
 	files  *invoke.Files
+	hooks  *webhook.Hooks
 	folder string       // where the bytes of files are
 	ahead  atomic.Int64 // how far the surface's clock is, in nanoseconds
 	users  *auth.People
 
-	user    string // owner of the agents
-	key     string // the owner's user key
-	other   string // user key of somebody else
-	agent   string // online; answers as play says
-	offline string // nobody serves it
+	user     string // owner of the agents
+	key      string // the owner's user key
+	other    string // user key of somebody else
+	instance string // declares the agents
+	agent    string // online; answers as play says
+	offline  string // nobody serves it
 
 	mu      sync.Mutex
 	changed []string
@@ -73,9 +76,16 @@ func start(t *testing.T) *stack {
 	srv := httptest.NewUnstartedServer(nil)
 	s.openFiles("http://"+srv.Listener.Addr().String(), log)
 	calls := invoke.New(invoke.Options{Store: s.db, Ledger: s.ledger, Bus: s.bus, Files: s.files, Log: log, RateLimit: 1000})
+	s.hooks, err = webhook.New(ctx, webhook.Options{
+		DB: s.db, Ledger: s.ledger, Bus: s.bus, Log: log, Now: s.now, Status: invoke.StatusOf, AllowPrivate: true, Every: 10 * time.Millisecond,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 	run, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	running.Go(func() { calls.Run(run) }) //nolint:errcheck // it ends with run
+	running.Go(func() { calls.Run(run) })   //nolint:errcheck // it ends with run
+	running.Go(func() { s.hooks.Run(run) }) //nolint:errcheck // likewise
 	t.Cleanup(func() { stop(); running.Wait() })
 
 	tokens, err := oauth.New(ctx, oauth.Options{DB: s.db, Issuer: "http://mcp.test", Log: log})
@@ -84,13 +94,13 @@ func start(t *testing.T) *stack {
 	}
 	s.users = &auth.People{DB: s.db, Log: log, EndTokens: tokens.EndUser}
 	surface := &restgw.Surface{
-		DB: s.db, Ledger: s.ledger, Calls: calls, Files: s.files, Now: s.now, Auth: &auth.Checker{DB: s.db, Log: log}, Log: log,
+		DB: s.db, Ledger: s.ledger, Calls: calls, Files: s.files, Hooks: s.hooks, Now: s.now, Auth: &auth.Checker{DB: s.db, Log: log}, Log: log,
 		People: s.users, OAuth: tokens,
-		MCPURL: "http://mcp.test/", Online: s.bus.Present,
+		MCPURL: "http://mcp.test/", Online: s.bus.Present, Connected: s.bus.Connected,
 		Changed: func(id string) { s.mu.Lock(); s.changed = append(s.changed, id); s.mu.Unlock() },
 		Revoked: func(id string) { s.mu.Lock(); s.revoked = append(s.revoked, id); s.mu.Unlock() },
 	}
-	srv.Config.Handler = &httpd.Handler{Next: surface.Handler(), Log: log, Loopback: true}
+	srv.Config.Handler = &httpd.Handler{Next: theContract().watch(t, surface.Handler()), Log: log, Loopback: true}
 	srv.Start()
 	t.Cleanup(srv.Close)
 	s.url = srv.URL
@@ -125,14 +135,26 @@ func (s *stack) people(ctx context.Context) {
 	if err := s.db.CreateInstance(ctx, inst); err != nil {
 		s.t.Fatal(err)
 	}
-	res, err := s.db.Sync(ctx, inst, []beeos.Definition{
-		{Name: "echo", Description: "Says it again.", Skills: []beeos.Skill{{Name: "say", InputSchema: json.RawMessage(`{"type":"object"}`)}}},
-		{Name: "asleep"},
-	})
+	s.instance = inst.ID
+	ids := s.sync(
+		beeos.Definition{Name: "echo", Description: "Says it again.", Skills: []beeos.Skill{{Name: "say", InputSchema: json.RawMessage(`{"type":"object"}`)}}},
+		beeos.Definition{Name: "asleep"},
+	)
+	s.agent, s.offline = ids["echo"], ids["asleep"]
+}
+
+// sync declares the instance's agents.
+func (s *stack) sync(defs ...beeos.Definition) (ids map[string]string) {
+	s.t.Helper()
+	inst, err := s.db.Instance(s.t.Context(), s.instance)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.agent, s.offline = res.IDs()["echo"], res.IDs()["asleep"]
+	res, err := s.db.Sync(s.t.Context(), inst, defs)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return res.IDs()
 }
 
 func (s *stack) newUser(ctx context.Context, id string) (key string) {
@@ -205,6 +227,14 @@ func (s *stack) do(method, path, key, body string, header ...string) answer {
 	s.t.Helper()
 	resp := s.send(method, path, key, body, header...)
 	defer resp.Body.Close()
+	return s.read(method, path, resp)
+}
+
+// deaf takes work and does nothing with it.
+func deaf(bus.Dispatch) bool { return true }
+
+func (s *stack) read(method, path string, resp *http.Response) answer {
+	s.t.Helper()
 	raw, err := io.ReadAll(resp.Body)
 	if err != nil {
 		s.t.Fatal(err)

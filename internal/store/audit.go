@@ -41,15 +41,33 @@ func (db *DB) Audit(ctx context.Context, r AuditRow) error {
 	return nil
 }
 
+const auditColumns = "SELECT id, owner_id, at, actor, action, subject, detail FROM audit "
+
 // AuditRows returns the newest lines of an owner's trail, newest first; ""
 // means everybody's.
 func (db *DB) AuditRows(ctx context.Context, owner string, limit int) ([]AuditRow, error) {
-	const columns = "SELECT id, owner_id, at, actor, action, subject, detail FROM audit "
-	query, args := columns+"ORDER BY at DESC, id DESC LIMIT $1", []any{limit}
-	if owner != "" {
-		query, args = columns+"WHERE owner_id = $2 ORDER BY at DESC, id DESC LIMIT $1", []any{limit, owner}
+	if owner == "" {
+		return db.auditRows(ctx, "ORDER BY at DESC, id DESC LIMIT $1", limit)
 	}
-	rows, err := db.QueryContext(ctx, query, args...)
+	return db.auditRows(ctx, "WHERE owner_id = $2 ORDER BY at DESC, id DESC LIMIT $1", limit, owner)
+}
+
+// AuditBefore is the page of an owner's trail that follows the line with the
+// given id; NotFound when the owner has no such line.
+func (db *DB) AuditBefore(ctx context.Context, owner, id string, limit int) ([]AuditRow, error) {
+	var at int64
+	err := db.QueryRowContext(ctx, "SELECT at FROM audit WHERE owner_id = $1 AND id = $2", owner, id).Scan(&at)
+	if absent(err) {
+		return nil, notFound("audit line")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the audit trail: %w", err)
+	}
+	return db.auditRows(ctx, "WHERE owner_id = $2 AND (at, id) < ($3, $4) ORDER BY at DESC, id DESC LIMIT $1", limit, owner, at, id)
+}
+
+func (db *DB) auditRows(ctx context.Context, where string, args ...any) ([]AuditRow, error) {
+	rows, err := db.QueryContext(ctx, auditColumns+where, args...)
 	list, err := collect(rows, err, func(row scanner) (r AuditRow, err error) {
 		var at int64
 		var detail string

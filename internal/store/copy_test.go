@@ -42,6 +42,7 @@ func fill(t *testing.T, db *DB) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	news(t, db, aWebhook(t, db, "m1", "https://example.com/"), 2)
 	fillLedger(t, db)
 }
 

@@ -79,14 +79,14 @@ func (db *DB) KeptFiles(ctx context.Context, owner string, ids []string, until t
 }
 
 func (db *DB) keepFile(ctx context.Context, id string, until time.Time) error {
-	return db.changeFile(ctx, "keep file", notFound("file"), "UPDATE files SET expires_at = $2 WHERE id = $1 AND state = 'stored'", id, micros(until))
+	return db.changeOne(ctx, "keep file", notFound("file"), "UPDATE files SET expires_at = $2 WHERE id = $1 AND state = 'stored'", id, micros(until))
 }
 
 // ClaimFile gives the one upload of a file to whoever comes first; it is
 // Conflict for the others. A claim is void after until.
 func (db *DB) ClaimFile(ctx context.Context, id, claim string, now, until time.Time) error {
 	taken := beeos.Errorf(beeos.Conflict, "this link was used already, or is being used; ask for a new one to upload another file")
-	err := db.changeFile(ctx, "claim file", taken, "UPDATE files SET claim = $2, claimed_until = $3 WHERE id = $1 AND state = 'pending' AND claimed_until < $4",
+	err := db.changeOne(ctx, "claim file", taken, "UPDATE files SET claim = $2, claimed_until = $3 WHERE id = $1 AND state = 'pending' AND claimed_until < $4",
 		id, claim, micros(until), micros(now))
 	if errors.Is(err, taken) {
 		if _, gone := db.File(ctx, id); gone != nil {
@@ -108,7 +108,7 @@ func (db *DB) ReleaseFile(ctx context.Context, id, claim string) error {
 // f.ExpiresAt.
 func (db *DB) StoreFile(ctx context.Context, f File, claim string) error {
 	lost := beeos.Errorf(beeos.Conflict, "the upload took too long and was given up; ask for a new link")
-	return db.changeFile(ctx, "store file", lost, `UPDATE files SET state = 'stored', size = $3, sha256 = $4, expires_at = $5, claimed_until = 0
+	return db.changeOne(ctx, "store file", lost, `UPDATE files SET state = 'stored', size = $3, sha256 = $4, expires_at = $5, claimed_until = 0
 		WHERE id = $1 AND claim = $2 AND state = 'pending'`, f.ID, claim, f.Size, f.SHA256, micros(f.ExpiresAt))
 }
 
@@ -133,8 +133,8 @@ func (db *DB) ForgetFile(ctx context.Context, id string) error {
 	return nil
 }
 
-// changeFile runs a statement that must change one row; none is the caller's.
-func (db *DB) changeFile(ctx context.Context, what string, none error, query string, args ...any) error {
+// changeOne runs a statement that must change one row; none is the caller's.
+func (db *DB) changeOne(ctx context.Context, what string, none error, query string, args ...any) error {
 	res, err := db.write(ctx, query, args...)
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)

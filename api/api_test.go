@@ -1,0 +1,134 @@
+package api_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/oasdiff/yaml"
+
+	"github.com/beeos/beeos/api"
+	"github.com/beeos/beeos/test/npm"
+)
+
+var update = flag.Bool("update", false, "write openapi.json from openapi.yaml")
+
+func TestJSONIsTheYAML(t *testing.T) {
+	want, err := yaml.YAMLToJSON(api.YAML)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pretty bytes.Buffer
+	if err := json.Indent(&pretty, want, "", " "); err != nil {
+		t.Fatal(err)
+	}
+	pretty.WriteByte('\n')
+	if *update {
+		if err := os.WriteFile("openapi.json", pretty.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if !bytes.Equal(api.JSON, pretty.Bytes()) {
+		t.Error("openapi.json is not what openapi.yaml says; run: go test ./api -update")
+	}
+}
+
+func TestDocumentIsValid(t *testing.T) {
+	doc, err := openapi3.NewLoader().LoadFromData(api.YAML)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := doc.Validate(t.Context(), openapi3.EnableExamplesValidation()); err != nil {
+		t.Fatal(err)
+	}
+	used := map[string]string{}
+	for path, item := range doc.Paths.Map() {
+		for method, op := range item.Operations() {
+			name := method + " " + path
+			if op.OperationID == "" || len(op.Tags) != 1 || op.Summary == "" {
+				t.Errorf("%s needs an operationId, one tag and a summary", name)
+			}
+			if other := used[op.OperationID]; other != "" {
+				t.Errorf("%s and %s are both %s", name, other, op.OperationID)
+			}
+			used[op.OperationID] = name
+		}
+	}
+}
+
+// TestLint asks the linter that people who generate clients use, too.
+func TestLint(t *testing.T) {
+	tools, err := npm.Install(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := tools.Node(t.Context(), tools.Module("@redocly/cli/bin/cli.js"), "lint", "--format=stylish", "openapi.yaml")
+	cmd.Env = append(os.Environ(), "REDOCLY_TELEMETRY=off", "REDOCLY_SUPPRESS_UPDATE_NOTICE=true")
+	out, err := cmd.CombinedOutput()
+	if _, failed := err.(*exec.ExitError); failed || bytes.Contains(out, []byte("warning")) {
+		t.Errorf("lint: %v\n%s", err, out)
+	} else if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestPage(t *testing.T) {
+	page, err := api.NewPage(api.JSON)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(page.HTML)
+	doc, err := openapi3.NewLoader().LoadFromData(api.YAML)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, item := range doc.Paths.Map() {
+		for method, op := range item.Operations() {
+			if !strings.Contains(text, `id="`+op.OperationID+`"`) || !strings.Contains(text, path) {
+				t.Errorf("%s %s is not on the page", method, path)
+			}
+		}
+	}
+	ids := map[string]bool{}
+	for _, m := range regexp.MustCompile(` id="([^"]+)"`).FindAllStringSubmatch(text, -1) {
+		if ids[m[1]] {
+			t.Errorf("two elements are called %q", m[1])
+		}
+		ids[m[1]] = true
+	}
+	for _, m := range regexp.MustCompile(`href="([^"]*)"`).FindAllStringSubmatch(text, -1) {
+		if anchor, ok := strings.CutPrefix(m[1], "#"); ok && !ids[anchor] {
+			t.Errorf("a link leads to #%s, which is nowhere", anchor)
+		} else if !ok && m[1] != "/openapi.json" {
+			t.Errorf("a link leads to %s", m[1])
+		}
+	}
+	for _, bad := range []string{"<script", "src=", "@import", "url(", "ZgotmplZ", "&lt;nil&gt;", "[object", "%!"} {
+		if strings.Contains(text, bad) {
+			t.Errorf("the page has %q in it", bad)
+		}
+	}
+	if !strings.HasPrefix(page.Policy, "default-src 'none'; style-src 'sha256-") {
+		t.Errorf("policy %q", page.Policy)
+	}
+}
+
+func TestPageEscapes(t *testing.T) {
+	page, err := api.NewPage([]byte(`{"info":{"title":"<b>","description":"a <i> ` + "`<u>`" + `"},"tags":[{"name":"x"}],
+		"paths":{"/<p>":{"get":{"tags":["x"],"operationId":"\"q","summary":"<s>","responses":{"200":{"description":"<d>"}}}}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, raw := range []string{"<b>", "<i>", "<u>", "<s>", "<d>", "/<p>", `id=""q"`} {
+		if strings.Contains(string(page.HTML), raw) {
+			t.Errorf("%s came through as it is", raw)
+		}
+	}
+}

@@ -1,0 +1,127 @@
+package client
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/beeos/beeos"
+)
+
+// Update is one event of a task or a conversation: a stored message, or a
+// piece of a reply that is being written.
+type Update struct {
+	Message beeos.Message
+
+	// Delta says that Message.Body is a piece of the reply to
+	// Message.InReplyTo, with SoFar all of it so far, which replaces the
+	// pieces before.
+	Delta bool
+	SoFar bool
+}
+
+// follow waits this long before it comes back, from the first to the last time.
+const (
+	returnFirst = 100 * time.Millisecond
+	returnLast  = 5 * time.Second
+)
+
+// follow reads an event stream to its end, over as many connections as it
+// takes. Each begins after the last event of the one before.
+func (c *Client) follow(ctx context.Context, path string, since int64) iter.Seq2[Update, error] {
+	return func(yield func(Update, error) bool) {
+		pause := returnFirst
+		for {
+			resp, err := c.send(ctx, http.MethodGet, path+"?since="+strconv.FormatInt(since, 10), "text/event-stream", nil)
+			if err != nil && !passing(err) {
+				yield(Update{}, err)
+				return
+			}
+			if err == nil {
+				more, seen := readUpdates(resp.Body, since, func(u Update) bool { return yield(u, nil) })
+				resp.Body.Close()
+				if !more {
+					return
+				}
+				if seen > since {
+					since, pause = seen, returnFirst
+				}
+			}
+			timer := time.NewTimer(pause)
+			select {
+			case <-timer.C:
+			case <-ctx.Done():
+				timer.Stop()
+				yield(Update{}, ctx.Err())
+				return
+			}
+			pause = min(2*pause, returnLast)
+		}
+	}
+}
+
+// passing reports whether an error may be gone at the next try.
+func passing(err error) bool {
+	if _, ok := err.(*UnreachableError); ok {
+		return true
+	}
+	code := beeos.CodeOf(err)
+	return code == beeos.AgentServiceUnavailable || code == beeos.RateLimited
+}
+
+// readUpdates reads one connection. more is false after the end that the
+// server announced, or when the reader has had enough; seen is the last offset.
+func readUpdates(r io.Reader, since int64, yield func(Update) bool) (more bool, seen int64) {
+	seen = since
+	lines := bufio.NewScanner(r)
+	lines.Buffer(make([]byte, 0, 64<<10), maxAnswer)
+	name := ""
+	for lines.Scan() {
+		if n, ok := strings.CutPrefix(lines.Text(), "event: "); ok {
+			name = n
+			continue
+		}
+		data, ok := strings.CutPrefix(lines.Text(), "data: ")
+		if !ok {
+			continue
+		}
+		switch name {
+		case "message":
+			u, err := readUpdate(data)
+			if err != nil {
+				continue // a newer server may say more than we know
+			}
+			seen = u.Message.Offset
+			if !yield(u) {
+				return false, seen
+			}
+		case "end":
+			var end struct{ Reason string }
+			err := json.Unmarshal([]byte(data), &end)
+			return err != nil || end.Reason == "stream_closed", seen
+		}
+		name = ""
+	}
+	return true, seen
+}
+
+func readUpdate(data string) (u Update, err error) {
+	if err := json.Unmarshal([]byte(data), &u.Message); err != nil {
+		return u, fmt.Errorf("read an event: %w", err)
+	}
+	if u.Message.Type == beeos.AgentReplyDelta {
+		u.Delta = true
+		var about struct {
+			SoFar bool `json:"so_far"`
+		}
+		u.SoFar = json.Unmarshal(u.Message.Payload, &about) == nil && about.SoFar
+	}
+	return u, nil
+}

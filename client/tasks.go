@@ -1,0 +1,170 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/beeos/beeos"
+)
+
+// TaskRequest is work for an agent that its caller comes back for.
+type TaskRequest struct {
+	Message        string            `json:"message"`
+	ContextID      string            `json:"context_id,omitempty"`
+	DeadlineMS     int64             `json:"deadline_ms,omitempty"` // 0 = a day; at most 7
+	IdempotencyKey string            `json:"idempotency_key,omitempty"`
+	Metadata       map[string]string `json:"metadata,omitempty"`
+}
+
+// Task is one request to an agent, by whichever surface it was made. A list
+// leaves Result and Error out.
+type Task struct {
+	ID          string            `json:"task_id"`
+	AgentID     string            `json:"agent_id"`
+	ContextID   string            `json:"context_id"`
+	CallerID    string            `json:"caller_id,omitempty"`
+	Status      beeos.TaskStatus  `json:"status"`
+	Result      *TaskResult       `json:"result,omitempty"`
+	Error       string            `json:"error,omitempty"`
+	Metadata    map[string]string `json:"metadata,omitempty"`
+	CreatedAt   time.Time         `json:"created_at"`
+	CompletedAt time.Time         `json:"completed_at,omitzero"`
+	DeadlineAt  time.Time         `json:"deadline_at,omitzero"`
+}
+
+// TaskResult is what the agent replied.
+type TaskResult struct {
+	Text    string          `json:"text"`
+	Parts   json.RawMessage `json:"parts,omitempty"`
+	Payload json.RawMessage `json:"payload,omitempty"`
+}
+
+func taskPath(agentID, taskID string) string {
+	return "/api/v1/agents/" + url.PathEscape(agentID) + "/tasks/" + url.PathEscape(taskID)
+}
+
+// CreateTask gives an agent work and returns as soon as it is stored.
+func (c *Client) CreateTask(ctx context.Context, agentID string, r TaskRequest) (*Task, error) {
+	var t Task
+	if _, err := c.do(ctx, http.MethodPost, "/api/v1/agents/"+url.PathEscape(agentID)+"/tasks", r, &t); err != nil {
+		return nil, err
+	}
+	return &t, nil
+}
+
+// Task returns a task as it is now.
+func (c *Client) Task(ctx context.Context, agentID, taskID string) (*Task, error) {
+	var t Task
+	if _, err := c.do(ctx, http.MethodGet, taskPath(agentID, taskID), nil, &t); err != nil {
+		return nil, err
+	}
+	return &t, nil
+}
+
+// TaskFilter selects tasks; the zero value selects all.
+type TaskFilter struct {
+	AgentID string
+	State   string // active, closed or all
+}
+
+// Tasks yields the tasks of the key's user, newest first, page by page.
+func (c *Client) Tasks(ctx context.Context, f TaskFilter) iter.Seq2[Task, error] {
+	q := url.Values{"limit": {strconv.Itoa(pageSize)}}
+	if f.AgentID != "" {
+		q.Set("agent_id", f.AgentID)
+	}
+	if f.State != "" {
+		q.Set("state", f.State)
+	}
+	return c.tasks(ctx, q)
+}
+
+func (c *Client) tasks(ctx context.Context, q url.Values) iter.Seq2[Task, error] {
+	return func(yield func(Task, error) bool) {
+		for {
+			var page struct {
+				Tasks []Task `json:"tasks"`
+				Next  string `json:"next_since"`
+			}
+			if _, err := c.do(ctx, http.MethodGet, "/api/v1/tasks?"+q.Encode(), nil, &page); err != nil {
+				yield(Task{}, err)
+				return
+			}
+			for _, t := range page.Tasks {
+				if !yield(t, nil) {
+					return
+				}
+			}
+			if page.Next == "" {
+				return
+			}
+			q.Set("since", page.Next)
+		}
+	}
+}
+
+// FindTask returns the task with that id, whichever agent has it.
+func (c *Client) FindTask(ctx context.Context, taskID string) (*Task, error) {
+	none := beeos.Errorf(beeos.AgentNotFound, "you have no task %q", taskID)
+	if beeos.IDTime(taskID).IsZero() {
+		return nil, none
+	}
+	// Tasks are listed by their ids downwards, and no digit comes after f.
+	after := taskID[:len(taskID)-1] + "g"
+	for t, err := range c.tasks(ctx, url.Values{"since": {after}, "limit": {"1"}}) {
+		if err != nil {
+			return nil, err
+		}
+		if t.ID == taskID {
+			return c.Task(ctx, t.AgentID, t.ID)
+		}
+		if t.ID < taskID {
+			break
+		}
+	}
+	return nil, none
+}
+
+// CancelTask ends a task and returns it as it is then: the agent may have
+// finished it first.
+func (c *Client) CancelTask(ctx context.Context, agentID, taskID, reason string) (*Task, error) {
+	in := struct {
+		Reason string `json:"reason,omitempty"`
+	}{reason}
+	var t Task
+	if _, err := c.do(ctx, http.MethodPost, taskPath(agentID, taskID)+"/cancel", in, &t); err != nil {
+		return nil, err
+	}
+	return &t, nil
+}
+
+// ContinueTask gives an agent that paused what it asked for: a string, or
+// anything that can be encoded as JSON.
+func (c *Client) ContinueTask(ctx context.Context, agentID, taskID string, input any) (*Task, error) {
+	return c.resume(ctx, agentID, taskID, map[string]any{"input": input})
+}
+
+// GrantTask consents to what an agent asked consent for, or denies it.
+func (c *Client) GrantTask(ctx context.Context, agentID, taskID string, granted bool) (*Task, error) {
+	return c.resume(ctx, agentID, taskID, map[string]any{"auth_grant": granted})
+}
+
+func (c *Client) resume(ctx context.Context, agentID, taskID string, in map[string]any) (*Task, error) {
+	var t Task
+	if _, err := c.do(ctx, http.MethodPost, taskPath(agentID, taskID)+"/continue", in, &t); err != nil {
+		return nil, err
+	}
+	return &t, nil
+}
+
+// WatchTask yields the messages of a task from the beginning to its terminal
+// reply, and the pieces of that as they come. When the connection breaks it
+// comes back for the rest, until ctx ends.
+func (c *Client) WatchTask(ctx context.Context, agentID, taskID string) iter.Seq2[Update, error] {
+	return c.follow(ctx, taskPath(agentID, taskID)+"/events", 0)
+}

@@ -1,0 +1,20 @@
+package app
+
+import (
+	"context"
+
+	"github.com/beeos/beeos/internal/invoke"
+	"github.com/beeos/beeos/internal/webhook"
+)
+
+// openHooks lets the REST surface register webhooks. They are sent by the
+// processes that run the worker.
+func (p *parts) openHooks(ctx context.Context) (err error) {
+	p.hooks, err = webhook.New(ctx, webhook.Options{
+		DB: p.db, Ledger: p.ledger, Bus: p.bus, Log: p.log, Status: invoke.StatusOf, AllowPrivate: p.cfg.Dev,
+	})
+	if err == nil && p.cfg.Runs("worker") {
+		p.run = append(p.run, p.hooks.Run)
+	}
+	return err
+}

@@ -1,0 +1,155 @@
+package invoke
+
+import (
+	"context"
+	"iter"
+
+	"github.com/beeos/beeos"
+)
+
+// watchPage is how many messages Watch reads at once.
+const watchPage = 200
+
+// Watch yields the channel's messages after offset since, then live events
+// and new messages as they come, until ctx ends or the channel is closed and
+// read to its end. What is already said of turns under way comes first, as one
+// delta each.
+func (c *Calls) Watch(ctx context.Context, channel string, since int64) iter.Seq2[beeos.Event, error] {
+	return c.watch(ctx, &watch{channel: channel, since: since})
+}
+
+// WatchTurn is Watch for what concerns one request alone; it ends with the
+// request's terminal reply, at once when since is past that.
+func (c *Calls) WatchTurn(ctx context.Context, channel, turn string, since int64) iter.Seq2[beeos.Event, error] {
+	return c.watch(ctx, &watch{channel: channel, turn: turn, since: since})
+}
+
+// watch is the state of one Watch.
+type watch struct {
+	c       *Calls
+	channel string
+	turn    string // the only one to watch; empty = all
+	since   int64
+	over    bool // the last event is out
+	live    *feed
+	heard   map[string]beeos.Event // by turn, the last delta that went out, without its text
+}
+
+func (c *Calls) watch(ctx context.Context, w *watch) iter.Seq2[beeos.Event, error] {
+	return func(yield func(beeos.Event, error) bool) {
+		news := c.waiters.add(c.waiters.byChannel, w.channel)
+		defer c.waiters.remove(c.waiters.byChannel, w.channel, news)
+		w.c, w.heard, w.live = c, map[string]beeos.Event{}, newFeed(w.turn)
+		defer c.opt.Bus.Watch(w.channel, w.live.push)()
+		say := func(ev beeos.Event) bool { return yield(ev, nil) }
+		for first := true; ; first = false {
+			more, err := w.replay(ctx, say)
+			if err == nil && more && first {
+				more, err = w.catchUp(ctx, say)
+			}
+			if err != nil {
+				yield(beeos.Event{}, err)
+			}
+			if err != nil || !more {
+				return
+			}
+			select {
+			case <-news.wake: // live events that came before the message go out before it
+			case <-w.live.ready:
+			case <-ctx.Done():
+				return
+			}
+			if !w.flush(say) {
+				return
+			}
+		}
+	}
+}
+
+// replay yields stored messages; false when there will be no more, or the
+// reader has had enough.
+func (w *watch) replay(ctx context.Context, yield func(beeos.Event) bool) (more bool, err error) {
+	// Read before the messages: what has ended by now has them all.
+	ended, err := w.ended(ctx)
+	if err != nil {
+		return false, err
+	}
+	for {
+		ms, err := w.c.opt.Ledger.Messages(ctx, w.channel, w.since, watchPage)
+		if err != nil {
+			return false, err
+		}
+		for i := range ms {
+			m := &ms[i]
+			w.since = m.Offset
+			if w.turn != "" && m.ID != w.turn && m.InReplyTo != w.turn {
+				continue
+			}
+			if !yield(beeos.Event{Kind: beeos.EventMessage, Channel: w.channel, Turn: m.InReplyTo, Message: m}) {
+				return false, nil
+			}
+			if m.Type.Terminal() {
+				delete(w.heard, m.InReplyTo)
+				if w.turn != "" {
+					return false, nil
+				}
+			}
+		}
+		if len(ms) < watchPage {
+			return !ended, nil
+		}
+	}
+}
+
+func (w *watch) ended(ctx context.Context) (bool, error) {
+	if w.turn != "" {
+		done, err := w.c.opt.Ledger.Terminal(ctx, w.turn)
+		return done != nil, err
+	}
+	ch, err := w.c.opt.Ledger.Channel(ctx, w.channel)
+	return ch.Closed, err
+}
+
+// catchUp yields the text so far of the turns under way, so that whoever joins
+// late, or again, has what the others have.
+func (w *watch) catchUp(ctx context.Context, yield func(beeos.Event) bool) (more bool, err error) {
+	turns := []string{w.turn}
+	if w.turn == "" {
+		if turns, err = w.c.opt.Ledger.OpenTurns(ctx, w.channel); err != nil {
+			return false, err
+		}
+	}
+	for _, turn := range turns {
+		if ev, ok := w.c.opt.Bus.Snapshot(ctx, turn); ok && ev.Text != "" && !w.say(ev, yield) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+func (w *watch) flush(yield func(beeos.Event) bool) bool {
+	for _, ev := range w.live.take() {
+		if !w.say(ev, yield) {
+			return false
+		}
+	}
+	return true
+}
+
+// say yields a live event, unless a snapshot had it or it comes from an
+// instance that was given up on. The first words of another instance replace
+// those of the one before.
+func (w *watch) say(ev beeos.Event, yield func(beeos.Event) bool) bool {
+	if ev.Kind != beeos.EventDelta {
+		return yield(ev)
+	}
+	last, known := w.heard[ev.Turn]
+	switch {
+	case ev.Attempt < last.Attempt, ev.Attempt == last.Attempt && ev.Seq <= last.Seq && ev.Seq > 0:
+		return true
+	case known && ev.Attempt > last.Attempt && ev.Reasoning == "":
+		ev.SoFar = true
+	}
+	w.heard[ev.Turn] = beeos.Event{Attempt: ev.Attempt, Seq: ev.Seq}
+	return yield(ev)
+}

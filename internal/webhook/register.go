@@ -1,0 +1,83 @@
+package webhook
+
+import (
+	"context"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/store"
+)
+
+const (
+	maxPerTask = 10
+	maxToken   = 4096
+	minSecret  = 16
+	maxSecret  = 256
+)
+
+// Registration is a webhook to be. The task's owner has been checked.
+type Registration struct {
+	Turn    string
+	Channel string
+	Offset  int64 // of the task's request: from there on everything is told
+	Owner   string
+	Format  string
+	URL     string
+	Token   string // sent as Authorization: Bearer, when set
+	Secret  string // signs what is sent, when set
+}
+
+// Register adds a webhook to a task. It is told every change since the task
+// began, so it does not matter how fast somebody registers. The same URL again
+// replaces token and secret; the old secret signs along for a day.
+func (h *Hooks) Register(ctx context.Context, r Registration) (store.Webhook, error) {
+	if err := checkCredentials(r.Token, r.Secret); err != nil {
+		return store.Webhook{}, err
+	}
+	if err := h.guard.checkURL(ctx, r.URL); err != nil {
+		return store.Webhook{}, err
+	}
+	now := h.opt.Now()
+	w := store.Webhook{
+		ID: "wh_" + beeos.NewID(), Turn: r.Turn, Channel: r.Channel, Owner: r.Owner, Renderer: r.Format, URL: r.URL,
+		HasSecret: r.Secret != "", Seen: r.Offset, Status: beeos.TaskQueued, Watching: true, CreatedAt: now.UTC(),
+	}
+	kept, err := h.opt.DB.PutWebhook(ctx, w, maxPerTask, func(old *store.Webhook) ([]byte, error) {
+		if old == nil {
+			return h.seal.close(w.ID, credentials{Token: r.Token, Secret: r.Secret})
+		}
+		c, err := h.seal.open(old.ID, old.Sealed)
+		if err != nil {
+			return nil, err
+		}
+		return h.seal.close(old.ID, c.replace(r.Token, r.Secret, now))
+	})
+	if err == nil {
+		h.notice(r.Turn, true)
+	}
+	return kept, err
+}
+
+func checkCredentials(token, secret string) error {
+	if len(token) > maxToken || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return beeos.Errorf(beeos.InvalidParam, "token must be plain ASCII without spaces, of at most %d characters", maxToken)
+	}
+	if n := utf8.RuneCountInString(secret); secret != "" && (n < minSecret || n > maxSecret) {
+		return beeos.Errorf(beeos.InvalidParam, "secret must have %d to %d characters", minSecret, maxSecret)
+	}
+	return nil
+}
+
+// Redeliver sends the bytes of a delivery once more, signed afresh.
+func (h *Hooks) Redeliver(ctx context.Context, w store.Webhook, deliveryID string) (store.WebhookDelivery, error) {
+	if _, err := h.opt.DB.WebhookDelivery(ctx, w.ID, deliveryID); err != nil {
+		return store.WebhookDelivery{}, err
+	}
+	if w.Disabled {
+		return store.WebhookDelivery{}, beeos.Errorf(beeos.Conflict, "the receiver answered 410, it wants no more; register the webhook again first")
+	}
+	d, err := h.opt.DB.RepeatWebhookDelivery(ctx, w.ID, deliveryID, h.opt.Now())
+	h.poke()
+	return d, err
+}

@@ -1,0 +1,38 @@
+package webhook
+
+import (
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// retries is how long after each failed attempt the next one comes.
+var retries = []time.Duration{time.Minute, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 12 * time.Hour}
+
+// maxPatience bounds what a receiver may ask for with Retry-After.
+const maxPatience = 24 * time.Hour
+
+// pause is how long to wait after so many failed tries; false: they are over.
+// Receivers that failed together are not to be met together again, so it
+// varies by a tenth.
+func pause(tries int, asked time.Duration) (time.Duration, bool) {
+	if tries > len(retries) {
+		return 0, false
+	}
+	d := retries[tries-1]
+	d += time.Duration((rand.Float64()*2 - 1) * float64(d) / 10)
+	return max(d, min(asked, maxPatience)), true
+}
+
+// retryAfter is what the header of that name asks for; 0 = nothing.
+func retryAfter(h http.Header, now time.Time) time.Duration {
+	v := h.Get("Retry-After")
+	if s, err := strconv.ParseInt(v, 10, 32); err == nil {
+		return max(0, time.Duration(s)*time.Second)
+	}
+	if at, err := http.ParseTime(v); err == nil {
+		return max(0, at.Sub(now))
+	}
+	return 0
+}

@@ -1,0 +1,95 @@
+package webhook
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/store"
+)
+
+// attempt sends a delivery once and writes down what came of it.
+func (h *Hooks) attempt(ctx context.Context, d store.WebhookDelivery, w store.Webhook) error {
+	begun := time.Now()
+	status, wait, err := h.post(ctx, d, w)
+	if err != nil && ctx.Err() != nil {
+		return nil // we are stopping: whoever has the lease next tries again
+	}
+	ctx = context.WithoutCancel(ctx) // what was taken is not to be sent again
+	now := h.opt.Now()
+	last := store.DeliveryAttempt{At: now.UTC(), Response: status, TookMS: time.Since(begun).Milliseconds()}
+	if err != nil {
+		last.Error = err.Error()
+	}
+	d.Attempts, d.Tries = d.Attempts+1, d.Tries+1
+	d.AttemptedAt, d.Response, d.Error, d.History = now, last.Response, last.Error, append(d.History, last)
+	next, again := pause(d.Tries, wait)
+	switch {
+	case err == nil:
+		d.Status, d.Due, d.CompletedAt = store.DeliverySucceeded, time.Time{}, now
+	case status == http.StatusGone || !again:
+		d.Status, d.Due, d.CompletedAt = store.DeliveryDead, time.Time{}, now
+		h.opt.Log.WarnContext(ctx, "webhook delivery given up", "delivery", d.ID, "webhook", w.ID, "attempts", d.Attempts, "status", status, "reason", last.Error)
+	default:
+		d.Status, d.Due = store.DeliveryFailed, now.Add(next)
+	}
+	if err := h.opt.DB.FinishWebhookDelivery(ctx, d); err != nil {
+		return err
+	}
+	if status == http.StatusGone {
+		return h.opt.DB.DisableWebhook(ctx, w.ID, now)
+	}
+	return nil
+}
+
+// post sends the bytes of a delivery. wait is what the receiver asks for
+// before the next attempt.
+func (h *Hooks) post(ctx context.Context, d store.WebhookDelivery, w store.Webhook) (status int, wait time.Duration, err error) {
+	req, err := h.request(ctx, d, w)
+	if err != nil {
+		return 0, 0, err
+	}
+	resp, err := h.client.Do(req)
+	if err != nil {
+		return 0, 0, fmt.Errorf("%s", reason(err)) // the whole error would tell about our network
+	}
+	defer resp.Body.Close()
+	// What it says does not matter; a short answer is read so that the
+	// connection can be used again.
+	io.Copy(io.Discard, io.LimitReader(resp.Body, maxAnswer)) //nolint:errcheck // the status has come
+	switch code := resp.StatusCode; {
+	case code >= 200 && code < 300:
+		return code, 0, nil
+	case code >= 300 && code < 400:
+		return code, 0, fmt.Errorf("the receiver answered %d; redirects are not followed, register the address that it names", code)
+	default:
+		return code, retryAfter(resp.Header, h.opt.Now()), fmt.Errorf("the receiver answered %d", code)
+	}
+}
+
+func (h *Hooks) request(ctx context.Context, d store.WebhookDelivery, w store.Webhook) (*http.Request, error) {
+	c, err := h.seal.open(w.ID, w.Sealed)
+	if err != nil {
+		return nil, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.URL, bytes.NewReader(d.Payload))
+	if err != nil {
+		return nil, fmt.Errorf("the URL cannot be used; register another one")
+	}
+	for name, value := range map[string]string{
+		"Content-Type": h.formats[w.Renderer].ContentType, "User-Agent": "BeeOS/" + beeos.Version,
+		"X-BeeOS-Event": "task.state", "X-BeeOS-Task-Id": w.Turn, "X-BeeOS-Webhook-Format": w.Renderer,
+	} {
+		req.Header.Set(name, value)
+	}
+	if c.Token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.Token)
+	}
+	now := h.opt.Now()
+	sign(req.Header, d.ID, c.secrets(now), now, d.Payload)
+	return req, nil
+}
