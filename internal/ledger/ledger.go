@@ -8,8 +8,8 @@
 // Offsets rise per channel and come from the channel's row under its lock.
 // Exactly one terminal reply per request is a unique index, nothing else.
 // delivery.go leases requests to agents, read.go reads, turns.go and
-// conversations.go list, recent.go finds the last calls for people to look at,
-// retention.go forgets.
+// conversations.go list (callers.go knows who calls whom), recent.go finds the
+// last calls for people to look at, retention.go forgets.
 package ledger
 
 import (
@@ -48,6 +48,7 @@ type Ledger struct {
 	seed    maphash.Seed
 	done    sync.WaitGroup
 	freed   atomic.Pointer[func(agentID string)]
+	callers callers
 }
 
 // OnFreed sets who is told that an agent's lane has become free. It must not

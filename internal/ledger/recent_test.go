@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
@@ -82,41 +81,9 @@ func TestCallHeadReadsWhatIsCutOff(t *testing.T) {
 		`{"protocol":"mcp","method":"tools/call","tool":"add","arguments":{"tool":"x"`: {"mcp", "tools/call", "add"},
 	} {
 		var got [3]string
-		got[0], got[1], got[2] = callHead(text)
+		got[0], got[1], got[2] = callHead([]byte(text))
 		if got != want {
 			t.Errorf("callHead(%q) = %q, want %q", text, got, want)
-		}
-	}
-}
-
-// BenchmarkRecent reads the last calls of three quiet agents out of a million
-// messages, nearly all of which belong to others.
-func BenchmarkRecent(b *testing.B) {
-	l := openSQLite(b, Options{})
-	fill := func(agent string, first, n int) {
-		for _, query := range []string{
-			`WITH RECURSIVE s(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM s WHERE i < $2)
-			 INSERT INTO channels SELECT 'ch-' || printf('%%012d', i + %[1]d), $1, 'user:x', 'invoke', TRUE, 'completed', 3, 0, '', i + %[1]d, i + %[1]d FROM s`,
-			`WITH RECURSIVE s(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM s WHERE i < $2)
-			 INSERT INTO messages SELECT 'ch-' || printf('%%012d', i + %[1]d), 1, 'm' || (i + %[1]d), 'chat_message', $1, FALSE, 'completed', '', 'user:x', 'hello', '', '{"protocol":"mcp"}', i + %[1]d FROM s`,
-			`WITH RECURSIVE s(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM s WHERE i < $2)
-			 INSERT INTO messages SELECT 'ch-' || printf('%%012d', i + %[1]d), 2, $1 || i, 'agent_reply', 'm' || (i + %[1]d), TRUE, 'completed', 'end_turn', 'agent', 'hi', '', '', i + %[1]d + 9 FROM s`,
-		} {
-			if _, err := l.db.ExecContext(b.Context(), fmt.Sprintf(query, first), agent, n); err != nil {
-				b.Fatal(err)
-			}
-		}
-	}
-	var mine []string
-	for i := range 3 {
-		mine = append(mine, fmt.Sprintf("agent_quiet%d", i))
-		fill(mine[i], i*50, 40)
-	}
-	fill("agent_busy", 1000, 500_000)
-	for b.Loop() {
-		got, err := l.Recent(b.Context(), mine, 20)
-		if err != nil || len(got) != 20 || got[0].Outcome == "" {
-			b.Fatalf("%d calls, %v", len(got), err)
 		}
 	}
 }

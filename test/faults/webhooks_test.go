@@ -103,7 +103,7 @@ func TestT62WorkerKilledTwentyTimes(t *testing.T) {
 			w.expect(w.Out, "start", func(line string) bool { return line == "ready" })
 		}
 		pause(t.Context(), rand.N(300*time.Millisecond))
-		w.kill()
+		w.Kill()
 		w.replaced = true
 		inFlight += r.number(`SELECT count(*) FROM webhook_deliveries WHERE status = 'pending' AND lease <> ''`)
 	}
