@@ -49,7 +49,7 @@ dev: ## Everything on this machine, with a demo agent
 	$(GO) run ./cmd/beeos dev
 
 docs: ## Write the generated pages, check all of them
-	$(GO) test ./internal/config -update
+	$(GO) test ./internal/config ./api -update
 	$(GO) test -run TestDocs .
 	$(GO) test ./test/docs
 

@@ -211,8 +211,8 @@ func TestEveryStateAndEvent(t *testing.T) {
 			t.Errorf("the table has %d events for %s, there are %d", len(transitions[s]), s, len(everyEvent))
 		}
 		t.Run(string(s), func(t *testing.T) {
+			l := newLife(t)
 			for _, e := range everyEvent {
-				l := newLife(t)
 				m := l.reach(s)
 				l.happen(m, e)
 				want, known := After(s, e)

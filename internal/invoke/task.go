@@ -53,7 +53,6 @@ func (c *Calls) Tasks(ctx context.Context, f TaskFilter) ([]Task, error) {
 	}
 	if f.Agent != nil {
 		sel.AgentIDs = []string{f.Agent.ID}
-		sel.ByAgent = f.Agent.OwnerID == f.Caller.UserID
 	}
 	found, err := c.opt.Ledger.Requests(ctx, sel)
 	if err != nil {

@@ -41,6 +41,7 @@ type batch struct {
 	ops       []*op
 	now       int64
 	committed []beeos.Message
+	callers   []pair   // who were noted to call whom
 	freed     []string // agents with a lane that a terminal reply freed
 }
 
@@ -105,6 +106,9 @@ func (b *batch) apply(ctx context.Context) error {
 	}
 	if err := b.deliver(ctx); err != nil {
 		return fmt.Errorf("insert deliveries: %w", err)
+	}
+	if err := b.noteCallers(ctx); err != nil {
+		return fmt.Errorf("note callers: %w", err)
 	}
 	for _, o := range b.ops {
 		if o.do != nil {

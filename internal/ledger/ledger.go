@@ -8,7 +8,7 @@
 // Offsets rise per channel and come from the channel's row under its lock.
 // Exactly one terminal reply per request is a unique index, nothing else.
 // delivery.go leases requests to agents, read.go reads, turns.go and
-// conversations.go list, retention.go forgets.
+// conversations.go list (callers.go knows who calls whom), retention.go forgets.
 package ledger
 
 import (
@@ -47,6 +47,7 @@ type Ledger struct {
 	seed    maphash.Seed
 	done    sync.WaitGroup
 	freed   atomic.Pointer[func(agentID string)]
+	callers callers
 }
 
 // OnFreed sets who is told that an agent's lane has become free. It must not

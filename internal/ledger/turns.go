@@ -29,40 +29,44 @@ type RequestFilter struct {
 	Closed   bool     // only those with one
 	Before   string   // only those older than this one
 	Limit    int
-	ByAgent  bool // with both: look through the agent's requests, because few are anybody else's
 }
 
 const requestColumns = `m.channel, m.off, m.id, m.type, m.in_reply_to, m.state, m.stop_reason, m.publisher, m.body, m.parts, m.payload, m.created_at, m.agent_id`
 
 // Request returns the caller's own request with that id.
 func (l *Ledger) Request(ctx context.Context, caller, turn string) (Request, error) {
-	var r Request
-	var err error
 	// The delivery first: a reply that comes in between is then found, too.
 	open, unknown := l.Turn(ctx, turn)
 	if unknown != nil && beeos.CodeOf(unknown) != beeos.NotFound {
-		return r, unknown
+		return Request{}, unknown
 	}
-	row := l.db.QueryRowContext(ctx, `SELECT `+requestColumns+` FROM messages m WHERE m.type = 'chat_message' AND m.publisher = $1 AND m.id = $2`, caller, turn)
-	r.Message, err = scanMessage(scanMore{row, []any{&r.AgentID}})
-	if errors.Is(err, sql.ErrNoRows) {
-		return r, beeos.Errorf(beeos.NotFound, "there is no request %s", turn)
-	}
+	done, err := l.Terminal(ctx, turn)
 	if err != nil {
-		return r, fmt.Errorf("read request: %w", err)
+		return Request{}, err
 	}
-	if r.Done, err = l.Terminal(ctx, turn); err != nil {
-		return r, err
-	}
-	if r.Done == nil {
-		if unknown != nil { // made between the two looks
-			if open, err = l.Turn(ctx, turn); err != nil {
-				return r, err
-			}
+	where, at := `m.channel = $1 AND m.off = $2`, []any{open.Channel, open.Offset}
+	if unknown != nil {
+		if done == nil {
+			return Request{}, noRequest(turn)
 		}
+		where, at = `m.channel = $1 AND m.id = $2`, []any{done.Channel, turn}
+	}
+	r := Request{Done: done}
+	if done == nil {
 		r.Open = &open
 	}
+	r.Message, err = scanMessage(scanMore{l.db.QueryRowContext(ctx, `SELECT `+requestColumns+` FROM messages m WHERE `+where, at...), []any{&r.AgentID}})
+	switch {
+	case errors.Is(err, sql.ErrNoRows), err == nil && r.Publisher != caller:
+		return Request{}, noRequest(turn)
+	case err != nil:
+		return Request{}, fmt.Errorf("read request: %w", err)
+	}
 	return r, nil
+}
+
+func noRequest(turn string) error {
+	return beeos.Errorf(beeos.NotFound, "there is no request %s", turn)
 }
 
 // scanMore scans the columns that follow the message's.
@@ -73,30 +77,36 @@ type scanMore struct {
 
 func (s scanMore) Scan(to ...any) error { return s.row.Scan(append(to, s.more...)...) }
 
-// Requests returns the newest requests that f selects, newest first.
+// Requests returns the newest requests that f selects, newest first. Open ones
+// are read off the deliveries, which are few. The others lie in one index by
+// agent and caller; each such pair is a few steps in it, however many requests
+// of others there are, and pairs that have not called since are left out.
 func (l *Ledger) Requests(ctx context.Context, f RequestFilter) ([]Request, error) {
-	if len(f.AgentIDs) < 2 {
-		return l.requests(ctx, f)
+	if f.Open {
+		return l.requests(ctx, f.open())
 	}
-	// Agent by agent: each is a few steps in an index, however many there are
-	// of other agents' requests in between.
+	pairs, err := l.pairs(ctx, &f)
+	if err != nil {
+		return nil, err
+	}
 	var all []Request
-	for _, id := range f.AgentIDs {
-		one := f
-		one.AgentIDs = []string{id}
-		found, err := l.requests(ctx, one)
+	for _, p := range pairs {
+		if len(all) == f.Limit && p.at.Add(2*seenEvery).Before(beeos.IDTime(all[f.Limit-1].ID)) {
+			break
+		}
+		found, err := l.requests(ctx, f.of(p.pair))
 		if err != nil {
 			return nil, err
 		}
 		all = append(all, found...)
+		slices.SortFunc(all, func(a, b Request) int { return strings.Compare(b.ID, a.ID) })
+		all = all[:min(len(all), f.Limit)]
 	}
-	slices.SortFunc(all, func(a, b Request) int { return strings.Compare(b.ID, a.ID) })
-	return all[:min(len(all), f.Limit)], nil
+	return all, nil
 }
 
-func (l *Ledger) requests(ctx context.Context, f RequestFilter) ([]Request, error) {
-	text, args := f.query()
-	rows, err := l.db.QueryContext(ctx, text, args...)
+func (l *Ledger) requests(ctx context.Context, q *clause) ([]Request, error) {
+	rows, err := l.db.QueryContext(ctx, q.text.String(), q.args...)
 	if err != nil {
 		return nil, fmt.Errorf("list requests: %w", err)
 	}
@@ -112,59 +122,69 @@ func (l *Ledger) requests(ctx context.Context, f RequestFilter) ([]Request, erro
 	return all, rows.Err()
 }
 
-// query writes the selection so that one index yields it in order. A column
-// that is only to be compared is hidden from the planner in an expression.
-func (f *RequestFilter) query() (string, []any) {
+const requestStanding = `SELECT ` + requestColumns + `, COALESCE(d.turn, ''), COALESCE(d.leased, FALSE), COALESCE(d.attempt, 0), COALESCE(d.deadline, 0),
+	COALESCE(d.paused, ''), COALESCE(d.cancel_at, 0), COALESCE(t.type, ''), COALESCE(t.state, ''), COALESCE(t.stop_reason, ''), COALESCE(t.created_at, 0)`
+
+// open is the selection of requests without a terminal reply.
+func (f *RequestFilter) open() *clause {
 	q := &clause{}
-	from := ` FROM messages m LEFT JOIN deliveries d ON d.turn = m.id`
-	caller, agent, id := `m.publisher`, `m.agent_id`, `m.id`
-	switch {
-	case f.Open:
-		from = ` FROM deliveries d JOIN messages m ON m.channel = d.channel AND m.off = d.off`
-		caller, agent, id = `d.owner`, `d.agent_id`, `d.turn`
-		q.add(`m.type = 'chat_message'`)
-	case f.Closed:
-		q.add(`m.type = 'chat_message' AND d.turn IS NULL`)
-	default:
-		q.add(`m.type = 'chat_message'`)
-	}
+	q.text.WriteString(requestStanding + ` FROM deliveries d JOIN messages m ON m.channel = d.channel AND m.off = d.off
+		LEFT JOIN messages t ON t.terminal AND t.in_reply_to = m.id`)
 	if f.Caller != "" {
-		if f.ByAgent && len(f.AgentIDs) > 0 {
-			caller += ` || ''`
-		}
-		q.add(caller+` = ?`, f.Caller)
+		q.add(`d.owner = ?`, f.Caller)
 	}
 	if len(f.AgentIDs) > 0 {
-		if f.Caller != "" && !f.ByAgent {
-			agent += ` || ''`
-		}
-		q.add(agent+` = ?`, f.AgentIDs[0])
+		q.in(`d.agent_id`, f.AgentIDs)
 	}
 	if f.Before != "" {
-		q.add(id+` < ?`, f.Before)
+		q.add(`d.turn < ?`, f.Before)
 	}
-	return `SELECT ` + requestColumns + `, COALESCE(d.turn, ''), COALESCE(d.leased, FALSE), COALESCE(d.attempt, 0), COALESCE(d.deadline, 0),
-		COALESCE(d.paused, ''), COALESCE(d.cancel_at, 0), COALESCE(t.type, ''), COALESCE(t.state, ''), COALESCE(t.stop_reason, ''), COALESCE(t.created_at, 0)` +
-		from + ` LEFT JOIN messages t ON t.terminal AND t.in_reply_to = m.id` +
-		q.text.String() + fmt.Sprintf(` ORDER BY %s DESC LIMIT %d`, id, f.Limit), q.args
+	fmt.Fprintf(&q.text, ` ORDER BY d.turn DESC LIMIT %d`, f.Limit)
+	return q
 }
 
-// clause collects conditions.
+// of is the selection of one caller's requests to one agent.
+func (f *RequestFilter) of(p pair) *clause {
+	q := &clause{}
+	q.text.WriteString(requestStanding + ` FROM messages m LEFT JOIN deliveries d ON d.turn = m.id LEFT JOIN messages t ON t.terminal AND t.in_reply_to = m.id`)
+	q.add(`m.type = 'chat_message'`)
+	q.add(`m.agent_id = ?`, p.agent)
+	q.add(`m.publisher = ?`, p.principal)
+	if f.Before != "" {
+		q.add(`m.id < ?`, f.Before)
+	}
+	if f.Closed {
+		q.add(`d.turn IS NULL`)
+	}
+	fmt.Fprintf(&q.text, ` ORDER BY m.id DESC LIMIT %d`, f.Limit)
+	return q
+}
+
+// clause is a query that gets conditions.
 type clause struct {
-	text strings.Builder
-	args []any
+	text  strings.Builder
+	where bool
+	args  []any
 }
 
 func (c *clause) add(condition string, args ...any) {
 	word := ` AND `
-	if c.text.Len() == 0 {
-		word = ` WHERE `
+	if !c.where {
+		word, c.where = ` WHERE `, true
 	}
 	for _, arg := range args {
 		c.args = append(c.args, arg)
 		condition = strings.Replace(condition, `?`, fmt.Sprintf(`$%d`, len(c.args)), 1)
 	}
 	c.text.WriteString(word + condition)
+}
+
+func (c *clause) in(column string, values []string) {
+	args := make([]any, len(values))
+	for i, v := range values {
+		args[i] = v
+	}
+	c.add(column+` IN (`+strings.TrimSuffix(strings.Repeat(`?,`, len(values)), `,`)+`)`, args...)
 }
 
 func scanRequest(rows *sql.Rows) (r Request, err error) {

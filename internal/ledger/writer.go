@@ -150,6 +150,7 @@ func (w *writer) commit(ops []*op) {
 		return
 	}
 	w.l.opt.Commit(len(ops), time.Since(start))
+	w.l.callers.noted(b.callers, b.now)
 	if len(b.committed) > 0 {
 		w.l.opt.Committed(b.committed)
 	}
