@@ -11,7 +11,7 @@ import (
 // processes that run the worker.
 func (p *parts) openHooks(ctx context.Context) (err error) {
 	p.hooks, err = webhook.New(ctx, webhook.Options{
-		DB: p.db, Ledger: p.ledger, Bus: p.bus, Log: p.log, Status: invoke.StatusOf, AllowPrivate: p.cfg.Dev,
+		DB: p.db, Ledger: p.ledger, Bus: p.bus, Log: p.log, Status: invoke.StatusOf, AllowPrivate: p.cfg.AllowPrivate,
 	})
 	if err == nil && p.cfg.Runs("worker") {
 		p.run = append(p.run, p.hooks.Run)

@@ -26,7 +26,7 @@ import (
 
 // notYet are the operations of the contract that this server does not have:
 // whoever brings one takes its name out, and the tests below want the rest.
-var notYet = strings.Fields(`login refreshLogin listApprovals approve reject`)
+var notYet = strings.Fields(`listApprovals approve reject`)
 
 // refusedOnly are the operations that are for built-in agents: so far they
 // have nothing but refusals.

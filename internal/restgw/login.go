@@ -20,47 +20,44 @@ type tokensView struct {
 
 // logIn is for scripts of a person who has no key at hand. It is open to
 // anybody, so the throttle of sign-in stands in front.
-func (s *Surface) logIn(w http.ResponseWriter, r *http.Request) {
+func (s *Surface) logIn(w http.ResponseWriter, r *http.Request, _ beeos.Caller) error {
 	var email, password string
 	err := read(w, r, settingLimit, true, shape{"email": &email, "password": &password})
 	if err == nil && (email == "" || password == "") {
 		err = beeos.Errorf(beeos.MissingParam, "email and password are required")
 	}
 	if err != nil {
-		s.refuse(w, r, err)
-		return
+		return err
 	}
 	u, err := s.People.SignIn(r.Context(), email, password, httpd.ClientIP(r))
 	if err != nil {
-		s.refuse(w, r, err)
-		return
+		return err
 	}
 	t, err := s.OAuth.LogIn(r.Context(), u)
-	s.answerTokens(w, r, t, err)
+	return answerTokens(w, t, err)
 }
 
 // refresh changes a refresh token into the next tokens.
-func (s *Surface) refresh(w http.ResponseWriter, r *http.Request) {
+func (s *Surface) refresh(w http.ResponseWriter, r *http.Request, _ beeos.Caller) error {
 	var token string
 	err := read(w, r, settingLimit, true, shape{"refresh_token": &token})
 	if err == nil && token == "" {
 		err = beeos.Errorf(beeos.MissingParam, "refresh_token is required")
 	}
 	if err != nil {
-		s.refuse(w, r, err)
-		return
+		return err
 	}
 	t, err := s.OAuth.Refresh(r.Context(), token)
-	s.answerTokens(w, r, t, err)
+	return answerTokens(w, t, err)
 }
 
-func (s *Surface) answerTokens(w http.ResponseWriter, r *http.Request, t oauth.Tokens, err error) {
+func answerTokens(w http.ResponseWriter, t oauth.Tokens, err error) error {
 	if err != nil {
-		s.refuse(w, r, err)
-		return
+		return err
 	}
 	w.Header().Set("Cache-Control", "no-store")
 	httpd.WriteData(w, http.StatusOK, tokensView{
 		AccessToken: t.Access, TokenType: "Bearer", ExpiresIn: int(t.ExpiresIn / time.Second), RefreshToken: t.Refresh,
 	})
+	return nil
 }

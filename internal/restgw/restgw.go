@@ -67,13 +67,14 @@ func (s *Surface) now() time.Time {
 // tokens of people alone; /files/ is for signed links.
 func (s *Surface) Handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("POST /api/v1/auth/login", s.logIn)
-	mux.HandleFunc("POST /api/v1/auth/refresh", s.refresh)
 	for _, r := range []struct {
 		pattern string
 		may     permission
 		do      action
 	}{
+		{"POST /api/v1/auth/login", public, s.logIn},
+		{"POST /api/v1/auth/refresh", public, s.refresh},
+
 		{"GET /api/v1/agents", usersOnly, s.listAgents},
 		{"GET /api/v1/agents/{agentId}", usersOnly, s.getAgent},
 		{"PATCH /api/v1/agents/{agentId}", usersOnly, s.patchAgent},
