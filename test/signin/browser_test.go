@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os/exec"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -19,7 +20,7 @@ var browser context.Context
 
 const (
 	startsWithin = time.Minute
-	stepsWithin  = time.Minute // generous: the machine may be busy
+	stepsWithin  = 25*time.Second // generous: the machine may be busy
 )
 
 // startBrowser starts it with nothing in it.
@@ -87,7 +88,7 @@ func (b *tab) do(steps ...chromedp.Action[chromedp.Void]) {
 func (b *tab) sees() string {
 	ctx, cancel := context.WithTimeout(b.ctx, 5*time.Second)
 	defer cancel()
-	text, err := chromedp.Run(ctx, chromedp.Evaluate[string](`location.href + "\n" + document.body.innerText`))
+	text, err := chromedp.Run(ctx, chromedp.Evaluate[string](`location.href + "\n" + document.body?.innerText`))
 	if err != nil {
 		return err.Error()
 	}
@@ -137,6 +138,7 @@ func (b *tab) signUp(link string) {
 // signIn fills in the page that one gets to see who is not signed in.
 func (b *tab) signIn() {
 	b.t.Helper()
+	b.awaits(`document.readyState === "complete" && location.pathname === "/signin"`)
 	b.do(
 		chromedp.SendKeys(`input[name="email"]`, personEmail),
 		chromedp.SendKeys(`input[name="password"]`, personPassword),
@@ -186,4 +188,33 @@ func (b *tab) disconnects(web, client string) {
 	}
 	eval[bool](b, `window.confirm = () => true; true`)
 	b.do(chromedp.Click(`[data-grant] .danger`), chromedp.WaitNotPresent(`[data-grant]`))
+}
+
+// awaits waits until the page makes an expression true.
+func (b *tab) awaits(expression string) {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, stepsWithin)
+	defer cancel()
+	for {
+		_, err := chromedp.Run(ctx, chromedp.Poll[bool](expression, chromedp.WithPollingTimeout(stepsWithin)))
+		if err == nil {
+			return
+		}
+		// The page that it asked has made way for another.
+		left := strings.Contains(err.Error(), "navigated or closed") || strings.Contains(err.Error(), "Cannot find context")
+		if ctx.Err() != nil || !left {
+			b.t.Fatalf("%s: %v\non %s", expression, err, b.sees())
+		}
+	}
+}
+
+// presses clicks the button of that text, on a page that is not ours.
+func (b *tab) presses(text string) {
+	b.t.Helper()
+	b.awaits(fmt.Sprintf(`(() => {
+		const found = [...document.querySelectorAll("button")].find(e => e.innerText.trim() === %q && !e.disabled);
+		found?.setAttribute("data-press", %[1]q);
+		return !!found;
+	})()`, text))
+	b.do(chromedp.Click(fmt.Sprintf(`[data-press=%q]`, text)))
 }

@@ -19,13 +19,20 @@ import (
 // input and output of our endpoint, for clients that know no other.
 func TestMCPRemote(t *testing.T) {
 	t.Run("registers", func(t *testing.T) {
-		story(t, newRemote, "MCP CLI Proxy", false)
+		story(t, func(t *testing.T, _ *world) client { return newRemote(t) }, "MCP CLI Proxy", false)
+	})
+	t.Run("has a document", func(t *testing.T) {
+		of := func(t *testing.T, _ *world) client {
+			return newRemote(t, "--client-metadata-url", documents.URL+"/remote/client.json")
+		}
+		story(t, of, "Documented", true)
 	})
 }
 
 // remote is mcp-remote.
 type remote struct {
 	t    *testing.T
+	args []string
 	desk *opener
 	home string
 	in   io.Writer
@@ -42,9 +49,9 @@ type message struct {
 	Error  json.RawMessage
 }
 
-func newRemote(t *testing.T, _ *world) client {
+func newRemote(t *testing.T, args ...string) *remote {
 	t.Helper()
-	return &remote{t: t, desk: newOpener(t), said: make(chan message, 8)}
+	return &remote{t: t, args: args, desk: newOpener(t), said: make(chan message, 8)}
 }
 
 func (c *remote) opened() <-chan string { return c.desk.addresses }
@@ -55,7 +62,8 @@ func (c *remote) connect(ctx context.Context, endpoint string) error {
 	if err != nil {
 		return err
 	}
-	cmd := tools.Node(context.WithoutCancel(ctx), tools.Module("mcp-remote/dist/proxy.js"), endpoint, "--allow-http", "--transport", "http-only")
+	args := append([]string{tools.Module("mcp-remote/dist/proxy.js"), endpoint, "--allow-http", "--transport", "http-only"}, c.args...)
+	cmd := tools.Node(context.WithoutCancel(ctx), args...)
 	cmd.Env = c.desk.environ(c.t, cmd)
 	for _, v := range cmd.Env {
 		if dir, ok := strings.CutPrefix(v, "MCP_REMOTE_CONFIG_DIR="); ok {
