@@ -95,9 +95,10 @@ func (b *tab) sees() string {
 	return text
 }
 
+// eval returns what an expression gives on the page, now or later.
 func eval[T any](b *tab, expression string) T {
 	b.t.Helper()
-	v, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](expression))
+	v, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
 	if err != nil {
 		b.t.Fatalf("%.80s: %v", expression, err)
 	}
