@@ -92,7 +92,7 @@ func TestT23ConsentStaysInItsBrowser(t *testing.T) {
 	if w := get(r.s, back, cookie); w.Code != http.StatusForbidden {
 		t.Errorf("the ticket was seen elsewhere and still works: %d", w.Code)
 	}
-	back, cookie = allow()
+	back, _ = allow()
 	if w := get(r.s, back, foreign); w.Code != http.StatusForbidden {
 		t.Errorf("another browser's cookie: %d", w.Code)
 	}

@@ -69,12 +69,11 @@ func TestT09ParallelRedemptions(t *testing.T) {
 	eachEngine(t, func(t *testing.T, r *rig) {
 		const rounds = 1000
 		ctx := context.Background()
-		tx, cookie := r.begin(r.query())
+		tx, _ := r.begin(r.query())
 		_, err := r.s.Allow(ctx, tx, r.owner.ID, r.one())
 		r.must(err)
 		open, err := r.db.OAuthTx(ctx, tx, r.now())
 		r.must(err)
-		_ = cookie
 		for round := range rounds {
 			code, err := r.s.grant(ctx, open)
 			r.must(err)

@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"net/http"
+	"net/url"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/store"
@@ -88,7 +89,11 @@ func (s *Site) agentData(ctx context.Context, v *visit, a *beeos.Agent) (d agent
 }
 
 func (s *Site) toAgent(w http.ResponseWriter, r *http.Request, _ *visit) error {
-	http.Redirect(w, r, "/agents/"+r.PathValue("agent")+"#keys", http.StatusSeeOther)
+	target := "/agents/" + url.PathEscape(r.PathValue("agent"))
+	if r.PathValue("form") == "keys" {
+		target += "#keys"
+	}
+	http.Redirect(w, r, target, http.StatusSeeOther)
 	return nil
 }
 

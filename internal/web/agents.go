@@ -7,12 +7,16 @@ import (
 	"strconv"
 	"strings"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/store"
 )
 
-// agentsPerPage bounds a page: presence is asked for each of its agents.
-const agentsPerPage = 50
+const (
+	agentsPerPage = 50 // presence is asked for each of them
+	askAtOnce     = 16
+)
 
 // agentRow is one agent in a list.
 type agentRow struct {
@@ -81,11 +85,23 @@ func (s *Site) agentRows(ctx context.Context, v *visit, limit, offset int) ([]ag
 	if err != nil {
 		return nil, 0, err
 	}
+	return s.rowsOf(ctx, list), total, nil
+}
+
+// rowsOf asks for the presence of several agents at once: those on other
+// nodes cost a question each.
+func (s *Site) rowsOf(ctx context.Context, list []*beeos.Agent) []agentRow {
 	rows := make([]agentRow, len(list))
+	var asking errgroup.Group
+	asking.SetLimit(askAtOnce)
 	for i, a := range list {
-		rows[i] = s.agentRow(ctx, a)
+		asking.Go(func() error {
+			rows[i] = s.agentRow(ctx, a)
+			return nil
+		})
 	}
-	return rows, total, nil
+	asking.Wait() //nolint:errcheck // none of them returns one
+	return rows
 }
 
 // maxOwned bounds what is read of one owner's agents at once.
@@ -97,14 +113,14 @@ func (s *Site) findAgents(ctx context.Context, v *visit, words string) ([]agentR
 	if err != nil {
 		return nil, err
 	}
-	var rows []agentRow
+	var found []*beeos.Agent
 	for _, a := range list {
 		text := strings.ToLower(a.ID + "\n" + a.Name + "\n" + a.Definition.DisplayName + "\n" + a.Definition.Description)
-		if strings.Contains(text, strings.ToLower(words)) && len(rows) < agentsPerPage {
-			rows = append(rows, s.agentRow(ctx, a))
+		if strings.Contains(text, strings.ToLower(words)) && len(found) < agentsPerPage {
+			found = append(found, a)
 		}
 	}
-	return rows, nil
+	return s.rowsOf(ctx, found), nil
 }
 
 func (s *Site) agentRow(ctx context.Context, a *beeos.Agent) agentRow {

@@ -121,6 +121,14 @@ func (s *Site) done(w http.ResponseWriter, r *http.Request, page, did string) er
 	return nil
 }
 
+// to leads to another page of ours.
+func to(page string) action {
+	return func(w http.ResponseWriter, r *http.Request, _ *visit) error {
+		http.Redirect(w, r, page, http.StatusSeeOther)
+		return nil
+	}
+}
+
 // said is what the page after a change can say.
 var said = map[string]string{
 	"saved":       "Saved.",
@@ -143,7 +151,7 @@ func (s *Site) notFound(_ http.ResponseWriter, r *http.Request, _ *visit) error 
 	return beeos.Errorf(beeos.NotFound, "there is no page %s", clean(r.URL.Path, 80))
 }
 
-// online asks for presence without letting one slow node hold up a page.
+// online reports whether an agent can be reached now.
 func (s *Site) online(ctx context.Context, a *beeos.Agent) bool {
 	return a.Active && s.Online != nil && s.Online(ctx, a.ID)
 }

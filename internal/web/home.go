@@ -30,8 +30,8 @@ type step struct {
 	Code  string
 }
 
-// homeAgents is how many agents Home asks about.
-const homeAgents = 50
+// homeAgents is how many agents Home counts and shows calls of.
+const homeAgents = 500
 
 func (s *Site) home(w http.ResponseWriter, r *http.Request, v *visit) error {
 	d, err := s.homeData(r.Context(), v)

@@ -148,6 +148,14 @@ func TestRoomsAnswer(t *testing.T) {
 			t.Errorf("%s signed out: %d to %q", room, res.status, res.location())
 		}
 	}
+	for from, want := range map[string]string{
+		"/agents/" + agents[0].ID + "/keys": "/agents/" + agents[0].ID + "#keys", "/agents/" + agents[0].ID + "/settings": "/agents/" + agents[0].ID,
+		"/account/password": "/account", "/users/x/reset": "/users",
+	} {
+		if res := full.get(from); res.status != http.StatusSeeOther || res.location() != want {
+			t.Errorf("%s leads to %q, not %q", from, res.location(), want)
+		}
+	}
 	home := full.get("/").body
 	for _, want := range []string{`data-call="` + o.Message.ID + `"`, "Bob", "forecast", "working", "1<small> of 60"} {
 		if !strings.Contains(home, want) {

@@ -19,7 +19,6 @@ func (s *Site) routes() http.Handler {
 		{"GET /agents/{agent}/live", people, s.agentLive},
 		{"POST /agents/{agent}/settings", people, s.setAgent},
 		{"POST /agents/{agent}/keys", people, s.createAgentKey},
-		{"GET /agents/{agent}/keys", people, s.toAgent},
 		{"POST /agents/{agent}/keys/{key}/revoke", people, s.revokeAgentKey},
 
 		{"GET /apps", people, s.apps},
@@ -43,7 +42,6 @@ func (s *Site) routes() http.Handler {
 		{"POST /users/{user}/disabled", admins, s.setDisabled},
 		{"POST /users/{user}/admin", admins, s.setAdmin},
 		{"POST /invitations/{link}/withdraw", admins, s.withdraw},
-		{"GET /users/{user}/reset", admins, s.toUsers},
 
 		{"GET /audit", people, s.auditPage},
 
@@ -57,6 +55,11 @@ func (s *Site) routes() http.Handler {
 
 		{"GET /mcp-login", people, s.consent},
 		{"POST /mcp-login", people, s.decide},
+
+		// Where a form left the browser, opened anew.
+		{"GET /agents/{agent}/{form}", people, s.toAgent},
+		{"GET /account/{form}", people, to("/account")},
+		{"GET /users/{user}/{form}", admins, to("/users")},
 	} {
 		mux.Handle(r.pattern, s.guard(r.who, r.do))
 	}

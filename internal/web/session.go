@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/httpd"
 	"github.com/beeos/beeos/internal/store"
 )
 
@@ -49,7 +50,7 @@ func (s *Site) enter(w http.ResponseWriter, r *http.Request, v *visit, u beeos.U
 			return err
 		}
 	}
-	token, err := s.People.Begin(r.Context(), u, store.Login{Method: method, Address: address(r), Device: device(r.UserAgent())})
+	token, err := s.People.Begin(r.Context(), u, store.Login{Method: method, Address: httpd.ClientIP(r), Device: device(r.UserAgent())})
 	if err != nil {
 		return err
 	}
@@ -76,15 +77,6 @@ func (s *Site) safe(r *http.Request) bool {
 	host = strings.Trim(host, "[]")
 	ip, err := netip.ParseAddr(host)
 	return strings.EqualFold(host, "localhost") || strings.HasSuffix(strings.ToLower(host), ".localhost") || err == nil && ip.Unmap().IsLoopback()
-}
-
-// address is where a request comes from, as the connection says; headers
-// that anybody can write are not asked.
-func address(r *http.Request) string {
-	if host, _, err := net.SplitHostPort(r.RemoteAddr); err == nil {
-		return host
-	}
-	return r.RemoteAddr
 }
 
 // device is what a person recognises a browser by.

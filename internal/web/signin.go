@@ -5,6 +5,7 @@ import (
 	"net/url"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/httpd"
 )
 
 // signInData is the sign-in form.
@@ -45,7 +46,7 @@ func (s *Site) signIn(w http.ResponseWriter, r *http.Request, v *visit) error {
 	if !s.safe(r) {
 		return s.showSignIn(w, r, http.StatusForbidden, d, "")
 	}
-	u, err := s.People.SignIn(r.Context(), d.Email, r.FormValue("password"), address(r))
+	u, err := s.People.SignIn(r.Context(), d.Email, r.FormValue("password"), httpd.ClientIP(r))
 	if message, status, ok := formError(err); ok {
 		return s.showSignIn(w, r, status, d, message)
 	}

@@ -61,11 +61,6 @@ func (s *Site) resetLink(w http.ResponseWriter, r *http.Request, v *visit) error
 	return s.showUsers(w, r, v, http.StatusOK, usersData{Link: &freshLink{u.Email, s.PublicURL + "/welcome?token=" + token, "one hour"}}, "")
 }
 
-func (s *Site) toUsers(w http.ResponseWriter, r *http.Request, _ *visit) error {
-	http.Redirect(w, r, "/users", http.StatusSeeOther)
-	return nil
-}
-
 func (s *Site) withdraw(w http.ResponseWriter, r *http.Request, v *visit) error {
 	if err := s.People.Withdraw(r.Context(), v.User, r.PathValue("link")); err != nil {
 		return err

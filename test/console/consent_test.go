@@ -15,7 +15,7 @@ import (
 
 // TestConsent: a program sends the browser here, a person signs in, picks one
 // of two agents and allows, and the browser comes back to the program. Then
-// the app is narrowed and cut off in the console.
+// the app is disconnected in the console.
 func TestConsent(t *testing.T) {
 	a := apptest.Start(t, apptest.Config(t))
 	weatherID, _ := weather(t, a)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
 	"github.com/beeos/beeos/client"
@@ -111,6 +112,23 @@ func TestKeyboard(t *testing.T) {
 	if outline := eval[string](b, "getComputedStyle(document.activeElement).outlineStyle"); outline != "solid" {
 		t.Errorf("what has the focus (%s) does not show it: outline %s", eval[string](b, "document.activeElement.outerHTML.slice(0, 80)"), outline)
 	}
+}
+
+// TestWithoutJavaScript: forms do their work as plain forms.
+func TestWithoutJavaScript(t *testing.T) {
+	a := apptest.Start(t, apptest.Config(t))
+	b := open(t)
+	b.look(1280, "light")
+	if _, err := chromedp.Call(b.ctx, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true}); err != nil {
+		t.Fatal(err)
+	}
+	b.signUp(a.Setup)
+	b.do(
+		chromedp.Navigate(a.Web+"/keys"), chromedp.SendKeys(`input[name="name"]`, "n8n"), chromedp.Click(`form.row button`), chromedp.WaitVisible(`.once`),
+		chromedp.Navigate(a.Web+"/agents/"+a.AgentID), chromedp.Click(`form.card input[name="self"]`), chromedp.Click(`form.card button[type="submit"]`), chromedp.WaitVisible(`.note.good`),
+		chromedp.Navigate(a.Web+"/agents"), chromedp.SendKeys(`#q`, "echo\r"), chromedp.WaitVisible(`[data-agent]`),
+		chromedp.Click(`form[action="/signout"] button`), chromedp.WaitVisible(`input[name="password"]`),
+	)
 }
 
 // TestThemeIsKept: the server knows it before the first byte.

@@ -100,6 +100,7 @@ func anyRun(screen string) string {
 	for _, x := range [][2]string{
 		{`agent_[a-z0-9]{16}`, "AGENT"},
 		{`oag_([0-9a-f]{64}|…)`, "KEY"},
+		{`bol_([0-9a-f]{64}|…)`, "LINK"},
 		{`localhost:\d+`, "localhost:PORT"},
 		{`data in \S+`, "data in FOLDER"},
 		{`\d\d:\d\d:\d\d`, "TIME"},
