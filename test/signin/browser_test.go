@@ -20,7 +20,7 @@ var browser context.Context
 
 const (
 	startsWithin = time.Minute
-	stepsWithin  = 25*time.Second // generous: the machine may be busy
+	stepsWithin  = time.Minute // generous: the machine may be busy
 )
 
 // startBrowser starts it with nothing in it.
