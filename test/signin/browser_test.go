@@ -170,9 +170,13 @@ func (b *tab) picked() []string {
 // agents. Where that leads is for the client to notice.
 func (b *tab) consents(address, client string, agents ...string) {
 	b.t.Helper()
-	b.do(chromedp.Navigate(address))
+	b.do(chromedp.Navigate(address), chromedp.WaitVisible(`#app`))
 	b.signIn()
 	b.do(chromedp.WaitVisible(`#consent`))
+	host := eval[string](b, `document.querySelector("#client-host")?.innerText ?? ""`)
+	if documented := client == documentedName; documented != (host == documents.Listener.Addr().String()) {
+		b.t.Errorf("the page says that the client comes from %q", host)
+	}
 	if got := eval[string](b, `document.querySelector("#client").innerText`); got != client {
 		b.t.Errorf("the page names the client %q, not %q", got, client)
 	}

@@ -26,7 +26,7 @@ func TestGoSDK(t *testing.T) {
 		story(t, func(t *testing.T, w *world) client { return newGoClient(t, w, "Gopher", "") }, "Gopher", false)
 	})
 	t.Run("has a document", func(t *testing.T) {
-		story(t, func(t *testing.T, w *world) client { return newGoClient(t, w, "", documents.URL+"/go/client.json") }, "Documented", true)
+		story(t, func(t *testing.T, w *world) client { return newGoClient(t, w, "", documents.URL+"/go/client.json") }, documentedName, true)
 	})
 }
 

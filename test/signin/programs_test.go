@@ -25,7 +25,7 @@ func TestMCPRemote(t *testing.T) {
 		of := func(t *testing.T, _ *world) client {
 			return newRemote(t, "--client-metadata-url", documents.URL+"/remote/client.json")
 		}
-		story(t, of, "Documented", true)
+		story(t, of, documentedName, true)
 	})
 }
 

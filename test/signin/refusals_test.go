@@ -93,6 +93,9 @@ func TestRefusals(t *testing.T) {
 		if status := eval[int](b, `performance.getEntriesByType("navigation")[0].responseStatus`); status != http.StatusForbidden {
 			t.Errorf("status %d", status)
 		}
+		if width := eval[string](b, `getComputedStyle(document.querySelector("main")).maxWidth`); width != "512px" {
+			t.Errorf("the page's own look is not applied: %s", width)
+		}
 		nothingCame(t, c)
 	})
 

@@ -54,10 +54,12 @@ func run(m *testing.M) int {
 	return m.Run()
 }
 
+const documentedName = "Documented"
+
 // serveDocument is a client that is known by its address. It names no port for
 // its redirect, as a program cannot that takes any that is free.
 func serveDocument(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
-	fmt.Fprintf(w, `{"client_id": %q, "client_name": "Documented", "redirect_uris": ["http://127.0.0.1/callback", "http://localhost/oauth/callback"],
-		"grant_types": ["authorization_code", "refresh_token"], "token_endpoint_auth_method": "none"}`, documents.URL+r.URL.Path)
+	fmt.Fprintf(w, `{"client_id": %q, "client_name": %q, "redirect_uris": ["http://127.0.0.1/callback", "http://localhost/oauth/callback"],
+		"grant_types": ["authorization_code", "refresh_token"], "token_endpoint_auth_method": "none"}`, documents.URL+r.URL.Path, documentedName)
 }

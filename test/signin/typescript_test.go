@@ -35,9 +35,9 @@ func TestTypeScript(t *testing.T) {
 		union                           bool
 	}{
 		{"sdk 1.32 registers", "v1", "Typist", "", false},
-		{"sdk 1.32 has a document", "v1", "Documented", documents.URL + "/v1/client.json", true},
+		{"sdk 1.32 has a document", "v1", documentedName, documents.URL + "/v1/client.json", true},
 		{"client 2.4 registers", "v2", "Typist", "", true},
-		{"client 2.4 has a document", "v2", "Documented", documents.URL + "/v2/client.json", false},
+		{"client 2.4 has a document", "v2", documentedName, documents.URL + "/v2/client.json", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			of := func(t *testing.T, _ *world) client { return newNodeClient(t, tt.library, "Typist", tt.document) }
