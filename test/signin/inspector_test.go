@@ -17,9 +17,17 @@ import (
 // TestInspector connects the page of the official Inspector, which signs in by
 // itself: the browser goes from its page to ours and back.
 func TestInspector(t *testing.T) {
+	page := startInspector(t)
+	for _, way := range []string{"proxy", "direct"} { // direct: the page itself talks to us
+		t.Run(way, func(t *testing.T) { inspect(t, *page, way) })
+	}
+}
+
+func inspect(t *testing.T, page url.URL, way string) {
 	w := newWorld(t)
 	person := newProfile(t)
-	page := startInspector(t)
+	person.opens(page.String())
+	eval[bool](person, fmt.Sprintf(`localStorage.setItem("lastConnectionType", %q); true`, way))
 	q := page.Query()
 	// Only this form of the proxy's address survives its way to us and back.
 	q.Set("MCP_PROXY_FULL_ADDRESS", "http://localhost:"+q.Get("MCP_PROXY_PORT"))
@@ -46,7 +54,7 @@ func TestInspector(t *testing.T) {
 	console.signIn()
 	console.do(chromedp.WaitVisible(`#calls-title`))
 	console.disconnects(w.Web, "MCP Inspector")
-	person.runsTool("once more", "revoked; get a new one")
+	person.runsTool("once more", "or revoked; ")
 }
 
 // picksTool lists the tools on the Inspector's page, and opens one.
