@@ -5,7 +5,8 @@
 // wrote, a real Chromium, and a person in it who signs in and decides.
 //
 // story_test.go is the way that all of them go; gosdk_test.go,
-// typescript_test.go and programs_test.go say how each of them takes it.
+// typescript_test.go and programs_test.go say how each of them takes it, and
+// inspector_test.go how a page does. opener_test.go is their desktop.
 // refusals_test.go is about those who must not get through, replicas_test.go
 // about two servers, openid_test.go about somebody else's sign-in page.
 // world_test.go is the server, browser_test.go the person.
