@@ -41,6 +41,10 @@ type Options struct {
 	Demo   bool             // a user, keys and an agent to try things with
 	Ready  func(Info)       // called once everything answers
 	OnCall func(CallRecord) // called for every finished call
+
+	// Now is the clock of sign-in: of people's sessions, and of grants and
+	// their tokens. nil = time.Now; a test lets an hour pass with it.
+	Now func() time.Time
 }
 
 // Info is where everything is. The keys and the agent are those of Demo.

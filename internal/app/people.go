@@ -19,13 +19,13 @@ func (p *parts) openPeople(ctx context.Context) (err error) {
 		login = p.info.Web
 	}
 	p.oauth, err = oauth.New(ctx, oauth.Options{
-		DB: p.db, Issuer: p.info.MCP, LoginURL: login, Log: p.log, AllowPrivate: p.cfg.AllowPrivate, Tell: func(_, id string) { tell(id) },
+		DB: p.db, Issuer: p.info.MCP, LoginURL: login, Log: p.log, Now: p.opt.Now, AllowPrivate: p.cfg.AllowPrivate, Tell: func(_, id string) { tell(id) },
 	})
 	if err != nil {
 		return fmt.Errorf("open the authorization server: %w", err)
 	}
 	p.run = append(p.run, p.oauth.Run)
-	p.people = &auth.People{DB: p.db, Log: p.log, EndTokens: p.oauth.EndUser, Changed: func(userID string) {
+	p.people = &auth.People{DB: p.db, Log: p.log, Now: p.opt.Now, EndTokens: p.oauth.EndUser, Changed: func(userID string) {
 		p.forget(userID)
 		tell(userID)
 	}}

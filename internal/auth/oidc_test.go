@@ -7,13 +7,29 @@ import (
 	"testing"
 	"time"
 
-	"github.com/beeos/beeos"
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/test/openid"
 )
 
+// openID is a provider that a test bends.
+type openID struct {
+	*openid.Provider
+	t *testing.T
+}
+
+const callback = "http://console/oidc/callback"
+
+func newOpenID(t *testing.T) *openID {
+	p := openid.Start(t)
+	p.Redirect = callback
+	return &openID{p, t}
+}
+
 func (p *openID) relying() *OIDC {
-	return NewOIDC(OIDCOptions{Issuer: p.URL, ClientID: "beeos", ClientSecret: p.secret, RedirectURL: "http://console/oidc/callback"})
+	return NewOIDC(OIDCOptions{Issuer: p.URL, ClientID: openid.ClientID, ClientSecret: openid.Secret, RedirectURL: callback})
 }
 
 // signIn goes all the way, with the answer bent on its way back.
@@ -23,7 +39,7 @@ func (p *openID) signIn(o *OIDC, bend func(Pending, url.Values) Pending) (Identi
 	if err != nil {
 		return Identity{}, err
 	}
-	back := p.visit(to)
+	back := p.Visit(to)
 	if bend != nil {
 		pending = bend(pending, back)
 	}
@@ -37,20 +53,20 @@ func TestOIDC(t *testing.T) {
 		want Identity
 	}{
 		{"RS256", func(*openID) {}, Identity{Email: "Ann@example.com", Verified: true, Name: "Ann"}},
-		{"ES256", func(p *openID) { p.rotate("ES256", "e1") }, Identity{Email: "Ann@example.com", Verified: true, Name: "Ann"}},
-		{"EdDSA", func(p *openID) { p.rotate("EdDSA", "d1") }, Identity{Email: "Ann@example.com", Verified: true, Name: "Ann"}},
-		{"one key needs no kid", func(p *openID) { p.kid = "" }, Identity{Email: "Ann@example.com", Verified: true, Name: "Ann"}},
+		{"ES256", func(p *openID) { p.Rotate("ES256", "e1") }, Identity{Email: "Ann@example.com", Verified: true, Name: "Ann"}},
+		{"EdDSA", func(p *openID) { p.Rotate("EdDSA", "d1") }, Identity{Email: "Ann@example.com", Verified: true, Name: "Ann"}},
+		{"one key needs no kid", func(p *openID) { p.Kid = "" }, Identity{Email: "Ann@example.com", Verified: true, Name: "Ann"}},
 		{"secret in the body", func(p *openID) {
-			p.meta = map[string]any{"token_endpoint_auth_methods_supported": []string{"client_secret_post"}}
+			p.Meta = map[string]any{"token_endpoint_auth_methods_supported": []string{"client_secret_post"}}
 		}, Identity{Email: "Ann@example.com", Verified: true, Name: "Ann"}},
-		{"two audiences and azp", func(p *openID) { p.claims = map[string]any{"aud": []string{"beeos", "other"}, "azp": "beeos"} }, Identity{Email: "Ann@example.com", Verified: true, Name: "Ann"}},
-		{"verified as a string", func(p *openID) { p.claims = map[string]any{"email_verified": "true"} }, Identity{Email: "Ann@example.com", Verified: true, Name: "Ann"}},
-		{"not verified", func(p *openID) { p.claims = map[string]any{"email_verified": false} }, Identity{Email: "Ann@example.com", Name: "Ann"}},
-		{"verified unsaid", func(p *openID) { p.claims = map[string]any{"email_verified": nil} }, Identity{Email: "Ann@example.com", Name: "Ann"}},
-		{"clock a little off", func(p *openID) { p.claims = map[string]any{"exp": time.Now().Add(-30 * time.Second).Unix()} }, Identity{Email: "Ann@example.com", Verified: true, Name: "Ann"}},
+		{"two audiences and azp", func(p *openID) { p.Claims = map[string]any{"aud": []string{"beeos", "other"}, "azp": "beeos"} }, Identity{Email: "Ann@example.com", Verified: true, Name: "Ann"}},
+		{"verified as a string", func(p *openID) { p.Claims = map[string]any{"email_verified": "true"} }, Identity{Email: "Ann@example.com", Verified: true, Name: "Ann"}},
+		{"not verified", func(p *openID) { p.Claims = map[string]any{"email_verified": false} }, Identity{Email: "Ann@example.com", Name: "Ann"}},
+		{"verified unsaid", func(p *openID) { p.Claims = map[string]any{"email_verified": nil} }, Identity{Email: "Ann@example.com", Name: "Ann"}},
+		{"clock a little off", func(p *openID) { p.Claims = map[string]any{"exp": time.Now().Add(-30 * time.Second).Unix()} }, Identity{Email: "Ann@example.com", Verified: true, Name: "Ann"}},
 		{"address from userinfo", func(p *openID) {
-			p.claims = map[string]any{"email": nil, "email_verified": nil}
-			p.userInfo = map[string]any{"sub": "42", "email": "a@example.com", "email_verified": true, "name": "Other"}
+			p.Claims = map[string]any{"email": nil, "email_verified": nil}
+			p.UserInfo = map[string]any{"sub": "42", "email": "a@example.com", "email_verified": true, "name": "Other"}
 		}, Identity{Email: "a@example.com", Verified: true, Name: "Ann"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -68,7 +84,7 @@ func TestOIDC(t *testing.T) {
 func TestOIDCRefuses(t *testing.T) {
 	part := func(s string) string { return base64.RawURLEncoding.EncodeToString([]byte(s)) }
 	claim := func(name string, value any) func(*openID) {
-		return func(p *openID) { p.claims = map[string]any{name: value} }
+		return func(p *openID) { p.Claims = map[string]any{name: value} }
 	}
 	for _, tt := range []struct {
 		name string
@@ -90,15 +106,15 @@ func TestOIDCRefuses(t *testing.T) {
 		{"from the future", claim("iat", time.Now().Add(time.Hour).Unix()), nil, beeos.Forbidden},
 		{"no sub", claim("sub", nil), nil, beeos.Forbidden},
 		{"alg none", func(p *openID) {
-			p.bend = func(s string) string {
+			p.Bend = func(s string) string {
 				return part(`{"alg":"none","kid":"k1"}`) + "." + strings.Split(s, ".")[1] + "."
 			}
 		}, nil, beeos.Forbidden},
 		{"alg nOnE", func(p *openID) {
-			p.bend = func(s string) string { return part(`{"alg":"nOnE"}`) + "." + strings.Split(s, ".")[1] + "." }
+			p.Bend = func(s string) string { return part(`{"alg":"nOnE"}`) + "." + strings.Split(s, ".")[1] + "." }
 		}, nil, beeos.Forbidden},
 		{"HS256 with the public secret", func(p *openID) {
-			p.bend = func(s string) string {
+			p.Bend = func(s string) string {
 				head := part(`{"alg":"HS256","kid":"k1"}`) + "." + strings.Split(s, ".")[1]
 				sig, err := jwt.SigningMethodHS256.Sign(head, []byte("secret"))
 				if err != nil {
@@ -109,22 +125,22 @@ func TestOIDCRefuses(t *testing.T) {
 		}, nil, beeos.Forbidden},
 		{"another key of the same name", func(p *openID) {
 			other := newOpenID(p.t)
-			p.bend = func(string) string {
-				other.nonce = p.nonce
-				other.claims = map[string]any{"iss": p.URL}
-				return other.idToken()
+			p.Bend = func(string) string {
+				other.Nonce = p.Nonce
+				other.Claims = map[string]any{"iss": p.URL}
+				return other.IDToken()
 			}
 		}, nil, beeos.Forbidden},
 		{"tampered", func(p *openID) {
-			p.bend = func(s string) string {
+			p.Bend = func(s string) string {
 				parts := strings.Split(s, ".")
 				return parts[0] + "." + part(`{"sub":"1"}`) + "." + parts[2]
 			}
 		}, nil, beeos.Forbidden},
-		{"no token", func(p *openID) { p.bend = func(string) string { return "" } }, nil, beeos.Forbidden},
-		{"many dots", func(p *openID) { p.bend = func(string) string { return strings.Repeat(".", 100_000) } }, nil, beeos.Forbidden},
+		{"no token", func(p *openID) { p.Bend = func(string) string { return "" } }, nil, beeos.Forbidden},
+		{"many dots", func(p *openID) { p.Bend = func(string) string { return strings.Repeat(".", 100_000) } }, nil, beeos.Forbidden},
 		{"another's userinfo", func(p *openID) {
-			p.claims, p.userInfo = map[string]any{"email": nil}, map[string]any{"sub": "43", "email": "boss@example.com", "email_verified": true}
+			p.Claims, p.UserInfo = map[string]any{"email": nil}, map[string]any{"sub": "43", "email": "boss@example.com", "email_verified": true}
 		}, nil, beeos.Forbidden},
 
 		{"wrong state", nil, func(p Pending, q url.Values) Pending { q.Set("state", "x"); return p }, beeos.InvalidParam},
@@ -135,8 +151,8 @@ func TestOIDCRefuses(t *testing.T) {
 		{"no code", nil, func(p Pending, q url.Values) Pending { q.Del("code"); return p }, beeos.InvalidParam},
 		{"wrong code", nil, func(p Pending, q url.Values) Pending { q.Set("code", "x"); return p }, beeos.AgentServiceUnavailable},
 		{"another's verifier", nil, func(p Pending, _ url.Values) Pending { p.Verifier = "x"; return p }, beeos.AgentServiceUnavailable},
-		{"discovery of another", func(p *openID) { p.meta = map[string]any{"issuer": "https://evil.example"} }, nil, beeos.AgentServiceUnavailable},
-		{"no endpoints", func(p *openID) { p.meta = map[string]any{"token_endpoint": ""} }, nil, beeos.AgentServiceUnavailable},
+		{"discovery of another", func(p *openID) { p.Meta = map[string]any{"issuer": "https://evil.example"} }, nil, beeos.AgentServiceUnavailable},
+		{"no endpoints", func(p *openID) { p.Meta = map[string]any{"token_endpoint": ""} }, nil, beeos.AgentServiceUnavailable},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := newOpenID(t)
@@ -149,7 +165,7 @@ func TestOIDCRefuses(t *testing.T) {
 			if got != (Identity{}) {
 				t.Errorf("and yet %+v", got)
 			}
-			if strings.Contains(err.Error(), p.secret) || strings.Contains(err.Error(), "eyJ") {
+			if strings.Contains(err.Error(), openid.Secret) || strings.Contains(err.Error(), "eyJ") {
 				t.Errorf("the error shows a secret: %v", err)
 			}
 		})
@@ -166,10 +182,10 @@ func TestOIDCRotatedKeys(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if n := p.keysRead.Load(); n != 1 {
+	if n := p.KeysRead.Load(); n != 1 {
 		t.Errorf("the keys were read %d times", n)
 	}
-	p.rotate("ES256", "k2")
+	p.Rotate("ES256", "k2")
 	for range 3 { // too early to ask again
 		_, err := p.signIn(o, nil)
 		wantCode(t, err, beeos.Forbidden)
@@ -178,7 +194,7 @@ func TestOIDCRotatedKeys(t *testing.T) {
 	if _, err := p.signIn(o, nil); err != nil {
 		t.Errorf("after the rotation: %v", err)
 	}
-	if n := p.keysRead.Load(); n != 2 {
+	if n := p.KeysRead.Load(); n != 2 {
 		t.Errorf("the keys were read %d times", n)
 	}
 	p.Close()

@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"encoding/base64"
 	"html/template"
 	"net/http"
 
@@ -8,11 +9,16 @@ import (
 	"github.com/beeos/beeos/internal/httpd"
 )
 
+// look is all that the page needs, and its hash all that its policy allows.
+const look = `:root{color-scheme:light dark}body{font:1rem/1.5 system-ui,sans-serif;margin:0}main{max-width:32rem;margin:15vh auto 0;padding:0 1.25rem}h1{font-size:1.4rem}`
+
+var policy = "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(hashOf(look)) + "'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
 // stopped is the one page of this server: what a person sees whose browser can
 // be sent neither on nor back. Everything else is the console's.
 var stopped = template.Must(template.New("stopped").Parse(`<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>Not connected</title></head>
+<title>Not connected</title><style>` + look + `</style></head>
 <body><main><h1>Not connected</h1>
 <p>{{.}}</p>
 <p>Nothing was shared. You can close this page.</p></main></body></html>
@@ -23,7 +29,7 @@ func private(h http.Header) {
 	h.Set("Cache-Control", "no-store")
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("X-Frame-Options", "DENY")
-	h.Set("Content-Security-Policy", "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+	h.Set("Content-Security-Policy", policy)
 }
 
 func page(w http.ResponseWriter, r *http.Request, status int, text string) {

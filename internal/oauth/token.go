@@ -48,8 +48,7 @@ func (s *Server) token(w http.ResponseWriter, r *http.Request) {
 // readForm reads a form in which nothing is said twice, but for resource. The
 // query of the URL is not looked at: logs keep it.
 func readForm(w http.ResponseWriter, r *http.Request) (url.Values, error) {
-	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if err != nil || media != "application/x-www-form-urlencoded" {
+	if !isForm(r.Header.Get("Content-Type")) {
 		return nil, refusal("invalid_request", "send a form: Content-Type application/x-www-form-urlencoded")
 	}
 	body, err := httpd.ReadBody(w, r, bodyMost)
@@ -66,6 +65,18 @@ func readForm(w http.ResponseWriter, r *http.Request) (url.Values, error) {
 		}
 	}
 	return form, nil
+}
+
+// isForm reports whether a body is said to be a form. Clients whose library
+// puts its own header beside theirs say two things: the Inspector, when its
+// page talks to us without its proxy, calls a refresh JSON and a form.
+func isForm(contentType string) bool {
+	for part := range strings.SplitSeq(contentType, ",") {
+		if media, _, err := mime.ParseMediaType(part); err == nil && media == "application/x-www-form-urlencoded" {
+			return true
+		}
+	}
+	return false
 }
 
 // redeem changes a code into tokens.

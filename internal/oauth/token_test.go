@@ -306,8 +306,8 @@ func TestT31QueryAndT32JSONAreNotRead(t *testing.T) {
 	r.wantError(t, "twice", twice, "invalid_request")
 	r.wantError(t, "another grant type", r.exchange(code, "grant_type", "password"), "unsupported_grant_type")
 	r.wantError(t, "no grant type", r.exchange(code, "grant_type", ""), "invalid_request")
-	if status, answer := form(r.s, "/oauth/token", r.exchange(code)); status != http.StatusOK {
-		t.Errorf("the code was used up by mistakes: %d %v", status, answer)
+	if status, answer, _ := post(r.s, "/oauth/token", "application/json, application/x-www-form-urlencoded", "", r.exchange(code).Encode()); status != http.StatusOK {
+		t.Errorf("called both, or the code was used up by mistakes: %d %v", status, answer)
 	}
 	if status, _, _ := post(r.s, "/oauth/token", "application/x-www-form-urlencoded", "", strings.Repeat("a", bodyMost+1)); status != http.StatusRequestEntityTooLarge {
 		t.Error(status)

@@ -16,7 +16,7 @@ import (
 // consentData asks whether a program may use some of the visitor's agents.
 type consentData struct {
 	Name       string // what the program calls itself, made safe to show
-	Host       string // where it comes from, or ""
+	Host       string // where it says it comes from; "" = nowhere but where the answer goes
 	Loopback   bool   // a program on this computer
 	SendsTo    string // where the answer goes
 	Remembered bool   // it was allowed before
@@ -73,6 +73,9 @@ func (s *Site) showConsent(w http.ResponseWriter, r *http.Request, v *visit, sta
 	}
 	if d.Name == "" {
 		d.Name = "A program without a name"
+	}
+	if ask.Client.Loopback && ask.Client.Registered == oauth.Dynamic {
+		d.Host = ""
 	}
 	if d.Agents, err = s.consentAgents(r.Context(), v, slices.Concat(ask.Remembered, ask.Agents, c.Agents)); err != nil {
 		return err

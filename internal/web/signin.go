@@ -3,6 +3,7 @@ package web
 import (
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/httpd"
@@ -15,6 +16,7 @@ type signInData struct {
 	Provider string // the outside provider's host; "" = there is none
 	Insecure string // set: this address cannot keep a session; a better one
 	First    bool   // nobody has an account yet
+	App      bool   // an app has sent them here
 }
 
 func (s *Site) signInPage(w http.ResponseWriter, r *http.Request, v *visit) error {
@@ -37,7 +39,7 @@ func (s *Site) showSignIn(w http.ResponseWriter, r *http.Request, status int, d 
 	if err != nil {
 		return err
 	}
-	d.First = !able
+	d.First, d.App = !able, strings.HasPrefix(d.Next, "/mcp-login?")
 	return s.show(w, r, &visit{}, status, "signin", page{Title: "Sign in", Problem: problem, Here: "/signin", Data: d})
 }
 

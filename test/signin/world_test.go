@@ -1,0 +1,130 @@
+//go:build unix
+
+package signin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/beeos/beeos/agent"
+	"github.com/beeos/beeos/internal/app"
+	"github.com/beeos/beeos/internal/apptest"
+	"github.com/beeos/beeos/internal/config"
+)
+
+// clock is the server's. A test moves it on instead of waiting.
+type clock struct{ ahead atomic.Int64 }
+
+func (c *clock) now() time.Time { return time.Now().Add(time.Duration(c.ahead.Load())) }
+
+func (c *clock) pass(d time.Duration) { c.ahead.Add(int64(d)) }
+
+// world is a server with two agents, and with a person who owns them.
+type world struct {
+	*apptest.App
+	clock   *clock
+	weather string // the agent besides the demo's echo
+}
+
+// newWorld starts one. Its person came in by the first-run link.
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	cfg := apptest.Config(t)
+	cfg.AllowPrivate = true // documents are on this machine
+	return worldOf(t, cfg)
+}
+
+func worldOf(t *testing.T, cfg config.Config) *world {
+	t.Helper()
+	w := &world{clock: &clock{}}
+	w.App = apptest.StartWith(t, cfg, app.Options{Demo: true, Now: w.clock.now})
+	w.weather = connect(t, w.App, "weather")
+	newProfile(t).signUp(w.Setup)
+	return w
+}
+
+// connect runs an agent until the test ends.
+func connect(t *testing.T, a *apptest.App, name string) (id string) {
+	t.Helper()
+	connected := make(chan string, 8)
+	w, err := agent.New(agent.Options{
+		Name: name, Description: "Knows tomorrow's weather, most of the time.",
+		Gateway: a.Agents, Key: a.UserKey, Identity: filepath.Join(t.TempDir(), "agent.json"), Log: slog.New(slog.DiscardHandler),
+		Connected: func(id string) {
+			select {
+			case connected <- id:
+			default: // it has been here often
+			}
+		},
+	}, func(_ context.Context, _ agent.Message, r *agent.Reply) error { return r.Send("sunny") })
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- w.Run(ctx) }() // awaited below
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil && !errors.Is(err, context.Canceled) {
+			t.Errorf("agent %s ended with: %v", name, err)
+		}
+	})
+	select {
+	case id = <-connected:
+		return id
+	case err := <-ended:
+		ended <- nil
+		t.Fatalf("agent %s did not connect: %v", name, err)
+		return ""
+	}
+}
+
+// endpoint is where an agent is reached; none is all of them.
+func (w *world) endpoint(agentID string) string {
+	if agentID == "" {
+		return w.MCP + "/mcp"
+	}
+	return w.MCP + "/" + agentID + "/mcp"
+}
+
+// refusal is what a server said about a credential.
+type refusal struct {
+	status    int
+	challenge string
+}
+
+// ask calls an endpoint with a token, past every client.
+func ask(t *testing.T, endpoint, token string) refusal {
+	t.Helper()
+	body := `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, endpoint, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "application/json, text/event-stream")
+	r.Header.Set("Authorization", "Bearer "+token)
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var answer struct{ Error json.RawMessage }
+	if err := json.Unmarshal(text, &answer); err != nil || (resp.StatusCode == http.StatusOK) != (answer.Error == nil) {
+		t.Errorf("%s: %d %s", endpoint, resp.StatusCode, text)
+	}
+	return refusal{resp.StatusCode, resp.Header.Get("WWW-Authenticate")}
+}
