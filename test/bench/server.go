@@ -23,6 +23,9 @@ import (
 // clockTicks is the unit of /proc's CPU times on every Linux that Go runs on.
 const clockTicks = 100
 
+// publicMCP is what every server calls itself in tokens, whatever its port.
+const publicMCP = "http://127.0.0.1"
+
 // process is a child that is measured from outside.
 type process struct {
 	cmd *exec.Cmd
@@ -129,7 +132,7 @@ func (s *beeosServer) run(ctx context.Context, binary, durability string) error 
 	}
 	s.mcp, s.agents, s.rest, s.prof = ports[0], ports[1], ports[2], ports[5]
 	s.process, err = start(ctx, []string{
-		"BEEOS_DATA=" + s.data, "BEEOS_DURABILITY=" + durability, "LOG_LEVEL=warn",
+		"BEEOS_DATA=" + s.data, "BEEOS_DURABILITY=" + durability, "LOG_LEVEL=warn", "BEEOS_RATE_LIMIT=1000000000", "MCP_PUBLIC_URL=" + publicMCP,
 		"MCP_ADDR=" + ports[0], "AGENT_GATEWAY_ADDR=" + ports[1], "OPENAPI_ADDR=" + ports[2],
 		"A2A_ADDR=" + ports[3], "WEB_ADDR=" + ports[4], "BEEOS_PPROF_ADDR=" + ports[5],
 	}, binary, "serve")
