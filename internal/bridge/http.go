@@ -155,6 +155,9 @@ func readStream(body io.Reader, r *agent.Reply) error {
 		if ev.data == "[DONE]" {
 			break
 		}
+		if ev.data == "" {
+			continue
+		}
 		var s saying
 		if err := json.Unmarshal([]byte(ev.data), &s); err != nil {
 			return errNoEnd

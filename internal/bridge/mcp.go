@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os/exec"
 	"reflect"
+	"strings"
 	"sync"
 	"time"
 
@@ -42,9 +43,14 @@ func MCP(ctx context.Context, o MCPOptions) error {
 	}
 	describe(&o.Agent, s.about)
 	offer.put(&o.Agent, b.answer)
-	if b.agent, err = agent.New(o.Agent, b.answer); err != nil {
+	a, err := agent.New(o.Agent, b.answer)
+	if err != nil {
+		s.close()
 		return err
 	}
+	b.mu.Lock()
+	b.agent = a
+	b.mu.Unlock()
 	b.use(s, offer)
 
 	// The server outlives the agent: answers in hand are finished first.
@@ -99,15 +105,16 @@ func (f offers) put(o *agent.Options, answer agent.Handler) {
 type mcpBridge struct {
 	opt    MCPOptions
 	log    *slog.Logger
-	agent  *agent.Agent
 	visits visits
 
 	changed   chan struct{} // has room for one: the server's lists are others now
 	sweepEach time.Duration
 
 	mu     sync.Mutex
+	agent  *agent.Agent
 	base   *session
 	watch  *watch
+	stale  []string      // lists that the server says have changed
 	legacy bool          // the server broke when it was asked for the newest revision
 	ready  chan struct{} // closed while there is a base
 }
@@ -179,6 +186,10 @@ func (b *mcpBridge) openVisit(ctx context.Context, can object) (*session, error)
 func (b *mcpBridge) noticed(method string, params json.RawMessage) {
 	switch method {
 	case "notifications/tools/list_changed", "notifications/prompts/list_changed", "notifications/resources/list_changed":
+		list, _ := strings.CutPrefix(strings.TrimSuffix(method, "/list_changed"), "notifications/")
+		b.mu.Lock()
+		b.stale = append(b.stale, list)
+		b.mu.Unlock()
 		select {
 		case b.changed <- struct{}{}:
 		default:
@@ -187,15 +198,18 @@ func (b *mcpBridge) noticed(method string, params json.RawMessage) {
 		var p struct {
 			URI string `json:"uri"`
 		}
-		if json.Unmarshal(params, &p) == nil && b.agent != nil {
-			b.agent.ResourceUpdated(p.URI)
+		b.mu.Lock()
+		a := b.agent
+		b.mu.Unlock()
+		if json.Unmarshal(params, &p) == nil && a != nil {
+			a.ResourceUpdated(p.URI)
 		}
 	}
 }
 
 // use makes s the base.
 func (b *mcpBridge) use(s *session, offer offers) {
-	w := &watch{s: s}
+	w := newWatch(s)
 	b.mu.Lock()
 	b.base, b.watch = s, w
 	close(b.ready)
@@ -205,22 +219,26 @@ func (b *mcpBridge) use(s *session, offer offers) {
 	w.all(ctx, offer)
 }
 
-// lose ends the base.
-func (b *mcpBridge) lose() {
+// lose ends s, if that is still the base.
+func (b *mcpBridge) lose(s *session) {
 	b.mu.Lock()
-	s, w := b.base, b.watch
-	if s != nil {
+	w := b.watch
+	mine := s != nil && s == b.base
+	if mine {
 		b.base, b.watch, b.ready = nil, nil, make(chan struct{})
 	}
 	b.mu.Unlock()
-	if s != nil {
+	if mine {
 		w.end()
 		s.close()
 	}
 }
 
 func (b *mcpBridge) end() {
-	b.lose()
+	b.mu.Lock()
+	s := b.base
+	b.mu.Unlock()
+	b.lose(s)
 	b.visits.end()
 }
 
@@ -236,14 +254,9 @@ func (b *mcpBridge) keep(ctx context.Context, s *session, shown offers) {
 		case <-tick.C:
 			b.visits.sweep()
 		case <-b.changed:
-			if offer, err := s.list(ctx); err != nil {
-				b.log.Warn("the server's lists cannot be read", "err", err)
-			} else {
-				shown = b.show(ctx, shown, offer)
-				b.watching(ctx, offer)
-			}
+			shown = b.refresh(ctx, s, shown)
 		case <-s.gone:
-			b.lose()
+			b.lose(s)
 			if time.Since(since) >= steady {
 				pause = minPause
 			}
@@ -261,6 +274,32 @@ func (b *mcpBridge) keep(ctx context.Context, s *session, shown offers) {
 			b.use(s, offer)
 		}
 	}
+}
+
+// refresh reads the lists again. A list that reads as before has changed all
+// the same, if the server says so: its clients are told.
+func (b *mcpBridge) refresh(ctx context.Context, s *session, shown offers) offers {
+	b.mu.Lock()
+	stale := b.stale
+	b.stale = nil
+	b.mu.Unlock()
+	now, err := s.list(ctx)
+	if err != nil {
+		b.log.Warn("the server's lists cannot be read", "err", err)
+		return shown
+	}
+	same := map[string]bool{
+		"tools": reflect.DeepEqual(shown.tools, now.tools), "prompts": reflect.DeepEqual(shown.prompts, now.prompts),
+		"resources": reflect.DeepEqual(shown.resources, now.resources),
+	}
+	shown = b.show(ctx, shown, now)
+	for _, list := range stale {
+		if same[list] {
+			b.agent.ResourceUpdated("beeos://agent/" + list)
+		}
+	}
+	b.watching(ctx, now)
+	return shown
 }
 
 func (b *mcpBridge) watching(ctx context.Context, offer offers) {
@@ -292,8 +331,12 @@ func (b *mcpBridge) current(ctx context.Context) (*session, *watch, error) {
 		b.mu.Lock()
 		s, w, ready := b.base, b.watch, b.ready
 		b.mu.Unlock()
-		if s != nil {
+		if s != nil && !s.over() {
 			return s, w, nil
+		}
+		if s != nil { // keep has not noticed yet
+			b.lose(s)
+			continue
 		}
 		select {
 		case <-ready:

@@ -142,6 +142,7 @@ func hooksFor(m agent.Message, r *agent.Reply) hooks {
 				r.LogAs(p.Level, p.Logger, p.Data)
 			}
 		},
+		later: func() { _ = r.Background() }, // who gave up is told by the context
 		ask: func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
 			var p any
 			if len(params) > 0 {

@@ -47,6 +47,13 @@ func (s *session) heard(ctx context.Context, req *jsonrpc.Request, of jsonrpc.ID
 			return
 		}
 		c.hear.log(req.Params)
+	case hungUp:
+		s.mu.Lock()
+		c := s.calls[of]
+		s.mu.Unlock()
+		if c != nil && c.hear.later != nil {
+			c.hear.later()
+		}
 	case "notifications/cancelled":
 		var p struct {
 			ID any `json:"requestId"`

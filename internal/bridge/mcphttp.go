@@ -126,6 +126,10 @@ func (l *streams) do(ctx context.Context, method string, body []byte, header htt
 	return resp, err
 }
 
+// hungUp is what a session hears when the server has closed the stream of a
+// call before its answer: it will take a while.
+const hungUp = "beeos/hung_up"
+
 // exchange is one request and all that comes back for it.
 func (l *streams) exchange(ctx context.Context, req *jsonrpc.Request, body []byte, header http.Header) {
 	ctx, cancel := context.WithCancel(ctx)
@@ -142,6 +146,9 @@ func (l *streams) exchange(ctx context.Context, req *jsonrpc.Request, body []byt
 		l.mu.Unlock()
 	}
 	answered, last, err := l.receive(resp, req.ID)
+	if !answered && err == nil {
+		l.deliverTo(req.ID, &jsonrpc.Request{Method: hungUp})
+	}
 	for try := 0; !answered && err == nil && last != "" && try < resumeMost; try++ {
 		if !pauseFor(ctx, minPause) {
 			return
@@ -207,11 +214,15 @@ func (l *streams) deliver(data []byte, id jsonrpc.ID) (answered bool, err error)
 	if ok && resp.ID != id {
 		return false, nil // nobody waits for it here
 	}
+	l.deliverTo(id, msg)
+	return ok, nil
+}
+
+func (l *streams) deliverTo(id jsonrpc.ID, msg jsonrpc.Message) {
 	select {
 	case l.in <- incoming{msg, id}:
 	case <-l.life.Done():
 	}
-	return ok, nil
 }
 
 // refused is an answer that is none. A session that is over ends the link.
@@ -228,10 +239,7 @@ func (l *streams) refused(resp *http.Response) error {
 
 // fault answers req in the server's place.
 func (l *streams) fault(req *jsonrpc.Request, err error) {
-	select {
-	case l.in <- incoming{&jsonrpc.Response{ID: req.ID, Error: &unheard{err}}, req.ID}:
-	case <-l.life.Done():
-	}
+	l.deliverTo(req.ID, &jsonrpc.Response{ID: req.ID, Error: &unheard{err}})
 }
 
 // unheard is an error of the way to the server, not of the server's.

@@ -87,6 +87,7 @@ type pending struct {
 type hooks struct {
 	progress func(params json.RawMessage)
 	log      func(params json.RawMessage)
+	later    func() // the answer takes longer than one should hold the line
 	ask      func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error)
 }
 

@@ -8,21 +8,32 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// watchMost is how many resources are watched at a time.
-const watchMost = 500
+// How many resources are watched at a time, and by how many requests.
+const (
+	watchMost  = 500
+	listenMost = 50
+)
 
 // watch asks the server to say when something changes: its lists, and the
 // resources that were listed or read. An agent does not know what its callers
 // watch, so it watches all that they may.
 type watch struct {
-	s *session
+	s    *session
+	life context.Context // of the requests that bring the notices; newest revision only
+	end  context.CancelFunc
 
-	mu     sync.Mutex
-	uris   []string
-	cancel context.CancelFunc // of the request that brings the notices; newest revision only
+	mu      sync.Mutex
+	uris    []string
+	listens int
 }
 
-// all begins with the resources that the server lists.
+func newWatch(s *session) *watch {
+	w := &watch{s: s}
+	w.life, w.end = context.WithCancel(context.Background())
+	return w
+}
+
+// all watches the lists, and the resources that are in them.
 func (w *watch) all(ctx context.Context, o offers) {
 	var uris []string
 	for _, r := range o.resources {
@@ -30,15 +41,14 @@ func (w *watch) all(ctx context.Context, o offers) {
 			uris = append(uris, r.URI)
 		}
 	}
-	w.add(ctx, uris, true)
+	w.add(ctx, uris)
 }
 
 // read adds one that somebody has read: a template can make any number.
-func (w *watch) read(ctx context.Context, uri string) { w.add(ctx, []string{uri}, false) }
+func (w *watch) read(ctx context.Context, uri string) { w.add(ctx, []string{uri}) }
 
-func (w *watch) add(ctx context.Context, uris []string, first bool) {
-	can := w.s.about.Capabilities.Resources
-	if can == nil || !can.Subscribe {
+func (w *watch) add(ctx context.Context, uris []string) {
+	if can := w.s.about.Capabilities.Resources; can == nil || !can.Subscribe {
 		uris = nil
 	}
 	w.mu.Lock()
@@ -50,59 +60,46 @@ func (w *watch) add(ctx context.Context, uris []string, first bool) {
 			fresh = append(fresh, uri)
 		}
 	}
-	switch {
-	case w.s.modern() && (first || fresh != nil):
-		w.listen()
-	case !w.s.modern():
-		for _, uri := range fresh {
-			if _, err := w.s.call(ctx, "resources/subscribe", object{"uri": encode(uri)}, hooks{}); err != nil {
-				w.s.log.Debug("a resource cannot be watched", "uri", clip(uri), "err", err)
-			}
+	if w.s.modern() {
+		w.listen(fresh)
+		return
+	}
+	for _, uri := range fresh {
+		if _, err := w.s.call(ctx, "resources/subscribe", object{"uri": encode(uri)}, hooks{}); err != nil {
+			w.s.log.Debug("a resource cannot be watched", "uri", clip(uri), "err", err)
 		}
 	}
 }
 
-// listen puts a request that stays open in place of the one before. w.mu is
+// listen makes a request that stays open and brings notices. The first one is
+// for the lists too. None of them is replaced by another: some servers forget
+// all that they were to tell when one of several such requests ends. w.mu is
 // held.
-func (w *watch) listen() {
+func (w *watch) listen(uris []string) {
 	can, notices := w.s.about.Capabilities, map[string]any{}
 	for name, f := range map[string]*feature{"toolsListChanged": can.Tools, "promptsListChanged": can.Prompts, "resourcesListChanged": can.Resources} {
-		if f != nil && f.ListChanged {
+		if f != nil && f.ListChanged && w.listens == 0 {
 			notices[name] = true
 		}
 	}
-	if len(w.uris) > 0 {
-		notices["resourceSubscriptions"] = w.uris
+	if len(uris) > 0 {
+		notices["resourceSubscriptions"] = uris
 	}
-	if len(notices) == 0 {
+	if len(notices) == 0 || w.listens >= listenMost {
 		return
 	}
-	before := w.cancel
-	ctx, cancel := context.WithCancel(context.Background())
-	w.cancel = cancel
+	w.listens++
 	params := object{"notifications": encode(notices)}
 	w.s.spawn(func() {
-		defer cancel()
 		for pause := minPause; ; pause = min(2*pause, maxPause) {
-			_, err := w.s.call(ctx, "subscriptions/listen", params, hooks{})
-			if fault := (*jsonrpc.Error)(nil); ctx.Err() != nil || w.s.over() || asFault(err, &fault) {
+			_, err := w.s.call(w.life, "subscriptions/listen", params, hooks{})
+			if w.life.Err() != nil || w.s.over() {
 				return
 			}
-			if !pauseFor(ctx, pause) {
+			w.s.log.Debug("the server no longer tells of changes", "err", err)
+			if fault := (*jsonrpc.Error)(nil); asFault(err, &fault) || !pauseFor(w.life, pause) {
 				return
 			}
 		}
 	})
-	if before != nil {
-		before()
-	}
-}
-
-// end stops listening.
-func (w *watch) end() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.cancel != nil {
-		w.cancel()
-	}
 }

@@ -12,6 +12,7 @@ import (
 // event is one server-sent event.
 type event struct {
 	id, data string
+	retry    bool // the server asks the reader to hang up and come back
 }
 
 // events reads a stream of server-sent events. It ends with the stream; one
@@ -26,13 +27,13 @@ func events(r io.Reader) iter.Seq2[event, error] {
 		for lines.Scan() {
 			line := lines.Text()
 			if line == "" {
-				if data != nil {
+				if data != nil || e.retry {
 					e.data = strings.Join(data, "\n")
 					if !yield(e, nil) {
 						return
 					}
 				}
-				e.data, data = "", nil // the id stays, by the standard
+				e.data, e.retry, data = "", false, nil // the id stays, by the standard
 				continue
 			}
 			field, value, _ := strings.Cut(line, ":")
@@ -42,6 +43,8 @@ func events(r io.Reader) iter.Seq2[event, error] {
 				data = append(data, value)
 			case "id":
 				e.id = value
+			case "retry":
+				e.retry = true
 			}
 		}
 		if err := lines.Err(); err != nil {
