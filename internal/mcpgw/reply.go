@@ -50,11 +50,11 @@ func (x *exchange) agentError(m *beeos.Message) error {
 		f.err.Message = text
 	}
 	switch {
-	case number == numbers[beeos.InvalidParam]:
+	case number == numbers[beeos.InvalidParam], number == urlElicitation:
 		f.err.Code = beeos.InvalidParam
 	case number == noCapability:
 		f.err.Code, f.status = beeos.InvalidParam, 400
-	case number <= -32000 && number >= -32099 && number != urlElicitation: // not an agent's to use
+	case number <= -32000 && number >= -32099: // not an agent's to use
 		f.number = numbers[beeos.InternalError]
 	}
 	for name, value := range httpd.Fields(httpd.Field(raw, "data")) {
