@@ -79,13 +79,20 @@ func (w *words) UnmarshalYAML(n *yaml.Node) error {
 }
 
 // Words is a command as people write it on one line: what is not a plain word
-// is a line for the shell.
+// is a line for the shell. The shell makes way for a single program, so that
+// signals reach that.
 func Words(line string) []string {
-	if strings.ContainsAny(line, " \t\n|&;<>()$`\"'") {
+	switch {
+	case single.MatchString(line):
+		return []string{"sh", "-c", "exec " + line}
+	case strings.ContainsAny(line, " \t\n|&;<>()$`\"'"):
 		return []string{"sh", "-c", line}
 	}
 	return []string{line}
 }
+
+// single is one program with its arguments.
+var single = regexp.MustCompile(`^[A-Za-z0-9_./-]+[ \t]+[^|&;<>()\n]+$`)
 
 type duration time.Duration
 
@@ -113,7 +120,7 @@ func ReadFile(path string) (*File, error) {
 		return nil, fmt.Errorf("%s: %w", path, readable(err))
 	}
 	if len(content.Agents) == 0 {
-		return nil, fmt.Errorf("%s has no agents; list them under agents:", path)
+		return nil, fmt.Errorf("%s has no agents; it wants a list called agents", path)
 	}
 	f := &File{entries: content.Agents, dir: filepath.Dir(path)}
 	lines, seen := lineNumbers(text), map[string]bool{}

@@ -17,6 +17,22 @@ import (
 	"github.com/beeos/beeos/internal/bridge"
 )
 
+func TestWords(t *testing.T) {
+	for line, want := range map[string]string{
+		"./program":                "./program",
+		"npx -y server":            "sh|-c|exec npx -y server",
+		"run '$HOME/a b' -x":       "sh|-c|exec run '$HOME/a b' -x",
+		"A=1 run":                  "sh|-c|A=1 run",
+		"cd x && run":              "sh|-c|cd x && run",
+		"cat >&2":                  "sh|-c|cat >&2",
+		"while read l; do x; done": "sh|-c|while read l; do x; done",
+	} {
+		if got := strings.Join(bridge.Words(line), "|"); got != want {
+			t.Errorf("%s: %s, want %s", line, got, want)
+		}
+	}
+}
+
 func TestReadFileComplains(t *testing.T) {
 	dir := t.TempDir()
 	for _, test := range []struct{ text, want string }{

@@ -1,5 +1,7 @@
 package bridge_test
 
+//lint:file-ignore SA1019 what is deprecated has to get through as well
+
 import (
 	"context"
 	"encoding/json"
