@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"mime"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -108,8 +109,22 @@ func (e *endpoint) failed(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}
-	if ue, ok := errors.AsType[*url.Error](err); ok {
-		return fmt.Errorf("the endpoint behind this agent cannot be reached: %w", ue.Err)
+	if _, ok := errors.AsType[*url.Error](err); ok {
+		return fmt.Errorf("the endpoint behind this agent cannot be reached: %w", withoutAddress(err))
+	}
+	return err
+}
+
+// withoutAddress is why something could not be dialled, and not where.
+func withoutAddress(err error) error {
+	if _, ok := errors.AsType[*net.DNSError](err); ok {
+		return errors.New("its name cannot be looked up")
+	}
+	if e, ok := errors.AsType[*net.OpError](err); ok {
+		return e.Err
+	}
+	if e, ok := errors.AsType[*url.Error](err); ok {
+		return e.Err
 	}
 	return err
 }

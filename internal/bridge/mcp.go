@@ -155,8 +155,8 @@ func (b *mcpBridge) connectOnce(ctx context.Context) (*session, offers, error) {
 	}
 	// Some servers offer more to clients that can be asked.
 	err = s.open(ctx, !b.legacy, declare([]string{"elicitation", "sampling", "roots"}))
-	if err != nil && s.over() {
-		b.legacy = !b.legacy
+	if err != nil && (s.over() || errors.Is(err, errSilent)) {
+		b.legacy = !b.legacy // the other way, next time
 	}
 	var offer offers
 	if err == nil {

@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"mime"
 	"net/http"
-	"net/url"
 	"sync"
 	"time"
 
@@ -120,10 +119,10 @@ func (l *streams) do(ctx context.Context, method string, body []byte, header htt
 	}
 	l.mu.Unlock()
 	resp, err := l.http.Do(req)
-	if ue, ok := errors.AsType[*url.Error](err); ok {
-		err = ue.Err
+	if err != nil {
+		return nil, withoutAddress(err)
 	}
-	return resp, err
+	return resp, nil
 }
 
 // hungUp is what a session hears when the server has closed the stream of a
@@ -137,7 +136,7 @@ func (l *streams) exchange(ctx context.Context, req *jsonrpc.Request, body []byt
 	defer context.AfterFunc(l.life, cancel)()
 	resp, err := l.do(ctx, http.MethodPost, body, header)
 	if err != nil {
-		l.fault(req, fmt.Errorf("the server cannot be reached: %w", err))
+		l.fault(req, fmt.Errorf("the server behind this agent cannot be reached: %w", err))
 		return
 	}
 	if id := resp.Header.Get("Mcp-Session-Id"); id != "" && req.Method == "initialize" {

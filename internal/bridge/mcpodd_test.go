@@ -119,3 +119,37 @@ func TestMCPOddAnswers(t *testing.T) {
 		}
 	}
 }
+
+// TestMCPUnreachable: a server that is not there yet is waited for, and callers
+// do not get to know where it is.
+func TestMCPUnreachable(t *testing.T) {
+	app := apptest.Start(t, apptest.Config(t))
+	server := oddServer(t)
+	var log journal
+	id := connected(t, app, &log, "odd", func(ctx context.Context, o agent.Options) error {
+		return bridge.MCP(ctx, bridge.MCPOptions{URL: server.URL, Agent: o})
+	})
+	server.Close()
+	c := call(t, app, id, "")
+	text, failed := c.tool(t, "bare", nil)
+	if want := "the server behind this agent cannot be reached: "; !failed || !strings.HasPrefix(text, want) || strings.Contains(text, "127.0.0.1") {
+		t.Errorf("%q", text)
+	}
+	// A program that ends when it is asked how new it is, as some do.
+	shy := connected(t, app, &journal{}, "shy", func(ctx context.Context, o agent.Options) error {
+		return bridge.MCP(ctx, bridge.MCPOptions{Command: []string{"sh", "-c", shyServer}, Agent: o})
+	})
+	if text, failed := call(t, app, shy, "").tool(t, "hello", nil); text != "hi" || failed {
+		t.Errorf("%q", text)
+	}
+}
+
+const shyServer = `while read -r line; do
+	id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+	case $line in
+	*server/discover*) exit 1 ;;
+	*'"initialize"'*) echo '{"jsonrpc":"2.0","id":'$id',"result":{"protocolVersion":"2024-11-05","serverInfo":{"name":"shy","version":"1"},"capabilities":{"tools":{}}}}' ;;
+	*tools/list*) echo '{"jsonrpc":"2.0","id":'$id',"result":{"tools":[{"name":"hello","inputSchema":{"type":"object"}}]}}' ;;
+	*tools/call*) echo '{"jsonrpc":"2.0","id":'$id',"result":{"content":[{"type":"text","text":"hi"}]}}' ;;
+	esac
+done`

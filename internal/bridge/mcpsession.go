@@ -28,7 +28,7 @@ const (
 	metaLogLevel     = metaPrefix + "logLevel"
 	metaServer       = metaPrefix + "serverInfo"
 
-	probeWithin = 5 * time.Second  // for a server to say that it is modern
+	probeWithin = 10 * time.Second // for a server to say that it is modern
 	openWithin  = 60 * time.Second // npx may have to install it first
 )
 
@@ -161,8 +161,10 @@ func (s *session) close() {
 func (s *session) open(ctx context.Context, modern bool, can object) error {
 	ctx, cancel := context.WithTimeout(ctx, openWithin)
 	defer cancel()
-	if modern && s.discover(ctx, can) {
-		return nil
+	if modern {
+		if ok, err := s.discover(ctx, can); ok || err != nil {
+			return err
+		}
 	}
 	s.link.speak("")
 	s.about = about{}
@@ -189,25 +191,34 @@ func (s *session) open(ctx context.Context, modern bool, can object) error {
 
 var clientInfo = encode(map[string]string{"name": "beeos", "title": "BeeOS", "version": beeos.Version})
 
+// errSilent is for a server that does not answer the question how new it is.
+// It may still do so, and has to be asked the older way elsewhere.
+var errSilent = errors.New("the server does not answer server/discover")
+
 // discover reports whether the server speaks the newest revision.
-func (s *session) discover(ctx context.Context, can object) bool {
+func (s *session) discover(ctx context.Context, can object) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeWithin)
 	defer cancel()
 	s.about.Revision = modernRevision
 	s.link.speak(modernRevision)
 	raw, err := s.call(ctx, "server/discover", object{"_meta": encode(object{metaCapabilities: encode(can)})}, hooks{})
-	if err != nil {
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return false, errSilent
+	case errors.Is(err, errGone):
+		return false, err
+	case err != nil:
 		s.log.Debug("the server is of the older kind", "err", err)
-		return false
+		return false, nil
 	}
 	var a about
 	if json.Unmarshal(raw, &a) != nil || !slices.Contains(a.Revisions, modernRevision) {
-		return false
+		return false, nil
 	}
 	a.Revision = modernRevision
 	_ = json.Unmarshal(a.Meta[metaServer], &a.Info) // else it has no name
 	s.about = a
-	return true
+	return true, nil
 }
 
 // call makes one call and waits for its answer. An error of the server's is a

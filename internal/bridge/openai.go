@@ -174,8 +174,8 @@ func (a *model) failed(ctx context.Context, err error) error {
 	if e, ok := errors.AsType[*openai.RequestError](err); ok {
 		return fmt.Errorf("the model behind this agent answered %d", e.HTTPStatusCode)
 	}
-	if e, ok := errors.AsType[*url.Error](err); ok {
-		return fmt.Errorf("the model behind this agent cannot be reached: %w", e.Err)
+	if _, ok := errors.AsType[*url.Error](err); ok {
+		return fmt.Errorf("the model behind this agent cannot be reached: %w", withoutAddress(err))
 	}
 	return fmt.Errorf("the model behind this agent: %w", err)
 }
