@@ -18,9 +18,10 @@ const (
 // resources that were listed or read. An agent does not know what its callers
 // watch, so it watches all that they may.
 type watch struct {
-	s    *session
-	life context.Context // of the requests that bring the notices; newest revision only
-	end  context.CancelFunc
+	s       *session
+	life    context.Context // of the requests that bring the notices; newest revision only
+	cancel  context.CancelFunc
+	running sync.WaitGroup // those requests
 
 	mu      sync.Mutex
 	uris    []string
@@ -29,7 +30,7 @@ type watch struct {
 
 func newWatch(s *session) *watch {
 	w := &watch{s: s}
-	w.life, w.end = context.WithCancel(context.Background())
+	w.life, w.cancel = context.WithCancel(context.Background())
 	return w
 }
 
@@ -85,12 +86,12 @@ func (w *watch) listen(uris []string) {
 	if len(uris) > 0 {
 		notices["resourceSubscriptions"] = uris
 	}
-	if len(notices) == 0 || w.listens >= listenMost {
+	if len(notices) == 0 || w.listens >= listenMost || w.life.Err() != nil {
 		return
 	}
 	w.listens++
 	params := object{"notifications": encode(notices)}
-	w.s.spawn(func() {
+	w.running.Go(func() { // until end
 		for pause := minPause; ; pause = min(2*pause, maxPause) {
 			_, err := w.s.call(w.life, "subscriptions/listen", params, hooks{})
 			if w.life.Err() != nil || w.s.over() {
@@ -102,4 +103,13 @@ func (w *watch) listen(uris []string) {
 			}
 		}
 	})
+}
+
+// end takes the requests back and waits until the server has been told: some
+// do not end while they have one open.
+func (w *watch) end() {
+	w.mu.Lock()
+	w.cancel()
+	w.mu.Unlock()
+	w.running.Wait()
 }
