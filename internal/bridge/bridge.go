@@ -4,7 +4,7 @@
 // model (openai.go), MCP of a server. file.go has several of them in one file,
 // secret.go where their secrets come from.
 //
-// MCP passes messages on without looking into them (docs/adr/0014). mcp.go
+// MCP passes messages on without looking into them (docs/adr/0020). mcp.go
 // keeps the server there and mcplist.go knows what it offers; mcpanswer.go makes
 // an agent's calls of ours. Underneath, mcpsession.go is a conversation with the
 // server and mcpheard.go what the server begins in it, over mcplink.go (stdio) or
