@@ -19,6 +19,7 @@ build: ## Compile everything, and the program into bin/beeos
 test: setup lint ## What CI runs: set-up, lint, build, MCP conformance, every test with the race detector
 	$(GO) build ./...
 	$(GO) run ./test/conformance
+	$(GO) run ./test/conformance -bridge
 	$(GO) test -race -timeout $(TIMEOUT) ./...
 
 race: setup ## Every test with the race detector, nothing else

@@ -108,6 +108,7 @@ var livesIn = map[string]string{
 	"github.com/a2aproject/a2a-go/v2":        "a2agw bridge",
 	"github.com/modelcontextprotocol/go-sdk": "runtime bridge",
 	"github.com/sashabaranov/go-openai":      "llm bridge",
+	"go.yaml.in/yaml/v3":                     "bridge",
 
 	// guards
 	"github.com/golang-jwt/jwt/v5": "auth oauth",

@@ -110,6 +110,7 @@ func NewChannelID() string { return "ch-" + NewID() }
 // for, beyond the plain text in Body.
 type Call struct {
 	Protocol    string            `json:"protocol,omitempty"`  // mcp, a2a, rest, web
+	Revision    string            `json:"revision,omitempty"`  // of the protocol, where it has several: 2025-11-25
 	Method      string            `json:"method,omitempty"`    // empty = talk to the agent; tools/call, resources/read, prompts/get, completion/complete
 	Tool        string            `json:"tool,omitempty"`      // with tools/call
 	Arguments   json.RawMessage   `json:"arguments,omitempty"` // with tools/call and prompts/get

@@ -79,18 +79,28 @@ func (r *Reply) Part(v any) error {
 	if err != nil {
 		return fmt.Errorf("part: %w", err)
 	}
+	if err := r.Content(raw); err != nil {
+		return err
+	}
+	return r.stream(beeos.Frame{Type: beeos.FrameDelta, Part: raw})
+}
+
+// Content adds a part that is JSON already, as it is. Unlike Part it comes with
+// the answer and not before.
+func (r *Reply) Content(raw json.RawMessage) error {
 	var head struct {
 		Type string `json:"type"`
 	}
 	if err := json.Unmarshal(raw, &head); err != nil || head.Type == "" {
-		return fmt.Errorf("part: want a JSON object with a type, not %.60s", raw)
+		return fmt.Errorf("content: want a JSON object with a type, not %.60s", raw)
 	}
 	r.keep(raw)
-	return r.stream(beeos.Frame{Type: beeos.FrameDelta, Part: raw})
+	return nil
 }
 
 // Result answers a method with the whole result object that the caller's
-// protocol defines for it; prompts/get and completion/complete need it.
+// protocol defines for it; prompts/get and completion/complete need it. With
+// tools/call it is for what parts cannot say.
 func (r *Reply) Result(v any) error { return r.carry("result", v) }
 
 // Meta adds an object that travels as _meta beside the answer.

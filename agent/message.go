@@ -25,6 +25,7 @@ type Message struct {
 	Params    json.RawMessage // with the other methods
 
 	Protocol    string // mcp, a2a, rest or web
+	Revision    string // of MCP, as the caller speaks it; empty = none, or another protocol
 	Metadata    map[string]string
 	Attachments []Attachment
 
@@ -54,7 +55,7 @@ func newMessage(f beeos.Frame) (Message, error) {
 		return m, fmt.Errorf("read the call of message %s: %w", m.ID, err)
 	}
 	m.Method, m.Tool, m.Arguments, m.Params = c.Method, c.Tool, c.Arguments, c.Params
-	m.Protocol, m.Metadata, m.can = c.Protocol, c.Metadata, c.Can
+	m.Protocol, m.Revision, m.Metadata, m.can = c.Protocol, c.Revision, c.Metadata, c.Can
 	m.Input, m.State = c.Input, c.State
 	if len(c.Attachments) > 0 {
 		if err := json.Unmarshal(c.Attachments, &m.Attachments); err != nil {

@@ -80,6 +80,12 @@ func (r *Reply) Log(level slog.Level, logger string, data any) {
 	_ = r.stream(beeos.Frame{Type: beeos.FrameLog, Level: levelName(level), Logger: logger, Data: raw})
 }
 
+// LogAs is Log with a level in the words of RFC 5424, as MCP has them: debug,
+// info, notice, warning, error, critical, alert, emergency.
+func (r *Reply) LogAs(level, logger string, data json.RawMessage) {
+	_ = r.stream(beeos.Frame{Type: beeos.FrameLog, Level: level, Logger: logger, Data: data})
+}
+
 func levelName(l slog.Level) string {
 	switch {
 	case l < slog.LevelInfo:

@@ -1,8 +1,17 @@
-// Package bridge makes agents of programs that are none. Exec runs a command
-// and speaks JSON lines with it: exec.go keeps the process alive, lines.go is
-// the format, which any language can read and write.
+// Package bridge makes agents of what is none: Exec of a program that reads and
+// writes JSON lines (exec.go keeps the process alive, lines.go is the format),
+// HTTP of an endpoint that is posted the same (http.go, sse.go), OpenAI of a
+// model (openai.go), MCP of a server. file.go has several of them in one file,
+// secret.go where their secrets come from.
 //
-// One line on the program's stdin is one message:
+// MCP passes messages on without looking into them (docs/adr/0020). mcp.go
+// keeps the server there and mcplist.go knows what it offers; mcpanswer.go makes
+// an agent's calls of ours. Underneath, mcpsession.go is a conversation with the
+// server and mcpheard.go what the server begins in it, over mcplink.go (stdio) or
+// mcphttp.go. mcpvisit.go has the sessions of callers who can be asked,
+// mcpwatch.go hears of changes.
+//
+// Of Exec and HTTP: one line on the program's stdin is one message:
 //
 //	{"id":"…","text":"hello","tool":"","arguments":{…},"method":"","params":{…},
 //	 "channel":"…","from":"…","attempt":1,"deadline_ms":0,"metadata":{…},"attachments":[…]}

@@ -22,8 +22,12 @@ import (
 
 // TestMain lets the test binary be the program behind the agent.
 func TestMain(m *testing.M) {
-	if os.Getenv("BRIDGE_TEST_PROGRAM") != "" {
+	switch {
+	case os.Getenv("BRIDGE_TEST_PROGRAM") != "":
 		program()
+		return
+	case os.Getenv("BRIDGE_TEST_MCP") != "":
+		served()
 		return
 	}
 	os.Exit(m.Run())

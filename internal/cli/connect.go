@@ -2,7 +2,11 @@ package cli
 
 import (
 	"context"
-	"strings"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"time"
 
 	"github.com/beeos/beeos/agent"
 	"github.com/beeos/beeos/internal/app"
@@ -10,41 +14,118 @@ import (
 	"github.com/beeos/beeos/internal/config"
 )
 
-// ConnectCmd makes an agent of a program that is none.
+// ConnectCmd makes an agent of something that is none.
 type ConnectCmd struct {
 	agentEnv
-	Name        string   `required:"" help:"Name of the agent."`
-	Description string   `help:"What it does, for callers and their models."`
-	Token       string   `env:"BEEOS_JOIN_TOKEN" placeholder:"TOKEN" help:"One-time token to join with, from: beeos agent token."`
-	Identity    string   `placeholder:"FILE" help:"File of its identity. Empty: one per agent in the user's configuration folder."`
-	Exec        string   `required:"" placeholder:"CMD" help:"Program that answers: a JSON line on stdin per message, JSON lines on stdout. More than one word is run by the shell."`
-	Args        []string `arg:"" optional:"" passthrough:"" help:"Arguments of the program, after --."`
+	Name        string `help:"Name of the agent."`
+	Description string `help:"What it does, for callers and their models."`
+	Token       string `env:"BEEOS_JOIN_TOKEN" placeholder:"TOKEN" help:"One-time token to join with, from: beeos agent token."`
+	Identity    string `placeholder:"FILE" help:"File of its identity. Empty: one per agent in the user's configuration folder."`
+
+	Exec   string `xor:"what" placeholder:"CMD" help:"Program that answers: a JSON line on stdin per message, JSON lines on stdout. More than one word is run by the shell."`
+	HTTP   string `xor:"what" placeholder:"URL" help:"Endpoint that answers: a POST per message, JSON or server-sent events back."`
+	OpenAI string `xor:"what" name:"openai" placeholder:"URL" help:"OpenAI-compatible endpoint, with its /v1. The key is in OPENAI_API_KEY or in the file that OPENAI_API_KEY_FILE names."`
+	MCP    string `xor:"what" placeholder:"CMD|URL" help:"MCP server, whose tools, resources and prompts become the agent's: a command, or an address."`
+	File   string `xor:"what" placeholder:"FILE" help:"File with several agents. Without anything else: beeos.yaml, if it is here."`
+
+	Model      string        `help:"With --openai: the model."`
+	System     string        `placeholder:"TEXT" help:"With --openai: what the model is told first."`
+	HeaderFile string        `placeholder:"FILE" help:"File with headers for --http, --openai and --mcp, one Name: value per line. BEEOS_BRIDGE_TOKEN or BEEOS_BRIDGE_TOKEN_FILE make a bearer token of their own."`
+	Timeout    time.Duration `help:"With --http: how long one answer may take. Empty: as long as the caller waits."`
+
+	Args []string `arg:"" optional:"" passthrough:"" help:"Arguments of the program, after --."`
 }
 
-// Run serves the program until the context ends.
+// Validate finds out what is to be connected.
+func (c *ConnectCmd) Validate() error {
+	if c.Exec+c.HTTP+c.OpenAI+c.MCP+c.File == "" {
+		if _, err := os.Stat(bridge.FileName); err != nil {
+			return errors.New("nothing to connect: give one of --exec, --http, --openai, --mcp and --file")
+		}
+		c.File = bridge.FileName
+	}
+	switch {
+	case c.File != "" && c.Name != "":
+		return errors.New("--name is for one agent; those of a file have theirs in it")
+	case c.File == "" && c.Name == "":
+		return errors.New("missing flags: --name=STRING")
+	case c.OpenAI != "" && c.Model == "":
+		return errors.New("--openai needs a --model")
+	}
+	return nil
+}
+
+// Run serves until the context ends.
 func (c *ConnectCmd) Run(ctx context.Context, t *terminal) error {
 	c.fill()
-	connected := func(id string) {
-		t.note("%s is connected as %s; try: beeos call %s \"hello\"", c.Name, id, c.Name)
+	connected := func(name, id string) {
+		t.note("%s is connected as %s; try: beeos call %s \"hello\"", name, id, name)
 	}
-	return bridge.Exec(ctx, bridge.ExecOptions{
-		Name: c.Name, Description: c.Description, Command: c.command(),
+	o := agent.Options{
+		Name: c.Name, Description: c.Description, Gateway: c.Gateway, Key: c.Key, JoinToken: c.Token, Identity: c.Identity,
 		Log: app.Logger(t.err, config.Config{LogLevel: "warn"}),
-		Agent: agent.Options{
-			Gateway: c.Gateway, Key: c.Key, JoinToken: c.Token, Identity: c.Identity, Connected: connected,
-		},
-	})
+	}
+	if c.File != "" {
+		f, err := bridge.ReadFile(c.File)
+		if err != nil {
+			return err
+		}
+		return f.Run(ctx, o, connected)
+	}
+	o.Connected = func(id string) { connected(c.Name, id) }
+	return c.serve(ctx, o)
+}
+
+func (c *ConnectCmd) serve(ctx context.Context, o agent.Options) error {
+	header, err := c.header()
+	if err != nil {
+		return err
+	}
+	switch {
+	case c.HTTP != "":
+		return bridge.HTTP(ctx, bridge.HTTPOptions{URL: c.HTTP, Header: header, Timeout: c.Timeout, Agent: o})
+	case c.OpenAI != "":
+		key, err := bridge.SecretEnv("OPENAI_API_KEY")
+		if err != nil {
+			return err
+		}
+		return bridge.OpenAI(ctx, bridge.OpenAIOptions{URL: c.OpenAI, Model: c.Model, System: c.System, Key: key, Header: header, Agent: o})
+	case bridge.IsURL(c.MCP):
+		return bridge.MCP(ctx, bridge.MCPOptions{URL: c.MCP, Header: header, Agent: o})
+	case c.MCP != "":
+		return bridge.MCP(ctx, bridge.MCPOptions{Command: c.command(c.MCP), Agent: o})
+	}
+	return bridge.Exec(ctx, bridge.ExecOptions{Name: o.Name, Description: o.Description, Command: c.command(c.Exec), Log: o.Log, Agent: o})
+}
+
+// header reads the secrets that go along with every request.
+func (c *ConnectCmd) header() (http.Header, error) {
+	header := http.Header{}
+	if c.HeaderFile != "" {
+		var err error
+		if header, err = bridge.ReadHeaders(c.HeaderFile); err != nil {
+			return nil, err
+		}
+	}
+	token, err := bridge.SecretEnv("BEEOS_BRIDGE_TOKEN")
+	if err != nil {
+		return nil, err
+	}
+	if token != "" {
+		header.Set("Authorization", fmt.Sprintf("Bearer %s", token))
+	}
+	return header, nil
 }
 
 // command is the program with its arguments. What is not a plain word is a
 // line for the shell, as people who put it in quotes expect.
-func (c *ConnectCmd) command() []string {
+func (c *ConnectCmd) command(program string) []string {
 	args := c.Args
 	if len(args) > 0 && args[0] == "--" {
 		args = args[1:]
 	}
-	if len(args) == 0 && strings.ContainsAny(c.Exec, " \t\n|&;<>()$`\"'") {
-		return []string{"sh", "-c", c.Exec}
+	if len(args) == 0 {
+		return bridge.Words(program)
 	}
-	return append([]string{c.Exec}, args...)
+	return append([]string{program}, args...)
 }

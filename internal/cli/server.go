@@ -12,7 +12,10 @@ import (
 
 // ownEnv are the variables that commands read beside the settings of the
 // server; the agent ones are read by the agents that they start.
-var ownEnv = []string{"BEEOS_URL", "BEEOS_KEY", "BEEOS_JOIN_TOKEN", "BEEOS_WEBHOOK_SECRET", "BEEOS_WEBHOOK_TOKEN"}
+var ownEnv = []string{
+	"BEEOS_URL", "BEEOS_KEY", "BEEOS_JOIN_TOKEN", "BEEOS_WEBHOOK_SECRET", "BEEOS_WEBHOOK_TOKEN",
+	"BEEOS_BRIDGE_TOKEN", "BEEOS_BRIDGE_TOKEN_FILE",
+}
 
 // server says which server a command talks to.
 type server struct {

@@ -50,6 +50,9 @@ func (c capability) names() []string {
 	if c&(canElicitForm|canElicitURL) != 0 {
 		list = append(list, "elicitation")
 	}
+	if c.has(canElicitURL) {
+		list = append(list, "elicitation/url")
+	}
 	if c.has(canSample) {
 		list = append(list, "sampling")
 	}

@@ -63,6 +63,11 @@ func (f *follower) round(ctx context.Context, n noted, check bool) (more bool, e
 		}
 	}
 	for _, uri := range n.updated {
+		if method := f.listNotice(uri); method != "" {
+			if err := f.notify(method, nil); err != nil {
+				return false, err
+			}
+		}
 		if f.wants.uris[uri] {
 			if err := f.notify("notifications/resources/updated", append([]byte(`"uri":`), appendText(nil, uri)...)); err != nil {
 				return false, err
@@ -91,6 +96,21 @@ func (f *follower) round(ctx context.Context, n noted, check bool) (more bool, e
 		}
 	}
 	return !n.ended, nil
+}
+
+// listNotice is what an agent means that calls one of its lists updated, to a
+// client that wants to know. Another server stands behind such an agent: it
+// said so, though the list reads as before.
+func (f *follower) listNotice(uri string) string {
+	switch {
+	case uri == "beeos://agent/tools" && f.wants.tools:
+		return "notifications/tools/list_changed"
+	case uri == "beeos://agent/prompts" && f.wants.prompts:
+		return "notifications/prompts/list_changed"
+	case uri == "beeos://agent/resources" && f.wants.resources:
+		return "notifications/resources/list_changed"
+	}
+	return ""
 }
 
 // compare tells the client which lists have changed.

@@ -33,6 +33,10 @@ func agentFault(m *beeos.Message) error {
 	return &fault{err: beeos.Errorf(code, "%s", orElse(m.Body, "the agent could not answer")), number: number}
 }
 
+// urlElicitation is MCP's code for a call that needs a person to open a page
+// first. Only the agent can know that.
+const urlElicitation = -32042
+
 // agentError is the error of the protocol that an agent ended its turn with,
 // if it did. What only newer clients know is for the model to read otherwise.
 func (x *exchange) agentError(m *beeos.Message) error {
@@ -49,7 +53,7 @@ func (x *exchange) agentError(m *beeos.Message) error {
 		f.err.Message = text
 	}
 	switch {
-	case number == numbers[beeos.InvalidParam]:
+	case number == numbers[beeos.InvalidParam], number == urlElicitation:
 		f.err.Code = beeos.InvalidParam
 	case number == noCapability:
 		f.err.Code, f.status = beeos.InvalidParam, 400

@@ -19,6 +19,9 @@ func toolResult(m *beeos.Message) ([]byte, error) {
 	case m.StopReason == beeos.StopAgentLost:
 		return nil, beeos.Errorf(beeos.AgentServiceUnavailable, "%s", orElse(m.Body, "the agent went away in the middle of the call: try again"))
 	}
+	if result := httpd.Field(m.Payload, "result"); kind(httpd.Field(result, "content")) == '[' {
+		return result, nil // what an agent has that passes another server's results on
+	}
 	c := contentOf(m)
 	if c.broken != "" {
 		c.add(appendTextBlock(nil, "The agent's reply is not whole: "+c.broken+" was left out."))

@@ -152,7 +152,7 @@ func (c *run) ended(m *beeos.Message) (*beeos.Message, []byte, error) {
 func (x *exchange) prepare(req *invoke.Request) {
 	req.Caller, req.Agent, req.Surface, req.Kind = x.caller, x.agent, "mcp", beeos.KindMCP
 	req.TurnID = beeos.NewID()
-	req.Call.Protocol = "mcp"
+	req.Call.Protocol, req.Call.Revision = "mcp", x.version.String()
 	watches := x.out.streams && x.meta.token != nil
 	if watches {
 		req.Call.Can = append(req.Call.Can, "progress")

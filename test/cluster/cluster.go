@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
@@ -30,6 +31,7 @@ type Options struct {
 	Server string
 	Agent  string
 	Env    []string // more for the servers
+	Bridge []string // instead of Agent: arguments of Server that make it connect one
 }
 
 // Build builds the programs once for several clusters.
@@ -74,7 +76,7 @@ func Start(ctx context.Context, o Options) (c *Cluster, err error) {
 	if c.dir, err = os.MkdirTemp("", "beeos-cluster-"); err != nil {
 		return c, err
 	}
-	if o.Server == "" || o.Agent == "" {
+	if o.Server == "" || o.Agent == "" && o.Bridge == nil {
 		built, err := Build(ctx, c.dir)
 		if err != nil {
 			return c, err
@@ -103,13 +105,20 @@ func Start(ctx context.Context, o Options) (c *Cluster, err error) {
 	if err := c.issueKey(ctx); err != nil {
 		return c, err
 	}
-	if err := c.startAgent(ctx, o.Agent); err != nil {
+	command := []string{o.Agent}
+	if o.Bridge != nil {
+		command = append([]string{o.Server}, o.Bridge...)
+	}
+	if err := c.startAgent(ctx, command); err != nil {
 		return c, err
 	}
 	c.Balancer.Use(c.Key, c.Nodes...)
 	c.URL = c.Balancer.URL + "/" + c.AgentID + "/mcp"
 	return c, nil
 }
+
+// BuildOne builds a program, also one of a module that this one depends on.
+func BuildOne(ctx context.Context, dir, pkg string) (string, error) { return build(ctx, dir, pkg) }
 
 func build(ctx context.Context, dir, pkg string) (string, error) {
 	path := filepath.Join(dir, filepath.Base(pkg))
@@ -167,24 +176,27 @@ func (c *Cluster) issueKey(ctx context.Context) (err error) {
 // connectWithin is generous: the machine may be busy with other tests.
 const connectWithin = time.Minute
 
+var connected = regexp.MustCompile(`connected (?:as )?(agent_\w+)[;\n]`)
+
 // startAgent connects the agent to the last node; it prints its id when it is
 // there.
-func (c *Cluster) startAgent(ctx context.Context, binary string) (err error) {
+func (c *Cluster) startAgent(ctx context.Context, command []string) (err error) {
 	home := filepath.Join(c.dir, "home") // its own: it must not find anybody's identity
 	c.Agent, err = start("agent", []string{
 		"AGENT_GATEWAY_URL=http://" + c.Nodes[size-1].Agents, "BEEOS_KEY=" + c.Key, "BEEOS_DATA=" + home,
 		"XDG_CONFIG_HOME=" + home, "HOME=" + home,
-	}, binary)
+	}, command[0], command[1:]...)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, connectWithin)
 	defer cancel()
 	return c.Agent.Await(ctx, func(log string) bool {
-		_, rest, ok := strings.Cut(log, "connected agent_")
-		id, _, whole := strings.Cut(rest, "\n")
-		c.AgentID = "agent_" + id
-		return ok && whole
+		id := connected.FindStringSubmatch(log)
+		if id != nil {
+			c.AgentID = id[1]
+		}
+		return id != nil
 	})
 }
 

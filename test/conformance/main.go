@@ -7,7 +7,9 @@
 //
 // main.go runs, suite.go is the official program and what it says, report.go
 // the tables. authorization.go is the suite's other command, for the
-// authorization server; test/person signs in and consents for it.
+// authorization server; test/person signs in and consents for it. compare.go
+// runs the suite against a server of somebody else's, directly and as an agent
+// (beeos connect --mcp), and tells them apart.
 package main
 
 import (
@@ -43,6 +45,7 @@ type settings struct {
 	keep     string
 	scenario string
 	only     string
+	bridge   bool
 	repeat   int
 	cluster  cluster.Options
 }
@@ -54,12 +57,17 @@ func main() {
 	flag.StringVar(&s.keep, "keep", "", "folder to keep the suite's own results and the servers' logs in")
 	flag.StringVar(&s.scenario, "scenario", "", "run one scenario, and show all that the suite says about it")
 	flag.StringVar(&s.only, "only", "", "run only the selections that contain this, for example 2026-07-28")
+	flag.BoolVar(&s.bridge, "bridge", false, "compare the official Go server with itself behind beeos connect --mcp")
 	flag.IntVar(&s.repeat, "repeat", 1, "run everything this often, to find what fails now and then")
 	flag.StringVar(&s.cluster.Server, "server", "", "beeos binary to test; empty = built from this tree")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	failed, err := run(ctx, s)
+	do := run
+	if s.bridge {
+		do = compare
+	}
+	failed, err := do(ctx, s)
 	if err != nil {
 		log.Fatal(err)
 	}

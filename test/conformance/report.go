@@ -88,6 +88,9 @@ Clients that others wrote hold a conversation each in ` + "`go test ./test/clien
 session is killed: the TypeScript libraries 1.32 and 2.4 (legacy and auto), go-sdk in five revisions, mcp-remote; and
 the Inspector's command line.
 
+` + "`go run ./test/conformance -bridge`" + ` runs the suite against the official Go server, directly and as an agent
+(` + "`beeos connect --mcp`" + `, over stdio and HTTP), and fails on a check that passes directly and not through us.
+
 `
 
 // document is the page with the results.

@@ -49,3 +49,15 @@ func TestResults(t *testing.T) {
 		t.Errorf("the page:\n%s", page)
 	}
 }
+
+// TestLostChecks: what passed directly has to pass, or be left open by the
+// suite itself.
+func TestLostChecks(t *testing.T) {
+	of := func(checks ...check) selection { return selection{scenarios: []scenario{{"s", checks}}} }
+	direct := of(check{ID: "a", Status: "SUCCESS"}, check{ID: "a", Status: "SUCCESS"}, check{ID: "b", Status: "FAILURE"}, check{ID: "c", Status: "SUCCESS"}, check{ID: "d", Status: "SUCCESS"}, check{ID: "e", Status: "SUCCESS"})
+	through := of(check{ID: "a", Status: "SUCCESS"}, check{ID: "a", Status: "FAILURE", ErrorMessage: "no"}, check{ID: "c", Status: "INFO"}, check{ID: "e", Status: "WARNING"})
+	got := strings.Join(lostChecks("http", direct, through), "\n")
+	if want := "s / a: FAILURE: no\ns / d: it was not made\ns / e: WARNING: "; got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+}

@@ -1,0 +1,274 @@
+package bridge
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/beeos/beeos/agent"
+)
+
+// FileName is what a file with agents is called when nobody says otherwise.
+const FileName = "beeos.yaml"
+
+// File is several agents, as one file describes them:
+//
+//	agents:
+//	  - name: bot
+//	    http: http://localhost:8000
+//	    headers: {Authorization: "Bearer ${env:BOT_TOKEN}"}
+//	  - name: llm
+//	    openai: http://localhost:11434/v1
+//	    model: llama3
+//	    key: ${file:key.txt}
+//	  - name: tools
+//	    mcp: npx -y some-mcp-server
+//
+// A field that is unknown, and a secret that is missing, are errors.
+type File struct {
+	entries []entry
+	dir     string
+}
+
+// entry is one agent of a file.
+type entry struct {
+	Name        string            `yaml:"name"`
+	Description string            `yaml:"description"`
+	Identity    string            `yaml:"identity"`
+	Exec        words             `yaml:"exec"`
+	HTTP        string            `yaml:"http"`
+	OpenAI      string            `yaml:"openai"`
+	MCP         words             `yaml:"mcp"`
+	Model       string            `yaml:"model"`
+	System      string            `yaml:"system"`
+	Key         string            `yaml:"key"`
+	Headers     map[string]string `yaml:"headers"`
+	Env         map[string]string `yaml:"env"`
+	Dir         string            `yaml:"dir"`
+	Timeout     duration          `yaml:"timeout"`
+
+	header http.Header // with its secrets
+	env    []string
+}
+
+// words is a command: a line, or a list of words.
+type words []string
+
+func (w *words) UnmarshalYAML(n *yaml.Node) error {
+	if n.Kind == yaml.ScalarNode {
+		*w = Words(n.Value)
+		return nil
+	}
+	var list []string
+	if err := n.Decode(&list); err != nil || len(list) == 0 {
+		return fmt.Errorf("line %d: a command is a line or a list of words", n.Line)
+	}
+	*w = list
+	return nil
+}
+
+// Words is a command as people write it on one line: what is not a plain word
+// is a line for the shell. The shell makes way for a single program, so that
+// signals reach that.
+func Words(line string) []string {
+	switch {
+	case single.MatchString(line):
+		return []string{"sh", "-c", "exec " + line}
+	case strings.ContainsAny(line, " \t\n|&;<>()$`\"'"):
+		return []string{"sh", "-c", line}
+	}
+	return []string{line}
+}
+
+// single is one program with its arguments.
+var single = regexp.MustCompile(`^[A-Za-z0-9_./-]+[ \t]+[^|&;<>()\n]+$`)
+
+type duration time.Duration
+
+func (d *duration) UnmarshalYAML(n *yaml.Node) error {
+	v, err := time.ParseDuration(n.Value)
+	if err != nil || v <= 0 {
+		return fmt.Errorf("line %d: %q is no duration; write it as in 30s or 5m", n.Line, n.Value)
+	}
+	*d = duration(v)
+	return nil
+}
+
+// ReadFile reads a file and every secret that it names.
+func ReadFile(path string) (*File, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the agents: %w", err)
+	}
+	var content struct {
+		Agents []entry `yaml:"agents"`
+	}
+	dec := yaml.NewDecoder(bytes.NewReader(text))
+	dec.KnownFields(true)
+	if err := dec.Decode(&content); err != nil && !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("%s: %w", path, readable(err))
+	}
+	if len(content.Agents) == 0 {
+		return nil, fmt.Errorf("%s has no agents; it wants a list called agents", path)
+	}
+	f := &File{entries: content.Agents, dir: filepath.Dir(path)}
+	lines, seen := lineNumbers(text), map[string]bool{}
+	for i := range f.entries {
+		e := &f.entries[i]
+		err := e.check(f.dir)
+		if err == nil && seen[e.Name] {
+			err = fmt.Errorf("there is an agent %q already", e.Name)
+		}
+		seen[e.Name] = true
+		if err != nil {
+			return nil, fmt.Errorf("%s: line %d: %w", path, lines[i], err)
+		}
+	}
+	return f, nil
+}
+
+var unknownField = regexp.MustCompile(`field (\S+) not found in type \S+`)
+
+// readable puts the parser's complaints into words of ours.
+func readable(err error) error {
+	te, ok := errors.AsType[*yaml.TypeError](err)
+	if !ok {
+		return err
+	}
+	text := unknownField.ReplaceAllString(strings.Join(te.Errors, "; "), `there is no field "$1"`)
+	return errors.New(text)
+}
+
+// lineNumbers says where each agent of the file begins.
+func lineNumbers(text []byte) []int {
+	var doc struct {
+		Agents []yaml.Node `yaml:"agents"`
+	}
+	_ = yaml.Unmarshal(text, &doc) // it was read before
+	var lines []int
+	for _, n := range doc.Agents {
+		lines = append(lines, n.Line)
+	}
+	return lines
+}
+
+// check completes the entry and says what is wrong with it.
+func (e *entry) check(dir string) (err error) {
+	kinds := 0
+	for _, given := range []bool{len(e.Exec) > 0, e.HTTP != "", e.OpenAI != "", len(e.MCP) > 0} {
+		if given {
+			kinds++
+		}
+	}
+	switch {
+	case e.Name == "":
+		return errors.New("the agent has no name")
+	case kinds != 1:
+		return fmt.Errorf("the agent %q needs exactly one of exec, http, openai and mcp", e.Name)
+	case e.OpenAI != "" && e.Model == "":
+		return fmt.Errorf("the agent %q names no model", e.Name)
+	case e.Key != "" && reference.FindString(e.Key) != e.Key:
+		return errors.New("a key does not belong into this file; write ${env:NAME} or ${file:PATH}")
+	}
+	if !filepath.IsAbs(e.Dir) {
+		e.Dir = filepath.Join(dir, e.Dir)
+	}
+	if e.Key, err = expand(e.Key, dir); err != nil {
+		return fmt.Errorf("key: %w", err)
+	}
+	e.header = http.Header{}
+	for name, value := range e.Headers {
+		if value, err = expand(value, dir); err != nil {
+			return fmt.Errorf("header %s: %w", name, err)
+		}
+		e.header.Set(name, value)
+	}
+	e.env = os.Environ()
+	for name, value := range e.Env {
+		if value, err = expand(value, dir); err != nil {
+			return fmt.Errorf("env %s: %w", name, err)
+		}
+		e.env = append(e.env, name+"="+value)
+	}
+	switch {
+	case e.HTTP != "":
+		return checkURL("http", e.HTTP)
+	case e.OpenAI != "":
+		return checkURL("openai", e.OpenAI)
+	}
+	return nil
+}
+
+// Names lists the agents.
+func (f *File) Names() (names []string) {
+	for _, e := range f.entries {
+		names = append(names, e.Name)
+	}
+	return names
+}
+
+// Run serves all agents until ctx ends. One that fails is started again, and
+// the others do not notice. o is what they have in common; connected is told
+// who is there.
+func (f *File) Run(ctx context.Context, o agent.Options, connected func(name, id string)) error {
+	all, ctx := errgroup.WithContext(ctx)
+	for i := range f.entries {
+		e := &f.entries[i]
+		mine := o
+		mine.Name, mine.Description, mine.Identity = e.Name, e.Description, e.Identity
+		mine.Connected = func(id string) { connected(e.Name, id) }
+		all.Go(func() error { e.keep(ctx, mine); return nil })
+	}
+	return all.Wait()
+}
+
+// keep serves the agent, again and again.
+func (e *entry) keep(ctx context.Context, o agent.Options) {
+	for pause := minPause; ; pause = min(2*pause, maxPause) {
+		start := time.Now()
+		err := e.serve(ctx, o)
+		if ctx.Err() != nil {
+			return
+		}
+		if time.Since(start) >= steady {
+			pause = minPause
+		}
+		logger(o).Error("the agent ended; starting it again", "agent", e.Name, "in", pause, "err", err)
+		if !pauseFor(ctx, pause) {
+			return
+		}
+	}
+}
+
+func (e *entry) serve(ctx context.Context, o agent.Options) error {
+	switch {
+	case e.HTTP != "":
+		return HTTP(ctx, HTTPOptions{URL: e.HTTP, Header: e.header, Timeout: time.Duration(e.Timeout), Agent: o})
+	case e.OpenAI != "":
+		return OpenAI(ctx, OpenAIOptions{URL: e.OpenAI, Model: e.Model, System: e.System, Key: e.Key, Header: e.header, Agent: o})
+	case len(e.MCP) > 0:
+		return MCP(ctx, MCPOptions{Command: e.MCP, URL: e.mcpURL(), Dir: e.Dir, Env: e.env, Header: e.header, Agent: o})
+	}
+	return Exec(ctx, ExecOptions{Name: o.Name, Description: o.Description, Command: e.Exec, Dir: e.Dir, Env: e.env, Log: o.Log, Agent: o})
+}
+
+func (e *entry) mcpURL() string {
+	if len(e.MCP) == 1 && IsURL(e.MCP[0]) {
+		return e.MCP[0]
+	}
+	return ""
+}
+
+// IsURL tells an address from a command.
+func IsURL(s string) bool { return strings.HasPrefix(s, "http://") || strings.HasPrefix(s, "https://") }

@@ -1,0 +1,219 @@
+package bridge
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"mime"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/agent"
+)
+
+// HTTPOptions says which endpoint becomes an agent.
+type HTTPOptions struct {
+	URL     string
+	Header  http.Header   // sent along with every request; may hold secrets
+	Timeout time.Duration // of one answer; 0 = as long as the caller waits
+	Agent   agent.Options // the agent: its name, where it serves
+}
+
+// HTTP serves the endpoint as an agent until ctx ends: a POST per message. The
+// body is the message, as Exec's programs get it. The answer is JSON, a stream
+// of server-sent events, or text.
+func HTTP(ctx context.Context, o HTTPOptions) error {
+	if err := checkURL("--http", o.URL); err != nil {
+		return err
+	}
+	e := &endpoint{url: o.URL, header: o.Header, timeout: o.Timeout, http: plainClient()}
+	return agent.Run(ctx, o.Agent, e.answer)
+}
+
+// checkURL wants an address that a client can dial.
+func checkURL(option, text string) error {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
+		return fmt.Errorf("%s must be an http:// or https:// address", option)
+	}
+	return nil
+}
+
+// plainClient follows no redirects: the headers may be secret, and are meant
+// for the address that was given.
+func plainClient() *http.Client {
+	return &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+}
+
+// endpoint is what stands behind an agent.
+type endpoint struct {
+	url     string
+	header  http.Header
+	timeout time.Duration
+	http    *http.Client
+}
+
+var (
+	errTimeout = errors.New("the endpoint behind this agent did not answer in time")
+	errNoEnd   = errors.New("the endpoint behind this agent answered with something that is no answer")
+)
+
+// answer handles one message. The request ends with ctx.
+func (e *endpoint) answer(ctx context.Context, m agent.Message, r *agent.Reply) error {
+	if e.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, e.timeout, errTimeout)
+		defer cancel()
+	}
+	resp, err := e.post(ctx, m)
+	if err != nil {
+		return e.failed(ctx, err)
+	}
+	defer resp.Body.Close()
+	if err := e.read(resp, r); err != nil {
+		return e.failed(ctx, err)
+	}
+	return nil
+}
+
+func (e *endpoint) post(ctx context.Context, m agent.Message) (*http.Response, error) {
+	body, err := newQuestion(m).line()
+	if err != nil {
+		return nil, fmt.Errorf("the message cannot be passed on: %w", err)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.url, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	for name, values := range e.header {
+		req.Header[name] = values
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json, text/event-stream, text/plain")
+	req.Header.Set("Idempotency-Key", m.ID)
+	req.Header.Set("User-Agent", "beeos/"+beeos.Version)
+	return e.http.Do(req)
+}
+
+// failed says what went wrong without saying where: the address is nobody's
+// business but the operator's.
+func (e *endpoint) failed(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	if _, ok := errors.AsType[*url.Error](err); ok {
+		return fmt.Errorf("the endpoint behind this agent cannot be reached: %w", withoutAddress(err))
+	}
+	return err
+}
+
+// withoutAddress is why something could not be dialled, and not where.
+func withoutAddress(err error) error {
+	if _, ok := errors.AsType[*net.DNSError](err); ok {
+		return errors.New("its name cannot be looked up")
+	}
+	if e, ok := errors.AsType[*net.OpError](err); ok {
+		return e.Err
+	}
+	if e, ok := errors.AsType[*url.Error](err); ok {
+		return e.Err
+	}
+	return err
+}
+
+// read passes the answer on.
+func (e *endpoint) read(resp *http.Response, r *agent.Reply) error {
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")) // none: then it is taken for JSON
+	switch {
+	case resp.StatusCode >= 300:
+		return refusal(resp, secretsIn(e.header)...)
+	case resp.StatusCode == http.StatusNoContent:
+		return r.Send("")
+	case kind == "text/event-stream":
+		return readStream(resp.Body, r)
+	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxLine+1))
+	if err != nil {
+		return fmt.Errorf("the answer of the endpoint broke off: %w", err)
+	}
+	if len(body) > maxLine {
+		return fmt.Errorf("the endpoint's answer is longer than %d bytes", maxLine)
+	}
+	if kind == "text/plain" {
+		return r.Send(string(body))
+	}
+	var s saying
+	if err := json.Unmarshal(body, &s); err != nil {
+		return errNoEnd
+	}
+	if !s.last() && s.Delta == "" && len(s.Parts) == 0 && len(s.Structured) == 0 {
+		return errNoEnd
+	}
+	return s.say(r)
+}
+
+// readStream passes events on as they come. The stream's end is the end of the
+// answer, if none of them was.
+func readStream(body io.Reader, r *agent.Reply) error {
+	for ev, err := range events(body) {
+		if err != nil {
+			return err
+		}
+		if ev.data == "[DONE]" {
+			break
+		}
+		if ev.data == "" {
+			continue
+		}
+		var s saying
+		if err := json.Unmarshal([]byte(ev.data), &s); err != nil {
+			return errNoEnd
+		}
+		if err := s.say(r); err != nil || s.last() {
+			return err
+		}
+	}
+	return r.Send("")
+}
+
+// refusal is an answer that is none, in the endpoint's words if it has some.
+func refusal(resp *http.Response, secrets ...string) error {
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10)) // whatever came is what there is to say
+	var body struct {
+		Error   json.RawMessage `json:"error"`
+		Message string          `json:"message"`
+	}
+	said := strings.TrimSpace(string(text))
+	if json.Unmarshal(text, &body) == nil {
+		said = body.Message
+		var inner struct {
+			Message string `json:"message"`
+		}
+		switch {
+		case json.Unmarshal(body.Error, &inner) == nil && inner.Message != "":
+			said = inner.Message
+		case len(body.Error) > 0:
+			_ = json.Unmarshal(body.Error, &said) // neither: then the status has to do
+		}
+	}
+	if said == "" || strings.HasPrefix(said, "<") { // a page for browsers
+		return fmt.Errorf("the endpoint behind this agent answered %s", resp.Status)
+	}
+	return fmt.Errorf("the endpoint behind this agent answered %s: %s", resp.Status, clip(hide(said, secrets...)))
+}
+
+// logger returns the log that the options name.
+func logger(o agent.Options) *slog.Logger {
+	if o.Log != nil {
+		return o.Log
+	}
+	return slog.Default()
+}

@@ -1,0 +1,349 @@
+package bridge
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os/exec"
+	"reflect"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/agent"
+)
+
+// MCPOptions says which MCP server becomes an agent: a program or an address.
+type MCPOptions struct {
+	Command []string    // program and arguments, which speaks MCP on stdin and stdout
+	Dir     string      // where it runs; empty = here
+	Env     []string    // its environment; nil = ours
+	URL     string      // or: a server that speaks Streamable HTTP
+	Header  http.Header // for URL; may hold secrets
+	Agent   agent.Options
+}
+
+// MCP serves the server's tools, resources and prompts as an agent's until ctx
+// ends. When the server goes away it is started, or dialled, again.
+func MCP(ctx context.Context, o MCPOptions) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	b := &mcpBridge{opt: o, log: logger(o.Agent), ready: make(chan struct{}), changed: make(chan struct{}, 1), sweepEach: visitIdle / 5}
+	b.visits = visits{open: b.openVisit, now: time.Now, byKey: map[string]*visit{}}
+	defer b.end()
+	s, offer, err := b.connect(ctx)
+	if err != nil {
+		return ignoreEnd(ctx, err)
+	}
+	describe(&o.Agent, s.about)
+	offer.put(&o.Agent, b.answer)
+	a, err := agent.New(o.Agent, b.answer)
+	if err != nil {
+		s.close()
+		return err
+	}
+	b.mu.Lock()
+	b.agent = a
+	b.mu.Unlock()
+	b.use(s, offer)
+
+	// The server outlives the agent: answers in hand are finished first.
+	life, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var keeper sync.WaitGroup
+	keeper.Go(func() { b.keep(life, s, offer) })
+	err = b.agent.Run(ctx)
+	stop()
+	keeper.Wait()
+	return err
+}
+
+func (o *MCPOptions) check() error {
+	if o.URL != "" {
+		return checkURL("--mcp", o.URL)
+	}
+	if len(o.Command) == 0 {
+		return errors.New("no server; name a command or an address after --mcp")
+	}
+	if _, err := exec.LookPath(o.Command[0]); err != nil {
+		return fmt.Errorf("the server cannot be run; check its path and that it is executable: %w", err)
+	}
+	return nil
+}
+
+func ignoreEnd(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil // asked to stop, and stopped
+	}
+	return err
+}
+
+// describe takes from the server what the operator did not say.
+func describe(o *agent.Options, a about) {
+	o.DisplayName = cmp.Or(o.DisplayName, a.Info.Title)
+	o.Description = cmp.Or(o.Description, a.Instructions)
+	o.Version = cmp.Or(o.Version, a.Info.Version)
+	// A tool that has begun may have done its work already.
+	o.Redelivery = cmp.Or(o.Redelivery, beeos.RedeliverBeforeStart)
+}
+
+func (f offers) put(o *agent.Options, answer agent.Handler) {
+	o.Tools, o.Resources, o.Prompts, o.Complete = f.tools, f.resources, f.prompts, nil
+	if f.completes {
+		o.Complete = answer
+	}
+}
+
+// mcpBridge stands between an agent and a server. One session, the base, is
+// always there: it knows what the server offers, hears of changes, and makes
+// every call whose caller cannot be asked. The newest revision needs no other.
+type mcpBridge struct {
+	opt    MCPOptions
+	log    *slog.Logger
+	visits visits
+
+	changed   chan struct{} // has room for one: the server's lists are others now
+	sweepEach time.Duration
+
+	mu     sync.Mutex
+	agent  *agent.Agent
+	base   *session
+	watch  *watch
+	stale  []string      // lists that the server says have changed
+	legacy bool          // the server broke when it was asked for the newest revision
+	ready  chan struct{} // closed while there is a base
+}
+
+// dial opens a way to the server.
+func (b *mcpBridge) dial(ctx context.Context, notice func(string, json.RawMessage)) (*session, error) {
+	if b.opt.URL != "" {
+		return newSession(openStreams(b.opt, b.log), b.log, notice), nil
+	}
+	l, err := startPipe(ctx, b.opt, b.log)
+	if err != nil {
+		return nil, err
+	}
+	return newSession(l, b.log, notice), nil
+}
+
+// connect opens the base and lists what the server offers, however often it
+// takes.
+func (b *mcpBridge) connect(ctx context.Context) (*session, offers, error) {
+	for pause := minPause; ; pause = min(2*pause, maxPause) {
+		s, offer, err := b.connectOnce(ctx)
+		if err == nil {
+			return s, offer, nil
+		}
+		if ctx.Err() == nil {
+			b.log.Warn("the server cannot be used; trying again", "in", pause, "err", err)
+		}
+		if !pauseFor(ctx, pause) {
+			return nil, offers{}, context.Cause(ctx)
+		}
+	}
+}
+
+func (b *mcpBridge) connectOnce(ctx context.Context) (*session, offers, error) {
+	s, err := b.dial(ctx, b.noticed)
+	if err != nil {
+		return nil, offers{}, err
+	}
+	// Some servers offer more to clients that can be asked.
+	err = s.open(ctx, !b.legacy, declare([]string{"elicitation", "sampling", "roots"}))
+	if err != nil && (s.over() || errors.Is(err, errSilent)) {
+		b.legacy = !b.legacy // the other way, next time
+	}
+	var offer offers
+	if err == nil {
+		offer, err = s.list(ctx)
+	}
+	if err != nil {
+		s.close()
+		return nil, offers{}, err
+	}
+	return s, offer, nil
+}
+
+// openVisit opens a session for one caller.
+func (b *mcpBridge) openVisit(ctx context.Context, can object) (*session, error) {
+	s, err := b.dial(ctx, func(string, json.RawMessage) {}) // the base hears of changes
+	if err != nil {
+		return nil, err
+	}
+	if err := s.open(ctx, false, can); err != nil {
+		s.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// noticed hears what concerns no call.
+func (b *mcpBridge) noticed(method string, params json.RawMessage) {
+	switch method {
+	case "notifications/tools/list_changed", "notifications/prompts/list_changed", "notifications/resources/list_changed":
+		list, _ := strings.CutPrefix(strings.TrimSuffix(method, "/list_changed"), "notifications/")
+		b.mu.Lock()
+		b.stale = append(b.stale, list)
+		b.mu.Unlock()
+		select {
+		case b.changed <- struct{}{}:
+		default:
+		}
+	case "notifications/resources/updated":
+		var p struct {
+			URI string `json:"uri"`
+		}
+		b.mu.Lock()
+		a := b.agent
+		b.mu.Unlock()
+		if json.Unmarshal(params, &p) == nil && a != nil {
+			a.ResourceUpdated(p.URI)
+		}
+	}
+}
+
+// use makes s the base.
+func (b *mcpBridge) use(s *session, offer offers) {
+	w := newWatch(s)
+	b.mu.Lock()
+	b.base, b.watch = s, w
+	close(b.ready)
+	b.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), openWithin)
+	defer cancel()
+	w.all(ctx, offer)
+}
+
+// lose ends s, if that is still the base.
+func (b *mcpBridge) lose(s *session) {
+	b.mu.Lock()
+	w := b.watch
+	mine := s != nil && s == b.base
+	if mine {
+		b.base, b.watch, b.ready = nil, nil, make(chan struct{})
+	}
+	b.mu.Unlock()
+	if mine {
+		w.end()
+		s.close()
+	}
+}
+
+func (b *mcpBridge) end() {
+	b.mu.Lock()
+	s := b.base
+	b.mu.Unlock()
+	b.lose(s)
+	b.visits.end()
+}
+
+// keep replaces the base when it ends, and tells the gateway what has changed.
+func (b *mcpBridge) keep(ctx context.Context, s *session, shown offers) {
+	tick := time.NewTicker(b.sweepEach)
+	defer tick.Stop()
+	pause, since := minPause, time.Now()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			b.visits.sweep()
+		case <-b.changed:
+			shown = b.refresh(ctx, s, shown)
+		case <-s.gone:
+			b.lose(s)
+			if time.Since(since) >= steady {
+				pause = minPause
+			}
+			b.log.Error("the server is gone; starting again", "in", pause)
+			if !pauseFor(ctx, pause) {
+				return
+			}
+			pause = min(2*pause, maxPause)
+			next, offer, err := b.connect(ctx)
+			if err != nil {
+				return
+			}
+			s, since = next, time.Now()
+			shown = b.show(ctx, shown, offer)
+			b.use(s, offer)
+		}
+	}
+}
+
+// refresh reads the lists again. A list that reads as before has changed all
+// the same, if the server says so: its clients are told.
+func (b *mcpBridge) refresh(ctx context.Context, s *session, shown offers) offers {
+	b.mu.Lock()
+	stale := b.stale
+	b.stale = nil
+	b.mu.Unlock()
+	now, err := s.list(ctx)
+	if err != nil {
+		b.log.Warn("the server's lists cannot be read", "err", err)
+		return shown
+	}
+	same := map[string]bool{
+		"tools": reflect.DeepEqual(shown.tools, now.tools), "prompts": reflect.DeepEqual(shown.prompts, now.prompts),
+		"resources": reflect.DeepEqual(shown.resources, now.resources),
+	}
+	shown = b.show(ctx, shown, now)
+	for _, list := range stale {
+		if same[list] {
+			b.agent.ResourceUpdated("beeos://agent/" + list)
+		}
+	}
+	b.watching(ctx, now)
+	return shown
+}
+
+func (b *mcpBridge) watching(ctx context.Context, offer offers) {
+	b.mu.Lock()
+	w := b.watch
+	b.mu.Unlock()
+	if w != nil {
+		w.all(ctx, offer)
+	}
+}
+
+// show tells the gateway what the server offers now.
+func (b *mcpBridge) show(ctx context.Context, before, now offers) offers {
+	if reflect.DeepEqual(before, now) {
+		return before
+	}
+	err := b.agent.Change(ctx, func(o *agent.Options) { now.put(o, b.answer) })
+	if err != nil {
+		b.log.Warn("the gateway was not told what the server offers now", "err", err)
+	}
+	return now
+}
+
+// current returns the base, once there is one.
+func (b *mcpBridge) current(ctx context.Context) (*session, *watch, error) {
+	patience := time.NewTimer(startWithin)
+	defer patience.Stop()
+	for {
+		b.mu.Lock()
+		s, w, ready := b.base, b.watch, b.ready
+		b.mu.Unlock()
+		if s != nil && !s.over() {
+			return s, w, nil
+		}
+		if s != nil { // keep has not noticed yet
+			b.lose(s)
+			continue
+		}
+		select {
+		case <-ready:
+		case <-patience.C:
+			return nil, nil, errAbsent
+		case <-ctx.Done():
+			return nil, nil, errAbsent
+		}
+	}
+}
