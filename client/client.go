@@ -1,6 +1,6 @@
 // Package client is a small client of the BeeOS REST surface: the agents a
-// key reaches, their keys, join tokens, files, and Invoke, which waits for an
-// answer or streams it. Every refusal by the server comes back as a *beeos.Error, so
+// key reaches, their keys, join tokens, files, approvals, and Invoke, which
+// waits for an answer or streams it. Every refusal by the server comes back as a *beeos.Error, so
 // that a caller switches on the same codes as everywhere else.
 //
 //	c := client.New("http://localhost:8095", os.Getenv("BEEOS_KEY"))

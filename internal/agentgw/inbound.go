@@ -80,6 +80,8 @@ func (c *connection) act(f *beeos.Frame, to *answers) error {
 		t.tell(c.g, beeos.Event{Kind: beeos.EventBackground})
 	case beeos.FrameRequest:
 		return c.ask(t, f)
+	case beeos.FrameApprove:
+		return c.approve(t, f)
 	case beeos.FrameInputRequired, beeos.FrameAuthRequired:
 		c.pause(t, f, to)
 	default:

@@ -1,7 +1,7 @@
 // Package restgw is the REST surface (port 8095): it translates HTTP into
 // calls of store, ledger and invoke, and decides nothing itself. The table in
 // Handler is its site map; each resource has a file: login, agents, keys (of
-// users and of agents), join tokens, invoke, files, and the Message Service:
+// users and of agents), join tokens, approvals and their rules, invoke, files, and the Message Service:
 // channels, messages, events. body.go reads requests, access.go says who may do what.
 package restgw
 
@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/approval"
 	"github.com/beeos/beeos/internal/auth"
 	"github.com/beeos/beeos/internal/httpd"
 	"github.com/beeos/beeos/internal/invoke"
@@ -31,6 +32,7 @@ type Surface struct {
 	DB     *store.DB
 	Ledger *ledger.Ledger
 	Calls  *invoke.Calls
+	Desk   *approval.Desk
 	Files  *invoke.Files
 	Auth   *auth.Checker
 	People *auth.People
@@ -80,6 +82,14 @@ func (s *Surface) Handler() http.Handler {
 		{"POST /api/v1/api-keys", usersOnly, s.createUserKey},
 		{"DELETE /api/v1/api-keys/{keyId}", usersOnly, s.revokeUserKey},
 		{"POST /api/v1/join-tokens", usersOnly, s.createJoinToken},
+
+		{"GET /api/v1/approvals", usersOnly, s.listApprovals},
+		{"GET /api/v1/approvals/{id}", usersOnly, s.getApproval},
+		{"POST /api/v1/approvals/{id}/approve", usersOnly, s.approve},
+		{"POST /api/v1/approvals/{id}/reject", usersOnly, s.reject},
+		{"POST /api/v1/approvals/{id}/link", usersOnly, s.linkApproval},
+		{"GET /api/v1/agents/{agentId}/approval-policy", usersOnly, s.getPolicy},
+		{"PATCH /api/v1/agents/{agentId}/approval-policy", usersOnly, s.patchPolicy},
 
 		{"POST /api/v1/files/presign-upload", anyKey, s.presignUpload},
 		{"GET /api/v1/files/{id}", anyKey, s.getFile},
