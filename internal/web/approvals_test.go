@@ -63,7 +63,7 @@ func TestInbox(t *testing.T) {
 		t.Errorf("reject: %d", res.status)
 	}
 	history := me.get("/approvals/history").body
-	for _, want := range []string{"approved, not used", "rejected", "not &lt;b&gt;today", `data-approval="` + a.ID, "you <span class=\"tag\">console</span>"} {
+	for _, want := range []string{"approved, not used", "rejected", "not &lt;b&gt;today", `data-approval="` + a.ID, "<span>you</span> <span class=\"tag\">console</span>"} {
 		if !strings.Contains(history, want) {
 			t.Errorf("the history has no %s", want)
 		}

@@ -79,7 +79,7 @@
 
   // In the inbox one key goes to the next question, or to a button of this
   // one; it is Enter there that decides, so that no slip does.
-  document.addEventListener("keydown", event => {
+  document.addEventListener("keyup", event => { // not down: the sign itself must go nowhere
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, select, textarea")) return;
     const asks = [...document.querySelectorAll("[data-ask]")];
     if (asks.length === 0) return;
@@ -92,7 +92,6 @@
       r: () => here.querySelector("[data-reject]"),
     }[event.key]?.();
     if (!goal) return;
-    event.preventDefault();
     goal.focus();
     goal.scrollIntoView({ block: "nearest" });
   });
