@@ -18,6 +18,8 @@ import (
 const (
 	remindEvery = 10 * time.Second // that the call waits for a person
 	retryEvery  = time.Second      // when the question cannot be written down
+
+	approvalKey = "approval-" // begins what the caller knows the question by
 )
 
 // approve puts a tool call before a person and tells the agent what was
@@ -165,7 +167,7 @@ func (c *connection) offer(ctx context.Context, q *question, fresh bool) (askID 
 	}
 	a := ask{conn: c, approval: q.row.ID, decider: strings.TrimPrefix(q.row.Caller, "user:")}
 	id := beeos.ApprovalAsk + q.row.ID
-	c.put(q.turn, a, beeos.Event{AskID: id, Key: "approval-" + q.row.ID, Method: "elicitation/create", Data: form})
+	c.put(q.turn, a, beeos.Event{AskID: id, Key: approvalKey + q.row.ID, Method: "elicitation/create", Data: form})
 	return id
 }
 

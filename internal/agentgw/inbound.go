@@ -3,6 +3,7 @@ package agentgw
 import (
 	"bytes"
 	"context"
+	"strings"
 	"sync"
 
 	"github.com/beeos/beeos"
@@ -110,6 +111,9 @@ func (c *connection) delta(t *turn, f *beeos.Frame) {
 func (c *connection) ask(t *turn, f *beeos.Frame) error {
 	if f.RequestID == "" || f.Method == "" {
 		return beeos.Errorf(beeos.MissingParam, "a request needs request_id and method")
+	}
+	if strings.HasPrefix(f.Key, approvalKey) { // its answer could be taken for a decision
+		return beeos.Errorf(beeos.InvalidParam, "a key may not begin with %q", approvalKey)
 	}
 	c.put(t, ask{conn: c, request: f.RequestID}, beeos.Event{
 		AskID: "ask_" + beeos.NewID(), Key: f.Key, Total: f.Total, Method: f.Method, Data: bytes.Clone(f.Params),
