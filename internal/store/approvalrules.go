@@ -77,7 +77,9 @@ func (db *DB) SetApprovalRules(ctx context.Context, rules []ApprovalRule) error 
 // SeenTools returns which tools of an agent's were asked about, and by which
 // skill: pairs of skill and tool.
 func (db *DB) SeenTools(ctx context.Context, agentID, ownerID string, limit int) ([][2]string, error) {
-	rows, err := db.QueryContext(ctx, `SELECT DISTINCT skill, tool FROM (SELECT skill, tool FROM approvals WHERE owner_id = $1 AND agent_id = $2 ORDER BY id DESC LIMIT $3) AS recent ORDER BY skill, tool`, ownerID, agentID, limit)
+	const some = "SELECT skill, tool FROM (SELECT skill, tool FROM approvals WHERE owner_id = $1 AND agent_id = $2 AND "
+	const last = " ORDER BY id DESC LIMIT $3) AS "
+	rows, err := db.QueryContext(ctx, some+"open"+last+"waiting UNION "+some+"NOT open"+last+"decided ORDER BY 1, 2", ownerID, agentID, limit)
 	list, err := collect(rows, err, func(row scanner) (pair [2]string, err error) {
 		err = row.Scan(&pair[0], &pair[1])
 		return pair, err

@@ -1,10 +1,12 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/beeos/beeos"
@@ -113,14 +115,29 @@ type ApprovalFilter struct {
 
 // Approvals lists the newest first.
 func (db *DB) Approvals(ctx context.Context, f ApprovalFilter) ([]Approval, error) {
+	if f.Open != nil {
+		return db.approvals(ctx, f, *f.Open)
+	}
+	open, err := db.approvals(ctx, f, true)
+	if err != nil {
+		return nil, err
+	}
+	decided, err := db.approvals(ctx, f, false)
+	if err != nil {
+		return nil, err
+	}
+	all := append(open, decided...)
+	slices.SortFunc(all, func(a, b Approval) int { return cmp.Compare(b.ID, a.ID) })
+	return all[:min(len(all), f.Limit)], nil
+}
+
+func (db *DB) approvals(ctx context.Context, f ApprovalFilter, open bool) ([]Approval, error) {
 	var c conditions
 	c.addUnlessEmpty("owner_id = ", f.OwnerID)
 	c.addUnlessEmpty("id < ", f.Before)
-	switch {
-	case f.Open == nil:
-	case *f.Open:
+	if open {
 		c.text("open")
-	default:
+	} else {
 		c.text("NOT open")
 	}
 	c.args = append(c.args, f.Limit)

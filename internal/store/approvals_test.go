@@ -191,6 +191,9 @@ func TestApprovalLists(t *testing.T) {
 				t.Errorf("%+v: %s", c.f, diff)
 			}
 		}
+		if seen, err := db.SeenTools(t.Context(), "agent", "ann", 10); err != nil || len(seen) != 1 || seen[0] != [2]string{"", "save_csv"} {
+			t.Error(seen, err)
+		}
 		if n, err := db.OpenApprovals(t.Context(), "ann"); err != nil || n != 4 {
 			t.Error(n, err)
 		}

@@ -83,6 +83,26 @@ func testApprovalOutlives(t *testing.T, early bool) {
 	}
 }
 
+// TestApprovalDecidedAtAnotherNode: the agent is connected to one server, the
+// caller and the person are at the other.
+func TestApprovalDecidedAtAnotherNode(t *testing.T) {
+	p := meshed(t)
+	a := startAgent(t, "agent", spec{Name: "files", Gateway: p.a.agents, Key: p.key, Identity: t.TempDir() + "/id.json"})
+	p.b.online(p.key, a.id, true)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	var g errgroup.Group
+	g.Go(func() error { return newCaller(t, p.b, a.id, p.key, 2).waitInvoke(ctx, "save 1") })
+	cl := client.New(p.b.rest, p.key)
+	asked := waiting(ctx, t, cl)
+	began := time.Now()
+	decideTogether(ctx, t, cl, asked.ID)
+	if err := g.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("the call went on %s after the decision", time.Since(began).Round(time.Millisecond))
+}
+
 // waiting returns the one approval that waits.
 func waiting(ctx context.Context, t *testing.T, cl *client.Client) client.Approval {
 	t.Helper()

@@ -30,8 +30,9 @@ CREATE TABLE approvals (
 -- The same question is asked once, however often its turn is begun.
 CREATE UNIQUE INDEX approvals_question ON approvals (turn, skill, tool, hash, policy_version) WHERE NOT spent;
 CREATE INDEX approvals_turn ON approvals (turn);
+-- Two halves, so that counting what is open never reads what is not.
 CREATE INDEX approvals_open ON approvals (owner_id, id) WHERE open;
-CREATE INDEX approvals_owner ON approvals (owner_id, id);
+CREATE INDEX approvals_decided ON approvals (owner_id, id) WHERE NOT open;
 CREATE INDEX approvals_age ON approvals (created_at) WHERE NOT open;
 
 CREATE TABLE approval_rules (
