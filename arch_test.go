@@ -65,7 +65,7 @@ var mayImport = map[string]string{
 	"internal/mcpgw":   "httpd auth oauth invoke store",
 	"internal/a2agw":   "httpd auth invoke store webhook",
 	"internal/restgw":  "api httpd auth oauth invoke store ledger blob webhook approval",
-	"internal/agentgw": "httpd auth invoke ledger bus store blob",
+	"internal/agentgw": "httpd auth invoke approval ledger bus store blob",
 	"internal/web":     "httpd auth oauth invoke approval store ledger bus",
 
 	// the program

@@ -13,6 +13,7 @@ const (
 	FrameContinue  FrameType = "user.continue"   // MessageID of the turn, Body, Payload
 	FrameAuthGrant FrameType = "user.auth_grant" // MessageID of the turn, Payload
 	FrameAnswer    FrameType = "answer"          // RequestID, Result or Error
+	FrameDecision  FrameType = "decision"        // MessageID of the turn, RequestID, Result: an Approved; or Error
 	FrameAck       FrameType = "ack"             // MessageID of the turn, Offset; or Error: this terminal frame was refused
 	FrameError     FrameType = "error"           // from the gateway: a frame could not be used; from the agent: the turn failed
 
@@ -25,6 +26,7 @@ const (
 	FrameAuthRequired    FrameType = "auth_required"    // MessageID, Body, Payload
 	FrameHeartbeat       FrameType = "heartbeat"        // nothing
 	FrameRequest         FrameType = "request"          // MessageID, RequestID, Key, Total, Method, Params
+	FrameApprove         FrameType = "approve"          // MessageID, RequestID, Skill, Tool, Arguments, Auto
 	FrameBackground      FrameType = "background"       // MessageID: it takes longer than the caller should wait
 	FrameLog             FrameType = "log"              // MessageID, Level, Logger, Data
 	FrameProgress        FrameType = "progress"         // MessageID, Progress, Total, Text
@@ -62,6 +64,10 @@ type Frame struct {
 	Method       string            `json:"method,omitempty"`
 	Params       json.RawMessage   `json:"params,omitempty"`
 	Result       json.RawMessage   `json:"result,omitempty"`
+	Skill        string            `json:"skill,omitempty"`
+	Tool         string            `json:"tool,omitempty"`
+	Arguments    json.RawMessage   `json:"arguments,omitempty"`
+	Auto         bool              `json:"auto,omitempty"` // go ahead unless the owner wants to be asked
 	Error        *FrameFault       `json:"error,omitempty"`
 	Level        string            `json:"level,omitempty"`
 	Logger       string            `json:"logger,omitempty"`
@@ -79,4 +85,13 @@ type Frame struct {
 type FrameFault struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
+}
+
+// Approved is what was decided about a tool call that an agent asked for.
+type Approved struct {
+	Approved bool   `json:"approved"`
+	ID       string `json:"id,omitempty"` // of the approval; empty when nobody was asked
+	By       string `json:"by,omitempty"` // user:<id>, link or policy
+	Reason   string `json:"reason,omitempty"`
+	Expired  bool   `json:"expired,omitempty"` // nobody decided in time
 }

@@ -143,6 +143,10 @@ const (
 // auth_required: the agent waits whether or not this caller can be asked.
 const PauseAsk = "pause_"
 
+// ApprovalAsk begins the id of an ask that lets a caller decide about a tool
+// call. Others may decide it, too, so a caller that cannot be asked just waits.
+const ApprovalAsk = "approval_"
+
 // Event is what travels from an agent to whoever watches its turn. Only
 // EventMessage is durable; the others are live and may be lost.
 type Event struct {

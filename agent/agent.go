@@ -15,7 +15,8 @@
 //
 // A handler gets a Message (message.go), perhaps with files (attachment.go),
 // and a Reply (reply.go, content.go); it may ask the caller something on the
-// way (ask.go, question.go). Its context ends when the caller cancels or the
+// way (ask.go, question.go), or its owner whether it may call a tool
+// (approve.go). Its context ends when the caller cancels or the
 // deadline passes. An error that it returns becomes the answer, marked as a
 // failure, or a Fault (fault.go); so does a panic.
 package agent

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/beeos/beeos"
@@ -34,11 +36,12 @@ type Reply struct {
 	parts    []json.RawMessage // content besides the text
 	texts    string            // of the parts that are text
 	payload  map[string]json.RawMessage
-	asked    map[string]int // questions so far, by what they ask for
-	pausedOn *beeos.Frame   // the question that the answer waits for
-	final    []byte         // the terminal frame; set once
-	retries  int            // how often the gateway could not take it
-	refused  bool           // the gateway will never take what the handler made
+	asked    map[string]int   // questions so far, by what they ask for
+	pausedOn *beeos.Frame     // the question that the answer waits for
+	gates    map[string]*gate // tool calls that wait for a decision, by request
+	final    []byte           // the terminal frame; set once
+	retries  int              // how often the gateway could not take it
+	refused  bool             // the gateway will never take what the handler made
 }
 
 // Delta streams a piece of the answer's text. The error, which may be left
@@ -186,7 +189,7 @@ func (r *Reply) end(f beeos.Frame) error {
 // replay says again, on a new connection, what the gateway may have missed.
 func (r *Reply) replay(l *link) {
 	r.mu.Lock()
-	final, text, question := r.final, string(r.body), r.pausedOn
+	final, text, question, gates := r.final, string(r.body), r.pausedOn, slices.Collect(maps.Values(r.gates))
 	r.mu.Unlock()
 	if final != nil {
 		l.send(final)
@@ -199,6 +202,9 @@ func (r *Reply) replay(l *link) {
 		f := *question
 		f.MessageID = r.m.ID
 		l.send(encode(f))
+	}
+	for _, g := range gates {
+		l.send(g.frame)
 	}
 }
 

@@ -39,10 +39,17 @@ func (a *Agent) receive(l *link, line []byte) {
 		a.resume(f)
 	case beeos.FrameAnswer:
 		a.answered(f)
+	case beeos.FrameDecision:
+		if r := a.turn(f.MessageID); r != nil {
+			r.decided(f)
+		}
 	case beeos.FrameAck:
 		a.acknowledged(f)
 	case beeos.FrameError:
 		if f.Error != nil {
+			if r := a.turn(f.MessageID); r != nil && f.RequestID != "" {
+				r.decided(f) // if it was an approve frame
+			}
 			a.log.Warn("the gateway could not use a frame", "code", f.Error.Code, "message", f.Error.Message)
 		}
 	}

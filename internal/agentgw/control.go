@@ -20,7 +20,7 @@ func (g *Gateway) control(m bus.Control) {
 			t.conn.enqueue(encode(&beeos.Frame{Type: beeos.FrameCancel, MessageID: t.id, Reason: m.Reason}))
 		}
 	case bus.Continue:
-		if t := g.desk.turn(m.ID); t != nil {
+		if t := g.desk.turn(m.ID); t != nil && !g.decideByWord(t, m.Data) {
 			g.desk.unpause(t)
 			t.conn.enqueue(m.Data)
 		}
@@ -37,6 +37,10 @@ func (g *Gateway) control(m bus.Control) {
 
 // answer brings a caller's answer to the agent that asked.
 func (g *Gateway) answer(m bus.Control) {
+	if a, ok := g.desk.ask(m.ID); ok && a.approval != "" {
+		g.decideByForm(a, m.Data)
+		return
+	}
 	a, ok := g.desk.takeAsk(m.ID)
 	if !ok {
 		return // another node's, or the turn is over

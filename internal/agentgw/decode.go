@@ -67,6 +67,15 @@ func member(f *beeos.Frame, name string, raw []byte) (want string) {
 		return kept(raw, &f.Payload, '{')
 	case "part":
 		return kept(raw, &f.Part, '{')
+	case "skill":
+		return text(raw, &f.Skill)
+	case "tool":
+		return text(raw, &f.Tool)
+	case "arguments":
+		return kept(raw, &f.Arguments, 0)
+	case "auto":
+		f.Auto = raw[0] == 't'
+		return unless(raw[0] == 't' || raw[0] == 'f', "true or false")
 	case "params":
 		return kept(raw, &f.Params, '{')
 	case "data":

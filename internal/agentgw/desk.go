@@ -22,6 +22,9 @@ type ask struct {
 	request string            // the agent's own id of it
 	pause   beeos.MessageType // of a turn that paused for it; empty = it just waits
 	event   beeos.Event
+
+	approval string // what the caller may decide; empty = this is another question
+	decider  string // the caller, a user
 }
 
 func (d *desk) hold(t *turn) {
@@ -38,6 +41,7 @@ func (d *desk) drop(t *turn) {
 	t.mu.Lock()
 	asks := t.asks
 	t.asks = nil
+	t.leave()
 	t.mu.Unlock()
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -67,18 +71,23 @@ func (d *desk) open(turn string) ([]beeos.Event, bool) {
 	if t == nil {
 		return nil, false
 	}
+	asks := []beeos.Event{}
+	d.each(t, func(a ask) { asks = append(asks, a.event) })
+	return asks, true
+}
+
+// each visits the open questions of a turn, oldest first.
+func (d *desk) each(t *turn, visit func(ask)) {
 	t.mu.Lock()
 	ids := slices.Clone(t.asks)
 	t.mu.Unlock()
-	asks := []beeos.Event{}
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	for _, id := range ids {
 		if a, ok := d.asks[id]; ok {
-			asks = append(asks, a.event)
+			visit(a)
 		}
 	}
-	return asks, true
 }
 
 // unpause forgets the questions of a turn that was continued in another way.
@@ -97,13 +106,23 @@ func (d *desk) unpause(t *turn) {
 
 func (d *desk) openAsk(id string, a ask, t *turn) {
 	t.mu.Lock()
-	t.asks = append(t.asks, id)
+	if !slices.Contains(t.asks, id) {
+		t.asks = append(t.asks, id)
+	}
 	t.mu.Unlock()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.turns[t.id] == t { // else it ended meanwhile
 		d.asks[id] = a
 	}
+}
+
+// ask returns a question that stays open.
+func (d *desk) ask(id string) (ask, bool) {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	a, ok := d.asks[id]
+	return a, ok
 }
 
 func (d *desk) takeAsk(id string) (ask, bool) {

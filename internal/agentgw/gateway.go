@@ -11,7 +11,9 @@
 // from the bus to the least loaded one; desk.go knows all turns in hand.
 // inbound.go acts on the frames that agents send, decode.go reads them,
 // finish.go stores the replies that end a turn, pause.go the questions that
-// interrupt it; working.go carries a turn over to its agent's next connection. control.go passes cancels, answers and changes on. lease.go
+// interrupt it; approve.go lets tool calls wait for a person, decide.go lets
+// the caller be that person; working.go carries a turn over to its agent's
+// next connection. control.go passes cancels, answers and changes on. lease.go
 // keeps the leases of all turns and gives them back when a connection is gone.
 package agentgw
 
@@ -26,6 +28,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/approval"
 	"github.com/beeos/beeos/internal/auth"
 	"github.com/beeos/beeos/internal/bus"
 	"github.com/beeos/beeos/internal/httpd"
@@ -41,7 +44,8 @@ type Options struct {
 	Ledger *ledger.Ledger
 	Bus    *bus.Bus
 	Calls  *invoke.Calls
-	Files  *invoke.Files // nil = agents cannot make files
+	Files  *invoke.Files  // nil = agents cannot make files
+	Desk   *approval.Desk // nil = nobody can be asked
 	Log    *slog.Logger
 	Now    func() time.Time // nil = time.Now
 

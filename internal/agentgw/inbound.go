@@ -3,6 +3,7 @@ package agentgw
 import (
 	"bytes"
 	"context"
+	"strings"
 	"sync"
 
 	"github.com/beeos/beeos"
@@ -80,6 +81,8 @@ func (c *connection) act(f *beeos.Frame, to *answers) error {
 		t.tell(c.g, beeos.Event{Kind: beeos.EventBackground})
 	case beeos.FrameRequest:
 		return c.ask(t, f)
+	case beeos.FrameApprove:
+		return c.approve(t, f)
 	case beeos.FrameInputRequired, beeos.FrameAuthRequired:
 		c.pause(t, f, to)
 	default:
@@ -108,6 +111,9 @@ func (c *connection) delta(t *turn, f *beeos.Frame) {
 func (c *connection) ask(t *turn, f *beeos.Frame) error {
 	if f.RequestID == "" || f.Method == "" {
 		return beeos.Errorf(beeos.MissingParam, "a request needs request_id and method")
+	}
+	if strings.HasPrefix(f.Key, approvalKey) { // its answer could be taken for a decision
+		return beeos.Errorf(beeos.InvalidParam, "a key may not begin with %q", approvalKey)
 	}
 	c.put(t, ask{conn: c, request: f.RequestID}, beeos.Event{
 		AskID: "ask_" + beeos.NewID(), Key: f.Key, Total: f.Total, Method: f.Method, Data: bytes.Clone(f.Params),

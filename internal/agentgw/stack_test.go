@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/approval"
 	"github.com/beeos/beeos/internal/auth"
 	"github.com/beeos/beeos/internal/bus"
 	"github.com/beeos/beeos/internal/httpd"
@@ -37,6 +38,7 @@ type stack struct {
 	ledger  *ledger.Ledger
 	bus     *bus.Bus
 	calls   *invoke.Calls
+	desk    *approval.Desk
 	gateway *Gateway
 	server  *httptest.Server
 
@@ -56,13 +58,15 @@ func newStack(t testing.TB) *stack {
 	s.ledger, err = ledger.Open(ctx, s.db, ledger.Options{Committed: invoke.Committed(s.bus)})
 	s.must(err)
 	s.calls = invoke.New(invoke.Options{Store: s.db, Ledger: s.ledger, Bus: s.bus, RateLimit: 1_000_000, LostAfter: 500 * time.Millisecond})
+	s.desk = approval.New(approval.Options{DB: s.db, Ledger: s.ledger, Bus: s.bus, Web: "http://console.example"})
 	check := &auth.Checker{DB: s.db, Log: slog.New(slog.DiscardHandler)}
 	log := slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
-	s.gateway = New(Options{DB: s.db, Auth: check, Ledger: s.ledger, Bus: s.bus, Calls: s.calls, Log: log})
+	s.gateway = New(Options{DB: s.db, Auth: check, Ledger: s.ledger, Bus: s.bus, Calls: s.calls, Desk: s.desk, Log: log})
 	s.server = httptest.NewServer(&httpd.Handler{Next: s.gateway, Log: log})
 	running, stop := context.WithCancel(ctx)
 	group, running := errgroup.WithContext(running)
 	group.Go(func() error { return s.calls.Run(running) })
+	group.Go(func() error { return s.desk.Run(running) })
 	group.Go(func() error { return s.gateway.Run(running) })
 	t.Cleanup(func() {
 		stop()

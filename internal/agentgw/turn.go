@@ -39,7 +39,9 @@ type turn struct {
 	queued    bool   // in the mailbox of those to publish
 	published time.Time
 	asks      []string
-	asked     int // questions so far
+	asked     int                           // questions so far
+	gates     map[string]context.CancelFunc // approvals that the agent waits for, by its request
+	dropped   bool                          // nobody here holds the turn any more
 }
 
 func newTurn(d *bus.Dispatch, note bool) *turn {

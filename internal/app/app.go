@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/approval"
 	"github.com/beeos/beeos/internal/auth"
 	"github.com/beeos/beeos/internal/blob"
 	"github.com/beeos/beeos/internal/bus"
@@ -58,28 +59,29 @@ type Info struct {
 
 // parts is everything that runs.
 type parts struct {
-	cfg      config.Config
-	opt      Options
-	surfaces []surface
-	log      *slog.Logger
-	metrics  *telemetry.Metrics
-	node     string
-	route    string // where other nodes mesh with this one; empty = nowhere
-	db       *store.DB
-	bus      *bus.Bus
-	ledger   *ledger.Ledger
-	files    *invoke.Files // nil = nobody knows where the REST surface is
-	disk     *blob.Disk    // nil = files are in S3, or the REST surface runs elsewhere
-	calls    *invoke.Calls
-	hooks    *webhook.Hooks
-	auth     *auth.Checker
-	people   *auth.People
-	oidc     *auth.OIDC // nil = no outside provider
-	oauth    *oauth.Server
-	server   *httpd.Server
-	info     Info
-	demo     chan error                    // the demo agent's end
-	run      []func(context.Context) error // background services
+	cfg       config.Config
+	opt       Options
+	surfaces  []surface
+	log       *slog.Logger
+	metrics   *telemetry.Metrics
+	node      string
+	route     string // where other nodes mesh with this one; empty = nowhere
+	db        *store.DB
+	bus       *bus.Bus
+	ledger    *ledger.Ledger
+	files     *invoke.Files // nil = nobody knows where the REST surface is
+	disk      *blob.Disk    // nil = files are in S3, or the REST surface runs elsewhere
+	calls     *invoke.Calls
+	approvals *approval.Desk
+	hooks     *webhook.Hooks
+	auth      *auth.Checker
+	people    *auth.People
+	oidc      *auth.OIDC // nil = no outside provider
+	oauth     *oauth.Server
+	server    *httpd.Server
+	info      Info
+	demo      chan error                    // the demo agent's end
+	run       []func(context.Context) error // background services
 }
 
 // Run runs BeeOS until ctx ends. Every port is open before anything else
@@ -135,12 +137,13 @@ func (p *parts) open(ctx context.Context) (err error) {
 		Store: p.db, Ledger: p.ledger, Bus: p.bus, Files: p.files, Log: p.log,
 		Timeout: p.cfg.CallTimeout, RateLimit: p.cfg.RateLimit, OnCall: p.onCall,
 	})
+	p.approvals = approval.New(approval.Options{DB: p.db, Ledger: p.ledger, Bus: p.bus, Log: p.log, Web: p.info.Web, Keep: p.cfg.Retention})
 	p.auth = &auth.Checker{DB: p.db, Log: p.log}
 	if err := p.openPeople(ctx); err != nil {
 		p.close()
 		return err
 	}
-	p.run = append(p.run, tuneMemory, p.calls.Run, p.auth.Run, p.keepNode, func(ctx context.Context) error {
+	p.run = append(p.run, tuneMemory, p.calls.Run, p.approvals.Run, p.auth.Run, p.keepNode, func(ctx context.Context) error {
 		return p.ledger.Retain(ctx, p.cfg.Retention)
 	})
 	if err := p.openHooks(ctx); err != nil {

@@ -106,7 +106,7 @@ func (p *parts) handler(ctx context.Context, name string) (http.Handler, error) 
 
 func (p *parts) web() (http.Handler, error) {
 	return web.New(web.Options{
-		DB: p.db, Ledger: p.ledger, Bus: p.bus, People: p.people, OAuth: p.oauth, OIDC: p.oidc, Log: p.log, Now: p.opt.Now,
+		DB: p.db, Ledger: p.ledger, Bus: p.bus, Desk: p.approvals, People: p.people, OAuth: p.oauth, OIDC: p.oidc, Log: p.log, Now: p.opt.Now,
 		PublicURL: p.info.Web, MCPURL: p.info.MCP, RESTURL: p.info.REST,
 		Changed: func(agentID string) { p.bus.Control(bus.Control{Kind: bus.AgentChanged, AgentID: agentID}) },
 		Revoked: func(keyID string) { p.bus.Control(bus.Control{Kind: bus.KeyRevoked, ID: keyID}) },
@@ -163,7 +163,7 @@ var news = map[mcpgw.NewsKind]bus.ControlKind{
 
 func (p *parts) rest() http.Handler {
 	s := &restgw.Surface{
-		DB: p.db, Ledger: p.ledger, Calls: p.calls, Files: p.files, Hooks: p.hooks, Auth: p.auth, People: p.people, OAuth: p.oauth,
+		DB: p.db, Ledger: p.ledger, Calls: p.calls, Desk: p.approvals, Files: p.files, Hooks: p.hooks, Auth: p.auth, People: p.people, OAuth: p.oauth,
 		Log: p.log, MCPURL: p.info.MCP,
 		Changed: func(agentID string) { p.bus.Control(bus.Control{Kind: bus.AgentChanged, AgentID: agentID}) },
 		Revoked: func(keyID string) { p.bus.Control(bus.Control{Kind: bus.KeyRevoked, ID: keyID}) },
@@ -173,7 +173,7 @@ func (p *parts) rest() http.Handler {
 }
 
 func (p *parts) agents() http.Handler {
-	g := agentgw.New(agentgw.Options{DB: p.db, Auth: p.auth, Ledger: p.ledger, Bus: p.bus, Calls: p.calls, Files: p.files, Log: p.log})
+	g := agentgw.New(agentgw.Options{DB: p.db, Auth: p.auth, Ledger: p.ledger, Bus: p.bus, Calls: p.calls, Files: p.files, Desk: p.approvals, Log: p.log})
 	p.run = append(p.run, g.Run)
 	p.metrics.Gauge("connected_agents", "Agent connections on this node.", func() float64 { return float64(g.Connections()) })
 	return g

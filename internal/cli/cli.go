@@ -3,8 +3,8 @@
 // go to stderr, success without a result is silent, every listing has --json.
 //
 // dev.go runs a server (screen.go is what people see of it); agents.go,
-// call.go, tasks.go, files.go, webhooks.go and keys.go talk to one (server.go
-// says to which); scaffold.go, run.go, join.go and connect.go are for those who
+// call.go, tasks.go, files.go, webhooks.go, keys.go and approvals.go talk to one
+// (server.go says to which); scaffold.go, run.go, join.go and connect.go are for those who
 // make agents; users.go and grants.go work on a server's database; doctor.go,
 // migrate.go and config.go look after a server. terminal.go prints, errors.go
 // turns an error into a sentence that names the next step and into one of
@@ -33,15 +33,16 @@ type commands struct {
 	Dev   DevCmd   `cmd:"" set:"listen=127.0.0.1:" help:"Run everything on this machine, with a demo agent and a live line per call."`
 	Serve ServeCmd `cmd:"" help:"Run the server for machines: JSON logs, no demo, no secrets on the screen."`
 
-	Agent    AgentCmd    `cmd:"" help:"Write, run and look at agents."`
-	Connect  ConnectCmd  `cmd:"" help:"Make a program an agent that is not one yet."`
-	Call     CallCmd     `cmd:"" help:"Ask an agent and print its answer as it comes."`
-	Tasks    TasksCmd    `cmd:"" help:"List, follow and cancel what was asked of agents."`
-	Files    FilesCmd    `cmd:"" help:"Send files to the server and fetch them."`
-	Webhooks WebhooksCmd `cmd:"" help:"Be told how a task goes."`
-	Keys     KeysCmd     `cmd:"" help:"Create, list and revoke API keys."`
-	Users    UsersCmd    `cmd:"" help:"Invite people, lock them out, help them back in."`
-	Grants   GrantsCmd   `cmd:"" help:"See and end what people let apps reach."`
+	Agent     AgentCmd     `cmd:"" help:"Write, run and look at agents."`
+	Connect   ConnectCmd   `cmd:"" help:"Make a program an agent that is not one yet."`
+	Call      CallCmd      `cmd:"" help:"Ask an agent and print its answer as it comes."`
+	Tasks     TasksCmd     `cmd:"" help:"List, follow and cancel what was asked of agents."`
+	Files     FilesCmd     `cmd:"" help:"Send files to the server and fetch them."`
+	Webhooks  WebhooksCmd  `cmd:"" help:"Be told how a task goes."`
+	Keys      KeysCmd      `cmd:"" help:"Create, list and revoke API keys."`
+	Approvals ApprovalsCmd `cmd:"" help:"See the tool calls that wait for you, and decide."`
+	Users     UsersCmd     `cmd:"" help:"Invite people, lock them out, help them back in."`
+	Grants    GrantsCmd    `cmd:"" help:"See and end what people let apps reach."`
 
 	Doctor     DoctorCmd                 `cmd:"" help:"Check this machine and the server, with a fix for whatever fails."`
 	Config     ConfigCmd                 `cmd:"" help:"Print the settings in force and where each came from."`

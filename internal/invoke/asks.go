@@ -62,3 +62,18 @@ func (t *turn) show(ev beeos.Event, yield func(beeos.Event) bool) bool {
 	}
 	return yield(ev)
 }
+
+// decideLook is how soon a call looks again whether a person still decides.
+const decideLook = 10 * time.Second
+
+// personDecides reports whether a turn waits for somebody's approval.
+func (c *Calls) personDecides(ctx context.Context, turn string) bool {
+	if c.opt.Store == nil {
+		return false
+	}
+	waits, err := c.opt.Store.TurnAwaitsApproval(ctx, turn, c.opt.Now())
+	if err != nil && ctx.Err() == nil {
+		c.opt.Log.WarnContext(ctx, "is anybody asked?", "turn", turn, "err", err)
+	}
+	return waits
+}

@@ -344,6 +344,11 @@ func (t *turn) await(ctx context.Context, yield func(beeos.Event) bool) error {
 			}
 			look.next()
 		case <-timer.C:
+			if t.c.personDecides(ctx, t.id) { // whose time is not the agent's
+				start = t.c.opt.Now()
+				timer.Reset(min(t.timeout, decideLook))
+				continue
+			}
 			said, _ := t.c.opt.Bus.Snapshot(ctx, t.id)
 			left := t.patience(start)
 			if len(said.Text) <= seen || left <= 0 {

@@ -180,8 +180,11 @@ func (c *run) event(ctx context.Context, ev *beeos.Event) (early []byte) {
 		}
 		c.detached = c.x.resumable() && c.m.method == "tools/call"
 	case beeos.EventAsk:
-		if strings.HasPrefix(ev.AskID, beeos.PauseAsk) && !c.canPut(ev) {
+		switch can := c.canPut(ev); {
+		case !can && strings.HasPrefix(ev.AskID, beeos.PauseAsk):
 			return c.giveUp(ctx, ev)
+		case !can && strings.HasPrefix(ev.AskID, beeos.ApprovalAsk):
+			return nil // somebody decides elsewhere
 		}
 		if c.x.version.stateless() {
 			return c.ask(ctx, ev)

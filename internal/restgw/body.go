@@ -64,6 +64,8 @@ func describe(to any) string {
 		return "true or false"
 	case *map[string]string:
 		return "an object of strings"
+	case *json.RawMessage:
+		return "a JSON value"
 	case *time.Time:
 		return "a time like 2027-01-31T12:00:00Z"
 	case *[]json.RawMessage:

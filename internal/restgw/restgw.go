@@ -2,10 +2,10 @@
 // calls of store, ledger and invoke, and decides nothing itself. The table in
 // Handler is its site map; each resource has a file: login, agents, keys (of
 // users and of agents), join tokens, invoke, files, tasks (taskturn.go is one of
-// them), webhooks, conversations (conversation.go), instances, audit, and the
-// Message Service: channels, messages, events. body.go and page.go read requests,
-// access.go says who may do what, document.go serves what api/openapi.yaml says
-// about it all.
+// them), webhooks, conversations (conversation.go), instances, approvals and
+// their rules, audit, and the Message Service: channels, messages, events.
+// body.go and page.go read requests, access.go says who may do what, document.go
+// serves what api/openapi.yaml says about it all.
 package restgw
 
 import (
@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/approval"
 	"github.com/beeos/beeos/internal/auth"
 	"github.com/beeos/beeos/internal/httpd"
 	"github.com/beeos/beeos/internal/invoke"
@@ -35,6 +36,7 @@ type Surface struct {
 	DB     *store.DB
 	Ledger *ledger.Ledger
 	Calls  *invoke.Calls
+	Desk   *approval.Desk
 	Files  *invoke.Files
 	Hooks  *webhook.Hooks
 	Auth   *auth.Checker
@@ -123,6 +125,14 @@ func (s *Surface) Handler() http.Handler {
 		{"POST /api/v1/instances/{id}/stop", usersOnly, s.runInstance},
 		{"POST /api/v1/instances/{id}/restart", usersOnly, s.runInstance},
 		{"GET /api/v1/audit", usersOnly, s.listAudit},
+		{"GET /api/v1/approvals", usersOnly, s.listApprovals},
+		{"GET /api/v1/approvals/{id}", usersOnly, s.getApproval},
+		{"POST /api/v1/approvals/{id}/approve", usersOnly, s.approve},
+		{"POST /api/v1/approvals/{id}/reject", usersOnly, s.reject},
+		{"POST /api/v1/approvals/{id}/link", usersOnly, s.linkApproval},
+		{"GET /api/v1/agents/{agentId}/approval-policy", usersOnly, s.getPolicy},
+		{"PATCH /api/v1/agents/{agentId}/approval-policy", usersOnly, s.patchPolicy},
+
 		{"POST /api/v1/files/presign-upload", anyKey, s.presignUpload},
 		{"GET /api/v1/files/{id}", anyKey, s.getFile},
 

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/approval"
 	"github.com/beeos/beeos/internal/auth"
 	"github.com/beeos/beeos/internal/blob"
 	"github.com/beeos/beeos/internal/bus"
@@ -37,6 +38,7 @@ type stack struct {
 	db     *store.DB
 	ledger *ledger.Ledger
 	bus    *bus.Bus
+	desk   *approval.Desk
 	files  *invoke.Files
 	hooks  *webhook.Hooks
 	folder string       // where the bytes of files are
@@ -93,8 +95,9 @@ func start(t *testing.T) *stack {
 		t.Fatal(err)
 	}
 	s.users = &auth.People{DB: s.db, Log: log, EndTokens: tokens.EndUser}
+	s.desk = approval.New(approval.Options{DB: s.db, Ledger: s.ledger, Bus: s.bus, Log: log, Now: s.now, Web: "http://console.test"})
 	surface := &restgw.Surface{
-		DB: s.db, Ledger: s.ledger, Calls: calls, Files: s.files, Hooks: s.hooks, Now: s.now, Auth: &auth.Checker{DB: s.db, Log: log}, Log: log,
+		DB: s.db, Ledger: s.ledger, Calls: calls, Desk: s.desk, Files: s.files, Hooks: s.hooks, Now: s.now, Auth: &auth.Checker{DB: s.db, Log: log}, Log: log,
 		People: s.users, OAuth: tokens,
 		MCPURL: "http://mcp.test/", Online: s.bus.Present, Connected: s.bus.Connected,
 		Changed: func(id string) { s.mu.Lock(); s.changed = append(s.changed, id); s.mu.Unlock() },

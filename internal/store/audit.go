@@ -23,6 +23,15 @@ type AuditRow struct {
 
 // Audit adds a line; ID and At are filled in when they are empty.
 func (db *DB) Audit(ctx context.Context, r AuditRow) error {
+	unlock, err := db.LockWriter(ctx)
+	if err != nil {
+		return fmt.Errorf("audit: %w", err)
+	}
+	defer unlock()
+	return insertAudit(ctx, db, r)
+}
+
+func insertAudit(ctx context.Context, q querier, r AuditRow) error {
 	if r.ID == "" {
 		r.ID = beeos.NewID()
 	}
@@ -33,7 +42,7 @@ func (db *DB) Audit(ctx context.Context, r AuditRow) error {
 	if err != nil {
 		return fmt.Errorf("audit: %w", err)
 	}
-	_, err = db.write(ctx, "INSERT INTO audit (id, owner_id, at, actor, action, subject, detail) VALUES ($1, $2, $3, $4, $5, $6, $7)",
+	_, err = q.ExecContext(ctx, "INSERT INTO audit (id, owner_id, at, actor, action, subject, detail) VALUES ($1, $2, $3, $4, $5, $6, $7)",
 		r.ID, r.OwnerID, micros(r.At), r.Actor, r.Action, r.Subject, string(detail))
 	if err != nil {
 		return fmt.Errorf("audit: %w", err)

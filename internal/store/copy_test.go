@@ -22,8 +22,10 @@ func fill(t *testing.T, db *DB) {
 	_, token := db.CreateJoinToken(ctx, u.ID, time.Hour)
 	_, secret := db.Secret(ctx, "s", func() []byte { return []byte{0, 1, 255} })
 	_, nonce := db.UseNonce(ctx, "key", "nonce", time.Now())
+	_, _, approval := db.AskApproval(ctx, question(u.ID, "m1", `{"a": 1}`, now()), "r")
 	_, quota := db.DrawQuota(ctx, now(), []Draw{{Credential: "k", Agent: id, PerMinute: 60, Want: 1}})
-	err := errors.Join(token, secret, nonce, quota,
+	err := errors.Join(token, secret, nonce, quota, approval,
+		db.SetApprovalRules(ctx, []ApprovalRule{{AgentID: id, Tool: "save_csv", Mode: ApprovalAsk, UpdatedAt: now()}}),
 		db.CreateKey(ctx, beeos.Key{ID: "k", Kind: beeos.AgentKey, OwnerID: u.ID, AgentID: id}, hashOf("k")),
 		db.Audit(ctx, AuditRow{Actor: "a", Action: "b", Subject: "c", Detail: map[string]string{"d": "e"}}),
 		db.PutNode(ctx, Node{ID: "n", SeenAt: now()}),

@@ -19,6 +19,7 @@ type agentData struct {
 	Skills   []skillRow
 	Calls    []callRow
 	Keys     keysData
+	Rules    rulesData
 }
 
 type skillRow struct {
@@ -83,6 +84,9 @@ func (s *Site) agentData(ctx context.Context, v *visit, a *beeos.Agent) (d agent
 	if d.Calls, err = s.lastCalls(ctx, v, []agentRow{d.Row}, 10); err != nil {
 		return d, err
 	}
+	if d.Rules, err = s.rulesData(ctx, a); err != nil {
+		return d, err
+	}
 	d.Keys.Path, d.Keys.Most = "/agents/"+a.ID+"/keys", beeos.MaxKeysPerAgent
 	d.Keys.Keys, err = s.liveKeys(ctx, v, beeos.AgentKey, a.ID)
 	return d, err
@@ -90,8 +94,8 @@ func (s *Site) agentData(ctx context.Context, v *visit, a *beeos.Agent) (d agent
 
 func (s *Site) toAgent(w http.ResponseWriter, r *http.Request, _ *visit) error {
 	target := "/agents/" + url.PathEscape(r.PathValue("agent"))
-	if r.PathValue("form") == "keys" {
-		target += "#keys"
+	if form := r.PathValue("form"); form == "keys" || form == "approvals" {
+		target += "#" + form
 	}
 	http.Redirect(w, r, target, http.StatusSeeOther)
 	return nil

@@ -132,6 +132,8 @@ func to(page string) action {
 // said is what the page after a change can say.
 var said = map[string]string{
 	"saved":       "Saved.",
+	"approved":    "Approved. The agent goes on.",
+	"rejected":    "Rejected. The agent is told.",
 	"key-revoked": "The key is revoked. It stopped working at once.",
 	"app-revoked": "The app is disconnected. Its tokens stopped working.",
 	"app-changed": "Saved. The app now reaches the agents you left ticked.",

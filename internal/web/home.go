@@ -83,13 +83,17 @@ func (s *Site) homeData(ctx context.Context, v *visit) (d homeData, err error) {
 
 // needs lists what waits for the person.
 func (s *Site) needs(ctx context.Context, v *visit, agents []agentRow) (list []need, err error) {
+	if list, err = s.approvalNeeds(ctx, v); err != nil {
+		return nil, err
+	}
+	waiting := len(list)
 	for _, a := range agents {
 		if !a.Online && a.Active {
 			list = append(list, need{Text: a.Title + " is offline: no process of it is connected.", Link: "/agents/" + a.ID, Label: "Open"})
 		}
 	}
-	if len(list) > 3 {
-		list = []need{{Text: plural(len(list), "agent") + " are offline: no process of them is connected.", Link: "/agents", Label: "Look"}}
+	if off := len(list) - waiting; off > 3 {
+		list = append(list[:waiting], need{Text: plural(off, "agent") + " are offline: no process of them is connected.", Link: "/agents", Label: "Look"})
 	}
 	expiring, err := s.expiringKeys(ctx, v)
 	if err != nil {

@@ -62,6 +62,7 @@ func (v *viewers) wake() {
 // browser that was away misses nothing and gets nothing twice.
 func (s *Site) stream(w http.ResponseWriter, r *http.Request, v *visit, render func(ctx context.Context) ([]byte, error)) error {
 	ctx := r.Context()
+	render = s.withBadge(v, render)
 	first, err := render(ctx) // while an error can still be a page
 	if err != nil {
 		return err

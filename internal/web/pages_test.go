@@ -45,9 +45,16 @@ func fixture(s *Site, n int) map[string]any {
 		"agents": agentsData{Agents: agentRows, Total: n, Next: "/agents?from=50"},
 		"agent": agentData{
 			Agent: agent, Row: agentRow{ID: "agent_0", Title: "A"}, Calls: calls, Keys: keys, Snippets: s.snippets(agent, ""),
+			Rules: rulesData{Minutes: n, Tools: repeat(n, func(i int) ruleRow {
+				return ruleRow{Tool: fmt.Sprint("tool", i), Title: "tool", Mode: store.ApprovalAsk}
+			})},
 			Skills: repeat(n, func(i int) skillRow { return skillRow{fmt.Sprint("skill", i), "Does it.", i%2 == 0} }),
 		},
-		"keys": keys,
+		"approvals": approvalsData{History: n == 60, Next: "/approvals/history?before=x", Rows: repeat(n, func(i int) approvalRow {
+			return approvalRow{ID: fmt.Sprint("p", i), Tool: "save_csv", Agent: "A", Caller: "you", Arguments: pieces("{\n  \"a\": \"⟨U+202E⟩\"\n}"), At: now, Until: now, Open: n < 60, State: "approved", Mood: "good", By: "you", Via: "rest"}
+		})},
+		"approve": approveData{Token: "t", Row: approvalRow{Tool: "save_csv", Open: n > 0}, Head: "Approved", Text: "Done."},
+		"keys":    keys,
 		"apps": appsData{Apps: repeat(n, func(i int) appRow {
 			return appRow{Grant: oauth.Grant{ID: fmt.Sprint("g", i), Created: now, All: i%2 == 0}, Name: "Claude", Host: "claude.ai", Agents: repeat(n, func(i int) appAgent { return appAgent{fmt.Sprint("agent_", i), "A", true} })}
 		})},
@@ -128,7 +135,7 @@ func TestRoomsAnswer(t *testing.T) {
 	if _, _, err := k.ledger.Begin(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
-	rooms := []string{"/", "/agents", "/agents?q=agent-1", "/agents?from=50", "/apps", "/keys", "/account", "/audit", "/users", "/audit?of=everyone", "/agents/" + agents[0].ID}
+	rooms := []string{"/", "/approvals", "/approvals/history", "/agents", "/agents?q=agent-1", "/agents?from=50", "/apps", "/keys", "/account", "/audit", "/users", "/audit?of=everyone", "/agents/" + agents[0].ID}
 	full, empty := k.signedIn(ann), k.signedIn(bob)
 	for _, room := range rooms {
 		if res := full.get(room); res.status != http.StatusOK {

@@ -35,6 +35,7 @@ type page struct {
 	Live    string // where the page's stream is
 	Refresh string // where the browser goes by itself
 	Now     time.Time
+	Waiting int // approvals that wait for the visitor
 	Data    any
 }
 
@@ -108,6 +109,10 @@ func dict(pairs ...any) map[string]any {
 // show renders a page whole before it sends anything.
 func (s *Site) show(w http.ResponseWriter, r *http.Request, v *visit, status int, name string, p page) error {
 	p.User, p.Theme, p.Now = v.User, theme(r), s.Now()
+	p.Waiting = s.waiting(r.Context(), v)
+	if p.Live == "" {
+		p.Live = "/approvals/badge/live"
+	}
 	if p.Here == "" {
 		p.Here = r.URL.Path
 	}

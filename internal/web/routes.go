@@ -21,6 +21,17 @@ func (s *Site) routes() http.Handler {
 		{"POST /agents/{agent}/keys", people, s.createAgentKey},
 		{"POST /agents/{agent}/keys/{key}/revoke", people, s.revokeAgentKey},
 
+		{"POST /agents/{agent}/approvals", people, s.setRules},
+
+		{"GET /approvals", people, s.approvals},
+		{"GET /approvals/live", people, s.approvalsLive},
+		{"GET /approvals/history", people, s.approvalHistory},
+		{"GET /approvals/badge/live", people, s.badgeLive},
+		{"POST /approvals/{id}/approve", people, s.decideApproval},
+		{"POST /approvals/{id}/reject", people, s.decideApproval},
+		{"GET /approve", anyone, s.approvePage},
+		{"POST /approve", anyone, s.approveByLink},
+
 		{"GET /apps", people, s.apps},
 		{"POST /apps/{grant}/narrow", people, s.narrowApp},
 		{"POST /apps/{grant}/revoke", people, s.revokeApp},
@@ -59,6 +70,7 @@ func (s *Site) routes() http.Handler {
 		// Where a form left the browser, opened anew.
 		{"GET /agents/{agent}/{form}", people, s.toAgent},
 		{"GET /account/{form}", people, to("/account")},
+		{"GET /approvals/{id}/{form}", people, to("/approvals")},
 		{"GET /users/{user}/{form}", admins, to("/users")},
 	} {
 		mux.Handle(r.pattern, s.guard(r.who, r.do))

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/approval"
 	"github.com/beeos/beeos/internal/auth"
 	"github.com/beeos/beeos/internal/ledger"
 	"github.com/beeos/beeos/internal/oauth"
@@ -34,6 +35,7 @@ type stack struct {
 	t      *testing.T
 	db     *store.DB
 	ledger *ledger.Ledger
+	desk   *approval.Desk
 	people *auth.People
 	oauth  *oauth.Server
 	site   *Site
@@ -69,8 +71,9 @@ func newStack(t *testing.T) *stack {
 		t.Fatal(err)
 	}
 	mcp = k.oauth
+	k.desk = approval.New(approval.Options{DB: db, Ledger: l, Web: k.web})
 	k.site, err = New(Options{
-		DB: db, Ledger: l, People: k.people, OAuth: k.oauth, Log: log,
+		DB: db, Ledger: l, Desk: k.desk, People: k.people, OAuth: k.oauth, Log: log,
 		PublicURL: k.web, MCPURL: k.mcp, RESTURL: "http://rest.example",
 		Online: func(_ context.Context, id string) bool { return k.online[id] },
 	})

@@ -2,6 +2,7 @@ package web
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 	"unicode"
@@ -95,3 +96,27 @@ func took(d time.Duration) string {
 	}
 	return d.Round(time.Second).String()
 }
+
+// piece is a stretch of text; an odd one stands for what cannot be seen.
+type piece struct {
+	Text string
+	Odd  bool
+}
+
+// pieces finds the signs that beeos.Visible has put into a text.
+func pieces(s string) (list []piece) {
+	for s != "" {
+		at := odd.FindStringIndex(s)
+		if at == nil {
+			return append(list, piece{Text: s})
+		}
+		if at[0] > 0 {
+			list = append(list, piece{Text: s[:at[0]]})
+		}
+		list = append(list, piece{Text: s[at[0]:at[1]], Odd: true})
+		s = s[at[1]:]
+	}
+	return list
+}
+
+var odd = regexp.MustCompile(`⟨U\+[0-9A-F]{4,6}⟩`)

@@ -1,7 +1,8 @@
 // Package web is the console (port 3000): pages for people, made of templates
 // on the server, with htmx where it makes them smoother. routes.go is the site
-// map and each room has a file: home, agents, agent and its settings, keys,
-// apps (what was granted), account, users, audit; signin, oidc and welcome let
+// map and each room has a file: home, agents, agent and its settings (rules
+// for approvals among them), approvals, keys, apps (what was granted), account,
+// users, audit; approve is for links that let somebody decide; signin, oidc and welcome let
 // people in, consent asks them for MCP clients. guard.go stands in front of
 // all of them, session.go knows who is there, render.go and static.go send
 // what they see, live.go keeps it fresh, text.go makes what others wrote safe
@@ -17,6 +18,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/approval"
 	"github.com/beeos/beeos/internal/auth"
 	"github.com/beeos/beeos/internal/bus"
 	"github.com/beeos/beeos/internal/ledger"
@@ -29,6 +31,7 @@ type Options struct {
 	DB     *store.DB
 	Ledger *ledger.Ledger
 	Bus    *bus.Bus // nil: pages do not refresh themselves when calls come
+	Desk   *approval.Desk
 	People *auth.People
 	OAuth  *oauth.Server
 	OIDC   *auth.OIDC // nil: no outside provider
@@ -56,7 +59,7 @@ type Site struct {
 
 // New parses the templates and lays out the site.
 func New(opt Options) (*Site, error) {
-	if opt.DB == nil || opt.Ledger == nil || opt.People == nil || opt.OAuth == nil {
+	if opt.DB == nil || opt.Ledger == nil || opt.Desk == nil || opt.People == nil || opt.OAuth == nil {
 		return nil, errors.New("web: a part is missing")
 	}
 	if opt.Log == nil {
@@ -83,6 +86,11 @@ func New(opt Options) (*Site, error) {
 	if opt.Bus != nil {
 		opt.Bus.OnNotice(func(n bus.Notice) {
 			if n.Terminal || n.Type == beeos.ChatMessage || n.Type == "" {
+				s.viewers.wake()
+			}
+		})
+		opt.Bus.OnControl(func(c bus.Control) {
+			if c.Kind == bus.ApprovalChanged {
 				s.viewers.wake()
 			}
 		})

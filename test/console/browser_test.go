@@ -220,3 +220,12 @@ func weather(t *testing.T, a *apptest.App) (id string, stop func()) {
 	}
 	return id, stop
 }
+
+func containsAll(s string, parts ...string) bool {
+	for _, part := range parts {
+		if !strings.Contains(s, part) {
+			return false
+		}
+	}
+	return true
+}

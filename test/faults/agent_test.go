@@ -34,7 +34,8 @@ type spec struct {
 }
 
 // agentProcess is an agent as a process of its own. It echoes; a text that
-// begins with "hold" is answered only once the test says so.
+// begins with "hold" is answered only once the test says so, one that begins
+// with "save" once somebody has approved.
 type agentProcess struct {
 	*process
 	id string // the agent's
@@ -210,6 +211,12 @@ func (e *echo) answer(ctx context.Context, m agent.Message, r *agent.Reply) erro
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
+	}
+	if rows, ok := strings.CutPrefix(m.Text, "save "); ok {
+		if err := r.Approve(ctx, "save_csv", map[string]string{"rows": rows}); err != nil {
+			return err
+		}
+		e.say("saved %s", rows)
 	}
 	e.say("end %s", m.ID) // before anybody can know
 	return r.Send(echoed(m.Text))

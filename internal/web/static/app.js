@@ -1,5 +1,6 @@
 // What pages gain with JavaScript: copy buttons, questions before something
-// that cannot be undone, search in lists, and one connection for what is live.
+// that cannot be undone, search in lists, keys for the inbox, and one
+// connection for what is live.
 // Everything works without it.
 (() => {
   "use strict";
@@ -76,7 +77,30 @@
     if (event.key === "Enter" && event.target.dataset?.filter) event.preventDefault();
   });
 
-  for (const tools of document.querySelectorAll("[data-tools]")) tools.hidden = false;
+  // In the inbox one key goes to the next question, or to a button of this
+  // one; it is Enter there that decides, so that no slip does.
+  document.addEventListener("keyup", event => { // not down: the sign itself must go nowhere
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, select, textarea")) return;
+    const asks = [...document.querySelectorAll("[data-ask]")];
+    if (asks.length === 0) return;
+    const at = asks.findIndex(ask => ask.contains(document.activeElement));
+    const here = asks[Math.max(at, 0)];
+    const goal = {
+      j: () => asks[Math.min(at + 1, asks.length - 1)],
+      k: () => asks[Math.max(at - 1, 0)],
+      a: () => here.querySelector("[data-approve]"),
+      r: () => here.querySelector("[data-reject]"),
+    }[event.key]?.();
+    if (!goal) return;
+    goal.focus();
+    goal.scrollIntoView({ block: "nearest" });
+  });
+
+  const showTools = () => {
+    for (const tools of document.querySelectorAll("[data-tools]")) tools.hidden = false;
+  };
+  showTools();
+  document.addEventListener("htmx:after:swap", showTools);
 
   // On a narrow window the menu is a strip; show the entry that is lit.
   const strip = document.querySelector(".bar nav");

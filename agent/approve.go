@@ -1,0 +1,128 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/beeos/beeos"
+)
+
+// Denied is the error of a tool call that may not be made. Tell the model: it
+// can try something else.
+type Denied struct {
+	Tool    string
+	Reason  string // what the person wrote; may be empty
+	Expired bool   // nobody decided in time
+}
+
+func (d *Denied) Error() string {
+	switch {
+	case d.Expired:
+		return d.Tool + " was not approved in time"
+	case d.Reason != "":
+		return d.Tool + " was denied: " + d.Reason
+	}
+	return d.Tool + " was denied"
+}
+
+// Approval describes a tool call that may need a person's consent.
+type Approval struct {
+	Skill     string // the server that the tool is on; empty for the agent's own
+	Tool      string
+	Arguments any  // anything that JSON can carry; the call must be made with exactly these
+	Auto      bool // go ahead unless the owner wants to be asked, or the tool is declared destructive
+}
+
+// Approve asks the owner of the agent whether the tool may be called with
+// these arguments, and waits. Nil means yes, once, and with exactly these; a
+// *Denied means no. The owner's rules may say yes or no at once.
+//
+// The question outlives this process: asked again for the same message after
+// a restart, it is the same question, and a decision that nobody has used yet
+// counts. Asked again after it was used, it is a new one.
+func (r *Reply) Approve(ctx context.Context, tool string, args any) error {
+	return r.Gate(ctx, Approval{Tool: tool, Arguments: args})
+}
+
+// gate is one tool call that waits for a decision.
+type gate struct {
+	frame  []byte // to be sent again on another connection
+	answer chan beeos.Frame
+}
+
+// Gate is Approve with all that there is to say about the call.
+func (r *Reply) Gate(ctx context.Context, q Approval) error {
+	args, err := marshal(q.Arguments)
+	if err != nil {
+		return fmt.Errorf("approve %s: %w", q.Tool, err)
+	}
+	if string(args) == "null" {
+		args = []byte("{}")
+	}
+	id := beeos.NewID()
+	g := &gate{answer: make(chan beeos.Frame, 1)}
+	g.frame = encode(beeos.Frame{
+		Type: beeos.FrameApprove, MessageID: r.m.ID, RequestID: id, Skill: q.Skill, Tool: q.Tool, Arguments: args, Auto: q.Auto,
+	})
+	if err := r.openGate(id, g); err != nil {
+		return err
+	}
+	defer r.closeGate(id)
+	if l := r.a.current(); l != nil { // else the next connection brings it
+		l.send(g.frame)
+	}
+	select {
+	case f := <-g.answer:
+		return verdict(q.Tool, f)
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-r.ctx.Done():
+		return context.Cause(r.ctx)
+	}
+}
+
+// verdict reads what was decided.
+func verdict(tool string, f beeos.Frame) error {
+	if f.Error != nil {
+		return fmt.Errorf("approve %s: %w", tool, &beeos.Error{Code: beeos.Code(f.Error.Code), Message: f.Error.Message})
+	}
+	var made beeos.Approved
+	if err := json.Unmarshal(f.Result, &made); err != nil {
+		return fmt.Errorf("approve %s: the gateway answered something else: %w", tool, err)
+	}
+	if made.Approved {
+		return nil
+	}
+	return &Denied{Tool: tool, Reason: made.Reason, Expired: made.Expired}
+}
+
+func (r *Reply) openGate(id string, g *gate) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.final != nil {
+		return ErrEnded
+	}
+	if r.gates == nil {
+		r.gates = map[string]*gate{}
+	}
+	r.gates[id] = g
+	return nil
+}
+
+func (r *Reply) closeGate(id string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.gates, id)
+}
+
+// decided hands a decision to whoever waits for it.
+func (r *Reply) decided(f beeos.Frame) {
+	r.mu.Lock()
+	g := r.gates[f.RequestID]
+	delete(r.gates, f.RequestID)
+	r.mu.Unlock()
+	if g != nil {
+		g.answer <- f // it has room for one
+	}
+}

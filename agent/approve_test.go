@@ -1,0 +1,84 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/beeos/beeos"
+)
+
+// approver answers with what Approve returned.
+func approver(ctx context.Context, m Message, r *Reply) error {
+	err := r.Gate(ctx, Approval{Skill: "files", Tool: "save", Arguments: json.RawMessage(m.Text), Auto: m.ID == "auto"})
+	var denied *Denied
+	switch {
+	case errors.As(err, &denied):
+		return r.Send(denied.Error())
+	case err != nil:
+		return r.Send("error: " + string(beeos.CodeOf(err)))
+	}
+	return r.Send("saved")
+}
+
+func TestApprove(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		made beeos.Frame
+		want string
+	}{
+		{"yes", beeos.Frame{Type: beeos.FrameDecision, Result: json.RawMessage(`{"approved":true}`)}, "saved"},
+		{"no", beeos.Frame{Type: beeos.FrameDecision, Result: json.RawMessage(`{"approved":false}`)}, "save was denied"},
+		{"no, with a reason", beeos.Frame{Type: beeos.FrameDecision, Result: json.RawMessage(`{"reason":"not today"}`)}, "save was denied: not today"},
+		{"nobody", beeos.Frame{Type: beeos.FrameDecision, Result: json.RawMessage(`{"expired":true}`)}, "save was not approved in time"},
+		{"impossible", beeos.Frame{Type: beeos.FrameDecision, Error: &beeos.FrameFault{Code: "invalid_param", Message: "no"}}, "error: invalid_param"},
+		{"refused frame", beeos.Frame{Type: beeos.FrameError, Error: &beeos.FrameFault{Code: "missing_param", Message: "no"}}, "error: missing_param"},
+		{"garbage", beeos.Frame{Type: beeos.FrameDecision, Result: json.RawMessage(`[]`)}, "error: internal_error"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := newFakeGateway(t)
+			conn, _ := g.start(g.options(), approver)
+			conn.message("m", `{"a":1}`, beeos.Call{})
+			f := conn.expect(beeos.FrameApprove)
+			want := beeos.Frame{Type: beeos.FrameApprove, MessageID: "m", RequestID: f.RequestID, Skill: "files", Tool: "save", Arguments: json.RawMessage(`{"a":1}`)}
+			if diff := cmp.Diff(want, f); diff != "" || f.RequestID == "" {
+				t.Error(diff)
+			}
+			stranger := c.made
+			stranger.MessageID, stranger.RequestID = "m", "another"
+			c.made.MessageID, c.made.RequestID = "m", f.RequestID
+			conn.send(stranger)
+			conn.send(c.made)
+			if got := conn.expect(beeos.FrameReply); got.Body != c.want {
+				t.Errorf("got %q, want %q", got.Body, c.want)
+			}
+			conn.ack("m", "")
+		})
+	}
+}
+
+// TestApproveOnAnotherConnection: the question goes along, under the same id.
+func TestApproveOnAnotherConnection(t *testing.T) {
+	g := newFakeGateway(t)
+	conn, _ := g.start(g.options(), approver)
+	conn.message("auto", `{}`, beeos.Call{})
+	first := conn.expect(beeos.FrameApprove)
+	if !first.Auto {
+		t.Error("not auto")
+	}
+	conn.ws.CloseNow()
+	conn = g.next()
+	conn.expect(beeos.FrameWorking)
+	conn.message("auto", `{}`, beeos.Call{}) // handed out again
+	if again := conn.expect(beeos.FrameApprove); again.RequestID != first.RequestID {
+		t.Errorf("asked as %s, then as %s", first.RequestID, again.RequestID)
+	}
+	conn.send(beeos.Frame{Type: beeos.FrameDecision, MessageID: "auto", RequestID: first.RequestID, Result: json.RawMessage(`{"approved":true}`)})
+	if got := conn.expect(beeos.FrameReply); got.Body != "saved" {
+		t.Errorf("got %s", encode(got))
+	}
+	conn.ack("auto", "")
+}

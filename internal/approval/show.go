@@ -1,0 +1,27 @@
+package approval
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/store"
+)
+
+// Shown is arguments as a person gets to see them: all of them, laid out, and
+// with nothing hidden in them.
+func Shown(arguments json.RawMessage) string {
+	var b bytes.Buffer
+	if json.Indent(&b, arguments, "", "  ") != nil {
+		return beeos.Visible(string(arguments))
+	}
+	return beeos.Visible(b.String())
+}
+
+// Name is the tool as people read it, with its skill in front.
+func Name(a *store.Approval) string {
+	if a.Skill == "" {
+		return beeos.Visible(a.Tool)
+	}
+	return beeos.Visible(a.Skill + " / " + a.Tool)
+}

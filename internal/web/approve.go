@@ -1,0 +1,69 @@
+package web
+
+import (
+	"net/http"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/store"
+)
+
+// approveData is the page behind a link with which somebody may decide.
+type approveData struct {
+	Token      string
+	Row        approvalRow
+	Head, Text string // once it is decided
+}
+
+// approvePage shows what is asked. Looking decides nothing: mail programs look
+// at every link.
+func (s *Site) approvePage(w http.ResponseWriter, r *http.Request, v *visit) error {
+	token := r.URL.Query().Get("token")
+	_, a, err := s.Desk.ByLink(r.Context(), token)
+	if err != nil {
+		return err
+	}
+	return s.showApprove(w, r, v, http.StatusOK, token, &a)
+}
+
+func (s *Site) showApprove(w http.ResponseWriter, r *http.Request, v *visit, status int, token string, a *store.Approval) error {
+	d := approveData{Token: token}
+	switch a.State {
+	case store.ApprovalPending:
+		d.Row = s.approvalRows(r.Context(), &visit{User: beeos.User{ID: a.OwnerID}}, []store.Approval{*a})[0]
+		if d.Row.Caller == "you" { // who reads this may be anybody
+			d.Row.Caller = "the agent's owner"
+		}
+	case store.ApprovalApproved:
+		d.Head, d.Text = "Approved", "The agent goes on. You can close this page."
+	case store.ApprovalRejected:
+		d.Head, d.Text = "Rejected", "The agent was told. You can close this page."
+	case store.ApprovalExpired:
+		d.Head, d.Text = "Too late", "Nobody decided in time, so it was rejected."
+	default:
+		d.Head, d.Text = "Nothing to decide", "The call has ended, or the rules have changed."
+	}
+	return s.show(w, r, v, status, "approve", page{Title: "Approval", Here: "/approvals", Data: d})
+}
+
+// approveByLink takes the decision. Who is signed in decides by name.
+func (s *Site) approveByLink(w http.ResponseWriter, r *http.Request, v *visit) error {
+	token, choice := r.FormValue("token"), r.FormValue("decision")
+	by, a, err := s.Desk.ByLink(r.Context(), token)
+	if err != nil {
+		return err
+	}
+	if choice != "approve" && choice != "reject" {
+		return beeos.Errorf(beeos.InvalidParam, "choose Approve or Reject")
+	}
+	if v.User.ID == a.OwnerID {
+		by.User = v.User
+	}
+	a, err = s.Desk.Decide(r.Context(), a.ID, by, choice == "approve", r.FormValue("reason"))
+	switch {
+	case beeos.CodeOf(err) == beeos.Conflict:
+		return s.showApprove(w, r, v, http.StatusConflict, token, &a)
+	case err != nil:
+		return err
+	}
+	return s.showApprove(w, r, v, http.StatusOK, token, &a)
+}

@@ -1,0 +1,138 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/beeos/beeos/agent"
+	"github.com/beeos/beeos/client"
+	"github.com/beeos/beeos/internal/apptest"
+)
+
+// clerk connects an agent that asks before it saves, and tells what it was
+// told.
+func clerk(t *testing.T, a *apptest.App) (id string) {
+	t.Helper()
+	connected := make(chan string, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	w, err := agent.New(agent.Options{
+		Name: "clerk", DisplayName: "Clerk", Description: "Writes down what you tell it.",
+		Log: slog.New(slog.DiscardHandler), Gateway: a.Agents, Key: a.UserKey, Identity: filepath.Join(t.TempDir(), "clerk.json"),
+		Connected: func(id string) { connected <- id },
+	}, func(ctx context.Context, m agent.Message, r *agent.Reply) error {
+		args := map[string]any{"path": "reports/\u202efdp.exe", "rows": [][]any{{"city", "rain"}, {"Bern", 4.5}}, "note": m.Text}
+		var denied *agent.Denied
+		switch err := r.Gate(ctx, agent.Approval{Skill: "files", Tool: "save_csv", Arguments: args}); {
+		case errors.As(err, &denied):
+			return r.Send("not saved: " + denied.Reason)
+		case err != nil:
+			return err
+		}
+		return r.Send("saved")
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- w.Run(ctx) }() // awaited at the end
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil && !errors.Is(err, context.Canceled) {
+			t.Errorf("the clerk ended with: %v", err)
+		}
+	})
+	return <-connected
+}
+
+// TestApprovals: what an agent asks shows up while the page is open, with a
+// badge; it is decided by mouse, by keys and by link, and the caller gets its
+// answer.
+func TestApprovals(t *testing.T) {
+	a := apptest.Start(t, apptest.Config(t))
+	id := clerk(t, a)
+	b := open(t)
+	b.look(1280, "light")
+	b.signUp(a.Setup)
+	b.inspect(a.Web + "/approvals")
+	b.inspect(a.Web + "/approvals/history")
+
+	cl := client.New(a.REST, a.UserKey)
+	ask := func(text, want string) func() {
+		var g errgroup.Group
+		g.Go(func() error {
+			got, err := cl.Invoke(t.Context(), id, client.InvokeRequest{Message: text})
+			if err == nil && got.Text != want {
+				err = errors.New("answered " + got.Text)
+			}
+			return err
+		})
+		return func() {
+			t.Helper()
+			if err := g.Wait(); err != nil {
+				t.Errorf("%s: %v", text, err)
+			}
+		}
+	}
+
+	b.look(1280, "light")
+	b.do(chromedp.Navigate(a.Web + "/keys")) // a page without a stream of its own
+	eval[bool](b, "window.same = true")
+	first := ask("first", "saved")
+	b.await("the badge appears", `document.querySelector("#badge .badge")?.textContent.startsWith("1")`)
+	if !eval[bool](b, "window.same === true") {
+		t.Error("the page was loaded anew")
+	}
+	b.do(chromedp.Navigate(a.Web + "/"))
+	b.await("Home says so", `document.querySelector("#needs").textContent.includes("Clerk wants to call files / save_csv.")`)
+	b.inspect(a.Web + "/approvals")
+	b.look(1280, "light")
+	b.do(chromedp.Navigate(a.Web + "/approvals"))
+	if text := eval[string](b, `document.querySelector(".arguments").innerText`); !containsAll(text, `"path": "reports/⟨U+202E⟩fdp.exe"`, `"note": "first"`, `4.5`) {
+		t.Errorf("the arguments are shown as %s", text)
+	}
+	second := ask("second", "not saved: wrong folder")
+	b.await("the second shows up", `document.querySelectorAll("[data-ask]").length === 2`)
+	b.picture("approvals")
+	b.inspectHere("two that wait")
+	b.look(1280, "light")
+
+	// The newest stands first: j goes to it, r to its reason, Enter sends.
+	b.do(chromedp.KeyEvent("j"), chromedp.KeyEvent("r"), chromedp.KeyEvent("wrong folder"), chromedp.KeyEvent("\r"))
+	b.await("it says what was done", `document.querySelector(".note.good")?.textContent.includes("Rejected")`)
+	second()
+	b.do(chromedp.KeyEvent("a"))
+	b.await("a leads to the button", `document.activeElement.matches("[data-approve]")`)
+	b.do(chromedp.KeyEvent("\r"))
+	b.await("the other is approved", `document.querySelector(".note.good")?.textContent.includes("Approved")`)
+	b.await("nothing waits", `document.querySelector("#inbox .empty") && !document.querySelector("#badge .badge")`)
+	first()
+	b.inspect(a.Web + "/approvals/history")
+	b.inspect(a.Web + "/agents/" + id)
+
+	third := ask("third", "saved")
+	b.await("somebody is asked", `!!document.querySelector("#badge .badge")`)
+	list, err := cl.Approvals(t.Context(), "pending")
+	if err != nil || len(list) != 1 {
+		t.Fatal(list, err)
+	}
+	link, err := cl.ApprovalLink(t.Context(), list[0].ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.look(1280, "light")
+	b.do(chromedp.Navigate(a.Web+"/"), chromedp.Click(`form[action="/signout"] button`), chromedp.WaitVisible(`input[name="password"]`))
+	b.inspect(link)
+	b.look(1280, "light")
+	b.do(chromedp.Click(`button[value="approve"]`), chromedp.WaitNotPresent(`button[value="approve"]`))
+	b.await("the link has decided", `document.querySelector("h1").textContent === "Approved"`)
+	third()
+	for _, line := range b.complaints() {
+		t.Errorf("the browser complains: %s", line)
+	}
+}
