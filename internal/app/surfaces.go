@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/a2agw"
 	"github.com/beeos/beeos/internal/agentgw"
 	"github.com/beeos/beeos/internal/bus"
 	"github.com/beeos/beeos/internal/config"
@@ -93,6 +94,10 @@ func (p *parts) handler(ctx context.Context, name string) (http.Handler, error) 
 	switch name {
 	case "mcp":
 		return p.mcp(ctx)
+	case "a2a":
+		return a2agw.New(ctx, a2agw.Options{
+			DB: p.db, Auth: p.auth, Calls: p.calls, Hooks: p.hooks, Log: p.log, PublicURL: p.info.A2A, Timeout: p.cfg.CallTimeout,
+		})
 	case "rest":
 		return p.rest(), nil
 	case "agents":

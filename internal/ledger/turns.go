@@ -34,6 +34,10 @@ type RequestFilter struct {
 
 const requestColumns = `m.channel, m.off, m.id, m.type, m.in_reply_to, m.state, m.stop_reason, m.publisher, m.body, m.parts, m.payload, m.created_at, m.agent_id`
 
+// requestMore adds what became of a request: its delivery d, its reply t.
+const requestMore = requestColumns + `, COALESCE(d.turn, ''), COALESCE(d.leased, FALSE), COALESCE(d.attempt, 0), COALESCE(d.deadline, 0),
+	COALESCE(d.paused, ''), COALESCE(d.cancel_at, 0), COALESCE(t.type, ''), COALESCE(t.state, ''), COALESCE(t.stop_reason, ''), COALESCE(t.created_at, 0)`
+
 // Request returns the caller's own request with that id.
 func (l *Ledger) Request(ctx context.Context, caller, turn string) (Request, error) {
 	var r Request
@@ -143,9 +147,7 @@ func (f *RequestFilter) query() (string, []any) {
 	if f.Before != "" {
 		q.add(id+` < ?`, f.Before)
 	}
-	return `SELECT ` + requestColumns + `, COALESCE(d.turn, ''), COALESCE(d.leased, FALSE), COALESCE(d.attempt, 0), COALESCE(d.deadline, 0),
-		COALESCE(d.paused, ''), COALESCE(d.cancel_at, 0), COALESCE(t.type, ''), COALESCE(t.state, ''), COALESCE(t.stop_reason, ''), COALESCE(t.created_at, 0)` +
-		from + ` LEFT JOIN messages t ON t.terminal AND t.in_reply_to = m.id` +
+	return `SELECT ` + requestMore + from + ` LEFT JOIN messages t ON t.terminal AND t.in_reply_to = m.id` +
 		q.text.String() + fmt.Sprintf(` ORDER BY %s DESC LIMIT %d`, id, f.Limit), q.args
 }
 
@@ -167,13 +169,13 @@ func (c *clause) add(condition string, args ...any) {
 	c.text.WriteString(word + condition)
 }
 
-func scanRequest(rows *sql.Rows) (r Request, err error) {
+func scanRequest(rows *sql.Rows, more ...any) (r Request, err error) {
 	var d Delivery
 	var t beeos.Message
 	var deadline, cancel, ended int64
-	r.Message, err = scanMessage(scanMore{rows, []any{
+	r.Message, err = scanMessage(scanMore{rows, append([]any{
 		&r.AgentID, &d.Turn, &d.Leased, &d.Attempt, &deadline, &d.Paused, &cancel, &t.Type, &t.State, &t.StopReason, &ended,
-	}})
+	}, more...)})
 	if d.Turn != "" {
 		d.AgentID, d.Channel, d.Offset = r.AgentID, r.Channel, r.Offset
 		d.Deadline, d.CancelAt = fromMicros(deadline), fromMicros(cancel)
