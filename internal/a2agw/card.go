@@ -60,41 +60,40 @@ type cards struct {
 type cardKey struct {
 	agent, fingerprint string
 	detail             detailOf
+	old                bool // in the shape of 0.3
 }
 
 // card is a card as it is served.
 type card struct {
-	value *a2a.AgentCard
-	body  []byte
-	etag  string
+	body []byte
+	etag string
 }
 
 const cardsKept = 4096
 
-func (g *Gateway) card(a *beeos.Agent, d detailOf) (card, error) {
-	key := cardKey{a.ID, a.Fingerprint, d}
+func (g *Gateway) card(a *beeos.Agent, d detailOf, old bool) (card, error) {
+	key := cardKey{a.ID, a.Fingerprint, d, old}
 	g.cards.mu.Lock()
 	defer g.cards.mu.Unlock()
 	if c, ok := g.cards.made[key]; ok {
 		return c, nil
 	}
 	value := g.describe(a, d)
-	served := &bothCard{value, a2a.TransportProtocolJSONRPC, value.SupportedInterfaces[0].URL, "0.3.0", true}
-	known, err := g.signer.sign(value)
+	signature, err := g.signer.sign(value)
 	if err != nil {
 		return card{}, err
 	}
-	whole, err := g.signer.sign(served)
-	if err != nil {
-		return card{}, err
+	value.Signatures = []a2a.AgentCardSignature{signature}
+	var served any = value
+	if key.old {
+		served = oldCard(value)
 	}
-	value.Signatures = []a2a.AgentCardSignature{known, whole}
 	raw, err := marshal(served)
 	if err != nil {
 		return card{}, err
 	}
 	sum := sha256.Sum256(raw)
-	c := card{value, raw, `"` + base64.RawURLEncoding.EncodeToString(sum[:18]) + `"`}
+	c := card{raw, `"` + base64.RawURLEncoding.EncodeToString(sum[:18]) + `"`}
 	if len(g.cards.made) >= cardsKept {
 		clear(g.cards.made)
 	}
@@ -102,7 +101,9 @@ func (g *Gateway) card(a *beeos.Agent, d detailOf) (card, error) {
 	return c, nil
 }
 
-// describe makes the card of an agent.
+// describe makes the card of an agent. It has no securityRequirements: the
+// protocol's schema and the Go SDK want them in two ways that exclude each
+// other, and the schemes say as much.
 func (g *Gateway) describe(a *beeos.Agent, d detailOf) *a2a.AgentCard {
 	at := g.opt.PublicURL + "/" + a.ID
 	c := &a2a.AgentCard{
@@ -118,7 +119,6 @@ func (g *Gateway) describe(a *beeos.Agent, d detailOf) *a2a.AgentCard {
 			"bearer": a2a.HTTPAuthSecurityScheme{Scheme: "Bearer", Description: "A key of this agent (bak_), or one of its owner's (oag_)."},
 			"apiKey": a2a.APIKeySecurityScheme{Location: a2a.APIKeySecuritySchemeLocationHeader, Name: "X-API-Key", Description: "The same keys."},
 		},
-		SecurityRequirements: a2a.SecurityRequirementsOptions{{"bearer": {}}, {"apiKey": {}}},
 	}
 	if d == redacted {
 		return c
@@ -158,17 +158,6 @@ func tags(own []string) []string {
 	return own
 }
 
-// bothCard is a card that clients of 0.3 can read as well. It has a signature
-// over the members of 1.0, for those who know no others, and one over all that
-// is served, for those who look at nothing but the JSON.
-type bothCard struct {
-	*a2a.AgentCard
-	PreferredTransport a2a.TransportProtocol `json:"preferredTransport"`
-	URL                string                `json:"url"`
-	ProtocolVersion    string                `json:"protocolVersion"`
-	ExtendedCard       bool                  `json:"supportsAuthenticatedExtendedCard"`
-}
-
 // serveCard shows an agent to whoever asks. Of a private one strangers learn
 // how to prove who they are; others' keys find nothing.
 func (g *Gateway) serveCard(w http.ResponseWriter, r *http.Request, agentID string) {
@@ -179,13 +168,19 @@ func (g *Gateway) serveCard(w http.ResponseWriter, r *http.Request, agentID stri
 	d, a, err := g.cardFor(r, agentID)
 	var c card
 	if err == nil {
-		c, err = g.card(a, d)
+		c, err = g.card(a, d, oldCardWanted(r))
 	}
 	if err != nil {
 		httpd.WriteError(w, r, err)
 		return
 	}
 	writeCard(w, r, a, c)
+}
+
+// oldCardWanted: a client of 0.3 says so, or asks where cards were before 1.0.
+func oldCardWanted(r *http.Request) bool {
+	version, err := versionOf(r)
+	return strings.HasPrefix(version, "0.3") && err == nil || strings.HasSuffix(r.URL.Path, "/agent.json")
 }
 
 // cardFor finds out how much of an agent the request may see.
@@ -210,7 +205,7 @@ func writeCard(w http.ResponseWriter, r *http.Request, a *beeos.Agent, c card) {
 	h := w.Header()
 	h.Set("ETag", c.etag)
 	h.Set("Last-Modified", a.UpdatedAt.UTC().Format(http.TimeFormat))
-	h.Set("Vary", "Authorization, X-API-Key")
+	h.Set("Vary", "Authorization, X-API-Key, A2A-Version")
 	if h.Set("Cache-Control", "public, "+cardAge); a.Visibility == beeos.VisiblePrivate {
 		h.Set("Cache-Control", "private, "+cardAge)
 	}
@@ -229,7 +224,7 @@ func writeCard(w http.ResponseWriter, r *http.Request, a *beeos.Agent, c card) {
 
 // extendedCard shows more to those who have proved who they are.
 func (x *exchange) extendedCard(context.Context) (any, error) {
-	c, err := x.g.card(x.agent, extended)
+	c, err := x.g.card(x.agent, extended, x.dialect.old())
 	if err != nil {
 		return nil, err
 	}

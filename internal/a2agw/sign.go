@@ -36,9 +36,9 @@ func newSigner(seed []byte, keys string) *signer {
 	return s
 }
 
-// sign returns the signature of a value's JSON.
-func (s *signer) sign(v any) (a2a.AgentCardSignature, error) {
-	raw, err := marshal(v)
+// sign returns the signature of a card that has none.
+func (s *signer) sign(c *a2a.AgentCard) (a2a.AgentCardSignature, error) {
+	raw, err := marshal(c)
 	if err != nil {
 		return a2a.AgentCardSignature{}, fmt.Errorf("encode the card: %w", err)
 	}

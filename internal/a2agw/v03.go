@@ -162,3 +162,25 @@ func oldPush(c *a2a.PushConfig) object {
 	}
 	return object{"taskId": c.TaskID, "pushNotificationConfig": conf}
 }
+
+// oldCard is a card for clients that know no list of interfaces.
+func oldCard(c *a2a.AgentCard) object {
+	skills := make([]object, len(c.Skills))
+	for i, s := range c.Skills {
+		skills[i] = object{"id": s.ID, "name": s.Name, "description": s.Description, "tags": s.Tags}
+	}
+	at := c.SupportedInterfaces[0].URL
+	return object{
+		"protocolVersion": "0.3.0", "name": c.Name, "description": c.Description, "version": c.Version,
+		"url": at, "preferredTransport": a2a.TransportProtocolJSONRPC,
+		"additionalInterfaces": []object{{"url": at, "transport": a2a.TransportProtocolJSONRPC}, {"url": at, "transport": a2a.TransportProtocolHTTPJSON}},
+		"capabilities":         object{"streaming": true, "pushNotifications": true, "stateTransitionHistory": false},
+		"defaultInputModes":    c.DefaultInputModes, "defaultOutputModes": c.DefaultOutputModes, "skills": skills,
+		"securitySchemes": object{
+			"bearer": object{"type": "http", "scheme": "bearer"},
+			"apiKey": object{"type": "apiKey", "in": "header", "name": "X-API-Key"},
+		},
+		"security":                          []object{{"bearer": []string{}}, {"apiKey": []string{}}},
+		"supportsAuthenticatedExtendedCard": true,
+	}
+}

@@ -1,11 +1,12 @@
 // Command tck runs the A2A project's own test suite, the TCK (branch 1.0-dev),
 // against a BeeOS server: JSON-RPC and HTTP+JSON. agent.go is the agent that it
 // talks to, an ordinary one that knows the suite's message ids; front.go stands
-// between the two; suite.go gets and runs the suite; report.go is the table.
+// between the two, names.go keeps what it sends on this machine; suite.go gets and runs the suite; report.go is the table.
 package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -42,6 +43,7 @@ func main() {
 func run(ctx context.Context, out, only string, hold bool) (failed int, err error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
+	nothingLeaves()
 	data, err := os.MkdirTemp("", "beeos-tck-")
 	if err != nil {
 		return 0, err
@@ -107,6 +109,9 @@ func startAgent(ctx context.Context, data string, info app.Info) (id string, err
 	a, err := agent.New(agent.Options{
 		Name: "tck", DisplayName: "TCK agent", Description: "Does what the TCK's message ids ask for.", Version: "1.0.0",
 		Gateway: info.Agents, Key: info.UserKey, Identity: filepath.Join(data, "tck-agent.json"),
+		// CORE-SEND-003 is about media types that an agent does not take, but wants
+		// its message taken; so this agent takes everything.
+		Capabilities: json.RawMessage(`{"inputModes": ["*/*"]}`),
 		Connected: func(id string) {
 			select {
 			case connected <- id:
