@@ -117,7 +117,7 @@ func (g *Gateway) describe(a *beeos.Agent, d detailOf) *a2a.AgentCard {
 		DefaultInputModes: defaultInput, DefaultOutputModes: defaultOutput, Skills: []a2a.AgentSkill{},
 		SecuritySchemes: a2a.NamedSecuritySchemes{
 			"bearer": a2a.HTTPAuthSecurityScheme{Scheme: "Bearer", Description: "A key of this agent (bak_), or one of its owner's (oag_)."},
-			"apiKey": a2a.APIKeySecurityScheme{Location: a2a.APIKeySecuritySchemeLocationHeader, Name: "X-API-Key", Description: "The same keys."},
+			"apiKey": a2a.APIKeySecurityScheme{Location: a2a.APIKeySecuritySchemeLocationHeader, Name: "X-Agent-API-Key", Description: "The same keys."},
 		},
 	}
 	if d == redacted {
@@ -205,7 +205,7 @@ func writeCard(w http.ResponseWriter, r *http.Request, a *beeos.Agent, c card) {
 	h := w.Header()
 	h.Set("ETag", c.etag)
 	h.Set("Last-Modified", a.UpdatedAt.UTC().Format(http.TimeFormat))
-	h.Set("Vary", "Authorization, X-API-Key, A2A-Version")
+	h.Set("Vary", "Authorization, X-Agent-API-Key, A2A-Version")
 	if h.Set("Cache-Control", "public, "+cardAge); a.Visibility == beeos.VisiblePrivate {
 		h.Set("Cache-Control", "private, "+cardAge)
 	}

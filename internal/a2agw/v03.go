@@ -178,7 +178,7 @@ func oldCard(c *a2a.AgentCard) object {
 		"defaultInputModes":    c.DefaultInputModes, "defaultOutputModes": c.DefaultOutputModes, "skills": skills,
 		"securitySchemes": object{
 			"bearer": object{"type": "http", "scheme": "bearer"},
-			"apiKey": object{"type": "apiKey", "in": "header", "name": "X-API-Key"},
+			"apiKey": object{"type": "apiKey", "in": "header", "name": "X-Agent-API-Key"},
 		},
 		"security":                          []object{{"bearer": []string{}}, {"apiKey": []string{}}},
 		"supportsAuthenticatedExtendedCard": true,
