@@ -1,7 +1,6 @@
 package a2agw
 
 import (
-	"context"
 	"net/http"
 	"net/url"
 	"strings"
@@ -32,15 +31,6 @@ func (g *Gateway) access(r *http.Request, agentID string) (beeos.Caller, *beeos.
 		return c, nil, beeos.Errorf(beeos.Forbidden, "over A2A an agent answers to its owner and to its own keys (bak_); ask its owner for one")
 	}
 	return c, a, nil
-}
-
-// agent gives one answer for what does not exist and for what is not an id.
-func (g *Gateway) agent(ctx context.Context, id string) (*beeos.Agent, error) {
-	a, err := g.opt.DB.Agent(ctx, id)
-	if beeos.CodeOf(err) == beeos.AgentNotFound && err != nil {
-		return nil, unknownAgent()
-	}
-	return a, err
 }
 
 // unknownAgent does not repeat the id: what does not exist and what is not the

@@ -159,6 +159,9 @@ func readContent(p params) (c content, err error) {
 // readPart adds a part, or returns its text. A file of the caller's is named
 // by metadata.file_id, or by an address that begins with beeos:.
 func (m *incoming) readPart(p params, modes []string) (text string, err error) {
+	if len(p) == 1 && p.has("text") { // what nearly all are
+		return p.text("text")
+	}
 	c, err := readContent(p)
 	if err != nil {
 		return "", err

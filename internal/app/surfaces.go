@@ -95,9 +95,7 @@ func (p *parts) handler(ctx context.Context, name string) (http.Handler, error) 
 	case "mcp":
 		return p.mcp(ctx)
 	case "a2a":
-		return a2agw.New(ctx, a2agw.Options{
-			DB: p.db, Auth: p.auth, Calls: p.calls, Hooks: p.hooks, Log: p.log, PublicURL: p.info.A2A, Timeout: p.cfg.CallTimeout,
-		})
+		return p.a2a(ctx)
 	case "rest":
 		return p.rest(), nil
 	case "agents":
@@ -139,6 +137,21 @@ func (p *parts) mcp(ctx context.Context) (http.Handler, error) {
 	return g, nil
 }
 
+func (p *parts) a2a(ctx context.Context) (http.Handler, error) {
+	g, err := a2agw.New(ctx, a2agw.Options{
+		DB: p.db, Auth: p.auth, Calls: p.calls, Hooks: p.hooks, Log: p.log, PublicURL: p.info.A2A, Timeout: p.cfg.CallTimeout,
+	})
+	if err != nil {
+		return nil, err
+	}
+	p.bus.OnControl(func(c bus.Control) {
+		if c.Kind == bus.AgentChanged {
+			g.Forget(c.AgentID)
+		}
+	})
+	return g, nil
+}
+
 // news is how what MCP gateways tell each other travels; agentgw tells them
 // some of it, too.
 var news = map[mcpgw.NewsKind]bus.ControlKind{
@@ -154,7 +167,7 @@ var news = map[mcpgw.NewsKind]bus.ControlKind{
 
 func (p *parts) rest() http.Handler {
 	s := &restgw.Surface{
-		DB: p.db, Ledger: p.ledger, Calls: p.calls, Files: p.files, Hooks: p.hooks, Auth: p.auth, Log: p.log, MCPURL: p.info.MCP,
+		DB: p.db, Ledger: p.ledger, Calls: p.calls, Files: p.files, Hooks: p.hooks, Auth: p.auth, Log: p.log, MCPURL: p.info.MCP, A2AURL: p.info.A2A,
 		Changed: func(agentID string) { p.bus.Control(bus.Control{Kind: bus.AgentChanged, AgentID: agentID}) },
 		Revoked: func(keyID string) { p.bus.Control(bus.Control{Kind: bus.KeyRevoked, ID: keyID}) },
 		Online:  p.bus.Present, Connected: p.bus.Connected,

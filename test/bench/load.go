@@ -10,8 +10,14 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
+
+// serial in a request stands for a number that is another one each time.
+const serial = "0000000000000000"
+
+var serials atomic.Int64
 
 // target is one request, as bytes, and the text that a right answer holds.
 type target struct {
@@ -81,9 +87,14 @@ func drive(ctx context.Context, t target) (took []time.Duration, err error) {
 	defer conn.Close()
 	in := response{in: bufio.NewReader(conn)}
 	want := []byte(t.want)
+	request := bytes.Clone(t.request)
+	number := bytes.Index(request, []byte(serial))
 	for ctx.Err() == nil {
+		if number >= 0 {
+			copy(request[number:], fmt.Appendf(nil, "%0*d", len(serial), serials.Add(1)))
+		}
 		start := time.Now()
-		if _, err := conn.Write(t.request); err != nil {
+		if _, err := conn.Write(request); err != nil {
 			return took, err
 		}
 		if err := in.read(); err != nil {

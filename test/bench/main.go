@@ -3,10 +3,11 @@
 //
 //	calls   a full authenticated, durable tools/call to an agent in another
 //	        process, against a bare go-sdk server that answers in process
+//	a2a     the same call as an A2A SendMessage, against the MCP one
 //	idle    the memory of connected agents that do nothing
 //	scale   what 100,000 agents and 1,000,000 messages do to one call
 //
-// main.go picks, calls.go, idle.go and scale.go measure, server.go runs the
+// main.go picks, calls.go, a2a.go, idle.go and scale.go measure, server.go runs the
 // server under test, peers.go are the processes around it (this program,
 // started again), load.go makes the load, report.go writes docs/benchmarks.md.
 package main
@@ -51,7 +52,7 @@ func main() {
 	flag.Parse()
 	what := flag.Args()
 	if len(what) == 0 {
-		what = []string{"calls", "idle", "scale"}
+		what = []string{"calls", "a2a", "idle", "scale"}
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -72,9 +73,9 @@ func run(ctx context.Context, s settings, what []string) error {
 		}
 	}
 	for _, w := range what {
-		measure, ok := map[string]func(context.Context, settings) (string, error){"calls": calls, "idle": idle, "scale": scale}[w]
+		measure, ok := map[string]func(context.Context, settings) (string, error){"calls": calls, "a2a": peers, "idle": idle, "scale": scale}[w]
 		if !ok {
-			return fmt.Errorf("there is no benchmark %q; choose from calls, idle, scale", w)
+			return fmt.Errorf("there is no benchmark %q; choose from calls, a2a, idle, scale", w)
 		}
 		start := time.Now()
 		table, err := measure(ctx, s)

@@ -74,10 +74,10 @@ func (p *process) rss() int64 {
 // beeosServer is a `beeos serve` on SQLite in a folder of its own.
 type beeosServer struct {
 	*process
-	data              string
-	mcp, agents, prof string // host:port
-	key               string
-	user              string
+	data                   string
+	mcp, agents, prof, a2a string // host:port
+	key                    string
+	user                   string
 }
 
 func build(ctx context.Context, dir string) (string, error) {
@@ -122,7 +122,7 @@ func (s *beeosServer) run(ctx context.Context, binary, durability string) error 
 	if err != nil {
 		return err
 	}
-	s.mcp, s.agents, s.prof = ports[0], ports[1], ports[5]
+	s.mcp, s.agents, s.a2a, s.prof = ports[0], ports[1], ports[3], ports[5]
 	s.process, err = start(ctx, []string{
 		"BEEOS_DATA=" + s.data, "BEEOS_DURABILITY=" + durability, "LOG_LEVEL=warn",
 		"MCP_ADDR=" + ports[0], "AGENT_GATEWAY_ADDR=" + ports[1], "OPENAPI_ADDR=" + ports[2],
