@@ -58,11 +58,11 @@ func (l *Ledger) RequestPage(ctx context.Context, f PageFilter) (page []PageRequ
 		q.add(`m.channel = ?`, f.Channel)
 	}
 	if len(f.Status) > 0 {
-		var any []string
+		var either []string
 		for _, s := range f.Status {
-			any = append(any, `(`+standing[s]+`)`)
+			either = append(either, `(`+standing[s]+`)`)
 		}
-		q.add(`(` + strings.Join(any, ` OR `) + `)`)
+		q.add(`(` + strings.Join(either, ` OR `) + `)`)
 	}
 	if !f.After.IsZero() {
 		q.add(changed+` > ?`, micros(f.After))
