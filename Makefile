@@ -40,8 +40,9 @@ vuln: ## Known vulnerabilities in what we import (asks the Go vulnerability data
 bench: setup ## Measure calls and memory against a bare server; writes docs/benchmarks.md
 	$(GO) run ./test/bench -o docs/benchmarks.md
 
-conformance: setup ## The official MCP suite against two servers; writes docs/conformance.md
+conformance: setup ## The official suites of MCP and A2A; writes docs/conformance.md
 	$(GO) run ./test/conformance -o docs/conformance.md
+	$(GO) run ./test/tck -o docs/conformance.md
 
 fuzz: ## Fuzz every target for FUZZTIME each (30s)
 	scripts/fuzz.sh $(FUZZTIME)

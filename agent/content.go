@@ -98,6 +98,10 @@ func (r *Reply) Content(raw json.RawMessage) error {
 	return nil
 }
 
+// Direct says that the answer is a message and no task to come back to: who
+// calls over A2A and waits for it gets it as such. Elsewhere it says nothing.
+func (r *Reply) Direct() error { return r.carry("direct", true) }
+
 // Result answers a method with the whole result object that the caller's
 // protocol defines for it; prompts/get and completion/complete need it. With
 // tools/call it is for what parts cannot say.

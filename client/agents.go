@@ -24,6 +24,7 @@ type Agent struct {
 	Visibility   string          `json:"visibility"`
 	MCPEnabled   bool            `json:"mcpEnabled"`
 	MCPURL       string          `json:"mcpUrl,omitempty"`
+	A2AURL       string          `json:"a2aUrl,omitempty"`
 	DeliveryMode string          `json:"deliveryMode,omitempty"`
 	Version      string          `json:"version,omitempty"`
 	Model        string          `json:"defaultModelId,omitempty"`

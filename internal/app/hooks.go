@@ -3,15 +3,17 @@ package app
 import (
 	"context"
 
+	"github.com/beeos/beeos/internal/a2agw"
 	"github.com/beeos/beeos/internal/invoke"
 	"github.com/beeos/beeos/internal/webhook"
 )
 
-// openHooks lets the REST surface register webhooks. They are sent by the
+// openHooks lets the surfaces register webhooks. They are sent by the
 // processes that run the worker.
 func (p *parts) openHooks(ctx context.Context) (err error) {
 	p.hooks, err = webhook.New(ctx, webhook.Options{
-		DB: p.db, Ledger: p.ledger, Bus: p.bus, Log: p.log, Status: invoke.StatusOf, AllowPrivate: p.cfg.AllowPrivate,
+		DB: p.db, Ledger: p.ledger, Bus: p.bus, Log: p.log, Status: invoke.StatusOf,
+		Formats: a2agw.PushFormats(p.calls), AllowPrivate: p.cfg.AllowPrivate,
 	})
 	if err == nil && p.cfg.Runs("worker") {
 		p.run = append(p.run, p.hooks.Run)

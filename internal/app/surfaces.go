@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/a2agw"
 	"github.com/beeos/beeos/internal/agentgw"
 	"github.com/beeos/beeos/internal/bus"
 	"github.com/beeos/beeos/internal/config"
@@ -96,6 +97,8 @@ func (p *parts) handler(ctx context.Context, name string) (http.Handler, error) 
 		return p.web()
 	case "mcp":
 		return p.mcp(ctx)
+	case "a2a":
+		return p.a2a(ctx)
 	case "rest":
 		return p.rest(), nil
 	case "agents":
@@ -148,6 +151,22 @@ func (p *parts) mcp(ctx context.Context) (http.Handler, error) {
 	return g, nil
 }
 
+func (p *parts) a2a(ctx context.Context) (http.Handler, error) {
+	g, err := a2agw.New(ctx, a2agw.Options{
+		DB: p.db, Auth: p.auth, Calls: p.calls, Hooks: p.hooks, Log: p.log, PublicURL: p.info.A2A, Timeout: p.cfg.CallTimeout,
+		Person: p.oauth.CheckUser,
+	})
+	if err != nil {
+		return nil, err
+	}
+	p.bus.OnControl(func(c bus.Control) {
+		if c.Kind == bus.AgentChanged {
+			g.Forget(c.AgentID)
+		}
+	})
+	return g, nil
+}
+
 // news is how what MCP gateways tell each other travels; agentgw tells them
 // some of it, too.
 var news = map[mcpgw.NewsKind]bus.ControlKind{
@@ -164,7 +183,7 @@ var news = map[mcpgw.NewsKind]bus.ControlKind{
 func (p *parts) rest() http.Handler {
 	s := &restgw.Surface{
 		DB: p.db, Ledger: p.ledger, Calls: p.calls, Desk: p.approvals, Files: p.files, Hooks: p.hooks, Auth: p.auth, People: p.people, OAuth: p.oauth,
-		Log: p.log, MCPURL: p.info.MCP,
+		Log: p.log, MCPURL: p.info.MCP, A2AURL: p.info.A2A,
 		Changed: func(agentID string) { p.bus.Control(bus.Control{Kind: bus.AgentChanged, AgentID: agentID}) },
 		Revoked: func(keyID string) { p.bus.Control(bus.Control{Kind: bus.KeyRevoked, ID: keyID}) },
 		Online:  p.bus.Present, Connected: p.bus.Connected,

@@ -23,7 +23,7 @@ type CallCmd struct {
 	Once    string        `placeholder:"KEY" help:"Idempotency key: asking again with it returns the first answer."`
 	Tool    string        `placeholder:"NAME" help:"Call a tool of the agent instead of talking to it."`
 	Args    string        `default:"{}" placeholder:"JSON" help:"Arguments of the tool."`
-	Via     string        `enum:"rest,mcp" default:"rest" help:"Surface to talk over: rest or mcp. The reply is the same."`
+	Via     string        `enum:"rest,mcp,a2a" default:"rest" help:"Surface to talk over: rest, mcp or a2a. The reply is the same."`
 	File    []string      `placeholder:"PATH" type:"existingfile" sep:"none" help:"Send a file along; may be repeated."`
 	JSON    bool          `help:"Print the whole answer as JSON."`
 }
@@ -69,6 +69,8 @@ func (c *CallCmd) Run(ctx context.Context, t *terminal) error {
 		err = c.callTool(ctx, cl, a, files, answer)
 	case c.Via == "mcp":
 		err = c.talkMCP(ctx, cl, a, files, answer)
+	case c.Via == "a2a":
+		err = c.talkA2A(ctx, cl, a, files, answer)
 	default:
 		err = c.talk(ctx, cl, a, files, answer)
 	}
@@ -115,6 +117,30 @@ func (c *CallCmd) talkMCP(ctx context.Context, cl *client.Client, a *client.Agen
 		return hinted{h.error, "this agent has tools of its own; call one with: beeos call " + a.Slug + " --tool NAME --args JSON"}
 	}
 	return err
+}
+
+// talkA2A streams the answer as an A2A client would.
+func (c *CallCmd) talkA2A(ctx context.Context, cl *client.Client, a *client.Agent, files []client.Attachment, p *answerPrinter) error {
+	if c.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, c.Timeout)
+		defer cancel()
+	}
+	req := client.InvokeRequest{Message: c.Message, ContextID: c.Context, IdempotencyKey: c.Once, Attachments: files}
+	for ev, err := range cl.StreamA2A(ctx, a, req) {
+		switch {
+		case err != nil:
+			return err
+		case ev.Done != nil:
+			return p.done(ev.Done.Text, ev.Done.IsError, struct {
+				AgentID string `json:"agent_id"`
+				*client.Answer
+			}{a.ID, ev.Done})
+		default:
+			p.delta(ev.Delta)
+		}
+	}
+	return nil
 }
 
 func (c *CallCmd) callTool(ctx context.Context, cl *client.Client, a *client.Agent, files []client.Attachment, p *answerPrinter) error {

@@ -36,6 +36,7 @@ type Request struct {
 	Attachments []Attachment // files of the caller's; become Parts and Call.Attachments
 
 	IdempotencyKey string
+	Join           bool   // a repeated key waits for the first call under it, instead of being refused
 	Fingerprint    []byte // of the payload without Attachments; nil = computed
 
 	Timeout  time.Duration // how long to wait; 0 = the agent's, else the default
@@ -95,6 +96,12 @@ func (c *Calls) do(ctx context.Context, r *Request, yield func(beeos.Event) bool
 	case t.done != nil:
 		yield(t.last(t.done))
 		return nil
+	case t.repeat && r.Join:
+		r.TurnID, r.Channel = t.id, t.channel
+		return c.resume(ctx, r, func(ev beeos.Event) bool {
+			ev.Replayed = true
+			return yield(ev)
+		})
 	case t.repeat:
 		return beeos.Errorf(beeos.Conflict, "a call with this idempotency_key is still in flight; wait for it, or use another key")
 	}

@@ -3,6 +3,7 @@ package invoke
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/bus"
@@ -42,4 +43,19 @@ func (c *Calls) Cancel(ctx context.Context, channel, turn, reason string) error 
 // cancelled ends a request whose agent does not do so itself.
 func (c *Calls) cancelled(ctx context.Context, d *ledger.Delivery) error {
 	return c.end(ctx, d, beeos.StateCancelled, beeos.StopUser, "The request was cancelled.")
+}
+
+// CancelWithin is how long it takes at most until a cancelled request has
+// ended, whatever its agent does.
+const CancelWithin = ledger.CancelGrace + 2*time.Second
+
+// Stop cancels a turn and waits for its end.
+func (c *Calls) Stop(ctx context.Context, channel, turn, reason string) error {
+	if err := c.Cancel(ctx, channel, turn, reason); err != nil {
+		return err
+	}
+	if _, err := c.Wait(ctx, turn, CancelWithin); err != nil && beeos.CodeOf(err) != beeos.ServiceTimeout {
+		return err
+	}
+	return nil
 }

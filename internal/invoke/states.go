@@ -92,7 +92,7 @@ func knows(s beeos.TaskStatus, e TaskEvent) bool {
 func StatusOf(r *ledger.Request) beeos.TaskStatus {
 	switch {
 	case r.Done != nil:
-		return statusOfReply(r.Done)
+		return StatusOfReply(r.Done)
 	case r.Open == nil, !r.Open.Leased:
 		return beeos.TaskQueued
 	case r.Open.Paused == beeos.AgentInputRequired:
@@ -103,7 +103,8 @@ func StatusOf(r *ledger.Request) beeos.TaskStatus {
 	return beeos.TaskRunning
 }
 
-func statusOfReply(m *beeos.Message) beeos.TaskStatus {
+// StatusOfReply is how a request stands that has this terminal reply.
+func StatusOfReply(m *beeos.Message) beeos.TaskStatus {
 	switch {
 	case m.Type == beeos.AgentRefuse, m.Type == beeos.AgentBusy:
 		return beeos.TaskRejected

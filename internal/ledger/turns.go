@@ -33,6 +33,10 @@ type RequestFilter struct {
 
 const requestColumns = `m.channel, m.off, m.id, m.type, m.in_reply_to, m.state, m.stop_reason, m.publisher, m.body, m.parts, m.payload, m.created_at, m.agent_id`
 
+// requestMore adds what became of a request: its delivery d, its reply t.
+const requestMore = requestColumns + `, COALESCE(d.turn, ''), COALESCE(d.leased, FALSE), COALESCE(d.attempt, 0), COALESCE(d.deadline, 0),
+	COALESCE(d.paused, ''), COALESCE(d.cancel_at, 0), COALESCE(t.type, ''), COALESCE(t.state, ''), COALESCE(t.stop_reason, ''), COALESCE(t.created_at, 0)`
+
 // Request returns the caller's own request with that id.
 func (l *Ledger) Request(ctx context.Context, caller, turn string) (Request, error) {
 	// The delivery first: a reply that comes in between is then found, too.
@@ -122,8 +126,7 @@ func (l *Ledger) requests(ctx context.Context, q *clause) ([]Request, error) {
 	return all, rows.Err()
 }
 
-const requestStanding = `SELECT ` + requestColumns + `, COALESCE(d.turn, ''), COALESCE(d.leased, FALSE), COALESCE(d.attempt, 0), COALESCE(d.deadline, 0),
-	COALESCE(d.paused, ''), COALESCE(d.cancel_at, 0), COALESCE(t.type, ''), COALESCE(t.state, ''), COALESCE(t.stop_reason, ''), COALESCE(t.created_at, 0)`
+const requestStanding = `SELECT ` + requestMore
 
 // open is the selection of requests without a terminal reply.
 func (f *RequestFilter) open() *clause {
@@ -187,13 +190,13 @@ func (c *clause) in(column string, values []string) {
 	c.add(column+` IN (`+strings.TrimSuffix(strings.Repeat(`?,`, len(values)), `,`)+`)`, args...)
 }
 
-func scanRequest(rows *sql.Rows) (r Request, err error) {
+func scanRequest(rows *sql.Rows, more ...any) (r Request, err error) {
 	var d Delivery
 	var t beeos.Message
 	var deadline, cancel, ended int64
-	r.Message, err = scanMessage(scanMore{rows, []any{
+	r.Message, err = scanMessage(scanMore{rows, append([]any{
 		&r.AgentID, &d.Turn, &d.Leased, &d.Attempt, &deadline, &d.Paused, &cancel, &t.Type, &t.State, &t.StopReason, &ended,
-	}})
+	}, more...)})
 	if d.Turn != "" {
 		d.AgentID, d.Channel, d.Offset = r.AgentID, r.Channel, r.Offset
 		d.Deadline, d.CancelAt = fromMicros(deadline), fromMicros(cancel)

@@ -26,6 +26,7 @@ type agentView struct {
 	MCPEnabled            bool                       `json:"mcpEnabled"`
 	MCPEnabledSnake       bool                       `json:"mcp_enabled"`
 	MCPURL                string                     `json:"mcpUrl,omitempty"`
+	A2AURL                string                     `json:"a2aUrl,omitempty"`
 	DefaultModelID        string                     `json:"defaultModelId,omitempty"`
 	Version               string                     `json:"version,omitempty"`
 	DeliveryMode          beeos.DeliveryMode         `json:"deliveryMode"`
@@ -57,6 +58,9 @@ func (s *Surface) viewAgent(ctx context.Context, a *beeos.Agent) agentView {
 	}
 	if s.MCPURL != "" {
 		v.MCPURL = strings.TrimRight(s.MCPURL, "/") + "/" + a.ID + "/mcp"
+	}
+	if s.A2AURL != "" {
+		v.A2AURL = strings.TrimRight(s.A2AURL, "/") + "/" + a.ID + "/"
 	}
 	for i, sk := range d.Skills {
 		exposed := sk.Exposed()

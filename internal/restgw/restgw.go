@@ -45,9 +45,10 @@ type Surface struct {
 	Log    *slog.Logger
 	Now    func() time.Time // nil = time.Now
 
-	// MCPURL is the public URL of the MCP surface; each agent's answer
-	// carries its own address below it.
+	// MCPURL and A2AURL are the public URLs of those surfaces; each agent's
+	// answer carries its own addresses below them.
 	MCPURL string
+	A2AURL string
 
 	// The bus is below this level's horizon: app wires what a change must
 	// cause on every replica, and how to ask who is connected.

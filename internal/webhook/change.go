@@ -24,7 +24,7 @@ func (h *Hooks) look(ctx context.Context, w store.Webhook) (news bool, err error
 		if len(events) == 0 && next.Watching && next.Seen == w.Seen {
 			return news, nil
 		}
-		list, err := h.render(w, events)
+		list, err := h.render(ctx, w, events)
 		if err != nil {
 			return news, err
 		}
@@ -57,7 +57,7 @@ func (h *Hooks) changes(ctx context.Context, w store.Webhook) (next store.Webhoo
 	turn := func(to beeos.TaskStatus, at time.Time) {
 		if to != next.Status {
 			next.Status = to
-			events = append(events, Event{w.Turn, w.Channel, to, at})
+			events = append(events, Event{w.Turn, w.Channel, w.Owner, to, at})
 		}
 	}
 	told := len(said) == lookAt // there is more, whatever this is about
@@ -94,14 +94,14 @@ func (h *Hooks) statusAfter(m *beeos.Message) beeos.TaskStatus {
 	return ""
 }
 
-func (h *Hooks) render(w store.Webhook, events []Event) ([]store.WebhookDelivery, error) {
+func (h *Hooks) render(ctx context.Context, w store.Webhook, events []Event) ([]store.WebhookDelivery, error) {
 	format, ok := h.formats[w.Renderer]
 	if !ok {
 		return nil, fmt.Errorf("webhook %s wants the form %q, which this version does not have", w.ID, w.Renderer)
 	}
 	list := make([]store.WebhookDelivery, len(events))
 	for i, e := range events {
-		body, err := format.Render(e)
+		body, err := format.Render(ctx, e)
 		if err != nil {
 			return nil, fmt.Errorf("render an event of webhook %s: %w", w.ID, err)
 		}

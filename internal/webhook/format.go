@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"context"
 	"encoding/json"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 type Event struct {
 	Turn    string
 	Channel string
+	Owner   string // a Caller.Principal
 	Status  beeos.TaskStatus
 	At      time.Time
 }
@@ -18,13 +20,13 @@ type Event struct {
 // Format is a form in which events are sent.
 type Format struct {
 	ContentType string
-	Render      func(Event) ([]byte, error)
+	Render      func(context.Context, Event) ([]byte, error)
 }
 
 // OpenAPI is the form of the REST surface.
 const OpenAPI = "openapi"
 
-var openAPI = Format{ContentType: "application/json", Render: func(e Event) ([]byte, error) {
+var openAPI = Format{ContentType: "application/json", Render: func(_ context.Context, e Event) ([]byte, error) {
 	return json.Marshal(struct {
 		Type      string           `json:"type"`
 		TaskID    string           `json:"task_id"`

@@ -24,7 +24,10 @@ type Registration struct {
 	Owner   string
 	Format  string
 	URL     string
-	Token   string // sent as Authorization: Bearer, when set
+	Token   string // sent as Authorization, when set
+	Scheme  string // of the Authorization; empty = Bearer
+	Note    string // sent as X-A2A-Notification-Token, when set
+	Name    string // its owner's name for it, when set
 	Secret  string // signs what is sent, when set
 }
 
@@ -32,7 +35,7 @@ type Registration struct {
 // began, so it does not matter how fast somebody registers. The same URL again
 // replaces token and secret; the old secret signs along for a day.
 func (h *Hooks) Register(ctx context.Context, r Registration) (store.Webhook, error) {
-	if err := checkCredentials(r.Token, r.Secret); err != nil {
+	if err := checkCredentials(&r); err != nil {
 		return store.Webhook{}, err
 	}
 	if err := h.guard.checkURL(ctx, r.URL); err != nil {
@@ -43,15 +46,16 @@ func (h *Hooks) Register(ctx context.Context, r Registration) (store.Webhook, er
 		ID: "wh_" + beeos.NewID(), Turn: r.Turn, Channel: r.Channel, Owner: r.Owner, Renderer: r.Format, URL: r.URL,
 		HasSecret: r.Secret != "", Seen: r.Offset, Status: beeos.TaskQueued, Watching: true, CreatedAt: now.UTC(),
 	}
+	next := credentials{Token: r.Token, Secret: r.Secret, Scheme: r.Scheme, Note: r.Note, Name: r.Name}
 	kept, err := h.opt.DB.PutWebhook(ctx, w, maxPerTask, func(old *store.Webhook) ([]byte, error) {
 		if old == nil {
-			return h.seal.close(w.ID, credentials{Token: r.Token, Secret: r.Secret})
+			return h.seal.close(w.ID, next)
 		}
 		c, err := h.seal.open(old.ID, old.Sealed)
 		if err != nil {
 			return nil, err
 		}
-		return h.seal.close(old.ID, c.replace(r.Token, r.Secret, now))
+		return h.seal.close(old.ID, c.replace(next, now))
 	})
 	if err == nil {
 		h.notice(r.Turn, true)
@@ -59,9 +63,12 @@ func (h *Hooks) Register(ctx context.Context, r Registration) (store.Webhook, er
 	return kept, err
 }
 
-func checkCredentials(token, secret string) error {
-	if len(token) > maxToken || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return beeos.Errorf(beeos.InvalidParam, "token must be plain ASCII without spaces, of at most %d characters", maxToken)
+func checkCredentials(r *Registration) error {
+	secret := r.Secret
+	for name, text := range map[string]string{"token": r.Token, "token of notifications": r.Note, "scheme": r.Scheme, "id": r.Name} {
+		if len(text) > maxToken || strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' }) {
+			return beeos.Errorf(beeos.InvalidParam, "%s must be plain ASCII without spaces, of at most %d characters", name, maxToken)
+		}
 	}
 	if n := utf8.RuneCountInString(secret); secret != "" && (n < minSecret || n > maxSecret) {
 		return beeos.Errorf(beeos.InvalidParam, "secret must have %d to %d characters", minSecret, maxSecret)
@@ -80,4 +87,28 @@ func (h *Hooks) Redeliver(ctx context.Context, w store.Webhook, deliveryID strin
 	d, err := h.opt.DB.RepeatWebhookDelivery(ctx, w.ID, deliveryID, h.opt.Now())
 	h.poke()
 	return d, err
+}
+
+// Described is a webhook with what of its credentials may be shown.
+type Described struct {
+	store.Webhook
+	Name   string
+	Scheme string
+}
+
+// Describe returns the webhooks of a task, oldest first.
+func (h *Hooks) Describe(ctx context.Context, turn, format string) ([]Described, error) {
+	hooks, err := h.opt.DB.Webhooks(ctx, turn, format)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]Described, len(hooks))
+	for i, w := range hooks {
+		c, err := h.seal.open(w.ID, w.Sealed)
+		if err != nil {
+			return nil, err
+		}
+		all[i] = Described{w, c.Name, c.Scheme}
+	}
+	return all, nil
 }

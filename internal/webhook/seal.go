@@ -11,6 +11,9 @@ import (
 // credentials is what a webhook must not show to anybody.
 type credentials struct {
 	Token    string    `json:"token,omitempty"`
+	Scheme   string    `json:"scheme,omitempty"` // goes before the token; empty = Bearer
+	Note     string    `json:"note,omitempty"`   // goes along in a header of its own
+	Name     string    `json:"name,omitempty"`   // its owner's, for the registration
 	Secret   string    `json:"secret,omitempty"`
 	Previous string    `json:"previous,omitempty"` // the secret before, which signs along
 	Until    time.Time `json:"until,omitzero"`     // until then
@@ -30,12 +33,12 @@ func (c *credentials) secrets(now time.Time) []string {
 	return []string{c.Secret}
 }
 
-// replace returns the credentials that follow c.
-func (c *credentials) replace(token, secret string, now time.Time) credentials {
-	next := credentials{Token: token, Secret: secret}
+// replace returns the credentials that follow c: next, with what c has to do
+// with it.
+func (c *credentials) replace(next credentials, now time.Time) credentials {
 	switch {
-	case secret == "":
-	case secret == c.Secret: // registered again
+	case next.Secret == "":
+	case next.Secret == c.Secret: // registered again
 		next.Previous, next.Until = c.Previous, c.Until
 	case c.Secret != "":
 		next.Previous, next.Until = c.Secret, now.Add(overlap)

@@ -87,7 +87,14 @@ func (h *Hooks) request(ctx context.Context, d store.WebhookDelivery, w store.We
 		req.Header.Set(name, value)
 	}
 	if c.Token != "" {
-		req.Header.Set("Authorization", "Bearer "+c.Token)
+		scheme := c.Scheme
+		if scheme == "" {
+			scheme = "Bearer"
+		}
+		req.Header.Set("Authorization", scheme+" "+c.Token)
+	}
+	if c.Note != "" {
+		req.Header.Set("X-A2A-Notification-Token", c.Note)
 	}
 	now := h.opt.Now()
 	sign(req.Header, d.ID, c.secrets(now), now, d.Payload)

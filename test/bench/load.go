@@ -10,8 +10,14 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
+
+// serial in a request stands for a number that is another one each time.
+const serial = "0000000000000000"
+
+var serials atomic.Int64
 
 // target is what to send, as bytes, and the text that a right answer holds.
 // Connections share the requests out among themselves.
@@ -82,7 +88,12 @@ func drive(ctx context.Context, t target, request []byte) (took []time.Duration,
 	defer conn.Close()
 	in := response{in: bufio.NewReader(conn)}
 	want := []byte(t.want)
+	request = bytes.Clone(request)
+	number := bytes.Index(request, []byte(serial))
 	for ctx.Err() == nil {
+		if number >= 0 {
+			copy(request[number:], fmt.Appendf(nil, "%0*d", len(serial), serials.Add(1)))
+		}
 		start := time.Now()
 		if _, err := conn.Write(request); err != nil {
 			return took, err

@@ -7,13 +7,14 @@
 //	          of sessions that do nothing
 //	streams   how late an agent's words come to 1,000 open streams, and the
 //	          memory of 5,000
+//	a2a       the same call as an A2A SendMessage, against the MCP one
 //	tokens    refresh grants, and a call with a token against one with a key
 //	idle      the memory of connected agents that do nothing
 //	scale     what 100,000 agents and 1,000,000 messages do to one call
 //
-// main.go picks; calls.go, sessions.go, streams.go, tokens.go, idle.go and
-// scale.go (with fill.go) measure; server.go runs the server under test and memory.go weighs
-// it; peers.go and readers.go are the processes around it (this program,
+// main.go picks; calls.go, sessions.go, streams.go, a2a.go, tokens.go, idle.go
+// and scale.go (with fill.go) measure; server.go runs the server under test and
+// memory.go weighs it; peers.go and readers.go are the processes around it (this program,
 // started again); load.go and response.go make the load; report.go writes
 // docs/benchmarks.md.
 package main
@@ -50,7 +51,7 @@ type benchmark struct {
 	measure func(context.Context, settings) (string, error)
 }
 
-var benchmarks = []benchmark{{"calls", calls}, {"sessions", sessions}, {"streams", streams}, {"tokens", tokens}, {"idle", idle}, {"scale", scale}}
+var benchmarks = []benchmark{{"calls", calls}, {"sessions", sessions}, {"streams", streams}, {"a2a", peers}, {"tokens", tokens}, {"idle", idle}, {"scale", scale}}
 
 func main() {
 	log.SetFlags(0)
@@ -89,7 +90,7 @@ func choose(names []string) (chosen []benchmark, err error) {
 	for _, name := range names {
 		i := slices.IndexFunc(benchmarks, func(b benchmark) bool { return b.name == name })
 		if i < 0 {
-			return nil, fmt.Errorf("there is no benchmark %q; choose from calls, sessions, streams, tokens, idle, scale", name)
+			return nil, fmt.Errorf("there is no benchmark %q; choose from calls, sessions, streams, a2a, tokens, idle, scale", name)
 		}
 		chosen = append(chosen, benchmarks[i])
 	}

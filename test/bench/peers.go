@@ -55,6 +55,9 @@ func echoAgent(ctx context.Context, name, identity string, connected func(string
 		if err := m.Bind(&in); err != nil {
 			return err
 		}
+		if m.Tool == "" { // somebody talks to it
+			in.Text = m.Text
+		}
 		return r.Send("you said: " + in.Text)
 	})
 }

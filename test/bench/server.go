@@ -77,11 +77,11 @@ func (p *process) rss() int64 {
 // beeosServer is a `beeos serve` on SQLite in a folder of its own.
 type beeosServer struct {
 	*process
-	data                    string
-	mcp, agents, rest, prof string // host:port
-	key                     string
-	keys                    []string // of other users
-	user                    string
+	data                         string
+	mcp, agents, rest, a2a, prof string // host:port
+	key                          string
+	keys                         []string // of other users
+	user                         string
 }
 
 func build(ctx context.Context, dir string) (string, error) {
@@ -130,7 +130,7 @@ func (s *beeosServer) run(ctx context.Context, binary, durability string) error 
 	if err != nil {
 		return err
 	}
-	s.mcp, s.agents, s.rest, s.prof = ports[0], ports[1], ports[2], ports[5]
+	s.mcp, s.agents, s.rest, s.a2a, s.prof = ports[0], ports[1], ports[2], ports[3], ports[5]
 	s.process, err = start(ctx, []string{
 		"BEEOS_DATA=" + s.data, "BEEOS_DURABILITY=" + durability, "LOG_LEVEL=warn", "BEEOS_RATE_LIMIT=1000000000", "MCP_PUBLIC_URL=" + publicMCP,
 		"MCP_ADDR=" + ports[0], "AGENT_GATEWAY_ADDR=" + ports[1], "OPENAPI_ADDR=" + ports[2],

@@ -35,7 +35,8 @@ type spec struct {
 
 // agentProcess is an agent as a process of its own. It echoes; a text that
 // begins with "hold" is answered only once the test says so, one that begins
-// with "save" once somebody has approved.
+// with "save" once somebody has approved, and "count N" is answered number by
+// number.
 type agentProcess struct {
 	*process
 	id string // the agent's
@@ -218,8 +219,34 @@ func (e *echo) answer(ctx context.Context, m agent.Message, r *agent.Reply) erro
 		}
 		e.say("saved %s", rows)
 	}
+	if n, ok := strings.CutPrefix(m.Text, "count "); ok {
+		return e.count(ctx, n, r)
+	}
 	e.say("end %s", m.ID) // before anybody can know
 	return r.Send(echoed(m.Text))
+}
+
+// count streams the numbers up to n, one every few milliseconds, and ends when
+// the test says so.
+func (e *echo) count(ctx context.Context, n string, r *agent.Reply) error {
+	top, err := strconv.Atoi(n)
+	if err != nil {
+		return err
+	}
+	for i := range top {
+		if err := r.Delta(strconv.Itoa(i) + " "); err != nil {
+			return err
+		}
+		if !pause(ctx, 5*time.Millisecond) {
+			return context.Cause(ctx)
+		}
+	}
+	select {
+	case <-e.open:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // echoed is the answer to a text.

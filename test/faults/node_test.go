@@ -24,6 +24,7 @@ type node struct {
 	name              string
 	env               []string
 	mcp, rest, agents string
+	a2a               string
 	proc              *process // the current or last one
 }
 
@@ -33,9 +34,9 @@ func newNode(t testing.TB, name string, settings ...string) *node {
 	n := &node{t: t, name: name, env: []string{
 		"BEEOS_DATA=" + filepath.Join(t.TempDir(), "data"),
 		"BEEOS_RATE_LIMIT=1000000000",
-		"WEB_ADDR=127.0.0.1:0", "A2A_ADDR=127.0.0.1:0",
+		"WEB_ADDR=127.0.0.1:0",
 	}}
-	for setting, url := range map[string]*string{"MCP_ADDR": &n.mcp, "OPENAPI_ADDR": &n.rest, "AGENT_GATEWAY_ADDR": &n.agents} {
+	for setting, url := range map[string]*string{"MCP_ADDR": &n.mcp, "A2A_ADDR": &n.a2a, "OPENAPI_ADDR": &n.rest, "AGENT_GATEWAY_ADDR": &n.agents} {
 		addr := "127.0.0.1:" + strconv.Itoa(freePort(t))
 		n.env = append(n.env, setting+"="+addr)
 		*url = "http://" + addr

@@ -1,0 +1,92 @@
+package ledger
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/beeos/beeos"
+)
+
+// PageFilter selects requests of one caller to one agent, by when they last
+// changed.
+type PageFilter struct {
+	Caller, AgentID string
+	Channel         string
+	Status          []beeos.TaskStatus
+	After           time.Time
+	BeforeAt        time.Time // with Before: where the page before ended
+	Before          string
+	Limit           int
+}
+
+// PageRequest is a request and when it last changed.
+type PageRequest struct {
+	Request
+	At time.Time
+}
+
+// changed is when a request took the state it is in: with its terminal reply,
+// with the question it waits on, or when it was made.
+const changed = `COALESCE(t.created_at, CASE WHEN d.paused <> '' THEN (SELECT MAX(q.created_at) FROM messages q
+	WHERE q.channel = m.channel AND q.off > m.off AND q.in_reply_to = m.id AND q.type = d.paused) END, m.created_at)`
+
+// standing is how a request stands, in SQL; invoke.StatusOf is the same in Go.
+var standing = map[beeos.TaskStatus]string{
+	beeos.TaskQueued:        `t.id IS NULL AND NOT COALESCE(d.leased, FALSE)`,
+	beeos.TaskRunning:       `t.id IS NULL AND d.leased AND d.paused = ''`,
+	beeos.TaskInputRequired: `t.id IS NULL AND d.leased AND d.paused = 'agent.input_required'`,
+	beeos.TaskAuthRequired:  `t.id IS NULL AND d.leased AND d.paused = 'agent.auth_required'`,
+	beeos.TaskRejected:      `t.type IN ('agent.refuse', 'agent_busy')`,
+	beeos.TaskCanceled:      `t.type IN ('agent_reply', 'agent_reply_error') AND t.state = 'cancelled'`,
+	beeos.TaskCompleted:     `t.type = 'agent_reply' AND t.state <> 'cancelled'`,
+	beeos.TaskTimeout:       `t.type = 'agent_reply_error' AND t.state <> 'cancelled' AND t.stop_reason = 'timeout'`,
+	beeos.TaskFailed:        `t.type = 'agent_reply_error' AND t.state <> 'cancelled' AND t.stop_reason <> 'timeout'`,
+}
+
+const pageTables = ` FROM messages m LEFT JOIN deliveries d ON d.turn = m.id LEFT JOIN messages t ON t.terminal AND t.in_reply_to = m.id`
+
+// RequestPage returns the requests that f selects, the one that changed last
+// first, and how many there are without regard to pages. It sorts all of them:
+// what changes cannot be kept in an index of what was written.
+func (l *Ledger) RequestPage(ctx context.Context, f PageFilter) (page []PageRequest, total int, err error) {
+	q := &clause{}
+	q.add(`m.type = 'chat_message' AND m.publisher = ?`, f.Caller)
+	q.add(`m.agent_id || '' = ?`, f.AgentID)
+	if f.Channel != "" {
+		q.add(`m.channel = ?`, f.Channel)
+	}
+	if len(f.Status) > 0 {
+		var either []string
+		for _, s := range f.Status {
+			either = append(either, `(`+standing[s]+`)`)
+		}
+		q.add(`(` + strings.Join(either, ` OR `) + `)`)
+	}
+	if !f.After.IsZero() {
+		q.add(changed+` > ?`, micros(f.After))
+	}
+	err = l.db.QueryRowContext(ctx, `SELECT COUNT(*)`+pageTables+q.text.String(), q.args...).Scan(&total)
+	if err != nil {
+		return nil, 0, fmt.Errorf("count requests: %w", err)
+	}
+	if f.Before != "" {
+		q.add(`(`+changed+` < ? OR `+changed+` = ? AND m.id < ?)`, micros(f.BeforeAt), micros(f.BeforeAt), f.Before)
+	}
+	rows, err := l.db.QueryContext(ctx, `SELECT `+requestMore+`, `+changed+pageTables+q.text.String()+
+		fmt.Sprintf(` ORDER BY %s DESC, m.id DESC LIMIT %d`, changed, f.Limit), q.args...)
+	if err != nil {
+		return nil, 0, fmt.Errorf("page requests: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var at int64
+		r, err := scanRequest(rows, &at)
+		if err != nil {
+			return nil, 0, fmt.Errorf("page requests: %w", err)
+		}
+		page = append(page, PageRequest{r, fromMicros(at)})
+	}
+	return page, total, rows.Err()
+}

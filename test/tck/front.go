@@ -1,0 +1,44 @@
+package main
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+
+	"github.com/beeos/beeos"
+)
+
+// front stands between the suite and the server for two things that the suite
+// does not do. It has no credentials. And it sends one message id for many
+// tasks, with the same words and with others, where an id stands for one
+// message: each request gets an idempotency key of its own, which wins over it.
+type front struct {
+	ln     net.Listener
+	url    string
+	server string // the address that the server is to listen on
+}
+
+func openFront() (*front, error) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	return &front{ln, "http://" + ln.Addr().String(), free.Addr().String()}, free.Close()
+}
+
+func (f *front) serve(ctx context.Context, key string) {
+	proxy := &httputil.ReverseProxy{FlushInterval: -1, Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(&url.URL{Scheme: "http", Host: f.server})
+		r.Out.Header.Set("Authorization", "Bearer "+key)
+		r.Out.Header.Set("Idempotency-Key", beeos.NewID())
+	}}
+	server := &http.Server{Handler: proxy}
+	context.AfterFunc(ctx, func() { server.Close() })
+	go server.Serve(f.ln) //nolint:errcheck // until ctx ends
+}
