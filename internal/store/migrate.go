@@ -6,12 +6,17 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
+	"time"
 
 	"github.com/pressly/goose/v3"
 )
 
 //go:embed migrations/*.sql
 var migrations embed.FS
+
+// migratePause is how long a replica leaves the tables to the one that was
+// faster.
+const migratePause = 50 * time.Millisecond
 
 // migrate brings the tables up to this program's version. Replicas that start
 // at the same moment take turns.
@@ -22,7 +27,7 @@ func (db *DB) migrate(ctx context.Context) error {
 	}
 	dialect := goose.DialectSQLite3
 	opts := []goose.ProviderOption{goose.WithDisableGlobalRegistry(true), goose.WithLogger(goose.NopLogger())}
-	tries := 5 // a SQLite migration that lost a race finds itself done the next time
+	tries := 20 // a SQLite migration that lost a race finds itself done the next time
 	if db.Postgres {
 		dialect, tries = goose.DialectPostgres, 1
 		opts = append(opts, goose.WithSessionLocker(turn{}))
@@ -36,6 +41,11 @@ func (db *DB) migrate(ctx context.Context) error {
 			return err
 		}
 		if _, newer := err.(tooNew); newer {
+			return err
+		}
+		select {
+		case <-time.After(migratePause):
+		case <-ctx.Done():
 			return err
 		}
 	}
