@@ -45,7 +45,7 @@ func (g *Gateway) open(r *http.Request, inst beeos.Instance, transport func(*con
 
 // meet makes a connection that nobody knows of yet.
 func (g *Gateway) meet(r *http.Request, inst beeos.Instance) (*connection, []*beeos.Agent, error) {
-	c := &connection{g: g, id: "conn_" + beeos.NewID(), instance: inst.ID}
+	c := &connection{g: g, id: "conn_" + beeos.NewID(), instance: inst.ID, owner: inst.OwnerID}
 	c.replies.send = c.enqueue
 	agents, err := g.declared(r.Context(), inst.ID, nil)
 	if err != nil {

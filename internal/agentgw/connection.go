@@ -22,6 +22,7 @@ type connection struct {
 	g        *Gateway
 	id       string
 	instance string
+	owner    string          // the user behind the instance
 	only     map[string]bool // names of the agents it wants to serve; nil = all that its instance declared
 	wake     func()          // tells the transport that there are frames to take; nil for a visitor
 	shut     func(reason string)

@@ -30,6 +30,9 @@ func (g *Gateway) control(m bus.Control) {
 		for _, c := range g.registry.of(m.ID, "") {
 			g.workers.Go(func() { c.end("this instance was revoked") })
 		}
+		if g.registry.ofOwner(m.ID) { // renamed, or locked out
+			g.locks.add(m.ID)
+		}
 	case bus.AgentChanged:
 		g.changes.add(m.AgentID)
 	}

@@ -14,7 +14,8 @@
 // interrupt it; approve.go lets tool calls wait for a person, decide.go lets
 // the caller be that person; working.go carries a turn over to its agent's
 // next connection. control.go passes cancels, answers and changes on. lease.go
-// keeps the leases of all turns and gives them back when a connection is gone.
+// keeps the leases of all turns and gives them back when a connection is gone,
+// locked.go ends the connections of those who may no longer have one.
 package agentgw
 
 import (
@@ -60,6 +61,7 @@ type Gateway struct {
 	desk     desk
 	deltas   mailbox[*turn]  // turns with text that waits to be published
 	changes  mailbox[string] // agents whose definition has changed
+	locks    mailbox[string] // owners who may be locked out
 	workers  crew
 }
 
@@ -121,6 +123,7 @@ func (g *Gateway) Run(ctx context.Context) error {
 	group.Go(func() error { return g.keepLeases(ctx) })
 	group.Go(func() error { return g.publishDeltas(ctx) })
 	group.Go(func() error { return g.followChanges(ctx) })
+	group.Go(func() error { return g.followLocks(ctx) })
 	err := group.Wait()
 	for _, c := range g.registry.stop() {
 		c.end("the gateway is restarting")

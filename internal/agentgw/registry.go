@@ -147,6 +147,18 @@ func (r *registry) of(instance, agentID string) []*connection {
 	return slices.Collect(maps.Keys(set))
 }
 
+// ofOwner reports whether a user's instances are connected.
+func (r *registry) ofOwner(userID string) bool {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	for _, c := range r.conns {
+		if c.owner == userID {
+			return true
+		}
+	}
+	return false
+}
+
 func (r *registry) all() []*connection {
 	r.mu.RLock()
 	defer r.mu.RUnlock()

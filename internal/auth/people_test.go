@@ -2,6 +2,7 @@ package auth
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -207,6 +208,35 @@ func TestChangePassword(t *testing.T) {
 	wantCode(t, err, beeos.LoginRejected)
 	if _, err := c.SignIn(ctx, ann.Email, password+"!", ""); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestResetLinkEndsWithWhatItWasFor: a link to set a new password is worth
+// nothing once there is one, or once its person was locked out, also when they
+// are let in again.
+func TestResetLinkEndsWithWhatItWasFor(t *testing.T) {
+	for name, change := range map[string]func(c *crowd, ann, bob beeos.User) error{
+		"password changed": func(c *crowd, _, bob beeos.User) error {
+			return c.ChangePassword(t.Context(), bob, password, "another good password")
+		},
+		"locked out": func(c *crowd, ann, bob beeos.User) error {
+			return errors.Join(c.SetDisabled(t.Context(), ann, bob.ID, true), c.SetDisabled(t.Context(), ann, bob.ID, false))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCrowd(t)
+			ann := c.admin()
+			bob := c.invited(ann, "bob@example.com")
+			link, err := c.Reset(t.Context(), ann, bob.ID)
+			if err == nil {
+				err = change(c, ann, bob)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = c.Accept(t.Context(), link, "", "", "a password of somebody else")
+			wantCode(t, err, beeos.NotFound)
+		})
 	}
 }
 

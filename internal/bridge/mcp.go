@@ -153,6 +153,7 @@ func (b *mcpBridge) connectOnce(ctx context.Context) (*session, offers, error) {
 	if err != nil {
 		return nil, offers{}, err
 	}
+	s.share()
 	// Some servers offer more to clients that can be asked.
 	err = s.open(ctx, !b.legacy, declare([]string{"elicitation", "sampling", "roots"}))
 	if err != nil && (s.over() || errors.Is(err, errSilent)) {

@@ -70,11 +70,15 @@ func (s *session) heard(ctx context.Context, req *jsonrpc.Request, of jsonrpc.ID
 }
 
 // callOf is the call that a question belongs to: the one on whose stream it
-// came or, where there are no streams, the latest that can be asked. All calls
-// of such a session are one caller's. s.mu is held.
+// came or, where there are no streams, the latest that can be asked: all calls
+// of such a session are one caller's. In a session that callers share nobody is
+// asked then, for it may be about somebody else's call. s.mu is held.
 func (s *session) callOf(of jsonrpc.ID) *pending {
 	if c := s.calls[of]; c != nil && of.IsValid() {
 		return c
+	}
+	if s.shared {
+		return nil
 	}
 	var latest *pending
 	for _, c := range s.calls {

@@ -70,6 +70,7 @@ type session struct {
 
 	mu      sync.Mutex
 	closing bool
+	shared  bool // by all callers
 	last    int64
 	calls   map[jsonrpc.ID]*pending
 	asks    map[jsonrpc.ID]context.CancelFunc // questions of the server's
@@ -102,6 +103,13 @@ func newSession(l link, log *slog.Logger, notice func(string, json.RawMessage)) 
 }
 
 func (s *session) modern() bool { return s.about.Revision >= modernRevision }
+
+// share makes this a session for the calls of all callers.
+func (s *session) share() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.shared = true
+}
 
 // run reads until the link ends.
 func (s *session) run(ctx context.Context) {

@@ -94,6 +94,12 @@ func TestRouting(t *testing.T) {
 	if s.callOf(jsonrpc.ID{}) != second || s.loggerOf(jsonrpc.ID{}) != nil {
 		t.Error("without a stream: want the latest for questions, nobody for logs")
 	}
+	// In the session that all callers share the question may be about
+	// somebody else's call, one that its caller has given up included.
+	s.shared = true
+	if s.callOf(one) != first || s.callOf(jsonrpc.ID{}) != nil {
+		t.Error("in a shared session: want the call by its stream, nobody without one")
+	}
 }
 
 func TestHeaderValue(t *testing.T) {

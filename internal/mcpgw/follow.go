@@ -46,8 +46,12 @@ func (f *follower) run(ctx context.Context) error {
 	}
 }
 
-// round passes on what was noted; more is false when the stream is over.
+// round passes on what was noted; more is false when the stream is over. The
+// credential may have been revoked since the last one, or reach less.
 func (f *follower) round(ctx context.Context, n noted, check bool) (more bool, err error) {
+	if f.x.caller, err = f.x.g.caller(f.x.r, f.x.home); err != nil || f.x.home != "" && !f.x.caller.MayReach(f.x.agent) {
+		return false, nil //nolint:nilerr // the next request gets to hear why
+	}
 	if n.changed || check {
 		_, e, err := f.x.g.access(f.x.r, f.x.home)
 		if err != nil {

@@ -76,6 +76,25 @@ func TestSessionStream(t *testing.T) {
 	}
 }
 
+// TestStreamEndsWithItsCredential: once a key is revoked its stream passes
+// nothing on.
+func TestStreamEndsWithItsCredential(t *testing.T) {
+	s := newStack(t)
+	session := s.handshake(t, "clerk", "user", `{}`)
+	s.send(t.Context(), t, s.server.URL, "clerk", "user", session, `{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"note://live"}}`)
+	events := bufio.NewScanner(s.sessionStream(t.Context(), t, s.server.URL, session).Body)
+	s.tell(News{Kind: ResourceUpdated, Agent: s.agents["clerk"], ID: "note://live"})
+	nextEvent(t, events)
+	s.must(s.db.RevokeKey(t.Context(), s.owner.ID, "key_user"))
+	s.gateway.opt.Auth.Forget("key_user")
+	s.tell(News{Kind: ResourceUpdated, Agent: s.agents["clerk"], ID: "note://live"})
+	for events.Scan() {
+		if strings.Contains(events.Text(), "note://live") {
+			t.Fatalf("a revoked key hears %s", events.Text())
+		}
+	}
+}
+
 // TestDelete: an ended session is unknown at every replica, its stream ends,
 // and a replica that missed the news reads it.
 func TestDelete(t *testing.T) {

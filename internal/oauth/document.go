@@ -123,7 +123,7 @@ func (d *documents) client(ctx context.Context, id, from string) (client, error)
 func (d *documents) checkID(id string) error {
 	u, err := url.Parse(id)
 	switch {
-	case err != nil || len(id) > redirectLongest || strings.ContainsFunc(id, unsafeInURI) || u.User != nil || strings.Contains(id, "#") || u.Hostname() == "" || !goodPort(u):
+	case err != nil || len(id) > redirectLongest || strings.ContainsFunc(id, unsafeInURI) || u.User != nil || strings.Contains(id, "#") || u.Hostname() == "" || !plainHost(u) || !goodPort(u):
 	case u.Path == "" || u.Path == "/" || strings.Contains(u.Path, "/./") || strings.Contains(u.Path, "/../") || strings.HasSuffix(u.Path, "/..") || strings.HasSuffix(u.Path, "/."):
 	case strings.HasPrefix(id, "https://") || d.private && strings.HasPrefix(id, "http://") && loopback(u):
 		return nil

@@ -114,6 +114,9 @@ func TestT11NothingLeaves(t *testing.T) {
 			t.Errorf("%s was not refused", id)
 		}
 	}
+	if r.s.documents.checkID("https://%D0%B0pp.example/x") == nil {
+		t.Error("an address that looks like another one was not refused")
+	}
 	if dialled.Load() != before {
 		t.Error("an address that cannot be one was dialled")
 	}

@@ -22,7 +22,7 @@ func parseRedirect(uri string) (*url.URL, bool) {
 		return nil, false
 	}
 	u, err := url.Parse(uri)
-	if err != nil || u.User != nil || u.Opaque != "" || strings.Contains(uri, "#") || !goodPort(u) {
+	if err != nil || u.User != nil || u.Opaque != "" || strings.Contains(uri, "#") || !plainHost(u) || !goodPort(u) {
 		return nil, false
 	}
 	switch {
@@ -41,6 +41,10 @@ func parseRedirect(uri string) (*url.URL, bool) {
 func unsafeInURI(c rune) bool {
 	return c <= ' ' || c >= 0x7f || strings.ContainsRune("\\*\"<>^`{|}", c)
 }
+
+// plainHost reports whether a host is what it looks like: url.Parse decodes
+// %D0%B0pp.example to letters that people take for others.
+func plainHost(u *url.URL) bool { return !strings.ContainsFunc(u.Host, unsafeInURI) }
 
 func goodPort(u *url.URL) bool {
 	if u.Port() == "" {

@@ -16,7 +16,7 @@ func TestT01RegistrationRefusesBadRedirects(t *testing.T) {
 		"http://127.0.0.2/cb", "http://[::ffff:127.0.0.1]/cb", "http://0x7f.1/cb", "http://127.1/cb", "http://LOCALHOST.:80/cb",
 		"https://app.example/cb#x", "https://app.example/cb#", "https://user@app.example/cb", "https://user:pw@app.example/cb",
 		"https://app.example\\@evil.example/cb", "https://*.example/cb", "https://app.example/*", "https:///cb", "https:app.example", "//app.example/cb", "/cb", "cb",
-		"https://app.example/cb\n", " https://app.example/cb", "https://app.example/ü", "https://app.example:0/cb", "https://app.example:99999/cb", "https://app.example:/cb",
+		"https://app.example/cb\n", " https://app.example/cb", "https://app.example/ü", "https://%D0%B0pp.example/cb", "https://app.example%E2%80%AE/cb", "https://app.example:0/cb", "https://app.example:99999/cb", "https://app.example:/cb",
 		"http://localhost:abc/cb", "ftp://app.example/cb", "ws://localhost/cb", "https://app.example/" + strings.Repeat("a", 2048),
 	} {
 		status, answer := r.tryRegister(`{"redirect_uris":[` + strconv.Quote(uri) + `]}`)

@@ -186,6 +186,29 @@ func TestEvents(t *testing.T) {
 	}
 }
 
+// TestEventsEndWithTheirCredential: a stream that was opened with a key says
+// nothing more once the key is revoked.
+func TestEventsEndWithTheirCredential(t *testing.T) {
+	s := start(t)
+	s.echo()
+	ch := ok[channelJSON](s, "POST", "/channels", `{"agent_id":"`+s.agent+`"}`)
+	path := "/channels/" + ch.ID
+	made := ok[struct{ ID, Key string }](s, "POST", "/api/v1/api-keys", `{"name":"lost"}`)
+	resp := s.send("GET", path+"/events", made.Key, "")
+	defer resp.Body.Close()
+	lines := bufio.NewScanner(resp.Body)
+	ok[messageJSON](s, "POST", path+"/messages", `{"body":"before"}`)
+	for lines.Scan() && !strings.Contains(lines.Text(), "agent_reply") { //nolint:revive // until the reply is here
+	}
+	s.do("DELETE", "/api/v1/api-keys/"+made.ID, s.key, "")
+	ok[messageJSON](s, "POST", path+"/messages", `{"body":"after"}`)
+	for lines.Scan() {
+		if strings.Contains(lines.Text(), "after") {
+			t.Fatalf("a revoked key hears %s", lines.Text())
+		}
+	}
+}
+
 func TestCancel(t *testing.T) {
 	s := start(t)
 	s.play(func(beeos.Frame) *beeos.Message { return nil })

@@ -55,7 +55,7 @@ func (s *Surface) streamChannel(w http.ResponseWriter, r *http.Request, ch beeos
 		}
 		return "stream_closed"
 	}
-	st.write(w, r)
+	s.follow(w, r, st)
 	return nil
 }
 
@@ -67,8 +67,9 @@ type stream struct {
 	reason         func() string
 }
 
-// write sends the events until there are no more, then says why.
-func (st *stream) write(w http.ResponseWriter, r *http.Request) {
+// follow sends the events until there are no more, then says why. A stream can
+// outlive its credential: what is revoked or expired gets to hear nothing more.
+func (s *Surface) follow(w http.ResponseWriter, r *http.Request, st *stream) {
 	sse := httpd.NewSSE(w)
 	defer sse.Close()
 	sse.KeepAlive(keepAlive)
@@ -78,6 +79,9 @@ func (st *stream) write(w http.ResponseWriter, r *http.Request) {
 			if r.Context().Err() == nil {
 				httpd.Report(r, err)
 			}
+			break
+		}
+		if _, err := s.caller(r); err != nil {
 			break
 		}
 		id, data, err := wire.encode(st, ev)

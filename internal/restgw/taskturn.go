@@ -43,7 +43,7 @@ func (s *Surface) streamTaskEvents(w http.ResponseWriter, r *http.Request, c bee
 		}
 		return "stream_closed"
 	}
-	st.write(w, r)
+	s.follow(w, r, st)
 	return nil
 }
 

@@ -67,6 +67,16 @@ func (db *DB) Instances(ctx context.Context, owner string) ([]beeos.Instance, er
 	return list, nil
 }
 
+// LockedInstances returns the identities that were revoked, or whose owner was
+// disabled, since then.
+func (db *DB) LockedInstances(ctx context.Context, since time.Time) ([]string, error) {
+	ids, err := texts(ctx, db, "SELECT i.id FROM instances i JOIN users u ON u.id = i.owner_id WHERE i.revoked_at >= $1 OR u.disabled_at >= $1", micros(since))
+	if err != nil {
+		return nil, fmt.Errorf("list locked instances: %w", err)
+	}
+	return ids, nil
+}
+
 // TouchInstance notes when an instance was last seen.
 func (db *DB) TouchInstance(ctx context.Context, id string, at time.Time) error {
 	if _, err := db.write(ctx, "UPDATE instances SET last_seen = $2 WHERE id = $1 AND last_seen < $2", id, micros(at)); err != nil {

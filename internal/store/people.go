@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"time"
 
@@ -34,7 +35,7 @@ func anyoneCanSignIn(ctx context.Context, q querier) (yes bool, err error) {
 func (db *DB) Lock(ctx context.Context, id string, at time.Time) error {
 	return db.keepAnAdmin(ctx, "lock user", id, !at.IsZero(), func(tx *sql.Tx) error {
 		if !at.IsZero() {
-			if _, err := tx.ExecContext(ctx, "DELETE FROM logins WHERE user_id = $1", id); err != nil {
+			if err := endWaysIn(ctx, tx, id); err != nil {
 				return err
 			}
 		}
@@ -103,8 +104,16 @@ func (db *DB) ChangePassword(ctx context.Context, id, hash string) error {
 }
 
 func changePassword(ctx context.Context, tx *sql.Tx, id, hash string) error {
-	if _, err := tx.ExecContext(ctx, "DELETE FROM logins WHERE user_id = $1", id); err != nil {
+	if err := endWaysIn(ctx, tx, id); err != nil {
 		return err
 	}
 	return oneUser(tx.ExecContext(ctx, "UPDATE users SET password_hash = $2 WHERE id = $1", id, hash))
+}
+
+// endWaysIn ends a person's sessions, and the link to a new password that they
+// may still have.
+func endWaysIn(ctx context.Context, tx *sql.Tx, id string) error {
+	_, logins := tx.ExecContext(ctx, "DELETE FROM logins WHERE user_id = $1", id)
+	_, links := tx.ExecContext(ctx, "DELETE FROM links WHERE kind = $1 AND user_id = $2", string(ResetLink), id)
+	return errors.Join(logins, links)
 }

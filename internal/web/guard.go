@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/httpd"
@@ -29,6 +30,10 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src
 
 // maxForm bounds what a form may send; a consent may name many agents.
 const maxForm = 256 << 10
+
+// formTime is how long a browser may take to send one; without it a byte a
+// minute would hold a connection for ever.
+const formTime = 30 * time.Second
 
 // headers go on everything, errors included.
 func (s *Site) headers(next http.Handler) http.Handler {
@@ -68,6 +73,12 @@ func (s *Site) guard(who audience, do action) http.Handler {
 			return
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+		if r.Method == http.MethodPost {
+			deadline := http.NewResponseController(w)
+			if deadline.SetReadDeadline(time.Now().Add(formTime)) == nil {
+				defer deadline.SetReadDeadline(time.Time{}) //nolint:errcheck // it worked a moment ago
+			}
+		}
 		if err := do(w, r, v); err != nil {
 			s.fail(w, r, v, err)
 		}

@@ -2,9 +2,11 @@ package web
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/beeos/beeos/internal/store"
 )
@@ -297,6 +299,32 @@ func TestSignInOverPlainHTTP(t *testing.T) {
 			if c.Name != sessionCookie || !c.Secure || !c.HttpOnly || c.SameSite != http.SameSiteLaxMode || c.Path != "/" || c.Domain != "" {
 				t.Errorf("the cookie is %s", c)
 			}
+		}
+	}
+}
+
+// deadlines is a connection that notes until when it waits for bytes.
+type deadlines struct {
+	*httptest.ResponseRecorder
+	set []time.Time
+}
+
+func (d *deadlines) SetReadDeadline(t time.Time) error {
+	d.set = append(d.set, t)
+	return nil
+}
+
+// TestT46SlowForms: a form that trickles in does not hold its connection for
+// ever, and a stream is not cut.
+func TestT46SlowForms(t *testing.T) {
+	k := newStack(t)
+	for method, want := range map[string]int{http.MethodPost: 2, http.MethodGet: 0} {
+		w := &deadlines{ResponseRecorder: httptest.NewRecorder()}
+		r := httptest.NewRequest(method, "http://localhost:3000/signin", strings.NewReader("email=a"))
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		k.site.ServeHTTP(w, r)
+		if len(w.set) != want || want == 2 && (time.Until(w.set[0]) > time.Minute || !w.set[1].IsZero()) {
+			t.Errorf("%s waits until %v", method, w.set)
 		}
 	}
 }
