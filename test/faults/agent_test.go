@@ -211,8 +211,36 @@ func (e *echo) answer(ctx context.Context, m agent.Message, r *agent.Reply) erro
 			return context.Cause(ctx)
 		}
 	}
+	if strings.HasPrefix(m.Text, talkPrefix) {
+		return e.talk(ctx, open, r)
+	}
 	e.say("end %s", m.ID) // before anybody can know
 	return r.Send(echoed(m.Text))
+}
+
+// talkPrefix begins what is answered with numbers, until the test says that it
+// is enough.
+const talkPrefix = "talk"
+
+// talk counts aloud, and asks now and then whether to go on.
+func (e *echo) talk(ctx context.Context, open <-chan struct{}, r *agent.Reply) error {
+	for i := 0; ; i++ {
+		if err := r.Delta(strconv.Itoa(i) + " "); err != nil {
+			return err
+		}
+		if i%15 == 14 {
+			if _, err := r.InputRequired(ctx, "go on?", nil); err != nil {
+				return err
+			}
+		}
+		select {
+		case <-open:
+			return r.Send("")
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
 }
 
 // echoed is the answer to a text.

@@ -14,8 +14,10 @@
 // garbage (garbage_test.go), a dead server (serverdeath_test.go), one that
 // stops in order (shutdown_test.go), the loss of what servers stand on
 // (outage_test.go) and of any piece in turn (answers_test.go), the quota that
-// servers keep together (quota_test.go), and calls that must not happen twice
-// (idempotency_test.go).
+// servers keep together (quota_test.go), calls that must not happen twice
+// (idempotency_test.go), watchers whose connections (frayed_test.go) are cut
+// again and again (watch_test.go), and a killed sender of webhooks
+// (webhooks_test.go).
 package faults
 
 import (
