@@ -36,7 +36,7 @@ type Config struct {
 	Web    Surface `embed:"" prefix:"web-" envprefix:"WEB_" set:"port=3000" group:"Console"`
 
 	OIDC OIDC `embed:"" prefix:"oidc-" envprefix:"OIDC_" group:"OpenID provider"`
-	S3 S3 `embed:"" prefix:"s3-" envprefix:"S3_" group:"S3 storage"`
+	S3   S3   `embed:"" prefix:"s3-" envprefix:"S3_" group:"S3 storage"`
 
 	RateLimit   int           `env:"BEEOS_RATE_LIMIT" default:"60" help:"Calls a minute from one credential to one agent, where neither key nor agent says otherwise." group:"Calls"`
 	CallTimeout time.Duration `env:"BEEOS_CALL_TIMEOUT" default:"60s" help:"How long a call waits for an agent that does not say otherwise." group:"Calls"`

@@ -44,8 +44,6 @@ func TestMain(m *testing.M) {
 		os.Exit(runAgent())
 	case "nats":
 		os.Exit(runNATS())
-	case "worker":
-		os.Exit(runWorker())
 	}
 	flag.Parse()
 	if err := flag.Set("test.parallel", "8"); err != nil { // those that are parallel hardly do anything but wait
