@@ -131,7 +131,7 @@ func (p *parts) open(ctx context.Context) (err error) {
 		Store: p.db, Ledger: p.ledger, Bus: p.bus, Files: p.files, Log: p.log,
 		Timeout: p.cfg.CallTimeout, RateLimit: p.cfg.RateLimit, OnCall: p.onCall,
 	})
-	p.auth = &auth.Checker{DB: p.db, Log: p.log}
+	p.auth = &auth.Checker{DB: p.db, Log: p.log, From: httpd.ClientIP}
 	if err := p.openPeople(ctx); err != nil {
 		p.close()
 		return err
