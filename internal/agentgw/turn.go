@@ -108,11 +108,13 @@ func (t *turn) delta(g *Gateway, text string, thoughts bool) {
 	}
 }
 
-// replayed takes text that the agent had streamed on an earlier connection:
-// who watches has it, who joins late needs it.
+// replayed takes text that the agent had streamed on an earlier connection.
+// Who watches has most of it or nothing: the number that nobody is sent lets
+// everybody ask for the text so far before the next piece.
 func (t *turn) replayed(text string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.seq++
 	t.text = t.text[:0]
 	t.remember(text)
 }

@@ -138,7 +138,7 @@ func (p *parts) open(ctx context.Context) (err error) {
 		Timeout: p.cfg.CallTimeout, RateLimit: p.cfg.RateLimit, OnCall: p.onCall,
 	})
 	p.approvals = approval.New(approval.Options{DB: p.db, Ledger: p.ledger, Bus: p.bus, Log: p.log, Web: p.info.Web, Keep: p.cfg.Retention})
-	p.auth = &auth.Checker{DB: p.db, Log: p.log}
+	p.auth = &auth.Checker{DB: p.db, Log: p.log, From: httpd.ClientIP}
 	if err := p.openPeople(ctx); err != nil {
 		p.close()
 		return err

@@ -1,5 +1,6 @@
 // Package auth answers who is calling. A Checker turns the credential of a
-// request into a beeos.Caller (API keys: auth.go, key.go, cache.go) or into a
+// request into a beeos.Caller (API keys: auth.go, key.go,
+// cache.go, guesses.go) or into a
 // beeos.Instance (Ed25519 signatures: signature.go). People lets persons in
 // (people.go names its files), with a password (password.go) or through an
 // OpenID provider (oidc.go, idtoken.go, jwks.go). What a caller may do is for
@@ -26,7 +27,11 @@ type Checker struct {
 	Log *slog.Logger
 	Now func() time.Time // nil = time.Now
 
+	// From is where a request comes from; nil = nobody knows.
+	From func(*http.Request) string
+
 	keys cache
+	bad  guesses
 }
 
 // AgentKeyHeader carries an agent key for clients that cannot set
@@ -41,7 +46,7 @@ func (c *Checker) HTTP(r *http.Request) (beeos.Caller, error) {
 	if err != nil {
 		return beeos.Caller{}, err
 	}
-	return c.Key(r.Context(), token)
+	return c.KeyOf(r, token)
 }
 
 // Credential returns the one credential of a request. Two different ones are
@@ -86,7 +91,7 @@ func twoCredentials() error {
 func (c *Checker) Key(ctx context.Context, token string) (beeos.Caller, error) {
 	hash, ok := keyHash(token)
 	if !ok {
-		return beeos.Caller{}, badKey()
+		return beeos.Caller{}, Unknown()
 	}
 	now := c.now()
 	e, gen := c.keys.get(hash, now)
@@ -98,14 +103,16 @@ func (c *Checker) Key(ctx context.Context, token string) (beeos.Caller, error) {
 		e = c.keys.put(hash, k, now, gen)
 	}
 	if !e.valid(now) {
-		return beeos.Caller{}, badKey()
+		return beeos.Caller{}, Unknown()
 	}
 	e.used.Store(now.UnixMicro())
 	return e.caller, nil
 }
 
-func badKey() error {
-	return beeos.Errorf(beeos.InvalidToken, "this key is unknown, expired or revoked; create a new one and send that")
+// Unknown is the one answer to every credential that is no good, whatever it is
+// and whyever.
+func Unknown() error {
+	return beeos.Errorf(beeos.InvalidToken, "this credential is unknown, expired or revoked; get a new one and send that")
 }
 
 // Forget drops what is cached about a key, or about all keys of a user or an

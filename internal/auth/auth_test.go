@@ -109,13 +109,13 @@ func TestHTTP(t *testing.T) {
 		{"bare key", []string{bearer, user}, beeos.Caller{}, beeos.Unauthorized, "Bearer <key>"},
 		{"empty", []string{bearer, "Bearer "}, beeos.Caller{}, beeos.Unauthorized, "Bearer <key>"},
 		{"user key in the agent's header", []string{header, user}, beeos.Caller{}, beeos.InvalidToken, "Authorization: Bearer"},
-		{"expired", []string{bearer, "Bearer " + expired}, beeos.Caller{}, beeos.InvalidToken, "create a new one"},
-		{"revoked", []string{bearer, "Bearer " + revoked}, beeos.Caller{}, beeos.InvalidToken, "create a new one"},
-		{"unknown", []string{bearer, "Bearer " + beeos.NewSecret("oag_")}, beeos.Caller{}, beeos.InvalidToken, "create a new one"},
-		{"wrong prefix", []string{bearer, "Bearer " + beeos.NewSecret("xyz_")}, beeos.Caller{}, beeos.InvalidToken, "create a new one"},
-		{"one digit less", []string{bearer, "Bearer " + user[:len(user)-1]}, beeos.Caller{}, beeos.InvalidToken, "create a new one"},
-		{"upper case", []string{bearer, "Bearer oag_" + strings.ToUpper(user[4:])}, beeos.Caller{}, beeos.InvalidToken, "create a new one"},
-		{"a JWT", []string{bearer, "Bearer eyJhbGciOiJIUzI1NiJ9.e30.x"}, beeos.Caller{}, beeos.InvalidToken, "create a new one"},
+		{"expired", []string{bearer, "Bearer " + expired}, beeos.Caller{}, beeos.InvalidToken, "get a new one"},
+		{"revoked", []string{bearer, "Bearer " + revoked}, beeos.Caller{}, beeos.InvalidToken, "get a new one"},
+		{"unknown", []string{bearer, "Bearer " + beeos.NewSecret("oag_")}, beeos.Caller{}, beeos.InvalidToken, "get a new one"},
+		{"wrong prefix", []string{bearer, "Bearer " + beeos.NewSecret("xyz_")}, beeos.Caller{}, beeos.InvalidToken, "get a new one"},
+		{"one digit less", []string{bearer, "Bearer " + user[:len(user)-1]}, beeos.Caller{}, beeos.InvalidToken, "get a new one"},
+		{"upper case", []string{bearer, "Bearer oag_" + strings.ToUpper(user[4:])}, beeos.Caller{}, beeos.InvalidToken, "get a new one"},
+		{"a JWT", []string{bearer, "Bearer eyJhbGciOiJIUzI1NiJ9.e30.x"}, beeos.Caller{}, beeos.InvalidToken, "get a new one"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for range 2 { // from the database, then from the cache

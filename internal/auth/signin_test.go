@@ -123,10 +123,10 @@ func TestThrottlePerAddress(t *testing.T) {
 			t.Errorf("%s: %v", tt.other, err)
 		}
 	}
-	if a, b := network("2001:db8::1"), network("2001:db8::ffff:1"); a != b || a == "" {
+	if a, b := Network("2001:db8::1"), Network("2001:db8::ffff:1"); a != b || a == "" {
 		t.Errorf("one network, %s and %s", a, b)
 	}
-	if a, b := network("::ffff:10.0.0.1"), network("10.0.0.1"); a != b {
+	if a, b := Network("::ffff:10.0.0.1"), Network("10.0.0.1"); a != b {
 		t.Errorf("one address, %s and %s", a, b)
 	}
 }

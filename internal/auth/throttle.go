@@ -26,7 +26,7 @@ type attempt []*store.Attempt
 // known leaves the account alone.
 func newAttempt(email, from string) attempt {
 	a := attempt{{Hash: accountHash(email), Wait: doubling(accountFree, accountMost)}}
-	if from := network(from); from != "" {
+	if from := Network(from); from != "" {
 		a = append(a, &store.Attempt{Hash: Hash("address:" + from), Wait: doubling(addressFree, addressMost)})
 	}
 	return a
@@ -56,9 +56,10 @@ func doubling(free int, most time.Duration) func(int) time.Duration {
 	}
 }
 
-// network is the part of an address that one attacker has: an IPv4 address,
-// or the 64 bits that a provider hands out in IPv6.
-func network(from string) string {
+// Network is the part of an address that one attacker has: an IPv4 address,
+// or the 64 bits that a provider hands out in IPv6. It is "" for
+// what is no address.
+func Network(from string) string {
 	ip, err := netip.ParseAddr(from)
 	if err != nil {
 		return ""

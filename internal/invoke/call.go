@@ -381,7 +381,7 @@ func (t *turn) patience(start time.Time) time.Duration {
 
 func (t *turn) flush(yield func(beeos.Event) bool) bool {
 	for _, ev := range t.feed.take() {
-		if !t.show(ev, yield) {
+		if !t.show(ev.Event, yield) {
 			return false
 		}
 	}

@@ -21,9 +21,15 @@ type feed struct {
 	turn    string
 	ready   chan struct{}
 	mu      sync.Mutex
-	events  []beeos.Event
+	events  []piece
 	size    int
 	attempt int
+}
+
+// piece is a live event, or several that were run together.
+type piece struct {
+	beeos.Event
+	first int64 // the Seq of the first of them
 }
 
 // newFeed takes the events of one turn, or with "" those of all.
@@ -65,7 +71,7 @@ func (f *feed) add(ev *beeos.Event) {
 	if n >= feedMost || passing && f.size+size > feedBytes {
 		return
 	}
-	if n >= feedCalm && join(&f.events[n-1], ev) {
+	if n >= feedCalm && join(&f.events[n-1].Event, ev) {
 		f.size += size
 		return
 	}
@@ -73,7 +79,7 @@ func (f *feed) add(ev *beeos.Event) {
 		return
 	}
 	f.size += size
-	f.events = append(f.events, *ev)
+	f.events = append(f.events, piece{*ev, ev.Seq})
 }
 
 // join makes one event of two that follow each other, if that loses nothing:
@@ -83,7 +89,7 @@ func join(last, ev *beeos.Event) bool {
 		return false
 	}
 	switch {
-	case ev.Kind == beeos.EventDelta:
+	case ev.Kind == beeos.EventDelta && (ev.Seq == 0 || ev.Seq == last.Seq+1):
 		text, reasoning := len(last.Text)+len(ev.Text), len(last.Reasoning)+len(ev.Reasoning)
 		if ev.Part != nil || last.Part != nil || text > 0 && reasoning > 0 || text+reasoning > feedJoined {
 			return false
@@ -99,7 +105,7 @@ func join(last, ev *beeos.Event) bool {
 	return true
 }
 
-func (f *feed) take() []beeos.Event {
+func (f *feed) take() []piece {
 	if f == nil {
 		return nil
 	}

@@ -69,14 +69,16 @@ func TestFeedOfSlowReader(t *testing.T) {
 			f.push(beeos.Event{Kind: beeos.EventLog, Seq: int64(i)})
 		}
 		f.take()
-		f.events = make([]beeos.Event, feedCalm)
+		f.events = make([]piece, feedCalm)
 		for _, ev := range []beeos.Event{
 			{Kind: beeos.EventDelta, Turn: "a", Text: "1"},
 			{Kind: beeos.EventDelta, Turn: "b", Text: "2"},
 			{Kind: beeos.EventDelta, Turn: "b", Text: "3"},
 			{Kind: beeos.EventDelta, Turn: "b", Reasoning: "4"},
 			{Kind: beeos.EventDelta, Turn: "b", Part: json.RawMessage(`{}`)},
-			{Kind: beeos.EventDelta, Turn: "b", Text: "5", Attempt: 2},
+			{Kind: beeos.EventDelta, Turn: "b", Text: "5", Attempt: 2, Seq: 5},
+			{Kind: beeos.EventDelta, Turn: "b", Text: "6", Attempt: 2, Seq: 6},
+			{Kind: beeos.EventDelta, Turn: "b", Text: "8", Attempt: 2, Seq: 8},
 			{Kind: beeos.EventProgress, Turn: "b", Progress: 1},
 			{Kind: beeos.EventProgress, Turn: "b", Progress: 2},
 		} {
@@ -86,7 +88,7 @@ func TestFeedOfSlowReader(t *testing.T) {
 		for _, ev := range f.take()[feedCalm:] {
 			got = append(got, ev.Turn+ev.Text+ev.Reasoning+string(ev.Part))
 		}
-		if diff := cmp.Diff([]string{"a1", "b23", "b4", "b{}", "b5", "b"}, got); diff != "" {
+		if diff := cmp.Diff([]string{"a1", "b23", "b4", "b{}", "b56", "b8", "b"}, got); diff != "" {
 			t.Error(diff)
 		}
 	})

@@ -3,8 +3,10 @@ package invoke
 import (
 	"context"
 	"maps"
+	"math"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/beeos/beeos"
@@ -25,10 +27,12 @@ type waiters struct {
 }
 
 // waiter is one who waits. terminal receives the reply; wake is poked when a
-// channel has news. Both hold one value and are never blocked on.
+// channel has news. Both hold one value and are never blocked on. seen is the
+// offset up to which a channel has been read.
 type waiter struct {
 	terminal chan *beeos.Message
 	wake     chan struct{}
+	seen     atomic.Int64
 }
 
 func (w *waiters) add(m map[string][]*waiter, key string) *waiter {
@@ -64,10 +68,16 @@ func (w *waiters) finish(m *beeos.Message) {
 	}
 }
 
-func (w *waiters) poke(channel string) {
+func (w *waiters) poke(channel string) { w.pokeBefore(channel, math.MaxInt64) }
+
+// pokeBefore wakes those who have not read the channel up to offset off.
+func (w *waiters) pokeBefore(channel string, off int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, x := range w.byChannel[channel] {
+		if x.seen.Load() >= off {
+			continue
+		}
 		select {
 		case x.wake <- struct{}{}:
 		default:
@@ -96,24 +106,28 @@ func (c *Calls) onNotice(n bus.Notice) {
 }
 
 // reread looks for the terminal replies that other nodes announced, and once
-// a second for all that are still waited for.
+// a second for all that are still waited for and on every channel that is
+// watched.
 func (c *Calls) reread(ctx context.Context) error {
 	tick := time.NewTicker(rereadEvery)
 	defer tick.Stop()
 	for {
-		var turns []string
+		var turns, channels []string
 		select {
 		case t := <-c.pokes:
-			turns = c.collect(t)
+			turns, channels = c.collect(t)
 		case <-tick.C:
-			turns = c.collect("")
+			turns, channels = c.collect("")
 		case <-ctx.Done():
 			return nil
 		}
 		found, err := c.opt.Ledger.Terminals(ctx, turns)
+		if err == nil {
+			err = c.rereadChannels(ctx, channels)
+		}
 		if err != nil {
 			if ctx.Err() == nil {
-				c.opt.Log.Error("re-read of waited-for replies", "err", err)
+				c.opt.Log.Error("re-read of what is waited for", "err", err)
 			}
 			continue
 		}
@@ -121,6 +135,18 @@ func (c *Calls) reread(ctx context.Context) error {
 			c.waiters.finish(&found[i])
 		}
 	}
+}
+
+// rereadChannels wakes who watches a channel that has more than they read, or
+// that is closed. One look at many channels' ends is cheaper than a look of
+// each watcher at its own.
+func (c *Calls) rereadChannels(ctx context.Context, channels []string) error {
+	return c.opt.Ledger.Ends(ctx, channels, func(channel string, last int64, closed bool) {
+		if closed {
+			last = math.MaxInt64
+		}
+		c.waiters.pokeBefore(channel, last)
+	})
 }
 
 // poke asks reread for one turn, or with "" for all. When it has its hands
@@ -133,8 +159,8 @@ func (c *Calls) poke(turn string) {
 }
 
 // collect returns first and whatever else has been poked; with an empty one
-// among them, everything that is waited for.
-func (c *Calls) collect(first string) []string {
+// among them, everything that is waited for, and the channels that are watched.
+func (c *Calls) collect(first string) (turns, channels []string) {
 	set := map[string]bool{first: true}
 	for more := true; more; {
 		select {
@@ -145,17 +171,9 @@ func (c *Calls) collect(first string) []string {
 		}
 	}
 	if !set[""] {
-		return slices.Collect(maps.Keys(set))
+		return slices.Collect(maps.Keys(set)), nil
 	}
 	c.waiters.mu.Lock()
 	defer c.waiters.mu.Unlock()
-	for _, list := range c.waiters.byChannel { // they re-read for themselves
-		for _, x := range list {
-			select {
-			case x.wake <- struct{}{}:
-			default:
-			}
-		}
-	}
-	return slices.Collect(maps.Keys(c.waiters.byTurn))
+	return slices.Collect(maps.Keys(c.waiters.byTurn)), slices.Collect(maps.Keys(c.waiters.byChannel))
 }

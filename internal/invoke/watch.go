@@ -31,36 +31,41 @@ type watch struct {
 	turn    string // the only one to watch; empty = all
 	since   int64
 	live    *feed
-	heard   map[string]beeos.Event // by turn, the last delta that went out, without its text
+	heard   map[string]place
+}
+
+// place is how far the live events of a turn have gone out.
+type place struct {
+	attempt int
+	seq     int64
 }
 
 func (c *Calls) watch(ctx context.Context, w *watch) iter.Seq2[beeos.Event, error] {
 	return func(yield func(beeos.Event, error) bool) {
 		news := c.waiters.add(c.waiters.byChannel, w.channel)
 		defer c.waiters.remove(c.waiters.byChannel, w.channel, news)
-		w.c, w.heard, w.live = c, map[string]beeos.Event{}, newFeed(w.turn)
+		w.c, w.heard, w.live = c, map[string]place{}, newFeed(w.turn)
 		defer c.opt.Bus.Watch(w.channel, w.live.push)()
 		say := func(ev beeos.Event) bool { return yield(ev, nil) }
-		for first := true; ; first = false {
-			more, err := w.replay(ctx, say)
-			if err == nil && more && first {
-				more, err = w.catchUp(ctx, say)
-			}
-			if err != nil {
-				yield(beeos.Event{}, err)
-			}
-			if err != nil || !more {
-				return
-			}
+		more, err := w.replay(ctx, say)
+		if err == nil && more {
+			more, err = w.catchUp(ctx, say)
+		}
+		for err == nil && more {
+			news.seen.Store(w.since)
 			select {
 			case <-news.wake: // live events that came before the message go out before it
+				if more = w.flush(ctx, say); more {
+					more, err = w.replay(ctx, say)
+				}
 			case <-w.live.ready:
+				more = w.flush(ctx, say)
 			case <-ctx.Done():
 				return
 			}
-			if !w.flush(say) {
-				return
-			}
+		}
+		if err != nil {
+			yield(beeos.Event{}, err)
 		}
 	}
 }
@@ -119,16 +124,16 @@ func (w *watch) catchUp(ctx context.Context, yield func(beeos.Event) bool) (more
 		}
 	}
 	for _, turn := range turns {
-		if ev, ok := w.c.opt.Bus.Snapshot(ctx, turn); ok && ev.Text != "" && !w.say(ev, yield) {
+		if !w.sayAll(ctx, turn, yield) {
 			return false, nil
 		}
 	}
 	return true, nil
 }
 
-func (w *watch) flush(yield func(beeos.Event) bool) bool {
+func (w *watch) flush(ctx context.Context, yield func(beeos.Event) bool) bool {
 	for _, ev := range w.live.take() {
-		if !w.say(ev, yield) {
+		if !w.say(ctx, ev, yield) {
 			return false
 		}
 	}
@@ -137,18 +142,36 @@ func (w *watch) flush(yield func(beeos.Event) bool) bool {
 
 // say yields a live event, unless a snapshot had it or it comes from an
 // instance that was given up on. The first words of another instance replace
-// those of the one before.
-func (w *watch) say(ev beeos.Event, yield func(beeos.Event) bool) bool {
-	if ev.Kind != beeos.EventDelta {
-		return yield(ev)
-	}
+// those of the one before. Where some were missed, or a snapshot had a part of
+// it, all the text so far comes instead, now or with a later event.
+func (w *watch) say(ctx context.Context, ev piece, yield func(beeos.Event) bool) bool {
 	last, known := w.heard[ev.Turn]
+	next := last.seq + 1
+	if ev.Attempt > last.attempt {
+		next = 1
+	}
 	switch {
-	case ev.Attempt < last.Attempt, ev.Attempt == last.Attempt && ev.Seq <= last.Seq && ev.Seq > 0:
-		return true
-	case known && ev.Attempt > last.Attempt && ev.Reasoning == "":
+	case ev.Seq == 0: // not from an agent's gateway, which counts
+		return yield(ev.Event)
+	case ev.Attempt < last.attempt, ev.Seq < next:
+		return ev.Kind == beeos.EventDelta || yield(ev.Event)
+	case ev.first != next && ev.Kind == beeos.EventDelta:
+		return w.sayAll(ctx, ev.Turn, yield)
+	case ev.first > next:
+		return yield(ev.Event) // what is missing is still missing
+	case ev.Kind == beeos.EventDelta && known && ev.Attempt > last.attempt && ev.Reasoning == "":
 		ev.SoFar = true
 	}
-	w.heard[ev.Turn] = beeos.Event{Attempt: ev.Attempt, Seq: ev.Seq}
-	return yield(ev)
+	w.heard[ev.Turn] = place{ev.Attempt, ev.Seq}
+	return yield(ev.Event)
+}
+
+// sayAll yields the text so far of a turn, if its node can be asked.
+func (w *watch) sayAll(ctx context.Context, turn string, yield func(beeos.Event) bool) bool {
+	ev, ok := w.c.opt.Bus.Snapshot(ctx, turn)
+	if !ok {
+		return true
+	}
+	w.heard[turn] = place{ev.Attempt, ev.Seq}
+	return ev.Text == "" || yield(ev)
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/beeos/beeos"
 )
@@ -130,6 +131,39 @@ func (l *Ledger) Terminals(ctx context.Context, turns []string) ([]beeos.Message
 		turns = turns[n:]
 	}
 	return found, nil
+}
+
+// Ends tells of each of the channels the offset of its last message, and
+// whether it is closed.
+func (l *Ledger) Ends(ctx context.Context, channels []string, tell func(channel string, last int64, closed bool)) error {
+	for some := range slices.Chunk(channels, maxRows) {
+		if err := l.ends(ctx, some, tell); err != nil {
+			return fmt.Errorf("read the ends of channels: %w", err)
+		}
+	}
+	return nil
+}
+
+func (l *Ledger) ends(ctx context.Context, channels []string, tell func(string, int64, bool)) error {
+	args := make([]any, len(channels))
+	for i, id := range channels {
+		args[i] = id
+	}
+	rows, err := l.db.QueryContext(ctx, `SELECT id, next_off - 1, closed_reason <> '' FROM channels WHERE id IN (`+listOf.from(len(args), 1)+`)`, args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id string
+		var last int64
+		var closed bool
+		if err := rows.Scan(&id, &last, &closed); err != nil {
+			return err
+		}
+		tell(id, last, closed)
+	}
+	return rows.Err()
 }
 
 const channelColumns = `id, agent_id, owner, kind, single_shot, closed_reason, deadline, metadata, created_at, updated_at, title, model`

@@ -46,7 +46,7 @@ func (g *Gateway) caller(r *http.Request, agentID string) (beeos.Caller, error) 
 		return beeos.Caller{}, err
 	}
 	if g.opt.OAuth == nil || auth.IsKey(credential) {
-		return g.opt.Auth.Key(r.Context(), credential)
+		return g.opt.Auth.KeyOf(r, credential)
 	}
 	return g.opt.OAuth.Check(r.Context(), credential, g.endpoint(agentID))
 }

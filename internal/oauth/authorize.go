@@ -42,7 +42,7 @@ func (s *Server) authorize(w http.ResponseWriter, r *http.Request) {
 		redirect(w, s.errorURL(q.Get("redirect_uri"), q.Get("state"), refused))
 		return
 	}
-	if err := s.begins.take(address(r)); err != nil {
+	if err := s.begins.Take(address(r)); err != nil {
 		pageFor(w, r, err)
 		return
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/auth"
 )
 
 // restAudience is where people's own tokens are good.
@@ -40,7 +41,7 @@ func badToken(err error) error {
 	if err != nil {
 		return err
 	}
-	return beeos.Errorf(beeos.InvalidToken, "this token is unknown, expired or revoked; get a new one")
+	return auth.Unknown()
 }
 
 // look finds out what a token is good for, at most every few seconds from the

@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/auth"
 	"github.com/beeos/beeos/internal/httpd"
 )
 
@@ -42,7 +43,7 @@ type documents struct {
 	http    *http.Client
 	private bool
 	now     func() time.Time
-	limit   limiter
+	limit   auth.Limiter
 	fetches singleflight.Group
 
 	mu   sync.Mutex
@@ -59,7 +60,7 @@ type kept struct {
 func newDocuments(opt Options) *documents {
 	d := &documents{
 		http: opt.Client, private: opt.AllowPrivate, now: opt.Now,
-		limit: limiter{most: fetchesMost, per: time.Minute, now: opt.Now},
+		limit: auth.Limiter{Most: fetchesMost, Per: time.Minute, Now: opt.Now},
 		kept:  map[string]kept{},
 	}
 	if d.http == nil {
@@ -101,7 +102,7 @@ func (d *documents) client(ctx context.Context, id, from string) (client, error)
 	if k, ok := d.lookup(id); ok {
 		return k.client, k.err
 	}
-	if err := d.limit.take(from); err != nil {
+	if err := d.limit.Take(from); err != nil {
 		return client{}, err
 	}
 	got, _, _ := d.fetches.Do(id, func() (any, error) {

@@ -27,6 +27,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/auth"
 	"github.com/beeos/beeos/internal/store"
 )
 
@@ -57,8 +58,8 @@ type Server struct {
 	keys      keyring
 	rotations *store.Rotations
 	documents *documents
-	registers limiter
-	begins    limiter
+	registers auth.Limiter
+	begins    auth.Limiter
 	tokens    cache
 
 	mu   sync.Mutex
@@ -97,8 +98,8 @@ func New(ctx context.Context, opt Options) (*Server, error) {
 		opt: opt, db: opt.DB, issuer: strings.TrimRight(opt.Issuer, "/"), chain: chain,
 		rotations: store.NewRotations(opt.DB),
 		documents: newDocuments(opt),
-		registers: limiter{most: registerMost, per: time.Minute, now: opt.Now},
-		begins:    limiter{most: beginsMost, per: time.Minute, now: opt.Now},
+		registers: auth.Limiter{Most: registerMost, Per: time.Minute, Now: opt.Now},
+		begins:    auth.Limiter{Most: beginsMost, Per: time.Minute, Now: opt.Now},
 		tokens:    cache{entries: map[tokenHash]*entry{}},
 		used:      map[string]time.Time{},
 	}

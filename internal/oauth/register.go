@@ -35,7 +35,7 @@ type registration struct {
 // register takes a client in. All are public, whatever they ask for: no
 // secret is given to anybody.
 func (s *Server) register(w http.ResponseWriter, r *http.Request) {
-	if err := s.registers.take(address(r)); err != nil {
+	if err := s.registers.Take(address(r)); err != nil {
 		failWith(w, r, err)
 		return
 	}

@@ -50,7 +50,7 @@ func (s *Surface) caller(r *http.Request) (beeos.Caller, error) {
 		return beeos.Caller{}, err
 	}
 	if auth.IsKey(token) {
-		return s.Auth.Key(r.Context(), token)
+		return s.Auth.KeyOf(r, token)
 	}
 	return s.OAuth.CheckUser(r.Context(), token)
 }

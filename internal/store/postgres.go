@@ -14,12 +14,14 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
 const (
 	postgresConns   = 20 // per replica, unless the URL has pool_max_conns
 	postgresTimeout = 10 * time.Second
+	postgresGrace   = time.Second // for a query whose caller has left
 	postgresForm    = "postgres://user:password@host:5432/database"
 )
 
@@ -73,6 +75,13 @@ func parsePostgres(dsn string) (*pgx.ConnConfig, int, error) {
 	}
 	if cfg.RuntimeParams["application_name"] == "" {
 		cfg.RuntimeParams["application_name"] = "beeos"
+	}
+	// A deadline in the past ends the query and, because the connection cannot
+	// be used again, the connection. It can also be noticed so late that it is
+	// the next caller's query that fails. Most queries take less time than
+	// making a connection, so one whose caller has left may end by itself.
+	cfg.BuildContextWatcherHandler = func(c *pgconn.PgConn) ctxwatch.Handler {
+		return &pgconn.DeadlineContextWatcherHandler{Conn: c.Conn(), DeadlineDelay: postgresGrace}
 	}
 	if !fsync {
 		cfg.RuntimeParams["synchronous_commit"] = "off"

@@ -220,7 +220,10 @@ func (e *echo) answer(ctx context.Context, m agent.Message, r *agent.Reply) erro
 		e.say("saved %s", rows)
 	}
 	if n, ok := strings.CutPrefix(m.Text, "count "); ok {
-		return e.count(ctx, n, r)
+		return e.count(ctx, n, open, r)
+	}
+	if strings.HasPrefix(m.Text, talkPrefix) {
+		return e.talk(ctx, open, r)
 	}
 	e.say("end %s", m.ID) // before anybody can know
 	return r.Send(echoed(m.Text))
@@ -228,7 +231,7 @@ func (e *echo) answer(ctx context.Context, m agent.Message, r *agent.Reply) erro
 
 // count streams the numbers up to n, one every few milliseconds, and ends when
 // the test says so.
-func (e *echo) count(ctx context.Context, n string, r *agent.Reply) error {
+func (e *echo) count(ctx context.Context, n string, open <-chan struct{}, r *agent.Reply) error {
 	top, err := strconv.Atoi(n)
 	if err != nil {
 		return err
@@ -242,10 +245,35 @@ func (e *echo) count(ctx context.Context, n string, r *agent.Reply) error {
 		}
 	}
 	select {
-	case <-e.open:
+	case <-open:
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
+	}
+}
+
+// talkPrefix begins what is answered with numbers, until the test says that it
+// is enough.
+const talkPrefix = "talk"
+
+// talk counts aloud, and asks now and then whether to go on.
+func (e *echo) talk(ctx context.Context, open <-chan struct{}, r *agent.Reply) error {
+	for i := 0; ; i++ {
+		if err := r.Delta(strconv.Itoa(i) + " "); err != nil {
+			return err
+		}
+		if i%15 == 14 {
+			if _, err := r.InputRequired(ctx, "go on?", nil); err != nil {
+				return err
+			}
+		}
+		select {
+		case <-open:
+			return r.Send("")
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(50 * time.Millisecond):
+		}
 	}
 }
 

@@ -15,7 +15,9 @@
 // stops in order (shutdown_test.go), the loss of what servers stand on
 // (outage_test.go) and of any piece in turn (answers_test.go), the quota that
 // servers keep together (quota_test.go), calls that must not happen twice
-// (idempotency_test.go), and calls that wait for a person (approval_test.go).
+// (idempotency_test.go), calls that wait for a person (approval_test.go),
+// watchers whose connections (frayed_test.go) are cut again and again
+// (watch_test.go), and a killed sender of webhooks (webhooks_test.go).
 package faults
 
 import (
@@ -42,8 +44,6 @@ func TestMain(m *testing.M) {
 		os.Exit(runAgent())
 	case "nats":
 		os.Exit(runNATS())
-	case "worker":
-		os.Exit(runWorker())
 	}
 	flag.Parse()
 	if err := flag.Set("test.parallel", "8"); err != nil { // those that are parallel hardly do anything but wait

@@ -2,17 +2,14 @@ package faults
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"os/signal"
 	"path/filepath"
+	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -20,43 +17,19 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/client"
-	"github.com/beeos/beeos/internal/app"
-	"github.com/beeos/beeos/internal/config"
 	"github.com/beeos/beeos/internal/pgtest"
 	"github.com/beeos/beeos/internal/webhook"
 )
 
-const workerVar = "FAULTS_WORKER"
-
-// runWorker is a process that sends webhooks and does nothing else. It is not
-// the program itself because receivers on this machine are for developers.
-func runWorker() int {
-	cfg := config.Default(true)
-	if err := json.Unmarshal([]byte(os.Getenv(workerVar)), &cfg); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-	defer stop()
-	opt := app.Options{Log: app.Logger(os.Stderr, cfg), Ready: func(app.Info) { fmt.Println("ready") }}
-	if err := app.Run(ctx, cfg, opt); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return 0
-}
-
-// startWorker runs one beside the node.
+// startWorker runs a process beside the node that sends webhooks and does
+// nothing else.
 func startWorker(t testing.TB, n *node) *process {
 	t.Helper()
-	text, err := json.Marshal(map[string]any{
-		"Data": filepath.Join(t.TempDir(), "data"), "DatabaseURL": n.setting("DATABASE_URL"), "Only": []string{"worker"},
-		"ClusterAddr": fmt.Sprintf("127.0.0.1:%d", freePort(t)),
-	})
-	if err != nil {
-		t.Fatal(err)
+	env := []string{
+		"BEEOS_DATA=" + filepath.Join(t.TempDir(), "data"), "DATABASE_URL=" + n.setting("DATABASE_URL"),
+		fmt.Sprintf("BEEOS_CLUSTER_ADDR=127.0.0.1:%d", freePort(t)), "BEEOS_ALLOW_PRIVATE=true",
 	}
-	return start(t, "worker", os.Args[0], []string{roleVar + "=worker", workerVar + "=" + string(text)})
+	return start(t, "worker", binary(t), env, "serve", "--only", "worker")
 }
 
 // slowReceiver takes its time, and remembers what came under which id.
@@ -100,7 +73,7 @@ func TestT62WorkerKilledTwentyTimes(t *testing.T) {
 	for range kills {
 		w := startWorker(t, n)
 		if rand.N(4) > 0 { // else somewhere in its start
-			w.expect(w.Out, "start", func(line string) bool { return line == "ready" })
+			w.expect(w.Err, "start", func(line string) bool { return strings.Contains(line, `"msg":"ready"`) })
 		}
 		pause(t.Context(), rand.N(300*time.Millisecond))
 		w.Kill()

@@ -1,6 +1,6 @@
 // Package npm installs what tests run that is not Go: the official MCP
-// conformance suite, the official clients, and a Node that is new enough for
-// them. The versions are pinned by package-lock.json; they are installed once
+// conformance suite, the official clients, a generator of SDKs, and a Node that
+// is new enough for them. The versions are pinned by package-lock.json; they are installed once
 // per user, in the cache folder, and shared by all who run the tests.
 package npm
 
