@@ -38,7 +38,7 @@ func mask(name, list string) string {
 	if list == "" {
 		return ""
 	}
-	if strings.HasSuffix(name, "_SECRET") {
+	if strings.HasSuffix(name, "_SECRET") || strings.HasSuffix(name, "_API_KEY") {
 		return "xxxxx"
 	}
 	urls := strings.Split(list, ",")

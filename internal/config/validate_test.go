@@ -67,6 +67,11 @@ func TestValidate(t *testing.T) {
 		{"issuer is no URL", []string{"--oidc-issuer=id.example", "--oidc-client-id=b"}, "OIDC_ISSUER"},
 		{"issuer here", []string{"--oidc-issuer=http://localhost:8080/realms/x", "--oidc-client-id=b"}, ""},
 		{"issuer", []string{"--oidc-issuer=https://id.example", "--oidc-client-id=b", "--oidc-client-secret=s"}, ""},
+		{"model without a name", []string{"--llm-api-key=k"}, "LLM_MODEL is empty"},
+		{"model without a key", []string{"--llm-provider=anthropic", "--llm-model=m"}, "LLM_API_KEY"},
+		{"model's address", []string{"--llm-url=localhost:11434", "--llm-model=m"}, "LLM_URL"},
+		{"model here", []string{"--llm-url=http://localhost:11434/v1", "--llm-model=m"}, ""},
+		{"scripted", []string{"--llm-provider=scripted"}, ""},
 		{"durability", []string{"--durability=maybe"}, "--durability must be one of"},
 		{"log level", []string{"--log-level=loud"}, "--log-level must be one of"},
 	}
