@@ -1,7 +1,8 @@
 // Package app builds the parts that a configuration asks for and runs them:
 // app.go is the order in which they start and stop, surfaces.go what listens
 // where, files.go where files lie, mesh.go how nodes find each other, people.go
-// how the first person gets in, demo.go what `beeos dev` adds. firstkey.go,
+// how the first person gets in, builtin.go which agents need no code, demo.go
+// what `beeos dev` adds. firstkey.go,
 // directory.go and operate.go work on the database without a server. It is the
 // only package that knows them all.
 package app
@@ -27,6 +28,7 @@ import (
 	"github.com/beeos/beeos/internal/invoke"
 	"github.com/beeos/beeos/internal/ledger"
 	"github.com/beeos/beeos/internal/oauth"
+	"github.com/beeos/beeos/internal/runtime"
 	"github.com/beeos/beeos/internal/store"
 	"github.com/beeos/beeos/internal/telemetry"
 )
@@ -70,6 +72,7 @@ type parts struct {
 	people   *auth.People
 	oidc     *auth.OIDC // nil = no outside provider
 	oauth    *oauth.Server
+	runtime  *runtime.Runtime // nil = built-in agents run elsewhere
 	server   *httpd.Server
 	info     Info
 	demo     chan error                    // the demo agent's end
@@ -131,6 +134,10 @@ func (p *parts) open(ctx context.Context) (err error) {
 	})
 	p.auth = &auth.Checker{DB: p.db, Log: p.log}
 	if err := p.openPeople(ctx); err != nil {
+		p.close()
+		return err
+	}
+	if err := p.openRuntime(ctx); err != nil {
 		p.close()
 		return err
 	}

@@ -42,6 +42,7 @@ func fill(t *testing.T, db *DB) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	fillSkills(t, db)
 	fillLedger(t, db)
 }
 

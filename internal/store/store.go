@@ -1,6 +1,7 @@
 // Package store keeps who and what: users, instances and their join tokens,
 // agents and the sync that declares them, API keys, what is known about files,
-// the audit trail, and what replicas share (secrets, nonces, nodes). One file per table family.
+// built-in agents and their skills, the audit trail, and what replicas share
+// (secrets, nonces, nodes). One file per table family.
 //
 // It is plain SQL in one dialect for SQLite and PostgreSQL; a statement that
 // truly differs has two named constants side by side. The schema is

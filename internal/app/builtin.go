@@ -1,0 +1,61 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/llm"
+	"github.com/beeos/beeos/internal/protected"
+	"github.com/beeos/beeos/internal/runtime"
+	"github.com/beeos/beeos/internal/skill"
+)
+
+const demoAssistant = "assistant"
+
+// openRuntime brings up the built-in agents. They connect to the agent gateway
+// like all others, here or elsewhere.
+func (p *parts) openRuntime(ctx context.Context) error {
+	if !p.cfg.Runs("worker") || p.info.Agents == "" {
+		return nil
+	}
+	opt := runtime.Options{
+		DB: p.db, Gateway: p.info.Agents, Folder: filepath.Join(p.cfg.Data, "builtin"), Log: p.log,
+		HTTP: protected.Guard(p.cfg.AllowPrivate),
+	}
+	if s := p.cfg.LLM; s.Provider != "" {
+		model, err := llm.Open(llm.Settings{Provider: s.Provider, URL: s.URL, Model: s.Model, Key: s.APIKey})
+		if err != nil {
+			return err
+		}
+		opt.Model = model
+	}
+	if p.opt.Demo {
+		opt.Local = map[string]skill.Local{skill.DemoName: skill.Demo(ctx, time.Now)}
+	}
+	var err error
+	if p.runtime, err = runtime.New(ctx, opt); err != nil {
+		return fmt.Errorf("open the built-in agents: %w", err)
+	}
+	p.run = append(p.run, p.runtime.Run)
+	return nil
+}
+
+// demoBuiltin makes the built-in agent of the demo, the first time. Without
+// a model there is nothing to show.
+func (p *parts) demoBuiltin(ctx context.Context, owner string) error {
+	if p.runtime == nil || p.cfg.LLM.Provider == "" {
+		return nil
+	}
+	_, err := p.runtime.Create(ctx, owner, runtime.Definition{
+		Name: demoAssistant, DisplayName: "Assistant", Description: "A built-in agent: it adds numbers and tells the time with the tools of a skill server.",
+		Prompt:  "You are the demo agent of BeeOS. Use your tools where they help, and be brief.",
+		Servers: []skill.Server{{Name: skill.DemoName, Command: skill.DemoName, AutoApprove: true}},
+	}, nil)
+	if err != nil && beeos.CodeOf(err) != beeos.Conflict { // it is there since an earlier start
+		return fmt.Errorf("make the demo's assistant: %w", err)
+	}
+	return nil
+}
