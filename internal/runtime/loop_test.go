@@ -263,7 +263,9 @@ func TestDeployedAgentsComeAndGo(t *testing.T) {
 	if err := s.rt.SetStopped(t.Context(), s.owner, inst, true); err != nil {
 		t.Fatal(err)
 	}
-	s.until(t, id, func(_ *client.Answer, err error) bool { return beeos.CodeOf(err) == beeos.AgentServiceUnavailable || beeos.CodeOf(err) == beeos.AgentNotFound })
+	s.until(t, id, func(_ *client.Answer, err error) bool {
+		return beeos.CodeOf(err) == beeos.AgentServiceUnavailable || beeos.CodeOf(err) == beeos.AgentNotFound
+	})
 	if err := s.rt.SetStopped(t.Context(), s.owner, inst, false); err != nil {
 		t.Fatal(err)
 	}
@@ -274,7 +276,9 @@ func TestDeployedAgentsComeAndGo(t *testing.T) {
 	if err := s.rt.Delete(t.Context(), s.owner, inst); err != nil {
 		t.Fatal(err)
 	}
-	s.until(t, id, func(_ *client.Answer, err error) bool { return beeos.CodeOf(err) == beeos.AgentServiceUnavailable || beeos.CodeOf(err) == beeos.AgentNotFound })
+	s.until(t, id, func(_ *client.Answer, err error) bool {
+		return beeos.CodeOf(err) == beeos.AgentServiceUnavailable || beeos.CodeOf(err) == beeos.AgentNotFound
+	})
 }
 
 // until asks until the answer is as it should be.
