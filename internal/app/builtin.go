@@ -2,7 +2,11 @@ package app
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -23,7 +27,10 @@ func (p *parts) openRuntime(ctx context.Context) error {
 	}
 	opt := runtime.Options{
 		DB: p.db, Gateway: p.info.Agents, Folder: filepath.Join(p.cfg.Data, "builtin"), Log: p.log,
-		HTTP: protected.Guard(p.cfg.AllowPrivate),
+		HTTP: protected.Guard(p.cfg.AllowPrivate), Plain: p.cfg.AllowPrivate, Console: p.info.Web,
+	}
+	if err := readAllowed(p.cfg.Data, &opt); err != nil {
+		return err
 	}
 	if s := p.cfg.LLM; s.Provider != "" {
 		model, err := llm.Open(llm.Settings{Provider: s.Provider, URL: s.URL, Model: s.Model, Key: s.APIKey})
@@ -40,6 +47,36 @@ func (p *parts) openRuntime(ctx context.Context) error {
 		return fmt.Errorf("open the built-in agents: %w", err)
 	}
 	p.run = append(p.run, p.runtime.Run)
+	return nil
+}
+
+// readAllowed reads skills.json in the data folder, with which an admin allows
+// what no request can bring along: local commands that are skill servers, and
+// files with assertions.
+//
+//	{"commands": {"sqlite": ["mcp-sqlite", "/srv/books.db"]}, "assertions": {"pod": "/var/run/secrets/tokens/beeos"}}
+func readAllowed(data string, opt *runtime.Options) error {
+	path := filepath.Join(data, "skills.json")
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	var allowed struct {
+		Commands   map[string][]string `json:"commands"`
+		Assertions map[string]string   `json:"assertions"`
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &allowed)
+	}
+	for name, command := range allowed.Commands {
+		if len(command) == 0 {
+			err = fmt.Errorf("command %s is empty", name)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("%s cannot be used; it names commands and assertions, see docs/skills.md: %w", path, err)
+	}
+	opt.Commands, opt.Assertions = allowed.Commands, allowed.Assertions
 	return nil
 }
 

@@ -6,8 +6,9 @@
 // deploy.go makes, changes and ends them. runtime.go runs those that there are.
 // An answer is a loop between the model and its tools (loop.go, tools.go) over
 // the conversation so far (history.go), within limits (limits.go). What the
-// owner does about skill servers, such as accepting a changed tool or
-// authorizing a protected one, is in skills.go.
+// owner does about skill servers is in skills.go, such as accepting a changed
+// tool, and for protected ones in consent.go. vault.go keeps what those were
+// given, sealed (seal.go).
 package runtime
 
 import (
@@ -24,6 +25,7 @@ import (
 
 	"github.com/beeos/beeos/agent"
 	"github.com/beeos/beeos/internal/llm"
+	"github.com/beeos/beeos/internal/protected"
 	"github.com/beeos/beeos/internal/skill"
 	"github.com/beeos/beeos/internal/store"
 )
@@ -35,13 +37,18 @@ const lookEvery = 5 * time.Second
 // Options are what built-in agents stand on.
 type Options struct {
 	DB      *store.DB
-	Model   llm.Model // nil = none is configured, and every answer says so
-	Gateway string    // of agents
-	Folder  string    // for identities
-	HTTP    http.RoundTripper
+	Model   llm.Model         // nil = none is configured, and every answer says so
+	Gateway string            // of agents
+	Folder  string            // for identities
+	HTTP    http.RoundTripper // guarded; see protected.Guard
+	Plain   bool              // skill servers may be reached by http://, in development
+	Console string            // URL of the console, where owners consent
 
 	// Commands are the local skill servers that the admin allowed, by name.
 	Commands map[string][]string
+	// Assertions are files with a token of this machine's or of a person's that
+	// the admin allowed, by name.
+	Assertions map[string]string
 	// Local are skill servers inside this process, by the name of a command.
 	Local map[string]skill.Local
 
@@ -184,6 +191,7 @@ type builtin struct {
 type connected struct {
 	skill.Server
 	*skill.Client
+	transport *protected.Transport // nil = a server on this machine
 }
 
 // prepare makes an agent of a definition. Nothing is connected yet.
@@ -202,7 +210,7 @@ func (rt *Runtime) prepare(row store.Builtin) (*builtin, error) {
 		if err != nil {
 			return nil, fmt.Errorf("skill %s: %w", s.Name, err)
 		}
-		b.skills = append(b.skills, &connected{s, c})
+		b.skills = append(b.skills, c)
 	}
 	b.agent, err = agent.New(agent.Options{
 		Name: row.Name, DisplayName: b.def.DisplayName, Description: b.def.Description, Model: b.def.Model,
@@ -211,16 +219,23 @@ func (rt *Runtime) prepare(row store.Builtin) (*builtin, error) {
 	return b, err
 }
 
-// connect returns the client of one skill of a built-in agent.
-func (rt *Runtime) connect(row store.Builtin, s skill.Server, secrets skill.Secrets) (*skill.Client, error) {
-	transport, err := rt.transport(row, s, secrets)
-	if err != nil {
-		return nil, err
-	}
-	return skill.New(skill.Options{
-		Server: s, HTTP: transport, Command: rt.opt.Commands[s.Command], Local: rt.opt.Local[s.Command],
+// connect returns one skill of a built-in agent, with a client that has not
+// connected yet.
+func (rt *Runtime) connect(row store.Builtin, s skill.Server, secrets skill.Secrets) (*connected, error) {
+	c := &connected{Server: s}
+	opt := skill.Options{
+		Server: s, Command: rt.opt.Commands[s.Command], Local: rt.opt.Local[s.Command],
 		DB: rt.opt.DB, BuiltinID: row.ID, Log: rt.opt.Log.With("agent", row.Name), Now: rt.opt.Now,
-	}), nil
+	}
+	if s.URL != "" {
+		var err error
+		if c.transport, err = rt.transport(row, s, secrets); err != nil {
+			return nil, err
+		}
+		opt.HTTP = c.transport
+	}
+	c.Client = skill.New(opt)
+	return c, nil
 }
 
 // stop ends the agent; it may take a while to finish its answers.

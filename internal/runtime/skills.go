@@ -2,16 +2,9 @@ package runtime
 
 import (
 	"context"
-	"net/http"
 
 	"github.com/beeos/beeos/internal/skill"
-	"github.com/beeos/beeos/internal/store"
 )
-
-// transport is how the client of a skill reaches its server.
-func (rt *Runtime) transport(_ store.Builtin, _ skill.Server, _ skill.Secrets) (http.RoundTripper, error) {
-	return rt.opt.HTTP, nil
-}
 
 // SkillHealth is how one skill of a built-in agent does on this node.
 type SkillHealth struct {
@@ -66,10 +59,7 @@ func (rt *Runtime) Accept(ctx context.Context, ownerID, id, skillName, toolName,
 		return err
 	}
 	rt.refresh(id, skillName)
-	return rt.opt.DB.Audit(ctx, store.AuditRow{
-		At: rt.opt.Now(), Actor: "user:" + ownerID, OwnerID: row.OwnerID, Action: "skill.accept", Subject: "instance:" + id,
-		Detail: map[string]string{"skill": skillName, "tool": toolName, "hash": hash},
-	})
+	return rt.note(ctx, row, ownerID, "skill.accept", map[string]string{"skill": skillName, "tool": toolName, "hash": hash})
 }
 
 // refresh makes the next answer on this node ask the skill server again.
@@ -82,6 +72,9 @@ func (rt *Runtime) refresh(id, skillName string) {
 	}
 	for _, s := range b.skills {
 		if s.Name == skillName {
+			if s.transport != nil {
+				s.transport.Forget()
+			}
 			s.Refresh()
 		}
 	}

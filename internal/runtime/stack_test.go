@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -41,7 +42,7 @@ func start(t *testing.T, opt runtime.Options) *stack {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.db.Close() })
-	opt.DB, opt.Gateway, opt.Folder = s.db, s.Agents, t.TempDir()
+	opt.DB, opt.Gateway, opt.Folder, opt.Plain, opt.Console = s.db, s.Agents, t.TempDir(), true, s.Web
 	if opt.HTTP == nil {
 		opt.HTTP = protected.Guard(true)
 	}
@@ -189,4 +190,20 @@ func saving(r llm.Request) []llm.Delta {
 		}
 	}
 	return llm.Say("I cannot save files now. " + r.System)
+}
+
+// visit goes where a person is sent and returns where they are sent back to.
+func visit(t *testing.T, address string) *url.URL {
+	t.Helper()
+	browser := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	resp, err := browser.Get(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	back, err := resp.Location()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return back
 }

@@ -8,8 +8,8 @@
 // describes it in another way, it is held back until a person has accepted the
 // difference. What a server says is shown to people with nothing hidden in it
 // (visible.go). local.go is what needs no network: commands, and the demo.
-// Servers behind OAuth are internal/protected's business; vault.go keeps what
-// that was given, sealed, and consent.go leads an owner through it.
+// Servers behind OAuth are internal/protected's business: its transport is
+// where the requests of a Client go through.
 package skill
 
 import (
@@ -38,8 +38,8 @@ type Auth struct {
 	Issuer   string   `json:"issuer,omitempty"` // the only one that may see the client's secret; required with one
 	Scopes   []string `json:"scopes,omitempty"`
 
-	// Assertion is a file that the admin's configuration names, with a JWT of
-	// the workload (jwt_bearer) or of the person (id_jag).
+	// Assertion names a file that the admin allowed, with a JWT of the workload
+	// (jwt_bearer) or of the person (id_jag).
 	Assertion string `json:"assertion,omitempty"`
 	IDP       string `json:"idp,omitempty"` // id_jag: the token endpoint that exchanges it
 	IDPClient string `json:"idpClientId,omitempty"`
