@@ -7,7 +7,8 @@
 //
 // main.go runs, suite.go is the official program and what it says, report.go
 // the tables. authorization.go is the suite's other command, for the
-// authorization server; test/person signs in and consents for it.
+// authorization server; test/person signs in and consents for it. In
+// skillclient.go the suite is the server, and ./client what it looks at.
 package main
 
 import (
@@ -119,7 +120,7 @@ type step struct {
 const withToken = "(OAuth)"
 
 // steps are all of them: every selection with a key, the authorization server,
-// and the requirement sets once more with a token of that.
+// the requirement sets once more with a token of that, and those for clients.
 func steps(official *suite, c *cluster.Cluster) (list []step) {
 	somebody := &person.Person{Email: cluster.Person, Password: rand.Text(), AgentID: c.AgentID}
 	join := sync.OnceValue(func() error {
@@ -155,6 +156,8 @@ func steps(official *suite, c *cluster.Cluster) (list []step) {
 			}
 			c.Balancer.Use(access, c.Nodes...)
 			return official.run(ctx, args, withToken)
+		}}, step{asClient + " " + args, func(ctx context.Context) (selection, error) {
+			return official.client(ctx, args)
 		}})
 	}
 	return list
