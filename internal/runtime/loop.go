@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 
 	"github.com/beeos/beeos/agent"
 	"github.com/beeos/beeos/internal/llm"
@@ -63,6 +64,7 @@ type turn struct {
 	talk  []llm.Message
 	tools toolbox
 	used  used
+	steps atomic.Int64 // calls that were begun; several are at once
 	said  bool   // something was streamed
 	cut   string // why the model's last words are not whole
 }

@@ -161,6 +161,7 @@ func (rt *Runtime) reconcile(ctx context.Context, group *errgroup.Group) error {
 // serve runs one agent until it is told to stop.
 func (rt *Runtime) serve(ctx context.Context, b *builtin) {
 	ctx, b.cancel = context.WithCancel(ctx)
+	defer b.cancel()
 	close(b.begun)
 	err := b.agent.Run(ctx)
 	b.close()

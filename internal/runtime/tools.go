@@ -87,7 +87,7 @@ func (t *turn) call(ctx context.Context, call llm.Call) skill.Result {
 	if err := t.approve(ctx, target, call.Arguments); err != nil {
 		return failure("the call was denied and not made: %v", err)
 	}
-	_ = t.r.Progress(float64(t.used.turns), 0, fmt.Sprintf("calling %s of %s", skill.Visible(target.name), target.skill.Name)) // nobody need watch
+	_ = t.r.Progress(float64(t.steps.Add(1)), 0, fmt.Sprintf("calling %s of %s", skill.Visible(target.name), target.skill.Name)) // nobody need watch
 	got, err := target.skill.Call(ctx, target.name, call.Arguments)
 	if err != nil {
 		return failure("%v", err)

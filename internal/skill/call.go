@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -48,8 +49,9 @@ func (c *Client) Call(ctx context.Context, tool string, arguments json.RawMessag
 // broken reports whether an error is the connection's and not the server's
 // answer.
 func broken(err error) bool {
+	var answer *jsonrpc.Error
 	var unsent *url.Error
-	return errors.Is(err, mcp.ErrConnectionClosed) || errors.Is(err, mcp.ErrSessionMissing) || errors.As(err, &unsent)
+	return !errors.As(err, &answer) || errors.As(err, &unsent) || errors.Is(err, mcp.ErrConnectionClosed) || errors.Is(err, mcp.ErrSessionMissing)
 }
 
 // textOf is a result as a model reads it.

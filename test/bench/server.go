@@ -79,6 +79,7 @@ type beeosServer struct {
 	key                     string
 	keys                    []string // of other users
 	user                    string
+	env                     []string // more settings
 }
 
 func build(ctx context.Context, dir string) (string, error) {
@@ -128,11 +129,11 @@ func (s *beeosServer) run(ctx context.Context, binary, durability string) error 
 		return err
 	}
 	s.mcp, s.agents, s.rest, s.prof = ports[0], ports[1], ports[2], ports[5]
-	s.process, err = start(ctx, []string{
-		"BEEOS_DATA=" + s.data, "BEEOS_DURABILITY=" + durability, "LOG_LEVEL=warn",
-		"MCP_ADDR=" + ports[0], "AGENT_GATEWAY_ADDR=" + ports[1], "OPENAPI_ADDR=" + ports[2],
-		"A2A_ADDR=" + ports[3], "WEB_ADDR=" + ports[4], "BEEOS_PPROF_ADDR=" + ports[5],
-	}, binary, "serve")
+	s.process, err = start(ctx, append(s.env,
+		"BEEOS_DATA="+s.data, "BEEOS_DURABILITY="+durability, "LOG_LEVEL=warn",
+		"MCP_ADDR="+ports[0], "AGENT_GATEWAY_ADDR="+ports[1], "OPENAPI_ADDR="+ports[2],
+		"A2A_ADDR="+ports[3], "WEB_ADDR="+ports[4], "BEEOS_PPROF_ADDR="+ports[5],
+	), binary, "serve")
 	if err != nil {
 		return err
 	}
