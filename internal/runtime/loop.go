@@ -65,8 +65,8 @@ type turn struct {
 	tools toolbox
 	used  used
 	steps atomic.Int64 // calls that were begun; several are at once
-	said  bool   // something was streamed
-	cut   string // why the model's last words are not whole
+	said  bool         // something was streamed
+	cut   string       // why the model's last words are not whole
 }
 
 // think asks the model once, streams what it says, and returns the calls that
