@@ -328,6 +328,7 @@ func TestCancelEndsTheRequest(t *testing.T) {
 			half, _, _ = strings.Cut(half, "event: message_delta")
 			m, _ := serve(t, answer{body: half, hang: true}).open(t, provider)
 			ctx, cancel := context.WithCancelCause(t.Context())
+			defer cancel(nil)
 			var last error
 			for d, err := range m.Stream(ctx, conversation) {
 				if d.Text != "" {

@@ -30,7 +30,8 @@ func TestThousandConversations(t *testing.T) {
 	gate, arrived := make(chan struct{}), atomic.Int64{}
 	mcp.AddTool(srv.mcp, &mcp.Tool{Name: "add"}, func(ctx context.Context, _ *mcp.CallToolRequest, in struct {
 		Numbers []float64 `json:"numbers"`
-	}) (*mcp.CallToolResult, any, error) {
+	},
+	) (*mcp.CallToolResult, any, error) {
 		if arrived.Add(1) == int64(conversations)+1 { // the first one warms up
 			close(gate)
 		}

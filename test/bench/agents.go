@@ -91,7 +91,8 @@ func newGathering(all int) *gathering {
 	var came atomic.Int64
 	mcp.AddTool(s, &mcp.Tool{Name: "add", Description: "Add numbers up."}, func(ctx context.Context, _ *mcp.CallToolRequest, in struct {
 		Numbers []float64 `json:"numbers"`
-	}) (*mcp.CallToolResult, any, error) {
+	},
+	) (*mcp.CallToolResult, any, error) {
 		if came.Add(1) == int64(all) {
 			close(h.full)
 		}
