@@ -23,7 +23,7 @@ func (b *builtin) answer(ctx context.Context, m agent.Message, r *agent.Reply) e
 	limits := b.def.Limits
 	ctx, cancel := context.WithTimeoutCause(ctx, limits.Wall, errWall)
 	defer cancel()
-	talk, first, err := history(ctx, m, r)
+	talk, first, err := b.rt.history(ctx, m, r)
 	if err != nil {
 		return err
 	}

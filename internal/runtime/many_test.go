@@ -23,8 +23,8 @@ import (
 // go, and looks for goroutines that stayed behind.
 func TestThousandConversations(t *testing.T) {
 	conversations := 1000
-	if testing.Short() {
-		conversations = 100
+	if testing.Short() || raceDetector {
+		conversations = 100 // the detector makes each twenty times as heavy
 	}
 	srv := skillServer(t)
 	gate, arrived := make(chan struct{}), atomic.Int64{}

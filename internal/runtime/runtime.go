@@ -34,6 +34,10 @@ import (
 // changed them. Those that this one changes are acted upon at once.
 const lookEvery = 5 * time.Second
 
+// lastWord is how much longer a caller waits than an answer may take, so that
+// it hears why there is no more.
+const lastWord = 15 * time.Second
+
 // Options are what built-in agents stand on.
 type Options struct {
 	DB      *store.DB
@@ -73,6 +77,8 @@ type Runtime struct {
 	seal *seal
 	wake chan struct{}
 
+	reading chan struct{} // taken by who reads a conversation
+
 	mu      sync.Mutex
 	running map[string]*builtin // by id
 }
@@ -89,7 +95,7 @@ func New(ctx context.Context, opt Options) (*Runtime, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Runtime{opt: opt, seal: s, wake: make(chan struct{}, 1), running: map[string]*builtin{}}, nil
+	return &Runtime{opt: opt, seal: s, wake: make(chan struct{}, 1), reading: make(chan struct{}, mostReading), running: map[string]*builtin{}}, nil
 }
 
 // Run runs every built-in agent until ctx ends.
@@ -215,7 +221,7 @@ func (rt *Runtime) prepare(row store.Builtin) (*builtin, error) {
 	}
 	b.agent, err = agent.New(agent.Options{
 		Name: row.Name, DisplayName: b.def.DisplayName, Description: b.def.Description, Model: b.def.Model,
-		Timeout: b.def.Limits.Wall, Gateway: rt.opt.Gateway, Identity: file, Log: rt.opt.Log,
+		Timeout: b.def.Limits.Wall + lastWord, Gateway: rt.opt.Gateway, Identity: file, Log: rt.opt.Log,
 	}, b.answer)
 	return b, err
 }
