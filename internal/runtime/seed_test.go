@@ -1,11 +1,14 @@
 package runtime_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -187,9 +190,45 @@ func TestOwnerConsents(t *testing.T) {
 	}
 }
 
-// TestChangedToolsAreHeldBack is T56: a server that changes what a tool says
+// TestT55 records all that a skill server gets while callers of two surfaces
+// come with a key, and looks for it.
+func TestT55(t *testing.T) {
+	srv := skillServer(t)
+	var mu sync.Mutex
+	var traffic strings.Builder
+	record := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		mu.Lock()
+		_ = r.Header.Write(&traffic)
+		traffic.Write(body)
+		mu.Unlock()
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		srv.Config.Handler.ServeHTTP(w, r)
+	}))
+	t.Cleanup(func() {
+		record.CloseClientConnections()
+		record.Close()
+	})
+	s := start(t, runtime.Options{Model: llm.Script(saving)})
+	_, id := s.create(t, runtime.Definition{Name: "clerk", Servers: files(record.URL, true)}, nil)
+	s.ask(t, id, "", "by-rest")
+	s.callAgent(t, id, "by-mcp")
+	mu.Lock()
+	defer mu.Unlock()
+	got := traffic.String()
+	if !strings.Contains(got, "by-rest") || !strings.Contains(got, "by-mcp") {
+		t.Fatal("the traffic was not recorded")
+	}
+	for _, secret := range []string{s.UserKey, s.AgentKey, beeos.UserKeyPrefix, "Authorization", "Cookie"} {
+		if strings.Contains(got, secret) {
+			t.Errorf("%q went to the skill server", secret)
+		}
+	}
+}
+
+// TestT56 is about poisoned tool lists: a server that changes what a tool says
 // does not get it before the model until its owner has seen the difference.
-func TestChangedToolsAreHeldBack(t *testing.T) {
+func TestT56(t *testing.T) {
 	srv := skillServer(t)
 	s := start(t, runtime.Options{Model: llm.Script(func(r llm.Request) []llm.Delta {
 		var all []string
