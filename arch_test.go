@@ -53,13 +53,15 @@ var mayImport = map[string]string{
 	"internal/llm":       "",
 
 	// services
-	"internal/auth":     "store",
-	"internal/oauth":    "httpd auth store",
-	"internal/invoke":   "store ledger bus blob",
-	"internal/approval": "store ledger bus",
-	"internal/webhook":  "store ledger bus",
-	"internal/bridge":   "agent",
-	"internal/runtime":  "agent llm approval store",
+	"internal/auth":      "store",
+	"internal/oauth":     "httpd auth store",
+	"internal/invoke":    "store ledger bus blob",
+	"internal/approval":  "store ledger bus",
+	"internal/webhook":   "store ledger bus",
+	"internal/bridge":    "agent",
+	"internal/protected": "",
+	"internal/skill":     "protected store",
+	"internal/runtime":   "agent llm skill protected store",
 
 	// surfaces; none imports another
 	"internal/mcpgw":   "httpd auth oauth invoke store",
@@ -106,15 +108,15 @@ var livesIn = map[string]string{
 	"github.com/coder/websocket":             "agent agentgw",
 	"github.com/google/jsonschema-go":        "mcpgw",
 	"github.com/a2aproject/a2a-go/v2":        "a2agw bridge",
-	"github.com/modelcontextprotocol/go-sdk": "runtime bridge",
+	"github.com/modelcontextprotocol/go-sdk": "skill protected bridge",
 	"github.com/sashabaranov/go-openai":      "llm bridge",
 	"go.yaml.in/yaml/v3":                     "bridge",
 
 	// guards
-	"github.com/golang-jwt/jwt/v5": "auth oauth",
+	"github.com/golang-jwt/jwt/v5": "auth oauth protected",
 	"golang.org/x/crypto":          "auth",
 	"golang.org/x/time":            "invoke",
-	"code.dny.dev/ssrf":            "oauth webhook runtime a2agw",
+	"code.dny.dev/ssrf":            "oauth webhook protected a2agw",
 
 	// what a process needs
 	"golang.org/x/sync":                   anything,

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 )
 
@@ -46,6 +47,17 @@ func openIdentity(path string) (*identity, error) {
 		return readIdentity(path)
 	}
 	return id, err
+}
+
+// WriteIdentity makes the file of an identity that is registered with a gateway
+// already, under the id instance, for those who set a machine up beforehand. A
+// file that is there is replaced.
+func WriteIdentity(path, gateway, instance string, key ed25519.PrivateKey) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return fmt.Errorf("make a folder for the identity: %w", err)
+	}
+	id := &identity{path: path, key: key, instances: map[string]string{strings.TrimRight(gateway, "/"): instance}}
+	return id.write(os.Rename)
 }
 
 func readIdentity(path string) (*identity, error) {

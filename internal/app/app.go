@@ -1,9 +1,10 @@
 // Package app builds the parts that a configuration asks for and runs them:
 // app.go is the order in which they start and stop, surfaces.go what listens
 // where, files.go where files lie, hooks.go who is told about tasks, mesh.go how
-// nodes find each other, people.go how the first person gets in, demo.go what
-// `beeos dev` adds. firstkey.go, directory.go and operate.go work on the
-// database without a server. It is the only package that knows them all.
+// nodes find each other, people.go how the first person gets in, builtin.go
+// which agents need no code, demo.go what `beeos dev` adds. firstkey.go,
+// directory.go and operate.go work on the database without a server. It is the
+// only package that knows them all.
 package app
 
 import (
@@ -28,6 +29,7 @@ import (
 	"github.com/beeos/beeos/internal/invoke"
 	"github.com/beeos/beeos/internal/ledger"
 	"github.com/beeos/beeos/internal/oauth"
+	"github.com/beeos/beeos/internal/runtime"
 	"github.com/beeos/beeos/internal/store"
 	"github.com/beeos/beeos/internal/telemetry"
 	"github.com/beeos/beeos/internal/webhook"
@@ -78,6 +80,7 @@ type parts struct {
 	people    *auth.People
 	oidc      *auth.OIDC // nil = no outside provider
 	oauth     *oauth.Server
+	runtime   *runtime.Runtime // nil = built-in agents run elsewhere
 	server    *httpd.Server
 	info      Info
 	demo      chan error                    // the demo agent's end
@@ -140,6 +143,10 @@ func (p *parts) open(ctx context.Context) (err error) {
 	p.approvals = approval.New(approval.Options{DB: p.db, Ledger: p.ledger, Bus: p.bus, Log: p.log, Web: p.info.Web, Keep: p.cfg.Retention})
 	p.auth = &auth.Checker{DB: p.db, Log: p.log, From: httpd.ClientIP}
 	if err := p.openPeople(ctx); err != nil {
+		p.close()
+		return err
+	}
+	if err := p.openRuntime(ctx); err != nil {
 		p.close()
 		return err
 	}

@@ -58,6 +58,9 @@ func (p *parts) begin(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("make the demo agent's key: %w", err)
 	}
+	if err := p.demoBuiltin(ctx, user.ID); err != nil {
+		return err
+	}
 	if err := p.setUp(ctx, user.ID); err != nil {
 		return err
 	}

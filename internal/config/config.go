@@ -37,6 +37,7 @@ type Config struct {
 
 	OIDC OIDC `embed:"" prefix:"oidc-" envprefix:"OIDC_" group:"OpenID provider"`
 	S3   S3   `embed:"" prefix:"s3-" envprefix:"S3_" group:"S3 storage"`
+	LLM  LLM  `embed:"" prefix:"llm-" envprefix:"LLM_" group:"Language model"`
 
 	RateLimit   int           `env:"BEEOS_RATE_LIMIT" default:"60" help:"Calls a minute from one credential to one agent, where neither key nor agent says otherwise." group:"Calls"`
 	CallTimeout time.Duration `env:"BEEOS_CALL_TIMEOUT" default:"60s" help:"How long a call waits for an agent that does not say otherwise." group:"Calls"`
@@ -80,10 +81,19 @@ type S3 struct {
 	Region    string `env:"REGION" placeholder:"REGION" help:"Region of the bucket. Empty: us-east-1, which most that are not Amazon's take."`
 }
 
+// LLM is the language model of built-in agents.
+type LLM struct {
+	Provider string `env:"PROVIDER" enum:",openai,anthropic,scripted" default:"" help:"Who runs the model of built-in agents: openai (or anything that speaks its chat completions), anthropic, or scripted, which needs none. Empty: openai when a URL, a model or a key is set; else scripted in beeos dev, and none elsewhere."`
+	URL      string `env:"URL" placeholder:"URL" help:"Where the model is, for example http://localhost:11434/v1. Empty: the provider's own address."`
+	Model    string `env:"MODEL" placeholder:"NAME" help:"Model of agents that do not name one."`
+	APIKey   string `env:"API_KEY" placeholder:"SECRET" help:"The provider's key."`
+}
+
 // secrets can also be given as the path of a file, in NAME_FILE.
 func (c *Config) secrets() map[string]*string {
 	return map[string]*string{
-		"DATABASE_URL": &c.DatabaseURL, "NATS_URL": &c.NATSURL, "OIDC_CLIENT_SECRET": &c.OIDC.ClientSecret, "S3_SECRET_KEY": &c.S3.SecretKey,
+		"DATABASE_URL": &c.DatabaseURL, "NATS_URL": &c.NATSURL, "OIDC_CLIENT_SECRET": &c.OIDC.ClientSecret,
+		"S3_SECRET_KEY": &c.S3.SecretKey, "LLM_API_KEY": &c.LLM.APIKey,
 	}
 }
 

@@ -9,8 +9,8 @@ import (
 const docsHead = `# Configuration
 
 Every setting is a flag of ` + "`beeos dev` and `beeos serve`" + ` and an environment variable; a flag wins. ` + "`beeos config`" + ` prints
-what is in force and where each value came from. ` + "`DATABASE_URL`, `NATS_URL`, `OIDC_CLIENT_SECRET` and `S3_SECRET_KEY`" + ` hold secrets,
-so each can also be given as the path of a file, in ` + "`DATABASE_URL_FILE`" + ` and so on. An address is ` + "`host:port`" + `; without a host it
+what is in force and where each value came from. ` + "`DATABASE_URL`, `NATS_URL`, `OIDC_CLIENT_SECRET`, `S3_SECRET_KEY` and `LLM_API_KEY`" + `
+hold secrets, so each can also be given as the path of a file, in ` + "`DATABASE_URL_FILE`" + ` and so on. An address is ` + "`host:port`" + `; without a host it
 is every interface. ` + "`beeos dev`" + ` differs in two things: its addresses default to ` + "`127.0.0.1`" + `, and it lets addresses that callers
 name lead to this machine.
 

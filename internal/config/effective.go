@@ -38,7 +38,7 @@ func mask(name, list string) string {
 	if list == "" {
 		return ""
 	}
-	if strings.HasSuffix(name, "_SECRET") || strings.HasSuffix(name, "_SECRET_KEY") { // there is nothing in it but the secret
+	if strings.HasSuffix(name, "_SECRET") || strings.HasSuffix(name, "_KEY") { // there is nothing in it but the secret
 		return "xxxxx"
 	}
 	urls := strings.Split(list, ",")

@@ -99,7 +99,7 @@ func origin(ctx *kong.Context, f *kong.Flag) string {
 }
 
 // fill gives what nobody set the value that follows from the rest: public
-// URLs from the addresses, and dev's trust in its own machine. A port of 0 leaves one empty: it is known after listening.
+// URLs from the addresses, the model that there is, and dev's trust in its own machine. A port of 0 leaves one empty: it is known after listening.
 func (c *Config) fill() {
 	for _, s := range c.surfaces() {
 		if s.PublicURL == "" {
@@ -109,6 +109,14 @@ func (c *Config) fill() {
 	}
 	if c.MCP.WebLoginURL == "" {
 		c.MCP.WebLoginURL = c.Web.PublicURL
+	}
+	if c.LLM.Provider == "" {
+		switch {
+		case c.LLM != (LLM{}):
+			c.LLM.Provider = "openai"
+		case c.Dev:
+			c.LLM.Provider = "scripted"
+		}
 	}
 	if o := c.origins["BEEOS_ALLOW_PRIVATE"]; c.Dev && (o == "" || o == "default") {
 		c.AllowPrivate = true

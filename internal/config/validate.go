@@ -21,7 +21,7 @@ const keptAtLeast = 24 * time.Hour
 // Validate says in one sentence what is wrong with the configuration and what
 // to do about it. Kong calls it after parsing.
 func (c *Config) Validate() error {
-	checks := []func() error{c.checkSurfaces, c.checkPorts, c.checkStorage, c.checkFiles, c.checkNodes, c.checkSignIn, c.checkCalls, c.checkPprof}
+	checks := []func() error{c.checkSurfaces, c.checkPorts, c.checkStorage, c.checkFiles, c.checkNodes, c.checkSignIn, c.checkModel, c.checkCalls, c.checkPprof}
 	for _, check := range checks {
 		if err := check(); err != nil {
 			return err
@@ -197,6 +197,19 @@ func (c *Config) checkSignIn() error {
 	}
 	if u, err := url.Parse(o.Issuer); err != nil || u.Scheme != "https" && !loopback(net.JoinHostPort(u.Hostname(), "0")) {
 		return errors.New("OIDC_ISSUER is not https: who listens on the way could sign in as anybody; use the provider's https URL")
+	}
+	return nil
+}
+
+func (c *Config) checkModel() error {
+	if err := checkURL("LLM_URL", c.LLM.URL); err != nil {
+		return err
+	}
+	if c.LLM.Provider == "anthropic" && c.LLM.APIKey == "" {
+		return errors.New("LLM_PROVIDER is anthropic, which needs a key: set LLM_API_KEY or LLM_API_KEY_FILE")
+	}
+	if c.LLM != (LLM{}) && c.LLM.Provider != "scripted" && c.LLM.Model == "" {
+		return errors.New("LLM_MODEL is empty: name the model that agents use when they do not name one")
 	}
 	return nil
 }

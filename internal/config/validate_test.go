@@ -72,6 +72,11 @@ func TestValidate(t *testing.T) {
 		{"region alone", []string{"--s3-region=eu-central-1"}, "belong together"},
 		{"endpoint without a bucket", []string{"--s3-endpoint=https://s3.example/", "--s3-access-key=a", "--s3-secret-key=b"}, "names no bucket"},
 		{"endpoint is no URL", []string{"--s3-endpoint=s3.example/b", "--s3-access-key=a", "--s3-secret-key=b"}, "S3_ENDPOINT"},
+		{"model without a name", []string{"--llm-api-key=k"}, "LLM_MODEL is empty"},
+		{"model without a key", []string{"--llm-provider=anthropic", "--llm-model=m"}, "LLM_API_KEY"},
+		{"model's address", []string{"--llm-url=localhost:11434", "--llm-model=m"}, "LLM_URL"},
+		{"model here", []string{"--llm-url=http://localhost:11434/v1", "--llm-model=m"}, ""},
+		{"scripted", []string{"--llm-provider=scripted"}, ""},
 		{"durability", []string{"--durability=maybe"}, "--durability must be one of"},
 		{"log level", []string{"--log-level=loud"}, "--log-level must be one of"},
 	}

@@ -45,6 +45,7 @@ func fill(t *testing.T, db *DB) {
 		t.Fatal(err)
 	}
 	news(t, db, aWebhook(t, db, "m1", "https://example.com/"), 2)
+	fillSkills(t, db)
 	fillLedger(t, db)
 }
 

@@ -44,9 +44,9 @@ func (db *DB) UseNonce(ctx context.Context, keyID, nonce string, expires time.Ti
 }
 
 // Prune forgets what ended before the given time: nonces, join tokens, marks of
-// MCP sessions, drawn quotas, logins, links and failed sign-ins.
+// MCP sessions, drawn quotas, logins, links, failed sign-ins and consents.
 func (db *DB) Prune(ctx context.Context, before time.Time) error {
-	for _, table := range []string{"nonces", "join_tokens", "mcp_sessions", "mcp_subscriptions", "quotas", "logins", "links", "signin_failures"} {
+	for _, table := range []string{"nonces", "join_tokens", "mcp_sessions", "mcp_subscriptions", "quotas", "logins", "links", "signin_failures", "skill_consents"} {
 		if _, err := db.write(ctx, "DELETE FROM "+table+" WHERE expires_at < $1", micros(before)); err != nil {
 			return fmt.Errorf("prune %s: %w", table, err)
 		}

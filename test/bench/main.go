@@ -10,11 +10,13 @@
 //	a2a       the same call as an A2A SendMessage, against the MCP one
 //	tokens    refresh grants, and a call with a token against one with a key
 //	idle      the memory of connected agents that do nothing
+//	agents    the memory of conversations with a built-in agent, all of them in
+//	          the middle of a tool call
 //	scale     what 100,000 agents and 1,000,000 messages do to one call
 //
-// main.go picks; calls.go, sessions.go, streams.go, a2a.go, tokens.go, idle.go
-// and scale.go (with fill.go) measure; server.go runs the server under test and
-// memory.go weighs it; peers.go and readers.go are the processes around it (this program,
+// main.go picks; calls.go, sessions.go, streams.go, a2a.go, tokens.go, idle.go,
+// agents.go and scale.go (with fill.go) measure; server.go runs the server under
+// test and memory.go weighs it; peers.go and readers.go are the processes around it (this program,
 // started again); load.go and response.go make the load; report.go writes
 // docs/benchmarks.md.
 package main
@@ -40,9 +42,12 @@ type settings struct {
 	sessions int
 	streams  int
 	delayed  int
-	profile  string
-	server   string
-	other    string
+
+	conversations int
+
+	profile string
+	server  string
+	other   string
 }
 
 // benchmark is one of them; its table stands between the marks of its name.
@@ -51,7 +56,7 @@ type benchmark struct {
 	measure func(context.Context, settings) (string, error)
 }
 
-var benchmarks = []benchmark{{"calls", calls}, {"sessions", sessions}, {"streams", streams}, {"a2a", peers}, {"tokens", tokens}, {"idle", idle}, {"scale", scale}}
+var benchmarks = []benchmark{{"calls", calls}, {"sessions", sessions}, {"streams", streams}, {"a2a", peers}, {"tokens", tokens}, {"idle", idle}, {"agents", agents}, {"scale", scale}}
 
 func main() {
 	log.SetFlags(0)
@@ -70,6 +75,7 @@ func main() {
 	flag.IntVar(&s.sessions, "sessions", 10_000, "sessions: idle ones")
 	flag.IntVar(&s.streams, "streams", 5_000, "streams: how many are open while they are weighed")
 	flag.IntVar(&s.delayed, "delayed", 1_000, "streams: how many are open while delays are noted")
+	flag.IntVar(&s.conversations, "conversations", 1_000, "agents: how many are open at once")
 	flag.StringVar(&s.profile, "profile", "", "write a CPU profile of the server here: calls and sessions under load from 64 connections, streams while delays are noted")
 	flag.StringVar(&s.server, "server", "", "server binary to measure; empty = built from this tree")
 	flag.StringVar(&s.other, "other", "", "calls: another server binary to compare it with in the same run")
@@ -90,7 +96,7 @@ func choose(names []string) (chosen []benchmark, err error) {
 	for _, name := range names {
 		i := slices.IndexFunc(benchmarks, func(b benchmark) bool { return b.name == name })
 		if i < 0 {
-			return nil, fmt.Errorf("there is no benchmark %q; choose from calls, sessions, streams, a2a, tokens, idle, scale", name)
+			return nil, fmt.Errorf("there is no benchmark %q; choose from calls, sessions, streams, a2a, tokens, idle, agents, scale", name)
 		}
 		chosen = append(chosen, benchmarks[i])
 	}

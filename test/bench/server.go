@@ -82,6 +82,7 @@ type beeosServer struct {
 	key                          string
 	keys                         []string // of other users
 	user                         string
+	env                          []string // more settings
 }
 
 func build(ctx context.Context, dir string) (string, error) {
@@ -131,11 +132,11 @@ func (s *beeosServer) run(ctx context.Context, binary, durability string) error 
 		return err
 	}
 	s.mcp, s.agents, s.rest, s.a2a, s.prof = ports[0], ports[1], ports[2], ports[3], ports[5]
-	s.process, err = start(ctx, []string{
-		"BEEOS_DATA=" + s.data, "BEEOS_DURABILITY=" + durability, "LOG_LEVEL=warn", "BEEOS_RATE_LIMIT=1000000000", "MCP_PUBLIC_URL=" + publicMCP,
-		"MCP_ADDR=" + ports[0], "AGENT_GATEWAY_ADDR=" + ports[1], "OPENAPI_ADDR=" + ports[2],
-		"A2A_ADDR=" + ports[3], "WEB_ADDR=" + ports[4], "BEEOS_PPROF_ADDR=" + ports[5],
-	}, binary, "serve")
+	s.process, err = start(ctx, append(s.env,
+		"BEEOS_DATA="+s.data, "BEEOS_DURABILITY="+durability, "LOG_LEVEL=warn", "BEEOS_RATE_LIMIT=1000000000", "MCP_PUBLIC_URL="+publicMCP,
+		"MCP_ADDR="+ports[0], "AGENT_GATEWAY_ADDR="+ports[1], "OPENAPI_ADDR="+ports[2],
+		"A2A_ADDR="+ports[3], "WEB_ADDR="+ports[4], "BEEOS_PPROF_ADDR="+ports[5],
+	), binary, "serve")
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,8 @@
 // the tables. authorization.go is the suite's other command, for the
 // authorization server; test/person signs in and consents for it. compare.go
 // runs the suite against a server of somebody else's, directly and as an agent
-// (beeos connect --mcp), and tells them apart.
+// (beeos connect --mcp), and tells them apart. In skillclient.go the suite is the
+// server, and ./client what it looks at.
 package main
 
 import (
@@ -127,7 +128,7 @@ type step struct {
 const withToken = "(OAuth)"
 
 // steps are all of them: every selection with a key, the authorization server,
-// and the requirement sets once more with a token of that.
+// the requirement sets once more with a token of that, and those for clients.
 func steps(official *suite, c *cluster.Cluster) (list []step) {
 	somebody := &person.Person{Email: cluster.Person, Password: rand.Text(), AgentID: c.AgentID}
 	join := sync.OnceValue(func() error {
@@ -163,6 +164,8 @@ func steps(official *suite, c *cluster.Cluster) (list []step) {
 			}
 			c.Balancer.Use(access, c.Nodes...)
 			return official.run(ctx, args, withToken)
+		}}, step{asClient + " " + args, func(ctx context.Context) (selection, error) {
+			return official.client(ctx, args)
 		}})
 	}
 	return list

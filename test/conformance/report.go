@@ -82,6 +82,10 @@ expected failures. ` + "`make conformance`" + ` writes this page and fails if a 
 ` + "`authorization`" + ` is the suite's command for authorization servers; a person signs in at the console and consents, over
 HTTP and unattended. ` + "`(OAuth)`" + ` marks what runs with an access token got that way, everything else runs with a key.
 
+` + "`client`" + ` marks what runs the other way round: the suite is the server, and a small program made of the skill client of
+built-in agents (` + "`test/conformance/client`" + `) is under test. Its extension scenarios are not part of a requirement set; they
+run and count here all the same.
+
 Warnings are recommendations that the suite looks at; skipped checks are those that it leaves out by itself.
 
 Clients that others wrote hold a conversation each in ` + "`go test ./test/clients`" + `, while the server that opened their

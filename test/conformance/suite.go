@@ -103,30 +103,47 @@ func results(dir, output string) (all []scenario, err error) {
 		if !ok || strings.Contains(name, "\n") {
 			continue
 		}
-		s := scenario{name: name}
-		var files []string
-		for _, command := range []string{"server-", "authorization-server-"} {
-			found, err := filepath.Glob(filepath.Join(dir, command+name+"-2*", "checks.json"))
-			if err != nil {
-				return nil, err
-			}
-			files = append(files, found...)
+		s, err := read(dir, name, rest, "server-", "authorization-server-")
+		if err != nil {
+			return nil, err
 		}
-		for _, f := range files {
-			b, err := os.ReadFile(f)
-			if err != nil {
-				return nil, err
-			}
-			if err := json.Unmarshal(b, &s.checks); err != nil {
-				return nil, fmt.Errorf("%s: %w", f, err)
-			}
-		}
-		if len(files) == 0 && !strings.Contains(rest, "SKIPPED") {
-			s.checks = []check{{ID: name, Status: "FAILURE", ErrorMessage: "the scenario broke: " + tail(rest)}}
+		all = append(all, s)
+	}
+	for _, name := range started(output) {
+		s, err := read(dir, name, output, "")
+		if err != nil {
+			return nil, err
 		}
 		all = append(all, s)
 	}
 	return all, nil
+}
+
+// read reads the checks of one scenario, about which the output says rest. Its
+// folder begins with one of the prefixes.
+func read(dir, name, rest string, prefixes ...string) (scenario, error) {
+	s := scenario{name: name}
+	var files []string
+	for _, command := range prefixes {
+		found, err := filepath.Glob(filepath.Join(dir, command+name+"-2*", "checks.json"))
+		if err != nil {
+			return s, err
+		}
+		files = append(files, found...)
+	}
+	for _, f := range files {
+		b, err := os.ReadFile(f)
+		if err != nil {
+			return s, err
+		}
+		if err := json.Unmarshal(b, &s.checks); err != nil {
+			return s, fmt.Errorf("%s: %w", f, err)
+		}
+	}
+	if len(files) == 0 && !strings.Contains(rest, "SKIPPED") {
+		s.checks = []check{{ID: name, Status: "FAILURE", ErrorMessage: "the scenario broke: " + tail(rest)}}
+	}
+	return s, nil
 }
 
 // tail is the end of a long text.

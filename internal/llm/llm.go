@@ -1,0 +1,168 @@
+// Package llm talks to language models. A Model streams its answer to a
+// conversation: pieces of text and of reasoning, whole tool calls, what it
+// used. There are three: any service that speaks OpenAI's chat completions
+// (openai.go), Anthropic's messages over plain HTTP (anthropic.go), and a
+// Script (script.go), which needs no key and no network: tests and the demo of
+// `beeos dev` decide with it. Open picks one by settings. What a service says
+// with an error is in fault.go, and how long to wait for one that is busy in
+// patience.go.
+package llm
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"net/http"
+	"time"
+)
+
+// Model answers conversations.
+type Model interface {
+	// Stream asks for the next message of the conversation. It ends with an
+	// error, or after a Delta with Stop set. Leaving the loop, or ending ctx,
+	// ends the request.
+	Stream(ctx context.Context, r Request) iter.Seq2[Delta, error]
+}
+
+// Request is a conversation that waits for the model.
+type Request struct {
+	Model     string // empty = the one that the Model was opened with
+	System    string
+	Messages  []Message
+	Tools     []Tool
+	MaxTokens int // of the answer; 0 = the service's own limit
+}
+
+// Role says whose words a message is.
+type Role string
+
+const (
+	User      Role = "user"
+	Assistant Role = "assistant"
+	ToolRole  Role = "tool" // the answer to a Call
+)
+
+// Message is one step of a conversation.
+type Message struct {
+	Role    Role
+	Text    string
+	Calls   []Call // the assistant's
+	CallID  string // a tool's: which call it answers
+	IsError bool   // a tool's: it failed, and Text says why
+}
+
+// Tool is something that the model can ask for.
+type Tool struct {
+	Name        string
+	Description string
+	Schema      json.RawMessage // of the arguments; any object when empty
+}
+
+// Call is the model's wish to use a tool.
+type Call struct {
+	ID        string
+	Name      string
+	Arguments json.RawMessage // an object
+}
+
+// Delta is a piece of the answer.
+type Delta struct {
+	Text      string
+	Reasoning string
+	Call      *Call  // whole
+	Usage     *Usage // of this request so far
+	Stop      Stop   // set on the last one
+}
+
+// Stop is why the model stopped.
+type Stop string
+
+const (
+	StopEnd    Stop = "end"    // it has said what it had to say
+	StopTools  Stop = "tools"  // it waits for its calls
+	StopLength Stop = "length" // it ran into MaxTokens
+	StopFilter Stop = "filter" // the service cut it off
+)
+
+// Usage counts tokens.
+type Usage struct{ Input, Output int }
+
+// Total is what a limit counts.
+func (u Usage) Total() int { return u.Input + u.Output }
+
+// Names of services, for Settings.Provider.
+const (
+	OpenAI    = "openai"
+	Anthropic = "anthropic"
+	Scripted  = "scripted"
+)
+
+// Settings name a service.
+type Settings struct {
+	Provider string // openai when empty
+	URL      string // of an OpenAI-compatible service or of Anthropic; theirs when empty
+	Model    string
+	Key      string
+
+	HTTP *http.Client // nil = one that waits as long as the context allows
+}
+
+// Open returns the model that the settings name. It does not call it.
+func Open(s Settings) (Model, error) {
+	if s.HTTP == nil {
+		s.HTTP = &http.Client{Transport: &patient{base: http.DefaultTransport, wait: waitFor}}
+	}
+	switch s.Provider {
+	case "", OpenAI:
+		return newOpenAI(s), nil
+	case Anthropic:
+		return newAnthropic(s), nil
+	case Scripted:
+		return Demo, nil
+	}
+	return nil, fmt.Errorf("there is no model provider %q; choose openai, anthropic or scripted", s.Provider)
+}
+
+// schema is the tool's, or that of any object.
+func (t Tool) schema() json.RawMessage {
+	if len(t.Schema) == 0 {
+		return json.RawMessage(`{"type":"object"}`)
+	}
+	return t.Schema
+}
+
+// arguments are the call's, or none.
+func (c Call) arguments() json.RawMessage {
+	if len(c.Arguments) == 0 {
+		return json.RawMessage(`{}`)
+	}
+	return c.Arguments
+}
+
+// whole makes a call of what came in pieces. Models now and then write
+// arguments that are no JSON object; the call then carries them as text, so
+// that the tool's refusal tells the model.
+func whole(id, name, arguments string) *Call {
+	var object map[string]json.RawMessage
+	switch {
+	case arguments == "":
+		arguments = "{}"
+	case json.Unmarshal([]byte(arguments), &object) != nil:
+		raw, _ := json.Marshal(map[string]string{"invalid_arguments": arguments}) // of strings: it works
+		arguments = string(raw)
+	}
+	return &Call{ID: id, Name: name, Arguments: json.RawMessage(arguments)}
+}
+
+// waitFor waits, unless ctx ends first.
+func waitFor(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

@@ -1,0 +1,62 @@
+package llm
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+const (
+	mostTries = 4
+	longest   = 30 * time.Second // that a service may ask us to wait
+)
+
+// patient sends a request again when the service is busy or failing: what it
+// asks for in Retry-After, otherwise half a second and then twice as long each
+// time. A stream that has begun is never begun again here.
+type patient struct {
+	base http.RoundTripper
+	wait func(context.Context, time.Duration) error
+}
+
+func (p *patient) RoundTrip(req *http.Request) (*http.Response, error) {
+	pause := 500 * time.Millisecond
+	for try := 1; ; try++ {
+		resp, err := p.base.RoundTrip(req)
+		if err != nil || try == mostTries || !busy(resp.StatusCode) || req.GetBody == nil {
+			return resp, err
+		}
+		asked := retryAfter(resp.Header, pause)
+		if asked > longest {
+			return resp, nil // who waits should be told instead
+		}
+		_, _ = io.CopyN(io.Discard, resp.Body, 64<<10) // for the connection's sake
+		resp.Body.Close()
+		if err := p.wait(req.Context(), asked); err != nil {
+			return nil, err
+		}
+		pause *= 2
+		req = req.Clone(req.Context())
+		if req.Body, err = req.GetBody(); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func busy(status int) bool {
+	return status == http.StatusTooManyRequests || status >= 500 && status != http.StatusNotImplemented
+}
+
+// retryAfter reads the header in seconds or as a date.
+func retryAfter(h http.Header, otherwise time.Duration) time.Duration {
+	text := h.Get("Retry-After")
+	if n, err := strconv.ParseFloat(text, 64); err == nil && n >= 0 {
+		return time.Duration(n * float64(time.Second))
+	}
+	if at, err := http.ParseTime(text); err == nil {
+		return max(time.Until(at), 0)
+	}
+	return otherwise
+}

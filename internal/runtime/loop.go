@@ -1,0 +1,142 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+
+	"github.com/beeos/beeos/agent"
+	"github.com/beeos/beeos/internal/llm"
+)
+
+const noModel = "This agent has no model to think with: set LLM_MODEL and LLM_API_KEY (or LLM_URL) on the server, and restart it."
+
+// answer is the handler of a built-in agent: it asks the model, calls the
+// tools that the model wants, tells it what they said, and so on, until the
+// model has nothing more to ask for.
+func (b *builtin) answer(ctx context.Context, m agent.Message, r *agent.Reply) error {
+	if b.rt.opt.Model == nil {
+		return r.Fail(noModel)
+	}
+	limits := b.def.Limits
+	ctx, cancel := context.WithTimeoutCause(ctx, limits.Wall, errWall)
+	defer cancel()
+	talk, first, err := b.rt.history(ctx, m, r)
+	if err != nil {
+		return err
+	}
+	tools := b.discover(ctx, first)
+	t := &turn{b: b, r: r, talk: talk, tools: tools}
+	for {
+		if why := t.used.over(limits); why != "" {
+			return t.end(why)
+		}
+		calls, err := t.think(ctx)
+		if errors.Is(context.Cause(ctx), errWall) {
+			return t.end(overTime(limits))
+		}
+		if err != nil {
+			return err
+		}
+		if len(calls) == 0 {
+			return t.end(t.cut)
+		}
+		if why := t.used.overCalls(limits, len(calls)); why != "" {
+			return t.end(why)
+		}
+		results := t.act(ctx, calls)
+		if errors.Is(context.Cause(ctx), errWall) {
+			return t.end(overTime(limits))
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		t.talk = append(t.talk, results...)
+	}
+}
+
+// turn is one answer in the making.
+type turn struct {
+	b     *builtin
+	r     *agent.Reply
+	talk  []llm.Message
+	tools toolbox
+	used  used
+	steps atomic.Int64 // calls that were begun; several are at once
+	said  bool         // something was streamed
+	cut   string       // why the model's last words are not whole
+}
+
+// think asks the model once, streams what it says, and returns the calls that
+// it wants.
+func (t *turn) think(ctx context.Context) ([]llm.Call, error) {
+	t.used.turns++
+	request := llm.Request{Model: t.b.def.Model, System: t.system(), Messages: t.talk, Tools: t.tools.offered}
+	if left := t.b.def.Limits.Tokens - t.used.tokens; left < 8192 {
+		request.MaxTokens = left
+	}
+	var text strings.Builder
+	var calls []llm.Call
+	var usage llm.Usage
+	t.cut = ""
+	for d, err := range t.b.rt.opt.Model.Stream(ctx, request) {
+		if err != nil {
+			return nil, err
+		}
+		if d.Usage != nil {
+			usage = *d.Usage
+		}
+		if d.Call != nil {
+			calls = append(calls, *d.Call)
+		}
+		switch d.Stop {
+		case llm.StopLength:
+			t.cut = "[The answer was cut off here: the model may write no more at once.]"
+		case llm.StopFilter:
+			t.cut = "[The model's service stopped the answer here.]"
+		}
+		if err := t.stream(d, &text); err != nil {
+			return nil, err
+		}
+	}
+	t.used.count(usage)
+	t.talk = append(t.talk, llm.Message{Role: llm.Assistant, Text: text.String(), Calls: calls})
+	return calls, nil
+}
+
+// stream passes on what the model says. Texts of several turns are paragraphs.
+func (t *turn) stream(d llm.Delta, text *strings.Builder) error {
+	if err := t.r.Reasoning(d.Reasoning); err != nil {
+		return err
+	}
+	if d.Text == "" {
+		return nil
+	}
+	if text.Len() == 0 && t.said {
+		d.Text = "\n\n" + d.Text
+	}
+	text.WriteString(d.Text)
+	t.said = true
+	return t.r.Delta(d.Text)
+}
+
+// end ends the answer, with a last word if there is one.
+func (t *turn) end(last string) error {
+	if last != "" && t.said {
+		last = "\n\n" + last
+	}
+	return t.r.Send(last)
+}
+
+// system is the owner's prompt, and what the model should know about skills
+// that it does not have now.
+func (t *turn) system() string {
+	var b strings.Builder
+	b.WriteString(t.b.def.Prompt)
+	for _, note := range t.tools.missing {
+		fmt.Fprintf(&b, "\n\n%s", note)
+	}
+	return strings.TrimSpace(b.String())
+}

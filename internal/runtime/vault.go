@@ -1,0 +1,87 @@
+package runtime
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/protected"
+	"github.com/beeos/beeos/internal/skill"
+	"github.com/beeos/beeos/internal/store"
+)
+
+// vault keeps what one skill of one agent was given, in the database, sealed
+// for exactly that place.
+type vault struct {
+	rt             *Runtime
+	id, skill, url string
+}
+
+func (v vault) Last(ctx context.Context) (*protected.Session, error) { return v.With(ctx, "") }
+
+func (v vault) With(ctx context.Context, issuer string) (*protected.Session, error) {
+	sealed, err := v.rt.opt.DB.SkillToken(ctx, v.id, v.skill, v.url, issuer)
+	if err != nil || sealed == nil {
+		return nil, err
+	}
+	text, err := v.rt.seal.open(sealed, v.place())
+	if err != nil {
+		return nil, fmt.Errorf("read the token of skill %s: %w", v.skill, err)
+	}
+	var s protected.Session
+	if err := json.Unmarshal(text, &s); err != nil {
+		return nil, fmt.Errorf("read the token of skill %s: %w", v.skill, err)
+	}
+	return &s, nil
+}
+
+func (v vault) Put(ctx context.Context, s protected.Session) error {
+	text, err := json.Marshal(s)
+	if err != nil {
+		return fmt.Errorf("keep the token of skill %s: %w", v.skill, err)
+	}
+	return v.rt.opt.DB.PutSkillToken(ctx, v.id, v.skill, v.url, s.Issuer, v.rt.seal.close(text, v.place()), v.rt.opt.Now())
+}
+
+func (v vault) place() string { return strings.Join([]string{"token", v.id, v.skill, v.url}, " ") }
+
+// transport is how the client of a skill reaches its server.
+func (rt *Runtime) transport(row store.Builtin, s skill.Server, secrets skill.Secrets) (*protected.Transport, error) {
+	c := protected.Client{
+		Grant: s.Auth.Grant, ID: s.Auth.ClientID, Secret: secrets.ClientSecret, Issuer: s.Auth.Issuer, Scopes: s.Auth.Scopes,
+		Name: "BeeOS agent " + row.Name, Redirect: rt.opt.Console + Authorized, IDP: s.Auth.IDP, IDPClient: s.Auth.IDPClient,
+	}
+	if strings.HasPrefix(rt.opt.Console, "https://") {
+		c.Document = rt.opt.Console + Document
+	}
+	if secrets.PrivateKey != "" {
+		var err error
+		if c.Key, err = protected.ParseKey(secrets.PrivateKey); err != nil {
+			return nil, beeos.Wrap(beeos.InvalidParam, err, "the private key of skill "+s.Name+" cannot be read; use an EC, RSA or Ed25519 key in PKCS#8 PEM")
+		}
+	}
+	if s.Auth.Assertion != "" {
+		c.Assertion = rt.assertion(s.Auth.Assertion)
+	}
+	return protected.New(protected.Options{
+		URL: s.URL, Client: c, Vault: vault{rt, row.ID, s.Name, s.URL}, Base: rt.opt.HTTP, Plain: rt.opt.Plain, Now: rt.opt.Now,
+	})
+}
+
+// assertion reads an allowed file each time: whoever writes it renews it.
+func (rt *Runtime) assertion(name string) func(context.Context) (string, error) {
+	return func(context.Context) (string, error) {
+		path, ok := rt.opt.Assertions[name]
+		if !ok {
+			return "", beeos.Errorf(beeos.Forbidden, "no assertion %q is allowed here; an admin allows one in the configuration of the server", name)
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return "", fmt.Errorf("read the assertion %s: %w", name, err)
+		}
+		return strings.TrimSpace(string(text)), nil
+	}
+}

@@ -1,0 +1,150 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	"github.com/beeos/beeos"
+)
+
+// SkillTool is a tool of a built-in agent's skill server as a person knows it,
+// and, when it is held, as the server describes it now.
+type SkillTool struct {
+	BuiltinID, Skill, Tool string
+
+	Hash, Definition string
+	HeldHash, Held   string // empty = it is as it was
+	UpdatedAt        time.Time
+}
+
+const skillToolColumns = "builtin_id, skill, tool, hash, definition, held_hash, held, updated_at"
+
+// PinSkillTool notes how a server describes a tool and returns what is pinned.
+// The first description is the one that counts; another one is held.
+func (db *DB) PinSkillTool(ctx context.Context, t SkillTool) (SkillTool, error) {
+	var pinned SkillTool
+	err := db.Tx(ctx, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, "INSERT INTO skill_tools ("+skillToolColumns+") VALUES ($1, $2, $3, $4, $5, '', '', $6) ON CONFLICT (builtin_id, skill, tool) DO NOTHING",
+			t.BuiltinID, t.Skill, t.Tool, t.Hash, t.Definition, micros(t.UpdatedAt))
+		if err != nil {
+			return err
+		}
+		// A server that went back to the known description has nothing held.
+		_, err = tx.ExecContext(ctx, `UPDATE skill_tools SET held_hash = CASE WHEN hash = $4 THEN '' ELSE $4 END, held = CASE WHEN hash = $4 THEN '' ELSE $5 END, updated_at = $6
+			WHERE builtin_id = $1 AND skill = $2 AND tool = $3 AND held_hash <> CASE WHEN hash = $4 THEN '' ELSE $4 END`,
+			t.BuiltinID, t.Skill, t.Tool, t.Hash, t.Definition, micros(t.UpdatedAt))
+		if err != nil {
+			return err
+		}
+		pinned, err = scanSkillTool(tx.QueryRowContext(ctx, "SELECT "+skillToolColumns+" FROM skill_tools WHERE builtin_id = $1 AND skill = $2 AND tool = $3", t.BuiltinID, t.Skill, t.Tool))
+		return err
+	})
+	if err != nil {
+		return pinned, fmt.Errorf("pin tool: %w", err)
+	}
+	return pinned, nil
+}
+
+// SkillTools lists the tools that are known of a built-in agent's skill;
+// "" means all of its skills.
+func (db *DB) SkillTools(ctx context.Context, builtinID, skill string) ([]SkillTool, error) {
+	where := conditions{}
+	where.add("builtin_id = ", builtinID)
+	where.addUnlessEmpty("skill = ", skill)
+	rows, err := db.QueryContext(ctx, "SELECT "+skillToolColumns+" FROM skill_tools"+where.sql()+" ORDER BY skill, tool", where.args...)
+	list, err := collect(rows, err, scanSkillTool)
+	if err != nil {
+		return nil, fmt.Errorf("list tools: %w", err)
+	}
+	return list, nil
+}
+
+// AcceptSkillTool makes the held description the known one, if it still is the
+// one with that hash: nobody accepts what they have not seen.
+func (db *DB) AcceptSkillTool(ctx context.Context, builtinID, skill, tool, hash string, at time.Time) error {
+	res, err := db.write(ctx, `UPDATE skill_tools SET hash = held_hash, definition = held, held_hash = '', held = '', updated_at = $5
+		WHERE builtin_id = $1 AND skill = $2 AND tool = $3 AND held_hash = $4 AND held_hash <> ''`, builtinID, skill, tool, hash, micros(at))
+	if err != nil {
+		return fmt.Errorf("accept tool: %w", err)
+	}
+	if n, err := res.RowsAffected(); err != nil || n == 0 {
+		return beeos.Errorf(beeos.Conflict, "the tool has changed again, or nothing of it is held; look at it once more")
+	}
+	return nil
+}
+
+func scanSkillTool(row scanner) (t SkillTool, err error) {
+	var updated int64
+	err = row.Scan(&t.BuiltinID, &t.Skill, &t.Tool, &t.Hash, &t.Definition, &t.HeldHash, &t.Held, &updated)
+	t.UpdatedAt = moment(updated)
+	return t, err
+}
+
+// PutSkillToken keeps what a skill was given for one resource by one issuer,
+// sealed.
+func (db *DB) PutSkillToken(ctx context.Context, builtinID, skill, resource, issuer string, sealed []byte, at time.Time) error {
+	_, err := db.write(ctx, `INSERT INTO skill_tokens (builtin_id, skill, resource, issuer, sealed, updated_at) VALUES ($1, $2, $3, $4, $5, $6)
+		ON CONFLICT (builtin_id, skill, resource, issuer) DO UPDATE SET sealed = excluded.sealed, updated_at = excluded.updated_at`,
+		builtinID, skill, resource, issuer, sealed, micros(at))
+	if err != nil {
+		return fmt.Errorf("keep token: %w", err)
+	}
+	return nil
+}
+
+// SkillToken returns what PutSkillToken kept, or nil; "" as issuer means the
+// one that was heard of last.
+func (db *DB) SkillToken(ctx context.Context, builtinID, skill, resource, issuer string) ([]byte, error) {
+	where := conditions{}
+	where.add("builtin_id = ", builtinID)
+	where.add("skill = ", skill)
+	where.add("resource = ", resource)
+	where.addUnlessEmpty("issuer = ", issuer)
+	var sealed []byte
+	err := db.QueryRowContext(ctx, "SELECT sealed FROM skill_tokens"+where.sql()+" ORDER BY updated_at DESC LIMIT 1", where.args...).Scan(&sealed)
+	if err != nil && !absent(err) {
+		return nil, fmt.Errorf("read token: %w", err)
+	}
+	return sealed, nil
+}
+
+// ForgetSkillTokens drops all that a skill was given.
+func (db *DB) ForgetSkillTokens(ctx context.Context, builtinID, skill string) error {
+	if _, err := db.write(ctx, "DELETE FROM skill_tokens WHERE builtin_id = $1 AND skill = $2", builtinID, skill); err != nil {
+		return fmt.Errorf("forget tokens: %w", err)
+	}
+	return nil
+}
+
+// SkillConsent is a person on the way to an authorization server.
+type SkillConsent struct {
+	BuiltinID, Skill string
+	Sealed           []byte
+}
+
+// PutSkillConsent keeps a consent until its state comes back.
+func (db *DB) PutSkillConsent(ctx context.Context, state string, c SkillConsent, expires time.Time) error {
+	_, err := db.write(ctx, "INSERT INTO skill_consents (hash, builtin_id, skill, sealed, expires_at) VALUES ($1, $2, $3, $4, $5)",
+		tokenHash(state), c.BuiltinID, c.Skill, c.Sealed, micros(expires))
+	if err != nil {
+		return fmt.Errorf("keep consent: %w", err)
+	}
+	return nil
+}
+
+// TakeSkillConsent returns the consent of a state, once.
+func (db *DB) TakeSkillConsent(ctx context.Context, state string, now time.Time) (c SkillConsent, err error) {
+	err = db.Tx(ctx, func(tx *sql.Tx) error {
+		return tx.QueryRowContext(ctx, "DELETE FROM skill_consents WHERE hash = $1 AND expires_at > $2 RETURNING builtin_id, skill, sealed",
+			tokenHash(state), micros(now)).Scan(&c.BuiltinID, &c.Skill, &c.Sealed)
+	})
+	if absent(err) {
+		return c, beeos.Errorf(beeos.InvalidParam, "this answer belongs to no authorization that is under way; start it again in the console")
+	}
+	if err != nil {
+		return c, fmt.Errorf("take consent: %w", err)
+	}
+	return c, nil
+}

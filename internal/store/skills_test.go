@@ -1,0 +1,161 @@
+package store
+
+import (
+	"crypto/ed25519"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/beeos/beeos"
+)
+
+// builtin keeps a built-in agent for a new user.
+func builtin(t *testing.T, db *DB, name string) Builtin {
+	t.Helper()
+	u := beeos.User{ID: beeos.NewID(), Email: beeos.NewID() + "@x", CreatedAt: now()}
+	if err := db.CreateUser(t.Context(), u); err != nil {
+		t.Fatal(err)
+	}
+	public, _, _ := ed25519.GenerateKey(nil)
+	b := Builtin{ID: beeos.NewID(), OwnerID: u.ID, Name: name, Definition: `{"model":"m"}`, Sealed: []byte{0, 1, 255}, CreatedAt: now(), UpdatedAt: now()}
+	if err := db.CreateBuiltin(t.Context(), b, public); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// fillSkills writes a row into every table of skills.
+func fillSkills(t *testing.T, db *DB) {
+	t.Helper()
+	ctx, b := t.Context(), builtin(t, db, "helper")
+	_, pinned := db.PinSkillTool(ctx, SkillTool{BuiltinID: b.ID, Skill: "s", Tool: "t", Hash: "1", UpdatedAt: now()})
+	err := errors.Join(pinned, db.PutSkillToken(ctx, b.ID, "s", "https://a", "https://as", []byte{0, 255}, now()),
+		db.PutSkillConsent(ctx, "state", SkillConsent{BuiltinID: b.ID, Skill: "s", Sealed: []byte{1}}, now()))
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestBuiltinsAreTheirOwners(t *testing.T) {
+	each(t, func(t *testing.T, db *DB) {
+		ctx := t.Context()
+		mine, others := builtin(t, db, "helper"), builtin(t, db, "helper")
+		got, err := db.Builtin(ctx, mine.OwnerID, mine.ID)
+		if err != nil || got.Name != "helper" || string(got.Sealed) != string(mine.Sealed) || got.Definition != mine.Definition {
+			t.Fatalf("%+v, %v", got, err)
+		}
+		if _, err := db.Builtin(ctx, mine.OwnerID, others.ID); beeos.CodeOf(err) != beeos.NotFound {
+			t.Errorf("another owner's: %v", err)
+		}
+		public, _, _ := ed25519.GenerateKey(nil)
+		twin := mine
+		twin.ID = beeos.NewID()
+		if err := db.CreateBuiltin(ctx, twin, public); beeos.CodeOf(err) != beeos.Conflict {
+			t.Errorf("a second one of that name: %v", err)
+		}
+		if i, err := db.Instance(ctx, twin.ID); err != nil || i.RevokedAt.IsZero() {
+			t.Errorf("its identity is left alive: %+v, %v", i, err)
+		}
+		mine.Stopped, mine.UpdatedAt = true, now()
+		if err := db.UpdateBuiltin(ctx, mine); err != nil {
+			t.Fatal(err)
+		}
+		if list, err := db.Builtins(ctx, mine.OwnerID); err != nil || len(list) != 1 || !list[0].Stopped {
+			t.Errorf("%+v, %v", list, err)
+		}
+		if err := db.DeleteBuiltin(ctx, others.OwnerID, mine.ID); beeos.CodeOf(err) != beeos.NotFound {
+			t.Errorf("deleted by another: %v", err)
+		}
+		if _, err := db.PinSkillTool(ctx, SkillTool{BuiltinID: mine.ID, Skill: "s", Tool: "t", Hash: "1"}); err != nil {
+			t.Fatal(err)
+		}
+		if err := db.DeleteBuiltin(ctx, mine.OwnerID, mine.ID); err != nil {
+			t.Fatal(err)
+		}
+		if i, err := db.Instance(ctx, mine.ID); err != nil || i.RevokedAt.IsZero() {
+			t.Errorf("its identity outlives it: %+v, %v", i, err)
+		}
+	})
+}
+
+func TestChangedToolsAreHeldUntilAccepted(t *testing.T) {
+	each(t, func(t *testing.T, db *DB) {
+		ctx, b := t.Context(), builtin(t, db, "helper")
+		pin := func(hash string, wantHash, wantHeld string) {
+			t.Helper()
+			got, err := db.PinSkillTool(ctx, SkillTool{BuiltinID: b.ID, Skill: "files", Tool: "save", Hash: hash, Definition: "as " + hash, UpdatedAt: now()})
+			if err != nil || got.Hash != wantHash || got.Definition != "as "+wantHash || got.HeldHash != wantHeld {
+				t.Fatalf("%+v, %v; want %s, held %q", got, err, wantHash, wantHeld)
+			}
+		}
+		accept := func(hash string, want beeos.Code) {
+			t.Helper()
+			if err := db.AcceptSkillTool(ctx, b.ID, "files", "save", hash, now()); beeos.CodeOf(err) != want && (err != nil || want != "") {
+				t.Fatalf("accepted: %v, want %q", err, want)
+			}
+		}
+		pin("1", "1", "")
+		pin("2", "1", "2")
+		pin("3", "1", "3")
+		accept("2", beeos.Conflict) // seen, but not the one that is held now
+		accept("3", "")
+		pin("3", "3", "")
+		pin("1", "3", "1")
+		pin("3", "3", "") // the server went back
+		accept("1", beeos.Conflict)
+		accept("", beeos.Conflict)
+	})
+}
+
+func TestTokensHaveOneResourceAndIssuer(t *testing.T) {
+	each(t, func(t *testing.T, db *DB) {
+		ctx, b := t.Context(), builtin(t, db, "helper")
+		at := now()
+		put := func(resource, issuer, value string) {
+			t.Helper()
+			at = at.Add(time.Second)
+			if err := db.PutSkillToken(ctx, b.ID, "files", resource, issuer, []byte(value), at); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want := func(resource, issuer, value string) {
+			t.Helper()
+			got, err := db.SkillToken(ctx, b.ID, "files", resource, issuer)
+			if err != nil || string(got) != value {
+				t.Errorf("%s of %s: %q, %v; want %q", resource, issuer, got, err, value)
+			}
+		}
+		put("https://a/mcp", "https://as1", "one")
+		put("https://a/mcp", "https://as2", "two")
+		put("https://b/mcp", "https://as1", "three")
+		put("https://a/mcp", "https://as1", "four")
+		want("https://a/mcp", "https://as1", "four")
+		want("https://a/mcp", "https://as2", "two")
+		want("https://a/mcp", "", "four")
+		want("https://b/mcp", "https://as2", "")
+		if err := db.ForgetSkillTokens(ctx, b.ID, "files"); err != nil {
+			t.Fatal(err)
+		}
+		want("https://a/mcp", "", "")
+	})
+}
+
+func TestConsentsAreTakenOnce(t *testing.T) {
+	each(t, func(t *testing.T, db *DB) {
+		ctx, b := t.Context(), builtin(t, db, "helper")
+		c := SkillConsent{BuiltinID: b.ID, Skill: "files", Sealed: []byte("x")}
+		for state, expires := range map[string]time.Time{"one": now().Add(time.Minute), "late": now().Add(-time.Minute)} {
+			if err := db.PutSkillConsent(ctx, state, c, expires); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got, err := db.TakeSkillConsent(ctx, "one", now()); err != nil || got.Skill != "files" || string(got.Sealed) != "x" {
+			t.Errorf("%+v, %v", got, err)
+		}
+		for _, state := range []string{"one", "late", "never"} {
+			if _, err := db.TakeSkillConsent(ctx, state, now()); beeos.CodeOf(err) != beeos.InvalidParam {
+				t.Errorf("%s: %v", state, err)
+			}
+		}
+	})
+}
