@@ -107,6 +107,10 @@ func (c *connection) ask(t *turn, f *beeos.Frame) error {
 	if f.RequestID == "" || f.Method == "" {
 		return beeos.Errorf(beeos.MissingParam, "a request needs request_id and method")
 	}
+	if f.Method == beeos.MethodCallAgent {
+		c.call(t, f)
+		return nil
+	}
 	c.put(t, ask{conn: c, request: f.RequestID}, beeos.Event{
 		AskID: "ask_" + beeos.NewID(), Key: f.Key, Total: f.Total, Method: f.Method, Data: bytes.Clone(f.Params),
 	})
