@@ -30,7 +30,6 @@ type watch struct {
 	channel string
 	turn    string // the only one to watch; empty = all
 	since   int64
-	over    bool // the last event is out
 	live    *feed
 	heard   map[string]beeos.Event // by turn, the last delta that went out, without its text
 }

@@ -19,7 +19,8 @@ var (
 // otherSettings are variables that are no settings of the server, by who reads
 // them.
 var otherSettings = map[string]string{
-	"BEEOS_KEY": "client", "BEEOS_URL": "client", "BEEOS_JOIN_TOKEN": "agents", "BEEOS_TEST_POSTGRES": "tests",
+	"A2A_TCK_DIR": "test/tck",
+	"BEEOS_KEY":   "client", "BEEOS_URL": "client", "BEEOS_JOIN_TOKEN": "agents", "BEEOS_TEST_POSTGRES": "tests",
 }
 
 // TestCommandsExist asks the program itself about every command and flag that
@@ -92,7 +93,7 @@ func TestSettingsExist(t *testing.T) {
 // TestBenchmarksHaveRoom: make bench writes its tables between these marks.
 func TestBenchmarksHaveRoom(t *testing.T) {
 	text := read(t, "docs/benchmarks.md").text
-	for _, name := range []string{"calls", "idle", "scale"} {
+	for _, name := range []string{"calls", "a2a", "idle", "scale"} {
 		_, rest, found := strings.Cut(text, "<!-- bench:"+name+" -->\n")
 		if _, _, closed := strings.Cut(rest, "<!-- /bench:"+name+" -->"); !found || !closed {
 			t.Errorf("docs/benchmarks.md has no marks for the table %s", name)
