@@ -39,6 +39,10 @@ const (
 	FrameWorking FrameType = "working"
 )
 
+// MethodCallAgent as the Method of a FrameRequest is for the gateway: another
+// agent is to be asked. All others are for the caller.
+const MethodCallAgent = "agents/call"
+
 // Frame is one JSON object on an agent's connection. A WebSocket message, a
 // long-poll answer and a POST body hold one or more frames, one per line.
 // MessageID always names the turn: the chat_message that is being answered.

@@ -144,6 +144,11 @@ func (r *Reply) ask(ctx context.Context, q ask) (json.RawMessage, error) {
 	if q.key == "" {
 		q.key = r.nextKey(capability)
 	}
+	return r.put(ctx, q)
+}
+
+// put sends a request and waits for its answer.
+func (r *Reply) put(ctx context.Context, q ask) (json.RawMessage, error) {
 	id, answer := r.a.openAsk()
 	defer r.a.closeAsk(id)
 	if err := r.stream(beeos.Frame{Type: beeos.FrameRequest, RequestID: id, Key: q.key, Total: float64(q.together), Method: q.method, Params: q.params}); err != nil {

@@ -138,7 +138,7 @@ func TestErrorChainsStayInside(t *testing.T) {
 func TestPushToLinkLocalAddresses(t *testing.T) {
 	for name, dev := range map[string]bool{"in development": true, "in production": false} {
 		t.Run(name, func(t *testing.T) {
-			s := start(t, func(c *config.Config) { c.Dev = dev })
+			s := start(t, func(c *config.Config) { c.AllowPrivate = dev })
 			s.rpc("SendMessage", message("first", "hi"))
 			task := at(s.rpc("ListTasks", `{}`), "result", "tasks", 0, "id").(string)
 			urls := []string{"http://169.254.169.254/latest", "http://[fe80::1]/", "http://[fd00:ec2::254]/", "ftp://example.com/", "http://u:p@example.com/"}

@@ -25,7 +25,7 @@ const (
 )
 
 // reserved are names that callers may not use in metadata.
-var reserved = []string{"protocol", "caller_owner_id", "target_agent_id", "delivery_principal", metaMessage, metaContext, metaAgent}
+var reserved = []string{"protocol", "caller_owner_id", "target_agent_id", "delivery_principal", "call_chain", metaMessage, metaContext, metaAgent}
 
 // incoming is a message of the client's.
 type incoming struct {

@@ -39,10 +39,13 @@ func (d *desk) hold(t *turn) {
 // drop forgets a turn and its open questions.
 func (d *desk) drop(t *turn) {
 	t.mu.Lock()
-	asks := t.asks
-	t.asks = nil
+	asks, ended := t.asks, t.onDrop
+	t.asks, t.onDrop = nil, nil
 	t.leave()
 	t.mu.Unlock()
+	for _, f := range ended {
+		f()
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.turns[t.id] == t {

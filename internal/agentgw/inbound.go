@@ -115,6 +115,10 @@ func (c *connection) ask(t *turn, f *beeos.Frame) error {
 	if strings.HasPrefix(f.Key, approvalKey) { // its answer could be taken for a decision
 		return beeos.Errorf(beeos.InvalidParam, "a key may not begin with %q", approvalKey)
 	}
+	if f.Method == beeos.MethodCallAgent {
+		c.call(t, f)
+		return nil
+	}
 	c.put(t, ask{conn: c, request: f.RequestID}, beeos.Event{
 		AskID: "ask_" + beeos.NewID(), Key: f.Key, Total: f.Total, Method: f.Method, Data: bytes.Clone(f.Params),
 	})

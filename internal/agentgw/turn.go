@@ -42,6 +42,24 @@ type turn struct {
 	asked     int                           // questions so far
 	gates     map[string]context.CancelFunc // approvals that the agent waits for, by its request
 	dropped   bool                          // nobody here holds the turn any more
+	onDrop    []func()                      // what ends with it
+}
+
+// whenDropped has f called when the turn is no longer worked on here; false
+// when that is so already.
+func (t *turn) whenDropped(f func()) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.onDrop = append(t.onDrop, f)
+	return !t.dropped
+}
+
+// isLost reports whether the turn's connection is gone: another instance may
+// have it next.
+func (t *turn) isLost() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.lost
 }
 
 func newTurn(d *bus.Dispatch, note bool) *turn {

@@ -12,7 +12,7 @@ import (
 const maxDeadline = 7 * 24 * time.Hour
 
 // reservedMetadata is set by us alone: agents trust it.
-var reservedMetadata = []string{"protocol", "caller_owner_id", "target_agent_id", "delivery_principal"}
+var reservedMetadata = []string{"protocol", "caller_owner_id", "target_agent_id", "delivery_principal", "call_chain"}
 
 func checkMetadata(m map[string]string) error {
 	for _, name := range reservedMetadata {
