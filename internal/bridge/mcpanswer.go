@@ -21,6 +21,11 @@ func (b *mcpBridge) answer(ctx context.Context, m agent.Message, r *agent.Reply)
 	default:
 		return r.Refuse("this agent does not chat; call one of its tools")
 	}
+	if m.Method == "tools/call" { // goes ahead unless the agent's owner made a rule
+		if err := r.Gate(ctx, agent.Approval{Tool: m.Tool, Arguments: m.Arguments, Auto: true}); err != nil {
+			return err
+		}
+	}
 	s, leave, err := b.sessionFor(ctx, m)
 	if errors.Is(err, errFull) {
 		return r.Busy(err.Error())
