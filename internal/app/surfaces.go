@@ -188,6 +188,11 @@ func (p *parts) rest() http.Handler {
 		Revoked: func(keyID string) { p.bus.Control(bus.Control{Kind: bus.KeyRevoked, ID: keyID}) },
 		Online:  p.bus.Present, Connected: p.bus.Connected,
 	}
+	p.bus.OnControl(func(c bus.Control) {
+		if c.Kind == bus.AgentChanged {
+			s.Forget(c.AgentID)
+		}
+	})
 	return s.Handler()
 }
 

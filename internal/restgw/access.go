@@ -62,15 +62,23 @@ func (s *Surface) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	httpd.WriteError(w, r, err)
 }
 
-// reachable returns the agent of the path if the caller may call it.
+// reachable returns the agent of the path if the caller may call it, as it was
+// a moment ago.
 func (s *Surface) reachable(r *http.Request, c beeos.Caller) (*beeos.Agent, error) {
-	return s.agentFor(r.Context(), r.PathValue("agentId"), c)
+	id := r.PathValue("agentId")
+	a, err := s.known.agent(r.Context(), s.DB, id, s.now())
+	return within(id, a, err, c)
 }
 
-// agentFor gives one answer for what does not exist and for what is out of
-// the caller's reach, so that nobody can tell them apart.
+// agentFor returns an agent as it is now.
 func (s *Surface) agentFor(ctx context.Context, id string, c beeos.Caller) (*beeos.Agent, error) {
 	a, err := s.DB.Agent(ctx, id)
+	return within(id, a, err, c)
+}
+
+// within gives one answer for what does not exist and for what is out of
+// the caller's reach, so that nobody can tell them apart.
+func within(id string, a *beeos.Agent, err error, c beeos.Caller) (*beeos.Agent, error) {
 	if err != nil && beeos.CodeOf(err) != beeos.AgentNotFound {
 		return nil, err
 	}
@@ -82,7 +90,7 @@ func (s *Surface) agentFor(ctx context.Context, id string, c beeos.Caller) (*bee
 
 // owned returns the agent of the path if it is the caller's own.
 func (s *Surface) owned(r *http.Request, c beeos.Caller) (*beeos.Agent, error) {
-	a, err := s.reachable(r, c)
+	a, err := s.agentFor(r.Context(), r.PathValue("agentId"), c)
 	if err != nil {
 		return nil, err
 	}

@@ -150,7 +150,7 @@ func agentFilter(r *http.Request, c beeos.Caller) (f store.AgentFilter, err erro
 }
 
 func (s *Surface) getAgent(w http.ResponseWriter, r *http.Request, c beeos.Caller) error {
-	a, err := s.reachable(r, c)
+	a, err := s.agentFor(r.Context(), r.PathValue("agentId"), c)
 	if err != nil {
 		return err
 	}

@@ -152,3 +152,27 @@ func TestWhoMay(t *testing.T) {
 		t.Errorf("private and absent can be told apart:\n%s\n%s", private.raw, absent.raw)
 	}
 }
+
+// TestAgentThatChangedIsKnownAtOnce: what a call remembers of an agent is gone
+// as soon as a change is told of.
+func TestAgentThatChangedIsKnownAtOnce(t *testing.T) {
+	s := start(t)
+	tasks := "/api/v1/agents/" + s.agent + "/tasks"
+	if a := s.do("GET", tasks, s.other, ""); a.code != "agent_not_found" {
+		t.Fatalf("a private agent: %d %s", a.status, a.raw)
+	}
+	for visibility, want := range map[string]int{"unlisted": 200, "private": 404} {
+		if a := s.do("PATCH", "/api/v1/agents/"+s.agent, s.key, `{"visibility":"`+visibility+`"}`); a.status != 200 {
+			t.Fatalf("%d %s", a.status, a.raw)
+		}
+		if a := s.do("GET", tasks, s.other, ""); a.status != want {
+			t.Errorf("%s: %d %s", visibility, a.status, a.raw)
+		}
+	}
+	if a := s.do("DELETE", "/api/v1/agents/"+s.agent, s.key, ""); a.status >= 300 {
+		t.Fatalf("%d %s", a.status, a.raw)
+	}
+	if a := s.do("GET", tasks, s.key, ""); a.code != "agent_not_found" {
+		t.Errorf("a deleted agent: %d %s", a.status, a.raw)
+	}
+}

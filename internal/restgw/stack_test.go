@@ -52,6 +52,8 @@ type stack struct {
 	agent    string // online; answers as play says
 	offline  string // nobody serves it
 
+	forget func(agentID string)
+
 	mu      sync.Mutex
 	changed []string
 	revoked []string
@@ -100,9 +102,10 @@ func start(t *testing.T) *stack {
 		DB: s.db, Ledger: s.ledger, Calls: calls, Desk: s.desk, Files: s.files, Hooks: s.hooks, Now: s.now, Auth: &auth.Checker{DB: s.db, Log: log}, Log: log,
 		People: s.users, OAuth: tokens,
 		MCPURL: "http://mcp.test/", Online: s.bus.Present, Connected: s.bus.Connected,
-		Changed: func(id string) { s.mu.Lock(); s.changed = append(s.changed, id); s.mu.Unlock() },
+		Changed: func(id string) { s.mu.Lock(); s.changed = append(s.changed, id); s.mu.Unlock(); s.forget(id) },
 		Revoked: func(id string) { s.mu.Lock(); s.revoked = append(s.revoked, id); s.mu.Unlock() },
 	}
+	s.forget = surface.Forget
 	srv.Config.Handler = &httpd.Handler{Next: theContract().watch(t, surface.Handler()), Log: log, Loopback: true}
 	srv.Start()
 	t.Cleanup(srv.Close)
@@ -156,6 +159,9 @@ func (s *stack) sync(defs ...beeos.Definition) (ids map[string]string) {
 	res, err := s.db.Sync(s.t.Context(), inst, defs)
 	if err != nil {
 		s.t.Fatal(err)
+	}
+	for _, id := range res.IDs() {
+		s.forget(id) // as the agent gateway sees to
 	}
 	return res.IDs()
 }

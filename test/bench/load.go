@@ -27,9 +27,12 @@ type target struct {
 	want     string
 }
 
+// acceptBoth is what MCP clients must accept.
+const acceptBoth = "Accept: application/json, text/event-stream"
+
 func post(addr, path, body, want string, headers ...string) target {
 	var b strings.Builder
-	fmt.Fprintf(&b, "POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nContent-Length: %d\r\n", path, addr, len(body))
+	fmt.Fprintf(&b, "POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\n%s\r\nContent-Length: %d\r\n", path, addr, acceptBoth, len(body))
 	for _, h := range headers {
 		b.WriteString(h + "\r\n")
 	}

@@ -13,10 +13,14 @@
 //	agents    the memory of conversations with a built-in agent, all of them in
 //	          the middle of a tool call
 //	scale     what 100,000 agents and 1,000,000 messages do to one call
+//	rest      an invoke over REST against the same call over MCP
+//	tasks     the memory of 10,000 open event streams of tasks
+//	lists     a page of 50 among 1,000,000 tasks, on both databases
 //
 // main.go picks; calls.go, sessions.go, streams.go, a2a.go, tokens.go, idle.go,
-// agents.go and scale.go (with fill.go) measure; server.go runs the server under
-// test and memory.go weighs it; peers.go and readers.go are the processes around it (this program,
+// agents.go, scale.go (with fill.go), rest.go, tasks.go and lists.go measure;
+// server.go runs the server under test and memory.go weighs it; peers.go and
+// readers.go are the processes around it (this program,
 // started again); load.go and response.go make the load; report.go writes
 // docs/benchmarks.md.
 package main
@@ -42,6 +46,7 @@ type settings struct {
 	sessions int
 	streams  int
 	delayed  int
+	watched  int
 
 	conversations int
 
@@ -56,7 +61,19 @@ type benchmark struct {
 	measure func(context.Context, settings) (string, error)
 }
 
-var benchmarks = []benchmark{{"calls", calls}, {"sessions", sessions}, {"streams", streams}, {"a2a", peers}, {"tokens", tokens}, {"idle", idle}, {"agents", agents}, {"scale", scale}}
+var benchmarks = []benchmark{
+	{"calls", calls},
+	{"sessions", sessions},
+	{"streams", streams},
+	{"a2a", peers},
+	{"tokens", tokens},
+	{"idle", idle},
+	{"agents", agents},
+	{"scale", scale},
+	{"rest", rest},
+	{"tasks", tasks},
+	{"lists", lists},
+}
 
 func main() {
 	log.SetFlags(0)
@@ -71,12 +88,14 @@ func main() {
 	flag.Float64Var(&s.seconds, "seconds", 3, "length of one sample")
 	flag.IntVar(&s.rounds, "rounds", 3, "samples of each kind; the median counts")
 	flag.IntVar(&s.agents, "agents", 10_000, "idle: agents that connect")
-	flag.IntVar(&s.stored, "stored", 1_000_000, "scale: messages that are there already")
+	flag.IntVar(&s.stored, "stored", 1_000_000, "scale and lists: messages, or tasks, that are there already")
 	flag.IntVar(&s.sessions, "sessions", 10_000, "sessions: idle ones")
 	flag.IntVar(&s.streams, "streams", 5_000, "streams: how many are open while they are weighed")
 	flag.IntVar(&s.delayed, "delayed", 1_000, "streams: how many are open while delays are noted")
 	flag.IntVar(&s.conversations, "conversations", 1_000, "agents: how many are open at once")
 	flag.StringVar(&s.profile, "profile", "", "write a CPU profile of the server here: calls and sessions under load from 64 connections, streams while delays are noted")
+	flag.IntVar(&s.watched, "watched", 10_000, "tasks: how many streams of events are open")
+	flag.StringVar(&s.profile, "profile", "", "write a CPU profile of the server here: calls, sessions and rest under load from 64 connections, streams while delays are noted")
 	flag.StringVar(&s.server, "server", "", "server binary to measure; empty = built from this tree")
 	flag.StringVar(&s.other, "other", "", "calls: another server binary to compare it with in the same run")
 	flag.Parse()
@@ -96,7 +115,7 @@ func choose(names []string) (chosen []benchmark, err error) {
 	for _, name := range names {
 		i := slices.IndexFunc(benchmarks, func(b benchmark) bool { return b.name == name })
 		if i < 0 {
-			return nil, fmt.Errorf("there is no benchmark %q; choose from calls, sessions, streams, a2a, tokens, idle, agents, scale", name)
+			return nil, fmt.Errorf("there is no benchmark %q; choose from calls, sessions, streams, a2a, tokens, idle, agents, scale, rest, tasks, lists", name)
 		}
 		chosen = append(chosen, benchmarks[i])
 	}

@@ -22,6 +22,9 @@ import (
 // roleEnv makes this program one of the processes around the server.
 const roleEnv = "BEEOS_BENCH_ROLE"
 
+// holdText is a message that is answered like a call of hold.
+const holdText = "hold"
+
 const toolSchema = `{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}`
 
 func peer(role string) error {
@@ -48,7 +51,13 @@ func echoAgent(ctx context.Context, name, identity string, connected func(string
 		Name: name, Description: "Answers.", Identity: identity, Connected: connected,
 		Log:   slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})),
 		Tools: append([]agent.Tool{{Name: "echo", Description: "Says it back.", Schema: json.RawMessage(toolSchema)}}, more...),
-	}, func(_ context.Context, m agent.Message, r *agent.Reply) error {
+	}, func(ctx context.Context, m agent.Message, r *agent.Reply) error {
+		switch {
+		case m.Tool == "" && m.Text == holdText:
+			return hold(ctx, m, r)
+		case m.Tool == "":
+			return r.Send("you said: " + m.Text)
+		}
 		var in struct {
 			Text string `json:"text"`
 		}

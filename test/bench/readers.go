@@ -22,6 +22,7 @@ type reading struct {
 	Keys       []string // shared out among the streams
 	Streams    int
 	Tool       string        // whose call they wait on; empty = the GET stream of a session
+	Task       bool          // the events of a task each; Path is where tasks are made
 	For        time.Duration // how long delays are noted, once all are open; 0 = not at all
 }
 
@@ -87,6 +88,9 @@ func (r *reading) open(key string) (*reader, error) {
 		return nil, err
 	}
 	x := &reader{conn: conn, in: bufio.NewReader(conn)}
+	if r.Task {
+		return x, r.openTask(x, key)
+	}
 	answer := response{in: x.in}
 	session, err := handshake(conn, &answer, r.Addr, r.Path, key)
 	if err != nil {

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os/exec"
+	"strings"
+)
+
+// lists measures how long a page of 50 tasks takes where there are many, on
+// both databases. It runs the ledger's own benchmark, which knows how to make a
+// million tasks in a minute.
+func lists(ctx context.Context, s settings) (string, error) {
+	cmd := exec.CommandContext(ctx, "go", "test", "github.com/beeos/beeos/internal/ledger", "-run", "^$", "-bench", "Listing",
+		"-benchtime", "300x", "-timeout", "20m", "-stored", fmt.Sprint(s.stored))
+	text, err := cmd.CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("%w\n%s", err, text)
+	}
+	var out strings.Builder
+	fmt.Fprintf(&out, "| 50 of %d tasks | database | p50 | p99 |\n|---|---|---:|---:|\n", s.stored)
+	rows := 0
+	for line := range bytes.Lines(text) {
+		name, p50, p99, ok := listing(string(line))
+		if !ok {
+			continue
+		}
+		engine, what, _ := strings.Cut(name, "/")
+		fmt.Fprintf(&out, "| %s | %s | %s ms | %s ms |\n", strings.NewReplacer(",", ", ", "-", " ").Replace(what), engine, p50, p99)
+		rows++
+	}
+	if rows == 0 {
+		return "", fmt.Errorf("the benchmark measured nothing\n%s", text)
+	}
+	return out.String(), nil
+}
+
+// listing reads a line of the benchmark.
+func listing(line string) (name, p50, p99 string, ok bool) {
+	f := strings.Fields(line)
+	if len(f) == 0 || !strings.HasPrefix(f[0], "BenchmarkListing/") {
+		return "", "", "", false
+	}
+	for i := 2; i < len(f); i++ {
+		switch f[i] {
+		case "p50-ms":
+			p50 = f[i-1]
+		case "p99-ms":
+			p99 = f[i-1]
+		}
+	}
+	name = strings.TrimPrefix(f[0], "BenchmarkListing/")
+	if i := strings.LastIndex(name, "-"); i > 0 { // the number of cores
+		name = name[:i]
+	}
+	return name, p50, p99, p50 != "" && p99 != ""
+}
