@@ -82,7 +82,7 @@ type scanMore struct {
 func (s scanMore) Scan(to ...any) error { return s.row.Scan(append(to, s.more...)...) }
 
 // Requests returns the newest requests that f selects, newest first. Open ones
-// are read off the deliveries, which are few. The others lie in one index by
+// are read off the deliveries, by who made them. The others lie in one index by
 // agent and caller; each such pair is a few steps in it, however many requests
 // of others there are, and pairs that have not called since are left out.
 func (l *Ledger) Requests(ctx context.Context, f RequestFilter) ([]Request, error) {

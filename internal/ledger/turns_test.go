@@ -114,9 +114,6 @@ func TestListsUseTheirIndex(t *testing.T) {
 		}
 		rows.Close()
 		p := strings.Join(plan, "; ")
-		if f.Open { // work in flight is read through from the newest
-			p = strings.Replace(p, "SCAN d USING INDEX", "", 1)
-		}
 		if strings.Contains(p, "SCAN") || strings.Contains(p, "TEMP B-TREE") {
 			t.Errorf("%s: %s", f.name, p)
 		}
@@ -148,8 +145,8 @@ func listings() []listing {
 var stored = flag.Int("stored", 10_000, "BenchmarkListing: how many requests there are")
 
 // BenchmarkListing lists 50 of many requests. All are one caller's, nearly all
-// with one agent and done; the open ones are the oldest, and as many more are
-// somebody else's.
+// with one agent and done; the open ones are the oldest, and a tenth as many as
+// there are requests are somebody else's and open.
 func BenchmarkListing(b *testing.B) {
 	for _, engine := range []string{"sqlite", "postgres"} {
 		b.Run(engine, func(b *testing.B) {
@@ -196,7 +193,7 @@ func fillRequests(b *testing.B, db *store.DB, n int) {
 		fmt.Sprintf(`INSERT INTO deliveries (turn, channel, off, agent_id, lane, seq, leased, attempt, lease_until, started, mode, redelivery, deadline, owner) `+
 			numbers+`SELECT `+id+`, 'ch-' || `+id+`, 1, 'agent_x', '', n, TRUE, 1, 0, FALSE, 'push', 'always', 0, 'user:me' FROM c`, open),
 		fmt.Sprintf(`INSERT INTO deliveries (turn, channel, off, agent_id, lane, seq, leased, attempt, lease_until, started, mode, redelivery, deadline, owner) `+
-			numbers+`SELECT '0' || n, 'none', 1, 'agent_z', '', n, TRUE, 1, 0, FALSE, 'push', 'always', 0, 'user:you' FROM c`, open),
+			numbers+`SELECT '0' || n, 'none', 1, 'agent_z', '', n, TRUE, 1, 0, FALSE, 'push', 'always', 0, 'user:you' FROM c`, n/10),
 		`INSERT INTO callers SELECT publisher, agent_id, MAX(created_at) FROM messages WHERE type = 'chat_message' GROUP BY publisher, agent_id`,
 	} {
 		if _, err := db.ExecContext(b.Context(), text); err != nil {

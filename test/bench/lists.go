@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os/exec"
+	"strconv"
 	"strings"
 )
 
@@ -27,7 +28,7 @@ func lists(ctx context.Context, s settings) (string, error) {
 			continue
 		}
 		engine, what, _ := strings.Cut(name, "/")
-		fmt.Fprintf(&out, "| %s | %s | %s ms | %s ms |\n", strings.NewReplacer(",", ", ", "-", " ").Replace(what), engine, p50, p99)
+		fmt.Fprintf(&out, "| %s | %s | %.2f ms | %.2f ms |\n", strings.NewReplacer(",", ", ", "-", " ").Replace(what), engine, p50, p99)
 		rows++
 	}
 	if rows == 0 {
@@ -37,22 +38,23 @@ func lists(ctx context.Context, s settings) (string, error) {
 }
 
 // listing reads a line of the benchmark.
-func listing(line string) (name, p50, p99 string, ok bool) {
+func listing(line string) (name string, p50, p99 float64, ok bool) {
 	f := strings.Fields(line)
 	if len(f) == 0 || !strings.HasPrefix(f[0], "BenchmarkListing/") {
-		return "", "", "", false
+		return "", 0, 0, false
 	}
 	for i := 2; i < len(f); i++ {
-		switch f[i] {
-		case "p50-ms":
-			p50 = f[i-1]
-		case "p99-ms":
-			p99 = f[i-1]
+		switch v, err := strconv.ParseFloat(f[i-1], 64); {
+		case err != nil:
+		case f[i] == "p50-ms":
+			p50, ok = v, true
+		case f[i] == "p99-ms":
+			p99 = v
 		}
 	}
 	name = strings.TrimPrefix(f[0], "BenchmarkListing/")
 	if i := strings.LastIndex(name, "-"); i > 0 { // the number of cores
 		name = name[:i]
 	}
-	return name, p50, p99, p50 != "" && p99 != ""
+	return name, p50, p99, ok
 }
