@@ -25,7 +25,7 @@ func Config(t testing.TB) config.Config {
 	t.Helper()
 	any := config.Surface{Addr: "127.0.0.1:0"}
 	return config.Config{
-		Dev: true, Data: t.TempDir(), Durability: "os",
+		Dev: true, AllowPrivate: true, Data: t.TempDir(), Durability: "os",
 		MCP: config.MCP{Surface: any}, A2A: any, REST: any, Agents: any, Web: any,
 		RateLimit: 1_000_000, CallTimeout: 30 * time.Second,
 	}

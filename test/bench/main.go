@@ -54,8 +54,14 @@ type benchmark struct {
 }
 
 var benchmarks = []benchmark{
-	{"calls", calls}, {"sessions", sessions}, {"streams", streams}, {"idle", idle}, {"scale", scale},
-	{"rest", rest}, {"tasks", tasks}, {"lists", lists},
+	{"calls", calls},
+	{"sessions", sessions},
+	{"streams", streams},
+	{"idle", idle},
+	{"scale", scale},
+	{"rest", rest},
+	{"tasks", tasks},
+	{"lists", lists},
 }
 
 func main() {
