@@ -24,8 +24,10 @@ func (c *Calls) Cancel(ctx context.Context, channel, turn, reason string) error 
 		return fmt.Errorf("find the turn to cancel: %w", err)
 	case channel != "" && channel != d.Channel:
 		return beeos.Errorf(beeos.NotFound, "there is no request %s on this channel", turn)
-	case !d.CancelAt.IsZero():
+	case !d.CancelAt.IsZero() && d.Leased:
 		return nil
+	case !d.CancelAt.IsZero(): // whoever had it is gone
+		return c.cancelled(ctx, &d)
 	}
 	_, err = c.opt.Ledger.Append(ctx, beeos.Message{
 		Channel: d.Channel, Type: beeos.ChatCancel, State: beeos.StateCompleted, InReplyTo: turn, Publisher: "user", Body: reason,

@@ -43,9 +43,7 @@ func TestGeneratedSDK(t *testing.T) {
 	}
 	script := compile(ctx, t, tools)
 
-	cfg := apptest.Config(t)
-	cfg.AllowPrivate = true
-	a := apptest.Start(t, cfg)
+	a := apptest.Start(t, apptest.Config(t))
 	srv := httptest.NewServer(&receiver{last: map[string]string{}})
 	defer srv.Close()
 	cmd := tools.Node(ctx, script, a.REST, a.UserKey, reader(t, a), srv.URL)
