@@ -53,9 +53,13 @@ async function newest() {
   say('cancel', { state: cancelled.status.state });
 
   const paused = await client.sendMessage(request('pause'));
-  await client.createTaskPushNotificationConfig({
-    tenant: '', id: 'js', taskId: paused.id, url: receiver, token: '', authentication: { scheme: 'HMAC-SHA256', credentials: 'sixteen letters!' },
-  });
+  // One that stays until the end is told, and one that is deleted before.
+  for (const name of ['js', 'gone']) {
+    await client.createTaskPushNotificationConfig({
+      tenant: '', id: name, taskId: paused.id, url: `${receiver}/${name}`, token: '', authentication: { scheme: 'HMAC-SHA256', credentials: 'sixteen letters!' },
+    });
+  }
+  await client.deleteTaskPushNotificationConfig({ tenant: '', taskId: paused.id, id: 'gone' });
   const configs = await client.listTaskPushNotificationConfig({ tenant: '', taskId: paused.id, pageSize: 10, pageToken: '' });
   say('push', { total: configs.configs.length, id: configs.configs[0].id });
   const events = client.resubscribeTask({ tenant: '', id: paused.id });
@@ -64,7 +68,6 @@ async function newest() {
   let last = first.value;
   for await (const ev of events) last = ev;
   say('resubscribe', { kinds: [first.value.payload.$case], state: last.payload.value.status.state, text: textOf(await answer) });
-  await client.deleteTaskPushNotificationConfig({ tenant: '', taskId: paused.id, id: 'js' });
   try {
     await client.getTask({ tenant: '', id: id(), historyLength: 0 });
   } catch (err) {
