@@ -93,7 +93,6 @@ func main() {
 	flag.IntVar(&s.streams, "streams", 5_000, "streams: how many are open while they are weighed")
 	flag.IntVar(&s.delayed, "delayed", 1_000, "streams: how many are open while delays are noted")
 	flag.IntVar(&s.conversations, "conversations", 1_000, "agents: how many are open at once")
-	flag.StringVar(&s.profile, "profile", "", "write a CPU profile of the server here: calls and sessions under load from 64 connections, streams while delays are noted")
 	flag.IntVar(&s.watched, "watched", 10_000, "tasks: how many streams of events are open")
 	flag.StringVar(&s.profile, "profile", "", "write a CPU profile of the server here: calls, sessions and rest under load from 64 connections, streams while delays are noted")
 	flag.StringVar(&s.server, "server", "", "server binary to measure; empty = built from this tree")
