@@ -2,12 +2,12 @@ package app
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/http/pprof"
 	"net/url"
 	"time"
 
-	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/a2agw"
 	"github.com/beeos/beeos/internal/agentgw"
 	"github.com/beeos/beeos/internal/bus"
@@ -104,7 +104,7 @@ func (p *parts) handler(ctx context.Context, name string) (http.Handler, error) 
 	case "agents":
 		return p.agents(), nil
 	}
-	return absent(name), nil
+	return nil, fmt.Errorf("there is no surface %q", name)
 }
 
 func (p *parts) web() (http.Handler, error) {
@@ -201,13 +201,6 @@ func (p *parts) agents() http.Handler {
 	p.run = append(p.run, g.Run)
 	p.metrics.Gauge("connected_agents", "Agent connections on this node.", func() float64 { return float64(g.Connections()) })
 	return g
-}
-
-// absent answers for a surface that this version does not have yet.
-func absent(name string) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		httpd.WriteError(w, r, beeos.Errorf(beeos.NotFound, "the %s surface is not part of this version yet; use MCP or REST", name))
-	})
 }
 
 func profiler() http.Handler {
