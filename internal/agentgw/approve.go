@@ -45,12 +45,13 @@ func (c *connection) approve(t *turn, f *beeos.Frame) error {
 		return nil // it waits already
 	}
 	c.g.workers.Go(func() {
-		defer t.exit(ask.Request)
 		out := beeos.Frame{Type: beeos.FrameDecision, MessageID: t.id, RequestID: ask.Request}
 		made, err := c.gate(ctx, t, ask)
+		gone := ctx.Err() != nil // the turn is not here any more
+		t.exit(ask.Request)      // before the agent hears of it: it may ask again at once
 		switch {
-		case ctx.Err() != nil:
-			return // the turn is not here any more
+		case gone:
+			return
 		case err != nil:
 			public := beeos.Public(err)
 			out.Error = &beeos.FrameFault{Code: string(public.Code), Message: public.Message}
@@ -161,7 +162,8 @@ func (c *connection) offer(ctx context.Context, q *question, fresh bool) (askID 
 			Channel: q.row.Channel, InReplyTo: q.row.Turn, Publisher: "agent:" + q.row.AgentID, Type: beeos.AgentInputRequired,
 			State: beeos.StateCompleted, Body: decisionText(&q.row) + "\n\n" + howToSay, Payload: decisionPayload(&q.row),
 		}
-		if _, err := c.g.Ledger.Append(ctx, m); err != nil {
+		// The question stays open when the agent goes: it is shown all the same.
+		if _, err := c.g.Ledger.Append(context.WithoutCancel(ctx), m); err != nil {
 			c.g.Log.Error("an approval is not shown in its conversation", "approval", q.row.ID, "err", err)
 		}
 	}
