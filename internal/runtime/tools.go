@@ -98,7 +98,7 @@ func (t *turn) call(ctx context.Context, call llm.Call) skill.Result {
 // approve asks the owner. The arguments are those that the call is made with,
 // byte for byte.
 func (t *turn) approve(ctx context.Context, target tool, arguments json.RawMessage) error {
-	auto := target.skill.AutoApprove
+	auto := target.skill.Auto(target.name)
 	if ask := t.b.rt.opt.Approve; ask != nil {
 		return ask(ctx, t.r, Approval{Skill: target.skill.Name, Tool: target.name, Arguments: arguments, Auto: auto})
 	}
