@@ -274,25 +274,32 @@ func TestStrangerDoesNotDecide(t *testing.T) {
 }
 
 // TestCallWaitsForPerson: a caller that hears nothing on the way does not run
-// out of patience while somebody decides.
+// out of patience while somebody decides, and gives the agent all of its time
+// after that.
 func TestCallWaitsForPerson(t *testing.T) {
+	const timeout = 3 * time.Second // the question must be there before
 	s, _, agent, m, wait := approving(t, beeos.Definition{Name: "files"}, saveCSV, func(r *invoke.Request) {
-		r.Live, r.Timeout = false, 300*time.Millisecond
+		r.Live, r.Timeout = false, timeout
 	})
 	a := s.waits()
 	ended := make(chan call, 1)
 	go func() { ended <- wait() }() // ends with the call
-	select {
-	case c := <-ended:
-		t.Fatalf("the call ended: %+v", c)
-	case <-time.After(time.Second):
+	goesOn := func(d time.Duration) {
+		t.Helper()
+		select {
+		case c := <-ended:
+			t.Fatalf("the call ended: %v", c.err)
+		case <-time.After(d):
+		}
 	}
+	goesOn(timeout * 4 / 3)
 	_, err := s.desk.Decide(s.ctx, a.ID, s.byOwner(), true, "")
 	s.must(err)
 	expect(t, agent, beeos.FrameDecision)
+	goesOn(timeout * 5 / 6) // past the moment at which it looks whether somebody still decides
 	agent.send(beeos.Frame{Type: beeos.FrameReply, MessageID: m.MessageID, Body: "done"})
 	if c := <-ended; c.err != nil || c.reply.Body != "done" {
-		t.Errorf("%+v", c)
+		t.Errorf("%v %+v", c.err, c.reply)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -44,7 +45,14 @@ type stack struct {
 
 	owner beeos.User
 	key   string // the owner's
+
+	ahead atomic.Int64 // how far the clock of calls and ledger is ahead, in nanoseconds
 }
+
+// later lets time pass for deadlines, leases and those who are waited for.
+func (s *stack) later(d time.Duration) { s.ahead.Add(int64(d)) }
+
+func (s *stack) now() time.Time { return time.Now().Add(time.Duration(s.ahead.Load())) }
 
 func newStack(t testing.TB) *stack {
 	t.Helper()
@@ -55,9 +63,9 @@ func newStack(t testing.TB) *stack {
 	s.must(err)
 	s.bus, err = bus.Open(ctx, bus.Options{})
 	s.must(err)
-	s.ledger, err = ledger.Open(ctx, s.db, ledger.Options{Committed: invoke.Committed(s.bus)})
+	s.ledger, err = ledger.Open(ctx, s.db, ledger.Options{Committed: invoke.Committed(s.bus), Now: s.now})
 	s.must(err)
-	s.calls = invoke.New(invoke.Options{Store: s.db, Ledger: s.ledger, Bus: s.bus, RateLimit: 1_000_000, LostAfter: 500 * time.Millisecond})
+	s.calls = invoke.New(invoke.Options{Store: s.db, Ledger: s.ledger, Bus: s.bus, RateLimit: 1_000_000, Now: s.now})
 	s.desk = approval.New(approval.Options{DB: s.db, Ledger: s.ledger, Bus: s.bus, Web: "http://console.example"})
 	check := &auth.Checker{DB: s.db, Log: slog.New(slog.DiscardHandler)}
 	log := slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))

@@ -183,7 +183,7 @@ func TestBatches(t *testing.T) {
 // merely has nothing to say is not.
 func TestSilence(t *testing.T) {
 	s := newStack(t)
-	s.gateway.Heartbeat = 20 * time.Millisecond
+	s.gateway.Heartbeat = 500 * time.Millisecond // the idle one must get round to two pings on a busy machine
 	p := s.join()
 	id := p.sync(beeos.Definition{Name: "echo"})["echo"]
 	idle := p.websocket("")

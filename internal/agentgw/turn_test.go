@@ -236,8 +236,9 @@ func TestDeadline(t *testing.T) {
 	id := p.sync(beeos.Definition{Name: "echo"})["echo"]
 	agent := p.websocket("")
 	expect(t, agent, beeos.FrameHello)
-	wait := s.ask(id, "hi", func(r *invoke.Request) { r.Deadline = time.Now().Add(50 * time.Millisecond) })
+	wait := s.ask(id, "hi", func(r *invoke.Request) { r.Deadline = time.Now().Add(time.Hour) })
 	m := expect(t, agent, beeos.FrameMessage)
+	s.later(2 * time.Hour)
 	if f := expect(t, agent, beeos.FrameCancel); f.MessageID != m.MessageID {
 		t.Errorf("cancel: %s", show(f))
 	}
@@ -269,6 +270,12 @@ func TestBeforeStart(t *testing.T) {
 			if !started {
 				m := expect(t, second, beeos.FrameMessage)
 				second.send(beeos.Frame{Type: beeos.FrameReply, MessageID: m.MessageID, Body: "paid"})
+			} else {
+				s.eventually("it is given back", func() bool {
+					d, err := s.ledger.Turn(s.ctx, m.MessageID)
+					return err == nil && !d.Leased
+				})
+				s.later(time.Minute) // nobody is expected to come back with it any more
 			}
 			got := wait()
 			if started && (got.reply == nil || got.reply.StopReason != beeos.StopAgentLost) || !started && (got.reply == nil || got.reply.Body != "paid") {

@@ -72,6 +72,7 @@ type program struct {
 // process is one life of the program.
 type process struct {
 	stdin chan []byte   // lines for it
+	over  chan struct{} // closed when there will be no more of them
 	gone  chan struct{} // closed when it has ended
 
 	mu   sync.Mutex
@@ -235,14 +236,17 @@ func (p *program) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	cmd.Cancel = stdin.Close // the polite way to say that it is over; after WaitDelay it is killed
+	proc := &process{stdin: make(chan []byte, 64), over: make(chan struct{}), gone: make(chan struct{}), open: map[string]*exchange{}}
+	cmd.Cancel = func() error { // its stdin ends, the polite way to say it; after WaitDelay it is killed
+		close(proc.over)
+		return nil
+	}
 	stdout, toStdout := io.Pipe()
 	stderr, toStderr := io.Pipe()
 	cmd.Stdout, cmd.Stderr = toStdout, toStderr
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	proc := &process{stdin: make(chan []byte, 64), gone: make(chan struct{}), open: map[string]*exchange{}}
 	p.set(proc)
 	var pipes sync.WaitGroup
 	pipes.Go(func() { proc.feed(stdin) })
@@ -271,16 +275,25 @@ func (p *program) set(proc *process) {
 	}
 }
 
-// feed writes lines until the program has ended.
+// feed writes lines until the program has ended. One that is to end gets what
+// is left of them, and then the end of the file.
 func (proc *process) feed(stdin io.WriteCloser) {
+	defer stdin.Close() //nolint:errcheck // it is over either way
 	for {
+		var line []byte
 		select {
-		case line := <-proc.stdin:
-			if _, err := stdin.Write(line); err != nil {
-				return // it is ending
-			}
+		case line = <-proc.stdin:
 		case <-proc.gone:
 			return
+		case <-proc.over:
+			select {
+			case line = <-proc.stdin:
+			default:
+				return
+			}
+		}
+		if _, err := stdin.Write(line); err != nil {
+			return // it is ending
 		}
 	}
 }

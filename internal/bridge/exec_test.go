@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/beeos/beeos/agent"
 	"github.com/beeos/beeos/client"
@@ -51,6 +52,7 @@ func program() {
 			say(`"delta":"I am "`)
 			os.Exit(3)
 		case m.Text == "hang":
+			fmt.Fprintln(os.Stderr, "hanging")
 		case m.Text == "fail":
 			say(`"error":"as you wish"`)
 		case m.Text == "noise":
@@ -71,6 +73,20 @@ func program() {
 type journal struct {
 	mu   sync.Mutex
 	text strings.Builder
+}
+
+// await waits until the log has the words.
+func (j *journal) await(t *testing.T, words string) {
+	t.Helper()
+	tick, within := time.NewTicker(10*time.Millisecond), time.After(30*time.Second)
+	defer tick.Stop()
+	for !strings.Contains(j.String(), words) {
+		select {
+		case <-tick.C:
+		case <-within:
+			t.Fatalf("the log has no %q:\n%s", words, j.String())
+		}
+	}
 }
 
 func (j *journal) Write(b []byte) (int, error) {
@@ -151,6 +167,7 @@ func TestExec(t *testing.T) {
 	}
 	channel := post("/channels", `{"agent_id":"`+id+`"}`)
 	turn := post("/channels/"+channel+"/messages", `{"body":"hang"}`)
+	log.await(t, "hanging") // a program that never got the message need not hear of its end
 	post("/channels/"+channel+"/messages", `{"type":"chat_cancel","in_reply_to":"`+turn+`","reason":"enough"}`)
 	post("/channels/"+channel+"/wait", `{"in_reply_to":"`+turn+`"}`)
 

@@ -219,8 +219,13 @@ func TestSnapshotFindsTheNodeThatHoldsTheTurn(t *testing.T) {
 	pairs(t, func(t *testing.T, a, b *Bus) {
 		a.ServeSnapshots(func(turn string) (beeos.Event, bool) { return beeos.Event{Text: "so far", Seq: 7}, turn == "t1" })
 		b.ServeSnapshots(func(string) (beeos.Event, bool) { return beeos.Event{}, false })
-		if ev, ok := b.Snapshot(t.Context(), "t1"); !ok || ev.Text != "so far" || ev.Seq != 7 {
-			t.Errorf("Snapshot = %q, %v", ev.Text, ok)
+		var ev beeos.Event
+		eventually(t, "the node answers in time", func() (ok bool) {
+			ev, ok = b.Snapshot(t.Context(), "t1")
+			return ok
+		})
+		if ev.Text != "so far" || ev.Seq != 7 {
+			t.Errorf("Snapshot = %q, %d", ev.Text, ev.Seq)
 		}
 		if _, ok := b.Snapshot(t.Context(), "t2"); ok {
 			t.Error("a turn that nobody holds has a snapshot")

@@ -331,7 +331,7 @@ func (t *turn) await(ctx context.Context, yield func(beeos.Event) bool) error {
 	timer := time.NewTimer(t.timeout)
 	defer timer.Stop()
 	look := t.lookAgain()
-	seen := 0
+	seen, decides := 0, false
 	for {
 		select {
 		case m := <-t.waiter.terminal:
@@ -344,6 +344,7 @@ func (t *turn) await(ctx context.Context, yield func(beeos.Event) bool) error {
 			if !t.flush(yield) {
 				return errStopped
 			}
+			decides = false
 			timer.Reset(t.patience(start))
 		case <-look.C:
 			if !t.showOpen(ctx, yield) {
@@ -351,9 +352,15 @@ func (t *turn) await(ctx context.Context, yield func(beeos.Event) bool) error {
 			}
 			look.next()
 		case <-timer.C:
-			if t.c.personDecides(ctx, t.id) { // whose time is not the agent's
+			was := decides
+			if decides = t.c.personDecides(ctx, t.id); decides { // whose time is not the agent's
 				start = t.c.opt.Now()
 				timer.Reset(min(t.timeout, decideLook))
+				continue
+			}
+			if was { // the agent's begins again
+				start = t.c.opt.Now()
+				timer.Reset(t.timeout)
 				continue
 			}
 			said, _ := t.c.opt.Bus.Snapshot(ctx, t.id)

@@ -29,12 +29,15 @@ func (b *builtin) answer(ctx context.Context, m agent.Message, r *agent.Reply) e
 	limits := b.def.Limits
 	ctx, cancel := context.WithTimeoutCause(ctx, limits.Wall, errWall)
 	defer cancel()
+	t := &turn{b: b, r: r, model: model}
 	talk, first, err := b.rt.history(ctx, m, r)
+	if errors.Is(context.Cause(ctx), errWall) {
+		return t.end(overTime(limits))
+	}
 	if err != nil {
 		return err
 	}
-	tools := b.discover(ctx, first)
-	t := &turn{b: b, r: r, model: model, talk: talk, tools: tools}
+	t.talk, t.tools = talk, b.discover(ctx, first)
 	for {
 		if why := t.used.over(limits); why != "" {
 			return t.end(why)

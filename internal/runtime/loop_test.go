@@ -199,11 +199,12 @@ func TestLimitsEndWithAWord(t *testing.T) {
 		model  llm.Model
 		want   string
 	}{
-		"turns":  {runtime.Limits{Turns: 3}, endless, "again \n\nagain \n\nagain \n\nI stopped here: one answer may ask the model 3 times."},
-		"calls":  {runtime.Limits{Calls: 1}, endless, "one answer may call 1 tools"},
-		"tokens": {runtime.Limits{Tokens: 5}, endless, "one answer may use 5 tokens"},
-		"wall":   {runtime.Limits{Wall: 200 * time.Millisecond}, stuck{}, "one answer may take 200ms"},
-		"length": {runtime.Limits{}, llm.Script(func(llm.Request) []llm.Delta { return []llm.Delta{{Text: "and so", Stop: llm.StopLength}} }), "and so\n\n[The answer was cut off here"},
+		"turns":   {runtime.Limits{Turns: 3}, endless, "again \n\nagain \n\nagain \n\nI stopped here: one answer may ask the model 3 times."},
+		"calls":   {runtime.Limits{Calls: 1}, endless, "one answer may call 1 tools"},
+		"tokens":  {runtime.Limits{Tokens: 5}, endless, "one answer may use 5 tokens"},
+		"wall":    {runtime.Limits{Wall: 200 * time.Millisecond}, stuck{}, "one answer may take 200ms"},
+		"at once": {runtime.Limits{Wall: time.Nanosecond}, stuck{}, "one answer may take 1ns"}, // over before the model is asked
+		"length":  {runtime.Limits{}, llm.Script(func(llm.Request) []llm.Delta { return []llm.Delta{{Text: "and so", Stop: llm.StopLength}} }), "and so\n\n[The answer was cut off here"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := start(t, runtime.Options{Model: c.model})
@@ -216,16 +217,23 @@ func TestLimitsEndWithAWord(t *testing.T) {
 }
 
 func TestCancelReachesTheModel(t *testing.T) {
-	ended := make(chan error, 1)
-	s := start(t, runtime.Options{Model: stuck{ended}})
+	begun, ended := make(chan struct{}, 1), make(chan error, 1)
+	s := start(t, runtime.Options{Model: stuck{begun, ended}})
 	_, id := s.create(t, runtime.Definition{Name: "clerk"}, nil)
 	session := s.mcp(t, id)
 	tools, err := session.ListTools(t.Context(), nil)
 	if err != nil || len(tools.Tools) == 0 {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
+	go func() { // ends with the call
+		select {
+		case <-begun:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
 	if got, err := session.CallTool(ctx, &mcp.CallToolParams{Name: tools.Tools[0].Name, Arguments: map[string]any{"message": "go"}}); err == nil {
 		t.Errorf("answered %+v", got)
 	}
@@ -332,12 +340,18 @@ func TestCommandsComeFromTheAdminAlone(t *testing.T) {
 }
 
 // stuck is a model that says one word and then nothing.
-type stuck struct{ ended chan<- error }
+type stuck struct {
+	begun chan<- struct{}
+	ended chan<- error
+}
 
 func (m stuck) Stream(ctx context.Context, _ llm.Request) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) {
 		if !yield(llm.Delta{Text: "Well"}, nil) {
 			return
+		}
+		if m.begun != nil {
+			m.begun <- struct{}{}
 		}
 		<-ctx.Done()
 		if m.ended != nil {
