@@ -5,7 +5,8 @@
 // definition.go is what an owner says about one and how that is kept, and
 // deploy.go makes, changes and ends them. runtime.go runs those that there are.
 // An answer is a loop between the model and its tools (loop.go, tools.go) over
-// the conversation so far (history.go), within limits (limits.go). What the
+// the conversation so far (history.go), within limits (limits.go), and what it
+// has done is kept for whoever has to go on with it (journal.go). What the
 // owner does about skill servers is in skills.go, such as accepting a changed
 // tool, and for protected ones in consent.go. vault.go keeps what those were
 // given, sealed (seal.go).
@@ -23,6 +24,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/agent"
 	"github.com/beeos/beeos/internal/llm"
 	"github.com/beeos/beeos/internal/protected"
@@ -66,6 +68,7 @@ type Options struct {
 
 // Approval is a tool call that is about to be made.
 type Approval struct {
+	Key         string // names the call in its answer, also after a crash
 	Skill, Tool string
 	Arguments   json.RawMessage
 	Auto        bool // the skill's owner said that it need not be asked about
@@ -102,8 +105,9 @@ func New(ctx context.Context, opt Options) (*Runtime, error) {
 func (rt *Runtime) Run(ctx context.Context) error {
 	var group errgroup.Group // an agent that ends is not the end of the others
 	defer group.Wait()       //nolint:errcheck // they report to the log
-	ticker := time.NewTicker(lookEvery)
+	ticker, forget := time.NewTicker(lookEvery), time.NewTicker(forgetEvery)
 	defer ticker.Stop()
+	defer forget.Stop()
 	for {
 		if err := rt.reconcile(ctx, &group); err != nil && ctx.Err() == nil {
 			rt.opt.Log.Error("the built-in agents cannot be read", "err", err)
@@ -113,6 +117,10 @@ func (rt *Runtime) Run(ctx context.Context) error {
 			return nil
 		case <-rt.wake:
 		case <-ticker.C:
+		case <-forget.C:
+			if err := rt.opt.DB.ForgetSteps(ctx, rt.opt.Now().Add(-forgetAfter)); err != nil && ctx.Err() == nil {
+				rt.opt.Log.Error("what built-in agents did is not forgotten", "err", err)
+			}
 		}
 	}
 }
@@ -220,7 +228,8 @@ func (rt *Runtime) prepare(row store.Builtin) (*builtin, error) {
 		b.skills = append(b.skills, c)
 	}
 	b.agent, err = agent.New(agent.Options{
-		Name: row.Name, DisplayName: b.def.DisplayName, Description: b.def.Description, Model: b.def.Model,
+		Redelivery: beeos.RedeliverAlways, // the journal sees to it that nothing is done twice
+		Name:       row.Name, DisplayName: b.def.DisplayName, Description: b.def.Description, Model: b.def.Model,
 		Timeout: b.def.Limits.Wall + lastWord, Gateway: rt.opt.Gateway, Identity: file, Log: rt.opt.Log,
 	}, b.answer)
 	return b, err
