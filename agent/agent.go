@@ -23,7 +23,6 @@ package agent
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -104,7 +103,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	defer context.AfterFunc(ctx, func() { a.drain(hard, stop) })()
 
 	err := a.connectForever(hard)
-	stop(errors.New("the agent is stopping"))
+	stop(errStopping)
 	a.running.Wait()
 	if ctx.Err() != nil {
 		return nil // asked to stop, and stopped
@@ -132,7 +131,7 @@ func (a *Agent) drain(hard context.Context, stop context.CancelCauseFunc) {
 	case <-time.After(drainFor):
 		a.log.Warn("stopping with unfinished answers", "after", drainFor)
 	}
-	stop(errors.New("the agent is stopping"))
+	stop(errStopping)
 }
 
 // settle closes settled once the last turn of a draining agent is over. a.mu

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -32,6 +33,11 @@ type Approval struct {
 	Tool      string
 	Arguments any  // anything that JSON can carry; the call must be made with exactly these
 	Auto      bool // go ahead unless the owner wants to be asked, or the tool is declared destructive
+
+	// Key names this one call within its message, for agents that know after a
+	// restart which calls they have made: a yes that was given to a key is given
+	// to it again. Empty: a yes that may have been heard is not given again.
+	Key string
 }
 
 // Approve asks the owner of the agent whether the tool may be called with
@@ -60,7 +66,7 @@ func (r *Reply) Gate(ctx context.Context, q Approval) error {
 	if string(args) == "null" {
 		args = []byte("{}")
 	}
-	id := beeos.NewID()
+	id := cmp.Or(q.Key, beeos.NewID())
 	g := &gate{answer: make(chan beeos.Frame, 1)}
 	g.frame = encode(beeos.Frame{
 		Type: beeos.FrameApprove, MessageID: r.m.ID, RequestID: id, Skill: q.Skill, Tool: q.Tool, Arguments: args, Auto: q.Auto,

@@ -82,3 +82,28 @@ func TestApproveOnAnotherConnection(t *testing.T) {
 	}
 	conn.ack("auto", "")
 }
+
+// TestApproveByKey: an agent that names its call asks under that name, so that
+// after a restart it is the same request.
+func TestApproveByKey(t *testing.T) {
+	for name, key := range map[string]string{"named": "1-1", "nameless": ""} {
+		t.Run(name, func(t *testing.T) {
+			g := newFakeGateway(t)
+			conn, _ := g.start(g.options(), func(ctx context.Context, _ Message, r *Reply) error {
+				return r.Gate(ctx, Approval{Tool: "save", Key: key})
+			})
+			var ids []string
+			for _, m := range []string{"m1", "m2"} {
+				conn.message(m, "", beeos.Call{})
+				f := conn.expect(beeos.FrameApprove)
+				ids = append(ids, f.RequestID)
+				conn.send(beeos.Frame{Type: beeos.FrameDecision, MessageID: m, RequestID: f.RequestID, Result: json.RawMessage(`{"approved":true}`)})
+				conn.expect(beeos.FrameReply)
+				conn.ack(m, "")
+			}
+			if key != "" && (ids[0] != key || ids[1] != key) || key == "" && ids[0] == ids[1] {
+				t.Errorf("asked as %q", ids)
+			}
+		})
+	}
+}

@@ -12,8 +12,10 @@ import (
 	"github.com/beeos/beeos"
 )
 
-// errCancelled is the cause of a context that the caller cancelled.
-var errCancelled = errors.New("the caller cancelled")
+var (
+	errCancelled = errors.New("the caller cancelled")  // the cause of a context that the caller ended
+	errStopping  = errors.New("the agent is stopping") // and of one that ended with the agent
+)
 
 // receive acts on one frame from the gateway. It never blocks.
 func (a *Agent) receive(l *link, line []byte) {
@@ -138,6 +140,9 @@ func (a *Agent) answer(r *Reply) {
 	switch {
 	case err == nil:
 		err = r.Send("")
+	case errors.Is(cause, errStopping):
+		a.log.Info("stopping before the answer has ended; another instance may get the message", "message", r.m.ID)
+		return
 	case errors.Is(cause, errCancelled):
 		err = r.end(beeos.Frame{Type: beeos.FrameError, Body: "the answer was cancelled", StopReason: beeos.StopUser})
 	case errors.Is(cause, context.DeadlineExceeded):

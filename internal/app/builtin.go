@@ -35,7 +35,7 @@ func (p *parts) openRuntime(ctx context.Context) error {
 		HTTP: protected.Guard(p.cfg.AllowPrivate), Plain: p.cfg.AllowPrivate, Console: p.info.Web,
 	}
 	opt.Approve = func(ctx context.Context, r *agent.Reply, a runtime.Approval) error {
-		return r.Gate(ctx, agent.Approval{Skill: a.Skill, Tool: a.Tool, Arguments: a.Arguments, Auto: a.Auto})
+		return r.Gate(ctx, agent.Approval{Key: a.Key, Skill: a.Skill, Tool: a.Tool, Arguments: a.Arguments, Auto: a.Auto})
 	}
 	if err := readAllowed(p.cfg.Data, &opt); err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/agent"
 	"github.com/beeos/beeos/internal/protected"
 	"github.com/beeos/beeos/internal/skill"
@@ -49,7 +50,8 @@ func (rt *Runtime) prepare(ctx context.Context, row store.Builtin) (*builtin, er
 		b.skills = append(b.skills, c)
 	}
 	b.agent, err = agent.New(agent.Options{
-		Name: row.Name, DisplayName: b.def.DisplayName, Description: b.def.Description, Model: b.def.Model, Capabilities: b.def.capabilities(),
+		Redelivery: beeos.RedeliverAlways, // the journal sees to it that nothing is done twice
+		Name:       row.Name, DisplayName: b.def.DisplayName, Description: b.def.Description, Model: b.def.Model, Capabilities: b.def.capabilities(),
 		Timeout: b.def.Limits.Wall + lastWord, Gateway: rt.opt.Gateway, Identity: file, Log: rt.opt.Log,
 	}, b.answer)
 	if err != nil {

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/llm"
 )
 
 // Limits bound one answer. Zero means the default.
@@ -52,8 +51,6 @@ var errWall = errors.New("the time for one answer is over")
 type used struct {
 	turns, calls, tokens int
 }
-
-func (u *used) count(usage llm.Usage) { u.tokens += usage.Total() }
 
 // over says which limit an answer has reached before its next turn, in words
 // for the caller; empty = none.

@@ -38,6 +38,9 @@ func (b *builtin) answer(ctx context.Context, m agent.Message, r *agent.Reply) e
 		return err
 	}
 	t.talk, t.tools = talk, b.discover(ctx, first)
+	if t.journal, err = b.recall(ctx, m.ID); err != nil {
+		return err
+	}
 	for {
 		if why := t.used.over(limits); why != "" {
 			return t.end(why)
@@ -68,38 +71,54 @@ func (b *builtin) answer(ctx context.Context, m agent.Message, r *agent.Reply) e
 
 // turn is one answer in the making.
 type turn struct {
-	b     *builtin
-	r     *agent.Reply
-	model string
-	talk  []llm.Message
-	tools toolbox
-	used  used
-	steps atomic.Int64 // calls that were begun; several are at once
-	said  bool         // something was streamed
-	cut   string       // why the model's last words are not whole
+	b       *builtin
+	r       *agent.Reply
+	model   string
+	talk    []llm.Message
+	tools   toolbox
+	journal *journal
+	used    used
+	steps   atomic.Int64 // calls that were begun; several are at once
+	said    bool         // something was streamed
+	cut     string       // why the model's last words are not whole
 }
 
-// think asks the model once, streams what it says, and returns the calls that
-// it wants.
+// think asks the model once, or repeats what it said before a crash, and
+// returns the calls that it wants.
 func (t *turn) think(ctx context.Context) ([]llm.Call, error) {
 	t.used.turns++
+	w, known := t.journal.said[t.used.turns]
+	var err error
+	if known {
+		err = t.stream(llm.Delta{Text: w.Text}, &strings.Builder{})
+	} else if w, err = t.ask(ctx); err == nil && len(w.Calls) > 0 {
+		w, err = t.journal.think(ctx, t.used.turns, w)
+	}
+	if err != nil {
+		return nil, err
+	}
+	t.used.tokens += w.Tokens
+	t.talk = append(t.talk, llm.Message{Role: llm.Assistant, Text: w.Text, Calls: w.Calls})
+	return w.Calls, nil
+}
+
+// ask asks the model once and streams what it says.
+func (t *turn) ask(ctx context.Context) (w words, err error) {
 	request := llm.Request{Model: t.model, System: t.system(), Messages: t.talk, Tools: t.tools.offered}
 	if left := t.b.def.Limits.Tokens - t.used.tokens; left < 8192 {
 		request.MaxTokens = left
 	}
 	var text strings.Builder
-	var calls []llm.Call
-	var usage llm.Usage
 	t.cut = ""
 	for d, err := range t.b.rt.opt.Model.Stream(ctx, request) {
 		if err != nil {
-			return nil, err
+			return w, err
 		}
 		if d.Usage != nil {
-			usage = *d.Usage
+			w.Tokens = d.Usage.Total()
 		}
 		if d.Call != nil {
-			calls = append(calls, *d.Call)
+			w.Calls = append(w.Calls, *d.Call)
 		}
 		switch d.Stop {
 		case llm.StopLength:
@@ -108,12 +127,11 @@ func (t *turn) think(ctx context.Context) ([]llm.Call, error) {
 			t.cut = "[The model's service stopped the answer here.]"
 		}
 		if err := t.stream(d, &text); err != nil {
-			return nil, err
+			return w, err
 		}
 	}
-	t.used.count(usage)
-	t.talk = append(t.talk, llm.Message{Role: llm.Assistant, Text: text.String(), Calls: calls})
-	return calls, nil
+	w.Text = text.String()
+	return w, nil
 }
 
 // stream passes on what the model says. Texts of several turns are paragraphs.
@@ -124,10 +142,11 @@ func (t *turn) stream(d llm.Delta, text *strings.Builder) error {
 	if d.Text == "" {
 		return nil
 	}
-	if text.Len() == 0 && t.said {
+	first := text.Len() == 0
+	text.WriteString(d.Text)
+	if first && t.said {
 		d.Text = "\n\n" + d.Text
 	}
-	text.WriteString(d.Text)
 	t.said = true
 	return t.r.Delta(d.Text)
 }

@@ -7,7 +7,8 @@
 // agents. runtime.go runs those that are this node's (claim.go), each as a
 // builtin (builtin.go).
 // An answer is a loop between the model and its tools (loop.go, tools.go) over
-// the conversation so far (history.go), within limits (limits.go). What the
+// the conversation so far (history.go), within limits (limits.go), and what it
+// has done is kept for whoever has to go on with it (journal.go). What the
 // owner does about skill servers is in skills.go, such as accepting a changed
 // tool, and for protected ones in consent.go. vault.go keeps what those were
 // given, sealed (seal.go).
@@ -82,6 +83,7 @@ type News struct {
 
 // Approval is a tool call that is about to be made.
 type Approval struct {
+	Key         string // names the call in its answer, also after a crash
 	Skill, Tool string
 	Arguments   json.RawMessage
 	Auto        bool // the skill's owner said that it need not be asked about
@@ -127,8 +129,9 @@ func (rt *Runtime) Run(ctx context.Context) error {
 	defer rt.release(ctx)
 	var group errgroup.Group // an agent that ends is not the end of the others
 	defer group.Wait()       //nolint:errcheck // they report to the log
-	timer := time.NewTimer(lookEvery)
+	timer, forget := time.NewTimer(lookEvery), time.NewTicker(forgetEvery)
 	defer timer.Stop()
+	defer forget.Stop()
 	for {
 		if err := rt.reconcile(ctx, &group); err != nil && ctx.Err() == nil {
 			rt.opt.Log.Error("the built-in agents cannot be read", "err", err)
@@ -143,6 +146,10 @@ func (rt *Runtime) Run(ctx context.Context) error {
 			return nil
 		case <-rt.wake:
 		case <-timer.C:
+		case <-forget.C:
+			if err := rt.opt.DB.ForgetSteps(ctx, rt.opt.Now().Add(-forgetAfter)); err != nil && ctx.Err() == nil {
+				rt.opt.Log.Error("what built-in agents did is not forgotten", "err", err)
+			}
 		}
 	}
 }

@@ -34,6 +34,14 @@ type stack struct {
 
 func start(t *testing.T, opt runtime.Options) *stack {
 	t.Helper()
+	s := serve(t)
+	s.rt = s.run(t, opt, s.Agents)
+	return s
+}
+
+// serve starts BeeOS without built-in agents.
+func serve(t *testing.T) *stack {
+	t.Helper()
 	cfg := apptest.Config(t)
 	cfg.Only = []string{"mcp", "rest", "agents", "web"} // the built-in agents run here
 	s := &stack{App: apptest.Start(t, cfg)}
@@ -42,28 +50,35 @@ func start(t *testing.T, opt runtime.Options) *stack {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.db.Close() })
-	opt.DB, opt.Gateway, opt.Folder, opt.Plain, opt.Console = s.db, s.Agents, t.TempDir(), true, s.Web
-	if opt.HTTP == nil {
-		opt.HTTP = protected.Guard(true)
-	}
-	if s.rt, err = runtime.New(t.Context(), opt); err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- s.rt.Run(ctx) }()
-	t.Cleanup(func() {
-		stop()
-		if err := <-done; err != nil {
-			t.Errorf("the runtime ended with %v", err)
-		}
-	})
 	agent, err := s.db.Agent(t.Context(), s.AgentID)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.owner = agent.OwnerID
 	return s
+}
+
+// run runs built-in agents that connect to a gateway.
+func (s *stack) run(t *testing.T, opt runtime.Options, gateway string) *runtime.Runtime {
+	t.Helper()
+	opt.DB, opt.Gateway, opt.Folder, opt.Plain, opt.Console = s.db, gateway, t.TempDir(), true, s.Web
+	if opt.HTTP == nil {
+		opt.HTTP = protected.Guard(true)
+	}
+	rt, err := runtime.New(t.Context(), opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- rt.Run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-done; err != nil {
+			t.Errorf("the runtime ended with %v", err)
+		}
+	})
+	return rt
 }
 
 // create makes a built-in agent, waits until it is connected, and returns the

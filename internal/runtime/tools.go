@@ -67,7 +67,7 @@ func (t *turn) act(ctx context.Context, calls []llm.Call) []llm.Message {
 	for i, call := range calls {
 		group.Go(func() error {
 			t.record(toolUse{Type: "tool_use", ID: call.ID, Name: call.Name, Arguments: short(call.Arguments)})
-			got := t.call(ctx, call)
+			got := t.call(ctx, place{t.used.turns, i + 1}, call)
 			t.record(toolResult{Type: "tool_result", ToolUseID: call.ID, Content: cutTo(got.Text, longestPart), IsError: got.IsError})
 			results[i] = llm.Message{Role: llm.ToolRole, CallID: call.ID, Text: got.Text, IsError: got.IsError}
 			return nil
@@ -77,30 +77,47 @@ func (t *turn) act(ctx context.Context, calls []llm.Call) []llm.Message {
 	return results
 }
 
-// call makes one call, if its owner agrees. Whatever goes wrong goes back to
-// the model, which may try something else.
-func (t *turn) call(ctx context.Context, call llm.Call) skill.Result {
+// call makes one call, if its owner agrees and unless it was made before a
+// crash. Whatever goes wrong goes back to the model, which may try something
+// else.
+func (t *turn) call(ctx context.Context, at place, call llm.Call) skill.Result {
+	if past, ok := t.journal.past(at); ok {
+		return past
+	}
 	target, ok := t.tools.byName[call.Name]
 	if !ok {
-		return failure("there is no tool %q; use one of those that you were given", call.Name)
+		return t.journal.refuse(ctx, at, failure("there is no tool %q; use one of those that you were given", call.Name))
 	}
-	if err := t.approve(ctx, target, call.Arguments); err != nil {
-		return failure("the call was denied and not made: %v", err)
+	if err := t.approve(ctx, at, target, call.Arguments); err != nil {
+		denied := failure("the call was denied and not made: %v", err)
+		if ctx.Err() != nil {
+			return denied // nobody has decided
+		}
+		return t.journal.refuse(ctx, at, denied)
+	}
+	if past, mine, err := t.journal.begin(ctx, at); err != nil {
+		return failure("the call was not made: %v", err)
+	} else if !mine {
+		return past
 	}
 	_ = t.r.Progress(float64(t.steps.Add(1)), 0, fmt.Sprintf("calling %s of %s", skill.Visible(target.name), target.skill.Name)) // nobody need watch
 	got, err := target.skill.Call(ctx, target.name, call.Arguments)
 	if err != nil {
-		return failure("%v", err)
+		got = failure("%v", err)
+		if ctx.Err() != nil {
+			return got // how it ends is not known
+		}
 	}
+	t.journal.end(ctx, at, got)
 	return got
 }
 
 // approve asks the owner. The arguments are those that the call is made with,
 // byte for byte.
-func (t *turn) approve(ctx context.Context, target tool, arguments json.RawMessage) error {
+func (t *turn) approve(ctx context.Context, at place, target tool, arguments json.RawMessage) error {
 	auto := target.skill.Auto(target.name)
 	if ask := t.b.rt.opt.Approve; ask != nil {
-		return ask(ctx, t.r, Approval{Skill: target.skill.Name, Tool: target.name, Arguments: arguments, Auto: auto})
+		return ask(ctx, t.r, Approval{Key: at.key(), Skill: target.skill.Name, Tool: target.name, Arguments: arguments, Auto: auto})
 	}
 	if !auto {
 		return fmt.Errorf("skill %s needs approval, and nobody can be asked here", target.skill.Name)

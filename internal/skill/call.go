@@ -5,10 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/url"
 	"strings"
 
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -21,37 +19,39 @@ type Result struct {
 	IsError bool // the tool failed, and Text says why
 }
 
+// ErrUncertain is the error of a call that may have run: it reached the server,
+// or may have, and there is no answer.
+var ErrUncertain = errors.New("the call may have been carried out; its result is not known")
+
 // Call calls a tool of the server by the server's name for it. An error means
 // that the tool did not answer; a tool that answers with a failure is a Result.
+// Nothing is sent a second time that may have run.
 func (c *Client) Call(ctx context.Context, tool string, arguments json.RawMessage) (Result, error) {
 	for again := true; ; again = false {
 		session, err := c.Session(ctx)
 		if err != nil {
 			return Result{}, err
 		}
-		got, err := session.CallTool(ctx, &mcp.CallToolParams{Name: tool, Arguments: arguments})
-		switch {
-		case err == nil:
+		sent, f := c.follow(ctx)
+		got, err := session.CallTool(sent, &mcp.CallToolParams{Name: tool, Arguments: arguments})
+		if err == nil {
 			return Result{Text: shorten(textOf(got)), IsError: got.IsError}, nil
-		case ctx.Err() != nil:
-			return Result{}, context.Cause(ctx)
-		case errors.Is(err, mcp.ErrSessionMissing) && again:
-			c.drop(session) // the server was restarted: it has not run this call
-			continue
-		case broken(err):
-			c.drop(session)
-			return Result{}, c.explain(err)
 		}
-		return Result{}, fmt.Errorf("call %s of skill %s: %w", tool, c.opt.Server.Name, err)
+		if ctx.Err() != nil {
+			return Result{}, context.Cause(ctx)
+		}
+		if !f.broken(err) {
+			return Result{}, fmt.Errorf("call %s of skill %s: %w", tool, c.opt.Server.Name, err)
+		}
+		c.drop(session)
+		switch {
+		case f.mayHaveRun():
+			return Result{}, fmt.Errorf("the connection to the skill server %s broke: %w", c.opt.Server.Name, ErrUncertain)
+		case again && f.stale(): // the server was restarted since
+			continue
+		}
+		return Result{}, c.explain(err)
 	}
-}
-
-// broken reports whether an error is the connection's and not the server's
-// answer.
-func broken(err error) bool {
-	var answer *jsonrpc.Error
-	var unsent *url.Error
-	return !errors.As(err, &answer) || errors.As(err, &unsent) || errors.Is(err, mcp.ErrConnectionClosed) || errors.Is(err, mcp.ErrSessionMissing)
 }
 
 // textOf is a result as a model reads it.

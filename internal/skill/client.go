@@ -142,7 +142,7 @@ func (c *Client) transport() (mcp.Transport, error) {
 		cmd.Env = commandEnv()
 		return &mcp.CommandTransport{Command: cmd, TerminateDuration: stopWithin}, nil
 	}
-	client := &http.Client{Transport: c.opt.HTTP, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	client := &http.Client{Transport: watched{c.opt.HTTP}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	return &mcp.StreamableClientTransport{Endpoint: c.opt.Server.URL, HTTPClient: client, MaxEventSize: maxEvent}, nil
 }
 

@@ -2,7 +2,8 @@
 // built-in agent offers to its model. A Server is how its owner describes one:
 // an address, or a local command that the admin allowed. A Client (client.go)
 // holds one session with it, whichever era of the protocol it speaks, lists
-// its tools (tools.go) and calls them (call.go).
+// its tools (tools.go) and calls them (call.go), each of them once, so it looks
+// how far a call got that has no answer (fate.go).
 //
 // A tool is pinned as it was when it was first seen (pin.go): when its server
 // describes it in another way, it is held back until a person has accepted the

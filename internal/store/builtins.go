@@ -126,7 +126,7 @@ func (db *DB) DeleteBuiltin(ctx context.Context, owner, id string) error {
 		if err := tx.QueryRowContext(ctx, "SELECT id FROM builtin_agents WHERE owner_id = $1 AND id = $2", owner, id).Scan(&found); err != nil {
 			return err
 		}
-		for _, table := range []string{"skill_consents", "skill_tokens", "skill_tools"} {
+		for _, table := range []string{"builtin_steps", "skill_consents", "skill_tokens", "skill_tools"} {
 			if _, err := tx.ExecContext(ctx, "DELETE FROM "+table+" WHERE builtin_id = $1", id); err != nil {
 				return err
 			}

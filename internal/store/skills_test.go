@@ -29,7 +29,9 @@ func fillSkills(t *testing.T, db *DB) {
 	t.Helper()
 	ctx, b := t.Context(), builtin(t, db, "helper")
 	_, pinned := db.PinSkillTool(ctx, SkillTool{BuiltinID: b.ID, Skill: "s", Tool: "t", Hash: "1", UpdatedAt: now()})
-	err := errors.Join(pinned, db.PutSkillToken(ctx, b.ID, "s", "https://a", "https://as", []byte{0, 255}, now()),
+	underWay(t, db, "turn of "+b.ID)
+	_, _, taken := db.TakeStep(ctx, b.ID, Step{Turn: "turn of " + b.ID, Step: 1, Content: "{}"}, now())
+	err := errors.Join(pinned, taken, db.PutSkillToken(ctx, b.ID, "s", "https://a", "https://as", []byte{0, 255}, now()),
 		db.PutSkillConsent(ctx, "state", SkillConsent{BuiltinID: b.ID, Skill: "s", Sealed: []byte{1}}, now()))
 	if err != nil {
 		t.Fatal(err)

@@ -1,8 +1,8 @@
 // Package store keeps who and what: users, instances and their join tokens,
 // agents and the sync that declares them, API keys, what is known about files,
 // webhooks and what is to be sent to them, approvals and their rules, built-in
-// agents and their skills, the audit trail, and what replicas share (secrets,
-// nonces, nodes). One file per table family.
+// agents with their skills and the steps that they take, the audit trail, and
+// what replicas share (secrets, nonces, nodes). One file per table family.
 //
 // It is plain SQL in one dialect for SQLite and PostgreSQL; a statement that
 // truly differs has two named constants side by side. The schema is

@@ -1,0 +1,95 @@
+package skill
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/beeos/beeos"
+)
+
+// fate is how far a call got on its way to the server. The client library does
+// not tell: a session that ends makes all its calls fail alike, those that the
+// server refused and those that it was carrying out.
+type fate struct {
+	blind bool // no HTTP: nothing is seen of its way
+
+	mu     sync.Mutex
+	sent   bool
+	status int   // of the server's answer
+	err    error // instead of an answer
+}
+
+type fateKey struct{}
+
+// follow returns a context for one call and its fate.
+func (c *Client) follow(ctx context.Context) (context.Context, *fate) {
+	f := &fate{blind: c.opt.Local != nil || len(c.opt.Command) > 0}
+	return context.WithValue(ctx, fateKey{}, f), f
+}
+
+// watched notes on the fate of a call what becomes of its request.
+type watched struct{ base http.RoundTripper }
+
+func (w watched) RoundTrip(r *http.Request) (*http.Response, error) {
+	f, _ := r.Context().Value(fateKey{}).(*fate)
+	if f == nil || r.Method != http.MethodPost || !f.first() {
+		return w.base.RoundTrip(r)
+	}
+	resp, err := w.base.RoundTrip(r)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.err = err; err == nil {
+		f.status = resp.StatusCode
+	}
+	return resp, err
+}
+
+// first reports whether this is the call itself, and not what is said about it
+// later.
+func (f *fate) first() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	was := f.sent
+	f.sent = true
+	return !was
+}
+
+// mayHaveRun reports whether the server may have carried the call out: it took
+// it, or nobody knows whether it did.
+func (f *fate) mayHaveRun() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var ours *beeos.Error
+	var dial *net.OpError
+	switch {
+	case f.blind:
+		return true
+	case !f.sent, errors.As(f.err, &ours), errors.As(f.err, &dial) && dial.Op == "dial":
+		return false
+	case f.err != nil:
+		return true
+	}
+	return f.status < 400 || f.status >= 500
+}
+
+// stale reports whether the call failed because its session was over before.
+func (f *fate) stale() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return !f.blind && (!f.sent || f.status == http.StatusNotFound)
+}
+
+// broken reports whether an error is the connection's, or that of something
+// between here and the server, and not the server's answer.
+func (f *fate) broken(err error) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var answer *jsonrpc.Error
+	return f.err != nil || f.status >= 500 || !errors.As(err, &answer) || errors.Is(err, mcp.ErrConnectionClosed) || errors.Is(err, mcp.ErrSessionMissing)
+}
