@@ -48,6 +48,13 @@ func (d *Definition) check(commands map[string][]string) error {
 	return nil
 }
 
+// declared is what callers are told about the agent.
+func (d *Definition) declared() beeos.Definition {
+	return beeos.Definition{
+		Name: d.Name, DisplayName: d.DisplayName, Description: d.Description, Model: d.Model, TimeoutMS: (d.Limits.Wall + lastWord).Milliseconds(),
+	}
+}
+
 // secret is what is kept of an agent that nobody may read.
 type secret struct {
 	Seed   []byte                   `json:"seed"` // of the identity's key

@@ -5,6 +5,7 @@ import (
 	"crypto/ed25519"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,7 +15,8 @@ import (
 	"github.com/beeos/beeos/internal/store"
 )
 
-// Create makes a built-in agent. It connects within seconds.
+// Create makes a built-in agent. It is there at once, and connects within
+// seconds.
 func (rt *Runtime) Create(ctx context.Context, ownerID string, d Definition, secrets map[string]skill.Secrets) (store.Builtin, error) {
 	if err := d.check(rt.allowed()); err != nil {
 		return store.Builtin{}, err
@@ -37,8 +39,19 @@ func (rt *Runtime) Create(ctx context.Context, ownerID string, d Definition, sec
 	if err := rt.opt.DB.CreateBuiltin(ctx, row, public); err != nil {
 		return row, err
 	}
+	if err := rt.declare(ctx, row, d); err != nil {
+		return row, errors.Join(err, rt.opt.DB.DeleteBuiltin(ctx, ownerID, row.ID))
+	}
 	rt.changed()
 	return row, nil
+}
+
+// declare says what the agent itself says when it connects, so that it can be
+// looked at before.
+func (rt *Runtime) declare(ctx context.Context, row store.Builtin, d Definition) error {
+	instance := beeos.Instance{ID: row.ID, OwnerID: row.OwnerID, Name: row.Name}
+	_, err := rt.opt.DB.Sync(ctx, instance, []beeos.Definition{d.declared()})
+	return err
 }
 
 // Change replaces the definition of a built-in agent, all but its name. Skills
@@ -47,10 +60,14 @@ func (rt *Runtime) Change(ctx context.Context, ownerID, id string, d Definition,
 	if err := d.check(rt.allowed()); err != nil {
 		return err
 	}
-	return rt.update(ctx, ownerID, id, func(row *store.Builtin) error {
-		var old Definition
+	var old Definition
+	err := rt.update(ctx, ownerID, id, func(row *store.Builtin) error {
 		kept, err := rt.open(*row, &old)
 		if err != nil {
+			return err
+		}
+		d.Name = row.Name
+		if err := store.ValidateDefinition(d.declared()); err != nil {
 			return err
 		}
 		all := map[string]skill.Secrets{}
@@ -64,6 +81,17 @@ func (rt *Runtime) Change(ctx context.Context, ownerID, id string, d Definition,
 		kept.Skills = all
 		return rt.close(row, d, kept)
 	})
+	if err != nil {
+		return err
+	}
+	for _, s := range old.Servers {
+		if !slices.ContainsFunc(d.Servers, func(n skill.Server) bool { return n.Name == s.Name }) {
+			if err := rt.opt.DB.ForgetSkill(ctx, id, s.Name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // sameServer reports whether a skill still is where its secrets belong to.
@@ -116,6 +144,12 @@ func (rt *Runtime) update(ctx context.Context, ownerID, id string, change func(*
 	rt.changed()
 	return nil
 }
+
+// Commands are the names of the commands that a skill may name.
+func (rt *Runtime) Commands() []string { return slices.Sorted(maps.Keys(rt.allowed())) }
+
+// HasModel reports whether a model is configured.
+func (rt *Runtime) HasModel() bool { return rt.opt.Model != nil }
 
 // allowed are the commands that a definition may name.
 func (rt *Runtime) allowed() map[string][]string {
