@@ -68,7 +68,7 @@ var mayImport = map[string]string{
 	"internal/a2agw":   "httpd auth invoke store webhook",
 	"internal/restgw":  "api httpd auth oauth invoke store ledger blob webhook approval",
 	"internal/agentgw": "httpd auth invoke approval ledger bus store blob",
-	"internal/web":     "httpd auth oauth invoke approval store ledger bus",
+	"internal/web":     "httpd auth oauth invoke approval runtime skill store ledger bus",
 
 	// the program
 	"internal/app": anything,

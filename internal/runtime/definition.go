@@ -27,7 +27,7 @@ const (
 )
 
 // check says what is wrong with a definition.
-func (d *Definition) check(commands map[string][]string) error {
+func (d *Definition) check(commands map[string][]string, secrets map[string]skill.Secrets) error {
 	if len(d.Prompt) > longestPrompt {
 		return beeos.Errorf(beeos.InvalidParam, "the system prompt is longer than %d bytes; shorten it", longestPrompt)
 	}
@@ -38,6 +38,11 @@ func (d *Definition) check(commands map[string][]string) error {
 	for _, s := range d.Servers {
 		if err := s.Check(commands); err != nil {
 			return err
+		}
+		if given := secrets[s.Name]; given.PrivateKey != "" {
+			if _, err := parseKey(s.Name, given); err != nil {
+				return err // the agent could not be started
+			}
 		}
 		if seen[s.Name] {
 			return beeos.Errorf(beeos.InvalidParam, "two skills are called %s; give one another name", s.Name)

@@ -18,7 +18,7 @@ import (
 // Create makes a built-in agent. It is there at once, and connects within
 // seconds.
 func (rt *Runtime) Create(ctx context.Context, ownerID string, d Definition, secrets map[string]skill.Secrets) (store.Builtin, error) {
-	if err := d.check(rt.allowed()); err != nil {
+	if err := d.check(rt.allowed(), secrets); err != nil {
 		return store.Builtin{}, err
 	}
 	switch other, err := rt.opt.DB.AgentByName(ctx, ownerID, d.Name); {
@@ -57,7 +57,7 @@ func (rt *Runtime) declare(ctx context.Context, row store.Builtin, d Definition)
 // Change replaces the definition of a built-in agent, all but its name. Skills
 // that secrets does not name keep theirs.
 func (rt *Runtime) Change(ctx context.Context, ownerID, id string, d Definition, secrets map[string]skill.Secrets) error {
-	if err := d.check(rt.allowed()); err != nil {
+	if err := d.check(rt.allowed(), secrets); err != nil {
 		return err
 	}
 	var old Definition
