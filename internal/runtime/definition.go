@@ -57,6 +57,11 @@ func (rt *Runtime) check(ctx context.Context, d *Definition, secrets map[string]
 		if err := s.Check(commands); err != nil {
 			return err
 		}
+		if given := secrets[s.Name]; given.PrivateKey != "" {
+			if _, err := parseKey(s.Name, given); err != nil {
+				return err // the agent could not be started
+			}
+		}
 		if seen[s.Name] {
 			return beeos.Errorf(beeos.InvalidParam, "two skills are called %s; give one another name", s.Name)
 		}
@@ -125,6 +130,14 @@ func (d *Definition) capabilities() json.RawMessage {
 		return nil
 	}
 	return json.RawMessage(`{"modelsList":true,"modelsSet":true}`)
+}
+
+// declared is what callers are told about the agent.
+func (d *Definition) declared() beeos.Definition {
+	return beeos.Definition{
+		Name: d.Name, DisplayName: d.DisplayName, Description: d.Description, Model: d.Model,
+		Capabilities: d.capabilities(), TimeoutMS: (d.Limits.Wall + lastWord).Milliseconds(),
+	}
 }
 
 // allowed are the commands that a definition may name.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/ed25519"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -41,7 +42,7 @@ func (rt *Runtime) Deploy(ctx context.Context, ownerID string, d Definition, sec
 		return row, "", err
 	}
 	next := row
-	same, err := rt.merge(&next, d, secrets)
+	_, same, err := rt.merge(&next, d, secrets)
 	if err != nil || same || dry {
 		if same {
 			return row, Unchanged, err
@@ -72,6 +73,9 @@ func (rt *Runtime) Create(ctx context.Context, ownerID string, d Definition, sec
 	if err := rt.opt.DB.CreateBuiltin(ctx, row, public); err != nil {
 		return row, err
 	}
+	if err := rt.declare(ctx, row, d); err != nil {
+		return row, errors.Join(err, rt.opt.DB.DeleteBuiltin(ctx, ownerID, row.ID))
+	}
 	rt.tell(News{ID: row.ID})
 	return row, rt.note(ctx, row, ownerID, "instance.deploy", d.summary())
 }
@@ -90,28 +94,48 @@ func (rt *Runtime) checkNew(ctx context.Context, ownerID string, d *Definition, 
 	return nil
 }
 
+// declare says what the agent itself says when it connects, so that it can be
+// looked at before.
+func (rt *Runtime) declare(ctx context.Context, row store.Builtin, d Definition) error {
+	instance := beeos.Instance{ID: row.ID, OwnerID: row.OwnerID, Name: row.Name}
+	_, err := rt.opt.DB.Sync(ctx, instance, []beeos.Definition{d.declared()})
+	return err
+}
+
 // Change replaces the definition of a built-in agent, all but its name. Skills
 // that secrets does not name keep theirs.
 func (rt *Runtime) Change(ctx context.Context, ownerID, id string, d Definition, secrets map[string]skill.Secrets) error {
 	if err := rt.check(ctx, &d, secrets); err != nil {
 		return err
 	}
-	row, err := rt.update(ctx, ownerID, id, func(row *store.Builtin) error {
-		_, err := rt.merge(row, d, secrets)
+	var old Definition
+	row, err := rt.update(ctx, ownerID, id, func(row *store.Builtin) (err error) {
+		old, _, err = rt.merge(row, d, secrets)
 		return err
 	})
 	if err != nil {
 		return err
 	}
+	for _, s := range old.Servers {
+		if !slices.ContainsFunc(d.Servers, func(n skill.Server) bool { return n.Name == s.Name }) {
+			if err := rt.opt.DB.ForgetSkill(ctx, id, s.Name); err != nil {
+				return err
+			}
+		}
+	}
 	return rt.note(ctx, row, ownerID, "instance.change", d.summary())
 }
 
-// merge puts a definition into a row, and reports whether it was like that.
-func (rt *Runtime) merge(row *store.Builtin, d Definition, secrets map[string]skill.Secrets) (same bool, err error) {
-	var old Definition
+// merge puts a definition into a row, and reports what and whether it was like
+// that.
+func (rt *Runtime) merge(row *store.Builtin, d Definition, secrets map[string]skill.Secrets) (old Definition, same bool, err error) {
 	kept, err := rt.open(*row, &old)
 	if err != nil {
-		return false, err
+		return old, false, err
+	}
+	d.Name = row.Name
+	if err := store.ValidateDefinition(d.declared()); err != nil {
+		return old, false, err
 	}
 	all := map[string]skill.Secrets{}
 	for _, s := range d.Servers {
@@ -125,9 +149,9 @@ func (rt *Runtime) merge(row *store.Builtin, d Definition, secrets map[string]sk
 	kept.Skills = all
 	was := row.Definition
 	if err := rt.close(row, d, kept); err != nil {
-		return false, err
+		return old, false, err
 	}
-	return same && row.Definition == was, nil
+	return old, same && row.Definition == was, nil
 }
 
 // sameServer reports whether a skill still is where its secrets belong to.
@@ -218,6 +242,12 @@ func (rt *Runtime) update(ctx context.Context, ownerID, id string, change func(*
 	rt.tell(News{ID: id})
 	return row, nil
 }
+
+// Commands are the names of the commands that a skill may name.
+func (rt *Runtime) Commands() []string { return slices.Sorted(maps.Keys(rt.allowed())) }
+
+// HasModel reports whether a model is configured.
+func (rt *Runtime) HasModel() bool { return rt.opt.Model != nil }
 
 // summary is what the audit trail says about a definition.
 func (d Definition) summary() map[string]string {

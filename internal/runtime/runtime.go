@@ -10,7 +10,7 @@
 // the conversation so far (history.go), within limits (limits.go), and what it
 // has done is kept for whoever has to go on with it (journal.go). What the
 // owner does about skill servers is in skills.go, such as accepting a changed
-// tool, and for protected ones in consent.go. vault.go keeps what those were
+// tool, and for protected ones in consent.go; look.go asks them how they do. vault.go keeps what those were
 // given, sealed (seal.go).
 package runtime
 
