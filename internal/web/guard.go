@@ -9,6 +9,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/httpd"
+	"github.com/beeos/beeos/internal/invoke"
 )
 
 // action answers one route. The error that it returns becomes a page.
@@ -21,6 +22,7 @@ const (
 	people audience = iota // whoever is signed in
 	admins
 	anyone
+	senders // whoever is signed in, with files
 )
 
 // policy allows what we serve and nothing else. Forms post here and nowhere
@@ -72,10 +74,14 @@ func (s *Site) guard(who audience, do action) http.Handler {
 			s.fail(w, r, v, err)
 			return
 		}
-		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+		most, within := int64(maxForm), formTime
+		if who == senders {
+			most, within = maxUpload, invoke.UploadTime
+		}
+		r.Body = http.MaxBytesReader(w, r.Body, most)
 		if r.Method == http.MethodPost {
 			deadline := http.NewResponseController(w)
-			if deadline.SetReadDeadline(time.Now().Add(formTime)) == nil {
+			if deadline.SetReadDeadline(time.Now().Add(within)) == nil {
 				defer deadline.SetReadDeadline(time.Time{}) //nolint:errcheck // it worked a moment ago
 			}
 		}
@@ -142,22 +148,24 @@ func to(page string) action {
 
 // said is what the page after a change can say.
 var said = map[string]string{
-	"saved":       "Saved.",
-	"approved":    "Approved. The agent goes on.",
-	"rejected":    "Rejected. The agent is told.",
-	"key-revoked": "The key is revoked. It stopped working at once.",
-	"app-revoked": "The app is disconnected. Its tokens stopped working.",
-	"app-changed": "Saved. The app now reaches the agents you left ticked.",
-	"renamed":     "Your name is changed.",
-	"password":    "Your password is changed. Your other sessions were signed out.",
-	"ended":       "That session is signed out.",
-	"withdrawn":   "The invitation is withdrawn. Its link no longer works.",
-	"disabled":    "The account is disabled: signed out everywhere, keys and agents included.",
-	"enabled":     "The account is enabled again.",
-	"admin":       "They are an admin now.",
-	"no-admin":    "They are no longer an admin.",
-	"signed-out":  "You are signed out.",
-	"everywhere":  "You are signed out everywhere.",
+	"saved":        "Saved.",
+	"approved":     "Approved. The agent goes on.",
+	"rejected":     "Rejected. The agent is told.",
+	"key-revoked":  "The key is revoked. It stopped working at once.",
+	"app-revoked":  "The app is disconnected. Its tokens stopped working.",
+	"app-changed":  "Saved. The app now reaches the agents you left ticked.",
+	"titled":       "Renamed.",
+	"chat-deleted": "The conversation is deleted.",
+	"renamed":      "Your name is changed.",
+	"password":     "Your password is changed. Your other sessions were signed out.",
+	"ended":        "That session is signed out.",
+	"withdrawn":    "The invitation is withdrawn. Its link no longer works.",
+	"disabled":     "The account is disabled: signed out everywhere, keys and agents included.",
+	"enabled":      "The account is enabled again.",
+	"admin":        "They are an admin now.",
+	"no-admin":     "They are no longer an admin.",
+	"signed-out":   "You are signed out.",
+	"everywhere":   "You are signed out everywhere.",
 }
 
 func (s *Site) notFound(_ http.ResponseWriter, r *http.Request, _ *visit) error {

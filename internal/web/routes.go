@@ -23,6 +23,16 @@ func (s *Site) routes() http.Handler {
 
 		{"POST /agents/{agent}/approvals", people, s.setRules},
 
+		{"GET /agents/{agent}/chat", people, s.chat},
+		{"POST /agents/{agent}/chat", senders, s.beginChat},
+		{"GET /agents/{agent}/chat/{conversation}", people, s.chatPage},
+		{"POST /agents/{agent}/chat/{conversation}", senders, s.say},
+		{"GET /agents/{agent}/chat/{conversation}/live", people, s.chatLive},
+		{"POST /agents/{agent}/chat/{conversation}/stop", people, s.stopChat},
+		{"POST /agents/{agent}/chat/{conversation}/answer", people, s.answerChat},
+		{"POST /agents/{agent}/chat/{conversation}/title", people, s.titleChat},
+		{"POST /agents/{agent}/chat/{conversation}/delete", people, s.deleteChat},
+
 		{"GET /approvals", people, s.approvals},
 		{"GET /approvals/live", people, s.approvalsLive},
 		{"GET /approvals/history", people, s.approvalHistory},
@@ -69,6 +79,7 @@ func (s *Site) routes() http.Handler {
 
 		// Where a form left the browser, opened anew.
 		{"GET /agents/{agent}/{form}", people, s.toAgent},
+		{"GET /agents/{agent}/chat/{conversation}/{form}", people, s.toChat},
 		{"GET /account/{form}", people, to("/account")},
 		{"GET /approvals/{id}/{form}", people, to("/approvals")},
 		{"GET /users/{user}/{form}", admins, to("/users")},
