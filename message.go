@@ -164,6 +164,7 @@ type Event struct {
 	SoFar     bool            `json:"so_far,omitempty"` // of a delta: Text is all of the turn's text so far, not one more piece
 	Reasoning string          `json:"reasoning,omitempty"`
 	Part      json.RawMessage `json:"part,omitempty"`
+	Parts     json.RawMessage `json:"parts,omitempty"` // with SoFar: a list of all parts so far, as Reasoning then is all of that
 	Progress  float64         `json:"progress,omitempty"`
 	Total     float64         `json:"total,omitempty"`
 	Level     string          `json:"level,omitempty"`

@@ -3,7 +3,9 @@ package agentgw
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/beeos/beeos"
@@ -26,8 +28,11 @@ func (c *connection) finish(f *beeos.Frame, to *answers) error {
 	}
 	if t != nil {
 		streamed := t.finish(c.g)
-		if m.Body == "" && m.Type == beeos.AgentReply {
+		switch {
+		case m.Body == "" && m.Type == beeos.AgentReply:
 			m.Body = streamed
+		case m.Type == beeos.AgentReplyError && len(m.Payload) == 0 && streamed != "":
+			m.Payload, _ = json.Marshal(map[string]string{"partial": cut(streamed)}) // a string
 		}
 	}
 	to.open.Add(1)
@@ -36,6 +41,14 @@ func (c *connection) finish(f *beeos.Frame, to *answers) error {
 		to.send(c.settle(t, m))
 	})
 	return nil
+}
+
+// cut bounds what is kept of an answer that its agent did not bring to an end.
+func cut(text string) string {
+	if len(text) > maxAside {
+		text = strings.ToValidUTF8(text[:maxAside], "")
+	}
+	return text
 }
 
 // reply is the message that a terminal frame stands for.

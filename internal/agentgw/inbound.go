@@ -103,7 +103,7 @@ func (c *connection) delta(t *turn, f *beeos.Frame) {
 		t.delta(c.g, f.Text, false)
 	}
 	if len(f.Part) > 0 {
-		t.tell(c.g, beeos.Event{Kind: beeos.EventDelta, Part: bytes.Clone(f.Part)})
+		t.part(c.g, bytes.Clone(f.Part))
 	}
 }
 

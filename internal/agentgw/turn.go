@@ -2,6 +2,7 @@ package agentgw
 
 import (
 	"context"
+	"encoding/json"
 	"strconv"
 	"sync"
 	"time"
@@ -15,6 +16,7 @@ const (
 	gatherFor = 20 * time.Millisecond // deltas that come faster travel together
 	gatherMax = 4 << 10               // bytes
 	maxText   = 1 << 20               // of a turn's text so far, kept for late joiners
+	maxAside  = 64 << 10              // of its reasoning, and of its parts
 )
 
 // turn is one message that an agent on this node is working on.
@@ -33,6 +35,8 @@ type turn struct {
 	lost      bool // its connection is gone
 	text      []byte
 	truncated bool // text is not the whole text
+	reasoning []byte
+	parts     []byte // so far, with commas between them
 	seq       int64
 	pending   []byte // gathered, not published yet
 	thoughts  bool   // pending is reasoning
@@ -105,7 +109,9 @@ func (t *turn) delta(g *Gateway, text string, thoughts bool) {
 	now := g.Now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !thoughts {
+	if thoughts {
+		t.reasoning = aside(t.reasoning, text)
+	} else {
 		t.remember(text)
 	}
 	if thoughts != t.thoughts {
@@ -146,6 +152,27 @@ func (t *turn) remember(text string) {
 	t.text = append(t.text, text...)
 }
 
+// part takes a piece of the answer that is not text.
+func (t *turn) part(g *Gateway, raw json.RawMessage) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.parts) > 0 {
+		t.parts = aside(t.parts, ","+string(raw))
+	} else {
+		t.parts = aside(nil, string(raw))
+	}
+	t.flush(g.Bus, g.Now())
+	t.publish(g.Bus, beeos.Event{Kind: beeos.EventDelta, Part: raw})
+}
+
+// aside keeps what a late joiner would like to have, and need not.
+func aside(kept []byte, more string) []byte {
+	if len(kept)+len(more) > maxAside {
+		return kept
+	}
+	return append(kept, more...)
+}
+
 // snapshot is the text so far of a turn, as one delta in place of those that
 // were published. What has gathered is published first, so that it is among
 // them.
@@ -157,9 +184,14 @@ func (g *Gateway) snapshot(id string) (ev beeos.Event, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.flush(g.Bus, g.Now())
-	return beeos.Event{
+	ev = beeos.Event{
 		Kind: beeos.EventDelta, Channel: t.channel, Turn: t.id, Attempt: t.attempt, Seq: t.seq, Text: string(t.text), SoFar: true,
-	}, true
+		Reasoning: string(t.reasoning),
+	}
+	if len(t.parts) > 0 {
+		ev.Parts = json.RawMessage("[" + string(t.parts) + "]")
+	}
+	return ev, true
 }
 
 // flush publishes what has gathered; t.mu is held.

@@ -79,9 +79,12 @@ func TestDeltas(t *testing.T) {
 	}
 	agent.send(frames[1:]...)
 	agent.send(beeos.Frame{Type: beeos.FrameDelta, MessageID: m.MessageID, Reasoning: "hm"})
-	s.eventually("the text so far is known", func() bool {
+	for _, part := range []string{`{"type":"tool_use","id":"1"}`, `{"type":"x","y":"` + strings.Repeat("y", maxAside) + `"}`, `{"type":"tool_result"}`} {
+		agent.send(beeos.Frame{Type: beeos.FrameDelta, MessageID: m.MessageID, Part: []byte(part)})
+	}
+	s.eventually("the text so far is known, what was thought, and the parts that are not too large", func() bool {
 		said, ok := s.bus.Snapshot(s.ctx, m.MessageID)
-		return ok && said.Text == want.String()
+		return ok && said.Text == want.String() && said.Reasoning == "hm" && string(said.Parts) == `[{"type":"tool_use","id":"1"},{"type":"tool_result"}]`
 	})
 	agent.send(beeos.Frame{Type: beeos.FrameReply, MessageID: m.MessageID})
 	expect(t, agent, beeos.FrameAck)
@@ -97,11 +100,25 @@ func TestDeltas(t *testing.T) {
 	if text != want.String() || thoughts != "hm" {
 		t.Errorf("streamed %q and %q", text, thoughts)
 	}
-	if n := len(got.events); n > 10 {
-		t.Errorf("101 deltas travelled as %d events", n)
+	if n := len(got.events); n > 13 {
+		t.Errorf("104 deltas travelled as %d events", n)
 	}
 	if _, ok := s.bus.Snapshot(s.ctx, m.MessageID); ok {
 		t.Error("the text is kept after the end")
+	}
+}
+
+// TestPartialAnswer: what was said before an answer failed or was stopped is
+// kept beside the reason.
+func TestPartialAnswer(t *testing.T) {
+	_, _, agent, m, wait := begin(t, beeos.Definition{Name: "echo"})
+	agent.send(
+		beeos.Frame{Type: beeos.FrameDelta, MessageID: m.MessageID, Text: "once upon"},
+		beeos.Frame{Type: beeos.FrameError, MessageID: m.MessageID, Body: "stopped", StopReason: beeos.StopUser},
+	)
+	got := wait()
+	if got.reply == nil || got.reply.Body != "stopped" || string(got.reply.Payload) != `{"partial":"once upon"}` || got.reply.State != beeos.StateCancelled {
+		t.Errorf("%+v %v", got.reply, got.err)
 	}
 }
 

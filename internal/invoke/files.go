@@ -2,6 +2,8 @@ package invoke
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"io"
 	"log/slog"
@@ -63,19 +65,9 @@ func (f *Files) Make(ctx context.Context, principal, user, filename, contentType
 }
 
 func (f *Files) announce(ctx context.Context, owner, user, filename, contentType string, link time.Duration) (Upload, error) {
-	if filename == "" || utf8.RuneCountInString(filename) > maxFilename {
-		return Upload{}, beeos.Errorf(beeos.InvalidParam, "filename must have 1 to %d characters", maxFilename)
-	}
-	if err := checkContentType(contentType); err != nil {
-		return Upload{}, err
-	}
 	now := f.Now()
 	id := "file_" + beeos.NewID()
-	err := f.DB.CreateFile(ctx, store.File{
-		ID: id, Owner: owner, OwnerID: user, Filename: filename, ContentType: contentType,
-		CreatedAt: now, ExpiresAt: now.Add(uploadWithin + claimLife),
-	})
-	if err != nil {
+	if err := f.create(ctx, id, owner, user, filename, contentType); err != nil {
 		return Upload{}, err
 	}
 	return Upload{
@@ -85,6 +77,20 @@ func (f *Files) announce(ctx context.Context, owner, user, filename, contentType
 		}),
 		DownloadURL: f.link(id, now.Add(link)), DownloadExpires: link,
 	}, nil
+}
+
+func (f *Files) create(ctx context.Context, id, owner, user, filename, contentType string) error {
+	if filename == "" || utf8.RuneCountInString(filename) > maxFilename {
+		return beeos.Errorf(beeos.InvalidParam, "filename must have 1 to %d characters", maxFilename)
+	}
+	if err := checkContentType(contentType); err != nil {
+		return err
+	}
+	now := f.Now()
+	return f.DB.CreateFile(ctx, store.File{
+		ID: id, Owner: owner, OwnerID: user, Filename: filename, ContentType: contentType,
+		CreatedAt: now, ExpiresAt: now.Add(uploadWithin + claimLife),
+	})
 }
 
 func checkContentType(s string) error {
@@ -151,6 +157,27 @@ func (f *Files) receive(ctx context.Context, g blob.Grant, claim string, body io
 		return store.File{}, err
 	}
 	return f.DB.File(ctx, g.FileID)
+}
+
+// Store is Announce and Receive in one, for who has the bytes at hand. The same
+// key is the same file: to send it again stores nothing new.
+func (f *Files) Store(ctx context.Context, c beeos.Caller, key, filename, contentType string, body io.Reader) (store.File, error) {
+	if f.Blobs == nil {
+		return store.File{}, beeos.Errorf(beeos.InvalidParam, "this process keeps no files; attach them over the REST surface")
+	}
+	sum := sha256.Sum256([]byte(c.Principal() + "\x00" + key))
+	id := "file_" + hex.EncodeToString(sum[:16])
+	file, err := f.DB.File(ctx, id)
+	switch {
+	case err == nil && file.Stored:
+		return file, nil
+	case beeos.CodeOf(err) == beeos.NotFound:
+		err = f.create(ctx, id, c.Principal(), c.UserID, filename, contentType)
+	}
+	if err != nil {
+		return store.File{}, err
+	}
+	return f.Receive(ctx, blob.Grant{Method: http.MethodPut, FileID: id, ContentType: contentType, MaxBytes: MaxFileBytes}, body)
 }
 
 // source remembers that it was the sender that failed, not the disk.

@@ -166,12 +166,13 @@ func (w *watch) say(ctx context.Context, ev piece, yield func(beeos.Event) bool)
 	return yield(ev.Event)
 }
 
-// sayAll yields the text so far of a turn, if its node can be asked.
+// sayAll yields the text so far of a turn, and what was thought and done for
+// it, if its node can be asked.
 func (w *watch) sayAll(ctx context.Context, turn string, yield func(beeos.Event) bool) bool {
 	ev, ok := w.c.opt.Bus.Snapshot(ctx, turn)
 	if !ok {
 		return true
 	}
 	w.heard[turn] = place{ev.Attempt, ev.Seq}
-	return ev.Text == "" || yield(ev)
+	return ev.Text == "" && ev.Reasoning == "" && ev.Parts == nil || yield(ev)
 }

@@ -55,6 +55,16 @@ func (l *Ledger) Messages(ctx context.Context, channel string, since int64, limi
 	return ms, nil
 }
 
+// Latest returns the last messages of the channel, in order, at most limit.
+func (l *Ledger) Latest(ctx context.Context, channel string, limit int) ([]beeos.Message, error) {
+	ms, err := l.messages(ctx, `SELECT `+messageColumns+` FROM messages WHERE channel = $1 ORDER BY off DESC LIMIT $2`, channel, limit)
+	if err != nil {
+		return nil, fmt.Errorf("read the last messages: %w", err)
+	}
+	slices.Reverse(ms)
+	return ms, nil
+}
+
 // MessagesOf is Messages for what belongs to one request: the request itself
 // and what was said in reply to it.
 func (l *Ledger) MessagesOf(ctx context.Context, channel, turn string, since int64, limit int) ([]beeos.Message, error) {

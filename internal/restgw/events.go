@@ -129,6 +129,9 @@ func (o *offsets) encode(st *stream, ev beeos.Event) (id string, data []byte, er
 		wire = o.durable << offsetShift
 		v = viewMessage(*ev.Message)
 	case beeos.EventDelta:
+		if ev.SoFar && ev.Text == "" && ev.Part == nil {
+			return "", nil, nil // no text yet
+		}
 		if o.deltas < 1<<offsetShift-1 { // past that, a few deltas share a number
 			o.deltas++
 		}
@@ -149,7 +152,7 @@ func viewDelta(st *stream, ev beeos.Event, wire int64) deltaView {
 	if ev.SoFar {
 		v.Payload = soFar
 	}
-	if ev.Reasoning != "" {
+	if ev.Reasoning != "" && !ev.SoFar { // a reader would take it for one more piece
 		part, _ := json.Marshal(map[string]string{"type": "thinking", "text": ev.Reasoning}) //nolint:errcheck // a map of strings
 		v.Parts = append(v.Parts, part)
 	}

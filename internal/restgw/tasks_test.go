@@ -148,7 +148,7 @@ func TestTaskEvents(t *testing.T) {
 		t.Fatalf("delta %+v", first)
 	}
 	mu.Lock() // only now, or the first reader might have been late, too
-	soFar = beeos.Event{Kind: beeos.EventDelta, Turn: made.ID, Attempt: f.Attempt, Seq: 1, Text: "Quiet ", SoFar: true}
+	soFar = beeos.Event{Kind: beeos.EventDelta, Turn: made.ID, Attempt: f.Attempt, Seq: 1, Text: "Quiet ", SoFar: true, Reasoning: "hm", Parts: []byte(`[{"type":"tool_use"}]`)}
 	mu.Unlock()
 	late := newReader(t, s.send("GET", path, s.key, "", "Last-Event-ID", fmt.Sprint(first.Offset)))
 	if m := late.next(); m.Body != "Quiet " || !m.So() || m.Offset <= first.Offset {

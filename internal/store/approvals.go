@@ -149,6 +149,23 @@ func (db *DB) approvals(ctx context.Context, f ApprovalFilter, open bool) ([]App
 	return list, nil
 }
 
+// TurnApprovals lists what was asked for these turns, the oldest first.
+func (db *DB) TurnApprovals(ctx context.Context, turns []string) ([]Approval, error) {
+	if len(turns) == 0 {
+		return nil, nil
+	}
+	args := make([]any, len(turns))
+	for i, id := range turns {
+		args[i] = id
+	}
+	rows, err := db.QueryContext(ctx, approvalSelect+"WHERE turn IN ("+placeholders(1, len(turns))+") ORDER BY id", args...)
+	list, err := collect(rows, err, scanApproval)
+	if err != nil {
+		return nil, fmt.Errorf("list approvals of turns: %w", err)
+	}
+	return list, nil
+}
+
 // OpenApprovals counts what waits for somebody.
 func (db *DB) OpenApprovals(ctx context.Context, ownerID string) (n int, err error) {
 	if err = db.QueryRowContext(ctx, "SELECT COUNT(*) FROM approvals WHERE owner_id = $1 AND open", ownerID).Scan(&n); err != nil {

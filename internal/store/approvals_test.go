@@ -45,6 +45,9 @@ func TestApprovalIsOneRow(t *testing.T) {
 				t.Errorf("another question is taken for the first: %+v", other)
 			}
 		}
+		if list, err := db.TurnApprovals(t.Context(), []string{"turn", "turn 3"}); err != nil || len(list) != 2 || list[0].ID != first.ID || list[1].Turn != "turn" {
+			t.Errorf("asked for the turn: %+v %v", list, err)
+		}
 		verdict := Verdict{ID: first.ID, State: ApprovalApproved, By: "user:ann", Via: "rest", At: at.Add(time.Second)}
 		if a, won, err := db.DecideApproval(t.Context(), verdict); err != nil || !won || a.State != ApprovalApproved {
 			t.Fatalf("%+v, won %v, %v", a, won, err)

@@ -24,6 +24,7 @@ type approvalRow struct {
 	Open                    bool
 	State, Mood             string
 	By, Via, Reason         string
+	Back                    string // the page to come back to; empty = the inbox
 }
 
 type approvalsData struct {
@@ -121,20 +122,26 @@ func decision(a *store.Approval) (words, mood string) {
 	return string(a.State), "bad"
 }
 
-// decideApproval answers a form of the inbox. Who comes second sees the first
+// decideApproval answers a form of the inbox, or of a conversation. Who comes second sees the first
 // decision.
 func (s *Site) decideApproval(w http.ResponseWriter, r *http.Request, v *visit) error {
-	yes := strings.HasSuffix(r.URL.Path, "/approve")
+	yes, back := strings.HasSuffix(r.URL.Path, "/approve"), "/approvals"
+	if b := local(r.FormValue("back")); strings.HasPrefix(b, "/agents/") {
+		back = b
+	}
 	_, err := s.Desk.Decide(r.Context(), r.PathValue("id"), approval.Decider{User: v.User, Via: "console"}, yes, r.FormValue("reason"))
 	switch {
-	case beeos.CodeOf(err) == beeos.Conflict:
+	case err == nil && quiet(r):
+		w.WriteHeader(http.StatusNoContent)
+		return nil
+	case beeos.CodeOf(err) == beeos.Conflict && !quiet(r):
 		return s.showInbox(w, r, v, http.StatusConflict, sentence(beeos.Public(err).Message))
 	case err != nil:
 		return err
 	case yes:
-		return s.done(w, r, "/approvals", "approved")
+		return s.done(w, r, back, "approved")
 	}
-	return s.done(w, r, "/approvals", "rejected")
+	return s.done(w, r, back, "rejected")
 }
 
 // approvalNeeds is what Home says of approvals.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/httpd"
+	"github.com/beeos/beeos/internal/invoke"
 )
 
 // action answers one route. The error that it returns becomes a page.
@@ -21,6 +22,7 @@ const (
 	people audience = iota // whoever is signed in
 	admins
 	anyone
+	senders // whoever is signed in, with files
 )
 
 // policy allows what we serve and nothing else. Forms post here and nowhere
@@ -72,10 +74,14 @@ func (s *Site) guard(who audience, do action) http.Handler {
 			s.fail(w, r, v, err)
 			return
 		}
-		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+		most, within := int64(maxForm), formTime
+		if who == senders {
+			most, within = maxUpload, invoke.UploadTime
+		}
+		r.Body = http.MaxBytesReader(w, r.Body, most)
 		if r.Method == http.MethodPost {
 			deadline := http.NewResponseController(w)
-			if deadline.SetReadDeadline(time.Now().Add(formTime)) == nil {
+			if deadline.SetReadDeadline(time.Now().Add(within)) == nil {
 				defer deadline.SetReadDeadline(time.Time{}) //nolint:errcheck // it worked a moment ago
 			}
 		}
@@ -154,6 +160,9 @@ var said = map[string]string{
 	"skill-authorized": "Authorized. The agent can use the skill now.",
 	"skill-forgotten":  "The authorization is forgotten. The server may still list it; end it there, too.",
 	"tool-accepted":    "Accepted. The model sees the tool as it is now.",
+
+	"titled":       "Renamed.",
+	"chat-deleted": "The conversation is deleted.",
 
 	"approved":    "Approved. The agent goes on.",
 	"rejected":    "Rejected. The agent is told.",

@@ -56,6 +56,11 @@ func fixture(s *Site, n int) map[string]any {
 		"approvals": approvalsData{History: n == 60, Next: "/approvals/history?before=x", Rows: repeat(n, func(i int) approvalRow {
 			return approvalRow{ID: fmt.Sprint("p", i), Tool: "save_csv", Agent: "A", Caller: "you", Arguments: pieces("{\n  \"a\": \"⟨U+202E⟩\"\n}"), At: now, Until: now, Open: n < 60, State: "approved", Mood: "good", By: "you", Via: "rest"}
 		})},
+		"chat": chatData{
+			Row: agentRow{ID: "agent_0", Title: "A"}, Owner: n > 0, Base: "/agents/agent_0/chat", Older: "/agents/agent_0/chat?before=x", Earlier: "/agents/agent_0/chat/c0?last=200",
+			Here: &chatRow{ID: "c0", Title: "First"}, Open: n > 0, Files: true, Key: "k",
+			Chats: repeat(n, func(i int) chatRow { return chatRow{ID: fmt.Sprint("c", i), Title: "Talk", At: now, Lit: i == 0} }),
+		},
 		"approve": approveData{Token: "t", Row: approvalRow{Tool: "save_csv", Open: n > 0}, Head: "Approved", Text: "Done."},
 		"keys":    keys,
 		"apps": appsData{Apps: repeat(n, func(i int) appRow {
@@ -109,7 +114,7 @@ func TestEveryPageRendersEmptyOneAndMany(t *testing.T) {
 	s := newStack(t).site
 	rows := map[string]string{ // what stands once per row
 		"home": `data-call="`, "agents": `data-agent="`, "agent": `data-call="`, "keys": `data-key="`, "apps": `data-grant="`,
-		"account": `data-login="`, "users": `data-user="`, "skills": `data-skill="`, "audit": `data-audit="`, "consent": `name="agent"`,
+		"account": `data-login="`, "users": `data-user="`, "skills": `data-skill="`, "audit": `data-audit="`, "consent": `name="agent"`, "chat": `data-chat="`,
 	}
 	for _, n := range []int{0, 1, 60} {
 		fixtures := fixture(s, n)

@@ -80,11 +80,13 @@ func (s *Site) functions() template.FuncMap {
 		"until": func(t time.Time) template.HTML {
 			return moment(t, until(s.Now(), t))
 		},
-		"past":   func(t time.Time) bool { return !t.IsZero() && !t.After(s.Now()) },
-		"took":   took,
-		"plural": plural,
-		"clean":  clean,
-		"dict":   dict,
+		"past":     func(t time.Time) bool { return !t.IsZero() && !t.After(s.Now()) },
+		"took":     took,
+		"plural":   plural,
+		"clean":    clean,
+		"markdown": markdown,
+		"spoken":   func(text string) []piece { return pieces(spoken(text)) },
+		"dict":     dict,
 	}
 }
 
@@ -147,6 +149,13 @@ type failure struct {
 // fail answers with the error page. Causes go to the log alone.
 func (s *Site) fail(w http.ResponseWriter, r *http.Request, v *visit, err error) {
 	public, status := beeos.Public(err), httpd.StatusOf(err)
+	if quiet(r) {
+		if status >= http.StatusInternalServerError {
+			httpd.Report(r, err)
+		}
+		http.Error(w, sentence(public.Message), status)
+		return
+	}
 	f := failure{Status: status, Message: sentence(public.Message)}
 	switch {
 	case status == http.StatusNotFound:

@@ -3,7 +3,6 @@ package web
 import (
 	"encoding/json"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -129,16 +128,8 @@ func (s *Site) authorizeSkill(w http.ResponseWriter, r *http.Request, v *visit) 
 		return err
 	}
 	w.Header().Set("Refresh", "0; url="+target)
-	d := goData{Skill: name, Host: clean(hostOf(target), 100), URL: target, Back: "/agents/" + a.ID + "/skills"}
+	d := goData{Skill: name, Host: hostOf(target), URL: target, Back: "/agents/" + a.ID + "/skills"}
 	return s.show(w, r, v, http.StatusOK, "go", page{Title: "Going to " + d.Host, Here: d.Back, Data: d})
-}
-
-func hostOf(address string) string {
-	u, err := url.Parse(address)
-	if err != nil {
-		return ""
-	}
-	return u.Host
 }
 
 // authorized takes the owner back from the authorization server.

@@ -19,6 +19,9 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/approval"
 	"github.com/beeos/beeos/internal/auth"
+	"github.com/beeos/beeos/internal/blob"
+	"github.com/beeos/beeos/internal/bus"
+	"github.com/beeos/beeos/internal/invoke"
 	"github.com/beeos/beeos/internal/ledger"
 	"github.com/beeos/beeos/internal/oauth"
 	"github.com/beeos/beeos/internal/store"
@@ -35,6 +38,9 @@ type stack struct {
 	t      *testing.T
 	db     *store.DB
 	ledger *ledger.Ledger
+	bus    *bus.Bus
+	calls  *invoke.Calls
+	kept   *invoke.Files
 	desk   *approval.Desk
 	people *auth.People
 	oauth  *oauth.Server
@@ -52,12 +58,19 @@ func newStack(t *testing.T) *stack {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
-	l, err := ledger.Open(ctx, db, ledger.Options{})
+	b, err := bus.Open(ctx, bus.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.Close)
+	l, err := ledger.Open(ctx, db, ledger.Options{Committed: invoke.Committed(b)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(l.Close)
-	k := &stack{t: t, db: db, ledger: l, online: map[string]bool{}}
+	k := &stack{t: t, db: db, ledger: l, bus: b, online: map[string]bool{}}
+	k.calls = invoke.New(invoke.Options{Store: db, Ledger: l, Bus: b, Files: k.files(), RateLimit: 1e6})
+	k.run(k.calls.Run)
 	log := slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
 	k.people = &auth.People{DB: db, Log: log}
 
@@ -71,9 +84,9 @@ func newStack(t *testing.T) *stack {
 		t.Fatal(err)
 	}
 	mcp = k.oauth
-	k.desk = approval.New(approval.Options{DB: db, Ledger: l, Web: k.web})
+	k.desk = approval.New(approval.Options{DB: db, Ledger: l, Bus: b, Web: k.web})
 	k.site, err = New(Options{
-		DB: db, Ledger: l, Desk: k.desk, People: k.people, OAuth: k.oauth, Log: log,
+		DB: db, Ledger: l, Bus: b, Desk: k.desk, Calls: k.calls, Files: k.files(), People: k.people, OAuth: k.oauth, Log: log,
 		PublicURL: k.web, MCPURL: k.mcp, RESTURL: "http://rest.example",
 		Online: func(_ context.Context, id string) bool { return k.online[id] },
 	})
@@ -81,6 +94,32 @@ func newStack(t *testing.T) *stack {
 		t.Fatal(err)
 	}
 	return k
+}
+
+// run runs a service until the test ends.
+func (k *stack) run(service func(context.Context) error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- service(ctx) }() // awaited at the end
+	k.t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			k.t.Error(err)
+		}
+	})
+}
+
+// files keeps what is attached in a folder that goes away.
+func (k *stack) files() *invoke.Files {
+	k.t.Helper()
+	if k.kept == nil {
+		disk, err := blob.OpenDisk(k.t.TempDir())
+		if err != nil {
+			k.t.Fatal(err)
+		}
+		k.kept = &invoke.Files{DB: k.db, Blobs: disk, Links: &blob.Signer{Key: []byte("key"), Base: "http://rest.example"}, Log: slog.New(slog.DiscardHandler), Now: time.Now}
+	}
+	return k.kept
 }
 
 // user makes a person who can sign in.

@@ -2,8 +2,10 @@
 // on the server, with htmx where it makes them smoother. routes.go is the site
 // map and each room has a file: home, agents, agent with its settings and its
 // A2A card, builtin for agents that are made here, skills with the servers
-// and the rules for approvals (diff.go shows how a tool has changed),
-// approvals, keys, apps (what was granted), account, users, audit; approve is for links that let somebody decide; signin, oidc and welcome let
+// and the rules for approvals (diff.go shows how a tool has changed), chat (a
+// talk with its turns, kept live by chatlive.go; markdown.go lays answers out),
+// approvals, keys, apps (what was granted), account, users, audit; approve is
+// for links that let somebody decide; signin, oidc and welcome let
 // people in, consent asks them for MCP clients. guard.go stands in front of
 // all of them, session.go knows who is there, render.go and static.go send
 // what they see, live.go keeps it fresh, text.go makes what others wrote safe
@@ -22,6 +24,7 @@ import (
 	"github.com/beeos/beeos/internal/approval"
 	"github.com/beeos/beeos/internal/auth"
 	"github.com/beeos/beeos/internal/bus"
+	"github.com/beeos/beeos/internal/invoke"
 	"github.com/beeos/beeos/internal/ledger"
 	"github.com/beeos/beeos/internal/oauth"
 	"github.com/beeos/beeos/internal/runtime"
@@ -34,6 +37,8 @@ type Options struct {
 	Ledger *ledger.Ledger
 	Bus    *bus.Bus // nil: pages do not refresh themselves when calls come
 	Desk   *approval.Desk
+	Calls  *invoke.Calls
+	Files  *invoke.Files // nil: files cannot be attached
 	People *auth.People
 	OAuth  *oauth.Server
 	OIDC   *auth.OIDC // nil: no outside provider
@@ -66,7 +71,7 @@ type Site struct {
 
 // New parses the templates and lays out the site.
 func New(opt Options) (*Site, error) {
-	if opt.DB == nil || opt.Ledger == nil || opt.Desk == nil || opt.People == nil || opt.OAuth == nil {
+	if opt.DB == nil || opt.Ledger == nil || opt.Desk == nil || opt.Calls == nil || opt.People == nil || opt.OAuth == nil {
 		return nil, errors.New("web: a part is missing")
 	}
 	if opt.Log == nil {

@@ -70,7 +70,19 @@ func open(t *testing.T) *tab {
 		chromedp.Flag("hide-scrollbars", true), chromedp.UserDataDir(t.TempDir()), chromedp.WSURLReadTimeout(time.Minute),
 	)
 	t.Cleanup(cancel)
-	ctx, cancel = chromedp.NewContext(ctx)
+	return newTab(t, ctx)
+}
+
+// window opens another window of the same browser, with the same cookies.
+func (b *tab) window(target string) *tab {
+	b.t.Helper()
+	w := newTab(b.t, b.ctx)
+	w.do(chromedp.Navigate(target))
+	return w
+}
+
+func newTab(t *testing.T, parent context.Context) *tab {
+	ctx, cancel := chromedp.NewContext(parent)
 	b := &tab{t: t, ctx: ctx}
 	messages := chromedp.Console(ctx)
 	listening := make(chan struct{})
