@@ -47,6 +47,7 @@ type stack struct {
 	key   string // the owner's
 
 	ahead atomic.Int64 // how far the clock of calls and ledger is ahead, in nanoseconds
+	doors atomic.Int64 // and that of the gateway
 }
 
 // later lets time pass for deadlines, leases and those who are waited for.
@@ -69,7 +70,7 @@ func newStack(t testing.TB) *stack {
 	s.desk = approval.New(approval.Options{DB: s.db, Ledger: s.ledger, Bus: s.bus, Web: "http://console.example"})
 	check := &auth.Checker{DB: s.db, Log: slog.New(slog.DiscardHandler)}
 	log := slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
-	s.gateway = New(Options{DB: s.db, Auth: check, Ledger: s.ledger, Bus: s.bus, Calls: s.calls, Desk: s.desk, Log: log})
+	s.gateway = New(Options{DB: s.db, Auth: check, Ledger: s.ledger, Bus: s.bus, Calls: s.calls, Desk: s.desk, Log: log, Now: func() time.Time { return time.Now().Add(time.Duration(s.doors.Load())) }})
 	s.server = httptest.NewServer(&httpd.Handler{Next: s.gateway, Log: log})
 	running, stop := context.WithCancel(ctx)
 	group, running := errgroup.WithContext(running)

@@ -105,11 +105,9 @@ func TestPollDies(t *testing.T) {
 	second := p.polling()
 	expect(t, second, beeos.FrameHello)
 
-	later := time.Now().Add(pollIdle + time.Second)
-	s.gateway.registry.connection(second.conn, p.inst).setPolled(later)
-	s.gateway.Now = func() time.Time { return later }
+	s.gateway.registry.connection(second.conn, p.inst).setPolled(time.Now().Add(time.Hour))
+	s.doors.Store(int64(pollIdle + time.Second))
 	s.gateway.dropIdlePolls()
-	s.gateway.Now = time.Now
 	m := expect(t, second, beeos.FrameMessage)
 	second.send(beeos.Frame{Type: beeos.FrameReply, MessageID: m.MessageID, Body: "done"})
 	if got := wait(); got.err != nil || got.reply.Body != "done" {

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/beeos/beeos/internal/httpd"
 )
@@ -151,7 +150,7 @@ func TestRoundsRefused(t *testing.T) {
 			t.Errorf("%s: %s", tt.what, answer)
 		}
 	}
-	s.gateway.opt.Now = func() time.Time { return time.Now().Add(2 * questionLife) }
+	s.ahead.Store(int64(2 * questionLife))
 	if _, answer := s.modern(t, s.server.URL, "user", "tools/call", "rounds", askable, `"name":"rounds","requestState":`+state); field(answer, "error", "code") != "-32602" {
 		t.Errorf("an old state: %s", answer)
 	}
