@@ -5,22 +5,27 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
-	"net"
 	"net/http"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
 
 	"github.com/beeos/beeos/agent"
 	"github.com/beeos/beeos/internal/apptest"
+	"github.com/beeos/beeos/test/program"
 )
 
 // TestRestart: the whole of BeeOS stops and comes back while an agent works.
 // The work is done once, and its answer arrives.
 func TestRestart(t *testing.T) {
 	cfg := apptest.Config(t)
-	cfg.Agents.Addr = freeAddress(t) // the agent must find it again
+	port, err := program.FreePort() // the agent must find it again
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Agents.Addr = "127.0.0.1:" + strconv.Itoa(port)
 	app := apptest.Start(t, cfg)
 
 	ctx, cancel := context.WithCancel(t.Context())
@@ -95,15 +100,4 @@ func post(t *testing.T, app *apptest.App, path, body string) answer {
 		t.Fatalf("%s: %s %v", path, cmp.Or(got.Error.Message, resp.Status), err)
 	}
 	return got.Data
-}
-
-// freeAddress is one that nobody listens on, and nobody is likely to.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }

@@ -2,7 +2,6 @@ package cli_test
 
 import (
 	"errors"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/beeos/beeos/internal/cli"
 	"github.com/beeos/beeos/internal/pgtest"
+	"github.com/beeos/beeos/test/program"
 )
 
 func TestMain(m *testing.M) {
@@ -109,12 +109,9 @@ func keep(ts *testscript.TestScript, _ bool, args []string) {
 
 // freeport NAME puts the number of a port that nobody uses into a variable.
 func freePort(ts *testscript.TestScript, _ bool, args []string) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	port, err := program.FreePort()
 	ts.Check(err)
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	ts.Check(err)
-	ts.Check(l.Close())
-	ts.Setenv(args[0], port)
+	ts.Setenv(args[0], strconv.Itoa(port))
 }
 
 // answers URL waits until there is an answer of status 200.

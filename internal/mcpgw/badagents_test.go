@@ -146,7 +146,7 @@ func TestAgentAnswersTwice(t *testing.T) {
 			case f.Type == beeos.FrameAck && f.Error.Code == string(beeos.MessageTerminal):
 				refused[f.MessageID]++
 			}
-		case <-time.After(5 * time.Second):
+		case <-time.After(30 * time.Second):
 			t.Fatalf("%d accepted, %d refused", len(accepted), refusedTotal(refused))
 		}
 	}

@@ -211,7 +211,7 @@ func (s *stack) until(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
-	for end := time.Now().Add(5 * time.Second); !is(); <-tick.C {
+	for end := time.Now().Add(30 * time.Second); !is(); <-tick.C {
 		if time.Now().After(end) {
 			t.Fatal("waited in vain until ", what)
 		}
@@ -275,9 +275,11 @@ func TestHandOverAtUnion(t *testing.T) {
 	}
 
 	_, asked := call(s.server.URL, "clerk__slow", `{"how":"asks"}`)
-	nextEvent(t, asked)
-	nextEvent(t, asked)
-	id = handedOver(t, nextEvent(t, asked))
+	ev := nextEvent(t, asked)
+	for field(ev, "method") != "" { // as many of its two questions as come in time
+		ev = nextEvent(t, asked)
+	}
+	id = handedOver(t, ev)
 	s.impatient(20 * time.Second)
 	_, events := call(s.other.URL, fetchName, `{"task_id":"`+id+`"}`)
 	for range 2 { // the open questions come again

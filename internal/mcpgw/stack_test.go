@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -56,6 +57,8 @@ type stack struct {
 	later   chan struct{}    // closed when work in the background may end
 	flooded chan struct{}    // closed when all of a flood is said
 	records []invoke.CallRecord
+
+	ahead atomic.Int64 // how far the clock of both replicas is ahead, in nanoseconds
 }
 
 const publicURL = "https://mcp.example.com"
@@ -71,7 +74,7 @@ func definitions() []beeos.Definition {
 	return []beeos.Definition{
 		{
 			Name: "clerk", DisplayName: "The Clerk", Description: "Does small things.", Version: "1.2.3", Model: "none",
-			Instructions: "secret instructions", TimeoutMS: 2000, Completions: true,
+			Instructions: "secret instructions", TimeoutMS: 5000, Completions: true,
 			Skills: []beeos.Skill{
 				skill("web_search", "Search the web.", `{ "type": "object", "properties": {"query": {"type": "string"}, "max_results": {"type": "integer", "default": 5}}, "required": ["query"] }`),
 				{Name: "stream", Title: "Streamer", Description: "Streams.", Annotations: json.RawMessage(`{"readOnlyHint":true}`)},
@@ -116,6 +119,8 @@ func definitions() []beeos.Definition {
 	}
 }
 
+func (s *stack) now() time.Time { return time.Now().Add(time.Duration(s.ahead.Load())) }
+
 func newStack(t testing.TB) *stack {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -133,7 +138,7 @@ func newStack(t testing.TB) *stack {
 	s.oauth, err = oauth.New(ctx, oauth.Options{DB: s.db, Issuer: publicURL, LoginURL: "https://console.example.com"})
 	s.must(err)
 	open := func() (*Gateway, *httptest.Server) {
-		g, err := New(Options{DB: s.db, Auth: check, OAuth: s.oauth, Calls: s.calls, PublicURL: publicURL, Context: ctx, Tell: s.tell})
+		g, err := New(Options{DB: s.db, Auth: check, OAuth: s.oauth, Calls: s.calls, PublicURL: publicURL, Context: ctx, Tell: s.tell, Now: s.now})
 		s.must(err)
 		return g, httptest.NewServer(&httpd.Handler{Next: g, Log: slog.New(slog.DiscardHandler)})
 	}

@@ -25,7 +25,7 @@ func (s *stack) startTask(t *testing.T, tool, how string) (id string) {
 // task asks the other replica about a task, until it has the status.
 func (s *stack) task(t *testing.T, id, status string) []byte {
 	t.Helper()
-	for end := time.Now().Add(5 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
 		_, answer := s.modern(t, s.other.URL, "user", "tasks/get", id, taskable, `"taskId":"`+id+`"`)
 		switch got := field(answer, "result", "status"); {
 		case got == `"`+status+`"` && field(answer, "result", "resultType") == `"complete"`:

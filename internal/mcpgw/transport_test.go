@@ -25,7 +25,7 @@ import (
 
 // soon is what anything hostile may take on a busy machine; what has no bound
 // takes minutes.
-const soon = 2 * time.Second
+const soon = 20 * time.Second
 
 const ping = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
 
@@ -301,7 +301,7 @@ func TestT46Slowloris(t *testing.T) {
 		took = append(took, time.Since(start))
 	}
 	slices.Sort(took)
-	if p98 := took[48]; p98 > soon/2 {
+	if p98 := took[48]; p98 > soon/4 { // who waits for the slow ones does so for 10 s
 		t.Errorf("p98 of a normal client is %v", p98)
 	}
 	for _, c := range conns {

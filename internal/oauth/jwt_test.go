@@ -95,12 +95,16 @@ func TestT27ForgedTokens(t *testing.T) {
 		"long":                  strings.Repeat("A", 1<<20) + ".A.A",
 		"nothing":               "", "a key": beeos.NewSecret(beeos.UserKeyPrefix),
 	} {
-		begin := time.Now()
-		if r.good(token, r.endpoint("a")) {
-			t.Errorf("%s is accepted", name)
+		fastest := time.Hour // of a few: the machine may be busy
+		for range 5 {
+			begin := time.Now()
+			if r.good(token, r.endpoint("a")) {
+				t.Errorf("%s is accepted", name)
+			}
+			fastest = min(fastest, time.Since(begin))
 		}
-		if took := time.Since(begin); strings.Contains("dots long", name) && took > 20*time.Millisecond {
-			t.Errorf("%s took %v", name, took)
+		if strings.Contains("dots long", name) && fastest > 20*time.Millisecond {
+			t.Errorf("%s took %v", name, fastest)
 		}
 	}
 	if _, err := r.s.Check(context.Background(), access, r.endpoint("a")); err != nil {

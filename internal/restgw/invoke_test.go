@@ -105,7 +105,7 @@ func TestInvokeOutcomes(t *testing.T) {
 		if a := s.do("POST", c.path, s.key, c.body); a.status != c.status || a.code != c.code {
 			t.Errorf("%.80s: %d %s, want %d %s", c.body, a.status, a.raw, c.status, c.code)
 		}
-		if took := time.Since(began); took > time.Second {
+		if took := time.Since(began); took > 10*time.Second { // nobody answers what gets through
 			t.Errorf("%.80s: answered after %s", c.body, took)
 		}
 	}

@@ -294,7 +294,7 @@ func (s *stack) until(t *testing.T, agentID string, fine func(*client.Answer, er
 	t.Helper()
 	within := time.After(20 * time.Second)
 	for {
-		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second) // one that meets the change half way waits for its lease
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second) // one that meets the change half way waits for its lease
 		a, err := s.say(ctx, agentID, "", "go")
 		cancel()
 		if fine(a, err) {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -34,7 +35,7 @@ func TestGoSDK(t *testing.T) {
 				t.Errorf("progress: %v, %v", result, err)
 			}
 			progress.check(t)
-			cancelled(t, session)
+			cancelled(t, session, &progress)
 			read, err := session.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "test://watched-resource"})
 			if err != nil || read.Contents[0].Text != "Watched resource content" {
 				t.Errorf("resource: %v, %v", read, err)
@@ -54,18 +55,37 @@ func TestGoSDK(t *testing.T) {
 	}
 }
 
-// rising collects progress.
+// rising collects progress, which the client handles beside results.
 type rising struct {
 	mu   sync.Mutex
 	seen []float64
 }
 
-func (r *rising) check(t *testing.T) {
-	t.Helper()
+func (r *rising) all() []float64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.seen) < 3 || !slices.IsSorted(r.seen) {
-		t.Errorf("progress: %v", r.seen)
+	return slices.Clone(r.seen)
+}
+
+// await waits until there are so many reports, or ctx ends.
+func (r *rising) await(ctx context.Context, n int) (seen []float64) {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for seen = r.all(); len(seen) < n && ctx.Err() == nil; seen = r.all() {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+		}
+	}
+	return seen
+}
+
+func (r *rising) check(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if seen := r.await(ctx, 3); len(seen) < 3 || !slices.IsSorted(seen) {
+		t.Errorf("progress: %v", seen)
 	}
 }
 
@@ -109,11 +129,17 @@ func goOn(t *testing.T, session *mcp.ClientSession, name string) {
 }
 
 // cancelled gives up on a call as soon as it is under way.
-func cancelled(t *testing.T, session *mcp.ClientSession) {
+func cancelled(t *testing.T, session *mcp.ClientSession, progress *rising) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	if result, err := session.CallTool(ctx, &mcp.CallToolParams{Name: "test_wait"}); err == nil {
+	before := len(progress.all())
+	go func() { // ends with the call
+		progress.await(ctx, before+1)
+		cancel()
+	}()
+	result, err := session.CallTool(ctx, &mcp.CallToolParams{Name: "test_wait", Meta: mcp.Meta{"progressToken": "p2"}})
+	if err == nil {
 		t.Errorf("a cancelled call has a result: %v", result)
 	}
 }

@@ -35,7 +35,7 @@ var (
 
 const (
 	testWithin   = 4 * time.Minute
-	stepsWithin  = 20 * time.Second
+	stepsWithin  = time.Minute // generous: the machine may be busy
 	testEmail    = "ann@example.com"
 	testPassword = "honey in the morning"
 )
@@ -130,7 +130,7 @@ func eval[T any](b *tab, expression string) T {
 // await waits until an expression is true on the page.
 func (b *tab) await(what, expression string) {
 	b.t.Helper()
-	if _, err := chromedp.Run(b.ctx, chromedp.Poll[bool](expression, chromedp.WithPollingTimeout(20*time.Second))); err != nil {
+	if _, err := chromedp.Run(b.ctx, chromedp.Poll[bool](expression, chromedp.WithPollingTimeout(stepsWithin))); err != nil {
 		b.t.Fatalf("%s: %v\non %s", what, err, eval[string](b, "location.href + '\\n' + document.body.innerText"))
 	}
 }

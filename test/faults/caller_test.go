@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptrace"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,6 +24,7 @@ type caller struct {
 	agent string
 	key   string
 	http  *http.Client
+	waits atomic.Int64 // requests that wait for a reply to a message sent before
 }
 
 // newCaller returns a caller that uses at most so many connections.
@@ -91,6 +94,11 @@ func (c *caller) wait(ctx context.Context, channel, message string) (beeos.Messa
 	var m beeos.Message
 	err := c.rest(ctx, http.MethodPost, "/channels/"+channel+"/wait", map[string]string{"in_reply_to": message}, &m)
 	return m, err
+}
+
+// waiting counts the request that it is used for once that is on its way.
+func (c *caller) waiting(ctx context.Context) context.Context {
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { c.waits.Add(1) }})
 }
 
 // rest is one exchange with the REST surface.

@@ -49,6 +49,7 @@ func (p pair) survivor(t *testing.T, agentID string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	first := time.Now()
 	for range 50 {
 		if err := mayCall(p.b, agentID, k.Secret); err != nil {
 			t.Fatal(err)
@@ -58,10 +59,13 @@ func (p pair) survivor(t *testing.T, agentID string) {
 	lone := pair{a: p.a, b: p.a}
 	began := time.Now()
 	admitted, _ := lone.burst(t, agentID, k.Secret, quota+100)
-	want := quota - 50 + int(time.Since(began).Seconds()*quota/60)
-	t.Logf("%d calls were admitted within %s of the other's death, %d are right", admitted, time.Since(began).Round(time.Millisecond), want)
-	if admitted < want-quota/20 || admitted > want+quota/20 {
-		t.Errorf("the survivor admitted %d calls, want %d ± 5 %%", admitted, want)
+	refilled := func(d time.Duration) int { return int(d.Seconds() * quota / 60) }
+	meanwhile := refilled(time.Since(began))
+	least := min(quota-50+meanwhile, quota+100)
+	most := min(quota-50+refilled(began.Sub(first)), quota) + meanwhile // on a busy machine the first 50 take their time
+	t.Logf("%d calls were admitted within %s of the other's death, %d to %d are right", admitted, time.Since(began).Round(time.Millisecond), least, most)
+	if admitted < least-quota/20 || admitted > most+quota/20 {
+		t.Errorf("the survivor admitted %d calls, want %d to %d ± 5 %%", admitted, least, most)
 	}
 }
 

@@ -126,7 +126,7 @@ func (c *caller) waitReply(ctx context.Context, text string) error {
 	if err != nil {
 		return err
 	}
-	reply, err := c.wait(ctx, channel, m.ID)
+	reply, err := c.wait(c.waiting(ctx), channel, m.ID)
 	return judge(text, reply.Body, err)
 }
 
@@ -140,7 +140,7 @@ func (c *caller) waitEvents(ctx context.Context, text string) error {
 	if err != nil {
 		return err
 	}
-	resp, err := c.post(ctx, http.MethodGet, c.node.rest+"/channels/"+channel+"/events", nil, nil)
+	resp, err := c.post(c.waiting(ctx), http.MethodGet, c.node.rest+"/channels/"+channel+"/events", nil, nil)
 	if err != nil {
 		return err
 	}
