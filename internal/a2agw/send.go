@@ -109,7 +109,7 @@ func (x *exchange) sendMessage(ctx context.Context) (any, error) {
 func (x *exchange) ask(ctx context.Context, s *sending) (any, error) {
 	req := s.req
 	req.Live = true // for the pauses
-	for ev, err := range x.g.opt.Calls.Do(ctx, req) {
+	for ev, err := range x.g.opt.Calls.Do(ctx, &req) {
 		switch {
 		case err != nil && beeos.CodeOf(err) == beeos.ServiceTimeout && x.dialect != legacy:
 			return x.stillGoing(ctx, s, err)

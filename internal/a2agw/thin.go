@@ -89,7 +89,7 @@ func (x *exchange) readInvoke() (req invoke.Request, err error) {
 }
 
 func (g *Gateway) answerInvoke(w http.ResponseWriter, r *http.Request, req invoke.Request) error {
-	m, err := invoke.Last(g.opt.Calls.Do(r.Context(), req))
+	m, err := invoke.Last(g.opt.Calls.Do(r.Context(), &req))
 	if err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func (g *Gateway) streamInvoke(w http.ResponseWriter, r *http.Request, req invok
 		data, err := marshal(v)
 		return err == nil && sse.Event(name, "", data) == nil
 	}
-	for ev, err := range g.opt.Calls.Do(r.Context(), req) {
+	for ev, err := range g.opt.Calls.Do(r.Context(), &req) {
 		switch {
 		case err != nil && sse == nil:
 			return err

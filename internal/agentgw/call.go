@@ -81,7 +81,7 @@ func (g *Gateway) callOn(ctx context.Context, t *turn, name, message, key string
 		Call:           beeos.Call{Protocol: "agent", Metadata: map[string]string{callChain: strings.Join(chain, ",")}},
 		IdempotencyKey: "call " + t.id + " " + key, Fingerprint: []byte(to.ID + "\x00" + message), Join: true, Deadline: t.deadline,
 	}
-	m, err := invoke.Last(g.Calls.Do(ctx, req))
+	m, err := invoke.Last(g.Calls.Do(ctx, &req))
 	if err != nil && ctx.Err() != nil && !t.isLost() { // whoever wanted it is done, or cancelled
 		if err := g.Calls.Cancel(context.WithoutCancel(ctx), "", req.TurnID, "the agent that asked has stopped"); err != nil {
 			g.Log.Warn("a call outlives who made it", "turn", req.TurnID, "err", err)

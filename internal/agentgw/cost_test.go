@@ -106,7 +106,7 @@ func BenchmarkCalls(b *testing.B) {
 	b.SetParallelism(32) // 64 callers on two cores
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			m, err := invoke.Last(s.calls.Do(s.ctx, invoke.Request{
+			m, err := invoke.Last(s.calls.Do(s.ctx, &invoke.Request{
 				Caller: beeos.Caller{Kind: beeos.ByUserKey, UserID: s.owner.ID, CredentialID: "key_owner"}, Agent: a, Body: body,
 			}))
 			if err != nil || m.Body != body {

@@ -429,7 +429,7 @@ func (s *stack) ask(agentID, body string, change ...func(*invoke.Request)) (wait
 	done := make(chan call, 1)
 	go func() { // ends with the call
 		var c call
-		for ev, err := range s.calls.Do(s.ctx, r) {
+		for ev, err := range s.calls.Do(s.ctx, &r) {
 			if err != nil {
 				c.err = err
 			} else if ev.Message != nil {

@@ -31,6 +31,7 @@ type Handler struct {
 // was answered, and the error that the log line will carry.
 type exchange struct {
 	http.ResponseWriter
+	start  time.Time
 	status int // 0 until the answer starts
 	err    error
 }
@@ -66,14 +67,8 @@ func With(ctx context.Context, key, value string) context.Context {
 }
 
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	start := time.Now()
-	id := requestID(r)
-	ex := &exchange{ResponseWriter: w}
-	r = r.WithContext(&requestContext{telemetry.With(r.Context(), "request", id), ex})
-	header := w.Header()
-	header["X-Request-Id"] = []string{id}
-	header["X-Content-Type-Options"] = nosniff
-	defer h.finish(ex, r, start)
+	ex, r := begin(w, r)
+	defer h.finish(ex, r)
 	if h.Loopback && !h.local(r) {
 		WriteError(ex, r, beeos.Errorf(beeos.Forbidden, "this address answers to localhost only: use a localhost URL without a foreign Origin"))
 		return
@@ -85,11 +80,21 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Next.ServeHTTP(ex, r)
 }
 
+// begin gives a request its id, and makes it one whose end is noted.
+func begin(w http.ResponseWriter, r *http.Request) (*exchange, *http.Request) {
+	id := requestID(r)
+	ex := &exchange{ResponseWriter: w, start: time.Now()}
+	header := w.Header()
+	header["X-Request-Id"] = []string{id}
+	header["X-Content-Type-Options"] = nosniff
+	return ex, r.WithContext(&requestContext{telemetry.With(r.Context(), "request", id), ex})
+}
+
 var nosniff = []string{"nosniff"}
 
 // finish runs last, panic or not: it answers for a handler that fell over,
 // counts, and writes the request's one log line where there is one to write.
-func (h *Handler) finish(ex *exchange, r *http.Request, start time.Time) {
+func (h *Handler) finish(ex *exchange, r *http.Request) {
 	fault := recover()
 	abort := fault == http.ErrAbortHandler
 	if fault != nil && !abort {
@@ -103,7 +108,7 @@ func (h *Handler) finish(ex *exchange, r *http.Request, start time.Time) {
 	if ex.status == 0 {
 		ex.status = http.StatusOK // what net/http sends when nobody says anything
 	}
-	took := time.Since(start)
+	took := time.Since(ex.start)
 	if h.HTTP != nil {
 		h.HTTP.Done(ex.status, took)
 	}

@@ -23,12 +23,12 @@ type looking struct {
 	pause time.Duration
 }
 
-func (t *turn) lookAgain() *looking {
+func (t *turn) lookAgain() looking {
 	if t.feed == nil {
-		return &looking{}
+		return looking{}
 	}
 	timer := time.NewTimer(lookFirst)
-	return &looking{C: timer.C, timer: timer, pause: lookFirst}
+	return looking{C: timer.C, timer: timer, pause: lookFirst}
 }
 
 func (l *looking) next() {
@@ -38,10 +38,10 @@ func (l *looking) next() {
 
 // showOpen yields the questions that are open and that the caller has not
 // seen; false when it has had enough.
-func (t *turn) showOpen(ctx context.Context, yield func(beeos.Event) bool) bool {
+func (t *turn) showOpen(ctx context.Context, yield func(*beeos.Event) bool) bool {
 	open, _ := t.c.opt.Bus.Asks(ctx, t.id)
-	for _, ev := range open {
-		if !t.show(ev, yield) {
+	for i := range open {
+		if !t.show(&open[i], yield) {
 			return false
 		}
 	}
@@ -50,7 +50,7 @@ func (t *turn) showOpen(ctx context.Context, yield func(beeos.Event) bool) bool 
 
 // show yields an event, and a question only once: it may come live and be
 // found as well.
-func (t *turn) show(ev beeos.Event, yield func(beeos.Event) bool) bool {
+func (t *turn) show(ev *beeos.Event, yield func(*beeos.Event) bool) bool {
 	if ev.Kind == beeos.EventAsk {
 		if t.shown[ev.AskID] {
 			return true

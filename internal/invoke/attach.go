@@ -76,6 +76,7 @@ func (c *Calls) attach(ctx context.Context, r *Request) error {
 	if r.Call.Attachments, err = json.Marshal(files); err != nil {
 		return fmt.Errorf("encode the attachments: %w", err)
 	}
+	r.Attachments = nil // a request may be made again, and has them now
 	return nil
 }
 

@@ -56,7 +56,7 @@ func TestAttachedFileOutlivesItsRequest(t *testing.T) {
 	week := time.Now().Add(7 * 24 * time.Hour)
 	r := aCall(anAgent(beeos.DeliverPush), "look")
 	r.Deadline, r.Parts, r.Attachments = week, json.RawMessage(`[{"type":"custom","x": 1}]`), []Attachment{{FileID: f.ID}}
-	if _, err := n.Send(t.Context(), r); err != nil {
+	if _, err := n.Send(t.Context(), *r); err != nil {
 		t.Fatal(err)
 	}
 	var parts []struct{ Type, URL string }
@@ -75,12 +75,34 @@ func TestAttachedFileOutlivesItsRequest(t *testing.T) {
 	}
 }
 
+// TestAttachOnce: the next round of a call is the same request again, whose
+// files the agent must not get twice.
+func TestAttachOnce(t *testing.T) {
+	n, _, f := withFile(t)
+	r := aCall(anAgent(beeos.DeliverPush), "look")
+	r.IdempotencyKey, r.Attachments = "k", []Attachment{{FileID: f.ID}}
+	if err := n.attach(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	first := *r
+	if err := n.attach(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	var parts []struct{ URL string }
+	if err := json.Unmarshal(r.Parts, &parts); err != nil || len(parts) != 1 || parts[0].URL == "" {
+		t.Errorf("parts %+v, %v; want the file", parts, err)
+	}
+	if string(r.Call.Attachments) != string(first.Call.Attachments) || string(r.Fingerprint) != string(first.Fingerprint) {
+		t.Errorf("attached twice, it is another request")
+	}
+}
+
 // TestAttachmentsNeedAFileStore: a node that cannot make links says what to set.
 func TestAttachmentsNeedAFileStore(t *testing.T) {
 	n := lone(t, nil)
 	r := aCall(anAgent(beeos.DeliverQueue), "look")
 	r.Attachments = []Attachment{{FileID: "file_1"}}
-	_, err := n.Send(t.Context(), r)
+	_, err := n.Send(t.Context(), *r)
 	if beeos.CodeOf(err) != beeos.InvalidParam || !strings.Contains(err.Error(), "OPENAPI_PUBLIC_URL") {
 		t.Errorf("error %v", err)
 	}

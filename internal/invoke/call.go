@@ -46,28 +46,36 @@ type Request struct {
 
 // Do calls the agent. It yields live events (with Live), then exactly one
 // terminal EventMessage or exactly one error. When ctx ends it stops waiting;
-// the agent goes on unless the surface cancels it.
-func (c *Calls) Do(ctx context.Context, r Request) iter.Seq2[beeos.Event, error] {
+// the agent goes on unless the surface cancels it. Until it is over the request
+// is not to be changed.
+//
+// Thousands of calls wait at once, each on a stack that stays as large as the
+// frames under the wait make it: below here events and requests go by pointer,
+// and what needs room returns before await does its waiting.
+func (c *Calls) Do(ctx context.Context, r *Request) iter.Seq2[beeos.Event, error] {
 	return c.observed(ctx, r, c.do)
 }
 
 // observed makes an iterator of a call and records how it ended.
-func (c *Calls) observed(ctx context.Context, r Request, do func(context.Context, *Request, func(beeos.Event) bool) error) iter.Seq2[beeos.Event, error] {
+func (c *Calls) observed(ctx context.Context, r *Request, do func(context.Context, *Request, func(*beeos.Event) bool) error) iter.Seq2[beeos.Event, error] {
 	return func(yield func(beeos.Event, error) bool) {
 		start := c.opt.Now()
 		var last *beeos.Message
-		err := do(ctx, &r, func(ev beeos.Event) bool {
+		err := do(ctx, r, func(ev *beeos.Event) bool {
 			if ev.Message != nil {
 				last = ev.Message
 			}
-			return yield(ev, nil)
+			return yield(*ev, nil)
 		})
-		c.record(&r, start, last, err)
+		c.record(r, start, last, err)
 		if err != nil && !errors.Is(err, errStopped) {
-			yield(beeos.Event{}, err)
+			fail(yield, err)
 		}
 	}
 }
+
+//go:noinline // its event would lie under the wait of every call
+func fail(yield func(beeos.Event, error) bool, err error) { yield(beeos.Event{}, err) }
 
 // errStopped: the one who ranges over Do has had enough.
 var errStopped = errors.New("stopped")
@@ -86,7 +94,7 @@ func Last(seq iter.Seq2[beeos.Event, error]) (*beeos.Message, error) {
 	return last, nil
 }
 
-func (c *Calls) do(ctx context.Context, r *Request, yield func(beeos.Event) bool) error {
+func (c *Calls) do(ctx context.Context, r *Request, yield func(*beeos.Event) bool) error {
 	t, err := c.begin(ctx, r)
 	if err != nil {
 		return err
@@ -97,15 +105,21 @@ func (c *Calls) do(ctx context.Context, r *Request, yield func(beeos.Event) bool
 		yield(t.last(t.done))
 		return nil
 	case t.repeat && r.Join:
-		r.TurnID, r.Channel = t.id, t.channel
-		return c.resume(ctx, r, func(ev beeos.Event) bool {
-			ev.Replayed = true
-			return yield(ev)
-		})
+		return c.join(ctx, r, t, yield)
 	case t.repeat:
 		return beeos.Errorf(beeos.Conflict, "a call with this idempotency_key is still in flight; wait for it, or use another key")
 	}
 	return t.await(ctx, yield)
+}
+
+// join waits for the first call under an idempotency key.
+func (c *Calls) join(ctx context.Context, r *Request, first *turn, yield func(*beeos.Event) bool) error {
+	again := *r
+	again.TurnID, again.Channel = first.id, first.channel
+	return c.resume(ctx, &again, func(ev *beeos.Event) bool {
+		ev.Replayed = true
+		return yield(ev)
+	})
 }
 
 // Send appends a request and hands it to the agent without waiting. A
@@ -131,28 +145,6 @@ func (c *Calls) Submit(ctx context.Context, r Request) (Sent, error) {
 	}
 	t.close()
 	return Sent{t.message, t.done, t.repeat}, nil
-}
-
-// turn is one request that this node waits on.
-type turn struct {
-	c       *Calls
-	id      string
-	channel string
-	message beeos.Message
-	done    *beeos.Message // the terminal reply, when it was there at once
-	repeat  bool           // an earlier call under the same idempotency key
-	timeout time.Duration
-	waiter  *waiter
-	feed    *feed           // nil unless the caller wants live events
-	shown   map[string]bool // questions that the caller has seen
-	unwatch func()
-}
-
-func (t *turn) close() {
-	t.c.waiters.remove(t.c.waiters.byTurn, t.id, t.waiter)
-	if t.unwatch != nil {
-		t.unwatch()
-	}
 }
 
 // begin checks, stores and dispatches a request.
@@ -245,12 +237,13 @@ func (c *Calls) opening(r *Request) (*ledger.Opening, error) {
 		},
 	}
 	if r.IdempotencyKey != "" {
-		if r.Fingerprint == nil {
-			r.Fingerprint = fingerprint(r, payload)
+		print := r.Fingerprint
+		if print == nil {
+			print = fingerprint(r, payload)
 		}
 		o.Idempotency = &ledger.Idempotency{
 			Scope: r.Caller.CredentialID + " " + r.Agent.ID, Key: r.IdempotencyKey,
-			Fingerprint: r.Fingerprint, Expires: now.Add(idempotencyTTL),
+			Fingerprint: print, Expires: now.Add(idempotencyTTL),
 		}
 	}
 	return o, nil
@@ -323,76 +316,6 @@ func (c *Calls) repeat(ctx context.Context, r *Request, dup *ledger.Duplicate) (
 	}
 	t.waiter = &waiter{}
 	return t, nil
-}
-
-// await yields events until the terminal reply, the timeout or ctx's end.
-func (t *turn) await(ctx context.Context, yield func(beeos.Event) bool) error {
-	start := t.c.opt.Now()
-	timer := time.NewTimer(t.timeout)
-	defer timer.Stop()
-	look := t.lookAgain()
-	seen, decides := 0, false
-	for {
-		select {
-		case m := <-t.waiter.terminal:
-			if !t.flush(yield) {
-				return errStopped
-			}
-			yield(t.last(m)) // whether it is listened to or not, the call is over
-			return nil
-		case <-t.feed.news():
-			if !t.flush(yield) {
-				return errStopped
-			}
-			decides = false
-			timer.Reset(t.patience(start))
-		case <-look.C:
-			if !t.showOpen(ctx, yield) {
-				return errStopped
-			}
-			look.next()
-		case <-timer.C:
-			was := decides
-			if decides = t.c.personDecides(ctx, t.id); decides { // whose time is not the agent's
-				start = t.c.opt.Now()
-				timer.Reset(min(t.timeout, decideLook))
-				continue
-			}
-			if was { // the agent's begins again
-				start = t.c.opt.Now()
-				timer.Reset(t.timeout)
-				continue
-			}
-			said, _ := t.c.opt.Bus.Snapshot(ctx, t.id)
-			left := t.patience(start)
-			if len(said.Text) <= seen || left <= 0 {
-				return beeos.Errorf(beeos.ServiceTimeout, "the agent did not reply within %s", t.c.opt.Now().Sub(start).Round(time.Second))
-			}
-			seen = len(said.Text)
-			timer.Reset(left)
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-}
-
-// last is the event that ends a call.
-func (t *turn) last(m *beeos.Message) beeos.Event {
-	return beeos.Event{Kind: beeos.EventMessage, Channel: t.channel, Turn: t.id, Message: m, Replayed: t.repeat}
-}
-
-// patience is the timeout from now on, cut at the hard cap.
-func (t *turn) patience(start time.Time) time.Duration {
-	return min(t.timeout, max(maxTimeout, t.timeout)-t.c.opt.Now().Sub(start))
-}
-
-func (t *turn) flush(yield func(beeos.Event) bool) bool {
-	for _, ev := range t.feed.take() {
-		if !t.show(ev.Event, yield) {
-			return false
-		}
-	}
-	return true
 }
 
 func (c *Calls) record(r *Request, start time.Time, last *beeos.Message, err error) {

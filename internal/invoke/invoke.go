@@ -1,10 +1,10 @@
 // Package invoke is the call path that every surface uses: may the caller,
 // is this call a repeat, is anybody there; store the request, hand it to the
 // agent, wait for the one terminal reply. Do (call.go) returns the call as an
-// iterator of events, Resume (resume.go) joins one that is under way, Task and
-// Tasks (task.go) look at it, states.go is its life as a table. Send, Wait and
-// Continue (channel.go), Watch (watch.go) and Cancel (cancel.go) are its pieces
-// for surfaces that keep channels open. waiters.go wakes whoever waits, asks.go
+// iterator of events, await.go waits for them, Resume (resume.go) joins one
+// that is under way, Task and Tasks (task.go) look at it, states.go is its life
+// as a table. Send, Wait and Continue (channel.go), Watch (watch.go) and Cancel
+// (cancel.go) are its pieces for surfaces that keep channels open. waiters.go wakes whoever waits, asks.go
 // finds questions that a caller has missed, deliver.go hands requests out and
 // redelivers what was dropped, limit.go keeps quotas and quota.go keeps them
 // together with other nodes. files.go takes files in and lets them go, attach.go

@@ -65,8 +65,8 @@ func anAgent(mode beeos.DeliveryMode) *beeos.Agent {
 	return &beeos.Agent{ID: "agent_a", OwnerID: "u", Name: "a", Definition: beeos.Definition{DeliveryMode: mode, Redelivery: beeos.RedeliverAlways}}
 }
 
-func aCall(a *beeos.Agent, text string) Request {
-	return Request{
+func aCall(a *beeos.Agent, text string) *Request {
+	return &Request{
 		Agent: a, Surface: "test", Body: text,
 		Caller: beeos.Caller{Kind: beeos.ByUserKey, UserID: "u", CredentialID: "k1"},
 	}
@@ -158,7 +158,7 @@ func TestQueueWaitsForItsAgentAndRunsInOrder(t *testing.T) {
 	a.Definition.Lane = beeos.LaneAgent
 	var turns []string
 	for i := range 5 { // nobody is there yet
-		m, err := n.Send(t.Context(), aCall(a, fmt.Sprint(i)))
+		m, err := n.Send(t.Context(), *aCall(a, fmt.Sprint(i)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -198,9 +198,9 @@ func TestLanes(t *testing.T) {
 	serial.Definition.Lane = beeos.LaneAgent
 	of := func(a *beeos.Agent, change func(*Request)) string {
 		r := aCall(a, "x")
-		change(&r)
-		ch := (&Calls{}).channel(&r)
-		return lane(&r, &ch)
+		change(r)
+		ch := (&Calls{}).channel(r)
+		return lane(r, &ch)
 	}
 	plain := func(*Request) {}
 	other := func(r *Request) { r.Caller.UserID = "v" }
@@ -397,11 +397,11 @@ func TestSendTwiceUnderOneKeyIsOneRequest(t *testing.T) {
 	n := lone(t, nil)
 	r := aCall(anAgent(beeos.DeliverQueue), "x") // nobody serves it: both are in flight
 	r.IdempotencyKey = "k"
-	first, err := n.Send(t.Context(), r)
+	first, err := n.Send(t.Context(), *r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := n.Send(t.Context(), r)
+	again, err := n.Send(t.Context(), *r)
 	if err != nil || again.ID != first.ID || again.Offset != first.Offset || again.Body != "x" {
 		t.Errorf("second Send = %+v, %v; want the first message", again, err)
 	}

@@ -62,7 +62,7 @@ func TestRedeliveryNever(t *testing.T) {
 		close(dropped)
 		return nil
 	})()
-	m, err := n.Send(t.Context(), aCall(a, "x"))
+	m, err := n.Send(t.Context(), *aCall(a, "x"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,11 +16,11 @@ func (c *Calls) Asks(ctx context.Context, turn string) (asks []beeos.Event, ok b
 // Resume waits on for a turn that an earlier Do, perhaps another node's, has
 // begun: r.TurnID on r.Channel. It begins with the questions that are open. The
 // rest is as with Do, except that nothing is stored or sent.
-func (c *Calls) Resume(ctx context.Context, r Request) iter.Seq2[beeos.Event, error] {
+func (c *Calls) Resume(ctx context.Context, r *Request) iter.Seq2[beeos.Event, error] {
 	return c.observed(ctx, r, c.resume)
 }
 
-func (c *Calls) resume(ctx context.Context, r *Request, yield func(beeos.Event) bool) error {
+func (c *Calls) resume(ctx context.Context, r *Request, yield func(*beeos.Event) bool) error {
 	if !r.Caller.MayReach(r.Agent) {
 		return beeos.Errorf(beeos.AgentNotFound, "there is no agent %s that this credential reaches", r.Agent.ID)
 	}

@@ -94,7 +94,7 @@ func (l *life) request() beeos.Message {
 	l.t.Helper()
 	r := aCall(l.agent, "work")
 	r.Deadline = l.clock().Add(lifeLimit)
-	m, err := l.calls.Send(l.t.Context(), r)
+	m, err := l.calls.Send(l.t.Context(), *r)
 	l.must(err)
 	return m
 }

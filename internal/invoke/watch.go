@@ -46,7 +46,7 @@ func (c *Calls) watch(ctx context.Context, w *watch) iter.Seq2[beeos.Event, erro
 		defer c.waiters.remove(c.waiters.byChannel, w.channel, news)
 		w.c, w.heard, w.live = c, map[string]place{}, newFeed(w.turn)
 		defer c.opt.Bus.Watch(w.channel, w.live.push)()
-		say := func(ev beeos.Event) bool { return yield(ev, nil) }
+		say := func(ev *beeos.Event) bool { return yield(*ev, nil) }
 		more, err := w.replay(ctx, say)
 		if err == nil && more {
 			more, err = w.catchUp(ctx, say)
@@ -65,14 +65,14 @@ func (c *Calls) watch(ctx context.Context, w *watch) iter.Seq2[beeos.Event, erro
 			}
 		}
 		if err != nil {
-			yield(beeos.Event{}, err)
+			fail(yield, err)
 		}
 	}
 }
 
 // replay yields stored messages; false when there will be no more, or the
 // reader has had enough.
-func (w *watch) replay(ctx context.Context, yield func(beeos.Event) bool) (more bool, err error) {
+func (w *watch) replay(ctx context.Context, yield func(*beeos.Event) bool) (more bool, err error) {
 	// Read before the messages: what has ended by now has them all.
 	ended, err := w.ended(ctx)
 	if err != nil {
@@ -89,7 +89,7 @@ func (w *watch) replay(ctx context.Context, yield func(beeos.Event) bool) (more 
 			if w.turn != "" && m.ID != w.turn && m.InReplyTo != w.turn {
 				continue
 			}
-			if !yield(beeos.Event{Kind: beeos.EventMessage, Channel: w.channel, Turn: m.InReplyTo, Message: m}) {
+			if !yield(&beeos.Event{Kind: beeos.EventMessage, Channel: w.channel, Turn: m.InReplyTo, Message: m}) {
 				return false, nil
 			}
 			if m.Type.Terminal() {
@@ -116,7 +116,7 @@ func (w *watch) ended(ctx context.Context) (bool, error) {
 
 // catchUp yields the text so far of the turns under way, so that whoever joins
 // late, or again, has what the others have.
-func (w *watch) catchUp(ctx context.Context, yield func(beeos.Event) bool) (more bool, err error) {
+func (w *watch) catchUp(ctx context.Context, yield func(*beeos.Event) bool) (more bool, err error) {
 	turns := []string{w.turn}
 	if w.turn == "" {
 		if turns, err = w.c.opt.Ledger.OpenTurns(ctx, w.channel); err != nil {
@@ -131,9 +131,10 @@ func (w *watch) catchUp(ctx context.Context, yield func(beeos.Event) bool) (more
 	return true, nil
 }
 
-func (w *watch) flush(ctx context.Context, yield func(beeos.Event) bool) bool {
-	for _, ev := range w.live.take() {
-		if !w.say(ctx, ev, yield) {
+func (w *watch) flush(ctx context.Context, yield func(*beeos.Event) bool) bool {
+	events := w.live.take()
+	for i := range events {
+		if !w.say(ctx, &events[i], yield) {
 			return false
 		}
 	}
@@ -144,7 +145,7 @@ func (w *watch) flush(ctx context.Context, yield func(beeos.Event) bool) bool {
 // instance that was given up on. The first words of another instance replace
 // those of the one before. Where some were missed, or a snapshot had a part of
 // it, all the text so far comes instead, now or with a later event.
-func (w *watch) say(ctx context.Context, ev piece, yield func(beeos.Event) bool) bool {
+func (w *watch) say(ctx context.Context, ev *piece, yield func(*beeos.Event) bool) bool {
 	last, known := w.heard[ev.Turn]
 	next := last.seq + 1
 	if ev.Attempt > last.attempt {
@@ -152,27 +153,27 @@ func (w *watch) say(ctx context.Context, ev piece, yield func(beeos.Event) bool)
 	}
 	switch {
 	case ev.Seq == 0: // not from an agent's gateway, which counts
-		return yield(ev.Event)
+		return yield(&ev.Event)
 	case ev.Attempt < last.attempt, ev.Seq < next:
-		return ev.Kind == beeos.EventDelta || yield(ev.Event)
+		return ev.Kind == beeos.EventDelta || yield(&ev.Event)
 	case ev.first != next && ev.Kind == beeos.EventDelta:
 		return w.sayAll(ctx, ev.Turn, yield)
 	case ev.first > next:
-		return yield(ev.Event) // what is missing is still missing
+		return yield(&ev.Event) // what is missing is still missing
 	case ev.Kind == beeos.EventDelta && known && ev.Attempt > last.attempt && ev.Reasoning == "":
 		ev.SoFar = true
 	}
 	w.heard[ev.Turn] = place{ev.Attempt, ev.Seq}
-	return yield(ev.Event)
+	return yield(&ev.Event)
 }
 
 // sayAll yields the text so far of a turn, and what was thought and done for
 // it, if its node can be asked.
-func (w *watch) sayAll(ctx context.Context, turn string, yield func(beeos.Event) bool) bool {
+func (w *watch) sayAll(ctx context.Context, turn string, yield func(*beeos.Event) bool) bool {
 	ev, ok := w.c.opt.Bus.Snapshot(ctx, turn)
 	if !ok {
 		return true
 	}
 	w.heard[turn] = place{ev.Attempt, ev.Seq}
-	return ev.Text == "" && ev.Reasoning == "" && ev.Parts == nil || yield(ev)
+	return ev.Text == "" && ev.Reasoning == "" && ev.Parts == nil || yield(&ev)
 }

@@ -8,41 +8,70 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/httpd"
-	"github.com/beeos/beeos/internal/invoke"
 )
 
-// callTool answers tools/call.
+// callTool answers tools/call. All that a call needs is made ready by functions
+// that have returned, with their frames, before it waits.
 func (x *exchange) callTool(ctx context.Context, m *message) ([]byte, error) {
+	c, result, err := x.toolCall(ctx, m)
+	if c == nil {
+		return result, err
+	}
+	reply, result, err := c.call(ctx)
+	if reply == nil {
+		return result, err
+	}
+	return x.toolReply(reply)
+}
+
+// toolCall makes a tools/call ready to run, or answers it.
+func (x *exchange) toolCall(ctx context.Context, m *message) (*run, []byte, error) {
 	name, given, err := toolParams(m.params)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	t, given, err := x.through(x.lists.toolByName[name], given)
 	switch {
 	case err != nil:
-		return nil, err
+		return nil, nil, err
 	case t == nil:
-		return nil, toolNotFound(name)
+		return nil, nil, toolNotFound(name)
 	case t.meta:
-		return x.search(given)
+		result, err := x.search(given)
+		return nil, result, err
 	case t.fetches:
-		return x.fetchTask(ctx, m, t, given)
+		return x.taskFetch(ctx, m, t, given)
 	}
 	if t.agent != nil {
 		x.agent = t.agent
 	}
+	c := &run{x: x, m: m}
+	if result, err := c.fill(t, given); result != nil || err != nil {
+		return nil, result, err
+	}
+	needsTask := x.version.stateless() && t.tasks == taskRequired
+	if needsTask && !x.can.has(canTasks) {
+		return nil, nil, missingCapability(canTasks.declaration())
+	}
+	if err := c.prepare(); err != nil {
+		return nil, nil, err
+	}
+	if needsTask {
+		result, err := c.startTask(ctx)
+		return nil, result, err
+	}
+	return c, nil, nil
+}
+
+// fill puts into the request what the client gave, if it fits the tool.
+func (c *run) fill(t *tool, given []byte) ([]byte, error) {
+	x, req := c.x, &c.req
 	if err := x.checkParams(t, given); err != nil {
 		return nil, err
 	}
 	args, err := t.split(given)
 	if err != nil {
 		return nil, err
-	}
-	req := invoke.Request{
-		ContextID:      args.contextID,
-		IdempotencyKey: args.idempotencyKey,
-		Attachments:    args.attachments,
-		Call:           beeos.Call{Method: "tools/call", Tool: t.name, Arguments: args.own},
 	}
 	if t.self {
 		message, complaint := selfMessage(args.own)
@@ -52,10 +81,14 @@ func (x *exchange) callTool(ctx context.Context, m *message) ([]byte, error) {
 		if strings.TrimSpace(message) == "" {
 			return nil, beeos.Errorf(beeos.InvalidParam, "message must not be empty")
 		}
-		req.Body, req.Call = message, beeos.Call{}
-	} else if result, err := x.checkArguments(t, args.own); result != nil || err != nil {
-		return result, err
+		req.Body = message
+	} else {
+		if result, err := x.checkArguments(t, args.own); result != nil || err != nil {
+			return result, err
+		}
+		req.Call = beeos.Call{Method: "tools/call", Tool: t.name, Arguments: args.own}
 	}
+	req.IdempotencyKey, req.Attachments = args.idempotencyKey, args.attachments
 	if args.idempotencyKey != "" {
 		// Over what the client asked and not over how: a retry may come in
 		// another session, or without one.
@@ -64,26 +97,16 @@ func (x *exchange) callTool(ctx context.Context, m *message) ([]byte, error) {
 	}
 	switch {
 	case x.session == nil || args.contextID != "":
+		req.ContextID = args.contextID
 	case x.home == "": // a channel has one agent
 		req.ContextID = "session " + x.session.channel
 	default:
 		req.Channel = x.session.channel
 	}
-	patience, become := x.patience(t)
-	if patience > 0 {
+	if c.patience, c.become = x.patience(t); c.patience > 0 {
 		req.Deadline = x.g.opt.Now().Add(taskLife)
 	}
-	if x.version.stateless() && t.tasks == taskRequired {
-		if !x.can.has(canTasks) {
-			return nil, missingCapability(canTasks.declaration())
-		}
-		return x.startTask(ctx, m, req)
-	}
-	reply, early, err := x.call(ctx, m, req, patience, become)
-	if reply == nil {
-		return early, err
-	}
-	return x.toolReply(reply)
+	return nil, nil
 }
 
 // patience is after how long the call becomes something to come back for, and

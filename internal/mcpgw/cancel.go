@@ -28,7 +28,8 @@ type flight struct {
 	channel string // empty until known, for a call that has one of its own
 	turn    string
 	cancel  context.CancelCauseFunc
-	stay    func() bool // forgets about our own end
+	stay    func() bool // forgets about our own end; nil outside of sessions
+	enough  *time.Timer // ends a wait that the client would not sit through; nil = it would
 }
 
 // errCancelled ends a call whose client cancelled it; it wraps the reason.
@@ -42,18 +43,36 @@ const cancelWithin = 5 * time.Second
 // outside knows a session's channel, so nobody else can name its requests.
 func requestName(s *session, id []byte) string { return s.channel + " " + string(id) }
 
-// takeOff registers a call so that it can be cancelled, and returns the
-// context to run it in. Inside a session a lost connection means nothing,
-// says the protocol, and some clients close theirs just before they cancel:
-// such a call goes on until its reply, a cancel, or our own end.
-func (x *exchange) takeOff(ctx context.Context, id []byte, req *invoke.Request) (context.Context, *flight) {
-	f := &flight{turn: req.TurnID, channel: req.Channel, stay: func() bool { return true }}
+// takeOff makes everything ready for the wait: who can end it, and what the
+// client hears meanwhile.
+func (c *run) takeOff(ctx context.Context) context.Context {
+	x, req := c.x, &c.req
+	f := &flight{turn: req.TurnID, channel: req.Channel}
 	if req.Channel == "" && req.ContextID != "" {
 		f.channel = invoke.ContextChannel(x.caller.Principal(), x.agent.ID, req.ContextID)
 	}
+	ctx = x.register(ctx, f, c.m.id)
+	if x.resumable() && c.m.method == "tools/call" && x.out.first == nil {
+		tool, _ := httpd.StringValue(httpd.Field(c.m.params, "name"))
+		l := lost{req.TurnID, f.channel, x.agent.ID, tool, c.m.id}
+		x.out.first = func() string { return x.sealEvent(l) }
+	}
+	x.out.wait()
+	if c.patience > 0 {
+		f.enough = time.AfterFunc(c.patience, func() { f.cancel(errTask) })
+	}
+	c.flight = f
+	return ctx
+}
+
+// register has a call known by its request, so that it can be cancelled, and
+// returns the context to run it in. Inside a session a lost connection means
+// nothing, says the protocol, and some clients close theirs just before they
+// cancel: such a call goes on until its reply, a cancel, or our own end.
+func (x *exchange) register(ctx context.Context, f *flight, id []byte) context.Context {
 	if x.session == nil {
 		ctx, f.cancel = context.WithCancelCause(ctx)
-		return ctx, f
+		return ctx
 	}
 	if !x.old { // where the stream is the session
 		ctx = context.WithoutCancel(ctx)
@@ -64,19 +83,23 @@ func (x *exchange) takeOff(ctx context.Context, id []byte, req *invoke.Request) 
 	x.g.flights.mu.Lock()
 	defer x.g.flights.mu.Unlock()
 	x.g.flights.running[f.request] = f
-	return ctx, f
+	return ctx
 }
 
-func (x *exchange) land(f *flight) {
-	f.stay()
+func (c *run) land() {
+	f, flights := c.flight, &c.x.g.flights
+	if f.enough != nil {
+		f.enough.Stop()
+	}
 	f.cancel(nil)
 	if f.request == "" {
 		return
 	}
-	x.g.flights.mu.Lock()
-	defer x.g.flights.mu.Unlock()
-	if x.g.flights.running[f.request] == f {
-		delete(x.g.flights.running, f.request)
+	f.stay()
+	flights.mu.Lock()
+	defer flights.mu.Unlock()
+	if flights.running[f.request] == f {
+		delete(flights.running, f.request)
 	}
 }
 
@@ -110,14 +133,15 @@ func (g *Gateway) cancel(request, reason string) (ours bool) {
 // client gone, or with us. Since 2026-07-28 to leave is to cancel. Before, a
 // client with an idempotency key or a session can come back for the result;
 // without either nobody ever can, and the agent need not go on.
-func (x *exchange) stopped(ctx context.Context, f *flight, req *invoke.Request) error {
+func (c *run) stopped(ctx context.Context) error {
+	x, f := c.x, c.flight
 	var by *errCancelled
 	switch {
 	case errors.As(context.Cause(ctx), &by):
 		x.stopAgent(ctx, f, by.reason)
 		return beeos.Errorf(beeos.Conflict, "the client cancelled this request")
 	case x.g.opt.Context.Err() != nil, x.out.dropped(): // it did not leave, we sent it away: the agent may finish for whoever asks again
-	case x.version.stateless(), x.old, x.session == nil && req.IdempotencyKey == "":
+	case x.version.stateless(), x.old, x.session == nil && c.req.IdempotencyKey == "":
 		x.stopAgent(ctx, f, "the client went away")
 	}
 	return beeos.Errorf(beeos.AgentServiceUnavailable, "the server is stopping: try again") // if anybody still reads it

@@ -39,43 +39,59 @@ type exchange struct {
 }
 
 func (g *Gateway) post(w http.ResponseWriter, r *http.Request, agentID string) {
-	caller, e, err := g.access(r, agentID)
-	if err != nil {
-		g.refuse(w, r, agentID, err)
+	x, body := g.exchange(w, r, agentID)
+	if x == nil {
 		return
 	}
-	body, err := httpd.ReadJSON(w, r, maxBody)
+	defer x.out.close()
+	if kind(body) == '[' {
+		x.batch(body)
+		return
+	}
+	if m := x.message(body); m != nil {
+		result, err := x.handle(r.Context(), m)
+		x.finish(m, result, err)
+	}
+}
+
+// exchange lets a request in and reads its body, or refuses it.
+func (g *Gateway) exchange(w http.ResponseWriter, r *http.Request, agentID string) (*exchange, []byte) {
+	caller, e, err := g.access(r, agentID)
+	var body []byte
+	if err == nil {
+		body, err = httpd.ReadJSON(w, r, maxBody)
+	}
 	if err != nil {
 		g.refuse(w, r, agentID, err)
-		return
+		return nil, nil
 	}
 	x := &exchange{g: g, r: r, caller: caller, home: agentID, agent: e.agent, lists: e.lists, out: g.responder(w, r)}
-	defer x.out.close()
 	if !x.out.json && !x.out.streams {
 		x.out.fail(r, nil, bare, &fault{
 			err:    beeos.Errorf(beeos.InvalidBody, "answers are application/json or text/event-stream: accept one of them"),
 			number: numbers[beeos.InvalidBody],
 			status: http.StatusNotAcceptable,
 		})
-		return
+		return nil, nil
 	}
-	if kind(body) == '[' {
-		x.batch(body)
-		return
-	}
-	x.single(body)
+	return x, body
 }
 
-func (x *exchange) single(body []byte) {
+// message reads the one message of a body, or refuses it.
+func (x *exchange) message(body []byte) *message {
 	m, err := parse(body)
 	if err == nil {
 		err = x.open(&m)
 	}
 	if err != nil {
 		x.out.fail(x.r, m.id, x.version, err)
-		return
+		return nil
 	}
-	result, err := x.handle(x.r.Context(), &m)
+	return &m
+}
+
+// finish sends what came of a message.
+func (x *exchange) finish(m *message, result []byte, err error) {
 	switch {
 	case x.r.Context().Err() != nil && x.g.opt.Context.Err() == nil: // nobody is there to read an answer; at our own end somebody is
 	case errors.Is(err, errDetached):
@@ -87,7 +103,7 @@ func (x *exchange) single(body []byte) {
 	case result == nil:
 		x.out.accepted()
 	default:
-		head, body := x.result(&m, result)
+		head, body := x.result(m, result)
 		x.out.send(http.StatusOK, head, body, []byte{'}'})
 	}
 }

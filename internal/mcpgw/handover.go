@@ -11,7 +11,6 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/httpd"
-	"github.com/beeos/beeos/internal/invoke"
 )
 
 // A client that knows nothing of tasks gives up on a call, by its SDK's default
@@ -89,43 +88,33 @@ func stillWorking(text, turn string, structured bool) []byte {
 	return append(b, `}}`...)
 }
 
-// fetchTask answers the tool: it joins the call, as if the client had never
-// stopped waiting, and stops waiting again before the client does.
-func (x *exchange) fetchTask(ctx context.Context, m *message, t *tool, given []byte) ([]byte, error) {
+// taskFetch makes a call of the tool ready: it joins the call, as if the client
+// had never stopped waiting, and stops waiting again before the client does.
+func (x *exchange) taskFetch(ctx context.Context, m *message, t *tool, given []byte) (*run, []byte, error) {
 	args, err := t.split(given)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if result, err := x.checkArguments(t, args.own); result != nil || err != nil {
-		return result, err
+		return nil, result, err
 	}
 	if err := x.mayPoll(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	id, _ := httpd.StringValue(httpd.Field(args.own, "task_id"))
 	task, err := x.taskByID(ctx, id)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if x.agent, err = x.reach(ctx, task.AgentID); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	c := &run{x: x, m: m, progress: progress{token: x.meta.token}, fetches: true}
-	if c.round, err = x.readRound(m); err != nil {
-		return nil, err
+	c := &run{x: x, m: m, fetches: true, become: x.handedOver(t), patience: max(x.waitFor(args.own), time.Millisecond)}
+	if err := c.prepare(); err != nil {
+		return nil, nil, err
 	}
-	c.patience, c.become = max(x.waitFor(args.own), time.Millisecond), x.handedOver(t)
-	var req invoke.Request
-	x.prepare(&req)
-	req.TurnID, req.Channel, req.Timeout = task.Turn, task.Channel, c.patience+time.Minute
-	reply, early, err := c.follow(ctx, req, x.g.opt.Calls.Resume)
-	switch {
-	case c.needed != nil:
-		return errorResult(endedAsking), nil
-	case reply == nil:
-		return early, err
-	}
-	return x.toolReply(reply)
+	c.req.TurnID, c.req.Channel, c.req.Timeout = task.Turn, task.Channel, c.patience+time.Minute
+	return c, nil, nil
 }
 
 // waitFor is how long a fetch may take.

@@ -137,33 +137,12 @@ func New(opt Options) (*Gateway, error) {
 	return g, nil
 }
 
+// ServeHTTP is the site map below an agent.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if g.opt.OAuth != nil && (r.URL.Path == "/oauth/authorize" || r.URL.Path == "/oauth/return") {
-		g.opt.OAuth.ServeHTTP(w, r) // a person's browser goes there, and no page's script
+	agentID, door := g.enter(w, r)
+	if door == "" {
 		return
 	}
-	if !g.crossOrigin(w, r) {
-		httpd.WriteError(w, r, beeos.Errorf(beeos.Forbidden, "pages of this origin may not call this server"))
-		return
-	}
-	agentID, door, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
-	if !plainID(agentID) {
-		door = ""
-	}
-	switch {
-	case g.opt.OAuth != nil && (agentID == "oauth" || strings.Contains(r.URL.Path, "/.well-known/")):
-		g.opt.OAuth.ServeHTTP(w, r)
-	case r.URL.Path == "/mcp":
-		g.enter(w, r, "", "mcp")
-	case door == "mcp" || door == "sse" || door == "messages":
-		g.enter(w, r, agentID, door)
-	default:
-		httpd.WriteError(w, r, beeos.Errorf(beeos.NotFound, "nothing is here: MCP endpoints are at /{agentId}/mcp, and /mcp for all agents"))
-	}
-}
-
-// enter is the site map below an agent.
-func (g *Gateway) enter(w http.ResponseWriter, r *http.Request, agentID, door string) {
 	switch r.Method + " " + door {
 	case "POST mcp":
 		g.post(w, r, agentID)
@@ -181,6 +160,32 @@ func (g *Gateway) enter(w http.ResponseWriter, r *http.Request, agentID, door st
 	default:
 		g.refuseMethod(w, r, agentID)
 	}
+}
+
+// enter finds the agent, or all of them, and the door that a request goes to.
+// There is none when it was answered: by the authorization server, or because
+// there is nothing behind it.
+func (g *Gateway) enter(w http.ResponseWriter, r *http.Request) (agentID, door string) {
+	if g.opt.OAuth != nil && (r.URL.Path == "/oauth/authorize" || r.URL.Path == "/oauth/return") {
+		g.opt.OAuth.ServeHTTP(w, r) // a person's browser goes there, and no page's script
+		return "", ""
+	}
+	if !g.crossOrigin(w, r) {
+		httpd.WriteError(w, r, beeos.Errorf(beeos.Forbidden, "pages of this origin may not call this server"))
+		return "", ""
+	}
+	agentID, door, _ = strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+	switch {
+	case g.opt.OAuth != nil && (agentID == "oauth" || strings.Contains(r.URL.Path, "/.well-known/")):
+		g.opt.OAuth.ServeHTTP(w, r)
+	case r.URL.Path == "/mcp":
+		return "", "mcp"
+	case plainID(agentID) && (door == "mcp" || door == "sse" || door == "messages"):
+		return agentID, door
+	default:
+		httpd.WriteError(w, r, beeos.Errorf(beeos.NotFound, "nothing is here: MCP endpoints are at /{agentId}/mcp, and /mcp for all agents"))
+	}
+	return "", ""
 }
 
 const allowed = "GET, POST, DELETE, OPTIONS"

@@ -19,6 +19,16 @@ import (
 // send posts a message to a replica as the client of a session.
 func (s *stack) send(ctx context.Context, t *testing.T, at, agent, key, session, body string) *http.Response {
 	t.Helper()
+	resp, err := http.DefaultClient.Do(s.request(ctx, t, at, agent, key, session, body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { resp.Body.Close() })
+	return resp
+}
+
+func (s *stack) request(ctx context.Context, t *testing.T, at, agent, key, session, body string) *http.Request {
+	t.Helper()
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, at+"/"+s.agents[agent]+"/mcp", strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
@@ -29,12 +39,7 @@ func (s *stack) send(ctx context.Context, t *testing.T, at, agent, key, session,
 	if session != "" {
 		r.Header.Set(headerSession, session)
 	}
-	resp, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { resp.Body.Close() })
-	return resp
+	return r
 }
 
 func (s *stack) handshake(t *testing.T, agent, key, capabilities string) (session string) {

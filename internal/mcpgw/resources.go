@@ -6,7 +6,6 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/httpd"
-	"github.com/beeos/beeos/internal/invoke"
 )
 
 // resource is one line of resources/list.
@@ -110,9 +109,12 @@ func (x *exchange) readResource(ctx context.Context, m *message) ([]byte, error)
 // forwardMethod lets the agent itself answer a method. A reply that is an error
 // of the protocol never comes back as one.
 func (x *exchange) forwardMethod(ctx context.Context, m *message, arguments []byte) (*beeos.Message, []byte, error) {
-	reply, early, err := x.call(ctx, m, invoke.Request{
-		Call: beeos.Call{Method: m.method, Params: m.params, Arguments: arguments},
-	}, 0, nil)
+	c := &run{x: x, m: m}
+	c.req.Call = beeos.Call{Method: m.method, Params: m.params, Arguments: arguments}
+	if err := c.prepare(); err != nil {
+		return nil, nil, err
+	}
+	reply, early, err := c.call(ctx)
 	if reply != nil {
 		if err := x.agentError(reply); err != nil {
 			return nil, nil, err

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/invoke"
 )
 
 // Since 2025-11-25 a client of a session may lose the stream of a call, or be
@@ -56,24 +55,22 @@ func (x *exchange) openEvent(id string) (l lost, ok bool) {
 // progress starts over, so there is none.
 func (x *exchange) fetch(ctx context.Context, l lost) {
 	m := &message{id: l.id, method: "tools/call"}
+	c := &run{x: x, m: m}
 	agent, err := x.reach(ctx, l.agent)
+	if err == nil {
+		x.agent = agent
+		err = c.prepare()
+	}
 	if err != nil {
 		x.out.fail(x.r, l.id, x.version, err)
 		return
 	}
-	x.agent = agent
-	req := invoke.Request{}
-	x.prepare(&req)
-	req.TurnID, req.Channel, req.Live = l.turn, l.channel, true
+	c.req.TurnID, c.req.Channel, c.req.Live = l.turn, l.channel, true
 	x.out.first = func() string { return x.sealEvent(l) }
 	x.out.begin()
-	c := &run{x: x, m: m}
 	c.patience, c.become = x.stillPatient(l)
-	reply, result, err := c.follow(ctx, req, x.g.opt.Calls.Resume)
-	switch {
-	case c.needed != nil:
-		result = errorResult(endedAsking)
-	case reply != nil:
+	reply, result, err := c.join(ctx)
+	if reply != nil {
 		result, err = x.toolReply(reply)
 	}
 	switch {

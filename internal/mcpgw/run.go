@@ -16,6 +16,7 @@ import (
 type run struct {
 	x        *exchange
 	m        *message
+	req      invoke.Request
 	flight   *flight
 	round    round
 	progress progress
@@ -41,70 +42,104 @@ var (
 type become = func(turn string) []byte
 
 // doing is invoke's Do or Resume.
-type doing = func(context.Context, invoke.Request) iter.Seq2[beeos.Event, error]
+type doing = func(context.Context, *invoke.Request) iter.Seq2[beeos.Event, error]
 
-// call runs one call to its end. What happens on the way goes to the client as
-// far as it listens. Without a reply there is an error or an early result,
-// which tells the client how to go on.
-func (x *exchange) call(ctx context.Context, m *message, req invoke.Request, patience time.Duration, become become) (reply *beeos.Message, early []byte, err error) {
-	c := &run{x: x, m: m, progress: progress{token: x.meta.token}, patience: patience, become: become}
-	if c.round, err = x.readRound(m); err != nil {
-		return nil, nil, err
+// prepare fills in what all calls of an exchange have in common, and what the
+// client has brought from an earlier round.
+func (c *run) prepare() (err error) {
+	x, req := c.x, &c.req
+	if c.round, err = x.readRound(c.m); err != nil {
+		return err
 	}
-	x.prepare(&req)
+	c.progress.token = x.meta.token
+	req.Caller, req.Agent, req.Surface, req.Kind = x.caller, x.agent, "mcp", beeos.KindMCP
+	req.TurnID = beeos.NewID()
+	req.Call.Protocol, req.Call.Revision = "mcp", x.version.String()
 	req.Call.Input, req.Call.State = c.round.input, c.round.state
+	watches := x.out.streams && x.meta.token != nil
+	if watches {
+		req.Call.Can = append(req.Call.Can, "progress")
+	}
+	if x.version.stateless() || x.session != nil && x.out.streams {
+		req.Call.Can = append(req.Call.Can, x.can.names()...)
+	}
+	req.Live = watches || x.wantsLogs() || x.version.stateless() && x.can != 0
+	return nil
+}
+
+// call runs a call that is prepared to its end. What happens on the way goes to
+// the client as far as it listens. Without a reply there is an error or an early
+// result, which tells the client how to go on.
+func (c *run) call(ctx context.Context) (reply *beeos.Message, early []byte, err error) {
+	if c.fetches {
+		return c.join(ctx)
+	}
 	if c.round.turn != "" {
-		waiting := req
-		waiting.TurnID, waiting.Channel = c.round.turn, c.round.channel
-		reply, early, err = c.follow(ctx, waiting, x.g.opt.Calls.Resume)
+		reply, early, err = c.rejoin(ctx)
 		if beeos.CodeOf(err) != beeos.NotFound {
 			return reply, early, err
 		} // the turn is gone without a trace: make the call again, with the answers
 	}
 	if c.round.input != nil || c.round.state != "" {
-		req.IdempotencyKey = nextKey(req.IdempotencyKey, c.round.state, c.round.input)
+		c.req.IdempotencyKey = nextKey(c.req.IdempotencyKey, c.round.state, c.round.input)
 	}
 	for range roundsMax {
-		reply, early, err = c.follow(ctx, req, x.g.opt.Calls.Do)
-		n := c.needed
-		if n == nil {
+		reply, early, err = c.follow(ctx, c.x.g.opt.Calls.Do)
+		if c.needed == nil {
 			return reply, early, err
 		}
-		c.needed = nil
-		input, early := c.put(ctx, n)
-		if input == nil {
+		if early = c.nextRound(ctx); early != nil {
 			return nil, early, nil
 		}
-		req.TurnID, req.Call.Input, req.Call.State = beeos.NewID(), input, n.state
-		req.IdempotencyKey = nextKey(req.IdempotencyKey, n.state, input)
 	}
 	return nil, errorResult("The agent keeps asking."), nil
 }
 
+// rejoin waits for the turn that an earlier round has left waiting.
+func (c *run) rejoin(ctx context.Context) (*beeos.Message, []byte, error) {
+	turn, channel := c.req.TurnID, c.req.Channel
+	c.req.TurnID, c.req.Channel = c.round.turn, c.round.channel
+	defer func() { c.req.TurnID, c.req.Channel = turn, channel }()
+	return c.follow(ctx, c.x.g.opt.Calls.Resume)
+}
+
+// nextRound makes the request that follows what the agent needed, or returns
+// the result that says why there is none.
+func (c *run) nextRound(ctx context.Context) (early []byte) {
+	n := c.needed
+	c.needed = nil
+	input, early := c.put(ctx, n)
+	if input == nil {
+		return early
+	}
+	c.req.TurnID, c.req.Call.Input, c.req.Call.State = beeos.NewID(), input, n.state
+	c.req.IdempotencyKey = nextKey(c.req.IdempotencyKey, n.state, input)
+	return nil
+}
+
+// join is call for one that an earlier request has made.
+func (c *run) join(ctx context.Context) (reply *beeos.Message, early []byte, err error) {
+	reply, early, err = c.follow(ctx, c.x.g.opt.Calls.Resume)
+	if c.needed != nil {
+		return nil, errorResult(endedAsking), nil
+	}
+	return reply, early, err
+}
+
 // follow forwards what happens until the call is over for this request.
-func (c *run) follow(ctx context.Context, req invoke.Request, do doing) (reply *beeos.Message, early []byte, err error) {
-	x := c.x
-	ctx, c.flight = x.takeOff(ctx, c.m.id, &req)
-	defer x.land(c.flight)
-	if x.resumable() && c.m.method == "tools/call" && x.out.first == nil {
-		tool, _ := httpd.StringValue(httpd.Field(c.m.params, "name"))
-		l := lost{req.TurnID, c.flight.channel, x.agent.ID, tool, c.m.id}
-		x.out.first = func() string { return x.sealEvent(l) }
-	}
-	x.out.wait()
-	if c.patience > 0 {
-		defer time.AfterFunc(c.patience, func() { c.flight.cancel(errTask) }).Stop()
-	}
-	for ev, err := range do(ctx, req) {
+func (c *run) follow(ctx context.Context, do doing) (reply *beeos.Message, early []byte, err error) {
+	ctx = c.takeOff(ctx)
+	defer c.land()
+	for ev, err := range do(ctx, &c.req) {
 		switch {
 		case errors.Is(context.Cause(ctx), errEnough) && len(c.asks) > 0:
-			return nil, x.inputRequired(c.m, c.asks), nil
+			return nil, c.x.inputRequired(c.m, c.asks), nil
 		case errors.Is(context.Cause(ctx), errTask):
-			return c.goOn(ctx, req.TurnID)
+			return c.goOn(ctx)
 		case err != nil && ctx.Err() != nil && c.fetches:
 			return nil, nil, beeos.Errorf(beeos.AgentServiceUnavailable, "the wait has ended, the work goes on: ask again")
 		case err != nil && ctx.Err() != nil:
-			return nil, nil, x.stopped(ctx, c.flight, &req)
+			return nil, nil, c.stopped(ctx)
 		case err != nil:
 			return nil, nil, err
 		case ev.Kind == beeos.EventMessage && ev.Message.Type.Terminal():
@@ -123,15 +158,15 @@ func (c *run) follow(ctx context.Context, req invoke.Request, do doing) (reply *
 
 // goOn is for a call that has taken long enough. It is in the ledger by now; it
 // may even be over.
-func (c *run) goOn(ctx context.Context, turn string) (*beeos.Message, []byte, error) {
-	t, err := c.x.taskByID(context.WithoutCancel(ctx), turn)
+func (c *run) goOn(ctx context.Context) (*beeos.Message, []byte, error) {
+	t, err := c.x.taskByID(context.WithoutCancel(ctx), c.req.TurnID)
 	switch {
 	case err != nil:
 		return nil, nil, err
 	case t.Done != nil:
 		return c.ended(t.Done)
 	}
-	return nil, c.become(turn), nil
+	return nil, c.become(c.req.TurnID), nil
 }
 
 // ended looks at the terminal reply: it may be a question.
@@ -146,21 +181,6 @@ func (c *run) ended(m *beeos.Message) (*beeos.Message, []byte, error) {
 	}
 	c.needed = n
 	return nil, nil, nil
-}
-
-// prepare fills in what all calls of an exchange have in common.
-func (x *exchange) prepare(req *invoke.Request) {
-	req.Caller, req.Agent, req.Surface, req.Kind = x.caller, x.agent, "mcp", beeos.KindMCP
-	req.TurnID = beeos.NewID()
-	req.Call.Protocol, req.Call.Revision = "mcp", x.version.String()
-	watches := x.out.streams && x.meta.token != nil
-	if watches {
-		req.Call.Can = append(req.Call.Can, "progress")
-	}
-	if x.version.stateless() || x.session != nil && x.out.streams {
-		req.Call.Can = append(req.Call.Can, x.can.names()...)
-	}
-	req.Live = watches || x.wantsLogs() || x.version.stateless() && x.can != 0
 }
 
 // event tells the client about an event in the middle of a call, or returns the

@@ -14,6 +14,16 @@ import (
 // sessionStream opens the GET stream of a session.
 func (s *stack) sessionStream(ctx context.Context, t *testing.T, at, session string) *http.Response {
 	t.Helper()
+	resp, err := http.DefaultClient.Do(s.streamRequest(ctx, t, at, session))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { resp.Body.Close() })
+	return resp
+}
+
+func (s *stack) streamRequest(ctx context.Context, t *testing.T, at, session string) *http.Request {
+	t.Helper()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, at+"/"+s.agents["clerk"]+"/mcp", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -21,12 +31,7 @@ func (s *stack) sessionStream(ctx context.Context, t *testing.T, at, session str
 	r.Header.Set("Accept", "text/event-stream")
 	r.Header.Set("Authorization", "Bearer "+s.keys["user"])
 	r.Header.Set(headerSession, session)
-	resp, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { resp.Body.Close() })
-	return resp
+	return r
 }
 
 // sync declares the agents again after a change, as an agent gateway does.

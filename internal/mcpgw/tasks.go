@@ -45,14 +45,8 @@ func supportOf(execution []byte) support {
 }
 
 // startTask makes the call a task before its agent hears of it.
-func (x *exchange) startTask(ctx context.Context, m *message, req invoke.Request) ([]byte, error) {
-	rd, err := x.readRound(m)
-	if err != nil {
-		return nil, err
-	}
-	x.prepare(&req)
-	req.Call.Input, req.Call.State = rd.input, rd.state
-	sent, err := x.g.opt.Calls.Send(ctx, req)
+func (c *run) startTask(ctx context.Context) ([]byte, error) {
+	sent, err := c.x.g.opt.Calls.Send(ctx, c.req)
 	if err != nil {
 		return nil, err
 	}

@@ -51,7 +51,7 @@ func (s *Surface) invoke(w http.ResponseWriter, r *http.Request, c beeos.Caller)
 		return s.streamInvoke(w, r, req)
 	}
 	var last beeos.Event
-	for last, err = range s.Calls.Do(r.Context(), req) {
+	for last, err = range s.Calls.Do(r.Context(), &req) {
 		if err != nil {
 			return unavailable(err)
 		}

@@ -44,7 +44,7 @@ func (s *Surface) streamInvoke(w http.ResponseWriter, r *http.Request, req invok
 			sse.Close()
 		}
 	}()
-	for ev, err := range s.Calls.Do(r.Context(), req) {
+	for ev, err := range s.Calls.Do(r.Context(), &req) {
 		var frames []invokeFrame
 		switch {
 		case err != nil && sse == nil:
