@@ -66,7 +66,8 @@ type turn struct {
 	used  used
 	steps atomic.Int64 // calls that were begun; several are at once
 	said  bool         // something was streamed
-	cut   string       // why the model's last words are not whole
+	mused strings.Builder
+	cut   string // why the model's last words are not whole
 }
 
 // think asks the model once, streams what it says, and returns the calls that
@@ -111,6 +112,9 @@ func (t *turn) stream(d llm.Delta, text *strings.Builder) error {
 	if err := t.r.Reasoning(d.Reasoning); err != nil {
 		return err
 	}
+	if t.mused.Len()+len(d.Reasoning) <= longestPart {
+		t.mused.WriteString(d.Reasoning)
+	}
 	if d.Text == "" {
 		return nil
 	}
@@ -127,6 +131,7 @@ func (t *turn) end(last string) error {
 	if last != "" && t.said {
 		last = "\n\n" + last
 	}
+	t.muse()
 	return t.r.Send(last)
 }
 

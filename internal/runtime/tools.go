@@ -14,7 +14,7 @@ import (
 
 const (
 	atOnce      = 8       // tool calls of one answer
-	longestPart = 4 << 10 // of a tool call in the record of the answer
+	longestPart = 4 << 10 // of a tool call, or of thoughts, in the record of the answer
 )
 
 // toolbox is what the model may use in one answer.
@@ -126,6 +126,20 @@ type toolResult struct {
 	ToolUseID string `json:"tool_use_id"`
 	Content   string `json:"content"`
 	IsError   bool   `json:"is_error,omitempty"`
+}
+
+// muse puts what the model thought into the record; who watched has seen it.
+func (t *turn) muse() {
+	if t.mused.Len() == 0 {
+		return
+	}
+	part, err := json.Marshal(map[string]string{"type": "thinking", "text": t.mused.String()})
+	if err == nil {
+		err = t.r.Content(part)
+	}
+	if err != nil {
+		t.b.rt.opt.Log.Debug("the thoughts of an answer were not recorded", "err", err)
+	}
 }
 
 func (t *turn) record(part any) {

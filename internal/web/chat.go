@@ -180,6 +180,14 @@ func (s *Site) talk(ctx context.Context, v *visit, a *beeos.Agent, ch *beeos.Cha
 	for i := range list {
 		t.add(&list[i])
 	}
+	for _, u := range t.turns {
+		if !u.Open || s.Bus == nil {
+			continue
+		}
+		if ev, ok := s.Bus.Snapshot(ctx, u.ID); ok {
+			u.live(&ev)
+		}
+	}
 	return t, s.lookAround(ctx, v, a, t, true)
 }
 

@@ -31,6 +31,10 @@ type talkPart struct {
 	Kind      string          `json:"mime_type"`
 	MIMEType  string          `json:"mimeType"`
 	Data      json.RawMessage `json:"data"`
+	Resource  struct {
+		URI  string `json:"uri"`
+		Text string `json:"text"`
+	} `json:"resource"`
 }
 
 // partsOf reads parts; those that are none of ours to read are left out.
@@ -66,6 +70,10 @@ func (u *turn) part(p *talkPart) {
 		u.Files = append(u.Files, p.file(true))
 	case "image", "audio":
 		u.Files = append(u.Files, chatFile{Name: p.Type, Kind: clean(p.MIMEType, 60)})
+	case "text":
+		u.blocks += p.Text
+	case "resource":
+		u.Extras = append(u.Extras, extra{Name: clean(p.Resource.URI, 120), Text: pieces(shorten(beeos.Visible(p.Resource.Text)))})
 	case "structured", "custom":
 		u.Extras = append(u.Extras, extra{Name: p.Type, Text: shown(p.Data)})
 	}
