@@ -65,7 +65,7 @@ type turn struct {
 	tools toolbox
 	used  used
 	steps atomic.Int64 // calls that were begun; several are at once
-	said  bool         // something was streamed
+	said  int          // bytes that were streamed
 	mused strings.Builder
 	cut   string // why the model's last words are not whole
 }
@@ -118,17 +118,17 @@ func (t *turn) stream(d llm.Delta, text *strings.Builder) error {
 	if d.Text == "" {
 		return nil
 	}
-	if text.Len() == 0 && t.said {
+	if text.Len() == 0 && t.said > 0 {
 		d.Text = "\n\n" + d.Text
 	}
 	text.WriteString(d.Text)
-	t.said = true
+	t.said += len(d.Text)
 	return t.r.Delta(d.Text)
 }
 
 // end ends the answer, with a last word if there is one.
 func (t *turn) end(last string) error {
-	if last != "" && t.said {
+	if last != "" && t.said > 0 {
 		last = "\n\n" + last
 	}
 	t.muse()

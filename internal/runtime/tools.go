@@ -66,7 +66,7 @@ func (t *turn) act(ctx context.Context, calls []llm.Call) []llm.Message {
 	group.SetLimit(atOnce)
 	for i, call := range calls {
 		group.Go(func() error {
-			t.record(toolUse{Type: "tool_use", ID: call.ID, Name: call.Name, Arguments: short(call.Arguments)})
+			t.record(toolUse{Type: "tool_use", ID: call.ID, Name: call.Name, Arguments: short(call.Arguments), TextOffset: t.said})
 			got := t.call(ctx, call)
 			t.record(toolResult{Type: "tool_result", ToolUseID: call.ID, Content: cutTo(got.Text, longestPart), IsError: got.IsError})
 			results[i] = llm.Message{Role: llm.ToolRole, CallID: call.ID, Text: got.Text, IsError: got.IsError}
@@ -119,6 +119,8 @@ type toolUse struct {
 	ID        string          `json:"id"`
 	Name      string          `json:"name"`
 	Arguments json.RawMessage `json:"arguments,omitempty"`
+
+	TextOffset int `json:"text_offset,omitempty"` // how much of the answer's text came before it, in bytes
 }
 
 type toolResult struct {

@@ -109,7 +109,7 @@ func (s *Site) showChat(w http.ResponseWriter, r *http.Request, v *visit, status
 			return err
 		}
 		shown := newShownTalk(s, t)
-		if err := shown.render(true); err != nil {
+		if err := shown.render(); err != nil {
 			return err
 		}
 		d.Talk, d.Open, d.Empty = template.HTML(shown.all()), t.busy(), len(t.turns) == 0 //nolint:gosec // made by our templates

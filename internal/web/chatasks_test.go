@@ -48,12 +48,12 @@ func TestChatApprovals(t *testing.T) {
 	next(t, events)
 	p.tell(f, beeos.Event{Part: []byte(`{"type":"tool_use","id":"1","name":"files__save","arguments":{"a": "<b>"}}`)})
 	mine := p.asksFor(f, ann, "save", `{"a":"<b>"}`)
-	for e := next(t, events); !strings.Contains(e.data, `action="/approvals/`+mine.ID+`/approve" data-quiet`) || !strings.Contains(e.data, "waits for you"); {
+	for e := next(t, events); !strings.Contains(e.data, `action="/approvals/`+mine.ID+`/approve" data-quiet`); {
 		e = next(t, events)
 	}
 	bare := p.asksFor(f, ann, "wipe", `{}`) // without a step of its own
 	body := me.get(here).body
-	for _, want := range []string{"waits for you", `&#34;a&#34;: &#34;&lt;b&gt;&#34;`, `id="ask-` + mine.ID, `id="ask-` + bare.ID, "files / wipe", `name="back" value="` + here + `"`} {
+	for _, want := range []string{"Waiting for you", `&#34;a&#34;: &#34;&lt;b&gt;&#34;`, `id="ask-` + mine.ID, `id="ask-` + bare.ID, "files / wipe", `name="back" value="` + here + `"`} {
 		if !strings.Contains(body, want) {
 			t.Errorf("no %s", want)
 		}

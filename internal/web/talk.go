@@ -255,6 +255,13 @@ func (u *turn) gate(rows []store.Approval, views []approvalRow) {
 	}
 }
 
+// Held reports whether the agent waits for the visitor.
+func (u *turn) Held() bool {
+	return slices.ContainsFunc(u.Gates, func(a approvalRow) bool { return a.Open }) ||
+		slices.ContainsFunc(u.Steps, func(s *toolStep) bool { return s.Gate != nil && s.Gate.Open }) ||
+		slices.ContainsFunc(u.Asked, func(q *question) bool { return q.Open })
+}
+
 // unsettled lists the turns about which there may be more to find out, and
 // those of them that the agent works on.
 func (t *talk) unsettled(all bool) (ids, open []string) {
