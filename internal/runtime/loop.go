@@ -79,8 +79,9 @@ type turn struct {
 	journal *journal
 	used    used
 	steps   atomic.Int64 // calls that were begun; several are at once
-	said    bool         // something was streamed
-	cut     string       // why the model's last words are not whole
+	said    int          // bytes that were streamed
+	mused   strings.Builder
+	cut     string // why the model's last words are not whole
 }
 
 // think asks the model once, or repeats what it said before a crash, and
@@ -139,23 +140,27 @@ func (t *turn) stream(d llm.Delta, text *strings.Builder) error {
 	if err := t.r.Reasoning(d.Reasoning); err != nil {
 		return err
 	}
+	if t.mused.Len()+len(d.Reasoning) <= longestPart {
+		t.mused.WriteString(d.Reasoning)
+	}
 	if d.Text == "" {
 		return nil
 	}
 	first := text.Len() == 0
 	text.WriteString(d.Text)
-	if first && t.said {
+	if first && t.said > 0 {
 		d.Text = "\n\n" + d.Text
 	}
-	t.said = true
+	t.said += len(d.Text)
 	return t.r.Delta(d.Text)
 }
 
 // end ends the answer, with a last word if there is one.
 func (t *turn) end(last string) error {
-	if last != "" && t.said {
+	if last != "" && t.said > 0 {
 		last = "\n\n" + last
 	}
+	t.muse()
 	return t.r.Send(last)
 }
 

@@ -61,6 +61,33 @@ func TestModelUsesATool(t *testing.T) {
 	}
 }
 
+// TestRecord: the answer keeps what was thought, which tools were called where
+// in the text, and what they said.
+func TestRecord(t *testing.T) {
+	srv := skillServer(t)
+	s := start(t, runtime.Options{Model: llm.Script(saving)})
+	_, id := s.create(t, runtime.Definition{Name: "clerk", Servers: files(srv.URL, true)}, nil)
+	c := client.New(s.REST, s.UserKey)
+	task, err := c.CreateTask(t.Context(), id, client.TaskRequest{Message: "invoice-1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var parts string
+	for u, err := range c.WatchTask(t.Context(), id, task.ID) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if u.Message.Type == beeos.AgentReply {
+			parts = string(u.Message.Parts)
+		}
+	}
+	for _, want := range []string{`"type":"tool_use"`, `"text_offset":7`, `"type":"tool_result"`, `{"text":"A file.","type":"thinking"}`} {
+		if !strings.Contains(parts, want) {
+			t.Errorf("no %s in %s", want, parts)
+		}
+	}
+}
+
 func TestToolTroubleGoesBackToTheModel(t *testing.T) {
 	srv := skillServer(t)
 	s := start(t, runtime.Options{Model: llm.Script(saving)})

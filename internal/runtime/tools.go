@@ -14,7 +14,7 @@ import (
 
 const (
 	atOnce      = 8       // tool calls of one answer
-	longestPart = 4 << 10 // of a tool call in the record of the answer
+	longestPart = 4 << 10 // of a tool call, or of thoughts, in the record of the answer
 )
 
 // toolbox is what the model may use in one answer.
@@ -66,7 +66,7 @@ func (t *turn) act(ctx context.Context, calls []llm.Call) []llm.Message {
 	group.SetLimit(atOnce)
 	for i, call := range calls {
 		group.Go(func() error {
-			t.record(toolUse{Type: "tool_use", ID: call.ID, Name: call.Name, Arguments: short(call.Arguments)})
+			t.record(toolUse{Type: "tool_use", ID: call.ID, Name: call.Name, Arguments: short(call.Arguments), TextOffset: t.said})
 			got := t.call(ctx, place{t.used.turns, i + 1}, call)
 			t.record(toolResult{Type: "tool_result", ToolUseID: call.ID, Content: cutTo(got.Text, longestPart), IsError: got.IsError})
 			results[i] = llm.Message{Role: llm.ToolRole, CallID: call.ID, Text: got.Text, IsError: got.IsError}
@@ -136,6 +136,8 @@ type toolUse struct {
 	ID        string          `json:"id"`
 	Name      string          `json:"name"`
 	Arguments json.RawMessage `json:"arguments,omitempty"`
+
+	TextOffset int `json:"text_offset,omitempty"` // how much of the answer's text came before it, in bytes
 }
 
 type toolResult struct {
@@ -143,6 +145,20 @@ type toolResult struct {
 	ToolUseID string `json:"tool_use_id"`
 	Content   string `json:"content"`
 	IsError   bool   `json:"is_error,omitempty"`
+}
+
+// muse puts what the model thought into the record; who watched has seen it.
+func (t *turn) muse() {
+	if t.mused.Len() == 0 {
+		return
+	}
+	part, err := json.Marshal(map[string]string{"type": "thinking", "text": t.mused.String()})
+	if err == nil {
+		err = t.r.Content(part)
+	}
+	if err != nil {
+		t.b.rt.opt.Log.Debug("the thoughts of an answer were not recorded", "err", err)
+	}
 }
 
 func (t *turn) record(part any) {

@@ -109,7 +109,7 @@ func (s *Site) showChat(w http.ResponseWriter, r *http.Request, v *visit, status
 			return err
 		}
 		shown := newShownTalk(s, t)
-		if err := shown.render(true); err != nil {
+		if err := shown.render(); err != nil {
 			return err
 		}
 		d.Talk, d.Open, d.Empty = template.HTML(shown.all()), t.busy(), len(t.turns) == 0 //nolint:gosec // made by our templates
@@ -183,6 +183,14 @@ func (s *Site) talk(ctx context.Context, v *visit, a *beeos.Agent, ch *beeos.Cha
 	t.cut = len(list) == size
 	for i := range list {
 		t.add(&list[i])
+	}
+	for _, u := range t.turns {
+		if !u.Open || s.Bus == nil {
+			continue
+		}
+		if ev, ok := s.Bus.Snapshot(ctx, u.ID); ok {
+			u.live(&ev)
+		}
 	}
 	return t, s.lookAround(ctx, v, a, t, true)
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"maps"
 	"net/http"
 	"net/url"
 	"time"
@@ -22,27 +23,27 @@ const (
 )
 
 // shownTalk is a talk as one browser has it: a part of the page for each turn,
-// and the checksum of what was sent of it.
+// by its checksum, and the checksum of what was sent of it.
 type shownTalk struct {
 	s     *Site
 	t     *talk
 	order []string
 	parts map[string][]byte
 	sums  map[string]string
+	sent  map[string]string
 }
 
 func newShownTalk(s *Site, t *talk) *shownTalk {
-	return &shownTalk{s: s, t: t, parts: map[string][]byte{}, sums: map[string]string{}}
+	return &shownTalk{s: s, t: t, parts: map[string][]byte{}, sums: map[string]string{}, sent: map[string]string{}}
 }
 
-// render makes the parts of turns that may look different now; with all, of
-// all.
-func (d *shownTalk) render(all bool) error {
+// render makes the parts of turns that may look different now.
+func (d *shownTalk) render() error {
 	d.t.mu.Lock()
 	defer d.t.mu.Unlock()
 	for _, u := range d.t.turns {
-		old, known := d.parts[u.ID]
-		if known && !all && u.shown {
+		_, known := d.parts[u.ID]
+		if known && u.shown {
 			continue
 		}
 		part, err := d.s.part("chat", "turn", u)
@@ -52,9 +53,7 @@ func (d *shownTalk) render(all bool) error {
 		if !known {
 			d.order = append(d.order, u.ID)
 		}
-		if !bytes.Equal(old, part) {
-			d.parts[u.ID] = part
-		}
+		d.parts[u.ID], d.sums[u.ID] = part, sumOf(part)
 		u.shown = !u.Open && u.settled
 	}
 	return nil
@@ -70,38 +69,43 @@ func (d *shownTalk) all() []byte {
 }
 
 // state names what the talk looks like.
-func (d *shownTalk) state() string { return sumOf(d.all()) }
+func (d *shownTalk) state() string {
+	var b bytes.Buffer
+	for _, id := range d.order {
+		b.WriteString(d.sums[id])
+	}
+	return sumOf(b.Bytes())
+}
 
 func sumOf(b []byte) string {
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:8])
 }
 
-// changes is what a browser needs that has what was sent before; sent says
-// that it has all there is.
-func (d *shownTalk) changes(sent bool) []byte {
+// changes is what a browser needs that has what was sent before; at first that
+// is everything, unless it has that from elsewhere.
+func (d *shownTalk) changes(has string) []byte {
 	var b bytes.Buffer
-	first := len(d.sums) == 0
-	if first && !sent {
-		b.WriteString(`<hx-partial hx-target="#talk" hx-swap="innerMorph">`)
-		b.Write(d.all())
+	put := func(target, how string, parts []byte) {
+		b.WriteString(`<hx-partial hx-target="` + target + `" hx-swap="` + how + `">`)
+		b.Write(parts)
 		b.WriteString(`</hx-partial>`)
 	}
-	for _, id := range d.order {
-		sum := sumOf(d.parts[id])
-		old, known := d.sums[id]
-		d.sums[id] = sum
-		switch {
-		case first || old == sum:
-		case known:
-			b.WriteString(`<hx-partial hx-target="#turn-` + id + `" hx-swap="outerMorph">`)
-			b.Write(d.parts[id])
-			b.WriteString(`</hx-partial>`)
-		default:
-			b.WriteString(`<hx-partial hx-target="#talk" hx-swap="beforeend">`)
-			b.Write(d.parts[id])
-			b.WriteString(`</hx-partial>`)
+	if len(d.sent) == 0 {
+		if has != d.state() {
+			put("#talk", "innerMorph", d.all())
 		}
+		maps.Copy(d.sent, d.sums)
+	}
+	for _, id := range d.order {
+		sum, known := d.sent[id]
+		switch {
+		case !known:
+			put("#talk", "beforeend", d.parts[id])
+		case sum != d.sums[id]:
+			put("#turn-"+id, "outerMorph", d.parts[id])
+		}
+		d.sent[id] = d.sums[id]
 	}
 	return b.Bytes()
 }
@@ -120,7 +124,7 @@ func (s *Site) chatLive(w http.ResponseWriter, r *http.Request, v *visit) error 
 		return err
 	}
 	shown := newShownTalk(s, t)
-	if err := shown.render(true); err != nil {
+	if err := shown.render(); err != nil {
 		return err
 	}
 	has := r.Header.Get("Last-Event-ID")
@@ -192,7 +196,7 @@ func (l *liveTalk) send(ctx context.Context) error {
 				break
 			}
 		}
-		err = l.shown.render(false)
+		err = l.shown.render()
 	}
 	if code := beeos.CodeOf(err); code == beeos.NotFound || code == beeos.AgentNotFound {
 		return nil // deleted, or out of reach now; the browser's next try is told so
@@ -202,8 +206,7 @@ func (l *liveTalk) send(ctx context.Context) error {
 
 // flush sends what the browser does not have, and returns how much that was.
 func (l *liveTalk) flush(frame []byte) (int, error) {
-	state := l.shown.state()
-	body := l.shown.changes(l.has == state)
+	body := l.shown.changes(l.has)
 	if !bytes.Equal(frame, l.frame) {
 		body = append(body, frame...)
 		l.frame = frame
@@ -211,7 +214,7 @@ func (l *liveTalk) flush(frame []byte) (int, error) {
 	if len(body) == 0 {
 		return 0, nil
 	}
-	return len(body), l.out.Event("", state, body)
+	return len(body), l.out.Event("", l.shown.state(), body)
 }
 
 // wait returns when there may be something to show, but not before pause is

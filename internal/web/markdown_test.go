@@ -64,3 +64,34 @@ func TestMarkdownIsBounded(t *testing.T) {
 		t.Errorf("a text that is too long: %.80s", got)
 	}
 }
+
+// TestBlocks: a step stands where it was made, if its agent says where.
+func TestBlocks(t *testing.T) {
+	step := func(name string, at int) *toolStep { return &toolStep{Name: name, at: at} }
+	for _, c := range []struct {
+		name  string
+		text  string
+		steps []*toolStep
+		want  string
+	}{
+		{"nothing", "", nil, ""},
+		{"text alone", "abc", nil, "abc|"},
+		{"unknown place", "abc", []*toolStep{step("x", 0)}, "[x]|abc|"},
+		{"between", "ab cd ef", []*toolStep{step("x", 3), step("y", 3), step("z", 6)}, "ab |[x]|[y]|cd |[z]|ef|"},
+		{"at the end", "abc", []*toolStep{step("x", 3)}, "abc|[x]|"},
+		{"beyond the end, or back", "abc", []*toolStep{step("x", 9), step("y", 2), step("z", 1), step("n", -1)}, "[x]|ab|[y]|[z]|[n]|c|"},
+		{"within a letter", "ä", []*toolStep{step("x", 1)}, "[x]|ä|"},
+	} {
+		got := ""
+		for _, b := range (&turn{Text: c.text, Steps: c.steps}).Blocks() {
+			if b.Step != nil {
+				got += "[" + b.Step.Name + "]|"
+			} else {
+				got += b.Text + "|"
+			}
+		}
+		if got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+	}
+}

@@ -194,14 +194,14 @@ func (p *property) field(name string, required bool) formField {
 		f.Value = string(p.Default)
 	}
 	for i, v := range p.Enum {
-		o := fieldOption{v, v}
+		o := fieldOption{v, clean(v, 120)}
 		if i < len(p.EnumNames) {
-			o.Label = p.EnumNames[i]
+			o.Label = clean(p.EnumNames[i], 120)
 		}
 		f.Options = append(f.Options, o)
 	}
 	for _, v := range p.OneOf {
-		f.Options = append(f.Options, fieldOption{v.Const, v.Title})
+		f.Options = append(f.Options, fieldOption{v.Const, clean(v.Title, 120)})
 	}
 	switch {
 	case len(f.Options) > 0:

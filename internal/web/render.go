@@ -85,6 +85,7 @@ func (s *Site) functions() template.FuncMap {
 		"plural":   plural,
 		"clean":    clean,
 		"markdown": markdown,
+		"plain":    spoken,
 		"spoken":   func(text string) []piece { return pieces(spoken(text)) },
 		"dict":     dict,
 	}
@@ -150,7 +151,7 @@ type failure struct {
 func (s *Site) fail(w http.ResponseWriter, r *http.Request, v *visit, err error) {
 	public, status := beeos.Public(err), httpd.StatusOf(err)
 	if quiet(r) {
-		if status >= http.StatusInternalServerError {
+		if status >= http.StatusInternalServerError && public.Code != beeos.AgentOffline {
 			httpd.Report(r, err)
 		}
 		http.Error(w, sentence(public.Message), status)

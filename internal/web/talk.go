@@ -52,8 +52,9 @@ type turn struct {
 	Again   string // the key to send it once more with
 
 	attempt int
-	settled bool // all is known about it
-	shown   bool // and nothing of it will look different
+	blocks  string // of text that stand beside the answer's own
+	settled bool   // all is known about it
+	shown   bool   // and nothing of it will look different
 }
 
 // chatFile is a file that goes along with words.
@@ -174,13 +175,16 @@ func (u *turn) end(m *beeos.Message) {
 	for _, q := range u.Asked {
 		q.Open = false
 	}
-	before := u.Steps
-	u.Steps, u.Files, u.Extras = nil, nil, nil
+	before, thoughts := u.Steps, u.Thoughts
+	u.Steps, u.Files, u.Extras, u.Thoughts = nil, nil, nil, ""
 	if m.Type != beeos.AgentReply && len(m.Parts) == 0 {
 		u.Steps = before // a failure need not say what was done before it
 	}
 	for _, p := range partsOf(m.Parts) {
 		u.part(&p)
+	}
+	if u.Thoughts == "" {
+		u.Thoughts = thoughts // which need not be part of the answer
 	}
 	for i := range min(len(before), len(u.Steps)) {
 		if u.Steps[i].ID == before[i].ID {
@@ -189,6 +193,9 @@ func (u *turn) end(m *beeos.Message) {
 	}
 	if m.Type == beeos.AgentReply {
 		u.Text = m.Body
+		if u.blocks != "" && u.blocks != m.Body {
+			u.Text += "\n\n" + u.blocks
+		}
 		u.Stopped = m.StopReason == beeos.StopUser
 		return
 	}
@@ -246,6 +253,13 @@ func (u *turn) gate(rows []store.Approval, views []approvalRow) {
 			u.Steps[at].Gate = &view
 		}
 	}
+}
+
+// Held reports whether the agent waits for the visitor.
+func (u *turn) Held() bool {
+	return slices.ContainsFunc(u.Gates, func(a approvalRow) bool { return a.Open }) ||
+		slices.ContainsFunc(u.Steps, func(s *toolStep) bool { return s.Gate != nil && s.Gate.Open }) ||
+		slices.ContainsFunc(u.Asked, func(q *question) bool { return q.Open })
 }
 
 // unsettled lists the turns about which there may be more to find out, and

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/approval"
@@ -31,6 +32,35 @@ type talkPart struct {
 	Kind      string          `json:"mime_type"`
 	MIMEType  string          `json:"mimeType"`
 	Data      json.RawMessage `json:"data"`
+	Resource  struct {        // of type resource
+		URI  string `json:"uri"`
+		Text string `json:"text"`
+	} `json:"resource"`
+
+	TextOffset int `json:"text_offset"` // of ours, with tool_use
+}
+
+// block is a stretch of an answer: words, or a tool call between them.
+type block struct {
+	Text string
+	Step *toolStep
+}
+
+// Blocks is the answer in the order in which it came about, as far as its
+// agent says.
+func (u *turn) Blocks() (list []block) {
+	from := 0
+	for _, s := range u.Steps {
+		if to := s.at; to > from && (to == len(u.Text) || to < len(u.Text) && utf8.RuneStart(u.Text[to])) {
+			list = append(list, block{Text: u.Text[from:to]})
+			from = to
+		}
+		list = append(list, block{Step: s})
+	}
+	if from < len(u.Text) {
+		list = append(list, block{Text: u.Text[from:]})
+	}
+	return list
 }
 
 // partsOf reads parts; those that are none of ours to read are left out.
@@ -52,7 +82,7 @@ func partsOf(raw json.RawMessage) (list []talkPart) {
 func (u *turn) part(p *talkPart) {
 	switch p.Type {
 	case "tool_use":
-		u.Steps = append(u.Steps, &toolStep{ID: p.ID, full: p.Name, Name: toolTitle(p.Name), Arguments: shown(p.Arguments), raw: p.Arguments, HasArguments: len(p.Arguments) > 0})
+		u.Steps = append(u.Steps, &toolStep{ID: p.ID, full: p.Name, Name: toolTitle(p.Name), Arguments: shown(p.Arguments), raw: p.Arguments, at: p.TextOffset, HasArguments: len(p.Arguments) > 0})
 	case "tool_result":
 		for i := len(u.Steps) - 1; i >= 0; i-- { // ids may come again in another round
 			if s := u.Steps[i]; s.ID == p.ToolUseID && !s.Done {
@@ -66,6 +96,10 @@ func (u *turn) part(p *talkPart) {
 		u.Files = append(u.Files, p.file(true))
 	case "image", "audio":
 		u.Files = append(u.Files, chatFile{Name: p.Type, Kind: clean(p.MIMEType, 60)})
+	case "text":
+		u.blocks += p.Text
+	case "resource":
+		u.Extras = append(u.Extras, extra{Name: clean(p.Resource.URI, 120), Text: pieces(shorten(beeos.Visible(p.Resource.Text)))})
 	case "structured", "custom":
 		u.Extras = append(u.Extras, extra{Name: p.Type, Text: shown(p.Data)})
 	}
@@ -90,17 +124,16 @@ type toolStep struct {
 	HasArguments bool
 	Done, Failed bool
 	Result       []piece
-	Gate         *approvalRow // somebody was asked
+	Gate         *approvalRow // somebody was asked; while that is open its card stands for the step
 
 	full string
 	raw  json.RawMessage
+	at   int // how much of the text came before it
 }
 
 // Says is how the step stands, in a word, and how good that is.
 func (s *toolStep) Says() (words string) {
 	switch {
-	case s.Gate != nil && s.Gate.Open:
-		return "waits for you"
 	case s.Gate != nil && s.Gate.State == string(store.ApprovalRejected):
 		return "rejected"
 	case s.Failed:
@@ -116,7 +149,7 @@ func (s *toolStep) Mood() string {
 	switch s.Says() {
 	case "done":
 		return "good"
-	case "running", "waits for you":
+	case "running":
 		return "busy"
 	}
 	return "bad"

@@ -5,16 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
 	"github.com/beeos/beeos/agent"
-	"github.com/beeos/beeos/client"
 	"github.com/beeos/beeos/internal/apptest"
 )
 
@@ -77,7 +79,7 @@ func (d *dictation) handle(ctx context.Context, _ agent.Message, r *agent.Reply)
 	}
 }
 
-// type_ writes into the composer and presses Enter.
+// typeIn writes into the composer and presses Enter.
 func (b *tab) typeIn(text string) {
 	b.t.Helper()
 	b.do(chromedp.SendKeys(`#message`, text+"\r"))
@@ -142,7 +144,160 @@ func TestChat(t *testing.T) {
 	for _, line := range append(b.complaints(), other.complaints()...) {
 		t.Errorf("the browser complains: %s", line)
 	}
-	_ = fmt.Sprint
-	_ = time.Second
-	_ = client.New
+}
+
+// TestChatRestart: the server is stopped in the middle of an answer and comes
+// back; the page goes on with nothing lost and nothing twice.
+func TestChatRestart(t *testing.T) {
+	cfg := apptest.Config(t)
+	a := apptest.Start(t, cfg)
+	for addr, at := range map[*string]string{&cfg.Web.Addr: a.Web, &cfg.MCP.Addr: a.MCP, &cfg.A2A.Addr: a.A2A, &cfg.REST.Addr: a.REST, &cfg.Agents.Addr: a.Agents} {
+		u, err := url.Parse(at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		*addr = "127.0.0.1:" + u.Port()
+	}
+	d := &dictation{pieces: make(chan string)}
+	id := connect(t, a, agent.Options{Name: "scribe", DisplayName: "Scribe"}, d.handle)
+	b := open(t)
+	b.look(1280, "light")
+	b.signUp(a.Setup)
+	b.do(chromedp.Navigate(a.Web + "/agents/" + id + "/chat"))
+	b.typeIn("go on")
+	b.do(chromedp.WaitVisible(".bubble"))
+	d.pieces <- "before, "
+	b.await("it begins", lastProse+` === "before,"`)
+	eval[bool](b, "window.same = true")
+	if err := a.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	b.await("the page says so", `!document.getElementById("lost").hidden`)
+	apptest.Start(t, cfg)
+	b.await("it is back", `document.getElementById("lost").hidden`)
+	d.pieces <- "after."
+	d.pieces <- ""
+	b.await("it ends", `!document.querySelector("[data-open]")`)
+	if text := eval[string](b, lastProse); text != "before, after." {
+		t.Errorf("the answer is %q", text)
+	}
+	if !eval[bool](b, "window.same === true") {
+		t.Error("the page was loaded anew")
+	}
+}
+
+// TestChatExample: the streaming example, as its readers run it.
+func TestChatExample(t *testing.T) {
+	a := apptest.Start(t, apptest.Config(t))
+	program := filepath.Join(t.TempDir(), "streaming")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "../../examples/streaming").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	cmd := exec.CommandContext(t.Context(), program)
+	cmd.Env = append(os.Environ(), "BEEOS_DATA="+a.Data, "AGENT_GATEWAY_URL=", "BEEOS_KEY=", "BEEOS_JOIN_TOKEN=", "XDG_CONFIG_HOME="+t.TempDir())
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := cmd.Wait(); err != nil && !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	})
+	b := open(t)
+	b.look(1280, "light")
+	b.signUp(a.Setup)
+	b.do(chromedp.Navigate(a.Web + "/agents"))
+	b.await("the example is there", `!!document.evaluate("//a[contains(., 'streaming-example')]", document, null, 9).singleNodeValue?.querySelector(".dot.on")`)
+	b.do(chromedp.Navigate(a.Web + "/agents/" + eval[string](b, `document.evaluate("//li[contains(., 'streaming-example')]", document, null, 9).singleNodeValue.dataset.agent`) + "/chat"))
+	b.typeIn(strings.Repeat("word ", 100))
+	b.do(chromedp.WaitVisible(".bubble"))
+	b.await("it tells how far it is", `!!document.querySelector(".working progress")`)
+	b.await("it thinks aloud", `document.querySelector(".thoughts")?.textContent.includes("There are 100 words")`)
+	eval[bool](b, `document.querySelector(".thoughts").open = true`)
+	b.await("it counts", lastProse+`?.includes("50 word,")`)
+	if !eval[bool](b, `document.querySelector(".thoughts").open`) {
+		t.Error("what was opened closes by itself")
+	}
+	b.await("it ends", lastProse+`?.endsWith("100 word, that is all.") && !document.querySelector(".working")`)
+	text := eval[string](b, lastProse)
+	for i := range 100 {
+		if strings.Count(text, fmt.Sprintf("%d word,", i+1)) == 0 {
+			t.Fatalf("%d is missing in %s", i+1, text)
+		}
+	}
+	for _, line := range b.complaints() {
+		t.Errorf("the browser complains: %s", line)
+	}
+}
+
+// TestChatHands: the built-in agent of the demo wants to use a tool; the
+// person approves it where they talk, and rejects another.
+func TestChatHands(t *testing.T) {
+	cfg := apptest.Config(t)
+	cfg.LLM.Provider = "scripted"
+	a := apptest.Start(t, cfg)
+	b := open(t)
+	b.look(1280, "light")
+	b.signUp(a.Setup)
+	b.do(chromedp.Navigate(a.Web + "/agents"))
+	b.await("the assistant is there", `!!document.evaluate("//li[contains(., 'Assistant')]", document, null, 9).singleNodeValue?.querySelector(".dot.on")`)
+	id := eval[string](b, `document.evaluate("//li[contains(., 'Assistant')]", document, null, 9).singleNodeValue.dataset.agent`)
+	b.do(
+		chromedp.Navigate(a.Web+"/agents/"+id), chromedp.WaitVisible(`select[name="all"]`),
+		chromedp.SetValue(`select[name="all"]`, "ask"), chromedp.Click(`#approvals form button`), chromedp.WaitVisible(".note.good"),
+		chromedp.Navigate(a.Web+"/agents/"+id+"/chat"),
+	)
+	b.typeIn("What is 2 and 3.5?")
+	b.do(chromedp.WaitVisible("[data-ask]"))
+	if text := eval[string](b, `document.querySelector("[data-ask]").innerText`); !containsAll(text, "demo / add", "2,", "3.5", "Approve") {
+		t.Errorf("the card says %s", text)
+	}
+	b.inspectHere("a card in a conversation")
+	b.look(1280, "light")
+	b.picture("chat")
+	eval[bool](b, "window.same = true")
+	b.do(chromedp.Click("[data-approve]"))
+	b.await("the answer comes", lastProse+` === "The answer is 5.5."`)
+	b.await("the card is gone", `!document.querySelector("[data-ask]") && document.querySelector(".step .dot").textContent === "done"`)
+
+	b.typeIn("And 4 and 5?")
+	b.await("it asks again", `!!document.querySelector("[data-ask]")`)
+	b.do(chromedp.SendKeys("[data-reject]", "no more sums\r"))
+	b.await("the model is told", lastProse+`?.includes("no more sums")`)
+	b.await("the step says so", `[...document.querySelectorAll(".step .dot")].at(-1).textContent === "rejected"`)
+	if !eval[bool](b, "window.same === true") {
+		t.Error("the page was loaded anew")
+	}
+	b.do(chromedp.Reload(), chromedp.WaitVisible(".prose"))
+	b.await("it is all there after a reload", `document.querySelectorAll(".step").length === 2 && document.querySelectorAll(".thoughts").length === 2`)
+	for _, d := range []string{`document.querySelectorAll("details.aside").forEach(d => d.open = true)`} {
+		eval[any](b, d)
+	}
+	b.inspectHere("tool steps")
+	for _, line := range b.complaints() {
+		t.Errorf("the browser complains: %s", line)
+	}
+}
+
+// TestChatWithoutJavaScript: to say something, look again, and read the answer.
+func TestChatWithoutJavaScript(t *testing.T) {
+	a := apptest.Start(t, apptest.Config(t))
+	b := open(t)
+	b.look(1280, "light")
+	if _, err := chromedp.Call(b.ctx, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true}); err != nil {
+		t.Fatal(err)
+	}
+	b.signUp(a.Setup)
+	for _, text := range []string{"hello", "again"} {
+		b.do(chromedp.WaitVisible("#calls-title, .bubble"))
+		if text == "hello" {
+			b.do(chromedp.Navigate(a.Web + "/agents/" + a.AgentID + "/chat"))
+		}
+		b.do(chromedp.SendKeys("#message", text), chromedp.Click(".send"), chromedp.WaitVisible(".bubble"))
+		b.do(chromedp.Reload(), chromedp.WaitVisible(".turn:not([data-open]) .prose"))
+	}
+	if text := eval[string](b, `document.getElementById("talk").innerText`); !containsAll(text, "you said: hello", "you said: again") {
+		t.Errorf("the talk is %s", text)
+	}
 }
