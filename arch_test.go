@@ -66,9 +66,9 @@ var mayImport = map[string]string{
 	// surfaces; none imports another
 	"internal/mcpgw":   "httpd auth oauth invoke store",
 	"internal/a2agw":   "httpd auth invoke store webhook",
-	"internal/restgw":  "api httpd auth oauth invoke store ledger blob webhook approval",
+	"internal/restgw":  "api httpd auth oauth invoke store ledger blob webhook approval runtime skill",
 	"internal/agentgw": "httpd auth invoke approval ledger bus store blob",
-	"internal/web":     "httpd auth oauth invoke approval store ledger bus",
+	"internal/web":     "httpd auth oauth invoke approval store ledger bus runtime skill",
 
 	// the program
 	"internal/app": anything,

@@ -101,6 +101,11 @@ type Channel struct {
 	Deadline     time.Time         `json:"deadline,omitzero"`
 	CreatedAt    time.Time         `json:"created_at"`
 	UpdatedAt    time.Time         `json:"updated_at"`
+
+	// Generation counts how often the agent was told to start afresh, and
+	// Cleared is the offset of the last message that it does not get to see.
+	Generation int64 `json:"-"`
+	Cleared    int64 `json:"-"`
 }
 
 // NewChannelID returns a fresh channel id.

@@ -14,6 +14,7 @@ import (
 // Message is what a caller asks of the agent.
 type Message struct {
 	ID      string
+	Offset  int64  // where it stands in the channel
 	Channel string // one conversation; History reads it
 	From    string // who published it: "user:<id>" or "key:<id>"
 	Text    string
@@ -24,6 +25,7 @@ type Message struct {
 	Arguments json.RawMessage // with tools/call and prompts/get
 	Params    json.RawMessage // with the other methods
 
+	Model       string // which the caller chose; empty = the agent's own
 	Protocol    string // mcp, a2a, rest or web
 	Revision    string // of MCP, as the caller speaks it; empty = none, or another protocol
 	Metadata    map[string]string
@@ -41,7 +43,7 @@ type Message struct {
 // newMessage reads a chat_message frame.
 func newMessage(f beeos.Frame) (Message, error) {
 	m := Message{
-		ID: f.MessageID, Channel: f.ChannelID, From: f.PublisherID,
+		ID: f.MessageID, Offset: f.Offset, Channel: f.ChannelID, From: f.PublisherID,
 		Text: f.Body, Parts: f.Parts, Attempt: max(f.Attempt, 1),
 	}
 	if f.DeadlineMS > 0 {
@@ -56,7 +58,7 @@ func newMessage(f beeos.Frame) (Message, error) {
 	}
 	m.Method, m.Tool, m.Arguments, m.Params = c.Method, c.Tool, c.Arguments, c.Params
 	m.Protocol, m.Revision, m.Metadata, m.can = c.Protocol, c.Revision, c.Metadata, c.Can
-	m.Input, m.State = c.Input, c.State
+	m.Input, m.State, m.Model = c.Input, c.State, c.Model
 	if len(c.Attachments) > 0 {
 		if err := json.Unmarshal(c.Attachments, &m.Attachments); err != nil {
 			return m, fmt.Errorf("read the attachments of message %s: %w", m.ID, err)

@@ -1,6 +1,6 @@
 // Package client is a small client of the BeeOS REST surface: the agents a
 // key reaches, their keys, join tokens, files, webhooks, tasks, conversations
-// (follow.go reads what both stream), approvals, and Invoke, which waits for an
+// (follow.go reads what both stream), approvals, built-in agents (instances.go), and Invoke, which waits for an
 // answer or streams it. Every refusal by the server comes back as a
 // *beeos.Error, so that a caller switches on the same codes as everywhere else.
 //

@@ -20,7 +20,7 @@ type messageList struct {
 }
 
 // history lists the messages of a channel to the instance that serves its
-// agent. To any other the channel does not exist.
+// agent, from where it was cleared on. To any other the channel does not exist.
 func (g *Gateway) history(w http.ResponseWriter, r *http.Request) error {
 	inst, err := g.Auth.Instance(r, nil)
 	if err != nil {
@@ -47,7 +47,7 @@ func (g *Gateway) history(w http.ResponseWriter, r *http.Request) error {
 	if serves == 0 {
 		return beeos.Errorf(beeos.NotFound, "there is no channel %q for the agents of this instance", id)
 	}
-	ms, err := g.Ledger.Messages(r.Context(), id, since, int(limit)+1) // one more tells whether there are more
+	ms, err := g.Ledger.Messages(r.Context(), id, max(since, ch.Cleared), int(limit)+1) // one more tells whether there are more
 	if err != nil {
 		return err
 	}

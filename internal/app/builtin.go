@@ -12,13 +12,17 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/agent"
+	"github.com/beeos/beeos/internal/bus"
 	"github.com/beeos/beeos/internal/llm"
 	"github.com/beeos/beeos/internal/protected"
 	"github.com/beeos/beeos/internal/runtime"
 	"github.com/beeos/beeos/internal/skill"
 )
 
-const demoAssistant = "assistant"
+const (
+	demoAssistant = "assistant"
+	runner        = "runs-builtin-" // begins the name by which the bus knows a node that runs built-in agents
+)
 
 // openRuntime brings up the built-in agents. They connect to the agent gateway
 // like all others, here or elsewhere.
@@ -46,11 +50,48 @@ func (p *parts) openRuntime(ctx context.Context) error {
 	if p.opt.Demo {
 		opt.Local = map[string]skill.Local{skill.DemoName: skill.Demo(ctx, time.Now)}
 	}
+	if err := p.shareBuiltins(&opt); err != nil {
+		return err
+	}
 	var err error
 	if p.runtime, err = runtime.New(ctx, opt); err != nil {
 		return fmt.Errorf("open the built-in agents: %w", err)
 	}
+	p.bus.OnControl(func(c bus.Control) {
+		if c.Kind != bus.BuiltinChanged {
+			return
+		}
+		var n runtime.News
+		if err := json.Unmarshal(c.Data, &n); err != nil {
+			p.log.Error("news of a built-in agent", "err", err)
+		}
+		p.runtime.Hear(n)
+	})
 	p.run = append(p.run, p.runtime.Run)
+	return nil
+}
+
+// shareBuiltins lets the nodes agree on who runs which built-in agent.
+func (p *parts) shareBuiltins(opt *runtime.Options) error {
+	opt.Node = p.node
+	opt.Tell = func(n runtime.News) {
+		data, err := json.Marshal(n)
+		if err != nil {
+			p.log.Error("news of a built-in agent", "err", err)
+			return
+		}
+		p.bus.Control(bus.Control{Kind: bus.BuiltinChanged, ID: n.ID, Data: data})
+	}
+	opt.Revoked = func(id string) { p.bus.Control(bus.Control{Kind: bus.KeyRevoked, ID: id}) }
+	if p.cfg.NATSURL == "" && p.cfg.ClusterAddr == "" {
+		return nil // there is no other node
+	}
+	if _, err := p.bus.Announce(runner + p.node); err != nil { // until the bus is closed
+		return err
+	}
+	opt.Alive = func(ctx context.Context, node string) bool {
+		return p.bus.Ready() != nil || p.bus.Connected(ctx, runner+node) // a node that hears nothing takes nothing over
+	}
 	return nil
 }
 

@@ -183,7 +183,7 @@ var news = map[mcpgw.NewsKind]bus.ControlKind{
 func (p *parts) rest() http.Handler {
 	s := &restgw.Surface{
 		DB: p.db, Ledger: p.ledger, Calls: p.calls, Desk: p.approvals, Files: p.files, Hooks: p.hooks, Auth: p.auth, People: p.people, OAuth: p.oauth,
-		Log: p.log, MCPURL: p.info.MCP, A2AURL: p.info.A2A,
+		Runtime: p.runtime, Log: p.log, MCPURL: p.info.MCP, A2AURL: p.info.A2A,
 		Changed: func(agentID string) { p.bus.Control(bus.Control{Kind: bus.AgentChanged, AgentID: agentID}) },
 		Revoked: func(keyID string) { p.bus.Control(bus.Control{Kind: bus.KeyRevoked, ID: keyID}) },
 		Online:  p.bus.Present, Connected: p.bus.Connected,

@@ -48,6 +48,7 @@ const (
 	SessionEnded    ControlKind = "session_ended"    // ID = an MCP session
 	SessionMessage  ControlKind = "session_message"  // ID = an MCP session, Data = a message for its stream
 	TurnChanged     ControlKind = "turn_changed"     // ID = turn: it asked, was answered or ended
+	BuiltinChanged  ControlKind = "builtin_changed"  // Data = what about which built-in agent
 	ApprovalChanged ControlKind = "approval_changed" // ID = approval: it was asked for, decided or used
 )
 

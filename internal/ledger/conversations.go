@@ -62,6 +62,23 @@ func (l *Ledger) SetModel(ctx context.Context, id, model string) error {
 	})
 }
 
+// Clear lets the agent start afresh in a channel: what has been said stays in
+// the log, and is not its history any more. It returns how often that was done.
+func (l *Ledger) Clear(ctx context.Context, id string) (generation int64, err error) {
+	err = l.do(ctx, func(ctx context.Context, b *batch) error {
+		generation = 0
+		err := b.w.exec(ctx, `UPDATE channels SET generation = generation + 1, cleared = next_off - 1 WHERE id = $1`, id)
+		if err != nil {
+			return err
+		}
+		return b.w.query(ctx, `SELECT generation FROM channels WHERE id = $1`, []any{id}, func(r *sql.Rows) error { return r.Scan(&generation) })
+	})
+	if err == nil && generation == 0 {
+		err = errNoChannel
+	}
+	return generation, err
+}
+
 // DeleteChannel forgets a channel and what was said in it. While a request of
 // it is open that is a Conflict.
 func (l *Ledger) DeleteChannel(ctx context.Context, id string) error {

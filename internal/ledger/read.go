@@ -166,7 +166,7 @@ func (l *Ledger) ends(ctx context.Context, channels []string, tell func(string, 
 	return rows.Err()
 }
 
-const channelColumns = `id, agent_id, owner, kind, single_shot, closed_reason, deadline, metadata, created_at, updated_at, title, model`
+const channelColumns = `id, agent_id, owner, kind, single_shot, closed_reason, deadline, metadata, created_at, updated_at, title, model, generation, cleared`
 
 // Channel returns one channel.
 func (l *Ledger) Channel(ctx context.Context, id string) (beeos.Channel, error) {
@@ -183,7 +183,7 @@ func (l *Ledger) Channel(ctx context.Context, id string) (beeos.Channel, error) 
 func scanChannel(r interface{ Scan(...any) error }) (c beeos.Channel, err error) {
 	var deadline, created, updated int64
 	var metadata string
-	err = r.Scan(&c.ID, &c.AgentID, &c.Owner, &c.Kind, &c.SingleShot, &c.ClosedReason, &deadline, &metadata, &created, &updated, &c.Title, &c.Model)
+	err = r.Scan(&c.ID, &c.AgentID, &c.Owner, &c.Kind, &c.SingleShot, &c.ClosedReason, &deadline, &metadata, &created, &updated, &c.Title, &c.Model, &c.Generation, &c.Cleared)
 	if err != nil {
 		return c, err
 	}

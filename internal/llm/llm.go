@@ -98,6 +98,17 @@ const (
 	Scripted  = "scripted"
 )
 
+// Models returns the names of the models that the service lists; none when it
+// does not tell.
+func Models(ctx context.Context, m Model) ([]string, error) {
+	if l, ok := m.(interface {
+		Models(ctx context.Context) ([]string, error)
+	}); ok {
+		return l.Models(ctx)
+	}
+	return nil, nil
+}
+
 // Settings name a service.
 type Settings struct {
 	Provider string // openai when empty

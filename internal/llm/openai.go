@@ -25,6 +25,20 @@ func newOpenAI(s Settings) *chat {
 	return &chat{client: openai.NewClientWithConfig(c), model: s.Model}
 }
 
+// Models lists the service's models, and the configured one, which a service
+// need not list.
+func (c *chat) Models(ctx context.Context) ([]string, error) {
+	list, err := c.client.ListModels(ctx)
+	if err != nil || len(list.Models) == 0 {
+		return nil, err
+	}
+	names := []string{c.model}
+	for _, m := range list.Models {
+		names = append(names, m.ID)
+	}
+	return names, nil
+}
+
 func (c *chat) Stream(ctx context.Context, r Request) iter.Seq2[Delta, error] {
 	return func(yield func(Delta, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)

@@ -70,6 +70,10 @@ func describe(to any) string {
 		return "a time like 2027-01-31T12:00:00Z"
 	case *[]json.RawMessage:
 		return "a list"
+	case *[]string:
+		return "a list of strings"
+	case *map[string]json.RawMessage:
+		return "an object"
 	case *[]invoke.Attachment:
 		return "a list of {file_id, filename, content_type}"
 	}

@@ -1,7 +1,10 @@
 package restgw
 
 import (
+	"context"
 	"net/http"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -9,6 +12,7 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/httpd"
 	"github.com/beeos/beeos/internal/invoke"
+	"github.com/beeos/beeos/internal/runtime"
 )
 
 // sendConversationMessage says something in a conversation and answers as soon
@@ -116,15 +120,49 @@ func operationID(r *http.Request) (string, error) {
 	return id, nil
 }
 
-// clearConversation is for agents whose memory is ours to clear.
-func (s *Surface) clearConversation(_ http.ResponseWriter, r *http.Request, c beeos.Caller) error {
-	if _, _, err := s.conversation(r, c); err != nil {
+// clearConversation lets a built-in agent start afresh: what was said stays in
+// the conversation, and is not told to the model again. What other agents
+// remember is not ours to clear.
+func (s *Surface) clearConversation(w http.ResponseWriter, r *http.Request, c beeos.Caller) error {
+	a, ch, err := s.conversation(r, c)
+	if err != nil {
 		return err
 	}
-	if _, err := requiredKey(r); err != nil {
+	key, err := requiredKey(r)
+	if err != nil {
 		return err
 	}
-	return beeos.Errorf(beeos.Conflict, "this agent keeps its own memory, which cannot be cleared from here; create a new conversation to start afresh")
+	operation, err := operationID(r)
+	if err != nil {
+		return err
+	}
+	switch _, ok, err := s.builtinOf(r.Context(), a); {
+	case err != nil:
+		return err
+	case !ok:
+		return beeos.Errorf(beeos.Conflict, "this agent keeps its own memory, which cannot be cleared from here; create a new conversation to start afresh")
+	case ch.Closed:
+		return beeos.Errorf(beeos.Conflict, "the conversation is closed (%s); start a new one", ch.ClosedReason)
+	}
+	dup, err := s.once(r, c, key, "clear "+ch.ID, ch.ID)
+	if err != nil {
+		return err
+	}
+	markReplay(w, dup != "")
+	if dup == "" {
+		if ch.Generation, err = s.Ledger.Clear(r.Context(), ch.ID); err != nil {
+			return err
+		}
+		s.audit(r.Context(), c, "conversation.clear", ch.ID, map[string]string{"agent": a.ID})
+	}
+	httpd.WriteJSON(w, http.StatusAccepted, struct {
+		Success    bool   `json:"success"`
+		Status     string `json:"status"`
+		Operation  string `json:"operationId"`
+		Channel    string `json:"conversationId"`
+		Generation string `json:"currentGeneration"`
+	}{true, "accepted", operation, ch.ID, strconv.FormatInt(ch.Generation, 10)})
+	return nil
 }
 
 // setConversationModel chooses a model, for agents that say that they take one
@@ -156,6 +194,9 @@ func (s *Surface) setConversationModel(w http.ResponseWriter, r *http.Request, c
 	case string(viewCapabilities(a)["modelsSet"]) != "true":
 		return beeos.Errorf(beeos.Conflict, "this agent chooses its model itself (it does not declare modelsSet); ask its owner")
 	}
+	if err := s.mayUse(r.Context(), a, name); err != nil {
+		return err
+	}
 	dup, err := s.once(r, c, key, "model "+ch.ID, ch.ID, name)
 	if err != nil {
 		return err
@@ -168,4 +209,18 @@ func (s *Surface) setConversationModel(w http.ResponseWriter, r *http.Request, c
 	}
 	accepted(w, operation)
 	return nil
+}
+
+// mayUse says no to a model that a built-in agent does not offer; another
+// agent knows its models itself.
+func (s *Surface) mayUse(ctx context.Context, a *beeos.Agent, model string) error {
+	row, ok, err := s.builtinOf(ctx, a)
+	if err != nil || !ok || model == "" {
+		return err
+	}
+	d, err := runtime.ReadDefinition(row)
+	if err != nil || model == d.Model || slices.Contains(d.Models, model) {
+		return err
+	}
+	return beeos.Errorf(beeos.InvalidParam, "this agent may not use the model %q; choose one of %s", model, strings.Join(d.Models, ", "))
 }

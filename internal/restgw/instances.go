@@ -3,17 +3,18 @@ package restgw
 import (
 	"context"
 	"net/http"
-	"path"
 	"strings"
 	"time"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/httpd"
+	"github.com/beeos/beeos/internal/store"
 )
 
-// An instance is a machine or process of the owner's that serves agents. It
-// runs where its owner started it, so what the contract has for machines that
-// a cloud runs is empty here, or refused with what to do instead.
+// An instance is a machine or process of the owner's that serves agents, or a
+// built-in agent (deploy.go). The former runs where its owner started it, so
+// what the contract has for machines that a cloud runs is empty here, or
+// refused with what to do instead.
 
 // Words of an instance's state.
 const (
@@ -49,6 +50,7 @@ type instanceView struct {
 	ConnectionStatus string         `json:"msConnectionStatus"`
 	LastSeenAt       time.Time      `json:"msConnectionUpdatedAt,omitzero"`
 	CreatedAt        time.Time      `json:"createdAt"`
+	builtinView
 }
 
 func (s *Surface) viewInstance(ctx context.Context, i beeos.Instance) instanceView {
@@ -79,16 +81,14 @@ func (s *Surface) listInstances(w http.ResponseWriter, r *http.Request, c beeos.
 	if err != nil {
 		return err
 	}
-	all, err := s.DB.Instances(r.Context(), c.UserID)
+	all, err := s.viewInstances(r.Context(), c.UserID)
 	if err != nil {
 		return err
 	}
 	found := []instanceView{}
-	for _, i := range all {
-		if i.RevokedAt.IsZero() {
-			if v := s.viewInstance(r.Context(), i); v.fits(r) {
-				found = append(found, v)
-			}
+	for _, v := range all {
+		if v.fits(r) {
+			found = append(found, v)
 		}
 	}
 	total := int64(len(found))
@@ -102,6 +102,34 @@ func (s *Surface) listInstances(w http.ResponseWriter, r *http.Request, c beeos.
 		Total   int64          `json:"total"`
 	}{true, found[from:min(from+size, total)], total})
 	return nil
+}
+
+func (s *Surface) viewInstances(ctx context.Context, owner string) (views []instanceView, err error) {
+	all, err := s.DB.Instances(ctx, owner)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := s.DB.Builtins(ctx, owner)
+	if err != nil {
+		return nil, err
+	}
+	builtins := map[string]store.Builtin{}
+	for _, row := range rows {
+		builtins[row.ID] = row
+	}
+	for _, i := range all {
+		if !i.RevokedAt.IsZero() {
+			continue
+		}
+		v := instanceView{}
+		if row, ok := builtins[i.ID]; !ok {
+			v = s.viewInstance(ctx, i)
+		} else if v, err = s.viewBuiltin(ctx, i, row); err != nil {
+			return nil, err
+		}
+		views = append(views, v)
+	}
+	return views, nil
 }
 
 // fits reports whether the filters of the URL let an instance pass.
@@ -136,12 +164,20 @@ func (s *Surface) getInstance(w http.ResponseWriter, r *http.Request, c beeos.Ca
 	if err != nil {
 		return err
 	}
-	httpd.WriteData(w, http.StatusOK, s.viewInstance(r.Context(), i))
-	return nil
+	row, err := s.DB.Builtin(r.Context(), c.UserID, i.ID)
+	if beeos.CodeOf(err) == beeos.NotFound {
+		httpd.WriteData(w, http.StatusOK, s.viewInstance(r.Context(), i))
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return s.writeBuiltin(w, r, http.StatusOK, row, "")
 }
 
 // destroyInstance revokes an instance: its key is no good any more, and what
 // only it declared becomes inactive. The process itself is its owner's to end.
+// A built-in agent ends, and what its skills were given is forgotten.
 func (s *Surface) destroyInstance(w http.ResponseWriter, r *http.Request, c beeos.Caller) error {
 	i, err := s.instance(r, c)
 	if err != nil {
@@ -151,36 +187,28 @@ func (s *Surface) destroyInstance(w http.ResponseWriter, r *http.Request, c beeo
 	if err != nil {
 		return err
 	}
-	if err := s.DB.RevokeInstance(r.Context(), c.UserID, i.ID); err != nil {
+	done := "instance " + i.ID + " is revoked and disconnected"
+	switch _, err := s.DB.Builtin(r.Context(), c.UserID, i.ID); {
+	case err == nil && s.Runtime == nil:
+		return errElsewhere
+	case err == nil:
+		done = "built-in agent " + i.Name + " is deleted"
+		err = s.Runtime.Delete(r.Context(), c.UserID, i.ID)
+		if err != nil {
+			return err
+		}
+	case beeos.CodeOf(err) != beeos.NotFound:
 		return err
+	default:
+		if err := s.DB.RevokeInstance(r.Context(), c.UserID, i.ID); err != nil {
+			return err
+		}
+		s.audit(r.Context(), c, "instance.revoke", i.ID, map[string]string{"name": i.Name})
+		s.Revoked(i.ID)
 	}
-	s.audit(r.Context(), c, "instance.revoke", i.ID, map[string]string{"name": i.Name})
-	s.Revoked(i.ID)
 	for _, id := range agents {
 		s.Changed(id)
 	}
-	httpd.WriteData(w, http.StatusOK, "instance "+i.ID+" is revoked and disconnected")
+	httpd.WriteData(w, http.StatusOK, done)
 	return nil
-}
-
-// runInstance answers start, stop and restart.
-func (s *Surface) runInstance(_ http.ResponseWriter, r *http.Request, c beeos.Caller) error {
-	i, err := s.instance(r, c)
-	if err != nil {
-		return err
-	}
-	return beeos.Errorf(beeos.Conflict, "instance %q runs where its owner started it; %s it there, with the program that serves its agents", i.Name, path.Base(r.URL.Path))
-}
-
-// deployInstance would make a built-in agent.
-func (s *Surface) deployInstance(w http.ResponseWriter, r *http.Request, _ beeos.Caller) error {
-	var name *string
-	err := read(w, r, settingLimit, false, shape{"name": &name})
-	switch {
-	case err != nil:
-		return err
-	case name == nil || *name == "":
-		return beeos.Errorf(beeos.MissingParam, "name is required")
-	}
-	return beeos.Errorf(beeos.Conflict, "this server has no built-in agents yet; connect one of your own with: beeos connect --name NAME --exec ./my-agent")
 }

@@ -38,9 +38,6 @@ func TestInstances(t *testing.T) {
 			t.Errorf("%s: %d %s", act, a.status, a.raw)
 		}
 	}
-	if a := s.do("POST", "/api/v1/instances", s.key, `{"name":"x"}`); a.code != "conflict" {
-		t.Errorf("deploy: %d %s", a.status, a.raw)
-	}
 	if a := s.do("DELETE", path, s.key, ""); a.status != 200 {
 		t.Errorf("destroy: %d %s", a.status, a.raw)
 	}

@@ -17,7 +17,7 @@ import (
 // bodies are what the operations that want a body are called with. An
 // operation of the contract that wants one and has no row here fails.
 var bodies = map[string]string{
-	"createApiKey": `{"name":"k"}`, "createAgentKey": `{"name":"k"}`, "createJoinToken": `{}`, "deployInstance": `{"name":"x"}`,
+	"createApiKey": `{"name":"k"}`, "createAgentKey": `{"name":"k"}`, "createJoinToken": `{}`, "deployInstance": `{"name":"private words"}`,
 	"updateAgent": `{"mcpEnabled":true}`, "invokeAgent": `{"message":"x"}`, "createTask": `{"message":"x"}`,
 	"cancelTask": `{}`, "continueTask": `{"input":"x"}`, "createConversation": `{}`, "renameConversation": `{"title":"x"}`,
 	"sendConversationMessage": `{"message":"x"}`, "cancelConversation": `{"target_message_id":"TASK"}`, "setConversationModel": `{"modelOverrideId":null}`,
@@ -98,6 +98,7 @@ func TestStrangers(t *testing.T) {
 	s.serveToo(public)
 	ok[struct{}](s, "PATCH", "/api/v1/agents/"+public, `{"visibility":"public"}`)
 	shared := s.all(public)
+	shared["id"] = s.deploy(`{"name":"private words","systemPrompt":"private words"}`).ID // a built-in agent, and mine is a machine
 	doomed := s.sync(beeos.Definition{Name: "echo"}, beeos.Definition{Name: "asleep"}, beeos.Definition{Name: "shop"}, beeos.Definition{Name: "doomed"})["doomed"]
 	s.serveToo(doomed)
 	gone := s.all(doomed)

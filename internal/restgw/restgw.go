@@ -2,8 +2,8 @@
 // calls of store, ledger and invoke, and decides nothing itself. The table in
 // Handler is its site map; each resource has a file: login, agents, keys (of
 // users and of agents), join tokens, invoke, files, tasks (taskturn.go is one of
-// them), webhooks, conversations (conversation.go), instances, approvals and
-// their rules, audit, and the Message Service: channels, messages, events.
+// them), webhooks, conversations (conversation.go), instances (deploy.go: those
+// that are built-in agents), approvals and their rules, audit, and the Message Service: channels, messages, events.
 // body.go and page.go read requests, access.go and known.go say who may do what,
 // document.go serves what api/openapi.yaml says about it all.
 package restgw
@@ -21,6 +21,7 @@ import (
 	"github.com/beeos/beeos/internal/invoke"
 	"github.com/beeos/beeos/internal/ledger"
 	"github.com/beeos/beeos/internal/oauth"
+	"github.com/beeos/beeos/internal/runtime"
 	"github.com/beeos/beeos/internal/store"
 	"github.com/beeos/beeos/internal/webhook"
 )
@@ -42,8 +43,10 @@ type Surface struct {
 	Auth   *auth.Checker
 	People *auth.People
 	OAuth  *oauth.Server
-	Log    *slog.Logger
-	Now    func() time.Time // nil = time.Now
+	// Runtime makes and runs built-in agents; nil = another process does.
+	Runtime *runtime.Runtime
+	Log     *slog.Logger
+	Now     func() time.Time // nil = time.Now
 
 	// MCPURL and A2AURL are the public URLs of those surfaces; each agent's
 	// answer carries its own addresses below them.

@@ -25,7 +25,9 @@ import (
 	"github.com/beeos/beeos/internal/invoke"
 	"github.com/beeos/beeos/internal/ledger"
 	"github.com/beeos/beeos/internal/oauth"
+	"github.com/beeos/beeos/internal/protected"
 	"github.com/beeos/beeos/internal/restgw"
+	"github.com/beeos/beeos/internal/runtime"
 	"github.com/beeos/beeos/internal/store"
 	"github.com/beeos/beeos/internal/webhook"
 )
@@ -44,6 +46,9 @@ type stack struct {
 	folder string       // where the bytes of files are
 	ahead  atomic.Int64 // how far the surface's clock is, in nanoseconds
 	users  *auth.People
+
+	builtins *runtime.Runtime
+	surface  *restgw.Surface
 
 	user     string // owner of the agents
 	key      string // the owner's user key
@@ -98,14 +103,22 @@ func start(t *testing.T) *stack {
 	}
 	s.users = &auth.People{DB: s.db, Log: log, EndTokens: tokens.EndUser}
 	s.desk = approval.New(approval.Options{DB: s.db, Ledger: s.ledger, Bus: s.bus, Log: log, Now: s.now, Web: "http://console.test"})
+	s.builtins, err = runtime.New(ctx, runtime.Options{ // nobody runs them: what it is about here is what is said about them
+		DB: s.db, Gateway: "http://127.0.0.1:9", Folder: t.TempDir(), HTTP: protected.Guard(false), Console: "http://console.test", Log: log, Now: s.now,
+		Model: listed{"small", "large"}, Commands: map[string][]string{"sqlite": {"mcp-sqlite"}}, Assertions: map[string]string{"pod": "/nowhere"},
+		Revoked: func(id string) { s.mu.Lock(); s.revoked = append(s.revoked, id); s.mu.Unlock() },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 	surface := &restgw.Surface{
 		DB: s.db, Ledger: s.ledger, Calls: calls, Desk: s.desk, Files: s.files, Hooks: s.hooks, Now: s.now, Auth: &auth.Checker{DB: s.db, Log: log}, Log: log,
-		People: s.users, OAuth: tokens,
+		People: s.users, OAuth: tokens, Runtime: s.builtins,
 		MCPURL: "http://mcp.test/", Online: s.bus.Present, Connected: s.bus.Connected,
 		Changed: func(id string) { s.mu.Lock(); s.changed = append(s.changed, id); s.mu.Unlock(); s.forget(id) },
 		Revoked: func(id string) { s.mu.Lock(); s.revoked = append(s.revoked, id); s.mu.Unlock() },
 	}
-	s.forget = surface.Forget
+	s.forget, s.surface = surface.Forget, surface
 	srv.Config.Handler = &httpd.Handler{Next: theContract().watch(t, surface.Handler()), Log: log, Loopback: true}
 	srv.Start()
 	t.Cleanup(srv.Close)

@@ -1,11 +1,18 @@
 package runtime
 
 import (
+	"context"
 	"crypto/ed25519"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/llm"
 	"github.com/beeos/beeos/internal/skill"
 	"github.com/beeos/beeos/internal/store"
 )
@@ -15,7 +22,8 @@ type Definition struct {
 	Name        string         `json:"-"`
 	DisplayName string         `json:"displayName,omitempty"`
 	Description string         `json:"description,omitempty"`
-	Model       string         `json:"model,omitempty"` // empty = the one that is configured
+	Model       string         `json:"model,omitempty"`  // empty = the one that is configured
+	Models      []string       `json:"models,omitempty"` // that callers may choose for a conversation
 	Prompt      string         `json:"prompt,omitempty"`
 	Servers     []skill.Server `json:"servers,omitempty"`
 	Limits      Limits         `json:"limits,omitzero"`
@@ -23,18 +31,28 @@ type Definition struct {
 
 const (
 	longestPrompt = 8192
+	longestText   = 4096
+	longestModel  = 128
 	mostServers   = 32
+	mostModels    = 32
+
+	listWithin = 3 * time.Second // for the service to say which models it has
 )
 
-// check says what is wrong with a definition.
-func (d *Definition) check(commands map[string][]string) error {
-	if len(d.Prompt) > longestPrompt {
-		return beeos.Errorf(beeos.InvalidParam, "the system prompt is longer than %d bytes; shorten it", longestPrompt)
-	}
-	if len(d.Servers) > mostServers {
+// check says what is wrong with a definition, and completes it.
+func (rt *Runtime) check(ctx context.Context, d *Definition, secrets map[string]skill.Secrets) error {
+	switch {
+	case utf8.RuneCountInString(d.Prompt) > longestPrompt:
+		return beeos.Errorf(beeos.InvalidParam, "the system prompt is longer than %d characters; shorten it", longestPrompt)
+	case len(d.Description) > longestText || len(d.DisplayName) > longestText:
+		return beeos.Errorf(beeos.InvalidParam, "the description is longer than %d bytes; shorten it", longestText)
+	case len(d.Servers) > mostServers:
 		return beeos.Errorf(beeos.InvalidParam, "an agent can have %d skill servers; make a second agent for the others", mostServers)
 	}
-	seen := map[string]bool{}
+	if err := rt.checkModels(ctx, d); err != nil {
+		return err
+	}
+	commands, seen := rt.allowed(), map[string]bool{}
 	for _, s := range d.Servers {
 		if err := s.Check(commands); err != nil {
 			return err
@@ -43,9 +61,82 @@ func (d *Definition) check(commands map[string][]string) error {
 			return beeos.Errorf(beeos.InvalidParam, "two skills are called %s; give one another name", s.Name)
 		}
 		seen[s.Name] = true
+		if err := rt.checkServer(s, secrets[s.Name]); err != nil {
+			return err
+		}
 	}
-	d.Limits.fill()
+	return d.Limits.check()
+}
+
+// checkServer says what is wrong with a skill on this server.
+func (rt *Runtime) checkServer(s skill.Server, secrets skill.Secrets) error {
+	if s.URL == "" {
+		if secrets != (skill.Secrets{}) || !s.Auth.IsZero() {
+			return beeos.Errorf(beeos.InvalidParam, "skill %s is a local command, which needs no auth; leave that out", s.Name)
+		}
+		return nil
+	}
+	if !rt.opt.Plain && !strings.HasPrefix(s.URL, "https://") {
+		return beeos.Errorf(beeos.InvalidParam, "skill %s would be reached without encryption; give an https:// address", s.Name)
+	}
+	if _, ok := rt.opt.Assertions[s.Auth.Assertion]; s.Auth.Assertion != "" && !ok {
+		return beeos.Errorf(beeos.Forbidden, "no assertion %q is allowed here; an admin allows one in the configuration of the server", s.Auth.Assertion)
+	}
+	_, err := rt.transport(store.Builtin{}, s, secrets)
+	return err
+}
+
+// checkModels says which model there is not, if the service tells.
+func (rt *Runtime) checkModels(ctx context.Context, d *Definition) error {
+	if len(d.Models) > mostModels {
+		return beeos.Errorf(beeos.InvalidParam, "an agent can offer %d models; leave some out", mostModels)
+	}
+	named := d.Models
+	if d.Model != "" {
+		named = append([]string{d.Model}, d.Models...)
+	}
+	for _, m := range named {
+		if m == "" || len(m) > longestModel || beeos.Visible(m) != m {
+			return beeos.Errorf(beeos.InvalidParam, "%q is no name of a model; it has from 1 to %d printable characters", m, longestModel)
+		}
+	}
+	if len(named) == 0 || rt.opt.Model == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, listWithin)
+	defer cancel()
+	known, err := llm.Models(ctx, rt.opt.Model)
+	if err != nil || len(known) == 0 { // not every service has a list
+		rt.opt.Log.Debug("the models are not known", "err", err)
+		return nil
+	}
+	for _, m := range named {
+		if !slices.Contains(known, m) {
+			slices.Sort(known)
+			return beeos.Errorf(beeos.InvalidParam, "there is no model %q; the configured service has %s", m, strings.Join(known[:min(len(known), 20)], ", "))
+		}
+	}
 	return nil
+}
+
+// capabilities is what the agent says that it can.
+func (d *Definition) capabilities() json.RawMessage {
+	if len(d.Models) == 0 {
+		return nil
+	}
+	return json.RawMessage(`{"modelsList":true,"modelsSet":true}`)
+}
+
+// allowed are the commands that a definition may name.
+func (rt *Runtime) allowed() map[string][]string {
+	all := maps.Clone(rt.opt.Commands)
+	if all == nil {
+		all = map[string][]string{}
+	}
+	for name := range rt.opt.Local {
+		all[name] = nil
+	}
+	return all
 }
 
 // secret is what is kept of an agent that nobody may read.
@@ -56,13 +147,21 @@ type secret struct {
 
 func (s secret) key() ed25519.PrivateKey { return ed25519.NewKeyFromSeed(s.Seed) }
 
-// open reads a row.
-func (rt *Runtime) open(row store.Builtin, d *Definition) (s secret, err error) {
-	if err := json.Unmarshal([]byte(row.Definition), d); err != nil {
-		return s, fmt.Errorf("read the definition of agent %s: %w", row.Name, err)
+// ReadDefinition returns what an owner said about the agent of a row.
+func ReadDefinition(row store.Builtin) (d Definition, err error) {
+	if err := json.Unmarshal([]byte(row.Definition), &d); err != nil {
+		return d, fmt.Errorf("read the definition of agent %s: %w", row.Name, err)
 	}
 	d.Name = row.Name
 	d.Limits.fill()
+	return d, nil
+}
+
+// open reads a row.
+func (rt *Runtime) open(row store.Builtin, d *Definition) (s secret, err error) {
+	if *d, err = ReadDefinition(row); err != nil {
+		return s, err
+	}
 	text, err := rt.seal.open(row.Sealed, row.ID)
 	if err != nil {
 		return s, fmt.Errorf("read the secrets of agent %s: %w", row.Name, err)

@@ -4,25 +4,60 @@ import (
 	"context"
 	"crypto/ed25519"
 	"crypto/rand"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/skill"
 	"github.com/beeos/beeos/internal/store"
 )
 
+// Outcome is what a deployment comes to.
+type Outcome string
+
+const (
+	Created   Outcome = "created"
+	Changed   Outcome = "changed"
+	Unchanged Outcome = "unchanged"
+)
+
+// Deploy makes the owner's built-in agent of that name what d says: a new one,
+// or the one that there is. It says what has to be done, and unless dry does it.
+func (rt *Runtime) Deploy(ctx context.Context, ownerID string, d Definition, secrets map[string]skill.Secrets, dry bool) (store.Builtin, Outcome, error) {
+	row, err := rt.opt.DB.BuiltinNamed(ctx, ownerID, d.Name)
+	switch {
+	case beeos.CodeOf(err) == beeos.NotFound && dry:
+		return row, Created, rt.checkNew(ctx, ownerID, &d, secrets)
+	case beeos.CodeOf(err) == beeos.NotFound:
+		row, err = rt.Create(ctx, ownerID, d, secrets)
+		return row, Created, err
+	case err != nil:
+		return row, "", err
+	}
+	if err := rt.check(ctx, &d, secrets); err != nil {
+		return row, "", err
+	}
+	next := row
+	same, err := rt.merge(&next, d, secrets)
+	if err != nil || same || dry {
+		if same {
+			return row, Unchanged, err
+		}
+		return row, Changed, err
+	}
+	if err := rt.Change(ctx, ownerID, row.ID, d, secrets); err != nil {
+		return row, "", err
+	}
+	row, err = rt.opt.DB.Builtin(ctx, ownerID, row.ID)
+	return row, Changed, err
+}
+
 // Create makes a built-in agent. It connects within seconds.
 func (rt *Runtime) Create(ctx context.Context, ownerID string, d Definition, secrets map[string]skill.Secrets) (store.Builtin, error) {
-	if err := d.check(rt.allowed()); err != nil {
-		return store.Builtin{}, err
-	}
-	switch other, err := rt.opt.DB.AgentByName(ctx, ownerID, d.Name); {
-	case err == nil && other.Active: // it would become a second instance of that one
-		return store.Builtin{}, beeos.Errorf(beeos.Conflict, "you have an agent called %s already; choose another name, or delete that one", d.Name)
-	case err != nil && beeos.CodeOf(err) != beeos.AgentNotFound:
+	if err := rt.checkNew(ctx, ownerID, &d, secrets); err != nil {
 		return store.Builtin{}, err
 	}
 	public, private, err := ed25519.GenerateKey(rand.Reader)
@@ -37,58 +72,119 @@ func (rt *Runtime) Create(ctx context.Context, ownerID string, d Definition, sec
 	if err := rt.opt.DB.CreateBuiltin(ctx, row, public); err != nil {
 		return row, err
 	}
-	rt.changed()
-	return row, nil
+	rt.tell(News{ID: row.ID})
+	return row, rt.note(ctx, row, ownerID, "instance.deploy", d.summary())
+}
+
+// checkNew is check for an agent that there is not yet.
+func (rt *Runtime) checkNew(ctx context.Context, ownerID string, d *Definition, secrets map[string]skill.Secrets) error {
+	if err := rt.check(ctx, d, secrets); err != nil {
+		return err
+	}
+	switch other, err := rt.opt.DB.AgentByName(ctx, ownerID, d.Name); {
+	case err == nil && other.Active: // it would become a second instance of that one
+		return beeos.Errorf(beeos.Conflict, "you have an agent called %s already; choose another name, or delete that one", d.Name)
+	case err != nil && beeos.CodeOf(err) != beeos.AgentNotFound:
+		return err
+	}
+	return nil
 }
 
 // Change replaces the definition of a built-in agent, all but its name. Skills
 // that secrets does not name keep theirs.
 func (rt *Runtime) Change(ctx context.Context, ownerID, id string, d Definition, secrets map[string]skill.Secrets) error {
-	if err := d.check(rt.allowed()); err != nil {
+	if err := rt.check(ctx, &d, secrets); err != nil {
 		return err
 	}
-	return rt.update(ctx, ownerID, id, func(row *store.Builtin) error {
-		var old Definition
-		kept, err := rt.open(*row, &old)
-		if err != nil {
-			return err
-		}
-		all := map[string]skill.Secrets{}
-		for _, s := range d.Servers {
-			if given, ok := secrets[s.Name]; ok {
-				all[s.Name] = given
-			} else if sameServer(old, s) {
-				all[s.Name] = kept.Skills[s.Name]
-			}
-		}
-		kept.Skills = all
-		return rt.close(row, d, kept)
+	row, err := rt.update(ctx, ownerID, id, func(row *store.Builtin) error {
+		_, err := rt.merge(row, d, secrets)
+		return err
 	})
+	if err != nil {
+		return err
+	}
+	return rt.note(ctx, row, ownerID, "instance.change", d.summary())
+}
+
+// merge puts a definition into a row, and reports whether it was like that.
+func (rt *Runtime) merge(row *store.Builtin, d Definition, secrets map[string]skill.Secrets) (same bool, err error) {
+	var old Definition
+	kept, err := rt.open(*row, &old)
+	if err != nil {
+		return false, err
+	}
+	all := map[string]skill.Secrets{}
+	for _, s := range d.Servers {
+		if given, ok := secrets[s.Name]; ok {
+			all[s.Name] = given
+		} else if has, ok := kept.Skills[s.Name]; ok && sameServer(old, s) {
+			all[s.Name] = has
+		}
+	}
+	same = maps.Equal(all, kept.Skills)
+	kept.Skills = all
+	was := row.Definition
+	if err := rt.close(row, d, kept); err != nil {
+		return false, err
+	}
+	return same && row.Definition == was, nil
 }
 
 // sameServer reports whether a skill still is where its secrets belong to.
 func sameServer(old Definition, s skill.Server) bool {
 	return slices.ContainsFunc(old.Servers, func(o skill.Server) bool {
-		return o.Name == s.Name && o.URL == s.URL && o.Auth.Issuer == s.Auth.Issuer
+		return o.Name == s.Name && o.URL == s.URL && o.Auth.Issuer == s.Auth.Issuer && o.Auth.ClientID == s.Auth.ClientID
 	})
 }
 
 // SetStopped stops a built-in agent, or starts it again.
 func (rt *Runtime) SetStopped(ctx context.Context, ownerID, id string, stopped bool) error {
-	return rt.update(ctx, ownerID, id, func(row *store.Builtin) error {
+	row, err := rt.opt.DB.Builtin(ctx, ownerID, id)
+	if err != nil || row.Stopped == stopped {
+		return err
+	}
+	row, err = rt.update(ctx, ownerID, id, func(row *store.Builtin) error {
 		row.Stopped = stopped
 		return nil
 	})
+	if err != nil {
+		return err
+	}
+	action := "instance.start"
+	if stopped {
+		action = "instance.stop"
+	}
+	return rt.note(ctx, row, ownerID, action, map[string]string{"name": row.Name})
+}
+
+// Restart ends a built-in agent and starts it anew, with new connections to
+// its skill servers. One that is stopped is started.
+func (rt *Runtime) Restart(ctx context.Context, ownerID, id string) error {
+	row, err := rt.update(ctx, ownerID, id, func(row *store.Builtin) error {
+		row.Stopped = false
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return rt.note(ctx, row, ownerID, "instance.restart", map[string]string{"name": row.Name})
 }
 
 // Delete ends a built-in agent and forgets all that it was given. What it said
 // stays in its channels.
 func (rt *Runtime) Delete(ctx context.Context, ownerID, id string) error {
+	row, err := rt.opt.DB.Builtin(ctx, ownerID, id)
+	if err != nil {
+		return err
+	}
 	if err := rt.opt.DB.DeleteBuiltin(ctx, ownerID, id); err != nil {
 		return err
 	}
-	rt.changed()
-	return nil
+	rt.tell(News{ID: id})
+	if rt.opt.Revoked != nil {
+		rt.opt.Revoked(id)
+	}
+	return rt.note(ctx, row, ownerID, "instance.delete", map[string]string{"name": row.Name})
 }
 
 // Definition returns what an owner said about a built-in agent.
@@ -101,68 +197,33 @@ func (rt *Runtime) Definition(ctx context.Context, ownerID, id string) (d Defini
 	return d, err
 }
 
-func (rt *Runtime) update(ctx context.Context, ownerID, id string, change func(*store.Builtin) error) error {
-	row, err := rt.opt.DB.Builtin(ctx, ownerID, id)
-	if err != nil {
-		return err
-	}
-	if err := change(&row); err != nil {
-		return err
-	}
-	row.UpdatedAt = rt.opt.Now()
-	if err := rt.opt.DB.UpdateBuiltin(ctx, row); err != nil {
-		return err
-	}
-	rt.changed()
-	return nil
-}
-
-// allowed are the commands that a definition may name.
-func (rt *Runtime) allowed() map[string][]string {
-	all := maps.Clone(rt.opt.Commands)
-	if all == nil {
-		all = map[string][]string{}
-	}
-	for name := range rt.opt.Local {
-		all[name] = nil
-	}
-	return all
-}
-
-// server is one entry of a request's mcpServers.
-type server struct {
-	skill.Server
-	Headers json.RawMessage `json:"headers"`
-	Env     json.RawMessage `json:"env"`
-	Args    json.RawMessage `json:"args"`
-	Auth    struct {
-		skill.Auth
-		skill.Secrets
-	} `json:"auth"`
-}
-
-// ParseServers reads the mcpServers of a request: an object with a skill per
-// name. It takes no commands and no credentials but those of an OAuth client.
-func ParseServers(raw json.RawMessage) ([]skill.Server, map[string]skill.Secrets, error) {
-	if len(raw) == 0 {
-		return nil, nil, nil
-	}
-	var all map[string]server
-	if err := json.Unmarshal(raw, &all); err != nil {
-		return nil, nil, beeos.Wrap(beeos.InvalidBody, err, `mcpServers is not an object of the form {"name": {"url": "https://…"}}`)
-	}
-	var servers []skill.Server
-	secrets := map[string]skill.Secrets{}
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		s := all[name]
-		switch {
-		case len(s.Args) > 0 || len(s.Env) > 0:
-			return nil, nil, beeos.Errorf(beeos.Forbidden, "skill %s brings a command of its own; an admin allows commands in the configuration of the server, and a skill names one", name)
-		case len(s.Headers) > 0:
-			return nil, nil, beeos.Errorf(beeos.InvalidParam, "skill %s has headers; leave credentials out, a protected server is authorized by OAuth", name)
+// update changes a row, from whatever somebody else made of it meanwhile.
+func (rt *Runtime) update(ctx context.Context, ownerID, id string, change func(*store.Builtin) error) (row store.Builtin, err error) {
+	for ok := false; !ok; {
+		if row, err = rt.opt.DB.Builtin(ctx, ownerID, id); err != nil {
+			return row, err
 		}
-		s.Server.Name, s.Server.Auth = name, s.Auth.Auth
-		servers, secrets[name] = append(servers, s.Server), s.Auth.Secrets
+		was := row.UpdatedAt
+		if err := change(&row); err != nil {
+			return row, err
+		}
+		row.UpdatedAt = rt.opt.Now()
+		if !row.UpdatedAt.After(was) { // the clocks of nodes differ, and a change must show
+			row.UpdatedAt = was.Add(time.Microsecond)
+		}
+		if ok, err = rt.opt.DB.UpdateBuiltin(ctx, row, was); err != nil {
+			return row, err
+		}
 	}
-	return servers, secrets, nil
+	rt.tell(News{ID: id})
+	return row, nil
+}
+
+// summary is what the audit trail says about a definition.
+func (d Definition) summary() map[string]string {
+	var skills []string
+	for _, s := range d.Servers {
+		skills = append(skills, s.Name)
+	}
+	return map[string]string{"name": d.Name, "model": d.Model, "skills": strings.Join(skills, ", ")}
 }

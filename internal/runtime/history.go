@@ -32,15 +32,17 @@ func (rt *Runtime) history(ctx context.Context, m agent.Message, r *agent.Reply)
 	if err != nil {
 		return nil, false, err
 	}
+	asked := map[string]bool{}
 	for _, past := range all {
-		if past.ID == m.ID {
+		if past.ID == m.ID || past.Offset >= m.Offset { // it may have been cleared away itself
 			break
 		}
+		asked[past.ID] = true
 		switch {
 		case past.Body == "":
 		case past.Type == beeos.ChatMessage:
 			talk = append(talk, llm.Message{Role: llm.User, Text: past.Body})
-		case past.Type == beeos.AgentReply:
+		case past.Type == beeos.AgentReply && asked[past.InReplyTo]: // else its question was cleared away
 			talk = append(talk, llm.Message{Role: llm.Assistant, Text: past.Body})
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/beeos/beeos"
 )
 
 // Limits bound one answer. Zero means the default.
@@ -15,6 +17,17 @@ type Limits struct {
 }
 
 var defaults = Limits{Turns: 20, Calls: 50, Tokens: 500_000, Wall: 10 * time.Minute}
+
+// most is what nobody gets more of.
+var most = Limits{Turns: 200, Calls: 1000, Tokens: 10_000_000, Wall: time.Hour}
+
+func (l *Limits) check() error {
+	l.fill()
+	if l.Turns > most.Turns || l.Calls > most.Calls || l.Tokens > most.Tokens || l.Wall > most.Wall {
+		return beeos.Errorf(beeos.InvalidParam, "one answer may have at most %d turns, %d calls of tools, %d tokens and %s", most.Turns, most.Calls, most.Tokens, most.Wall)
+	}
+	return nil
+}
 
 func (l *Limits) fill() {
 	if l.Turns <= 0 {

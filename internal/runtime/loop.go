@@ -1,9 +1,11 @@
 package runtime
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -20,6 +22,10 @@ func (b *builtin) answer(ctx context.Context, m agent.Message, r *agent.Reply) e
 	if b.rt.opt.Model == nil {
 		return r.Fail(noModel)
 	}
+	model := cmp.Or(m.Model, b.def.Model)
+	if model != b.def.Model && !slices.Contains(b.def.Models, model) {
+		return r.Fail(fmt.Sprintf("The model %q that was chosen for this conversation is not one that this agent may use; choose one of %q.", model, b.def.Models))
+	}
 	limits := b.def.Limits
 	ctx, cancel := context.WithTimeoutCause(ctx, limits.Wall, errWall)
 	defer cancel()
@@ -31,7 +37,7 @@ func (b *builtin) answer(ctx context.Context, m agent.Message, r *agent.Reply) e
 	if err != nil {
 		return err
 	}
-	t := &turn{b: b, r: r, talk: talk, tools: b.discover(ctx, first), journal: past}
+	t := &turn{b: b, r: r, model: model, talk: talk, tools: b.discover(ctx, first), journal: past}
 	for {
 		if why := t.used.over(limits); why != "" {
 			return t.end(why)
@@ -64,6 +70,7 @@ func (b *builtin) answer(ctx context.Context, m agent.Message, r *agent.Reply) e
 type turn struct {
 	b       *builtin
 	r       *agent.Reply
+	model   string
 	talk    []llm.Message
 	tools   toolbox
 	journal *journal
@@ -94,7 +101,7 @@ func (t *turn) think(ctx context.Context) ([]llm.Call, error) {
 
 // ask asks the model once and streams what it says.
 func (t *turn) ask(ctx context.Context) (w words, err error) {
-	request := llm.Request{Model: t.b.def.Model, System: t.system(), Messages: t.talk, Tools: t.tools.offered}
+	request := llm.Request{Model: t.model, System: t.system(), Messages: t.talk, Tools: t.tools.offered}
 	if left := t.b.def.Limits.Tokens - t.used.tokens; left < 8192 {
 		request.MaxTokens = left
 	}

@@ -2,8 +2,10 @@
 // make one, no code. Each is an agent like any other, made with the agent SDK,
 // that connects to the agent gateway.
 //
-// definition.go is what an owner says about one and how that is kept, and
-// deploy.go makes, changes and ends them. runtime.go runs those that there are.
+// definition.go is what an owner says about one and how that is kept, servers.go
+// reads what a request says about skills, and deploy.go makes, changes and ends
+// agents. runtime.go runs those that are this node's (claim.go), each as a
+// builtin (builtin.go).
 // An answer is a loop between the model and its tools (loop.go, tools.go) over
 // the conversation so far (history.go), within limits (limits.go), and what it
 // has done is kept for whoever has to go on with it (journal.go). What the
@@ -15,10 +17,8 @@ package runtime
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"log/slog"
 	"net/http"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -27,14 +27,13 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/agent"
 	"github.com/beeos/beeos/internal/llm"
-	"github.com/beeos/beeos/internal/protected"
 	"github.com/beeos/beeos/internal/skill"
 	"github.com/beeos/beeos/internal/store"
 )
 
-// lookEvery is how often definitions are read again: another node may have
-// changed them. Those that this one changes are acted upon at once.
-const lookEvery = 5 * time.Second
+// lookEvery is how often definitions are read again, in case that the news of a
+// change were lost.
+const lookEvery = 3 * time.Second
 
 // lastWord is how much longer a caller waits than an answer may take, so that
 // it hears why there is no more.
@@ -62,8 +61,24 @@ type Options struct {
 	// skills that need no approval can be used.
 	Approve func(ctx context.Context, r *agent.Reply, a Approval) error
 
+	// Node is this one's name among those that run built-in agents; one of them
+	// runs each. Alive says whether another one is there; nil = there is none.
+	Node  string
+	Alive func(ctx context.Context, node string) bool
+	// Tell passes news on to every node, this one included, whose runtime then
+	// should Hear them; nil = there is no other. Revoked is told who must leave.
+	Tell    func(News)
+	Revoked func(instanceID string)
+
 	Log *slog.Logger
 	Now func() time.Time
+}
+
+// News is that a built-in agent has changed, or only what one of its skills was
+// given or is allowed.
+type News struct {
+	ID    string `json:"id"`
+	Skill string `json:"skill,omitempty"`
 }
 
 // Approval is a tool call that is about to be made.
@@ -82,6 +97,8 @@ type Runtime struct {
 
 	reading chan struct{} // taken by who reads a conversation
 
+	missed map[string]time.Time // nodes that do not answer, and since when; Run's
+
 	mu      sync.Mutex
 	running map[string]*builtin // by id
 }
@@ -94,29 +111,41 @@ func New(ctx context.Context, opt Options) (*Runtime, error) {
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)
 	}
+	if opt.Node == "" {
+		opt.Node = beeos.NewID()
+	}
 	s, err := openSeal(ctx, opt.DB)
 	if err != nil {
 		return nil, err
 	}
-	return &Runtime{opt: opt, seal: s, wake: make(chan struct{}, 1), reading: make(chan struct{}, mostReading), running: map[string]*builtin{}}, nil
+	return &Runtime{
+		opt: opt, seal: s, wake: make(chan struct{}, 1), reading: make(chan struct{}, mostReading),
+		missed: map[string]time.Time{}, running: map[string]*builtin{},
+	}, nil
 }
 
-// Run runs every built-in agent until ctx ends.
+// Run runs the built-in agents that are this node's until ctx ends.
 func (rt *Runtime) Run(ctx context.Context) error {
+	defer rt.release(ctx)
 	var group errgroup.Group // an agent that ends is not the end of the others
 	defer group.Wait()       //nolint:errcheck // they report to the log
-	ticker, forget := time.NewTicker(lookEvery), time.NewTicker(forgetEvery)
-	defer ticker.Stop()
+	timer, forget := time.NewTimer(lookEvery), time.NewTicker(forgetEvery)
+	defer timer.Stop()
 	defer forget.Stop()
 	for {
 		if err := rt.reconcile(ctx, &group); err != nil && ctx.Err() == nil {
 			rt.opt.Log.Error("the built-in agents cannot be read", "err", err)
 		}
+		next := lookEvery
+		if len(rt.missed) > 0 {
+			next = missedFor
+		}
+		timer.Reset(next)
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-rt.wake:
-		case <-ticker.C:
+		case <-timer.C:
 		case <-forget.C:
 			if err := rt.opt.DB.ForgetSteps(ctx, rt.opt.Now().Add(-forgetAfter)); err != nil && ctx.Err() == nil {
 				rt.opt.Log.Error("what built-in agents did is not forgotten", "err", err)
@@ -125,47 +154,56 @@ func (rt *Runtime) Run(ctx context.Context) error {
 	}
 }
 
-// changed makes Run look now.
-func (rt *Runtime) changed() {
+// Hear takes news of any node's.
+func (rt *Runtime) Hear(n News) {
+	if n.Skill != "" {
+		rt.refreshHere(n.ID, n.Skill)
+		return
+	}
 	select {
 	case rt.wake <- struct{}{}:
-	default: // it is about to
+	default: // it is about to look
 	}
 }
 
-// reconcile starts what should run and does not, and stops the rest.
+// tell says what has changed to every node.
+func (rt *Runtime) tell(n News) {
+	if rt.opt.Tell != nil {
+		rt.opt.Tell(n)
+		return
+	}
+	rt.Hear(n)
+}
+
+// reconcile starts what should run here and does not, and stops the rest.
 func (rt *Runtime) reconcile(ctx context.Context, group *errgroup.Group) error {
 	list, err := rt.opt.DB.Builtins(ctx, "")
 	if err != nil {
 		return err
 	}
-	want := map[string]store.Builtin{}
-	for _, row := range list {
-		if !row.Stopped {
-			want[row.ID] = row
-		}
+	want, err := rt.mine(ctx, list)
+	if err != nil {
+		return err
 	}
 	rt.mu.Lock()
 	defer rt.mu.Unlock()
 	for id, b := range rt.running {
 		if row, ok := want[id]; !ok || !row.UpdatedAt.Equal(b.row.UpdatedAt) {
 			b.stop()
-		} else {
-			delete(want, id)
 		}
 	}
 	for id, row := range want {
 		if rt.running[id] != nil {
-			continue // it is on its way out, and comes back then
+			continue // or it is on its way out, and comes back then
 		}
-		b, err := rt.prepare(row)
+		b, err := rt.prepare(ctx, row)
 		if err != nil {
 			rt.opt.Log.Error("a built-in agent cannot be started", "agent", row.Name, "err", err)
 			continue
 		}
 		rt.running[id] = b
 		group.Go(func() error {
-			rt.serve(ctx, b)
+			rt.serve(b)
 			return nil
 		})
 	}
@@ -173,11 +211,9 @@ func (rt *Runtime) reconcile(ctx context.Context, group *errgroup.Group) error {
 }
 
 // serve runs one agent until it is told to stop.
-func (rt *Runtime) serve(ctx context.Context, b *builtin) {
-	ctx, b.cancel = context.WithCancel(ctx)
-	defer b.cancel()
-	close(b.begun)
-	err := b.agent.Run(ctx)
+func (rt *Runtime) serve(b *builtin) {
+	defer b.stop()
+	err := b.agent.Run(b.ctx)
 	b.close()
 	if err != nil {
 		rt.opt.Log.Error("a built-in agent has ended; it is tried again", "agent", b.row.Name, "err", err)
@@ -186,87 +222,6 @@ func (rt *Runtime) serve(ctx context.Context, b *builtin) {
 	delete(rt.running, b.row.ID)
 	rt.mu.Unlock()
 	if err == nil {
-		rt.changed() // it may have to start anew
-	}
-}
-
-// builtin is one agent that runs.
-type builtin struct {
-	rt     *Runtime
-	row    store.Builtin
-	def    Definition
-	agent  *agent.Agent
-	skills []*connected
-
-	begun  chan struct{} // closed once cancel is set
-	cancel context.CancelFunc
-}
-
-// connected is a skill with its client.
-type connected struct {
-	skill.Server
-	*skill.Client
-	transport *protected.Transport // nil = a server on this machine
-}
-
-// prepare makes an agent of a definition. Nothing is connected yet.
-func (rt *Runtime) prepare(row store.Builtin) (*builtin, error) {
-	b := &builtin{rt: rt, row: row, begun: make(chan struct{})}
-	secret, err := rt.open(row, &b.def)
-	if err != nil {
-		return nil, err
-	}
-	file := filepath.Join(rt.opt.Folder, row.ID+".json")
-	if err := agent.WriteIdentity(file, rt.opt.Gateway, row.ID, secret.key()); err != nil {
-		return nil, err
-	}
-	for _, s := range b.def.Servers {
-		c, err := rt.connect(row, s, secret.Skills[s.Name])
-		if err != nil {
-			return nil, fmt.Errorf("skill %s: %w", s.Name, err)
-		}
-		b.skills = append(b.skills, c)
-	}
-	b.agent, err = agent.New(agent.Options{
-		Redelivery: beeos.RedeliverAlways, // the journal sees to it that nothing is done twice
-		Name:       row.Name, DisplayName: b.def.DisplayName, Description: b.def.Description, Model: b.def.Model,
-		Timeout: b.def.Limits.Wall + lastWord, Gateway: rt.opt.Gateway, Identity: file, Log: rt.opt.Log,
-	}, b.answer)
-	return b, err
-}
-
-// connect returns one skill of a built-in agent, with a client that has not
-// connected yet.
-func (rt *Runtime) connect(row store.Builtin, s skill.Server, secrets skill.Secrets) (*connected, error) {
-	c := &connected{Server: s}
-	opt := skill.Options{
-		Server: s, Command: rt.opt.Commands[s.Command], Local: rt.opt.Local[s.Command],
-		DB: rt.opt.DB, BuiltinID: row.ID, Log: rt.opt.Log.With("agent", row.Name), Now: rt.opt.Now,
-	}
-	if s.URL != "" {
-		var err error
-		if c.transport, err = rt.transport(row, s, secrets); err != nil {
-			return nil, err
-		}
-		opt.HTTP = c.transport
-	}
-	c.Client = skill.New(opt)
-	return c, nil
-}
-
-// stop ends the agent; it may take a while to finish its answers.
-func (b *builtin) stop() {
-	select {
-	case <-b.begun:
-		b.cancel()
-	default: // not begun: the next look finds it running
-	}
-}
-
-func (b *builtin) close() {
-	for _, s := range b.skills {
-		if err := s.Close(); err != nil {
-			b.rt.opt.Log.Debug("a skill server was not left in order", "skill", s.Name, "err", err)
-		}
+		rt.Hear(News{}) // it may have to start anew
 	}
 }

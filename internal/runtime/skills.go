@@ -62,8 +62,10 @@ func (rt *Runtime) Accept(ctx context.Context, ownerID, id, skillName, toolName,
 	return rt.note(ctx, row, ownerID, "skill.accept", map[string]string{"skill": skillName, "tool": toolName, "hash": hash})
 }
 
-// refresh makes the next answer on this node ask the skill server again.
-func (rt *Runtime) refresh(id, skillName string) {
+// refresh makes the next answer ask the skill server again.
+func (rt *Runtime) refresh(id, skillName string) { rt.tell(News{ID: id, Skill: skillName}) }
+
+func (rt *Runtime) refreshHere(id, skillName string) {
 	rt.mu.Lock()
 	b := rt.running[id]
 	rt.mu.Unlock()

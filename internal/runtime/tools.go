@@ -115,7 +115,7 @@ func (t *turn) call(ctx context.Context, at place, call llm.Call) skill.Result {
 // approve asks the owner. The arguments are those that the call is made with,
 // byte for byte.
 func (t *turn) approve(ctx context.Context, at place, target tool, arguments json.RawMessage) error {
-	auto := target.skill.AutoApprove
+	auto := target.skill.Auto(target.name)
 	if ask := t.b.rt.opt.Approve; ask != nil {
 		return ask(ctx, t.r, Approval{Key: at.key(), Skill: target.skill.Name, Tool: target.name, Arguments: arguments, Auto: auto})
 	}

@@ -24,11 +24,26 @@ import (
 
 // Server is a skill server as its owner describes it. It holds no secrets.
 type Server struct {
-	Name        string `json:"name"`
-	URL         string `json:"url,omitempty"`
-	Command     string `json:"command,omitempty"` // the name of a command that the admin allowed
-	AutoApprove bool   `json:"autoApprove,omitempty"`
-	Auth        Auth   `json:"auth,omitzero"`
+	Name        string            `json:"name"`
+	URL         string            `json:"url,omitempty"`
+	Command     string            `json:"command,omitempty"` // the name of a command that the admin allowed
+	AutoApprove bool              `json:"autoApprove,omitempty"`
+	Policies    map[string]Policy `json:"tools,omitempty"` // those that are not as AutoApprove says
+	Auth        Auth              `json:"auth,omitzero"`
+}
+
+// Policy is what an owner says about one tool.
+type Policy struct {
+	AutoApprove bool `json:"autoApprove"`
+}
+
+// Auto reports whether the owner need not be asked about a tool. The owner's
+// rules for the agent come before that.
+func (s Server) Auto(tool string) bool {
+	if p, ok := s.Policies[tool]; ok {
+		return p.AutoApprove
+	}
+	return s.AutoApprove
 }
 
 // Auth says how the owner is known to the authorization server in front of the
@@ -52,6 +67,11 @@ type Secrets struct {
 	PrivateKey   string `json:"privateKey,omitempty"` // PEM, for private_key_jwt
 }
 
+const (
+	mostPolicies = 128
+	longestTool  = 128
+)
+
 var nameForm = regexp.MustCompile(`^[a-z0-9](?:[a-z0-9-]{0,30}[a-z0-9])?$`)
 
 // Check says what is wrong with a description. commands are those that the
@@ -72,7 +92,20 @@ func (s Server) Check(commands map[string][]string) error {
 			return beeos.Errorf(beeos.InvalidParam, "the url of skill %s is not an http(s) address without user and fragment", s.Name)
 		}
 	}
+	if len(s.Policies) > mostPolicies {
+		return beeos.Errorf(beeos.InvalidParam, "skill %s says something about more than %d tools; say it about the skill", s.Name, mostPolicies)
+	}
+	for tool := range s.Policies {
+		if tool == "" || len(tool) > longestTool || Visible(tool) != tool {
+			return beeos.Errorf(beeos.InvalidParam, "skill %s: %q is no name of a tool", s.Name, tool)
+		}
+	}
 	return s.Auth.check(s.Name)
+}
+
+// IsZero reports whether nothing is said.
+func (a Auth) IsZero() bool {
+	return len(a.Scopes) == 0 && a.Grant+a.ClientID+a.Issuer+a.Assertion+a.IDP+a.IDPClient == ""
 }
 
 func (a Auth) check(name string) error {

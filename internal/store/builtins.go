@@ -18,11 +18,12 @@ type Builtin struct {
 	Definition string // JSON, without secrets
 	Sealed     []byte // encrypted: the identity's key and the skills' secrets
 	Stopped    bool
+	Node       string // which runs it; "" = none. ClaimBuiltin alone changes it
 	CreatedAt  time.Time
-	UpdatedAt  time.Time // also changes when it is started or stopped
+	UpdatedAt  time.Time // also changes when it is started, stopped or restarted
 }
 
-const builtinColumns = "id, owner_id, name, definition, sealed, stopped, created_at, updated_at"
+const builtinColumns = "id, owner_id, name, definition, sealed, stopped, node, created_at, updated_at"
 
 // CreateBuiltin keeps a built-in agent together with its identity.
 func (db *DB) CreateBuiltin(ctx context.Context, b Builtin, publicKey []byte) error {
@@ -33,8 +34,8 @@ func (db *DB) CreateBuiltin(ctx context.Context, b Builtin, publicKey []byte) er
 	if err != nil {
 		return err
 	}
-	_, err = db.write(ctx, "INSERT INTO builtin_agents ("+builtinColumns+") VALUES ("+placeholders(1, 8)+")",
-		b.ID, b.OwnerID, b.Name, b.Definition, b.Sealed, b.Stopped, micros(b.CreatedAt), micros(b.UpdatedAt))
+	_, err = db.write(ctx, "INSERT INTO builtin_agents ("+builtinColumns+") VALUES ("+placeholders(1, 9)+")",
+		b.ID, b.OwnerID, b.Name, b.Definition, b.Sealed, b.Stopped, b.Node, micros(b.CreatedAt), micros(b.UpdatedAt))
 	if err == nil {
 		return nil
 	}
@@ -75,17 +76,46 @@ func (db *DB) Builtins(ctx context.Context, owner string) ([]Builtin, error) {
 	return list, nil
 }
 
-// UpdateBuiltin replaces all but the name and the owner.
-func (db *DB) UpdateBuiltin(ctx context.Context, b Builtin) error {
-	res, err := db.write(ctx, "UPDATE builtin_agents SET definition = $3, sealed = $4, stopped = $5, updated_at = $6 WHERE owner_id = $1 AND id = $2",
-		b.OwnerID, b.ID, b.Definition, b.Sealed, b.Stopped, micros(b.UpdatedAt))
+// BuiltinNamed returns the built-in agent of an owner's that has the name.
+func (db *DB) BuiltinNamed(ctx context.Context, owner, name string) (Builtin, error) {
+	b, err := scanBuiltin(db.QueryRowContext(ctx, "SELECT "+builtinColumns+" FROM builtin_agents WHERE owner_id = $1 AND name = $2", owner, name))
+	if absent(err) {
+		return b, notFound("built-in agent")
+	}
 	if err != nil {
-		return fmt.Errorf("change built-in agent: %w", err)
+		return b, fmt.Errorf("read built-in agent: %w", err)
 	}
-	if n, err := res.RowsAffected(); err != nil || n == 0 {
-		return notFound("built-in agent")
+	return b, nil
+}
+
+// UpdateBuiltin replaces all but the name, the owner and the node, if the row
+// still is as it was at the time was; ok = false says that it is not.
+func (db *DB) UpdateBuiltin(ctx context.Context, b Builtin, was time.Time) (ok bool, err error) {
+	res, err := db.write(ctx, `UPDATE builtin_agents SET definition = $3, sealed = $4, stopped = $5, updated_at = $6
+		WHERE owner_id = $1 AND id = $2 AND updated_at = $7`,
+		b.OwnerID, b.ID, b.Definition, b.Sealed, b.Stopped, micros(b.UpdatedAt), micros(was))
+	if err != nil {
+		return false, fmt.Errorf("change built-in agent: %w", err)
 	}
-	return nil
+	n, err := res.RowsAffected()
+	if err != nil {
+		return false, fmt.Errorf("change built-in agent: %w", err)
+	}
+	return n == 1, nil
+}
+
+// ClaimBuiltin hands a built-in agent from one node to another; "" = none. Of
+// several that try, one gets it.
+func (db *DB) ClaimBuiltin(ctx context.Context, id, from, to string) (ok bool, err error) {
+	res, err := db.write(ctx, "UPDATE builtin_agents SET node = $3 WHERE id = $1 AND node = $2", id, from, to)
+	if err != nil {
+		return false, fmt.Errorf("claim built-in agent: %w", err)
+	}
+	n, err := res.RowsAffected()
+	if err != nil {
+		return false, fmt.Errorf("claim built-in agent: %w", err)
+	}
+	return n == 1, nil
 }
 
 // DeleteBuiltin forgets a built-in agent and all that its skills kept, and
@@ -115,7 +145,7 @@ func (db *DB) DeleteBuiltin(ctx context.Context, owner, id string) error {
 
 func scanBuiltin(row scanner) (b Builtin, err error) {
 	var created, updated int64
-	err = row.Scan(&b.ID, &b.OwnerID, &b.Name, &b.Definition, &b.Sealed, &b.Stopped, &created, &updated)
+	err = row.Scan(&b.ID, &b.OwnerID, &b.Name, &b.Definition, &b.Sealed, &b.Stopped, &b.Node, &created, &updated)
 	b.CreatedAt, b.UpdatedAt = moment(created), moment(updated)
 	return b, err
 }

@@ -58,9 +58,16 @@ func TestBuiltinsAreTheirOwners(t *testing.T) {
 		if i, err := db.Instance(ctx, twin.ID); err != nil || i.RevokedAt.IsZero() {
 			t.Errorf("its identity is left alive: %+v, %v", i, err)
 		}
-		mine.Stopped, mine.UpdatedAt = true, now()
-		if err := db.UpdateBuiltin(ctx, mine); err != nil {
-			t.Fatal(err)
+		was := mine.UpdatedAt
+		mine.Stopped, mine.UpdatedAt = true, was.Add(time.Second)
+		if ok, err := db.UpdateBuiltin(ctx, mine, was); err != nil || !ok {
+			t.Fatal(ok, err)
+		}
+		if ok, err := db.UpdateBuiltin(ctx, mine, was); err != nil || ok {
+			t.Errorf("changed from what it no longer is: %v, %v", ok, err)
+		}
+		if got, err := db.BuiltinNamed(ctx, mine.OwnerID, "helper"); err != nil || got.ID != mine.ID {
+			t.Errorf("by name: %+v, %v", got, err)
 		}
 		if list, err := db.Builtins(ctx, mine.OwnerID); err != nil || len(list) != 1 || !list[0].Stopped {
 			t.Errorf("%+v, %v", list, err)
@@ -158,6 +165,30 @@ func TestConsentsAreTakenOnce(t *testing.T) {
 			if _, err := db.TakeSkillConsent(ctx, state, now()); beeos.CodeOf(err) != beeos.InvalidParam {
 				t.Errorf("%s: %v", state, err)
 			}
+		}
+	})
+}
+
+// TestOneNodeRunsABuiltin: of several nodes that want it one gets it, and the
+// changes of its owner do not take it away.
+func TestOneNodeRunsABuiltin(t *testing.T) {
+	each(t, func(t *testing.T, db *DB) {
+		ctx, b := t.Context(), builtin(t, db, "helper")
+		claim := func(from, to string, want bool) {
+			t.Helper()
+			if ok, err := db.ClaimBuiltin(ctx, b.ID, from, to); err != nil || ok != want {
+				t.Fatalf("from %q to %q: %v, %v", from, to, ok, err)
+			}
+		}
+		claim("", "one", true)
+		claim("", "two", false)
+		if ok, err := db.UpdateBuiltin(ctx, b, b.UpdatedAt); err != nil || !ok {
+			t.Fatal(ok, err)
+		}
+		claim("two", "", false)
+		claim("one", "two", true)
+		if got, err := db.Builtin(ctx, "", b.ID); err != nil || got.Node != "two" {
+			t.Errorf("%+v, %v", got, err)
 		}
 	})
 }
