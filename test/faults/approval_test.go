@@ -60,12 +60,12 @@ func testApprovalOutlives(t *testing.T, early bool) {
 		t.Fatalf("%s was asked before the end of everything, now it is %s", asked.ID, still.ID)
 	}
 	if early {
-		decideTogether(ctx, t, cl, asked.ID)
+		decideTogether(ctx, t, asked.ID, cl)
 	}
 	heir := startAgent(t, "agent again", s)
 	if !early {
 		begun(t, 1, heir) // its lease has to run out first
-		decideTogether(ctx, t, cl, asked.ID)
+		decideTogether(ctx, t, asked.ID, cl)
 	}
 	reply, err := c.wait(ctx, channel, m.ID)
 	if err != nil || reply.Body != echoed("save 1,2,3") {
@@ -96,7 +96,7 @@ func TestApprovalDecidedAtAnotherNode(t *testing.T) {
 	cl := client.New(p.b.rest, p.key)
 	asked := waiting(ctx, t, cl)
 	began := time.Now()
-	decideTogether(ctx, t, cl, asked.ID)
+	decideTogether(ctx, t, asked.ID, cl)
 	if err := g.Wait(); err != nil {
 		t.Fatal(err)
 	}
@@ -122,14 +122,15 @@ func waiting(ctx context.Context, t *testing.T, cl *client.Client) client.Approv
 	}
 }
 
-// decideTogether lets many press at once: one decides, the others are told.
-func decideTogether(ctx context.Context, t *testing.T, cl *client.Client, id string) {
+// decideTogether lets many press at once, at one server or at several: one
+// decides, the others are told.
+func decideTogether(ctx context.Context, t *testing.T, id string, at ...*client.Client) {
 	t.Helper()
 	var errs [12]error
 	var g errgroup.Group
 	for i := range errs {
 		g.Go(func() error {
-			_, errs[i] = cl.Approve(ctx, id)
+			_, errs[i] = at[i%len(at)].Approve(ctx, id)
 			return nil
 		})
 	}

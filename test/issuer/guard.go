@@ -100,6 +100,13 @@ func (g *Guard) Headers() []http.Header {
 	return slices.Clone(g.Seen)
 }
 
+// Accepted returns the claims of all tokens that were good.
+func (g *Guard) Accepted() []jwt.MapClaims {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Clone(g.Claims)
+}
+
 func split(address string) (origin, path string) {
 	i := strings.Index(address[len("https://"):], "/")
 	if i < 0 {

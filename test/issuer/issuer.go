@@ -138,6 +138,13 @@ func (s *Server) authorize(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, back.String(), http.StatusFound)
 }
 
+// SetAudience makes tokens that are for another resource from now on.
+func (s *Server) SetAudience(resource string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.Aud = resource
+}
+
 // Asked returns what the token endpoint was asked so far.
 func (s *Server) Asked() []Request {
 	s.mu.Lock()

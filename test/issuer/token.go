@@ -82,8 +82,13 @@ func (s *Server) issue(w http.ResponseWriter, c code, renew bool) {
 
 // client returns who asks, and whether that is proven.
 func (s *Server) client(r *http.Request) (string, bool) {
-	if id, secret, ok := r.BasicAuth(); ok {
+	if id, secret, ok := r.BasicAuth(); ok { // both encoded like a form's, RFC 6749 2.3.1
+		id, err1 := url.QueryUnescape(id)
+		secret, err2 := url.QueryUnescape(secret)
 		known := s.Clients[id]
+		if err1 != nil || err2 != nil {
+			return id, false
+		}
 		return id, known.Secret != "" && known.Secret == secret
 	}
 	id := r.PostForm.Get("client_id")

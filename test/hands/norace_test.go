@@ -1,0 +1,5 @@
+//go:build !race
+
+package hands
+
+const raceEnabled = false
