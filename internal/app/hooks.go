@@ -5,6 +5,7 @@ import (
 
 	"github.com/beeos/beeos/internal/a2agw"
 	"github.com/beeos/beeos/internal/invoke"
+	"github.com/beeos/beeos/internal/store"
 	"github.com/beeos/beeos/internal/webhook"
 )
 
@@ -14,6 +15,9 @@ func (p *parts) openHooks(ctx context.Context) (err error) {
 	p.hooks, err = webhook.New(ctx, webhook.Options{
 		DB: p.db, Ledger: p.ledger, Bus: p.bus, Log: p.log, Status: invoke.StatusOf,
 		Formats: a2agw.PushFormats(p.calls), AllowPrivate: p.cfg.AllowPrivate,
+		ApprovalLink: func(ctx context.Context, id string, w store.Webhook) (string, error) {
+			return p.approvals.LinkFor(ctx, id, w.Turn, w.Owner)
+		},
 	})
 	if err == nil && p.cfg.Runs("worker") {
 		p.run = append(p.run, p.hooks.Run)

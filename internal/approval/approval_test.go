@@ -189,6 +189,33 @@ func TestTimeToDecide(t *testing.T) {
 	}
 }
 
+// TestLinksThatAreSent: to the agent's owner, about that turn, while it waits.
+func TestLinksThatAreSent(t *testing.T) {
+	r := newRig(t)
+	a := r.request(`{}`)
+	owner := "user:" + a.OwnerID
+	for name, c := range map[string]struct {
+		id, turn, to string
+		want         bool
+	}{
+		"the owner":       {a.ID, a.Turn, owner, true},
+		"another caller":  {a.ID, a.Turn, "user:somebody", false},
+		"a key":           {a.ID, a.Turn, "key:" + a.OwnerID, false},
+		"another turn":    {a.ID, "another", owner, false},
+		"no such thing":   {"nothing", a.Turn, owner, false},
+		"an empty person": {a.ID, a.Turn, "user:", false},
+	} {
+		link, err := r.LinkFor(t.Context(), c.id, c.turn, c.to)
+		if err != nil || (link != "") != c.want {
+			t.Errorf("%s: %q, %v", name, link, err)
+		}
+	}
+	r.now = r.now.Add(Timeout)
+	if link, err := r.LinkFor(t.Context(), a.ID, a.Turn, owner); err != nil || link != "" {
+		t.Errorf("too late: %q, %v", link, err)
+	}
+}
+
 func TestLinks(t *testing.T) {
 	r := newRig(t)
 	a, other := r.request(`{}`), r.request(`[]`)

@@ -37,6 +37,22 @@ func (d *Desk) Link(ctx context.Context, a *store.Approval) (string, error) {
 	return strings.TrimRight(d.Web, "/") + "/approve?token=" + url.QueryEscape(token), nil
 }
 
+// LinkFor is Link for a message that goes to somebody by itself: to nobody but
+// the owner of the agent, about that turn, while it waits. Else it is "".
+func (d *Desk) LinkFor(ctx context.Context, id, turn, principal string) (string, error) {
+	a, err := d.DB.Approval(ctx, id)
+	if beeos.CodeOf(err) == beeos.NotFound {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	if d.Web == "" || !a.Open() || !a.ExpiresAt.After(d.Now()) || a.Turn != turn || principal != "user:"+a.OwnerID {
+		return "", nil
+	}
+	return d.Link(ctx, &a)
+}
+
 // ByLink returns who decides by a link, and what they were asked.
 func (d *Desk) ByLink(ctx context.Context, token string) (Decider, store.Approval, error) {
 	useless := beeos.Errorf(beeos.NotFound, "this link is not complete or too old; open the console to see what waits for you")

@@ -37,8 +37,9 @@ const FileName = "beeos.yaml"
 //
 // A field that is unknown, and a secret that is missing, are errors.
 type File struct {
-	entries []entry
-	dir     string
+	entries  []entry
+	builtins []string // names of those that a server runs; see Builtin
+	dir      string
 }
 
 // entry is one agent of a file.
@@ -57,6 +58,7 @@ type entry struct {
 	Env         map[string]string `yaml:"env"`
 	Dir         string            `yaml:"dir"`
 	Timeout     duration          `yaml:"timeout"`
+	builtin     `yaml:",inline"`
 
 	header http.Header // with its secrets
 	env    []string
@@ -105,37 +107,41 @@ func (d *duration) UnmarshalYAML(n *yaml.Node) error {
 	return nil
 }
 
-// ReadFile reads a file and every secret that it names.
+func (d duration) seconds() float64 { return time.Duration(d).Seconds() }
+
+// ReadFile reads a file and every secret that its agents need here.
 func ReadFile(path string) (*File, error) {
-	text, err := os.ReadFile(path)
+	entries, lines, err := parseFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("read the agents: %w", err)
+		return nil, err
 	}
+	f := &File{dir: filepath.Dir(path)}
+	for i, e := range entries {
+		if e.isBuiltin() {
+			f.builtins = append(f.builtins, e.Name)
+			continue
+		}
+		if err := e.check(f.dir); err != nil {
+			return nil, fmt.Errorf("%s: line %d: %w", path, lines[i], err)
+		}
+		f.entries = append(f.entries, e)
+	}
+	if len(f.entries) == 0 {
+		return nil, fmt.Errorf("%s has nothing but agents with a prompt, which a server runs; deploy them with: beeos deploy -f %s", path, path)
+	}
+	return f, nil
+}
+
+func decodeFile(text []byte) ([]entry, error) {
 	var content struct {
 		Agents []entry `yaml:"agents"`
 	}
 	dec := yaml.NewDecoder(bytes.NewReader(text))
 	dec.KnownFields(true)
 	if err := dec.Decode(&content); err != nil && !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("%s: %w", path, readable(err))
+		return nil, err
 	}
-	if len(content.Agents) == 0 {
-		return nil, fmt.Errorf("%s has no agents; it wants a list called agents", path)
-	}
-	f := &File{entries: content.Agents, dir: filepath.Dir(path)}
-	lines, seen := lineNumbers(text), map[string]bool{}
-	for i := range f.entries {
-		e := &f.entries[i]
-		err := e.check(f.dir)
-		if err == nil && seen[e.Name] {
-			err = fmt.Errorf("there is an agent %q already", e.Name)
-		}
-		seen[e.Name] = true
-		if err != nil {
-			return nil, fmt.Errorf("%s: line %d: %w", path, lines[i], err)
-		}
-	}
-	return f, nil
+	return content.Agents, nil
 }
 
 var unknownField = regexp.MustCompile(`field (\S+) not found in type \S+`)
@@ -172,10 +178,8 @@ func (e *entry) check(dir string) (err error) {
 		}
 	}
 	switch {
-	case e.Name == "":
-		return errors.New("the agent has no name")
 	case kinds != 1:
-		return fmt.Errorf("the agent %q needs exactly one of exec, http, openai and mcp", e.Name)
+		return fmt.Errorf("the agent %q needs exactly one of exec, http, openai and mcp, or a prompt", e.Name)
 	case e.OpenAI != "" && e.Model == "":
 		return fmt.Errorf("the agent %q names no model", e.Name)
 	case e.Key != "" && reference.FindString(e.Key) != e.Key:

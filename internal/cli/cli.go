@@ -4,7 +4,7 @@
 //
 // dev.go runs a server (screen.go is what people see of it); agents.go,
 // call.go, tasks.go, files.go, webhooks.go, keys.go and approvals.go talk to one
-// (server.go says to which); scaffold.go, run.go, join.go and connect.go are for those who
+// (server.go says to which); scaffold.go, run.go, join.go, connect.go and deploy.go are for those who
 // make agents; users.go and grants.go work on a server's database; doctor.go,
 // migrate.go and config.go look after a server. terminal.go prints, errors.go
 // turns an error into a sentence that names the next step and into one of
@@ -35,6 +35,7 @@ type commands struct {
 
 	Agent     AgentCmd     `cmd:"" help:"Write, run and look at agents."`
 	Connect   ConnectCmd   `cmd:"" help:"Make a program an agent that is not one yet."`
+	Deploy    DeployCmd    `cmd:"" help:"Make the built-in agents of a file what it says about them."`
 	Call      CallCmd      `cmd:"" help:"Ask an agent and print its answer as it comes."`
 	Tasks     TasksCmd     `cmd:"" help:"List, follow and cancel what was asked of agents."`
 	Files     FilesCmd     `cmd:"" help:"Send files to the server and fetch them."`

@@ -26,7 +26,7 @@ type ConnectCmd struct {
 	HTTP   string `xor:"what" placeholder:"URL" help:"Endpoint that answers: a POST per message, JSON or server-sent events back."`
 	OpenAI string `xor:"what" name:"openai" placeholder:"URL" help:"OpenAI-compatible endpoint, with its /v1. The key is in OPENAI_API_KEY or in the file that OPENAI_API_KEY_FILE names."`
 	MCP    string `xor:"what" placeholder:"CMD|URL" help:"MCP server, whose tools, resources and prompts become the agent's: a command, or an address."`
-	File   string `xor:"what" placeholder:"FILE" help:"File with several agents. Without anything else: beeos.yaml, if it is here."`
+	File   string `xor:"what" short:"f" placeholder:"FILE" help:"File with several agents. Without anything else: beeos.yaml, if it is here."`
 
 	Model      string        `help:"With --openai: the model."`
 	System     string        `placeholder:"TEXT" help:"With --openai: what the model is told first."`
@@ -69,6 +69,9 @@ func (c *ConnectCmd) Run(ctx context.Context, t *terminal) error {
 		f, err := bridge.ReadFile(c.File)
 		if err != nil {
 			return err
+		}
+		for _, name := range f.Builtins() {
+			t.note("%s has a prompt, so a server runs it, not this program; deploy it with: beeos deploy -f %s", name, c.File)
 		}
 		return f.Run(ctx, o, connected)
 	}

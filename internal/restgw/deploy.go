@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"path"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -92,6 +93,15 @@ func (d *deployment) configure(config json.RawMessage) error {
 	return nil
 }
 
+// summary is what the audit trail says about a deployment.
+func (d *deployment) summary(outcome runtime.Outcome) map[string]string {
+	var skills []string
+	for _, one := range d.Servers {
+		skills = append(skills, one.Name)
+	}
+	return map[string]string{"name": d.Name, "outcome": string(outcome), "model": d.Model, "skills": strings.Join(skills, ", ")}
+}
+
 // deployInstance makes a built-in agent, or makes the caller's of that name
 // what the request says.
 func (s *Surface) deployInstance(w http.ResponseWriter, r *http.Request, c beeos.Caller) error {
@@ -137,6 +147,9 @@ func (s *Surface) deployInstance(w http.ResponseWriter, r *http.Request, c beeos
 	row, outcome, err := s.Runtime.Deploy(r.Context(), c.UserID, d.Definition, d.secrets, false)
 	if err != nil {
 		return err
+	}
+	if outcome != runtime.Unchanged {
+		s.audit(r.Context(), c, "instance.deploy", row.ID, d.summary(outcome))
 	}
 	return s.writeBuiltin(w, r, http.StatusCreated, row, outcome)
 }
@@ -206,8 +219,7 @@ func (s *Surface) runInstance(w http.ResponseWriter, r *http.Request, c beeos.Ca
 		return err
 	}
 	act := path.Base(r.URL.Path)
-	row, err := s.DB.Builtin(r.Context(), c.UserID, i.ID)
-	switch {
+	switch _, err := s.DB.Builtin(r.Context(), c.UserID, i.ID); {
 	case beeos.CodeOf(err) == beeos.NotFound:
 		return beeos.Errorf(beeos.Conflict, "instance %q runs where its owner started it; %s it there, with the program that serves its agents", i.Name, act)
 	case err != nil:
@@ -234,7 +246,11 @@ func (s *Surface) runInstance(w http.ResponseWriter, r *http.Request, c beeos.Ca
 	if err != nil {
 		return err
 	}
-	if row, err = s.DB.Builtin(r.Context(), c.UserID, i.ID); err != nil {
+	if dup == "" {
+		s.audit(r.Context(), c, "instance."+act, i.ID, map[string]string{"name": i.Name})
+	}
+	row, err := s.DB.Builtin(r.Context(), c.UserID, i.ID)
+	if err != nil {
 		return err
 	}
 	return s.writeBuiltin(w, r, http.StatusOK, row, "")

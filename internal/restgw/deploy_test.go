@@ -112,7 +112,7 @@ func TestDeploy(t *testing.T) {
 	s.mu.Unlock()
 
 	trail := s.do("GET", "/api/v1/audit", s.key, "").raw
-	for _, action := range strings.Fields("instance.deploy instance.change instance.stop instance.restart instance.start instance.delete") {
+	for _, action := range strings.Fields("instance.deploy changed instance.stop instance.restart instance.start instance.delete") {
 		if !strings.Contains(trail, action) {
 			t.Errorf("the trail has no %s: %s", action, trail)
 		}

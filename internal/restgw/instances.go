@@ -193,10 +193,10 @@ func (s *Surface) destroyInstance(w http.ResponseWriter, r *http.Request, c beeo
 		return errElsewhere
 	case err == nil:
 		done = "built-in agent " + i.Name + " is deleted"
-		err = s.Runtime.Delete(r.Context(), c.UserID, i.ID)
-		if err != nil {
+		if err := s.Runtime.Delete(r.Context(), c.UserID, i.ID); err != nil {
 			return err
 		}
+		s.audit(r.Context(), c, "instance.delete", i.ID, map[string]string{"name": i.Name})
 	case beeos.CodeOf(err) != beeos.NotFound:
 		return err
 	default:

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/beeos/beeos"
@@ -77,7 +76,7 @@ func (rt *Runtime) Create(ctx context.Context, ownerID string, d Definition, sec
 		return row, errors.Join(err, rt.opt.DB.DeleteBuiltin(ctx, ownerID, row.ID))
 	}
 	rt.tell(News{ID: row.ID})
-	return row, rt.note(ctx, row, ownerID, "instance.deploy", d.summary())
+	return row, nil
 }
 
 // checkNew is check for an agent that there is not yet.
@@ -109,7 +108,7 @@ func (rt *Runtime) Change(ctx context.Context, ownerID, id string, d Definition,
 		return err
 	}
 	var old Definition
-	row, err := rt.update(ctx, ownerID, id, func(row *store.Builtin) (err error) {
+	err := rt.update(ctx, ownerID, id, func(row *store.Builtin) (err error) {
 		old, _, err = rt.merge(row, d, secrets)
 		return err
 	})
@@ -123,7 +122,7 @@ func (rt *Runtime) Change(ctx context.Context, ownerID, id string, d Definition,
 			}
 		}
 	}
-	return rt.note(ctx, row, ownerID, "instance.change", d.summary())
+	return nil
 }
 
 // merge puts a definition into a row, and reports what and whether it was like
@@ -167,40 +166,24 @@ func (rt *Runtime) SetStopped(ctx context.Context, ownerID, id string, stopped b
 	if err != nil || row.Stopped == stopped {
 		return err
 	}
-	row, err = rt.update(ctx, ownerID, id, func(row *store.Builtin) error {
+	return rt.update(ctx, ownerID, id, func(row *store.Builtin) error {
 		row.Stopped = stopped
 		return nil
 	})
-	if err != nil {
-		return err
-	}
-	action := "instance.start"
-	if stopped {
-		action = "instance.stop"
-	}
-	return rt.note(ctx, row, ownerID, action, map[string]string{"name": row.Name})
 }
 
 // Restart ends a built-in agent and starts it anew, with new connections to
 // its skill servers. One that is stopped is started.
 func (rt *Runtime) Restart(ctx context.Context, ownerID, id string) error {
-	row, err := rt.update(ctx, ownerID, id, func(row *store.Builtin) error {
+	return rt.update(ctx, ownerID, id, func(row *store.Builtin) error {
 		row.Stopped = false
 		return nil
 	})
-	if err != nil {
-		return err
-	}
-	return rt.note(ctx, row, ownerID, "instance.restart", map[string]string{"name": row.Name})
 }
 
 // Delete ends a built-in agent and forgets all that it was given. What it said
 // stays in its channels.
 func (rt *Runtime) Delete(ctx context.Context, ownerID, id string) error {
-	row, err := rt.opt.DB.Builtin(ctx, ownerID, id)
-	if err != nil {
-		return err
-	}
 	if err := rt.opt.DB.DeleteBuiltin(ctx, ownerID, id); err != nil {
 		return err
 	}
@@ -208,7 +191,7 @@ func (rt *Runtime) Delete(ctx context.Context, ownerID, id string) error {
 	if rt.opt.Revoked != nil {
 		rt.opt.Revoked(id)
 	}
-	return rt.note(ctx, row, ownerID, "instance.delete", map[string]string{"name": row.Name})
+	return nil
 }
 
 // Definition returns what an owner said about a built-in agent.
@@ -222,25 +205,26 @@ func (rt *Runtime) Definition(ctx context.Context, ownerID, id string) (d Defini
 }
 
 // update changes a row, from whatever somebody else made of it meanwhile.
-func (rt *Runtime) update(ctx context.Context, ownerID, id string, change func(*store.Builtin) error) (row store.Builtin, err error) {
+func (rt *Runtime) update(ctx context.Context, ownerID, id string, change func(*store.Builtin) error) error {
 	for ok := false; !ok; {
-		if row, err = rt.opt.DB.Builtin(ctx, ownerID, id); err != nil {
-			return row, err
+		row, err := rt.opt.DB.Builtin(ctx, ownerID, id)
+		if err != nil {
+			return err
 		}
 		was := row.UpdatedAt
 		if err := change(&row); err != nil {
-			return row, err
+			return err
 		}
 		row.UpdatedAt = rt.opt.Now()
 		if !row.UpdatedAt.After(was) { // the clocks of nodes differ, and a change must show
 			row.UpdatedAt = was.Add(time.Microsecond)
 		}
 		if ok, err = rt.opt.DB.UpdateBuiltin(ctx, row, was); err != nil {
-			return row, err
+			return err
 		}
 	}
 	rt.tell(News{ID: id})
-	return row, nil
+	return nil
 }
 
 // Commands are the names of the commands that a skill may name.
@@ -248,12 +232,3 @@ func (rt *Runtime) Commands() []string { return slices.Sorted(maps.Keys(rt.allow
 
 // HasModel reports whether a model is configured.
 func (rt *Runtime) HasModel() bool { return rt.opt.Model != nil }
-
-// summary is what the audit trail says about a definition.
-func (d Definition) summary() map[string]string {
-	var skills []string
-	for _, s := range d.Servers {
-		skills = append(skills, s.Name)
-	}
-	return map[string]string{"name": d.Name, "model": d.Model, "skills": strings.Join(skills, ", ")}
-}

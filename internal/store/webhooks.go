@@ -132,12 +132,14 @@ func (db *DB) WatchingWebhooks(ctx context.Context, turn string) ([]Webhook, err
 }
 
 // StaleWebhooks returns watching ones whose task stands otherwise than they
-// were told. How a request stands by its delivery is invoke.StatusOf, here in
+// were told, or that were not told of everything that their task waits for. How
+// a request stands by its delivery is invoke.StatusOf, here in
 // SQL because one statement then passes over all that wait.
 func (db *DB) StaleWebhooks(ctx context.Context, limit int) ([]Webhook, error) {
 	return db.webhooks(ctx, db, `LEFT JOIN deliveries d ON d.turn = w.turn WHERE w.watching AND (d.turn IS NULL OR w.status <>
 		CASE WHEN NOT d.leased THEN 'queued' WHEN d.paused = 'agent.input_required' THEN 'input_required'
-		WHEN d.paused = 'agent.auth_required' THEN 'auth_required' ELSE 'running' END) ORDER BY w.created_at LIMIT $1`, limit)
+		WHEN d.paused = 'agent.auth_required' THEN 'auth_required' ELSE 'running' END
+		OR w.status = 'input_required' AND EXISTS (SELECT 1 FROM messages m WHERE m.channel = w.channel AND m.off > w.seen AND m.in_reply_to = w.turn AND m.type = 'agent.input_required')) ORDER BY w.created_at LIMIT $1`, limit)
 }
 
 // AdvanceWebhook moves w on from where it is to where next is, together with

@@ -131,8 +131,11 @@ func TestApprovalLinkPage(t *testing.T) {
 	if res := stranger.post("/approve", url.Values{"token": {token}, "decision": {"approve"}}); res.status != http.StatusOK || !strings.Contains(res.body, "<h1>Approved</h1>") {
 		t.Fatalf("%d %s", res.status, res.body)
 	}
-	if res := stranger.post("/approve", url.Values{"token": {token}, "decision": {"reject"}}); res.status != http.StatusConflict || strings.Contains(res.body, "a.csv") {
-		t.Errorf("the link works twice: %d", res.status)
+	if res := stranger.post("/approve", url.Values{"token": {token}, "decision": {"reject"}}); res.status != http.StatusConflict || strings.Contains(res.body, "a.csv") || !strings.Contains(res.body, "Decided by whoever had the link") {
+		t.Errorf("the link works twice: %d %s", res.status, res.body)
+	}
+	if res := stranger.get(link); res.status != http.StatusOK || !strings.Contains(res.body, "Decided by whoever had the link") {
+		t.Errorf("the link afterwards: %d %s", res.status, res.body)
 	}
 	if got, err := k.db.Approval(t.Context(), a.ID); err != nil || got.DecidedBy != "link" || got.State != store.ApprovalApproved {
 		t.Errorf("%+v %v", got, err)

@@ -1,7 +1,10 @@
 package web
 
 import (
+	"cmp"
+	"context"
 	"net/http"
+	"strings"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/store"
@@ -42,7 +45,28 @@ func (s *Site) showApprove(w http.ResponseWriter, r *http.Request, v *visit, sta
 	default:
 		d.Head, d.Text = "Nothing to decide", "The call has ended, or the rules have changed."
 	}
+	byPerson := a.State == store.ApprovalApproved || a.State == store.ApprovalRejected
+	if byPerson && (status == http.StatusConflict || r.Method == http.MethodGet) { // not just now
+		d.Text = "Decided by " + s.decider(r.Context(), a) + " on " + a.DecidedAt.UTC().Format("2 Jan 2006 at 15:04:05 UTC") + ". " + d.Text
+	}
 	return s.show(w, r, v, status, "approve", page{Title: "Approval", Here: "/approvals", Data: d})
+}
+
+// decider says who decided, to whoever has a link: by name, as a person who was
+// sent one knows who else was.
+func (s *Site) decider(ctx context.Context, a *store.Approval) string {
+	switch id, person := strings.CutPrefix(a.DecidedBy, "user:"); {
+	case a.DecidedBy == "link":
+		return "whoever had the link"
+	case !person:
+		return "somebody"
+	default:
+		u, err := s.DB.User(ctx, id)
+		if err != nil {
+			return "somebody"
+		}
+		return clean(cmp.Or(u.Name, "somebody"), 80)
+	}
 }
 
 // approveByLink takes the decision. Who is signed in decides by name.

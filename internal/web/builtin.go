@@ -113,6 +113,7 @@ func (s *Site) createAgent(w http.ResponseWriter, r *http.Request, v *visit) err
 	if err != nil {
 		return err
 	}
+	s.audit(r.Context(), v, "agent.create", a.ID, map[string]string{"name": a.Name, "kind": "built in"})
 	next := "/agents/" + a.ID
 	if d.URL != "" {
 		next += "/skills"
@@ -178,6 +179,7 @@ func (s *Site) changeBuiltin(w http.ResponseWriter, r *http.Request, v *visit) e
 	if err != nil {
 		return err
 	}
+	s.audit(r.Context(), v, "agent.update", a.ID, map[string]string{"model": d.Model, "prompt": strconv.Itoa(len(d.Prompt)) + " bytes"})
 	return s.done(w, r, "/agents/"+a.ID, "agent-changed")
 }
 
@@ -210,13 +212,14 @@ func (s *Site) setStopped(w http.ResponseWriter, r *http.Request, v *visit) erro
 	if err != nil {
 		return err
 	}
-	stop, did := r.FormValue("stopped") == "true", "agent-started"
+	stop, action, did := r.FormValue("stopped") == "true", "agent.start", "agent-started"
 	if stop {
-		did = "agent-stopped"
+		action, did = "agent.stop", "agent-stopped"
 	}
 	if err := s.Runtime.SetStopped(r.Context(), v.User.ID, b.ID, stop); err != nil {
 		return err
 	}
+	s.audit(r.Context(), v, action, a.ID, map[string]string{"name": a.Name})
 	return s.done(w, r, "/agents/"+a.ID, did)
 }
 
@@ -241,6 +244,7 @@ func (s *Site) deleteAgent(w http.ResponseWriter, r *http.Request, v *visit) err
 	if err := s.DB.DeleteAgent(r.Context(), a.ID); err != nil {
 		return err
 	}
+	s.audit(r.Context(), v, "agent.delete", a.ID, map[string]string{"name": a.Name})
 	if s.Revoked != nil {
 		s.Revoked(a.ID) // its keys, by the agent's id
 	}

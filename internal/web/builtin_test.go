@@ -149,7 +149,7 @@ func TestBuiltinIsChangedStoppedAndDeleted(t *testing.T) {
 	if _, err := k.db.Agent(t.Context(), a.ID); beeos.CodeOf(err) != beeos.AgentNotFound {
 		t.Errorf("it is still there: %v", err)
 	}
-	want := "instance.delete instance.start instance.stop instance.change instance.deploy"
+	want := "agent.delete agent.start agent.stop agent.update agent.create"
 	if got := strings.Join(k.audited(ann.ID), " "); !strings.HasPrefix(got, want) {
 		t.Errorf("audited: %s", got)
 	}

@@ -120,7 +120,7 @@ func TestAuthorizeSkill(t *testing.T) {
 	if res := me.post(page+"/other/authorize", nil); res.status != http.StatusNotFound {
 		t.Errorf("a skill that is not there: %d", res.status)
 	}
-	if got := strings.Join(k.audited(ann.ID), " "); !strings.HasPrefix(got, "skill.forget skill.authorize skill.connect instance.change instance.deploy") {
+	if got := strings.Join(k.audited(ann.ID), " "); !strings.HasPrefix(got, "skill.forget skill.authorize skill.connect agent.create") {
 		t.Errorf("audited: %s", got)
 	}
 }

@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -54,16 +55,16 @@ func (h *Hooks) changes(ctx context.Context, w store.Webhook) (next store.Webhoo
 	if err != nil {
 		return next, nil, err
 	}
-	turn := func(to beeos.TaskStatus, at time.Time) {
-		if to != next.Status {
+	turn := func(to beeos.TaskStatus, at time.Time, approval string) {
+		if to != next.Status || approval != "" { // several may wait at once
 			next.Status = to
-			events = append(events, Event{w.Turn, w.Channel, w.Owner, to, at})
+			events = append(events, Event{w.Turn, w.Channel, w.Owner, to, at, approval})
 		}
 	}
 	told := len(said) == lookAt // there is more, whatever this is about
 	for i := range said {
 		if to := h.statusAfter(&said[i]); to != "" && !next.Status.Terminal() {
-			turn(to, said[i].CreatedAt)
+			turn(to, said[i].CreatedAt, approvalOf(&said[i]))
 			told = true
 		}
 	}
@@ -73,7 +74,7 @@ func (h *Hooks) changes(ctx context.Context, w store.Webhook) (next store.Webhoo
 	case gone: // with its log
 		next.Watching = false
 	default:
-		turn(h.opt.Status(&ledger.Request{Open: &open}), h.opt.Now())
+		turn(h.opt.Status(&ledger.Request{Open: &open}), h.opt.Now(), "")
 	}
 	next.Watching = next.Watching && !next.Status.Terminal()
 	return next, events, nil
@@ -92,6 +93,22 @@ func (h *Hooks) statusAfter(m *beeos.Message) beeos.TaskStatus {
 		return beeos.TaskRunning
 	}
 	return ""
+}
+
+// approvalOf is the approval that a message asks for, by its own account.
+func approvalOf(m *beeos.Message) string {
+	if m.Type != beeos.AgentInputRequired {
+		return ""
+	}
+	var payload struct {
+		Approval struct {
+			ID string `json:"id"`
+		} `json:"approval"`
+	}
+	if json.Unmarshal(m.Payload, &payload) != nil {
+		return "" // the payload is the agent's to fill
+	}
+	return payload.Approval.ID
 }
 
 func (h *Hooks) render(ctx context.Context, w store.Webhook, events []Event) ([]store.WebhookDelivery, error) {

@@ -3,6 +3,7 @@ package webhook
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -76,7 +77,11 @@ func (h *Hooks) request(ctx context.Context, d store.WebhookDelivery, w store.We
 	if err != nil {
 		return nil, err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.URL, bytes.NewReader(d.Payload))
+	body, err := h.body(ctx, d, w)
+	if err != nil {
+		return nil, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.URL, bytes.NewReader(body))
 	if err != nil {
 		return nil, fmt.Errorf("the URL cannot be used; register another one")
 	}
@@ -97,6 +102,21 @@ func (h *Hooks) request(ctx context.Context, d store.WebhookDelivery, w store.We
 		req.Header.Set("X-A2A-Notification-Token", c.Note)
 	}
 	now := h.opt.Now()
-	sign(req.Header, d.ID, c.secrets(now), now, d.Payload)
+	sign(req.Header, d.ID, c.secrets(now), now, body)
 	return req, nil
+}
+
+// body is what is sent: the payload as it is kept, and a link that lets a
+// person decide, which is made for this attempt and kept nowhere.
+func (h *Hooks) body(ctx context.Context, d store.WebhookDelivery, w store.Webhook) ([]byte, error) {
+	f := h.formats[w.Renderer]
+	if f.Link == nil || h.opt.ApprovalLink == nil {
+		return d.Payload, nil
+	}
+	body, err := f.Link(d.Payload, func(approval string) (string, error) { return h.opt.ApprovalLink(ctx, approval, w) })
+	if err != nil {
+		h.opt.Log.ErrorContext(ctx, "no link for an approval", "delivery", d.ID, "err", err)
+		return nil, errors.New("the link to decide by could not be made; it is tried again")
+	}
+	return body, nil
 }

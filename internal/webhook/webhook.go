@@ -37,6 +37,10 @@ type Options struct {
 	Status func(*ledger.Request) beeos.TaskStatus
 	// Formats are the forms besides OpenAPI in which changes can be sent.
 	Formats map[string]Format
+	// ApprovalLink returns the address at which an approval can be decided, or ""
+	// when whoever registered the webhook may not, or it is decided; nil = there
+	// are no links.
+	ApprovalLink func(ctx context.Context, approval string, w store.Webhook) (string, error)
 	// AllowPrivate lets receivers be on this machine and in private networks.
 	AllowPrivate bool
 	// Resolver finds the addresses of receivers; nil = the system's.

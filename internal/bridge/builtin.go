@@ -1,0 +1,199 @@
+package bridge
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Builtin is an agent of a file that a server runs by itself, since it is only
+// a model with a prompt and tools:
+//
+//	agents:
+//	  - name: clerk
+//	    prompt: You file invoices.
+//	    skills:
+//	      files:
+//	        url: https://files.example/mcp
+//	        auth: {grant: client_credentials, client_id: clerk, client_secret: "${env:FILES_SECRET}"}
+type Builtin struct {
+	Name, DisplayName, Description, Model, Prompt string
+
+	Models []string
+	Limits BuiltinLimits
+	Skills map[string]json.RawMessage // as REST wants them
+}
+
+// BuiltinLimits bound one answer; 0 = the default.
+type BuiltinLimits struct {
+	Turns   int      `yaml:"turns"`
+	Calls   int      `yaml:"calls"`
+	Tokens  int      `yaml:"tokens"`
+	Time    duration `yaml:"time"`
+	Seconds int      `yaml:"-"`
+}
+
+// builtin is what only the entry of a built-in agent has.
+type builtin struct {
+	Prompt      string                 `yaml:"prompt"`
+	DisplayName string                 `yaml:"display_name"`
+	Models      []string               `yaml:"models"`
+	Skills      map[string]*skillEntry `yaml:"skills"`
+	Limits      BuiltinLimits          `yaml:"limits"`
+}
+
+// skillEntry is read from a file and written as REST wants it.
+type skillEntry struct {
+	URL         string                `yaml:"url" json:"url,omitempty"`
+	Command     string                `yaml:"command" json:"command,omitempty"`
+	AutoApprove bool                  `yaml:"auto_approve" json:"autoApprove"`
+	Tools       map[string]*toolEntry `yaml:"tools" json:"tools,omitempty"`
+	Auth        *authEntry            `yaml:"auth" json:"auth,omitempty"`
+}
+
+type toolEntry struct {
+	AutoApprove *bool `yaml:"auto_approve" json:"autoApprove,omitempty"`
+}
+
+type authEntry struct {
+	Grant        string   `yaml:"grant" json:"grant,omitempty"`
+	ClientID     string   `yaml:"client_id" json:"clientId,omitempty"`
+	ClientSecret secret   `yaml:"client_secret" json:"clientSecret,omitempty"`
+	PrivateKey   secret   `yaml:"private_key" json:"privateKey,omitempty"`
+	Issuer       string   `yaml:"issuer" json:"issuer,omitempty"`
+	Scopes       []string `yaml:"scopes" json:"scopes,omitempty"`
+	Assertion    string   `yaml:"assertion" json:"assertion,omitempty"`
+	IDP          string   `yaml:"idp" json:"idp,omitempty"`
+	IDPClient    string   `yaml:"idp_client_id" json:"idpClientId,omitempty"`
+}
+
+// secret is where a secret is; it does not stand in the file.
+type secret string
+
+func (s *secret) UnmarshalYAML(n *yaml.Node) error {
+	if n.Kind != yaml.ScalarNode || reference.FindString(n.Value) != n.Value || n.Value == "" {
+		return fmt.Errorf("line %d: a secret does not belong into this file; write ${env:NAME} or ${file:PATH}", n.Line)
+	}
+	*s = secret(n.Value)
+	return nil
+}
+
+func (e *entry) isBuiltin() bool { return e.Prompt != "" }
+
+// checkBuiltin says what is wrong with the entry of a built-in agent, as far
+// as that can be seen from here.
+func (e *entry) checkBuiltin() error {
+	switch {
+	case len(e.Exec) > 0 || e.HTTP != "" || e.OpenAI != "" || len(e.MCP) > 0:
+		return fmt.Errorf("the agent %q has a prompt, so a server runs it: leave out exec, http, openai and mcp, or the prompt", e.Name)
+	case e.System != "" || e.Key != "" || len(e.Headers) > 0 || len(e.Env) > 0 || e.Dir != "" || e.Timeout != 0 || e.Identity != "":
+		return fmt.Errorf("the agent %q has a prompt, so a server runs it: system, key, headers, env, dir, timeout and identity are for agents that run here", e.Name)
+	}
+	for name, s := range e.Skills {
+		if s == nil {
+			return fmt.Errorf("the skill %q has neither url nor command", name)
+		}
+		for tool, p := range s.Tools {
+			if p == nil || p.AutoApprove == nil {
+				return fmt.Errorf("the skill %q says nothing about its tool %q; write auto_approve: true or false", name, tool)
+			}
+		}
+	}
+	return nil
+}
+
+// ReadBuiltins reads the built-in agents of a file with every secret that they
+// name, and who else is in it.
+func ReadBuiltins(path string) (list []Builtin, others []string, err error) {
+	entries, lines, err := parseFile(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i, e := range entries {
+		if !e.isBuiltin() {
+			others = append(others, e.Name)
+			continue
+		}
+		b, err := e.built(filepath.Dir(path))
+		if err != nil {
+			return nil, nil, fmt.Errorf("%s: line %d: %w", path, lines[i], err)
+		}
+		list = append(list, b)
+	}
+	if len(list) == 0 {
+		return nil, nil, fmt.Errorf("%s has no agent with a prompt; those that it has are for: beeos connect --file %s", path, path)
+	}
+	return list, others, nil
+}
+
+// built is the entry with its secrets.
+func (e *entry) built(dir string) (b Builtin, err error) {
+	b = Builtin{Name: e.Name, DisplayName: e.DisplayName, Description: e.Description, Model: e.Model, Prompt: e.Prompt, Models: e.Models, Limits: e.Limits}
+	if span := e.Limits.Time; span != 0 {
+		b.Limits.Seconds = max(int(span.seconds()), 1)
+	}
+	for _, name := range slices.Sorted(maps.Keys(e.Skills)) {
+		s := e.Skills[name]
+		if s.Auth != nil {
+			for _, hidden := range []*secret{&s.Auth.ClientSecret, &s.Auth.PrivateKey} {
+				text, err := expand(string(*hidden), dir)
+				if err != nil {
+					return b, fmt.Errorf("skill %s: %w", name, err)
+				}
+				*hidden = secret(text)
+			}
+		}
+		if b.Skills == nil {
+			b.Skills = map[string]json.RawMessage{}
+		}
+		if b.Skills[name], err = json.Marshal(s); err != nil {
+			return b, fmt.Errorf("skill %s: %w", name, err)
+		}
+	}
+	return b, nil
+}
+
+// Builtins lists the agents of the file that Run leaves alone.
+func (f *File) Builtins() []string { return f.builtins }
+
+// parseFile reads the entries of a file and the lines that they begin at.
+func parseFile(path string) (entries []entry, lines []int, err error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read the agents: %w", err)
+	}
+	if entries, err = decodeFile(text); err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", path, readable(err))
+	}
+	if len(entries) == 0 {
+		return nil, nil, fmt.Errorf("%s has no agents; it wants a list called agents", path)
+	}
+	lines = lineNumbers(text)
+	seen := map[string]bool{}
+	for i := range entries {
+		e := &entries[i]
+		var err error
+		switch {
+		case strings.TrimSpace(e.Name) == "":
+			err = errors.New("the agent has no name")
+		case seen[e.Name]:
+			err = fmt.Errorf("there is an agent %q already", e.Name)
+		case e.isBuiltin():
+			err = e.checkBuiltin()
+		case len(e.Skills) > 0 || len(e.Models) > 0 || e.DisplayName != "" || e.Limits != (BuiltinLimits{}):
+			err = fmt.Errorf("the agent %q has skills, models, limits or a display_name, and no prompt; only an agent with a prompt has those", e.Name)
+		}
+		seen[e.Name] = true
+		if err != nil {
+			return nil, nil, fmt.Errorf("%s: line %d: %w", path, lines[i], err)
+		}
+	}
+	return entries, lines, nil
+}
