@@ -156,7 +156,6 @@ func TestBuiltinIsChangedStoppedAndDeleted(t *testing.T) {
 	me.make(ann, "clerk") // its name is free
 }
 
-
 // TestBuiltinRoutesAreMine: each route of an agent is closed to others, and
 // each form to other sites.
 func TestBuiltinRoutesAreMine(t *testing.T) {
