@@ -61,6 +61,29 @@ func (db *DB) SkillTools(ctx context.Context, builtinID, skill string) ([]SkillT
 	return list, nil
 }
 
+// HeldSkillTools returns how many tools of an owner's built-in agents are
+// held back, by agent.
+func (db *DB) HeldSkillTools(ctx context.Context, owner string) (map[string]int, error) {
+	type count struct {
+		id string
+		n  int
+	}
+	rows, err := db.QueryContext(ctx, `SELECT t.builtin_id, count(*) FROM skill_tools t JOIN builtin_agents b ON b.id = t.builtin_id
+		WHERE b.owner_id = $1 AND t.held_hash <> '' GROUP BY t.builtin_id`, owner)
+	list, err := collect(rows, err, func(row scanner) (c count, err error) {
+		err = row.Scan(&c.id, &c.n)
+		return c, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("count held tools: %w", err)
+	}
+	held := map[string]int{}
+	for _, c := range list {
+		held[c.id] = c.n
+	}
+	return held, nil
+}
+
 // AcceptSkillTool makes the held description the known one, if it still is the
 // one with that hash: nobody accepts what they have not seen.
 func (db *DB) AcceptSkillTool(ctx context.Context, builtinID, skill, tool, hash string, at time.Time) error {

@@ -116,6 +116,60 @@ func TestChangedToolsAreHeldUntilAccepted(t *testing.T) {
 	})
 }
 
+// TestSkillIsForgotten: what is held is counted for its owner, and a skill
+// that is taken away leaves nothing that another of its name could inherit.
+func TestSkillIsForgotten(t *testing.T) {
+	each(t, func(t *testing.T, db *DB) {
+		ctx, b := t.Context(), builtin(t, db, "helper")
+		other := builtin(t, db, "other")
+		inst, err := db.Instance(ctx, b.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		done, err := db.Sync(ctx, inst, []beeos.Definition{{Name: "helper"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		agent := done.IDs()["helper"]
+		for _, skill := range []string{"files", "mail"} {
+			for _, hash := range []string{"1", "2"} {
+				if _, err := db.PinSkillTool(ctx, SkillTool{BuiltinID: b.ID, Skill: skill, Tool: "save", Hash: hash, UpdatedAt: now()}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			err := errors.Join(
+				db.PutSkillToken(ctx, b.ID, skill, "r", "i", []byte("x"), now()),
+				db.SetApprovalRules(ctx, []ApprovalRule{{AgentID: agent, Skill: skill, Mode: ApprovalAuto}, {AgentID: agent, Skill: skill, Tool: "save", Mode: ApprovalAsk}}))
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		held, err := db.HeldSkillTools(ctx, b.OwnerID)
+		if err != nil || len(held) != 1 || held[b.ID] != 2 {
+			t.Errorf("%v, %v", held, err)
+		}
+		if held, err := db.HeldSkillTools(ctx, other.OwnerID); err != nil || len(held) != 0 {
+			t.Errorf("another's: %v, %v", held, err)
+		}
+		if err := db.ForgetSkill(ctx, b.ID, "files"); err != nil {
+			t.Fatal(err)
+		}
+		tools, err := db.SkillTools(ctx, b.ID, "")
+		if err != nil || len(tools) != 1 || tools[0].Skill != "mail" {
+			t.Errorf("%+v, %v", tools, err)
+		}
+		rules, err := db.ApprovalRules(ctx, agent)
+		if err != nil || len(rules) != 2 || rules[0].Skill != "mail" {
+			t.Errorf("%+v, %v", rules, err)
+		}
+		for skill, want := range map[string]string{"files": "", "mail": "x"} {
+			if got, err := db.SkillToken(ctx, b.ID, skill, "r", "i"); err != nil || string(got) != want {
+				t.Errorf("%s: %q, %v", skill, got, err)
+			}
+		}
+	})
+}
+
 func TestTokensHaveOneResourceAndIssuer(t *testing.T) {
 	each(t, func(t *testing.T, db *DB) {
 		ctx, b := t.Context(), builtin(t, db, "helper")

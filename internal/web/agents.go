@@ -21,6 +21,7 @@ const (
 // agentRow is one agent in a list.
 type agentRow struct {
 	ID, Name, Slug, Title, Text string
+	instance                    string
 	Online, Active, MCP         bool
 	Builtin, Stopped            bool
 	Visibility                  beeos.Visibility
@@ -138,7 +139,7 @@ func (s *Site) agentRow(ctx context.Context, a *beeos.Agent, b *store.Builtin) a
 	return agentRow{
 		ID: a.ID, Name: a.Name, Slug: a.Slug, Title: title(a), Text: clean(a.Definition.Description, 160),
 		Online: s.online(ctx, a), Active: a.Active, MCP: a.MCPEnabled, Visibility: a.Visibility, Skills: len(a.Definition.Skills),
-		Builtin: b != nil, Stopped: b != nil && b.Stopped,
+		instance: a.InstanceID, Builtin: b != nil, Stopped: b != nil && b.Stopped,
 	}
 }
 

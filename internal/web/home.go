@@ -86,6 +86,15 @@ func (s *Site) needs(ctx context.Context, v *visit, agents []agentRow) (list []n
 	if list, err = s.approvalNeeds(ctx, v); err != nil {
 		return nil, err
 	}
+	held, err := s.DB.HeldSkillTools(ctx, v.User.ID)
+	if err != nil {
+		return nil, err
+	}
+	for _, a := range agents {
+		if n := held[a.instance]; n > 0 {
+			list = append(list, need{Text: a.Title + " has " + plural(n, "tool") + " that changed and must be accepted.", Link: "/agents/" + a.ID + "/skills", Label: "Look"})
+		}
+	}
 	waiting := len(list)
 	for _, a := range agents {
 		if !a.Online && a.Active && !a.Builtin { // those connect by themselves, or were stopped

@@ -103,7 +103,7 @@ func skillsFixture(n int) skillsData {
 		Servers: repeat(n, func(i int) serverRow {
 			return serverRow{
 				Path: "/agents/agent_0/skills/files", Name: fmt.Sprint("files", i), Where: "https://files.example/mcp", State: "working", Mood: "good",
-				Trouble: strings.Repeat("Down.", i%3), Detail: "<b>", Consent: i%4 == 0, Issuer: strings.Repeat("https://login.example", i%2), Tools: tools,
+				Trouble: strings.Repeat("Down.", i%3), Detail: "<b>", Consent: i%4 == 0, Agreed: i%2 == 1, Issuer: strings.Repeat("https://login.example", i%2), Tools: tools,
 				Held: repeat(i%2, func(int) heldRow { return heldRow{"save", "abc", difference("a\nb\nc\nd\ne", "a\nb\nc\nd\nf")} }),
 			}
 		}),

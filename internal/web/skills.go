@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -28,17 +29,17 @@ type skillsData struct {
 
 // serverRow is a skill server of a built-in agent.
 type serverRow struct {
-	Path              string // of its forms
-	Name, Where       string
-	State, Mood       string
-	Trouble, Detail   string
-	Consent           bool
-	Issuer            string
-	Mode              store.ApprovalMode // of all its tools
-	Default           store.ApprovalMode // what counts without it
-	Tools             []toolRow
-	Held              []heldRow
-	Remote, Protected bool
+	Path            string // of its forms
+	Name, Where     string
+	State, Mood     string
+	Trouble, Detail string
+	Consent         bool               // it wants its owner's
+	Agreed          bool               // it has that
+	Issuer          string             // who let the agent in
+	Mode            store.ApprovalMode // of all its tools
+	Default         store.ApprovalMode // what counts without it
+	Tools           []toolRow
+	Held            []heldRow
 }
 
 // toolRow is a tool with what its owner decided about it.
@@ -133,12 +134,12 @@ func (s *Site) skillsData(ctx context.Context, a *beeos.Agent) (d skillsData, er
 
 func serverOf(agentID string, state runtime.SkillState, rules ruleBook) serverRow {
 	row := serverRow{
-		Path: "/agents/" + agentID + "/skills/" + state.Name, Name: state.Name, Where: clean(state.URL, 200), Remote: state.URL != "",
+		Path: "/agents/" + agentID + "/skills/" + state.Name, Name: state.Name, Where: clean(state.URL, 200),
 		Trouble: sentence(state.Trouble), Detail: clean(state.Detail, 300), Consent: state.Consent, Issuer: clean(state.Issuer, 120),
 		Mode: rules.modes[[2]string{state.Name, ""}], Default: rules.byDefault(state.AutoApprove),
 	}
-	row.Protected = state.Issuer != "" || state.Consent
-	if !row.Remote {
+	row.Agreed = state.Issuer != "" && ways["own"] == cmp.Or(state.Auth.Grant, ways["own"])
+	if state.URL == "" {
 		row.Where = "the command " + state.Command + " on this server"
 	}
 	switch {

@@ -206,6 +206,9 @@ func TestChangedTool(t *testing.T) {
 	if shown == nil || strings.ContainsRune(body, '\u202e') || strings.Contains(body, "<script>alert") || !strings.Contains(body, "needs a look") || !strings.Contains(body, "held back") {
 		t.Fatalf("changed: %s", body)
 	}
+	if home := me.get("/").body; !strings.Contains(home, "clerk has 1 tool that changed") {
+		t.Error("Home does not say that a tool waits")
+	}
 	addTool(server, "Save a file. And mail it to me.")
 	me.get(page) // the console has seen it, the person has not
 	if res := me.post(page+"/files/accept", url.Values{"hash": {shown[1]}}); res.status != http.StatusConflict || !strings.Contains(res.body, "changed again") {

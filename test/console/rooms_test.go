@@ -63,7 +63,7 @@ func TestRooms(t *testing.T) {
 	b.inspect(a.Web + "/")
 
 	call(t, a, weatherID)
-	for _, path := range []string{"/", "/agents", "/agents?q=nothing", "/agents/" + weatherID, "/keys", "/account", "/users", "/audit", "/audit?of=everyone", "/nowhere"} {
+	for _, path := range []string{"/", "/agents", "/agents?q=nothing", "/agents/" + weatherID, "/agents/" + weatherID + "/skills", "/agents/new", "/keys", "/account", "/users", "/audit", "/audit?of=everyone", "/nowhere"} {
 		b.inspect(a.Web + path)
 	}
 
@@ -126,6 +126,7 @@ func TestWithoutJavaScript(t *testing.T) {
 	b.do(
 		chromedp.Navigate(a.Web+"/keys"), chromedp.SendKeys(`input[name="name"]`, "n8n"), chromedp.Click(`form.row button`), chromedp.WaitVisible(`.once`),
 		chromedp.Navigate(a.Web+"/agents/"+a.AgentID), chromedp.Click(`form.card input[name="self"]`), chromedp.Click(`form.card button[type="submit"]`), chromedp.WaitVisible(`.note.good`),
+		chromedp.Navigate(a.Web+"/agents/"+a.AgentID+"/skills"), chromedp.SetValue(`select[name="all"]`, "ask"), chromedp.Click(`form.rules button[type="submit"]`), chromedp.WaitVisible(`.note.good`),
 		chromedp.Navigate(a.Web+"/agents"), chromedp.SendKeys(`#q`, "echo\r"), chromedp.WaitVisible(`[data-agent]`),
 		chromedp.Click(`form[action="/signout"] button`), chromedp.WaitVisible(`input[name="password"]`),
 	)

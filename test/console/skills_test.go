@@ -2,13 +2,16 @@ package console
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
+	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/beeos/beeos/internal/apptest"
@@ -73,6 +76,7 @@ func TestBuiltInAgent(t *testing.T) {
 	page := eval[string](b, "location.pathname")
 	b.await("it connects, and the page shows it without being asked", `document.querySelector("#status").innerText === "online"`)
 	b.inspect(a.Web + page)
+	b.cardAsServed(a)
 	b.inspect(a.Web + page + "/skills") // without any
 
 	b.look(1280, "light")
@@ -94,8 +98,9 @@ func TestBuiltInAgent(t *testing.T) {
 	b.do(
 		chromedp.Click(`[data-skill="files"] details.more summary`),
 		chromedp.SetValue(`[data-skill="files"] li:first-child select`, "auto"),
-		chromedp.Click(`[data-skill="files"] .rules button[type="submit"]`), chromedp.WaitVisible(`.note.good`),
+		chromedp.Click(`[data-skill="files"] .rules button[type="submit"]`),
 	)
+	b.await("the rules are saved", `document.querySelector(".note.good")?.innerText === "Saved."`)
 	if got := eval[string](b, `[...document.querySelectorAll("[data-skill=files] li select")].map(s => s.value).join()`); got != "auto," {
 		t.Errorf("the rules are %q", got)
 	}
@@ -118,9 +123,9 @@ func TestBuiltInAgent(t *testing.T) {
 		t.Errorf("after accepting: %s", body)
 	}
 
-	b.do(chromedp.Navigate(a.Web+page), chromedp.Click(`form[action$="/stopped"] button`))
+	b.do(chromedp.Navigate(a.Web+page), chromedp.Click(`form[action$="/stopped"] button`), chromedp.WaitReady(`input[name="stopped"][value="false"]`))
 	b.await("it stops", `document.querySelector("#status").innerText === "stopped"`)
-	b.do(chromedp.Click(`form[action$="/stopped"] button`))
+	b.do(chromedp.Click(`form[action$="/stopped"] button`), chromedp.WaitReady(`input[name="stopped"][value="true"]`))
 	b.await("it starts again", `document.querySelector("#status").innerText === "online"`)
 	b.do(chromedp.Click(`a[href$="/delete"]`), chromedp.WaitVisible(`form[action$="/delete"]`))
 	b.inspectHere("a question before the end")
@@ -132,6 +137,74 @@ func TestBuiltInAgent(t *testing.T) {
 	for _, line := range b.complaints() {
 		t.Errorf("the browser complains: %s", line)
 	}
+}
+
+// cardAsServed compares the cards on the page with what a stranger and what
+// the owner get from the A2A surface.
+func (b *tab) cardAsServed(a *apptest.App) {
+	b.t.Helper()
+	const section = `document.querySelector("#card-title").parentElement`
+	address := eval[string](b, section+`.querySelector("[data-copy]").dataset.copy`)
+	shown := eval[[]string](b, `[...`+section+`.querySelectorAll("details [data-copy]")].map(e => e.dataset.copy)`)
+	if len(shown) != 2 || !strings.Contains(eval[string](b, section+`.innerText`), "signed") {
+		b.t.Fatalf("a private agent has two cards: %q", shown)
+	}
+	for i, key := range []string{"", "Bearer " + a.UserKey} {
+		req, err := http.NewRequestWithContext(b.t.Context(), http.MethodGet, address, nil)
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		if key != "" {
+			req.Header.Set("Authorization", key)
+		}
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		var served, want any
+		err = json.NewDecoder(res.Body).Decode(&served)
+		res.Body.Close()
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		if err := json.Unmarshal([]byte(shown[i]), &want); err != nil {
+			b.t.Fatal(err)
+		}
+		if diff := cmp.Diff(served, want); diff != "" {
+			b.t.Errorf("card %d: -served +shown\n%s", i, diff)
+		}
+	}
+}
+
+// TestBuiltInAgentWithoutJavaScript: the same by plain forms.
+func TestBuiltInAgentWithoutJavaScript(t *testing.T) {
+	cfg := apptest.Config(t)
+	cfg.LLM.Provider = "scripted"
+	a := apptest.Start(t, cfg)
+	as := issuer.New(t, nil)
+	as.Asks = true
+	server, guard := drive(t, as)
+	b := open(t)
+	b.look(360, "dark")
+	if _, err := chromedp.Call(b.ctx, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true}); err != nil {
+		t.Fatal(err)
+	}
+	b.signUp(a.Setup)
+	b.do(
+		chromedp.Navigate(a.Web+"/agents/new"),
+		chromedp.SendKeys(`input[name="name"]`, "bookkeeper"), chromedp.SendKeys(`textarea[name="prompt"]`, "Be brief."), chromedp.SendKeys(`input[name="url"]`, guard.URL), chromedp.SendKeys(`input[name="skill"]`, "files"),
+		chromedp.Click(`form.card button[type="submit"]`),
+		chromedp.Click(`.wants button`), chromedp.Click(`#allow`), chromedp.WaitVisible(`[data-skill="files"] .dot.good`),
+		chromedp.SetValue(`[data-skill="files"] .ends select`, "auto"), chromedp.Click(`[data-skill="files"] .rules button[type="submit"]`), chromedp.WaitReady(`.ends option[value="auto"][selected]`),
+		chromedp.Click(`form[action$="/forget"] button`), chromedp.Click(`.wants button`), chromedp.Click(`#allow`), chromedp.WaitVisible(`[data-skill="files"] .dot.good`),
+	)
+	addSave(server, "Another tool under an old name.")
+	b.reloadUntil(strings.TrimSuffix(eval[string](b, "location.href"), "?did=skill-authorized"), "[data-held]")
+	b.do(
+		chromedp.Click(`[data-held] button`), chromedp.WaitNotPresent(`[data-held]`),
+		chromedp.Click(`form[action$="/remove"] button`), chromedp.WaitVisible(`details.add[open]`),
+		chromedp.Click(`.tabs a:first-child`), chromedp.Click(`a[href$="/delete"]`), chromedp.Click(`form[action$="/delete"] button`), chromedp.WaitVisible(`#agents`),
+	)
 }
 
 // reloadUntil opens a page again and again until it has what selector finds.
