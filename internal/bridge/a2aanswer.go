@@ -17,6 +17,7 @@ import (
 const (
 	peerTries    = 6               // to hear more of a task, one after the other in vain
 	pollMost     = 5 * time.Second // between two looks at a task
+	lingerFor    = 2 * time.Second // for the name of a task that is to be cancelled
 	cancelWithin = 5 * time.Second
 	inPlaceMost  = 4 << 20 // bytes of a file that goes along as it is; larger ones by address
 )

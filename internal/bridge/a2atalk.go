@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 
 	"github.com/beeos/beeos/agent"
 )
@@ -24,7 +25,8 @@ type talk struct {
 	direct        *peerMessage // an answer without a task
 	note          string       // what it said while it worked
 	notes         float64
-	heard         int // events
+	heard         int         // events
+	known         atomic.Bool // what the task is called
 	account       account
 }
 
@@ -44,20 +46,37 @@ func (t *talk) send(ctx context.Context, m saidTo) error {
 	if t.streams {
 		return t.follow(ctx, t.listen(ctx, opStream, p))
 	}
-	ev, err := t.client.call(ctx, opSend, t.client.atOnce(p), t.who)
+	open, end := t.linger(ctx)
+	defer end()
+	ev, err := t.client.call(open, opSend, t.client.atOnce(p), t.who)
 	if err == nil {
 		err = t.hear(ev)
 	}
 	return t.follow(ctx, err)
 }
 
+// linger is ctx, and a little longer while nobody knows the task: one whose
+// name was never heard could not be cancelled.
+func (t *talk) linger(ctx context.Context) (context.Context, func()) {
+	open, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		if !t.known.Load() {
+			pauseFor(open, lingerFor)
+		}
+		cancel()
+	})
+	return open, func() { stop(); cancel() }
+}
+
 // listen hears a stream to its end, or until the task rests.
 func (t *talk) listen(ctx context.Context, op operation, p map[string]any) error {
-	for ev, err := range t.client.stream(ctx, op, p, t.who) {
+	open, end := t.linger(ctx)
+	defer end()
+	for ev, err := range t.client.stream(open, op, p, t.who) {
 		if err == nil {
 			err = t.hear(ev)
 		}
-		if err != nil || t.rests() {
+		if err != nil || t.rests() || ctx.Err() != nil {
 			return err
 		}
 	}
@@ -126,6 +145,7 @@ func (t *talk) hear(ev peerEvent) error {
 	t.heard++
 	if ev.Task != "" {
 		t.task = ev.Task
+		t.known.Store(true)
 	}
 	if ev.Context != "" {
 		t.context = ev.Context
