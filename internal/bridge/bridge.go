@@ -36,6 +36,12 @@
 //	{"id":"…","progress":1,"total":3,"message":"…"}      any number of times
 //	{"id":"…","reply":"the answer, or the rest of it"}   once, and the end
 //	{"id":"…","error":"what went wrong"}                 instead of a reply
+//	{"id":"…","approve":{"request":"1","tool":"…","arguments":{…}}}
+//
+// The last one asks whether a tool may be called with these arguments; the
+// answer is a line on its stdin
+//
+//	{"id":"…","decision":{"request":"1","approved":false,"reason":"…"}}
 //
 // The answer is everything that was sent as delta, then the reply. A reply may
 // carry "parts", an array of content such as images, and "structured", a
