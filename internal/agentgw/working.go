@@ -29,7 +29,7 @@ func (c *connection) working(f *beeos.Frame) error {
 }
 
 func (c *connection) resume(id string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), lookWithin)
+	ctx, cancel := context.WithTimeout(context.Background(), releaseWithin)
 	defer cancel()
 	d, err := c.g.Ledger.Turn(ctx, id)
 	switch {

@@ -3,7 +3,6 @@ package invoke
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/bus"
@@ -47,17 +46,21 @@ func (c *Calls) cancelled(ctx context.Context, d *ledger.Delivery) error {
 	return c.end(ctx, d, beeos.StateCancelled, beeos.StopUser, "The request was cancelled.")
 }
 
-// CancelWithin is how long it takes at most until a cancelled request has
-// ended, whatever its agent does.
-const CancelWithin = ledger.CancelGrace + 2*time.Second
-
-// Stop cancels a turn and waits for its end.
+// Stop cancels a turn and waits for its end, which it is when the agent gives
+// none: the sweep that would end it may be late.
 func (c *Calls) Stop(ctx context.Context, channel, turn, reason string) error {
 	if err := c.Cancel(ctx, channel, turn, reason); err != nil {
 		return err
 	}
-	if _, err := c.Wait(ctx, turn, CancelWithin); err != nil && beeos.CodeOf(err) != beeos.ServiceTimeout {
+	if _, err := c.Wait(ctx, turn, ledger.CancelGrace); err == nil || beeos.CodeOf(err) != beeos.ServiceTimeout {
 		return err
 	}
-	return nil
+	d, err := c.opt.Ledger.Turn(ctx, turn)
+	switch {
+	case err == nil:
+		return c.cancelled(ctx, &d)
+	case beeos.CodeOf(err) == beeos.NotFound: // it ended this moment
+		return nil
+	}
+	return fmt.Errorf("find the turn that is cancelled: %w", err)
 }

@@ -296,3 +296,15 @@ func TestRandomLives(t *testing.T) {
 		t.Errorf("open tasks: %v, %v", fmt.Sprint(open), err)
 	}
 }
+
+// TestStopNeedsNoSweep: who cancels and waits finds the request ended, however
+// late the sweep is.
+func TestStopNeedsNoSweep(t *testing.T) {
+	t.Parallel() // it gives the agent its time to end it
+	l := newLife(t)
+	m := l.request()
+	l.must(l.calls.Stop(t.Context(), m.Channel, m.ID, "enough"))
+	if got := l.status(m.ID); got != beeos.TaskCanceled {
+		t.Errorf("it is %s", got)
+	}
+}

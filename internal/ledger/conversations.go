@@ -102,11 +102,12 @@ func (l *Ledger) DeleteChannel(ctx context.Context, id string) error {
 }
 
 // Remember claims an idempotency key for an act that is not a request, done to
-// the channel. A known key gives the channel of the first time as dup; another
+// the channel. A known key gives the channel of the first time; another
 // payload under it is a Conflict.
-func (l *Ledger) Remember(ctx context.Context, k Idempotency, channel string) (dup *Duplicate, err error) {
+func (l *Ledger) Remember(ctx context.Context, k Idempotency, channel string) (*Duplicate, error) {
+	var dup *Duplicate
 	var known []byte
-	err = l.do(ctx, func(ctx context.Context, b *batch) error {
+	err := l.do(ctx, func(ctx context.Context, b *batch) error {
 		dup = nil
 		if err := b.w.exec(ctx, `DELETE FROM idempotency WHERE scope = $1 AND key = $2 AND expires_at <= $3`, k.Scope, k.Key, b.now); err != nil {
 			return err
@@ -119,10 +120,13 @@ func (l *Ledger) Remember(ctx context.Context, k Idempotency, channel string) (d
 		return b.w.query(ctx, `SELECT turn, channel, fingerprint FROM idempotency WHERE scope = $1 AND key = $2`, []any{k.Scope, k.Key},
 			func(r *sql.Rows) error { return r.Scan(&dup.Turn, &dup.Channel, &known) })
 	})
-	if err == nil && dup != nil && !bytes.Equal(known, k.Fingerprint) {
-		err = errReused
+	switch {
+	case err != nil:
+		return nil, err // dup may still be the writer's
+	case dup != nil && !bytes.Equal(known, k.Fingerprint):
+		return dup, errReused
 	}
-	return dup, err
+	return dup, nil
 }
 
 var errReused = beeos.Errorf(beeos.Conflict, "idempotency_key was used before with another payload; use a new key for a new request")

@@ -132,17 +132,20 @@ func (l *Ledger) Undo(ctx context.Context, leases []Lease) error {
 // it, under a lease that follows the one in d. ok is false when somebody else
 // was faster or another of its lane is out.
 func (l *Ledger) Resume(ctx context.Context, d *Delivery, until time.Time) (lease Lease, ok bool, err error) {
+	given := false
 	err = l.do(ctx, func(ctx context.Context, b *batch) error {
-		ok = false
+		given = false
 		return b.w.query(ctx, `UPDATE deliveries SET leased = TRUE, attempt = attempt + 1, lease_until = $3
 			WHERE turn IN (SELECT turn FROM deliveries WHERE turn = $1 AND attempt = $2`+b.skipLocked()+`) AND (lane = '' OR NOT EXISTS (SELECT 1 FROM deliveries x WHERE x.lane = deliveries.lane AND x.leased AND x.turn <> deliveries.turn))
-			RETURNING turn`, []any{d.Turn, d.Attempt, micros(until)}, func(r *sql.Rows) error {
-			ok = true
-			return r.Scan(&lease.Turn)
+			RETURNING turn`, []any{d.Turn, d.Attempt, micros(until)}, func(*sql.Rows) error {
+			given = true
+			return nil
 		})
 	})
-	lease.Attempt = d.Attempt + 1
-	return lease, ok && err == nil, err
+	if err != nil {
+		return Lease{}, false, err // given may still be the writer's
+	}
+	return Lease{Turn: d.Turn, Attempt: d.Attempt + 1}, given, nil
 }
 
 // Started notes that the agent has begun to work on the request.

@@ -1,6 +1,8 @@
 package ledger
 
 import (
+	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -90,4 +92,38 @@ func TestResumeRespectsTheLane(t *testing.T) {
 		}
 		resume(true)
 	})
+}
+
+// TestCallersLeave: who has stopped to wait for a write does not look at what
+// the writer may still be working on.
+func TestCallersLeave(t *testing.T) {
+	l := openSQLite(t, Options{})
+	o := request("agent_a")
+	begin(t, l, o)
+	d, err := l.Turn(t.Context(), o.Message.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := map[string]int{}
+	for i := range 400 {
+		patience := time.Duration(i%100) * 10 * time.Microsecond
+		for name, write := range map[string]func(context.Context) error{
+			"claim":  func(ctx context.Context) error { _, err := l.Claim(ctx, "agent_a", time.Now(), 10); return err },
+			"resume": func(ctx context.Context) error { _, _, err := l.Resume(ctx, &d, time.Now()); return err },
+			"remember": func(ctx context.Context) error {
+				_, err := l.Remember(ctx, Idempotency{Scope: "s", Key: "k", Expires: time.Now().Add(time.Hour)}, o.Channel.ID)
+				return err
+			},
+			"delete": func(ctx context.Context) error { return l.DeleteChannel(ctx, o.Channel.ID) },
+		} {
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			if err := write(ctx); errors.Is(err, context.DeadlineExceeded) {
+				left[name]++
+			}
+			cancel()
+		}
+	}
+	if len(left) != 4 {
+		t.Errorf("nobody left: %v", left)
+	}
 }

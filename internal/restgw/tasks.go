@@ -17,10 +17,7 @@ import (
 // A task is a request of the ledger. Whatever surface made it, it is in the
 // list of who made it.
 
-const (
-	taskLife     = 24 * time.Hour // of a task that sets no deadline
-	cancelWithin = ledger.CancelGrace + 2*time.Second
-)
+const taskLife = 24 * time.Hour // of a task that sets no deadline
 
 // taskView is the contract's TaskResponse, with a few members of ours.
 type taskView struct {

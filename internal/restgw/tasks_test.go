@@ -253,7 +253,7 @@ func TestTaskCancel(t *testing.T) {
 	if got := ok[taskJSON](s, "POST", s.tasksPath()+"/"+deaf.ID+"/cancel", ""); got.Status != "canceled" {
 		t.Errorf("forced: %+v", got)
 	}
-	if took := time.Since(begun); took < 4500*time.Millisecond || took > 9*time.Second {
+	if took := time.Since(begun); took < 4500*time.Millisecond || took > 30*time.Second {
 		t.Errorf("the agent had %s to acknowledge", took)
 	}
 	late := beeos.Message{Channel: f.ChannelID, InReplyTo: f.MessageID, Type: beeos.AgentReply, Body: "done after all"}

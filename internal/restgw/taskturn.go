@@ -63,10 +63,7 @@ func (s *Surface) cancelTask(w http.ResponseWriter, r *http.Request, c beeos.Cal
 		return beeos.Errorf(beeos.InvalidParam, "reason may have at most %d characters", maxReason)
 	}
 	if t.Done == nil {
-		if err := s.Calls.Cancel(r.Context(), t.Channel, t.Turn, reason); err != nil {
-			return err
-		}
-		if _, err := s.Calls.Wait(r.Context(), t.Turn, cancelWithin); err != nil && beeos.CodeOf(err) != beeos.ServiceTimeout {
+		if err := s.Calls.Stop(r.Context(), t.Channel, t.Turn, reason); err != nil {
 			return err
 		}
 		if t, err = s.task(r, c); err != nil {
