@@ -21,7 +21,7 @@ const (
 )
 
 const (
-	streamsPerPrincipal = 100 // each costs some 40 KB
+	streamsPerPrincipal = 100 // each costs some 30 KB
 	pendingMax          = 256 // updates or messages that wait for a slow reader
 )
 

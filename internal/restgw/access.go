@@ -26,20 +26,29 @@ const (
 // guard checks the credential before anything of the request is looked at.
 func (s *Surface) guard(may permission, do action) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		c, err := s.caller(r)
-		if may == public {
-			c, err = beeos.Caller{}, nil
-		}
-		if err == nil && may == usersOnly && c.Kind == beeos.ByAgentKey {
-			err = beeos.Errorf(beeos.Unauthorized, "an agent key (bak_) only invokes its own agent; use a user key (oag_) here")
-		}
+		r, c, err := s.admit(r, may)
 		if err == nil {
-			err = do(w, r.WithContext(httpd.With(r.Context(), "caller", c.Principal())), c)
+			err = do(w, r, c)
 		}
 		if err != nil {
 			s.refuse(w, r, err)
 		}
 	})
+}
+
+// admit returns the request with its caller, whose name is then in every line
+// that is logged about it.
+func (s *Surface) admit(r *http.Request, may permission) (_ *http.Request, c beeos.Caller, err error) {
+	if may != public {
+		c, err = s.caller(r)
+	}
+	if err == nil && may == usersOnly && c.Kind == beeos.ByAgentKey {
+		err = beeos.Errorf(beeos.Unauthorized, "an agent key (bak_) only invokes its own agent; use a user key (oag_) here")
+	}
+	if err != nil {
+		return r, c, err
+	}
+	return r.WithContext(httpd.With(r.Context(), "caller", c.Principal())), c, nil
 }
 
 // caller is who sent the request: by API key, or by the token of a person who

@@ -65,11 +65,19 @@ func (s *Surface) listConversationMessages(w http.ResponseWriter, r *http.Reques
 
 // streamConversationEvents stays open over as many messages as there come.
 func (s *Surface) streamConversationEvents(w http.ResponseWriter, r *http.Request, c beeos.Caller) error {
+	st, err := s.conversationEvents(r, c)
+	if err == nil {
+		s.follow(w, r, st)
+	}
+	return err
+}
+
+func (s *Surface) conversationEvents(r *http.Request, c beeos.Caller) (*stream, error) {
 	_, ch, err := s.conversation(r, c)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return s.streamChannel(w, r, ch)
+	return s.channelEvents(r, ch)
 }
 
 // cancelConversation asks the agent to stop working on one message.

@@ -36,17 +36,25 @@ var soFar = json.RawMessage(`{"so_far":true}`)
 // streamEvents replays a channel from `since` (or Last-Event-ID), then
 // follows it live until the client leaves or the channel closes.
 func (s *Surface) streamEvents(w http.ResponseWriter, r *http.Request, c beeos.Caller) error {
-	ch, err := s.channel(r, c)
-	if err != nil {
-		return err
+	st, err := s.ownEvents(r, c)
+	if err == nil {
+		s.follow(w, r, st)
 	}
-	return s.streamChannel(w, r, ch)
+	return err
 }
 
-func (s *Surface) streamChannel(w http.ResponseWriter, r *http.Request, ch beeos.Channel) error {
+func (s *Surface) ownEvents(r *http.Request, c beeos.Caller) (*stream, error) {
+	ch, err := s.channel(r, c)
+	if err != nil {
+		return nil, err
+	}
+	return s.channelEvents(r, ch)
+}
+
+func (s *Surface) channelEvents(r *http.Request, ch beeos.Channel) (*stream, error) {
 	since, err := since(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	st := &stream{agent: ch.AgentID, channel: ch.ID, since: since, events: s.Calls.Watch(r.Context(), ch.ID, since>>offsetShift)}
 	st.reason = func() string {
@@ -55,11 +63,12 @@ func (s *Surface) streamChannel(w http.ResponseWriter, r *http.Request, ch beeos
 		}
 		return "stream_closed"
 	}
-	s.follow(w, r, st)
-	return nil
+	return st, nil
 }
 
-// stream is one event stream of messages, and how it ends.
+// stream is one event stream of messages, and how it ends. It is made by
+// functions that have returned before follow waits: open streams are many, and
+// their stacks are as large as the frames under the wait make them.
 type stream struct {
 	agent, channel string
 	since          int64 // as the client gave it

@@ -37,21 +37,19 @@ type answerView struct {
 // invoke asks an agent and answers with its reply: as one JSON body, or as
 // server-sent events when that is what the client accepts.
 func (s *Surface) invoke(w http.ResponseWriter, r *http.Request, c beeos.Caller) error {
-	a, err := s.reachable(r, c)
+	req, err := s.readInvoke(w, r, c)
 	if err != nil {
 		return err
 	}
-	req, err := readInvoke(w, r)
-	if err != nil {
-		return err
-	}
-	req.Caller, req.Agent = c, a
-	if acceptsEvents(r) {
-		req.Live = true
+	if req.Live {
 		return s.streamInvoke(w, r, req)
 	}
+	return s.answerInvoke(w, r, req)
+}
+
+func (s *Surface) answerInvoke(w http.ResponseWriter, r *http.Request, req *invoke.Request) (err error) {
 	var last beeos.Event
-	for last, err = range s.Calls.Do(r.Context(), &req) {
+	for last, err = range s.Calls.Do(r.Context(), req) {
 		if err != nil {
 			return unavailable(err)
 		}
@@ -65,15 +63,21 @@ func (s *Surface) invoke(w http.ResponseWriter, r *http.Request, c beeos.Caller)
 	return nil
 }
 
-// readInvoke reads the contract's InvokeAgentRequest.
-func readInvoke(w http.ResponseWriter, r *http.Request) (req invoke.Request, err error) {
+// readInvoke reads the contract's InvokeAgentRequest, to an agent in the path
+// that the caller reaches.
+func (s *Surface) readInvoke(w http.ResponseWriter, r *http.Request, c beeos.Caller) (*invoke.Request, error) {
+	a, err := s.reachable(r, c)
+	if err != nil {
+		return nil, err
+	}
 	var timeout int64
-	req, err = readRequest(w, r, shape{"timeout_ms": &timeout})
+	req, err := readRequest(w, r, shape{"timeout_ms": &timeout})
 	if err == nil && (timeout < 0 || timeout > maxTimeoutMS) {
 		err = beeos.Errorf(beeos.InvalidParam, "timeout_ms must be from 0 (the agent's own) to %d; longer work is a task", maxTimeoutMS)
 	}
 	req.Timeout = time.Duration(timeout) * time.Millisecond
-	return req, err
+	req.Caller, req.Agent, req.Live = c, a, acceptsEvents(r)
+	return &req, err
 }
 
 // readRequest reads what an invoke and a task have in common, and the members

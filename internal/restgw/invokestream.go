@@ -26,7 +26,7 @@ type invokeFrame struct {
 // streamInvoke writes frames as they come. A call that fails before its first
 // event is refused with a plain status; later an error frame and a failed
 // done frame end the stream.
-func (s *Surface) streamInvoke(w http.ResponseWriter, r *http.Request, req invoke.Request) error {
+func (s *Surface) streamInvoke(w http.ResponseWriter, r *http.Request, req *invoke.Request) error {
 	var sse *httpd.SSE
 	send := func(f invokeFrame) error {
 		if sse == nil {
@@ -44,7 +44,7 @@ func (s *Surface) streamInvoke(w http.ResponseWriter, r *http.Request, req invok
 			sse.Close()
 		}
 	}()
-	for ev, err := range s.Calls.Do(r.Context(), &req) {
+	for ev, err := range s.Calls.Do(r.Context(), req) {
 		var frames []invokeFrame
 		switch {
 		case err != nil && sse == nil:

@@ -37,6 +37,7 @@ import (
 type stack struct {
 	t      *testing.T
 	url    string
+	bare   http.Handler // what is at url, without the contract's eyes on it
 	db     *store.DB
 	ledger *ledger.Ledger
 	bus    *bus.Bus
@@ -119,6 +120,7 @@ func start(t *testing.T) *stack {
 		Revoked: func(id string) { s.mu.Lock(); s.revoked = append(s.revoked, id); s.mu.Unlock() },
 	}
 	s.forget, s.surface = surface.Forget, surface
+	s.bare = &httpd.Handler{Next: surface.Handler(), Log: log}
 	srv.Config.Handler = &httpd.Handler{Next: theContract().watch(t, surface.Handler()), Log: log, Loopback: true}
 	srv.Start()
 	t.Cleanup(srv.Close)

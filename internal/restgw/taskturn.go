@@ -25,13 +25,21 @@ func (s *Surface) listTaskMessages(w http.ResponseWriter, r *http.Request, c bee
 
 // streamTaskEvents follows one task from `since` to its terminal reply.
 func (s *Surface) streamTaskEvents(w http.ResponseWriter, r *http.Request, c beeos.Caller) error {
+	st, err := s.taskEvents(r, c)
+	if err == nil {
+		s.follow(w, r, st)
+	}
+	return err
+}
+
+func (s *Surface) taskEvents(r *http.Request, c beeos.Caller) (*stream, error) {
 	t, err := s.task(r, c)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	since, err := since(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	st := &stream{
 		agent: t.AgentID, channel: t.Channel, since: since,
@@ -43,8 +51,7 @@ func (s *Surface) streamTaskEvents(w http.ResponseWriter, r *http.Request, c bee
 		}
 		return "stream_closed"
 	}
-	s.follow(w, r, st)
-	return nil
+	return st, nil
 }
 
 // cancelTask asks the agent to stop, and answers with what came of it: the
