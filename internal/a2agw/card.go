@@ -222,6 +222,30 @@ func writeCard(w http.ResponseWriter, r *http.Request, a *beeos.Agent, c card) {
 	}
 }
 
+// Preview is an agent as peers see it.
+type Preview struct {
+	URL      string // of the card
+	Whole    []byte // for those who may call the agent
+	Redacted []byte // for everybody else; nil = they see all of it
+}
+
+// Preview returns what peers see of an agent, for its owner.
+func (g *Gateway) Preview(a *beeos.Agent) (Preview, error) {
+	p := Preview{URL: g.opt.PublicURL + "/" + a.ID + "/.well-known/agent-card.json"}
+	c, err := g.card(a, public, false)
+	if err != nil {
+		return p, err
+	}
+	p.Whole = c.body
+	if a.Visibility == beeos.VisiblePrivate {
+		if c, err = g.card(a, redacted, false); err != nil {
+			return p, err
+		}
+		p.Redacted = c.body
+	}
+	return p, nil
+}
+
 // extendedCard shows more to those who have proved who they are.
 func (x *exchange) extendedCard(context.Context) (any, error) {
 	c, err := x.g.card(x.agent, extended, x.dialect.old())

@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/a2agw"
 	"github.com/beeos/beeos/internal/approval"
 	"github.com/beeos/beeos/internal/auth"
 	"github.com/beeos/beeos/internal/blob"
@@ -81,6 +82,7 @@ type parts struct {
 	oidc      *auth.OIDC // nil = no outside provider
 	oauth     *oauth.Server
 	runtime   *runtime.Runtime // nil = built-in agents run elsewhere
+	peers     *a2agw.Gateway   // nil = A2A runs elsewhere
 	server    *httpd.Server
 	info      Info
 	demo      chan error                    // the demo agent's end

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/a2agw"
 	"github.com/beeos/beeos/internal/agentgw"
 	"github.com/beeos/beeos/internal/bus"
@@ -113,8 +114,19 @@ func (p *parts) web() (http.Handler, error) {
 		PublicURL: p.info.Web, MCPURL: p.info.MCP, RESTURL: p.info.REST,
 		Changed: func(agentID string) { p.bus.Control(bus.Control{Kind: bus.AgentChanged, AgentID: agentID}) },
 		Revoked: func(keyID string) { p.bus.Control(bus.Control{Kind: bus.KeyRevoked, ID: keyID}) },
-		Online:  p.bus.Present,
+		Online:  p.bus.Present, Runtime: p.runtime, Card: p.card(),
 	})
+}
+
+// card shows an agent as A2A peers see it; nil where that surface is not.
+func (p *parts) card() func(*beeos.Agent) (web.Card, error) {
+	if !p.cfg.Runs("a2a") {
+		return nil
+	}
+	return func(a *beeos.Agent) (web.Card, error) {
+		seen, err := p.peers.Preview(a)
+		return web.Card{URL: seen.URL, Whole: seen.Whole, Redacted: seen.Redacted}, err
+	}
 }
 
 func (p *parts) mcp(ctx context.Context) (http.Handler, error) {
@@ -159,6 +171,7 @@ func (p *parts) a2a(ctx context.Context) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
+	p.peers = g
 	p.bus.OnControl(func(c bus.Control) {
 		if c.Kind == bus.AgentChanged {
 			g.Forget(c.AgentID)

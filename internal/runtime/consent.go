@@ -56,7 +56,8 @@ func (rt *Runtime) Start(ctx context.Context, ownerID, id, skillName string) (st
 }
 
 // Finish takes what the owner came back with. It must be the one who started:
-// a link that somebody else sends leads nowhere.
+// a link that somebody else sends leads nowhere. The owner is told about which
+// skill it was even when it came to nothing.
 func (rt *Runtime) Finish(ctx context.Context, ownerID string, query url.Values) (id, skillName string, err error) {
 	c, err := rt.opt.DB.TakeSkillConsent(ctx, query.Get("state"), rt.opt.Now())
 	if err != nil {
@@ -68,14 +69,14 @@ func (rt *Runtime) Finish(ctx context.Context, ownerID string, query url.Values)
 	}
 	text, err := rt.seal.open(c.Sealed, "consent "+c.BuiltinID+" "+c.Skill)
 	if err != nil {
-		return "", "", fmt.Errorf("read the consent: %w", err)
+		return c.BuiltinID, c.Skill, fmt.Errorf("read the consent: %w", err)
 	}
 	var p protected.Pending
 	if err := json.Unmarshal(text, &p); err != nil {
-		return "", "", fmt.Errorf("read the consent: %w", err)
+		return c.BuiltinID, c.Skill, fmt.Errorf("read the consent: %w", err)
 	}
 	if err := t.Finish(ctx, p, query); err != nil {
-		return "", "", err
+		return c.BuiltinID, c.Skill, err
 	}
 	rt.refresh(c.BuiltinID, c.Skill)
 	return c.BuiltinID, c.Skill, rt.note(ctx, row, ownerID, "skill.authorize", map[string]string{"skill": c.Skill, "issuer": p.Session.Issuer})

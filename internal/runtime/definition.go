@@ -31,7 +31,6 @@ type Definition struct {
 
 const (
 	longestPrompt = 8192
-	longestText   = 4096
 	longestModel  = 128
 	mostServers   = 32
 	mostModels    = 32
@@ -44,8 +43,6 @@ func (rt *Runtime) check(ctx context.Context, d *Definition, secrets map[string]
 	switch {
 	case utf8.RuneCountInString(d.Prompt) > longestPrompt:
 		return beeos.Errorf(beeos.InvalidParam, "the system prompt is longer than %d characters; shorten it", longestPrompt)
-	case len(d.Description) > longestText || len(d.DisplayName) > longestText:
-		return beeos.Errorf(beeos.InvalidParam, "the description is longer than %d bytes; shorten it", longestText)
 	case len(d.Servers) > mostServers:
 		return beeos.Errorf(beeos.InvalidParam, "an agent can have %d skill servers; make a second agent for the others", mostServers)
 	}
@@ -56,6 +53,11 @@ func (rt *Runtime) check(ctx context.Context, d *Definition, secrets map[string]
 	for _, s := range d.Servers {
 		if err := s.Check(commands); err != nil {
 			return err
+		}
+		if given := secrets[s.Name]; given.PrivateKey != "" {
+			if _, err := parseKey(s.Name, given); err != nil {
+				return err // the agent could not be started
+			}
 		}
 		if seen[s.Name] {
 			return beeos.Errorf(beeos.InvalidParam, "two skills are called %s; give one another name", s.Name)
@@ -137,6 +139,13 @@ func (rt *Runtime) allowed() map[string][]string {
 		all[name] = nil
 	}
 	return all
+}
+
+// declared is what callers are told about the agent.
+func (d *Definition) declared() beeos.Definition {
+	return beeos.Definition{
+		Name: d.Name, DisplayName: d.DisplayName, Description: d.Description, Model: d.Model, Capabilities: d.capabilities(), TimeoutMS: (d.Limits.Wall + lastWord).Milliseconds(),
+	}
 }
 
 // secret is what is kept of an agent that nobody may read.

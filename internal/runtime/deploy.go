@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/ed25519"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -54,7 +55,8 @@ func (rt *Runtime) Deploy(ctx context.Context, ownerID string, d Definition, sec
 	return row, Changed, err
 }
 
-// Create makes a built-in agent. It connects within seconds.
+// Create makes a built-in agent. It is there at once, and connects within
+// seconds.
 func (rt *Runtime) Create(ctx context.Context, ownerID string, d Definition, secrets map[string]skill.Secrets) (store.Builtin, error) {
 	if err := rt.checkNew(ctx, ownerID, &d, secrets); err != nil {
 		return store.Builtin{}, err
@@ -71,6 +73,9 @@ func (rt *Runtime) Create(ctx context.Context, ownerID string, d Definition, sec
 	if err := rt.opt.DB.CreateBuiltin(ctx, row, public); err != nil {
 		return row, err
 	}
+	if err := rt.declare(ctx, row, d); err != nil {
+		return row, errors.Join(err, rt.opt.DB.DeleteBuiltin(ctx, ownerID, row.ID))
+	}
 	rt.tell(News{ID: row.ID})
 	return row, nil
 }
@@ -78,6 +83,9 @@ func (rt *Runtime) Create(ctx context.Context, ownerID string, d Definition, sec
 // checkNew is check for an agent that there is not yet.
 func (rt *Runtime) checkNew(ctx context.Context, ownerID string, d *Definition, secrets map[string]skill.Secrets) error {
 	if err := rt.check(ctx, d, secrets); err != nil {
+		return err
+	}
+	if err := store.ValidateDefinition(d.declared()); err != nil {
 		return err
 	}
 	switch other, err := rt.opt.DB.AgentByName(ctx, ownerID, d.Name); {
@@ -89,16 +97,39 @@ func (rt *Runtime) checkNew(ctx context.Context, ownerID string, d *Definition, 
 	return nil
 }
 
+// declare says what the agent itself says when it connects, so that it can be
+// looked at before.
+func (rt *Runtime) declare(ctx context.Context, row store.Builtin, d Definition) error {
+	instance := beeos.Instance{ID: row.ID, OwnerID: row.OwnerID, Name: row.Name}
+	_, err := rt.opt.DB.Sync(ctx, instance, []beeos.Definition{d.declared()})
+	return err
+}
+
 // Change replaces the definition of a built-in agent, all but its name. Skills
 // that secrets does not name keep theirs.
 func (rt *Runtime) Change(ctx context.Context, ownerID, id string, d Definition, secrets map[string]skill.Secrets) error {
 	if err := rt.check(ctx, &d, secrets); err != nil {
 		return err
 	}
-	return rt.update(ctx, ownerID, id, func(row *store.Builtin) error {
-		_, err := rt.merge(row, d, secrets)
+	var old Definition
+	err := rt.update(ctx, ownerID, id, func(row *store.Builtin) (err error) {
+		if old, err = ReadDefinition(*row); err != nil {
+			return err
+		}
+		_, err = rt.merge(row, d, secrets)
 		return err
 	})
+	if err != nil {
+		return err
+	}
+	for _, s := range old.Servers {
+		if !slices.ContainsFunc(d.Servers, func(n skill.Server) bool { return n.Name == s.Name }) {
+			if err := rt.opt.DB.ForgetSkill(ctx, id, s.Name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // merge puts a definition into a row, and reports whether it was like that.
@@ -106,6 +137,10 @@ func (rt *Runtime) merge(row *store.Builtin, d Definition, secrets map[string]sk
 	var old Definition
 	kept, err := rt.open(*row, &old)
 	if err != nil {
+		return false, err
+	}
+	d.Name = row.Name
+	if err := store.ValidateDefinition(d.declared()); err != nil {
 		return false, err
 	}
 	all := map[string]skill.Secrets{}
@@ -198,3 +233,9 @@ func (rt *Runtime) update(ctx context.Context, ownerID, id string, change func(*
 	rt.tell(News{ID: id})
 	return nil
 }
+
+// Commands are the names of the commands that a skill may name.
+func (rt *Runtime) Commands() []string { return slices.Sorted(maps.Keys(rt.allowed())) }
+
+// HasModel reports whether a model is configured.
+func (rt *Runtime) HasModel() bool { return rt.opt.Model != nil }

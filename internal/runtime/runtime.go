@@ -9,7 +9,7 @@
 // An answer is a loop between the model and its tools (loop.go, tools.go) over
 // the conversation so far (history.go), within limits (limits.go). What the
 // owner does about skill servers is in skills.go, such as accepting a changed
-// tool, and for protected ones in consent.go. vault.go keeps what those were
+// tool, and for protected ones in consent.go; look.go asks them how they do. vault.go keeps what those were
 // given, sealed (seal.go).
 package runtime
 

@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"crypto"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -59,8 +60,8 @@ func (rt *Runtime) transport(row store.Builtin, s skill.Server, secrets skill.Se
 	}
 	if secrets.PrivateKey != "" {
 		var err error
-		if c.Key, err = protected.ParseKey(secrets.PrivateKey); err != nil {
-			return nil, beeos.Wrap(beeos.InvalidParam, err, "the private key of skill "+s.Name+" cannot be read; use an EC, RSA or Ed25519 key in PKCS#8 PEM")
+		if c.Key, err = parseKey(s.Name, secrets); err != nil {
+			return nil, err
 		}
 	}
 	if s.Auth.Assertion != "" {
@@ -69,6 +70,14 @@ func (rt *Runtime) transport(row store.Builtin, s skill.Server, secrets skill.Se
 	return protected.New(protected.Options{
 		URL: s.URL, Client: c, Vault: vault{rt, row.ID, s.Name, s.URL}, Base: rt.opt.HTTP, Plain: rt.opt.Plain, Now: rt.opt.Now,
 	})
+}
+
+func parseKey(skillName string, secrets skill.Secrets) (crypto.Signer, error) {
+	key, err := protected.ParseKey(secrets.PrivateKey)
+	if err != nil {
+		return nil, beeos.Wrap(beeos.InvalidParam, err, "the private key of skill "+skillName+" cannot be read; use an EC, RSA or Ed25519 key in PKCS#8 PEM")
+	}
+	return key, nil
 }
 
 // assertion reads an allowed file each time: whoever writes it renews it.

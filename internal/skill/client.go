@@ -52,6 +52,7 @@ type Client struct {
 	tools    []Tool
 	listedAt time.Time
 	stale    bool
+	closed   bool
 	held     int
 	failed   error // why the last try failed
 	failedAt time.Time
@@ -83,11 +84,11 @@ func (c *Client) Refresh() {
 	c.stale, c.failed = true, nil
 }
 
-// Close ends the session.
+// Close ends the session. There is no other after it.
 func (c *Client) Close() error {
 	c.mu.Lock()
 	session := c.session
-	c.session = nil
+	c.session, c.closed = nil, true
 	c.mu.Unlock()
 	if session == nil {
 		return nil
@@ -156,10 +157,15 @@ func (c *Client) explain(err error) error {
 	return beeos.Wrap(beeos.AgentServiceUnavailable, err, fmt.Sprintf("the skill server %s cannot be reached; check that it runs and that its address is right", c.opt.Server.Name))
 }
 
+var errClosed = beeos.Errorf(beeos.AgentServiceUnavailable, "the agent is being restarted; try again in a moment")
+
 // current is the session, or the failure that is still fresh.
 func (c *Client) current() (*mcp.ClientSession, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.closed {
+		return nil, errClosed
+	}
 	if c.session == nil && c.failed != nil && c.opt.Now().Sub(c.failedAt) < downFor {
 		return nil, c.failed
 	}

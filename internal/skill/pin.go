@@ -86,6 +86,7 @@ func (c *Client) before(ctx context.Context) (map[string]store.SkillTool, error)
 // JSON with nothing hidden in it.
 type Held struct {
 	Skill, Tool string
+	Name        string // the tool's, as its server writes it
 	Was, Is     string
 	Hash        string // of what it is now; Accept wants it back
 }
@@ -96,13 +97,17 @@ func HeldTools(ctx context.Context, db *store.DB, builtinID string) ([]Held, err
 	if err != nil {
 		return nil, err
 	}
-	var held []Held
+	var all []Held
 	for _, t := range list {
 		if t.HeldHash != "" {
-			held = append(held, Held{Skill: t.Skill, Tool: Visible(t.Tool), Was: shown(t.Definition), Is: shown(t.Held), Hash: t.HeldHash})
+			all = append(all, *held(t))
 		}
 	}
-	return held, nil
+	return all, nil
+}
+
+func held(t store.SkillTool) *Held {
+	return &Held{Skill: t.Skill, Tool: Visible(t.Tool), Name: t.Tool, Was: shown(t.Definition), Is: shown(t.Held), Hash: t.HeldHash}
 }
 
 // shown is a definition on several lines. Marshalling escapes what HTML and

@@ -6,8 +6,8 @@
 //
 // A tool is pinned as it was when it was first seen (pin.go): when its server
 // describes it in another way, it is held back until a person has accepted the
-// difference. What a server says is shown to people with nothing hidden in it
-// (visible.go). local.go is what needs no network: commands, and the demo.
+// difference. known.go is what people are shown of all that, with nothing
+// hidden in it (visible.go). local.go is what needs no network: commands, and the demo.
 // Servers behind OAuth are internal/protected's business: its transport is
 // where the requests of a Client go through.
 package skill

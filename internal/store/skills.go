@@ -118,6 +118,25 @@ func (db *DB) ForgetSkillTokens(ctx context.Context, builtinID, skill string) er
 	return nil
 }
 
+// ForgetSkill drops all that is kept about a skill that an agent no longer
+// has, the owner's rules included: another server under its name must not
+// inherit them.
+func (db *DB) ForgetSkill(ctx context.Context, builtinID, skill string) error {
+	err := db.Tx(ctx, func(tx *sql.Tx) error {
+		for _, table := range []string{"skill_consents", "skill_tokens", "skill_tools"} {
+			if _, err := tx.ExecContext(ctx, "DELETE FROM "+table+" WHERE builtin_id = $1 AND skill = $2", builtinID, skill); err != nil {
+				return err
+			}
+		}
+		_, err := tx.ExecContext(ctx, "DELETE FROM approval_rules WHERE skill = $2 AND agent_id IN (SELECT agent_id FROM agent_homes WHERE instance_id = $1)", builtinID, skill)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("forget skill: %w", err)
+	}
+	return nil
+}
+
 // SkillConsent is a person on the way to an authorization server.
 type SkillConsent struct {
 	BuiltinID, Skill string

@@ -16,15 +16,10 @@ type agentData struct {
 	MCP      string
 	REST     string
 	Snippets []snippet
-	Skills   []skillRow
+	Builtin  *builtinData // nil = a program of its owner's
+	Card     *cardData    // nil = there is no A2A here
 	Calls    []callRow
 	Keys     keysData
-	Rules    rulesData
-}
-
-type skillRow struct {
-	Name, Text string
-	Exposed    bool
 }
 
 // owned returns the agent of the path when it is the visitor's own. What is
@@ -65,7 +60,11 @@ func (s *Site) agentLive(w http.ResponseWriter, r *http.Request, v *visit) error
 		if err != nil {
 			return nil, err
 		}
-		d := agentData{Agent: a, Row: s.agentRow(ctx, a)}
+		b, err := s.builtin(ctx, a)
+		if err != nil {
+			return nil, err
+		}
+		d := agentData{Agent: a, Row: s.agentRow(ctx, a, b)}
 		if d.Calls, err = s.lastCalls(ctx, v, []agentRow{d.Row}, 10); err != nil {
 			return nil, err
 		}
@@ -74,17 +73,23 @@ func (s *Site) agentLive(w http.ResponseWriter, r *http.Request, v *visit) error
 }
 
 func (s *Site) agentData(ctx context.Context, v *visit, a *beeos.Agent) (d agentData, err error) {
-	d = agentData{
-		Agent: a, Row: s.agentRow(ctx, a), MCP: s.mcpURL(a.ID), REST: s.RESTURL + "/api/v1/agents/" + a.ID + "/invoke",
-		Snippets: s.snippets(a, ""),
-	}
-	for _, sk := range a.Definition.Skills {
-		d.Skills = append(d.Skills, skillRow{Name: clean(sk.Name, 80), Text: clean(sk.Description, 240), Exposed: sk.Exposed()})
-	}
-	if d.Calls, err = s.lastCalls(ctx, v, []agentRow{d.Row}, 10); err != nil {
+	b, err := s.builtin(ctx, a)
+	if err != nil {
 		return d, err
 	}
-	if d.Rules, err = s.rulesData(ctx, a); err != nil {
+	d = agentData{
+		Agent: a, Row: s.agentRow(ctx, a, b), MCP: s.mcpURL(a.ID), REST: s.RESTURL + "/api/v1/agents/" + a.ID + "/invoke",
+		Snippets: s.snippets(a, ""),
+	}
+	if b != nil {
+		if d.Builtin, err = s.builtinData(ctx, a, b); err != nil {
+			return d, err
+		}
+	}
+	if d.Card, err = s.cardData(a); err != nil {
+		return d, err
+	}
+	if d.Calls, err = s.lastCalls(ctx, v, []agentRow{d.Row}, 10); err != nil {
 		return d, err
 	}
 	d.Keys.Path, d.Keys.Most = "/agents/"+a.ID+"/keys", beeos.MaxKeysPerAgent
@@ -94,10 +99,15 @@ func (s *Site) agentData(ctx context.Context, v *visit, a *beeos.Agent) (d agent
 
 func (s *Site) toAgent(w http.ResponseWriter, r *http.Request, _ *visit) error {
 	target := "/agents/" + url.PathEscape(r.PathValue("agent"))
-	if form := r.PathValue("form"); form == "keys" || form == "approvals" {
-		target += "#" + form
+	if r.PathValue("form") == "keys" {
+		target += "#keys"
 	}
 	http.Redirect(w, r, target, http.StatusSeeOther)
+	return nil
+}
+
+func (s *Site) toSkills(w http.ResponseWriter, r *http.Request, _ *visit) error {
+	http.Redirect(w, r, "/agents/"+url.PathEscape(r.PathValue("agent"))+"/skills", http.StatusSeeOther)
 	return nil
 }
 

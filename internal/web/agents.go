@@ -22,6 +22,7 @@ const (
 type agentRow struct {
 	ID, Name, Slug, Title, Text string
 	Online, Active, MCP         bool
+	Builtin, Stopped            bool
 	Visibility                  beeos.Visibility
 	Skills                      int
 }
@@ -85,23 +86,32 @@ func (s *Site) agentRows(ctx context.Context, v *visit, limit, offset int) ([]ag
 	if err != nil {
 		return nil, 0, err
 	}
-	return s.rowsOf(ctx, list), total, nil
+	rows, err := s.rowsOf(ctx, v, list)
+	return rows, total, err
 }
 
 // rowsOf asks for the presence of several agents at once: those on other
 // nodes cost a question each.
-func (s *Site) rowsOf(ctx context.Context, list []*beeos.Agent) []agentRow {
+func (s *Site) rowsOf(ctx context.Context, v *visit, list []*beeos.Agent) ([]agentRow, error) {
+	made, err := s.DB.Builtins(ctx, v.User.ID)
+	if err != nil {
+		return nil, err
+	}
+	builtins := map[string]*store.Builtin{}
+	for i := range made {
+		builtins[made[i].ID] = &made[i]
+	}
 	rows := make([]agentRow, len(list))
 	var asking errgroup.Group
 	asking.SetLimit(askAtOnce)
 	for i, a := range list {
 		asking.Go(func() error {
-			rows[i] = s.agentRow(ctx, a)
+			rows[i] = s.agentRow(ctx, a, builtins[a.InstanceID])
 			return nil
 		})
 	}
 	asking.Wait() //nolint:errcheck // none of them returns one
-	return rows
+	return rows, nil
 }
 
 // maxOwned bounds what is read of one owner's agents at once.
@@ -120,13 +130,15 @@ func (s *Site) findAgents(ctx context.Context, v *visit, words string) ([]agentR
 			found = append(found, a)
 		}
 	}
-	return s.rowsOf(ctx, found), nil
+	return s.rowsOf(ctx, v, found)
 }
 
-func (s *Site) agentRow(ctx context.Context, a *beeos.Agent) agentRow {
+// agentRow describes an agent; b is what it is made of when it is built in.
+func (s *Site) agentRow(ctx context.Context, a *beeos.Agent, b *store.Builtin) agentRow {
 	return agentRow{
 		ID: a.ID, Name: a.Name, Slug: a.Slug, Title: title(a), Text: clean(a.Definition.Description, 160),
 		Online: s.online(ctx, a), Active: a.Active, MCP: a.MCPEnabled, Visibility: a.Visibility, Skills: len(a.Definition.Skills),
+		Builtin: b != nil, Stopped: b != nil && b.Stopped,
 	}
 }
 

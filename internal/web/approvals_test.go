@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/approval"
@@ -141,16 +142,16 @@ func TestApprovalLinkPage(t *testing.T) {
 	}
 }
 
-// TestRulesOnAgentPage: the owner sets who is asked, for the agent and for
+// TestRulesOnSkillsPage: the owner sets who is asked, for the agent and for
 // each tool.
-func TestRulesOnAgentPage(t *testing.T) {
+func TestRulesOnSkillsPage(t *testing.T) {
 	k := newStack(t)
 	ann, bob := k.user("Ann", false), k.user("Bob", false)
 	agent := k.agents(ann, 1)[0]
 	k.asks(agent, ann.ID, "turn", `{}`)
 	me, path := k.signedIn(ann), "/agents/"+agent.ID+"/approvals"
-	page := me.get("/agents/" + agent.ID).body
-	for _, want := range []string{`<code>forecast</code>`, `<code>files / save_csv</code>`} { // declared, and asked about
+	page := me.get("/agents/" + agent.ID + "/skills").body
+	for _, want := range []string{`<code>forecast</code>`, "Tomorrow&#39;s weather.", `<code>files / save_csv</code>`} { // declared, and asked about
 		if !strings.Contains(page, want) {
 			t.Errorf("the page has no %s", want)
 		}
@@ -167,6 +168,13 @@ func TestRulesOnAgentPage(t *testing.T) {
 		if res := me.post(path, bad); res.status < 400 || res.status >= 500 {
 			t.Errorf("%v: %d", bad, res.status)
 		}
+	}
+	// A form with some tools leaves the others, and the agent's own rule, alone.
+	if res := me.post(path, url.Values{"skill": {"files"}, "tool": {""}, "mode": {"auto"}}); res.location() != "/agents/"+agent.ID+"/skills?did=saved" {
+		t.Fatalf("%d %s", res.status, res.body)
+	}
+	if rules, err = k.db.ApprovalRules(t.Context(), agent.ID); err != nil || len(rules) != 3 || rules[0].Timeout != 10*time.Minute || rules[2].Skill != "files" {
+		t.Errorf("%+v %v", rules, err)
 	}
 	if res := k.signedIn(bob).post(path, set); res.status != http.StatusNotFound {
 		t.Errorf("a stranger's: %d", res.status)

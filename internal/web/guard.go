@@ -142,7 +142,19 @@ func to(page string) action {
 
 // said is what the page after a change can say.
 var said = map[string]string{
-	"saved":       "Saved.",
+	"saved": "Saved.",
+
+	"created":          "The agent is made. It connects within seconds.",
+	"agent-changed":    "Saved. The agent restarts with it when its answers under way are done.",
+	"agent-stopped":    "The agent is stopped. Who calls it is told that it is offline.",
+	"agent-started":    "The agent is started. It connects within seconds.",
+	"agent-deleted":    "The agent is deleted, with its keys and all that its skills were given.",
+	"skill-added":      "The skill is added.",
+	"skill-removed":    "The skill is removed, with all that it was given.",
+	"skill-authorized": "Authorized. The agent can use the skill now.",
+	"skill-forgotten":  "The authorization is forgotten. The server may still list it; end it there, too.",
+	"tool-accepted":    "Accepted. The model sees the tool as it is now.",
+
 	"approved":    "Approved. The agent goes on.",
 	"rejected":    "Rejected. The agent is told.",
 	"key-revoked": "The key is revoked. It stopped working at once.",

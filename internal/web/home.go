@@ -88,7 +88,7 @@ func (s *Site) needs(ctx context.Context, v *visit, agents []agentRow) (list []n
 	}
 	waiting := len(list)
 	for _, a := range agents {
-		if !a.Online && a.Active {
+		if !a.Online && a.Active && !a.Builtin { // those connect by themselves, or were stopped
 			list = append(list, need{Text: a.Title + " is offline: no process of it is connected.", Link: "/agents/" + a.ID, Label: "Open"})
 		}
 	}

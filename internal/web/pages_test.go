@@ -12,6 +12,7 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/ledger"
 	"github.com/beeos/beeos/internal/oauth"
+	"github.com/beeos/beeos/internal/runtime"
 	"github.com/beeos/beeos/internal/store"
 )
 
@@ -45,11 +46,13 @@ func fixture(s *Site, n int) map[string]any {
 		"agents": agentsData{Agents: agentRows, Total: n, Next: "/agents?from=50"},
 		"agent": agentData{
 			Agent: agent, Row: agentRow{ID: "agent_0", Title: "A"}, Calls: calls, Keys: keys, Snippets: s.snippets(agent, ""),
-			Rules: rulesData{Minutes: n, Tools: repeat(n, func(i int) ruleRow {
-				return ruleRow{Tool: fmt.Sprint("tool", i), Title: "tool", Mode: store.ApprovalAsk}
-			})},
-			Skills: repeat(n, func(i int) skillRow { return skillRow{fmt.Sprint("skill", i), "Does it.", i%2 == 0} }),
+			Builtin: []*builtinData{nil, {ID: "agent_0", Elsewhere: true}, {ID: "agent_0", Minutes: 10, Stopped: true}}[min(n, 2)],
+			Card:    []*cardData{nil, {URL: "http://a2a/card", Signed: true, Whole: "{}"}, {URL: "http://a2a/card", Whole: "{}", Redacted: "{}"}}[min(n, 2)],
 		},
+		"new":    newData{Definition: runtime.Definition{Name: "clerk", Prompt: "Be <brief>."}, HasModel: n > 0, Elsewhere: n == 60},
+		"delete": agentRow{ID: "agent_0", Title: "A"},
+		"go":     goData{"files", "login.example", "https://login.example/authorize?x=1", "/agents/agent_0/skills"},
+		"skills": skillsFixture(n),
 		"approvals": approvalsData{History: n == 60, Next: "/approvals/history?before=x", Rows: repeat(n, func(i int) approvalRow {
 			return approvalRow{ID: fmt.Sprint("p", i), Tool: "save_csv", Agent: "A", Caller: "you", Arguments: pieces("{\n  \"a\": \"⟨U+202E⟩\"\n}"), At: now, Until: now, Open: n < 60, State: "approved", Mood: "good", By: "you", Via: "rest"}
 		})},
@@ -83,11 +86,30 @@ func fixture(s *Site, n int) map[string]any {
 	}
 }
 
+// skillsFixture is a built-in agent with n servers that have n tools; with 60,
+// too, of which every other has changed.
+func skillsFixture(n int) skillsData {
+	tools := repeat(min(n, 5), func(i int) toolRow {
+		return toolRow{Skill: "files", Tool: fmt.Sprint("tool", i), Title: "tool", Text: pieces("Saves.⟨U+202E⟩"), Schema: pieces("{}"), Destructive: i%2 == 0, Hidden: i%3 == 0, Mode: store.ApprovalAsk, Default: store.ApprovalAuto}
+	})
+	return skillsData{
+		Row: agentRow{ID: "agent_0", Title: "A", Builtin: true, Stopped: n == 1}, Rules: rulesData{Path: "/agents/agent_0/approvals", Minutes: n, Tools: tools},
+		Add: addData{Path: "/agents/agent_0/skills", Commands: repeat(n, func(i int) string { return fmt.Sprint("command", i) }), Open: n == 0, How: "own"},
+		Servers: repeat(n, func(i int) serverRow {
+			return serverRow{
+				Path: "/agents/agent_0/skills/files", Name: fmt.Sprint("files", i), Where: "https://files.example/mcp", State: "working", Mood: "good",
+				Trouble: strings.Repeat("Down.", i%3), Detail: "<b>", Consent: i%4 == 0, Issuer: strings.Repeat("https://login.example", i%2), Tools: tools,
+				Held: repeat(i%2, func(int) heldRow { return heldRow{"save", "abc", difference("a\nb\nc\nd\ne", "a\nb\nc\nd\nf")} }),
+			}
+		}),
+	}
+}
+
 func TestEveryPageRendersEmptyOneAndMany(t *testing.T) {
 	s := newStack(t).site
 	rows := map[string]string{ // what stands once per row
 		"home": `data-call="`, "agents": `data-agent="`, "agent": `data-call="`, "keys": `data-key="`, "apps": `data-grant="`,
-		"account": `data-login="`, "users": `data-user="`, "audit": `data-audit="`, "consent": `name="agent"`,
+		"account": `data-login="`, "users": `data-user="`, "skills": `data-skill="`, "audit": `data-audit="`, "consent": `name="agent"`,
 	}
 	for _, n := range []int{0, 1, 60} {
 		fixtures := fixture(s, n)

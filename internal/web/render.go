@@ -169,7 +169,7 @@ func (s *Site) fail(w http.ResponseWriter, r *http.Request, v *visit, err error)
 // that at all.
 func formError(err error) (message string, status int, ok bool) {
 	switch beeos.CodeOf(err) {
-	case beeos.InvalidParam, beeos.MissingParam, beeos.Conflict, beeos.LoginRejected, beeos.RateLimited:
+	case beeos.InvalidParam, beeos.InvalidBody, beeos.MissingParam, beeos.Conflict, beeos.LoginRejected, beeos.RateLimited:
 		return sentence(beeos.Public(err).Message), httpd.StatusOf(err), true
 	}
 	return "", 0, false

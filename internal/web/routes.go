@@ -1,6 +1,10 @@
 package web
 
-import "net/http"
+import (
+	"net/http"
+
+	"github.com/beeos/beeos/internal/runtime"
+)
 
 // routes is the site map.
 func (s *Site) routes() http.Handler {
@@ -14,14 +18,30 @@ func (s *Site) routes() http.Handler {
 		{"GET /live", people, s.homeLive},
 
 		{"GET /agents", people, s.agents},
+		{"POST /agents", people, s.createAgent},
 		{"GET /agents/live", people, s.agentsLive},
+		{"GET /agents/new", people, s.newAgent},
 		{"GET /agents/{agent}", people, s.agent},
 		{"GET /agents/{agent}/live", people, s.agentLive},
 		{"POST /agents/{agent}/settings", people, s.setAgent},
 		{"POST /agents/{agent}/keys", people, s.createAgentKey},
 		{"POST /agents/{agent}/keys/{key}/revoke", people, s.revokeAgentKey},
 
+		{"POST /agents/{agent}/builtin", people, s.changeBuiltin},
+		{"POST /agents/{agent}/stopped", people, s.setStopped},
+		{"GET /agents/{agent}/delete", people, s.deletePage},
+		{"POST /agents/{agent}/delete", people, s.deleteAgent},
+
+		{"GET /agents/{agent}/skills", people, s.skills},
+		{"GET /agents/{agent}/skills/live", people, s.skillsLive},
+		{"POST /agents/{agent}/skills", people, s.addServer},
+		{"POST /agents/{agent}/skills/{skill}/remove", people, s.removeServer},
+		{"POST /agents/{agent}/skills/{skill}/authorize", people, s.authorizeSkill},
+		{"POST /agents/{agent}/skills/{skill}/forget", people, s.forgetSkill},
+		{"POST /agents/{agent}/skills/{skill}/accept", people, s.acceptTool},
 		{"POST /agents/{agent}/approvals", people, s.setRules},
+		{"GET " + runtime.Authorized, people, s.authorized},
+		{"GET " + runtime.Document, anyone, s.clientDocument},
 
 		{"GET /approvals", people, s.approvals},
 		{"GET /approvals/live", people, s.approvalsLive},
@@ -69,6 +89,8 @@ func (s *Site) routes() http.Handler {
 
 		// Where a form left the browser, opened anew.
 		{"GET /agents/{agent}/{form}", people, s.toAgent},
+		{"GET /agents/{agent}/skills/{skill}/{form}", people, s.toSkills},
+		{"GET /agents/{agent}/approvals", people, s.toSkills},
 		{"GET /account/{form}", people, to("/account")},
 		{"GET /approvals/{id}/{form}", people, to("/approvals")},
 		{"GET /users/{user}/{form}", admins, to("/users")},

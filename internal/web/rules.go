@@ -15,55 +15,104 @@ import (
 
 // rulesData is which tool calls of an agent wait for its owner.
 type rulesData struct {
+	Path    string // where the form posts
 	Mode    store.ApprovalMode
 	Minutes int
-	Tools   []ruleRow
+	Tools   []toolRow
 }
 
-type ruleRow struct {
-	Skill, Tool, Title string
-	Destructive        bool
-	Mode               store.ApprovalMode
+// ruleBook is what the owner of an agent has decided, and about what.
+type ruleBook struct {
+	agent *beeos.Agent
+	own   store.ApprovalRule               // of the agent as a whole
+	modes map[[2]string]store.ApprovalMode // by skill and tool; unset = it was asked about
 }
 
 // seenTools is how far back tools are looked for that an agent asked about.
 const seenTools = 500
 
-// rulesData lists the tools that an agent declares, those that it has asked
-// about, and those that have a rule.
-func (s *Site) rulesData(ctx context.Context, a *beeos.Agent) (d rulesData, err error) {
+// ruleBook reads the rules of an agent, and which tools it has asked about.
+func (s *Site) ruleBook(ctx context.Context, a *beeos.Agent) (b ruleBook, err error) {
+	b = ruleBook{agent: a, modes: map[[2]string]store.ApprovalMode{}}
 	rules, err := s.DB.ApprovalRules(ctx, a.ID)
 	if err != nil {
-		return d, err
-	}
-	modes := map[[2]string]store.ApprovalMode{}
-	for _, sk := range a.Definition.Skills {
-		modes[[2]string{"", sk.Name}] = ""
+		return b, err
 	}
 	seen, err := s.DB.SeenTools(ctx, a.ID, a.OwnerID, seenTools)
 	if err != nil {
-		return d, err
+		return b, err
 	}
 	for _, pair := range seen {
-		modes[pair] = ""
+		b.modes[pair] = ""
 	}
 	for _, r := range rules {
 		if r.Skill == "" && r.Tool == "" {
-			d.Mode, d.Minutes = r.Mode, int(r.Timeout/time.Minute)
+			b.own = r
 			continue
 		}
-		modes[[2]string{r.Skill, r.Tool}] = r.Mode
+		b.modes[[2]string{r.Skill, r.Tool}] = r.Mode
 	}
-	for pair, mode := range modes {
-		row := ruleRow{Skill: pair[0], Tool: pair[1], Mode: mode, Destructive: pair[0] == "" && approval.Destructive(a, pair[1])}
-		row.Title = clean(approval.Name(&store.Approval{Skill: row.Skill, Tool: row.Tool}), 100)
-		d.Tools = append(d.Tools, row)
-	}
-	slices.SortFunc(d.Tools, func(a, b ruleRow) int { return cmp.Or(cmp.Compare(a.Skill, b.Skill), cmp.Compare(a.Tool, b.Tool)) })
-	return d, nil
+	return b, nil
 }
 
-// setRules takes the form of the agent's page, which has all rules.
+// byDefault is what counts for a skill of a built-in agent without a rule
+// about it: the agent's rule, else how the skill was set up.
+func (b ruleBook) byDefault(auto bool) store.ApprovalMode {
+	switch {
+	case b.own.Mode != store.ApprovalUnset:
+		return b.own.Mode
+	case auto:
+		return store.ApprovalAuto
+	}
+	return store.ApprovalAsk
+}
+
+// declared lists the tools that an agent declares, those that it has asked
+// about, and those that have a rule.
+func (b ruleBook) declared(a *beeos.Agent) rulesData {
+	rows := map[[2]string]toolRow{}
+	for pair, mode := range b.modes {
+		rows[pair] = ruleRow(pair, mode)
+	}
+	for _, sk := range a.Definition.Skills {
+		row := ruleRow([2]string{"", sk.Name}, b.modes[[2]string{"", sk.Name}])
+		row.Text, row.Hidden, row.Destructive = pieces(beeos.Visible(sk.Description)), !sk.Exposed(), approval.Destructive(a, sk.Name)
+		rows[[2]string{"", sk.Name}] = row
+	}
+	return b.data(rows)
+}
+
+// rest lists the rules that no card of a server has a control for.
+func (b ruleBook) rest(servers []serverRow) rulesData {
+	rows := map[[2]string]toolRow{}
+	for pair, mode := range b.modes {
+		if !knows(servers, pair) {
+			rows[pair] = ruleRow(pair, mode)
+		}
+	}
+	return b.data(rows)
+}
+
+func (b ruleBook) data(rows map[[2]string]toolRow) rulesData {
+	d := rulesData{Path: "/agents/" + b.agent.ID + "/approvals", Mode: b.own.Mode, Minutes: int(b.own.Timeout / time.Minute)}
+	for _, row := range rows {
+		d.Tools = append(d.Tools, row)
+	}
+	slices.SortFunc(d.Tools, func(a, b toolRow) int { return cmp.Or(cmp.Compare(a.Skill, b.Skill), cmp.Compare(a.Tool, b.Tool)) })
+	return d
+}
+
+func ruleRow(pair [2]string, mode store.ApprovalMode) toolRow {
+	row := toolRow{Skill: pair[0], Tool: pair[1], Mode: mode}
+	row.Title = clean(approval.Name(&store.Approval{Skill: row.Skill, Tool: row.Tool}), 100)
+	if row.Tool == "" {
+		row.Title = clean(row.Skill, 100) + " / all tools"
+	}
+	return row
+}
+
+// setRules takes a form of the skills page: the rules of the agent, those of
+// some tools, or both.
 func (s *Site) setRules(w http.ResponseWriter, r *http.Request, v *visit) error {
 	a, err := s.owned(r, v)
 	if err != nil {
@@ -74,7 +123,7 @@ func (s *Site) setRules(w http.ResponseWriter, r *http.Request, v *visit) error 
 		err = s.Desk.SetRules(r.Context(), a, v.User, rules)
 	}
 	if message, status, ok := formError(err); ok {
-		return s.showAgent(w, r, v, status, page{Problem: message}, fresh{})
+		return s.showSkills(w, r, v, status, page{Problem: message}, addData{})
 	}
 	if err != nil {
 		return err
@@ -84,22 +133,24 @@ func (s *Site) setRules(w http.ResponseWriter, r *http.Request, v *visit) error 
 			s.audit(r.Context(), v, "approval.policy", a.ID, map[string]string{"skill": rule.Skill, "tool": rule.Tool, "mode": string(rule.Mode)})
 		}
 	}
-	return s.done(w, r, "/agents/"+a.ID, "saved")
+	return s.done(w, r, "/agents/"+a.ID+"/skills", "saved")
 }
 
-func readRules(r *http.Request) ([]store.ApprovalRule, error) {
+func readRules(r *http.Request) (rules []store.ApprovalRule, err error) {
 	if err := r.ParseForm(); err != nil {
 		return nil, beeos.Wrap(beeos.InvalidBody, err, "the form could not be read; send it again")
 	}
-	own := store.ApprovalRule{Mode: store.ApprovalMode(r.FormValue("all"))}
-	if given := r.FormValue("minutes"); given != "" {
-		minutes, err := strconv.Atoi(given)
-		if err != nil {
-			return nil, beeos.Errorf(beeos.InvalidParam, "the time to decide is a number of minutes")
+	if r.PostForm.Has("all") || r.PostForm.Has("minutes") {
+		own := store.ApprovalRule{Mode: store.ApprovalMode(r.FormValue("all"))}
+		if given := r.FormValue("minutes"); given != "" {
+			minutes, err := strconv.Atoi(given)
+			if err != nil {
+				return nil, beeos.Errorf(beeos.InvalidParam, "the time to decide is a number of minutes")
+			}
+			own.Timeout = time.Duration(minutes) * time.Minute
 		}
-		own.Timeout = time.Duration(minutes) * time.Minute
+		rules = append(rules, own)
 	}
-	rules := []store.ApprovalRule{own}
 	skills, tools, modes := r.Form["skill"], r.Form["tool"], r.Form["mode"]
 	if len(skills) != len(tools) || len(tools) != len(modes) {
 		return nil, beeos.Errorf(beeos.InvalidBody, "the form is not whole; open the page and send it again")

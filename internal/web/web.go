@@ -1,8 +1,9 @@
 // Package web is the console (port 3000): pages for people, made of templates
 // on the server, with htmx where it makes them smoother. routes.go is the site
-// map and each room has a file: home, agents, agent and its settings (rules
-// for approvals among them), approvals, keys, apps (what was granted), account,
-// users, audit; approve is for links that let somebody decide; signin, oidc and welcome let
+// map and each room has a file: home, agents, agent with its settings and its
+// A2A card, builtin for agents that are made here, skills with the servers
+// and the rules for approvals (diff.go shows how a tool has changed),
+// approvals, keys, apps (what was granted), account, users, audit; approve is for links that let somebody decide; signin, oidc and welcome let
 // people in, consent asks them for MCP clients. guard.go stands in front of
 // all of them, session.go knows who is there, render.go and static.go send
 // what they see, live.go keeps it fresh, text.go makes what others wrote safe
@@ -23,6 +24,7 @@ import (
 	"github.com/beeos/beeos/internal/bus"
 	"github.com/beeos/beeos/internal/ledger"
 	"github.com/beeos/beeos/internal/oauth"
+	"github.com/beeos/beeos/internal/runtime"
 	"github.com/beeos/beeos/internal/store"
 )
 
@@ -38,6 +40,8 @@ type Options struct {
 	Log    *slog.Logger
 	Now    func() time.Time // nil = time.Now
 
+	Runtime *runtime.Runtime // nil: built-in agents run in another process
+
 	// Where people and programs reach the surfaces, without a slash at the end.
 	PublicURL, MCPURL, RESTURL string
 
@@ -45,6 +49,9 @@ type Options struct {
 	Changed func(agentID string)
 	Revoked func(keyID string)
 	Online  func(ctx context.Context, agentID string) bool
+
+	// Card shows an agent as A2A peers see it; nil where that surface is not.
+	Card func(*beeos.Agent) (Card, error)
 }
 
 // Site is the console.

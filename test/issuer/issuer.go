@@ -10,6 +10,7 @@ import (
 	"crypto/rsa"
 	"encoding/json"
 	"fmt"
+	"html/template"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -32,6 +33,7 @@ type Server struct {
 	Metadata map[string]any // added to, or instead of, what it says about itself
 	Aud      string         // put into tokens instead of the resource, to make wrong ones
 	Deny     bool           // people say no
+	Asks     bool           // people are shown a page, and decide there
 	Expires  int            // seconds; 0 = an hour
 
 	key *rsa.PrivateKey
@@ -102,7 +104,13 @@ func (s *Server) register(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusCreated, map[string]any{"client_id": id, "client_secret": secret, "redirect_uris": asked.Redirects, "token_endpoint_auth_method": asked.Method})
 }
 
-// authorize is a person who has made up their mind already.
+// asking is the page on which a person decides.
+var asking = template.Must(template.New("").Parse(`<!doctype html><html lang="en"><title>Let it in?</title><link rel="icon" href="data:,">
+<h1>{{.Get "client_id"}} wants to use {{.Get "resource"}}</h1><p>{{.Get "scope"}}</p>
+<form>{{range $name, $values := .}}<input type="hidden" name="{{$name}}" value="{{index $values 0}}">{{end}}
+<button name="decision" value="deny">No</button> <button name="decision" value="allow" id="allow">Yes</button></form>`))
+
+// authorize is a person who has made up their mind already, or decides now.
 func (s *Server) authorize(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	s.mu.Lock()
@@ -113,8 +121,13 @@ func (s *Server) authorize(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "who are you?", http.StatusBadRequest)
 		return
 	}
+	if s.Asks && q.Get("decision") == "" {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_ = asking.Execute(w, q) // a browser that has left
+		return
+	}
 	answer := url.Values{"state": {q.Get("state")}, "iss": {s.URL}}
-	if s.Deny {
+	if s.Deny || q.Get("decision") == "deny" {
 		answer.Set("error", "access_denied")
 	} else {
 		one := rand.Text()

@@ -1,0 +1,50 @@
+package skill
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/beeos/beeos/internal/store"
+)
+
+// Known is a tool as a person knows it. All but Name has nothing hidden in it.
+type Known struct {
+	Skill       string
+	Name        string // the server's own, with whatever is in it
+	Shown       string // the name, for people
+	Title       string
+	Description string
+	Schema      string // of its arguments, on several lines
+	Destructive bool   // it says so itself
+	Held        *Held  // not nil: it has changed since, and waits
+}
+
+// KnownTools lists what is known of the tools of a built-in agent, by skill
+// and name. A server may have stopped offering some of them.
+func KnownTools(ctx context.Context, db *store.DB, builtinID string) ([]Known, error) {
+	list, err := db.SkillTools(ctx, builtinID, "")
+	if err != nil {
+		return nil, err
+	}
+	known := make([]Known, len(list))
+	for i, t := range list {
+		known[i] = know(t)
+	}
+	return known, nil
+}
+
+func know(t store.SkillTool) Known {
+	k := Known{Skill: t.Skill, Name: t.Tool, Shown: Visible(t.Tool)}
+	var p pinned
+	if json.Unmarshal([]byte(t.Definition), &p) == nil {
+		k.Title, k.Description = Visible(p.Title), Visible(p.Description)
+		if schema, err := json.Marshal(p.InputSchema); err == nil {
+			k.Schema = shown(string(schema))
+		}
+		k.Destructive = p.Annotations != nil && p.Annotations.DestructiveHint != nil && *p.Annotations.DestructiveHint
+	}
+	if t.HeldHash != "" {
+		k.Held = held(t)
+	}
+	return k
+}
