@@ -58,8 +58,8 @@ var mayImport = map[string]string{
 	"internal/invoke":    "store ledger bus blob",
 	"internal/approval":  "store ledger bus",
 	"internal/webhook":   "store ledger bus",
-	"internal/bridge":    "agent",
 	"internal/protected": "",
+	"internal/bridge":    "agent protected",
 	"internal/skill":     "protected store",
 	"internal/runtime":   "agent llm skill protected store",
 

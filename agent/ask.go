@@ -76,8 +76,24 @@ func (r *Reply) Roots(ctx context.Context) ([]Root, error) {
 
 // Continued is what the person said after InputRequired or AuthRequired.
 type Continued struct {
-	Text    string
-	Payload json.RawMessage
+	Text        string
+	Payload     json.RawMessage
+	Parts       json.RawMessage // what came besides the text, as in Message
+	Attachments []Attachment
+}
+
+func continued(f *beeos.Frame) (Continued, error) {
+	c := Continued{Text: f.Body, Payload: f.Payload, Parts: f.Parts}
+	var p struct {
+		Attachments []Attachment `json:"attachments"`
+	}
+	if len(f.Payload) > 0 && f.Payload[0] == '{' {
+		if err := json.Unmarshal(f.Payload, &p); err != nil {
+			return c, fmt.Errorf("read the attachments of an answer: %w", err)
+		}
+	}
+	c.Attachments = p.Attachments
+	return c, nil
 }
 
 // InputRequired pauses the answer until the person says more, or ctx ends.
@@ -107,7 +123,7 @@ func (r *Reply) pause(ctx context.Context, kind beeos.FrameType, text string, pa
 	}
 	select {
 	case got := <-r.more:
-		return Continued{Text: got.Body, Payload: got.Payload}, nil
+		return continued(got)
 	case <-ctx.Done():
 		return Continued{}, context.Cause(ctx)
 	case <-r.ctx.Done():

@@ -110,6 +110,11 @@ func (r *Reply) Result(v any) error { return r.carry("result", v) }
 // Meta adds an object that travels as _meta beside the answer.
 func (r *Reply) Meta(v any) error { return r.carry("_meta", v) }
 
+// Remember keeps a value with the answer, which is not part of what it says:
+// History has it, as "memory" in the payload of the reply, for whichever
+// instance answers the next message of the conversation. It is no secret.
+func (r *Reply) Remember(v any) error { return r.carry("memory", v) }
+
 func (r *Reply) carry(name string, v any) error {
 	raw, err := marshal(v)
 	if err != nil {

@@ -117,6 +117,12 @@ func (r *Reply) Send(text string) error {
 	return r.end(beeos.Frame{Type: beeos.FrameReply, Body: body})
 }
 
+// Correct ends the answer with text, whatever was streamed before: for what
+// turned out to be otherwise on the way.
+func (r *Reply) Correct(text string) error {
+	return r.end(beeos.Frame{Type: beeos.FrameReply, Body: text})
+}
+
 // Fail ends the answer as a failure of the agent's; text tells the caller (or
 // its model) what went wrong.
 func (r *Reply) Fail(text string) error {

@@ -1,10 +1,14 @@
 package a2agw_test
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/beeos/beeos/agent"
+	"github.com/beeos/beeos/client"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -198,5 +202,65 @@ func TestWhoMay(t *testing.T) {
 	}
 	if got := s.do("POST", s.A2A+"/"+s.AgentID, call, "Authorization", "", "X-Agent-API-Key", s.AgentKey); got.StatusCode != 200 {
 		t.Errorf("in X-Agent-API-Key: %d %s", got.StatusCode, got.body)
+	}
+}
+
+// TestFilesWithAnAnswer: what a task waits for may be a file: one that was
+// uploaded, one elsewhere, and bytes. Somebody else's is none of theirs.
+func TestFilesWithAnAnswer(t *testing.T) {
+	s := start(t)
+	c := client.New(s.REST, s.key)
+	f, err := c.Upload(t.Context(), "note.txt", "text/plain", strings.NewReader("uploaded"), 8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.agent = s.connect("collector", func(ctx context.Context, _ agent.Message, r *agent.Reply) error {
+		said, err := r.InputRequired(ctx, "Which file?", nil)
+		if err != nil {
+			return err
+		}
+		var b strings.Builder
+		for _, f := range said.Attachments {
+			text, err := f.Download(ctx)
+			fmt.Fprintf(&b, "%s %s %s %v; ", f.Filename, f.ContentType, text, err)
+		}
+		return r.Send(said.Text + ": " + b.String() + string(said.Parts))
+	})
+	s.url = s.A2A + "/" + s.agent
+	for name, step := range map[string]struct{ part, want string }{
+		"by id":        {`{"url":"beeos:` + f.FileID + `"}`, "here: note.txt text/plain uploaded <nil>; "},
+		"by metadata":  {`{"metadata":{"file_id":"` + f.FileID + `"},"filename":"other.txt"}`, "here: other.txt text/plain uploaded <nil>; "},
+		"by address":   {`{"url":"https://example.com/a.png","mediaType":"image/png"}`, `here: [{"mime_type":"image/png","name":"","type":"file","url":"https://example.com/a.png"}]`},
+		"bytes":        {`{"raw":"aGk=","filename":"b.txt"}`, `here: [{"mime_type":"","name":"b.txt","type":"file","url":"data:application/octet-stream;base64,aGk="}]`},
+		"bytes of 0.3": {`{"kind":"file","file":{"bytes":"aGk=","name":"b.txt"}}`, `here: [{"mime_type":"","name":"b.txt","type":"file","url":"data:application/octet-stream;base64,aGk="}]`},
+	} {
+		paused := s.rpc("SendMessage", message("p "+name, "pause"))
+		id, _ := at(paused, "result", "task", "id").(string)
+		answer := `{"message":{"role":"ROLE_USER","messageId":"a ` + name + `","taskId":"` + id + `","parts":[{"text":"here"},` + step.part + `]}}`
+		if bad := s.rpc("SendMessage", strings.Replace(answer, f.FileID, "file_of_somebody_else", 1)); strings.Contains(step.part, f.FileID) && at(bad, "error", "code") != -32602.0 {
+			t.Errorf("%s, somebody else's: %v", name, bad)
+		} else if !strings.Contains(step.part, f.FileID) {
+			if text, _ := at(bad, "result", "task", "artifacts", 0, "parts", 0, "text").(string); text != step.want {
+				t.Errorf("%s: %v", name, bad)
+			}
+			continue
+		}
+		got := s.rpc("SendMessage", strings.Replace(answer, `"a `, `"b `, 1))
+		if text, _ := at(got, "result", "task", "artifacts", 0, "parts", 0, "text").(string); !strings.HasPrefix(text, step.want) {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	// And with the first message of a task.
+	s.agent = s.connect("reader", func(ctx context.Context, m agent.Message, r *agent.Reply) error {
+		if len(m.Attachments) != 1 {
+			return r.Send("no file")
+		}
+		text, err := m.Attachments[0].Download(ctx)
+		return r.Send(fmt.Sprintf("%s %v", text, err))
+	})
+	s.url = s.A2A + "/" + s.agent
+	got := s.rpc("SendMessage", `{"message":{"role":"ROLE_USER","messageId":"first","parts":[{"url":"beeos:`+f.FileID+`"}]}}`)
+	if text := at(got, "result", "task", "artifacts", 0, "parts", 0, "text"); text != "uploaded <nil>" {
+		t.Errorf("with the first message: %v", got)
 	}
 }

@@ -22,10 +22,14 @@ const (
 	metaMessage = "a2a_message_id"
 	metaContext = "a2a_context_id" // the client's own name for its context
 	metaAgent   = "a2a_agent_id"   // who calls, as it says itself
+	metaChain   = "call_chain"     // the agents that led here, as agents that call each other have it
 )
 
+// maxChain is how many agents may call each other in a row.
+const maxChain = 8
+
 // reserved are names that callers may not use in metadata.
-var reserved = []string{"protocol", "caller_owner_id", "target_agent_id", "delivery_principal", "call_chain", metaMessage, metaContext, metaAgent}
+var reserved = []string{"protocol", "caller_owner_id", "target_agent_id", "delivery_principal", metaChain, metaMessage, metaContext, metaAgent}
 
 // incoming is a message of the client's.
 type incoming struct {
@@ -236,6 +240,9 @@ func (x *exchange) request(m *incoming) (invoke.Request, error) {
 			req.Call.Metadata[name] = fmt.Sprintf("%.256s", value)
 		}
 	}
+	if err := x.chain(req.Call.Metadata); err != nil {
+		return req, err
+	}
 	if len(m.parts) > 0 {
 		parts, err := marshal(m.parts)
 		if err != nil {
@@ -252,6 +259,29 @@ func (x *exchange) request(m *incoming) (invoke.Request, error) {
 	}
 	req.Fingerprint = fingerprint(m.raw)
 	return req, nil
+}
+
+// chain takes over which agents led to the message, as a peer says. Who lies
+// about it can do nothing but be refused.
+func (x *exchange) chain(metadata map[string]string) error {
+	text := x.r.Header.Get("X-A2A-Call-Chain")
+	if text == "" {
+		return nil
+	}
+	chain := strings.Split(text, ",")
+	for i, id := range chain {
+		if chain[i] = strings.TrimSpace(id); len(chain[i]) > 128 {
+			return beeos.Errorf(beeos.InvalidParam, "X-A2A-Call-Chain is a list of agents' ids, with commas between them")
+		}
+	}
+	switch {
+	case slices.Contains(chain, x.agent.ID):
+		return beeos.Errorf(beeos.Conflict, "this agent is already working on this: calling it again would never end")
+	case len(chain) >= maxChain:
+		return beeos.Errorf(beeos.Conflict, "%d agents have called each other in a row, which is the limit", maxChain)
+	}
+	metadata[metaChain] = strings.Join(chain, ",")
+	return nil
 }
 
 // said is the client's message as it is shown again in a task's history.

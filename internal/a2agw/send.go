@@ -229,11 +229,13 @@ func (x *exchange) proceed(ctx context.Context, s *sending) (t invoke.Task, sinc
 	default:
 		return t, 0, refuse(unsupportedOp, "the task is %s and waits for nothing; subscribe to it, or send the message without taskId", t.Status)
 	}
-	if len(s.files) > 0 {
-		return t, 0, beeos.Errorf(beeos.InvalidParam, "files can only go along with the first message of a task")
-	}
 	if len(s.parts) > 0 {
 		if m.Parts, err = marshal(s.parts); err != nil {
+			return t, 0, err
+		}
+	}
+	if len(s.files) > 0 {
+		if payload["attachments"], err = x.g.opt.Calls.AttachTo(ctx, x.caller, &m, s.files); err != nil {
 			return t, 0, err
 		}
 	}

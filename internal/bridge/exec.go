@@ -106,9 +106,17 @@ func (p *program) answer(ctx context.Context, m agent.Message, r *agent.Reply) e
 	if err := proc.write(ctx, line); err != nil {
 		return err
 	}
+	// Questions that are open when the answer ends are nobody's any more.
+	asking, done := context.WithCancel(ctx)
+	var questions sync.WaitGroup
+	defer questions.Wait()
+	defer done()
 	for {
 		select {
 		case s := <-x.said:
+			if s.Approve != nil {
+				questions.Go(func() { p.approve(asking, proc, m.ID, *s.Approve, r) })
+			}
 			if err := s.say(r); err != nil || s.last() {
 				return err
 			}
@@ -118,6 +126,21 @@ func (p *program) answer(ctx context.Context, m agent.Message, r *agent.Reply) e
 			proc.cancel(m.ID, context.Cause(ctx))
 			return context.Cause(ctx)
 		}
+	}
+}
+
+// approve has a question of the program's decided and tells it how.
+func (p *program) approve(ctx context.Context, proc *process, id string, a approval, r *agent.Reply) {
+	d, err := a.ask(ctx, r)
+	if ctx.Err() != nil {
+		return
+	}
+	if err != nil {
+		p.log.Warn("nobody can decide about a tool", "tool", clip(a.Tool), "err", err)
+		d.Reason = "nobody can decide about it now"
+	}
+	if line, err := (question{ID: id, Decision: &d}).line(); err == nil {
+		_ = proc.write(ctx, line) // ended, or does not read: then it need not know
 	}
 }
 

@@ -38,13 +38,27 @@ func program() {
 	fmt.Fprintln(os.Stderr, "hello from stderr")
 	lines := bufio.NewScanner(os.Stdin)
 	for lines.Scan() {
-		var m struct{ ID, Text, Cancel string }
+		var m struct {
+			ID, Text, Cancel string
+			Decision         *struct {
+				Request, Reason   string
+				Approved, Expired bool
+			}
+		}
 		if err := json.Unmarshal(lines.Bytes(), &m); err != nil {
 			panic(err)
 		}
 		id, _ := json.Marshal(m.ID)
 		say := func(rest string) { fmt.Printf(`{"id":%s,%s}`+"\n", id, rest) }
 		switch {
+		case m.Decision != nil:
+			said, _ := json.Marshal(fmt.Sprint(m.Decision.Request, " ", m.Decision.Approved, " ", m.Decision.Reason))
+			say(`"reply":` + string(said))
+		case m.Text == "save":
+			say(`"approve":{"request":"q1","tool":"save_csv","arguments":{"path":"a.csv"}}`)
+		case m.Text == "give up":
+			say(`"approve":{"request":"q2","tool":"save_csv","arguments":{"path":"b.csv"}}`)
+			say(`"reply":"never mind"`)
 		case m.Cancel != "":
 			fmt.Fprintln(os.Stderr, "cancelled:", m.Cancel)
 		case m.Text == "crash":

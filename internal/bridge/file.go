@@ -34,6 +34,8 @@ const FileName = "beeos.yaml"
 //	    key: ${file:key.txt}
 //	  - name: tools
 //	    mcp: npx -y some-mcp-server
+//	  - name: peer
+//	    a2a: https://example.com/agents/7
 //
 // A field that is unknown, and a secret that is missing, are errors.
 type File struct {
@@ -51,6 +53,8 @@ type entry struct {
 	HTTP        string            `yaml:"http"`
 	OpenAI      string            `yaml:"openai"`
 	MCP         words             `yaml:"mcp"`
+	A2A         string            `yaml:"a2a"`
+	Origins     []string          `yaml:"origins"`
 	Model       string            `yaml:"model"`
 	System      string            `yaml:"system"`
 	Key         string            `yaml:"key"`
@@ -58,10 +62,45 @@ type entry struct {
 	Env         map[string]string `yaml:"env"`
 	Dir         string            `yaml:"dir"`
 	Timeout     duration          `yaml:"timeout"`
+	OAuth       *entryOAuth       `yaml:"oauth"`
 	builtin     `yaml:",inline"`
 
 	header http.Header // with its secrets
 	env    []string
+	show   func(address string) // leads a person there; nil = nobody is there
+}
+
+// entryOAuth is the client that an agent is to a server that wants tokens.
+type entryOAuth struct {
+	Client   string   `yaml:"client"`
+	Secret   string   `yaml:"secret"`
+	Key      string   `yaml:"key"`
+	Issuer   string   `yaml:"issuer"`
+	Scopes   []string `yaml:"scopes"`
+	Redirect string   `yaml:"redirect"`
+}
+
+// check reads its secrets and says what is wrong with it.
+func (o *entryOAuth) check(dir string) (err error) {
+	if o == nil {
+		return nil
+	}
+	for _, secret := range []*string{&o.Secret, &o.Key} {
+		if *secret != "" && reference.FindString(*secret) != *secret {
+			return errors.New("oauth: a secret does not belong into this file; write ${env:NAME} or ${file:PATH}")
+		}
+		if *secret, err = expand(*secret, dir); err != nil {
+			return fmt.Errorf("oauth: %w", err)
+		}
+	}
+	return o.client(agent.Options{}, nil).check()
+}
+
+func (o *entryOAuth) client(a agent.Options, show func(string)) *OAuth {
+	return &OAuth{
+		ClientID: o.Client, Secret: o.Secret, Key: o.Key, Issuer: o.Issuer, Scopes: o.Scopes, Redirect: o.Redirect,
+		Name: a.Name, Show: show, Log: logger(a),
+	}
 }
 
 // words is a command: a line, or a list of words.
@@ -172,18 +211,21 @@ func lineNumbers(text []byte) []int {
 // check completes the entry and says what is wrong with it.
 func (e *entry) check(dir string) (err error) {
 	kinds := 0
-	for _, given := range []bool{len(e.Exec) > 0, e.HTTP != "", e.OpenAI != "", len(e.MCP) > 0} {
+	for _, given := range []bool{len(e.Exec) > 0, e.HTTP != "", e.OpenAI != "", len(e.MCP) > 0, e.A2A != ""} {
 		if given {
 			kinds++
 		}
 	}
 	switch {
 	case kinds != 1:
-		return fmt.Errorf("the agent %q needs exactly one of exec, http, openai and mcp, or a prompt", e.Name)
+		return fmt.Errorf("the agent %q needs exactly one of exec, http, openai, mcp and a2a, or a prompt", e.Name)
 	case e.OpenAI != "" && e.Model == "":
 		return fmt.Errorf("the agent %q names no model", e.Name)
 	case e.Key != "" && reference.FindString(e.Key) != e.Key:
 		return errors.New("a key does not belong into this file; write ${env:NAME} or ${file:PATH}")
+	}
+	if err := e.OAuth.check(dir); err != nil {
+		return err
 	}
 	if !filepath.IsAbs(e.Dir) {
 		e.Dir = filepath.Join(dir, e.Dir)
@@ -210,8 +252,19 @@ func (e *entry) check(dir string) (err error) {
 		return checkURL("http", e.HTTP)
 	case e.OpenAI != "":
 		return checkURL("openai", e.OpenAI)
+	case e.A2A != "":
+		return checkURL("a2a", e.A2A)
 	}
 	return nil
+}
+
+// Show has people led to addresses where they can give their consent; without
+// it, nobody is there to ask.
+func (f *File) Show(lead func(agent, address string)) {
+	for i := range f.entries {
+		e := &f.entries[i]
+		e.show = func(address string) { lead(e.Name, address) }
+	}
 }
 
 // Names lists the agents.
@@ -261,10 +314,24 @@ func (e *entry) serve(ctx context.Context, o agent.Options) error {
 		return HTTP(ctx, HTTPOptions{URL: e.HTTP, Header: e.header, Timeout: time.Duration(e.Timeout), Agent: o})
 	case e.OpenAI != "":
 		return OpenAI(ctx, OpenAIOptions{URL: e.OpenAI, Model: e.Model, System: e.System, Key: e.Key, Header: e.header, Agent: o})
+	case e.A2A != "":
+		return A2A(ctx, A2AOptions{URL: e.A2A, Origins: e.Origins, Header: e.header, OAuth: e.oauth(o), Agent: o})
 	case len(e.MCP) > 0:
-		return MCP(ctx, MCPOptions{Command: e.MCP, URL: e.mcpURL(), Dir: e.Dir, Env: e.env, Header: e.header, Agent: o})
+		return MCP(ctx, MCPOptions{Command: e.MCP, URL: e.mcpURL(), Dir: e.Dir, Env: e.env, Header: e.header, OAuth: e.oauth(o), Agent: o})
 	}
 	return Exec(ctx, ExecOptions{Name: o.Name, Description: o.Description, Command: e.Exec, Dir: e.Dir, Env: e.env, Log: o.Log, Agent: o})
+}
+
+// oauth is how the agent gets into its server. An MCP server says by itself
+// that it wants tokens; a header that has one is an answer to that.
+func (e *entry) oauth(o agent.Options) *OAuth {
+	switch {
+	case e.OAuth != nil:
+		return e.OAuth.client(o, e.show)
+	case e.mcpURL() != "" && e.header.Get("Authorization") == "":
+		return (&entryOAuth{}).client(o, e.show)
+	}
+	return nil
 }
 
 func (e *entry) mcpURL() string {

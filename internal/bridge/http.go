@@ -61,6 +61,9 @@ type endpoint struct {
 	http    *http.Client
 }
 
+// approvalsMost is how often an endpoint may ask in one answer.
+const approvalsMost = 100
+
 var (
 	errTimeout = errors.New("the endpoint behind this agent did not answer in time")
 	errNoEnd   = errors.New("the endpoint behind this agent answered with something that is no answer")
@@ -73,19 +76,34 @@ func (e *endpoint) answer(ctx context.Context, m agent.Message, r *agent.Reply) 
 		ctx, cancel = context.WithTimeoutCause(ctx, e.timeout, errTimeout)
 		defer cancel()
 	}
-	resp, err := e.post(ctx, m)
-	if err != nil {
-		return e.failed(ctx, err)
+	q := newQuestion(m)
+	for range approvalsMost {
+		asked, err := e.exchange(ctx, q, r)
+		if err != nil || asked == nil {
+			return e.failed(ctx, err)
+		}
+		d, err := asked.ask(ctx, r)
+		if err != nil {
+			return e.failed(ctx, err)
+		}
+		q.Decision = &d
 	}
-	defer resp.Body.Close()
-	if err := e.read(resp, r); err != nil {
-		return e.failed(ctx, err)
-	}
-	return nil
+	return errors.New("the endpoint behind this agent asks for approval again and again")
 }
 
-func (e *endpoint) post(ctx context.Context, m agent.Message) (*http.Response, error) {
-	body, err := newQuestion(m).line()
+// exchange posts a message, passes on the answer, and returns the question
+// whether a tool may be called that it ended with, if it did.
+func (e *endpoint) exchange(ctx context.Context, q question, r *agent.Reply) (*approval, error) {
+	resp, err := e.post(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	return e.read(resp, r)
+}
+
+func (e *endpoint) post(ctx context.Context, q question) (*http.Response, error) {
+	body, err := q.line()
 	if err != nil {
 		return nil, fmt.Errorf("the message cannot be passed on: %w", err)
 	}
@@ -98,7 +116,9 @@ func (e *endpoint) post(ctx context.Context, m agent.Message) (*http.Response, e
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json, text/event-stream, text/plain")
-	req.Header.Set("Idempotency-Key", m.ID)
+	if req.Header.Set("Idempotency-Key", q.ID); q.Decision != nil {
+		req.Header.Set("Idempotency-Key", q.ID+"-"+q.Decision.Request)
+	}
 	req.Header.Set("User-Agent", "beeos/"+beeos.Version)
 	return e.http.Do(req)
 }
@@ -106,6 +126,9 @@ func (e *endpoint) post(ctx context.Context, m agent.Message) (*http.Response, e
 // failed says what went wrong without saying where: the address is nobody's
 // business but the operator's.
 func (e *endpoint) failed(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}
@@ -130,42 +153,42 @@ func withoutAddress(err error) error {
 }
 
 // read passes the answer on.
-func (e *endpoint) read(resp *http.Response, r *agent.Reply) error {
+func (e *endpoint) read(resp *http.Response, r *agent.Reply) (*approval, error) {
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")) // none: then it is taken for JSON
 	switch {
 	case resp.StatusCode >= 300:
-		return refusal(resp, secretsIn(e.header)...)
+		return nil, refusal(resp, secretsIn(e.header)...)
 	case resp.StatusCode == http.StatusNoContent:
-		return r.Send("")
+		return nil, r.Send("")
 	case kind == "text/event-stream":
 		return readStream(resp.Body, r)
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxLine+1))
 	if err != nil {
-		return fmt.Errorf("the answer of the endpoint broke off: %w", err)
+		return nil, fmt.Errorf("the answer of the endpoint broke off: %w", err)
 	}
 	if len(body) > maxLine {
-		return fmt.Errorf("the endpoint's answer is longer than %d bytes", maxLine)
+		return nil, fmt.Errorf("the endpoint's answer is longer than %d bytes", maxLine)
 	}
 	if kind == "text/plain" {
-		return r.Send(string(body))
+		return nil, r.Send(string(body))
 	}
 	var s saying
 	if err := json.Unmarshal(body, &s); err != nil {
-		return errNoEnd
+		return nil, errNoEnd
 	}
-	if !s.last() && s.Delta == "" && len(s.Parts) == 0 && len(s.Structured) == 0 {
-		return errNoEnd
+	if !s.last() && s.Delta == "" && len(s.Parts) == 0 && len(s.Structured) == 0 && s.Approve == nil {
+		return nil, errNoEnd
 	}
-	return s.say(r)
+	return s.Approve, s.say(r)
 }
 
 // readStream passes events on as they come. The stream's end is the end of the
 // answer, if none of them was.
-func readStream(body io.Reader, r *agent.Reply) error {
+func readStream(body io.Reader, r *agent.Reply) (*approval, error) {
 	for ev, err := range events(body) {
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if ev.data == "[DONE]" {
 			break
@@ -175,13 +198,13 @@ func readStream(body io.Reader, r *agent.Reply) error {
 		}
 		var s saying
 		if err := json.Unmarshal([]byte(ev.data), &s); err != nil {
-			return errNoEnd
+			return nil, errNoEnd
 		}
-		if err := s.say(r); err != nil || s.last() {
-			return err
+		if err := s.say(r); err != nil || s.last() || s.Approve != nil {
+			return s.Approve, err
 		}
 	}
-	return r.Send("")
+	return nil, r.Send("")
 }
 
 // refusal is an answer that is none, in the endpoint's words if it has some.

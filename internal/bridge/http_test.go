@@ -29,7 +29,7 @@ func connected(t *testing.T, app *apptest.App, log *journal, name string, serve 
 	go func() { // awaited below
 		done <- serve(ctx, agent.Options{
 			Name: name, Gateway: app.Agents, Key: app.UserKey, Identity: filepath.Join(t.TempDir(), "id.json"),
-			Log:       slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+			Log:       slogTo(log),
 			Connected: func(agentID string) { id <- agentID },
 		})
 	}()
@@ -48,6 +48,8 @@ func connected(t *testing.T, app *apptest.App, log *journal, name string, serve 
 	case err := <-done:
 		done <- nil
 		t.Fatalf("%s ended with: %v\n%s", name, err, log.String())
+	case <-time.After(20 * time.Second):
+		t.Fatalf("%s does not connect:\n%s", name, log.String())
 	}
 	return ""
 }
@@ -225,4 +227,8 @@ func TestSecretEnv(t *testing.T) {
 	if _, err := bridge.SecretEnv("BRIDGE_TEST_OTHER"); err == nil {
 		t.Error("no error for a file that is not there")
 	}
+}
+
+func slogTo(log *journal) *slog.Logger {
+	return slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 }

@@ -2,7 +2,9 @@ package bridge
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/beeos/beeos/agent"
@@ -26,6 +28,45 @@ type question struct {
 	Metadata    map[string]string  `json:"metadata,omitempty"`
 	Attachments []agent.Attachment `json:"attachments,omitempty"`
 	Cancel      string             `json:"cancel,omitempty"`
+	Decision    *decision          `json:"decision,omitempty"`
+}
+
+// approval is a program's question whether it may call a tool.
+type approval struct {
+	Request   string          `json:"request"` // the program's name for the question
+	Skill     string          `json:"skill"`
+	Tool      string          `json:"tool"`
+	Arguments json.RawMessage `json:"arguments"`
+	Auto      bool            `json:"auto"`
+}
+
+// decision is the answer to it.
+type decision struct {
+	Request  string `json:"request"`
+	Approved bool   `json:"approved"`
+	Reason   string `json:"reason,omitempty"`
+	Expired  bool   `json:"expired,omitempty"`
+}
+
+// ask has the owner of the agent decide, and waits. An error means that nobody
+// can, which is no yes.
+func (a approval) ask(ctx context.Context, r *agent.Reply) (decision, error) {
+	d := decision{Request: a.Request}
+	if a.Tool == "" {
+		d.Reason = "the question names no tool"
+		return d, nil
+	}
+	q := agent.Approval{Skill: a.Skill, Tool: a.Tool, Auto: a.Auto}
+	if len(a.Arguments) > 0 {
+		q.Arguments = a.Arguments
+	}
+	err := r.Gate(ctx, q)
+	if denied, ok := errors.AsType[*agent.Denied](err); ok {
+		d.Reason, d.Expired = denied.Reason, denied.Expired
+		return d, nil
+	}
+	d.Approved = err == nil
+	return d, err
 }
 
 func newQuestion(m agent.Message) question {
@@ -58,6 +99,7 @@ type saying struct {
 	Message    string            `json:"message"`
 	Reply      *string           `json:"reply"`
 	Error      *string           `json:"error"`
+	Approve    *approval         `json:"approve"`
 	Parts      []json.RawMessage `json:"parts"`
 	Structured json.RawMessage   `json:"structured"`
 }

@@ -25,6 +25,7 @@ type MCPOptions struct {
 	Env     []string    // its environment; nil = ours
 	URL     string      // or: a server that speaks Streamable HTTP
 	Header  http.Header // for URL; may hold secrets
+	OAuth   *OAuth      // for URL; nil = the header is all there is
 	Agent   agent.Options
 }
 
@@ -35,6 +36,12 @@ func MCP(ctx context.Context, o MCPOptions) error {
 		return err
 	}
 	b := &mcpBridge{opt: o, log: logger(o.Agent), ready: make(chan struct{}), changed: make(chan struct{}, 1), sweepEach: visitIdle / 5}
+	if o.OAuth != nil && o.URL != "" {
+		var err error
+		if b.gate, err = o.OAuth.open(o.URL); err != nil {
+			return err
+		}
+	}
 	b.visits = visits{open: b.openVisit, now: time.Now, byKey: map[string]*visit{}}
 	defer b.end()
 	s, offer, err := b.connect(ctx)
@@ -65,7 +72,7 @@ func MCP(ctx context.Context, o MCPOptions) error {
 
 func (o *MCPOptions) check() error {
 	if o.URL != "" {
-		return checkURL("--mcp", o.URL)
+		return errors.Join(checkURL("--mcp", o.URL), o.OAuth.check())
 	}
 	if len(o.Command) == 0 {
 		return errors.New("no server; name a command or an address after --mcp")
@@ -105,6 +112,7 @@ func (f offers) put(o *agent.Options, answer agent.Handler) {
 type mcpBridge struct {
 	opt    MCPOptions
 	log    *slog.Logger
+	gate   *gate // nil = there is none
 	visits visits
 
 	changed   chan struct{} // has room for one: the server's lists are others now
@@ -122,7 +130,11 @@ type mcpBridge struct {
 // dial opens a way to the server.
 func (b *mcpBridge) dial(ctx context.Context, notice func(string, json.RawMessage)) (*session, error) {
 	if b.opt.URL != "" {
-		return newSession(openStreams(b.opt, b.log), b.log, notice), nil
+		l := openStreams(b.opt, b.log)
+		if b.gate != nil {
+			l.http = b.gate.client()
+		}
+		return newSession(l, b.log, notice), nil
 	}
 	l, err := startPipe(ctx, b.opt, b.log)
 	if err != nil {
@@ -138,6 +150,9 @@ func (b *mcpBridge) connect(ctx context.Context) (*session, offers, error) {
 		s, offer, err := b.connectOnce(ctx)
 		if err == nil {
 			return s, offer, nil
+		}
+		if b.gate.admit(ctx, err) {
+			continue
 		}
 		if ctx.Err() == nil {
 			b.log.Warn("the server cannot be used; trying again", "in", pause, "err", err)

@@ -26,21 +26,29 @@ type ConnectCmd struct {
 	HTTP   string `xor:"what" placeholder:"URL" help:"Endpoint that answers: a POST per message, JSON or server-sent events back."`
 	OpenAI string `xor:"what" name:"openai" placeholder:"URL" help:"OpenAI-compatible endpoint, with its /v1. The key is in OPENAI_API_KEY or in the file that OPENAI_API_KEY_FILE names."`
 	MCP    string `xor:"what" placeholder:"CMD|URL" help:"MCP server, whose tools, resources and prompts become the agent's: a command, or an address."`
+	A2A    string `xor:"what" name:"a2a" placeholder:"URL" help:"Agent of another platform, or its card. It becomes an agent of yours."`
 	File   string `xor:"what" short:"f" placeholder:"FILE" help:"File with several agents. Without anything else: beeos.yaml, if it is here."`
 
-	Model      string        `help:"With --openai: the model."`
-	System     string        `placeholder:"TEXT" help:"With --openai: what the model is told first."`
-	HeaderFile string        `placeholder:"FILE" help:"File with headers for --http, --openai and --mcp, one Name: value per line. BEEOS_BRIDGE_TOKEN or BEEOS_BRIDGE_TOKEN_FILE make a bearer token of their own."`
-	Timeout    time.Duration `help:"With --http: how long one answer may take. Empty: as long as the caller waits."`
+	Model      string   `help:"With --openai: the model."`
+	System     string   `placeholder:"TEXT" help:"With --openai: what the model is told first."`
+	HeaderFile string   `placeholder:"FILE" help:"File with headers for --http, --openai, --mcp and --a2a, one Name: value per line. BEEOS_BRIDGE_TOKEN or BEEOS_BRIDGE_TOKEN_FILE make a bearer token of their own."`
+	A2AOrigin  []string `name:"a2a-origin" placeholder:"URL" help:"With --a2a: where else its card may lead to, as in https://api.example.com."`
+
+	OAuthClient   string   `name:"oauth-client" placeholder:"ID" help:"With --mcp and --a2a: client at the authorization server of a protected server. Its secret is in BEEOS_OAUTH_SECRET, or its private key in BEEOS_OAUTH_KEY, or in the files that these names with _FILE name. Without a client you are asked for your consent."`
+	OAuthIssuer   string   `name:"oauth-issuer" placeholder:"URL" help:"The authorization server that the client is registered with."`
+	OAuthScope    []string `name:"oauth-scope" placeholder:"SCOPE" help:"More scopes to ask for."`
+	OAuthRedirect string   `name:"oauth-redirect" placeholder:"URL" help:"Where you come back to on this machine, if the client is registered with a fixed address."`
+
+	Timeout time.Duration `help:"With --http: how long one answer may take. Empty: as long as the caller waits."`
 
 	Args []string `arg:"" optional:"" passthrough:"" help:"Arguments of the program, after --."`
 }
 
 // Validate finds out what is to be connected.
 func (c *ConnectCmd) Validate() error {
-	if c.Exec+c.HTTP+c.OpenAI+c.MCP+c.File == "" {
+	if c.Exec+c.HTTP+c.OpenAI+c.MCP+c.A2A+c.File == "" {
 		if _, err := os.Stat(bridge.FileName); err != nil {
-			return errors.New("nothing to connect: give one of --exec, --http, --openai, --mcp and --file")
+			return errors.New("nothing to connect: give one of --exec, --http, --openai, --mcp, --a2a and --file")
 		}
 		c.File = bridge.FileName
 	}
@@ -73,14 +81,21 @@ func (c *ConnectCmd) Run(ctx context.Context, t *terminal) error {
 		for _, name := range f.Builtins() {
 			t.note("%s has a prompt, so a server runs it, not this program; deploy it with: beeos deploy -f %s", name, c.File)
 		}
+		if t.person {
+			f.Show(t.lead)
+		}
 		return f.Run(ctx, o, connected)
 	}
 	o.Connected = func(id string) { connected(c.Name, id) }
-	return c.serve(ctx, o)
+	return c.serve(ctx, t, o)
 }
 
-func (c *ConnectCmd) serve(ctx context.Context, o agent.Options) error {
+func (c *ConnectCmd) serve(ctx context.Context, t *terminal, o agent.Options) error {
 	header, err := c.header()
+	if err != nil {
+		return err
+	}
+	oauth, err := c.oauth(t, o, header)
 	if err != nil {
 		return err
 	}
@@ -93,8 +108,10 @@ func (c *ConnectCmd) serve(ctx context.Context, o agent.Options) error {
 			return err
 		}
 		return bridge.OpenAI(ctx, bridge.OpenAIOptions{URL: c.OpenAI, Model: c.Model, System: c.System, Key: key, Header: header, Agent: o})
+	case c.A2A != "":
+		return bridge.A2A(ctx, bridge.A2AOptions{URL: c.A2A, Origins: c.A2AOrigin, Header: header, OAuth: oauth, Agent: o})
 	case bridge.IsURL(c.MCP):
-		return bridge.MCP(ctx, bridge.MCPOptions{URL: c.MCP, Header: header, Agent: o})
+		return bridge.MCP(ctx, bridge.MCPOptions{URL: c.MCP, Header: header, OAuth: oauth, Agent: o})
 	case c.MCP != "":
 		return bridge.MCP(ctx, bridge.MCPOptions{Command: c.command(c.MCP), Agent: o})
 	}
@@ -118,6 +135,35 @@ func (c *ConnectCmd) header() (http.Header, error) {
 		header.Set("Authorization", fmt.Sprintf("Bearer %s", token))
 	}
 	return header, nil
+}
+
+// oauth is how to get into a server that wants tokens. A header that has one
+// is the answer to that; a peer is asked for tokens only with a client.
+func (c *ConnectCmd) oauth(t *terminal, o agent.Options, header http.Header) (*bridge.OAuth, error) {
+	if c.OAuthClient == "" && (header.Get("Authorization") != "" || !bridge.IsURL(c.MCP)) {
+		return nil, nil
+	}
+	secret, err := bridge.SecretEnv("BEEOS_OAUTH_SECRET")
+	if err != nil {
+		return nil, err
+	}
+	key, err := bridge.SecretEnv("BEEOS_OAUTH_KEY")
+	if err != nil {
+		return nil, err
+	}
+	oauth := &bridge.OAuth{
+		ClientID: c.OAuthClient, Secret: secret, Key: key, Issuer: c.OAuthIssuer, Scopes: c.OAuthScope, Redirect: c.OAuthRedirect,
+		Name: o.Name, Log: o.Log,
+	}
+	if t.person {
+		oauth.Show = func(address string) { t.lead(o.Name, address) }
+	}
+	return oauth, nil
+}
+
+// lead asks the person to go to an address.
+func (t *terminal) lead(name, address string) {
+	t.note("The server of %s wants your consent. Open this address in a browser on this machine:\n%s", name, address)
 }
 
 // command is the program with its arguments. What is not a plain word is a

@@ -79,6 +79,17 @@ func (c *Calls) attach(ctx context.Context, r *Request) error {
 	return nil
 }
 
+// AttachTo adds files of a caller's to what they say to a turn that paused: as
+// parts, and as a list for its payload.
+func (c *Calls) AttachTo(ctx context.Context, caller beeos.Caller, m *beeos.Message, files []Attachment) (list json.RawMessage, err error) {
+	r := Request{Caller: caller, Parts: m.Parts, Attachments: files}
+	if err := c.attach(ctx, &r); err != nil {
+		return nil, err
+	}
+	m.Parts = r.Parts
+	return r.Call.Attachments, nil
+}
+
 // resolve looks the files up. They are kept, and the links work, for as long
 // as the request may be handed out, and a while longer.
 func (c *Calls) resolve(ctx context.Context, r *Request) ([]attached, error) {

@@ -4,9 +4,12 @@ package docs
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/beeos/beeos/internal/bridge"
 )
 
 // TestAgentsPage runs the three ways of docs/agents.md to write an agent.
@@ -71,6 +74,45 @@ func main() {
 		t.Errorf("docs/agents.md has %d shell blocks; this test runs 4 of them", n)
 	}
 	dev.interrupt()
+}
+
+// TestServiceUnit: systemd takes the unit of docs/agents.md, and its options are
+// ones that the program has. The file of agents there can be read.
+func TestServiceUnit(t *testing.T) {
+	guide, s := read(t, "docs/agents.md"), newShell(t)
+	s.program()
+	unit := guide.block(t, "ini")
+	if !strings.Contains(unit, "ExecStart=/usr/local/bin/beeos connect --file /etc/beeos/beeos.yaml\n") {
+		t.Fatalf("the unit runs something else:\n%s", unit)
+	}
+	program := s.run(s.folder, "command -v beeos")
+	path := filepath.Join(s.folder, "beeos-agents.service")
+	if err := os.WriteFile(path, []byte(strings.Replace(unit, "/usr/local/bin/beeos", strings.TrimSpace(program), 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if analyze, err := exec.LookPath("systemd-analyze"); err == nil {
+		if out, err := exec.CommandContext(t.Context(), analyze, "verify", path).CombinedOutput(); err != nil || len(out) > 0 {
+			t.Errorf("%v\n%s", err, out)
+		}
+	}
+	for line := range strings.Lines(unit) {
+		line = strings.TrimSpace(line)
+		if name, _, ok := strings.Cut(line, "="); line != "" && line[0] != '[' && line[0] != '#' && (!ok || strings.ContainsAny(name, " \t")) {
+			t.Errorf("not a line of a unit: %q", line)
+		}
+	}
+	for name, value := range map[string]string{"BOT_TOKEN": "t", "API_KEY": "k", "OAUTH_SECRET": "s", "PEER_TOKEN": "p"} {
+		t.Setenv(name, value)
+	}
+	for name, text := range map[string]string{"key.txt": "secret", "beeos.yaml": guide.block(t, "yaml")} {
+		if err := os.WriteFile(filepath.Join(s.folder, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f, err := bridge.ReadFile(filepath.Join(s.folder, "beeos.yaml"))
+	if err != nil || len(f.Names()) != 6 {
+		t.Errorf("%v, %v", f, err)
+	}
 }
 
 // shellBlock is the shell block that begins with text.

@@ -1,0 +1,107 @@
+package bridge
+
+import "strings"
+
+const (
+	betweenTexts = "\n\n" // separates artifacts in the text of an answer
+	maxArtifacts = 1000
+)
+
+// account is what a peer has answered so far: its artifacts, in order.
+type account struct {
+	all  []*artifact
+	told strings.Builder // what our caller was told of the text
+	torn bool            // what was told is no longer how the text begins
+	size int
+}
+
+type artifact struct {
+	id    string
+	text  strings.Builder
+	files []peerPart // what is not text
+	size  int
+}
+
+// add takes in an artifact, or a piece of one, and returns what our caller can
+// be told: the text that follows what they know.
+func (a *account) add(art peerArtifact, more bool) (piece string, err error) {
+	at := a.find(art.ID)
+	one := a.all[at]
+	before := one.text.String()
+	a.size -= one.size
+	if !more {
+		*one = artifact{id: one.id}
+	}
+	one.take(art.Parts)
+	a.size += one.size
+	if len(a.all) > maxArtifacts || a.size > maxMessage {
+		return "", errPeerHuge
+	}
+	rest, goesOn := strings.CutPrefix(one.text.String(), before)
+	if a.torn = a.torn || !goesOn; a.torn {
+		return "", nil
+	}
+	piece = a.follows(at, before, rest)
+	a.told.WriteString(piece)
+	return piece, nil
+}
+
+// find returns where the artifact is, a new one if need be.
+func (a *account) find(id string) int {
+	for i, one := range a.all {
+		if one.id == id {
+			return i
+		}
+	}
+	a.all = append(a.all, &artifact{id: id})
+	return len(a.all) - 1
+}
+
+// follows is rest as it follows what was told. Nothing that was told may come
+// after it; what begins an artifact is set apart.
+func (a *account) follows(at int, before, rest string) string {
+	if rest == "" {
+		return ""
+	}
+	for _, later := range a.all[at+1:] {
+		if later.text.Len() > 0 {
+			a.torn = true
+			return ""
+		}
+	}
+	if before == "" && a.told.Len() > 0 {
+		return betweenTexts + rest
+	}
+	return rest
+}
+
+func (one *artifact) take(parts []peerPart) {
+	for _, p := range parts {
+		if p = p.modern(); p.Text != nil {
+			one.text.WriteString(*p.Text)
+			one.size += len(*p.Text)
+		} else {
+			one.files = append(one.files, p)
+			one.size += len(p.Raw) + len(p.Data) + len(p.URL)
+		}
+	}
+}
+
+// text is all of it, in words.
+func (a *account) text() string {
+	var texts []string
+	for _, one := range a.all {
+		if one.text.Len() > 0 {
+			texts = append(texts, one.text.String())
+		}
+	}
+	return strings.Join(texts, betweenTexts)
+}
+
+// files are what else there is.
+func (a *account) files() (all []peerPart) {
+	for _, one := range a.all {
+		all = append(all, one.files...)
+	}
+	return all
+}
