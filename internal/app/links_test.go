@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -93,11 +94,7 @@ func TestDecideFromAWebhook(t *testing.T) {
 	}
 
 	// Redelivered after the decision, it comes without one.
-	list, err := cl.Deliveries(ctx, id, task.ID, made.ID, 100)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, d := range list {
+	for _, d := range delivered(ctx, t, cl, id, task.ID, made.ID) {
 		if _, err := cl.Redeliver(ctx, id, task.ID, made.ID, d.ID); err != nil {
 			t.Fatal(err)
 		}
@@ -109,6 +106,25 @@ func TestDecideFromAWebhook(t *testing.T) {
 		}
 	case <-ctx.Done():
 		t.Error("it was not redelivered")
+	}
+}
+
+// delivered returns the deliveries of a webhook once all have been taken.
+func delivered(ctx context.Context, t *testing.T, cl *client.Client, agentID, taskID, webhookID string) []client.Delivery {
+	t.Helper()
+	for {
+		list, err := cl.Deliveries(ctx, agentID, taskID, webhookID, 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(list) > 0 && !slices.ContainsFunc(list, func(d client.Delivery) bool { return d.Status != "succeeded" }) {
+			return list
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatalf("not all are taken: %+v", list)
+		case <-time.After(10 * time.Millisecond):
+		}
 	}
 }
 

@@ -91,10 +91,10 @@ func (e *entry) isBuiltin() bool { return e.Prompt != "" }
 // as that can be seen from here.
 func (e *entry) checkBuiltin() error {
 	switch {
-	case len(e.Exec) > 0 || e.HTTP != "" || e.OpenAI != "" || len(e.MCP) > 0:
-		return fmt.Errorf("the agent %q has a prompt, so a server runs it: leave out exec, http, openai and mcp, or the prompt", e.Name)
-	case e.System != "" || e.Key != "" || len(e.Headers) > 0 || len(e.Env) > 0 || e.Dir != "" || e.Timeout != 0 || e.Identity != "":
-		return fmt.Errorf("the agent %q has a prompt, so a server runs it: system, key, headers, env, dir, timeout and identity are for agents that run here", e.Name)
+	case len(e.Exec) > 0 || e.HTTP != "" || e.OpenAI != "" || len(e.MCP) > 0 || e.A2A != "":
+		return fmt.Errorf("the agent %q has a prompt, so a server runs it: leave out exec, http, openai, mcp and a2a, or the prompt", e.Name)
+	case e.System != "" || e.Key != "" || len(e.Headers) > 0 || len(e.Env) > 0 || e.Dir != "" || e.Timeout != 0 || e.Identity != "" || e.OAuth != nil || len(e.Origins) > 0:
+		return fmt.Errorf("the agent %q has a prompt, so a server runs it: system, key, headers, env, dir, timeout, identity, origins and oauth are for agents that run here", e.Name)
 	}
 	for name, s := range e.Skills {
 		if s == nil {

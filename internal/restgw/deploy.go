@@ -20,8 +20,9 @@ import (
 // or changes the one of that name, and start, stop and restart work.
 
 const (
-	hostedHere = "built-in"
-	longestID  = 128
+	hostedHere  = "built-in"
+	longestID   = 128
+	longestText = 4096
 )
 
 var errElsewhere = beeos.Errorf(beeos.Conflict, "this process runs no built-in agents; ask one that does (beeos serve with the worker)")
@@ -85,6 +86,9 @@ func (d *deployment) configure(config json.RawMessage) error {
 	}
 	if err != nil {
 		return err
+	}
+	if max(utf8.RuneCountInString(d.DisplayName), utf8.RuneCountInString(d.Description)) > longestText {
+		return beeos.Errorf(beeos.InvalidParam, "config: displayName and description may have at most %d characters", longestText)
 	}
 	if min(l.Turns, l.Calls, l.Tokens, l.Seconds) < 0 {
 		return beeos.Errorf(beeos.InvalidParam, "config: limits are not below 0")

@@ -136,7 +136,7 @@ func TestDeployRefuses(t *testing.T) {
 		"empty name":            {`{"name":""}`, "missing_param", "name"},
 		"no string":             {`{"name":7}`, "invalid_body", "a string"},
 		"long name":             {`{"name":"` + strings.Repeat("n", 129) + `"}`, "invalid_param", "128"},
-		"name with controls":    {`{"name":"a\u0007b"}`, "invalid_param", "control"},
+		"name with controls":    {`{"name":"a\u0007b"}`, "invalid_body", "control"},
 		"another agent's name":  {`{"name":"echo"}`, "conflict", "echo"},
 		"unknown member":        {`{"name":"x","systemPrmopt":"y"}`, "invalid_body", "systemPrmopt"},
 		"another framework":     {`{"name":"x","agentFramework":"openclaw"}`, "invalid_param", "beeos connect"},
@@ -169,6 +169,7 @@ func TestDeployRefuses(t *testing.T) {
 		"auth of a command":     {server(`{"command":"sqlite","auth":{"clientId":"c"}}`), "invalid_param", "auth"},
 		"limits":                {`{"name":"x","config":{"limits":{"turns":1000000}}}`, "invalid_param", "200"},
 		"negative limits":       {`{"name":"x","config":{"limits":{"turns":-1}}}`, "invalid_param", "0"},
+		"long description":      {`{"name":"x","config":{"description":"` + strings.Repeat("d", 4097) + `"}}`, "invalid_param", "4096"},
 		"unknown config":        {`{"name":"x","config":{"colour":"red"}}`, "invalid_body", "colour"},
 		"too much":              {`{"name":"x","systemPrompt":"` + strings.Repeat("x", 70<<10) + `"}`, "payload_too_large", ""},
 	} {

@@ -31,7 +31,6 @@ type Definition struct {
 
 const (
 	longestPrompt = 8192
-	longestText   = 4096
 	longestModel  = 128
 	mostServers   = 32
 	mostModels    = 32
@@ -44,8 +43,6 @@ func (rt *Runtime) check(ctx context.Context, d *Definition, secrets map[string]
 	switch {
 	case utf8.RuneCountInString(d.Prompt) > longestPrompt:
 		return beeos.Errorf(beeos.InvalidParam, "the system prompt is longer than %d characters; shorten it", longestPrompt)
-	case len(d.Description) > longestText || len(d.DisplayName) > longestText:
-		return beeos.Errorf(beeos.InvalidParam, "the description is longer than %d bytes; shorten it", longestText)
 	case len(d.Servers) > mostServers:
 		return beeos.Errorf(beeos.InvalidParam, "an agent can have %d skill servers; make a second agent for the others", mostServers)
 	}

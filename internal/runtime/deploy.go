@@ -55,7 +55,8 @@ func (rt *Runtime) Deploy(ctx context.Context, ownerID string, d Definition, sec
 	return row, Changed, err
 }
 
-// Create makes a built-in agent. It connects within seconds.
+// Create makes a built-in agent. It is there at once, and connects within
+// seconds.
 func (rt *Runtime) Create(ctx context.Context, ownerID string, d Definition, secrets map[string]skill.Secrets) (store.Builtin, error) {
 	if err := rt.checkNew(ctx, ownerID, &d, secrets); err != nil {
 		return store.Builtin{}, err
@@ -82,6 +83,9 @@ func (rt *Runtime) Create(ctx context.Context, ownerID string, d Definition, sec
 // checkNew is check for an agent that there is not yet.
 func (rt *Runtime) checkNew(ctx context.Context, ownerID string, d *Definition, secrets map[string]skill.Secrets) error {
 	if err := rt.check(ctx, d, secrets); err != nil {
+		return err
+	}
+	if err := store.ValidateDefinition(d.declared()); err != nil {
 		return err
 	}
 	switch other, err := rt.opt.DB.AgentByName(ctx, ownerID, d.Name); {
