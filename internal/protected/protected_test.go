@@ -14,6 +14,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -228,6 +229,7 @@ func TestT53(t *testing.T) {
 			}
 		})
 	}
+	t.Run("a trap", testTrap)
 	t.Run("private addresses without the setting", func(t *testing.T) {
 		as := issuer.New(t, known())
 		g := front(t, as)
@@ -239,6 +241,48 @@ func TestT53(t *testing.T) {
 			t.Error("the server saw a request")
 		}
 	})
+}
+
+// testTrap has every place lead to a server that answers, at an address that
+// is no more allowed than those above: it would notice if it were dialled.
+func testTrap(t *testing.T) {
+	var caught atomic.Int64
+	trap := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		caught.Add(1)
+		fmt.Fprintf(w, `{"resource":"x","issuer":"x","access_token":"x","token_type":"Bearer"}`)
+	}))
+	t.Cleanup(trap.Close)
+	address := strings.Replace(trap.URL, "127.0.0.1", "0.0.0.0", 1) // this machine, by another name
+	if resp, err := http.Get(address); err != nil || caught.Swap(0) != 1 {
+		t.Fatalf("the trap does not work: %v", err)
+	} else {
+		resp.Body.Close()
+	}
+	for name, spoil := range map[string]func(*issuer.Server, *issuer.Guard){
+		"resource_metadata":     func(_ *issuer.Server, g *issuer.Guard) { g.Challenge = `Bearer resource_metadata="` + address + `"` },
+		"authorization_servers": func(_ *issuer.Server, g *issuer.Guard) { g.Servers = []string{address} },
+		"token_endpoint":        func(as *issuer.Server, _ *issuer.Guard) { as.Metadata = map[string]any{"token_endpoint": address} },
+		"registration_endpoint": func(as *issuer.Server, _ *issuer.Guard) {
+			as.Metadata = map[string]any{"registration_endpoint": address}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			as := issuer.New(t, known())
+			g := front(t, as)
+			spoil(as, g)
+			o := protected.Options{URL: g.URL, Client: clerk}
+			if name == "registration_endpoint" {
+				o = protected.Options{URL: g.URL, Consent: agree(t)}
+			}
+			_, get := open(t, o)
+			if got, err := get(); err == nil || strings.Contains(err.Error(), "s3cret") {
+				t.Errorf("%q, %v", got, err)
+			}
+			if n := caught.Swap(0); n != 0 {
+				t.Errorf("the trap caught %d requests", n)
+			}
+		})
+	}
 }
 
 // TestT54 has servers that pretend to be others.

@@ -50,7 +50,11 @@ func (p place) key() string { return fmt.Sprintf("step-%d-%d", p.step, p.call) }
 // recall reads the journal of a request.
 func (b *builtin) recall(ctx context.Context, turn string) (*journal, error) {
 	j := &journal{b: b, turn: turn, said: map[int]words{}, calls: map[place]store.Step{}}
-	steps, err := b.rt.opt.DB.Steps(ctx, turn)
+	var steps []store.Step
+	err := j.through(ctx, func() (err error) {
+		steps, err = b.rt.opt.DB.Steps(ctx, turn)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -113,20 +117,32 @@ func (j *journal) end(ctx context.Context, p place, got skill.Result) {
 	}
 }
 
-// take writes a step down, through faults that may pass.
+// take writes a step down.
 func (j *journal) take(ctx context.Context, s store.Step) (kept store.Step, mine bool, err error) {
 	s.Turn = j.turn
-	for {
+	err = j.through(ctx, func() (err error) {
 		kept, mine, err = j.b.rt.opt.DB.TakeStep(ctx, j.b.row.ID, s, j.b.rt.opt.Now())
+		return err
+	})
+	return kept, mine, err
+}
+
+// through does something again and again, through faults of the database that
+// may pass.
+func (j *journal) through(ctx context.Context, do func() error) error {
+	for {
+		err := do()
 		var ours *beeos.Error
 		if err == nil || errors.As(err, &ours) {
-			return kept, mine, err
+			return err
 		}
-		j.b.rt.opt.Log.Error("a step of an answer cannot be kept; trying again", "turn", j.turn, "err", err)
+		if ctx.Err() == nil {
+			j.b.rt.opt.Log.Error("the steps of an answer cannot be kept; trying again", "turn", j.turn, "err", err)
+		}
 		select {
 		case <-time.After(retryEvery):
 		case <-ctx.Done():
-			return kept, false, context.Cause(ctx)
+			return context.Cause(ctx)
 		}
 	}
 }

@@ -18,21 +18,35 @@ import (
 	"github.com/beeos/beeos/internal/runtime"
 )
 
+// heaviest is what one open conversation may hold, the caller's and the skill
+// server's ends included, which are in this process as well: two and a
+// half times what it did when this was written. docs/benchmarks.md has what the server holds alone.
+const heaviest = 400 << 10
+
+// live is the memory that is in use.
+func live() int64 {
+	var m goruntime.MemStats
+	goruntime.GC()
+	goruntime.ReadMemStats(&m)
+	return int64(m.HeapAlloc + m.StackInuse)
+}
+
 // TestThousandConversations holds a thousand conversations of one built-in
-// agent open at once, each of them in the middle of a tool call, lets them all
-// go, and looks for goroutines that stayed behind.
+// agent open at once, each of them in the middle of a tool call, weighs them,
+// lets them all go, and looks for goroutines that stayed behind.
 func TestThousandConversations(t *testing.T) {
 	conversations := 1000
 	if testing.Short() || raceDetector {
-		conversations = 100 // the detector makes each twenty times as heavy
+		conversations = 100 // the detector makes each twenty times as heavy; make test runs this without it, too
 	}
 	srv := skillServer(t)
-	gate, arrived := make(chan struct{}), atomic.Int64{}
+	gate, arrived, weight := make(chan struct{}), atomic.Int64{}, atomic.Int64{}
 	mcp.AddTool(srv.mcp, &mcp.Tool{Name: "add"}, func(ctx context.Context, _ *mcp.CallToolRequest, in struct {
 		Numbers []float64 `json:"numbers"`
 	},
 	) (*mcp.CallToolResult, any, error) {
 		if arrived.Add(1) == int64(conversations)+1 { // the first one warms up
+			weight.Store(live())
 			close(gate)
 		}
 		if arrived.Load() > 1 {
@@ -51,7 +65,7 @@ func TestThousandConversations(t *testing.T) {
 	transport := &http.Transport{MaxIdleConnsPerHost: conversations}
 	caller.HTTP = &http.Client{Transport: transport}
 	settle(transport, skills)
-	before := goruntime.NumGoroutine()
+	before, empty := goruntime.NumGoroutine(), live()
 
 	var wg sync.WaitGroup
 	var failed atomic.Int64
@@ -68,6 +82,10 @@ func TestThousandConversations(t *testing.T) {
 	wg.Wait()
 	if n := failed.Load(); n > 0 {
 		t.Fatalf("%d of %d failed", n, conversations)
+	}
+	each := (weight.Load() - empty) / int64(conversations)
+	if t.Logf("an open conversation holds %d KB", each>>10); each > heaviest && !raceDetector {
+		t.Errorf("an open conversation holds %d KB, and may hold %d", each>>10, heaviest>>10)
 	}
 	within := time.After(30 * time.Second)
 	for {

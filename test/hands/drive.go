@@ -14,7 +14,6 @@ import (
 	"context"
 	"encoding/csv"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -134,7 +133,9 @@ func (d *Drive) save(ctx context.Context, _ *mcp.CallToolRequest, in Invoice) (*
 		return nil, nil, err
 	}
 	if in.Filename == Forbidden {
-		return nil, nil, errors.New("Failed to save CSV: permission denied on /shared/invoices/") //nolint:staticcheck // as the seed has it
+		refused := text("Failed to save CSV: permission denied on /shared/invoices/")
+		refused.IsError = true
+		return refused, nil, nil
 	}
 	f, err := os.Create(filepath.Join(d.Folder, filepath.Base(in.Filename)+".csv"))
 	if err != nil {
