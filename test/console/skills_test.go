@@ -77,11 +77,12 @@ func TestBuiltInAgent(t *testing.T) {
 	b.await("it connects, and the page shows it without being asked", `document.querySelector("#status").innerText === "online"`)
 	b.inspect(a.Web + page)
 	b.cardAsServed(a)
-	b.inspect(a.Web + page + "/skills") // without any
+	b.do(chromedp.Navigate(a.Web+page+"/skills"), chromedp.Click(`#how-credentials`))
+	b.inspectHere("no skills yet")
 
 	b.look(1280, "light")
 	b.do(
-		chromedp.SendKeys(`input[name="url"]`, guard.URL), chromedp.SendKeys(`input[name="name"]`, "files"),
+		chromedp.SendKeys(`input[name="url"]`, guard.URL), chromedp.SendKeys(`input[name="name"]`, "files"), chromedp.Click(`input[name="how"][value=""]`),
 		chromedp.Click(`details.add button[type="submit"]`), chromedp.WaitVisible(`[data-skill="files"] .wants`),
 	)
 	b.inspectHere("a server that wants consent")
