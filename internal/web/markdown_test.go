@@ -47,17 +47,23 @@ func TestMarkdownTable(t *testing.T) {
 	}
 }
 
-// TestMarkdownIsBounded: no text of an agent's holds the server up.
+// TestMarkdownIsBounded: no text of an agent's holds the server up. What takes
+// time with the square of its length is shown as it is; the rest of what people
+// have found against such libraries takes a fraction of a second here, and the
+// bound is for machines that do ten other things.
 func TestMarkdownIsBounded(t *testing.T) {
-	for name, piece := range map[string]string{
-		"quotes": ">", "lines of quotes": strings.Repeat(">", maxQuotes) + " a\n", "quotes in lists": "- > 1. ", "quoted lists": "> - > - > - a\n", "lists": "- ", "stars": "*a ", "brackets": "[", "links": "[a](", "ticks": "`", "pictures": "![", "tags": "<a ", "tables": "|a", "under": "_a_", "emphasis": "*a **a ",
+	for piece, plain := range map[string]bool{
+		">": true, "- > 1. ": true, "[a](": true, "![a](": true,
+		strings.Repeat(">", maxQuotes) + " a\n": false, "> - > - > - a\n": false, "- ": false, "*a ": false, "[": false, "`": false, "![": false, "<a ": false,
+		"|a": false, "_a_": false, "*a **a ": false,
 	} {
 		begun := time.Now()
-		markdown(strings.Repeat(piece, maxMarkdown/len(piece)))
-		if took := time.Since(begun); took > 2*time.Second {
-			t.Errorf("%s: %s", name, took)
-		} else {
-			t.Logf("%s: %s", name, took)
+		got := string(markdown(strings.Repeat(piece, maxMarkdown/len(piece))))
+		if took := time.Since(begun); took > 30*time.Second {
+			t.Errorf("%.20q: %s", piece, took)
+		}
+		if strings.HasPrefix(got, `<p class="plain">`) != plain {
+			t.Errorf("%.20q: laid out %v", piece, plain)
 		}
 	}
 	if got := string(markdown(strings.Repeat("*a* <b> ", maxMarkdown/4))); !strings.HasPrefix(got, `<p class="plain">*a* &lt;b&gt; `) {

@@ -1,7 +1,9 @@
 // Package console tests the web console in a real Chromium: that a person can
 // come in and look around, wide and narrow, light and dark (rooms_test.go),
 // that what is live is (live_test.go), that an agent is made and its skills
-// looked after (skills_test.go), that consent leads back to the program
+// looked after (skills_test.go), that people can talk with agents and decide
+// while they do (chat_test.go), that the inbox works (approvals_test.go), that
+// consent leads back to the program
 // that asked (consent_test.go), and that nobody is kept out who uses no mouse
 // or no eyes (axe_test.go). browser_test.go drives the browser.
 //

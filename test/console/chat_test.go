@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -279,6 +280,100 @@ func TestChatHands(t *testing.T) {
 		t.Errorf("the browser complains: %s", line)
 	}
 }
+
+// TestChatLooks: an answer with everything in it, a question, a failure.
+func TestChatLooks(t *testing.T) {
+	a := apptest.Start(t, apptest.Config(t))
+	id := connect(t, a, agent.Options{Name: "guide", DisplayName: "Guide", Description: "Knows its way around."}, func(ctx context.Context, m agent.Message, r *agent.Reply) error {
+		switch {
+		case strings.Contains(m.Text, "fail"):
+			return r.Fail("the map server answered 503")
+		case strings.Contains(m.Text, "ask"):
+			got, err := r.Elicit(ctx, "Before I book: what do you need?", json.RawMessage(`{"type":"object","properties":{"day":{"type":"string","title":"Day","description":"such as Friday"},"people":{"type":"integer","title":"People"},"room":{"type":"string","title":"Room","enum":["small","large"]},"quiet":{"type":"boolean","title":"A quiet one"}},"required":["day"]}`))
+			if err != nil {
+				return err
+			}
+			more, err := r.InputRequired(ctx, "And your name?", nil)
+			if err != nil {
+				return err
+			}
+			return r.Send("Booked for " + more.Text + ": " + string(got.Content))
+		}
+		return r.Send(everything)
+	})
+	b := open(t)
+	b.look(1280, "light")
+	b.signUp(a.Setup)
+	chat := a.Web + "/agents/" + id + "/chat"
+	for _, text := range []string{"How do I get to the lake?", "please fail"} {
+		b.do(chromedp.Navigate(chat))
+		b.typeIn(text)
+		b.do(chromedp.WaitVisible(".prose, .trouble"))
+		b.inspectHere(text)
+		b.look(1280, "light")
+	}
+	b.look(360, "light") // a telephone: the end of the talk and the box are in view, the list is not
+	b.do(chromedp.Navigate(chat), chromedp.Click(".chats summary"), chromedp.Click("#chats li:last-child a"), chromedp.WaitVisible(".prose"))
+	b.await("the end is in view", `innerHeight + scrollY >= document.documentElement.scrollHeight - 2`)
+	if !eval[bool](b, `document.getElementById("composer").getBoundingClientRect().bottom <= innerHeight && !document.querySelector(".chats").open`) {
+		t.Error("the box is out of view, or the list is open")
+	}
+	if *album != "" {
+		b.save(filepath.Join(*album, "phone.png"), chromedp.CaptureScreenshot())
+	}
+	b.look(1280, "light")
+	b.do(chromedp.Click("#chats li:first-child a"), chromedp.WaitVisible(".trouble"))
+	b.do(chromedp.Click(".trouble button"))
+	b.await("it is tried again", `document.querySelectorAll(".trouble").length === 2`)
+
+	b.do(chromedp.Navigate(chat))
+	b.typeIn("ask me")
+	b.do(chromedp.WaitVisible("form.question"))
+	b.inspectHere("a form in a conversation")
+	b.look(1280, "light")
+	b.do(
+		chromedp.SendKeys(`[name="f.day"]`, "Friday"), chromedp.SendKeys(`[name="f.people"]`, "4"), chromedp.SetValue(`[name="f.room"]`, "large"),
+		chromedp.Click(`[name="f.quiet"]`), chromedp.Click(`form.question button[type="submit"]`),
+	)
+	b.await("the next question comes", `document.querySelector("form.question")?.innerText.includes("And your name?")`)
+	b.do(chromedp.SendKeys(`[name="f.message"]`, "Ann\r"))
+	b.await("it goes on", lastProse+` === 'Booked for Ann: {"day":"Friday","people":4,"quiet":true,"room":"large"}'`)
+
+	b.do(chromedp.Click(".title .menu summary"), chromedp.Clear(`[name="title"]`), chromedp.SendKeys(`[name="title"]`, "The lake\r"), chromedp.WaitVisible(".note.good"))
+	if got := eval[string](b, `document.querySelector("#chats [aria-current] span").innerText`); got != "The lake" {
+		t.Errorf("it is called %q", got)
+	}
+	eval[bool](b, "window.confirm = () => true; true")
+	b.do(chromedp.Click(".title .menu summary"), chromedp.Click(".menu .danger"), chromedp.WaitVisible(".greeting"))
+	if n := eval[int](b, `document.querySelectorAll("[data-chat]").length`); n != 2 {
+		t.Errorf("%d conversations are left", n)
+	}
+	for _, line := range b.complaints() {
+		t.Errorf("the browser complains: %s", line)
+	}
+}
+
+const everything = `# The way to the lake
+
+Take the **red line** to *Seestrasse*, then walk. See [the map](https://example.com/map) or https://example.com; there is a picture, too: ![the lake](https://tracker.example/lake.png).
+
+1. Leave the station by the stairs on the left.
+2. Follow the river
+   - on its sunny side
+   - for ten minutes, or ` + "`time.Duration(10 * time.Minute)`" + `
+3. You are there.
+
+> The ferry does not run in winter.
+
+| line | every | first | last | notes that are rather long, so that the table has to scroll on a telephone |
+|:-----|------:|:-----:|------|---|
+| red  | 7 min | 05:10 | 00:40 | wheelchairs |
+| blue | 15 min | 05:30 | 23:50 | bicycles after nine |
+
+` + "```go\nfunc walk(ctx context.Context, to string) error {\n\treturn errors.New(\"a line of code that is much too long to fit into the narrow window of a telephone, so it scrolls\")\n}\n```" + `
+
+<b>Not bold</b>, and <script>alert(1)</script> is text. 👩‍🚀 ❤️
+`
 
 // TestChatWithoutJavaScript: to say something, look again, and read the answer.
 func TestChatWithoutJavaScript(t *testing.T) {

@@ -19,7 +19,10 @@
   if (document.getElementById("talk")?.childElementCount) toEnd();
 
   // On a narrow window the list would push the talk away.
-  if (matchMedia("(max-width: 64rem)").matches) document.querySelector(".chats")?.removeAttribute("open");
+  const narrow = matchMedia("(max-width: 64rem)");
+  const fold = () => { document.querySelector(".chats").open = !narrow.matches; };
+  narrow.addEventListener("change", fold);
+  fold();
 
   let sends = false; // the key that is down does, and must not also write a line break
   box?.addEventListener("keyup", () => { sends = false; });
