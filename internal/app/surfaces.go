@@ -152,19 +152,10 @@ func (p *parts) mcp(ctx context.Context) (http.Handler, error) {
 }
 
 func (p *parts) a2a(ctx context.Context) (http.Handler, error) {
-	g, err := a2agw.New(ctx, a2agw.Options{
+	return a2agw.New(ctx, a2agw.Options{
 		DB: p.db, Auth: p.auth, Calls: p.calls, Hooks: p.hooks, Log: p.log, PublicURL: p.info.A2A, Timeout: p.cfg.CallTimeout,
 		Person: p.oauth.CheckUser,
 	})
-	if err != nil {
-		return nil, err
-	}
-	p.bus.OnControl(func(c bus.Control) {
-		if c.Kind == bus.AgentChanged {
-			g.Forget(c.AgentID)
-		}
-	})
-	return g, nil
 }
 
 // news is how what MCP gateways tell each other travels; agentgw tells them
@@ -188,11 +179,6 @@ func (p *parts) rest() http.Handler {
 		Revoked: func(keyID string) { p.bus.Control(bus.Control{Kind: bus.KeyRevoked, ID: keyID}) },
 		Online:  p.bus.Present, Connected: p.bus.Connected,
 	}
-	p.bus.OnControl(func(c bus.Control) {
-		if c.Kind == bus.AgentChanged {
-			s.Forget(c.AgentID)
-		}
-	})
 	return s.Handler()
 }
 
