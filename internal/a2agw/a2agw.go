@@ -6,9 +6,9 @@
 // agent messages and tell how they are answered (task.go, events.go, reply.go),
 // tasks.go gets, lists and cancels, push.go has others be told. card.go is what
 // an agent shows of itself, sign.go proves it, thin.go is the plain way to ask.
-// access.go and agents.go say who may whom, errors.go how it is refused.
+// access.go says who may whom, errors.go how it is refused.
 //
-// Types are those of the A2A Go SDK; its handlers are not used, see ADR 30.
+// Types are those of the A2A Go SDK; its handlers are not used, see ADR 26.
 package a2agw
 
 import (
@@ -58,7 +58,6 @@ type Gateway struct {
 	opt    Options
 	signer *signer
 	cards  cards
-	agents agents
 }
 
 // New returns a Gateway. The key that signs cards is the same on every node.
@@ -83,7 +82,6 @@ func New(ctx context.Context, opt Options) (*Gateway, error) {
 	}
 	g := &Gateway{opt: opt, signer: newSigner(seed, opt.PublicURL+"/.well-known/jwks.json")}
 	g.cards.made = map[cardKey]card{}
-	g.agents.known = map[string]knownAgent{}
 	return g, nil
 }
 

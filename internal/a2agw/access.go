@@ -1,6 +1,7 @@
 package a2agw
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"strings"
@@ -32,6 +33,15 @@ func (g *Gateway) access(r *http.Request, agentID string) (beeos.Caller, *beeos.
 		return c, nil, beeos.Errorf(beeos.Forbidden, "over A2A an agent answers to its owner and to its own keys (bak_); ask its owner for one")
 	}
 	return c, a, nil
+}
+
+// agent gives one answer for what does not exist and for what is not an id.
+func (g *Gateway) agent(ctx context.Context, id string) (*beeos.Agent, error) {
+	a, err := g.opt.Calls.Agent(ctx, id)
+	if beeos.CodeOf(err) == beeos.AgentNotFound {
+		err = unknownAgent()
+	}
+	return a, err
 }
 
 // caller is who sent the request: by API key, or by the token of a person who

@@ -168,16 +168,8 @@ func (p *parts) a2a(ctx context.Context) (http.Handler, error) {
 		DB: p.db, Auth: p.auth, Calls: p.calls, Hooks: p.hooks, Log: p.log, PublicURL: p.info.A2A, Timeout: p.cfg.CallTimeout,
 		Person: p.oauth.CheckUser,
 	})
-	if err != nil {
-		return nil, err
-	}
 	p.peers = g
-	p.bus.OnControl(func(c bus.Control) {
-		if c.Kind == bus.AgentChanged {
-			g.Forget(c.AgentID)
-		}
-	})
-	return g, nil
+	return g, err
 }
 
 // news is how what MCP gateways tell each other travels; agentgw tells them
@@ -201,11 +193,6 @@ func (p *parts) rest() http.Handler {
 		Revoked: func(keyID string) { p.bus.Control(bus.Control{Kind: bus.KeyRevoked, ID: keyID}) },
 		Online:  p.bus.Present, Connected: p.bus.Connected,
 	}
-	p.bus.OnControl(func(c bus.Control) {
-		if c.Kind == bus.AgentChanged {
-			s.Forget(c.AgentID)
-		}
-	})
 	return s.Handler()
 }
 

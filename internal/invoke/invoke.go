@@ -5,8 +5,8 @@
 // that is under way, Task and Tasks (task.go) look at it, states.go is its life
 // as a table. Send, Wait and Continue (channel.go), Watch (watch.go) and Cancel
 // (cancel.go) are its pieces for surfaces that keep channels open. waiters.go wakes whoever waits, asks.go
-// finds questions that a caller has missed, deliver.go hands requests out and
-// redelivers what was dropped, limit.go keeps quotas and quota.go keeps them
+// finds questions that a caller has missed, agents.go keeps agents ready,
+// deliver.go hands requests out and redelivers what was dropped, limit.go keeps quotas and quota.go keeps them
 // together with other nodes. files.go takes files in and lets them go, attach.go
 // puts them into a request.
 package invoke
@@ -42,6 +42,7 @@ type Options struct {
 type Calls struct {
 	opt     Options
 	waiters waiters
+	agents  agents
 	limits  limits
 	quotas  *quotas     // nil when no other node can be there
 	kicks   chan string // agents whose waiting requests can be handed out
@@ -94,11 +95,13 @@ func New(opt Options) *Calls {
 	c.waiters.byTurn = map[string][]*waiter{}
 	c.waiters.byChannel = map[string][]*waiter{}
 	c.limits.buckets = map[limitKey]*bucket{}
+	c.agents.known = map[string]knownAgent{}
 	if opt.Store != nil && opt.Store.Postgres && !opt.Bus.Alone() {
 		c.quotas = newQuotas(opt, &c.limits)
 	}
 	// From here on, not from Run on: a notice must never find nobody home.
 	opt.Bus.OnNotice(c.onNotice)
+	opt.Bus.OnControl(c.onControl)
 	opt.Bus.LoadFrames(c.loadFrame)
 	opt.Ledger.OnFreed(c.Kick)
 	return c

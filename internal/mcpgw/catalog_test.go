@@ -6,7 +6,6 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -106,13 +105,12 @@ func TestTemplatePattern(t *testing.T) {
 	}
 }
 
-// TestCatalog: a change shows at once after Forget, and by itself after a
-// while; what did not change keeps its compiled schemas.
+// TestCatalog: a change shows with its agent; what did not change keeps its
+// compiled schemas.
 func TestCatalog(t *testing.T) {
 	s := newStack(t)
 	ctx := t.Context()
-	clock := time.Now()
-	c := &catalog{db: s.db, now: func() time.Time { return clock }, entries: map[string]*entry{}}
+	c := &catalog{calls: s.calls, entries: map[string]*entry{}}
 	id := s.agents["clerk"]
 	get := func() *entry {
 		t.Helper()
@@ -130,27 +128,19 @@ func TestCatalog(t *testing.T) {
 	if get() != first {
 		t.Error("a fresh entry was loaded again")
 	}
-	c.forget(id)
+	s.calls.Forget(id)
 	second := get()
 	if slices.Contains(toolNames(t, second.lists), id) {
 		t.Error("the old list after forget")
 	}
-	c.forget(id)
+	s.calls.Forget(id)
 	if third := get(); third == second || third.lists != second.lists {
 		t.Error("lists of the same fingerprint were built twice")
-	}
-	on := true
-	if _, err := s.db.UpdateAgent(ctx, id, store.AgentPatch{SelfTool: &on}); err != nil {
-		t.Fatal(err)
-	}
-	clock = clock.Add(fresh)
-	if !slices.Contains(toolNames(t, get().lists), id) {
-		t.Error("a change without a notice never shows")
 	}
 	if err := s.db.DeleteAgent(ctx, id); err != nil {
 		t.Fatal(err)
 	}
-	c.forget(id)
+	s.calls.Forget(id)
 	if _, err := c.agent(ctx, id); beeos.CodeOf(err) != beeos.AgentNotFound {
 		t.Errorf("a deleted agent: %v", err)
 	}

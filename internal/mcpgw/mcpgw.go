@@ -122,7 +122,7 @@ func New(opt Options) (*Gateway, error) {
 	}
 	g := &Gateway{
 		opt:     opt,
-		catalog: &catalog{db: opt.DB, now: opt.Now, entries: map[string]*entry{}},
+		catalog: &catalog{calls: opt.Calls, entries: map[string]*entry{}},
 		unions:  unions{entries: map[string]*entry{}},
 		sealer:  seal,
 		flights: flights{running: map[string]*flight{}},

@@ -30,7 +30,7 @@ func (g *Gateway) Hear(n News) {
 	case Cancelled:
 		g.cancel(n.ID, n.Reason)
 	case AgentChanged:
-		g.catalog.forget(n.Agent)
+		g.opt.Calls.Forget(n.Agent)
 		g.unions.forget()
 		g.hub.tell(topicAgent+n.Agent, func(s *stream) { s.changed = true })
 		g.hub.tell(topicAgent, func(s *stream) { s.changed = true })

@@ -93,13 +93,6 @@ func (o *responder) begin() {
 	o.stream()
 }
 
-// begun reports whether the response is a stream.
-func (o *responder) begun() bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.sse != nil
-}
-
 // stream makes the response a stream, if it is none yet; the lock is held.
 func (o *responder) stream() *httpd.SSE {
 	if o.sse == nil {

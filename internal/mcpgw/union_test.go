@@ -128,7 +128,7 @@ func TestUnionHearsOfQuotas(t *testing.T) {
 	quota := 7
 	_, err = s.db.UpdateAgent(t.Context(), s.agents["clerk"], store.AgentPatch{RateLimit: &quota})
 	s.must(err)
-	s.gateway.catalog.forget(s.agents["clerk"])
+	s.calls.Forget(s.agents["clerk"])
 	e, err := s.gateway.loadUnion(t.Context(), caller, scopeOf(&caller), old)
 	s.must(err)
 	if got := e.lists.toolByName["clerk__web_search"].agent.RateLimit; got != quota {

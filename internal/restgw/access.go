@@ -75,7 +75,7 @@ func (s *Surface) refuse(w http.ResponseWriter, r *http.Request, err error) {
 // a moment ago.
 func (s *Surface) reachable(r *http.Request, c beeos.Caller) (*beeos.Agent, error) {
 	id := r.PathValue("agentId")
-	a, err := s.known.agent(r.Context(), s.DB, id, s.now())
+	a, err := s.Calls.Agent(r.Context(), id)
 	return within(id, a, err, c)
 }
 

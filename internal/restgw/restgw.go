@@ -3,8 +3,9 @@
 // Handler is its site map; each resource has a file: login, agents, keys (of
 // users and of agents), join tokens, invoke, files, tasks (taskturn.go is one of
 // them), webhooks, conversations (conversation.go), instances (deploy.go: those
-// that are built-in agents), approvals and their rules, audit, and the Message Service: channels, messages, events.
-// body.go and page.go read requests, access.go and known.go say who may do what,
+// that are built-in agents), approvals and their rules, audit, and the Message
+// Service: channels, messages, events. body.go and page.go read requests,
+// access.go says who may do what,
 // document.go serves what api/openapi.yaml says about it all.
 package restgw
 
@@ -60,8 +61,6 @@ type Surface struct {
 	Online  func(ctx context.Context, agentID string) bool
 	// Connected is Online for an instance.
 	Connected func(ctx context.Context, instanceID string) bool
-
-	known known
 }
 
 func (s *Surface) now() time.Time {

@@ -119,7 +119,7 @@ func start(t *testing.T) *stack {
 		Changed: func(id string) { s.mu.Lock(); s.changed = append(s.changed, id); s.mu.Unlock(); s.forget(id) },
 		Revoked: func(id string) { s.mu.Lock(); s.revoked = append(s.revoked, id); s.mu.Unlock() },
 	}
-	s.forget, s.surface = surface.Forget, surface
+	s.forget, s.surface = calls.Forget, surface
 	s.bare = &httpd.Handler{Next: surface.Handler(), Log: log}
 	srv.Config.Handler = &httpd.Handler{Next: theContract().watch(t, surface.Handler()), Log: log, Loopback: true}
 	srv.Start()
