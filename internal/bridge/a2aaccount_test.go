@@ -54,9 +54,9 @@ func TestAccountIsBounded(t *testing.T) {
 	if !errors.Is(err, errPeerHuge) {
 		t.Errorf("many: %v", err)
 	}
-	piece := strings.Repeat("x", maxMessage/2)
+	words, piece := strings.Repeat("x", maxWords/2), strings.Repeat("x", maxMessage/2)
 	for range 3 {
-		_, err = long.add(peerArtifact{ID: "a", Parts: []peerPart{{Text: &piece}}}, true)
+		_, err = long.add(peerArtifact{ID: "a", Parts: []peerPart{{Text: &words}}}, true)
 		if _, err := again.add(peerArtifact{ID: "a", Parts: []peerPart{{Raw: piece}}}, false); err != nil {
 			t.Errorf("again: %v", err)
 		}
