@@ -5,6 +5,7 @@ import "strings"
 const (
 	betweenTexts = "\n\n" // separates artifacts in the text of an answer
 	maxArtifacts = 1000
+	maxWords     = 1 << 20 // bytes of text; more is a file, here as everywhere
 )
 
 // account is what a peer has answered so far: its artifacts, in order.
@@ -34,7 +35,7 @@ func (a *account) add(art peerArtifact, more bool) (piece string, err error) {
 	}
 	one.take(art.Parts)
 	a.size += one.size
-	if len(a.all) > maxArtifacts || a.size > maxMessage {
+	if len(a.all) > maxArtifacts || a.size > maxMessage || one.text.Len() > maxWords || a.told.Len() > maxWords {
 		return "", errPeerHuge
 	}
 	rest, goesOn := strings.CutPrefix(one.text.String(), before)

@@ -328,7 +328,7 @@ func (e *entry) oauth(o agent.Options) *OAuth {
 	switch {
 	case e.OAuth != nil:
 		return e.OAuth.client(o, e.show)
-	case e.mcpURL() != "" && e.header.Get("Authorization") == "":
+	case e.mcpURL() != "" && Wanted(e.header):
 		return (&entryOAuth{}).client(o, e.show)
 	}
 	return nil

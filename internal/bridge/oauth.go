@@ -4,13 +4,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/beeos/beeos"
@@ -69,7 +66,7 @@ func (o *OAuth) open(address string) (*gate, error) {
 		return nil, err
 	}
 	g := &gate{opt: o, vault: v, redirect: cmp.Or(o.Redirect, v.kept.Redirect)}
-	if g.redirect == "" {
+	if g.redirect == "" && o.Show != nil {
 		if g.redirect, err = freeRedirect(); err != nil {
 			return nil, err
 		}
@@ -147,16 +144,10 @@ func (g *gate) admit(ctx context.Context, err error) bool {
 	return true
 }
 
-// tokenFolder is where tokens are kept.
-func tokenFolder(o *OAuth) (string, error) {
-	if o.Folder != "" {
-		return o.Folder, nil
-	}
-	dir, err := os.UserConfigDir()
-	if err != nil {
-		return "", fmt.Errorf("nowhere to keep tokens: %w", err)
-	}
-	return filepath.Join(dir, "beeos", "tokens"), nil
+// Wanted reports whether a server that wants tokens is to be asked how to get
+// one: headers that hold a credential are the answer to that.
+func Wanted(header http.Header) bool {
+	return header.Get("Authorization") == "" && header.Get("Cookie") == ""
 }
 
 // why keeps what an error of ours says and hides the rest of its chain.

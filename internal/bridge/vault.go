@@ -32,9 +32,13 @@ type keptTokens struct {
 }
 
 func openVault(o *OAuth, server string) (*vault, error) {
-	folder, err := tokenFolder(o)
-	if err != nil {
-		return nil, err
+	folder := o.Folder
+	if folder == "" {
+		dir, err := os.UserConfigDir()
+		if err != nil { // most servers want no tokens; one that does is told
+			return &vault{kept: keptTokens{Sessions: map[string]protected.Session{}}}, nil
+		}
+		folder = filepath.Join(dir, "beeos", "tokens")
 	}
 	sum := sha256.Sum256([]byte(strings.Join([]string{o.Name, server, o.ClientID}, "\x00")))
 	v := &vault{path: filepath.Join(folder, fmt.Sprintf("%x.json", sum[:12]))}
@@ -81,6 +85,9 @@ func (v *vault) Put(_ context.Context, s protected.Session) error {
 
 // write replaces the file as a whole. v.mu is held.
 func (v *vault) write() error {
+	if v.path == "" {
+		return errors.New("nowhere to keep tokens: the user has no configuration folder; set HOME or XDG_CONFIG_HOME")
+	}
 	text, err := json.MarshalIndent(v.kept, "", "  ")
 	if err != nil {
 		return fmt.Errorf("keep the tokens: %w", err)

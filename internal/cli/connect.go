@@ -140,7 +140,7 @@ func (c *ConnectCmd) header() (http.Header, error) {
 // oauth is how to get into a server that wants tokens. A header that has one
 // is the answer to that; a peer is asked for tokens only with a client.
 func (c *ConnectCmd) oauth(t *terminal, o agent.Options, header http.Header) (*bridge.OAuth, error) {
-	if c.OAuthClient == "" && (header.Get("Authorization") != "" || !bridge.IsURL(c.MCP)) {
+	if c.OAuthClient == "" && (!bridge.IsURL(c.MCP) || !bridge.Wanted(header)) {
 		return nil, nil
 	}
 	secret, err := bridge.SecretEnv("BEEOS_OAUTH_SECRET")
