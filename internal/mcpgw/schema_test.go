@@ -85,7 +85,7 @@ func TestT47Schema(t *testing.T) {
 			if s != nil {
 				complain(t, "check", s.check([]byte(tt.args)), tt.check)
 			}
-			if took := time.Since(start); took > 10*time.Second { // 50 ms on an idle machine, minutes where a limit is missing
+			if took := time.Since(start); took > time.Minute { // 50 ms on an idle machine, minutes where a limit is missing
 				t.Errorf("took %v", took)
 			}
 		})
