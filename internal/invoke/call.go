@@ -1,6 +1,7 @@
 package invoke
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -152,12 +153,23 @@ func (c *Calls) begin(ctx context.Context, r *Request) (*turn, error) {
 	if err := c.permit(ctx, r); err != nil {
 		return nil, err
 	}
+	offline := c.offline(ctx, r.Agent)
+	if offline != nil && r.IdempotencyKey == "" {
+		return nil, offline
+	}
 	if err := c.attach(ctx, r); err != nil {
 		return nil, err
 	}
 	open, err := c.opening(r)
 	if err != nil {
 		return nil, err
+	}
+	if offline != nil { // what it has answered before can be had without it
+		dup, err := c.opt.Ledger.Known(ctx, open.Idempotency)
+		if err != nil || dup == nil {
+			return nil, cmp.Or(err, offline)
+		}
+		return c.repeat(ctx, r, dup)
 	}
 	t := &turn{c: c, id: open.Message.ID, channel: open.Channel.ID, timeout: c.timeout(r)}
 	// Before the message exists, so that its reply cannot be missed.
@@ -192,13 +204,16 @@ func (c *Calls) permit(ctx context.Context, r *Request) error {
 	if len(r.IdempotencyKey) > 256 {
 		return beeos.Errorf(beeos.InvalidParam, "idempotency_key is longer than 256 characters")
 	}
-	if err := c.withinLimit(ctx, &r.Caller, r.Agent); err != nil {
-		return err
+	return c.withinLimit(ctx, &r.Caller, r.Agent)
+}
+
+// offline is why nobody would take the request now; nil = somebody would, or
+// it can wait.
+func (c *Calls) offline(ctx context.Context, a *beeos.Agent) error {
+	if a.Definition.DeliveryMode == beeos.DeliverQueue || c.opt.Bus.Present(ctx, a.ID) {
+		return nil
 	}
-	if r.Agent.Definition.DeliveryMode != beeos.DeliverQueue && !c.opt.Bus.Present(ctx, r.Agent.ID) {
-		return beeos.Errorf(beeos.AgentOffline, "agent %q is offline: no instance of it is connected; start it and try again", r.Agent.Name)
-	}
-	return nil
+	return beeos.Errorf(beeos.AgentOffline, "agent %q is offline: no instance of it is connected; start it and try again", a.Name)
 }
 
 func (c *Calls) timeout(r *Request) time.Duration {

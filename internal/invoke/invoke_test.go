@@ -250,12 +250,12 @@ func TestIdempotentRetry(t *testing.T) {
 	n := lone(t, nil)
 	var mu sync.Mutex
 	runs := 0
-	defer n.answer(t, "agent_a", func(_ bus.Dispatch, text string) *beeos.Message {
+	leave := n.answer(t, "agent_a", func(_ bus.Dispatch, text string) *beeos.Message {
 		mu.Lock()
 		defer mu.Unlock()
 		runs++
 		return says(fmt.Sprint(text, " ", runs))
-	})()
+	})
 	call := func(key, text string) (*beeos.Message, error) {
 		r := aCall(anAgent(beeos.DeliverPush), text)
 		r.IdempotencyKey = key
@@ -265,12 +265,20 @@ func TestIdempotentRetry(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := call("k", "x")
-	if err != nil || again.ID != first.ID || again.Body != "x 1" {
-		t.Errorf("repeat = %+v, %v; want the stored reply", again, err)
+	for _, there := range []bool{true, false} {
+		if !there {
+			leave()
+		}
+		again, err := call("k", "x")
+		if err != nil || again.ID != first.ID || again.Body != "x 1" {
+			t.Errorf("repeat = %+v, %v; want the stored reply; is the agent there? %v", again, err, there)
+		}
+		if _, err := call("k", "y"); beeos.CodeOf(err) != beeos.Conflict {
+			t.Errorf("other payload: %v; want conflict; is the agent there? %v", err, there)
+		}
 	}
-	if _, err := call("k", "y"); beeos.CodeOf(err) != beeos.Conflict {
-		t.Errorf("other payload: %v; want conflict", err)
+	if _, err := call("new", "x"); beeos.CodeOf(err) != beeos.AgentOffline {
+		t.Errorf("a new call: %v; want agent_offline", err)
 	}
 	if mu.Lock(); runs != 1 {
 		t.Errorf("the agent ran %d times", runs)

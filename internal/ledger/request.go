@@ -1,7 +1,11 @@
 package ledger
 
 import (
+	"bytes"
 	"context"
+	"database/sql"
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/beeos/beeos"
@@ -38,6 +42,24 @@ func (l *Ledger) Begin(ctx context.Context, o *Opening) (dup *Duplicate, busy *b
 		return nil, nil, err
 	}
 	return w.dup, w.busy, nil
+}
+
+// Known is the earlier request that a key names; nil = there is none. Another
+// payload under the key is a Conflict.
+func (l *Ledger) Known(ctx context.Context, k *Idempotency) (*Duplicate, error) {
+	var dup Duplicate
+	var print []byte
+	err := l.db.QueryRowContext(ctx, `SELECT turn, channel, fingerprint FROM idempotency WHERE scope = $1 AND key = $2 AND expires_at > $3`,
+		k.Scope, k.Key, micros(l.opt.Now())).Scan(&dup.Turn, &dup.Channel, &print)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("read an idempotency key: %w", err)
+	case !bytes.Equal(print, k.Fingerprint):
+		return nil, errReused
+	}
+	return &dup, nil
 }
 
 // Append stores a message that ends nothing: input required, reasoning, a
