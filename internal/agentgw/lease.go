@@ -25,7 +25,7 @@ func (g *Gateway) keepLeases(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		}
-		g.dropIdlePolls()
+		g.dropIdlePolls(g.Now())
 		g.extend(ctx)
 	}
 }

@@ -111,8 +111,7 @@ func (c *connection) setPolled(at time.Time) {
 }
 
 // dropIdlePolls closes the connections of agents that stopped polling.
-func (g *Gateway) dropIdlePolls() {
-	now := g.Now()
+func (g *Gateway) dropIdlePolls(now time.Time) {
 	for _, c := range g.registry.all() {
 		if c.poll == nil {
 			continue

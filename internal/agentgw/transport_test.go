@@ -107,9 +107,7 @@ func TestPollDies(t *testing.T) {
 
 	later := time.Now().Add(pollIdle + time.Second)
 	s.gateway.registry.connection(second.conn, p.inst).setPolled(later)
-	s.gateway.Now = func() time.Time { return later }
-	s.gateway.dropIdlePolls()
-	s.gateway.Now = time.Now
+	s.gateway.dropIdlePolls(later)
 	m := expect(t, second, beeos.FrameMessage)
 	second.send(beeos.Frame{Type: beeos.FrameReply, MessageID: m.MessageID, Body: "done"})
 	if got := wait(); got.err != nil || got.reply.Body != "done" {

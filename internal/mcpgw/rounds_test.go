@@ -4,7 +4,9 @@ import (
 	"bufio"
 	"context"
 	"io"
+	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -151,8 +153,13 @@ func TestRoundsRefused(t *testing.T) {
 			t.Errorf("%s: %s", tt.what, answer)
 		}
 	}
-	s.gateway.opt.Now = func() time.Time { return time.Now().Add(2 * questionLife) }
-	if _, answer := s.modern(t, s.server.URL, "user", "tools/call", "rounds", askable, `"name":"rounds","requestState":`+state); field(answer, "error", "code") != "-32602" {
+	opt := s.gateway.opt
+	opt.Now = func() time.Time { return time.Now().Add(2 * questionLife) }
+	gateway, err := New(opt)
+	s.must(err)
+	later := httptest.NewServer(&httpd.Handler{Next: gateway, Log: slog.New(slog.DiscardHandler)})
+	defer later.Close()
+	if _, answer := s.modern(t, later.URL, "user", "tools/call", "rounds", askable, `"name":"rounds","requestState":`+state); field(answer, "error", "code") != "-32602" {
 		t.Errorf("an old state: %s", answer)
 	}
 }

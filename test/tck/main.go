@@ -87,7 +87,7 @@ func run(ctx context.Context, out, only string, hold bool) (failed int, err erro
 func startServer(ctx context.Context, data string, f *front) (app.Info, chan error, error) {
 	free := config.Surface{Addr: "127.0.0.1:0"}
 	cfg := config.Config{
-		Dev: true, Data: data, Durability: "os", RateLimit: 1_000_000, CallTimeout: 30 * time.Second,
+		Dev: true, AllowPrivate: true, Data: data, Durability: "os", RateLimit: 1_000_000, CallTimeout: 30 * time.Second,
 		MCP: config.MCP{Surface: free}, A2A: config.Surface{Addr: f.server, PublicURL: f.url}, REST: free, Agents: free, Web: free,
 	}
 	ready, ended := make(chan app.Info, 1), make(chan error, 1)
