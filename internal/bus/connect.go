@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	startWithin = 10 * time.Second
+	startWithin = 30 * time.Second
 	dialAgain   = 100 * time.Millisecond
 	meshUser    = "node"
 )

@@ -245,8 +245,8 @@ func TestChatHands(t *testing.T) {
 	b.await("the assistant is there", `!!document.evaluate("//li[contains(., 'Assistant')]", document, null, 9).singleNodeValue?.querySelector(".dot.on")`)
 	id := eval[string](b, `document.evaluate("//li[contains(., 'Assistant')]", document, null, 9).singleNodeValue.dataset.agent`)
 	b.do(
-		chromedp.Navigate(a.Web+"/agents/"+id), chromedp.WaitVisible(`select[name="all"]`),
-		chromedp.SetValue(`select[name="all"]`, "ask"), chromedp.Click(`#approvals form button`), chromedp.WaitVisible(".note.good"),
+		chromedp.Navigate(a.Web+"/agents/"+id+"/skills"), chromedp.WaitVisible(`select[name="all"]`),
+		chromedp.SetValue(`select[name="all"]`, "ask"), chromedp.Click(`form:has(select[name="all"]) button`), chromedp.WaitVisible(".note.good"),
 		chromedp.Navigate(a.Web+"/agents/"+id+"/chat"),
 	)
 	b.typeIn("What is 2 and 3.5?")
