@@ -113,8 +113,8 @@ func TestLookAtTrouble(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	long := runtime.Definition{Name: "clerk", Description: strings.Repeat("x", 2<<20)}
-	if err := s.rt.Change(t.Context(), s.owner, id, long, nil); beeos.CodeOf(err) != beeos.InvalidParam {
-		t.Errorf("a description that is too long: %v", err)
+	if err := s.rt.Change(t.Context(), s.owner, id, long, nil); beeos.CodeOf(err) != beeos.InvalidBody {
+		t.Errorf("a description that the gateway would refuse: %v", err)
 	}
 	bad := runtime.Definition{Name: "second", Servers: []skill.Server{{Name: "x", Command: "sh"}}}
 	if _, err := s.rt.Create(t.Context(), s.owner, bad, nil); beeos.CodeOf(err) != beeos.Forbidden {
