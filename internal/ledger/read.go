@@ -55,14 +55,28 @@ func (l *Ledger) Messages(ctx context.Context, channel string, since int64, limi
 	return ms, nil
 }
 
-// Latest returns the last messages of the channel, in order, at most limit.
-func (l *Ledger) Latest(ctx context.Context, channel string, limit int) ([]beeos.Message, error) {
-	ms, err := l.messages(ctx, `SELECT `+messageColumns+` FROM messages WHERE channel = $1 ORDER BY off DESC LIMIT $2`, channel, limit)
+// Latest returns the last messages of the channel, in order, at most limit. When
+// there would be more than so many bytes of them, the earlier ones are left out,
+// and full says so.
+func (l *Ledger) Latest(ctx context.Context, channel string, limit, bytes int) (ms []beeos.Message, full bool, err error) {
+	rows, err := l.db.QueryContext(ctx, `SELECT `+messageColumns+` FROM messages WHERE channel = $1 ORDER BY off DESC LIMIT $2`, channel, limit)
 	if err != nil {
-		return nil, fmt.Errorf("read the last messages: %w", err)
+		return nil, false, fmt.Errorf("read the last messages: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		m, err := scanMessage(rows)
+		if err != nil {
+			return nil, false, fmt.Errorf("read the last messages: %w", err)
+		}
+		if bytes -= len(m.Body) + len(m.Parts) + len(m.Payload); bytes < 0 && len(ms) > 0 {
+			full = true
+			break
+		}
+		ms = append(ms, m)
 	}
 	slices.Reverse(ms)
-	return ms, nil
+	return ms, full, rows.Err()
 }
 
 // MessagesOf is Messages for what belongs to one request: the request itself

@@ -70,8 +70,11 @@ func TestRoundTripIsStoredInOrder(t *testing.T) {
 		if since, _ := l.Messages(t.Context(), o.Channel.ID, got[1].Offset, 10); len(since) != 1 || since[0].ID != end.ID {
 			t.Errorf("since %d gave %+v", got[1].Offset, since)
 		}
-		if latest, err := l.Latest(t.Context(), o.Channel.ID, 2); err != nil || len(latest) != 2 || latest[0].ID != note.ID || latest[1].ID != end.ID {
+		if latest, full, err := l.Latest(t.Context(), o.Channel.ID, 2, 1<<20); err != nil || full || len(latest) != 2 || latest[0].ID != note.ID || latest[1].ID != end.ID {
 			t.Errorf("the last two are %+v, %v", latest, err)
+		}
+		if latest, full, err := l.Latest(t.Context(), o.Channel.ID, 2, 0); err != nil || !full || len(latest) != 1 || latest[0].ID != end.ID {
+			t.Errorf("with no room the last is %+v, %v", latest, err)
 		}
 		if c, err := l.Channel(t.Context(), o.Channel.ID); err != nil || !c.Closed {
 			t.Errorf("a single-shot channel stays open after its reply: %+v, %v", c, err)

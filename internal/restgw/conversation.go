@@ -159,7 +159,7 @@ func (s *Surface) clearConversation(w http.ResponseWriter, r *http.Request, c be
 	markReplay(w, dup != "")
 	if dup == "" {
 		if ch.Generation, err = s.Ledger.Clear(r.Context(), ch.ID); err != nil {
-			return err
+			return s.unless(err, r, c, key, "clear "+ch.ID)
 		}
 		s.audit(r.Context(), c, "conversation.clear", ch.ID, map[string]string{"agent": a.ID})
 	}
@@ -212,7 +212,7 @@ func (s *Surface) setConversationModel(w http.ResponseWriter, r *http.Request, c
 	markReplay(w, dup != "")
 	if dup == "" {
 		if err := s.Ledger.SetModel(r.Context(), ch.ID, name); err != nil {
-			return err
+			return s.unless(err, r, c, key, "model "+ch.ID)
 		}
 	}
 	accepted(w, operation)

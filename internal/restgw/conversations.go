@@ -1,6 +1,7 @@
 package restgw
 
 import (
+	"context"
 	"net/http"
 	"time"
 	"unicode/utf8"
@@ -74,6 +75,18 @@ func (s *Surface) once(r *http.Request, c beeos.Caller, key, act, channel string
 		return "", err
 	}
 	return d.Channel, nil
+}
+
+// unless gives the key of an act that has failed back: to send it again is to
+// do it, not to hear that it was done.
+func (s *Surface) unless(err error, r *http.Request, c beeos.Caller, key, act string) error {
+	if err == nil || key == "" {
+		return err
+	}
+	if e := s.Ledger.Retract(context.WithoutCancel(r.Context()), c.CredentialID+" "+act, key); e != nil {
+		s.Log.ErrorContext(r.Context(), "an act that failed looks as if it was done to who repeats its key", "act", act, "err", e)
+	}
+	return err
 }
 
 func (s *Surface) createConversation(w http.ResponseWriter, r *http.Request, c beeos.Caller) error {
@@ -180,7 +193,7 @@ func (s *Surface) renameConversation(w http.ResponseWriter, r *http.Request, c b
 	markReplay(w, dup != "")
 	if dup == "" {
 		if err := s.Ledger.Rename(r.Context(), ch.ID, title); err != nil {
-			return err
+			return s.unless(err, r, c, key, "rename "+ch.ID)
 		}
 		ch.Title = title
 	}

@@ -150,7 +150,7 @@ func (s *Surface) deployInstance(w http.ResponseWriter, r *http.Request, c beeos
 	}
 	row, outcome, err := s.Runtime.Deploy(r.Context(), c.UserID, d.Definition, d.secrets, false)
 	if err != nil {
-		return err
+		return s.unless(err, r, c, key, "deploy")
 	}
 	if outcome != runtime.Unchanged {
 		s.audit(r.Context(), c, "instance.deploy", row.ID, d.summary(outcome))
@@ -248,7 +248,7 @@ func (s *Surface) runInstance(w http.ResponseWriter, r *http.Request, c beeos.Ca
 		err = s.Runtime.SetStopped(r.Context(), c.UserID, i.ID, act == "stop")
 	}
 	if err != nil {
-		return err
+		return s.unless(err, r, c, key, act+" "+i.ID)
 	}
 	if dup == "" {
 		s.audit(r.Context(), c, "instance."+act, i.ID, map[string]string{"name": i.Name})

@@ -221,6 +221,34 @@ func TestDeployOnce(t *testing.T) {
 	}
 }
 
+// TestFailedActsAreNotReplayed: a key whose act has failed does it when it comes
+// again, and does not say that it was done.
+func TestFailedActsAreNotReplayed(t *testing.T) {
+	s := start(t)
+	path := "/api/v1/instances/" + s.deploy(`{"name":"x","systemPrompt":"one"}`).ID
+	for _, c := range []struct{ path, body, done string }{
+		{"/api/v1/instances", `{"name":"x","systemPrompt":"two"}`, `"systemPrompt":"two"`},
+		{path + "/stop", "", `"desiredStatus":"stopped"`},
+		{path + "/restart", "", `"desiredStatus":"running"`},
+	} {
+		s.exec("CREATE TRIGGER broken BEFORE UPDATE ON builtin_agents BEGIN SELECT RAISE(ABORT, 'the disk is full'); END")
+		if a := s.do("POST", c.path, s.key, c.body, "Idempotency-Key", "k"); a.status != 500 {
+			t.Errorf("%s: %d %s", c.path, a.status, a.raw)
+		}
+		s.exec("DROP TRIGGER broken")
+		if a := s.do("POST", c.path, s.key, c.body, "Idempotency-Key", "k"); a.status >= 300 || a.header.Get("Idempotent-Replayed") != "" || !strings.Contains(a.raw, c.done) {
+			t.Errorf("%s again: %d %s", c.path, a.status, a.raw)
+		}
+	}
+}
+
+func (s *stack) exec(query string) {
+	s.t.Helper()
+	if _, err := s.db.ExecContext(s.t.Context(), query); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
 // TestDeployElsewhere: a process without a runtime says so.
 func TestDeployElsewhere(t *testing.T) {
 	s := start(t)

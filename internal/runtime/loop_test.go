@@ -1,11 +1,13 @@
 package runtime_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
+	"log/slog"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -385,5 +387,27 @@ func (m stuck) Stream(ctx context.Context, _ llm.Request) iter.Seq2[llm.Delta, e
 			m.ended <- ctx.Err()
 		}
 		yield(llm.Delta{}, context.Cause(ctx))
+	}
+}
+
+// TestAddressesAreTheOwners: people put keys into the addresses of skill
+// servers. When one cannot be reached, neither the model, which tells callers
+// what it reads, nor the log sees the address.
+func TestAddressesAreTheOwners(t *testing.T) {
+	srv := skillServer(t)
+	srv.Close()
+	var log bytes.Buffer
+	t.Cleanup(func() { // the runtime has ended by then
+		if !strings.Contains(log.String(), "a skill server cannot be reached") || strings.Contains(log.String(), "s3cret") {
+			t.Errorf("the log has %s", log.String())
+		}
+	})
+	s := start(t, runtime.Options{
+		Log:   slog.New(slog.NewTextHandler(&log, nil)),
+		Model: llm.Script(func(r llm.Request) []llm.Delta { return []llm.Delta{{Text: r.System}} }),
+	})
+	_, id := s.create(t, runtime.Definition{Name: "clerk", Servers: files(srv.URL+"/mcp?key=s3cret", true)}, nil)
+	if got := s.ask(t, id, "", "hello").Text; !strings.Contains(got, "cannot be reached") || strings.Contains(got, "s3cret") {
+		t.Errorf("a caller hears %q", got)
 	}
 }

@@ -41,7 +41,7 @@ func (c *Client) Call(ctx context.Context, tool string, arguments json.RawMessag
 			return Result{}, context.Cause(ctx)
 		}
 		if !f.broken(err) {
-			return Result{}, fmt.Errorf("call %s of skill %s: %w", tool, c.opt.Server.Name, err)
+			return Result{}, fmt.Errorf("call %s of skill %s: %w", tool, c.opt.Server.Name, c.discreet(err))
 		}
 		c.drop(session)
 		switch {

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"os/exec"
+	"strings"
 	"sync"
 	"time"
 
@@ -122,7 +124,7 @@ func (c *Client) connect(ctx context.Context) (*mcp.ClientSession, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err != nil {
+	if err = c.discreet(err); err != nil {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx) // who asked gave up: that says nothing about the server
 		}
@@ -154,8 +156,27 @@ func (c *Client) explain(err error) error {
 	if errors.As(err, &told) {
 		return told
 	}
-	return beeos.Wrap(beeos.AgentServiceUnavailable, err, fmt.Sprintf("the skill server %s cannot be reached; check that it runs and that its address is right", c.opt.Server.Name))
+	return beeos.Wrap(beeos.AgentServiceUnavailable, c.discreet(err), fmt.Sprintf("the skill server %s cannot be reached; check that it runs and that its address is right", c.opt.Server.Name))
 }
+
+// discreet is err without the query of the server's address: people put keys
+// there, and what goes wrong is told to models and logs.
+func (c *Client) discreet(err error) error {
+	u, bad := url.Parse(c.opt.Server.URL)
+	if err == nil || bad != nil || u.RawQuery == "" {
+		return err
+	}
+	return &untold{err, strings.ReplaceAll(err.Error(), "?"+u.RawQuery, "?…")}
+}
+
+// untold is an error with other words.
+type untold struct {
+	err  error
+	text string
+}
+
+func (e *untold) Error() string { return e.text }
+func (e *untold) Unwrap() error { return e.err }
 
 var errClosed = beeos.Errorf(beeos.AgentServiceUnavailable, "the agent is being restarted; try again in a moment")
 

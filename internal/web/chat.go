@@ -17,6 +17,7 @@ const (
 	chatsPerPage = 50
 	talkMessages = 100 // shown at first; each request for earlier ones doubles it
 	talkMost     = 3200
+	talkBytes    = 16 << 20 // of all that is shown
 )
 
 // chatData is the page on which a person talks with an agent.
@@ -30,6 +31,7 @@ type chatData struct {
 	Talk    template.HTML
 	Empty   bool
 	Earlier string // address of the page with more messages
+	Full    bool   // there is no room for more
 	Open    bool   // the agent works
 	Files   bool   // they can be attached
 	Message string // what was written and not sent
@@ -115,7 +117,7 @@ func (s *Site) showChat(w http.ResponseWriter, r *http.Request, v *visit, status
 		d.Talk, d.Open, d.Empty = template.HTML(shown.all()), t.busy(), len(t.turns) == 0 //nolint:gosec // made by our templates
 		size := talkSize(r)
 		p.Live = p.Here + "/live?last=" + strconv.Itoa(size) + "&state=" + shown.state()
-		if t.cut && size < talkMost {
+		if d.Full = t.full; t.cut && size < talkMost {
 			d.Earlier = p.Here + "?last=" + strconv.Itoa(2*size)
 		}
 	}
@@ -175,12 +177,12 @@ func chatRowOf(ch *beeos.Channel) chatRow {
 
 // talk reads the end of a conversation, and what is asked in it now.
 func (s *Site) talk(ctx context.Context, v *visit, a *beeos.Agent, ch *beeos.Channel, size int) (*talk, error) {
-	list, err := s.Ledger.Latest(ctx, ch.ID, size)
+	list, full, err := s.Ledger.Latest(ctx, ch.ID, size, talkBytes)
 	if err != nil {
 		return nil, err
 	}
 	t := newTalk(title(a), "/agents/"+a.ID+"/chat/"+ch.ID)
-	t.cut = len(list) == size
+	t.cut, t.full = len(list) == size, full
 	for i := range list {
 		t.add(&list[i])
 	}

@@ -336,6 +336,33 @@ func TestChatPagesAreBounded(t *testing.T) {
 	}
 }
 
+// TestChatOfLongAnswers: however long its answers are, a page of a conversation
+// takes no more than so much memory, and says that there is more.
+func TestChatOfLongAnswers(t *testing.T) {
+	k := newStack(t)
+	ann := k.user("Ann", false)
+	a := k.agents(ann, 1)[0]
+	ch := beeos.Channel{ID: beeos.NewChannelID(), AgentID: a.ID, Owner: "user:" + ann.ID, Kind: beeos.KindConversation}
+	if err := k.ledger.CreateChannel(t.Context(), ch); err != nil {
+		t.Fatal(err)
+	}
+	long := strings.Repeat("words ", 1<<20/6)
+	for i := range 2 * talkBytes / len(long) {
+		o := &ledger.Opening{Channel: ch, Message: beeos.Message{ID: beeos.NewID(), Channel: ch.ID, Type: beeos.ChatMessage, Publisher: ch.Owner, Body: fmt.Sprint("question ", i)}}
+		if _, _, err := k.ledger.Begin(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := k.ledger.Finish(t.Context(), beeos.Message{Channel: ch.ID, InReplyTo: o.Message.ID, Type: beeos.AgentReply, Body: fmt.Sprint("answer ", i, " ", long)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	page := k.signedIn(ann).get("/agents/" + a.ID + "/chat/" + ch.ID + "?last=3200").body
+	last := fmt.Sprint("answer ", 2*talkBytes/len(long)-1)
+	if len(page) > 3*talkBytes || !strings.Contains(page, last) || !strings.Contains(page, "Earlier messages are too long") {
+		t.Errorf("a page of %d bytes", len(page))
+	}
+}
+
 // TestChatEnds: how an answer can end, and what the page says then.
 func TestChatEnds(t *testing.T) {
 	k := newStack(t)

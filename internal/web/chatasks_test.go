@@ -6,6 +6,8 @@ import (
 	"mime/multipart"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -200,6 +202,8 @@ func TestChatStops(t *testing.T) {
 
 // TestChatFiles: what is attached reaches the agent, and once.
 func TestChatFiles(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	buzz := strings.Repeat("buzz", inMemory/2) // more than is kept in memory while it comes in
 	k := newStack(t)
 	ann := k.user("Ann", false)
 	p := k.puppet(k.agents(ann, 1)[0])
@@ -212,8 +216,8 @@ func TestChatFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	part.Write([]byte("buzz")) //nolint:errcheck // a buffer
-	form.Close()               //nolint:errcheck // a buffer
+	part.Write([]byte(buzz)) //nolint:errcheck // a buffer
+	form.Close()             //nolint:errcheck // a buffer
 	send := func() string {
 		t.Helper()
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, k.web+"/agents/"+p.agent.ID+"/chat", bytes.NewReader(body.Bytes()))
@@ -245,10 +249,13 @@ func TestChatFiles(t *testing.T) {
 		Size int    `json:"size"`
 		URL  string `json:"url"`
 	}
-	if err := json.Unmarshal(f.Parts, &files); err != nil || len(files) != 1 || files[0].Size != 4 || !strings.HasPrefix(files[0].URL, "http://rest.example/") {
+	if err := json.Unmarshal(f.Parts, &files); err != nil || len(files) != 1 || files[0].Size != len(buzz) || !strings.HasPrefix(files[0].URL, "http://rest.example/") {
 		t.Errorf("the agent got %s", f.Parts)
 	}
 	if page := b.get(here).body; !strings.Contains(page, "bees&lt;b&gt;.txt</span>") || strings.Count(page, "data-turn=") != 1 {
 		t.Error("the page does not show the file, or shows it twice")
+	}
+	if left, err := filepath.Glob(filepath.Join(os.TempDir(), "multipart-*")); err != nil || len(left) > 0 {
+		t.Errorf("uploads stay on the disk: %q, %v", left, err)
 	}
 }

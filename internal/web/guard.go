@@ -85,10 +85,21 @@ func (s *Site) guard(who audience, do action) http.Handler {
 				defer deadline.SetReadDeadline(time.Time{}) //nolint:errcheck // it worked a moment ago
 			}
 		}
+		defer s.sweep(r) // net/http would, but knows only the request as it came, not the one with a caller
 		if err := do(w, r, v); err != nil {
 			s.fail(w, r, v, err)
 		}
 	})
+}
+
+// sweep removes what an upload left on the disk.
+func (s *Site) sweep(r *http.Request) {
+	if r.MultipartForm == nil {
+		return
+	}
+	if err := r.MultipartForm.RemoveAll(); err != nil {
+		s.Log.WarnContext(r.Context(), "an upload stays among the temporary files", "err", err)
+	}
 }
 
 func (s *Site) admit(r *http.Request, who audience, v *visit) error {

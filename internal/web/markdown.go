@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html/template"
 	"net/url"
+	"regexp"
 	"strings"
 	"unicode"
 
@@ -17,11 +18,13 @@ import (
 )
 
 // What is laid out; other answers are shown as they are. The time that it takes
-// grows with the square of the last two.
+// grows with the square of all but the first.
 const (
 	maxMarkdown = 64 << 10 // bytes
 	maxQuotes   = 16       // one in the other
+	maxLists    = 64       // one in the other, on one line
 	maxLinks    = 2000
+	maxMarks    = 4000 // of emphasis
 )
 
 // layout makes HTML of Markdown in which nothing of the writer's is HTML: tags
@@ -49,16 +52,34 @@ func markdown(text string) template.HTML {
 
 // tooMuch reports whether it would take long to lay a text out.
 func tooMuch(text string) bool {
-	if len(text) > maxMarkdown || strings.Count(text, "](") > maxLinks {
+	if len(text) > maxMarkdown || strings.Count(text, "](") > maxLinks || marks(text) > maxMarks {
 		return true
 	}
 	for line := range strings.Lines(text) {
 		begin := line[:len(line)-len(strings.TrimLeft(line, "> \t-+*.)0123456789"))]
-		if strings.Count(begin, ">") > maxQuotes {
+		if strings.Count(begin, ">") > maxQuotes || len(listForm.FindAllString(begin, maxLists+1)) > maxLists && !ruleForm.MatchString(line) {
 			return true
 		}
 	}
 	return false
+}
+
+var (
+	listForm = regexp.MustCompile(`[-+*][ \t]|[0-9][.)][ \t]`)
+	ruleForm = regexp.MustCompile(`^[ \t]*(?:(?:-[ \t]*)+|(?:\*[ \t]*)+)\n?$`) // a line across the page
+)
+
+// marks counts what may begin or end emphasis: each is compared with those
+// before it.
+func marks(text string) (n int) {
+	last := byte(0)
+	for i := range len(text) {
+		if c := text[i]; c != last && (c == '*' || c == '_' || c == '~') {
+			n++
+		}
+		last = text[i]
+	}
+	return n
 }
 
 // spoken is text of a conversation with what would deceive its reader spelt
@@ -123,10 +144,14 @@ func outward(address []byte) (string, bool) {
 	return "", false
 }
 
+// unmarked writes an address so that markdown finds nothing to mark in it: the
+// queries of addresses are as their writers wrote them.
+var unmarked = strings.NewReplacer("⟨", "%E2%9F%A8", "⟩", "%E2%9F%A9")
+
 func openLink(w util.BufWriter, address []byte) bool {
 	target, ok := outward(address)
 	if ok {
-		fmt.Fprintf(w, `<a href="%s" rel="noopener noreferrer nofollow ugc" target="_blank">`, template.HTMLEscapeString(target)) //nolint:errcheck // a buffer
+		fmt.Fprintf(w, `<a href="%s" rel="noopener noreferrer nofollow ugc" target="_blank">`, template.HTMLEscapeString(unmarked.Replace(target))) //nolint:errcheck // a buffer
 	}
 	return ok
 }

@@ -25,6 +25,8 @@ func TestMarkdown(t *testing.T) {
 		{"turned text", "a\u202eb", "<p>a<mark class=\"odd\" title=\"a character that cannot be seen\">⟨U+202E⟩</mark>b</p>\n"},
 		{"control", "a\x1b[2Jb", "<p>a<mark class=\"odd\" title=\"a character that cannot be seen\">⟨U+001B⟩</mark>[2Jb</p>\n"},
 		{"emoji stay whole", "👩\u200d🚀 ❤\ufe0f 5\u00a0€", "<p>👩\u200d🚀 ❤\ufe0f 5\u00a0€</p>\n"},
+		{"turned text in a query", "[a](https://example.com/?q=\u202eb)", `<p><a href="https://example.com/?q=%E2%9F%A8U+202E%E2%9F%A9b" rel="noopener noreferrer nofollow ugc" target="_blank">a</a></p>` + "\n"},
+		{"turned text in an address of mail", "[a](mailto:⟨U+202E⟩b@example.com)", `<p><a href="mailto:%E2%9F%A8U+202E%E2%9F%A9b@example.com" rel="noopener noreferrer nofollow ugc" target="_blank">a</a></p>` + "\n"},
 		{"nothing", "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -53,9 +55,9 @@ func TestMarkdownTable(t *testing.T) {
 // bound is for machines that do ten other things.
 func TestMarkdownIsBounded(t *testing.T) {
 	for piece, plain := range map[string]bool{
-		">": true, "- > 1. ": true, "[a](": true, "![a](": true,
-		strings.Repeat(">", maxQuotes) + " a\n": false, "> - > - > - a\n": false, "- ": false, "*a ": false, "[": false, "`": false, "![": false, "<a ": false,
-		"|a": false, "_a_": false, "*a **a ": false,
+		">": true, "- > 1. ": true, "[a](": true, "![a](": true, "_*a": true, "*a_ ": true, "*a ": true, "_a_": true, "*a **a ": true, "+ - ": true, "1. ": true,
+		strings.Repeat(">", maxQuotes) + " a\n": false, "> - > - > - a\n": false, "- ": false, "[": false, "`": false, "![": false, "<a ": false,
+		"|a": false, "*": false, "12 ": false, "A *word* and _another_ in a sentence that is about as long as people and models like to write them. ": false,
 	} {
 		begun := time.Now()
 		got := string(markdown(strings.Repeat(piece, maxMarkdown/len(piece))))

@@ -52,8 +52,14 @@ func (s *Site) addServer(w http.ResponseWriter, r *http.Request, v *visit) error
 	if err != nil {
 		return err
 	}
-	s.audit(r.Context(), v, "skill.connect", a.ID, map[string]string{"skill": add.Name, "url": add.URL, "command": add.Command, "grant": ways[add.How]})
+	s.audit(r.Context(), v, "skill.connect", a.ID, map[string]string{"skill": add.Name, "url": place(add.URL), "command": add.Command, "grant": ways[add.How]})
 	return s.done(w, r, "/agents/"+a.ID+"/skills", "skill-added")
+}
+
+// place is an address without its query, where people put keys.
+func place(address string) string {
+	where, _, _ := strings.Cut(address, "?")
+	return where
 }
 
 func (s *Site) putServer(r *http.Request, v *visit, b *store.Builtin, add addData, secrets skill.Secrets) error {

@@ -242,6 +242,23 @@ func TestChangedTool(t *testing.T) {
 	}
 }
 
+// TestAddressesStayWithTheOwner: what an address carries beside the place is
+// nothing for the audit trail, which is kept and exported.
+func TestAddressesStayWithTheOwner(t *testing.T) {
+	k := newStack(t)
+	ann := k.user("Ann", false)
+	k.withRuntime(nil, nil)
+	me := k.signedIn(ann)
+	page := "/agents/" + me.make(ann, "clerk").ID + "/skills"
+	if res := me.post(page, url.Values{"url": {"https://127.0.0.1:1/mcp?key=s3cret"}, "name": {"files"}}); res.location() != page+"?did=skill-added" {
+		t.Fatalf("%d", res.status)
+	}
+	rows, err := k.db.AuditRows(t.Context(), ann.ID, 1)
+	if err != nil || len(rows) != 1 || rows[0].Detail["url"] != "https://127.0.0.1:1/mcp" {
+		t.Errorf("%+v, %v", rows, err)
+	}
+}
+
 // TestForeignTrouble: what a server says about its trouble is text.
 func TestForeignTrouble(t *testing.T) {
 	k := newStack(t)

@@ -19,6 +19,7 @@ type talk struct {
 	base  string // where the conversation is, for forms
 	last  int64  // offset of the newest message in it
 	cut   bool   // there are earlier ones
+	full  bool   // and they are too long to be shown
 	news  chan struct{}
 
 	mu    sync.Mutex
