@@ -55,6 +55,18 @@ func (s *Site) showAgent(w http.ResponseWriter, r *http.Request, v *visit, statu
 }
 
 func (s *Site) agentLive(w http.ResponseWriter, r *http.Request, v *visit) error {
+	return s.streamAgent(w, r, v, func(ctx context.Context, a *beeos.Agent, row agentRow) ([]byte, error) {
+		calls, err := s.lastCalls(ctx, v, []agentRow{row}, 10)
+		if err != nil {
+			return nil, err
+		}
+		return s.part("agent", "live", agentData{Agent: a, Row: row, Calls: calls})
+	})
+}
+
+// streamAgent is stream for a page about the agent of the path, which is
+// looked up anew each time: it may have changed, or hands.
+func (s *Site) streamAgent(w http.ResponseWriter, r *http.Request, v *visit, render func(ctx context.Context, a *beeos.Agent, row agentRow) ([]byte, error)) error {
 	return s.stream(w, r, v, func(ctx context.Context) ([]byte, error) {
 		a, err := s.owned(r, v)
 		if err != nil {
@@ -64,11 +76,7 @@ func (s *Site) agentLive(w http.ResponseWriter, r *http.Request, v *visit) error
 		if err != nil {
 			return nil, err
 		}
-		d := agentData{Agent: a, Row: s.agentRow(ctx, a, b)}
-		if d.Calls, err = s.lastCalls(ctx, v, []agentRow{d.Row}, 10); err != nil {
-			return nil, err
-		}
-		return s.part("agent", "live", d)
+		return render(ctx, a, s.agentRow(ctx, a, b))
 	})
 }
 

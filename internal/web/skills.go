@@ -87,16 +87,8 @@ func (s *Site) showSkillsOf(w http.ResponseWriter, r *http.Request, v *visit, a 
 // skillsLive keeps the status fresh. Servers are asked when somebody opens
 // the page, not every few seconds.
 func (s *Site) skillsLive(w http.ResponseWriter, r *http.Request, v *visit) error {
-	return s.stream(w, r, v, func(ctx context.Context) ([]byte, error) {
-		a, err := s.owned(r, v)
-		if err != nil {
-			return nil, err
-		}
-		b, err := s.builtin(ctx, a)
-		if err != nil {
-			return nil, err
-		}
-		return s.part("skills", "live", skillsData{Row: s.agentRow(ctx, a, b)})
+	return s.streamAgent(w, r, v, func(_ context.Context, _ *beeos.Agent, row agentRow) ([]byte, error) {
+		return s.part("skills", "live", skillsData{Row: row})
 	})
 }
 

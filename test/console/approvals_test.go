@@ -57,8 +57,8 @@ func TestApprovals(t *testing.T) {
 	a := apptest.Start(t, apptest.Config(t))
 	id := clerk(t, a)
 	b := open(t)
-	b.look(1280, "light")
-	b.signUp(a.Setup)
+	b.Look(1280, "light")
+	b.SignUp(a.Setup)
 	b.inspect(a.Web + "/approvals")
 	b.inspect(a.Web + "/approvals/history")
 
@@ -80,43 +80,43 @@ func TestApprovals(t *testing.T) {
 		}
 	}
 
-	b.look(1280, "light")
-	b.do(chromedp.Navigate(a.Web + "/keys")) // a page without a stream of its own
+	b.Look(1280, "light")
+	b.Do(chromedp.Navigate(a.Web + "/keys")) // a page without a stream of its own
 	eval[bool](b, "window.same = true")
 	first := ask("first", "saved")
-	b.await("the badge appears", `document.querySelector("#badge .badge")?.textContent.startsWith("1")`)
+	b.Await("the badge appears", `document.querySelector("#badge .badge")?.textContent.startsWith("1")`)
 	if !eval[bool](b, "window.same === true") {
 		t.Error("the page was loaded anew")
 	}
-	b.do(chromedp.Navigate(a.Web + "/"))
-	b.await("Home says so", `document.querySelector("#needs").textContent.includes("Clerk wants to call files / save_csv.")`)
+	b.Do(chromedp.Navigate(a.Web + "/"))
+	b.Await("Home says so", `document.querySelector("#needs").textContent.includes("Clerk wants to call files / save_csv.")`)
 	b.inspect(a.Web + "/approvals")
-	b.look(1280, "light")
-	b.do(chromedp.Navigate(a.Web + "/approvals"))
+	b.Look(1280, "light")
+	b.Do(chromedp.Navigate(a.Web + "/approvals"))
 	if text := eval[string](b, `document.querySelector(".arguments").innerText`); !containsAll(text, `"path": "reports/⟨U+202E⟩fdp.exe"`, `"note": "first"`, `4.5`) {
 		t.Errorf("the arguments are shown as %s", text)
 	}
 	second := ask("second", "not saved: wrong folder")
-	b.await("the second shows up", `document.querySelectorAll("[data-ask]").length === 2`)
+	b.Await("the second shows up", `document.querySelectorAll("[data-ask]").length === 2`)
 	b.picture("approvals")
 	b.inspectHere("two that wait")
-	b.look(1280, "light")
+	b.Look(1280, "light")
 
 	// The newest stands first: j goes to it, r to its reason, Enter sends.
-	b.do(chromedp.KeyEvent("j"), chromedp.KeyEvent("r"), chromedp.KeyEvent("wrong folder"), chromedp.KeyEvent("\r"))
-	b.await("it says what was done", `document.querySelector(".note.good")?.textContent.includes("Rejected")`)
+	b.Do(chromedp.KeyEvent("j"), chromedp.KeyEvent("r"), chromedp.KeyEvent("wrong folder"), chromedp.KeyEvent("\r"))
+	b.Await("it says what was done", `document.querySelector(".note.good")?.textContent.includes("Rejected")`)
 	second()
-	b.do(chromedp.KeyEvent("a"))
-	b.await("a leads to the button", `document.activeElement.matches("[data-approve]")`)
-	b.do(chromedp.KeyEvent("\r"))
-	b.await("the other is approved", `document.querySelector(".note.good")?.textContent.includes("Approved")`)
-	b.await("nothing waits", `document.querySelector("#inbox .empty") && !document.querySelector("#badge .badge")`)
+	b.Do(chromedp.KeyEvent("a"))
+	b.Await("a leads to the button", `document.activeElement.matches("[data-approve]")`)
+	b.Do(chromedp.KeyEvent("\r"))
+	b.Await("the other is approved", `document.querySelector(".note.good")?.textContent.includes("Approved")`)
+	b.Await("nothing waits", `document.querySelector("#inbox .empty") && !document.querySelector("#badge .badge")`)
 	first()
 	b.inspect(a.Web + "/approvals/history")
 	b.inspect(a.Web + "/agents/" + id)
 
 	third := ask("third", "saved")
-	b.await("somebody is asked", `!!document.querySelector("#badge .badge")`)
+	b.Await("somebody is asked", `!!document.querySelector("#badge .badge")`)
 	list, err := cl.Approvals(t.Context(), "pending")
 	if err != nil || len(list) != 1 {
 		t.Fatal(list, err)
@@ -125,14 +125,12 @@ func TestApprovals(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.look(1280, "light")
-	b.do(chromedp.Navigate(a.Web+"/"), chromedp.Click(`form[action="/signout"] button`), chromedp.WaitVisible(`input[name="password"]`))
+	b.Look(1280, "light")
+	b.Do(chromedp.Navigate(a.Web+"/"), chromedp.Click(`form[action="/signout"] button`), chromedp.WaitVisible(`input[name="password"]`))
 	b.inspect(link)
-	b.look(1280, "light")
-	b.do(chromedp.Click(`button[value="approve"]`), chromedp.WaitNotPresent(`button[value="approve"]`))
-	b.await("the link has decided", `document.querySelector("h1").textContent === "Approved"`)
+	b.Look(1280, "light")
+	b.Do(chromedp.Click(`button[value="approve"]`), chromedp.WaitNotPresent(`button[value="approve"]`))
+	b.Await("the link has decided", `document.querySelector("h1").textContent === "Approved"`)
 	third()
-	for _, line := range b.complaints() {
-		t.Errorf("the browser complains: %s", line)
-	}
+	b.NoComplaints()
 }

@@ -29,17 +29,17 @@ type finding struct {
 
 // accessible reports what is serious on the page.
 func (b *tab) accessible(where string) {
-	b.t.Helper()
+	b.T.Helper()
 	source, err := axe()
 	if err != nil {
-		b.t.Fatal(err)
+		b.T.Fatal(err)
 	}
 	eval[bool](b, source+"; true")
 	found := eval[[]finding](b, `axe.run(document, {resultTypes: ["violations"]}).then(r => r.violations
 		.filter(v => v.impact === "serious" || v.impact === "critical")
 		.map(v => ({ID: v.id, Impact: v.impact, Help: v.help, Where: v.nodes.map(n => n.html.slice(0, 160) + " — " + (n.failureSummary || "").slice(0, 200))})))`)
 	for _, f := range found {
-		b.t.Errorf("%s: %s (%s): %s\n\t%s", where, f.ID, f.Impact, f.Help, strings.Join(f.Where, "\n\t"))
+		b.T.Errorf("%s: %s (%s): %s\n\t%s", where, f.ID, f.Impact, f.Help, strings.Join(f.Where, "\n\t"))
 	}
 }
 

@@ -14,7 +14,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
 	"github.com/beeos/beeos/agent"
@@ -82,8 +81,8 @@ func (d *dictation) handle(ctx context.Context, _ agent.Message, r *agent.Reply)
 
 // typeIn writes into the composer and presses Enter.
 func (b *tab) typeIn(text string) {
-	b.t.Helper()
-	b.do(chromedp.SendKeys(`#message`, text+"\r"))
+	b.T.Helper()
+	b.Do(chromedp.SendKeys(`#message`, text+"\r"))
 }
 
 const lastProse = `[...document.querySelectorAll(".prose")].at(-1)?.innerText`
@@ -95,56 +94,55 @@ func TestChat(t *testing.T) {
 	d := &dictation{pieces: make(chan string)}
 	id := connect(t, a, agent.Options{Name: "scribe", DisplayName: "Scribe", Description: "Writes down what it is told."}, d.handle)
 	b := open(t)
-	b.look(1280, "light")
-	b.signUp(a.Setup)
+	b.Look(1280, "light")
+	b.SignUp(a.Setup)
 	b.inspect(a.Web + "/agents/" + id + "/chat")
-	b.look(1280, "light")
-	b.do(chromedp.Navigate(a.Web + "/agents/" + id + "/chat"))
-	b.await("the box has the focus", `document.activeElement.id === "message"`)
+	b.Look(1280, "light")
+	b.Do(chromedp.Navigate(a.Web + "/agents/" + id + "/chat"))
+	b.Await("the box has the focus", `document.activeElement.id === "message"`)
 	b.typeIn("Tell me about bees")
-	b.do(chromedp.WaitVisible(".bubble"))
-	b.await("the conversation begins", `location.pathname.split("/").length === 5 && document.querySelector(".bubble")?.innerText === "Tell me about bees"`)
+	b.Do(chromedp.WaitVisible(".bubble"))
+	b.Await("the conversation begins", `location.pathname.split("/").length === 5 && document.querySelector(".bubble")?.innerText === "Tell me about bees"`)
 	eval[bool](b, "window.same = true")
 	d.pieces <- "# Bees\n\nThey make **hon"
-	b.await("the first words come", lastProse+` === "Bees\n\nThey make hon" || `+lastProse+`?.includes("They make")`)
+	b.Await("the first words come", lastProse+` === "Bees\n\nThey make hon" || `+lastProse+`?.includes("They make")`)
 	d.pieces <- "ey**.\n\n- one\n- two\n"
-	b.await("and the next", lastProse+`?.includes("honey") && !!document.querySelector(".prose li")`)
+	b.Await("and the next", lastProse+`?.includes("honey") && !!document.querySelector(".prose li")`)
 	if !eval[bool](b, "window.same === true") {
 		t.Error("the page was loaded anew")
 	}
-	b.do(chromedp.Reload(), chromedp.WaitVisible(".bubble"))
-	b.await("what was said is there", lastProse+`?.includes("honey") && !!document.querySelector(".thoughts") && !!document.querySelector(".halt")`)
-	other := b.window(eval[string](b, "location.href"))
-	other.await("in the other window, too", lastProse+`?.includes("honey")`)
+	b.Do(chromedp.Reload(), chromedp.WaitVisible(".bubble"))
+	b.Await("what was said is there", lastProse+`?.includes("honey") && !!document.querySelector(".thoughts") && !!document.querySelector(".halt")`)
+	other := &tab{b.Window(eval[string](b, "location.href"))}
+	other.Await("in the other window, too", lastProse+`?.includes("honey")`)
 	d.pieces <- "\nThat is all."
 	for _, w := range []*tab{b, other} {
-		w.await("it goes on after a reload", `!!`+lastProse+`?.match(/one\s+two\s+That is all\./)`)
+		w.Await("it goes on after a reload", `!!`+lastProse+`?.match(/one\s+two\s+That is all\./)`)
 	}
 	b.inspectHere("in the middle of an answer")
-	b.look(1280, "light")
+	b.Look(1280, "light")
 	d.pieces <- ""
 	for _, w := range []*tab{b, other} {
-		w.await("it ends", `!document.querySelector("[data-open], .halt") && document.querySelectorAll(".turn").length === 1`)
+		w.Await("it ends", `!document.querySelector("[data-open], .halt") && document.querySelectorAll(".turn").length === 1`)
 	}
 	if text := eval[string](b, lastProse); strings.Count(text, "honey") != 1 || strings.Count(text, "That is all.") != 1 {
 		t.Errorf("the answer is %q", text)
 	}
 	b.inspectHere("after an answer")
-	b.look(1280, "light")
+	b.Look(1280, "light")
 
 	b.typeIn("And wasps?")
-	other.await("what is said in one window shows up in the other", `document.querySelectorAll(".turn").length === 2`)
-	b.await("the box is empty and has the focus", `document.activeElement.id === "message" && document.activeElement.value === ""`)
+	other.Await("what is said in one window shows up in the other", `document.querySelectorAll(".turn").length === 2`)
+	b.Await("the box is empty and has the focus", `document.activeElement.id === "message" && document.activeElement.value === ""`)
 	d.pieces <- "Wasps are"
-	b.await("it begins", lastProse+` === "Wasps are"`)
-	b.do(chromedp.Click(`.halt`))
-	b.await("it stops", `!document.querySelector("[data-open]") && document.querySelector(".turn:last-child").innerText.includes("Stopped.")`)
+	b.Await("it begins", lastProse+` === "Wasps are"`)
+	b.Do(chromedp.Click(`.halt`))
+	b.Await("it stops", `!document.querySelector("[data-open]") && document.querySelector(".turn:last-child").innerText.includes("Stopped.")`)
 	if text := eval[string](b, lastProse); text != "Wasps are" {
 		t.Errorf("what was said before it was stopped: %q", text)
 	}
-	for _, line := range append(b.complaints(), other.complaints()...) {
-		t.Errorf("the browser complains: %s", line)
-	}
+	b.NoComplaints()
+	other.NoComplaints()
 }
 
 // TestChatRestart: the server is stopped in the middle of an answer and comes
@@ -162,23 +160,23 @@ func TestChatRestart(t *testing.T) {
 	d := &dictation{pieces: make(chan string)}
 	id := connect(t, a, agent.Options{Name: "scribe", DisplayName: "Scribe"}, d.handle)
 	b := open(t)
-	b.look(1280, "light")
-	b.signUp(a.Setup)
-	b.do(chromedp.Navigate(a.Web + "/agents/" + id + "/chat"))
+	b.Look(1280, "light")
+	b.SignUp(a.Setup)
+	b.Do(chromedp.Navigate(a.Web + "/agents/" + id + "/chat"))
 	b.typeIn("go on")
-	b.do(chromedp.WaitVisible(".bubble"))
+	b.Do(chromedp.WaitVisible(".bubble"))
 	d.pieces <- "before, "
-	b.await("it begins", lastProse+` === "before,"`)
+	b.Await("it begins", lastProse+` === "before,"`)
 	eval[bool](b, "window.same = true")
 	if err := a.Stop(); err != nil {
 		t.Fatal(err)
 	}
-	b.await("the page says so", `!document.getElementById("lost").hidden`)
+	b.Await("the page says so", `!document.getElementById("lost").hidden`)
 	apptest.Start(t, cfg)
-	b.await("it is back", `document.getElementById("lost").hidden`)
+	b.Await("it is back", `document.getElementById("lost").hidden`)
 	d.pieces <- "after."
 	d.pieces <- ""
-	b.await("it ends", `!document.querySelector("[data-open]")`)
+	b.Await("it ends", `!document.querySelector("[data-open]")`)
 	if text := eval[string](b, lastProse); text != "before, after." {
 		t.Errorf("the answer is %q", text)
 	}
@@ -206,30 +204,28 @@ func TestChatExample(t *testing.T) {
 		}
 	})
 	b := open(t)
-	b.look(1280, "light")
-	b.signUp(a.Setup)
-	b.do(chromedp.Navigate(a.Web + "/agents"))
-	b.await("the example is there", `!!document.evaluate("//a[contains(., 'streaming-example')]", document, null, 9).singleNodeValue?.querySelector(".dot.on")`)
-	b.do(chromedp.Navigate(a.Web + "/agents/" + eval[string](b, `document.evaluate("//li[contains(., 'streaming-example')]", document, null, 9).singleNodeValue.dataset.agent`) + "/chat"))
+	b.Look(1280, "light")
+	b.SignUp(a.Setup)
+	b.Do(chromedp.Navigate(a.Web + "/agents"))
+	b.Await("the example is there", `!!document.evaluate("//a[contains(., 'streaming-example')]", document, null, 9).singleNodeValue?.querySelector(".dot.on")`)
+	b.Do(chromedp.Navigate(a.Web + "/agents/" + eval[string](b, `document.evaluate("//li[contains(., 'streaming-example')]", document, null, 9).singleNodeValue.dataset.agent`) + "/chat"))
 	b.typeIn(strings.Repeat("word ", 100))
-	b.do(chromedp.WaitVisible(".bubble"))
-	b.await("it tells how far it is", `!!document.querySelector(".working progress")`)
-	b.await("it thinks aloud", `document.querySelector(".thoughts")?.textContent.includes("There are 100 words")`)
+	b.Do(chromedp.WaitVisible(".bubble"))
+	b.Await("it tells how far it is", `!!document.querySelector(".working progress")`)
+	b.Await("it thinks aloud", `document.querySelector(".thoughts")?.textContent.includes("There are 100 words")`)
 	eval[bool](b, `document.querySelector(".thoughts").open = true`)
-	b.await("it counts", lastProse+`?.includes("50 word,")`)
+	b.Await("it counts", lastProse+`?.includes("50 word,")`)
 	if !eval[bool](b, `document.querySelector(".thoughts").open`) {
 		t.Error("what was opened closes by itself")
 	}
-	b.await("it ends", lastProse+`?.endsWith("100 word, that is all.") && !document.querySelector(".working")`)
+	b.Await("it ends", lastProse+`?.endsWith("100 word, that is all.") && !document.querySelector(".working")`)
 	text := eval[string](b, lastProse)
 	for i := range 100 {
 		if strings.Count(text, fmt.Sprintf("%d word,", i+1)) == 0 {
 			t.Fatalf("%d is missing in %s", i+1, text)
 		}
 	}
-	for _, line := range b.complaints() {
-		t.Errorf("the browser complains: %s", line)
-	}
+	b.NoComplaints()
 }
 
 // TestChatHands: the built-in agent of the demo wants to use a tool; the
@@ -239,46 +235,44 @@ func TestChatHands(t *testing.T) {
 	cfg.LLM.Provider = "scripted"
 	a := apptest.Start(t, cfg)
 	b := open(t)
-	b.look(1280, "light")
-	b.signUp(a.Setup)
-	b.do(chromedp.Navigate(a.Web + "/agents"))
-	b.await("the assistant is there", `!!document.evaluate("//li[contains(., 'Assistant')]", document, null, 9).singleNodeValue?.querySelector(".dot.on")`)
+	b.Look(1280, "light")
+	b.SignUp(a.Setup)
+	b.Do(chromedp.Navigate(a.Web + "/agents"))
+	b.Await("the assistant is there", `!!document.evaluate("//li[contains(., 'Assistant')]", document, null, 9).singleNodeValue?.querySelector(".dot.on")`)
 	id := eval[string](b, `document.evaluate("//li[contains(., 'Assistant')]", document, null, 9).singleNodeValue.dataset.agent`)
-	b.do(
+	b.Do(
 		chromedp.Navigate(a.Web+"/agents/"+id+"/skills"), chromedp.WaitVisible(`select[name="all"]`),
 		chromedp.SetValue(`select[name="all"]`, "ask"), chromedp.Click(`form:has(select[name="all"]) button`), chromedp.WaitVisible(".note.good"),
 		chromedp.Navigate(a.Web+"/agents/"+id+"/chat"),
 	)
 	b.typeIn("What is 2 and 3.5?")
-	b.do(chromedp.WaitVisible("[data-ask]"))
+	b.Do(chromedp.WaitVisible("[data-ask]"))
 	if text := eval[string](b, `document.querySelector("[data-ask]").innerText`); !containsAll(text, "demo / add", "2,", "3.5", "Approve") {
 		t.Errorf("the card says %s", text)
 	}
 	b.inspectHere("a card in a conversation")
-	b.look(1280, "light")
+	b.Look(1280, "light")
 	b.picture("chat")
 	eval[bool](b, "window.same = true")
-	b.do(chromedp.Click("[data-approve]"))
-	b.await("the answer comes", lastProse+` === "The answer is 5.5."`)
-	b.await("the card is gone", `!document.querySelector("[data-ask]") && document.querySelector(".step .dot").textContent === "done"`)
+	b.Do(chromedp.Click("[data-approve]"))
+	b.Await("the answer comes", lastProse+` === "The answer is 5.5."`)
+	b.Await("the card is gone", `!document.querySelector("[data-ask]") && document.querySelector(".step .dot").textContent === "done"`)
 
 	b.typeIn("And 4 and 5?")
-	b.await("it asks again", `!!document.querySelector("[data-ask]")`)
-	b.do(chromedp.SendKeys("[data-reject]", "no more sums\r"))
-	b.await("the model is told", lastProse+`?.includes("no more sums")`)
-	b.await("the step says so", `[...document.querySelectorAll(".step .dot")].at(-1).textContent === "rejected"`)
+	b.Await("it asks again", `!!document.querySelector("[data-ask]")`)
+	b.Do(chromedp.SendKeys("[data-reject]", "no more sums\r"))
+	b.Await("the model is told", lastProse+`?.includes("no more sums")`)
+	b.Await("the step says so", `[...document.querySelectorAll(".step .dot")].at(-1).textContent === "rejected"`)
 	if !eval[bool](b, "window.same === true") {
 		t.Error("the page was loaded anew")
 	}
-	b.do(chromedp.Reload(), chromedp.WaitVisible(".prose"))
-	b.await("it is all there after a reload", `document.querySelectorAll(".step").length === 2 && document.querySelectorAll(".thoughts").length === 2`)
+	b.Do(chromedp.Reload(), chromedp.WaitVisible(".prose"))
+	b.Await("it is all there after a reload", `document.querySelectorAll(".step").length === 2 && document.querySelectorAll(".thoughts").length === 2`)
 	for _, d := range []string{`document.querySelectorAll("details.aside").forEach(d => d.open = true)`} {
 		eval[any](b, d)
 	}
 	b.inspectHere("tool steps")
-	for _, line := range b.complaints() {
-		t.Errorf("the browser complains: %s", line)
-	}
+	b.NoComplaints()
 }
 
 // TestChatLooks: an answer with everything in it, a question, a failure.
@@ -302,55 +296,54 @@ func TestChatLooks(t *testing.T) {
 		return r.Send(everything)
 	})
 	b := open(t)
-	b.look(1280, "light")
-	b.signUp(a.Setup)
+	b.Look(1280, "light")
+	b.SignUp(a.Setup)
 	chat := a.Web + "/agents/" + id + "/chat"
 	for _, text := range []string{"How do I get to the lake?", "please fail"} {
-		b.do(chromedp.Navigate(chat))
+		b.Do(chromedp.Navigate(chat))
 		b.typeIn(text)
-		b.do(chromedp.WaitVisible(".prose, .trouble"))
+		b.Do(chromedp.WaitVisible(".prose, .trouble"))
 		b.inspectHere(text)
-		b.look(1280, "light")
+		b.Look(1280, "light")
 	}
-	b.look(360, "light") // a telephone: the end of the talk and the box are in view, the list is not
-	b.do(chromedp.Navigate(chat), chromedp.Click(".chats summary"), chromedp.Click("#chats li:last-child a"), chromedp.WaitVisible(".prose"))
-	b.await("the end is in view", `innerHeight + scrollY >= document.documentElement.scrollHeight - 2`)
+	b.Look(360, "light") // a telephone: the end of the talk and the box are in view, the list is not
+	b.Do(chromedp.Navigate(chat), chromedp.Click(".chats summary"), chromedp.Click("#chats li:last-child a"), chromedp.WaitVisible(".prose"))
+	b.Await("the end is in view", `innerHeight + scrollY >= document.documentElement.scrollHeight - 2`)
 	if !eval[bool](b, `document.getElementById("composer").getBoundingClientRect().bottom <= innerHeight && !document.querySelector(".chats").open`) {
 		t.Error("the box is out of view, or the list is open")
 	}
 	if *album != "" {
-		b.save(filepath.Join(*album, "phone.png"), chromedp.CaptureScreenshot())
+		b.Save(filepath.Join(*album, "phone.png"), chromedp.CaptureScreenshot())
 	}
-	b.look(1280, "light")
-	b.do(chromedp.Click("#chats li:first-child a"), chromedp.WaitVisible(".trouble"))
-	b.do(chromedp.Click(".trouble button"))
-	b.await("it is tried again", `document.querySelectorAll(".trouble").length === 2`)
+	b.Look(1280, "light")
+	b.Await("the list is open again", `document.querySelector(".chats").open`)
+	b.Do(chromedp.Click("#chats li:first-child a"), chromedp.WaitVisible(".trouble"))
+	b.Do(chromedp.Click(".trouble button"))
+	b.Await("it is tried again", `document.querySelectorAll(".trouble").length === 2`)
 
-	b.do(chromedp.Navigate(chat))
+	b.Do(chromedp.Navigate(chat))
 	b.typeIn("ask me")
-	b.do(chromedp.WaitVisible("form.question"))
+	b.Do(chromedp.WaitVisible("form.question"))
 	b.inspectHere("a form in a conversation")
-	b.look(1280, "light")
-	b.do(
+	b.Look(1280, "light")
+	b.Do(
 		chromedp.SendKeys(`[name="f.day"]`, "Friday"), chromedp.SendKeys(`[name="f.people"]`, "4"), chromedp.SetValue(`[name="f.room"]`, "large"),
 		chromedp.Click(`[name="f.quiet"]`), chromedp.Click(`form.question button[type="submit"]`),
 	)
-	b.await("the next question comes", `document.querySelector("form.question")?.innerText.includes("And your name?")`)
-	b.do(chromedp.SendKeys(`[name="f.message"]`, "Ann\r"))
-	b.await("it goes on", lastProse+` === 'Booked for Ann: {"day":"Friday","people":4,"quiet":true,"room":"large"}'`)
+	b.Await("the next question comes", `document.querySelector("form.question")?.innerText.includes("And your name?")`)
+	b.Do(chromedp.SendKeys(`[name="f.message"]`, "Ann\r"))
+	b.Await("it goes on", lastProse+` === 'Booked for Ann: {"day":"Friday","people":4,"quiet":true,"room":"large"}'`)
 
-	b.do(chromedp.Click(".title .menu summary"), chromedp.Clear(`[name="title"]`), chromedp.SendKeys(`[name="title"]`, "The lake\r"), chromedp.WaitVisible(".note.good"))
+	b.Do(chromedp.Click(".title .menu summary"), chromedp.Clear(`[name="title"]`), chromedp.SendKeys(`[name="title"]`, "The lake\r"), chromedp.WaitVisible(".note.good"))
 	if got := eval[string](b, `document.querySelector("#chats [aria-current] span").innerText`); got != "The lake" {
 		t.Errorf("it is called %q", got)
 	}
 	eval[bool](b, "window.confirm = () => true; true")
-	b.do(chromedp.Click(".title .menu summary"), chromedp.Click(".menu .danger"), chromedp.WaitVisible(".greeting"))
+	b.Do(chromedp.Click(".title .menu summary"), chromedp.Click(".menu .danger"), chromedp.WaitVisible(".greeting"))
 	if n := eval[int](b, `document.querySelectorAll("[data-chat]").length`); n != 2 {
 		t.Errorf("%d conversations are left", n)
 	}
-	for _, line := range b.complaints() {
-		t.Errorf("the browser complains: %s", line)
-	}
+	b.NoComplaints()
 }
 
 const everything = `# The way to the lake
@@ -379,18 +372,16 @@ Take the **red line** to *Seestrasse*, then walk. See [the map](https://example.
 func TestChatWithoutJavaScript(t *testing.T) {
 	a := apptest.Start(t, apptest.Config(t))
 	b := open(t)
-	b.look(1280, "light")
-	if _, err := chromedp.Call(b.ctx, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true}); err != nil {
-		t.Fatal(err)
-	}
-	b.signUp(a.Setup)
+	b.Look(1280, "light")
+	b.WithoutScripts()
+	b.SignUp(a.Setup)
 	for _, text := range []string{"hello", "again"} {
-		b.do(chromedp.WaitVisible("#calls-title, .bubble"))
+		b.Do(chromedp.WaitVisible("#calls-title, .bubble"))
 		if text == "hello" {
-			b.do(chromedp.Navigate(a.Web + "/agents/" + a.AgentID + "/chat"))
+			b.Do(chromedp.Navigate(a.Web + "/agents/" + a.AgentID + "/chat"))
 		}
-		b.do(chromedp.SendKeys("#message", text), chromedp.Click(".send"), chromedp.WaitVisible(".bubble"))
-		b.do(chromedp.Reload(), chromedp.WaitVisible(".turn:not([data-open]) .prose"))
+		b.Do(chromedp.SendKeys("#message", text), chromedp.Click(".send"), chromedp.WaitVisible(".bubble"))
+		b.Do(chromedp.Reload(), chromedp.WaitVisible(".turn:not([data-open]) .prose"))
 	}
 	if text := eval[string](b, `document.getElementById("talk").innerText`); !containsAll(text, "you said: hello", "you said: again") {
 		t.Errorf("the talk is %s", text)

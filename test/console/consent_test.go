@@ -30,23 +30,19 @@ func TestConsent(t *testing.T) {
 	authorize := begin(t, a, "Claude Code", program.URL+"/callback", a.MCP+"/"+weatherID+"/mcp")
 
 	b := open(t)
-	b.look(1280, "light")
-	b.signUp(a.Setup)
-	b.do(chromedp.Click(`form[action="/signout"] button`), chromedp.WaitVisible(`input[name="password"]`))
-	b.do(
-		chromedp.Navigate(authorize),
-		chromedp.SendKeys(`input[name="email"]`, testEmail),
-		chromedp.SendKeys(`input[name="password"]`, testPassword),
-		chromedp.Click(`button[type="submit"]`),
-		chromedp.WaitVisible(`#consent`),
-	)
+	b.Look(1280, "light")
+	b.SignUp(a.Setup)
+	b.Do(chromedp.Click(`form[action="/signout"] button`), chromedp.WaitVisible(`input[name="password"]`))
+	b.Do(chromedp.Navigate(authorize))
+	b.SignIn()
+	b.Do(chromedp.WaitVisible(`#consent`))
 	if got := eval[string](b, `[...document.querySelectorAll('input[name="agent"]:checked')].map(e => e.value).join()`); got != weatherID {
 		t.Errorf("picked beforehand: %s", got)
 	}
 	b.inspectHere("consent")
-	b.look(1280, "light")
+	b.Look(1280, "light")
 	b.picture("consent")
-	b.do(chromedp.Click(`button[value="allow"]`), chromedp.WaitVisible(`#thanks`))
+	b.Do(chromedp.Click(`button[value="allow"]`), chromedp.WaitVisible(`#thanks`))
 	if got := <-answers; got.Get("code") == "" || got.Get("state") != "st" || got.Get("iss") != a.MCP {
 		t.Errorf("the program got %v", got)
 	}
@@ -56,27 +52,25 @@ func TestConsent(t *testing.T) {
 		call(t, a, a.AgentID)
 	}
 	for _, room := range []string{"home", "agents"} {
-		b.do(chromedp.Navigate(a.Web + "/" + strings.TrimPrefix(room, "home")))
+		b.Do(chromedp.Navigate(a.Web + "/" + strings.TrimPrefix(room, "home")))
 		b.picture(room)
 	}
 
-	b.do(chromedp.Navigate(authorize), chromedp.WaitVisible(`#consent`), chromedp.Click(`button[value="deny"]`), chromedp.WaitVisible(`#thanks`))
+	b.Do(chromedp.Navigate(authorize), chromedp.WaitVisible(`#consent`), chromedp.Click(`button[value="deny"]`), chromedp.WaitVisible(`#thanks`))
 	if got := <-answers; got.Get("error") != "access_denied" {
 		t.Errorf("the program got %v", got)
 	}
 
 	b.inspect(a.Web + "/apps")
-	b.look(1280, "light")
-	b.do(chromedp.Navigate(a.Web + "/apps"))
+	b.Look(1280, "light")
+	b.Do(chromedp.Navigate(a.Web + "/apps"))
 	if text := eval[string](b, `document.querySelector("[data-grant]").innerText`); !strings.Contains(text, "Claude Code") || !strings.Contains(text, "1 agent") {
 		t.Errorf("the app is shown as %q", text)
 	}
 	eval[bool](b, "window.confirm = () => true; true")
-	b.do(chromedp.Click(`[data-grant] .danger`))
-	b.await("the app is gone", `!document.querySelector("[data-grant]") && document.querySelector(".note.good") !== null`)
-	for _, line := range b.complaints() {
-		t.Errorf("the browser complains: %s", line)
-	}
+	b.Do(chromedp.Click(`[data-grant] .danger`))
+	b.Await("the app is gone", `!document.querySelector("[data-grant]") && document.querySelector(".note.good") !== null`)
+	b.NoComplaints()
 }
 
 // begin registers a program and returns where it sends the browser.

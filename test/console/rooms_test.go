@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
 	"github.com/beeos/beeos/client"
@@ -28,24 +27,24 @@ var looks = []struct {
 // inspect visits a page in every look: nothing serious for axe, nothing that
 // sticks out of a narrow window.
 func (b *tab) inspect(target string) {
-	b.t.Helper()
-	b.do(chromedp.Navigate(target))
+	b.T.Helper()
+	b.Do(chromedp.Navigate(target))
 	b.inspectHere(target)
 }
 
 func (b *tab) inspectHere(target string) {
-	b.t.Helper()
+	b.T.Helper()
 	for _, l := range looks {
-		b.look(l.width, l.scheme)
+		b.Look(l.width, l.scheme)
 		where := fmt.Sprintf("%s at %d %s", target, l.width, l.scheme)
 		if wide := eval[int64](b, "document.documentElement.scrollWidth"); wide > l.width {
-			b.t.Errorf("%s: the page is %d wide: %s", where, wide, eval[string](b,
+			b.T.Errorf("%s: the page is %d wide: %s", where, wide, eval[string](b,
 				`[...document.querySelectorAll("main *, header *")].filter(e => e.getBoundingClientRect().right > innerWidth + 1 && !e.closest("nav, pre, .unseen")).slice(0, 4).map(e => e.outerHTML.slice(0, 120)).join("\n\t")`))
 		}
 		b.accessible(where)
 		if *album != "" {
 			name := strings.NewReplacer("http://", "", "/", "_", "?", "_", " ", "_", ":", "_").Replace(where)
-			b.save(filepath.Join(*album, name+".png"), chromedp.FullScreenshot(100))
+			b.Save(filepath.Join(*album, name+".png"), chromedp.FullScreenshot(100))
 		}
 	}
 }
@@ -57,8 +56,8 @@ func TestRooms(t *testing.T) {
 	b := open(t)
 	b.inspect(a.Web + "/signin")
 	b.inspect(a.Setup)
-	b.look(1280, "light")
-	b.signUp(a.Setup)
+	b.Look(1280, "light")
+	b.SignUp(a.Setup)
 	b.inspect(a.Web + "/apps") // empty states, while they are
 	b.inspect(a.Web + "/")
 
@@ -67,15 +66,15 @@ func TestRooms(t *testing.T) {
 		b.inspect(a.Web + path)
 	}
 
-	b.look(1280, "light")
-	b.do(
+	b.Look(1280, "light")
+	b.Do(
 		chromedp.Navigate(a.Web+"/keys"),
 		chromedp.SendKeys(`input[name="name"]`, "n8n"),
 		chromedp.Click(`form.row button`),
 		chromedp.WaitVisible(`.once`),
 	)
 	b.inspectHere("a fresh key")
-	b.do(
+	b.Do(
 		chromedp.Navigate(a.Web+"/users"),
 		chromedp.SendKeys(`input[name="email"]`, "bob@example.com"),
 		chromedp.Click(`form.row button`),
@@ -84,31 +83,27 @@ func TestRooms(t *testing.T) {
 	b.inspectHere("a fresh invitation")
 	link := eval[string](b, `document.querySelector(".once [data-copy]").dataset.copy`)
 
-	b.do(chromedp.Click(`form[action="/signout"] button`), chromedp.WaitVisible(`input[name="password"]`))
+	b.Do(chromedp.Click(`form[action="/signout"] button`), chromedp.WaitVisible(`input[name="password"]`))
 	b.inspect(link)
-	for _, line := range b.complaints() {
-		if !strings.Contains(line, "404") { // the page that is not there
-			t.Errorf("the browser complains: %s", line)
-		}
-	}
+	b.NoComplaints("404") // the page that is not there
 }
 
 // TestKeyboard: the first Tab skips to the content, and focus can be seen.
 func TestKeyboard(t *testing.T) {
 	a := apptest.Start(t, apptest.Config(t))
 	b := open(t)
-	b.look(1280, "light")
-	b.signUp(a.Setup)
-	b.do(chromedp.Navigate(a.Web+"/agents"), chromedp.KeyEvent("\t"))
+	b.Look(1280, "light")
+	b.SignUp(a.Setup)
+	b.Do(chromedp.Navigate(a.Web+"/agents"), chromedp.KeyEvent("\t"))
 	if got := eval[string](b, "document.activeElement.textContent"); got != "Skip to the content" {
 		t.Errorf("the first stop is %q", got)
 	}
 	if top := eval[float64](b, "document.activeElement.getBoundingClientRect().top"); top < 0 {
 		t.Error("the skip link stays out of sight")
 	}
-	b.do(chromedp.KeyEvent("\r"))
-	b.await("the skip link leads to the content", `document.activeElement.id === "main" || location.hash === "#main"`)
-	b.do(chromedp.KeyEvent("\t"), chromedp.KeyEvent("\t"))
+	b.Do(chromedp.KeyEvent("\r"))
+	b.Await("the skip link leads to the content", `document.activeElement.id === "main" || location.hash === "#main"`)
+	b.Do(chromedp.KeyEvent("\t"), chromedp.KeyEvent("\t"))
 	if outline := eval[string](b, "getComputedStyle(document.activeElement).outlineStyle"); outline != "solid" {
 		t.Errorf("what has the focus (%s) does not show it: outline %s", eval[string](b, "document.activeElement.outerHTML.slice(0, 80)"), outline)
 	}
@@ -118,12 +113,10 @@ func TestKeyboard(t *testing.T) {
 func TestWithoutJavaScript(t *testing.T) {
 	a := apptest.Start(t, apptest.Config(t))
 	b := open(t)
-	b.look(1280, "light")
-	if _, err := chromedp.Call(b.ctx, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true}); err != nil {
-		t.Fatal(err)
-	}
-	b.signUp(a.Setup)
-	b.do(
+	b.Look(1280, "light")
+	b.WithoutScripts()
+	b.SignUp(a.Setup)
+	b.Do(
 		chromedp.Navigate(a.Web+"/keys"), chromedp.SendKeys(`input[name="name"]`, "n8n"), chromedp.Click(`form.row button`), chromedp.WaitVisible(`.once`),
 		chromedp.Navigate(a.Web+"/agents/"+a.AgentID), chromedp.Click(`form.card input[name="self"]`), chromedp.Click(`form.card button[type="submit"]`), chromedp.WaitVisible(`.note.good`),
 		chromedp.Navigate(a.Web+"/agents/"+a.AgentID+"/skills"), chromedp.SetValue(`select[name="all"]`, "ask"), chromedp.Click(`form.rules button[type="submit"]`), chromedp.WaitVisible(`.note.good`),
@@ -136,10 +129,10 @@ func TestWithoutJavaScript(t *testing.T) {
 func TestThemeIsKept(t *testing.T) {
 	a := apptest.Start(t, apptest.Config(t))
 	b := open(t)
-	b.look(1280, "light")
-	b.signUp(a.Setup)
-	b.do(chromedp.Navigate(a.Web+"/account"), chromedp.Click(`.theme button[value="dark"]`), chromedp.WaitVisible(`html[data-theme="dark"]`))
-	b.do(chromedp.Navigate(a.Web + "/agents"))
+	b.Look(1280, "light")
+	b.SignUp(a.Setup)
+	b.Do(chromedp.Navigate(a.Web+"/account"), chromedp.Click(`.theme button[value="dark"]`), chromedp.WaitVisible(`html[data-theme="dark"]`))
+	b.Do(chromedp.Navigate(a.Web + "/agents"))
 	if ground := eval[string](b, "getComputedStyle(document.documentElement).backgroundColor"); ground != "rgb(22, 21, 15)" {
 		t.Errorf("the dark page is %s", ground)
 	}

@@ -224,8 +224,8 @@ func TestTwoPressAtOnce(t *testing.T) {
 	ends(t, call, "The drive says: "+saved)
 	told := 0
 	for _, b := range windows {
-		b.awaits(`!!document.querySelector("#inbox .empty") && !!document.querySelector(".note, .problem")`)
-		switch sees := b.sees(); {
+		b.Await("the window knows that it is decided", `!!document.querySelector("#inbox .empty") && !!document.querySelector(".note, .problem")`)
+		switch sees := b.Sees(); {
 		case strings.Contains(sees, "the first decision counts"):
 			told++
 		case !strings.Contains(sees, "Approved"):

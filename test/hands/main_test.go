@@ -1,7 +1,6 @@
 package hands
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -13,12 +12,8 @@ import (
 	_ "github.com/beeos/beeos/internal/cli"
 )
 
-// Both are started once: the program under test, and the browser of everybody
-// who decides.
-var (
-	binary  string
-	browser context.Context
-)
+// binary is the program under test, built once.
+var binary string
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
@@ -38,12 +33,6 @@ func run(m *testing.M) int {
 		fmt.Fprintf(os.Stderr, "build the program under test: %v\n%s", err, out)
 		return 1
 	}
-	ctx, stop, err := startBrowser(context.Background(), dir)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer stop()
-	browser = ctx
+	defer chromium.Close()
 	return m.Run()
 }

@@ -16,13 +16,13 @@ import (
 
 	"github.com/beeos/beeos/client"
 	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/test/browser"
 	"github.com/beeos/beeos/test/person"
 	"github.com/beeos/beeos/test/program"
 )
 
 const (
-	owner    = "ann@example.com"
-	password = "honey in the morning"
+	owner    = browser.Email
 	patience = time.Minute
 )
 
@@ -57,7 +57,7 @@ func newWorld(t *testing.T, script func(Talk) Words) *world {
 	env = append(env, "WEB_PUBLIC_URL="+w.web)
 	w.ownerKey = w.command(env, "keys", "create", "--owner", owner)
 	w.serve(env)
-	joins := person.Person{Email: owner, Password: password}
+	joins := person.Person{Email: owner, Password: browser.Password}
 	if err := joins.Join(t.Context(), w.command(env, "users", "reset", owner)); err != nil {
 		t.Fatal(err)
 	}

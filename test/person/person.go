@@ -1,6 +1,6 @@
 // Package person is somebody at a browser who signs in at the console and says
 // yes to an app, over HTTP and unattended. It reads pages as far as it must to
-// fill them in; a real browser is in test/console.
+// fill them in; a real browser is in test/browser.
 package person
 
 import (

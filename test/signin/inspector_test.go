@@ -25,8 +25,8 @@ func TestInspector(t *testing.T) {
 
 func inspect(t *testing.T, page url.URL, way string) {
 	w := newWorld(t)
-	person := newProfile(t)
-	person.opens(page.String())
+	person := open(t)
+	person.Open(page.String())
 	eval[bool](person, fmt.Sprintf(`localStorage.setItem("lastConnectionType", %q); true`, way))
 	q := page.Query()
 	// Only this form of the proxy's address survives its way to us and back.
@@ -35,48 +35,48 @@ func inspect(t *testing.T, page url.URL, way string) {
 	q.Set("serverUrl", w.endpoint(w.AgentID))
 	page.RawQuery = q.Encode()
 
-	person.opens(page.String())
+	person.Open(page.String())
 	person.presses("Connect")
-	person.signIn()
-	person.do(chromedp.WaitVisible(`#consent`))
+	person.SignIn()
+	person.Do(chromedp.WaitVisible(`#consent`))
 	person.pick(w.AgentID)
-	person.do(chromedp.Click(`button[value="allow"]`))
+	person.Do(chromedp.Click(`button[value="allow"]`))
 	person.picksTool("Echo")
 	person.runsTool("by hand", "you said: by hand")
 
 	w.clock.pass(hour)
 	person.presses("Reconnect") // refreshes: nobody is asked
-	person.awaits(`document.body.innerText.match(/\. logging\/setLevel/g)?.length === 2`)
+	person.Await("it is connected again", `document.body.innerText.match(/\. logging\/setLevel/g)?.length === 2`)
 	person.runsTool("an hour later", "you said: an hour later")
 
-	console := newProfile(t)
-	console.do(chromedp.Navigate(w.Web + "/signin"))
-	console.signIn()
-	console.do(chromedp.WaitVisible(`#calls-title`))
+	console := open(t)
+	console.Do(chromedp.Navigate(w.Web + "/signin"))
+	console.SignIn()
+	console.Do(chromedp.WaitVisible(`#calls-title`))
 	console.disconnects(w.Web, "MCP Inspector")
 	person.runsTool("once more", "or revoked; ")
 }
 
 // picksTool lists the tools on the Inspector's page, and opens one.
 func (b *tab) picksTool(tool string) {
-	b.t.Helper()
+	b.T.Helper()
 	b.presses("Tools")
 	b.presses("List Tools")
-	b.awaits(fmt.Sprintf(`(() => {
+	b.Await("the tool is listed", fmt.Sprintf(`(() => {
 		const found = [...document.querySelectorAll("span, div")].find(e => e.children.length === 0 && e.innerText === %q);
 		found?.setAttribute("data-press", "tool");
 		return !!found;
 	})()`, tool))
-	b.do(chromedp.Click(`[data-press="tool"]`), chromedp.WaitVisible(`textarea#message`))
+	b.Do(chromedp.Click(`[data-press="tool"]`), chromedp.WaitVisible(`textarea#message`))
 }
 
 // runsTool calls the one that is open, and sees the answer.
 func (b *tab) runsTool(message, answer string) {
-	b.t.Helper()
+	b.T.Helper()
 	eval[bool](b, `document.querySelector("textarea#message").select(); true`) // to write over it
-	b.do(chromedp.SendKeys(`textarea#message`, message))
+	b.Do(chromedp.SendKeys(`textarea#message`, message))
 	b.presses("Run Tool")
-	b.awaits(fmt.Sprintf(`document.body.innerText.includes(%q)`, answer))
+	b.Await("the answer comes", fmt.Sprintf(`document.body.innerText.includes(%q)`, answer))
 }
 
 // startInspector runs it until the test ends, and returns the address that it

@@ -24,28 +24,28 @@ func TestOpenID(t *testing.T) {
 	c := newGoClient(t, w, "Gopher", "")
 	address, ended := asked(t, w, c)
 
-	b := newProfile(t)
+	b := open(t)
 	through := func() {
-		b.awaits(`document.readyState === "complete" && location.pathname === "/signin"`)
-		b.do(chromedp.Click(`a[href^="/signin/oidc"]`))
+		b.Await("the sign-in page comes", `document.readyState === "complete" && location.pathname === "/signin"`)
+		b.Do(chromedp.Click(`a[href^="/signin/oidc"]`))
 	}
 	// The provider knows this one, and nobody here does.
 	provider.Claims = map[string]any{"sub": "7", "email": "eve@example.com"}
-	b.do(chromedp.Navigate(address))
+	b.Do(chromedp.Navigate(address))
 	through()
-	b.do(chromedp.WaitVisible(`[role="alert"]`))
-	if text := b.sees(); !strings.Contains(text, "eve@example.com") || !strings.Contains(text, "/signin") {
+	b.Do(chromedp.WaitVisible(`[role="alert"]`))
+	if text := b.Sees(); !strings.Contains(text, "eve@example.com") || !strings.Contains(text, "/signin") {
 		t.Errorf("a stranger sees %s", text)
 	}
 
 	provider.Claims = nil // its good ID token is of the person
-	b.do(chromedp.Navigate(address))
+	b.Do(chromedp.Navigate(address))
 	through()
-	b.do(chromedp.WaitVisible(`#consent`))
+	b.Do(chromedp.WaitVisible(`#consent`))
 	b.pick(w.AgentID)
-	b.do(chromedp.Click(`button[value="allow"]`))
+	b.Do(chromedp.Click(`button[value="allow"]`))
 	if err := <-ended; err != nil {
-		t.Fatalf("connect: %v\nthe person sees %s", err, b.sees())
+		t.Fatalf("connect: %v\nthe person sees %s", err, b.Sees())
 	}
 	if got, err := c.call(t.Context(), w.AgentID, "hello there"); err != nil || got != "you said: hello there" {
 		t.Errorf("call: %q, %v", got, err)

@@ -52,14 +52,14 @@ func TestRefusals(t *testing.T) {
 	t.Run("deny", func(t *testing.T) {
 		c := newGoClient(t, w, "Gopher", "")
 		address, ended := asked(t, w, c)
-		b := newProfile(t)
-		b.do(chromedp.Navigate(address))
-		b.signIn()
+		b := open(t)
+		b.Do(chromedp.Navigate(address))
+		b.SignIn()
 		for {
-			b.do(chromedp.WaitVisible(`#consent`), chromedp.Click(`button[value="deny"]`))
+			b.Do(chromedp.WaitVisible(`#consent`), chromedp.Click(`button[value="deny"]`))
 			select {
 			case address = <-c.opened(): // this one asks again, for an older protocol
-				b.do(chromedp.Navigate(address))
+				b.Do(chromedp.Navigate(address))
 				continue
 			case err := <-ended:
 				if err == nil || !strings.Contains(err.Error(), "access_denied") {
@@ -75,19 +75,19 @@ func TestRefusals(t *testing.T) {
 	t.Run("T23 consent in another browser", func(t *testing.T) {
 		c := newGoClient(t, w, "Gopher", "")
 		address, _ := asked(t, w, c)
-		stranger := newProfile(t)
-		stranger.do(chromedp.Navigate(address))
-		stranger.awaits(`location.pathname === "/signin"`)
+		stranger := open(t)
+		stranger.Do(chromedp.Navigate(address))
+		stranger.Await("the sign-in page comes", `location.pathname === "/signin"`)
 		next := eval[string](stranger, `new URLSearchParams(location.search).get("next")`)
 		if !strings.HasPrefix(next, "/mcp-login?return_to=") {
 			t.Fatalf("after signing in it goes on to %q", next)
 		}
-		b := newProfile(t)
-		b.do(chromedp.Navigate(w.Web + next))
-		b.signIn()
-		b.do(chromedp.WaitVisible(`#consent`), chromedp.Click(`button[value="allow"]`))
-		b.awaits(`location.pathname === "/oauth/return"`)
-		if text := b.sees(); !strings.Contains(text, "Another browser began this request") {
+		b := open(t)
+		b.Do(chromedp.Navigate(w.Web + next))
+		b.SignIn()
+		b.Do(chromedp.WaitVisible(`#consent`), chromedp.Click(`button[value="allow"]`))
+		b.Await("the browser comes back", `location.pathname === "/oauth/return"`)
+		if text := b.Sees(); !strings.Contains(text, "Another browser began this request") {
 			t.Errorf("the person sees %s", text)
 		}
 		if status := eval[int](b, `performance.getEntriesByType("navigation")[0].responseStatus`); status != http.StatusForbidden {
@@ -103,10 +103,10 @@ func TestRefusals(t *testing.T) {
 	t.Run("T25 ticket in another browser", func(t *testing.T) {
 		c := newGoClient(t, w, "Gopher", "")
 		address, _ := asked(t, w, c)
-		b := newProfile(t)
-		b.do(chromedp.Navigate(address))
-		b.signIn()
-		b.do(chromedp.WaitVisible(`#consent`))
+		b := open(t)
+		b.Do(chromedp.Navigate(address))
+		b.SignIn()
+		b.Do(chromedp.WaitVisible(`#consent`))
 		ticket := eval[string](b, `(async () => {
 			const form = new URLSearchParams(new FormData(document.querySelector("#consent")));
 			form.set("decision", "allow");
@@ -117,10 +117,10 @@ func TestRefusals(t *testing.T) {
 		if !strings.HasPrefix(ticket, w.MCP+"/oauth/return?") || !strings.Contains(ticket, "_bt=") {
 			t.Fatalf("the page leads to %q", ticket)
 		}
-		if status := newProfile(t).opens(ticket); status != http.StatusForbidden {
+		if status := open(t).Open(ticket); status != http.StatusForbidden {
 			t.Errorf("in another browser: %d", status)
 		}
-		if status := b.opens(ticket); status != http.StatusForbidden {
+		if status := b.Open(ticket); status != http.StatusForbidden {
 			t.Errorf("in its own browser afterwards: %d", status)
 		}
 		nothingCame(t, c)

@@ -28,10 +28,10 @@ func TestReplicas(t *testing.T) {
 	r := newReplicas(t)
 	w := &world{App: r.nodes[0], clock: &clock{}}
 	w.weather = connect(t, w.App, "weather")
-	newProfile(t).signUp(w.Setup)
+	open(t).SignUp(w.Setup)
 	c := newGoClient(t, w, "Gopher", "")
 	endpoint := w.endpoint(w.weather)
-	person := newProfile(t)
+	person := open(t)
 	connected := make(chan error, 1)
 	go func() { connected <- c.connect(t.Context(), endpoint) }() // awaited below
 	select {
@@ -41,7 +41,7 @@ func TestReplicas(t *testing.T) {
 		t.Fatalf("it did not ask for a person: %v", err)
 	}
 	if err := <-connected; err != nil {
-		t.Fatalf("connect: %v\nthe person sees %s", err, person.sees())
+		t.Fatalf("connect: %v\nthe person sees %s", err, person.Sees())
 	}
 	if first, second := r.served("/oauth/authorize"), r.served("/oauth/token"); first != 0 || second != 1 {
 		t.Errorf("authorize at server %d, token at server %d", first, second)

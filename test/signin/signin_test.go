@@ -13,7 +13,6 @@
 package signin
 
 import (
-	"context"
 	"encoding/pem"
 	"fmt"
 	"net/http"
@@ -45,13 +44,7 @@ func run(m *testing.M) int {
 		return 1
 	}
 	os.Setenv("SSL_CERT_FILE", file) //nolint:errcheck // the name is fine
-	ctx, stop, err := startBrowser(context.Background(), dir)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer stop()
-	browser = ctx
+	defer chromium.Close()
 	return m.Run()
 }
 

@@ -46,7 +46,7 @@ func story(t *testing.T, of func(*testing.T, *world) client, name string, union 
 		t.Errorf("without a token: %+v", got)
 	}
 
-	person := newProfile(t)
+	person := open(t)
 	connected := make(chan error, 1)
 	go func() { connected <- c.connect(ctx, endpoint) }() // awaited below
 	select {
@@ -56,7 +56,7 @@ func story(t *testing.T, of func(*testing.T, *world) client, name string, union 
 		t.Fatalf("it did not ask for a person: %v", err)
 	}
 	if err := <-connected; err != nil {
-		t.Fatalf("connect: %v\nthe person sees %s", err, person.sees())
+		t.Fatalf("connect: %v\nthe person sees %s", err, person.Sees())
 	}
 
 	tools, err := c.tools(ctx)

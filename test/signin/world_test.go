@@ -48,7 +48,7 @@ func worldOf(t *testing.T, cfg config.Config) *world {
 	w := &world{clock: &clock{}}
 	w.App = apptest.StartWith(t, cfg, app.Options{Demo: true, Now: w.clock.now})
 	w.weather = connect(t, w.App, "weather")
-	newProfile(t).signUp(w.Setup)
+	open(t).SignUp(w.Setup)
 	return w
 }
 
