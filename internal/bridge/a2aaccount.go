@@ -6,6 +6,7 @@ const (
 	betweenTexts = "\n\n" // separates artifacts in the text of an answer
 	maxArtifacts = 1000
 	maxWords     = 1 << 20 // bytes of text; more is a file, here as everywhere
+	partCost     = 256     // bytes that a part takes which holds nothing
 )
 
 // account is what a peer has answered so far: its artifacts, in order.
@@ -83,7 +84,7 @@ func (one *artifact) take(parts []peerPart) {
 			one.size += len(*p.Text)
 		} else {
 			one.files = append(one.files, p)
-			one.size += len(p.Raw) + len(p.Data) + len(p.URL)
+			one.size += partCost + len(p.Raw) + len(p.Data) + len(p.URL) + len(p.Filename) + len(p.MediaType)
 		}
 	}
 }

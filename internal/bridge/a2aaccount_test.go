@@ -119,3 +119,15 @@ func TestCardAccess(t *testing.T) {
 		}
 	}
 }
+
+// TestEmptyPartsCount: a peer cannot fill our memory with parts that hold
+// nothing.
+func TestEmptyPartsCount(t *testing.T) {
+	var a account
+	for range 100 {
+		if _, err := a.add(peerArtifact{ID: "x", Parts: make([]peerPart, 10_000)}, true); err != nil {
+			return
+		}
+	}
+	t.Errorf("%d parts are kept", len(a.files()))
+}

@@ -120,11 +120,22 @@ func (rt *Runtime) Change(ctx context.Context, ownerID, id string, d Definition,
 		return err
 	}
 	for _, s := range old.Servers {
-		if !slices.ContainsFunc(d.Servers, func(n skill.Server) bool { return n.Name == s.Name }) {
-			if err := rt.opt.DB.ForgetSkill(ctx, id, s.Name); err != nil {
-				return err
-			}
+		if err := rt.forget(ctx, id, s, d.Servers); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+// forget drops what was kept about a skill as far as it is not so any more. One
+// that has moved is another server: its tools are compared with those that were
+// known, and its owner is asked again.
+func (rt *Runtime) forget(ctx context.Context, id string, s skill.Server, now []skill.Server) error {
+	switch i := slices.IndexFunc(now, func(n skill.Server) bool { return n.Name == s.Name }); {
+	case i < 0:
+		return rt.opt.DB.ForgetSkill(ctx, id, s.Name)
+	case now[i].URL != s.URL || now[i].Command != s.Command:
+		return rt.opt.DB.ForgetSkillRules(ctx, id, s.Name)
 	}
 	return nil
 }

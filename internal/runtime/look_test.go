@@ -1,6 +1,7 @@
 package runtime_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -90,6 +91,29 @@ func TestLook(t *testing.T) {
 	}
 	if tools, err := s.db.SkillTools(t.Context(), row.ID, ""); err != nil || len(tools) != 0 {
 		t.Errorf("its tools are still known: %+v, %v", tools, err)
+	}
+}
+
+// TestMovedSkillIsAskedAbout: that the owner need not be asked was said about a
+// server, not about whatever is called the same later on.
+func TestMovedSkillIsAskedAbout(t *testing.T) {
+	s := start(t, runtime.Options{})
+	id, agentID := s.create(t, runtime.Definition{Name: "clerk", Servers: files("http://127.0.0.1:1/one", false)}, nil)
+	for i, c := range []struct {
+		address string
+		rules   int
+	}{{"http://127.0.0.1:1/one", 1}, {"http://127.0.0.1:1/two", 0}} {
+		rule := store.ApprovalRule{AgentID: agentID, Skill: "files", Mode: store.ApprovalAuto, UpdatedAt: time.Now()}
+		if err := s.db.SetApprovalRules(t.Context(), []store.ApprovalRule{rule}); err != nil {
+			t.Fatal(err)
+		}
+		d := runtime.Definition{Prompt: fmt.Sprint(i), Servers: files(c.address, false)}
+		if err := s.rt.Change(t.Context(), s.owner, id, d, nil); err != nil {
+			t.Fatal(err)
+		}
+		if rules, err := s.db.ApprovalRules(t.Context(), agentID); err != nil || len(rules) != c.rules {
+			t.Errorf("%s: %+v, %v", c.address, rules, err)
+		}
 	}
 }
 

@@ -151,11 +151,21 @@ func (db *DB) ForgetSkill(ctx context.Context, builtinID, skill string) error {
 				return err
 			}
 		}
-		_, err := tx.ExecContext(ctx, "DELETE FROM approval_rules WHERE skill = $2 AND agent_id IN (SELECT agent_id FROM agent_homes WHERE instance_id = $1)", builtinID, skill)
+		_, err := tx.ExecContext(ctx, forgetSkillRules, builtinID, skill)
 		return err
 	})
 	if err != nil {
 		return fmt.Errorf("forget skill: %w", err)
+	}
+	return nil
+}
+
+const forgetSkillRules = "DELETE FROM approval_rules WHERE skill = $2 AND agent_id IN (SELECT agent_id FROM agent_homes WHERE instance_id = $1)"
+
+// ForgetSkillRules drops what the owner decided about the tools of a skill.
+func (db *DB) ForgetSkillRules(ctx context.Context, builtinID, skill string) error {
+	if _, err := db.write(ctx, forgetSkillRules, builtinID, skill); err != nil {
+		return fmt.Errorf("forget the rules of a skill: %w", err)
 	}
 	return nil
 }

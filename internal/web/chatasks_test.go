@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -257,5 +258,40 @@ func TestChatFiles(t *testing.T) {
 	}
 	if left, err := filepath.Glob(filepath.Join(os.TempDir(), "multipart-*")); err != nil || len(left) > 0 {
 		t.Errorf("uploads stay on the disk: %q, %v", left, err)
+	}
+}
+
+// TestChatOfAFormerAdmin: a stream that is open when somebody stops being an
+// admin shows what they may see from then on.
+func TestChatOfAFormerAdmin(t *testing.T) {
+	k := newStack(t)
+	ann, root, carl := k.user("Ann", false), k.user("Root", true), k.user("Carl", true)
+	public := beeos.VisiblePublic
+	a, err := k.db.UpdateAgent(t.Context(), k.agents(ann, 1)[0].ID, store.AgentPatch{Visibility: &public})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := k.puppet(a)
+	him := k.signedIn(carl)
+	here := him.begins(a, "save it")
+	f := p.turn()
+	events := him.follow(t.Context(), here+"/live", "")
+	next(t, events)
+	if err := k.people.SetAdmin(t.Context(), root, carl.ID, false); err != nil {
+		t.Fatal(err)
+	}
+	q := p.asksFor(f, carl, "save", `{"a":"private"}`)
+	over := time.After(3 * lookEvery)
+	for {
+		k.site.viewers.wake()
+		select {
+		case e := <-events:
+			if strings.Contains(e.data, q.ID) {
+				t.Fatal("who is no admin any more sees what others have to decide")
+			}
+		case <-time.After(lookEvery / 5):
+		case <-over:
+			return
+		}
 	}
 }

@@ -187,7 +187,7 @@ func (l *liveTalk) send(ctx context.Context) error {
 		if !l.wait(ctx, wake, looked, talkEvery+time.Duration(size)*time.Second/talkSlow) {
 			return nil
 		}
-		if _, _, err := l.People.Session(ctx, l.v.token); err != nil {
+		if l.v.User, _, err = l.People.Session(ctx, l.v.token); err != nil {
 			return nil // signed out; the browser's next try is told so
 		}
 		if time.Since(looked) >= lookEvery {

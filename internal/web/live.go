@@ -84,7 +84,7 @@ func (s *Site) stream(w http.ResponseWriter, r *http.Request, v *visit, render f
 		if !s.pause(ctx, wake) {
 			return nil
 		}
-		if _, _, err := s.People.Session(ctx, v.token); err != nil {
+		if v.User, _, err = s.People.Session(ctx, v.token); err != nil {
 			return nil // signed out; the browser's next try is told so
 		}
 		if body, err = render(ctx); err != nil {

@@ -1,9 +1,13 @@
 package web
 
 import (
+	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/beeos/beeos"
 )
 
 func TestMarkdown(t *testing.T) {
@@ -70,6 +74,37 @@ func TestMarkdownIsBounded(t *testing.T) {
 	}
 	if got := string(markdown(strings.Repeat("*a* <b> ", maxMarkdown/4))); !strings.HasPrefix(got, `<p class="plain">*a* &lt;b&gt; `) {
 		t.Errorf("a text that is too long: %.80s", got)
+	}
+}
+
+// TestLiveIsBounded: an agent that does not stop talking fills no memory of
+// ours; its answer is whole when it ends.
+func TestLiveIsBounded(t *testing.T) {
+	for name, ev := range map[string]beeos.Event{
+		"words":     {Kind: beeos.EventDelta, Text: strings.Repeat("x", 64<<10)},
+		"thoughts":  {Kind: beeos.EventDelta, Reasoning: strings.Repeat("x", 64<<10)},
+		"parts":     {Kind: beeos.EventDelta, Part: json.RawMessage(`{"type":"text","text":"` + strings.Repeat("x", 64<<10) + `"}`)},
+		"tools":     {Kind: beeos.EventDelta, Part: json.RawMessage(`{"type":"tool_use","name":"x"}`)},
+		"questions": {Kind: beeos.EventAsk, Method: "elicitation/create", Data: json.RawMessage(`{"message":"x"}`)},
+	} {
+		talk := newTalk("a", "/")
+		talk.add(&beeos.Message{ID: "m", Type: beeos.ChatMessage})
+		u := talk.byID["m"]
+		ev.Turn = "m"
+		for i := range 5000 {
+			ev.AskID = fmt.Sprint(i)
+			talk.take(&ev)
+		}
+		if size := len(u.Text) + len(u.Thoughts) + len(u.blocks); size > 2*maxLive || len(u.Steps)+len(u.Asked) > maxLive/livePiece {
+			t.Errorf("%s: %d bytes, %d steps, %d questions", name, size, len(u.Steps), len(u.Asked))
+		}
+		talk.take(&beeos.Event{Kind: beeos.EventDelta, Turn: "m", SoFar: true, Text: "anew"})
+		if talk.take(&beeos.Event{Kind: beeos.EventDelta, Turn: "m", Text: ", and on"}); u.Text != "anew, and on" {
+			t.Errorf("%s: begun anew it is %.40q", name, u.Text)
+		}
+		if talk.add(&beeos.Message{Type: beeos.AgentReply, InReplyTo: "m", Body: strings.Repeat("y", 2*maxLive)}); len(u.Text) != 2*maxLive {
+			t.Errorf("%s: the end has %d bytes", name, len(u.Text))
+		}
 	}
 }
 

@@ -53,6 +53,7 @@ type turn struct {
 	Again   string // the key to send it once more with
 
 	attempt int
+	heard   int    // bytes of what was let see, about
 	blocks  string // of text that stand beside the answer's own
 	settled bool   // all is known about it
 	shown   bool   // and nothing of it will look different
@@ -66,6 +67,13 @@ type extra struct {
 	Name string
 	Text []piece
 }
+
+// What is kept of an answer in the making: an agent may talk for an hour. The
+// whole comes with its end.
+const (
+	maxLive   = 1 << 20 // bytes
+	livePiece = 1 << 10 // that each piece counts for, beside its own
+)
 
 func newTalk(agent, base string) *talk {
 	return &talk{agent: agent, base: base, byID: map[string]*turn{}, news: make(chan struct{}, 1)}
@@ -144,8 +152,11 @@ func (u *turn) live(ev *beeos.Event) {
 		return
 	}
 	if ev.Kind == beeos.EventDelta && (ev.SoFar || ev.Attempt > u.attempt) { // it begins anew, or all of it comes at once
-		u.Text, u.Thoughts, u.Steps, u.Files, u.Extras = "", "", nil, nil, nil
-		u.attempt = ev.Attempt
+		u.Text, u.Thoughts, u.Steps, u.Files, u.Extras, u.blocks = "", "", nil, nil, nil, ""
+		u.attempt, u.heard = ev.Attempt, 0
+	}
+	if u.heard += u.weight(ev); u.heard > maxLive && !ev.SoFar {
+		return
 	}
 	switch ev.Kind {
 	case beeos.EventDelta:
@@ -170,6 +181,19 @@ func (u *turn) live(ev *beeos.Event) {
 	}
 }
 
+// weight is what an event adds to the turn. Words come in many small pieces,
+// which become one text.
+func (u *turn) weight(ev *beeos.Event) int {
+	n := len(ev.Text) + len(ev.Reasoning) + len(ev.Parts) + len(ev.Part) + len(ev.Data)
+	switch {
+	case ev.Kind == beeos.EventProgress:
+		return 0
+	case ev.Part != nil || ev.Kind == beeos.EventAsk:
+		return n + livePiece
+	}
+	return n
+}
+
 // end takes the reply that ends the turn.
 func (u *turn) end(m *beeos.Message) {
 	u.Open, u.Stopping, u.Waiting, u.Progress, u.Percent = false, false, false, "", 0
@@ -177,7 +201,7 @@ func (u *turn) end(m *beeos.Message) {
 		q.Open = false
 	}
 	before, thoughts := u.Steps, u.Thoughts
-	u.Steps, u.Files, u.Extras, u.Thoughts = nil, nil, nil, ""
+	u.Steps, u.Files, u.Extras, u.Thoughts, u.blocks = nil, nil, nil, "", ""
 	if m.Type != beeos.AgentReply && len(m.Parts) == 0 {
 		u.Steps = before // a failure need not say what was done before it
 	}
