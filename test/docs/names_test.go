@@ -20,7 +20,8 @@ var (
 // them.
 var otherSettings = map[string]string{
 	"BEEOS_KEY": "client", "BEEOS_URL": "client", "BEEOS_JOIN_TOKEN": "agents", "BEEOS_TEST_POSTGRES": "tests",
-	"BEEOS_BRIDGE_TOKEN": "bridges", "BEEOS_BRIDGE_TOKEN_FILE": "bridges", "A2A_TCK_DIR": "conformance",
+	"BEEOS_BRIDGE_TOKEN": "bridges", "BEEOS_BRIDGE_TOKEN_FILE": "bridges", "BEEOS_OAUTH_SECRET": "bridges", "BEEOS_OAUTH_KEY": "bridges",
+	"A2A_TCK_DIR": "conformance",
 }
 
 // TestCommandsExist asks the program itself about every command and flag that
