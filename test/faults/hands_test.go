@@ -207,13 +207,15 @@ func judgeSaved(ctx context.Context, c *caller, want string) error {
 }
 
 // comeAgain repeats the call once the agent is back, for as long as the first
-// one is in flight. Its answer is kept under its key.
+// one is in flight or the server says to try again: a database that was killed
+// leaves it with dead connections. The answer is kept under the call's key.
 func (o *office) comeAgain(ctx context.Context, c *caller, want string) {
 	o.t.Helper()
 	c.node.online(o.key, o.agent, true)
 	for {
 		err := judgeSaved(ctx, c, want)
-		if beeos.CodeOf(err) == beeos.Conflict && pause(ctx, 200*time.Millisecond) {
+		code := beeos.CodeOf(err)
+		if (code == beeos.Conflict || code == beeos.AgentServiceUnavailable) && pause(ctx, 200*time.Millisecond) {
 			continue
 		}
 		if err != nil {
