@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/agent"
@@ -138,33 +137,12 @@ func stranger(t *testing.T, cfg config.Config) string {
 // talker connects an agent that answers piece by piece until the test ends.
 func talker(t *testing.T, a *apptest.App) string {
 	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	ids := make(chan string, 1)
-	var running errgroup.Group
-	running.Go(func() error {
-		return agent.Run(ctx, agent.Options{
-			Name: "talker", Gateway: a.Agents, Key: a.UserKey, Identity: t.TempDir() + "/talker.json",
-			Connected: func(id string) { ids <- id },
-		}, func(_ context.Context, m agent.Message, r *agent.Reply) error {
-			for piece := range strings.SplitAfterSeq(said(m.Text), " ") {
-				if err := r.Delta(piece); err != nil {
-					return err
-				}
+	return a.Connect(t, agent.Options{Name: "talker"}, func(_ context.Context, m agent.Message, r *agent.Reply) error {
+		for piece := range strings.SplitAfterSeq(said(m.Text), " ") {
+			if err := r.Delta(piece); err != nil {
+				return err
 			}
-			return nil
-		})
-	})
-	t.Cleanup(func() {
-		cancel()
-		if err := running.Wait(); err != nil {
-			t.Error(err)
 		}
+		return nil
 	})
-	select {
-	case id := <-ids:
-		return id
-	case <-time.After(30 * time.Second):
-		t.Fatal("the agent does not connect")
-		return ""
-	}
 }

@@ -1,5 +1,6 @@
 // Package apptest gives tests a real BeeOS: Start runs every part in this
-// process, on random ports and in a folder that goes away with the test.
+// process, on random ports and in a folder that goes away with the test, and
+// Connect an agent of the test's own beside it.
 package apptest
 
 import (

@@ -5,9 +5,7 @@ package clients
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"net/http"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -34,14 +32,10 @@ func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // payer connects an agent that asks before it pays.
-func payer(t *testing.T, a *apptest.App) (id string) {
+func payer(t *testing.T, a *apptest.App) string {
 	t.Helper()
-	connected := make(chan string, 1)
-	ctx, cancel := context.WithCancel(t.Context())
-	w, err := agent.New(agent.Options{
+	return a.Connect(t, agent.Options{
 		Name: "payer", Tools: []agent.Tool{{Name: "pay", Schema: []byte(`{"type":"object","properties":{"amount":{"type":"number"}}}`)}},
-		Log: slog.New(slog.DiscardHandler), Gateway: a.Agents, Key: a.UserKey, Identity: filepath.Join(t.TempDir(), "payer.json"),
-		Connected: func(id string) { connected <- id },
 	}, func(ctx context.Context, m agent.Message, r *agent.Reply) error {
 		var denied *agent.Denied
 		switch err := r.Approve(ctx, "transfer", m.Arguments); {
@@ -52,18 +46,6 @@ func payer(t *testing.T, a *apptest.App) (id string) {
 		}
 		return r.Send("paid " + string(m.Arguments))
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- w.Run(ctx) }() // awaited at the end
-	t.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil && !errors.Is(err, context.Canceled) {
-			t.Errorf("the agent ended with: %v", err)
-		}
-	})
-	return <-connected
 }
 
 // TestApprovalInClient: the owner of an agent decides in the program that

@@ -3,8 +3,6 @@ package console
 import (
 	"context"
 	"errors"
-	"log/slog"
-	"path/filepath"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -17,14 +15,10 @@ import (
 
 // clerk connects an agent that asks before it saves, and tells what it was
 // told.
-func clerk(t *testing.T, a *apptest.App) (id string) {
+func clerk(t *testing.T, a *apptest.App) string {
 	t.Helper()
-	connected := make(chan string, 1)
-	ctx, cancel := context.WithCancel(t.Context())
-	w, err := agent.New(agent.Options{
+	return a.Connect(t, agent.Options{
 		Name: "clerk", DisplayName: "Clerk", Description: "Writes down what you tell it.",
-		Log: slog.New(slog.DiscardHandler), Gateway: a.Agents, Key: a.UserKey, Identity: filepath.Join(t.TempDir(), "clerk.json"),
-		Connected: func(id string) { connected <- id },
 	}, func(ctx context.Context, m agent.Message, r *agent.Reply) error {
 		args := map[string]any{"path": "reports/\u202efdp.exe", "rows": [][]any{{"city", "rain"}, {"Bern", 4.5}}, "note": m.Text}
 		var denied *agent.Denied
@@ -36,18 +30,6 @@ func clerk(t *testing.T, a *apptest.App) (id string) {
 		}
 		return r.Send("saved")
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- w.Run(ctx) }() // awaited at the end
-	t.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil && !errors.Is(err, context.Canceled) {
-			t.Errorf("the clerk ended with: %v", err)
-		}
-	})
-	return <-connected
 }
 
 // TestApprovals: what an agent asks shows up while the page is open, with a

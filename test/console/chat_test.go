@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/url"
 	"os"
 	"os/exec"
@@ -19,38 +18,6 @@ import (
 	"github.com/beeos/beeos/agent"
 	"github.com/beeos/beeos/internal/apptest"
 )
-
-// connect runs an agent until the test ends and returns its id.
-func connect(t *testing.T, a *apptest.App, opt agent.Options, handle agent.Handler) (id string) {
-	t.Helper()
-	connected := make(chan string, 16)
-	opt.Log, opt.Gateway, opt.Key, opt.Identity = slog.New(slog.DiscardHandler), a.Agents, a.UserKey, filepath.Join(t.TempDir(), opt.Name+".json")
-	opt.Connected = func(id string) {
-		select {
-		case connected <- id:
-		default: // once more, after a restart
-		}
-	}
-	w, err := agent.New(opt, handle)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- w.Run(ctx) }() // awaited at the end
-	t.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil && !errors.Is(err, context.Canceled) {
-			t.Errorf("%s ended with: %v", opt.Name, err)
-		}
-	})
-	select {
-	case id = <-connected:
-	case err := <-ended:
-		t.Fatalf("%s did not connect: %v", opt.Name, err)
-	}
-	return id
-}
 
 // dictation is an agent that says what the test lets it say, piece by piece.
 type dictation struct {
@@ -92,7 +59,7 @@ const lastProse = `[...document.querySelectorAll(".prose")].at(-1)?.innerText`
 func TestChat(t *testing.T) {
 	a := apptest.Start(t, apptest.Config(t))
 	d := &dictation{pieces: make(chan string)}
-	id := connect(t, a, agent.Options{Name: "scribe", DisplayName: "Scribe", Description: "Writes down what it is told."}, d.handle)
+	id := a.Connect(t, agent.Options{Name: "scribe", DisplayName: "Scribe", Description: "Writes down what it is told."}, d.handle)
 	b := open(t)
 	b.Look(1280, "light")
 	b.SignUp(a.Setup)
@@ -158,7 +125,7 @@ func TestChatRestart(t *testing.T) {
 		*addr = "127.0.0.1:" + u.Port()
 	}
 	d := &dictation{pieces: make(chan string)}
-	id := connect(t, a, agent.Options{Name: "scribe", DisplayName: "Scribe"}, d.handle)
+	id := a.Connect(t, agent.Options{Name: "scribe", DisplayName: "Scribe"}, d.handle)
 	b := open(t)
 	b.Look(1280, "light")
 	b.SignUp(a.Setup)
@@ -278,7 +245,7 @@ func TestChatHands(t *testing.T) {
 // TestChatLooks: an answer with everything in it, a question, a failure.
 func TestChatLooks(t *testing.T) {
 	a := apptest.Start(t, apptest.Config(t))
-	id := connect(t, a, agent.Options{Name: "guide", DisplayName: "Guide", Description: "Knows its way around."}, func(ctx context.Context, m agent.Message, r *agent.Reply) error {
+	id := a.Connect(t, agent.Options{Name: "guide", DisplayName: "Guide", Description: "Knows its way around."}, func(ctx context.Context, m agent.Message, r *agent.Reply) error {
 		switch {
 		case strings.Contains(m.Text, "fail"):
 			return r.Fail("the map server answered 503")

@@ -19,7 +19,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/beeos/beeos/agent"
 	"github.com/beeos/beeos/api"
@@ -160,28 +159,7 @@ func answerTo(text, attached string) string { return fmt.Sprintf("to %s: %s", te
 // reader connects an agent that reads what is attached until the test ends.
 func reader(t *testing.T, a *apptest.App) string {
 	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	ids := make(chan string, 1)
-	var running errgroup.Group
-	running.Go(func() error {
-		return agent.Run(ctx, agent.Options{
-			Name: "reader", Gateway: a.Agents, Key: a.UserKey, Identity: t.TempDir() + "/reader.json",
-			Connected: func(id string) { ids <- id },
-		}, answer)
-	})
-	t.Cleanup(func() {
-		cancel()
-		if err := running.Wait(); err != nil {
-			t.Error(err)
-		}
-	})
-	select {
-	case id := <-ids:
-		return id
-	case <-time.After(time.Minute):
-		t.Fatal("the agent does not connect")
-		return ""
-	}
+	return a.Connect(t, agent.Options{Name: "reader"}, answer)
 }
 
 func answer(ctx context.Context, m agent.Message, r *agent.Reply) error {
