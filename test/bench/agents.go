@@ -115,7 +115,7 @@ func makeClerk(ctx context.Context, db *store.DB, user, url string) error {
 		return err
 	}
 	defer os.RemoveAll(folder)
-	rt, err := runtime.New(ctx, runtime.Options{DB: db, Folder: folder})
+	rt, err := runtime.New(ctx, runtime.Options{DB: db, Folder: folder, Plain: true})
 	if err != nil {
 		return err
 	}
