@@ -17,7 +17,7 @@ func (b *Tab) SignUp(link string) {
 		chromedp.Clear(`input[name="email"]`),
 		chromedp.SendKeys(`input[name="email"]`, Email),
 		chromedp.SendKeys(`input[name="password"]`, Password),
-		chromedp.Click(`button[type="submit"]`),
+		Leads(chromedp.Click(`button[type="submit"]`)),
 		chromedp.WaitVisible(`#calls-title`),
 	)
 }
@@ -29,6 +29,6 @@ func (b *Tab) SignIn() {
 	b.Do(
 		chromedp.SendKeys(`input[name="email"]`, Email),
 		chromedp.SendKeys(`input[name="password"]`, Password),
-		chromedp.Click(`form[action="/signin"] button[type="submit"]`),
+		Leads(chromedp.Click(`form[action="/signin"] button[type="submit"]`)),
 	)
 }

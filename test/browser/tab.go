@@ -58,6 +58,15 @@ func (b *Tab) Do(steps ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
+// Leads takes steps that lead to another page, and waits for that page. What
+// one looks for after them may be on the page that is left as well.
+func Leads(steps ...chromedp.Action[chromedp.Void]) chromedp.Action[chromedp.Void] {
+	return chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
+		_, err := chromedp.RunResponse(ctx, steps...)
+		return err
+	})
+}
+
 // Open goes to an address and returns the status of the page that it ends on.
 func (b *Tab) Open(address string) int64 {
 	b.T.Helper()
@@ -82,14 +91,15 @@ func Eval[T any](b *Tab, expression string) T {
 	return v
 }
 
-// Await waits until the page makes an expression true; what says which hope
-// that is.
+// Await waits until the page is there as a whole and makes an expression true;
+// what says which hope that is.
 func (b *Tab) Await(what, expression string) {
 	b.T.Helper()
+	whole := `document.readyState !== "loading" && (` + expression + `)`
 	ctx, cancel := context.WithTimeout(b.ctx, StepsWithin)
 	defer cancel()
 	for {
-		_, err := chromedp.Run(ctx, chromedp.Poll[bool](expression, chromedp.WithPollingTimeout(StepsWithin)))
+		_, err := chromedp.Run(ctx, chromedp.Poll[bool](whole, chromedp.WithPollingTimeout(StepsWithin)))
 		if err == nil {
 			return
 		}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/beeos/beeos/agent"
 	"github.com/beeos/beeos/internal/apptest"
+	"github.com/beeos/beeos/test/browser"
 )
 
 // dictation is an agent that says what the test lets it say, piece by piece.
@@ -343,12 +344,11 @@ func TestChatWithoutJavaScript(t *testing.T) {
 	b.WithoutScripts()
 	b.SignUp(a.Setup)
 	for _, text := range []string{"hello", "again"} {
-		b.Do(chromedp.WaitVisible("#calls-title, .bubble"))
 		if text == "hello" {
 			b.Do(chromedp.Navigate(a.Web + "/agents/" + a.AgentID + "/chat"))
 		}
-		b.Do(chromedp.SendKeys("#message", text), chromedp.Click(".send"), chromedp.WaitVisible(".bubble"))
-		b.Do(chromedp.Reload(), chromedp.WaitVisible(".turn:not([data-open]) .prose"))
+		b.Do(chromedp.SendKeys("#message", text), browser.Leads(chromedp.Click(".send")), chromedp.WaitVisible(".bubble"))
+		b.reloadUntil(eval[string](b, `location.href.split("#")[0]`), "#talk:not(:has([data-open])) .prose")
 	}
 	if text := eval[string](b, `document.getElementById("talk").innerText`); !containsAll(text, "you said: hello", "you said: again") {
 		t.Errorf("the talk is %s", text)

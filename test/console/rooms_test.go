@@ -12,6 +12,7 @@ import (
 
 	"github.com/beeos/beeos/client"
 	"github.com/beeos/beeos/internal/apptest"
+	"github.com/beeos/beeos/test/browser"
 )
 
 func npmContext() (context.Context, context.CancelFunc) {
@@ -117,11 +118,11 @@ func TestWithoutJavaScript(t *testing.T) {
 	b.WithoutScripts()
 	b.SignUp(a.Setup)
 	b.Do(
-		chromedp.Navigate(a.Web+"/keys"), chromedp.SendKeys(`input[name="name"]`, "n8n"), chromedp.Click(`form.row button`), chromedp.WaitVisible(`.once`),
-		chromedp.Navigate(a.Web+"/agents/"+a.AgentID), chromedp.Click(`form.card input[name="self"]`), chromedp.Click(`form.card button[type="submit"]`), chromedp.WaitVisible(`.note.good`),
-		chromedp.Navigate(a.Web+"/agents/"+a.AgentID+"/skills"), chromedp.SetValue(`select[name="all"]`, "ask"), chromedp.Click(`form.rules button[type="submit"]`), chromedp.WaitVisible(`.note.good`),
-		chromedp.Navigate(a.Web+"/agents"), chromedp.SendKeys(`#q`, "echo\r"), chromedp.WaitVisible(`[data-agent]`),
-		chromedp.Click(`form[action="/signout"] button`), chromedp.WaitVisible(`input[name="password"]`),
+		chromedp.Navigate(a.Web+"/keys"), chromedp.SendKeys(`input[name="name"]`, "n8n"), browser.Leads(chromedp.Click(`form.row button`)), chromedp.WaitVisible(`.once`),
+		chromedp.Navigate(a.Web+"/agents/"+a.AgentID), chromedp.Click(`form.card input[name="self"]`), browser.Leads(chromedp.Click(`form.card button[type="submit"]`)), chromedp.WaitVisible(`.note.good`),
+		chromedp.Navigate(a.Web+"/agents/"+a.AgentID+"/skills"), chromedp.SetValue(`select[name="all"]`, "ask"), browser.Leads(chromedp.Click(`form.rules button[type="submit"]`)), chromedp.WaitVisible(`.note.good`),
+		chromedp.Navigate(a.Web+"/agents"), browser.Leads(chromedp.SendKeys(`#q`, "echo\r")), chromedp.WaitVisible(`[data-agent]`),
+		browser.Leads(chromedp.Click(`form[action="/signout"] button`)), chromedp.WaitVisible(`input[name="password"]`),
 	)
 }
 

@@ -190,17 +190,17 @@ func TestBuiltInAgentWithoutJavaScript(t *testing.T) {
 	b.Do(
 		chromedp.Navigate(a.Web+"/agents/new"),
 		chromedp.SendKeys(`input[name="name"]`, "bookkeeper"), chromedp.SendKeys(`textarea[name="prompt"]`, "Be brief."), chromedp.SendKeys(`input[name="url"]`, guard.URL), chromedp.SendKeys(`input[name="skill"]`, "files"),
-		chromedp.Click(`form.card button[type="submit"]`),
-		chromedp.Click(`.wants button`), chromedp.Click(`#allow`), chromedp.WaitVisible(`[data-skill="files"] .dot.good`),
-		chromedp.SetValue(`[data-skill="files"] .ends select`, "auto"), chromedp.Click(`[data-skill="files"] .rules button[type="submit"]`), chromedp.WaitReady(`.ends option[value="auto"][selected]`),
-		chromedp.Click(`form[action$="/forget"] button`), chromedp.Click(`.wants button`), chromedp.Click(`#allow`), chromedp.WaitVisible(`[data-skill="files"] .dot.good`),
+		browser.Leads(chromedp.Click(`form.card button[type="submit"]`)),
+		browser.Leads(chromedp.Click(`.wants button`)), browser.Leads(chromedp.Click(`#allow`)), chromedp.WaitVisible(`[data-skill="files"] .dot.good`),
+		chromedp.SetValue(`[data-skill="files"] .ends select`, "auto"), browser.Leads(chromedp.Click(`[data-skill="files"] .rules button[type="submit"]`)), chromedp.WaitReady(`.ends option[value="auto"][selected]`),
+		browser.Leads(chromedp.Click(`form[action$="/forget"] button`)), browser.Leads(chromedp.Click(`.wants button`)), browser.Leads(chromedp.Click(`#allow`)), chromedp.WaitVisible(`[data-skill="files"] .dot.good`),
 	)
 	addSave(server, "Another tool under an old name.")
 	b.reloadUntil(strings.TrimSuffix(eval[string](b, "location.href"), "?did=skill-authorized"), "[data-held]")
 	b.Do(
-		chromedp.Click(`[data-held] button`), chromedp.WaitNotPresent(`[data-held]`),
-		chromedp.Click(`form[action$="/remove"] button`), chromedp.WaitVisible(`details.add[open]`),
-		chromedp.Click(`.tabs a:first-child`), chromedp.Click(`a[href$="/delete"]`), chromedp.Click(`form[action$="/delete"] button`), chromedp.WaitVisible(`#agents`),
+		browser.Leads(chromedp.Click(`[data-held] button`)), chromedp.WaitNotPresent(`[data-held]`),
+		browser.Leads(chromedp.Click(`form[action$="/remove"] button`)), chromedp.WaitVisible(`details.add[open]`),
+		browser.Leads(chromedp.Click(`.tabs a:first-child`)), browser.Leads(chromedp.Click(`a[href$="/delete"]`)), browser.Leads(chromedp.Click(`form[action$="/delete"] button`)), chromedp.WaitVisible(`#agents`),
 	)
 }
 
