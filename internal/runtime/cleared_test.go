@@ -39,6 +39,10 @@ func TestClearedConversation(t *testing.T) {
 		t.Fatal(err)
 	}
 	got = append(got, say("three"))
+	if err := s.rt.SetStopped(t.Context(), s.owner, inst, true); err != nil {
+		t.Fatal(err)
+	}
+	s.untilAgent(t, inst, "") // else the next answer may be its last
 	if err := s.rt.Restart(t.Context(), s.owner, inst); err != nil {
 		t.Fatal(err)
 	}
