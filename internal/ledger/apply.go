@@ -78,14 +78,13 @@ func (b *batch) run(ctx context.Context) (sent bool, err error) {
 
 // landed reports whether the batch is in the database: it is there whole or
 // not at all, so one of its messages is proof.
-func (b *batch) landed(ctx context.Context) bool {
+func (b *batch) landed(ctx context.Context) (found bool, err error) {
 	for _, m := range b.committed {
-		found := false
-		err := b.w.query(ctx, `SELECT 1 FROM messages WHERE channel = $1 AND id = $2`, []any{m.Channel, m.ID},
+		err = b.w.query(ctx, `SELECT 1 FROM messages WHERE channel = $1 AND id = $2`, []any{m.Channel, m.ID},
 			func(*sql.Rows) error { found = true; return nil })
-		return err == nil && found
+		break
 	}
-	return false
+	return found, err
 }
 
 func (b *batch) apply(ctx context.Context) error {

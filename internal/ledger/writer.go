@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/store"
 )
 
 const (
@@ -14,6 +15,8 @@ const (
 	commitTries  = 4
 	queueLength  = 4096
 	retryPause   = 5 * time.Millisecond
+	longestPause = 320 * time.Millisecond
+	rideOut      = 5 * time.Second // for a database that restarts, or hands over to its standby
 	commitWithin = 30 * time.Second
 )
 
@@ -39,6 +42,7 @@ type writer struct {
 	ended chan struct{} // closed when run has returned
 	once  sync.Once
 	conn  *sql.Conn
+	away  bool // the database did not come back in time
 	stmts map[string]*sql.Stmt
 	ops   []*op
 	seq   int64
@@ -165,37 +169,58 @@ func (w *writer) commit(ops []*op) {
 }
 
 // transact runs the batch, again when the database says that it may succeed.
+// A database that has just gone away is waited for; while it stays away,
+// those who come are told soon.
 func (w *writer) transact(ops []*op) (*batch, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), commitWithin)
 	defer cancel()
-	var last error
-	for try := range commitTries {
-		if try > 0 {
-			w.pause(retryPause << (2 * try))
-		}
-		if w.broken() {
-			if last = w.reconnect(ctx); last != nil {
-				continue
-			}
-		}
-		b := newBatch(w, ops)
-		sent, err := b.run(ctx)
+	began := time.Now()
+	var unsure *batch
+	for try := 1; ; try++ {
+		b, err := w.attempt(ctx, ops, &unsure)
 		if err == nil {
+			w.away = false
 			return b, nil
 		}
-		last = err
-		if sent && w.broken() {
-			// The answer to COMMIT was lost: only the database knows.
-			if w.reconnect(ctx) == nil && b.landed(ctx) {
-				return b, nil
-			}
-			continue
+		gone := w.broken()
+		patient := gone && !w.away && !w.stopping() && time.Since(began) < rideOut
+		if (!gone && !w.l.db.Retryable(err)) || (try >= commitTries && !patient) {
+			w.away = gone
+			return nil, err
 		}
-		if !w.l.db.Retryable(err) && !w.broken() {
+		w.pause(min(retryPause<<(2*try), longestPause))
+	}
+}
+
+// attempt runs the batch once. unsure is the one before, when the answer to
+// its COMMIT was lost: only the database knows, so it is asked first.
+func (w *writer) attempt(ctx context.Context, ops []*op, unsure **batch) (*batch, error) {
+	if w.broken() {
+		if err := w.reconnect(ctx); err != nil {
 			return nil, err
 		}
 	}
-	return nil, last
+	if *unsure != nil {
+		if landed, err := (*unsure).landed(ctx); landed || err != nil {
+			return *unsure, err
+		}
+		*unsure = nil
+	}
+	b := newBatch(w, ops)
+	sent, err := b.run(ctx)
+	if err != nil && sent && w.broken() {
+		*unsure = b
+	}
+	return b, err
+}
+
+func (w *writer) stopping() bool {
+	select {
+	case <-w.quit:
+		return true
+	default:
+		return false
+	}
 }
 
 func (w *writer) pause(d time.Duration) {
@@ -208,9 +233,7 @@ func (w *writer) pause(d time.Duration) {
 }
 
 // broken reports whether the connection is gone.
-func (w *writer) broken() bool {
-	return w.conn == nil || w.conn.Raw(func(any) error { return nil }) != nil
-}
+func (w *writer) broken() bool { return w.conn == nil || store.Broken(w.conn) }
 
 func (w *writer) reconnect(ctx context.Context) error {
 	if w.conn != nil {

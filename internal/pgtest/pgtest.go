@@ -4,7 +4,8 @@
 // binary starts a throw-away cluster from Debian's binaries (cluster.go); each
 // call makes a fresh database on it. Nothing stays behind when the binary
 // ends, however it ends. With BEEOS_TEST_POSTGRES, the URL of a superuser,
-// the databases are made on that server instead.
+// the databases are made on that server instead. line.go is a way to a database
+// that breaks at will.
 package pgtest
 
 import (

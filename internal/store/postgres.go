@@ -4,12 +4,15 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/url"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -32,7 +35,7 @@ func openPostgres(ctx context.Context, dsn string) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	pool := stdlib.OpenDB(*cfg)
+	pool := stdlib.OpenDB(*cfg, stdlib.OptionShouldPing(dubious))
 	pool.SetMaxOpenConns(conns)
 	pool.SetMaxIdleConns(conns)
 	pool.SetConnMaxIdleTime(5 * time.Minute)
@@ -41,6 +44,13 @@ func openPostgres(ctx context.Context, dsn string) (*DB, error) {
 		return nil, postgresTrouble(cfg, err)
 	}
 	return &DB{DB: pool, Postgres: true}, nil
+}
+
+// dubious reports whether a connection of the pool is to be tried out before
+// somebody gets it. After a restart of PostgreSQL all of them are dead, and
+// nobody is to hear of it who comes later.
+func dubious(_ context.Context, p stdlib.ShouldPingParams) bool {
+	return p.IdleDuration > time.Second || stale(p.Conn.PgConn().Conn())
 }
 
 func parsePostgres(dsn string) (*pgx.ConnConfig, int, error) {
@@ -127,6 +137,27 @@ func passing(err error) bool {
 		return pg.Code == "40001" || pg.Code == "40P01" // serialization failure, deadlock
 	}
 	return passingSQLite(err)
+}
+
+// cutOff reports whether the connection broke: the server has ended, or the
+// way to it.
+func cutOff(err error) bool {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		return pg.Code == "57P01" || pg.Code == "57P02" // shut down by somebody, or after a crash
+	}
+	return pgconn.SafeToRetry(err) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+}
+
+// Broken reports whether a connection that somebody holds can no longer be
+// used. The pool only knows of those that it was told about.
+func Broken(conn *sql.Conn) bool {
+	return conn.Raw(func(c any) error {
+		if pg, ok := c.(*stdlib.Conn); ok && pg.Conn().IsClosed() {
+			return driver.ErrBadConn
+		}
+		return nil
+	}) != nil
 }
 
 // duplicate reports whether a unique index refused a row.

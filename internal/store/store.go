@@ -69,12 +69,13 @@ func connect(ctx context.Context, dsn string) (*DB, error) {
 const txTries = 10
 
 // Tx runs fn in a transaction and commits it, unless fn fails. When the
-// database asks for it (deadlock, serialization failure, busy file) fn runs
-// again from the start, so it must not keep anything of an earlier run.
+// database asks for it (deadlock, serialization failure, busy file), or its
+// connection breaks before the commit, fn runs again from the start, so it must
+// not keep anything of an earlier run.
 func (db *DB) Tx(ctx context.Context, fn func(*sql.Tx) error) error {
 	for try := 1; ; try++ {
-		err := db.tryTx(ctx, fn)
-		if err == nil || try == txTries || !passing(err) {
+		sent, err := db.tryTx(ctx, fn)
+		if err == nil || try == txTries || !(passing(err) || !sent && cutOff(err)) {
 			return err
 		}
 		// Wide apart: those who ran into each other must not do so again.
@@ -87,21 +88,23 @@ func (db *DB) Tx(ctx context.Context, fn func(*sql.Tx) error) error {
 	}
 }
 
-func (db *DB) tryTx(ctx context.Context, fn func(*sql.Tx) error) error {
+// tryTx also tells whether COMMIT was sent: when it was, an error can leave
+// open whether it took effect.
+func (db *DB) tryTx(ctx context.Context, fn func(*sql.Tx) error) (sent bool, err error) {
 	unlock, err := db.LockWriter(ctx)
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer unlock()
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer tx.Rollback() //nolint:errcheck // after a commit it does nothing
 	if err := fn(tx); err != nil {
-		return err
+		return false, err
 	}
-	return tx.Commit()
+	return true, tx.Commit()
 }
 
 // write runs one writing statement that needs no transaction around it.

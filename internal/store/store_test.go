@@ -241,6 +241,44 @@ func TestTx(t *testing.T) {
 	})
 }
 
+// TestReadersDoNotHearOfDeadConnections: those of the pool die all at once, as
+// when PostgreSQL restarts, and whoever comes then can read.
+func TestReadersDoNotHearOfDeadConnections(t *testing.T) {
+	line := pgtest.NewLine(t, pgtest.Cluster(t).URL(t))
+	db := open(t, line.URL)
+	for range 10 {
+		if n, codes := together(t, postgresConns, func(int) error { _, err := db.Users(t.Context()); return err }); n != postgresConns {
+			t.Errorf("%d of %d could read: %v", n, postgresConns, codes)
+		}
+		line.Cut()
+	}
+}
+
+// TestTxTriesAgainWhenItsConnectionBreaks: before COMMIT nothing has happened
+// yet; after it, only the caller can know whether to do it again.
+func TestTxTriesAgainWhenItsConnectionBreaks(t *testing.T) {
+	line := pgtest.NewLine(t, pgtest.Cluster(t).URL(t))
+	db := open(t, line.URL)
+	for command, runs := range map[string]int{"BEGIN": 1, "INSERT 0 1": 2, "COMMIT": 1} {
+		line.CutAt(command, 0)
+		ran := 0
+		err := db.Tx(t.Context(), func(tx *sql.Tx) error {
+			ran++
+			_, err := tx.ExecContext(t.Context(), `INSERT INTO audit (id, owner_id, at, actor, action, subject, detail) VALUES ($1, '', 0, '', $2, '', '')`, beeos.NewID(), command)
+			return err
+		})
+		if ran != runs || (err == nil) != (command != "COMMIT") {
+			t.Errorf("cut at %s, it ran %d times and ended with %v", command, ran, err)
+		}
+		var rows int
+		if err := db.Tx(t.Context(), func(tx *sql.Tx) error {
+			return tx.QueryRowContext(t.Context(), `SELECT count(*) FROM audit WHERE action = $1`, command).Scan(&rows)
+		}); err != nil || rows != 1 {
+			t.Errorf("cut at %s, %d rows are stored, %v", command, rows, err)
+		}
+	}
+}
+
 // Two transactions that lock two rows in opposite order: one of them must be
 // told to try again, and both must succeed in the end.
 func TestTxTriesAgainAfterDeadlock(t *testing.T) {
