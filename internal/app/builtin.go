@@ -99,7 +99,10 @@ func (p *parts) shareBuiltins(opt *runtime.Options) error {
 // what no request can bring along: local commands that are skill servers, and
 // files with assertions.
 //
-//	{"commands": {"sqlite": ["mcp-sqlite", "/srv/books.db"]}, "assertions": {"pod": "/var/run/secrets/tokens/beeos"}}
+//	{
+//	  "commands": {"sqlite": ["mcp-sqlite", "/srv/books.db"]},
+//	  "assertions": {"pod": {"file": "/var/run/secrets/tokens/beeos", "for": ["https://issuer.example"]}}
+//	}
 func readAllowed(data string, opt *runtime.Options) error {
 	path := filepath.Join(data, "skills.json")
 	text, err := os.ReadFile(path)
@@ -107,8 +110,8 @@ func readAllowed(data string, opt *runtime.Options) error {
 		return nil
 	}
 	var allowed struct {
-		Commands   map[string][]string `json:"commands"`
-		Assertions map[string]string   `json:"assertions"`
+		Commands   map[string][]string          `json:"commands"`
+		Assertions map[string]runtime.Assertion `json:"assertions"`
 	}
 	if err == nil {
 		err = json.Unmarshal(text, &allowed)
@@ -116,6 +119,11 @@ func readAllowed(data string, opt *runtime.Options) error {
 	for name, command := range allowed.Commands {
 		if len(command) == 0 {
 			err = fmt.Errorf("command %s is empty", name)
+		}
+	}
+	for name, a := range allowed.Assertions {
+		if a.File == "" || len(a.For) == 0 {
+			err = fmt.Errorf("assertion %s needs a file, and for whom it is", name)
 		}
 	}
 	if err != nil {

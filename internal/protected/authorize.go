@@ -67,7 +67,7 @@ func (t *Transport) obtain(ctx context.Context, c challenge, failed *Session) (S
 	case JWTBearer:
 		return t.assert(ctx, s, t.opt.Client.Assertion)
 	case IDJAG:
-		return t.assert(ctx, s, func(ctx context.Context) (string, error) { return t.exchange(ctx, s) })
+		return t.assert(ctx, s, func(ctx context.Context, _ string) (string, error) { return t.exchange(ctx, s) })
 	}
 	if t.opt.Consent == nil {
 		return s, beeos.Errorf(beeos.Unauthorized, "the skill server wants its owner's consent: the owner of this agent can give it in the console, at the agent's skills")

@@ -43,9 +43,11 @@ type Client struct {
 	Document string // URL of a client id metadata document; empty = there is none
 	Redirect string // where a person comes back to
 
-	Assertion func(context.Context) (string, error) // JWTBearer: the workload's token; IDJAG: the person's id token
-	IDP       string                                // IDJAG: token endpoint of the identity provider
-	IDPClient string                                // IDJAG: what the identity provider calls this client
+	// Assertion is, for JWTBearer, the workload's token, for IDJAG, the person's
+	// id token. It is asked for with who would get it: the issuer, or IDP.
+	Assertion func(ctx context.Context, reader string) (string, error)
+	IDP       string // IDJAG: token endpoint of the identity provider
+	IDPClient string // IDJAG: what the identity provider calls this client
 }
 
 // Session is what one issuer gave for one server.

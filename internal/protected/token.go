@@ -63,8 +63,8 @@ func (t *Transport) refresh(ctx context.Context, s Session) (Session, error) {
 }
 
 // assert gets a token for a JWT that somebody else has signed (RFC 7523).
-func (t *Transport) assert(ctx context.Context, s Session, assertion func(context.Context) (string, error)) (Session, error) {
-	text, err := assertion(ctx)
+func (t *Transport) assert(ctx context.Context, s Session, assertion func(context.Context, string) (string, error)) (Session, error) {
+	text, err := assertion(ctx, s.Issuer)
 	if err != nil {
 		return s, err
 	}
@@ -74,12 +74,12 @@ func (t *Transport) assert(ctx context.Context, s Session, assertion func(contex
 // exchange gets, from the enterprise's identity provider, an assertion for the
 // issuer of s out of the person's id token (RFC 8693).
 func (t *Transport) exchange(ctx context.Context, s Session) (string, error) {
-	subject, err := t.opt.Client.Assertion(ctx)
-	if err != nil {
-		return "", err
-	}
 	if !t.usable(t.opt.Client.IDP) {
 		return "", unusable("the identity provider of this skill has no usable address")
+	}
+	subject, err := t.opt.Client.Assertion(ctx, t.opt.Client.IDP)
+	if err != nil {
+		return "", err
 	}
 	got, err := t.submit(ctx, t.opt.Client.IDP, url.Values{
 		"grant_type":           {"urn:ietf:params:oauth:grant-type:token-exchange"},

@@ -166,6 +166,7 @@ func TestDeployRefuses(t *testing.T) {
 		"secret of two types":   {server(`{"url":"https://x","auth":{"clientSecret":["s3cret"]}}`), "invalid_body", "files"},
 		"key that is none":      {server(`{"url":"https://x","auth":{"grant":"client_credentials","clientId":"c","privateKey":"s3cret"}}`), "invalid_param", "PEM"},
 		"assertion":             {server(`{"url":"https://x","auth":{"grant":"jwt_bearer","clientId":"c","assertion":"/etc/passwd"}}`), "forbidden", "admin"},
+		"assertion for another": {server(`{"url":"https://x","auth":{"grant":"jwt_bearer","clientId":"c","assertion":"pod","issuer":"https://evil.example"}}`), "forbidden", "evil.example"},
 		"auth of a command":     {server(`{"command":"sqlite","auth":{"clientId":"c"}}`), "invalid_param", "auth"},
 		"limits":                {`{"name":"x","config":{"limits":{"turns":1000000}}}`, "invalid_param", "200"},
 		"negative limits":       {`{"name":"x","config":{"limits":{"turns":-1}}}`, "invalid_param", "0"},

@@ -106,7 +106,7 @@ func start(t *testing.T) *stack {
 	s.desk = approval.New(approval.Options{DB: s.db, Ledger: s.ledger, Bus: s.bus, Log: log, Now: s.now, Web: "http://console.test"})
 	s.builtins, err = runtime.New(ctx, runtime.Options{ // nobody runs them: what it is about here is what is said about them
 		DB: s.db, Gateway: "http://127.0.0.1:9", Folder: t.TempDir(), HTTP: protected.Guard(false), Console: "http://console.test", Log: log, Now: s.now,
-		Model: listed{"small", "large"}, Commands: map[string][]string{"sqlite": {"mcp-sqlite"}}, Assertions: map[string]string{"pod": "/nowhere"},
+		Model: listed{"small", "large"}, Commands: map[string][]string{"sqlite": {"mcp-sqlite"}}, Assertions: map[string]runtime.Assertion{"pod": {File: "/nowhere", For: []string{"https://as.example"}}},
 		Revoked: func(id string) { s.mu.Lock(); s.revoked = append(s.revoked, id); s.mu.Unlock() },
 	})
 	if err != nil {

@@ -39,6 +39,15 @@ const lookEvery = 3 * time.Second
 // it hears why there is no more.
 const lastWord = 15 * time.Second
 
+// Assertion is a file with a token of this machine's or of a person's, and who
+// may read it: authorization servers by their issuer, identity providers by
+// their token endpoint. Owners say which skill uses it, so they must not be the
+// ones who say where it is sent.
+type Assertion struct {
+	File string   `json:"file"`
+	For  []string `json:"for"`
+}
+
 // Options are what built-in agents stand on.
 type Options struct {
 	DB      *store.DB
@@ -51,9 +60,8 @@ type Options struct {
 
 	// Commands are the local skill servers that the admin allowed, by name.
 	Commands map[string][]string
-	// Assertions are files with a token of this machine's or of a person's that
-	// the admin allowed, by name.
-	Assertions map[string]string
+	// Assertions are the tokens in files that the admin allowed, by name.
+	Assertions map[string]Assertion
 	// Local are skill servers inside this process, by the name of a command.
 	Local map[string]skill.Local
 

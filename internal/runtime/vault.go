@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/beeos/beeos"
@@ -80,14 +81,27 @@ func parseKey(skillName string, secrets skill.Secrets) (crypto.Signer, error) {
 	return key, nil
 }
 
+// readable returns what the admin allowed under a name, for a reader if there
+// is one yet.
+func (rt *Runtime) readable(name, reader string) (Assertion, error) {
+	a, ok := rt.opt.Assertions[name]
+	switch {
+	case !ok:
+		return a, beeos.Errorf(beeos.Forbidden, "no assertion %q is allowed here; an admin allows one in the configuration of the server", name)
+	case reader != "" && !slices.Contains(a.For, reader):
+		return a, beeos.Errorf(beeos.Forbidden, "the assertion %q is not for %s; an admin allows that in the configuration of the server", name, reader)
+	}
+	return a, nil
+}
+
 // assertion reads an allowed file each time: whoever writes it renews it.
-func (rt *Runtime) assertion(name string) func(context.Context) (string, error) {
-	return func(context.Context) (string, error) {
-		path, ok := rt.opt.Assertions[name]
-		if !ok {
-			return "", beeos.Errorf(beeos.Forbidden, "no assertion %q is allowed here; an admin allows one in the configuration of the server", name)
+func (rt *Runtime) assertion(name string) func(context.Context, string) (string, error) {
+	return func(_ context.Context, reader string) (string, error) {
+		a, err := rt.readable(name, reader)
+		if err != nil {
+			return "", err
 		}
-		text, err := os.ReadFile(path)
+		text, err := os.ReadFile(a.File)
 		if err != nil {
 			return "", fmt.Errorf("read the assertion %s: %w", name, err)
 		}

@@ -34,6 +34,7 @@ type Server struct {
 	Aud      string         // put into tokens instead of the resource, to make wrong ones
 	Deny     bool           // people say no
 	Asks     bool           // people are shown a page, and decide there
+	Workload string         // the assertion that stands for its client, RFC 7523
 	Expires  int            // seconds; 0 = an hour
 
 	key *rsa.PrivateKey

@@ -33,6 +33,9 @@ func (s *Server) token(w http.ResponseWriter, r *http.Request) {
 	switch form.Get("grant_type") {
 	case "client_credentials":
 		c = code{client: client, resource: form.Get("resource"), scope: form.Get("scope")}
+	case "urn:ietf:params:oauth:grant-type:jwt-bearer":
+		c = code{client: client, resource: form.Get("resource"), scope: form.Get("scope")}
+		ok = s.Workload != "" && form.Get("assertion") == s.Workload
 	case "authorization_code":
 		c, ok = s.codes[form.Get("code")]
 		delete(s.codes, form.Get("code"))
@@ -48,7 +51,7 @@ func (s *Server) token(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusBadRequest, "invalid_grant")
 		return
 	}
-	s.issue(w, c, form.Get("grant_type") != "client_credentials")
+	s.issue(w, c, c.challenge != "") // what a person allowed lasts
 }
 
 func fits(c code, form url.Values) bool {

@@ -36,8 +36,8 @@ func identity(scenario string, s situation) (protected.Client, error) {
 	return c, nil
 }
 
-func fixed(text string) func(context.Context) (string, error) {
-	return func(context.Context) (string, error) { return text, nil }
+func fixed(text string) func(context.Context, string) (string, error) {
+	return func(context.Context, string) (string, error) { return text, nil }
 }
 
 // consent is a person who agrees: the suite's authorization server answers at
