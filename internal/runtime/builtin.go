@@ -22,6 +22,8 @@ type builtin struct {
 
 	ctx  context.Context
 	stop context.CancelFunc // it may take a while to finish its answers
+
+	relieves context.CancelFunc // stops the one before; nil = there is none any more
 }
 
 // connected is a skill with its client.
@@ -53,6 +55,7 @@ func (rt *Runtime) prepare(ctx context.Context, row store.Builtin) (*builtin, er
 		Redelivery: beeos.RedeliverAlways, // the journal sees to it that nothing is done twice
 		Name:       row.Name, DisplayName: b.def.DisplayName, Description: b.def.Description, Model: b.def.Model, Capabilities: b.def.capabilities(),
 		Timeout: b.def.Limits.Wall + lastWord, Gateway: rt.opt.Gateway, Identity: file, Log: rt.opt.Log,
+		Connected: func(string) { b.arrived() },
 	}, b.answer)
 	if err != nil {
 		return nil, err
@@ -78,6 +81,18 @@ func (rt *Runtime) connect(row store.Builtin, s skill.Server, secrets skill.Secr
 	}
 	c.Client = skill.New(opt)
 	return c, nil
+}
+
+// arrived lets the one before go, which finishes its answers: whoever calls
+// while an agent is changed finds one of the two.
+func (b *builtin) arrived() {
+	b.rt.mu.Lock()
+	stop := b.relieves
+	b.relieves = nil
+	b.rt.mu.Unlock()
+	if stop != nil {
+		stop()
+	}
 }
 
 func (b *builtin) close() {

@@ -196,18 +196,27 @@ func (rt *Runtime) reconcile(ctx context.Context, group *errgroup.Group) error {
 	rt.mu.Lock()
 	defer rt.mu.Unlock()
 	for id, b := range rt.running {
-		if row, ok := want[id]; !ok || !row.UpdatedAt.Equal(b.row.UpdatedAt) {
+		if _, ok := want[id]; !ok {
 			b.stop()
+			delete(rt.running, id)
 		}
 	}
 	for id, row := range want {
-		if rt.running[id] != nil {
-			continue // or it is on its way out, and comes back then
+		old := rt.running[id]
+		if old != nil && old.row.UpdatedAt.Equal(row.UpdatedAt) {
+			continue
 		}
 		b, err := rt.prepare(ctx, row)
 		if err != nil {
 			rt.opt.Log.Error("a built-in agent cannot be started", "agent", row.Name, "err", err)
+			if old != nil { // it is no longer what its owner wants
+				old.stop()
+				delete(rt.running, id)
+			}
 			continue
+		}
+		if old != nil {
+			b.relieves = old.stop
 		}
 		rt.running[id] = b
 		group.Go(func() error {
@@ -222,14 +231,14 @@ func (rt *Runtime) reconcile(ctx context.Context, group *errgroup.Group) error {
 func (rt *Runtime) serve(b *builtin) {
 	defer b.stop()
 	err := b.agent.Run(b.ctx)
+	b.arrived() // it was to
 	b.close()
 	if err != nil {
 		rt.opt.Log.Error("a built-in agent has ended; it is tried again", "agent", b.row.Name, "err", err)
 	}
 	rt.mu.Lock()
-	delete(rt.running, b.row.ID)
-	rt.mu.Unlock()
-	if err == nil {
-		rt.Hear(News{}) // it may have to start anew
+	defer rt.mu.Unlock()
+	if rt.running[b.row.ID] == b {
+		delete(rt.running, b.row.ID)
 	}
 }
