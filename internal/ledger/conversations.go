@@ -129,12 +129,4 @@ func (l *Ledger) Remember(ctx context.Context, k Idempotency, channel string) (*
 	return dup, nil
 }
 
-// Retract gives a key that Remember claimed back: the act has failed, and may
-// be tried again under it.
-func (l *Ledger) Retract(ctx context.Context, scope, key string) error {
-	return l.do(ctx, func(ctx context.Context, b *batch) error {
-		return b.w.exec(ctx, `DELETE FROM idempotency WHERE scope = $1 AND key = $2 AND turn = ''`, scope, key)
-	})
-}
-
 var errReused = beeos.Errorf(beeos.Conflict, "idempotency_key was used before with another payload; use a new key for a new request")

@@ -152,16 +152,14 @@ func (s *Surface) clearConversation(w http.ResponseWriter, r *http.Request, c be
 	case ch.Closed:
 		return beeos.Errorf(beeos.Conflict, "the conversation is closed (%s); start a new one", ch.ClosedReason)
 	}
-	dup, err := s.once(r, c, key, "clear "+ch.ID, ch.ID)
+	_, err = s.perform(w, r, c, act{key: key, name: "clear " + ch.ID}, func() error {
+		if ch.Generation, err = s.Ledger.Clear(r.Context(), ch.ID); err == nil {
+			s.audit(r.Context(), c, "conversation.clear", ch.ID, map[string]string{"agent": a.ID})
+		}
+		return err
+	})
 	if err != nil {
 		return err
-	}
-	markReplay(w, dup != "")
-	if dup == "" {
-		if ch.Generation, err = s.Ledger.Clear(r.Context(), ch.ID); err != nil {
-			return s.unless(err, r, c, key, "clear "+ch.ID)
-		}
-		s.audit(r.Context(), c, "conversation.clear", ch.ID, map[string]string{"agent": a.ID})
 	}
 	httpd.WriteJSON(w, http.StatusAccepted, struct {
 		Success    bool   `json:"success"`
@@ -205,15 +203,10 @@ func (s *Surface) setConversationModel(w http.ResponseWriter, r *http.Request, c
 	if err := s.mayUse(r.Context(), a, name); err != nil {
 		return err
 	}
-	dup, err := s.once(r, c, key, "model "+ch.ID, ch.ID, name)
-	if err != nil {
+	if _, err := s.perform(w, r, c, act{key, "model " + ch.ID, []any{name}}, func() error {
+		return s.Ledger.SetModel(r.Context(), ch.ID, name)
+	}); err != nil {
 		return err
-	}
-	markReplay(w, dup != "")
-	if dup == "" {
-		if err := s.Ledger.SetModel(r.Context(), ch.ID, name); err != nil {
-			return s.unless(err, r, c, key, "model "+ch.ID)
-		}
 	}
 	accepted(w, operation)
 	return nil

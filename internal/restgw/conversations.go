@@ -1,7 +1,6 @@
 package restgw
 
 import (
-	"context"
 	"net/http"
 	"time"
 	"unicode/utf8"
@@ -59,36 +58,6 @@ func (s *Surface) conversation(r *http.Request, c beeos.Caller) (*beeos.Agent, b
 	return a, ch, nil
 }
 
-// once guards an act against being done twice under one idempotency key; dup
-// is the conversation of the first time.
-func (s *Surface) once(r *http.Request, c beeos.Caller, key, act, channel string, what ...any) (dup string, err error) {
-	if key == "" {
-		return "", nil
-	}
-	print, err := fingerprint(append(what, act)...)
-	if err != nil {
-		return "", err
-	}
-	k := ledger.Idempotency{Scope: c.CredentialID + " " + act, Key: key, Fingerprint: print, Expires: s.now().Add(idempotencyTTL)}
-	d, err := s.Ledger.Remember(r.Context(), k, channel)
-	if err != nil || d == nil {
-		return "", err
-	}
-	return d.Channel, nil
-}
-
-// unless gives the key of an act that has failed back: to send it again is to
-// do it, not to hear that it was done.
-func (s *Surface) unless(err error, r *http.Request, c beeos.Caller, key, act string) error {
-	if err == nil || key == "" {
-		return err
-	}
-	if e := s.Ledger.Retract(context.WithoutCancel(r.Context()), c.CredentialID+" "+act, key); e != nil {
-		s.Log.ErrorContext(r.Context(), "an act that failed looks as if it was done to who repeats its key", "act", act, "err", e)
-	}
-	return err
-}
-
 func (s *Surface) createConversation(w http.ResponseWriter, r *http.Request, c beeos.Caller) error {
 	a, err := s.reachable(r, c)
 	if err != nil {
@@ -108,19 +77,25 @@ func (s *Surface) createConversation(w http.ResponseWriter, r *http.Request, c b
 	if err != nil {
 		return err
 	}
-	dup, err := s.once(r, c, key, "conversation "+a.ID, ch.ID, ch.Title, ch.Metadata)
-	if err != nil {
-		return err
-	}
-	if dup != "" {
-		ch.ID = dup
-		if first, err := s.Ledger.Channel(r.Context(), dup); err == nil {
-			markReplay(w, true)
-			httpd.WriteData(w, http.StatusCreated, viewConversation(first, a))
-			return nil
-		} else if beeos.CodeOf(err) != beeos.NotFound {
+	if key != "" { // noted first: there must not be two of it
+		k, err := s.keyOf(c, act{key, "conversation " + a.ID, []any{ch.Title, ch.Metadata}})
+		if err != nil {
 			return err
-		} // else the first try got no further than its key
+		}
+		dup, err := s.Ledger.Remember(r.Context(), k, ch.ID)
+		if err != nil {
+			return err
+		}
+		if dup != nil {
+			ch.ID = dup.Channel
+			if first, err := s.Ledger.Channel(r.Context(), ch.ID); err == nil {
+				markReplay(w, true)
+				httpd.WriteData(w, http.StatusCreated, viewConversation(first, a))
+				return nil
+			} else if beeos.CodeOf(err) != beeos.NotFound {
+				return err
+			} // else the first try got no further than its key
+		}
 	}
 	if err := s.Ledger.CreateChannel(r.Context(), ch); err != nil {
 		return err
@@ -186,15 +161,13 @@ func (s *Surface) renameConversation(w http.ResponseWriter, r *http.Request, c b
 	if n := utf8.RuneCountInString(title); n == 0 || n > maxTitle {
 		return beeos.Errorf(beeos.InvalidParam, "title must have from 1 to %d characters", maxTitle)
 	}
-	dup, err := s.once(r, c, key, "rename "+ch.ID, ch.ID, title)
+	replayed, err := s.perform(w, r, c, act{key, "rename " + ch.ID, []any{title}}, func() error {
+		return s.Ledger.Rename(r.Context(), ch.ID, title)
+	})
 	if err != nil {
 		return err
 	}
-	markReplay(w, dup != "")
-	if dup == "" {
-		if err := s.Ledger.Rename(r.Context(), ch.ID, title); err != nil {
-			return s.unless(err, r, c, key, "rename "+ch.ID)
-		}
+	if !replayed {
 		ch.Title = title
 	}
 	httpd.WriteData(w, http.StatusOK, viewConversation(ch, a))

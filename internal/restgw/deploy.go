@@ -134,26 +134,25 @@ func (s *Surface) deployInstance(w http.ResponseWriter, r *http.Request, c beeos
 			return nil
 		}
 	}
-	dup, err := s.once(r, c, key, "deploy", d.Name, d.Definition, d.secrets)
+	var row store.Builtin
+	outcome := runtime.Unchanged
+	replayed, err := s.perform(w, r, c, act{key, "deploy", []any{d.Definition, d.secrets}}, func() error {
+		if row, outcome, err = s.Runtime.Deploy(r.Context(), c.UserID, d.Definition, d.secrets, false); err != nil {
+			return err
+		}
+		if outcome != runtime.Unchanged {
+			s.audit(r.Context(), c, "instance.deploy", row.ID, d.summary(outcome))
+		}
+		return nil
+	})
+	if err == nil && replayed {
+		row, err = s.DB.BuiltinNamed(r.Context(), c.UserID, d.Name)
+		if beeos.CodeOf(err) == beeos.NotFound {
+			return beeos.Errorf(beeos.Conflict, "agent %q was deployed under this idempotency key and has been deleted since; use a new key to deploy it again", d.Name)
+		}
+	}
 	if err != nil {
 		return err
-	}
-	if dup != "" {
-		row, err := s.DB.BuiltinNamed(r.Context(), c.UserID, d.Name)
-		if err == nil {
-			markReplay(w, true)
-			return s.writeBuiltin(w, r, http.StatusCreated, row, runtime.Unchanged)
-		}
-		if beeos.CodeOf(err) != beeos.NotFound {
-			return err
-		} // else the first try got no further than its key
-	}
-	row, outcome, err := s.Runtime.Deploy(r.Context(), c.UserID, d.Definition, d.secrets, false)
-	if err != nil {
-		return s.unless(err, r, c, key, "deploy")
-	}
-	if outcome != runtime.Unchanged {
-		s.audit(r.Context(), c, "instance.deploy", row.ID, d.summary(outcome))
 	}
 	return s.writeBuiltin(w, r, http.StatusCreated, row, outcome)
 }
@@ -222,10 +221,10 @@ func (s *Surface) runInstance(w http.ResponseWriter, r *http.Request, c beeos.Ca
 	if err != nil {
 		return err
 	}
-	act := path.Base(r.URL.Path)
+	verb := path.Base(r.URL.Path)
 	switch _, err := s.DB.Builtin(r.Context(), c.UserID, i.ID); {
 	case beeos.CodeOf(err) == beeos.NotFound:
-		return beeos.Errorf(beeos.Conflict, "instance %q runs where its owner started it; %s it there, with the program that serves its agents", i.Name, act)
+		return beeos.Errorf(beeos.Conflict, "instance %q runs where its owner started it; %s it there, with the program that serves its agents", i.Name, verb)
 	case err != nil:
 		return err
 	case s.Runtime == nil:
@@ -235,23 +234,19 @@ func (s *Surface) runInstance(w http.ResponseWriter, r *http.Request, c beeos.Ca
 	if err != nil {
 		return err
 	}
-	dup, err := s.once(r, c, key, act+" "+i.ID, i.ID)
+	_, err = s.perform(w, r, c, act{key: key, name: verb + " " + i.ID}, func() error {
+		if verb == "restart" {
+			err = s.Runtime.Restart(r.Context(), c.UserID, i.ID)
+		} else {
+			err = s.Runtime.SetStopped(r.Context(), c.UserID, i.ID, verb == "stop")
+		}
+		if err == nil {
+			s.audit(r.Context(), c, "instance."+verb, i.ID, map[string]string{"name": i.Name})
+		}
+		return err
+	})
 	if err != nil {
 		return err
-	}
-	markReplay(w, dup != "")
-	switch {
-	case dup != "":
-	case act == "restart":
-		err = s.Runtime.Restart(r.Context(), c.UserID, i.ID)
-	default:
-		err = s.Runtime.SetStopped(r.Context(), c.UserID, i.ID, act == "stop")
-	}
-	if err != nil {
-		return s.unless(err, r, c, key, act+" "+i.ID)
-	}
-	if dup == "" {
-		s.audit(r.Context(), c, "instance."+act, i.ID, map[string]string{"name": i.Name})
 	}
 	row, err := s.DB.Builtin(r.Context(), c.UserID, i.ID)
 	if err != nil {

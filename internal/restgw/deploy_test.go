@@ -220,6 +220,12 @@ func TestDeployOnce(t *testing.T) {
 	if n := strings.Count(s.do("GET", "/api/v1/audit", s.key, "").raw, "instance.restart"); n != 1 {
 		t.Errorf("restarted %d times", n)
 	}
+	if a := s.do("DELETE", path, s.key, ""); a.status >= 300 {
+		t.Fatalf("%d %s", a.status, a.raw)
+	}
+	if a, _ := post(`{"name":"x","systemPrompt":"one"}`); a.code != "conflict" || !strings.Contains(a.text, "deleted since") {
+		t.Errorf("what was deleted comes back: %d %s", a.status, a.raw)
+	}
 }
 
 // TestFailedActsAreNotReplayed: a key whose act has failed does it when it comes
