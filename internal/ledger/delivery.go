@@ -162,7 +162,8 @@ func (d *Delivery) Final() bool {
 }
 
 // Claim leases what waits for the agent and is not Final, oldest first, at
-// most limit, and per lane only the first while none of the lane is leased.
+// most limit, and per lane only the first while none of the lane is leased. Two
+// writers can give out one seq twice, so the turn decides then.
 func (l *Ledger) Claim(ctx context.Context, agentID string, until time.Time, limit int) ([]Delivery, error) {
 	var claimed []Delivery
 	err := l.do(ctx, func(ctx context.Context, b *batch) error {
@@ -178,8 +179,8 @@ func (l *Ledger) Claim(ctx context.Context, agentID string, until time.Time, lim
 			SELECT turn FROM deliveries d WHERE agent_id = $1 AND NOT leased AND cancel_at = 0
 			AND (attempt = 0 OR NOT (redelivery = 'never' OR redelivery = 'before_start' AND started)) AND (lane = '' OR (
 				NOT EXISTS (SELECT 1 FROM deliveries x WHERE x.lane = d.lane AND x.leased)
-				AND NOT EXISTS (SELECT 1 FROM deliveries x WHERE x.agent_id = d.agent_id AND x.lane = d.lane AND NOT x.leased AND x.seq < d.seq)))
-			ORDER BY seq LIMIT $3`+b.skipLocked()+`)
+				AND NOT EXISTS (SELECT 1 FROM deliveries x WHERE x.agent_id = d.agent_id AND x.lane = d.lane AND NOT x.leased AND (x.seq, x.turn) < (d.seq, d.turn))))
+			ORDER BY seq, turn LIMIT $3`+b.skipLocked()+`)
 			RETURNING `+deliveryColumns, []any{agentID, micros(until), limit}, func(r *sql.Rows) error {
 			d, err := scanDelivery(r)
 			claimed = append(claimed, d)

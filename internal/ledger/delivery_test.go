@@ -127,3 +127,31 @@ func TestCallersLeave(t *testing.T) {
 		t.Errorf("nobody left: %v", left)
 	}
 }
+
+// TestLaneOfTwoWriters: two writers may give the same place in a lane to a
+// request each. One of them is handed out, then the other.
+func TestLaneOfTwoWriters(t *testing.T) {
+	engines(t, func(t *testing.T, open func(Options) *Ledger) {
+		moment := time.Now()
+		l := open(Options{Now: func() time.Time { return moment }})
+		other, err := Open(t.Context(), l.db, l.opt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer other.Close()
+		for _, w := range []*Ledger{l, other} {
+			o := request("agent_a")
+			o.Delivery.Mode, o.Delivery.Lane = beeos.DeliverQueue, "agent_a"
+			begin(t, w, o)
+		}
+		for i := range 2 {
+			got, err := l.Claim(t.Context(), "agent_a", moment.Add(time.Minute), 10)
+			if err != nil || len(got) != 1 {
+				t.Fatalf("claim %d of a lane with two: %+v, %v", i+1, got, err)
+			}
+			if _, err := l.Finish(t.Context(), beeos.Message{Channel: got[0].Channel, InReplyTo: got[0].Turn, Type: beeos.AgentReply}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
