@@ -68,12 +68,20 @@ func (b *batch) run(ctx context.Context) (sent bool, err error) {
 		return false, fmt.Errorf("begin: %w", err)
 	}
 	if err := b.apply(ctx); err != nil {
-		return false, errors.Join(err, b.w.exec(ctx, "ROLLBACK"))
+		return false, errors.Join(err, b.rollback(ctx))
 	}
 	if err := b.w.exec(ctx, "COMMIT"); err != nil {
-		return true, errors.Join(fmt.Errorf("commit: %w", err), b.w.exec(ctx, "ROLLBACK"))
+		return true, errors.Join(fmt.Errorf("commit: %w", err), b.rollback(ctx))
 	}
 	return true, nil
+}
+
+// rollback ends the transaction also when it is the time that has run out:
+// what it did must not be there when the next one begins on this connection.
+func (b *batch) rollback(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollbackWithin)
+	defer cancel()
+	return b.w.exec(ctx, "ROLLBACK")
 }
 
 // landed reports whether the batch is in the database: it is there whole or

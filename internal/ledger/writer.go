@@ -18,6 +18,8 @@ const (
 	longestPause = 320 * time.Millisecond
 	rideOut      = 5 * time.Second // for a database that restarts, or hands over to its standby
 	commitWithin = 30 * time.Second
+
+	rollbackWithin = 5 * time.Second
 )
 
 // op is one queued write. apply fills its outcome; done is closed after the
