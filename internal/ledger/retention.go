@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"time"
 
@@ -51,37 +52,68 @@ func (l *Ledger) Forget(ctx context.Context, keep time.Duration) error {
 	}
 }
 
-// forgetSlice removes some idle channels. Ids of single-shot channels begin
-// with their time, so the primary key finds the old ones.
-func (l *Ledger) forgetSlice(ctx context.Context, before time.Time) (int64, error) {
+// forgetSlice removes some idle channels.
+func (l *Ledger) forgetSlice(ctx context.Context, before time.Time) (int, error) {
+	idle, err := l.idle(ctx, before)
+	if err != nil || len(idle) == 0 {
+		return 0, err
+	}
+	return len(idle), l.forget(ctx, idle, before)
+}
+
+// idle finds some channels that have not changed since before. Ids of
+// single-shot channels begin with their time, so the primary key finds the old
+// ones.
+func (l *Ledger) idle(ctx context.Context, before time.Time) (ids []any, err error) {
 	rows, err := l.db.QueryContext(ctx, `SELECT id FROM channels WHERE updated_at < $1 AND (NOT single_shot OR id < $2)
 		AND NOT EXISTS (SELECT 1 FROM deliveries WHERE channel = channels.id) LIMIT $3`,
 		micros(before), "ch-"+beeos.IDFloor(before), retentionSlice)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	defer rows.Close()
-	var ids []any
 	for rows.Next() {
 		var id string
 		if err := rows.Scan(&id); err != nil {
-			return 0, err
+			return nil, err
 		}
 		ids = append(ids, id)
 	}
-	if err := rows.Err(); err != nil || len(ids) == 0 {
-		return 0, err
+	return ids, rows.Err()
+}
+
+// forget removes the channels that are still idle: somebody may have written to
+// one since it was found.
+func (l *Ledger) forget(ctx context.Context, ids []any, before time.Time) error {
+	look := stillIdle
+	if l.db.Postgres {
+		look = stillIdlePostgres
 	}
-	return int64(len(ids)), l.do(ctx, func(ctx context.Context, b *batch) error {
-		if _, err := b.w.execRows(ctx, forgetMessages, ids); err != nil {
+	return l.do(ctx, func(ctx context.Context, b *batch) error {
+		var still []any
+		err := b.w.queryRows(ctx, look, ids, func(r *sql.Rows) error {
+			var id string
+			var updated int64
+			err := r.Scan(&id, &updated)
+			if updated < micros(before) {
+				still = append(still, id)
+			}
+			return err
+		})
+		if err != nil {
 			return err
 		}
-		_, err := b.w.execRows(ctx, forgetChannels, ids)
+		if _, err := b.w.execRows(ctx, forgetMessages, still); err != nil {
+			return err
+		}
+		_, err = b.w.execRows(ctx, forgetChannels, still)
 		return err
 	})
 }
 
 var (
-	forgetMessages = newStatement(`DELETE FROM messages WHERE channel IN (`, `?`, `)`)
-	forgetChannels = newStatement(`DELETE FROM channels WHERE id IN (`, `?`, `)`)
+	stillIdle         = newStatement(`SELECT id, updated_at FROM channels WHERE id IN (`, `?`, `)`)
+	stillIdlePostgres = newStatement(`SELECT id, updated_at FROM channels WHERE id IN (`, `?`, `) FOR UPDATE SKIP LOCKED`)
+	forgetMessages    = newStatement(`DELETE FROM messages WHERE channel IN (`, `?`, `)`)
+	forgetChannels    = newStatement(`DELETE FROM channels WHERE id IN (`, `?`, `)`)
 )
