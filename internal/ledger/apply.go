@@ -273,10 +273,8 @@ func (b *batch) takeOffsets(ctx context.Context, channels map[string]*numbering)
 		names = append(names, id)
 		values = append(values, id, n.count, n.closing, b.now)
 	}
-	if b.w.l.db.Postgres {
-		if err := b.w.queryRows(ctx, lockChannels, names, func(*sql.Rows) error { return nil }); err != nil {
-			return err
-		}
+	if err := b.lock(ctx, names); err != nil {
+		return err
 	}
 	return b.w.queryRows(ctx, countChannels, values, func(r *sql.Rows) error {
 		var id, agent, owner, closed string
@@ -288,6 +286,14 @@ func (b *batch) takeOffsets(ctx context.Context, channels map[string]*numbering)
 		n.next, n.agent, n.owner, n.closed, n.found = next-n.count, agent, owner, closed, true
 		return nil
 	})
+}
+
+// lock keeps the channels from other writers until the commit. SQLite has one.
+func (b *batch) lock(ctx context.Context, ids []any) error {
+	if !b.w.l.db.Postgres {
+		return nil
+	}
+	return b.w.queryRows(ctx, lockChannels, ids, func(*sql.Rows) error { return nil })
 }
 
 var (

@@ -85,6 +85,9 @@ func (l *Ledger) DeleteChannel(ctx context.Context, id string) error {
 	busy := false // the writer's work is shared, so a refusal must not look like a failure to it
 	err := l.do(ctx, func(ctx context.Context, b *batch) error {
 		busy = false
+		if err := b.lock(ctx, []any{id}); err != nil { // a request that another writer stores now is seen then
+			return err
+		}
 		err := b.w.query(ctx, `SELECT 1 FROM deliveries WHERE channel = $1 LIMIT 1`, []any{id}, func(*sql.Rows) error { busy = true; return nil })
 		if err != nil || busy {
 			return err
