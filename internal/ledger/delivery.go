@@ -204,8 +204,17 @@ type Swept struct {
 // CancelGrace is how long an agent has to end a request that was cancelled.
 const CancelGrace = 5 * time.Second
 
-// sweepLimit bounds one Sweep; the next one goes on.
+// sweepLimit bounds what one Sweep finds of either kind; the next one goes on.
 const sweepLimit = 2000
+
+// What is over ends, and is not found again. What was dropped may be found for
+// long, and is looked for apart, so that it is in nobody's way.
+const (
+	sweepOver = `(deadline > 0 AND deadline < $1) OR (cancel_at > 0 AND cancel_at <= $3)`
+	sweepEnds = `(leased AND lease_until < $1) OR ` + sweepOver
+	sweepRest = `NOT leased AND (mode <> 'queue' OR attempt > 0 AND (redelivery = 'never' OR redelivery = 'before_start' AND started))
+		AND NOT (` + sweepOver + `)`
+)
 
 // Sweep ends the leases that ran out and returns what nobody looks after.
 func (l *Ledger) Sweep(ctx context.Context) (Swept, error) {
@@ -213,9 +222,7 @@ func (l *Ledger) Sweep(ctx context.Context) (Swept, error) {
 	var stale []Lease
 	now := l.opt.Now().UnixMicro()
 	grace := now - CancelGrace.Microseconds()
-	err := l.each(ctx, `SELECT `+deliveryColumns+` FROM deliveries WHERE (leased AND lease_until < $1)
-		OR (deadline > 0 AND deadline < $1) OR (cancel_at > 0 AND cancel_at <= $3)
-		OR (NOT leased AND (mode <> 'queue' OR redelivery <> 'always')) LIMIT $2`, []any{now, sweepLimit, grace}, func(d Delivery) {
+	sort := func(d Delivery) {
 		switch {
 		case !d.Deadline.IsZero() && d.Deadline.UnixMicro() < now:
 			found.Expired = append(found.Expired, d)
@@ -227,14 +234,18 @@ func (l *Ledger) Sweep(ctx context.Context) (Swept, error) {
 				found.Dropped = append(found.Dropped, d)
 			}
 		}
-	})
-	if err != nil {
-		return found, fmt.Errorf("sweep deliveries: %w", err)
+	}
+	for _, which := range []string{sweepEnds, sweepRest} {
+		err := l.each(ctx, `SELECT `+deliveryColumns+` FROM deliveries WHERE `+which+` LIMIT $2`, []any{now, sweepLimit, grace}, sort)
+		if err != nil {
+			return found, fmt.Errorf("sweep deliveries: %w", err)
+		}
 	}
 	if err := l.releaseStale(ctx, stale, now); err != nil {
 		return found, fmt.Errorf("release stale leases: %w", err)
 	}
-	found.Agents, err = l.waitedFor(ctx)
+	agents, err := l.waitedFor(ctx)
+	found.Agents = agents
 	return found, err
 }
 
