@@ -141,19 +141,33 @@ func (c *Calls) handOutTo(ctx context.Context, agentID string) error {
 		if !c.opt.Bus.Present(ctx, agentID) {
 			return nil
 		}
-		claimed, err := c.opt.Ledger.Claim(ctx, agentID, c.opt.Now().Add(LeaseTTL), claimLimit)
+		// Not cut short when this node stops: what is claimed is handed out or goes back.
+		claimed, err := c.opt.Ledger.Claim(context.WithoutCancel(ctx), agentID, c.opt.Now().Add(LeaseTTL), claimLimit)
 		if err != nil {
 			return err
 		}
-		for i := range claimed {
-			if err := c.redeliver(ctx, &claimed[i]); err != nil {
-				return err
-			}
-		}
-		if len(claimed) < claimLimit {
-			return nil
+		if err := c.redeliverAll(ctx, claimed); err != nil || len(claimed) < claimLimit {
+			return err
 		}
 	}
+}
+
+// redeliverAll hands out what was claimed. What cannot be, because of an error
+// or because this node stops, goes back as if it had not been claimed.
+func (c *Calls) redeliverAll(ctx context.Context, claimed []ledger.Delivery) error {
+	var back []ledger.Lease
+	var trouble error
+	for i := range claimed {
+		d := &claimed[i]
+		if err := c.redeliver(ctx, d); err != nil {
+			back = append(back, ledger.Lease{Turn: d.Turn, Attempt: d.Attempt})
+			trouble = err
+		}
+	}
+	if len(back) == 0 {
+		return nil
+	}
+	return errors.Join(trouble, c.opt.Ledger.Undo(context.WithoutCancel(ctx), back))
 }
 
 // redeliver hands out one claimed request, or ends it when too many instances
@@ -166,6 +180,7 @@ func (c *Calls) redeliver(ctx context.Context, d *ledger.Delivery) error {
 	if err != nil {
 		return fmt.Errorf("read request %s: %w", d.Turn, err)
 	}
+	ctx = context.WithoutCancel(ctx) // what nobody knows the end of may not be repeated
 	if err := c.deliver(ctx, d, &m); err != nil {
 		c.giveBack(ctx, d, err)
 	}

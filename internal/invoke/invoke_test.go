@@ -23,7 +23,24 @@ type node struct {
 	bus    *bus.Bus
 }
 
+// start returns a node that runs.
 func start(t testing.TB, dsn string, busOpt bus.Options, tune func(*Options)) *node {
+	t.Helper()
+	n := build(t, dsn, busOpt, tune)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- n.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	return n
+}
+
+// build returns one that does nothing by itself.
+func build(t testing.TB, dsn string, busOpt bus.Options, tune func(*Options)) *node {
 	t.Helper()
 	db, err := store.Open(t.Context(), dsn)
 	if err != nil {
@@ -41,24 +58,20 @@ func start(t testing.TB, dsn string, busOpt bus.Options, tune func(*Options)) *n
 	if tune != nil {
 		tune(&opt)
 	}
-	n := &node{New(opt), l, b}
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- n.Run(ctx) }()
 	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
 		l.Close()
 		b.Close()
 		db.Close()
 	})
-	return n
+	return &node{New(opt), l, b}
 }
 
 func lone(t testing.TB, tune func(*Options)) *node {
-	return start(t, "sqlite:"+filepath.Join(t.TempDir(), "b.db")+"?durability=os", bus.Options{}, tune)
+	return start(t, ownFile(t), bus.Options{}, tune)
+}
+
+func ownFile(t testing.TB) string {
+	return "sqlite:" + filepath.Join(t.TempDir(), "b.db") + "?durability=os"
 }
 
 func anAgent(mode beeos.DeliveryMode) *beeos.Agent {

@@ -2,6 +2,7 @@ package invoke
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -133,5 +134,40 @@ func TestKeyedCallIsHandedOutOnce(t *testing.T) {
 				t.Errorf("attempt %d, %+v, %v", attempts, m, err)
 			}
 		})
+	}
+}
+
+// What a node has claimed when it stops, and not handed out, goes back as if it
+// had never been claimed: nobody has it, so it need not be given up as uncertain.
+func TestStopWhileHandingOut(t *testing.T) {
+	n := build(t, ownFile(t), bus.Options{}, nil)
+	a := anAgent(beeos.DeliverQueue)
+	a.ID, a.Definition.Redelivery, a.Definition.Lane = "agent_q", beeos.RedeliverNever, beeos.LaneSession
+	var turns []string
+	for _, context := range []string{"one", "two", "three"} {
+		r := aCall(a, "x")
+		r.ContextID = context
+		m, err := n.Send(t.Context(), *r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		turns = append(turns, m.ID)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	var handedOut []string
+	defer n.serve(t, a.ID, func(d bus.Dispatch) bool {
+		stop()
+		handedOut = append(handedOut, d.MessageID)
+		return true
+	})()
+	_ = n.handOutTo(ctx, a.ID) // that it was stopped is no news
+	for _, turn := range turns {
+		d, err := n.ledger.Turn(t.Context(), turn)
+		if err != nil || !slices.Contains(handedOut, turn) && (d.Leased || d.Final()) {
+			t.Errorf("nobody has it: %+v, %v", d, err)
+		}
+	}
+	if len(handedOut) == 0 {
+		t.Error("nothing was handed out, so nothing was tested")
 	}
 }
