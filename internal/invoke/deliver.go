@@ -232,25 +232,30 @@ func (c *Calls) Sweep(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	var trouble error
+	goOn := func(err error) bool { // one whose channel is gone holds up no other; a ledger that takes nothing does
+		trouble = errors.Join(trouble, err)
+		return err == nil || beeos.CodeOf(err) == beeos.NotFound
+	}
 	for i := range found.Expired {
-		if err := c.end(ctx, &found.Expired[i], beeos.StateFailed, beeos.StopTimeout, "The agent did not reply before the request's deadline."); err != nil {
-			return err
+		if !goOn(c.end(ctx, &found.Expired[i], beeos.StateFailed, beeos.StopTimeout, "The agent did not reply before the request's deadline.")) {
+			return trouble
 		}
 	}
 	for i := range found.Cancelled {
-		if err := c.cancelled(ctx, &found.Cancelled[i]); err != nil {
-			return err
+		if !goOn(c.cancelled(ctx, &found.Cancelled[i])) {
+			return trouble
 		}
 	}
 	for i := range found.Dropped {
-		if err := c.giveUp(ctx, &found.Dropped[i]); err != nil {
-			return err
+		if !goOn(c.giveUp(ctx, &found.Dropped[i])) {
+			return trouble
 		}
 	}
 	for _, id := range found.Agents {
 		c.Kick(id)
 	}
-	return nil
+	return trouble
 }
 
 // giveUp ends a dropped request once nobody can be expected to answer it.
