@@ -28,6 +28,7 @@ func (c *Calls) Cancel(ctx context.Context, channel, turn, reason string) error 
 	case !d.CancelAt.IsZero(): // whoever had it is gone
 		return c.cancelled(ctx, &d)
 	}
+	ctx = context.WithoutCancel(ctx) // what is stored must reach the agent, also when the caller leaves
 	_, err = c.opt.Ledger.Append(ctx, beeos.Message{
 		Channel: d.Channel, Type: beeos.ChatCancel, State: beeos.StateCompleted, InReplyTo: turn, Publisher: "user", Body: reason,
 	})

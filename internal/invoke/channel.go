@@ -87,7 +87,8 @@ func (c *Calls) Continue(ctx context.Context, m beeos.Message) (beeos.Message, e
 		return beeos.Message{}, beeos.Errorf(beeos.Conflict, "the request is %s, not waiting for a %s; look at it again before you go on", now, m.Type)
 	}
 	m.State = beeos.StateCompleted
-	if m, err = c.opt.Ledger.Append(ctx, m); err != nil {
+	// Not cut short when the caller leaves: what is stored must reach the agent.
+	if m, err = c.opt.Ledger.Append(context.WithoutCancel(ctx), m); err != nil {
 		return beeos.Message{}, fmt.Errorf("store %s: %w", m.Type, err)
 	}
 	frame, err := json.Marshal(beeos.Frame{
