@@ -176,3 +176,6 @@ func absent(err error) bool {
 	var pg *pgconn.PgError
 	return errors.Is(err, sql.ErrNoRows) || errors.As(err, &pg) && pg.Code == "22021"
 }
+
+// Absent is the same for the ledger's look-ups.
+func Absent(err error) bool { return absent(err) }
