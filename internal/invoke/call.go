@@ -9,7 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/ledger"
@@ -204,8 +206,17 @@ func (c *Calls) permit(ctx context.Context, r *Request) error {
 	if len(r.IdempotencyKey) > 256 {
 		return beeos.Errorf(beeos.InvalidParam, "idempotency_key is longer than 256 characters")
 	}
+	if !storable(r.IdempotencyKey) {
+		return beeos.Errorf(beeos.InvalidParam, "idempotency_key has zero bytes or is not UTF-8; use plain text")
+	}
+	if !storable(r.Body) {
+		return beeos.Errorf(beeos.InvalidBody, "the message has zero bytes or is not UTF-8; send plain text")
+	}
 	return c.withinLimit(ctx, &r.Caller, r.Agent)
 }
+
+// storable reports whether every database can hold the text.
+func storable(s string) bool { return utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 }
 
 // offline is why nobody would take the request now; nil = somebody would, or
 // it can wait.
