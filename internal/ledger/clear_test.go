@@ -32,3 +32,23 @@ func TestClear(t *testing.T) {
 		}
 	})
 }
+
+// TestCreateChannelTwice: the second one is a conflict, as its contract says,
+// and no trouble of the ledger's.
+func TestCreateChannelTwice(t *testing.T) {
+	engines(t, func(t *testing.T, open func(Options) *Ledger) {
+		l := open(Options{})
+		ch := request("agent_a").Channel
+		ch.Title = "first"
+		if err := l.CreateChannel(t.Context(), ch); err != nil {
+			t.Fatal(err)
+		}
+		ch.Title = "second"
+		if err := l.CreateChannel(t.Context(), ch); beeos.CodeOf(err) != beeos.Conflict {
+			t.Errorf("the second: %v, want a conflict", err)
+		}
+		if got, err := l.Channel(t.Context(), ch.ID); err != nil || got.Title != "first" {
+			t.Errorf("the channel is %+v, %v", got, err)
+		}
+	})
+}

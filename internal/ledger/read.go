@@ -227,16 +227,18 @@ func (l *Ledger) CreateChannel(ctx context.Context, c beeos.Channel) error {
 	if err != nil {
 		return fmt.Errorf("encode channel metadata: %w", err)
 	}
-	return l.do(ctx, func(ctx context.Context, b *batch) error {
+	made := false // the writer's work is shared, so a refusal must not look like a failure to it
+	err = l.do(ctx, func(ctx context.Context, b *batch) error {
 		n, err := b.w.execRows(ctx, insertChannels, []any{c.ID, c.AgentID, c.Owner, c.Kind, c.SingleShot, "", int64(1), micros(c.Deadline), meta, b.now, b.now})
-		if err == nil && n == 0 {
-			return beeos.Errorf(beeos.Conflict, "channel %s exists", c.ID)
-		}
-		if err == nil && c.Title != "" {
+		if made = n > 0; err == nil && made && c.Title != "" {
 			err = b.w.exec(ctx, `UPDATE channels SET title = $2 WHERE id = $1`, c.ID, c.Title)
 		}
 		return err
 	})
+	if err == nil && !made {
+		return beeos.Errorf(beeos.Conflict, "channel %s exists", c.ID)
+	}
+	return err
 }
 
 // CloseChannel ends a channel: it can be read, not written. A closed one
