@@ -43,6 +43,7 @@ type batch struct {
 	committed []beeos.Message
 	callers   []pair   // who were noted to call whom
 	freed     []string // agents with a lane that a terminal reply freed
+	xid       int64    // PostgreSQL's name of the transaction, when no message is proof of it
 }
 
 func newBatch(w *writer, ops []*op) *batch {
@@ -85,14 +86,33 @@ func (b *batch) rollback(ctx context.Context) error {
 }
 
 // landed reports whether the batch is in the database: it is there whole or
-// not at all, so one of its messages is proof.
+// not at all, so one of its messages is proof. A batch without any is known by
+// its transaction.
 func (b *batch) landed(ctx context.Context) (found bool, err error) {
-	for _, m := range b.committed {
+	if len(b.committed) > 0 {
+		m := &b.committed[0]
 		err = b.w.query(ctx, `SELECT 1 FROM messages WHERE channel = $1 AND id = $2`, []any{m.Channel, m.ID},
 			func(*sql.Rows) error { found = true; return nil })
-		break
+		return found, err
 	}
+	err = b.w.query(ctx, `SELECT txid_status($1)`, []any{b.xid}, func(r *sql.Rows) error {
+		var status string
+		err := r.Scan(&status)
+		if found = status == "committed"; err == nil && status == "in progress" {
+			err = errors.New("the transaction before is still under way")
+		}
+		return err
+	})
 	return found, err
+}
+
+// name asks for the name of a transaction that leaves no message behind. Only
+// on PostgreSQL can the answer to a COMMIT get lost.
+func (b *batch) name(ctx context.Context) error {
+	if !b.w.l.db.Postgres || len(b.committed) > 0 {
+		return nil
+	}
+	return b.w.query(ctx, `SELECT txid_current()`, nil, func(r *sql.Rows) error { return r.Scan(&b.xid) })
 }
 
 func (b *batch) apply(ctx context.Context) error {
@@ -124,7 +144,7 @@ func (b *batch) apply(ctx context.Context) error {
 			}
 		}
 	}
-	return nil
+	return b.name(ctx)
 }
 
 // openings yields the requests that still stand.

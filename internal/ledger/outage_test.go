@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/pgtest"
 )
 
@@ -26,6 +27,30 @@ func TestDatabaseGoesAway(t *testing.T) {
 		got, err := reader.Messages(t.Context(), o.Channel.ID, 0, 10)
 		if err != nil || len(got) != 1 || got[0].ID != o.Message.ID {
 			t.Errorf("cut at %s, stored: %+v, %v", answer, got, err)
+		}
+	}
+}
+
+// TestClaimIsLostWithItsAnswer: a write that stores no message counts, too, when
+// the database has committed it without being able to say so. A claim that is
+// made again would find nothing, and nobody would have the work.
+func TestClaimIsLostWithItsAnswer(t *testing.T) {
+	line := pgtest.NewLine(t, pgtest.Cluster(t).URL(t))
+	l := openOn(t, line.URL, Options{})
+	o := request("agent_a")
+	o.Delivery.Mode, o.Delivery.Redelivery = beeos.DeliverQueue, beeos.RedeliverNever
+	begin(t, l, o)
+	for _, answer := range []string{"BEGIN", "COMMIT"} {
+		line.CutAt(answer, 100*time.Millisecond)
+		got, err := l.Claim(t.Context(), "agent_a", time.Now().Add(time.Minute), 10)
+		if err != nil || len(got) != 1 || got[0].Attempt != 1 {
+			t.Fatalf("cut at %s, claimed %+v, %v; want the one", answer, got, err)
+		}
+		if line.Refused() == 0 {
+			t.Fatalf("nothing was cut at %s, so nothing was tested", answer)
+		}
+		if err := l.Undo(t.Context(), []Lease{{o.Message.ID, 1}}); err != nil {
+			t.Fatal(err)
 		}
 	}
 }
