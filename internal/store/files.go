@@ -79,7 +79,8 @@ func (db *DB) KeptFiles(ctx context.Context, owner string, ids []string, until t
 }
 
 func (db *DB) keepFile(ctx context.Context, id string, until time.Time) error {
-	return db.changeOne(ctx, "keep file", notFound("file"), "UPDATE files SET expires_at = $2 WHERE id = $1 AND state = 'stored'", id, micros(until))
+	return db.changeOne(ctx, "keep file", notFound("file"), `UPDATE files SET expires_at = CASE WHEN expires_at < CAST($2 AS BIGINT) THEN CAST($2 AS BIGINT) ELSE expires_at END
+		WHERE id = $1 AND state = 'stored'`, id, micros(until))
 }
 
 // ClaimFile gives the one upload of a file to whoever comes first; it is

@@ -156,3 +156,21 @@ func TestFilesExpire(t *testing.T) {
 		}
 	})
 }
+
+// TestFileIsKeptForTheLongest: of two requests that attach a file at once, the
+// one that ends first does not take it from the other.
+func TestFileIsKeptForTheLongest(t *testing.T) {
+	each(t, func(t *testing.T, db *DB) {
+		u, _ := owner(t, db, "a@example.com")
+		f := upload(t, db, aFile(t, db, "user:"+u.ID, u, "x"))
+		week, day := now().Add(7*24*time.Hour), now().Add(24*time.Hour)
+		for _, until := range []time.Time{week, day} { // both have read that it ends in an hour
+			if err := db.keepFile(t.Context(), f.ID, until); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got, err := db.File(t.Context(), f.ID); err != nil || !got.ExpiresAt.Equal(week) {
+			t.Errorf("it is kept until %s, %v; want %s", got.ExpiresAt, err, week)
+		}
+	})
+}
