@@ -30,6 +30,9 @@ func (db *DB) CreateFile(ctx context.Context, f File) error {
 	_, err := db.write(ctx, `INSERT INTO files (id, owner, owner_id, filename, content_type, state, claim, claimed_until, size, sha256, created_at, expires_at)
 		VALUES ($1, $2, $3, $4, $5, 'pending', '', 0, 0, $6, $7, $8)`,
 		f.ID, f.Owner, f.OwnerID, f.Filename, f.ContentType, []byte{}, micros(f.CreatedAt), micros(f.ExpiresAt))
+	if duplicate(err) {
+		return beeos.Wrap(beeos.Conflict, err, "this file is being stored or removed at this moment; try again in a minute")
+	}
 	if err != nil {
 		return fmt.Errorf("create file: %w", err)
 	}

@@ -174,3 +174,19 @@ func TestFileIsKeptForTheLongest(t *testing.T) {
 		}
 	})
 }
+
+// TestFileOfTheSameId: who brings a file twice at once, or again while the old
+// one is being removed, is told to come back, and not that the server failed.
+func TestFileOfTheSameId(t *testing.T) {
+	each(t, func(t *testing.T, db *DB) {
+		u, _ := owner(t, db, "a@example.com")
+		f := aFile(t, db, "user:"+u.ID, u, "x")
+		wantCode(t, db.CreateFile(t.Context(), f), beeos.Conflict)
+		if _, err := db.ExpireFiles(t.Context(), f.ExpiresAt.Add(time.Second), 10); err != nil {
+			t.Fatal(err)
+		}
+		_, err := db.File(t.Context(), f.ID)
+		wantCode(t, err, beeos.NotFound)
+		wantCode(t, db.CreateFile(t.Context(), f), beeos.Conflict)
+	})
+}
