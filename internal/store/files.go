@@ -87,10 +87,13 @@ func (db *DB) keepFile(ctx context.Context, id string, until time.Time) error {
 }
 
 // ClaimFile gives the one upload of a file to whoever comes first; it is
-// Conflict for the others. A claim is void after until.
+// Conflict for the others. A claim is void after until; the file stays for as
+// long, since bytes that come after its row has gone would be nobody's.
 func (db *DB) ClaimFile(ctx context.Context, id, claim string, now, until time.Time) error {
 	taken := beeos.Errorf(beeos.Conflict, "this link was used already, or is being used; ask for a new one to upload another file")
-	err := db.changeOne(ctx, "claim file", taken, "UPDATE files SET claim = $2, claimed_until = $3 WHERE id = $1 AND state = 'pending' AND claimed_until < $4",
+	err := db.changeOne(ctx, "claim file", taken, `UPDATE files SET claim = $2, claimed_until = CAST($3 AS BIGINT),
+			expires_at = CASE WHEN expires_at < CAST($3 AS BIGINT) THEN CAST($3 AS BIGINT) ELSE expires_at END
+		WHERE id = $1 AND state = 'pending' AND claimed_until < $4`,
 		id, claim, micros(until), micros(now))
 	if errors.Is(err, taken) {
 		if _, gone := db.File(ctx, id); gone != nil {

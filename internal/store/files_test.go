@@ -190,3 +190,23 @@ func TestFileOfTheSameId(t *testing.T) {
 		wantCode(t, db.CreateFile(t.Context(), f), beeos.Conflict)
 	})
 }
+
+// TestFileStaysWhileItIsWritten: a file whose time to come is nearly over, and
+// that somebody brings after all, is not removed under the one who writes it.
+func TestFileStaysWhileItIsWritten(t *testing.T) {
+	each(t, func(t *testing.T, db *DB) {
+		u, _ := owner(t, db, "a@example.com")
+		f := aFile(t, db, "user:"+u.ID, u, "x")
+		late := f.ExpiresAt.Add(-time.Second)
+		if err := db.ClaimFile(t.Context(), f.ID, "claim", late, late.Add(15*time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+		if gone, err := db.ExpireFiles(t.Context(), f.ExpiresAt.Add(time.Minute), 10); err != nil || len(gone) != 0 {
+			t.Errorf("to be removed: %v, %v", gone, err)
+		}
+		f.Size, f.SHA256, f.ExpiresAt = 3, []byte{1}, late.Add(time.Hour)
+		if err := db.StoreFile(t.Context(), f, "claim"); err != nil {
+			t.Errorf("its bytes are there: %v", err)
+		}
+	})
+}
