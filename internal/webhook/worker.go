@@ -35,9 +35,15 @@ func (s *watched) has(turn string) bool {
 	return ok
 }
 
-func (s *watched) add(turns ...string) {
+func (s *watched) add(turns ...string) { s.put(turns, false) }
+
+// put adds tasks, or with only replaces all by them.
+func (s *watched) put(turns []string, only bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if only {
+		clear(s.turns)
+	}
 	for _, t := range turns {
 		s.turns[t] = struct{}{}
 	}
@@ -87,13 +93,17 @@ func (h *Hooks) watch(ctx context.Context) error {
 	var known, pruned time.Time
 	for {
 		now := h.opt.Now()
+		prune := now.Sub(pruned) > pruneEvery
+		if prune {
+			known = time.Time{} // all of them anew: nobody tells which have ended
+		}
 		turns, err := h.opt.DB.WatchedTurns(ctx, known)
 		if err == nil {
-			h.watched.add(turns...)
+			h.watched.put(turns, prune)
 			known = now.Add(-lateBy)
 			err = h.catchUp(ctx)
 		}
-		if err == nil && now.Sub(pruned) > pruneEvery {
+		if err == nil && prune {
 			pruned = now
 			err = h.opt.DB.PruneWebhooks(ctx, now.Add(-keepClosed))
 		}

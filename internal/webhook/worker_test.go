@@ -397,3 +397,23 @@ func TestPrune(t *testing.T) {
 		t.Errorf("left %v, want %v", left, want)
 	}
 }
+
+// TestEndedTasksAreForgotten: what a process knows about tasks does not grow
+// with those that have ended.
+func TestEndedTasksAreForgotten(t *testing.T) {
+	r, rec := newRig(t, sqliteDSN(t)).start(), newReceiver(t, nil)
+	open, ended := r.task(), r.task()
+	r.register(open, rec.URL, "", "")
+	w := r.register(ended, rec.URL, "", "")
+	r.finish(ended)
+	r.delivery(w, "told", status(store.DeliverySucceeded))
+	r.later(2 * pruneEvery)
+	for end := time.Now().Add(5 * time.Second); r.hooks.watched.has(ended.ID); <-time.After(2 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("it is still remembered")
+		}
+	}
+	if !r.hooks.watched.has(open.ID) {
+		t.Error("the other one, which goes on, is not")
+	}
+}
