@@ -143,14 +143,15 @@ func (db *DB) WebhooksOf(ctx context.Context, list []WebhookDelivery) (map[strin
 }
 
 // FinishWebhookDelivery writes down what came of an attempt, unless its lease
-// has gone to somebody else.
+// has gone to somebody else. What was disabled meanwhile is not tried again.
 func (db *DB) FinishWebhookDelivery(ctx context.Context, d WebhookDelivery) error {
 	history, err := json.Marshal(d.History[max(0, len(d.History)-maxHistory):])
 	if err != nil {
 		return fmt.Errorf("encode the attempts of a delivery: %w", err)
 	}
-	_, err = db.write(ctx, `UPDATE webhook_deliveries SET status = $3, attempts = $4, tries = $5, due = $6, lease = '', lease_until = 0,
-		response = $7, error = $8, history = $9, attempted_at = $10, completed_at = $11 WHERE id = $1 AND lease = $2`,
+	_, err = db.write(ctx, `UPDATE webhook_deliveries SET status = CAST($3 AS TEXT), attempts = $4, tries = $5, due = $6, lease = '', lease_until = 0,
+		response = $7, error = $8, history = $9, attempted_at = $10, completed_at = $11
+		WHERE id = $1 AND lease = $2 AND (due > 0 OR CAST($3 AS TEXT) = 'succeeded')`,
 		d.ID, d.Lease, string(d.Status), d.Attempts, d.Tries, micros(d.Due), d.Response, d.Error, string(history), micros(d.AttemptedAt), micros(d.CompletedAt))
 	if err != nil {
 		return fmt.Errorf("finish webhook delivery: %w", err)

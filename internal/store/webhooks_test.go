@@ -161,3 +161,36 @@ func TestDeliveryLease(t *testing.T) {
 		wantCode(t, err, beeos.NotFound)
 	})
 }
+
+// TestDisabledWhileOthersAreSent: what is under way to a receiver that wants no
+// more is not tried again; that it was taken after all is written down.
+func TestDisabledWhileOthersAreSent(t *testing.T) {
+	each(t, func(t *testing.T, db *DB) {
+		ctx := t.Context()
+		for result, want := range map[DeliveryStatus]DeliveryStatus{DeliveryFailed: DeliveryDead, DeliverySucceeded: DeliverySucceeded} {
+			w, _ := news(t, db, aWebhook(t, db, "turn-"+string(result), "https://example.com/"), 1)
+			list, err := db.ClaimWebhookDeliveries(ctx, "lease", now(), now().Add(time.Minute), 10)
+			if err != nil || len(list) != 1 {
+				t.Fatalf("claimed %+v, %v", list, err)
+			}
+			if err := db.DisableWebhook(ctx, w.ID, now()); err != nil {
+				t.Fatal(err)
+			}
+			d := list[0]
+			if d.Status = result; result == DeliveryFailed {
+				d.Due = now().Add(time.Minute)
+			} else {
+				d.Due = time.Time{}
+			}
+			if err := db.FinishWebhookDelivery(ctx, d); err != nil {
+				t.Fatal(err)
+			}
+			if due, err := db.WebhooksDue(ctx, now().Add(time.Hour)); due || err != nil {
+				t.Errorf("%s: there is something to be sent: %t, %v", result, due, err)
+			}
+			if got, err := db.WebhookDelivery(ctx, w.ID, d.ID); err != nil || got.Status != want {
+				t.Errorf("%s: it is %s, %v; want %s", result, got.Status, err, want)
+			}
+		}
+	})
+}
