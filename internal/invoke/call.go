@@ -253,6 +253,7 @@ func (c *Calls) opening(r *Request) (*ledger.Opening, error) {
 	o := &ledger.Opening{
 		Channel: channel,
 		Fresh:   r.fresh(),
+		Known:   r.Channel == "" && isContextChannel(r.ContextID),
 		Message: beeos.Message{
 			ID: id, Channel: channel.ID, Type: beeos.ChatMessage, State: beeos.StateCompleted,
 			Publisher: channel.Owner, Body: r.Body, Parts: r.Parts, Payload: payload,

@@ -43,6 +43,11 @@ func isChannelID(s string) bool {
 	return true
 }
 
+// isContextChannel: the id is one that ContextChannel makes of what others may
+// know. Who names it has it from us, so it is there; it is not for anybody to
+// make, and so to take from whose context it is.
+func isContextChannel(s string) bool { return isChannelID(s) && s[len("ch-")+14] == '8' }
+
 // Wait returns the terminal reply to a request, at once when it is there.
 func (c *Calls) Wait(ctx context.Context, turn string, timeout time.Duration) (*beeos.Message, error) {
 	w := c.waiters.add(c.waiters.byTurn, turn)

@@ -31,3 +31,25 @@ func TestTextThatCannotBeStored(t *testing.T) {
 		}
 	}
 }
+
+// A context's channel is named by what anybody may know. Nobody takes the name
+// before the one whose context it is comes.
+func TestNobodyTakesAnothersContext(t *testing.T) {
+	n := build(t, ownFile(t), bus.Options{}, nil)
+	a := anAgent(beeos.DeliverQueue)
+	a.Visibility = beeos.VisiblePublic
+	call := func(user, context string) (beeos.Message, error) {
+		r := aCall(a, "x")
+		r.Caller.UserID, r.Caller.CredentialID, r.ContextID = user, "key of "+user, context
+		return n.Send(t.Context(), *r)
+	}
+	theirs := ContextChannel("user:u", a.ID, "main")
+	if _, err := call("mallory", theirs); beeos.CodeOf(err) != beeos.NotFound {
+		t.Errorf("somebody else's: %v, want not found", err)
+	}
+	for _, context := range []string{"main", theirs, beeos.NewChannelID()} { // by its name, by its channel's, and one of the caller's own making
+		if m, err := call("u", context); err != nil || context != m.Channel && theirs != m.Channel {
+			t.Errorf("one's own %s: %+v, %v", context, m, err)
+		}
+	}
+}

@@ -213,6 +213,9 @@ func (b *batch) releaseKey(ctx context.Context, k *Idempotency) error {
 func (b *batch) createChannels(ctx context.Context) error {
 	var values []any
 	for _, open := range b.openings {
+		if open.Known {
+			continue
+		}
 		c := &open.Channel
 		next := int64(1)
 		if open.Fresh {

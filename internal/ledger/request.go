@@ -16,6 +16,7 @@ import (
 type Opening struct {
 	Channel     beeos.Channel
 	Fresh       bool // the channel was made for this message; no one else can know it yet
+	Known       bool // the channel must be there already
 	Message     beeos.Message
 	Idempotency *Idempotency
 	Delivery    *Delivery
