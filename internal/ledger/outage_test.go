@@ -1,11 +1,15 @@
 package ledger
 
 import (
+	"context"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/pgtest"
+	"github.com/beeos/beeos/internal/store"
 )
 
 // TestDatabaseGoesAway: the connection breaks, and for a while there is no
@@ -52,5 +56,33 @@ func TestClaimIsLostWithItsAnswer(t *testing.T) {
 		if err := l.Undo(t.Context(), []Lease{{o.Message.ID, 1}}); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// TestFewestConnections: with as few connections as can be asked for there is
+// one left for those who read, beside the writers.
+func TestFewestConnections(t *testing.T) {
+	url := pgtest.URL(t)
+	for n := 1; ; n++ {
+		u := fmt.Sprintf("%s%spool_max_conns=%d", url, map[bool]string{true: "&", false: "?"}[strings.Contains(url, "?")], n)
+		db, err := store.Open(t.Context(), u)
+		if err != nil && n < 10 {
+			continue // refused
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		l, err := Open(t.Context(), db, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		if _, err := l.Channel(ctx, "ch-1"); beeos.CodeOf(err) != beeos.NotFound {
+			t.Errorf("with %d connections: %v", n, err)
+		}
+		return
 	}
 }

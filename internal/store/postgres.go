@@ -23,6 +23,7 @@ import (
 
 const (
 	postgresConns   = 20 // per replica, unless the URL has pool_max_conns
+	postgresFewest  = 4  // the ledger's writers keep two; the rest is for everybody else
 	postgresTimeout = 10 * time.Second
 	postgresGrace   = time.Second // for a query whose caller has left
 	postgresForm    = "postgres://user:password@host:5432/database"
@@ -66,8 +67,8 @@ func parsePostgres(dsn string) (*pgx.ConnConfig, int, error) {
 	}
 	conns := postgresConns
 	if v := params.Get("pool_max_conns"); v != "" {
-		if conns, err = strconv.Atoi(v); err != nil || conns < 2 {
-			return nil, 0, fmt.Errorf("pool_max_conns in the database URL is %q; use a number from 2 on", v)
+		if conns, err = strconv.Atoi(v); err != nil || conns < postgresFewest {
+			return nil, 0, fmt.Errorf("pool_max_conns in the database URL is %q; use a number from %d on", v, postgresFewest)
 		}
 		params.Del("pool_max_conns")
 	}
