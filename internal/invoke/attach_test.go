@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -105,5 +106,20 @@ func TestAttachmentsNeedAFileStore(t *testing.T) {
 	_, err := n.Send(t.Context(), *r)
 	if beeos.CodeOf(err) != beeos.InvalidParam || !strings.Contains(err.Error(), "OPENAPI_PUBLIC_URL") {
 		t.Errorf("error %v", err)
+	}
+}
+
+// TestFileWithoutBytes: a file that is removed while somebody opens it, or whose
+// bytes did not come back with a backup, is not there.
+func TestFileWithoutBytes(t *testing.T) {
+	_, files, f := withFile(t)
+	disk, err := blob.OpenDisk(filepath.Join(t.TempDir(), "files"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer disk.Close()
+	files.Blobs = disk
+	if _, _, err := files.Open(t.Context(), f.ID); beeos.CodeOf(err) != beeos.NotFound {
+		t.Errorf("opened: %v, want not found", err)
 	}
 }

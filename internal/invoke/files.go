@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"io"
+	"io/fs"
 	"log/slog"
 	"mime"
 	"net/http"
@@ -204,6 +205,9 @@ func (f *Files) Open(ctx context.Context, id string) (store.File, io.ReadSeekClo
 		return store.File{}, nil, err
 	}
 	r, err := f.Blobs.Open(ctx, id)
+	if errors.Is(err, fs.ErrNotExist) { // its time has just ended, or the bytes were lost
+		err = beeos.Wrap(beeos.NotFound, err, "the file is not there any more; upload it again")
+	}
 	return file, r, err
 }
 
