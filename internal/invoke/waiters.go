@@ -138,15 +138,26 @@ func (c *Calls) reread(ctx context.Context) error {
 }
 
 // rereadChannels wakes who watches a channel that has more than they read, or
-// that is closed. One look at many channels' ends is cheaper than a look of
-// each watcher at its own.
+// that is closed or gone. One look at many channels' ends is cheaper than a look
+// of each watcher at its own.
 func (c *Calls) rereadChannels(ctx context.Context, channels []string) error {
-	return c.opt.Ledger.Ends(ctx, channels, func(channel string, last int64, closed bool) {
+	there := make(map[string]bool, len(channels))
+	err := c.opt.Ledger.Ends(ctx, channels, func(channel string, last int64, closed bool) {
+		there[channel] = true
 		if closed {
 			last = math.MaxInt64
 		}
 		c.waiters.pokeBefore(channel, last)
 	})
+	if err != nil {
+		return err
+	}
+	for _, channel := range channels {
+		if !there[channel] {
+			c.waiters.poke(channel)
+		}
+	}
+	return nil
 }
 
 // poke asks reread for one turn, or with "" for all. When it has its hands

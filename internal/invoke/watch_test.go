@@ -118,3 +118,34 @@ func TestWatchFindsWhatNobodyAnnounced(t *testing.T) {
 		t.Errorf("%v %s", ctx.Err(), diff)
 	}
 }
+
+// TestWatchEndsWithItsChannel: whoever watches a channel that is deleted hears
+// of it, and does not watch nothing for ever.
+func TestWatchEndsWithItsChannel(t *testing.T) {
+	n := lone(t, nil)
+	ch := beeos.Channel{ID: beeos.NewChannelID(), AgentID: "agent_a", Owner: "user:u", Kind: beeos.KindInvoke}
+	if err := n.ledger.CreateChannel(t.Context(), ch); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*rereadEvery)
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() {
+		var last error
+		for _, err := range n.Watch(ctx, ch.ID, 0) {
+			last = err
+		}
+		ended <- last
+	}()
+	for watched := false; !watched; <-time.After(time.Millisecond) {
+		n.waiters.mu.Lock()
+		watched = len(n.waiters.byChannel[ch.ID]) > 0
+		n.waiters.mu.Unlock()
+	}
+	if err := n.ledger.DeleteChannel(t.Context(), ch.ID); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; beeos.CodeOf(err) != beeos.NotFound || err == nil {
+		t.Errorf("the watch ended with %v, %v; want not found", err, ctx.Err())
+	}
+}
