@@ -1,9 +1,11 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/beeos/beeos"
@@ -168,6 +170,7 @@ func (l *Ledger) Claim(ctx context.Context, agentID string, until time.Time, lim
 	var claimed []Delivery
 	err := l.do(ctx, func(ctx context.Context, b *batch) error {
 		claimed = claimed[:0]
+		seq := map[string]int64{}
 		if b.w.l.db.Postgres {
 			// One claimer per agent at a time, and the pick in a statement of
 			// its own so that it sees what the one before committed.
@@ -175,17 +178,23 @@ func (l *Ledger) Claim(ctx context.Context, agentID string, until time.Time, lim
 				return err
 			}
 		}
-		return b.w.query(ctx, `UPDATE deliveries SET leased = TRUE, attempt = attempt + 1, lease_until = $2, paused = '' WHERE turn IN (
+		err := b.w.query(ctx, `UPDATE deliveries SET leased = TRUE, attempt = attempt + 1, lease_until = $2, paused = '' WHERE turn IN (
 			SELECT turn FROM deliveries d WHERE agent_id = $1 AND NOT leased AND cancel_at = 0
 			AND (attempt = 0 OR NOT (redelivery = 'never' OR redelivery = 'before_start' AND started)) AND (lane = '' OR (
 				NOT EXISTS (SELECT 1 FROM deliveries x WHERE x.lane = d.lane AND x.leased)
 				AND NOT EXISTS (SELECT 1 FROM deliveries x WHERE x.agent_id = d.agent_id AND x.lane = d.lane AND NOT x.leased AND (x.seq, x.turn) < (d.seq, d.turn))))
 			ORDER BY seq, turn LIMIT $3`+b.skipLocked()+`)
-			RETURNING `+deliveryColumns, []any{agentID, micros(until), limit}, func(r *sql.Rows) error {
-			d, err := scanDelivery(r)
-			claimed = append(claimed, d)
+			RETURNING `+deliveryColumns+`, seq`, []any{agentID, micros(until), limit}, func(r *sql.Rows) error {
+			var n int64
+			d, err := scanDelivery(scanMore{r, []any{&n}})
+			claimed, seq[d.Turn] = append(claimed, d), n
 			return err
 		})
+		// What an update returns is in no order.
+		slices.SortFunc(claimed, func(x, y Delivery) int {
+			return cmp.Or(cmp.Compare(seq[x.Turn], seq[y.Turn]), cmp.Compare(x.Turn, y.Turn))
+		})
+		return err
 	})
 	if err != nil {
 		return nil, err // claimed may still be the writer's

@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -152,6 +153,28 @@ func TestLaneOfTwoWriters(t *testing.T) {
 			if _, err := l.Finish(t.Context(), beeos.Message{Channel: got[0].Channel, InReplyTo: got[0].Turn, Type: beeos.AgentReply}); err != nil {
 				t.Fatal(err)
 			}
+		}
+	})
+}
+
+// TestClaimInOrder: what waits is handed out in the order in which it came.
+func TestClaimInOrder(t *testing.T) {
+	engines(t, func(t *testing.T, open func(Options) *Ledger) {
+		l := open(Options{})
+		var want, got []string
+		for range 50 {
+			o := request("agent_a")
+			o.Delivery.Mode = beeos.DeliverQueue
+			o.Message.ID = beeos.NewSecret("") // ids are not what it goes by
+			begin(t, l, o)
+			want = append(want, o.Message.ID)
+		}
+		claimed, err := l.Claim(t.Context(), "agent_a", time.Now().Add(time.Minute), 100)
+		for _, d := range claimed {
+			got = append(got, d.Turn)
+		}
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("claimed %v, %v; want %v", got, err, want)
 		}
 	})
 }
