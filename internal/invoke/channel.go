@@ -84,17 +84,17 @@ func (c *Calls) Continue(ctx context.Context, m beeos.Message) (beeos.Message, e
 	if err != nil {
 		return beeos.Message{}, err
 	}
-	event := OnContinue
+	event, to := OnContinue, beeos.AgentInputRequired
 	if m.Type == beeos.AuthGrant {
-		event = OnAuthGrant
+		event, to = OnAuthGrant, beeos.AgentAuthRequired
 	}
 	if now := StatusOf(&ledger.Request{Open: &d}); !knows(now, event) {
 		return beeos.Message{}, beeos.Errorf(beeos.Conflict, "the request is %s, not waiting for a %s; look at it again before you go on", now, m.Type)
 	}
 	m.State = beeos.StateCompleted
 	// Not cut short when the caller leaves: what is stored must reach the agent.
-	if m, err = c.opt.Ledger.Append(context.WithoutCancel(ctx), m); err != nil {
-		return beeos.Message{}, fmt.Errorf("store %s: %w", m.Type, err)
+	if m, err = c.opt.Ledger.Answer(context.WithoutCancel(ctx), m, to); err != nil {
+		return beeos.Message{}, fmt.Errorf("store an answer: %w", err)
 	}
 	frame, err := json.Marshal(beeos.Frame{
 		Type: beeos.FrameType(m.Type), AgentID: d.AgentID, ChannelID: m.Channel, MessageID: m.InReplyTo, Offset: m.Offset,

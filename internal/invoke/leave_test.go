@@ -2,6 +2,8 @@ package invoke
 
 import (
 	"context"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -55,5 +57,57 @@ func TestCallerLeavesWhileItSpeaks(t *testing.T) {
 				t.Errorf("left: %v, the agent has heard of it: %t, %v", ctx.Err(), heard, err)
 			}
 		})
+	}
+}
+
+// Of several who answer an agent's question at once one is heard; the others
+// find the request running.
+func TestOneAnswerToAQuestion(t *testing.T) {
+	n := build(t, ownFile(t), bus.Options{}, nil)
+	defer n.serve(t, "agent_a", func(bus.Dispatch) bool { return true })()
+	m, err := n.Send(t.Context(), *aCall(anAgent(beeos.DeliverPush), "x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var heard atomic.Int64
+	defer n.bus.OnControl(func(c bus.Control) {
+		if c.Kind == bus.Continue {
+			heard.Add(1)
+		}
+	})()
+	busy := make(chan struct{}, 2)
+	defer n.bus.OnNotice(func(news bus.Notice) { // the ledger is busy until all have seen that the agent waits
+		if news.Channel != m.Channel {
+			busy <- struct{}{}
+			<-time.After(100 * time.Millisecond)
+		}
+	})()
+	for question := range int64(2) {
+		if _, err := n.ledger.Append(t.Context(), beeos.Message{Channel: m.Channel, InReplyTo: m.ID, Type: beeos.AgentInputRequired, Body: "which?"}); err != nil {
+			t.Fatal(err)
+		}
+		var stored atomic.Int64
+		var all sync.WaitGroup
+		all.Go(func() {
+			if _, err := n.Send(t.Context(), *aCall(anAgent(beeos.DeliverPush), "something else")); err != nil {
+				t.Error(err)
+			}
+		})
+		<-busy
+		for range 8 {
+			all.Go(func() {
+				_, err := n.Continue(t.Context(), beeos.Message{Channel: m.Channel, InReplyTo: m.ID, Type: beeos.Continue, Body: "this one"})
+				switch {
+				case err == nil:
+					stored.Add(1)
+				case beeos.CodeOf(err) != beeos.Conflict:
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		if stored.Load() != 1 || heard.Load() != question+1 {
+			t.Errorf("question %d: %d were stored, the agent has heard %d in all", question+1, stored.Load(), heard.Load())
+		}
 	}
 }

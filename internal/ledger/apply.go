@@ -125,6 +125,9 @@ func (b *batch) apply(ctx context.Context) error {
 	if err := b.number(ctx); err != nil {
 		return fmt.Errorf("number messages: %w", err)
 	}
+	if err := b.answer(ctx); err != nil {
+		return fmt.Errorf("answer questions: %w", err)
+	}
 	if err := b.releaseKeys(ctx); err != nil {
 		return fmt.Errorf("release idempotency keys: %w", err)
 	}

@@ -62,6 +62,25 @@ func (b *batch) mark(ctx context.Context, m *beeos.Message) error {
 	return nil
 }
 
+// answer ends the pauses that messages answer. One that comes second is refused:
+// its offset stays a hole.
+func (b *batch) answer(ctx context.Context) error {
+	for _, o := range b.ops {
+		if o.answers == "" || o.err != nil {
+			continue
+		}
+		o.err = errNotAsked
+		err := b.w.query(ctx, `UPDATE deliveries SET paused = '' WHERE turn = $1 AND leased AND paused = $2 RETURNING turn`,
+			[]any{o.message.InReplyTo, string(o.answers)}, func(*sql.Rows) error { o.err = nil; return nil })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var errNotAsked = beeos.Errorf(beeos.Conflict, "the request does not wait for this any more; look at it again before you go on")
+
 // do runs f inside the writer's next transaction.
 func (l *Ledger) do(ctx context.Context, f func(context.Context, *batch) error) error {
 	return l.writers[0].submit(ctx, &op{do: f})

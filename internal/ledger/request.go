@@ -68,7 +68,13 @@ func (l *Ledger) Append(ctx context.Context, m beeos.Message) (beeos.Message, er
 	if m.Type.Terminal() {
 		return beeos.Message{}, beeos.Errorf(beeos.InvalidBody, "message type %s ends a turn", m.Type)
 	}
-	return l.append(ctx, m)
+	return l.append(ctx, &op{message: &m})
+}
+
+// Answer is Append for what a request waits for since a message of type to. Of
+// several answers the first is stored; the others are a Conflict.
+func (l *Ledger) Answer(ctx context.Context, m beeos.Message, to beeos.MessageType) (beeos.Message, error) {
+	return l.append(ctx, &op{message: &m, answers: to})
 }
 
 // Finish stores the terminal reply to the request m.InReplyTo. Whoever comes
@@ -77,17 +83,17 @@ func (l *Ledger) Finish(ctx context.Context, m beeos.Message) (beeos.Message, er
 	if !m.Type.Terminal() || m.InReplyTo == "" {
 		return beeos.Message{}, beeos.Errorf(beeos.InvalidBody, "message type %s in reply to %q ends no turn", m.Type, m.InReplyTo)
 	}
-	return l.append(ctx, m)
+	return l.append(ctx, &op{message: &m})
 }
 
-func (l *Ledger) append(ctx context.Context, m beeos.Message) (beeos.Message, error) {
-	if m.ID == "" {
-		m.ID = beeos.NewID()
+func (l *Ledger) append(ctx context.Context, o *op) (beeos.Message, error) {
+	if o.message.ID == "" {
+		o.message.ID = beeos.NewID()
 	}
-	if err := l.writer(m.Channel).submit(ctx, &op{message: &m}); err != nil {
-		return beeos.Message{}, err // m may still be the writer's
+	if err := l.writer(o.message.Channel).submit(ctx, o); err != nil {
+		return beeos.Message{}, err // the message may still be the writer's
 	}
-	return m, nil
+	return *o.message, nil
 }
 
 // ErrTerminal is the answer to the second terminal reply.

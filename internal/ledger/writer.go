@@ -27,6 +27,7 @@ const (
 type op struct {
 	opening *Opening                            // a request
 	message *beeos.Message                      // anything else that is appended
+	answers beeos.MessageType                   // what the message's request must be waiting for
 	do      func(context.Context, *batch) error // any other write
 
 	dup  *Duplicate
