@@ -152,6 +152,7 @@ func (s *S3) Delete(ctx context.Context, id string) error {
 func (s *S3) Sweep(ctx context.Context, before time.Time) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // ends the listing
+	core := minio.Core{Client: s.client}
 	for up := range s.client.ListIncompleteUploads(ctx, s.bucket, "", true) {
 		if gone(up.Err) {
 			break // some servers say so when there are none
@@ -162,7 +163,8 @@ func (s *S3) Sweep(ctx context.Context, before time.Time) error {
 		if !up.Initiated.Before(before) || checkID(up.Key) != nil {
 			continue // it may still run, or is not ours
 		}
-		if err := s.client.RemoveIncompleteUpload(ctx, s.bucket, up.Key); err != nil && !gone(err) {
+		// This one alone: its sender may be trying again under the same name.
+		if err := core.AbortMultipartUpload(ctx, s.bucket, up.Key, up.UploadID); err != nil && !gone(err) {
 			return fmt.Errorf("remove the rest of an upload: %w", err)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -184,5 +185,34 @@ func TestOpenS3SaysWhatIsWrong(t *testing.T) {
 	other.Endpoint = "http://127.0.0.1:1/files"
 	if _, err := OpenS3(ctx, other); err == nil || !strings.Contains(err.Error(), "S3_ENDPOINT") || strings.Contains(err.Error(), opt.SecretKey) {
 		t.Errorf("a server that is not there: %v", err)
+	}
+}
+
+// TestS3SweepLeavesTheSecondTry: the rest of an upload whose process died goes,
+// and the upload by which its sender tries again goes on.
+func TestS3SweepLeavesTheSecondTry(t *testing.T) {
+	s, _ := bucket(t)
+	core := minio.Core{Client: s.client}
+	var ids []string
+	var between time.Time
+	for range 2 {
+		between = time.Now()
+		<-time.After(5 * time.Millisecond) // the server's clock has milliseconds
+		id, err := core.NewMultipartUpload(t.Context(), s.bucket, "file_1", minio.PutObjectOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, id)
+		<-time.After(5 * time.Millisecond)
+	}
+	if err := s.Sweep(t.Context(), between); err != nil {
+		t.Fatal(err)
+	}
+	var left []string
+	for up := range s.client.ListIncompleteUploads(t.Context(), s.bucket, "", true) {
+		left = append(left, up.UploadID)
+	}
+	if !slices.Equal(left, ids[1:]) {
+		t.Errorf("left are %v of %v, want the second", left, ids)
 	}
 }
