@@ -2,6 +2,8 @@ package store
 
 import (
 	"errors"
+	"fmt"
+	"strconv"
 	"testing"
 	"time"
 
@@ -334,6 +336,25 @@ func TestIdentities(t *testing.T) {
 		wantCode(t, err, beeos.NotFound)
 		if list, err := db.Identities(ctx, ann.ID); len(list) != 1 || list[0].Email != "ann@example.com" || err != nil {
 			t.Errorf("%v, %v", list, err)
+		}
+	})
+}
+
+// TestOneIdentityPerIssuer: of several accounts of a provider that come with one
+// address at once, one becomes the person's.
+func TestOneIdentityPerIssuer(t *testing.T) {
+	each(t, func(t *testing.T, db *DB) {
+		u, _ := owner(t, db, "a@example.com")
+		for round := range 20 { // the first ones open connections
+			issuer := fmt.Sprintf("https://id%d.example", round)
+			ok, codes := together(t, 8, func(i int) error {
+				_, _, err := db.LinkIdentity(t.Context(), Identity{Issuer: issuer, Subject: strconv.Itoa(i), Email: u.Email}, beeos.User{}, now())
+				return err
+			})
+			list, err := db.Identities(t.Context(), u.ID)
+			if ok != 1 || codes[beeos.Conflict] != 7 || len(list) != round+1 || err != nil {
+				t.Fatalf("%d were linked, %v, the person has %d, %v", ok, codes, len(list), err)
+			}
 		}
 	})
 }

@@ -66,6 +66,10 @@ func (db *DB) LinkIdentity(ctx context.Context, i Identity, who beeos.User, now 
 }
 
 func addIdentity(ctx context.Context, tx *sql.Tx, i Identity, userID string, now time.Time) error {
+	// The write comes first: it locks the person's row on PostgreSQL.
+	if _, err := tx.ExecContext(ctx, "UPDATE users SET name = name WHERE id = $1", userID); err != nil {
+		return err
+	}
 	var other string
 	err := tx.QueryRowContext(ctx, "SELECT subject FROM identities WHERE user_id = $1 AND issuer = $2", userID, i.Issuer).Scan(&other)
 	if err == nil && other != i.Subject {
