@@ -52,7 +52,7 @@ func (g *Gateway) caller(r *http.Request) (beeos.Caller, error) {
 		return beeos.Caller{}, err
 	}
 	if auth.IsKey(token) || g.opt.Person == nil {
-		return g.opt.Auth.Key(r.Context(), token)
+		return g.opt.Auth.KeyOf(r, token)
 	}
 	return g.opt.Person(r.Context(), token)
 }
