@@ -1,6 +1,7 @@
 package a2agw_test
 
 import (
+	"encoding/json"
 	"net/http"
 	"strings"
 	"testing"
@@ -23,5 +24,20 @@ func TestGuessedKeys(t *testing.T) {
 	}
 	if got := s.rpc("ListTasks", `{}`); got["error"] != nil {
 		t.Errorf("a good key from the same address: %v", got)
+	}
+}
+
+// TestDeletedPushConfigIsAnswered: JSON-RPC wants a result, and 0.3 wants it to
+// be null.
+func TestDeletedPushConfigIsAnswered(t *testing.T) {
+	s := start(t)
+	task := at(s.rpc("SendMessage", message("m", "hi")), "result", "task", "id").(string)
+	body := `{"jsonrpc":"2.0","id":1,"method":"tasks/pushNotificationConfig/delete","params":{"id":"` + task + `","pushNotificationConfigId":"none"}}`
+	var got map[string]json.RawMessage
+	if err := json.Unmarshal(s.do("POST", s.url, body, "A2A-Version", "").body, &got); err != nil {
+		t.Fatal(err)
+	}
+	if result, ok := got["result"]; !ok || string(result) != "null" {
+		t.Errorf("no result of null: %s", got)
 	}
 }

@@ -2,6 +2,7 @@ package a2agw
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"strings"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
@@ -39,7 +40,7 @@ func oldForm(v any) any {
 		}
 		return all
 	case *nothing:
-		return nil
+		return json.RawMessage("null") // nil would be no result at all
 	}
 	return v
 }
