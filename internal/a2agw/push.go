@@ -67,11 +67,9 @@ func (x *exchange) pushFormat() string {
 	return PushFormat
 }
 
-// register lets a receiver be told about a task.
-func (x *exchange) register(ctx context.Context, t *invoke.Task, p params) (*a2a.PushConfig, error) {
-	r := webhook.Registration{
-		Turn: t.Turn, Channel: t.Channel, Offset: t.Offset, Owner: t.Caller, Format: x.pushFormat(),
-	}
+// readPush reads who wants to be told, and how, and says whether it can be.
+func (x *exchange) readPush(ctx context.Context, p params) (*webhook.Registration, error) {
+	r := &webhook.Registration{Format: x.pushFormat()}
 	if err := p.texts(map[string]*string{"id": &r.Name, "url": &r.URL, "token": &r.Note}); err != nil {
 		return nil, err
 	}
@@ -79,28 +77,34 @@ func (x *exchange) register(ctx context.Context, t *invoke.Task, p params) (*a2a
 	if err != nil {
 		return nil, err
 	}
-	var scheme, credentials string
-	if err := auth.texts(map[string]*string{"scheme": &scheme, "credentials": &credentials}); err != nil {
+	var credentials string
+	if err := auth.texts(map[string]*string{"scheme": &r.Scheme, "credentials": &credentials}); err != nil {
 		return nil, err
 	}
 	for one := range httpd.Elements(auth["schemes"]) { // 0.3
-		if scheme == "" {
-			scheme, _ = httpd.StringValue(one)
+		if r.Scheme == "" {
+			r.Scheme, _ = httpd.StringValue(one)
 		}
 	}
 	switch {
 	case r.URL == "":
 		return nil, beeos.Errorf(beeos.MissingParam, "url is required: where the notifications go")
-	case strings.EqualFold(scheme, schemeHMAC):
-		r.Secret = credentials
+	case strings.EqualFold(r.Scheme, schemeHMAC):
+		r.Scheme, r.Secret = "", credentials
 	default:
-		r.Scheme, r.Token = scheme, credentials
+		r.Token = credentials
 	}
-	hook, err := x.g.opt.Hooks.Register(ctx, r)
+	return r, x.g.opt.Hooks.Check(ctx, r)
+}
+
+// register lets a receiver be told about a task.
+func (x *exchange) register(ctx context.Context, t *invoke.Task, r *webhook.Registration) (*a2a.PushConfig, error) {
+	r.Turn, r.Channel, r.Offset, r.Owner = t.Turn, t.Channel, t.Offset, t.Caller
+	hook, err := x.g.opt.Hooks.Register(ctx, *r)
 	if err != nil {
 		return nil, err
 	}
-	return x.pushConfig(t, webhook.Described{Webhook: hook, Name: r.Name, Scheme: scheme}), nil
+	return x.pushConfig(t, webhook.Described{Webhook: hook, Name: r.Name, Scheme: r.Scheme}), nil
 }
 
 // pushConfig shows a registration, without what only its receiver may know.
@@ -143,7 +147,11 @@ func (x *exchange) setPush(ctx context.Context) (any, error) {
 			}
 		}
 	}
-	c, err := x.register(ctx, &t, p)
+	r, err := x.readPush(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	c, err := x.register(ctx, &t, r)
 	if err != nil {
 		return nil, err
 	}

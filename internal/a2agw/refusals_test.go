@@ -41,3 +41,22 @@ func TestDeletedPushConfigIsAnswered(t *testing.T) {
 		t.Errorf("no result of null: %s", got)
 	}
 }
+
+// TestRefusedPushConfigSendsNothing: a request that is refused must not have
+// reached the agent.
+func TestRefusedPushConfigSendsNothing(t *testing.T) {
+	s := start(t)
+	for name, conf := range map[string]string{
+		"scheme":     `{"url":"ftp://example.com/"}`,
+		"no address": `{"token":"t"}`,
+		"token":      `{"url":"http://127.0.0.1:9/","token":"two words"}`,
+	} {
+		send := strings.TrimSuffix(message(name, "hi"), "}") + `,"configuration":{"taskPushNotificationConfig":` + conf + `}}`
+		if got := s.rpc("SendMessage", send); at(got, "error", "code") != -32602.0 {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	if n := at(s.rpc("ListTasks", `{}`), "result", "totalSize"); n != 0.0 {
+		t.Errorf("%v tasks were made by requests that were refused", n)
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/httpd"
 	"github.com/beeos/beeos/internal/invoke"
+	"github.com/beeos/beeos/internal/webhook"
 )
 
 // sending is a message together with how its sender wants to be answered.
@@ -21,7 +22,7 @@ type sending struct {
 	task    *invoke.Task // the one that the message goes on with; nil = a new one
 	atOnce  bool
 	history *int
-	push    params // nil = none
+	push    *webhook.Registration // nil = none
 }
 
 // readSend reads the request of SendMessage and SendStreamingMessage.
@@ -45,7 +46,10 @@ func (x *exchange) readSend(ctx context.Context) (*sending, error) {
 	}
 	for _, name := range []string{"taskPushNotificationConfig", "pushNotificationConfig"} {
 		if err == nil && conf.has(name) {
-			s.push, err = conf.object(name)
+			var p params
+			if p, err = conf.object(name); err == nil {
+				s.push, err = x.readPush(ctx, p)
+			}
 		}
 	}
 	if err == nil && m.task != "" {

@@ -35,10 +35,7 @@ type Registration struct {
 // began, so it does not matter how fast somebody registers. The same URL again
 // replaces token and secret; the old secret signs along for a day.
 func (h *Hooks) Register(ctx context.Context, r Registration) (store.Webhook, error) {
-	if err := checkCredentials(&r); err != nil {
-		return store.Webhook{}, err
-	}
-	if err := h.guard.checkURL(ctx, r.URL); err != nil {
+	if err := h.Check(ctx, &r); err != nil {
 		return store.Webhook{}, err
 	}
 	now := h.opt.Now()
@@ -61,6 +58,15 @@ func (h *Hooks) Register(ctx context.Context, r Registration) (store.Webhook, er
 		h.notice(r.Turn, true)
 	}
 	return kept, err
+}
+
+// Check says whether a webhook could be registered, for a task that is not
+// there yet: what is refused must not have begun.
+func (h *Hooks) Check(ctx context.Context, r *Registration) error {
+	if err := checkCredentials(r); err != nil {
+		return err
+	}
+	return h.guard.checkURL(ctx, r.URL)
 }
 
 func checkCredentials(r *Registration) error {
