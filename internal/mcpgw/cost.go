@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"regexp/syntax"
 	"strconv"
 	"strings"
 )
@@ -17,18 +18,22 @@ import (
 type cost struct {
 	root    any
 	anchors map[string]any
-	nodes   int      // schemas in it
-	refs    []string // without any, nodes times the size of the value is the limit
+	nodes   int            // schemas in it
+	refs    []string       // without any, nodes times the size of the value is the limit
+	steps   map[string]int // how much a byte costs each of its regular expressions
+	total   int            // of them, as often as they are there
 }
 
 const (
 	budget    = 200_000 // visits; around 50 ms of validation
 	deepest   = 500     // schemas inside each other on one value
 	printUnit = 64      // bytes that cost as much to print as a visit
+	matchUnit = 128     // steps of regular expressions that do
+	stepsMost = 100_000 // in one schema: each takes memory, too
 )
 
 func newCost(raw []byte) (*cost, error) {
-	c := &cost{anchors: map[string]any{}}
+	c := &cost{anchors: map[string]any{}, steps: map[string]int{}}
 	if err := json.Unmarshal(raw, &c.root); err != nil {
 		return nil, err
 	}
@@ -91,13 +96,41 @@ func (c *cost) surveyNames(v map[string]any, root bool) error {
 			c.anchors[anchor] = v
 		}
 	}
+	return c.surveyPatterns(v)
+}
+
+// surveyPatterns weighs the regular expressions. They take time in proportion
+// to the text, and a counted repetition makes that thousands of times as much.
+func (c *cost) surveyPatterns(v map[string]any) error {
+	if pattern, ok := v["pattern"].(string); ok {
+		c.weigh(pattern)
+	}
+	patterns, _ := v["patternProperties"].(map[string]any)
+	for pattern := range patterns {
+		c.weigh(pattern)
+	}
+	if c.total > stepsMost {
+		return errors.New("its regular expressions are too large")
+	}
 	return nil
+}
+
+func (c *cost) weigh(pattern string) {
+	if _, known := c.steps[pattern]; !known {
+		c.steps[pattern] = 0
+		if re, err := syntax.Parse(pattern, syntax.Perl); err == nil { // else the validator says so
+			if prog, err := syntax.Compile(re.Simplify()); err == nil {
+				c.steps[pattern] = len(prog.Inst)
+			}
+		}
+	}
+	c.total += c.steps[pattern]
 }
 
 // affordable reports whether value, written in size bytes, can be validated
 // within the budget.
 func (c *cost) affordable(value any, size int) bool {
-	if len(c.refs) == 0 && c.nodes*(1+size/2) <= budget {
+	if len(c.refs) == 0 && c.nodes*(1+size/2)+c.total*size/matchUnit <= budget {
 		return true
 	}
 	r := dryRun{cost: c, left: budget}
@@ -126,6 +159,9 @@ func (r *dryRun) visit(schema, value any, depth int) bool {
 
 // here follows the keywords that apply other schemas to the same value.
 func (r *dryRun) here(s map[string]any, value any, depth int) bool {
+	if text, ok := value.(string); ok && !r.match(s["pattern"], text) {
+		return false
+	}
 	if ref, ok := s["$ref"].(string); ok && !r.visit(r.target(ref), value, depth) {
 		return false
 	}
@@ -166,7 +202,7 @@ func (r *dryRun) below(s map[string]any, value any) bool {
 			} else if !r.each(s, v, "additionalProperties", "unevaluatedProperties") {
 				return false
 			}
-			if !r.patterns(s, v) || !r.each(s, name, "propertyNames") {
+			if !r.patterns(s, name, v) || !r.each(s, name, "propertyNames") {
 				return false
 			}
 		}
@@ -185,14 +221,21 @@ func (r *dryRun) below(s map[string]any, value any) bool {
 	return true
 }
 
-func (r *dryRun) patterns(s map[string]any, v any) bool {
+func (r *dryRun) patterns(s map[string]any, name string, v any) bool {
 	patterns, _ := s["patternProperties"].(map[string]any)
-	for _, sub := range patterns {
-		if !r.visit(sub, v, 0) {
+	for pattern, sub := range patterns {
+		if !r.match(pattern, name) || !r.visit(sub, v, 0) {
 			return false
 		}
 	}
 	return true
+}
+
+// match charges for a regular expression on a text.
+func (r *dryRun) match(pattern any, text string) bool {
+	name, _ := pattern.(string)
+	r.left -= r.steps[name] * len(text) / matchUnit
+	return r.left > 0
 }
 
 func (r *dryRun) each(s map[string]any, v any, names ...string) bool {

@@ -75,6 +75,23 @@ func TestT47Schema(t *testing.T) {
 			args:   `{"a":"` + strings.Repeat("x", 900_000) + `"}`, check: "too large",
 		},
 		{name: "evil regexp", schema: `{"properties":{"a":{"pattern":"(a+)+$"}}}`, args: `{"a":"` + strings.Repeat("a", 50_000) + `!"}`, check: "pattern"},
+		{
+			name:   "a regexp that counts",
+			schema: `{"properties":{"a":{"pattern":"(a|b|ab){1,900}c$"}}}`,
+			args:   `{"a":"` + strings.Repeat("ab", 10_000) + `"}`, check: "too large",
+		},
+		{
+			name:   "a regexp that counts, for names",
+			schema: `{"patternProperties":{"(a|b|ab){1,900}c$":{}}}`,
+			args:   `{"` + strings.Repeat("ab", 10_000) + `":1}`, check: "too large",
+		},
+		{name: "a regexp that counts little", schema: `{"properties":{"a":{"pattern":"^[0-9a-f]{64}$"}}}`, args: `{"a":"` + strings.Repeat("f", 64) + `"}`},
+		{name: "a plain regexp on a large text", schema: `{"properties":{"a":{"pattern":"^[A-Za-z0-9+/]*={0,2}$"}}}`, args: `{"a":"` + strings.Repeat("x", 900_000) + `"}`},
+		{
+			name:   "regexps that take gigabytes",
+			schema: `{"allOf":[` + strings.TrimSuffix(strings.Repeat(`{"pattern":"x{1000}"},`, 9000), ",") + `]}`,
+			args:   `{}`, compile: "too large",
+		},
 		{name: "a long list", schema: `{"properties":{"a":{"items":{"anyOf":[{"type":"integer"},{"type":"null"}]}}}}`, args: `{"a":[` + strings.Repeat("1,", 20_000) + `null]}`},
 	}
 	for _, tt := range tests {
