@@ -192,3 +192,16 @@ func TestStreamsPerPrincipal(t *testing.T) {
 		return resp.Header.Get("Content-Type") == "text/event-stream"
 	})
 }
+
+// TestLongURI: what no template of a sane agent makes is not compared with all
+// of them.
+func TestLongURI(t *testing.T) {
+	s := newStack(t)
+	for n, want := range map[int]string{100: "", uriMax: "-32602"} {
+		uri := "note://by/" + strings.Repeat("a", n)
+		_, got := s.modern(t, s.server.URL, "user", "resources/read", uri, `{}`, `"uri":"`+uri+`"`)
+		if code := field(got, "error", "code"); code != want {
+			t.Errorf("%d letters: %.200s", n, got)
+		}
+	}
+}

@@ -93,9 +93,13 @@ func (p pages) page(name string, params []byte) ([]byte, error) {
 	return nil, beeos.Errorf(beeos.InvalidParam, "unknown cursor: start again without one")
 }
 
+// uriMax is how long a URI may be that is compared with templates, of which an
+// agent may have thousands.
+const uriMax = 4096
+
 // has reports whether there is such a resource, or a template that makes it.
 func (l *lists) has(uri string) bool {
-	return l.resourceAt[uri] != nil || slices.ContainsFunc(l.patterns, func(p *regexp.Regexp) bool { return p.MatchString(uri) })
+	return l.resourceAt[uri] != nil || len(uri) <= uriMax && slices.ContainsFunc(l.patterns, func(p *regexp.Regexp) bool { return p.MatchString(uri) })
 }
 
 func newLists(a *beeos.Agent) *lists {

@@ -120,7 +120,7 @@ func (x *exchange) setLevel(ctx context.Context, params []byte) ([]byte, error) 
 // subscribe answers resources/subscribe and resources/unsubscribe.
 func (x *exchange) subscribe(ctx context.Context, m *message) ([]byte, error) {
 	uri, ok := httpd.StringValue(httpd.Field(m.params, "uri"))
-	if !ok || uri == "" || len(uri) > 4096 {
+	if !ok || uri == "" || len(uri) > uriMax {
 		return nil, beeos.Errorf(beeos.MissingParam, "params.uri must name a resource; resources/list has them")
 	}
 	if x.session == nil {
