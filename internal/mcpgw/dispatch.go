@@ -139,17 +139,21 @@ func (x *exchange) open(m *message) error {
 
 // result frames a request's result: head and body, to be followed by a brace.
 // From 2026-07-28 on results say what they are, whose they are and how long
-// they may be kept; ours do so before anything else.
+// they may be kept; ours do so before anything else. An agent that gave a whole
+// result is not heard on that.
 func (x *exchange) result(m *message, result []byte) (head, body []byte) {
 	head = append(appendHead(make([]byte, 0, 64+len(m.id)), m.id), `,"result":`...)
 	if !x.version.stateless() {
 		return head, result
 	}
 	head = append(head, '{')
+	said := []string{"_meta"}
 	if !bytes.HasPrefix(result, []byte(`{"resultType":`)) {
 		head = append(head, `"resultType":"complete",`...)
+		said = append(said, "resultType")
 	}
 	if ttl := lifetime(m.method); ttl >= 0 {
+		said = append(said, "cacheScope", "ttlMs")
 		head = strconv.AppendInt(append(head, `"cacheScope":"private","ttlMs":`...), int64(ttl), 10)
 		head = append(head, ',')
 	}
@@ -162,7 +166,7 @@ func (x *exchange) result(m *message, result []byte) (head, body []byte) {
 		}
 	}
 	head = append(head, '}')
-	body = withoutMember(result, "_meta")
+	body = without(result, said)
 	if len(body) > 2 {
 		head = append(head, ',')
 	}

@@ -2,6 +2,7 @@ package mcpgw
 
 import (
 	"encoding/json"
+	"slices"
 	"sync"
 
 	"github.com/beeos/beeos"
@@ -168,12 +169,15 @@ func (t *tool) isReserved(name string) bool {
 
 func (t *tool) without(raw []byte) []byte { return prune(raw, t.isReserved) }
 
-// withoutMember returns obj itself when it has no such member.
-func withoutMember(obj []byte, name string) []byte {
-	if httpd.Field(obj, name) == nil {
-		return obj
+// without returns obj itself when it has no members of those names.
+func without(obj []byte, names []string) []byte {
+	gone := func(name string) bool { return slices.Contains(names, name) }
+	for name := range httpd.Fields(obj) {
+		if gone(name) {
+			return prune(obj, gone)
+		}
 	}
-	return prune(obj, func(n string) bool { return n == name })
+	return obj
 }
 
 // prune copies an object without the members that are to go.
