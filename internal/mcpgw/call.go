@@ -30,12 +30,18 @@ func (x *exchange) toolCall(ctx context.Context, m *message) (*run, []byte, erro
 	if err != nil {
 		return nil, nil, err
 	}
-	t, given, err := x.through(x.lists.toolByName[name], given)
+	listed := x.lists.toolByName[name]
+	if listed == nil {
+		return nil, nil, toolNotFound(name)
+	}
+	// Headers repeat the arguments of the tool that is named, whatever it calls.
+	if err := x.checkParams(listed, given); err != nil {
+		return nil, nil, err
+	}
+	t, given, err := x.through(listed, given)
 	switch {
 	case err != nil:
 		return nil, nil, err
-	case t == nil:
-		return nil, nil, toolNotFound(name)
 	case t.meta:
 		result, err := x.search(given)
 		return nil, result, err
@@ -66,9 +72,6 @@ func (x *exchange) toolCall(ctx context.Context, m *message) (*run, []byte, erro
 // fill puts into the request what the client gave, if it fits the tool.
 func (c *run) fill(t *tool, given []byte) ([]byte, error) {
 	x, req := c.x, &c.req
-	if err := x.checkParams(t, given); err != nil {
-		return nil, err
-	}
 	args, err := t.split(given)
 	if err != nil {
 		return nil, err

@@ -45,7 +45,7 @@ func metaTool(l *lists, name, description, input string) []byte {
 
 // through resolves call_tool: the tool that is meant, and its arguments.
 func (x *exchange) through(t *tool, given []byte) (*tool, []byte, error) {
-	if t == nil || !t.meta || t.name != callThrough {
+	if !t.meta || t.name != callThrough {
 		return t, given, nil
 	}
 	name, arguments, err := toolParams(given)

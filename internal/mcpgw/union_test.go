@@ -168,6 +168,32 @@ func TestUnionOfMany(t *testing.T) {
 	}
 }
 
+// TestCallThroughNeedsNoHeaders: a stateless client repeats the arguments of
+// the tool that it calls, and call_tool asks for none to be repeated.
+func TestCallThroughNeedsNoHeaders(t *testing.T) {
+	s := newStack(t)
+	s.sync(t, func(d *beeos.Definition) {
+		for i := range listedMax {
+			d.Skills = append(d.Skills, beeos.Skill{Name: "tool_" + strconv.Itoa(i)})
+		}
+	})
+	for name, params := range map[string]string{
+		"call_tool":     `{"name":"clerk__headed","arguments":{"region":"north"}}`,
+		"clerk__headed": `{"region":"north"}`,
+	} {
+		r := s.modernRequest(t.Context(), t, s.server.URL, "user", "tools/call", name, `{}`, `"name":"`+name+`","arguments":`+params)
+		r.URL.Path = "/mcp"
+		resp, err := http.DefaultClient.Do(r)
+		s.must(err)
+		defer resp.Body.Close()
+		answer, err := io.ReadAll(resp.Body)
+		s.must(err)
+		if called := strings.Contains(string(answer), `headed {\"region\":\"north\"}`); called != (name == "call_tool") {
+			t.Errorf("%s without Mcp-Param-Region: %s", name, answer)
+		}
+	}
+}
+
 func TestUnionNames(t *testing.T) {
 	a := &beeos.Agent{Slug: strings.Repeat("long-", 12)}
 	one, two := unionName(a, "first"), unionName(a, "second")
