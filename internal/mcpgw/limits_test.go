@@ -2,6 +2,7 @@ package mcpgw
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -202,6 +203,30 @@ func TestLongURI(t *testing.T) {
 		_, got := s.modern(t, s.server.URL, "user", "resources/read", uri, `{}`, `"uri":"`+uri+`"`)
 		if code := field(got, "error", "code"); code != want {
 			t.Errorf("%d letters: %.200s", n, got)
+		}
+	}
+}
+
+// TestListenToTooManyTasks: each id costs a look into the database, known or
+// not, and nothing else limits them.
+func TestListenToTooManyTasks(t *testing.T) {
+	s := newStack(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	for n, want := range map[int]string{pendingMax: "", pendingMax + 1: "-32602"} {
+		ids := strings.Repeat(`"`+beeos.NewID()+`",`, n)
+		resp := s.modernStream(ctx, t, s.server.URL, "user", "subscriptions/listen", "", `{"extensions":{"`+tasksExtension+`":{}}}`,
+			`"notifications":{"taskIds":[`+strings.TrimSuffix(ids, ",")+`]}`)
+		var got []byte
+		if resp.Header.Get("Content-Type") == "application/json" {
+			body, err := io.ReadAll(resp.Body)
+			s.must(err)
+			got = body
+		} else {
+			got = nextEvent(t, bufio.NewScanner(resp.Body))
+		}
+		if code := field(got, "error", "code"); code != want {
+			t.Errorf("%d tasks: %.200s", n, got)
 		}
 	}
 }

@@ -26,6 +26,9 @@ func (x *exchange) listen(ctx context.Context, m *message) ([]byte, error) {
 	if httpd.Field(wanted, "taskIds") != nil && !x.can.has(canTasks) {
 		return nil, missingCapability(canTasks.declaration())
 	}
+	if len(tasks) > pendingMax { // each is looked for
+		return nil, beeos.Errorf(beeos.InvalidParam, "a stream listens to at most %d tasks: open another one for the rest", pendingMax)
+	}
 	tag := append(append([]byte(`"_meta":{"`+metaSubscription+`":`), m.id...), '}')
 	watch := x.watchTasks(ctx, tasks, tag)
 	topics := []string{topicAgent + x.home}

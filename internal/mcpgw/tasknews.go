@@ -16,10 +16,8 @@ type taskWatch struct {
 func (x *exchange) watchTasks(ctx context.Context, ids []string, tag []byte) *taskWatch {
 	w := &taskWatch{x: x, tag: tag, last: map[string][]byte{}}
 	for _, id := range ids {
-		if len(w.last) < pendingMax {
-			if _, err := x.taskByID(ctx, id); err == nil {
-				w.last[id] = nil
-			}
+		if _, err := x.taskByID(ctx, id); err == nil {
+			w.last[id] = nil
 		}
 	}
 	return w
