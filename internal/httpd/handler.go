@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -34,7 +35,25 @@ type exchange struct {
 	start  time.Time
 	status int // 0 until the answer starts
 	err    error
+	body   body
+	hurry  bool // the client was given leftTime
 }
+
+// body is that of a request, and whether there is more of it to come.
+type body struct {
+	io.ReadCloser
+	left bool
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.left = b.left && err != io.EOF
+	return n, err
+}
+
+// leftTime is how long a client may take to send what nobody wants to read.
+// net/http waits for it before it sends our answer.
+const leftTime = 5 * time.Second
 
 type exchangeKey struct{}
 
@@ -87,7 +106,12 @@ func begin(w http.ResponseWriter, r *http.Request) (*exchange, *http.Request) {
 	header := w.Header()
 	header["X-Request-Id"] = []string{id}
 	header["X-Content-Type-Options"] = nosniff
-	return ex, r.WithContext(&requestContext{telemetry.With(r.Context(), "request", id), ex})
+	r = r.WithContext(&requestContext{telemetry.With(r.Context(), "request", id), ex})
+	if r.ContentLength != 0 {
+		ex.body = body{r.Body, true}
+		r.Body = &ex.body
+	}
+	return ex, r
 }
 
 var nosniff = []string{"nosniff"}
@@ -105,9 +129,7 @@ func (h *Handler) finish(ex *exchange, r *http.Request) {
 			ex.err, abort = err, true // half an answer must not look whole
 		}
 	}
-	if ex.status == 0 {
-		ex.status = http.StatusOK // what net/http sends when nobody says anything
-	}
+	ex.answer(http.StatusOK) // what net/http sends when nobody says anything
 	took := time.Since(ex.start)
 	if h.HTTP != nil {
 		h.HTTP.Done(ex.status, took)
@@ -146,17 +168,25 @@ func (h *Handler) log(ex *exchange, r *http.Request, took time.Duration) {
 	log.LogAttrs(r.Context(), level, "request", attrs...)
 }
 
-func (ex *exchange) WriteHeader(status int) {
-	if ex.status == 0 && status >= http.StatusOK {
-		ex.status = status
+// answer notes that the answer starts.
+func (ex *exchange) answer(status int) {
+	if ex.status != 0 || status < http.StatusOK {
+		return
 	}
+	ex.status = status
+	if ex.body.left {
+		ctl := http.NewResponseController(ex.ResponseWriter)
+		ex.hurry = ctl.SetReadDeadline(time.Now().Add(leftTime)) == nil
+	}
+}
+
+func (ex *exchange) WriteHeader(status int) {
+	ex.answer(status)
 	ex.ResponseWriter.WriteHeader(status)
 }
 
 func (ex *exchange) Write(b []byte) (int, error) {
-	if ex.status == 0 {
-		ex.status = http.StatusOK
-	}
+	ex.answer(http.StatusOK)
 	return ex.ResponseWriter.Write(b)
 }
 
@@ -165,10 +195,13 @@ func (ex *exchange) Unwrap() http.ResponseWriter { return ex.ResponseWriter }
 
 // Flush is here for code that asserts http.Flusher.
 func (ex *exchange) Flush() {
-	if ex.status == 0 {
-		ex.status = http.StatusOK
+	ex.answer(http.StatusOK)
+	ctl := http.NewResponseController(ex.ResponseWriter)
+	ctl.Flush()   //nolint:errcheck // Flusher has no error to give
+	if ex.hurry { // the answer is on its way, and may be a long one
+		ex.hurry = false
+		ctl.SetReadDeadline(time.Time{}) //nolint:errcheck // it worked a moment ago
 	}
-	http.NewResponseController(ex.ResponseWriter).Flush() //nolint:errcheck // Flusher has no error to give
 }
 
 // Hijack hands the connection over, to a WebSocket.

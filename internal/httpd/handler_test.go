@@ -7,10 +7,12 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -233,6 +235,67 @@ func TestResponseWriterPassesThrough(t *testing.T) {
 		if res.StatusCode != want {
 			t.Errorf("%s: %d, want %d", path, res.StatusCode, want)
 		}
+	}
+}
+
+// TestAnswerWaitsForNoBody: a client that sends half a body which nobody reads
+// gets its answer, and does not keep the connection.
+func TestAnswerWaitsForNoBody(t *testing.T) {
+	t.Parallel()
+	refuse := func(w http.ResponseWriter, r *http.Request, message string) {
+		WriteError(w, r, beeos.Errorf(beeos.MissingToken, "%s", message))
+	}
+	for name, next := range map[string]http.HandlerFunc{
+		"refused":           func(w http.ResponseWriter, r *http.Request) { refuse(w, r, "no credential") },
+		"refused at length": func(w http.ResponseWriter, r *http.Request) { refuse(w, r, strings.Repeat("no ", 2000)) },
+		"nothing said":      func(http.ResponseWriter, *http.Request) {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := httptest.NewServer(&Handler{Next: next, Log: slog.New(slog.DiscardHandler)})
+			defer server.Close()
+			defer server.CloseClientConnections()
+			conn, err := net.Dial("tcp", server.Listener.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			if _, err := io.WriteString(conn, "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{"); err != nil {
+				t.Fatal(err)
+			}
+			if err := conn.SetReadDeadline(time.Now().Add(4 * leftTime)); err != nil {
+				t.Fatal(err)
+			}
+			if answer, err := io.ReadAll(conn); err != nil || !bytes.HasPrefix(answer, []byte("HTTP/1.1 ")) {
+				t.Errorf("%q, %v", answer, err)
+			}
+		})
+	}
+}
+
+// TestStreamOutlivesUnreadBody: who begins a stream without reading the body
+// can go on with it for as long as it likes.
+func TestStreamOutlivesUnreadBody(t *testing.T) {
+	t.Parallel()
+	gone := make(chan error, 1)
+	server := httptest.NewServer(&Handler{Log: slog.New(slog.DiscardHandler), Next: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		sse := NewSSE(w)
+		defer sse.Close()
+		select {
+		case <-r.Context().Done():
+			gone <- r.Context().Err()
+		case <-time.After(leftTime + time.Second):
+			gone <- nil
+		}
+	})})
+	defer server.Close()
+	resp, err := http.Post(server.URL, "application/json", strings.NewReader(`{}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if err := <-gone; err != nil {
+		t.Error(err)
 	}
 }
 
