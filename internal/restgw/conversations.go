@@ -1,6 +1,7 @@
 package restgw
 
 import (
+	"cmp"
 	"net/http"
 	"time"
 	"unicode/utf8"
@@ -97,12 +98,11 @@ func (s *Surface) createConversation(w http.ResponseWriter, r *http.Request, c b
 			} // else the first try got no further than its key
 		}
 	}
-	if err := s.Ledger.CreateChannel(r.Context(), ch); err != nil {
-		return err
-	}
+	failed := s.Ledger.CreateChannel(r.Context(), ch)
 	if ch, err = s.Ledger.Channel(r.Context(), ch.ID); err != nil {
-		return err
+		return cmp.Or(failed, err)
 	}
+	markReplay(w, failed != nil) // another try under the same key was faster
 	httpd.WriteData(w, http.StatusCreated, viewConversation(ch, a))
 	return nil
 }

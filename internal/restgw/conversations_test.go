@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/beeos/beeos"
@@ -105,6 +106,27 @@ func TestConversationIdempotency(t *testing.T) {
 	a := s.do("POST", path+"/messages", s.key, `{"message":"hi"}`, "Idempotency-Key", "m")
 	if a.header.Get("Idempotent-Replayed") != "true" || !strings.Contains(a.raw, sent.ID) {
 		t.Errorf("message again: %d %s", a.status, a.raw)
+	}
+}
+
+// TestConversationTwiceAtOnce: a client that tries again before its first try
+// is answered gets the same conversation from both.
+func TestConversationTwiceAtOnce(t *testing.T) {
+	s := start(t)
+	for round := range 30 {
+		answers := make([]answer, 4)
+		var tries sync.WaitGroup
+		for i := range answers {
+			tries.Go(func() {
+				answers[i] = s.do("POST", s.convPath(), s.key, `{"title":"a"}`, "Idempotency-Key", fmt.Sprint("at once ", round))
+			})
+		}
+		tries.Wait()
+		for _, a := range answers {
+			if a.status != 201 || string(a.data) != string(answers[0].data) {
+				t.Fatalf("%d %s, and %s", a.status, a.raw, answers[0].raw)
+			}
+		}
 	}
 }
 
