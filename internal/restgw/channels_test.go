@@ -220,3 +220,30 @@ func TestCancel(t *testing.T) {
 		t.Errorf("messages = %+v", list.Messages)
 	}
 }
+
+// TestWaitForOthers: a request of somebody else's is as unknown as one that
+// never was, whether it has ended or not.
+func TestWaitForOthers(t *testing.T) {
+	s := start(t)
+	turns := s.silent()
+	channel := func(key string) string {
+		a := s.do("POST", "/channels", key, `{"agent_id":"`+s.agent+`"}`)
+		var ch channelJSON
+		if err := json.Unmarshal(a.data, &ch); err != nil {
+			t.Fatalf("%s: %v", a.raw, err)
+		}
+		return "/channels/" + ch.ID
+	}
+	if a := s.do("PATCH", "/api/v1/agents/"+s.agent, s.key, `{"visibility":"public"}`); a.status != 200 {
+		t.Fatal(a.raw)
+	}
+	theirs, mine := channel(s.key), channel(s.other)
+	sent := ok[messageJSON](s, "POST", theirs+"/messages", `{"body":"hi"}`)
+	<-turns
+	wait := func(turn string) answer {
+		return s.do("POST", mine+"/wait", s.other, `{"in_reply_to":"`+turn+`","timeout_ms":1}`)
+	}
+	if unknown, foreign := wait(beeos.NewID()), wait(sent.ID); unknown.code != "not_found" || foreign.code != "not_found" {
+		t.Errorf("unknown: %s, somebody else's: %s", unknown.raw, foreign.raw)
+	}
+}

@@ -199,12 +199,16 @@ func (s *Surface) waitReply(w http.ResponseWriter, r *http.Request, c beeos.Call
 	case timeout < 0 || timeout > maxTimeoutMS:
 		return beeos.Errorf(beeos.InvalidParam, "timeout_ms must be from 0 to %d", maxTimeoutMS)
 	}
+	// Before the wait, or who guesses others' ids learns how long they take.
+	if _, err := s.Ledger.Find(r.Context(), ch.ID, turn); err != nil {
+		if beeos.CodeOf(err) == beeos.NotFound {
+			err = beeos.Errorf(beeos.NotFound, "the channel has no message %q", turn)
+		}
+		return err
+	}
 	m, err := s.Calls.Wait(r.Context(), turn, time.Duration(timeout)*time.Millisecond)
 	if err != nil {
 		return err
-	}
-	if m.Channel != ch.ID {
-		return beeos.Errorf(beeos.NotFound, "the channel has no message %q", turn)
 	}
 	httpd.WriteData(w, http.StatusOK, viewMessage(*m))
 	return nil
