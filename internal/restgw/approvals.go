@@ -58,6 +58,9 @@ func (s *Surface) listApprovals(w http.ResponseWriter, r *http.Request, c beeos.
 		return err
 	}
 	f := store.ApprovalFilter{OwnerID: c.UserID, Before: r.URL.Query().Get("since"), Limit: int(limit) + 1} // one more tells whether there are more
+	if f.Before != "" && beeos.IDTime(f.Before).IsZero() {
+		return beeos.Errorf(beeos.InvalidParam, "since must be the next_since of the page before")
+	}
 	open := true
 	switch r.URL.Query().Get("status") {
 	case "", "pending":

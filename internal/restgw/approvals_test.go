@@ -77,6 +77,9 @@ func TestApprovals(t *testing.T) {
 	if !strings.Contains(page.raw, `"has_more":true`) || !strings.Contains(page.raw, second) {
 		t.Errorf("first page: %s", page.raw)
 	}
+	if a := s.do("GET", "/api/v1/approvals?since=%ff", s.key, ""); a.code != "invalid_param" {
+		t.Errorf("since what is no id: %s", a.raw)
+	}
 	if a := s.do("GET", "/api/v1/approvals?status=decided&limit=1&since="+second, s.key, ""); !strings.Contains(a.raw, first) || strings.Contains(a.raw, `"has_more":true`) {
 		t.Errorf("second page: %s", a.raw)
 	}
