@@ -60,3 +60,12 @@ func TestRefusedPushConfigSendsNothing(t *testing.T) {
 		t.Errorf("%v tasks were made by requests that were refused", n)
 	}
 }
+
+// TestKeyThatIsNoText: a database would refuse it, and with it everybody who is
+// stored at the same moment.
+func TestKeyThatIsNoText(t *testing.T) {
+	s := start(t)
+	if got := s.rpc("SendMessage", message("m", "hi"), "Idempotency-Key", "k\xff"); at(got, "error", "code") != -32602.0 {
+		t.Errorf("%v", got)
+	}
+}

@@ -203,8 +203,8 @@ func (c *Calls) permit(ctx context.Context, r *Request) error {
 	if !r.Caller.MayReach(r.Agent) {
 		return beeos.Errorf(beeos.AgentNotFound, "there is no agent %s that this credential reaches", r.Agent.ID)
 	}
-	if len(r.IdempotencyKey) > 256 {
-		return beeos.Errorf(beeos.InvalidParam, "idempotency_key is longer than 256 characters")
+	if len(r.IdempotencyKey) > 256 || !utf8.ValidString(r.IdempotencyKey) { // a header may be anything
+		return beeos.Errorf(beeos.InvalidParam, "idempotency_key must be text in UTF-8 of at most 256 bytes")
 	}
 	if !storable(r.IdempotencyKey) {
 		return beeos.Errorf(beeos.InvalidParam, "idempotency_key has zero bytes or is not UTF-8; use plain text")

@@ -81,6 +81,9 @@ func TestConversationIdempotency(t *testing.T) {
 	if a := create("k", `{"title":"b"}`); a.code != "conflict" {
 		t.Errorf("another payload: %s", a.raw)
 	}
+	if a := create("k\xff", `{"title":"a"}`); a.code != "invalid_param" {
+		t.Errorf("a key that is no text: %s", a.raw)
+	}
 	conv := ok[conversationJSON](s, "POST", s.convPath(), "")
 	path := s.convPath() + "/" + conv.ID
 	if a := s.do("PATCH", path, s.key, `{"title":"x"}`); a.code != "missing_param" {

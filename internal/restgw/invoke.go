@@ -146,8 +146,8 @@ func idempotencyKey(r *http.Request, inBody string) (string, error) {
 	case inBody != "" && inBody != key:
 		return "", beeos.Errorf(beeos.InvalidParam, "the Idempotency-Key header and idempotency_key differ")
 	}
-	if utf8.RuneCountInString(key) > maxIdempotencyKey {
-		return "", beeos.Errorf(beeos.InvalidParam, "an idempotency key may have at most %d characters", maxIdempotencyKey)
+	if !utf8.ValidString(key) || utf8.RuneCountInString(key) > maxIdempotencyKey {
+		return "", beeos.Errorf(beeos.InvalidParam, "an idempotency key is text in UTF-8 of at most %d characters", maxIdempotencyKey)
 	}
 	return key, nil
 }
