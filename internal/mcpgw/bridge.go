@@ -52,8 +52,12 @@ func (b *bridge) answered(id string, data []byte) {
 }
 
 // put asks the client of a session everything that the agent needs. Without
-// input there is a result that says why.
+// input there is a result that says why. The client can cancel its call here,
+// too.
 func (c *run) put(ctx context.Context, n *needed) (input map[string]json.RawMessage, early []byte) {
+	c.flight = &flight{}
+	ctx = c.x.register(ctx, c.flight, c.m.id)
+	defer c.land()
 	input = map[string]json.RawMessage{}
 	answers := map[string]chan []byte{}
 	for key, q := range httpd.Fields(n.requests) {
@@ -79,7 +83,10 @@ func (c *run) put(ctx context.Context, n *needed) (input map[string]json.RawMess
 			input[key] = result
 		case <-timer.C:
 			return nil, errorResult("Nobody answered a question of the agent's in time.")
-		case <-c.x.g.opt.Context.Done():
+		case <-ctx.Done():
+			if c.x.g.opt.Context.Err() == nil {
+				return nil, errorResult("The client cancelled this call.")
+			}
 			return nil, errorResult("The server is stopping: try again.")
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/beeos/beeos/internal/httpd"
 )
@@ -241,4 +242,27 @@ func FuzzRound(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestCancelWhileAsked: an agent has ended its turn with a question, and the
+// client does not want the answer any more. The call is over then, also for
+// the agent, whatever is answered later.
+func TestCancelWhileAsked(t *testing.T) {
+	s := newStack(t)
+	session := s.handshake(t, "clerk", "user", `{"elicitation":{}}`)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	resp := s.send(ctx, t, s.server.URL, "clerk", "user", session, `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"rounds"}}`)
+	stream := bufio.NewScanner(resp.Body)
+	question := nextEvent(t, stream)
+	s.send(t.Context(), t, s.other.URL, "clerk", "user", session, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}`)
+	if end := nextEvent(t, stream); field(end, "id") != "7" {
+		t.Errorf("%s", end)
+	}
+	before := len(s.frames())
+	s.send(t.Context(), t, s.other.URL, "clerk", "user", session, `{"jsonrpc":"2.0","id":`+field(question, "id")+`,"result":{"action":"accept","content":{}}}`)
+	s.callIn(t, s.server.URL, session, "web_search", `{"query":"x"}`)
+	if after := len(s.frames()); after != before+1 {
+		t.Errorf("%d messages for the agent after the call was cancelled", after-before)
+	}
 }
