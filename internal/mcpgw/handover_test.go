@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"iter"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -395,5 +396,32 @@ func TestPollsAreLimited(t *testing.T) {
 	p.take("c", now.Add(time.Hour))
 	if len(p.full) != 1 {
 		t.Errorf("%d credentials are remembered", len(p.full))
+	}
+}
+
+// TestRefusedAfterPatience: a call that is refused when its client has already
+// waited long enough was never a task, and says why it is none.
+func TestRefusedAfterPatience(t *testing.T) {
+	s := newStack(t)
+	for name, tt := range map[string]struct {
+		err  error
+		want beeos.Code
+	}{
+		"refused":     {beeos.Errorf(beeos.AgentOffline, "nobody is there"), beeos.AgentOffline},
+		"interrupted": {context.Canceled, beeos.AgentServiceUnavailable},
+	} {
+		r := httptest.NewRequest(http.MethodPost, "/", nil)
+		x := &exchange{g: s.gateway, r: r, agent: &beeos.Agent{}, version: v20260728, out: newResponder(httptest.NewRecorder(), r)}
+		c := &run{x: x, m: &message{id: []byte("1"), method: "tools/call"}, patience: time.Millisecond, become: createdTask}
+		c.req.TurnID = beeos.NewID()
+		_, _, err := c.follow(t.Context(), func(ctx context.Context, _ *invoke.Request) iter.Seq2[beeos.Event, error] {
+			return func(yield func(beeos.Event, error) bool) {
+				<-ctx.Done()
+				yield(beeos.Event{}, tt.err)
+			}
+		})
+		if beeos.CodeOf(err) != tt.want {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

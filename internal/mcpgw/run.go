@@ -135,7 +135,7 @@ func (c *run) follow(ctx context.Context, do doing) (reply *beeos.Message, early
 		case errors.Is(context.Cause(ctx), errEnough) && len(c.asks) > 0:
 			return nil, c.x.inputRequired(c.m, c.asks), nil
 		case errors.Is(context.Cause(ctx), errTask):
-			return c.goOn(ctx)
+			return c.goOn(ctx, err)
 		case err != nil && ctx.Err() != nil && c.fetches:
 			return nil, nil, beeos.Errorf(beeos.AgentServiceUnavailable, "the wait has ended, the work goes on: ask again")
 		case err != nil && ctx.Err() != nil:
@@ -156,13 +156,17 @@ func (c *run) follow(ctx context.Context, do doing) (reply *beeos.Message, early
 	return nil, nil, errors.New("the call ended without a reply")
 }
 
-// goOn is for a call that has taken long enough. It is in the ledger by now; it
-// may even be over.
-func (c *run) goOn(ctx context.Context) (*beeos.Message, []byte, error) {
+// goOn is for a call that has taken long enough. It is in the ledger by now,
+// unless something slow was in the way; it may even be over.
+func (c *run) goOn(ctx context.Context, why error) (*beeos.Message, []byte, error) {
 	t, err := c.x.taskByID(context.WithoutCancel(ctx), c.req.TurnID)
 	switch {
-	case err != nil:
+	case err != nil && beeos.CodeOf(err) != beeos.InvalidParam:
 		return nil, nil, err
+	case err != nil && why != nil && !errors.Is(why, context.Canceled):
+		return nil, nil, why // it was refused
+	case err != nil:
+		return nil, nil, beeos.Wrap(beeos.AgentServiceUnavailable, err, "the call could not be stored in time: try again")
 	case t.Done != nil:
 		return c.ended(t.Done)
 	}
