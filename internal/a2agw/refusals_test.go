@@ -69,3 +69,23 @@ func TestKeyThatIsNoText(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 }
+
+// TestRevokedKeyHearsNothingMore: a stream can outlive its credential, and tells
+// nothing from then on but why.
+func TestRevokedKeyHearsNothingMore(t *testing.T) {
+	s := start(t)
+	task := at(s.rpc("SendMessage", message("m", "pause")), "result", "task", "id").(string)
+	made := s.do("POST", s.REST+"/api/v1/api-keys", `{"name":"short-lived"}`).json(t)
+	subscribe := `{"jsonrpc":"2.0","id":1,"method":"SubscribeToTask","params":{"id":"` + task + `"}}`
+	events := s.stream(t.Context(), s.url, subscribe, "Authorization", "Bearer "+at(made, "data", "key").(string))
+	if first := <-events; at(first, "result", "task", "id") != task {
+		t.Fatalf("%v", first)
+	}
+	s.do("DELETE", s.REST+"/api/v1/api-keys/"+at(made, "data", "id").(string), "")
+	s.rpc("SendMessage", message("m2", "blue", `,"taskId":"`+task+`"`))
+	for ev := range events {
+		if at(ev, "error", "code") != 401.0 {
+			t.Errorf("after the key was revoked: %v", ev)
+		}
+	}
+}

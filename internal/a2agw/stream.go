@@ -3,10 +3,12 @@ package a2agw
 import (
 	"context"
 	"iter"
+	"net/http"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/httpd"
 	"github.com/beeos/beeos/internal/invoke"
 )
 
@@ -79,6 +81,15 @@ func (x *exchange) subscribe(ctx context.Context) (events, error) {
 	return x.follow(ctx, &t, first, since, false), nil
 }
 
+// revoked is why the credential is no good any more, which a stream can
+// outlive; nil = it is, or nobody knows at the moment.
+func (x *exchange) revoked() error {
+	if _, err := x.g.caller(x.r); err != nil && httpd.Status(beeos.CodeOf(err)) == http.StatusUnauthorized {
+		return err
+	}
+	return nil
+}
+
 // follow is the task, then its changes.
 func (x *exchange) follow(ctx context.Context, t *invoke.Task, first *a2a.Task, since int64, untilPause bool) events {
 	return func(yield func(any, error) bool) {
@@ -87,6 +98,9 @@ func (x *exchange) follow(ctx context.Context, t *invoke.Task, first *a2a.Task, 
 		}
 		n := &narrator{task: a2a.TaskInfo{TaskID: first.ID, ContextID: first.ContextID}, state: first.Status.State}
 		for ev, err := range x.g.opt.Calls.WatchTurn(ctx, t.Channel, t.Turn, since) {
+			if err == nil {
+				err = x.revoked()
+			}
 			if err != nil {
 				yield(nil, err)
 				return
