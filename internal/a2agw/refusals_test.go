@@ -5,6 +5,9 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/beeos/beeos/internal/config"
 )
 
 // TestGuessedKeys: whoever tries one key after the other is told to slow down,
@@ -87,5 +90,17 @@ func TestRevokedKeyHearsNothingMore(t *testing.T) {
 		if at(ev, "error", "code") != 401.0 {
 			t.Errorf("after the key was revoked: %v", ev)
 		}
+	}
+}
+
+// TestSendAgainWhileItGoesOn: whoever repeats a message whose task takes long
+// gets that task, as with the first one.
+func TestSendAgainWhileItGoesOn(t *testing.T) {
+	s := start(t, func(c *config.Config) { c.CallTimeout = 300 * time.Millisecond })
+	first := s.rpc("SendMessage", message("m", "wait"))
+	again := s.rpc("SendMessage", message("m", "wait"))
+	s.rpc("CancelTask", `{"id":"`+at(first, "result", "task", "id").(string)+`"}`)
+	if task := at(first, "result", "task", "id"); task == nil || at(again, "result", "task", "id") != task {
+		t.Errorf("first %v, again %v", first, again)
 	}
 }

@@ -116,7 +116,7 @@ func (x *exchange) ask(ctx context.Context, s *sending) (any, error) {
 	for ev, err := range x.g.opt.Calls.Do(ctx, &req) {
 		switch {
 		case err != nil && beeos.CodeOf(err) == beeos.ServiceTimeout && x.dialect != legacy:
-			return x.stillGoing(ctx, s, err)
+			return x.stillGoing(ctx, s, req.TurnID, err)
 		case err != nil:
 			return nil, err
 		case ev.Kind == beeos.EventAsk && strings.HasPrefix(ev.AskID, beeos.PauseAsk):
@@ -163,8 +163,8 @@ func reply(m *beeos.Message, context string) a2a.StreamResponse {
 
 // stillGoing answers with the task as it stands when its end takes too long to
 // wait for: the agent goes on, and the client can come back.
-func (x *exchange) stillGoing(ctx context.Context, s *sending, timeout error) (any, error) {
-	t, err := x.ownTask(ctx, s.req.TurnID)
+func (x *exchange) stillGoing(ctx context.Context, s *sending, turn string, timeout error) (any, error) {
+	t, err := x.ownTask(ctx, turn)
 	if err != nil {
 		return nil, timeout
 	}

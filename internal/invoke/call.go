@@ -39,7 +39,7 @@ type Request struct {
 	Attachments []Attachment // files of the caller's; become Parts and Call.Attachments
 
 	IdempotencyKey string
-	Join           bool   // a repeated key waits for the first call under it, instead of being refused
+	Join           bool   // a repeated key waits for the first call under it, instead of being refused; TurnID and Channel become that call's
 	Fingerprint    []byte // of the payload without Attachments; nil = computed
 
 	Timeout  time.Duration // how long to wait; 0 = the agent's, else the default
@@ -117,9 +117,8 @@ func (c *Calls) do(ctx context.Context, r *Request, yield func(*beeos.Event) boo
 
 // join waits for the first call under an idempotency key.
 func (c *Calls) join(ctx context.Context, r *Request, first *turn, yield func(*beeos.Event) bool) error {
-	again := *r
-	again.TurnID, again.Channel = first.id, first.channel
-	return c.resume(ctx, &again, func(ev *beeos.Event) bool {
+	r.TurnID, r.Channel = first.id, first.channel // so that who gives up knows what goes on
+	return c.resume(ctx, r, func(ev *beeos.Event) bool {
 		ev.Replayed = true
 		return yield(ev)
 	})
