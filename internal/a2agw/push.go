@@ -159,25 +159,25 @@ func (x *exchange) setPush(ctx context.Context) (any, error) {
 }
 
 // findPush returns a configuration of a task; with no id, its only one.
-func (x *exchange) findPush(ctx context.Context) (t invoke.Task, found *webhook.Described, err error) {
-	t, id, err := x.pushTask(ctx)
+func (x *exchange) findPush(ctx context.Context) (t invoke.Task, id string, found *webhook.Described, err error) {
+	t, id, err = x.pushTask(ctx)
 	if err != nil {
-		return t, nil, err
+		return t, id, nil, err
 	}
 	all, err := x.g.opt.Hooks.Describe(ctx, t.Turn, x.pushFormat())
 	if err != nil {
-		return t, nil, err
+		return t, id, nil, err
 	}
 	for i := range all {
 		if id == "" || all[i].ID == id || all[i].Name == id {
-			return t, &all[i], nil
+			return t, id, &all[i], nil
 		}
 	}
-	return t, nil, nil
+	return t, id, nil, nil
 }
 
 func (x *exchange) getPush(ctx context.Context) (any, error) {
-	t, found, err := x.findPush(ctx)
+	t, _, found, err := x.findPush(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -206,8 +206,12 @@ func (x *exchange) listPush(ctx context.Context) (any, error) {
 // dropPush removes a configuration; one that is not there is as good as
 // removed.
 func (x *exchange) dropPush(ctx context.Context) (any, error) {
-	_, found, err := x.findPush(ctx)
-	if err == nil && found != nil {
+	_, id, found, err := x.findPush(ctx)
+	switch {
+	case err != nil:
+	case id == "":
+		err = beeos.Errorf(beeos.MissingParam, "the id of the configuration is required: the task may have several")
+	case found != nil:
 		err = x.g.opt.DB.DeleteWebhook(ctx, found.ID)
 	}
 	if err != nil {

@@ -104,3 +104,18 @@ func TestSendAgainWhileItGoesOn(t *testing.T) {
 		t.Errorf("first %v, again %v", first, again)
 	}
 }
+
+// TestDeletePushConfigByName: who does not say which one is meant deletes none.
+func TestDeletePushConfigByName(t *testing.T) {
+	s := start(t)
+	task := at(s.rpc("SendMessage", message("m", "hi")), "result", "task", "id").(string)
+	for _, id := range []string{"one", "two"} {
+		s.rpc("CreateTaskPushNotificationConfig", `{"taskId":"`+task+`","id":"`+id+`","url":"http://127.0.0.1:9/`+id+`"}`)
+	}
+	if got := s.rpc("DeleteTaskPushNotificationConfig", `{"taskId":"`+task+`"}`); at(got, "error", "code") != -32602.0 {
+		t.Errorf("without an id: %v", got)
+	}
+	if got, _ := at(s.rpc("ListTaskPushNotificationConfigs", `{"taskId":"`+task+`"}`), "result", "configs").([]any); len(got) != 2 {
+		t.Errorf("left: %v", got)
+	}
+}
