@@ -13,7 +13,7 @@ import (
 // members that agents have no business to send are ignored.
 func decode(line []byte) (f beeos.Frame, err error) {
 	if err := httpd.Strict(line); err != nil {
-		return f, err
+		return addressed(line), err
 	}
 	if line[0] != '{' {
 		return f, beeos.Errorf(beeos.InvalidBody, "a frame is a JSON object")
@@ -27,6 +27,19 @@ func decode(line []byte) (f beeos.Frame, err error) {
 		}
 	}
 	return f, err
+}
+
+// addressed reads from a frame that cannot be used what the complaint has to
+// name: an agent that is not told which reply was refused waits for its
+// acknowledgement, and its caller with it.
+func addressed(line []byte) beeos.Frame {
+	var about struct {
+		Type      beeos.FrameType `json:"type"`
+		MessageID string          `json:"message_id"`
+		RequestID string          `json:"request_id"`
+	}
+	_ = json.Unmarshal(line, &about) // no JSON at all: then it names nothing
+	return beeos.Frame{Type: about.Type, MessageID: about.MessageID, RequestID: about.RequestID}
 }
 
 // member sets one member of the frame; it returns what the value should have

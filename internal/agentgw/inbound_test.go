@@ -65,6 +65,31 @@ func TestBadFrames(t *testing.T) {
 	}
 }
 
+// TestUnreadableFrameNamesItsTurn: an agent that waits for what comes of a
+// frame hears of it even when the frame holds what nobody may send; else its
+// caller would wait until the deadline.
+func TestUnreadableFrameNamesItsTurn(t *testing.T) {
+	_, _, agent, m, wait := begin(t, beeos.Definition{Name: "echo"})
+	for name, line := range map[string]string{
+		"NUL in a reply":            `{"type":"reply","message_id":"` + m.MessageID + `","body":"a\u0000b"}`,
+		"names that differ in case": `{"type":"reply","message_id":"` + m.MessageID + `","payload":{"id":1,"ID":2}}`,
+		"half a pair":               `{"type":"error","message_id":"` + m.MessageID + `","body":"\ud800"}`,
+	} {
+		agent.raw(line)
+		if f := agent.next(); f.Type != beeos.FrameAck || f.MessageID != m.MessageID || f.Error == nil || f.Error.Code != string(beeos.InvalidJSON) {
+			t.Errorf("%s: %s", name, show(f))
+		}
+	}
+	agent.raw(`{"type":"approve","message_id":"` + m.MessageID + `","request_id":"r1","tool":"save","arguments":{"a":1,"A":2}}`)
+	if f := expect(t, agent, beeos.FrameError); f.MessageID != m.MessageID || f.RequestID != "r1" {
+		t.Errorf("a question: %s", show(f))
+	}
+	agent.send(beeos.Frame{Type: beeos.FrameReply, MessageID: m.MessageID, Body: "done"})
+	if got := wait(); got.err != nil || got.reply.Body != "done" {
+		t.Errorf("got %+v", got)
+	}
+}
+
 func TestTooMuchAtOnce(t *testing.T) {
 	s, _, agent, _, _ := begin(t, beeos.Definition{Name: "echo"})
 	agent.raw(strings.Repeat(" ", maxInbound+1))
