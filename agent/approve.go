@@ -51,7 +51,8 @@ func (r *Reply) Approve(ctx context.Context, tool string, args any) error {
 	return r.Gate(ctx, Approval{Tool: tool, Arguments: args})
 }
 
-// gate is one tool call that waits for a decision.
+// gate is a question that stays open over connections: a tool call that waits
+// for a decision, or a pause.
 type gate struct {
 	frame  []byte // to be sent again on another connection
 	answer chan beeos.Frame
@@ -67,17 +68,13 @@ func (r *Reply) Gate(ctx context.Context, q Approval) error {
 		args = []byte("{}")
 	}
 	id := cmp.Or(q.Key, beeos.NewID())
-	g := &gate{answer: make(chan beeos.Frame, 1)}
-	g.frame = encode(beeos.Frame{
+	g, err := r.openGate(beeos.Frame{
 		Type: beeos.FrameApprove, MessageID: r.m.ID, RequestID: id, Skill: q.Skill, Tool: q.Tool, Arguments: args, Auto: q.Auto,
 	})
-	if err := r.openGate(id, g); err != nil {
+	if err != nil {
 		return err
 	}
 	defer r.closeGate(id)
-	if l := r.a.current(); l != nil { // else the next connection brings it
-		l.send(g.frame)
-	}
 	select {
 	case f := <-g.answer:
 		return verdict(q.Tool, f)
@@ -90,8 +87,8 @@ func (r *Reply) Gate(ctx context.Context, q Approval) error {
 
 // verdict reads what was decided.
 func verdict(tool string, f beeos.Frame) error {
-	if f.Error != nil {
-		return fmt.Errorf("approve %s: %w", tool, &beeos.Error{Code: beeos.Code(f.Error.Code), Message: f.Error.Message})
+	if err := faultIn(f); err != nil {
+		return fmt.Errorf("approve %s: %w", tool, err)
 	}
 	var made beeos.Approved
 	if err := json.Unmarshal(f.Result, &made); err != nil {
@@ -103,17 +100,23 @@ func verdict(tool string, f beeos.Frame) error {
 	return &Denied{Tool: tool, Reason: made.Reason, Expired: made.Expired}
 }
 
-func (r *Reply) openGate(id string, g *gate) error {
+// openGate asks f, now or on the next connection.
+func (r *Reply) openGate(f beeos.Frame) (*gate, error) {
+	g := &gate{frame: encode(f), answer: make(chan beeos.Frame, 1)}
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	if r.final != nil {
-		return ErrEnded
+		r.mu.Unlock()
+		return nil, ErrEnded
 	}
 	if r.gates == nil {
 		r.gates = map[string]*gate{}
 	}
-	r.gates[id] = g
-	return nil
+	r.gates[f.RequestID] = g
+	r.mu.Unlock()
+	if l := r.a.current(); l != nil {
+		l.send(g.frame)
+	}
+	return g, nil
 }
 
 func (r *Reply) closeGate(id string) {
@@ -122,7 +125,7 @@ func (r *Reply) closeGate(id string) {
 	delete(r.gates, id)
 }
 
-// decided hands a decision to whoever waits for it.
+// decided hands a decision, or that there is none, to whoever waits for it.
 func (r *Reply) decided(f beeos.Frame) {
 	r.mu.Lock()
 	g := r.gates[f.RequestID]

@@ -108,7 +108,7 @@ func (r *Reply) AuthRequired(ctx context.Context, text string, payload any) (Con
 }
 
 func (r *Reply) pause(ctx context.Context, kind beeos.FrameType, text string, payload any) (Continued, error) {
-	f := beeos.Frame{Type: kind, Body: text}
+	f := beeos.Frame{Type: kind, MessageID: r.m.ID, RequestID: beeos.NewID(), Body: text}
 	if payload != nil {
 		raw, err := marshal(payload)
 		if err != nil {
@@ -116,14 +116,16 @@ func (r *Reply) pause(ctx context.Context, kind beeos.FrameType, text string, pa
 		}
 		f.Payload = raw
 	}
-	r.setPause(&f)
-	defer r.setPause(nil)
-	if err := r.stream(f); err != nil {
+	g, err := r.openGate(f)
+	if err != nil {
 		return Continued{}, err
 	}
+	defer r.closeGate(f.RequestID)
 	select {
 	case got := <-r.more:
 		return continued(got)
+	case refused := <-g.answer:
+		return Continued{}, fmt.Errorf("%s: %w", kind, faultIn(refused))
 	case <-ctx.Done():
 		return Continued{}, context.Cause(ctx)
 	case <-r.ctx.Done():
@@ -131,12 +133,12 @@ func (r *Reply) pause(ctx context.Context, kind beeos.FrameType, text string, pa
 	}
 }
 
-// setPause notes the question that the answer waits for, so that it can be put
-// again on another connection.
-func (r *Reply) setPause(f *beeos.Frame) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.pausedOn = f
+// faultIn is what a frame says went wrong; nil = nothing did.
+func faultIn(f beeos.Frame) error {
+	if f.Error == nil {
+		return nil
+	}
+	return &beeos.Error{Code: beeos.Code(f.Error.Code), Message: f.Error.Message}
 }
 
 // ask is one question. Without a key it is named after what it asks for and
@@ -176,7 +178,7 @@ func (r *Reply) put(ctx context.Context, q ask) (json.RawMessage, error) {
 		case !ok:
 			return nil, fmt.Errorf("%s: %w", q.method, errDisconnected)
 		case f.Error != nil:
-			return nil, fmt.Errorf("%s: %w", q.method, &beeos.Error{Code: beeos.Code(f.Error.Code), Message: f.Error.Message})
+			return nil, fmt.Errorf("%s: %w", q.method, faultIn(f))
 		}
 		return f.Result, nil
 	case <-ctx.Done():

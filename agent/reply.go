@@ -31,17 +31,16 @@ type Reply struct {
 	cancel context.CancelCauseFunc
 	more   chan *beeos.Frame // user.continue and user.auth_grant
 
-	mu       sync.Mutex
-	body     []byte            // what was streamed
-	parts    []json.RawMessage // content besides the text
-	texts    string            // of the parts that are text
-	payload  map[string]json.RawMessage
-	asked    map[string]int   // questions so far, by what they ask for
-	pausedOn *beeos.Frame     // the question that the answer waits for
-	gates    map[string]*gate // tool calls that wait for a decision, by request
-	final    []byte           // the terminal frame; set once
-	retries  int              // how often the gateway could not take it
-	refused  bool             // the gateway will never take what the handler made
+	mu      sync.Mutex
+	body    []byte            // what was streamed
+	parts   []json.RawMessage // content besides the text
+	texts   string            // of the parts that are text
+	payload map[string]json.RawMessage
+	asked   map[string]int   // questions so far, by what they ask for
+	gates   map[string]*gate // tool calls that wait for a decision, and pauses, by request
+	final   []byte           // the terminal frame; set once
+	retries int              // how often the gateway could not take it
+	refused bool             // the gateway will never take what the handler made
 }
 
 // Delta streams a piece of the answer's text. The error, which may be left
@@ -195,7 +194,7 @@ func (r *Reply) end(f beeos.Frame) error {
 // replay says again, on a new connection, what the gateway may have missed.
 func (r *Reply) replay(l *link) {
 	r.mu.Lock()
-	final, text, question, gates := r.final, string(r.body), r.pausedOn, slices.Collect(maps.Values(r.gates))
+	final, text, gates := r.final, string(r.body), slices.Collect(maps.Values(r.gates))
 	r.mu.Unlock()
 	if final != nil {
 		l.send(final)
@@ -203,11 +202,6 @@ func (r *Reply) replay(l *link) {
 	}
 	if text != "" {
 		l.send(encode(beeos.Frame{Type: beeos.FrameDelta, MessageID: r.m.ID, Text: text, Reason: "replay"}))
-	}
-	if question != nil {
-		f := *question
-		f.MessageID = r.m.ID
-		l.send(encode(f))
 	}
 	for _, g := range gates {
 		l.send(g.frame)

@@ -49,8 +49,9 @@ func (a *Agent) receive(l *link, line []byte) {
 		a.acknowledged(f)
 	case beeos.FrameError:
 		if f.Error != nil {
-			if r := a.turn(f.MessageID); r != nil && f.RequestID != "" {
-				r.decided(f) // if it was an approve frame
+			if r := a.turn(f.MessageID); r != nil && f.RequestID != "" { // a question: it has failed
+				r.decided(f)
+				a.answered(f)
 			}
 			a.log.Warn("the gateway could not use a frame", "code", f.Error.Code, "message", f.Error.Message)
 		}

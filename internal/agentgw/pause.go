@@ -28,7 +28,7 @@ func (c *connection) pause(t *turn, f *beeos.Frame, to *answers) {
 	if f.Type == beeos.FrameAuthRequired {
 		m.Type = beeos.AgentAuthRequired
 	}
-	named := beeos.Frame{Type: f.Type, MessageID: f.MessageID}
+	named := beeos.Frame{Type: f.Type, MessageID: f.MessageID, RequestID: f.RequestID}
 	to.open.Add(1)
 	c.g.workers.Go(func() {
 		defer to.open.Done()
