@@ -290,8 +290,15 @@ func TestConcurrency(t *testing.T) {
 		t.Errorf("a third, %s, is running", id)
 	case <-time.After(20 * time.Millisecond):
 	}
+	close(release)
 	for range 5 {
-		release <- struct{}{}
-		conn.ack(conn.expect(beeos.FrameReply).MessageID, "")
+		f := <-conn.frames
+		if cancelled := f.Type == beeos.FrameError && f.StopReason == beeos.StopUser; cancelled != (f.MessageID == "m4") {
+			t.Errorf("got %s", encode(f))
+		}
+		conn.ack(f.MessageID, "")
+	}
+	if len(running) != 2 {
+		t.Errorf("%d more have run, want m2 and m3: m4 was cancelled before it began", len(running))
 	}
 }

@@ -161,8 +161,12 @@ func (a *Agent) answer(r *Reply) {
 	}
 }
 
-// call runs the handler; a panic becomes an error.
+// call runs the handler, unless nobody wants its answer any more; a panic
+// becomes an error.
 func (a *Agent) call(r *Reply) (err error) {
+	if r.ctx.Err() != nil { // it waited for its turn meanwhile
+		return context.Cause(r.ctx)
+	}
 	defer func() {
 		if p := recover(); p != nil {
 			a.log.Error("the handler panicked", "message", r.m.ID, "panic", p, "stack", string(debug.Stack()))
