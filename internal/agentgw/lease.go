@@ -79,6 +79,11 @@ func (g *Gateway) release(turns []*turn) {
 
 // overtaken drops a turn that ended without this agent, and tells the agent.
 func (g *Gateway) overtaken(t *turn) {
-	t.conn.enqueue(encode(&beeos.Frame{Type: beeos.FrameCancel, MessageID: t.id, Reason: "the request has ended"}))
+	t.conn.enqueue(ended(t.id))
 	t.conn.drop(t)
+}
+
+// ended tells an agent that nobody waits for its answer.
+func ended(turn string) []byte {
+	return encode(&beeos.Frame{Type: beeos.FrameCancel, MessageID: turn, Reason: "the request has ended"})
 }

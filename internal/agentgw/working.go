@@ -12,7 +12,7 @@ import (
 // working puts a turn on the connection of an agent that has reconnected and
 // never stopped to work on it. What may be handed out again comes to the agent
 // anyway; this is for what nobody may be given a second time, which would be
-// given up otherwise.
+// given up otherwise. What has ended meanwhile need not be worked on.
 func (c *connection) working(f *beeos.Frame) error {
 	if f.MessageID == "" {
 		return beeos.Errorf(beeos.MissingParam, "a frame of type %q needs the message_id of its turn", f.Type)
@@ -33,7 +33,8 @@ func (c *connection) resume(id string) error {
 	defer cancel()
 	d, err := c.g.Ledger.Turn(ctx, id)
 	switch {
-	case beeos.CodeOf(err) == beeos.NotFound: // it has ended
+	case beeos.CodeOf(err) == beeos.NotFound: // it ended while the agent was away
+		c.enqueue(ended(id))
 		return nil
 	case err != nil:
 		return err
