@@ -108,6 +108,10 @@ func (r *Reply) openGate(f beeos.Frame) (*gate, error) {
 		r.mu.Unlock()
 		return nil, ErrEnded
 	}
+	if r.gates[f.RequestID] != nil {
+		r.mu.Unlock()
+		return nil, fmt.Errorf("%q waits for a decision already; give each call a key of its own", f.RequestID)
+	}
 	if r.gates == nil {
 		r.gates = map[string]*gate{}
 	}

@@ -107,3 +107,33 @@ func TestApproveByKey(t *testing.T) {
 		})
 	}
 }
+
+// TestApproveKeyInUse: a key that waits is not good for a second call, which
+// would hear the decision about the first.
+func TestApproveKeyInUse(t *testing.T) {
+	g := newFakeGateway(t)
+	asked, tried := make(chan struct{}), make(chan error, 1)
+	conn, _ := g.start(g.options(), func(ctx context.Context, _ Message, r *Reply) error {
+		first := make(chan error, 1)
+		go func() { first <- r.Gate(ctx, Approval{Tool: "save", Arguments: 1, Key: "k"}) }() // awaited below
+		<-asked
+		tried <- r.Gate(ctx, Approval{Tool: "save", Arguments: 2, Key: "k"})
+		return <-first
+	})
+	conn.message("m", "", beeos.Call{})
+	f := conn.expect(beeos.FrameApprove)
+	close(asked)
+	select {
+	case err := <-tried:
+		if err == nil {
+			t.Error("the second call was let through")
+		}
+	case <-conn.frames:
+		t.Error("the second call asks under the key of the first")
+	}
+	conn.send(beeos.Frame{Type: beeos.FrameDecision, MessageID: "m", RequestID: f.RequestID, Result: json.RawMessage(`{"approved":true}`)})
+	if got := conn.expect(beeos.FrameReply); got.IsError {
+		t.Errorf("got %s", encode(got))
+	}
+	conn.ack("m", "")
+}

@@ -40,9 +40,9 @@ func (c *connection) approve(t *turn, f *beeos.Frame) error {
 	if c.g.Desk == nil {
 		return beeos.Errorf(beeos.AgentServiceUnavailable, "nobody can be asked here")
 	}
-	ctx, fresh := t.enter(ask.Request)
-	if !fresh {
-		return nil // it waits already
+	ctx, fresh, err := t.enter(ask)
+	if err != nil || !fresh {
+		return err // nil: it waits already
 	}
 	c.g.workers.Go(func() {
 		out := beeos.Frame{Type: beeos.FrameDecision, MessageID: t.id, RequestID: ask.Request}
@@ -193,27 +193,37 @@ func (c *connection) settled(q *question, made beeos.Approved) {
 	}
 }
 
+// gate is where the agent waits for a decision.
+type gate struct {
+	ask   approval.Ask
+	leave context.CancelFunc
+}
+
 // enter notes that the agent waits at a gate; fresh is false when it does
-// already. The context ends when the turn leaves this connection.
-func (t *turn) enter(request string) (ctx context.Context, fresh bool) {
+// already. The context ends when the turn leaves this connection. While a
+// request waits its id is not good for another question: the agent would take
+// the one decision for the other.
+func (t *turn) enter(ask approval.Ask) (ctx context.Context, fresh bool, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.gates[request] != nil || t.dropped {
-		return nil, false
+	if g, waits := t.gates[ask.Request]; waits && !g.ask.Same(&ask) {
+		return nil, false, beeos.Errorf(beeos.Conflict, "request_id %q waits for a decision about another call; give each call an id of its own", ask.Request)
+	} else if waits || t.dropped {
+		return nil, false, nil
 	}
 	if t.gates == nil {
-		t.gates = map[string]context.CancelFunc{}
+		t.gates = map[string]gate{}
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	t.gates[request] = cancel
-	return ctx, true
+	ctx, leave := context.WithCancel(context.Background())
+	t.gates[ask.Request] = gate{ask, leave}
+	return ctx, true, nil
 }
 
 func (t *turn) exit(request string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if cancel := t.gates[request]; cancel != nil {
-		cancel()
+	if g, waits := t.gates[request]; waits {
+		g.leave()
 		delete(t.gates, request)
 	}
 }
@@ -221,7 +231,7 @@ func (t *turn) exit(request string) {
 // leave takes the turn away from all its gates; t.mu is held.
 func (t *turn) leave() {
 	t.dropped = true
-	for _, cancel := range t.gates {
-		cancel()
+	for _, g := range t.gates {
+		g.leave()
 	}
 }

@@ -381,3 +381,26 @@ func TestNothingSaidApproves(t *testing.T) {
 		t.Errorf("%+v %v", a, err)
 	}
 }
+
+// TestApproveOneQuestionPerRequest: while a request waits, its id is not good
+// for other arguments. The agent would take the decision about those that were
+// shown for one about these.
+func TestApproveOneQuestionPerRequest(t *testing.T) {
+	s, _, agent, m, wait := approving(t, beeos.Definition{Name: "files"}, saveCSV)
+	a := s.waits()
+	again := saveCSV
+	again.Type, again.MessageID, again.Arguments = beeos.FrameApprove, m.MessageID, json.RawMessage(`{"name":"a.csv", "rows":[1, 2]}`)
+	other := again
+	other.Arguments = json.RawMessage(`{"name":"/etc/passwd"}`)
+	agent.send(again, other) // the first one differs in nothing that counts
+	if f := expect(t, agent, beeos.FrameError); f.RequestID != "r1" || f.Error.Code != string(beeos.Conflict) {
+		t.Errorf("got %s", show(f))
+	}
+	_, err := s.desk.Decide(s.ctx, a.ID, s.byOwner(), true, "")
+	s.must(err)
+	if f := expect(t, agent, beeos.FrameDecision); !made(t, f).Approved || made(t, f).ID != a.ID {
+		t.Errorf("got %s", show(f))
+	}
+	agent.send(beeos.Frame{Type: beeos.FrameReply, MessageID: m.MessageID, Body: "done"})
+	wait()
+}

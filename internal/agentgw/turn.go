@@ -43,10 +43,10 @@ type turn struct {
 	queued    bool   // in the mailbox of those to publish
 	published time.Time
 	asks      []string
-	asked     int                           // questions so far
-	gates     map[string]context.CancelFunc // approvals that the agent waits for, by its request
-	dropped   bool                          // nobody here holds the turn any more
-	onDrop    []func()                      // what ends with it
+	asked     int             // questions so far
+	gates     map[string]gate // approvals that the agent waits for, by its request
+	dropped   bool            // nobody here holds the turn any more
+	onDrop    []func()        // what ends with it
 }
 
 // whenDropped has f called when the turn is no longer worked on here; false

@@ -37,6 +37,13 @@ func (a *Ask) plain() (arguments json.RawMessage, hash []byte) {
 	return b.Bytes(), sum[:]
 }
 
+// Same reports whether two questions are about the same call.
+func (a *Ask) Same(b *Ask) bool {
+	_, mine := a.plain()
+	_, other := b.plain()
+	return a.Turn == b.Turn && a.Skill == b.Skill && a.Tool == b.Tool && bytes.Equal(mine, other)
+}
+
 // Limits of what an agent may say; arguments are bounded by the frame.
 const maxName = 256
 
