@@ -253,6 +253,8 @@ func (p *program) keep(ctx context.Context) {
 
 // run is one life of the program.
 func (p *program) run(ctx context.Context) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
 	cmd := exec.CommandContext(ctx, p.opt.Command[0], p.opt.Command[1:]...)
 	cmd.Dir, cmd.Env, cmd.WaitDelay = p.opt.Dir, p.opt.Env, waitExit
 	stdin, err := cmd.StdinPipe()
@@ -275,7 +277,7 @@ func (p *program) run(ctx context.Context) error {
 	pipes.Go(func() { proc.feed(stdin) })
 	var readers sync.WaitGroup
 	readers.Go(func() { p.logLines(stderr) })
-	readers.Go(func() { p.listen(proc, stdout) })
+	readers.Go(func() { p.listen(proc, stdout, stop) })
 	err = cmd.Wait()
 	toStdout.Close() //nolint:errcheck // never fails
 	toStderr.Close() //nolint:errcheck // never fails
@@ -321,8 +323,9 @@ func (proc *process) feed(stdin io.WriteCloser) {
 	}
 }
 
-// listen reads the program's lines.
-func (p *program) listen(proc *process, stdout io.Reader) {
+// listen reads the program's lines. One whose lines cannot be told apart any
+// more is stopped: nothing that it answers would be heard.
+func (p *program) listen(proc *process, stdout io.Reader, stop func()) {
 	lines := bufio.NewScanner(stdout)
 	lines.Buffer(nil, maxLine)
 	for lines.Scan() {
@@ -338,6 +341,7 @@ func (p *program) listen(proc *process, stdout io.Reader) {
 	}
 	if err := lines.Err(); err != nil {
 		p.log.Error("the program's output cannot be read any more", "err", err)
+		stop()
 		io.Copy(io.Discard, stdout) //nolint:errcheck // so that it can at least end
 	}
 }

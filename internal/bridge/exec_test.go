@@ -65,6 +65,8 @@ func program() {
 		case m.Text == "crash":
 			say(`"delta":"I am "`)
 			os.Exit(3)
+		case m.Text == "shout":
+			say(`"reply":"` + strings.Repeat("A", 5<<20) + `"`)
 		case m.Text == "hang":
 			fmt.Fprintln(os.Stderr, "hanging")
 		case m.Text == "fail":
@@ -147,6 +149,8 @@ func TestExec(t *testing.T) {
 		{"noise", "fine", false},
 		{"crash", "the program behind this agent ended before it had answered; try again", true},
 		{"still there?", "you said: still there?", false},
+		{"shout", "the program behind this agent ended before it had answered; try again", true},
+		{"and now?", "you said: and now?", false}, // a line that is too long is not the last one
 	} {
 		got, err := c.Invoke(t.Context(), id, client.InvokeRequest{Message: step.text})
 		if err != nil {
