@@ -103,6 +103,9 @@ func verdict(tool string, f beeos.Frame) error {
 // openGate asks f, now or on the next connection.
 func (r *Reply) openGate(f beeos.Frame) (*gate, error) {
 	g := &gate{frame: encode(f), answer: make(chan beeos.Frame, 1)}
+	if len(g.frame) > maxReply {
+		return nil, errTooLarge
+	}
 	r.mu.Lock()
 	if r.final != nil {
 		r.mu.Unlock()

@@ -10,13 +10,21 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/beeos/beeos"
 )
 
-// maxReply is how large one answer may be on the wire; larger things are
-// files.
-const maxReply = 1 << 20
+const (
+	// maxReply is how large one answer, or any other frame, may be on the wire;
+	// larger things are files. A gateway hangs up on what is much larger.
+	maxReply = 1 << 20
+
+	// maxPiece is how much text one frame carries, whatever JSON makes of it.
+	maxPiece = 128 << 10
+)
+
+var errTooLarge = fmt.Errorf("it is larger than %d bytes; send large things as files", maxReply)
 
 // ErrEnded is returned when an answer that has ended is ended again.
 var ErrEnded = errors.New("this answer has ended already")
@@ -52,19 +60,28 @@ func (r *Reply) Delta(text string) error {
 		r.body = append(r.body, text...)
 	}
 	r.mu.Unlock()
-	if text == "" {
-		return context.Cause(r.ctx)
-	}
-	return r.stream(beeos.Frame{Type: beeos.FrameDelta, Text: text})
+	return r.pieces(text, func(piece string) beeos.Frame { return beeos.Frame{Type: beeos.FrameDelta, Text: piece} })
 }
 
 // Reasoning streams a piece of what the agent thinks. It is not part of the
 // answer.
 func (r *Reply) Reasoning(text string) error {
-	if text == "" {
-		return context.Cause(r.ctx)
+	return r.pieces(text, func(piece string) beeos.Frame { return beeos.Frame{Type: beeos.FrameDelta, Reasoning: piece} })
+}
+
+// pieces streams text in frames that the gateway takes. No character is torn.
+func (r *Reply) pieces(text string, frame func(piece string) beeos.Frame) error {
+	for text != "" {
+		cut := min(len(text), maxPiece)
+		for back := 1; back < utf8.UTFMax && cut < len(text) && !utf8.RuneStart(text[cut]); back++ {
+			cut--
+		}
+		if err := r.stream(frame(text[:cut])); err != nil {
+			return err
+		}
+		text = text[cut:]
 	}
-	return r.stream(beeos.Frame{Type: beeos.FrameDelta, Reasoning: text})
+	return context.Cause(r.ctx)
 }
 
 // Progress tells watching callers how far the work is; total 0 = unknown.
@@ -152,10 +169,14 @@ func (r *Reply) stream(f beeos.Frame) error {
 	if r.ended() {
 		return ErrEnded
 	}
+	f.MessageID = r.m.ID
+	frame := encode(f)
+	if len(frame) > maxReply {
+		return errTooLarge
+	}
 	if l := r.a.current(); l != nil {
-		f.MessageID = r.m.ID
 		l.wait(r.ctx)
-		l.send(encode(f))
+		l.send(frame)
 	}
 	return context.Cause(r.ctx)
 }
@@ -201,7 +222,10 @@ func (r *Reply) replay(l *link) {
 		return
 	}
 	if text != "" {
-		l.send(encode(beeos.Frame{Type: beeos.FrameDelta, MessageID: r.m.ID, Text: text, Reason: "replay"}))
+		said := encode(beeos.Frame{Type: beeos.FrameDelta, MessageID: r.m.ID, Text: text, Reason: "replay"})
+		if len(said) <= maxReply { // else it will be no answer either
+			l.send(said)
+		}
 	}
 	for _, g := range gates {
 		l.send(g.frame)
