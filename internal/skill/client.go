@@ -122,6 +122,10 @@ func (c *Client) connect(ctx context.Context) (*mcp.ClientSession, error) {
 	if err == nil {
 		session, err = c.client.Connect(timed, transport, nil)
 	}
+	if err == nil && !c.adopt(session) {
+		_ = session.Close() // nobody else would
+		return nil, errClosed
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err = c.discreet(err); err != nil {
@@ -132,8 +136,18 @@ func (c *Client) connect(ctx context.Context) (*mcp.ClientSession, error) {
 		c.opt.Log.Warn("a skill server cannot be reached", "skill", c.opt.Server.Name, "err", err)
 		return nil, c.failed
 	}
-	c.session, c.failed, c.stale = session, nil, true
 	return session, nil
+}
+
+// adopt makes a session the one that is used, unless the client was closed
+// while it came about.
+func (c *Client) adopt(session *mcp.ClientSession) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.closed {
+		c.session, c.failed, c.stale = session, nil, true
+	}
+	return !c.closed
 }
 
 func (c *Client) transport() (mcp.Transport, error) {

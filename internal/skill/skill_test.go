@@ -73,6 +73,43 @@ func TestCommandThatIsNotThere(t *testing.T) {
 	}
 }
 
+// TestCloseWhileConnecting: a session that comes about after the client was
+// closed is ended, for nobody else would.
+func TestCloseWhileConnecting(t *testing.T) {
+	server := mcp.NewServer(&mcp.Implementation{Name: "slow", Version: "1"}, nil)
+	mine, theirs := mcp.NewInMemoryTransports()
+	dialled, proceed := make(chan struct{}), make(chan struct{})
+	c := skill.New(skill.Options{Server: skill.Server{Name: "slow"}, Local: func() (mcp.Transport, error) {
+		close(dialled)
+		<-proceed
+		return mine, nil
+	}})
+	failed := make(chan error, 1)
+	go func() { // awaited below
+		_, err := c.Session(t.Context())
+		failed <- err
+	}()
+	<-dialled
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	there, err := server.Connect(t.Context(), theirs, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	close(proceed)
+	if err := <-failed; err == nil {
+		t.Error("a client that was closed has a session")
+	}
+	over := make(chan struct{})
+	go func() { _ = there.Wait(); close(over) }() // awaited below
+	select {
+	case <-over:
+	case <-time.After(10 * time.Second):
+		t.Error("the session is never ended")
+	}
+}
+
 func TestDemo(t *testing.T) {
 	at := time.Date(2026, 11, 15, 7, 30, 0, 0, time.UTC)
 	c := skill.New(skill.Options{Server: skill.Server{Name: "demo"}, Local: skill.Demo(t.Context(), func() time.Time { return at })})
