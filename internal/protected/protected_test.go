@@ -139,6 +139,37 @@ func TestRefreshNamesTheResource(t *testing.T) {
 	}
 }
 
+// TestRefreshTokenIsUsedOnce: two nodes have one vault. A refresh token that one
+// of them has spent is not sent again by the other: issuers take that for theft
+// and revoke all that they gave.
+func TestRefreshTokenIsUsedOnce(t *testing.T) {
+	as := issuer.New(t, nil)
+	as.Expires = 40
+	now := time.Now()
+	o := protected.Options{URL: front(t, as).URL, Vault: &protected.Memory{}, Consent: agree(t), Now: func() time.Time { return now }}
+	_, here := open(t, o)
+	_, there := open(t, o)
+	for range 2 {
+		for _, get := range []func() (string, error){here, there} {
+			if got, err := get(); err != nil || got != "200 in" {
+				t.Fatalf("%q, %v", got, err)
+			}
+		}
+		now = now.Add(15 * time.Second) // 25 s before it expires
+	}
+	spent := map[string]bool{}
+	for _, a := range as.Asked() {
+		token := a.Form.Get("refresh_token")
+		if token != "" && spent[token] {
+			t.Error("a refresh token was sent twice")
+		}
+		spent[token] = true
+	}
+	if len(spent) != 2 { // one, and none for the first request
+		t.Errorf("%d refresh tokens were sent", len(spent)-1)
+	}
+}
+
 // agree is a person who does what they are asked.
 func agree(t *testing.T) protected.Consent {
 	return func(_ context.Context, p protected.Pending) (url.Values, error) {

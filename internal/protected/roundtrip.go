@@ -115,6 +115,9 @@ func (t *Transport) freshen(ctx context.Context, s *Session) (*Session, error) {
 	if now := t.latest(); now != s {
 		return now, nil // somebody else has
 	}
+	if kept, err := t.opt.Vault.With(ctx, s.Issuer); err == nil && kept != nil && kept.Access != "" && kept.Refresh != s.Refresh {
+		return t.use(kept), nil // another node has: ours is spent, and to send it again looks like theft
+	}
 	renewed, err := t.refresh(ctx, *s)
 	if err != nil {
 		return s, nil //nolint:nilerr // the old one is tried, and then the server says what it wants
@@ -133,10 +136,14 @@ func (t *Transport) keep(ctx context.Context, s Session) (*Session, error) {
 	if err := t.opt.Vault.Put(ctx, s); err != nil {
 		return nil, err
 	}
+	return t.use(&s), nil
+}
+
+func (t *Transport) use(s *Session) *Session {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.current, t.loaded, t.refused = &s, true, nil
-	return t.current, nil
+	t.current, t.loaded, t.refused = s, true, nil
+	return s
 }
 
 func (t *Transport) lock(ctx context.Context) error {
