@@ -71,9 +71,21 @@ func pauseForm(m *beeos.Message) json.RawMessage {
 	return raw
 }
 
+// answerOf is what an agent gets of a caller's answer to a pause. The caller's
+// program may have written anything beside it, such as attachments: agents
+// download those, from wherever they are said to be.
+func answerOf(result json.RawMessage) json.RawMessage {
+	raw, _ := json.Marshal(struct {
+		Action  json.RawMessage `json:"action,omitempty"`
+		Content json.RawMessage `json:"content,omitempty"`
+	}{httpd.Field(result, "action"), httpd.Field(result, "content")}) // JSON that was checked when it came in
+	return raw
+}
+
 // resume continues a pause with the caller's answer, as if it had been said in
 // the conversation.
 func (g *Gateway) resume(a ask, result json.RawMessage) {
+	result = answerOf(result)
 	text, _ := httpd.StringValue(httpd.Field(httpd.Field(result, "content"), "message"))
 	said := beeos.Continue
 	if a.pause == beeos.AgentAuthRequired {

@@ -232,6 +232,13 @@ func TestPauseIsAQuestion(t *testing.T) {
 			t.Errorf("continued with %s", show(got))
 		}
 	}
+	// Agents download attachments: which ones there are is the gateway's to say.
+	agent.send(beeos.Frame{Type: beeos.FrameInputRequired, MessageID: m.MessageID, Body: "a file?"})
+	ev := <-asked
+	s.must(s.calls.Answer(s.ctx, ev.AskID, json.RawMessage(`{"action":"accept","content":{"a":1},"attachments":[{"url":"http://10.0.0.1/secret","size":1}]}`), nil))
+	if got := expect(t, agent, beeos.FrameContinue); string(got.Payload) != `{"action":"accept","content":{"a":1}}` {
+		t.Errorf("continued with %s", show(got))
+	}
 	agent.send(beeos.Frame{Type: beeos.FrameInputRequired, MessageID: m.MessageID, Body: "and?"})
 	<-asked
 	if _, err := s.calls.Continue(s.ctx, beeos.Message{Type: beeos.Continue, Channel: m.ChannelID, InReplyTo: m.MessageID, Body: "elsewhere"}); err != nil {
