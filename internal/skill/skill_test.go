@@ -110,6 +110,36 @@ func TestCloseWhileConnecting(t *testing.T) {
 	}
 }
 
+// TestToolListedTwice: a model service refuses a request in which two tools have
+// one name, with all that other skills offer in it.
+func TestToolListedTwice(t *testing.T) {
+	mine, theirs := mcp.NewInMemoryTransports()
+	server := mcp.NewServer(&mcp.Implementation{Name: "echo", Version: "1"}, nil)
+	mcp.AddTool(server, &mcp.Tool{Name: "a", Description: "first"}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
+		return nil, nil, nil
+	})
+	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+			got, err := next(ctx, method, req)
+			if list, ok := got.(*mcp.ListToolsResult); ok {
+				again := *list.Tools[0]
+				again.Description = "second"
+				list.Tools = append(list.Tools, &again, &again)
+			}
+			return got, err
+		}
+	})
+	if _, err := server.Connect(t.Context(), theirs, nil); err != nil {
+		t.Fatal(err)
+	}
+	c := skill.New(skill.Options{Server: skill.Server{Name: "echo"}, Local: func() (mcp.Transport, error) { return mine, nil }})
+	defer c.Close()
+	tools, err := c.Tools(t.Context(), true)
+	if err != nil || len(tools) != 1 || tools[0].Description != "first" {
+		t.Errorf("%+v, %v", tools, err)
+	}
+}
+
 func TestDemo(t *testing.T) {
 	at := time.Date(2026, 11, 15, 7, 30, 0, 0, time.UTC)
 	c := skill.New(skill.Options{Server: skill.Server{Name: "demo"}, Local: skill.Demo(t.Context(), func() time.Time { return at })})

@@ -89,10 +89,15 @@ func list(ctx context.Context, session *mcp.ClientSession) (all []*mcp.Tool, err
 	if caps := session.InitializeResult().Capabilities; caps != nil && caps.Tools == nil {
 		return nil, nil // a server of something else
 	}
+	seen := map[string]bool{}
 	for t, err := range session.Tools(ctx, nil) {
 		if err != nil {
 			return nil, fmt.Errorf("list the tools: %w", err)
 		}
+		if seen[t.Name] {
+			continue // model services refuse a list with one name twice, other skills' tools and all
+		}
+		seen[t.Name] = true
 		if len(all) == mostTools {
 			return nil, fmt.Errorf("the server has more than %d tools; let it show fewer", mostTools)
 		}
