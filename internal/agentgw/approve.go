@@ -169,7 +169,9 @@ func (c *connection) offer(ctx context.Context, q *question, fresh bool) (askID 
 	}
 	a := ask{conn: c, approval: q.row.ID, decider: strings.TrimPrefix(q.row.Caller, "user:")}
 	id := beeos.ApprovalAsk + q.row.ID
-	c.put(q.turn, a, beeos.Event{AskID: id, Key: approvalKey + q.row.ID, Method: "elicitation/create", Data: form})
+	if c.put(q.turn, a, beeos.Event{AskID: id, Key: approvalKey + q.row.ID, Method: "elicitation/create", Data: form}) != nil {
+		return "" // others can decide
+	}
 	return id
 }
 
@@ -210,6 +212,9 @@ func (t *turn) enter(ask approval.Ask) (ctx context.Context, fresh bool, err err
 		return nil, false, beeos.Errorf(beeos.Conflict, "request_id %q waits for a decision about another call; give each call an id of its own", ask.Request)
 	} else if waits || t.dropped {
 		return nil, false, nil
+	}
+	if len(t.gates) >= mostOpen {
+		return nil, false, errOpen
 	}
 	if t.gates == nil {
 		t.gates = map[string]gate{}

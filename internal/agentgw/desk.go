@@ -8,6 +8,10 @@ import (
 	"github.com/beeos/beeos"
 )
 
+// mostOpen is how many questions, and how many approvals, of one turn may wait
+// at a time.
+const mostOpen = 128
+
 // desk is what the agents at this node's door are working on. The bus looks
 // things up here, so nothing may call the bus with its lock held.
 type desk struct {
@@ -107,17 +111,23 @@ func (d *desk) unpause(t *turn) {
 	}
 }
 
-func (d *desk) openAsk(id string, a ask, t *turn) {
+// openAsk keeps a question of a turn; false = the turn has too many already.
+func (d *desk) openAsk(id string, a ask, t *turn) bool {
 	t.mu.Lock()
-	if !slices.Contains(t.asks, id) {
-		t.asks = append(t.asks, id)
-	}
-	t.mu.Unlock()
+	defer t.mu.Unlock()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.turns[t.id] == t { // else it ended meanwhile
-		d.asks[id] = a
+	t.asks = slices.DeleteFunc(t.asks, func(old string) bool {
+		_, open := d.asks[old]
+		return old == id || !open
+	})
+	if len(t.asks) >= mostOpen {
+		return false
 	}
+	if d.turns[t.id] == t { // else it ended meanwhile
+		t.asks, d.asks[id] = append(t.asks, id), a
+	}
+	return true
 }
 
 // ask returns a question that stays open.

@@ -119,10 +119,9 @@ func (c *connection) ask(t *turn, f *beeos.Frame) error {
 		c.call(t, f)
 		return nil
 	}
-	c.put(t, ask{conn: c, request: f.RequestID}, beeos.Event{
+	return c.put(t, ask{conn: c, request: f.RequestID}, beeos.Event{
 		AskID: "ask_" + beeos.NewID(), Key: f.Key, Total: f.Total, Method: f.Method, Data: bytes.Clone(f.Params),
 	})
-	return nil
 }
 
 func (c *connection) resourceUpdated(f *beeos.Frame) error {

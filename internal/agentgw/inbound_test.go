@@ -2,6 +2,8 @@ package agentgw
 
 import (
 	"bytes"
+	"encoding/json"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -88,6 +90,42 @@ func TestUnreadableFrameNamesItsTurn(t *testing.T) {
 	if got := wait(); got.err != nil || got.reply.Body != "done" {
 		t.Errorf("got %+v", got)
 	}
+}
+
+// TestTooManyQuestions: each is kept until its turn ends, so there is a bound to
+// what one turn can make this node keep. One that is answered makes room.
+func TestTooManyQuestions(t *testing.T) {
+	s, _, agent, m, wait := begin(t, beeos.Definition{Name: "echo"})
+	asked := make(chan string, 1)
+	defer s.bus.Watch(m.ChannelID, func(ev beeos.Event) {
+		select {
+		case asked <- ev.AskID:
+		default: // the first is enough
+		}
+	})()
+	ask := func(kind beeos.FrameType, i int) beeos.Frame {
+		return beeos.Frame{Type: kind, MessageID: m.MessageID, RequestID: strconv.Itoa(i), Method: "roots/list", Tool: "save"}
+	}
+	for i := range mostOpen + 1 {
+		agent.send(ask(beeos.FrameRequest, i))
+	}
+	full := func() {
+		t.Helper()
+		if f := expect(t, agent, beeos.FrameError); f.Error.Code != string(beeos.RateLimited) || f.RequestID != strconv.Itoa(mostOpen) {
+			t.Errorf("got %s", show(f))
+		}
+	}
+	full()
+	s.must(s.calls.Answer(s.ctx, <-asked, json.RawMessage(`{"roots":[]}`), nil))
+	expect(t, agent, beeos.FrameAnswer)
+	agent.send(ask(beeos.FrameRequest, mostOpen+1), ask(beeos.FrameRequest, mostOpen))
+	full()
+	for i := range mostOpen + 1 {
+		agent.send(ask(beeos.FrameApprove, i))
+	}
+	full()
+	agent.send(beeos.Frame{Type: beeos.FrameReply, MessageID: m.MessageID, Body: "done"})
+	wait()
 }
 
 func TestTooMuchAtOnce(t *testing.T) {

@@ -37,20 +37,28 @@ func (c *connection) pause(t *turn, f *beeos.Frame, to *answers) {
 			to.send(refusal(&named, unavailable(err)))
 			return
 		}
-		c.put(t, ask{conn: c, pause: m.Type}, beeos.Event{
+		err := c.put(t, ask{conn: c, pause: m.Type}, beeos.Event{
 			AskID: beeos.PauseAsk + beeos.NewID(), Method: "elicitation/create", Data: pauseForm(&m),
 		})
+		if err != nil {
+			to.send(refusal(&named, err))
+		}
 	})
 }
 
 // put opens a question and tells whoever watches the turn.
-func (c *connection) put(t *turn, a ask, ev beeos.Event) {
+func (c *connection) put(t *turn, a ask, ev beeos.Event) error {
 	ev.Kind, ev.Channel, ev.Turn, ev.Key = beeos.EventAsk, t.channel, t.id, t.askKey(ev.Key)
 	a.event = ev
-	c.g.desk.openAsk(ev.AskID, a, t)
+	if !c.g.desk.openAsk(ev.AskID, a, t) {
+		return errOpen
+	}
 	t.tell(c.g, ev)
 	c.g.Bus.Control(bus.Control{Kind: bus.TurnChanged, ID: t.id})
+	return nil
 }
+
+var errOpen = beeos.Errorf(beeos.RateLimited, "%d questions of this message wait for an answer; ask more when there is one", mostOpen)
 
 // pauseForm is a pause as an elicitation: by an address, if the agent gives
 // one, else by a form, its own or any.
