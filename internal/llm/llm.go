@@ -156,10 +156,10 @@ func (c Call) arguments() json.RawMessage {
 // that the tool's refusal tells the model.
 func whole(id, name, arguments string) *Call {
 	var object map[string]json.RawMessage
-	switch {
-	case arguments == "":
+	switch err := json.Unmarshal([]byte(arguments), &object); {
+	case arguments == "" || err == nil && object == nil: // null: a person would be shown {}
 		arguments = "{}"
-	case json.Unmarshal([]byte(arguments), &object) != nil:
+	case err != nil:
 		raw, _ := json.Marshal(map[string]string{"invalid_arguments": arguments}) // of strings: it works
 		arguments = string(raw)
 	}

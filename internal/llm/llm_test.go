@@ -351,7 +351,7 @@ func TestCancelEndsTheRequest(t *testing.T) {
 
 func TestArgumentsThatAreNoObject(t *testing.T) {
 	for text, want := range map[string]string{
-		"": `{}`, `{"a":1}`: `{"a":1}`, `[1]`: `{"invalid_arguments":"[1]"}`, `{"a":`: `{"invalid_arguments":"{\"a\":"}`,
+		"": `{}`, "null": `{}`, `{"a":1}`: `{"a":1}`, `[1]`: `{"invalid_arguments":"[1]"}`, `{"a":`: `{"invalid_arguments":"{\"a\":"}`,
 	} {
 		if got := string(whole("i", "n", text).Arguments); got != want {
 			t.Errorf("%q became %s, want %s", text, got, want)
