@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/store"
 )
@@ -50,6 +52,22 @@ func reply(o *Opening, text string) beeos.Message {
 	return beeos.Message{
 		Channel: o.Channel.ID, InReplyTo: o.Message.ID, Type: beeos.AgentReply, State: beeos.StateCompleted,
 		StopReason: beeos.StopEndTurn, Publisher: "agent:" + o.Channel.AgentID, Body: text,
+	}
+}
+
+// A server that was stopped leaves everything in one file, so that a copy of
+// it is a whole backup.
+func TestCloseLeavesOneFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "beeos.db")
+	l := openOn(t, "sqlite:"+path, Options{})
+	begin(t, l, request("agent_a"))
+	l.Close()
+	if err := l.db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	left, err := filepath.Glob(path + "*")
+	if want := []string{path}; err != nil || !cmp.Equal(left, want) {
+		t.Errorf("left %v, %v, want %v", left, err, want)
 	}
 }
 

@@ -67,6 +67,19 @@ func (w *writer) connect(ctx context.Context) error {
 	return nil
 }
 
+// disconnect gives the connection back. Its statements end first: SQLite
+// keeps a connection that still has one, and then never moves its log into
+// the database file.
+func (w *writer) disconnect() {
+	if w.conn == nil {
+		return
+	}
+	for _, s := range w.stmts {
+		s.Close()
+	}
+	w.conn.Close()
+}
+
 // submit queues an operation and waits for its commit.
 func (w *writer) submit(ctx context.Context, o *op) error {
 	o.done = make(chan struct{})
@@ -97,11 +110,7 @@ var errClosed = beeos.Errorf(beeos.AgentServiceUnavailable, "the server is shutt
 
 func (w *writer) run() {
 	defer close(w.ended)
-	defer func() {
-		if w.conn != nil {
-			w.conn.Close()
-		}
-	}()
+	defer w.disconnect()
 	for {
 		select {
 		case o := <-w.queue:
