@@ -2,18 +2,16 @@
 // app.go is the order in which they start and stop, surfaces.go what listens
 // where, files.go where files lie, hooks.go who is told about tasks, mesh.go how
 // nodes find each other, people.go how the first person gets in, builtin.go
-// which agents need no code, demo.go what `beeos dev` adds. firstkey.go,
-// directory.go and operate.go work on the database without a server. It is the
-// only package that knows them all.
+// which agents need no code, demo.go what `beeos dev` adds, claim.go who has
+// the data folder. firstkey.go, directory.go and operate.go work on the
+// database without a server. It is the only package that knows them all.
 package app
 
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/url"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -89,14 +87,19 @@ type parts struct {
 	run       []func(context.Context) error // background services
 }
 
-// Run runs BeeOS until ctx ends. Every port is open before anything else
-// starts, so that what can go wrong for a newcomer goes wrong at once.
+// Run runs BeeOS until ctx ends. The data folder is ours and every port is
+// open before anything else starts, so that what can go wrong for a newcomer goes wrong at once.
 func Run(ctx context.Context, cfg config.Config, opt Options) error {
 	start := time.Now()
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)
 	}
 	p := &parts{cfg: cfg, opt: opt, log: opt.Log, metrics: telemetry.NewMetrics(), node: beeos.NewID()}
+	free, err := claim(cfg)
+	if err != nil {
+		return err
+	}
+	defer free()
 	if err := p.listen(); err != nil {
 		return err
 	}
@@ -112,9 +115,6 @@ func Run(ctx context.Context, cfg config.Config, opt Options) error {
 
 // open brings up what the surfaces stand on, lowest first.
 func (p *parts) open(ctx context.Context) (err error) {
-	if err := os.MkdirAll(p.cfg.Data, 0o700); err != nil {
-		return fmt.Errorf("cannot create the data folder — make %s writable or set BEEOS_DATA: %w", p.cfg.Data, err)
-	}
 	dsn, err := DSN(p.cfg)
 	if err != nil {
 		return err

@@ -1,0 +1,7 @@
+//go:build !unix
+
+package app
+
+import "os"
+
+func taken(*os.File) bool { return false }
