@@ -48,28 +48,54 @@ type Server struct {
 // about every kind of port trouble before anything has begun.
 func Listen(parts []Part) (*Server, error) {
 	s := &Server{Drain: drainTime, parts: parts}
+	var taken []Part
 	for _, p := range parts {
 		ln, err := net.Listen("tcp", p.Addr)
-		if err != nil {
+		switch {
+		case errors.Is(err, syscall.EADDRINUSE):
+			taken = append(taken, p)
+		case err != nil:
 			s.Close()
 			return nil, listenError(p, err)
+		default:
+			s.listeners = append(s.listeners, ln)
 		}
-		s.listeners = append(s.listeners, ln)
+	}
+	if len(taken) > 0 {
+		s.Close()
+		return nil, takenError(taken)
 	}
 	return s, nil
 }
 
-// listenError says in one sentence what to do about a port.
-func listenError(p Part, err error) error {
-	setting := p.Setting
-	if setting == "" {
-		setting = strings.ToUpper(p.Name) + "_ADDR"
+// takenError names every port that another program has, since it is mostly
+// one program that has them all.
+func takenError(taken []Part) error {
+	var ports, settings []string
+	for _, p := range taken {
+		_, port, _ := net.SplitHostPort(p.Addr)
+		ports, settings = append(ports, port), append(settings, p.setting())
 	}
+	if len(taken) == 1 {
+		return fmt.Errorf("port %s is in use — stop the other program or set %s", ports[0], settings[0])
+	}
+	return fmt.Errorf("ports %s are in use — stop the other program or set %s", strings.Join(ports, ", "), strings.Join(settings, ", "))
+}
+
+// setting names what sets Addr.
+func (p Part) setting() string {
+	if p.Setting != "" {
+		return p.Setting
+	}
+	return strings.ToUpper(p.Name) + "_ADDR"
+}
+
+// listenError says in one sentence what to do about an address.
+func listenError(p Part, err error) error {
+	setting := p.setting()
 	host, port, splitErr := net.SplitHostPort(p.Addr)
 	var dns *net.DNSError
 	switch {
-	case errors.Is(err, syscall.EADDRINUSE):
-		return fmt.Errorf("port %s is in use — stop the other program or set %s", port, setting)
 	case errors.Is(err, syscall.EACCES):
 		return fmt.Errorf("port %s is reserved for root — set %s to a port above 1023", port, setting)
 	case errors.Is(err, syscall.EADDRNOTAVAIL), splitErr == nil && errors.As(err, &dns):

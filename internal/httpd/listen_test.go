@@ -211,6 +211,10 @@ func TestListenErrors(t *testing.T) {
 			t.Errorf("%s: %q, want %q", tt.part.Addr, got, tt.want)
 		}
 	}
+	both := []Part{{Name: "mcp", Addr: taken.Addr().String()}, {Name: "free", Addr: anyPort}, {Name: "web", Addr: taken.Addr().String()}}
+	if _, err := Listen(both); err == nil || err.Error() != "ports "+port+", "+port+" are in use — stop the other program or set MCP_ADDR, WEB_ADDR" {
+		t.Errorf("two ports that are taken: %v", err)
+	}
 	denied := listenError(Part{Name: "web", Addr: ":80"}, os.NewSyscallError("bind", syscall.EACCES))
 	if want := "port 80 is reserved for root — set WEB_ADDR to a port above 1023"; denied.Error() != want {
 		t.Errorf("%q, want %q", denied, want)
