@@ -92,7 +92,7 @@ func (c *Client) exchange(req *http.Request, out any) (*envelope, error) {
 	var env envelope
 	if len(body) > 0 {
 		if err := json.Unmarshal(body, &env); err != nil {
-			return nil, fmt.Errorf("%s does not answer like a BeeOS REST surface: %w", c.base, err)
+			return nil, fmt.Errorf("%s does not answer like the REST surface of BeeOS; check the URL: %w", c.base, err)
 		}
 	}
 	if out != nil {
@@ -169,7 +169,7 @@ func (c *Client) failure(resp *http.Response) error {
 	case json.Unmarshal(body, &rpc) == nil && rpc.Error != nil:
 		e = rpc.Error.public()
 	default:
-		return fmt.Errorf("%s answered %s, which is not how BeeOS answers", c.base, resp.Status)
+		return fmt.Errorf("%s answered %s, which is not how the REST surface of BeeOS answers; check the URL", c.base, resp.Status)
 	}
 	if s, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil {
 		e.RetryAfter = time.Duration(s) * time.Second

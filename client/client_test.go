@@ -93,7 +93,7 @@ func TestStrangeServers(t *testing.T) {
 		body, want string
 		code       beeos.Code
 	}{
-		"a web page":      {200, "<html>", "does not answer like a BeeOS", beeos.InternalError},
+		"a web page":      {200, "<html>", "does not answer like the REST surface of BeeOS; check the URL", beeos.InternalError},
 		"a proxy's error": {502, "bad gateway", "answered 502", beeos.InternalError},
 		"our error":       {429, `{"success":false,"error":{"code":"rate_limited","message":"slow down"}}`, "slow down", beeos.RateLimited},
 	} {

@@ -73,8 +73,11 @@ func sentence(err error) string {
 	if e, ok := errors.AsType[*beeos.Error](err); ok {
 		text, hint = e.Message, hints[e.Code]
 	}
-	if e, ok := errors.AsType[*client.UnreachableError](err); ok && errors.Is(err, syscall.ECONNREFUSED) {
-		text, hint = "nothing answers at "+e.URL, "start a server with: beeos dev, or point BEEOS_URL at one"
+	if e, ok := errors.AsType[*client.UnreachableError](err); ok {
+		hint = "check BEEOS_URL"
+		if errors.Is(err, syscall.ECONNREFUSED) {
+			text, hint = "nothing answers at "+e.URL, "start a server with: beeos dev, or point BEEOS_URL at one"
+		}
 	}
 	if h, ok := errors.AsType[hinted](err); ok {
 		text, hint = h.error.Error(), h.hint

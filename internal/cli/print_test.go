@@ -44,6 +44,7 @@ func TestSentence(t *testing.T) {
 		{beeos.Wrap(beeos.Conflict, errors.New("inner"), "outer; do this"), "outer; do this"},
 		{beeos.Errorf(beeos.InvalidToken, "bad key; send another"), "bad key — check BEEOS_KEY, or make another key with: beeos keys create"},
 		{&client.UnreachableError{URL: "x", Err: syscall.ECONNREFUSED}, "nothing answers at x — start a server with: beeos dev, or point BEEOS_URL at one"},
+		{&client.UnreachableError{URL: "https://x", Err: errors.New("no TLS there")}, "https://x cannot be reached: no TLS there — check BEEOS_URL"},
 		{fmt.Errorf("database: %w", syscall.ECONNREFUSED), "database: connection refused"},
 		{offline(beeos.Errorf(beeos.AgentServiceUnavailable, "gone"), weather), `agent "weather" is offline — start it with: beeos agent run ./weather`},
 		{beeos.Errorf(beeos.Forbidden, "\x1b[2Jno\nway"), "[2Jno way"},

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"io/fs"
+	"net/url"
 	"os"
 	"strings"
 
@@ -28,6 +29,10 @@ type server struct {
 // client returns the client for the server that flags, environment or
 // dev.json name.
 func (s *server) client() (*client.Client, error) {
+	s.Key = strings.TrimSpace(s.Key) // files of keys end in a newline
+	if u, err := url.Parse(s.URL); s.URL != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
+		return nil, hinted{errors.New("BEEOS_URL, or --url, is not the URL of a server"), "write it as http://host:8095 or https://host"}
+	}
 	if s.URL != "" && s.Key != "" {
 		return client.New(s.URL, s.Key), nil
 	}
