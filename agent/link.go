@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"math/rand/v2"
 	"net/http"
 	"sync"
@@ -61,7 +62,11 @@ func (a *Agent) connectForever(ctx context.Context) error {
 			pause = minPause
 		}
 		wait := pause/2 + rand.N(pause)
-		a.log.Warn("not connected; trying again", "gateway", a.gw.base, "in", wait.Round(time.Millisecond), "err", err)
+		level := slog.LevelWarn
+		if websocket.CloseStatus(err) == websocket.StatusServiceRestart {
+			level = slog.LevelInfo // it said so; only if it stays away there is trouble
+		}
+		a.log.Log(ctx, level, "not connected; trying again", "gateway", a.gw.base, "in", wait.Round(time.Millisecond), "err", err)
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():

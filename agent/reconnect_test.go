@@ -1,15 +1,47 @@
 package agent
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"os"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/coder/websocket"
+
 	"github.com/beeos/beeos"
 )
+
+// TestReconnectQuietly: a gateway that restarts and says so is no trouble, one
+// that is just gone is.
+func TestReconnectQuietly(t *testing.T) {
+	for name, c := range map[string]struct {
+		leave func(*websocket.Conn)
+		warns bool
+	}{
+		"restarts": {func(ws *websocket.Conn) { ws.Close(websocket.StatusServiceRestart, "the gateway is restarting") }, false},
+		"breaks":   {func(ws *websocket.Conn) { ws.CloseNow() }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := newFakeGateway(t)
+			var log bytes.Buffer
+			o := g.options()
+			o.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
+			conn, stop := g.start(o, func(_ context.Context, m Message, r *Reply) error { return r.Send(m.Text) })
+			c.leave(conn.ws)
+			g.next()
+			if err := stop(); err != nil {
+				t.Fatal(err)
+			}
+			if warned := log.Len() > 0; warned != c.warns {
+				t.Errorf("warned %v: %s", warned, log.String())
+			}
+		})
+	}
+}
 
 // TestReconnect: a broken connection costs neither a running handler nor an
 // answer.
