@@ -2,6 +2,8 @@ package agentgw
 
 import (
 	"encoding/json"
+	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -196,4 +198,20 @@ func TestSilence(t *testing.T) {
 	s.eventually("the frozen one is given up", func() bool { return s.gateway.Connections() == 1 })
 	s.ask(id, "still there?")
 	expect(t, idle, beeos.FrameMessage)
+}
+
+// TestFarewell: the log says why an agent left in its words, not in those of
+// the library that read them.
+func TestFarewell(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{fmt.Errorf("failed to get reader: %w", websocket.CloseError{Code: websocket.StatusNormalClosure, Reason: "bye"}), "bye"},
+		{fmt.Errorf("failed to get reader: %w", io.EOF), "failed to get reader: EOF"},
+	} {
+		if got := farewell(c.err); got != c.want {
+			t.Errorf("%v: %q, want %q", c.err, got, c.want)
+		}
+	}
 }

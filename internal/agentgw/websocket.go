@@ -62,7 +62,7 @@ func (s *socket) read() {
 	defer s.ws.CloseNow() //nolint:errcheck // it is over either way
 	defer s.timer.Stop()
 	err := s.readMessages()
-	s.c.g.Log.Info("agent disconnected", "instance", s.c.instance, "reason", err)
+	s.c.g.Log.Info("agent disconnected", "instance", s.c.instance, "reason", farewell(err))
 }
 
 // readMessages holds no buffer while it waits.
@@ -82,6 +82,14 @@ func (s *socket) readMessages() error {
 		s.c.receive(buf, &s.c.replies)
 		putBuffer(buf)
 	}
+}
+
+// farewell is what the agent said when it left; without that, what broke.
+func farewell(err error) string {
+	if bye, ok := errors.AsType[websocket.CloseError](err); ok && bye.Reason != "" {
+		return bye.Reason
+	}
+	return err.Error()
 }
 
 func readAll(r io.Reader, buf []byte) ([]byte, error) {
