@@ -71,7 +71,7 @@ func (c *ConnectCmd) Run(ctx context.Context, t *terminal) error {
 	}
 	o := agent.Options{
 		Name: c.Name, Description: c.Description, Gateway: c.Gateway, Key: c.Key, JoinToken: c.Token, Identity: c.Identity,
-		Log: app.Logger(t.err, config.Config{LogLevel: "warn"}),
+		Log: app.Logger(t.err, config.Config{}), // what a program writes to stderr is in it
 	}
 	if c.File != "" {
 		f, err := bridge.ReadFile(c.File)
