@@ -167,7 +167,7 @@ func (f *File) Builtins() []string { return f.builtins }
 func parseFile(path string) (entries []entry, lines []int, err error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil, nil, fmt.Errorf("read the agents: %w", err)
+		return nil, nil, fmt.Errorf("the agents cannot be read; name their file with --file: %w", err)
 	}
 	if entries, err = decodeFile(text); err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", path, readable(err))
