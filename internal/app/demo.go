@@ -140,7 +140,10 @@ func ReadDevFile(data string) (f DevFile, err error) {
 	if err != nil {
 		return f, err
 	}
-	return f, json.Unmarshal(b, &f)
+	if err := json.Unmarshal(b, &f); err != nil {
+		return f, fmt.Errorf("%s is damaged: %w", devFilePath(data), err)
+	}
+	return f, nil
 }
 
 // writeDevFile replaces dev.json in one step and with nobody else looking:

@@ -71,7 +71,7 @@ func CheckDatabase(ctx context.Context, cfg config.Config) (string, error) {
 	case err != nil:
 		return "", err
 	case stored > known:
-		return "", fmt.Errorf("the data was written by a newer version (tables %d, this program knows %d): use that version", stored, known)
+		return "", fmt.Errorf("the data was written by a newer version (tables %d, this program knows %d); use that version", stored, known)
 	case stored < known:
 		return fmt.Sprintf("%s has tables of version %d and will be upgraded to %d at the next start", where, stored, known), nil
 	}

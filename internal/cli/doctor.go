@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -147,7 +148,7 @@ func (c *DoctorCmd) checkDisk(context.Context) finding {
 func (c *DoctorCmd) checkDatabase(ctx context.Context) finding {
 	state, err := app.CheckDatabase(ctx, c.Config)
 	if err != nil {
-		return bad(problem(err), "check DATABASE_URL and that the database runs")
+		return bad(problem(err), cmp.Or(advice(err), "check DATABASE_URL and that the database runs"))
 	}
 	return good(state)
 }
@@ -160,9 +161,16 @@ func (c *DoctorCmd) checkNATS(ctx context.Context) finding {
 	return good(state)
 }
 
-// problem is an error without the advice in it: doctor has its own.
+// problem is an error without the advice in it.
 func problem(err error) string {
 	text, _, _ := strings.Cut(err.Error(), ";")
+	return text
+}
+
+// advice is what an error says to do, without the reason behind it.
+func advice(err error) string {
+	_, text, _ := strings.Cut(err.Error(), "; ")
+	text, _, _ = strings.Cut(text, ": ")
 	return text
 }
 
