@@ -55,6 +55,9 @@ func bad(detail, fix string) finding { return finding{Detail: detail, Fix: fix} 
 
 // Run makes every check, whatever the others found.
 func (c *DoctorCmd) Run(ctx context.Context, t *terminal) error {
+	if err := checkURL(c.URL); err != nil {
+		return err
+	}
 	c.running = map[string]bool{}
 	var found []finding
 	failed := false

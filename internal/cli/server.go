@@ -30,8 +30,8 @@ type server struct {
 // dev.json name.
 func (s *server) client() (*client.Client, error) {
 	s.Key = strings.TrimSpace(s.Key) // files of keys end in a newline
-	if u, err := url.Parse(s.URL); s.URL != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
-		return nil, hinted{errors.New("BEEOS_URL, or --url, is not the URL of a server"), "write it as http://host:8095 or https://host"}
+	if err := checkURL(s.URL); err != nil {
+		return nil, err
 	}
 	if s.URL != "" && s.Key != "" {
 		return client.New(s.URL, s.Key), nil
@@ -55,6 +55,15 @@ func (s *server) client() (*client.Client, error) {
 	}
 	// dev's key belongs to dev's server; no other one may see it.
 	return nil, hinted{errors.New("no key for " + s.URL), "set BEEOS_KEY"}
+}
+
+// checkURL refuses what cannot be the URL of a server; "" is none at all.
+func checkURL(text string) error {
+	u, err := url.Parse(text)
+	if text == "" || err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" {
+		return nil
+	}
+	return hinted{errors.New("BEEOS_URL, or --url, is not the URL of a server"), "write it as http://host:8095 or https://host"}
 }
 
 // program is how this program was most likely called, for commands that a
