@@ -31,7 +31,7 @@ import (
 // commands is the grammar of the command line.
 type commands struct {
 	Dev   DevCmd   `cmd:"" set:"listen=127.0.0.1:" help:"Run everything on this machine, with a demo agent and a live line per call."`
-	Serve ServeCmd `cmd:"" help:"Run the server for machines: JSON logs, no demo, no secrets on the screen."`
+	Serve ServeCmd `cmd:"" help:"Run the server for machines: JSON logs, no demo, no keys on the screen."`
 
 	Agent     AgentCmd     `cmd:"" help:"Write, run and look at agents."`
 	Connect   ConnectCmd   `cmd:"" help:"Make a program an agent that is not one yet."`
