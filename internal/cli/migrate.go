@@ -15,7 +15,12 @@ type MigrateCmd struct {
 
 // Run copies; a failure leaves the target as it was.
 func (c *MigrateCmd) Run(ctx context.Context, t *terminal) error {
-	return app.Migrate(ctx, c.Data, c.URL, func(table string, rows int) {
-		t.note("%-12s %d rows", table, rows)
+	err := app.Migrate(ctx, c.Data, c.URL, func(table string, rows int) {
+		t.note("%-18s %d rows", table, rows)
 	})
+	if err != nil {
+		return err
+	}
+	t.note("copied; set DATABASE_URL to that database from now on, and keep %s: uploaded files stay in it", c.Data)
+	return nil
 }
