@@ -95,6 +95,8 @@ func (c *DoctorCmd) echoAgent(ctx context.Context) (*client.Client, *client.Agen
 		return nil, nil, skipped("no agent called echo to talk to")
 	case err != nil:
 		return nil, nil, bad(sentence(err), "")
+	case !a.Online && c.URL != "": // a server that nobody promised an echo of
+		return nil, nil, skipped("agent echo, which would be talked to, is offline")
 	case !a.Online:
 		return nil, nil, bad("agent echo is offline", "restart beeos dev")
 	}
