@@ -168,10 +168,9 @@ func (g *gateway) answered(err error) error {
 	if g.untried.Load() {
 		return &refusal{fmt.Errorf("the gateway took this agent in but refuses its signature; is this machine's clock right? %w", err)}
 	}
-	g.log.Warn("the gateway does not know this identity; joining again", "err", err)
 	g.id.forget(g.base)
 	g.synced.Store(false)
-	return err
+	return fmt.Errorf("the gateway does not know this identity, which will join again: %w", err)
 }
 
 func (g *gateway) forgetSync() { g.synced.Store(false) }

@@ -157,10 +157,14 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// TestWiped: the gateway has forgotten everybody; the agent joins again.
+// TestWiped: the gateway has forgotten everybody; the agent joins again, and
+// says so once.
 func TestWiped(t *testing.T) {
 	g := newFakeGateway(t)
-	conn, _ := g.start(g.options(), echo)
+	var log bytes.Buffer
+	o := g.options()
+	o.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	conn, stop := g.start(o, echo)
 	g.wipe()
 	conn.ws.CloseNow()
 	conn = g.next()
@@ -170,6 +174,12 @@ func TestWiped(t *testing.T) {
 	conn.ack("m1", "")
 	if len(g.joins) != 2 || len(g.syncs) != 2 {
 		t.Errorf("%d joins and %d syncs, want two each", len(g.joins), len(g.syncs))
+	}
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(log.String(), "does not know this identity"); n != 1 {
+		t.Errorf("said %d times: %s", n, log.String())
 	}
 }
 
