@@ -66,7 +66,7 @@ func (a *Agent) connectForever(ctx context.Context) error {
 		if websocket.CloseStatus(err) == websocket.StatusServiceRestart {
 			level = slog.LevelInfo // it said so; only if it stays away there is trouble
 		}
-		a.log.Log(ctx, level, "not connected; trying again", "gateway", a.gw.base, "in", wait.Round(time.Millisecond), "err", err)
+		a.log.Log(ctx, level, "not connected; trying again", "gateway", a.gw.base, "in", wait.Round(time.Millisecond).String(), "err", err)
 		select {
 		case <-time.After(wait):
 		case <-ctx.Done():

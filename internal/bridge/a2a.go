@@ -82,7 +82,7 @@ func (b *peerBridge) connect(ctx context.Context) (peerCard, error) {
 			return card, nil
 		}
 		if ctx.Err() == nil {
-			b.log.Warn("the agent cannot be used; trying again", "in", pause, "err", err)
+			b.log.Warn("the agent cannot be used; trying again", "in", pause.String(), "err", err)
 		}
 		if !pauseFor(ctx, pause) {
 			return card, context.Cause(ctx)

@@ -242,7 +242,7 @@ func (p *program) keep(ctx context.Context) {
 		if time.Since(start) >= steady {
 			pause = minPause
 		}
-		p.log.Error("the program ended; starting it again", "in", pause, "err", err)
+		p.log.Error("the program ended; starting it again", "in", pause.String(), "err", err)
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():

@@ -301,7 +301,7 @@ func (e *entry) keep(ctx context.Context, o agent.Options) {
 		if time.Since(start) >= steady {
 			pause = minPause
 		}
-		logger(o).Error("the agent ended; starting it again", "agent", e.Name, "in", pause, "err", err)
+		logger(o).Error("the agent ended; starting it again", "agent", e.Name, "in", pause.String(), "err", err)
 		if !pauseFor(ctx, pause) {
 			return
 		}

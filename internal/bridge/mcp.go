@@ -155,7 +155,7 @@ func (b *mcpBridge) connect(ctx context.Context) (*session, offers, error) {
 			continue
 		}
 		if ctx.Err() == nil {
-			b.log.Warn("the server cannot be used; trying again", "in", pause, "err", err)
+			b.log.Warn("the server cannot be used; trying again", "in", pause.String(), "err", err)
 		}
 		if !pauseFor(ctx, pause) {
 			return nil, offers{}, context.Cause(ctx)
@@ -276,7 +276,7 @@ func (b *mcpBridge) keep(ctx context.Context, s *session, shown offers) {
 			if time.Since(since) >= steady {
 				pause = minPause
 			}
-			b.log.Error("the server is gone; starting again", "in", pause)
+			b.log.Error("the server is gone; starting again", "in", pause.String())
 			if !pauseFor(ctx, pause) {
 				return
 			}
