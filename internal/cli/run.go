@@ -59,7 +59,11 @@ type AgentRunCmd struct {
 // exit codes are the agent's own.
 func (c *AgentRunCmd) Run(ctx context.Context, t *terminal) error {
 	if files, _ := filepath.Glob(filepath.Join(c.Dir, "*.go")); len(files) == 0 {
-		return hinted{fmt.Errorf("there is no Go program in %s", c.Dir), "write one with: beeos agent new " + filepath.Base(c.Dir)}
+		name := filepath.Base(c.Dir)
+		if !agentName.MatchString(name) { // such as the folder we are in
+			name = "NAME"
+		}
+		return hinted{fmt.Errorf("there is no Go program in %s", c.Dir), "write one with: beeos agent new " + name}
 	}
 	tmp, err := os.MkdirTemp("", "beeos-agent-")
 	if err != nil {
@@ -73,7 +77,7 @@ func (c *AgentRunCmd) Run(ctx context.Context, t *terminal) error {
 		if errors.Is(err, exec.ErrNotFound) {
 			return hinted{errors.New("the go command is missing"), "install Go 1.26 or later from https://go.dev/dl"}
 		}
-		return hinted{errors.New("the agent does not build"), "see above; for missing modules run: go mod tidy"}
+		return hinted{errors.New("the agent does not build"), "see above; for missing modules run: go -C " + runnable(c.Dir) + " mod tidy"}
 	}
 	c.fill()
 	run := exec.CommandContext(ctx, program, c.Args...)

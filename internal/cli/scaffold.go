@@ -70,6 +70,11 @@ func (c *AgentNewCmd) Run(ctx context.Context, t *terminal) error {
 			return fmt.Errorf("write go.sum: %w", err)
 		}
 	}
+	if mod.Sum == "" { // as its README says
+		t.note("wrote %s; fetch what it is made of with: go -C %s mod tidy", c.Dir, runnable(c.Dir))
+		t.note("then run it with: %s agent run %s", program(), runnable(c.Dir))
+		return nil
+	}
 	t.note("wrote %s; run it with: %s agent run %s", c.Dir, program(), runnable(c.Dir))
 	return nil
 }
