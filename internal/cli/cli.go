@@ -18,6 +18,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -119,8 +120,30 @@ func (t *terminal) misuse(err error) int {
 			}
 		}
 	}
-	t.say("%s; see %s", err, help)
+	t.say("%s; see %s", byOrigin(pe), help)
 	return exitUsage
+}
+
+// byOrigin is the text of an error about a flag that nobody typed: then the
+// value is that of its variable, whose name is what helps.
+func byOrigin(pe *kong.ParseError) string {
+	text := pe.Error()
+	if pe.Context == nil {
+		return text
+	}
+	for _, f := range pe.Context.Flags() {
+		rest, ok := strings.CutPrefix(text, "--"+f.Name+" ")
+		typed := slices.ContainsFunc(pe.Context.Path, func(p *kong.Path) bool { return p.Flag == f })
+		if !ok || typed {
+			continue
+		}
+		for _, name := range f.Envs {
+			if os.Getenv(name) != "" {
+				return name + " " + rest
+			}
+		}
+	}
+	return text
 }
 
 // VersionCmd prints the version.
