@@ -113,6 +113,20 @@ func TestScreen(t *testing.T) {
 	}
 }
 
+// What is on the screen to be copied finds the server, wherever its data is.
+func TestScreenElsewhere(t *testing.T) {
+	var out strings.Builder
+	(&screen{out: &out, me: "beeos"}).ready(app.Info{Data: "/srv/ann's bees"})
+	for _, want := range []string{
+		`  Try      beeos call echo "hello" --data '/srv/ann'\''s bees'` + "\n",
+		`  Build    beeos agent new weather && beeos agent run --data '/srv/ann'\''s bees' ./weather` + "\n",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the screen has no %q:\n%s", want, out.String())
+		}
+	}
+}
+
 func TestServerChoice(t *testing.T) {
 	data := t.TempDir()
 	if _, err := (&server{Data: data}).client(); err == nil || !strings.Contains(sentence(err), "beeos dev") {

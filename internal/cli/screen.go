@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -45,14 +46,23 @@ func (s *screen) ready(i app.Info) {
 	line("REST", i.REST+"/api/v1")
 	line("Agents", i.Agents+faint.Render("   your agents connect here"))
 	b.WriteString("\n")
-	line("Try", s.me+` call echo "hello"`)
+	line("Try", s.me+` call echo "hello"`+elsewhere(i.Data))
 	line("", "curl "+i.REST+"/api/v1/agents/"+i.AgentID+"/invoke \\")
 	line("", "  -H 'Authorization: Bearer "+i.UserKey+"' --json '{\"message\":\"hello\"}'")
 	line("Claude", "claude mcp add --transport http echo "+mcp+" \\")
 	line("", `  --header "Authorization: Bearer `+i.UserKey+`"`)
-	line("Build", s.me+" agent new weather && "+s.me+" agent run ./weather")
+	line("Build", s.me+" agent new weather && "+s.me+" agent run"+elsewhere(i.Data)+" ./weather")
 	fmt.Fprintf(&b, "\n  %s\n\n", faint.Render("Ctrl-C stops."))
 	s.print(b.String())
+}
+
+// elsewhere is what a command needs to find a server whose data folder is not
+// where it would look.
+func elsewhere(data string) string {
+	if filepath.Clean(data) == "beeos-data" {
+		return ""
+	}
+	return " --data '" + strings.ReplaceAll(data, "'", `'\''`) + "'"
 }
 
 // call shows one finished call.
