@@ -271,4 +271,8 @@ func TestDocument(t *testing.T) {
 	if csp := page.Header.Get("Content-Security-Policy"); page.StatusCode != 200 || !strings.Contains(csp, "default-src 'none'") {
 		t.Errorf("docs: %d with policy %q", page.StatusCode, csp)
 	}
+	// Who opens the address that `beeos dev` prints is shown the way there.
+	if a := s.do("GET", "/api/v1", "", ""); a.status != 404 || !strings.Contains(a.text, "/docs") {
+		t.Errorf("the way to the document: %d %s", a.status, a.text)
+	}
 }

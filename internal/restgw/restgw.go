@@ -154,7 +154,7 @@ func (s *Surface) Handler() http.Handler {
 	mux.HandleFunc("/files/{id}", s.signedFile)
 	serveDocument(mux)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		httpd.WriteError(w, r, beeos.Errorf(beeos.NotFound, "there is no %s %s on this surface", r.Method, r.URL.Path))
+		httpd.WriteError(w, r, beeos.Errorf(beeos.NotFound, "there is no %s %s on this surface; /docs says what there is", r.Method, r.URL.Path))
 	})
 	return mux
 }
