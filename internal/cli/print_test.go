@@ -87,6 +87,7 @@ func TestAnswerPrinter(t *testing.T) {
 }
 
 func TestScreen(t *testing.T) {
+	t.Setenv("BEEOS_DATA", "")
 	var out strings.Builder
 	s := &screen{out: &out, me: "beeos"}
 	s.ready(app.Info{
@@ -115,6 +116,7 @@ func TestScreen(t *testing.T) {
 
 // What is on the screen to be copied finds the server, wherever its data is.
 func TestScreenElsewhere(t *testing.T) {
+	t.Setenv("BEEOS_DATA", "/srv/others")
 	var out strings.Builder
 	(&screen{out: &out, me: "beeos"}).ready(app.Info{Data: "/srv/ann's bees"})
 	for _, want := range []string{

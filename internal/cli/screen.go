@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -59,7 +61,7 @@ func (s *screen) ready(i app.Info) {
 // elsewhere is what a command needs to find a server whose data folder is not
 // where it would look.
 func elsewhere(data string) string {
-	if filepath.Clean(data) == "beeos-data" {
+	if filepath.Clean(data) == filepath.Clean(cmp.Or(os.Getenv("BEEOS_DATA"), "beeos-data")) {
 		return ""
 	}
 	return " --data '" + strings.ReplaceAll(data, "'", `'\''`) + "'"
