@@ -202,11 +202,8 @@ func (c *Calls) permit(ctx context.Context, r *Request) error {
 	if !r.Caller.MayReach(r.Agent) {
 		return beeos.Errorf(beeos.AgentNotFound, "there is no agent %s that this credential reaches", r.Agent.ID)
 	}
-	if len(r.IdempotencyKey) > 256 || !utf8.ValidString(r.IdempotencyKey) { // a header may be anything
-		return beeos.Errorf(beeos.InvalidParam, "idempotency_key must be text in UTF-8 of at most 256 bytes")
-	}
-	if !storable(r.IdempotencyKey) {
-		return beeos.Errorf(beeos.InvalidParam, "idempotency_key has zero bytes or is not UTF-8; use plain text")
+	if len(r.IdempotencyKey) > 256 || !storable(r.IdempotencyKey) { // a header may be anything
+		return beeos.Errorf(beeos.InvalidParam, "idempotency_key must be text in UTF-8, without zero bytes, of at most 256 bytes")
 	}
 	if !storable(r.Body) {
 		return beeos.Errorf(beeos.InvalidBody, "the message has zero bytes or is not UTF-8; send plain text")
