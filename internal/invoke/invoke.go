@@ -36,6 +36,10 @@ type Options struct {
 	RateLimit int              // calls per minute, credential and agent; 0 = 60
 	LostAfter time.Duration    // how long a dropped request waits for its agent to come back; 0 = 20 s
 	OnCall    func(CallRecord) // told about every finished call; must not block
+
+	// DrawWithin is how long the database may take to say what is left of a quota
+	// before this node counts alone; 0 = 1 s.
+	DrawWithin time.Duration
 }
 
 // Calls is the call path.

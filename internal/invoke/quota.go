@@ -172,7 +172,7 @@ func (q *quotas) draw(ctx context.Context, rounds []round) {
 		}
 		byKey[r.purse.key] = r
 	}
-	ctx, cancel := context.WithTimeout(ctx, drawWithin)
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(q.opt.DrawWithin, drawWithin))
 	defer cancel()
 	now := q.opt.Now()
 	q.draws.Add(1)
