@@ -88,7 +88,8 @@ type parts struct {
 }
 
 // Run runs BeeOS until ctx ends. The data folder is ours and every port is
-// open before anything else starts, so that what can go wrong for a newcomer goes wrong at once.
+// open before anything else starts, so that what can go wrong for a newcomer
+// goes wrong at once.
 func Run(ctx context.Context, cfg config.Config, opt Options) error {
 	start := time.Now()
 	if opt.Log == nil {

@@ -5,8 +5,8 @@
 // them), webhooks, conversations (conversation.go), instances (deploy.go: those
 // that are built-in agents), approvals and their rules, audit, and the Message
 // Service: channels, messages, events. body.go and page.go read requests,
-// access.go says who may do what,
-// document.go serves what api/openapi.yaml says about it all.
+// access.go says who may do what, act.go does once what has an idempotency key
+// and is no message, document.go serves what api/openapi.yaml says about it all.
 package restgw
 
 import (

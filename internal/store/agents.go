@@ -48,7 +48,7 @@ func (db *DB) AgentByName(ctx context.Context, owner, name string) (*beeos.Agent
 
 func (db *DB) agent(ctx context.Context, q querier, where string, args ...any) (*beeos.Agent, error) {
 	a, err := scanAgent(q.QueryRowContext(ctx, "SELECT "+agentColumns+" FROM agents WHERE NOT deleted AND "+where, args...))
-	if absent(err) {
+	if Absent(err) {
 		return nil, agentNotFound()
 	}
 	if err != nil {
@@ -72,7 +72,7 @@ func (db *DB) Agents(ctx context.Context, f AgentFilter) (list []*beeos.Agent, t
 	query := fmt.Sprintf("SELECT %s FROM agents%s ORDER BY created_at, id LIMIT $%d OFFSET $%d", agentColumns, where.sql(), n+1, n+2)
 	rows, err := db.QueryContext(ctx, query, append(slices.Clip(where.args), limit, offset)...)
 	list, err = collect(rows, err, scanAgent)
-	if absent(err) {
+	if Absent(err) {
 		return nil, 0, nil
 	}
 	if err != nil {
@@ -197,7 +197,7 @@ func (db *DB) DeleteAgent(ctx context.Context, id string) error {
 func lockOwnerOf(ctx context.Context, tx *sql.Tx, agent string) error {
 	var owner string
 	err := tx.QueryRowContext(ctx, "SELECT owner_id FROM agents WHERE id = $1 AND NOT deleted", agent).Scan(&owner)
-	if absent(err) {
+	if Absent(err) {
 		return agentNotFound()
 	}
 	if err != nil {

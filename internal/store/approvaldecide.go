@@ -36,7 +36,7 @@ func (db *DB) DecideApproval(ctx context.Context, v Verdict) (a Approval, won bo
 	err = db.Tx(ctx, func(tx *sql.Tx) error {
 		won = false
 		a, err = scanApproval(tx.QueryRowContext(ctx, decideApproval, v.ID, string(v.State), v.By, v.Via, v.Reason, micros(v.At)))
-		if absent(err) {
+		if Absent(err) {
 			a, err = scanApproval(tx.QueryRowContext(ctx, approvalSelect+"WHERE id = $1", v.ID))
 			return err
 		}
@@ -46,7 +46,7 @@ func (db *DB) DecideApproval(ctx context.Context, v Verdict) (a Approval, won bo
 		won = true
 		return insertAudit(ctx, tx, auditOf(&a))
 	})
-	if absent(err) {
+	if Absent(err) {
 		return a, false, notFound("approval")
 	}
 	if err != nil {

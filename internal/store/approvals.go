@@ -65,7 +65,7 @@ const (
 func (db *DB) AskApproval(ctx context.Context, a Approval, request string) (row Approval, fresh bool, err error) {
 	question := []any{a.Turn, a.Skill, a.Tool, a.Hash, a.PolicyVersion}
 	err = db.Tx(ctx, func(tx *sql.Tx) error {
-		if row, err = scanApproval(tx.QueryRowContext(ctx, approvalSelect+"WHERE "+approvalQuestion+" AND spent AND used_by = $6", append(question[:5:5], request)...)); !absent(err) {
+		if row, err = scanApproval(tx.QueryRowContext(ctx, approvalSelect+"WHERE "+approvalQuestion+" AND spent AND used_by = $6", append(question[:5:5], request)...)); !Absent(err) {
 			return err
 		}
 		_, err = tx.ExecContext(ctx, "UPDATE approvals SET spent = TRUE WHERE "+approvalQuestion+" AND NOT spent AND state = 'approved' AND expires_at <= $6",
@@ -96,7 +96,7 @@ func (db *DB) AskApproval(ctx context.Context, a Approval, request string) (row 
 // Approval returns one.
 func (db *DB) Approval(ctx context.Context, id string) (Approval, error) {
 	a, err := scanApproval(db.QueryRowContext(ctx, approvalSelect+"WHERE id = $1", id))
-	if absent(err) {
+	if Absent(err) {
 		return a, notFound("approval")
 	}
 	if err != nil {

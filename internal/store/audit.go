@@ -66,7 +66,7 @@ func (db *DB) AuditRows(ctx context.Context, owner string, limit int) ([]AuditRo
 func (db *DB) AuditBefore(ctx context.Context, owner, id string, limit int) ([]AuditRow, error) {
 	var at int64
 	err := db.QueryRowContext(ctx, "SELECT at FROM audit WHERE owner_id = $1 AND id = $2", owner, id).Scan(&at)
-	if absent(err) {
+	if Absent(err) {
 		return nil, notFound("audit line")
 	}
 	if err != nil {

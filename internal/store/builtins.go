@@ -54,7 +54,7 @@ func (db *DB) Builtin(ctx context.Context, owner, id string) (Builtin, error) {
 	where.add("id = ", id)
 	where.addUnlessEmpty("owner_id = ", owner)
 	b, err := scanBuiltin(db.QueryRowContext(ctx, "SELECT "+builtinColumns+" FROM builtin_agents"+where.sql(), where.args...))
-	if absent(err) {
+	if Absent(err) {
 		return b, notFound("built-in agent")
 	}
 	if err != nil {
@@ -79,7 +79,7 @@ func (db *DB) Builtins(ctx context.Context, owner string) ([]Builtin, error) {
 // BuiltinNamed returns the built-in agent of an owner's that has the name.
 func (db *DB) BuiltinNamed(ctx context.Context, owner, name string) (Builtin, error) {
 	b, err := scanBuiltin(db.QueryRowContext(ctx, "SELECT "+builtinColumns+" FROM builtin_agents WHERE owner_id = $1 AND name = $2", owner, name))
-	if absent(err) {
+	if Absent(err) {
 		return b, notFound("built-in agent")
 	}
 	if err != nil {
@@ -134,7 +134,7 @@ func (db *DB) DeleteBuiltin(ctx context.Context, owner, id string) error {
 		_, err := tx.ExecContext(ctx, "DELETE FROM builtin_agents WHERE id = $1", id)
 		return err
 	})
-	if absent(err) {
+	if Absent(err) {
 		return notFound("built-in agent")
 	}
 	if err != nil {

@@ -42,7 +42,7 @@ func (db *DB) CreateFile(ctx context.Context, f File) error {
 // File returns a file, also one whose bytes are still to come.
 func (db *DB) File(ctx context.Context, id string) (File, error) {
 	f, err := scanFile(db.QueryRowContext(ctx, "SELECT "+fileColumns+" FROM files WHERE id = $1 AND state <> 'removed'", id))
-	if absent(err) {
+	if Absent(err) {
 		return File{}, notFound("file")
 	}
 	if err != nil {
@@ -64,7 +64,7 @@ func (db *DB) KeptFiles(ctx context.Context, owner string, ids []string, until t
 	where.addList("id", list)
 	rows, err := db.QueryContext(ctx, "SELECT "+fileColumns+" FROM files"+where.sql(), where.args...)
 	files, err := collect(rows, err, scanFile)
-	if err != nil && !absent(err) {
+	if err != nil && !Absent(err) {
 		return nil, fmt.Errorf("read files: %w", err)
 	}
 	found := map[string]File{}

@@ -45,7 +45,7 @@ func (db *DB) CreateInstance(ctx context.Context, i beeos.Instance) error {
 // Instance returns an identity by id, also when it is revoked.
 func (db *DB) Instance(ctx context.Context, id string) (beeos.Instance, error) {
 	i, err := scanInstance(db.QueryRowContext(ctx, "SELECT "+instanceColumns+" FROM instances WHERE id = $1", id))
-	if absent(err) {
+	if Absent(err) {
 		return beeos.Instance{}, notFound("instance")
 	}
 	if err != nil {
@@ -103,7 +103,7 @@ func (db *DB) RevokeInstance(ctx context.Context, owner, id string) error {
 		_, err = evict(ctx, tx, id, nil)
 		return err
 	})
-	if absent(err) {
+	if Absent(err) {
 		return notFound("instance")
 	}
 	if err != nil {
@@ -136,7 +136,7 @@ func (db *DB) UseJoinToken(ctx context.Context, token string) (ownerID string, e
 		return tx.QueryRowContext(ctx, `DELETE FROM join_tokens WHERE hash = $1 AND expires_at > $2
 			AND owner_id IN (SELECT id FROM users WHERE disabled_at = 0) RETURNING owner_id`, tokenHash(token), micros(time.Now())).Scan(&ownerID)
 	})
-	if absent(err) {
+	if Absent(err) {
 		return "", beeos.Errorf(beeos.InvalidToken, "this join token is unknown, used or expired; ask for a new one")
 	}
 	if err != nil {

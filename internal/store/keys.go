@@ -79,7 +79,7 @@ func reserveAgentKey(ctx context.Context, tx *sql.Tx, k beeos.Key) error {
 func (db *DB) KeyByHash(ctx context.Context, hash []byte) (beeos.Key, error) {
 	k, err := scanKey(db.QueryRowContext(ctx, "SELECT "+keyColumns+` FROM api_keys k JOIN users u ON u.id = k.owner_id
 		WHERE k.hash = $1 AND u.disabled_at = 0`, hash))
-	if absent(err) {
+	if Absent(err) {
 		return beeos.Key{}, notFound("key")
 	}
 	if err != nil {
@@ -109,7 +109,7 @@ func (db *DB) Keys(ctx context.Context, f KeyFilter) ([]beeos.Key, error) {
 func (db *DB) RevokeKey(ctx context.Context, owner, id string) error {
 	res, err := db.write(ctx, "UPDATE api_keys SET revoked_at = CASE WHEN revoked_at = 0 THEN $3 ELSE revoked_at END WHERE owner_id = $1 AND id = $2",
 		owner, id, micros(time.Now()))
-	if err != nil && !absent(err) {
+	if err != nil && !Absent(err) {
 		return fmt.Errorf("revoke key: %w", err)
 	}
 	if err == nil {

@@ -97,7 +97,7 @@ func (db *DB) OAuthClient(ctx context.Context, id string, now time.Time) (c OAut
 	var created, expires int64
 	err = db.QueryRowContext(ctx, "SELECT id, name, redirect_uris, created_at, expires_at FROM oauth_clients WHERE id = $1 AND expires_at > $2", id, micros(now)).
 		Scan(&c.ID, &c.Name, &uris, &created, &expires)
-	if absent(err) {
+	if Absent(err) {
 		return c, notFound("client")
 	}
 	if err == nil {

@@ -55,7 +55,7 @@ func (db *DB) OAuthFamily(ctx context.Context, id string, now time.Time) (f OAut
 	var rotated, expires, until int64
 	err = db.QueryRowContext(ctx, familyQuery, id, micros(now)).Scan(&f.ID, &f.GrantID, &f.UserID, &f.ClientID, &f.Resource, &f.Token, &f.Previous, &f.Generation, &rotated, &expires,
 		&g.ClientName, &agents, &g.All, &until)
-	if absent(err) {
+	if Absent(err) {
 		return f, g, notFound("token family")
 	}
 	if err == nil {

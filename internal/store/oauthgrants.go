@@ -46,7 +46,7 @@ func (db *DB) LiveOAuthGrant(ctx context.Context, userID, clientID string) (OAut
 
 func (db *DB) oauthGrant(ctx context.Context, q querier, where string, args ...any) (OAuthGrant, error) {
 	g, err := scanGrant(q.QueryRowContext(ctx, "SELECT "+grantColumns+" FROM oauth_grants g WHERE "+where, args...))
-	if absent(err) {
+	if Absent(err) {
 		return g, notFound("grant")
 	}
 	if err != nil {
@@ -61,7 +61,7 @@ func (db *DB) NarrowOAuthGrant(ctx context.Context, userID, id string, narrow fu
 	var g OAuthGrant
 	err := db.Tx(ctx, func(tx *sql.Tx) error {
 		// The write comes first: it locks the row on PostgreSQL.
-		if _, err := tx.ExecContext(ctx, "UPDATE oauth_grants SET live = live WHERE id = $1", id); err != nil && !absent(err) {
+		if _, err := tx.ExecContext(ctx, "UPDATE oauth_grants SET live = live WHERE id = $1", id); err != nil && !Absent(err) {
 			return err
 		}
 		var err error

@@ -47,7 +47,7 @@ func (db *DB) BeginOAuth(ctx context.Context, t OAuthTx) error {
 // OAuthTx returns a request that is still open.
 func (db *DB) OAuthTx(ctx context.Context, id string, now time.Time) (OAuthTx, error) {
 	t, err := scanTx(db.QueryRowContext(ctx, "SELECT "+txColumns+" FROM oauth_tx WHERE id = $1 AND expires_at > $2", id, micros(now)))
-	if absent(err) {
+	if Absent(err) {
 		return t, txGone()
 	}
 	if err != nil {
@@ -84,7 +84,7 @@ func (db *DB) TakeOAuth(ctx context.Context, id string, ticket []byte, now time.
 	}
 	defer unlock()
 	t, err := scanTx(db.QueryRowContext(ctx, "DELETE FROM oauth_tx WHERE id = $1 AND ticket = $2 AND user_id <> '' AND expires_at > $3 RETURNING "+txColumns, id, ticket, micros(now)))
-	if absent(err) {
+	if Absent(err) {
 		return t, txGone()
 	}
 	if err != nil {
@@ -166,7 +166,7 @@ func (db *DB) RedeemOAuth(ctx context.Context, hash []byte, check func(OAuthCode
 	err = db.Tx(ctx, func(tx *sql.Tx) error {
 		f, g, spent, refused = OAuthFamily{}, OAuthGrant{}, "", nil
 		c, err := scanCode(tx.QueryRowContext(ctx, "UPDATE oauth_codes SET used = TRUE WHERE hash = $1 AND NOT used RETURNING "+codeColumns, hash))
-		if absent(err) {
+		if Absent(err) {
 			refused = notFound("code")
 			spent, err = replayed(ctx, tx, hash)
 			return err
@@ -175,7 +175,7 @@ func (db *DB) RedeemOAuth(ctx context.Context, hash []byte, check func(OAuthCode
 			return err
 		}
 		if g, err = scanGrant(tx.QueryRowContext(ctx, "SELECT "+grantColumns+" FROM oauth_grants g JOIN users u ON u.id = g.user_id WHERE g.id = $1 AND g.live AND u.disabled_at = 0", c.GrantID)); err != nil {
-			if absent(err) {
+			if Absent(err) {
 				refused, err = notFound("grant"), nil
 			}
 			return err
@@ -194,7 +194,7 @@ func (db *DB) RedeemOAuth(ctx context.Context, hash []byte, check func(OAuthCode
 // replayed ends what a code gave that is presented again.
 func replayed(ctx context.Context, tx *sql.Tx, hash []byte) (family string, err error) {
 	c, err := scanCode(tx.QueryRowContext(ctx, "SELECT "+codeColumns+" FROM oauth_codes WHERE hash = $1", hash))
-	if absent(err) {
+	if Absent(err) {
 		return "", nil
 	}
 	if err != nil {

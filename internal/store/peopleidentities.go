@@ -22,7 +22,7 @@ type Identity struct {
 func (db *DB) UserByIdentity(ctx context.Context, issuer, subject string) (beeos.User, error) {
 	u, err := scanUser(db.QueryRowContext(ctx, "SELECT "+userColumns+` FROM users
 		WHERE id = (SELECT user_id FROM identities WHERE issuer = $1 AND subject = $2)`, issuer, subject))
-	if absent(err) {
+	if Absent(err) {
 		return beeos.User{}, notFound("user")
 	}
 	if err != nil {
@@ -40,10 +40,10 @@ func (db *DB) LinkIdentity(ctx context.Context, i Identity, who beeos.User, now 
 		email := foldEmail(i.Email)
 		invited = false
 		u, err = scanUser(tx.QueryRowContext(ctx, "SELECT "+userColumns+" FROM users WHERE email = $1", email))
-		if absent(err) {
+		if Absent(err) {
 			l, err := scanLink(tx.QueryRowContext(ctx, "DELETE FROM links WHERE kind = $1 AND email = $2 AND expires_at > $3 RETURNING "+linkColumns,
 				string(InviteLink), email, micros(now)))
-			if absent(err) {
+			if Absent(err) {
 				return notFound("user")
 			}
 			if err != nil {
@@ -75,7 +75,7 @@ func addIdentity(ctx context.Context, tx *sql.Tx, i Identity, userID string, now
 	if err == nil && other != i.Subject {
 		return beeos.Errorf(beeos.Conflict, "this address belongs to another account of your provider here; ask an admin")
 	}
-	if err != nil && !absent(err) {
+	if err != nil && !Absent(err) {
 		return err
 	}
 	_, err = tx.ExecContext(ctx, "INSERT INTO identities (issuer, subject, user_id, email, created_at) VALUES ($1, $2, $3, $4, $5) ON CONFLICT (issuer, subject) DO NOTHING",

@@ -58,7 +58,7 @@ func (db *DB) CreateLink(ctx context.Context, l Link, hash []byte) error {
 // LinkByHash returns a link that can still be used.
 func (db *DB) LinkByHash(ctx context.Context, hash []byte, now time.Time) (Link, error) {
 	l, err := scanLink(db.QueryRowContext(ctx, "SELECT "+linkColumns+" FROM links WHERE hash = $1 AND expires_at > $2", hash, micros(now)))
-	if absent(err) {
+	if Absent(err) {
 		return Link{}, usedLink()
 	}
 	if err != nil {
@@ -82,7 +82,7 @@ func (db *DB) Invitations(ctx context.Context, now time.Time) ([]Link, error) {
 // DropInvitation takes an invitation back.
 func (db *DB) DropInvitation(ctx context.Context, id string) error {
 	res, err := db.write(ctx, "DELETE FROM links WHERE kind = $1 AND id = $2", string(InviteLink), id)
-	if err != nil && !absent(err) {
+	if err != nil && !Absent(err) {
 		return fmt.Errorf("drop invitation: %w", err)
 	}
 	if err == nil {
@@ -100,7 +100,7 @@ func (db *DB) DropInvitation(ctx context.Context, id string) error {
 func (db *DB) AcceptLink(ctx context.Context, hash []byte, who beeos.User, now time.Time) (u beeos.User, l Link, err error) {
 	err = db.Tx(ctx, func(tx *sql.Tx) error {
 		l, err = scanLink(tx.QueryRowContext(ctx, "DELETE FROM links WHERE hash = $1 AND expires_at > $2 RETURNING "+linkColumns, hash, micros(now)))
-		if absent(err) {
+		if Absent(err) {
 			return usedLink()
 		}
 		if err != nil {
@@ -144,7 +144,7 @@ func setUp(ctx context.Context, tx *sql.Tx, l Link, who beeos.User) (beeos.User,
 	who.Admin = true
 	known, err := scanUser(tx.QueryRowContext(ctx, query, value))
 	switch {
-	case absent(err):
+	case Absent(err):
 		return who, insertUser(ctx, tx, who)
 	case err != nil:
 		return who, err
@@ -161,7 +161,7 @@ func setUp(ctx context.Context, tx *sql.Tx, l Link, who beeos.User) (beeos.User,
 // reset sets a new password for somebody who is not locked out.
 func reset(ctx context.Context, tx *sql.Tx, l Link, who beeos.User) (beeos.User, error) {
 	u, err := scanUser(tx.QueryRowContext(ctx, "SELECT "+userColumns+" FROM users WHERE id = $1 AND disabled_at = 0", l.UserID))
-	if absent(err) {
+	if Absent(err) {
 		return u, usedLink()
 	}
 	if err != nil {

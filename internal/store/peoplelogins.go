@@ -41,7 +41,7 @@ func (db *DB) LoginByHash(ctx context.Context, hash []byte, now time.Time) (Logi
 	if err == nil {
 		u, err = scanUser(db.QueryRowContext(ctx, "SELECT "+userColumns+" FROM users WHERE id = $1 AND disabled_at = 0", l.UserID))
 	}
-	if absent(err) {
+	if Absent(err) {
 		return Login{}, beeos.User{}, notFound("session")
 	}
 	if err != nil {
@@ -82,7 +82,7 @@ func (db *DB) EndLogin(ctx context.Context, hash []byte) error {
 // EndLoginByID ends one session of a person, as they see it in a list.
 func (db *DB) EndLoginByID(ctx context.Context, userID, id string) error {
 	res, err := db.write(ctx, "DELETE FROM logins WHERE user_id = $1 AND id = $2", userID, id)
-	if err != nil && !absent(err) {
+	if err != nil && !Absent(err) {
 		return fmt.Errorf("end login: %w", err)
 	}
 	if err == nil {

@@ -170,13 +170,10 @@ func duplicate(err error) bool {
 	return duplicateSQLite(err)
 }
 
-// absent reports whether a lookup found nothing. PostgreSQL refuses to look
-// for text that it could never hold (zero bytes, broken UTF-8); that is the
-// same answer.
-func absent(err error) bool {
+// Absent reports whether a lookup found nothing, for the ledger as well.
+// PostgreSQL refuses to look for text that it could never hold (zero bytes,
+// broken UTF-8); that is the same answer.
+func Absent(err error) bool {
 	var pg *pgconn.PgError
 	return errors.Is(err, sql.ErrNoRows) || errors.As(err, &pg) && pg.Code == "22021"
 }
-
-// Absent is the same for the ledger's look-ups.
-func Absent(err error) bool { return absent(err) }

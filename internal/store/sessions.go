@@ -57,7 +57,7 @@ func (db *DB) SetSessionLevel(ctx context.Context, session, level string, expire
 // SessionLevel returns "" for a session that never set one.
 func (db *DB) SessionLevel(ctx context.Context, session string) (level string, err error) {
 	err = db.QueryRowContext(ctx, "SELECT level FROM mcp_sessions WHERE id = $1", session).Scan(&level)
-	if err != nil && !absent(err) {
+	if err != nil && !Absent(err) {
 		return "", fmt.Errorf("read log level: %w", err)
 	}
 	return level, nil

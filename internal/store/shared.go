@@ -25,7 +25,7 @@ func (db *DB) Secret(ctx context.Context, name string, make func() []byte) ([]by
 func (db *DB) secret(ctx context.Context, name string) ([]byte, error) {
 	var value []byte
 	err := db.QueryRowContext(ctx, "SELECT value FROM secrets WHERE name = $1", name).Scan(&value)
-	if err != nil && !absent(err) {
+	if err != nil && !Absent(err) {
 		return nil, fmt.Errorf("read secret %s: %w", name, err)
 	}
 	return value, nil

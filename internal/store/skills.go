@@ -127,7 +127,7 @@ func (db *DB) SkillToken(ctx context.Context, builtinID, skill, resource, issuer
 	where.addUnlessEmpty("issuer = ", issuer)
 	var sealed []byte
 	err := db.QueryRowContext(ctx, "SELECT sealed FROM skill_tokens"+where.sql()+" ORDER BY updated_at DESC LIMIT 1", where.args...).Scan(&sealed)
-	if err != nil && !absent(err) {
+	if err != nil && !Absent(err) {
 		return nil, fmt.Errorf("read token: %w", err)
 	}
 	return sealed, nil
@@ -192,7 +192,7 @@ func (db *DB) TakeSkillConsent(ctx context.Context, state string, now time.Time)
 		return tx.QueryRowContext(ctx, "DELETE FROM skill_consents WHERE hash = $1 AND expires_at > $2 RETURNING builtin_id, skill, sealed",
 			tokenHash(state), micros(now)).Scan(&c.BuiltinID, &c.Skill, &c.Sealed)
 	})
-	if absent(err) {
+	if Absent(err) {
 		return c, beeos.Errorf(beeos.InvalidParam, "this answer belongs to no authorization that is under way; start it again in the console")
 	}
 	if err != nil {

@@ -58,7 +58,7 @@ func (db *DB) TakeStep(ctx context.Context, builtinID string, s Step, now time.T
 		kept, err = scanStep(tx.QueryRowContext(ctx, "SELECT "+stepColumns+" FROM builtin_steps WHERE turn = $1 AND step = $2 AND call = $3", s.Turn, s.Step, s.Call))
 		return err
 	})
-	if absent(err) {
+	if Absent(err) {
 		return kept, false, beeos.Errorf(beeos.MessageTerminal, "the request has ended already")
 	}
 	if err != nil {

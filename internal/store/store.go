@@ -7,8 +7,9 @@
 // It is plain SQL in one dialect for SQLite and PostgreSQL; a statement that
 // truly differs has two named constants side by side. The schema is
 // migrations/*.sql, which also holds the ledger's tables, since both live in
-// one database and one DB handle. Copy moves everything from one database to
-// another.
+// one database and one DB handle. postgres.go and sqlite.go open it, and know
+// what its errors mean; stale_unix.go sees connections that PostgreSQL has left.
+// Copy moves everything from one database to another.
 package store
 
 import (

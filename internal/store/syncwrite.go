@@ -140,7 +140,7 @@ func evict(ctx context.Context, tx *sql.Tx, instance string, ids []string) ([]Sy
 func deactivate(ctx context.Context, tx *sql.Tx, id string) (*beeos.Agent, error) {
 	a, err := scanAgent(tx.QueryRowContext(ctx, "SELECT "+agentColumns+` FROM agents WHERE id = $1 AND NOT deleted AND active
 		AND NOT EXISTS (SELECT 1 FROM agent_homes WHERE agent_id = $1)`, id))
-	if absent(err) {
+	if Absent(err) {
 		return nil, nil
 	}
 	if err != nil {

@@ -67,7 +67,7 @@ func (db *DB) UserByEmail(ctx context.Context, email string) (beeos.User, error)
 
 func (db *DB) user(ctx context.Context, column, value string) (beeos.User, error) {
 	u, err := scanUser(db.QueryRowContext(ctx, "SELECT "+userColumns+" FROM users WHERE "+column+" = $1", value))
-	if absent(err) {
+	if Absent(err) {
 		return beeos.User{}, notFound("user")
 	}
 	if err != nil {

@@ -76,7 +76,7 @@ func (db *DB) WebhookDeliveries(ctx context.Context, webhookID string, limit int
 // WebhookDelivery returns one delivery of a webhook.
 func (db *DB) WebhookDelivery(ctx context.Context, webhookID, id string) (WebhookDelivery, error) {
 	d, err := scanWebhookDelivery(db.QueryRowContext(ctx, "SELECT "+webhookDeliveryColumns+" FROM webhook_deliveries WHERE webhook_id = $1 AND id = $2", webhookID, id))
-	if absent(err) {
+	if Absent(err) {
 		return d, notFound("delivery")
 	}
 	if err != nil {

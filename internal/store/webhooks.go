@@ -99,7 +99,7 @@ func (db *DB) Webhooks(ctx context.Context, turn, renderer string) ([]Webhook, e
 // Webhook returns one of a task's.
 func (db *DB) Webhook(ctx context.Context, turn, id string) (Webhook, error) {
 	list, err := db.webhooks(ctx, db, "WHERE w.turn = $1 AND w.id = $2", turn, id)
-	if absent(err) || err == nil && len(list) == 0 {
+	if Absent(err) || err == nil && len(list) == 0 {
 		return Webhook{}, notFound("webhook")
 	}
 	if err != nil {

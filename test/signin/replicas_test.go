@@ -27,7 +27,7 @@ import (
 func TestReplicas(t *testing.T) {
 	r := newReplicas(t)
 	w := &world{App: r.nodes[0], clock: &clock{}}
-	w.weather = connect(t, w.App, "weather")
+	w.connect(t)
 	open(t).SignUp(w.Setup)
 	c := newGoClient(t, w, "Gopher", "")
 	endpoint := w.endpoint(w.weather)

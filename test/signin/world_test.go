@@ -5,11 +5,8 @@ package signin
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
-	"log/slog"
 	"net/http"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -47,45 +44,16 @@ func worldOf(t *testing.T, cfg config.Config) *world {
 	t.Helper()
 	w := &world{clock: &clock{}}
 	w.App = apptest.StartWith(t, cfg, app.Options{Demo: true, Now: w.clock.now})
-	w.weather = connect(t, w.App, "weather")
+	w.connect(t)
 	open(t).SignUp(w.Setup)
 	return w
 }
 
-// connect runs an agent until the test ends.
-func connect(t *testing.T, a *apptest.App, name string) (id string) {
+// connect runs the second agent until the test ends.
+func (w *world) connect(t *testing.T) {
 	t.Helper()
-	connected := make(chan string, 8)
-	w, err := agent.New(agent.Options{
-		Name: name, Description: "Knows tomorrow's weather, most of the time.",
-		Gateway: a.Agents, Key: a.UserKey, Identity: filepath.Join(t.TempDir(), "agent.json"), Log: slog.New(slog.DiscardHandler),
-		Connected: func(id string) {
-			select {
-			case connected <- id:
-			default: // it has been here often
-			}
-		},
-	}, func(_ context.Context, _ agent.Message, r *agent.Reply) error { return r.Send("sunny") })
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- w.Run(ctx) }() // awaited below
-	t.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil && !errors.Is(err, context.Canceled) {
-			t.Errorf("agent %s ended with: %v", name, err)
-		}
-	})
-	select {
-	case id = <-connected:
-		return id
-	case err := <-ended:
-		ended <- nil
-		t.Fatalf("agent %s did not connect: %v", name, err)
-		return ""
-	}
+	w.weather = w.Connect(t, agent.Options{Name: "weather", Description: "Knows tomorrow's weather, most of the time."},
+		func(_ context.Context, _ agent.Message, r *agent.Reply) error { return r.Send("sunny") })
 }
 
 // endpoint is where an agent is reached; none is all of them.
