@@ -20,7 +20,7 @@ test: setup lint ## What CI runs: set-up, lint, build, MCP conformance, every te
 	$(GO) build ./...
 	$(GO) run ./test/conformance
 	$(GO) run ./test/conformance -bridge
-	$(GO) test -run TestThousandConversations ./internal/runtime
+	$(GO) test -run TestThousandConversations ./internal/outward/builtin
 	$(GO) test -race -timeout $(TIMEOUT) ./...
 
 race: setup ## Every test with the race detector, nothing else

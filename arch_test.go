@@ -4,6 +4,7 @@
 package beeos_test
 
 import (
+	"cmp"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -25,111 +26,74 @@ const (
 	libcVersion = "v1.77.1"
 )
 
-// anything in a row means: no restriction.
-const anything = "*"
-
-// mayImport says which packages of ours a package may import. Everyone may
-// import the root. A name stands for internal/<name>, or else for the folder
-// itself. The rows go from words to capabilities, services, surfaces and the
-// program; a package may only look upwards in this list. A row whose folder
-// does not exist yet is a plan; a folder without a row is refused.
-var mayImport = map[string]string{
-	// words
-	"":    "",
-	"api": "",
-
-	// public
-	"agent":  "",
-	"client": "",
-
-	// capabilities
-	"internal/config":    "",
-	"internal/telemetry": "",
-	"internal/httpd":     "telemetry",
-	"internal/store":     "",
-	"internal/ledger":    "store",
-	"internal/bus":       "",
-	"internal/blob":      "",
-	"internal/llm":       "",
-
-	// services
-	"internal/auth":      "store",
-	"internal/oauth":     "httpd auth store",
-	"internal/invoke":    "store ledger bus blob",
-	"internal/approval":  "store ledger bus",
-	"internal/webhook":   "store ledger bus",
-	"internal/protected": "",
-	"internal/bridge":    "agent protected",
-	"internal/skill":     "protected store",
-	"internal/runtime":   "agent llm skill protected store",
-
-	// surfaces; none imports another
-	"internal/mcpgw":   "httpd auth oauth invoke store",
-	"internal/a2agw":   "httpd auth invoke store webhook",
-	"internal/restgw":  "api httpd auth oauth invoke store ledger blob webhook approval runtime skill",
-	"internal/agentgw": "httpd auth invoke approval ledger bus store blob",
-	"internal/web":     "httpd auth oauth invoke approval store ledger bus runtime skill",
-
-	// the program
-	"internal/app": anything,
-	"internal/cli": "app config agent client bridge",
-	"cmd/beeos":    "cli",
-
-	// for tests and measurements; nothing above may import these
-	"internal/pgtest":          "",
-	"internal/apptest":         "app agent client config",
-	"internal/store/storetest": "store pgtest",
-	"internal/bench":           anything,
+// levels are the folders of the tree, lowest first. A package may import what
+// lies in a level below its own, and its neighbours within the level; the
+// compiler keeps neighbours from going round in circles.
+var levels = [][]string{
+	{""},                       // words: imports std alone
+	{"api", "agent", "client"}, // public: the contract, the SDK, the REST client
+	{"internal/config", "internal/telemetry"},
+	{"internal/wire"},    // bytes in and out, bounded
+	{"internal/store"},   // what is known: one database, a package per family of tables
+	{"internal/engine"},  // what happens to a call
+	{"internal/outward"}, // what we call: bridges, built-in agents, skill servers, models
+	{"internal/access"},  // who may do what
+	{"internal/surface"}, // doors: they translate
+	{"internal/app"},     // which parts run in a process
+	{"internal/cli"},
+	{"cmd"},
+	{"examples", "test"}, // nothing above may import these
 }
 
-// subtrees name folders whose row covers everything below them.
-var subtrees = map[string]string{
-	"examples": "agent client",
-	"bench":    anything,
-	"test":     anything,
+// apart are levels whose packages do not know each other: a surface never
+// imports another one, nor does the SDK know the REST client.
+var apart = []string{"internal/surface", "agent", "client", "api"}
+
+// onlyFor names packages that a level above may not use freely.
+var onlyFor = map[string]string{
+	"internal/config":         "internal/app internal/cli test",
+	"internal/app":            "internal/cli test",
+	"agent":                   "internal/outward internal/app internal/cli examples test",
+	"client":                  "internal/cli examples test",
+	"internal/outward/bridge": "internal/cli test",
 }
 
-// testSupport is imported by tests and by itself, never by what ships.
-var testSupport = []string{"internal/pgtest", "internal/apptest", "internal/store/storetest", "internal/bench", "bench", "test"}
-
-// livesIn says which packages may import a third party, so that replacing one
+// livesIn says which folders may import a third party, so that replacing one
 // is an edit in one place. The key is an import path or a prefix of it. Tests
 // and their support import what they like; a third party that only they may
 // use has an empty row.
 var livesIn = map[string]string{
 	// what holds the data
-	"github.com/nats-io":           "bus",
-	"modernc.org/sqlite":           "store",
-	"github.com/jackc/pgx/v5":      "store",
-	"github.com/pressly/goose/v3":  "store",
-	"github.com/minio/minio-go/v7": "blob",
+	"github.com/nats-io":           "internal/engine/bus",
+	"modernc.org/sqlite":           "internal/store",
+	"github.com/jackc/pgx/v5":      "internal/store",
+	"github.com/pressly/goose/v3":  "internal/store",
+	"github.com/minio/minio-go/v7": "internal/engine/blob",
 
 	// protocols and models
-	"github.com/coder/websocket":             "agent agentgw",
-	"github.com/google/jsonschema-go":        "mcpgw",
-	"github.com/a2aproject/a2a-go/v2":        "a2agw bridge",
-	"github.com/modelcontextprotocol/go-sdk": "skill protected bridge",
-	"github.com/sashabaranov/go-openai":      "llm bridge",
-	"go.yaml.in/yaml/v3":                     "bridge",
+	"github.com/coder/websocket":             "agent internal/surface/agentgateway",
+	"github.com/google/jsonschema-go":        "internal/surface/mcp",
+	"github.com/a2aproject/a2a-go/v2":        "internal/surface/a2a internal/outward/bridge",
+	"github.com/modelcontextprotocol/go-sdk": "internal/outward/skill internal/outward/oauthclient internal/outward/bridge",
+	"github.com/sashabaranov/go-openai":      "internal/outward/llm internal/outward/bridge",
+	"go.yaml.in/yaml/v3":                     "internal/outward/bridge",
 
 	// guards
-	"github.com/golang-jwt/jwt/v5": "auth oauth protected",
-	"golang.org/x/crypto":          "auth",
-	"golang.org/x/time":            "invoke",
-	"code.dny.dev/ssrf":            "oauth webhook protected a2agw",
+	"github.com/golang-jwt/jwt/v5": "internal/access/auth internal/access/oauth internal/outward/oauthclient",
+	"golang.org/x/crypto":          "internal/access/auth",
+	"golang.org/x/time":            "internal/engine/invoke",
+	"code.dny.dev/ssrf":            "internal/access/oauth internal/engine/webhook internal/outward/oauthclient internal/surface/a2a",
 
 	// what a process needs
-	"golang.org/x/sync":                   anything,
-	"github.com/cenkalti/backoff/v5":      "agent bridge webhook",
-	"github.com/prometheus/client_golang": "telemetry",
-	"go.opentelemetry.io/otel":            "telemetry",
+	"golang.org/x/sync":                   "*",
+	"github.com/prometheus/client_golang": "internal/telemetry",
 
 	// what a person sees
-	"github.com/alecthomas/kong":        "cli config",
-	"github.com/jotaen/kong-completion": "cli",
-	"github.com/lmittmann/tint":         "cli telemetry",
-	"charm.land/lipgloss/v2":            "cli telemetry",
-	"github.com/yuin/goldmark":          "web",
+	"github.com/alecthomas/kong":        "internal/cli internal/config",
+	"github.com/jotaen/kong-completion": "internal/cli",
+	"github.com/lmittmann/tint":         "internal/cli internal/telemetry",
+	"charm.land/lipgloss/v2":            "internal/cli internal/telemetry",
+	"github.com/yuin/goldmark":          "internal/surface/web",
 
 	// tests alone
 	"github.com/google/go-cmp":          "",
@@ -220,43 +184,38 @@ func skipDir(p, name string) bool {
 	return err == nil
 }
 
-// row returns what the table says about a folder.
-func row(dir string) (allowed string, ok bool) {
-	if allowed, ok = mayImport[dir]; ok {
-		return allowed, true
+// levelOf returns the level that a folder lies in, and the entry of the table
+// that covers it.
+func levelOf(dir string) (level int, entry string) {
+	for i, entries := range levels {
+		for _, e := range entries {
+			if within(dir, e) {
+				return i, e
+			}
+		}
 	}
-	top, _, _ := strings.Cut(dir, "/")
-	allowed, ok = subtrees[top]
-	return allowed, ok
+	return -1, ""
+}
+
+// within reports whether dir is the folder or below it; the root has nothing
+// below it.
+func within(dir, folder string) bool {
+	return dir == folder || folder != "" && strings.HasPrefix(dir, folder+"/")
+}
+
+// listed reports whether one of the folders in a row covers dir.
+func listed(row, dir string) bool {
+	return slices.ContainsFunc(strings.Fields(row), func(f string) bool { return f == "*" || within(dir, f) })
 }
 
 // ships reports whether a package is part of the product, not of its tests.
-func ships(dir string) bool {
-	top, _, _ := strings.Cut(dir, "/")
-	return !slices.Contains(testSupport, dir) && !slices.Contains(testSupport, top)
-}
+func ships(dir string) bool { return !within(dir, "test") }
 
-// folder turns a word of a row into a folder of the module.
-func folder(name string) string {
-	if _, ok := mayImport["internal/"+name]; ok {
-		return "internal/" + name
-	}
-	return name
-}
-
-// lists reports whether a row names the folder.
-func lists(row, dir string) bool {
-	if row == anything {
-		return true
-	}
-	return slices.ContainsFunc(strings.Fields(row), func(name string) bool { return folder(name) == dir })
-}
-
-func TestImportTable(t *testing.T) {
+func TestImportsGoDown(t *testing.T) {
 	for _, s := range sources(t) {
-		allowed, ok := row(s.dir)
-		if !ok {
-			t.Errorf("%s: package %q has no row in mayImport.\n\tA new package earns its line: add it there and in docs/architecture.md, or put the code into a package that exists.", s.path, s.dir)
+		mine, entry := levelOf(s.dir)
+		if mine < 0 {
+			t.Errorf("%s: package %q is in no level.\n\tPut it into a folder of the table, or add a level there and in docs/architecture.md.", s.path, s.dir)
 			continue
 		}
 		if s.test {
@@ -267,35 +226,67 @@ func TestImportTable(t *testing.T) {
 			if !ours {
 				continue // the root, std or a third party
 			}
-			if s.dir == "" {
-				t.Errorf("%s imports %s: the root package holds words and imports std alone.\n\tMove the code down into the package it needs.", s.path, dir)
-			} else if !lists(allowed, dir) {
-				t.Errorf("%s imports %s, which its row does not allow (%q).\n\tPass the value in from internal/app, move the code, or change mayImport and say why in docs/adr.", s.path, dir, allowed)
-			} else if ships(s.dir) && !ships(dir) {
-				t.Errorf("%s imports %s, which is for tests.\n\tImport it from a _test.go file.", s.path, dir)
+			theirs, _ := levelOf(dir)
+			switch {
+			case theirs > mine:
+				t.Errorf("%s imports %s, which is above it.\n\tPass the value in from internal/app, move the code, or change the levels and say why in docs/adr.", s.path, dir)
+			case theirs == mine && slices.Contains(apart, entry) && !sameRoom(s.dir, dir, entry):
+				t.Errorf("%s imports %s: neighbours in %s do not know each other.\n\tMove what both need to a level below.", s.path, dir, entry)
+			case !allowedFor(dir, s.dir):
+				t.Errorf("%s imports %s, which onlyFor keeps for others.\n\tPass the value in from internal/app, or change the row and say why in docs/adr.", s.path, dir)
 			}
 		}
 	}
 }
 
+// sameRoom reports whether two packages stand below the same folder of a level.
+func sameRoom(a, b, entry string) bool {
+	room := func(dir string) string {
+		first, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(dir, entry), "/"), "/")
+		return first
+	}
+	return room(a) == room(b)
+}
+
+func allowedFor(dir, user string) bool {
+	for kept, row := range onlyFor {
+		if within(dir, kept) && !within(user, kept) && !listed(row, user) {
+			return false
+		}
+	}
+	return true
+}
+
 // TestTablesAreSound catches a misspelt row, which would allow nothing and so
 // hide a rule.
 func TestTablesAreSound(t *testing.T) {
-	check := func(table, key, row string) {
-		for _, name := range strings.Fields(row) {
-			if _, ok := mayImport[folder(name)]; !ok && name != anything {
-				t.Errorf("%s[%q] names %q, which has no row in mayImport", table, key, name)
-			}
+	var folders []string
+	for _, entries := range levels {
+		folders = append(folders, entries...)
+	}
+	folders = append(folders, apart...)
+	for key, row := range onlyFor {
+		folders = append(append(folders, key), strings.Fields(row)...)
+	}
+	for _, row := range livesIn {
+		folders = append(folders, strings.Fields(row)...)
+	}
+	for _, folder := range folders {
+		if folder == "*" {
+			continue
+		}
+		if info, err := os.Stat(filepath.FromSlash(cmp.Or(folder, "."))); err != nil || !info.IsDir() {
+			t.Errorf("a table names %q, which is no folder", folder)
 		}
 	}
-	for key, row := range mayImport {
-		check("mayImport", key, row)
+	mod, err := os.ReadFile("go.mod")
+	if err != nil {
+		t.Fatal(err)
 	}
-	for key, row := range subtrees {
-		check("subtrees", key, row)
-	}
-	for key, row := range livesIn {
-		check("livesIn", key, row)
+	for party := range livesIn {
+		if !strings.Contains(string(mod), party) {
+			t.Errorf("livesIn names %s, which go.mod does not require", party)
+		}
 	}
 }
 
@@ -312,7 +303,7 @@ func TestThirdPartiesStayHome(t *testing.T) {
 			home, ok := homeOf(im)
 			if !ok {
 				t.Errorf("%s imports %s, a third party without a row in livesIn.\n\tUse what go.mod has; if it must be, add the row and the reason.", s.path, im)
-			} else if s.dir == "" || !lists(home, s.dir) {
+			} else if s.dir == "" || !listed(home, s.dir) {
 				t.Errorf("%s imports %s, which lives in %q.\n\tCall that package, or change livesIn.", s.path, im, home)
 			}
 		}

@@ -17,7 +17,7 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/agent"
 	"github.com/beeos/beeos/client"
-	"github.com/beeos/beeos/internal/apptest"
+	"github.com/beeos/beeos/test/apptest"
 )
 
 type filePart struct {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/beeos/beeos/agent"
 	"github.com/beeos/beeos/client"
-	"github.com/beeos/beeos/internal/apptest"
+	"github.com/beeos/beeos/test/apptest"
 )
 
 // TestAgentsCallAgents: one asks another, a circle is stopped, and so is what

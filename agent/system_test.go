@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/beeos/beeos/agent"
-	"github.com/beeos/beeos/internal/apptest"
+	"github.com/beeos/beeos/test/apptest"
 	"github.com/beeos/beeos/test/program"
 )
 

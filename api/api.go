@@ -1,7 +1,7 @@
 // Package api is the contract of the REST surface: openapi.yaml, which people
 // edit, openapi.json, which is the same for programs (`go test ./api -update`
 // writes it), and a page to read it (page.go, page.html) that needs nothing
-// from any other host. The tests of internal/restgw hold the surface to it.
+// from any other host. The tests of internal/surface/rest hold the surface to it.
 package api
 
 import (

@@ -10,7 +10,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/client"
-	"github.com/beeos/beeos/internal/apptest"
+	"github.com/beeos/beeos/test/apptest"
 )
 
 // TestOnePromptManyWays: the same prompt over MCP, REST, a stream, a task and

@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos/client"
-	"github.com/beeos/beeos/internal/apptest"
+	"github.com/beeos/beeos/test/apptest"
 )
 
 // world is a running BeeOS, and where its agents find it.

@@ -3,7 +3,7 @@
 // where, files.go where files lie, hooks.go who is told about tasks, mesh.go how
 // nodes find each other, people.go how the first person gets in, builtin.go
 // which agents need no code, demo.go what `beeos dev` adds, claim.go who has
-// the data folder. firstkey.go, directory.go and operate.go work on the
+// the data folder. first_key.go, directory.go and operate.go work on the
 // database without a server. It is the only package that knows them all.
 package app
 
@@ -18,20 +18,20 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/a2agw"
-	"github.com/beeos/beeos/internal/approval"
-	"github.com/beeos/beeos/internal/auth"
-	"github.com/beeos/beeos/internal/blob"
-	"github.com/beeos/beeos/internal/bus"
+	"github.com/beeos/beeos/internal/access/approval"
+	"github.com/beeos/beeos/internal/access/auth"
+	"github.com/beeos/beeos/internal/access/oauth"
 	"github.com/beeos/beeos/internal/config"
-	"github.com/beeos/beeos/internal/httpd"
-	"github.com/beeos/beeos/internal/invoke"
-	"github.com/beeos/beeos/internal/ledger"
-	"github.com/beeos/beeos/internal/oauth"
-	"github.com/beeos/beeos/internal/runtime"
+	"github.com/beeos/beeos/internal/engine/blob"
+	"github.com/beeos/beeos/internal/engine/bus"
+	"github.com/beeos/beeos/internal/engine/invoke"
+	"github.com/beeos/beeos/internal/engine/ledger"
+	"github.com/beeos/beeos/internal/engine/webhook"
+	"github.com/beeos/beeos/internal/outward/builtin"
 	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/surface/a2a"
 	"github.com/beeos/beeos/internal/telemetry"
-	"github.com/beeos/beeos/internal/webhook"
+	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
 // CallRecord is one finished call.
@@ -79,8 +79,8 @@ type parts struct {
 	people    *auth.People
 	oidc      *auth.OIDC // nil = no outside provider
 	oauth     *oauth.Server
-	runtime   *runtime.Runtime // nil = built-in agents run elsewhere
-	peers     *a2agw.Gateway   // nil = A2A runs elsewhere
+	runtime   *builtin.Runtime // nil = built-in agents run elsewhere
+	peers     *a2a.Gateway     // nil = A2A runs elsewhere
 	server    *httpd.Server
 	info      Info
 	demo      chan error                    // the demo agent's end

@@ -12,11 +12,11 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/agent"
-	"github.com/beeos/beeos/internal/bus"
-	"github.com/beeos/beeos/internal/llm"
-	"github.com/beeos/beeos/internal/protected"
-	"github.com/beeos/beeos/internal/runtime"
-	"github.com/beeos/beeos/internal/skill"
+	"github.com/beeos/beeos/internal/engine/bus"
+	"github.com/beeos/beeos/internal/outward/builtin"
+	"github.com/beeos/beeos/internal/outward/llm"
+	"github.com/beeos/beeos/internal/outward/oauthclient"
+	"github.com/beeos/beeos/internal/outward/skill"
 )
 
 const (
@@ -30,11 +30,11 @@ func (p *parts) openRuntime(ctx context.Context) error {
 	if !p.cfg.Runs("worker") || p.info.Agents == "" {
 		return nil
 	}
-	opt := runtime.Options{
+	opt := builtin.Options{
 		DB: p.db, Gateway: p.info.Agents, Folder: filepath.Join(p.cfg.Data, "builtin"), Log: p.log,
-		HTTP: protected.Guard(p.cfg.AllowPrivate), Plain: p.cfg.AllowPrivate, Console: p.info.Web,
+		HTTP: oauthclient.Guard(p.cfg.AllowPrivate), Plain: p.cfg.AllowPrivate, Console: p.info.Web,
 	}
-	opt.Approve = func(ctx context.Context, r *agent.Reply, a runtime.Approval) error {
+	opt.Approve = func(ctx context.Context, r *agent.Reply, a builtin.Approval) error {
 		return r.Gate(ctx, agent.Approval{Key: a.Key, Skill: a.Skill, Tool: a.Tool, Arguments: a.Arguments, Auto: a.Auto})
 	}
 	if err := readAllowed(p.cfg.Data, &opt); err != nil {
@@ -54,14 +54,14 @@ func (p *parts) openRuntime(ctx context.Context) error {
 		return err
 	}
 	var err error
-	if p.runtime, err = runtime.New(ctx, opt); err != nil {
+	if p.runtime, err = builtin.New(ctx, opt); err != nil {
 		return fmt.Errorf("open the built-in agents: %w", err)
 	}
 	p.bus.OnControl(func(c bus.Control) {
 		if c.Kind != bus.BuiltinChanged {
 			return
 		}
-		var n runtime.News
+		var n builtin.News
 		if err := json.Unmarshal(c.Data, &n); err != nil {
 			p.log.Error("news of a built-in agent", "err", err)
 		}
@@ -72,9 +72,9 @@ func (p *parts) openRuntime(ctx context.Context) error {
 }
 
 // shareBuiltins lets the nodes agree on who runs which built-in agent.
-func (p *parts) shareBuiltins(opt *runtime.Options) error {
+func (p *parts) shareBuiltins(opt *builtin.Options) error {
 	opt.Node = p.node
-	opt.Tell = func(n runtime.News) {
+	opt.Tell = func(n builtin.News) {
 		data, err := json.Marshal(n)
 		if err != nil {
 			p.log.Error("news of a built-in agent", "err", err)
@@ -103,7 +103,7 @@ func (p *parts) shareBuiltins(opt *runtime.Options) error {
 //	  "commands": {"sqlite": ["mcp-sqlite", "/srv/books.db"]},
 //	  "assertions": {"pod": {"file": "/var/run/secrets/tokens/beeos", "for": ["https://issuer.example"]}}
 //	}
-func readAllowed(data string, opt *runtime.Options) error {
+func readAllowed(data string, opt *builtin.Options) error {
 	path := filepath.Join(data, "skills.json")
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -111,7 +111,7 @@ func readAllowed(data string, opt *runtime.Options) error {
 	}
 	var allowed struct {
 		Commands   map[string][]string          `json:"commands"`
-		Assertions map[string]runtime.Assertion `json:"assertions"`
+		Assertions map[string]builtin.Assertion `json:"assertions"`
 	}
 	if err == nil {
 		err = json.Unmarshal(text, &allowed)
@@ -139,7 +139,7 @@ func (p *parts) demoBuiltin(ctx context.Context, owner string) error {
 	if p.runtime == nil || p.cfg.LLM.Provider == "" {
 		return nil
 	}
-	_, err := p.runtime.Create(ctx, owner, runtime.Definition{
+	_, err := p.runtime.Create(ctx, owner, builtin.Definition{
 		Name: demoAssistant, DisplayName: "Assistant", Description: "A built-in agent: it adds numbers and tells the time with the tools of a skill server.",
 		Prompt:  "You are the demo agent of BeeOS. Use your tools where they help, and be brief.",
 		Servers: []skill.Server{{Name: skill.DemoName, Command: skill.DemoName, AutoApprove: true}},

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/auth"
+	"github.com/beeos/beeos/internal/access/auth"
 	"github.com/beeos/beeos/internal/config"
 	"github.com/beeos/beeos/internal/store"
 )

@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/beeos/beeos/internal/blob"
-	"github.com/beeos/beeos/internal/invoke"
+	"github.com/beeos/beeos/internal/engine/blob"
+	"github.com/beeos/beeos/internal/engine/invoke"
 )
 
 // openFiles gives calls their attachments. The bytes go through the REST

@@ -15,8 +15,8 @@ import (
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
 
 	"github.com/beeos/beeos/client"
-	"github.com/beeos/beeos/internal/apptest"
 	"github.com/beeos/beeos/internal/config"
+	"github.com/beeos/beeos/test/apptest"
 )
 
 // TestFilesInABucket: bytes go through the server into the bucket and back, and

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/auth"
-	"github.com/beeos/beeos/internal/oauth"
+	"github.com/beeos/beeos/internal/access/auth"
+	"github.com/beeos/beeos/internal/access/oauth"
 	"github.com/beeos/beeos/internal/store"
 )
 

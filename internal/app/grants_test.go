@@ -5,10 +5,10 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/access/auth"
 	"github.com/beeos/beeos/internal/app"
-	"github.com/beeos/beeos/internal/apptest"
-	"github.com/beeos/beeos/internal/auth"
 	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/test/apptest"
 	"github.com/google/go-cmp/cmp"
 )
 

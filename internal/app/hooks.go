@@ -3,10 +3,10 @@ package app
 import (
 	"context"
 
-	"github.com/beeos/beeos/internal/a2agw"
-	"github.com/beeos/beeos/internal/invoke"
+	"github.com/beeos/beeos/internal/engine/invoke"
+	"github.com/beeos/beeos/internal/engine/webhook"
 	"github.com/beeos/beeos/internal/store"
-	"github.com/beeos/beeos/internal/webhook"
+	"github.com/beeos/beeos/internal/surface/a2a"
 )
 
 // openHooks lets the surfaces register webhooks. They are sent by the
@@ -14,7 +14,7 @@ import (
 func (p *parts) openHooks(ctx context.Context) (err error) {
 	p.hooks, err = webhook.New(ctx, webhook.Options{
 		DB: p.db, Ledger: p.ledger, Bus: p.bus, Log: p.log, Status: invoke.StatusOf,
-		Formats: a2agw.PushFormats(p.calls), AllowPrivate: p.cfg.AllowPrivate,
+		Formats: a2a.PushFormats(p.calls), AllowPrivate: p.cfg.AllowPrivate,
 		ApprovalLink: func(ctx context.Context, id string, w store.Webhook) (string, error) {
 			return p.approvals.LinkFor(ctx, id, w.Turn, w.Owner)
 		},

@@ -14,7 +14,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/client"
-	"github.com/beeos/beeos/internal/apptest"
+	"github.com/beeos/beeos/test/apptest"
 )
 
 // door is a request that wants a key, on one of the surfaces.

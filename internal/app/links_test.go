@@ -15,7 +15,7 @@ import (
 
 	"github.com/beeos/beeos/agent"
 	"github.com/beeos/beeos/client"
-	"github.com/beeos/beeos/internal/apptest"
+	"github.com/beeos/beeos/test/apptest"
 )
 
 // TestDecideFromAWebhook: a task waits for its owner, whose webhook gets a

@@ -11,8 +11,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/beeos/beeos/internal/bus"
 	"github.com/beeos/beeos/internal/config"
+	"github.com/beeos/beeos/internal/engine/bus"
 	"github.com/beeos/beeos/internal/store"
 	"github.com/beeos/beeos/internal/telemetry"
 )

@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/auth"
-	"github.com/beeos/beeos/internal/bus"
-	"github.com/beeos/beeos/internal/oauth"
+	"github.com/beeos/beeos/internal/access/auth"
+	"github.com/beeos/beeos/internal/access/oauth"
+	"github.com/beeos/beeos/internal/engine/bus"
 )
 
 // openPeople makes what lets persons in, and the apps that they let in.

@@ -6,12 +6,12 @@ import (
 	"testing"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/access/auth"
 	"github.com/beeos/beeos/internal/app"
-	"github.com/beeos/beeos/internal/apptest"
-	"github.com/beeos/beeos/internal/auth"
 	"github.com/beeos/beeos/internal/config"
-	"github.com/beeos/beeos/internal/pgtest"
 	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/test/apptest"
+	"github.com/beeos/beeos/test/pgtest"
 )
 
 // accept uses the link of a running server.

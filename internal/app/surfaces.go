@@ -9,14 +9,14 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/a2agw"
-	"github.com/beeos/beeos/internal/agentgw"
-	"github.com/beeos/beeos/internal/bus"
 	"github.com/beeos/beeos/internal/config"
-	"github.com/beeos/beeos/internal/httpd"
-	"github.com/beeos/beeos/internal/mcpgw"
-	"github.com/beeos/beeos/internal/restgw"
-	"github.com/beeos/beeos/internal/web"
+	"github.com/beeos/beeos/internal/engine/bus"
+	"github.com/beeos/beeos/internal/surface/a2a"
+	"github.com/beeos/beeos/internal/surface/agentgateway"
+	"github.com/beeos/beeos/internal/surface/mcp"
+	"github.com/beeos/beeos/internal/surface/rest"
+	"github.com/beeos/beeos/internal/surface/web"
+	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
 // surface is one listener: its name for --only, its settings, and where Info
@@ -130,10 +130,10 @@ func (p *parts) card() func(*beeos.Agent) (web.Card, error) {
 }
 
 func (p *parts) mcp(ctx context.Context) (http.Handler, error) {
-	g, err := mcpgw.New(mcpgw.Options{
+	g, err := mcp.New(mcp.Options{
 		Context: ctx, DB: p.db, Auth: p.auth, OAuth: p.oauth, Calls: p.calls, PublicURL: p.info.MCP,
 		Origins: p.cfg.MCP.Origins, Strict: p.cfg.MCP.Strict, Log: p.log,
-		Tell: func(n mcpgw.News) {
+		Tell: func(n mcp.News) {
 			p.bus.Control(bus.Control{Kind: news[n.Kind], AgentID: n.Agent, ID: n.ID, Reason: n.Reason, Data: n.Data})
 		},
 		Settle: func(ctx context.Context) {
@@ -146,25 +146,25 @@ func (p *parts) mcp(ctx context.Context) (http.Handler, error) {
 		return nil, err
 	}
 	p.run = append(p.run, g.Run)
-	kinds := map[bus.ControlKind]mcpgw.NewsKind{}
+	kinds := map[bus.ControlKind]mcp.NewsKind{}
 	for kind, control := range news {
 		kinds[control] = kind
 	}
 	p.bus.OnControl(func(c bus.Control) {
 		if kind, ok := kinds[c.Kind]; ok {
-			g.Hear(mcpgw.News{Kind: kind, Agent: c.AgentID, ID: c.ID, Reason: c.Reason, Data: c.Data})
+			g.Hear(mcp.News{Kind: kind, Agent: c.AgentID, ID: c.ID, Reason: c.Reason, Data: c.Data})
 		}
 	})
 	p.bus.OnNotice(func(n bus.Notice) {
 		if n.Terminal {
-			g.Hear(mcpgw.News{Kind: mcpgw.TurnChanged, ID: n.Turn})
+			g.Hear(mcp.News{Kind: mcp.TurnChanged, ID: n.Turn})
 		}
 	})
 	return g, nil
 }
 
 func (p *parts) a2a(ctx context.Context) (http.Handler, error) {
-	g, err := a2agw.New(ctx, a2agw.Options{
+	g, err := a2a.New(ctx, a2a.Options{
 		DB: p.db, Auth: p.auth, Calls: p.calls, Hooks: p.hooks, Log: p.log, PublicURL: p.info.A2A, Timeout: p.cfg.CallTimeout,
 		Person: p.oauth.CheckUser,
 	})
@@ -172,21 +172,21 @@ func (p *parts) a2a(ctx context.Context) (http.Handler, error) {
 	return g, err
 }
 
-// news is how what MCP gateways tell each other travels; agentgw tells them
+// news is how what MCP gateways tell each other travels; agentgateway tells them
 // some of it, too.
-var news = map[mcpgw.NewsKind]bus.ControlKind{
-	mcpgw.Cancelled:       bus.CancelRequest,
-	mcpgw.AgentChanged:    bus.AgentChanged,
-	mcpgw.ResourceUpdated: bus.ResourceUpdated,
-	mcpgw.SessionChanged:  bus.SessionChanged,
-	mcpgw.SessionEnded:    bus.SessionEnded,
-	mcpgw.SessionMessage:  bus.SessionMessage,
-	mcpgw.TurnChanged:     bus.TurnChanged,
-	mcpgw.Answered:        bus.Answer,
+var news = map[mcp.NewsKind]bus.ControlKind{
+	mcp.Cancelled:       bus.CancelRequest,
+	mcp.AgentChanged:    bus.AgentChanged,
+	mcp.ResourceUpdated: bus.ResourceUpdated,
+	mcp.SessionChanged:  bus.SessionChanged,
+	mcp.SessionEnded:    bus.SessionEnded,
+	mcp.SessionMessage:  bus.SessionMessage,
+	mcp.TurnChanged:     bus.TurnChanged,
+	mcp.Answered:        bus.Answer,
 }
 
 func (p *parts) rest() http.Handler {
-	s := &restgw.Surface{
+	s := &rest.Surface{
 		DB: p.db, Ledger: p.ledger, Calls: p.calls, Desk: p.approvals, Files: p.files, Hooks: p.hooks, Auth: p.auth, People: p.people, OAuth: p.oauth,
 		Runtime: p.runtime, Log: p.log, MCPURL: p.info.MCP, A2AURL: p.info.A2A,
 		Changed: func(agentID string) { p.bus.Control(bus.Control{Kind: bus.AgentChanged, AgentID: agentID}) },
@@ -197,7 +197,7 @@ func (p *parts) rest() http.Handler {
 }
 
 func (p *parts) agents() http.Handler {
-	g := agentgw.New(agentgw.Options{DB: p.db, Auth: p.auth, Ledger: p.ledger, Bus: p.bus, Calls: p.calls, Files: p.files, Desk: p.approvals, Log: p.log})
+	g := agentgateway.New(agentgateway.Options{DB: p.db, Auth: p.auth, Ledger: p.ledger, Bus: p.bus, Calls: p.calls, Files: p.files, Desk: p.approvals, Log: p.log})
 	p.run = append(p.run, g.Run)
 	p.metrics.Gauge("connected_agents", "Agent connections on this node.", func() float64 { return float64(g.Connections()) })
 	return g

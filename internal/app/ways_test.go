@@ -14,8 +14,8 @@ import (
 	"github.com/beeos/beeos/agent"
 	"github.com/beeos/beeos/client"
 	"github.com/beeos/beeos/internal/app"
-	"github.com/beeos/beeos/internal/apptest"
 	"github.com/beeos/beeos/internal/config"
+	"github.com/beeos/beeos/test/apptest"
 )
 
 // TestSameWordsEveryWay: one prompt over MCP, REST in one piece, REST streamed

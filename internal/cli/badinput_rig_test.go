@@ -19,7 +19,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/agent"
-	"github.com/beeos/beeos/internal/auth"
+	"github.com/beeos/beeos/internal/access/auth"
 	"github.com/beeos/beeos/internal/store"
 )
 

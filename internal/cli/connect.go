@@ -10,8 +10,8 @@ import (
 
 	"github.com/beeos/beeos/agent"
 	"github.com/beeos/beeos/internal/app"
-	"github.com/beeos/beeos/internal/bridge"
 	"github.com/beeos/beeos/internal/config"
+	"github.com/beeos/beeos/internal/outward/bridge"
 )
 
 // ConnectCmd makes an agent of something that is none.

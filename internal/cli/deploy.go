@@ -7,7 +7,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/client"
-	"github.com/beeos/beeos/internal/bridge"
+	"github.com/beeos/beeos/internal/outward/bridge"
 )
 
 // DeployCmd makes built-in agents.

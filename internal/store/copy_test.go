@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/pgtest"
+	"github.com/beeos/beeos/test/pgtest"
 	"github.com/google/go-cmp/cmp"
 )
 

@@ -4,8 +4,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/beeos/beeos/internal/pgtest"
 	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/test/pgtest"
 )
 
 func TestInspect(t *testing.T) {

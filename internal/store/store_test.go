@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/pgtest"
+	"github.com/beeos/beeos/test/pgtest"
 	"golang.org/x/sync/errgroup"
 )
 

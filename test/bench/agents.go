@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/beeos/beeos/client"
-	"github.com/beeos/beeos/internal/runtime"
-	"github.com/beeos/beeos/internal/skill"
+	"github.com/beeos/beeos/internal/outward/builtin"
+	"github.com/beeos/beeos/internal/outward/skill"
 	"github.com/beeos/beeos/internal/store"
 )
 
@@ -115,11 +115,11 @@ func makeClerk(ctx context.Context, db *store.DB, user, url string) error {
 		return err
 	}
 	defer os.RemoveAll(folder)
-	rt, err := runtime.New(ctx, runtime.Options{DB: db, Folder: folder, Plain: true})
+	rt, err := builtin.New(ctx, builtin.Options{DB: db, Folder: folder, Plain: true})
 	if err != nil {
 		return err
 	}
-	_, err = rt.Create(ctx, user, runtime.Definition{Name: clerk, Servers: []skill.Server{{Name: "hold", URL: url, AutoApprove: true}}}, nil)
+	_, err = rt.Create(ctx, user, builtin.Definition{Name: clerk, Servers: []skill.Server{{Name: "hold", URL: url, AutoApprove: true}}}, nil)
 	return err
 }
 

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/ledger"
+	"github.com/beeos/beeos/internal/engine/ledger"
 )
 
 // storeMessages stores requests with their replies.

@@ -13,7 +13,7 @@ import (
 // both databases. It runs the ledger's own benchmark, which knows how to make a
 // million tasks in a minute.
 func lists(ctx context.Context, s settings) (string, error) {
-	cmd := exec.CommandContext(ctx, "go", "test", "github.com/beeos/beeos/internal/ledger", "-run", "^$", "-bench", "Listing",
+	cmd := exec.CommandContext(ctx, "go", "test", "github.com/beeos/beeos/internal/engine/ledger", "-run", "^$", "-bench", "Listing",
 		"-benchtime", "300x", "-timeout", "20m", "-stored", fmt.Sprint(s.stored))
 	text, err := cmd.CombinedOutput()
 	if err != nil {

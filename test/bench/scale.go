@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/ledger"
+	"github.com/beeos/beeos/internal/engine/ledger"
 	"github.com/beeos/beeos/internal/store"
 )
 

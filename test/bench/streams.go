@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	perPrincipal = 100 // GET streams that one credential may hold, see internal/mcpgw/hub.go
+	perPrincipal = 100 // GET streams that one credential may hold, see internal/surface/mcp/hub.go
 	noteFor      = 10 * time.Second
 	warmUp       = 2 * time.Second
 )

@@ -20,7 +20,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos/agent"
-	"github.com/beeos/beeos/internal/apptest"
+	"github.com/beeos/beeos/test/apptest"
 	"github.com/beeos/beeos/test/npm"
 )
 

@@ -14,8 +14,8 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/agent"
 	"github.com/beeos/beeos/client"
-	"github.com/beeos/beeos/internal/apptest"
-	"github.com/beeos/beeos/internal/bridge"
+	"github.com/beeos/beeos/internal/outward/bridge"
+	"github.com/beeos/beeos/test/apptest"
 	"github.com/beeos/beeos/test/npm"
 )
 

@@ -21,7 +21,7 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/app"
 	"github.com/beeos/beeos/internal/config"
-	"github.com/beeos/beeos/internal/pgtest"
+	"github.com/beeos/beeos/test/pgtest"
 	"github.com/beeos/beeos/test/program"
 )
 

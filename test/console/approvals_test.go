@@ -10,7 +10,7 @@ import (
 
 	"github.com/beeos/beeos/agent"
 	"github.com/beeos/beeos/client"
-	"github.com/beeos/beeos/internal/apptest"
+	"github.com/beeos/beeos/test/apptest"
 )
 
 // clerk connects an agent that asks before it saves, and tells what it was

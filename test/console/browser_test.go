@@ -25,7 +25,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/beeos/beeos/agent"
-	"github.com/beeos/beeos/internal/apptest"
+	"github.com/beeos/beeos/test/apptest"
 	"github.com/beeos/beeos/test/browser"
 )
 

@@ -11,7 +11,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/beeos/beeos/client"
-	"github.com/beeos/beeos/internal/apptest"
+	"github.com/beeos/beeos/test/apptest"
 	"github.com/beeos/beeos/test/browser"
 )
 

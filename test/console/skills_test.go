@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/beeos/beeos/internal/apptest"
+	"github.com/beeos/beeos/test/apptest"
 	"github.com/beeos/beeos/test/browser"
 	"github.com/beeos/beeos/test/issuer"
 )

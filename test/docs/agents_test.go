@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/beeos/beeos/internal/bridge"
+	"github.com/beeos/beeos/internal/outward/bridge"
 )
 
 // TestAgentsPage runs the three ways of docs/agents.md to write an agent.

@@ -18,7 +18,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/beeos/beeos/internal/apptest"
+	"github.com/beeos/beeos/test/apptest"
 	"github.com/beeos/beeos/test/npm"
 )
 

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/pgtest"
+	"github.com/beeos/beeos/test/pgtest"
 )
 
 // town is BeeOS in pieces: callers come to one process, agents to another, and

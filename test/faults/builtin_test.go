@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos/client"
-	"github.com/beeos/beeos/internal/pgtest"
+	"github.com/beeos/beeos/test/pgtest"
 )
 
 // TestBuiltinAgentOverTwoNodes: one node runs it, either may change it, and

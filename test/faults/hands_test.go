@@ -10,8 +10,8 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/client"
-	"github.com/beeos/beeos/internal/pgtest"
 	"github.com/beeos/beeos/test/hands"
+	"github.com/beeos/beeos/test/pgtest"
 )
 
 // office is a built-in agent at work: its model wants a file saved, under

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/beeos/beeos/client"
-	"github.com/beeos/beeos/internal/pgtest"
 	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/test/pgtest"
 	"github.com/beeos/beeos/test/program"
 )
 

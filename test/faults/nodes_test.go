@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/beeos/beeos/internal/pgtest"
+	"github.com/beeos/beeos/test/pgtest"
 )
 
 func TestTwoNodesMesh(t *testing.T) {

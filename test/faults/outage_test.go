@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/pgtest"
+	"github.com/beeos/beeos/test/pgtest"
 )
 
 // TestNATSGoesAway: nothing that is stored depends on NATS. Callers at B wait

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos/client"
-	"github.com/beeos/beeos/internal/pgtest"
+	"github.com/beeos/beeos/test/pgtest"
 )
 
 // TestT77QuotaHoldsAcrossReplicas: everybody calls at once, half of them at

@@ -17,8 +17,8 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/client"
-	"github.com/beeos/beeos/internal/pgtest"
-	"github.com/beeos/beeos/internal/webhook"
+	"github.com/beeos/beeos/internal/engine/webhook"
+	"github.com/beeos/beeos/test/pgtest"
 )
 
 // startWorker runs a process beside the node that sends webhooks and does

@@ -22,7 +22,7 @@ import (
 
 	"github.com/beeos/beeos/agent"
 	"github.com/beeos/beeos/api"
-	"github.com/beeos/beeos/internal/apptest"
+	"github.com/beeos/beeos/test/apptest"
 	"github.com/beeos/beeos/test/npm"
 )
 

@@ -8,8 +8,8 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"github.com/beeos/beeos/internal/apptest"
 	"github.com/beeos/beeos/internal/config"
+	"github.com/beeos/beeos/test/apptest"
 	"github.com/beeos/beeos/test/openid"
 )
 

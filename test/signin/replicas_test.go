@@ -16,9 +16,9 @@ import (
 	"time"
 
 	"github.com/beeos/beeos/internal/app"
-	"github.com/beeos/beeos/internal/apptest"
 	"github.com/beeos/beeos/internal/config"
-	"github.com/beeos/beeos/internal/pgtest"
+	"github.com/beeos/beeos/test/apptest"
+	"github.com/beeos/beeos/test/pgtest"
 )
 
 // TestReplicas: two servers on one database, with nothing sticky before them.

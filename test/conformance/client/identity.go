@@ -6,31 +6,31 @@ import (
 	"net/http"
 	"net/url"
 
-	"github.com/beeos/beeos/internal/protected"
+	"github.com/beeos/beeos/internal/outward/oauthclient"
 )
 
 const redirect = "http://localhost:3000/callback"
 
 // identity is who to be in a scenario.
-func identity(scenario string, s situation) (protected.Client, error) {
-	c := protected.Client{
+func identity(scenario string, s situation) (oauthclient.Client, error) {
+	c := oauthclient.Client{
 		ID: s.ClientID, Secret: s.ClientSecret, Name: "BeeOS conformance", Redirect: redirect,
 		Document: "https://conformance-test.local/client-metadata.json",
 	}
 	switch scenario {
 	case "auth/client-credentials-basic":
-		c.Grant = protected.ClientCredentials
+		c.Grant = oauthclient.ClientCredentials
 	case "auth/client-credentials-jwt":
-		c.Grant = protected.ClientCredentials
-		key, err := protected.ParseKey(s.PrivateKey)
+		c.Grant = oauthclient.ClientCredentials
+		key, err := oauthclient.ParseKey(s.PrivateKey)
 		if err != nil {
 			return c, err
 		}
 		c.Key = key
 	case "auth/wif-jwt-bearer":
-		c.Grant, c.Assertion = protected.JWTBearer, fixed(s.WorkloadJWT)
+		c.Grant, c.Assertion = oauthclient.JWTBearer, fixed(s.WorkloadJWT)
 	case "auth/enterprise-managed-authorization":
-		c.Grant, c.Assertion = protected.IDJAG, fixed(s.IDToken)
+		c.Grant, c.Assertion = oauthclient.IDJAG, fixed(s.IDToken)
 		c.IDP, c.IDPClient = s.IDPTokenURL, s.IDPClient
 	}
 	return c, nil
@@ -42,7 +42,7 @@ func fixed(text string) func(context.Context, string) (string, error) {
 
 // consent is a person who agrees: the suite's authorization server answers at
 // once.
-func consent(ctx context.Context, p protected.Pending) (url.Values, error) {
+func consent(ctx context.Context, p oauthclient.Pending) (url.Values, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.URL, nil)
 	if err != nil {
 		return nil, err

@@ -15,8 +15,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/beeos/beeos/internal/protected"
-	"github.com/beeos/beeos/internal/skill"
+	"github.com/beeos/beeos/internal/outward/oauthclient"
+	"github.com/beeos/beeos/internal/outward/skill"
 )
 
 // situation is what the suite tells about a scenario.
@@ -56,8 +56,8 @@ func run(ctx context.Context, scenario, server string) error {
 	if err != nil {
 		return err
 	}
-	transport, err := protected.New(protected.Options{
-		URL: server, Client: who, Vault: &protected.Memory{}, Consent: consent, Base: protected.Guard(true), Plain: true,
+	transport, err := oauthclient.New(oauthclient.Options{
+		URL: server, Client: who, Vault: &oauthclient.Memory{}, Consent: consent, Base: oauthclient.Guard(true), Plain: true,
 	})
 	if err != nil {
 		return err

@@ -1,0 +1,125 @@
+package oauth
+
+import (
+	"context"
+	"crypto/sha256"
+	"strings"
+	"time"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/access/auth"
+)
+
+// restAudience is where people's own tokens are good.
+const restAudience = "beeos:rest"
+
+// Check returns who holds an access token, if it is good at the resource: that
+// agent's endpoint or that of all agents. A token for the gateway as a whole is
+// good at each of them. Which agents its holder reaches is the caller's to ask:
+// the answer names them as they are granted now.
+func (s *Server) Check(ctx context.Context, token, resource string) (beeos.Caller, error) {
+	e, err := s.look(ctx, token, typeAccess)
+	if err != nil {
+		return beeos.Caller{}, err
+	}
+	if e.audience != resource && e.audience != s.issuer {
+		return beeos.Caller{}, beeos.Errorf(beeos.InvalidToken, "this token was issued for another endpoint; authorize for this one")
+	}
+	return e.caller, nil
+}
+
+// CheckUser returns the person whose own token this is.
+func (s *Server) CheckUser(ctx context.Context, token string) (beeos.Caller, error) {
+	e, err := s.look(ctx, token, typeUser)
+	if err != nil || e.audience != restAudience {
+		return beeos.Caller{}, badToken(err)
+	}
+	return e.caller, nil
+}
+
+func badToken(err error) error {
+	if err != nil {
+		return err
+	}
+	return auth.Unknown()
+}
+
+// look finds out what a token is good for, at most every few seconds from the
+// database.
+func (s *Server) look(ctx context.Context, token, kind string) (*entry, error) {
+	if len(token) > tokenLongest {
+		return nil, badToken(nil)
+	}
+	now, hash := s.opt.Now(), hashText(token)
+	e, generation := s.tokens.get(hash, now)
+	if e == nil {
+		c, err := s.keys.verify(ctx, token, kind, s.issuer)
+		if err != nil {
+			return nil, badToken(ctx.Err())
+		}
+		if e, err = s.load(ctx, c, kind, now); err != nil {
+			return nil, err
+		}
+		s.tokens.put(hash, e, generation)
+	}
+	if e.dead || e.kind != kind || !now.Before(e.expires) {
+		return nil, badToken(nil)
+	}
+	return e, nil
+}
+
+// load reads what stands behind a token.
+func (s *Server) load(ctx context.Context, c claims, kind string, now time.Time) (*entry, error) {
+	e := &entry{kind: kind, audience: c.Audience, family: c.Family, expires: time.Unix(c.Expires, 0), until: now.Add(liveFor)}
+	f, g, err := s.db.OAuthFamily(ctx, c.Family, now)
+	if err != nil && beeos.CodeOf(err) != beeos.NotFound {
+		return nil, err
+	}
+	if err != nil || f.UserID != c.Subject || (f.GrantID == "") != (kind == typeUser) {
+		e.dead, e.until = true, now.Add(deadFor)
+		return e, nil
+	}
+	if kind == typeUser {
+		e.caller = beeos.Caller{Kind: beeos.BySession, UserID: f.UserID, CredentialID: f.ID, Name: "log-in"}
+		return e, nil
+	}
+	e.caller = beeos.Caller{Kind: beeos.ByOAuth, UserID: f.UserID, CredentialID: g.ID, AgentIDs: g.Agents, AllAgents: g.All, Name: g.ClientName}
+	s.mu.Lock()
+	s.used[g.ID] = now
+	s.mu.Unlock()
+	return e, nil
+}
+
+// flush writes when grants were last used, for people to look at.
+func (s *Server) flush(ctx context.Context) error {
+	s.mu.Lock()
+	used := s.used
+	s.used = map[string]time.Time{}
+	s.mu.Unlock()
+	return s.db.TouchOAuthGrants(ctx, used)
+}
+
+func hashText(s string) tokenHash { return sha256.Sum256([]byte(s)) }
+
+// Challenge is what tells a client that was refused where to learn how to get
+// a token (RFC 6750, RFC 9728), and which scope it needs. Forbidden means that
+// the token is good, and the agent not among those that were granted.
+func (s *Server) Challenge(agentID string, err error) string {
+	var b strings.Builder
+	b.WriteString(`Bearer realm="MCP", resource_metadata="` + s.issuer + wellKnown + resourceDoc)
+	if agentID != "" {
+		b.WriteString("/" + agentID)
+	}
+	b.WriteString(`/mcp"`)
+	switch beeos.CodeOf(err) {
+	case beeos.MissingToken:
+	case beeos.Forbidden:
+		b.WriteString(`, error="insufficient_scope"`)
+	default:
+		b.WriteString(`, error="invalid_token"`)
+	}
+	if agentID != "" {
+		b.WriteString(`, scope="` + agentScope + agentID + `"`)
+	}
+	return b.String()
+}

@@ -1,0 +1,121 @@
+package invoke
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/engine/bus"
+	"github.com/beeos/beeos/internal/engine/ledger"
+)
+
+// ContextChannel maps a client's context id to a channel of this principal
+// and agent: the same three always meet in the same channel, without a table.
+// A channel id is its own context id.
+func ContextChannel(principal, agentID, contextID string) string {
+	if isChannelID(contextID) {
+		return contextID
+	}
+	sum := sha256.Sum256([]byte(principal + "\x00" + agentID + "\x00" + contextID))
+	h := hex.EncodeToString(sum[:16])
+	return "ch-" + h[:8] + "-" + h[8:12] + "-8" + h[13:16] + "-" + h[16:20] + "-" + h[20:32]
+}
+
+// isChannelID: the id ends up in frames and subjects, so it must look like one
+// of ours to the letter.
+func isChannelID(s string) bool {
+	id, ok := strings.CutPrefix(s, "ch-")
+	if !ok || len(id) != 36 {
+		return false
+	}
+	for i, c := range []byte(id) {
+		dash := i == 8 || i == 13 || i == 18 || i == 23
+		hexDigit := c >= '0' && c <= '9' || c >= 'a' && c <= 'f'
+		if dash != (c == '-') || !dash && !hexDigit {
+			return false
+		}
+	}
+	return true
+}
+
+// isContextChannel: the id is one that ContextChannel makes of what others may
+// know. Who names it has it from us, so it is there; it is not for anybody to
+// make, and so to take from whose context it is.
+func isContextChannel(s string) bool { return isChannelID(s) && s[len("ch-")+14] == '8' }
+
+// Wait returns the terminal reply to a request, at once when it is there.
+func (c *Calls) Wait(ctx context.Context, turn string, timeout time.Duration) (*beeos.Message, error) {
+	w := c.waiters.add(c.waiters.byTurn, turn)
+	defer c.waiters.remove(c.waiters.byTurn, turn, w)
+	_, unknown := c.opt.Ledger.Turn(ctx, turn) // before the reply is looked for, which may come in between
+	if m, err := c.opt.Ledger.Terminal(ctx, turn); err != nil || m != nil {
+		return m, err
+	}
+	if unknown != nil {
+		return nil, unknown
+	}
+	timer := time.NewTimer(timeout)
+	defer timer.Stop()
+	select {
+	case m := <-w.terminal:
+		return m, nil
+	case <-timer.C:
+		return nil, beeos.Errorf(beeos.ServiceTimeout, "no reply within %s", timeout)
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Continue stores what a user says to a turn that paused, input or a grant,
+// and brings it to the agent that asked.
+func (c *Calls) Continue(ctx context.Context, m beeos.Message) (beeos.Message, error) {
+	if m.Type != beeos.Continue && m.Type != beeos.AuthGrant {
+		return beeos.Message{}, beeos.Errorf(beeos.InvalidParam, "type must be %s or %s", beeos.Continue, beeos.AuthGrant)
+	}
+	d, err := c.opt.Ledger.Turn(ctx, m.InReplyTo)
+	if err == nil && d.Channel != m.Channel {
+		err = beeos.Errorf(beeos.NotFound, "there is no open request %s on this channel", m.InReplyTo)
+	}
+	if err != nil {
+		return beeos.Message{}, err
+	}
+	event, to := OnContinue, beeos.AgentInputRequired
+	if m.Type == beeos.AuthGrant {
+		event, to = OnAuthGrant, beeos.AgentAuthRequired
+	}
+	if now := StatusOf(&ledger.Request{Open: &d}); !knows(now, event) {
+		return beeos.Message{}, beeos.Errorf(beeos.Conflict, "the request is %s, not waiting for a %s; look at it again before you go on", now, m.Type)
+	}
+	m.State = beeos.StateCompleted
+	// Not cut short when the caller leaves: what is stored must reach the agent.
+	if m, err = c.opt.Ledger.Answer(context.WithoutCancel(ctx), m, to); err != nil {
+		return beeos.Message{}, fmt.Errorf("store an answer: %w", err)
+	}
+	frame, err := json.Marshal(beeos.Frame{
+		Type: beeos.FrameType(m.Type), AgentID: d.AgentID, ChannelID: m.Channel, MessageID: m.InReplyTo, Offset: m.Offset,
+		PublisherID: m.Publisher, Body: m.Body, Parts: m.Parts, Payload: m.Payload,
+	})
+	if err != nil {
+		return beeos.Message{}, fmt.Errorf("encode %s: %w", m.Type, err)
+	}
+	c.opt.Bus.Control(bus.Control{Kind: bus.Continue, ID: m.InReplyTo, Channel: m.Channel, Data: frame})
+	return m, nil
+}
+
+// Answer carries a caller's answer back to the agent that asked.
+func (c *Calls) Answer(_ context.Context, askID string, result json.RawMessage, fault *beeos.FrameFault) error {
+	data, err := json.Marshal(struct {
+		Result json.RawMessage   `json:"result,omitempty"`
+		Error  *beeos.FrameFault `json:"error,omitempty"`
+	}{result, fault})
+	if err != nil {
+		return beeos.Wrap(beeos.InvalidBody, err, "the answer cannot be encoded")
+	}
+	c.opt.Bus.Control(bus.Control{Kind: bus.Answer, ID: askID, Data: data})
+	return nil
+}

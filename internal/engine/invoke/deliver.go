@@ -1,0 +1,272 @@
+package invoke
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/engine/bus"
+	"github.com/beeos/beeos/internal/engine/ledger"
+)
+
+const (
+	sweepEvery = time.Second
+	claimLimit = 256
+	loadWithin = time.Second
+)
+
+// LeaseTTL is how long an edge may be silent about a request it holds; it
+// extends its leases three times as often.
+const LeaseTTL = 15 * time.Second
+
+// dispatch hands a request that was just stored to its agent. It is leased
+// already, unless the agent queues. A failure is not the caller's: the lease
+// goes back and the request waits for an instance.
+func (c *Calls) dispatch(ctx context.Context, a *beeos.Agent, o *ledger.Opening) {
+	if a.Definition.DeliveryMode == beeos.DeliverQueue {
+		c.Kick(a.ID)
+		return
+	}
+	d := *o.Delivery
+	d.Turn, d.Channel, d.Offset, d.Attempt = o.Message.ID, o.Channel.ID, o.Message.Offset, 1
+	if err := c.deliver(context.WithoutCancel(ctx), &d, &o.Message); err != nil {
+		c.giveBack(context.WithoutCancel(ctx), &d, err)
+	}
+}
+
+func (c *Calls) deliver(ctx context.Context, d *ledger.Delivery, m *beeos.Message) error {
+	return c.opt.Bus.Deliver(ctx, bus.Dispatch{
+		AgentID: d.AgentID, MessageID: d.Turn, Channel: d.Channel, Offset: d.Offset, Attempt: d.Attempt, Deadline: d.Deadline,
+		Frame: chatFrame(d, m),
+	})
+}
+
+// loadFrame makes the frame of a dispatch that came from another node without
+// one, because it is large.
+func (c *Calls) loadFrame(d bus.Dispatch) (json.RawMessage, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), loadWithin)
+	defer cancel()
+	m, err := c.opt.Ledger.Message(ctx, d.Channel, d.Offset)
+	if err != nil {
+		return nil, err
+	}
+	return chatFrame(&ledger.Delivery{AgentID: d.AgentID, Turn: d.MessageID, Channel: d.Channel, Attempt: d.Attempt, Deadline: d.Deadline}, &m), nil
+}
+
+// redelivery is what becomes of a request whose instance died. Who gives an
+// idempotency key wants it done once: then an agent gets it again only if it
+// has said that it may.
+func redelivery(r *Request) beeos.Redelivery {
+	switch how := r.Agent.Definition.Redelivery; {
+	case how != beeos.RedeliverDefault:
+		return how
+	case r.IdempotencyKey != "":
+		return beeos.RedeliverNever
+	}
+	return beeos.RedeliverAlways
+}
+
+// giveBack lets a request that was not handed over wait for an instance. One
+// that must not be handed over twice waits only if it is certain that nobody
+// has it; else its lease stays with whoever took it, or runs out.
+func (c *Calls) giveBack(ctx context.Context, d *ledger.Delivery, cause error) {
+	nobody := errors.Is(cause, bus.ErrNobody)
+	if !nobody {
+		c.opt.Log.Warn("request not handed to its agent; it waits for an instance", "turn", d.Turn, "agent", d.AgentID, "err", cause)
+	}
+	release := c.opt.Ledger.Release
+	if d.Redelivery == beeos.RedeliverNever {
+		if !nobody {
+			return
+		}
+		release = c.opt.Ledger.Undo
+	}
+	if err := release(ctx, []ledger.Lease{{Turn: d.Turn, Attempt: d.Attempt}}); err != nil {
+		c.opt.Log.Error("release lease", "turn", d.Turn, "err", err)
+	}
+}
+
+// chatFrame is the message as the agent reads it, appended by hand: it is
+// made for every call, and its JSON parts are passed on as they are.
+func chatFrame(d *ledger.Delivery, m *beeos.Message) []byte {
+	b := make([]byte, 0, 384+len(m.Body)+len(m.Payload)+len(m.Parts))
+	b = append(b, `{"type":"chat_message","agent_id":"`...)
+	b = append(b, d.AgentID...)
+	b = append(b, `","channel_id":"`...)
+	b = append(b, d.Channel...)
+	b = append(b, `","message_id":"`...)
+	b = append(b, d.Turn...)
+	b = fmt.Appendf(b, `","offset":%d,"attempt":%d,"deadline_ms":%d,"publisher_id":"%s"`, m.Offset, d.Attempt, d.Deadline.UnixMilli(), m.Publisher)
+	if m.Body != "" {
+		body, _ := json.Marshal(m.Body) // a string always encodes
+		b = append(append(b, `,"body":`...), body...)
+	}
+	if len(m.Parts) > 0 {
+		b = append(append(b, `,"parts":`...), m.Parts...)
+	}
+	if len(m.Payload) > 0 {
+		b = append(append(b, `,"payload":`...), m.Payload...)
+	}
+	return append(b, '}')
+}
+
+// Kick says that waiting requests of an agent can perhaps be handed out: an
+// instance came, work was given back, or a lane became free.
+func (c *Calls) Kick(agentID string) {
+	select {
+	case c.kicks <- agentID:
+	default: // the sweeper comes by every second
+	}
+}
+
+// handOut serves kicks.
+func (c *Calls) handOut(ctx context.Context) error {
+	for {
+		select {
+		case agentID := <-c.kicks:
+			if err := c.handOutTo(ctx, agentID); err != nil && ctx.Err() == nil {
+				c.opt.Log.Error("hand out waiting requests", "agent", agentID, "err", err)
+			}
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+func (c *Calls) handOutTo(ctx context.Context, agentID string) error {
+	for {
+		if !c.opt.Bus.Present(ctx, agentID) {
+			return nil
+		}
+		// Not cut short when this node stops: what is claimed is handed out or goes back.
+		claimed, err := c.opt.Ledger.Claim(context.WithoutCancel(ctx), agentID, c.opt.Now().Add(LeaseTTL), claimLimit)
+		if err != nil {
+			return err
+		}
+		if err := c.redeliverAll(ctx, claimed); err != nil || len(claimed) < claimLimit {
+			return err
+		}
+	}
+}
+
+// redeliverAll hands out what was claimed. What cannot be, because of an error
+// or because this node stops, goes back as if it had not been claimed.
+func (c *Calls) redeliverAll(ctx context.Context, claimed []ledger.Delivery) error {
+	var back []ledger.Lease
+	var trouble error
+	for i := range claimed {
+		d := &claimed[i]
+		if err := c.redeliver(ctx, d); err != nil {
+			back = append(back, ledger.Lease{Turn: d.Turn, Attempt: d.Attempt})
+			trouble = err
+		}
+	}
+	if len(back) == 0 {
+		return nil
+	}
+	return errors.Join(trouble, c.opt.Ledger.Undo(context.WithoutCancel(ctx), back))
+}
+
+// redeliver hands out one claimed request, or ends it when too many instances
+// have had it.
+func (c *Calls) redeliver(ctx context.Context, d *ledger.Delivery) error {
+	if d.Attempt > beeos.MaxAttempts {
+		return c.lose(ctx, d, fmt.Sprintf("The agent's instances went away %d times while they worked on this.", beeos.MaxAttempts))
+	}
+	m, err := c.opt.Ledger.Message(ctx, d.Channel, d.Offset)
+	if err != nil {
+		return fmt.Errorf("read request %s: %w", d.Turn, err)
+	}
+	ctx = context.WithoutCancel(ctx) // what nobody knows the end of may not be repeated
+	if err := c.deliver(ctx, d, &m); err != nil {
+		c.giveBack(ctx, d, err)
+	}
+	return nil
+}
+
+func (c *Calls) lose(ctx context.Context, d *ledger.Delivery, why string) error {
+	return c.end(ctx, d, beeos.StateFailed, beeos.StopAgentLost, why)
+}
+
+// end writes a terminal reply in the agent's stead. That somebody else was
+// first is fine.
+func (c *Calls) end(ctx context.Context, d *ledger.Delivery, state, stop, text string) error {
+	_, err := c.opt.Ledger.Finish(ctx, beeos.Message{
+		Channel: d.Channel, InReplyTo: d.Turn, Type: beeos.AgentReplyError, State: state, StopReason: stop,
+		Publisher: "agent:" + d.AgentID, Body: text,
+	})
+	if err != nil && beeos.CodeOf(err) != beeos.MessageTerminal {
+		return fmt.Errorf("end request %s: %w", d.Turn, err)
+	}
+	if d.Lane != "" {
+		c.Kick(d.AgentID)
+	}
+	return nil
+}
+
+// sweep looks, once a second and on every node, after requests that nobody
+// looks after any more.
+func (c *Calls) sweep(ctx context.Context) error {
+	tick := time.NewTicker(sweepEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			if err := c.Sweep(ctx); err != nil && ctx.Err() == nil {
+				c.opt.Log.Error("sweep", "err", err)
+			}
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// Sweep is one round: requests past their deadline end as timed out, cancelled
+// ones that their agent does not end are ended for it, dropped
+// ones whose agent is gone for good end as lost, the others are handed out.
+func (c *Calls) Sweep(ctx context.Context) error {
+	found, err := c.opt.Ledger.Sweep(ctx)
+	if err != nil {
+		return err
+	}
+	var trouble error
+	goOn := func(err error) bool { // one whose channel is gone holds up no other; a ledger that takes nothing does
+		trouble = errors.Join(trouble, err)
+		return err == nil || beeos.CodeOf(err) == beeos.NotFound
+	}
+	for i := range found.Expired {
+		if !goOn(c.end(ctx, &found.Expired[i], beeos.StateFailed, beeos.StopTimeout, "The agent did not reply before the request's deadline.")) {
+			return trouble
+		}
+	}
+	for i := range found.Cancelled {
+		if !goOn(c.cancelled(ctx, &found.Cancelled[i])) {
+			return trouble
+		}
+	}
+	for i := range found.Dropped {
+		if !goOn(c.giveUp(ctx, &found.Dropped[i])) {
+			return trouble
+		}
+	}
+	for _, id := range found.Agents {
+		c.Kick(id)
+	}
+	return trouble
+}
+
+// giveUp ends a dropped request once nobody can be expected to answer it.
+func (c *Calls) giveUp(ctx context.Context, d *ledger.Delivery) error {
+	switch {
+	case c.opt.Now().Sub(d.LeaseUntil) <= c.opt.LostAfter:
+		return nil
+	case d.Final():
+		return c.lose(ctx, d, "The agent's instance went away while it worked on this, and it is not repeated: whether it took effect is uncertain. Find out, then call again, with another idempotency_key if there was one.")
+	case !c.opt.Bus.Present(ctx, d.AgentID):
+		return c.lose(ctx, d, "The agent disconnected while it worked on this and did not come back.")
+	}
+	return nil
+}

@@ -1,0 +1,139 @@
+// Package invoke is the call path that every surface uses: may the caller,
+// is this call a repeat, is anybody there; store the request, hand it to the
+// agent, wait for the one terminal reply. Do (call.go) returns the call as an
+// iterator of events, await.go waits for them, Resume (resume.go) joins one
+// that is under way, Task and Tasks (task.go) look at it, states.go is its life
+// as a table. Send, Wait and Continue (channel.go), Watch (watch.go) and Cancel
+// (cancel.go) are its pieces for surfaces that keep channels open. waiters.go wakes whoever waits, asks.go
+// finds questions that a caller has missed, agents.go keeps agents ready,
+// deliver.go hands requests out and redelivers what was dropped, limit.go keeps quotas and quota.go keeps them
+// together with other nodes. files.go takes files in and lets them go, attach.go
+// puts them into a request.
+package invoke
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/engine/bus"
+	"github.com/beeos/beeos/internal/engine/ledger"
+	"github.com/beeos/beeos/internal/store"
+)
+
+// Options are the parts that calls run on, and the defaults of a call.
+type Options struct {
+	Store     *store.DB
+	Ledger    *ledger.Ledger
+	Bus       *bus.Bus
+	Files     *Files // nil = calls have no attachments
+	Log       *slog.Logger
+	Now       func() time.Time
+	Timeout   time.Duration    // how long a caller waits when neither it nor the agent says; 0 = 60 s
+	RateLimit int              // calls per minute, credential and agent; 0 = 60
+	LostAfter time.Duration    // how long a dropped request waits for its agent to come back; 0 = 20 s
+	OnCall    func(CallRecord) // told about every finished call; must not block
+
+	// DrawWithin is how long the database may take to say what is left of a quota
+	// before this node counts alone; 0 = 1 s.
+	DrawWithin time.Duration
+}
+
+// Calls is the call path.
+type Calls struct {
+	opt     Options
+	waiters waiters
+	agents  agents
+	limits  limits
+	quotas  *quotas     // nil when no other node can be there
+	kicks   chan string // agents whose waiting requests can be handed out
+	pokes   chan string // turns whose terminal reply is in the ledger
+}
+
+// CallRecord is one finished call, for people who watch.
+type CallRecord struct {
+	At        time.Time
+	Surface   string
+	Caller    string
+	AgentID   string
+	AgentName string
+	What      string // the tool, or "message"
+	Outcome   string // ok, or an error code, or the terminal type
+	Took      time.Duration
+	Preview   string // first words of the reply
+}
+
+const (
+	defaultTimeout   = 60 * time.Second
+	defaultRateLimit = 60
+	defaultLostAfter = 20 * time.Second
+	maxTimeout       = 10 * time.Minute // progress moves a caller's timeout forward up to here
+	idempotencyTTL   = 24 * time.Hour
+	turnLimit        = time.Hour // a request without a deadline of its own ends here
+)
+
+// New returns a Calls; Run must be running for waiters to be woken.
+func New(opt Options) *Calls {
+	if opt.Log == nil {
+		opt.Log = slog.New(slog.DiscardHandler)
+	}
+	if opt.Now == nil {
+		opt.Now = time.Now
+	}
+	if opt.Timeout <= 0 {
+		opt.Timeout = defaultTimeout
+	}
+	if opt.RateLimit <= 0 {
+		opt.RateLimit = defaultRateLimit
+	}
+	if opt.LostAfter <= 0 {
+		opt.LostAfter = defaultLostAfter
+	}
+	if opt.OnCall == nil {
+		opt.OnCall = func(CallRecord) {}
+	}
+	c := &Calls{opt: opt, kicks: make(chan string, 4096), pokes: make(chan string, 4096)}
+	c.waiters.byTurn = map[string][]*waiter{}
+	c.waiters.byChannel = map[string][]*waiter{}
+	c.limits.buckets = map[limitKey]*bucket{}
+	c.agents.known = map[string]knownAgent{}
+	if opt.Store != nil && opt.Store.Postgres && !opt.Bus.Alone() {
+		c.quotas = newQuotas(opt, &c.limits)
+	}
+	// From here on, not from Run on: a notice must never find nobody home.
+	opt.Bus.OnNotice(c.onNotice)
+	opt.Bus.OnControl(c.onControl)
+	opt.Bus.LoadFrames(c.loadFrame)
+	opt.Ledger.OnFreed(c.Kick)
+	return c
+}
+
+// Timeout is how long a caller waits when neither it nor the agent says.
+func (c *Calls) Timeout() time.Duration { return c.opt.Timeout }
+
+// Run wakes waiters, hands out waiting requests and sweeps until ctx ends.
+func (c *Calls) Run(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return c.reread(ctx) })
+	g.Go(func() error { return c.handOut(ctx) })
+	g.Go(func() error { return c.sweep(ctx) })
+	if c.quotas != nil {
+		g.Go(func() error { return c.quotas.run(ctx) })
+	}
+	return g.Wait()
+}
+
+// Committed is the ledger's hook: it tells every node about new messages.
+func Committed(b *bus.Bus) func([]beeos.Message) {
+	return func(ms []beeos.Message) {
+		ns := make([]bus.Notice, len(ms))
+		for i := range ms {
+			m := &ms[i]
+			ns[i] = bus.Notice{Channel: m.Channel, Offset: m.Offset, Turn: m.InReplyTo, Type: m.Type, Terminal: m.Type.Terminal(), Message: m}
+		}
+		b.Notify(ns)
+	}
+}

@@ -1,0 +1,88 @@
+package ledger
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/test/pgtest"
+)
+
+// TestDatabaseGoesAway: the connection breaks, and for a while there is no
+// other. Nobody hears of it, and what the database has committed without being
+// able to say so counts as stored, once.
+func TestDatabaseGoesAway(t *testing.T) {
+	direct := pgtest.Cluster(t).URL(t)
+	line := pgtest.NewLine(t, direct)
+	l, reader := openOn(t, line.URL, Options{}), openOn(t, direct, Options{})
+	begin(t, l, request("agent_a"))
+	for _, answer := range []string{"BEGIN", "COMMIT"} {
+		line.CutAt(answer, time.Second) // longer than one who is not patient tries
+		o := request("agent_a")
+		o.Idempotency = &Idempotency{Scope: "s", Key: answer, Fingerprint: []byte("f"), Expires: time.Now().Add(time.Hour)}
+		begin(t, l, o)
+		if line.Refused() == 0 {
+			t.Fatalf("nothing was cut at %s, so nothing was tested", answer)
+		}
+		got, err := reader.Messages(t.Context(), o.Channel.ID, 0, 10)
+		if err != nil || len(got) != 1 || got[0].ID != o.Message.ID {
+			t.Errorf("cut at %s, stored: %+v, %v", answer, got, err)
+		}
+	}
+}
+
+// TestClaimIsLostWithItsAnswer: a write that stores no message counts, too, when
+// the database has committed it without being able to say so. A claim that is
+// made again would find nothing, and nobody would have the work.
+func TestClaimIsLostWithItsAnswer(t *testing.T) {
+	line := pgtest.NewLine(t, pgtest.Cluster(t).URL(t))
+	l := openOn(t, line.URL, Options{})
+	o := request("agent_a")
+	o.Delivery.Mode, o.Delivery.Redelivery = beeos.DeliverQueue, beeos.RedeliverNever
+	begin(t, l, o)
+	for _, answer := range []string{"BEGIN", "COMMIT"} {
+		line.CutAt(answer, 100*time.Millisecond)
+		got, err := l.Claim(t.Context(), "agent_a", time.Now().Add(time.Minute), 10)
+		if err != nil || len(got) != 1 || got[0].Attempt != 1 {
+			t.Fatalf("cut at %s, claimed %+v, %v; want the one", answer, got, err)
+		}
+		if line.Refused() == 0 {
+			t.Fatalf("nothing was cut at %s, so nothing was tested", answer)
+		}
+		if err := l.Undo(t.Context(), []Lease{{o.Message.ID, 1}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestFewestConnections: with as few connections as can be asked for there is
+// one left for those who read, beside the writers.
+func TestFewestConnections(t *testing.T) {
+	url := pgtest.URL(t)
+	for n := 1; ; n++ {
+		u := fmt.Sprintf("%s%spool_max_conns=%d", url, map[bool]string{true: "&", false: "?"}[strings.Contains(url, "?")], n)
+		db, err := store.Open(t.Context(), u)
+		if err != nil && n < 10 {
+			continue // refused
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		l, err := Open(t.Context(), db, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		if _, err := l.Channel(ctx, "ch-1"); beeos.CodeOf(err) != beeos.NotFound {
+			t.Errorf("with %d connections: %v", n, err)
+		}
+		return
+	}
+}

@@ -1,0 +1,98 @@
+// Package webhook tells receivers on the web how a task goes. A webhook is
+// registered for a task (register.go); a worker (worker.go) reads off the
+// ledger what has changed since it last looked (change.go) and sends it
+// (send.go) until the receiver takes it or the schedule ends (schedule.go).
+// Nothing of this is on the path of a call.
+//
+// What is sent is signed (sign.go) with a secret that is kept encrypted
+// (seal.go), and only ever goes to addresses of the public Internet
+// (guard.go), unless the configuration says otherwise. format.go is the form
+// of the REST surface; others bring their own.
+package webhook
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/engine/bus"
+	"github.com/beeos/beeos/internal/engine/ledger"
+	"github.com/beeos/beeos/internal/store"
+)
+
+// Options is what webhooks stand on.
+type Options struct {
+	DB     *store.DB
+	Ledger *ledger.Ledger
+	Bus    *bus.Bus
+	Log    *slog.Logger
+	Now    func() time.Time
+
+	// Status is how a request stands: invoke.StatusOf.
+	Status func(*ledger.Request) beeos.TaskStatus
+	// Formats are the forms besides OpenAPI in which changes can be sent.
+	Formats map[string]Format
+	// ApprovalLink returns the address at which an approval can be decided, or ""
+	// when whoever registered the webhook may not, or it is decided; nil = there
+	// are no links.
+	ApprovalLink func(ctx context.Context, approval string, w store.Webhook) (string, error)
+	// AllowPrivate lets receivers be on this machine and in private networks.
+	AllowPrivate bool
+	// Resolver finds the addresses of receivers; nil = the system's.
+	Resolver *net.Resolver
+	// Every is how often the worker looks for what nobody told it about.
+	Every time.Duration
+}
+
+// Hooks is all webhooks. Any process may register them; Run is for those that
+// also send.
+type Hooks struct {
+	opt     Options
+	seal    *sealer
+	guard   *guard
+	client  *http.Client
+	formats map[string]Format
+
+	noticed chan string   // tasks that something happened to
+	wake    chan struct{} // something may be due
+	watched watched
+}
+
+// New returns the webhooks of a system.
+func New(ctx context.Context, opt Options) (*Hooks, error) {
+	if opt.Log == nil {
+		opt.Log = slog.New(slog.DiscardHandler)
+	}
+	if opt.Now == nil {
+		opt.Now = time.Now
+	}
+	if opt.Every <= 0 {
+		opt.Every = time.Second
+	}
+	key, err := opt.DB.Secret(ctx, "webhook credentials", func() []byte {
+		key := make([]byte, 32)
+		rand.Read(key) //nolint:errcheck // it never fails
+		return key
+	})
+	if err != nil {
+		return nil, err
+	}
+	sealer, err := newSealer(key)
+	if err != nil {
+		return nil, fmt.Errorf("webhook credentials: %w", err)
+	}
+	h := &Hooks{
+		opt: opt, seal: sealer, guard: newGuard(opt.AllowPrivate, opt.Resolver), formats: map[string]Format{OpenAPI: openAPI},
+		noticed: make(chan string, 4096), wake: make(chan struct{}, 1), watched: watched{turns: map[string]struct{}{}},
+	}
+	for name, f := range opt.Formats {
+		h.formats[name] = f
+	}
+	h.client = h.guard.client()
+	return h, nil
+}

@@ -1,0 +1,218 @@
+package webhook
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/engine/bus"
+)
+
+const (
+	atOnce    = 32                            // attempts under way
+	leaseLife = attemptWithin + 5*time.Second // longer than an attempt, by what writing it down may take
+	staleMost = 1000                          // looked at in one round; the next one goes on
+
+	pruneEvery = time.Hour
+	keepClosed = 30 * 24 * time.Hour // how long deliveries can be looked up
+	lateBy     = time.Minute         // how late a registration of another process may show up
+)
+
+// watched is the tasks that have webhooks, as far as this process knows: what
+// it is told about the others it can ignore without a look at the database.
+type watched struct {
+	mu    sync.RWMutex
+	turns map[string]struct{}
+}
+
+func (s *watched) has(turn string) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	_, ok := s.turns[turn]
+	return ok
+}
+
+func (s *watched) add(turns ...string) { s.put(turns, false) }
+
+// put adds tasks, or with only replaces all by them.
+func (s *watched) put(turns []string, only bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if only {
+		clear(s.turns)
+	}
+	for _, t := range turns {
+		s.turns[t] = struct{}{}
+	}
+}
+
+func (s *watched) drop(turn string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.turns, turn)
+}
+
+// Run watches tasks and sends what there is to tell, until ctx ends. Any
+// number of processes may run it side by side.
+func (h *Hooks) Run(ctx context.Context) error {
+	stop := h.opt.Bus.OnNotice(func(n bus.Notice) { h.notice(n.Turn, false) })
+	defer stop()
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return h.watch(ctx) })
+	g.Go(func() error { return h.deliver(ctx) })
+	return g.Wait()
+}
+
+// notice says that something happened to a task. It never blocks: what does
+// not fit is found by the next round.
+func (h *Hooks) notice(turn string, registered bool) {
+	if !registered && !h.watched.has(turn) {
+		return
+	}
+	select {
+	case h.noticed <- turn:
+	default:
+	}
+}
+
+// poke says that something may be due.
+func (h *Hooks) poke() {
+	select {
+	case h.wake <- struct{}{}:
+	default:
+	}
+}
+
+// watch turns what happens to tasks into deliveries.
+func (h *Hooks) watch(ctx context.Context) error {
+	tick := time.NewTicker(h.opt.Every)
+	defer tick.Stop()
+	var known, pruned time.Time
+	for {
+		now := h.opt.Now()
+		prune := now.Sub(pruned) > pruneEvery
+		if prune {
+			known = time.Time{} // all of them anew: nobody tells which have ended
+		}
+		turns, err := h.opt.DB.WatchedTurns(ctx, known)
+		if err == nil {
+			h.watched.put(turns, prune)
+			known = now.Add(-lateBy)
+			err = h.catchUp(ctx)
+		}
+		if err == nil && prune {
+			pruned = now
+			err = h.opt.DB.PruneWebhooks(ctx, now.Add(-keepClosed))
+		}
+		h.trouble(ctx, "look for changes of tasks", err)
+		for waiting := true; waiting; {
+			select {
+			case turn := <-h.noticed:
+				h.watched.add(turn)
+				h.trouble(ctx, "look for changes of a task", h.lookAt(ctx, turn))
+			case <-tick.C:
+				waiting = false
+			case <-ctx.Done():
+				return nil
+			}
+		}
+	}
+}
+
+// catchUp finds the tasks that nobody told us about.
+func (h *Hooks) catchUp(ctx context.Context) error {
+	stale, err := h.opt.DB.StaleWebhooks(ctx, staleMost)
+	if err != nil {
+		return err
+	}
+	for _, w := range stale {
+		news, err := h.look(ctx, w)
+		if news {
+			h.poke()
+		}
+		h.trouble(ctx, "look for changes of a task", err) // one that fails holds up no other
+	}
+	return nil
+}
+
+func (h *Hooks) lookAt(ctx context.Context, turn string) error {
+	hooks, err := h.opt.DB.WatchingWebhooks(ctx, turn)
+	if err != nil {
+		return err
+	}
+	if len(hooks) == 0 {
+		h.watched.drop(turn)
+	}
+	for _, w := range hooks {
+		news, err := h.look(ctx, w)
+		if news {
+			h.poke()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// deliver makes the attempts that are due.
+func (h *Hooks) deliver(ctx context.Context) error {
+	tick := time.NewTicker(h.opt.Every)
+	defer tick.Stop()
+	var under sync.WaitGroup
+	defer under.Wait()
+	free := make(chan struct{}, atOnce) // holds one per attempt under way
+	for {
+		h.trouble(ctx, "send webhooks", h.start(ctx, &under, free))
+		select {
+		case <-h.wake:
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// start claims as many deliveries as there is room for and lets each of them
+// be attempted. Every end pokes, so that the room is used again.
+func (h *Hooks) start(ctx context.Context, under *sync.WaitGroup, free chan struct{}) error {
+	room := cap(free) - len(free)
+	now := h.opt.Now()
+	if room == 0 {
+		return nil
+	}
+	if due, err := h.opt.DB.WebhooksDue(ctx, now); err != nil || !due {
+		return err
+	}
+	list, err := h.opt.DB.ClaimWebhookDeliveries(ctx, beeos.NewID(), now, now.Add(leaseLife), room)
+	if err != nil || len(list) == 0 {
+		return err
+	}
+	hooks, err := h.opt.DB.WebhooksOf(ctx, list)
+	if err != nil {
+		return err
+	}
+	for _, d := range list {
+		w, ok := hooks[d.WebhookID]
+		if !ok {
+			continue // deleted meanwhile
+		}
+		free <- struct{}{}
+		under.Go(func() {
+			defer h.poke()
+			defer func() { <-free }()
+			h.trouble(ctx, "send a webhook", h.attempt(ctx, d, w))
+		})
+	}
+	return nil
+}
+
+// trouble logs what went wrong; the next round tries again.
+func (h *Hooks) trouble(ctx context.Context, what string, err error) {
+	if err != nil && ctx.Err() == nil {
+		h.opt.Log.ErrorContext(ctx, what, "err", err)
+	}
+}

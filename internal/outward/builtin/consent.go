@@ -1,0 +1,122 @@
+package builtin
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/outward/oauthclient"
+	"github.com/beeos/beeos/internal/outward/skill"
+	"github.com/beeos/beeos/internal/store"
+)
+
+// Paths of the console that have to do with consent: where authorization
+// servers send people back to, and where they can read who asks.
+const (
+	Authorized = "/skills/authorized"
+	Document   = "/skills/client.json"
+)
+
+// consentWithin is how long a person may take at the authorization server.
+const consentWithin = 10 * time.Minute
+
+// ClientDocument is what Document serves: who asks people for consent.
+func (rt *Runtime) ClientDocument() any {
+	return map[string]any{
+		"client_id": rt.opt.Console + Document, "client_name": "BeeOS", "client_uri": rt.opt.Console,
+		"redirect_uris": []string{rt.opt.Console + Authorized}, "application_type": "web", "token_endpoint_auth_method": "none",
+		"grant_types": []string{"authorization_code", "refresh_token"}, "response_types": []string{"code"},
+	}
+}
+
+// Start returns where the owner of a built-in agent can let one of its skills
+// in. What they come back with is for Finish.
+func (rt *Runtime) Start(ctx context.Context, ownerID, id, skillName string) (string, error) {
+	t, _, err := rt.protected(ctx, ownerID, id, skillName)
+	if err != nil {
+		return "", err
+	}
+	p, err := t.Start(ctx)
+	if err != nil {
+		return "", err
+	}
+	text, err := json.Marshal(p)
+	if err != nil {
+		return "", fmt.Errorf("keep the consent: %w", err)
+	}
+	c := store.SkillConsent{BuiltinID: id, Skill: skillName, Sealed: rt.seal.close(text, "consent "+id+" "+skillName)}
+	if err := rt.opt.DB.PutSkillConsent(ctx, p.State, c, rt.opt.Now().Add(consentWithin)); err != nil {
+		return "", err
+	}
+	return p.URL, nil
+}
+
+// Finish takes what the owner came back with. It must be the one who started:
+// a link that somebody else sends leads nowhere. The owner is told about which
+// skill it was even when it came to nothing.
+func (rt *Runtime) Finish(ctx context.Context, ownerID string, query url.Values) (id, skillName string, err error) {
+	c, err := rt.opt.DB.TakeSkillConsent(ctx, query.Get("state"), rt.opt.Now())
+	if err != nil {
+		return "", "", err
+	}
+	t, row, err := rt.protected(ctx, ownerID, c.BuiltinID, c.Skill)
+	if err != nil {
+		return "", "", err
+	}
+	text, err := rt.seal.open(c.Sealed, "consent "+c.BuiltinID+" "+c.Skill)
+	if err != nil {
+		return c.BuiltinID, c.Skill, fmt.Errorf("read the consent: %w", err)
+	}
+	var p oauthclient.Pending
+	if err := json.Unmarshal(text, &p); err != nil {
+		return c.BuiltinID, c.Skill, fmt.Errorf("read the consent: %w", err)
+	}
+	if err := t.Finish(ctx, p, query); err != nil {
+		return c.BuiltinID, c.Skill, err
+	}
+	rt.refresh(c.BuiltinID, c.Skill)
+	return c.BuiltinID, c.Skill, rt.note(ctx, row, ownerID, "skill.authorize", map[string]string{"skill": c.Skill, "issuer": p.Session.Issuer})
+}
+
+// Forget drops all tokens of a skill.
+func (rt *Runtime) Forget(ctx context.Context, ownerID, id, skillName string) error {
+	row, err := rt.opt.DB.Builtin(ctx, ownerID, id)
+	if err != nil {
+		return err
+	}
+	if err := rt.opt.DB.ForgetSkillTokens(ctx, id, skillName); err != nil {
+		return err
+	}
+	rt.refresh(id, skillName)
+	return rt.note(ctx, row, ownerID, "skill.forget", map[string]string{"skill": skillName})
+}
+
+// protected returns a transport for one skill of an owner's agent.
+func (rt *Runtime) protected(ctx context.Context, ownerID, id, skillName string) (*oauthclient.Transport, store.Builtin, error) {
+	row, err := rt.opt.DB.Builtin(ctx, ownerID, id)
+	if err != nil {
+		return nil, row, err
+	}
+	var d Definition
+	secret, err := rt.open(row, &d)
+	if err != nil {
+		return nil, row, err
+	}
+	i := slices.IndexFunc(d.Servers, func(s skill.Server) bool { return s.Name == skillName && s.URL != "" })
+	if i < 0 {
+		return nil, row, beeos.Errorf(beeos.NotFound, "agent %s has no skill %s with a url", row.Name, skillName)
+	}
+	t, err := rt.transport(row, d.Servers[i], secret.Skills[skillName])
+	return t, row, err
+}
+
+// note writes into the owner's audit trail.
+func (rt *Runtime) note(ctx context.Context, row store.Builtin, by, action string, detail map[string]string) error {
+	return rt.opt.DB.Audit(ctx, store.AuditRow{
+		At: rt.opt.Now(), Actor: "user:" + by, OwnerID: row.OwnerID, Action: action, Subject: "instance:" + row.ID, Detail: detail,
+	})
+}

@@ -1,0 +1,200 @@
+package builtin
+
+import (
+	"cmp"
+	"context"
+	"crypto/ed25519"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/outward/llm"
+	"github.com/beeos/beeos/internal/outward/skill"
+	"github.com/beeos/beeos/internal/store"
+)
+
+// Definition is what an owner says about a built-in agent.
+type Definition struct {
+	Name        string         `json:"-"`
+	DisplayName string         `json:"displayName,omitempty"`
+	Description string         `json:"description,omitempty"`
+	Model       string         `json:"model,omitempty"`  // empty = the one that is configured
+	Models      []string       `json:"models,omitempty"` // that callers may choose for a conversation
+	Prompt      string         `json:"prompt,omitempty"`
+	Servers     []skill.Server `json:"servers,omitempty"`
+	Limits      Limits         `json:"limits,omitzero"`
+}
+
+const (
+	longestPrompt = 8192
+	longestModel  = 128
+	mostServers   = 32
+	mostModels    = 32
+
+	listWithin = 3 * time.Second // for the service to say which models it has
+)
+
+// check says what is wrong with a definition, and completes it.
+func (rt *Runtime) check(ctx context.Context, d *Definition, secrets map[string]skill.Secrets) error {
+	switch {
+	case utf8.RuneCountInString(d.Prompt) > longestPrompt:
+		return beeos.Errorf(beeos.InvalidParam, "the system prompt is longer than %d characters; shorten it", longestPrompt)
+	case len(d.Servers) > mostServers:
+		return beeos.Errorf(beeos.InvalidParam, "an agent can have %d skill servers; make a second agent for the others", mostServers)
+	}
+	if err := rt.checkModels(ctx, d); err != nil {
+		return err
+	}
+	commands, seen := rt.allowed(), map[string]bool{}
+	for _, s := range d.Servers {
+		if err := s.Check(commands); err != nil {
+			return err
+		}
+		if given := secrets[s.Name]; given.PrivateKey != "" {
+			if _, err := parseKey(s.Name, given); err != nil {
+				return err // the agent could not be started
+			}
+		}
+		if seen[s.Name] {
+			return beeos.Errorf(beeos.InvalidParam, "two skills are called %s; give one another name", s.Name)
+		}
+		seen[s.Name] = true
+		if err := rt.checkServer(s, secrets[s.Name]); err != nil {
+			return err
+		}
+	}
+	return d.Limits.check()
+}
+
+// checkServer says what is wrong with a skill on this server.
+func (rt *Runtime) checkServer(s skill.Server, secrets skill.Secrets) error {
+	if s.URL == "" {
+		if secrets != (skill.Secrets{}) || !s.Auth.IsZero() {
+			return beeos.Errorf(beeos.InvalidParam, "skill %s is a local command, which needs no auth; leave that out", s.Name)
+		}
+		return nil
+	}
+	if !rt.opt.Plain && !strings.HasPrefix(s.URL, "https://") {
+		return beeos.Errorf(beeos.InvalidParam, "skill %s would be reached without encryption; give an https:// address", s.Name)
+	}
+	if s.Auth.Assertion != "" { // an issuer that is not pinned is known when it is met
+		if _, err := rt.readable(s.Auth.Assertion, cmp.Or(s.Auth.IDP, s.Auth.Issuer)); err != nil {
+			return err
+		}
+	}
+	_, err := rt.transport(store.Builtin{}, s, secrets)
+	return err
+}
+
+// checkModels says which model there is not, if the service tells.
+func (rt *Runtime) checkModels(ctx context.Context, d *Definition) error {
+	if len(d.Models) > mostModels {
+		return beeos.Errorf(beeos.InvalidParam, "an agent can offer %d models; leave some out", mostModels)
+	}
+	named := d.Models
+	if d.Model != "" {
+		named = append([]string{d.Model}, d.Models...)
+	}
+	for _, m := range named {
+		if m == "" || len(m) > longestModel || beeos.Visible(m) != m {
+			return beeos.Errorf(beeos.InvalidParam, "%q is no name of a model; it has from 1 to %d printable characters", m, longestModel)
+		}
+	}
+	if len(named) == 0 || rt.opt.Model == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, listWithin)
+	defer cancel()
+	known, err := llm.Models(ctx, rt.opt.Model)
+	if err != nil || len(known) == 0 { // not every service has a list
+		rt.opt.Log.Debug("the models are not known", "err", err)
+		return nil
+	}
+	for _, m := range named {
+		if !slices.Contains(known, m) {
+			slices.Sort(known)
+			return beeos.Errorf(beeos.InvalidParam, "there is no model %q; the configured service has %s", m, strings.Join(known[:min(len(known), 20)], ", "))
+		}
+	}
+	return nil
+}
+
+// capabilities is what the agent says that it can.
+func (d *Definition) capabilities() json.RawMessage {
+	if len(d.Models) == 0 {
+		return nil
+	}
+	return json.RawMessage(`{"modelsList":true,"modelsSet":true}`)
+}
+
+// declared is what callers are told about the agent.
+func (d *Definition) declared() beeos.Definition {
+	return beeos.Definition{
+		Name: d.Name, DisplayName: d.DisplayName, Description: d.Description, Model: d.Model,
+		Capabilities: d.capabilities(), TimeoutMS: (d.Limits.Wall + lastWord).Milliseconds(),
+	}
+}
+
+// allowed are the commands that a definition may name.
+func (rt *Runtime) allowed() map[string][]string {
+	all := maps.Clone(rt.opt.Commands)
+	if all == nil {
+		all = map[string][]string{}
+	}
+	for name := range rt.opt.Local {
+		all[name] = nil
+	}
+	return all
+}
+
+// secret is what is kept of an agent that nobody may read.
+type secret struct {
+	Seed   []byte                   `json:"seed"` // of the identity's key
+	Skills map[string]skill.Secrets `json:"skills,omitempty"`
+}
+
+func (s secret) key() ed25519.PrivateKey { return ed25519.NewKeyFromSeed(s.Seed) }
+
+// ReadDefinition returns what an owner said about the agent of a row.
+func ReadDefinition(row store.Builtin) (d Definition, err error) {
+	if err := json.Unmarshal([]byte(row.Definition), &d); err != nil {
+		return d, fmt.Errorf("read the definition of agent %s: %w", row.Name, err)
+	}
+	d.Name = row.Name
+	d.Limits.fill()
+	return d, nil
+}
+
+// open reads a row.
+func (rt *Runtime) open(row store.Builtin, d *Definition) (s secret, err error) {
+	if *d, err = ReadDefinition(row); err != nil {
+		return s, err
+	}
+	text, err := rt.seal.open(row.Sealed, row.ID)
+	if err != nil {
+		return s, fmt.Errorf("read the secrets of agent %s: %w", row.Name, err)
+	}
+	if err := json.Unmarshal(text, &s); err != nil || len(s.Seed) != ed25519.SeedSize {
+		return s, fmt.Errorf("the secrets of agent %s are not what was sealed", row.Name)
+	}
+	return s, nil
+}
+
+// close writes a row.
+func (rt *Runtime) close(row *store.Builtin, d Definition, s secret) error {
+	text, err := json.Marshal(d)
+	if err != nil {
+		return fmt.Errorf("write the definition of agent %s: %w", row.Name, err)
+	}
+	hidden, err := json.Marshal(s)
+	if err != nil {
+		return fmt.Errorf("write the secrets of agent %s: %w", row.Name, err)
+	}
+	row.Definition, row.Sealed = string(text), rt.seal.close(hidden, row.ID)
+	return nil
+}

@@ -1,0 +1,249 @@
+package builtin
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/outward/skill"
+	"github.com/beeos/beeos/internal/store"
+)
+
+// Outcome is what a deployment comes to.
+type Outcome string
+
+const (
+	Created   Outcome = "created"
+	Changed   Outcome = "changed"
+	Unchanged Outcome = "unchanged"
+)
+
+// Deploy makes the owner's built-in agent of that name what d says: a new one,
+// or the one that there is. It says what has to be done, and unless dry does it.
+func (rt *Runtime) Deploy(ctx context.Context, ownerID string, d Definition, secrets map[string]skill.Secrets, dry bool) (store.Builtin, Outcome, error) {
+	row, err := rt.opt.DB.BuiltinNamed(ctx, ownerID, d.Name)
+	switch {
+	case beeos.CodeOf(err) == beeos.NotFound && dry:
+		return row, Created, rt.checkNew(ctx, ownerID, &d, secrets)
+	case beeos.CodeOf(err) == beeos.NotFound:
+		row, err = rt.Create(ctx, ownerID, d, secrets)
+		return row, Created, err
+	case err != nil:
+		return row, "", err
+	}
+	if err := rt.check(ctx, &d, secrets); err != nil {
+		return row, "", err
+	}
+	next := row
+	_, same, err := rt.merge(&next, d, secrets)
+	if err != nil || same || dry {
+		if same {
+			return row, Unchanged, err
+		}
+		return row, Changed, err
+	}
+	if err := rt.Change(ctx, ownerID, row.ID, d, secrets); err != nil {
+		return row, "", err
+	}
+	row, err = rt.opt.DB.Builtin(ctx, ownerID, row.ID)
+	return row, Changed, err
+}
+
+// Create makes a built-in agent. It is there at once, and connects within
+// seconds.
+func (rt *Runtime) Create(ctx context.Context, ownerID string, d Definition, secrets map[string]skill.Secrets) (store.Builtin, error) {
+	if err := rt.checkNew(ctx, ownerID, &d, secrets); err != nil {
+		return store.Builtin{}, err
+	}
+	public, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		return store.Builtin{}, fmt.Errorf("make an identity: %w", err)
+	}
+	now := rt.opt.Now()
+	row := store.Builtin{ID: beeos.NewID(), OwnerID: ownerID, Name: d.Name, CreatedAt: now, UpdatedAt: now}
+	if err := rt.close(&row, d, secret{Seed: private.Seed(), Skills: secrets}); err != nil {
+		return row, err
+	}
+	if err := rt.opt.DB.CreateBuiltin(ctx, row, public); err != nil {
+		return row, err
+	}
+	if err := rt.declare(ctx, row, d); err != nil {
+		return row, errors.Join(err, rt.opt.DB.DeleteBuiltin(ctx, ownerID, row.ID))
+	}
+	rt.tell(News{ID: row.ID})
+	return row, nil
+}
+
+// checkNew is check for an agent that there is not yet.
+func (rt *Runtime) checkNew(ctx context.Context, ownerID string, d *Definition, secrets map[string]skill.Secrets) error {
+	if err := rt.check(ctx, d, secrets); err != nil {
+		return err
+	}
+	if err := store.ValidateDefinition(d.declared()); err != nil {
+		return err
+	}
+	switch other, err := rt.opt.DB.AgentByName(ctx, ownerID, d.Name); {
+	case err == nil && other.Active: // it would become a second instance of that one
+		return beeos.Errorf(beeos.Conflict, "you have an agent called %s already; choose another name, or delete that one", d.Name)
+	case err != nil && beeos.CodeOf(err) != beeos.AgentNotFound:
+		return err
+	}
+	return nil
+}
+
+// declare says what the agent itself says when it connects, so that it can be
+// looked at before.
+func (rt *Runtime) declare(ctx context.Context, row store.Builtin, d Definition) error {
+	instance := beeos.Instance{ID: row.ID, OwnerID: row.OwnerID, Name: row.Name}
+	_, err := rt.opt.DB.Sync(ctx, instance, []beeos.Definition{d.declared()})
+	return err
+}
+
+// Change replaces the definition of a built-in agent, all but its name. Skills
+// that secrets does not name keep theirs.
+func (rt *Runtime) Change(ctx context.Context, ownerID, id string, d Definition, secrets map[string]skill.Secrets) error {
+	if err := rt.check(ctx, &d, secrets); err != nil {
+		return err
+	}
+	var old Definition
+	err := rt.update(ctx, ownerID, id, func(row *store.Builtin) (err error) {
+		old, _, err = rt.merge(row, d, secrets)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, s := range old.Servers {
+		if err := rt.forget(ctx, id, s, d.Servers); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// forget drops what was kept about a skill as far as it is not so any more. One
+// that has moved is another server: its tools are compared with those that were
+// known, and its owner is asked again.
+func (rt *Runtime) forget(ctx context.Context, id string, s skill.Server, now []skill.Server) error {
+	switch i := slices.IndexFunc(now, func(n skill.Server) bool { return n.Name == s.Name }); {
+	case i < 0:
+		return rt.opt.DB.ForgetSkill(ctx, id, s.Name)
+	case now[i].URL != s.URL || now[i].Command != s.Command:
+		return rt.opt.DB.ForgetSkillRules(ctx, id, s.Name)
+	}
+	return nil
+}
+
+// merge puts a definition into a row, and reports what and whether it was like
+// that.
+func (rt *Runtime) merge(row *store.Builtin, d Definition, secrets map[string]skill.Secrets) (old Definition, same bool, err error) {
+	kept, err := rt.open(*row, &old)
+	if err != nil {
+		return old, false, err
+	}
+	d.Name = row.Name
+	if err := store.ValidateDefinition(d.declared()); err != nil {
+		return old, false, err
+	}
+	all := map[string]skill.Secrets{}
+	for _, s := range d.Servers {
+		if given, ok := secrets[s.Name]; ok {
+			all[s.Name] = given
+		} else if has, ok := kept.Skills[s.Name]; ok && sameServer(old, s) {
+			all[s.Name] = has
+		}
+	}
+	same = maps.Equal(all, kept.Skills)
+	kept.Skills = all
+	was := row.Definition
+	if err := rt.close(row, d, kept); err != nil {
+		return old, false, err
+	}
+	return old, same && row.Definition == was, nil
+}
+
+// sameServer reports whether a skill still is where its secrets belong to.
+func sameServer(old Definition, s skill.Server) bool {
+	return slices.ContainsFunc(old.Servers, func(o skill.Server) bool {
+		return o.Name == s.Name && o.URL == s.URL && o.Auth.Issuer == s.Auth.Issuer && o.Auth.ClientID == s.Auth.ClientID
+	})
+}
+
+// SetStopped stops a built-in agent, or starts it again.
+func (rt *Runtime) SetStopped(ctx context.Context, ownerID, id string, stopped bool) error {
+	row, err := rt.opt.DB.Builtin(ctx, ownerID, id)
+	if err != nil || row.Stopped == stopped {
+		return err
+	}
+	return rt.update(ctx, ownerID, id, func(row *store.Builtin) error {
+		row.Stopped = stopped
+		return nil
+	})
+}
+
+// Restart ends a built-in agent and starts it anew, with new connections to
+// its skill servers. One that is stopped is started.
+func (rt *Runtime) Restart(ctx context.Context, ownerID, id string) error {
+	return rt.update(ctx, ownerID, id, func(row *store.Builtin) error {
+		row.Stopped = false
+		return nil
+	})
+}
+
+// Delete ends a built-in agent and forgets all that it was given. What it said
+// stays in its channels.
+func (rt *Runtime) Delete(ctx context.Context, ownerID, id string) error {
+	if err := rt.opt.DB.DeleteBuiltin(ctx, ownerID, id); err != nil {
+		return err
+	}
+	rt.tell(News{ID: id})
+	if rt.opt.Revoked != nil {
+		rt.opt.Revoked(id)
+	}
+	return nil
+}
+
+// Definition returns what an owner said about a built-in agent.
+func (rt *Runtime) Definition(ctx context.Context, ownerID, id string) (d Definition, err error) {
+	row, err := rt.opt.DB.Builtin(ctx, ownerID, id)
+	if err != nil {
+		return d, err
+	}
+	_, err = rt.open(row, &d)
+	return d, err
+}
+
+// update changes a row, from whatever somebody else made of it meanwhile.
+func (rt *Runtime) update(ctx context.Context, ownerID, id string, change func(*store.Builtin) error) error {
+	for ok := false; !ok; {
+		row, err := rt.opt.DB.Builtin(ctx, ownerID, id)
+		if err != nil {
+			return err
+		}
+		was := row.UpdatedAt
+		if err := change(&row); err != nil {
+			return err
+		}
+		row.UpdatedAt = rt.opt.Now()
+		if !row.UpdatedAt.After(was) { // the clocks of nodes differ, and a change must show
+			row.UpdatedAt = was.Add(time.Microsecond)
+		}
+		if ok, err = rt.opt.DB.UpdateBuiltin(ctx, row, was); err != nil {
+			return err
+		}
+	}
+	rt.tell(News{ID: id})
+	return nil
+}
+
+// Commands are the names of the commands that a skill may name.
+func (rt *Runtime) Commands() []string { return slices.Sorted(maps.Keys(rt.allowed())) }
+
+// HasModel reports whether a model is configured.
+func (rt *Runtime) HasModel() bool { return rt.opt.Model != nil }

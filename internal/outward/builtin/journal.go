@@ -1,0 +1,172 @@
+package builtin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/outward/llm"
+	"github.com/beeos/beeos/internal/outward/skill"
+	"github.com/beeos/beeos/internal/store"
+)
+
+const (
+	retryEvery  = time.Second     // when a step cannot be written down
+	endWithin   = 5 * time.Second // how long a call's answer may take to be
+	forgetEvery = 10 * time.Minute
+	forgetAfter = 2 * time.Hour // twice what a request may take, so that nobody is at work on it any more
+)
+
+// journal is what was done for a request so far. It is written before each
+// step is acted upon, so whoever gets the request after a crash goes on where
+// it ended: the model is not asked again for what it has said, and no call is
+// made a second time. Of two instances at work on one request, each takes the
+// steps that the other has not taken.
+type journal struct {
+	b     *builtin
+	turn  string
+	said  map[int]words
+	calls map[place]store.Step
+}
+
+// words is an answer of the model's that asks for calls.
+type words struct {
+	Text   string     `json:"text,omitempty"`
+	Calls  []llm.Call `json:"calls"`
+	Tokens int        `json:"tokens,omitempty"`
+}
+
+// place is where a call stands: in which answer of the model's, and as which
+// of its calls, both from 1.
+type place struct{ step, call int }
+
+// key is the call's name before the approval gate.
+func (p place) key() string { return fmt.Sprintf("step-%d-%d", p.step, p.call) }
+
+// recall reads the journal of a request.
+func (b *builtin) recall(ctx context.Context, turn string) (*journal, error) {
+	j := &journal{b: b, turn: turn, said: map[int]words{}, calls: map[place]store.Step{}}
+	var steps []store.Step
+	err := j.through(ctx, func() (err error) {
+		steps, err = b.rt.opt.DB.Steps(ctx, turn)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range steps {
+		if s.Call > 0 {
+			j.calls[place{s.Step, s.Call}] = s
+		} else if j.said[s.Step], err = readWords(s); err != nil {
+			return nil, err
+		}
+	}
+	return j, nil
+}
+
+// think keeps an answer of the model's and returns the one that counts, which
+// is another instance's if that was first. Also one's own is returned as it was
+// kept: the arguments that are approved and sent are the same ones, byte for
+// byte, whoever goes on.
+func (j *journal) think(ctx context.Context, step int, w words) (words, error) {
+	var text strings.Builder
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false) // arguments stay as the model wrote them
+	if err := e.Encode(w); err != nil {
+		return w, fmt.Errorf("keep the model's answer: %w", err)
+	}
+	kept, _, err := j.take(ctx, store.Step{Step: step, Done: true, Content: text.String()})
+	if err != nil {
+		return w, err
+	}
+	return readWords(kept)
+}
+
+// past returns what came of a call that was made before, or may have been.
+func (j *journal) past(p place) (skill.Result, bool) {
+	s, ok := j.calls[p]
+	return outcome(s), ok
+}
+
+// begin notes that a call is about to be made. Unless mine, somebody else makes
+// it or has made it, and got is what is known of that.
+func (j *journal) begin(ctx context.Context, p place) (got skill.Result, mine bool, err error) {
+	kept, mine, err := j.take(ctx, store.Step{Step: p.step, Call: p.call, Content: "{}"})
+	return outcome(kept), mine, err
+}
+
+// refuse notes that a call is not made, so that nobody makes it later on.
+func (j *journal) refuse(ctx context.Context, p place, why skill.Result) skill.Result {
+	kept, mine, err := j.take(ctx, store.Step{Step: p.step, Call: p.call, Done: true, Content: encode(why)})
+	if err != nil || mine {
+		return why // the next step fails as well
+	}
+	return outcome(kept)
+}
+
+// end notes what a call came to, also when whoever wanted it has gone.
+func (j *journal) end(ctx context.Context, p place, got skill.Result) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endWithin)
+	defer cancel()
+	if err := j.b.rt.opt.DB.EndStep(ctx, store.Step{Turn: j.turn, Step: p.step, Call: p.call, Content: encode(got)}); err != nil {
+		j.b.rt.opt.Log.Error("the answer of a tool is not kept; after a crash it would be unknown", "turn", j.turn, "err", err)
+	}
+}
+
+// take writes a step down.
+func (j *journal) take(ctx context.Context, s store.Step) (kept store.Step, mine bool, err error) {
+	s.Turn = j.turn
+	err = j.through(ctx, func() (err error) {
+		kept, mine, err = j.b.rt.opt.DB.TakeStep(ctx, j.b.row.ID, s, j.b.rt.opt.Now())
+		return err
+	})
+	return kept, mine, err
+}
+
+// through does something again and again, through faults of the database that
+// may pass.
+func (j *journal) through(ctx context.Context, do func() error) error {
+	for {
+		err := do()
+		var ours *beeos.Error
+		if err == nil || errors.As(err, &ours) {
+			return err
+		}
+		if ctx.Err() == nil {
+			j.b.rt.opt.Log.Error("the steps of an answer cannot be kept; trying again", "turn", j.turn, "err", err)
+		}
+		select {
+		case <-time.After(retryEvery):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// lost is what the model hears about a call whose answer nobody has.
+var lost = failure("the agent was interrupted while it made this call: it may have been carried out; its result is not known. " +
+	"Find out before you make it again, or say so.")
+
+// outcome is what a step says about its call.
+func outcome(s store.Step) (got skill.Result) {
+	if !s.Done || json.Unmarshal([]byte(s.Content), &got) != nil {
+		return lost
+	}
+	return got
+}
+
+func encode(r skill.Result) string {
+	text, _ := json.Marshal(r) // a text and a bool
+	return string(text)
+}
+
+func readWords(s store.Step) (w words, err error) {
+	if err := json.Unmarshal([]byte(s.Content), &w); err != nil {
+		return w, fmt.Errorf("read the model's answer: %w", err)
+	}
+	return w, nil
+}

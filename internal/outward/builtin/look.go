@@ -1,0 +1,123 @@
+package builtin
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/outward/oauthclient"
+	"github.com/beeos/beeos/internal/outward/skill"
+	"github.com/beeos/beeos/internal/store"
+)
+
+// SkillState is how a skill of a built-in agent does just now.
+type SkillState struct {
+	skill.Server
+	Trouble string        // why its tools cannot be used; empty = they can
+	Detail  string        // what the server or the network said to that, fit to be shown
+	Consent bool          // its owner's consent is what it wants
+	Issuer  string        // who has let the agent in; empty = nobody has
+	Tools   []skill.Known // those that it offers and those that are held; all that are known while it cannot be asked
+}
+
+// longestDetail of what somebody else's program says about its trouble.
+const longestDetail = 300
+
+// Look asks the skill servers of an owner's built-in agent for their tools,
+// for as long as ctx allows, and returns how each of them does.
+func (rt *Runtime) Look(ctx context.Context, ownerID, id string) ([]SkillState, error) {
+	row, err := rt.opt.DB.Builtin(ctx, ownerID, id)
+	if err != nil {
+		return nil, err
+	}
+	var d Definition
+	secret, err := rt.open(row, &d)
+	if err != nil {
+		return nil, err
+	}
+	states := make([]SkillState, len(d.Servers))
+	offered := make([][]skill.Tool, len(d.Servers))
+	var group errgroup.Group
+	for i, s := range d.Servers {
+		group.Go(func() error {
+			states[i], offered[i] = rt.look(ctx, row, s, secret.Skills[s.Name])
+			return nil
+		})
+	}
+	_ = group.Wait() // each has its own trouble
+	known, err := skill.KnownTools(context.WithoutCancel(ctx), rt.opt.DB, id)
+	if err != nil {
+		return nil, err
+	}
+	for i := range states {
+		states[i].Tools = present(states[i], known, offered[i])
+	}
+	return states, nil
+}
+
+// look asks one server.
+func (rt *Runtime) look(ctx context.Context, row store.Builtin, s skill.Server, secrets skill.Secrets) (state SkillState, offered []skill.Tool) {
+	state.Server = s
+	c, done, err := rt.client(row, s, secrets)
+	if err == nil {
+		defer done()
+		offered, err = c.Tools(ctx, true)
+	}
+	if s.URL != "" {
+		if given, err := (vault{rt, row.ID, s.Name, s.URL}).Last(context.WithoutCancel(ctx)); err == nil && given != nil && given.Access != "" {
+			state.Issuer = given.Issuer
+		}
+	}
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		state.Trouble = "The server has not answered yet. Look again in a moment."
+	default:
+		public := beeos.Public(err)
+		state.Trouble = public.Message
+		if public.Err != nil {
+			state.Detail = skill.Visible(cutTo(strings.ToValidUTF8(public.Err.Error(), "\uFFFD"), longestDetail))
+		}
+		asks := s.Auth.Grant == "" || s.Auth.Grant == oauthclient.AuthorizationCode
+		state.Consent = asks && public.Code == beeos.Unauthorized
+	}
+	return state, offered
+}
+
+// client returns the one that the running agent uses; while that does not run
+// here as it is defined now, one that done ends.
+func (rt *Runtime) client(row store.Builtin, s skill.Server, secrets skill.Secrets) (c *skill.Client, done func(), err error) {
+	rt.mu.Lock()
+	b := rt.running[row.ID]
+	rt.mu.Unlock()
+	if b != nil && b.row.UpdatedAt.Equal(row.UpdatedAt) {
+		for _, c := range b.skills {
+			if c.Name == s.Name {
+				return c.Client, func() {}, nil
+			}
+		}
+	}
+	mine, err := rt.connect(row, s, secrets)
+	if err != nil {
+		return nil, nil, err
+	}
+	return mine.Client, func() {
+		if err := mine.Close(); err != nil {
+			rt.opt.Log.Debug("a skill server was not left in order", "skill", s.Name, "err", err)
+		}
+	}, nil
+}
+
+// present are the tools of one skill that are worth showing.
+func present(state SkillState, known []skill.Known, offered []skill.Tool) (list []skill.Known) {
+	for _, k := range known {
+		here := state.Trouble != "" || k.Held != nil || slices.ContainsFunc(offered, func(t skill.Tool) bool { return t.Name == k.Name })
+		if k.Skill == state.Name && here {
+			list = append(list, k)
+		}
+	}
+	return list
+}

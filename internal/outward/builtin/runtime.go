@@ -1,0 +1,244 @@
+// Package builtin runs built-in agents: a model, a prompt and skill servers
+// make one, no code. Each is an agent like any other, made with the agent SDK,
+// that connects to the agent gateway.
+//
+// definition.go is what an owner says about one and how that is kept, servers.go
+// reads what a request says about skills, and deploy.go makes, changes and ends
+// agents. runtime.go runs those that are this node's (claim.go), each as a
+// builtin (builtin.go).
+// An answer is a loop between the model and its tools (loop.go, tools.go) over
+// the conversation so far (history.go), within limits (limits.go), and what it
+// has done is kept for whoever has to go on with it (journal.go). What the
+// owner does about skill servers is in skills.go, such as accepting a changed
+// tool, and for protected ones in consent.go; look.go asks them how they do. vault.go keeps what those were
+// given, sealed (seal.go).
+package builtin
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/agent"
+	"github.com/beeos/beeos/internal/outward/llm"
+	"github.com/beeos/beeos/internal/outward/skill"
+	"github.com/beeos/beeos/internal/store"
+)
+
+// lookEvery is how often definitions are read again, in case that the news of a
+// change were lost.
+const lookEvery = 3 * time.Second
+
+// lastWord is how much longer a caller waits than an answer may take, so that
+// it hears why there is no more.
+const lastWord = 15 * time.Second
+
+// Assertion is a file with a token of this machine's or of a person's, and who
+// may read it: authorization servers by their issuer, identity providers by
+// their token endpoint. Owners say which skill uses it, so they must not be the
+// ones who say where it is sent.
+type Assertion struct {
+	File string   `json:"file"`
+	For  []string `json:"for"`
+}
+
+// Options are what built-in agents stand on.
+type Options struct {
+	DB      *store.DB
+	Model   llm.Model         // nil = none is configured, and every answer says so
+	Gateway string            // of agents
+	Folder  string            // for identities
+	HTTP    http.RoundTripper // guarded; see protected.Guard
+	Plain   bool              // skill servers may be reached by http://, in development
+	Console string            // URL of the console, where owners consent
+
+	// Commands are the local skill servers that the admin allowed, by name.
+	Commands map[string][]string
+	// Assertions are the tokens in files that the admin allowed, by name.
+	Assertions map[string]Assertion
+	// Local are skill servers inside this process, by the name of a command.
+	Local map[string]skill.Local
+
+	// Approve asks the owner about a tool call; nil means yes. Without it only
+	// skills that need no approval can be used.
+	Approve func(ctx context.Context, r *agent.Reply, a Approval) error
+
+	// Node is this one's name among those that run built-in agents; one of them
+	// runs each. Alive says whether another one is there; nil = there is none.
+	Node  string
+	Alive func(ctx context.Context, node string) bool
+	// Tell passes news on to every node, this one included, whose runtime then
+	// should Hear them; nil = there is no other. Revoked is told who must leave.
+	Tell    func(News)
+	Revoked func(instanceID string)
+
+	Log *slog.Logger
+	Now func() time.Time
+}
+
+// News is that a built-in agent has changed, or only what one of its skills was
+// given or is allowed.
+type News struct {
+	ID    string `json:"id"`
+	Skill string `json:"skill,omitempty"`
+}
+
+// Approval is a tool call that is about to be made.
+type Approval struct {
+	Key         string // names the call in its answer, also after a crash
+	Skill, Tool string
+	Arguments   json.RawMessage
+	Auto        bool // the skill's owner said that it need not be asked about
+}
+
+// Runtime runs built-in agents.
+type Runtime struct {
+	opt  Options
+	seal *seal
+	wake chan struct{}
+
+	reading chan struct{} // taken by who reads a conversation
+
+	missed map[string]time.Time // nodes that do not answer, and since when; Run's
+
+	mu      sync.Mutex
+	running map[string]*builtin // by id
+}
+
+// New returns a runtime that runs nothing yet.
+func New(ctx context.Context, opt Options) (*Runtime, error) {
+	if opt.Now == nil {
+		opt.Now = time.Now
+	}
+	if opt.Log == nil {
+		opt.Log = slog.New(slog.DiscardHandler)
+	}
+	if opt.Node == "" {
+		opt.Node = beeos.NewID()
+	}
+	s, err := openSeal(ctx, opt.DB)
+	if err != nil {
+		return nil, err
+	}
+	return &Runtime{
+		opt: opt, seal: s, wake: make(chan struct{}, 1), reading: make(chan struct{}, mostReading),
+		missed: map[string]time.Time{}, running: map[string]*builtin{},
+	}, nil
+}
+
+// Run runs the built-in agents that are this node's until ctx ends.
+func (rt *Runtime) Run(ctx context.Context) error {
+	defer rt.release(ctx)
+	var group errgroup.Group // an agent that ends is not the end of the others
+	defer group.Wait()       //nolint:errcheck // they report to the log
+	timer, forget := time.NewTimer(lookEvery), time.NewTicker(forgetEvery)
+	defer timer.Stop()
+	defer forget.Stop()
+	for {
+		if err := rt.reconcile(ctx, &group); err != nil && ctx.Err() == nil {
+			rt.opt.Log.Error("the built-in agents cannot be read", "err", err)
+		}
+		next := lookEvery
+		if len(rt.missed) > 0 {
+			next = missedFor
+		}
+		timer.Reset(next)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-rt.wake:
+		case <-timer.C:
+		case <-forget.C:
+			if err := rt.opt.DB.ForgetSteps(ctx, rt.opt.Now().Add(-forgetAfter)); err != nil && ctx.Err() == nil {
+				rt.opt.Log.Error("what built-in agents did is not forgotten", "err", err)
+			}
+		}
+	}
+}
+
+// Hear takes news of any node's.
+func (rt *Runtime) Hear(n News) {
+	if n.Skill != "" {
+		rt.refreshHere(n.ID, n.Skill)
+		return
+	}
+	select {
+	case rt.wake <- struct{}{}:
+	default: // it is about to look
+	}
+}
+
+// tell says what has changed to every node.
+func (rt *Runtime) tell(n News) {
+	if rt.opt.Tell != nil {
+		rt.opt.Tell(n)
+		return
+	}
+	rt.Hear(n)
+}
+
+// reconcile starts what should run here and does not, and stops the rest.
+func (rt *Runtime) reconcile(ctx context.Context, group *errgroup.Group) error {
+	list, err := rt.opt.DB.Builtins(ctx, "")
+	if err != nil {
+		return err
+	}
+	want, err := rt.mine(ctx, list)
+	if err != nil {
+		return err
+	}
+	rt.mu.Lock()
+	defer rt.mu.Unlock()
+	for id, b := range rt.running {
+		if _, ok := want[id]; !ok {
+			b.stop()
+			delete(rt.running, id)
+		}
+	}
+	for id, row := range want {
+		old := rt.running[id]
+		if old != nil && old.row.UpdatedAt.Equal(row.UpdatedAt) {
+			continue
+		}
+		b, err := rt.prepare(ctx, row)
+		if err != nil {
+			rt.opt.Log.Error("a built-in agent cannot be started", "agent", row.Name, "err", err)
+			if old != nil { // it is no longer what its owner wants
+				old.stop()
+				delete(rt.running, id)
+			}
+			continue
+		}
+		if old != nil {
+			b.relieves = old.stop
+		}
+		rt.running[id] = b
+		group.Go(func() error {
+			rt.serve(b)
+			return nil
+		})
+	}
+	return nil
+}
+
+// serve runs one agent until it is told to stop.
+func (rt *Runtime) serve(b *builtin) {
+	defer b.stop()
+	err := b.agent.Run(b.ctx)
+	b.arrived() // it was to
+	b.close()
+	if err != nil {
+		rt.opt.Log.Error("a built-in agent has ended; it is tried again", "agent", b.row.Name, "err", err)
+	}
+	rt.mu.Lock()
+	defer rt.mu.Unlock()
+	if rt.running[b.row.ID] == b {
+		delete(rt.running, b.row.ID)
+	}
+}

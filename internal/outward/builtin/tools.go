@@ -1,0 +1,183 @@
+package builtin
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/beeos/beeos/internal/outward/llm"
+	"github.com/beeos/beeos/internal/outward/skill"
+)
+
+const (
+	atOnce      = 8       // tool calls of one answer
+	longestPart = 4 << 10 // of a tool call, or of thoughts, in the record of the answer
+)
+
+// toolbox is what the model may use in one answer.
+type toolbox struct {
+	offered []llm.Tool
+	byName  map[string]tool
+	missing []string // what is not there, for the model
+}
+
+type tool struct {
+	skill *connected
+	name  string // the server's
+}
+
+// discover asks every skill server for its tools; with fresh, even those that
+// were asked a moment ago. One that is down does not stop the answer: the
+// model is told.
+func (b *builtin) discover(ctx context.Context, fresh bool) toolbox {
+	lists := make([][]skill.Tool, len(b.skills))
+	faults := make([]error, len(b.skills))
+	var group errgroup.Group
+	for i, s := range b.skills {
+		group.Go(func() error {
+			lists[i], faults[i] = s.Tools(ctx, fresh)
+			return nil
+		})
+	}
+	_ = group.Wait() // each has its own fault
+	box := toolbox{byName: map[string]tool{}}
+	for i, s := range b.skills {
+		if faults[i] != nil {
+			box.missing = append(box.missing, fmt.Sprintf("The tools of the skill %q are not there now: %v", s.Name, faults[i]))
+			continue
+		}
+		for _, t := range lists[i] {
+			box.byName[t.FullName] = tool{s, t.Name}
+			box.offered = append(box.offered, llm.Tool{Name: t.FullName, Description: t.Description, Schema: t.Schema})
+		}
+	}
+	return box
+}
+
+// act makes the calls, several at once, and returns what they came to in the
+// order of the calls.
+func (t *turn) act(ctx context.Context, calls []llm.Call) []llm.Message {
+	t.used.calls += len(calls)
+	results := make([]llm.Message, len(calls))
+	var group errgroup.Group
+	group.SetLimit(atOnce)
+	for i, call := range calls {
+		group.Go(func() error {
+			t.record(toolUse{Type: "tool_use", ID: call.ID, Name: call.Name, Arguments: short(call.Arguments), TextOffset: t.said})
+			got := t.call(ctx, place{t.used.turns, i + 1}, call)
+			t.record(toolResult{Type: "tool_result", ToolUseID: call.ID, Content: cutTo(got.Text, longestPart), IsError: got.IsError})
+			results[i] = llm.Message{Role: llm.ToolRole, CallID: call.ID, Text: got.Text, IsError: got.IsError}
+			return nil
+		})
+	}
+	_ = group.Wait() // a call that fails is a result
+	return results
+}
+
+// call makes one call, if its owner agrees and unless it was made before a
+// crash. Whatever goes wrong goes back to the model, which may try something
+// else.
+func (t *turn) call(ctx context.Context, at place, call llm.Call) skill.Result {
+	if past, ok := t.journal.past(at); ok {
+		return past
+	}
+	target, ok := t.tools.byName[call.Name]
+	if !ok {
+		return t.journal.refuse(ctx, at, failure("there is no tool %q; use one of those that you were given", call.Name))
+	}
+	if err := t.approve(ctx, at, target, call.Arguments); err != nil {
+		denied := failure("the call was denied and not made: %v", err)
+		if ctx.Err() != nil {
+			return denied // nobody has decided
+		}
+		return t.journal.refuse(ctx, at, denied)
+	}
+	if past, mine, err := t.journal.begin(ctx, at); err != nil {
+		return failure("the call was not made: %v", err)
+	} else if !mine {
+		return past
+	}
+	_ = t.r.Progress(float64(t.steps.Add(1)), 0, fmt.Sprintf("calling %s of %s", skill.Visible(target.name), target.skill.Name)) // nobody need watch
+	got, err := target.skill.Call(ctx, target.name, call.Arguments)
+	if err != nil {
+		got = failure("%v", err)
+		if ctx.Err() != nil {
+			return got // how it ends is not known
+		}
+	}
+	t.journal.end(ctx, at, got)
+	return got
+}
+
+// approve asks the owner. The arguments are those that the call is made with,
+// byte for byte.
+func (t *turn) approve(ctx context.Context, at place, target tool, arguments json.RawMessage) error {
+	auto := target.skill.Auto(target.name)
+	if ask := t.b.rt.opt.Approve; ask != nil {
+		return ask(ctx, t.r, Approval{Key: at.key(), Skill: target.skill.Name, Tool: target.name, Arguments: arguments, Auto: auto})
+	}
+	if !auto {
+		return fmt.Errorf("skill %s needs approval, and nobody can be asked here", target.skill.Name)
+	}
+	return nil
+}
+
+func failure(format string, args ...any) skill.Result {
+	return skill.Result{Text: fmt.Sprintf(format, args...), IsError: true}
+}
+
+// toolUse and toolResult are parts of the answer, for who looks at how it came
+// about.
+type toolUse struct {
+	Type      string          `json:"type"`
+	ID        string          `json:"id"`
+	Name      string          `json:"name"`
+	Arguments json.RawMessage `json:"arguments,omitempty"`
+
+	TextOffset int `json:"text_offset,omitempty"` // how much of the answer's text came before it, in bytes
+}
+
+type toolResult struct {
+	Type      string `json:"type"`
+	ToolUseID string `json:"tool_use_id"`
+	Content   string `json:"content"`
+	IsError   bool   `json:"is_error,omitempty"`
+}
+
+// muse puts what the model thought into the record; who watched has seen it.
+func (t *turn) muse() {
+	if t.mused.Len() == 0 {
+		return
+	}
+	part, err := json.Marshal(map[string]string{"type": "thinking", "text": t.mused.String()})
+	if err == nil {
+		err = t.r.Content(part)
+	}
+	if err != nil {
+		t.b.rt.opt.Log.Debug("the thoughts of an answer were not recorded", "err", err)
+	}
+}
+
+func (t *turn) record(part any) {
+	if err := t.r.Part(part); err != nil {
+		t.b.rt.opt.Log.Debug("a step of an answer was not recorded", "err", err)
+	}
+}
+
+// short is the arguments, unless they are too much for a record.
+func short(arguments json.RawMessage) json.RawMessage {
+	if len(arguments) > longestPart {
+		return nil
+	}
+	return arguments
+}
+
+func cutTo(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
+}

@@ -1,0 +1,142 @@
+package a2a
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/wire/httpd"
+)
+
+// The text of a reply is one artifact, whose pieces are its deltas; what comes
+// besides is one artifact each.
+const textArtifact = "text"
+
+// artifactsOf is a reply as artifacts.
+func artifactsOf(m *beeos.Message) []*a2a.Artifact {
+	var all []*a2a.Artifact
+	if m.Body != "" {
+		all = append(all, &a2a.Artifact{ID: textArtifact, Parts: a2a.ContentParts{a2a.NewTextPart(m.Body)}})
+	}
+	for i, p := range partsOf(m) {
+		all = append(all, &a2a.Artifact{ID: a2a.ArtifactID(fmt.Sprintf("part-%d", i+1)), Name: p.Filename, Parts: a2a.ContentParts{p}})
+	}
+	return all
+}
+
+// partsOf are the parts of a message besides its text. Text parts that the
+// body repeats, for readers of nothing else, are left out.
+func partsOf(m *beeos.Message) (parts a2a.ContentParts) {
+	var texts strings.Builder
+	for raw := range httpd.Elements(m.Parts) {
+		if kind, _ := httpd.StringValue(httpd.Field(raw, "type")); kind == "text" {
+			text, _ := httpd.StringValue(httpd.Field(raw, "text"))
+			texts.WriteString(text)
+		}
+	}
+	repeated := texts.String() == m.Body
+	for raw := range httpd.Elements(m.Parts) {
+		p := partOf(raw)
+		if p == nil || repeated && p.Text() != "" {
+			continue
+		}
+		parts = append(parts, p)
+	}
+	return parts
+}
+
+// partOf translates one part of ours; nil for what is not part of an answer.
+func partOf(raw []byte) *a2a.Part {
+	field := func(names ...string) string {
+		for _, name := range names {
+			if s, ok := httpd.StringValue(httpd.Field(raw, name)); ok && s != "" {
+				return s
+			}
+		}
+		return ""
+	}
+	p := &a2a.Part{Filename: field("name", "title"), MediaType: field("mimeType", "mime_type")}
+	switch field("type") {
+	case "thinking", "tool_use", "tool_result":
+		return nil
+	case "text":
+		p.Content = a2a.Text(field("text"))
+	case "image", "audio":
+		p.Content = bytesOf(field("data"))
+	case "structured":
+		p.Content, p.MediaType = a2a.Data{Value: json.RawMessage(httpd.Field(raw, "data"))}, "application/json"
+	case "file", "resource_link":
+		p.Content = locationOf(field("url", "uri"))
+		if id := field("file_id"); id != "" {
+			p.Metadata = map[string]any{"file_id": id}
+		}
+	case "resource":
+		return resourceOf(httpd.Field(raw, "resource"))
+	default:
+		p.Content, p.MediaType = a2a.Data{Value: json.RawMessage(raw)}, "application/json"
+	}
+	if p.Content == nil {
+		return nil
+	}
+	return p
+}
+
+// resourceOf is a document that the agent sent along.
+func resourceOf(raw []byte) *a2a.Part {
+	uri, _ := httpd.StringValue(httpd.Field(raw, "uri"))
+	mode, _ := httpd.StringValue(httpd.Field(raw, "mimeType"))
+	p := &a2a.Part{Filename: uri[strings.LastIndex(uri, "/")+1:], MediaType: mode}
+	if text, ok := httpd.StringValue(httpd.Field(raw, "text")); ok {
+		p.Content = a2a.Text(text)
+		return p
+	}
+	blob, _ := httpd.StringValue(httpd.Field(raw, "blob"))
+	if p.Content = bytesOf(blob); p.Content == nil {
+		return nil
+	}
+	return p
+}
+
+func bytesOf(text string) a2a.PartContent {
+	b, err := base64.StdEncoding.DecodeString(text)
+	if err != nil || len(b) == 0 {
+		return nil
+	}
+	return a2a.Raw(b)
+}
+
+// locationOf is an address, or the bytes when the address holds them.
+func locationOf(url string) a2a.PartContent {
+	if _, data, ok := strings.Cut(url, ";base64,"); ok && strings.HasPrefix(url, "data:") {
+		return bytesOf(data)
+	}
+	if url == "" {
+		return nil
+	}
+	return a2a.URL(url)
+}
+
+// direct reports whether the agent wants its reply to be a message that
+// belongs to no task.
+func direct(m *beeos.Message) bool {
+	return m.Type == beeos.AgentReply && string(httpd.Field(m.Payload, "direct")) == "true"
+}
+
+// messageOf is a message of the agent's.
+func messageOf(m *beeos.Message, context string) *a2a.Message {
+	msg := &a2a.Message{ID: m.ID, Role: a2a.MessageRoleAgent, TaskID: a2a.TaskID(m.InReplyTo), ContextID: context, Parts: partsOf(m)}
+	if m.Body != "" || len(msg.Parts) == 0 {
+		msg.Parts = append(a2a.ContentParts{a2a.NewTextPart(m.Body)}, msg.Parts...)
+	}
+	return msg
+}
+
+func fingerprint(raw []byte) []byte {
+	sum := sha256.Sum256(raw)
+	return sum[:]
+}

@@ -1,0 +1,69 @@
+package agentgateway
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/wire/httpd"
+)
+
+const fileLimit = 16 << 10 // what is said about a file
+
+// presign announces a file that an agent makes for the caller of a message
+// that it works on. The file is the caller's: it can be looked up, and lives,
+// like those that the caller uploads.
+func (g *Gateway) presign(w http.ResponseWriter, r *http.Request) error {
+	body, err := httpd.ReadJSON(w, r, fileLimit)
+	if err != nil {
+		return err
+	}
+	inst, err := g.Auth.Instance(r, body)
+	if err != nil {
+		return err
+	}
+	var req struct {
+		MessageID   string `json:"message_id"`
+		Filename    string `json:"filename"`
+		ContentType string `json:"content_type"`
+	}
+	if err := json.Unmarshal(body, &req); err != nil || req.MessageID == "" {
+		return beeos.Errorf(beeos.InvalidBody, "the body needs message_id, filename and content_type, all of them strings")
+	}
+	if g.Files == nil {
+		return beeos.Errorf(beeos.InvalidParam, "files need the REST surface, whose address this server does not know; its operator sets OPENAPI_PUBLIC_URL")
+	}
+	turn, err := g.Ledger.Turn(r.Context(), req.MessageID)
+	if err != nil {
+		return err
+	}
+	agents, _, err := g.DB.Agents(r.Context(), store.AgentFilter{InstanceID: inst.ID, IDs: []string{turn.AgentID}, Limit: 1})
+	if err != nil {
+		return err
+	}
+	if len(agents) == 0 || !turn.Leased { // the same as when there is none
+		return beeos.Errorf(beeos.NotFound, "there is no open request %s", req.MessageID)
+	}
+	ch, err := g.Ledger.Channel(r.Context(), turn.Channel)
+	if err != nil {
+		return err
+	}
+	user, ok := strings.CutPrefix(ch.Owner, "user:")
+	if !ok { // an agent key belongs to who owns the agent
+		user = agents[0].OwnerID
+	}
+	up, err := g.Files.Make(r.Context(), ch.Owner, user, req.Filename, req.ContentType)
+	if err != nil {
+		return err
+	}
+	httpd.WriteData(w, http.StatusOK, struct {
+		FileID            string `json:"file_id"`
+		UploadURL         string `json:"upload_url"`
+		DownloadURL       string `json:"download_url"`
+		DownloadExpiresIn int64  `json:"download_expires_in"`
+	}{up.FileID, up.UploadURL, up.DownloadURL, int64(up.DownloadExpires / time.Second)})
+	return nil
+}

@@ -1,0 +1,60 @@
+package agentgateway
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/engine/bus"
+	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/wire/httpd"
+)
+
+const syncLimit = 1 << 20
+
+// sync makes the instance's agents exactly those of the body: what is new is
+// created, what has changed updated, what is missing deactivated.
+func (g *Gateway) sync(w http.ResponseWriter, r *http.Request) error {
+	body, err := httpd.ReadJSON(w, r, syncLimit)
+	if err != nil {
+		return err
+	}
+	inst, err := g.Auth.Instance(r, body)
+	if err != nil {
+		return err
+	}
+	var req struct {
+		Agents []beeos.Definition `json:"agents"`
+	}
+	if httpd.Field(body, "agents") == nil {
+		return beeos.Errorf(beeos.MissingParam, "the body needs agents: a list of definitions, empty to deactivate all")
+	}
+	if err := json.Unmarshal(body, &req); err != nil {
+		return beeos.Wrap(beeos.InvalidBody, err, shapeOf(err))
+	}
+	done, err := g.DB.Sync(r.Context(), inst, req.Agents)
+	if err != nil {
+		return err
+	}
+	for action, list := range map[string][]store.SyncedAgent{
+		"agent.create": done.Created, "agent.update": done.Updated, "agent.deactivate": done.Deactivated,
+	} {
+		for _, a := range list {
+			g.audit(r.Context(), store.AuditRow{OwnerID: inst.OwnerID, Actor: "instance:" + inst.ID, Action: action, Subject: a.ID, Detail: map[string]string{"name": a.Name}})
+			g.Bus.Control(bus.Control{Kind: bus.AgentChanged, AgentID: a.ID})
+		}
+	}
+	httpd.WriteData(w, http.StatusOK, done)
+	return nil
+}
+
+// shapeOf says where a body is not of the shape of a sync, in the words of
+// JSON and not of the decoder.
+func shapeOf(err error) string {
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) && wrong.Field != "" {
+		return "the body is not a list of agent definitions: " + wrong.Field + " must not be a " + wrong.Value
+	}
+	return "the body is not a list of agent definitions"
+}

@@ -1,0 +1,81 @@
+package agentgateway
+
+import (
+	"testing"
+
+	"github.com/beeos/beeos"
+)
+
+// TestStillWorking: what may not be handed out twice stays with the agent that
+// works on it, over the connections that this takes, and with no other.
+func TestStillWorking(t *testing.T) {
+	s, p, agent, m, wait := begin(t, beeos.Definition{Name: "pay", Redelivery: beeos.RedeliverNever})
+	working := beeos.Frame{Type: beeos.FrameWorking, MessageID: m.MessageID}
+	stranger := s.join()
+	stranger.sync(beeos.Definition{Name: "other"})
+	thief := stranger.websocket("")
+	expect(t, thief, beeos.FrameHello)
+	thief.send(working, beeos.Frame{Type: beeos.FrameWorking, MessageID: "nothing"}, beeos.Frame{Type: beeos.FrameWorking})
+	for range 2 { // in any order
+		switch f := thief.next(); {
+		case f.Type == beeos.FrameCancel && f.MessageID == "nothing":
+		case f.Type == beeos.FrameError && f.Error.Code == string(beeos.MissingParam):
+		default:
+			t.Errorf("a turn that there is not, or without a name: %s", show(f))
+		}
+	}
+
+	agent.kill()
+	s.eventually("the lease is given back", func() bool { return s.gateway.desk.turn(m.MessageID) == nil })
+	again := p.websocket("")
+	expect(t, again, beeos.FrameHello)
+	again.send(working)
+	if f := expect(t, again, beeos.FrameWorking); f.MessageID != m.MessageID {
+		t.Errorf("got %s", show(f))
+	}
+	d, err := s.ledger.Turn(s.ctx, m.MessageID)
+	s.must(err)
+	if held := s.gateway.desk.turn(m.MessageID); held == nil || held.lease().Attempt != d.Attempt || d.Attempt != 2 {
+		t.Errorf("held %+v, stored %+v", held, d)
+	}
+
+	// A connection that is not known to be dead yet loses the turn as well.
+	third := p.websocket("")
+	expect(t, third, beeos.FrameHello)
+	third.send(working)
+	expect(t, third, beeos.FrameWorking)
+	again.kill()
+	s.gateway.extend(s.ctx)
+	if d, err = s.ledger.Turn(s.ctx, m.MessageID); err != nil || d.Attempt != 3 {
+		t.Errorf("stored %+v, %v", d, err)
+	}
+	third.send(beeos.Frame{Type: beeos.FrameReply, MessageID: m.MessageID, Body: "paid"})
+	if got := wait(); got.err != nil || got.reply.Body != "paid" {
+		t.Errorf("got %+v", got)
+	}
+	third.send(working) // over
+	expect(t, third, beeos.FrameAck)
+}
+
+// TestNoLongerWorking: who was away while its turn ended elsewhere is told on
+// its return. It would go on with the work otherwise, or begin it: a second time.
+func TestNoLongerWorking(t *testing.T) {
+	s, p, agent, m, wait := begin(t, beeos.Definition{Name: "echo"})
+	agent.kill()
+	other := p.websocket("")
+	expect(t, other, beeos.FrameHello)
+	expect(t, other, beeos.FrameMessage)
+	other.send(beeos.Frame{Type: beeos.FrameReply, MessageID: m.MessageID, Body: "done"})
+	expect(t, other, beeos.FrameAck)
+	if got := wait(); got.err != nil || got.reply.Body != "done" {
+		t.Errorf("got %+v", got)
+	}
+	back := s.join()
+	back.sync(beeos.Definition{Name: "echo"})
+	again := back.websocket("")
+	expect(t, again, beeos.FrameHello)
+	again.send(beeos.Frame{Type: beeos.FrameWorking, MessageID: m.MessageID})
+	if f := expect(t, again, beeos.FrameCancel); f.MessageID != m.MessageID {
+		t.Errorf("got %s", show(f))
+	}
+}

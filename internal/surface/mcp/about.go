@@ -1,0 +1,30 @@
+package mcp
+
+import "github.com/beeos/beeos"
+
+// What an agent can do, to those who shake hands and to those who ask.
+const (
+	serverCapabilities = `"completions":{},"logging":{},"prompts":{"listChanged":true},"resources":{"listChanged":true,"subscribe":true},"tools":{"listChanged":true}`
+)
+
+// skillsDeclared declares the skills extension for an agent that has any.
+func (l *lists) skillsDeclared() string {
+	if len(l.skills.entries) == 0 {
+		return ""
+	}
+	return `,"` + skillsExtension + `":{"directoryRead":true}`
+}
+
+// describe is what initialize and server/discover say about the agent.
+func (l *lists) describe(a *beeos.Agent) {
+	d := &a.Definition
+	info := appendText([]byte(`{"name":`), a.Name)
+	info = appendMember(info, "title", d.DisplayName)
+	l.serverInfo = append(appendMember(info, "version", orElse(d.Version, beeos.Version)), '}')
+	instructions := appendMember(nil, "instructions", d.Description)
+
+	b := append([]byte(`"capabilities":{`+serverCapabilities+`},"serverInfo":`), l.serverInfo...)
+	l.about = append(b, instructions...)
+	b = []byte(`{"supportedVersions":` + supportedVersions + `,"capabilities":{` + serverCapabilities + `,"extensions":{"` + tasksExtension + `":{}` + l.skillsDeclared() + `}}`)
+	l.discovery = append(append(b, instructions...), '}')
+}

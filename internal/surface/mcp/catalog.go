@@ -1,0 +1,74 @@
+package mcp
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/engine/invoke"
+)
+
+const (
+	fresh      = 5 * time.Second // a change whose notice was lost shows after this
+	catalogMax = 10_000          // agents kept ready
+	loadWithin = 10 * time.Second
+)
+
+// catalog keeps what clients ask about agents ready to be written: an
+// immutable snapshot per agent, rebuilt when the agent's fingerprint changes.
+type catalog struct {
+	calls *invoke.Calls // knows the agents
+
+	mu      sync.Mutex
+	entries map[string]*entry
+}
+
+// entry is one agent as it was read once. Its lists outlive it while the
+// fingerprint stays the same, and with them the compiled schemas.
+type entry struct {
+	agent *beeos.Agent
+	lists *lists
+
+	members []*entry  // of a union
+	loaded  time.Time // of a union
+}
+
+// agent returns the agent and its lists. AgentNotFound comes from the store.
+func (c *catalog) agent(ctx context.Context, id string) (*entry, error) {
+	a, err := c.calls.Agent(ctx, id)
+	c.mu.Lock()
+	old := c.entries[id]
+	if err != nil {
+		delete(c.entries, id)
+	}
+	c.mu.Unlock()
+	switch {
+	case err != nil:
+		return nil, err
+	case old != nil && old.agent == a:
+		return old, nil
+	}
+	e := &entry{agent: a}
+	if old != nil && a.Fingerprint != "" && old.agent.Fingerprint == a.Fingerprint {
+		e.lists = old.lists
+	} else {
+		e.lists = newLists(a)
+	}
+	c.keep(id, e)
+	return e, nil
+}
+
+func (c *catalog) keep(id string, e *entry) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.entries[id] = e
+	for other := range c.entries { // any victim will do: its lists are made again
+		if len(c.entries) <= catalogMax {
+			break
+		}
+		if other != id {
+			delete(c.entries, other)
+		}
+	}
+}

@@ -1,0 +1,138 @@
+package mcp
+
+import (
+	"sync"
+
+	"github.com/beeos/beeos"
+)
+
+// hub knows the streams that are open at this replica, by what they are about.
+type hub struct {
+	mu         sync.Mutex
+	topics     map[string]map[*stream]struct{}
+	principals map[string]int
+}
+
+// What a stream can be about.
+const (
+	topicAgent   = "agent "
+	topicSession = "session "
+	topicTurn    = "turn "
+)
+
+const (
+	streamsPerPrincipal = 100 // each costs some 30 KB
+	pendingMax          = 256 // updates or messages that wait for a slow reader
+)
+
+// stream is one open stream. Whoever has news for it notes them here; the
+// goroutine that serves it takes them.
+type stream struct {
+	wake chan struct{} // holds one
+
+	mu           sync.Mutex
+	changed      bool              // the agent
+	resubscribed bool              // what the session watches
+	ended        bool              // the session, or a reader too slow
+	updated      []string          // resources
+	messages     [][]byte          // ready to be sent
+	turns        map[string]bool   // whose state may have changed
+	members      map[string]*entry // of the union that it is about, by id
+}
+
+// open registers a stream, unless its principal has too many already.
+func (h *hub) open(principal string, topics ...string) (s *stream, closeIt func(), err error) {
+	s = &stream{wake: make(chan struct{}, 1), turns: map[string]bool{}}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.principals[principal] >= streamsPerPrincipal {
+		return nil, nil, &beeos.Error{Code: beeos.RateLimited, RetryAfter: quiet, Message: "this credential has too many open streams: close some"}
+	}
+	h.principals[principal]++
+	for _, topic := range topics {
+		if h.topics[topic] == nil {
+			h.topics[topic] = map[*stream]struct{}{}
+		}
+		h.topics[topic][s] = struct{}{}
+	}
+	return s, func() { h.close(s, principal, topics) }, nil
+}
+
+func (h *hub) close(s *stream, principal string, topics []string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.principals[principal]--; h.principals[principal] == 0 {
+		delete(h.principals, principal)
+	}
+	for _, topic := range topics {
+		delete(h.topics[topic], s)
+		if len(h.topics[topic]) == 0 {
+			delete(h.topics, topic)
+		}
+	}
+}
+
+// tell notes something on every stream about the topic and wakes it.
+func (h *hub) tell(topic string, note func(*stream)) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for s := range h.topics[topic] {
+		s.mu.Lock()
+		note(s)
+		s.mu.Unlock()
+		s.poke()
+	}
+}
+
+func (s *stream) poke() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// about says whose updates the stream of a union is to note.
+func (s *stream) about(l *lists) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.members = l.byAgent
+}
+
+// update notes that a resource has changed; s.mu is held. Once is enough.
+func (s *stream) update(uri string) {
+	for _, known := range s.updated {
+		if known == uri {
+			return
+		}
+	}
+	if len(s.updated) < pendingMax {
+		s.updated = append(s.updated, uri)
+	}
+}
+
+// queue adds a message; s.mu is held. A reader that does not keep up is better
+// off with a new stream than with holes in this one.
+func (s *stream) queue(msg []byte) {
+	if len(s.messages) >= pendingMax {
+		s.ended = true
+		return
+	}
+	s.messages = append(s.messages, msg)
+}
+
+// take returns what was noted since the last time.
+func (s *stream) take() (n noted) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n = noted{s.changed, s.resubscribed, s.ended, s.updated, s.messages, s.turns}
+	s.changed, s.resubscribed, s.updated, s.messages = false, false, nil, nil
+	s.turns = map[string]bool{}
+	return n
+}
+
+type noted struct {
+	changed, resubscribed, ended bool
+	updated                      []string
+	messages                     [][]byte
+	turns                        map[string]bool
+}

@@ -1,0 +1,216 @@
+package mcp
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/wire/httpd"
+)
+
+// pageSize is large because some clients never ask for a second page.
+const pageSize = 250
+
+// lists is everything a client can ask about an agent, built once: whole
+// pages of bytes to write, and the indexes that calls are looked up in. The
+// schemas and annotations in them are the agent's own bytes.
+type lists struct {
+	tools, resources, templates, prompts pages
+	fetching                             pages // tools, and the one that brings results later
+	fetchTool                            string
+
+	about        []byte // members of the initialize result that follow protocolVersion
+	discovery    []byte // the result of server/discover
+	serverInfo   []byte // whom every stateless result comes from
+	toolByName   map[string]*tool
+	toolNames    []string // in order
+	resourceAt   map[string]*resource
+	promptByName map[string]*beeos.Prompt
+	templateAt   map[string]bool
+	patterns     []*regexp.Regexp // of the URI templates
+	skills       skills
+
+	// What a union is made of: the elements of the lists, in order.
+	resourceURIs               []string
+	templateItems, promptItems [][]byte
+
+	// Of a union: its members, by slug and by id, and whose its prompts are.
+	bySlug, byAgent map[string]*entry
+	promptOf        map[string]origin
+}
+
+// pages are complete results of one list method.
+type pages [][]byte
+
+// newPages splits items over results of the form {"<name>":[...]}.
+func newPages(name string, items [][]byte) pages {
+	var all pages
+	for {
+		n := min(len(items), pageSize)
+		b := append([]byte(`{"`), name...)
+		b = append(b, `":[`...)
+		for i, item := range items[:n] {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = append(b, item...)
+		}
+		b = append(b, ']')
+		items = items[n:]
+		if len(items) > 0 {
+			b = append(b, `,"nextCursor":`...)
+			b = appendText(b, cursor(name, len(all)+1))
+		}
+		all = append(all, append(b, '}'))
+		if len(items) == 0 {
+			return all
+		}
+	}
+}
+
+func cursor(name string, page int) string {
+	return base64.RawURLEncoding.EncodeToString([]byte(name + ":" + strconv.Itoa(page)))
+}
+
+// page returns the result for a request's params.
+func (p pages) page(name string, params []byte) ([]byte, error) {
+	raw := httpd.Field(params, "cursor")
+	if raw == nil || kind(raw) == 'n' {
+		return p[0], nil
+	}
+	if given, ok := httpd.StringValue(raw); ok {
+		for i := 1; i < len(p); i++ {
+			if cursor(name, i) == given {
+				return p[i], nil
+			}
+		}
+	}
+	return nil, beeos.Errorf(beeos.InvalidParam, "unknown cursor: start again without one")
+}
+
+// uriMax is how long a URI may be that is compared with templates, of which an
+// agent may have thousands.
+const uriMax = 4096
+
+// has reports whether there is such a resource, or a template that makes it.
+func (l *lists) has(uri string) bool {
+	return l.resourceAt[uri] != nil || len(uri) <= uriMax && slices.ContainsFunc(l.patterns, func(p *regexp.Regexp) bool { return p.MatchString(uri) })
+}
+
+func newLists(a *beeos.Agent) *lists {
+	l := &lists{
+		toolByName:   map[string]*tool{},
+		resourceAt:   map[string]*resource{},
+		promptByName: map[string]*beeos.Prompt{},
+		templateAt:   map[string]bool{},
+	}
+	l.addTools(a)
+	l.addResources(a)
+	l.addPrompts(a)
+	l.addSkills(a)
+	l.describe(a)
+	return l
+}
+
+func (l *lists) addTools(a *beeos.Agent) {
+	var items [][]byte
+	add := func(t *tool) {
+		if t != nil && l.toolByName[t.name] == nil {
+			l.toolByName[t.name] = t
+			l.toolNames = append(l.toolNames, t.name)
+			items = append(items, t.definition)
+		}
+	}
+	for i := range a.Definition.Skills {
+		if s := &a.Definition.Skills[i]; s.Exposed() {
+			add(newTool(s))
+		}
+	}
+	if a.SelfTool || len(items) == 0 {
+		add(newSelfTool(a))
+	}
+	l.listTools(items)
+}
+
+func (l *lists) addResources(a *beeos.Agent) {
+	var items, templates [][]byte
+	add := func(r *resource) {
+		if r != nil && l.resourceAt[r.uri] == nil {
+			l.resourceAt[r.uri] = r
+			l.resourceURIs = append(l.resourceURIs, r.uri)
+			items = append(items, r.definition)
+		}
+	}
+	add(configResource(a))
+	add(skillsResource(a))
+	for i := range a.Definition.Resources {
+		r := &a.Definition.Resources[i]
+		if r.URITemplate == "" {
+			add(newResource(r))
+			continue
+		}
+		if shown, ok := describe(r); ok {
+			templates = append(templates, shown)
+			l.templateAt[r.URITemplate] = true
+			l.patterns = append(l.patterns, templatePattern(r.URITemplate))
+		}
+	}
+	l.resources = newPages("resources", items)
+	l.templateItems, l.templates = templates, newPages("resourceTemplates", templates)
+}
+
+func (l *lists) addPrompts(a *beeos.Agent) {
+	var items [][]byte
+	for i := range a.Definition.Prompts {
+		p := &a.Definition.Prompts[i]
+		shown := *p
+		shown.Messages = nil // what prompts/get is for
+		if item, ok := encode(shown); ok && l.promptByName[p.Name] == nil {
+			l.promptByName[p.Name] = p
+			items = append(items, item)
+		}
+	}
+	l.promptItems, l.prompts = items, newPages("prompts", items)
+}
+
+// templatePattern matches the URIs that a simple URI template can make: {x}
+// stands for one segment, {+x} and anything fancier for any text.
+func templatePattern(template string) *regexp.Regexp {
+	var p strings.Builder
+	p.WriteString("^")
+	for {
+		open := strings.IndexByte(template, '{')
+		end := strings.IndexByte(template, '}')
+		if open < 0 || end < open {
+			p.WriteString(regexp.QuoteMeta(template))
+			break
+		}
+		p.WriteString(regexp.QuoteMeta(template[:open]))
+		name := template[open+1 : end]
+		if strings.ContainsAny(name, "+#/?&;.*,:") {
+			p.WriteString(".*")
+		} else {
+			p.WriteString("[^/?#]+")
+		}
+		template = template[end+1:]
+	}
+	p.WriteString("$")
+	return regexp.MustCompile(p.String()) // only quoted text and our own two classes
+}
+
+// encode writes v, a type of ours around JSON that an agent gave. The store
+// has checked that; should it be broken after all, the one item is left out.
+func encode(v any) ([]byte, bool) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, false
+	}
+	return bytes.TrimRight(b.Bytes(), "\n"), true
+}

@@ -1,0 +1,85 @@
+package mcp
+
+import (
+	"context"
+	"slices"
+	"strconv"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/wire/httpd"
+)
+
+// progress turns deltas and progress reports into notifications/progress,
+// whose value must rise with every one.
+type progress struct {
+	token []byte // as the client wrote it; nil = it did not ask
+	last  float64
+}
+
+func (p *progress) notification(ev *beeos.Event) []byte {
+	if p.token == nil {
+		return nil
+	}
+	next := p.last + 1
+	if ev.Kind == beeos.EventProgress && ev.Progress > p.last {
+		next = ev.Progress
+	}
+	p.last = next
+	b := append(make([]byte, 0, 160+len(ev.Text)), `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":`...)
+	b = append(b, p.token...)
+	b = append(b, `,"progress":`...)
+	b = strconv.AppendFloat(b, next, 'g', -1, 64)
+	if ev.Kind == beeos.EventProgress && ev.Total > 0 {
+		b = append(b, `,"total":`...)
+		b = strconv.AppendFloat(b, ev.Total, 'g', -1, 64)
+	}
+	b = appendMember(b, "message", ev.Text)
+	return append(b, `}}`...)
+}
+
+// logLevels are the words that MCP has, from chatter to disaster.
+var logLevels = []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
+
+const infoLevel = 1
+
+// wantsLogs reports whether the client wants to hear log messages at all. In
+// a session it does; a stateless request must say so.
+func (x *exchange) wantsLogs() bool {
+	return x.out.streams && (x.session != nil || x.version.stateless() && x.meta.level != nil)
+}
+
+// logsFrom is the lowest level that the client wants to hear. A session's is
+// looked up once per exchange, and only when there is something to log.
+func (x *exchange) logsFrom(ctx context.Context) int {
+	if x.logs == nil {
+		name, _ := httpd.StringValue(x.meta.level)
+		if x.session != nil {
+			var err error
+			if name, err = x.g.opt.DB.SessionLevel(ctx, x.session.channel); err != nil {
+				x.g.opt.Log.WarnContext(ctx, "log level of a session", "err", err)
+			}
+		}
+		from := slices.Index(logLevels, name)
+		x.logs = &from
+	}
+	return *x.logs
+}
+
+// logNotification returns nil for a message below the level.
+func logNotification(ev *beeos.Event, from int) []byte {
+	level := slices.Index(logLevels, ev.Level)
+	if level < 0 {
+		level = infoLevel
+	}
+	if level < from {
+		return nil
+	}
+	b := append([]byte(nil), `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"`+logLevels[level]+`"`...)
+	b = appendMember(b, "logger", ev.Logger)
+	b = append(b, `,"data":`...)
+	if len(ev.Data) == 0 {
+		b = append(b, "null"...)
+	}
+	b = append(b, ev.Data...)
+	return append(b, `}}`...)
+}

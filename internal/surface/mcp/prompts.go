@@ -1,0 +1,103 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/wire/httpd"
+)
+
+// getPrompt answers prompts/get: a static template from here, the rest by the
+// agent.
+func (x *exchange) getPrompt(ctx context.Context, m *message) ([]byte, error) {
+	name, ok := httpd.StringValue(httpd.Field(m.params, "name"))
+	if !ok || name == "" {
+		return nil, beeos.Errorf(beeos.MissingParam, "params.name must name a prompt; prompts/list has them")
+	}
+	p := x.lists.promptByName[name]
+	if p == nil {
+		return nil, beeos.Errorf(beeos.InvalidParam, "unknown prompt %.100q; prompts/list has them", name)
+	}
+	raw := httpd.Field(m.params, "arguments")
+	given, err := promptArguments(p, raw)
+	if err != nil {
+		return nil, err
+	}
+	if len(p.Messages) > 0 {
+		return renderPrompt(p, given)
+	}
+	reply, early, err := x.forwardMethod(ctx, m, raw)
+	if reply == nil {
+		return early, err
+	}
+	return promptMessages(reply)
+}
+
+// promptArguments reads the arguments, which are strings by the protocol.
+func promptArguments(p *beeos.Prompt, raw []byte) (map[string]string, error) {
+	given := map[string]string{}
+	for name, value := range httpd.Fields(raw) {
+		s, ok := httpd.StringValue(value)
+		if !ok {
+			return nil, beeos.Errorf(beeos.InvalidParam, "prompt argument %.100q must be a string", name)
+		}
+		given[name] = s
+	}
+	for _, a := range p.Arguments {
+		if _, ok := given[a.Name]; a.Required && !ok {
+			return nil, beeos.Errorf(beeos.InvalidParam, "missing prompt argument %q", a.Name)
+		}
+	}
+	return given, nil
+}
+
+// renderPrompt puts the arguments into the texts of a static prompt. They go
+// in as decoded strings, one pass, so an argument can bring neither JSON nor
+// another placeholder along.
+func renderPrompt(p *beeos.Prompt, given map[string]string) ([]byte, error) {
+	var messages any
+	if err := json.Unmarshal(p.Messages, &messages); err != nil {
+		return nil, err
+	}
+	pairs := make([]string, 0, 2*len(p.Arguments))
+	for _, a := range p.Arguments {
+		pairs = append(pairs, "{"+a.Name+"}", given[a.Name])
+	}
+	body, ok := encode(fill(messages, strings.NewReplacer(pairs...)))
+	if !ok {
+		return nil, beeos.Errorf(beeos.InternalError, "the prompt cannot be encoded")
+	}
+	b := []byte(`{`)
+	if p.Description != "" {
+		b = append(appendText(append(b, `"description":`...), p.Description), ',')
+	}
+	return append(append(append(b, `"messages":`...), body...), '}'), nil
+}
+
+func fill(v any, with *strings.Replacer) any {
+	switch v := v.(type) {
+	case string:
+		return with.Replace(v)
+	case []any:
+		for i := range v {
+			v[i] = fill(v[i], with)
+		}
+	case map[string]any:
+		for name := range v {
+			v[name] = fill(v[name], with)
+		}
+	}
+	return v
+}
+
+// promptMessages reads an agent's answer to prompts/get: a whole result, or
+// plain text as one message of the user's.
+func promptMessages(m *beeos.Message) ([]byte, error) {
+	if result, err := agentResult("prompts/get", m); result != nil || err != nil {
+		return result, err
+	}
+	b := appendTextBlock([]byte(`{"messages":[{"role":"user","content":`), m.Body)
+	return append(b, `}]}`...), nil
+}

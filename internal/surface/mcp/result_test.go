@@ -1,0 +1,44 @@
+package mcp
+
+import (
+	"testing"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/wire/httpd"
+)
+
+// TestFilePartsAreLinks: MCP has a word of its own for a file that a client
+// may fetch.
+func TestFilePartsAreLinks(t *testing.T) {
+	for part, want := range map[string]string{
+		`{"type":"file","url":"https://x/files/file_1?sig=a&b","mime_type":"text/plain","name":"a \"b\".txt","size":3,"file_id":"file_1"}`: `{"type":"resource_link","uri":"https://x/files/file_1?sig=a&b","name":"a \"b\".txt","mimeType":"text/plain","size":3,"_meta":{"file_id":"file_1"}}`,
+		`{"type":"file","url":"https://x/"}`:                     `{"type":"resource_link","uri":"https://x/","name":"file"}`,
+		`{"type":"file","url":"https://x/","size":"3","name":7}`: `{"type":"resource_link","uri":"https://x/","name":"file"}`,
+		`{"type":"file","name":"no address"}`:                    ``,
+	} {
+		got, err := toolResult(&beeos.Message{Type: beeos.AgentReply, Parts: []byte(`[` + part + `]`)})
+		if whole := `{"content":[` + want + `]}`; string(got) != whole || err != nil {
+			t.Errorf("%s\n got %s, %v\nwant %s", part, got, err, whole)
+		}
+	}
+}
+
+// TestResultSaysNothingTwice: what a stateless result says about itself is
+// ours, also where the agent gave the whole of it.
+func TestResultSaysNothingTwice(t *testing.T) {
+	x := &exchange{version: v20260728, lists: &lists{serverInfo: []byte(`{"name":"a"}`)}}
+	for method, agents := range map[string]string{
+		"resources/read": `{"contents":[],"cacheScope":"public","ttlMs":9000,"resultType":"complete"}`,
+		"tools/call":     `{"content":[],"resultType":"complete","_meta":{"trace":1}}`,
+		"prompts/get":    `{"resultType":"complete","messages":[]}`,
+	} {
+		head, body := x.result(&message{id: []byte("1"), method: method}, []byte(agents))
+		whole := append(append(head, body...), '}')
+		if err := httpd.Strict(whole); err != nil {
+			t.Errorf("%s: %v: %s", method, err, whole)
+		}
+		if scope := field(whole, "result", "cacheScope"); method == "resources/read" && scope != `"private"` {
+			t.Errorf("%s may be kept by anybody: %s", method, whole)
+		}
+	}
+}

@@ -1,0 +1,102 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/beeos/beeos"
+)
+
+// Since 2025-11-25 a client of a session may lose the stream of a call, or be
+// told to hang up, and fetch the rest with GET. The stream begins with an event
+// that has nothing in it but its id, and the id is all there is to know: which
+// turn, which request. The reply comes out of the ledger, at any replica.
+
+const (
+	headerLastEvent = "Last-Event-Id"
+	retryAfter      = 500 * time.Millisecond
+)
+
+// errDetached ends a response whose client comes back for the result.
+var errDetached = errors.New("the client comes back for the result")
+
+// resumable reports whether the client can come back for the result of a call.
+func (x *exchange) resumable() bool {
+	return x.session != nil && x.version >= v20251125 && x.out.streams && !x.old
+}
+
+// lost is a call whose stream a client has lost.
+type lost struct {
+	turn, channel, agent, tool string
+	id                         []byte // of the request
+}
+
+func (x *exchange) sealEvent(l lost) string {
+	text := l.turn + "\n" + l.channel + "\n" + l.agent + "\n" + l.tool + "\n" + string(l.id)
+	return x.g.sealer.seal(sealedEvent, x.home, x.caller.Principal(), []byte(text))
+}
+
+func (x *exchange) openEvent(id string) (l lost, ok bool) {
+	text, ok := x.g.sealer.open(sealedEvent, x.home, x.caller.Principal(), id)
+	if !ok {
+		return l, false
+	}
+	parts := strings.SplitN(string(text), "\n", 5)
+	if len(parts) != 5 {
+		return l, false
+	}
+	return lost{parts[0], parts[1], parts[2], parts[3], []byte(parts[4])}, true
+}
+
+// fetch sends the rest of a call to a client that has come back for it. Its
+// progress starts over, so there is none.
+func (x *exchange) fetch(ctx context.Context, l lost) {
+	m := &message{id: l.id, method: "tools/call"}
+	c := &run{x: x, m: m}
+	agent, err := x.reach(ctx, l.agent)
+	if err == nil {
+		x.agent = agent
+		err = c.prepare()
+	}
+	if err != nil {
+		x.out.fail(x.r, l.id, x.version, err)
+		return
+	}
+	c.req.TurnID, c.req.Channel, c.req.Live = l.turn, l.channel, true
+	x.out.first = func() string { return x.sealEvent(l) }
+	x.out.begin()
+	c.patience, c.become = x.stillPatient(l)
+	reply, result, err := c.join(ctx)
+	if reply != nil {
+		result, err = x.toolReply(reply)
+	}
+	switch {
+	case x.r.Context().Err() != nil, errors.Is(err, errDetached):
+	case err != nil:
+		x.out.fail(x.r, l.id, x.version, err)
+	default:
+		head, body := x.result(m, result)
+		x.out.send(http.StatusOK, head, body, []byte{'}'})
+	}
+}
+
+// stillPatient is patience for a call whose client has come back: its own
+// clock has run since the beginning.
+func (x *exchange) stillPatient(l lost) (time.Duration, become) {
+	t := x.lists.toolByName[l.tool]
+	if t == nil {
+		t = &tool{name: l.tool}
+	}
+	return max(x.g.opt.HandOver-x.g.opt.Now().Sub(beeos.IDTime(l.turn)), time.Millisecond), x.handedOver(t)
+}
+
+// toolReply is the result of a tool's terminal reply.
+func (x *exchange) toolReply(reply *beeos.Message) ([]byte, error) {
+	if err := x.agentError(reply); err != nil {
+		return nil, err
+	}
+	return x.toolResult(reply)
+}

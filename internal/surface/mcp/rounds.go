@@ -1,0 +1,161 @@
+package mcp
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/wire/httpd"
+)
+
+// Since 2026-07-28 a question to the client is a result: input_required, with
+// the questions by their keys and a state to bring back. The client makes the
+// same request again, with the answers, at whichever replica. What comes back
+// goes to the agent's turn that is waiting for it or, where the agent ended
+// its turn with the questions, to a new one.
+
+// questionLife is how long a client may take to come back: as long as the turn
+// that waits for it lives.
+const questionLife = time.Hour
+
+// inRounds are the methods that may be answered with questions.
+var inRounds = map[string]bool{"tools/call": true, "prompts/get": true, "resources/read": true}
+
+// round is what a request brings from the round before it.
+type round struct {
+	input   map[string]json.RawMessage // answers by key
+	turn    string                     // that waits for them; empty = none
+	channel string
+	state   string // the agent's own
+}
+
+const (
+	stateWaiting = 'w' // followed by turn and channel
+	stateAgain   = 'a' // followed by the agent's own state
+)
+
+// readRound opens what the params bring from an earlier round.
+func (x *exchange) readRound(m *message) (rd round, err error) {
+	if !x.version.stateless() || !inRounds[m.method] {
+		return rd, nil
+	}
+	for name, value := range httpd.Fields(m.params) {
+		switch name {
+		case "inputResponses":
+			if rd.input, err = readInput(value); err != nil {
+				return rd, err
+			}
+		case "requestState":
+			sealed, _ := httpd.StringValue(value)
+			if !x.openState(m, sealed, &rd) {
+				return rd, beeos.Errorf(beeos.InvalidParam, "params.requestState is not the one that belongs to this request, or it is too old: start again without it")
+			}
+		}
+	}
+	return rd, nil
+}
+
+// readInput reads inputResponses: results by key, each of them an object.
+func readInput(raw []byte) (map[string]json.RawMessage, error) {
+	if kind(raw) != '{' {
+		return nil, beeos.Errorf(beeos.InvalidParam, "inputResponses must be an object of results by key")
+	}
+	input := map[string]json.RawMessage{}
+	for key, value := range httpd.Fields(raw) {
+		if kind(value) != '{' {
+			return nil, beeos.Errorf(beeos.InvalidParam, "inputResponses: the result of %.100q must be an object", key)
+		}
+		input[strings.Clone(key)] = bytes.Clone(value)
+	}
+	return input, nil
+}
+
+// sealState makes a requestState. It opens only for this agent and principal,
+// and only in a request for the same method and name.
+func (x *exchange) sealState(m *message, what byte, text string) string {
+	b := binary.BigEndian.AppendUint64([]byte{what}, uint64(x.g.opt.Now().Add(questionLife).Unix()))
+	return x.g.sealer.seal(sealedState, x.agent.ID, x.stateOwner(m), append(b, text...))
+}
+
+func (x *exchange) openState(m *message, sealed string, rd *round) bool {
+	b, ok := x.g.sealer.open(sealedState, x.agent.ID, x.stateOwner(m), sealed)
+	if !ok || len(b) < 9 || x.g.opt.Now().Unix() > int64(binary.BigEndian.Uint64(b[1:])) {
+		return false
+	}
+	text := string(b[9:])
+	if b[0] == stateAgain {
+		rd.state = text
+		return true
+	}
+	rd.turn, rd.channel, ok = strings.Cut(text, "\n")
+	return ok && b[0] == stateWaiting
+}
+
+func (x *exchange) stateOwner(m *message) string {
+	name, _ := httpd.StringValue(httpd.Field(m.params, named[m.method]))
+	return x.caller.Principal() + "\x00" + m.method + "\x00" + name
+}
+
+// inputRequired is the result that sends a client away with questions.
+func (x *exchange) inputRequired(m *message, asks []beeos.Event) []byte {
+	b := append([]byte(`{"resultType":"input_required","inputRequests":`), inputRequests(asks)...)
+	b = append(b, `,"requestState":`...)
+	return append(appendText(b, x.sealState(m, stateWaiting, asks[0].Turn+"\n"+asks[0].Channel)), '}')
+}
+
+// inputRequests writes questions by their keys.
+func inputRequests(asks []beeos.Event) []byte {
+	b := []byte{'{'}
+	for i, ev := range asks {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = appendText(append(appendText(b, ev.Key), `:{"method":`...), ev.Method)
+		if len(ev.Data) > 0 {
+			b = append(append(b, `,"params":`...), ev.Data...)
+		}
+		b = append(b, '}')
+	}
+	return append(b, '}')
+}
+
+// needed is what an agent's reply asks for before it can answer.
+type needed struct {
+	requests []byte // an object, as the agent wrote it; nil = none
+	state    string
+}
+
+// neededBy returns nil for a reply that is an answer.
+func neededBy(m *beeos.Message) *needed {
+	if len(m.Payload) == 0 {
+		return nil
+	}
+	raw := httpd.Field(m.Payload, "input_required")
+	if kind(raw) != '{' {
+		return nil
+	}
+	n := &needed{requests: httpd.Field(raw, "requests")}
+	n.state, _ = httpd.StringValue(httpd.Field(raw, "state"))
+	return n
+}
+
+// again is the result for an agent that ended its turn with questions. Those
+// that this client cannot be asked make the call impossible.
+func (x *exchange) again(m *message, n *needed) ([]byte, error) {
+	for _, q := range httpd.Fields(n.requests) {
+		ev := beeos.Event{Data: httpd.Field(q, "params")}
+		ev.Method, _ = httpd.StringValue(httpd.Field(q, "method"))
+		if need := needs(&ev); !x.can.has(need) {
+			return nil, missingCapability(need.declaration())
+		}
+	}
+	b := []byte(`{"resultType":"input_required"`)
+	if len(n.requests) > 0 {
+		b = append(append(b, `,"inputRequests":`...), n.requests...)
+	}
+	b = append(b, `,"requestState":`...)
+	return append(appendText(b, x.sealState(m, stateAgain, n.state)), '}'), nil
+}

@@ -1,0 +1,30 @@
+package rest
+
+import (
+	"net/http"
+
+	"github.com/beeos/beeos/api"
+)
+
+// serveDocument answers with the contract, for programs and for people. Both
+// need no credential: there is nothing in them that the source does not say.
+func serveDocument(mux *http.ServeMux) {
+	page, err := api.NewPage(api.JSON)
+	if err != nil {
+		panic("rest: " + err.Error()) // it is compiled in, and tested
+	}
+	mux.HandleFunc("GET /openapi.json", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Cache-Control", "max-age=300")
+		w.Write(api.JSON) //nolint:errcheck // the client is gone
+	})
+	mux.HandleFunc("GET /docs", func(w http.ResponseWriter, _ *http.Request) {
+		h := w.Header()
+		h.Set("Content-Type", "text/html; charset=utf-8")
+		h.Set("Cache-Control", "max-age=300")
+		h.Set("Content-Security-Policy", page.Policy)
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "no-referrer")
+		w.Write(page.HTML) //nolint:errcheck // the client is gone
+	})
+}

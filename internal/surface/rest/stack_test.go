@@ -1,0 +1,325 @@
+package rest_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/access/approval"
+	"github.com/beeos/beeos/internal/access/auth"
+	"github.com/beeos/beeos/internal/access/oauth"
+	"github.com/beeos/beeos/internal/engine/blob"
+	"github.com/beeos/beeos/internal/engine/bus"
+	"github.com/beeos/beeos/internal/engine/invoke"
+	"github.com/beeos/beeos/internal/engine/ledger"
+	"github.com/beeos/beeos/internal/engine/webhook"
+	"github.com/beeos/beeos/internal/outward/builtin"
+	"github.com/beeos/beeos/internal/outward/oauthclient"
+	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/surface/rest"
+	"github.com/beeos/beeos/internal/wire/httpd"
+)
+
+// stack is the real thing behind the surface; only the agent's process is
+// played by the test, straight on bus and ledger.
+type stack struct {
+	t      *testing.T
+	url    string
+	bare   http.Handler // what is at url, without the contract's eyes on it
+	db     *store.DB
+	ledger *ledger.Ledger
+	bus    *bus.Bus
+	desk   *approval.Desk
+	files  *invoke.Files
+	hooks  *webhook.Hooks
+	folder string       // where the bytes of files are
+	ahead  atomic.Int64 // how far the surface's clock is, in nanoseconds
+	users  *auth.People
+
+	builtins *builtin.Runtime
+	surface  *rest.Surface
+
+	user     string // owner of the agents
+	key      string // the owner's user key
+	other    string // user key of somebody else
+	instance string // declares the agents
+	agent    string // online; answers as play says
+	offline  string // nobody serves it
+
+	forget func(agentID string)
+
+	mu      sync.Mutex
+	changed []string
+	revoked []string
+}
+
+func start(t *testing.T) *stack {
+	t.Helper()
+	s := &stack{t: t}
+	var err error
+	ctx := t.Context()
+	if s.db, err = store.Open(ctx, "sqlite:"+filepath.Join(t.TempDir(), "test.db")+"?durability=os"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.db.Close() })
+	if s.bus, err = bus.Open(ctx, bus.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.bus.Close)
+	if s.ledger, err = ledger.Open(ctx, s.db, ledger.Options{Committed: invoke.Committed(s.bus)}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.ledger.Close)
+	log := slog.New(slog.NewTextHandler(t.Output(), nil))
+	srv := httptest.NewUnstartedServer(nil)
+	s.openFiles("http://"+srv.Listener.Addr().String(), log)
+	calls := invoke.New(invoke.Options{Store: s.db, Ledger: s.ledger, Bus: s.bus, Files: s.files, Log: log, RateLimit: 1000})
+	s.hooks, err = webhook.New(ctx, webhook.Options{
+		DB: s.db, Ledger: s.ledger, Bus: s.bus, Log: log, Now: s.now, Status: invoke.StatusOf, AllowPrivate: true, Every: 10 * time.Millisecond,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, stop := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { calls.Run(run) })   //nolint:errcheck // it ends with run
+	running.Go(func() { s.hooks.Run(run) }) //nolint:errcheck // likewise
+	t.Cleanup(func() { stop(); running.Wait() })
+
+	tokens, err := oauth.New(ctx, oauth.Options{DB: s.db, Issuer: "http://mcp.test", Log: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.users = &auth.People{DB: s.db, Log: log, EndTokens: tokens.EndUser}
+	s.desk = approval.New(approval.Options{DB: s.db, Ledger: s.ledger, Bus: s.bus, Log: log, Now: s.now, Web: "http://console.test"})
+	s.builtins, err = builtin.New(ctx, builtin.Options{ // nobody runs them: what it is about here is what is said about them
+		DB: s.db, Gateway: "http://127.0.0.1:9", Folder: t.TempDir(), HTTP: oauthclient.Guard(false), Console: "http://console.test", Log: log, Now: s.now,
+		Model: listed{"small", "large"}, Commands: map[string][]string{"sqlite": {"mcp-sqlite"}}, Assertions: map[string]builtin.Assertion{"pod": {File: "/nowhere", For: []string{"https://as.example"}}},
+		Revoked: func(id string) { s.mu.Lock(); s.revoked = append(s.revoked, id); s.mu.Unlock() },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	surface := &rest.Surface{
+		DB: s.db, Ledger: s.ledger, Calls: calls, Desk: s.desk, Files: s.files, Hooks: s.hooks, Now: s.now, Auth: &auth.Checker{DB: s.db, Log: log}, Log: log,
+		People: s.users, OAuth: tokens, Runtime: s.builtins,
+		MCPURL: "http://mcp.test/", Online: s.bus.Present, Connected: s.bus.Connected,
+		Changed: func(id string) { s.mu.Lock(); s.changed = append(s.changed, id); s.mu.Unlock(); s.forget(id) },
+		Revoked: func(id string) { s.mu.Lock(); s.revoked = append(s.revoked, id); s.mu.Unlock() },
+	}
+	s.forget, s.surface = calls.Forget, surface
+	s.bare = &httpd.Handler{Next: surface.Handler(), Log: log}
+	srv.Config.Handler = &httpd.Handler{Next: theContract().watch(t, surface.Handler()), Log: log, Loopback: true}
+	srv.Start()
+	t.Cleanup(srv.Close)
+	s.url = srv.URL
+	s.people(ctx)
+	return s
+}
+
+func (s *stack) now() time.Time { return time.Now().Add(time.Duration(s.ahead.Load())) }
+
+func (s *stack) openFiles(base string, log *slog.Logger) {
+	s.t.Helper()
+	s.folder = filepath.Join(s.t.TempDir(), "files")
+	disk, err := blob.OpenDisk(s.folder)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { disk.Close() })
+	s.files = &invoke.Files{DB: s.db, Blobs: disk, Links: &blob.Signer{Key: blob.NewKey(), Base: base}, Log: log, Now: s.now}
+}
+
+// people registers two users with keys, and the agents of the first.
+func (s *stack) people(ctx context.Context) {
+	s.t.Helper()
+	s.user = beeos.NewID()
+	s.key = s.newUser(ctx, s.user)
+	s.other = s.newUser(ctx, beeos.NewID())
+	public, _, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	inst := beeos.Instance{ID: beeos.NewID(), OwnerID: s.user, Name: "test", PublicKey: public}
+	if err := s.db.CreateInstance(ctx, inst); err != nil {
+		s.t.Fatal(err)
+	}
+	s.instance = inst.ID
+	ids := s.sync(
+		beeos.Definition{Name: "echo", Description: "Says it again.", Skills: []beeos.Skill{{Name: "say", InputSchema: json.RawMessage(`{"type":"object"}`)}}},
+		beeos.Definition{Name: "asleep"},
+	)
+	s.agent, s.offline = ids["echo"], ids["asleep"]
+}
+
+// sync declares the instance's agents.
+func (s *stack) sync(defs ...beeos.Definition) (ids map[string]string) {
+	s.t.Helper()
+	inst, err := s.db.Instance(s.t.Context(), s.instance)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	res, err := s.db.Sync(s.t.Context(), inst, defs)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, id := range res.IDs() {
+		s.forget(id) // as the agent gateway sees to
+	}
+	return res.IDs()
+}
+
+func (s *stack) newUser(ctx context.Context, id string) (key string) {
+	s.t.Helper()
+	if err := s.db.CreateUser(ctx, beeos.User{ID: id, Email: id + "@test", Name: id}); err != nil {
+		s.t.Fatal(err)
+	}
+	secret, hash, prefix := auth.NewKey(beeos.UserKey)
+	k := beeos.Key{ID: beeos.NewID(), Kind: beeos.UserKey, OwnerID: id, Name: "test", Prefix: prefix}
+	if err := s.db.CreateKey(ctx, k, hash); err != nil {
+		s.t.Fatal(err)
+	}
+	return secret
+}
+
+// play serves the agent: what answer returns becomes the reply to a message;
+// a nil reply leaves the turn open.
+func (s *stack) play(answer func(f beeos.Frame) *beeos.Message) {
+	s.t.Helper()
+	var wg sync.WaitGroup
+	stop, err := s.bus.Serve(s.agent, func(d bus.Dispatch) bool {
+		wg.Go(func() {
+			var f beeos.Frame
+			if err := json.Unmarshal(d.Frame, &f); err != nil {
+				s.t.Errorf("frame: %v", err)
+				return
+			}
+			m := answer(f)
+			if m == nil {
+				return
+			}
+			m.Channel, m.InReplyTo, m.Publisher = f.ChannelID, f.MessageID, "agent:"+f.AgentID
+			if _, err := s.ledger.Finish(context.Background(), *m); err != nil {
+				s.t.Errorf("finish: %v", err)
+			}
+		})
+		return true
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { stop(); wg.Wait() })
+}
+
+// echo answers every message with its own text.
+func (s *stack) echo() {
+	s.play(func(f beeos.Frame) *beeos.Message {
+		return &beeos.Message{Type: beeos.AgentReply, State: beeos.StateCompleted, Body: "you said: " + f.Body}
+	})
+}
+
+// delta streams a piece of the answer to f.
+func (s *stack) delta(f beeos.Frame, seq int64, text string) {
+	s.bus.Publish(beeos.Event{Kind: beeos.EventDelta, Channel: f.ChannelID, Turn: f.MessageID, Attempt: f.Attempt, Seq: seq, Text: text})
+}
+
+// answer is one HTTP answer, decoded.
+type answer struct {
+	status int
+	header http.Header
+	data   json.RawMessage
+	total  int
+	code   string
+	kind   string
+	text   string
+	raw    string
+}
+
+func (s *stack) do(method, path, key, body string, header ...string) answer {
+	s.t.Helper()
+	resp := s.send(method, path, key, body, header...)
+	defer resp.Body.Close()
+	return s.read(method, path, resp)
+}
+
+// deaf takes work and does nothing with it.
+func deaf(bus.Dispatch) bool { return true }
+
+func (s *stack) read(method, path string, resp *http.Response) answer {
+	s.t.Helper()
+	raw, err := io.ReadAll(resp.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	var env struct {
+		Success bool
+		Data    json.RawMessage
+		Total   int
+		Error   *struct{ Type, Code, Message string }
+	}
+	a := answer{status: resp.StatusCode, header: resp.Header, raw: string(raw)}
+	if len(raw) == 0 {
+		return a
+	}
+	if err := json.Unmarshal(raw, &env); err != nil {
+		s.t.Fatalf("%s %s: %s is not JSON: %v", method, path, raw, err)
+	}
+	if env.Success != (resp.StatusCode < 300) {
+		s.t.Errorf("%s %s: success is %v with status %d", method, path, env.Success, resp.StatusCode)
+	}
+	a.data, a.total = env.Data, env.Total
+	if env.Error != nil {
+		a.kind, a.code, a.text = env.Error.Type, env.Error.Code, env.Error.Message
+	}
+	return a
+}
+
+func (s *stack) send(method, path, key, body string, header ...string) *http.Response {
+	s.t.Helper()
+	req, err := http.NewRequestWithContext(s.t.Context(), method, s.url+path, strings.NewReader(body))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if body != "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if key != "" {
+		req.Header.Set("Authorization", "Bearer "+key)
+	}
+	for i := 0; i < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return resp
+}
+
+// ok does what must succeed and decodes its data.
+func ok[T any](s *stack, method, path, body string) T {
+	s.t.Helper()
+	a := s.do(method, path, s.key, body)
+	if a.status >= 300 {
+		s.t.Fatalf("%s %s: %d %s", method, path, a.status, a.raw)
+	}
+	var v T
+	if len(a.data) > 0 {
+		if err := json.NewDecoder(bytes.NewReader(a.data)).Decode(&v); err != nil {
+			s.t.Fatalf("%s %s: %s: %v", method, path, a.data, err)
+		}
+	}
+	return v
+}

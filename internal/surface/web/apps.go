@@ -1,0 +1,99 @@
+package web
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/beeos/beeos/internal/access/oauth"
+	"github.com/beeos/beeos/internal/store"
+)
+
+// appRow is one program that was let in.
+type appRow struct {
+	oauth.Grant
+	Name, Host string
+	Agents     []appAgent // of the visitor's agents, those it reaches first
+	Reached    int
+}
+
+type appAgent struct {
+	ID, Title string
+	Granted   bool
+}
+
+type appsData struct {
+	Apps  []appRow
+	Agent string // the name and address of an agent to try it with
+	URL   string
+}
+
+// alive reports whether a grant still lets somebody in.
+func (s *Site) alive(g oauth.Grant) bool {
+	return g.Revoked.IsZero() && (g.Expires.IsZero() || g.Expires.After(s.Now()))
+}
+
+func (s *Site) apps(w http.ResponseWriter, r *http.Request, v *visit) error {
+	d, err := s.appsData(r.Context(), v)
+	if err != nil {
+		return err
+	}
+	return s.show(w, r, v, http.StatusOK, "apps", page{Title: "Connected apps", Room: "apps", Data: d})
+}
+
+func (s *Site) appsData(ctx context.Context, v *visit) (d appsData, err error) {
+	grants, err := s.OAuth.Grants(ctx, v.User.ID)
+	if err != nil {
+		return d, err
+	}
+	agents, _, err := s.DB.Agents(ctx, store.AgentFilter{OwnerID: v.User.ID, Limit: maxOwned})
+	if err != nil {
+		return d, err
+	}
+	d.Agent, d.URL = "my-agent", s.MCPURL+"/AGENT_ID/mcp"
+	if len(agents) > 0 {
+		d.Agent, d.URL = agents[0].Slug, s.mcpURL(agents[0].ID)
+	}
+	for _, g := range grants {
+		if !s.alive(g) {
+			continue
+		}
+		row := appRow{Grant: g, Name: clean(g.ClientName, 60), Host: clean(g.ClientHost, 100)}
+		if row.Name == "" {
+			row.Name = "A program without a name"
+		}
+		granted := map[string]bool{}
+		for _, id := range g.Agents {
+			granted[id] = true
+		}
+		for _, a := range agents {
+			if g.All || granted[a.ID] {
+				row.Agents = append(row.Agents, appAgent{a.ID, title(a), true})
+			}
+		}
+		row.Reached = len(row.Agents)
+		d.Apps = append(d.Apps, row)
+	}
+	return d, nil
+}
+
+// narrowApp leaves a program only the agents that are still ticked.
+func (s *Site) narrowApp(w http.ResponseWriter, r *http.Request, v *visit) error {
+	if err := r.ParseForm(); err != nil {
+		return err
+	}
+	id := r.PathValue("grant")
+	if len(r.PostForm["agent"]) == 0 {
+		return s.revokeApp(w, r, v) // none left is nothing granted
+	}
+	if err := s.OAuth.Narrow(r.Context(), v.User.ID, id, r.PostForm["agent"]); err != nil {
+		return err
+	}
+	return s.done(w, r, "/apps", "app-changed")
+}
+
+func (s *Site) revokeApp(w http.ResponseWriter, r *http.Request, v *visit) error {
+	if err := s.OAuth.Revoke(r.Context(), v.User.ID, r.PathValue("grant")); err != nil {
+		return err
+	}
+	return s.done(w, r, "/apps", "app-revoked")
+}

@@ -1,0 +1,225 @@
+package web
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/outward/skill"
+	"github.com/beeos/beeos/internal/store"
+)
+
+// addData is the form that adds a skill server, with what somebody has filled
+// in already. Secrets go in and never come back.
+type addData struct {
+	Path     string
+	Commands []string // that an admin allowed
+	Open     bool
+
+	Name, URL, Command string
+	How                string // a way of ways
+	ClientID, Issuer   string
+}
+
+// ways are how an agent can be let in by a protected server, by what the form
+// calls them.
+var ways = map[string]string{
+	"":            "", // it is found out
+	"own":         "authorization_code",
+	"credentials": "client_credentials",
+}
+
+// addServer adds a skill server to a built-in agent.
+func (s *Site) addServer(w http.ResponseWriter, r *http.Request, v *visit) error {
+	a, b, err := s.ownBuiltin(r, v)
+	if err != nil {
+		return err
+	}
+	field := func(name string) string { return strings.TrimSpace(r.PostFormValue(name)) }
+	add := addData{
+		Open: true, Name: field("name"), URL: field("url"), Command: field("command"), How: field("how"), ClientID: field("client_id"), Issuer: field("issuer"),
+	}
+	add.Name = nameOf(add.Name, add.URL)
+	if add.Name == "" {
+		add.Name = add.Command
+	}
+	err = s.putServer(r, v, b, add, skill.Secrets{ClientSecret: field("client_secret"), PrivateKey: field("private_key")})
+	if message, status, ok := formError(err); ok {
+		return s.showSkills(w, r, v, status, page{Problem: message}, add)
+	}
+	if err != nil {
+		return err
+	}
+	s.audit(r.Context(), v, "skill.connect", a.ID, map[string]string{"skill": add.Name, "url": place(add.URL), "command": add.Command, "grant": ways[add.How]})
+	return s.done(w, r, "/agents/"+a.ID+"/skills", "skill-added")
+}
+
+// place is an address without its query, where people put keys.
+func place(address string) string {
+	where, _, _ := strings.Cut(address, "?")
+	return where
+}
+
+func (s *Site) putServer(r *http.Request, v *visit, b *store.Builtin, add addData, secrets skill.Secrets) error {
+	grant, ok := ways[add.How]
+	server := skill.Server{Name: add.Name, URL: add.URL, Command: add.Command}
+	switch {
+	case !ok:
+		return beeos.Errorf(beeos.InvalidParam, "choose how the agent is let in")
+	case add.URL == "" && add.Command == "":
+		return beeos.Errorf(beeos.MissingParam, "give the address of the skill server")
+	case grant != "" && add.ClientID == "":
+		return beeos.Errorf(beeos.MissingParam, "give the client id that the authorization server knows")
+	case add.How == "credentials" && secrets == skill.Secrets{}:
+		return beeos.Errorf(beeos.MissingParam, "give the client secret, or the private key")
+	}
+	if grant != "" {
+		server.Auth = skill.Auth{Grant: grant, ClientID: add.ClientID, Issuer: add.Issuer}
+	} else {
+		secrets = skill.Secrets{}
+	}
+	d, err := s.Runtime.Definition(r.Context(), v.User.ID, b.ID)
+	if err != nil {
+		return err
+	}
+	d.Servers = append(d.Servers, server)
+	return s.Runtime.Change(r.Context(), v.User.ID, b.ID, d, map[string]skill.Secrets{server.Name: secrets})
+}
+
+// removeServer takes a skill away, with all that it was given.
+func (s *Site) removeServer(w http.ResponseWriter, r *http.Request, v *visit) error {
+	a, b, err := s.ownBuiltin(r, v)
+	if err != nil {
+		return err
+	}
+	d, err := s.Runtime.Definition(r.Context(), v.User.ID, b.ID)
+	if err != nil {
+		return err
+	}
+	name := r.PathValue("skill")
+	before := len(d.Servers)
+	if d.Servers = slices.DeleteFunc(d.Servers, func(srv skill.Server) bool { return srv.Name == name }); len(d.Servers) == before {
+		return noSkill()
+	}
+	if err := s.Runtime.Change(r.Context(), v.User.ID, b.ID, d, nil); err != nil {
+		return err
+	}
+	s.audit(r.Context(), v, "skill.disconnect", a.ID, map[string]string{"skill": name})
+	return s.done(w, r, "/agents/"+a.ID+"/skills", "skill-removed")
+}
+
+func noSkill() error {
+	return beeos.Errorf(beeos.NotFound, "the agent has no such skill; look at its skills again")
+}
+
+// goData leads to where somebody has to go.
+type goData struct{ Skill, Host, URL, Back string }
+
+// authorizeSkill sends the owner to the authorization server. It is a page
+// that leads there, because browsers hold a form's redirects to the
+// form-action of our policy.
+func (s *Site) authorizeSkill(w http.ResponseWriter, r *http.Request, v *visit) error {
+	a, b, err := s.ownBuiltin(r, v)
+	if err != nil {
+		return err
+	}
+	name := r.PathValue("skill")
+	target, err := s.Runtime.Start(r.Context(), v.User.ID, b.ID, name)
+	if problem, status, ok := skillProblem(err); ok {
+		return s.showSkillsOf(w, r, v, a, status, page{Problem: problem}, addData{})
+	}
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Refresh", "0; url="+target)
+	d := goData{Skill: name, Host: hostOf(target), URL: target, Back: "/agents/" + a.ID + "/skills"}
+	return s.show(w, r, v, http.StatusOK, "go", page{Title: "Going to " + d.Host, Here: d.Back, Data: d})
+}
+
+// authorized takes the owner back from the authorization server.
+func (s *Site) authorized(w http.ResponseWriter, r *http.Request, v *visit) error {
+	if s.Runtime == nil {
+		return errElsewhere
+	}
+	id, _, err := s.Runtime.Finish(r.Context(), v.User.ID, r.URL.Query())
+	if id == "" {
+		return err
+	}
+	list, _, found := s.DB.Agents(r.Context(), store.AgentFilter{OwnerID: v.User.ID, InstanceID: id, Limit: 1})
+	if found != nil || len(list) == 0 {
+		return found
+	}
+	if problem, status, ok := skillProblem(err); ok {
+		return s.showSkillsOf(w, r, v, list[0], status, page{Problem: problem}, addData{})
+	}
+	if err != nil {
+		return err
+	}
+	return s.done(w, r, "/agents/"+list[0].ID+"/skills", "skill-authorized")
+}
+
+// skillProblem is formError for what other people's servers do, which is no
+// fault of ours either.
+func skillProblem(err error) (message string, status int, ok bool) {
+	switch beeos.CodeOf(err) {
+	case beeos.AgentServiceUnavailable, beeos.Unauthorized, beeos.Forbidden:
+		return sentence(clean(beeos.Public(err).Message, 400)), http.StatusBadGateway, err != nil
+	}
+	return formError(err)
+}
+
+// forgetSkill drops the tokens of a skill.
+func (s *Site) forgetSkill(w http.ResponseWriter, r *http.Request, v *visit) error {
+	a, b, err := s.ownBuiltin(r, v)
+	if err != nil {
+		return err
+	}
+	if err := s.Runtime.Forget(r.Context(), v.User.ID, b.ID, r.PathValue("skill")); err != nil {
+		return err
+	}
+	return s.done(w, r, "/agents/"+a.ID+"/skills", "skill-forgotten")
+}
+
+// acceptTool lets the model see a tool as it is now. The form holds the hash
+// of what was shown, which no other state of the tool has.
+func (s *Site) acceptTool(w http.ResponseWriter, r *http.Request, v *visit) error {
+	a, b, err := s.ownBuiltin(r, v)
+	if err != nil {
+		return err
+	}
+	held, err := s.Runtime.Held(r.Context(), v.User.ID, b.ID)
+	if err != nil {
+		return err
+	}
+	name, hash, tool := r.PathValue("skill"), r.PostFormValue("hash"), ""
+	for _, h := range held {
+		if h.Skill == name && h.Hash == hash {
+			tool = h.Name
+		}
+	}
+	err = s.Runtime.Accept(r.Context(), v.User.ID, b.ID, name, tool, hash)
+	if message, status, ok := formError(err); ok {
+		return s.showSkillsOf(w, r, v, a, status, page{Problem: message}, addData{})
+	}
+	if err != nil {
+		return err
+	}
+	return s.done(w, r, "/agents/"+a.ID+"/skills", "tool-accepted")
+}
+
+// clientDocument says to authorization servers who asks their people.
+func (s *Site) clientDocument(w http.ResponseWriter, _ *http.Request, _ *visit) error {
+	if s.Runtime == nil {
+		return beeos.Errorf(beeos.NotFound, "built-in agents run in another process here, and so does what they say about themselves")
+	}
+	body, err := json.Marshal(s.Runtime.ClientDocument())
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "public, max-age=300")
+	w.Write(body) //nolint:errcheck // the reader is gone; nobody is left to tell
+	return nil
+}

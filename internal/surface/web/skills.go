@@ -1,0 +1,177 @@
+package web
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/outward/builtin"
+	"github.com/beeos/beeos/internal/outward/skill"
+	"github.com/beeos/beeos/internal/store"
+)
+
+// lookWithin is how long the page waits for skill servers before it says that
+// one has not answered.
+const lookWithin = 4 * time.Second
+
+// skillsData is what an agent can do and which of it waits for its owner: the
+// tools of its skill servers when it is built in, else those it declares.
+type skillsData struct {
+	Row       agentRow
+	Elsewhere bool
+	Servers   []serverRow
+	Rules     rulesData
+	Add       addData
+}
+
+// serverRow is a skill server of a built-in agent.
+type serverRow struct {
+	Path            string // of its forms
+	Name, Where     string
+	State, Mood     string
+	Trouble, Detail string
+	Consent         bool               // it wants its owner's
+	Agreed          bool               // it has that
+	Issuer          string             // who let the agent in
+	Mode            store.ApprovalMode // of all its tools
+	Default         store.ApprovalMode // what counts without it
+	Tools           []toolRow
+	Held            []heldRow
+}
+
+// toolRow is a tool with what its owner decided about it.
+type toolRow struct {
+	Skill, Tool  string // as rules name it
+	Title        string
+	Text, Schema []piece
+	Destructive  bool
+	Hidden       bool // a skill that is not offered as a tool
+	Held         bool // the model does not see it
+	Mode         store.ApprovalMode
+	Default      store.ApprovalMode
+}
+
+// heldRow is a tool that has changed.
+type heldRow struct {
+	Title, Hash string
+	Changes     []change
+}
+
+func (s *Site) skills(w http.ResponseWriter, r *http.Request, v *visit) error {
+	return s.showSkills(w, r, v, http.StatusOK, page{}, addData{})
+}
+
+// showSkills is the page; add is what a form said that could not be taken.
+func (s *Site) showSkills(w http.ResponseWriter, r *http.Request, v *visit, status int, p page, add addData) error {
+	a, err := s.owned(r, v)
+	if err != nil {
+		return err
+	}
+	return s.showSkillsOf(w, r, v, a, status, p, add)
+}
+
+func (s *Site) showSkillsOf(w http.ResponseWriter, r *http.Request, v *visit, a *beeos.Agent, status int, p page, add addData) error {
+	d, err := s.skillsData(r.Context(), a)
+	if err != nil {
+		return err
+	}
+	add.Path, add.Commands, add.Open = "/agents/"+a.ID+"/skills", d.Add.Commands, add.Open || len(d.Servers) == 0
+	d.Add = add
+	p.Title, p.Room, p.Live, p.Here, p.Data = "Skills of "+d.Row.Title, "agents", "/agents/"+a.ID+"/skills/live", add.Path, d
+	return s.show(w, r, v, status, "skills", p)
+}
+
+// skillsLive keeps the status fresh. Servers are asked when somebody opens
+// the page, not every few seconds.
+func (s *Site) skillsLive(w http.ResponseWriter, r *http.Request, v *visit) error {
+	return s.streamAgent(w, r, v, func(_ context.Context, _ *beeos.Agent, row agentRow) ([]byte, error) {
+		return s.part("skills", "live", skillsData{Row: row})
+	})
+}
+
+func (s *Site) skillsData(ctx context.Context, a *beeos.Agent) (d skillsData, err error) {
+	b, err := s.builtin(ctx, a)
+	if err != nil {
+		return d, err
+	}
+	d.Row = s.agentRow(ctx, a, b)
+	rules, err := s.ruleBook(ctx, a)
+	if err != nil {
+		return d, err
+	}
+	if b == nil {
+		d.Rules = rules.declared(a)
+		return d, nil
+	}
+	if s.Runtime == nil {
+		d.Elsewhere, d.Rules = true, rules.rest(nil)
+		return d, nil
+	}
+	d.Add.Commands = s.Runtime.Commands()
+	looking, cancel := context.WithTimeout(ctx, lookWithin)
+	defer cancel()
+	states, err := s.Runtime.Look(looking, a.OwnerID, b.ID)
+	if err != nil {
+		return d, err
+	}
+	for _, state := range states {
+		d.Servers = append(d.Servers, serverOf(a.ID, state, rules))
+	}
+	d.Rules = rules.rest(d.Servers)
+	return d, nil
+}
+
+func serverOf(agentID string, state builtin.SkillState, rules ruleBook) serverRow {
+	row := serverRow{
+		Path: "/agents/" + agentID + "/skills/" + state.Name, Name: state.Name, Where: clean(state.URL, 200),
+		Trouble: sentence(state.Trouble), Detail: clean(state.Detail, 300), Consent: state.Consent, Issuer: clean(state.Issuer, 120),
+		Mode: rules.modes[[2]string{state.Name, ""}], Default: rules.byDefault(state.AutoApprove),
+	}
+	row.Agreed = state.Issuer != "" && ways["own"] == cmp.Or(state.Auth.Grant, ways["own"])
+	if state.URL == "" {
+		row.Where = "the command " + state.Command + " on this server"
+	}
+	switch {
+	case state.Consent:
+		row.State, row.Mood = "needs authorization", "busy"
+	case state.Trouble != "":
+		row.State, row.Mood = "cannot be used", "bad"
+	default:
+		row.State, row.Mood = "working", "good"
+		if slices.ContainsFunc(state.Tools, func(t skill.Known) bool { return t.Held != nil }) {
+			row.State, row.Mood = "needs a look", "busy"
+		}
+	}
+	otherwise := row.Mode
+	if otherwise == store.ApprovalUnset {
+		otherwise = row.Default
+	}
+	for _, t := range state.Tools {
+		row.Tools = append(row.Tools, toolOf(t, rules.modes[[2]string{state.Name, t.Name}], otherwise))
+		if t.Held != nil {
+			row.Held = append(row.Held, heldRow{Title: clean(t.Shown, 100), Hash: t.Held.Hash, Changes: difference(t.Held.Was, t.Held.Is)})
+		}
+	}
+	return row
+}
+
+func toolOf(t skill.Known, mode, otherwise store.ApprovalMode) toolRow {
+	row := toolRow{
+		Skill: t.Skill, Tool: t.Name, Title: clean(t.Shown, 100), Text: pieces(t.Description), Schema: pieces(t.Schema), Destructive: t.Destructive, Held: t.Held != nil,
+		Mode: mode, Default: otherwise,
+	}
+	if t.Description == "" {
+		row.Text = pieces(t.Title)
+	}
+	return row
+}
+
+// knows reports whether a server's card has a control for the rule.
+func knows(servers []serverRow, pair [2]string) bool {
+	return slices.ContainsFunc(servers, func(srv serverRow) bool {
+		return srv.Name == pair[0] && (pair[1] == "" || slices.ContainsFunc(srv.Tools, func(t toolRow) bool { return t.Tool == pair[1] }))
+	})
+}
