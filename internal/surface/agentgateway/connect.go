@@ -10,11 +10,7 @@ import (
 
 // connect opens a connection: a WebSocket, or a stream of server-sent events
 // for a client that asks for one.
-func (g *Gateway) connect(w http.ResponseWriter, r *http.Request) error {
-	inst, err := g.Auth.Instance(r, nil)
-	if err != nil {
-		return err
-	}
+func (g *Gateway) connect(w http.ResponseWriter, r *http.Request, inst beeos.Instance, _ []byte) error {
 	if strings.Contains(r.Header.Get("Accept"), "text/event-stream") {
 		return g.serveEvents(w, r, inst)
 	}

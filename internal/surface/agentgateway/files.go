@@ -16,15 +16,7 @@ const fileLimit = 16 << 10 // what is said about a file
 // createFile announces a file that an agent makes for the caller of a message
 // that it works on. The file is the caller's: it can be looked up, and lives as
 // long, like those that the caller uploads.
-func (g *Gateway) createFile(w http.ResponseWriter, r *http.Request) error {
-	body, err := httpd.ReadJSON(w, r, fileLimit)
-	if err != nil {
-		return err
-	}
-	inst, err := g.Auth.Instance(r, body)
-	if err != nil {
-		return err
-	}
+func (g *Gateway) createFile(w http.ResponseWriter, r *http.Request, inst beeos.Instance, body []byte) error {
 	var req struct {
 		MessageID   string `json:"message_id"`
 		Filename    string `json:"filename"`

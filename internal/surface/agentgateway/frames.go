@@ -4,27 +4,20 @@ import (
 	"net/http"
 	"sync"
 
+	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/surface/agentgateway/link"
-	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
 // receiveFrames takes what an agent without a socket sends, and answers with the
 // acknowledgements and refusals, one per line, once every reply in it is on
 // disk. Without a connection, or with one to another node, replies are accepted
 // all the same; frames about turns in progress have no effect.
-func (g *Gateway) receiveFrames(w http.ResponseWriter, r *http.Request) error {
-	body, err := httpd.ReadBody(w, r, link.MaxInbound)
-	if err != nil {
-		return err
-	}
-	inst, err := g.Auth.Instance(r, body)
-	if err != nil {
-		return err
-	}
+func (g *Gateway) receiveFrames(w http.ResponseWriter, r *http.Request, inst beeos.Instance, body []byte) error {
 	query := r.URL.Query()
 	c := g.hub.Connection(query.Get("connection"), inst.ID)
 	if c == nil {
-		if c, err = g.hub.Visit(r.Context(), inst, query["agents"]); err != nil {
+		var err error
+		if c, err = g.hub.Open(r.Context(), inst, query["agents"], nil); err != nil {
 			return err
 		}
 	}

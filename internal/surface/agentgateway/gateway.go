@@ -24,6 +24,7 @@ import (
 	"github.com/beeos/beeos/internal/engine/ledger"
 	"github.com/beeos/beeos/internal/store"
 	"github.com/beeos/beeos/internal/surface/agentgateway/link"
+	"github.com/beeos/beeos/internal/surface/agentgateway/question"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
@@ -61,8 +62,8 @@ func New(opt Options) *Gateway {
 		opt.Heartbeat = 10 * time.Second
 	}
 	g := &Gateway{Options: opt, hub: link.New(link.Options{
-		DB: opt.DB, Ledger: opt.Ledger, Bus: opt.Bus, Calls: opt.Calls, Approvals: opt.Approvals,
-		Log: opt.Log, Now: opt.Now, Heartbeat: opt.Heartbeat,
+		Options: question.Options{DB: opt.DB, Ledger: opt.Ledger, Bus: opt.Bus, Calls: opt.Calls, Approvals: opt.Approvals, Log: opt.Log},
+		Now:     opt.Now, Heartbeat: opt.Heartbeat,
 	})}
 	g.routes = g.handler()
 	return g
@@ -71,27 +72,49 @@ func New(opt Options) *Gateway {
 // handler is the route table.
 func (g *Gateway) handler() http.Handler {
 	mux := http.NewServeMux()
-	for _, r := range []struct {
+	for _, route := range []struct {
 		pattern string
-		do      func(http.ResponseWriter, *http.Request) error
+		do      action
 	}{
 		{"POST /api/v1/agents/join", g.join},
-		{"POST /api/v1/agents/sync", g.sync},
-		{"GET /api/v1/agents/connect", g.connect},
-		{"GET /api/v1/agents/poll", g.poll},
-		{"POST /api/v1/agents/frames", g.receiveFrames},
-		{"POST /api/v1/agents/files", g.createFile},
-		{"GET /api/v1/agents/channels/{channel}/messages", g.listMessages},
+		{"POST /api/v1/agents/sync", g.signed(syncLimit, httpd.ReadJSON, g.sync)},
+		{"GET /api/v1/agents/connect", g.signed(0, noBody, g.connect)},
+		{"GET /api/v1/agents/poll", g.signed(0, noBody, g.poll)},
+		{"POST /api/v1/agents/frames", g.signed(link.MaxInbound, httpd.ReadBody, g.receiveFrames)},
+		{"POST /api/v1/agents/files", g.signed(fileLimit, httpd.ReadJSON, g.createFile)},
+		{"GET /api/v1/agents/channels/{channel}/messages", g.signed(0, noBody, g.listMessages)},
 		{"/", notFound},
 	} {
-		mux.HandleFunc(r.pattern, func(w http.ResponseWriter, req *http.Request) {
-			if err := r.do(w, req); err != nil {
-				httpd.WriteError(w, req, err)
+		mux.HandleFunc(route.pattern, func(w http.ResponseWriter, r *http.Request) {
+			if err := route.do(w, r); err != nil {
+				httpd.WriteError(w, r, err)
 			}
 		})
 	}
 	return mux
 }
+
+type action func(http.ResponseWriter, *http.Request) error
+
+// signed lets through what an instance has signed, body included.
+func (g *Gateway) signed(
+	limit int64, read func(http.ResponseWriter, *http.Request, int64) ([]byte, error),
+	do func(w http.ResponseWriter, r *http.Request, inst beeos.Instance, body []byte) error,
+) action {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		body, err := read(w, r, limit)
+		if err != nil {
+			return err
+		}
+		inst, err := g.Auth.Instance(r, body)
+		if err != nil {
+			return err
+		}
+		return do(w, r, inst, body)
+	}
+}
+
+func noBody(http.ResponseWriter, *http.Request, int64) ([]byte, error) { return nil, nil }
 
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) { g.routes.ServeHTTP(w, r) }
 

@@ -41,11 +41,7 @@ func (g *Gateway) openPolling(r *http.Request, inst beeos.Instance) (*link.Conne
 // poll answers with the frames that are there, or come while it waits, one per
 // line; 204 when none came. The first poll opens the connection and gets its
 // id in a hello frame; a connection that is unknown is opened anew.
-func (g *Gateway) poll(w http.ResponseWriter, r *http.Request) error {
-	inst, err := g.Auth.Instance(r, nil)
-	if err != nil {
-		return err
-	}
+func (g *Gateway) poll(w http.ResponseWriter, r *http.Request, inst beeos.Instance, _ []byte) error {
 	wait, err := pollTime(r)
 	if err != nil {
 		return err

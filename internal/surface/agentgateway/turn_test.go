@@ -180,8 +180,8 @@ func TestAskAndAnswer(t *testing.T) {
 	agent.send(beeos.Frame{Type: beeos.FrameReply, MessageID: m.MessageID, Body: "done"})
 	expect(t, agent, beeos.FrameAck)
 	wait()
-	if n := s.gateway.hub.OpenQuestions(); n != 0 {
-		t.Errorf("%d questions are still open", n)
+	if open, held := s.bus.Asks(s.ctx, m.MessageID); held || len(open) != 0 {
+		t.Errorf("still open: %v", open)
 	}
 }
 

@@ -20,9 +20,6 @@ const lookWithin = time.Second
 // disk. The reader of the socket does not wait for the disk: while one reply
 // is being written others come in, and the ledger commits them together.
 func (c *Connection) finish(f *beeos.Frame, to *Responses) error {
-	if f.MessageID == "" {
-		return beeos.Errorf(beeos.MissingParam, "a frame of type %q needs the message_id of its turn", f.Type)
-	}
 	m := replyMessage(f)
 	t := c.hub.turns.get(f.MessageID)
 	if t != nil && !c.serves(t.Agent) {

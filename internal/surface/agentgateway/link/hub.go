@@ -8,34 +8,23 @@
 //
 // inbound.go acts on the frames that agents send, finish.go stores the replies
 // that end a turn, and control.go passes on what callers say meanwhile. lease.go
-// keeps the leases of all turns and gives them back when a connection is gone;
-// working.go carries a turn over to its agent's next connection.
+// keeps the leases of all turns, gives them back when a connection is gone, and
+// carries a turn over to its agent's next connection.
 package link
 
 import (
 	"context"
-	"log/slog"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/beeos/beeos/internal/access/approval"
-	"github.com/beeos/beeos/internal/engine/bus"
-	"github.com/beeos/beeos/internal/engine/invoke"
-	"github.com/beeos/beeos/internal/engine/ledger"
-	"github.com/beeos/beeos/internal/store"
 	"github.com/beeos/beeos/internal/surface/agentgateway/question"
 	"github.com/beeos/beeos/internal/surface/agentgateway/turn"
 )
 
 // Options are the parts that a hub stands on; all are needed but Approvals.
 type Options struct {
-	DB        *store.DB
-	Ledger    *ledger.Ledger
-	Bus       *bus.Bus
-	Calls     *invoke.Calls
-	Approvals *approval.Approvals // nil = nobody can be asked
-	Log       *slog.Logger
+	question.Options
 	Now       func() time.Time
 	Heartbeat time.Duration // how often an agent hears from us at least
 }
@@ -58,9 +47,7 @@ func New(opt Options) *Hub {
 		Options: opt, publisher: turn.NewPublisher(opt.Bus, opt.Now), workers: workers{log: opt.Log},
 		changes: changedAgents{ready: NewSignal()}, lockouts: NewSignal(),
 	}
-	h.questions = question.New(question.Options{
-		DB: opt.DB, Ledger: opt.Ledger, Bus: opt.Bus, Calls: opt.Calls, Approvals: opt.Approvals, Log: opt.Log, Go: h.Go,
-	})
+	h.questions = question.New(opt.Options, h.Go)
 	return h
 }
 
@@ -93,6 +80,3 @@ func (h *Hub) Size() int { return h.registry.size() }
 
 // Connection returns the connection with this id if it is the instance's own.
 func (h *Hub) Connection(id, instance string) *Connection { return h.registry.connection(id, instance) }
-
-// OpenQuestions is how many questions of agents wait for an answer.
-func (h *Hub) OpenQuestions() int { return h.questions.Count() }

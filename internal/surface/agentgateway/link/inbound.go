@@ -51,10 +51,6 @@ func (c *Connection) Receive(data []byte, to *Responses) {
 // more is not an error: it was overtaken on its way.
 func (c *Connection) act(f *beeos.Frame, to *Responses) error {
 	switch f.Type {
-	case beeos.FrameReply, beeos.FrameError, beeos.FrameRefuse, beeos.FrameBusy:
-		return c.finish(f, to)
-	case beeos.FrameWorking:
-		return c.resume(f)
 	case beeos.FrameHeartbeat:
 		return nil
 	case beeos.FrameDrain:
@@ -65,6 +61,13 @@ func (c *Connection) act(f *beeos.Frame, to *Responses) error {
 	}
 	if f.MessageID == "" {
 		return beeos.Errorf(beeos.MissingParam, "a frame of type %q needs the message_id of its turn", f.Type)
+	}
+	switch f.Type {
+	case beeos.FrameReply, beeos.FrameError, beeos.FrameRefuse, beeos.FrameBusy:
+		return c.finish(f, to)
+	case beeos.FrameWorking:
+		c.resume(f.MessageID)
+		return nil
 	}
 	t := c.heldTurn(f.MessageID)
 	if t == nil {

@@ -2,6 +2,7 @@ package link
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -17,13 +18,26 @@ const (
 )
 
 // Open connects an instance for the agents that it names, or for all that it
-// declares, and tells the bus.
+// declares, and tells the bus. Without a transport the connection is a visitor:
+// it receives nothing and only brings replies.
 func (h *Hub) Open(ctx context.Context, inst beeos.Instance, wanted []string, t Transport) (*Connection, error) {
-	c, agents, err := h.newConnection(ctx, inst, wanted)
+	c := &Connection{ID: "conn_" + beeos.NewID(), Instance: inst.ID, hub: h, owner: inst.OwnerID, transport: t}
+	c.Replies.Send = c.enqueue
+	agents, err := h.declaredAgents(ctx, inst.ID, nil)
 	if err != nil {
 		return nil, err
 	}
-	c.transport = t
+	if len(wanted) > 0 {
+		c.only = parseNames(wanted, agents)
+		agents = withNames(agents, c.only)
+	}
+	if len(agents) == 0 || len(agents) < len(c.only) {
+		return nil, beeos.Errorf(beeos.AgentNotFound, "this instance does not declare the agents that it wants to serve; sync them first")
+	}
+	if t == nil {
+		c.setAgents(idsOf(agents))
+		return c, nil
+	}
 	if err := h.serve(c, agents); err != nil {
 		c.Close()
 		return nil, err
@@ -33,35 +47,6 @@ func (h *Hub) Open(ctx context.Context, inst beeos.Instance, wanted []string, t 
 	}
 	h.Log.InfoContext(ctx, "agent connected", "instance", inst.ID, "name", inst.Name, "agents", len(agents))
 	return c, nil
-}
-
-// Visit returns a connection that receives nothing: it only brings replies.
-func (h *Hub) Visit(ctx context.Context, inst beeos.Instance, wanted []string) (*Connection, error) {
-	c, agents, err := h.newConnection(ctx, inst, wanted)
-	if err != nil {
-		return nil, err
-	}
-	c.setAgents(idsOf(agents))
-	return c, nil
-}
-
-// newConnection returns a connection that nobody knows of yet, and the agents
-// that it wants to serve.
-func (h *Hub) newConnection(ctx context.Context, inst beeos.Instance, wanted []string) (*Connection, []*beeos.Agent, error) {
-	c := &Connection{hub: h, ID: "conn_" + beeos.NewID(), Instance: inst.ID, owner: inst.OwnerID}
-	c.Replies.Send = c.enqueue
-	agents, err := h.declaredAgents(ctx, inst.ID, nil)
-	if err != nil {
-		return nil, nil, err
-	}
-	if len(wanted) > 0 {
-		c.only = parseNames(wanted, agents)
-		agents = withNames(agents, c.only)
-	}
-	if len(agents) == 0 || len(agents) < len(c.only) {
-		return nil, nil, beeos.Errorf(beeos.AgentNotFound, "this instance does not declare the agents that it wants to serve; sync them first")
-	}
-	return c, agents, nil
 }
 
 // parseNames reads what a connection wants to serve: names, separated by commas
@@ -108,18 +93,14 @@ func (h *Hub) declaredAgents(ctx context.Context, instance string, only map[stri
 func (h *Hub) serve(c *Connection, agents []*beeos.Agent) error {
 	ids := idsOf(agents)
 	before := c.setAgents(ids)
+	if before == nil || !maps.Equal(before, ids) {
+		c.enqueue(c.hello(agents))
+	}
 	var gone []string
-	news := before == nil
 	for id := range before {
 		if !ids[id] {
 			gone = append(gone, id)
 		}
-	}
-	for id := range ids {
-		news = news || !before[id]
-	}
-	if news || len(gone) > 0 {
-		c.enqueue(c.hello(agents))
 	}
 	h.registry.unserve(c, gone)
 	if c.isDraining() {

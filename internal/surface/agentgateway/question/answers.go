@@ -19,7 +19,7 @@ func (q *Questions) Answer(id string, data json.RawMessage) {
 	q.mu.RUnlock()
 	if offer != nil { // the question stays open until the decision is made
 		if d, ok := offer.ReadForm(data); ok {
-			q.Go(func() { q.Approvals.DecideForCaller(d) })
+			q.start(func() { q.Approvals.DecideForCaller(d) })
 		}
 		return
 	}
@@ -37,7 +37,7 @@ func (q *Questions) Answer(id string, data json.RawMessage) {
 	q.Bus.Control(bus.Control{Kind: bus.TurnChanged, ID: asked.event.Turn})
 	if asked.pause != "" {
 		if body.Error == nil { // else it stays paused, for whoever can be asked
-			q.Go(func() { q.resume(asked, answerForAgent(body.Result)) })
+			q.start(func() { q.resume(asked, answerForAgent(body.Result)) })
 		}
 		return
 	}
@@ -80,35 +80,26 @@ func (q *Questions) resume(asked question, result json.RawMessage) {
 // blocks.
 func (q *Questions) TakeWords(t *turn.Turn, frame []byte) (forAgent bool) {
 	var offers []approval.Offer
-	paused := false
+	var pauses []question
 	for _, asked := range q.list(t) {
-		if asked.offer != nil {
+		switch {
+		case asked.offer != nil:
 			offers = append(offers, *asked.offer)
+		case asked.pause != "":
+			pauses = append(pauses, asked)
 		}
-		paused = paused || asked.pause != ""
 	}
 	if len(offers) > 0 {
 		d, verdict := approval.ReadWords(offers, frame)
 		if d != nil {
-			q.Go(func() { q.Approvals.DecideForCaller(*d) })
+			q.start(func() { q.Approvals.DecideForCaller(*d) })
 		}
-		if verdict || !paused { // free text decides nothing, and only a paused agent wants it
+		if verdict || len(pauses) == 0 { // free text decides nothing, and only a paused agent wants it
 			return false
 		}
 	}
-	if paused {
-		q.closePauses(t)
+	for _, asked := range pauses {
+		q.take(asked.event.AskID)
 	}
 	return true
-}
-
-// closePauses forgets the pauses of a turn that was continued in another way.
-func (q *Questions) closePauses(t *turn.Turn) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for _, id := range q.byTurn[t] {
-		if q.open[id].pause != "" {
-			delete(q.open, id)
-		}
-	}
 }

@@ -19,11 +19,15 @@ func (q *Questions) Approve(t *turn.Turn, f *beeos.Frame, send Send) error {
 	if q.Approvals == nil {
 		return beeos.Errorf(beeos.AgentServiceUnavailable, "nobody can be asked here")
 	}
+	pending := q.pendingOf(t, send)
+	if pending == nil {
+		return nil
+	}
 	call := approval.ToolCall{
 		Turn: t.ID, Channel: t.Channel, Deadline: t.Deadline, Request: f.RequestID, Skill: f.Skill, Tool: f.Tool,
 		Arguments: bytes.Clone(f.Arguments), Auto: f.Auto,
 	}
-	return q.pendingOf(t, send).Ask(call, func(made beeos.Approved, err error) {
+	return pending.Ask(call, func(made beeos.Approved, err error) {
 		out := beeos.Frame{Type: beeos.FrameDecision, MessageID: call.Turn, RequestID: call.Request}
 		if err != nil {
 			out.Error = codec.Fault(err)
@@ -34,27 +38,19 @@ func (q *Questions) Approve(t *turn.Turn, f *beeos.Frame, send Send) error {
 	})
 }
 
-// pendingOf returns the tool calls of a turn that wait for a decision.
+// pendingOf returns the tool calls of a turn that wait for a decision, or nil
+// when the turn is over.
 func (q *Questions) pendingOf(t *turn.Turn, send Send) *approval.Pending {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if p := q.pending[t]; p != nil {
-		return p
+	a := q.askerOf(t)
+	if a == nil {
+		return nil
 	}
-	p := q.Approvals.NewPending(t.Agent, prompter{q, t, send}, q.Go)
-	if !t.OnDrop(func() { q.closePending(t) }) {
-		p.Close()
-		return p
+	if a.pending == nil {
+		a.pending = q.Approvals.NewPending(t.Agent, prompter{q, t, send}, q.start)
 	}
-	q.pending[t] = p
-	return p
-}
-
-func (q *Questions) closePending(t *turn.Turn) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.pending[t].Close()
-	delete(q.pending, t)
+	return a.pending
 }
 
 // prompter shows the approvals of a turn to its caller.

@@ -33,7 +33,7 @@ func (q *Questions) callAgent(t *turn.Turn, f *beeos.Frame, send Send) {
 	if !t.OnDrop(cancel) {
 		cancel()
 	}
-	q.Go(func() {
+	q.start(func() {
 		defer cancel()
 		answer := beeos.Frame{Type: beeos.FrameAnswer, RequestID: id}
 		m, err := q.awaitAgent(ctx, t, name, message, key)

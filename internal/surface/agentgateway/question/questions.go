@@ -32,7 +32,6 @@ type Options struct {
 	Calls     *invoke.Calls
 	Approvals *approval.Approvals // nil = nobody can be asked
 	Log       *slog.Logger
-	Go        func(func()) // starts a goroutine that the node waits for
 }
 
 // Questions is what the agents on this node have asked and not been answered
@@ -40,18 +39,22 @@ type Options struct {
 // held.
 type Questions struct {
 	Options
+	start func(func()) // a goroutine that the node waits for
 
-	mu      sync.RWMutex
-	open    map[string]question
-	byTurn  map[*turn.Turn][]string          // ids, oldest first
-	pending map[*turn.Turn]*approval.Pending // tool calls that wait for a decision
+	mu    sync.RWMutex
+	open  map[string]question
+	turns map[*turn.Turn]*asker
+}
+
+// asker is a turn whose agent has asked something.
+type asker struct {
+	ids     []string          // of its questions, oldest first
+	pending *approval.Pending // its tool calls that wait for a decision; nil = none so far
 }
 
 // New returns questions of which none is open.
-func New(opt Options) *Questions {
-	return &Questions{
-		Options: opt, open: map[string]question{}, byTurn: map[*turn.Turn][]string{}, pending: map[*turn.Turn]*approval.Pending{},
-	}
+func New(opt Options, start func(func())) *Questions {
+	return &Questions{Options: opt, start: start, open: map[string]question{}, turns: map[*turn.Turn]*asker{}}
 }
 
 // Send queues a frame for the agent that asked.
@@ -101,38 +104,56 @@ func (q *Questions) ask(t *turn.Turn, asked question, ev beeos.Event) error {
 func (q *Questions) add(t *turn.Turn, id string, asked question) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	ids, known := q.byTurn[t]
-	ids = slices.DeleteFunc(ids, func(old string) bool {
+	a := q.askerOf(t)
+	if a == nil {
+		return true // it has ended meanwhile
+	}
+	a.ids = slices.DeleteFunc(a.ids, func(old string) bool {
 		_, open := q.open[old]
 		return old == id || !open
 	})
-	if len(ids) >= maxOpen {
+	if len(a.ids) >= maxOpen {
 		return false
 	}
-	if !known && !t.OnDrop(func() { q.forgetTurn(t) }) {
-		return true // it has ended meanwhile
-	}
-	q.byTurn[t], q.open[id] = append(ids, id), asked
+	a.ids = append(a.ids, id)
+	q.open[id] = asked
 	return true
+}
+
+// askerOf returns what is known of a turn that asks, or nil when the turn is
+// over; q.mu is held.
+func (q *Questions) askerOf(t *turn.Turn) *asker {
+	a := q.turns[t]
+	if a == nil && t.OnDrop(func() { q.forgetTurn(t) }) {
+		a = &asker{}
+		q.turns[t] = a
+	}
+	return a
 }
 
 // forgetTurn forgets the questions of a turn that is over.
 func (q *Questions) forgetTurn(t *turn.Turn) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for _, id := range q.byTurn[t] {
+	a := q.turns[t]
+	for _, id := range a.ids {
 		delete(q.open, id)
 	}
-	delete(q.byTurn, t)
+	if a.pending != nil {
+		a.pending.Close()
+	}
+	delete(q.turns, t)
 }
 
 // list returns the open questions of a turn, oldest first.
 func (q *Questions) list(t *turn.Turn) (list []question) {
 	q.mu.RLock()
 	defer q.mu.RUnlock()
-	for _, id := range q.byTurn[t] {
-		if asked, ok := q.open[id]; ok {
-			list = append(list, asked)
+	if a := q.turns[t]; a != nil {
+		for _, id := range a.ids {
+			if asked, ok := q.open[id]; ok {
+				list = append(list, asked)
+			}
 		}
 	}
 	return list
@@ -146,13 +167,6 @@ func (q *Questions) List(t *turn.Turn) []beeos.Event {
 		events = append(events, asked.event)
 	}
 	return events
-}
-
-// Count is how many questions are open on this node.
-func (q *Questions) Count() int {
-	q.mu.RLock()
-	defer q.mu.RUnlock()
-	return len(q.open)
 }
 
 // take returns a question and closes it.
