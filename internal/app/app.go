@@ -73,7 +73,7 @@ type parts struct {
 	files     *invoke.Files // nil = nobody knows where the REST surface is
 	disk      *blob.Disk    // nil = files are in S3, or the REST surface runs elsewhere
 	calls     *invoke.Calls
-	approvals *approval.Desk
+	approvals *approval.Approvals
 	hooks     *webhook.Hooks
 	auth      *auth.Checker
 	people    *auth.People

@@ -197,7 +197,7 @@ func (p *parts) rest() http.Handler {
 }
 
 func (p *parts) agents() http.Handler {
-	g := agentgateway.New(agentgateway.Options{DB: p.db, Auth: p.auth, Ledger: p.ledger, Bus: p.bus, Calls: p.calls, Files: p.files, Desk: p.approvals, Log: p.log})
+	g := agentgateway.New(agentgateway.Options{DB: p.db, Auth: p.auth, Ledger: p.ledger, Bus: p.bus, Calls: p.calls, Files: p.files, Approvals: p.approvals, Log: p.log})
 	p.run = append(p.run, g.Run)
 	p.metrics.Gauge("connected_agents", "Agent connections on this node.", func() float64 { return float64(g.Connections()) })
 	return g

@@ -1,7 +1,6 @@
 package approval
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"path/filepath"
@@ -15,9 +14,9 @@ import (
 	"github.com/beeos/beeos/internal/store"
 )
 
-// rig is a desk with a clock of its own.
+// rig is approvals with a clock of their own.
 type rig struct {
-	*Desk
+	*Approvals
 	t     *testing.T
 	now   time.Time
 	owner beeos.User
@@ -32,17 +31,17 @@ func newRig(t *testing.T) *rig {
 	}
 	t.Cleanup(func() { db.Close() })
 	r := &rig{t: t, now: time.Now(), owner: beeos.User{ID: "ann"}, agent: &beeos.Agent{ID: "agent", OwnerID: "ann"}}
-	r.Desk = New(Options{DB: db, Now: func() time.Time { return r.now }, Web: "http://console.example/"})
+	r.Approvals = New(Options{DB: db, Now: func() time.Time { return r.now }, Web: "http://console.example/"})
 	return r
 }
 
-func (r *rig) ask(arguments string) Ask {
-	return Ask{Agent: r.agent, Caller: "user:caller", Turn: "turn", Request: "r", Tool: "pay", Arguments: json.RawMessage(arguments)}
+func (r *rig) call(arguments string) ToolCall {
+	return ToolCall{Agent: r.agent, Caller: "user:caller", Turn: "turn", Request: "r", Tool: "pay", Arguments: json.RawMessage(arguments)}
 }
 
 func (r *rig) request(arguments string) store.Approval {
 	r.t.Helper()
-	a, err := r.Request(r.t.Context(), r.ask(arguments))
+	a, err := r.Request(r.t.Context(), r.call(arguments))
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -111,7 +110,10 @@ func TestNobodyDecides(t *testing.T) {
 	if _, err := r.Decide(t.Context(), a.ID, r.byOwner(), true, ""); beeos.CodeOf(err) != beeos.Conflict {
 		t.Errorf("decided too late: %v", err)
 	}
-	got, err := r.Gate(t.Context(), r.ask(`{}`), func(store.Approval, bool) { t.Error("asked again") })
+	got, err := r.awaitDecision(t.Context(), r.call(`{}`), func(a store.Approval, _ bool) (store.Approval, error) {
+		t.Error("asked again")
+		return a, nil
+	})
 	if err != nil || got.Approved || !got.Expired {
 		t.Errorf("%+v %v", got, err)
 	}
@@ -124,10 +126,10 @@ func TestArgumentsChanged(t *testing.T) {
 	if _, err := r.Decide(t.Context(), a.ID, r.byOwner(), true, ""); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Use(t.Context(), a.ID, r.ask(`{"amount": 1000}`)); beeos.CodeOf(err) != beeos.Forbidden || !strings.Contains(err.Error(), "other arguments") {
+	if err := r.Use(t.Context(), a.ID, r.call(`{"amount": 1000}`)); beeos.CodeOf(err) != beeos.Forbidden || !strings.Contains(err.Error(), "other arguments") {
 		t.Errorf("changed arguments: %v", err)
 	}
-	if err := r.Use(t.Context(), a.ID, r.ask(`{"amount": 1}`)); err != nil {
+	if err := r.Use(t.Context(), a.ID, r.call(`{"amount": 1}`)); err != nil {
 		t.Error(err)
 	}
 }
@@ -142,18 +144,17 @@ func TestRulesChanged(t *testing.T) {
 	if err := r.SetRules(t.Context(), r.agent, r.owner, []store.ApprovalRule{{Tool: "pay", Mode: store.ApprovalAsk}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Use(t.Context(), a.ID, r.ask(`{}`)); beeos.CodeOf(err) != beeos.Forbidden {
+	if err := r.Use(t.Context(), a.ID, r.call(`{}`)); beeos.CodeOf(err) != beeos.Forbidden {
 		t.Errorf("used by other rules: %v", err)
 	}
 	asked := errors.New("asked")
-	ctx, cancel := context.WithCancelCause(t.Context())
-	_, err := r.Gate(ctx, r.ask(`{}`), func(b store.Approval, fresh bool) {
+	_, err := r.awaitDecision(t.Context(), r.call(`{}`), func(b store.Approval, fresh bool) (store.Approval, error) {
 		if !fresh || b.ID == a.ID {
 			t.Error("the old approval is taken for the new question")
 		}
-		cancel(asked)
+		return b, asked
 	})
-	if !errors.Is(context.Cause(ctx), asked) || err == nil {
+	if !errors.Is(err, asked) {
 		t.Errorf("not asked again: %v", err)
 	}
 }
@@ -182,9 +183,9 @@ func TestTimeToDecide(t *testing.T) {
 	if a := r.request(`{}`); !a.Open() || a.ExpiresAt.Sub(a.CreatedAt) != 30*time.Minute {
 		t.Errorf("%+v", a)
 	}
-	ask := r.ask(`[]`)
-	ask.Deadline = r.now.Add(time.Minute)
-	if a, err := r.Request(t.Context(), ask); err != nil || a.ExpiresAt.Sub(a.CreatedAt) != time.Minute {
+	call := r.call(`[]`)
+	call.Deadline = r.now.Add(time.Minute)
+	if a, err := r.Request(t.Context(), call); err != nil || a.ExpiresAt.Sub(a.CreatedAt) != time.Minute {
 		t.Errorf("%+v %v", a, err)
 	}
 }

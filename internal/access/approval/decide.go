@@ -9,7 +9,7 @@ import (
 	"github.com/beeos/beeos/internal/store"
 )
 
-// Decider is who decides, and by which way.
+// Decider is who decides, and from where.
 type Decider struct {
 	User beeos.User // who is signed in, or whose key this is
 	Via  string     // console, rest, mcp, conversation
@@ -20,9 +20,9 @@ type Decider struct {
 // maxReason bounds what people may write, in bytes.
 const maxReason = 2000
 
-// may reports whether an approval is this person's to see and to decide: it is
+// maySee reports whether an approval is this person's to see and to decide: it is
 // about an agent of theirs, or they are an admin.
-func (by *Decider) may(a *store.Approval) bool {
+func (by *Decider) maySee(a *store.Approval) bool {
 	if by.link != "" {
 		return by.link == a.ID
 	}
@@ -36,57 +36,57 @@ func (by *Decider) name() string {
 	return "link"
 }
 
-// Find returns an approval that the person may see; any other does not exist.
-func (d *Desk) Find(ctx context.Context, id string, by Decider) (store.Approval, error) {
-	a, err := d.DB.Approval(ctx, id)
-	if err == nil && !by.may(&a) {
+// Find returns an approval that the person may see; to them, no other exists.
+func (s *Approvals) Find(ctx context.Context, id string, by Decider) (store.Approval, error) {
+	a, err := s.DB.Approval(ctx, id)
+	if err == nil && !by.maySee(&a) {
 		err = beeos.Errorf(beeos.NotFound, "there is no such approval; check the id")
 	}
 	if err != nil {
 		return store.Approval{}, err
 	}
-	if a.Open() && !a.ExpiresAt.After(d.Now()) {
-		return d.expire(ctx, id)
+	if a.Open() && !a.ExpiresAt.After(s.Now()) {
+		return s.expire(ctx, id)
 	}
 	return a, nil
 }
 
-// Decide approves or rejects, once: a second decision is a Conflict, and comes
-// with the first.
-func (d *Desk) Decide(ctx context.Context, id string, by Decider, approve bool, reason string) (store.Approval, error) {
+// Decide approves or rejects, once: a second decision is a Conflict and returns
+// the first.
+func (s *Approvals) Decide(ctx context.Context, id string, by Decider, approve bool, reason string) (store.Approval, error) {
 	reason = strings.TrimSpace(reason)
 	if len(reason) > maxReason || !utf8.ValidString(reason) {
 		return store.Approval{}, beeos.Errorf(beeos.InvalidParam, "the reason may have at most %d bytes of UTF-8", maxReason)
 	}
-	a, err := d.Find(ctx, id, by)
+	a, err := s.Find(ctx, id, by)
 	if err != nil {
 		return a, err
 	}
 	if !a.Open() {
-		return a, decided(&a)
+		return a, alreadyDecided(&a)
 	}
-	v := store.Verdict{ID: id, State: store.ApprovalRejected, By: by.name(), Via: by.Via, Reason: reason, At: d.Now()}
+	v := store.Verdict{ID: id, State: store.ApprovalRejected, By: by.name(), Via: by.Via, Reason: reason, At: s.Now()}
 	if approve {
 		v.State = store.ApprovalApproved
 	}
-	a, won, err := d.DB.DecideApproval(ctx, v)
+	a, won, err := s.DB.DecideApproval(ctx, v)
 	if err != nil {
 		return a, err
 	}
 	if won {
-		d.tell(a.ID)
+		s.notifyNodes(a.ID)
 		return a, nil
 	}
 	if a.Open() { // its time ran out in between
-		if a, err = d.expire(ctx, id); err != nil {
+		if a, err = s.expire(ctx, id); err != nil {
 			return a, err
 		}
 	}
-	return a, decided(&a)
+	return a, alreadyDecided(&a)
 }
 
-// decided is the answer for who comes second.
-func decided(a *store.Approval) error {
+// alreadyDecided is the error for whoever comes second.
+func alreadyDecided(a *store.Approval) error {
 	switch a.State {
 	case store.ApprovalApproved, store.ApprovalRejected:
 		return beeos.Errorf(beeos.Conflict, "this was %s already, at %s; the first decision counts", a.State, a.DecidedAt.UTC().Format("2006-01-02 15:04:05 MST"))
@@ -96,14 +96,14 @@ func decided(a *store.Approval) error {
 	return beeos.Errorf(beeos.Conflict, "nobody waits for this any more: %s", a.Reason)
 }
 
-// Open lists what waits for somebody, the newest first.
-func (d *Desk) Open(ctx context.Context, ownerID string, limit int) ([]store.Approval, error) {
+// Open lists the approvals that wait for an owner, newest first.
+func (s *Approvals) Open(ctx context.Context, ownerID string, limit int) ([]store.Approval, error) {
 	open := true
-	list, err := d.DB.Approvals(ctx, store.ApprovalFilter{OwnerID: ownerID, Open: &open, Limit: limit})
+	list, err := s.DB.Approvals(ctx, store.ApprovalFilter{OwnerID: ownerID, Open: &open, Limit: limit})
 	if err != nil {
 		return nil, err
 	}
-	now := d.Now()
+	now := s.Now()
 	kept := list[:0]
 	for _, a := range list {
 		if a.ExpiresAt.After(now) { // else it is about to be swept
@@ -113,9 +113,9 @@ func (d *Desk) Open(ctx context.Context, ownerID string, limit int) ([]store.App
 	return kept, nil
 }
 
-// History lists what was decided, the newest first; before is the id to go on
+// History lists what was decided, newest first; before is the id to continue
 // from.
-func (d *Desk) History(ctx context.Context, ownerID, before string, limit int) ([]store.Approval, error) {
+func (s *Approvals) History(ctx context.Context, ownerID, before string, limit int) ([]store.Approval, error) {
 	open := false
-	return d.DB.Approvals(ctx, store.ApprovalFilter{OwnerID: ownerID, Open: &open, Before: before, Limit: limit})
+	return s.DB.Approvals(ctx, store.ApprovalFilter{OwnerID: ownerID, Open: &open, Before: before, Limit: limit})
 }

@@ -9,32 +9,32 @@ import (
 	"github.com/beeos/beeos/internal/store"
 )
 
-// rule is what counts for one tool.
+// rule is what applies to one tool.
 type rule struct {
 	auto    bool
 	version string
 	timeout time.Duration
 }
 
-// byDefault is the version of what counts without a rule of the owner's.
-const byDefault = "default"
+// defaultVersion is the version of what applies without a rule of the owner's.
+const defaultVersion = "default"
 
-// rule finds what counts for a question: the owner's word about the tool, about
-// its skill, about the agent; and without any, the agent's own. A tool that
-// the agent declares destructive is asked about even when the agent says that
-// it need not be.
-func (d *Desk) rule(ctx context.Context, ask *Ask) (rule, error) {
-	rules, err := d.DB.ApprovalRules(ctx, ask.Agent.ID)
+// findRule finds what applies to a call: the owner's word about the tool, else
+// about its skill, else about the agent; without any, the agent's own. A tool
+// that the agent declares destructive is asked about even when the agent says
+// that it need not be.
+func (s *Approvals) findRule(ctx context.Context, call *ToolCall) (rule, error) {
+	rules, err := s.DB.ApprovalRules(ctx, call.Agent.ID)
 	if err != nil {
 		return rule{}, err
 	}
-	r := rule{auto: ask.Auto && !Destructive(ask.Agent, ask.Tool), version: byDefault, timeout: Timeout}
+	r := rule{auto: call.Auto && !Destructive(call.Agent, call.Tool), version: defaultVersion, timeout: Timeout}
 	best := -1
 	for _, own := range rules {
 		if own.Skill == "" && own.Tool == "" && own.Timeout > 0 {
 			r.timeout = own.Timeout
 		}
-		if n := closeness(&own, ask.Skill, ask.Tool); own.Mode != store.ApprovalUnset && n > best {
+		if n := specificity(&own, call.Skill, call.Tool); own.Mode != store.ApprovalUnset && n > best {
 			best = n
 			r.auto, r.version = own.Mode == store.ApprovalAuto, own.Version
 		}
@@ -42,8 +42,8 @@ func (d *Desk) rule(ctx context.Context, ask *Ask) (rule, error) {
 	return r, nil
 }
 
-// closeness is how closely a rule is about a tool; -1 = not at all.
-func closeness(r *store.ApprovalRule, skill, tool string) int {
+// specificity is how closely a rule fits a tool; -1 = not at all.
+func specificity(r *store.ApprovalRule, skill, tool string) int {
 	switch {
 	case r.Skill == skill && r.Tool == tool:
 		return 2
@@ -78,9 +78,9 @@ const (
 // maxRules bounds what one change may set.
 const maxRules = 1000
 
-// SetRules changes the rules of an agent. Questions that wait under a rule
-// that has changed are looked at again, by the new one.
-func (d *Desk) SetRules(ctx context.Context, a *beeos.Agent, by beeos.User, rules []store.ApprovalRule) error {
+// SetRules changes the rules of an agent. Calls that wait under a rule that has
+// changed are judged again by the new one.
+func (s *Approvals) SetRules(ctx context.Context, a *beeos.Agent, by beeos.User, rules []store.ApprovalRule) error {
 	if len(rules) > maxRules {
 		return beeos.Errorf(beeos.InvalidParam, "at most %d rules can be set at once", maxRules)
 	}
@@ -96,22 +96,22 @@ func (d *Desk) SetRules(ctx context.Context, a *beeos.Agent, by beeos.User, rule
 		case len(r.Skill) > maxName || len(r.Tool) > maxName:
 			return beeos.Errorf(beeos.InvalidParam, "skill and tool may have at most %d bytes", maxName)
 		}
-		r.AgentID, r.UpdatedBy, r.UpdatedAt = a.ID, "user:"+by.ID, d.Now()
+		r.AgentID, r.UpdatedBy, r.UpdatedAt = a.ID, "user:"+by.ID, s.Now()
 	}
-	if err := d.DB.SetApprovalRules(ctx, rules); err != nil {
+	if err := s.DB.SetApprovalRules(ctx, rules); err != nil {
 		return err
 	}
-	return d.review(ctx, a)
+	return s.withdrawOutdated(ctx, a)
 }
 
-// viaRules marks a question that was withdrawn to be looked at again.
+// viaRules marks an approval that was withdrawn so that its call is judged again.
 const viaRules = "rules"
 
-// review withdraws the questions about an agent's tools that were asked by
-// rules which no longer count.
-func (d *Desk) review(ctx context.Context, agent *beeos.Agent) error {
+// withdrawOutdated withdraws the approvals of an agent's calls that were asked
+// for under rules which no longer apply.
+func (s *Approvals) withdrawOutdated(ctx context.Context, agent *beeos.Agent) error {
 	open := true
-	list, err := d.DB.Approvals(ctx, store.ApprovalFilter{OwnerID: agent.OwnerID, Open: &open, Limit: lookAtOnce})
+	list, err := s.DB.Approvals(ctx, store.ApprovalFilter{OwnerID: agent.OwnerID, Open: &open, Limit: batchSize})
 	if err != nil {
 		return err
 	}
@@ -119,13 +119,13 @@ func (d *Desk) review(ctx context.Context, agent *beeos.Agent) error {
 		if a.AgentID != agent.ID {
 			continue
 		}
-		r, err := d.rule(ctx, &Ask{Agent: agent, Skill: a.Skill, Tool: a.Tool})
+		r, err := s.findRule(ctx, &ToolCall{Agent: agent, Skill: a.Skill, Tool: a.Tool})
 		if err != nil {
 			return err
 		}
 		if r.version != a.PolicyVersion {
 			v := store.Verdict{ID: a.ID, State: store.ApprovalWithdrawn, By: "system", Via: viaRules, Reason: "the rules changed"}
-			if _, err := d.settle(ctx, v); err != nil {
+			if _, err := s.endUndecided(ctx, v); err != nil {
 				return err
 			}
 		}

@@ -8,7 +8,7 @@ import (
 	"github.com/beeos/beeos/internal/store"
 )
 
-// Shown is arguments as a person gets to see them: all of them, laid out, and
+// Shown returns arguments as a person gets to see them: all of them, indented,
 // with nothing hidden in them.
 func Shown(arguments json.RawMessage) string {
 	var b bytes.Buffer
@@ -18,7 +18,7 @@ func Shown(arguments json.RawMessage) string {
 	return beeos.Visible(b.String())
 }
 
-// Name is the tool as people read it, with its skill in front.
+// Name returns the tool as people read it, with its skill in front.
 func Name(a *store.Approval) string {
 	if a.Skill == "" {
 		return beeos.Visible(a.Tool)

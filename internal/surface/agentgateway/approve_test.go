@@ -35,7 +35,7 @@ func (s *stack) waits() store.Approval {
 	var list []store.Approval
 	s.eventually("an approval", func() bool {
 		var err error
-		list, err = s.desk.Open(s.ctx, s.owner.ID, 10)
+		list, err = s.approvals.Open(s.ctx, s.owner.ID, 10)
 		s.must(err)
 		return len(list) == 1
 	})
@@ -64,7 +64,7 @@ func TestApproveAsks(t *testing.T) {
 		if left := a.ExpiresAt.Sub(a.CreatedAt); left != approval.Timeout {
 			t.Errorf("there are %s to decide", left)
 		}
-		_, err := s.desk.Decide(s.ctx, a.ID, s.byOwner(), approve, "because")
+		_, err := s.approvals.Decide(s.ctx, a.ID, s.byOwner(), approve, "because")
 		s.must(err)
 		f := expect(t, agent, beeos.FrameDecision)
 		if got := made(t, f); got.Approved != approve || got.Reason != "because" || got.By != "user:"+s.owner.ID || f.RequestID != "r1" {
@@ -99,7 +99,7 @@ func TestApproveAfterRestart(t *testing.T) {
 	if again.MessageID != m.MessageID || again.Attempt != 2 {
 		t.Fatalf("begun again: %s", show(again))
 	}
-	_, err := s.desk.Decide(s.ctx, a.ID, s.byOwner(), true, "") // while the new process has not asked yet
+	_, err := s.approvals.Decide(s.ctx, a.ID, s.byOwner(), true, "") // while the new process has not asked yet
 	s.must(err)
 	ask := saveCSV
 	ask.Type, ask.MessageID, ask.RequestID = beeos.FrameApprove, m.MessageID, "r2"
@@ -119,14 +119,14 @@ func TestApproveAfterRestart(t *testing.T) {
 	ask.RequestID, ask.Arguments = "r4", json.RawMessage(`{"name": "/etc/passwd"}`)
 	agent.send(ask)
 	s.eventually("other arguments are another question", func() bool {
-		list, err := s.desk.Open(s.ctx, s.owner.ID, 10)
+		list, err := s.approvals.Open(s.ctx, s.owner.ID, 10)
 		s.must(err)
 		return len(list) == 2
 	})
 	agent.send(beeos.Frame{Type: beeos.FrameReply, MessageID: m.MessageID, Body: "done"})
 	wait()
 	s.eventually("nothing waits for a call that has ended", func() bool {
-		list, err := s.desk.Open(s.ctx, s.owner.ID, 10)
+		list, err := s.approvals.Open(s.ctx, s.owner.ID, 10)
 		s.must(err)
 		return len(list) == 0
 	})
@@ -157,7 +157,7 @@ func TestApproveRules(t *testing.T) {
 			id := p.sync(def)["files"]
 			a, err := s.db.Agent(s.ctx, id)
 			s.must(err)
-			s.must(s.desk.SetRules(s.ctx, a, s.owner, c.rules))
+			s.must(s.approvals.SetRules(s.ctx, a, s.owner, c.rules))
 			agent := p.websocket("")
 			expect(t, agent, beeos.FrameHello)
 			s.ask(id, "hi")
@@ -167,7 +167,7 @@ func TestApproveRules(t *testing.T) {
 			if c.asked {
 				s.waits()
 				// While it waits, the owner lets all such calls pass.
-				s.must(s.desk.SetRules(s.ctx, a, s.owner, []store.ApprovalRule{{Skill: c.ask.Skill, Tool: c.ask.Tool, Mode: store.ApprovalAuto}}))
+				s.must(s.approvals.SetRules(s.ctx, a, s.owner, []store.ApprovalRule{{Skill: c.ask.Skill, Tool: c.ask.Tool, Mode: store.ApprovalAuto}}))
 			}
 			if f := expect(t, agent, beeos.FrameDecision); !made(t, f).Approved || made(t, f).By != "policy" {
 				t.Errorf("decision: %s", show(f))
@@ -268,7 +268,7 @@ func TestStrangerDoesNotDecide(t *testing.T) {
 		t.Errorf("%+v %v", a, err)
 	}
 	stranger := approval.Decider{User: beeos.User{ID: "stranger"}}
-	if _, err := s.desk.Decide(s.ctx, a.ID, stranger, true, ""); beeos.CodeOf(err) != beeos.NotFound {
+	if _, err := s.approvals.Decide(s.ctx, a.ID, stranger, true, ""); beeos.CodeOf(err) != beeos.NotFound {
 		t.Errorf("a stranger decides: %v", err)
 	}
 }
@@ -293,7 +293,7 @@ func TestCallWaitsForPerson(t *testing.T) {
 		}
 	}
 	goesOn(timeout * 4 / 3)
-	_, err := s.desk.Decide(s.ctx, a.ID, s.byOwner(), true, "")
+	_, err := s.approvals.Decide(s.ctx, a.ID, s.byOwner(), true, "")
 	s.must(err)
 	expect(t, agent, beeos.FrameDecision)
 	goesOn(timeout * 5 / 6) // past the moment at which it looks whether somebody still decides
@@ -327,7 +327,7 @@ func TestConversationShowsApproval(t *testing.T) {
 	if payload.Approval.ID != a.ID || len(payload.Approval.Arguments) == 0 {
 		t.Errorf("%+v", payload)
 	}
-	_, err := s.desk.Decide(s.ctx, a.ID, s.byOwner(), false, "no")
+	_, err := s.approvals.Decide(s.ctx, a.ID, s.byOwner(), false, "no")
 	s.must(err)
 	expect(t, agent, beeos.FrameDecision)
 	if said := read(beeos.Continue); said.Body != "rejected: no" || said.Publisher != "user:"+s.owner.ID {
@@ -360,7 +360,7 @@ func TestNothingSaidApproves(t *testing.T) {
 		{Type: beeos.FrameProgress, Text: text},
 		{Type: beeos.FrameLog, Level: "info", Data: yes},
 		{Type: beeos.FrameInputRequired, Body: text, Payload: yes},
-		{Type: beeos.FrameRequest, RequestID: "q", Key: approvalKey + a.ID, Method: "elicitation/create", Params: yes},
+		{Type: beeos.FrameRequest, RequestID: "q", Key: approval.KeyPrefix + a.ID, Method: "elicitation/create", Params: yes},
 		{Type: beeos.FrameContinue, Body: text, Payload: yes},
 		{Type: beeos.FrameAnswer, RequestID: beeos.ApprovalAsk + a.ID, Result: yes},
 		{Type: beeos.FrameDecision, RequestID: "r1", Result: yes},
@@ -396,7 +396,7 @@ func TestApproveOneQuestionPerRequest(t *testing.T) {
 	if f := expect(t, agent, beeos.FrameError); f.RequestID != "r1" || f.Error.Code != string(beeos.Conflict) {
 		t.Errorf("got %s", show(f))
 	}
-	_, err := s.desk.Decide(s.ctx, a.ID, s.byOwner(), true, "")
+	_, err := s.approvals.Decide(s.ctx, a.ID, s.byOwner(), true, "")
 	s.must(err)
 	if f := expect(t, agent, beeos.FrameDecision); !made(t, f).Approved || made(t, f).ID != a.ID {
 		t.Errorf("got %s", show(f))

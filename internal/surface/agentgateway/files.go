@@ -13,18 +13,10 @@ import (
 
 const fileLimit = 16 << 10 // what is said about a file
 
-// presign announces a file that an agent makes for the caller of a message
-// that it works on. The file is the caller's: it can be looked up, and lives,
-// like those that the caller uploads.
-func (g *Gateway) presign(w http.ResponseWriter, r *http.Request) error {
-	body, err := httpd.ReadJSON(w, r, fileLimit)
-	if err != nil {
-		return err
-	}
-	inst, err := g.Auth.Instance(r, body)
-	if err != nil {
-		return err
-	}
+// createFile announces a file that an agent makes for the caller of a message
+// that it works on. The file is the caller's: it can be looked up, and lives as
+// long, like those that the caller uploads.
+func (g *Gateway) createFile(w http.ResponseWriter, r *http.Request, inst beeos.Instance, body []byte) error {
 	var req struct {
 		MessageID   string `json:"message_id"`
 		Filename    string `json:"filename"`
@@ -52,7 +44,7 @@ func (g *Gateway) presign(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	user, ok := strings.CutPrefix(ch.Owner, "user:")
-	if !ok { // an agent key belongs to who owns the agent
+	if !ok { // an agent key belongs to the owner of the agent
 		user = agents[0].OwnerID
 	}
 	up, err := g.Files.Make(r.Context(), ch.Owner, user, req.Filename, req.ContentType)

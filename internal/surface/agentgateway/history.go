@@ -19,13 +19,9 @@ type messageList struct {
 	HasMore  bool            `json:"has_more"`
 }
 
-// history lists the messages of a channel to the instance that serves its
+// listMessages lists the messages of a channel to the instance that serves its
 // agent, from where it was cleared on. To any other the channel does not exist.
-func (g *Gateway) history(w http.ResponseWriter, r *http.Request) error {
-	inst, err := g.Auth.Instance(r, nil)
-	if err != nil {
-		return err
-	}
+func (g *Gateway) listMessages(w http.ResponseWriter, r *http.Request, inst beeos.Instance, _ []byte) error {
 	since, err := intParam(r, "since", 0)
 	if err != nil {
 		return err

@@ -8,13 +8,14 @@ import (
 	"testing"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/surface/agentgateway/link"
 )
 
 // TestBadFrames: each is answered with the reason, and the connection lives.
 func TestBadFrames(t *testing.T) {
 	_, _, agent, m, wait := begin(t, beeos.Definition{Name: "echo"})
 	id := m.MessageID
-	big := strings.Repeat("x", maxFrame)
+	big := strings.Repeat("x", link.MaxFrame)
 	for _, c := range []struct {
 		line string
 		code beeos.Code
@@ -95,6 +96,7 @@ func TestUnreadableFrameNamesItsTurn(t *testing.T) {
 // TestTooManyQuestions: each is kept until its turn ends, so there is a bound to
 // what one turn can make this node keep. One that is answered makes room.
 func TestTooManyQuestions(t *testing.T) {
+	const maxOpen = 128
 	s, _, agent, m, wait := begin(t, beeos.Definition{Name: "echo"})
 	asked := make(chan string, 1)
 	defer s.bus.Watch(m.ChannelID, func(ev beeos.Event) {
@@ -106,21 +108,21 @@ func TestTooManyQuestions(t *testing.T) {
 	ask := func(kind beeos.FrameType, i int) beeos.Frame {
 		return beeos.Frame{Type: kind, MessageID: m.MessageID, RequestID: strconv.Itoa(i), Method: "roots/list", Tool: "save"}
 	}
-	for i := range mostOpen + 1 {
+	for i := range maxOpen + 1 {
 		agent.send(ask(beeos.FrameRequest, i))
 	}
 	full := func() {
 		t.Helper()
-		if f := expect(t, agent, beeos.FrameError); f.Error.Code != string(beeos.RateLimited) || f.RequestID != strconv.Itoa(mostOpen) {
+		if f := expect(t, agent, beeos.FrameError); f.Error.Code != string(beeos.RateLimited) || f.RequestID != strconv.Itoa(maxOpen) {
 			t.Errorf("got %s", show(f))
 		}
 	}
 	full()
 	s.must(s.calls.Answer(s.ctx, <-asked, json.RawMessage(`{"roots":[]}`), nil))
 	expect(t, agent, beeos.FrameAnswer)
-	agent.send(ask(beeos.FrameRequest, mostOpen+1), ask(beeos.FrameRequest, mostOpen))
+	agent.send(ask(beeos.FrameRequest, maxOpen+1), ask(beeos.FrameRequest, maxOpen))
 	full()
-	for i := range mostOpen + 1 {
+	for i := range maxOpen + 1 {
 		agent.send(ask(beeos.FrameApprove, i))
 	}
 	full()
@@ -130,29 +132,13 @@ func TestTooManyQuestions(t *testing.T) {
 
 func TestTooMuchAtOnce(t *testing.T) {
 	s, _, agent, _, _ := begin(t, beeos.Definition{Name: "echo"})
-	agent.raw(strings.Repeat(" ", maxInbound+1))
+	agent.raw(strings.Repeat(" ", link.MaxInbound+1))
 	s.eventually("the connection is closed", func() bool { return s.gateway.Connections() == 0 })
 
 	p := s.join()
 	p.sync(beeos.Definition{Name: "other"})
 	h := &httpPeer{inbox: newInbox(t), p: p}
-	if status, answer := h.post(bytes.Repeat([]byte(" "), maxInbound+1)); status != 413 {
+	if status, answer := h.post(bytes.Repeat([]byte(" "), link.MaxInbound+1)); status != 413 {
 		t.Errorf("POST: %d %s", status, answer)
 	}
-}
-
-func FuzzDecode(f *testing.F) {
-	f.Add([]byte(`{"type":"reply","message_id":"x","body":"\u00e9","parts":[1],"payload":{},"is_error":true,"error":{"code":"a"},"progress":1.5}`))
-	f.Add([]byte(`{"type":null,"error":[]}`))
-	f.Add([]byte(`"`))
-	f.Fuzz(func(t *testing.T, line []byte) {
-		line = bytes.TrimSpace(line)
-		if len(line) == 0 {
-			return
-		}
-		frame, err := decode(line)
-		if err == nil && len(encode(&frame)) == 0 {
-			t.Errorf("%q cannot be encoded again", line)
-		}
-	})
 }

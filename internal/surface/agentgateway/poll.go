@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/surface/agentgateway/link"
 )
 
 const (
@@ -17,44 +18,54 @@ const (
 // poller is the long-poll transport of a connection: it lives from one poll to
 // the next.
 type poller struct {
-	news signal
+	news link.Signal
 	busy chan struct{} // holds a value while a poll is waiting
 	over chan struct{} // closed when the connection is
+	idle *time.Timer   // ends the connection; stopped while a poll is waiting
 }
 
-func startPolling(c *connection) {
-	p := &poller{news: newSignal(), busy: make(chan struct{}, 1), over: make(chan struct{})}
-	c.poll, c.wake, c.shut = p, p.news.wake, func(string) { close(p.over) }
+func (p *poller) Wake()       { p.news.Wake() }
+func (p *poller) Shut(string) { close(p.over) }
+
+// openPolling connects an instance that will poll.
+func (g *Gateway) openPolling(r *http.Request, inst beeos.Instance) (*link.Connection, *poller, error) {
+	p := &poller{news: link.NewSignal(), busy: make(chan struct{}, 1), over: make(chan struct{})}
+	c, err := g.open(r, inst, p)
+	if err != nil {
+		return nil, nil, err
+	}
+	p.idle = time.AfterFunc(pollIdle, func() { c.End("nobody polls") })
+	return c, p, nil
 }
 
 // poll answers with the frames that are there, or come while it waits, one per
 // line; 204 when none came. The first poll opens the connection and gets its
 // id in a hello frame; a connection that is unknown is opened anew.
-func (g *Gateway) poll(w http.ResponseWriter, r *http.Request) error {
-	inst, err := g.Auth.Instance(r, nil)
-	if err != nil {
-		return err
-	}
+func (g *Gateway) poll(w http.ResponseWriter, r *http.Request, inst beeos.Instance, _ []byte) error {
 	wait, err := pollTime(r)
 	if err != nil {
 		return err
 	}
-	c := g.registry.connection(r.URL.Query().Get("connection"), inst.ID)
-	if c == nil || c.poll == nil {
-		if c, err = g.open(r, inst, startPolling); err != nil {
+	c := g.hub.Connection(r.URL.Query().Get("connection"), inst.ID)
+	var p *poller
+	if c != nil {
+		p, _ = c.Transport().(*poller)
+	}
+	if p == nil {
+		if c, p, err = g.openPolling(r, inst); err != nil {
 			return err
 		}
 	}
 	select {
-	case c.poll.busy <- struct{}{}:
+	case p.busy <- struct{}{}:
 	default:
 		return beeos.Errorf(beeos.Conflict, "another poll waits on this connection; one at a time")
 	}
-	defer func() { <-c.poll.busy }()
-	c.setPolled(time.Time{})
-	defer func() { c.setPolled(g.Now()) }()
+	defer func() { <-p.busy }()
+	p.idle.Stop()
+	defer p.idle.Reset(pollIdle)
 
-	out := c.await(r.Context(), wait)
+	out := p.awaitFrames(r.Context(), c, wait)
 	if out == nil {
 		w.WriteHeader(http.StatusNoContent)
 		return nil
@@ -65,28 +76,28 @@ func (g *Gateway) poll(w http.ResponseWriter, r *http.Request) error {
 		err = http.NewResponseController(w).Flush()
 	}
 	if err != nil {
-		c.putBack(out) // for the next poll
+		c.PutBack(out) // for the next poll
 		return nil
 	}
-	putBuffer(out)
+	link.PutBuffer(out)
 	return nil
 }
 
-// await returns frames as soon as there are any.
-func (c *connection) await(ctx context.Context, wait time.Duration) []byte {
+// awaitFrames returns frames as soon as there are any.
+func (p *poller) awaitFrames(ctx context.Context, c *link.Connection, wait time.Duration) []byte {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	for {
-		if out := c.take(); out != nil {
+		if out := c.Take(); out != nil {
 			return out
 		}
 		select {
-		case <-c.poll.news:
+		case <-p.news:
 		case <-timer.C:
 			return nil
 		case <-ctx.Done():
 			return nil
-		case <-c.poll.over:
+		case <-p.over:
 			return nil
 		}
 	}
@@ -102,25 +113,4 @@ func pollTime(r *http.Request) (time.Duration, error) {
 		return 0, beeos.Errorf(beeos.InvalidParam, "wait must be a time like 30s, at most %s", maxPollWait)
 	}
 	return wait, nil
-}
-
-func (c *connection) setPolled(at time.Time) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.polled = at
-}
-
-// dropIdlePolls closes the connections of agents that stopped polling.
-func (g *Gateway) dropIdlePolls(now time.Time) {
-	for _, c := range g.registry.all() {
-		if c.poll == nil {
-			continue
-		}
-		c.mu.Lock()
-		dead := !c.polled.IsZero() && now.Sub(c.polled) > pollIdle
-		c.mu.Unlock()
-		if dead {
-			c.end("nobody polls")
-		}
-	}
 }

@@ -82,8 +82,8 @@ func TestResend(t *testing.T) {
 	if got := post(stranger, reply); !strings.Contains(got, `"not_found"`) {
 		t.Errorf("a stranger answered: %s", got)
 	}
-	c := s.gateway.desk.turn(m.MessageID)
-	s.gateway.desk.drop(c) // as if another node held it
+	agent.kill()
+	s.eventually("nobody here holds it", func() bool { return len(s.gateway.hub.Leases()) == 0 })
 	if got := post(stranger, reply); !strings.Contains(got, `"not_found"`) {
 		t.Errorf("a stranger answered: %s", got)
 	}
@@ -97,14 +97,14 @@ func TestResend(t *testing.T) {
 		t.Errorf("again: %s", got)
 	}
 	// It was on its way to somebody else meanwhile: it need not go there.
+	expect(t, p.websocket(""), beeos.FrameHello)
 	s.must(s.bus.Deliver(s.ctx, bus.Dispatch{AgentID: m.AgentID, MessageID: m.MessageID, Channel: m.ChannelID, Attempt: 2, Frame: []byte(`{}`)}))
-	if s.gateway.desk.turn(m.MessageID) != nil {
+	if len(s.gateway.hub.Leases()) != 0 {
 		t.Error("a turn that had ended was begun again")
 	}
 	if got := post(p, `{"type":"reply","message_id":"\"} {"}`); !strings.Contains(got, `"message_terminal"`) {
 		t.Errorf("no such message: %s", got)
 	}
-	agent.kill()
 }
 
 // TestLeases: a node that keeps its leases keeps its turns, and a turn that
@@ -113,15 +113,15 @@ func TestLeases(t *testing.T) {
 	s, _, agent, m, wait := begin(t, beeos.Definition{Name: "echo"})
 	before, err := s.ledger.Turn(s.ctx, m.MessageID)
 	s.must(err)
-	s.gateway.extend(s.ctx)
+	s.gateway.hub.ExtendLeases(s.ctx)
 	after, err := s.ledger.Turn(s.ctx, m.MessageID)
 	s.must(err)
 	if !after.LeaseUntil.After(before.LeaseUntil) {
 		t.Errorf("lease until %s, was %s", after.LeaseUntil, before.LeaseUntil)
 	}
 	s.must(s.bus.Deliver(s.ctx, bus.Dispatch{AgentID: after.AgentID, MessageID: m.MessageID, Channel: m.ChannelID, Attempt: 2, Frame: []byte(`{}`)}))
-	if lease := s.gateway.desk.turn(m.MessageID).lease(); lease.Attempt != 2 {
-		t.Errorf("attempt %d, want 2", lease.Attempt)
+	if held := s.gateway.hub.Leases(); len(held) != 1 || held[0].Attempt != 2 {
+		t.Errorf("held %+v, want attempt 2", held)
 	}
 	agent.send(beeos.Frame{Type: beeos.FrameReply, MessageID: m.MessageID, Body: "once"})
 	if ack := expect(t, agent, beeos.FrameAck); ack.Error != nil { // and no second message before it
@@ -170,34 +170,6 @@ func TestDrain(t *testing.T) {
 	agent.send(beeos.Frame{Type: beeos.FrameReply, MessageID: m.MessageID, Body: "my last"})
 	if got := wait(); got.err != nil || got.reply.Body != "my last" {
 		t.Errorf("got %+v", got)
-	}
-}
-
-// TestLeastLoaded: work goes where there is least of it.
-func TestLeastLoaded(t *testing.T) {
-	s := newStack(t)
-	p := s.join()
-	id := p.sync(beeos.Definition{Name: "echo"})["echo"]
-	var agents []*wsPeer
-	for range 4 {
-		a := p.websocket("")
-		expect(t, a, beeos.FrameHello)
-		agents = append(agents, a)
-	}
-	for i := range 4 * 5 {
-		s.ask(id, "hi")
-		s.eventually("it is handed out", func() bool {
-			load := int32(0)
-			for _, c := range s.gateway.registry.all() {
-				load += c.load.Load()
-			}
-			return load == int32(i+1)
-		})
-	}
-	for _, a := range agents {
-		for range 5 {
-			expect(t, a, beeos.FrameMessage)
-		}
 	}
 }
 

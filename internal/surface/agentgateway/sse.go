@@ -6,43 +6,41 @@ import (
 	"net/http"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/surface/agentgateway/link"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
-// signal is how a connection wakes a transport that waits in a request.
-type signal chan struct{}
-
-func newSignal() signal { return make(signal, 1) }
-
-func (s signal) wake() {
-	select {
-	case s <- struct{}{}:
-	default:
-	}
+// eventStream is the transport for places without WebSocket: frames come as
+// server-sent events, one each, and go up by POST.
+type eventStream struct {
+	news   link.Signal
+	cancel context.CancelFunc
 }
 
-// serveEvents is the transport for places without WebSocket: frames come as
-// server-sent events, one each, and go up by POST.
+func (s eventStream) Wake()       { s.news.Wake() }
+func (s eventStream) Shut(string) { s.cancel() }
+
+// serveEvents writes the frames of a connection until either side ends it.
 func (g *Gateway) serveEvents(w http.ResponseWriter, r *http.Request, inst beeos.Instance) error {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	news := newSignal()
-	c, err := g.open(r, inst, func(c *connection) { c.wake, c.shut = news.wake, func(string) { cancel() } })
+	news := link.NewSignal()
+	c, err := g.open(r, inst, eventStream{news, cancel})
 	if err != nil {
 		return err
 	}
-	defer c.close()
+	defer c.Close()
 	stream := httpd.NewSSE(w)
 	stream.KeepAlive(g.Heartbeat)
 	defer stream.Close()
 	for {
-		out := c.take()
+		out := c.Take()
 		for line := range bytes.Lines(out) {
 			if stream.Event("", "", bytes.TrimSuffix(line, []byte("\n"))) != nil {
 				return nil // the agent is gone
 			}
 		}
-		putBuffer(out)
+		link.PutBuffer(out)
 		if out != nil {
 			continue
 		}

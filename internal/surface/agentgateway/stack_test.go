@@ -27,21 +27,22 @@ import (
 	"github.com/beeos/beeos/internal/engine/invoke"
 	"github.com/beeos/beeos/internal/engine/ledger"
 	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/surface/agentgateway/codec"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
 // stack is the real thing: store, ledger, bus, calls, and the gateway behind
 // an HTTP server.
 type stack struct {
-	t       testing.TB
-	ctx     context.Context
-	db      *store.DB
-	ledger  *ledger.Ledger
-	bus     *bus.Bus
-	calls   *invoke.Calls
-	desk    *approval.Desk
-	gateway *Gateway
-	server  *httptest.Server
+	t         testing.TB
+	ctx       context.Context
+	db        *store.DB
+	ledger    *ledger.Ledger
+	bus       *bus.Bus
+	calls     *invoke.Calls
+	approvals *approval.Approvals
+	gateway   *Gateway
+	server    *httptest.Server
 
 	owner beeos.User
 	key   string // the owner's
@@ -66,15 +67,15 @@ func newStack(t testing.TB) *stack {
 	s.ledger, err = ledger.Open(ctx, s.db, ledger.Options{Committed: invoke.Committed(s.bus), Now: s.now})
 	s.must(err)
 	s.calls = invoke.New(invoke.Options{Store: s.db, Ledger: s.ledger, Bus: s.bus, RateLimit: 1_000_000, Now: s.now})
-	s.desk = approval.New(approval.Options{DB: s.db, Ledger: s.ledger, Bus: s.bus, Web: "http://console.example"})
+	s.approvals = approval.New(approval.Options{DB: s.db, Ledger: s.ledger, Bus: s.bus, Web: "http://console.example"})
 	check := &auth.Checker{DB: s.db, Log: slog.New(slog.DiscardHandler)}
 	log := slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
-	s.gateway = New(Options{DB: s.db, Auth: check, Ledger: s.ledger, Bus: s.bus, Calls: s.calls, Desk: s.desk, Log: log})
+	s.gateway = New(Options{DB: s.db, Auth: check, Ledger: s.ledger, Bus: s.bus, Calls: s.calls, Approvals: s.approvals, Log: log})
 	s.server = httptest.NewServer(&httpd.Handler{Next: s.gateway, Log: log})
 	running, stop := context.WithCancel(ctx)
 	group, running := errgroup.WithContext(running)
 	group.Go(func() error { return s.calls.Run(running) })
-	group.Go(func() error { return s.desk.Run(running) })
+	group.Go(func() error { return s.approvals.Run(running) })
 	group.Go(func() error { return s.gateway.Run(running) })
 	t.Cleanup(func() {
 		stop()
@@ -253,7 +254,7 @@ func (in inbox) fill(data []byte) {
 func lines(frames []beeos.Frame) []byte {
 	var b bytes.Buffer
 	for _, f := range frames {
-		b.Write(encode(&f))
+		b.Write(codec.Encode(&f))
 		b.WriteByte('\n')
 	}
 	return b.Bytes()

@@ -15,15 +15,7 @@ const syncLimit = 1 << 20
 
 // sync makes the instance's agents exactly those of the body: what is new is
 // created, what has changed updated, what is missing deactivated.
-func (g *Gateway) sync(w http.ResponseWriter, r *http.Request) error {
-	body, err := httpd.ReadJSON(w, r, syncLimit)
-	if err != nil {
-		return err
-	}
-	inst, err := g.Auth.Instance(r, body)
-	if err != nil {
-		return err
-	}
+func (g *Gateway) sync(w http.ResponseWriter, r *http.Request, inst beeos.Instance, body []byte) error {
 	var req struct {
 		Agents []beeos.Definition `json:"agents"`
 	}

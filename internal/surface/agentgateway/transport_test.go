@@ -107,9 +107,7 @@ func TestPollDies(t *testing.T) {
 	second := p.polling()
 	expect(t, second, beeos.FrameHello)
 
-	later := time.Now().Add(pollIdle + time.Second)
-	s.gateway.registry.connection(second.conn, p.inst).setPolled(later)
-	s.gateway.dropIdlePolls(later)
+	s.gateway.hub.Connection(first.conn, p.inst).Transport().(*poller).idle.Reset(0) // as if pollIdle had passed
 	m := expect(t, second, beeos.FrameMessage)
 	second.send(beeos.Frame{Type: beeos.FrameReply, MessageID: m.MessageID, Body: "done"})
 	if got := wait(); got.err != nil || got.reply.Body != "done" {
@@ -134,9 +132,9 @@ func TestPoll(t *testing.T) {
 	if status, _ := p.poll(agent.conn, "10h"); status != http.StatusBadRequest {
 		t.Errorf("wait=10h: %d", status)
 	}
-	c := s.gateway.registry.connection(agent.conn, p.inst)
-	c.end("once")
-	c.end("twice") // two reasons may come at the same time
+	c := s.gateway.hub.Connection(agent.conn, p.inst)
+	c.End("once")
+	c.End("twice") // two reasons may come at the same time
 	agent = p.polling()
 	stranger := s.join()
 	stranger.sync(beeos.Definition{Name: "other"})
@@ -176,7 +174,7 @@ func TestBatches(t *testing.T) {
 			t.Fatalf("got %+v", got)
 		}
 	}
-	if left := len(s.gateway.desk.all()); left != 0 {
+	if left := len(s.gateway.hub.Leases()); left != 0 {
 		t.Errorf("%d turns are still held", left)
 	}
 }

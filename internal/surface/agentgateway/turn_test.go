@@ -12,6 +12,8 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/engine/bus"
 	"github.com/beeos/beeos/internal/engine/invoke"
+	"github.com/beeos/beeos/internal/surface/agentgateway/codec"
+	"github.com/beeos/beeos/internal/surface/agentgateway/turn"
 )
 
 // begin connects an agent and gives it one message.
@@ -79,7 +81,7 @@ func TestDeltas(t *testing.T) {
 	}
 	agent.send(frames[1:]...)
 	agent.send(beeos.Frame{Type: beeos.FrameDelta, MessageID: m.MessageID, Reasoning: "hm"})
-	for _, part := range []string{`{"type":"tool_use","id":"1"}`, `{"type":"x","y":"` + strings.Repeat("y", maxAside) + `"}`, `{"type":"tool_result"}`} {
+	for _, part := range []string{`{"type":"tool_use","id":"1"}`, `{"type":"x","y":"` + strings.Repeat("y", turn.MaxExtra) + `"}`, `{"type":"tool_result"}`} {
 		agent.send(beeos.Frame{Type: beeos.FrameDelta, MessageID: m.MessageID, Part: []byte(part)})
 	}
 	s.eventually("the text so far is known, what was thought, and the parts that are not too large", func() bool {
@@ -178,8 +180,8 @@ func TestAskAndAnswer(t *testing.T) {
 	agent.send(beeos.Frame{Type: beeos.FrameReply, MessageID: m.MessageID, Body: "done"})
 	expect(t, agent, beeos.FrameAck)
 	wait()
-	if n := len(s.gateway.desk.asks); n != 0 {
-		t.Errorf("%d questions are still open", n)
+	if open, held := s.bus.Asks(s.ctx, m.MessageID); held || len(open) != 0 {
+		t.Errorf("still open: %v", open)
 	}
 }
 
@@ -191,7 +193,7 @@ func TestCancelAndContinue(t *testing.T) {
 		return err == nil && len(ms) == 1 && ms[0].Type == beeos.AgentInputRequired && ms[0].Body == "which?" && ms[0].InReplyTo == m.MessageID
 	})
 	frame := beeos.Frame{Type: beeos.FrameContinue, MessageID: m.MessageID, Body: "this"}
-	s.bus.Control(bus.Control{Kind: bus.Continue, ID: m.MessageID, Data: encode(&frame)})
+	s.bus.Control(bus.Control{Kind: bus.Continue, ID: m.MessageID, Data: codec.Encode(&frame)})
 	if diff := cmp.Diff(frame, expect(t, agent, beeos.FrameContinue)); diff != "" {
 		t.Error(diff)
 	}
@@ -211,7 +213,7 @@ func TestPauseIsAQuestion(t *testing.T) {
 	asked := make(chan beeos.Event, 10)
 	defer s.bus.Watch(m.ChannelID, func(ev beeos.Event) { asked <- ev })()
 	for _, tt := range []struct{ kind, payload, params, answer, body string }{
-		{"input_required", `{}`, `{"message":"which?","requestedSchema":` + anyAnswer + `}`, `{"action":"accept","content":{"message":"this"}}`, "this"},
+		{"input_required", `{}`, `{"message":"which?","requestedSchema":{"type":"object","properties":{"message":{"type":"string"}},"required":["message"]}}`, `{"action":"accept","content":{"message":"this"}}`, "this"},
 		{"input_required", `{"requestedSchema":{"type":"object"}}`, `{"message":"which?","requestedSchema":{"type":"object"}}`, `{"action":"decline"}`, ""},
 		{"auth_required", `{"url":"https://example.com"}`, `{"mode":"url","message":"which?","url":"https://example.com","elicitationId":"` + m.MessageID + `"}`, `{"action":"accept"}`, ""},
 	} {

@@ -11,6 +11,7 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/surface/agentgateway/link"
 )
 
 // missesAllowed is how many pings may stay unanswered.
@@ -21,8 +22,9 @@ const missesAllowed = 1
 // writer exists only while there is something to write, and a ping only while
 // it is on its way.
 type socket struct {
-	ws    *websocket.Conn // nil until ready, and when there was no handshake
-	c     *connection
+	g     *Gateway
+	c     *link.Connection // nil until ready
+	ws    *websocket.Conn  // nil until ready, and when there was no handshake
 	ready chan struct{}
 	heard atomic.Bool // since the last tick
 	timer *time.Timer
@@ -31,38 +33,36 @@ type socket struct {
 func (g *Gateway) serveWebSocket(w http.ResponseWriter, r *http.Request, inst beeos.Instance) error {
 	// Opened before the handshake, so that a refusal is an ordinary answer;
 	// what is queued meanwhile waits for ready.
-	s := &socket{ready: make(chan struct{})}
-	c, err := g.open(r, inst, s.carry)
+	s := &socket{g: g, ready: make(chan struct{})}
+	defer close(s.ready)
+	c, err := g.open(r, inst, s)
 	if err != nil {
 		return err
 	}
+	s.c = c
 	s.ws, err = websocket.Accept(w, r, &websocket.AcceptOptions{CompressionMode: websocket.CompressionDisabled})
-	close(s.ready)
 	if err != nil {
-		c.close()
+		c.Close()
 		g.Log.WarnContext(r.Context(), "no WebSocket", "instance", inst.ID, "err", err)
 		return nil // Accept has answered
 	}
-	s.ws.SetReadLimit(maxInbound)
+	s.ws.SetReadLimit(link.MaxInbound)
 	s.timer = time.AfterFunc(time.Hour, s.tick)
 	s.timer.Reset(g.Heartbeat) // tick must find the timer
-	g.workers.Go(s.read)
+	g.hub.Go(s.read)
 	return nil
 }
 
-// carry makes s the transport of c.
-func (s *socket) carry(c *connection) {
-	s.c, c.shut = c, s.shut
-	c.wake = func() { c.g.workers.Go(s.write) }
-}
+// Wake writes what is queued.
+func (s *socket) Wake() { s.g.hub.Go(s.write) }
 
 // read acts on messages until the socket closes.
 func (s *socket) read() {
-	defer s.c.close()
+	defer s.c.Close()
 	defer s.ws.CloseNow() //nolint:errcheck // it is over either way
 	defer s.timer.Stop()
 	err := s.readMessages()
-	s.c.g.Log.Info("agent disconnected", "instance", s.c.instance, "reason", farewell(err))
+	s.g.Log.Info("agent disconnected", "instance", s.c.Instance, "reason", farewell(err))
 }
 
 // readMessages holds no buffer while it waits.
@@ -74,13 +74,13 @@ func (s *socket) readMessages() error {
 		if err != nil {
 			return err
 		}
-		buf, err := readAll(r, takeBuffer())
+		buf, err := readAll(r, link.TakeBuffer())
 		if err != nil {
 			return err
 		}
 		s.heard.Store(true)
-		s.c.receive(buf, &s.c.replies)
-		putBuffer(buf)
+		s.c.Receive(buf, &s.c.Replies)
+		link.PutBuffer(buf)
 	}
 }
 
@@ -111,12 +111,14 @@ func readAll(r io.Reader, buf []byte) ([]byte, error) {
 // write writes what is queued, all that has gathered in one message, until
 // nothing is left. A socket that does not take it is closed by tick.
 func (s *socket) write() {
-	<-s.ready
-	for out := s.c.take(); out != nil; out = s.c.take() {
-		if s.ws == nil || s.ws.Write(context.Background(), websocket.MessageText, out) != nil {
+	if <-s.ready; s.ws == nil {
+		return // nobody will ever take it
+	}
+	for out := s.c.Take(); out != nil; out = s.c.Take() {
+		if s.ws.Write(context.Background(), websocket.MessageText, out) != nil {
 			return // the reader notices and closes the connection
 		}
-		putBuffer(out)
+		link.PutBuffer(out)
 	}
 }
 
@@ -124,7 +126,7 @@ func (s *socket) write() {
 // and given up when it misses two pings.
 func (s *socket) tick() {
 	for misses := 0; !s.heard.Swap(false); misses++ {
-		ctx, cancel := context.WithTimeout(context.Background(), s.c.g.Heartbeat)
+		ctx, cancel := context.WithTimeout(context.Background(), s.g.Heartbeat)
 		err := s.ws.Ping(ctx)
 		late := ctx.Err() != nil
 		cancel()
@@ -136,14 +138,14 @@ func (s *socket) tick() {
 			return
 		}
 	}
-	if !s.c.isClosed() {
-		s.timer.Reset(s.c.g.Heartbeat)
+	if !s.c.IsClosed() {
+		s.timer.Reset(s.g.Heartbeat)
 	}
 }
 
-// shut ends the socket from our side.
-func (s *socket) shut(reason string) {
-	s.c.g.workers.Go(func() {
+// Shut ends the socket from our side.
+func (s *socket) Shut(reason string) {
+	s.g.hub.Go(func() {
 		if <-s.ready; s.ws != nil {
 			s.ws.Close(websocket.StatusServiceRestart, reason) //nolint:errcheck // it is over either way
 		}

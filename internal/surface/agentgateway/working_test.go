@@ -26,7 +26,7 @@ func TestStillWorking(t *testing.T) {
 	}
 
 	agent.kill()
-	s.eventually("the lease is given back", func() bool { return s.gateway.desk.turn(m.MessageID) == nil })
+	s.eventually("the lease is given back", func() bool { return len(s.gateway.hub.Leases()) == 0 })
 	again := p.websocket("")
 	expect(t, again, beeos.FrameHello)
 	again.send(working)
@@ -35,7 +35,7 @@ func TestStillWorking(t *testing.T) {
 	}
 	d, err := s.ledger.Turn(s.ctx, m.MessageID)
 	s.must(err)
-	if held := s.gateway.desk.turn(m.MessageID); held == nil || held.lease().Attempt != d.Attempt || d.Attempt != 2 {
+	if held := s.gateway.hub.Leases(); len(held) != 1 || held[0].Attempt != d.Attempt || d.Attempt != 2 {
 		t.Errorf("held %+v, stored %+v", held, d)
 	}
 
@@ -45,7 +45,7 @@ func TestStillWorking(t *testing.T) {
 	third.send(working)
 	expect(t, third, beeos.FrameWorking)
 	again.kill()
-	s.gateway.extend(s.ctx)
+	s.gateway.hub.ExtendLeases(s.ctx)
 	if d, err = s.ledger.Turn(s.ctx, m.MessageID); err != nil || d.Attempt != 3 {
 		t.Errorf("stored %+v, %v", d, err)
 	}

@@ -25,7 +25,7 @@ func (s *stack) asks(turn string) string {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	row, err := s.desk.Request(s.t.Context(), approval.Ask{
+	row, err := s.desk.Request(s.t.Context(), approval.ToolCall{
 		Agent: a, Caller: "user:" + s.user, Turn: turn, Request: "r", Skill: "files", Tool: "save_csv", Arguments: json.RawMessage(`{"name": "a.csv"}`),
 	})
 	if err != nil {

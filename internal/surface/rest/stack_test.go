@@ -41,7 +41,7 @@ type stack struct {
 	db     *store.DB
 	ledger *ledger.Ledger
 	bus    *bus.Bus
-	desk   *approval.Desk
+	desk   *approval.Approvals
 	files  *invoke.Files
 	hooks  *webhook.Hooks
 	folder string       // where the bytes of files are

@@ -38,7 +38,7 @@ type Surface struct {
 	DB     *store.DB
 	Ledger *ledger.Ledger
 	Calls  *invoke.Calls
-	Desk   *approval.Desk
+	Desk   *approval.Approvals
 	Files  *invoke.Files
 	Hooks  *webhook.Hooks
 	Auth   *auth.Checker

@@ -16,7 +16,7 @@ import (
 // asks lets an agent ask for a tool call.
 func (k *stack) asks(a *beeos.Agent, caller, turn, arguments string) store.Approval {
 	k.t.Helper()
-	row, err := k.desk.Request(k.t.Context(), approval.Ask{
+	row, err := k.desk.Request(k.t.Context(), approval.ToolCall{
 		Agent: a, Caller: "user:" + caller, Turn: turn, Request: "r", Skill: "files", Tool: "save_csv", Arguments: json.RawMessage(arguments),
 	})
 	if err != nil {

@@ -23,7 +23,7 @@ import (
 // asksFor lets the agent of a turn ask for a tool call.
 func (p *puppet) asksFor(f beeos.Frame, caller beeos.User, tool, arguments string) store.Approval {
 	p.k.t.Helper()
-	a, err := p.k.desk.Request(p.k.t.Context(), approval.Ask{
+	a, err := p.k.desk.Request(p.k.t.Context(), approval.ToolCall{
 		Agent: p.agent, Caller: "user:" + caller.ID, Channel: f.ChannelID, Turn: f.MessageID, Request: tool, Skill: "files", Tool: tool, Arguments: json.RawMessage(arguments),
 	})
 	if err != nil {

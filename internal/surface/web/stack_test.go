@@ -41,7 +41,7 @@ type stack struct {
 	bus    *bus.Bus
 	calls  *invoke.Calls
 	kept   *invoke.Files
-	desk   *approval.Desk
+	desk   *approval.Approvals
 	people *auth.People
 	oauth  *oauth.Server
 	site   *Site

@@ -36,7 +36,7 @@ type Options struct {
 	DB     *store.DB
 	Ledger *ledger.Ledger
 	Bus    *bus.Bus // nil: pages do not refresh themselves when calls come
-	Desk   *approval.Desk
+	Desk   *approval.Approvals
 	Calls  *invoke.Calls
 	Files  *invoke.Files // nil: files cannot be attached
 	People *auth.People

@@ -21,7 +21,7 @@ func TestLockedOutOwnersAreDisconnected(t *testing.T) {
 			begun := time.Now()
 
 			s.must(s.db.RenameUser(s.ctx, s.owner.ID, "another name"))
-			s.must(s.gateway.lockOut(s.ctx, begun.Add(-time.Hour)))
+			s.must(s.gateway.hub.EndLockedOut(s.ctx, begun.Add(-time.Hour)))
 			if s.gateway.Connections() != 1 {
 				t.Fatal("a new name cost a connection")
 			}
@@ -30,7 +30,7 @@ func TestLockedOutOwnersAreDisconnected(t *testing.T) {
 			if tell {
 				s.bus.Control(bus.Control{Kind: bus.KeyRevoked, ID: s.owner.ID})
 			} else {
-				s.must(s.gateway.lockOut(s.ctx, begun))
+				s.must(s.gateway.hub.EndLockedOut(s.ctx, begun))
 			}
 			s.eventually("the locked out are gone", func() bool { return s.gateway.Connections() == 0 && !s.bus.Present(s.ctx, ids["a"]) })
 		})

@@ -1,4 +1,4 @@
-package agentgateway
+package link
 
 import (
 	"bytes"
@@ -9,50 +9,49 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/surface/agentgateway/codec"
+	"github.com/beeos/beeos/internal/surface/agentgateway/turn"
 )
 
-// lookWithin bounds a look into the ledger that a dispatch waits for.
+// lookWithin bounds a query that a dispatch waits for.
 const lookWithin = time.Second
 
 // finish stores the reply that ends a turn and acknowledges it once it is on
 // disk. The reader of the socket does not wait for the disk: while one reply
 // is being written others come in, and the ledger commits them together.
-func (c *connection) finish(f *beeos.Frame, to *answers) error {
-	if f.MessageID == "" {
-		return beeos.Errorf(beeos.MissingParam, "a frame of type %q needs the message_id of its turn", f.Type)
-	}
-	m := reply(f)
-	t := c.g.desk.turn(f.MessageID)
-	if t != nil && !c.serves(t.agent) {
-		return notYours(f.MessageID)
+func (c *Connection) finish(f *beeos.Frame, to *Responses) error {
+	m := replyMessage(f)
+	t := c.hub.turns.get(f.MessageID)
+	if t != nil && !c.serves(t.Agent) {
+		return errNotServed(f.MessageID)
 	}
 	if t != nil {
-		streamed := t.finish(c.g)
+		streamed := t.Finish()
 		switch {
 		case m.Body == "" && m.Type == beeos.AgentReply:
 			m.Body = streamed
 		case m.Type == beeos.AgentReplyError && len(m.Payload) == 0 && streamed != "":
-			m.Payload, _ = json.Marshal(map[string]string{"partial": cut(streamed)}) // a string
+			m.Payload, _ = json.Marshal(map[string]string{"partial": cutPartial(streamed)}) // a string
 		}
 	}
-	to.open.Add(1)
-	c.g.workers.Go(func() {
-		defer to.open.Done()
-		to.send(c.settle(t, m))
+	to.Pending.Add(1)
+	c.hub.Go(func() {
+		defer to.Pending.Done()
+		to.Send(c.storeReply(t, m))
 	})
 	return nil
 }
 
-// cut bounds what is kept of an answer that its agent did not bring to an end.
-func cut(text string) string {
-	if len(text) > maxAside {
-		text = strings.ToValidUTF8(text[:maxAside], "")
+// cutPartial bounds what is kept of an answer that its agent did not finish.
+func cutPartial(text string) string {
+	if len(text) > turn.MaxExtra {
+		text = strings.ToValidUTF8(text[:turn.MaxExtra], "")
 	}
 	return text
 }
 
-// reply is the message that a terminal frame stands for.
-func reply(f *beeos.Frame) beeos.Message {
+// replyMessage is the message that a terminal frame stands for.
+func replyMessage(f *beeos.Frame) beeos.Message {
 	m := beeos.Message{
 		InReplyTo: f.MessageID, Body: f.Body, StopReason: f.StopReason,
 		Parts: bytes.Clone(f.Parts), Payload: bytes.Clone(f.Payload),
@@ -80,71 +79,71 @@ func reply(f *beeos.Frame) beeos.Message {
 	return m
 }
 
-// settle stores m and returns the acknowledgement. t is nil when this node
+// storeReply stores m and returns the acknowledgement. t is nil when this node
 // does not hold the turn: the agent has reconnected and brings a reply whose
 // acknowledgement it never got.
-func (c *connection) settle(t *turn, m beeos.Message) []byte {
+func (c *Connection) storeReply(t *heldTurn, m beeos.Message) []byte {
 	ctx := context.Background() // the reply is to be kept whatever becomes of the connection
 	var stored beeos.Message
-	agent, err := c.locate(ctx, t, &m)
+	agent, err := c.locateTurn(ctx, t, &m)
 	if err == nil {
 		m.Publisher = "agent:" + agent
-		stored, err = c.g.Ledger.Finish(ctx, m)
+		stored, err = c.hub.Ledger.Finish(ctx, m)
 	}
 	code := beeos.CodeOf(err)
 	if err == nil || code == beeos.MessageTerminal {
 		switch {
 		case t == nil:
-		case t.conn == c, c.wake == nil: // a visitor is the same process by another way
+		case t.conn == c, c.transport == nil: // a visitor is the same process on another path
 			t.conn.drop(t)
-		default: // another process of the agent's was faster than the one that holds it
-			c.g.overtaken(t)
+		default: // another process of this agent was faster than the one that holds it
+			c.hub.dropEnded(t)
 		}
 		if err == nil {
-			return ackFrame(m.InReplyTo, stored.Offset)
+			return codec.Ack(m.InReplyTo, stored.Offset)
 		}
-	} else if t != nil && t.unfinish() {
-		c.g.release([]*turn{t})
+	} else if t != nil && t.Unfinish() {
+		c.hub.releaseTurns([]*heldTurn{t})
 	}
-	return refusal(&beeos.Frame{Type: beeos.FrameReply, MessageID: m.InReplyTo}, unavailable(err))
+	return codec.Refusal(&beeos.Frame{Type: beeos.FrameReply, MessageID: m.InReplyTo}, retryable(err))
 }
 
-// locate fills in m's channel and returns whose turn it is.
-func (c *connection) locate(ctx context.Context, t *turn, m *beeos.Message) (agent string, err error) {
+// locateTurn fills in m's channel and returns whose turn it is.
+func (c *Connection) locateTurn(ctx context.Context, t *heldTurn, m *beeos.Message) (agent string, err error) {
 	if t != nil {
-		m.Channel = t.channel
-		return t.agent, nil
+		m.Channel = t.Channel
+		return t.Agent, nil
 	}
-	d, err := c.g.Ledger.Turn(ctx, m.InReplyTo)
+	d, err := c.hub.Ledger.Turn(ctx, m.InReplyTo)
 	switch {
 	case beeos.CodeOf(err) == beeos.NotFound:
 		return "", beeos.Errorf(beeos.MessageTerminal, "this message already has its final reply")
 	case err != nil:
 		return "", err
 	case !c.serves(d.AgentID):
-		return "", notYours(m.InReplyTo)
+		return "", errNotServed(m.InReplyTo)
 	}
 	m.Channel = d.Channel
 	return d.AgentID, nil
 }
 
-// over reports whether a turn that is handed out again has ended meanwhile: an
-// agent that reconnects may bring its reply while its work is on the way to
+// hasEnded reports whether a turn that is handed out again has ended meanwhile:
+// an agent that reconnects may bring its reply while its work is on the way to
 // somebody else.
-func (g *Gateway) over(turn string) bool {
+func (h *Hub) hasEnded(turnID string) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), lookWithin)
 	defer cancel()
-	_, err := g.Ledger.Turn(ctx, turn)
+	_, err := h.Ledger.Turn(ctx, turnID)
 	return beeos.CodeOf(err) == beeos.NotFound
 }
 
-func notYours(turn string) error {
-	return beeos.Errorf(beeos.NotFound, "there is no message %q for the agents of this connection", turn)
+func errNotServed(turnID string) error {
+	return beeos.Errorf(beeos.NotFound, "there is no message %q for the agents of this connection", turnID)
 }
 
-// unavailable turns a fault that may pass into the code that tells an agent to
+// retryable turns a fault that may pass into the code that tells an agent to
 // try again; what is the agent's own doing stays as it is.
-func unavailable(err error) error {
+func retryable(err error) error {
 	var e *beeos.Error
 	if errors.As(err, &e) && e.Code != beeos.InternalError {
 		return err

@@ -1,0 +1,210 @@
+// Package approval lets a person decide about a tool call before it is made.
+// An agent asks about a call (tool_call.go) and waits with it (pending.go);
+// await.go takes the call from the rules (rule.go) over a person's decision
+// (decide.go) to the one use of the approval. The caller sees what is being
+// waited for (prompt.go) and decides there if the agent is its own (caller.go).
+// link.go makes signed links for deciding without signing in, show.go what
+// people get to see, and approvals.go wakes those who wait and ends what nobody
+// decided.
+//
+// An approval is a row in the store, so it survives the death of every process.
+// It is bound to its caller, agent, turn, skill, tool, arguments and rule: an
+// agent that is restarted and asks again finds the same row, and any other
+// question is another approval.
+package approval
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/beeos/beeos/internal/engine/bus"
+	"github.com/beeos/beeos/internal/engine/ledger"
+	"github.com/beeos/beeos/internal/store"
+)
+
+// Timeout is how long a person has to decide, unless a rule says otherwise.
+const Timeout = 5 * time.Minute
+
+const (
+	sweepEvery  = time.Second // the net under lost notices
+	remindEvery = 10 * time.Second
+	forgetEvery = time.Hour
+	batchSize   = 500
+)
+
+// Options are the parts that approvals stand on.
+type Options struct {
+	DB     *store.DB
+	Ledger *ledger.Ledger
+	Bus    *bus.Bus
+	Log    *slog.Logger
+	Now    func() time.Time // nil = time.Now
+	Web    string           // where the console is, for links
+	Keep   time.Duration    // how long decisions are kept; 0 = for ever
+}
+
+// Approvals asks people, knows who waits for their decisions, and takes those.
+type Approvals struct {
+	Options
+	mu      sync.Mutex
+	waiting map[string][]chan struct{} // by approval; each has room for one
+}
+
+// New returns the approvals of this node; Run must be running for those who
+// wait.
+func New(o Options) *Approvals {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	s := &Approvals{Options: o, waiting: map[string][]chan struct{}{}}
+	if o.Bus != nil {
+		o.Bus.OnControl(func(c bus.Control) {
+			if c.Kind == bus.ApprovalChanged {
+				s.wakeWaiters(c.ID)
+			}
+		})
+	}
+	return s
+}
+
+// Run expires what nobody decided, withdraws what nobody waits for, and wakes
+// whoever missed a notice, until ctx ends.
+func (s *Approvals) Run(ctx context.Context) error {
+	look, forget := time.NewTicker(sweepEvery), time.NewTicker(forgetEvery)
+	defer look.Stop()
+	defer forget.Stop()
+	for {
+		var err error
+		select {
+		case <-look.C:
+			if err = s.endLapsed(ctx); err == nil {
+				err = s.wakeSettled(ctx)
+			}
+		case <-forget.C:
+			if s.Keep > 0 {
+				err = s.DB.ForgetApprovals(ctx, s.Now().Add(-s.Keep))
+			}
+		case <-ctx.Done():
+			return nil
+		}
+		if err != nil && ctx.Err() == nil {
+			s.Log.Error("approvals", "err", err)
+		}
+	}
+}
+
+// endLapsed ends the approvals that nobody decided in time, or waits for.
+func (s *Approvals) endLapsed(ctx context.Context) error {
+	late, left, err := s.DB.LapsedApprovals(ctx, s.Now())
+	if err != nil {
+		return err
+	}
+	for _, id := range late {
+		if _, err := s.expire(ctx, id); err != nil {
+			return err
+		}
+	}
+	for _, id := range left {
+		if _, err := s.endUndecided(ctx, store.Verdict{ID: id, State: store.ApprovalWithdrawn, By: "system", Reason: "the call has ended"}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Approvals) expire(ctx context.Context, id string) (store.Approval, error) {
+	return s.endUndecided(ctx, store.Verdict{ID: id, State: store.ApprovalExpired, By: "system", Reason: "nobody decided in time"})
+}
+
+// endUndecided ends an approval without a person; if somebody was faster, their
+// decision counts.
+func (s *Approvals) endUndecided(ctx context.Context, v store.Verdict) (store.Approval, error) {
+	v.At = s.Now()
+	a, won, err := s.DB.DecideApproval(ctx, v)
+	if won {
+		s.notifyNodes(a.ID)
+	}
+	return a, err
+}
+
+// notifyNodes lets every node know that an approval has changed.
+func (s *Approvals) notifyNodes(id string) {
+	if s.Bus == nil {
+		s.wakeWaiters(id)
+		return
+	}
+	s.Bus.Control(bus.Control{Kind: bus.ApprovalChanged, ID: id})
+}
+
+// wakeWaiters lets those who wait for an approval on this node look at it.
+func (s *Approvals) wakeWaiters(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, w := range s.waiting[id] {
+		select {
+		case w <- struct{}{}:
+		default: // it is about to look anyway
+		}
+	}
+}
+
+// wakeSettled looks for decisions whose notice was lost.
+func (s *Approvals) wakeSettled(ctx context.Context) error {
+	s.mu.Lock()
+	ids := make([]string, 0, len(s.waiting))
+	for id := range s.waiting {
+		ids = append(ids, id)
+	}
+	s.mu.Unlock()
+	for part := range slices.Chunk(ids, batchSize) {
+		settled, err := s.DB.SettledApprovals(ctx, part)
+		if err != nil {
+			return err
+		}
+		for _, id := range settled {
+			s.wakeWaiters(id)
+		}
+	}
+	return nil
+}
+
+// waitUntilSettled returns an approval once it is decided, expired or
+// withdrawn. It calls remind now and then while it waits.
+func (s *Approvals) waitUntilSettled(ctx context.Context, id string, remind func()) (store.Approval, error) {
+	tick := time.NewTicker(remindEvery)
+	defer tick.Stop()
+	wake := make(chan struct{}, 1)
+	s.mu.Lock()
+	s.waiting[id] = append(s.waiting[id], wake)
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.waiting[id] = slices.DeleteFunc(s.waiting[id], func(w chan struct{}) bool { return w == wake })
+		if len(s.waiting[id]) == 0 {
+			delete(s.waiting, id)
+		}
+	}()
+	for {
+		a, err := s.DB.Approval(ctx, id)
+		if err == nil && a.Open() && !a.ExpiresAt.After(s.Now()) {
+			a, err = s.expire(ctx, id)
+		}
+		if err != nil || !a.Open() {
+			return a, err
+		}
+		select {
+		case <-wake:
+		case <-tick.C:
+			remind()
+		case <-ctx.Done():
+			return a, ctx.Err()
+		}
+	}
+}

@@ -1,0 +1,105 @@
+package question
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/engine/invoke"
+	"github.com/beeos/beeos/internal/surface/agentgateway/codec"
+	"github.com/beeos/beeos/internal/surface/agentgateway/turn"
+	"github.com/beeos/beeos/internal/wire/httpd"
+)
+
+const (
+	// chainMember of a request's metadata is the agents that led to it, first to
+	// last. Only the gateway writes it.
+	chainMember = "call_chain"
+	// maxChain is how many agents may call each other in a row.
+	maxChain = 8
+)
+
+// callAgent asks another agent on behalf of the one that works on a turn, with
+// the rights of its owner. The answer goes back to the agent that asked; the
+// work is a request like any other, under a key that stays the same when the
+// turn is given to another instance.
+func (q *Questions) callAgent(t *turn.Turn, f *beeos.Frame, send Send) {
+	name, _ := httpd.StringValue(httpd.Field(f.Params, "agent"))
+	message, _ := httpd.StringValue(httpd.Field(f.Params, "message"))
+	id, key := f.RequestID, f.Key
+	ctx, cancel := context.WithCancel(context.Background())
+	if !t.OnDrop(cancel) {
+		cancel()
+	}
+	q.start(func() {
+		defer cancel()
+		answer := beeos.Frame{Type: beeos.FrameAnswer, RequestID: id}
+		m, err := q.awaitAgent(ctx, t, name, message, key)
+		switch {
+		case err != nil:
+			answer.Error = codec.Fault(err)
+			if answer.Error.Code == string(beeos.InternalError) && ctx.Err() == nil {
+				q.Log.Error("an agent's call of another one failed", "turn", t.ID, "err", err)
+			}
+		default:
+			answer.Result, _ = json.Marshal(map[string]any{"text": m.Body, "is_error": m.IsError()}) //nolint:errcheck // a string and a bool
+		}
+		send(codec.Encode(&answer))
+	})
+}
+
+// awaitAgent makes the call and waits for its reply.
+func (q *Questions) awaitAgent(ctx context.Context, t *turn.Turn, name, message, key string) (*beeos.Message, error) {
+	if name == "" || strings.TrimSpace(message) == "" {
+		return nil, beeos.Errorf(beeos.InvalidParam, "a call needs the id or name of an agent, and a message")
+	}
+	from, err := q.DB.Agent(ctx, t.Agent)
+	if err != nil {
+		return nil, err
+	}
+	to, err := q.DB.Agent(ctx, name)
+	if beeos.CodeOf(err) == beeos.AgentNotFound && err != nil {
+		to, err = q.DB.AgentByName(ctx, from.OwnerID, name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	chain, err := q.callChain(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case slices.Contains(chain, to.ID):
+		return nil, beeos.Errorf(beeos.Conflict, "agent %q is already working on this: calling it again would never end", to.Name)
+	case len(chain) >= maxChain:
+		return nil, beeos.Errorf(beeos.Conflict, "%d agents have called each other in a row, which is the limit", maxChain)
+	}
+	req := invoke.Request{
+		Caller: beeos.Caller{Kind: beeos.ByUserKey, UserID: from.OwnerID, CredentialID: "agent:" + from.ID, Name: from.Name},
+		Agent:  to, Surface: "agent", TurnID: beeos.NewID(), Channel: beeos.NewChannelID(), Fresh: true, Body: message,
+		Call:           beeos.Call{Protocol: "agent", Metadata: map[string]string{chainMember: strings.Join(chain, ",")}},
+		IdempotencyKey: "call " + t.ID + " " + key, Fingerprint: []byte(to.ID + "\x00" + message), Join: true, Deadline: t.Deadline,
+	}
+	m, err := invoke.Last(q.Calls.Do(ctx, &req))
+	if err != nil && ctx.Err() != nil && !t.IsLost() { // whoever wanted it has finished, or was cancelled
+		if err := q.Calls.Cancel(context.WithoutCancel(ctx), "", req.TurnID, "the agent that asked has stopped"); err != nil {
+			q.Log.Warn("a call outlives who made it", "turn", req.TurnID, "err", err)
+		}
+	}
+	return m, err
+}
+
+// callChain returns the agents that led to a turn, its own last.
+func (q *Questions) callChain(ctx context.Context, t *turn.Turn) ([]string, error) {
+	m, err := q.Ledger.Find(ctx, t.Channel, t.ID)
+	if err != nil {
+		return nil, err
+	}
+	var chain []string
+	if before, _ := httpd.StringValue(httpd.Field(httpd.Field(m.Payload, "metadata"), chainMember)); before != "" {
+		chain = strings.Split(before, ",")
+	}
+	return append(chain, t.Agent), nil
+}

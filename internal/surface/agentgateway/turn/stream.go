@@ -1,0 +1,140 @@
+package turn
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/beeos/beeos"
+)
+
+const (
+	gatherFor = 20 * time.Millisecond // deltas that come faster travel together
+	gatherMax = 4 << 10               // bytes
+	maxText   = 1 << 20               // of a turn's text so far
+
+	// MaxExtra bounds what is kept of a turn's reasoning, and of its parts, in
+	// bytes.
+	MaxExtra = 64 << 10
+)
+
+// AddText takes a piece of text, or of reasoning. The first goes out at once;
+// those that follow within gatherFor are gathered.
+func (t *Turn) AddText(text string, thoughts bool) {
+	now := t.publisher.Now()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if thoughts {
+		t.reasoning = appendExtra(t.reasoning, text)
+	} else {
+		t.appendText(text)
+	}
+	if thoughts != t.thoughts {
+		t.flush(now)
+		t.thoughts = thoughts
+	}
+	if len(t.pending) == 0 && now.Sub(t.published) >= gatherFor {
+		t.publishText(now, text)
+		return
+	}
+	t.pending = append(t.pending, text...)
+	switch {
+	case len(t.pending) >= gatherMax:
+		t.flush(now)
+	case !t.queued:
+		t.queued = true
+		t.publisher.add(t)
+	}
+}
+
+// ReplaceText takes text that the agent had streamed on an earlier connection.
+// Whoever watches has most of it or nothing: the number that nobody is sent
+// makes everybody ask for the text so far before the next piece.
+func (t *Turn) ReplaceText(text string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.seq++
+	t.text = t.text[:0]
+	t.appendText(text)
+}
+
+// appendText keeps the text so far, up to a bound; t.mu is held.
+func (t *Turn) appendText(text string) {
+	if t.truncated || len(t.text)+len(text) > maxText {
+		t.truncated = true
+		return
+	}
+	t.text = append(t.text, text...)
+}
+
+// AddPart takes a piece of the answer that is not text.
+func (t *Turn) AddPart(raw json.RawMessage) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.parts) > 0 {
+		t.parts = appendExtra(t.parts, ","+string(raw))
+	} else {
+		t.parts = appendExtra(nil, string(raw))
+	}
+	t.flush(t.publisher.Now())
+	t.publish(beeos.Event{Kind: beeos.EventDelta, Part: raw})
+}
+
+// appendExtra keeps what a late joiner would like to have but can do without.
+func appendExtra(kept []byte, more string) []byte {
+	if len(kept)+len(more) > MaxExtra {
+		return kept
+	}
+	return append(kept, more...)
+}
+
+// Snapshot returns the text so far as one delta in place of those that were
+// published. What has gathered is published first, so that it is among them.
+func (t *Turn) Snapshot() beeos.Event {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.flush(t.publisher.Now())
+	ev := beeos.Event{
+		Kind: beeos.EventDelta, Channel: t.Channel, Turn: t.ID, Attempt: t.attempt, Seq: t.seq, Text: string(t.text), SoFar: true,
+		Reasoning: string(t.reasoning),
+	}
+	if len(t.parts) > 0 {
+		ev.Parts = json.RawMessage("[" + string(t.parts) + "]")
+	}
+	return ev
+}
+
+// Publish sends a live event after whatever text came before it.
+func (t *Turn) Publish(ev beeos.Event) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.flush(t.publisher.Now())
+	t.publish(ev)
+}
+
+// flush publishes what has gathered; t.mu is held.
+func (t *Turn) flush(now time.Time) {
+	if len(t.pending) > 0 {
+		text := string(t.pending)
+		t.pending = t.pending[:0]
+		t.publishText(now, text)
+	}
+}
+
+func (t *Turn) publishText(now time.Time, text string) {
+	t.published = now
+	ev := beeos.Event{Kind: beeos.EventDelta}
+	if t.thoughts {
+		ev.Reasoning = text
+	} else {
+		ev.Text = text
+	}
+	t.publish(ev)
+}
+
+// publish sends an event to whoever watches; t.mu is held, which keeps events
+// in order.
+func (t *Turn) publish(ev beeos.Event) {
+	t.seq++
+	ev.Channel, ev.Turn, ev.Attempt, ev.Seq = t.Channel, t.ID, t.attempt, t.seq
+	t.publisher.Bus.Publish(ev)
+}

@@ -1,0 +1,175 @@
+// Package turn is one request in the hands of an agent on this node: who has it
+// and how far it has come (turn.go), and what its agent says before the reply,
+// which goes out live and is kept for whoever joins late (stream.go,
+// publisher.go).
+package turn
+
+import (
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/beeos/beeos/internal/engine/bus"
+	"github.com/beeos/beeos/internal/engine/ledger"
+)
+
+// Turn is one message that an agent on this node is working on.
+type Turn struct {
+	ID       string
+	Channel  string
+	Agent    string
+	Deadline time.Time // zero = none
+
+	publisher *Publisher
+
+	mu        sync.Mutex
+	attempt   int
+	noteStart bool // tell the ledger when the agent shows a sign of work
+	noting    bool // that is on its way
+	finishing bool // its terminal reply is being stored
+	lost      bool // its connection is gone
+	dropped   bool // nobody here holds the turn any more
+	onDrop    []func()
+	questions int // that the agent has asked so far
+
+	text      []byte // so far
+	truncated bool   // text is not the whole text
+	reasoning []byte // so far
+	parts     []byte // so far, with commas between them
+	seq       int64  // of the last event
+	pending   []byte // gathered, not published yet
+	thoughts  bool   // pending is reasoning
+	queued    bool   // the publisher knows about pending
+	published time.Time
+}
+
+// New returns the turn of a dispatch. noteStart says that the ledger wants to
+// know when the agent begins.
+func New(p *Publisher, d *bus.Dispatch, noteStart bool) Turn {
+	return Turn{
+		ID: d.MessageID, Channel: d.Channel, Agent: d.AgentID, Deadline: d.Deadline,
+		publisher: p, attempt: d.Attempt, noteStart: noteStart,
+	}
+}
+
+// Drop ends what depends on the turn being worked on here.
+func (t *Turn) Drop() {
+	t.mu.Lock()
+	ended := t.onDrop
+	t.onDrop, t.dropped = nil, true
+	t.mu.Unlock()
+	for _, f := range ended {
+		f()
+	}
+}
+
+// OnDrop has f called when the turn is dropped. It reports false, and f is not
+// called, when that has happened already.
+func (t *Turn) OnDrop(f func()) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.dropped {
+		t.onDrop = append(t.onDrop, f)
+	}
+	return !t.dropped
+}
+
+// Lease names this attempt in the ledger.
+func (t *Turn) Lease() ledger.Lease {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return ledger.Lease{Turn: t.ID, Attempt: t.attempt}
+}
+
+// Adopt takes over a later attempt of a turn that the agent still works on: its
+// lease ran out, its work did not.
+func (t *Turn) Adopt(attempt int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.attempt = max(t.attempt, attempt)
+}
+
+// ShouldNoteStart reports, once, that the ledger wants to know about this sign
+// of work.
+func (t *Turn) ShouldNoteStart() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	tell := t.noteStart
+	t.noteStart, t.noting = false, t.noting || tell
+	return tell
+}
+
+// IsNotingStart reports whether a sign of work is still on its way to the
+// ledger.
+func (t *Turn) IsNotingStart() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.noting
+}
+
+// StartNoted says that the ledger knows about the sign of work.
+func (t *Turn) StartNoted() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.noting = false
+}
+
+// Finish publishes the last of the text and marks the turn as being stored. It
+// returns the whole text that was streamed, if that is known.
+func (t *Turn) Finish() (text string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.flush(t.publisher.Now())
+	t.finishing = true
+	if !t.truncated {
+		text = string(t.text)
+	}
+	return text
+}
+
+// Unfinish takes Finish back: the reply could not be stored now. It reports
+// whether the turn's connection went away meanwhile.
+func (t *Turn) Unfinish() (lost bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.finishing = false
+	return t.lost
+}
+
+// IsFinishing reports whether a terminal reply is on its way to the disk.
+func (t *Turn) IsFinishing() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.finishing
+}
+
+// Abandon notes that the connection is gone. It reports whether the turn should
+// be given back now.
+func (t *Turn) Abandon() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.lost = true
+	return !t.finishing
+}
+
+// IsLost reports whether the turn's connection is gone: another instance may
+// have it next.
+func (t *Turn) IsLost() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.lost
+}
+
+// QuestionKey names a question to the caller: as the agent does, or by counting.
+func (t *Turn) QuestionKey(given string) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.questions++
+	switch {
+	case given != "":
+		return given
+	case t.attempt <= 1:
+		return "input_" + strconv.Itoa(t.questions)
+	}
+	return "input_" + strconv.Itoa(t.attempt) + "_" + strconv.Itoa(t.questions)
+}
