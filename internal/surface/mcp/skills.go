@@ -57,7 +57,7 @@ func skillEntry(root string, file *beeos.Resource, resources []beeos.Resource) [
 	if file.Text == nil {
 		return nil
 	}
-	front, name, ok := frontmatter(*file.Text)
+	front, name, ok := readFrontMatter(*file.Text)
 	if !ok || name != root[strings.LastIndexByte(root, '/')+1:] {
 		return nil
 	}

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestFrontmatter(t *testing.T) {
+func TestFrontMatter(t *testing.T) {
 	const base = "name: a\ndescription: Does a.\n"
 	tests := []struct{ head, want string }{
 		{base, `{"name":"a","description":"Does a."}`},
@@ -22,30 +22,35 @@ func TestFrontmatter(t *testing.T) {
 		{base + "flow: [a, b]\n", ""},
 		{base + "odd: a: b\n", ""},
 		{base + "&anchor: b\n", ""},
+		{base + "bomb: &a boom\nagain: *a\n", ""},
+		{base + "tags: &a\n- one\nmore: *a\n", ""},
+		{base + "odd: !!binary aGk=\n", ""},
+		{base + "name: b\n", ""},
+		{base + "long: " + strings.Repeat("x", frontMatterMax) + "\n", ""},
 		{"name: a\n", ""},
 		{"description: b\n", ""},
 		{"name: 5\ndescription: b\n", ""},
 	}
 	for _, tt := range tests {
 		for _, text := range []string{"---\n" + tt.head + "---\nbody", "\ufeff---\r\n" + strings.ReplaceAll(tt.head, "\n", "\r\n") + "---\r\n"} {
-			got, name, ok := frontmatter(text)
+			got, name, ok := readFrontMatter(text)
 			if ok != (tt.want != "") || ok && (string(got) != tt.want || name != "a") {
 				t.Errorf("%q: %s, %q, %v", text, got, name, ok)
 			}
 		}
 	}
 	for _, text := range []string{"", "---\n", "---\nname: a\n", "name: a\ndescription: b\n---\n"} {
-		if _, _, ok := frontmatter(text); ok {
+		if _, _, ok := readFrontMatter(text); ok {
 			t.Errorf("%q has a head", text)
 		}
 	}
 }
 
-// FuzzFrontmatter: whatever an agent writes, what we make of it is JSON.
-func FuzzFrontmatter(f *testing.F) {
+// FuzzFrontMatter: whatever an agent writes, what we make of it is JSON.
+func FuzzFrontMatter(f *testing.F) {
 	f.Add("---\nname: a\ndescription: >-\n  b\ntags:\n- c\nm:\n  d: 'e'\n---\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		if got, _, ok := frontmatter(text); ok && !json.Valid(got) {
+		if got, _, ok := readFrontMatter(text); ok && !json.Valid(got) {
 			t.Errorf("%q: %s", text, got)
 		}
 	})
