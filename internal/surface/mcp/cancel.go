@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/engine/bus"
 	"github.com/beeos/beeos/internal/engine/invoke"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
@@ -113,7 +114,7 @@ func (x *exchange) cancelled(params []byte) {
 	reason = orElse(shorten(reason, 500), "cancelled by the client")
 	name := requestName(x.session, id)
 	if !x.g.cancel(name, reason) {
-		x.g.tell(News{Kind: Cancelled, ID: name, Reason: reason})
+		x.g.opt.Bus.Control(bus.Control{Kind: bus.CancelRequest, ID: name, Reason: reason})
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/engine/bus"
 	"github.com/beeos/beeos/internal/store"
 )
 
@@ -160,7 +161,7 @@ func TestCatalogConcurrently(t *testing.T) {
 						t.Error(err)
 					}
 					if (n+i)%7 == 0 {
-						s.gateway.Hear(News{Kind: AgentChanged, Agent: id})
+						s.bus.Control(bus.Control{Kind: bus.AgentChanged, AgentID: id})
 					}
 				}
 			}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/engine/bus"
 )
 
 const floodDeltas = 8000
@@ -160,7 +161,7 @@ func TestSlowListener(t *testing.T) {
 	other.Buffer(nil, 1<<20)
 	big := []byte(`{"jsonrpc":"2.0","method":"x","params":{"text":"` + strings.Repeat("x", 100_000) + `"}}`)
 	for range 5 {
-		s.gateway.Hear(News{Kind: SessionMessage, ID: sealed.channel, Data: big})
+		s.bus.Control(bus.Control{Kind: bus.SessionMessage, ID: sealed.channel, Data: big})
 		if got := nextEvent(t, other); len(got) != len(big) {
 			t.Errorf("the other heard %d bytes", len(got))
 		}

@@ -38,6 +38,7 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/access/auth"
 	"github.com/beeos/beeos/internal/access/oauth"
+	"github.com/beeos/beeos/internal/engine/bus"
 	"github.com/beeos/beeos/internal/engine/invoke"
 	"github.com/beeos/beeos/internal/store"
 	"github.com/beeos/beeos/internal/wire/httpd"
@@ -49,6 +50,7 @@ type Options struct {
 	Auth      *auth.Checker
 	OAuth     *oauth.Server // nil = keys alone
 	Calls     *invoke.Calls
+	Bus       *bus.Bus
 	PublicURL string   // MCP_PUBLIC_URL, without a slash at its end
 	Origins   []string // browser origins that may call; empty = any
 	Strict    bool     // refuse an older version header on a request of 2026-07-28, which some hosted clients send
@@ -68,13 +70,8 @@ type Options struct {
 	// their connection, but not this.
 	Context context.Context
 
-	// Tell brings news to the Gateway.Hear of every replica, this one's too.
-	// Without it there are no others.
-	Tell func(News)
-
-	// Settle returns when the others have heard what was told before; nil =
-	// they have when Tell returns.
-	Settle func(context.Context)
+	// NodeDead is how long a node may be silent before it counts as gone.
+	NodeDead time.Duration
 }
 
 // Gateway serves MCP.
@@ -96,8 +93,8 @@ const maxBody = 1 << 20
 // New returns a Gateway. The key that seals sessions comes from the store, so
 // that all replicas share it.
 func New(opt Options) (*Gateway, error) {
-	if opt.DB == nil || opt.Auth == nil || opt.Calls == nil || opt.PublicURL == "" {
-		return nil, errors.New("mcp: DB, Auth, Calls and PublicURL are required")
+	if opt.DB == nil || opt.Auth == nil || opt.Calls == nil || opt.Bus == nil || opt.PublicURL == "" {
+		return nil, errors.New("mcp: DB, Auth, Calls, Bus and PublicURL are required")
 	}
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)
@@ -134,6 +131,8 @@ func New(opt Options) (*Gateway, error) {
 	if err := g.readEnded(opt.Context, time.Time{}); err != nil {
 		return nil, err
 	}
+	opt.Bus.OnControl(g.handleControl)
+	opt.Bus.OnNotice(g.handleNotice)
 	return g, nil
 }
 

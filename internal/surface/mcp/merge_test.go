@@ -16,6 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/engine/bus"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
@@ -182,12 +183,12 @@ func TestUnionSubscriptions(t *testing.T) {
 			t.Errorf("%s: %s", tt.uri, body)
 		}
 	}
-	for _, n := range []News{
-		{Kind: ResourceUpdated, Agent: s.agents["talker"], ID: "note://live"},
-		{Kind: ResourceUpdated, Agent: s.agents["clerk"], ID: "note://kind"},
-		{Kind: ResourceUpdated, Agent: s.agents["clerk"], ID: "note://live"},
+	for _, n := range []bus.Control{
+		{Kind: bus.ResourceUpdated, AgentID: s.agents["talker"], ID: "note://live"},
+		{Kind: bus.ResourceUpdated, AgentID: s.agents["clerk"], ID: "note://kind"},
+		{Kind: bus.ResourceUpdated, AgentID: s.agents["clerk"], ID: "note://live"},
 	} {
-		s.tell(n)
+		s.bus.Control(n)
 	}
 	if got := field(nextEvent(t, events), "params"); got != `{"uri":"beeos://clerk/note://live"}` {
 		t.Error(got)
@@ -196,7 +197,7 @@ func TestUnionSubscriptions(t *testing.T) {
 	if got := string(nextEvent(t, events)); !strings.Contains(got, "prompts/list_changed") {
 		t.Error(got)
 	}
-	s.tell(News{Kind: ResourceUpdated, Agent: s.agents["clerk"], ID: "note://live"})
+	s.bus.Control(bus.Control{Kind: bus.ResourceUpdated, AgentID: s.agents["clerk"], ID: "note://live"})
 	if got := field(nextEvent(t, events), "params"); got != `{"uri":"beeos://clerk/note://live"}` {
 		t.Error("after a change: ", got)
 	}

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/engine/bus"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
@@ -113,6 +114,6 @@ func (g *Gateway) postOld(w http.ResponseWriter, r *http.Request, agentID string
 		g.refuse(w, r, agentID, err)
 		return
 	}
-	g.tell(News{Kind: SessionMessage, ID: string(channel), Data: body})
+	g.opt.Bus.Control(bus.Control{Kind: bus.SessionMessage, ID: string(channel), Data: body})
 	w.WriteHeader(http.StatusAccepted)
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/engine/bus"
 	"github.com/beeos/beeos/internal/store"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
@@ -217,7 +218,7 @@ func TestT35ForeignSession(t *testing.T) {
 		if _, err := s.db.UpdateAgent(t.Context(), s.agents[name], store.AgentPatch{Visibility: &public}); err != nil {
 			t.Fatal(err)
 		}
-		s.gateway.Hear(News{Kind: AgentChanged, Agent: s.agents[name]})
+		s.bus.Control(bus.Control{Kind: bus.AgentChanged, AgentID: s.agents[name]})
 	}
 	session := s.handshake(t, "clerk", "user", `{}`)
 	ping := `{"jsonrpc":"2.0","id":1,"method":"ping"}`

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/engine/bus"
 	"github.com/beeos/beeos/internal/store"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
@@ -95,10 +96,8 @@ func (g *Gateway) endSession(ctx context.Context, s *session, expires time.Time)
 	err := g.opt.DB.EndSession(ctx, store.EndedSession{ID: s.channel, EndedAt: g.opt.Now(), Expires: expires})
 	if err == nil {
 		g.ended.add(s.channel, expires)
-		g.tell(News{Kind: SessionEnded, ID: s.channel})
-		if g.opt.Settle != nil { // a client that hears it is over may try the next replica at once
-			g.opt.Settle(ctx)
-		}
+		g.opt.Bus.Control(bus.Control{Kind: bus.SessionEnded, ID: s.channel})
+		g.settle(ctx) // a client that hears it is over may try the next replica at once
 	}
 	return err
 }
@@ -134,7 +133,7 @@ func (x *exchange) subscribe(ctx context.Context, m *message) ([]byte, error) {
 	} else if err := x.watch(ctx, id, uri); err != nil {
 		return nil, err
 	}
-	x.g.tell(News{Kind: SessionChanged, ID: id})
+	x.g.opt.Bus.Control(bus.Control{Kind: bus.SessionChanged, ID: id})
 	return []byte(`{}`), nil
 }
 

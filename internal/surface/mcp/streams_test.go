@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/engine/bus"
 )
 
 // sessionStream opens the GET stream of a session.
@@ -42,7 +43,7 @@ func (s *stack) sync(t *testing.T, change func(*beeos.Definition)) {
 	if _, err := s.db.Sync(t.Context(), s.instance, defs); err != nil {
 		t.Fatal(err)
 	}
-	s.tell(News{Kind: AgentChanged, Agent: s.agents["clerk"]})
+	s.bus.Control(bus.Control{Kind: bus.AgentChanged, AgentID: s.agents["clerk"]})
 }
 
 // TestSessionStream: a session hears at one replica what happened at the other.
@@ -58,14 +59,14 @@ func TestSessionStream(t *testing.T) {
 		}
 	}
 	post(`{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"note://live"}}`)
-	s.tell(News{Kind: ResourceUpdated, Agent: s.agents["clerk"], ID: "note://kind"}) // not asked for
-	s.tell(News{Kind: ResourceUpdated, Agent: s.agents["talker"], ID: "note://live"})
-	s.tell(News{Kind: ResourceUpdated, Agent: s.agents["clerk"], ID: "note://live"})
+	s.bus.Control(bus.Control{Kind: bus.ResourceUpdated, AgentID: s.agents["clerk"], ID: "note://kind"}) // not asked for
+	s.bus.Control(bus.Control{Kind: bus.ResourceUpdated, AgentID: s.agents["talker"], ID: "note://live"})
+	s.bus.Control(bus.Control{Kind: bus.ResourceUpdated, AgentID: s.agents["clerk"], ID: "note://live"})
 	if got := string(nextEvent(t, events)); got != `{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"note://live"}}` {
 		t.Error(got)
 	}
 	post(`{"jsonrpc":"2.0","id":2,"method":"resources/unsubscribe","params":{"uri":"note://live"}}`)
-	s.tell(News{Kind: ResourceUpdated, Agent: s.agents["clerk"], ID: "note://live"})
+	s.bus.Control(bus.Control{Kind: bus.ResourceUpdated, AgentID: s.agents["clerk"], ID: "note://live"})
 	start := time.Now()
 	s.sync(t, func(d *beeos.Definition) { d.Skills = append(d.Skills, beeos.Skill{Name: "grown"}) })
 	if got := string(nextEvent(t, events)); got != `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}` {
@@ -88,11 +89,11 @@ func TestStreamEndsWithItsCredential(t *testing.T) {
 	session := s.handshake(t, "clerk", "user", `{}`)
 	s.send(t.Context(), t, s.server.URL, "clerk", "user", session, `{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"note://live"}}`)
 	events := bufio.NewScanner(s.sessionStream(t.Context(), t, s.server.URL, session).Body)
-	s.tell(News{Kind: ResourceUpdated, Agent: s.agents["clerk"], ID: "note://live"})
+	s.bus.Control(bus.Control{Kind: bus.ResourceUpdated, AgentID: s.agents["clerk"], ID: "note://live"})
 	nextEvent(t, events)
 	s.must(s.db.RevokeKey(t.Context(), s.owner.ID, "key_user"))
 	s.gateway.opt.Auth.Forget("key_user")
-	s.tell(News{Kind: ResourceUpdated, Agent: s.agents["clerk"], ID: "note://live"})
+	s.bus.Control(bus.Control{Kind: bus.ResourceUpdated, AgentID: s.agents["clerk"], ID: "note://live"})
 	for events.Scan() {
 		if strings.Contains(events.Text(), "note://live") {
 			t.Fatalf("a revoked key hears %s", events.Text())
@@ -170,7 +171,7 @@ func TestListen(t *testing.T) {
 	if got := string(nextEvent(t, tools)); got != `{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{`+tag+`}}` {
 		t.Error(got)
 	}
-	s.tell(News{Kind: ResourceUpdated, Agent: s.agents["clerk"], ID: "note://live"})
+	s.bus.Control(bus.Control{Kind: bus.ResourceUpdated, AgentID: s.agents["clerk"], ID: "note://live"})
 	if got := string(nextEvent(t, prompts)); got != `{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{`+tag+`,"uri":"note://live"}}` {
 		t.Error(got)
 	}

@@ -54,7 +54,7 @@ func TestT37AbsentAndForeign(t *testing.T) {
 	s := newStack(t)
 	private, gone := s.agents["clerk"], s.agents["quiet"]
 	s.must(s.db.DeleteAgent(t.Context(), gone))
-	s.tell(News{Kind: AgentChanged, Agent: gone})
+	s.bus.Control(bus.Control{Kind: bus.AgentChanged, AgentID: gone})
 	ask := func(key, agent, method string) string {
 		r, err := http.NewRequest(http.MethodPost, s.server.URL+"/"+agent+"/mcp", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"`+method+`"}`))
 		s.must(err)
