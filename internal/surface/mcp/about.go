@@ -9,14 +9,14 @@ const (
 
 // skillsDeclared declares the skills extension for an agent that has any.
 func (l *lists) skillsDeclared() string {
-	if len(l.skills.entries) == 0 {
+	if len(l.skills.byFile) == 0 {
 		return ""
 	}
 	return `,"` + skillsExtension + `":{"directoryRead":true}`
 }
 
-// describe is what initialize and server/discover say about the agent.
-func (l *lists) describe(a *beeos.Agent) {
+// describeServer is what initialize and server/discover say about the agent.
+func (l *lists) describeServer(a *beeos.Agent) {
 	d := &a.Definition
 	info := appendText([]byte(`{"name":`), a.Name)
 	info = appendMember(info, "title", d.DisplayName)
@@ -24,7 +24,7 @@ func (l *lists) describe(a *beeos.Agent) {
 	instructions := appendMember(nil, "instructions", d.Description)
 
 	b := append([]byte(`"capabilities":{`+serverCapabilities+`},"serverInfo":`), l.serverInfo...)
-	l.about = append(b, instructions...)
+	l.initializeMembers = append(b, instructions...)
 	b = []byte(`{"supportedVersions":` + supportedVersions + `,"capabilities":{` + serverCapabilities + `,"extensions":{"` + tasksExtension + `":{}` + l.skillsDeclared() + `}}`)
 	l.discovery = append(append(b, instructions...), '}')
 }

@@ -11,7 +11,7 @@ import (
 
 // access answers who is calling and which agent; none is all of them. An agent that is not there
 // and one that this caller may not see are the same error.
-func (g *Gateway) access(r *http.Request, agentID string) (beeos.Caller, *entry, error) {
+func (g *Gateway) access(r *http.Request, agentID string) (beeos.Caller, *server, error) {
 	caller, err := g.caller(r, agentID)
 	if err != nil {
 		return caller, nil, err
@@ -64,18 +64,18 @@ func (g *Gateway) endpoint(agentID string) string {
 func notGranted() error {
 	return &fault{
 		err:    beeos.Errorf(beeos.Forbidden, "this agent is not among those that this app was granted; authorize again and pick it"),
-		number: numbers[beeos.Forbidden],
+		number: codeNumbers[beeos.Forbidden],
 		status: http.StatusForbidden,
 	}
 }
 
 // reach returns an agent that the caller may call at this endpoint.
 func (x *exchange) reach(ctx context.Context, agentID string) (*beeos.Agent, error) {
-	if x.home == agentID {
+	if x.endpointAgent == agentID {
 		return x.agent, nil
 	}
 	e, err := x.g.catalog.agent(ctx, agentID)
-	if err == nil && (x.home != "" || !x.caller.MayReach(e.agent) || !e.agent.MCPEnabled) {
+	if err == nil && (x.endpointAgent != "" || !x.caller.MayReach(e.agent) || !e.agent.MCPEnabled) {
 		err = beeos.Errorf(beeos.AgentNotFound, "no agent %s is known to this credential", agentID)
 	}
 	if err != nil {
@@ -87,7 +87,7 @@ func (x *exchange) reach(ctx context.Context, agentID string) (*beeos.Agent, err
 // responder is newResponder with the limits of the gateway.
 func (g *Gateway) responder(w http.ResponseWriter, r *http.Request) *responder {
 	o := newResponder(w, r)
-	o.within = g.opt.WriteWithin
+	o.dropAfter = g.opt.WriteWithin
 	return o
 }
 
@@ -98,7 +98,7 @@ func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, agentID string,
 	if f.status == http.StatusUnauthorized || f.status == http.StatusForbidden {
 		w.Header()["Www-Authenticate"] = []string{g.challenge(agentID, f.err)}
 	}
-	newResponder(w, r).fail(r, nil, bare, err)
+	newResponder(w, r).sendError(r, nil, unversioned, err)
 }
 
 // challenge tells clients where to learn how to get a credential.
@@ -109,8 +109,8 @@ func (g *Gateway) challenge(agentID string, err error) string {
 	return g.opt.OAuth.Challenge(agentID, err)
 }
 
-// delete ends a session, at every replica.
-func (g *Gateway) delete(w http.ResponseWriter, r *http.Request, agentID string) {
+// serveDelete ends a session, at every replica.
+func (g *Gateway) serveDelete(w http.ResponseWriter, r *http.Request, agentID string) {
 	caller, _, err := g.access(r, agentID)
 	var s *session
 	if err == nil {
@@ -126,16 +126,16 @@ func (g *Gateway) delete(w http.ResponseWriter, r *http.Request, agentID string)
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// fail sends an error as the answer to id. A fault of ours goes to the log
+// sendError sends an error as the answer to id. A fault of ours goes to the log
 // with its cause, and never further.
-func (o *responder) fail(r *http.Request, id []byte, v version, err error) {
+func (o *responder) sendError(r *http.Request, id []byte, v version, err error) {
 	f := faultOf(err)
-	status := f.statusFor(v)
-	if f.ours() {
+	status := f.httpStatus(v)
+	if f.isInternal() {
 		httpd.Report(r, err)
 	}
 	if status == http.StatusTooManyRequests {
 		httpd.SetRetryAfter(o.w, f.err)
 	}
-	o.send(status, nil, f.append(nil, id, v), nil)
+	o.sendAnswer(status, nil, f.appendResponse(nil, id, v), nil)
 }

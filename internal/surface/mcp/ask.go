@@ -44,8 +44,8 @@ func elicitation(value []byte) (can capability) {
 	return can
 }
 
-// names are the words that agents know the capabilities by.
-func (c capability) names() []string {
+// agentNames are the words that agents know the capabilities by.
+func (c capability) agentNames() []string {
 	var list []string
 	if c&(canElicitForm|canElicitURL) != 0 {
 		list = append(list, "elicitation")
@@ -79,8 +79,8 @@ func (c capability) declaration() string {
 	return `{}`
 }
 
-// needs is what a client must be capable of to be asked; 0 = no client is.
-func needs(ev *beeos.Event) capability {
+// neededCapability is what a client must be capable of to be asked; 0 = no client is.
+func neededCapability(ev *beeos.Event) capability {
 	switch ev.Method {
 	case "elicitation/create":
 		if mode, _ := httpd.StringValue(httpd.Field(ev.Data, "mode")); mode == "url" {
@@ -95,19 +95,19 @@ func needs(ev *beeos.Event) capability {
 	return 0
 }
 
-// cannotAsk answers a question that cannot be put, or the agent would wait for
+// refuseQuestion answers a question that cannot be put, or the agent would wait for
 // nothing.
-func (x *exchange) cannotAsk(ctx context.Context, ev *beeos.Event) {
-	x.reply(ctx, ev.AskID, nil, &beeos.FrameFault{Code: "cannot_ask", Message: "the caller's program does not support " + ev.Method})
+func (x *exchange) refuseQuestion(ctx context.Context, ev *beeos.Event) {
+	x.answerAgent(ctx, ev.AskID, nil, &beeos.FrameFault{Code: "cannot_ask", Message: "the caller's program does not support " + ev.Method})
 }
 
-// ask returns the request to send to the client of a session, or nil.
-func (x *exchange) ask(ctx context.Context, ev *beeos.Event) []byte {
-	if x.session == nil || !x.out.streams || !x.can.has(needs(ev)) {
-		x.cannotAsk(ctx, ev)
+// questionRequest returns the request to send to the client of a session, or nil.
+func (x *exchange) questionRequest(ctx context.Context, ev *beeos.Event) []byte {
+	if x.session == nil || !x.out.acceptsStream || !x.can.has(neededCapability(ev)) {
+		x.refuseQuestion(ctx, ev)
 		return nil
 	}
-	id := x.g.sealer.seal(sealedAsk, x.home, x.caller.Principal(), []byte(ev.AskID))
+	id := x.g.sealer.seal(sealedAsk, x.endpointAgent, x.caller.Principal(), []byte(ev.AskID))
 	b := append([]byte(nil), `{"jsonrpc":"2.0","id":"`+id+`","method":`...)
 	b = appendText(b, ev.Method)
 	if len(ev.Data) > 0 {
@@ -117,14 +117,14 @@ func (x *exchange) ask(ctx context.Context, ev *beeos.Event) []byte {
 	return append(b, '}')
 }
 
-// answer carries the client's response to the agent that asked.
-func (x *exchange) answer(ctx context.Context, m *message) error {
+// receiveAnswer carries the client's response to the agent that asked.
+func (x *exchange) receiveAnswer(ctx context.Context, m *message) error {
 	id, _ := httpd.StringValue(m.id)
-	ask, ok := x.g.sealer.open(sealedAsk, x.home, x.caller.Principal(), id)
+	ask, ok := x.g.sealer.open(sealedAsk, x.endpointAgent, x.caller.Principal(), id)
 	if !ok {
 		return &fault{
 			err:    beeos.Errorf(beeos.InvalidBody, "this response answers no request of ours"),
-			number: numbers[beeos.InvalidBody],
+			number: codeNumbers[beeos.InvalidBody],
 			status: http.StatusBadRequest,
 		}
 	}
@@ -133,11 +133,11 @@ func (x *exchange) answer(ctx context.Context, m *message) error {
 		refusal = &beeos.FrameFault{Code: string(httpd.Field(m.fault, "code"))}
 		refusal.Message, _ = httpd.StringValue(httpd.Field(m.fault, "message"))
 	}
-	x.reply(ctx, string(ask), m.result, refusal)
+	x.answerAgent(ctx, string(ask), m.result, refusal)
 	return nil
 }
 
-func (x *exchange) reply(ctx context.Context, ask string, result []byte, refusal *beeos.FrameFault) {
+func (x *exchange) answerAgent(ctx context.Context, ask string, result []byte, refusal *beeos.FrameFault) {
 	if err := x.g.opt.Calls.Answer(ctx, ask, result, refusal); err != nil {
 		x.g.opt.Log.WarnContext(ctx, "answer to an agent's question", "err", err)
 	}

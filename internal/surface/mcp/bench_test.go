@@ -61,7 +61,7 @@ func BenchmarkSession(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	id := seal.sessionID("agent_a", "user:1", newSession(latest, canSample, time.Unix(0, 0)))
+	id := seal.sessionID("agent_a", "user:1", newSession(newestHandshake, canSample, time.Unix(0, 0)))
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, ok := seal.session("agent_a", "user:1", id); !ok {

@@ -23,13 +23,13 @@ const (
 	answerWithin = 10 * time.Minute // for a person
 )
 
-// bridge holds the questions that this replica has put on its own account.
-type bridge struct {
+// pendingQuestions holds the questions that this replica has put on its own account.
+type pendingQuestions struct {
 	mu      sync.Mutex
 	waiting map[string]chan []byte // ask -> {"result"} or {"error"}
 }
 
-func (b *bridge) open(id string) (answer chan []byte, closeIt func()) {
+func (b *pendingQuestions) add(id string) (answer chan []byte, closeIt func()) {
 	answer = make(chan []byte, 1)
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -41,8 +41,8 @@ func (b *bridge) open(id string) (answer chan []byte, closeIt func()) {
 	}
 }
 
-// answered hands an answer to whoever waits for it here.
-func (b *bridge) answered(id string, data []byte) {
+// deliverAnswer hands an answer to whoever waits for it here.
+func (b *pendingQuestions) deliverAnswer(id string, data []byte) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if answer := b.waiting[id]; answer != nil {
@@ -51,25 +51,25 @@ func (b *bridge) answered(id string, data []byte) {
 	}
 }
 
-// put asks the client of a session everything that the agent needs. Without
+// askClient asks the client of a session everything that the agent needs. Without
 // input there is a result that says why. The client can cancel its call here,
 // too.
-func (c *run) put(ctx context.Context, n *needed) (input map[string]json.RawMessage, early []byte) {
-	c.flight = &flight{}
-	ctx = c.x.register(ctx, c.flight, c.m.id)
-	defer c.land()
+func (c *activeCall) askClient(ctx context.Context, n *neededInput) (input map[string]json.RawMessage, early []byte) {
+	c.waiting = &pendingRequest{}
+	ctx = c.x.trackRequest(ctx, c.waiting, c.m.id)
+	defer c.stopWaiting()
 	input = map[string]json.RawMessage{}
 	answers := map[string]chan []byte{}
 	for key, q := range httpd.Fields(n.requests) {
 		ev := beeos.Event{AskID: "gateway_" + beeos.NewID(), Data: httpd.Field(q, "params")}
 		ev.Method, _ = httpd.StringValue(httpd.Field(q, "method"))
-		if c.x.session == nil || !c.x.out.streams || !c.x.can.has(needs(&ev)) {
+		if c.x.session == nil || !c.x.out.acceptsStream || !c.x.can.has(neededCapability(&ev)) {
 			return nil, errorResult("The agent needs an answer before it can go on, and this client cannot be asked (" + ev.Method + ").")
 		}
-		answer, forget := c.x.g.bridge.open(ev.AskID)
+		answer, forget := c.x.g.questions.add(ev.AskID)
 		defer forget()
 		answers[strings.Clone(key)] = answer
-		c.x.out.event(c.x.ask(ctx, &ev)) //nolint:errcheck // then no answer comes
+		c.x.out.sendEvent(c.x.questionRequest(ctx, &ev)) //nolint:errcheck // then no answer comes
 	}
 	timer := time.NewTimer(answerWithin)
 	defer timer.Stop()

@@ -17,7 +17,7 @@ func (x *exchange) callTool(ctx context.Context, m *message) ([]byte, error) {
 	if c == nil {
 		return result, err
 	}
-	reply, result, err := c.call(ctx)
+	reply, result, err := c.runToEnd(ctx)
 	if reply == nil {
 		return result, err
 	}
@@ -25,7 +25,7 @@ func (x *exchange) callTool(ctx context.Context, m *message) ([]byte, error) {
 }
 
 // toolCall makes a tools/call ready to run, or answers it.
-func (x *exchange) toolCall(ctx context.Context, m *message) (*run, []byte, error) {
+func (x *exchange) toolCall(ctx context.Context, m *message) (*activeCall, []byte, error) {
 	name, given, err := toolParams(m.params)
 	if err != nil {
 		return nil, nil, err
@@ -38,28 +38,28 @@ func (x *exchange) toolCall(ctx context.Context, m *message) (*run, []byte, erro
 	if err := x.checkParams(listed, given); err != nil {
 		return nil, nil, err
 	}
-	t, given, err := x.through(listed, given)
+	t, given, err := x.resolveCallTool(listed, given)
 	switch {
 	case err != nil:
 		return nil, nil, err
-	case t.meta:
-		result, err := x.search(given)
+	case t.isMeta:
+		result, err := x.searchTools(given)
 		return nil, result, err
-	case t.fetches:
-		return x.taskFetch(ctx, m, t, given)
+	case t.isFetch:
+		return x.fetchTask(ctx, m, t, given)
 	}
 	if t.agent != nil {
 		x.agent = t.agent
 	}
-	c := &run{x: x, m: m}
-	if result, err := c.fill(t, given); result != nil || err != nil {
+	c := &activeCall{x: x, m: m}
+	if result, err := c.fillRequest(t, given); result != nil || err != nil {
 		return nil, result, err
 	}
-	needsTask := x.version.stateless() && t.tasks == taskRequired
+	needsTask := x.version.stateless() && t.taskSupport == taskRequired
 	if needsTask && !x.can.has(canTasks) {
 		return nil, nil, missingCapability(canTasks.declaration())
 	}
-	if err := c.prepare(); err != nil {
+	if err := c.prepareRequest(); err != nil {
 		return nil, nil, err
 	}
 	if needsTask {
@@ -69,14 +69,14 @@ func (x *exchange) toolCall(ctx context.Context, m *message) (*run, []byte, erro
 	return c, nil, nil
 }
 
-// fill puts into the request what the client gave, if it fits the tool.
-func (c *run) fill(t *tool, given []byte) ([]byte, error) {
+// fillRequest puts into the request what the client gave, if it fits the tool.
+func (c *activeCall) fillRequest(t *tool, given []byte) ([]byte, error) {
 	x, req := c.x, &c.req
-	args, err := t.split(given)
+	args, err := t.splitArguments(given)
 	if err != nil {
 		return nil, err
 	}
-	if t.self {
+	if t.isAgent {
 		message, complaint := selfMessage(args.own)
 		if complaint != "" {
 			return x.badArguments(t, complaint)
@@ -101,27 +101,27 @@ func (c *run) fill(t *tool, given []byte) ([]byte, error) {
 	switch {
 	case x.session == nil || args.contextID != "":
 		req.ContextID = args.contextID
-	case x.home == "": // a channel has one agent
+	case x.endpointAgent == "": // a channel has one agent
 		req.ContextID = "session " + x.session.channel
 	default:
 		req.Channel = x.session.channel
 	}
-	if c.patience, c.become = x.patience(t); c.patience > 0 {
+	if c.handOverAfter, c.handOverResult = x.handOverPlan(t); c.handOverAfter > 0 {
 		req.Deadline = x.g.opt.Now().Add(taskLife)
 	}
 	return nil, nil
 }
 
-// patience is after how long the call becomes something to come back for, and
+// handOverPlan is after how long the call becomes something to come back for, and
 // what the client gets instead of its result; 0 = never. Who names no revision
 // waits for the agent's timeout, as documented.
-func (x *exchange) patience(t *tool) (time.Duration, become) {
+func (x *exchange) handOverPlan(t *tool) (time.Duration, resultForTurn) {
 	switch {
-	case x.version == bare:
+	case x.version == unversioned:
 		return 0, nil
-	case !x.version.stateless() || !x.can.has(canTasks) || t.tasks == taskForbidden:
-		return x.g.opt.HandOver, x.handedOver(t)
-	case t.tasks == taskOptional, t.tasks == taskRequired:
+	case !x.version.stateless() || !x.can.has(canTasks) || t.taskSupport == taskForbidden:
+		return x.g.opt.HandOver, x.handOverNotice(t)
+	case t.taskSupport == taskOptional, t.taskSupport == taskRequired:
 		return taskSoon, createdTask
 	}
 	return taskLater, createdTask

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	fresh      = 5 * time.Second // a change whose notice was lost shows after this
+	unionFresh = 5 * time.Second // a change whose notice was lost shows after this
 	catalogMax = 10_000          // agents kept ready
 	loadWithin = 10 * time.Second
 )
@@ -21,21 +21,21 @@ type catalog struct {
 	calls *invoke.Calls // knows the agents
 
 	mu      sync.Mutex
-	entries map[string]*entry
+	entries map[string]*server
 }
 
-// entry is one agent as it was read once. Its lists outlive it while the
+// server is one agent as it was read once. Its lists outlive it while the
 // fingerprint stays the same, and with them the compiled schemas.
-type entry struct {
+type server struct {
 	agent *beeos.Agent
 	lists *lists
 
-	members []*entry  // of a union
+	members []*server // of a union
 	loaded  time.Time // of a union
 }
 
 // agent returns the agent and its lists. AgentNotFound comes from the store.
-func (c *catalog) agent(ctx context.Context, id string) (*entry, error) {
+func (c *catalog) agent(ctx context.Context, id string) (*server, error) {
 	a, err := c.calls.Agent(ctx, id)
 	c.mu.Lock()
 	old := c.entries[id]
@@ -49,7 +49,7 @@ func (c *catalog) agent(ctx context.Context, id string) (*entry, error) {
 	case old != nil && old.agent == a:
 		return old, nil
 	}
-	e := &entry{agent: a}
+	e := &server{agent: a}
 	if old != nil && a.Fingerprint != "" && old.agent.Fingerprint == a.Fingerprint {
 		e.lists = old.lists
 	} else {
@@ -59,7 +59,7 @@ func (c *catalog) agent(ctx context.Context, id string) (*entry, error) {
 	return e, nil
 }
 
-func (c *catalog) keep(id string, e *entry) {
+func (c *catalog) keep(id string, e *server) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.entries[id] = e

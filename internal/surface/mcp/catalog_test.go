@@ -111,9 +111,9 @@ func TestTemplatePattern(t *testing.T) {
 func TestCatalog(t *testing.T) {
 	s := newStack(t)
 	ctx := t.Context()
-	c := &catalog{calls: s.calls, entries: map[string]*entry{}}
+	c := &catalog{calls: s.calls, entries: map[string]*server{}}
 	id := s.agents["clerk"]
-	get := func() *entry {
+	get := func() *server {
 		t.Helper()
 		e, err := c.agent(ctx, id)
 		if err != nil {

@@ -46,7 +46,7 @@ func (x *exchange) checkReference(ref []byte) error {
 	switch {
 	case kind == "ref/prompt" && x.lists.promptByName[name] != nil:
 		return nil
-	case kind == "ref/resource" && (x.lists.templateAt[uri] || x.lists.has(uri)):
+	case kind == "ref/resource" && (x.lists.templateAt[uri] || x.lists.hasResource(uri)):
 		return nil
 	}
 	return beeos.Errorf(beeos.InvalidParam, "params.ref must name a prompt (ref/prompt) or a resource template (ref/resource) of this agent")

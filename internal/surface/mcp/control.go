@@ -12,28 +12,28 @@ import (
 func (g *Gateway) handleControl(c bus.Control) {
 	switch c.Kind {
 	case bus.CancelRequest:
-		g.cancel(c.ID, c.Reason)
+		g.cancelRequest(c.ID, c.Reason)
 	case bus.AgentChanged:
 		g.opt.Calls.Forget(c.AgentID)
 		g.unions.forget()
-		g.hub.tell(topicAgent+c.AgentID, func(s *stream) { s.changed = true })
-		g.hub.tell(topicAgent, func(s *stream) { s.changed = true })
+		g.hub.notify(topicAgent+c.AgentID, func(s *stream) { s.changed = true })
+		g.hub.notify(topicAgent, func(s *stream) { s.changed = true })
 	case bus.ResourceUpdated:
-		g.hub.tell(topicAgent+c.AgentID, func(s *stream) { s.update(c.ID) })
-		g.hub.tell(topicAgent, func(s *stream) {
+		g.hub.notify(topicAgent+c.AgentID, func(s *stream) { s.noteUpdate(c.ID) })
+		g.hub.notify(topicAgent, func(s *stream) {
 			if e := s.members[c.AgentID]; e != nil {
-				s.update(e.prefix() + c.ID)
+				s.noteUpdate(e.uriPrefix() + c.ID)
 			}
 		})
 	case bus.SessionChanged:
-		g.hub.tell(topicSession+c.ID, func(s *stream) { s.resubscribed = true })
+		g.hub.notify(topicSession+c.ID, func(s *stream) { s.resubscribed = true })
 	case bus.SessionEnded:
 		g.ended.add(c.ID, g.opt.Now().Add(10*rereadEnded)) // until the store has told how long
-		g.hub.tell(topicSession+c.ID, func(s *stream) { s.ended = true })
+		g.hub.notify(topicSession+c.ID, func(s *stream) { s.ended = true })
 	case bus.SessionMessage:
-		g.hub.tell(topicSession+c.ID, func(s *stream) { s.queue(c.Data) })
+		g.hub.notify(topicSession+c.ID, func(s *stream) { s.queueMessage(c.Data) })
 	case bus.Answer:
-		g.bridge.answered(c.ID, c.Data)
+		g.questions.deliverAnswer(c.ID, c.Data)
 	case bus.TurnChanged:
 		g.turnChanged(c.ID)
 	}
@@ -47,7 +47,7 @@ func (g *Gateway) handleNotice(n bus.Notice) {
 }
 
 func (g *Gateway) turnChanged(turn string) {
-	g.hub.tell(topicTurn+turn, func(s *stream) { s.turns[turn] = true })
+	g.hub.notify(topicTurn+turn, func(s *stream) { s.turns[turn] = true })
 }
 
 // settle returns once the other replicas have heard what was sent before.

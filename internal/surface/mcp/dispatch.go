@@ -23,19 +23,19 @@ const (
 // exchange is one POST: who sent it to which agent, in which revision and
 // session, and where its answers go.
 type exchange struct {
-	g       *Gateway
-	r       *http.Request
-	caller  beeos.Caller
-	home    string       // the agent whose endpoint it is; empty = that of all
-	agent   *beeos.Agent // who is called
-	lists   *lists
-	version version
-	meta    meta
-	can     capability // what the client can be asked
-	session *session   // nil without one
-	old     bool       // over the transport of 2024-11-05
-	logs    *int       // the lowest level to tell; nil = not known yet
-	out     *responder
+	g             *Gateway
+	r             *http.Request
+	caller        beeos.Caller
+	endpointAgent string       // the agent whose endpoint it is; empty = that of all
+	agent         *beeos.Agent // who is called
+	lists         *lists
+	version       version
+	meta          requestMeta
+	can           capability // what the client can be asked
+	session       *session   // nil without one
+	oldTransport  bool       // over the transport of 2024-11-05
+	logs          *int       // the lowest level to tell; nil = not known yet
+	out           *responder
 }
 
 func (g *Gateway) post(w http.ResponseWriter, r *http.Request, agentID string) {
@@ -65,11 +65,11 @@ func (g *Gateway) exchange(w http.ResponseWriter, r *http.Request, agentID strin
 		g.refuse(w, r, agentID, err)
 		return nil, nil
 	}
-	x := &exchange{g: g, r: r, caller: caller, home: agentID, agent: e.agent, lists: e.lists, out: g.responder(w, r)}
-	if !x.out.json && !x.out.streams {
-		x.out.fail(r, nil, bare, &fault{
+	x := &exchange{g: g, r: r, caller: caller, endpointAgent: agentID, agent: e.agent, lists: e.lists, out: g.responder(w, r)}
+	if !x.out.acceptsJSON && !x.out.acceptsStream {
+		x.out.sendError(r, nil, unversioned, &fault{
 			err:    beeos.Errorf(beeos.InvalidBody, "answers are application/json or text/event-stream: accept one of them"),
-			number: numbers[beeos.InvalidBody],
+			number: codeNumbers[beeos.InvalidBody],
 			status: http.StatusNotAcceptable,
 		})
 		return nil, nil
@@ -79,12 +79,12 @@ func (g *Gateway) exchange(w http.ResponseWriter, r *http.Request, agentID strin
 
 // message reads the one message of a body, or refuses it.
 func (x *exchange) message(body []byte) *message {
-	m, err := parse(body)
+	m, err := parseMessage(body)
 	if err == nil {
-		err = x.open(&m)
+		err = x.settleVersion(&m)
 	}
 	if err != nil {
-		x.out.fail(x.r, m.id, x.version, err)
+		x.out.sendError(x.r, m.id, x.version, err)
 		return nil
 	}
 	return &m
@@ -94,32 +94,32 @@ func (x *exchange) message(body []byte) *message {
 func (x *exchange) finish(m *message, result []byte, err error) {
 	switch {
 	case x.r.Context().Err() != nil && x.g.opt.Context.Err() == nil: // nobody is there to read an answer; at our own end somebody is
-	case errors.Is(err, errDetached):
-		x.out.begin()
+	case errors.Is(err, errClientReturns):
+		x.out.startStream()
 	case err != nil && m.isResponse():
-		x.out.fail(x.r, nil, x.version, err) // its id is not one of the client's requests
+		x.out.sendError(x.r, nil, x.version, err) // its id is not one of the client's requests
 	case err != nil:
-		x.out.fail(x.r, m.id, x.version, err)
+		x.out.sendError(x.r, m.id, x.version, err)
 	case result == nil:
-		x.out.accepted()
+		x.out.sendAccepted()
 	default:
 		head, body := x.result(m, result)
-		x.out.send(http.StatusOK, head, body, []byte{'}'})
+		x.out.sendAnswer(http.StatusOK, head, body, []byte{'}'})
 	}
 }
 
-// open finds the revision and the session that m belongs to. initialize
+// settleVersion finds the revision and the session that m belongs to. initialize
 // begins both, whatever headers a client still has.
-func (x *exchange) open(m *message) error {
+func (x *exchange) settleVersion(m *message) error {
 	x.meta = readMeta(m.params)
 	name := strings.Join(x.r.Header[headerVersion], ",") // two of them are no version at all
 	switch {
-	case x.modern(m, name):
-		return x.openModern(m, name)
+	case x.isModern(m, name):
+		return x.settleModern(m, name)
 	case m.method == "initialize":
 		return nil
 	case name != "":
-		if x.version = versionOf(name); x.version == bare {
+		if x.version = versionOf(name); x.version == unversioned {
 			return unsupportedVersion(name)
 		}
 	}
@@ -127,7 +127,7 @@ func (x *exchange) open(m *message) error {
 	if id == "" {
 		return nil
 	}
-	s, err := x.g.session(x.home, x.caller.Principal(), id)
+	s, err := x.g.session(x.endpointAgent, x.caller.Principal(), id)
 	if err != nil {
 		return err
 	}
@@ -142,7 +142,7 @@ func (x *exchange) open(m *message) error {
 // they may be kept; ours do so before anything else. An agent that gave a whole
 // result is not heard on that.
 func (x *exchange) result(m *message, result []byte) (head, body []byte) {
-	head = append(appendHead(make([]byte, 0, 64+len(m.id)), m.id), `,"result":`...)
+	head = append(appendResponseHead(make([]byte, 0, 64+len(m.id)), m.id), `,"result":`...)
 	if !x.version.stateless() {
 		return head, result
 	}
@@ -152,7 +152,7 @@ func (x *exchange) result(m *message, result []byte) (head, body []byte) {
 		head = append(head, `"resultType":"complete",`...)
 		said = append(said, "resultType")
 	}
-	if ttl := lifetime(m.method); ttl >= 0 {
+	if ttl := resultTTL(m.method); ttl >= 0 {
 		said = append(said, "cacheScope", "ttlMs")
 		head = strconv.AppendInt(append(head, `"cacheScope":"private","ttlMs":`...), int64(ttl), 10)
 		head = append(head, ',')
@@ -166,7 +166,7 @@ func (x *exchange) result(m *message, result []byte) (head, body []byte) {
 		}
 	}
 	head = append(head, '}')
-	body = without(result, said)
+	body = withoutMembers(result, said)
 	if len(body) > 2 {
 		head = append(head, ',')
 	}
@@ -177,7 +177,7 @@ func (x *exchange) result(m *message, result []byte) (head, body []byte) {
 // without events: it exists in one old revision only.
 func (x *exchange) batch(body []byte) {
 	var list []json.RawMessage
-	err := x.open(&message{})
+	err := x.settleVersion(&message{})
 	if err == nil && !x.version.batches() {
 		err = beeos.Errorf(beeos.InvalidBody, "send one message at a time: this protocol version has no batches")
 	}
@@ -188,27 +188,27 @@ func (x *exchange) batch(body []byte) {
 		err = beeos.Errorf(beeos.InvalidBody, "a batch has 1 to %d messages", batchMax)
 	}
 	if err != nil {
-		x.out.fail(x.r, nil, x.version, err)
+		x.out.sendError(x.r, nil, x.version, err)
 		return
 	}
-	x.out.streams = false
+	x.out.acceptsStream = false
 	var answers []byte
 	for _, one := range list {
-		if answer := x.one(one); answer != nil {
+		if answer := x.answerOne(one); answer != nil {
 			answers = append(append(answers, ','), answer...)
 		}
 	}
 	if answers == nil {
-		x.out.accepted()
+		x.out.sendAccepted()
 		return
 	}
 	answers[0] = '['
-	x.out.send(http.StatusOK, nil, answers, []byte{']'})
+	x.out.sendAnswer(http.StatusOK, nil, answers, []byte{']'})
 }
 
-// one answers a message of a batch; nil for one that has no answer.
-func (x *exchange) one(body []byte) []byte {
-	m, err := parse(bytes.TrimSpace(body))
+// answerOne answers a message of a batch; nil for one that has no answer.
+func (x *exchange) answerOne(body []byte) []byte {
+	m, err := parseMessage(bytes.TrimSpace(body))
 	var result []byte
 	if err == nil && m.method == "initialize" {
 		err = beeos.Errorf(beeos.InvalidBody, "initialize cannot be part of a batch")
@@ -219,25 +219,25 @@ func (x *exchange) one(body []byte) []byte {
 	switch {
 	case err != nil && (m.id != nil || m.method == ""):
 		f := faultOf(err)
-		if f.ours() {
+		if f.isInternal() {
 			httpd.Report(x.r, err)
 		}
-		return f.append(nil, m.id, x.version)
+		return f.appendResponse(nil, m.id, x.version)
 	case result == nil:
 		return nil
 	}
-	return append(append(append(appendHead(nil, m.id), `,"result":`...), result...), '}')
+	return append(append(append(appendResponseHead(nil, m.id), `,"result":`...), result...), '}')
 }
 
 // handle runs one message. A request has a result or an error; what has
 // neither was a notification or a response.
 func (x *exchange) handle(ctx context.Context, m *message) ([]byte, error) {
 	if m.isResponse() {
-		return nil, x.answer(ctx, m)
+		return nil, x.receiveAnswer(ctx, m)
 	}
 	if m.isNotification() {
 		if m.method == "notifications/cancelled" {
-			x.cancelled(m.params)
+			x.handleCancelled(m.params)
 		}
 		return nil, nil
 	}
@@ -303,16 +303,16 @@ func (x *exchange) initialize(params []byte) ([]byte, error) {
 		return nil, beeos.Errorf(beeos.InvalidParam, "params.protocolVersion must be a string")
 	}
 	v := versionOf(name)
-	if v == bare {
-		v = latest
+	if v == unversioned {
+		v = newestHandshake
 	}
-	s := newSession(min(v, latest), capabilities(httpd.Field(params, "capabilities")), x.g.opt.Now())
-	if x.old {
+	s := newSession(min(v, newestHandshake), capabilities(httpd.Field(params, "capabilities")), x.g.opt.Now())
+	if x.oldTransport {
 		x.session.version, x.session.can = s.version, s.can
 		x.version, x.can = s.version, s.can
 	} else {
-		x.out.w.Header()[headerSession] = []string{x.g.sealer.sessionID(x.home, x.caller.Principal(), s)}
+		x.out.w.Header()[headerSession] = []string{x.g.sealer.sessionID(x.endpointAgent, x.caller.Principal(), s)}
 	}
 	b := []byte(`{"protocolVersion":"` + s.version.String() + `",`)
-	return append(append(b, x.lists.about...), '}'), nil
+	return append(append(b, x.lists.initializeMembers...), '}'), nil
 }

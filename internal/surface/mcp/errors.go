@@ -9,11 +9,11 @@ import (
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
-// numbers is the one table from error code to JSON-RPC number. JSON-RPC's own
+// codeNumbers is the one table from error code to JSON-RPC number. JSON-RPC's own
 // numbers stand for what JSON-RPC has a word for, -32003 is documented as the
 // reply timeout, and every other code is its plain HTTP number: that lies
 // outside the ranges which MCP reserves, and explains itself.
-var numbers = map[beeos.Code]int{
+var codeNumbers = map[beeos.Code]int{
 	beeos.InvalidJSON:             -32700,
 	beeos.InvalidBody:             -32600,
 	beeos.InvalidParam:            -32602,
@@ -37,22 +37,22 @@ var numbers = map[beeos.Code]int{
 
 // Numbers that belong to a condition rather than to a code.
 const (
-	noMethod     = -32601 // unknown method, and unknown tool as documented
-	noResource   = -32002 // up to 2025-11-25
-	mismatch     = -32020 // a header does not say what the body says
-	noCapability = -32021 // the client has not declared what the call needs
-	noVersion    = -32022 // tells a newer client which revisions we speak
+	numberNoMethod       = -32601 // unknown method, and unknown tool as documented
+	numberNoResource     = -32002 // up to 2025-11-25
+	numberHeaderMismatch = -32020 // a header does not say what the body says
+	numberNoCapability   = -32021 // the client has not declared what the call needs
+	numberNoVersion      = -32022 // tells a newer client which revisions we speak
 )
 
 // fault is an error in the words of JSON-RPC. Handlers return ordinary
 // errors; one of them is a *fault only where its number or its HTTP status
 // is not the one that its code has everywhere.
 type fault struct {
-	err    *beeos.Error
-	number int
-	modern int    // the number since 2026-07-28, where that is another one
-	status int    // whatever the version; 0 = the version decides
-	extra  []byte // more members of data, each after its comma
+	err          *beeos.Error
+	number       int
+	modernNumber int    // the number since 2026-07-28, where that is another one
+	status       int    // whatever the version; 0 = the version decides
+	moreData     []byte // more members of data, each after its comma
 }
 
 func (f *fault) Error() string { return f.err.Error() }
@@ -65,7 +65,7 @@ func faultOf(err error) *fault {
 		return f
 	}
 	e := *beeos.Public(err)
-	f = &fault{err: &e, number: numbers[e.Code]}
+	f = &fault{err: &e, number: codeNumbers[e.Code]}
 	switch e.Code {
 	case beeos.InvalidJSON, beeos.PayloadTooLarge,
 		beeos.MissingToken, beeos.Unauthorized, beeos.InvalidToken, beeos.AgentNotFound:
@@ -76,54 +76,54 @@ func faultOf(err error) *fault {
 		e.Code = beeos.AgentServiceUnavailable // MCP has one word for both
 	case beeos.ServiceTimeout:
 		e.Message = "Agent reply timeout"
-		f.modern = http.StatusGatewayTimeout // the range of -32003 is closed to newcomers
+		f.modernNumber = http.StatusGatewayTimeout // the range of -32003 is closed to newcomers
 	case beeos.RateLimited:
-		f.extra = strconv.AppendInt([]byte(`,"retry_after_ms":`), e.RetryAfter.Milliseconds(), 10)
+		f.moreData = strconv.AppendInt([]byte(`,"retry_after_ms":`), e.RetryAfter.Milliseconds(), 10)
 	}
 	return f
 }
 
-// ours reports whether the fault is one that we must look into.
-func (f *fault) ours() bool { return f.err.Code == beeos.InternalError && f.err.Err != nil }
+// isInternal reports whether the fault is one that we must look into.
+func (f *fault) isInternal() bool { return f.err.Code == beeos.InternalError && f.err.Err != nil }
 
-// statusFor returns the HTTP status under which a client of version v gets f.
-func (f *fault) statusFor(v version) int {
+// httpStatus returns the HTTP status under which a client of version v gets f.
+func (f *fault) httpStatus(v version) int {
 	switch {
 	case f.status != 0:
 		return f.status
-	case v.stateless() && f.number == noMethod && f.modern == 0:
+	case v.stateless() && f.number == numberNoMethod && f.modernNumber == 0:
 		return http.StatusNotFound
-	case v.readsCodes():
+	case v.wantsHTTPStatus():
 		return httpd.Status(f.err.Code)
 	}
 	return http.StatusOK
 }
 
-// append writes f as the error of the response to id.
-func (f *fault) append(b, id []byte, v version) []byte {
-	b = appendHead(b, id)
+// appendResponse writes f as the error of the response to id.
+func (f *fault) appendResponse(b, id []byte, v version) []byte {
+	b = appendResponseHead(b, id)
 	b = append(b, `,"error":`...)
-	return append(f.object(b, v), '}')
+	return append(f.appendObject(b, v), '}')
 }
 
-// object writes f as an error object.
-func (f *fault) object(b []byte, v version) []byte {
+// appendObject writes f as an error object.
+func (f *fault) appendObject(b []byte, v version) []byte {
 	number := f.number
-	if v.stateless() && f.modern != 0 {
-		number = f.modern
+	if v.stateless() && f.modernNumber != 0 {
+		number = f.modernNumber
 	}
 	b = strconv.AppendInt(append(b, `{"code":`...), int64(number), 10)
 	b = append(b, `,"message":`...)
 	b = appendText(b, f.err.Message)
 	b = append(b, `,"data":{"code":`...)
 	b = appendText(b, string(f.err.Code))
-	b = append(b, f.extra...)
+	b = append(b, f.moreData...)
 	return append(b, `}}`...)
 }
 
-// appendHead writes the beginning of a response. A message whose id could not
+// appendResponseHead writes the beginning of a response. A message whose id could not
 // be read is answered with null, as JSON-RPC has it.
-func appendHead(b, id []byte) []byte {
+func appendResponseHead(b, id []byte) []byte {
 	b = append(b, `{"jsonrpc":"2.0","id":`...)
 	if id == nil {
 		return append(b, "null"...)
@@ -132,31 +132,31 @@ func appendHead(b, id []byte) []byte {
 }
 
 func methodNotFound(method string) error {
-	return &fault{err: beeos.Errorf(beeos.NotFound, "Method not found: %.100s", method), number: noMethod}
+	return &fault{err: beeos.Errorf(beeos.NotFound, "Method not found: %.100s", method), number: numberNoMethod}
 }
 
 func toolNotFound(name string) error {
 	return &fault{
-		err:    beeos.Errorf(beeos.NotFound, "Tool not found"),
-		number: noMethod,
-		modern: numbers[beeos.InvalidParam],
-		extra:  appendText([]byte(`,"tool":`), name),
+		err:          beeos.Errorf(beeos.NotFound, "Tool not found"),
+		number:       numberNoMethod,
+		modernNumber: codeNumbers[beeos.InvalidParam],
+		moreData:     appendText([]byte(`,"tool":`), name),
 	}
 }
 
 func resourceNotFound(uri string) error {
 	return &fault{
-		err:    beeos.Errorf(beeos.NotFound, "Resource not found"),
-		number: noResource,
-		modern: numbers[beeos.InvalidParam],
-		extra:  appendText([]byte(`,"uri":`), uri),
+		err:          beeos.Errorf(beeos.NotFound, "Resource not found"),
+		number:       numberNoResource,
+		modernNumber: codeNumbers[beeos.InvalidParam],
+		moreData:     appendText([]byte(`,"uri":`), uri),
 	}
 }
 
 func unknownSession() error {
 	return &fault{
 		err:    beeos.Errorf(beeos.NotFound, "unknown Mcp-Session-Id: start a new session with initialize"),
-		number: numbers[beeos.NotFound],
+		number: codeNumbers[beeos.NotFound],
 		status: http.StatusNotFound,
 	}
 }
@@ -165,10 +165,10 @@ func unknownSession() error {
 // of the shape in which it declares.
 func missingCapability(required string) error {
 	return &fault{
-		err:    beeos.Errorf(beeos.InvalidParam, "this needs a capability that the client has not declared: see data.requiredCapabilities"),
-		number: noCapability,
-		status: http.StatusBadRequest,
-		extra:  append([]byte(`,"requiredCapabilities":`), required...),
+		err:      beeos.Errorf(beeos.InvalidParam, "this needs a capability that the client has not declared: see data.requiredCapabilities"),
+		number:   numberNoCapability,
+		status:   http.StatusBadRequest,
+		moreData: append([]byte(`,"requiredCapabilities":`), required...),
 	}
 }
 
@@ -176,9 +176,9 @@ func unsupportedVersion(requested string) error {
 	extra := append([]byte(`,"supported":`), supportedVersions...)
 	extra = append(extra, `,"requested":`...)
 	return &fault{
-		err:    beeos.Errorf(beeos.InvalidParam, "unsupported MCP-Protocol-Version: see data.supported"),
-		number: noVersion,
-		status: http.StatusBadRequest,
-		extra:  appendText(extra, requested),
+		err:      beeos.Errorf(beeos.InvalidParam, "unsupported MCP-Protocol-Version: see data.supported"),
+		number:   numberNoVersion,
+		status:   http.StatusBadRequest,
+		moreData: appendText(extra, requested),
 	}
 }

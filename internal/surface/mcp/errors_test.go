@@ -64,15 +64,15 @@ func TestErrorTable(t *testing.T) {
 				}
 			}
 		}
-		if err := json.Unmarshal(f.append(nil, []byte(`"id"`), bare), &got); err != nil {
+		if err := json.Unmarshal(f.appendResponse(nil, []byte(`"id"`), unversioned), &got); err != nil {
 			t.Fatalf("%v: %v", tt.err, err)
 		}
 		e := got.Error
 		if e.Code != tt.number || e.Data.Code != tt.code || tt.message != "" && e.Message != tt.message {
 			t.Errorf("%v: %+v", tt.err, e)
 		}
-		if f.statusFor(bare) != tt.bare || f.statusFor(v20250618) != tt.version {
-			t.Errorf("%v: status %d and %d", tt.err, f.statusFor(bare), f.statusFor(v20250618))
+		if f.httpStatus(unversioned) != tt.bare || f.httpStatus(v20250618) != tt.version {
+			t.Errorf("%v: status %d and %d", tt.err, f.httpStatus(unversioned), f.httpStatus(v20250618))
 		}
 		if tt.code == beeos.RateLimited && e.Data.RetryAfter != 1500 {
 			t.Errorf("retry_after_ms is %d", e.Data.RetryAfter)
@@ -81,12 +81,12 @@ func TestErrorTable(t *testing.T) {
 			t.Error("an internal cause reached the client")
 		}
 	}
-	for code := range numbers {
+	for code := range codeNumbers {
 		if !covered[code] {
 			t.Errorf("%s has no line in this test", code)
 		}
 	}
-	if http.StatusOK != (&fault{err: beeos.Errorf(beeos.Conflict, "x")}).statusFor(latest) {
+	if http.StatusOK != (&fault{err: beeos.Errorf(beeos.Conflict, "x")}).httpStatus(newestHandshake) {
 		t.Error("an SDK gets a status that it does not expect")
 	}
 }

@@ -29,7 +29,7 @@ type follower struct {
 // run serves the stream until the client leaves, the server stops, or the
 // caller may no longer reach the agent.
 func (f *follower) run(ctx context.Context) error {
-	tick := time.NewTicker(quiet)
+	tick := time.NewTicker(keepAliveEvery)
 	defer tick.Stop()
 	for {
 		check := false
@@ -40,24 +40,24 @@ func (f *follower) run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		}
-		if more, err := f.round(ctx, f.stream.take(), check); err != nil || !more {
+		if more, err := f.deliver(ctx, f.stream.takeNoted(), check); err != nil || !more {
 			return err
 		}
 	}
 }
 
-// round passes on what was noted; more is false when the stream is over. The
+// deliver passes on what was noted; more is false when the stream is over. The
 // credential may have been revoked since the last one, or reach less.
-func (f *follower) round(ctx context.Context, n noted, check bool) (more bool, err error) {
-	if f.x.caller, err = f.x.g.caller(f.x.r, f.x.home); err != nil || f.x.home != "" && !f.x.caller.MayReach(f.x.agent) {
+func (f *follower) deliver(ctx context.Context, n noted, check bool) (more bool, err error) {
+	if f.x.caller, err = f.x.g.caller(f.x.r, f.x.endpointAgent); err != nil || f.x.endpointAgent != "" && !f.x.caller.MayReach(f.x.agent) {
 		return false, nil //nolint:nilerr // the next request gets to hear why
 	}
 	if n.changed || check {
-		_, e, err := f.x.g.access(f.x.r, f.x.home)
+		_, e, err := f.x.g.access(f.x.r, f.x.endpointAgent)
 		if err != nil {
 			return false, nil //nolint:nilerr // the next request gets to hear why
 		}
-		if err := f.compare(e.lists); err != nil {
+		if err := f.notifyListChanges(e.lists); err != nil {
 			return false, err
 		}
 	}
@@ -85,7 +85,7 @@ func (f *follower) round(ctx context.Context, n noted, check bool) (more bool, e
 			}
 		}
 		for id := range n.turns {
-			if msg := f.tasks.news(ctx, id); msg != nil {
+			if msg := f.tasks.nextNotification(ctx, id); msg != nil {
 				n.messages = append(n.messages, msg)
 			}
 		}
@@ -95,7 +95,7 @@ func (f *follower) round(ctx context.Context, n noted, check bool) (more bool, e
 			f.incoming(msg)
 			continue
 		}
-		if err := f.x.out.event(msg); err != nil {
+		if err := f.x.out.sendEvent(msg); err != nil {
 			return false, err
 		}
 	}
@@ -117,14 +117,14 @@ func (f *follower) listNotice(uri string) string {
 	return ""
 }
 
-// compare tells the client which lists have changed.
-func (f *follower) compare(now *lists) error {
+// notifyListChanges tells the client which lists have changed.
+func (f *follower) notifyListChanges(now *lists) error {
 	before := f.lists
 	f.lists = now
 	if before == now {
 		return nil
 	}
-	f.stream.about(now)
+	f.stream.setMembers(now)
 	for _, l := range []struct {
 		wanted        bool
 		before, after pages
@@ -146,7 +146,7 @@ func (f *follower) compare(now *lists) error {
 
 // notify sends a notification; params are its members, if it has any.
 func (f *follower) notify(method string, params []byte) error {
-	return f.x.out.event(notification(method, f.tag, params))
+	return f.x.out.sendEvent(notification(method, f.tag, params))
 }
 
 // notification writes one whose params are tag, a whole member, and params.

@@ -7,17 +7,17 @@ import (
 	"github.com/beeos/beeos"
 )
 
-// get opens the stream of a session, on which it hears of changes outside of
+// serveSessionStream opens the stream of a session, on which it hears of changes outside of
 // calls; with Last-Event-ID, the rest of a call's stream. Only the revisions
 // with sessions have it.
-func (g *Gateway) get(w http.ResponseWriter, r *http.Request, agentID string) {
+func (g *Gateway) serveSessionStream(w http.ResponseWriter, r *http.Request, agentID string) {
 	x := g.openStream(w, r, agentID)
 	if x == nil {
 		return
 	}
 	defer x.out.close()
-	if l, ok := x.openEvent(r.Header.Get(headerLastEvent)); ok {
-		x.fetch(r.Context(), l)
+	if l, ok := x.openStreamID(r.Header.Get(headerLastEvent)); ok {
+		x.resumeStream(r.Context(), l)
 		return
 	}
 	f, leave, err := x.sessionStream(r.Context())
@@ -26,7 +26,7 @@ func (g *Gateway) get(w http.ResponseWriter, r *http.Request, agentID string) {
 		return
 	}
 	defer leave()
-	x.out.begin()
+	x.out.startStream()
 	f.run(r.Context()) //nolint:errcheck // the stream ends, and its client opens another
 }
 
@@ -38,8 +38,8 @@ func (g *Gateway) openStream(w http.ResponseWriter, r *http.Request, agentID str
 		return nil
 	}
 	id := r.Header.Get(headerSession)
-	x := &exchange{g: g, r: r, caller: caller, home: agentID, agent: e.agent, lists: e.lists, out: g.responder(w, r)}
-	if id == "" || !x.out.streams {
+	x := &exchange{g: g, r: r, caller: caller, endpointAgent: agentID, agent: e.agent, lists: e.lists, out: g.responder(w, r)}
+	if id == "" || !x.out.acceptsStream {
 		g.refuseMethod(w, r, agentID)
 		return nil
 	}
@@ -54,11 +54,11 @@ func (g *Gateway) openStream(w http.ResponseWriter, r *http.Request, agentID str
 // sessionStream makes the stream of a session ready to run.
 func (x *exchange) sessionStream(ctx context.Context) (f *follower, leave func(), err error) {
 	id := x.session.channel
-	s, leave, err := x.g.hub.open(x.caller.Principal(), topicAgent+x.home, topicSession+id)
+	s, leave, err := x.g.hub.open(x.caller.Principal(), topicAgent+x.endpointAgent, topicSession+id)
 	if err != nil {
 		return nil, nil, err
 	}
-	s.about(x.lists) // before the client hears that the stream is open
+	s.setMembers(x.lists) // before the client hears that the stream is open
 	f = &follower{x: x, stream: s, lists: x.lists, wants: filter{tools: true, prompts: true, resources: true}}
 	f.resubscribe = func(ctx context.Context) (map[string]bool, error) { return x.watched(ctx, id) }
 	if f.wants.uris, err = f.resubscribe(ctx); err != nil {

@@ -19,8 +19,8 @@ import (
 // the tool that brings the result. The agent does not notice.
 
 const (
-	handOverAfter = 50 * time.Second
-	fetchWithin   = 0.9 // of the same: how long the tool waits at most
+	defaultHandOver = 50 * time.Second
+	fetchWithin     = 0.9 // of the same: how long the tool waits at most
 
 	fetchName   = "task_result"
 	fetchSchema = `{"type":"object","properties":{"task_id":{"type":"string","description":"As an earlier call gave it"},"wait_seconds":{"type":"number","minimum":0,"description":"How long to wait for the end, at most about 45, which is also the default"}},"required":["task_id"]}`
@@ -31,25 +31,25 @@ const (
 	endedAsking = "The agent ended its turn with a question, which cannot be answered here: call its tool again."
 )
 
-// listTools makes the lists of tools: as they are, and with the one that brings
+// setTools makes the lists of tools: as they are, and with the one that brings
 // results later. The agent's own names come first.
-func (l *lists) listTools(items [][]byte) {
+func (l *lists) setTools(items [][]byte) {
 	l.tools = newPages("tools", items)
-	l.fetchTool = fetchName
-	for l.toolByName[l.fetchTool] != nil {
-		l.fetchTool = "beeos_" + l.fetchTool
+	l.fetchToolName = fetchName
+	for l.toolByName[l.fetchToolName] != nil {
+		l.fetchToolName = "beeos_" + l.fetchToolName
 	}
-	b := appendText([]byte(`{"name":`), l.fetchTool)
+	b := appendText([]byte(`{"name":`), l.fetchToolName)
 	b = appendMember(b, "title", "Task result")
 	b = appendMember(b, "description", fetchText)
 	b = append(b, `,"inputSchema":`+fetchSchema+`,"annotations":{"readOnlyHint":true,"openWorldHint":false}}`...)
-	t := &tool{name: l.fetchTool, definition: b, fetches: true}
+	t := &tool{name: l.fetchToolName, definition: b, isFetch: true}
 	t.schema = sync.OnceValues(func() (*schema, error) { return compile([]byte(fetchSchema)) })
 	l.toolByName[t.name] = t
-	l.fetching = newPages("tools", append(slices.Clip(items), b))
+	l.toolsAndFetch = newPages("tools", append(slices.Clip(items), b))
 	for i, page := range l.tools { // all but the last are the same
-		if bytes.Equal(page, l.fetching[i]) {
-			l.fetching[i] = page
+		if bytes.Equal(page, l.toolsAndFetch[i]) {
+			l.toolsAndFetch[i] = page
 		}
 	}
 }
@@ -57,22 +57,22 @@ func (l *lists) listTools(items [][]byte) {
 // listTools answers tools/list. Who names no revision waits for results, and
 // sees what the agent has.
 func (x *exchange) listTools(params []byte) ([]byte, error) {
-	if x.version == bare {
+	if x.version == unversioned {
 		return x.lists.tools.page("tools", params)
 	}
-	return x.lists.fetching.page("tools", params)
+	return x.lists.toolsAndFetch.page("tools", params)
 }
 
-// handedOver makes the result of a call of t that goes on. Clients hold a
+// handOverNotice makes the result of a call of t that goes on. Clients hold a
 // result to the tool's outputSchema unless it is an error.
-func (x *exchange) handedOver(t *tool) become {
+func (x *exchange) handOverNotice(t *tool) resultForTurn {
 	return func(turn string) []byte {
-		if t.fetches {
+		if t.isFetch {
 			return stillWorking("The agent is still working on this. Call "+t.name+" with task_id "+strconv.Quote(turn)+" again to wait for it.", turn, false)
 		}
-		text := "The agent is still working on this, and its result will be kept. To get it, call the tool " + x.lists.fetchTool +
+		text := "The agent is still working on this, and its result will be kept. To get it, call the tool " + x.lists.fetchToolName +
 			" with task_id " + strconv.Quote(turn) + "; it waits for the end. Do not call " + t.name + " again for the same work."
-		return stillWorking(text, turn, t.structured)
+		return stillWorking(text, turn, t.hasOutputSchema)
 	}
 }
 
@@ -88,17 +88,17 @@ func stillWorking(text, turn string, structured bool) []byte {
 	return append(b, `}}`...)
 }
 
-// taskFetch makes a call of the tool ready: it joins the call, as if the client
+// fetchTask makes a call of the tool ready: it joins the call, as if the client
 // had never stopped waiting, and stops waiting again before the client does.
-func (x *exchange) taskFetch(ctx context.Context, m *message, t *tool, given []byte) (*run, []byte, error) {
-	args, err := t.split(given)
+func (x *exchange) fetchTask(ctx context.Context, m *message, t *tool, given []byte) (*activeCall, []byte, error) {
+	args, err := t.splitArguments(given)
 	if err != nil {
 		return nil, nil, err
 	}
 	if result, err := x.checkArguments(t, args.own); result != nil || err != nil {
 		return nil, result, err
 	}
-	if err := x.mayPoll(); err != nil {
+	if err := x.takePoll(); err != nil {
 		return nil, nil, err
 	}
 	id, _ := httpd.StringValue(httpd.Field(args.own, "task_id"))
@@ -109,16 +109,16 @@ func (x *exchange) taskFetch(ctx context.Context, m *message, t *tool, given []b
 	if x.agent, err = x.reach(ctx, task.AgentID); err != nil {
 		return nil, nil, err
 	}
-	c := &run{x: x, m: m, fetches: true, become: x.handedOver(t), patience: max(x.waitFor(args.own), time.Millisecond)}
-	if err := c.prepare(); err != nil {
+	c := &activeCall{x: x, m: m, joinsEarlierCall: true, handOverResult: x.handOverNotice(t), handOverAfter: max(x.fetchWait(args.own), time.Millisecond)}
+	if err := c.prepareRequest(); err != nil {
 		return nil, nil, err
 	}
-	c.req.TurnID, c.req.Channel, c.req.Timeout = task.Turn, task.Channel, c.patience+time.Minute
+	c.req.TurnID, c.req.Channel, c.req.Timeout = task.Turn, task.Channel, c.handOverAfter+time.Minute
 	return c, nil, nil
 }
 
-// waitFor is how long a fetch may take.
-func (x *exchange) waitFor(args []byte) time.Duration {
+// fetchWait is how long a fetch may take.
+func (x *exchange) fetchWait(args []byte) time.Duration {
 	most := time.Duration(fetchWithin * float64(x.g.opt.HandOver))
 	seconds, err := strconv.ParseFloat(string(httpd.Field(args, "wait_seconds")), 64)
 	if err != nil || math.IsNaN(seconds) || seconds >= most.Seconds() {
@@ -127,8 +127,8 @@ func (x *exchange) waitFor(args []byte) time.Duration {
 	return time.Duration(seconds * float64(time.Second))
 }
 
-// mayPoll takes one look at a task from what the credential is allowed.
-func (x *exchange) mayPoll() error {
+// takePoll takes one look at a task from what the credential is allowed.
+func (x *exchange) takePoll() error {
 	id := x.caller.CredentialID
 	if id == "" {
 		id = x.caller.Principal()

@@ -194,9 +194,9 @@ func TestFetchingClientLeaves(t *testing.T) {
 		answered <- s.callIn(t, s.server.URL, session, fetchName, `{"task_id":"`+id+`"}`)
 	}()
 	s.until(t, "the wait is known", func() bool {
-		s.gateway.flights.mu.Lock()
-		defer s.gateway.flights.mu.Unlock()
-		return len(s.gateway.flights.running) == 1
+		s.gateway.pending.mu.Lock()
+		defer s.gateway.pending.mu.Unlock()
+		return len(s.gateway.pending.byName) == 1
 	})
 	s.send(t.Context(), t, s.other.URL, "clerk", "user", session, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
 	if got := <-answered; field(got, "error", "code") != "503" {
@@ -352,11 +352,11 @@ func TestFetchTool(t *testing.T) {
 			a.Definition.Skills = append(a.Definition.Skills, beeos.Skill{Name: name})
 		}
 		l := newLists(a)
-		if l.fetchTool != tt.want || !l.toolByName[tt.want].fetches {
-			t.Errorf("%v: %s", tt.skills, l.fetchTool)
+		if l.fetchToolName != tt.want || !l.toolByName[tt.want].isFetch {
+			t.Errorf("%v: %s", tt.skills, l.fetchToolName)
 		}
-		if !json.Valid(l.fetching[0]) || !strings.Contains(string(l.fetching[0]), `"name":"`+tt.want+`"`) || strings.Contains(string(l.tools[0]), fetchText) {
-			t.Errorf("%s", l.fetching[0])
+		if !json.Valid(l.toolsAndFetch[0]) || !strings.Contains(string(l.toolsAndFetch[0]), `"name":"`+tt.want+`"`) || strings.Contains(string(l.tools[0]), fetchText) {
+			t.Errorf("%s", l.toolsAndFetch[0])
 		}
 	}
 }
@@ -378,7 +378,7 @@ func TestPollsAreLimited(t *testing.T) {
 		t.Errorf("%s", answer)
 	}
 	now := time.Now()
-	p := polls{full: map[string]time.Time{}}
+	p := pollLimit{fullAt: map[string]time.Time{}}
 	for i := range pollBurst {
 		if wait := p.take("a", now); wait != 0 {
 			t.Fatalf("look %d: wait %v", i, wait)
@@ -394,8 +394,8 @@ func TestPollsAreLimited(t *testing.T) {
 		t.Error("after a while: wait ", wait)
 	}
 	p.take("c", now.Add(time.Hour))
-	if len(p.full) != 1 {
-		t.Errorf("%d credentials are remembered", len(p.full))
+	if len(p.fullAt) != 1 {
+		t.Errorf("%d credentials are remembered", len(p.fullAt))
 	}
 }
 
@@ -412,9 +412,9 @@ func TestRefusedAfterPatience(t *testing.T) {
 	} {
 		r := httptest.NewRequest(http.MethodPost, "/", nil)
 		x := &exchange{g: s.gateway, r: r, agent: &beeos.Agent{}, version: v20260728, out: newResponder(httptest.NewRecorder(), r)}
-		c := &run{x: x, m: &message{id: []byte("1"), method: "tools/call"}, patience: time.Millisecond, become: createdTask}
+		c := &activeCall{x: x, m: &message{id: []byte("1"), method: "tools/call"}, handOverAfter: time.Millisecond, handOverResult: createdTask}
 		c.req.TurnID = beeos.NewID()
-		_, _, err := c.follow(t.Context(), func(ctx context.Context, _ *invoke.Request) iter.Seq2[beeos.Event, error] {
+		_, _, err := c.followEvents(t.Context(), func(ctx context.Context, _ *invoke.Request) iter.Seq2[beeos.Event, error] {
 			return func(yield func(beeos.Event, error) bool) {
 				<-ctx.Done()
 				yield(beeos.Event{}, tt.err)

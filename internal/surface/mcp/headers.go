@@ -20,8 +20,8 @@ const (
 	headerParam  = "Mcp-Param-"
 )
 
-// named says which member of params a method repeats in Mcp-Name.
-var named = map[string]string{
+// nameMembers says which member of params a method repeats in Mcp-Name.
+var nameMembers = map[string]string{
 	"tools/call":     "name",
 	"prompts/get":    "name",
 	"resources/read": "uri",
@@ -34,10 +34,10 @@ var named = map[string]string{
 // tolerated with an older version header may leave them out.
 func (x *exchange) checkHeaders(m *message, tolerated bool) error {
 	h := x.r.Header
-	if !(tolerated && h[headerMethod] == nil) && !one(h[headerMethod], m.method) {
+	if !(tolerated && h[headerMethod] == nil) && !isOnly(h[headerMethod], m.method) {
 		return headerMismatch("%s must be there once and equal the body's method", headerMethod)
 	}
-	member := named[m.method]
+	member := nameMembers[m.method]
 	if member == "" || tolerated && h[headerName] == nil {
 		return nil
 	}
@@ -45,17 +45,17 @@ func (x *exchange) checkHeaders(m *message, tolerated bool) error {
 	if !ok {
 		return nil // the method itself complains about that
 	}
-	if got, ok := headerValue(h[headerName]); !ok || got != want {
+	if got, ok := decodeHeader(h[headerName]); !ok || got != want {
 		return headerMismatch("%s must be there once and equal params.%s", headerName, member)
 	}
 	return nil
 }
 
-func one(values []string, want string) bool { return len(values) == 1 && values[0] == want }
+func isOnly(values []string, want string) bool { return len(values) == 1 && values[0] == want }
 
-// headerValue decodes a header that stands for a JSON value: plain visible
+// decodeHeader decodes a header that stands for a JSON value: plain visible
 // ASCII, or UTF-8 in base64 between the markers.
-func headerValue(values []string) (string, bool) {
+func decodeHeader(values []string) (string, bool) {
 	if len(values) != 1 {
 		return "", false
 	}
@@ -123,7 +123,7 @@ func (x *exchange) checkParams(t *tool, arguments []byte) error {
 			}
 			continue
 		}
-		if got, ok := headerValue(values); !ok || !b.same(got, value) {
+		if got, ok := decodeHeader(values); !ok || !b.same(got, value) {
 			return headerMismatch("%s must be there once and equal the argument %s", b.header, strings.Join(b.path, "."))
 		}
 	}
@@ -147,7 +147,7 @@ func (b *binding) same(got string, value []byte) bool {
 func headerMismatch(format string, args ...any) error {
 	return &fault{
 		err:    beeos.Errorf(beeos.InvalidParam, "Header mismatch: "+format, args...),
-		number: mismatch,
+		number: numberHeaderMismatch,
 		status: http.StatusBadRequest,
 	}
 }

@@ -32,7 +32,7 @@ func TestHeaderValue(t *testing.T) {
 		{values: nil},
 	}
 	for _, tt := range tests {
-		if got, ok := headerValue(tt.values); ok != tt.ok || ok && got != tt.want {
+		if got, ok := decodeHeader(tt.values); ok != tt.ok || ok && got != tt.want {
 			t.Errorf("%q: %q, %v", tt.values, got, ok)
 		}
 	}
@@ -45,13 +45,13 @@ func FuzzHeaderValue(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, v string) {
-		if got, ok := headerValue([]string{v}); ok && !utf8.ValidString(got) {
+		if got, ok := decodeHeader([]string{v}); ok && !utf8.ValidString(got) {
 			t.Errorf("%q became %q", v, got)
 		}
 		if !utf8.ValidString(v) {
 			return
 		}
-		got, ok := headerValue([]string{"=?base64?" + base64.StdEncoding.EncodeToString([]byte(v)) + "?="})
+		got, ok := decodeHeader([]string{"=?base64?" + base64.StdEncoding.EncodeToString([]byte(v)) + "?="})
 		if !ok || got != v {
 			t.Errorf("%q came back as %q, %v", v, got, ok)
 		}

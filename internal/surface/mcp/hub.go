@@ -31,13 +31,13 @@ type stream struct {
 	wake chan struct{} // holds one
 
 	mu           sync.Mutex
-	changed      bool              // the agent
-	resubscribed bool              // what the session watches
-	ended        bool              // the session, or a reader too slow
-	updated      []string          // resources
-	messages     [][]byte          // ready to be sent
-	turns        map[string]bool   // whose state may have changed
-	members      map[string]*entry // of the union that it is about, by id
+	changed      bool               // the agent
+	resubscribed bool               // what the session watches
+	ended        bool               // the session, or a reader too slow
+	updated      []string           // resources
+	messages     [][]byte           // ready to be sent
+	turns        map[string]bool    // whose state may have changed
+	members      map[string]*server // of the union that it is about, by id
 }
 
 // open registers a stream, unless its principal has too many already.
@@ -46,7 +46,7 @@ func (h *hub) open(principal string, topics ...string) (s *stream, closeIt func(
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.principals[principal] >= streamsPerPrincipal {
-		return nil, nil, &beeos.Error{Code: beeos.RateLimited, RetryAfter: quiet, Message: "this credential has too many open streams: close some"}
+		return nil, nil, &beeos.Error{Code: beeos.RateLimited, RetryAfter: keepAliveEvery, Message: "this credential has too many open streams: close some"}
 	}
 	h.principals[principal]++
 	for _, topic := range topics {
@@ -72,34 +72,34 @@ func (h *hub) close(s *stream, principal string, topics []string) {
 	}
 }
 
-// tell notes something on every stream about the topic and wakes it.
-func (h *hub) tell(topic string, note func(*stream)) {
+// notify notes something on every stream about the topic and wakes it.
+func (h *hub) notify(topic string, note func(*stream)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for s := range h.topics[topic] {
 		s.mu.Lock()
 		note(s)
 		s.mu.Unlock()
-		s.poke()
+		s.wakeUp()
 	}
 }
 
-func (s *stream) poke() {
+func (s *stream) wakeUp() {
 	select {
 	case s.wake <- struct{}{}:
 	default:
 	}
 }
 
-// about says whose updates the stream of a union is to note.
-func (s *stream) about(l *lists) {
+// setMembers says whose updates the stream of a union is to note.
+func (s *stream) setMembers(l *lists) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.members = l.byAgent
+	s.members = l.memberByAgent
 }
 
-// update notes that a resource has changed; s.mu is held. Once is enough.
-func (s *stream) update(uri string) {
+// noteUpdate notes that a resource has changed; s.mu is held. Once is enough.
+func (s *stream) noteUpdate(uri string) {
 	for _, known := range s.updated {
 		if known == uri {
 			return
@@ -110,9 +110,9 @@ func (s *stream) update(uri string) {
 	}
 }
 
-// queue adds a message; s.mu is held. A reader that does not keep up is better
+// queueMessage adds a message; s.mu is held. A reader that does not keep up is better
 // off with a new stream than with holes in this one.
-func (s *stream) queue(msg []byte) {
+func (s *stream) queueMessage(msg []byte) {
 	if len(s.messages) >= pendingMax {
 		s.ended = true
 		return
@@ -120,8 +120,8 @@ func (s *stream) queue(msg []byte) {
 	s.messages = append(s.messages, msg)
 }
 
-// take returns what was noted since the last time.
-func (s *stream) take() (n noted) {
+// takeNoted returns what was noted since the last time.
+func (s *stream) takeNoted() (n noted) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n = noted{s.changed, s.resubscribed, s.ended, s.updated, s.messages, s.turns}

@@ -11,10 +11,10 @@ import (
 // listen answers subscriptions/listen: a stream that stays open and tells what
 // the client wants to know, and nothing else. Its last message is the result.
 func (x *exchange) listen(ctx context.Context, m *message) ([]byte, error) {
-	if !x.out.streams {
+	if !x.out.acceptsStream {
 		return nil, &fault{
 			err:    beeos.Errorf(beeos.InvalidBody, "subscriptions/listen is answered with a stream: accept text/event-stream"),
-			number: numbers[beeos.InvalidBody],
+			number: codeNumbers[beeos.InvalidBody],
 			status: http.StatusNotAcceptable,
 		}
 	}
@@ -31,7 +31,7 @@ func (x *exchange) listen(ctx context.Context, m *message) ([]byte, error) {
 	}
 	tag := append(append([]byte(`"_meta":{"`+metaSubscription+`":`), m.id...), '}')
 	watch := x.watchTasks(ctx, tasks, tag)
-	topics := []string{topicAgent + x.home}
+	topics := []string{topicAgent + x.endpointAgent}
 	for task := range watch.last {
 		topics = append(topics, topicTurn+task)
 	}
@@ -40,7 +40,7 @@ func (x *exchange) listen(ctx context.Context, m *message) ([]byte, error) {
 		return nil, err
 	}
 	defer leave()
-	s.about(x.lists)
+	s.setMembers(x.lists)
 	f := &follower{x: x, stream: s, wants: wants, tag: tag, lists: x.lists, tasks: watch}
 	if err := f.notify("notifications/subscriptions/acknowledged", acknowledged(wanted, wants, watch.last)); err != nil {
 		return nil, err
@@ -50,13 +50,13 @@ func (x *exchange) listen(ctx context.Context, m *message) ([]byte, error) {
 		s.turns[task] = true
 	}
 	s.mu.Unlock()
-	s.poke()
+	s.wakeUp()
 	if err := f.run(ctx); err != nil {
 		return nil, err
 	}
 	if ctx.Err() != nil && x.g.opt.Context.Err() != nil { // we are stopping: say goodbye
 		head, body := x.result(m, append(append([]byte{'{'}, tag...), '}'))
-		x.out.send(http.StatusOK, head, body, []byte{'}'})
+		x.out.sendAnswer(http.StatusOK, head, body, []byte{'}'})
 	}
 	return append(append([]byte{'{'}, tag...), '}'), nil
 }

@@ -21,27 +21,27 @@ const pageSize = 250
 // schemas and annotations in them are the agent's own bytes.
 type lists struct {
 	tools, resources, templates, prompts pages
-	fetching                             pages // tools, and the one that brings results later
-	fetchTool                            string
+	toolsAndFetch                        pages // tools, and the one that brings results later
+	fetchToolName                        string
 
-	about        []byte // members of the initialize result that follow protocolVersion
-	discovery    []byte // the result of server/discover
-	serverInfo   []byte // whom every stateless result comes from
-	toolByName   map[string]*tool
-	toolNames    []string // in order
-	resourceAt   map[string]*resource
-	promptByName map[string]*beeos.Prompt
-	templateAt   map[string]bool
-	patterns     []*regexp.Regexp // of the URI templates
-	skills       skills
+	initializeMembers []byte // members of the initialize result that follow protocolVersion
+	discovery         []byte // the result of server/discover
+	serverInfo        []byte // whom every stateless result comes from
+	toolByName        map[string]*tool
+	toolNames         []string // in order
+	resourceAt        map[string]*resource
+	promptByName      map[string]*beeos.Prompt
+	templateAt        map[string]bool
+	patterns          []*regexp.Regexp // of the URI templates
+	skills            skills
 
 	// What a union is made of: the elements of the lists, in order.
 	resourceURIs               []string
 	templateItems, promptItems [][]byte
 
 	// Of a union: its members, by slug and by id, and whose its prompts are.
-	bySlug, byAgent map[string]*entry
-	promptOf        map[string]origin
+	memberBySlug, memberByAgent map[string]*server
+	promptOf                    map[string]promptOrigin
 }
 
 // pages are complete results of one list method.
@@ -97,8 +97,8 @@ func (p pages) page(name string, params []byte) ([]byte, error) {
 // agent may have thousands.
 const uriMax = 4096
 
-// has reports whether there is such a resource, or a template that makes it.
-func (l *lists) has(uri string) bool {
+// hasResource reports whether there is such a resource, or a template that makes it.
+func (l *lists) hasResource(uri string) bool {
 	return l.resourceAt[uri] != nil || len(uri) <= uriMax && slices.ContainsFunc(l.patterns, func(p *regexp.Regexp) bool { return p.MatchString(uri) })
 }
 
@@ -113,7 +113,7 @@ func newLists(a *beeos.Agent) *lists {
 	l.addResources(a)
 	l.addPrompts(a)
 	l.addSkills(a)
-	l.describe(a)
+	l.describeServer(a)
 	return l
 }
 
@@ -134,7 +134,7 @@ func (l *lists) addTools(a *beeos.Agent) {
 	if a.SelfTool || len(items) == 0 {
 		add(newSelfTool(a))
 	}
-	l.listTools(items)
+	l.setTools(items)
 }
 
 func (l *lists) addResources(a *beeos.Agent) {
@@ -154,7 +154,7 @@ func (l *lists) addResources(a *beeos.Agent) {
 			add(newResource(r))
 			continue
 		}
-		if shown, ok := describe(r); ok {
+		if shown, ok := resourceDefinition(r); ok {
 			templates = append(templates, shown)
 			l.templateAt[r.URITemplate] = true
 			l.patterns = append(l.patterns, templatePattern(r.URITemplate))

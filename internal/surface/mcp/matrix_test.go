@@ -93,7 +93,7 @@ func TestT37AuthorizationMatrix(t *testing.T) {
 				}
 				r := request(http.MethodPost, "/mcp", `{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":{`+strings.Trim(params+","+meta, ",")+`}}`)
 				r.Header.Set(headerMethod, method)
-				if name := field([]byte(`{`+params+`}`), named[method]); name != "" {
+				if name := field([]byte(`{`+params+`}`), nameMembers[method]); name != "" {
 					r.Header.Set(headerName, strings.Trim(name, `"`))
 				}
 				if version != "" {

@@ -76,15 +76,15 @@ type Options struct {
 
 // Gateway serves MCP.
 type Gateway struct {
-	opt     Options
-	catalog *catalog
-	unions  unions
-	sealer  *sealer
-	flights flights
-	hub     hub
-	bridge  bridge
-	ended   endedSessions
-	polls   polls
+	opt       Options
+	catalog   *catalog
+	unions    unions
+	sealer    *sealer
+	pending   pendingRequests
+	hub       hub
+	questions pendingQuestions
+	ended     endedSessions
+	polls     pollLimit
 }
 
 // maxBody is the contract's limit.
@@ -103,7 +103,7 @@ func New(opt Options) (*Gateway, error) {
 		opt.Now = time.Now
 	}
 	if opt.HandOver <= 0 {
-		opt.HandOver = min(handOverAfter, opt.Calls.Timeout()*5/6)
+		opt.HandOver = min(defaultHandOver, opt.Calls.Timeout()*5/6)
 	}
 	if opt.Context == nil {
 		opt.Context = context.Background()
@@ -118,15 +118,15 @@ func New(opt Options) (*Gateway, error) {
 		return nil, err
 	}
 	g := &Gateway{
-		opt:     opt,
-		catalog: &catalog{calls: opt.Calls, entries: map[string]*entry{}},
-		unions:  unions{entries: map[string]*entry{}},
-		sealer:  seal,
-		flights: flights{running: map[string]*flight{}},
-		hub:     hub{topics: map[string]map[*stream]struct{}{}, principals: map[string]int{}},
-		bridge:  bridge{waiting: map[string]chan []byte{}},
-		ended:   endedSessions{ids: map[string]time.Time{}},
-		polls:   polls{full: map[string]time.Time{}},
+		opt:       opt,
+		catalog:   &catalog{calls: opt.Calls, entries: map[string]*server{}},
+		unions:    unions{entries: map[string]*server{}},
+		sealer:    seal,
+		pending:   pendingRequests{byName: map[string]*pendingRequest{}},
+		hub:       hub{topics: map[string]map[*stream]struct{}{}, principals: map[string]int{}},
+		questions: pendingQuestions{waiting: map[string]chan []byte{}},
+		ended:     endedSessions{ids: map[string]time.Time{}},
+		polls:     pollLimit{fullAt: map[string]time.Time{}},
 	}
 	if err := g.readEnded(opt.Context, time.Time{}); err != nil {
 		return nil, err
@@ -138,7 +138,7 @@ func New(opt Options) (*Gateway, error) {
 
 // ServeHTTP is the site map below an agent.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	agentID, door := g.enter(w, r)
+	agentID, door := g.route(w, r)
 	if door == "" {
 		return
 	}
@@ -146,13 +146,13 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "POST mcp":
 		g.post(w, r, agentID)
 	case "GET mcp":
-		g.get(w, r, agentID)
+		g.serveSessionStream(w, r, agentID)
 	case "DELETE mcp":
-		g.delete(w, r, agentID)
+		g.serveDelete(w, r, agentID)
 	case "GET sse":
-		g.openOld(w, r, agentID)
+		g.openOldTransport(w, r, agentID)
 	case "POST messages":
-		g.postOld(w, r, agentID)
+		g.postOldTransport(w, r, agentID)
 	case "OPTIONS mcp", "OPTIONS sse", "OPTIONS messages":
 		w.Header().Set("Allow", allowed)
 		w.WriteHeader(http.StatusNoContent)
@@ -161,10 +161,10 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// enter finds the agent, or all of them, and the door that a request goes to.
+// route finds the agent, or all of them, and the door that a request goes to.
 // There is none when it was answered: by the authorization server, or because
 // there is nothing behind it.
-func (g *Gateway) enter(w http.ResponseWriter, r *http.Request) (agentID, door string) {
+func (g *Gateway) route(w http.ResponseWriter, r *http.Request) (agentID, door string) {
 	if g.opt.OAuth != nil && (r.URL.Path == "/oauth/authorize" || r.URL.Path == "/oauth/return") {
 		g.opt.OAuth.ServeHTTP(w, r) // a person's browser goes there, and no page's script
 		return "", ""

@@ -16,54 +16,54 @@ const nameMax = 64
 
 // newUnion merges the lists of the members. Of two agents of different owners
 // that share a slug, the first has it.
-func newUnion(self *beeos.Agent, members []*entry) *lists {
+func newUnion(self *beeos.Agent, members []*server) *lists {
 	l := &lists{
 		toolByName: map[string]*tool{}, resourceAt: map[string]*resource{}, promptByName: map[string]*beeos.Prompt{},
-		bySlug: map[string]*entry{}, byAgent: map[string]*entry{}, promptOf: map[string]origin{},
+		memberBySlug: map[string]*server{}, memberByAgent: map[string]*server{}, promptOf: map[string]promptOrigin{},
 	}
-	l.skills.entries = map[string][]byte{}
+	l.skills.byFile = map[string][]byte{}
 	var tools, prompts, resources, templates, skills [][]byte
 	for _, e := range members {
 		tools = append(tools, l.mergeTools(e)...)
-		if l.bySlug[e.agent.Slug] != nil {
+		if l.memberBySlug[e.agent.Slug] != nil {
 			continue
 		}
-		l.bySlug[e.agent.Slug], l.byAgent[e.agent.ID] = e, e
+		l.memberBySlug[e.agent.Slug], l.memberByAgent[e.agent.ID] = e, e
 		prompts = append(prompts, l.mergePrompts(e)...)
 		for _, uri := range e.lists.resourceURIs {
-			resources = append(resources, under(e, e.lists.resourceAt[uri].definition, `{"uri":`))
+			resources = append(resources, unionDefinition(e, e.lists.resourceAt[uri].definition, `{"uri":`))
 		}
 		for _, shown := range e.lists.templateItems {
-			templates = append(templates, under(e, shown, `{"uriTemplate":`))
+			templates = append(templates, unionDefinition(e, shown, `{"uriTemplate":`))
 		}
 		for _, shown := range e.lists.skills.items {
-			shown = e.outward(shown, "")
-			uri, _ := textAt(shown, `{"uri":`)
-			l.skills.entries[uri] = shown
+			shown = e.toUnion(shown, "")
+			uri, _ := stringAfter(shown, `{"uri":`)
+			l.skills.byFile[uri] = shown
 			skills = append(skills, shown)
 		}
 	}
 	if len(tools) > listedMax {
 		tools = searchItems(l)
 	}
-	l.listTools(tools)
+	l.setTools(tools)
 	l.resources, l.templates = newPages("resources", resources), newPages("resourceTemplates", templates)
 	l.prompts, l.skills.list = newPages("prompts", prompts), newPages("skills", skills)
-	l.describe(self)
+	l.describeServer(self)
 	return l
 }
 
-func (l *lists) mergeTools(e *entry) (items [][]byte) {
+func (l *lists) mergeTools(e *server) (items [][]byte) {
 	for _, name := range e.lists.toolNames {
 		t := *e.lists.toolByName[name]
 		shown := unionName(e.agent, t.name)
-		if t.self {
+		if t.isAgent {
 			shown = unionName(e.agent, "")
 		}
 		if l.toolByName[shown] != nil {
 			continue
 		}
-		t.agent, t.definition = e.agent, rename(t.definition, `{"name":`, shown)
+		t.agent, t.definition = e.agent, replaceString(t.definition, `{"name":`, shown)
 		l.toolByName[shown] = &t
 		l.toolNames = append(l.toolNames, shown)
 		items = append(items, t.definition)
@@ -71,31 +71,31 @@ func (l *lists) mergeTools(e *entry) (items [][]byte) {
 	return items
 }
 
-// origin is where something of a union comes from.
-type origin struct {
-	member *entry
+// promptOrigin is where something of a union comes from.
+type promptOrigin struct {
+	member *server
 	name   string // there
 }
 
-func (l *lists) mergePrompts(e *entry) (items [][]byte) {
+func (l *lists) mergePrompts(e *server) (items [][]byte) {
 	for _, shown := range e.lists.promptItems {
-		name, _ := textAt(shown, `{"name":`)
+		name, _ := stringAfter(shown, `{"name":`)
 		abroad := unionName(e.agent, name)
 		if l.promptOf[abroad].member == nil {
-			l.promptOf[abroad] = origin{e, name}
-			items = append(items, rename(shown, `{"name":`, abroad))
+			l.promptOf[abroad] = promptOrigin{e, name}
+			items = append(items, replaceString(shown, `{"name":`, abroad))
 		}
 	}
 	return items
 }
 
-// prefix is what the URIs of an agent's resources begin with in a union.
-func (e *entry) prefix() string { return "beeos://" + e.agent.Slug + "/" }
+// uriPrefix is what the URIs of an agent's resources begin with in a union.
+func (e *server) uriPrefix() string { return "beeos://" + e.agent.Slug + "/" }
 
-// under is a definition, which begins with a URI, as a union shows it.
-func under(e *entry, definition []byte, head string) []byte {
-	uri, _ := textAt(definition, head)
-	return rename(definition, head, e.prefix()+uri)
+// unionDefinition is a definition, which begins with a URI, as a union shows it.
+func unionDefinition(e *server, definition []byte, head string) []byte {
+	uri, _ := stringAfter(definition, head)
+	return replaceString(definition, head, e.uriPrefix()+uri)
 }
 
 // unionName is the name of an agent's tool or prompt among those of all;
@@ -111,22 +111,22 @@ func unionName(a *beeos.Agent, name string) string {
 	return name[:nameMax-9] + "_" + hex.EncodeToString(sum[:4])
 }
 
-// textAt reads the string that a definition has after its head.
-func textAt(definition []byte, head string) (text string, end int) {
-	end = len(head) + skipText(definition[len(head):])
+// stringAfter reads the string that a definition has after its head.
+func stringAfter(definition []byte, head string) (text string, end int) {
+	end = len(head) + stringLength(definition[len(head):])
 	text, _ = httpd.StringValue(definition[len(head):end])
 	return text, end
 }
 
-// rename puts another string after the head of a definition.
-func rename(definition []byte, head, text string) []byte {
-	_, end := textAt(definition, head)
+// replaceString puts another string after the head of a definition.
+func replaceString(definition []byte, head, text string) []byte {
+	_, end := stringAfter(definition, head)
 	b := appendText(append(make([]byte, 0, len(definition)+len(text)), head...), text)
 	return append(b, definition[end:]...)
 }
 
-// skipText returns the length of the JSON string that b begins with.
-func skipText(b []byte) int {
+// stringLength returns the length of the JSON string that b begins with.
+func stringLength(b []byte) int {
 	for i := 1; i < len(b); i++ {
 		switch b[i] {
 		case '\\':

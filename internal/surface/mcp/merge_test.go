@@ -87,7 +87,7 @@ func TestUnionResources(t *testing.T) {
 func TestOutward(t *testing.T) {
 	text := "x"
 	a := &beeos.Agent{Slug: "bee", Definition: beeos.Definition{Resources: []beeos.Resource{{URI: "n://a", Name: "a", Text: &text}}}}
-	e := &entry{agent: a, lists: newLists(a)}
+	e := &server{agent: a, lists: newLists(a)}
 	for raw, want := range map[string]string{
 		`{"content":[{"type":"resource_link","uri":"https://example.com/"}]}`: ``,
 		`{"structuredContent":{"uri":"n://a"},"_meta":{"uri":"n://a"}}`:       ``,
@@ -100,7 +100,7 @@ func TestOutward(t *testing.T) {
 		if want == "" {
 			want = raw
 		}
-		if got := string(e.outward([]byte(raw), "n://asked")); got != want {
+		if got := string(e.toUnion([]byte(raw), "n://asked")); got != want {
 			t.Errorf("%s became %s", raw, got)
 		}
 	}
@@ -111,14 +111,14 @@ func TestOutward(t *testing.T) {
 func FuzzOutward(f *testing.F) {
 	text := "x"
 	a := &beeos.Agent{Slug: "bee", Definition: beeos.Definition{Resources: []beeos.Resource{{URI: "n://a", Name: "a", Text: &text}}}}
-	e := &entry{agent: a, lists: newLists(a)}
+	e := &server{agent: a, lists: newLists(a)}
 	f.Add([]byte(`{"content":[{"type":"resource","resource":{"uri":"n://a","text":""}},{"uri":["n://a"]}],"resources":{"uri":"\u006e://a"}}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		if !jsonObject(raw) {
 			return
 		}
 		var before, after any
-		got := e.outward(raw, "n://b")
+		got := e.toUnion(raw, "n://b")
 		if json.Unmarshal(raw, &before) != nil {
 			return // a number out of range
 		}

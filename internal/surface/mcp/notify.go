@@ -45,7 +45,7 @@ const infoLevel = 1
 // wantsLogs reports whether the client wants to hear log messages at all. In
 // a session it does; a stateless request must say so.
 func (x *exchange) wantsLogs() bool {
-	return x.out.streams && (x.session != nil || x.version.stateless() && x.meta.level != nil)
+	return x.out.acceptsStream && (x.session != nil || x.version.stateless() && x.meta.level != nil)
 }
 
 // logsFrom is the lowest level that the client wants to hear. A session's is

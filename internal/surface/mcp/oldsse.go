@@ -21,16 +21,16 @@ import (
 // oldMemory is how long the address of a stream that has ended is refused.
 const oldMemory = time.Hour
 
-// openOld serves the stream.
-func (g *Gateway) openOld(w http.ResponseWriter, r *http.Request, agentID string) {
+// openOldTransport serves the stream.
+func (g *Gateway) openOldTransport(w http.ResponseWriter, r *http.Request, agentID string) {
 	caller, e, err := g.access(r, agentID)
 	if err != nil {
 		g.refuse(w, r, agentID, err)
 		return
 	}
 	s := newSession(v20241105, 0, g.opt.Now())
-	x := &exchange{g: g, r: r, caller: caller, home: agentID, agent: e.agent, lists: e.lists, version: s.version, session: s, old: true, out: g.responder(w, r)}
-	x.out.streams = true
+	x := &exchange{g: g, r: r, caller: caller, endpointAgent: agentID, agent: e.agent, lists: e.lists, version: s.version, session: s, oldTransport: true, out: g.responder(w, r)}
+	x.out.acceptsStream = true
 	defer x.out.close()
 	st, leave, err := g.hub.open(caller.Principal(), topicAgent+agentID, topicSession+s.channel)
 	if err != nil {
@@ -38,8 +38,8 @@ func (g *Gateway) openOld(w http.ResponseWriter, r *http.Request, agentID string
 		return
 	}
 	defer leave()
-	address := "/" + e.agent.ID + "/messages?session=" + g.sealer.seal(sealedOld, e.agent.ID, caller.Principal(), []byte(s.channel))
-	if err := x.out.named("endpoint", []byte(address)); err != nil {
+	address := "/" + e.agent.ID + "/messages?session=" + g.sealer.seal(sealedOldTransport, e.agent.ID, caller.Principal(), []byte(s.channel))
+	if err := x.out.sendNamedEvent("endpoint", []byte(address)); err != nil {
 		return
 	}
 	x.serveOld(r.Context(), st)
@@ -56,7 +56,7 @@ func (x *exchange) serveOld(ctx context.Context, st *stream) {
 	f := &follower{x: x, stream: st, lists: x.lists, wants: filter{tools: true, prompts: true, resources: true}}
 	f.resubscribe = func(ctx context.Context) (map[string]bool, error) { return x.watched(ctx, x.session.channel) }
 	f.incoming = func(body []byte) {
-		m, err := parse(body)
+		m, err := parseMessage(body)
 		if err == nil && m.method == "initialize" { // what it settles holds for all that follow
 			x.answerOld(ctx, &m)
 			return
@@ -64,7 +64,7 @@ func (x *exchange) serveOld(ctx context.Context, st *stream) {
 		each := *x
 		group.Go(func() error {
 			if err != nil {
-				each.out.fail(each.r, m.id, each.version, err)
+				each.out.sendError(each.r, m.id, each.version, err)
 				return nil
 			}
 			each.answerOld(ctx, &m)
@@ -75,7 +75,7 @@ func (x *exchange) serveOld(ctx context.Context, st *stream) {
 		if err := f.run(ctx); err != nil {
 			return err
 		}
-		return errDetached // ends what is under way
+		return errClientReturns // ends what is under way
 	})
 	_ = group.Wait() // the client is gone, whatever the reason
 }
@@ -87,21 +87,21 @@ func (x *exchange) answerOld(ctx context.Context, m *message) {
 	switch {
 	case ctx.Err() != nil, result == nil && err == nil:
 	case err != nil && m.id != nil:
-		x.out.fail(x.r, m.id, x.version, err)
+		x.out.sendError(x.r, m.id, x.version, err)
 	case err == nil:
 		head, body := x.result(m, result)
-		x.out.send(http.StatusOK, head, body, []byte{'}'})
+		x.out.sendAnswer(http.StatusOK, head, body, []byte{'}'})
 	}
 }
 
-// postOld passes a message on to the replica that holds the stream.
-func (g *Gateway) postOld(w http.ResponseWriter, r *http.Request, agentID string) {
+// postOldTransport passes a message on to the replica that holds the stream.
+func (g *Gateway) postOldTransport(w http.ResponseWriter, r *http.Request, agentID string) {
 	caller, e, err := g.access(r, agentID)
 	if err != nil {
 		g.refuse(w, r, agentID, err)
 		return
 	}
-	channel, ok := g.sealer.open(sealedOld, e.agent.ID, caller.Principal(), r.URL.Query().Get("session"))
+	channel, ok := g.sealer.open(sealedOldTransport, e.agent.ID, caller.Principal(), r.URL.Query().Get("session"))
 	if !ok || g.ended.has(string(channel)) {
 		g.refuse(w, r, agentID, unknownSession())
 		return

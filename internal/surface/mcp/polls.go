@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// polls limits how often a credential looks at its tasks: each look costs reads
+// pollLimit limits how often a credential looks at its tasks: each look costs reads
 // of the database, and calls no agent whose own limit would count.
-type polls struct {
-	mu    sync.Mutex
-	full  map[string]time.Time // when a credential will have its whole burst again
-	swept time.Time
+type pollLimit struct {
+	mu     sync.Mutex
+	fullAt map[string]time.Time // when a credential will have its whole burst again
+	swept  time.Time
 }
 
 const (
@@ -20,14 +20,14 @@ const (
 )
 
 // take counts a look, or returns how long to wait for the next.
-func (p *polls) take(credential string, now time.Time) (wait time.Duration) {
+func (p *pollLimit) take(credential string, now time.Time) (wait time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if now.Sub(p.swept) > time.Minute {
 		p.swept = now
-		maps.DeleteFunc(p.full, func(_ string, full time.Time) bool { return full.Before(now) })
+		maps.DeleteFunc(p.fullAt, func(_ string, full time.Time) bool { return full.Before(now) })
 	}
-	full := p.full[credential]
+	full := p.fullAt[credential]
 	if full.Before(now) {
 		full = now
 	}
@@ -35,6 +35,6 @@ func (p *polls) take(credential string, now time.Time) (wait time.Duration) {
 	if over := full.Sub(now) - pollBurst*pollEvery; over > 0 {
 		return over
 	}
-	p.full[credential] = full
+	p.fullAt[credential] = full
 	return 0
 }

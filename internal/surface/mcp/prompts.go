@@ -65,7 +65,7 @@ func renderPrompt(p *beeos.Prompt, given map[string]string) ([]byte, error) {
 	for _, a := range p.Arguments {
 		pairs = append(pairs, "{"+a.Name+"}", given[a.Name])
 	}
-	body, ok := encode(fill(messages, strings.NewReplacer(pairs...)))
+	body, ok := encode(fillPlaceholders(messages, strings.NewReplacer(pairs...)))
 	if !ok {
 		return nil, beeos.Errorf(beeos.InternalError, "the prompt cannot be encoded")
 	}
@@ -76,17 +76,17 @@ func renderPrompt(p *beeos.Prompt, given map[string]string) ([]byte, error) {
 	return append(append(append(b, `"messages":`...), body...), '}'), nil
 }
 
-func fill(v any, with *strings.Replacer) any {
+func fillPlaceholders(v any, with *strings.Replacer) any {
 	switch v := v.(type) {
 	case string:
 		return with.Replace(v)
 	case []any:
 		for i := range v {
-			v[i] = fill(v[i], with)
+			v[i] = fillPlaceholders(v[i], with)
 		}
 	case map[string]any:
 		for name := range v {
-			v[name] = fill(v[name], with)
+			v[name] = fillPlaceholders(v[name], with)
 		}
 	}
 	return v

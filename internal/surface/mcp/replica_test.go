@@ -132,7 +132,7 @@ func TestCancelAcrossReplicas(t *testing.T) {
 		}
 		s.waitTerminal(t, turn, "changed my mind")
 	}
-	if n := len(s.gateway.flights.running); n != 0 {
+	if n := len(s.gateway.pending.byName); n != 0 {
 		t.Errorf("%d calls are still registered", n)
 	}
 }

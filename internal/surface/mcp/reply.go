@@ -23,12 +23,12 @@ func agentResult(method string, m *beeos.Message) ([]byte, error) {
 
 // agentFault is for methods whose results cannot say that they failed.
 func agentFault(m *beeos.Message) error {
-	code, number := beeos.InternalError, numbers[beeos.InternalError]
+	code, number := beeos.InternalError, codeNumbers[beeos.InternalError]
 	switch {
 	case m.Type == beeos.AgentBusy, m.Type == beeos.AgentRefuse:
-		code, number = beeos.Conflict, numbers[beeos.Conflict]
+		code, number = beeos.Conflict, codeNumbers[beeos.Conflict]
 	case m.StopReason == beeos.StopAgentLost:
-		code, number = beeos.AgentServiceUnavailable, numbers[beeos.AgentServiceUnavailable]
+		code, number = beeos.AgentServiceUnavailable, codeNumbers[beeos.AgentServiceUnavailable]
 	}
 	return &fault{err: beeos.Errorf(code, "%s", orElse(m.Body, "the agent could not answer")), number: number}
 }
@@ -45,7 +45,7 @@ func (x *exchange) agentError(m *beeos.Message) error {
 	}
 	raw := httpd.Field(m.Payload, "error")
 	number, err := strconv.Atoi(string(httpd.Field(raw, "code")))
-	if err != nil || number == noCapability && !x.version.stateless() {
+	if err != nil || number == numberNoCapability && !x.version.stateless() {
 		return nil
 	}
 	f := &fault{err: beeos.Errorf(beeos.InternalError, "%s", m.Body), number: number}
@@ -53,16 +53,16 @@ func (x *exchange) agentError(m *beeos.Message) error {
 		f.err.Message = text
 	}
 	switch {
-	case number == numbers[beeos.InvalidParam], number == urlElicitation:
+	case number == codeNumbers[beeos.InvalidParam], number == urlElicitation:
 		f.err.Code = beeos.InvalidParam
-	case number == noCapability:
+	case number == numberNoCapability:
 		f.err.Code, f.status = beeos.InvalidParam, 400
 	case number <= -32000 && number >= -32099: // not an agent's to use
-		f.number = numbers[beeos.InternalError]
+		f.number = codeNumbers[beeos.InternalError]
 	}
 	for name, value := range httpd.Fields(httpd.Field(raw, "data")) {
 		if name != "code" {
-			f.extra = append(append(appendText(append(f.extra, ','), name), ':'), value...)
+			f.moreData = append(append(appendText(append(f.moreData, ','), name), ':'), value...)
 		}
 	}
 	return f

@@ -15,8 +15,8 @@ type resource struct {
 	contents   []byte // the whole result of reading it; nil = the agent answers
 }
 
-// describe is a resource as lists show it.
-func describe(r *beeos.Resource) ([]byte, bool) {
+// resourceDefinition is a resource as lists show it.
+func resourceDefinition(r *beeos.Resource) ([]byte, bool) {
 	shown := *r
 	shown.Text, shown.Blob = nil, nil
 	return encode(shown)
@@ -24,7 +24,7 @@ func describe(r *beeos.Resource) ([]byte, bool) {
 
 // newResource returns nil for one whose JSON is broken.
 func newResource(r *beeos.Resource) *resource {
-	shown, ok := describe(r)
+	shown, ok := resourceDefinition(r)
 	if !ok {
 		return nil
 	}
@@ -93,7 +93,7 @@ func (x *exchange) readResource(ctx context.Context, m *message) ([]byte, error)
 	if res != nil && res.contents != nil {
 		return res.contents, nil
 	}
-	if !x.lists.has(uri) {
+	if !x.lists.hasResource(uri) {
 		return nil, resourceNotFound(uri)
 	}
 	reply, early, err := x.forwardMethod(ctx, m, nil)
@@ -109,12 +109,12 @@ func (x *exchange) readResource(ctx context.Context, m *message) ([]byte, error)
 // forwardMethod lets the agent itself answer a method. A reply that is an error
 // of the protocol never comes back as one.
 func (x *exchange) forwardMethod(ctx context.Context, m *message, arguments []byte) (*beeos.Message, []byte, error) {
-	c := &run{x: x, m: m}
+	c := &activeCall{x: x, m: m}
 	c.req.Call = beeos.Call{Method: m.method, Params: m.params, Arguments: arguments}
-	if err := c.prepare(); err != nil {
+	if err := c.prepareRequest(); err != nil {
 		return nil, nil, err
 	}
-	reply, early, err := c.call(ctx)
+	reply, early, err := c.runToEnd(ctx)
 	if reply != nil {
 		if err := x.agentError(reply); err != nil {
 			return nil, nil, err

@@ -27,8 +27,8 @@ func TestAccept(t *testing.T) {
 	for _, tt := range tests {
 		r := httptest.NewRequest(http.MethodPost, "/", nil)
 		r.Header["Accept"] = tt.accept
-		if o := newResponder(httptest.NewRecorder(), r); o.json != tt.json || o.streams != tt.streams {
-			t.Errorf("%q: json %v, streams %v", tt.accept, o.json, o.streams)
+		if o := newResponder(httptest.NewRecorder(), r); o.acceptsJSON != tt.json || o.acceptsStream != tt.streams {
+			t.Errorf("%q: json %v, streams %v", tt.accept, o.acceptsJSON, o.acceptsStream)
 		}
 	}
 }
@@ -45,12 +45,12 @@ func TestSilentCall(t *testing.T) {
 			r := httptest.NewRequest(http.MethodPost, "/", nil)
 			r.Header.Set("Accept", accept)
 			o := newResponder(w, r)
-			o.wait()
-			time.Sleep(2*quiet + time.Second)
+			o.keepAlive()
+			time.Sleep(2*keepAliveEvery + time.Second)
 			synctest.Wait()
-			o.send(http.StatusOK, nil, []byte("{}"), nil)
+			o.sendAnswer(http.StatusOK, nil, []byte("{}"), nil)
 			o.close()
-			time.Sleep(2 * quiet)
+			time.Sleep(2 * keepAliveEvery)
 			if got := w.Body.String(); got != want {
 				t.Errorf("%s: %q", accept, got)
 			}
@@ -65,10 +65,10 @@ func TestQuickCall(t *testing.T) {
 		r := httptest.NewRequest(http.MethodPost, "/", nil)
 		r.Header.Set("Accept", "application/json, text/event-stream")
 		o := newResponder(w, r)
-		o.wait()
-		o.send(http.StatusOK, nil, []byte("{}"), nil)
+		o.keepAlive()
+		o.sendAnswer(http.StatusOK, nil, []byte("{}"), nil)
 		o.close()
-		time.Sleep(2 * quiet)
+		time.Sleep(2 * keepAliveEvery)
 		if got := w.Body.String(); got != "{}" || !strings.HasPrefix(w.Header().Get("Content-Type"), "application/json") {
 			t.Errorf("%q", got)
 		}

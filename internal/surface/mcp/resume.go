@@ -20,27 +20,27 @@ const (
 	retryAfter      = 500 * time.Millisecond
 )
 
-// errDetached ends a response whose client comes back for the result.
-var errDetached = errors.New("the client comes back for the result")
+// errClientReturns ends a response whose client comes back for the result.
+var errClientReturns = errors.New("the client comes back for the result")
 
 // resumable reports whether the client can come back for the result of a call.
 func (x *exchange) resumable() bool {
-	return x.session != nil && x.version >= v20251125 && x.out.streams && !x.old
+	return x.session != nil && x.version >= v20251125 && x.out.acceptsStream && !x.oldTransport
 }
 
-// lost is a call whose stream a client has lost.
-type lost struct {
+// lostStream is a call whose stream a client has lost.
+type lostStream struct {
 	turn, channel, agent, tool string
 	id                         []byte // of the request
 }
 
-func (x *exchange) sealEvent(l lost) string {
+func (x *exchange) sealStreamID(l lostStream) string {
 	text := l.turn + "\n" + l.channel + "\n" + l.agent + "\n" + l.tool + "\n" + string(l.id)
-	return x.g.sealer.seal(sealedEvent, x.home, x.caller.Principal(), []byte(text))
+	return x.g.sealer.seal(sealedEvent, x.endpointAgent, x.caller.Principal(), []byte(text))
 }
 
-func (x *exchange) openEvent(id string) (l lost, ok bool) {
-	text, ok := x.g.sealer.open(sealedEvent, x.home, x.caller.Principal(), id)
+func (x *exchange) openStreamID(id string) (l lostStream, ok bool) {
+	text, ok := x.g.sealer.open(sealedEvent, x.endpointAgent, x.caller.Principal(), id)
 	if !ok {
 		return l, false
 	}
@@ -48,49 +48,49 @@ func (x *exchange) openEvent(id string) (l lost, ok bool) {
 	if len(parts) != 5 {
 		return l, false
 	}
-	return lost{parts[0], parts[1], parts[2], parts[3], []byte(parts[4])}, true
+	return lostStream{parts[0], parts[1], parts[2], parts[3], []byte(parts[4])}, true
 }
 
-// fetch sends the rest of a call to a client that has come back for it. Its
+// resumeStream sends the rest of a call to a client that has come back for it. Its
 // progress starts over, so there is none.
-func (x *exchange) fetch(ctx context.Context, l lost) {
+func (x *exchange) resumeStream(ctx context.Context, l lostStream) {
 	m := &message{id: l.id, method: "tools/call"}
-	c := &run{x: x, m: m}
+	c := &activeCall{x: x, m: m}
 	agent, err := x.reach(ctx, l.agent)
 	if err == nil {
 		x.agent = agent
-		err = c.prepare()
+		err = c.prepareRequest()
 	}
 	if err != nil {
-		x.out.fail(x.r, l.id, x.version, err)
+		x.out.sendError(x.r, l.id, x.version, err)
 		return
 	}
 	c.req.TurnID, c.req.Channel, c.req.Live = l.turn, l.channel, true
-	x.out.first = func() string { return x.sealEvent(l) }
-	x.out.begin()
-	c.patience, c.become = x.stillPatient(l)
-	reply, result, err := c.join(ctx)
+	x.out.firstEventID = func() string { return x.sealStreamID(l) }
+	x.out.startStream()
+	c.handOverAfter, c.handOverResult = x.remainingHandOver(l)
+	reply, result, err := c.joinEarlierCall(ctx)
 	if reply != nil {
 		result, err = x.toolReply(reply)
 	}
 	switch {
-	case x.r.Context().Err() != nil, errors.Is(err, errDetached):
+	case x.r.Context().Err() != nil, errors.Is(err, errClientReturns):
 	case err != nil:
-		x.out.fail(x.r, l.id, x.version, err)
+		x.out.sendError(x.r, l.id, x.version, err)
 	default:
 		head, body := x.result(m, result)
-		x.out.send(http.StatusOK, head, body, []byte{'}'})
+		x.out.sendAnswer(http.StatusOK, head, body, []byte{'}'})
 	}
 }
 
-// stillPatient is patience for a call whose client has come back: its own
+// remainingHandOver is patience for a call whose client has come back: its own
 // clock has run since the beginning.
-func (x *exchange) stillPatient(l lost) (time.Duration, become) {
+func (x *exchange) remainingHandOver(l lostStream) (time.Duration, resultForTurn) {
 	t := x.lists.toolByName[l.tool]
 	if t == nil {
 		t = &tool{name: l.tool}
 	}
-	return max(x.g.opt.HandOver-x.g.opt.Now().Sub(beeos.IDTime(l.turn)), time.Millisecond), x.handedOver(t)
+	return max(x.g.opt.HandOver-x.g.opt.Now().Sub(beeos.IDTime(l.turn)), time.Millisecond), x.handOverNotice(t)
 }
 
 // toolReply is the result of a tool's terminal reply.

@@ -21,11 +21,11 @@ import (
 // that waits for it lives.
 const questionLife = time.Hour
 
-// inRounds are the methods that may be answered with questions.
-var inRounds = map[string]bool{"tools/call": true, "prompts/get": true, "resources/read": true}
+// methodsWithRounds are the methods that may be answered with questions.
+var methodsWithRounds = map[string]bool{"tools/call": true, "prompts/get": true, "resources/read": true}
 
-// round is what a request brings from the round before it.
-type round struct {
+// inputRound is what a request brings from the round before it.
+type inputRound struct {
 	input   map[string]json.RawMessage // answers by key
 	turn    string                     // that waits for them; empty = none
 	channel string
@@ -38,8 +38,8 @@ const (
 )
 
 // readRound opens what the params bring from an earlier round.
-func (x *exchange) readRound(m *message) (rd round, err error) {
-	if !x.version.stateless() || !inRounds[m.method] {
+func (x *exchange) readRound(m *message) (rd inputRound, err error) {
+	if !x.version.stateless() || !methodsWithRounds[m.method] {
 		return rd, nil
 	}
 	for name, value := range httpd.Fields(m.params) {
@@ -80,7 +80,7 @@ func (x *exchange) sealState(m *message, what byte, text string) string {
 	return x.g.sealer.seal(sealedState, x.agent.ID, x.stateOwner(m), append(b, text...))
 }
 
-func (x *exchange) openState(m *message, sealed string, rd *round) bool {
+func (x *exchange) openState(m *message, sealed string, rd *inputRound) bool {
 	b, ok := x.g.sealer.open(sealedState, x.agent.ID, x.stateOwner(m), sealed)
 	if !ok || len(b) < 9 || x.g.opt.Now().Unix() > int64(binary.BigEndian.Uint64(b[1:])) {
 		return false
@@ -95,7 +95,7 @@ func (x *exchange) openState(m *message, sealed string, rd *round) bool {
 }
 
 func (x *exchange) stateOwner(m *message) string {
-	name, _ := httpd.StringValue(httpd.Field(m.params, named[m.method]))
+	name, _ := httpd.StringValue(httpd.Field(m.params, nameMembers[m.method]))
 	return x.caller.Principal() + "\x00" + m.method + "\x00" + name
 }
 
@@ -122,14 +122,14 @@ func inputRequests(asks []beeos.Event) []byte {
 	return append(b, '}')
 }
 
-// needed is what an agent's reply asks for before it can answer.
-type needed struct {
+// neededInput is what an agent's reply asks for before it can answer.
+type neededInput struct {
 	requests []byte // an object, as the agent wrote it; nil = none
 	state    string
 }
 
-// neededBy returns nil for a reply that is an answer.
-func neededBy(m *beeos.Message) *needed {
+// readNeededInput returns nil for a reply that is an answer.
+func readNeededInput(m *beeos.Message) *neededInput {
 	if len(m.Payload) == 0 {
 		return nil
 	}
@@ -137,18 +137,18 @@ func neededBy(m *beeos.Message) *needed {
 	if kind(raw) != '{' {
 		return nil
 	}
-	n := &needed{requests: httpd.Field(raw, "requests")}
+	n := &neededInput{requests: httpd.Field(raw, "requests")}
 	n.state, _ = httpd.StringValue(httpd.Field(raw, "state"))
 	return n
 }
 
-// again is the result for an agent that ended its turn with questions. Those
+// inputRequiredAgain is the result for an agent that ended its turn with questions. Those
 // that this client cannot be asked make the call impossible.
-func (x *exchange) again(m *message, n *needed) ([]byte, error) {
+func (x *exchange) inputRequiredAgain(m *message, n *neededInput) ([]byte, error) {
 	for _, q := range httpd.Fields(n.requests) {
 		ev := beeos.Event{Data: httpd.Field(q, "params")}
 		ev.Method, _ = httpd.StringValue(httpd.Field(q, "method"))
-		if need := needs(&ev); !x.can.has(need) {
+		if need := neededCapability(&ev); !x.can.has(need) {
 			return nil, missingCapability(need.declaration())
 		}
 	}

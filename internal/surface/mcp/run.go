@@ -12,41 +12,41 @@ import (
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
-// run is one call under way.
-type run struct {
-	x        *exchange
-	m        *message
-	req      invoke.Request
-	flight   *flight
-	round    round
-	progress progress
-	asks     []beeos.Event // questions for the client's next round
-	patience time.Duration // after which the client gets something else; 0 = it waits
-	become   become        // what it gets
-	fetches  bool          // the call is an earlier one, which is not this request's to stop
-	detached bool          // the agent lets the client hang up
-	needed   *needed       // what the agent ended its turn for
+// activeCall is one call under way.
+type activeCall struct {
+	x                *exchange
+	m                *message
+	req              invoke.Request
+	waiting          *pendingRequest
+	round            inputRound
+	progress         progress
+	questions        []beeos.Event // questions for the client's next round
+	handOverAfter    time.Duration // after which the client gets something else; 0 = it waits
+	handOverResult   resultForTurn // what it gets
+	joinsEarlierCall bool          // the call is an earlier one, which is not this request's to stop
+	agentContinues   bool          // the agent lets the client hang up
+	pendingInput     *neededInput  // what the agent ended its turn for
 }
 
-// togetherWithin is how long the rest of the questions may take that an agent
+// collectQuestionsFor is how long the rest of the questions may take that an agent
 // asks at once.
-const togetherWithin = 200 * time.Millisecond
+const collectQuestionsFor = 200 * time.Millisecond
 
 // Why this request need not wait for the call any longer.
 var (
-	errEnough = errors.New("the questions so far will do")
-	errTask   = errors.New("the call goes on as a task")
+	errQuestionsCollected = errors.New("the questions so far will do")
+	errHandOver           = errors.New("the call goes on as a task")
 )
 
-// become is the result that a client gets for a call that goes on.
-type become = func(turn string) []byte
+// resultForTurn is the result that a client gets for a call that goes on.
+type resultForTurn = func(turn string) []byte
 
-// doing is invoke's Do or Resume.
-type doing = func(context.Context, *invoke.Request) iter.Seq2[beeos.Event, error]
+// startCall is invoke's Do or Resume.
+type startCall = func(context.Context, *invoke.Request) iter.Seq2[beeos.Event, error]
 
-// prepare fills in what all calls of an exchange have in common, and what the
+// prepareRequest fills in what all calls of an exchange have in common, and what the
 // client has brought from an earlier round.
-func (c *run) prepare() (err error) {
+func (c *activeCall) prepareRequest() (err error) {
 	x, req := c.x, &c.req
 	if c.round, err = x.readRound(c.m); err != nil {
 		return err
@@ -56,26 +56,26 @@ func (c *run) prepare() (err error) {
 	req.TurnID = beeos.NewID()
 	req.Call.Protocol, req.Call.Revision = "mcp", x.version.String()
 	req.Call.Input, req.Call.State = c.round.input, c.round.state
-	watches := x.out.streams && x.meta.token != nil
+	watches := x.out.acceptsStream && x.meta.token != nil
 	if watches {
 		req.Call.Can = append(req.Call.Can, "progress")
 	}
-	if x.version.stateless() || x.session != nil && x.out.streams {
-		req.Call.Can = append(req.Call.Can, x.can.names()...)
+	if x.version.stateless() || x.session != nil && x.out.acceptsStream {
+		req.Call.Can = append(req.Call.Can, x.can.agentNames()...)
 	}
 	req.Live = watches || x.wantsLogs() || x.version.stateless() && x.can != 0
 	return nil
 }
 
-// call runs a call that is prepared to its end. What happens on the way goes to
+// runToEnd runs a call that is prepared to its end. What happens on the way goes to
 // the client as far as it listens. Without a reply there is an error or an early
 // result, which tells the client how to go on.
-func (c *run) call(ctx context.Context) (reply *beeos.Message, early []byte, err error) {
-	if c.fetches {
-		return c.join(ctx)
+func (c *activeCall) runToEnd(ctx context.Context) (reply *beeos.Message, early []byte, err error) {
+	if c.joinsEarlierCall {
+		return c.joinEarlierCall(ctx)
 	}
 	if c.round.turn != "" {
-		reply, early, err = c.rejoin(ctx)
+		reply, early, err = c.rejoinWaitingTurn(ctx)
 		if beeos.CodeOf(err) != beeos.NotFound {
 			return reply, early, err
 		} // the turn is gone without a trace: make the call again, with the answers
@@ -84,31 +84,31 @@ func (c *run) call(ctx context.Context) (reply *beeos.Message, early []byte, err
 		c.req.IdempotencyKey = nextKey(c.req.IdempotencyKey, c.round.state, c.round.input)
 	}
 	for range roundsMax {
-		reply, early, err = c.follow(ctx, c.x.g.opt.Calls.Do)
-		if c.needed == nil {
+		reply, early, err = c.followEvents(ctx, c.x.g.opt.Calls.Do)
+		if c.pendingInput == nil {
 			return reply, early, err
 		}
-		if early = c.nextRound(ctx); early != nil {
+		if early = c.startNextRound(ctx); early != nil {
 			return nil, early, nil
 		}
 	}
 	return nil, errorResult("The agent keeps asking."), nil
 }
 
-// rejoin waits for the turn that an earlier round has left waiting.
-func (c *run) rejoin(ctx context.Context) (*beeos.Message, []byte, error) {
+// rejoinWaitingTurn waits for the turn that an earlier round has left waiting.
+func (c *activeCall) rejoinWaitingTurn(ctx context.Context) (*beeos.Message, []byte, error) {
 	turn, channel := c.req.TurnID, c.req.Channel
 	c.req.TurnID, c.req.Channel = c.round.turn, c.round.channel
 	defer func() { c.req.TurnID, c.req.Channel = turn, channel }()
-	return c.follow(ctx, c.x.g.opt.Calls.Resume)
+	return c.followEvents(ctx, c.x.g.opt.Calls.Resume)
 }
 
-// nextRound makes the request that follows what the agent needed, or returns
+// startNextRound makes the request that follows what the agent needed, or returns
 // the result that says why there is none.
-func (c *run) nextRound(ctx context.Context) (early []byte) {
-	n := c.needed
-	c.needed = nil
-	input, early := c.put(ctx, n)
+func (c *activeCall) startNextRound(ctx context.Context) (early []byte) {
+	n := c.pendingInput
+	c.pendingInput = nil
+	input, early := c.askClient(ctx, n)
 	if input == nil {
 		return early
 	}
@@ -117,48 +117,48 @@ func (c *run) nextRound(ctx context.Context) (early []byte) {
 	return nil
 }
 
-// join is call for one that an earlier request has made.
-func (c *run) join(ctx context.Context) (reply *beeos.Message, early []byte, err error) {
-	reply, early, err = c.follow(ctx, c.x.g.opt.Calls.Resume)
-	if c.needed != nil {
+// joinEarlierCall is call for one that an earlier request has made.
+func (c *activeCall) joinEarlierCall(ctx context.Context) (reply *beeos.Message, early []byte, err error) {
+	reply, early, err = c.followEvents(ctx, c.x.g.opt.Calls.Resume)
+	if c.pendingInput != nil {
 		return nil, errorResult(endedAsking), nil
 	}
 	return reply, early, err
 }
 
-// follow forwards what happens until the call is over for this request.
-func (c *run) follow(ctx context.Context, do doing) (reply *beeos.Message, early []byte, err error) {
-	ctx = c.takeOff(ctx)
-	defer c.land()
+// followEvents forwards what happens until the call is over for this request.
+func (c *activeCall) followEvents(ctx context.Context, do startCall) (reply *beeos.Message, early []byte, err error) {
+	ctx = c.startWaiting(ctx)
+	defer c.stopWaiting()
 	for ev, err := range do(ctx, &c.req) {
 		switch {
-		case errors.Is(context.Cause(ctx), errEnough) && len(c.asks) > 0:
-			return nil, c.x.inputRequired(c.m, c.asks), nil
-		case errors.Is(context.Cause(ctx), errTask):
-			return c.goOn(ctx, err)
-		case err != nil && ctx.Err() != nil && c.fetches:
+		case errors.Is(context.Cause(ctx), errQuestionsCollected) && len(c.questions) > 0:
+			return nil, c.x.inputRequired(c.m, c.questions), nil
+		case errors.Is(context.Cause(ctx), errHandOver):
+			return c.handOver(ctx, err)
+		case err != nil && ctx.Err() != nil && c.joinsEarlierCall:
 			return nil, nil, beeos.Errorf(beeos.AgentServiceUnavailable, "the wait has ended, the work goes on: ask again")
 		case err != nil && ctx.Err() != nil:
-			return nil, nil, c.stopped(ctx)
+			return nil, nil, c.stopCall(ctx)
 		case err != nil:
 			return nil, nil, err
 		case ev.Kind == beeos.EventMessage && ev.Message.Type.Terminal():
-			return c.ended(ev.Message)
+			return c.readReply(ev.Message)
 		}
-		c.flight.channel = ev.Channel // only this goroutine looks at it
-		switch early = c.event(ctx, &ev); {
+		c.waiting.channel = ev.Channel // only this goroutine looks at it
+		switch early = c.forwardEvent(ctx, &ev); {
 		case early != nil:
 			return nil, early, nil
-		case c.detached:
-			return nil, nil, errDetached
+		case c.agentContinues:
+			return nil, nil, errClientReturns
 		}
 	}
 	return nil, nil, errors.New("the call ended without a reply")
 }
 
-// goOn is for a call that has taken long enough. It is in the ledger by now,
+// handOver is for a call that has taken long enough. It is in the ledger by now,
 // unless something slow was in the way; it may even be over.
-func (c *run) goOn(ctx context.Context, why error) (*beeos.Message, []byte, error) {
+func (c *activeCall) handOver(ctx context.Context, why error) (*beeos.Message, []byte, error) {
 	t, err := c.x.taskByID(context.WithoutCancel(ctx), c.req.TurnID)
 	switch {
 	case err != nil && beeos.CodeOf(err) != beeos.InvalidParam:
@@ -168,28 +168,28 @@ func (c *run) goOn(ctx context.Context, why error) (*beeos.Message, []byte, erro
 	case err != nil:
 		return nil, nil, beeos.Wrap(beeos.AgentServiceUnavailable, err, "the call could not be stored in time: try again")
 	case t.Done != nil:
-		return c.ended(t.Done)
+		return c.readReply(t.Done)
 	}
-	return nil, c.become(c.req.TurnID), nil
+	return nil, c.handOverResult(c.req.TurnID), nil
 }
 
-// ended looks at the terminal reply: it may be a question.
-func (c *run) ended(m *beeos.Message) (*beeos.Message, []byte, error) {
-	n := neededBy(m)
+// readReply looks at the terminal reply: it may be a question.
+func (c *activeCall) readReply(m *beeos.Message) (*beeos.Message, []byte, error) {
+	n := readNeededInput(m)
 	switch {
 	case n == nil:
 		return m, nil, nil
 	case c.x.version.stateless():
-		early, err := c.x.again(c.m, n)
+		early, err := c.x.inputRequiredAgain(c.m, n)
 		return nil, early, err
 	}
-	c.needed = n
+	c.pendingInput = n
 	return nil, nil, nil
 }
 
-// event tells the client about an event in the middle of a call, or returns the
+// forwardEvent tells the client about an event in the middle of a call, or returns the
 // result that ends it early.
-func (c *run) event(ctx context.Context, ev *beeos.Event) (early []byte) {
+func (c *activeCall) forwardEvent(ctx context.Context, ev *beeos.Event) (early []byte) {
 	var msg []byte
 	switch ev.Kind {
 	case beeos.EventDelta, beeos.EventProgress:
@@ -199,70 +199,70 @@ func (c *run) event(ctx context.Context, ev *beeos.Event) (early []byte) {
 			msg = logNotification(ev, c.x.logsFrom(ctx))
 		}
 	case beeos.EventBackground:
-		if c.x.version.stateless() && c.x.can.has(canTasks) && c.patience > 0 && !c.fetches {
-			return c.become(ev.Turn)
+		if c.x.version.stateless() && c.x.can.has(canTasks) && c.handOverAfter > 0 && !c.joinsEarlierCall {
+			return c.handOverResult(ev.Turn)
 		}
-		c.detached = c.x.resumable() && c.m.method == "tools/call"
+		c.agentContinues = c.x.resumable() && c.m.method == "tools/call"
 	case beeos.EventAsk:
-		switch can := c.canPut(ev); {
+		switch can := c.canAskClient(ev); {
 		case !can && strings.HasPrefix(ev.AskID, beeos.PauseAsk):
-			return c.giveUp(ctx, ev)
+			return c.giveUpPaused(ctx, ev)
 		case !can && strings.HasPrefix(ev.AskID, beeos.ApprovalAsk):
 			return nil // somebody decides elsewhere
 		}
 		if c.x.version.stateless() {
-			return c.ask(ctx, ev)
+			return c.collectQuestion(ctx, ev)
 		}
-		msg = c.x.ask(ctx, ev)
+		msg = c.x.questionRequest(ctx, ev)
 	}
-	if msg != nil && c.x.out.streams {
-		c.x.out.event(msg) //nolint:errcheck // a client that is gone shows in ctx
+	if msg != nil && c.x.out.acceptsStream {
+		c.x.out.sendEvent(msg) //nolint:errcheck // a client that is gone shows in ctx
 	}
 	return nil
 }
 
-// canPut reports whether the client can be asked this in the middle of this
+// canAskClient reports whether the client can be asked this in the middle of this
 // call.
-func (c *run) canPut(ev *beeos.Event) bool {
+func (c *activeCall) canAskClient(ev *beeos.Event) bool {
 	if _, brought := c.round.input[ev.Key]; brought {
 		return true
 	}
-	inTime := c.x.version.stateless() && inRounds[c.m.method] || c.x.session != nil && c.x.out.streams
-	return inTime && c.x.can.has(needs(ev))
+	inTime := c.x.version.stateless() && methodsWithRounds[c.m.method] || c.x.session != nil && c.x.out.acceptsStream
+	return inTime && c.x.can.has(neededCapability(ev))
 }
 
-// giveUp ends a call whose agent has paused for something that this client
+// giveUpPaused ends a call whose agent has paused for something that this client
 // cannot be asked: waiting would lead nowhere.
-func (c *run) giveUp(ctx context.Context, ev *beeos.Event) []byte {
-	c.x.stopAgent(ctx, c.flight, "the caller's program cannot be asked")
+func (c *activeCall) giveUpPaused(ctx context.Context, ev *beeos.Event) []byte {
+	c.x.stopAgent(ctx, c.waiting, "the caller's program cannot be asked")
 	question, _ := httpd.StringValue(httpd.Field(ev.Data, "message"))
 	return errorResult("The agent needs an answer before it can go on, and this client cannot be asked (it does not declare elicitation): " + question)
 }
 
-// ask answers a question with what the client has brought along, or collects
+// collectQuestion answers a question with what the client has brought along, or collects
 // it for the next round.
-func (c *run) ask(ctx context.Context, ev *beeos.Event) (early []byte) {
-	for i := range c.asks {
-		if c.asks[i].AskID == ev.AskID {
+func (c *activeCall) collectQuestion(ctx context.Context, ev *beeos.Event) (early []byte) {
+	for i := range c.questions {
+		if c.questions[i].AskID == ev.AskID {
 			return nil
 		}
 	}
 	if answer, ok := c.round.input[ev.Key]; ok {
 		delete(c.round.input, ev.Key) // asked again, it is another question
-		c.x.reply(ctx, ev.AskID, answer, nil)
+		c.x.answerAgent(ctx, ev.AskID, answer, nil)
 		return nil
 	}
-	if !c.x.can.has(needs(ev)) || !inRounds[c.m.method] {
-		c.x.cannotAsk(ctx, ev)
+	if !c.x.can.has(neededCapability(ev)) || !methodsWithRounds[c.m.method] {
+		c.x.refuseQuestion(ctx, ev)
 		return nil
 	}
-	c.asks = append(c.asks, *ev)
-	if len(c.asks) >= int(ev.Total) {
-		return c.x.inputRequired(c.m, c.asks)
+	c.questions = append(c.questions, *ev)
+	if len(c.questions) >= int(ev.Total) {
+		return c.x.inputRequired(c.m, c.questions)
 	}
-	if len(c.asks) == 1 {
-		cancel := c.flight.cancel
-		time.AfterFunc(togetherWithin, func() { cancel(errEnough) })
+	if len(c.questions) == 1 {
+		cancel := c.waiting.cancel
+		time.AfterFunc(collectQuestionsFor, func() { cancel(errQuestionsCollected) })
 	}
 	return nil
 }

@@ -37,15 +37,15 @@ func metaTool(l *lists, name, description, input string) []byte {
 	b := appendText([]byte(`{"name":`), name)
 	b = appendMember(b, "description", description)
 	b = append(b, `,"inputSchema":`+input+`}`...)
-	t := &tool{name: name, definition: b, meta: true}
+	t := &tool{name: name, definition: b, isMeta: true}
 	t.schema = sync.OnceValues(func() (*schema, error) { return compile([]byte(input)) })
 	l.toolByName[name] = t
 	return b
 }
 
-// through resolves call_tool: the tool that is meant, and its arguments.
-func (x *exchange) through(t *tool, given []byte) (*tool, []byte, error) {
-	if !t.meta || t.name != callThrough {
+// resolveCallTool resolves call_tool: the tool that is meant, and its arguments.
+func (x *exchange) resolveCallTool(t *tool, given []byte) (*tool, []byte, error) {
+	if !t.isMeta || t.name != callThrough {
 		return t, given, nil
 	}
 	name, arguments, err := toolParams(given)
@@ -53,14 +53,14 @@ func (x *exchange) through(t *tool, given []byte) (*tool, []byte, error) {
 		return nil, nil, err
 	}
 	meant := x.lists.toolByName[name]
-	if meant == nil || meant.meta {
+	if meant == nil || meant.isMeta {
 		return nil, nil, toolNotFound(name)
 	}
 	return meant, arguments, nil
 }
 
-// search answers search_tools.
-func (x *exchange) search(given []byte) ([]byte, error) {
+// searchTools answers search_tools.
+func (x *exchange) searchTools(given []byte) ([]byte, error) {
 	query, ok := httpd.StringValue(httpd.Field(given, "query"))
 	if !ok {
 		return nil, beeos.Errorf(beeos.InvalidParam, "query must be a string: words that say what the tool should do")
@@ -72,7 +72,7 @@ func (x *exchange) search(given []byte) ([]byte, error) {
 		}
 	}
 	b := []byte(`{"tools":[`)
-	for i, t := range x.lists.find(query, limit) {
+	for i, t := range x.lists.findTools(query, limit) {
 		if i > 0 {
 			b = append(b, ',')
 		}
@@ -83,9 +83,9 @@ func (x *exchange) search(given []byte) ([]byte, error) {
 	return append(append(append(result, `],"structuredContent":`...), b...), '}'), nil
 }
 
-// find returns the tools that have most of the words, in the name or in what
+// findTools returns the tools that have most of the words, in the name or in what
 // is said about them.
-func (l *lists) find(query string, limit int) []*tool {
+func (l *lists) findTools(query string, limit int) []*tool {
 	type hit struct {
 		t     *tool
 		score int

@@ -43,13 +43,13 @@ type session struct {
 type sealer struct{ aead cipher.AEAD }
 
 const (
-	sealedSession = 's'
-	sealedAsk     = 'a'
-	sealedState   = 'r'
-	sealedEvent   = 'e'
-	sealedOld     = 'o'
-	layout        = 1 // of the bytes inside; the first byte of every name
-	sessionSize   = 2 + 8 + 16
+	sealedSession      = 's'
+	sealedAsk          = 'a'
+	sealedState        = 'r'
+	sealedEvent        = 'e'
+	sealedOldTransport = 'o'
+	sealLayout         = 1 // of the bytes inside; the first byte of every name
+	sessionSize        = 2 + 8 + 16
 )
 
 func newSealer(secret []byte) (*sealer, error) {
@@ -73,21 +73,21 @@ func newSecret() []byte {
 }
 
 func (s *sealer) seal(what byte, agentID, principal string, plain []byte) string {
-	sealed := s.aead.Seal([]byte{layout}, nil, plain, bound(what, agentID, principal))
+	sealed := s.aead.Seal([]byte{sealLayout}, nil, plain, boundTo(what, agentID, principal))
 	return base64.RawURLEncoding.EncodeToString(sealed)
 }
 
 func (s *sealer) open(what byte, agentID, principal, name string) ([]byte, bool) {
 	sealed, err := base64.RawURLEncoding.DecodeString(name)
-	if err != nil || len(sealed) == 0 || sealed[0] != layout {
+	if err != nil || len(sealed) == 0 || sealed[0] != sealLayout {
 		return nil, false
 	}
-	plain, err := s.aead.Open(nil, nil, sealed[1:], bound(what, agentID, principal))
+	plain, err := s.aead.Open(nil, nil, sealed[1:], boundTo(what, agentID, principal))
 	return plain, err == nil
 }
 
-// bound is what a name is valid for. An agent id has no NUL in it.
-func bound(what byte, agentID, principal string) []byte {
+// boundTo is what a name is valid for. An agent id has no NUL in it.
+func boundTo(what byte, agentID, principal string) []byte {
 	b := make([]byte, 0, 2+len(agentID)+len(principal))
 	b = append(b, what)
 	b = append(b, agentID...)

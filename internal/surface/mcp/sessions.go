@@ -138,7 +138,7 @@ func (x *exchange) subscribe(ctx context.Context, m *message) ([]byte, error) {
 }
 
 func (x *exchange) watch(ctx context.Context, session, uri string) error {
-	if !x.reads(uri) {
+	if !x.canRead(uri) {
 		return resourceNotFound(uri)
 	}
 	watched, err := x.g.opt.DB.Subscriptions(ctx, session)

@@ -55,11 +55,11 @@ func checkResult(method string, result []byte) error {
 	ok := true
 	switch method {
 	case "resources/read":
-		ok = each(httpd.Field(result, "contents"), isContents)
+		ok = allElements(httpd.Field(result, "contents"), isContents)
 	case "prompts/get":
-		ok = each(httpd.Field(result, "messages"), isPromptMessage)
+		ok = allElements(httpd.Field(result, "messages"), isPromptMessage)
 	case "completion/complete":
-		ok = each(httpd.Field(httpd.Field(result, "completion"), "values"), func(v []byte) bool { return kind(v) == '"' })
+		ok = allElements(httpd.Field(httpd.Field(result, "completion"), "values"), func(v []byte) bool { return kind(v) == '"' })
 	}
 	if ok && optionalObject(result, "_meta") {
 		return nil
@@ -68,10 +68,10 @@ func checkResult(method string, result []byte) error {
 }
 
 func malformed(method string) error {
-	return &fault{err: beeos.Errorf(beeos.InternalError, "the agent's answer to %s is not of the method's shape", method), number: numbers[beeos.InternalError]}
+	return &fault{err: beeos.Errorf(beeos.InternalError, "the agent's answer to %s is not of the method's shape", method), number: codeNumbers[beeos.InternalError]}
 }
 
-func each(array []byte, is func([]byte) bool) bool {
+func allElements(array []byte, is func([]byte) bool) bool {
 	if kind(array) != '[' {
 		return false
 	}

@@ -26,34 +26,34 @@ const (
 type skills struct {
 	list        pages
 	items       [][]byte          // its elements
-	entries     map[string][]byte // SKILL.md -> the entry of its skill
+	byFile      map[string][]byte // SKILL.md -> the entry of its skill
 	directories map[string]pages  // folder -> the result of reading it
 }
 
 // addSkills finds the skills among the resources.
 func (l *lists) addSkills(a *beeos.Agent) {
 	resources := a.Definition.Resources
-	l.skills = skills{entries: map[string][]byte{}, directories: map[string]pages{}}
+	l.skills = skills{byFile: map[string][]byte{}, directories: map[string]pages{}}
 	var items [][]byte
 	for i := range resources {
 		root, ok := strings.CutSuffix(resources[i].URI, skillFile)
-		if !ok || l.skills.entries[resources[i].URI] != nil {
+		if !ok || l.skills.byFile[resources[i].URI] != nil {
 			continue
 		}
-		entry := skillEntry(root, &resources[i], resources)
+		entry := describeSkill(root, &resources[i], resources)
 		if entry == nil {
 			continue
 		}
-		l.skills.entries[resources[i].URI] = entry
+		l.skills.byFile[resources[i].URI] = entry
 		items = append(items, entry)
 		l.skills.addDirectories(root, resources)
 	}
 	l.skills.items, l.skills.list = items, newPages("skills", items)
 }
 
-// skillEntry describes the skill below root; nil for a SKILL.md that makes
+// describeSkill describes the skill below root; nil for a SKILL.md that makes
 // none.
-func skillEntry(root string, file *beeos.Resource, resources []beeos.Resource) []byte {
+func describeSkill(root string, file *beeos.Resource, resources []beeos.Resource) []byte {
 	if file.Text == nil {
 		return nil
 	}
@@ -115,7 +115,7 @@ func (s *skills) addDirectories(root string, resources []beeos.Resource) {
 	}
 	for i := range resources {
 		r := &resources[i]
-		shown, ok := describe(r)
+		shown, ok := resourceDefinition(r)
 		if !ok || !strings.HasPrefix(r.URI, root+"/") {
 			continue
 		}
@@ -139,7 +139,7 @@ func (x *exchange) listSkills(m *message) ([]byte, error) {
 // getSkill answers skills/get.
 func (x *exchange) getSkill(m *message) ([]byte, error) {
 	uri, _ := httpd.StringValue(httpd.Field(m.params, "uri"))
-	entry := x.lists.skills.entries[uri]
+	entry := x.lists.skills.byFile[uri]
 	if entry == nil {
 		return nil, beeos.Errorf(beeos.InvalidParam, "params.uri is not the SKILL.md of a skill; skills/list has them")
 	}

@@ -22,15 +22,15 @@ const (
 	tasksExtension   = metaPrefix + "tasks"
 )
 
-// meta is what a request says about itself, in ranges of its body.
-type meta struct {
+// requestMeta is what a request says about itself, in ranges of its body.
+type requestMeta struct {
 	token        []byte // progressToken
 	version      []byte // nil = a request of the older era
 	capabilities []byte
 	level        []byte
 }
 
-func readMeta(params []byte) (m meta) {
+func readMeta(params []byte) (m requestMeta) {
 	raw := httpd.Field(params, "_meta")
 	if raw == nil {
 		return m
@@ -52,18 +52,18 @@ func readMeta(params []byte) (m meta) {
 	return m
 }
 
-// modern reports whether m belongs to the stateless era: by its _meta or, in
+// isModern reports whether m belongs to the stateless era: by its _meta or, in
 // doubt, by its header. A bare initialize never does, because some clients
 // send their newest revision in the header of the handshake as well.
-func (x *exchange) modern(m *message, header string) bool {
+func (x *exchange) isModern(m *message, header string) bool {
 	if x.meta.version != nil {
 		return true
 	}
 	return versionOf(header).stateless() && m.method != "initialize"
 }
 
-// openModern checks everything that a stateless request must say.
-func (x *exchange) openModern(m *message, header string) error {
+// settleModern checks everything that a stateless request must say.
+func (x *exchange) settleModern(m *message, header string) error {
 	x.version = v20260728
 	switch {
 	case m.isResponse():
@@ -75,7 +75,7 @@ func (x *exchange) openModern(m *message, header string) error {
 	if !ok {
 		return badMeta(metaVersion + " must be a string: the revision that this request speaks")
 	}
-	tolerated := !x.g.opt.Strict && versionOf(header) != bare && !versionOf(header).stateless()
+	tolerated := !x.g.opt.Strict && versionOf(header) != unversioned && !versionOf(header).stateless()
 	if header != name && !tolerated {
 		return headerMismatch("MCP-Protocol-Version must be there once and equal _meta[%q]", metaVersion)
 	}
@@ -114,8 +114,8 @@ const (
 	freshContents  = 0
 )
 
-// lifetime is the ttlMs of a method's result; -1 = it has none.
-func lifetime(method string) int {
+// resultTTL is the ttlMs of a method's result; -1 = it has none.
+func resultTTL(method string) int {
 	switch method {
 	case "server/discover":
 		return freshDiscovery
@@ -130,7 +130,7 @@ func lifetime(method string) int {
 func badMeta(what string) error {
 	return &fault{
 		err:    beeos.Errorf(beeos.InvalidParam, "params._meta: %s", what),
-		number: numbers[beeos.InvalidParam],
+		number: codeNumbers[beeos.InvalidParam],
 		status: http.StatusBadRequest,
 	}
 }

@@ -72,7 +72,7 @@ func TestSessionStream(t *testing.T) {
 	if got := string(nextEvent(t, events)); got != `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}` {
 		t.Error(got)
 	}
-	if took := time.Since(start); took >= fresh { // a change whose notice was lost shows after that
+	if took := time.Since(start); took >= unionFresh { // a change whose notice was lost shows after that
 		t.Error("after ", took)
 	}
 	s.sync(t, func(d *beeos.Definition) { d.Prompts = append(d.Prompts, beeos.Prompt{Name: "grown"}) })
@@ -208,10 +208,10 @@ func TestStreamsAreCapped(t *testing.T) {
 func TestSlowReader(t *testing.T) {
 	s := &stream{turns: map[string]bool{}}
 	for i := range 2 * pendingMax {
-		s.update(strings.Repeat("x", i%7))
-		s.queue([]byte("m"))
+		s.noteUpdate(strings.Repeat("x", i%7))
+		s.queueMessage([]byte("m"))
 	}
-	if n := s.take(); len(n.updated) != 7 || len(n.messages) != pendingMax || !n.ended {
+	if n := s.takeNoted(); len(n.updated) != 7 || len(n.messages) != pendingMax || !n.ended {
 		t.Errorf("%d updates, %d messages, ended %v", len(n.updated), len(n.messages), n.ended)
 	}
 }

@@ -23,8 +23,8 @@ func (x *exchange) watchTasks(ctx context.Context, ids []string, tag []byte) *ta
 	return w
 }
 
-// news returns the notification about a task that is not as it was.
-func (w *taskWatch) news(ctx context.Context, id string) []byte {
+// nextNotification returns the notification about a task that is not as it was.
+func (w *taskWatch) nextNotification(ctx context.Context, id string) []byte {
 	before, watched := w.last[id]
 	if !watched {
 		return nil

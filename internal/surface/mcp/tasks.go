@@ -22,17 +22,17 @@ const (
 	taskLater = 30 * time.Second       // any other call, before clients lose patience
 )
 
-// support is what a tool says about tasks.
-type support uint8
+// taskSupport is what a tool says about tasks.
+type taskSupport uint8
 
 const (
-	taskUnsaid support = iota
+	taskUnsaid taskSupport = iota
 	taskForbidden
 	taskOptional
 	taskRequired
 )
 
-func supportOf(execution []byte) support {
+func supportOf(execution []byte) taskSupport {
 	switch s, _ := httpd.StringValue(httpd.Field(execution, "taskSupport")); s {
 	case "forbidden":
 		return taskForbidden
@@ -45,7 +45,7 @@ func supportOf(execution []byte) support {
 }
 
 // startTask makes the call a task before its agent hears of it.
-func (c *run) startTask(ctx context.Context) ([]byte, error) {
+func (c *activeCall) startTask(ctx context.Context) ([]byte, error) {
 	sent, err := c.x.g.opt.Calls.Send(ctx, c.req)
 	if err != nil {
 		return nil, err
@@ -93,7 +93,7 @@ func (x *exchange) taskByID(ctx context.Context, id string) (invoke.Task, error)
 
 // getTask answers tasks/get.
 func (x *exchange) getTask(ctx context.Context, m *message) ([]byte, error) {
-	if err := x.mayPoll(); err != nil {
+	if err := x.takePoll(); err != nil {
 		return nil, err
 	}
 	t, err := x.task(ctx, m.params)
@@ -118,7 +118,7 @@ func (x *exchange) taskState(ctx context.Context, t *invoke.Task) []byte {
 	result, err := x.taskResult(t.Done)
 	if err != nil {
 		b := append(taskHead(t.Turn, "failed", t.Done.CreatedAt), `,"error":`...)
-		return faultOf(err).object(b, x.version)
+		return faultOf(err).appendObject(b, x.version)
 	}
 	return append(append(taskHead(t.Turn, "completed", t.Done.CreatedAt), `,"result":`...), result...)
 }
@@ -131,7 +131,7 @@ func (x *exchange) taskResult(m *beeos.Message) ([]byte, error) {
 	if m.StopReason == beeos.StopTimeout {
 		return nil, beeos.Errorf(beeos.ServiceTimeout, "the agent did not reply in time")
 	}
-	if neededBy(m) != nil {
+	if readNeededInput(m) != nil {
 		return nil, beeos.Errorf(beeos.InternalError, "the agent ended its turn with questions, which a task cannot come back with")
 	}
 	return x.toolResult(m)
@@ -141,7 +141,7 @@ func (x *exchange) taskResult(m *beeos.Message) ([]byte, error) {
 func (x *exchange) openAsks(ctx context.Context, turn string) (asks []beeos.Event) {
 	open, _ := x.g.opt.Calls.Asks(ctx, turn)
 	for i := range open {
-		if x.can.has(needs(&open[i])) {
+		if x.can.has(neededCapability(&open[i])) {
 			asks = append(asks, open[i])
 		}
 	}
@@ -161,7 +161,7 @@ func (x *exchange) updateTask(ctx context.Context, m *message) ([]byte, error) {
 	}
 	for _, ev := range x.openAsks(ctx, t.Turn) {
 		if answer, ok := input[ev.Key]; ok {
-			x.reply(ctx, ev.AskID, answer, nil)
+			x.answerAgent(ctx, ev.AskID, answer, nil)
 		}
 	}
 	x.g.opt.Calls.Asks(ctx, t.Turn) // comes after the answers: whoever looks next sees them taken

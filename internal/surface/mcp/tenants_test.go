@@ -26,7 +26,7 @@ func TestT36GuessedIDs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	real := seal.sessionID("agent_a", "user:1", newSession(latest, 0, time.Now()))
+	real := seal.sessionID("agent_a", "user:1", newSession(newestHandshake, 0, time.Now()))
 	raw, err := base64.RawURLEncoding.DecodeString(real)
 	if err != nil || len(raw)*8 < 128+128 { // what is random in it, and the tag
 		t.Fatalf("%d bytes, %v", len(raw), err)
@@ -41,7 +41,7 @@ func TestT36GuessedIDs(t *testing.T) {
 	guess := make([]byte, len(raw))
 	for range 1_000_000 {
 		rand.Read(guess) //nolint:errcheck // never fails
-		guess[0] = layout
+		guess[0] = sealLayout
 		if _, ok := seal.session("agent_a", "user:1", base64.RawURLEncoding.EncodeToString(guess)); ok {
 			t.Fatal("a guess opens")
 		}

@@ -12,20 +12,20 @@ import (
 
 // tool is one line of tools/list and what a call of it needs.
 type tool struct {
-	name       string
-	definition []byte       // its element of the list
-	self       bool         // the agent itself: {message, context_id}
-	agent      *beeos.Agent // in a union: whose it is
-	meta       bool         // finds or calls other tools
-	fetches    bool         // brings the result of a call that took long
-	structured bool         // it has an outputSchema
+	name            string
+	definition      []byte       // its element of the list
+	isAgent         bool         // the agent itself: {message, context_id}
+	agent           *beeos.Agent // in a union: whose it is
+	isMeta          bool         // finds or calls other tools
+	isFetch         bool         // brings the result of a call that took long
+	hasOutputSchema bool         // it has an outputSchema
 
 	// declares are the reserved argument names that the tool's own schema
 	// uses; they are the tool's then and not ours.
-	declares map[string]bool
-	tasks    support
-	bindings []binding               // arguments that stateless clients repeat in headers
-	schema   func() (*schema, error) // compiled at the first call
+	ownNames    map[string]bool
+	taskSupport taskSupport
+	bindings    []binding               // arguments that stateless clients repeat in headers
+	schema      func() (*schema, error) // compiled at the first call
 }
 
 // Arguments that every tool takes besides its own.
@@ -67,12 +67,12 @@ func newTool(s *beeos.Skill) *tool {
 		b = append(b, `,"`+m.name+`":`...)
 		b = append(b, m.raw...)
 	}
-	t := &tool{name: s.Name, definition: append(b, '}'), declares: map[string]bool{}}
-	t.structured = len(s.OutputSchema) > 0
-	t.bindings, t.tasks = bindings(input, nil), supportOf(s.Execution)
+	t := &tool{name: s.Name, definition: append(b, '}'), ownNames: map[string]bool{}}
+	t.hasOutputSchema = len(s.OutputSchema) > 0
+	t.bindings, t.taskSupport = bindings(input, nil), supportOf(s.Execution)
 	properties := httpd.Field(input, "properties")
 	for _, name := range []string{argIdempotencyKey, argContextID, argAttachments} {
-		t.declares[name] = httpd.Field(properties, name) != nil
+		t.ownNames[name] = httpd.Field(properties, name) != nil
 	}
 	t.schema = sync.OnceValues(func() (*schema, error) { return compile(input) })
 	return t
@@ -89,7 +89,7 @@ func newSelfTool(a *beeos.Agent) *tool {
 	b = appendMember(b, "title", a.Definition.DisplayName)
 	b = appendMember(b, "description", description)
 	b = append(b, `,"inputSchema":`+selfSchema+`}`...)
-	t := &tool{name: a.ID, definition: b, self: true}
+	t := &tool{name: a.ID, definition: b, isAgent: true}
 	t.schema = sync.OnceValues(func() (*schema, error) { return compile([]byte(selfSchema)) })
 	return t
 }
@@ -110,8 +110,8 @@ type arguments struct {
 	attachments    []invoke.Attachment
 }
 
-// split takes the reserved arguments out of raw, which is an object or nil.
-func (t *tool) split(raw []byte) (arguments, error) {
+// splitArguments takes the reserved arguments out of raw, which is an object or nil.
+func (t *tool) splitArguments(raw []byte) (arguments, error) {
 	a := arguments{own: raw}
 	if kind(raw) != '{' {
 		a.own = []byte(`{}`)
@@ -119,20 +119,20 @@ func (t *tool) split(raw []byte) (arguments, error) {
 	}
 	reserved := false
 	for name, value := range httpd.Fields(raw) {
-		ours, err := t.reserved(&a, name, value)
+		ours, err := t.readReserved(&a, name, value)
 		if err != nil {
 			return a, err
 		}
 		reserved = reserved || ours
 	}
 	if reserved {
-		a.own = t.without(raw)
+		a.own = t.withoutReserved(raw)
 	}
 	return a, nil
 }
 
-// reserved reads one argument if it is ours.
-func (t *tool) reserved(a *arguments, name string, value []byte) (ours bool, err error) {
+// readReserved reads one argument if it is ours.
+func (t *tool) readReserved(a *arguments, name string, value []byte) (ours bool, err error) {
 	if !t.isReserved(name) {
 		return false, nil
 	}
@@ -162,26 +162,26 @@ func (t *tool) reserved(a *arguments, name string, value []byte) (ours bool, err
 func (t *tool) isReserved(name string) bool {
 	switch name {
 	case argIdempotencyKey, argContextID, argAttachments:
-		return !t.declares[name]
+		return !t.ownNames[name]
 	}
 	return false
 }
 
-func (t *tool) without(raw []byte) []byte { return prune(raw, t.isReserved) }
+func (t *tool) withoutReserved(raw []byte) []byte { return pruneMembers(raw, t.isReserved) }
 
-// without returns obj itself when it has no members of those names.
-func without(obj []byte, names []string) []byte {
+// withoutMembers returns obj itself when it has no members of those names.
+func withoutMembers(obj []byte, names []string) []byte {
 	gone := func(name string) bool { return slices.Contains(names, name) }
 	for name := range httpd.Fields(obj) {
 		if gone(name) {
-			return prune(obj, gone)
+			return pruneMembers(obj, gone)
 		}
 	}
 	return obj
 }
 
-// prune copies an object without the members that are to go.
-func prune(raw []byte, gone func(name string) bool) []byte {
+// pruneMembers copies an object without the members that are to go.
+func pruneMembers(raw []byte, gone func(name string) bool) []byte {
 	b := append(make([]byte, 0, len(raw)), '{')
 	for name, value := range httpd.Fields(raw) {
 		if gone(name) {

@@ -26,7 +26,7 @@ const (
 type unions struct {
 	loads   singleflight.Group
 	mu      sync.Mutex
-	entries map[string]*entry
+	entries map[string]*server
 	round   uint64
 }
 
@@ -39,13 +39,13 @@ func (u *unions) forget() {
 }
 
 // union returns what the caller reaches.
-func (g *Gateway) union(ctx context.Context, caller beeos.Caller) (*entry, error) {
+func (g *Gateway) union(ctx context.Context, caller beeos.Caller) (*server, error) {
 	scope := scopeOf(&caller)
 	u := &g.unions
 	u.mu.Lock()
 	e := u.entries[scope]
 	u.mu.Unlock()
-	if e != nil && g.opt.Now().Sub(e.loaded) < fresh {
+	if e != nil && g.opt.Now().Sub(e.loaded) < unionFresh {
 		return e, nil
 	}
 	loaded, err, _ := u.loads.Do(scope, func() (any, error) {
@@ -56,10 +56,10 @@ func (g *Gateway) union(ctx context.Context, caller beeos.Caller) (*entry, error
 	if err != nil {
 		return nil, err
 	}
-	return loaded.(*entry), nil
+	return loaded.(*server), nil
 }
 
-func (g *Gateway) loadUnion(ctx context.Context, caller beeos.Caller, scope string, old *entry) (*entry, error) {
+func (g *Gateway) loadUnion(ctx context.Context, caller beeos.Caller, scope string, old *server) (*server, error) {
 	u := &g.unions
 	u.mu.Lock()
 	round := u.round
@@ -69,7 +69,7 @@ func (g *Gateway) loadUnion(ctx context.Context, caller beeos.Caller, scope stri
 	if err != nil {
 		return nil, err
 	}
-	e := &entry{loaded: now}
+	e := &server{loaded: now}
 	if old != nil && slices.EqualFunc(old.members, members, sameEntry) {
 		e.agent, e.lists, e.members = old.agent, old.lists, old.members
 	} else {
@@ -93,7 +93,7 @@ func (g *Gateway) loadUnion(ctx context.Context, caller beeos.Caller, scope stri
 
 // sameEntry reports whether nothing about an agent has changed, its quota and
 // timeout included: the union's tools hold on to it.
-func sameEntry(a, b *entry) bool {
+func sameEntry(a, b *server) bool {
 	return a.lists == b.lists && a.agent.UpdatedAt.Equal(b.agent.UpdatedAt)
 }
 
@@ -112,7 +112,7 @@ func scopeOf(c *beeos.Caller) string {
 }
 
 // members are the agents of the union, by slug.
-func (g *Gateway) members(ctx context.Context, c beeos.Caller) ([]*entry, error) {
+func (g *Gateway) members(ctx context.Context, c beeos.Caller) ([]*server, error) {
 	yes := true
 	f := store.AgentFilter{Active: &yes, MCPEnabled: &yes, Limit: unionAgents}
 	switch {
@@ -128,7 +128,7 @@ func (g *Gateway) members(ctx context.Context, c beeos.Caller) ([]*entry, error)
 		return nil, err
 	}
 	slices.SortFunc(agents, func(a, b *beeos.Agent) int { return cmp.Or(cmp.Compare(a.Slug, b.Slug), cmp.Compare(a.ID, b.ID)) })
-	var members []*entry
+	var members []*server
 	for _, a := range agents {
 		if !c.MayReach(a) {
 			continue

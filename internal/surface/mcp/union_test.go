@@ -200,7 +200,7 @@ func TestUnionNames(t *testing.T) {
 	if len(one) != nameMax || len(two) != nameMax || one == two {
 		t.Errorf("%s and %s", one, two)
 	}
-	if got := string(rename([]byte(`{"name":"a\"b","x":1}`), `{"name":`, "new")); got != `{"name":"new","x":1}` {
+	if got := string(replaceString([]byte(`{"name":"a\"b","x":1}`), `{"name":`, "new")); got != `{"name":"new","x":1}` {
 		t.Error(got)
 	}
 }

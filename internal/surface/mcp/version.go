@@ -10,7 +10,7 @@ import (
 type version uint8
 
 const (
-	bare version = iota // no session, no version header: curl, never an SDK
+	unversioned version = iota // no session, no version header: curl, never an SDK
 	v20241105
 	v20250326
 	v20250618
@@ -18,12 +18,12 @@ const (
 	v20260728
 )
 
-// latest is what initialize offers to a client whose revision has no
+// newestHandshake is what initialize offers to a client whose revision has no
 // handshake, or is unknown.
-const latest = v20251125
+const newestHandshake = v20251125
 
 var versionNames = []string{
-	bare: "", v20241105: "2024-11-05", v20250326: "2025-03-26", v20250618: "2025-06-18", v20251125: "2025-11-25", v20260728: "2026-07-28",
+	unversioned: "", v20241105: "2024-11-05", v20250326: "2025-03-26", v20250618: "2025-06-18", v20251125: "2025-11-25", v20260728: "2026-07-28",
 }
 
 func (v version) String() string { return versionNames[v] }
@@ -50,6 +50,6 @@ func (v version) batches() bool { return v == v20250326 }
 // schema are the model's to read and correct, and so a result.
 func (v version) badArgumentsAreResults() bool { return v >= v20251125 }
 
-// readsCodes reports whether HTTP statuses carry our error codes. An SDK takes
+// wantsHTTPStatus reports whether HTTP statuses carry our error codes. An SDK takes
 // some of them for a lost session or a dead server; curl wants them.
-func (v version) readsCodes() bool { return v == bare }
+func (v version) wantsHTTPStatus() bool { return v == unversioned }

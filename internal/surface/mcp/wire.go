@@ -21,9 +21,9 @@ type message struct {
 func (m *message) isResponse() bool     { return m.method == "" }
 func (m *message) isNotification() bool { return m.id == nil }
 
-// parse reads the envelope. Members are matched by their exact names; what a
+// parseMessage reads the envelope. Members are matched by their exact names; what a
 // message may not be is InvalidBody.
-func parse(body []byte) (message, error) {
+func parseMessage(body []byte) (message, error) {
 	var m message
 	if kind(body) != '{' {
 		return m, beeos.Errorf(beeos.InvalidBody, "a JSON-RPC message is a JSON object")

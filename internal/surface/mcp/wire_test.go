@@ -39,7 +39,7 @@ func TestParse(t *testing.T) {
 		{body: `5`, code: beeos.InvalidBody},
 	}
 	for _, tt := range tests {
-		m, err := parse([]byte(tt.body))
+		m, err := parseMessage([]byte(tt.body))
 		code := beeos.Code("")
 		if err != nil {
 			code = beeos.CodeOf(err)
@@ -63,7 +63,7 @@ func FuzzParse(f *testing.F) {
 		if httpd.Strict(body) != nil {
 			return
 		}
-		m, err := parse(body)
+		m, err := parseMessage(body)
 		if err != nil {
 			return
 		}
