@@ -1,6 +1,10 @@
 package mcp
 
-import "github.com/beeos/beeos"
+import (
+	"cmp"
+
+	"github.com/beeos/beeos"
+)
 
 // What an agent can do, to those who shake hands and to those who ask.
 const (
@@ -20,7 +24,7 @@ func (l *lists) describeServer(a *beeos.Agent) {
 	d := &a.Definition
 	info := appendText([]byte(`{"name":`), a.Name)
 	info = appendMember(info, "title", d.DisplayName)
-	l.serverInfo = append(appendMember(info, "version", orElse(d.Version, beeos.Version)), '}')
+	l.serverInfo = append(appendMember(info, "version", cmp.Or(d.Version, beeos.Version)), '}')
 	instructions := appendMember(nil, "instructions", d.Description)
 
 	b := append([]byte(`"capabilities":{`+serverCapabilities+`},"serverInfo":`), l.serverInfo...)

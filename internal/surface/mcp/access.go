@@ -1,12 +1,10 @@
 package mcp
 
 import (
-	"context"
 	"net/http"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/access/auth"
-	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
 // access answers who is calling and which agent; none is all of them. An agent that is not there
@@ -17,7 +15,7 @@ func (g *Gateway) access(r *http.Request, agentID string) (beeos.Caller, *server
 		return caller, nil, err
 	}
 	if agentID == "" {
-		e, err := g.union(r.Context(), caller)
+		e, err := g.catalog.union(r.Context(), caller)
 		return caller, e, err
 	}
 	if caller.Kind == beeos.ByAgentKey && caller.AgentID != agentID {
@@ -62,33 +60,7 @@ func (g *Gateway) endpoint(agentID string) string {
 // notGranted is for an app that its person has let at other agents: it may ask
 // for this one, too.
 func notGranted() error {
-	return &fault{
-		err:    beeos.Errorf(beeos.Forbidden, "this agent is not among those that this app was granted; authorize again and pick it"),
-		number: codeNumbers[beeos.Forbidden],
-		status: http.StatusForbidden,
-	}
-}
-
-// reach returns an agent that the caller may call at this endpoint.
-func (x *exchange) reach(ctx context.Context, agentID string) (*beeos.Agent, error) {
-	if x.endpointAgent == agentID {
-		return x.agent, nil
-	}
-	e, err := x.g.catalog.agent(ctx, agentID)
-	if err == nil && (x.endpointAgent != "" || !x.caller.MayReach(e.agent) || !e.agent.MCPEnabled) {
-		err = beeos.Errorf(beeos.AgentNotFound, "no agent %s is known to this credential", agentID)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return e.agent, nil
-}
-
-// responder is newResponder with the limits of the gateway.
-func (g *Gateway) responder(w http.ResponseWriter, r *http.Request) *responder {
-	o := newResponder(w, r)
-	o.dropAfter = g.opt.WriteWithin
-	return o
+	return withStatus(http.StatusForbidden, beeos.Errorf(beeos.Forbidden, "this agent is not among those that this app was granted; authorize again and pick it"))
 }
 
 // refuse answers a request that never became a JSON-RPC message of a known
@@ -107,35 +79,4 @@ func (g *Gateway) challenge(agentID string, err error) string {
 		return `Bearer realm="MCP"`
 	}
 	return g.opt.OAuth.Challenge(agentID, err)
-}
-
-// serveDelete ends a session, at every replica.
-func (g *Gateway) serveDelete(w http.ResponseWriter, r *http.Request, agentID string) {
-	caller, _, err := g.access(r, agentID)
-	var s *session
-	if err == nil {
-		s, err = g.session(agentID, caller.Principal(), r.Header.Get(headerSession))
-	}
-	if err == nil {
-		err = g.endSession(r.Context(), s, s.expires())
-	}
-	if err != nil {
-		g.refuse(w, r, agentID, err)
-		return
-	}
-	w.WriteHeader(http.StatusNoContent)
-}
-
-// sendError sends an error as the answer to id. A fault of ours goes to the log
-// with its cause, and never further.
-func (o *responder) sendError(r *http.Request, id []byte, v version, err error) {
-	f := faultOf(err)
-	status := f.httpStatus(v)
-	if f.isInternal() {
-		httpd.Report(r, err)
-	}
-	if status == http.StatusTooManyRequests {
-		httpd.SetRetryAfter(o.w, f.err)
-	}
-	o.sendAnswer(status, nil, f.appendResponse(nil, id, v), nil)
 }

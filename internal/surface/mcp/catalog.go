@@ -7,6 +7,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/engine/invoke"
+	"github.com/beeos/beeos/internal/store"
 )
 
 const (
@@ -18,10 +19,17 @@ const (
 // catalog keeps what clients ask about agents ready to be written: an
 // immutable snapshot per agent, rebuilt when the agent's fingerprint changes.
 type catalog struct {
+	db    *store.DB
 	calls *invoke.Calls // knows the agents
+	now   func() time.Time
 
-	mu      sync.Mutex
-	entries map[string]*server
+	mu     sync.Mutex
+	agents map[string]*server
+	unions unions
+}
+
+func newCatalog(db *store.DB, calls *invoke.Calls, now func() time.Time) *catalog {
+	return &catalog{db: db, calls: calls, now: now, agents: map[string]*server{}, unions: unions{byScope: map[string]*server{}}}
 }
 
 // server is one agent as it was read once. Its lists outlive it while the
@@ -38,9 +46,9 @@ type server struct {
 func (c *catalog) agent(ctx context.Context, id string) (*server, error) {
 	a, err := c.calls.Agent(ctx, id)
 	c.mu.Lock()
-	old := c.entries[id]
+	old := c.agents[id]
 	if err != nil {
-		delete(c.entries, id)
+		delete(c.agents, id)
 	}
 	c.mu.Unlock()
 	switch {
@@ -62,13 +70,13 @@ func (c *catalog) agent(ctx context.Context, id string) (*server, error) {
 func (c *catalog) keep(id string, e *server) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.entries[id] = e
-	for other := range c.entries { // any victim will do: its lists are made again
-		if len(c.entries) <= catalogMax {
+	c.agents[id] = e
+	for other := range c.agents { // any victim will do: its lists are made again
+		if len(c.agents) <= catalogMax {
 			break
 		}
 		if other != id {
-			delete(c.entries, other)
+			delete(c.agents, other)
 		}
 	}
 }

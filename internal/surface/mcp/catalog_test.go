@@ -1,118 +1,27 @@
 package mcp
 
 import (
-	"encoding/json"
-	"fmt"
+	"context"
+	"crypto/ed25519"
+	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
+	"time"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/engine/bus"
+	"github.com/beeos/beeos/internal/engine/invoke"
+	"github.com/beeos/beeos/internal/engine/ledger"
 	"github.com/beeos/beeos/internal/store"
 )
-
-func toolNames(t *testing.T, l *lists) []string {
-	t.Helper()
-	var names []string
-	params := []byte(nil)
-	for range 10 {
-		page, err := l.tools.page("tools", params)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var got struct {
-			Tools      []struct{ Name string }
-			NextCursor string
-		}
-		if err := json.Unmarshal(page, &got); err != nil {
-			t.Fatal(err)
-		}
-		for _, tool := range got.Tools {
-			names = append(names, tool.Name)
-		}
-		if got.NextCursor == "" {
-			return names
-		}
-		params = appendText([]byte(`{"cursor":`), got.NextCursor)
-		params = append(params, '}')
-	}
-	t.Fatal("the pages do not end")
-	return nil
-}
-
-func TestToolList(t *testing.T) {
-	hidden := false
-	skill := func(name string) beeos.Skill { return beeos.Skill{Name: name} }
-	var many []beeos.Skill
-	var manyNames []string
-	for i := range 2*pageSize + 1 {
-		many = append(many, skill(fmt.Sprintf("t%03d", i)))
-		manyNames = append(manyNames, fmt.Sprintf("t%03d", i))
-	}
-	tests := []struct {
-		name   string
-		skills []beeos.Skill
-		self   bool
-		want   []string
-	}{
-		{"no skills", nil, true, []string{"agent_x"}},
-		{"no skills, self off", nil, false, []string{"agent_x"}},
-		{"skills first", []beeos.Skill{skill("b"), skill("a")}, true, []string{"b", "a", "agent_x"}},
-		{"self off", []beeos.Skill{skill("b")}, false, []string{"b"}},
-		{"only hidden skills", []beeos.Skill{{Name: "h", ExposeAsTool: &hidden}}, false, []string{"agent_x"}},
-		{"broken JSON is left out", []beeos.Skill{{Name: "bad", InputSchema: json.RawMessage(`{`)}, skill("good")}, false, []string{"good"}},
-		{"a skill named like the agent", []beeos.Skill{skill("agent_x")}, true, []string{"agent_x"}},
-		{"pages", many, false, manyNames},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			l := newLists(&beeos.Agent{ID: "agent_x", Name: "x", SelfTool: tt.self, Definition: beeos.Definition{Skills: tt.skills}})
-			got := toolNames(t, l)
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Error(diff)
-			}
-			for _, name := range got {
-				if l.toolByName[name] == nil {
-					t.Errorf("%s is listed and cannot be called", name)
-				}
-			}
-			if len(l.toolByName) != len(got)+1 { // and the one that brings results later
-				t.Errorf("%d tools can be called, %d are listed", len(l.toolByName), len(got))
-			}
-		})
-	}
-}
-
-func TestTemplatePattern(t *testing.T) {
-	tests := []struct {
-		template, uri string
-		want          bool
-	}{
-		{"test://template/{id}/data", "test://template/5/data", true},
-		{"test://template/{id}/data", "test://template/5/6/data", false},
-		{"test://template/{id}/data", "test://template//data", false},
-		{"file:///{+path}", "file:///a/b/c", true},
-		{"a://{x}.{y}", "a://1.2", true},
-		{"a://(x)/{y}", "a://x/1", false},
-		{"a://{open", "a://", false},
-	}
-	for _, tt := range tests {
-		if got := templatePattern(tt.template).MatchString(tt.uri); got != tt.want {
-			t.Errorf("%s matches %s: %v", tt.template, tt.uri, got)
-		}
-	}
-}
 
 // TestCatalog: a change shows with its agent; what did not change keeps its
 // compiled schemas.
 func TestCatalog(t *testing.T) {
-	s := newStack(t)
+	c, owner := newTestCatalog(t)
 	ctx := t.Context()
-	c := &catalog{calls: s.calls, entries: map[string]*server{}}
-	id := s.agents["clerk"]
+	id := agentNamed(t, c, owner, "clerk").ID
 	get := func() *server {
 		t.Helper()
 		e, err := c.agent(ctx, id)
@@ -123,49 +32,118 @@ func TestCatalog(t *testing.T) {
 	}
 	first := get()
 	off := false
-	if _, err := s.db.UpdateAgent(ctx, id, store.AgentPatch{SelfTool: &off}); err != nil {
+	if _, err := c.db.UpdateAgent(ctx, id, store.AgentPatch{SelfTool: &off}); err != nil {
 		t.Fatal(err)
 	}
 	if get() != first {
 		t.Error("a fresh entry was loaded again")
 	}
-	s.calls.Forget(id)
+	c.calls.Forget(id)
 	second := get()
 	if slices.Contains(toolNames(t, second.lists), id) {
 		t.Error("the old list after forget")
 	}
-	s.calls.Forget(id)
+	c.calls.Forget(id)
 	if third := get(); third == second || third.lists != second.lists {
 		t.Error("lists of the same fingerprint were built twice")
 	}
-	if err := s.db.DeleteAgent(ctx, id); err != nil {
+	if err := c.db.DeleteAgent(ctx, id); err != nil {
 		t.Fatal(err)
 	}
-	s.calls.Forget(id)
+	c.calls.Forget(id)
 	if _, err := c.agent(ctx, id); beeos.CodeOf(err) != beeos.AgentNotFound {
 		t.Errorf("a deleted agent: %v", err)
 	}
-	if len(c.entries) != 0 {
+	if len(c.agents) != 0 {
 		t.Error("a deleted agent stays in memory")
 	}
 }
 
 func TestCatalogConcurrently(t *testing.T) {
-	s := newStack(t)
+	c, owner := newTestCatalog(t)
+	ids := []string{agentNamed(t, c, owner, "clerk").ID, agentNamed(t, c, owner, "talker").ID}
 	var working sync.WaitGroup
 	for i := range 8 {
 		working.Go(func() {
 			for n := range 50 {
-				for _, id := range s.agents {
-					if _, err := s.gateway.catalog.agent(t.Context(), id); err != nil {
+				for _, id := range ids {
+					if _, err := c.agent(t.Context(), id); err != nil {
 						t.Error(err)
 					}
 					if (n+i)%7 == 0 {
-						s.bus.Control(bus.Control{Kind: bus.AgentChanged, AgentID: id})
+						c.calls.Forget(id)
+						c.forgetUnions()
 					}
 				}
 			}
 		})
 	}
 	working.Wait()
+}
+
+// TestUnionOfMany: too many tools to list are found and called by two.
+// TestUnionHearsOfQuotas: a change that touches no list, and of which nobody
+// was told, is there when the cached union has grown old.
+func TestUnionHearsOfQuotas(t *testing.T) {
+	c, owner := newTestCatalog(t)
+	caller := beeos.Caller{Kind: beeos.ByUserKey, UserID: owner}
+	old, err := c.union(t.Context(), caller)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clerk, quota := agentNamed(t, c, owner, "clerk").ID, 7
+	if _, err := c.db.UpdateAgent(t.Context(), clerk, store.AgentPatch{RateLimit: &quota}); err != nil {
+		t.Fatal(err)
+	}
+	c.calls.Forget(clerk)
+	e, err := c.loadUnion(t.Context(), caller, scopeOf(&caller), old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := e.lists.toolByName["clerk__web_search"].agent.RateLimit; got != quota {
+		t.Errorf("the union calls with a quota of %d, want %d", got, quota)
+	}
+}
+
+// newTestCatalog is a catalog on real stores, in which owner has two agents.
+func newTestCatalog(t *testing.T) (c *catalog, owner string) {
+	t.Helper()
+	ctx := t.Context()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	db, err := store.Open(ctx, "sqlite:"+filepath.Join(t.TempDir(), "test.db")+"?durability=os")
+	must(err)
+	t.Cleanup(func() { db.Close() })
+	user := beeos.User{ID: beeos.NewID(), Email: "owner@example.com", Name: "owner", CreatedAt: time.Now()}
+	must(db.CreateUser(ctx, user))
+	public, _, err := ed25519.GenerateKey(nil)
+	must(err)
+	instance := beeos.Instance{ID: "inst_" + beeos.NewID(), OwnerID: user.ID, Name: "here", PublicKey: public, CreatedAt: time.Now()}
+	must(db.CreateInstance(ctx, instance))
+	_, err = db.Sync(ctx, instance, []beeos.Definition{{Name: "clerk", Skills: []beeos.Skill{{Name: "web_search"}}}, {Name: "talker"}})
+	must(err)
+	b, err := bus.Open(context.Background(), bus.Options{})
+	must(err)
+	t.Cleanup(b.Close)
+	l, err := ledger.Open(context.Background(), db, ledger.Options{Committed: invoke.Committed(b)})
+	must(err)
+	t.Cleanup(func() { l.Close() })
+	return newCatalog(db, invoke.New(invoke.Options{Store: db, Ledger: l, Bus: b}), time.Now), user.ID
+}
+
+func agentNamed(t *testing.T, c *catalog, owner, name string) *beeos.Agent {
+	t.Helper()
+	agents, _, err := c.db.Agents(t.Context(), store.AgentFilter{OwnerID: owner, Limit: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(agents, func(a *beeos.Agent) bool { return a.Name == name })
+	if i < 0 {
+		t.Fatalf("no agent %s", name)
+	}
+	return agents[i]
 }

@@ -1,9 +1,6 @@
 package mcp
 
 import (
-	"context"
-	"time"
-
 	"github.com/beeos/beeos/internal/engine/bus"
 )
 
@@ -12,10 +9,10 @@ import (
 func (g *Gateway) handleControl(c bus.Control) {
 	switch c.Kind {
 	case bus.CancelRequest:
-		g.cancelRequest(c.ID, c.Reason)
+		g.runner.cancelRequest(c.ID, c.Reason)
 	case bus.AgentChanged:
 		g.opt.Calls.Forget(c.AgentID)
-		g.unions.forget()
+		g.catalog.forgetUnions()
 		g.hub.notify(topicAgent+c.AgentID, func(s *stream) { s.changed = true })
 		g.hub.notify(topicAgent, func(s *stream) { s.changed = true })
 	case bus.ResourceUpdated:
@@ -28,12 +25,12 @@ func (g *Gateway) handleControl(c bus.Control) {
 	case bus.SessionChanged:
 		g.hub.notify(topicSession+c.ID, func(s *stream) { s.resubscribed = true })
 	case bus.SessionEnded:
-		g.ended.add(c.ID, g.opt.Now().Add(10*rereadEnded)) // until the store has told how long
+		g.sessions.heardOfEnd(c.ID)
 		g.hub.notify(topicSession+c.ID, func(s *stream) { s.ended = true })
 	case bus.SessionMessage:
 		g.hub.notify(topicSession+c.ID, func(s *stream) { s.queueMessage(c.Data) })
 	case bus.Answer:
-		g.questions.deliverAnswer(c.ID, c.Data)
+		g.runner.questions.deliverAnswer(c.ID, c.Data)
 	case bus.TurnChanged:
 		g.turnChanged(c.ID)
 	}
@@ -48,11 +45,4 @@ func (g *Gateway) handleNotice(n bus.Notice) {
 
 func (g *Gateway) turnChanged(turn string) {
 	g.hub.notify(topicTurn+turn, func(s *stream) { s.turns[turn] = true })
-}
-
-// settle returns once the other replicas have heard what was sent before.
-func (g *Gateway) settle(ctx context.Context) {
-	if nodes, err := g.opt.DB.Nodes(ctx, time.Now().Add(-g.opt.NodeDead)); err == nil {
-		g.opt.Bus.Settle(ctx, len(nodes)-1)
-	}
 }

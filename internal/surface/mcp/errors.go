@@ -56,6 +56,7 @@ type fault struct {
 }
 
 func (f *fault) Error() string { return f.err.Error() }
+
 func (f *fault) Unwrap() error { return f.err }
 
 // faultOf turns any error into what a client may see.
@@ -81,6 +82,11 @@ func faultOf(err error) *fault {
 		f.moreData = strconv.AppendInt([]byte(`,"retry_after_ms":`), e.RetryAfter.Milliseconds(), 10)
 	}
 	return f
+}
+
+// withStatus is an error that has this HTTP status in every revision.
+func withStatus(status int, err *beeos.Error) error {
+	return &fault{err: err, number: codeNumbers[err.Code], status: status}
 }
 
 // isInternal reports whether the fault is one that we must look into.
@@ -154,11 +160,7 @@ func resourceNotFound(uri string) error {
 }
 
 func unknownSession() error {
-	return &fault{
-		err:    beeos.Errorf(beeos.NotFound, "unknown Mcp-Session-Id: start a new session with initialize"),
-		number: codeNumbers[beeos.NotFound],
-		status: http.StatusNotFound,
-	}
+	return withStatus(http.StatusNotFound, beeos.Errorf(beeos.NotFound, "unknown Mcp-Session-Id: start a new session with initialize"))
 }
 
 // missingCapability names what the client would have to declare, as an object
@@ -181,4 +183,16 @@ func unsupportedVersion(requested string) error {
 		status:   http.StatusBadRequest,
 		moreData: appendText(extra, requested),
 	}
+}
+
+func headerMismatch(format string, args ...any) error {
+	return &fault{
+		err:    beeos.Errorf(beeos.InvalidParam, "Header mismatch: "+format, args...),
+		number: numberHeaderMismatch,
+		status: http.StatusBadRequest,
+	}
+}
+
+func badMeta(what string) error {
+	return withStatus(http.StatusBadRequest, beeos.Errorf(beeos.InvalidParam, "params._meta: %s", what))
 }

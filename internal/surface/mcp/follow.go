@@ -5,21 +5,21 @@ import (
 	"context"
 	"slices"
 	"time"
-)
 
-// filter is which changes a stream wants to hear of.
-type filter struct {
-	tools, prompts, resources bool
-	uris                      map[string]bool
-}
+	"github.com/beeos/beeos"
+)
 
 // follower sends the changes of one agent to one stream.
 type follower struct {
-	x      *exchange
+	x      *client
 	stream *stream
-	wants  filter
-	tag    []byte // the params that every notification has, up to the end of _meta; nil = none
-	lists  *lists // as the client was last told of them
+
+	checkCaller func() (beeos.Caller, error) // who it is now: its credential may be gone
+	readLists   func() (*lists, error)       // as the caller may see them now
+
+	wants filter
+	tag   []byte // the params that every notification has, up to the end of _meta; nil = none
+	lists *lists // as the client was last told of them
 
 	resubscribe func(context.Context) (map[string]bool, error) // nil = what it watches is fixed
 	incoming    func(msg []byte)                               // takes messages that came for the stream; nil = they are sent
@@ -49,15 +49,15 @@ func (f *follower) run(ctx context.Context) error {
 // deliver passes on what was noted; more is false when the stream is over. The
 // credential may have been revoked since the last one, or reach less.
 func (f *follower) deliver(ctx context.Context, n noted, check bool) (more bool, err error) {
-	if f.x.caller, err = f.x.g.caller(f.x.r, f.x.endpointAgent); err != nil || f.x.endpointAgent != "" && !f.x.caller.MayReach(f.x.agent) {
+	if f.x.caller, err = f.checkCaller(); err != nil || f.x.endpointAgent != "" && !f.x.caller.MayReach(f.x.agent) {
 		return false, nil //nolint:nilerr // the next request gets to hear why
 	}
 	if n.changed || check {
-		_, e, err := f.x.g.access(f.x.r, f.x.endpointAgent)
+		now, err := f.readLists()
 		if err != nil {
 			return false, nil //nolint:nilerr // the next request gets to hear why
 		}
-		if err := f.notifyListChanges(e.lists); err != nil {
+		if err := f.notifyListChanges(now); err != nil {
 			return false, err
 		}
 	}
@@ -147,17 +147,4 @@ func (f *follower) notifyListChanges(now *lists) error {
 // notify sends a notification; params are its members, if it has any.
 func (f *follower) notify(method string, params []byte) error {
 	return f.x.out.sendEvent(notification(method, f.tag, params))
-}
-
-// notification writes one whose params are tag, a whole member, and params.
-func notification(method string, tag, params []byte) []byte {
-	b := append(make([]byte, 0, 96+len(tag)+len(params)), `{"jsonrpc":"2.0","method":"`+method+`"`...)
-	if tag == nil && params == nil {
-		return append(b, '}')
-	}
-	b = append(append(b, `,"params":{`...), tag...)
-	if tag != nil && params != nil {
-		b = append(b, ',')
-	}
-	return append(append(b, params...), `}}`...)
 }

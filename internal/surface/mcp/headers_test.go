@@ -2,10 +2,6 @@ package mcp
 
 import (
 	"encoding/base64"
-	"encoding/json"
-	"net/http"
-	"net/http/httptest"
-	"strings"
 	"testing"
 	"unicode/utf8"
 )
@@ -56,55 +52,4 @@ func FuzzHeaderValue(f *testing.F) {
 			t.Errorf("%q came back as %q, %v", v, got, ok)
 		}
 	})
-}
-
-func TestBindings(t *testing.T) {
-	schema := `{"properties":{
-		"a":{"type":"string","x-mcp-header":"Region"},
-		"b":{"type":"number","x-mcp-header":"Number"},
-		"c":{"type":"string","x-mcp-header":"two words"},
-		"d":{"type":"array","items":{"properties":{"e":{"type":"string","x-mcp-header":"Item"}}}},
-		"f":{"type":"object","properties":{"g":{"type":"integer","x-mcp-header":"deep"}}}}}`
-	got, _ := json.Marshal(func() (list []string) {
-		for _, b := range bindings([]byte(schema), nil) {
-			list = append(list, b.header+" "+strings.Join(b.path, "."))
-		}
-		return list
-	}())
-	if want := `["Mcp-Param-Region a","Mcp-Param-Deep f.g"]`; string(got) != want {
-		t.Errorf("bindings %s", got)
-	}
-}
-
-// TestVersionSkew: a hosted client sends an older version header with a modern
-// body. By default that works; a strict server refuses it.
-func TestVersionSkew(t *testing.T) {
-	s := newStack(t)
-	for _, tt := range []struct {
-		strict  bool
-		headers http.Header
-		status  int
-	}{
-		{false, http.Header{headerVersion: {"2025-11-25"}}, http.StatusOK},
-		{true, http.Header{headerVersion: {"2025-11-25"}}, http.StatusBadRequest},
-		{false, http.Header{headerVersion: {"2025-11-25"}, headerMethod: {"tools/call"}}, http.StatusBadRequest},
-		{false, http.Header{headerVersion: {"1999-01-01"}}, http.StatusBadRequest},
-		{false, http.Header{headerVersion: {"2026-07-28", "2026-07-28"}, headerMethod: {"tools/list"}}, http.StatusBadRequest},
-		{false, http.Header{headerVersion: {"2026-07-28"}, headerMethod: {"tools/list", "tools/list"}}, http.StatusBadRequest},
-		{false, http.Header{headerVersion: {"2026-07-28"}, headerMethod: {"tools/list"}}, http.StatusOK},
-	} {
-		s.gateway.opt.Strict = tt.strict
-		r := httptest.NewRequest(http.MethodPost, "/"+s.agents["clerk"]+"/mcp", strings.NewReader(s.fill(`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{${meta}}}`, "")))
-		r.Header = tt.headers
-		r.Header.Set("Content-Type", "application/json")
-		r.Header.Set("Authorization", "Bearer "+s.keys["user"])
-		w := httptest.NewRecorder()
-		s.gateway.ServeHTTP(w, r)
-		if w.Code != tt.status {
-			t.Errorf("strict %v, %v: %d %s", tt.strict, tt.headers, w.Code, w.Body)
-		}
-		if code := `"code":-32020`; tt.status != http.StatusOK && !strings.Contains(w.Body.String(), code) {
-			t.Errorf("%v: %s", tt.headers, w.Body)
-		}
-	}
 }

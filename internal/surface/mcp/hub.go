@@ -13,6 +13,10 @@ type hub struct {
 	principals map[string]int
 }
 
+func newHub() *hub {
+	return &hub{topics: map[string]map[*stream]struct{}{}, principals: map[string]int{}}
+}
+
 // What a stream can be about.
 const (
 	topicAgent   = "agent "
@@ -70,6 +74,13 @@ func (h *hub) close(s *stream, principal string, topics []string) {
 			delete(h.topics, topic)
 		}
 	}
+}
+
+// countStreams returns how many streams a principal has open here.
+func (h *hub) countStreams(principal string) int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.principals[principal]
 }
 
 // notify notes something on every stream about the topic and wakes it.

@@ -150,13 +150,9 @@ func TestSlowListener(t *testing.T) {
 	s.must(err)
 	r.Header = http.Header{"Accept": {"text/event-stream"}, "Authorization": {"Bearer " + s.keys["user"]}, headerSession: {session}}
 	s.raw(t, s.narrow(t), r)
-	open := func() int {
-		s.gateway.hub.mu.Lock()
-		defer s.gateway.hub.mu.Unlock()
-		return s.gateway.hub.principals["user:"+s.owner.ID]
-	}
+	open := func() int { return s.gateway.hub.countStreams("user:" + s.owner.ID) }
 	s.until(t, "the stream is open", func() bool { return open() == 1 })
-	sealed, _ := s.gateway.sealer.session(s.agents["clerk"], "user:"+s.owner.ID, session)
+	sealed, _ := s.gateway.sessions.openSession(s.agents["clerk"], "user:"+s.owner.ID, session)
 	other := bufio.NewScanner(s.sessionStream(t.Context(), t, s.server.URL, session).Body)
 	other.Buffer(nil, 1<<20)
 	big := []byte(`{"jsonrpc":"2.0","method":"x","params":{"text":"` + strings.Repeat("x", 100_000) + `"}}`)

@@ -1,20 +1,12 @@
 package mcp
 
 import (
-	"bytes"
-	"encoding/base64"
-	"encoding/json"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/wire/httpd"
 )
-
-// pageSize is large because some clients never ask for a second page.
-const pageSize = 250
 
 // lists is everything a client can ask about an agent, built once: whole
 // pages of bytes to write, and the indexes that calls are looked up in. The
@@ -42,55 +34,6 @@ type lists struct {
 	// Of a union: its members, by slug and by id, and whose its prompts are.
 	memberBySlug, memberByAgent map[string]*server
 	promptOf                    map[string]promptOrigin
-}
-
-// pages are complete results of one list method.
-type pages [][]byte
-
-// newPages splits items over results of the form {"<name>":[...]}.
-func newPages(name string, items [][]byte) pages {
-	var all pages
-	for {
-		n := min(len(items), pageSize)
-		b := append([]byte(`{"`), name...)
-		b = append(b, `":[`...)
-		for i, item := range items[:n] {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = append(b, item...)
-		}
-		b = append(b, ']')
-		items = items[n:]
-		if len(items) > 0 {
-			b = append(b, `,"nextCursor":`...)
-			b = appendText(b, cursor(name, len(all)+1))
-		}
-		all = append(all, append(b, '}'))
-		if len(items) == 0 {
-			return all
-		}
-	}
-}
-
-func cursor(name string, page int) string {
-	return base64.RawURLEncoding.EncodeToString([]byte(name + ":" + strconv.Itoa(page)))
-}
-
-// page returns the result for a request's params.
-func (p pages) page(name string, params []byte) ([]byte, error) {
-	raw := httpd.Field(params, "cursor")
-	if raw == nil || kind(raw) == 'n' {
-		return p[0], nil
-	}
-	if given, ok := httpd.StringValue(raw); ok {
-		for i := 1; i < len(p); i++ {
-			if cursor(name, i) == given {
-				return p[i], nil
-			}
-		}
-	}
-	return nil, beeos.Errorf(beeos.InvalidParam, "unknown cursor: start again without one")
 }
 
 // uriMax is how long a URI may be that is compared with templates, of which an
@@ -201,16 +144,4 @@ func templatePattern(template string) *regexp.Regexp {
 	}
 	p.WriteString("$")
 	return regexp.MustCompile(p.String()) // only quoted text and our own two classes
-}
-
-// encode writes v, a type of ours around JSON that an agent gave. The store
-// has checked that; should it be broken after all, the one item is left out.
-func encode(v any) ([]byte, bool) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, false
-	}
-	return bytes.TrimRight(b.Bytes(), "\n"), true
 }

@@ -138,35 +138,3 @@ func TestT35ForeignNames(t *testing.T) {
 		t.Error("its owner: ", got.Status)
 	}
 }
-
-// FuzzSession: whatever stands in the header, it opens nothing and breaks
-// nothing; nor does anything that was sealed for another purpose.
-func FuzzSession(f *testing.F) {
-	seal, err := newSealer(newSecret())
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add("", []byte{})
-	f.Add("AQ", []byte("w\x00\x00\x00\x00\x7f\x00\x00\x00turn\nchannel"))
-	f.Fuzz(func(t *testing.T, name string, plain []byte) {
-		if _, ok := seal.session("agent_a", "user:1", name); ok {
-			t.Errorf("%q opens", name)
-		}
-		seal.session("agent_a", "user:1", seal.seal(sealedSession, "agent_a", "user:1", plain)) // must not panic
-		if _, ok := seal.session("agent_a", "user:1", seal.seal(sealedState, "agent_a", "user:1", plain)); ok {
-			t.Error("a state opens as a session")
-		}
-	})
-}
-
-// FuzzBindings: an agent's schema is whatever an agent wrote.
-func FuzzBindings(f *testing.F) {
-	f.Add([]byte(`{"properties":{"a":{"type":"string","x-mcp-header":"A"},"b":{"properties":{"c":{"type":"integer","x-mcp-header":"C"}}}}}`), []byte(`{"a":"x","b":{"c":1}}`))
-	f.Fuzz(func(t *testing.T, schema, arguments []byte) {
-		if !jsonObject(schema) || !jsonObject(arguments) {
-			return
-		}
-		x := &exchange{version: v20260728, r: &http.Request{Header: http.Header{}}}
-		_ = x.checkParams(&tool{bindings: bindings(schema, nil)}, arguments) // must not panic
-	})
-}

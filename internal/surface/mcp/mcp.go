@@ -76,22 +76,17 @@ type Options struct {
 
 // Gateway serves MCP.
 type Gateway struct {
-	opt       Options
-	catalog   *catalog
-	unions    unions
-	sealer    *sealer
-	pending   pendingRequests
-	hub       hub
-	questions pendingQuestions
-	ended     endedSessions
-	polls     pollLimit
+	opt      Options
+	catalog  *catalog
+	sessions *registry
+	runner   *runner
+	hub      *hub
 }
 
 // maxBody is the contract's limit.
 const maxBody = 1 << 20
 
-// New returns a Gateway. The key that seals sessions comes from the store, so
-// that all replicas share it.
+// New returns a Gateway.
 func New(opt Options) (*Gateway, error) {
 	if opt.DB == nil || opt.Auth == nil || opt.Calls == nil || opt.Bus == nil || opt.PublicURL == "" {
 		return nil, errors.New("mcp: DB, Auth, Calls, Bus and PublicURL are required")
@@ -102,39 +97,31 @@ func New(opt Options) (*Gateway, error) {
 	if opt.Now == nil {
 		opt.Now = time.Now
 	}
-	if opt.HandOver <= 0 {
-		opt.HandOver = min(defaultHandOver, opt.Calls.Timeout()*5/6)
-	}
 	if opt.Context == nil {
 		opt.Context = context.Background()
 	}
 	opt.PublicURL = strings.TrimRight(opt.PublicURL, "/")
-	secret, err := opt.DB.Secret(opt.Context, "mcp session", newSecret)
-	if err != nil {
-		return nil, err
-	}
-	seal, err := newSealer(secret)
+	sessions, err := openRegistry(opt.Context, registryOptions{DB: opt.DB, Bus: opt.Bus, Log: opt.Log, Now: opt.Now, NodeDead: opt.NodeDead})
 	if err != nil {
 		return nil, err
 	}
 	g := &Gateway{
-		opt:       opt,
-		catalog:   &catalog{calls: opt.Calls, entries: map[string]*server{}},
-		unions:    unions{entries: map[string]*server{}},
-		sealer:    seal,
-		pending:   pendingRequests{byName: map[string]*pendingRequest{}},
-		hub:       hub{topics: map[string]map[*stream]struct{}{}, principals: map[string]int{}},
-		questions: pendingQuestions{waiting: map[string]chan []byte{}},
-		ended:     endedSessions{ids: map[string]time.Time{}},
-		polls:     pollLimit{fullAt: map[string]time.Time{}},
+		opt:      opt,
+		catalog:  newCatalog(opt.DB, opt.Calls, opt.Now),
+		sessions: sessions,
+		hub:      newHub(),
 	}
-	if err := g.readEnded(opt.Context, time.Time{}); err != nil {
-		return nil, err
-	}
+	g.runner = newRunner(runnerOptions{
+		DB: opt.DB, Calls: opt.Calls, Bus: opt.Bus, Catalog: g.catalog, Sealer: sessions.sealer, Log: opt.Log, Now: opt.Now,
+		HandOver: opt.HandOver, Context: opt.Context,
+	})
 	opt.Bus.OnControl(g.handleControl)
 	opt.Bus.OnNotice(g.handleNotice)
 	return g, nil
 }
+
+// Run keeps what the surface knows about sessions fresh until ctx ends.
+func (g *Gateway) Run(ctx context.Context) error { return g.sessions.keepFresh(ctx) }
 
 // ServeHTTP is the site map below an agent.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -2,37 +2,10 @@ package mcp
 
 import (
 	"bytes"
-	"context"
-	"errors"
 	"strings"
 
-	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
-
-// handler answers one method.
-type handler = func(*exchange, context.Context, *message) ([]byte, error)
-
-// atMember lets do answer a method that names a prompt or a resource. In a union
-// that happens at the agent that has it, in its own names; the answer comes
-// back in those of the union. What nobody has is do's to refuse.
-func (x *exchange) atMember(ctx context.Context, m *message, do handler) ([]byte, error) {
-	if x.endpointAgent != "" {
-		return do(x, ctx, m)
-	}
-	e, local, uri := x.lists.findMember(m)
-	if e == nil {
-		return do(x, ctx, m)
-	}
-	there := *x
-	there.agent, there.lists = e.agent, e.lists
-	result, err := do(&there, ctx, local)
-	var f *fault
-	if errors.As(err, &f) && f.number == numberNoResource {
-		return nil, resourceNotFound(e.uriPrefix() + uri)
-	}
-	return e.toUnion(result, uri), err
-}
 
 // findMember returns who has what m names, and m in that agent's own names.
 func (l *lists) findMember(m *message) (e *server, local *message, uri string) {
@@ -82,15 +55,6 @@ func (l *lists) ownsURI(uri string) bool {
 	return l.hasResource(uri) || l.skills.directories[strings.TrimSuffix(uri, "/")] != nil
 }
 
-// canRead reports whether the client can read a resource of that name here.
-func (x *exchange) canRead(uri string) bool {
-	if x.endpointAgent != "" {
-		return x.lists.hasResource(uri)
-	}
-	e, _ := x.lists.resourceOwner(uri)
-	return e != nil
-}
-
 // membersWithURIs are the members of a result in which an agent names its resources.
 var membersWithURIs = map[string]bool{"contents": true, "content": true, "messages": true, "resource": true, "resources": true, "skill": true}
 
@@ -128,25 +92,4 @@ func (e *server) toUnion(raw []byte, asked string) []byte {
 		return append(bytes.TrimSuffix(b, []byte{','}), '}')
 	}
 	return raw
-}
-
-// toolResult is a terminal reply as the result of a tool at this endpoint.
-func (x *exchange) toolResult(m *beeos.Message) ([]byte, error) {
-	result, err := toolResult(m)
-	if e := x.lists.memberByAgent[strings.TrimPrefix(m.Publisher, "agent:")]; e != nil && err == nil {
-		result = e.toUnion(result, "")
-	}
-	return result, err
-}
-
-// replaceMember copies an object with another value for one of its members.
-func replaceMember(obj []byte, name string, value []byte) []byte {
-	b := append(make([]byte, 0, len(obj)+len(value)), '{')
-	for n, v := range httpd.Fields(obj) {
-		if n == name {
-			v = value
-		}
-		b = append(append(append(appendText(b, n), ':'), v...), ',')
-	}
-	return append(bytes.TrimSuffix(b, []byte{','}), '}')
 }

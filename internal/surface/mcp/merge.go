@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
 // How agents share one endpoint: a tool or prompt is <slug>__<name>, a resource
@@ -109,31 +108,4 @@ func unionName(a *beeos.Agent, name string) string {
 	}
 	sum := sha256.Sum256([]byte(name))
 	return name[:nameMax-9] + "_" + hex.EncodeToString(sum[:4])
-}
-
-// stringAfter reads the string that a definition has after its head.
-func stringAfter(definition []byte, head string) (text string, end int) {
-	end = len(head) + stringLength(definition[len(head):])
-	text, _ = httpd.StringValue(definition[len(head):end])
-	return text, end
-}
-
-// replaceString puts another string after the head of a definition.
-func replaceString(definition []byte, head, text string) []byte {
-	_, end := stringAfter(definition, head)
-	b := appendText(append(make([]byte, 0, len(definition)+len(text)), head...), text)
-	return append(b, definition[end:]...)
-}
-
-// stringLength returns the length of the JSON string that b begins with.
-func stringLength(b []byte) int {
-	for i := 1; i < len(b); i++ {
-		switch b[i] {
-		case '\\':
-			i++
-		case '"':
-			return i + 1
-		}
-	}
-	return len(b)
 }

@@ -2,9 +2,7 @@ package mcp
 
 import (
 	"bufio"
-	"bytes"
 	"context"
-	"encoding/json"
 	"io"
 	"net/http"
 	"slices"
@@ -12,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/beeos/beeos"
@@ -82,53 +79,6 @@ func TestUnionResources(t *testing.T) {
 	if !strings.Contains(string(answer), `"uri":"beeos://clerk/note://kind"`) {
 		t.Errorf("links: %s", answer)
 	}
-}
-
-func TestOutward(t *testing.T) {
-	text := "x"
-	a := &beeos.Agent{Slug: "bee", Definition: beeos.Definition{Resources: []beeos.Resource{{URI: "n://a", Name: "a", Text: &text}}}}
-	e := &server{agent: a, lists: newLists(a)}
-	for raw, want := range map[string]string{
-		`{"content":[{"type":"resource_link","uri":"https://example.com/"}]}`: ``,
-		`{"structuredContent":{"uri":"n://a"},"_meta":{"uri":"n://a"}}`:       ``,
-		`{"content":[{"type":"text","text":"\"uri\" n://a"}],"uri":5}`:        ``,
-		`{"content":[]}`: ``,
-		`{"content":[{"type":"resource","resource":{"uri":"n://a","text":"\u00fc"}}]}`:               `{"content":[{"type":"resource","resource":{"uri":"beeos://bee/n://a","text":"\u00fc"}}]}`,
-		`{"messages":[{"role":"user","content":{"type":"resource_link","uri":"n://a","name":"a"}}]}`: `{"messages":[{"role":"user","content":{"type":"resource_link","uri":"beeos://bee/n://a","name":"a"}}]}`,
-		`{"contents":[{"uri":"n://asked"},{"uri":"n://other"}]}`:                                     `{"contents":[{"uri":"beeos://bee/n://asked"},{"uri":"n://other"}]}`,
-	} {
-		if want == "" {
-			want = raw
-		}
-		if got := string(e.toUnion([]byte(raw), "n://asked")); got != want {
-			t.Errorf("%s became %s", raw, got)
-		}
-	}
-}
-
-// FuzzOutward: whatever an agent's result is, it stays JSON with the same
-// members, and only URIs change.
-func FuzzOutward(f *testing.F) {
-	text := "x"
-	a := &beeos.Agent{Slug: "bee", Definition: beeos.Definition{Resources: []beeos.Resource{{URI: "n://a", Name: "a", Text: &text}}}}
-	e := &server{agent: a, lists: newLists(a)}
-	f.Add([]byte(`{"content":[{"type":"resource","resource":{"uri":"n://a","text":""}},{"uri":["n://a"]}],"resources":{"uri":"\u006e://a"}}`))
-	f.Fuzz(func(t *testing.T, raw []byte) {
-		if !jsonObject(raw) {
-			return
-		}
-		var before, after any
-		got := e.toUnion(raw, "n://b")
-		if json.Unmarshal(raw, &before) != nil {
-			return // a number out of range
-		}
-		if err := json.Unmarshal(bytes.ReplaceAll(got, []byte("beeos://bee/"), nil), &after); err != nil {
-			t.Fatalf("%s became %s: %v", raw, got, err)
-		}
-		if !bytes.Contains(raw, []byte("beeos:")) && !cmp.Equal(before, after) {
-			t.Errorf("%s became %s", raw, got)
-		}
-	})
 }
 
 func TestUnionPrompts(t *testing.T) {

@@ -1,11 +1,9 @@
 package mcp
 
 import (
-	"context"
 	"encoding/json"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
 // resource is one line of resources/list.
@@ -80,68 +78,4 @@ func rawOrEmpty(raw json.RawMessage) json.RawMessage {
 		return json.RawMessage(`{}`)
 	}
 	return raw
-}
-
-// readResource answers resources/read: what is static from here, the rest by
-// the agent.
-func (x *exchange) readResource(ctx context.Context, m *message) ([]byte, error) {
-	uri, ok := httpd.StringValue(httpd.Field(m.params, "uri"))
-	if !ok || uri == "" {
-		return nil, beeos.Errorf(beeos.MissingParam, "params.uri must name a resource; resources/list has them")
-	}
-	res := x.lists.resourceAt[uri]
-	if res != nil && res.contents != nil {
-		return res.contents, nil
-	}
-	if !x.lists.hasResource(uri) {
-		return nil, resourceNotFound(uri)
-	}
-	reply, early, err := x.forwardMethod(ctx, m, nil)
-	if reply == nil {
-		return early, err
-	}
-	if reply.Type == beeos.AgentRefuse {
-		return nil, resourceNotFound(uri)
-	}
-	return resourceContents(reply, uri)
-}
-
-// forwardMethod lets the agent itself answer a method. A reply that is an error
-// of the protocol never comes back as one.
-func (x *exchange) forwardMethod(ctx context.Context, m *message, arguments []byte) (*beeos.Message, []byte, error) {
-	c := &activeCall{x: x, m: m}
-	c.req.Call = beeos.Call{Method: m.method, Params: m.params, Arguments: arguments}
-	if err := c.prepareRequest(); err != nil {
-		return nil, nil, err
-	}
-	reply, early, err := c.runToEnd(ctx)
-	if reply != nil {
-		if err := x.agentError(reply); err != nil {
-			return nil, nil, err
-		}
-	}
-	return reply, early, err
-}
-
-// resourceContents reads an agent's answer to resources/read: a whole result,
-// or resource parts, or plain text.
-func resourceContents(m *beeos.Message, uri string) ([]byte, error) {
-	if result, err := agentResult("resources/read", m); result != nil || err != nil {
-		return result, err
-	}
-	var c, none content
-	parts, _ := sortParts(m.Parts, &none)
-	if none.broken != "" {
-		return nil, malformed("resources/read")
-	}
-	for _, p := range parts {
-		if r := httpd.Field(p, "resource"); isContents(r) {
-			c.add(r)
-		}
-	}
-	if len(c.blocks) == 0 {
-		b := appendText([]byte(`{"uri":`), uri)
-		c.add(append(appendText(append(b, `,"text":`...), m.Body), '}'))
-	}
-	return append(append([]byte(`{"contents":[`), c.blocks...), `]}`...), nil
 }

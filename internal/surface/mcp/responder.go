@@ -17,6 +17,7 @@ const keepAliveEvery = 15 * time.Second
 const (
 	largeAnswer = 64 << 10 // an answer that may not fit into the buffers on the way
 	writeWithin = 30 * time.Second
+	retryAfter  = 500 * time.Millisecond // for a client that comes back for the rest of a stream
 )
 
 // responder is where the answers of one POST go: application/json until the
@@ -181,4 +182,18 @@ func (o *responder) close() {
 	if o.sse != nil {
 		o.sse.Close()
 	}
+}
+
+// sendError sends an error as the answer to id. A fault of ours goes to the log
+// with its cause, and never further.
+func (o *responder) sendError(r *http.Request, id []byte, v version, err error) {
+	f := faultOf(err)
+	status := f.httpStatus(v)
+	if f.isInternal() {
+		httpd.Report(r, err)
+	}
+	if status == http.StatusTooManyRequests {
+		httpd.SetRetryAfter(o.w, f.err)
+	}
+	o.sendAnswer(status, nil, f.appendResponse(nil, id, v), nil)
 }

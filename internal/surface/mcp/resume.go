@@ -3,7 +3,6 @@ package mcp
 import (
 	"context"
 	"errors"
-	"net/http"
 	"strings"
 	"time"
 
@@ -15,16 +14,11 @@ import (
 // that has nothing in it but its id, and the id is all there is to know: which
 // turn, which request. The reply comes out of the ledger, at any replica.
 
-const (
-	headerLastEvent = "Last-Event-Id"
-	retryAfter      = 500 * time.Millisecond
-)
-
 // errClientReturns ends a response whose client comes back for the result.
 var errClientReturns = errors.New("the client comes back for the result")
 
 // resumable reports whether the client can come back for the result of a call.
-func (x *exchange) resumable() bool {
+func (x *client) resumable() bool {
 	return x.session != nil && x.version >= v20251125 && x.out.acceptsStream && !x.oldTransport
 }
 
@@ -34,13 +28,13 @@ type lostStream struct {
 	id                         []byte // of the request
 }
 
-func (x *exchange) sealStreamID(l lostStream) string {
+func (x *client) sealStreamID(l lostStream) string {
 	text := l.turn + "\n" + l.channel + "\n" + l.agent + "\n" + l.tool + "\n" + string(l.id)
-	return x.g.sealer.seal(sealedEvent, x.endpointAgent, x.caller.Principal(), []byte(text))
+	return x.runner.Sealer.seal(sealedEvent, x.endpointAgent, x.caller.Principal(), []byte(text))
 }
 
-func (x *exchange) openStreamID(id string) (l lostStream, ok bool) {
-	text, ok := x.g.sealer.open(sealedEvent, x.endpointAgent, x.caller.Principal(), id)
+func (x *client) openStreamID(id string) (l lostStream, ok bool) {
+	text, ok := x.runner.Sealer.open(sealedEvent, x.endpointAgent, x.caller.Principal(), id)
 	if !ok {
 		return l, false
 	}
@@ -53,7 +47,7 @@ func (x *exchange) openStreamID(id string) (l lostStream, ok bool) {
 
 // resumeStream sends the rest of a call to a client that has come back for it. Its
 // progress starts over, so there is none.
-func (x *exchange) resumeStream(ctx context.Context, l lostStream) {
+func (x *client) resumeStream(ctx context.Context, l lostStream) {
 	m := &message{id: l.id, method: "tools/call"}
 	c := &activeCall{x: x, m: m}
 	agent, err := x.reach(ctx, l.agent)
@@ -69,34 +63,22 @@ func (x *exchange) resumeStream(ctx context.Context, l lostStream) {
 	x.out.firstEventID = func() string { return x.sealStreamID(l) }
 	x.out.startStream()
 	c.handOverAfter, c.handOverResult = x.remainingHandOver(l)
-	reply, result, err := c.joinEarlierCall(ctx)
-	if reply != nil {
-		result, err = x.toolReply(reply)
-	}
+	result, err := x.toolOutcome(c.joinEarlierCall(ctx))
 	switch {
 	case x.r.Context().Err() != nil, errors.Is(err, errClientReturns):
 	case err != nil:
 		x.out.sendError(x.r, l.id, x.version, err)
 	default:
-		head, body := x.result(m, result)
-		x.out.sendAnswer(http.StatusOK, head, body, []byte{'}'})
+		x.sendResult(m, result)
 	}
 }
 
 // remainingHandOver is patience for a call whose client has come back: its own
 // clock has run since the beginning.
-func (x *exchange) remainingHandOver(l lostStream) (time.Duration, resultForTurn) {
+func (x *client) remainingHandOver(l lostStream) (time.Duration, resultForTurn) {
 	t := x.lists.toolByName[l.tool]
 	if t == nil {
 		t = &tool{name: l.tool}
 	}
-	return max(x.g.opt.HandOver-x.g.opt.Now().Sub(beeos.IDTime(l.turn)), time.Millisecond), x.handOverNotice(t)
-}
-
-// toolReply is the result of a tool's terminal reply.
-func (x *exchange) toolReply(reply *beeos.Message) ([]byte, error) {
-	if err := x.agentError(reply); err != nil {
-		return nil, err
-	}
-	return x.toolResult(reply)
+	return max(x.runner.HandOver-x.runner.Now().Sub(beeos.IDTime(l.turn)), time.Millisecond), x.handOverNotice(t)
 }

@@ -226,24 +226,6 @@ func TestModernDisconnectCancels(t *testing.T) {
 	s.waitTerminal(t, f.MessageID, "went away")
 }
 
-// FuzzRound: whatever a client brings back, it is refused or it is an answer.
-func FuzzRound(f *testing.F) {
-	for _, seed := range []string{`{"a":{}}`, `{"a":5}`, `null`, `[]`, `{"a":{"b":[1]}}`} {
-		f.Add([]byte(seed))
-	}
-	f.Fuzz(func(t *testing.T, raw []byte) {
-		if httpd.Strict(raw) != nil {
-			return
-		}
-		input, err := readInput(raw)
-		for key, value := range input {
-			if err == nil && kind(value) != '{' {
-				t.Errorf("%q: %s", key, value)
-			}
-		}
-	})
-}
-
 // TestCancelWhileAsked: an agent has ended its turn with a question, and the
 // client does not want the answer any more. The call is over then, also for
 // the agent, whatever is answered later.

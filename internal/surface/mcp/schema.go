@@ -72,13 +72,6 @@ func complaint(err error) string {
 	return shorten(strings.TrimPrefix(where, "root: "), complaintSize)
 }
 
-func shorten(s string, size int) string {
-	if len(s) <= size {
-		return s
-	}
-	return strings.ToValidUTF8(s[:size], "") + "..."
-}
-
 func recovered(err *error) {
 	if fault := recover(); fault != nil {
 		*err = fmt.Errorf("the schema cannot be used: %.200v", fault)

@@ -43,24 +43,8 @@ func metaTool(l *lists, name, description, input string) []byte {
 	return b
 }
 
-// resolveCallTool resolves call_tool: the tool that is meant, and its arguments.
-func (x *exchange) resolveCallTool(t *tool, given []byte) (*tool, []byte, error) {
-	if !t.isMeta || t.name != callThrough {
-		return t, given, nil
-	}
-	name, arguments, err := toolParams(given)
-	if err != nil {
-		return nil, nil, err
-	}
-	meant := x.lists.toolByName[name]
-	if meant == nil || meant.isMeta {
-		return nil, nil, toolNotFound(name)
-	}
-	return meant, arguments, nil
-}
-
-// searchTools answers search_tools.
-func (x *exchange) searchTools(given []byte) ([]byte, error) {
+// searchTools answers a call of search_tools.
+func (l *lists) searchTools(given []byte) ([]byte, error) {
 	query, ok := httpd.StringValue(httpd.Field(given, "query"))
 	if !ok {
 		return nil, beeos.Errorf(beeos.InvalidParam, "query must be a string: words that say what the tool should do")
@@ -72,7 +56,7 @@ func (x *exchange) searchTools(given []byte) ([]byte, error) {
 		}
 	}
 	b := []byte(`{"tools":[`)
-	for i, t := range x.lists.findTools(query, limit) {
+	for i, t := range l.findTools(query, limit) {
 		if i > 0 {
 			b = append(b, ',')
 		}

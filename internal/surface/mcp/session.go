@@ -1,32 +1,12 @@
 package mcp
 
 import (
-	"crypto/aes"
-	"crypto/cipher"
-	"crypto/rand"
-	"crypto/sha256"
-	"encoding/base64"
-	"encoding/binary"
-	"encoding/hex"
-	"fmt"
-	"strings"
 	"time"
 
 	"github.com/beeos/beeos"
 )
 
-// capability is something a client can be asked in the middle of a call.
-type capability uint8
-
-const (
-	canElicitForm capability = 1 << iota
-	canElicitURL
-	canSample
-	canListRoots
-	canTasks // not asked: it can come back for results
-)
-
-func (c capability) has(want capability) bool { return want != 0 && c&want == want }
+const sessionLife = 30 * 24 * time.Hour
 
 // session is what a client and we agreed on at initialize. It lives in the
 // Mcp-Session-Id alone: any replica opens it, and an idle one costs nothing.
@@ -37,89 +17,9 @@ type session struct {
 	born    time.Time
 }
 
-// sealer turns sessions and asks into unforgeable names. The agent and the
-// principal are not inside but authenticated beside the content: a name that
-// somebody else presents, or presents to another agent, simply does not open.
-type sealer struct{ aead cipher.AEAD }
-
-const (
-	sealedSession      = 's'
-	sealedAsk          = 'a'
-	sealedState        = 'r'
-	sealedEvent        = 'e'
-	sealedOldTransport = 'o'
-	sealLayout         = 1 // of the bytes inside; the first byte of every name
-	sessionSize        = 2 + 8 + 16
-)
-
-func newSealer(secret []byte) (*sealer, error) {
-	key := sha256.Sum256(secret)
-	block, err := aes.NewCipher(key[:])
-	if err != nil {
-		return nil, fmt.Errorf("session key: %w", err)
-	}
-	aead, err := cipher.NewGCMWithRandomNonce(block)
-	if err != nil {
-		return nil, fmt.Errorf("session key: %w", err)
-	}
-	return &sealer{aead}, nil
-}
-
-// newSecret is what the store keeps for all replicas.
-func newSecret() []byte {
-	b := make([]byte, 32)
-	rand.Read(b) //nolint:errcheck // crypto/rand never fails since Go 1.24
-	return b
-}
-
-func (s *sealer) seal(what byte, agentID, principal string, plain []byte) string {
-	sealed := s.aead.Seal([]byte{sealLayout}, nil, plain, boundTo(what, agentID, principal))
-	return base64.RawURLEncoding.EncodeToString(sealed)
-}
-
-func (s *sealer) open(what byte, agentID, principal, name string) ([]byte, bool) {
-	sealed, err := base64.RawURLEncoding.DecodeString(name)
-	if err != nil || len(sealed) == 0 || sealed[0] != sealLayout {
-		return nil, false
-	}
-	plain, err := s.aead.Open(nil, nil, sealed[1:], boundTo(what, agentID, principal))
-	return plain, err == nil
-}
-
-// boundTo is what a name is valid for. An agent id has no NUL in it.
-func boundTo(what byte, agentID, principal string) []byte {
-	b := make([]byte, 0, 2+len(agentID)+len(principal))
-	b = append(b, what)
-	b = append(b, agentID...)
-	b = append(b, 0)
-	return append(b, principal...)
-}
-
-// sessionID names a session of this agent and principal.
-func (s *sealer) sessionID(agentID, principal string, ss *session) string {
-	b := make([]byte, 2, sessionSize)
-	b[0], b[1] = byte(ss.version), byte(ss.can)
-	b = binary.BigEndian.AppendUint64(b, uint64(ss.born.Unix()))
-	id, _ := hex.DecodeString(strings.ReplaceAll(strings.TrimPrefix(ss.channel, "ch-"), "-", ""))
-	return s.seal(sealedSession, agentID, principal, append(b, id...))
-}
-
-// session opens an Mcp-Session-Id.
-func (s *sealer) session(agentID, principal, name string) (*session, bool) {
-	b, ok := s.open(sealedSession, agentID, principal, name)
-	if !ok || len(b) != sessionSize || int(b[0]) >= len(versionNames) {
-		return nil, false
-	}
-	id := hex.EncodeToString(b[10:])
-	return &session{
-		version: version(b[0]),
-		can:     capability(b[1]),
-		born:    time.Unix(int64(binary.BigEndian.Uint64(b[2:])), 0),
-		channel: "ch-" + id[:8] + "-" + id[8:12] + "-" + id[12:16] + "-" + id[16:20] + "-" + id[20:],
-	}, true
-}
-
 // newSession is what initialize begins.
 func newSession(v version, can capability, now time.Time) *session {
 	return &session{version: v, can: can, channel: beeos.NewChannelID(), born: now}
 }
+
+func (s *session) expires() time.Time { return s.born.Add(sessionLife) }

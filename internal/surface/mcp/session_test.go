@@ -60,3 +60,66 @@ func TestSessionID(t *testing.T) {
 		}
 	}
 }
+
+// FuzzSession: whatever stands in the header, it opens nothing and breaks
+// nothing; nor does anything that was sealed for another purpose.
+func FuzzSession(f *testing.F) {
+	seal, err := newSealer(newSecret())
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add("", []byte{})
+	f.Add("AQ", []byte("w\x00\x00\x00\x00\x7f\x00\x00\x00turn\nchannel"))
+	f.Fuzz(func(t *testing.T, name string, plain []byte) {
+		if _, ok := seal.session("agent_a", "user:1", name); ok {
+			t.Errorf("%q opens", name)
+		}
+		seal.session("agent_a", "user:1", seal.seal(sealedSession, "agent_a", "user:1", plain)) // must not panic
+		if _, ok := seal.session("agent_a", "user:1", seal.seal(sealedState, "agent_a", "user:1", plain)); ok {
+			t.Error("a state opens as a session")
+		}
+	})
+}
+
+// TestT36GuessedIDs: a million guesses open nothing, be they noise or close to
+// the real thing.
+func TestT36GuessedIDs(t *testing.T) {
+	seal, err := newSealer(newSecret())
+	if err != nil {
+		t.Fatal(err)
+	}
+	real := seal.sessionID("agent_a", "user:1", newSession(newestHandshake, 0, time.Now()))
+	raw, err := base64.RawURLEncoding.DecodeString(real)
+	if err != nil || len(raw)*8 < 128+128 { // what is random in it, and the tag
+		t.Fatalf("%d bytes, %v", len(raw), err)
+	}
+	for bit := range len(raw) * 8 {
+		near := append([]byte(nil), raw...)
+		near[bit/8] ^= 1 << (bit % 8)
+		if _, ok := seal.session("agent_a", "user:1", base64.RawURLEncoding.EncodeToString(near)); ok {
+			t.Fatalf("it opens with bit %d changed", bit)
+		}
+	}
+	guess := make([]byte, len(raw))
+	for range 1_000_000 {
+		rand.Read(guess) //nolint:errcheck // never fails
+		guess[0] = sealLayout
+		if _, ok := seal.session("agent_a", "user:1", base64.RawURLEncoding.EncodeToString(guess)); ok {
+			t.Fatal("a guess opens")
+		}
+	}
+}
+
+func BenchmarkSession(b *testing.B) {
+	seal, err := newSealer(newSecret())
+	if err != nil {
+		b.Fatal(err)
+	}
+	id := seal.sessionID("agent_a", "user:1", newSession(newestHandshake, canSample, time.Unix(0, 0)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, ok := seal.session("agent_a", "user:1", id); !ok {
+			b.Fatal("does not open")
+		}
+	}
+}

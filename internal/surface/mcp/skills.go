@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
@@ -9,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
 // The skills extension: a folder of an agent's static resources with a
@@ -129,29 +127,4 @@ func (s *skills) addDirectories(root string, resources []beeos.Resource) {
 	for dir, list := range children {
 		s.directories[dir] = newPages("resources", list)
 	}
-}
-
-// listSkills answers skills/list.
-func (x *exchange) listSkills(m *message) ([]byte, error) {
-	return x.lists.skills.list.page("skills", m.params)
-}
-
-// getSkill answers skills/get.
-func (x *exchange) getSkill(m *message) ([]byte, error) {
-	uri, _ := httpd.StringValue(httpd.Field(m.params, "uri"))
-	entry := x.lists.skills.byFile[uri]
-	if entry == nil {
-		return nil, beeos.Errorf(beeos.InvalidParam, "params.uri is not the SKILL.md of a skill; skills/list has them")
-	}
-	return append(append([]byte(`{"skill":`), entry...), '}'), nil
-}
-
-// readDirectory answers resources/directory/read.
-func (x *exchange) readDirectory(_ context.Context, m *message) ([]byte, error) {
-	uri, _ := httpd.StringValue(httpd.Field(m.params, "uri"))
-	list := x.lists.skills.directories[strings.TrimSuffix(uri, "/")]
-	if list == nil {
-		return nil, beeos.Errorf(beeos.InvalidParam, "params.uri is not a folder of a skill")
-	}
-	return list.page("resources", m.params)
 }

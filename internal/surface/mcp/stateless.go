@@ -1,8 +1,6 @@
 package mcp
 
 import (
-	"net/http"
-
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
@@ -11,51 +9,10 @@ import (
 // which revision it speaks and what its client can do, and repeats in headers
 // what a proxy on the way may want to know. Both eras share the endpoint.
 
-// Keys of a modern _meta.
-const (
-	metaPrefix       = "io.modelcontextprotocol/"
-	metaVersion      = metaPrefix + "protocolVersion"
-	metaCapabilities = metaPrefix + "clientCapabilities"
-	metaLogLevel     = metaPrefix + "logLevel"
-	metaServerInfo   = metaPrefix + "serverInfo"
-	metaSubscription = metaPrefix + "subscriptionId"
-	tasksExtension   = metaPrefix + "tasks"
-)
-
-// requestMeta is what a request says about itself, in ranges of its body.
-type requestMeta struct {
-	token        []byte // progressToken
-	version      []byte // nil = a request of the older era
-	capabilities []byte
-	level        []byte
-}
-
-func readMeta(params []byte) (m requestMeta) {
-	raw := httpd.Field(params, "_meta")
-	if raw == nil {
-		return m
-	}
-	for name, value := range httpd.Fields(raw) {
-		switch name {
-		case "progressToken":
-			if k := kind(value); k == '"' || k == '0' {
-				m.token = value
-			}
-		case metaVersion:
-			m.version = value
-		case metaCapabilities:
-			m.capabilities = value
-		case metaLogLevel:
-			m.level = value
-		}
-	}
-	return m
-}
-
 // isModern reports whether m belongs to the stateless era: by its _meta or, in
 // doubt, by its header. A bare initialize never does, because some clients
 // send their newest revision in the header of the handshake as well.
-func (x *exchange) isModern(m *message, header string) bool {
+func (x *request) isModern(m *message, header string) bool {
 	if x.meta.version != nil {
 		return true
 	}
@@ -63,7 +20,7 @@ func (x *exchange) isModern(m *message, header string) bool {
 }
 
 // settleModern checks everything that a stateless request must say.
-func (x *exchange) settleModern(m *message, header string) error {
+func (x *request) settleModern(m *message, header string) error {
 	x.version = v20260728
 	switch {
 	case m.isResponse():
@@ -103,34 +60,23 @@ var modernMethods = map[string]bool{
 	"tasks/get": true, "tasks/update": true, "tasks/cancel": true,
 }
 
-// discover answers server/discover.
-func (x *exchange) discover() ([]byte, error) { return x.lists.discovery, nil }
-
-// How long clients may keep what they got, in milliseconds. All of it is
-// private: what a list shows depends on who asks.
-const (
-	freshDiscovery = 300_000
-	freshList      = 60_000
-	freshContents  = 0
-)
-
-// resultTTL is the ttlMs of a method's result; -1 = it has none.
-func resultTTL(method string) int {
-	switch method {
-	case "server/discover":
-		return freshDiscovery
-	case "tools/list", "resources/list", "resources/templates/list", "prompts/list", "skills/list", "skills/get":
-		return freshList
-	case "resources/read":
-		return freshContents
+// checkHeaders compares the standard headers with the body. A client that is
+// tolerated with an older version header may leave them out.
+func (x *request) checkHeaders(m *message, tolerated bool) error {
+	h := x.r.Header
+	if !(tolerated && h[headerMethod] == nil) && !isOnly(h[headerMethod], m.method) {
+		return headerMismatch("%s must be there once and equal the body's method", headerMethod)
 	}
-	return -1
-}
-
-func badMeta(what string) error {
-	return &fault{
-		err:    beeos.Errorf(beeos.InvalidParam, "params._meta: %s", what),
-		number: codeNumbers[beeos.InvalidParam],
-		status: http.StatusBadRequest,
+	member := nameMembers[m.method]
+	if member == "" || tolerated && h[headerName] == nil {
+		return nil
 	}
+	want, ok := httpd.StringValue(httpd.Field(m.params, member))
+	if !ok {
+		return nil // the method itself complains about that
+	}
+	if got, ok := decodeHeader(h[headerName]); !ok || got != want {
+		return headerMismatch("%s must be there once and equal params.%s", headerName, member)
+	}
+	return nil
 }

@@ -131,16 +131,16 @@ func TestDelete(t *testing.T) {
 	opt := s.gateway.opt
 	late, err := New(opt)
 	s.must(err)
-	opened, _ := s.gateway.sealer.session(s.agents["clerk"], "user:"+s.owner.ID, session)
-	if !late.ended.has(opened.channel) {
+	opened, _ := s.gateway.sessions.openSession(s.agents["clerk"], "user:"+s.owner.ID, session)
+	if !late.sessions.hasEnded(opened.channel) {
 		t.Error("a replica that starts later does not know")
 	}
-	opt.Now = func() time.Time { return time.Now().Add(sessionLife + time.Hour) }
-	if late, err = New(opt); err != nil || late.ended.has(opened.channel) {
+	opt.Now = func() time.Time { return time.Now().Add(31 * 24 * time.Hour) }
+	if late, err = New(opt); err != nil || late.sessions.hasEnded(opened.channel) {
 		t.Error("an ended session is remembered for ever", err)
 	}
 	other := s.handshake(t, "clerk", "user", `{}`)
-	if _, err := late.session(s.agents["clerk"], "user:"+s.owner.ID, other); err == nil {
+	if _, err := late.sessions.openSession(s.agents["clerk"], "user:"+s.owner.ID, other); err == nil {
 		t.Error("a session lives for ever")
 	}
 }
@@ -179,40 +179,6 @@ func TestListen(t *testing.T) {
 		if status, answer := s.modern(t, s.server.URL, "user", "subscriptions/listen", "", `{}`, `"notifications":`+refused); !strings.Contains(string(answer), `"error"`) {
 			t.Errorf("%s: %d %s", refused, status, answer)
 		}
-	}
-}
-
-// TestStreamsAreCapped: one credential cannot hold all the memory.
-func TestStreamsAreCapped(t *testing.T) {
-	h := hub{topics: map[string]map[*stream]struct{}{}, principals: map[string]int{}}
-	var leave func()
-	for range streamsPerPrincipal {
-		var err error
-		if _, leave, err = h.open("user:1", "agent a"); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, _, err := h.open("user:1", "agent a"); beeos.CodeOf(err) != beeos.RateLimited {
-		t.Error("one more: ", err)
-	}
-	if _, _, err := h.open("user:2", "agent a"); err != nil {
-		t.Error("somebody else: ", err)
-	}
-	leave()
-	if _, _, err := h.open("user:1", "agent a"); err != nil {
-		t.Error("after one has left: ", err)
-	}
-}
-
-// TestSlowReader: what waits for a reader is bounded.
-func TestSlowReader(t *testing.T) {
-	s := &stream{turns: map[string]bool{}}
-	for i := range 2 * pendingMax {
-		s.noteUpdate(strings.Repeat("x", i%7))
-		s.queueMessage([]byte("m"))
-	}
-	if n := s.takeNoted(); len(n.updated) != 7 || len(n.messages) != pendingMax || !n.ended {
-		t.Errorf("%d updates, %d messages, ended %v", len(n.updated), len(n.messages), n.ended)
 	}
 }
 

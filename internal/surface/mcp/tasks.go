@@ -2,8 +2,6 @@ package mcp
 
 import (
 	"context"
-	"strconv"
-	"time"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/engine/invoke"
@@ -15,64 +13,17 @@ import (
 // the ledger, under the same id, which was there before the client heard of
 // it. What its agent waits to be told is asked of the edge that holds it.
 
-const (
-	taskLife  = 24 * time.Hour
-	taskPoll  = time.Second
-	taskSoon  = 250 * time.Millisecond // a tool that can be a task is one after this
-	taskLater = 30 * time.Second       // any other call, before clients lose patience
-)
-
-// taskSupport is what a tool says about tasks.
-type taskSupport uint8
-
-const (
-	taskUnsaid taskSupport = iota
-	taskForbidden
-	taskOptional
-	taskRequired
-)
-
-func supportOf(execution []byte) taskSupport {
-	switch s, _ := httpd.StringValue(httpd.Field(execution, "taskSupport")); s {
-	case "forbidden":
-		return taskForbidden
-	case "optional":
-		return taskOptional
-	case "required":
-		return taskRequired
-	}
-	return taskUnsaid
-}
-
 // startTask makes the call a task before its agent hears of it.
 func (c *activeCall) startTask(ctx context.Context) ([]byte, error) {
-	sent, err := c.x.g.opt.Calls.Send(ctx, c.req)
+	sent, err := c.x.runner.Calls.Send(ctx, c.req)
 	if err != nil {
 		return nil, err
 	}
 	return createdTask(sent.ID), nil
 }
 
-// createdTask is the result that a client gets in place of the tool's.
-func createdTask(turn string) []byte {
-	b := append([]byte(`{"resultType":"task",`), taskHead(turn, "working", beeos.IDTime(turn))...)
-	return append(b, '}')
-}
-
-// taskHead writes the members that every task has.
-func taskHead(turn, status string, updated time.Time) []byte {
-	const form = "2006-01-02T15:04:05.000Z07:00"
-	b := appendText([]byte(`"taskId":`), turn)
-	b = append(b, `,"status":"`+status+`","createdAt":"`...)
-	b = beeos.IDTime(turn).AppendFormat(b, form)
-	b = append(b, `","lastUpdatedAt":"`...)
-	b = updated.UTC().AppendFormat(b, form)
-	b = strconv.AppendInt(append(b, `","ttlMs":`...), taskLife.Milliseconds(), 10)
-	return strconv.AppendInt(append(b, `,"pollIntervalMs":`...), taskPoll.Milliseconds(), 10)
-}
-
 // task finds the task that a request names.
-func (x *exchange) task(ctx context.Context, params []byte) (invoke.Task, error) {
+func (x *client) task(ctx context.Context, params []byte) (invoke.Task, error) {
 	if !x.can.has(canTasks) {
 		return invoke.Task{}, missingCapability(canTasks.declaration())
 	}
@@ -80,8 +31,8 @@ func (x *exchange) task(ctx context.Context, params []byte) (invoke.Task, error)
 	return x.taskByID(ctx, id)
 }
 
-func (x *exchange) taskByID(ctx context.Context, id string) (invoke.Task, error) {
-	t, err := x.g.opt.Calls.Task(ctx, x.caller.Principal(), id)
+func (x *client) taskByID(ctx context.Context, id string) (invoke.Task, error) {
+	t, err := x.runner.Calls.Task(ctx, x.caller.Principal(), id)
 	if err == nil {
 		_, err = x.reach(ctx, t.AgentID)
 	}
@@ -92,7 +43,7 @@ func (x *exchange) taskByID(ctx context.Context, id string) (invoke.Task, error)
 }
 
 // getTask answers tasks/get.
-func (x *exchange) getTask(ctx context.Context, m *message) ([]byte, error) {
+func (x *client) getTask(ctx context.Context, m *message) ([]byte, error) {
 	if err := x.takePoll(); err != nil {
 		return nil, err
 	}
@@ -104,7 +55,7 @@ func (x *exchange) getTask(ctx context.Context, m *message) ([]byte, error) {
 }
 
 // taskState writes a task as it is now: its members.
-func (x *exchange) taskState(ctx context.Context, t *invoke.Task) []byte {
+func (x *client) taskState(ctx context.Context, t *invoke.Task) []byte {
 	if t.Done == nil {
 		if asks := x.openAsks(ctx, t.Turn); len(asks) > 0 {
 			b := append(taskHead(t.Turn, "input_required", t.Created), `,"inputRequests":`...)
@@ -124,8 +75,8 @@ func (x *exchange) taskState(ctx context.Context, t *invoke.Task) []byte {
 }
 
 // taskResult is what the call would have returned.
-func (x *exchange) taskResult(m *beeos.Message) ([]byte, error) {
-	if err := x.agentError(m); err != nil {
+func (x *client) taskResult(m *beeos.Message) ([]byte, error) {
+	if err := agentError(m, x.version); err != nil {
 		return nil, err
 	}
 	if m.StopReason == beeos.StopTimeout {
@@ -138,8 +89,8 @@ func (x *exchange) taskResult(m *beeos.Message) ([]byte, error) {
 }
 
 // openAsks are the questions of a task that this client can be asked.
-func (x *exchange) openAsks(ctx context.Context, turn string) (asks []beeos.Event) {
-	open, _ := x.g.opt.Calls.Asks(ctx, turn)
+func (x *client) openAsks(ctx context.Context, turn string) (asks []beeos.Event) {
+	open, _ := x.runner.Calls.Asks(ctx, turn)
 	for i := range open {
 		if x.can.has(neededCapability(&open[i])) {
 			asks = append(asks, open[i])
@@ -150,7 +101,7 @@ func (x *exchange) openAsks(ctx context.Context, turn string) (asks []beeos.Even
 
 // updateTask answers tasks/update: answers for the agent's open questions.
 // Those for others are ignored.
-func (x *exchange) updateTask(ctx context.Context, m *message) ([]byte, error) {
+func (x *client) updateTask(ctx context.Context, m *message) ([]byte, error) {
 	t, err := x.task(ctx, m.params)
 	if err != nil {
 		return nil, err
@@ -164,15 +115,15 @@ func (x *exchange) updateTask(ctx context.Context, m *message) ([]byte, error) {
 			x.answerAgent(ctx, ev.AskID, answer, nil)
 		}
 	}
-	x.g.opt.Calls.Asks(ctx, t.Turn) // comes after the answers: whoever looks next sees them taken
+	x.runner.Calls.Asks(ctx, t.Turn) // comes after the answers: whoever looks next sees them taken
 	return []byte(`{}`), nil
 }
 
 // cancelTask answers tasks/cancel. To cancel what is over is no error.
-func (x *exchange) cancelTask(ctx context.Context, m *message) ([]byte, error) {
+func (x *client) cancelTask(ctx context.Context, m *message) ([]byte, error) {
 	t, err := x.task(ctx, m.params)
 	if err == nil && t.Done == nil {
-		err = x.g.opt.Calls.Cancel(ctx, t.Channel, t.Turn, "cancelled by the client")
+		err = x.runner.Calls.Cancel(ctx, t.Channel, t.Turn, "cancelled by the client")
 	}
 	if err != nil {
 		return nil, err

@@ -3,8 +3,6 @@ package mcp
 import (
 	"context"
 	"crypto/ed25519"
-	"crypto/rand"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -18,35 +16,6 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/engine/bus"
 )
-
-// TestT36GuessedIDs: a million guesses open nothing, be they noise or close to
-// the real thing.
-func TestT36GuessedIDs(t *testing.T) {
-	seal, err := newSealer(newSecret())
-	if err != nil {
-		t.Fatal(err)
-	}
-	real := seal.sessionID("agent_a", "user:1", newSession(newestHandshake, 0, time.Now()))
-	raw, err := base64.RawURLEncoding.DecodeString(real)
-	if err != nil || len(raw)*8 < 128+128 { // what is random in it, and the tag
-		t.Fatalf("%d bytes, %v", len(raw), err)
-	}
-	for bit := range len(raw) * 8 {
-		near := append([]byte(nil), raw...)
-		near[bit/8] ^= 1 << (bit % 8)
-		if _, ok := seal.session("agent_a", "user:1", base64.RawURLEncoding.EncodeToString(near)); ok {
-			t.Fatalf("it opens with bit %d changed", bit)
-		}
-	}
-	guess := make([]byte, len(raw))
-	for range 1_000_000 {
-		rand.Read(guess) //nolint:errcheck // never fails
-		guess[0] = sealLayout
-		if _, ok := seal.session("agent_a", "user:1", base64.RawURLEncoding.EncodeToString(guess)); ok {
-			t.Fatal("a guess opens")
-		}
-	}
-}
 
 // TestT37AbsentAndForeign: what is not there and what is not yours are the same
 // answer, to the byte, and a deleted or closed agent is no exception.

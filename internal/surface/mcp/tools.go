@@ -2,11 +2,9 @@ package mcp
 
 import (
 	"encoding/json"
-	"slices"
 	"sync"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/engine/invoke"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
@@ -27,13 +25,6 @@ type tool struct {
 	bindings    []binding               // arguments that stateless clients repeat in headers
 	schema      func() (*schema, error) // compiled at the first call
 }
-
-// Arguments that every tool takes besides its own.
-const (
-	argIdempotencyKey = "idempotency_key"
-	argContextID      = "context_id"
-	argAttachments    = "attachments"
-)
 
 const selfSchema = `{"type":"object","properties":{"message":{"type":"string"},"context_id":{"type":"string"}},"required":["message"]}`
 
@@ -92,107 +83,4 @@ func newSelfTool(a *beeos.Agent) *tool {
 	t := &tool{name: a.ID, definition: b, isAgent: true}
 	t.schema = sync.OnceValues(func() (*schema, error) { return compile([]byte(selfSchema)) })
 	return t
-}
-
-func appendMember(b []byte, name, value string) []byte {
-	if value == "" {
-		return b
-	}
-	b = append(b, `,"`+name+`":`...)
-	return appendText(b, value)
-}
-
-// arguments is what a client gave to a tool, sorted out.
-type arguments struct {
-	own            []byte // an object: the tool's own, as the client wrote them
-	idempotencyKey string
-	contextID      string
-	attachments    []invoke.Attachment
-}
-
-// splitArguments takes the reserved arguments out of raw, which is an object or nil.
-func (t *tool) splitArguments(raw []byte) (arguments, error) {
-	a := arguments{own: raw}
-	if kind(raw) != '{' {
-		a.own = []byte(`{}`)
-		return a, nil
-	}
-	reserved := false
-	for name, value := range httpd.Fields(raw) {
-		ours, err := t.readReserved(&a, name, value)
-		if err != nil {
-			return a, err
-		}
-		reserved = reserved || ours
-	}
-	if reserved {
-		a.own = t.withoutReserved(raw)
-	}
-	return a, nil
-}
-
-// readReserved reads one argument if it is ours.
-func (t *tool) readReserved(a *arguments, name string, value []byte) (ours bool, err error) {
-	if !t.isReserved(name) {
-		return false, nil
-	}
-	if kind(value) == 'n' {
-		return true, nil
-	}
-	ok := true
-	switch name {
-	case argIdempotencyKey:
-		a.idempotencyKey, ok = httpd.StringValue(value)
-		if !ok || a.idempotencyKey == "" || len(a.idempotencyKey) > 128 {
-			return true, beeos.Errorf(beeos.InvalidParam, "idempotency_key must be a string of 1 to 128 characters")
-		}
-	case argContextID:
-		a.contextID, ok = httpd.StringValue(value)
-		if !ok || len(a.contextID) > 128 {
-			return true, beeos.Errorf(beeos.InvalidParam, "context_id must be a string of at most 128 characters")
-		}
-	case argAttachments:
-		if json.Unmarshal(value, &a.attachments) != nil {
-			return true, beeos.Errorf(beeos.InvalidParam, "attachments must be a list of {file_id, filename, content_type}")
-		}
-	}
-	return true, nil
-}
-
-func (t *tool) isReserved(name string) bool {
-	switch name {
-	case argIdempotencyKey, argContextID, argAttachments:
-		return !t.ownNames[name]
-	}
-	return false
-}
-
-func (t *tool) withoutReserved(raw []byte) []byte { return pruneMembers(raw, t.isReserved) }
-
-// withoutMembers returns obj itself when it has no members of those names.
-func withoutMembers(obj []byte, names []string) []byte {
-	gone := func(name string) bool { return slices.Contains(names, name) }
-	for name := range httpd.Fields(obj) {
-		if gone(name) {
-			return pruneMembers(obj, gone)
-		}
-	}
-	return obj
-}
-
-// pruneMembers copies an object without the members that are to go.
-func pruneMembers(raw []byte, gone func(name string) bool) []byte {
-	b := append(make([]byte, 0, len(raw)), '{')
-	for name, value := range httpd.Fields(raw) {
-		if gone(name) {
-			continue
-		}
-		if len(b) > 1 {
-			b = append(b, ',')
-		}
-		b = appendText(b, name)
-		b = append(b, ':')
-		b = append(b, value...)
-	}
-	return append(b, '}')
 }

@@ -26,32 +26,33 @@ const (
 type unions struct {
 	loads   singleflight.Group
 	mu      sync.Mutex
-	entries map[string]*server
+	byScope map[string]*server
 	round   uint64
 }
 
-// forget drops all of them: any agent may be new to any.
-func (u *unions) forget() {
+// forgetUnions drops all of them: any agent may be new to any.
+func (c *catalog) forgetUnions() {
+	u := &c.unions
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.round++
-	clear(u.entries)
+	clear(u.byScope)
 }
 
 // union returns what the caller reaches.
-func (g *Gateway) union(ctx context.Context, caller beeos.Caller) (*server, error) {
+func (c *catalog) union(ctx context.Context, caller beeos.Caller) (*server, error) {
 	scope := scopeOf(&caller)
-	u := &g.unions
+	u := &c.unions
 	u.mu.Lock()
-	e := u.entries[scope]
+	e := u.byScope[scope]
 	u.mu.Unlock()
-	if e != nil && g.opt.Now().Sub(e.loaded) < unionFresh {
+	if e != nil && c.now().Sub(e.loaded) < unionFresh {
 		return e, nil
 	}
 	loaded, err, _ := u.loads.Do(scope, func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), loadWithin)
 		defer cancel()
-		return g.loadUnion(ctx, caller, scope, e)
+		return c.loadUnion(ctx, caller, scope, e)
 	})
 	if err != nil {
 		return nil, err
@@ -59,13 +60,13 @@ func (g *Gateway) union(ctx context.Context, caller beeos.Caller) (*server, erro
 	return loaded.(*server), nil
 }
 
-func (g *Gateway) loadUnion(ctx context.Context, caller beeos.Caller, scope string, old *server) (*server, error) {
-	u := &g.unions
+func (c *catalog) loadUnion(ctx context.Context, caller beeos.Caller, scope string, old *server) (*server, error) {
+	u := &c.unions
 	u.mu.Lock()
 	round := u.round
 	u.mu.Unlock()
-	now := g.opt.Now()
-	members, err := g.members(ctx, caller)
+	now := c.now()
+	members, err := c.unionMembers(ctx, caller)
 	if err != nil {
 		return nil, err
 	}
@@ -81,13 +82,13 @@ func (g *Gateway) loadUnion(ctx context.Context, caller beeos.Caller, scope stri
 	if u.round != round {
 		return e, nil // it may have changed meanwhile: good for this request only
 	}
-	for other := range u.entries {
-		if len(u.entries) < unionMax {
+	for other := range u.byScope {
+		if len(u.byScope) < unionMax {
 			break
 		}
-		delete(u.entries, other)
+		delete(u.byScope, other)
 	}
-	u.entries[scope] = e
+	u.byScope[scope] = e
 	return e, nil
 }
 
@@ -111,29 +112,29 @@ func scopeOf(c *beeos.Caller) string {
 	return "user " + c.UserID
 }
 
-// members are the agents of the union, by slug.
-func (g *Gateway) members(ctx context.Context, c beeos.Caller) ([]*server, error) {
+// unionMembers are the agents of the union, by slug.
+func (c *catalog) unionMembers(ctx context.Context, caller beeos.Caller) ([]*server, error) {
 	yes := true
 	f := store.AgentFilter{Active: &yes, MCPEnabled: &yes, Limit: unionAgents}
 	switch {
-	case c.Kind == beeos.ByAgentKey:
-		f.IDs = []string{c.AgentID}
-	case c.Kind == beeos.ByOAuth && !c.AllAgents:
-		f.IDs = append([]string{}, c.AgentIDs...)
+	case caller.Kind == beeos.ByAgentKey:
+		f.IDs = []string{caller.AgentID}
+	case caller.Kind == beeos.ByOAuth && !caller.AllAgents:
+		f.IDs = append([]string{}, caller.AgentIDs...)
 	default:
-		f.OwnerID = c.UserID
+		f.OwnerID = caller.UserID
 	}
-	agents, _, err := g.opt.DB.Agents(ctx, f)
+	agents, _, err := c.db.Agents(ctx, f)
 	if err != nil {
 		return nil, err
 	}
 	slices.SortFunc(agents, func(a, b *beeos.Agent) int { return cmp.Or(cmp.Compare(a.Slug, b.Slug), cmp.Compare(a.ID, b.ID)) })
 	var members []*server
 	for _, a := range agents {
-		if !c.MayReach(a) {
+		if !caller.MayReach(a) {
 			continue
 		}
-		e, err := g.catalog.agent(ctx, a.ID)
+		e, err := c.agent(ctx, a.ID)
 		if beeos.CodeOf(err) == beeos.AgentNotFound && err != nil {
 			continue // deleted since
 		}

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/store"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
@@ -117,25 +116,6 @@ func TestUnionSession(t *testing.T) {
 	}
 }
 
-// TestUnionOfMany: too many tools to list are found and called by two.
-// TestUnionHearsOfQuotas: a change that touches no list, and of which nobody
-// was told, is there when the cached union has grown old.
-func TestUnionHearsOfQuotas(t *testing.T) {
-	s := newStack(t)
-	caller := beeos.Caller{Kind: beeos.ByUserKey, UserID: s.owner.ID}
-	old, err := s.gateway.union(t.Context(), caller)
-	s.must(err)
-	quota := 7
-	_, err = s.db.UpdateAgent(t.Context(), s.agents["clerk"], store.AgentPatch{RateLimit: &quota})
-	s.must(err)
-	s.calls.Forget(s.agents["clerk"])
-	e, err := s.gateway.loadUnion(t.Context(), caller, scopeOf(&caller), old)
-	s.must(err)
-	if got := e.lists.toolByName["clerk__web_search"].agent.RateLimit; got != quota {
-		t.Errorf("the union calls with a quota of %d, want %d", got, quota)
-	}
-}
-
 func TestUnionOfMany(t *testing.T) {
 	s := newStack(t)
 	s.sync(t, func(d *beeos.Definition) {
@@ -191,16 +171,5 @@ func TestCallThroughNeedsNoHeaders(t *testing.T) {
 		if called := strings.Contains(string(answer), `headed {\"region\":\"north\"}`); called != (name == "call_tool") {
 			t.Errorf("%s without Mcp-Param-Region: %s", name, answer)
 		}
-	}
-}
-
-func TestUnionNames(t *testing.T) {
-	a := &beeos.Agent{Slug: strings.Repeat("long-", 12)}
-	one, two := unionName(a, "first"), unionName(a, "second")
-	if len(one) != nameMax || len(two) != nameMax || one == two {
-		t.Errorf("%s and %s", one, two)
-	}
-	if got := string(replaceString([]byte(`{"name":"a\"b","x":1}`), `{"name":`, "new")); got != `{"name":"new","x":1}` {
-		t.Error(got)
 	}
 }

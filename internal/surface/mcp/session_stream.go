@@ -31,19 +31,19 @@ func (g *Gateway) serveSessionStream(w http.ResponseWriter, r *http.Request, age
 }
 
 // openStream lets a request for the stream of a session in, or refuses it.
-func (g *Gateway) openStream(w http.ResponseWriter, r *http.Request, agentID string) *exchange {
+func (g *Gateway) openStream(w http.ResponseWriter, r *http.Request, agentID string) *request {
 	caller, e, err := g.access(r, agentID)
 	if err != nil {
 		g.refuse(w, r, agentID, err)
 		return nil
 	}
 	id := r.Header.Get(headerSession)
-	x := &exchange{g: g, r: r, caller: caller, endpointAgent: agentID, agent: e.agent, lists: e.lists, out: g.responder(w, r)}
+	x := g.newRequest(w, r, agentID, caller, e)
 	if id == "" || !x.out.acceptsStream {
 		g.refuseMethod(w, r, agentID)
 		return nil
 	}
-	if x.session, err = g.session(agentID, caller.Principal(), id); err != nil {
+	if x.session, err = g.sessions.openSession(agentID, caller.Principal(), id); err != nil {
 		g.refuse(w, r, agentID, err)
 		return nil
 	}
@@ -51,15 +51,30 @@ func (g *Gateway) openStream(w http.ResponseWriter, r *http.Request, agentID str
 	return x
 }
 
+// newFollower sends changes to the client on a stream.
+func (x *request) newFollower(s *stream, wants filter) *follower {
+	return &follower{
+		x: &x.client, stream: s, wants: wants, lists: x.lists,
+		checkCaller: func() (beeos.Caller, error) { return x.g.caller(x.r, x.endpointAgent) },
+		readLists: func() (*lists, error) {
+			_, e, err := x.g.access(x.r, x.endpointAgent)
+			if err != nil {
+				return nil, err
+			}
+			return e.lists, nil
+		},
+	}
+}
+
 // sessionStream makes the stream of a session ready to run.
-func (x *exchange) sessionStream(ctx context.Context) (f *follower, leave func(), err error) {
+func (x *request) sessionStream(ctx context.Context) (f *follower, leave func(), err error) {
 	id := x.session.channel
 	s, leave, err := x.g.hub.open(x.caller.Principal(), topicAgent+x.endpointAgent, topicSession+id)
 	if err != nil {
 		return nil, nil, err
 	}
 	s.setMembers(x.lists) // before the client hears that the stream is open
-	f = &follower{x: x, stream: s, lists: x.lists, wants: filter{tools: true, prompts: true, resources: true}}
+	f = x.newFollower(s, filter{tools: true, prompts: true, resources: true})
 	f.resubscribe = func(ctx context.Context) (map[string]bool, error) { return x.watched(ctx, id) }
 	if f.wants.uris, err = f.resubscribe(ctx); err != nil {
 		leave()
@@ -67,7 +82,7 @@ func (x *exchange) sessionStream(ctx context.Context) (f *follower, leave func()
 	return f, leave, err
 }
 
-func (x *exchange) watched(ctx context.Context, session string) (map[string]bool, error) {
+func (x *request) watched(ctx context.Context, session string) (map[string]bool, error) {
 	list, err := x.g.opt.DB.Subscriptions(ctx, session)
 	uris := make(map[string]bool, len(list))
 	for _, uri := range list {

@@ -66,7 +66,7 @@ func (c *activeCall) askClient(ctx context.Context, n *neededInput) (input map[s
 		if c.x.session == nil || !c.x.out.acceptsStream || !c.x.can.has(neededCapability(&ev)) {
 			return nil, errorResult("The agent needs an answer before it can go on, and this client cannot be asked (" + ev.Method + ").")
 		}
-		answer, forget := c.x.g.questions.add(ev.AskID)
+		answer, forget := c.x.runner.questions.add(ev.AskID)
 		defer forget()
 		answers[strings.Clone(key)] = answer
 		c.x.out.sendEvent(c.x.questionRequest(ctx, &ev)) //nolint:errcheck // then no answer comes
@@ -84,7 +84,7 @@ func (c *activeCall) askClient(ctx context.Context, n *neededInput) (input map[s
 		case <-timer.C:
 			return nil, errorResult("Nobody answered a question of the agent's in time.")
 		case <-ctx.Done():
-			if c.x.g.opt.Context.Err() == nil {
+			if c.x.runner.Context.Err() == nil {
 				return nil, errorResult("The client cancelled this call.")
 			}
 			return nil, errorResult("The server is stopping: try again.")

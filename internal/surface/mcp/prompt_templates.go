@@ -1,39 +1,12 @@
 package mcp
 
 import (
-	"context"
 	"encoding/json"
 	"strings"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
-
-// getPrompt answers prompts/get: a static template from here, the rest by the
-// agent.
-func (x *exchange) getPrompt(ctx context.Context, m *message) ([]byte, error) {
-	name, ok := httpd.StringValue(httpd.Field(m.params, "name"))
-	if !ok || name == "" {
-		return nil, beeos.Errorf(beeos.MissingParam, "params.name must name a prompt; prompts/list has them")
-	}
-	p := x.lists.promptByName[name]
-	if p == nil {
-		return nil, beeos.Errorf(beeos.InvalidParam, "unknown prompt %.100q; prompts/list has them", name)
-	}
-	raw := httpd.Field(m.params, "arguments")
-	given, err := promptArguments(p, raw)
-	if err != nil {
-		return nil, err
-	}
-	if len(p.Messages) > 0 {
-		return renderPrompt(p, given)
-	}
-	reply, early, err := x.forwardMethod(ctx, m, raw)
-	if reply == nil {
-		return early, err
-	}
-	return promptMessages(reply)
-}
 
 // promptArguments reads the arguments, which are strings by the protocol.
 func promptArguments(p *beeos.Prompt, raw []byte) (map[string]string, error) {
@@ -90,14 +63,4 @@ func fillPlaceholders(v any, with *strings.Replacer) any {
 		}
 	}
 	return v
-}
-
-// promptMessages reads an agent's answer to prompts/get: a whole result, or
-// plain text as one message of the user's.
-func promptMessages(m *beeos.Message) ([]byte, error) {
-	if result, err := agentResult("prompts/get", m); result != nil || err != nil {
-		return result, err
-	}
-	b := appendTextBlock([]byte(`{"messages":[{"role":"user","content":`), m.Body)
-	return append(b, `}]}`...), nil
 }

@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
 // TestFilePartsAreLinks: MCP has a word of its own for a file that a client
@@ -19,26 +18,6 @@ func TestFilePartsAreLinks(t *testing.T) {
 		got, err := toolResult(&beeos.Message{Type: beeos.AgentReply, Parts: []byte(`[` + part + `]`)})
 		if whole := `{"content":[` + want + `]}`; string(got) != whole || err != nil {
 			t.Errorf("%s\n got %s, %v\nwant %s", part, got, err, whole)
-		}
-	}
-}
-
-// TestResultSaysNothingTwice: what a stateless result says about itself is
-// ours, also where the agent gave the whole of it.
-func TestResultSaysNothingTwice(t *testing.T) {
-	x := &exchange{version: v20260728, lists: &lists{serverInfo: []byte(`{"name":"a"}`)}}
-	for method, agents := range map[string]string{
-		"resources/read": `{"contents":[],"cacheScope":"public","ttlMs":9000,"resultType":"complete"}`,
-		"tools/call":     `{"content":[],"resultType":"complete","_meta":{"trace":1}}`,
-		"prompts/get":    `{"resultType":"complete","messages":[]}`,
-	} {
-		head, body := x.result(&message{id: []byte("1"), method: method}, []byte(agents))
-		whole := append(append(head, body...), '}')
-		if err := httpd.Strict(whole); err != nil {
-			t.Errorf("%s: %v: %s", method, err, whole)
-		}
-		if scope := field(whole, "result", "cacheScope"); method == "resources/read" && scope != `"private"` {
-			t.Errorf("%s may be kept by anybody: %s", method, whole)
 		}
 	}
 }

@@ -12,20 +12,16 @@ import (
 
 // callTool answers tools/call. All that a call needs is made ready by functions
 // that have returned, with their frames, before it waits.
-func (x *exchange) callTool(ctx context.Context, m *message) ([]byte, error) {
+func (x *client) callTool(ctx context.Context, m *message) ([]byte, error) {
 	c, result, err := x.toolCall(ctx, m)
 	if c == nil {
 		return result, err
 	}
-	reply, result, err := c.runToEnd(ctx)
-	if reply == nil {
-		return result, err
-	}
-	return x.toolReply(reply)
+	return x.toolOutcome(c.runToEnd(ctx))
 }
 
 // toolCall makes a tools/call ready to run, or answers it.
-func (x *exchange) toolCall(ctx context.Context, m *message) (*activeCall, []byte, error) {
+func (x *client) toolCall(ctx context.Context, m *message) (*activeCall, []byte, error) {
 	name, given, err := toolParams(m.params)
 	if err != nil {
 		return nil, nil, err
@@ -35,15 +31,17 @@ func (x *exchange) toolCall(ctx context.Context, m *message) (*activeCall, []byt
 		return nil, nil, toolNotFound(name)
 	}
 	// Headers repeat the arguments of the tool that is named, whatever it calls.
-	if err := x.checkParams(listed, given); err != nil {
-		return nil, nil, err
+	if x.version.stateless() {
+		if err := listed.checkHeaders(x.r.Header, given); err != nil {
+			return nil, nil, err
+		}
 	}
 	t, given, err := x.resolveCallTool(listed, given)
 	switch {
 	case err != nil:
 		return nil, nil, err
 	case t.isMeta:
-		result, err := x.searchTools(given)
+		result, err := x.lists.searchTools(given)
 		return nil, result, err
 	case t.isFetch:
 		return x.fetchTask(ctx, m, t, given)
@@ -107,7 +105,7 @@ func (c *activeCall) fillRequest(t *tool, given []byte) ([]byte, error) {
 		req.Channel = x.session.channel
 	}
 	if c.handOverAfter, c.handOverResult = x.handOverPlan(t); c.handOverAfter > 0 {
-		req.Deadline = x.g.opt.Now().Add(taskLife)
+		req.Deadline = x.runner.Now().Add(taskLife)
 	}
 	return nil, nil
 }
@@ -115,12 +113,12 @@ func (c *activeCall) fillRequest(t *tool, given []byte) ([]byte, error) {
 // handOverPlan is after how long the call becomes something to come back for, and
 // what the client gets instead of its result; 0 = never. Who names no revision
 // waits for the agent's timeout, as documented.
-func (x *exchange) handOverPlan(t *tool) (time.Duration, resultForTurn) {
+func (x *client) handOverPlan(t *tool) (time.Duration, resultForTurn) {
 	switch {
 	case x.version == unversioned:
 		return 0, nil
 	case !x.version.stateless() || !x.can.has(canTasks) || t.taskSupport == taskForbidden:
-		return x.g.opt.HandOver, x.handOverNotice(t)
+		return x.runner.HandOver, x.handOverNotice(t)
 	case t.taskSupport == taskOptional, t.taskSupport == taskRequired:
 		return taskSoon, createdTask
 	}
@@ -162,7 +160,7 @@ func selfMessage(args []byte) (message, complaint string) {
 }
 
 // checkArguments returns nothing when args fit the tool's schema.
-func (x *exchange) checkArguments(t *tool, args []byte) ([]byte, error) {
+func (x *client) checkArguments(t *tool, args []byte) ([]byte, error) {
 	s, err := t.schema()
 	if err != nil {
 		return errorResult("the tool " + t.name + " cannot be called: its inputSchema cannot be checked: " + shorten(err.Error(), complaintSize)), nil
@@ -175,10 +173,26 @@ func (x *exchange) checkArguments(t *tool, args []byte) ([]byte, error) {
 
 // badArguments is an error for a program to read up to 2025-06-18, and a
 // result for a model to read since.
-func (x *exchange) badArguments(t *tool, complaint string) ([]byte, error) {
+func (x *client) badArguments(t *tool, complaint string) ([]byte, error) {
 	complaint = "invalid arguments for " + t.name + ": " + complaint
 	if x.version.badArgumentsAreResults() {
 		return errorResult(complaint), nil
 	}
 	return nil, beeos.Errorf(beeos.InvalidParam, "%s", complaint)
+}
+
+// resolveCallTool resolves call_tool: the tool that is meant, and its arguments.
+func (x *client) resolveCallTool(t *tool, given []byte) (*tool, []byte, error) {
+	if !t.isMeta || t.name != callThrough {
+		return t, given, nil
+	}
+	name, arguments, err := toolParams(given)
+	if err != nil {
+		return nil, nil, err
+	}
+	meant := x.lists.toolByName[name]
+	if meant == nil || meant.isMeta {
+		return nil, nil, toolNotFound(name)
+	}
+	return meant, arguments, nil
 }

@@ -7,13 +7,13 @@ import (
 
 // taskWatch tells a listening client how its tasks are getting on.
 type taskWatch struct {
-	x    *exchange
+	x    *client
 	tag  []byte
 	last map[string][]byte // task -> as the client was last told
 }
 
 // watchTasks keeps those of the ids that are tasks of this caller's.
-func (x *exchange) watchTasks(ctx context.Context, ids []string, tag []byte) *taskWatch {
+func (x *client) watchTasks(ctx context.Context, ids []string, tag []byte) *taskWatch {
 	w := &taskWatch{x: x, tag: tag, last: map[string][]byte{}}
 	for _, id := range ids {
 		if _, err := x.taskByID(ctx, id); err == nil {

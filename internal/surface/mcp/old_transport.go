@@ -29,7 +29,8 @@ func (g *Gateway) openOldTransport(w http.ResponseWriter, r *http.Request, agent
 		return
 	}
 	s := newSession(v20241105, 0, g.opt.Now())
-	x := &exchange{g: g, r: r, caller: caller, endpointAgent: agentID, agent: e.agent, lists: e.lists, version: s.version, session: s, oldTransport: true, out: g.responder(w, r)}
+	x := g.newRequest(w, r, agentID, caller, e)
+	x.version, x.session, x.oldTransport = s.version, s, true
 	x.out.acceptsStream = true
 	defer x.out.close()
 	st, leave, err := g.hub.open(caller.Principal(), topicAgent+agentID, topicSession+s.channel)
@@ -38,22 +39,22 @@ func (g *Gateway) openOldTransport(w http.ResponseWriter, r *http.Request, agent
 		return
 	}
 	defer leave()
-	address := "/" + e.agent.ID + "/messages?session=" + g.sealer.seal(sealedOldTransport, e.agent.ID, caller.Principal(), []byte(s.channel))
+	address := "/" + e.agent.ID + "/messages?session=" + g.runner.Sealer.seal(sealedOldTransport, e.agent.ID, caller.Principal(), []byte(s.channel))
 	if err := x.out.sendNamedEvent("endpoint", []byte(address)); err != nil {
 		return
 	}
 	x.serveOld(r.Context(), st)
 	// Its address leads nowhere now; who still has it finds that out soon.
-	if err := g.endSession(context.WithoutCancel(r.Context()), s, g.opt.Now().Add(oldMemory)); err != nil {
+	if err := g.sessions.endSession(context.WithoutCancel(r.Context()), s, g.opt.Now().Add(oldMemory)); err != nil {
 		g.opt.Log.WarnContext(r.Context(), "end a session", "err", err)
 	}
 }
 
 // serveOld works on what comes for the stream until the client leaves.
-func (x *exchange) serveOld(ctx context.Context, st *stream) {
+func (x *request) serveOld(ctx context.Context, st *stream) {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(pendingMax)
-	f := &follower{x: x, stream: st, lists: x.lists, wants: filter{tools: true, prompts: true, resources: true}}
+	f := x.newFollower(st, filter{tools: true, prompts: true, resources: true})
 	f.resubscribe = func(ctx context.Context) (map[string]bool, error) { return x.watched(ctx, x.session.channel) }
 	f.incoming = func(body []byte) {
 		m, err := parseMessage(body)
@@ -81,7 +82,7 @@ func (x *exchange) serveOld(ctx context.Context, st *stream) {
 }
 
 // answerOld answers one message on the stream.
-func (x *exchange) answerOld(ctx context.Context, m *message) {
+func (x *request) answerOld(ctx context.Context, m *message) {
 	x.meta = readMeta(m.params)
 	result, err := x.handle(ctx, m)
 	switch {
@@ -89,8 +90,7 @@ func (x *exchange) answerOld(ctx context.Context, m *message) {
 	case err != nil && m.id != nil:
 		x.out.sendError(x.r, m.id, x.version, err)
 	case err == nil:
-		head, body := x.result(m, result)
-		x.out.sendAnswer(http.StatusOK, head, body, []byte{'}'})
+		x.sendResult(m, result)
 	}
 }
 
@@ -101,8 +101,8 @@ func (g *Gateway) postOldTransport(w http.ResponseWriter, r *http.Request, agent
 		g.refuse(w, r, agentID, err)
 		return
 	}
-	channel, ok := g.sealer.open(sealedOldTransport, e.agent.ID, caller.Principal(), r.URL.Query().Get("session"))
-	if !ok || g.ended.has(string(channel)) {
+	channel, ok := g.runner.Sealer.open(sealedOldTransport, e.agent.ID, caller.Principal(), r.URL.Query().Get("session"))
+	if !ok || g.sessions.hasEnded(string(channel)) {
 		g.refuse(w, r, agentID, unknownSession())
 		return
 	}

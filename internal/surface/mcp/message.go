@@ -2,7 +2,6 @@ package mcp
 
 import (
 	"bytes"
-	"unicode/utf8"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/wire/httpd"
@@ -18,7 +17,8 @@ type message struct {
 	fault  []byte // of a response: its error object
 }
 
-func (m *message) isResponse() bool     { return m.method == "" }
+func (m *message) isResponse() bool { return m.method == "" }
+
 func (m *message) isNotification() bool { return m.id == nil }
 
 // parseMessage reads the envelope. Members are matched by their exact names; what a
@@ -105,49 +105,4 @@ func kind(raw []byte) byte {
 		return c
 	}
 	return '0'
-}
-
-const hexDigits = "0123456789abcdef"
-
-// appendText appends s as a JSON string. Unlike encoding/json it leaves HTML
-// alone, so that an agent's words reach the client as they were.
-func appendText(b []byte, s string) []byte {
-	b = append(b, '"')
-	start := 0
-	for i := 0; i < len(s); {
-		c := s[i]
-		if c >= 0x20 && c != '"' && c != '\\' && c < utf8.RuneSelf {
-			i++
-			continue
-		}
-		if c >= utf8.RuneSelf {
-			r, size := utf8.DecodeRuneInString(s[i:])
-			if r != utf8.RuneError || size > 1 {
-				i += size
-				continue
-			}
-		}
-		b = append(b, s[start:i]...)
-		b = appendEscape(b, c)
-		i++
-		start = i
-	}
-	b = append(b, s[start:]...)
-	return append(b, '"')
-}
-
-func appendEscape(b []byte, c byte) []byte {
-	switch {
-	case c == '"' || c == '\\':
-		return append(b, '\\', c)
-	case c == '\n':
-		return append(b, `\n`...)
-	case c == '\t':
-		return append(b, `\t`...)
-	case c == '\r':
-		return append(b, `\r`...)
-	case c < 0x20:
-		return append(b, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
-	}
-	return append(b, `\ufffd`...) // a byte that is not UTF-8
 }

@@ -38,7 +38,7 @@ const (
 )
 
 // readRound opens what the params bring from an earlier round.
-func (x *exchange) readRound(m *message) (rd inputRound, err error) {
+func (x *client) readRound(m *message) (rd inputRound, err error) {
 	if !x.version.stateless() || !methodsWithRounds[m.method] {
 		return rd, nil
 	}
@@ -75,14 +75,14 @@ func readInput(raw []byte) (map[string]json.RawMessage, error) {
 
 // sealState makes a requestState. It opens only for this agent and principal,
 // and only in a request for the same method and name.
-func (x *exchange) sealState(m *message, what byte, text string) string {
-	b := binary.BigEndian.AppendUint64([]byte{what}, uint64(x.g.opt.Now().Add(questionLife).Unix()))
-	return x.g.sealer.seal(sealedState, x.agent.ID, x.stateOwner(m), append(b, text...))
+func (x *client) sealState(m *message, what byte, text string) string {
+	b := binary.BigEndian.AppendUint64([]byte{what}, uint64(x.runner.Now().Add(questionLife).Unix()))
+	return x.runner.Sealer.seal(sealedState, x.agent.ID, x.stateOwner(m), append(b, text...))
 }
 
-func (x *exchange) openState(m *message, sealed string, rd *inputRound) bool {
-	b, ok := x.g.sealer.open(sealedState, x.agent.ID, x.stateOwner(m), sealed)
-	if !ok || len(b) < 9 || x.g.opt.Now().Unix() > int64(binary.BigEndian.Uint64(b[1:])) {
+func (x *client) openState(m *message, sealed string, rd *inputRound) bool {
+	b, ok := x.runner.Sealer.open(sealedState, x.agent.ID, x.stateOwner(m), sealed)
+	if !ok || len(b) < 9 || x.runner.Now().Unix() > int64(binary.BigEndian.Uint64(b[1:])) {
 		return false
 	}
 	text := string(b[9:])
@@ -94,13 +94,13 @@ func (x *exchange) openState(m *message, sealed string, rd *inputRound) bool {
 	return ok && b[0] == stateWaiting
 }
 
-func (x *exchange) stateOwner(m *message) string {
+func (x *client) stateOwner(m *message) string {
 	name, _ := httpd.StringValue(httpd.Field(m.params, nameMembers[m.method]))
 	return x.caller.Principal() + "\x00" + m.method + "\x00" + name
 }
 
 // inputRequired is the result that sends a client away with questions.
-func (x *exchange) inputRequired(m *message, asks []beeos.Event) []byte {
+func (x *client) inputRequired(m *message, asks []beeos.Event) []byte {
 	b := append([]byte(`{"resultType":"input_required","inputRequests":`), inputRequests(asks)...)
 	b = append(b, `,"requestState":`...)
 	return append(appendText(b, x.sealState(m, stateWaiting, asks[0].Turn+"\n"+asks[0].Channel)), '}')
@@ -122,29 +122,9 @@ func inputRequests(asks []beeos.Event) []byte {
 	return append(b, '}')
 }
 
-// neededInput is what an agent's reply asks for before it can answer.
-type neededInput struct {
-	requests []byte // an object, as the agent wrote it; nil = none
-	state    string
-}
-
-// readNeededInput returns nil for a reply that is an answer.
-func readNeededInput(m *beeos.Message) *neededInput {
-	if len(m.Payload) == 0 {
-		return nil
-	}
-	raw := httpd.Field(m.Payload, "input_required")
-	if kind(raw) != '{' {
-		return nil
-	}
-	n := &neededInput{requests: httpd.Field(raw, "requests")}
-	n.state, _ = httpd.StringValue(httpd.Field(raw, "state"))
-	return n
-}
-
 // inputRequiredAgain is the result for an agent that ended its turn with questions. Those
 // that this client cannot be asked make the call impossible.
-func (x *exchange) inputRequiredAgain(m *message, n *neededInput) ([]byte, error) {
+func (x *client) inputRequiredAgain(m *message, n *neededInput) ([]byte, error) {
 	for _, q := range httpd.Fields(n.requests) {
 		ev := beeos.Event{Data: httpd.Field(q, "params")}
 		ev.Method, _ = httpd.StringValue(httpd.Field(q, "method"))

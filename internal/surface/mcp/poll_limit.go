@@ -4,6 +4,8 @@ import (
 	"maps"
 	"sync"
 	"time"
+
+	"github.com/beeos/beeos"
 )
 
 // pollLimit limits how often a credential looks at its tasks: each look costs reads
@@ -37,4 +39,19 @@ func (p *pollLimit) take(credential string, now time.Time) (wait time.Duration) 
 	}
 	p.fullAt[credential] = full
 	return 0
+}
+
+// takePoll takes one look at a task from what the credential is allowed.
+func (x *client) takePoll() error {
+	id := x.caller.CredentialID
+	if id == "" {
+		id = x.caller.Principal()
+	}
+	wait := x.runner.polls.take(id, x.runner.Now())
+	if wait == 0 {
+		return nil
+	}
+	e := beeos.Errorf(beeos.RateLimited, "too many looks at tasks: leave %s between them, as pollIntervalMs says, or let %s wait", taskPoll, fetchName)
+	e.RetryAfter = wait
+	return e
 }

@@ -1,12 +1,10 @@
 package mcp
 
 import (
-	"context"
 	"slices"
 	"strconv"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
 // progress turns deltas and progress reports into notifications/progress,
@@ -42,29 +40,6 @@ var logLevels = []string{"debug", "info", "notice", "warning", "error", "critica
 
 const infoLevel = 1
 
-// wantsLogs reports whether the client wants to hear log messages at all. In
-// a session it does; a stateless request must say so.
-func (x *exchange) wantsLogs() bool {
-	return x.out.acceptsStream && (x.session != nil || x.version.stateless() && x.meta.level != nil)
-}
-
-// logsFrom is the lowest level that the client wants to hear. A session's is
-// looked up once per exchange, and only when there is something to log.
-func (x *exchange) logsFrom(ctx context.Context) int {
-	if x.logs == nil {
-		name, _ := httpd.StringValue(x.meta.level)
-		if x.session != nil {
-			var err error
-			if name, err = x.g.opt.DB.SessionLevel(ctx, x.session.channel); err != nil {
-				x.g.opt.Log.WarnContext(ctx, "log level of a session", "err", err)
-			}
-		}
-		from := slices.Index(logLevels, name)
-		x.logs = &from
-	}
-	return *x.logs
-}
-
 // logNotification returns nil for a message below the level.
 func logNotification(ev *beeos.Event, from int) []byte {
 	level := slices.Index(logLevels, ev.Level)
@@ -82,4 +57,17 @@ func logNotification(ev *beeos.Event, from int) []byte {
 	}
 	b = append(b, ev.Data...)
 	return append(b, `}}`...)
+}
+
+// notification writes one whose params are tag, a whole member, and params.
+func notification(method string, tag, params []byte) []byte {
+	b := append(make([]byte, 0, 96+len(tag)+len(params)), `{"jsonrpc":"2.0","method":"`+method+`"`...)
+	if tag == nil && params == nil {
+		return append(b, '}')
+	}
+	b = append(append(b, `,"params":{`...), tag...)
+	if tag != nil && params != nil {
+		b = append(b, ',')
+	}
+	return append(append(b, params...), `}}`...)
 }

@@ -1,0 +1,189 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"time"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/engine/invoke"
+)
+
+// activeCall is one call under way.
+type activeCall struct {
+	x                *client
+	m                *message
+	req              invoke.Request
+	waiting          *pendingRequest
+	round            inputRound
+	progress         progress
+	questions        []beeos.Event // questions for the client's next round
+	handOverAfter    time.Duration // after which the client gets something else; 0 = it waits
+	handOverResult   resultForTurn // what it gets
+	joinsEarlierCall bool          // the call is an earlier one, which is not this request's to stop
+	agentContinues   bool          // the agent lets the client hang up
+}
+
+// collectQuestionsFor is how long the rest of the questions may take that an agent
+// asks at once.
+const collectQuestionsFor = 200 * time.Millisecond
+
+// Why this request need not wait for the call any longer.
+var (
+	errQuestionsCollected = errors.New("the questions so far will do")
+	errHandOver           = errors.New("the call goes on as a task")
+)
+
+// resultForTurn is the result that a client gets for a call that goes on.
+type resultForTurn = func(turn string) []byte
+
+// startCall is invoke's Do or Resume.
+type startCall = func(context.Context, *invoke.Request) iter.Seq2[beeos.Event, error]
+
+// prepareRequest fills in what all calls of an exchange have in common, and what the
+// client has brought from an earlier round.
+func (c *activeCall) prepareRequest() (err error) {
+	x, req := c.x, &c.req
+	if c.round, err = x.readRound(c.m); err != nil {
+		return err
+	}
+	c.progress.token = x.meta.token
+	req.Caller, req.Agent, req.Surface, req.Kind = x.caller, x.agent, "mcp", beeos.KindMCP
+	req.TurnID = beeos.NewID()
+	req.Call.Protocol, req.Call.Revision = "mcp", x.version.String()
+	req.Call.Input, req.Call.State = c.round.input, c.round.state
+	watches := x.out.acceptsStream && x.meta.token != nil
+	if watches {
+		req.Call.Can = append(req.Call.Can, "progress")
+	}
+	if x.version.stateless() || x.session != nil && x.out.acceptsStream {
+		req.Call.Can = append(req.Call.Can, x.can.agentNames()...)
+	}
+	req.Live = watches || x.wantsLogs() || x.version.stateless() && x.can != 0
+	return nil
+}
+
+// outcome is how a call has ended for the request that waited for it: one of
+// its fields is set.
+type outcome struct {
+	reply        *beeos.Message // the agent's terminal reply
+	earlyResult  []byte         // takes its place: questions, a task, or why there is no reply
+	pendingInput *neededInput   // what the agent ended its turn for, to be asked of a session's client
+	err          error
+}
+
+// runToEnd runs a call that is prepared to its end. What happens on the way
+// goes to the client as far as it listens. No input is pending afterwards.
+func (c *activeCall) runToEnd(ctx context.Context) outcome {
+	if c.joinsEarlierCall {
+		return c.joinEarlierCall(ctx)
+	}
+	if c.round.turn != "" {
+		if o := c.rejoinWaitingTurn(ctx); beeos.CodeOf(o.err) != beeos.NotFound {
+			return o
+		} // the turn is gone without a trace: make the call again, with the answers
+	}
+	if c.round.input != nil || c.round.state != "" {
+		c.req.IdempotencyKey = nextKey(c.req.IdempotencyKey, c.round.state, c.round.input)
+	}
+	for range roundsMax {
+		o := c.followEvents(ctx, c.x.runner.Calls.Do)
+		if o.pendingInput == nil {
+			return o
+		}
+		if refusal := c.startNextRound(ctx, o.pendingInput); refusal != nil {
+			return outcome{earlyResult: refusal}
+		}
+	}
+	return outcome{earlyResult: errorResult("The agent keeps asking.")}
+}
+
+// rejoinWaitingTurn waits for the turn that an earlier round has left waiting.
+func (c *activeCall) rejoinWaitingTurn(ctx context.Context) outcome {
+	turn, channel := c.req.TurnID, c.req.Channel
+	c.req.TurnID, c.req.Channel = c.round.turn, c.round.channel
+	defer func() { c.req.TurnID, c.req.Channel = turn, channel }()
+	return c.followEvents(ctx, c.x.runner.Calls.Resume)
+}
+
+// startNextRound makes the request that follows what the agent needed, or
+// returns the result that says why there is none.
+func (c *activeCall) startNextRound(ctx context.Context, n *neededInput) (refusal []byte) {
+	input, refusal := c.askClient(ctx, n)
+	if input == nil {
+		return refusal
+	}
+	c.req.TurnID, c.req.Call.Input, c.req.Call.State = beeos.NewID(), input, n.state
+	c.req.IdempotencyKey = nextKey(c.req.IdempotencyKey, n.state, input)
+	return nil
+}
+
+// joinEarlierCall waits for the end of a call that an earlier request made.
+func (c *activeCall) joinEarlierCall(ctx context.Context) outcome {
+	o := c.followEvents(ctx, c.x.runner.Calls.Resume)
+	if o.pendingInput != nil {
+		return outcome{earlyResult: errorResult(endedAsking)}
+	}
+	return o
+}
+
+// followEvents forwards what happens until the call is over for this request.
+func (c *activeCall) followEvents(ctx context.Context, do startCall) outcome {
+	ctx = c.startWaiting(ctx)
+	defer c.stopWaiting()
+	for ev, err := range do(ctx, &c.req) {
+		switch {
+		case errors.Is(context.Cause(ctx), errQuestionsCollected) && len(c.questions) > 0:
+			return outcome{earlyResult: c.x.inputRequired(c.m, c.questions)}
+		case errors.Is(context.Cause(ctx), errHandOver):
+			return c.handOver(ctx, err)
+		case err != nil && ctx.Err() != nil && c.joinsEarlierCall:
+			return outcome{err: beeos.Errorf(beeos.AgentServiceUnavailable, "the wait has ended, the work goes on: ask again")}
+		case err != nil && ctx.Err() != nil:
+			return outcome{err: c.stopCall(ctx)}
+		case err != nil:
+			return outcome{err: err}
+		case ev.Kind == beeos.EventMessage && ev.Message.Type.Terminal():
+			return c.readReply(ev.Message)
+		}
+		c.waiting.channel = ev.Channel // only this goroutine looks at it
+		switch result := c.forwardEvent(ctx, &ev); {
+		case result != nil:
+			return outcome{earlyResult: result}
+		case c.agentContinues:
+			return outcome{err: errClientReturns}
+		}
+	}
+	return outcome{err: errors.New("the call ended without a reply")}
+}
+
+// handOver is for a call that has taken long enough. It is in the ledger by
+// now, unless something slow was in the way; it may even be over.
+func (c *activeCall) handOver(ctx context.Context, why error) outcome {
+	t, err := c.x.taskByID(context.WithoutCancel(ctx), c.req.TurnID)
+	switch {
+	case err != nil && beeos.CodeOf(err) != beeos.InvalidParam:
+		return outcome{err: err}
+	case err != nil && why != nil && !errors.Is(why, context.Canceled):
+		return outcome{err: why} // it was refused
+	case err != nil:
+		return outcome{err: beeos.Wrap(beeos.AgentServiceUnavailable, err, "the call could not be stored in time: try again")}
+	case t.Done != nil:
+		return c.readReply(t.Done)
+	}
+	return outcome{earlyResult: c.handOverResult(c.req.TurnID)}
+}
+
+// readReply looks at the terminal reply: it may be a question.
+func (c *activeCall) readReply(m *beeos.Message) outcome {
+	n := readNeededInput(m)
+	switch {
+	case n == nil:
+		return outcome{reply: m}
+	case c.x.version.stateless():
+		result, err := c.x.inputRequiredAgain(c.m, n)
+		return outcome{earlyResult: result, err: err}
+	}
+	return outcome{pendingInput: n}
+}

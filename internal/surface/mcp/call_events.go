@@ -1,0 +1,90 @@
+package mcp
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/wire/httpd"
+)
+
+// forwardEvent tells the client about an event in the middle of a call, or returns the
+// result that ends it early.
+func (c *activeCall) forwardEvent(ctx context.Context, ev *beeos.Event) (early []byte) {
+	var msg []byte
+	switch ev.Kind {
+	case beeos.EventDelta, beeos.EventProgress:
+		msg = c.progress.notification(ev)
+	case beeos.EventLog:
+		if c.x.wantsLogs() {
+			msg = logNotification(ev, c.x.logsFrom(ctx))
+		}
+	case beeos.EventBackground:
+		if c.x.version.stateless() && c.x.can.has(canTasks) && c.handOverAfter > 0 && !c.joinsEarlierCall {
+			return c.handOverResult(ev.Turn)
+		}
+		c.agentContinues = c.x.resumable() && c.m.method == "tools/call"
+	case beeos.EventAsk:
+		switch can := c.canAskClient(ev); {
+		case !can && strings.HasPrefix(ev.AskID, beeos.PauseAsk):
+			return c.giveUpPaused(ctx, ev)
+		case !can && strings.HasPrefix(ev.AskID, beeos.ApprovalAsk):
+			return nil // somebody decides elsewhere
+		}
+		if c.x.version.stateless() {
+			return c.collectQuestion(ctx, ev)
+		}
+		msg = c.x.questionRequest(ctx, ev)
+	}
+	if msg != nil && c.x.out.acceptsStream {
+		c.x.out.sendEvent(msg) //nolint:errcheck // a client that is gone shows in ctx
+	}
+	return nil
+}
+
+// canAskClient reports whether the client can be asked this in the middle of this
+// call.
+func (c *activeCall) canAskClient(ev *beeos.Event) bool {
+	if _, brought := c.round.input[ev.Key]; brought {
+		return true
+	}
+	inTime := c.x.version.stateless() && methodsWithRounds[c.m.method] || c.x.session != nil && c.x.out.acceptsStream
+	return inTime && c.x.can.has(neededCapability(ev))
+}
+
+// giveUpPaused ends a call whose agent has paused for something that this client
+// cannot be asked: waiting would lead nowhere.
+func (c *activeCall) giveUpPaused(ctx context.Context, ev *beeos.Event) []byte {
+	c.x.stopAgent(ctx, c.waiting, "the caller's program cannot be asked")
+	question, _ := httpd.StringValue(httpd.Field(ev.Data, "message"))
+	return errorResult("The agent needs an answer before it can go on, and this client cannot be asked (it does not declare elicitation): " + question)
+}
+
+// collectQuestion answers a question with what the client has brought along, or collects
+// it for the next round.
+func (c *activeCall) collectQuestion(ctx context.Context, ev *beeos.Event) (early []byte) {
+	for i := range c.questions {
+		if c.questions[i].AskID == ev.AskID {
+			return nil
+		}
+	}
+	if answer, ok := c.round.input[ev.Key]; ok {
+		delete(c.round.input, ev.Key) // asked again, it is another question
+		c.x.answerAgent(ctx, ev.AskID, answer, nil)
+		return nil
+	}
+	if !c.x.can.has(neededCapability(ev)) || !methodsWithRounds[c.m.method] {
+		c.x.refuseQuestion(ctx, ev)
+		return nil
+	}
+	c.questions = append(c.questions, *ev)
+	if len(c.questions) >= int(ev.Total) {
+		return c.x.inputRequired(c.m, c.questions)
+	}
+	if len(c.questions) == 1 {
+		cancel := c.waiting.cancel
+		time.AfterFunc(collectQuestionsFor, func() { cancel(errQuestionsCollected) })
+	}
+	return nil
+}
