@@ -22,11 +22,11 @@ type activeCall struct {
 	handOverAfter    time.Duration // after which the client gets something else; 0 = it waits
 	handOverResult   resultForTurn // what it gets
 	joinsEarlierCall bool          // the call is an earlier one, which is not this request's to stop
-	agentContinues   bool          // the agent lets the client hang up
+	outcome          outcome
 }
 
-// collectQuestionsFor is how long the rest of the questions may take that an agent
-// asks at once.
+// collectQuestionsFor is how long the rest of the questions may take that an
+// agent asks at once.
 const collectQuestionsFor = 200 * time.Millisecond
 
 // Why this request need not wait for the call any longer.
@@ -35,14 +35,16 @@ var (
 	errHandOver           = errors.New("the call goes on as a task")
 )
 
+var errNoReply = errors.New("the call ended without a reply")
+
 // resultForTurn is the result that a client gets for a call that goes on.
 type resultForTurn = func(turn string) []byte
 
 // startCall is invoke's Do or Resume.
 type startCall = func(context.Context, *invoke.Request) iter.Seq2[beeos.Event, error]
 
-// prepareRequest fills in what all calls of an exchange have in common, and what the
-// client has brought from an earlier round.
+// prepareRequest fills in what all calls of a client have in common, and what
+// it has brought from an earlier round.
 func (c *activeCall) prepareRequest() (err error) {
 	x, req := c.x, &c.req
 	if c.round, err = x.readRound(c.m); err != nil {
@@ -64,47 +66,57 @@ func (c *activeCall) prepareRequest() (err error) {
 	return nil
 }
 
-// outcome is how a call has ended for the request that waited for it: one of
-// its fields is set.
+// outcome is how a call has ended for the request that waits for it: with the
+// agent's reply, early, with an error, or with a question back. It is part of
+// the call, and not returned by value, because a waiting call keeps its stack
+// small.
 type outcome struct {
 	reply        *beeos.Message // the agent's terminal reply
 	earlyResult  []byte         // takes its place: questions, a task, or why there is no reply
-	pendingInput *neededInput   // what the agent ended its turn for, to be asked of a session's client
 	err          error
+	pendingInput *neededInput // what the agent ended its turn for, to be asked of a session's client
 }
+
+func (c *activeCall) endWithReply(m *beeos.Message) { c.outcome = outcome{reply: m} }
+func (c *activeCall) endEarly(result []byte)        { c.outcome = outcome{earlyResult: result} }
+func (c *activeCall) endWithError(err error)        { c.outcome = outcome{err: err} }
+func (c *activeCall) endWithInput(n *neededInput)   { c.outcome = outcome{pendingInput: n} }
 
 // runToEnd runs a call that is prepared to its end. What happens on the way
 // goes to the client as far as it listens. No input is pending afterwards.
-func (c *activeCall) runToEnd(ctx context.Context) outcome {
+func (c *activeCall) runToEnd(ctx context.Context) *outcome {
 	if c.joinsEarlierCall {
 		return c.joinEarlierCall(ctx)
 	}
 	if c.round.turn != "" {
-		if o := c.rejoinWaitingTurn(ctx); beeos.CodeOf(o.err) != beeos.NotFound {
-			return o
+		c.rejoinWaitingTurn(ctx)
+		if beeos.CodeOf(c.outcome.err) != beeos.NotFound {
+			return &c.outcome
 		} // the turn is gone without a trace: make the call again, with the answers
 	}
 	if c.round.input != nil || c.round.state != "" {
 		c.req.IdempotencyKey = nextKey(c.req.IdempotencyKey, c.round.state, c.round.input)
 	}
 	for range roundsMax {
-		o := c.followEvents(ctx, c.x.runner.Calls.Do)
-		if o.pendingInput == nil {
-			return o
+		c.followEvents(ctx, c.x.runner.Calls.Do)
+		if c.outcome.pendingInput == nil {
+			return &c.outcome
 		}
-		if refusal := c.startNextRound(ctx, o.pendingInput); refusal != nil {
-			return outcome{earlyResult: refusal}
+		if refusal := c.startNextRound(ctx, c.outcome.pendingInput); refusal != nil {
+			c.endEarly(refusal)
+			return &c.outcome
 		}
 	}
-	return outcome{earlyResult: errorResult("The agent keeps asking.")}
+	c.endEarly(errorResult("The agent keeps asking."))
+	return &c.outcome
 }
 
 // rejoinWaitingTurn waits for the turn that an earlier round has left waiting.
-func (c *activeCall) rejoinWaitingTurn(ctx context.Context) outcome {
+func (c *activeCall) rejoinWaitingTurn(ctx context.Context) {
 	turn, channel := c.req.TurnID, c.req.Channel
 	c.req.TurnID, c.req.Channel = c.round.turn, c.round.channel
-	defer func() { c.req.TurnID, c.req.Channel = turn, channel }()
-	return c.followEvents(ctx, c.x.runner.Calls.Resume)
+	c.followEvents(ctx, c.x.runner.Calls.Resume)
+	c.req.TurnID, c.req.Channel = turn, channel
 }
 
 // startNextRound makes the request that follows what the agent needed, or
@@ -120,70 +132,71 @@ func (c *activeCall) startNextRound(ctx context.Context, n *neededInput) (refusa
 }
 
 // joinEarlierCall waits for the end of a call that an earlier request made.
-func (c *activeCall) joinEarlierCall(ctx context.Context) outcome {
-	o := c.followEvents(ctx, c.x.runner.Calls.Resume)
-	if o.pendingInput != nil {
-		return outcome{earlyResult: errorResult(endedAsking)}
+func (c *activeCall) joinEarlierCall(ctx context.Context) *outcome {
+	c.followEvents(ctx, c.x.runner.Calls.Resume)
+	if c.outcome.pendingInput != nil {
+		c.endEarly(errorResult(endedAsking))
 	}
-	return o
+	return &c.outcome
 }
 
 // followEvents forwards what happens until the call is over for this request.
-func (c *activeCall) followEvents(ctx context.Context, do startCall) outcome {
+func (c *activeCall) followEvents(ctx context.Context, do startCall) {
 	ctx = c.startWaiting(ctx)
 	defer c.stopWaiting()
+	c.endWithError(errNoReply)
 	for ev, err := range do(ctx, &c.req) {
 		switch {
 		case errors.Is(context.Cause(ctx), errQuestionsCollected) && len(c.questions) > 0:
-			return outcome{earlyResult: c.x.inputRequired(c.m, c.questions)}
+			c.endEarly(c.x.inputRequired(c.m, c.questions))
 		case errors.Is(context.Cause(ctx), errHandOver):
-			return c.handOver(ctx, err)
+			c.handOver(ctx, err)
 		case err != nil && ctx.Err() != nil && c.joinsEarlierCall:
-			return outcome{err: beeos.Errorf(beeos.AgentServiceUnavailable, "the wait has ended, the work goes on: ask again")}
+			c.endWithError(beeos.Errorf(beeos.AgentServiceUnavailable, "the wait has ended, the work goes on: ask again"))
 		case err != nil && ctx.Err() != nil:
-			return outcome{err: c.stopCall(ctx)}
+			c.endWithError(c.stopCall(ctx))
 		case err != nil:
-			return outcome{err: err}
+			c.endWithError(err)
 		case ev.Kind == beeos.EventMessage && ev.Message.Type.Terminal():
-			return c.readReply(ev.Message)
+			c.readReply(ev.Message)
+		default:
+			c.waiting.channel = ev.Channel // only this goroutine looks at it
+			if !c.forwardEvent(ctx, &ev) {
+				continue
+			}
 		}
-		c.waiting.channel = ev.Channel // only this goroutine looks at it
-		switch result := c.forwardEvent(ctx, &ev); {
-		case result != nil:
-			return outcome{earlyResult: result}
-		case c.agentContinues:
-			return outcome{err: errClientReturns}
-		}
+		return
 	}
-	return outcome{err: errors.New("the call ended without a reply")}
 }
 
 // handOver is for a call that has taken long enough. It is in the ledger by
 // now, unless something slow was in the way; it may even be over.
-func (c *activeCall) handOver(ctx context.Context, why error) outcome {
+func (c *activeCall) handOver(ctx context.Context, why error) {
 	t, err := c.x.taskByID(context.WithoutCancel(ctx), c.req.TurnID)
 	switch {
 	case err != nil && beeos.CodeOf(err) != beeos.InvalidParam:
-		return outcome{err: err}
+		c.endWithError(err)
 	case err != nil && why != nil && !errors.Is(why, context.Canceled):
-		return outcome{err: why} // it was refused
+		c.endWithError(why) // it was refused
 	case err != nil:
-		return outcome{err: beeos.Wrap(beeos.AgentServiceUnavailable, err, "the call could not be stored in time: try again")}
+		c.endWithError(beeos.Wrap(beeos.AgentServiceUnavailable, err, "the call could not be stored in time: try again"))
 	case t.Done != nil:
-		return c.readReply(t.Done)
+		c.readReply(t.Done)
+	default:
+		c.endEarly(c.handOverResult(c.req.TurnID))
 	}
-	return outcome{earlyResult: c.handOverResult(c.req.TurnID)}
 }
 
 // readReply looks at the terminal reply: it may be a question.
-func (c *activeCall) readReply(m *beeos.Message) outcome {
+func (c *activeCall) readReply(m *beeos.Message) {
 	n := readNeededInput(m)
 	switch {
 	case n == nil:
-		return outcome{reply: m}
+		c.endWithReply(m)
 	case c.x.version.stateless():
 		result, err := c.x.inputRequiredAgain(c.m, n)
-		return outcome{earlyResult: result, err: err}
+		c.outcome = outcome{earlyResult: result, err: err}
+	default:
+		c.endWithInput(n)
 	}
-	return outcome{pendingInput: n}
 }

@@ -32,14 +32,14 @@ func TestRefusedCallIsNotHandedOver(t *testing.T) {
 		x := &client{runner: run, r: r, agent: &beeos.Agent{}, version: v20260728, out: newResponder(httptest.NewRecorder(), r)}
 		c := &activeCall{x: x, m: &message{id: []byte("1"), method: "tools/call"}, handOverAfter: time.Millisecond, handOverResult: createdTask}
 		c.req.TurnID = beeos.NewID()
-		o := c.followEvents(t.Context(), func(ctx context.Context, _ *invoke.Request) iter.Seq2[beeos.Event, error] {
+		c.followEvents(t.Context(), func(ctx context.Context, _ *invoke.Request) iter.Seq2[beeos.Event, error] {
 			return func(yield func(beeos.Event, error) bool) {
 				<-ctx.Done()
 				yield(beeos.Event{}, tt.err)
 			}
 		})
-		if beeos.CodeOf(o.err) != tt.want {
-			t.Errorf("%s: %v", name, o.err)
+		if beeos.CodeOf(c.outcome.err) != tt.want {
+			t.Errorf("%s: %v", name, c.outcome.err)
 		}
 	}
 }
@@ -53,7 +53,7 @@ func TestCancelEndsOneRequest(t *testing.T) {
 	x.session = newSession(v20251125, 0, time.Now())
 	c := &activeCall{x: x, m: &message{id: []byte("1"), method: "prompts/get"}}
 	c.req.TurnID, c.req.Channel = beeos.NewID(), x.session.channel
-	o := c.followEvents(t.Context(), func(ctx context.Context, _ *invoke.Request) iter.Seq2[beeos.Event, error] {
+	c.followEvents(t.Context(), func(ctx context.Context, _ *invoke.Request) iter.Seq2[beeos.Event, error] {
 		return func(yield func(beeos.Event, error) bool) {
 			x.handleCancelled([]byte(`{"requestId":2}`))
 			if ctx.Err() != nil {
@@ -64,8 +64,8 @@ func TestCancelEndsOneRequest(t *testing.T) {
 			yield(beeos.Event{}, ctx.Err())
 		}
 	})
-	if beeos.CodeOf(o.err) != beeos.Conflict {
-		t.Error(o.err)
+	if beeos.CodeOf(c.outcome.err) != beeos.Conflict {
+		t.Error(c.outcome.err)
 	}
 	if n := len(run.pending.byName); n != 0 {
 		t.Errorf("%d requests are still registered", n)

@@ -9,9 +9,9 @@ import (
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
-// forwardEvent tells the client about an event in the middle of a call, or returns the
-// result that ends it early.
-func (c *activeCall) forwardEvent(ctx context.Context, ev *beeos.Event) (early []byte) {
+// forwardEvent tells the client about an event in the middle of a call, and
+// reports whether the call is over for this request.
+func (c *activeCall) forwardEvent(ctx context.Context, ev *beeos.Event) (over bool) {
 	var msg []byte
 	switch ev.Kind {
 	case beeos.EventDelta, beeos.EventProgress:
@@ -22,15 +22,20 @@ func (c *activeCall) forwardEvent(ctx context.Context, ev *beeos.Event) (early [
 		}
 	case beeos.EventBackground:
 		if c.x.version.stateless() && c.x.can.has(canTasks) && c.handOverAfter > 0 && !c.joinsEarlierCall {
-			return c.handOverResult(ev.Turn)
+			c.endEarly(c.handOverResult(ev.Turn))
+			return true
 		}
-		c.agentContinues = c.x.resumable() && c.m.method == "tools/call"
+		if c.x.resumable() && c.m.method == "tools/call" {
+			c.endWithError(errClientReturns)
+			return true
+		}
 	case beeos.EventAsk:
 		switch can := c.canAskClient(ev); {
 		case !can && strings.HasPrefix(ev.AskID, beeos.PauseAsk):
-			return c.giveUpPaused(ctx, ev)
+			c.giveUpPaused(ctx, ev)
+			return true
 		case !can && strings.HasPrefix(ev.AskID, beeos.ApprovalAsk):
-			return nil // somebody decides elsewhere
+			return false // somebody decides elsewhere
 		}
 		if c.x.version.stateless() {
 			return c.collectQuestion(ctx, ev)
@@ -40,11 +45,11 @@ func (c *activeCall) forwardEvent(ctx context.Context, ev *beeos.Event) (early [
 	if msg != nil && c.x.out.acceptsStream {
 		c.x.out.sendEvent(msg) //nolint:errcheck // a client that is gone shows in ctx
 	}
-	return nil
+	return false
 }
 
-// canAskClient reports whether the client can be asked this in the middle of this
-// call.
+// canAskClient reports whether the client can be asked this in the middle of
+// this call.
 func (c *activeCall) canAskClient(ev *beeos.Event) bool {
 	if _, brought := c.round.input[ev.Key]; brought {
 		return true
@@ -53,38 +58,39 @@ func (c *activeCall) canAskClient(ev *beeos.Event) bool {
 	return inTime && c.x.can.has(neededCapability(ev))
 }
 
-// giveUpPaused ends a call whose agent has paused for something that this client
-// cannot be asked: waiting would lead nowhere.
-func (c *activeCall) giveUpPaused(ctx context.Context, ev *beeos.Event) []byte {
+// giveUpPaused ends a call whose agent has paused for something that this
+// client cannot be asked: waiting would lead nowhere.
+func (c *activeCall) giveUpPaused(ctx context.Context, ev *beeos.Event) {
 	c.x.stopAgent(ctx, c.waiting, "the caller's program cannot be asked")
 	question, _ := httpd.StringValue(httpd.Field(ev.Data, "message"))
-	return errorResult("The agent needs an answer before it can go on, and this client cannot be asked (it does not declare elicitation): " + question)
+	c.endEarly(errorResult("The agent needs an answer before it can go on, and this client cannot be asked (it does not declare elicitation): " + question))
 }
 
-// collectQuestion answers a question with what the client has brought along, or collects
-// it for the next round.
-func (c *activeCall) collectQuestion(ctx context.Context, ev *beeos.Event) (early []byte) {
+// collectQuestion answers a question with what the client has brought along,
+// or collects it for the next round; over says that the client is sent there.
+func (c *activeCall) collectQuestion(ctx context.Context, ev *beeos.Event) (over bool) {
 	for i := range c.questions {
 		if c.questions[i].AskID == ev.AskID {
-			return nil
+			return false
 		}
 	}
 	if answer, ok := c.round.input[ev.Key]; ok {
 		delete(c.round.input, ev.Key) // asked again, it is another question
 		c.x.answerAgent(ctx, ev.AskID, answer, nil)
-		return nil
+		return false
 	}
 	if !c.x.can.has(neededCapability(ev)) || !methodsWithRounds[c.m.method] {
 		c.x.refuseQuestion(ctx, ev)
-		return nil
+		return false
 	}
 	c.questions = append(c.questions, *ev)
 	if len(c.questions) >= int(ev.Total) {
-		return c.x.inputRequired(c.m, c.questions)
+		c.endEarly(c.x.inputRequired(c.m, c.questions))
+		return true
 	}
 	if len(c.questions) == 1 {
 		cancel := c.waiting.cancel
 		time.AfterFunc(collectQuestionsFor, func() { cancel(errQuestionsCollected) })
 	}
-	return nil
+	return false
 }

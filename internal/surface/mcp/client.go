@@ -83,7 +83,7 @@ func (x *client) toolResult(m *beeos.Message) ([]byte, error) {
 }
 
 // toolOutcome is what a client gets for the call of a tool.
-func (x *client) toolOutcome(o outcome) ([]byte, error) {
+func (x *client) toolOutcome(o *outcome) ([]byte, error) {
 	if o.reply == nil {
 		return o.earlyResult, o.err
 	}

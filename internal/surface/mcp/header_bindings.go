@@ -16,9 +16,9 @@ type binding struct {
 	number bool
 }
 
-// bindings finds the arguments that a schema wants repeated. Clients refuse
+// findBindings finds the arguments that a schema wants repeated. Clients refuse
 // a tool whose annotations break the rules, so here such ones are left alone.
-func bindings(schema []byte, path []string) (found []binding) {
+func findBindings(schema []byte, path []string) (found []binding) {
 	for name, property := range httpd.Fields(httpd.Field(schema, "properties")) {
 		at := append(path[:len(path):len(path)], strings.Clone(name))
 		header, ok := httpd.StringValue(httpd.Field(property, "x-mcp-header"))
@@ -27,7 +27,7 @@ func bindings(schema []byte, path []string) (found []binding) {
 		case ok && isToken(header) && (kind == "string" || kind == "boolean" || kind == "integer"):
 			found = append(found, binding{http.CanonicalHeaderKey(headerParam + header), at, kind == "integer"})
 		case len(at) < 16:
-			found = append(found, bindings(property, at)...)
+			found = append(found, findBindings(property, at)...)
 		}
 	}
 	return found
@@ -40,9 +40,9 @@ func isToken(s string) bool {
 	})
 }
 
-// checkHeaders compares a tool's Mcp-Param headers with its arguments.
-func (t *tool) checkHeaders(h http.Header, arguments []byte) error {
-	for _, b := range t.bindings {
+// checkParamHeaders compares a tool's Mcp-Param headers with its arguments.
+func checkParamHeaders(h http.Header, bindings []binding, arguments []byte) error {
+	for _, b := range bindings {
 		value := arguments
 		for _, step := range b.path {
 			value = httpd.Field(value, step)

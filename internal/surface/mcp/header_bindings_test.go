@@ -17,7 +17,7 @@ func TestBindings(t *testing.T) {
 		"d":{"type":"array","items":{"properties":{"e":{"type":"string","x-mcp-header":"Item"}}}},
 		"f":{"type":"object","properties":{"g":{"type":"integer","x-mcp-header":"deep"}}}}}`
 	got, _ := json.Marshal(func() (list []string) {
-		for _, b := range bindings([]byte(schema), nil) {
+		for _, b := range findBindings([]byte(schema), nil) {
 			list = append(list, b.header+" "+strings.Join(b.path, "."))
 		}
 		return list
@@ -34,6 +34,6 @@ func FuzzBindings(f *testing.F) {
 		if httpd.Strict(schema) != nil || httpd.Strict(arguments) != nil || kind(schema) != '{' || kind(arguments) != '{' {
 			return
 		}
-		_ = (&tool{bindings: bindings(schema, nil)}).checkHeaders(http.Header{}, arguments) // must not panic
+		_ = checkParamHeaders(http.Header{}, findBindings(schema, nil), arguments) // must not panic
 	})
 }

@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"strings"
@@ -58,21 +57,6 @@ func (x *client) readRound(m *message) (rd inputRound, err error) {
 	return rd, nil
 }
 
-// readInput reads inputResponses: results by key, each of them an object.
-func readInput(raw []byte) (map[string]json.RawMessage, error) {
-	if kind(raw) != '{' {
-		return nil, beeos.Errorf(beeos.InvalidParam, "inputResponses must be an object of results by key")
-	}
-	input := map[string]json.RawMessage{}
-	for key, value := range httpd.Fields(raw) {
-		if kind(value) != '{' {
-			return nil, beeos.Errorf(beeos.InvalidParam, "inputResponses: the result of %.100q must be an object", key)
-		}
-		input[strings.Clone(key)] = bytes.Clone(value)
-	}
-	return input, nil
-}
-
 // sealState makes a requestState. It opens only for this agent and principal,
 // and only in a request for the same method and name.
 func (x *client) sealState(m *message, what byte, text string) string {
@@ -104,22 +88,6 @@ func (x *client) inputRequired(m *message, asks []beeos.Event) []byte {
 	b := append([]byte(`{"resultType":"input_required","inputRequests":`), inputRequests(asks)...)
 	b = append(b, `,"requestState":`...)
 	return append(appendText(b, x.sealState(m, stateWaiting, asks[0].Turn+"\n"+asks[0].Channel)), '}')
-}
-
-// inputRequests writes questions by their keys.
-func inputRequests(asks []beeos.Event) []byte {
-	b := []byte{'{'}
-	for i, ev := range asks {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = appendText(append(appendText(b, ev.Key), `:{"method":`...), ev.Method)
-		if len(ev.Data) > 0 {
-			b = append(append(b, `,"params":`...), ev.Data...)
-		}
-		b = append(b, '}')
-	}
-	return append(b, '}')
 }
 
 // inputRequiredAgain is the result for an agent that ended its turn with questions. Those

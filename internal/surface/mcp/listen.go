@@ -26,7 +26,7 @@ func (x *request) listen(ctx context.Context, m *message) ([]byte, error) {
 		return nil, beeos.Errorf(beeos.InvalidParam, "a stream listens to at most %d tasks: open another one for the rest", pendingMax)
 	}
 	tag := append(append([]byte(`"_meta":{"`+metaSubscription+`":`), m.id...), '}')
-	watch := x.watchTasks(ctx, tasks, tag)
+	watch := newTaskWatch(ctx, &x.client, tasks, tag)
 	topics := []string{topicAgent + x.endpointAgent}
 	for task := range watch.last {
 		topics = append(topics, topicTurn+task)

@@ -101,18 +101,18 @@ func New(opt Options) (*Gateway, error) {
 		opt.Context = context.Background()
 	}
 	opt.PublicURL = strings.TrimRight(opt.PublicURL, "/")
-	sessions, err := openRegistry(opt.Context, registryOptions{DB: opt.DB, Bus: opt.Bus, Log: opt.Log, Now: opt.Now, NodeDead: opt.NodeDead})
+	registry, err := openRegistry(opt.Context, registryOptions{DB: opt.DB, Bus: opt.Bus, Log: opt.Log, Now: opt.Now, NodeDead: opt.NodeDead})
 	if err != nil {
 		return nil, err
 	}
 	g := &Gateway{
 		opt:      opt,
 		catalog:  newCatalog(opt.DB, opt.Calls, opt.Now),
-		sessions: sessions,
+		sessions: registry,
 		hub:      newHub(),
 	}
 	g.runner = newRunner(runnerOptions{
-		DB: opt.DB, Calls: opt.Calls, Bus: opt.Bus, Catalog: g.catalog, Sealer: sessions.sealer, Log: opt.Log, Now: opt.Now,
+		DB: opt.DB, Calls: opt.Calls, Bus: opt.Bus, Catalog: g.catalog, Sealer: registry.sealer, Log: opt.Log, Now: opt.Now,
 		HandOver: opt.HandOver, Context: opt.Context,
 	})
 	opt.Bus.OnControl(g.handleControl)

@@ -106,6 +106,8 @@ func TestStreamEndsWithItsCredential(t *testing.T) {
 func TestDelete(t *testing.T) {
 	s := newStack(t)
 	session := s.handshake(t, "clerk", "user", `{}`)
+	opened, err := s.gateway.sessions.openSession(s.agents["clerk"], "user:"+s.owner.ID, session)
+	s.must(err)
 	resp := s.sessionStream(t.Context(), t, s.other.URL, session)
 	r, err := http.NewRequest(http.MethodDelete, s.server.URL+"/"+s.agents["clerk"]+"/mcp", nil)
 	s.must(err)
@@ -131,7 +133,6 @@ func TestDelete(t *testing.T) {
 	opt := s.gateway.opt
 	late, err := New(opt)
 	s.must(err)
-	opened, _ := s.gateway.sessions.openSession(s.agents["clerk"], "user:"+s.owner.ID, session)
 	if !late.sessions.hasEnded(opened.channel) {
 		t.Error("a replica that starts later does not know")
 	}

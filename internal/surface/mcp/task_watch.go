@@ -12,8 +12,8 @@ type taskWatch struct {
 	last map[string][]byte // task -> as the client was last told
 }
 
-// watchTasks keeps those of the ids that are tasks of this caller's.
-func (x *client) watchTasks(ctx context.Context, ids []string, tag []byte) *taskWatch {
+// newTaskWatch keeps those of the ids that are tasks of this caller's.
+func newTaskWatch(ctx context.Context, x *client, ids []string, tag []byte) *taskWatch {
 	w := &taskWatch{x: x, tag: tag, last: map[string][]byte{}}
 	for _, id := range ids {
 		if _, err := x.taskByID(ctx, id); err == nil {

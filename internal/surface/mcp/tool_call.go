@@ -32,7 +32,7 @@ func (x *client) toolCall(ctx context.Context, m *message) (*activeCall, []byte,
 	}
 	// Headers repeat the arguments of the tool that is named, whatever it calls.
 	if x.version.stateless() {
-		if err := listed.checkHeaders(x.r.Header, given); err != nil {
+		if err := checkParamHeaders(x.r.Header, listed.bindings, given); err != nil {
 			return nil, nil, err
 		}
 	}

@@ -60,7 +60,7 @@ func newTool(s *beeos.Skill) *tool {
 	}
 	t := &tool{name: s.Name, definition: append(b, '}'), ownNames: map[string]bool{}}
 	t.hasOutputSchema = len(s.OutputSchema) > 0
-	t.bindings, t.taskSupport = bindings(input, nil), supportOf(s.Execution)
+	t.bindings, t.taskSupport = findBindings(input, nil), supportOf(s.Execution)
 	properties := httpd.Field(input, "properties")
 	for _, name := range []string{argIdempotencyKey, argContextID, argAttachments} {
 		t.ownNames[name] = httpd.Field(properties, name) != nil
