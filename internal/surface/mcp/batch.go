@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/surface/mcp/wire"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
@@ -15,8 +16,8 @@ const batchMax = 50 // messages
 // without events: it exists in one old revision only.
 func (x *request) batch(body []byte) {
 	var list []json.RawMessage
-	err := x.settleVersion(&message{})
-	if err == nil && !x.version.batches() {
+	err := x.settleVersion(&wire.Message{})
+	if err == nil && !x.Version.Batches() {
 		err = beeos.Errorf(beeos.InvalidBody, "send one message at a time: this protocol version has no batches")
 	}
 	if err == nil {
@@ -26,10 +27,10 @@ func (x *request) batch(body []byte) {
 		err = beeos.Errorf(beeos.InvalidBody, "a batch has 1 to %d messages", batchMax)
 	}
 	if err != nil {
-		x.out.sendError(x.r, nil, x.version, err)
+		x.Out.SendError(x.R, nil, x.Version, err)
 		return
 	}
-	x.out.acceptsStream = false
+	x.Out.AcceptsStream = false
 	var answers []byte
 	for _, one := range list {
 		if answer := x.answerOne(one); answer != nil {
@@ -37,32 +38,32 @@ func (x *request) batch(body []byte) {
 		}
 	}
 	if answers == nil {
-		x.out.sendAccepted()
+		x.Out.SendAccepted()
 		return
 	}
 	answers[0] = '['
-	x.out.sendAnswer(http.StatusOK, nil, answers, []byte{']'})
+	x.Out.SendAnswer(http.StatusOK, nil, answers, []byte{']'})
 }
 
 // answerOne answers a message of a batch; nil for one that has no answer.
 func (x *request) answerOne(body []byte) []byte {
-	m, err := parseMessage(bytes.TrimSpace(body))
+	m, err := wire.ParseMessage(bytes.TrimSpace(body))
 	var result []byte
-	if err == nil && m.method == "initialize" {
+	if err == nil && m.Method == "initialize" {
 		err = beeos.Errorf(beeos.InvalidBody, "initialize cannot be part of a batch")
 	}
 	if err == nil {
-		result, err = x.handle(x.r.Context(), &m)
+		result, err = x.handle(x.R.Context(), &m)
 	}
 	switch {
-	case err != nil && (m.id != nil || m.method == ""):
-		f := faultOf(err)
-		if f.isInternal() {
-			httpd.Report(x.r, err)
+	case err != nil && (m.Id != nil || m.Method == ""):
+		f := wire.FaultOf(err)
+		if f.IsInternal() {
+			httpd.Report(x.R, err)
 		}
-		return f.appendResponse(nil, m.id, x.version)
+		return f.AppendResponse(nil, m.Id, x.Version)
 	case result == nil:
 		return nil
 	}
-	return append(append(append(appendResponseHead(nil, m.id), `,"result":`...), result...), '}')
+	return append(append(append(wire.AppendResponseHead(nil, m.Id), `,"result":`...), result...), '}')
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/surface/mcp/replies"
 )
 
 // discard is a ResponseWriter that costs nothing.
@@ -51,7 +52,7 @@ func BenchmarkResult(b *testing.B) {
 	m := &beeos.Message{Type: beeos.AgentReply, Body: strings.Repeat("some words ", 20)}
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := toolResult(m); err != nil {
+		if _, err := replies.ToolResult(m); err != nil {
 			b.Fatal(err)
 		}
 	}

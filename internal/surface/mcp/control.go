@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"github.com/beeos/beeos/internal/engine/bus"
+	"github.com/beeos/beeos/internal/surface/mcp/stream"
 )
 
 // handleControl acts on what replicas tell each other, this one's own messages
@@ -9,28 +10,28 @@ import (
 func (g *Gateway) handleControl(c bus.Control) {
 	switch c.Kind {
 	case bus.CancelRequest:
-		g.runner.cancelRequest(c.ID, c.Reason)
+		g.runner.CancelRequest(c.ID, c.Reason)
 	case bus.AgentChanged:
 		g.opt.Calls.Forget(c.AgentID)
-		g.catalog.forgetUnions()
-		g.hub.notify(topicAgent+c.AgentID, func(s *stream) { s.changed = true })
-		g.hub.notify(topicAgent, func(s *stream) { s.changed = true })
+		g.catalog.ForgetUnions()
+		g.hub.Notify(stream.TopicAgent+c.AgentID, func(s *stream.Stream) { s.Changed = true })
+		g.hub.Notify(stream.TopicAgent, func(s *stream.Stream) { s.Changed = true })
 	case bus.ResourceUpdated:
-		g.hub.notify(topicAgent+c.AgentID, func(s *stream) { s.noteUpdate(c.ID) })
-		g.hub.notify(topicAgent, func(s *stream) {
-			if e := s.members[c.AgentID]; e != nil {
-				s.noteUpdate(e.uriPrefix() + c.ID)
+		g.hub.Notify(stream.TopicAgent+c.AgentID, func(s *stream.Stream) { s.NoteUpdate(c.ID) })
+		g.hub.Notify(stream.TopicAgent, func(s *stream.Stream) {
+			if e := s.Members[c.AgentID]; e != nil {
+				s.NoteUpdate(e.UriPrefix() + c.ID)
 			}
 		})
 	case bus.SessionChanged:
-		g.hub.notify(topicSession+c.ID, func(s *stream) { s.resubscribed = true })
+		g.hub.Notify(stream.TopicSession+c.ID, func(s *stream.Stream) { s.Resubscribed = true })
 	case bus.SessionEnded:
-		g.sessions.heardOfEnd(c.ID)
-		g.hub.notify(topicSession+c.ID, func(s *stream) { s.ended = true })
+		g.sessions.HeardOfEnd(c.ID)
+		g.hub.Notify(stream.TopicSession+c.ID, func(s *stream.Stream) { s.Ended = true })
 	case bus.SessionMessage:
-		g.hub.notify(topicSession+c.ID, func(s *stream) { s.queueMessage(c.Data) })
+		g.hub.Notify(stream.TopicSession+c.ID, func(s *stream.Stream) { s.QueueMessage(c.Data) })
 	case bus.Answer:
-		g.runner.questions.deliverAnswer(c.ID, c.Data)
+		g.runner.Questions.DeliverAnswer(c.ID, c.Data)
 	case bus.TurnChanged:
 		g.turnChanged(c.ID)
 	}
@@ -44,5 +45,5 @@ func (g *Gateway) handleNotice(n bus.Notice) {
 }
 
 func (g *Gateway) turnChanged(turn string) {
-	g.hub.notify(topicTurn+turn, func(s *stream) { s.turns[turn] = true })
+	g.hub.Notify(stream.TopicTurn+turn, func(s *stream.Stream) { s.Turns[turn] = true })
 }

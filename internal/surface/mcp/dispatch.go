@@ -2,55 +2,56 @@ package mcp
 
 import (
 	"context"
+	"github.com/beeos/beeos/internal/surface/mcp/wire"
 )
 
 // handle runs one message. A request has a result or an error; what has
 // neither was a notification or a response.
-func (x *request) handle(ctx context.Context, m *message) ([]byte, error) {
-	if m.isResponse() {
-		return nil, x.receiveAnswer(ctx, m)
+func (x *request) handle(ctx context.Context, m *wire.Message) ([]byte, error) {
+	if m.IsResponse() {
+		return nil, x.ReceiveAnswer(ctx, m)
 	}
-	if m.isNotification() {
-		if m.method == "notifications/cancelled" {
-			x.handleCancelled(m.params)
+	if m.IsNotification() {
+		if m.Method == "notifications/cancelled" {
+			x.HandleCancelled(m.Params)
 		}
 		return nil, nil
 	}
-	switch m.method {
+	switch m.Method {
 	case "initialize":
-		return x.initialize(m.params)
+		return x.initialize(m.Params)
 	case "ping":
 		return []byte(`{}`), nil
 	case "logging/setLevel":
-		return x.setLevel(ctx, m.params)
+		return x.setLevel(ctx, m.Params)
 	case "resources/subscribe", "resources/unsubscribe":
 		return x.subscribe(ctx, m)
 	case "tools/list":
-		return x.listTools(m.params)
+		return x.listTools(m.Params)
 	case "tools/call":
-		return x.callTool(ctx, m)
+		return x.CallTool(ctx, m)
 	case "resources/list":
-		return x.lists.resources.page("resources", m.params)
+		return x.Lists.Resources.Page("resources", m.Params)
 	case "resources/templates/list":
-		return x.lists.templates.page("resourceTemplates", m.params)
+		return x.Lists.Templates.Page("resourceTemplates", m.Params)
 	case "resources/read":
 		return x.atMember(ctx, m, (*request).readResource)
 	case "prompts/list":
-		return x.lists.prompts.page("prompts", m.params)
+		return x.Lists.Prompts.Page("prompts", m.Params)
 	case "prompts/get":
 		return x.atMember(ctx, m, (*request).getPrompt)
 	case "completion/complete":
 		return x.atMember(ctx, m, (*request).complete)
 	}
-	if x.version.stateless() {
+	if x.Version.Stateless() {
 		return x.handleModern(ctx, m)
 	}
-	return nil, methodNotFound(m.method)
+	return nil, wire.MethodNotFound(m.Method)
 }
 
 // handleModern runs what only the stateless era has.
-func (x *request) handleModern(ctx context.Context, m *message) ([]byte, error) {
-	switch m.method {
+func (x *request) handleModern(ctx context.Context, m *wire.Message) ([]byte, error) {
+	switch m.Method {
 	case "server/discover":
 		return x.discover()
 	case "subscriptions/listen":
@@ -62,11 +63,11 @@ func (x *request) handleModern(ctx context.Context, m *message) ([]byte, error) 
 	case "resources/directory/read":
 		return x.atMember(ctx, m, (*request).readDirectory)
 	case "tasks/get":
-		return x.getTask(ctx, m)
+		return x.GetTask(ctx, m)
 	case "tasks/update":
-		return x.updateTask(ctx, m)
+		return x.UpdateTask(ctx, m)
 	case "tasks/cancel":
-		return x.cancelTask(ctx, m)
+		return x.CancelTask(ctx, m)
 	}
-	return nil, methodNotFound(m.method)
+	return nil, wire.MethodNotFound(m.Method)
 }

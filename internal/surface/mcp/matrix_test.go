@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/surface/mcp/wire"
 )
 
 // TestT37AuthorizationMatrix: who may do what does not depend on the revision
@@ -86,18 +87,18 @@ func TestT37AuthorizationMatrix(t *testing.T) {
 	}
 	for _, c := range credentials {
 		for method, params := range methods {
-			for _, version := range versionNames {
+			for _, version := range wire.VersionNames {
 				meta := ""
-				if versionOf(version).stateless() {
-					meta = `"_meta":{"` + metaVersion + `":"2026-07-28","` + metaCapabilities + `":` + taskable + `}`
+				if wire.VersionOf(version).Stateless() {
+					meta = `"_meta":{"` + wire.MetaVersion + `":"2026-07-28","` + wire.MetaCapabilities + `":` + taskable + `}`
 				}
 				r := request(http.MethodPost, "/mcp", `{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":{`+strings.Trim(params+","+meta, ",")+`}}`)
-				r.Header.Set(headerMethod, method)
-				if name := field([]byte(`{`+params+`}`), nameMembers[method]); name != "" {
-					r.Header.Set(headerName, strings.Trim(name, `"`))
+				r.Header.Set(wire.HeaderMethod, method)
+				if name := field([]byte(`{`+params+`}`), wire.NameMembers[method]); name != "" {
+					r.Header.Set(wire.HeaderName, strings.Trim(name, `"`))
 				}
 				if version != "" {
-					r.Header.Set(headerVersion, version)
+					r.Header.Set(wire.HeaderVersion, version)
 				}
 				check(c.name+" "+version+" "+method, c.status, r, c.headers)
 			}
@@ -125,7 +126,7 @@ func TestT35ForeignNames(t *testing.T) {
 		for _, verb := range []string{http.MethodGet, http.MethodDelete} {
 			r, err := http.NewRequest(verb, s.other.URL+"/"+s.agents[tt.agent]+"/mcp", nil)
 			s.must(err)
-			r.Header = http.Header{"Accept": {"text/event-stream"}, "Authorization": {"Bearer " + s.keys[tt.key]}, headerSession: {tt.id}}
+			r.Header = http.Header{"Accept": {"text/event-stream"}, "Authorization": {"Bearer " + s.keys[tt.key]}, wire.HeaderSession: {tt.id}}
 			resp, err := http.DefaultClient.Do(r)
 			s.must(err)
 			resp.Body.Close()

@@ -41,6 +41,10 @@ import (
 	"github.com/beeos/beeos/internal/engine/bus"
 	"github.com/beeos/beeos/internal/engine/invoke"
 	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/surface/mcp/call"
+	"github.com/beeos/beeos/internal/surface/mcp/catalog"
+	"github.com/beeos/beeos/internal/surface/mcp/sessions"
+	"github.com/beeos/beeos/internal/surface/mcp/stream"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
@@ -77,10 +81,10 @@ type Options struct {
 // Gateway serves MCP.
 type Gateway struct {
 	opt      Options
-	catalog  *catalog
-	sessions *registry
-	runner   *runner
-	hub      *hub
+	catalog  *catalog.Catalog
+	sessions *sessions.Registry
+	runner   *call.Runner
+	hub      *stream.Hub
 }
 
 // maxBody is the contract's limit.
@@ -101,18 +105,18 @@ func New(opt Options) (*Gateway, error) {
 		opt.Context = context.Background()
 	}
 	opt.PublicURL = strings.TrimRight(opt.PublicURL, "/")
-	registry, err := openRegistry(opt.Context, registryOptions{DB: opt.DB, Bus: opt.Bus, Log: opt.Log, Now: opt.Now, NodeDead: opt.NodeDead})
+	registry, err := sessions.OpenRegistry(opt.Context, sessions.RegistryOptions{DB: opt.DB, Bus: opt.Bus, Log: opt.Log, Now: opt.Now, NodeDead: opt.NodeDead})
 	if err != nil {
 		return nil, err
 	}
 	g := &Gateway{
 		opt:      opt,
-		catalog:  newCatalog(opt.DB, opt.Calls, opt.Now),
+		catalog:  catalog.NewCatalog(opt.DB, opt.Calls, opt.Now),
 		sessions: registry,
-		hub:      newHub(),
+		hub:      stream.NewHub(),
 	}
-	g.runner = newRunner(runnerOptions{
-		DB: opt.DB, Calls: opt.Calls, Bus: opt.Bus, Catalog: g.catalog, Sealer: registry.sealer, Log: opt.Log, Now: opt.Now,
+	g.runner = call.NewRunner(call.RunnerOptions{
+		DB: opt.DB, Calls: opt.Calls, Bus: opt.Bus, Catalog: g.catalog, Sealer: registry.Sealer, Log: opt.Log, Now: opt.Now,
 		HandOver: opt.HandOver, Context: opt.Context,
 	})
 	opt.Bus.OnControl(g.handleControl)
@@ -121,7 +125,7 @@ func New(opt Options) (*Gateway, error) {
 }
 
 // Run keeps what the surface knows about sessions fresh until ctx ends.
-func (g *Gateway) Run(ctx context.Context) error { return g.sessions.keepFresh(ctx) }
+func (g *Gateway) Run(ctx context.Context) error { return g.sessions.KeepFresh(ctx) }
 
 // ServeHTTP is the site map below an agent.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -9,6 +9,10 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/engine/bus"
+	"github.com/beeos/beeos/internal/surface/mcp/call"
+	"github.com/beeos/beeos/internal/surface/mcp/sessions"
+	"github.com/beeos/beeos/internal/surface/mcp/stream"
+	"github.com/beeos/beeos/internal/surface/mcp/wire"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
@@ -28,44 +32,44 @@ func (g *Gateway) openOldTransport(w http.ResponseWriter, r *http.Request, agent
 		g.refuse(w, r, agentID, err)
 		return
 	}
-	s := newSession(v20241105, 0, g.opt.Now())
+	s := sessions.NewSession(wire.V20241105, 0, g.opt.Now())
 	x := g.newRequest(w, r, agentID, caller, e)
-	x.version, x.session, x.oldTransport = s.version, s, true
-	x.out.acceptsStream = true
-	defer x.out.close()
-	st, leave, err := g.hub.open(caller.Principal(), topicAgent+agentID, topicSession+s.channel)
+	x.Version, x.Session, x.OldTransport = s.Version, s, true
+	x.Out.AcceptsStream = true
+	defer x.Out.Close()
+	st, leave, err := g.hub.Open(caller.Principal(), stream.TopicAgent+agentID, stream.TopicSession+s.Channel)
 	if err != nil {
 		g.refuse(w, r, agentID, err)
 		return
 	}
 	defer leave()
-	address := "/" + e.agent.ID + "/messages?session=" + g.runner.Sealer.seal(sealedOldTransport, e.agent.ID, caller.Principal(), []byte(s.channel))
-	if err := x.out.sendNamedEvent("endpoint", []byte(address)); err != nil {
+	address := "/" + e.Agent.ID + "/messages?session=" + g.runner.Sealer.Seal(sessions.SealedOldTransport, e.Agent.ID, caller.Principal(), []byte(s.Channel))
+	if err := x.Out.SendNamedEvent("endpoint", []byte(address)); err != nil {
 		return
 	}
 	x.serveOld(r.Context(), st)
 	// Its address leads nowhere now; who still has it finds that out soon.
-	if err := g.sessions.endSession(context.WithoutCancel(r.Context()), s, g.opt.Now().Add(oldMemory)); err != nil {
+	if err := g.sessions.EndSession(context.WithoutCancel(r.Context()), s, g.opt.Now().Add(oldMemory)); err != nil {
 		g.opt.Log.WarnContext(r.Context(), "end a session", "err", err)
 	}
 }
 
 // serveOld works on what comes for the stream until the client leaves.
-func (x *request) serveOld(ctx context.Context, st *stream) {
+func (x *request) serveOld(ctx context.Context, st *stream.Stream) {
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(pendingMax)
-	f := x.newFollower(st, filter{tools: true, prompts: true, resources: true})
-	f.resubscribe = func(ctx context.Context) (map[string]bool, error) { return x.watched(ctx, x.session.channel) }
-	f.incoming = func(body []byte) {
-		m, err := parseMessage(body)
-		if err == nil && m.method == "initialize" { // what it settles holds for all that follow
+	group.SetLimit(stream.PendingMax)
+	f := x.newFollower(st, stream.Filter{Tools: true, Prompts: true, Resources: true})
+	f.Resubscribe = func(ctx context.Context) (map[string]bool, error) { return x.watched(ctx, x.Session.Channel) }
+	f.Incoming = func(body []byte) {
+		m, err := wire.ParseMessage(body)
+		if err == nil && m.Method == "initialize" { // what it settles holds for all that follow
 			x.answerOld(ctx, &m)
 			return
 		}
 		each := *x
 		group.Go(func() error {
 			if err != nil {
-				each.out.sendError(each.r, m.id, each.version, err)
+				each.Out.SendError(each.R, m.Id, each.Version, err)
 				return nil
 			}
 			each.answerOld(ctx, &m)
@@ -73,24 +77,24 @@ func (x *request) serveOld(ctx context.Context, st *stream) {
 		})
 	}
 	group.Go(func() error {
-		if err := f.run(ctx); err != nil {
+		if err := f.Run(ctx); err != nil {
 			return err
 		}
-		return errClientReturns // ends what is under way
+		return call.ErrClientReturns // ends what is under way
 	})
 	_ = group.Wait() // the client is gone, whatever the reason
 }
 
 // answerOld answers one message on the stream.
-func (x *request) answerOld(ctx context.Context, m *message) {
-	x.meta = readMeta(m.params)
+func (x *request) answerOld(ctx context.Context, m *wire.Message) {
+	x.Meta = wire.ReadMeta(m.Params)
 	result, err := x.handle(ctx, m)
 	switch {
 	case ctx.Err() != nil, result == nil && err == nil:
-	case err != nil && m.id != nil:
-		x.out.sendError(x.r, m.id, x.version, err)
+	case err != nil && m.Id != nil:
+		x.Out.SendError(x.R, m.Id, x.Version, err)
 	case err == nil:
-		x.sendResult(m, result)
+		x.SendResult(m, result)
 	}
 }
 
@@ -101,13 +105,13 @@ func (g *Gateway) postOldTransport(w http.ResponseWriter, r *http.Request, agent
 		g.refuse(w, r, agentID, err)
 		return
 	}
-	channel, ok := g.runner.Sealer.open(sealedOldTransport, e.agent.ID, caller.Principal(), r.URL.Query().Get("session"))
-	if !ok || g.sessions.hasEnded(string(channel)) {
-		g.refuse(w, r, agentID, unknownSession())
+	channel, ok := g.runner.Sealer.Open(sessions.SealedOldTransport, e.Agent.ID, caller.Principal(), r.URL.Query().Get("session"))
+	if !ok || g.sessions.HasEnded(string(channel)) {
+		g.refuse(w, r, agentID, wire.UnknownSession())
 		return
 	}
 	body, err := httpd.ReadJSON(w, r, maxBody)
-	if err == nil && kind(body) != '{' {
+	if err == nil && wire.Kind(body) != '{' {
 		err = beeos.Errorf(beeos.InvalidBody, "a JSON-RPC message is a JSON object")
 	}
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/engine/bus"
 	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/surface/mcp/wire"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
@@ -38,7 +39,7 @@ func (s *stack) request(ctx context.Context, t *testing.T, at, agent, key, sessi
 	r.Header.Set("Accept", "application/json, text/event-stream")
 	r.Header.Set("Authorization", "Bearer "+s.keys[key])
 	if session != "" {
-		r.Header.Set(headerSession, session)
+		r.Header.Set(wire.HeaderSession, session)
 	}
 	return r
 }
@@ -47,7 +48,7 @@ func (s *stack) handshake(t *testing.T, agent, key, capabilities string) (sessio
 	t.Helper()
 	resp := s.send(t.Context(), t, s.server.URL, agent, key, "",
 		`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":`+capabilities+`}}`)
-	session = resp.Header.Get(headerSession)
+	session = resp.Header.Get(wire.HeaderSession)
 	if resp.StatusCode != http.StatusOK || session == "" {
 		t.Fatal("initialize:", resp.Status)
 	}

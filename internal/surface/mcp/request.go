@@ -6,21 +6,25 @@ import (
 	"strings"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/surface/mcp/call"
+	"github.com/beeos/beeos/internal/surface/mcp/catalog"
+	"github.com/beeos/beeos/internal/surface/mcp/sessions"
+	"github.com/beeos/beeos/internal/surface/mcp/wire"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
 // request is one HTTP request of a client, and the surface that it came to.
 type request struct {
-	client
+	call.Client
 	g *Gateway
 }
 
 // newRequest is the request of a client that access has let in.
-func (g *Gateway) newRequest(w http.ResponseWriter, r *http.Request, agentID string, caller beeos.Caller, e *server) *request {
+func (g *Gateway) newRequest(w http.ResponseWriter, r *http.Request, agentID string, caller beeos.Caller, e *catalog.Server) *request {
 	x := &request{g: g}
-	x.runner, x.r, x.out = g.runner, r, newResponder(w, r)
-	x.out.dropAfter = g.opt.WriteWithin
-	x.caller, x.endpointAgent, x.agent, x.lists = caller, agentID, e.agent, e.lists
+	x.Runner, x.R, x.Out = g.runner, r, wire.NewResponder(w, r)
+	x.Out.DropAfter = g.opt.WriteWithin
+	x.Caller, x.EndpointAgent, x.Agent, x.Lists = caller, agentID, e.Agent, e.Lists
 	return x
 }
 
@@ -29,8 +33,8 @@ func (g *Gateway) post(w http.ResponseWriter, r *http.Request, agentID string) {
 	if x == nil {
 		return
 	}
-	defer x.out.close()
-	if kind(body) == '[' {
+	defer x.Out.Close()
+	if wire.Kind(body) == '[' {
 		x.batch(body)
 		return
 	}
@@ -52,69 +56,69 @@ func (g *Gateway) readRequest(w http.ResponseWriter, r *http.Request, agentID st
 		return nil, nil
 	}
 	x := g.newRequest(w, r, agentID, caller, e)
-	if !x.out.acceptsJSON && !x.out.acceptsStream {
-		x.out.sendError(r, nil, unversioned, withStatus(http.StatusNotAcceptable, beeos.Errorf(beeos.InvalidBody, "answers are application/json or text/event-stream: accept one of them")))
+	if !x.Out.AcceptsJSON && !x.Out.AcceptsStream {
+		x.Out.SendError(r, nil, wire.Unversioned, wire.WithStatus(http.StatusNotAcceptable, beeos.Errorf(beeos.InvalidBody, "answers are application/json or text/event-stream: accept one of them")))
 		return nil, nil
 	}
 	return x, body
 }
 
 // message reads the one message of a body, or refuses it.
-func (x *request) message(body []byte) *message {
-	m, err := parseMessage(body)
+func (x *request) message(body []byte) *wire.Message {
+	m, err := wire.ParseMessage(body)
 	if err == nil {
 		err = x.settleVersion(&m)
 	}
 	if err != nil {
-		x.out.sendError(x.r, m.id, x.version, err)
+		x.Out.SendError(x.R, m.Id, x.Version, err)
 		return nil
 	}
 	return &m
 }
 
 // finish sends what came of a message.
-func (x *request) finish(m *message, result []byte, err error) {
+func (x *request) finish(m *wire.Message, result []byte, err error) {
 	switch {
-	case x.r.Context().Err() != nil && x.g.opt.Context.Err() == nil: // nobody is there to read an answer; at our own end somebody is
-	case errors.Is(err, errClientReturns):
-		x.out.startStream()
-	case err != nil && m.isResponse():
-		x.out.sendError(x.r, nil, x.version, err) // its id is not one of the client's requests
+	case x.R.Context().Err() != nil && x.g.opt.Context.Err() == nil: // nobody is there to read an answer; at our own end somebody is
+	case errors.Is(err, call.ErrClientReturns):
+		x.Out.StartStream()
+	case err != nil && m.IsResponse():
+		x.Out.SendError(x.R, nil, x.Version, err) // its id is not one of the client's requests
 	case err != nil:
-		x.out.sendError(x.r, m.id, x.version, err)
+		x.Out.SendError(x.R, m.Id, x.Version, err)
 	case result == nil:
-		x.out.sendAccepted()
+		x.Out.SendAccepted()
 	default:
-		x.sendResult(m, result)
+		x.SendResult(m, result)
 	}
 }
 
 // settleVersion finds the revision and the session that m belongs to. initialize
 // begins both, whatever headers a client still has.
-func (x *request) settleVersion(m *message) error {
-	x.meta = readMeta(m.params)
-	name := strings.Join(x.r.Header[headerVersion], ",") // two of them are no version at all
+func (x *request) settleVersion(m *wire.Message) error {
+	x.Meta = wire.ReadMeta(m.Params)
+	name := strings.Join(x.R.Header[wire.HeaderVersion], ",") // two of them are no version at all
 	switch {
 	case x.isModern(m, name):
 		return x.settleModern(m, name)
-	case m.method == "initialize":
+	case m.Method == "initialize":
 		return nil
 	case name != "":
-		if x.version = versionOf(name); x.version == unversioned {
-			return unsupportedVersion(name)
+		if x.Version = wire.VersionOf(name); x.Version == wire.Unversioned {
+			return wire.UnsupportedVersion(name)
 		}
 	}
-	id := x.r.Header.Get(headerSession)
+	id := x.R.Header.Get(wire.HeaderSession)
 	if id == "" {
 		return nil
 	}
-	s, err := x.g.sessions.openSession(x.endpointAgent, x.caller.Principal(), id)
+	s, err := x.g.sessions.OpenSession(x.EndpointAgent, x.Caller.Principal(), id)
 	if err != nil {
 		return err
 	}
 	// What was negotiated counts. Some clients name their own newest revision
 	// in the header of every request.
-	x.session, x.version, x.can = s, s.version, s.can
+	x.Session, x.Version, x.Can = s, s.Version, s.Can
 	return nil
 }
 
@@ -124,30 +128,30 @@ func (x *request) initialize(params []byte) ([]byte, error) {
 	if !ok {
 		return nil, beeos.Errorf(beeos.InvalidParam, "params.protocolVersion must be a string")
 	}
-	v := versionOf(name)
-	if v == unversioned {
-		v = newestHandshake
+	v := wire.VersionOf(name)
+	if v == wire.Unversioned {
+		v = wire.NewestHandshake
 	}
-	s := newSession(min(v, newestHandshake), capabilities(httpd.Field(params, "capabilities")), x.g.opt.Now())
-	if x.oldTransport {
-		x.session.version, x.session.can = s.version, s.can
-		x.version, x.can = s.version, s.can
+	s := sessions.NewSession(min(v, wire.NewestHandshake), wire.Capabilities(httpd.Field(params, "capabilities")), x.g.opt.Now())
+	if x.OldTransport {
+		x.Session.Version, x.Session.Can = s.Version, s.Can
+		x.Version, x.Can = s.Version, s.Can
 	} else {
-		x.out.w.Header()[headerSession] = []string{x.runner.Sealer.sessionID(x.endpointAgent, x.caller.Principal(), s)}
+		x.Out.W.Header()[wire.HeaderSession] = []string{x.Runner.Sealer.SessionID(x.EndpointAgent, x.Caller.Principal(), s)}
 	}
-	b := []byte(`{"protocolVersion":"` + s.version.String() + `",`)
-	return append(append(b, x.lists.initializeMembers...), '}'), nil
+	b := []byte(`{"protocolVersion":"` + s.Version.String() + `",`)
+	return append(append(b, x.Lists.InitializeMembers...), '}'), nil
 }
 
 // serveDelete ends a session, at every replica.
 func (g *Gateway) serveDelete(w http.ResponseWriter, r *http.Request, agentID string) {
 	caller, _, err := g.access(r, agentID)
-	var s *session
+	var s *sessions.Session
 	if err == nil {
-		s, err = g.sessions.openSession(agentID, caller.Principal(), r.Header.Get(headerSession))
+		s, err = g.sessions.OpenSession(agentID, caller.Principal(), r.Header.Get(wire.HeaderSession))
 	}
 	if err == nil {
-		err = g.sessions.endSession(r.Context(), s, s.expires())
+		err = g.sessions.EndSession(r.Context(), s, s.Expires())
 	}
 	if err != nil {
 		g.refuse(w, r, agentID, err)

@@ -6,6 +6,8 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/engine/bus"
+	"github.com/beeos/beeos/internal/surface/mcp/catalog"
+	"github.com/beeos/beeos/internal/surface/mcp/wire"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
@@ -14,11 +16,11 @@ const subscriptionsMax = 1000 // per session
 // setLevel answers logging/setLevel.
 func (x *request) setLevel(ctx context.Context, params []byte) ([]byte, error) {
 	level, _ := httpd.StringValue(httpd.Field(params, "level"))
-	if !slices.Contains(logLevels, level) {
+	if !slices.Contains(wire.LogLevels, level) {
 		return nil, beeos.Errorf(beeos.InvalidParam, "params.level must be one of debug, info, notice, warning, error, critical, alert, emergency")
 	}
-	if x.session != nil {
-		if err := x.g.opt.DB.SetSessionLevel(ctx, x.session.channel, level, x.session.expires()); err != nil {
+	if x.Session != nil {
+		if err := x.g.opt.DB.SetSessionLevel(ctx, x.Session.Channel, level, x.Session.Expires()); err != nil {
 			return nil, err
 		}
 	}
@@ -26,16 +28,16 @@ func (x *request) setLevel(ctx context.Context, params []byte) ([]byte, error) {
 }
 
 // subscribe answers resources/subscribe and resources/unsubscribe.
-func (x *request) subscribe(ctx context.Context, m *message) ([]byte, error) {
-	uri, ok := httpd.StringValue(httpd.Field(m.params, "uri"))
-	if !ok || uri == "" || len(uri) > uriMax {
+func (x *request) subscribe(ctx context.Context, m *wire.Message) ([]byte, error) {
+	uri, ok := httpd.StringValue(httpd.Field(m.Params, "uri"))
+	if !ok || uri == "" || len(uri) > catalog.UriMax {
 		return nil, beeos.Errorf(beeos.MissingParam, "params.uri must name a resource; resources/list has them")
 	}
-	if x.session == nil {
+	if x.Session == nil {
 		return nil, beeos.Errorf(beeos.InvalidBody, "subscriptions belong to a session: start one with initialize")
 	}
-	id := x.session.channel
-	if m.method == "resources/unsubscribe" {
+	id := x.Session.Channel
+	if m.Method == "resources/unsubscribe" {
 		if err := x.g.opt.DB.Unsubscribe(ctx, id, uri); err != nil {
 			return nil, err
 		}
@@ -48,7 +50,7 @@ func (x *request) subscribe(ctx context.Context, m *message) ([]byte, error) {
 
 func (x *request) watch(ctx context.Context, session, uri string) error {
 	if !x.canRead(uri) {
-		return resourceNotFound(uri)
+		return wire.ResourceNotFound(uri)
 	}
 	watched, err := x.g.opt.DB.Subscriptions(ctx, session)
 	if err != nil {
@@ -57,5 +59,5 @@ func (x *request) watch(ctx context.Context, session, uri string) error {
 	if len(watched) >= subscriptionsMax {
 		return beeos.Errorf(beeos.InvalidParam, "a session watches at most %d resources: unsubscribe from some", subscriptionsMax)
 	}
-	return x.g.opt.DB.Subscribe(ctx, session, uri, x.session.expires())
+	return x.g.opt.DB.Subscribe(ctx, session, uri, x.Session.Expires())
 }

@@ -5,6 +5,9 @@ import (
 	"net/http"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/surface/mcp/catalog"
+	"github.com/beeos/beeos/internal/surface/mcp/stream"
+	"github.com/beeos/beeos/internal/surface/mcp/wire"
 )
 
 // serveSessionStream opens the stream of a session, on which it hears of changes outside of
@@ -15,9 +18,9 @@ func (g *Gateway) serveSessionStream(w http.ResponseWriter, r *http.Request, age
 	if x == nil {
 		return
 	}
-	defer x.out.close()
-	if l, ok := x.openStreamID(r.Header.Get(headerLastEvent)); ok {
-		x.resumeStream(r.Context(), l)
+	defer x.Out.Close()
+	if l, ok := x.OpenStreamID(r.Header.Get(wire.HeaderLastEvent)); ok {
+		x.ResumeStream(r.Context(), l)
 		return
 	}
 	f, leave, err := x.sessionStream(r.Context())
@@ -26,8 +29,8 @@ func (g *Gateway) serveSessionStream(w http.ResponseWriter, r *http.Request, age
 		return
 	}
 	defer leave()
-	x.out.startStream()
-	f.run(r.Context()) //nolint:errcheck // the stream ends, and its client opens another
+	x.Out.StartStream()
+	f.Run(r.Context()) //nolint:errcheck // the stream ends, and its client opens another
 }
 
 // openStream lets a request for the stream of a session in, or refuses it.
@@ -37,46 +40,46 @@ func (g *Gateway) openStream(w http.ResponseWriter, r *http.Request, agentID str
 		g.refuse(w, r, agentID, err)
 		return nil
 	}
-	id := r.Header.Get(headerSession)
+	id := r.Header.Get(wire.HeaderSession)
 	x := g.newRequest(w, r, agentID, caller, e)
-	if id == "" || !x.out.acceptsStream {
+	if id == "" || !x.Out.AcceptsStream {
 		g.refuseMethod(w, r, agentID)
 		return nil
 	}
-	if x.session, err = g.sessions.openSession(agentID, caller.Principal(), id); err != nil {
+	if x.Session, err = g.sessions.OpenSession(agentID, caller.Principal(), id); err != nil {
 		g.refuse(w, r, agentID, err)
 		return nil
 	}
-	x.version, x.can = x.session.version, x.session.can
+	x.Version, x.Can = x.Session.Version, x.Session.Can
 	return x
 }
 
 // newFollower sends changes to the client on a stream.
-func (x *request) newFollower(s *stream, wants filter) *follower {
-	return &follower{
-		x: &x.client, stream: s, wants: wants, lists: x.lists,
-		checkCaller: func() (beeos.Caller, error) { return x.g.caller(x.r, x.endpointAgent) },
-		readLists: func() (*lists, error) {
-			_, e, err := x.g.access(x.r, x.endpointAgent)
+func (x *request) newFollower(s *stream.Stream, wants stream.Filter) *stream.Follower {
+	return &stream.Follower{
+		X: &x.Client, Stream: s, Wants: wants, Lists: x.Lists,
+		CheckCaller: func() (beeos.Caller, error) { return x.g.caller(x.R, x.EndpointAgent) },
+		ReadLists: func() (*catalog.Lists, error) {
+			_, e, err := x.g.access(x.R, x.EndpointAgent)
 			if err != nil {
 				return nil, err
 			}
-			return e.lists, nil
+			return e.Lists, nil
 		},
 	}
 }
 
 // sessionStream makes the stream of a session ready to run.
-func (x *request) sessionStream(ctx context.Context) (f *follower, leave func(), err error) {
-	id := x.session.channel
-	s, leave, err := x.g.hub.open(x.caller.Principal(), topicAgent+x.endpointAgent, topicSession+id)
+func (x *request) sessionStream(ctx context.Context) (f *stream.Follower, leave func(), err error) {
+	id := x.Session.Channel
+	s, leave, err := x.g.hub.Open(x.Caller.Principal(), stream.TopicAgent+x.EndpointAgent, stream.TopicSession+id)
 	if err != nil {
 		return nil, nil, err
 	}
-	s.setMembers(x.lists) // before the client hears that the stream is open
-	f = x.newFollower(s, filter{tools: true, prompts: true, resources: true})
-	f.resubscribe = func(ctx context.Context) (map[string]bool, error) { return x.watched(ctx, id) }
-	if f.wants.uris, err = f.resubscribe(ctx); err != nil {
+	s.SetMembers(x.Lists) // before the client hears that the stream is open
+	f = x.newFollower(s, stream.Filter{Tools: true, Prompts: true, Resources: true})
+	f.Resubscribe = func(ctx context.Context) (map[string]bool, error) { return x.watched(ctx, id) }
+	if f.Wants.Uris, err = f.Resubscribe(ctx); err != nil {
 		leave()
 	}
 	return f, leave, err
@@ -98,9 +101,9 @@ func (g *Gateway) refuseMethod(w http.ResponseWriter, r *http.Request, agentID s
 		return
 	}
 	w.Header().Set("Allow", allowed)
-	g.refuse(w, r, agentID, &fault{
-		err:    beeos.Errorf(beeos.InvalidBody, "this endpoint takes POST; GET opens the stream of a session (Mcp-Session-Id, Accept: text/event-stream)"),
-		number: http.StatusMethodNotAllowed,
-		status: http.StatusMethodNotAllowed,
+	g.refuse(w, r, agentID, &wire.Fault{
+		Err:    beeos.Errorf(beeos.InvalidBody, "this endpoint takes POST; GET opens the stream of a session (Mcp-Session-Id, Accept: text/event-stream)"),
+		Number: http.StatusMethodNotAllowed,
+		Status: http.StatusMethodNotAllowed,
 	})
 }

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/surface/mcp/wire"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
@@ -12,39 +13,39 @@ import (
 // isModern reports whether m belongs to the stateless era: by its _meta or, in
 // doubt, by its header. A bare initialize never does, because some clients
 // send their newest revision in the header of the handshake as well.
-func (x *request) isModern(m *message, header string) bool {
-	if x.meta.version != nil {
+func (x *request) isModern(m *wire.Message, header string) bool {
+	if x.Meta.Version != nil {
 		return true
 	}
-	return versionOf(header).stateless() && m.method != "initialize"
+	return wire.VersionOf(header).Stateless() && m.Method != "initialize"
 }
 
 // settleModern checks everything that a stateless request must say.
-func (x *request) settleModern(m *message, header string) error {
-	x.version = v20260728
+func (x *request) settleModern(m *wire.Message, header string) error {
+	x.Version = wire.V20260728
 	switch {
-	case m.isResponse():
+	case m.IsResponse():
 		return beeos.Errorf(beeos.InvalidBody, "this revision has no requests of the server's to respond to: retry your request with inputResponses")
-	case m.isNotification():
+	case m.IsNotification():
 		return nil // this revision says nothing about their headers
 	}
-	name, ok := httpd.StringValue(x.meta.version)
+	name, ok := httpd.StringValue(x.Meta.Version)
 	if !ok {
-		return badMeta(metaVersion + " must be a string: the revision that this request speaks")
+		return wire.BadMeta(wire.MetaVersion + " must be a string: the revision that this request speaks")
 	}
-	tolerated := !x.g.opt.Strict && versionOf(header) != unversioned && !versionOf(header).stateless()
+	tolerated := !x.g.opt.Strict && wire.VersionOf(header) != wire.Unversioned && !wire.VersionOf(header).Stateless()
 	if header != name && !tolerated {
-		return headerMismatch("MCP-Protocol-Version must be there once and equal _meta[%q]", metaVersion)
+		return wire.HeaderMismatch("MCP-Protocol-Version must be there once and equal _meta[%q]", wire.MetaVersion)
 	}
-	if !versionOf(name).stateless() {
-		return unsupportedVersion(name)
+	if !wire.VersionOf(name).Stateless() {
+		return wire.UnsupportedVersion(name)
 	}
-	if kind(x.meta.capabilities) != '{' {
-		return badMeta(metaCapabilities + " must be an object: what this client can do")
+	if wire.Kind(x.Meta.Capabilities) != '{' {
+		return wire.BadMeta(wire.MetaCapabilities + " must be an object: what this client can do")
 	}
-	x.can = capabilities(x.meta.capabilities)
-	if !modernMethods[m.method] {
-		return methodNotFound(m.method)
+	x.Can = wire.Capabilities(x.Meta.Capabilities)
+	if !modernMethods[m.Method] {
+		return wire.MethodNotFound(m.Method)
 	}
 	return x.checkHeaders(m, tolerated)
 }
@@ -62,21 +63,21 @@ var modernMethods = map[string]bool{
 
 // checkHeaders compares the standard headers with the body. A client that is
 // tolerated with an older version header may leave them out.
-func (x *request) checkHeaders(m *message, tolerated bool) error {
-	h := x.r.Header
-	if !(tolerated && h[headerMethod] == nil) && !isOnly(h[headerMethod], m.method) {
-		return headerMismatch("%s must be there once and equal the body's method", headerMethod)
+func (x *request) checkHeaders(m *wire.Message, tolerated bool) error {
+	h := x.R.Header
+	if !(tolerated && h[wire.HeaderMethod] == nil) && !wire.IsOnly(h[wire.HeaderMethod], m.Method) {
+		return wire.HeaderMismatch("%s must be there once and equal the body's method", wire.HeaderMethod)
 	}
-	member := nameMembers[m.method]
-	if member == "" || tolerated && h[headerName] == nil {
+	member := wire.NameMembers[m.Method]
+	if member == "" || tolerated && h[wire.HeaderName] == nil {
 		return nil
 	}
-	want, ok := httpd.StringValue(httpd.Field(m.params, member))
+	want, ok := httpd.StringValue(httpd.Field(m.Params, member))
 	if !ok {
 		return nil // the method itself complains about that
 	}
-	if got, ok := decodeHeader(h[headerName]); !ok || got != want {
-		return headerMismatch("%s must be there once and equal params.%s", headerName, member)
+	if got, ok := wire.DecodeHeader(h[wire.HeaderName]); !ok || got != want {
+		return wire.HeaderMismatch("%s must be there once and equal params.%s", wire.HeaderName, member)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"github.com/beeos/beeos/internal/surface/mcp/wire"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -16,13 +17,13 @@ func TestVersionSkew(t *testing.T) {
 		headers http.Header
 		status  int
 	}{
-		{false, http.Header{headerVersion: {"2025-11-25"}}, http.StatusOK},
-		{true, http.Header{headerVersion: {"2025-11-25"}}, http.StatusBadRequest},
-		{false, http.Header{headerVersion: {"2025-11-25"}, headerMethod: {"tools/call"}}, http.StatusBadRequest},
-		{false, http.Header{headerVersion: {"1999-01-01"}}, http.StatusBadRequest},
-		{false, http.Header{headerVersion: {"2026-07-28", "2026-07-28"}, headerMethod: {"tools/list"}}, http.StatusBadRequest},
-		{false, http.Header{headerVersion: {"2026-07-28"}, headerMethod: {"tools/list", "tools/list"}}, http.StatusBadRequest},
-		{false, http.Header{headerVersion: {"2026-07-28"}, headerMethod: {"tools/list"}}, http.StatusOK},
+		{false, http.Header{wire.HeaderVersion: {"2025-11-25"}}, http.StatusOK},
+		{true, http.Header{wire.HeaderVersion: {"2025-11-25"}}, http.StatusBadRequest},
+		{false, http.Header{wire.HeaderVersion: {"2025-11-25"}, wire.HeaderMethod: {"tools/call"}}, http.StatusBadRequest},
+		{false, http.Header{wire.HeaderVersion: {"1999-01-01"}}, http.StatusBadRequest},
+		{false, http.Header{wire.HeaderVersion: {"2026-07-28", "2026-07-28"}, wire.HeaderMethod: {"tools/list"}}, http.StatusBadRequest},
+		{false, http.Header{wire.HeaderVersion: {"2026-07-28"}, wire.HeaderMethod: {"tools/list", "tools/list"}}, http.StatusBadRequest},
+		{false, http.Header{wire.HeaderVersion: {"2026-07-28"}, wire.HeaderMethod: {"tools/list"}}, http.StatusOK},
 	} {
 		s.gateway.opt.Strict = tt.strict
 		r := httptest.NewRequest(http.MethodPost, "/"+s.agents["clerk"]+"/mcp", strings.NewReader(s.fill(`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{${meta}}}`, "")))

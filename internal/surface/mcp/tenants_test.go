@@ -15,6 +15,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/engine/bus"
+	"github.com/beeos/beeos/internal/surface/mcp/wire"
 )
 
 // TestT37AbsentAndForeign: what is not there and what is not yours are the same
@@ -139,7 +140,7 @@ func TestT39NothingCrosses(t *testing.T) {
 		r.Header.Set("Accept", "application/json, text/event-stream")
 		r.Header.Set("Authorization", "Bearer "+key)
 		if session != "" {
-			r.Header.Set(headerSession, session)
+			r.Header.Set(wire.HeaderSession, session)
 		}
 		resp, err := client.Do(r)
 		if err != nil {
@@ -160,7 +161,7 @@ func TestT39NothingCrosses(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			session := resp.Header.Get(headerSession)
+			session := resp.Header.Get(wire.HeaderSession)
 			for n := range 8 {
 				at := []string{s.server.URL, s.other.URL}[n%2]
 				marker := fmt.Sprintf("%s-%d-%d", tn.user, i, n)
