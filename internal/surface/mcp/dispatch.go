@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+
 	"github.com/beeos/beeos/internal/surface/mcp/wire"
 )
 

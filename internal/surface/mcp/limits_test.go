@@ -198,7 +198,7 @@ func TestStreamsPerPrincipal(t *testing.T) {
 // of them.
 func TestLongURI(t *testing.T) {
 	s := newStack(t)
-	for n, want := range map[int]string{100: "", catalog.UriMax: "-32602"} {
+	for n, want := range map[int]string{100: "", catalog.URIMax: "-32602"} {
 		uri := "note://by/" + strings.Repeat("a", n)
 		_, got := s.modern(t, s.server.URL, "user", "resources/read", uri, `{}`, `"uri":"`+uri+`"`)
 		if code := field(got, "error", "code"); code != want {

@@ -44,12 +44,7 @@ func (x *request) listen(ctx context.Context, m *wire.Message) ([]byte, error) {
 	if err := f.Notify("notifications/subscriptions/acknowledged", stream.Acknowledged(wanted, wants, watch.Last)); err != nil {
 		return nil, err
 	}
-	s.Mu.Lock()
-	for task := range watch.Last { // what happened before the stream was open
-		s.Turns[task] = true
-	}
-	s.Mu.Unlock()
-	s.WakeUp()
+	s.NoteTurns(watch) // something may have happened before the stream was open
 	if err := f.Run(ctx); err != nil {
 		return nil, err
 	}

@@ -120,7 +120,7 @@ func New(opt Options) (*Gateway, error) {
 		HandOver: opt.HandOver, Context: opt.Context,
 	})
 	opt.Bus.OnControl(g.handleControl)
-	opt.Bus.OnNotice(g.handleNotice)
+	opt.Bus.OnNotice(g.hub.HandleNotice)
 	return g, nil
 }
 

@@ -163,7 +163,7 @@ func (x *request) atMember(ctx context.Context, m *wire.Message, do handler) ([]
 	result, err := do(&there, ctx, local)
 	var f *wire.Fault
 	if errors.As(err, &f) && f.Number == wire.NumberNoResource {
-		return nil, wire.ResourceNotFound(e.UriPrefix() + uri)
+		return nil, wire.ResourceNotFound(e.URIPrefix() + uri)
 	}
 	return e.ToUnion(result, uri), err
 }

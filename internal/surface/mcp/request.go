@@ -137,7 +137,7 @@ func (x *request) initialize(params []byte) ([]byte, error) {
 		x.Session.Version, x.Session.Can = s.Version, s.Can
 		x.Version, x.Can = s.Version, s.Can
 	} else {
-		x.Out.W.Header()[wire.HeaderSession] = []string{x.Runner.Sealer.SessionID(x.EndpointAgent, x.Caller.Principal(), s)}
+		x.Out.Header()[wire.HeaderSession] = []string{x.Runner.Sealer.SessionID(x.EndpointAgent, x.Caller.Principal(), s)}
 	}
 	b := []byte(`{"protocolVersion":"` + s.Version.String() + `",`)
 	return append(append(b, x.Lists.InitializeMembers...), '}'), nil

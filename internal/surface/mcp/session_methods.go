@@ -30,7 +30,7 @@ func (x *request) setLevel(ctx context.Context, params []byte) ([]byte, error) {
 // subscribe answers resources/subscribe and resources/unsubscribe.
 func (x *request) subscribe(ctx context.Context, m *wire.Message) ([]byte, error) {
 	uri, ok := httpd.StringValue(httpd.Field(m.Params, "uri"))
-	if !ok || uri == "" || len(uri) > catalog.UriMax {
+	if !ok || uri == "" || len(uri) > catalog.URIMax {
 		return nil, beeos.Errorf(beeos.MissingParam, "params.uri must name a resource; resources/list has them")
 	}
 	if x.Session == nil {

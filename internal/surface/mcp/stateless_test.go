@@ -1,11 +1,12 @@
 package mcp
 
 import (
-	"github.com/beeos/beeos/internal/surface/mcp/wire"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/beeos/beeos/internal/surface/mcp/wire"
 )
 
 // TestVersionSkew: a hosted client sends an older version header with a modern

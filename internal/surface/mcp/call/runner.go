@@ -16,7 +16,7 @@ import (
 type Runner struct {
 	RunnerOptions
 	pending   pendingRequests
-	Questions pendingQuestions
+	questions pendingQuestions
 	polls     pollLimit
 }
 
@@ -46,7 +46,7 @@ func NewRunner(opt RunnerOptions) *Runner {
 	return &Runner{
 		RunnerOptions: opt,
 		pending:       pendingRequests{byName: map[string]*pendingRequest{}},
-		Questions:     pendingQuestions{waiting: map[string]chan []byte{}},
+		questions:     pendingQuestions{waiting: map[string]chan []byte{}},
 		polls:         pollLimit{fullAt: map[string]time.Time{}},
 	}
 }

@@ -44,7 +44,8 @@ func (b *pendingQuestions) add(id string) (answer chan []byte, closeIt func()) {
 }
 
 // DeliverAnswer hands an answer to whoever waits for it here.
-func (b *pendingQuestions) DeliverAnswer(id string, data []byte) {
+func (r *Runner) DeliverAnswer(id string, data []byte) {
+	b := &r.questions
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if answer := b.waiting[id]; answer != nil {
@@ -68,7 +69,7 @@ func (c *activeCall) askClient(ctx context.Context, n *replies.NeededInput) (inp
 		if c.x.Session == nil || !c.x.Out.AcceptsStream || !c.x.Can.Has(wire.NeededCapability(&ev)) {
 			return nil, wire.ErrorResult("The agent needs an answer before it can go on, and this client cannot be asked (" + ev.Method + ").")
 		}
-		answer, forget := c.x.Runner.Questions.add(ev.AskID)
+		answer, forget := c.x.Runner.questions.add(ev.AskID)
 		defer forget()
 		answers[strings.Clone(key)] = answer
 		c.x.Out.SendEvent(c.x.questionRequest(ctx, &ev)) //nolint:errcheck // then no answer comes

@@ -37,13 +37,13 @@ type Lists struct {
 	promptOf                    map[string]promptOrigin
 }
 
-// UriMax is how long a URI may be that is compared with templates, of which an
+// URIMax is how long a URI may be that is compared with templates, of which an
 // agent may have thousands.
-const UriMax = 4096
+const URIMax = 4096
 
 // HasResource reports whether there is such a resource, or a template that makes it.
 func (l *Lists) HasResource(uri string) bool {
-	return l.ResourceAt[uri] != nil || len(uri) <= UriMax && slices.ContainsFunc(l.patterns, func(p *regexp.Regexp) bool { return p.MatchString(uri) })
+	return l.ResourceAt[uri] != nil || len(uri) <= URIMax && slices.ContainsFunc(l.patterns, func(p *regexp.Regexp) bool { return p.MatchString(uri) })
 }
 
 func newLists(a *beeos.Agent) *Lists {

@@ -82,7 +82,7 @@ func (e *Server) ToUnion(raw []byte, asked string) []byte {
 			}
 			switch {
 			case text && (uri == asked || e.Lists.ownsURI(uri)):
-				b = wire.AppendText(b, e.UriPrefix()+uri)
+				b = wire.AppendText(b, e.URIPrefix()+uri)
 			case membersWithURIs[name]:
 				b = append(b, e.ToUnion(value, asked)...)
 			default:

@@ -89,13 +89,13 @@ func (l *Lists) mergePrompts(e *Server) (items [][]byte) {
 	return items
 }
 
-// UriPrefix is what the URIs of an agent's resources begin with in a union.
-func (e *Server) UriPrefix() string { return "beeos://" + e.Agent.Slug + "/" }
+// URIPrefix is what the URIs of an agent's resources begin with in a union.
+func (e *Server) URIPrefix() string { return "beeos://" + e.Agent.Slug + "/" }
 
 // unionDefinition is a definition, which begins with a URI, as a union shows it.
 func unionDefinition(e *Server, definition []byte, head string) []byte {
 	uri, _ := wire.StringAfter(definition, head)
-	return wire.ReplaceString(definition, head, e.UriPrefix()+uri)
+	return wire.ReplaceString(definition, head, e.URIPrefix()+uri)
 }
 
 // unionName is the name of an agent's tool or prompt among those of all;

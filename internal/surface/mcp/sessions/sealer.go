@@ -9,9 +9,10 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
-	"github.com/beeos/beeos/internal/surface/mcp/wire"
 	"strings"
 	"time"
+
+	"github.com/beeos/beeos/internal/surface/mcp/wire"
 )
 
 // Sealer turns sessions and asks into unforgeable names. The agent and the

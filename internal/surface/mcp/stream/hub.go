@@ -36,19 +36,19 @@ const (
 type Stream struct {
 	wake chan struct{} // holds one
 
-	Mu           sync.Mutex
-	Changed      bool                       // the agent
-	Resubscribed bool                       // what the session watches
-	Ended        bool                       // the session, or a reader too slow
+	mu           sync.Mutex
+	changed      bool                       // the agent
+	resubscribed bool                       // what the session watches
+	ended        bool                       // the session, or a reader too slow
 	updated      []string                   // resources
 	messages     [][]byte                   // ready to be sent
-	Turns        map[string]bool            // whose state may have changed
-	Members      map[string]*catalog.Server // of the union that it is about, by id
+	turns        map[string]bool            // whose state may have changed
+	members      map[string]*catalog.Server // of the union that it is about, by id
 }
 
 // Open registers a stream, unless its principal has too many already.
 func (h *Hub) Open(principal string, topics ...string) (s *Stream, closeIt func(), err error) {
-	s = &Stream{wake: make(chan struct{}, 1), Turns: map[string]bool{}}
+	s = &Stream{wake: make(chan struct{}, 1), turns: map[string]bool{}}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.principals[principal] >= streamsPerPrincipal {
@@ -85,34 +85,44 @@ func (h *Hub) CountStreams(principal string) int {
 	return h.principals[principal]
 }
 
-// Notify notes something on every stream about the topic and wakes it.
-func (h *Hub) Notify(topic string, note func(*Stream)) {
+// notify notes something on every stream about the topic and wakes it.
+func (h *Hub) notify(topic string, note func(*Stream)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for s := range h.topics[topic] {
-		s.Mu.Lock()
+		s.mu.Lock()
 		note(s)
-		s.Mu.Unlock()
-		s.WakeUp()
+		s.mu.Unlock()
+		s.wakeUp()
 	}
 }
 
-func (s *Stream) WakeUp() {
+func (s *Stream) wakeUp() {
 	select {
 	case s.wake <- struct{}{}:
 	default:
 	}
 }
 
-// SetMembers says whose updates the stream of a union is to note.
-func (s *Stream) SetMembers(l *catalog.Lists) {
-	s.Mu.Lock()
-	defer s.Mu.Unlock()
-	s.Members = l.MemberByAgent
+// NoteTurns has the stream look at the turns that it watches.
+func (s *Stream) NoteTurns(watch *taskWatch) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for turn := range watch.Last {
+		s.turns[turn] = true
+	}
+	s.wakeUp()
 }
 
-// NoteUpdate notes that a resource has changed; s.mu is held. Once is enough.
-func (s *Stream) NoteUpdate(uri string) {
+// SetMembers says whose updates the stream of a union is to note.
+func (s *Stream) SetMembers(l *catalog.Lists) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.members = l.MemberByAgent
+}
+
+// noteUpdate notes that a resource has changed; s.mu is held. Once is enough.
+func (s *Stream) noteUpdate(uri string) {
 	for _, known := range s.updated {
 		if known == uri {
 			return
@@ -123,11 +133,11 @@ func (s *Stream) NoteUpdate(uri string) {
 	}
 }
 
-// QueueMessage adds a message; s.mu is held. A reader that does not keep up is better
+// queueMessage adds a message; s.mu is held. A reader that does not keep up is better
 // off with a new stream than with holes in this one.
-func (s *Stream) QueueMessage(msg []byte) {
+func (s *Stream) queueMessage(msg []byte) {
 	if len(s.messages) >= PendingMax {
-		s.Ended = true
+		s.ended = true
 		return
 	}
 	s.messages = append(s.messages, msg)
@@ -135,11 +145,11 @@ func (s *Stream) QueueMessage(msg []byte) {
 
 // takeNoted returns what was noted since the last time.
 func (s *Stream) takeNoted() (n noted) {
-	s.Mu.Lock()
-	defer s.Mu.Unlock()
-	n = noted{s.Changed, s.Resubscribed, s.Ended, s.updated, s.messages, s.Turns}
-	s.Changed, s.Resubscribed, s.updated, s.messages = false, false, nil, nil
-	s.Turns = map[string]bool{}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n = noted{s.changed, s.resubscribed, s.ended, s.updated, s.messages, s.turns}
+	s.changed, s.resubscribed, s.updated, s.messages = false, false, nil, nil
+	s.turns = map[string]bool{}
 	return n
 }
 

@@ -31,10 +31,10 @@ func TestStreamsAreCapped(t *testing.T) {
 
 // TestSlowReader: what waits for a reader is bounded.
 func TestSlowReader(t *testing.T) {
-	s := &Stream{Turns: map[string]bool{}}
+	s := &Stream{turns: map[string]bool{}}
 	for i := range 2 * PendingMax {
-		s.NoteUpdate(strings.Repeat("x", i%7))
-		s.QueueMessage([]byte("m"))
+		s.noteUpdate(strings.Repeat("x", i%7))
+		s.queueMessage([]byte("m"))
 	}
 	if n := s.takeNoted(); len(n.updated) != 7 || len(n.messages) != PendingMax || !n.ended {
 		t.Errorf("%d updates, %d messages, ended %v", len(n.updated), len(n.messages), n.ended)

@@ -3,6 +3,7 @@ package stream
 import (
 	"bytes"
 	"context"
+
 	"github.com/beeos/beeos/internal/surface/mcp/call"
 	"github.com/beeos/beeos/internal/surface/mcp/wire"
 )

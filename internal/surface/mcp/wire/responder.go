@@ -24,7 +24,7 @@ const (
 // first event, a stream of server-sent events from there on. A call that
 // stays silent becomes a stream too, whose comments keep its connection open.
 type Responder struct {
-	W             http.ResponseWriter
+	w             http.ResponseWriter
 	AcceptsJSON   bool // the client takes application/json
 	AcceptsStream bool // the client takes text/event-stream
 
@@ -43,7 +43,7 @@ type Responder struct {
 // NewResponder reads what the client accepts. A client that says nothing, or
 // that anything will do, gets JSON: nobody reads a stream by accident.
 func NewResponder(w http.ResponseWriter, r *http.Request) *Responder {
-	o := &Responder{W: w}
+	o := &Responder{w: w}
 	accept := r.Header["Accept"]
 	o.AcceptsJSON = len(accept) == 0
 	for _, line := range accept {
@@ -59,6 +59,9 @@ func NewResponder(w http.ResponseWriter, r *http.Request) *Responder {
 	}
 	return o
 }
+
+// Header is the header of the response.
+func (o *Responder) Header() http.Header { return o.w.Header() }
 
 // KeepAlive is called before something that may take long. Until close, a client
 // that takes streams hears from us every quiet seconds.
@@ -101,7 +104,7 @@ func (o *Responder) stream() *httpd.SSE {
 			o.timer.Stop()
 			o.timer = nil
 		}
-		o.sse = httpd.NewSSE(o.W)
+		o.sse = httpd.NewSSE(o.w)
 		if o.DropAfter > 0 {
 			o.sse.DropAfter(o.DropAfter)
 		}
@@ -131,22 +134,22 @@ func (o *Responder) SendAnswer(status int, head, body, tail []byte) {
 		o.stream().Event("message", "", msg) //nolint:errcheck // the client is gone; nobody is left to tell
 		return
 	}
-	h := o.W.Header()
+	h := o.w.Header()
 	h["Content-Type"] = contentJSON
 	h["Content-Length"] = []string{strconv.Itoa(len(head) + len(body) + len(tail))}
-	o.W.WriteHeader(status)
+	o.w.WriteHeader(status)
 	if len(body) >= largeAnswer {
 		defer o.limitWrite()()
 	}
 	for _, b := range [...][]byte{head, body, tail} {
-		o.W.Write(b) //nolint:errcheck // the client is gone; nobody is left to tell
+		o.w.Write(b) //nolint:errcheck // the client is gone; nobody is left to tell
 	}
 }
 
 // limitWrite gives the client so long to take an answer; the function that it
 // returns lets the connection go on without a limit.
 func (o *Responder) limitWrite() func() {
-	ctl := http.NewResponseController(o.W)
+	ctl := http.NewResponseController(o.w)
 	within := o.DropAfter
 	if within == 0 {
 		within = writeWithin
@@ -169,7 +172,7 @@ func (o *Responder) Dropped() bool {
 var contentJSON = []string{"application/json"}
 
 // SendAccepted answers a message that has no response.
-func (o *Responder) SendAccepted() { o.W.WriteHeader(http.StatusAccepted) }
+func (o *Responder) SendAccepted() { o.w.WriteHeader(http.StatusAccepted) }
 
 // Close must come before the handler returns: nothing is written after it.
 func (o *Responder) Close() {
@@ -193,7 +196,7 @@ func (o *Responder) SendError(r *http.Request, id []byte, v Version, err error) 
 		httpd.Report(r, err)
 	}
 	if status == http.StatusTooManyRequests {
-		httpd.SetRetryAfter(o.W, f.Err)
+		httpd.SetRetryAfter(o.w, f.Err)
 	}
 	o.SendAnswer(status, nil, f.AppendResponse(nil, id, v), nil)
 }
