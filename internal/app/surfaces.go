@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/http/pprof"
 	"net/url"
-	"time"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/config"
@@ -132,34 +131,12 @@ func (p *parts) card() func(*beeos.Agent) (web.Card, error) {
 func (p *parts) mcp(ctx context.Context) (http.Handler, error) {
 	g, err := mcp.New(mcp.Options{
 		Context: ctx, DB: p.db, Auth: p.auth, OAuth: p.oauth, Calls: p.calls, PublicURL: p.info.MCP,
-		Origins: p.cfg.MCP.Origins, Strict: p.cfg.MCP.Strict, Log: p.log,
-		Tell: func(n mcp.News) {
-			p.bus.Control(bus.Control{Kind: news[n.Kind], AgentID: n.Agent, ID: n.ID, Reason: n.Reason, Data: n.Data})
-		},
-		Settle: func(ctx context.Context) {
-			if nodes, err := p.db.Nodes(ctx, time.Now().Add(-nodeDead)); err == nil {
-				p.bus.Settle(ctx, len(nodes)-1)
-			}
-		},
+		Origins: p.cfg.MCP.Origins, Strict: p.cfg.MCP.Strict, Log: p.log, Bus: p.bus, NodeDead: nodeDead,
 	})
 	if err != nil {
 		return nil, err
 	}
 	p.run = append(p.run, g.Run)
-	kinds := map[bus.ControlKind]mcp.NewsKind{}
-	for kind, control := range news {
-		kinds[control] = kind
-	}
-	p.bus.OnControl(func(c bus.Control) {
-		if kind, ok := kinds[c.Kind]; ok {
-			g.Hear(mcp.News{Kind: kind, Agent: c.AgentID, ID: c.ID, Reason: c.Reason, Data: c.Data})
-		}
-	})
-	p.bus.OnNotice(func(n bus.Notice) {
-		if n.Terminal {
-			g.Hear(mcp.News{Kind: mcp.TurnChanged, ID: n.Turn})
-		}
-	})
 	return g, nil
 }
 
@@ -170,19 +147,6 @@ func (p *parts) a2a(ctx context.Context) (http.Handler, error) {
 	})
 	p.peers = g
 	return g, err
-}
-
-// news is how what MCP gateways tell each other travels; agentgateway tells them
-// some of it, too.
-var news = map[mcp.NewsKind]bus.ControlKind{
-	mcp.Cancelled:       bus.CancelRequest,
-	mcp.AgentChanged:    bus.AgentChanged,
-	mcp.ResourceUpdated: bus.ResourceUpdated,
-	mcp.SessionChanged:  bus.SessionChanged,
-	mcp.SessionEnded:    bus.SessionEnded,
-	mcp.SessionMessage:  bus.SessionMessage,
-	mcp.TurnChanged:     bus.TurnChanged,
-	mcp.Answered:        bus.Answer,
 }
 
 func (p *parts) rest() http.Handler {

@@ -1,39 +1,39 @@
 package mcp
 
 import (
-	"context"
 	"net/http"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/access/auth"
-	"github.com/beeos/beeos/internal/wire/httpd"
+	"github.com/beeos/beeos/internal/surface/mcp/catalog"
+	"github.com/beeos/beeos/internal/surface/mcp/wire"
 )
 
 // access answers who is calling and which agent; none is all of them. An agent that is not there
 // and one that this caller may not see are the same error.
-func (g *Gateway) access(r *http.Request, agentID string) (beeos.Caller, *entry, error) {
+func (g *Gateway) access(r *http.Request, agentID string) (beeos.Caller, *catalog.Server, error) {
 	caller, err := g.caller(r, agentID)
 	if err != nil {
 		return caller, nil, err
 	}
 	if agentID == "" {
-		e, err := g.union(r.Context(), caller)
+		e, err := g.catalog.Union(r.Context(), caller)
 		return caller, e, err
 	}
 	if caller.Kind == beeos.ByAgentKey && caller.AgentID != agentID {
 		return caller, nil, beeos.Errorf(beeos.Unauthorized, "this agent key was issued for another agent")
 	}
-	e, err := g.catalog.agent(r.Context(), agentID)
+	e, err := g.catalog.Agent(r.Context(), agentID)
 	if err != nil && beeos.CodeOf(err) != beeos.AgentNotFound {
 		return caller, nil, err
 	}
-	if err == nil && !caller.MayReach(e.agent) && caller.Kind == beeos.ByOAuth && caller.UserID == e.agent.OwnerID {
+	if err == nil && !caller.MayReach(e.Agent) && caller.Kind == beeos.ByOAuth && caller.UserID == e.Agent.OwnerID {
 		return caller, nil, notGranted()
 	}
-	if err != nil || !caller.MayReach(e.agent) {
+	if err != nil || !caller.MayReach(e.Agent) {
 		return caller, nil, beeos.Errorf(beeos.AgentNotFound, "no agent %s is known to this credential", agentID)
 	}
-	if !e.agent.MCPEnabled {
+	if !e.Agent.MCPEnabled {
 		return caller, nil, beeos.Errorf(beeos.Unauthorized, "MCP is off for this agent: its owner can turn it on (mcp_enabled)")
 	}
 	return caller, e, nil
@@ -62,43 +62,17 @@ func (g *Gateway) endpoint(agentID string) string {
 // notGranted is for an app that its person has let at other agents: it may ask
 // for this one, too.
 func notGranted() error {
-	return &fault{
-		err:    beeos.Errorf(beeos.Forbidden, "this agent is not among those that this app was granted; authorize again and pick it"),
-		number: numbers[beeos.Forbidden],
-		status: http.StatusForbidden,
-	}
-}
-
-// reach returns an agent that the caller may call at this endpoint.
-func (x *exchange) reach(ctx context.Context, agentID string) (*beeos.Agent, error) {
-	if x.home == agentID {
-		return x.agent, nil
-	}
-	e, err := x.g.catalog.agent(ctx, agentID)
-	if err == nil && (x.home != "" || !x.caller.MayReach(e.agent) || !e.agent.MCPEnabled) {
-		err = beeos.Errorf(beeos.AgentNotFound, "no agent %s is known to this credential", agentID)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return e.agent, nil
-}
-
-// responder is newResponder with the limits of the gateway.
-func (g *Gateway) responder(w http.ResponseWriter, r *http.Request) *responder {
-	o := newResponder(w, r)
-	o.within = g.opt.WriteWithin
-	return o
+	return wire.WithStatus(http.StatusForbidden, beeos.Errorf(beeos.Forbidden, "this agent is not among those that this app was granted; authorize again and pick it"))
 }
 
 // refuse answers a request that never became a JSON-RPC message of a known
 // caller. The answer has no id, but is JSON-RPC all the same.
 func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, agentID string, err error) {
-	f := faultOf(err)
-	if f.status == http.StatusUnauthorized || f.status == http.StatusForbidden {
-		w.Header()["Www-Authenticate"] = []string{g.challenge(agentID, f.err)}
+	f := wire.FaultOf(err)
+	if f.Status == http.StatusUnauthorized || f.Status == http.StatusForbidden {
+		w.Header()["Www-Authenticate"] = []string{g.challenge(agentID, f.Err)}
 	}
-	newResponder(w, r).fail(r, nil, bare, err)
+	wire.NewResponder(w, r).SendError(r, nil, wire.Unversioned, err)
 }
 
 // challenge tells clients where to learn how to get a credential.
@@ -107,35 +81,4 @@ func (g *Gateway) challenge(agentID string, err error) string {
 		return `Bearer realm="MCP"`
 	}
 	return g.opt.OAuth.Challenge(agentID, err)
-}
-
-// delete ends a session, at every replica.
-func (g *Gateway) delete(w http.ResponseWriter, r *http.Request, agentID string) {
-	caller, _, err := g.access(r, agentID)
-	var s *session
-	if err == nil {
-		s, err = g.session(agentID, caller.Principal(), r.Header.Get(headerSession))
-	}
-	if err == nil {
-		err = g.endSession(r.Context(), s, s.expires())
-	}
-	if err != nil {
-		g.refuse(w, r, agentID, err)
-		return
-	}
-	w.WriteHeader(http.StatusNoContent)
-}
-
-// fail sends an error as the answer to id. A fault of ours goes to the log
-// with its cause, and never further.
-func (o *responder) fail(r *http.Request, id []byte, v version, err error) {
-	f := faultOf(err)
-	status := f.statusFor(v)
-	if f.ours() {
-		httpd.Report(r, err)
-	}
-	if status == http.StatusTooManyRequests {
-		httpd.SetRetryAfter(o.w, f.err)
-	}
-	o.send(status, nil, f.append(nil, id, v), nil)
 }

@@ -5,9 +5,9 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/surface/mcp/replies"
 )
 
 // discard is a ResponseWriter that costs nothing.
@@ -16,9 +16,11 @@ type discard struct {
 	status int
 }
 
-func (d *discard) Header() http.Header         { return d.header }
+func (d *discard) Header() http.Header { return d.header }
+
 func (d *discard) Write(b []byte) (int, error) { return len(b), nil }
-func (d *discard) WriteHeader(status int)      { d.status = status }
+
+func (d *discard) WriteHeader(status int) { d.status = status }
 
 // BenchmarkEdge is what this package adds to a request, without net/http:
 // with a list, all of it; with a call that is refused for its arguments,
@@ -34,7 +36,7 @@ func BenchmarkEdge(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				r := httptest.NewRequest(http.MethodPost, "/"+s.agents["clerk"]+"/mcp", strings.NewReader(body))
-				r.Header["Content-Type"] = contentJSON
+				r.Header["Content-Type"] = []string{"application/json"}
 				r.Header["Authorization"] = []string{"Bearer " + s.keys["user"]}
 				w := &discard{header: http.Header{}}
 				s.gateway.ServeHTTP(w, r)
@@ -50,22 +52,8 @@ func BenchmarkResult(b *testing.B) {
 	m := &beeos.Message{Type: beeos.AgentReply, Body: strings.Repeat("some words ", 20)}
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := toolResult(m); err != nil {
+		if _, err := replies.ToolResult(m); err != nil {
 			b.Fatal(err)
-		}
-	}
-}
-
-func BenchmarkSession(b *testing.B) {
-	seal, err := newSealer(newSecret())
-	if err != nil {
-		b.Fatal(err)
-	}
-	id := seal.sessionID("agent_a", "user:1", newSession(latest, canSample, time.Unix(0, 0)))
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, ok := seal.session("agent_a", "user:1", id); !ok {
-			b.Fatal("does not open")
 		}
 	}
 }
@@ -77,7 +65,7 @@ func BenchmarkCall(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		r := httptest.NewRequest(http.MethodPost, "/"+s.agents["clerk"]+"/mcp", strings.NewReader(body))
-		r.Header["Content-Type"] = contentJSON
+		r.Header["Content-Type"] = []string{"application/json"}
 		r.Header["Authorization"] = []string{"Bearer " + s.keys["user"]}
 		w := &discard{header: http.Header{}}
 		s.gateway.ServeHTTP(w, r)

@@ -14,6 +14,10 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/engine/bus"
+	"github.com/beeos/beeos/internal/surface/mcp/catalog"
+	"github.com/beeos/beeos/internal/surface/mcp/stream"
+	"github.com/beeos/beeos/internal/surface/mcp/wire"
 )
 
 const floodDeltas = 8000
@@ -147,20 +151,16 @@ func TestSlowListener(t *testing.T) {
 	session := s.handshake(t, "clerk", "user", `{}`)
 	r, err := http.NewRequest(http.MethodGet, s.server.URL+"/"+s.agents["clerk"]+"/mcp", nil)
 	s.must(err)
-	r.Header = http.Header{"Accept": {"text/event-stream"}, "Authorization": {"Bearer " + s.keys["user"]}, headerSession: {session}}
+	r.Header = http.Header{"Accept": {"text/event-stream"}, "Authorization": {"Bearer " + s.keys["user"]}, wire.HeaderSession: {session}}
 	s.raw(t, s.narrow(t), r)
-	open := func() int {
-		s.gateway.hub.mu.Lock()
-		defer s.gateway.hub.mu.Unlock()
-		return s.gateway.hub.principals["user:"+s.owner.ID]
-	}
+	open := func() int { return s.gateway.hub.CountStreams("user:" + s.owner.ID) }
 	s.until(t, "the stream is open", func() bool { return open() == 1 })
-	sealed, _ := s.gateway.sealer.session(s.agents["clerk"], "user:"+s.owner.ID, session)
+	sealed, _ := s.gateway.sessions.OpenSession(s.agents["clerk"], "user:"+s.owner.ID, session)
 	other := bufio.NewScanner(s.sessionStream(t.Context(), t, s.server.URL, session).Body)
 	other.Buffer(nil, 1<<20)
 	big := []byte(`{"jsonrpc":"2.0","method":"x","params":{"text":"` + strings.Repeat("x", 100_000) + `"}}`)
 	for range 5 {
-		s.gateway.Hear(News{Kind: SessionMessage, ID: sealed.channel, Data: big})
+		s.bus.Control(bus.Control{Kind: bus.SessionMessage, ID: sealed.Channel, Data: big})
 		if got := nextEvent(t, other); len(got) != len(big) {
 			t.Errorf("the other heard %d bytes", len(got))
 		}
@@ -173,7 +173,7 @@ func TestStreamsPerPrincipal(t *testing.T) {
 	s := newStack(t)
 	session := s.handshake(t, "clerk", "user", `{}`)
 	var last *http.Response
-	for range streamsPerPrincipal {
+	for range 100 {
 		if last = s.sessionStream(t.Context(), t, s.server.URL, session); last.StatusCode != http.StatusOK {
 			t.Fatal(last.Status)
 		}
@@ -198,7 +198,7 @@ func TestStreamsPerPrincipal(t *testing.T) {
 // of them.
 func TestLongURI(t *testing.T) {
 	s := newStack(t)
-	for n, want := range map[int]string{100: "", uriMax: "-32602"} {
+	for n, want := range map[int]string{100: "", catalog.URIMax: "-32602"} {
 		uri := "note://by/" + strings.Repeat("a", n)
 		_, got := s.modern(t, s.server.URL, "user", "resources/read", uri, `{}`, `"uri":"`+uri+`"`)
 		if code := field(got, "error", "code"); code != want {
@@ -213,9 +213,9 @@ func TestListenToTooManyTasks(t *testing.T) {
 	s := newStack(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	for n, want := range map[int]string{pendingMax: "", pendingMax + 1: "-32602"} {
+	for n, want := range map[int]string{stream.PendingMax: "", stream.PendingMax + 1: "-32602"} {
 		ids := strings.Repeat(`"`+beeos.NewID()+`",`, n)
-		resp := s.modernStream(ctx, t, s.server.URL, "user", "subscriptions/listen", "", `{"extensions":{"`+tasksExtension+`":{}}}`,
+		resp := s.modernStream(ctx, t, s.server.URL, "user", "subscriptions/listen", "", `{"extensions":{"`+wire.TasksExtension+`":{}}}`,
 			`"notifications":{"taskIds":[`+strings.TrimSuffix(ids, ",")+`]}`)
 		var got []byte
 		if resp.Header.Get("Content-Type") == "application/json" {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/surface/mcp/wire"
 )
 
 // TestT37AuthorizationMatrix: who may do what does not depend on the revision
@@ -86,18 +87,18 @@ func TestT37AuthorizationMatrix(t *testing.T) {
 	}
 	for _, c := range credentials {
 		for method, params := range methods {
-			for _, version := range versionNames {
+			for _, version := range wire.VersionNames {
 				meta := ""
-				if versionOf(version).stateless() {
-					meta = `"_meta":{"` + metaVersion + `":"2026-07-28","` + metaCapabilities + `":` + taskable + `}`
+				if wire.VersionOf(version).Stateless() {
+					meta = `"_meta":{"` + wire.MetaVersion + `":"2026-07-28","` + wire.MetaCapabilities + `":` + taskable + `}`
 				}
 				r := request(http.MethodPost, "/mcp", `{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":{`+strings.Trim(params+","+meta, ",")+`}}`)
-				r.Header.Set(headerMethod, method)
-				if name := field([]byte(`{`+params+`}`), named[method]); name != "" {
-					r.Header.Set(headerName, strings.Trim(name, `"`))
+				r.Header.Set(wire.HeaderMethod, method)
+				if name := field([]byte(`{`+params+`}`), wire.NameMembers[method]); name != "" {
+					r.Header.Set(wire.HeaderName, strings.Trim(name, `"`))
 				}
 				if version != "" {
-					r.Header.Set(headerVersion, version)
+					r.Header.Set(wire.HeaderVersion, version)
 				}
 				check(c.name+" "+version+" "+method, c.status, r, c.headers)
 			}
@@ -125,7 +126,7 @@ func TestT35ForeignNames(t *testing.T) {
 		for _, verb := range []string{http.MethodGet, http.MethodDelete} {
 			r, err := http.NewRequest(verb, s.other.URL+"/"+s.agents[tt.agent]+"/mcp", nil)
 			s.must(err)
-			r.Header = http.Header{"Accept": {"text/event-stream"}, "Authorization": {"Bearer " + s.keys[tt.key]}, headerSession: {tt.id}}
+			r.Header = http.Header{"Accept": {"text/event-stream"}, "Authorization": {"Bearer " + s.keys[tt.key]}, wire.HeaderSession: {tt.id}}
 			resp, err := http.DefaultClient.Do(r)
 			s.must(err)
 			resp.Body.Close()
@@ -137,36 +138,4 @@ func TestT35ForeignNames(t *testing.T) {
 	if got := s.send(t.Context(), t, s.other.URL, "clerk", "user", session, `{"jsonrpc":"2.0","id":1,"method":"ping"}`); got.StatusCode != http.StatusOK {
 		t.Error("its owner: ", got.Status)
 	}
-}
-
-// FuzzSession: whatever stands in the header, it opens nothing and breaks
-// nothing; nor does anything that was sealed for another purpose.
-func FuzzSession(f *testing.F) {
-	seal, err := newSealer(newSecret())
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add("", []byte{})
-	f.Add("AQ", []byte("w\x00\x00\x00\x00\x7f\x00\x00\x00turn\nchannel"))
-	f.Fuzz(func(t *testing.T, name string, plain []byte) {
-		if _, ok := seal.session("agent_a", "user:1", name); ok {
-			t.Errorf("%q opens", name)
-		}
-		seal.session("agent_a", "user:1", seal.seal(sealedSession, "agent_a", "user:1", plain)) // must not panic
-		if _, ok := seal.session("agent_a", "user:1", seal.seal(sealedState, "agent_a", "user:1", plain)); ok {
-			t.Error("a state opens as a session")
-		}
-	})
-}
-
-// FuzzBindings: an agent's schema is whatever an agent wrote.
-func FuzzBindings(f *testing.F) {
-	f.Add([]byte(`{"properties":{"a":{"type":"string","x-mcp-header":"A"},"b":{"properties":{"c":{"type":"integer","x-mcp-header":"C"}}}}}`), []byte(`{"a":"x","b":{"c":1}}`))
-	f.Fuzz(func(t *testing.T, schema, arguments []byte) {
-		if !jsonObject(schema) || !jsonObject(arguments) {
-			return
-		}
-		x := &exchange{version: v20260728, r: &http.Request{Header: http.Header{}}}
-		_ = x.checkParams(&tool{bindings: bindings(schema, nil)}, arguments) // must not panic
-	})
 }

@@ -38,8 +38,13 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/access/auth"
 	"github.com/beeos/beeos/internal/access/oauth"
+	"github.com/beeos/beeos/internal/engine/bus"
 	"github.com/beeos/beeos/internal/engine/invoke"
 	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/surface/mcp/call"
+	"github.com/beeos/beeos/internal/surface/mcp/catalog"
+	"github.com/beeos/beeos/internal/surface/mcp/sessions"
+	"github.com/beeos/beeos/internal/surface/mcp/stream"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
@@ -49,6 +54,7 @@ type Options struct {
 	Auth      *auth.Checker
 	OAuth     *oauth.Server // nil = keys alone
 	Calls     *invoke.Calls
+	Bus       *bus.Bus
 	PublicURL string   // MCP_PUBLIC_URL, without a slash at its end
 	Origins   []string // browser origins that may call; empty = any
 	Strict    bool     // refuse an older version header on a request of 2026-07-28, which some hosted clients send
@@ -68,36 +74,26 @@ type Options struct {
 	// their connection, but not this.
 	Context context.Context
 
-	// Tell brings news to the Gateway.Hear of every replica, this one's too.
-	// Without it there are no others.
-	Tell func(News)
-
-	// Settle returns when the others have heard what was told before; nil =
-	// they have when Tell returns.
-	Settle func(context.Context)
+	// NodeDead is how long a node may be silent before it counts as gone.
+	NodeDead time.Duration
 }
 
 // Gateway serves MCP.
 type Gateway struct {
-	opt     Options
-	catalog *catalog
-	unions  unions
-	sealer  *sealer
-	flights flights
-	hub     hub
-	bridge  bridge
-	ended   endedSessions
-	polls   polls
+	opt      Options
+	catalog  *catalog.Catalog
+	sessions *sessions.Registry
+	runner   *call.Runner
+	hub      *stream.Hub
 }
 
 // maxBody is the contract's limit.
 const maxBody = 1 << 20
 
-// New returns a Gateway. The key that seals sessions comes from the store, so
-// that all replicas share it.
+// New returns a Gateway.
 func New(opt Options) (*Gateway, error) {
-	if opt.DB == nil || opt.Auth == nil || opt.Calls == nil || opt.PublicURL == "" {
-		return nil, errors.New("mcp: DB, Auth, Calls and PublicURL are required")
+	if opt.DB == nil || opt.Auth == nil || opt.Calls == nil || opt.Bus == nil || opt.PublicURL == "" {
+		return nil, errors.New("mcp: DB, Auth, Calls, Bus and PublicURL are required")
 	}
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)
@@ -105,41 +101,35 @@ func New(opt Options) (*Gateway, error) {
 	if opt.Now == nil {
 		opt.Now = time.Now
 	}
-	if opt.HandOver <= 0 {
-		opt.HandOver = min(handOverAfter, opt.Calls.Timeout()*5/6)
-	}
 	if opt.Context == nil {
 		opt.Context = context.Background()
 	}
 	opt.PublicURL = strings.TrimRight(opt.PublicURL, "/")
-	secret, err := opt.DB.Secret(opt.Context, "mcp session", newSecret)
-	if err != nil {
-		return nil, err
-	}
-	seal, err := newSealer(secret)
+	registry, err := sessions.OpenRegistry(opt.Context, sessions.RegistryOptions{DB: opt.DB, Bus: opt.Bus, Log: opt.Log, Now: opt.Now, NodeDead: opt.NodeDead})
 	if err != nil {
 		return nil, err
 	}
 	g := &Gateway{
-		opt:     opt,
-		catalog: &catalog{calls: opt.Calls, entries: map[string]*entry{}},
-		unions:  unions{entries: map[string]*entry{}},
-		sealer:  seal,
-		flights: flights{running: map[string]*flight{}},
-		hub:     hub{topics: map[string]map[*stream]struct{}{}, principals: map[string]int{}},
-		bridge:  bridge{waiting: map[string]chan []byte{}},
-		ended:   endedSessions{ids: map[string]time.Time{}},
-		polls:   polls{full: map[string]time.Time{}},
+		opt:      opt,
+		catalog:  catalog.NewCatalog(opt.DB, opt.Calls, opt.Now),
+		sessions: registry,
+		hub:      stream.NewHub(),
 	}
-	if err := g.readEnded(opt.Context, time.Time{}); err != nil {
-		return nil, err
-	}
+	g.runner = call.NewRunner(call.RunnerOptions{
+		DB: opt.DB, Calls: opt.Calls, Bus: opt.Bus, Catalog: g.catalog, Sealer: registry.Sealer, Log: opt.Log, Now: opt.Now,
+		HandOver: opt.HandOver, Context: opt.Context,
+	})
+	opt.Bus.OnControl(g.handleControl)
+	opt.Bus.OnNotice(g.hub.HandleNotice)
 	return g, nil
 }
 
+// Run keeps what the surface knows about sessions fresh until ctx ends.
+func (g *Gateway) Run(ctx context.Context) error { return g.sessions.KeepFresh(ctx) }
+
 // ServeHTTP is the site map below an agent.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	agentID, door := g.enter(w, r)
+	agentID, door := g.route(w, r)
 	if door == "" {
 		return
 	}
@@ -147,13 +137,13 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "POST mcp":
 		g.post(w, r, agentID)
 	case "GET mcp":
-		g.get(w, r, agentID)
+		g.serveSessionStream(w, r, agentID)
 	case "DELETE mcp":
-		g.delete(w, r, agentID)
+		g.serveDelete(w, r, agentID)
 	case "GET sse":
-		g.openOld(w, r, agentID)
+		g.openOldTransport(w, r, agentID)
 	case "POST messages":
-		g.postOld(w, r, agentID)
+		g.postOldTransport(w, r, agentID)
 	case "OPTIONS mcp", "OPTIONS sse", "OPTIONS messages":
 		w.Header().Set("Allow", allowed)
 		w.WriteHeader(http.StatusNoContent)
@@ -162,10 +152,10 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// enter finds the agent, or all of them, and the door that a request goes to.
+// route finds the agent, or all of them, and the door that a request goes to.
 // There is none when it was answered: by the authorization server, or because
 // there is nothing behind it.
-func (g *Gateway) enter(w http.ResponseWriter, r *http.Request) (agentID, door string) {
+func (g *Gateway) route(w http.ResponseWriter, r *http.Request) (agentID, door string) {
 	if g.opt.OAuth != nil && (r.URL.Path == "/oauth/authorize" || r.URL.Path == "/oauth/return") {
 		g.opt.OAuth.ServeHTTP(w, r) // a person's browser goes there, and no page's script
 		return "", ""

@@ -11,7 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/beeos/beeos/internal/surface/mcp/wire"
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -173,7 +175,7 @@ func officialCalls(t *testing.T, session *mcp.ClientSession, h *heard) {
 	}
 	if session.InitializeResult().ProtocolVersion == "2026-07-28" {
 		params := &mcp.CallToolParams{Name: "log"}
-		params.SetMeta(map[string]any{metaLogLevel: "info"})
+		params.SetMeta(map[string]any{wire.MetaLogLevel: "info"})
 		if _, err := session.CallTool(ctx, params); err != nil {
 			t.Error(err)
 		}

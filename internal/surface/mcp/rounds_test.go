@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/beeos/beeos/internal/surface/mcp/wire"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
@@ -40,7 +41,7 @@ func (s *stack) modernStream(ctx context.Context, t *testing.T, at, key, method,
 
 func (s *stack) modernRequest(ctx context.Context, t *testing.T, at, key, method, name, capabilities, more string) *http.Request {
 	t.Helper()
-	body := `{"jsonrpc":"2.0","id":1,"method":"` + method + `","params":{"_meta":{"` + metaVersion + `":"2026-07-28","` + metaCapabilities + `":` + capabilities + `}`
+	body := `{"jsonrpc":"2.0","id":1,"method":"` + method + `","params":{"_meta":{"` + wire.MetaVersion + `":"2026-07-28","` + wire.MetaCapabilities + `":` + capabilities + `}`
 	if more != "" {
 		body += "," + more
 	}
@@ -51,10 +52,10 @@ func (s *stack) modernRequest(ctx context.Context, t *testing.T, at, key, method
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "application/json, text/event-stream")
 	r.Header.Set("Authorization", "Bearer "+s.keys[key])
-	r.Header.Set(headerVersion, "2026-07-28")
-	r.Header.Set(headerMethod, method)
+	r.Header.Set(wire.HeaderVersion, "2026-07-28")
+	r.Header.Set(wire.HeaderMethod, method)
 	if name != "" {
-		r.Header.Set(headerName, name)
+		r.Header.Set(wire.HeaderName, name)
 	}
 	return r
 }
@@ -151,7 +152,7 @@ func TestRoundsRefused(t *testing.T) {
 			t.Errorf("%s: %s", tt.what, answer)
 		}
 	}
-	s.ahead.Store(int64(2 * questionLife))
+	s.ahead.Store(int64(2 * time.Hour))
 	if _, answer := s.modern(t, s.server.URL, "user", "tools/call", "rounds", askable, `"name":"rounds","requestState":`+state); field(answer, "error", "code") != "-32602" {
 		t.Errorf("an old state: %s", answer)
 	}
@@ -224,24 +225,6 @@ func TestModernDisconnectCancels(t *testing.T) {
 	cancel()
 	working.Wait()
 	s.waitTerminal(t, f.MessageID, "went away")
-}
-
-// FuzzRound: whatever a client brings back, it is refused or it is an answer.
-func FuzzRound(f *testing.F) {
-	for _, seed := range []string{`{"a":{}}`, `{"a":5}`, `null`, `[]`, `{"a":{"b":[1]}}`} {
-		f.Add([]byte(seed))
-	}
-	f.Fuzz(func(t *testing.T, raw []byte) {
-		if httpd.Strict(raw) != nil {
-			return
-		}
-		input, err := readInput(raw)
-		for key, value := range input {
-			if err == nil && kind(value) != '{' {
-				t.Errorf("%q: %s", key, value)
-			}
-		}
-	})
 }
 
 // TestCancelWhileAsked: an agent has ended its turn with a question, and the

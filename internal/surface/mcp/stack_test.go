@@ -138,7 +138,7 @@ func newStack(t testing.TB) *stack {
 	s.oauth, err = oauth.New(ctx, oauth.Options{DB: s.db, Issuer: publicURL, LoginURL: "https://console.example.com"})
 	s.must(err)
 	open := func() (*Gateway, *httptest.Server) {
-		g, err := New(Options{DB: s.db, Auth: check, OAuth: s.oauth, Calls: s.calls, PublicURL: publicURL, Context: ctx, Tell: s.tell, Now: s.now})
+		g, err := New(Options{DB: s.db, Auth: check, OAuth: s.oauth, Calls: s.calls, Bus: s.bus, PublicURL: publicURL, Context: ctx, Now: s.now})
 		s.must(err)
 		return g, httptest.NewServer(&httpd.Handler{Next: g, Log: slog.New(slog.DiscardHandler)})
 	}
@@ -151,11 +151,6 @@ func newStack(t testing.TB) *stack {
 	s.populate(ctx)
 	s.bus.OnControl(s.control)
 	s.bus.ServeAsks(s.asks)
-	s.bus.OnNotice(func(n bus.Notice) {
-		if n.Terminal {
-			s.tell(News{Kind: TurnChanged, ID: n.Turn})
-		}
-	})
 	t.Cleanup(func() {
 		cancel()
 		s.server.Close()
@@ -225,19 +220,13 @@ func (s *stack) ended(tool, outcome string) bool {
 	return slices.ContainsFunc(s.records, func(r invoke.CallRecord) bool { return r.What == tool && r.Outcome == outcome })
 }
 
-// tell is what the bus does between replicas.
-func (s *stack) tell(n News) {
-	s.gateway.Hear(n)
-	s.replica.Hear(n)
-}
-
 // control catches what the gateway tells agents.
 func (s *stack) control(c bus.Control) {
+	if c.Kind != bus.Answer && c.Kind != bus.Cancel && c.Kind != bus.Continue {
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if c.Kind == bus.Answer {
-		s.tell(News{Kind: Answered, ID: c.ID, Data: c.Data})
-	}
 	s.open = slices.DeleteFunc(s.open, func(ev beeos.Event) bool { return ev.AskID == c.ID })
 	if ch := s.answers[c.ID]; ch != nil {
 		ch <- c
@@ -469,7 +458,7 @@ func (a *testAgent) put(key, method string, params []byte, total float64) (wait 
 	a.s.open = append(a.s.open, ev)
 	a.s.mu.Unlock()
 	a.publish(ev)
-	a.s.tell(News{Kind: TurnChanged, ID: ev.Turn})
+	a.s.bus.Control(bus.Control{Kind: bus.TurnChanged, ID: ev.Turn})
 	return wait
 }
 

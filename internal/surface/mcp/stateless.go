@@ -1,9 +1,8 @@
 package mcp
 
 import (
-	"net/http"
-
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/surface/mcp/wire"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
@@ -11,83 +10,42 @@ import (
 // which revision it speaks and what its client can do, and repeats in headers
 // what a proxy on the way may want to know. Both eras share the endpoint.
 
-// Keys of a modern _meta.
-const (
-	metaPrefix       = "io.modelcontextprotocol/"
-	metaVersion      = metaPrefix + "protocolVersion"
-	metaCapabilities = metaPrefix + "clientCapabilities"
-	metaLogLevel     = metaPrefix + "logLevel"
-	metaServerInfo   = metaPrefix + "serverInfo"
-	metaSubscription = metaPrefix + "subscriptionId"
-	tasksExtension   = metaPrefix + "tasks"
-)
-
-// meta is what a request says about itself, in ranges of its body.
-type meta struct {
-	token        []byte // progressToken
-	version      []byte // nil = a request of the older era
-	capabilities []byte
-	level        []byte
-}
-
-func readMeta(params []byte) (m meta) {
-	raw := httpd.Field(params, "_meta")
-	if raw == nil {
-		return m
-	}
-	for name, value := range httpd.Fields(raw) {
-		switch name {
-		case "progressToken":
-			if k := kind(value); k == '"' || k == '0' {
-				m.token = value
-			}
-		case metaVersion:
-			m.version = value
-		case metaCapabilities:
-			m.capabilities = value
-		case metaLogLevel:
-			m.level = value
-		}
-	}
-	return m
-}
-
-// modern reports whether m belongs to the stateless era: by its _meta or, in
+// isModern reports whether m belongs to the stateless era: by its _meta or, in
 // doubt, by its header. A bare initialize never does, because some clients
 // send their newest revision in the header of the handshake as well.
-func (x *exchange) modern(m *message, header string) bool {
-	if x.meta.version != nil {
+func (x *request) isModern(m *wire.Message, header string) bool {
+	if x.Meta.Version != nil {
 		return true
 	}
-	return versionOf(header).stateless() && m.method != "initialize"
+	return wire.VersionOf(header).Stateless() && m.Method != "initialize"
 }
 
-// openModern checks everything that a stateless request must say.
-func (x *exchange) openModern(m *message, header string) error {
-	x.version = v20260728
+// settleModern checks everything that a stateless request must say.
+func (x *request) settleModern(m *wire.Message, header string) error {
+	x.Version = wire.V20260728
 	switch {
-	case m.isResponse():
+	case m.IsResponse():
 		return beeos.Errorf(beeos.InvalidBody, "this revision has no requests of the server's to respond to: retry your request with inputResponses")
-	case m.isNotification():
+	case m.IsNotification():
 		return nil // this revision says nothing about their headers
 	}
-	name, ok := httpd.StringValue(x.meta.version)
+	name, ok := httpd.StringValue(x.Meta.Version)
 	if !ok {
-		return badMeta(metaVersion + " must be a string: the revision that this request speaks")
+		return wire.BadMeta(wire.MetaVersion + " must be a string: the revision that this request speaks")
 	}
-	tolerated := !x.g.opt.Strict && versionOf(header) != bare && !versionOf(header).stateless()
+	tolerated := !x.g.opt.Strict && wire.VersionOf(header) != wire.Unversioned && !wire.VersionOf(header).Stateless()
 	if header != name && !tolerated {
-		return headerMismatch("MCP-Protocol-Version must be there once and equal _meta[%q]", metaVersion)
+		return wire.HeaderMismatch("MCP-Protocol-Version must be there once and equal _meta[%q]", wire.MetaVersion)
 	}
-	if !versionOf(name).stateless() {
-		return unsupportedVersion(name)
+	if !wire.VersionOf(name).Stateless() {
+		return wire.UnsupportedVersion(name)
 	}
-	if kind(x.meta.capabilities) != '{' {
-		return badMeta(metaCapabilities + " must be an object: what this client can do")
+	if wire.Kind(x.Meta.Capabilities) != '{' {
+		return wire.BadMeta(wire.MetaCapabilities + " must be an object: what this client can do")
 	}
-	x.can = capabilities(x.meta.capabilities)
-	if !modernMethods[m.method] {
-		return methodNotFound(m.method)
+	x.Can = wire.Capabilities(x.Meta.Capabilities)
+	if !modernMethods[m.Method] {
+		return wire.MethodNotFound(m.Method)
 	}
 	return x.checkHeaders(m, tolerated)
 }
@@ -103,34 +61,23 @@ var modernMethods = map[string]bool{
 	"tasks/get": true, "tasks/update": true, "tasks/cancel": true,
 }
 
-// discover answers server/discover.
-func (x *exchange) discover() ([]byte, error) { return x.lists.discovery, nil }
-
-// How long clients may keep what they got, in milliseconds. All of it is
-// private: what a list shows depends on who asks.
-const (
-	freshDiscovery = 300_000
-	freshList      = 60_000
-	freshContents  = 0
-)
-
-// lifetime is the ttlMs of a method's result; -1 = it has none.
-func lifetime(method string) int {
-	switch method {
-	case "server/discover":
-		return freshDiscovery
-	case "tools/list", "resources/list", "resources/templates/list", "prompts/list", "skills/list", "skills/get":
-		return freshList
-	case "resources/read":
-		return freshContents
+// checkHeaders compares the standard headers with the body. A client that is
+// tolerated with an older version header may leave them out.
+func (x *request) checkHeaders(m *wire.Message, tolerated bool) error {
+	h := x.R.Header
+	if !(tolerated && h[wire.HeaderMethod] == nil) && !wire.IsOnly(h[wire.HeaderMethod], m.Method) {
+		return wire.HeaderMismatch("%s must be there once and equal the body's method", wire.HeaderMethod)
 	}
-	return -1
-}
-
-func badMeta(what string) error {
-	return &fault{
-		err:    beeos.Errorf(beeos.InvalidParam, "params._meta: %s", what),
-		number: numbers[beeos.InvalidParam],
-		status: http.StatusBadRequest,
+	member := wire.NameMembers[m.Method]
+	if member == "" || tolerated && h[wire.HeaderName] == nil {
+		return nil
 	}
+	want, ok := httpd.StringValue(httpd.Field(m.Params, member))
+	if !ok {
+		return nil // the method itself complains about that
+	}
+	if got, ok := wire.DecodeHeader(h[wire.HeaderName]); !ok || got != want {
+		return wire.HeaderMismatch("%s must be there once and equal params.%s", wire.HeaderName, member)
+	}
+	return nil
 }

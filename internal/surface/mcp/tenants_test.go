@@ -3,8 +3,6 @@ package mcp
 import (
 	"context"
 	"crypto/ed25519"
-	"crypto/rand"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -17,36 +15,8 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/engine/bus"
+	"github.com/beeos/beeos/internal/surface/mcp/wire"
 )
-
-// TestT36GuessedIDs: a million guesses open nothing, be they noise or close to
-// the real thing.
-func TestT36GuessedIDs(t *testing.T) {
-	seal, err := newSealer(newSecret())
-	if err != nil {
-		t.Fatal(err)
-	}
-	real := seal.sessionID("agent_a", "user:1", newSession(latest, 0, time.Now()))
-	raw, err := base64.RawURLEncoding.DecodeString(real)
-	if err != nil || len(raw)*8 < 128+128 { // what is random in it, and the tag
-		t.Fatalf("%d bytes, %v", len(raw), err)
-	}
-	for bit := range len(raw) * 8 {
-		near := append([]byte(nil), raw...)
-		near[bit/8] ^= 1 << (bit % 8)
-		if _, ok := seal.session("agent_a", "user:1", base64.RawURLEncoding.EncodeToString(near)); ok {
-			t.Fatalf("it opens with bit %d changed", bit)
-		}
-	}
-	guess := make([]byte, len(raw))
-	for range 1_000_000 {
-		rand.Read(guess) //nolint:errcheck // never fails
-		guess[0] = layout
-		if _, ok := seal.session("agent_a", "user:1", base64.RawURLEncoding.EncodeToString(guess)); ok {
-			t.Fatal("a guess opens")
-		}
-	}
-}
 
 // TestT37AbsentAndForeign: what is not there and what is not yours are the same
 // answer, to the byte, and a deleted or closed agent is no exception.
@@ -54,7 +24,7 @@ func TestT37AbsentAndForeign(t *testing.T) {
 	s := newStack(t)
 	private, gone := s.agents["clerk"], s.agents["quiet"]
 	s.must(s.db.DeleteAgent(t.Context(), gone))
-	s.tell(News{Kind: AgentChanged, Agent: gone})
+	s.bus.Control(bus.Control{Kind: bus.AgentChanged, AgentID: gone})
 	ask := func(key, agent, method string) string {
 		r, err := http.NewRequest(http.MethodPost, s.server.URL+"/"+agent+"/mcp", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"`+method+`"}`))
 		s.must(err)
@@ -170,7 +140,7 @@ func TestT39NothingCrosses(t *testing.T) {
 		r.Header.Set("Accept", "application/json, text/event-stream")
 		r.Header.Set("Authorization", "Bearer "+key)
 		if session != "" {
-			r.Header.Set(headerSession, session)
+			r.Header.Set(wire.HeaderSession, session)
 		}
 		resp, err := client.Do(r)
 		if err != nil {
@@ -191,7 +161,7 @@ func TestT39NothingCrosses(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			session := resp.Header.Get(headerSession)
+			session := resp.Header.Get(wire.HeaderSession)
 			for n := range 8 {
 				at := []string{s.server.URL, s.other.URL}[n%2]
 				marker := fmt.Sprintf("%s-%d-%d", tn.user, i, n)

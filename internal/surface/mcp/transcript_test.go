@@ -12,7 +12,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/beeos/beeos/internal/surface/mcp/wire"
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
@@ -92,7 +94,7 @@ func exchangeText(t *testing.T, s *stack, request string, session *string) (head
 	if err != nil {
 		t.Fatal(err)
 	}
-	if id := resp.Header.Get(headerSession); id != "" {
+	if id := resp.Header.Get(wire.HeaderSession); id != "" {
 		*session = id
 	}
 	var b strings.Builder
@@ -115,7 +117,7 @@ func (s *stack) fill(text, session string) string {
 	for name, secret := range s.keys {
 		text = strings.ReplaceAll(text, "${key:"+name+"}", secret)
 	}
-	text = strings.ReplaceAll(text, "${meta}", `"_meta":{"`+metaVersion+`":"2026-07-28","`+metaCapabilities+`":{}}`)
+	text = strings.ReplaceAll(text, "${meta}", `"_meta":{"`+wire.MetaVersion+`":"2026-07-28","`+wire.MetaCapabilities+`":{}}`)
 	return strings.ReplaceAll(text, "${session}", session)
 }
 

@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/surface/mcp/wire"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
@@ -117,23 +118,23 @@ func TestT42HeaderMismatch(t *testing.T) {
 		want   int
 	}{
 		{"as it should be", func(http.Header) {}, 200},
-		{"encoded name", func(h http.Header) { h.Set(headerName, encoded("what")) }, 200},
-		{"names of headers in any case", func(h http.Header) { h["mCP-nAME"] = h[headerName]; delete(h, headerName) }, 200},
-		{"space around a value", func(h http.Header) { h.Set(headerName, "  what ") }, 200},
-		{"another method", func(h http.Header) { h.Set(headerMethod, "tools/list") }, 400},
-		{"method in another case", func(h http.Header) { h.Set(headerMethod, "Tools/Call") }, 400},
-		{"no method", func(h http.Header) { h.Del(headerMethod) }, 400},
-		{"two methods", func(h http.Header) { h.Add(headerMethod, "tools/call") }, 400},
-		{"two methods in a line", func(h http.Header) { h.Set(headerMethod, "tools/call, tools/list") }, 400},
-		{"another name", func(h http.Header) { h.Set(headerName, "stream") }, 400},
-		{"no name", func(h http.Header) { h.Del(headerName) }, 400},
-		{"two names", func(h http.Header) { h.Add(headerName, "what") }, 400},
-		{"encoded other name", func(h http.Header) { h.Set(headerName, encoded("stream")) }, 400},
-		{"bad base64", func(h http.Header) { h.Set(headerName, "=?base64?d2hhd?=") }, 400},
-		{"encoded twice", func(h http.Header) { h.Set(headerName, encoded(encoded("what"))) }, 400},
-		{"another version", func(h http.Header) { h.Set(headerVersion, "v999") }, 400},
-		{"no version", func(h http.Header) { h.Del(headerVersion) }, 400},
-		{"two versions", func(h http.Header) { h.Add(headerVersion, "2026-07-28") }, 400},
+		{"encoded name", func(h http.Header) { h.Set(wire.HeaderName, encoded("what")) }, 200},
+		{"names of headers in any case", func(h http.Header) { h["mCP-nAME"] = h[wire.HeaderName]; delete(h, wire.HeaderName) }, 200},
+		{"space around a value", func(h http.Header) { h.Set(wire.HeaderName, "  what ") }, 200},
+		{"another method", func(h http.Header) { h.Set(wire.HeaderMethod, "tools/list") }, 400},
+		{"method in another case", func(h http.Header) { h.Set(wire.HeaderMethod, "Tools/Call") }, 400},
+		{"no method", func(h http.Header) { h.Del(wire.HeaderMethod) }, 400},
+		{"two methods", func(h http.Header) { h.Add(wire.HeaderMethod, "tools/call") }, 400},
+		{"two methods in a line", func(h http.Header) { h.Set(wire.HeaderMethod, "tools/call, tools/list") }, 400},
+		{"another name", func(h http.Header) { h.Set(wire.HeaderName, "stream") }, 400},
+		{"no name", func(h http.Header) { h.Del(wire.HeaderName) }, 400},
+		{"two names", func(h http.Header) { h.Add(wire.HeaderName, "what") }, 400},
+		{"encoded other name", func(h http.Header) { h.Set(wire.HeaderName, encoded("stream")) }, 400},
+		{"bad base64", func(h http.Header) { h.Set(wire.HeaderName, "=?base64?d2hhd?=") }, 400},
+		{"encoded twice", func(h http.Header) { h.Set(wire.HeaderName, encoded(encoded("what"))) }, 400},
+		{"another version", func(h http.Header) { h.Set(wire.HeaderVersion, "v999") }, 400},
+		{"no version", func(h http.Header) { h.Del(wire.HeaderVersion) }, 400},
+		{"two versions", func(h http.Header) { h.Add(wire.HeaderVersion, "2026-07-28") }, 400},
 	} {
 		before := len(s.frames())
 		r := s.modernRequest(t.Context(), t, s.server.URL, "user", "tools/call", "what", `{}`, `"name":"what"`)
@@ -333,4 +334,8 @@ func TestT47NothingIsFetched(t *testing.T) {
 	if n := fetched.Load(); n != 0 || len(s.frames()) != 0 {
 		t.Errorf("%d fetches, %d calls", n, len(s.frames()))
 	}
+}
+
+func nested(open, leaf, end string, depth int) string {
+	return strings.Repeat(open, depth) + leaf + strings.Repeat(end, depth)
 }

@@ -1,0 +1,91 @@
+package call
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/beeos/beeos/internal/engine/invoke"
+	"github.com/beeos/beeos/internal/surface/mcp/sessions"
+	"github.com/beeos/beeos/internal/wire/httpd"
+)
+
+// pendingRequests are the calls that this replica runs for sessions.
+type pendingRequests struct {
+	mu     sync.Mutex
+	byName map[string]*pendingRequest
+}
+
+// pendingRequest is one call under way.
+type pendingRequest struct {
+	name           string // how replicas name it; empty outside of sessions
+	channel        string // empty until known, for a call that has one of its own
+	turn           string
+	cancel         context.CancelCauseFunc
+	ignoreShutdown func() bool // forgets about our own end; nil outside of sessions
+	handOverTimer  *time.Timer // ends a wait that the client would not sit through; nil = it would
+}
+
+// requestName is what a session's request is called among replicas. Nobody
+// outside knows a session's channel, so nobody else can name its requests.
+func requestName(s *sessions.Session, id []byte) string { return s.Channel + " " + string(id) }
+
+// startWaiting makes everything ready for the wait: who can end it, and what the
+// client hears meanwhile.
+func (c *activeCall) startWaiting(ctx context.Context) context.Context {
+	x, req := c.x, &c.req
+	f := &pendingRequest{turn: req.TurnID, channel: req.Channel}
+	if req.Channel == "" && req.ContextID != "" {
+		f.channel = invoke.ContextChannel(x.Caller.Principal(), x.Agent.ID, req.ContextID)
+	}
+	ctx = x.trackRequest(ctx, f, c.m.Id)
+	if x.resumable() && c.m.Method == "tools/call" && x.Out.FirstEventID == nil {
+		tool, _ := httpd.StringValue(httpd.Field(c.m.Params, "name"))
+		l := lostStream{req.TurnID, f.channel, x.Agent.ID, tool, c.m.Id}
+		x.Out.FirstEventID = func() string { return x.sealStreamID(l) }
+	}
+	x.Out.KeepAlive()
+	if c.handOverAfter > 0 {
+		f.handOverTimer = time.AfterFunc(c.handOverAfter, func() { f.cancel(errHandOver) })
+	}
+	c.waiting = f
+	return ctx
+}
+
+// trackRequest has a call known by its request, so that it can be cancelled, and
+// returns the context to run it in. Inside a session a lost connection means
+// nothing, says the protocol, and some clients close theirs just before they
+// cancel: such a call goes on until its reply, a cancel, or our own end.
+func (x *Client) trackRequest(ctx context.Context, f *pendingRequest, id []byte) context.Context {
+	if x.Session == nil {
+		ctx, f.cancel = context.WithCancelCause(ctx)
+		return ctx
+	}
+	if !x.OldTransport { // where the stream is the session
+		ctx = context.WithoutCancel(ctx)
+	}
+	ctx, f.cancel = context.WithCancelCause(ctx)
+	f.ignoreShutdown = context.AfterFunc(x.Runner.Context, func() { f.cancel(nil) })
+	f.name = requestName(x.Session, id)
+	x.Runner.pending.mu.Lock()
+	defer x.Runner.pending.mu.Unlock()
+	x.Runner.pending.byName[f.name] = f
+	return ctx
+}
+
+func (c *activeCall) stopWaiting() {
+	f, flights := c.waiting, &c.x.Runner.pending
+	if f.handOverTimer != nil {
+		f.handOverTimer.Stop()
+	}
+	f.cancel(nil)
+	if f.name == "" {
+		return
+	}
+	f.ignoreShutdown()
+	flights.mu.Lock()
+	defer flights.mu.Unlock()
+	if flights.byName[f.name] == f {
+		delete(flights.byName, f.name)
+	}
+}

@@ -1,0 +1,52 @@
+package call
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/beeos/beeos/internal/engine/bus"
+	"github.com/beeos/beeos/internal/engine/invoke"
+	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/surface/mcp/catalog"
+	"github.com/beeos/beeos/internal/surface/mcp/sessions"
+)
+
+// Runner runs the calls of clients at this replica.
+type Runner struct {
+	RunnerOptions
+	pending   pendingRequests
+	questions pendingQuestions
+	polls     pollLimit
+}
+
+type RunnerOptions struct {
+	DB      *store.DB
+	Calls   *invoke.Calls
+	Bus     *bus.Bus
+	Catalog *catalog.Catalog
+	Sealer  *sessions.Sealer
+	Log     *slog.Logger
+	Now     func() time.Time
+
+	// HandOver is after how long a call is answered with where to fetch its
+	// result, to a client that knows nothing of tasks; 0 = 50 s, or before
+	// the default timeout of calls.
+	HandOver time.Duration
+
+	// Context ends when the server stops. Calls inside a session outlive
+	// their connection, but not this.
+	Context context.Context
+}
+
+func NewRunner(opt RunnerOptions) *Runner {
+	if opt.HandOver <= 0 {
+		opt.HandOver = min(defaultHandOver, opt.Calls.Timeout()*5/6)
+	}
+	return &Runner{
+		RunnerOptions: opt,
+		pending:       pendingRequests{byName: map[string]*pendingRequest{}},
+		questions:     pendingQuestions{waiting: map[string]chan []byte{}},
+		polls:         pollLimit{fullAt: map[string]time.Time{}},
+	}
+}

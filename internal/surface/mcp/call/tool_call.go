@@ -1,0 +1,201 @@
+package call
+
+import (
+	"context"
+	"crypto/sha256"
+	"strings"
+	"time"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/surface/mcp/catalog"
+	"github.com/beeos/beeos/internal/surface/mcp/schema"
+	"github.com/beeos/beeos/internal/surface/mcp/wire"
+	"github.com/beeos/beeos/internal/wire/httpd"
+)
+
+// CallTool answers tools/call. All that a call needs is made ready by functions
+// that have returned, with their frames, before it waits.
+func (x *Client) CallTool(ctx context.Context, m *wire.Message) ([]byte, error) {
+	c, result, err := x.toolCall(ctx, m)
+	if c == nil {
+		return result, err
+	}
+	return x.toolOutcome(c.runToEnd(ctx))
+}
+
+// toolCall makes a tools/call ready to run, or answers it.
+func (x *Client) toolCall(ctx context.Context, m *wire.Message) (*activeCall, []byte, error) {
+	name, given, err := toolParams(m.Params)
+	if err != nil {
+		return nil, nil, err
+	}
+	listed := x.Lists.ToolByName[name]
+	if listed == nil {
+		return nil, nil, wire.ToolNotFound(name)
+	}
+	// Headers repeat the arguments of the tool that is named, whatever it calls.
+	if x.Version.Stateless() {
+		if err := wire.CheckParamHeaders(x.R.Header, listed.Bindings, given); err != nil {
+			return nil, nil, err
+		}
+	}
+	t, given, err := x.resolveCallTool(listed, given)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case t.IsMeta:
+		result, err := x.Lists.SearchTools(given)
+		return nil, result, err
+	case t.IsFetch:
+		return x.fetchTask(ctx, m, t, given)
+	}
+	if t.Agent != nil {
+		x.Agent = t.Agent
+	}
+	c := &activeCall{x: x, m: m}
+	if result, err := c.fillRequest(t, given); result != nil || err != nil {
+		return nil, result, err
+	}
+	needsTask := x.Version.Stateless() && t.TaskSupport == catalog.TaskRequired
+	if needsTask && !x.Can.Has(wire.CanTasks) {
+		return nil, nil, wire.MissingCapability(wire.CanTasks.Declaration())
+	}
+	if err := c.prepareRequest(); err != nil {
+		return nil, nil, err
+	}
+	if needsTask {
+		result, err := c.startTask(ctx)
+		return nil, result, err
+	}
+	return c, nil, nil
+}
+
+// fillRequest puts into the request what the client gave, if it fits the tool.
+func (c *activeCall) fillRequest(t *catalog.Tool, given []byte) ([]byte, error) {
+	x, req := c.x, &c.req
+	args, err := t.SplitArguments(given)
+	if err != nil {
+		return nil, err
+	}
+	if t.IsAgent {
+		message, complaint := selfMessage(args.Own)
+		if complaint != "" {
+			return x.badArguments(t, complaint)
+		}
+		if strings.TrimSpace(message) == "" {
+			return nil, beeos.Errorf(beeos.InvalidParam, "message must not be empty")
+		}
+		req.Body = message
+	} else {
+		if result, err := x.checkArguments(t, args.Own); result != nil || err != nil {
+			return result, err
+		}
+		req.Call = beeos.Call{Method: "tools/call", Tool: t.Name, Arguments: args.Own}
+	}
+	req.IdempotencyKey, req.Attachments = args.IdempotencyKey, args.Attachments
+	if args.IdempotencyKey != "" {
+		// Over what the client asked and not over how: a retry may come in
+		// another session, or without one.
+		sum := sha256.Sum256([]byte(t.Name + "\x00" + args.ContextID + "\x00" + string(args.Own)))
+		req.Fingerprint = sum[:]
+	}
+	switch {
+	case x.Session == nil || args.ContextID != "":
+		req.ContextID = args.ContextID
+	case x.EndpointAgent == "": // a channel has one agent
+		req.ContextID = "session " + x.Session.Channel
+	default:
+		req.Channel = x.Session.Channel
+	}
+	if c.handOverAfter, c.handOverResult = x.handOverPlan(t); c.handOverAfter > 0 {
+		req.Deadline = x.Runner.Now().Add(wire.TaskLife)
+	}
+	return nil, nil
+}
+
+// handOverPlan is after how long the call becomes something to come back for, and
+// what the client gets instead of its result; 0 = never. Who names no revision
+// waits for the agent's timeout, as documented.
+func (x *Client) handOverPlan(t *catalog.Tool) (time.Duration, resultForTurn) {
+	switch {
+	case x.Version == wire.Unversioned:
+		return 0, nil
+	case !x.Version.Stateless() || !x.Can.Has(wire.CanTasks) || t.TaskSupport == catalog.TaskForbidden:
+		return x.Runner.HandOver, x.handOverNotice(t)
+	case t.TaskSupport == catalog.TaskOptional, t.TaskSupport == catalog.TaskRequired:
+		return taskSoon, wire.CreatedTask
+	}
+	return taskLater, wire.CreatedTask
+}
+
+// toolParams reads the params of tools/call; arguments may be nil.
+func toolParams(params []byte) (name string, arguments []byte, err error) {
+	for n, value := range httpd.Fields(params) {
+		switch n {
+		case "name":
+			name, _ = httpd.StringValue(value)
+		case "arguments":
+			arguments = value
+		}
+	}
+	if name == "" {
+		return "", nil, beeos.Errorf(beeos.MissingParam, "params.name must name a tool; tools/list has them")
+	}
+	switch wire.Kind(arguments) {
+	case 0, 'n', '{':
+		return name, arguments, nil
+	}
+	return "", nil, beeos.Errorf(beeos.InvalidParam, "params.arguments must be an object")
+}
+
+// selfMessage reads the one argument of an agent's own tool; complaint says
+// how the arguments do not fit the tool's schema.
+func selfMessage(args []byte) (message, complaint string) {
+	raw := httpd.Field(args, "message")
+	if raw == nil {
+		return "", `missing "message": the text for the agent`
+	}
+	message, ok := httpd.StringValue(raw)
+	if !ok {
+		return "", `"message" must be a string`
+	}
+	return message, ""
+}
+
+// checkArguments returns nothing when args fit the tool's schema.
+func (x *Client) checkArguments(t *catalog.Tool, args []byte) ([]byte, error) {
+	s, err := t.Schema()
+	if err != nil {
+		return wire.ErrorResult("the tool " + t.Name + " cannot be called: its inputSchema cannot be checked: " + wire.Shorten(err.Error(), schema.ComplaintSize)), nil
+	}
+	if err := s.Check(args); err != nil {
+		return x.badArguments(t, err.Error())
+	}
+	return nil, nil
+}
+
+// badArguments is an error for a program to read up to 2025-06-18, and a
+// result for a model to read since.
+func (x *Client) badArguments(t *catalog.Tool, complaint string) ([]byte, error) {
+	complaint = "invalid arguments for " + t.Name + ": " + complaint
+	if x.Version.BadArgumentsAreResults() {
+		return wire.ErrorResult(complaint), nil
+	}
+	return nil, beeos.Errorf(beeos.InvalidParam, "%s", complaint)
+}
+
+// resolveCallTool resolves call_tool: the tool that is meant, and its arguments.
+func (x *Client) resolveCallTool(t *catalog.Tool, given []byte) (*catalog.Tool, []byte, error) {
+	if !t.IsMeta || t.Name != catalog.CallThrough {
+		return t, given, nil
+	}
+	name, arguments, err := toolParams(given)
+	if err != nil {
+		return nil, nil, err
+	}
+	meant := x.Lists.ToolByName[name]
+	if meant == nil || meant.IsMeta {
+		return nil, nil, wire.ToolNotFound(name)
+	}
+	return meant, arguments, nil
+}

@@ -1,0 +1,82 @@
+package catalog
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/engine/invoke"
+	"github.com/beeos/beeos/internal/store"
+)
+
+const (
+	unionFresh = 5 * time.Second // a change whose notice was lost shows after this
+	catalogMax = 10_000          // agents kept ready
+	loadWithin = 10 * time.Second
+)
+
+// Catalog keeps what clients ask about agents ready to be written: an
+// immutable snapshot per agent, rebuilt when the agent's fingerprint changes.
+type Catalog struct {
+	db    *store.DB
+	calls *invoke.Calls // knows the agents
+	now   func() time.Time
+
+	mu     sync.Mutex
+	agents map[string]*Server
+	unions unions
+}
+
+func NewCatalog(db *store.DB, calls *invoke.Calls, now func() time.Time) *Catalog {
+	return &Catalog{db: db, calls: calls, now: now, agents: map[string]*Server{}, unions: unions{byScope: map[string]*Server{}}}
+}
+
+// Server is one agent as it was read once. Its lists outlive it while the
+// fingerprint stays the same, and with them the compiled schemas.
+type Server struct {
+	Agent *beeos.Agent
+	Lists *Lists
+
+	members []*Server // of a union
+	loaded  time.Time // of a union
+}
+
+// Agent returns the agent and its lists. AgentNotFound comes from the store.
+func (c *Catalog) Agent(ctx context.Context, id string) (*Server, error) {
+	a, err := c.calls.Agent(ctx, id)
+	c.mu.Lock()
+	old := c.agents[id]
+	if err != nil {
+		delete(c.agents, id)
+	}
+	c.mu.Unlock()
+	switch {
+	case err != nil:
+		return nil, err
+	case old != nil && old.Agent == a:
+		return old, nil
+	}
+	e := &Server{Agent: a}
+	if old != nil && a.Fingerprint != "" && old.Agent.Fingerprint == a.Fingerprint {
+		e.Lists = old.Lists
+	} else {
+		e.Lists = newLists(a)
+	}
+	c.keep(id, e)
+	return e, nil
+}
+
+func (c *Catalog) keep(id string, e *Server) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.agents[id] = e
+	for other := range c.agents { // any victim will do: its lists are made again
+		if len(c.agents) <= catalogMax {
+			break
+		}
+		if other != id {
+			delete(c.agents, other)
+		}
+	}
+}

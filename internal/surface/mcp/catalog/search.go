@@ -1,0 +1,104 @@
+package catalog
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/surface/mcp/schema"
+	"github.com/beeos/beeos/internal/surface/mcp/wire"
+	"github.com/beeos/beeos/internal/wire/httpd"
+)
+
+// A model that is shown hundreds of tools chooses badly and pays for reading
+// them all. A union of many therefore lists two: one finds tools, the other
+// calls what was found. Whoever knows a tool's name can still call it.
+
+const (
+	listedMax    = 100 // tools that a union lists one by one
+	searchLimit  = 10
+	searchTool   = "search_tools"
+	CallThrough  = "call_tool"
+	searchSchema = `{"type":"object","properties":{"query":{"type":"string","description":"Words that say what the tool should do; empty for any"},"limit":{"type":"integer","minimum":1,"maximum":50}},"required":["query"]}`
+	callSchema   = `{"type":"object","properties":{"name":{"type":"string","description":"The name of a tool, as search_tools gives it"},"arguments":{"type":"object","description":"What the tool's inputSchema asks for"}},"required":["name"]}`
+)
+
+// searchItems is the list of a union that has too many tools to be listed.
+func searchItems(l *Lists) [][]byte {
+	count := strconv.Itoa(len(l.toolNames))
+	return [][]byte{
+		metaTool(l, searchTool, "Find tools of your agents, of which there are "+count+", by what they do. Returns their names, descriptions and input schemas.", searchSchema),
+		metaTool(l, CallThrough, "Call a tool that "+searchTool+" has found.", callSchema),
+	}
+}
+
+func metaTool(l *Lists, name, description, input string) []byte {
+	b := wire.AppendText([]byte(`{"name":`), name)
+	b = wire.AppendMember(b, "description", description)
+	b = append(b, `,"inputSchema":`+input+`}`...)
+	t := &Tool{Name: name, definition: b, IsMeta: true}
+	t.Schema = sync.OnceValues(func() (*schema.Schema, error) { return schema.Compile([]byte(input)) })
+	l.ToolByName[name] = t
+	return b
+}
+
+// SearchTools answers a call of search_tools.
+func (l *Lists) SearchTools(given []byte) ([]byte, error) {
+	query, ok := httpd.StringValue(httpd.Field(given, "query"))
+	if !ok {
+		return nil, beeos.Errorf(beeos.InvalidParam, "query must be a string: words that say what the tool should do")
+	}
+	limit := searchLimit
+	if raw := httpd.Field(given, "limit"); raw != nil {
+		if n, err := strconv.Atoi(string(raw)); err == nil {
+			limit = min(max(n, 1), 50)
+		}
+	}
+	b := []byte(`{"tools":[`)
+	for i, t := range l.findTools(query, limit) {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, t.definition...)
+	}
+	b = append(b, `]}`...)
+	result := wire.AppendTextBlock([]byte(`{"content":[`), string(b))
+	return append(append(append(result, `],"structuredContent":`...), b...), '}'), nil
+}
+
+// findTools returns the tools that have most of the words, in the name or in what
+// is said about them.
+func (l *Lists) findTools(query string, limit int) []*Tool {
+	type hit struct {
+		t     *Tool
+		score int
+	}
+	words := strings.Fields(strings.ToLower(query))
+	var hits []hit
+	for _, name := range l.toolNames {
+		t := l.ToolByName[name]
+		said, _ := httpd.StringValue(httpd.Field(t.definition, "description"))
+		said, name = strings.ToLower(said), strings.ToLower(name)
+		score := 0
+		for _, w := range words {
+			switch {
+			case strings.Contains(name, w):
+				score += 3
+			case strings.Contains(said, w):
+				score++
+			}
+		}
+		if score > 0 || len(words) == 0 {
+			hits = append(hits, hit{t, score})
+		}
+	}
+	slices.SortStableFunc(hits, func(a, b hit) int { return cmp.Compare(b.score, a.score) })
+	var found []*Tool
+	for _, h := range hits[:min(limit, len(hits))] {
+		found = append(found, h.t)
+	}
+	return found
+}

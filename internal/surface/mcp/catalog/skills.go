@@ -1,0 +1,131 @@
+package catalog
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"strconv"
+	"strings"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/surface/mcp/wire"
+)
+
+// The skills extension: a folder of an agent's static resources with a
+// SKILL.md in it is a skill, listed with the digests of its files. Nothing is
+// declared twice: the resources are the skill.
+
+const (
+	skillsExtension = wire.MetaPrefix + "skills"
+	skillFile       = "/SKILL.md"
+	directoryType   = "inode/directory"
+)
+
+// skills is what the extension's methods answer with.
+type skills struct {
+	List        Pages
+	items       [][]byte          // its elements
+	ByFile      map[string][]byte // SKILL.md -> the entry of its skill
+	Directories map[string]Pages  // folder -> the result of reading it
+}
+
+// addSkills finds the skills among the resources.
+func (l *Lists) addSkills(a *beeos.Agent) {
+	resources := a.Definition.Resources
+	l.Skills = skills{ByFile: map[string][]byte{}, Directories: map[string]Pages{}}
+	var items [][]byte
+	for i := range resources {
+		root, ok := strings.CutSuffix(resources[i].URI, skillFile)
+		if !ok || l.Skills.ByFile[resources[i].URI] != nil {
+			continue
+		}
+		entry := describeSkill(root, &resources[i], resources)
+		if entry == nil {
+			continue
+		}
+		l.Skills.ByFile[resources[i].URI] = entry
+		items = append(items, entry)
+		l.Skills.addDirectories(root, resources)
+	}
+	l.Skills.items, l.Skills.List = items, newPages("skills", items)
+}
+
+// describeSkill describes the skill below root; nil for a SKILL.md that makes
+// none.
+func describeSkill(root string, file *beeos.Resource, resources []beeos.Resource) []byte {
+	if file.Text == nil {
+		return nil
+	}
+	front, name, ok := readFrontMatter(*file.Text)
+	if !ok || name != root[strings.LastIndexByte(root, '/')+1:] {
+		return nil
+	}
+	b := wire.AppendText([]byte(`{"uri":`), file.URI)
+	b = append(append(b, `,"frontmatter":`...), front...)
+	return append(append(append(b, `,"resources":`...), manifest(root, resources)...), '}')
+}
+
+// manifest lists the files below root. One that the agent answers itself can
+// have no digest, and so the skill none of them.
+func manifest(root string, resources []beeos.Resource) []byte {
+	b := []byte{'['}
+	seen := map[string]bool{}
+	for i := range resources {
+		r := &resources[i]
+		if !strings.HasPrefix(r.URI, root+"/") || seen[r.URI] {
+			continue
+		}
+		seen[r.URI] = true
+		content, ok := contentOfFile(r)
+		if !ok {
+			return []byte(`"dynamic"`)
+		}
+		if len(b) > 1 {
+			b = append(b, ',')
+		}
+		sum := sha256.Sum256(content)
+		b = wire.AppendText(append(b, `{"uri":`...), r.URI)
+		b = append(b, `,"digest":"sha256:`+hex.EncodeToString(sum[:])+`","size":`...)
+		b = append(strconv.AppendInt(b, int64(len(content)), 10), '}')
+	}
+	return append(b, ']')
+}
+
+func contentOfFile(r *beeos.Resource) ([]byte, bool) {
+	switch {
+	case r.Text != nil:
+		return []byte(*r.Text), true
+	case r.Blob != nil:
+		b, err := base64.StdEncoding.DecodeString(*r.Blob)
+		return b, err == nil
+	}
+	return nil, false
+}
+
+// addDirectories makes root and every folder below it readable.
+func (s *skills) addDirectories(root string, resources []beeos.Resource) {
+	children := map[string][][]byte{root: nil}
+	seen := map[string]bool{}
+	add := func(uri string, shown []byte) {
+		if parent := uri[:strings.LastIndexByte(uri, '/')]; !seen[uri] {
+			seen[uri] = true
+			children[parent] = append(children[parent], shown)
+		}
+	}
+	for i := range resources {
+		r := &resources[i]
+		shown, ok := resourceDefinition(r)
+		if !ok || !strings.HasPrefix(r.URI, root+"/") {
+			continue
+		}
+		add(r.URI, shown)
+		for dir := r.URI[:strings.LastIndexByte(r.URI, '/')]; dir != root; dir = dir[:strings.LastIndexByte(dir, '/')] {
+			b := wire.AppendText([]byte(`{"uri":`), dir)
+			b = wire.AppendMember(b, "name", dir[strings.LastIndexByte(dir, '/')+1:])
+			add(dir, append(b, `,"mimeType":"`+directoryType+`"}`...))
+		}
+	}
+	for dir, list := range children {
+		s.Directories[dir] = newPages("resources", list)
+	}
+}

@@ -1,0 +1,84 @@
+package catalog
+
+import (
+	"encoding/json"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/engine/invoke"
+	"github.com/beeos/beeos/internal/surface/mcp/wire"
+	"github.com/beeos/beeos/internal/wire/httpd"
+)
+
+// Arguments that every tool takes besides its own.
+const (
+	argIdempotencyKey = "idempotency_key"
+	argContextID      = "context_id"
+	argAttachments    = "attachments"
+)
+
+// arguments is what a client gave to a tool, sorted out.
+type arguments struct {
+	Own            []byte // an object: the tool's own, as the client wrote them
+	IdempotencyKey string
+	ContextID      string
+	Attachments    []invoke.Attachment
+}
+
+// SplitArguments takes the reserved arguments out of raw, which is an object or nil.
+func (t *Tool) SplitArguments(raw []byte) (arguments, error) {
+	a := arguments{Own: raw}
+	if wire.Kind(raw) != '{' {
+		a.Own = []byte(`{}`)
+		return a, nil
+	}
+	reserved := false
+	for name, value := range httpd.Fields(raw) {
+		ours, err := t.readReserved(&a, name, value)
+		if err != nil {
+			return a, err
+		}
+		reserved = reserved || ours
+	}
+	if reserved {
+		a.Own = t.withoutReserved(raw)
+	}
+	return a, nil
+}
+
+// readReserved reads one argument if it is ours.
+func (t *Tool) readReserved(a *arguments, name string, value []byte) (ours bool, err error) {
+	if !t.isReserved(name) {
+		return false, nil
+	}
+	if wire.Kind(value) == 'n' {
+		return true, nil
+	}
+	ok := true
+	switch name {
+	case argIdempotencyKey:
+		a.IdempotencyKey, ok = httpd.StringValue(value)
+		if !ok || a.IdempotencyKey == "" || len(a.IdempotencyKey) > 128 {
+			return true, beeos.Errorf(beeos.InvalidParam, "idempotency_key must be a string of 1 to 128 characters")
+		}
+	case argContextID:
+		a.ContextID, ok = httpd.StringValue(value)
+		if !ok || len(a.ContextID) > 128 {
+			return true, beeos.Errorf(beeos.InvalidParam, "context_id must be a string of at most 128 characters")
+		}
+	case argAttachments:
+		if json.Unmarshal(value, &a.Attachments) != nil {
+			return true, beeos.Errorf(beeos.InvalidParam, "attachments must be a list of {file_id, filename, content_type}")
+		}
+	}
+	return true, nil
+}
+
+func (t *Tool) isReserved(name string) bool {
+	switch name {
+	case argIdempotencyKey, argContextID, argAttachments:
+		return !t.ownNames[name]
+	}
+	return false
+}
+
+func (t *Tool) withoutReserved(raw []byte) []byte { return wire.PruneMembers(raw, t.isReserved) }

@@ -1,0 +1,80 @@
+package schema
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/beeos/beeos/internal/surface/mcp/wire"
+	"github.com/google/jsonschema-go/jsonschema"
+)
+
+// Schema is a tool's compiled inputSchema. An agent wrote it, so it may be
+// wrong, endless or a bomb: compile and check answer with an error, never
+// with a panic, a fetch or a minute of work.
+type Schema struct {
+	resolved *jsonschema.Resolved
+	cost     *cost
+}
+
+const (
+	schemaMax     = 256 << 10 // bytes
+	ComplaintSize = 400       // of what is wrong with arguments; the library repeats them whole
+)
+
+func Compile(raw []byte) (s *Schema, err error) {
+	defer recovered(&err)
+	if len(raw) > schemaMax {
+		return nil, fmt.Errorf("it is larger than %d bytes", schemaMax)
+	}
+	c, err := newCost(raw)
+	if err != nil {
+		return nil, err
+	}
+	var js jsonschema.Schema
+	if err := json.Unmarshal(raw, &js); err != nil {
+		return nil, err
+	}
+	// Without a loader a $ref to anywhere else is an error: nothing is fetched.
+	resolved, err := js.Resolve(&jsonschema.ResolveOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return &Schema{resolved, c}, nil
+}
+
+// Check reports what is wrong with args, an object that passed the strict
+// reader.
+func (s *Schema) Check(args []byte) (err error) {
+	defer recovered(&err)
+	var value any
+	if err := json.Unmarshal(args, &value); err != nil {
+		return errors.New("a number in the arguments is out of range")
+	}
+	if !s.cost.affordable(value, len(args)) {
+		return errors.New("the arguments are too large to be checked against the tool's inputSchema")
+	}
+	if err := s.resolved.Validate(value); err != nil {
+		return errors.New(complaint(err))
+	}
+	return nil
+}
+
+// complaint is the innermost of the library's wrappings, the one that says
+// where, and short.
+func complaint(err error) string {
+	for next := errors.Unwrap(err); next != nil; next = errors.Unwrap(next) {
+		if errors.Unwrap(next) != nil {
+			err = next
+		}
+	}
+	where := strings.TrimPrefix(err.Error(), "validating ")
+	return wire.Shorten(strings.TrimPrefix(where, "root: "), ComplaintSize)
+}
+
+func recovered(err *error) {
+	if fault := recover(); fault != nil {
+		*err = fmt.Errorf("the schema cannot be used: %.200v", fault)
+	}
+}

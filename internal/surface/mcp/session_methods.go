@@ -1,0 +1,63 @@
+package mcp
+
+import (
+	"context"
+	"slices"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/engine/bus"
+	"github.com/beeos/beeos/internal/surface/mcp/catalog"
+	"github.com/beeos/beeos/internal/surface/mcp/wire"
+	"github.com/beeos/beeos/internal/wire/httpd"
+)
+
+const subscriptionsMax = 1000 // per session
+
+// setLevel answers logging/setLevel.
+func (x *request) setLevel(ctx context.Context, params []byte) ([]byte, error) {
+	level, _ := httpd.StringValue(httpd.Field(params, "level"))
+	if !slices.Contains(wire.LogLevels, level) {
+		return nil, beeos.Errorf(beeos.InvalidParam, "params.level must be one of debug, info, notice, warning, error, critical, alert, emergency")
+	}
+	if x.Session != nil {
+		if err := x.g.opt.DB.SetSessionLevel(ctx, x.Session.Channel, level, x.Session.Expires()); err != nil {
+			return nil, err
+		}
+	}
+	return []byte(`{}`), nil
+}
+
+// subscribe answers resources/subscribe and resources/unsubscribe.
+func (x *request) subscribe(ctx context.Context, m *wire.Message) ([]byte, error) {
+	uri, ok := httpd.StringValue(httpd.Field(m.Params, "uri"))
+	if !ok || uri == "" || len(uri) > catalog.URIMax {
+		return nil, beeos.Errorf(beeos.MissingParam, "params.uri must name a resource; resources/list has them")
+	}
+	if x.Session == nil {
+		return nil, beeos.Errorf(beeos.InvalidBody, "subscriptions belong to a session: start one with initialize")
+	}
+	id := x.Session.Channel
+	if m.Method == "resources/unsubscribe" {
+		if err := x.g.opt.DB.Unsubscribe(ctx, id, uri); err != nil {
+			return nil, err
+		}
+	} else if err := x.watch(ctx, id, uri); err != nil {
+		return nil, err
+	}
+	x.g.opt.Bus.Control(bus.Control{Kind: bus.SessionChanged, ID: id})
+	return []byte(`{}`), nil
+}
+
+func (x *request) watch(ctx context.Context, session, uri string) error {
+	if !x.canRead(uri) {
+		return wire.ResourceNotFound(uri)
+	}
+	watched, err := x.g.opt.DB.Subscriptions(ctx, session)
+	if err != nil {
+		return err
+	}
+	if len(watched) >= subscriptionsMax {
+		return beeos.Errorf(beeos.InvalidParam, "a session watches at most %d resources: unsubscribe from some", subscriptionsMax)
+	}
+	return x.g.opt.DB.Subscribe(ctx, session, uri, x.Session.Expires())
+}

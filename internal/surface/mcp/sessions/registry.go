@@ -1,0 +1,128 @@
+package sessions
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/beeos/beeos/internal/engine/bus"
+	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/surface/mcp/wire"
+)
+
+const rereadEnded = 2 * time.Second
+
+// Registry opens sessions and ends them. A session is sealed into its id, so
+// all there is to know here is which ids no longer open.
+type Registry struct {
+	RegistryOptions
+	Sealer *Sealer
+
+	mu    sync.RWMutex
+	ended map[string]time.Time // session -> until when to remember it
+}
+
+type RegistryOptions struct {
+	DB       *store.DB
+	Bus      *bus.Bus
+	Log      *slog.Logger
+	Now      func() time.Time
+	NodeDead time.Duration // how long a node may be silent before it counts as gone
+}
+
+// OpenRegistry reads the key that seals sessions from the store, so that all
+// replicas share it, and the sessions that have ended.
+func OpenRegistry(ctx context.Context, opt RegistryOptions) (*Registry, error) {
+	secret, err := opt.DB.Secret(ctx, "mcp session", newSecret)
+	if err != nil {
+		return nil, err
+	}
+	seal, err := newSealer(secret)
+	if err != nil {
+		return nil, err
+	}
+	r := &Registry{RegistryOptions: opt, Sealer: seal, ended: map[string]time.Time{}}
+	return r, r.readEnded(ctx, time.Time{})
+}
+
+// KeepFresh has ended sessions known here until ctx ends: by a control message
+// at once, by reading the store a moment later.
+func (r *Registry) KeepFresh(ctx context.Context) error {
+	tick, tidy := time.NewTicker(rereadEnded), time.NewTicker(time.Hour)
+	defer tick.Stop()
+	defer tidy.Stop()
+	for {
+		select {
+		case <-tidy.C:
+			r.forgetExpired(r.Now())
+		case <-tick.C:
+			if err := r.readEnded(ctx, r.Now().Add(-10*rereadEnded)); err != nil && ctx.Err() == nil {
+				r.Log.Warn("ended sessions", "err", err)
+			}
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+func (r *Registry) readEnded(ctx context.Context, since time.Time) error {
+	list, err := r.DB.EndedSessions(ctx, since)
+	for _, s := range list {
+		if s.Expires.After(r.Now()) {
+			r.noteEnded(s.ID, s.Expires)
+		}
+	}
+	return err
+}
+
+// OpenSession opens an Mcp-Session-Id that this caller may use with this agent
+// now.
+func (r *Registry) OpenSession(agentID, principal, id string) (*Session, error) {
+	s, ok := r.Sealer.session(agentID, principal, id)
+	if !ok || r.HasEnded(s.Channel) || r.Now().After(s.Expires()) {
+		return nil, wire.UnknownSession()
+	}
+	return s, nil
+}
+
+// EndSession makes the session unknown from now on, everywhere, for as long as
+// its id would open.
+func (r *Registry) EndSession(ctx context.Context, s *Session, expires time.Time) error {
+	if err := r.DB.EndSession(ctx, store.EndedSession{ID: s.Channel, EndedAt: r.Now(), Expires: expires}); err != nil {
+		return err
+	}
+	r.noteEnded(s.Channel, expires)
+	r.Bus.Control(bus.Control{Kind: bus.SessionEnded, ID: s.Channel})
+	// A client that hears it is over may try the next replica at once.
+	if nodes, err := r.DB.Nodes(ctx, time.Now().Add(-r.NodeDead)); err == nil {
+		r.Bus.Settle(ctx, len(nodes)-1)
+	}
+	return nil
+}
+
+// HeardOfEnd remembers a session that another replica has ended until the
+// store has told for how long.
+func (r *Registry) HeardOfEnd(id string) { r.noteEnded(id, r.Now().Add(10*rereadEnded)) }
+
+func (r *Registry) noteEnded(id string, until time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if until.After(r.ended[id]) {
+		r.ended[id] = until
+	}
+}
+
+func (r *Registry) forgetExpired(now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	maps.DeleteFunc(r.ended, func(_ string, until time.Time) bool { return until.Before(now) })
+}
+
+func (r *Registry) HasEnded(id string) bool {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	_, ok := r.ended[id]
+	return ok
+}

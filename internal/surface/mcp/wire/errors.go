@@ -1,0 +1,198 @@
+package wire
+
+import (
+	"errors"
+	"net/http"
+	"strconv"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/wire/httpd"
+)
+
+// CodeNumbers is the one table from error code to JSON-RPC number. JSON-RPC's own
+// numbers stand for what JSON-RPC has a word for, -32003 is documented as the
+// reply timeout, and every other code is its plain HTTP number: that lies
+// outside the ranges which MCP reserves, and explains itself.
+var CodeNumbers = map[beeos.Code]int{
+	beeos.InvalidJSON:             -32700,
+	beeos.InvalidBody:             -32600,
+	beeos.InvalidParam:            -32602,
+	beeos.MissingParam:            -32602,
+	beeos.MissingToken:            401,
+	beeos.Unauthorized:            401,
+	beeos.InvalidToken:            401,
+	beeos.Forbidden:               403,
+	beeos.AgentNotFound:           404,
+	beeos.NotFound:                404,
+	beeos.Conflict:                409,
+	beeos.MessageTerminal:         410,
+	beeos.PayloadTooLarge:         413,
+	beeos.LoginRejected:           422,
+	beeos.RateLimited:             429,
+	beeos.InternalError:           -32603,
+	beeos.AgentOffline:            503,
+	beeos.AgentServiceUnavailable: 503,
+	beeos.ServiceTimeout:          -32003,
+}
+
+// Numbers that belong to a condition rather than to a code.
+const (
+	numberNoMethod       = -32601 // unknown method, and unknown tool as documented
+	NumberNoResource     = -32002 // up to 2025-11-25
+	numberHeaderMismatch = -32020 // a header does not say what the body says
+	NumberNoCapability   = -32021 // the client has not declared what the call needs
+	numberNoVersion      = -32022 // tells a newer client which revisions we speak
+)
+
+// Fault is an error in the words of JSON-RPC. Handlers return ordinary
+// errors; one of them is a *fault only where its number or its HTTP status
+// is not the one that its code has everywhere.
+type Fault struct {
+	Err          *beeos.Error
+	Number       int
+	modernNumber int    // the number since 2026-07-28, where that is another one
+	Status       int    // whatever the version; 0 = the version decides
+	MoreData     []byte // more members of data, each after its comma
+}
+
+func (f *Fault) Error() string { return f.Err.Error() }
+
+func (f *Fault) Unwrap() error { return f.Err }
+
+// FaultOf turns any error into what a client may see.
+func FaultOf(err error) *Fault {
+	var f *Fault
+	if errors.As(err, &f) {
+		return f
+	}
+	e := *beeos.Public(err)
+	f = &Fault{Err: &e, Number: CodeNumbers[e.Code]}
+	switch e.Code {
+	case beeos.InvalidJSON, beeos.PayloadTooLarge,
+		beeos.MissingToken, beeos.Unauthorized, beeos.InvalidToken, beeos.AgentNotFound:
+		f.Status = httpd.Status(e.Code)
+	case beeos.InvalidBody:
+		f.Status = httpd.StatusOf(err) // 400, or 415
+	case beeos.AgentOffline:
+		e.Code = beeos.AgentServiceUnavailable // MCP has one word for both
+	case beeos.ServiceTimeout:
+		e.Message = "Agent reply timeout"
+		f.modernNumber = http.StatusGatewayTimeout // the range of -32003 is closed to newcomers
+	case beeos.RateLimited:
+		f.MoreData = strconv.AppendInt([]byte(`,"retry_after_ms":`), e.RetryAfter.Milliseconds(), 10)
+	}
+	return f
+}
+
+// WithStatus is an error that has this HTTP status in every revision.
+func WithStatus(status int, err *beeos.Error) error {
+	return &Fault{Err: err, Number: CodeNumbers[err.Code], Status: status}
+}
+
+// IsInternal reports whether the fault is one that we must look into.
+func (f *Fault) IsInternal() bool { return f.Err.Code == beeos.InternalError && f.Err.Err != nil }
+
+// httpStatus returns the HTTP status under which a client of version v gets f.
+func (f *Fault) httpStatus(v Version) int {
+	switch {
+	case f.Status != 0:
+		return f.Status
+	case v.Stateless() && f.Number == numberNoMethod && f.modernNumber == 0:
+		return http.StatusNotFound
+	case v.wantsHTTPStatus():
+		return httpd.Status(f.Err.Code)
+	}
+	return http.StatusOK
+}
+
+// AppendResponse writes f as the error of the response to id.
+func (f *Fault) AppendResponse(b, id []byte, v Version) []byte {
+	b = AppendResponseHead(b, id)
+	b = append(b, `,"error":`...)
+	return append(f.AppendObject(b, v), '}')
+}
+
+// AppendObject writes f as an error object.
+func (f *Fault) AppendObject(b []byte, v Version) []byte {
+	number := f.Number
+	if v.Stateless() && f.modernNumber != 0 {
+		number = f.modernNumber
+	}
+	b = strconv.AppendInt(append(b, `{"code":`...), int64(number), 10)
+	b = append(b, `,"message":`...)
+	b = AppendText(b, f.Err.Message)
+	b = append(b, `,"data":{"code":`...)
+	b = AppendText(b, string(f.Err.Code))
+	b = append(b, f.MoreData...)
+	return append(b, `}}`...)
+}
+
+// AppendResponseHead writes the beginning of a response. A message whose id could not
+// be read is answered with null, as JSON-RPC has it.
+func AppendResponseHead(b, id []byte) []byte {
+	b = append(b, `{"jsonrpc":"2.0","id":`...)
+	if id == nil {
+		return append(b, "null"...)
+	}
+	return append(b, id...)
+}
+
+func MethodNotFound(method string) error {
+	return &Fault{Err: beeos.Errorf(beeos.NotFound, "Method not found: %.100s", method), Number: numberNoMethod}
+}
+
+func ToolNotFound(name string) error {
+	return &Fault{
+		Err:          beeos.Errorf(beeos.NotFound, "Tool not found"),
+		Number:       numberNoMethod,
+		modernNumber: CodeNumbers[beeos.InvalidParam],
+		MoreData:     AppendText([]byte(`,"tool":`), name),
+	}
+}
+
+func ResourceNotFound(uri string) error {
+	return &Fault{
+		Err:          beeos.Errorf(beeos.NotFound, "Resource not found"),
+		Number:       NumberNoResource,
+		modernNumber: CodeNumbers[beeos.InvalidParam],
+		MoreData:     AppendText([]byte(`,"uri":`), uri),
+	}
+}
+
+func UnknownSession() error {
+	return WithStatus(http.StatusNotFound, beeos.Errorf(beeos.NotFound, "unknown Mcp-Session-Id: start a new session with initialize"))
+}
+
+// MissingCapability names what the client would have to declare, as an object
+// of the shape in which it declares.
+func MissingCapability(required string) error {
+	return &Fault{
+		Err:      beeos.Errorf(beeos.InvalidParam, "this needs a capability that the client has not declared: see data.requiredCapabilities"),
+		Number:   NumberNoCapability,
+		Status:   http.StatusBadRequest,
+		MoreData: append([]byte(`,"requiredCapabilities":`), required...),
+	}
+}
+
+func UnsupportedVersion(requested string) error {
+	extra := append([]byte(`,"supported":`), SupportedVersions...)
+	extra = append(extra, `,"requested":`...)
+	return &Fault{
+		Err:      beeos.Errorf(beeos.InvalidParam, "unsupported MCP-Protocol-Version: see data.supported"),
+		Number:   numberNoVersion,
+		Status:   http.StatusBadRequest,
+		MoreData: AppendText(extra, requested),
+	}
+}
+
+func HeaderMismatch(format string, args ...any) error {
+	return &Fault{
+		Err:    beeos.Errorf(beeos.InvalidParam, "Header mismatch: "+format, args...),
+		Number: numberHeaderMismatch,
+		Status: http.StatusBadRequest,
+	}
+}
+
+func BadMeta(what string) error {
+	return WithStatus(http.StatusBadRequest, beeos.Errorf(beeos.InvalidParam, "params._meta: %s", what))
+}

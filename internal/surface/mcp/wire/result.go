@@ -1,0 +1,44 @@
+package wire
+
+import (
+	"bytes"
+	"strconv"
+
+	"github.com/beeos/beeos/internal/wire/httpd"
+)
+
+// FrameResult frames a request's result: head and body, to be followed by a brace.
+// From 2026-07-28 on results say what they are, whose they are and how long
+// they may be kept; ours do so before anything else. An agent that gave a whole
+// result is not heard on that.
+func FrameResult(v Version, m *Message, serverInfo, result []byte) (head, body []byte) {
+	head = append(AppendResponseHead(make([]byte, 0, 64+len(m.Id)), m.Id), `,"result":`...)
+	if !v.Stateless() {
+		return head, result
+	}
+	head = append(head, '{')
+	said := []string{"_meta"}
+	if !bytes.HasPrefix(result, []byte(`{"resultType":`)) {
+		head = append(head, `"resultType":"complete",`...)
+		said = append(said, "resultType")
+	}
+	if ttl := resultTTL(m.Method); ttl >= 0 {
+		said = append(said, "cacheScope", "ttlMs")
+		head = strconv.AppendInt(append(head, `"cacheScope":"private","ttlMs":`...), int64(ttl), 10)
+		head = append(head, ',')
+	}
+	head = append(head, `"_meta":{"`+metaServerInfo+`":`...)
+	head = append(head, serverInfo...)
+	for name, value := range httpd.Fields(httpd.Field(result, "_meta")) {
+		if name != metaServerInfo {
+			head = append(AppendText(append(head, ','), name), ':')
+			head = append(head, value...)
+		}
+	}
+	head = append(head, '}')
+	body = withoutMembers(result, said)
+	if len(body) > 2 {
+		head = append(head, ',')
+	}
+	return head, body[1:]
+}
