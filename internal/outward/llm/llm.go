@@ -15,6 +15,8 @@ import (
 	"iter"
 	"net/http"
 	"time"
+
+	"github.com/beeos/beeos/internal/wire/outbound"
 )
 
 // Model answers conversations.
@@ -122,7 +124,9 @@ type Settings struct {
 // Open returns the model that the settings name. It does not call it.
 func Open(s Settings) (Model, error) {
 	if s.HTTP == nil {
-		s.HTTP = &http.Client{Transport: &patient{base: http.DefaultTransport, wait: waitFor}}
+		// A stream lasts as long as the context allows.
+		o := outbound.Options{Trusted: true, Redirects: 3}
+		s.HTTP = outbound.ClientOver(&patient{base: outbound.Transport(o), wait: waitFor}, o)
 	}
 	switch s.Provider {
 	case "", OpenAI:
