@@ -1,7 +1,6 @@
 package bridge
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -64,7 +63,7 @@ func unreachable(err error) error {
 
 // brokenOff is an error of reading what the peer says.
 func brokenOff(err error) error {
-	if errors.Is(err, bufio.ErrTooLong) || errors.Is(err, outbound.ErrTooLarge) {
+	if errors.Is(err, outbound.ErrTooLarge) {
 		return errPeerHuge
 	}
 	return unreachable(err)

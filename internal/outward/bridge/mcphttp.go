@@ -1,7 +1,6 @@
 package bridge
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -173,7 +172,7 @@ func (l *streams) receive(resp *http.Response, id jsonrpc.ID) (answered bool, la
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")) // none: then nothing that we read
 	if kind == "text/event-stream" && resp.StatusCode < 300 {
 		for ev, err := range events(resp.Body) {
-			if errors.Is(err, outbound.ErrTooLarge) || errors.Is(err, bufio.ErrTooLong) {
+			if errors.Is(err, outbound.ErrTooLarge) {
 				return false, last, err // it would be again
 			}
 			if err != nil {
