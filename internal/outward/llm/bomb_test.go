@@ -33,7 +33,7 @@ func TestBombsOfModelServicesStop(t *testing.T) {
 			runtime.ReadMemStats(&before)
 			_, err = listen(t.Context(), m, conversation)
 			runtime.ReadMemStats(&after)
-			if n := (after.TotalAlloc - before.TotalAlloc) >> 20; err == nil || n > 300 {
+			if n := (after.TotalAlloc - before.TotalAlloc) >> 20; err == nil || n > 600 {
 				t.Errorf("%s of %s: %v, %d MiB were made", name, provider, err, n)
 			}
 		}
