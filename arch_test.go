@@ -82,7 +82,6 @@ var livesIn = map[string]string{
 	"github.com/golang-jwt/jwt/v5": "internal/access/auth internal/access/oauth internal/outward/oauthclient",
 	"golang.org/x/crypto":          "internal/access/auth",
 	"golang.org/x/time":            "internal/engine/invoke",
-	"code.dny.dev/ssrf":            "internal/access/oauth internal/engine/webhook internal/outward/oauthclient internal/surface/a2a",
 
 	// what a process needs
 	"golang.org/x/sync":                   "*",
@@ -378,6 +377,45 @@ func TestNobodySleeps(t *testing.T) {
 	}
 }
 
+// ownClients may make HTTP clients without package outbound: the SDK and the
+// REST client run in other people's programs, talk to the one server that
+// those name, and must not need anything internal.
+var ownClients = "agent client examples internal/wire/outbound"
+
+// madeClients are the names of net/http that make or are a client.
+var madeClients = []string{"DefaultClient", "DefaultTransport", "Get", "Head", "Post", "PostForm"}
+
+// TestClientsComeFromOutbound: a client that somebody makes by hand dials
+// whatever address it is given, and reads whatever comes back.
+func TestClientsComeFromOutbound(t *testing.T) {
+	for _, s := range sources(t) {
+		if s.test || !ships(s.dir) || listed(ownClients, s.dir) {
+			continue
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			var what ast.Expr
+			switch n := n.(type) {
+			case *ast.CompositeLit: // http.Client{…}
+				what = n.Type
+			case *ast.CallExpr: // new(http.Client)
+				if f, ok := n.Fun.(*ast.Ident); ok && f.Name == "new" && len(n.Args) == 1 {
+					what = n.Args[0]
+				}
+			case *ast.ValueSpec: // var c http.Client
+				what = n.Type
+			case *ast.SelectorExpr:
+				if slices.ContainsFunc(madeClients, func(name string) bool { return isOf(n, "http", name) }) {
+					t.Errorf("%s: http.%s.\n\tTake a client from internal/wire/outbound: it is bounded and knows which addresses are forbidden.", s.at(n), n.Sel.Name)
+				}
+			}
+			if isOf(what, "http", "Client") || isOf(what, "http", "Transport") {
+				t.Errorf("%s: an HTTP client made by hand.\n\tTake one from internal/wire/outbound: it is bounded and knows which addresses are forbidden.", s.at(n))
+			}
+			return true
+		})
+	}
+}
+
 // TestNobodySkips: a test that needs a program installs it or fails with the
 // command that does. Only slow tests may step aside, and only for -short.
 func TestNobodySkips(t *testing.T) {
@@ -402,8 +440,11 @@ func TestNobodySkips(t *testing.T) {
 	}
 }
 
-func isCall(call *ast.CallExpr, receiver, name string) bool {
-	sel, ok := call.Fun.(*ast.SelectorExpr)
+func isCall(call *ast.CallExpr, receiver, name string) bool { return isOf(call.Fun, receiver, name) }
+
+// isOf reports whether an expression is receiver.name.
+func isOf(e ast.Expr, receiver, name string) bool {
+	sel, ok := e.(*ast.SelectorExpr)
 	if !ok || sel.Sel.Name != name {
 		return false
 	}

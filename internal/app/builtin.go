@@ -15,8 +15,8 @@ import (
 	"github.com/beeos/beeos/internal/engine/bus"
 	"github.com/beeos/beeos/internal/outward/builtin"
 	"github.com/beeos/beeos/internal/outward/llm"
-	"github.com/beeos/beeos/internal/outward/oauthclient"
 	"github.com/beeos/beeos/internal/outward/skill"
+	"github.com/beeos/beeos/internal/wire/outbound"
 )
 
 const (
@@ -32,7 +32,7 @@ func (p *parts) openRuntime(ctx context.Context) error {
 	}
 	opt := builtin.Options{
 		DB: p.db, Gateway: p.info.Agents, Folder: filepath.Join(p.cfg.Data, "builtin"), Log: p.log,
-		HTTP: oauthclient.Guard(p.cfg.AllowPrivate), Plain: p.cfg.AllowPrivate, Console: p.info.Web,
+		HTTP: outbound.Transport(outbound.Options{AllowPrivate: p.cfg.AllowPrivate}), Plain: p.cfg.AllowPrivate, Console: p.info.Web,
 	}
 	opt.Approve = func(ctx context.Context, r *agent.Reply, a builtin.Approval) error {
 		return r.Gate(ctx, agent.Approval{Key: a.Key, Skill: a.Skill, Tool: a.Tool, Arguments: a.Arguments, Auto: a.Auto})

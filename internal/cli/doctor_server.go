@@ -11,6 +11,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/client"
+	"github.com/beeos/beeos/internal/wire/outbound"
 )
 
 func (c *DoctorCmd) checkURLs(ctx context.Context) finding {
@@ -50,7 +51,7 @@ func fetch(ctx context.Context, url string) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return http.DefaultClient.Do(req)
+	return outbound.Client(outbound.Options{Trusted: true, Redirects: 10, MaxBody: 1 << 20}).Do(req)
 }
 
 // server is the one to check end to end; nil when there is none to be found.

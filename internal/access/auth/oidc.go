@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/wire/outbound"
 )
 
 // OIDCOptions is one OpenID provider and who we are to it.
@@ -27,7 +28,6 @@ type OIDCOptions struct {
 	ClientID     string
 	ClientSecret string // "" = a public client: PKCE alone
 	RedirectURL  string
-	Client       *http.Client     // nil = http.DefaultClient
 	Now          func() time.Time // nil = time.Now
 }
 
@@ -73,14 +73,8 @@ func NewOIDC(opt OIDCOptions) *OIDC {
 	if opt.Now == nil {
 		opt.Now = time.Now
 	}
-	client := http.Client{}
-	if opt.Client != nil {
-		client = *opt.Client
-	}
-	client.Timeout = providerWait
-	// A secret goes to the address that discovery named and to no other.
-	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &OIDC{opt: opt, client: &client}
+	// No redirects: a secret goes to the address that discovery named and to no other.
+	return &OIDC{opt: opt, client: outbound.Client(outbound.Options{Trusted: true, Timeout: providerWait, MaxBody: providerMost})}
 }
 
 // Issuer is the provider's name.
@@ -233,7 +227,7 @@ func (o *OIDC) ask(req *http.Request, into any) error {
 		return err
 	}
 	defer res.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(res.Body, providerMost))
+	body, err := io.ReadAll(res.Body)
 	if err != nil {
 		return err
 	}

@@ -6,22 +6,19 @@ import (
 	"errors"
 	"io"
 	"mime"
-	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
-	"code.dny.dev/ssrf"
 	"golang.org/x/sync/singleflight"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/access/auth"
 	"github.com/beeos/beeos/internal/wire/httpd"
+	"github.com/beeos/beeos/internal/wire/outbound"
 )
 
 const (
@@ -64,34 +61,14 @@ func newDocuments(opt Options) *documents {
 		kept:  map[string]kept{},
 	}
 	if d.http == nil {
-		d.http = guarded(&net.Dialer{Control: guard(opt.AllowPrivate), Timeout: documentWithin})
+		d.http = outbound.Client(reach(opt.AllowPrivate))
 	}
 	return d
 }
 
-// guard refuses addresses that are not public, at the moment of dialling: what
-// a name resolved to earlier does not count.
-func guard(private bool) func(network, address string, c syscall.RawConn) error {
-	if !private {
-		return ssrf.New().Safe
-	}
-	return ssrf.New(ssrf.WithAnyPort(),
-		ssrf.WithAllowedV4Prefixes(netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("172.16.0.0/12"), netip.MustParsePrefix("192.168.0.0/16")),
-		ssrf.WithAllowedV6Prefixes(netip.MustParsePrefix("::1/128"), netip.MustParsePrefix("fc00::/7")),
-	).Safe
-}
-
-// guarded is a client that dials as told, without proxy, redirects,
-// decompression and memory.
-func guarded(dialer *net.Dialer) *http.Client {
-	return &http.Client{
-		Timeout:       documentWithin,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		Transport: &http.Transport{
-			DialContext: dialer.DialContext, DisableCompression: true, DisableKeepAlives: true,
-			TLSHandshakeTimeout: documentWithin, MaxResponseHeaderBytes: 16 << 10,
-		},
-	}
+// reach is where documents may be, and how large.
+func reach(private bool) outbound.Options {
+	return outbound.Options{AllowPrivate: private, Ports: []uint16{80, 443}, Timeout: documentWithin, MaxBody: documentMost}
 }
 
 // client returns the client of that address, which somebody at from asks for.
@@ -163,6 +140,7 @@ func (d *documents) fetch(ctx context.Context, id string) (client, time.Duration
 		return client{}, 0, unreachable
 	}
 	r.Header.Set("Accept", "application/json")
+	r.Header.Set("Accept-Encoding", "identity")
 	r.Header.Set("User-Agent", "BeeOS/"+beeos.Version)
 	resp, err := d.http.Do(r)
 	if err != nil {
@@ -172,8 +150,8 @@ func (d *documents) fetch(ctx context.Context, id string) (client, time.Duration
 	if resp.StatusCode != http.StatusOK || resp.Header.Get("Content-Encoding") != "" || !jsonType(resp.Header.Get("Content-Type")) {
 		return client{}, 0, unreachable
 	}
-	body, err := io.ReadAll(io.LimitReader(resp.Body, documentMost+1))
-	if err != nil || len(body) > documentMost {
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
 		return client{}, 0, unreachable
 	}
 	c, err := parseDocument(id, body)

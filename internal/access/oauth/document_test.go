@@ -5,15 +5,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
+
+	"github.com/beeos/beeos/internal/wire/outbound"
+	"github.com/beeos/beeos/test/dnstest"
 )
 
 // site is where a client's document is, as the guarded client sees it.
@@ -46,12 +47,12 @@ func document(id string) string {
 	return `{"client_id":"` + id + `","client_name":"Code","redirect_uris":["http://localhost/callback","http://127.0.0.1/callback"],"logo_uri":"https://evil.example/track.png"}`
 }
 
-// fetcher is the real client, trusting the site's certificate; its dialer's
-// guard is loopback's friend.
+// fetcher is the real client, trusting the site's certificate and this
+// machine.
 func (s *site) fetcher() *http.Client {
-	c := guarded(&net.Dialer{Control: guard(true)})
-	c.Transport.(*http.Transport).TLSClientConfig = s.Client().Transport.(*http.Transport).TLSClientConfig
-	return c
+	o := reach(true)
+	o.TLS = s.Client().Transport.(*http.Transport).TLSClientConfig
+	return outbound.Client(o)
 }
 
 func TestT04DocumentWithLoopbackRedirect(t *testing.T) {
@@ -79,20 +80,18 @@ func TestT04DocumentWithLoopbackRedirect(t *testing.T) {
 	}
 }
 
-// TestT11NothingLeaves: addresses that are not public are refused before a
+// TestNothingLeavesForPrivateAddresses: addresses that are not public are refused before a
 // packet leaves; the hook sees what the guard let through.
-func TestT11NothingLeaves(t *testing.T) {
-	var let, dialled atomic.Int64
-	safe := guard(false)
-	hook := &net.Dialer{Control: func(network, address string, c syscall.RawConn) error {
-		dialled.Add(1)
-		if err := safe(network, address, c); err != nil {
-			return err
-		}
+func TestNothingLeavesForPrivateAddresses(t *testing.T) {
+	var let, asked atomic.Int64
+	o := reach(false)
+	o.Dialing = func(string) error {
 		let.Add(1)
 		return errors.New("the test lets nothing out")
-	}}
-	r := newRigWith(t, Options{Client: guarded(hook)})
+	}
+	client := outbound.Client(o)
+	client.Transport = counted{client.Transport, &asked}
+	r := newRigWith(t, Options{Client: client})
 	for _, id := range []string{
 		"https://169.254.169.254/x", "https://127.0.0.1/x", "https://localhost/x", "https://[::1]/x", "https://[::ffff:10.0.0.1]/x", "https://[64:ff9b::a9fe:a9fe]/x",
 		"https://10.0.0.1/x", "https://192.168.1.1/x", "https://100.64.0.1/x", "https://0.0.0.0/x", "https://[fd00:ec2::254]/x", "https://[fe80::1]/x", "https://[2002:7f00:1::]/x",
@@ -102,10 +101,10 @@ func TestT11NothingLeaves(t *testing.T) {
 			t.Errorf("%s was not refused", id)
 		}
 	}
-	if let.Load() != 0 || dialled.Load() == 0 {
-		t.Errorf("%d of %d dials left", let.Load(), dialled.Load())
+	if let.Load() != 0 || asked.Load() == 0 {
+		t.Errorf("%d of %d requests left", let.Load(), asked.Load())
 	}
-	before := dialled.Load()
+	before := asked.Load()
 	for _, id := range []string{
 		"http://app.example/x", "http://127.0.0.1/x", "https://app.example", "https://app.example/", "file:///etc/passwd", "https://user@app.example/x", "https://app.example/x#y",
 		"https://app.example/a/../x", "https://app.example/a/./x", "https:///x", "https://app.example\\x", "gopher://app.example/x", "app", "https://app.example/" + strings.Repeat("x", 3000),
@@ -117,43 +116,45 @@ func TestT11NothingLeaves(t *testing.T) {
 	if r.s.documents.checkID("https://%D0%B0pp.example/x") == nil {
 		t.Error("an address that looks like another one was not refused")
 	}
-	if dialled.Load() != before {
-		t.Error("an address that cannot be one was dialled")
+	if asked.Load() != before {
+		t.Error("an address that cannot be one was asked for")
 	}
 	if !r.refused(r.query("client_id", "https://93.184.216.34/x")) || let.Load() != 1 {
 		t.Error("the hook does not see what leaves")
 	}
 }
 
-// TestT12Rebinding: a name that is public at first and private later is looked
-// at where it counts, at each dial.
-func TestT12Rebinding(t *testing.T) {
-	addresses := []string{"93.184.216.34", "10.0.0.1"}
-	safe, turn := guard(false), 0
+// counted counts the requests that come to a transport.
+type counted struct {
+	http.RoundTripper
+	n *atomic.Int64
+}
+
+func (c counted) RoundTrip(r *http.Request) (*http.Response, error) {
+	c.n.Add(1)
+	return c.RoundTripper.RoundTrip(r)
+}
+
+// TestRebindingMeetsAClosedDoor: a name that is public at first and private
+// later is looked at where it counts, at each dial.
+func TestRebindingMeetsAClosedDoor(t *testing.T) {
+	at := "93.184.216.34"
 	var let []string
-	c := guarded(nil)
-	c.Transport.(*http.Transport).DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
-		_, port, _ := net.SplitHostPort(address)
-		d := net.Dialer{Control: func(network, address string, c syscall.RawConn) error {
-			if err := safe(network, address, c); err != nil {
-				return err
-			}
-			let = append(let, address)
-			return errors.New("the test lets nothing out")
-		}}
-		to := addresses[turn]
-		turn++
-		return d.DialContext(ctx, network, net.JoinHostPort(to, port))
+	o := reach(false)
+	o.Resolver = dnstest.Resolver(t, func() []string { return []string{at} })
+	o.Dialing = func(address string) error {
+		let = append(let, address)
+		return errors.New("the test lets nothing out")
 	}
-	r := newRigWith(t, Options{Client: c})
-	for range addresses {
+	r := newRigWith(t, Options{Client: outbound.Client(o)})
+	for _, at = range []string{"93.184.216.34", "10.0.0.1", "168.63.129.16"} {
 		if !r.refused(r.query("client_id", "https://rebind.example/x")) {
 			t.Error("not refused")
 		}
 		r.pass(failureKept + time.Second)
 	}
-	if len(let) != 1 || let[0] != "93.184.216.34:443" || turn != 2 {
-		t.Errorf("%v left in %d dials", let, turn)
+	if len(let) != 1 || let[0] != "93.184.216.34:443" {
+		t.Errorf("%v left", let)
 	}
 }
 
@@ -315,13 +316,10 @@ func TestAddress(t *testing.T) {
 // TestPrivateDocuments: the setting for development opens this computer and
 // private networks, and no more.
 func TestPrivateDocuments(t *testing.T) {
-	safe := guard(true)
-	for address, fine := range map[string]bool{"127.0.0.1:1234": true, "10.0.0.1:80": true, "[::1]:9": true, "169.254.169.254:80": false, "[fe80::1]:80": false, "0.0.0.0:80": false} {
-		network := "tcp4"
-		if strings.HasPrefix(address, "[") {
-			network = "tcp6"
-		}
-		if err := safe(network, address, nil); (err == nil) != fine {
+	for address, fine := range map[string]bool{
+		"127.0.0.1:1234": true, "10.0.0.1:80": true, "[::1]:9": true, "169.254.169.254:80": false, "[fe80::1]:80": false, "0.0.0.0:80": false, "[fd00:ec2::254]:80": false,
+	} {
+		if err := outbound.CheckURL(t.Context(), "http://"+address+"/x", reach(true)); (err == nil) != fine {
 			t.Errorf("%s: %v", address, err)
 		}
 	}

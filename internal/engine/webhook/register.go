@@ -7,6 +7,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/wire/outbound"
 )
 
 const (
@@ -66,7 +67,7 @@ func (h *Hooks) Check(ctx context.Context, r *Registration) error {
 	if err := checkCredentials(r); err != nil {
 		return err
 	}
-	return h.guard.checkURL(ctx, r.URL)
+	return outbound.CheckURL(ctx, r.URL, h.reach)
 }
 
 func checkCredentials(r *Registration) error {

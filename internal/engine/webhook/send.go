@@ -61,7 +61,7 @@ func (h *Hooks) post(ctx context.Context, d store.WebhookDelivery, w store.Webho
 	defer resp.Body.Close()
 	// What it says does not matter; a short answer is read so that the
 	// connection can be used again.
-	io.Copy(io.Discard, io.LimitReader(resp.Body, maxAnswer)) //nolint:errcheck // the status has come
+	io.Copy(io.Discard, resp.Body) //nolint:errcheck // the status has come
 	switch code := resp.StatusCode; {
 	case code >= 200 && code < 300:
 		return code, 0, nil

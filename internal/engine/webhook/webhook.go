@@ -5,9 +5,9 @@
 // Nothing of this is on the path of a call.
 //
 // What is sent is signed (sign.go) with a secret that is kept encrypted
-// (seal.go), and only ever goes to addresses of the public Internet
-// (guard.go), unless the configuration says otherwise. format.go is the form
-// of the REST surface; others bring their own.
+// (seal.go), and only ever goes to addresses of the public Internet, unless the
+// configuration says otherwise. format.go is the form of the REST surface;
+// others bring their own.
 package webhook
 
 import (
@@ -23,6 +23,12 @@ import (
 	"github.com/beeos/beeos/internal/engine/bus"
 	"github.com/beeos/beeos/internal/engine/ledger"
 	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/wire/outbound"
+)
+
+const (
+	attemptWithin = 10 * time.Second
+	maxAnswer     = 64 << 10 // of a receiver's answer
 )
 
 // Options is what webhooks stand on.
@@ -54,7 +60,7 @@ type Options struct {
 type Hooks struct {
 	opt     Options
 	seal    *sealer
-	guard   *guard
+	reach   outbound.Options
 	client  *http.Client
 	formats map[string]Format
 
@@ -87,12 +93,16 @@ func New(ctx context.Context, opt Options) (*Hooks, error) {
 		return nil, fmt.Errorf("webhook credentials: %w", err)
 	}
 	h := &Hooks{
-		opt: opt, seal: sealer, guard: newGuard(opt.AllowPrivate, opt.Resolver), formats: map[string]Format{OpenAPI: openAPI},
+		opt: opt, seal: sealer, formats: map[string]Format{OpenAPI: openAPI},
+		reach: outbound.Options{
+			AllowPrivate: opt.AllowPrivate, Ports: []uint16{80, 443, 8080, 8443}, Resolver: opt.Resolver,
+			Timeout: attemptWithin, MaxBody: maxAnswer,
+		},
 		noticed: make(chan string, 4096), wake: make(chan struct{}, 1), watched: watched{turns: map[string]struct{}{}},
 	}
 	for name, f := range opt.Formats {
 		h.formats[name] = f
 	}
-	h.client = h.guard.client()
+	h.client = outbound.Client(h.reach)
 	return h, nil
 }

@@ -1,7 +1,6 @@
 package bridge
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -15,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/wire/outbound"
 )
 
 // operation is one thing that a peer is asked, by its name in each dialect and
@@ -59,6 +59,14 @@ func (f *peerFault) busy() bool {
 // unreachable is an error of the way to the peer: it may have done its work.
 func unreachable(err error) error {
 	return &unheard{fmt.Errorf("the agent behind this one cannot be reached: %w", err)}
+}
+
+// brokenOff is an error of reading what the peer says.
+func brokenOff(err error) error {
+	if errors.Is(err, outbound.ErrTooLarge) {
+		return errPeerHuge
+	}
+	return unreachable(err)
 }
 
 // params are those of an operation on a message, or else on a task.
@@ -159,10 +167,7 @@ func (c *peerClient) stream(ctx context.Context, op operation, p map[string]any,
 		}
 		for one, err := range events(resp.Body) {
 			if err != nil {
-				if err = unreachable(err); errors.Is(err, bufio.ErrTooLong) {
-					err = errPeerHuge
-				}
-				yield(peerEvent{}, err)
+				yield(peerEvent{}, brokenOff(err))
 				return
 			}
 			if one.data == "" {
@@ -182,12 +187,9 @@ func (c *peerClient) stream(ctx context.Context, op operation, p map[string]any,
 
 // result is the answer in a response that is no stream.
 func (c *peerClient) result(resp *http.Response) (json.RawMessage, error) {
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxMessage+1))
+	body, err := io.ReadAll(resp.Body)
 	if err != nil {
-		return nil, unreachable(err)
-	}
-	if len(body) > maxMessage {
-		return nil, errPeerHuge
+		return nil, brokenOff(err)
 	}
 	if resp.StatusCode < 300 {
 		return c.unwrap(body)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/agent"
+	"github.com/beeos/beeos/internal/wire/outbound"
 )
 
 // HTTPOptions says which endpoint becomes an agent.
@@ -50,7 +51,7 @@ func checkURL(option, text string) error {
 // plainClient follows no redirects: the headers may be secret, and are meant
 // for the address that was given.
 func plainClient() *http.Client {
-	return &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	return outbound.Client(outbound.Options{Trusted: true, MaxBody: maxMessage})
 }
 
 // endpoint is what stands behind an agent.

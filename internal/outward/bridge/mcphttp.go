@@ -16,6 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/wire/outbound"
 )
 
 // maxMessage is how large one message of a server's may be.
@@ -171,6 +172,9 @@ func (l *streams) receive(resp *http.Response, id jsonrpc.ID) (answered bool, la
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")) // none: then nothing that we read
 	if kind == "text/event-stream" && resp.StatusCode < 300 {
 		for ev, err := range events(resp.Body) {
+			if errors.Is(err, outbound.ErrTooLarge) {
+				return false, last, err // it would be again
+			}
 			if err != nil {
 				return false, last, nil //nolint:nilerr // the stream may be picked up again
 			}
@@ -184,7 +188,7 @@ func (l *streams) receive(resp *http.Response, id jsonrpc.ID) (answered bool, la
 		}
 		return false, last, nil
 	}
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxMessage))
+	body, err := io.ReadAll(resp.Body)
 	if err != nil {
 		return false, "", err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/outward/oauthclient"
+	"github.com/beeos/beeos/internal/wire/outbound"
 )
 
 // OAuth is how a bridge gets into a server that wants tokens: as a client of
@@ -114,7 +115,7 @@ func newReach(own ...string) *reach {
 		ip := net.ParseIP(u.Hostname())
 		private = private || ip != nil && (ip.IsPrivate() || ip.IsLoopback())
 	}
-	return &reach{own: own, plain: http.DefaultTransport, guard: oauthclient.Guard(private)}
+	return &reach{own: own, plain: outbound.Transport(outbound.Options{Trusted: true}), guard: outbound.Transport(outbound.Options{AllowPrivate: private})}
 }
 
 func (r *reach) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -126,9 +127,7 @@ func (r *reach) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // client follows no redirects and is let in.
 func (g *gate) client() *http.Client {
-	c := plainClient()
-	c.Transport = g
-	return c
+	return outbound.ClientOver(g, outbound.Options{MaxBody: maxMessage})
 }
 
 // admit asks the person for consent if that is what err is about, and reports

@@ -3,10 +3,13 @@ package bridge
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
 	"strings"
+
+	"github.com/beeos/beeos/internal/wire/outbound"
 )
 
 // event is one server-sent event.
@@ -47,7 +50,11 @@ func events(r io.Reader) iter.Seq2[event, error] {
 				e.retry = true
 			}
 		}
-		if err := lines.Err(); err != nil {
+		err := lines.Err()
+		if errors.Is(err, bufio.ErrTooLong) {
+			err = outbound.ErrTooLarge
+		}
+		if err != nil {
 			yield(event{}, fmt.Errorf("the stream broke off: %w", err))
 		}
 	}

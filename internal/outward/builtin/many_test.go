@@ -15,7 +15,7 @@ import (
 	"github.com/beeos/beeos/client"
 	"github.com/beeos/beeos/internal/outward/builtin"
 	"github.com/beeos/beeos/internal/outward/llm"
-	"github.com/beeos/beeos/internal/outward/oauthclient"
+	"github.com/beeos/beeos/internal/wire/outbound"
 )
 
 // heaviest is what one open conversation may hold, the caller's and the skill
@@ -57,7 +57,7 @@ func TestThousandConversations(t *testing.T) {
 		}
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "42"}}}, nil, nil
 	})
-	skills := oauthclient.Guard(true)
+	skills := outbound.Transport(outbound.Options{AllowPrivate: true})
 	s := start(t, builtin.Options{Model: llm.Demo, HTTP: skills})
 	_, id := s.create(t, builtin.Definition{Name: "clerk", Servers: files(srv.URL, true)}, nil)
 	s.ask(t, id, "", "2 and 40")
@@ -104,9 +104,9 @@ func TestThousandConversations(t *testing.T) {
 }
 
 // settle closes connections that are kept for the next request.
-func settle(own ...*http.Transport) {
-	for _, t := range append(own, http.DefaultTransport.(*http.Transport)) {
-		t.CloseIdleConnections()
+func settle(own ...http.RoundTripper) {
+	for _, t := range append(own, http.DefaultTransport) {
+		(&http.Client{Transport: t}).CloseIdleConnections()
 	}
 	goruntime.GC()
 }

@@ -18,9 +18,9 @@ import (
 	"github.com/beeos/beeos/client"
 	"github.com/beeos/beeos/internal/outward/builtin"
 	"github.com/beeos/beeos/internal/outward/llm"
-	"github.com/beeos/beeos/internal/outward/oauthclient"
 	"github.com/beeos/beeos/internal/outward/skill"
 	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/wire/outbound"
 	"github.com/beeos/beeos/test/apptest"
 )
 
@@ -63,7 +63,7 @@ func (s *stack) run(t *testing.T, opt builtin.Options, gateway string) *builtin.
 	t.Helper()
 	opt.DB, opt.Gateway, opt.Folder, opt.Plain, opt.Console = s.db, gateway, t.TempDir(), true, s.Web
 	if opt.HTTP == nil {
-		opt.HTTP = oauthclient.Guard(true)
+		opt.HTTP = outbound.Transport(outbound.Options{AllowPrivate: true})
 	}
 	rt, err := builtin.New(t.Context(), opt)
 	if err != nil {

@@ -80,6 +80,7 @@ func (m *messages) open(ctx context.Context, r Request) (io.ReadCloser, error) {
 		return nil, fmt.Errorf("ask the model: %w", err)
 	}
 	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "text/event-stream")
 	req.Header.Set("Anthropic-Version", anthropicVersion)
 	req.Header.Set("X-Api-Key", m.key)
 	resp, err := m.http.Do(req)

@@ -15,6 +15,8 @@ import (
 	"iter"
 	"net/http"
 	"time"
+
+	"github.com/beeos/beeos/internal/wire/outbound"
 )
 
 // Model answers conversations.
@@ -119,10 +121,16 @@ type Settings struct {
 	HTTP *http.Client // nil = one that waits as long as the context allows
 }
 
+// maxAnswer bounds the events of one answer: services wrap every token in
+// some hundred bytes of JSON, and some compress the stream.
+const maxAnswer = 32 << 20
+
 // Open returns the model that the settings name. It does not call it.
 func Open(s Settings) (Model, error) {
 	if s.HTTP == nil {
-		s.HTTP = &http.Client{Transport: &patient{base: http.DefaultTransport, wait: waitFor}}
+		// A stream lasts as long as the context allows.
+		o := outbound.Options{Trusted: true, Redirects: 3, MaxBody: maxAnswer}
+		s.HTTP = outbound.ClientOver(&patient{base: outbound.Transport(o), wait: waitFor}, o)
 	}
 	switch s.Provider {
 	case "", OpenAI:

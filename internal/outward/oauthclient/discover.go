@@ -161,8 +161,8 @@ func (t *Transport) fetch(ctx context.Context, address string, into any) error {
 	if resp.StatusCode != http.StatusOK {
 		return unusable(fmt.Sprintf("a description of it cannot be read (%d)", resp.StatusCode))
 	}
-	text, err := io.ReadAll(io.LimitReader(resp.Body, maxDocument+1))
-	if err != nil || len(text) > maxDocument || json.Unmarshal(text, into) != nil {
+	text, err := io.ReadAll(resp.Body)
+	if err != nil || json.Unmarshal(text, into) != nil {
 		return unusable("a description of it is not JSON, or too long")
 	}
 	return nil

@@ -8,7 +8,7 @@
 //
 // What it was given belongs to one issuer and one server; a Vault keeps it. The
 // credential of whoever calls the agent never comes here. Every address that a
-// server names is dialled through a guard (guard.go).
+// server names is dialled by a transport of package outbound.
 package oauthclient
 
 import (
@@ -20,6 +20,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/beeos/beeos/internal/wire/outbound"
 )
 
 // Grants by which a token can be had.
@@ -91,7 +93,7 @@ type Options struct {
 	Client  Client
 	Vault   Vault
 	Consent Consent           // nil = nobody is there; Start and Finish are called at another time
-	Base    http.RoundTripper // guarded
+	Base    http.RoundTripper // of package outbound
 	Plain   bool              // http:// is allowed, for development
 	Now     func() time.Time
 }
@@ -128,10 +130,7 @@ func New(opt Options) (*Transport, error) {
 	}
 	return &Transport{
 		opt: opt, url: u, turn: make(chan struct{}, 1), nonces: map[string]string{},
-		http: &http.Client{
-			Transport: opt.Base, Timeout: requestWithin,
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		},
+		http: outbound.ClientOver(opt.Base, outbound.Options{Timeout: requestWithin, MaxBody: maxDocument}),
 	}, nil
 }
 

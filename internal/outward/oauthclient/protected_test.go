@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos/internal/outward/oauthclient"
+	"github.com/beeos/beeos/internal/wire/outbound"
 	"github.com/beeos/beeos/test/issuer"
 )
 
@@ -43,7 +44,7 @@ func open(t *testing.T, o oauthclient.Options) (*oauthclient.Transport, func() (
 		o.Vault = &oauthclient.Memory{}
 	}
 	if o.Base == nil {
-		o.Base = oauthclient.Guard(true)
+		o.Base = outbound.Transport(outbound.Options{AllowPrivate: true})
 	}
 	o.Plain = true
 	o.Client.Redirect = "http://localhost:3000/back"
@@ -264,7 +265,7 @@ func TestT53(t *testing.T) {
 	t.Run("private addresses without the setting", func(t *testing.T) {
 		as := issuer.New(t, known())
 		g := front(t, as)
-		_, get := open(t, oauthclient.Options{URL: g.URL, Client: clerk, Base: oauthclient.Guard(false)})
+		_, get := open(t, oauthclient.Options{URL: g.URL, Client: clerk, Base: outbound.Transport(outbound.Options{})})
 		if got, err := get(); err == nil {
 			t.Errorf("reached: %q", got)
 		}

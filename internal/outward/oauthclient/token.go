@@ -147,7 +147,7 @@ func (t *Transport) submit(ctx context.Context, address string, form url.Values,
 	}
 	defer resp.Body.Close()
 	t.keepNonce(req.URL, resp.Header)
-	text, err := io.ReadAll(io.LimitReader(resp.Body, maxDocument))
+	text, err := io.ReadAll(resp.Body)
 	if err != nil {
 		return got, fmt.Errorf("read the answer of an authorization server: %w", err)
 	}

@@ -45,12 +45,14 @@ func (c *Client) Call(ctx context.Context, tool string, arguments json.RawMessag
 		}
 		c.drop(session)
 		switch {
+		case f.cutOff() != nil:
+			return Result{}, fmt.Errorf("the skill server %s: %w: %w", c.opt.Server.Name, f.cutOff(), ErrUncertain)
 		case f.mayHaveRun():
 			return Result{}, fmt.Errorf("the connection to the skill server %s broke: %w", c.opt.Server.Name, ErrUncertain)
 		case again && f.stale(): // the server was restarted since
 			continue
 		}
-		return Result{}, c.explain(err)
+		return Result{}, c.explain(f, err)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/wire/outbound"
 )
 
 const (
@@ -24,13 +25,13 @@ const (
 	listedFor     = 5 * time.Minute // a server need not say that its list changed
 	freshFor      = time.Second     // what counts as just listed
 	stopWithin    = 2 * time.Second // a command, before it is told more clearly
-	maxEvent      = 16 << 20        // bytes of one message of a server
+	maxMessage    = 16 << 20        // bytes of one message of a server
 )
 
 // Options are what a Client needs.
 type Options struct {
 	Server  Server
-	HTTP    http.RoundTripper                                                    // guarded, and with tokens where there are any
+	HTTP    http.RoundTripper                                                    // of package outbound, and with tokens where there are any
 	Command []string                                                             // what Server.Command stands for
 	Local   Local                                                                // instead of both, for a server in this process
 	Elicit  func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) // nil = nobody is asked
@@ -117,6 +118,7 @@ func (c *Client) connect(ctx context.Context) (*mcp.ClientSession, error) {
 	}
 	timed, cancel := context.WithTimeout(ctx, connectWithin)
 	defer cancel()
+	timed, f := c.follow(timed)
 	transport, err := c.transport()
 	var session *mcp.ClientSession
 	if err == nil {
@@ -132,7 +134,7 @@ func (c *Client) connect(ctx context.Context) (*mcp.ClientSession, error) {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx) // who asked gave up: that says nothing about the server
 		}
-		c.failed, c.failedAt = c.explain(err), c.opt.Now()
+		c.failed, c.failedAt = c.explain(f, err), c.opt.Now()
 		c.opt.Log.Warn("a skill server cannot be reached", "skill", c.opt.Server.Name, "err", err)
 		return nil, c.failed
 	}
@@ -159,16 +161,20 @@ func (c *Client) transport() (mcp.Transport, error) {
 		cmd.Env = commandEnv()
 		return &mcp.CommandTransport{Command: cmd, TerminateDuration: stopWithin}, nil
 	}
-	client := &http.Client{Transport: watched{c.opt.HTTP}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	return &mcp.StreamableClientTransport{Endpoint: c.opt.Server.URL, HTTPClient: client, MaxEventSize: maxEvent}, nil
+	client := outbound.ClientOver(c.opt.HTTP, outbound.Options{MaxBody: maxMessage})
+	client.Transport = watched{client.Transport}
+	return &mcp.StreamableClientTransport{Endpoint: c.opt.Server.URL, HTTPClient: client, MaxEventSize: maxMessage}, nil
 }
 
 // explain says what to do about a server that cannot be reached. What the
 // owner has to do is said in the error already.
-func (c *Client) explain(err error) error {
+func (c *Client) explain(f *fate, err error) error {
 	var told *beeos.Error
 	if errors.As(err, &told) {
 		return told
+	}
+	if cut := f.cutOff(); cut != nil {
+		return beeos.Wrap(beeos.AgentServiceUnavailable, c.discreet(err), fmt.Sprintf("the skill server %s cannot be used: %v", c.opt.Server.Name, cut))
 	}
 	return beeos.Wrap(beeos.AgentServiceUnavailable, c.discreet(err), fmt.Sprintf("the skill server %s cannot be reached; check that it runs and that its address is right", c.opt.Server.Name))
 }

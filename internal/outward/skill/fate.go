@@ -3,6 +3,7 @@ package skill
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"sync"
@@ -11,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/wire/outbound"
 )
 
 // fate is how far a call got on its way to the server. The client library does
@@ -23,6 +25,7 @@ type fate struct {
 	sent   bool
 	status int   // of the server's answer
 	err    error // instead of an answer
+	cut    error // why an answer was not read to its end
 }
 
 type fateKey struct{}
@@ -38,16 +41,47 @@ type watched struct{ base http.RoundTripper }
 
 func (w watched) RoundTrip(r *http.Request) (*http.Response, error) {
 	f, _ := r.Context().Value(fateKey{}).(*fate)
-	if f == nil || r.Method != http.MethodPost || !f.first() {
+	if f == nil || r.Method != http.MethodPost {
 		return w.base.RoundTrip(r)
 	}
+	first := f.first()
 	resp, err := w.base.RoundTrip(r)
+	if err == nil {
+		resp.Body = heard{resp.Body, f}
+	}
+	if !first {
+		return resp, err
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.err = err; err == nil {
 		f.status = resp.StatusCode
 	}
 	return resp, err
+}
+
+// heard notes on the fate of a call that its answer is too long, which the
+// client library does not tell either.
+type heard struct {
+	io.ReadCloser
+	f *fate
+}
+
+func (h heard) Read(p []byte) (int, error) {
+	n, err := h.ReadCloser.Read(p)
+	if errors.Is(err, outbound.ErrTooLarge) {
+		h.f.mu.Lock()
+		h.f.cut = err
+		h.f.mu.Unlock()
+	}
+	return n, err
+}
+
+// cutOff is why an answer was not read to its end; nil = none was.
+func (f *fate) cutOff() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.cut
 }
 
 // first reports whether this is the call itself, and not what is said about it

@@ -38,13 +38,14 @@ func (c *Client) Tools(ctx context.Context, fresh bool) ([]Tool, error) {
 		return nil, err
 	}
 	c.settle()
-	all, err := list(ctx, session)
+	sent, f := c.follow(ctx)
+	all, err := list(sent, session)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
 		c.drop(session)
-		return nil, c.fail(err)
+		return nil, c.fail(f, err)
 	}
 	known, held, err := c.pin(ctx, all)
 	if err != nil {
@@ -76,10 +77,10 @@ func (c *Client) settle() {
 }
 
 // fail remembers why the server cannot be used.
-func (c *Client) fail(err error) error {
+func (c *Client) fail(f *fate, err error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.failed, c.failedAt, c.stale = c.explain(err), c.opt.Now(), true
+	c.failed, c.failedAt, c.stale = c.explain(f, err), c.opt.Now(), true
 	return c.failed
 }
 

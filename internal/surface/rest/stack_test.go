@@ -26,10 +26,10 @@ import (
 	"github.com/beeos/beeos/internal/engine/ledger"
 	"github.com/beeos/beeos/internal/engine/webhook"
 	"github.com/beeos/beeos/internal/outward/builtin"
-	"github.com/beeos/beeos/internal/outward/oauthclient"
 	"github.com/beeos/beeos/internal/store"
 	"github.com/beeos/beeos/internal/surface/rest"
 	"github.com/beeos/beeos/internal/wire/httpd"
+	"github.com/beeos/beeos/internal/wire/outbound"
 )
 
 // stack is the real thing behind the surface; only the agent's process is
@@ -105,7 +105,7 @@ func start(t *testing.T) *stack {
 	s.users = &auth.People{DB: s.db, Log: log, EndTokens: tokens.EndUser}
 	s.desk = approval.New(approval.Options{DB: s.db, Ledger: s.ledger, Bus: s.bus, Log: log, Now: s.now, Web: "http://console.test"})
 	s.builtins, err = builtin.New(ctx, builtin.Options{ // nobody runs them: what it is about here is what is said about them
-		DB: s.db, Gateway: "http://127.0.0.1:9", Folder: t.TempDir(), HTTP: oauthclient.Guard(false), Console: "http://console.test", Log: log, Now: s.now,
+		DB: s.db, Gateway: "http://127.0.0.1:9", Folder: t.TempDir(), HTTP: outbound.Transport(outbound.Options{}), Console: "http://console.test", Log: log, Now: s.now,
 		Model: listed{"small", "large"}, Commands: map[string][]string{"sqlite": {"mcp-sqlite"}}, Assertions: map[string]builtin.Assertion{"pod": {File: "/nowhere", For: []string{"https://as.example"}}},
 		Revoked: func(id string) { s.mu.Lock(); s.revoked = append(s.revoked, id); s.mu.Unlock() },
 	})

@@ -9,7 +9,7 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/outward/builtin"
 	"github.com/beeos/beeos/internal/outward/llm"
-	"github.com/beeos/beeos/internal/outward/oauthclient"
+	"github.com/beeos/beeos/internal/wire/outbound"
 )
 
 // withRuntime lets the console make built-in agents. Nothing runs them: they
@@ -17,7 +17,7 @@ import (
 func (k *stack) withRuntime(model llm.Model, commands map[string][]string) {
 	k.t.Helper()
 	rt, err := builtin.New(k.t.Context(), builtin.Options{
-		DB: k.db, Model: model, Gateway: "http://127.0.0.1:1", Folder: k.t.TempDir(), HTTP: oauthclient.Guard(true), Plain: true, Console: k.web, Commands: commands,
+		DB: k.db, Model: model, Gateway: "http://127.0.0.1:1", Folder: k.t.TempDir(), HTTP: outbound.Transport(outbound.Options{AllowPrivate: true}), Plain: true, Console: k.web, Commands: commands,
 	})
 	if err != nil {
 		k.t.Fatal(err)

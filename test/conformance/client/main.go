@@ -17,6 +17,7 @@ import (
 
 	"github.com/beeos/beeos/internal/outward/oauthclient"
 	"github.com/beeos/beeos/internal/outward/skill"
+	"github.com/beeos/beeos/internal/wire/outbound"
 )
 
 // situation is what the suite tells about a scenario.
@@ -57,7 +58,7 @@ func run(ctx context.Context, scenario, server string) error {
 		return err
 	}
 	transport, err := oauthclient.New(oauthclient.Options{
-		URL: server, Client: who, Vault: &oauthclient.Memory{}, Consent: consent, Base: oauthclient.Guard(true), Plain: true,
+		URL: server, Client: who, Vault: &oauthclient.Memory{}, Consent: consent, Base: outbound.Transport(outbound.Options{AllowPrivate: true}), Plain: true,
 	})
 	if err != nil {
 		return err
