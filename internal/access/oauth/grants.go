@@ -72,17 +72,5 @@ func (s *Server) Narrow(ctx context.Context, userID, grantID string, agents []st
 		return err
 	}
 	s.changed("grant", grantID)
-	s.audit(ctx, userID, "user:"+userID, "grant.narrow", "grant:"+grantID, nil)
-	return nil
-}
-
-// Revoke ends a grant with all its tokens, from the next call on.
-func (s *Server) Revoke(ctx context.Context, userID, grantID string) error {
-	g, err := s.db.RevokeOAuthGrant(ctx, userID, grantID, s.opt.Now())
-	if err != nil {
-		return err
-	}
-	s.changed("grant", grantID)
-	s.audit(ctx, userID, "user:"+userID, "grant.revoke", "grant:"+grantID, map[string]string{"client": g.ClientName})
 	return nil
 }

@@ -28,7 +28,7 @@ func (s *Site) showAccount(w http.ResponseWriter, r *http.Request, v *visit, sta
 }
 
 func (s *Site) rename(w http.ResponseWriter, r *http.Request, v *visit) error {
-	err := s.People.Rename(r.Context(), v.User, r.FormValue("name"))
+	err := s.Acts.RenameUser(r.Context(), v.caller(), r.FormValue("name"))
 	if message, status, ok := formError(err); ok {
 		return s.showAccount(w, r, v, status, message)
 	}
@@ -62,7 +62,7 @@ func (s *Site) endSession(w http.ResponseWriter, r *http.Request, v *visit) erro
 }
 
 func (s *Site) signOutEverywhere(w http.ResponseWriter, r *http.Request, v *visit) error {
-	if err := s.People.EndAll(r.Context(), v.User.ID); err != nil {
+	if err := s.Acts.SignOutEverywhere(r.Context(), v.caller(), v.User.ID); err != nil {
 		return err
 	}
 	s.setCookie(w, sessionCookie, "", -1)
