@@ -1,6 +1,7 @@
 package act
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/beeos/beeos"
@@ -35,18 +36,9 @@ func describeRules(before, rules []store.ApprovalRule) map[string]string {
 	}
 	detail := map[string]string{}
 	for _, r := range rules {
-		was, name := old[[2]string{r.Skill, r.Tool}], "all tools"
-		switch {
-		case r.Tool != "":
-			name = approval.Name(&store.Approval{Skill: r.Skill, Tool: r.Tool})
-		case r.Skill != "":
-			name = r.Skill + " / all tools"
-		}
+		was, name := old[[2]string{r.Skill, r.Tool}], approval.Name(&store.Approval{Skill: r.Skill, Tool: cmp.Or(r.Tool, "all tools")})
 		if r.Mode != was.Mode {
-			detail[name] = string(r.Mode)
-			if r.Mode == store.ApprovalUnset {
-				detail[name] = "no rule"
-			}
+			detail[name] = cmp.Or(string(r.Mode), "no rule")
 		}
 		if r.Timeout != was.Timeout {
 			detail["timeout"] = r.Timeout.String()

@@ -47,7 +47,6 @@ const (
 	UserDisable   Action = "user.disable"
 	UserEnable    Action = "user.enable"
 	UserAdmin     Action = "user.admin"
-	UserRename    Action = "user.rename"
 	UserSignOut   Action = "user.sign_out_everywhere"
 
 	GrantNarrow Action = "grant.narrow"

@@ -2,6 +2,7 @@ package act
 
 import (
 	"context"
+	"maps"
 	"strconv"
 	"strings"
 
@@ -47,31 +48,21 @@ func (a *Acts) CheckBuiltin(ctx context.Context, c beeos.Caller, id string) erro
 	return err
 }
 
-// PlanDeploy says what Deploy would come to, and does nothing.
-func (a *Acts) PlanDeploy(ctx context.Context, c beeos.Caller, d builtin.Definition, secrets map[string]skill.Secrets) (store.Builtin, builtin.Outcome, error) {
-	if err := a.canRun(c); err != nil {
-		return store.Builtin{}, "", err
-	}
-	return a.Builtins.Deploy(ctx, c.UserID, d, secrets, true)
-}
-
 // Deploy makes the caller's built-in agent of that name what d says: a new
-// one, or the one that there is.
-func (a *Acts) Deploy(ctx context.Context, c beeos.Caller, d builtin.Definition, secrets map[string]skill.Secrets) (store.Builtin, builtin.Outcome, error) {
+// one, or the one that there is. If dry it only says what that would come to.
+func (a *Acts) Deploy(ctx context.Context, c beeos.Caller, d builtin.Definition, secrets map[string]skill.Secrets, dry bool) (store.Builtin, builtin.Outcome, error) {
 	if err := a.canRun(c); err != nil {
 		return store.Builtin{}, "", err
 	}
-	row, outcome, err := a.Builtins.Deploy(ctx, c.UserID, d, secrets, false)
-	if err != nil {
-		return row, outcome, err
-	}
-	switch outcome {
-	case builtin.Created:
+	row, outcome, err := a.Builtins.Deploy(ctx, c.UserID, d, secrets, dry)
+	switch {
+	case err != nil || dry:
+	case outcome == builtin.Created:
 		a.recordBuiltin(ctx, c, row, AgentCreate, describe(d))
-	case builtin.Changed:
+	case outcome == builtin.Changed:
 		a.recordBuiltin(ctx, c, row, AgentUpdate, describe(d))
 	}
-	return row, outcome, nil
+	return row, outcome, err
 }
 
 // CreateBuiltin is Deploy for an agent that must not be there yet.
@@ -89,42 +80,45 @@ func (a *Acts) CreateBuiltin(ctx context.Context, c beeos.Caller, d builtin.Defi
 
 // ChangeBuiltin lets change work on what the owner said about a built-in agent.
 func (a *Acts) ChangeBuiltin(ctx context.Context, c beeos.Caller, id string, change func(*builtin.Definition) error) error {
-	row, d, err := a.change(ctx, c, id, nil, change)
-	if err == nil {
-		a.recordBuiltin(ctx, c, row, AgentUpdate, describe(d))
-	}
-	return err
+	detail := map[string]string{}
+	return a.redefine(ctx, c, id, AgentUpdate, detail, nil, func(d *builtin.Definition) error {
+		err := change(d)
+		maps.Copy(detail, describe(*d))
+		return err
+	})
 }
 
-func (a *Acts) change(ctx context.Context, c beeos.Caller, id string, secrets map[string]skill.Secrets, change func(*builtin.Definition) error) (row store.Builtin, d builtin.Definition, err error) {
-	if row, err = a.ownBuiltin(ctx, c, id); err != nil {
-		return row, d, err
-	}
-	if d, err = a.Builtins.Definition(ctx, row.OwnerID, id); err != nil {
-		return row, d, err
-	}
-	if err := change(&d); err != nil {
-		return row, d, err
-	}
-	return row, d, a.Builtins.Change(ctx, row.OwnerID, id, d, secrets)
+func (a *Acts) redefine(ctx context.Context, c beeos.Caller, id string, action Action, detail map[string]string, secrets map[string]skill.Secrets, change func(*builtin.Definition) error) error {
+	return a.onBuiltin(ctx, c, id, action, detail, func(owner string) error {
+		d, err := a.Builtins.Definition(ctx, owner, id)
+		if err != nil {
+			return err
+		}
+		if err := change(&d); err != nil {
+			return err
+		}
+		return a.Builtins.Change(ctx, owner, id, d, secrets)
+	})
 }
 
 // StartBuiltin starts a built-in agent that was stopped.
 func (a *Acts) StartBuiltin(ctx context.Context, c beeos.Caller, id string) error {
-	return a.run(ctx, c, id, AgentStart, func(owner string) error { return a.Builtins.SetStopped(ctx, owner, id, false) })
+	return a.onBuiltin(ctx, c, id, AgentStart, nil, func(owner string) error { return a.Builtins.SetStopped(ctx, owner, id, false) })
 }
 
 // StopBuiltin stops a built-in agent until somebody starts it.
 func (a *Acts) StopBuiltin(ctx context.Context, c beeos.Caller, id string) error {
-	return a.run(ctx, c, id, AgentStop, func(owner string) error { return a.Builtins.SetStopped(ctx, owner, id, true) })
+	return a.onBuiltin(ctx, c, id, AgentStop, nil, func(owner string) error { return a.Builtins.SetStopped(ctx, owner, id, true) })
 }
 
 // RestartBuiltin ends a built-in agent and starts it anew.
 func (a *Acts) RestartBuiltin(ctx context.Context, c beeos.Caller, id string) error {
-	return a.run(ctx, c, id, AgentRestart, func(owner string) error { return a.Builtins.Restart(ctx, owner, id) })
+	return a.onBuiltin(ctx, c, id, AgentRestart, nil, func(owner string) error { return a.Builtins.Restart(ctx, owner, id) })
 }
 
-func (a *Acts) run(ctx context.Context, c beeos.Caller, id string, action Action, do func(owner string) error) error {
+// onBuiltin does something with a built-in agent of the caller's. do may fill
+// in the detail of the row.
+func (a *Acts) onBuiltin(ctx context.Context, c beeos.Caller, id string, action Action, detail map[string]string, do func(owner string) error) error {
 	row, err := a.ownBuiltin(ctx, c, id)
 	if err != nil {
 		return err
@@ -132,7 +126,7 @@ func (a *Acts) run(ctx context.Context, c beeos.Caller, id string, action Action
 	if err := do(row.OwnerID); err != nil {
 		return err
 	}
-	a.recordBuiltin(ctx, c, row, action, map[string]string{"name": row.Name})
+	a.recordBuiltin(ctx, c, row, action, detail)
 	return nil
 }
 
@@ -150,11 +144,12 @@ func (a *Acts) endBuiltin(ctx context.Context, row store.Builtin) error {
 
 // recordBuiltin writes about a built-in agent under the id of its agent.
 func (a *Acts) recordBuiltin(ctx context.Context, c beeos.Caller, row store.Builtin, action Action, detail map[string]string) {
-	subject := row.ID
+	subject, all := row.ID, map[string]string{"name": row.Name}
+	maps.Copy(all, detail)
 	if agent, err := a.DB.AgentByName(context.WithoutCancel(ctx), row.OwnerID, row.Name); err == nil {
 		subject = agent.ID
 	}
-	a.record(ctx, c, row.OwnerID, action, subject, detail)
+	a.record(ctx, c, row.OwnerID, action, subject, all)
 }
 
 // describe is what the trail says about a definition: no secret, no text.
@@ -164,6 +159,6 @@ func describe(d builtin.Definition) map[string]string {
 		skills = append(skills, s.Name)
 	}
 	return map[string]string{
-		"name": d.Name, "kind": "built in", "model": d.Model, "skills": strings.Join(skills, ", "), "prompt": strconv.Itoa(len(d.Prompt)) + " bytes",
+		"kind": "built in", "model": d.Model, "skills": strings.Join(skills, ", "), "prompt": strconv.Itoa(len(d.Prompt)) + " bytes",
 	}
 }

@@ -16,38 +16,27 @@ const MaxTitle = 256
 
 const maxModelName = 128 // characters
 
-// ownConversation refuses whoever did not begin a conversation.
-func ownConversation(c beeos.Caller, ch beeos.Channel) error {
+// inConversation does something with a conversation that the caller began.
+func (a *Acts) inConversation(ctx context.Context, c beeos.Caller, ch beeos.Channel, action Action, model string, do func() error) error {
 	if err := RequirePerson(c); err != nil {
 		return err
 	}
 	if ch.Owner != c.Principal() {
 		return beeos.Errorf(beeos.NotFound, "you have no such conversation; list your conversations to see which you have")
 	}
-	return nil
-}
-
-func (a *Acts) recordConversation(ctx context.Context, c beeos.Caller, ch beeos.Channel, action Action, detail map[string]string) {
-	if detail == nil {
-		detail = map[string]string{}
+	if err := do(); err != nil {
+		return err
 	}
-	detail["agent"] = ch.AgentID
-	a.record(ctx, c, c.UserID, action, ch.ID, detail)
+	a.record(ctx, c, c.UserID, action, ch.ID, map[string]string{"agent": ch.AgentID, "model": model})
+	return nil
 }
 
 // RenameConversation gives a conversation a title.
 func (a *Acts) RenameConversation(ctx context.Context, c beeos.Caller, ch beeos.Channel, title string) error {
-	if err := ownConversation(c, ch); err != nil {
-		return err
-	}
 	if err := CheckTitle(title); err != nil {
 		return err
 	}
-	if err := a.Ledger.Rename(ctx, ch.ID, title); err != nil {
-		return err
-	}
-	a.recordConversation(ctx, c, ch, ConversationRename, nil)
-	return nil
+	return a.inConversation(ctx, c, ch, ConversationRename, "", func() error { return a.Ledger.Rename(ctx, ch.ID, title) })
 }
 
 // CheckTitle says what is wrong with the title of a conversation.
@@ -60,28 +49,18 @@ func CheckTitle(title string) error {
 
 // DeleteConversation forgets a conversation and everything said in it.
 func (a *Acts) DeleteConversation(ctx context.Context, c beeos.Caller, ch beeos.Channel) error {
-	if err := ownConversation(c, ch); err != nil {
-		return err
-	}
-	if err := a.Ledger.DeleteChannel(ctx, ch.ID); err != nil {
-		return err
-	}
-	a.recordConversation(ctx, c, ch, ConversationDelete, nil)
-	return nil
+	return a.inConversation(ctx, c, ch, ConversationDelete, "", func() error { return a.Ledger.DeleteChannel(ctx, ch.ID) })
 }
 
 // ClearConversation lets a built-in agent start afresh: what was said stays in
 // the conversation, and is not told to the model again. What other agents
 // remember is not ours to clear.
 func (a *Acts) ClearConversation(ctx context.Context, c beeos.Caller, ch beeos.Channel) (generation int64, err error) {
-	if err := ownConversation(c, ch); err != nil {
-		return 0, err
-	}
-	if generation, err = a.Ledger.Clear(ctx, ch.ID); err != nil {
-		return 0, err
-	}
-	a.recordConversation(ctx, c, ch, ConversationClear, nil)
-	return generation, nil
+	err = a.inConversation(ctx, c, ch, ConversationClear, "", func() error {
+		generation, err = a.Ledger.Clear(ctx, ch.ID)
+		return err
+	})
+	return generation, err
 }
 
 // CheckClear says why a conversation with an agent cannot be cleared.
@@ -100,14 +79,7 @@ func (a *Acts) CheckClear(ctx context.Context, agent *beeos.Agent, ch beeos.Chan
 // SetConversationModel chooses the model of a conversation; "" is the agent's
 // own. CheckModel says beforehand whether it can be.
 func (a *Acts) SetConversationModel(ctx context.Context, c beeos.Caller, ch beeos.Channel, model string) error {
-	if err := ownConversation(c, ch); err != nil {
-		return err
-	}
-	if err := a.Ledger.SetModel(ctx, ch.ID, model); err != nil {
-		return err
-	}
-	a.recordConversation(ctx, c, ch, ConversationModel, map[string]string{"model": model})
-	return nil
+	return a.inConversation(ctx, c, ch, ConversationModel, model, func() error { return a.Ledger.SetModel(ctx, ch.ID, model) })
 }
 
 // CheckModel says why an agent would not use a model: it takes none from its

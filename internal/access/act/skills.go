@@ -13,21 +13,17 @@ import (
 
 // ConnectSkill adds a skill server to a built-in agent.
 func (a *Acts) ConnectSkill(ctx context.Context, c beeos.Caller, id string, server skill.Server, secrets skill.Secrets) error {
-	row, _, err := a.change(ctx, c, id, map[string]skill.Secrets{server.Name: secrets}, func(d *builtin.Definition) error {
+	where, _, _ := strings.Cut(server.URL, "?") // people put keys behind it
+	detail := map[string]string{"skill": server.Name, "url": where, "command": server.Command, "grant": server.Auth.Grant}
+	return a.redefine(ctx, c, id, SkillConnect, detail, map[string]skill.Secrets{server.Name: secrets}, func(d *builtin.Definition) error {
 		d.Servers = append(d.Servers, server)
 		return nil
 	})
-	if err != nil {
-		return err
-	}
-	where, _, _ := strings.Cut(server.URL, "?") // people put keys behind it
-	a.recordBuiltin(ctx, c, row, SkillConnect, map[string]string{"skill": server.Name, "url": where, "command": server.Command, "grant": server.Auth.Grant})
-	return nil
 }
 
 // DisconnectSkill takes a skill server away, with all that it was given.
 func (a *Acts) DisconnectSkill(ctx context.Context, c beeos.Caller, id, name string) error {
-	row, _, err := a.change(ctx, c, id, nil, func(d *builtin.Definition) error {
+	return a.redefine(ctx, c, id, SkillDisconnect, map[string]string{"skill": name}, nil, func(d *builtin.Definition) error {
 		before := len(d.Servers)
 		d.Servers = slices.DeleteFunc(d.Servers, func(s skill.Server) bool { return s.Name == name })
 		if len(d.Servers) == before {
@@ -35,11 +31,6 @@ func (a *Acts) DisconnectSkill(ctx context.Context, c beeos.Caller, id, name str
 		}
 		return nil
 	})
-	if err != nil {
-		return err
-	}
-	a.recordBuiltin(ctx, c, row, SkillDisconnect, map[string]string{"skill": name})
-	return nil
 }
 
 // AuthorizeSkill takes what the owner came back with from an authorization
@@ -62,37 +53,25 @@ func (a *Acts) AuthorizeSkill(ctx context.Context, c beeos.Caller, query url.Val
 
 // ForgetSkill drops all tokens of a skill.
 func (a *Acts) ForgetSkill(ctx context.Context, c beeos.Caller, id, name string) error {
-	row, err := a.ownBuiltin(ctx, c, id)
-	if err != nil {
-		return err
-	}
-	if err := a.Builtins.Forget(ctx, row.OwnerID, id, name); err != nil {
-		return err
-	}
-	a.recordBuiltin(ctx, c, row, SkillForget, map[string]string{"skill": name})
-	return nil
+	return a.onBuiltin(ctx, c, id, SkillForget, map[string]string{"skill": name}, func(owner string) error {
+		return a.Builtins.Forget(ctx, owner, id, name)
+	})
 }
 
 // AcceptTool lets the model see a tool that has changed, as it was when the
 // owner looked at it: the hash says what that was.
 func (a *Acts) AcceptTool(ctx context.Context, c beeos.Caller, id, name, hash string) error {
-	row, err := a.ownBuiltin(ctx, c, id)
-	if err != nil {
-		return err
-	}
-	held, err := a.Builtins.Held(ctx, row.OwnerID, id)
-	if err != nil {
-		return err
-	}
-	tool := ""
-	for _, h := range held {
-		if h.Skill == name && h.Hash == hash {
-			tool = h.Name
+	detail := map[string]string{"skill": name, "hash": hash}
+	return a.onBuiltin(ctx, c, id, SkillAccept, detail, func(owner string) error {
+		held, err := a.Builtins.Held(ctx, owner, id)
+		if err != nil {
+			return err
 		}
-	}
-	if err := a.Builtins.Accept(ctx, row.OwnerID, id, name, tool, hash); err != nil {
-		return err
-	}
-	a.recordBuiltin(ctx, c, row, SkillAccept, map[string]string{"skill": name, "tool": tool, "hash": hash})
-	return nil
+		for _, h := range held {
+			if h.Skill == name && h.Hash == hash {
+				detail["tool"] = h.Name
+			}
+		}
+		return a.Builtins.Accept(ctx, owner, id, name, detail["tool"], hash)
+	})
 }

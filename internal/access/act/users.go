@@ -3,7 +3,6 @@ package act
 import (
 	"context"
 	"strconv"
-	"strings"
 
 	"github.com/beeos/beeos"
 )
@@ -55,73 +54,47 @@ func (a *Acts) WithdrawInvitation(ctx context.Context, c beeos.Caller, id string
 // ResetPassword returns the token of a link with which a person sets a new
 // password.
 func (a *Acts) ResetPassword(ctx context.Context, c beeos.Caller, userID string) (token string, err error) {
-	if err := a.requireAdmin(ctx, c); err != nil {
-		return "", err
-	}
-	if token, err = a.People.Reset(ctx, userID, actorOf(c)); err != nil {
-		return "", err
-	}
-	a.record(ctx, c, userID, UserResetLink, userID, nil)
-	return token, nil
+	err = a.manage(ctx, c, userID, UserResetLink, nil, func() error {
+		token, err = a.People.Reset(ctx, userID, actorOf(c))
+		return err
+	})
+	return token, err
 }
 
 // SetDisabled locks a person out, with all sessions, keys and instances, or
 // lets them in again.
 func (a *Acts) SetDisabled(ctx context.Context, c beeos.Caller, userID string, off bool) error {
-	if err := a.requireAdmin(ctx, c); err != nil {
-		return err
-	}
-	if err := a.People.SetDisabled(ctx, userID, off); err != nil {
-		return err
-	}
 	action := UserEnable
 	if off {
 		action = UserDisable
 	}
-	a.record(ctx, c, userID, action, userID, nil)
-	return nil
+	return a.manage(ctx, c, userID, action, nil, func() error { return a.People.SetDisabled(ctx, userID, off) })
 }
 
 // SetAdmin makes a person an admin, or no longer one.
 func (a *Acts) SetAdmin(ctx context.Context, c beeos.Caller, userID string, admin bool) error {
-	if err := a.requireAdmin(ctx, c); err != nil {
-		return err
-	}
-	if err := a.People.SetAdmin(ctx, userID, admin); err != nil {
-		return err
-	}
-	a.record(ctx, c, userID, UserAdmin, userID, map[string]string{"admin": strconv.FormatBool(admin)})
-	return nil
+	detail := map[string]string{"admin": strconv.FormatBool(admin)}
+	return a.manage(ctx, c, userID, UserAdmin, detail, func() error { return a.People.SetAdmin(ctx, userID, admin) })
 }
 
 // SignOutEverywhere ends all sessions of a person: the caller's own, or as an
 // admin somebody else's.
 func (a *Acts) SignOutEverywhere(ctx context.Context, c beeos.Caller, userID string) error {
-	if err := RequirePerson(c); err != nil {
-		return err
-	}
-	if c.UserID != userID {
-		if err := a.requireAdmin(ctx, c); err != nil {
-			return err
-		}
-	}
-	if err := a.People.EndAll(ctx, userID); err != nil {
-		return err
-	}
-	a.record(ctx, c, userID, UserSignOut, userID, nil)
-	return nil
+	return a.manage(ctx, c, userID, UserSignOut, nil, func() error { return a.People.EndAll(ctx, userID) })
 }
 
-// RenameUser changes the name by which others see the caller; empty is the
-// address.
-func (a *Acts) RenameUser(ctx context.Context, c beeos.Caller, name string) error {
-	if err := RequirePerson(c); err != nil {
-		return err
+// manage does something to a person, which is for admins; people sign
+// themselves out.
+func (a *Acts) manage(ctx context.Context, c beeos.Caller, userID string, action Action, detail map[string]string, do func() error) error {
+	err := RequirePerson(c)
+	if err == nil && (action != UserSignOut || c.UserID != userID) {
+		err = a.requireAdmin(ctx, c)
 	}
-	name = strings.TrimSpace(name)
-	if err := a.People.Rename(ctx, c.UserID, name); err != nil {
-		return err
+	if err == nil {
+		err = do()
 	}
-	a.record(ctx, c, c.UserID, UserRename, c.UserID, map[string]string{"name": name})
-	return nil
+	if err == nil {
+		a.record(ctx, c, userID, action, userID, detail)
+	}
+	return err
 }

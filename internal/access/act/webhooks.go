@@ -40,7 +40,7 @@ func (a *Acts) DeleteWebhook(ctx context.Context, c beeos.Caller, hook store.Web
 // ownTask refuses whoever did not begin a task.
 func ownTask(c beeos.Caller, principal string) error {
 	switch c.Kind {
-	case beeos.ByUserKey, beeos.BySession, beeos.ByAgentKey, beeos.ByOAuth:
+	case beeos.ByUserKey, beeos.BySession, beeos.ByAgentKey:
 		if c.Principal() == principal {
 			return nil
 		}

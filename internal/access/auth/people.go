@@ -53,19 +53,16 @@ func (p *People) SetAdmin(ctx context.Context, userID string, admin bool) error 
 	return nil
 }
 
-// Rename changes the name by which others see a person; empty is the address.
-func (p *People) Rename(ctx context.Context, userID, name string) error {
+// Rename changes the name by which others see a person.
+func (p *People) Rename(ctx context.Context, u beeos.User, name string) error {
+	name = strings.TrimSpace(name)
 	if name == "" {
-		u, err := p.DB.User(ctx, userID)
-		if err != nil {
-			return err
-		}
 		name = u.Email
 	}
-	if err := p.DB.RenameUser(ctx, userID, name); err != nil {
+	if err := p.DB.RenameUser(ctx, u.ID, name); err != nil {
 		return err
 	}
-	p.changed(userID)
+	p.changed(u.ID)
 	return nil
 }
 

@@ -29,13 +29,6 @@ func (s *Server) Grants(ctx context.Context, userID string) ([]Grant, error) {
 	if userID == "" {
 		return nil, beeos.Errorf(beeos.NotFound, "there is no such user; check the id")
 	}
-	return s.grants(ctx, userID)
-}
-
-// AllGrants lists everybody's.
-func (s *Server) AllGrants(ctx context.Context) ([]Grant, error) { return s.grants(ctx, "") }
-
-func (s *Server) grants(ctx context.Context, userID string) ([]Grant, error) {
 	rows, err := s.db.OAuthGrants(ctx, userID)
 	if err != nil {
 		return nil, err

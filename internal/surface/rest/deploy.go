@@ -110,7 +110,7 @@ func (s *Surface) deployInstance(w http.ResponseWriter, r *http.Request, c beeos
 		return beeos.Errorf(beeos.InvalidParam, "dryRun must be true or false")
 	}
 	if dry == "true" || key != "" { // a key stands for what is worth doing
-		row, outcome, err := s.Acts.PlanDeploy(r.Context(), c, d.Definition, d.secrets)
+		row, outcome, err := s.Acts.Deploy(r.Context(), c, d.Definition, d.secrets, true)
 		if err != nil {
 			return err
 		}
@@ -122,7 +122,7 @@ func (s *Surface) deployInstance(w http.ResponseWriter, r *http.Request, c beeos
 	var row store.Builtin
 	outcome := builtin.Unchanged
 	replayed, err := s.perform(w, r, c, keyedAct{key, "deploy", []any{d.Definition, d.secrets}}, func() (err error) {
-		row, outcome, err = s.Acts.Deploy(r.Context(), c, d.Definition, d.secrets)
+		row, outcome, err = s.Acts.Deploy(r.Context(), c, d.Definition, d.secrets, false)
 		return err
 	})
 	if err == nil && replayed {

@@ -28,7 +28,7 @@ func (s *Site) showAccount(w http.ResponseWriter, r *http.Request, v *visit, sta
 }
 
 func (s *Site) rename(w http.ResponseWriter, r *http.Request, v *visit) error {
-	err := s.Acts.RenameUser(r.Context(), v.caller(), r.FormValue("name"))
+	err := s.People.Rename(r.Context(), v.User, r.FormValue("name"))
 	if message, status, ok := formError(err); ok {
 		return s.showAccount(w, r, v, status, message)
 	}
