@@ -13,6 +13,7 @@ const (
 	ByUserKey  CredentialKind = "user_key"  // oag_
 	ByAgentKey CredentialKind = "agent_key" // bak_
 	BySession  CredentialKind = "session"   // a person in the console
+	ByOperator CredentialKind = "operator"  // whoever works on the database itself, with no account
 )
 
 // Caller is who a request comes from, taken from a checked credential and

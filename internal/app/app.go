@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/access/act"
 	"github.com/beeos/beeos/internal/access/approval"
 	"github.com/beeos/beeos/internal/access/auth"
 	"github.com/beeos/beeos/internal/access/oauth"
@@ -74,6 +75,7 @@ type parts struct {
 	disk      *blob.Disk    // nil = files are in S3, or the REST surface runs elsewhere
 	calls     *invoke.Calls
 	approvals *approval.Approvals
+	acts      *act.Acts
 	hooks     *webhook.Hooks
 	auth      *auth.Checker
 	people    *auth.People
@@ -160,6 +162,9 @@ func (p *parts) open(ctx context.Context) (err error) {
 		p.close()
 		return err
 	}
+	p.acts = act.New(act.Options{
+		DB: p.db, Ledger: p.ledger, Bus: p.bus, Desk: p.approvals, Hooks: p.hooks, People: p.people, OAuth: p.oauth, Builtins: p.runtime, Log: p.log,
+	})
 	p.bus.OnControl(func(c bus.Control) {
 		if c.Kind == bus.KeyRevoked {
 			p.forget(c.ID)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/agent"
+	"github.com/beeos/beeos/internal/access/act"
 	"github.com/beeos/beeos/internal/engine/bus"
 	"github.com/beeos/beeos/internal/outward/builtin"
 	"github.com/beeos/beeos/internal/outward/llm"
@@ -82,7 +83,6 @@ func (p *parts) shareBuiltins(opt *builtin.Options) error {
 		}
 		p.bus.Control(bus.Control{Kind: bus.BuiltinChanged, ID: n.ID, Data: data})
 	}
-	opt.Revoked = func(id string) { p.bus.Control(bus.Control{Kind: bus.KeyRevoked, ID: id}) }
 	if p.cfg.NATSURL == "" && p.cfg.ClusterAddr == "" {
 		return nil // there is no other node
 	}
@@ -139,11 +139,11 @@ func (p *parts) demoBuiltin(ctx context.Context, owner string) error {
 	if p.runtime == nil || p.cfg.LLM.Provider == "" {
 		return nil
 	}
-	_, err := p.runtime.Create(ctx, owner, builtin.Definition{
+	_, err := p.acts.CreateBuiltin(ctx, act.OperatorFor(owner), builtin.Definition{
 		Name: demoAssistant, DisplayName: "Assistant", Description: "A built-in agent: it adds numbers and tells the time with the tools of a skill server.",
 		Prompt:  "You are the demo agent of BeeOS. Use your tools where they help, and be brief.",
 		Servers: []skill.Server{{Name: skill.DemoName, Command: skill.DemoName, AutoApprove: true}},
-	}, nil)
+	})
 	if err != nil && beeos.CodeOf(err) != beeos.Conflict { // it is there since an earlier start
 		return fmt.Errorf("make the demo's assistant: %w", err)
 	}

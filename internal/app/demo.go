@@ -8,11 +8,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/agent"
-	"github.com/beeos/beeos/internal/access/auth"
+	"github.com/beeos/beeos/internal/access/act"
 )
 
 const (
@@ -47,14 +46,14 @@ func (p *parts) begin(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("make the dev user: %w", err)
 	}
-	p.info.UserKey, err = p.demoCredential(ctx, beeos.Key{Kind: beeos.UserKey, OwnerID: user.ID}, old.UserKey)
+	p.info.UserKey, err = p.demoCredential(ctx, user.ID, "", old.UserKey)
 	if err != nil {
 		return fmt.Errorf("make the dev user's key: %w", err)
 	}
 	if p.info.AgentID, err = p.startDemo(ctx); err != nil {
 		return fmt.Errorf("start the demo agent: %w", err)
 	}
-	p.info.AgentKey, err = p.demoCredential(ctx, beeos.Key{Kind: beeos.AgentKey, OwnerID: user.ID, AgentID: p.info.AgentID}, old.AgentKey)
+	p.info.AgentKey, err = p.demoCredential(ctx, user.ID, p.info.AgentID, old.AgentKey)
 	if err != nil {
 		return fmt.Errorf("make the demo agent's key: %w", err)
 	}
@@ -69,16 +68,15 @@ func (p *parts) begin(ctx context.Context) error {
 
 // demoCredential keeps the key of the last run while it is good, so that
 // clients set up yesterday work today; else it makes a new one.
-func (p *parts) demoCredential(ctx context.Context, k beeos.Key, old string) (string, error) {
+func (p *parts) demoCredential(ctx context.Context, ownerID, agentID, old string) (string, error) {
 	if old != "" {
 		c, err := p.auth.Key(ctx, old)
-		if err == nil && c.UserID == k.OwnerID && c.AgentID == k.AgentID {
+		if err == nil && c.UserID == ownerID && c.AgentID == agentID {
 			return old, nil
 		}
 	}
-	secret, hash, prefix := auth.NewKey(k.Kind)
-	k.ID, k.Name, k.Prefix, k.CreatedAt = beeos.NewID(), demoKey, prefix, time.Now()
-	return secret, p.db.CreateKey(ctx, k, hash)
+	_, secret, err := p.acts.CreateKey(ctx, act.OperatorFor(ownerID), beeos.Key{Name: demoKey, AgentID: agentID})
+	return secret, err
 }
 
 // startDemo runs the demo agent as what it is: an agent like any other, that

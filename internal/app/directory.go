@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/access/act"
 	"github.com/beeos/beeos/internal/access/auth"
 	"github.com/beeos/beeos/internal/config"
 	"github.com/beeos/beeos/internal/store"
@@ -16,6 +17,7 @@ import (
 type Directory struct {
 	db     *store.DB
 	people *auth.People
+	acts   *act.Acts
 	web    string
 }
 
@@ -30,7 +32,8 @@ func OpenDirectory(ctx context.Context, cfg config.Config) (*Directory, error) {
 		return nil, err
 	}
 	end := func(ctx context.Context, userID string) error { return db.EndOwnOAuthFamilies(ctx, userID) }
-	return &Directory{db: db, people: &auth.People{DB: db, EndTokens: end}, web: cfg.Web.PublicURL}, nil
+	people := &auth.People{DB: db, EndTokens: end}
+	return &Directory{db: db, people: people, acts: act.New(act.Options{DB: db, People: people}), web: cfg.Web.PublicURL}, nil
 }
 
 // Close gives the database back.
@@ -89,7 +92,7 @@ func (d *Directory) People(ctx context.Context) ([]Person, error) {
 
 // Invite returns the link that makes the owner of an address a user.
 func (d *Directory) Invite(ctx context.Context, email string, admin bool) (string, error) {
-	token, err := d.people.Invite(ctx, auth.Operator, email, admin)
+	token, err := d.acts.InviteUser(ctx, act.OperatorFor(""), email, admin)
 	return d.link(token), err
 }
 
@@ -113,7 +116,7 @@ func (d *Directory) Reset(ctx context.Context, email string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	token, err := d.people.Reset(ctx, auth.Operator, u.ID)
+	token, err := d.acts.ResetPassword(ctx, act.OperatorFor(u.ID), u.ID)
 	return d.link(token), err
 }
 
@@ -123,7 +126,7 @@ func (d *Directory) SetDisabled(ctx context.Context, email string, off bool) err
 	if err != nil {
 		return err
 	}
-	return d.people.SetDisabled(ctx, auth.Operator, u.ID, off)
+	return d.acts.SetDisabled(ctx, act.OperatorFor(u.ID), u.ID, off)
 }
 
 // SignOut ends all sessions of a person.
@@ -132,7 +135,7 @@ func (d *Directory) SignOut(ctx context.Context, email string) error {
 	if err != nil {
 		return err
 	}
-	return d.people.EndAllBy(ctx, auth.Operator, u.ID)
+	return d.acts.SignOutEverywhere(ctx, act.OperatorFor(u.ID), u.ID)
 }
 
 func (d *Directory) user(ctx context.Context, email string) (beeos.User, error) {

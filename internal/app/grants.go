@@ -5,8 +5,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/access/auth"
-	"github.com/beeos/beeos/internal/access/oauth"
+	"github.com/beeos/beeos/internal/access/act"
 	"github.com/beeos/beeos/internal/store"
 )
 
@@ -76,25 +75,14 @@ func (d *Directory) viewGrant(ctx context.Context, g store.OAuthGrant) (Grant, e
 
 // RevokeGrant ends a grant, and with it the app's tokens.
 func (d *Directory) RevokeGrant(ctx context.Context, id string) error {
-	rows, err := d.db.OAuthGrants(ctx, "")
-	if err != nil {
-		return err
+	err := d.acts.RevokeGrant(ctx, act.OperatorFor(""), id)
+	if beeos.CodeOf(err) == beeos.NotFound {
+		return beeos.Errorf(beeos.NotFound, "there is no such grant; see which there are with: beeos grants list")
 	}
-	for _, g := range rows {
-		if g.ID != id {
-			continue
-		}
-		if _, err := d.db.RevokeOAuthGrant(ctx, g.UserID, id, time.Now()); err != nil {
-			return err
-		}
-		return d.db.Audit(ctx, store.AuditRow{
-			OwnerID: g.UserID, Actor: auth.Operator.Name, Action: "grant.revoke", Subject: "grant:" + id, Detail: map[string]string{"client": g.ClientName},
-		})
-	}
-	return beeos.Errorf(beeos.NotFound, "there is no such grant; see which there are with: beeos grants list")
+	return err
 }
 
 // RotateKey makes a new key that tokens are signed with.
 func (d *Directory) RotateKey(ctx context.Context) error {
-	return oauth.Rotate(ctx, d.db, time.Now())
+	return d.acts.RotateSigningKey(ctx, act.OperatorFor(""))
 }

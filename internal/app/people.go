@@ -3,9 +3,9 @@ package app
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/access/act"
 	"github.com/beeos/beeos/internal/access/auth"
 	"github.com/beeos/beeos/internal/access/oauth"
 	"github.com/beeos/beeos/internal/engine/bus"
@@ -85,10 +85,5 @@ func (p *parts) demoUser(ctx context.Context) (beeos.User, error) {
 	if err == nil || beeos.CodeOf(err) != beeos.NotFound {
 		return u, err
 	}
-	everybody, err := p.db.Users(ctx)
-	if err != nil {
-		return u, err
-	}
-	u = beeos.User{ID: string(id), Email: demoEmail, Name: demoEmail, Admin: len(everybody) == 0, CreatedAt: time.Now()}
-	return u, p.db.CreateUser(ctx, u)
+	return p.acts.CreateUser(ctx, act.OperatorFor(""), string(id), demoEmail)
 }

@@ -109,11 +109,9 @@ func (p *parts) handler(ctx context.Context, name string) (http.Handler, error) 
 
 func (p *parts) web() (http.Handler, error) {
 	return web.New(web.Options{
-		DB: p.db, Ledger: p.ledger, Bus: p.bus, Desk: p.approvals, Calls: p.calls, Files: p.files, People: p.people, OAuth: p.oauth, OIDC: p.oidc, Log: p.log, Now: p.opt.Now,
+		DB: p.db, Ledger: p.ledger, Bus: p.bus, Desk: p.approvals, Calls: p.calls, Acts: p.acts, Files: p.files, People: p.people, OAuth: p.oauth, OIDC: p.oidc, Log: p.log, Now: p.opt.Now,
 		PublicURL: p.info.Web, MCPURL: p.info.MCP, RESTURL: p.info.REST,
-		Changed: func(agentID string) { p.bus.Control(bus.Control{Kind: bus.AgentChanged, AgentID: agentID}) },
-		Revoked: func(keyID string) { p.bus.Control(bus.Control{Kind: bus.KeyRevoked, ID: keyID}) },
-		Online:  p.bus.Present, Runtime: p.runtime, Card: p.card(),
+		Online: p.bus.Present, Card: p.card(),
 	})
 }
 
@@ -142,7 +140,7 @@ func (p *parts) mcp(ctx context.Context) (http.Handler, error) {
 
 func (p *parts) a2a(ctx context.Context) (http.Handler, error) {
 	g, err := a2a.New(ctx, a2a.Options{
-		DB: p.db, Auth: p.auth, Calls: p.calls, Hooks: p.hooks, Log: p.log, PublicURL: p.info.A2A, Timeout: p.cfg.CallTimeout,
+		DB: p.db, Auth: p.auth, Calls: p.calls, Hooks: p.hooks, Acts: p.acts, Log: p.log, PublicURL: p.info.A2A, Timeout: p.cfg.CallTimeout,
 		Person: p.oauth.CheckUser,
 	})
 	p.peers = g
@@ -152,10 +150,8 @@ func (p *parts) a2a(ctx context.Context) (http.Handler, error) {
 func (p *parts) rest() http.Handler {
 	s := &rest.Surface{
 		DB: p.db, Ledger: p.ledger, Calls: p.calls, Desk: p.approvals, Files: p.files, Hooks: p.hooks, Auth: p.auth, People: p.people, OAuth: p.oauth,
-		Runtime: p.runtime, Log: p.log, MCPURL: p.info.MCP, A2AURL: p.info.A2A,
-		Changed: func(agentID string) { p.bus.Control(bus.Control{Kind: bus.AgentChanged, AgentID: agentID}) },
-		Revoked: func(keyID string) { p.bus.Control(bus.Control{Kind: bus.KeyRevoked, ID: keyID}) },
-		Online:  p.bus.Present, Connected: p.bus.Connected,
+		Acts: p.acts, Log: p.log, MCPURL: p.info.MCP, A2AURL: p.info.A2A,
+		Online: p.bus.Present, Connected: p.bus.Connected,
 	}
 	return s.Handler()
 }

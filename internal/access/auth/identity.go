@@ -31,7 +31,7 @@ func (p *People) SignInAs(ctx context.Context, id Identity) (beeos.User, error) 
 	if !u.DisabledAt.IsZero() {
 		return beeos.User{}, beeos.Errorf(beeos.Forbidden, "this account is disabled; ask an admin to enable it")
 	}
-	return u, p.audit(ctx, u, u.ID, "user.sign_in", map[string]string{"method": id.Issuer})
+	return u, p.audit(ctx, u.ID, "user.sign_in", map[string]string{"method": id.Issuer})
 }
 
 func (p *People) adopt(ctx context.Context, id Identity) (beeos.User, error) {
@@ -50,7 +50,7 @@ func (p *People) adopt(ctx context.Context, id Identity) (beeos.User, error) {
 		return beeos.User{}, err
 	}
 	if invited {
-		err = p.audit(ctx, u, u.ID, "user.accept", map[string]string{"link": string(store.InviteLink), "method": id.Issuer})
+		err = p.audit(ctx, u.ID, "user.accept", map[string]string{"link": string(store.InviteLink), "method": id.Issuer})
 	}
 	return u, err
 }

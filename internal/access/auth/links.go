@@ -24,30 +24,25 @@ func (p *People) SetupLink(ctx context.Context, claim string) (token string, err
 	if taken, err := p.DB.AnyoneCanSignIn(ctx); err != nil || taken {
 		return "", err
 	}
-	return p.link(ctx, store.Link{Kind: store.SetupLink, UserID: claim, Admin: true, MadeBy: Operator.Name}, setupFor)
+	return p.link(ctx, store.Link{ID: beeos.NewID(), Kind: store.SetupLink, UserID: claim, Admin: true, MadeBy: "operator"}, setupFor)
 }
 
 // Invite returns the token of a link that makes the owner of an address a
-// user. It replaces an earlier invitation of that address.
-func (p *People) Invite(ctx context.Context, by beeos.User, email string, admin bool) (token string, err error) {
-	if err := mustBeAdmin(by); err != nil {
-		return "", err
-	}
+// user, and the link. It replaces an earlier invitation of that address.
+func (p *People) Invite(ctx context.Context, email string, admin bool, madeBy string) (token string, l store.Link, err error) {
 	if err := CheckEmail(email); err != nil {
-		return "", err
+		return "", l, err
 	}
 	email = strings.ToLower(strings.TrimSpace(email))
 	switch _, err := p.DB.UserByEmail(ctx, email); {
 	case err == nil:
-		return "", beeos.Errorf(beeos.Conflict, "%s is a user already; make a link to set a new password instead", email)
+		return "", l, beeos.Errorf(beeos.Conflict, "%s is a user already; make a link to set a new password instead", email)
 	case beeos.CodeOf(err) != beeos.NotFound:
-		return "", err
+		return "", l, err
 	}
-	token, err = p.link(ctx, store.Link{Kind: store.InviteLink, Email: email, Admin: admin, MadeBy: actor(by)}, inviteFor)
-	if err != nil {
-		return "", err
-	}
-	return token, p.DB.Audit(ctx, store.AuditRow{At: p.now(), OwnerID: by.ID, Actor: actor(by), Action: "user.invite", Subject: email})
+	l = store.Link{ID: beeos.NewID(), Kind: store.InviteLink, Email: email, Admin: admin, MadeBy: madeBy}
+	token, err = p.link(ctx, l, inviteFor)
+	return token, l, err
 }
 
 // Invitations returns the invitations that nobody has taken up.
@@ -55,22 +50,8 @@ func (p *People) Invitations(ctx context.Context) ([]store.Link, error) {
 	return p.DB.Invitations(ctx, p.now())
 }
 
-// Withdraw takes an invitation back.
-func (p *People) Withdraw(ctx context.Context, by beeos.User, id string) error {
-	if err := mustBeAdmin(by); err != nil {
-		return err
-	}
-	if err := p.DB.DropInvitation(ctx, id); err != nil {
-		return err
-	}
-	return p.DB.Audit(ctx, store.AuditRow{At: p.now(), OwnerID: by.ID, Actor: actor(by), Action: "user.withdraw", Subject: "invitation:" + id})
-}
-
 // Reset returns the token of a link with which a person sets a new password.
-func (p *People) Reset(ctx context.Context, by beeos.User, userID string) (token string, err error) {
-	if err := mustBeAdmin(by); err != nil {
-		return "", err
-	}
+func (p *People) Reset(ctx context.Context, userID, madeBy string) (token string, err error) {
 	u, err := p.DB.User(ctx, userID)
 	if err != nil {
 		return "", err
@@ -78,16 +59,13 @@ func (p *People) Reset(ctx context.Context, by beeos.User, userID string) (token
 	if !u.DisabledAt.IsZero() {
 		return "", beeos.Errorf(beeos.Conflict, "%s is disabled; enable the account first", u.Email)
 	}
-	token, err = p.link(ctx, store.Link{Kind: store.ResetLink, UserID: u.ID, Email: u.Email, Admin: u.Admin, MadeBy: actor(by)}, resetFor)
-	if err != nil {
-		return "", err
-	}
-	return token, p.audit(ctx, by, u.ID, "user.reset_link", nil)
+	l := store.Link{ID: beeos.NewID(), Kind: store.ResetLink, UserID: u.ID, Email: u.Email, Admin: u.Admin, MadeBy: madeBy}
+	return p.link(ctx, l, resetFor)
 }
 
 func (p *People) link(ctx context.Context, l store.Link, lasts time.Duration) (string, error) {
 	token := beeos.NewSecret(linkPrefix)
-	l.ID, l.CreatedAt = beeos.NewID(), p.now()
+	l.CreatedAt = p.now()
 	l.ExpiresAt = l.CreatedAt.Add(lasts)
 	return token, p.DB.CreateLink(ctx, l, Hash(token))
 }
@@ -134,5 +112,5 @@ func (p *People) Accept(ctx context.Context, token, name, email, password string
 	if l.Kind == store.ResetLink {
 		action = "user.password"
 	}
-	return u, p.audit(ctx, u, u.ID, action, map[string]string{"link": string(l.Kind)})
+	return u, p.audit(ctx, u.ID, action, map[string]string{"link": string(l.Kind)})
 }

@@ -105,18 +105,10 @@ func (p *People) EndOne(ctx context.Context, u beeos.User, loginID string) error
 
 // EndAll signs a person out everywhere.
 func (p *People) EndAll(ctx context.Context, userID string) error {
-	return p.EndAllBy(ctx, beeos.User{ID: userID}, userID)
-}
-
-// EndAllBy is EndAll at the request of somebody else.
-func (p *People) EndAllBy(ctx context.Context, by beeos.User, userID string) error {
 	if err := p.DB.EndLogins(ctx, userID); err != nil {
 		return err
 	}
-	if err := p.signOut(ctx, userID); err != nil {
-		return err
-	}
-	return p.audit(ctx, by, userID, "user.sign_out_everywhere", nil)
+	return p.signOut(ctx, userID)
 }
 
 // Logins returns where a person is signed in, the newest first.

@@ -64,13 +64,13 @@ func TestSigningOut(t *testing.T) {
 			return c.EndOne(c.t.Context(), u, list[0].ID)
 		}},
 		{"disabled", func(c *crowd, u beeos.User, _ string) error {
-			return c.SetDisabled(c.t.Context(), Operator, u.ID, true)
+			return c.SetDisabled(c.t.Context(), u.ID, true)
 		}},
 		{"new password", func(c *crowd, u beeos.User, _ string) error {
 			return c.ChangePassword(c.t.Context(), u, password, password+"!")
 		}},
 		{"reset", func(c *crowd, u beeos.User, _ string) error {
-			token, err := c.Reset(c.t.Context(), Operator, u.ID)
+			token, err := c.Reset(c.t.Context(), u.ID, "operator")
 			if err != nil {
 				return err
 			}
@@ -81,7 +81,7 @@ func TestSigningOut(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			c := newCrowd(t)
 			ctx := t.Context()
-			bob := c.invited(c.admin(), "bob@example.com")
+			bob := c.invited("bob@example.com")
 			ended := ""
 			c.EndTokens = func(_ context.Context, id string) error { ended = id; return nil }
 			token, err := c.Begin(ctx, bob, store.Login{})

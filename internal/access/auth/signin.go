@@ -35,7 +35,7 @@ func (p *People) SignIn(ctx context.Context, email, password, from string) (beeo
 	if err := p.forgive(ctx, try); err != nil {
 		return beeos.User{}, err
 	}
-	return u, p.audit(ctx, u, u.ID, "user.sign_in", map[string]string{"from": from, "method": "password"})
+	return u, p.audit(ctx, u.ID, "user.sign_in", map[string]string{"from": from, "method": "password"})
 }
 
 // fits checks a password that nobody may use to keep the machine busy.
@@ -56,7 +56,7 @@ func (p *People) auditFailure(ctx context.Context, u beeos.User, failures int, f
 	}
 	subject := "unknown account"
 	if u.ID != "" {
-		subject = "user:" + u.ID
+		subject = u.ID
 	}
 	return p.DB.Audit(ctx, store.AuditRow{
 		At: p.now(), OwnerID: u.ID, Actor: "anyone", Action: "user.sign_in_failed", Subject: subject,
@@ -98,5 +98,5 @@ func (p *People) ChangePassword(ctx context.Context, u beeos.User, old, password
 	if err := p.forgive(ctx, try); err != nil {
 		return err
 	}
-	return p.audit(ctx, u, u.ID, "user.password", nil)
+	return p.audit(ctx, u.ID, "user.password", nil)
 }

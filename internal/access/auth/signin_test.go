@@ -13,9 +13,9 @@ import (
 func TestSignInSaysOneThing(t *testing.T) {
 	c := newCrowd(t)
 	ctx := t.Context()
-	ann := c.admin()
-	off := c.invited(ann, "off@example.com")
-	if err := c.SetDisabled(ctx, ann, off.ID, true); err != nil {
+	c.admin()
+	off := c.invited("off@example.com")
+	if err := c.SetDisabled(ctx, off.ID, true); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.DB.CreateUser(ctx, beeos.User{ID: "k", Email: "nopassword@example.com"}); err != nil {

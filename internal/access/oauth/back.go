@@ -67,6 +67,6 @@ func (s *Server) grant(ctx context.Context, t store.OAuthTx) (string, error) {
 		return "", err
 	}
 	s.changed("grant", id)
-	s.audit(ctx, t.UserID, "user:"+t.UserID, "grant.allow", "grant:"+id, map[string]string{"client": t.ClientName, "host": shown.Host})
+	s.audit(ctx, t.UserID, "user:"+t.UserID, "grant.allow", id, map[string]string{"client": t.ClientName, "host": shown.Host})
 	return code, nil
 }

@@ -29,13 +29,6 @@ func (s *Server) Grants(ctx context.Context, userID string) ([]Grant, error) {
 	if userID == "" {
 		return nil, beeos.Errorf(beeos.NotFound, "there is no such user; check the id")
 	}
-	return s.grants(ctx, userID)
-}
-
-// AllGrants lists everybody's.
-func (s *Server) AllGrants(ctx context.Context) ([]Grant, error) { return s.grants(ctx, "") }
-
-func (s *Server) grants(ctx context.Context, userID string) ([]Grant, error) {
 	rows, err := s.db.OAuthGrants(ctx, userID)
 	if err != nil {
 		return nil, err
@@ -72,17 +65,5 @@ func (s *Server) Narrow(ctx context.Context, userID, grantID string, agents []st
 		return err
 	}
 	s.changed("grant", grantID)
-	s.audit(ctx, userID, "user:"+userID, "grant.narrow", "grant:"+grantID, nil)
-	return nil
-}
-
-// Revoke ends a grant with all its tokens, from the next call on.
-func (s *Server) Revoke(ctx context.Context, userID, grantID string) error {
-	g, err := s.db.RevokeOAuthGrant(ctx, userID, grantID, s.opt.Now())
-	if err != nil {
-		return err
-	}
-	s.changed("grant", grantID)
-	s.audit(ctx, userID, "user:"+userID, "grant.revoke", "grant:"+grantID, map[string]string{"client": g.ClientName})
 	return nil
 }

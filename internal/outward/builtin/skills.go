@@ -51,15 +51,14 @@ func (rt *Runtime) Held(ctx context.Context, ownerID, id string) ([]skill.Held, 
 // Accept lets the model see a changed tool, if it still is the one that the
 // owner was shown.
 func (rt *Runtime) Accept(ctx context.Context, ownerID, id, skillName, toolName, hash string) error {
-	row, err := rt.opt.DB.Builtin(ctx, ownerID, id)
-	if err != nil {
+	if _, err := rt.opt.DB.Builtin(ctx, ownerID, id); err != nil {
 		return err
 	}
 	if err := rt.opt.DB.AcceptSkillTool(ctx, id, skillName, toolName, hash, rt.opt.Now()); err != nil {
 		return err
 	}
 	rt.refresh(id, skillName)
-	return rt.note(ctx, row, ownerID, "skill.accept", map[string]string{"skill": skillName, "tool": toolName, "hash": hash})
+	return nil
 }
 
 // refresh makes the next answer ask the skill server again.

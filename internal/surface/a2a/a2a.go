@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/access/act"
 	"github.com/beeos/beeos/internal/access/auth"
 	"github.com/beeos/beeos/internal/engine/invoke"
 	"github.com/beeos/beeos/internal/engine/webhook"
@@ -44,6 +45,7 @@ type Options struct {
 	Auth      *auth.Checker
 	Calls     *invoke.Calls
 	Hooks     *webhook.Hooks
+	Acts      *act.Acts
 	Log       *slog.Logger
 	PublicURL string        // what the interfaces in cards begin with
 	Timeout   time.Duration // how long a caller waits when the agent does not say; 0 = 60 s

@@ -99,8 +99,7 @@ func (x *exchange) readPush(ctx context.Context, p params) (*webhook.Registratio
 
 // register lets a receiver be told about a task.
 func (x *exchange) register(ctx context.Context, t *invoke.Task, r *webhook.Registration) (*a2a.PushConfig, error) {
-	r.Turn, r.Channel, r.Offset, r.Owner = t.Turn, t.Channel, t.Offset, t.Caller
-	hook, err := x.g.opt.Hooks.Register(ctx, *r)
+	hook, err := x.g.opt.Acts.RegisterWebhook(ctx, x.caller, t, *r)
 	if err != nil {
 		return nil, err
 	}
@@ -212,7 +211,7 @@ func (x *exchange) dropPush(ctx context.Context) (any, error) {
 	case id == "":
 		err = beeos.Errorf(beeos.MissingParam, "the id of the configuration is required: the task may have several")
 	case found != nil:
-		err = x.g.opt.DB.DeleteWebhook(ctx, found.ID)
+		err = x.g.opt.Acts.DeleteWebhook(ctx, x.caller, found.Webhook)
 	}
 	if err != nil {
 		return nil, err

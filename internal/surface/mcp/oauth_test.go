@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/beeos/beeos/internal/access/oauth"
 )
@@ -81,7 +82,9 @@ func (s *stack) token(resource string, agents ...string) string {
 func (s *stack) revoked(token string) string {
 	grants, err := s.oauth.Grants(context.Background(), s.owner.ID)
 	s.must(err)
-	s.must(s.oauth.Revoke(context.Background(), s.owner.ID, grants[0].ID))
+	_, err = s.db.RevokeOAuthGrant(context.Background(), s.owner.ID, grants[0].ID, time.Now())
+	s.must(err)
+	s.oauth.Forget(grants[0].ID)
 	return token
 }
 

@@ -6,7 +6,6 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/access/auth"
-	"github.com/beeos/beeos/internal/store"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
@@ -99,21 +98,5 @@ func within(id string, a *beeos.Agent, err error, c beeos.Caller) (*beeos.Agent,
 
 // owned returns the agent of the path if it is the caller's own.
 func (s *Surface) owned(r *http.Request, c beeos.Caller) (*beeos.Agent, error) {
-	a, err := s.agentFor(r.Context(), r.PathValue("agentId"), c)
-	if err != nil {
-		return nil, err
-	}
-	if a.OwnerID != c.UserID {
-		return nil, beeos.Errorf(beeos.Forbidden, "only the owner of an agent may do this")
-	}
-	return a, nil
-}
-
-// audit records what the caller did. The deed is done by then, so a failure
-// to record it goes to the log instead of to the caller.
-func (s *Surface) audit(ctx context.Context, c beeos.Caller, action, subject string, detail map[string]string) {
-	row := store.AuditRow{OwnerID: c.UserID, At: s.now(), Actor: c.Principal(), Action: action, Subject: subject, Detail: detail}
-	if err := s.DB.Audit(ctx, row); err != nil {
-		s.Log.ErrorContext(ctx, "audit row not written", "action", action, "subject", subject, "err", err)
-	}
+	return s.Acts.OwnAgent(r.Context(), c, r.PathValue("agentId"))
 }

@@ -159,26 +159,14 @@ func (s *Surface) getAgent(w http.ResponseWriter, r *http.Request, c beeos.Calle
 }
 
 func (s *Surface) patchAgent(w http.ResponseWriter, r *http.Request, c beeos.Caller) error {
-	a, err := s.owned(r, c)
-	if err != nil {
-		return err
-	}
 	patch, err := readPatch(w, r)
 	if err != nil {
 		return err
 	}
-	if a, err = s.DB.UpdateAgent(r.Context(), a.ID, patch); err != nil {
+	a, err := s.Acts.UpdateAgent(r.Context(), c, r.PathValue("agentId"), patch)
+	if err != nil {
 		return err
 	}
-	detail := map[string]string{}
-	if patch.Visibility != nil {
-		detail["visibility"] = string(*patch.Visibility)
-	}
-	if patch.MCPEnabled != nil {
-		detail["mcp_enabled"] = string(boolJSON(*patch.MCPEnabled))
-	}
-	s.audit(r.Context(), c, "agent.update", a.ID, detail)
-	s.Changed(a.ID)
 	httpd.WriteData(w, http.StatusOK, s.viewAgent(r.Context(), a))
 	return nil
 }
@@ -193,13 +181,7 @@ func readPatch(w http.ResponseWriter, r *http.Request) (p store.AgentPatch, err 
 		return p, err
 	}
 	if visibility != nil {
-		v := beeos.Visibility(*visibility)
-		switch v {
-		case beeos.VisiblePrivate, beeos.VisibleUnlisted, beeos.VisiblePublic, beeos.VisibleMarketplace:
-			p.Visibility = &v
-		default:
-			return p, beeos.Errorf(beeos.InvalidParam, "visibility must be private, unlisted, public or marketplace")
-		}
+		p.Visibility = (*beeos.Visibility)(visibility)
 	}
 	switch {
 	case camel != nil && snake != nil && *camel != *snake:
@@ -216,17 +198,9 @@ func readPatch(w http.ResponseWriter, r *http.Request) (p store.AgentPatch, err 
 }
 
 func (s *Surface) deleteAgent(w http.ResponseWriter, r *http.Request, c beeos.Caller) error {
-	a, err := s.owned(r, c)
-	if err != nil {
+	if err := s.Acts.DeleteAgent(r.Context(), c, r.PathValue("agentId")); err != nil {
 		return err
 	}
-	if err := s.DB.DeleteAgent(r.Context(), a.ID); err != nil {
-		return err
-	}
-	s.audit(r.Context(), c, "agent.delete", a.ID, map[string]string{"name": a.Name})
-	s.Auth.Forget(a.ID)
-	s.Revoked(a.ID) // its keys, by the agent's id
-	s.Changed(a.ID)
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }

@@ -85,13 +85,8 @@ func (s *Surface) patchPolicy(w http.ResponseWriter, r *http.Request, c beeos.Ca
 	if err != nil {
 		return err
 	}
-	if err := s.Desk.SetRules(r.Context(), a, beeos.User{ID: c.UserID}, rules); err != nil {
+	if err := s.Acts.SetRules(r.Context(), c, a.ID, rules); err != nil {
 		return err
-	}
-	for _, rule := range rules {
-		s.audit(r.Context(), c, "approval.policy", a.ID, map[string]string{
-			"skill": rule.Skill, "tool": rule.Tool, "mode": string(rule.Mode), "timeout": rule.Timeout.String(),
-		})
 	}
 	return s.showPolicy(w, r, a)
 }

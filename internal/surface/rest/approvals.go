@@ -152,11 +152,10 @@ func (s *Surface) linkApproval(w http.ResponseWriter, r *http.Request, c beeos.C
 	if err != nil {
 		return err
 	}
-	url, err := s.Desk.Link(r.Context(), &a)
+	url, err := s.Acts.LinkApproval(r.Context(), c, &a)
 	if err != nil {
 		return err
 	}
-	s.audit(r.Context(), c, "approval.link", a.ID, map[string]string{"agent": a.AgentID, "tool": a.Tool})
 	w.Header().Set("Cache-Control", "no-store")
 	httpd.WriteData(w, http.StatusCreated, approvalLinkView{URL: url, ExpiresAt: a.ExpiresAt})
 	return nil

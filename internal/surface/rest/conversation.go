@@ -1,9 +1,7 @@
 package rest
 
 import (
-	"context"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -11,7 +9,6 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/engine/invoke"
-	"github.com/beeos/beeos/internal/outward/builtin"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
@@ -144,18 +141,11 @@ func (s *Surface) clearConversation(w http.ResponseWriter, r *http.Request, c be
 	if err != nil {
 		return err
 	}
-	switch _, ok, err := s.builtinOf(r.Context(), a); {
-	case err != nil:
+	if err := s.Acts.CheckClear(r.Context(), a, ch); err != nil {
 		return err
-	case !ok:
-		return beeos.Errorf(beeos.Conflict, "this agent keeps its own memory, which cannot be cleared from here; create a new conversation to start afresh")
-	case ch.Closed:
-		return beeos.Errorf(beeos.Conflict, "the conversation is closed (%s); start a new one", ch.ClosedReason)
 	}
-	_, err = s.perform(w, r, c, act{key: key, name: "clear " + ch.ID}, func() error {
-		if ch.Generation, err = s.Ledger.Clear(r.Context(), ch.ID); err == nil {
-			s.audit(r.Context(), c, "conversation.clear", ch.ID, map[string]string{"agent": a.ID})
-		}
+	_, err = s.perform(w, r, c, keyedAct{key: key, name: "clear " + ch.ID}, func() (err error) {
+		ch.Generation, err = s.Acts.ClearConversation(r.Context(), c, ch)
 		return err
 	})
 	if err != nil {
@@ -194,34 +184,17 @@ func (s *Surface) setConversationModel(w http.ResponseWriter, r *http.Request, c
 	if model != nil {
 		name = *model
 	}
-	switch {
-	case model != nil && (name == "" || utf8.RuneCountInString(name) > 128):
-		return beeos.Errorf(beeos.InvalidParam, "modelOverrideId must have from 1 to 128 characters, or be null for the agent's own model")
-	case string(viewCapabilities(a)["modelsSet"]) != "true":
-		return beeos.Errorf(beeos.Conflict, "this agent chooses its model itself (it does not declare modelsSet); ask its owner")
+	if model != nil && name == "" {
+		return beeos.Errorf(beeos.InvalidParam, "modelOverrideId must not be empty; null is the agent's own model")
 	}
-	if err := s.mayUse(r.Context(), a, name); err != nil {
+	if err := s.Acts.CheckModel(r.Context(), a, name); err != nil {
 		return err
 	}
-	if _, err := s.perform(w, r, c, act{key, "model " + ch.ID, []any{name}}, func() error {
-		return s.Ledger.SetModel(r.Context(), ch.ID, name)
+	if _, err := s.perform(w, r, c, keyedAct{key, "model " + ch.ID, []any{name}}, func() error {
+		return s.Acts.SetConversationModel(r.Context(), c, ch, name)
 	}); err != nil {
 		return err
 	}
 	accepted(w, operation)
 	return nil
-}
-
-// mayUse says no to a model that a built-in agent does not offer; another
-// agent knows its models itself.
-func (s *Surface) mayUse(ctx context.Context, a *beeos.Agent, model string) error {
-	row, ok, err := s.builtinOf(ctx, a)
-	if err != nil || !ok || model == "" {
-		return err
-	}
-	d, err := builtin.ReadDefinition(row)
-	if err != nil || model == d.Model || slices.Contains(d.Models, model) {
-		return err
-	}
-	return beeos.Errorf(beeos.InvalidParam, "this agent may not use the model %q; choose one of %s", model, strings.Join(d.Models, ", "))
 }

@@ -7,12 +7,12 @@ import (
 	"unicode/utf8"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/access/act"
 	"github.com/beeos/beeos/internal/engine/ledger"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
 const (
-	maxTitle       = 256
 	idempotencyTTL = 24 * time.Hour
 )
 
@@ -71,15 +71,15 @@ func (s *Surface) createConversation(w http.ResponseWriter, r *http.Request, c b
 	if err := checkMetadata(ch.Metadata); err != nil {
 		return err
 	}
-	if utf8.RuneCountInString(ch.Title) > maxTitle {
-		return beeos.Errorf(beeos.InvalidParam, "title may have at most %d characters", maxTitle)
+	if utf8.RuneCountInString(ch.Title) > act.MaxTitle {
+		return beeos.Errorf(beeos.InvalidParam, "title may have at most %d characters", act.MaxTitle)
 	}
 	key, err := idempotencyKey(r, "")
 	if err != nil {
 		return err
 	}
 	if key != "" { // noted first: there must not be two of it
-		k, err := s.keyOf(c, act{key, "conversation " + a.ID, []any{ch.Title, ch.Metadata}})
+		k, err := s.keyOf(c, keyedAct{key, "conversation " + a.ID, []any{ch.Title, ch.Metadata}})
 		if err != nil {
 			return err
 		}
@@ -158,11 +158,11 @@ func (s *Surface) renameConversation(w http.ResponseWriter, r *http.Request, c b
 	if err := read(w, r, settingLimit, true, shape{"title": &title}); err != nil {
 		return err
 	}
-	if n := utf8.RuneCountInString(title); n == 0 || n > maxTitle {
-		return beeos.Errorf(beeos.InvalidParam, "title must have from 1 to %d characters", maxTitle)
+	if err := act.CheckTitle(title); err != nil {
+		return err
 	}
-	replayed, err := s.perform(w, r, c, act{key, "rename " + ch.ID, []any{title}}, func() error {
-		return s.Ledger.Rename(r.Context(), ch.ID, title)
+	replayed, err := s.perform(w, r, c, keyedAct{key, "rename " + ch.ID, []any{title}}, func() error {
+		return s.Acts.RenameConversation(r.Context(), c, ch, title)
 	})
 	if err != nil {
 		return err
@@ -189,10 +189,9 @@ func (s *Surface) deleteConversation(w http.ResponseWriter, r *http.Request, c b
 	if err != nil {
 		return err
 	}
-	if err := s.Ledger.DeleteChannel(r.Context(), ch.ID); err != nil {
+	if err := s.Acts.DeleteConversation(r.Context(), c, ch); err != nil {
 		return err
 	}
-	s.audit(r.Context(), c, "conversation.delete", ch.ID, map[string]string{"agent": ch.AgentID})
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"path"
-	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -24,8 +23,6 @@ const (
 	longestID   = 128
 	longestText = 4096
 )
-
-var errElsewhere = beeos.Errorf(beeos.Conflict, "this process runs no built-in agents; ask one that does (beeos serve with the worker)")
 
 // deployment is a DeployInstanceRequest, as far as it has a meaning here.
 type deployment struct {
@@ -97,24 +94,12 @@ func (d *deployment) configure(config json.RawMessage) error {
 	return nil
 }
 
-// summary is what the audit trail says about a deployment.
-func (d *deployment) summary(outcome builtin.Outcome) map[string]string {
-	var skills []string
-	for _, one := range d.Servers {
-		skills = append(skills, one.Name)
-	}
-	return map[string]string{"name": d.Name, "outcome": string(outcome), "model": d.Model, "skills": strings.Join(skills, ", ")}
-}
-
 // deployInstance makes a built-in agent, or makes the caller's of that name
 // what the request says.
 func (s *Surface) deployInstance(w http.ResponseWriter, r *http.Request, c beeos.Caller) error {
 	d, err := readDeployment(w, r)
 	if err != nil {
 		return err
-	}
-	if s.Runtime == nil {
-		return errElsewhere
 	}
 	key, err := idempotencyKey(r, "")
 	if err != nil {
@@ -125,7 +110,7 @@ func (s *Surface) deployInstance(w http.ResponseWriter, r *http.Request, c beeos
 		return beeos.Errorf(beeos.InvalidParam, "dryRun must be true or false")
 	}
 	if dry == "true" || key != "" { // a key stands for what is worth doing
-		row, outcome, err := s.Runtime.Deploy(r.Context(), c.UserID, d.Definition, d.secrets, true)
+		row, outcome, err := s.Acts.Deploy(r.Context(), c, d.Definition, d.secrets, true)
 		if err != nil {
 			return err
 		}
@@ -136,14 +121,9 @@ func (s *Surface) deployInstance(w http.ResponseWriter, r *http.Request, c beeos
 	}
 	var row store.Builtin
 	outcome := builtin.Unchanged
-	replayed, err := s.perform(w, r, c, act{key, "deploy", []any{d.Definition, d.secrets}}, func() error {
-		if row, outcome, err = s.Runtime.Deploy(r.Context(), c.UserID, d.Definition, d.secrets, false); err != nil {
-			return err
-		}
-		if outcome != builtin.Unchanged {
-			s.audit(r.Context(), c, "instance.deploy", row.ID, d.summary(outcome))
-		}
-		return nil
+	replayed, err := s.perform(w, r, c, keyedAct{key, "deploy", []any{d.Definition, d.secrets}}, func() (err error) {
+		row, outcome, err = s.Acts.Deploy(r.Context(), c, d.Definition, d.secrets, false)
+		return err
 	})
 	if err == nil && replayed {
 		row, err = s.DB.BuiltinNamed(r.Context(), c.UserID, d.Name)
@@ -217,49 +197,23 @@ func (s *Surface) viewBuiltin(ctx context.Context, i beeos.Instance, row store.B
 
 // runInstance answers start, stop and restart.
 func (s *Surface) runInstance(w http.ResponseWriter, r *http.Request, c beeos.Caller) error {
-	i, err := s.instance(r, c)
-	if err != nil {
+	id, verb := r.PathValue("id"), path.Base(r.URL.Path)
+	do := map[string]func(context.Context, beeos.Caller, string) error{
+		"start": s.Acts.StartBuiltin, "stop": s.Acts.StopBuiltin, "restart": s.Acts.RestartBuiltin,
+	}[verb]
+	if err := s.Acts.CheckBuiltin(r.Context(), c, id); err != nil {
 		return err
-	}
-	verb := path.Base(r.URL.Path)
-	switch _, err := s.DB.Builtin(r.Context(), c.UserID, i.ID); {
-	case beeos.CodeOf(err) == beeos.NotFound:
-		return beeos.Errorf(beeos.Conflict, "instance %q runs where its owner started it; %s it there, with the program that serves its agents", i.Name, verb)
-	case err != nil:
-		return err
-	case s.Runtime == nil:
-		return errElsewhere
 	}
 	key, err := idempotencyKey(r, "")
 	if err != nil {
 		return err
 	}
-	_, err = s.perform(w, r, c, act{key: key, name: verb + " " + i.ID}, func() error {
-		if verb == "restart" {
-			err = s.Runtime.Restart(r.Context(), c.UserID, i.ID)
-		} else {
-			err = s.Runtime.SetStopped(r.Context(), c.UserID, i.ID, verb == "stop")
-		}
-		if err == nil {
-			s.audit(r.Context(), c, "instance."+verb, i.ID, map[string]string{"name": i.Name})
-		}
-		return err
-	})
-	if err != nil {
+	if _, err := s.perform(w, r, c, keyedAct{key: key, name: verb + " " + id}, func() error { return do(r.Context(), c, id) }); err != nil {
 		return err
 	}
-	row, err := s.DB.Builtin(r.Context(), c.UserID, i.ID)
+	row, err := s.DB.Builtin(r.Context(), c.UserID, id)
 	if err != nil {
 		return err
 	}
 	return s.writeBuiltin(w, r, http.StatusOK, row, "")
-}
-
-// builtinOf returns the built-in agent that an agent is, if it is one.
-func (s *Surface) builtinOf(ctx context.Context, a *beeos.Agent) (row store.Builtin, ok bool, err error) {
-	row, err = s.DB.Builtin(ctx, a.OwnerID, a.InstanceID)
-	if beeos.CodeOf(err) == beeos.NotFound {
-		return row, false, nil
-	}
-	return row, err == nil, err
 }

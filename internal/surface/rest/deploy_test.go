@@ -99,6 +99,10 @@ func TestDeploy(t *testing.T) {
 			t.Errorf("%s: %+v", step.act, got)
 		}
 	}
+	agents := ok[[]agentJSON](s, "GET", "/api/v1/agents?instance_id="+made.ID, "")
+	if len(agents) != 1 {
+		t.Fatalf("its agents: %+v", agents)
+	}
 	if a := s.do("DELETE", path, s.key, ""); a.status != 200 {
 		t.Errorf("destroy: %d %s", a.status, a.raw)
 	}
@@ -106,13 +110,13 @@ func TestDeploy(t *testing.T) {
 		t.Errorf("destroyed: %d %s", a.status, a.raw)
 	}
 	s.mu.Lock()
-	if !cmp.Equal(s.revoked, []string{made.ID}) {
+	if !cmp.Equal(s.revoked, []string{made.ID, agents[0].ID}) {
 		t.Errorf("told: %v", s.revoked)
 	}
 	s.mu.Unlock()
 
 	trail := s.do("GET", "/api/v1/audit", s.key, "").raw
-	for _, action := range strings.Fields("instance.deploy changed instance.stop instance.restart instance.start instance.delete") {
+	for _, action := range strings.Fields("agent.create agent.update agent.stop agent.restart agent.start agent.delete") {
 		if !strings.Contains(trail, action) {
 			t.Errorf("the trail has no %s: %s", action, trail)
 		}
@@ -217,7 +221,7 @@ func TestDeployOnce(t *testing.T) {
 			t.Errorf("restart %d: %d %s", i, a.status, a.raw)
 		}
 	}
-	if n := strings.Count(s.do("GET", "/api/v1/audit", s.key, "").raw, "instance.restart"); n != 1 {
+	if n := strings.Count(s.do("GET", "/api/v1/audit", s.key, "").raw, "agent.restart"); n != 1 {
 		t.Errorf("restarted %d times", n)
 	}
 	if a := s.do("DELETE", path, s.key, ""); a.status >= 300 {
@@ -260,7 +264,7 @@ func (s *stack) exec(query string) {
 func TestDeployElsewhere(t *testing.T) {
 	s := start(t)
 	path := "/api/v1/instances/" + s.deploy(`{"name":"x"}`).ID
-	s.surface.Runtime = nil
+	s.surface.Acts.Builtins = nil
 	for _, c := range [][2]string{{"POST", "/api/v1/instances"}, {"POST", path + "/stop"}, {"DELETE", path}} {
 		body := ""
 		if c[1] != path && !strings.HasSuffix(c[1], "stop") {

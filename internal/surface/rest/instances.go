@@ -146,25 +146,12 @@ func (v *instanceView) fits(r *http.Request) bool {
 	return strings.Contains(strings.ToLower(v.Name), want) || strings.Contains(v.ID, want)
 }
 
-// instance returns the instance of the path if it is the caller's own.
-func (s *Surface) instance(r *http.Request, c beeos.Caller) (beeos.Instance, error) {
-	id := r.PathValue("id")
-	i, err := s.DB.Instance(r.Context(), id)
-	if err != nil && beeos.CodeOf(err) != beeos.NotFound {
-		return i, err
-	}
-	if err != nil || i.OwnerID != c.UserID || !i.RevokedAt.IsZero() {
-		return i, beeos.Errorf(beeos.NotFound, "you have no instance %q; GET /api/v1/instances lists those you have", id)
-	}
-	return i, nil
-}
-
 func (s *Surface) getInstance(w http.ResponseWriter, r *http.Request, c beeos.Caller) error {
-	i, err := s.instance(r, c)
+	i, err := s.Acts.OwnInstance(r.Context(), c, r.PathValue("id"))
 	if err != nil {
 		return err
 	}
-	row, err := s.DB.Builtin(r.Context(), c.UserID, i.ID)
+	row, err := s.DB.Builtin(r.Context(), i.OwnerID, i.ID)
 	if beeos.CodeOf(err) == beeos.NotFound {
 		httpd.WriteData(w, http.StatusOK, s.viewInstance(r.Context(), i))
 		return nil
@@ -175,39 +162,16 @@ func (s *Surface) getInstance(w http.ResponseWriter, r *http.Request, c beeos.Ca
 	return s.writeBuiltin(w, r, http.StatusOK, row, "")
 }
 
-// destroyInstance revokes an instance: its key is no good any more, and what
-// only it declared becomes inactive. The process itself is its owner's to end.
-// A built-in agent ends, and what its skills were given is forgotten.
+// destroyInstance takes an instance away, or the built-in agent that it is.
 func (s *Surface) destroyInstance(w http.ResponseWriter, r *http.Request, c beeos.Caller) error {
-	i, err := s.instance(r, c)
+	id := r.PathValue("id")
+	deleted, err := s.Acts.EndInstance(r.Context(), c, id)
 	if err != nil {
 		return err
 	}
-	agents, err := s.agentsOf(r.Context(), c, i.ID)
-	if err != nil {
-		return err
-	}
-	done := "instance " + i.ID + " is revoked and disconnected"
-	switch _, err := s.DB.Builtin(r.Context(), c.UserID, i.ID); {
-	case err == nil && s.Runtime == nil:
-		return errElsewhere
-	case err == nil:
-		done = "built-in agent " + i.Name + " is deleted"
-		if err := s.Runtime.Delete(r.Context(), c.UserID, i.ID); err != nil {
-			return err
-		}
-		s.audit(r.Context(), c, "instance.delete", i.ID, map[string]string{"name": i.Name})
-	case beeos.CodeOf(err) != beeos.NotFound:
-		return err
-	default:
-		if err := s.DB.RevokeInstance(r.Context(), c.UserID, i.ID); err != nil {
-			return err
-		}
-		s.audit(r.Context(), c, "instance.revoke", i.ID, map[string]string{"name": i.Name})
-		s.Revoked(i.ID)
-	}
-	for _, id := range agents {
-		s.Changed(id)
+	done := "instance " + id + " is revoked and disconnected"
+	if deleted {
+		done = "built-in agent " + id + " is deleted"
 	}
 	httpd.WriteData(w, http.StatusOK, done)
 	return nil

@@ -5,12 +5,8 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/access/act"
 	"github.com/beeos/beeos/internal/wire/httpd"
-)
-
-const (
-	joinTokenTTL    = time.Hour
-	joinTokenMaxTTL = 7 * 24 * time.Hour
 )
 
 type joinTokenView struct {
@@ -21,20 +17,16 @@ type joinTokenView struct {
 // createJoinToken makes a token with which one machine may register its
 // public key as an agent instance of this user, once.
 func (s *Surface) createJoinToken(w http.ResponseWriter, r *http.Request, c beeos.Caller) error {
-	seconds := int64(joinTokenTTL / time.Second)
+	seconds := int64(act.JoinTokenTTL / time.Second)
 	if err := read(w, r, settingLimit, true, shape{"ttl_seconds": &seconds}); err != nil {
 		return err
 	}
-	if most := int64(joinTokenMaxTTL / time.Second); seconds < 1 || seconds > most {
-		return beeos.Errorf(beeos.InvalidParam, "ttl_seconds must be from 1 to %d", most)
-	}
-	ttl := time.Duration(seconds) * time.Second
-	token, err := s.DB.CreateJoinToken(r.Context(), c.UserID, ttl)
+	ttl := time.Duration(min(max(seconds, 0), 1<<31)) * time.Second // more would not fit
+	token, expires, err := s.Acts.CreateJoinToken(r.Context(), c, ttl)
 	if err != nil {
 		return err
 	}
-	s.audit(r.Context(), c, "join_token.create", c.UserID, nil)
 	w.Header().Set("Cache-Control", "no-store")
-	httpd.WriteData(w, http.StatusCreated, joinTokenView{Token: token, ExpiresAt: s.now().Add(ttl).UTC()})
+	httpd.WriteData(w, http.StatusCreated, joinTokenView{Token: token, ExpiresAt: expires})
 	return nil
 }

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/access/act"
 	"github.com/beeos/beeos/internal/access/approval"
 	"github.com/beeos/beeos/internal/access/auth"
 	"github.com/beeos/beeos/internal/access/oauth"
@@ -57,8 +58,6 @@ type stack struct {
 	instance string // declares the agents
 	agent    string // online; answers as play says
 	offline  string // nobody serves it
-
-	forget func(agentID string)
 
 	mu      sync.Mutex
 	changed []string
@@ -107,19 +106,29 @@ func start(t *testing.T) *stack {
 	s.builtins, err = builtin.New(ctx, builtin.Options{ // nobody runs them: what it is about here is what is said about them
 		DB: s.db, Gateway: "http://127.0.0.1:9", Folder: t.TempDir(), HTTP: outbound.Transport(outbound.Options{}), Console: "http://console.test", Log: log, Now: s.now,
 		Model: listed{"small", "large"}, Commands: map[string][]string{"sqlite": {"mcp-sqlite"}}, Assertions: map[string]builtin.Assertion{"pod": {File: "/nowhere", For: []string{"https://as.example"}}},
-		Revoked: func(id string) { s.mu.Lock(); s.revoked = append(s.revoked, id); s.mu.Unlock() },
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	surface := &rest.Surface{
 		DB: s.db, Ledger: s.ledger, Calls: calls, Desk: s.desk, Files: s.files, Hooks: s.hooks, Now: s.now, Auth: &auth.Checker{DB: s.db, Log: log}, Log: log,
-		People: s.users, OAuth: tokens, Runtime: s.builtins,
+		People: s.users, OAuth: tokens, Acts: act.New(act.Options{
+			DB: s.db, Ledger: s.ledger, Bus: s.bus, Desk: s.desk, Hooks: s.hooks, People: s.users, OAuth: tokens, Builtins: s.builtins, Log: log, Now: s.now,
+		}),
 		MCPURL: "http://mcp.test/", Online: s.bus.Present, Connected: s.bus.Connected,
-		Changed: func(id string) { s.mu.Lock(); s.changed = append(s.changed, id); s.mu.Unlock(); s.forget(id) },
-		Revoked: func(id string) { s.mu.Lock(); s.revoked = append(s.revoked, id); s.mu.Unlock() },
 	}
-	s.forget, s.surface = calls.Forget, surface
+	s.surface = surface
+	t.Cleanup(s.bus.OnControl(func(c bus.Control) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		switch c.Kind {
+		case bus.AgentChanged:
+			s.changed = append(s.changed, c.AgentID)
+		case bus.KeyRevoked:
+			s.revoked = append(s.revoked, c.ID)
+			surface.Auth.Forget(c.ID)
+		}
+	}))
 	s.bare = &httpd.Handler{Next: surface.Handler(), Log: log}
 	srv.Config.Handler = &httpd.Handler{Next: theContract().watch(t, surface.Handler()), Log: log, Loopback: true}
 	srv.Start()
@@ -176,7 +185,7 @@ func (s *stack) sync(defs ...beeos.Definition) (ids map[string]string) {
 		s.t.Fatal(err)
 	}
 	for _, id := range res.IDs() {
-		s.forget(id) // as the agent gateway sees to
+		s.surface.Calls.Forget(id) // as the agent gateway sees to
 	}
 	return res.IDs()
 }

@@ -5,8 +5,8 @@
 // them), webhooks, conversations (conversation.go), instances (deploy.go: those
 // that are built-in agents), approvals and their rules, audit, and the Message
 // Service: channels, messages, events. body.go and page.go read requests,
-// access.go says who may do what, act.go does once what has an idempotency key
-// and is no message, document.go serves what api/openapi.yaml says about it all.
+// access.go says who may do what, keyed_act.go does once what has an idempotency
+// key and is no message, document.go serves what api/openapi.yaml says about it all.
 package rest
 
 import (
@@ -16,13 +16,13 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/access/act"
 	"github.com/beeos/beeos/internal/access/approval"
 	"github.com/beeos/beeos/internal/access/auth"
 	"github.com/beeos/beeos/internal/access/oauth"
 	"github.com/beeos/beeos/internal/engine/invoke"
 	"github.com/beeos/beeos/internal/engine/ledger"
 	"github.com/beeos/beeos/internal/engine/webhook"
-	"github.com/beeos/beeos/internal/outward/builtin"
 	"github.com/beeos/beeos/internal/store"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
@@ -44,21 +44,17 @@ type Surface struct {
 	Auth   *auth.Checker
 	People *auth.People
 	OAuth  *oauth.Server
-	// Runtime makes and runs built-in agents; nil = another process does.
-	Runtime *builtin.Runtime
-	Log     *slog.Logger
-	Now     func() time.Time // nil = time.Now
+	Acts   *act.Acts
+	Log    *slog.Logger
+	Now    func() time.Time // nil = time.Now
 
 	// MCPURL and A2AURL are the public URLs of those surfaces; each agent's
 	// answer carries its own addresses below them.
 	MCPURL string
 	A2AURL string
 
-	// The bus is below this level's horizon: app wires what a change must
-	// cause on every replica, and how to ask who is connected.
-	Changed func(agentID string)
-	Revoked func(keyID string)
-	Online  func(ctx context.Context, agentID string) bool
+	// Online says whether an agent is connected.
+	Online func(ctx context.Context, agentID string) bool
 	// Connected is Online for an instance.
 	Connected func(ctx context.Context, instanceID string) bool
 }
@@ -89,11 +85,11 @@ func (s *Surface) Handler() http.Handler {
 		{"POST /api/v1/agents/{agentId}/invoke", anyKey, s.invoke},
 
 		{"GET /api/v1/agents/{agentId}/keys", usersOnly, s.listAgentKeys},
-		{"POST /api/v1/agents/{agentId}/keys", usersOnly, s.createAgentKey},
-		{"DELETE /api/v1/agents/{agentId}/keys/{keyId}", usersOnly, s.revokeAgentKey},
+		{"POST /api/v1/agents/{agentId}/keys", usersOnly, s.createKey},
+		{"DELETE /api/v1/agents/{agentId}/keys/{keyId}", usersOnly, s.revokeKey},
 		{"GET /api/v1/api-keys", usersOnly, s.listUserKeys},
-		{"POST /api/v1/api-keys", usersOnly, s.createUserKey},
-		{"DELETE /api/v1/api-keys/{keyId}", usersOnly, s.revokeUserKey},
+		{"POST /api/v1/api-keys", usersOnly, s.createKey},
+		{"DELETE /api/v1/api-keys/{keyId}", usersOnly, s.revokeKey},
 		{"POST /api/v1/join-tokens", usersOnly, s.createJoinToken},
 
 		{"POST /api/v1/agents/{agentId}/tasks", usersOnly, s.createTask},

@@ -69,13 +69,10 @@ func (s *Surface) registerWebhook(w http.ResponseWriter, r *http.Request, c beeo
 	case url == nil:
 		return beeos.Errorf(beeos.MissingParam, "url is required")
 	}
-	hook, err := s.Hooks.Register(r.Context(), webhook.Registration{
-		Turn: t.Turn, Channel: t.Channel, Offset: t.Offset, Owner: t.Caller, Format: webhook.OpenAPI, URL: *url, Token: token, Secret: secret,
-	})
+	hook, err := s.Acts.RegisterWebhook(r.Context(), c, &t, webhook.Registration{Format: webhook.OpenAPI, URL: *url, Token: token, Secret: secret})
 	if err != nil {
 		return err
 	}
-	s.audit(r.Context(), c, "webhook.create", hook.ID, map[string]string{"task": t.Turn, "agent": t.AgentID})
 	httpd.WriteData(w, http.StatusCreated, viewWebhook(hook))
 	return nil
 }
@@ -117,10 +114,9 @@ func (s *Surface) deleteWebhook(w http.ResponseWriter, r *http.Request, c beeos.
 	if err != nil {
 		return err
 	}
-	if err := s.DB.DeleteWebhook(r.Context(), hook.ID); err != nil {
+	if err := s.Acts.DeleteWebhook(r.Context(), c, hook); err != nil {
 		return err
 	}
-	s.audit(r.Context(), c, "webhook.delete", hook.ID, map[string]string{"task": hook.Turn})
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }

@@ -62,7 +62,7 @@ func (s *Site) endSession(w http.ResponseWriter, r *http.Request, v *visit) erro
 }
 
 func (s *Site) signOutEverywhere(w http.ResponseWriter, r *http.Request, v *visit) error {
-	if err := s.People.EndAll(r.Context(), v.User.ID); err != nil {
+	if err := s.Acts.SignOutEverywhere(r.Context(), v.caller(), v.User.ID); err != nil {
 		return err
 	}
 	s.setCookie(w, sessionCookie, "", -1)

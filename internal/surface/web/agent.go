@@ -25,8 +25,8 @@ type agentData struct {
 // owned returns the agent of the path when it is the visitor's own. What is
 // not looks the same as what does not exist.
 func (s *Site) owned(r *http.Request, v *visit) (*beeos.Agent, error) {
-	a, err := s.DB.Agent(r.Context(), r.PathValue("agent"))
-	if err == nil && a.OwnerID != v.User.ID {
+	a, err := s.Acts.OwnAgent(r.Context(), v.caller(), r.PathValue("agent"))
+	if beeos.CodeOf(err) == beeos.Forbidden {
 		err = beeos.Errorf(beeos.AgentNotFound, "there is no such agent; check the id, or list your agents")
 	}
 	return a, err
@@ -101,7 +101,7 @@ func (s *Site) agentData(ctx context.Context, v *visit, a *beeos.Agent) (d agent
 		return d, err
 	}
 	d.Keys.Path, d.Keys.Most = "/agents/"+a.ID+"/keys", beeos.MaxKeysPerAgent
-	d.Keys.Keys, err = s.liveKeys(ctx, v, beeos.AgentKey, a.ID)
+	d.Keys.Keys, err = s.Acts.Keys(ctx, v.caller(), beeos.AgentKey, a.ID)
 	return d, err
 }
 
@@ -121,29 +121,14 @@ func (s *Site) toSkills(w http.ResponseWriter, r *http.Request, _ *visit) error 
 
 // setAgent changes what the owner decides about an agent.
 func (s *Site) setAgent(w http.ResponseWriter, r *http.Request, v *visit) error {
-	a, err := s.owned(r, v)
-	if err != nil {
-		return err
-	}
-	visibility := beeos.Visibility(r.FormValue("visibility"))
+	id, visibility := r.PathValue("agent"), beeos.Visibility(r.FormValue("visibility"))
 	mcp, self := r.FormValue("mcp") == "on", r.FormValue("self") == "on"
-	_, err = s.DB.UpdateAgent(r.Context(), a.ID, store.AgentPatch{Visibility: &visibility, MCPEnabled: &mcp, SelfTool: &self})
+	_, err := s.Acts.UpdateAgent(r.Context(), v.caller(), id, store.AgentPatch{Visibility: &visibility, MCPEnabled: &mcp, SelfTool: &self})
 	if message, status, ok := formError(err); ok {
 		return s.showAgent(w, r, v, status, page{Problem: message}, fresh{})
 	}
 	if err != nil {
 		return err
 	}
-	s.audit(r.Context(), v, "agent.update", a.ID, map[string]string{"visibility": string(visibility), "mcp_enabled": yesNo(mcp), "self_tool": yesNo(self)})
-	if s.Changed != nil {
-		s.Changed(a.ID)
-	}
-	return s.done(w, r, "/agents/"+a.ID, "saved")
-}
-
-func yesNo(b bool) string {
-	if b {
-		return "true"
-	}
-	return "false"
+	return s.done(w, r, "/agents/"+id, "saved")
 }

@@ -85,14 +85,14 @@ func (s *Site) narrowApp(w http.ResponseWriter, r *http.Request, v *visit) error
 	if len(r.PostForm["agent"]) == 0 {
 		return s.revokeApp(w, r, v) // none left is nothing granted
 	}
-	if err := s.OAuth.Narrow(r.Context(), v.User.ID, id, r.PostForm["agent"]); err != nil {
+	if err := s.Acts.NarrowGrant(r.Context(), v.caller(), id, r.PostForm["agent"]); err != nil {
 		return err
 	}
 	return s.done(w, r, "/apps", "app-changed")
 }
 
 func (s *Site) revokeApp(w http.ResponseWriter, r *http.Request, v *visit) error {
-	if err := s.OAuth.Revoke(r.Context(), v.User.ID, r.PathValue("grant")); err != nil {
+	if err := s.Acts.RevokeGrant(r.Context(), v.caller(), r.PathValue("grant")); err != nil {
 		return err
 	}
 	return s.done(w, r, "/apps", "app-revoked")

@@ -50,7 +50,11 @@ func (s *Site) auditRows(ctx context.Context, v *visit, rows []store.AuditRow) [
 	}
 	list := make([]auditRow, len(rows))
 	for i, r := range rows {
-		list[i] = auditRow{ID: r.ID, Actor: name(r.Actor), Action: clean(r.Action, 60), Subject: name(r.Subject), At: r.At}
+		subject := r.Subject
+		if r.Subject == r.OwnerID { // what was done to a person is in that person's trail
+			subject = "user:" + subject
+		}
+		list[i] = auditRow{ID: r.ID, Actor: name(r.Actor), Action: clean(r.Action, 60), Subject: name(subject), At: r.At}
 		for k, value := range r.Detail {
 			if value != "" {
 				list[i].Detail = append(list[i].Detail, auditDetail{clean(k, 40), clean(value, 120)})

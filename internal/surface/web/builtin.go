@@ -32,16 +32,10 @@ type newData struct {
 	Elsewhere  bool
 }
 
-// errElsewhere is for forms that reach a process without built-in agents.
-var errElsewhere = beeos.Errorf(beeos.Conflict, "built-in agents run in another process here; run the worker with the console, or change them by REST")
-
 // builtin returns the row of a built-in agent; nil = the agent is not one.
 func (s *Site) builtin(ctx context.Context, a *beeos.Agent) (*store.Builtin, error) {
-	b, err := s.DB.Builtin(ctx, a.OwnerID, a.InstanceID)
-	if beeos.CodeOf(err) == beeos.NotFound {
-		return nil, nil
-	}
-	if err != nil {
+	b, ok, err := s.Acts.BuiltinOf(ctx, a)
+	if !ok {
 		return nil, err
 	}
 	return &b, nil
@@ -59,20 +53,18 @@ func (s *Site) ownBuiltin(r *http.Request, v *visit) (*beeos.Agent, *store.Built
 		return nil, nil, err
 	case b == nil:
 		return nil, nil, beeos.Errorf(beeos.NotFound, "this agent is a program of yours; change it in its code")
-	case s.Runtime == nil:
-		return nil, nil, errElsewhere
 	}
-	return a, b, nil
+	return a, b, s.Acts.CheckBuiltin(r.Context(), v.caller(), b.ID)
 }
 
 func (s *Site) builtinData(ctx context.Context, a *beeos.Agent, b *store.Builtin) (*builtinData, error) {
-	d := &builtinData{ID: a.ID, Stopped: b.Stopped, Elsewhere: s.Runtime == nil}
-	if s.Runtime == nil {
+	d := &builtinData{ID: a.ID, Stopped: b.Stopped, Elsewhere: s.Acts.Builtins == nil}
+	if s.Acts.Builtins == nil {
 		return d, nil
 	}
 	var err error
-	d.HasModel = s.Runtime.HasModel()
-	d.Definition, err = s.Runtime.Definition(ctx, a.OwnerID, b.ID)
+	d.HasModel = s.Acts.Builtins.HasModel()
+	d.Definition, err = s.Acts.Builtins.Definition(ctx, a.OwnerID, b.ID)
 	d.Minutes = int(d.Definition.Limits.Wall / time.Minute)
 	return d, err
 }
@@ -82,17 +74,14 @@ func (s *Site) newAgent(w http.ResponseWriter, r *http.Request, v *visit) error 
 }
 
 func (s *Site) showNew(w http.ResponseWriter, r *http.Request, v *visit, status int, d newData, problem string) error {
-	d.Elsewhere = s.Runtime == nil
-	d.HasModel = s.Runtime != nil && s.Runtime.HasModel()
+	d.Elsewhere = s.Acts.Builtins == nil
+	d.HasModel = s.Acts.Builtins != nil && s.Acts.Builtins.HasModel()
 	return s.show(w, r, v, status, "new", page{Title: "New agent", Room: "agents", Here: "/agents/new", Problem: problem, Data: d})
 }
 
 // createAgent makes a built-in agent and leads to its page, where it can be
 // seen to connect.
 func (s *Site) createAgent(w http.ResponseWriter, r *http.Request, v *visit) error {
-	if s.Runtime == nil {
-		return errElsewhere
-	}
 	d := newData{Skill: strings.TrimSpace(r.FormValue("skill")), URL: strings.TrimSpace(r.FormValue("url"))}
 	readDefinition(r, &d.Definition)
 	d.Definition.Name = strings.TrimSpace(r.FormValue("name"))
@@ -100,8 +89,9 @@ func (s *Site) createAgent(w http.ResponseWriter, r *http.Request, v *visit) err
 		d.Definition.Servers = []skill.Server{{Name: nameOf(d.Skill, d.URL), URL: d.URL}}
 	}
 	err := checkPrompt(d.Definition)
+	var a *beeos.Agent
 	if err == nil {
-		_, err = s.Runtime.Create(r.Context(), v.User.ID, d.Definition, nil)
+		a, err = s.Acts.CreateBuiltin(r.Context(), v.caller(), d.Definition)
 	}
 	if message, status, ok := formError(err); ok {
 		return s.showNew(w, r, v, status, d, message)
@@ -109,11 +99,6 @@ func (s *Site) createAgent(w http.ResponseWriter, r *http.Request, v *visit) err
 	if err != nil {
 		return err
 	}
-	a, err := s.DB.AgentByName(r.Context(), v.User.ID, d.Definition.Name)
-	if err != nil {
-		return err
-	}
-	s.audit(r.Context(), v, "agent.create", a.ID, map[string]string{"name": a.Name, "kind": "built in"})
 	next := "/agents/" + a.ID
 	if d.URL != "" {
 		next += "/skills"
@@ -161,25 +146,19 @@ func (s *Site) changeBuiltin(w http.ResponseWriter, r *http.Request, v *visit) e
 	if err != nil {
 		return err
 	}
-	d, err := s.Runtime.Definition(r.Context(), v.User.ID, b.ID)
-	if err != nil {
-		return err
-	}
-	readDefinition(r, &d)
-	err = checkPrompt(d)
-	if err == nil {
-		err = readLimits(r, &d.Limits)
-	}
-	if err == nil {
-		err = s.Runtime.Change(r.Context(), v.User.ID, b.ID, d, nil)
-	}
+	err = s.Acts.ChangeBuiltin(r.Context(), v.caller(), b.ID, func(d *builtin.Definition) error {
+		readDefinition(r, d)
+		if err := checkPrompt(*d); err != nil {
+			return err
+		}
+		return readLimits(r, &d.Limits)
+	})
 	if message, status, ok := formError(err); ok {
 		return s.showAgent(w, r, v, status, page{Problem: message}, fresh{})
 	}
 	if err != nil {
 		return err
 	}
-	s.audit(r.Context(), v, "agent.update", a.ID, map[string]string{"model": d.Model, "prompt": strconv.Itoa(len(d.Prompt)) + " bytes"})
 	return s.done(w, r, "/agents/"+a.ID, "agent-changed")
 }
 
@@ -212,14 +191,13 @@ func (s *Site) setStopped(w http.ResponseWriter, r *http.Request, v *visit) erro
 	if err != nil {
 		return err
 	}
-	stop, action, did := r.FormValue("stopped") == "true", "agent.start", "agent-started"
-	if stop {
-		action, did = "agent.stop", "agent-stopped"
+	do, did := s.Acts.StartBuiltin, "agent-started"
+	if r.FormValue("stopped") == "true" {
+		do, did = s.Acts.StopBuiltin, "agent-stopped"
 	}
-	if err := s.Runtime.SetStopped(r.Context(), v.User.ID, b.ID, stop); err != nil {
+	if err := do(r.Context(), v.caller(), b.ID); err != nil {
 		return err
 	}
-	s.audit(r.Context(), v, action, a.ID, map[string]string{"name": a.Name})
 	return s.done(w, r, "/agents/"+a.ID, did)
 }
 
@@ -234,22 +212,12 @@ func (s *Site) deletePage(w http.ResponseWriter, r *http.Request, v *visit) erro
 }
 
 func (s *Site) deleteAgent(w http.ResponseWriter, r *http.Request, v *visit) error {
-	a, b, err := s.ownBuiltin(r, v)
+	a, _, err := s.ownBuiltin(r, v)
 	if err != nil {
 		return err
 	}
-	if err := s.Runtime.Delete(r.Context(), v.User.ID, b.ID); err != nil {
+	if err := s.Acts.DeleteAgent(r.Context(), v.caller(), a.ID); err != nil {
 		return err
-	}
-	if err := s.DB.DeleteAgent(r.Context(), a.ID); err != nil {
-		return err
-	}
-	s.audit(r.Context(), v, "agent.delete", a.ID, map[string]string{"name": a.Name})
-	if s.Revoked != nil {
-		s.Revoked(a.ID) // its keys, by the agent's id
-	}
-	if s.Changed != nil {
-		s.Changed(a.ID)
 	}
 	return s.done(w, r, "/agents", "agent-deleted")
 }

@@ -22,7 +22,7 @@ func (k *stack) withRuntime(model llm.Model, commands map[string][]string) {
 	if err != nil {
 		k.t.Fatal(err)
 	}
-	k.site.Runtime = rt
+	k.site.Acts.Builtins = rt
 }
 
 // make creates a built-in agent with the form and returns it.
@@ -88,7 +88,7 @@ func TestNewAgent(t *testing.T) {
 	if err != nil || res.location() != "/agents/"+a.ID+"/skills?did=created" {
 		t.Fatalf("%d %s, %v", res.status, res.location(), err)
 	}
-	d, err := k.site.Runtime.Definition(t.Context(), ann.ID, a.InstanceID)
+	d, err := k.site.Acts.Builtins.Definition(t.Context(), ann.ID, a.InstanceID)
 	if err != nil || d.Prompt != "Be\nbrief." || d.Model != "gpt-x" || len(d.Servers) != 1 || d.Servers[0].Name != "files" || d.Servers[0].AutoApprove {
 		t.Errorf("%+v, %v", d, err)
 	}
@@ -124,7 +124,7 @@ func TestBuiltinIsChangedStoppedAndDeleted(t *testing.T) {
 	if res := me.post(path+"/builtin", url.Values{"prompt": {"Two."}, "turns": {"3"}, "wall": {"2"}}); res.location() != path+"?did=agent-changed" {
 		t.Fatalf("%d %s", res.status, res.body)
 	}
-	d, err := k.site.Runtime.Definition(t.Context(), ann.ID, a.InstanceID)
+	d, err := k.site.Acts.Builtins.Definition(t.Context(), ann.ID, a.InstanceID)
 	if err != nil || d.Prompt != "Two." || d.Limits.Turns != 3 || d.Limits.Wall.Minutes() != 2 || d.Limits.Calls == 0 {
 		t.Errorf("%+v, %v", d, err)
 	}

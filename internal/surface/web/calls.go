@@ -108,7 +108,7 @@ func (s *Site) callers(ctx context.Context, v *visit) func(principal string) str
 // a page, so an error only leaves them out.
 func (s *Site) keyNames(ctx context.Context, v *visit) map[string]string {
 	names := map[string]string{}
-	keys, err := s.liveKeys(ctx, v, "", "")
+	keys, err := s.Acts.Keys(ctx, v.caller(), "", "")
 	if err != nil {
 		s.Log.WarnContext(ctx, "calls are shown without the names of keys", "err", err)
 	}

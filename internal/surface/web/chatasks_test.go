@@ -265,7 +265,8 @@ func TestChatFiles(t *testing.T) {
 // admin shows what they may see from then on.
 func TestChatOfAFormerAdmin(t *testing.T) {
 	k := newStack(t)
-	ann, root, carl := k.user("Ann", false), k.user("Root", true), k.user("Carl", true)
+	k.user("Root", true)
+	ann, carl := k.user("Ann", false), k.user("Carl", true)
 	public := beeos.VisiblePublic
 	a, err := k.db.UpdateAgent(t.Context(), k.agents(ann, 1)[0].ID, store.AgentPatch{Visibility: &public})
 	if err != nil {
@@ -277,7 +278,7 @@ func TestChatOfAFormerAdmin(t *testing.T) {
 	f := p.turn()
 	events := him.follow(t.Context(), here+"/live", "")
 	next(t, events)
-	if err := k.people.SetAdmin(t.Context(), root, carl.ID, false); err != nil {
+	if err := k.people.SetAdmin(t.Context(), carl.ID, false); err != nil {
 		t.Fatal(err)
 	}
 	q := p.asksFor(f, carl, "save", `{"a":"private"}`)

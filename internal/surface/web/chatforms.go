@@ -2,15 +2,11 @@ package web
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/beeos/beeos"
 )
-
-const maxChatTitle = 256 // characters
 
 // stopChat asks the agent to stop whatever it does in this conversation.
 func (s *Site) stopChat(w http.ResponseWriter, r *http.Request, v *visit) error {
@@ -100,11 +96,11 @@ func (s *Site) titleChat(w http.ResponseWriter, r *http.Request, v *visit) error
 	if err != nil {
 		return err
 	}
-	title := strings.TrimSpace(r.FormValue("title"))
-	if n := utf8.RuneCountInString(title); n == 0 || n > maxChatTitle || !utf8.ValidString(title) {
-		return s.showChat(w, r, v, http.StatusBadRequest, page{Problem: fmt.Sprintf("A name must have from 1 to %d characters.", maxChatTitle)}, a, &ch, "")
+	err = s.Acts.RenameConversation(r.Context(), v.caller(), ch, strings.TrimSpace(r.FormValue("title")))
+	if message, status, ok := formError(err); ok {
+		return s.showChat(w, r, v, status, page{Problem: message}, a, &ch, "")
 	}
-	if err := s.Ledger.Rename(r.Context(), ch.ID, title); err != nil {
+	if err != nil {
 		return err
 	}
 	return s.done(w, r, "/agents/"+a.ID+"/chat/"+ch.ID, "titled")
@@ -116,14 +112,13 @@ func (s *Site) deleteChat(w http.ResponseWriter, r *http.Request, v *visit) erro
 	if err != nil {
 		return err
 	}
-	err = s.Ledger.DeleteChannel(r.Context(), ch.ID)
+	err = s.Acts.DeleteConversation(r.Context(), v.caller(), ch)
 	if message, status, ok := formError(err); ok {
 		return s.showChat(w, r, v, status, page{Problem: message}, a, &ch, "")
 	}
 	if err != nil {
 		return err
 	}
-	s.audit(r.Context(), v, "conversation.delete", ch.ID, map[string]string{"agent": a.ID})
 	return s.done(w, r, "/agents/"+a.ID+"/chat", "chat-deleted")
 }
 

@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/access/auth"
-	"github.com/beeos/beeos/internal/store"
 )
 
 // keysData is a list of keys with the form that makes one.
@@ -30,7 +28,7 @@ func (s *Site) keys(w http.ResponseWriter, r *http.Request, v *visit) error {
 }
 
 func (s *Site) showKeys(w http.ResponseWriter, r *http.Request, v *visit, status int, p page, f fresh) error {
-	keys, err := s.liveKeys(r.Context(), v, beeos.UserKey, "")
+	keys, err := s.Acts.Keys(r.Context(), v.caller(), beeos.UserKey, "")
 	if err != nil {
 		return err
 	}
@@ -40,7 +38,7 @@ func (s *Site) showKeys(w http.ResponseWriter, r *http.Request, v *visit, status
 }
 
 func (s *Site) createKey(w http.ResponseWriter, r *http.Request, v *visit) error {
-	f, err := s.makeKey(r, v, beeos.Key{Kind: beeos.UserKey})
+	f, err := s.makeKey(r, v, "")
 	if message, status, ok := formError(err); ok {
 		return s.showKeys(w, r, v, status, page{Problem: message}, fresh{})
 	}
@@ -55,7 +53,7 @@ func (s *Site) createAgentKey(w http.ResponseWriter, r *http.Request, v *visit) 
 	if err != nil {
 		return err
 	}
-	f, err := s.makeKey(r, v, beeos.Key{Kind: beeos.AgentKey, AgentID: a.ID})
+	f, err := s.makeKey(r, v, a.ID)
 	if message, status, ok := formError(err); ok {
 		return s.showAgent(w, r, v, status, page{Problem: message}, fresh{})
 	}
@@ -66,87 +64,37 @@ func (s *Site) createAgentKey(w http.ResponseWriter, r *http.Request, v *visit) 
 }
 
 // makeKey makes the key that the form describes.
-func (s *Site) makeKey(r *http.Request, v *visit, k beeos.Key) (fresh, error) {
-	k.Name = strings.TrimSpace(r.FormValue("name"))
-	if k.Name == "" {
-		return fresh{}, beeos.Errorf(beeos.MissingParam, "give the key a name: it is how you will recognise it")
-	}
+func (s *Site) makeKey(r *http.Request, v *visit, agentID string) (fresh, error) {
+	k := beeos.Key{AgentID: agentID, Name: strings.TrimSpace(r.FormValue("name"))}
 	if text := r.FormValue("days"); text != "" && text != "0" {
 		days, err := strconv.Atoi(text)
 		if err != nil || days < 1 || days > 3650 {
 			return fresh{}, beeos.Errorf(beeos.InvalidParam, "a key lasts from 1 to 3650 days, or until it is revoked")
 		}
-		k.ExpiresAt = s.Now().UTC().Add(time.Duration(days) * 24 * time.Hour)
+		k.ExpiresAt = s.Now().Add(time.Duration(days) * 24 * time.Hour)
 	}
-	secret, hash, prefix := auth.NewKey(k.Kind)
-	k.ID, k.OwnerID, k.Prefix, k.CreatedAt = beeos.NewID(), v.User.ID, prefix, s.Now().UTC()
-	if err := s.DB.CreateKey(r.Context(), k, hash); err != nil {
-		return fresh{}, err
-	}
-	s.audit(r.Context(), v, "key.create", k.ID, map[string]string{"kind": string(k.Kind), "name": k.Name, "agent": k.AgentID, "prefix": k.Prefix})
-	return fresh{Name: k.Name, Secret: secret}, nil
+	k, secret, err := s.Acts.CreateKey(r.Context(), v.caller(), k)
+	return fresh{Name: k.Name, Secret: secret}, err
 }
 
 func (s *Site) revokeKey(w http.ResponseWriter, r *http.Request, v *visit) error {
-	if err := s.endKey(r, v, beeos.UserKey, ""); err != nil {
+	if err := s.Acts.RevokeKey(r.Context(), v.caller(), "", r.PathValue("key")); err != nil {
 		return err
 	}
 	return s.done(w, r, "/keys", "key-revoked")
 }
 
 func (s *Site) revokeAgentKey(w http.ResponseWriter, r *http.Request, v *visit) error {
-	a, err := s.owned(r, v)
-	if err != nil {
+	id := r.PathValue("agent")
+	if err := s.Acts.RevokeKey(r.Context(), v.caller(), id, r.PathValue("key")); err != nil {
 		return err
 	}
-	if err := s.endKey(r, v, beeos.AgentKey, a.ID); err != nil {
-		return err
-	}
-	return s.done(w, r, "/agents/"+a.ID, "key-revoked")
-}
-
-// endKey revokes the key of the path if it is one of those.
-func (s *Site) endKey(r *http.Request, v *visit, kind beeos.KeyKind, agentID string) error {
-	id := r.PathValue("key")
-	keys, err := s.liveKeys(r.Context(), v, kind, agentID)
-	if err != nil {
-		return err
-	}
-	for _, k := range keys {
-		if k.ID != id {
-			continue
-		}
-		if err := s.DB.RevokeKey(r.Context(), v.User.ID, id); err != nil {
-			return err
-		}
-		s.audit(r.Context(), v, "key.revoke", id, map[string]string{"kind": string(k.Kind), "name": k.Name, "agent": k.AgentID, "prefix": k.Prefix})
-		if s.Revoked != nil {
-			s.Revoked(id)
-		}
-		return nil
-	}
-	return beeos.Errorf(beeos.NotFound, "there is no such key to revoke")
-}
-
-// liveKeys are the visitor's keys that are not revoked, of a kind and an
-// agent, or of any.
-func (s *Site) liveKeys(ctx context.Context, v *visit, kind beeos.KeyKind, agentID string) ([]beeos.Key, error) {
-	all, err := s.DB.Keys(ctx, store.KeyFilter{Owner: v.User.ID, Kind: kind, AgentID: agentID})
-	if err != nil {
-		return nil, err
-	}
-	keys := all[:0]
-	for _, k := range all {
-		if k.RevokedAt.IsZero() {
-			keys = append(keys, k)
-		}
-	}
-	return keys, nil
+	return s.done(w, r, "/agents/"+id, "key-revoked")
 }
 
 // expiringKeys are those that will stop working soon.
 func (s *Site) expiringKeys(ctx context.Context, v *visit) (list []beeos.Key, err error) {
-	keys, err := s.liveKeys(ctx, v, "", "")
+	keys, err := s.Acts.Keys(ctx, v.caller(), "", "")
 	for _, k := range keys {
 		if left := k.ExpiresAt.Sub(s.Now()); !k.ExpiresAt.IsZero() && left > 0 && left < 7*24*time.Hour {
 			list = append(list, k)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/access/oauth"
+	"github.com/beeos/beeos/internal/engine/bus"
 	"github.com/beeos/beeos/internal/engine/ledger"
 	"github.com/beeos/beeos/internal/outward/builtin"
 	"github.com/beeos/beeos/internal/store"
@@ -212,7 +213,11 @@ func TestKeysAreShownOnce(t *testing.T) {
 	ann := k.user("Ann", false)
 	a := k.agents(ann, 1)[0]
 	revoked := []string{}
-	k.site.Revoked = func(id string) { revoked = append(revoked, id) }
+	k.bus.OnControl(func(c bus.Control) {
+		if c.Kind == bus.KeyRevoked {
+			revoked = append(revoked, c.ID)
+		}
+	})
 	b := k.signedIn(ann)
 	for _, page := range []string{"/keys", "/agents/" + a.ID} {
 		path, prefix := "/keys", beeos.UserKeyPrefix
@@ -250,7 +255,11 @@ func TestAgentSettings(t *testing.T) {
 	ann, bob := k.user("Ann", false), k.user("Bob", false)
 	a := k.agents(ann, 1)[0]
 	changed := ""
-	k.site.Changed = func(id string) { changed = id }
+	k.bus.OnControl(func(c bus.Control) {
+		if c.Kind == bus.AgentChanged {
+			changed = c.AgentID
+		}
+	})
 	settings := map[string][]string{"visibility": {"public"}, "self": {"on"}}
 	if res := k.signedIn(bob).post("/agents/"+a.ID+"/settings", settings); res.status != http.StatusNotFound {
 		t.Errorf("somebody else's agent: %d", res.status)

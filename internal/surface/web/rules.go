@@ -120,18 +120,13 @@ func (s *Site) setRules(w http.ResponseWriter, r *http.Request, v *visit) error 
 	}
 	rules, err := readRules(r)
 	if err == nil {
-		err = s.Desk.SetRules(r.Context(), a, v.User, rules)
+		err = s.Acts.SetRules(r.Context(), v.caller(), a.ID, rules)
 	}
 	if message, status, ok := formError(err); ok {
 		return s.showSkills(w, r, v, status, page{Problem: message}, addData{})
 	}
 	if err != nil {
 		return err
-	}
-	for _, rule := range rules {
-		if rule.Mode != store.ApprovalUnset || rule.Timeout != 0 {
-			s.audit(r.Context(), v, "approval.policy", a.ID, map[string]string{"skill": rule.Skill, "tool": rule.Tool, "mode": string(rule.Mode)})
-		}
 	}
 	return s.done(w, r, "/agents/"+a.ID+"/skills", "saved")
 }

@@ -3,7 +3,6 @@ package web
 import (
 	"encoding/json"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/beeos/beeos"
@@ -52,14 +51,7 @@ func (s *Site) addServer(w http.ResponseWriter, r *http.Request, v *visit) error
 	if err != nil {
 		return err
 	}
-	s.audit(r.Context(), v, "skill.connect", a.ID, map[string]string{"skill": add.Name, "url": place(add.URL), "command": add.Command, "grant": ways[add.How]})
 	return s.done(w, r, "/agents/"+a.ID+"/skills", "skill-added")
-}
-
-// place is an address without its query, where people put keys.
-func place(address string) string {
-	where, _, _ := strings.Cut(address, "?")
-	return where
 }
 
 func (s *Site) putServer(r *http.Request, v *visit, b *store.Builtin, add addData, secrets skill.Secrets) error {
@@ -80,12 +72,7 @@ func (s *Site) putServer(r *http.Request, v *visit, b *store.Builtin, add addDat
 	} else {
 		secrets = skill.Secrets{}
 	}
-	d, err := s.Runtime.Definition(r.Context(), v.User.ID, b.ID)
-	if err != nil {
-		return err
-	}
-	d.Servers = append(d.Servers, server)
-	return s.Runtime.Change(r.Context(), v.User.ID, b.ID, d, map[string]skill.Secrets{server.Name: secrets})
+	return s.Acts.ConnectSkill(r.Context(), v.caller(), b.ID, server, secrets)
 }
 
 // removeServer takes a skill away, with all that it was given.
@@ -94,24 +81,10 @@ func (s *Site) removeServer(w http.ResponseWriter, r *http.Request, v *visit) er
 	if err != nil {
 		return err
 	}
-	d, err := s.Runtime.Definition(r.Context(), v.User.ID, b.ID)
-	if err != nil {
+	if err := s.Acts.DisconnectSkill(r.Context(), v.caller(), b.ID, r.PathValue("skill")); err != nil {
 		return err
 	}
-	name := r.PathValue("skill")
-	before := len(d.Servers)
-	if d.Servers = slices.DeleteFunc(d.Servers, func(srv skill.Server) bool { return srv.Name == name }); len(d.Servers) == before {
-		return noSkill()
-	}
-	if err := s.Runtime.Change(r.Context(), v.User.ID, b.ID, d, nil); err != nil {
-		return err
-	}
-	s.audit(r.Context(), v, "skill.disconnect", a.ID, map[string]string{"skill": name})
 	return s.done(w, r, "/agents/"+a.ID+"/skills", "skill-removed")
-}
-
-func noSkill() error {
-	return beeos.Errorf(beeos.NotFound, "the agent has no such skill; look at its skills again")
 }
 
 // goData leads to where somebody has to go.
@@ -126,7 +99,7 @@ func (s *Site) authorizeSkill(w http.ResponseWriter, r *http.Request, v *visit) 
 		return err
 	}
 	name := r.PathValue("skill")
-	target, err := s.Runtime.Start(r.Context(), v.User.ID, b.ID, name)
+	target, err := s.Acts.Builtins.Start(r.Context(), v.User.ID, b.ID, name)
 	if problem, status, ok := skillProblem(err); ok {
 		return s.showSkillsOf(w, r, v, a, status, page{Problem: problem}, addData{})
 	}
@@ -140,10 +113,7 @@ func (s *Site) authorizeSkill(w http.ResponseWriter, r *http.Request, v *visit) 
 
 // authorized takes the owner back from the authorization server.
 func (s *Site) authorized(w http.ResponseWriter, r *http.Request, v *visit) error {
-	if s.Runtime == nil {
-		return errElsewhere
-	}
-	id, _, err := s.Runtime.Finish(r.Context(), v.User.ID, r.URL.Query())
+	id, err := s.Acts.AuthorizeSkill(r.Context(), v.caller(), r.URL.Query())
 	if id == "" {
 		return err
 	}
@@ -176,7 +146,7 @@ func (s *Site) forgetSkill(w http.ResponseWriter, r *http.Request, v *visit) err
 	if err != nil {
 		return err
 	}
-	if err := s.Runtime.Forget(r.Context(), v.User.ID, b.ID, r.PathValue("skill")); err != nil {
+	if err := s.Acts.ForgetSkill(r.Context(), v.caller(), b.ID, r.PathValue("skill")); err != nil {
 		return err
 	}
 	return s.done(w, r, "/agents/"+a.ID+"/skills", "skill-forgotten")
@@ -189,17 +159,7 @@ func (s *Site) acceptTool(w http.ResponseWriter, r *http.Request, v *visit) erro
 	if err != nil {
 		return err
 	}
-	held, err := s.Runtime.Held(r.Context(), v.User.ID, b.ID)
-	if err != nil {
-		return err
-	}
-	name, hash, tool := r.PathValue("skill"), r.PostFormValue("hash"), ""
-	for _, h := range held {
-		if h.Skill == name && h.Hash == hash {
-			tool = h.Name
-		}
-	}
-	err = s.Runtime.Accept(r.Context(), v.User.ID, b.ID, name, tool, hash)
+	err = s.Acts.AcceptTool(r.Context(), v.caller(), b.ID, r.PathValue("skill"), r.PostFormValue("hash"))
 	if message, status, ok := formError(err); ok {
 		return s.showSkillsOf(w, r, v, a, status, page{Problem: message}, addData{})
 	}
@@ -211,10 +171,10 @@ func (s *Site) acceptTool(w http.ResponseWriter, r *http.Request, v *visit) erro
 
 // clientDocument says to authorization servers who asks their people.
 func (s *Site) clientDocument(w http.ResponseWriter, _ *http.Request, _ *visit) error {
-	if s.Runtime == nil {
+	if s.Acts.Builtins == nil {
 		return beeos.Errorf(beeos.NotFound, "built-in agents run in another process here, and so does what they say about themselves")
 	}
-	body, err := json.Marshal(s.Runtime.ClientDocument())
+	body, err := json.Marshal(s.Acts.Builtins.ClientDocument())
 	if err != nil {
 		return err
 	}

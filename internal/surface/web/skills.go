@@ -106,14 +106,14 @@ func (s *Site) skillsData(ctx context.Context, a *beeos.Agent) (d skillsData, er
 		d.Rules = rules.declared(a)
 		return d, nil
 	}
-	if s.Runtime == nil {
+	if s.Acts.Builtins == nil {
 		d.Elsewhere, d.Rules = true, rules.rest(nil)
 		return d, nil
 	}
-	d.Add.Commands = s.Runtime.Commands()
+	d.Add.Commands = s.Acts.Builtins.Commands()
 	looking, cancel := context.WithTimeout(ctx, lookWithin)
 	defer cancel()
-	states, err := s.Runtime.Look(looking, a.OwnerID, b.ID)
+	states, err := s.Acts.Builtins.Look(looking, a.OwnerID, b.ID)
 	if err != nil {
 		return d, err
 	}

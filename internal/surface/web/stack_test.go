@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/access/act"
 	"github.com/beeos/beeos/internal/access/approval"
 	"github.com/beeos/beeos/internal/access/auth"
 	"github.com/beeos/beeos/internal/access/oauth"
@@ -86,7 +87,8 @@ func newStack(t *testing.T) *stack {
 	mcp = k.oauth
 	k.desk = approval.New(approval.Options{DB: db, Ledger: l, Bus: b, Web: k.web})
 	k.site, err = New(Options{
-		DB: db, Ledger: l, Bus: b, Desk: k.desk, Calls: k.calls, Files: k.files(), People: k.people, OAuth: k.oauth, Log: log,
+		Acts: act.New(act.Options{DB: db, Ledger: l, Bus: b, Desk: k.desk, People: k.people, OAuth: k.oauth, Log: log}),
+		DB:   db, Ledger: l, Bus: b, Desk: k.desk, Calls: k.calls, Files: k.files(), People: k.people, OAuth: k.oauth, Log: log,
 		PublicURL: k.web, MCPURL: k.mcp, RESTURL: "http://rest.example",
 		Online: func(_ context.Context, id string) bool { return k.online[id] },
 	})

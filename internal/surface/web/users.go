@@ -36,7 +36,7 @@ func (s *Site) showUsers(w http.ResponseWriter, r *http.Request, v *visit, statu
 
 func (s *Site) invite(w http.ResponseWriter, r *http.Request, v *visit) error {
 	d := usersData{Email: strings.TrimSpace(r.FormValue("email"))}
-	token, err := s.People.Invite(r.Context(), v.User, d.Email, r.FormValue("admin") == "on")
+	token, err := s.Acts.InviteUser(r.Context(), v.caller(), d.Email, r.FormValue("admin") == "on")
 	if message, status, ok := formError(err); ok {
 		return s.showUsers(w, r, v, status, d, message)
 	}
@@ -51,7 +51,7 @@ func (s *Site) resetLink(w http.ResponseWriter, r *http.Request, v *visit) error
 	if err != nil {
 		return err
 	}
-	token, err := s.People.Reset(r.Context(), v.User, u.ID)
+	token, err := s.Acts.ResetPassword(r.Context(), v.caller(), u.ID)
 	if message, status, ok := formError(err); ok {
 		return s.showUsers(w, r, v, status, usersData{}, message)
 	}
@@ -62,7 +62,7 @@ func (s *Site) resetLink(w http.ResponseWriter, r *http.Request, v *visit) error
 }
 
 func (s *Site) withdraw(w http.ResponseWriter, r *http.Request, v *visit) error {
-	if err := s.People.Withdraw(r.Context(), v.User, r.PathValue("link")); err != nil {
+	if err := s.Acts.WithdrawInvitation(r.Context(), v.caller(), r.PathValue("link")); err != nil {
 		return err
 	}
 	return s.done(w, r, "/users", "withdrawn")
@@ -74,7 +74,7 @@ func (s *Site) setDisabled(w http.ResponseWriter, r *http.Request, v *visit) err
 	if off {
 		did = "disabled"
 	}
-	return s.changeUser(w, r, v, did, s.People.SetDisabled(r.Context(), v.User, r.PathValue("user"), off))
+	return s.changeUser(w, r, v, did, s.Acts.SetDisabled(r.Context(), v.caller(), r.PathValue("user"), off))
 }
 
 func (s *Site) setAdmin(w http.ResponseWriter, r *http.Request, v *visit) error {
@@ -83,7 +83,7 @@ func (s *Site) setAdmin(w http.ResponseWriter, r *http.Request, v *visit) error 
 	if on {
 		did = "admin"
 	}
-	return s.changeUser(w, r, v, did, s.People.SetAdmin(r.Context(), v.User, r.PathValue("user"), on))
+	return s.changeUser(w, r, v, did, s.Acts.SetAdmin(r.Context(), v.caller(), r.PathValue("user"), on))
 }
 
 // changeUser says how a change went on the page that it was made on.

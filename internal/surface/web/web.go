@@ -21,13 +21,13 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/access/act"
 	"github.com/beeos/beeos/internal/access/approval"
 	"github.com/beeos/beeos/internal/access/auth"
 	"github.com/beeos/beeos/internal/access/oauth"
 	"github.com/beeos/beeos/internal/engine/bus"
 	"github.com/beeos/beeos/internal/engine/invoke"
 	"github.com/beeos/beeos/internal/engine/ledger"
-	"github.com/beeos/beeos/internal/outward/builtin"
 	"github.com/beeos/beeos/internal/store"
 )
 
@@ -38,6 +38,7 @@ type Options struct {
 	Bus    *bus.Bus // nil: pages do not refresh themselves when calls come
 	Desk   *approval.Approvals
 	Calls  *invoke.Calls
+	Acts   *act.Acts
 	Files  *invoke.Files // nil: files cannot be attached
 	People *auth.People
 	OAuth  *oauth.Server
@@ -45,15 +46,11 @@ type Options struct {
 	Log    *slog.Logger
 	Now    func() time.Time // nil = time.Now
 
-	Runtime *builtin.Runtime // nil: built-in agents run in another process
-
 	// Where people and programs reach the surfaces, without a slash at the end.
 	PublicURL, MCPURL, RESTURL string
 
-	// What a change must cause on every replica, and who is connected.
-	Changed func(agentID string)
-	Revoked func(keyID string)
-	Online  func(ctx context.Context, agentID string) bool
+	// Online says whether an agent is connected.
+	Online func(ctx context.Context, agentID string) bool
 
 	// Card shows an agent as A2A peers see it; nil where that surface is not.
 	Card func(*beeos.Agent) (Card, error)
@@ -71,7 +68,7 @@ type Site struct {
 
 // New parses the templates and lays out the site.
 func New(opt Options) (*Site, error) {
-	if opt.DB == nil || opt.Ledger == nil || opt.Desk == nil || opt.Calls == nil || opt.People == nil || opt.OAuth == nil {
+	if opt.DB == nil || opt.Ledger == nil || opt.Desk == nil || opt.Calls == nil || opt.Acts == nil || opt.People == nil || opt.OAuth == nil {
 		return nil, errors.New("web: a part is missing")
 	}
 	if opt.Log == nil {
@@ -108,13 +105,4 @@ func New(opt Options) (*Site, error) {
 		})
 	}
 	return s, nil
-}
-
-// audit records what somebody did. The deed is done by then, so a failure to
-// record it goes to the log instead of to the page.
-func (s *Site) audit(ctx context.Context, v *visit, action, subject string, detail map[string]string) {
-	row := store.AuditRow{OwnerID: v.User.ID, At: s.Now(), Actor: "user:" + v.User.ID, Action: action, Subject: subject, Detail: detail}
-	if err := s.DB.Audit(ctx, row); err != nil {
-		s.Log.ErrorContext(ctx, "audit row not written", "action", action, "subject", subject, "err", err)
-	}
 }

@@ -7,9 +7,9 @@ import (
 	"github.com/beeos/beeos/internal/engine/ledger"
 )
 
-// act is something that a caller has done to one thing, under an idempotency
+// keyedAct is something that a caller has done to one thing, under an idempotency
 // key. It does no harm to do it twice, as to rename, to stop or to clear.
-type act struct {
+type keyedAct struct {
 	key  string // "" = none was given
 	name string // and to what
 	what []any  // the rest of what was asked
@@ -18,7 +18,7 @@ type act struct {
 // perform does an act unless it was done under its key before, and marks the
 // answer then. The key is noted after the act: a crash in between leads to one
 // that is done twice, and never to a key that stands for nothing.
-func (s *Surface) perform(w http.ResponseWriter, r *http.Request, c beeos.Caller, a act, do func() error) (replayed bool, err error) {
+func (s *Surface) perform(w http.ResponseWriter, r *http.Request, c beeos.Caller, a keyedAct, do func() error) (replayed bool, err error) {
 	if a.key == "" {
 		return false, do()
 	}
@@ -37,7 +37,7 @@ func (s *Surface) perform(w http.ResponseWriter, r *http.Request, c beeos.Caller
 	return false, err
 }
 
-func (s *Surface) keyOf(c beeos.Caller, a act) (ledger.Idempotency, error) {
+func (s *Surface) keyOf(c beeos.Caller, a keyedAct) (ledger.Idempotency, error) {
 	print, err := fingerprint(append(a.what, a.name)...)
 	return ledger.Idempotency{Scope: c.CredentialID + " " + a.name, Key: a.key, Fingerprint: print, Expires: s.now().Add(idempotencyTTL)}, err
 }

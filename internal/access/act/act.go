@@ -1,0 +1,69 @@
+// Package act is what owners and admins do: to agents and the built-in ones
+// among them, to skills, keys, join tokens, instances, approval rules, webhooks,
+// conversations, users and grants; a file for each. An act checks who may do it
+// (who.go), does it, writes one row into the audit trail (audit.go) and tells
+// the other nodes. REST, console and command line translate to it and back.
+package act
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/access/approval"
+	"github.com/beeos/beeos/internal/access/auth"
+	"github.com/beeos/beeos/internal/access/oauth"
+	"github.com/beeos/beeos/internal/engine/bus"
+	"github.com/beeos/beeos/internal/engine/ledger"
+	"github.com/beeos/beeos/internal/engine/webhook"
+	"github.com/beeos/beeos/internal/outward/builtin"
+	"github.com/beeos/beeos/internal/store"
+)
+
+// Options is what acts are done with. A process that only works on the
+// database has DB and People alone.
+type Options struct {
+	DB       *store.DB
+	Ledger   *ledger.Ledger
+	Bus      *bus.Bus // nil: running servers find out within half a minute
+	Desk     *approval.Approvals
+	Hooks    *webhook.Hooks
+	People   *auth.People
+	OAuth    *oauth.Server
+	Builtins *builtin.Runtime // nil: another process runs built-in agents
+	Log      *slog.Logger
+	Now      func() time.Time // nil = time.Now
+}
+
+// Acts does what owners and admins ask for.
+type Acts struct{ Options }
+
+// New returns the acts of one process.
+func New(opt Options) *Acts {
+	if opt.Log == nil {
+		opt.Log = slog.New(slog.DiscardHandler)
+	}
+	if opt.Now == nil {
+		opt.Now = time.Now
+	}
+	return &Acts{opt}
+}
+
+// tellChanged makes every node read an agent again.
+func (a *Acts) tellChanged(agentID string) {
+	a.tell(bus.Control{Kind: bus.AgentChanged, AgentID: agentID})
+}
+
+// tellRevoked ends what a key, an instance, a grant or the keys of an agent
+// still hold open, on every node.
+func (a *Acts) tellRevoked(id string) {
+	a.tell(bus.Control{Kind: bus.KeyRevoked, ID: id})
+}
+
+func (a *Acts) tell(c bus.Control) {
+	if a.Bus != nil {
+		a.Bus.Control(c)
+	}
+}
+
+func absent(err error) bool { return beeos.CodeOf(err) == beeos.NotFound }

@@ -1,0 +1,61 @@
+package act
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/access/approval"
+	"github.com/beeos/beeos/internal/store"
+)
+
+// SetRules changes which tool calls of an agent wait for its owner. What it
+// does not name stays. The row tells what differs from before.
+func (a *Acts) SetRules(ctx context.Context, c beeos.Caller, agentID string, rules []store.ApprovalRule) error {
+	agent, err := a.OwnAgent(ctx, c, agentID)
+	if err != nil {
+		return err
+	}
+	before, err := a.DB.ApprovalRules(ctx, agentID)
+	if err != nil {
+		return err
+	}
+	if err := a.Desk.SetRules(ctx, agent, beeos.User{ID: c.UserID}, rules); err != nil {
+		return err
+	}
+	if detail := describeRules(before, rules); len(detail) > 0 {
+		a.record(ctx, c, agent.OwnerID, ApprovalPolicy, agentID, detail)
+	}
+	return nil
+}
+
+func describeRules(before, rules []store.ApprovalRule) map[string]string {
+	old := map[[2]string]store.ApprovalRule{}
+	for _, r := range before {
+		old[[2]string{r.Skill, r.Tool}] = r
+	}
+	detail := map[string]string{}
+	for _, r := range rules {
+		was, name := old[[2]string{r.Skill, r.Tool}], approval.Name(&store.Approval{Skill: r.Skill, Tool: cmp.Or(r.Tool, "all tools")})
+		if r.Mode != was.Mode {
+			detail[name] = cmp.Or(string(r.Mode), "no rule")
+		}
+		if r.Timeout != was.Timeout {
+			detail["timeout"] = r.Timeout.String()
+		}
+	}
+	return detail
+}
+
+// LinkApproval makes an address at which whoever has it may decide, once.
+func (a *Acts) LinkApproval(ctx context.Context, c beeos.Caller, asked *store.Approval) (string, error) {
+	if err := RequirePerson(c); err != nil {
+		return "", err
+	}
+	url, err := a.Desk.Link(ctx, asked)
+	if err != nil {
+		return "", err
+	}
+	a.record(ctx, c, asked.OwnerID, ApprovalLink, asked.ID, map[string]string{"agent": asked.AgentID, "tool": asked.Tool})
+	return url, nil
+}

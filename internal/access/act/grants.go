@@ -1,0 +1,62 @@
+package act
+
+import (
+	"context"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/access/oauth"
+)
+
+// NarrowGrant leaves an app only some of the agents that the caller let it
+// reach.
+func (a *Acts) NarrowGrant(ctx context.Context, c beeos.Caller, id string, agents []string) error {
+	if err := RequirePerson(c); err != nil {
+		return err
+	}
+	if err := a.OAuth.Narrow(ctx, c.UserID, id, agents); err != nil {
+		return err
+	}
+	a.record(ctx, c, c.UserID, GrantNarrow, id, nil)
+	return nil
+}
+
+// RevokeGrant ends what the caller allowed an app, with all its tokens. An
+// operator ends anybody's.
+func (a *Acts) RevokeGrant(ctx context.Context, c beeos.Caller, id string) error {
+	if err := RequirePerson(c); err != nil {
+		return err
+	}
+	owner := c.UserID
+	if c.Kind == beeos.ByOperator {
+		all, err := a.DB.OAuthGrants(ctx, "")
+		if err != nil {
+			return err
+		}
+		for _, g := range all {
+			if g.ID == id {
+				owner = g.UserID
+			}
+		}
+	}
+	g, err := a.DB.RevokeOAuthGrant(ctx, owner, id, a.Now())
+	if err != nil {
+		return err
+	}
+	a.record(ctx, c, owner, GrantRevoke, id, map[string]string{"client": g.ClientName})
+	a.tellRevoked(id)
+	return nil
+}
+
+// RotateSigningKey makes a new key that tokens are signed with. Those of the
+// old one stay good until they expire by themselves.
+func (a *Acts) RotateSigningKey(ctx context.Context, c beeos.Caller) error {
+	if err := a.requireAdmin(ctx, c); err != nil {
+		return err
+	}
+	id, err := oauth.Rotate(ctx, a.DB, a.Now())
+	if err != nil {
+		return err
+	}
+	a.record(ctx, c, c.UserID, KeyRotate, id, nil)
+	return nil
+}

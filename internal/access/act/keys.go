@@ -1,0 +1,130 @@
+package act
+
+import (
+	"context"
+	"time"
+	"unicode/utf8"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/access/auth"
+	"github.com/beeos/beeos/internal/store"
+)
+
+const (
+	maxKeyName = 128 // characters
+	maxKeyRate = 1_000_000
+
+	// JoinTokenTTL is how long a join token works when nobody says otherwise.
+	JoinTokenTTL    = time.Hour
+	joinTokenMaxTTL = 7 * 24 * time.Hour
+)
+
+// Keys returns the caller's keys that are not revoked: those of one agent, or
+// with no agent those of a kind, or all.
+func (a *Acts) Keys(ctx context.Context, c beeos.Caller, kind beeos.KeyKind, agentID string) ([]beeos.Key, error) {
+	if err := RequirePerson(c); err != nil {
+		return nil, err
+	}
+	f := store.KeyFilter{Owner: c.UserID, Kind: kind}
+	if agentID != "" {
+		agent, err := a.OwnAgent(ctx, c, agentID)
+		if err != nil {
+			return nil, err
+		}
+		f = store.KeyFilter{Owner: agent.OwnerID, Kind: beeos.AgentKey, AgentID: agentID}
+	}
+	all, err := a.DB.Keys(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	keys := all[:0]
+	for _, k := range all {
+		if k.RevokedAt.IsZero() {
+			keys = append(keys, k)
+		}
+	}
+	return keys, nil
+}
+
+// CreateKey makes a key of the name, rate and expiry of k and returns it with
+// its secret, which is told this once. With an agent it reaches that one, else
+// all that the caller has.
+func (a *Acts) CreateKey(ctx context.Context, c beeos.Caller, k beeos.Key) (beeos.Key, string, error) {
+	if err := RequirePerson(c); err != nil {
+		return k, "", err
+	}
+	k.Kind, k.OwnerID = beeos.UserKey, c.UserID
+	if k.AgentID != "" {
+		agent, err := a.OwnAgent(ctx, c, k.AgentID)
+		if err != nil {
+			return k, "", err
+		}
+		k.Kind, k.OwnerID = beeos.AgentKey, agent.OwnerID
+	}
+	k.CreatedAt, k.ExpiresAt = a.Now().UTC(), k.ExpiresAt.UTC()
+	if err := checkKey(c, k); err != nil {
+		return k, "", err
+	}
+	secret, hash, prefix := auth.NewKey(k.Kind)
+	k.ID, k.Prefix = beeos.NewID(), prefix
+	if err := a.DB.CreateKey(ctx, k, hash); err != nil {
+		return k, "", err
+	}
+	a.record(ctx, c, k.OwnerID, KeyCreate, k.ID, describeKey(k))
+	return k, secret, nil
+}
+
+func checkKey(c beeos.Caller, k beeos.Key) error {
+	switch {
+	case k.Name == "":
+		return beeos.Errorf(beeos.MissingParam, "give the key a name: it is how you will recognise it")
+	case utf8.RuneCountInString(k.Name) > maxKeyName:
+		return beeos.Errorf(beeos.InvalidParam, "name may have at most %d characters", maxKeyName)
+	case k.RatePerMinute < 0 || k.RatePerMinute > maxKeyRate && c.Kind != beeos.ByOperator:
+		return beeos.Errorf(beeos.InvalidParam, "rate_limit_per_minute must be from 0 (the default limit) to %d", maxKeyRate)
+	case !k.ExpiresAt.IsZero() && !k.ExpiresAt.After(k.CreatedAt):
+		return beeos.Errorf(beeos.InvalidParam, "expires_at lies in the past; choose a later time, or leave it out")
+	}
+	return nil
+}
+
+// RevokeKey ends a key at once: one of the agent's, or with no agent one of
+// the caller's own.
+func (a *Acts) RevokeKey(ctx context.Context, c beeos.Caller, agentID, id string) error {
+	keys, err := a.Keys(ctx, c, beeos.UserKey, agentID)
+	if err != nil {
+		return err
+	}
+	for _, k := range keys {
+		if k.ID != id {
+			continue
+		}
+		if err := a.DB.RevokeKey(ctx, k.OwnerID, id); err != nil {
+			return err
+		}
+		a.record(ctx, c, k.OwnerID, KeyRevoke, id, describeKey(k))
+		a.tellRevoked(id)
+		return nil
+	}
+	return beeos.Errorf(beeos.NotFound, "there is no key %q to revoke", id)
+}
+
+func describeKey(k beeos.Key) map[string]string {
+	return map[string]string{"kind": string(k.Kind), "name": k.Name, "agent": k.AgentID, "prefix": k.Prefix}
+}
+
+// CreateJoinToken makes a token with which one machine may register its public
+// key as an instance of the caller's, once.
+func (a *Acts) CreateJoinToken(ctx context.Context, c beeos.Caller, ttl time.Duration) (token string, expires time.Time, err error) {
+	if err := RequirePerson(c); err != nil {
+		return "", expires, err
+	}
+	if ttl < time.Second || ttl > joinTokenMaxTTL {
+		return "", expires, beeos.Errorf(beeos.InvalidParam, "ttl_seconds must be from 1 to %d", joinTokenMaxTTL/time.Second)
+	}
+	if token, err = a.DB.CreateJoinToken(ctx, c.UserID, ttl); err != nil {
+		return "", expires, err
+	}
+	a.record(ctx, c, c.UserID, JoinTokenCreate, c.UserID, nil)
+	return token, a.Now().Add(ttl).UTC(), nil
+}

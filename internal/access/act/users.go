@@ -1,0 +1,100 @@
+package act
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/beeos/beeos"
+)
+
+// CreateUser makes an account with nothing but keys, for somebody who has no
+// way to ask for one; the first is an admin. An operator alone does this.
+func (a *Acts) CreateUser(ctx context.Context, c beeos.Caller, id, email string) (beeos.User, error) {
+	if c.Kind != beeos.ByOperator {
+		return beeos.User{}, beeos.Errorf(beeos.Forbidden, "accounts are made by invitation; ask an admin for one")
+	}
+	everybody, err := a.DB.Users(ctx)
+	if err != nil {
+		return beeos.User{}, err
+	}
+	u := beeos.User{ID: id, Email: email, Name: email, Admin: len(everybody) == 0, CreatedAt: a.Now()}
+	if err := a.DB.CreateUser(ctx, u); err != nil {
+		return u, err
+	}
+	a.record(ctx, c, u.ID, UserCreate, u.ID, map[string]string{"email": email, "admin": strconv.FormatBool(u.Admin)})
+	return u, nil
+}
+
+// InviteUser returns the token of a link that makes the owner of an address a
+// user. It replaces an earlier invitation of that address.
+func (a *Acts) InviteUser(ctx context.Context, c beeos.Caller, email string, admin bool) (token string, err error) {
+	if err := a.requireAdmin(ctx, c); err != nil {
+		return "", err
+	}
+	token, l, err := a.People.Invite(ctx, email, admin, actorOf(c))
+	if err != nil {
+		return "", err
+	}
+	a.record(ctx, c, c.UserID, UserInvite, l.ID, map[string]string{"email": l.Email, "admin": strconv.FormatBool(admin)})
+	return token, nil
+}
+
+// WithdrawInvitation takes an invitation back.
+func (a *Acts) WithdrawInvitation(ctx context.Context, c beeos.Caller, id string) error {
+	if err := a.requireAdmin(ctx, c); err != nil {
+		return err
+	}
+	if err := a.DB.DropInvitation(ctx, id); err != nil {
+		return err
+	}
+	a.record(ctx, c, c.UserID, UserWithdraw, id, nil)
+	return nil
+}
+
+// ResetPassword returns the token of a link with which a person sets a new
+// password.
+func (a *Acts) ResetPassword(ctx context.Context, c beeos.Caller, userID string) (token string, err error) {
+	err = a.manage(ctx, c, userID, UserResetLink, nil, func() error {
+		token, err = a.People.Reset(ctx, userID, actorOf(c))
+		return err
+	})
+	return token, err
+}
+
+// SetDisabled locks a person out, with all sessions, keys and instances, or
+// lets them in again.
+func (a *Acts) SetDisabled(ctx context.Context, c beeos.Caller, userID string, off bool) error {
+	action := UserEnable
+	if off {
+		action = UserDisable
+	}
+	return a.manage(ctx, c, userID, action, nil, func() error { return a.People.SetDisabled(ctx, userID, off) })
+}
+
+// SetAdmin makes a person an admin, or no longer one.
+func (a *Acts) SetAdmin(ctx context.Context, c beeos.Caller, userID string, admin bool) error {
+	detail := map[string]string{"admin": strconv.FormatBool(admin)}
+	return a.manage(ctx, c, userID, UserAdmin, detail, func() error { return a.People.SetAdmin(ctx, userID, admin) })
+}
+
+// SignOutEverywhere ends all sessions of a person: the caller's own, or as an
+// admin somebody else's.
+func (a *Acts) SignOutEverywhere(ctx context.Context, c beeos.Caller, userID string) error {
+	return a.manage(ctx, c, userID, UserSignOut, nil, func() error { return a.People.EndAll(ctx, userID) })
+}
+
+// manage does something to a person, which is for admins; people sign
+// themselves out.
+func (a *Acts) manage(ctx context.Context, c beeos.Caller, userID string, action Action, detail map[string]string, do func() error) error {
+	err := RequirePerson(c)
+	if err == nil && (action != UserSignOut || c.UserID != userID) {
+		err = a.requireAdmin(ctx, c)
+	}
+	if err == nil {
+		err = do()
+	}
+	if err == nil {
+		a.record(ctx, c, userID, action, userID, detail)
+	}
+	return err
+}
