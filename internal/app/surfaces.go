@@ -9,7 +9,6 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/config"
-	"github.com/beeos/beeos/internal/engine/bus"
 	"github.com/beeos/beeos/internal/surface/a2a"
 	"github.com/beeos/beeos/internal/surface/agentgateway"
 	"github.com/beeos/beeos/internal/surface/mcp"
