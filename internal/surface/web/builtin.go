@@ -12,6 +12,7 @@ import (
 	"github.com/beeos/beeos/internal/outward/builtin"
 	"github.com/beeos/beeos/internal/outward/skill"
 	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/surface/web/page"
 )
 
 // builtinData is what the owner of a built-in agent says about it.
@@ -48,7 +49,7 @@ func (s *Site) builtin(ctx context.Context, a *beeos.Agent) (*store.Builtin, err
 }
 
 // ownBuiltin is owned for what only built-in agents have.
-func (s *Site) ownBuiltin(r *http.Request, v *visit) (*beeos.Agent, *store.Builtin, error) {
+func (s *Site) ownBuiltin(r *http.Request, v *page.Visitor) (*beeos.Agent, *store.Builtin, error) {
 	a, err := s.owned(r, v)
 	if err != nil {
 		return nil, nil, err
@@ -77,19 +78,19 @@ func (s *Site) builtinData(ctx context.Context, a *beeos.Agent, b *store.Builtin
 	return d, err
 }
 
-func (s *Site) newAgent(w http.ResponseWriter, r *http.Request, v *visit) error {
+func (s *Site) newAgent(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
 	return s.showNew(w, r, v, http.StatusOK, newData{}, "")
 }
 
-func (s *Site) showNew(w http.ResponseWriter, r *http.Request, v *visit, status int, d newData, problem string) error {
+func (s *Site) showNew(w http.ResponseWriter, r *http.Request, v *page.Visitor, status int, d newData, problem string) error {
 	d.Elsewhere = s.Runtime == nil
 	d.HasModel = s.Runtime != nil && s.Runtime.HasModel()
-	return s.show(w, r, v, status, "new", page{Title: "New agent", Room: "agents", Here: "/agents/new", Problem: problem, Data: d})
+	return s.ShowPage(w, r, v, status, "new", page.View{Title: "New agent", Room: "agents", Here: "/agents/new", Problem: problem, Data: d})
 }
 
 // createAgent makes a built-in agent and leads to its page, where it can be
 // seen to connect.
-func (s *Site) createAgent(w http.ResponseWriter, r *http.Request, v *visit) error {
+func (s *Site) createAgent(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
 	if s.Runtime == nil {
 		return errElsewhere
 	}
@@ -103,7 +104,7 @@ func (s *Site) createAgent(w http.ResponseWriter, r *http.Request, v *visit) err
 	if err == nil {
 		_, err = s.Runtime.Create(r.Context(), v.User.ID, d.Definition, nil)
 	}
-	if message, status, ok := formError(err); ok {
+	if message, status, ok := page.FormProblem(err); ok {
 		return s.showNew(w, r, v, status, d, message)
 	}
 	if err != nil {
@@ -118,7 +119,7 @@ func (s *Site) createAgent(w http.ResponseWriter, r *http.Request, v *visit) err
 	if d.URL != "" {
 		next += "/skills"
 	}
-	return s.done(w, r, next, "created")
+	return page.Redirect(w, r, next, "created")
 }
 
 // readDefinition takes what a person can say of any built-in agent.
@@ -156,7 +157,7 @@ func nameOf(given, address string) string {
 }
 
 // changeBuiltin takes the form of the agent's page.
-func (s *Site) changeBuiltin(w http.ResponseWriter, r *http.Request, v *visit) error {
+func (s *Site) changeBuiltin(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
 	a, b, err := s.ownBuiltin(r, v)
 	if err != nil {
 		return err
@@ -173,14 +174,14 @@ func (s *Site) changeBuiltin(w http.ResponseWriter, r *http.Request, v *visit) e
 	if err == nil {
 		err = s.Runtime.Change(r.Context(), v.User.ID, b.ID, d, nil)
 	}
-	if message, status, ok := formError(err); ok {
-		return s.showAgent(w, r, v, status, page{Problem: message}, fresh{})
+	if message, status, ok := page.FormProblem(err); ok {
+		return s.showAgent(w, r, v, status, page.View{Problem: message}, fresh{})
 	}
 	if err != nil {
 		return err
 	}
 	s.audit(r.Context(), v, "agent.update", a.ID, map[string]string{"model": d.Model, "prompt": strconv.Itoa(len(d.Prompt)) + " bytes"})
-	return s.done(w, r, "/agents/"+a.ID, "agent-changed")
+	return page.Redirect(w, r, "/agents/"+a.ID, "agent-changed")
 }
 
 // readLimits takes the limits of one answer; an empty field is the default.
@@ -207,7 +208,7 @@ func readLimits(r *http.Request, l *builtin.Limits) error {
 }
 
 // setStopped stops a built-in agent, or starts it.
-func (s *Site) setStopped(w http.ResponseWriter, r *http.Request, v *visit) error {
+func (s *Site) setStopped(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
 	a, b, err := s.ownBuiltin(r, v)
 	if err != nil {
 		return err
@@ -220,20 +221,20 @@ func (s *Site) setStopped(w http.ResponseWriter, r *http.Request, v *visit) erro
 		return err
 	}
 	s.audit(r.Context(), v, action, a.ID, map[string]string{"name": a.Name})
-	return s.done(w, r, "/agents/"+a.ID, did)
+	return page.Redirect(w, r, "/agents/"+a.ID, did)
 }
 
 // deletePage asks first: what goes does not come back.
-func (s *Site) deletePage(w http.ResponseWriter, r *http.Request, v *visit) error {
+func (s *Site) deletePage(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
 	a, b, err := s.ownBuiltin(r, v)
 	if err != nil {
 		return err
 	}
 	row := s.agentRow(r.Context(), a, b)
-	return s.show(w, r, v, http.StatusOK, "delete", page{Title: "Delete " + row.Title + "?", Room: "agents", Data: row})
+	return s.ShowPage(w, r, v, http.StatusOK, "delete", page.View{Title: "Delete " + row.Title + "?", Room: "agents", Data: row})
 }
 
-func (s *Site) deleteAgent(w http.ResponseWriter, r *http.Request, v *visit) error {
+func (s *Site) deleteAgent(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
 	a, b, err := s.ownBuiltin(r, v)
 	if err != nil {
 		return err
@@ -251,5 +252,5 @@ func (s *Site) deleteAgent(w http.ResponseWriter, r *http.Request, v *visit) err
 	if s.Changed != nil {
 		s.Changed(a.ID)
 	}
-	return s.done(w, r, "/agents", "agent-deleted")
+	return page.Redirect(w, r, "/agents", "agent-deleted")
 }

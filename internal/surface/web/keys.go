@@ -10,6 +10,7 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/access/auth"
 	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/surface/web/page"
 )
 
 // keysData is a list of keys with the form that makes one.
@@ -25,48 +26,48 @@ type keysData struct {
 // shown.
 type fresh struct{ Name, Secret string }
 
-func (s *Site) keys(w http.ResponseWriter, r *http.Request, v *visit) error {
-	return s.showKeys(w, r, v, http.StatusOK, page{}, fresh{})
+func (s *Site) keys(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
+	return s.showKeys(w, r, v, http.StatusOK, page.View{}, fresh{})
 }
 
-func (s *Site) showKeys(w http.ResponseWriter, r *http.Request, v *visit, status int, p page, f fresh) error {
+func (s *Site) showKeys(w http.ResponseWriter, r *http.Request, v *page.Visitor, status int, p page.View, f fresh) error {
 	keys, err := s.liveKeys(r.Context(), v, beeos.UserKey, "")
 	if err != nil {
 		return err
 	}
 	p.Title, p.Room, p.Here = "API keys", "keys", "/keys"
 	p.Data = keysData{Keys: keys, Path: "/keys", Fresh: f, REST: s.RESTURL}
-	return s.show(w, r, v, status, "keys", p)
+	return s.ShowPage(w, r, v, status, "keys", p)
 }
 
-func (s *Site) createKey(w http.ResponseWriter, r *http.Request, v *visit) error {
+func (s *Site) createKey(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
 	f, err := s.makeKey(r, v, beeos.Key{Kind: beeos.UserKey})
-	if message, status, ok := formError(err); ok {
-		return s.showKeys(w, r, v, status, page{Problem: message}, fresh{})
+	if message, status, ok := page.FormProblem(err); ok {
+		return s.showKeys(w, r, v, status, page.View{Problem: message}, fresh{})
 	}
 	if err != nil {
 		return err
 	}
-	return s.showKeys(w, r, v, http.StatusOK, page{}, f)
+	return s.showKeys(w, r, v, http.StatusOK, page.View{}, f)
 }
 
-func (s *Site) createAgentKey(w http.ResponseWriter, r *http.Request, v *visit) error {
+func (s *Site) createAgentKey(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
 	a, err := s.owned(r, v)
 	if err != nil {
 		return err
 	}
 	f, err := s.makeKey(r, v, beeos.Key{Kind: beeos.AgentKey, AgentID: a.ID})
-	if message, status, ok := formError(err); ok {
-		return s.showAgent(w, r, v, status, page{Problem: message}, fresh{})
+	if message, status, ok := page.FormProblem(err); ok {
+		return s.showAgent(w, r, v, status, page.View{Problem: message}, fresh{})
 	}
 	if err != nil {
 		return err
 	}
-	return s.showAgent(w, r, v, http.StatusOK, page{}, f)
+	return s.showAgent(w, r, v, http.StatusOK, page.View{}, f)
 }
 
 // makeKey makes the key that the form describes.
-func (s *Site) makeKey(r *http.Request, v *visit, k beeos.Key) (fresh, error) {
+func (s *Site) makeKey(r *http.Request, v *page.Visitor, k beeos.Key) (fresh, error) {
 	k.Name = strings.TrimSpace(r.FormValue("name"))
 	if k.Name == "" {
 		return fresh{}, beeos.Errorf(beeos.MissingParam, "give the key a name: it is how you will recognise it")
@@ -87,14 +88,14 @@ func (s *Site) makeKey(r *http.Request, v *visit, k beeos.Key) (fresh, error) {
 	return fresh{Name: k.Name, Secret: secret}, nil
 }
 
-func (s *Site) revokeKey(w http.ResponseWriter, r *http.Request, v *visit) error {
+func (s *Site) revokeKey(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
 	if err := s.endKey(r, v, beeos.UserKey, ""); err != nil {
 		return err
 	}
-	return s.done(w, r, "/keys", "key-revoked")
+	return page.Redirect(w, r, "/keys", "key-revoked")
 }
 
-func (s *Site) revokeAgentKey(w http.ResponseWriter, r *http.Request, v *visit) error {
+func (s *Site) revokeAgentKey(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
 	a, err := s.owned(r, v)
 	if err != nil {
 		return err
@@ -102,11 +103,11 @@ func (s *Site) revokeAgentKey(w http.ResponseWriter, r *http.Request, v *visit) 
 	if err := s.endKey(r, v, beeos.AgentKey, a.ID); err != nil {
 		return err
 	}
-	return s.done(w, r, "/agents/"+a.ID, "key-revoked")
+	return page.Redirect(w, r, "/agents/"+a.ID, "key-revoked")
 }
 
 // endKey revokes the key of the path if it is one of those.
-func (s *Site) endKey(r *http.Request, v *visit, kind beeos.KeyKind, agentID string) error {
+func (s *Site) endKey(r *http.Request, v *page.Visitor, kind beeos.KeyKind, agentID string) error {
 	id := r.PathValue("key")
 	keys, err := s.liveKeys(r.Context(), v, kind, agentID)
 	if err != nil {
@@ -130,7 +131,7 @@ func (s *Site) endKey(r *http.Request, v *visit, kind beeos.KeyKind, agentID str
 
 // liveKeys are the visitor's keys that are not revoked, of a kind and an
 // agent, or of any.
-func (s *Site) liveKeys(ctx context.Context, v *visit, kind beeos.KeyKind, agentID string) ([]beeos.Key, error) {
+func (s *Site) liveKeys(ctx context.Context, v *page.Visitor, kind beeos.KeyKind, agentID string) ([]beeos.Key, error) {
 	all, err := s.DB.Keys(ctx, store.KeyFilter{Owner: v.User.ID, Kind: kind, AgentID: agentID})
 	if err != nil {
 		return nil, err
@@ -145,7 +146,7 @@ func (s *Site) liveKeys(ctx context.Context, v *visit, kind beeos.KeyKind, agent
 }
 
 // expiringKeys are those that will stop working soon.
-func (s *Site) expiringKeys(ctx context.Context, v *visit) (list []beeos.Key, err error) {
+func (s *Site) expiringKeys(ctx context.Context, v *page.Visitor) (list []beeos.Key, err error) {
 	keys, err := s.liveKeys(ctx, v, "", "")
 	for _, k := range keys {
 		if left := k.ExpiresAt.Sub(s.Now()); !k.ExpiresAt.IsZero() && left > 0 && left < 7*24*time.Hour {
