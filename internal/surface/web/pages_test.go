@@ -14,8 +14,8 @@ import (
 	"github.com/beeos/beeos/internal/outward/builtin"
 	"github.com/beeos/beeos/internal/store"
 	"github.com/beeos/beeos/internal/surface/web/page"
-	"github.com/beeos/beeos/internal/surface/web/page/pagetest"
 	"github.com/beeos/beeos/internal/surface/web/safetext"
+	"github.com/beeos/beeos/test/pagetest"
 )
 
 // fixture is a page's data with n rows in each of its lists.

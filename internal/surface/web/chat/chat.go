@@ -48,9 +48,9 @@ func Mount(opt Options) (*Chat, error) {
 		return nil, err
 	}
 	const list, one = "/agents/{agent}/chat", "/agents/{agent}/chat/{conversation}"
-	c.Pages.Handle("GET "+list, page.SignedIn, c.showNew)
+	c.Pages.Handle("GET "+list, page.SignedIn, c.show)
 	c.Pages.Handle("POST "+list, page.FileSenders, c.beginConversation)
-	c.Pages.Handle("GET "+one, page.SignedIn, c.showConversation)
+	c.Pages.Handle("GET "+one, page.SignedIn, c.show)
 	c.Pages.Handle("POST "+one, page.FileSenders, c.sendMessage)
 	c.Pages.Handle("GET "+one+"/live", page.SignedIn, c.streamConversation)
 	c.Pages.Handle("POST "+one+"/stop", page.SignedIn, c.stopAgent)
@@ -64,34 +64,34 @@ func Mount(opt Options) (*Chat, error) {
 // conversation is one of the visitor's own, with the agent that they talk with.
 type conversation struct {
 	agent   *beeos.Agent
-	channel beeos.Channel
+	channel beeos.Channel // the zero one has not begun
 }
 
-func (c conversation) path() string { return conversationPath(c.agent, c.channel.ID) }
+func (c conversation) hasBegun() bool { return c.channel.ID != "" }
 
-// listPath is where the visitor's conversations with an agent are.
-func listPath(a *beeos.Agent) string { return "/agents/" + a.ID + "/chat" }
+// listPath is where the visitor's conversations with the agent are.
+func (c conversation) listPath() string { return "/agents/" + c.agent.ID + "/chat" }
 
-func conversationPath(a *beeos.Agent, channelID string) string { return listPath(a) + "/" + channelID }
+func (c conversation) path() string {
+	if !c.hasBegun() {
+		return c.listPath()
+	}
+	return c.listPath() + "/" + c.channel.ID
+}
 
-// findAgent returns the agent of the path if the visitor may call it. One that
-// they may not call looks the same as one that does not exist.
-func (c *Chat) findAgent(r *http.Request, v *page.Visitor) (*beeos.Agent, error) {
+// findConversation returns the conversation of the path if the visitor may call
+// its agent and it is their own; without an id it is one that has not begun.
+// What they may not see looks the same as what does not exist.
+func (c *Chat) findConversation(r *http.Request, v *page.Visitor) (conversation, error) {
 	a, err := c.DB.Agent(r.Context(), r.PathValue("agent"))
 	if err == nil && !v.Caller().MayReach(a) {
 		err = beeos.Errorf(beeos.AgentNotFound, "there is no such agent; check the id, or list your agents")
 	}
-	return a, err
-}
-
-// findConversation returns the conversation of the path if its agent is within
-// reach and it is the visitor's own.
-func (c *Chat) findConversation(r *http.Request, v *page.Visitor) (conversation, error) {
-	a, err := c.findAgent(r, v)
-	if err != nil {
-		return conversation{}, err
+	id := r.PathValue("conversation")
+	if err != nil || id == "" {
+		return conversation{agent: a}, err
 	}
-	ch, err := c.Ledger.Channel(r.Context(), r.PathValue("conversation"))
+	ch, err := c.Ledger.Channel(r.Context(), id)
 	if err != nil && beeos.CodeOf(err) != beeos.NotFound {
 		return conversation{}, err
 	}

@@ -47,7 +47,7 @@ func (c *Chat) answerQuestion(w http.ResponseWriter, r *http.Request, v *page.Vi
 	if err != nil {
 		return err
 	}
-	t, _, err := c.loadTranscript(r.Context(), v, here, maxMessages)
+	t, err := c.loadTranscript(r.Context(), v, here, maxMessages)
 	if err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func (c *Chat) answerQuestion(w http.ResponseWriter, r *http.Request, v *page.Vi
 	if !ok || page.IsScripted(r) {
 		return err
 	}
-	return c.showPage(w, r, v, status, message, here.agent, &here.channel, "")
+	return c.showPage(w, r, v, here, status, message, "")
 }
 
 func (c *Chat) sendAnswer(r *http.Request, v *page.Visitor, t *transcript.Transcript, channel string) error {
@@ -100,7 +100,7 @@ func (c *Chat) renameConversation(w http.ResponseWriter, r *http.Request, v *pag
 	}
 	title := strings.TrimSpace(r.FormValue("title"))
 	if n := utf8.RuneCountInString(title); n == 0 || n > maxTitle || !utf8.ValidString(title) {
-		return c.showPage(w, r, v, http.StatusBadRequest, fmt.Sprintf("A name must have from 1 to %d characters.", maxTitle), here.agent, &here.channel, "")
+		return c.showPage(w, r, v, here, http.StatusBadRequest, fmt.Sprintf("A name must have from 1 to %d characters.", maxTitle), "")
 	}
 	if err := c.Ledger.Rename(r.Context(), here.channel.ID, title); err != nil {
 		return err
@@ -116,13 +116,13 @@ func (c *Chat) deleteConversation(w http.ResponseWriter, r *http.Request, v *pag
 	}
 	err = c.Ledger.DeleteChannel(r.Context(), here.channel.ID)
 	if message, status, ok := page.FormProblem(err); ok {
-		return c.showPage(w, r, v, status, message, here.agent, &here.channel, "")
+		return c.showPage(w, r, v, here, status, message, "")
 	}
 	if err != nil {
 		return err
 	}
 	c.Audit(r.Context(), v, "conversation.delete", here.channel.ID, map[string]string{"agent": here.agent.ID})
-	return page.Redirect(w, r, listPath(here.agent), "chat-deleted")
+	return page.Redirect(w, r, here.listPath(), "chat-deleted")
 }
 
 // redirectToConversation leads back from the address of a form, where the

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"net/http"
-	"net/url"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -31,7 +30,7 @@ func (c *Chat) streamConversation(w http.ResponseWriter, r *http.Request, v *pag
 	if err != nil {
 		return err
 	}
-	t, _, err := c.loadTranscript(r.Context(), v, here, messageCount(r))
+	t, err := c.loadTranscript(r.Context(), v, here, messageCount(r))
 	if err != nil {
 		return err
 	}
@@ -166,7 +165,7 @@ func (s *stream) renderFrame(ctx context.Context) ([]byte, error) {
 	if err := s.addFindings(ctx, s.visitor, here.agent, s.transcript, false); err != nil {
 		return nil, err
 	}
-	d, err := s.loadPage(ctx, s.visitor, here.agent, &here.channel, url.Values{})
+	d, err := s.loadPage(ctx, s.visitor, here, "")
 	if err != nil {
 		return nil, err
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"html/template"
 	"net/http"
-	"net/url"
 	"strconv"
 	"time"
 
@@ -48,38 +47,26 @@ type conversationRow struct {
 	Closed    bool
 }
 
-// showNew is the page of a conversation that has not begun.
-func (c *Chat) showNew(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
-	a, err := c.findAgent(r, v)
-	if err != nil {
-		return err
-	}
-	return c.showPage(w, r, v, http.StatusOK, "", a, nil, "")
-}
-
-// showConversation is the page of a conversation that has begun.
-func (c *Chat) showConversation(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
+func (c *Chat) show(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
 	here, err := c.findConversation(r, v)
 	if err != nil {
 		return err
 	}
-	return c.showPage(w, r, v, http.StatusOK, "", here.agent, &here.channel, "")
+	return c.showPage(w, r, v, here, http.StatusOK, "", "")
 }
 
-// showPage renders the page; ch is nil for a conversation that has not begun,
-// problem says what was wrong with a form, and message is what was written and
-// could not be sent.
-func (c *Chat) showPage(w http.ResponseWriter, r *http.Request, v *page.Visitor, status int, problem string, a *beeos.Agent, ch *beeos.Channel, message string) error {
-	d, err := c.loadPage(r.Context(), v, a, ch, r.URL.Query())
+// showPage renders the page of a conversation; problem says what was wrong with
+// a form, and unsent is a message that was written and could not be sent.
+func (c *Chat) showPage(w http.ResponseWriter, r *http.Request, v *page.Visitor, here conversation, status int, problem, unsent string) error {
+	d, err := c.loadPage(r.Context(), v, here, r.URL.Query().Get("before"))
 	if err != nil {
 		return err
 	}
-	d.Message, d.Key = message, beeos.NewID()
-	view := page.View{Title: d.Row.Title, Room: "agents", Here: d.Path, Problem: problem}
-	if ch != nil {
-		view.Here += "/" + ch.ID
+	d.Message, d.Key = unsent, beeos.NewID()
+	view := page.View{Title: d.Row.Title, Room: "agents", Here: here.path(), Problem: problem}
+	if here.hasBegun() {
 		size := messageCount(r)
-		t, more, err := c.loadTranscript(r.Context(), v, conversation{a, *ch}, size)
+		t, err := c.loadTranscript(r.Context(), v, here, size)
 		if err != nil {
 			return err
 		}
@@ -88,9 +75,9 @@ func (c *Chat) showPage(w http.ResponseWriter, r *http.Request, v *page.Visitor,
 			return err
 		}
 		d.Transcript, d.Open, d.Empty = template.HTML(shown.whole()), t.IsBusy(), len(shown.order) == 0 //nolint:gosec // made by our templates
-		view.Live = view.Here + "/live?last=" + strconv.Itoa(size) + "&state=" + shown.checksum()
-		if d.Full = more.tooLong; more.earlier && size < maxMessages {
-			d.Earlier = view.Here + "?last=" + strconv.Itoa(2*size)
+		view.Live = here.path() + "/live?last=" + strconv.Itoa(size) + "&state=" + shown.checksum()
+		if d.Full = t.TooLong; t.HasEarlier && size < maxMessages {
+			d.Earlier = here.path() + "?last=" + strconv.Itoa(2*size)
 		}
 	}
 	view.Data = d
@@ -106,14 +93,15 @@ func messageCount(r *http.Request) int {
 	return min(max(n, minMessages), maxMessages)
 }
 
-// loadPage reads the page without what was said.
-func (c *Chat) loadPage(ctx context.Context, v *page.Visitor, a *beeos.Agent, here *beeos.Channel, query url.Values) (d pageData, err error) {
-	d = pageData{Owner: a.OwnerID == v.User.ID, Path: listPath(a), Files: c.Files != nil && c.Files.Blobs != nil}
-	if d.Row, err = c.DescribeAgent(ctx, a); err != nil {
+// loadPage reads the page without what was said; before is where the list of
+// conversations begins.
+func (c *Chat) loadPage(ctx context.Context, v *page.Visitor, here conversation, before string) (d pageData, err error) {
+	d = pageData{Owner: here.agent.OwnerID == v.User.ID, Path: here.listPath(), Files: c.Files != nil && c.Files.Blobs != nil}
+	if d.Row, err = c.DescribeAgent(ctx, here.agent); err != nil {
 		return d, err
 	}
 	list, err := c.Ledger.Conversations(ctx, ledger.ConversationFilter{
-		Owner: v.Caller().Principal(), AgentID: a.ID, Before: query.Get("before"), Limit: conversationsPerPage + 1,
+		Owner: v.Caller().Principal(), AgentID: here.agent.ID, Before: before, Limit: conversationsPerPage + 1,
 	})
 	if err != nil {
 		return d, err
@@ -124,11 +112,11 @@ func (c *Chat) loadPage(ctx context.Context, v *page.Visitor, a *beeos.Agent, he
 	}
 	for i := range list {
 		row := newConversationRow(&list[i])
-		row.Lit = here != nil && row.ID == here.ID
+		row.Lit = row.ID == here.channel.ID
 		d.Conversations = append(d.Conversations, row)
 	}
-	if here != nil {
-		row := newConversationRow(here)
+	if here.hasBegun() {
+		row := newConversationRow(&here.channel)
 		d.Here = &row
 	}
 	return d, nil
@@ -142,19 +130,14 @@ func newConversationRow(ch *beeos.Channel) conversationRow {
 	return row
 }
 
-// notShown says what a transcript leaves out.
-type notShown struct {
-	earlier bool // there are earlier messages
-	tooLong bool // and they are too long to be shown
-}
-
 // loadTranscript reads the end of a conversation, and what is asked in it now.
-func (c *Chat) loadTranscript(ctx context.Context, v *page.Visitor, here conversation, size int) (*transcript.Transcript, notShown, error) {
+func (c *Chat) loadTranscript(ctx context.Context, v *page.Visitor, here conversation, size int) (*transcript.Transcript, error) {
 	list, tooLong, err := c.Ledger.Latest(ctx, here.channel.ID, size, maxPageBytes)
 	if err != nil {
-		return nil, notShown{}, err
+		return nil, err
 	}
 	t := transcript.New(page.AgentTitle(here.agent), here.path())
+	t.HasEarlier, t.TooLong = len(list) == size, tooLong
 	for i := range list {
 		t.AddMessage(&list[i])
 	}
@@ -167,7 +150,7 @@ func (c *Chat) loadTranscript(ctx context.Context, v *page.Visitor, here convers
 			}
 		}
 	}
-	return t, notShown{len(list) == size, tooLong}, c.addFindings(ctx, v, here.agent, t, true)
+	return t, c.addFindings(ctx, v, here.agent, t, true)
 }
 
 // addFindings adds what neither the ledger nor the bus tells about a

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos/internal/surface/web/page"
-	"github.com/beeos/beeos/internal/surface/web/page/pagetest"
+	"github.com/beeos/beeos/test/pagetest"
 )
 
 func TestPageRendersEmptyOneAndMany(t *testing.T) {

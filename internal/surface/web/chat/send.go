@@ -67,24 +67,23 @@ func readMessage(r *http.Request) (f messageForm, err error) {
 // beginConversation sends the first message of a conversation, which begins
 // with it.
 func (c *Chat) beginConversation(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
-	a, err := c.findAgent(r, v)
+	here, err := c.findConversation(r, v)
 	if err != nil {
 		return err
 	}
 	f, err := readMessage(r)
+	var sent invoke.Sent
 	if err == nil {
-		var sent invoke.Sent
-		if sent, err = c.submit(r.Context(), v, a, beeos.NewChannelID(), f); err == nil {
-			channel := sent.Message.Channel // of the first time, if this is another
-			if !sent.Replayed {
-				err = c.Ledger.Rename(r.Context(), channel, firstTitle(f))
-			}
-			if err == nil {
-				return page.Redirect(w, r, conversationPath(a, channel), "")
-			}
-		}
+		sent, err = c.submit(r.Context(), v, here.agent, beeos.NewChannelID(), f)
 	}
-	return c.showUnsent(w, r, v, err, a, nil, f.text)
+	if err == nil && !sent.Replayed {
+		err = c.Ledger.Rename(r.Context(), sent.Message.Channel, firstTitle(f))
+	}
+	if err != nil {
+		return c.showUnsent(w, r, v, here, f.text, err)
+	}
+	here.channel.ID = sent.Message.Channel // of the first time, if this is another
+	return page.Redirect(w, r, here.path(), "")
 }
 
 // sendMessage sends a message in a conversation.
@@ -101,7 +100,7 @@ func (c *Chat) sendMessage(w http.ResponseWriter, r *http.Request, v *page.Visit
 		_, err = c.submit(r.Context(), v, here.agent, here.channel.ID, f)
 	}
 	if err != nil {
-		return c.showUnsent(w, r, v, err, here.agent, &here.channel, f.text)
+		return c.showUnsent(w, r, v, here, f.text, err)
 	}
 	return acceptForm(w, r, here)
 }
@@ -151,13 +150,13 @@ func firstTitle(f messageForm) string {
 }
 
 // showUnsent shows the page again with the message that was not sent, and why.
-func (c *Chat) showUnsent(w http.ResponseWriter, r *http.Request, v *page.Visitor, err error, a *beeos.Agent, ch *beeos.Channel, text string) error {
-	message, status, ok := page.FormProblem(err)
+func (c *Chat) showUnsent(w http.ResponseWriter, r *http.Request, v *page.Visitor, here conversation, text string, err error) error {
+	problem, status, ok := page.FormProblem(err)
 	if beeos.CodeOf(err) == beeos.AgentOffline {
-		message, status, ok = page.Sentence(beeos.Public(err).Message), httpd.StatusOf(err), true
+		problem, status, ok = page.Sentence(beeos.Public(err).Message), httpd.StatusOf(err), true
 	}
 	if !ok || page.IsScripted(r) {
 		return err
 	}
-	return c.showPage(w, r, v, status, message, a, ch, text)
+	return c.showPage(w, r, v, here, status, problem, text)
 }

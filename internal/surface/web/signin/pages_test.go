@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/beeos/beeos/internal/surface/web/page/pagetest"
+	"github.com/beeos/beeos/test/pagetest"
 )
 
 func TestEveryPageRendersEmptyOneAndMany(t *testing.T) {

@@ -17,8 +17,10 @@ import (
 // what is being said, as the bus tells it. One goroutine may add to it while
 // another shows it.
 type Transcript struct {
-	Path    string        // where the conversation is, for forms
-	Changed chan struct{} // gets a value when there may be something new
+	Path       string        // where the conversation is, for forms
+	HasEarlier bool          // there are earlier messages
+	TooLong    bool          // and they are too long to be shown
+	Changed    chan struct{} // gets a value when there may be something new
 
 	agent string // what people call the agent
 

@@ -1,6 +1,6 @@
-// What the chat page gains with JavaScript: Enter sends, forms do their work
-// without a new page, the newest words stay in view, and a lost connection is
-// said. The words themselves come by the page's stream, as HTML.
+// What JavaScript adds to the chat page: Enter sends, forms work without a new
+// page, the newest words stay in view, and a lost connection is announced. The
+// words themselves come through the page's stream, as HTML.
 (() => {
   "use strict";
 
