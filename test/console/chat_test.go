@@ -274,7 +274,7 @@ func TestChatLooks(t *testing.T) {
 		b.inspectHere(text)
 		b.Look(1280, "light")
 	}
-	b.Look(360, "light") // a telephone: the end of the talk and the box are in view, the list is not
+	b.Look(360, "light") // a telephone: the end of the conversation and the composer are in view, the list is not
 	b.Do(chromedp.Navigate(chat), chromedp.Click(".chats summary"), chromedp.Click("#chats li:last-child a"), chromedp.WaitVisible(".prose"))
 	b.Await("the end is in view", `innerHeight + scrollY >= document.documentElement.scrollHeight - 2`)
 	if !eval[bool](b, `document.getElementById("composer").getBoundingClientRect().bottom <= innerHeight && !document.querySelector(".chats").open`) {
@@ -348,9 +348,9 @@ func TestChatWithoutJavaScript(t *testing.T) {
 			b.Do(chromedp.Navigate(a.Web + "/agents/" + a.AgentID + "/chat"))
 		}
 		b.Do(chromedp.SendKeys("#message", text), browser.Leads(chromedp.Click(".send")), chromedp.WaitVisible(".bubble"))
-		b.reloadUntil(eval[string](b, `location.href.split("#")[0]`), "#talk:not(:has([data-open])) .prose")
+		b.reloadUntil(eval[string](b, `location.href.split("#")[0]`), "#transcript:not(:has([data-open])) .prose")
 	}
-	if text := eval[string](b, `document.getElementById("talk").innerText`); !containsAll(text, "you said: hello", "you said: again") {
-		t.Errorf("the talk is %s", text)
+	if text := eval[string](b, `document.getElementById("transcript").innerText`); !containsAll(text, "you said: hello", "you said: again") {
+		t.Errorf("the transcript is %s", text)
 	}
 }

@@ -96,7 +96,7 @@ func TestKeyboard(t *testing.T) {
 	b.Look(1280, "light")
 	b.SignUp(a.Setup)
 	b.Do(chromedp.Navigate(a.Web+"/agents"), chromedp.KeyEvent("\t"))
-	if got := eval[string](b, "document.activeElement.textContent"); got != "Skip to the content" {
+	if got := eval[string](b, "document.activeElement.textContent"); got != "Skip to content" {
 		t.Errorf("the first stop is %q", got)
 	}
 	if top := eval[float64](b, "document.activeElement.getBoundingClientRect().top"); top < 0 {

@@ -7,12 +7,13 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/surface/web/page"
 )
 
 // agentData is everything about one agent.
 type agentData struct {
 	Agent    *beeos.Agent
-	Row      agentRow
+	Row      page.AgentRow
 	MCP      string
 	REST     string
 	Snippets []snippet
@@ -24,20 +25,20 @@ type agentData struct {
 
 // owned returns the agent of the path when it is the visitor's own. What is
 // not looks the same as what does not exist.
-func (s *Site) owned(r *http.Request, v *visit) (*beeos.Agent, error) {
-	a, err := s.Acts.OwnAgent(r.Context(), v.caller(), r.PathValue("agent"))
+func (s *Site) owned(r *http.Request, v *page.Visitor) (*beeos.Agent, error) {
+	a, err := s.Acts.OwnAgent(r.Context(), v.Caller(), r.PathValue("agent"))
 	if beeos.CodeOf(err) == beeos.Forbidden {
 		err = beeos.Errorf(beeos.AgentNotFound, "there is no such agent; check the id, or list your agents")
 	}
 	return a, err
 }
 
-func (s *Site) agent(w http.ResponseWriter, r *http.Request, v *visit) error {
-	return s.showAgent(w, r, v, http.StatusOK, page{}, fresh{})
+func (s *Site) agent(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
+	return s.showAgent(w, r, v, http.StatusOK, page.View{}, fresh{})
 }
 
 // showAgent is the agent's page; fresh has a key that was just made.
-func (s *Site) showAgent(w http.ResponseWriter, r *http.Request, v *visit, status int, p page, f fresh) error {
+func (s *Site) showAgent(w http.ResponseWriter, r *http.Request, v *page.Visitor, status int, p page.View, f fresh) error {
 	a, err := s.owned(r, v)
 	if err != nil {
 		return err
@@ -51,23 +52,23 @@ func (s *Site) showAgent(w http.ResponseWriter, r *http.Request, v *visit, statu
 		d.Snippets = s.snippets(a, f.Secret)
 	}
 	p.Title, p.Room, p.Live, p.Here, p.Data = d.Row.Title, "agents", "/agents/"+a.ID+"/live", "/agents/"+a.ID, d
-	return s.show(w, r, v, status, "agent", p)
+	return s.ShowPage(w, r, v, status, "agent", p)
 }
 
-func (s *Site) agentLive(w http.ResponseWriter, r *http.Request, v *visit) error {
-	return s.streamAgent(w, r, v, func(ctx context.Context, a *beeos.Agent, row agentRow) ([]byte, error) {
-		calls, err := s.lastCalls(ctx, v, []agentRow{row}, 10)
+func (s *Site) agentLive(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
+	return s.streamAgent(w, r, v, func(ctx context.Context, a *beeos.Agent, row page.AgentRow) ([]byte, error) {
+		calls, err := s.lastCalls(ctx, v, []page.AgentRow{row}, 10)
 		if err != nil {
 			return nil, err
 		}
-		return s.part("agent", "live", agentData{Agent: a, Row: row, Calls: calls})
+		return s.RenderPart("agent", "live", agentData{Agent: a, Row: row, Calls: calls})
 	})
 }
 
 // streamAgent is stream for a page about the agent of the path, which is
 // looked up anew each time: it may have changed, or hands.
-func (s *Site) streamAgent(w http.ResponseWriter, r *http.Request, v *visit, render func(ctx context.Context, a *beeos.Agent, row agentRow) ([]byte, error)) error {
-	return s.stream(w, r, v, func(ctx context.Context) ([]byte, error) {
+func (s *Site) streamAgent(w http.ResponseWriter, r *http.Request, v *page.Visitor, render func(ctx context.Context, a *beeos.Agent, row page.AgentRow) ([]byte, error)) error {
+	return s.StreamPage(w, r, v, func(ctx context.Context) ([]byte, error) {
 		a, err := s.owned(r, v)
 		if err != nil {
 			return nil, err
@@ -80,7 +81,7 @@ func (s *Site) streamAgent(w http.ResponseWriter, r *http.Request, v *visit, ren
 	})
 }
 
-func (s *Site) agentData(ctx context.Context, v *visit, a *beeos.Agent) (d agentData, err error) {
+func (s *Site) agentData(ctx context.Context, v *page.Visitor, a *beeos.Agent) (d agentData, err error) {
 	b, err := s.builtin(ctx, a)
 	if err != nil {
 		return d, err
@@ -97,15 +98,15 @@ func (s *Site) agentData(ctx context.Context, v *visit, a *beeos.Agent) (d agent
 	if d.Card, err = s.cardData(a); err != nil {
 		return d, err
 	}
-	if d.Calls, err = s.lastCalls(ctx, v, []agentRow{d.Row}, 10); err != nil {
+	if d.Calls, err = s.lastCalls(ctx, v, []page.AgentRow{d.Row}, 10); err != nil {
 		return d, err
 	}
 	d.Keys.Path, d.Keys.Most = "/agents/"+a.ID+"/keys", beeos.MaxKeysPerAgent
-	d.Keys.Keys, err = s.Acts.Keys(ctx, v.caller(), beeos.AgentKey, a.ID)
+	d.Keys.Keys, err = s.Acts.Keys(ctx, v.Caller(), beeos.AgentKey, a.ID)
 	return d, err
 }
 
-func (s *Site) toAgent(w http.ResponseWriter, r *http.Request, _ *visit) error {
+func (s *Site) toAgent(w http.ResponseWriter, r *http.Request, _ *page.Visitor) error {
 	target := "/agents/" + url.PathEscape(r.PathValue("agent"))
 	if r.PathValue("form") == "keys" {
 		target += "#keys"
@@ -114,21 +115,21 @@ func (s *Site) toAgent(w http.ResponseWriter, r *http.Request, _ *visit) error {
 	return nil
 }
 
-func (s *Site) toSkills(w http.ResponseWriter, r *http.Request, _ *visit) error {
+func (s *Site) toSkills(w http.ResponseWriter, r *http.Request, _ *page.Visitor) error {
 	http.Redirect(w, r, "/agents/"+url.PathEscape(r.PathValue("agent"))+"/skills", http.StatusSeeOther)
 	return nil
 }
 
 // setAgent changes what the owner decides about an agent.
-func (s *Site) setAgent(w http.ResponseWriter, r *http.Request, v *visit) error {
+func (s *Site) setAgent(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
 	id, visibility := r.PathValue("agent"), beeos.Visibility(r.FormValue("visibility"))
 	mcp, self := r.FormValue("mcp") == "on", r.FormValue("self") == "on"
-	_, err := s.Acts.UpdateAgent(r.Context(), v.caller(), id, store.AgentPatch{Visibility: &visibility, MCPEnabled: &mcp, SelfTool: &self})
-	if message, status, ok := formError(err); ok {
-		return s.showAgent(w, r, v, status, page{Problem: message}, fresh{})
+	_, err := s.Acts.UpdateAgent(r.Context(), v.Caller(), id, store.AgentPatch{Visibility: &visibility, MCPEnabled: &mcp, SelfTool: &self})
+	if message, status, ok := page.FormProblem(err); ok {
+		return s.showAgent(w, r, v, status, page.View{Problem: message}, fresh{})
 	}
 	if err != nil {
 		return err
 	}
-	return s.done(w, r, "/agents/"+id, "saved")
+	return page.Redirect(w, r, "/agents/"+id, "saved")
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/surface/web/page"
+	"github.com/beeos/beeos/internal/surface/web/safetext"
 )
 
 const (
@@ -18,24 +20,14 @@ const (
 	askAtOnce     = 16
 )
 
-// agentRow is one agent in a list.
-type agentRow struct {
-	ID, Name, Slug, Title, Text string
-	instance                    string
-	Online, Active, MCP         bool
-	Builtin, Stopped            bool
-	Visibility                  beeos.Visibility
-	Skills                      int
-}
-
 type agentsData struct {
-	Agents     []agentRow
+	Agents     []page.AgentRow
 	Total      int
 	Query      string
 	Prev, Next string // addresses of the neighbouring pages
 }
 
-func (s *Site) agents(w http.ResponseWriter, r *http.Request, v *visit) error {
+func (s *Site) agents(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
 	d, err := s.agentsData(r.Context(), v, r.URL.Query())
 	if err != nil {
 		return err
@@ -44,21 +36,21 @@ func (s *Site) agents(w http.ResponseWriter, r *http.Request, v *visit) error {
 	if q := r.URL.RawQuery; q != "" {
 		live += "?" + r.URL.Query().Encode()
 	}
-	return s.show(w, r, v, http.StatusOK, "agents", page{Title: "Agents", Room: "agents", Live: live, Data: d})
+	return s.ShowPage(w, r, v, http.StatusOK, "agents", page.View{Title: "Agents", Room: "agents", Live: live, Data: d})
 }
 
-func (s *Site) agentsLive(w http.ResponseWriter, r *http.Request, v *visit) error {
+func (s *Site) agentsLive(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
 	query := r.URL.Query()
-	return s.stream(w, r, v, func(ctx context.Context) ([]byte, error) {
+	return s.StreamPage(w, r, v, func(ctx context.Context) ([]byte, error) {
 		d, err := s.agentsData(ctx, v, query)
 		if err != nil {
 			return nil, err
 		}
-		return s.part("agents", "live", d)
+		return s.RenderPart("agents", "live", d)
 	})
 }
 
-func (s *Site) agentsData(ctx context.Context, v *visit, query url.Values) (d agentsData, err error) {
+func (s *Site) agentsData(ctx context.Context, v *page.Visitor, query url.Values) (d agentsData, err error) {
 	d.Query = strings.TrimSpace(query.Get("q"))
 	offset, err := strconv.Atoi(query.Get("from"))
 	if err != nil || offset < 0 {
@@ -82,7 +74,7 @@ func (s *Site) agentsData(ctx context.Context, v *visit, query url.Values) (d ag
 }
 
 // agentRows are the visitor's agents.
-func (s *Site) agentRows(ctx context.Context, v *visit, limit, offset int) ([]agentRow, int, error) {
+func (s *Site) agentRows(ctx context.Context, v *page.Visitor, limit, offset int) ([]page.AgentRow, int, error) {
 	list, total, err := s.DB.Agents(ctx, store.AgentFilter{OwnerID: v.User.ID, Limit: limit, Offset: offset})
 	if err != nil {
 		return nil, 0, err
@@ -93,7 +85,7 @@ func (s *Site) agentRows(ctx context.Context, v *visit, limit, offset int) ([]ag
 
 // rowsOf asks for the presence of several agents at once: those on other
 // nodes cost a question each.
-func (s *Site) rowsOf(ctx context.Context, v *visit, list []*beeos.Agent) ([]agentRow, error) {
+func (s *Site) rowsOf(ctx context.Context, v *page.Visitor, list []*beeos.Agent) ([]page.AgentRow, error) {
 	made, err := s.DB.Builtins(ctx, v.User.ID)
 	if err != nil {
 		return nil, err
@@ -102,7 +94,7 @@ func (s *Site) rowsOf(ctx context.Context, v *visit, list []*beeos.Agent) ([]age
 	for i := range made {
 		builtins[made[i].ID] = &made[i]
 	}
-	rows := make([]agentRow, len(list))
+	rows := make([]page.AgentRow, len(list))
 	var asking errgroup.Group
 	asking.SetLimit(askAtOnce)
 	for i, a := range list {
@@ -119,7 +111,7 @@ func (s *Site) rowsOf(ctx context.Context, v *visit, list []*beeos.Agent) ([]age
 const maxOwned = 10_000
 
 // findAgents returns the agents with the words somewhere in what they say.
-func (s *Site) findAgents(ctx context.Context, v *visit, words string) ([]agentRow, error) {
+func (s *Site) findAgents(ctx context.Context, v *page.Visitor, words string) ([]page.AgentRow, error) {
 	list, _, err := s.DB.Agents(ctx, store.AgentFilter{OwnerID: v.User.ID, Limit: maxOwned})
 	if err != nil {
 		return nil, err
@@ -135,20 +127,12 @@ func (s *Site) findAgents(ctx context.Context, v *visit, words string) ([]agentR
 }
 
 // agentRow describes an agent; b is what it is made of when it is built in.
-func (s *Site) agentRow(ctx context.Context, a *beeos.Agent, b *store.Builtin) agentRow {
-	return agentRow{
-		ID: a.ID, Name: a.Name, Slug: a.Slug, Title: title(a), Text: clean(a.Definition.Description, 160),
+func (s *Site) agentRow(ctx context.Context, a *beeos.Agent, b *store.Builtin) page.AgentRow {
+	return page.AgentRow{
+		ID: a.ID, Name: a.Name, Slug: a.Slug, Title: page.AgentTitle(a), Text: safetext.Line(a.Definition.Description, 160),
 		Online: s.online(ctx, a), Active: a.Active, MCP: a.MCPEnabled, Visibility: a.Visibility, Skills: len(a.Definition.Skills),
-		instance: a.InstanceID, Builtin: b != nil, Stopped: b != nil && b.Stopped,
+		InstanceID: a.InstanceID, Builtin: b != nil, Stopped: b != nil && b.Stopped,
 	}
-}
-
-// title is what people call an agent.
-func title(a *beeos.Agent) string {
-	if t := clean(a.Definition.DisplayName, 60); t != "" {
-		return t
-	}
-	return clean(a.Name, 60)
 }
 
 func (s *Site) mcpURL(agentID string) string { return s.MCPURL + "/" + agentID + "/mcp" }

@@ -4,11 +4,12 @@ import (
 	"context"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/access/approval"
 	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/surface/web/page"
+	"github.com/beeos/beeos/internal/surface/web/safetext"
 )
 
 const (
@@ -16,46 +17,35 @@ const (
 	historyPage = 50
 )
 
-// approvalRow is a tool call that waits, or waited, for a person.
-type approvalRow struct {
-	ID, Tool, Agent, Caller string
-	Arguments               []piece
-	At, Until, Decided      time.Time
-	Open                    bool
-	State, Mood             string
-	By, Via, Reason         string
-	Back                    string // the page to come back to; empty = the inbox
-}
-
 type approvalsData struct {
-	Rows    []approvalRow
+	Rows    []page.ApprovalCard
 	History bool
 	Next    string // address of the older ones
 }
 
-func (s *Site) approvals(w http.ResponseWriter, r *http.Request, v *visit) error {
+func (s *Site) approvals(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
 	return s.showInbox(w, r, v, http.StatusOK, "")
 }
 
-func (s *Site) showInbox(w http.ResponseWriter, r *http.Request, v *visit, status int, problem string) error {
+func (s *Site) showInbox(w http.ResponseWriter, r *http.Request, v *page.Visitor, status int, problem string) error {
 	d, err := s.inbox(r.Context(), v)
 	if err != nil {
 		return err
 	}
-	return s.show(w, r, v, status, "approvals", page{Title: "Approvals", Room: "approvals", Live: "/approvals/live", Here: "/approvals", Problem: problem, Data: d})
+	return s.ShowPage(w, r, v, status, "approvals", page.View{Title: "Approvals", Room: "approvals", Live: "/approvals/live", Here: "/approvals", Problem: problem, Data: d})
 }
 
-func (s *Site) approvalsLive(w http.ResponseWriter, r *http.Request, v *visit) error {
-	return s.stream(w, r, v, func(ctx context.Context) ([]byte, error) {
+func (s *Site) approvalsLive(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
+	return s.StreamPage(w, r, v, func(ctx context.Context) ([]byte, error) {
 		d, err := s.inbox(ctx, v)
 		if err != nil {
 			return nil, err
 		}
-		return s.part("approvals", "live", d)
+		return s.RenderPart("approvals", "live", d)
 	})
 }
 
-func (s *Site) inbox(ctx context.Context, v *visit) (d approvalsData, err error) {
+func (s *Site) inbox(ctx context.Context, v *page.Visitor) (d approvalsData, err error) {
 	list, err := s.Desk.Open(ctx, v.User.ID, inboxMost)
 	if err != nil {
 		return d, err
@@ -64,7 +54,7 @@ func (s *Site) inbox(ctx context.Context, v *visit) (d approvalsData, err error)
 	return d, nil
 }
 
-func (s *Site) approvalHistory(w http.ResponseWriter, r *http.Request, v *visit) error {
+func (s *Site) approvalHistory(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
 	list, err := s.Desk.History(r.Context(), v.User.ID, r.URL.Query().Get("before"), historyPage+1)
 	if err != nil {
 		return err
@@ -75,24 +65,24 @@ func (s *Site) approvalHistory(w http.ResponseWriter, r *http.Request, v *visit)
 		d.Next = "/approvals/history?before=" + list[historyPage-1].ID
 	}
 	d.Rows = s.approvalRows(r.Context(), v, list)
-	return s.show(w, r, v, http.StatusOK, "approvals", page{Title: "Approvals", Room: "approvals", Data: d})
+	return s.ShowPage(w, r, v, http.StatusOK, "approvals", page.View{Title: "Approvals", Room: "approvals", Data: d})
 }
 
 // approvalRows names agents and people, each looked up once.
-func (s *Site) approvalRows(ctx context.Context, v *visit, list []store.Approval) []approvalRow {
+func (s *Site) approvalRows(ctx context.Context, v *page.Visitor, list []store.Approval) []page.ApprovalCard {
 	names, titles := s.callers(ctx, v), map[string]string{}
-	rows := make([]approvalRow, len(list))
+	rows := make([]page.ApprovalCard, len(list))
 	for i := range list {
 		a := &list[i]
 		if titles[a.AgentID] == "" {
 			titles[a.AgentID] = "an agent that is gone"
 			if agent, err := s.DB.Agent(ctx, a.AgentID); err == nil {
-				titles[a.AgentID] = title(agent)
+				titles[a.AgentID] = page.AgentTitle(agent)
 			}
 		}
-		rows[i] = approvalRow{
-			ID: a.ID, Tool: clean(approval.Name(a), 120), Agent: titles[a.AgentID], Caller: names(a.Caller), Arguments: pieces(approval.Shown(a.Arguments)),
-			At: a.CreatedAt, Until: a.ExpiresAt, Decided: a.DecidedAt, Open: a.Open(), Via: clean(a.Via, 20), Reason: clean(a.Reason, 500),
+		rows[i] = page.ApprovalCard{
+			ID: a.ID, Tool: safetext.Line(approval.Name(a), 120), Agent: titles[a.AgentID], Caller: names(a.Caller), Arguments: safetext.Pieces(approval.Shown(a.Arguments)),
+			At: a.CreatedAt, Until: a.ExpiresAt, Decided: a.DecidedAt, Open: a.Open(), Via: safetext.Line(a.Via, 20), Reason: safetext.Line(a.Reason, 500),
 		}
 		rows[i].State, rows[i].Mood = decision(a)
 		switch {
@@ -124,68 +114,38 @@ func decision(a *store.Approval) (words, mood string) {
 
 // decideApproval answers a form of the inbox, or of a conversation. Who comes second sees the first
 // decision.
-func (s *Site) decideApproval(w http.ResponseWriter, r *http.Request, v *visit) error {
+func (s *Site) decideApproval(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
 	yes, back := strings.HasSuffix(r.URL.Path, "/approve"), "/approvals"
-	if b := local(r.FormValue("back")); strings.HasPrefix(b, "/agents/") {
+	if b := page.LocalPath(r.FormValue("back")); strings.HasPrefix(b, "/agents/") {
 		back = b
 	}
 	_, err := s.Desk.Decide(r.Context(), r.PathValue("id"), approval.Decider{User: v.User, Via: "console"}, yes, r.FormValue("reason"))
 	switch {
-	case err == nil && quiet(r):
+	case err == nil && page.IsScripted(r):
 		w.WriteHeader(http.StatusNoContent)
 		return nil
-	case beeos.CodeOf(err) == beeos.Conflict && !quiet(r):
-		return s.showInbox(w, r, v, http.StatusConflict, sentence(beeos.Public(err).Message))
+	case beeos.CodeOf(err) == beeos.Conflict && !page.IsScripted(r):
+		return s.showInbox(w, r, v, http.StatusConflict, page.Sentence(beeos.Public(err).Message))
 	case err != nil:
 		return err
 	case yes:
-		return s.done(w, r, back, "approved")
+		return page.Redirect(w, r, back, "approved")
 	}
-	return s.done(w, r, back, "rejected")
+	return page.Redirect(w, r, back, "rejected")
 }
 
 // approvalNeeds is what Home says of approvals.
-func (s *Site) approvalNeeds(ctx context.Context, v *visit) ([]need, error) {
+func (s *Site) approvalNeeds(ctx context.Context, v *page.Visitor) ([]need, error) {
 	list, err := s.Desk.Open(ctx, v.User.ID, inboxMost)
 	switch {
 	case err != nil || len(list) == 0:
 		return nil, err
 	case len(list) > 3:
-		return []need{{Text: plural(len(list), "tool call") + " wait for your approval.", Link: "/approvals", Label: "Decide"}}, nil
+		return []need{{Text: page.Plural(len(list), "tool call") + " wait for your approval.", Link: "/approvals", Label: "Decide"}}, nil
 	}
 	var needs []need
 	for _, row := range s.approvalRows(ctx, v, list) {
 		needs = append(needs, need{Text: row.Agent + " wants to call " + row.Tool + ".", Link: "/approvals#ask-" + row.ID, Label: "Decide"})
 	}
 	return needs, nil
-}
-
-// waiting is the number on the badge. A page without it is still a page, so
-// an error only leaves it out.
-func (s *Site) waiting(ctx context.Context, v *visit) int {
-	if v.User.ID == "" {
-		return 0
-	}
-	n, err := s.DB.OpenApprovals(ctx, v.User.ID)
-	if err != nil && ctx.Err() == nil {
-		s.Log.WarnContext(ctx, "a page has no badge", "err", err)
-	}
-	return n
-}
-
-// withBadge puts the badge into what a stream sends.
-func (s *Site) withBadge(v *visit, render func(context.Context) ([]byte, error)) func(context.Context) ([]byte, error) {
-	return func(ctx context.Context) ([]byte, error) {
-		badge, err := s.part("approvals", "badge-live", s.waiting(ctx, v))
-		if err != nil {
-			return nil, err
-		}
-		body, err := render(ctx)
-		return append(badge, body...), err
-	}
-}
-
-// badgeLive is the stream of pages that have none of their own.
-func (s *Site) badgeLive(w http.ResponseWriter, r *http.Request, v *visit) error {
-	return s.stream(w, r, v, func(context.Context) ([]byte, error) { return nil, nil })
 }

@@ -8,18 +8,20 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/surface/web/page"
+	"github.com/beeos/beeos/internal/surface/web/safetext"
 )
 
 // approveData is the page behind a link with which somebody may decide.
 type approveData struct {
 	Token      string
-	Row        approvalRow
+	Row        page.ApprovalCard
 	Head, Text string // once it is decided
 }
 
 // approvePage shows what is asked. Looking decides nothing: mail programs look
 // at every link.
-func (s *Site) approvePage(w http.ResponseWriter, r *http.Request, v *visit) error {
+func (s *Site) approvePage(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
 	token := r.URL.Query().Get("token")
 	_, a, err := s.Desk.ByLink(r.Context(), token)
 	if err != nil {
@@ -28,11 +30,11 @@ func (s *Site) approvePage(w http.ResponseWriter, r *http.Request, v *visit) err
 	return s.showApprove(w, r, v, http.StatusOK, token, &a)
 }
 
-func (s *Site) showApprove(w http.ResponseWriter, r *http.Request, v *visit, status int, token string, a *store.Approval) error {
+func (s *Site) showApprove(w http.ResponseWriter, r *http.Request, v *page.Visitor, status int, token string, a *store.Approval) error {
 	d := approveData{Token: token}
 	switch a.State {
 	case store.ApprovalPending:
-		d.Row = s.approvalRows(r.Context(), &visit{User: beeos.User{ID: a.OwnerID}}, []store.Approval{*a})[0]
+		d.Row = s.approvalRows(r.Context(), &page.Visitor{User: beeos.User{ID: a.OwnerID}}, []store.Approval{*a})[0]
 		if d.Row.Caller == "you" { // who reads this may be anybody
 			d.Row.Caller = "the agent's owner"
 		}
@@ -49,7 +51,7 @@ func (s *Site) showApprove(w http.ResponseWriter, r *http.Request, v *visit, sta
 	if byPerson && (status == http.StatusConflict || r.Method == http.MethodGet) { // not just now
 		d.Text = "Decided by " + s.decider(r.Context(), a) + " on " + a.DecidedAt.UTC().Format("2 Jan 2006 at 15:04:05 UTC") + ". " + d.Text
 	}
-	return s.show(w, r, v, status, "approve", page{Title: "Approval", Here: "/approvals", Data: d})
+	return s.ShowPage(w, r, v, status, "approve", page.View{Title: "Approval", Here: "/approvals", Data: d})
 }
 
 // decider says who decided, to whoever has a link: by name, as a person who was
@@ -65,12 +67,12 @@ func (s *Site) decider(ctx context.Context, a *store.Approval) string {
 		if err != nil {
 			return "somebody"
 		}
-		return clean(cmp.Or(u.Name, "somebody"), 80)
+		return safetext.Line(cmp.Or(u.Name, "somebody"), 80)
 	}
 }
 
 // approveByLink takes the decision. Who is signed in decides by name.
-func (s *Site) approveByLink(w http.ResponseWriter, r *http.Request, v *visit) error {
+func (s *Site) approveByLink(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
 	token, choice := r.FormValue("token"), r.FormValue("decision")
 	by, a, err := s.Desk.ByLink(r.Context(), token)
 	if err != nil {

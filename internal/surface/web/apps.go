@@ -6,6 +6,8 @@ import (
 
 	"github.com/beeos/beeos/internal/access/oauth"
 	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/surface/web/page"
+	"github.com/beeos/beeos/internal/surface/web/safetext"
 )
 
 // appRow is one program that was let in.
@@ -32,15 +34,15 @@ func (s *Site) alive(g oauth.Grant) bool {
 	return g.Revoked.IsZero() && (g.Expires.IsZero() || g.Expires.After(s.Now()))
 }
 
-func (s *Site) apps(w http.ResponseWriter, r *http.Request, v *visit) error {
+func (s *Site) apps(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
 	d, err := s.appsData(r.Context(), v)
 	if err != nil {
 		return err
 	}
-	return s.show(w, r, v, http.StatusOK, "apps", page{Title: "Connected apps", Room: "apps", Data: d})
+	return s.ShowPage(w, r, v, http.StatusOK, "apps", page.View{Title: "Connected apps", Room: "apps", Data: d})
 }
 
-func (s *Site) appsData(ctx context.Context, v *visit) (d appsData, err error) {
+func (s *Site) appsData(ctx context.Context, v *page.Visitor) (d appsData, err error) {
 	grants, err := s.OAuth.Grants(ctx, v.User.ID)
 	if err != nil {
 		return d, err
@@ -57,7 +59,7 @@ func (s *Site) appsData(ctx context.Context, v *visit) (d appsData, err error) {
 		if !s.alive(g) {
 			continue
 		}
-		row := appRow{Grant: g, Name: clean(g.ClientName, 60), Host: clean(g.ClientHost, 100)}
+		row := appRow{Grant: g, Name: safetext.Line(g.ClientName, 60), Host: safetext.Line(g.ClientHost, 100)}
 		if row.Name == "" {
 			row.Name = "A program without a name"
 		}
@@ -67,7 +69,7 @@ func (s *Site) appsData(ctx context.Context, v *visit) (d appsData, err error) {
 		}
 		for _, a := range agents {
 			if g.All || granted[a.ID] {
-				row.Agents = append(row.Agents, appAgent{a.ID, title(a), true})
+				row.Agents = append(row.Agents, appAgent{a.ID, page.AgentTitle(a), true})
 			}
 		}
 		row.Reached = len(row.Agents)
@@ -77,7 +79,7 @@ func (s *Site) appsData(ctx context.Context, v *visit) (d appsData, err error) {
 }
 
 // narrowApp leaves a program only the agents that are still ticked.
-func (s *Site) narrowApp(w http.ResponseWriter, r *http.Request, v *visit) error {
+func (s *Site) narrowApp(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
 	if err := r.ParseForm(); err != nil {
 		return err
 	}
@@ -85,15 +87,15 @@ func (s *Site) narrowApp(w http.ResponseWriter, r *http.Request, v *visit) error
 	if len(r.PostForm["agent"]) == 0 {
 		return s.revokeApp(w, r, v) // none left is nothing granted
 	}
-	if err := s.Acts.NarrowGrant(r.Context(), v.caller(), id, r.PostForm["agent"]); err != nil {
+	if err := s.Acts.NarrowGrant(r.Context(), v.Caller(), id, r.PostForm["agent"]); err != nil {
 		return err
 	}
-	return s.done(w, r, "/apps", "app-changed")
+	return page.Redirect(w, r, "/apps", "app-changed")
 }
 
-func (s *Site) revokeApp(w http.ResponseWriter, r *http.Request, v *visit) error {
-	if err := s.Acts.RevokeGrant(r.Context(), v.caller(), r.PathValue("grant")); err != nil {
+func (s *Site) revokeApp(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
+	if err := s.Acts.RevokeGrant(r.Context(), v.Caller(), r.PathValue("grant")); err != nil {
 		return err
 	}
-	return s.done(w, r, "/apps", "app-revoked")
+	return page.Redirect(w, r, "/apps", "app-revoked")
 }

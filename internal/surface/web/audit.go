@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/surface/web/page"
+	"github.com/beeos/beeos/internal/surface/web/safetext"
 )
 
 const auditLines = 200
@@ -26,7 +28,7 @@ type auditRow struct {
 
 type auditDetail struct{ Name, Value string }
 
-func (s *Site) auditPage(w http.ResponseWriter, r *http.Request, v *visit) error {
+func (s *Site) auditPage(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
 	d := auditData{Everyone: v.User.Admin && r.URL.Query().Get("of") == "everyone"}
 	owner := v.User.ID
 	if d.Everyone {
@@ -37,16 +39,16 @@ func (s *Site) auditPage(w http.ResponseWriter, r *http.Request, v *visit) error
 		return err
 	}
 	d.Rows = s.auditRows(r.Context(), v, rows)
-	return s.show(w, r, v, http.StatusOK, "audit", page{Title: "Audit", Room: "audit", Data: d})
+	return s.ShowPage(w, r, v, http.StatusOK, "audit", page.View{Title: "Audit", Room: "audit", Data: d})
 }
 
-func (s *Site) auditRows(ctx context.Context, v *visit, rows []store.AuditRow) []auditRow {
+func (s *Site) auditRows(ctx context.Context, v *page.Visitor, rows []store.AuditRow) []auditRow {
 	names := s.callers(ctx, v)
 	name := func(id string) string {
 		if strings.HasPrefix(id, "user:") {
 			return names(id)
 		}
-		return clean(id, 80)
+		return safetext.Line(id, 80)
 	}
 	list := make([]auditRow, len(rows))
 	for i, r := range rows {
@@ -54,10 +56,10 @@ func (s *Site) auditRows(ctx context.Context, v *visit, rows []store.AuditRow) [
 		if r.Subject == r.OwnerID { // what was done to a person is in that person's trail
 			subject = "user:" + subject
 		}
-		list[i] = auditRow{ID: r.ID, Actor: name(r.Actor), Action: clean(r.Action, 60), Subject: name(subject), At: r.At}
+		list[i] = auditRow{ID: r.ID, Actor: name(r.Actor), Action: safetext.Line(r.Action, 60), Subject: name(subject), At: r.At}
 		for k, value := range r.Detail {
 			if value != "" {
-				list[i].Detail = append(list[i].Detail, auditDetail{clean(k, 40), clean(value, 120)})
+				list[i].Detail = append(list[i].Detail, auditDetail{safetext.Line(k, 40), safetext.Line(value, 120)})
 			}
 		}
 		slices.SortFunc(list[i].Detail, func(a, b auditDetail) int { return cmp.Compare(a.Name, b.Name) })

@@ -12,6 +12,7 @@ import (
 	"github.com/beeos/beeos/internal/outward/builtin"
 	"github.com/beeos/beeos/internal/outward/skill"
 	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/surface/web/page"
 )
 
 // builtinData is what the owner of a built-in agent says about it.
@@ -42,7 +43,7 @@ func (s *Site) builtin(ctx context.Context, a *beeos.Agent) (*store.Builtin, err
 }
 
 // ownBuiltin is owned for what only built-in agents have.
-func (s *Site) ownBuiltin(r *http.Request, v *visit) (*beeos.Agent, *store.Builtin, error) {
+func (s *Site) ownBuiltin(r *http.Request, v *page.Visitor) (*beeos.Agent, *store.Builtin, error) {
 	a, err := s.owned(r, v)
 	if err != nil {
 		return nil, nil, err
@@ -54,7 +55,7 @@ func (s *Site) ownBuiltin(r *http.Request, v *visit) (*beeos.Agent, *store.Built
 	case b == nil:
 		return nil, nil, beeos.Errorf(beeos.NotFound, "this agent is a program of yours; change it in its code")
 	}
-	return a, b, s.Acts.CheckBuiltin(r.Context(), v.caller(), b.ID)
+	return a, b, s.Acts.CheckBuiltin(r.Context(), v.Caller(), b.ID)
 }
 
 func (s *Site) builtinData(ctx context.Context, a *beeos.Agent, b *store.Builtin) (*builtinData, error) {
@@ -69,19 +70,19 @@ func (s *Site) builtinData(ctx context.Context, a *beeos.Agent, b *store.Builtin
 	return d, err
 }
 
-func (s *Site) newAgent(w http.ResponseWriter, r *http.Request, v *visit) error {
+func (s *Site) newAgent(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
 	return s.showNew(w, r, v, http.StatusOK, newData{}, "")
 }
 
-func (s *Site) showNew(w http.ResponseWriter, r *http.Request, v *visit, status int, d newData, problem string) error {
+func (s *Site) showNew(w http.ResponseWriter, r *http.Request, v *page.Visitor, status int, d newData, problem string) error {
 	d.Elsewhere = s.Acts.Builtins == nil
 	d.HasModel = s.Acts.Builtins != nil && s.Acts.Builtins.HasModel()
-	return s.show(w, r, v, status, "new", page{Title: "New agent", Room: "agents", Here: "/agents/new", Problem: problem, Data: d})
+	return s.ShowPage(w, r, v, status, "new", page.View{Title: "New agent", Room: "agents", Here: "/agents/new", Problem: problem, Data: d})
 }
 
 // createAgent makes a built-in agent and leads to its page, where it can be
 // seen to connect.
-func (s *Site) createAgent(w http.ResponseWriter, r *http.Request, v *visit) error {
+func (s *Site) createAgent(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
 	d := newData{Skill: strings.TrimSpace(r.FormValue("skill")), URL: strings.TrimSpace(r.FormValue("url"))}
 	readDefinition(r, &d.Definition)
 	d.Definition.Name = strings.TrimSpace(r.FormValue("name"))
@@ -91,9 +92,9 @@ func (s *Site) createAgent(w http.ResponseWriter, r *http.Request, v *visit) err
 	err := checkPrompt(d.Definition)
 	var a *beeos.Agent
 	if err == nil {
-		a, err = s.Acts.CreateBuiltin(r.Context(), v.caller(), d.Definition)
+		a, err = s.Acts.CreateBuiltin(r.Context(), v.Caller(), d.Definition)
 	}
-	if message, status, ok := formError(err); ok {
+	if message, status, ok := page.FormProblem(err); ok {
 		return s.showNew(w, r, v, status, d, message)
 	}
 	if err != nil {
@@ -103,7 +104,7 @@ func (s *Site) createAgent(w http.ResponseWriter, r *http.Request, v *visit) err
 	if d.URL != "" {
 		next += "/skills"
 	}
-	return s.done(w, r, next, "created")
+	return page.Redirect(w, r, next, "created")
 }
 
 // readDefinition takes what a person can say of any built-in agent.
@@ -141,25 +142,25 @@ func nameOf(given, address string) string {
 }
 
 // changeBuiltin takes the form of the agent's page.
-func (s *Site) changeBuiltin(w http.ResponseWriter, r *http.Request, v *visit) error {
+func (s *Site) changeBuiltin(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
 	a, b, err := s.ownBuiltin(r, v)
 	if err != nil {
 		return err
 	}
-	err = s.Acts.ChangeBuiltin(r.Context(), v.caller(), b.ID, func(d *builtin.Definition) error {
+	err = s.Acts.ChangeBuiltin(r.Context(), v.Caller(), b.ID, func(d *builtin.Definition) error {
 		readDefinition(r, d)
 		if err := checkPrompt(*d); err != nil {
 			return err
 		}
 		return readLimits(r, &d.Limits)
 	})
-	if message, status, ok := formError(err); ok {
-		return s.showAgent(w, r, v, status, page{Problem: message}, fresh{})
+	if message, status, ok := page.FormProblem(err); ok {
+		return s.showAgent(w, r, v, status, page.View{Problem: message}, fresh{})
 	}
 	if err != nil {
 		return err
 	}
-	return s.done(w, r, "/agents/"+a.ID, "agent-changed")
+	return page.Redirect(w, r, "/agents/"+a.ID, "agent-changed")
 }
 
 // readLimits takes the limits of one answer; an empty field is the default.
@@ -186,7 +187,7 @@ func readLimits(r *http.Request, l *builtin.Limits) error {
 }
 
 // setStopped stops a built-in agent, or starts it.
-func (s *Site) setStopped(w http.ResponseWriter, r *http.Request, v *visit) error {
+func (s *Site) setStopped(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
 	a, b, err := s.ownBuiltin(r, v)
 	if err != nil {
 		return err
@@ -195,29 +196,29 @@ func (s *Site) setStopped(w http.ResponseWriter, r *http.Request, v *visit) erro
 	if r.FormValue("stopped") == "true" {
 		do, did = s.Acts.StopBuiltin, "agent-stopped"
 	}
-	if err := do(r.Context(), v.caller(), b.ID); err != nil {
+	if err := do(r.Context(), v.Caller(), b.ID); err != nil {
 		return err
 	}
-	return s.done(w, r, "/agents/"+a.ID, did)
+	return page.Redirect(w, r, "/agents/"+a.ID, did)
 }
 
 // deletePage asks first: what goes does not come back.
-func (s *Site) deletePage(w http.ResponseWriter, r *http.Request, v *visit) error {
+func (s *Site) deletePage(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
 	a, b, err := s.ownBuiltin(r, v)
 	if err != nil {
 		return err
 	}
 	row := s.agentRow(r.Context(), a, b)
-	return s.show(w, r, v, http.StatusOK, "delete", page{Title: "Delete " + row.Title + "?", Room: "agents", Data: row})
+	return s.ShowPage(w, r, v, http.StatusOK, "delete", page.View{Title: "Delete " + row.Title + "?", Room: "agents", Data: row})
 }
 
-func (s *Site) deleteAgent(w http.ResponseWriter, r *http.Request, v *visit) error {
+func (s *Site) deleteAgent(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
 	a, _, err := s.ownBuiltin(r, v)
 	if err != nil {
 		return err
 	}
-	if err := s.Acts.DeleteAgent(r.Context(), v.caller(), a.ID); err != nil {
+	if err := s.Acts.DeleteAgent(r.Context(), v.Caller(), a.ID); err != nil {
 		return err
 	}
-	return s.done(w, r, "/agents", "agent-deleted")
+	return page.Redirect(w, r, "/agents", "agent-deleted")
 }

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/surface/web/page"
+	"github.com/beeos/beeos/internal/surface/web/safetext"
 )
 
 // callRow is one of the last calls.
@@ -24,7 +26,7 @@ type callRow struct {
 
 // lastCalls reads the newest calls to these agents, all of which are the
 // visitor's own.
-func (s *Site) lastCalls(ctx context.Context, v *visit, agents []agentRow, limit int) ([]callRow, error) {
+func (s *Site) lastCalls(ctx context.Context, v *page.Visitor, agents []page.AgentRow, limit int) ([]callRow, error) {
 	ids, titles := make([]string, 0, len(agents)), map[string]string{}
 	for _, a := range agents {
 		ids = append(ids, a.ID)
@@ -47,7 +49,7 @@ func (s *Site) lastCalls(ctx context.Context, v *visit, agents []agentRow, limit
 		}
 		rows[i] = callRow{
 			ID: c.Turn, At: c.At, Surface: c.Protocol, Caller: names(c.Caller), AgentID: c.AgentID, Agent: titles[c.AgentID],
-			What: clean(what, 60), Took: c.Took,
+			What: safetext.Line(what, 60), Took: c.Took,
 		}
 		rows[i].Outcome, rows[i].Mood = outcome(c.Outcome, c.Reason)
 	}
@@ -76,7 +78,7 @@ func outcome(t beeos.MessageType, reason string) (words, mood string) {
 
 // callers names principals: the visitor, other people, and keys. Each name
 // is looked up once per page.
-func (s *Site) callers(ctx context.Context, v *visit) func(principal string) string {
+func (s *Site) callers(ctx context.Context, v *page.Visitor) func(principal string) string {
 	known := map[string]string{"user:" + v.User.ID: "you"}
 	var keys map[string]string
 	return func(principal string) string {
@@ -88,7 +90,7 @@ func (s *Site) callers(ctx context.Context, v *visit) func(principal string) str
 		switch kind {
 		case "user":
 			if u, err := s.DB.User(ctx, id); err == nil {
-				name = clean(u.Name, 40)
+				name = safetext.Line(u.Name, 40)
 			}
 		case "key":
 			if keys == nil {
@@ -106,14 +108,14 @@ func (s *Site) callers(ctx context.Context, v *visit) func(principal string) str
 
 // keyNames are the names of the visitor's keys; a page without them is still
 // a page, so an error only leaves them out.
-func (s *Site) keyNames(ctx context.Context, v *visit) map[string]string {
+func (s *Site) keyNames(ctx context.Context, v *page.Visitor) map[string]string {
 	names := map[string]string{}
-	keys, err := s.Acts.Keys(ctx, v.caller(), "", "")
+	keys, err := s.Acts.Keys(ctx, v.Caller(), "", "")
 	if err != nil {
 		s.Log.WarnContext(ctx, "calls are shown without the names of keys", "err", err)
 	}
 	for _, k := range keys {
-		names[k.ID] = clean(k.Name, 40)
+		names[k.ID] = safetext.Line(k.Name, 40)
 	}
 	return names
 }

@@ -18,6 +18,9 @@ import (
 	"github.com/beeos/beeos/internal/store"
 )
 
+// maxPageBytes is how much of a conversation one page shows.
+const maxPageBytes = 16 << 20
+
 // puppet is an agent that does what the test makes it do, together with the
 // gateway that it would be connected to.
 type puppet struct {
@@ -123,9 +126,9 @@ func (b *browser) begins(a *beeos.Agent, text string) string {
 	return strings.TrimSuffix(res.location(), "#end")
 }
 
-// TestChatSaysItOnce: pressing twice, or again after a failure, is saying it
+// TestMessageIsSentOnce: pressing twice, or again after a failure, is saying it
 // once; other words from the same page are another message.
-func TestChatSaysItOnce(t *testing.T) {
+func TestMessageIsSentOnce(t *testing.T) {
 	k := newStack(t)
 	ann := k.user("Ann", false)
 	p := k.puppet(k.agents(ann, 1)[0])
@@ -159,7 +162,7 @@ func TestChatSaysItOnce(t *testing.T) {
 	if home := b.get("/agents/" + p.agent.ID).body; strings.Count(home, "data-call=") != 3 || !strings.Contains(home, `<span class="tag">web</span>`) {
 		t.Error("the calls are not among the agent's last")
 	}
-	for _, bad := range []url.Values{{"message": {" "}, "key": {"k"}}, {"message": {"x"}}, {"message": {"\xff"}, "key": {"k"}}, {"message": {strings.Repeat("x", maxMessage+1)}, "key": {"k"}}} {
+	for _, bad := range []url.Values{{"message": {" "}, "key": {"k"}}, {"message": {"x"}}, {"message": {"\xff"}, "key": {"k"}}, {"message": {strings.Repeat("x", 200<<10+1)}, "key": {"k"}}} {
 		for _, where := range []string{page, here} {
 			if res := b.post(where, bad); res.status != http.StatusBadRequest || !strings.Contains(res.body, `role="alert"`) {
 				t.Errorf("%.20v at %s: %d", bad, where, res.status)
@@ -168,8 +171,9 @@ func TestChatSaysItOnce(t *testing.T) {
 	}
 }
 
-// TestChatOffline: words that cannot be sent are not lost, and nothing begins.
-func TestChatOffline(t *testing.T) {
+// TestUnsentMessageIsKept: words that cannot be sent are not lost, and nothing
+// begins.
+func TestUnsentMessageIsKept(t *testing.T) {
 	k := newStack(t)
 	ann := k.user("Ann", false)
 	a := k.agents(ann, 1)[0]
@@ -189,9 +193,9 @@ func TestChatOffline(t *testing.T) {
 	}
 }
 
-// TestChatIsOnesOwn: who may not call the agent finds nothing there, and of
-// others' conversations nobody finds anything.
-func TestChatIsOnesOwn(t *testing.T) {
+// TestConversationsAreOnesOwn: who may not call the agent finds nothing there,
+// and of others' conversations nobody finds anything.
+func TestConversationsAreOnesOwn(t *testing.T) {
 	k := newStack(t)
 	ann, bob := k.user("Ann", true), k.user("Bob", false)
 	p := k.puppet(k.agents(ann, 1)[0])
@@ -237,8 +241,9 @@ func TestChatIsOnesOwn(t *testing.T) {
 	}
 }
 
-// TestChatIsSafe: nothing that an agent, a tool or a caller says is HTML.
-func TestChatIsSafe(t *testing.T) {
+// TestConversationShowsNoHTML: nothing that an agent, a tool or a caller says
+// is HTML.
+func TestConversationShowsNoHTML(t *testing.T) {
 	k := newStack(t)
 	ann := k.user("Ann", false)
 	p := k.puppet(k.agents(ann, 1)[0])
@@ -270,7 +275,7 @@ func TestChatIsSafe(t *testing.T) {
 	p.reply(f, beeos.Message{Body: evil + "\n\n" + evil, Parts: []byte(parts)})
 	check("answered")
 	body := b.get(here).body
-	for _, want := range []string{`&lt;script&gt;alert(2)`, `href="https://a.example/%22x"`, `<mark class="odd" title="a character that cannot be seen">⟨U`, "What &#34;&gt;&lt;img"} {
+	for _, want := range []string{`&lt;script&gt;alert(2)`, `href="https://a.example/%22x"`, `<mark class="odd" title="a character that cannot be seen">⟨U`, "The result of &#34;&gt;&lt;img"} {
 		if !strings.Contains(body, want) {
 			t.Errorf("no %s on the page", want)
 		}
@@ -281,9 +286,9 @@ func TestChatIsSafe(t *testing.T) {
 	check("renamed")
 }
 
-// TestChatPagesAreBounded: many conversations come in pages, and of a long one
-// the end.
-func TestChatPagesAreBounded(t *testing.T) {
+// TestConversationsComeInPages: many conversations come in pages, and of a long
+// one the end.
+func TestConversationsComeInPages(t *testing.T) {
 	k := newStack(t)
 	ann := k.user("Ann", false)
 	a := k.agents(ann, 1)[0]
@@ -336,9 +341,9 @@ func TestChatPagesAreBounded(t *testing.T) {
 	}
 }
 
-// TestChatOfLongAnswers: however long its answers are, a page of a conversation
-// takes no more than so much memory, and says that there is more.
-func TestChatOfLongAnswers(t *testing.T) {
+// TestPageOfLongAnswersIsBounded: however long its answers are, a page of a
+// conversation takes no more than so much memory, and says that there is more.
+func TestPageOfLongAnswersIsBounded(t *testing.T) {
 	k := newStack(t)
 	ann := k.user("Ann", false)
 	a := k.agents(ann, 1)[0]
@@ -347,7 +352,7 @@ func TestChatOfLongAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	long := strings.Repeat("words ", 1<<20/6)
-	for i := range 2 * talkBytes / len(long) {
+	for i := range 2 * maxPageBytes / len(long) {
 		o := &ledger.Opening{Channel: ch, Message: beeos.Message{ID: beeos.NewID(), Channel: ch.ID, Type: beeos.ChatMessage, Publisher: ch.Owner, Body: fmt.Sprint("question ", i)}}
 		if _, _, err := k.ledger.Begin(t.Context(), o); err != nil {
 			t.Fatal(err)
@@ -357,14 +362,15 @@ func TestChatOfLongAnswers(t *testing.T) {
 		}
 	}
 	page := k.signedIn(ann).get("/agents/" + a.ID + "/chat/" + ch.ID + "?last=3200").body
-	last := fmt.Sprint("answer ", 2*talkBytes/len(long)-1)
-	if len(page) > 3*talkBytes || !strings.Contains(page, last) || !strings.Contains(page, "Earlier messages are too long") {
+	last := fmt.Sprint("answer ", 2*maxPageBytes/len(long)-1)
+	if len(page) > 3*maxPageBytes || !strings.Contains(page, last) || !strings.Contains(page, "Earlier messages are too long") {
 		t.Errorf("a page of %d bytes", len(page))
 	}
 }
 
-// TestChatEnds: how an answer can end, and what the page says then.
-func TestChatEnds(t *testing.T) {
+// TestPageSaysHowAnswersEnd: how an answer can end, and what the page says
+// then.
+func TestPageSaysHowAnswersEnd(t *testing.T) {
 	k := newStack(t)
 	ann := k.user("Ann", false)
 	p := k.puppet(k.agents(ann, 1)[0])
@@ -404,10 +410,10 @@ func TestChatEnds(t *testing.T) {
 	}
 }
 
-// TestChatLive: words come as they are said and replace each other; whoever
-// comes back gets the present state, or nothing when they have it; who is
-// signed out hears no more.
-func TestChatLive(t *testing.T) {
+// TestConversationIsLive: words come as they are said and replace each other;
+// whoever comes back gets the present state, or nothing when they have it; who
+// is signed out hears no more.
+func TestConversationIsLive(t *testing.T) {
 	k := newStack(t)
 	ann := k.user("Ann", false)
 	p := k.puppet(k.agents(ann, 1)[0])
@@ -426,10 +432,10 @@ func TestChatLive(t *testing.T) {
 	defer cancel()
 	events := b.follow(ctx, live(), "")
 	if e := next(t, events); strings.Contains(e.data, `id="turn-`) || !strings.Contains(e.data, `hx-target="#badge"`) {
-		t.Fatalf("a page that has the talk gets it again: %s", e.data)
+		t.Fatalf("a page that has the transcript gets it again: %s", e.data)
 	}
 	all := b.follow(ctx, here+"/live", "")
-	if e := next(t, all); !strings.Contains(e.data, `<hx-partial hx-target="#talk" hx-swap="innerMorph"><section class="turn" id="turn-`+f.MessageID) {
+	if e := next(t, all); !strings.Contains(e.data, `<hx-partial hx-target="#transcript" hx-swap="innerMorph"><section class="turn" id="turn-`+f.MessageID) {
 		t.Fatalf("one that has nothing gets %s", e.data)
 	}
 	until := func(events <-chan event, parts ...string) event {
@@ -461,7 +467,7 @@ func TestChatLive(t *testing.T) {
 	last := until(events, "Once upon a time", "saved", ">done<")
 	b.post(here, url.Values{"message": {"two"}, "key": {"2"}})
 	g := p.turn()
-	until(events, `<hx-partial hx-target="#talk" hx-swap="beforeend"><section class="turn" id="turn-`+g.MessageID)
+	until(events, `<hx-partial hx-target="#transcript" hx-swap="beforeend"><section class="turn" id="turn-`+g.MessageID)
 	p.reply(g, beeos.Message{Body: "second"})
 	last = until(events, "second")
 	again := b.follow(ctx, here+"/live", last.id)

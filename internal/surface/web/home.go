@@ -5,11 +5,13 @@ import (
 	"net/http"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/surface/web/page"
+	"github.com/beeos/beeos/internal/surface/web/safetext"
 )
 
 // homeData is what is connected, what needs me, and what happened last.
 type homeData struct {
-	Agents   []agentRow
+	Agents   []page.AgentRow
 	Total    int
 	Online   int
 	Apps     int
@@ -33,25 +35,25 @@ type step struct {
 // homeAgents is how many agents Home counts and shows calls of.
 const homeAgents = 500
 
-func (s *Site) home(w http.ResponseWriter, r *http.Request, v *visit) error {
+func (s *Site) home(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
 	d, err := s.homeData(r.Context(), v)
 	if err != nil {
 		return err
 	}
-	return s.show(w, r, v, http.StatusOK, "home", page{Title: "Home", Room: "home", Live: "/live", Data: d})
+	return s.ShowPage(w, r, v, http.StatusOK, "home", page.View{Title: "Home", Room: "home", Live: "/live", Data: d})
 }
 
-func (s *Site) homeLive(w http.ResponseWriter, r *http.Request, v *visit) error {
-	return s.stream(w, r, v, func(ctx context.Context) ([]byte, error) {
+func (s *Site) homeLive(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
+	return s.StreamPage(w, r, v, func(ctx context.Context) ([]byte, error) {
 		d, err := s.homeData(ctx, v)
 		if err != nil {
 			return nil, err
 		}
-		return s.part("home", "live", d)
+		return s.RenderPart("home", "live", d)
 	})
 }
 
-func (s *Site) homeData(ctx context.Context, v *visit) (d homeData, err error) {
+func (s *Site) homeData(ctx context.Context, v *page.Visitor) (d homeData, err error) {
 	rows, total, err := s.agentRows(ctx, v, homeAgents, 0)
 	if err != nil {
 		return d, err
@@ -82,7 +84,7 @@ func (s *Site) homeData(ctx context.Context, v *visit) (d homeData, err error) {
 }
 
 // needs lists what waits for the person.
-func (s *Site) needs(ctx context.Context, v *visit, agents []agentRow) (list []need, err error) {
+func (s *Site) needs(ctx context.Context, v *page.Visitor, agents []page.AgentRow) (list []need, err error) {
 	if list, err = s.approvalNeeds(ctx, v); err != nil {
 		return nil, err
 	}
@@ -91,8 +93,8 @@ func (s *Site) needs(ctx context.Context, v *visit, agents []agentRow) (list []n
 		return nil, err
 	}
 	for _, a := range agents {
-		if n := held[a.instance]; n > 0 {
-			list = append(list, need{Text: a.Title + " has " + plural(n, "tool") + " that changed and must be accepted.", Link: "/agents/" + a.ID + "/skills", Label: "Look"})
+		if n := held[a.InstanceID]; n > 0 {
+			list = append(list, need{Text: a.Title + " has " + page.Plural(n, "tool") + " that changed and must be accepted.", Link: "/agents/" + a.ID + "/skills", Label: "Look"})
 		}
 	}
 	waiting := len(list)
@@ -102,14 +104,14 @@ func (s *Site) needs(ctx context.Context, v *visit, agents []agentRow) (list []n
 		}
 	}
 	if off := len(list) - waiting; off > 3 {
-		list = append(list[:waiting], need{Text: plural(off, "agent") + " are offline: no process of them is connected.", Link: "/agents", Label: "Look"})
+		list = append(list[:waiting], need{Text: page.Plural(off, "agent") + " are offline: no process of them is connected.", Link: "/agents", Label: "Look"})
 	}
 	expiring, err := s.expiringKeys(ctx, v)
 	if err != nil {
 		return nil, err
 	}
 	for _, k := range expiring {
-		list = append(list, need{Text: "The key “" + clean(k.Name, 40) + "” expires " + until(s.Now(), k.ExpiresAt) + ".", Link: keyPage(k), Label: "Replace"})
+		list = append(list, need{Text: "The key “" + safetext.Line(k.Name, 40) + "” expires " + page.Until(s.Now(), k.ExpiresAt) + ".", Link: keyPage(k), Label: "Replace"})
 	}
 	return list, nil
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/surface/web/page"
 )
 
 // keysData is a list of keys with the form that makes one.
@@ -23,48 +24,48 @@ type keysData struct {
 // shown.
 type fresh struct{ Name, Secret string }
 
-func (s *Site) keys(w http.ResponseWriter, r *http.Request, v *visit) error {
-	return s.showKeys(w, r, v, http.StatusOK, page{}, fresh{})
+func (s *Site) keys(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
+	return s.showKeys(w, r, v, http.StatusOK, page.View{}, fresh{})
 }
 
-func (s *Site) showKeys(w http.ResponseWriter, r *http.Request, v *visit, status int, p page, f fresh) error {
-	keys, err := s.Acts.Keys(r.Context(), v.caller(), beeos.UserKey, "")
+func (s *Site) showKeys(w http.ResponseWriter, r *http.Request, v *page.Visitor, status int, p page.View, f fresh) error {
+	keys, err := s.Acts.Keys(r.Context(), v.Caller(), beeos.UserKey, "")
 	if err != nil {
 		return err
 	}
 	p.Title, p.Room, p.Here = "API keys", "keys", "/keys"
 	p.Data = keysData{Keys: keys, Path: "/keys", Fresh: f, REST: s.RESTURL}
-	return s.show(w, r, v, status, "keys", p)
+	return s.ShowPage(w, r, v, status, "keys", p)
 }
 
-func (s *Site) createKey(w http.ResponseWriter, r *http.Request, v *visit) error {
+func (s *Site) createKey(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
 	f, err := s.makeKey(r, v, "")
-	if message, status, ok := formError(err); ok {
-		return s.showKeys(w, r, v, status, page{Problem: message}, fresh{})
+	if message, status, ok := page.FormProblem(err); ok {
+		return s.showKeys(w, r, v, status, page.View{Problem: message}, fresh{})
 	}
 	if err != nil {
 		return err
 	}
-	return s.showKeys(w, r, v, http.StatusOK, page{}, f)
+	return s.showKeys(w, r, v, http.StatusOK, page.View{}, f)
 }
 
-func (s *Site) createAgentKey(w http.ResponseWriter, r *http.Request, v *visit) error {
+func (s *Site) createAgentKey(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
 	a, err := s.owned(r, v)
 	if err != nil {
 		return err
 	}
 	f, err := s.makeKey(r, v, a.ID)
-	if message, status, ok := formError(err); ok {
-		return s.showAgent(w, r, v, status, page{Problem: message}, fresh{})
+	if message, status, ok := page.FormProblem(err); ok {
+		return s.showAgent(w, r, v, status, page.View{Problem: message}, fresh{})
 	}
 	if err != nil {
 		return err
 	}
-	return s.showAgent(w, r, v, http.StatusOK, page{}, f)
+	return s.showAgent(w, r, v, http.StatusOK, page.View{}, f)
 }
 
 // makeKey makes the key that the form describes.
-func (s *Site) makeKey(r *http.Request, v *visit, agentID string) (fresh, error) {
+func (s *Site) makeKey(r *http.Request, v *page.Visitor, agentID string) (fresh, error) {
 	k := beeos.Key{AgentID: agentID, Name: strings.TrimSpace(r.FormValue("name"))}
 	if text := r.FormValue("days"); text != "" && text != "0" {
 		days, err := strconv.Atoi(text)
@@ -73,28 +74,28 @@ func (s *Site) makeKey(r *http.Request, v *visit, agentID string) (fresh, error)
 		}
 		k.ExpiresAt = s.Now().Add(time.Duration(days) * 24 * time.Hour)
 	}
-	k, secret, err := s.Acts.CreateKey(r.Context(), v.caller(), k)
+	k, secret, err := s.Acts.CreateKey(r.Context(), v.Caller(), k)
 	return fresh{Name: k.Name, Secret: secret}, err
 }
 
-func (s *Site) revokeKey(w http.ResponseWriter, r *http.Request, v *visit) error {
-	if err := s.Acts.RevokeKey(r.Context(), v.caller(), "", r.PathValue("key")); err != nil {
+func (s *Site) revokeKey(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
+	if err := s.Acts.RevokeKey(r.Context(), v.Caller(), "", r.PathValue("key")); err != nil {
 		return err
 	}
-	return s.done(w, r, "/keys", "key-revoked")
+	return page.Redirect(w, r, "/keys", "key-revoked")
 }
 
-func (s *Site) revokeAgentKey(w http.ResponseWriter, r *http.Request, v *visit) error {
+func (s *Site) revokeAgentKey(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
 	id := r.PathValue("agent")
-	if err := s.Acts.RevokeKey(r.Context(), v.caller(), id, r.PathValue("key")); err != nil {
+	if err := s.Acts.RevokeKey(r.Context(), v.Caller(), id, r.PathValue("key")); err != nil {
 		return err
 	}
-	return s.done(w, r, "/agents/"+id, "key-revoked")
+	return page.Redirect(w, r, "/agents/"+id, "key-revoked")
 }
 
 // expiringKeys are those that will stop working soon.
-func (s *Site) expiringKeys(ctx context.Context, v *visit) (list []beeos.Key, err error) {
-	keys, err := s.Acts.Keys(ctx, v.caller(), "", "")
+func (s *Site) expiringKeys(ctx context.Context, v *page.Visitor) (list []beeos.Key, err error) {
+	keys, err := s.Acts.Keys(ctx, v.Caller(), "", "")
 	for _, k := range keys {
 		if left := k.ExpiresAt.Sub(s.Now()); !k.ExpiresAt.IsZero() && left > 0 && left < 7*24*time.Hour {
 			list = append(list, k)

@@ -88,7 +88,7 @@ func TestStreamsSendStates(t *testing.T) {
 	if _, err := k.db.UpdateAgent(t.Context(), a.ID, store.AgentPatch{MCPEnabled: &off}); err != nil {
 		t.Fatal(err)
 	}
-	k.site.viewers.wake()
+	k.site.WakeStreams()
 	for _, stream := range []<-chan event{events, same} {
 		if e := next(t, stream); e.id == first.id || !strings.Contains(e.data, "MCP off") {
 			t.Errorf("the next state is %s", e.data)
@@ -98,14 +98,14 @@ func TestStreamsSendStates(t *testing.T) {
 	if err := k.people.EndAll(t.Context(), ann.ID); err != nil {
 		t.Fatal(err)
 	}
-	k.site.viewers.wake()
+	k.site.WakeStreams()
 	for e := range events { // until the server ends it
 		t.Logf("one more: %s", e.id)
 	}
 	if res := b.get("/agents/live"); res.status != http.StatusSeeOther {
 		t.Errorf("signed out, the stream answers %d", res.status)
 	}
-	if n := k.site.viewers.count.Load(); n > 1 {
+	if n := k.site.OpenStreams(); n > 1 {
 		t.Errorf("%d viewers are still counted", n)
 	}
 }

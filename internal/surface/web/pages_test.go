@@ -3,7 +3,6 @@ package web
 import (
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -15,97 +14,79 @@ import (
 	"github.com/beeos/beeos/internal/engine/ledger"
 	"github.com/beeos/beeos/internal/outward/builtin"
 	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/surface/web/page"
+	"github.com/beeos/beeos/internal/surface/web/safetext"
+	"github.com/beeos/beeos/test/pagetest"
 )
-
-// repeat makes n rows.
-func repeat[T any](n int, row func(i int) T) []T {
-	var list []T
-	for i := range n {
-		list = append(list, row(i))
-	}
-	return list
-}
 
 // fixture is a page's data with n rows in each of its lists.
 func fixture(s *Site, n int) map[string]any {
 	now := time.Now()
-	agentRows := repeat(n, func(i int) agentRow {
-		return agentRow{ID: fmt.Sprint("agent_", i), Name: "a", Slug: "a", Title: fmt.Sprint("Agent ", i), Text: "Does things.", Online: i%2 == 0, Active: i%3 > 0, Visibility: beeos.VisiblePrivate, Skills: i}
+	agentRows := pagetest.Repeat(n, func(i int) page.AgentRow {
+		return page.AgentRow{ID: fmt.Sprint("agent_", i), Name: "a", Slug: "a", Title: fmt.Sprint("Agent ", i), Text: "Does things.", Online: i%2 == 0, Active: i%3 > 0, Visibility: beeos.VisiblePrivate, Skills: i}
 	})
-	calls := repeat(n, func(i int) callRow {
+	calls := pagetest.Repeat(n, func(i int) callRow {
 		return callRow{ID: fmt.Sprint("turn", i), At: now.Add(-time.Duration(i) * time.Hour), Surface: "mcp", Caller: "you", AgentID: "agent_0", Agent: "Agent", What: "add", Outcome: "ok", Mood: "good", Took: time.Duration(i) * time.Millisecond}
 	})
-	keys := keysData{Path: "/keys", REST: "http://rest", Keys: repeat(n, func(i int) beeos.Key {
+	keys := keysData{Path: "/keys", REST: "http://rest", Keys: pagetest.Repeat(n, func(i int) beeos.Key {
 		return beeos.Key{ID: fmt.Sprint("k", i), Name: "key", Prefix: "oag_12345678", LastUsedAt: now, ExpiresAt: now.Add(time.Hour)}
 	})}
 	agent := &beeos.Agent{ID: "agent_0", Name: "a", Slug: "a", Visibility: beeos.VisiblePrivate}
 	return map[string]any{
 		"home": homeData{
 			Agents: agentRows, Total: n, Calls: calls, Steps: s.steps(homeData{Agents: agentRows}),
-			Needs: repeat(n, func(i int) need { return need{"Agent is offline.", "/agents", "Open"} }),
+			Needs: pagetest.Repeat(n, func(i int) need { return need{"Agent is offline.", "/agents", "Open"} }),
 		},
 		"agents": agentsData{Agents: agentRows, Total: n, Next: "/agents?from=50"},
 		"agent": agentData{
-			Agent: agent, Row: agentRow{ID: "agent_0", Title: "A"}, Calls: calls, Keys: keys, Snippets: s.snippets(agent, ""),
+			Agent: agent, Row: page.AgentRow{ID: "agent_0", Title: "A"}, Calls: calls, Keys: keys, Snippets: s.snippets(agent, ""),
 			Builtin: []*builtinData{nil, {ID: "agent_0", Elsewhere: true}, {ID: "agent_0", Minutes: 10, Stopped: true}}[min(n, 2)],
 			Card:    []*cardData{nil, {URL: "http://a2a/card", Signed: true, Whole: "{}"}, {URL: "http://a2a/card", Whole: "{}", Redacted: "{}"}}[min(n, 2)],
 		},
 		"new":    newData{Definition: builtin.Definition{Name: "clerk", Prompt: "Be <brief>."}, HasModel: n > 0, Elsewhere: n == 60},
-		"delete": agentRow{ID: "agent_0", Title: "A"},
+		"delete": page.AgentRow{ID: "agent_0", Title: "A"},
 		"go":     goData{"files", "login.example", "https://login.example/authorize?x=1", "/agents/agent_0/skills"},
 		"skills": skillsFixture(n),
-		"approvals": approvalsData{History: n == 60, Next: "/approvals/history?before=x", Rows: repeat(n, func(i int) approvalRow {
-			return approvalRow{ID: fmt.Sprint("p", i), Tool: "save_csv", Agent: "A", Caller: "you", Arguments: pieces("{\n  \"a\": \"⟨U+202E⟩\"\n}"), At: now, Until: now, Open: n < 60, State: "approved", Mood: "good", By: "you", Via: "rest"}
+		"approvals": approvalsData{History: n == 60, Next: "/approvals/history?before=x", Rows: pagetest.Repeat(n, func(i int) page.ApprovalCard {
+			return page.ApprovalCard{ID: fmt.Sprint("p", i), Tool: "save_csv", Agent: "A", Caller: "you", Arguments: safetext.Pieces("{\n  \"a\": \"⟨U+202E⟩\"\n}"), At: now, Until: now, Open: n < 60, State: "approved", Mood: "good", By: "you", Via: "rest"}
 		})},
-		"chat": chatData{
-			Row: agentRow{ID: "agent_0", Title: "A"}, Owner: n > 0, Base: "/agents/agent_0/chat", Older: "/agents/agent_0/chat?before=x", Earlier: "/agents/agent_0/chat/c0?last=200",
-			Here: &chatRow{ID: "c0", Title: "First"}, Open: n > 0, Files: true, Key: "k",
-			Chats: repeat(n, func(i int) chatRow { return chatRow{ID: fmt.Sprint("c", i), Title: "Talk", At: now, Lit: i == 0} }),
-		},
-		"approve": approveData{Token: "t", Row: approvalRow{Tool: "save_csv", Open: n > 0}, Head: "Approved", Text: "Done."},
+		"approve": approveData{Token: "t", Row: page.ApprovalCard{Tool: "save_csv", Open: n > 0}, Head: "Approved", Text: "Done."},
 		"keys":    keys,
-		"apps": appsData{Apps: repeat(n, func(i int) appRow {
-			return appRow{Grant: oauth.Grant{ID: fmt.Sprint("g", i), Created: now, All: i%2 == 0}, Name: "Claude", Host: "claude.ai", Agents: repeat(n, func(i int) appAgent { return appAgent{fmt.Sprint("agent_", i), "A", true} })}
+		"apps": appsData{Apps: pagetest.Repeat(n, func(i int) appRow {
+			return appRow{Grant: oauth.Grant{ID: fmt.Sprint("g", i), Created: now, All: i%2 == 0}, Name: "Claude", Host: "claude.ai", Agents: pagetest.Repeat(n, func(i int) appAgent { return appAgent{fmt.Sprint("agent_", i), "A", true} })}
 		})},
-		"account": accountData{HasPassword: true, This: "l0", Logins: repeat(n, func(i int) store.Login {
+		"account": accountData{HasPassword: true, This: "l0", Logins: pagetest.Repeat(n, func(i int) store.Login {
 			return store.Login{ID: fmt.Sprint("l", i), Device: "Firefox on Linux", Address: "127.0.0.1", SeenAt: now}
 		})},
 		"users": usersData{
 			Me: "u0",
-			Users: repeat(n, func(i int) beeos.User {
+			Users: pagetest.Repeat(n, func(i int) beeos.User {
 				return beeos.User{ID: fmt.Sprint("u", i), Name: "Ann", Email: "ann@example.com"}
 			}),
-			Invitations: repeat(n, func(i int) store.Link {
+			Invitations: pagetest.Repeat(n, func(i int) store.Link {
 				return store.Link{ID: fmt.Sprint("i", i), Email: "bob@example.com", ExpiresAt: now}
 			}),
 		},
-		"audit": auditData{Rows: repeat(n, func(i int) auditRow {
+		"audit": auditData{Rows: pagetest.Repeat(n, func(i int) auditRow {
 			return auditRow{ID: fmt.Sprint("r", i), Actor: "you", Action: "key.create", Subject: "k", At: now, Detail: []auditDetail{{"name", "n8n"}}}
 		})},
-		"consent": consentData{Name: "Claude", SendsTo: "claude.ai", Agents: repeat(n, func(i int) consentAgent {
-			return consentAgent{fmt.Sprint("agent_", i), "A", "Does things.", i == 0, true}
-		})},
-		"signin":  signInData{Provider: strings.Repeat("login.example", min(n, 1)), First: n == 0},
-		"welcome": welcomeData{Setup: n == 0, Reset: n == 1, Token: "t"},
-		"back":    backData{"http://127.0.0.1/x", n > 0},
-		"error":   failure{http.StatusNotFound, "Nothing here", "There is no page.", ""},
 	}
 }
 
 // skillsFixture is a built-in agent with n servers that have n tools; with 60,
 // too, of which every other has changed.
 func skillsFixture(n int) skillsData {
-	tools := repeat(min(n, 5), func(i int) toolRow {
-		return toolRow{Skill: "files", Tool: fmt.Sprint("tool", i), Title: "tool", Text: pieces("Saves.⟨U+202E⟩"), Schema: pieces("{}"), Destructive: i%2 == 0, Hidden: i%3 == 0, Mode: store.ApprovalAsk, Default: store.ApprovalAuto}
+	tools := pagetest.Repeat(min(n, 5), func(i int) toolRow {
+		return toolRow{Skill: "files", Tool: fmt.Sprint("tool", i), Title: "tool", Text: safetext.Pieces("Saves.⟨U+202E⟩"), Schema: safetext.Pieces("{}"), Destructive: i%2 == 0, Hidden: i%3 == 0, Mode: store.ApprovalAsk, Default: store.ApprovalAuto}
 	})
 	return skillsData{
-		Row: agentRow{ID: "agent_0", Title: "A", Builtin: true, Stopped: n == 1}, Rules: rulesData{Path: "/agents/agent_0/approvals", Minutes: n, Tools: tools},
-		Add: addData{Path: "/agents/agent_0/skills", Commands: repeat(n, func(i int) string { return fmt.Sprint("command", i) }), Open: n == 0, How: "own"},
-		Servers: repeat(n, func(i int) serverRow {
+		Row: page.AgentRow{ID: "agent_0", Title: "A", Builtin: true, Stopped: n == 1}, Rules: rulesData{Path: "/agents/agent_0/approvals", Minutes: n, Tools: tools},
+		Add: addData{Path: "/agents/agent_0/skills", Commands: pagetest.Repeat(n, func(i int) string { return fmt.Sprint("command", i) }), Open: n == 0, How: "own"},
+		Servers: pagetest.Repeat(n, func(i int) serverRow {
 			return serverRow{
 				Path: "/agents/agent_0/skills/files", Name: fmt.Sprint("files", i), Where: "https://files.example/mcp", State: "working", Mood: "good",
 				Trouble: strings.Repeat("Down.", i%3), Detail: "<b>", Consent: i%4 == 0, Agreed: i%2 == 1, Issuer: strings.Repeat("https://login.example", i%2), Tools: tools,
-				Held: repeat(i%2, func(int) heldRow { return heldRow{"save", "abc", difference("a\nb\nc\nd\ne", "a\nb\nc\nd\nf")} }),
+				Held: pagetest.Repeat(i%2, func(int) heldRow { return heldRow{"save", "abc", safetext.Compare("a\nb\nc\nd\ne", "a\nb\nc\nd\nf")} }),
 			}
 		}),
 	}
@@ -113,43 +94,12 @@ func skillsFixture(n int) skillsData {
 
 func TestEveryPageRendersEmptyOneAndMany(t *testing.T) {
 	s := newStack(t).site
-	rows := map[string]string{ // what stands once per row
+	pagetest.RenderAll(t, s.Server, templates, func(n int) map[string]any { return fixture(s, n) }, map[string]string{
 		"home": `data-call="`, "agents": `data-agent="`, "agent": `data-call="`, "keys": `data-key="`, "apps": `data-grant="`,
-		"account": `data-login="`, "users": `data-user="`, "skills": `data-skill="`, "audit": `data-audit="`, "consent": `name="agent"`, "chat": `data-chat="`,
-	}
-	for _, n := range []int{0, 1, 60} {
-		fixtures := fixture(s, n)
-		for name := range s.pages {
-			data, ok := fixtures[name]
-			if !ok {
-				t.Errorf("page %s has no fixture: add one", name)
-				continue
-			}
-			w := httptest.NewRecorder()
-			v := &visit{User: beeos.User{ID: "me", Name: "Ann", Email: "ann@example.com", Admin: true}}
-			if err := s.show(w, httptest.NewRequest(http.MethodGet, "/", nil), v, http.StatusOK, name, page{Title: name, Room: "home", Said: "Saved.", Problem: "Wrong.", Live: "/live", Data: data}); err != nil {
-				t.Errorf("%s with %d rows: %v", name, n, err)
-				continue
-			}
-			body := w.Body.String()
-			if mark := rows[name]; mark != "" && strings.Count(body, mark) != n {
-				t.Errorf("%s with %d rows shows %d", name, n, strings.Count(body, mark))
-			}
-			for _, bad := range []string{" style=", "<script>", " onclick", "javascript:", "ZgotmplZ", "<no value>"} {
-				if strings.Contains(body, bad) {
-					t.Errorf("%s contains %q", name, bad)
-				}
-			}
-			if s.pages[name].Lookup("live") != nil {
-				if _, err := s.part(name, "live", data); err != nil {
-					t.Errorf("%s live with %d rows: %v", name, n, err)
-				}
-			}
-		}
-	}
+		"account": `data-login="`, "users": `data-user="`, "skills": `data-skill="`, "audit": `data-audit="`,
+	})
 }
 
-// TestRoomsAnswer opens every room as a newcomer and as somebody with much.
 func TestRoomsAnswer(t *testing.T) {
 	k := newStack(t)
 	ann, bob := k.user("Ann", true), k.user("Bob", false)

@@ -11,6 +11,8 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/access/approval"
 	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/surface/web/page"
+	"github.com/beeos/beeos/internal/surface/web/safetext"
 )
 
 // rulesData is which tool calls of an agent wait for its owner.
@@ -76,7 +78,7 @@ func (b ruleBook) declared(a *beeos.Agent) rulesData {
 	}
 	for _, sk := range a.Definition.Skills {
 		row := ruleRow([2]string{"", sk.Name}, b.modes[[2]string{"", sk.Name}])
-		row.Text, row.Hidden, row.Destructive = pieces(beeos.Visible(sk.Description)), !sk.Exposed(), approval.Destructive(a, sk.Name)
+		row.Text, row.Hidden, row.Destructive = safetext.Pieces(beeos.Visible(sk.Description)), !sk.Exposed(), approval.Destructive(a, sk.Name)
 		rows[[2]string{"", sk.Name}] = row
 	}
 	return b.data(rows)
@@ -104,31 +106,31 @@ func (b ruleBook) data(rows map[[2]string]toolRow) rulesData {
 
 func ruleRow(pair [2]string, mode store.ApprovalMode) toolRow {
 	row := toolRow{Skill: pair[0], Tool: pair[1], Mode: mode}
-	row.Title = clean(approval.Name(&store.Approval{Skill: row.Skill, Tool: row.Tool}), 100)
+	row.Title = safetext.Line(approval.Name(&store.Approval{Skill: row.Skill, Tool: row.Tool}), 100)
 	if row.Tool == "" {
-		row.Title = clean(row.Skill, 100) + " / all tools"
+		row.Title = safetext.Line(row.Skill, 100) + " / all tools"
 	}
 	return row
 }
 
 // setRules takes a form of the skills page: the rules of the agent, those of
 // some tools, or both.
-func (s *Site) setRules(w http.ResponseWriter, r *http.Request, v *visit) error {
+func (s *Site) setRules(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
 	a, err := s.owned(r, v)
 	if err != nil {
 		return err
 	}
 	rules, err := readRules(r)
 	if err == nil {
-		err = s.Acts.SetRules(r.Context(), v.caller(), a.ID, rules)
+		err = s.Acts.SetRules(r.Context(), v.Caller(), a.ID, rules)
 	}
-	if message, status, ok := formError(err); ok {
-		return s.showSkills(w, r, v, status, page{Problem: message}, addData{})
+	if message, status, ok := page.FormProblem(err); ok {
+		return s.showSkills(w, r, v, status, page.View{Problem: message}, addData{})
 	}
 	if err != nil {
 		return err
 	}
-	return s.done(w, r, "/agents/"+a.ID+"/skills", "saved")
+	return page.Redirect(w, r, "/agents/"+a.ID+"/skills", "saved")
 }
 
 func readRules(r *http.Request) (rules []store.ApprovalRule, err error) {

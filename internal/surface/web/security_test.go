@@ -9,10 +9,12 @@ import (
 	"time"
 
 	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/surface/web/safetext"
 )
 
-// T19: a client's picture is neither fetched nor linked.
-func TestT19LogosAreNotShown(t *testing.T) {
+// TestLogosOfClientsAreNotShown: a client's picture is neither fetched nor
+// linked.
+func TestLogosOfClientsAreNotShown(t *testing.T) {
 	k := newStack(t)
 	ann := k.user("Ann", false)
 	k.agents(ann, 1)
@@ -26,8 +28,9 @@ func TestT19LogosAreNotShown(t *testing.T) {
 	}
 }
 
-// T20: whatever a client calls itself, the page says it as harmless text.
-func TestT20NamesOfClients(t *testing.T) {
+// TestNamesOfClientsAreHarmlessText: whatever a client calls itself, the page
+// says it as harmless text.
+func TestNamesOfClientsAreHarmlessText(t *testing.T) {
 	for name, want := range map[string]string{
 		"Claude":                           "Claude",
 		`<img src=x onerror=alert(1)>`:     `<img src=x onerror=alert(1)>`,
@@ -38,7 +41,7 @@ func TestT20NamesOfClients(t *testing.T) {
 		"bad\xffutf8":                      "bad\uFFFDutf8",
 		"\U000E0041tag\uE000":              "\uFFFDtag\uFFFD",
 	} {
-		if got := clean(name, 60); got != want {
+		if got := safetext.Line(name, 60); got != want {
 			t.Errorf("clean(%.40q) = %q, want %q", name, got, want)
 		}
 	}
@@ -52,9 +55,9 @@ func TestT20NamesOfClients(t *testing.T) {
 	}
 }
 
-// T21: nothing may frame, cache or follow the console, and the consent page
-// says who asks and where the answer goes.
-func TestT21Headers(t *testing.T) {
+// TestHeadersForbidFramesAndCaches: nothing may frame, cache or follow the
+// console, and the consent page says who asks and where the answer goes.
+func TestHeadersForbidFramesAndCaches(t *testing.T) {
 	k := newStack(t)
 	ann := k.user("Ann", false)
 	k.agents(ann, 1)
@@ -87,8 +90,9 @@ func TestT21Headers(t *testing.T) {
 	}
 }
 
-// T22: a form that another site sends is refused, whatever it wants.
-func TestT22CrossSitePosts(t *testing.T) {
+// TestFormsOfOtherSitesAreRefused: a form that another site sends is refused,
+// whatever it wants.
+func TestFormsOfOtherSitesAreRefused(t *testing.T) {
 	k := newStack(t)
 	ann := k.user("Ann", true)
 	b := k.signedIn(ann)
@@ -110,8 +114,9 @@ func TestT22CrossSitePosts(t *testing.T) {
 	}
 }
 
-// T23: an answer given in one browser is of no use in another, and only once.
-func TestT23ConsentBelongsToItsBrowser(t *testing.T) {
+// TestConsentBelongsToItsBrowser: an answer given in one browser is of no use
+// in another, and only once.
+func TestConsentBelongsToItsBrowser(t *testing.T) {
 	k := newStack(t)
 	ann := k.user("Ann", false)
 	a := k.agents(ann, 1)[0]
@@ -129,8 +134,9 @@ func TestT23ConsentBelongsToItsBrowser(t *testing.T) {
 	}
 }
 
-// T24: that one client was allowed says nothing about another of that name.
-func TestT24EveryClientIsAsked(t *testing.T) {
+// TestConsentIsAskedForEachClient: that one client was allowed says nothing
+// about another of that name.
+func TestConsentIsAskedForEachClient(t *testing.T) {
 	k := newStack(t)
 	ann := k.user("Ann", false)
 	agents := k.agents(ann, 2)
@@ -152,8 +158,9 @@ func TestT24EveryClientIsAsked(t *testing.T) {
 	}
 }
 
-// T25: nobody is led away from here by an address in an address.
-func TestT25ReturnAddresses(t *testing.T) {
+// TestReturnAddressesStayHere: nobody is led away from here by an address in an
+// address.
+func TestReturnAddressesStayHere(t *testing.T) {
 	k := newStack(t)
 	ann := k.user("Ann", false)
 	b := k.signedIn(ann)
@@ -190,8 +197,9 @@ func TestT25ReturnAddresses(t *testing.T) {
 	}
 }
 
-// T25: the answer of one person cannot be given in the session of another.
-func TestT25AnswersBelongToAPerson(t *testing.T) {
+// TestConsentBelongsToItsPerson: the answer of one person cannot be given in
+// the session of another.
+func TestConsentBelongsToItsPerson(t *testing.T) {
 	k := newStack(t)
 	ann, bob := k.user("Ann", false), k.user("Bob", false)
 	a := k.agents(ann, 1)[0]
@@ -207,8 +215,9 @@ func TestT25AnswersBelongToAPerson(t *testing.T) {
 	}
 }
 
-// T26: what a tampered form adds does not count; what is left decides.
-func TestT26TamperedForms(t *testing.T) {
+// TestTamperedConsentGrantsNoMore: what a tampered form adds does not count;
+// what is left decides.
+func TestTamperedConsentGrantsNoMore(t *testing.T) {
 	k := newStack(t)
 	ann, bob := k.user("Ann", false), k.user("Bob", false)
 	mine, foreign := k.agents(ann, 2), k.agents(bob, 1)[0]
@@ -257,7 +266,7 @@ func TestConsentNeedsAnAnswer(t *testing.T) {
 		t.Errorf("allowing nothing gave %d", res.status)
 	}
 	f.Set("agent", agents[0].ID)
-	if res := b.post("/mcp-login", f); res.status != http.StatusUnprocessableEntity || !strings.Contains(res.body, "has to be among them") {
+	if res := b.post("/mcp-login", f); res.status != http.StatusUnprocessableEntity || !strings.Contains(res.body, "must be among them") {
 		t.Errorf("allowing another agent than the one asked for gave %d", res.status)
 	}
 	f.Set("decision", "maybe")
@@ -279,7 +288,7 @@ func TestConsentNeedsAnAnswer(t *testing.T) {
 func TestSignInOverPlainHTTP(t *testing.T) {
 	k := newStack(t)
 	ann := k.user("Ann", false)
-	k.site.PublicURL = "http://beeos.example"
+	k.site.Server.PublicURL = "http://beeos.example"
 	for host, want := range map[string]int{"localhost:3000": 303, "127.0.0.1": 303, "[::1]:3000": 303, "beeos.example": 403, "10.0.0.5:3000": 403} {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, k.web+"/signin", strings.NewReader(url.Values{"email": {ann.Email}, "password": {testPassword}}.Encode()))
 		if err != nil {
@@ -314,9 +323,9 @@ func (d *deadlines) SetReadDeadline(t time.Time) error {
 	return nil
 }
 
-// TestT46SlowForms: a form that trickles in does not hold its connection for
-// ever, and a stream is not cut.
-func TestT46SlowForms(t *testing.T) {
+// TestSlowFormsAreCutOff: a form that trickles in does not hold its connection
+// for ever, and a stream is not cut.
+func TestSlowFormsAreCutOff(t *testing.T) {
 	k := newStack(t)
 	for method, want := range map[string]int{http.MethodPost: 2, http.MethodGet: 0} {
 		w := &deadlines{ResponseRecorder: httptest.NewRecorder()}

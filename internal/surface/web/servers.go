@@ -8,6 +8,8 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/outward/skill"
 	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/surface/web/page"
+	"github.com/beeos/beeos/internal/surface/web/safetext"
 )
 
 // addData is the form that adds a skill server, with what somebody has filled
@@ -31,7 +33,7 @@ var ways = map[string]string{
 }
 
 // addServer adds a skill server to a built-in agent.
-func (s *Site) addServer(w http.ResponseWriter, r *http.Request, v *visit) error {
+func (s *Site) addServer(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
 	a, b, err := s.ownBuiltin(r, v)
 	if err != nil {
 		return err
@@ -45,16 +47,16 @@ func (s *Site) addServer(w http.ResponseWriter, r *http.Request, v *visit) error
 		add.Name = add.Command
 	}
 	err = s.putServer(r, v, b, add, skill.Secrets{ClientSecret: field("client_secret"), PrivateKey: field("private_key")})
-	if message, status, ok := formError(err); ok {
-		return s.showSkills(w, r, v, status, page{Problem: message}, add)
+	if message, status, ok := page.FormProblem(err); ok {
+		return s.showSkills(w, r, v, status, page.View{Problem: message}, add)
 	}
 	if err != nil {
 		return err
 	}
-	return s.done(w, r, "/agents/"+a.ID+"/skills", "skill-added")
+	return page.Redirect(w, r, "/agents/"+a.ID+"/skills", "skill-added")
 }
 
-func (s *Site) putServer(r *http.Request, v *visit, b *store.Builtin, add addData, secrets skill.Secrets) error {
+func (s *Site) putServer(r *http.Request, v *page.Visitor, b *store.Builtin, add addData, secrets skill.Secrets) error {
 	grant, ok := ways[add.How]
 	server := skill.Server{Name: add.Name, URL: add.URL, Command: add.Command}
 	switch {
@@ -72,19 +74,19 @@ func (s *Site) putServer(r *http.Request, v *visit, b *store.Builtin, add addDat
 	} else {
 		secrets = skill.Secrets{}
 	}
-	return s.Acts.ConnectSkill(r.Context(), v.caller(), b.ID, server, secrets)
+	return s.Acts.ConnectSkill(r.Context(), v.Caller(), b.ID, server, secrets)
 }
 
 // removeServer takes a skill away, with all that it was given.
-func (s *Site) removeServer(w http.ResponseWriter, r *http.Request, v *visit) error {
+func (s *Site) removeServer(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
 	a, b, err := s.ownBuiltin(r, v)
 	if err != nil {
 		return err
 	}
-	if err := s.Acts.DisconnectSkill(r.Context(), v.caller(), b.ID, r.PathValue("skill")); err != nil {
+	if err := s.Acts.DisconnectSkill(r.Context(), v.Caller(), b.ID, r.PathValue("skill")); err != nil {
 		return err
 	}
-	return s.done(w, r, "/agents/"+a.ID+"/skills", "skill-removed")
+	return page.Redirect(w, r, "/agents/"+a.ID+"/skills", "skill-removed")
 }
 
 // goData leads to where somebody has to go.
@@ -93,7 +95,7 @@ type goData struct{ Skill, Host, URL, Back string }
 // authorizeSkill sends the owner to the authorization server. It is a page
 // that leads there, because browsers hold a form's redirects to the
 // form-action of our policy.
-func (s *Site) authorizeSkill(w http.ResponseWriter, r *http.Request, v *visit) error {
+func (s *Site) authorizeSkill(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
 	a, b, err := s.ownBuiltin(r, v)
 	if err != nil {
 		return err
@@ -101,19 +103,19 @@ func (s *Site) authorizeSkill(w http.ResponseWriter, r *http.Request, v *visit) 
 	name := r.PathValue("skill")
 	target, err := s.Acts.Builtins.Start(r.Context(), v.User.ID, b.ID, name)
 	if problem, status, ok := skillProblem(err); ok {
-		return s.showSkillsOf(w, r, v, a, status, page{Problem: problem}, addData{})
+		return s.showSkillsOf(w, r, v, a, status, page.View{Problem: problem}, addData{})
 	}
 	if err != nil {
 		return err
 	}
 	w.Header().Set("Refresh", "0; url="+target)
-	d := goData{Skill: name, Host: hostOf(target), URL: target, Back: "/agents/" + a.ID + "/skills"}
-	return s.show(w, r, v, http.StatusOK, "go", page{Title: "Going to " + d.Host, Here: d.Back, Data: d})
+	d := goData{Skill: name, Host: safetext.LinkHost(target), URL: target, Back: "/agents/" + a.ID + "/skills"}
+	return s.ShowPage(w, r, v, http.StatusOK, "go", page.View{Title: "Going to " + d.Host, Here: d.Back, Data: d})
 }
 
 // authorized takes the owner back from the authorization server.
-func (s *Site) authorized(w http.ResponseWriter, r *http.Request, v *visit) error {
-	id, err := s.Acts.AuthorizeSkill(r.Context(), v.caller(), r.URL.Query())
+func (s *Site) authorized(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
+	id, err := s.Acts.AuthorizeSkill(r.Context(), v.Caller(), r.URL.Query())
 	if id == "" {
 		return err
 	}
@@ -122,12 +124,12 @@ func (s *Site) authorized(w http.ResponseWriter, r *http.Request, v *visit) erro
 		return found
 	}
 	if problem, status, ok := skillProblem(err); ok {
-		return s.showSkillsOf(w, r, v, list[0], status, page{Problem: problem}, addData{})
+		return s.showSkillsOf(w, r, v, list[0], status, page.View{Problem: problem}, addData{})
 	}
 	if err != nil {
 		return err
 	}
-	return s.done(w, r, "/agents/"+list[0].ID+"/skills", "skill-authorized")
+	return page.Redirect(w, r, "/agents/"+list[0].ID+"/skills", "skill-authorized")
 }
 
 // skillProblem is formError for what other people's servers do, which is no
@@ -135,42 +137,42 @@ func (s *Site) authorized(w http.ResponseWriter, r *http.Request, v *visit) erro
 func skillProblem(err error) (message string, status int, ok bool) {
 	switch beeos.CodeOf(err) {
 	case beeos.AgentServiceUnavailable, beeos.Unauthorized, beeos.Forbidden:
-		return sentence(clean(beeos.Public(err).Message, 400)), http.StatusBadGateway, err != nil
+		return page.Sentence(safetext.Line(beeos.Public(err).Message, 400)), http.StatusBadGateway, err != nil
 	}
-	return formError(err)
+	return page.FormProblem(err)
 }
 
 // forgetSkill drops the tokens of a skill.
-func (s *Site) forgetSkill(w http.ResponseWriter, r *http.Request, v *visit) error {
+func (s *Site) forgetSkill(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
 	a, b, err := s.ownBuiltin(r, v)
 	if err != nil {
 		return err
 	}
-	if err := s.Acts.ForgetSkill(r.Context(), v.caller(), b.ID, r.PathValue("skill")); err != nil {
+	if err := s.Acts.ForgetSkill(r.Context(), v.Caller(), b.ID, r.PathValue("skill")); err != nil {
 		return err
 	}
-	return s.done(w, r, "/agents/"+a.ID+"/skills", "skill-forgotten")
+	return page.Redirect(w, r, "/agents/"+a.ID+"/skills", "skill-forgotten")
 }
 
 // acceptTool lets the model see a tool as it is now. The form holds the hash
 // of what was shown, which no other state of the tool has.
-func (s *Site) acceptTool(w http.ResponseWriter, r *http.Request, v *visit) error {
+func (s *Site) acceptTool(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
 	a, b, err := s.ownBuiltin(r, v)
 	if err != nil {
 		return err
 	}
-	err = s.Acts.AcceptTool(r.Context(), v.caller(), b.ID, r.PathValue("skill"), r.PostFormValue("hash"))
-	if message, status, ok := formError(err); ok {
-		return s.showSkillsOf(w, r, v, a, status, page{Problem: message}, addData{})
+	err = s.Acts.AcceptTool(r.Context(), v.Caller(), b.ID, r.PathValue("skill"), r.PostFormValue("hash"))
+	if message, status, ok := page.FormProblem(err); ok {
+		return s.showSkillsOf(w, r, v, a, status, page.View{Problem: message}, addData{})
 	}
 	if err != nil {
 		return err
 	}
-	return s.done(w, r, "/agents/"+a.ID+"/skills", "tool-accepted")
+	return page.Redirect(w, r, "/agents/"+a.ID+"/skills", "tool-accepted")
 }
 
 // clientDocument says to authorization servers who asks their people.
-func (s *Site) clientDocument(w http.ResponseWriter, _ *http.Request, _ *visit) error {
+func (s *Site) clientDocument(w http.ResponseWriter, _ *http.Request, _ *page.Visitor) error {
 	if s.Acts.Builtins == nil {
 		return beeos.Errorf(beeos.NotFound, "built-in agents run in another process here, and so does what they say about themselves")
 	}

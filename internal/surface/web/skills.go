@@ -11,6 +11,8 @@ import (
 	"github.com/beeos/beeos/internal/outward/builtin"
 	"github.com/beeos/beeos/internal/outward/skill"
 	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/surface/web/page"
+	"github.com/beeos/beeos/internal/surface/web/safetext"
 )
 
 // lookWithin is how long the page waits for skill servers before it says that
@@ -20,7 +22,7 @@ const lookWithin = 4 * time.Second
 // skillsData is what an agent can do and which of it waits for its owner: the
 // tools of its skill servers when it is built in, else those it declares.
 type skillsData struct {
-	Row       agentRow
+	Row       page.AgentRow
 	Elsewhere bool
 	Servers   []serverRow
 	Rules     rulesData
@@ -46,7 +48,7 @@ type serverRow struct {
 type toolRow struct {
 	Skill, Tool  string // as rules name it
 	Title        string
-	Text, Schema []piece
+	Text, Schema []safetext.Piece
 	Destructive  bool
 	Hidden       bool // a skill that is not offered as a tool
 	Held         bool // the model does not see it
@@ -57,15 +59,15 @@ type toolRow struct {
 // heldRow is a tool that has changed.
 type heldRow struct {
 	Title, Hash string
-	Changes     []change
+	Changes     []safetext.Change
 }
 
-func (s *Site) skills(w http.ResponseWriter, r *http.Request, v *visit) error {
-	return s.showSkills(w, r, v, http.StatusOK, page{}, addData{})
+func (s *Site) skills(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
+	return s.showSkills(w, r, v, http.StatusOK, page.View{}, addData{})
 }
 
 // showSkills is the page; add is what a form said that could not be taken.
-func (s *Site) showSkills(w http.ResponseWriter, r *http.Request, v *visit, status int, p page, add addData) error {
+func (s *Site) showSkills(w http.ResponseWriter, r *http.Request, v *page.Visitor, status int, p page.View, add addData) error {
 	a, err := s.owned(r, v)
 	if err != nil {
 		return err
@@ -73,7 +75,7 @@ func (s *Site) showSkills(w http.ResponseWriter, r *http.Request, v *visit, stat
 	return s.showSkillsOf(w, r, v, a, status, p, add)
 }
 
-func (s *Site) showSkillsOf(w http.ResponseWriter, r *http.Request, v *visit, a *beeos.Agent, status int, p page, add addData) error {
+func (s *Site) showSkillsOf(w http.ResponseWriter, r *http.Request, v *page.Visitor, a *beeos.Agent, status int, p page.View, add addData) error {
 	d, err := s.skillsData(r.Context(), a)
 	if err != nil {
 		return err
@@ -81,14 +83,14 @@ func (s *Site) showSkillsOf(w http.ResponseWriter, r *http.Request, v *visit, a 
 	add.Path, add.Commands, add.Open = "/agents/"+a.ID+"/skills", d.Add.Commands, add.Open || len(d.Servers) == 0
 	d.Add = add
 	p.Title, p.Room, p.Live, p.Here, p.Data = "Skills of "+d.Row.Title, "agents", "/agents/"+a.ID+"/skills/live", add.Path, d
-	return s.show(w, r, v, status, "skills", p)
+	return s.ShowPage(w, r, v, status, "skills", p)
 }
 
 // skillsLive keeps the status fresh. Servers are asked when somebody opens
 // the page, not every few seconds.
-func (s *Site) skillsLive(w http.ResponseWriter, r *http.Request, v *visit) error {
-	return s.streamAgent(w, r, v, func(_ context.Context, _ *beeos.Agent, row agentRow) ([]byte, error) {
-		return s.part("skills", "live", skillsData{Row: row})
+func (s *Site) skillsLive(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
+	return s.streamAgent(w, r, v, func(_ context.Context, _ *beeos.Agent, row page.AgentRow) ([]byte, error) {
+		return s.RenderPart("skills", "live", skillsData{Row: row})
 	})
 }
 
@@ -126,8 +128,8 @@ func (s *Site) skillsData(ctx context.Context, a *beeos.Agent) (d skillsData, er
 
 func serverOf(agentID string, state builtin.SkillState, rules ruleBook) serverRow {
 	row := serverRow{
-		Path: "/agents/" + agentID + "/skills/" + state.Name, Name: state.Name, Where: clean(state.URL, 200),
-		Trouble: sentence(state.Trouble), Detail: clean(state.Detail, 300), Consent: state.Consent, Issuer: clean(state.Issuer, 120),
+		Path: "/agents/" + agentID + "/skills/" + state.Name, Name: state.Name, Where: safetext.Line(state.URL, 200),
+		Trouble: page.Sentence(state.Trouble), Detail: safetext.Line(state.Detail, 300), Consent: state.Consent, Issuer: safetext.Line(state.Issuer, 120),
 		Mode: rules.modes[[2]string{state.Name, ""}], Default: rules.byDefault(state.AutoApprove),
 	}
 	row.Agreed = state.Issuer != "" && ways["own"] == cmp.Or(state.Auth.Grant, ways["own"])
@@ -152,7 +154,7 @@ func serverOf(agentID string, state builtin.SkillState, rules ruleBook) serverRo
 	for _, t := range state.Tools {
 		row.Tools = append(row.Tools, toolOf(t, rules.modes[[2]string{state.Name, t.Name}], otherwise))
 		if t.Held != nil {
-			row.Held = append(row.Held, heldRow{Title: clean(t.Shown, 100), Hash: t.Held.Hash, Changes: difference(t.Held.Was, t.Held.Is)})
+			row.Held = append(row.Held, heldRow{Title: safetext.Line(t.Shown, 100), Hash: t.Held.Hash, Changes: safetext.Compare(t.Held.Was, t.Held.Is)})
 		}
 	}
 	return row
@@ -160,11 +162,11 @@ func serverOf(agentID string, state builtin.SkillState, rules ruleBook) serverRo
 
 func toolOf(t skill.Known, mode, otherwise store.ApprovalMode) toolRow {
 	row := toolRow{
-		Skill: t.Skill, Tool: t.Name, Title: clean(t.Shown, 100), Text: pieces(t.Description), Schema: pieces(t.Schema), Destructive: t.Destructive, Held: t.Held != nil,
+		Skill: t.Skill, Tool: t.Name, Title: safetext.Line(t.Shown, 100), Text: safetext.Pieces(t.Description), Schema: safetext.Pieces(t.Schema), Destructive: t.Destructive, Held: t.Held != nil,
 		Mode: mode, Default: otherwise,
 	}
 	if t.Description == "" {
-		row.Text = pieces(t.Title)
+		row.Text = safetext.Pieces(t.Title)
 	}
 	return row
 }

@@ -31,6 +31,8 @@ import (
 const (
 	testPassword = "honey in the morning"
 	testRedirect = "http://127.0.0.1:7777/callback"
+
+	sessionCookie = "__Host-beeos"
 )
 
 // stack is a console on a fresh database, with the authorization server it

@@ -1,22 +1,19 @@
 // Package web is the console (port 3000): pages for people, made of templates
 // on the server, with htmx where it makes them smoother. routes.go is the site
-// map and each room has a file: home, agents, agent with its settings and its
-// A2A card, builtin for agents that are made here, skills with the servers
-// and the rules for approvals (diff.go shows how a tool has changed), chat (a
-// talk with its turns, kept live by chatlive.go; markdown.go lays answers out),
-// approvals, keys, apps (what was granted), account, users, audit; approve is
-// for links that let somebody decide; signin, oidc and welcome let
-// people in, consent asks them for MCP clients. guard.go stands in front of
-// all of them, session.go knows who is there, render.go and static.go send
-// what they see, live.go keeps it fresh, text.go makes what others wrote safe
-// to show.
+// map. The pages of owners are here, a file each: home, agents, agent with its
+// settings and its A2A card, builtin for agents that are made here, skills with
+// their servers and the rules for approvals, approvals, keys, apps (what was
+// granted), account, users, audit; approve is for links that let somebody
+// decide. The other rooms are packages of their own: chat and its transcript,
+// and signin. They share page (templates, sessions, streams) and safetext (what
+// others wrote, made safe to show).
 package web
 
 import (
 	"context"
+	"embed"
 	"errors"
 	"log/slog"
-	"net/http"
 	"strings"
 	"time"
 
@@ -29,7 +26,13 @@ import (
 	"github.com/beeos/beeos/internal/engine/invoke"
 	"github.com/beeos/beeos/internal/engine/ledger"
 	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/surface/web/chat"
+	"github.com/beeos/beeos/internal/surface/web/page"
+	"github.com/beeos/beeos/internal/surface/web/signin"
 )
+
+//go:embed templates
+var templates embed.FS
 
 // Options is what the console stands on.
 type Options struct {
@@ -59,11 +62,8 @@ type Options struct {
 // Site is the console.
 type Site struct {
 	Options
-	pages   pages
-	files   static
-	viewers viewers
-	cross   *http.CrossOriginProtection
-	mux     http.Handler
+	*page.Server
+	signIn *signin.SignIn
 }
 
 // New parses the templates and lays out the site.
@@ -80,29 +80,67 @@ func New(opt Options) (*Site, error) {
 	for _, u := range []*string{&opt.PublicURL, &opt.MCPURL, &opt.RESTURL} {
 		*u = strings.TrimRight(*u, "/")
 	}
-	s := &Site{Options: opt, cross: http.NewCrossOriginProtection()}
-	if err := s.cross.AddTrustedOrigin(opt.PublicURL); err != nil {
-		return nil, err
-	}
+	s := &Site{Options: opt}
 	var err error
-	if s.files, err = loadStatic(); err != nil {
+	s.Server, err = page.New(page.Options{
+		People: opt.People, Log: opt.Log, Now: opt.Now, PublicURL: opt.PublicURL, CountWaiting: opt.DB.OpenApprovals,
+	})
+	if err != nil {
 		return nil, err
 	}
-	if s.pages, err = s.parse(); err != nil {
+	if err := s.mountRooms(); err != nil {
 		return nil, err
 	}
-	s.mux = s.routes()
 	if opt.Bus != nil {
-		opt.Bus.OnNotice(func(n bus.Notice) {
-			if n.Terminal || n.Type == beeos.ChatMessage || n.Type == "" {
-				s.viewers.wake()
-			}
-		})
-		opt.Bus.OnControl(func(c bus.Control) {
-			if c.Kind == bus.ApprovalChanged {
-				s.viewers.wake()
-			}
-		})
+		s.refreshOn(opt.Bus)
 	}
 	return s, nil
+}
+
+// mountRooms adds the owners' pages, and the rooms that are packages of their
+// own.
+func (s *Site) mountRooms() (err error) {
+	if err := s.AddTemplates(templates); err != nil {
+		return err
+	}
+	s.addRoutes()
+	s.signIn, err = signin.Mount(signin.Options{
+		Pages: s.Server, DB: s.DB, People: s.People, OAuth: s.OAuth, OIDC: s.OIDC, Log: s.Log, MCPURL: s.MCPURL, Online: s.online,
+	})
+	if err != nil {
+		return err
+	}
+	_, err = chat.Mount(chat.Options{
+		Pages: s.Server, DB: s.DB, Ledger: s.Ledger, Bus: s.Bus, Calls: s.Calls, Files: s.Files, Log: s.Log,
+		Online: s.online, DescribeAgent: s.describeAgent, ShowApprovals: s.approvalRows, Acts: s.Acts,
+	})
+	return err
+}
+
+// refreshOn makes open pages refresh themselves when calls and decisions come.
+func (s *Site) refreshOn(b *bus.Bus) {
+	b.OnNotice(func(n bus.Notice) {
+		if n.Terminal || n.Type == beeos.ChatMessage || n.Type == "" {
+			s.WakeStreams()
+		}
+	})
+	b.OnControl(func(c bus.Control) {
+		if c.Kind == bus.ApprovalChanged {
+			s.WakeStreams()
+		}
+	})
+}
+
+// online reports whether an agent can be reached now.
+func (s *Site) online(ctx context.Context, a *beeos.Agent) bool {
+	return a.Active && s.Online != nil && s.Online(ctx, a.ID)
+}
+
+// describeAgent is agentRow for an agent of which nothing else is known yet.
+func (s *Site) describeAgent(ctx context.Context, a *beeos.Agent) (page.AgentRow, error) {
+	b, err := s.builtin(ctx, a)
+	if err != nil {
+		return page.AgentRow{}, err
+	}
+	return s.agentRow(ctx, a, b), nil
 }

@@ -1,0 +1,103 @@
+// Package chat is the part of the console where people talk with agents: the
+// page of a conversation and the list of them (chat.go, page.go), sending a
+// message (send.go), the other forms (forms.go) and the stream that shows what
+// is said while it is said (live.go).
+package chat
+
+import (
+	"context"
+	"embed"
+	"log/slog"
+	"net/http"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/access/act"
+	"github.com/beeos/beeos/internal/engine/bus"
+	"github.com/beeos/beeos/internal/engine/invoke"
+	"github.com/beeos/beeos/internal/engine/ledger"
+	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/surface/web/page"
+)
+
+//go:embed templates
+var templates embed.FS
+
+// Options is what the chat stands on.
+type Options struct {
+	Pages  *page.Server
+	DB     *store.DB
+	Ledger *ledger.Ledger
+	Bus    *bus.Bus // nil: an answer shows when it is complete
+	Calls  *invoke.Calls
+	Files  *invoke.Files // nil: files cannot be attached
+	Log    *slog.Logger
+
+	// What other rooms of the console know.
+	Online        func(ctx context.Context, a *beeos.Agent) bool
+	DescribeAgent func(ctx context.Context, a *beeos.Agent) (page.AgentRow, error)
+	ShowApprovals func(ctx context.Context, v *page.Visitor, list []store.Approval) []page.ApprovalCard
+	Acts          *act.Acts
+}
+
+// Chat serves the pages of conversations.
+type Chat struct{ Options }
+
+// Mount adds the templates and routes to the console.
+func Mount(opt Options) (*Chat, error) {
+	c := &Chat{opt}
+	if err := c.Pages.AddTemplates(templates); err != nil {
+		return nil, err
+	}
+	const list, one = "/agents/{agent}/chat", "/agents/{agent}/chat/{conversation}"
+	c.Pages.Handle("GET "+list, page.SignedIn, c.show)
+	c.Pages.Handle("POST "+list, page.FileSenders, c.beginConversation)
+	c.Pages.Handle("GET "+one, page.SignedIn, c.show)
+	c.Pages.Handle("POST "+one, page.FileSenders, c.sendMessage)
+	c.Pages.Handle("GET "+one+"/live", page.SignedIn, c.streamConversation)
+	c.Pages.Handle("POST "+one+"/stop", page.SignedIn, c.stopAgent)
+	c.Pages.Handle("POST "+one+"/answer", page.SignedIn, c.answerQuestion)
+	c.Pages.Handle("POST "+one+"/title", page.SignedIn, c.renameConversation)
+	c.Pages.Handle("POST "+one+"/delete", page.SignedIn, c.deleteConversation)
+	c.Pages.Handle("GET "+one+"/{form}", page.SignedIn, c.redirectToConversation)
+	return c, nil
+}
+
+// conversation is one of the visitor's own, with the agent that they talk with.
+type conversation struct {
+	agent   *beeos.Agent
+	channel beeos.Channel // the zero one has not begun
+}
+
+func (c conversation) hasBegun() bool { return c.channel.ID != "" }
+
+// listPath is where the visitor's conversations with the agent are.
+func (c conversation) listPath() string { return "/agents/" + c.agent.ID + "/chat" }
+
+func (c conversation) path() string {
+	if !c.hasBegun() {
+		return c.listPath()
+	}
+	return c.listPath() + "/" + c.channel.ID
+}
+
+// findConversation returns the conversation of the path if the visitor may call
+// its agent and it is their own; without an id it is one that has not begun.
+// What they may not see looks the same as what does not exist.
+func (c *Chat) findConversation(r *http.Request, v *page.Visitor) (conversation, error) {
+	a, err := c.DB.Agent(r.Context(), r.PathValue("agent"))
+	if err == nil && !v.Caller().MayReach(a) {
+		err = beeos.Errorf(beeos.AgentNotFound, "there is no such agent; check the id, or list your agents")
+	}
+	id := r.PathValue("conversation")
+	if err != nil || id == "" {
+		return conversation{agent: a}, err
+	}
+	ch, err := c.Ledger.Channel(r.Context(), id)
+	if err != nil && beeos.CodeOf(err) != beeos.NotFound {
+		return conversation{}, err
+	}
+	if err != nil || ch.Owner != v.Caller().Principal() || ch.AgentID != a.ID || ch.Kind != beeos.KindConversation {
+		return conversation{}, beeos.Errorf(beeos.NotFound, "you have no such conversation with this agent")
+	}
+	return conversation{a, ch}, nil
+}

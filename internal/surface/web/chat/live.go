@@ -1,0 +1,174 @@
+package chat
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"net/http"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/surface/web/page"
+	"github.com/beeos/beeos/internal/surface/web/transcript"
+	"github.com/beeos/beeos/internal/wire/httpd"
+)
+
+const (
+	minPause       = 50 * time.Millisecond // between two events of a stream
+	bytesPerSecond = 256 << 10             // a long answer is sent again less often
+	lookEvery      = 500 * time.Millisecond
+)
+
+// streamConversation streams a conversation: what is said the moment it is said,
+// and the rest of the page at most twice a second. An event has the whole state
+// of each turn that it is about, so after an interruption on either side the
+// browser misses nothing and gets nothing twice.
+func (c *Chat) streamConversation(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
+	here, err := c.findConversation(r, v)
+	if err != nil {
+		return err
+	}
+	t, err := c.loadTranscript(r.Context(), v, here, messageCount(r))
+	if err != nil {
+		return err
+	}
+	shown := newRendering(c.Pages, t)
+	if err := shown.update(); err != nil {
+		return err
+	}
+	has := cmp.Or(r.Header.Get("Last-Event-ID"), r.URL.Query().Get("state"))
+	s := &stream{Chat: c, visitor: v, request: r, transcript: t, shown: shown, has: has}
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	s.out = httpd.NewSSE(w)
+	defer s.out.Close()
+	s.out.KeepAlive(page.KeepAlive)
+	var g errgroup.Group
+	g.Go(func() error {
+		defer cancel()
+		for ev, err := range c.Calls.Watch(ctx, here.channel.ID, t.LastOffset()) {
+			if err != nil {
+				return err
+			}
+			t.AddEvent(&ev)
+		}
+		return nil
+	})
+	err = s.run(ctx)
+	cancel()
+	if e := g.Wait(); err == nil {
+		err = e
+	}
+	if err != nil && r.Context().Err() == nil {
+		c.Log.WarnContext(r.Context(), "live updates of a conversation stopped", "channel", here.channel.ID, "err", err)
+	}
+	return nil
+}
+
+// stream is one stream of a conversation.
+type stream struct {
+	*Chat
+	visitor    *page.Visitor
+	request    *http.Request
+	transcript *transcript.Transcript
+	shown      *rendering
+	out        *httpd.SSE
+	has        string // checksum of what the browser says it has
+	frame      []byte // what was sent of the page around the transcript
+}
+
+// run sends what has changed until the visitor is gone, or may no longer look.
+func (s *stream) run(ctx context.Context) error {
+	wake, leave := s.Pages.JoinStreams()
+	defer leave()
+	looked := time.Now()
+	frame, err := s.renderFrame(ctx)
+	for err == nil {
+		size := 0
+		if size, err = s.sendChanges(frame); err != nil {
+			return nil // the browser is gone
+		}
+		if !s.wait(ctx, wake, looked, minPause+time.Duration(size)*time.Second/bytesPerSecond) {
+			return nil
+		}
+		if s.Pages.RefreshVisitor(ctx, s.visitor) != nil {
+			return nil // signed out; the browser learns so when it tries again
+		}
+		if time.Since(looked) >= lookEvery {
+			looked = time.Now()
+			if frame, err = s.renderFrame(ctx); err != nil {
+				break
+			}
+		}
+		err = s.shown.update()
+	}
+	if code := beeos.CodeOf(err); code == beeos.NotFound || code == beeos.AgentNotFound {
+		return nil // deleted, or out of reach now; the browser learns so when it tries again
+	}
+	return err
+}
+
+// sendChanges sends what the browser does not have, and returns how much that
+// was.
+func (s *stream) sendChanges(frame []byte) (int, error) {
+	body := s.shown.changes(s.has)
+	if !bytes.Equal(frame, s.frame) {
+		body = append(body, frame...)
+		s.frame = frame
+	}
+	if len(body) == 0 {
+		return 0, nil
+	}
+	return len(body), s.out.Event("", s.shown.checksum(), body)
+}
+
+// wait returns when there may be something to show, but not before pause is
+// over; false when ctx is.
+func (s *stream) wait(ctx context.Context, wake <-chan struct{}, looked time.Time, pause time.Duration) bool {
+	least, most := time.NewTimer(pause), time.NewTimer(page.MaxRefresh)
+	defer least.Stop()
+	defer most.Stop()
+	select {
+	case <-least.C:
+	case <-ctx.Done():
+		return false
+	}
+	select {
+	case <-s.transcript.Changed:
+		return true
+	case <-wake: // somebody called, or decided; not for every call of others
+	case <-most.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+	rest := time.NewTimer(lookEvery - time.Since(looked))
+	defer rest.Stop()
+	select {
+	case <-s.transcript.Changed:
+	case <-rest.C:
+	case <-ctx.Done():
+		return false
+	}
+	return true
+}
+
+// renderFrame looks for what the events of the conversation do not tell, and
+// renders the page around the transcript.
+func (s *stream) renderFrame(ctx context.Context) ([]byte, error) {
+	here, err := s.findConversation(s.request, s.visitor)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.addFindings(ctx, s.visitor, here.agent, s.transcript, false); err != nil {
+		return nil, err
+	}
+	d, err := s.loadPage(ctx, s.visitor, here, "")
+	if err != nil {
+		return nil, err
+	}
+	d.Open = s.transcript.IsBusy()
+	return s.Pages.WithBadge(s.visitor, func(context.Context) ([]byte, error) { return s.Pages.RenderPart("chat", "live", d) })(ctx)
+}

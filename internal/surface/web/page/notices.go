@@ -1,0 +1,57 @@
+package page
+
+import (
+	"net/http"
+	"net/url"
+)
+
+// notices is what the page after a change can say, by the code in its address:
+// the address never carries text.
+var notices = map[string]string{
+	"saved": "Saved.",
+
+	"created":          "The agent has been created. It connects within seconds.",
+	"agent-changed":    "Saved. The agent restarts with the change once its current answers are done.",
+	"agent-stopped":    "The agent has been stopped. Callers are told that it is offline.",
+	"agent-started":    "The agent has been started. It connects within seconds.",
+	"agent-deleted":    "The agent has been deleted, with its keys and everything its skills were given.",
+	"skill-added":      "The skill has been added.",
+	"skill-removed":    "The skill has been removed, with everything it was given.",
+	"skill-authorized": "Authorized. The agent can use the skill now.",
+	"skill-forgotten":  "The authorization has been forgotten. The server may still list it; revoke it there, too.",
+	"tool-accepted":    "Accepted. The model sees the tool as it is now.",
+
+	"titled":       "Renamed.",
+	"chat-deleted": "The conversation has been deleted.",
+
+	"approved":    "Approved. The agent continues.",
+	"rejected":    "Rejected. The agent has been told.",
+	"key-revoked": "The key has been revoked. It stopped working at once.",
+	"app-revoked": "The app has been disconnected. Its tokens stopped working.",
+	"app-changed": "Saved. The app now reaches the agents you left ticked.",
+	"renamed":     "Your name has been changed.",
+	"password":    "Your password has been changed. Your other sessions were signed out.",
+	"ended":       "That session has been signed out.",
+	"withdrawn":   "The invitation has been withdrawn. Its link no longer works.",
+	"disabled":    "The account has been disabled: signed out everywhere, keys and agents included.",
+	"enabled":     "The account has been enabled again.",
+	"admin":       "They are an admin now.",
+	"no-admin":    "They are no longer an admin.",
+	"signed-out":  "You are signed out.",
+	"everywhere":  "You are signed out everywhere.",
+}
+
+// Redirect sends the browser to another page of ours, which shows the notice;
+// "" = none.
+func Redirect(w http.ResponseWriter, r *http.Request, path, notice string) error {
+	if notice != "" {
+		path += "?did=" + url.QueryEscape(notice)
+	}
+	http.Redirect(w, r, path, http.StatusSeeOther)
+	return nil
+}
+
+// RedirectTo is an action that leads to another page of ours.
+func RedirectTo(path string) Action {
+	return func(w http.ResponseWriter, r *http.Request, _ *Visitor) error { return Redirect(w, r, path, "") }
+}

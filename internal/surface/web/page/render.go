@@ -1,0 +1,201 @@
+package page
+
+import (
+	"bytes"
+	"fmt"
+	"html/template"
+	"io/fs"
+	"net/http"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/surface/web/safetext"
+	"github.com/beeos/beeos/internal/wire/httpd"
+)
+
+// View is what every template gets.
+type View struct {
+	Title   string
+	Room    string // the entry of the menu that is lit; "" = no menu
+	User    beeos.User
+	Theme   string
+	Here    string // the path, to come back to
+	Said    string // what was just done
+	Problem string // what was wrong with the form
+	Live    string // where the page's stream is
+	Waiting int    // approvals that wait for the visitor
+	Data    any
+}
+
+func (s *Server) parseLayout() (*template.Template, error) {
+	t, err := template.New("layout.html").Funcs(s.functions()).ParseFS(templates, "templates/layout.html", "templates/parts.html")
+	if err != nil {
+		return nil, fmt.Errorf("parse templates: %w", err)
+	}
+	return t, nil
+}
+
+// AddTemplates parses the pages of a room: the files in its folder templates.
+// Each defines "content", and the rows of its lists, which its stream uses, too.
+func (s *Server) AddTemplates(files fs.FS) error {
+	names, err := fs.Glob(files, "templates/*.html")
+	if err != nil {
+		return err
+	}
+	for _, file := range names {
+		name := strings.TrimSuffix(path.Base(file), ".html")
+		if name == "layout" || name == "parts" {
+			continue
+		}
+		t, err := template.Must(s.layout.Clone()).ParseFS(files, file)
+		if err != nil {
+			return fmt.Errorf("parse %s: %w", file, err)
+		}
+		s.pages[name] = t
+	}
+	return nil
+}
+
+func (s *Server) functions() template.FuncMap {
+	return template.FuncMap{
+		"static": s.static.url,
+		"icon": func(name string) template.HTML {
+			return template.HTML(`<svg class="icon" aria-hidden="true" focusable="false"><use href="` + s.static.url("icons.svg") + "#" + template.HTMLEscapeString(name) + `"/></svg>`) //nolint:gosec // both parts are ours
+		},
+		// boost lets htmx send a form and put the answer in place; without
+		// JavaScript the browser does the same with a whole page.
+		"boost": func() template.HTMLAttr {
+			return `hx-boost="true" hx-target="#main" hx-select="#main" hx-swap="outerMorph show:none"`
+		},
+		"ago": func(t time.Time) template.HTML {
+			return formatTime(t, Ago(s.Now(), t))
+		},
+		"until": func(t time.Time) template.HTML {
+			return formatTime(t, Until(s.Now(), t))
+		},
+		"took":     formatDuration,
+		"plural":   Plural,
+		"clean":    safetext.Line,
+		"markdown": safetext.Markdown,
+		"reveal":   safetext.Reveal,
+		"pieces":   safetext.Pieces,
+		"dict":     dict,
+	}
+}
+
+// formatTime says a time in words, with the exact time beside it.
+func formatTime(t time.Time, words string) template.HTML {
+	if t.IsZero() {
+		return template.HTML(words) //nolint:gosec // one of our own words
+	}
+	return template.HTML(fmt.Sprintf(`<time datetime="%s" title="%s">%s</time>`, //nolint:gosec // a formatted time
+		t.UTC().Format(time.RFC3339), t.UTC().Format("2006-01-02 15:04:05 MST"), words))
+}
+
+// dict hands several values to a template.
+func dict(pairs ...any) map[string]any {
+	m := map[string]any{}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		m[pairs[i].(string)] = pairs[i+1]
+	}
+	return m
+}
+
+// ShowPage renders a whole page before it sends anything.
+func (s *Server) ShowPage(w http.ResponseWriter, r *http.Request, v *Visitor, status int, name string, p View) error {
+	p.User, p.Theme = v.User, chosenTheme(r)
+	p.Waiting = s.countWaiting(r.Context(), v)
+	if p.Live == "" {
+		p.Live = "/approvals/badge/live"
+	}
+	if p.Here == "" {
+		p.Here = r.URL.Path
+	}
+	if r.Method == http.MethodGet && p.Said == "" {
+		p.Said = notices[r.URL.Query().Get("did")]
+	}
+	var b bytes.Buffer
+	if err := s.pages[name].ExecuteTemplate(&b, "layout.html", p); err != nil {
+		return fmt.Errorf("render %s: %w", name, err)
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	w.Write(b.Bytes()) //nolint:errcheck // the reader is gone; nobody is left to tell
+	return nil
+}
+
+// RenderPart renders one named template of a page, for its stream.
+func (s *Server) RenderPart(name, part string, data any) ([]byte, error) {
+	var b bytes.Buffer
+	err := s.pages[name].ExecuteTemplate(&b, part, data)
+	return b.Bytes(), err
+}
+
+// failure is what the error page says.
+type failure struct {
+	Status  int
+	Heading string
+	Message string
+	Request string // the id under which the log has more
+}
+
+// showError answers with the error page. The cause goes to the log alone.
+func (s *Server) showError(w http.ResponseWriter, r *http.Request, v *Visitor, err error) {
+	public, status := beeos.Public(err), httpd.StatusOf(err)
+	if IsScripted(r) {
+		if status >= http.StatusInternalServerError && public.Code != beeos.AgentOffline {
+			httpd.Report(r, err)
+		}
+		http.Error(w, Sentence(public.Message), status)
+		return
+	}
+	f := failure{Status: status, Message: Sentence(public.Message)}
+	switch {
+	case status == http.StatusNotFound:
+		f.Heading = "Nothing here"
+	case status == http.StatusForbidden:
+		f.Heading = "Not allowed"
+	case status >= http.StatusInternalServerError:
+		f.Heading, f.Request = "Something went wrong", httpd.RequestID(r.Context())
+		httpd.Report(r, err)
+	default:
+		f.Heading = "That did not work"
+	}
+	httpd.SetRetryAfter(w, public)
+	if err := s.ShowPage(w, r, v, status, "error", View{Title: f.Heading, Data: f}); err != nil {
+		httpd.WriteError(w, r, err)
+	}
+}
+
+// FormProblem returns what a person can correct in a form; ok is false for any
+// other error.
+func FormProblem(err error) (message string, status int, ok bool) {
+	switch beeos.CodeOf(err) {
+	case beeos.InvalidParam, beeos.InvalidBody, beeos.MissingParam, beeos.Conflict, beeos.LoginRejected, beeos.RateLimited:
+		return Sentence(beeos.Public(err).Message), httpd.StatusOf(err), true
+	}
+	return "", 0, false
+}
+
+const themeCookie = "beeos_theme"
+
+// chosenTheme is what the visitor chose; "" follows the system.
+func chosenTheme(r *http.Request) string {
+	if c, err := r.Cookie(themeCookie); err == nil && (c.Value == "light" || c.Value == "dark") {
+		return c.Value
+	}
+	return ""
+}
+
+// setTheme keeps the choice in a cookie, so that the first byte of every page
+// knows it.
+func (s *Server) setTheme(w http.ResponseWriter, r *http.Request, _ *Visitor) error {
+	value, seconds := r.FormValue("theme"), 365*24*60*60
+	if value != "light" && value != "dark" {
+		value, seconds = "", -1
+	}
+	http.SetCookie(w, &http.Cookie{Name: themeCookie, Value: value, Path: "/", MaxAge: seconds, HttpOnly: true, Secure: s.KeepsCookies(r), SameSite: http.SameSiteLaxMode})
+	return Redirect(w, r, LocalPath(r.FormValue("back")), "")
+}

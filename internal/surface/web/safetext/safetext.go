@@ -1,0 +1,125 @@
+// Package safetext makes text that strangers wrote safe to show: one clean line
+// for a sentence of ours, invisible characters spelled out, Markdown laid out
+// without letting any HTML through, links that lead to the web alone, and two
+// versions of a text side by side.
+package safetext
+
+import (
+	"fmt"
+	"net/url"
+	"regexp"
+	"strings"
+	"unicode"
+)
+
+// Line makes text that a stranger wrote fit for a sentence of ours: one line of
+// at most so many characters. Characters that have no shape of their own
+// (control characters, marks that change the direction of writing, zero-width
+// joiners) become one visible sign.
+func Line(s string, most int) string {
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	var b strings.Builder
+	n, space := 0, false
+	for _, r := range s {
+		if unicode.IsSpace(r) {
+			space = b.Len() > 0
+			continue
+		}
+		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Co, r) || !unicode.IsGraphic(r) {
+			r = '\uFFFD'
+		}
+		if space {
+			b.WriteByte(' ')
+			n++
+			space = false
+		}
+		if n >= most-1 {
+			b.WriteRune('…')
+			break
+		}
+		b.WriteRune(r)
+		n++
+	}
+	return b.String()
+}
+
+// Piece is a stretch of text. An invisible one is the sign that stands for a
+// character nobody could see.
+type Piece struct {
+	Text      string
+	Invisible bool
+}
+
+// Pieces splits a text at the signs that beeos.Visible or Reveal put into it,
+// so that a page can mark them.
+func Pieces(s string) (list []Piece) {
+	for s != "" {
+		at := invisibleSign.FindStringIndex(s)
+		if at == nil {
+			return append(list, Piece{Text: s})
+		}
+		if at[0] > 0 {
+			list = append(list, Piece{Text: s[:at[0]]})
+		}
+		list = append(list, Piece{Text: s[at[0]:at[1]], Invisible: true})
+		s = s[at[1]:]
+	}
+	return list
+}
+
+var invisibleSign = regexp.MustCompile(`⟨U\+[0-9A-F]{4,6}⟩`)
+
+// Reveal spells out the characters of a conversation that would deceive its
+// reader. It is milder than beeos.Visible, which is for text that people agree
+// to: the joiners of scripts and emoji and typographic spaces stay as they are.
+func Reveal(s string) string {
+	s = strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\r\n", "\n")
+	if !strings.ContainsFunc(s, deceives) {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range s {
+		if deceives(r) {
+			fmt.Fprintf(&b, "⟨U+%04X⟩", r)
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+func deceives(r rune) bool {
+	switch {
+	case r == '\n' || r == '\t':
+		return false
+	case r == '\u200C' || r == '\u200D' || unicode.Is(unicode.Variation_Selector, r) && r < 0xE0000:
+		return false
+	case unicode.IsSpace(r):
+		return unicode.IsControl(r) || r == '\u2028' || r == '\u2029'
+	}
+	return !unicode.IsGraphic(r)
+}
+
+// LinkTarget returns the address that a link may lead to: the web or mail.
+func LinkTarget(address string) (string, bool) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return "", false
+	}
+	switch strings.ToLower(u.Scheme) {
+	case "http", "https":
+		return u.String(), u.Host != ""
+	case "mailto":
+		return u.String(), true
+	}
+	return "", false
+}
+
+// LinkHost is where a link leads, as people are shown it.
+func LinkHost(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return Line(u.Host, 80)
+}
