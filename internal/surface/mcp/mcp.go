@@ -105,17 +105,17 @@ func New(opt Options) (*Gateway, error) {
 		opt.Context = context.Background()
 	}
 	opt.PublicURL = strings.TrimRight(opt.PublicURL, "/")
-	registry, err := sessions.OpenRegistry(opt.Context, sessions.RegistryOptions{DB: opt.DB, Bus: opt.Bus, Log: opt.Log, Now: opt.Now, NodeDead: opt.NodeDead})
+	registry, err := sessions.Open(opt.Context, sessions.Options{DB: opt.DB, Bus: opt.Bus, Log: opt.Log, Now: opt.Now, NodeDead: opt.NodeDead})
 	if err != nil {
 		return nil, err
 	}
 	g := &Gateway{
 		opt:      opt,
-		catalog:  catalog.NewCatalog(opt.DB, opt.Calls, opt.Now),
+		catalog:  catalog.New(opt.DB, opt.Calls, opt.Now),
 		sessions: registry,
 		hub:      stream.NewHub(),
 	}
-	g.runner = call.NewRunner(call.RunnerOptions{
+	g.runner = call.NewRunner(call.Options{
 		DB: opt.DB, Calls: opt.Calls, Bus: opt.Bus, Catalog: g.catalog, Sealer: registry.Sealer, Log: opt.Log, Now: opt.Now,
 		HandOver: opt.HandOver, Context: opt.Context,
 	})

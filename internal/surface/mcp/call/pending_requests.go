@@ -38,10 +38,10 @@ func (c *activeCall) startWaiting(ctx context.Context) context.Context {
 	if req.Channel == "" && req.ContextID != "" {
 		f.channel = invoke.ContextChannel(x.Caller.Principal(), x.Agent.ID, req.ContextID)
 	}
-	ctx = x.trackRequest(ctx, f, c.m.Id)
+	ctx = x.trackRequest(ctx, f, c.m.ID)
 	if x.resumable() && c.m.Method == "tools/call" && x.Out.FirstEventID == nil {
 		tool, _ := httpd.StringValue(httpd.Field(c.m.Params, "name"))
-		l := lostStream{req.TurnID, f.channel, x.Agent.ID, tool, c.m.Id}
+		l := LostStream{req.TurnID, f.channel, x.Agent.ID, tool, c.m.ID}
 		x.Out.FirstEventID = func() string { return x.sealStreamID(l) }
 	}
 	x.Out.KeepAlive()

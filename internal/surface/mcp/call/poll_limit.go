@@ -53,7 +53,7 @@ func (x *Client) takePoll() error {
 	if wait == 0 {
 		return nil
 	}
-	e := beeos.Errorf(beeos.RateLimited, "too many looks at tasks: leave %s between them, as pollIntervalMs says, or let %s wait", wire.TaskPoll, catalog.FetchName)
+	e := beeos.Errorf(beeos.RateLimited, "too many looks at tasks: leave %s between them, as pollIntervalMs says, or let %s wait", wire.TaskPoll, catalog.FetchToolName)
 	e.RetryAfter = wait
 	return e
 }

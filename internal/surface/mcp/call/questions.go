@@ -40,7 +40,7 @@ func (x *Client) questionRequest(ctx context.Context, ev *beeos.Event) []byte {
 
 // ReceiveAnswer carries the client's response to the agent that asked.
 func (x *Client) ReceiveAnswer(ctx context.Context, m *wire.Message) error {
-	id, _ := httpd.StringValue(m.Id)
+	id, _ := httpd.StringValue(m.ID)
 	ask, ok := x.Runner.Sealer.Open(sessions.SealedAsk, x.EndpointAgent, x.Caller.Principal(), id)
 	if !ok {
 		return wire.WithStatus(http.StatusBadRequest, beeos.Errorf(beeos.InvalidBody, "this response answers no request of ours"))

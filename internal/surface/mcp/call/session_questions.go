@@ -59,7 +59,7 @@ func (r *Runner) DeliverAnswer(id string, data []byte) {
 // too.
 func (c *activeCall) askClient(ctx context.Context, n *replies.NeededInput) (input map[string]json.RawMessage, early []byte) {
 	c.waiting = &pendingRequest{}
-	ctx = c.x.trackRequest(ctx, c.waiting, c.m.Id)
+	ctx = c.x.trackRequest(ctx, c.waiting, c.m.ID)
 	defer c.stopWaiting()
 	input = map[string]json.RawMessage{}
 	answers := map[string]chan []byte{}

@@ -35,7 +35,7 @@ func (x *Client) toolCall(ctx context.Context, m *wire.Message) (*activeCall, []
 	}
 	// Headers repeat the arguments of the tool that is named, whatever it calls.
 	if x.Version.Stateless() {
-		if err := wire.CheckParamHeaders(x.R.Header, listed.Bindings, given); err != nil {
+		if err := wire.CheckParamHeaders(x.HTTP.Header, listed.Bindings, given); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -186,7 +186,7 @@ func (x *Client) badArguments(t *catalog.Tool, complaint string) ([]byte, error)
 
 // resolveCallTool resolves call_tool: the tool that is meant, and its arguments.
 func (x *Client) resolveCallTool(t *catalog.Tool, given []byte) (*catalog.Tool, []byte, error) {
-	if !t.IsMeta || t.Name != catalog.CallThrough {
+	if !t.IsMeta || t.Name != catalog.CallToolName {
 		return t, given, nil
 	}
 	name, arguments, err := toolParams(given)

@@ -28,7 +28,7 @@ type Catalog struct {
 	unions unions
 }
 
-func NewCatalog(db *store.DB, calls *invoke.Calls, now func() time.Time) *Catalog {
+func New(db *store.DB, calls *invoke.Calls, now func() time.Time) *Catalog {
 	return &Catalog{db: db, calls: calls, now: now, agents: map[string]*Server{}, unions: unions{byScope: map[string]*Server{}}}
 }
 

@@ -10,7 +10,7 @@ import (
 
 // FindMember returns who has what m names, and m in that agent's own names.
 func (l *Lists) FindMember(m *wire.Message) (e *Server, local *wire.Message, uri string) {
-	local = &wire.Message{Id: m.Id, Method: m.Method, Params: m.Params}
+	local = &wire.Message{ID: m.ID, Method: m.Method, Params: m.Params}
 	switch m.Method {
 	case "prompts/get":
 		e, local.Params = l.ownPrompt(m.Params)

@@ -18,7 +18,7 @@ const nameMax = 64
 // that share a slug, the first has it.
 func newUnion(self *beeos.Agent, members []*Server) *Lists {
 	l := &Lists{
-		ToolByName: map[string]*Tool{}, ResourceAt: map[string]*resource{}, PromptByName: map[string]*beeos.Prompt{},
+		ToolByName: map[string]*Tool{}, ResourceAt: map[string]*Resource{}, PromptByName: map[string]*beeos.Prompt{},
 		memberBySlug: map[string]*Server{}, MemberByAgent: map[string]*Server{}, promptOf: map[string]promptOrigin{},
 	}
 	l.Skills.ByFile = map[string][]byte{}

@@ -21,8 +21,8 @@ const (
 	directoryType   = "inode/directory"
 )
 
-// skills is what the extension's methods answer with.
-type skills struct {
+// Skills is what the extension's methods answer with.
+type Skills struct {
 	List        Pages
 	items       [][]byte          // its elements
 	ByFile      map[string][]byte // SKILL.md -> the entry of its skill
@@ -32,7 +32,7 @@ type skills struct {
 // addSkills finds the skills among the resources.
 func (l *Lists) addSkills(a *beeos.Agent) {
 	resources := a.Definition.Resources
-	l.Skills = skills{ByFile: map[string][]byte{}, Directories: map[string]Pages{}}
+	l.Skills = Skills{ByFile: map[string][]byte{}, Directories: map[string]Pages{}}
 	var items [][]byte
 	for i := range resources {
 		root, ok := strings.CutSuffix(resources[i].URI, skillFile)
@@ -103,7 +103,7 @@ func contentOfFile(r *beeos.Resource) ([]byte, bool) {
 }
 
 // addDirectories makes root and every folder below it readable.
-func (s *skills) addDirectories(root string, resources []beeos.Resource) {
+func (s *Skills) addDirectories(root string, resources []beeos.Resource) {
 	children := map[string][][]byte{root: nil}
 	seen := map[string]bool{}
 	add := func(uri string, shown []byte) {

@@ -105,7 +105,7 @@ func (s *Stream) wakeUp() {
 }
 
 // NoteTurns has the stream look at the turns that it watches.
-func (s *Stream) NoteTurns(watch *taskWatch) {
+func (s *Stream) NoteTurns(watch *TaskWatch) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for turn := range watch.Last {

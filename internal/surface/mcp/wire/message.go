@@ -10,7 +10,7 @@ import (
 // Message is one JSON-RPC message. Its slices are ranges of the request body,
 // which has passed the strict reader; nothing is decoded before it is needed.
 type Message struct {
-	Id     []byte // as the client wrote it; nil in a notification
+	ID     []byte // as the client wrote it; nil in a notification
 	Method string // empty in a response
 	Params []byte // an object, or nil
 	Result []byte // of a response
@@ -19,7 +19,7 @@ type Message struct {
 
 func (m *Message) IsResponse() bool { return m.Method == "" }
 
-func (m *Message) IsNotification() bool { return m.Id == nil }
+func (m *Message) IsNotification() bool { return m.ID == nil }
 
 // ParseMessage reads the envelope. Members are matched by their exact names; what a
 // message may not be is InvalidBody.
@@ -61,7 +61,7 @@ func (m *Message) readID(id []byte) error {
 	switch Kind(id) {
 	case 0: // none
 	case '"', '0':
-		m.Id = id
+		m.ID = id
 	default:
 		return beeos.Errorf(beeos.InvalidBody, `"id" must be a string or a number`)
 	}
@@ -85,7 +85,7 @@ func (m *Message) readRequest(method []byte) error {
 }
 
 func (m *Message) checkResponse() error {
-	if m.Id == nil || (m.Result == nil) == (m.Fault == nil) {
+	if m.ID == nil || (m.Result == nil) == (m.Fault == nil) {
 		return beeos.Errorf(beeos.InvalidBody, `a message has a "method", or an "id" with either a "result" or an "error"`)
 	}
 	if m.Fault != nil && Kind(m.Fault) != '{' {

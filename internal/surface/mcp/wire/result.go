@@ -12,7 +12,7 @@ import (
 // they may be kept; ours do so before anything else. An agent that gave a whole
 // result is not heard on that.
 func FrameResult(v Version, m *Message, serverInfo, result []byte) (head, body []byte) {
-	head = append(AppendResponseHead(make([]byte, 0, 64+len(m.Id)), m.Id), `,"result":`...)
+	head = append(AppendResponseHead(make([]byte, 0, 64+len(m.ID)), m.ID), `,"result":`...)
 	if !v.Stateless() {
 		return head, result
 	}
