@@ -68,9 +68,9 @@ func (s *stack) flood(t *testing.T) *http.Request {
 	return r
 }
 
-// TestT46SlowReader: a reader that stops reading is dropped. Its agent is not
+// TestSlowReaderIsDropped: a reader that stops reading is dropped. Its agent is not
 // told to stop, and finishes; others are not held up.
-func TestT46SlowReader(t *testing.T) {
+func TestSlowReaderIsDropped(t *testing.T) {
 	s := newStack(t)
 	s.gateway.opt.WriteWithin = 200 * time.Millisecond
 	next := s.nextFrame()

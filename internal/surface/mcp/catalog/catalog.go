@@ -1,3 +1,7 @@
+// Package catalog is what agents have to offer MCP clients: tools, resources,
+// prompts and skills, kept per agent as bytes that are ready to be written,
+// with the indexes that calls are looked up in. The agents that one credential
+// reaches are merged into a union, which looks like one more agent.
 package catalog
 
 import (

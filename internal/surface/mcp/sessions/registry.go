@@ -1,3 +1,7 @@
+// Package sessions holds what a client and the server agreed on at initialize.
+// A session is its own id, sealed, so that any replica opens it; the registry
+// knows those that have ended. Other names that clients bring back (questions,
+// states, streams) are sealed here as well.
 package sessions
 
 import (

@@ -82,9 +82,9 @@ func FuzzSession(f *testing.F) {
 	})
 }
 
-// TestT36GuessedIDs: a million guesses open nothing, be they noise or close to
+// TestGuessedSessionIDsOpenNothing: a million guesses open nothing, be they noise or close to
 // the real thing.
-func TestT36GuessedIDs(t *testing.T) {
+func TestGuessedSessionIDsOpenNothing(t *testing.T) {
 	seal, err := newSealer(newSecret())
 	if err != nil {
 		t.Fatal(err)

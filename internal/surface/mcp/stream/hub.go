@@ -1,3 +1,7 @@
+// Package stream tells clients what changes outside of calls: lists, resources,
+// tasks and messages of a session. The hub notes what the bus brings on the
+// streams that are open here; a follower passes it on for as long as its client
+// may hear it.
 package stream
 
 import (

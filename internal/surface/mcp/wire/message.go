@@ -1,3 +1,7 @@
+// Package wire is MCP as bytes: JSON-RPC messages read and written, the
+// protocol's revisions, headers, metadata and capabilities, errors in its
+// numbers, and the response that is JSON until the first event and a stream
+// from then on. It knows no agents and decides nothing.
 package wire
 
 import (
