@@ -29,8 +29,8 @@ func (s *stack) file(t *testing.T, owner string, stored bool) string {
 	return f.ID
 }
 
-// TestAttachmentsMustBeTheCallers: unknown, foreign and not uploaded are one answer;
-// one's own file becomes a part with a link, and never an argument.
+// TestAttachmentsMustBeTheCallers: unknown, foreign and not uploaded are one
+// answer; one's own file becomes a part with a link, and never an argument.
 func TestAttachmentsMustBeTheCallers(t *testing.T) {
 	s := newStack(t)
 	mine := "user:" + s.owner.ID

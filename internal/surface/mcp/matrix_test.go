@@ -10,8 +10,8 @@ import (
 	"github.com/beeos/beeos/internal/surface/mcp/wire"
 )
 
-// TestAccessIsTheSameInEveryRevision: who may do what does not depend on the revision
-// that a client speaks, nor on the method, the door or the verb.
+// TestAccessIsTheSameInEveryRevision: who may do what does not depend on the
+// revision that a client speaks, nor on the method, the door or the verb.
 func TestAccessIsTheSameInEveryRevision(t *testing.T) {
 	s := newStack(t)
 	s.key(t.Context(), "revoked", beeos.Key{Kind: beeos.UserKey, OwnerID: s.owner.ID})
@@ -112,8 +112,8 @@ func TestAccessIsTheSameInEveryRevision(t *testing.T) {
 	}
 }
 
-// TestForeignNamesOpenNothing: an id is its owner's at its agent, in every place where
-// it is presented.
+// TestForeignNamesOpenNothing: an id is its owner's at its agent, in every
+// place where it is presented.
 func TestForeignNamesOpenNothing(t *testing.T) {
 	s := newStack(t)
 	session := s.handshake(t, "clerk", "user", `{}`)

@@ -102,8 +102,9 @@ func (s *stack) call(t *testing.T, path, token, body string) (*http.Response, st
 
 const listTools = `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`
 
-// TestChallengesNameWhatIsMissing: a token of one agent learns at another how to get that
-// one's; a token that fits, but without the agent, which scope it lacks.
+// TestChallengesNameWhatIsMissing: a token of one agent learns at another how
+// to get that one's; a token that fits, but without the agent, which scope it
+// lacks.
 func TestChallengesNameWhatIsMissing(t *testing.T) {
 	s := newStack(t)
 	metadata := func(agent string) string {

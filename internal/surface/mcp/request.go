@@ -93,8 +93,8 @@ func (x *request) finish(m *wire.Message, result []byte, err error) {
 	}
 }
 
-// settleVersion finds the revision and the session that m belongs to. initialize
-// begins both, whatever headers a client still has.
+// settleVersion finds the revision and the session that m belongs to.
+// initialize begins both, whatever headers a client still has.
 func (x *request) settleVersion(m *wire.Message) error {
 	x.Meta = wire.ReadMeta(m.Params)
 	name := strings.Join(x.HTTP.Header[wire.HeaderVersion], ",") // two of them are no version at all

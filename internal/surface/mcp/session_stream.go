@@ -10,9 +10,9 @@ import (
 	"github.com/beeos/beeos/internal/surface/mcp/wire"
 )
 
-// serveSessionStream opens the stream of a session, on which it hears of changes outside of
-// calls; with Last-Event-ID, the rest of a call's stream. Only the revisions
-// with sessions have it.
+// serveSessionStream opens the stream of a session, on which it hears of
+// changes outside of calls; with Last-Event-ID, the rest of a call's stream.
+// Only the revisions with sessions have it.
 func (g *Gateway) serveSessionStream(w http.ResponseWriter, r *http.Request, agentID string) {
 	x := g.openStream(w, r, agentID)
 	if x == nil {

@@ -18,8 +18,8 @@ import (
 	"github.com/beeos/beeos/internal/surface/mcp/wire"
 )
 
-// TestForeignAgentsLookAbsent: what is not there and what is not yours are the same
-// answer, to the byte, and a deleted or closed agent is no exception.
+// TestForeignAgentsLookAbsent: what is not there and what is not yours are the
+// same answer, to the byte, and a deleted or closed agent is no exception.
 func TestForeignAgentsLookAbsent(t *testing.T) {
 	s := newStack(t)
 	private, gone := s.agents["clerk"], s.agents["quiet"]
@@ -49,8 +49,8 @@ func TestForeignAgentsLookAbsent(t *testing.T) {
 	}
 }
 
-// TestCallerHeadersDecideNothing: what a caller says about itself in headers decides
-// nothing and goes nowhere.
+// TestCallerHeadersDecideNothing: what a caller says about itself in headers
+// decides nothing and goes nowhere.
 func TestCallerHeadersDecideNothing(t *testing.T) {
 	s := newStack(t)
 	const marker = "smuggled-7f3a"
@@ -91,7 +91,8 @@ func TestCallerHeadersDecideNothing(t *testing.T) {
 // tenant is one of many who use the same names for everything.
 type tenant struct{ user, agent, key string }
 
-// tenants makes n users with an agent each, which says whose it is and who asked.
+// tenants makes n users with an agent each, which says whose it is and who
+// asked.
 func (s *stack) tenants(t *testing.T, n int) []tenant {
 	t.Helper()
 	list := make([]tenant, n)

@@ -52,8 +52,8 @@ func (s *stack) edge(t *testing.T, at string, change func(*http.Request), body i
 	return resp.StatusCode, answer
 }
 
-// TestForeignOriginsAndHostsAreRefused: a page of somebody else's cannot use a server on this
-// machine, by whatever name it reaches it.
+// TestForeignOriginsAndHostsAreRefused: a page of somebody else's cannot use a
+// server on this machine, by whatever name it reaches it.
 func TestForeignOriginsAndHostsAreRefused(t *testing.T) {
 	s := newStack(t)
 	local := httptest.NewServer(&httpd.Handler{Next: s.gateway, Loopback: true, Log: slog.New(slog.DiscardHandler)})
@@ -92,7 +92,8 @@ func TestForeignOriginsAndHostsAreRefused(t *testing.T) {
 	}
 }
 
-// TestContentTypesOfFormsAreRefused: what a page can send without being allowed to is refused.
+// TestContentTypesOfFormsAreRefused: what a page can send without being allowed
+// to is refused.
 func TestContentTypesOfFormsAreRefused(t *testing.T) {
 	s := newStack(t)
 	for kind, want := range map[string]int{
@@ -107,8 +108,8 @@ func TestContentTypesOfFormsAreRefused(t *testing.T) {
 	}
 }
 
-// TestHeadersMustMatchTheBody: a proxy that decides by headers decides about what we
-// do, or we do nothing.
+// TestHeadersMustMatchTheBody: a proxy that decides by headers decides about
+// what we do, or we do nothing.
 func TestHeadersMustMatchTheBody(t *testing.T) {
 	s := newStack(t)
 	encoded := func(text string) string { return "=?base64?" + base64.StdEncoding.EncodeToString([]byte(text)) + "?=" }
@@ -153,8 +154,8 @@ func TestHeadersMustMatchTheBody(t *testing.T) {
 	}
 }
 
-// TestAmbiguousBodiesAreRefused: a body that two parsers could read in two ways is read in
-// none, and nothing is done.
+// TestAmbiguousBodiesAreRefused: a body that two parsers could read in two ways
+// is read in none, and nothing is done.
 func TestAmbiguousBodiesAreRefused(t *testing.T) {
 	s := newStack(t)
 	call := `"method":"tools/call","params":{"name":"what"}`
@@ -195,7 +196,8 @@ func (e *endless) Read(p []byte) (int, error) {
 	return copy(p, bytes.Repeat([]byte{' '}, len(p))), nil
 }
 
-// TestDepthAndSizeAreLimited: what is too deep or too large costs little to refuse.
+// TestDepthAndSizeAreLimited: what is too deep or too large costs little to
+// refuse.
 func TestDepthAndSizeAreLimited(t *testing.T) {
 	s := newStack(t)
 	deep := func(n int) string {
@@ -248,8 +250,8 @@ func TestDepthAndSizeAreLimited(t *testing.T) {
 	}
 }
 
-// TestOddNumbersDoNoHarm: numbers that no type holds do no harm, and an id comes back
-// as it was written.
+// TestOddNumbersDoNoHarm: numbers that no type holds do no harm, and an id
+// comes back as it was written.
 func TestOddNumbersDoNoHarm(t *testing.T) {
 	s := newStack(t)
 	digits := strings.Repeat("9", 900_000)
@@ -272,8 +274,8 @@ func TestOddNumbersDoNoHarm(t *testing.T) {
 	}
 }
 
-// TestUnfinishedHeadersAreClosed: connections that never finish their headers are closed, and
-// do not keep others from being served.
+// TestUnfinishedHeadersAreClosed: connections that never finish their headers
+// are closed, and do not keep others from being served.
 func TestUnfinishedHeadersAreClosed(t *testing.T) {
 	t.Parallel() // it waits for the real timeout
 	s := newStack(t)
@@ -313,8 +315,8 @@ func TestUnfinishedHeadersAreClosed(t *testing.T) {
 	}
 }
 
-// TestSchemaReferencesAreNotFetched: a reference in an agent's schema is followed by
-// nobody.
+// TestSchemaReferencesAreNotFetched: a reference in an agent's schema is
+// followed by nobody.
 func TestSchemaReferencesAreNotFetched(t *testing.T) {
 	s := newStack(t)
 	var fetched atomic.Int64

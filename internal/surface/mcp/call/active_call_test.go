@@ -20,8 +20,8 @@ import (
 	"github.com/beeos/beeos/internal/surface/mcp/wire"
 )
 
-// TestRefusedCallIsNotHandedOver: a call that is refused when its client has already
-// waited long enough was never a task, and says why it is none.
+// TestRefusedCallIsNotHandedOver: a call that is refused when its client has
+// already waited long enough was never a task, and says why it is none.
 func TestRefusedCallIsNotHandedOver(t *testing.T) {
 	run := newTestRunner(t)
 	for name, tt := range map[string]struct {

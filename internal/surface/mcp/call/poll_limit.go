@@ -10,8 +10,8 @@ import (
 	"github.com/beeos/beeos/internal/surface/mcp/wire"
 )
 
-// pollLimit limits how often a credential looks at its tasks: each look costs reads
-// of the database, and calls no agent whose own limit would count.
+// pollLimit limits how often a credential looks at its tasks: each look costs
+// reads of the database, and calls no agent whose own limit would count.
 type pollLimit struct {
 	mu     sync.Mutex
 	fullAt map[string]time.Time // when a credential will have its whole burst again

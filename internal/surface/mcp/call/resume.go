@@ -48,8 +48,8 @@ func (x *Client) OpenStreamID(id string) (l LostStream, ok bool) {
 	return LostStream{parts[0], parts[1], parts[2], parts[3], []byte(parts[4])}, true
 }
 
-// ResumeStream sends the rest of a call to a client that has come back for it. Its
-// progress starts over, so there is none.
+// ResumeStream sends the rest of a call to a client that has come back for it.
+// Its progress starts over, so there is none.
 func (x *Client) ResumeStream(ctx context.Context, l LostStream) {
 	m := &wire.Message{ID: l.id, Method: "tools/call"}
 	c := &activeCall{x: x, m: m}
@@ -76,7 +76,7 @@ func (x *Client) ResumeStream(ctx context.Context, l LostStream) {
 	}
 }
 
-// remainingHandOver is patience for a call whose client has come back: its own
+// remainingHandOver is handOverPlan for a call whose client has come back: its own
 // clock has run since the beginning.
 func (x *Client) remainingHandOver(l LostStream) (time.Duration, resultForTurn) {
 	t := x.Lists.ToolByName[l.tool]

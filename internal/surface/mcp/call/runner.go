@@ -1,7 +1,7 @@
-// Package call runs calls for MCP clients. The events of a call become progress,
-// logs or questions, its outcome a result; a client may cancel it, lose its
-// stream and come back, answer questions in a later round, or be handed a task
-// when the call takes longer than the client would wait.
+// Package call runs calls for MCP clients. The events of a call become
+// progress, logs or questions, its outcome a result; a client may cancel it,
+// lose its stream and come back, answer questions in a later round, or be
+// handed a task when the call takes longer than the client would wait.
 package call
 
 import (

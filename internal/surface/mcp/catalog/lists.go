@@ -41,7 +41,8 @@ type Lists struct {
 // agent may have thousands.
 const URIMax = 4096
 
-// HasResource reports whether there is such a resource, or a template that makes it.
+// HasResource reports whether there is such a resource, or a template that
+// makes it.
 func (l *Lists) HasResource(uri string) bool {
 	return l.ResourceAt[uri] != nil || len(uri) <= URIMax && slices.ContainsFunc(l.patterns, func(p *regexp.Regexp) bool { return p.MatchString(uri) })
 }

@@ -92,7 +92,8 @@ func (l *Lists) mergePrompts(e *Server) (items [][]byte) {
 // URIPrefix is what the URIs of an agent's resources begin with in a union.
 func (e *Server) URIPrefix() string { return "beeos://" + e.Agent.Slug + "/" }
 
-// unionDefinition is a definition, which begins with a URI, as a union shows it.
+// unionDefinition is a definition, which begins with a URI, as a union shows
+// it.
 func unionDefinition(e *Server, definition []byte, head string) []byte {
 	uri, _ := wire.StringAfter(definition, head)
 	return wire.ReplaceString(definition, head, e.URIPrefix()+uri)

@@ -69,8 +69,8 @@ func (l *Lists) SearchTools(given []byte) ([]byte, error) {
 	return append(append(append(result, `],"structuredContent":`...), b...), '}'), nil
 }
 
-// findTools returns the tools that have most of the words, in the name or in what
-// is said about them.
+// findTools returns the tools that have most of the words, in the name or in
+// what is said about them.
 func (l *Lists) findTools(query string, limit int) []*Tool {
 	type hit struct {
 		t     *Tool

@@ -25,7 +25,7 @@ const (
 type Skills struct {
 	List        Pages
 	items       [][]byte          // its elements
-	ByFile      map[string][]byte // SKILL.md -> the entry of its skill
+	ByFile      map[string][]byte // SKILL.md -> its skill as lists show it
 	Directories map[string]Pages  // folder -> the result of reading it
 }
 
@@ -39,12 +39,12 @@ func (l *Lists) addSkills(a *beeos.Agent) {
 		if !ok || l.Skills.ByFile[resources[i].URI] != nil {
 			continue
 		}
-		entry := describeSkill(root, &resources[i], resources)
-		if entry == nil {
+		skill := describeSkill(root, &resources[i], resources)
+		if skill == nil {
 			continue
 		}
-		l.Skills.ByFile[resources[i].URI] = entry
-		items = append(items, entry)
+		l.Skills.ByFile[resources[i].URI] = skill
+		items = append(items, skill)
 		l.Skills.addDirectories(root, resources)
 	}
 	l.Skills.items, l.Skills.List = items, newPages("skills", items)

@@ -24,7 +24,8 @@ type Arguments struct {
 	Attachments    []invoke.Attachment
 }
 
-// SplitArguments takes the reserved arguments out of raw, which is an object or nil.
+// SplitArguments takes the reserved arguments out of raw, which is an object or
+// nil.
 func (t *Tool) SplitArguments(raw []byte) (Arguments, error) {
 	a := Arguments{Own: raw}
 	if wire.Kind(raw) != '{' {

@@ -82,8 +82,8 @@ func FuzzSession(f *testing.F) {
 	})
 }
 
-// TestGuessedSessionIDsOpenNothing: a million guesses open nothing, be they noise or close to
-// the real thing.
+// TestGuessedSessionIDsOpenNothing: a million guesses open nothing, be they
+// noise or close to the real thing.
 func TestGuessedSessionIDsOpenNothing(t *testing.T) {
 	seal, err := newSealer(newSecret())
 	if err != nil {

@@ -82,7 +82,7 @@ func (f *Follower) deliver(ctx context.Context, n noted, check bool) (more bool,
 		}
 	}
 	if f.Tasks != nil {
-		if check { // news can be lost
+		if check { // control messages can be lost
 			for id := range f.Tasks.Last {
 				n.turns[id] = true
 			}

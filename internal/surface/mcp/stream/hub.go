@@ -35,7 +35,7 @@ const (
 	PendingMax          = 256 // updates or messages that wait for a slow reader
 )
 
-// Stream is one open stream. Whoever has news for it notes them here; the
+// Stream is one open stream. What happens is noted here; the
 // goroutine that serves it takes them.
 type Stream struct {
 	wake chan struct{} // holds one
@@ -137,8 +137,8 @@ func (s *Stream) noteUpdate(uri string) {
 	}
 }
 
-// queueMessage adds a message; s.mu is held. A reader that does not keep up is better
-// off with a new stream than with holes in this one.
+// queueMessage adds a message; s.mu is held. A reader that does not keep up is
+// better off with a new stream than with holes in this one.
 func (s *Stream) queueMessage(msg []byte) {
 	if len(s.messages) >= PendingMax {
 		s.ended = true

@@ -37,7 +37,7 @@ func ReadCapabilities(declared []byte) (can Capability) {
 	return can
 }
 
-// elicitation: before there were modes, declaring it meant forms.
+// readElicitation: before there were modes, declaring it meant forms.
 func readElicitation(value []byte) (can Capability) {
 	if httpd.Field(value, "url") != nil {
 		can |= CanElicitURL
@@ -83,7 +83,8 @@ func (c Capability) Declaration() string {
 	return `{}`
 }
 
-// NeededCapability is what a client must be capable of to be asked; 0 = no client is.
+// NeededCapability is what a client must be capable of to be asked; 0 = no
+// client is.
 func NeededCapability(ev *beeos.Event) Capability {
 	switch ev.Method {
 	case "elicitation/create":

@@ -9,9 +9,9 @@ import (
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
-// CodeNumbers is the one table from error code to JSON-RPC number. JSON-RPC's own
-// numbers stand for what JSON-RPC has a word for, -32003 is documented as the
-// reply timeout, and every other code is its plain HTTP number: that lies
+// CodeNumbers is the one table from error code to JSON-RPC number. JSON-RPC's
+// own numbers stand for what JSON-RPC has a word for, -32003 is documented as
+// the reply timeout, and every other code is its plain HTTP number: that lies
 // outside the ranges which MCP reserves, and explains itself.
 var CodeNumbers = map[beeos.Code]int{
 	beeos.InvalidJSON:             -32700,
@@ -127,8 +127,8 @@ func (f *Fault) AppendObject(b []byte, v Version) []byte {
 	return append(b, `}}`...)
 }
 
-// AppendResponseHead writes the beginning of a response. A message whose id could not
-// be read is answered with null, as JSON-RPC has it.
+// AppendResponseHead writes the beginning of a response. A message whose id
+// could not be read is answered with null, as JSON-RPC has it.
 func AppendResponseHead(b, id []byte) []byte {
 	b = append(b, `{"jsonrpc":"2.0","id":`...)
 	if id == nil {

@@ -25,8 +25,8 @@ func (m *Message) IsResponse() bool { return m.Method == "" }
 
 func (m *Message) IsNotification() bool { return m.ID == nil }
 
-// ParseMessage reads the envelope. Members are matched by their exact names; what a
-// message may not be is InvalidBody.
+// ParseMessage reads the envelope. Members are matched by their exact names;
+// what a message may not be is InvalidBody.
 func ParseMessage(body []byte) (Message, error) {
 	var m Message
 	if Kind(body) != '{' {

@@ -50,6 +50,6 @@ func (v Version) Batches() bool { return v == V20250326 }
 // schema are the model's to read and correct, and so a result.
 func (v Version) BadArgumentsAreResults() bool { return v >= V20251125 }
 
-// wantsHTTPStatus reports whether HTTP statuses carry our error codes. An SDK takes
-// some of them for a lost session or a dead server; curl wants them.
+// wantsHTTPStatus reports whether HTTP statuses carry our error codes. An SDK
+// takes some of them for a lost session or a dead server; curl wants them.
 func (v Version) wantsHTTPStatus() bool { return v == Unversioned }
