@@ -72,11 +72,11 @@ var livesIn = map[string]string{
 
 	// protocols and models
 	"github.com/coder/websocket":             "agent internal/surface/agentgateway",
-	"github.com/google/jsonschema-go":        "internal/surface/mcp",
+	"github.com/google/jsonschema-go":        "internal/surface/mcp/schema",
 	"github.com/a2aproject/a2a-go/v2":        "internal/surface/a2a internal/outward/bridge",
 	"github.com/modelcontextprotocol/go-sdk": "internal/outward/skill internal/outward/oauthclient internal/outward/bridge",
 	"github.com/sashabaranov/go-openai":      "internal/outward/llm internal/outward/bridge",
-	"go.yaml.in/yaml/v3":                     "internal/outward/bridge internal/surface/mcp",
+	"go.yaml.in/yaml/v3":                     "internal/outward/bridge internal/surface/mcp/catalog",
 
 	// guards
 	"github.com/golang-jwt/jwt/v5": "internal/access/auth internal/access/oauth internal/outward/oauthclient",

@@ -29,9 +29,9 @@ func (s *stack) file(t *testing.T, owner string, stored bool) string {
 	return f.ID
 }
 
-// TestT72AttachmentsOnMCP: unknown, foreign and not uploaded are one answer;
-// one's own file becomes a part with a link, and never an argument.
-func TestT72AttachmentsOnMCP(t *testing.T) {
+// TestAttachmentsMustBeTheCallers: unknown, foreign and not uploaded are one
+// answer; one's own file becomes a part with a link, and never an argument.
+func TestAttachmentsMustBeTheCallers(t *testing.T) {
 	s := newStack(t)
 	mine := "user:" + s.owner.ID
 	own, pending := s.file(t, mine, true), s.file(t, mine, false)

@@ -27,7 +27,7 @@ func (x *request) batch(body []byte) {
 		err = beeos.Errorf(beeos.InvalidBody, "a batch has 1 to %d messages", batchMax)
 	}
 	if err != nil {
-		x.Out.SendError(x.R, nil, x.Version, err)
+		x.Out.SendError(x.HTTP, nil, x.Version, err)
 		return
 	}
 	x.Out.AcceptsStream = false
@@ -53,17 +53,17 @@ func (x *request) answerOne(body []byte) []byte {
 		err = beeos.Errorf(beeos.InvalidBody, "initialize cannot be part of a batch")
 	}
 	if err == nil {
-		result, err = x.handle(x.R.Context(), &m)
+		result, err = x.handle(x.HTTP.Context(), &m)
 	}
 	switch {
-	case err != nil && (m.Id != nil || m.Method == ""):
+	case err != nil && (m.ID != nil || m.Method == ""):
 		f := wire.FaultOf(err)
 		if f.IsInternal() {
-			httpd.Report(x.R, err)
+			httpd.Report(x.HTTP, err)
 		}
-		return f.AppendResponse(nil, m.Id, x.Version)
+		return f.AppendResponse(nil, m.ID, x.Version)
 	case result == nil:
 		return nil
 	}
-	return append(append(append(wire.AppendResponseHead(nil, m.Id), `,"result":`...), result...), '}')
+	return append(append(append(wire.AppendResponseHead(nil, m.ID), `,"result":`...), result...), '}')
 }

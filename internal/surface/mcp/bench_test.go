@@ -22,6 +22,8 @@ func (d *discard) Write(b []byte) (int, error) { return len(b), nil }
 
 func (d *discard) WriteHeader(status int) { d.status = status }
 
+var contentJSON = []string{"application/json"}
+
 // BenchmarkEdge is what this package adds to a request, without net/http:
 // with a list, all of it; with a call that is refused for its arguments,
 // everything before invoke.
@@ -36,7 +38,7 @@ func BenchmarkEdge(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				r := httptest.NewRequest(http.MethodPost, "/"+s.agents["clerk"]+"/mcp", strings.NewReader(body))
-				r.Header["Content-Type"] = []string{"application/json"}
+				r.Header["Content-Type"] = contentJSON
 				r.Header["Authorization"] = []string{"Bearer " + s.keys["user"]}
 				w := &discard{header: http.Header{}}
 				s.gateway.ServeHTTP(w, r)
@@ -65,7 +67,7 @@ func BenchmarkCall(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		r := httptest.NewRequest(http.MethodPost, "/"+s.agents["clerk"]+"/mcp", strings.NewReader(body))
-		r.Header["Content-Type"] = []string{"application/json"}
+		r.Header["Content-Type"] = contentJSON
 		r.Header["Authorization"] = []string{"Bearer " + s.keys["user"]}
 		w := &discard{header: http.Header{}}
 		s.gateway.ServeHTTP(w, r)

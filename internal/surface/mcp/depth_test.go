@@ -22,9 +22,9 @@ const shallow = 16<<10/4 - 800
 const beside = 680
 
 // TestStreamsWaitOnSmallStacks: an open stream costs what its goroutine's stack
-// does. When this fails, some function between ServeHTTP and the wait has grown:
-// go tool objdump shows frames (SUBQ $size, SP). Pass large values by pointer,
-// and do what needs room in a function that returns before the wait.
+// does. When this fails, some function between ServeHTTP and the wait has
+// grown: go tool objdump shows frames (SUBQ $size, SP). Pass large values by
+// pointer, and do what needs room in a function that returns before the wait.
 func TestStreamsWaitOnSmallStacks(t *testing.T) {
 	const many = 50
 	const call = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"silent","_meta":{"progressToken":1}}}`

@@ -46,7 +46,8 @@ func (l narrowListener) Accept() (net.Conn, error) {
 	return c, err
 }
 
-// raw sends a request over a connection of its own, and leaves the answer there.
+// raw sends a request over a connection of its own, and leaves the answer
+// there.
 func (s *stack) raw(t *testing.T, to net.Addr, r *http.Request) net.Conn {
 	t.Helper()
 	c, err := net.Dial("tcp", to.String())
@@ -68,9 +69,9 @@ func (s *stack) flood(t *testing.T) *http.Request {
 	return r
 }
 
-// TestT46SlowReader: a reader that stops reading is dropped. Its agent is not
-// told to stop, and finishes; others are not held up.
-func TestT46SlowReader(t *testing.T) {
+// TestSlowReaderIsDropped: a reader that stops reading is dropped. Its agent is
+// not told to stop, and finishes; others are not held up.
+func TestSlowReaderIsDropped(t *testing.T) {
 	s := newStack(t)
 	s.gateway.opt.WriteWithin = 200 * time.Millisecond
 	next := s.nextFrame()
@@ -98,8 +99,8 @@ func TestT46SlowReader(t *testing.T) {
 	}
 }
 
-// TestDeltasRunTogether: what comes faster than it is read becomes fewer, larger
-// notifications, in order and whole.
+// TestDeltasRunTogether: what comes faster than it is read becomes fewer,
+// larger notifications, in order and whole.
 func TestDeltasRunTogether(t *testing.T) {
 	s := newStack(t)
 	next := s.nextFrame()

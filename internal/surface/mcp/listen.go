@@ -27,7 +27,7 @@ func (x *request) listen(ctx context.Context, m *wire.Message) ([]byte, error) {
 	if len(tasks) > stream.PendingMax { // each is looked for
 		return nil, beeos.Errorf(beeos.InvalidParam, "a stream listens to at most %d tasks: open another one for the rest", stream.PendingMax)
 	}
-	tag := append(append([]byte(`"_meta":{"`+wire.MetaSubscription+`":`), m.Id...), '}')
+	tag := append(append([]byte(`"_meta":{"`+wire.MetaSubscription+`":`), m.ID...), '}')
 	watch := stream.NewTaskWatch(ctx, &x.Client, tasks, tag)
 	topics := []string{stream.TopicAgent + x.EndpointAgent}
 	for task := range watch.Last {

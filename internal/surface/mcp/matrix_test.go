@@ -10,9 +10,9 @@ import (
 	"github.com/beeos/beeos/internal/surface/mcp/wire"
 )
 
-// TestT37AuthorizationMatrix: who may do what does not depend on the revision
-// that a client speaks, nor on the method, the door or the verb.
-func TestT37AuthorizationMatrix(t *testing.T) {
+// TestAccessIsTheSameInEveryRevision: who may do what does not depend on the
+// revision that a client speaks, nor on the method, the door or the verb.
+func TestAccessIsTheSameInEveryRevision(t *testing.T) {
 	s := newStack(t)
 	s.key(t.Context(), "revoked", beeos.Key{Kind: beeos.UserKey, OwnerID: s.owner.ID})
 	s.must(s.db.RevokeKey(t.Context(), s.owner.ID, "key_revoked"))
@@ -112,9 +112,9 @@ func TestT37AuthorizationMatrix(t *testing.T) {
 	}
 }
 
-// TestT35ForeignNames: an id is its owner's at its agent, in every place where
-// it is presented.
-func TestT35ForeignNames(t *testing.T) {
+// TestForeignNamesOpenNothing: an id is its owner's at its agent, in every
+// place where it is presented.
+func TestForeignNamesOpenNothing(t *testing.T) {
 	s := newStack(t)
 	session := s.handshake(t, "clerk", "user", `{}`)
 	for _, tt := range []struct{ agent, key, id string }{

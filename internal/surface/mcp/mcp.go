@@ -1,29 +1,18 @@
-// Package mcp is the MCP surface: POST /{agentId}/mcp makes every agent an
-// MCP server, POST /mcp all that a credential reaches (union.go, merge.go, member.go, search.go). It
-// translates and never decides; calls go down to invoke.
+// Package mcp is the MCP surface: POST /{agentId}/mcp makes every agent an MCP
+// server, POST /mcp all agents that a credential reaches one. It translates and
+// never decides; calls go down to invoke.
 //
-// A request comes in through mcp.go (paths, CORS; the authorization server
-// has some of the paths), access.go (who calls, which agent) and wire.go (one strict JSON-RPC message), is tied to a
-// protocol revision by version.go and to a session by session.go or, since
-// 2026-07-28, to nothing (stateless.go, headers.go), and finds its handler in
-// dispatch.go. oldsse.go is the transport before all that. catalog.go keeps
-// each agent's lists as bytes ready to write (about.go, lists.go, tools.go,
-// resources.go, prompts.go, skills.go, frontmatter.go) and its schemas compiled
-// (schema.go, cost.go).
+// A request comes in through mcp.go (paths, CORS; the authorization server has
+// some of the paths) and access.go (who calls, which agent), is tied to a
+// revision and a session in request.go or, since 2026-07-28, to nothing
+// (stateless.go), and finds its method in dispatch.go: methods.go,
+// session_methods.go, listen.go, or a call in package call. session_stream.go
+// and old_transport.go serve streams; control.go hears from other replicas.
 //
-// call.go and run.go run a call: its events become progress and logs
-// (notify.go) or questions to the client (ask.go, rounds.go,
-// bridge.go), its reply a
-// result (reply.go, result.go, shape.go); any replica can stop it (cancel.go), pick its
-// stream up (resume.go) or answer for it as a task (tasks.go, tasknews.go,
-// handover.go, polls.go).
-// What changes outside of calls reaches open streams (get.go, listen.go,
-// follow.go) through news between replicas (news.go, hub.go). Answers leave
-// through responder.go, as JSON or as a stream, errors in the words of
-// errors.go.
-//
-// No replica remembers anything that another would need: a session is its
-// own id, sealed, and what happens to it later is in the store (sessions.go).
+// The rooms below it: wire is the protocol as bytes, catalog what agents have,
+// schema their schemas, sessions what was agreed on at initialize, call the
+// calls under way, replies what agents answer, stream what changes outside of
+// calls. No replica remembers anything that another would need.
 package mcp
 
 import (
@@ -105,17 +94,17 @@ func New(opt Options) (*Gateway, error) {
 		opt.Context = context.Background()
 	}
 	opt.PublicURL = strings.TrimRight(opt.PublicURL, "/")
-	registry, err := sessions.OpenRegistry(opt.Context, sessions.RegistryOptions{DB: opt.DB, Bus: opt.Bus, Log: opt.Log, Now: opt.Now, NodeDead: opt.NodeDead})
+	registry, err := sessions.Open(opt.Context, sessions.Options{DB: opt.DB, Bus: opt.Bus, Log: opt.Log, Now: opt.Now, NodeDead: opt.NodeDead})
 	if err != nil {
 		return nil, err
 	}
 	g := &Gateway{
 		opt:      opt,
-		catalog:  catalog.NewCatalog(opt.DB, opt.Calls, opt.Now),
+		catalog:  catalog.New(opt.DB, opt.Calls, opt.Now),
 		sessions: registry,
 		hub:      stream.NewHub(),
 	}
-	g.runner = call.NewRunner(call.RunnerOptions{
+	g.runner = call.NewRunner(call.Options{
 		DB: opt.DB, Calls: opt.Calls, Bus: opt.Bus, Catalog: g.catalog, Sealer: registry.Sealer, Log: opt.Log, Now: opt.Now,
 		HandOver: opt.HandOver, Context: opt.Context,
 	})

@@ -115,11 +115,11 @@ func (x *request) listSkills(m *wire.Message) ([]byte, error) {
 // getSkill answers skills/get.
 func (x *request) getSkill(m *wire.Message) ([]byte, error) {
 	uri, _ := httpd.StringValue(httpd.Field(m.Params, "uri"))
-	entry := x.Lists.Skills.ByFile[uri]
-	if entry == nil {
+	skill := x.Lists.Skills.ByFile[uri]
+	if skill == nil {
 		return nil, beeos.Errorf(beeos.InvalidParam, "params.uri is not the SKILL.md of a skill; skills/list has them")
 	}
-	return append(append([]byte(`{"skill":`), entry...), '}'), nil
+	return append(append([]byte(`{"skill":`), skill...), '}'), nil
 }
 
 // readDirectory answers resources/directory/read.
@@ -147,9 +147,9 @@ func (x *request) discover() ([]byte, error) { return x.Lists.Discovery, nil }
 // handler answers one method.
 type handler = func(*request, context.Context, *wire.Message) ([]byte, error)
 
-// atMember lets do answer a method that names a prompt or a resource. In a union
-// that happens at the agent that has it, in its own names; the answer comes
-// back in those of the union. What nobody has is do's to refuse.
+// atMember lets do answer a method that names a prompt or a resource. In a
+// union that happens at the agent that has it, in its own names; the answer
+// comes back in those of the union. What nobody has is do's to refuse.
 func (x *request) atMember(ctx context.Context, m *wire.Message, do handler) ([]byte, error) {
 	if x.EndpointAgent != "" {
 		return do(x, ctx, m)

@@ -105,9 +105,10 @@ func (s *stack) call(t *testing.T, path, token, body string) (*http.Response, st
 
 const listTools = `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`
 
-// TestT28Challenges: a token of one agent learns at another how to get that
-// one's; a token that fits, but without the agent, which scope it lacks.
-func TestT28Challenges(t *testing.T) {
+// TestChallengesNameWhatIsMissing: a token of one agent learns at another how
+// to get that one's; a token that fits, but without the agent, which scope it
+// lacks.
+func TestChallengesNameWhatIsMissing(t *testing.T) {
 	s := newStack(t)
 	metadata := func(agent string) string {
 		return `resource_metadata="` + publicURL + `/.well-known/oauth-protected-resource/` + s.agents[agent] + `/mcp"`
@@ -207,8 +208,8 @@ func TestAuthorizationServerIsMounted(t *testing.T) {
 	}
 }
 
-// TestT31TokensInOtherPlaces: only the header counts.
-func TestT31TokensInOtherPlaces(t *testing.T) {
+// TestTokensCountOnlyInTheHeader: only the header counts.
+func TestTokensCountOnlyInTheHeader(t *testing.T) {
 	s := newStack(t)
 	token := s.token(s.endpoint("clerk"), "clerk")
 	r, err := http.NewRequest(http.MethodPost, s.server.URL+"/"+s.agents["clerk"]+"/mcp?access_token="+token+"&authorization=Bearer+"+token, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/list","access_token":"`+token+`"}`))

@@ -69,7 +69,7 @@ func (x *request) serveOld(ctx context.Context, st *stream.Stream) {
 		each := *x
 		group.Go(func() error {
 			if err != nil {
-				each.Out.SendError(each.R, m.Id, each.Version, err)
+				each.Out.SendError(each.HTTP, m.ID, each.Version, err)
 				return nil
 			}
 			each.answerOld(ctx, &m)
@@ -91,8 +91,8 @@ func (x *request) answerOld(ctx context.Context, m *wire.Message) {
 	result, err := x.handle(ctx, m)
 	switch {
 	case ctx.Err() != nil, result == nil && err == nil:
-	case err != nil && m.Id != nil:
-		x.Out.SendError(x.R, m.Id, x.Version, err)
+	case err != nil && m.ID != nil:
+		x.Out.SendError(x.HTTP, m.ID, x.Version, err)
 	case err == nil:
 		x.SendResult(m, result)
 	}

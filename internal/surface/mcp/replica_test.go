@@ -208,8 +208,8 @@ func TestSessionsShareAChannel(t *testing.T) {
 	}
 }
 
-// TestT35ForeignSession: a session is worth nothing to anybody else.
-func TestT35ForeignSession(t *testing.T) {
+// TestForeignSessionsAreUnknown: a session is worth nothing to anybody else.
+func TestForeignSessionsAreUnknown(t *testing.T) {
 	s := newStack(t)
 	public := beeos.VisiblePublic
 	for _, name := range []string{"clerk", "talker"} {

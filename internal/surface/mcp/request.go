@@ -22,7 +22,7 @@ type request struct {
 // newRequest is the request of a client that access has let in.
 func (g *Gateway) newRequest(w http.ResponseWriter, r *http.Request, agentID string, caller beeos.Caller, e *catalog.Server) *request {
 	x := &request{g: g}
-	x.Runner, x.R, x.Out = g.runner, r, wire.NewResponder(w, r)
+	x.Runner, x.HTTP, x.Out = g.runner, r, wire.NewResponder(w, r)
 	x.Out.DropAfter = g.opt.WriteWithin
 	x.Caller, x.EndpointAgent, x.Agent, x.Lists = caller, agentID, e.Agent, e.Lists
 	return x
@@ -70,7 +70,7 @@ func (x *request) message(body []byte) *wire.Message {
 		err = x.settleVersion(&m)
 	}
 	if err != nil {
-		x.Out.SendError(x.R, m.Id, x.Version, err)
+		x.Out.SendError(x.HTTP, m.ID, x.Version, err)
 		return nil
 	}
 	return &m
@@ -79,13 +79,13 @@ func (x *request) message(body []byte) *wire.Message {
 // finish sends what came of a message.
 func (x *request) finish(m *wire.Message, result []byte, err error) {
 	switch {
-	case x.R.Context().Err() != nil && x.g.opt.Context.Err() == nil: // nobody is there to read an answer; at our own end somebody is
+	case x.HTTP.Context().Err() != nil && x.g.opt.Context.Err() == nil: // nobody is there to read an answer; at our own end somebody is
 	case errors.Is(err, call.ErrClientReturns):
 		x.Out.StartStream()
 	case err != nil && m.IsResponse():
-		x.Out.SendError(x.R, nil, x.Version, err) // its id is not one of the client's requests
+		x.Out.SendError(x.HTTP, nil, x.Version, err) // its id is not one of the client's requests
 	case err != nil:
-		x.Out.SendError(x.R, m.Id, x.Version, err)
+		x.Out.SendError(x.HTTP, m.ID, x.Version, err)
 	case result == nil:
 		x.Out.SendAccepted()
 	default:
@@ -93,11 +93,11 @@ func (x *request) finish(m *wire.Message, result []byte, err error) {
 	}
 }
 
-// settleVersion finds the revision and the session that m belongs to. initialize
-// begins both, whatever headers a client still has.
+// settleVersion finds the revision and the session that m belongs to.
+// initialize begins both, whatever headers a client still has.
 func (x *request) settleVersion(m *wire.Message) error {
 	x.Meta = wire.ReadMeta(m.Params)
-	name := strings.Join(x.R.Header[wire.HeaderVersion], ",") // two of them are no version at all
+	name := strings.Join(x.HTTP.Header[wire.HeaderVersion], ",") // two of them are no version at all
 	switch {
 	case x.isModern(m, name):
 		return x.settleModern(m, name)
@@ -108,7 +108,7 @@ func (x *request) settleVersion(m *wire.Message) error {
 			return wire.UnsupportedVersion(name)
 		}
 	}
-	id := x.R.Header.Get(wire.HeaderSession)
+	id := x.HTTP.Header.Get(wire.HeaderSession)
 	if id == "" {
 		return nil
 	}
@@ -132,7 +132,7 @@ func (x *request) initialize(params []byte) ([]byte, error) {
 	if v == wire.Unversioned {
 		v = wire.NewestHandshake
 	}
-	s := sessions.NewSession(min(v, wire.NewestHandshake), wire.Capabilities(httpd.Field(params, "capabilities")), x.g.opt.Now())
+	s := sessions.NewSession(min(v, wire.NewestHandshake), wire.ReadCapabilities(httpd.Field(params, "capabilities")), x.g.opt.Now())
 	if x.OldTransport {
 		x.Session.Version, x.Session.Can = s.Version, s.Can
 		x.Version, x.Can = s.Version, s.Can

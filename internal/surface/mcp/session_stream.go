@@ -10,9 +10,9 @@ import (
 	"github.com/beeos/beeos/internal/surface/mcp/wire"
 )
 
-// serveSessionStream opens the stream of a session, on which it hears of changes outside of
-// calls; with Last-Event-ID, the rest of a call's stream. Only the revisions
-// with sessions have it.
+// serveSessionStream opens the stream of a session, on which it hears of
+// changes outside of calls; with Last-Event-ID, the rest of a call's stream.
+// Only the revisions with sessions have it.
 func (g *Gateway) serveSessionStream(w http.ResponseWriter, r *http.Request, agentID string) {
 	x := g.openStream(w, r, agentID)
 	if x == nil {
@@ -57,10 +57,10 @@ func (g *Gateway) openStream(w http.ResponseWriter, r *http.Request, agentID str
 // newFollower sends changes to the client on a stream.
 func (x *request) newFollower(s *stream.Stream, wants stream.Filter) *stream.Follower {
 	return &stream.Follower{
-		X: &x.Client, Stream: s, Wants: wants, Lists: x.Lists,
-		CheckCaller: func() (beeos.Caller, error) { return x.g.caller(x.R, x.EndpointAgent) },
+		Client: &x.Client, Stream: s, Wants: wants, Lists: x.Lists,
+		CheckCaller: func() (beeos.Caller, error) { return x.g.caller(x.HTTP, x.EndpointAgent) },
 		ReadLists: func() (*catalog.Lists, error) {
-			_, e, err := x.g.access(x.R, x.EndpointAgent)
+			_, e, err := x.g.access(x.HTTP, x.EndpointAgent)
 			if err != nil {
 				return nil, err
 			}
@@ -79,7 +79,7 @@ func (x *request) sessionStream(ctx context.Context) (f *stream.Follower, leave 
 	s.SetMembers(x.Lists) // before the client hears that the stream is open
 	f = x.newFollower(s, stream.Filter{Tools: true, Prompts: true, Resources: true})
 	f.Resubscribe = func(ctx context.Context) (map[string]bool, error) { return x.watched(ctx, id) }
-	if f.Wants.Uris, err = f.Resubscribe(ctx); err != nil {
+	if f.Wants.URIs, err = f.Resubscribe(ctx); err != nil {
 		leave()
 	}
 	return f, leave, err

@@ -43,7 +43,7 @@ func (x *request) settleModern(m *wire.Message, header string) error {
 	if wire.Kind(x.Meta.Capabilities) != '{' {
 		return wire.BadMeta(wire.MetaCapabilities + " must be an object: what this client can do")
 	}
-	x.Can = wire.Capabilities(x.Meta.Capabilities)
+	x.Can = wire.ReadCapabilities(x.Meta.Capabilities)
 	if !modernMethods[m.Method] {
 		return wire.MethodNotFound(m.Method)
 	}
@@ -64,8 +64,8 @@ var modernMethods = map[string]bool{
 // checkHeaders compares the standard headers with the body. A client that is
 // tolerated with an older version header may leave them out.
 func (x *request) checkHeaders(m *wire.Message, tolerated bool) error {
-	h := x.R.Header
-	if !(tolerated && h[wire.HeaderMethod] == nil) && !wire.IsOnly(h[wire.HeaderMethod], m.Method) {
+	h := x.HTTP.Header
+	if !(tolerated && h[wire.HeaderMethod] == nil) && !wire.HasOnly(h[wire.HeaderMethod], m.Method) {
 		return wire.HeaderMismatch("%s must be there once and equal the body's method", wire.HeaderMethod)
 	}
 	member := wire.NameMembers[m.Method]

@@ -18,9 +18,9 @@ import (
 	"github.com/beeos/beeos/internal/surface/mcp/wire"
 )
 
-// TestT37AbsentAndForeign: what is not there and what is not yours are the same
-// answer, to the byte, and a deleted or closed agent is no exception.
-func TestT37AbsentAndForeign(t *testing.T) {
+// TestForeignAgentsLookAbsent: what is not there and what is not yours are the
+// same answer, to the byte, and a deleted or closed agent is no exception.
+func TestForeignAgentsLookAbsent(t *testing.T) {
 	s := newStack(t)
 	private, gone := s.agents["clerk"], s.agents["quiet"]
 	s.must(s.db.DeleteAgent(t.Context(), gone))
@@ -49,9 +49,9 @@ func TestT37AbsentAndForeign(t *testing.T) {
 	}
 }
 
-// TestT38CallerHeaders: what a caller says about itself in headers decides
-// nothing and goes nowhere.
-func TestT38CallerHeaders(t *testing.T) {
+// TestCallerHeadersDecideNothing: what a caller says about itself in headers
+// decides nothing and goes nowhere.
+func TestCallerHeadersDecideNothing(t *testing.T) {
 	s := newStack(t)
 	const marker = "smuggled-7f3a"
 	call := func(key string, headers bool) (int, string) {
@@ -91,7 +91,8 @@ func TestT38CallerHeaders(t *testing.T) {
 // tenant is one of many who use the same names for everything.
 type tenant struct{ user, agent, key string }
 
-// tenants makes n users with an agent each, which says whose it is and who asked.
+// tenants makes n users with an agent each, which says whose it is and who
+// asked.
 func (s *stack) tenants(t *testing.T, n int) []tenant {
 	t.Helper()
 	list := make([]tenant, n)
@@ -121,10 +122,10 @@ func (s *stack) tenants(t *testing.T, n int) []tenant {
 	return list
 }
 
-// TestT39NothingCrosses: 200 callers of 50 tenants at once, with the same
+// TestTenantsNeverCross: 200 callers of 50 tenants at once, with the same
 // context ids, idempotency keys, request ids and agent names, at two replicas
 // and both kinds of endpoint: everybody gets the answer of their own agent.
-func TestT39NothingCrosses(t *testing.T) {
+func TestTenantsNeverCross(t *testing.T) {
 	s := newStack(t)
 	tenants := s.tenants(t, 50)
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 200}}

@@ -52,9 +52,9 @@ func (s *stack) edge(t *testing.T, at string, change func(*http.Request), body i
 	return resp.StatusCode, answer
 }
 
-// TestT40OriginAndHost: a page of somebody else's cannot use a server on this
-// machine, by whatever name it reaches it.
-func TestT40OriginAndHost(t *testing.T) {
+// TestForeignOriginsAndHostsAreRefused: a page of somebody else's cannot use a
+// server on this machine, by whatever name it reaches it.
+func TestForeignOriginsAndHostsAreRefused(t *testing.T) {
 	s := newStack(t)
 	local := httptest.NewServer(&httpd.Handler{Next: s.gateway, Loopback: true, Log: slog.New(slog.DiscardHandler)})
 	defer local.Close()
@@ -92,8 +92,9 @@ func TestT40OriginAndHost(t *testing.T) {
 	}
 }
 
-// TestT41ContentType: what a page can send without being allowed to is refused.
-func TestT41ContentType(t *testing.T) {
+// TestContentTypesOfFormsAreRefused: what a page can send without being allowed
+// to is refused.
+func TestContentTypesOfFormsAreRefused(t *testing.T) {
 	s := newStack(t)
 	for kind, want := range map[string]int{
 		"application/json": http.StatusOK, "Application/JSON; charset=utf-8": http.StatusOK,
@@ -107,9 +108,9 @@ func TestT41ContentType(t *testing.T) {
 	}
 }
 
-// TestT42HeaderMismatch: a proxy that decides by headers decides about what we
-// do, or we do nothing.
-func TestT42HeaderMismatch(t *testing.T) {
+// TestHeadersMustMatchTheBody: a proxy that decides by headers decides about
+// what we do, or we do nothing.
+func TestHeadersMustMatchTheBody(t *testing.T) {
 	s := newStack(t)
 	encoded := func(text string) string { return "=?base64?" + base64.StdEncoding.EncodeToString([]byte(text)) + "?=" }
 	for _, tt := range []struct {
@@ -153,9 +154,9 @@ func TestT42HeaderMismatch(t *testing.T) {
 	}
 }
 
-// TestT43Smuggling: a body that two parsers could read in two ways is read in
-// none, and nothing is done.
-func TestT43Smuggling(t *testing.T) {
+// TestAmbiguousBodiesAreRefused: a body that two parsers could read in two ways
+// is read in none, and nothing is done.
+func TestAmbiguousBodiesAreRefused(t *testing.T) {
 	s := newStack(t)
 	call := `"method":"tools/call","params":{"name":"what"}`
 	for name, body := range map[string]string{
@@ -195,8 +196,9 @@ func (e *endless) Read(p []byte) (int, error) {
 	return copy(p, bytes.Repeat([]byte{' '}, len(p))), nil
 }
 
-// TestT44DepthAndSize: what is too deep or too large costs little to refuse.
-func TestT44DepthAndSize(t *testing.T) {
+// TestDepthAndSizeAreLimited: what is too deep or too large costs little to
+// refuse.
+func TestDepthAndSizeAreLimited(t *testing.T) {
 	s := newStack(t)
 	deep := func(n int) string {
 		return `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"what","arguments":{"x":` + nested("[", "", "]", n) + `}}}`
@@ -248,9 +250,9 @@ func TestT44DepthAndSize(t *testing.T) {
 	}
 }
 
-// TestT45Numbers: numbers that no type holds do no harm, and an id comes back
-// as it was written.
-func TestT45Numbers(t *testing.T) {
+// TestOddNumbersDoNoHarm: numbers that no type holds do no harm, and an id
+// comes back as it was written.
+func TestOddNumbersDoNoHarm(t *testing.T) {
 	s := newStack(t)
 	digits := strings.Repeat("9", 900_000)
 	for _, n := range []string{"1e400", "-1e400", "-0", "0.0", "9223372036854775808", "18446744073709551616", "1e-400", "1.0000000000000000000001", "9007199254740993", digits, "0." + digits, "1e" + digits[:1000]} {
@@ -272,9 +274,9 @@ func TestT45Numbers(t *testing.T) {
 	}
 }
 
-// TestT46Slowloris: connections that never finish their headers are closed, and
-// do not keep others from being served.
-func TestT46Slowloris(t *testing.T) {
+// TestUnfinishedHeadersAreClosed: connections that never finish their headers
+// are closed, and do not keep others from being served.
+func TestUnfinishedHeadersAreClosed(t *testing.T) {
 	t.Parallel() // it waits for the real timeout
 	s := newStack(t)
 	server, err := httpd.Listen([]httpd.Part{{Name: "mcp", Addr: "127.0.0.1:0", Handler: s.gateway}})
@@ -313,9 +315,9 @@ func TestT46Slowloris(t *testing.T) {
 	}
 }
 
-// TestT47NothingIsFetched: a reference in an agent's schema is followed by
-// nobody.
-func TestT47NothingIsFetched(t *testing.T) {
+// TestSchemaReferencesAreNotFetched: a reference in an agent's schema is
+// followed by nobody.
+func TestSchemaReferencesAreNotFetched(t *testing.T) {
 	s := newStack(t)
 	var fetched atomic.Int64
 	canary := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { fetched.Add(1) }))

@@ -24,7 +24,7 @@ type activeCall struct {
 	handOverAfter    time.Duration // after which the client gets something else; 0 = it waits
 	handOverResult   resultForTurn // what it gets
 	joinsEarlierCall bool          // the call is an earlier one, which is not this request's to stop
-	outcome          outcome
+	outcome          Outcome
 }
 
 // collectQuestionsFor is how long the rest of the questions may take that an
@@ -68,25 +68,25 @@ func (c *activeCall) prepareRequest() (err error) {
 	return nil
 }
 
-// outcome is how a call has ended for the request that waits for it: with the
+// Outcome is how a call has ended for the request that waits for it: with the
 // agent's reply, early, with an error, or with a question back. It is part of
 // the call, and not returned by value, because a waiting call keeps its stack
 // small.
-type outcome struct {
+type Outcome struct {
 	Reply        *beeos.Message // the agent's terminal reply
 	EarlyResult  []byte         // takes its place: questions, a task, or why there is no reply
 	Err          error
 	pendingInput *replies.NeededInput // what the agent ended its turn for, to be asked of a session's client
 }
 
-func (c *activeCall) endWithReply(m *beeos.Message)       { c.outcome = outcome{Reply: m} }
-func (c *activeCall) endEarly(result []byte)              { c.outcome = outcome{EarlyResult: result} }
-func (c *activeCall) endWithError(err error)              { c.outcome = outcome{Err: err} }
-func (c *activeCall) endWithInput(n *replies.NeededInput) { c.outcome = outcome{pendingInput: n} }
+func (c *activeCall) endWithReply(m *beeos.Message)       { c.outcome = Outcome{Reply: m} }
+func (c *activeCall) endEarly(result []byte)              { c.outcome = Outcome{EarlyResult: result} }
+func (c *activeCall) endWithError(err error)              { c.outcome = Outcome{Err: err} }
+func (c *activeCall) endWithInput(n *replies.NeededInput) { c.outcome = Outcome{pendingInput: n} }
 
 // runToEnd runs a call that is prepared to its end. What happens on the way
 // goes to the client as far as it listens. No input is pending afterwards.
-func (c *activeCall) runToEnd(ctx context.Context) *outcome {
+func (c *activeCall) runToEnd(ctx context.Context) *Outcome {
 	if c.joinsEarlierCall {
 		return c.joinEarlierCall(ctx)
 	}
@@ -134,7 +134,7 @@ func (c *activeCall) startNextRound(ctx context.Context, n *replies.NeededInput)
 }
 
 // joinEarlierCall waits for the end of a call that an earlier request made.
-func (c *activeCall) joinEarlierCall(ctx context.Context) *outcome {
+func (c *activeCall) joinEarlierCall(ctx context.Context) *Outcome {
 	c.followEvents(ctx, c.x.Runner.Calls.Resume)
 	if c.outcome.pendingInput != nil {
 		c.endEarly(wire.ErrorResult(endedAsking))
@@ -197,7 +197,7 @@ func (c *activeCall) readReply(m *beeos.Message) {
 		c.endWithReply(m)
 	case c.x.Version.Stateless():
 		result, err := c.x.inputRequiredAgain(c.m, n)
-		c.outcome = outcome{EarlyResult: result, Err: err}
+		c.outcome = Outcome{EarlyResult: result, Err: err}
 	default:
 		c.endWithInput(n)
 	}

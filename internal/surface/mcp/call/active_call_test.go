@@ -20,8 +20,8 @@ import (
 	"github.com/beeos/beeos/internal/surface/mcp/wire"
 )
 
-// TestRefusedCallIsNotHandedOver: a call that is refused when its client has already
-// waited long enough was never a task, and says why it is none.
+// TestRefusedCallIsNotHandedOver: a call that is refused when its client has
+// already waited long enough was never a task, and says why it is none.
 func TestRefusedCallIsNotHandedOver(t *testing.T) {
 	run := newTestRunner(t)
 	for name, tt := range map[string]struct {
@@ -32,8 +32,8 @@ func TestRefusedCallIsNotHandedOver(t *testing.T) {
 		"interrupted": {context.Canceled, beeos.AgentServiceUnavailable},
 	} {
 		r := httptest.NewRequest(http.MethodPost, "/", nil)
-		x := &Client{Runner: run, R: r, Agent: &beeos.Agent{}, Version: wire.V20260728, Out: wire.NewResponder(httptest.NewRecorder(), r)}
-		c := &activeCall{x: x, m: &wire.Message{Id: []byte("1"), Method: "tools/call"}, handOverAfter: time.Millisecond, handOverResult: wire.CreatedTask}
+		x := &Client{Runner: run, HTTP: r, Agent: &beeos.Agent{}, Version: wire.V20260728, Out: wire.NewResponder(httptest.NewRecorder(), r)}
+		c := &activeCall{x: x, m: &wire.Message{ID: []byte("1"), Method: "tools/call"}, handOverAfter: time.Millisecond, handOverResult: wire.CreatedTask}
 		c.req.TurnID = beeos.NewID()
 		c.followEvents(t.Context(), func(ctx context.Context, _ *invoke.Request) iter.Seq2[beeos.Event, error] {
 			return func(yield func(beeos.Event, error) bool) {
@@ -52,9 +52,9 @@ func TestRefusedCallIsNotHandedOver(t *testing.T) {
 func TestCancelEndsOneRequest(t *testing.T) {
 	run := newTestRunner(t)
 	r := httptest.NewRequest(http.MethodPost, "/", nil)
-	x := &Client{Runner: run, R: r, Agent: &beeos.Agent{}, Version: wire.V20251125, Out: wire.NewResponder(httptest.NewRecorder(), r)}
+	x := &Client{Runner: run, HTTP: r, Agent: &beeos.Agent{}, Version: wire.V20251125, Out: wire.NewResponder(httptest.NewRecorder(), r)}
 	x.Session = sessions.NewSession(wire.V20251125, 0, time.Now())
-	c := &activeCall{x: x, m: &wire.Message{Id: []byte("1"), Method: "prompts/get"}}
+	c := &activeCall{x: x, m: &wire.Message{ID: []byte("1"), Method: "prompts/get"}}
 	c.req.TurnID, c.req.Channel = beeos.NewID(), x.Session.Channel
 	c.followEvents(t.Context(), func(ctx context.Context, _ *invoke.Request) iter.Seq2[beeos.Event, error] {
 		return func(yield func(beeos.Event, error) bool) {
@@ -95,5 +95,5 @@ func newTestRunner(t *testing.T) *Runner {
 	}
 	t.Cleanup(func() { l.Close() })
 	calls := invoke.New(invoke.Options{Store: db, Ledger: l, Bus: b})
-	return NewRunner(RunnerOptions{DB: db, Calls: calls, Bus: b, Catalog: catalog.NewCatalog(db, calls, time.Now), Log: slog.New(slog.DiscardHandler), Now: time.Now, Context: ctx})
+	return NewRunner(Options{DB: db, Calls: calls, Bus: b, Catalog: catalog.New(db, calls, time.Now), Log: slog.New(slog.DiscardHandler), Now: time.Now, Context: ctx})
 }

@@ -14,8 +14,8 @@ import (
 
 // A client cancels by the id of its request, in whatever replica gets the
 // notification. Only the replica that runs the call knows which turn that is,
-// so a replica that does not is asked by news. There the
-// call's own goroutine stops waiting and tells the agent.
+// so a replica that does not asks the others over the bus. There the call's
+// own goroutine stops waiting and tells the agent.
 
 // cancelledError ends a call whose client cancelled it; it wraps the reason.
 type cancelledError struct{ reason string }

@@ -18,13 +18,13 @@ import (
 // calls, what it speaks and can be asked, and where its answers go.
 type Client struct {
 	Runner        *Runner
-	R             *http.Request
+	HTTP          *http.Request
 	Caller        beeos.Caller
 	EndpointAgent string       // the agent whose endpoint it is; empty = that of all
 	Agent         *beeos.Agent // who is called
 	Lists         *catalog.Lists
 	Version       wire.Version
-	Meta          wire.RequestMeta
+	Meta          wire.Meta
 	Can           wire.Capability   // what the client can be asked
 	Session       *sessions.Session // nil without one
 	OldTransport  bool              // over the transport of 2024-11-05
@@ -87,7 +87,7 @@ func (x *Client) toolResult(m *beeos.Message) ([]byte, error) {
 }
 
 // toolOutcome is what a client gets for the call of a tool.
-func (x *Client) toolOutcome(o *outcome) ([]byte, error) {
+func (x *Client) toolOutcome(o *Outcome) ([]byte, error) {
 	if o.Reply == nil {
 		return o.EarlyResult, o.Err
 	}

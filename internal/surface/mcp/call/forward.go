@@ -10,7 +10,7 @@ import (
 
 // ForwardMethod lets the agent itself answer a method. A reply that is an error
 // of the protocol comes back as the error.
-func (x *Client) ForwardMethod(ctx context.Context, m *wire.Message, arguments []byte) *outcome {
+func (x *Client) ForwardMethod(ctx context.Context, m *wire.Message, arguments []byte) *Outcome {
 	c := &activeCall{x: x, m: m}
 	c.req.Call = beeos.Call{Method: m.Method, Params: m.Params, Arguments: arguments}
 	if err := c.prepareRequest(); err != nil {

@@ -21,7 +21,7 @@ const (
 	fetchWithin     = 0.9 // of the same: how long the tool waits at most
 
 	taskSoon  = 250 * time.Millisecond // a tool that can be a task is one after this
-	taskLater = 30 * time.Second       // any other call, before clients lose patience
+	taskLater = 30 * time.Second       // any other call, before clients give up
 
 	endedAsking = "The agent ended its turn with a question, which cannot be answered here: call its tool again."
 )

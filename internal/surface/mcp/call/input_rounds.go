@@ -93,8 +93,8 @@ func (x *Client) inputRequired(m *wire.Message, asks []beeos.Event) []byte {
 	return append(wire.AppendText(b, x.sealState(m, stateWaiting, asks[0].Turn+"\n"+asks[0].Channel)), '}')
 }
 
-// inputRequiredAgain is the result for an agent that ended its turn with questions. Those
-// that this client cannot be asked make the call impossible.
+// inputRequiredAgain is the result for an agent that ended its turn with
+// questions. Those that this client cannot be asked make the call impossible.
 func (x *Client) inputRequiredAgain(m *wire.Message, n *replies.NeededInput) ([]byte, error) {
 	for _, q := range httpd.Fields(n.Requests) {
 		ev := beeos.Event{Data: httpd.Field(q, "params")}

@@ -30,18 +30,18 @@ type pendingRequest struct {
 // outside knows a session's channel, so nobody else can name its requests.
 func requestName(s *sessions.Session, id []byte) string { return s.Channel + " " + string(id) }
 
-// startWaiting makes everything ready for the wait: who can end it, and what the
-// client hears meanwhile.
+// startWaiting makes everything ready for the wait: who can end it, and what
+// the client hears meanwhile.
 func (c *activeCall) startWaiting(ctx context.Context) context.Context {
 	x, req := c.x, &c.req
 	f := &pendingRequest{turn: req.TurnID, channel: req.Channel}
 	if req.Channel == "" && req.ContextID != "" {
 		f.channel = invoke.ContextChannel(x.Caller.Principal(), x.Agent.ID, req.ContextID)
 	}
-	ctx = x.trackRequest(ctx, f, c.m.Id)
+	ctx = x.trackRequest(ctx, f, c.m.ID)
 	if x.resumable() && c.m.Method == "tools/call" && x.Out.FirstEventID == nil {
 		tool, _ := httpd.StringValue(httpd.Field(c.m.Params, "name"))
-		l := lostStream{req.TurnID, f.channel, x.Agent.ID, tool, c.m.Id}
+		l := LostStream{req.TurnID, f.channel, x.Agent.ID, tool, c.m.ID}
 		x.Out.FirstEventID = func() string { return x.sealStreamID(l) }
 	}
 	x.Out.KeepAlive()
@@ -52,10 +52,10 @@ func (c *activeCall) startWaiting(ctx context.Context) context.Context {
 	return ctx
 }
 
-// trackRequest has a call known by its request, so that it can be cancelled, and
-// returns the context to run it in. Inside a session a lost connection means
-// nothing, says the protocol, and some clients close theirs just before they
-// cancel: such a call goes on until its reply, a cancel, or our own end.
+// trackRequest has a call known by its request, so that it can be cancelled,
+// and returns the context to run it in. Inside a session a lost connection
+// means nothing, says the protocol, and some clients close theirs just before
+// they cancel: such a call goes on until its reply, a cancel, or our own end.
 func (x *Client) trackRequest(ctx context.Context, f *pendingRequest, id []byte) context.Context {
 	if x.Session == nil {
 		ctx, f.cancel = context.WithCancelCause(ctx)
@@ -74,7 +74,7 @@ func (x *Client) trackRequest(ctx context.Context, f *pendingRequest, id []byte)
 }
 
 func (c *activeCall) stopWaiting() {
-	f, flights := c.waiting, &c.x.Runner.pending
+	f, pending := c.waiting, &c.x.Runner.pending
 	if f.handOverTimer != nil {
 		f.handOverTimer.Stop()
 	}
@@ -83,9 +83,9 @@ func (c *activeCall) stopWaiting() {
 		return
 	}
 	f.ignoreShutdown()
-	flights.mu.Lock()
-	defer flights.mu.Unlock()
-	if flights.byName[f.name] == f {
-		delete(flights.byName, f.name)
+	pending.mu.Lock()
+	defer pending.mu.Unlock()
+	if pending.byName[f.name] == f {
+		delete(pending.byName, f.name)
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/beeos/beeos/internal/surface/mcp/wire"
 )
 
-// pollLimit limits how often a credential looks at its tasks: each look costs reads
-// of the database, and calls no agent whose own limit would count.
+// pollLimit limits how often a credential looks at its tasks: each look costs
+// reads of the database, and calls no agent whose own limit would count.
 type pollLimit struct {
 	mu     sync.Mutex
 	fullAt map[string]time.Time // when a credential will have its whole burst again
@@ -53,7 +53,7 @@ func (x *Client) takePoll() error {
 	if wait == 0 {
 		return nil
 	}
-	e := beeos.Errorf(beeos.RateLimited, "too many looks at tasks: leave %s between them, as pollIntervalMs says, or let %s wait", wire.TaskPoll, catalog.FetchName)
+	e := beeos.Errorf(beeos.RateLimited, "too many looks at tasks: leave %s between them, as pollIntervalMs says, or let %s wait", wire.TaskPoll, catalog.FetchToolName)
 	e.RetryAfter = wait
 	return e
 }

@@ -16,13 +16,14 @@ import (
 // on the call's stream, and the client answers with a POST of its own, which
 // any replica may get: the id of our request is the agent's ask, sealed.
 
-// refuseQuestion answers a question that cannot be put, or the agent would wait for
-// nothing.
+// refuseQuestion answers a question that cannot be put, or the agent would wait
+// for nothing.
 func (x *Client) refuseQuestion(ctx context.Context, ev *beeos.Event) {
 	x.answerAgent(ctx, ev.AskID, nil, &beeos.FrameFault{Code: "cannot_ask", Message: "the caller's program does not support " + ev.Method})
 }
 
-// questionRequest returns the request to send to the client of a session, or nil.
+// questionRequest returns the request to send to the client of a session, or
+// nil.
 func (x *Client) questionRequest(ctx context.Context, ev *beeos.Event) []byte {
 	if x.Session == nil || !x.Out.AcceptsStream || !x.Can.Has(wire.NeededCapability(ev)) {
 		x.refuseQuestion(ctx, ev)
@@ -40,7 +41,7 @@ func (x *Client) questionRequest(ctx context.Context, ev *beeos.Event) []byte {
 
 // ReceiveAnswer carries the client's response to the agent that asked.
 func (x *Client) ReceiveAnswer(ctx context.Context, m *wire.Message) error {
-	id, _ := httpd.StringValue(m.Id)
+	id, _ := httpd.StringValue(m.ID)
 	ask, ok := x.Runner.Sealer.Open(sessions.SealedAsk, x.EndpointAgent, x.Caller.Principal(), id)
 	if !ok {
 		return wire.WithStatus(http.StatusBadRequest, beeos.Errorf(beeos.InvalidBody, "this response answers no request of ours"))

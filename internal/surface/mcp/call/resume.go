@@ -25,18 +25,18 @@ func (x *Client) resumable() bool {
 	return x.Session != nil && x.Version >= wire.V20251125 && x.Out.AcceptsStream && !x.OldTransport
 }
 
-// lostStream is a call whose stream a client has lost.
-type lostStream struct {
+// LostStream is a call whose stream a client has lost.
+type LostStream struct {
 	turn, channel, agent, tool string
 	id                         []byte // of the request
 }
 
-func (x *Client) sealStreamID(l lostStream) string {
+func (x *Client) sealStreamID(l LostStream) string {
 	text := l.turn + "\n" + l.channel + "\n" + l.agent + "\n" + l.tool + "\n" + string(l.id)
 	return x.Runner.Sealer.Seal(sessions.SealedEvent, x.EndpointAgent, x.Caller.Principal(), []byte(text))
 }
 
-func (x *Client) OpenStreamID(id string) (l lostStream, ok bool) {
+func (x *Client) OpenStreamID(id string) (l LostStream, ok bool) {
 	text, ok := x.Runner.Sealer.Open(sessions.SealedEvent, x.EndpointAgent, x.Caller.Principal(), id)
 	if !ok {
 		return l, false
@@ -45,13 +45,13 @@ func (x *Client) OpenStreamID(id string) (l lostStream, ok bool) {
 	if len(parts) != 5 {
 		return l, false
 	}
-	return lostStream{parts[0], parts[1], parts[2], parts[3], []byte(parts[4])}, true
+	return LostStream{parts[0], parts[1], parts[2], parts[3], []byte(parts[4])}, true
 }
 
-// ResumeStream sends the rest of a call to a client that has come back for it. Its
-// progress starts over, so there is none.
-func (x *Client) ResumeStream(ctx context.Context, l lostStream) {
-	m := &wire.Message{Id: l.id, Method: "tools/call"}
+// ResumeStream sends the rest of a call to a client that has come back for it.
+// Its progress starts over, so there is none.
+func (x *Client) ResumeStream(ctx context.Context, l LostStream) {
+	m := &wire.Message{ID: l.id, Method: "tools/call"}
 	c := &activeCall{x: x, m: m}
 	agent, err := x.reach(ctx, l.agent)
 	if err == nil {
@@ -59,7 +59,7 @@ func (x *Client) ResumeStream(ctx context.Context, l lostStream) {
 		err = c.prepareRequest()
 	}
 	if err != nil {
-		x.Out.SendError(x.R, l.id, x.Version, err)
+		x.Out.SendError(x.HTTP, l.id, x.Version, err)
 		return
 	}
 	c.req.TurnID, c.req.Channel, c.req.Live = l.turn, l.channel, true
@@ -68,17 +68,17 @@ func (x *Client) ResumeStream(ctx context.Context, l lostStream) {
 	c.handOverAfter, c.handOverResult = x.remainingHandOver(l)
 	result, err := x.toolOutcome(c.joinEarlierCall(ctx))
 	switch {
-	case x.R.Context().Err() != nil, errors.Is(err, ErrClientReturns):
+	case x.HTTP.Context().Err() != nil, errors.Is(err, ErrClientReturns):
 	case err != nil:
-		x.Out.SendError(x.R, l.id, x.Version, err)
+		x.Out.SendError(x.HTTP, l.id, x.Version, err)
 	default:
 		x.SendResult(m, result)
 	}
 }
 
-// remainingHandOver is patience for a call whose client has come back: its own
+// remainingHandOver is handOverPlan for a call whose client has come back: its own
 // clock has run since the beginning.
-func (x *Client) remainingHandOver(l lostStream) (time.Duration, resultForTurn) {
+func (x *Client) remainingHandOver(l LostStream) (time.Duration, resultForTurn) {
 	t := x.Lists.ToolByName[l.tool]
 	if t == nil {
 		t = &catalog.Tool{Name: l.tool}

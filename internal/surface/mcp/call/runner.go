@@ -1,3 +1,7 @@
+// Package call runs calls for MCP clients. The events of a call become
+// progress, logs or questions, its outcome a result; a client may cancel it,
+// lose its stream and come back, answer questions in a later round, or be
+// handed a task when the call takes longer than the client would wait.
 package call
 
 import (
@@ -14,13 +18,13 @@ import (
 
 // Runner runs the calls of clients at this replica.
 type Runner struct {
-	RunnerOptions
+	Options
 	pending   pendingRequests
 	questions pendingQuestions
 	polls     pollLimit
 }
 
-type RunnerOptions struct {
+type Options struct {
 	DB      *store.DB
 	Calls   *invoke.Calls
 	Bus     *bus.Bus
@@ -39,14 +43,14 @@ type RunnerOptions struct {
 	Context context.Context
 }
 
-func NewRunner(opt RunnerOptions) *Runner {
+func NewRunner(opt Options) *Runner {
 	if opt.HandOver <= 0 {
 		opt.HandOver = min(defaultHandOver, opt.Calls.Timeout()*5/6)
 	}
 	return &Runner{
-		RunnerOptions: opt,
-		pending:       pendingRequests{byName: map[string]*pendingRequest{}},
-		questions:     pendingQuestions{waiting: map[string]chan []byte{}},
-		polls:         pollLimit{fullAt: map[string]time.Time{}},
+		Options:   opt,
+		pending:   pendingRequests{byName: map[string]*pendingRequest{}},
+		questions: pendingQuestions{waiting: map[string]chan []byte{}},
+		polls:     pollLimit{fullAt: map[string]time.Time{}},
 	}
 }

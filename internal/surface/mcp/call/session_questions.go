@@ -25,7 +25,8 @@ const (
 	answerWithin = 10 * time.Minute // for a person
 )
 
-// pendingQuestions holds the questions that this replica has put on its own account.
+// pendingQuestions holds the questions that this replica has put on its own
+// account.
 type pendingQuestions struct {
 	mu      sync.Mutex
 	waiting map[string]chan []byte // ask -> {"result"} or {"error"}
@@ -54,12 +55,12 @@ func (r *Runner) DeliverAnswer(id string, data []byte) {
 	}
 }
 
-// askClient asks the client of a session everything that the agent needs. Without
-// input there is a result that says why. The client can cancel its call here,
-// too.
-func (c *activeCall) askClient(ctx context.Context, n *replies.NeededInput) (input map[string]json.RawMessage, early []byte) {
+// askClient asks the client of a session everything that the agent needs.
+// Without input there is a result that says why. The client can cancel its call
+// here, too.
+func (c *activeCall) askClient(ctx context.Context, n *replies.NeededInput) (input map[string]json.RawMessage, refusal []byte) {
 	c.waiting = &pendingRequest{}
-	ctx = c.x.trackRequest(ctx, c.waiting, c.m.Id)
+	ctx = c.x.trackRequest(ctx, c.waiting, c.m.ID)
 	defer c.stopWaiting()
 	input = map[string]json.RawMessage{}
 	answers := map[string]chan []byte{}

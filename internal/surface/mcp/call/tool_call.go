@@ -35,7 +35,7 @@ func (x *Client) toolCall(ctx context.Context, m *wire.Message) (*activeCall, []
 	}
 	// Headers repeat the arguments of the tool that is named, whatever it calls.
 	if x.Version.Stateless() {
-		if err := wire.CheckParamHeaders(x.R.Header, listed.Bindings, given); err != nil {
+		if err := wire.CheckParamHeaders(x.HTTP.Header, listed.Bindings, given); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -113,9 +113,9 @@ func (c *activeCall) fillRequest(t *catalog.Tool, given []byte) ([]byte, error) 
 	return nil, nil
 }
 
-// handOverPlan is after how long the call becomes something to come back for, and
-// what the client gets instead of its result; 0 = never. Who names no revision
-// waits for the agent's timeout, as documented.
+// handOverPlan is after how long the call becomes something to come back for,
+// and what the client gets instead of its result; 0 = never. Who names no
+// revision waits for the agent's timeout, as documented.
 func (x *Client) handOverPlan(t *catalog.Tool) (time.Duration, resultForTurn) {
 	switch {
 	case x.Version == wire.Unversioned:
@@ -184,9 +184,10 @@ func (x *Client) badArguments(t *catalog.Tool, complaint string) ([]byte, error)
 	return nil, beeos.Errorf(beeos.InvalidParam, "%s", complaint)
 }
 
-// resolveCallTool resolves call_tool: the tool that is meant, and its arguments.
+// resolveCallTool resolves call_tool: the tool that is meant, and its
+// arguments.
 func (x *Client) resolveCallTool(t *catalog.Tool, given []byte) (*catalog.Tool, []byte, error) {
-	if !t.IsMeta || t.Name != catalog.CallThrough {
+	if !t.IsMeta || t.Name != catalog.CallToolName {
 		return t, given, nil
 	}
 	name, arguments, err := toolParams(given)

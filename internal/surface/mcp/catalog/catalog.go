@@ -1,3 +1,7 @@
+// Package catalog is what agents have to offer MCP clients: tools, resources,
+// prompts and skills, kept per agent as bytes that are ready to be written,
+// with the indexes that calls are looked up in. The agents that one credential
+// reaches are merged into a union, which looks like one more agent.
 package catalog
 
 import (
@@ -28,7 +32,7 @@ type Catalog struct {
 	unions unions
 }
 
-func NewCatalog(db *store.DB, calls *invoke.Calls, now func() time.Time) *Catalog {
+func New(db *store.DB, calls *invoke.Calls, now func() time.Time) *Catalog {
 	return &Catalog{db: db, calls: calls, now: now, agents: map[string]*Server{}, unions: unions{byScope: map[string]*Server{}}}
 }
 

@@ -132,7 +132,7 @@ func newTestCatalog(t *testing.T) (c *Catalog, owner string) {
 	l, err := ledger.Open(context.Background(), db, ledger.Options{Committed: invoke.Committed(b)})
 	must(err)
 	t.Cleanup(func() { l.Close() })
-	return NewCatalog(db, invoke.New(invoke.Options{Store: db, Ledger: l, Bus: b}), time.Now), user.ID
+	return New(db, invoke.New(invoke.Options{Store: db, Ledger: l, Bus: b}), time.Now), user.ID
 }
 
 func agentNamed(t *testing.T, c *Catalog, owner, name string) *beeos.Agent {

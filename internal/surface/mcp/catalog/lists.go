@@ -22,11 +22,11 @@ type Lists struct {
 	ServerInfo        []byte // whom every stateless result comes from
 	ToolByName        map[string]*Tool
 	toolNames         []string // in order
-	ResourceAt        map[string]*resource
+	ResourceAt        map[string]*Resource
 	PromptByName      map[string]*beeos.Prompt
 	TemplateAt        map[string]bool
 	patterns          []*regexp.Regexp // of the URI templates
-	Skills            skills
+	Skills            Skills
 
 	// What a union is made of: the elements of the lists, in order.
 	resourceURIs               []string
@@ -41,7 +41,8 @@ type Lists struct {
 // agent may have thousands.
 const URIMax = 4096
 
-// HasResource reports whether there is such a resource, or a template that makes it.
+// HasResource reports whether there is such a resource, or a template that
+// makes it.
 func (l *Lists) HasResource(uri string) bool {
 	return l.ResourceAt[uri] != nil || len(uri) <= URIMax && slices.ContainsFunc(l.patterns, func(p *regexp.Regexp) bool { return p.MatchString(uri) })
 }
@@ -49,7 +50,7 @@ func (l *Lists) HasResource(uri string) bool {
 func newLists(a *beeos.Agent) *Lists {
 	l := &Lists{
 		ToolByName:   map[string]*Tool{},
-		ResourceAt:   map[string]*resource{},
+		ResourceAt:   map[string]*Resource{},
 		PromptByName: map[string]*beeos.Prompt{},
 		TemplateAt:   map[string]bool{},
 	}
@@ -83,7 +84,7 @@ func (l *Lists) addTools(a *beeos.Agent) {
 
 func (l *Lists) addResources(a *beeos.Agent) {
 	var items, templates [][]byte
-	add := func(r *resource) {
+	add := func(r *Resource) {
 		if r != nil && l.ResourceAt[r.uri] == nil {
 			l.ResourceAt[r.uri] = r
 			l.resourceURIs = append(l.resourceURIs, r.uri)

@@ -18,7 +18,7 @@ const nameMax = 64
 // that share a slug, the first has it.
 func newUnion(self *beeos.Agent, members []*Server) *Lists {
 	l := &Lists{
-		ToolByName: map[string]*Tool{}, ResourceAt: map[string]*resource{}, PromptByName: map[string]*beeos.Prompt{},
+		ToolByName: map[string]*Tool{}, ResourceAt: map[string]*Resource{}, PromptByName: map[string]*beeos.Prompt{},
 		memberBySlug: map[string]*Server{}, MemberByAgent: map[string]*Server{}, promptOf: map[string]promptOrigin{},
 	}
 	l.Skills.ByFile = map[string][]byte{}
@@ -92,7 +92,8 @@ func (l *Lists) mergePrompts(e *Server) (items [][]byte) {
 // URIPrefix is what the URIs of an agent's resources begin with in a union.
 func (e *Server) URIPrefix() string { return "beeos://" + e.Agent.Slug + "/" }
 
-// unionDefinition is a definition, which begins with a URI, as a union shows it.
+// unionDefinition is a definition, which begins with a URI, as a union shows
+// it.
 func unionDefinition(e *Server, definition []byte, head string) []byte {
 	uri, _ := wire.StringAfter(definition, head)
 	return wire.ReplaceString(definition, head, e.URIPrefix()+uri)

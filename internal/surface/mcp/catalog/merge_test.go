@@ -13,7 +13,7 @@ import (
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
-func TestOutward(t *testing.T) {
+func TestURIsInAUnion(t *testing.T) {
 	text := "x"
 	a := &beeos.Agent{Slug: "bee", Definition: beeos.Definition{Resources: []beeos.Resource{{URI: "n://a", Name: "a", Text: &text}}}}
 	e := &Server{Agent: a, Lists: newLists(a)}
@@ -35,9 +35,9 @@ func TestOutward(t *testing.T) {
 	}
 }
 
-// FuzzOutward: whatever an agent's result is, it stays JSON with the same
+// FuzzURIsInAUnion: whatever an agent's result is, it stays JSON with the same
 // members, and only URIs change.
-func FuzzOutward(f *testing.F) {
+func FuzzURIsInAUnion(f *testing.F) {
 	text := "x"
 	a := &beeos.Agent{Slug: "bee", Definition: beeos.Definition{Resources: []beeos.Resource{{URI: "n://a", Name: "a", Text: &text}}}}
 	e := &Server{Agent: a, Lists: newLists(a)}

@@ -7,8 +7,8 @@ import (
 	"github.com/beeos/beeos/internal/surface/mcp/wire"
 )
 
-// resource is one line of resources/list.
-type resource struct {
+// Resource is one line of resources/list.
+type Resource struct {
 	uri        string
 	definition []byte // its element of the list
 	Contents   []byte // the whole result of reading it; nil = the agent answers
@@ -22,12 +22,12 @@ func resourceDefinition(r *beeos.Resource) ([]byte, bool) {
 }
 
 // newResource returns nil for one whose JSON is broken.
-func newResource(r *beeos.Resource) *resource {
+func newResource(r *beeos.Resource) *Resource {
 	shown, ok := resourceDefinition(r)
 	if !ok {
 		return nil
 	}
-	res := &resource{uri: r.URI, definition: shown}
+	res := &Resource{uri: r.URI, definition: shown}
 	if r.Text == nil && r.Blob == nil {
 		return res
 	}
@@ -44,7 +44,7 @@ func newResource(r *beeos.Resource) *resource {
 
 // configResource is what every agent tells about itself. Its instructions
 // stay with the agent.
-func configResource(a *beeos.Agent) *resource {
+func configResource(a *beeos.Agent) *Resource {
 	d := &a.Definition
 	names := []string{}
 	for _, s := range d.Skills {
@@ -57,7 +57,7 @@ func configResource(a *beeos.Agent) *resource {
 }
 
 // skillsResource lists every skill, also those that are not tools.
-func skillsResource(a *beeos.Agent) *resource {
+func skillsResource(a *beeos.Agent) *Resource {
 	skills := a.Definition.Skills
 	if skills == nil {
 		skills = []beeos.Skill{}
@@ -65,7 +65,7 @@ func skillsResource(a *beeos.Agent) *resource {
 	return ownResource("beeos://agent/skills", "Skill Registry", "Every skill of this agent with its metadata", map[string]any{"skills": skills})
 }
 
-func ownResource(uri, name, description string, content map[string]any) *resource {
+func ownResource(uri, name, description string, content map[string]any) *Resource {
 	body, ok := wire.Encode(content)
 	if !ok {
 		return nil

@@ -18,20 +18,20 @@ import (
 // calls what was found. Whoever knows a tool's name can still call it.
 
 const (
-	listedMax    = 100 // tools that a union lists one by one
-	searchLimit  = 10
-	searchTool   = "search_tools"
-	CallThrough  = "call_tool"
-	searchSchema = `{"type":"object","properties":{"query":{"type":"string","description":"Words that say what the tool should do; empty for any"},"limit":{"type":"integer","minimum":1,"maximum":50}},"required":["query"]}`
-	callSchema   = `{"type":"object","properties":{"name":{"type":"string","description":"The name of a tool, as search_tools gives it"},"arguments":{"type":"object","description":"What the tool's inputSchema asks for"}},"required":["name"]}`
+	listedMax      = 100 // tools that a union lists one by one
+	searchLimit    = 10
+	searchToolName = "search_tools"
+	CallToolName   = "call_tool"
+	searchSchema   = `{"type":"object","properties":{"query":{"type":"string","description":"Words that say what the tool should do; empty for any"},"limit":{"type":"integer","minimum":1,"maximum":50}},"required":["query"]}`
+	callSchema     = `{"type":"object","properties":{"name":{"type":"string","description":"The name of a tool, as search_tools gives it"},"arguments":{"type":"object","description":"What the tool's inputSchema asks for"}},"required":["name"]}`
 )
 
 // searchItems is the list of a union that has too many tools to be listed.
 func searchItems(l *Lists) [][]byte {
 	count := strconv.Itoa(len(l.toolNames))
 	return [][]byte{
-		metaTool(l, searchTool, "Find tools of your agents, of which there are "+count+", by what they do. Returns their names, descriptions and input schemas.", searchSchema),
-		metaTool(l, CallThrough, "Call a tool that "+searchTool+" has found.", callSchema),
+		metaTool(l, searchToolName, "Find tools of your agents, of which there are "+count+", by what they do. Returns their names, descriptions and input schemas.", searchSchema),
+		metaTool(l, CallToolName, "Call a tool that "+searchToolName+" has found.", callSchema),
 	}
 }
 
@@ -69,8 +69,8 @@ func (l *Lists) SearchTools(given []byte) ([]byte, error) {
 	return append(append(append(result, `],"structuredContent":`...), b...), '}'), nil
 }
 
-// findTools returns the tools that have most of the words, in the name or in what
-// is said about them.
+// findTools returns the tools that have most of the words, in the name or in
+// what is said about them.
 func (l *Lists) findTools(query string, limit int) []*Tool {
 	type hit struct {
 		t     *Tool

@@ -21,30 +21,30 @@ const (
 	directoryType   = "inode/directory"
 )
 
-// skills is what the extension's methods answer with.
-type skills struct {
+// Skills is what the extension's methods answer with.
+type Skills struct {
 	List        Pages
 	items       [][]byte          // its elements
-	ByFile      map[string][]byte // SKILL.md -> the entry of its skill
+	ByFile      map[string][]byte // SKILL.md -> its skill as lists show it
 	Directories map[string]Pages  // folder -> the result of reading it
 }
 
 // addSkills finds the skills among the resources.
 func (l *Lists) addSkills(a *beeos.Agent) {
 	resources := a.Definition.Resources
-	l.Skills = skills{ByFile: map[string][]byte{}, Directories: map[string]Pages{}}
+	l.Skills = Skills{ByFile: map[string][]byte{}, Directories: map[string]Pages{}}
 	var items [][]byte
 	for i := range resources {
 		root, ok := strings.CutSuffix(resources[i].URI, skillFile)
 		if !ok || l.Skills.ByFile[resources[i].URI] != nil {
 			continue
 		}
-		entry := describeSkill(root, &resources[i], resources)
-		if entry == nil {
+		skill := describeSkill(root, &resources[i], resources)
+		if skill == nil {
 			continue
 		}
-		l.Skills.ByFile[resources[i].URI] = entry
-		items = append(items, entry)
+		l.Skills.ByFile[resources[i].URI] = skill
+		items = append(items, skill)
 		l.Skills.addDirectories(root, resources)
 	}
 	l.Skills.items, l.Skills.List = items, newPages("skills", items)
@@ -103,7 +103,7 @@ func contentOfFile(r *beeos.Resource) ([]byte, bool) {
 }
 
 // addDirectories makes root and every folder below it readable.
-func (s *skills) addDirectories(root string, resources []beeos.Resource) {
+func (s *Skills) addDirectories(root string, resources []beeos.Resource) {
 	children := map[string][][]byte{root: nil}
 	seen := map[string]bool{}
 	add := func(uri string, shown []byte) {

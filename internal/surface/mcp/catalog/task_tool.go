@@ -10,17 +10,17 @@ import (
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
-// taskSupport is what a tool says about tasks.
-type taskSupport uint8
+// TaskSupport is what a tool says about tasks.
+type TaskSupport uint8
 
 const (
-	taskUnsaid taskSupport = iota
+	TaskUnsaid TaskSupport = iota
 	TaskForbidden
 	TaskOptional
 	TaskRequired
 )
 
-func supportOf(execution []byte) taskSupport {
+func supportOf(execution []byte) TaskSupport {
 	switch s, _ := httpd.StringValue(httpd.Field(execution, "taskSupport")); s {
 	case "forbidden":
 		return TaskForbidden
@@ -29,21 +29,21 @@ func supportOf(execution []byte) taskSupport {
 	case "required":
 		return TaskRequired
 	}
-	return taskUnsaid
+	return TaskUnsaid
 }
 
 // The tool that brings the results of calls that took long.
 const (
-	FetchName   = "task_result"
-	fetchSchema = `{"type":"object","properties":{"task_id":{"type":"string","description":"As an earlier call gave it"},"wait_seconds":{"type":"number","minimum":0,"description":"How long to wait for the end, at most about 45, which is also the default"}},"required":["task_id"]}`
-	fetchText   = "Get the result of an earlier tool call that took long and was answered with a task_id. Waits for the end of the work, and says so if it goes on still."
+	FetchToolName = "task_result"
+	fetchSchema   = `{"type":"object","properties":{"task_id":{"type":"string","description":"As an earlier call gave it"},"wait_seconds":{"type":"number","minimum":0,"description":"How long to wait for the end, at most about 45, which is also the default"}},"required":["task_id"]}`
+	fetchText     = "Get the result of an earlier tool call that took long and was answered with a task_id. Waits for the end of the work, and says so if it goes on still."
 )
 
 // setTools makes the lists of tools: as they are, and with the one that brings
 // results later. The agent's own names come first.
 func (l *Lists) setTools(items [][]byte) {
 	l.Tools = newPages("tools", items)
-	l.FetchToolName = FetchName
+	l.FetchToolName = FetchToolName
 	for l.ToolByName[l.FetchToolName] != nil {
 		l.FetchToolName = "beeos_" + l.FetchToolName
 	}

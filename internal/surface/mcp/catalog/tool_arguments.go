@@ -16,17 +16,18 @@ const (
 	argAttachments    = "attachments"
 )
 
-// arguments is what a client gave to a tool, sorted out.
-type arguments struct {
+// Arguments is what a client gave to a tool, sorted out.
+type Arguments struct {
 	Own            []byte // an object: the tool's own, as the client wrote them
 	IdempotencyKey string
 	ContextID      string
 	Attachments    []invoke.Attachment
 }
 
-// SplitArguments takes the reserved arguments out of raw, which is an object or nil.
-func (t *Tool) SplitArguments(raw []byte) (arguments, error) {
-	a := arguments{Own: raw}
+// SplitArguments takes the reserved arguments out of raw, which is an object or
+// nil.
+func (t *Tool) SplitArguments(raw []byte) (Arguments, error) {
+	a := Arguments{Own: raw}
 	if wire.Kind(raw) != '{' {
 		a.Own = []byte(`{}`)
 		return a, nil
@@ -46,7 +47,7 @@ func (t *Tool) SplitArguments(raw []byte) (arguments, error) {
 }
 
 // readReserved reads one argument if it is ours.
-func (t *Tool) readReserved(a *arguments, name string, value []byte) (ours bool, err error) {
+func (t *Tool) readReserved(a *Arguments, name string, value []byte) (ours bool, err error) {
 	if !t.isReserved(name) {
 		return false, nil
 	}

@@ -23,7 +23,7 @@ type Tool struct {
 	// declares are the reserved argument names that the tool's own schema
 	// uses; they are the tool's then and not ours.
 	ownNames    map[string]bool
-	TaskSupport taskSupport
+	TaskSupport TaskSupport
 	Bindings    []wire.Binding                 // arguments that stateless clients repeat in headers
 	Schema      func() (*schema.Schema, error) // compiled at the first call
 }

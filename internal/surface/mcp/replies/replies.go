@@ -1,3 +1,6 @@
+// Package replies turns what agents reply into the results of MCP's methods:
+// content blocks, resource contents, prompt messages, errors. Clients refuse a
+// result as a whole for one member of the wrong kind, so shapes are checked.
 package replies
 
 import (

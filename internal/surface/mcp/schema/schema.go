@@ -1,3 +1,6 @@
+// Package schema checks arguments against the JSON Schemas that agents wrote
+// for their tools. A schema may be wrong, endless or a bomb, so what a check
+// costs is worked out before it runs.
 package schema
 
 import (

@@ -22,8 +22,8 @@ func nested(open, leaf, end string, depth int) string {
 	return strings.Repeat(open, depth) + leaf + strings.Repeat(end, depth)
 }
 
-// TestT47Schema: an agent's schema may be wrong, endless or a bomb.
-func TestT47Schema(t *testing.T) {
+// TestBadSchemasAreRefused: an agent's schema may be wrong, endless or a bomb.
+func TestBadSchemasAreRefused(t *testing.T) {
 	const tree = `{"type":"object","properties":{"v":{"type":"integer"},"kids":{"type":"array","items":{"$ref":"#"}}},"additionalProperties":false}`
 	tests := []struct {
 		name, schema, args string

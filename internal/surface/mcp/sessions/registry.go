@@ -1,3 +1,7 @@
+// Package sessions holds what a client and the server agreed on at initialize.
+// A session is its own id, sealed, so that any replica opens it; the registry
+// knows those that have ended. Other names that clients bring back (questions,
+// states, streams) are sealed here as well.
 package sessions
 
 import (
@@ -17,14 +21,14 @@ const rereadEnded = 2 * time.Second
 // Registry opens sessions and ends them. A session is sealed into its id, so
 // all there is to know here is which ids no longer open.
 type Registry struct {
-	RegistryOptions
+	Options
 	Sealer *Sealer
 
 	mu    sync.RWMutex
 	ended map[string]time.Time // session -> until when to remember it
 }
 
-type RegistryOptions struct {
+type Options struct {
 	DB       *store.DB
 	Bus      *bus.Bus
 	Log      *slog.Logger
@@ -32,9 +36,9 @@ type RegistryOptions struct {
 	NodeDead time.Duration // how long a node may be silent before it counts as gone
 }
 
-// OpenRegistry reads the key that seals sessions from the store, so that all
+// Open reads the key that seals sessions from the store, so that all
 // replicas share it, and the sessions that have ended.
-func OpenRegistry(ctx context.Context, opt RegistryOptions) (*Registry, error) {
+func Open(ctx context.Context, opt Options) (*Registry, error) {
 	secret, err := opt.DB.Secret(ctx, "mcp session", newSecret)
 	if err != nil {
 		return nil, err
@@ -43,7 +47,7 @@ func OpenRegistry(ctx context.Context, opt RegistryOptions) (*Registry, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Registry{RegistryOptions: opt, Sealer: seal, ended: map[string]time.Time{}}
+	r := &Registry{Options: opt, Sealer: seal, ended: map[string]time.Time{}}
 	return r, r.readEnded(ctx, time.Time{})
 }
 

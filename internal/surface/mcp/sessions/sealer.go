@@ -21,7 +21,7 @@ import (
 type Sealer struct{ aead cipher.AEAD }
 
 const (
-	sealedSession      = 's'
+	SealedSession      = 's'
 	SealedAsk          = 'a'
 	SealedState        = 'r'
 	SealedEvent        = 'e'
@@ -79,12 +79,12 @@ func (s *Sealer) SessionID(agentID, principal string, ss *Session) string {
 	b[0], b[1] = byte(ss.Version), byte(ss.Can)
 	b = binary.BigEndian.AppendUint64(b, uint64(ss.born.Unix()))
 	id, _ := hex.DecodeString(strings.ReplaceAll(strings.TrimPrefix(ss.Channel, "ch-"), "-", ""))
-	return s.Seal(sealedSession, agentID, principal, append(b, id...))
+	return s.Seal(SealedSession, agentID, principal, append(b, id...))
 }
 
 // session opens an Mcp-Session-Id.
 func (s *Sealer) session(agentID, principal, name string) (*Session, bool) {
-	b, ok := s.Open(sealedSession, agentID, principal, name)
+	b, ok := s.Open(SealedSession, agentID, principal, name)
 	if !ok || len(b) != sessionSize || int(b[0]) >= len(wire.VersionNames) {
 		return nil, false
 	}

@@ -33,13 +33,13 @@ func TestSessionID(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused := map[string]func() ([]byte, bool){
-		"another principal": func() ([]byte, bool) { return seal.Open(sealedSession, "agent_a", "user:2", id) },
-		"another agent":     func() ([]byte, bool) { return seal.Open(sealedSession, "agent_b", "user:1", id) },
+		"another principal": func() ([]byte, bool) { return seal.Open(SealedSession, "agent_a", "user:2", id) },
+		"another agent":     func() ([]byte, bool) { return seal.Open(SealedSession, "agent_b", "user:1", id) },
 		"another purpose":   func() ([]byte, bool) { return seal.Open(SealedAsk, "agent_a", "user:1", id) },
-		"another key":       func() ([]byte, bool) { return other.Open(sealedSession, "agent_a", "user:1", id) },
-		"a moved boundary":  func() ([]byte, bool) { return seal.Open(sealedSession, "agent_", "auser:1", id) },
-		"nothing":           func() ([]byte, bool) { return seal.Open(sealedSession, "agent_a", "user:1", "") },
-		"a shorter one":     func() ([]byte, bool) { return seal.Open(sealedSession, "agent_a", "user:1", id[:20]) },
+		"another key":       func() ([]byte, bool) { return other.Open(SealedSession, "agent_a", "user:1", id) },
+		"a moved boundary":  func() ([]byte, bool) { return seal.Open(SealedSession, "agent_", "auser:1", id) },
+		"nothing":           func() ([]byte, bool) { return seal.Open(SealedSession, "agent_a", "user:1", "") },
+		"a shorter one":     func() ([]byte, bool) { return seal.Open(SealedSession, "agent_a", "user:1", id[:20]) },
 	}
 	for what, open := range refused {
 		if _, ok := open(); ok {
@@ -75,16 +75,16 @@ func FuzzSession(f *testing.F) {
 		if _, ok := seal.session("agent_a", "user:1", name); ok {
 			t.Errorf("%q opens", name)
 		}
-		seal.session("agent_a", "user:1", seal.Seal(sealedSession, "agent_a", "user:1", plain)) // must not panic
+		seal.session("agent_a", "user:1", seal.Seal(SealedSession, "agent_a", "user:1", plain)) // must not panic
 		if _, ok := seal.session("agent_a", "user:1", seal.Seal(SealedState, "agent_a", "user:1", plain)); ok {
 			t.Error("a state opens as a session")
 		}
 	})
 }
 
-// TestT36GuessedIDs: a million guesses open nothing, be they noise or close to
-// the real thing.
-func TestT36GuessedIDs(t *testing.T) {
+// TestGuessedSessionIDsOpenNothing: a million guesses open nothing, be they
+// noise or close to the real thing.
+func TestGuessedSessionIDsOpenNothing(t *testing.T) {
 	seal, err := newSealer(newSecret())
 	if err != nil {
 		t.Fatal(err)

@@ -1,3 +1,7 @@
+// Package stream tells clients what changes outside of calls: lists, resources,
+// tasks and messages of a session. The hub notes what the bus brings on the
+// streams that are open here; a follower passes it on for as long as its client
+// may hear it.
 package stream
 
 import (
@@ -31,7 +35,7 @@ const (
 	PendingMax          = 256 // updates or messages that wait for a slow reader
 )
 
-// Stream is one open stream. Whoever has news for it notes them here; the
+// Stream is one open stream. What happens is noted here; the
 // goroutine that serves it takes them.
 type Stream struct {
 	wake chan struct{} // holds one
@@ -105,7 +109,7 @@ func (s *Stream) wakeUp() {
 }
 
 // NoteTurns has the stream look at the turns that it watches.
-func (s *Stream) NoteTurns(watch *taskWatch) {
+func (s *Stream) NoteTurns(watch *TaskWatch) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for turn := range watch.Last {
@@ -133,8 +137,8 @@ func (s *Stream) noteUpdate(uri string) {
 	}
 }
 
-// queueMessage adds a message; s.mu is held. A reader that does not keep up is better
-// off with a new stream than with holes in this one.
+// queueMessage adds a message; s.mu is held. A reader that does not keep up is
+// better off with a new stream than with holes in this one.
 func (s *Stream) queueMessage(msg []byte) {
 	if len(s.messages) >= PendingMax {
 		s.ended = true

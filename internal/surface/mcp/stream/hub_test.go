@@ -29,8 +29,8 @@ func TestStreamsAreCapped(t *testing.T) {
 	}
 }
 
-// TestSlowReader: what waits for a reader is bounded.
-func TestSlowReader(t *testing.T) {
+// TestWaitingForAReaderIsBounded: what waits for a reader is bounded.
+func TestWaitingForAReaderIsBounded(t *testing.T) {
 	s := &Stream{turns: map[string]bool{}}
 	for i := range 2 * PendingMax {
 		s.noteUpdate(strings.Repeat("x", i%7))

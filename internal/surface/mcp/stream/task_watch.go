@@ -8,16 +8,16 @@ import (
 	"github.com/beeos/beeos/internal/surface/mcp/wire"
 )
 
-// taskWatch tells a listening client how its tasks are getting on.
-type taskWatch struct {
+// TaskWatch tells a listening client how its tasks are getting on.
+type TaskWatch struct {
 	x    *call.Client
 	tag  []byte
 	Last map[string][]byte // task -> as the client was last told
 }
 
 // NewTaskWatch keeps those of the ids that are tasks of this caller's.
-func NewTaskWatch(ctx context.Context, x *call.Client, ids []string, tag []byte) *taskWatch {
-	w := &taskWatch{x: x, tag: tag, Last: map[string][]byte{}}
+func NewTaskWatch(ctx context.Context, x *call.Client, ids []string, tag []byte) *TaskWatch {
+	w := &TaskWatch{x: x, tag: tag, Last: map[string][]byte{}}
 	for _, id := range ids {
 		if _, err := x.TaskByID(ctx, id); err == nil {
 			w.Last[id] = nil
@@ -27,7 +27,7 @@ func NewTaskWatch(ctx context.Context, x *call.Client, ids []string, tag []byte)
 }
 
 // nextNotification returns the notification about a task that is not as it was.
-func (w *taskWatch) nextNotification(ctx context.Context, id string) []byte {
+func (w *TaskWatch) nextNotification(ctx context.Context, id string) []byte {
 	before, watched := w.Last[id]
 	if !watched {
 		return nil

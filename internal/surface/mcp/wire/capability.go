@@ -10,24 +10,24 @@ type Capability uint8
 
 const (
 	CanElicitForm Capability = 1 << iota
-	canElicitURL
+	CanElicitURL
 	CanSample
-	canListRoots
+	CanListRoots
 	CanTasks // not asked: it can come back for results
 )
 
 func (c Capability) Has(want Capability) bool { return want != 0 && c&want == want }
 
-// Capabilities reads what a client declared at initialize.
-func Capabilities(declared []byte) (can Capability) {
+// ReadCapabilities reads what a client declared at initialize.
+func ReadCapabilities(declared []byte) (can Capability) {
 	for name, value := range httpd.Fields(declared) {
 		switch name {
 		case "elicitation":
-			can |= elicitation(value)
+			can |= readElicitation(value)
 		case "sampling":
 			can |= CanSample
 		case "roots":
-			can |= canListRoots
+			can |= CanListRoots
 		case "extensions":
 			if httpd.Field(value, TasksExtension) != nil {
 				can |= CanTasks
@@ -37,10 +37,10 @@ func Capabilities(declared []byte) (can Capability) {
 	return can
 }
 
-// elicitation: before there were modes, declaring it meant forms.
-func elicitation(value []byte) (can Capability) {
+// readElicitation: before there were modes, declaring it meant forms.
+func readElicitation(value []byte) (can Capability) {
 	if httpd.Field(value, "url") != nil {
-		can |= canElicitURL
+		can |= CanElicitURL
 	}
 	if httpd.Field(value, "form") != nil || can == 0 {
 		can |= CanElicitForm
@@ -51,16 +51,16 @@ func elicitation(value []byte) (can Capability) {
 // AgentNames are the words that agents know the capabilities by.
 func (c Capability) AgentNames() []string {
 	var list []string
-	if c&(CanElicitForm|canElicitURL) != 0 {
+	if c&(CanElicitForm|CanElicitURL) != 0 {
 		list = append(list, "elicitation")
 	}
-	if c.Has(canElicitURL) {
+	if c.Has(CanElicitURL) {
 		list = append(list, "elicitation/url")
 	}
 	if c.Has(CanSample) {
 		list = append(list, "sampling")
 	}
-	if c.Has(canListRoots) {
+	if c.Has(CanListRoots) {
 		list = append(list, "roots")
 	}
 	return list
@@ -71,11 +71,11 @@ func (c Capability) Declaration() string {
 	switch c {
 	case CanElicitForm:
 		return `{"elicitation":{"form":{}}}`
-	case canElicitURL:
+	case CanElicitURL:
 		return `{"elicitation":{"url":{}}}`
 	case CanSample:
 		return `{"sampling":{}}`
-	case canListRoots:
+	case CanListRoots:
 		return `{"roots":{}}`
 	case CanTasks:
 		return `{"extensions":{"` + TasksExtension + `":{}}}`
@@ -83,18 +83,19 @@ func (c Capability) Declaration() string {
 	return `{}`
 }
 
-// NeededCapability is what a client must be capable of to be asked; 0 = no client is.
+// NeededCapability is what a client must be capable of to be asked; 0 = no
+// client is.
 func NeededCapability(ev *beeos.Event) Capability {
 	switch ev.Method {
 	case "elicitation/create":
 		if mode, _ := httpd.StringValue(httpd.Field(ev.Data, "mode")); mode == "url" {
-			return canElicitURL
+			return CanElicitURL
 		}
 		return CanElicitForm
 	case "sampling/createMessage":
 		return CanSample
 	case "roots/list":
-		return canListRoots
+		return CanListRoots
 	}
 	return 0
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
-// CodeNumbers is the one table from error code to JSON-RPC number. JSON-RPC's own
-// numbers stand for what JSON-RPC has a word for, -32003 is documented as the
-// reply timeout, and every other code is its plain HTTP number: that lies
+// CodeNumbers is the one table from error code to JSON-RPC number. JSON-RPC's
+// own numbers stand for what JSON-RPC has a word for, -32003 is documented as
+// the reply timeout, and every other code is its plain HTTP number: that lies
 // outside the ranges which MCP reserves, and explains itself.
 var CodeNumbers = map[beeos.Code]int{
 	beeos.InvalidJSON:             -32700,
@@ -37,11 +37,11 @@ var CodeNumbers = map[beeos.Code]int{
 
 // Numbers that belong to a condition rather than to a code.
 const (
-	numberNoMethod       = -32601 // unknown method, and unknown tool as documented
+	NumberNoMethod       = -32601 // unknown method, and unknown tool as documented
 	NumberNoResource     = -32002 // up to 2025-11-25
-	numberHeaderMismatch = -32020 // a header does not say what the body says
+	NumberHeaderMismatch = -32020 // a header does not say what the body says
 	NumberNoCapability   = -32021 // the client has not declared what the call needs
-	numberNoVersion      = -32022 // tells a newer client which revisions we speak
+	NumberNoVersion      = -32022 // tells a newer client which revisions we speak
 )
 
 // Fault is an error in the words of JSON-RPC. Handlers return ordinary
@@ -97,7 +97,7 @@ func (f *Fault) httpStatus(v Version) int {
 	switch {
 	case f.Status != 0:
 		return f.Status
-	case v.Stateless() && f.Number == numberNoMethod && f.modernNumber == 0:
+	case v.Stateless() && f.Number == NumberNoMethod && f.modernNumber == 0:
 		return http.StatusNotFound
 	case v.wantsHTTPStatus():
 		return httpd.Status(f.Err.Code)
@@ -127,8 +127,8 @@ func (f *Fault) AppendObject(b []byte, v Version) []byte {
 	return append(b, `}}`...)
 }
 
-// AppendResponseHead writes the beginning of a response. A message whose id could not
-// be read is answered with null, as JSON-RPC has it.
+// AppendResponseHead writes the beginning of a response. A message whose id
+// could not be read is answered with null, as JSON-RPC has it.
 func AppendResponseHead(b, id []byte) []byte {
 	b = append(b, `{"jsonrpc":"2.0","id":`...)
 	if id == nil {
@@ -138,13 +138,13 @@ func AppendResponseHead(b, id []byte) []byte {
 }
 
 func MethodNotFound(method string) error {
-	return &Fault{Err: beeos.Errorf(beeos.NotFound, "Method not found: %.100s", method), Number: numberNoMethod}
+	return &Fault{Err: beeos.Errorf(beeos.NotFound, "Method not found: %.100s", method), Number: NumberNoMethod}
 }
 
 func ToolNotFound(name string) error {
 	return &Fault{
 		Err:          beeos.Errorf(beeos.NotFound, "Tool not found"),
-		Number:       numberNoMethod,
+		Number:       NumberNoMethod,
 		modernNumber: CodeNumbers[beeos.InvalidParam],
 		MoreData:     AppendText([]byte(`,"tool":`), name),
 	}
@@ -179,7 +179,7 @@ func UnsupportedVersion(requested string) error {
 	extra = append(extra, `,"requested":`...)
 	return &Fault{
 		Err:      beeos.Errorf(beeos.InvalidParam, "unsupported MCP-Protocol-Version: see data.supported"),
-		Number:   numberNoVersion,
+		Number:   NumberNoVersion,
 		Status:   http.StatusBadRequest,
 		MoreData: AppendText(extra, requested),
 	}
@@ -188,7 +188,7 @@ func UnsupportedVersion(requested string) error {
 func HeaderMismatch(format string, args ...any) error {
 	return &Fault{
 		Err:    beeos.Errorf(beeos.InvalidParam, "Header mismatch: "+format, args...),
-		Number: numberHeaderMismatch,
+		Number: NumberHeaderMismatch,
 		Status: http.StatusBadRequest,
 	}
 }

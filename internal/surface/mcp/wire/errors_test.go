@@ -10,8 +10,9 @@ import (
 	"github.com/beeos/beeos"
 )
 
-// TestErrorTable is contract/errors.md for this surface: the number and the
-// word that a client gets, and the HTTP status without a version and with one.
+// TestErrorTable is the contract of this surface about errors: the number and
+// the word that a client gets, and the HTTP status without a version and with
+// one.
 func TestErrorTable(t *testing.T) {
 	limited := beeos.Errorf(beeos.RateLimited, "slow down")
 	limited.RetryAfter = 1500 * time.Millisecond

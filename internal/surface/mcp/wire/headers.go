@@ -28,7 +28,7 @@ var NameMembers = map[string]string{
 	"tasks/cancel":   "taskId",
 }
 
-func IsOnly(values []string, want string) bool { return len(values) == 1 && values[0] == want }
+func HasOnly(values []string, want string) bool { return len(values) == 1 && values[0] == want }
 
 // DecodeHeader decodes a header that stands for a JSON value: plain visible
 // ASCII, or UTF-8 in base64 between the markers.

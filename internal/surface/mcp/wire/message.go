@@ -1,3 +1,7 @@
+// Package wire is MCP as bytes: JSON-RPC messages read and written, the
+// protocol's revisions, headers, metadata and capabilities, errors in its
+// numbers, and the response that is JSON until the first event and a stream
+// from then on. It knows no agents and decides nothing.
 package wire
 
 import (
@@ -10,7 +14,7 @@ import (
 // Message is one JSON-RPC message. Its slices are ranges of the request body,
 // which has passed the strict reader; nothing is decoded before it is needed.
 type Message struct {
-	Id     []byte // as the client wrote it; nil in a notification
+	ID     []byte // as the client wrote it; nil in a notification
 	Method string // empty in a response
 	Params []byte // an object, or nil
 	Result []byte // of a response
@@ -19,10 +23,10 @@ type Message struct {
 
 func (m *Message) IsResponse() bool { return m.Method == "" }
 
-func (m *Message) IsNotification() bool { return m.Id == nil }
+func (m *Message) IsNotification() bool { return m.ID == nil }
 
-// ParseMessage reads the envelope. Members are matched by their exact names; what a
-// message may not be is InvalidBody.
+// ParseMessage reads the envelope. Members are matched by their exact names;
+// what a message may not be is InvalidBody.
 func ParseMessage(body []byte) (Message, error) {
 	var m Message
 	if Kind(body) != '{' {
@@ -61,7 +65,7 @@ func (m *Message) readID(id []byte) error {
 	switch Kind(id) {
 	case 0: // none
 	case '"', '0':
-		m.Id = id
+		m.ID = id
 	default:
 		return beeos.Errorf(beeos.InvalidBody, `"id" must be a string or a number`)
 	}
@@ -85,7 +89,7 @@ func (m *Message) readRequest(method []byte) error {
 }
 
 func (m *Message) checkResponse() error {
-	if m.Id == nil || (m.Result == nil) == (m.Fault == nil) {
+	if m.ID == nil || (m.Result == nil) == (m.Fault == nil) {
 		return beeos.Errorf(beeos.InvalidBody, `a message has a "method", or an "id" with either a "result" or an "error"`)
 	}
 	if m.Fault != nil && Kind(m.Fault) != '{' {

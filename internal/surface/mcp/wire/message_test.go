@@ -43,8 +43,8 @@ func TestParse(t *testing.T) {
 		if err != nil {
 			code = beeos.CodeOf(err)
 		}
-		if string(m.Id) != tt.id || m.Method != tt.method || string(m.Params) != tt.params || code != tt.code {
-			t.Errorf("%s: id %s, method %s, params %s, code %q", tt.body, m.Id, m.Method, m.Params, code)
+		if string(m.ID) != tt.id || m.Method != tt.method || string(m.Params) != tt.params || code != tt.code {
+			t.Errorf("%s: id %s, method %s, params %s, code %q", tt.body, m.ID, m.Method, m.Params, code)
 		}
 	}
 }
@@ -70,8 +70,8 @@ func FuzzParse(f *testing.F) {
 		if err := json.Unmarshal(body, &want); err != nil {
 			t.Fatalf("accepted %q: %v", body, err)
 		}
-		if !bytes.Equal(bytes.TrimSpace(want["id"]), m.Id) {
-			t.Errorf("id of %q: %q, want %q", body, m.Id, want["id"])
+		if !bytes.Equal(bytes.TrimSpace(want["id"]), m.ID) {
+			t.Errorf("id of %q: %q, want %q", body, m.ID, want["id"])
 		}
 		var method string
 		if raw, ok := want["method"]; ok && (json.Unmarshal(raw, &method) != nil || method != m.Method) {

@@ -15,15 +15,15 @@ const (
 	TasksExtension   = MetaPrefix + "tasks"
 )
 
-// RequestMeta is what a request says about itself, in ranges of its body.
-type RequestMeta struct {
+// Meta is what a request says about itself, in ranges of its body.
+type Meta struct {
 	Token        []byte // progressToken
 	Version      []byte // nil = a request of the older era
 	Capabilities []byte
 	Level        []byte
 }
 
-func ReadMeta(params []byte) (m RequestMeta) {
+func ReadMeta(params []byte) (m Meta) {
 	raw := httpd.Field(params, "_meta")
 	if raw == nil {
 		return m

@@ -10,8 +10,8 @@ import (
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
-// KeepAliveEvery is how long a client that takes streams may hear nothing. Proxies on
-// the way close connections that are silent for a minute.
+// KeepAliveEvery is how long a client that takes streams may hear nothing.
+// Proxies on the way close connections that are silent for a minute.
 const KeepAliveEvery = 15 * time.Second
 
 const (
@@ -63,8 +63,8 @@ func NewResponder(w http.ResponseWriter, r *http.Request) *Responder {
 // Header is the header of the response.
 func (o *Responder) Header() http.Header { return o.w.Header() }
 
-// KeepAlive is called before something that may take long. Until close, a client
-// that takes streams hears from us every quiet seconds.
+// KeepAlive is called before something that may take long. Until close, a
+// client that takes streams hears from us every quiet seconds.
 func (o *Responder) KeepAlive() {
 	if !o.AcceptsStream {
 		return
@@ -123,8 +123,8 @@ func (o *Responder) SendNamedEvent(name string, data []byte) error {
 	return o.stream().Event(name, "", data)
 }
 
-// SendAnswer writes the last message: head, body and tail are one JSON text. The
-// status counts only while the response is not a stream.
+// SendAnswer writes the last message: head, body and tail are one JSON text.
+// The status counts only while the response is not a stream.
 func (o *Responder) SendAnswer(status int, head, body, tail []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -7,12 +7,12 @@ import (
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
-// FrameResult frames a request's result: head and body, to be followed by a brace.
-// From 2026-07-28 on results say what they are, whose they are and how long
-// they may be kept; ours do so before anything else. An agent that gave a whole
-// result is not heard on that.
+// FrameResult frames a request's result: head and body, to be followed by a
+// brace. From 2026-07-28 on results say what they are, whose they are and how
+// long they may be kept; ours do so before anything else. An agent that gave a
+// whole result is not heard on that.
 func FrameResult(v Version, m *Message, serverInfo, result []byte) (head, body []byte) {
-	head = append(AppendResponseHead(make([]byte, 0, 64+len(m.Id)), m.Id), `,"result":`...)
+	head = append(AppendResponseHead(make([]byte, 0, 64+len(m.ID)), m.ID), `,"result":`...)
 	if !v.Stateless() {
 		return head, result
 	}

@@ -14,7 +14,7 @@ func TestResultSaysNothingTwice(t *testing.T) {
 		"tools/call":     `{"content":[],"resultType":"complete","_meta":{"trace":1}}`,
 		"prompts/get":    `{"resultType":"complete","messages":[]}`,
 	} {
-		head, body := FrameResult(V20260728, &Message{Id: []byte("1"), Method: method}, []byte(`{"name":"a"}`), []byte(agents))
+		head, body := FrameResult(V20260728, &Message{ID: []byte("1"), Method: method}, []byte(`{"name":"a"}`), []byte(agents))
 		whole := append(append(head, body...), '}')
 		if err := httpd.Strict(whole); err != nil {
 			t.Errorf("%s: %v: %s", method, err, whole)

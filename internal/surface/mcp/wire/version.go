@@ -12,7 +12,7 @@ type Version uint8
 const (
 	Unversioned Version = iota // no session, no version header: curl, never an SDK
 	V20241105
-	v20250326
+	V20250326
 	V20250618
 	V20251125
 	V20260728
@@ -23,7 +23,7 @@ const (
 const NewestHandshake = V20251125
 
 var VersionNames = []string{
-	Unversioned: "", V20241105: "2024-11-05", v20250326: "2025-03-26", V20250618: "2025-06-18", V20251125: "2025-11-25", V20260728: "2026-07-28",
+	Unversioned: "", V20241105: "2024-11-05", V20250326: "2025-03-26", V20250618: "2025-06-18", V20251125: "2025-11-25", V20260728: "2026-07-28",
 }
 
 func (v Version) String() string { return VersionNames[v] }
@@ -44,12 +44,12 @@ var SupportedVersions = func() string {
 func (v Version) Stateless() bool { return v >= V20260728 }
 
 // Batches reports whether a body may be an array of messages.
-func (v Version) Batches() bool { return v == v20250326 }
+func (v Version) Batches() bool { return v == V20250326 }
 
 // BadArgumentsAreResults reports whether arguments that do not fit a tool's
 // schema are the model's to read and correct, and so a result.
 func (v Version) BadArgumentsAreResults() bool { return v >= V20251125 }
 
-// wantsHTTPStatus reports whether HTTP statuses carry our error codes. An SDK takes
-// some of them for a lost session or a dead server; curl wants them.
+// wantsHTTPStatus reports whether HTTP statuses carry our error codes. An SDK
+// takes some of them for a lost session or a dead server; curl wants them.
 func (v Version) wantsHTTPStatus() bool { return v == Unversioned }

@@ -11,7 +11,7 @@ func ReadFilter(raw []byte) (f Filter, tasks []string, err error) {
 	if wire.Kind(raw) != '{' {
 		return f, nil, beeos.Errorf(beeos.InvalidParam, "params.notifications must be an object: what to listen to")
 	}
-	f.Uris = map[string]bool{}
+	f.URIs = map[string]bool{}
 	for name, value := range httpd.Fields(raw) {
 		on := wire.Kind(value) == 't'
 		switch name {
@@ -24,7 +24,7 @@ func ReadFilter(raw []byte) (f Filter, tasks []string, err error) {
 		case "resourceSubscriptions":
 			for v := range httpd.Elements(value) {
 				if uri, ok := httpd.StringValue(v); ok {
-					f.Uris[uri] = true
+					f.URIs[uri] = true
 				}
 			}
 		case "taskIds":
@@ -56,7 +56,7 @@ func Acknowledged(wanted []byte, wants Filter, tasks map[string][]byte) []byte {
 			add(o.name, []byte("true"))
 		}
 	}
-	if len(wants.Uris) > 0 {
+	if len(wants.URIs) > 0 {
 		add("resourceSubscriptions", httpd.Field(wanted, "resourceSubscriptions"))
 	}
 	if len(tasks) > 0 {
@@ -72,5 +72,5 @@ func Acknowledged(wanted []byte, wants Filter, tasks map[string][]byte) []byte {
 // Filter is which changes a stream wants to hear of.
 type Filter struct {
 	Tools, Prompts, Resources bool
-	Uris                      map[string]bool
+	URIs                      map[string]bool
 }

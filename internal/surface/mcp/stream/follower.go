@@ -14,7 +14,7 @@ import (
 
 // Follower sends the changes of one agent to one stream.
 type Follower struct {
-	X      *call.Client
+	Client *call.Client
 	Stream *Stream
 
 	CheckCaller func() (beeos.Caller, error)   // who it is now: its credential may be gone
@@ -26,7 +26,7 @@ type Follower struct {
 
 	Resubscribe func(context.Context) (map[string]bool, error) // nil = what it watches is fixed
 	Incoming    func(msg []byte)                               // takes messages that came for the stream; nil = they are sent
-	Tasks       *taskWatch                                     // nil = none
+	Tasks       *TaskWatch                                     // nil = none
 }
 
 // Run serves the stream until the client leaves, the server stops, or the
@@ -52,7 +52,7 @@ func (f *Follower) Run(ctx context.Context) error {
 // deliver passes on what was noted; more is false when the stream is over. The
 // credential may have been revoked since the last one, or reach less.
 func (f *Follower) deliver(ctx context.Context, n noted, check bool) (more bool, err error) {
-	if f.X.Caller, err = f.CheckCaller(); err != nil || f.X.EndpointAgent != "" && !f.X.Caller.MayReach(f.X.Agent) {
+	if f.Client.Caller, err = f.CheckCaller(); err != nil || f.Client.EndpointAgent != "" && !f.Client.Caller.MayReach(f.Client.Agent) {
 		return false, nil //nolint:nilerr // the next request gets to hear why
 	}
 	if n.changed || check {
@@ -65,7 +65,7 @@ func (f *Follower) deliver(ctx context.Context, n noted, check bool) (more bool,
 		}
 	}
 	if n.resubscribed && f.Resubscribe != nil {
-		if f.Wants.Uris, err = f.Resubscribe(ctx); err != nil {
+		if f.Wants.URIs, err = f.Resubscribe(ctx); err != nil {
 			return false, err
 		}
 	}
@@ -75,14 +75,14 @@ func (f *Follower) deliver(ctx context.Context, n noted, check bool) (more bool,
 				return false, err
 			}
 		}
-		if f.Wants.Uris[uri] {
+		if f.Wants.URIs[uri] {
 			if err := f.Notify("notifications/resources/updated", append([]byte(`"uri":`), wire.AppendText(nil, uri)...)); err != nil {
 				return false, err
 			}
 		}
 	}
 	if f.Tasks != nil {
-		if check { // news can be lost
+		if check { // control messages can be lost
 			for id := range f.Tasks.Last {
 				n.turns[id] = true
 			}
@@ -98,7 +98,7 @@ func (f *Follower) deliver(ctx context.Context, n noted, check bool) (more bool,
 			f.Incoming(msg)
 			continue
 		}
-		if err := f.X.Out.SendEvent(msg); err != nil {
+		if err := f.Client.Out.SendEvent(msg); err != nil {
 			return false, err
 		}
 	}
@@ -149,5 +149,5 @@ func (f *Follower) notifyListChanges(now *catalog.Lists) error {
 
 // Notify sends a notification; params are its members, if it has any.
 func (f *Follower) Notify(method string, params []byte) error {
-	return f.X.Out.SendEvent(wire.Notification(method, f.Tag, params))
+	return f.Client.Out.SendEvent(wire.Notification(method, f.Tag, params))
 }

@@ -87,7 +87,7 @@ func TestHandOver(t *testing.T) {
 			}
 		}
 	}
-	if _, got := s.modern(t, s.other.URL, "user", "tools/call", "task_result", `{}`, `"name":"`+catalog.FetchName+`","arguments":{"task_id":"`+id+`"}`); field(got, "result", "structuredContent") != `{"n":1}` {
+	if _, got := s.modern(t, s.other.URL, "user", "tools/call", "task_result", `{}`, `"name":"`+catalog.FetchToolName+`","arguments":{"task_id":"`+id+`"}`); field(got, "result", "structuredContent") != `{"n":1}` {
 		t.Errorf("%s", got)
 	}
 }
@@ -176,7 +176,7 @@ func TestFetchingClientLeaves(t *testing.T) {
 
 	server := httptest.NewServer(s.server.Config.Handler)
 	ctx, leave := context.WithCancel(t.Context())
-	r := s.modernRequest(ctx, t, server.URL, "user", "tools/call", "task_result", `{}`, `"name":"`+catalog.FetchName+`","arguments":{"task_id":"`+id+`"}`)
+	r := s.modernRequest(ctx, t, server.URL, "user", "tools/call", "task_result", `{}`, `"name":"`+catalog.FetchToolName+`","arguments":{"task_id":"`+id+`"}`)
 	gone := make(chan error, 1)
 	go func() {
 		_, err := http.DefaultClient.Do(r)
@@ -234,7 +234,7 @@ func TestFetchRefused(t *testing.T) {
 		{"clerk", "user", "nope"}, {"clerk", "user", ""}, {"clerk", "user", beeos.NewID()}, {"clerk", "clerk", id}, {"talker", "user", id},
 	} {
 		resp := s.send(t.Context(), t, s.server.URL, tt.agent, tt.key, "",
-			`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"`+catalog.FetchName+`","arguments":{"task_id":"`+tt.id+`"}}}`)
+			`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"`+catalog.FetchToolName+`","arguments":{"task_id":"`+tt.id+`"}}}`)
 		body, err := io.ReadAll(resp.Body)
 		s.must(err)
 		answers = append(answers, string(body))
@@ -303,7 +303,7 @@ func TestFetchRounds(t *testing.T) {
 	id := handedOver(t, answer)
 	s.impatient(20 * time.Second)
 	close(s.later)
-	fetch := `"name":"` + catalog.FetchName + `","arguments":{"task_id":"` + id + `"}`
+	fetch := `"name":"` + catalog.FetchToolName + `","arguments":{"task_id":"` + id + `"}`
 	_, answer = s.modern(t, s.other.URL, "user", "tools/call", "task_result", askable, fetch)
 	state := field(answer, "result", "requestState")
 	if field(answer, "result", "resultType") != `"input_required"` || field(answer, "result", "inputRequests", "two", "method") != `"roots/list"` {

@@ -108,8 +108,8 @@ func answersOf(t *testing.T, resp *http.Response) (answers []string) {
 	return answers
 }
 
-// TestAgentAnswersTwice: one answer counts, the same on every way to it, and the
-// agent hears that the others do not.
+// TestAgentAnswersTwice: one answer counts, the same on every way to it, and
+// the agent hears that the others do not.
 func TestAgentAnswersTwice(t *testing.T) {
 	s := newStack(t)
 	turns := make(chan string, 1)
@@ -169,8 +169,8 @@ func refusedTotal(refused map[string]int) (total int) {
 	return total
 }
 
-// TestAgentTalksGarbage: whatever an agent says, its caller gets one answer that
-// an official client can read, and hears whose fault it is.
+// TestAgentTalksGarbage: whatever an agent says, its caller gets one answer
+// that an official client can read, and hears whose fault it is.
 func TestAgentTalksGarbage(t *testing.T) {
 	const reply = `{"type":"reply","message_id":"ID",`
 	tests := []struct {

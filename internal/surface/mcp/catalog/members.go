@@ -10,7 +10,7 @@ import (
 
 // FindMember returns who has what m names, and m in that agent's own names.
 func (l *Lists) FindMember(m *wire.Message) (e *Server, local *wire.Message, uri string) {
-	local = &wire.Message{Id: m.Id, Method: m.Method, Params: m.Params}
+	local = &wire.Message{ID: m.ID, Method: m.Method, Params: m.Params}
 	switch m.Method {
 	case "prompts/get":
 		e, local.Params = l.ownPrompt(m.Params)
@@ -40,8 +40,8 @@ func (l *Lists) ownResource(params []byte) (*Server, []byte, string) {
 	return e, wire.ReplaceMember(params, "uri", wire.AppendText(nil, uri)), uri
 }
 
-// ResourceOwner returns the agent of a union that has a resource, or a template of
-// that name, and what it is there.
+// ResourceOwner returns the agent of a union that has a resource, or a template
+// of that name, and what it is there.
 func (l *Lists) ResourceOwner(abroad string) (*Server, string) {
 	rest, ok := strings.CutPrefix(abroad, "beeos://")
 	slug, uri, _ := strings.Cut(rest, "/")
@@ -56,7 +56,8 @@ func (l *Lists) ownsURI(uri string) bool {
 	return l.HasResource(uri) || l.Skills.Directories[strings.TrimSuffix(uri, "/")] != nil
 }
 
-// membersWithURIs are the members of a result in which an agent names its resources.
+// membersWithURIs are the members of a result in which an agent names its
+// resources.
 var membersWithURIs = map[string]bool{"contents": true, "content": true, "messages": true, "resource": true, "resources": true, "skill": true}
 
 // ToUnion returns a result of the agent's with the URIs of its own resources,
