@@ -16,6 +16,7 @@ import (
 	"github.com/beeos/beeos/client"
 	"github.com/beeos/beeos/internal/outward/bridge"
 	"github.com/beeos/beeos/test/apptest"
+	"github.com/beeos/beeos/test/bridgetest"
 )
 
 // far is the agent that others reach over A2A: it does what it is told, and
@@ -98,11 +99,11 @@ func contents(ctx context.Context, raw json.RawMessage, files []agent.Attachment
 // reexposed runs far and, behind a bridge, itself once more.
 func reexposed(t *testing.T, app *apptest.App, stopped chan<- struct{}, change func(*bridge.A2AOptions)) (farID, id string) {
 	t.Helper()
-	farID = connected(t, app, &journal{}, "far", func(ctx context.Context, o agent.Options) error {
+	farID = bridgetest.Connect(t, app, &bridgetest.Journal{}, "far", func(ctx context.Context, o agent.Options) error {
 		o.Description = "Far away."
 		return agent.Run(ctx, o, far(stopped))
 	})
-	id = connected(t, app, &journal{}, "near", func(ctx context.Context, o agent.Options) error {
+	id = bridgetest.Connect(t, app, &bridgetest.Journal{}, "near", func(ctx context.Context, o agent.Options) error {
 		b := bridge.A2AOptions{URL: app.A2A + "/" + farID + "/", Header: http.Header{"Authorization": {"Bearer " + app.UserKey}}, Agent: o}
 		if change != nil {
 			change(&b)
@@ -125,7 +126,7 @@ func TestA2ASameWords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	old := connected(t, app, &journal{}, "old", func(ctx context.Context, o agent.Options) error {
+	old := bridgetest.Connect(t, app, &bridgetest.Journal{}, "old", func(ctx context.Context, o agent.Options) error {
 		return bridge.A2A(ctx, bridge.A2AOptions{URL: app.A2A + "/" + farID + "/.well-known/agent.json", Header: http.Header{"X-Agent-Api-Key": {key.Secret}}, Agent: o})
 	})
 	card, err := c.Agent(ctx, id)
@@ -190,7 +191,7 @@ func pieces(events func(func(client.Event, error) bool)) (string, error) {
 func TestA2AContext(t *testing.T) {
 	app := apptest.Start(t, apptest.Config(t))
 	identity := filepath.Join(t.TempDir(), "id.json")
-	farID := connected(t, app, &journal{}, "far", func(ctx context.Context, o agent.Options) error { return agent.Run(ctx, o, far(nil)) })
+	farID := bridgetest.Connect(t, app, &bridgetest.Journal{}, "far", func(ctx context.Context, o agent.Options) error { return agent.Run(ctx, o, far(nil)) })
 	c := client.New(app.REST, app.UserKey)
 	channel := ""
 	for round := range 2 {
@@ -365,8 +366,8 @@ func TestA2ALoop(t *testing.T) {
 	app := apptest.Start(t, apptest.Config(t))
 	header := http.Header{"Authorization": {"Bearer " + app.UserKey}}
 	// first is there before it knows where it leads: its card is a file of ours.
-	first := connected(t, app, &journal{}, "first", func(ctx context.Context, o agent.Options) error { return agent.Run(ctx, o, far(nil)) })
-	second := connected(t, app, &journal{}, "second", func(ctx context.Context, o agent.Options) error {
+	first := bridgetest.Connect(t, app, &bridgetest.Journal{}, "first", func(ctx context.Context, o agent.Options) error { return agent.Run(ctx, o, far(nil)) })
+	second := bridgetest.Connect(t, app, &bridgetest.Journal{}, "second", func(ctx context.Context, o agent.Options) error {
 		return bridge.A2A(ctx, bridge.A2AOptions{URL: app.A2A + "/" + first, Header: header, Agent: o})
 	})
 	body := `{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"role":"ROLE_USER","messageId":"l1","parts":[{"text":"hi"}]}}}`

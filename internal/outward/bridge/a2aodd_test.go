@@ -17,6 +17,7 @@ import (
 	"github.com/beeos/beeos/client"
 	"github.com/beeos/beeos/internal/outward/bridge"
 	"github.com/beeos/beeos/test/apptest"
+	"github.com/beeos/beeos/test/bridgetest"
 )
 
 // oddPeer is a peer that says what a test wants it to say.
@@ -64,41 +65,19 @@ func (p *oddPeer) methods() []string {
 }
 
 const (
-	streamingCard = `{"name":"odd","version":"1","capabilities":{"streaming":true},"skills":[{"id":"a b","name":"A"},{"id":"a b"},{"id":"c"}],"supportedInterfaces":[{"url":"%s/","protocolBinding":"GRPC","protocolVersion":"1.0"},{"url":"%s/","protocolBinding":"JSONRPC","protocolVersion":"1.0"}]}`
-	plainCard     = `{"name":"odd","version":"1","url":"%s/rpc","protocolVersion":"0.3.0","skills":[]}`
+	plainCard = `{"name":"odd","version":"1","url":"%s/rpc","protocolVersion":"0.3.0","skills":[]}`
 )
-
-func events(w http.ResponseWriter, all ...string) {
-	w.Header().Set("Content-Type", "text/event-stream")
-	for _, one := range all {
-		fmt.Fprintf(w, "data: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":%s}\n\n", one)
-		w.(http.Flusher).Flush()
-	}
-}
 
 func result(w http.ResponseWriter, one string) {
 	w.Header().Set("Content-Type", "application/json")
 	fmt.Fprintf(w, `{"jsonrpc":"2.0","id":1,"result":%s}`, one)
 }
 
-func near(t *testing.T, app *apptest.App, log *journal, url string) string {
+func near(t *testing.T, app *apptest.App, log *bridgetest.Journal, url string) string {
 	t.Helper()
-	return connected(t, app, log, "near", func(ctx context.Context, o agent.Options) error {
-		return bridge.A2A(ctx, bridge.A2AOptions{URL: url, Header: http.Header{"Authorization": {"Bearer " + secret}}, Agent: o})
+	return bridgetest.Connect(t, app, log, "near", func(ctx context.Context, o agent.Options) error {
+		return bridge.A2A(ctx, bridge.A2AOptions{URL: url, Header: http.Header{"Authorization": {"Bearer " + bridgetest.Secret}}, Agent: o})
 	})
-}
-
-func chunk(text string, more bool) string {
-	raw, _ := json.Marshal(text) //nolint:errcheck // a string
-	return fmt.Sprintf(`{"artifactUpdate":{"taskId":"t","contextId":"c","append":%v,"artifact":{"artifactId":"a","parts":[{"text":%s}]}}}`, more, raw)
-}
-
-func status(state, text string) string {
-	message := ""
-	if text != "" {
-		message = `,"message":{"messageId":"m` + text + `","role":"ROLE_AGENT","parts":[{"text":"` + text + `"}]}`
-	}
-	return `{"statusUpdate":{"taskId":"t","contextId":"c","status":{"state":"TASK_STATE_` + state + `"` + message + `}}}`
 }
 
 // TestA2AOddPeers: peers that die in the middle, speak nonsense, or never stop.
@@ -113,7 +92,7 @@ func TestA2AOddPeers(t *testing.T) {
 	}
 	var mu sync.Mutex
 	text := ""
-	p := newOddPeer(t, streamingCard, func(w http.ResponseWriter, method string, params json.RawMessage) {
+	p := newOddPeer(t, bridgetest.StreamingCard, func(w http.ResponseWriter, method string, params json.RawMessage) {
 		mu.Lock()
 		defer mu.Unlock()
 		if method == "SendStreamingMessage" {
@@ -125,24 +104,24 @@ func TestA2AOddPeers(t *testing.T) {
 		}
 		switch text + " " + method {
 		case "dies SendStreamingMessage":
-			events(w, task, chunk("one ", false), chunk("two ", true))
+			bridgetest.WriteEvents(w, task, bridgetest.ArtifactChunk("one ", false), bridgetest.ArtifactChunk("two ", true))
 			panic(http.ErrAbortHandler)
 		case "dies SubscribeToTask":
 			if count(text) == 1 {
 				panic(http.ErrAbortHandler) // still dead
 			}
-			events(w, task, chunk("one two three ", false), status("COMPLETED", ""))
+			bridgetest.WriteEvents(w, task, bridgetest.ArtifactChunk("one two three ", false), bridgetest.StatusUpdate("COMPLETED", ""))
 		case "dies GetTask":
 			result(w, `{"id":"t","contextId":"c","status":{"state":"TASK_STATE_COMPLETED"},"artifacts":[{"artifactId":"a","parts":[{"text":"one two three four"}]}]}`)
 		case "stays dead SendStreamingMessage":
-			events(w, task)
+			bridgetest.WriteEvents(w, task)
 			panic(http.ErrAbortHandler)
 		case "stays dead SubscribeToTask":
 			panic(http.ErrAbortHandler)
 		case "dead at once SendStreamingMessage":
 			panic(http.ErrAbortHandler)
 		case "no subscribing SendStreamingMessage":
-			events(w, task)
+			bridgetest.WriteEvents(w, task)
 		case "no subscribing SubscribeToTask":
 			fmt.Fprint(w, `{"jsonrpc":"2.0","id":1,"error":{"code":-32004,"message":"no"}}`)
 		case "no subscribing GetTask":
@@ -152,44 +131,44 @@ func TestA2AOddPeers(t *testing.T) {
 			}
 			result(w, `{"id":"t","contextId":"c","status":{"state":"TASK_STATE_`+state+`","message":{"messageId":"z","parts":[{"text":"looked up"}]}}}`)
 		case "changes its mind SendStreamingMessage":
-			events(w, task, chunk("yes", false), chunk("no", false), status("COMPLETED", ""))
+			bridgetest.WriteEvents(w, task, bridgetest.ArtifactChunk("yes", false), bridgetest.ArtifactChunk("no", false), bridgetest.StatusUpdate("COMPLETED", ""))
 		case "two artifacts SendStreamingMessage":
-			events(w, chunk("first", false), strings.ReplaceAll(chunk("second", false), `"a"`, `"b"`), status("COMPLETED", "ignored"))
+			bridgetest.WriteEvents(w, bridgetest.ArtifactChunk("first", false), strings.ReplaceAll(bridgetest.ArtifactChunk("second", false), `"a"`, `"b"`), bridgetest.StatusUpdate("COMPLETED", "ignored"))
 		case "notes SendStreamingMessage":
-			events(w, status("WORKING", "thinking"), status("COMPLETED", ""))
+			bridgetest.WriteEvents(w, bridgetest.StatusUpdate("WORKING", "thinking"), bridgetest.StatusUpdate("COMPLETED", ""))
 		case "message SendStreamingMessage":
-			events(w, `{"message":{"messageId":"x","role":"ROLE_AGENT","parts":[{"text":"just words"}]}}`)
+			bridgetest.WriteEvents(w, `{"message":{"messageId":"x","role":"ROLE_AGENT","parts":[{"text":"just words"}]}}`)
 		case "not a stream SendStreamingMessage":
 			result(w, `{"message":{"messageId":"x","role":"ROLE_AGENT","parts":[{"text":"at once"}]}}`)
 		case "html SendStreamingMessage":
 			w.Header().Set("Content-Type", "text/html")
 			fmt.Fprint(w, "<html>")
 		case "garbage SendStreamingMessage":
-			events(w, task, `{"surprise":[1,{"2":3}]}`)
+			bridgetest.WriteEvents(w, task, `{"surprise":[1,{"2":3}]}`)
 		case "nothing SendStreamingMessage":
-			events(w)
+			bridgetest.WriteEvents(w)
 		case "secret SendStreamingMessage":
 			w.WriteHeader(http.StatusUnauthorized)
-			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":1,"error":{"code":401,"message":"not with %s"}}`, secret)
+			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":1,"error":{"code":401,"message":"not with %s"}}`, bridgetest.Secret)
 		case "busy SendStreamingMessage":
 			w.WriteHeader(http.StatusTooManyRequests)
 		case "long line SendStreamingMessage":
-			events(w, task, chunk(strings.Repeat("x", 5<<20), false))
+			bridgetest.WriteEvents(w, task, bridgetest.ArtifactChunk(strings.Repeat("x", 5<<20), false))
 		case "endless SendStreamingMessage":
 			for i := range 40 {
-				events(w, chunk(strings.Repeat("x", 1<<19), i > 0))
+				bridgetest.WriteEvents(w, bridgetest.ArtifactChunk(strings.Repeat("x", 1<<19), i > 0))
 			}
 		case "too large SendStreamingMessage":
-			events(w, chunk(strings.Repeat("x", 2<<20), false), status("COMPLETED", ""))
+			bridgetest.WriteEvents(w, bridgetest.ArtifactChunk(strings.Repeat("x", 2<<20), false), bridgetest.StatusUpdate("COMPLETED", ""))
 		case "odd addresses SendStreamingMessage":
-			events(w, `{"artifactUpdate":{"taskId":"t","artifact":{"artifactId":"f","parts":[{"text":"ok"},{"url":"javascript:alert(1)"},{"url":"file:///etc/passwd"}]}}}`, status("COMPLETED", ""))
+			bridgetest.WriteEvents(w, `{"artifactUpdate":{"taskId":"t","artifact":{"artifactId":"f","parts":[{"text":"ok"},{"url":"javascript:alert(1)"},{"url":"file:///etc/passwd"}]}}}`, bridgetest.StatusUpdate("COMPLETED", ""))
 		case "broken bytes SendStreamingMessage":
-			events(w, `{"artifactUpdate":{"taskId":"t","artifact":{"artifactId":"f","parts":[{"raw":"***"}]}}}`, status("COMPLETED", ""))
+			bridgetest.WriteEvents(w, `{"artifactUpdate":{"taskId":"t","artifact":{"artifactId":"f","parts":[{"raw":"***"}]}}}`, bridgetest.StatusUpdate("COMPLETED", ""))
 		default:
 			fmt.Fprint(w, `{"jsonrpc":"2.0","id":1,"error":{"code":-32001,"message":"no such task"}}`)
 		}
 	})
-	var log journal
+	var log bridgetest.Journal
 	id := near(t, app, &log, p.URL)
 	c := client.New(app.REST, app.UserKey)
 	const broken, other = "the agent behind this one cannot be reached: ", "the agent behind this one answered with something that is not A2A"
@@ -247,7 +226,7 @@ func TestA2APlainPeer(t *testing.T) {
 			result(w, `{"kind":"task","id":"t","contextId":"c","status":{"state":"completed"},"artifacts":[{"artifactId":"a","parts":[{"kind":"text","text":"old words"},{"kind":"file","file":{"uri":"https://x.example.com/a","name":"a"}}]}]}`)
 		}
 	})
-	id := near(t, app, &journal{}, p.URL+"/")
+	id := near(t, app, &bridgetest.Journal{}, p.URL+"/")
 	c := client.New(app.REST, app.UserKey)
 	got, err := c.Invoke(t.Context(), id, client.InvokeRequest{Message: "hello"})
 	if err != nil || got.Text != "old words" {
@@ -273,8 +252,8 @@ func TestA2AComesLate(t *testing.T) {
 	app := apptest.Start(t, apptest.Config(t))
 	var mu sync.Mutex
 	there := false
-	p := newOddPeer(t, streamingCard, func(w http.ResponseWriter, _ string, _ json.RawMessage) {
-		events(w, chunk("late", false), status("COMPLETED", ""))
+	p := newOddPeer(t, bridgetest.StreamingCard, func(w http.ResponseWriter, _ string, _ json.RawMessage) {
+		bridgetest.WriteEvents(w, bridgetest.ArtifactChunk("late", false), bridgetest.StatusUpdate("COMPLETED", ""))
 	})
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		mu.Lock()
@@ -284,11 +263,11 @@ func TestA2AComesLate(t *testing.T) {
 			http.Error(w, "starting", http.StatusServiceUnavailable)
 			return
 		}
-		fmt.Fprint(w, strings.ReplaceAll(streamingCard, "%s", p.URL))
+		fmt.Fprint(w, strings.ReplaceAll(bridgetest.StreamingCard, "%s", p.URL))
 	}))
 	t.Cleanup(front.Close)
-	var log journal
-	allowed := connected(t, app, &log, "late", func(ctx context.Context, o agent.Options) error {
+	var log bridgetest.Journal
+	allowed := bridgetest.Connect(t, app, &log, "late", func(ctx context.Context, o agent.Options) error {
 		return bridge.A2A(ctx, bridge.A2AOptions{URL: front.URL + "/card.json", Origins: []string{p.URL}, Agent: o})
 	})
 	if got, err := client.New(app.REST, app.UserKey).Invoke(t.Context(), allowed, client.InvokeRequest{Message: "x"}); err != nil || got.Text != "late" {
@@ -303,11 +282,11 @@ func TestA2AComesLate(t *testing.T) {
 	}
 
 	// Without leave the credentials do not go there, nor does anything else.
-	var refused journal
+	var refused bridgetest.Journal
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	before := len(p.methods())
-	o := agent.Options{Name: "elsewhere", Gateway: app.Agents, Key: app.UserKey, Log: slogTo(&refused)}
+	o := agent.Options{Name: "elsewhere", Gateway: app.Agents, Key: app.UserKey, Log: bridgetest.NewLogger(&refused)}
 	if err := bridge.A2A(ctx, bridge.A2AOptions{URL: front.URL + "/card.json", Agent: o}); err != nil {
 		t.Error(err)
 	}

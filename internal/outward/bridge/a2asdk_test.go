@@ -15,6 +15,7 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/client"
 	"github.com/beeos/beeos/test/apptest"
+	"github.com/beeos/beeos/test/bridgetest"
 )
 
 // official is an agent on the A2A project's own server.
@@ -86,7 +87,7 @@ func TestA2AGoServer(t *testing.T) {
 				Capabilities: a2a.AgentCapabilities{Streaming: c.stream}, Skills: []a2a.AgentSkill{{ID: "say", Name: "Say", Tags: []string{"x"}}},
 				SupportedInterfaces: []*a2a.AgentInterface{{URL: s.URL, ProtocolBinding: c.binding, ProtocolVersion: "1.0"}},
 			}))
-			id := near(t, app, &journal{}, s.URL)
+			id := near(t, app, &bridgetest.Journal{}, s.URL)
 			converse(t, client.New(app.REST, app.UserKey), id, o.begun, o.cancelled)
 		})
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/beeos/beeos/client"
 	"github.com/beeos/beeos/internal/outward/bridge"
 	"github.com/beeos/beeos/test/apptest"
+	"github.com/beeos/beeos/test/bridgetest"
 )
 
 // TestProgramsAsk: a program and an endpoint have the owner decide about a tool,
@@ -45,10 +46,10 @@ func TestProgramsAsk(t *testing.T) {
 		}
 	}))
 	t.Cleanup(endpoint.Close)
-	program := connected(t, app, &journal{}, "program", func(ctx context.Context, o agent.Options) error {
+	program := bridgetest.Connect(t, app, &bridgetest.Journal{}, "program", func(ctx context.Context, o agent.Options) error {
 		return bridge.Exec(ctx, bridge.ExecOptions{Name: o.Name, Command: []string{self}, Env: append(os.Environ(), "BRIDGE_TEST_PROGRAM=1"), Log: o.Log, Agent: o})
 	})
-	service := connected(t, app, &journal{}, "service", func(ctx context.Context, o agent.Options) error {
+	service := bridgetest.Connect(t, app, &bridgetest.Journal{}, "service", func(ctx context.Context, o agent.Options) error {
 		return bridge.HTTP(ctx, bridge.HTTPOptions{URL: endpoint.URL, Agent: o})
 	})
 	c := client.New(app.REST, app.UserKey)
@@ -68,7 +69,7 @@ func TestProgramsAsk(t *testing.T) {
 			}
 			answer <- got.Text
 		}()
-		a := waits(t, c)
+		a := bridgetest.AwaitApproval(t, c)
 		if a.Tool != "save_csv" || string(a.Arguments) != `{"path":"a.csv"}` {
 			t.Errorf("asked about %+v", a)
 		}

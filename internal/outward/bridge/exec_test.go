@@ -1,121 +1,22 @@
 package bridge_test
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/beeos/beeos/agent"
 	"github.com/beeos/beeos/client"
 	"github.com/beeos/beeos/internal/outward/bridge"
 	"github.com/beeos/beeos/test/apptest"
+	"github.com/beeos/beeos/test/bridgetest"
 )
-
-// TestMain lets the test binary be the program behind the agent.
-func TestMain(m *testing.M) {
-	switch {
-	case os.Getenv("BRIDGE_TEST_PROGRAM") != "":
-		program()
-		return
-	case os.Getenv("BRIDGE_TEST_MCP") != "":
-		served()
-		return
-	}
-	os.Exit(m.Run())
-}
-
-// program does what the text of a message says.
-func program() {
-	fmt.Fprintln(os.Stderr, "hello from stderr")
-	lines := bufio.NewScanner(os.Stdin)
-	for lines.Scan() {
-		var m struct {
-			ID, Text, Cancel string
-			Decision         *struct {
-				Request, Reason   string
-				Approved, Expired bool
-			}
-		}
-		if err := json.Unmarshal(lines.Bytes(), &m); err != nil {
-			panic(err)
-		}
-		id, _ := json.Marshal(m.ID)
-		say := func(rest string) { fmt.Printf(`{"id":%s,%s}`+"\n", id, rest) }
-		switch {
-		case m.Decision != nil:
-			said, _ := json.Marshal(fmt.Sprint(m.Decision.Request, " ", m.Decision.Approved, " ", m.Decision.Reason))
-			say(`"reply":` + string(said))
-		case m.Text == "save":
-			say(`"approve":{"request":"q1","tool":"save_csv","arguments":{"path":"a.csv"}}`)
-		case m.Text == "give up":
-			say(`"approve":{"request":"q2","tool":"save_csv","arguments":{"path":"b.csv"}}`)
-			say(`"reply":"never mind"`)
-		case m.Cancel != "":
-			fmt.Fprintln(os.Stderr, "cancelled:", m.Cancel)
-		case m.Text == "crash":
-			say(`"delta":"I am "`)
-			os.Exit(3)
-		case m.Text == "shout":
-			say(`"reply":"` + strings.Repeat("A", 5<<20) + `"`)
-		case m.Text == "hang":
-			fmt.Fprintln(os.Stderr, "hanging")
-		case m.Text == "fail":
-			say(`"error":"as you wish"`)
-		case m.Text == "noise":
-			fmt.Println("not JSON\n\n{}")
-			say(`"progress":1,"total":2,"message":"half"`)
-			say(`"reasoning":"hm","reply":"fine","parts":[{"type":"text","text":"x"}],"structured":{"n":1}`)
-			say(`"reply":"twice"`)
-		default:
-			say(`"delta":"you said: "`)
-			text, _ := json.Marshal(m.Text)
-			say(`"reply":` + string(text))
-		}
-	}
-	fmt.Fprintln(os.Stderr, "bye")
-}
-
-// journal is a log that a test can read.
-type journal struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-// await waits until the log has the words.
-func (j *journal) await(t *testing.T, words string) {
-	t.Helper()
-	tick, within := time.NewTicker(10*time.Millisecond), time.After(30*time.Second)
-	defer tick.Stop()
-	for !strings.Contains(j.String(), words) {
-		select {
-		case <-tick.C:
-		case <-within:
-			t.Fatalf("the log has no %q:\n%s", words, j.String())
-		}
-	}
-}
-
-func (j *journal) Write(b []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.Write(b)
-}
-
-func (j *journal) String() string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.String()
-}
 
 func TestExec(t *testing.T) {
 	app := apptest.Start(t, apptest.Config(t))
@@ -125,7 +26,7 @@ func TestExec(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	connected, done := make(chan string, 1), make(chan error, 1)
-	var log journal
+	var log bridgetest.Journal
 	go func() { // awaited below
 		done <- bridge.Exec(ctx, bridge.ExecOptions{
 			Name: "program", Description: "Does what it is told.", Command: []string{self},
@@ -185,7 +86,7 @@ func TestExec(t *testing.T) {
 	}
 	channel := post("/channels", `{"agent_id":"`+id+`"}`)
 	turn := post("/channels/"+channel+"/messages", `{"body":"hang"}`)
-	log.await(t, "hanging") // a program that never got the message need not hear of its end
+	log.Await(t, "hanging") // a program that never got the message need not hear of its end
 	post("/channels/"+channel+"/messages", `{"type":"chat_cancel","in_reply_to":"`+turn+`","reason":"enough"}`)
 	post("/channels/"+channel+"/wait", `{"in_reply_to":"`+turn+`"}`)
 

@@ -4,12 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -17,42 +13,8 @@ import (
 	"github.com/beeos/beeos/client"
 	"github.com/beeos/beeos/internal/outward/bridge"
 	"github.com/beeos/beeos/test/apptest"
+	"github.com/beeos/beeos/test/bridgetest"
 )
-
-const secret = "tok-5f3a9c"
-
-// connected runs a bridge until the test ends and returns the agent's id.
-func connected(t *testing.T, app *apptest.App, log *journal, name string, serve func(context.Context, agent.Options) error) string {
-	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	id, done := make(chan string, 16), make(chan error, 1)
-	go func() { // awaited below
-		done <- serve(ctx, agent.Options{
-			Name: name, Gateway: app.Agents, Key: app.UserKey, Identity: filepath.Join(t.TempDir(), "id.json"),
-			Log:       slogTo(log),
-			Connected: func(agentID string) { id <- agentID },
-		})
-	}()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Errorf("%s ended with: %v", name, err)
-		}
-		if strings.Contains(log.String(), secret) {
-			t.Errorf("the log of %s has a secret:\n%s", name, log.String())
-		}
-	})
-	select {
-	case got := <-id:
-		return got
-	case err := <-done:
-		done <- nil
-		t.Fatalf("%s ended with: %v\n%s", name, err, log.String())
-	case <-time.After(20 * time.Second):
-		t.Fatalf("%s does not connect:\n%s", name, log.String())
-	}
-	return ""
-}
 
 func TestHTTP(t *testing.T) {
 	app := apptest.Start(t, apptest.Config(t))
@@ -62,7 +24,7 @@ func TestHTTP(t *testing.T) {
 		if err := json.NewDecoder(r.Body).Decode(&m); err != nil || m.ID == "" || r.Header.Get("Idempotency-Key") != m.ID {
 			t.Errorf("the endpoint got %+v, %v", m, err)
 		}
-		if r.Header.Get("Authorization") != "Bearer "+secret {
+		if r.Header.Get("Authorization") != "Bearer "+bridgetest.Secret {
 			http.Error(w, "who are you?", http.StatusUnauthorized)
 			return
 		}
@@ -93,7 +55,7 @@ func TestHTTP(t *testing.T) {
 			w.WriteHeader(http.StatusNoContent)
 		case "fails":
 			w.WriteHeader(http.StatusTeapot)
-			fmt.Fprintf(w, `{"error":{"message":"no coffee for %s"}}`, secret)
+			fmt.Fprintf(w, `{"error":{"message":"no coffee for %s"}}`, bridgetest.Secret)
 		case "says so":
 			w.Header().Set("Content-Type", "application/json")
 			fmt.Fprint(w, `{"error":"as you wish"}`)
@@ -110,12 +72,12 @@ func TestHTTP(t *testing.T) {
 		}
 	}))
 	t.Cleanup(endpoint.Close)
-	var log journal
-	header := http.Header{"Authorization": {"Bearer " + secret}}
-	id := connected(t, app, &log, "bot", func(ctx context.Context, o agent.Options) error {
+	var log bridgetest.Journal
+	header := http.Header{"Authorization": {"Bearer " + bridgetest.Secret}}
+	id := bridgetest.Connect(t, app, &log, "bot", func(ctx context.Context, o agent.Options) error {
 		return bridge.HTTP(ctx, bridge.HTTPOptions{URL: endpoint.URL, Header: header, Agent: o})
 	})
-	quick := connected(t, app, &journal{}, "quick", func(ctx context.Context, o agent.Options) error {
+	quick := bridgetest.Connect(t, app, &bridgetest.Journal{}, "quick", func(ctx context.Context, o agent.Options) error {
 		return bridge.HTTP(ctx, bridge.HTTPOptions{URL: endpoint.URL, Header: header, Timeout: 50 * time.Millisecond, Agent: o})
 	})
 	c := client.New(app.REST, app.UserKey)
@@ -145,90 +107,6 @@ func TestHTTP(t *testing.T) {
 		}
 	}
 	// A caller that cancels ends the request.
-	cancelTurn(t, app, id, "hang", func() { <-begun })
+	bridgetest.CancelTurn(t, app, id, "hang", func() { <-begun })
 	<-gone
-}
-
-// cancelTurn sends a message and, once it is being answered, takes it back.
-func cancelTurn(t *testing.T, app *apptest.App, id, text string, begun func()) {
-	t.Helper()
-	channel := rest(t, app, "/channels", map[string]any{"agent_id": id})
-	turn := rest(t, app, "/channels/"+channel+"/messages", map[string]any{"body": text})
-	begun()
-	rest(t, app, "/channels/"+channel+"/messages", map[string]any{"type": "chat_cancel", "in_reply_to": turn, "reason": "enough"})
-	rest(t, app, "/channels/"+channel+"/wait", map[string]any{"in_reply_to": turn})
-}
-
-// rest posts to the REST surface and returns the id of what came of it.
-func rest(t *testing.T, app *apptest.App, path string, body map[string]any) string {
-	t.Helper()
-	raw, err := json.Marshal(body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	req, err := http.NewRequestWithContext(t.Context(), "POST", app.REST+path, strings.NewReader(string(raw)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	req.Header.Set("Authorization", "Bearer "+app.UserKey)
-	req.Header.Set("Content-Type", "application/json")
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	var got struct {
-		Data struct {
-			Channel string `json:"channel_id"`
-			Message string `json:"message_id"`
-		} `json:"data"`
-	}
-	if err := json.NewDecoder(resp.Body).Decode(&got); err != nil || resp.StatusCode >= 300 {
-		t.Fatalf("%s: %d %v", path, resp.StatusCode, err)
-	}
-	if got.Data.Message != "" {
-		return got.Data.Message
-	}
-	return got.Data.Channel
-}
-
-func TestReadHeaders(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "headers")
-	write := func(text string) {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write("# mine\nX-Api-Key: " + secret + "\n\nauthorization: Bearer x:y\n")
-	h, err := bridge.ReadHeaders(path)
-	if err != nil || h.Get("X-Api-Key") != secret || h.Get("Authorization") != "Bearer x:y" {
-		t.Errorf("%v, %v", h, err)
-	}
-	write("A: b\n" + secret + "\n")
-	if _, err := bridge.ReadHeaders(path); err == nil || !strings.Contains(err.Error(), ":2 is not a header") || strings.Contains(err.Error(), secret) {
-		t.Error(err)
-	}
-}
-
-func TestSecretEnv(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "key")
-	if err := os.WriteFile(path, []byte(secret+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("BRIDGE_TEST_KEY_FILE", path)
-	if got, err := bridge.SecretEnv("BRIDGE_TEST_KEY"); err != nil || got != secret {
-		t.Errorf("%q, %v", got, err)
-	}
-	t.Setenv("BRIDGE_TEST_KEY", "direct")
-	if got, err := bridge.SecretEnv("BRIDGE_TEST_KEY"); err != nil || got != "direct" {
-		t.Errorf("%q, %v", got, err)
-	}
-	t.Setenv("BRIDGE_TEST_OTHER_FILE", path+".missing")
-	if _, err := bridge.SecretEnv("BRIDGE_TEST_OTHER"); err == nil {
-		t.Error("no error for a file that is not there")
-	}
-}
-
-func slogTo(log *journal) *slog.Logger {
-	return slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 }

@@ -7,7 +7,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -15,17 +14,18 @@ import (
 	"github.com/beeos/beeos/client"
 	"github.com/beeos/beeos/internal/outward/bridge"
 	"github.com/beeos/beeos/test/apptest"
+	"github.com/beeos/beeos/test/bridgetest"
 )
 
 // TestMCPGate: the owner of a bridged server can have its tools wait for a
 // person, without the server knowing.
 func TestMCPGate(t *testing.T) {
-	server := mcpServer()
+	server := bridgetest.NewMCPServer()
 	upstream := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil))
 	t.Cleanup(upstream.Close)
 	app := apptest.Start(t, apptest.Config(t))
-	var log journal
-	id := connected(t, app, &log, "stand", func(ctx context.Context, ao agent.Options) error {
+	var log bridgetest.Journal
+	id := bridgetest.Connect(t, app, &log, "stand", func(ctx context.Context, ao agent.Options) error {
 		return bridge.MCP(ctx, bridge.MCPOptions{URL: upstream.URL, Agent: ao})
 	})
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPatch, app.REST+"/api/v1/agents/"+id+"/approval-policy", strings.NewReader(`{"tools":[{"tool":"echo","auto_approve":false}]}`))
@@ -49,7 +49,7 @@ func TestMCPGate(t *testing.T) {
 			}
 			answer <- string(text)
 		}()
-		a := waits(t, owner)
+		a := bridgetest.AwaitApproval(t, owner)
 		if a.Tool != "echo" || string(a.Arguments) != `{"text":"hi"}` {
 			t.Errorf("asked about %+v", a)
 		}
@@ -64,27 +64,6 @@ func TestMCPGate(t *testing.T) {
 		got := <-answer
 		if approve && !strings.Contains(got, `"got":{"text":"hi"}`) || !approve && (!strings.Contains(got, "not today") || !strings.Contains(got, `"isError":true`)) {
 			t.Errorf("approved %v: %s", approve, got)
-		}
-	}
-}
-
-// waits returns the call that waits for a person.
-func waits(t *testing.T, owner *client.Client) client.Approval {
-	t.Helper()
-	tick, within := time.NewTicker(20*time.Millisecond), time.After(20*time.Second)
-	defer tick.Stop()
-	for {
-		open, err := owner.Approvals(t.Context(), "pending")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(open) > 0 {
-			return open[0]
-		}
-		select {
-		case <-tick.C:
-		case <-within:
-			t.Fatal("nothing waits for a person")
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/beeos/beeos/agent"
 	"github.com/beeos/beeos/internal/outward/bridge"
 	"github.com/beeos/beeos/test/apptest"
+	"github.com/beeos/beeos/test/bridgetest"
 )
 
 // oddServer is an MCP server of an older revision that answers with whatever
@@ -75,9 +76,9 @@ func oddServer(t *testing.T) *httptest.Server {
 func TestMCPOddAnswers(t *testing.T) {
 	app := apptest.Start(t, apptest.Config(t))
 	server := oddServer(t)
-	var log journal
-	id := connected(t, app, &log, "odd", func(ctx context.Context, o agent.Options) error {
-		return bridge.MCP(ctx, bridge.MCPOptions{URL: server.URL, Header: http.Header{"X-Key": {secret}}, Agent: o})
+	var log bridgetest.Journal
+	id := bridgetest.Connect(t, app, &log, "odd", func(ctx context.Context, o agent.Options) error {
+		return bridge.MCP(ctx, bridge.MCPOptions{URL: server.URL, Header: http.Header{"X-Key": {bridgetest.Secret}}, Agent: o})
 	})
 	// By hand: a client's types would hide what is passed on.
 	callTool := func(name string) string {
@@ -125,8 +126,8 @@ func TestMCPOddAnswers(t *testing.T) {
 func TestMCPUnreachable(t *testing.T) {
 	app := apptest.Start(t, apptest.Config(t))
 	server := oddServer(t)
-	var log journal
-	id := connected(t, app, &log, "odd", func(ctx context.Context, o agent.Options) error {
+	var log bridgetest.Journal
+	id := bridgetest.Connect(t, app, &log, "odd", func(ctx context.Context, o agent.Options) error {
 		return bridge.MCP(ctx, bridge.MCPOptions{URL: server.URL, Agent: o})
 	})
 	server.Close()
@@ -136,7 +137,7 @@ func TestMCPUnreachable(t *testing.T) {
 		t.Errorf("%q", text)
 	}
 	// A program that ends when it is asked how new it is, as some do.
-	shy := connected(t, app, &journal{}, "shy", func(ctx context.Context, o agent.Options) error {
+	shy := bridgetest.Connect(t, app, &bridgetest.Journal{}, "shy", func(ctx context.Context, o agent.Options) error {
 		return bridge.MCP(ctx, bridge.MCPOptions{Command: []string{"sh", "-c", shyServer}, Agent: o})
 	})
 	if text, failed := call(t, app, shy, "").tool(t, "hello", nil); text != "hi" || failed {

@@ -15,6 +15,7 @@ import (
 	"github.com/beeos/beeos/client"
 	"github.com/beeos/beeos/internal/outward/bridge"
 	"github.com/beeos/beeos/test/apptest"
+	"github.com/beeos/beeos/test/bridgetest"
 )
 
 // llm is an OpenAI-compatible endpoint that does what the last message says.
@@ -28,7 +29,7 @@ func llm(t *testing.T, seen chan<- []string, gone chan<- struct{}) *httptest.Ser
 		if err := json.NewDecoder(r.Body).Decode(&req); err != nil || r.URL.Path != "/v1/chat/completions" || req.Model != "tiny" || !req.Stream {
 			t.Errorf("%s: %+v, %v", r.URL.Path, req, err)
 		}
-		if r.Header.Get("Authorization") != "Bearer "+secret {
+		if r.Header.Get("Authorization") != "Bearer "+bridgetest.Secret {
 			w.WriteHeader(http.StatusUnauthorized)
 			fmt.Fprint(w, `{"error":{"message":"Incorrect API key provided: `+strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")+`","type":"invalid_request_error"}}`)
 			return
@@ -76,9 +77,9 @@ func TestOpenAI(t *testing.T) {
 			return bridge.OpenAI(ctx, bridge.OpenAIOptions{URL: endpoint.URL + "/v1/", Model: "tiny", System: "Be brief.", Key: key, Agent: o})
 		}
 	}
-	var log journal
-	id := connected(t, app, &log, "llm", serve(secret))
-	locked := connected(t, app, &journal{}, "locked", serve("wrong-key-1"))
+	var log bridgetest.Journal
+	id := bridgetest.Connect(t, app, &log, "llm", serve(bridgetest.Secret))
+	locked := bridgetest.Connect(t, app, &bridgetest.Journal{}, "locked", serve("wrong-key-1"))
 	c := client.New(app.REST, app.UserKey)
 	say := func(agent, text, want string, failed bool) {
 		t.Helper()
@@ -106,7 +107,7 @@ func TestOpenAI(t *testing.T) {
 	for len(seen) > 0 {
 		<-seen
 	}
-	cancelTurn(t, app, id, "hang", func() { <-seen })
+	bridgetest.CancelTurn(t, app, id, "hang", func() { <-seen })
 	<-gone
 }
 

@@ -17,13 +17,14 @@ import (
 	"github.com/beeos/beeos/client"
 	"github.com/beeos/beeos/internal/outward/bridge"
 	"github.com/beeos/beeos/test/apptest"
+	"github.com/beeos/beeos/test/bridgetest"
 	"github.com/beeos/beeos/test/issuer"
 )
 
 // guarded is a real MCP server that lets nobody in without a token of as.
 func guarded(t *testing.T, as *issuer.Server) *issuer.Guard {
 	t.Helper()
-	server := mcpServer()
+	server := bridgetest.NewMCPServer()
 	g := &issuer.Guard{Issuer: as, Next: mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil)}
 	s := httptest.NewServer(g)
 	t.Cleanup(s.Close)
@@ -43,12 +44,12 @@ func echoes(t *testing.T, app *apptest.App, id string) {
 // has a secret. The token is for that server; the file is its user's.
 func TestMCPWithAClient(t *testing.T) {
 	app := apptest.Start(t, apptest.Config(t))
-	as := issuer.New(t, map[string]issuer.Client{"clerk": {Secret: secret}})
+	as := issuer.New(t, map[string]issuer.Client{"clerk": {Secret: bridgetest.Secret}})
 	g, folder := guarded(t, as), t.TempDir()
-	var log journal
-	id := connected(t, app, &log, "tools", func(ctx context.Context, o agent.Options) error {
+	var log bridgetest.Journal
+	id := bridgetest.Connect(t, app, &log, "tools", func(ctx context.Context, o agent.Options) error {
 		return bridge.MCP(ctx, bridge.MCPOptions{URL: g.URL, Agent: o, OAuth: &bridge.OAuth{
-			ClientID: "clerk", Secret: secret, Folder: folder, Name: "tools", Log: o.Log,
+			ClientID: "clerk", Secret: bridgetest.Secret, Folder: folder, Name: "tools", Log: o.Log,
 		}})
 	})
 	echoes(t, app, id)
@@ -95,13 +96,13 @@ func TestMCPWithConsent(t *testing.T) {
 		}()
 	}
 	for round, show := range []func(string){visit, nil} {
-		var log journal
+		var log bridgetest.Journal
 		ctx, cancel := context.WithCancel(t.Context())
 		id, done := make(chan string, 16), make(chan error, 1)
 		go func() { // awaited below
 			done <- bridge.MCP(ctx, bridge.MCPOptions{
-				URL: g.URL, OAuth: &bridge.OAuth{Folder: folder, Name: "tools", Show: show, Log: slogTo(&log)},
-				Agent: agent.Options{Name: "tools", Gateway: app.Agents, Key: app.UserKey, Identity: identity, Log: slogTo(&log), Connected: func(a string) { id <- a }},
+				URL: g.URL, OAuth: &bridge.OAuth{Folder: folder, Name: "tools", Show: show, Log: bridgetest.NewLogger(&log)},
+				Agent: agent.Options{Name: "tools", Gateway: app.Agents, Key: app.UserKey, Identity: identity, Log: bridgetest.NewLogger(&log), Connected: func(a string) { id <- a }},
 			})
 		}()
 		select {
@@ -134,40 +135,17 @@ func TestMCPWithConsent(t *testing.T) {
 func TestMCPNobodyThere(t *testing.T) {
 	as := issuer.New(t, nil)
 	g := guarded(t, as)
-	var log journal
+	var log bridgetest.Journal
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	err := bridge.MCP(ctx, bridge.MCPOptions{URL: g.URL, OAuth: &bridge.OAuth{Folder: t.TempDir(), Name: "x", Log: slogTo(&log)}, Agent: agent.Options{Name: "x", Log: slogTo(&log)}})
+	err := bridge.MCP(ctx, bridge.MCPOptions{URL: g.URL, OAuth: &bridge.OAuth{Folder: t.TempDir(), Name: "x", Log: bridgetest.NewLogger(&log)}, Agent: agent.Options{Name: "x", Log: bridgetest.NewLogger(&log)}})
 	if err != nil || !strings.Contains(log.String(), "run this once in a terminal") {
 		t.Errorf("%v\n%s", err, log.String())
 	}
-	for _, o := range []bridge.OAuth{{Secret: secret}, {ClientID: "a", Secret: secret, Key: "k"}, {ClientID: "a", Key: "no key"}} {
+	for _, o := range []bridge.OAuth{{Secret: bridgetest.Secret}, {ClientID: "a", Secret: bridgetest.Secret, Key: "k"}, {ClientID: "a", Key: "no key"}} {
 		err := bridge.MCP(t.Context(), bridge.MCPOptions{URL: g.URL, OAuth: &o, Agent: agent.Options{Name: "x"}})
-		if err == nil || strings.Contains(err.Error(), secret) {
+		if err == nil || strings.Contains(err.Error(), bridgetest.Secret) {
 			t.Errorf("%+v: %v", o, err)
 		}
-	}
-}
-
-// TestA2AWithAClient: a peer behind the same guard.
-func TestA2AWithAClient(t *testing.T) {
-	app := apptest.Start(t, apptest.Config(t))
-	as := issuer.New(t, map[string]issuer.Client{"clerk": {Secret: secret}})
-	g := &issuer.Guard{Issuer: as}
-	p := newOddPeer(t, "", func(w http.ResponseWriter, _ string, _ json.RawMessage) {
-		events(w, chunk("in", false), status("COMPLETED", ""))
-	})
-	g.Next = p.Config.Handler
-	mux := http.NewServeMux()
-	mux.Handle("GET /.well-known/agent-card.json", p.Config.Handler)
-	mux.Handle("/", g)
-	s := httptest.NewServer(mux)
-	t.Cleanup(s.Close)
-	g.URL, p.card = s.URL+"/", strings.ReplaceAll(streamingCard, "%s", s.URL)
-	id := connected(t, app, &journal{}, "peer", func(ctx context.Context, o agent.Options) error {
-		return bridge.A2A(ctx, bridge.A2AOptions{URL: s.URL, Agent: o, OAuth: &bridge.OAuth{ClientID: "clerk", Secret: secret, Folder: t.TempDir(), Name: "peer", Log: o.Log}})
-	})
-	if got, err := client.New(app.REST, app.UserKey).Invoke(t.Context(), id, client.InvokeRequest{Message: "x"}); err != nil || got.Text != "in" {
-		t.Errorf("%+v, %v", got, err)
 	}
 }
