@@ -12,6 +12,13 @@ import (
 	"github.com/beeos/beeos/internal/app"
 	"github.com/beeos/beeos/internal/config"
 	"github.com/beeos/beeos/internal/outward/bridge"
+	"github.com/beeos/beeos/internal/outward/bridge/a2a"
+	"github.com/beeos/beeos/internal/outward/bridge/account"
+	"github.com/beeos/beeos/internal/outward/bridge/exec"
+	"github.com/beeos/beeos/internal/outward/bridge/httpbridge"
+	"github.com/beeos/beeos/internal/outward/bridge/mcp"
+	"github.com/beeos/beeos/internal/outward/bridge/openai"
+	"github.com/beeos/beeos/internal/outward/bridge/upstream"
 )
 
 // ConnectCmd makes an agent of something that is none.
@@ -101,21 +108,21 @@ func (c *ConnectCmd) serve(ctx context.Context, t *terminal, o agent.Options) er
 	}
 	switch {
 	case c.HTTP != "":
-		return bridge.HTTP(ctx, bridge.HTTPOptions{URL: c.HTTP, Header: header, Timeout: c.Timeout, Agent: o})
+		return httpbridge.HTTP(ctx, httpbridge.HTTPOptions{URL: c.HTTP, Header: header, Timeout: c.Timeout, Agent: o})
 	case c.OpenAI != "":
-		key, err := bridge.SecretEnv("OPENAI_API_KEY")
+		key, err := upstream.SecretEnv("OPENAI_API_KEY")
 		if err != nil {
 			return err
 		}
-		return bridge.OpenAI(ctx, bridge.OpenAIOptions{URL: c.OpenAI, Model: c.Model, System: c.System, Key: key, Header: header, Agent: o})
+		return openai.OpenAI(ctx, openai.OpenAIOptions{URL: c.OpenAI, Model: c.Model, System: c.System, Key: key, Header: header, Agent: o})
 	case c.A2A != "":
-		return bridge.A2A(ctx, bridge.A2AOptions{URL: c.A2A, Origins: c.A2AOrigin, Header: header, OAuth: oauth, Agent: o})
-	case bridge.IsURL(c.MCP):
-		return bridge.MCP(ctx, bridge.MCPOptions{URL: c.MCP, Header: header, OAuth: oauth, Agent: o})
+		return a2a.A2A(ctx, a2a.A2AOptions{URL: c.A2A, Origins: c.A2AOrigin, Header: header, OAuth: oauth, Agent: o})
+	case upstream.IsURL(c.MCP):
+		return mcp.MCP(ctx, mcp.MCPOptions{URL: c.MCP, Header: header, OAuth: oauth, Agent: o})
 	case c.MCP != "":
-		return bridge.MCP(ctx, bridge.MCPOptions{Command: c.command(c.MCP), Agent: o})
+		return mcp.MCP(ctx, mcp.MCPOptions{Command: c.command(c.MCP), Agent: o})
 	}
-	return bridge.Exec(ctx, bridge.ExecOptions{Name: o.Name, Description: o.Description, Command: c.command(c.Exec), Log: o.Log, Agent: o})
+	return exec.Exec(ctx, exec.ExecOptions{Name: o.Name, Description: o.Description, Command: c.command(c.Exec), Log: o.Log, Agent: o})
 }
 
 // header reads the secrets that go along with every request.
@@ -123,11 +130,11 @@ func (c *ConnectCmd) header() (http.Header, error) {
 	header := http.Header{}
 	if c.HeaderFile != "" {
 		var err error
-		if header, err = bridge.ReadHeaders(c.HeaderFile); err != nil {
+		if header, err = upstream.ReadHeaders(c.HeaderFile); err != nil {
 			return nil, err
 		}
 	}
-	token, err := bridge.SecretEnv("BEEOS_BRIDGE_TOKEN")
+	token, err := upstream.SecretEnv("BEEOS_BRIDGE_TOKEN")
 	if err != nil {
 		return nil, err
 	}
@@ -139,19 +146,19 @@ func (c *ConnectCmd) header() (http.Header, error) {
 
 // oauth is how to get into a server that wants tokens. A header that has one
 // is the answer to that; a peer is asked for tokens only with a client.
-func (c *ConnectCmd) oauth(t *terminal, o agent.Options, header http.Header) (*bridge.OAuth, error) {
-	if c.OAuthClient == "" && (!bridge.IsURL(c.MCP) || !bridge.Wanted(header)) {
+func (c *ConnectCmd) oauth(t *terminal, o agent.Options, header http.Header) (*account.OAuth, error) {
+	if c.OAuthClient == "" && (!upstream.IsURL(c.MCP) || !account.Wanted(header)) {
 		return nil, nil
 	}
-	secret, err := bridge.SecretEnv("BEEOS_OAUTH_SECRET")
+	secret, err := upstream.SecretEnv("BEEOS_OAUTH_SECRET")
 	if err != nil {
 		return nil, err
 	}
-	key, err := bridge.SecretEnv("BEEOS_OAUTH_KEY")
+	key, err := upstream.SecretEnv("BEEOS_OAUTH_KEY")
 	if err != nil {
 		return nil, err
 	}
-	oauth := &bridge.OAuth{
+	oauth := &account.OAuth{
 		ClientID: c.OAuthClient, Secret: secret, Key: key, Issuer: c.OAuthIssuer, Scopes: c.OAuthScope, Redirect: c.OAuthRedirect,
 		Name: o.Name, Log: o.Log,
 	}
@@ -174,7 +181,7 @@ func (c *ConnectCmd) command(program string) []string {
 		args = args[1:]
 	}
 	if len(args) == 0 {
-		return bridge.Words(program)
+		return upstream.Words(program)
 	}
 	return append([]string{program}, args...)
 }

@@ -11,7 +11,8 @@ import (
 
 	"github.com/beeos/beeos/agent"
 	"github.com/beeos/beeos/client"
-	"github.com/beeos/beeos/internal/outward/bridge"
+	"github.com/beeos/beeos/internal/outward/bridge/exec"
+	"github.com/beeos/beeos/internal/outward/bridge/httpbridge"
 	"github.com/beeos/beeos/test/apptest"
 	"github.com/beeos/beeos/test/bridgetest"
 )
@@ -47,10 +48,10 @@ func TestProgramsAsk(t *testing.T) {
 	}))
 	t.Cleanup(endpoint.Close)
 	program := bridgetest.Connect(t, app, &bridgetest.Journal{}, "program", func(ctx context.Context, o agent.Options) error {
-		return bridge.Exec(ctx, bridge.ExecOptions{Name: o.Name, Command: []string{self}, Env: append(os.Environ(), "BRIDGE_TEST_PROGRAM=1"), Log: o.Log, Agent: o})
+		return exec.Exec(ctx, exec.ExecOptions{Name: o.Name, Command: []string{self}, Env: append(os.Environ(), "BRIDGE_TEST_PROGRAM=1"), Log: o.Log, Agent: o})
 	})
 	service := bridgetest.Connect(t, app, &bridgetest.Journal{}, "service", func(ctx context.Context, o agent.Options) error {
-		return bridge.HTTP(ctx, bridge.HTTPOptions{URL: endpoint.URL, Agent: o})
+		return httpbridge.HTTP(ctx, httpbridge.HTTPOptions{URL: endpoint.URL, Agent: o})
 	})
 	c := client.New(app.REST, app.UserKey)
 	for _, step := range []struct {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/beeos/beeos/internal/outward/bridge/upstream"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -78,7 +79,7 @@ type authEntry struct {
 type secret string
 
 func (s *secret) UnmarshalYAML(n *yaml.Node) error {
-	if n.Kind != yaml.ScalarNode || reference.FindString(n.Value) != n.Value || n.Value == "" {
+	if n.Kind != yaml.ScalarNode || upstream.Reference.FindString(n.Value) != n.Value || n.Value == "" {
 		return fmt.Errorf("line %d: a secret does not belong into this file; write ${env:NAME} or ${file:PATH}", n.Line)
 	}
 	*s = secret(n.Value)
@@ -143,7 +144,7 @@ func (e *entry) built(dir string) (b Builtin, err error) {
 		s := e.Skills[name]
 		if s.Auth != nil {
 			for _, hidden := range []*secret{&s.Auth.ClientSecret, &s.Auth.PrivateKey} {
-				text, err := expand(string(*hidden), dir)
+				text, err := upstream.Expand(string(*hidden), dir)
 				if err != nil {
 					return b, fmt.Errorf("skill %s: %w", name, err)
 				}

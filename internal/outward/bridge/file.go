@@ -2,10 +2,12 @@ package bridge
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -17,6 +19,13 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/beeos/beeos/agent"
+	"github.com/beeos/beeos/internal/outward/bridge/a2a"
+	"github.com/beeos/beeos/internal/outward/bridge/account"
+	"github.com/beeos/beeos/internal/outward/bridge/exec"
+	"github.com/beeos/beeos/internal/outward/bridge/httpbridge"
+	"github.com/beeos/beeos/internal/outward/bridge/mcp"
+	"github.com/beeos/beeos/internal/outward/bridge/openai"
+	"github.com/beeos/beeos/internal/outward/bridge/upstream"
 )
 
 // FileName is what a file with agents is called when nobody says otherwise.
@@ -49,10 +58,10 @@ type entry struct {
 	Name        string            `yaml:"name"`
 	Description string            `yaml:"description"`
 	Identity    string            `yaml:"identity"`
-	Exec        words             `yaml:"exec"`
+	Exec        upstream.WordList `yaml:"exec"`
 	HTTP        string            `yaml:"http"`
 	OpenAI      string            `yaml:"openai"`
-	MCP         words             `yaml:"mcp"`
+	MCP         upstream.WordList `yaml:"mcp"`
 	A2A         string            `yaml:"a2a"`
 	Origins     []string          `yaml:"origins"`
 	Model       string            `yaml:"model"`
@@ -86,54 +95,22 @@ func (o *entryOAuth) check(dir string) (err error) {
 		return nil
 	}
 	for _, secret := range []*string{&o.Secret, &o.Key} {
-		if *secret != "" && reference.FindString(*secret) != *secret {
+		if *secret != "" && upstream.Reference.FindString(*secret) != *secret {
 			return errors.New("oauth: a secret does not belong into this file; write ${env:NAME} or ${file:PATH}")
 		}
-		if *secret, err = expand(*secret, dir); err != nil {
+		if *secret, err = upstream.Expand(*secret, dir); err != nil {
 			return fmt.Errorf("oauth: %w", err)
 		}
 	}
-	return o.client(agent.Options{}, nil).check()
+	return o.client(agent.Options{}, nil).Check()
 }
 
-func (o *entryOAuth) client(a agent.Options, show func(string)) *OAuth {
-	return &OAuth{
+func (o *entryOAuth) client(a agent.Options, show func(string)) *account.OAuth {
+	return &account.OAuth{
 		ClientID: o.Client, Secret: o.Secret, Key: o.Key, Issuer: o.Issuer, Scopes: o.Scopes, Redirect: o.Redirect,
-		Name: a.Name, Show: show, Log: logger(a),
+		Name: a.Name, Show: show, Log: cmp.Or(a.Log, slog.Default()),
 	}
 }
-
-// words is a command: a line, or a list of words.
-type words []string
-
-func (w *words) UnmarshalYAML(n *yaml.Node) error {
-	if n.Kind == yaml.ScalarNode {
-		*w = Words(n.Value)
-		return nil
-	}
-	var list []string
-	if err := n.Decode(&list); err != nil || len(list) == 0 {
-		return fmt.Errorf("line %d: a command is a line or a list of words", n.Line)
-	}
-	*w = list
-	return nil
-}
-
-// Words is a command as people write it on one line: what is not a plain word
-// is a line for the shell. The shell makes way for a single program, so that
-// signals reach that.
-func Words(line string) []string {
-	switch {
-	case single.MatchString(line):
-		return []string{"sh", "-c", "exec " + line}
-	case strings.ContainsAny(line, " \t\n|&;<>()$`\"'"):
-		return []string{"sh", "-c", line}
-	}
-	return []string{line}
-}
-
-// single is one program with its arguments.
-var single = regexp.MustCompile(`^[A-Za-z0-9_./-]+[ \t]+[^|&;<>()\n]+$`)
 
 type duration time.Duration
 
@@ -221,7 +198,7 @@ func (e *entry) check(dir string) (err error) {
 		return fmt.Errorf("the agent %q needs exactly one of exec, http, openai, mcp and a2a, or a prompt", e.Name)
 	case e.OpenAI != "" && e.Model == "":
 		return fmt.Errorf("the agent %q names no model", e.Name)
-	case e.Key != "" && reference.FindString(e.Key) != e.Key:
+	case e.Key != "" && upstream.Reference.FindString(e.Key) != e.Key:
 		return errors.New("a key does not belong into this file; write ${env:NAME} or ${file:PATH}")
 	}
 	if err := e.OAuth.check(dir); err != nil {
@@ -230,30 +207,30 @@ func (e *entry) check(dir string) (err error) {
 	if !filepath.IsAbs(e.Dir) {
 		e.Dir = filepath.Join(dir, e.Dir)
 	}
-	if e.Key, err = expand(e.Key, dir); err != nil {
+	if e.Key, err = upstream.Expand(e.Key, dir); err != nil {
 		return fmt.Errorf("key: %w", err)
 	}
 	e.header = http.Header{}
 	for name, value := range e.Headers {
-		if value, err = expand(value, dir); err != nil {
+		if value, err = upstream.Expand(value, dir); err != nil {
 			return fmt.Errorf("header %s: %w", name, err)
 		}
 		e.header.Set(name, value)
 	}
 	e.env = os.Environ()
 	for name, value := range e.Env {
-		if value, err = expand(value, dir); err != nil {
+		if value, err = upstream.Expand(value, dir); err != nil {
 			return fmt.Errorf("env %s: %w", name, err)
 		}
 		e.env = append(e.env, name+"="+value)
 	}
 	switch {
 	case e.HTTP != "":
-		return checkURL("http", e.HTTP)
+		return upstream.CheckURL("http", e.HTTP)
 	case e.OpenAI != "":
-		return checkURL("openai", e.OpenAI)
+		return upstream.CheckURL("openai", e.OpenAI)
 	case e.A2A != "":
-		return checkURL("a2a", e.A2A)
+		return upstream.CheckURL("a2a", e.A2A)
 	}
 	return nil
 }
@@ -292,54 +269,40 @@ func (f *File) Run(ctx context.Context, o agent.Options, connected func(name, id
 
 // keep serves the agent, again and again.
 func (e *entry) keep(ctx context.Context, o agent.Options) {
-	for pause := minPause; ; pause = min(2*pause, maxPause) {
-		start := time.Now()
-		err := e.serve(ctx, o)
-		if ctx.Err() != nil {
-			return
-		}
-		if time.Since(start) >= steady {
-			pause = minPause
-		}
-		logger(o).Error("the agent ended; starting it again", "agent", e.Name, "in", pause.String(), "err", err)
-		if !pauseFor(ctx, pause) {
-			return
-		}
-	}
+	upstream.KeepRunning(ctx, func(ctx context.Context) error { return e.serve(ctx, o) }, func(pause time.Duration, err error) {
+		cmp.Or(o.Log, slog.Default()).Error("the agent ended; starting it again", "agent", e.Name, "in", pause.String(), "err", err)
+	})
 }
 
 func (e *entry) serve(ctx context.Context, o agent.Options) error {
 	switch {
 	case e.HTTP != "":
-		return HTTP(ctx, HTTPOptions{URL: e.HTTP, Header: e.header, Timeout: time.Duration(e.Timeout), Agent: o})
+		return httpbridge.HTTP(ctx, httpbridge.HTTPOptions{URL: e.HTTP, Header: e.header, Timeout: time.Duration(e.Timeout), Agent: o})
 	case e.OpenAI != "":
-		return OpenAI(ctx, OpenAIOptions{URL: e.OpenAI, Model: e.Model, System: e.System, Key: e.Key, Header: e.header, Agent: o})
+		return openai.OpenAI(ctx, openai.OpenAIOptions{URL: e.OpenAI, Model: e.Model, System: e.System, Key: e.Key, Header: e.header, Agent: o})
 	case e.A2A != "":
-		return A2A(ctx, A2AOptions{URL: e.A2A, Origins: e.Origins, Header: e.header, OAuth: e.oauth(o), Agent: o})
+		return a2a.A2A(ctx, a2a.A2AOptions{URL: e.A2A, Origins: e.Origins, Header: e.header, OAuth: e.oauth(o), Agent: o})
 	case len(e.MCP) > 0:
-		return MCP(ctx, MCPOptions{Command: e.MCP, URL: e.mcpURL(), Dir: e.Dir, Env: e.env, Header: e.header, OAuth: e.oauth(o), Agent: o})
+		return mcp.MCP(ctx, mcp.MCPOptions{Command: e.MCP, URL: e.mcpURL(), Dir: e.Dir, Env: e.env, Header: e.header, OAuth: e.oauth(o), Agent: o})
 	}
-	return Exec(ctx, ExecOptions{Name: o.Name, Description: o.Description, Command: e.Exec, Dir: e.Dir, Env: e.env, Log: o.Log, Agent: o})
+	return exec.Exec(ctx, exec.ExecOptions{Name: o.Name, Description: o.Description, Command: e.Exec, Dir: e.Dir, Env: e.env, Log: o.Log, Agent: o})
 }
 
 // oauth is how the agent gets into its server. An MCP server says by itself
 // that it wants tokens; a header that has one is an answer to that.
-func (e *entry) oauth(o agent.Options) *OAuth {
+func (e *entry) oauth(o agent.Options) *account.OAuth {
 	switch {
 	case e.OAuth != nil:
 		return e.OAuth.client(o, e.show)
-	case e.mcpURL() != "" && Wanted(e.header):
+	case e.mcpURL() != "" && account.Wanted(e.header):
 		return (&entryOAuth{}).client(o, e.show)
 	}
 	return nil
 }
 
 func (e *entry) mcpURL() string {
-	if len(e.MCP) == 1 && IsURL(e.MCP[0]) {
+	if len(e.MCP) == 1 && upstream.IsURL(e.MCP[0]) {
 		return e.MCP[0]
 	}
 	return ""
 }
-
-// IsURL tells an address from a command.
-func IsURL(s string) bool { return strings.HasPrefix(s, "http://") || strings.HasPrefix(s, "https://") }

@@ -1,0 +1,181 @@
+package a2a
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"reflect"
+	"sync"
+	"time"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/agent"
+	"github.com/beeos/beeos/internal/outward/bridge/a2a/peer"
+	"github.com/beeos/beeos/internal/outward/bridge/account"
+	"github.com/beeos/beeos/internal/outward/bridge/upstream"
+)
+
+// cardEach is how often a peer's card is read again.
+const cardEach = 5 * time.Minute
+
+// A2AOptions says which agent of another platform becomes one of ours.
+type A2AOptions struct {
+	URL     string         // of the agent, or of its card
+	Origins []string       // where else the card may lead to, as in https://api.example.com
+	Header  http.Header    // credentials; they go to URL's origin, and to Origins
+	OAuth   *account.OAuth // nil = the header is all there is
+	Agent   agent.Options
+}
+
+// A2A serves the peer as an agent until ctx ends. Its card tells what it is;
+// while it cannot be read, the agent is not there.
+func A2A(ctx context.Context, o A2AOptions) error {
+	if err := errors.Join(upstream.CheckURL("--a2a", o.URL), o.OAuth.Check()); err != nil {
+		return err
+	}
+	b := &peerBridge{
+		opt: o, log: cmp.Or(o.Agent.Log, slog.Default()), contexts: contexts{of: map[string]string{}},
+		cards: peer.CardReader{Url: o.URL, Origins: o.Origins, Header: o.Header, Http: upstream.PlainClient()},
+	}
+	card, err := b.connect(ctx)
+	if err != nil {
+		return upstream.IgnoreEnd(ctx, err)
+	}
+	a := o.Agent
+	// A peer that has begun may have done its work already.
+	a.Redelivery = cmp.Or(a.Redelivery, beeos.RedeliverBeforeStart)
+	card.Put(&a, b.tools)
+	if b.agent, err = agent.New(a, b.answer); err != nil {
+		return err
+	}
+	life, stop := context.WithCancel(ctx)
+	var keeper sync.WaitGroup
+	keeper.Go(func() { b.keep(life, card) })
+	err = b.agent.Run(ctx)
+	stop()
+	keeper.Wait()
+	return err
+}
+
+// peerBridge stands between an agent of ours and one of another platform.
+type peerBridge struct {
+	opt      A2AOptions
+	log      *slog.Logger
+	cards    peer.CardReader
+	agent    *agent.Agent
+	contexts contexts
+
+	mu     sync.Mutex
+	client *peer.PeerClient
+	stream bool
+	tools  []agent.Tool
+	skills map[string]string // tool -> what the peer calls it
+}
+
+// connect reads the card, however often it takes.
+func (b *peerBridge) connect(ctx context.Context) (peer.PeerCard, error) {
+	for pause := upstream.MinPause; ; pause = min(2*pause, upstream.MaxPause) {
+		card, access, err := b.cards.Read(ctx)
+		if err == nil {
+			err = b.use(&card, access)
+		}
+		if err == nil {
+			err = b.client.Gate.Ready(ctx)
+		}
+		if err == nil {
+			return card, nil
+		}
+		if ctx.Err() == nil {
+			b.log.Warn("the agent cannot be used; trying again", "in", pause.String(), "err", err)
+		}
+		if !upstream.PauseFor(ctx, pause) {
+			return card, context.Cause(ctx)
+		}
+	}
+}
+
+// use talks to the peer as its card says, from now on.
+func (b *peerBridge) use(card *peer.PeerCard, access peer.PeerAccess) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.client == nil || b.client.Access != access {
+		c := &peer.PeerClient{Access: access, Header: b.opt.Header, Http: b.cards.Http}
+		if b.opt.OAuth != nil && access.Binding == "JSONRPC" { // which has one address
+			g, err := b.opt.OAuth.Open(access.URL)
+			if err != nil {
+				return err
+			}
+			c.Gate, c.Http = g, g.Client()
+		}
+		b.client = c
+	}
+	b.stream = card.Capabilities.Streaming
+	b.tools, b.skills = card.Tools()
+	return nil
+}
+
+// keep reads the card again now and then, and tells the gateway what has
+// changed.
+func (b *peerBridge) keep(ctx context.Context, shown peer.PeerCard) {
+	for upstream.PauseFor(ctx, cardEach) {
+		card, access, err := b.cards.Read(ctx)
+		if err == nil {
+			err = b.use(&card, access)
+		}
+		if err != nil {
+			b.log.Warn("the agent's card cannot be read; what it said before counts", "err", err)
+			continue
+		}
+		if reflect.DeepEqual(card, shown) {
+			continue
+		}
+		shown = card
+		if err := b.show(ctx, &card); err != nil {
+			b.log.Warn("the gateway was not told what the agent says about itself now", "err", err)
+		}
+	}
+}
+
+func (b *peerBridge) show(ctx context.Context, card *peer.PeerCard) error {
+	return b.agent.Change(ctx, func(o *agent.Options) {
+		said := b.opt.Agent
+		b.mu.Lock()
+		card.Put(&said, b.tools)
+		b.mu.Unlock()
+		o.DisplayName, o.Description, o.Version, o.Tools, o.Capabilities = said.DisplayName, said.Description, said.Version, said.Tools, said.Capabilities
+	})
+}
+
+func (b *peerBridge) current() (c *peer.PeerClient, stream bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.client, b.stream
+}
+
+// contexts are what the peer calls our conversations. It is kept with each
+// answer, so another process finds it there.
+type contexts struct {
+	mu sync.Mutex
+	of map[string]string // channel -> context
+}
+
+const maxContexts = 10_000
+
+func (c *contexts) put(channel, context string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.of) >= maxContexts {
+		clear(c.of) // the answers have them
+	}
+	c.of[channel] = context
+}
+
+// get returns the context; asking the history is left to those who must.
+func (c *contexts) get(channel string) (context string, known bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	context, known = c.of[channel]
+	return context, known
+}

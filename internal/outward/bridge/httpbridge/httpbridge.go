@@ -1,0 +1,178 @@
+package httpbridge
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/agent"
+	"github.com/beeos/beeos/internal/outward/bridge/jsonline"
+	"github.com/beeos/beeos/internal/outward/bridge/upstream"
+)
+
+// HTTPOptions says which endpoint becomes an agent.
+type HTTPOptions struct {
+	URL     string
+	Header  http.Header   // sent along with every request; may hold secrets
+	Timeout time.Duration // of one answer; 0 = as long as the caller waits
+	Agent   agent.Options // the agent: its name, where it serves
+}
+
+// HTTP serves the endpoint as an agent until ctx ends: a POST per message. The
+// body is the message, as Exec's programs get it. The answer is JSON, a stream
+// of server-sent events, or text.
+func HTTP(ctx context.Context, o HTTPOptions) error {
+	if err := upstream.CheckURL("--http", o.URL); err != nil {
+		return err
+	}
+	e := &endpoint{url: o.URL, header: o.Header, timeout: o.Timeout, http: upstream.PlainClient()}
+	return agent.Run(ctx, o.Agent, e.answer)
+}
+
+// endpoint is what stands behind an agent.
+type endpoint struct {
+	url     string
+	header  http.Header
+	timeout time.Duration
+	http    *http.Client
+}
+
+// approvalsMost is how often an endpoint may ask in one answer.
+const approvalsMost = 100
+
+var (
+	errTimeout = errors.New("the endpoint behind this agent did not answer in time")
+	errNoEnd   = errors.New("the endpoint behind this agent answered with something that is no answer")
+)
+
+// answer handles one message. The request ends with ctx.
+func (e *endpoint) answer(ctx context.Context, m agent.Message, r *agent.Reply) error {
+	if e.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, e.timeout, errTimeout)
+		defer cancel()
+	}
+	q := jsonline.NewQuestion(m)
+	for range approvalsMost {
+		asked, err := e.exchange(ctx, q, r)
+		if err != nil || asked == nil {
+			return e.failed(ctx, err)
+		}
+		d, err := asked.Ask(ctx, r)
+		if err != nil {
+			return e.failed(ctx, err)
+		}
+		q.Decision = &d
+	}
+	return errors.New("the endpoint behind this agent asks for approval again and again")
+}
+
+// exchange posts a message, passes on the answer, and returns the question
+// whether a tool may be called that it ended with, if it did.
+func (e *endpoint) exchange(ctx context.Context, q jsonline.Question, r *agent.Reply) (*jsonline.Approval, error) {
+	resp, err := e.post(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	return e.read(resp, r)
+}
+
+func (e *endpoint) post(ctx context.Context, q jsonline.Question) (*http.Response, error) {
+	body, err := q.Line()
+	if err != nil {
+		return nil, fmt.Errorf("the message cannot be passed on: %w", err)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.url, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	for name, values := range e.header {
+		req.Header[name] = values
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json, text/event-stream, text/plain")
+	if req.Header.Set("Idempotency-Key", q.ID); q.Decision != nil {
+		req.Header.Set("Idempotency-Key", q.ID+"-"+q.Decision.Request)
+	}
+	req.Header.Set("User-Agent", "beeos/"+beeos.Version)
+	return e.http.Do(req)
+}
+
+// failed says what went wrong without saying where: the address is nobody's
+// business but the operator's.
+func (e *endpoint) failed(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	if _, ok := errors.AsType[*url.Error](err); ok {
+		return fmt.Errorf("the endpoint behind this agent cannot be reached: %w", upstream.WithoutAddress(err))
+	}
+	return err
+}
+
+// read passes the answer on.
+func (e *endpoint) read(resp *http.Response, r *agent.Reply) (*jsonline.Approval, error) {
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")) // none: then it is taken for JSON
+	switch {
+	case resp.StatusCode >= 300:
+		return nil, upstream.Refusal(resp, upstream.SecretsIn(e.header)...)
+	case resp.StatusCode == http.StatusNoContent:
+		return nil, r.Send("")
+	case kind == "text/event-stream":
+		return readStream(resp.Body, r)
+	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, upstream.MaxLine+1))
+	if err != nil {
+		return nil, fmt.Errorf("the answer of the endpoint broke off: %w", err)
+	}
+	if len(body) > upstream.MaxLine {
+		return nil, fmt.Errorf("the endpoint's answer is longer than %d bytes", upstream.MaxLine)
+	}
+	if kind == "text/plain" {
+		return nil, r.Send(string(body))
+	}
+	var s jsonline.Saying
+	if err := json.Unmarshal(body, &s); err != nil {
+		return nil, errNoEnd
+	}
+	if !s.Last() && s.Delta == "" && len(s.Parts) == 0 && len(s.Structured) == 0 && s.Approve == nil {
+		return nil, errNoEnd
+	}
+	return s.Approve, s.Say(r)
+}
+
+// readStream passes events on as they come. The stream's end is the end of the
+// answer, if none of them was.
+func readStream(body io.Reader, r *agent.Reply) (*jsonline.Approval, error) {
+	for ev, err := range upstream.Events(body) {
+		if err != nil {
+			return nil, err
+		}
+		if ev.Data == "[DONE]" {
+			break
+		}
+		if ev.Data == "" {
+			continue
+		}
+		var s jsonline.Saying
+		if err := json.Unmarshal([]byte(ev.Data), &s); err != nil {
+			return nil, errNoEnd
+		}
+		if err := s.Say(r); err != nil || s.Last() || s.Approve != nil {
+			return s.Approve, err
+		}
+	}
+	return nil, r.Send("")
+}

@@ -1,0 +1,145 @@
+package jsonline
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/beeos/beeos/agent"
+)
+
+// Question is one line to the program.
+type Question struct {
+	ID          string             `json:"id"`
+	Text        string             `json:"text,omitempty"`
+	Tool        string             `json:"tool,omitempty"`
+	Arguments   json.RawMessage    `json:"arguments,omitempty"`
+	Method      string             `json:"method,omitempty"`
+	Params      json.RawMessage    `json:"params,omitempty"`
+	Channel     string             `json:"channel,omitempty"`
+	From        string             `json:"from,omitempty"`
+	Attempt     int                `json:"attempt,omitempty"`
+	DeadlineMS  int64              `json:"deadline_ms,omitempty"`
+	Metadata    map[string]string  `json:"metadata,omitempty"`
+	Attachments []agent.Attachment `json:"attachments,omitempty"`
+	Cancel      string             `json:"cancel,omitempty"`
+	Decision    *decision          `json:"decision,omitempty"`
+}
+
+// Approval is a program's question whether it may call a tool.
+type Approval struct {
+	Request   string          `json:"request"` // the program's name for the question
+	Skill     string          `json:"skill"`
+	Tool      string          `json:"tool"`
+	Arguments json.RawMessage `json:"arguments"`
+	Auto      bool            `json:"auto"`
+}
+
+// decision is the answer to it.
+type decision struct {
+	Request  string `json:"request"`
+	Approved bool   `json:"approved"`
+	Reason   string `json:"reason,omitempty"`
+	Expired  bool   `json:"expired,omitempty"`
+}
+
+// Ask has the owner of the agent decide, and waits. An error means that nobody
+// can, which is no yes.
+func (a Approval) Ask(ctx context.Context, r *agent.Reply) (decision, error) {
+	d := decision{Request: a.Request}
+	if a.Tool == "" {
+		d.Reason = "the question names no tool"
+		return d, nil
+	}
+	q := agent.Approval{Skill: a.Skill, Tool: a.Tool, Auto: a.Auto}
+	if len(a.Arguments) > 0 {
+		q.Arguments = a.Arguments
+	}
+	err := r.Gate(ctx, q)
+	if denied, ok := errors.AsType[*agent.Denied](err); ok {
+		d.Reason, d.Expired = denied.Reason, denied.Expired
+		return d, nil
+	}
+	d.Approved = err == nil
+	return d, err
+}
+
+func NewQuestion(m agent.Message) Question {
+	q := Question{
+		ID: m.ID, Text: m.Text, Tool: m.Tool, Arguments: m.Arguments, Method: m.Method, Params: m.Params,
+		Channel: m.Channel, From: m.From, Attempt: m.Attempt, Metadata: m.Metadata, Attachments: m.Attachments,
+	}
+	if !m.Deadline.IsZero() {
+		q.DeadlineMS = m.Deadline.UnixMilli()
+	}
+	return q
+}
+
+// Line encodes q with its line end.
+func (q Question) Line() ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(q)
+	return b.Bytes(), err
+}
+
+// Saying is one line of the program's.
+type Saying struct {
+	ID         string            `json:"id"`
+	Delta      string            `json:"delta"`
+	Reasoning  string            `json:"reasoning"`
+	Progress   *float64          `json:"progress"`
+	Total      float64           `json:"total"`
+	Message    string            `json:"message"`
+	Reply      *string           `json:"reply"`
+	Error      *string           `json:"error"`
+	Approve    *Approval         `json:"approve"`
+	Parts      []json.RawMessage `json:"parts"`
+	Structured json.RawMessage   `json:"structured"`
+}
+
+func Parse(line []byte) (s Saying, err error) {
+	if err := json.Unmarshal(line, &s); err != nil {
+		return s, fmt.Errorf("not a JSON line: %w", err)
+	}
+	if s.ID == "" {
+		return s, fmt.Errorf("a line without the id of its message")
+	}
+	return s, nil
+}
+
+// Last reports whether s ends the answer.
+func (s *Saying) Last() bool { return s.Reply != nil || s.Error != nil }
+
+// Say passes s on to the caller.
+func (s *Saying) Say(r *agent.Reply) error {
+	if s.Reasoning != "" {
+		_ = r.Reasoning(s.Reasoning) // who gave up is told by the context
+	}
+	if s.Delta != "" {
+		_ = r.Delta(s.Delta)
+	}
+	if s.Progress != nil {
+		_ = r.Progress(*s.Progress, s.Total, s.Message)
+	}
+	for _, p := range s.Parts {
+		if err := r.Part(p); err != nil {
+			return fmt.Errorf("the program sent an unusable part: %w", err)
+		}
+	}
+	if len(s.Structured) > 0 {
+		if err := r.Structured(s.Structured); err != nil {
+			return fmt.Errorf("the program sent an unusable value: %w", err)
+		}
+	}
+	switch {
+	case s.Error != nil:
+		return r.Fail(*s.Error)
+	case s.Reply != nil:
+		return r.Send(*s.Reply)
+	}
+	return nil
+}

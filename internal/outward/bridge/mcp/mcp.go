@@ -1,0 +1,354 @@
+package mcp
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os/exec"
+	"reflect"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/agent"
+	"github.com/beeos/beeos/internal/outward/bridge/account"
+	"github.com/beeos/beeos/internal/outward/bridge/mcp/session"
+	"github.com/beeos/beeos/internal/outward/bridge/upstream"
+)
+
+// MCPOptions says which MCP server becomes an agent: a program or an address.
+type MCPOptions struct {
+	Command []string       // program and arguments, which speaks MCP on stdin and stdout
+	Dir     string         // where it runs; empty = here
+	Env     []string       // its environment; nil = ours
+	URL     string         // or: a server that speaks Streamable HTTP
+	Header  http.Header    // for URL; may hold secrets
+	OAuth   *account.OAuth // for URL; nil = the header is all there is
+	Agent   agent.Options
+}
+
+// MCP serves the server's tools, resources and prompts as an agent's until ctx
+// ends. When the server goes away it is started, or dialled, again.
+func MCP(ctx context.Context, o MCPOptions) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	b := &mcpBridge{opt: o, log: cmp.Or(o.Agent.Log, slog.Default()), ready: make(chan struct{}), changed: make(chan struct{}, 1), sweepEach: visitIdle / 5}
+	if o.OAuth != nil && o.URL != "" {
+		var err error
+		if b.gate, err = o.OAuth.Open(o.URL); err != nil {
+			return err
+		}
+	}
+	b.visits = visits{open: b.openVisit, now: time.Now, byKey: map[string]*visit{}}
+	defer b.end()
+	s, offer, err := b.connect(ctx)
+	if err != nil {
+		return upstream.IgnoreEnd(ctx, err)
+	}
+	describe(&o.Agent, s.About)
+	offer.Put(&o.Agent, b.answer)
+	a, err := agent.New(o.Agent, b.answer)
+	if err != nil {
+		s.Close()
+		return err
+	}
+	b.mu.Lock()
+	b.agent = a
+	b.mu.Unlock()
+	b.use(s, offer)
+
+	// The server outlives the agent: answers in hand are finished first.
+	life, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var keeper sync.WaitGroup
+	keeper.Go(func() { b.keep(life, s, offer) })
+	err = b.agent.Run(ctx)
+	stop()
+	keeper.Wait()
+	return err
+}
+
+func (o *MCPOptions) check() error {
+	if o.URL != "" {
+		return errors.Join(upstream.CheckURL("--mcp", o.URL), o.OAuth.Check())
+	}
+	if len(o.Command) == 0 {
+		return errors.New("no server; name a command or an address after --mcp")
+	}
+	if _, err := exec.LookPath(o.Command[0]); err != nil {
+		return fmt.Errorf("the server cannot be run; check its path and that it is executable: %w", err)
+	}
+	return nil
+}
+
+// describe takes from the server what the operator did not say.
+func describe(o *agent.Options, a session.About) {
+	o.DisplayName = cmp.Or(o.DisplayName, a.Info.Title)
+	o.Description = cmp.Or(o.Description, a.Instructions)
+	o.Version = cmp.Or(o.Version, a.Info.Version)
+	// A tool that has begun may have done its work already.
+	o.Redelivery = cmp.Or(o.Redelivery, beeos.RedeliverBeforeStart)
+}
+
+// mcpBridge stands between an agent and a server. One session, the base, is
+// always there: it knows what the server offers, hears of changes, and makes
+// every call whose caller cannot be asked. The newest revision needs no other.
+type mcpBridge struct {
+	opt    MCPOptions
+	log    *slog.Logger
+	gate   *account.Gate // nil = there is none
+	visits visits
+
+	changed   chan struct{} // has room for one: the server's lists are others now
+	sweepEach time.Duration
+
+	mu     sync.Mutex
+	agent  *agent.Agent
+	base   *session.Session
+	watch  *watch
+	stale  []string      // lists that the server says have changed
+	legacy bool          // the server broke when it was asked for the newest revision
+	ready  chan struct{} // closed while there is a base
+}
+
+// dial opens a way to the server.
+func (b *mcpBridge) dial(ctx context.Context, notice func(string, json.RawMessage)) (*session.Session, error) {
+	if b.opt.URL != "" {
+		client := upstream.PlainClient()
+		if b.gate != nil {
+			client = b.gate.Client()
+		}
+		return session.NewSession(session.OpenStreams(b.opt.URL, b.opt.Header, client, b.log), b.log, notice), nil
+	}
+	l, err := session.StartPipe(ctx, b.opt.Command, b.opt.Dir, b.opt.Env, b.log)
+	if err != nil {
+		return nil, err
+	}
+	return session.NewSession(l, b.log, notice), nil
+}
+
+// connect opens the base and lists what the server offers, however often it
+// takes.
+func (b *mcpBridge) connect(ctx context.Context) (*session.Session, session.Offers, error) {
+	for pause := upstream.MinPause; ; pause = min(2*pause, upstream.MaxPause) {
+		s, offer, err := b.connectOnce(ctx)
+		if err == nil {
+			return s, offer, nil
+		}
+		if b.gate.Admit(ctx, err) {
+			continue
+		}
+		if ctx.Err() == nil {
+			b.log.Warn("the server cannot be used; trying again", "in", pause.String(), "err", err)
+		}
+		if !upstream.PauseFor(ctx, pause) {
+			return nil, session.Offers{}, context.Cause(ctx)
+		}
+	}
+}
+
+func (b *mcpBridge) connectOnce(ctx context.Context) (*session.Session, session.Offers, error) {
+	s, err := b.dial(ctx, b.noticed)
+	if err != nil {
+		return nil, session.Offers{}, err
+	}
+	s.Share()
+	// Some servers offer more to clients that can be asked.
+	err = s.Open(ctx, !b.legacy, declare([]string{"elicitation", "sampling", "roots"}))
+	if err != nil && (s.Over() || errors.Is(err, session.ErrSilent)) {
+		b.legacy = !b.legacy // the other way, next time
+	}
+	var offer session.Offers
+	if err == nil {
+		offer, err = s.List(ctx)
+	}
+	if err != nil {
+		s.Close()
+		return nil, session.Offers{}, err
+	}
+	return s, offer, nil
+}
+
+// openVisit opens a session for one caller.
+func (b *mcpBridge) openVisit(ctx context.Context, can session.Object) (*session.Session, error) {
+	s, err := b.dial(ctx, func(string, json.RawMessage) {}) // the base hears of changes
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Open(ctx, false, can); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// noticed hears what concerns no call.
+func (b *mcpBridge) noticed(method string, params json.RawMessage) {
+	switch method {
+	case "notifications/tools/list_changed", "notifications/prompts/list_changed", "notifications/resources/list_changed":
+		list, _ := strings.CutPrefix(strings.TrimSuffix(method, "/list_changed"), "notifications/")
+		b.mu.Lock()
+		b.stale = append(b.stale, list)
+		b.mu.Unlock()
+		select {
+		case b.changed <- struct{}{}:
+		default:
+		}
+	case "notifications/resources/updated":
+		var p struct {
+			URI string `json:"uri"`
+		}
+		b.mu.Lock()
+		a := b.agent
+		b.mu.Unlock()
+		if json.Unmarshal(params, &p) == nil && a != nil {
+			a.ResourceUpdated(p.URI)
+		}
+	}
+}
+
+// use makes s the base.
+func (b *mcpBridge) use(s *session.Session, offer session.Offers) {
+	w := newWatch(s)
+	b.mu.Lock()
+	b.base, b.watch = s, w
+	close(b.ready)
+	b.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), upstream.OpenWithin)
+	defer cancel()
+	w.all(ctx, offer)
+}
+
+// lose ends s, if that is still the base.
+func (b *mcpBridge) lose(s *session.Session) {
+	b.mu.Lock()
+	w := b.watch
+	mine := s != nil && s == b.base
+	if mine {
+		b.base, b.watch, b.ready = nil, nil, make(chan struct{})
+	}
+	b.mu.Unlock()
+	if mine {
+		w.end()
+		s.Close()
+	}
+}
+
+func (b *mcpBridge) end() {
+	b.mu.Lock()
+	s := b.base
+	b.mu.Unlock()
+	b.lose(s)
+	b.visits.end()
+}
+
+// keep replaces the base when it ends, and tells the gateway what has changed.
+func (b *mcpBridge) keep(ctx context.Context, s *session.Session, shown session.Offers) {
+	tick := time.NewTicker(b.sweepEach)
+	defer tick.Stop()
+	pause, since := upstream.MinPause, time.Now()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			b.visits.sweep()
+		case <-b.changed:
+			shown = b.refresh(ctx, s, shown)
+		case <-s.Gone:
+			b.lose(s)
+			if time.Since(since) >= upstream.Steady {
+				pause = upstream.MinPause
+			}
+			b.log.Error("the server is gone; starting again", "in", pause.String())
+			if !upstream.PauseFor(ctx, pause) {
+				return
+			}
+			pause = min(2*pause, upstream.MaxPause)
+			next, offer, err := b.connect(ctx)
+			if err != nil {
+				return
+			}
+			s, since = next, time.Now()
+			shown = b.show(ctx, shown, offer)
+			b.use(s, offer)
+		}
+	}
+}
+
+// refresh reads the lists again. A list that reads as before has changed all
+// the same, if the server says so: its clients are told.
+func (b *mcpBridge) refresh(ctx context.Context, s *session.Session, shown session.Offers) session.Offers {
+	b.mu.Lock()
+	stale := b.stale
+	b.stale = nil
+	b.mu.Unlock()
+	now, err := s.List(ctx)
+	if err != nil {
+		b.log.Warn("the server's lists cannot be read", "err", err)
+		return shown
+	}
+	same := map[string]bool{
+		"tools": reflect.DeepEqual(shown.Tools, now.Tools), "prompts": reflect.DeepEqual(shown.Prompts, now.Prompts),
+		"resources": reflect.DeepEqual(shown.Resources, now.Resources),
+	}
+	shown = b.show(ctx, shown, now)
+	for _, list := range stale {
+		if same[list] {
+			b.agent.ResourceUpdated("beeos://agent/" + list)
+		}
+	}
+	b.watching(ctx, now)
+	return shown
+}
+
+func (b *mcpBridge) watching(ctx context.Context, offer session.Offers) {
+	b.mu.Lock()
+	w := b.watch
+	b.mu.Unlock()
+	if w != nil {
+		w.all(ctx, offer)
+	}
+}
+
+// show tells the gateway what the server offers now.
+func (b *mcpBridge) show(ctx context.Context, before, now session.Offers) session.Offers {
+	if reflect.DeepEqual(before, now) {
+		return before
+	}
+	err := b.agent.Change(ctx, func(o *agent.Options) { now.Put(o, b.answer) })
+	if err != nil {
+		b.log.Warn("the gateway was not told what the server offers now", "err", err)
+	}
+	return now
+}
+
+// current returns the base, once there is one.
+func (b *mcpBridge) current(ctx context.Context) (*session.Session, *watch, error) {
+	patience := time.NewTimer(upstream.StartWithin)
+	defer patience.Stop()
+	for {
+		b.mu.Lock()
+		s, w, ready := b.base, b.watch, b.ready
+		b.mu.Unlock()
+		if s != nil && !s.Over() {
+			return s, w, nil
+		}
+		if s != nil { // keep has not noticed yet
+			b.lose(s)
+			continue
+		}
+		select {
+		case <-ready:
+		case <-patience.C:
+			return nil, nil, upstream.ErrAbsent
+		case <-ctx.Done():
+			return nil, nil, upstream.ErrAbsent
+		}
+	}
+}

@@ -1,0 +1,182 @@
+package openai
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	openai "github.com/sashabaranov/go-openai"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/agent"
+	"github.com/beeos/beeos/internal/outward/bridge/upstream"
+)
+
+// maxRemembered is how many messages of a conversation a model gets to see,
+// and maxHistory how many bytes of them: the newest count.
+const (
+	maxRemembered = 100
+	maxHistory    = 256 << 10
+)
+
+// OpenAIOptions says which model becomes an agent.
+type OpenAIOptions struct {
+	URL    string // of an OpenAI-compatible endpoint, with its /v1
+	Model  string
+	System string // what the model is told first
+	Key    string // secret; empty = the endpoint wants none
+	Header http.Header
+	Agent  agent.Options
+}
+
+// OpenAI serves the model as an agent until ctx ends. It remembers each
+// conversation as far as the channel does.
+func OpenAI(ctx context.Context, o OpenAIOptions) error {
+	if err := upstream.CheckURL("--openai", o.URL); err != nil {
+		return err
+	}
+	if o.Model == "" {
+		return errors.New("no model; name it with --model")
+	}
+	cfg := openai.DefaultConfig(o.Key)
+	cfg.BaseURL = strings.TrimRight(o.URL, "/")
+	cfg.HTTPClient = withHeader{upstream.PlainClient(), o.Header, o.Key == ""}
+	m := &model{opt: o, client: openai.NewClientWithConfig(cfg)}
+	o.Agent.Model = o.Model
+	return agent.Run(ctx, o.Agent, m.answer)
+}
+
+// withHeader adds the operator's headers to the requests of go-openai, and
+// leaves out the empty credential that it sends without a key.
+type withHeader struct {
+	http   *http.Client
+	header http.Header
+	noKey  bool
+}
+
+func (c withHeader) Do(req *http.Request) (*http.Response, error) {
+	if c.noKey {
+		req.Header.Del("Authorization")
+	}
+	for name, values := range c.header {
+		req.Header[name] = values
+	}
+	return c.http.Do(req)
+}
+
+type model struct {
+	opt    OpenAIOptions
+	client *openai.Client
+}
+
+// answer handles one message: the conversation goes to the model, what it
+// says comes back as it says it.
+func (a *model) answer(ctx context.Context, m agent.Message, r *agent.Reply) error {
+	if m.Method != "" {
+		return r.Refuse("this agent is a model: talk to it")
+	}
+	messages, err := a.conversation(ctx, m, r)
+	if err != nil {
+		return err
+	}
+	stream, err := a.client.CreateChatCompletionStream(ctx, openai.ChatCompletionRequest{Model: a.opt.Model, Messages: messages})
+	if err != nil {
+		return a.failed(ctx, err)
+	}
+	defer stream.Close()
+	said := false
+	for {
+		piece, err := stream.Recv()
+		switch {
+		case errors.Is(err, io.EOF) && !said:
+			return errors.New("the model behind this agent said nothing")
+		case errors.Is(err, io.EOF):
+			return r.Send("")
+		case err != nil:
+			return a.failed(ctx, err)
+		case len(piece.Choices) == 0: // usage
+			continue
+		}
+		c := piece.Choices[0]
+		_ = r.Reasoning(c.Delta.ReasoningContent) // who gave up is told by the context
+		_ = r.Delta(c.Delta.Content)
+		said = said || c.Delta.Content != "" || c.Delta.Refusal != ""
+		switch {
+		case c.Delta.Refusal != "":
+			return r.Refuse(c.Delta.Refusal)
+		case c.FinishReason == openai.FinishReasonContentFilter && !said:
+			return r.Refuse("the model's content filter stopped the answer")
+		}
+	}
+}
+
+// conversation is what was said before, and the message.
+func (a *model) conversation(ctx context.Context, m agent.Message, r *agent.Reply) ([]openai.ChatCompletionMessage, error) {
+	history, err := r.History(ctx)
+	if err != nil {
+		return nil, err
+	}
+	said := []openai.ChatCompletionMessage{{Role: openai.ChatMessageRoleUser, Content: withFiles(m)}}
+	size := len(m.Text)
+	for _, h := range slices.Backward(history) {
+		role := roles[h.Type]
+		if h.ID == m.ID || role == "" || h.Body == "" {
+			continue
+		}
+		if size += len(h.Body); size > maxHistory || len(said) >= maxRemembered {
+			break
+		}
+		said = append(said, openai.ChatCompletionMessage{Role: role, Content: h.Body})
+	}
+	if a.opt.System != "" {
+		said = append(said, openai.ChatCompletionMessage{Role: openai.ChatMessageRoleSystem, Content: a.opt.System})
+	}
+	slices.Reverse(said)
+	return said, nil
+}
+
+// roles are who said what; the rest of a channel is not for the model.
+var roles = map[beeos.MessageType]string{
+	beeos.ChatMessage: openai.ChatMessageRoleUser,
+	beeos.Continue:    openai.ChatMessageRoleUser,
+	beeos.AgentReply:  openai.ChatMessageRoleAssistant,
+}
+
+// withFiles names what came along, so that the model can say that it does not
+// read files instead of making something up.
+func withFiles(m agent.Message) string {
+	if len(m.Attachments) == 0 {
+		return m.Text
+	}
+	var b strings.Builder
+	b.WriteString(m.Text)
+	b.WriteString("\n\n[Files came along that you cannot read:")
+	for _, f := range m.Attachments {
+		fmt.Fprintf(&b, " %q (%s, %d bytes)", f.Filename, f.ContentType, f.Size)
+	}
+	b.WriteString("]")
+	return b.String()
+}
+
+// failed says what went wrong in the endpoint's words, without its
+// address.
+func (a *model) failed(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	if e, ok := errors.AsType[*openai.APIError](err); ok {
+		return fmt.Errorf("the model behind this agent answered %d: %s", e.HTTPStatusCode, upstream.Clip(upstream.Hide(e.Message, append(upstream.SecretsIn(a.opt.Header), a.opt.Key)...)))
+	}
+	if e, ok := errors.AsType[*openai.RequestError](err); ok {
+		return fmt.Errorf("the model behind this agent answered %d", e.HTTPStatusCode)
+	}
+	if _, ok := errors.AsType[*url.Error](err); ok {
+		return fmt.Errorf("the model behind this agent cannot be reached: %w", upstream.WithoutAddress(err))
+	}
+	return fmt.Errorf("the model behind this agent: %w", err)
+}
