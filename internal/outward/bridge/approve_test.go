@@ -13,6 +13,8 @@ import (
 	"github.com/beeos/beeos/client"
 	"github.com/beeos/beeos/internal/outward/bridge/exec"
 	"github.com/beeos/beeos/internal/outward/bridge/httpbridge"
+	"github.com/beeos/beeos/internal/outward/bridge/kind"
+	"github.com/beeos/beeos/internal/outward/bridge/upstream"
 	"github.com/beeos/beeos/test/apptest"
 	"github.com/beeos/beeos/test/bridgetest"
 )
@@ -48,10 +50,10 @@ func TestProgramsAsk(t *testing.T) {
 	}))
 	t.Cleanup(endpoint.Close)
 	program := bridgetest.Connect(t, app, &bridgetest.Journal{}, "program", func(ctx context.Context, o agent.Options) error {
-		return exec.Exec(ctx, exec.ExecOptions{Name: o.Name, Command: []string{self}, Env: append(os.Environ(), "BRIDGE_TEST_PROGRAM=1"), Log: o.Log, Agent: o})
+		return (&exec.Options{Command: upstream.NewCommand(self)}).Run(ctx, kind.Settings{Env: append(os.Environ(), "BRIDGE_TEST_PROGRAM=1"), Agent: o})
 	})
 	service := bridgetest.Connect(t, app, &bridgetest.Journal{}, "service", func(ctx context.Context, o agent.Options) error {
-		return httpbridge.HTTP(ctx, httpbridge.HTTPOptions{URL: endpoint.URL, Agent: o})
+		return (&httpbridge.Options{URL: endpoint.URL}).Run(ctx, kind.Settings{Agent: o})
 	})
 	c := client.New(app.REST, app.UserKey)
 	for _, step := range []struct {

@@ -7,11 +7,12 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/beeos/beeos/internal/outward/bridge/upstream"
-	"go.yaml.in/yaml/v3"
 )
 
 // Builtin is an agent of a file that a server runs by itself, since it is only
@@ -34,11 +35,11 @@ type Builtin struct {
 
 // BuiltinLimits bound one answer; 0 = the default.
 type BuiltinLimits struct {
-	Turns   int      `yaml:"turns"`
-	Calls   int      `yaml:"calls"`
-	Tokens  int      `yaml:"tokens"`
-	Time    duration `yaml:"time"`
-	Seconds int      `yaml:"-"`
+	Turns   int               `yaml:"turns"`
+	Calls   int               `yaml:"calls"`
+	Tokens  int               `yaml:"tokens"`
+	Time    upstream.Duration `yaml:"time"`
+	Seconds int               `yaml:"-"`
 }
 
 // builtin is what only the entry of a built-in agent has.
@@ -64,26 +65,15 @@ type toolEntry struct {
 }
 
 type authEntry struct {
-	Grant        string   `yaml:"grant" json:"grant,omitempty"`
-	ClientID     string   `yaml:"client_id" json:"clientId,omitempty"`
-	ClientSecret secret   `yaml:"client_secret" json:"clientSecret,omitempty"`
-	PrivateKey   secret   `yaml:"private_key" json:"privateKey,omitempty"`
-	Issuer       string   `yaml:"issuer" json:"issuer,omitempty"`
-	Scopes       []string `yaml:"scopes" json:"scopes,omitempty"`
-	Assertion    string   `yaml:"assertion" json:"assertion,omitempty"`
-	IDP          string   `yaml:"idp" json:"idp,omitempty"`
-	IDPClient    string   `yaml:"idp_client_id" json:"idpClientId,omitempty"`
-}
-
-// secret is where a secret is; it does not stand in the file.
-type secret string
-
-func (s *secret) UnmarshalYAML(n *yaml.Node) error {
-	if n.Kind != yaml.ScalarNode || upstream.Reference.FindString(n.Value) != n.Value || n.Value == "" {
-		return fmt.Errorf("line %d: a secret does not belong into this file; write ${env:NAME} or ${file:PATH}", n.Line)
-	}
-	*s = secret(n.Value)
-	return nil
+	Grant        string          `yaml:"grant" json:"grant,omitempty"`
+	ClientID     string          `yaml:"client_id" json:"clientId,omitempty"`
+	ClientSecret upstream.Secret `yaml:"client_secret" json:"clientSecret,omitempty"`
+	PrivateKey   upstream.Secret `yaml:"private_key" json:"privateKey,omitempty"`
+	Issuer       string          `yaml:"issuer" json:"issuer,omitempty"`
+	Scopes       []string        `yaml:"scopes" json:"scopes,omitempty"`
+	Assertion    string          `yaml:"assertion" json:"assertion,omitempty"`
+	IDP          string          `yaml:"idp" json:"idp,omitempty"`
+	IDPClient    string          `yaml:"idp_client_id" json:"idpClientId,omitempty"`
 }
 
 func (e *entry) isBuiltin() bool { return e.Prompt != "" }
@@ -91,11 +81,10 @@ func (e *entry) isBuiltin() bool { return e.Prompt != "" }
 // checkBuiltin says what is wrong with the entry of a built-in agent, as far
 // as that can be seen from here.
 func (e *entry) checkBuiltin() error {
-	switch {
-	case len(e.Exec) > 0 || e.HTTP != "" || e.OpenAI != "" || len(e.MCP) > 0 || e.A2A != "":
-		return fmt.Errorf("the agent %q has a prompt, so a server runs it: leave out exec, http, openai, mcp and a2a, or the prompt", e.Name)
-	case e.System != "" || e.Key != "" || len(e.Headers) > 0 || len(e.Env) > 0 || e.Dir != "" || e.Timeout != 0 || e.Identity != "" || e.OAuth != nil || len(e.Origins) > 0:
-		return fmt.Errorf("the agent %q has a prompt, so a server runs it: system, key, headers, env, dir, timeout, identity, origins and oauth are for agents that run here", e.Name)
+	bridged := *e
+	bridged.Name, bridged.Description, bridged.OpenAI.Model, bridged.builtin = "", "", "", builtin{} // which it may have
+	if fields := givenFields(reflect.ValueOf(bridged)); len(fields) > 0 {
+		return fmt.Errorf("the agent %q has a prompt, so a server runs it: leave out %s, or the prompt", e.Name, strings.Join(fields, ", "))
 	}
 	for name, s := range e.Skills {
 		if s == nil {
@@ -136,19 +125,15 @@ func ReadBuiltins(path string) (list []Builtin, others []string, err error) {
 
 // built is the entry with its secrets.
 func (e *entry) built(dir string) (b Builtin, err error) {
-	b = Builtin{Name: e.Name, DisplayName: e.DisplayName, Description: e.Description, Model: e.Model, Prompt: e.Prompt, Models: e.Models, Limits: e.Limits}
+	b = Builtin{Name: e.Name, DisplayName: e.DisplayName, Description: e.Description, Model: e.OpenAI.Model, Prompt: e.Prompt, Models: e.Models, Limits: e.Limits}
 	if span := e.Limits.Time; span != 0 {
-		b.Limits.Seconds = max(int(span.seconds()), 1)
+		b.Limits.Seconds = max(int(time.Duration(span).Seconds()), 1)
 	}
 	for _, name := range slices.Sorted(maps.Keys(e.Skills)) {
 		s := e.Skills[name]
 		if s.Auth != nil {
-			for _, hidden := range []*secret{&s.Auth.ClientSecret, &s.Auth.PrivateKey} {
-				text, err := upstream.Expand(string(*hidden), dir)
-				if err != nil {
-					return b, fmt.Errorf("skill %s: %w", name, err)
-				}
-				*hidden = secret(text)
+			if err := errors.Join(s.Auth.ClientSecret.Resolve(dir), s.Auth.PrivateKey.Resolve(dir)); err != nil {
+				return b, fmt.Errorf("skill %s: %w", name, err)
 			}
 		}
 		if b.Skills == nil {
@@ -188,8 +173,10 @@ func parseFile(path string) (entries []entry, lines []int, err error) {
 			err = fmt.Errorf("there is an agent %q already", e.Name)
 		case e.isBuiltin():
 			err = e.checkBuiltin()
-		case len(e.Skills) > 0 || len(e.Models) > 0 || e.DisplayName != "" || e.Limits != (BuiltinLimits{}):
-			err = fmt.Errorf("the agent %q has skills, models, limits or a display_name, and no prompt; only an agent with a prompt has those", e.Name)
+		default:
+			if fields := givenFields(reflect.ValueOf(e.builtin)); len(fields) > 0 {
+				err = fmt.Errorf("the agent %q has %s and no prompt; only an agent with a prompt has that", e.Name, strings.Join(fields, ", "))
+			}
 		}
 		seen[e.Name] = true
 		if err != nil {

@@ -14,36 +14,39 @@ import (
 	"github.com/beeos/beeos/agent"
 	"github.com/beeos/beeos/internal/outward/bridge/a2a/peer"
 	"github.com/beeos/beeos/internal/outward/bridge/account"
+	"github.com/beeos/beeos/internal/outward/bridge/kind"
 	"github.com/beeos/beeos/internal/outward/bridge/upstream"
 )
 
 // cardEach is how often a peer's card is read again.
 const cardEach = 5 * time.Minute
 
-// A2AOptions says which agent of another platform becomes one of ours.
-type A2AOptions struct {
-	URL     string         // of the agent, or of its card
-	Origins []string       // where else the card may lead to, as in https://api.example.com
-	Header  http.Header    // credentials; they go to URL's origin, and to Origins
-	OAuth   *account.OAuth // nil = the header is all there is
-	Agent   agent.Options
+// Options say which agent of another platform becomes one of ours.
+type Options struct {
+	URL     string   `name:"a2a" xor:"what" placeholder:"URL" yaml:"a2a" help:"Agent of another platform, or its card. It becomes an agent of yours."`
+	Origins []string `name:"a2a-origin" placeholder:"URL" yaml:"origins" help:"With --a2a: where else its card may lead to, as in https://api.example.com."`
 }
 
-// A2A serves the peer as an agent until ctx ends. Its card tells what it is;
+// Given reports whether there is an agent.
+func (o *Options) Given() bool { return o.URL != "" }
+
+// Check finds mistakes before anything is dialled.
+func (o *Options) Check(s *kind.Settings) error {
+	return errors.Join(upstream.CheckURL(s.Option("a2a"), o.URL), s.Client(false).Check())
+}
+
+// Run serves the peer as an agent until ctx ends. Its card tells what it is;
 // while it cannot be read, the agent is not there.
-func A2A(ctx context.Context, o A2AOptions) error {
-	if err := errors.Join(upstream.CheckURL("--a2a", o.URL), o.OAuth.Check()); err != nil {
-		return err
-	}
+func (o *Options) Run(ctx context.Context, s kind.Settings) error {
 	b := &peerBridge{
-		opt: o, log: cmp.Or(o.Agent.Log, slog.Default()), contexts: contexts{of: map[string]string{}},
-		cards: peer.CardReader{Url: o.URL, Origins: o.Origins, Header: o.Header, Http: upstream.PlainClient()},
+		options: s.Agent, header: s.Header, oauth: s.Client(false), log: s.Log(), contexts: contexts{of: map[string]string{}},
+		cards: peer.CardReader{Url: o.URL, Origins: o.Origins, Header: s.Header, Http: upstream.PlainClient()},
 	}
 	card, err := b.connect(ctx)
 	if err != nil {
 		return upstream.IgnoreEnd(ctx, err)
 	}
-	a := o.Agent
+	a := s.Agent
 	// A peer that has begun may have done its work already.
 	a.Redelivery = cmp.Or(a.Redelivery, beeos.RedeliverBeforeStart)
 	card.Put(&a, b.tools)
@@ -61,7 +64,9 @@ func A2A(ctx context.Context, o A2AOptions) error {
 
 // peerBridge stands between an agent of ours and one of another platform.
 type peerBridge struct {
-	opt      A2AOptions
+	options  agent.Options // as the operator described the agent
+	header   http.Header
+	oauth    *account.OAuth // nil = the header is all there is
 	log      *slog.Logger
 	cards    peer.CardReader
 	agent    *agent.Agent
@@ -101,9 +106,9 @@ func (b *peerBridge) use(card *peer.PeerCard, access peer.PeerAccess) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.client == nil || b.client.Access != access {
-		c := &peer.PeerClient{Access: access, Header: b.opt.Header, Http: b.cards.Http}
-		if b.opt.OAuth != nil && access.Binding == "JSONRPC" { // which has one address
-			g, err := b.opt.OAuth.Open(access.URL)
+		c := &peer.PeerClient{Access: access, Header: b.header, Http: b.cards.Http}
+		if b.oauth != nil && access.Binding == "JSONRPC" { // which has one address
+			g, err := b.oauth.Open(access.URL)
 			if err != nil {
 				return err
 			}
@@ -140,7 +145,7 @@ func (b *peerBridge) keep(ctx context.Context, shown peer.PeerCard) {
 
 func (b *peerBridge) show(ctx context.Context, card *peer.PeerCard) error {
 	return b.agent.Change(ctx, func(o *agent.Options) {
-		said := b.opt.Agent
+		said := b.options
 		b.mu.Lock()
 		card.Put(&said, b.tools)
 		b.mu.Unlock()

@@ -15,6 +15,7 @@ import (
 	"github.com/beeos/beeos/agent"
 	"github.com/beeos/beeos/client"
 	"github.com/beeos/beeos/internal/outward/bridge/a2a"
+	"github.com/beeos/beeos/internal/outward/bridge/kind"
 	"github.com/beeos/beeos/test/apptest"
 	"github.com/beeos/beeos/test/bridgetest"
 )
@@ -97,18 +98,14 @@ func contents(ctx context.Context, raw json.RawMessage, files []agent.Attachment
 }
 
 // reexposed runs far and, behind a bridge, itself once more.
-func reexposed(t *testing.T, app *apptest.App, stopped chan<- struct{}, change func(*a2a.A2AOptions)) (farID, id string) {
+func reexposed(t *testing.T, app *apptest.App, stopped chan<- struct{}) (farID, id string) {
 	t.Helper()
 	farID = bridgetest.Connect(t, app, &bridgetest.Journal{}, "far", func(ctx context.Context, o agent.Options) error {
 		o.Description = "Far away."
 		return agent.Run(ctx, o, far(stopped))
 	})
 	id = bridgetest.Connect(t, app, &bridgetest.Journal{}, "near", func(ctx context.Context, o agent.Options) error {
-		b := a2a.A2AOptions{URL: app.A2A + "/" + farID + "/", Header: http.Header{"Authorization": {"Bearer " + app.UserKey}}, Agent: o}
-		if change != nil {
-			change(&b)
-		}
-		return a2a.A2A(ctx, b)
+		return (&a2a.Options{URL: app.A2A + "/" + farID + "/"}).Run(ctx, kind.Settings{Header: http.Header{"Authorization": {"Bearer " + app.UserKey}}, Agent: o})
 	})
 	return farID, id
 }
@@ -118,7 +115,7 @@ func reexposed(t *testing.T, app *apptest.App, stopped chan<- struct{}, change f
 func TestA2ASameWords(t *testing.T) {
 	app := apptest.Start(t, apptest.Config(t))
 	stopped := make(chan struct{}, 16)
-	farID, id := reexposed(t, app, stopped, nil)
+	farID, id := reexposed(t, app, stopped)
 	c := client.New(app.REST, app.UserKey)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -127,7 +124,7 @@ func TestA2ASameWords(t *testing.T) {
 		t.Fatal(err)
 	}
 	old := bridgetest.Connect(t, app, &bridgetest.Journal{}, "old", func(ctx context.Context, o agent.Options) error {
-		return a2a.A2A(ctx, a2a.A2AOptions{URL: app.A2A + "/" + farID + "/.well-known/agent.json", Header: http.Header{"X-Agent-Api-Key": {key.Secret}}, Agent: o})
+		return (&a2a.Options{URL: app.A2A + "/" + farID + "/.well-known/agent.json"}).Run(ctx, kind.Settings{Header: http.Header{"X-Agent-Api-Key": {key.Secret}}, Agent: o})
 	})
 	card, err := c.Agent(ctx, id)
 	if err != nil || card.Description != "Far away." || len(card.Skills) != 1 || card.Skills[0].Name != "far" {
@@ -198,9 +195,9 @@ func TestA2AContext(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		id, done := make(chan string, 16), make(chan error, 1)
 		go func() { // awaited below
-			done <- a2a.A2A(ctx, a2a.A2AOptions{
-				URL: app.A2A + "/" + farID, Header: http.Header{"Authorization": {"Bearer " + app.UserKey}},
-				Agent: agent.Options{Name: "near", Gateway: app.Agents, Key: app.UserKey, Identity: identity, Connected: func(a string) { id <- a }},
+			done <- (&a2a.Options{URL: app.A2A + "/" + farID}).Run(ctx, kind.Settings{
+				Header: http.Header{"Authorization": {"Bearer " + app.UserKey}},
+				Agent:  agent.Options{Name: "near", Gateway: app.Agents, Key: app.UserKey, Identity: identity, Connected: func(a string) { id <- a }},
 			})
 		}()
 		near := <-id
@@ -226,7 +223,7 @@ func TestA2AContext(t *testing.T) {
 func TestA2APauses(t *testing.T) {
 	app := apptest.Start(t, apptest.Config(t))
 	stopped := make(chan struct{}, 16)
-	_, id := reexposed(t, app, stopped, nil)
+	_, id := reexposed(t, app, stopped)
 	c := client.New(app.REST, app.UserKey)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -297,7 +294,7 @@ func TestA2APauses(t *testing.T) {
 // TestA2AFiles: bytes and addresses, there and back.
 func TestA2AFiles(t *testing.T) {
 	app := apptest.Start(t, apptest.Config(t))
-	_, id := reexposed(t, app, nil, nil)
+	_, id := reexposed(t, app, nil)
 	c := client.New(app.REST, app.UserKey)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -368,7 +365,7 @@ func TestA2ALoop(t *testing.T) {
 	// first is there before it knows where it leads: its card is a file of ours.
 	first := bridgetest.Connect(t, app, &bridgetest.Journal{}, "first", func(ctx context.Context, o agent.Options) error { return agent.Run(ctx, o, far(nil)) })
 	second := bridgetest.Connect(t, app, &bridgetest.Journal{}, "second", func(ctx context.Context, o agent.Options) error {
-		return a2a.A2A(ctx, a2a.A2AOptions{URL: app.A2A + "/" + first, Header: header, Agent: o})
+		return (&a2a.Options{URL: app.A2A + "/" + first}).Run(ctx, kind.Settings{Header: header, Agent: o})
 	})
 	body := `{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"role":"ROLE_USER","messageId":"l1","parts":[{"text":"hi"}]}}}`
 	for chain, want := range map[string]string{

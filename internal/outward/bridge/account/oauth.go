@@ -19,6 +19,7 @@ import (
 // its own, or with the consent of the person at the terminal. It does nothing
 // until the server asks.
 type OAuth struct {
+	Named    bool // the operator has named it; else it is for servers that ask
 	ClientID string
 	Secret   string   // or
 	Key      string   // a private key in PEM; with either, it is the client's own grant

@@ -13,40 +13,34 @@ import (
 
 	"github.com/beeos/beeos/agent"
 	"github.com/beeos/beeos/internal/outward/bridge/jsonline"
+	"github.com/beeos/beeos/internal/outward/bridge/kind"
 	"github.com/beeos/beeos/internal/outward/bridge/upstream"
 )
 
-// ExecOptions says which program becomes an agent.
-type ExecOptions struct {
-	Name        string
-	Description string
-	Command     []string      // program and arguments
-	Dir         string        // where it runs; empty = here
-	Env         []string      // its environment; nil = ours
-	Log         *slog.Logger  // slog.Default() when nil
-	Agent       agent.Options // everything else about the agent; Name, Description and Log above win
+// Options say which program becomes an agent.
+type Options struct {
+	Command upstream.Command `name:"exec" xor:"what" placeholder:"CMD" yaml:"exec" help:"Program that answers: a JSON line on stdin per message, JSON lines on stdout. More than one word is run by the shell."`
 }
 
-// Exec serves the program as an agent until ctx ends.
-func Exec(ctx context.Context, o ExecOptions) error {
-	if len(o.Command) == 0 {
-		return errors.New("no command to run; name the program after --exec")
-	}
-	if _, err := exec.LookPath(o.Command[0]); err != nil {
+// Given reports whether there is a program.
+func (o *Options) Given() bool { return o.Command.Given() }
+
+// Check has nothing to find: the program may be installed later.
+func (o *Options) Check(*kind.Settings) error { return nil }
+
+// Run serves the program as an agent until ctx ends.
+func (o *Options) Run(ctx context.Context, s kind.Settings) error {
+	command := o.Command.Words(s.Args)
+	if _, err := exec.LookPath(command[0]); err != nil {
 		return fmt.Errorf("the program cannot be run; check its path and that it is executable: %w", err)
 	}
-	if o.Log == nil {
-		o.Log = slog.Default()
-	}
-	p := &program{opt: o, log: o.Log.With("program", o.Command[0]), ready: make(chan struct{})}
-	a := o.Agent
-	a.Name, a.Description, a.Log = o.Name, o.Description, o.Log
+	p := &program{command: command, dir: s.Dir, env: s.Env, log: s.Log().With("program", command[0]), ready: make(chan struct{})}
 
 	// The program outlives the agent: answers in hand are finished first.
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	var keeper sync.WaitGroup
 	keeper.Go(func() { p.keep(life) })
-	err := agent.Run(ctx, a, p.answer)
+	err := agent.Run(ctx, s.Agent, p.answer)
 	end()
 	keeper.Wait()
 	return err
@@ -54,8 +48,10 @@ func Exec(ctx context.Context, o ExecOptions) error {
 
 // program is what stands behind an agent: one process after the other.
 type program struct {
-	opt ExecOptions
-	log *slog.Logger
+	command []string
+	dir     string
+	env     []string
+	log     *slog.Logger
 
 	mu    sync.Mutex
 	now   *process      // nil while there is none
@@ -230,8 +226,8 @@ func (p *program) keep(ctx context.Context) {
 func (p *program) run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	cmd := exec.CommandContext(ctx, p.opt.Command[0], p.opt.Command[1:]...)
-	cmd.Dir, cmd.Env, cmd.WaitDelay = p.opt.Dir, p.opt.Env, upstream.WaitExit
+	cmd := exec.CommandContext(ctx, p.command[0], p.command[1:]...)
+	cmd.Dir, cmd.Env, cmd.WaitDelay = p.dir, p.env, upstream.WaitExit
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		return err

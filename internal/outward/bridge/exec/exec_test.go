@@ -14,6 +14,8 @@ import (
 	"github.com/beeos/beeos/agent"
 	"github.com/beeos/beeos/client"
 	"github.com/beeos/beeos/internal/outward/bridge/exec"
+	"github.com/beeos/beeos/internal/outward/bridge/kind"
+	"github.com/beeos/beeos/internal/outward/bridge/upstream"
 	"github.com/beeos/beeos/test/apptest"
 	"github.com/beeos/beeos/test/bridgetest"
 )
@@ -28,10 +30,10 @@ func TestExec(t *testing.T) {
 	connected, done := make(chan string, 1), make(chan error, 1)
 	var log bridgetest.Journal
 	go func() { // awaited below
-		done <- exec.Exec(ctx, exec.ExecOptions{
-			Name: "program", Description: "Does what it is told.", Command: []string{self},
-			Env: append(os.Environ(), "BRIDGE_TEST_PROGRAM=1"), Log: slog.New(slog.NewTextHandler(&log, nil)),
+		done <- (&exec.Options{Command: upstream.NewCommand(self)}).Run(ctx, kind.Settings{
+			Env: append(os.Environ(), "BRIDGE_TEST_PROGRAM=1"),
 			Agent: agent.Options{
+				Name: "program", Description: "Does what it is told.", Log: slog.New(slog.NewTextHandler(&log, nil)),
 				Gateway: app.Agents, Key: app.UserKey, Identity: filepath.Join(t.TempDir(), "id.json"),
 				Connected: func(id string) { connected <- id },
 			},
@@ -102,9 +104,9 @@ func TestExec(t *testing.T) {
 }
 
 func TestExecRefuses(t *testing.T) {
-	for _, command := range [][]string{nil, {"./no-such-program"}} {
-		if err := exec.Exec(t.Context(), exec.ExecOptions{Name: "x", Command: command}); err == nil {
-			t.Errorf("%q: no error", command)
+	for _, command := range []upstream.Command{{}, upstream.NewCommand("./no-such-program")} {
+		if err := (&exec.Options{Command: command}).Run(t.Context(), kind.Settings{}); err == nil {
+			t.Errorf("%+v: no error", command)
 		}
 	}
 }

@@ -15,26 +15,26 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/agent"
 	"github.com/beeos/beeos/internal/outward/bridge/jsonline"
+	"github.com/beeos/beeos/internal/outward/bridge/kind"
 	"github.com/beeos/beeos/internal/outward/bridge/upstream"
 )
 
-// HTTPOptions says which endpoint becomes an agent.
-type HTTPOptions struct {
-	URL     string
-	Header  http.Header   // sent along with every request; may hold secrets
-	Timeout time.Duration // of one answer; 0 = as long as the caller waits
-	Agent   agent.Options // the agent: its name, where it serves
+// Options say which endpoint becomes an agent.
+type Options struct {
+	URL     string            `name:"http" xor:"what" placeholder:"URL" yaml:"http" help:"Endpoint that answers: a POST per message, JSON or server-sent events back."`
+	Timeout upstream.Duration `placeholder:"DURATION" yaml:"timeout" help:"With --http: how long one answer may take. Empty: as long as the caller waits."`
 }
 
-// HTTP serves the endpoint as an agent until ctx ends: a POST per message. The
-// body is the message, as Exec's programs get it. The answer is JSON, a stream
-// of server-sent events, or text.
-func HTTP(ctx context.Context, o HTTPOptions) error {
-	if err := upstream.CheckURL("--http", o.URL); err != nil {
-		return err
-	}
-	e := &endpoint{url: o.URL, header: o.Header, timeout: o.Timeout, http: upstream.PlainClient()}
-	return agent.Run(ctx, o.Agent, e.answer)
+// Given reports whether there is an endpoint.
+func (o *Options) Given() bool { return o.URL != "" }
+
+// Check finds mistakes before anything is dialled.
+func (o *Options) Check(s *kind.Settings) error { return upstream.CheckURL(s.Option("http"), o.URL) }
+
+// Run serves the endpoint as an agent until ctx ends.
+func (o *Options) Run(ctx context.Context, s kind.Settings) error {
+	e := &endpoint{url: o.URL, header: s.Header, timeout: time.Duration(o.Timeout), http: upstream.PlainClient()}
+	return agent.Run(ctx, s.Agent, e.answer)
 }
 
 // endpoint is what stands behind an agent.

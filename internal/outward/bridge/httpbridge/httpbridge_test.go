@@ -12,6 +12,8 @@ import (
 	"github.com/beeos/beeos/agent"
 	"github.com/beeos/beeos/client"
 	"github.com/beeos/beeos/internal/outward/bridge/httpbridge"
+	"github.com/beeos/beeos/internal/outward/bridge/kind"
+	"github.com/beeos/beeos/internal/outward/bridge/upstream"
 	"github.com/beeos/beeos/test/apptest"
 	"github.com/beeos/beeos/test/bridgetest"
 )
@@ -75,10 +77,10 @@ func TestHTTP(t *testing.T) {
 	var log bridgetest.Journal
 	header := http.Header{"Authorization": {"Bearer " + bridgetest.Secret}}
 	id := bridgetest.Connect(t, app, &log, "bot", func(ctx context.Context, o agent.Options) error {
-		return httpbridge.HTTP(ctx, httpbridge.HTTPOptions{URL: endpoint.URL, Header: header, Agent: o})
+		return (&httpbridge.Options{URL: endpoint.URL}).Run(ctx, kind.Settings{Header: header, Agent: o})
 	})
 	quick := bridgetest.Connect(t, app, &bridgetest.Journal{}, "quick", func(ctx context.Context, o agent.Options) error {
-		return httpbridge.HTTP(ctx, httpbridge.HTTPOptions{URL: endpoint.URL, Header: header, Timeout: 50 * time.Millisecond, Agent: o})
+		return (&httpbridge.Options{URL: endpoint.URL, Timeout: upstream.Duration(50 * time.Millisecond)}).Run(ctx, kind.Settings{Header: header, Agent: o})
 	})
 	c := client.New(app.REST, app.UserKey)
 	for _, step := range []struct {

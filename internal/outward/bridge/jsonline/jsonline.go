@@ -1,3 +1,33 @@
+// Package jsonline is the format in which programs and endpoints that become
+// agents are talked to: an Input is a JSON line for the program, an Output one
+// of its own. A line on the program's stdin is one message:
+//
+//	{"id":"…","text":"hello","tool":"","arguments":{…},"method":"","params":{…},
+//	 "channel":"…","from":"…","attempt":1,"deadline_ms":0,"metadata":{…},"attachments":[…]}
+//
+// What is empty is left out. A caller who gave up shows as
+//
+//	{"id":"…","cancel":"why"}
+//
+// The program answers on its stdout, one line each, in any order and for many
+// messages at a time; id says which message is meant:
+//
+//	{"id":"…","delta":"a piece of the answer"}           any number of times
+//	{"id":"…","reasoning":"a piece of thought"}          any number of times
+//	{"id":"…","progress":1,"total":3,"message":"…"}      any number of times
+//	{"id":"…","reply":"the answer, or the rest of it"}   once, and the end
+//	{"id":"…","error":"what went wrong"}                 instead of a reply
+//	{"id":"…","approve":{"request":"1","tool":"…","arguments":{…}}}
+//
+// The last one asks whether a tool may be called with these arguments; the
+// answer is a line on its stdin
+//
+//	{"id":"…","decision":{"request":"1","approved":false,"reason":"…"}}
+//
+// The answer is everything that was sent as delta, then the reply. A reply may
+// carry "parts", an array of content such as images, and "structured", a
+// value. What the program writes to stderr goes to the log. When the program
+// ends it is started again, and the messages that it had not answered fail.
 package jsonline
 
 import (

@@ -12,7 +12,9 @@ import (
 
 	"github.com/beeos/beeos/agent"
 	"github.com/beeos/beeos/client"
+	"github.com/beeos/beeos/internal/outward/bridge/kind"
 	bridge "github.com/beeos/beeos/internal/outward/bridge/mcp"
+	"github.com/beeos/beeos/internal/outward/bridge/upstream"
 	"github.com/beeos/beeos/test/apptest"
 	"github.com/beeos/beeos/test/bridgetest"
 )
@@ -21,12 +23,12 @@ import (
 // person, without the server knowing.
 func TestMCPGate(t *testing.T) {
 	server := bridgetest.NewMCPServer()
-	upstream := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil))
-	t.Cleanup(upstream.Close)
+	behind := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil))
+	t.Cleanup(behind.Close)
 	app := apptest.Start(t, apptest.Config(t))
 	var log bridgetest.Journal
 	id := bridgetest.Connect(t, app, &log, "stand", func(ctx context.Context, ao agent.Options) error {
-		return bridge.MCP(ctx, bridge.MCPOptions{URL: upstream.URL, Agent: ao})
+		return (&bridge.Options{Server: upstream.NewCommand(behind.URL)}).Run(ctx, kind.Settings{Agent: ao})
 	})
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPatch, app.REST+"/api/v1/agents/"+id+"/approval-policy", strings.NewReader(`{"tools":[{"tool":"echo","auto_approve":false}]}`))
 	if err != nil {

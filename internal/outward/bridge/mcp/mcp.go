@@ -17,73 +17,76 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/agent"
 	"github.com/beeos/beeos/internal/outward/bridge/account"
+	"github.com/beeos/beeos/internal/outward/bridge/kind"
 	"github.com/beeos/beeos/internal/outward/bridge/mcp/session"
 	"github.com/beeos/beeos/internal/outward/bridge/upstream"
 )
 
-// MCPOptions says which MCP server becomes an agent: a program or an address.
-type MCPOptions struct {
-	Command []string       // program and arguments, which speaks MCP on stdin and stdout
-	Dir     string         // where it runs; empty = here
-	Env     []string       // its environment; nil = ours
-	URL     string         // or: a server that speaks Streamable HTTP
-	Header  http.Header    // for URL; may hold secrets
-	OAuth   *account.OAuth // for URL; nil = the header is all there is
-	Agent   agent.Options
+// Options say which MCP server becomes an agent.
+type Options struct {
+	Server upstream.Command `name:"mcp" xor:"what" placeholder:"CMD|URL" yaml:"mcp" help:"MCP server, whose tools, resources and prompts become the agent's: a command, or an address."`
 }
 
-// MCP serves the server's tools, resources and prompts as an agent's until ctx
-// ends. When the server goes away it is started, or dialled, again.
-func MCP(ctx context.Context, o MCPOptions) error {
-	if err := o.check(); err != nil {
-		return err
+// Given reports whether there is a server.
+func (o *Options) Given() bool { return o.Server.Given() }
+
+// Check finds mistakes before anything is dialled.
+func (o *Options) Check(s *kind.Settings) error {
+	if o.Server.URL() == "" {
+		return nil // a program may be installed later
 	}
-	b := &mcpBridge{opt: o, log: cmp.Or(o.Agent.Log, slog.Default()), ready: make(chan struct{}), changed: make(chan struct{}, 1), sweepEach: visitIdle / 5}
-	if o.OAuth != nil && o.URL != "" {
-		var err error
-		if b.gate, err = o.OAuth.Open(o.URL); err != nil {
-			return err
-		}
+	return errors.Join(upstream.CheckURL(s.Option("mcp"), o.Server.URL()), s.Client(true).Check())
+}
+
+// Run serves the server's tools, resources and prompts as an agent's until ctx
+// ends. When the server goes away it is started, or dialled, again.
+func (o *Options) Run(ctx context.Context, s kind.Settings) error {
+	b := &mcpBridge{
+		url: o.Server.URL(), header: s.Header, command: o.Server.Words(s.Args), dir: s.Dir, env: s.Env,
+		log: s.Log(), ready: make(chan struct{}), changed: make(chan struct{}, 1), sweepEach: visitIdle / 5,
+	}
+	if err := b.prepare(s.Client(true)); err != nil {
+		return err
 	}
 	b.visits = visits{open: b.openVisit, now: time.Now, byKey: map[string]*visit{}}
 	defer b.end()
-	s, offer, err := b.connect(ctx)
+	base, offer, err := b.connect(ctx)
 	if err != nil {
 		return upstream.IgnoreEnd(ctx, err)
 	}
-	describe(&o.Agent, s.About)
-	offer.Put(&o.Agent, b.answer)
-	a, err := agent.New(o.Agent, b.answer)
+	describe(&s.Agent, base.About)
+	offer.Put(&s.Agent, b.answer)
+	a, err := agent.New(s.Agent, b.answer)
 	if err != nil {
-		s.Close()
+		base.Close()
 		return err
 	}
 	b.mu.Lock()
 	b.agent = a
 	b.mu.Unlock()
-	b.use(s, offer)
+	b.use(base, offer)
 
 	// The server outlives the agent: answers in hand are finished first.
 	life, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var keeper sync.WaitGroup
-	keeper.Go(func() { b.keep(life, s, offer) })
+	keeper.Go(func() { b.keep(life, base, offer) })
 	err = b.agent.Run(ctx)
 	stop()
 	keeper.Wait()
 	return err
 }
 
-func (o *MCPOptions) check() error {
-	if o.URL != "" {
-		return errors.Join(upstream.CheckURL("--mcp", o.URL), o.OAuth.Check())
+// prepare finds the program, or the way into the server.
+func (b *mcpBridge) prepare(client *account.OAuth) (err error) {
+	switch {
+	case b.url == "":
+		if _, err := exec.LookPath(b.command[0]); err != nil {
+			return fmt.Errorf("the server cannot be run; check its path and that it is executable: %w", err)
+		}
+	case client != nil:
+		b.gate, err = client.Open(b.url)
 	}
-	if len(o.Command) == 0 {
-		return errors.New("no server; name a command or an address after --mcp")
-	}
-	if _, err := exec.LookPath(o.Command[0]); err != nil {
-		return fmt.Errorf("the server cannot be run; check its path and that it is executable: %w", err)
-	}
-	return nil
+	return err
 }
 
 // describe takes from the server what the operator did not say.
@@ -99,10 +102,14 @@ func describe(o *agent.Options, a session.About) {
 // always there: it knows what the server offers, hears of changes, and makes
 // every call whose caller cannot be asked. The newest revision needs no other.
 type mcpBridge struct {
-	opt    MCPOptions
-	log    *slog.Logger
-	gate   *account.Gate // nil = there is none
-	visits visits
+	url     string // of the server; empty = it is a program
+	header  http.Header
+	command []string
+	dir     string
+	env     []string
+	log     *slog.Logger
+	gate    *account.Gate // nil = there is none
+	visits  visits
 
 	changed   chan struct{} // has room for one: the server's lists are others now
 	sweepEach time.Duration
@@ -118,14 +125,14 @@ type mcpBridge struct {
 
 // dial opens a way to the server.
 func (b *mcpBridge) dial(ctx context.Context, notice func(string, json.RawMessage)) (*session.Session, error) {
-	if b.opt.URL != "" {
+	if b.url != "" {
 		client := upstream.PlainClient()
 		if b.gate != nil {
 			client = b.gate.Client()
 		}
-		return session.NewSession(session.OpenStreams(b.opt.URL, b.opt.Header, client, b.log), b.log, notice), nil
+		return session.NewSession(session.OpenStreams(b.url, b.header, client, b.log), b.log, notice), nil
 	}
-	l, err := session.StartPipe(ctx, b.opt.Command, b.opt.Dir, b.opt.Env, b.log)
+	l, err := session.StartPipe(ctx, b.command, b.dir, b.env, b.log)
 	if err != nil {
 		return nil, err
 	}

@@ -18,7 +18,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/beeos/beeos/agent"
+	"github.com/beeos/beeos/internal/outward/bridge/kind"
 	bridge "github.com/beeos/beeos/internal/outward/bridge/mcp"
+	"github.com/beeos/beeos/internal/outward/bridge/upstream"
 	"github.com/beeos/beeos/test/apptest"
 	"github.com/beeos/beeos/test/bridgetest"
 )
@@ -109,16 +111,14 @@ func TestMCP(t *testing.T) {
 		return server
 	}, nil))
 	t.Cleanup(stateful.Close)
-	for name, o := range map[string]bridge.MCPOptions{
-		"stdio": {Command: []string{self}, Env: append(os.Environ(), "BRIDGE_TEST_MCP=1")},
-		"http":  {URL: stateful.URL, Header: http.Header{"Authorization": {"Bearer " + bridgetest.Secret}}},
-	} {
+	for name, server := range map[string]string{"stdio": self, "http": stateful.URL} {
 		t.Run(name, func(t *testing.T) {
 			app := apptest.Start(t, apptest.Config(t))
 			var log bridgetest.Journal
 			id := bridgetest.Connect(t, app, &log, "stand", func(ctx context.Context, ao agent.Options) error {
-				o.Agent = ao
-				return bridge.MCP(ctx, o)
+				return (&bridge.Options{Server: upstream.NewCommand(server)}).Run(ctx, kind.Settings{
+					Env: append(os.Environ(), "BRIDGE_TEST_MCP=1"), Header: http.Header{"Authorization": {"Bearer " + bridgetest.Secret}}, Agent: ao,
+				})
 			})
 			ann, bob := call(t, app, id, "Ann"), call(t, app, id, "Bob")
 			testLists(t, ann)

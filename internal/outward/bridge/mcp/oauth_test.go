@@ -16,7 +16,9 @@ import (
 	"github.com/beeos/beeos/agent"
 	"github.com/beeos/beeos/client"
 	"github.com/beeos/beeos/internal/outward/bridge/account"
+	"github.com/beeos/beeos/internal/outward/bridge/kind"
 	bridge "github.com/beeos/beeos/internal/outward/bridge/mcp"
+	"github.com/beeos/beeos/internal/outward/bridge/upstream"
 	"github.com/beeos/beeos/test/apptest"
 	"github.com/beeos/beeos/test/bridgetest"
 	"github.com/beeos/beeos/test/issuer"
@@ -49,8 +51,8 @@ func TestMCPWithAClient(t *testing.T) {
 	g, folder := guarded(t, as), t.TempDir()
 	var log bridgetest.Journal
 	id := bridgetest.Connect(t, app, &log, "tools", func(ctx context.Context, o agent.Options) error {
-		return bridge.MCP(ctx, bridge.MCPOptions{URL: g.URL, Agent: o, OAuth: &account.OAuth{
-			ClientID: "clerk", Secret: bridgetest.Secret, Folder: folder, Name: "tools", Log: o.Log,
+		return (&bridge.Options{Server: upstream.NewCommand(g.URL)}).Run(ctx, kind.Settings{Agent: o, OAuth: account.OAuth{
+			Named: true, ClientID: "clerk", Secret: bridgetest.Secret, Folder: folder,
 		}})
 	})
 	echoes(t, app, id)
@@ -101,8 +103,8 @@ func TestMCPWithConsent(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		id, done := make(chan string, 16), make(chan error, 1)
 		go func() { // awaited below
-			done <- bridge.MCP(ctx, bridge.MCPOptions{
-				URL: g.URL, OAuth: &account.OAuth{Folder: folder, Name: "tools", Show: show, Log: bridgetest.NewLogger(&log)},
+			done <- (&bridge.Options{Server: upstream.NewCommand(g.URL)}).Run(ctx, kind.Settings{
+				OAuth: account.OAuth{Folder: folder, Show: show},
 				Agent: agent.Options{Name: "tools", Gateway: app.Agents, Key: app.UserKey, Identity: identity, Log: bridgetest.NewLogger(&log), Connected: func(a string) { id <- a }},
 			})
 		}()
@@ -139,12 +141,13 @@ func TestMCPNobodyThere(t *testing.T) {
 	var log bridgetest.Journal
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	err := bridge.MCP(ctx, bridge.MCPOptions{URL: g.URL, OAuth: &account.OAuth{Folder: t.TempDir(), Name: "x", Log: bridgetest.NewLogger(&log)}, Agent: agent.Options{Name: "x", Log: bridgetest.NewLogger(&log)}})
+	server := bridge.Options{Server: upstream.NewCommand(g.URL)}
+	err := server.Run(ctx, kind.Settings{OAuth: account.OAuth{Folder: t.TempDir()}, Agent: agent.Options{Name: "x", Log: bridgetest.NewLogger(&log)}})
 	if err != nil || !strings.Contains(log.String(), "run this once in a terminal") {
 		t.Errorf("%v\n%s", err, log.String())
 	}
 	for _, o := range []account.OAuth{{Secret: bridgetest.Secret}, {ClientID: "a", Secret: bridgetest.Secret, Key: "k"}, {ClientID: "a", Key: "no key"}} {
-		err := bridge.MCP(t.Context(), bridge.MCPOptions{URL: g.URL, OAuth: &o, Agent: agent.Options{Name: "x"}})
+		err := server.Check(&kind.Settings{OAuth: o})
 		if err == nil || strings.Contains(err.Error(), bridgetest.Secret) {
 			t.Errorf("%+v: %v", o, err)
 		}

@@ -5,9 +5,10 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
 	"github.com/beeos/beeos/internal/outward/bridge/mcp/session"
 	"github.com/beeos/beeos/internal/outward/bridge/upstream"
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
 // How many resources are watched at a time, and by how many requests.

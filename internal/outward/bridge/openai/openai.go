@@ -14,6 +14,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/agent"
+	"github.com/beeos/beeos/internal/outward/bridge/kind"
 	"github.com/beeos/beeos/internal/outward/bridge/upstream"
 )
 
@@ -24,31 +25,53 @@ const (
 	maxHistory    = 256 << 10
 )
 
-// OpenAIOptions says which model becomes an agent.
-type OpenAIOptions struct {
-	URL    string // of an OpenAI-compatible endpoint, with its /v1
-	Model  string
-	System string // what the model is told first
-	Key    string // secret; empty = the endpoint wants none
-	Header http.Header
-	Agent  agent.Options
+// Options say which model becomes an agent.
+type Options struct {
+	URL    string          `name:"openai" xor:"what" placeholder:"URL" yaml:"openai" help:"OpenAI-compatible endpoint, with its /v1. The key is in OPENAI_API_KEY or in the file that OPENAI_API_KEY_FILE names."`
+	Model  string          `yaml:"model" help:"With --openai: the model."`
+	System string          `placeholder:"TEXT" yaml:"system" help:"With --openai: what the model is told first."`
+	Key    upstream.Secret `kong:"-" yaml:"key"` // empty = the endpoint wants none
 }
 
-// OpenAI serves the model as an agent until ctx ends. It remembers each
-// conversation as far as the channel does.
-func OpenAI(ctx context.Context, o OpenAIOptions) error {
-	if err := upstream.CheckURL("--openai", o.URL); err != nil {
+// Given reports whether there is an endpoint.
+func (o *Options) Given() bool { return o.URL != "" }
+
+// Validate wants a model.
+func (o *Options) Validate() error {
+	if o.Given() && o.Model == "" {
+		return errors.New("openai names no model; add --model, or model in a file")
+	}
+	return nil
+}
+
+// Check finds mistakes before anything is dialled, and reads the key.
+func (o *Options) Check(s *kind.Settings) (err error) {
+	if err := errors.Join(o.Validate(), upstream.CheckURL(s.Option("openai"), o.URL)); err != nil {
 		return err
 	}
-	if o.Model == "" {
-		return errors.New("no model; name it with --model")
+	if s.Folder == "" {
+		key, err := upstream.SecretEnv("OPENAI_API_KEY")
+		o.Key = upstream.Secret(key)
+		return err
 	}
-	cfg := openai.DefaultConfig(o.Key)
+	if err := o.Key.Resolve(s.Folder); err != nil {
+		return fmt.Errorf("key: %w", err)
+	}
+	return nil
+}
+
+// Run serves the model as an agent until ctx ends. It remembers each
+// conversation as far as the channel does.
+func (o *Options) Run(ctx context.Context, s kind.Settings) error {
+	cfg := openai.DefaultConfig(string(o.Key))
 	cfg.BaseURL = strings.TrimRight(o.URL, "/")
-	cfg.HTTPClient = withHeader{upstream.PlainClient(), o.Header, o.Key == ""}
-	m := &model{opt: o, client: openai.NewClientWithConfig(cfg)}
-	o.Agent.Model = o.Model
-	return agent.Run(ctx, o.Agent, m.answer)
+	cfg.HTTPClient = withHeader{upstream.PlainClient(), s.Header, o.Key == ""}
+	m := &model{
+		name: o.Model, system: o.System, client: openai.NewClientWithConfig(cfg),
+		secrets: append(upstream.SecretsIn(s.Header), string(o.Key)),
+	}
+	s.Agent.Model = o.Model
+	return agent.Run(ctx, s.Agent, m.answer)
 }
 
 // withHeader adds the operator's headers to the requests of go-openai, and
@@ -69,9 +92,12 @@ func (c withHeader) Do(req *http.Request) (*http.Response, error) {
 	return c.http.Do(req)
 }
 
+// model is what stands behind an agent.
 type model struct {
-	opt    OpenAIOptions
-	client *openai.Client
+	name    string
+	system  string // what it is told first
+	client  *openai.Client
+	secrets []string // what no error may show
 }
 
 // answer handles one message: the conversation goes to the model, what it
@@ -84,7 +110,7 @@ func (a *model) answer(ctx context.Context, m agent.Message, r *agent.Reply) err
 	if err != nil {
 		return err
 	}
-	stream, err := a.client.CreateChatCompletionStream(ctx, openai.ChatCompletionRequest{Model: a.opt.Model, Messages: messages})
+	stream, err := a.client.CreateChatCompletionStream(ctx, openai.ChatCompletionRequest{Model: a.name, Messages: messages})
 	if err != nil {
 		return a.failed(ctx, err)
 	}
@@ -133,8 +159,8 @@ func (a *model) conversation(ctx context.Context, m agent.Message, r *agent.Repl
 		}
 		said = append(said, openai.ChatCompletionMessage{Role: role, Content: h.Body})
 	}
-	if a.opt.System != "" {
-		said = append(said, openai.ChatCompletionMessage{Role: openai.ChatMessageRoleSystem, Content: a.opt.System})
+	if a.system != "" {
+		said = append(said, openai.ChatCompletionMessage{Role: openai.ChatMessageRoleSystem, Content: a.system})
 	}
 	slices.Reverse(said)
 	return said, nil
@@ -170,7 +196,7 @@ func (a *model) failed(ctx context.Context, err error) error {
 		return cause
 	}
 	if e, ok := errors.AsType[*openai.APIError](err); ok {
-		return fmt.Errorf("the model behind this agent answered %d: %s", e.HTTPStatusCode, upstream.Clip(upstream.Hide(e.Message, append(upstream.SecretsIn(a.opt.Header), a.opt.Key)...)))
+		return fmt.Errorf("the model behind this agent answered %d: %s", e.HTTPStatusCode, upstream.Clip(upstream.Hide(e.Message, a.secrets...)))
 	}
 	if e, ok := errors.AsType[*openai.RequestError](err); ok {
 		return fmt.Errorf("the model behind this agent answered %d", e.HTTPStatusCode)

@@ -97,6 +97,3 @@ func OriginOf(address string) string {
 	}
 	return u.Scheme + "://" + host + ":" + port
 }
-
-// IsURL tells an address from a command.
-func IsURL(s string) bool { return strings.HasPrefix(s, "http://") || strings.HasPrefix(s, "https://") }

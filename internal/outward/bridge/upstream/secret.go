@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+
+	"go.yaml.in/yaml/v3"
 )
 
 // Secrets come from the environment or from files, never from the command
@@ -71,14 +73,34 @@ func ReadHeaders(path string) (http.Header, error) {
 
 var (
 	HeaderName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
-	Reference  = regexp.MustCompile(`\$\{([^{}]*)\}`)
+	reference  = regexp.MustCompile(`\$\{([^{}]*)\}`)
 )
+
+// Secret says in a file where a secret is: the secret itself does not stand
+// there.
+type Secret string
+
+// UnmarshalYAML refuses everything but a reference.
+func (s *Secret) UnmarshalYAML(n *yaml.Node) error {
+	if n.Kind != yaml.ScalarNode || n.Value == "" || reference.FindString(n.Value) != n.Value {
+		return fmt.Errorf("line %d: a secret is not allowed in this file; write ${env:NAME} or ${file:PATH}", n.Line)
+	}
+	*s = Secret(n.Value)
+	return nil
+}
+
+// Resolve replaces the reference with the secret.
+func (s *Secret) Resolve(dir string) error {
+	text, err := Expand(string(*s), dir)
+	*s = Secret(text)
+	return err
+}
 
 // Expand replaces ${env:NAME} and ${file:PATH} in text. Relative paths are
 // looked up in dir. What is missing is an error, not an empty secret.
 func Expand(text, dir string) (string, error) {
 	var failed error
-	out := Reference.ReplaceAllStringFunc(text, func(ref string) string {
+	out := reference.ReplaceAllStringFunc(text, func(ref string) string {
 		v, err := resolve(ref[2:len(ref)-1], dir)
 		if err != nil && failed == nil {
 			failed = err

@@ -57,7 +57,11 @@ func TestWords(t *testing.T) {
 		"cat >&2":                  "sh|-c|cat >&2",
 		"while read l; do x; done": "sh|-c|while read l; do x; done",
 	} {
-		if got := strings.Join(upstream.Words(line), "|"); got != want {
+		var c upstream.Command
+		if err := c.UnmarshalText([]byte(line)); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(c.Words(nil), "|"); got != want {
 			t.Errorf("%s: %s, want %s", line, got, want)
 		}
 	}

@@ -8,8 +8,9 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/beeos/beeos/internal/outward/bridge/upstream"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/beeos/beeos/internal/outward/bridge/upstream"
 )
 
 // heard acts on a request or a notification of the server's. of is the call on

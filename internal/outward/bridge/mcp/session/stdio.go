@@ -7,9 +7,10 @@ import (
 	"net/http"
 	"os/exec"
 
-	"github.com/beeos/beeos/internal/outward/bridge/upstream"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/beeos/beeos/internal/outward/bridge/upstream"
 )
 
 // link carries JSON-RPC messages to one MCP server and back.
