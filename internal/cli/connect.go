@@ -109,7 +109,7 @@ func (c *ConnectCmd) header() (http.Header, error) {
 			return nil, err
 		}
 	}
-	token, err := upstream.SecretEnv("BEEOS_BRIDGE_TOKEN")
+	token, err := upstream.ReadSecretEnv("BEEOS_BRIDGE_TOKEN")
 	if err != nil {
 		return nil, err
 	}
@@ -120,14 +120,14 @@ func (c *ConnectCmd) header() (http.Header, error) {
 }
 
 // oauth is how to get into a server that wants tokens.
-func (c *ConnectCmd) oauth(t *terminal) (o account.OAuth, err error) {
-	o = account.OAuth{
+func (c *ConnectCmd) oauth(t *terminal) (o account.Client, err error) {
+	o = account.Client{
 		Named: c.OAuthClient != "", ClientID: c.OAuthClient, Issuer: c.OAuthIssuer, Scopes: c.OAuthScope, Redirect: c.OAuthRedirect,
 	}
-	if o.Secret, err = upstream.SecretEnv("BEEOS_OAUTH_SECRET"); err != nil {
+	if o.Secret, err = upstream.ReadSecretEnv("BEEOS_OAUTH_SECRET"); err != nil {
 		return o, err
 	}
-	if o.Key, err = upstream.SecretEnv("BEEOS_OAUTH_KEY"); err != nil {
+	if o.Key, err = upstream.ReadSecretEnv("BEEOS_OAUTH_KEY"); err != nil {
 		return o, err
 	}
 	if t.person {

@@ -19,10 +19,10 @@ import (
 	"github.com/beeos/beeos/test/bridgetest"
 )
 
-// TestProgramsAsk: a program and an endpoint have the owner decide about a tool,
+// TestProgramsAskForApproval: a program and an endpoint have the owner decide about a tool,
 // and are told how. An answer that ends without waiting takes its question
 // along.
-func TestProgramsAsk(t *testing.T) {
+func TestProgramsAskForApproval(t *testing.T) {
 	app := apptest.Start(t, apptest.Config(t))
 	self, err := os.Executable()
 	if err != nil {

@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,8 +16,8 @@ import (
 	"github.com/beeos/beeos/internal/outward/bridge/upstream"
 )
 
-// Builtin is an agent of a file that a server runs by itself, since it is only
-// a model with a prompt and tools:
+// BuiltinAgent is an agent of a file that a server runs by itself, since it is
+// only a model with a prompt and tools:
 //
 //	agents:
 //	  - name: clerk
@@ -25,7 +26,7 @@ import (
 //	      files:
 //	        url: https://files.example/mcp
 //	        auth: {grant: client_credentials, client_id: clerk, client_secret: "${env:FILES_SECRET}"}
-type Builtin struct {
+type BuiltinAgent struct {
 	Name, DisplayName, Description, Model, Prompt string
 
 	Models []string
@@ -101,7 +102,7 @@ func (e *entry) checkBuiltin() error {
 
 // ReadBuiltins reads the built-in agents of a file with every secret that they
 // name, and who else is in it.
-func ReadBuiltins(path string) (list []Builtin, others []string, err error) {
+func ReadBuiltins(path string) (list []BuiltinAgent, others []string, err error) {
 	entries, lines, err := parseFile(path)
 	if err != nil {
 		return nil, nil, err
@@ -111,7 +112,7 @@ func ReadBuiltins(path string) (list []Builtin, others []string, err error) {
 			others = append(others, e.Name)
 			continue
 		}
-		b, err := e.built(filepath.Dir(path))
+		b, err := e.readBuiltin(filepath.Dir(path))
 		if err != nil {
 			return nil, nil, fmt.Errorf("%s: line %d: %w", path, lines[i], err)
 		}
@@ -123,16 +124,16 @@ func ReadBuiltins(path string) (list []Builtin, others []string, err error) {
 	return list, others, nil
 }
 
-// built is the entry with its secrets.
-func (e *entry) built(dir string) (b Builtin, err error) {
-	b = Builtin{Name: e.Name, DisplayName: e.DisplayName, Description: e.Description, Model: e.OpenAI.Model, Prompt: e.Prompt, Models: e.Models, Limits: e.Limits}
+// readBuiltin returns the agent with its secrets.
+func (e *entry) readBuiltin(dir string) (b BuiltinAgent, err error) {
+	b = BuiltinAgent{Name: e.Name, DisplayName: e.DisplayName, Description: e.Description, Model: e.OpenAI.Model, Prompt: e.Prompt, Models: e.Models, Limits: e.Limits}
 	if span := e.Limits.Time; span != 0 {
 		b.Limits.Seconds = max(int(time.Duration(span).Seconds()), 1)
 	}
 	for _, name := range slices.Sorted(maps.Keys(e.Skills)) {
 		s := e.Skills[name]
 		if s.Auth != nil {
-			if err := errors.Join(s.Auth.ClientSecret.Resolve(dir), s.Auth.PrivateKey.Resolve(dir)); err != nil {
+			if err := cmp.Or(s.Auth.ClientSecret.Resolve(dir), s.Auth.PrivateKey.Resolve(dir)); err != nil {
 				return b, fmt.Errorf("skill %s: %w", name, err)
 			}
 		}
@@ -156,7 +157,7 @@ func parseFile(path string) (entries []entry, lines []int, err error) {
 		return nil, nil, fmt.Errorf("the agents cannot be read; name their file with --file: %w", err)
 	}
 	if entries, err = decodeFile(text); err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", path, readable(err))
+		return nil, nil, fmt.Errorf("%s: %w", path, plainError(err))
 	}
 	if len(entries) == 0 {
 		return nil, nil, fmt.Errorf("%s has no agents; it wants a list called agents", path)

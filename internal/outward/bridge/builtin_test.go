@@ -43,7 +43,7 @@ func TestReadBuiltins(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []Builtin{{
+	want := []BuiltinAgent{{
 		Name: "clerk", Model: "small", Prompt: "You file invoices.", Models: []string{"large"},
 		Limits: BuiltinLimits{Turns: 5, Time: upstream.Duration(90e9), Seconds: 90},
 		Skills: map[string]json.RawMessage{"files": json.RawMessage(`{"url":"https://files.example/mcp","autoApprove":true,"tools":{"delete":{"autoApprove":false}},` +
@@ -58,8 +58,8 @@ func TestReadBuiltins(t *testing.T) {
 	}
 }
 
-// TestBadBuiltins: the message says in which line, and no secret.
-func TestBadBuiltins(t *testing.T) {
+// TestReadBuiltinsComplains: the message says in which line, and no secret.
+func TestReadBuiltinsComplains(t *testing.T) {
 	for name, c := range map[string]struct{ text, says string }{
 		"no name":           {"  - prompt: x\n", "line 2: the agent has no name"},
 		"twice":             {"  - {name: a, prompt: x}\n  - {name: a, exec: x}\n", `line 3: there is an agent "a" already`},

@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,7 +44,7 @@ const FileName = "beeos.yaml"
 // A field that is unknown, and a secret that is missing, are errors.
 type File struct {
 	entries  []*entry
-	builtins []string // names of those that a server runs; see Builtin
+	builtins []string // names of those that a server runs; see BuiltinAgent
 }
 
 // entry is one agent of a file.
@@ -74,14 +75,14 @@ type entryOAuth struct {
 }
 
 // read returns the client with its secrets.
-func (o *entryOAuth) read(dir string) (account.OAuth, error) {
+func (o *entryOAuth) read(dir string) (account.Client, error) {
 	if o == nil {
-		return account.OAuth{}, nil
+		return account.Client{}, nil
 	}
-	if err := errors.Join(o.Secret.Resolve(dir), o.Key.Resolve(dir)); err != nil {
-		return account.OAuth{}, fmt.Errorf("oauth: %w", err)
+	if err := cmp.Or(o.Secret.Resolve(dir), o.Key.Resolve(dir)); err != nil {
+		return account.Client{}, fmt.Errorf("oauth: %w", err)
 	}
-	client := account.OAuth{
+	client := account.Client{
 		Named: true, ClientID: o.Client, Secret: string(o.Secret), Key: string(o.Key), Issuer: o.Issuer, Scopes: o.Scopes, Redirect: o.Redirect,
 	}
 	return client, client.Check()
@@ -125,8 +126,8 @@ func decodeFile(text []byte) ([]entry, error) {
 
 var unknownField = regexp.MustCompile(`field (\S+) not found in type \S+`)
 
-// readable puts the parser's complaints into words of ours.
-func readable(err error) error {
+// plainError says what the parser complains about in plain words.
+func plainError(err error) error {
 	te, ok := errors.AsType[*yaml.TypeError](err)
 	if !ok {
 		return err
@@ -152,7 +153,7 @@ func lineNumbers(text []byte) []int {
 func (e *entry) check(dir string) (err error) {
 	given := e.Given()
 	if len(given) != 1 {
-		return fmt.Errorf("the agent %q needs exactly one of %s and prompt", e.Name, strings.Join(KindNames(), ", "))
+		return fmt.Errorf("the agent %q needs exactly one of %s, or a prompt", e.Name, strings.Join(KindNames(), ", "))
 	}
 	e.bridge, e.settings = given[0], kind.Settings{Folder: dir, Dir: e.Dir, Header: http.Header{}, Env: os.Environ()}
 	if !filepath.IsAbs(e.Dir) {
@@ -176,8 +177,8 @@ func (e *entry) check(dir string) (err error) {
 	return e.bridge.Check(&e.settings)
 }
 
-// Show has people led to addresses where they can give their consent; without
-// it, nobody is there to ask.
+// Show says how to lead a person to an address where they can give their
+// consent. Without it, nobody is there to ask.
 func (f *File) Show(lead func(agent, address string)) {
 	for _, e := range f.entries {
 		e.settings.OAuth.Show = func(address string) { lead(e.Name, address) }

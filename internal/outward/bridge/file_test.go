@@ -50,8 +50,8 @@ func TestReadFileComplains(t *testing.T) {
 	}
 }
 
-// TestFile runs two agents from one file, with their secrets.
-func TestFile(t *testing.T) {
+// TestFileRunsItsAgents runs two agents from one file, with their secrets.
+func TestFileRunsItsAgents(t *testing.T) {
 	app := apptest.Start(t, apptest.Config(t))
 	endpoint := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

@@ -110,9 +110,9 @@ func reexposed(t *testing.T, app *apptest.App, stopped chan<- struct{}) (farID, 
 	return farID, id
 }
 
-// TestA2ASameWords: an agent that is reached over A2A says the same words, and
+// TestAnswersAreTheSameBehindABridge: an agent that is reached over A2A says the same words, and
 // takes and gives the same files, as if it were here; by every dialect.
-func TestA2ASameWords(t *testing.T) {
+func TestAnswersAreTheSameBehindABridge(t *testing.T) {
 	app := apptest.Start(t, apptest.Config(t))
 	stopped := make(chan struct{}, 16)
 	farID, id := reexposed(t, app, stopped)
@@ -183,9 +183,9 @@ func pieces(events func(func(client.Event, error) bool)) (string, error) {
 	return b.String(), nil
 }
 
-// TestA2AContext: a conversation here is one there, also for a bridge that has
+// TestContextSurvivesRestart: a conversation here is one there, also for a bridge that has
 // just been started.
-func TestA2AContext(t *testing.T) {
+func TestContextSurvivesRestart(t *testing.T) {
 	app := apptest.Start(t, apptest.Config(t))
 	identity := filepath.Join(t.TempDir(), "id.json")
 	farID := bridgetest.Connect(t, app, &bridgetest.Journal{}, "far", func(ctx context.Context, o agent.Options) error { return agent.Run(ctx, o, far(nil)) })
@@ -218,9 +218,9 @@ func TestA2AContext(t *testing.T) {
 	}
 }
 
-// TestA2APauses: questions of the other agent are questions of ours, and
+// TestQuestionsAndCancelReachPeer: questions of the other agent are questions of ours, and
 // cancelling reaches it.
-func TestA2APauses(t *testing.T) {
+func TestQuestionsAndCancelReachPeer(t *testing.T) {
 	app := apptest.Start(t, apptest.Config(t))
 	stopped := make(chan struct{}, 16)
 	_, id := reexposed(t, app, stopped)
@@ -291,8 +291,8 @@ func TestA2APauses(t *testing.T) {
 	}
 }
 
-// TestA2AFiles: bytes and addresses, there and back.
-func TestA2AFiles(t *testing.T) {
+// TestFilesGoBothWays: bytes and addresses, there and back.
+func TestFilesGoBothWays(t *testing.T) {
 	app := apptest.Start(t, apptest.Config(t))
 	_, id := reexposed(t, app, nil)
 	c := client.New(app.REST, app.UserKey)
@@ -358,8 +358,8 @@ func TestA2AFiles(t *testing.T) {
 	}
 }
 
-// TestA2ALoop: agents that lead to each other in a circle stop.
-func TestA2ALoop(t *testing.T) {
+// TestCirclesAreStopped: agents that lead to each other in a circle stop.
+func TestCirclesAreStopped(t *testing.T) {
 	app := apptest.Start(t, apptest.Config(t))
 	header := http.Header{"Authorization": {"Bearer " + app.UserKey}}
 	// first is there before it knows where it leads: its card is a file of ours.

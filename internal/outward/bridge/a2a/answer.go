@@ -17,20 +17,21 @@ import (
 )
 
 const (
-	peerTries    = 6               // to hear more of a task, one after the other in vain
-	pollMost     = 5 * time.Second // between two looks at a task
-	lingerFor    = 2 * time.Second // for the name of a task that is to be cancelled
-	cancelWithin = 5 * time.Second
-	inPlaceMost  = 4 << 20 // bytes of a file that goes along as it is; larger ones by address
+	maxFailures     = 6               // to hear more of a task, one after the other in vain
+	maxPollInterval = 5 * time.Second // between two looks at a task
+	taskNameWithin  = 2 * time.Second // for the name of a task that is to be cancelled
+	cancelWithin    = 5 * time.Second
+	maxInlineFile   = 4 << 20 // bytes of a file that goes along as it is; larger ones by address
 )
 
-// answer handles one message: the peer gets it, the caller all that comes back.
-func (b *peerBridge) answer(ctx context.Context, m agent.Message, r *agent.Reply) error {
-	msg, err := b.message(ctx, m, r)
+// answerMessage handles one message: the peer gets it, the caller all that
+// comes back.
+func (b *bridge) answerMessage(ctx context.Context, m agent.Message, r *agent.Reply) error {
+	msg, err := b.buildMessage(ctx, m, r)
 	if err != nil {
 		return err
 	}
-	t := &talk{bridge: b, r: r, who: peer.Attribution{Agent: b.agent.ID()}}
+	t := &remoteTask{bridge: b, r: r, who: peer.Attribution{Agent: b.agent.ID()}}
 	if before := m.Metadata["call_chain"]; before != "" {
 		t.who.Chain = strings.Split(before, ",")
 	}
@@ -41,35 +42,35 @@ func (b *peerBridge) answer(ctx context.Context, m agent.Message, r *agent.Reply
 		return fmt.Errorf("%d agents have called each other in a row, which is the limit", peer.MaxChain)
 	}
 	t.who.Chain = append(t.who.Chain, t.who.Agent)
-	t.client, t.streams = b.current()
-	defer t.leave(ctx)
+	t.client, t.streams = b.currentClient()
+	defer t.cancelUnlessDone(ctx)
 	for {
-		if err := t.send(ctx, msg); err != nil {
-			return t.failed(ctx, err)
+		if err := t.sendMessage(ctx, msg); err != nil {
+			return t.publicError(ctx, err)
 		}
 		if t.context != "" {
 			b.contexts.put(m.Channel, t.context)
-			if err := r.Remember(remembered{t.context}); err != nil {
+			if err := r.Remember(contextMemory{t.context}); err != nil {
 				return err
 			}
 		}
 		if t.state != peer.StateInput && t.state != peer.StateAuth {
-			return t.finish(ctx)
+			return t.sendReply(ctx)
 		}
-		if msg, err = t.ask(ctx); err != nil {
+		if msg, err = t.askCaller(ctx); err != nil {
 			return err
 		}
 	}
 }
 
-// remembered is what we keep with an answer of the peer's.
-type remembered struct {
+// contextMemory is what we keep with an answer of the peer's.
+type contextMemory struct {
 	Context string `json:"a2a_context"`
 }
 
-// message is what the peer gets of a message of ours.
-func (b *peerBridge) message(ctx context.Context, m agent.Message, r *agent.Reply) (peer.SaidTo, error) {
-	msg := peer.SaidTo{Id: m.ID}
+// buildMessage is what the peer gets of a message of ours.
+func (b *bridge) buildMessage(ctx context.Context, m agent.Message, r *agent.Reply) (peer.OutMessage, error) {
+	msg := peer.OutMessage{ID: m.ID}
 	text := m.Text
 	switch m.Method {
 	case "":
@@ -86,22 +87,22 @@ func (b *peerBridge) message(ctx context.Context, m agent.Message, r *agent.Repl
 		return msg, errors.New("this agent has nothing to read; talk to it")
 	}
 	if text != "" {
-		msg.Parts = append(msg.Parts, peer.Given{Text: text})
+		msg.Parts = append(msg.Parts, peer.OutPart{Text: text})
 	}
-	files, err := partsFor(ctx, m.Parts, m.Attachments)
+	files, err := readParts(ctx, m.Parts, m.Attachments)
 	if err != nil {
 		return msg, err
 	}
 	msg.Parts = append(msg.Parts, files...)
 	if len(msg.Parts) == 0 {
-		msg.Parts = []peer.Given{{Text: ""}}
+		msg.Parts = []peer.OutPart{{Text: ""}}
 	}
-	msg.Context, err = b.contextOf(ctx, m, r)
+	msg.Context, err = b.findContext(ctx, m, r)
 	return msg, err
 }
 
-// contextOf is what the peer calls this conversation; empty = it is new.
-func (b *peerBridge) contextOf(ctx context.Context, m agent.Message, r *agent.Reply) (string, error) {
+// findContext is what the peer calls this conversation; empty = it is new.
+func (b *bridge) findContext(ctx context.Context, m agent.Message, r *agent.Reply) (string, error) {
 	if context, known := b.contexts.get(m.Channel); known {
 		return context, nil
 	}
@@ -111,7 +112,7 @@ func (b *peerBridge) contextOf(ctx context.Context, m agent.Message, r *agent.Re
 	}
 	for _, h := range slices.Backward(said) {
 		var p struct {
-			Memory remembered `json:"memory"`
+			Memory contextMemory `json:"memory"`
 		}
 		if h.Type == beeos.AgentReply && json.Unmarshal(h.Payload, &p) == nil && p.Memory.Context != "" {
 			b.contexts.put(m.Channel, p.Memory.Context)
@@ -121,9 +122,9 @@ func (b *peerBridge) contextOf(ctx context.Context, m agent.Message, r *agent.Re
 	return "", nil
 }
 
-// partsFor are the files and values that came along. Files of this server go as
-// bytes: the peer may not reach it. What lies elsewhere goes by its address.
-func partsFor(ctx context.Context, raw json.RawMessage, files []agent.Attachment) (parts []peer.Given, err error) {
+// readParts are the files and values that came along. Files of this server go
+// as bytes: the peer may not reach it. What lies elsewhere goes by its address.
+func readParts(ctx context.Context, raw json.RawMessage, files []agent.Attachment) (parts []peer.OutPart, err error) {
 	var all []struct {
 		Type     string          `json:"type"`
 		URL      string          `json:"url"`
@@ -136,7 +137,7 @@ func partsFor(ctx context.Context, raw json.RawMessage, files []agent.Attachment
 	for _, p := range all {
 		switch {
 		case p.Type == "structured" && len(p.Data) > 0:
-			parts = append(parts, peer.Given{Data: p.Data})
+			parts = append(parts, peer.OutPart{Data: p.Data})
 		case p.Type != "file" || p.FileID != "": // attachments have those
 		case strings.HasPrefix(p.URL, "data:"):
 			_, text, _ := strings.Cut(p.URL, ";base64,")
@@ -144,14 +145,14 @@ func partsFor(ctx context.Context, raw json.RawMessage, files []agent.Attachment
 			if err != nil {
 				return nil, fmt.Errorf("the file %q that came along cannot be read", p.Name)
 			}
-			parts = append(parts, peer.Given{Raw: b, Name: p.Name, MediaType: p.MIMEType})
+			parts = append(parts, peer.OutPart{Raw: b, Name: p.Name, MediaType: p.MIMEType})
 		case p.URL != "":
-			parts = append(parts, peer.Given{Url: p.URL, Name: p.Name, MediaType: p.MIMEType})
+			parts = append(parts, peer.OutPart{URL: p.URL, Name: p.Name, MediaType: p.MIMEType})
 		}
 	}
 	for _, f := range files {
-		p := peer.Given{Url: f.URL, Name: f.Filename, MediaType: f.ContentType}
-		if f.Size <= inPlaceMost {
+		p := peer.OutPart{URL: f.URL, Name: f.Filename, MediaType: f.ContentType}
+		if f.Size <= maxInlineFile {
 			if p.Raw, err = f.Download(ctx); err != nil {
 				return nil, err
 			}
@@ -161,15 +162,15 @@ func partsFor(ctx context.Context, raw json.RawMessage, files []agent.Attachment
 	return parts, nil
 }
 
-// ask puts the peer's question to our caller and returns the answer.
-func (t *talk) ask(ctx context.Context) (peer.SaidTo, error) {
-	msg := peer.SaidTo{Id: beeos.NewID(), Task: t.task, Context: t.context}
+// askCaller puts the peer's question to our caller and returns the answer.
+func (t *remoteTask) askCaller(ctx context.Context) (peer.OutMessage, error) {
+	msg := peer.OutMessage{ID: beeos.NewID(), Task: t.task, Context: t.context}
 	question := orDefault(textOf(t.status), "The agent needs more to go on.")
 	t.asked = t.status
 	if t.state == peer.StateAuth {
 		got, err := t.r.AuthRequired(ctx, question, nil)
 		if err != nil {
-			return msg, t.failed(ctx, err)
+			return msg, t.publicError(ctx, err)
 		}
 		var p struct {
 			Grant  *bool  `json:"auth_grant"`
@@ -178,14 +179,14 @@ func (t *talk) ask(ctx context.Context) (peer.SaidTo, error) {
 		_ = json.Unmarshal(got.Payload, &p) // of another shape: then it says nothing against it
 		granted := (p.Grant == nil || *p.Grant) && p.Action != "decline" && p.Action != "cancel"
 		if got.Text != "" {
-			msg.Parts = append(msg.Parts, peer.Given{Text: got.Text})
+			msg.Parts = append(msg.Parts, peer.OutPart{Text: got.Text})
 		}
-		msg.Parts = append(msg.Parts, peer.Given{Data: upstream.Encode(map[string]bool{"auth_grant": granted})})
+		msg.Parts = append(msg.Parts, peer.OutPart{Data: upstream.EncodeJSON(map[string]bool{"auth_grant": granted})})
 		return msg, nil
 	}
 	got, err := t.r.InputRequired(ctx, question, nil)
 	if err != nil {
-		return msg, t.failed(ctx, err)
+		return msg, t.publicError(ctx, err)
 	}
 	var p struct {
 		Action string          `json:"action"`
@@ -196,14 +197,14 @@ func (t *talk) ask(ctx context.Context) (peer.SaidTo, error) {
 		return msg, errors.New("the agent asked for more, and got no answer")
 	}
 	if got.Text != "" {
-		msg.Parts = append(msg.Parts, peer.Given{Text: got.Text})
+		msg.Parts = append(msg.Parts, peer.OutPart{Text: got.Text})
 	}
 	if len(p.Input) > 0 && (p.Input[0] == '{' || p.Input[0] == '[') {
-		msg.Parts = append(msg.Parts, peer.Given{Data: p.Input})
+		msg.Parts = append(msg.Parts, peer.OutPart{Data: p.Input})
 	}
-	files, err := partsFor(ctx, got.Parts, got.Attachments)
+	files, err := readParts(ctx, got.Parts, got.Attachments)
 	if msg.Parts = append(msg.Parts, files...); len(msg.Parts) == 0 {
-		msg.Parts = []peer.Given{{Text: ""}}
+		msg.Parts = []peer.OutPart{{Text: ""}}
 	}
 	return msg, err
 }
@@ -216,7 +217,7 @@ func orDefault(s, other string) string {
 }
 
 // textOf is what a status says in words.
-func textOf(m *peer.PeerMessage) string {
+func textOf(m *peer.Message) string {
 	if m == nil {
 		return ""
 	}

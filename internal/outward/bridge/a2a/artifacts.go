@@ -25,13 +25,13 @@ type artifacts struct {
 type artifact struct {
 	id    string
 	text  strings.Builder
-	files []peer.PeerPart // what is not text
+	files []peer.Part // what is not text
 	size  int
 }
 
 // add takes in an artifact, or a piece of one, and returns what our caller can
 // be told: the text that follows what they know.
-func (a *artifacts) add(art peer.PeerArtifact, more bool) (piece string, err error) {
+func (a *artifacts) add(art peer.Artifact, more bool) (piece string, err error) {
 	at := a.find(art.ID)
 	one := a.all[at]
 	before := one.text.String()
@@ -39,16 +39,16 @@ func (a *artifacts) add(art peer.PeerArtifact, more bool) (piece string, err err
 	if !more {
 		*one = artifact{id: one.id}
 	}
-	one.take(art.Parts)
+	one.addParts(art.Parts)
 	a.size += one.size
 	if len(a.all) > maxArtifacts || a.size > upstream.MaxMessage || one.text.Len() > maxWords || a.told.Len() > maxWords {
-		return "", peer.ErrPeerHuge
+		return "", peer.ErrTooLarge
 	}
 	rest, goesOn := strings.CutPrefix(one.text.String(), before)
 	if a.torn = a.torn || !goesOn; a.torn {
 		return "", nil
 	}
-	piece = a.follows(at, before, rest)
+	piece = a.nextPiece(at, before, rest)
 	a.told.WriteString(piece)
 	return piece, nil
 }
@@ -64,9 +64,9 @@ func (a *artifacts) find(id string) int {
 	return len(a.all) - 1
 }
 
-// follows is rest as it follows what was told. Nothing that was told may come
+// nextPiece is rest as it follows what was told. Nothing that was told may come
 // after it; what begins an artifact is set apart.
-func (a *artifacts) follows(at int, before, rest string) string {
+func (a *artifacts) nextPiece(at int, before, rest string) string {
 	if rest == "" {
 		return ""
 	}
@@ -82,7 +82,7 @@ func (a *artifacts) follows(at int, before, rest string) string {
 	return rest
 }
 
-func (one *artifact) take(parts []peer.PeerPart) {
+func (one *artifact) addParts(parts []peer.Part) {
 	for _, p := range parts {
 		if p = p.Modern(); p.Text != nil {
 			one.text.WriteString(*p.Text)
@@ -106,7 +106,7 @@ func (a *artifacts) text() string {
 }
 
 // files are what else there is.
-func (a *artifacts) files() (all []peer.PeerPart) {
+func (a *artifacts) files() (all []peer.Part) {
 	for _, one := range a.all {
 		all = append(all, one.files...)
 	}

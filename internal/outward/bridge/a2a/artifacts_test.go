@@ -9,9 +9,9 @@ import (
 	"github.com/beeos/beeos/internal/outward/bridge/upstream"
 )
 
-// TestAccount: whatever a peer does to its artifacts, what was told is how the
+// TestArtifacts: whatever a peer does to its artifacts, what was told is how the
 // text begins, or nothing more is told.
-func TestAccount(t *testing.T) {
+func TestArtifacts(t *testing.T) {
 	type step struct {
 		id, text string
 		more     bool
@@ -33,7 +33,7 @@ func TestAccount(t *testing.T) {
 		var a artifacts
 		told := ""
 		for _, s := range c.steps {
-			piece, err := a.add(peer.PeerArtifact{ID: s.id, Parts: []peer.PeerPart{{Text: &s.text}}}, s.more)
+			piece, err := a.add(peer.Artifact{ID: s.id, Parts: []peer.Part{{Text: &s.text}}}, s.more)
 			if err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
@@ -45,25 +45,25 @@ func TestAccount(t *testing.T) {
 	}
 }
 
-// TestAccountIsBounded: neither many artifacts nor long ones fill the memory,
+// TestArtifactsAreBounded: neither many artifacts nor long ones fill the memory,
 // and what was replaced does not count.
-func TestAccountIsBounded(t *testing.T) {
+func TestArtifactsAreBounded(t *testing.T) {
 	var many, long, again artifacts
 	var err error
 	for range maxArtifacts + 1 {
-		_, err = many.add(peer.PeerArtifact{ID: strings.Repeat("x", len(many.all))}, false)
+		_, err = many.add(peer.Artifact{ID: strings.Repeat("x", len(many.all))}, false)
 	}
-	if !errors.Is(err, peer.ErrPeerHuge) {
+	if !errors.Is(err, peer.ErrTooLarge) {
 		t.Errorf("many: %v", err)
 	}
 	words, piece := strings.Repeat("x", maxWords/2), strings.Repeat("x", upstream.MaxMessage/2)
 	for range 3 {
-		_, err = long.add(peer.PeerArtifact{ID: "a", Parts: []peer.PeerPart{{Text: &words}}}, true)
-		if _, err := again.add(peer.PeerArtifact{ID: "a", Parts: []peer.PeerPart{{Raw: piece}}}, false); err != nil {
+		_, err = long.add(peer.Artifact{ID: "a", Parts: []peer.Part{{Text: &words}}}, true)
+		if _, err := again.add(peer.Artifact{ID: "a", Parts: []peer.Part{{Raw: piece}}}, false); err != nil {
 			t.Errorf("again: %v", err)
 		}
 	}
-	if !errors.Is(err, peer.ErrPeerHuge) {
+	if !errors.Is(err, peer.ErrTooLarge) {
 		t.Errorf("long: %v", err)
 	}
 }
@@ -73,7 +73,7 @@ func TestAccountIsBounded(t *testing.T) {
 func TestEmptyPartsCount(t *testing.T) {
 	var a artifacts
 	for range 100 {
-		if _, err := a.add(peer.PeerArtifact{ID: "x", Parts: make([]peer.PeerPart, 10_000)}, true); err != nil {
+		if _, err := a.add(peer.Artifact{ID: "x", Parts: make([]peer.Part, 10_000)}, true); err != nil {
 			return
 		}
 	}

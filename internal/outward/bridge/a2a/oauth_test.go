@@ -18,8 +18,8 @@ import (
 	"github.com/beeos/beeos/test/issuer"
 )
 
-// TestA2AWithAClient: a peer behind the same guard.
-func TestA2AWithAClient(t *testing.T) {
+// TestClientGetsIntoProtectedPeer: a peer behind the same guard.
+func TestClientGetsIntoProtectedPeer(t *testing.T) {
 	app := apptest.Start(t, apptest.Config(t))
 	as := issuer.New(t, map[string]issuer.Client{"clerk": {Secret: bridgetest.Secret}})
 	g := &issuer.Guard{Issuer: as}
@@ -34,7 +34,7 @@ func TestA2AWithAClient(t *testing.T) {
 	t.Cleanup(s.Close)
 	g.URL, p.card = s.URL+"/", strings.ReplaceAll(bridgetest.StreamingCard, "%s", s.URL)
 	id := bridgetest.Connect(t, app, &bridgetest.Journal{}, "peer", func(ctx context.Context, o agent.Options) error {
-		return (&a2a.Options{URL: s.URL}).Run(ctx, kind.Settings{Agent: o, OAuth: account.OAuth{Named: true, ClientID: "clerk", Secret: bridgetest.Secret, Folder: t.TempDir()}})
+		return (&a2a.Options{URL: s.URL}).Run(ctx, kind.Settings{Agent: o, OAuth: account.Client{Named: true, ClientID: "clerk", Secret: bridgetest.Secret, Folder: t.TempDir()}})
 	})
 	if got, err := client.New(app.REST, app.UserKey).Invoke(t.Context(), id, client.InvokeRequest{Message: "x"}); err != nil || got.Text != "in" {
 		t.Errorf("%+v, %v", got, err)

@@ -81,8 +81,8 @@ func near(t *testing.T, app *apptest.App, log *bridgetest.Journal, url string) s
 	})
 }
 
-// TestA2AOddPeers: peers that die in the middle, speak nonsense, or never stop.
-func TestA2AOddPeers(t *testing.T) {
+// TestOddPeers: peers that die in the middle, speak nonsense, or never stop.
+func TestOddPeers(t *testing.T) {
 	app := apptest.Start(t, apptest.Config(t))
 	task := `{"task":{"id":"t","contextId":"c","status":{"state":"TASK_STATE_WORKING"}}}`
 	var lives sync.Map // how often each was asked
@@ -214,8 +214,8 @@ func TestA2AOddPeers(t *testing.T) {
 	t.Errorf("nobody was told to stop: %v", p.methods())
 }
 
-// TestA2APlainPeer: 0.3, without streams: the task is asked for until it ends.
-func TestA2APlainPeer(t *testing.T) {
+// TestLegacyPeerWithoutStreams: 0.3, without streams: the task is asked for until it ends.
+func TestLegacyPeerWithoutStreams(t *testing.T) {
 	app := apptest.Start(t, apptest.Config(t))
 	var sent json.RawMessage
 	p := newOddPeer(t, plainCard, func(w http.ResponseWriter, method string, params json.RawMessage) {
@@ -247,9 +247,9 @@ func TestA2APlainPeer(t *testing.T) {
 	}
 }
 
-// TestA2AComesLate: a peer that is not there yet, and a card that leads
+// TestPeerComesLate: a peer that is not there yet, and a card that leads
 // elsewhere.
-func TestA2AComesLate(t *testing.T) {
+func TestPeerComesLate(t *testing.T) {
 	app := apptest.Start(t, apptest.Config(t))
 	var mu sync.Mutex
 	there := false

@@ -12,28 +12,29 @@ import (
 	"github.com/beeos/beeos/internal/outward/bridge/upstream"
 )
 
-// talk is one message to the peer and all that comes of it.
-type talk struct {
-	bridge  *peerBridge
-	client  *peer.PeerClient
+// remoteTask is one message to the peer and all that comes of it.
+type remoteTask struct {
+	bridge  *bridge
+	client  *peer.Client
 	streams bool
 	r       *agent.Reply
 	who     peer.Attribution
 
 	task, context string
-	state         string            // of the task; empty = nothing was heard
-	status        *peer.PeerMessage // what it says about it
-	asked         *peer.PeerMessage // the question that our caller has answered
-	direct        *peer.PeerMessage // an answer without a task
-	note          string            // what it said while it worked
+	state         string        // of the task; empty = nothing was heard
+	status        *peer.Message // what it says about it
+	asked         *peer.Message // the question that our caller has answered
+	direct        *peer.Message // an answer without a task
+	note          string        // what it said while it worked
 	notes         float64
 	heard         int         // events
 	known         atomic.Bool // what the task is called
 	artifacts     artifacts
 }
 
-// rests: nothing more happens before somebody says something, if ever.
-func (t *talk) rests() bool {
+// isAtRest reports whether nothing more happens before somebody says something,
+// if ever.
+func (t *remoteTask) isAtRest() bool {
 	switch t.state {
 	case peer.StateInput, peer.StateAuth, peer.StateCompleted, peer.StateFailed, peer.StateCanceled, peer.StateRejected:
 		return true
@@ -41,109 +42,109 @@ func (t *talk) rests() bool {
 	return t.direct != nil
 }
 
-// send gives the peer a message and listens until its task rests.
-func (t *talk) send(ctx context.Context, m peer.SaidTo) error {
+// sendMessage gives the peer a message and listens until its task rests.
+func (t *remoteTask) sendMessage(ctx context.Context, m peer.OutMessage) error {
 	t.state, t.status = "", nil
 	p := t.client.Params(&m, "")
 	if t.streams {
-		return t.follow(ctx, t.listen(ctx, peer.OpStream, p))
+		return t.followToRest(ctx, t.readStream(ctx, peer.OpStream, p))
 	}
-	open, end := t.linger(ctx)
+	open, end := t.withGrace(ctx)
 	defer end()
-	ev, err := t.client.Call(open, peer.OpSend, t.client.AtOnce(p), t.who)
+	ev, err := t.client.Call(open, peer.OpSend, t.client.ReturnImmediately(p), t.who)
 	if err == nil {
-		err = t.hear(ev)
+		err = t.handleEvent(ev)
 	}
-	return t.follow(ctx, err)
+	return t.followToRest(ctx, err)
 }
 
-// linger is ctx, and a little longer while nobody knows the task: one whose
+// withGrace is ctx, and a little longer while nobody knows the task: one whose
 // name was never heard could not be cancelled.
-func (t *talk) linger(ctx context.Context) (context.Context, func()) {
+func (t *remoteTask) withGrace(ctx context.Context) (context.Context, func()) {
 	open, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
 		if !t.known.Load() {
-			upstream.PauseFor(open, lingerFor)
+			upstream.Pause(open, taskNameWithin)
 		}
 		cancel()
 	})
 	return open, func() { stop(); cancel() }
 }
 
-// listen hears a stream to its end, or until the task rests.
-func (t *talk) listen(ctx context.Context, op peer.Operation, p map[string]any) error {
-	open, end := t.linger(ctx)
+// readStream hears a stream to its end, or until the task rests.
+func (t *remoteTask) readStream(ctx context.Context, op peer.Operation, p map[string]any) error {
+	open, end := t.withGrace(ctx)
 	defer end()
 	for ev, err := range t.client.Stream(open, op, p, t.who) {
 		if err == nil {
-			err = t.hear(ev)
+			err = t.handleEvent(ev)
 		}
-		if err != nil || t.rests() || ctx.Err() != nil {
+		if err != nil || t.isAtRest() || ctx.Err() != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// follow makes sure that the task rests: streams break off, and some peers
-// have none. err is how the last try to hear of it ended.
-func (t *talk) follow(ctx context.Context, err error) error {
+// followToRest makes sure that the task rests: streams break off, and some
+// peers have none. err is how the last try to hear of it ended.
+func (t *remoteTask) followToRest(ctx context.Context, err error) error {
 	pause, vain, resumed := upstream.MinPause, 0, false
 	for {
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case err == nil && t.rests():
+		case err == nil && t.isAtRest():
 			if resumed && t.state == peer.StateCompleted { // some of it may have been missed
-				return t.look(ctx)
+				return t.fetchState(ctx)
 			}
 			return nil
 		case err == nil && t.task == "":
 			return peer.ErrNotA2A // an empty stream, or a message without words
-		case err != nil && (t.task == "" || !lost(err)):
+		case err != nil && (t.task == "" || !isUnreachable(err)):
 			return err
 		case err != nil:
-			if vain++; vain >= peerTries {
+			if vain++; vain >= maxFailures {
 				return err
 			}
 		}
-		if !upstream.PauseFor(ctx, pause) {
+		if !upstream.Pause(ctx, pause) {
 			continue
 		}
-		pause = min(pause*3/2, pollMost)
+		pause = min(pause*3/2, maxPollInterval)
 		resumed = true
 		if before := t.heard; t.streams {
-			if err = t.listen(ctx, peer.OpSubscribe, t.client.Params(nil, t.task)); t.heard != before {
+			if err = t.readStream(ctx, peer.OpSubscribe, t.client.Params(nil, t.task)); t.heard != before {
 				vain, pause = 0, upstream.MinPause
 			}
-			if t.rests() && err == nil || lost(err) {
+			if t.isAtRest() && err == nil || isUnreachable(err) {
 				continue
 			}
 		}
-		if err = t.look(ctx); err == nil {
+		if err = t.fetchState(ctx); err == nil {
 			vain = 0
 		}
 	}
 }
 
-// lost: the way to the peer failed, not the peer.
-func lost(err error) bool {
-	_, ok := errors.AsType[*upstream.Unheard](err)
+// isUnreachable reports whether the way to the peer failed, not the peer.
+func isUnreachable(err error) bool {
+	_, ok := errors.AsType[*upstream.Unreachable](err)
 	return ok
 }
 
-// look gets the task as it stands.
-func (t *talk) look(ctx context.Context) error {
+// fetchState gets the task as it stands.
+func (t *remoteTask) fetchState(ctx context.Context) error {
 	t.asked = nil // what it says now is how it is
 	ev, err := t.client.Call(ctx, peer.OpGet, t.client.Params(nil, t.task), t.who)
 	if err != nil {
 		return err
 	}
-	return t.hear(ev)
+	return t.handleEvent(ev)
 }
 
-// hear takes in what the peer tells and passes on what can be.
-func (t *talk) hear(ev peer.PeerEvent) error {
+// handleEvent takes in what the peer tells and passes on what can be.
+func (t *remoteTask) handleEvent(ev peer.Event) error {
 	t.heard++
 	if ev.Task != "" {
 		t.task = ev.Task
@@ -170,17 +171,17 @@ func (t *talk) hear(ev peer.PeerEvent) error {
 		return nil // as it stood before our caller's answer
 	}
 	t.state, t.status = ev.Status.State, ev.Status.Message
-	if note := textOf(ev.Status.Message); note != "" && !t.rests() {
+	if note := textOf(ev.Status.Message); note != "" && !t.isAtRest() {
 		t.note = note
 		t.notes++
-		_ = t.r.Progress(t.notes, 0, upstream.Clip(note)) // who gave up is told by the context
+		_ = t.r.Progress(t.notes, 0, upstream.Shorten(note)) // who gave up is told by the context
 	}
 	return nil
 }
 
-// leave tells the peer when nobody wants its answer any more.
-func (t *talk) leave(ctx context.Context) {
-	over := t.rests() && t.state != peer.StateInput && t.state != peer.StateAuth
+// cancelUnlessDone tells the peer when nobody wants its answer any more.
+func (t *remoteTask) cancelUnlessDone(ctx context.Context) {
+	over := t.isAtRest() && t.state != peer.StateInput && t.state != peer.StateAuth
 	if over || t.task == "" {
 		return
 	}
@@ -191,26 +192,26 @@ func (t *talk) leave(ctx context.Context) {
 	}
 }
 
-// failed says what went wrong, in the peer's words if it has some.
-func (t *talk) failed(ctx context.Context, err error) error {
+// publicError says what went wrong, in the peer's words if it has some.
+func (t *remoteTask) publicError(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}
-	if f, ok := errors.AsType[*peer.PeerFault](err); ok && f.Busy() {
+	if f, ok := errors.AsType[*peer.Fault](err); ok && f.Busy() {
 		return t.r.Busy(f.Error())
 	}
 	return err
 }
 
-// finish ends our answer as the peer ended its.
-func (t *talk) finish(ctx context.Context) error {
+// sendReply ends our answer as the peer ended its.
+func (t *remoteTask) sendReply(ctx context.Context) error {
 	said := textOf(t.status)
 	switch {
 	case t.direct != nil:
 		if err := t.r.Direct(); err != nil {
 			return err
 		}
-		piece, err := t.artifacts.add(peer.PeerArtifact{Parts: t.direct.Parts}, false)
+		piece, err := t.artifacts.add(peer.Artifact{Parts: t.direct.Parts}, false)
 		if err != nil {
 			return err
 		}
@@ -230,8 +231,8 @@ func (t *talk) finish(ctx context.Context) error {
 		text = t.note
 	}
 	for _, f := range files {
-		if err := t.pass(ctx, f); err != nil {
-			return t.failed(ctx, err)
+		if err := t.forwardPart(ctx, f); err != nil {
+			return t.publicError(ctx, err)
 		}
 	}
 	if rest, ok := strings.CutPrefix(text, t.artifacts.told.String()); ok {
@@ -240,9 +241,9 @@ func (t *talk) finish(ctx context.Context) error {
 	return t.r.Correct(text)
 }
 
-// pass hands on a part that is not text: bytes as a file of the caller's, the
-// rest as it is.
-func (t *talk) pass(ctx context.Context, p peer.PeerPart) error {
+// forwardPart hands on a part that is not text: bytes as a file of the
+// caller's, the rest as it is.
+func (t *remoteTask) forwardPart(ctx context.Context, p peer.Part) error {
 	switch {
 	case p.Raw != "":
 		b, err := p.Bytes()
@@ -252,7 +253,7 @@ func (t *talk) pass(ctx context.Context, p peer.PeerPart) error {
 		_, err = t.r.Attach(ctx, orDefault(p.Filename, "file"), orDefault(p.MediaType, "application/octet-stream"), bytes.NewReader(b))
 		return err
 	case p.URL != "":
-		if upstream.OriginOf(p.URL) == "" {
+		if upstream.Origin(p.URL) == "" {
 			t.bridge.log.Warn("the agent sent the address of a file that nobody can open")
 			return nil
 		}

@@ -60,9 +60,9 @@ func (o *official) Cancel(_ context.Context, x *a2asrv.ExecutorContext) iter.Seq
 	}
 }
 
-// TestA2AGoServer: the Go SDK's server, by both bindings, with streams and
+// TestOfficialGoServer: the Go SDK's server, by both bindings, with streams and
 // without.
-func TestA2AGoServer(t *testing.T) {
+func TestOfficialGoServer(t *testing.T) {
 	for name, c := range map[string]struct {
 		binding a2a.TransportProtocol
 		stream  bool

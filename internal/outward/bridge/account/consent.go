@@ -18,11 +18,11 @@ import (
 // consentWithin is how long a person may take.
 const consentWithin = 10 * time.Minute
 
-const thanks = "<!doctype html><meta charset=utf-8><title>BeeOS</title><p>Thank you. You can close this page and go back to the terminal.\n"
+const thankYouPage = "<!doctype html><meta charset=utf-8><title>BeeOS</title><p>Thank you. You can close this page and go back to the terminal.\n"
 
-// freeRedirect is an address on this machine that nobody uses (RFC 8252). It is
+// pickRedirect is an address on this machine that nobody uses (RFC 8252). It is
 // kept, because clients are registered with it.
-func freeRedirect() (string, error) {
+func pickRedirect() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", fmt.Errorf("find a port for the way back from an authorization server: %w", err)
@@ -31,21 +31,21 @@ func freeRedirect() (string, error) {
 	return "http://" + l.Addr().String() + "/callback", nil
 }
 
-// Ready makes sure that there is consent, where that is what it takes and
-// somebody is there to give it.
-func (g *Gate) Ready(ctx context.Context) error {
+// EnsureConsent makes sure that there is consent, where that is what it takes
+// and somebody is there to give it.
+func (g *Transport) EnsureConsent(ctx context.Context) error {
 	if g == nil || g.opt.Show == nil || g.opt.Secret+g.opt.Key != "" {
 		return nil
 	}
 	if s, err := g.vault.Last(ctx); err != nil || s != nil && s.Access != "" {
 		return err
 	}
-	return g.consent(ctx)
+	return g.askConsent(ctx)
 }
 
-// consent sends the person to the authorization server and waits until they
+// askConsent sends the person to the authorization server and waits until they
 // come back.
-func (g *Gate) consent(ctx context.Context) error {
+func (g *Transport) askConsent(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, consentWithin, errors.New("nobody came back from the authorization server in time"))
 	defer cancel()
 	p, err := g.Start(ctx)
@@ -53,7 +53,7 @@ func (g *Gate) consent(ctx context.Context) error {
 		return nil // it lets us in
 	}
 	if err != nil {
-		return Why(err)
+		return PublicError(err)
 	}
 	back, err := url.Parse(g.redirect)
 	if err != nil {
@@ -64,14 +64,14 @@ func (g *Gate) consent(ctx context.Context) error {
 		return fmt.Errorf("nobody could come back from the authorization server: %w", err)
 	}
 	came := make(chan url.Values, 1)
-	s := &http.Server{ReadHeaderTimeout: upstream.WaitExit, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s := &http.Server{ReadHeaderTimeout: upstream.ExitWithin, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		q := r.URL.Query()
 		if r.URL.Path != back.Path || q.Get("state") != p.State {
 			http.Error(w, "this page belongs to nothing that was begun here", http.StatusNotFound)
 			return
 		}
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		fmt.Fprint(w, thanks)
+		fmt.Fprint(w, thankYouPage)
 		select {
 		case came <- q:
 		default: // the page was loaded again
@@ -80,7 +80,7 @@ func (g *Gate) consent(ctx context.Context) error {
 	var serving errgroup.Group
 	serving.Go(func() error { return s.Serve(l) })
 	defer func() {
-		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), upstream.WaitExit)
+		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), upstream.ExitWithin)
 		defer cancel()
 		_ = s.Shutdown(end) // whoever still reads the page has read it
 		_ = serving.Wait()  // it says that it was shut down
@@ -89,7 +89,7 @@ func (g *Gate) consent(ctx context.Context) error {
 	select {
 	case q := <-came:
 		if err := g.Finish(ctx, p, q); err != nil {
-			return Why(err)
+			return PublicError(err)
 		}
 		g.Forget()
 		return nil

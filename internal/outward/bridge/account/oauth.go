@@ -1,3 +1,6 @@
+// Package account gets bridges into servers that want tokens: with a client of
+// their own, or with the consent of the person at the terminal (consent.go).
+// The tokens are kept in a file of the user's (vault.go).
 package account
 
 import (
@@ -15,10 +18,10 @@ import (
 	"github.com/beeos/beeos/internal/outward/oauthclient"
 )
 
-// OAuth is how a bridge gets into a server that wants tokens: as a client of
+// Client is how a bridge gets into a server that wants tokens: as a client of
 // its own, or with the consent of the person at the terminal. It does nothing
 // until the server asks.
-type OAuth struct {
+type Client struct {
 	Named    bool // the operator has named it; else it is for servers that ask
 	ClientID string
 	Secret   string   // or
@@ -35,7 +38,7 @@ type OAuth struct {
 }
 
 // Check finds mistakes before anything is dialled.
-func (o *OAuth) Check() error {
+func (o *Client) Check() error {
 	switch {
 	case o == nil:
 		return nil
@@ -51,25 +54,26 @@ func (o *OAuth) Check() error {
 	return nil
 }
 
-// Gate is the way into one server.
-type Gate struct {
+// Transport is the way into one server.
+type Transport struct {
 	*oauthclient.Transport
-	opt      *OAuth
+	opt      *Client
 	vault    *vault
 	redirect string
 }
 
+// ErrConsent is for a server that nobody has given consent for yet.
 var ErrConsent = errors.New("the server wants a person's consent: run this once in a terminal, or give it a client of its own (--oauth-client, with its secret in BEEOS_OAUTH_SECRET)")
 
-// Open returns the way into the server at address.
-func (o *OAuth) Open(address string) (*Gate, error) {
+// NewTransport returns the way into the server at address.
+func (o *Client) NewTransport(address string) (*Transport, error) {
 	v, err := openVault(o, address)
 	if err != nil {
 		return nil, err
 	}
-	g := &Gate{opt: o, vault: v, redirect: cmp.Or(o.Redirect, v.kept.Redirect)}
+	g := &Transport{opt: o, vault: v, redirect: cmp.Or(o.Redirect, v.kept.Redirect)}
 	if g.redirect == "" && o.Show != nil {
-		if g.redirect, err = freeRedirect(); err != nil {
+		if g.redirect, err = pickRedirect(); err != nil {
 			return nil, err
 		}
 	}
@@ -86,14 +90,14 @@ func (o *OAuth) Open(address string) (*Gate, error) {
 		}
 	}
 	g.Transport, err = oauthclient.New(oauthclient.Options{
-		URL: address, Client: c, Vault: v, Base: newReach(address, o.Issuer), Plain: strings.HasPrefix(address, "http://"),
+		URL: address, Client: c, Vault: v, Base: newGuardedTransport(address, o.Issuer), Plain: strings.HasPrefix(address, "http://"),
 	})
 	return g, err
 }
 
 // RoundTrip does not wait for people: what takes consent fails with
-// errConsent.
-func (g *Gate) RoundTrip(req *http.Request) (*http.Response, error) {
+// ErrConsent.
+func (g *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := g.Transport.RoundTrip(req)
 	if err != nil && beeos.CodeOf(err) == beeos.Unauthorized {
 		return nil, ErrConsent
@@ -101,59 +105,59 @@ func (g *Gate) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// reach dials what the operator named as it is. What others name, such as the
-// authorization server of a server, must not lead into private networks, unless
-// the server itself is in one, by its address.
-type reach struct {
+// guardedTransport dials what the operator named as it is. What others name,
+// such as the authorization server of a server, must not lead into private
+// networks, unless the server itself is in one, by its address.
+type guardedTransport struct {
 	own   []string // origins
 	plain http.RoundTripper
 	guard http.RoundTripper
 }
 
-func newReach(own ...string) *reach {
+func newGuardedTransport(own ...string) *guardedTransport {
 	private := strings.HasPrefix(own[0], "http://")
 	if u, err := url.Parse(own[0]); err == nil {
 		ip := net.ParseIP(u.Hostname())
 		private = private || ip != nil && (ip.IsPrivate() || ip.IsLoopback())
 	}
-	return &reach{own: own, plain: http.DefaultTransport, guard: oauthclient.Guard(private)}
+	return &guardedTransport{own: own, plain: http.DefaultTransport, guard: oauthclient.Guard(private)}
 }
 
-func (r *reach) RoundTrip(req *http.Request) (*http.Response, error) {
+func (r *guardedTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if upstream.SameOrigin(req.URL.String(), r.own) {
 		return r.plain.RoundTrip(req)
 	}
 	return r.guard.RoundTrip(req)
 }
 
-// Client follows no redirects and is let in.
-func (g *Gate) Client() *http.Client {
-	c := upstream.PlainClient()
+// HTTPClient follows no redirects and is let in.
+func (g *Transport) HTTPClient() *http.Client {
+	c := upstream.NewClient()
 	c.Transport = g
 	return c
 }
 
-// Admit asks the person for consent if that is what err is about, and reports
-// whether it is worth trying again.
-func (g *Gate) Admit(ctx context.Context, err error) bool {
+// ObtainConsent asks the person for consent if that is what err is about, and
+// reports whether it is worth trying again.
+func (g *Transport) ObtainConsent(ctx context.Context, err error) bool {
 	if g == nil || g.opt.Show == nil || !errors.Is(err, ErrConsent) {
 		return false
 	}
-	if err := g.consent(ctx); err != nil {
+	if err := g.askConsent(ctx); err != nil {
 		g.opt.Log.Warn("there is no consent", "err", err)
 		return false
 	}
 	return true
 }
 
-// Wanted reports whether a server that wants tokens is to be asked how to get
-// one: headers that hold a credential are the answer to that.
-func Wanted(header http.Header) bool {
+// LacksCredential reports whether a server that wants tokens is to be asked how
+// to get one: headers that hold a credential are the answer to that.
+func LacksCredential(header http.Header) bool {
 	return header.Get("Authorization") == "" && header.Get("Cookie") == ""
 }
 
-// Why keeps what an error of ours says and hides the rest of its chain.
-func Why(err error) error {
+// PublicError keeps what an error of ours says and hides the rest of its chain.
+func PublicError(err error) error {
 	if e, ok := errors.AsType[*beeos.Error](err); ok {
 		return errors.New(e.Message)
 	}

@@ -31,7 +31,7 @@ type keptTokens struct {
 	Sessions map[string]oauthclient.Session `json:"sessions"` // by issuer
 }
 
-func openVault(o *OAuth, server string) (*vault, error) {
+func openVault(o *Client, server string) (*vault, error) {
 	folder := o.Folder
 	if folder == "" {
 		dir, err := os.UserConfigDir()

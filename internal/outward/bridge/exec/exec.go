@@ -1,3 +1,8 @@
+// Package exec turns a program into an agent: it keeps the program running,
+// writes each message to its stdin as a line of JSON, and forwards the lines
+// that it answers with. Package jsonline has the format. What the program
+// writes to stderr goes to the log; when it ends it is started again, and the
+// messages that it had not answered fail.
 package exec
 
 import (
@@ -39,8 +44,8 @@ func (o *Options) Run(ctx context.Context, s kind.Settings) error {
 	// The program outlives the agent: answers in hand are finished first.
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	var keeper sync.WaitGroup
-	keeper.Go(func() { p.keep(life) })
-	err := agent.Run(ctx, s.Agent, p.answer)
+	keeper.Go(func() { p.keepAlive(life) })
+	err := agent.Run(ctx, s.Agent, p.answerMessage)
 	end()
 	keeper.Wait()
 	return err
@@ -65,31 +70,31 @@ type process struct {
 	gone  chan struct{} // closed when it has ended
 
 	mu   sync.Mutex
-	open map[string]*exchange // messages that it has not answered
+	open map[string]*openMessage // messages that it has not answered
 }
 
-// exchange is one message and what the program says about it.
-type exchange struct {
-	said chan jsonline.Saying
+// openMessage is one message and what the program says about it.
+type openMessage struct {
+	said chan jsonline.Output
 	done chan struct{} // closed when nobody listens any more
 }
 
-var errSilence = errors.New("the program behind this agent does not read its input")
+var errInputBlocked = errors.New("the program behind this agent does not read its input")
 
-// answer handles one message: it writes the line and passes on what comes
-// back.
-func (p *program) answer(ctx context.Context, m agent.Message, r *agent.Reply) error {
-	line, err := jsonline.NewQuestion(m).Line()
+// answerMessage handles one message: it writes the line and passes on what
+// comes back.
+func (p *program) answerMessage(ctx context.Context, m agent.Message, r *agent.Reply) error {
+	line, err := jsonline.NewInput(m).Encode()
 	if err != nil {
 		return fmt.Errorf("the message cannot be passed on: %w", err)
 	}
-	proc, err := p.current(ctx)
+	proc, err := p.currentProcess(ctx)
 	if err != nil {
 		return err
 	}
-	x := proc.begin(m.ID)
-	defer proc.finish(m.ID, x)
-	if err := proc.write(ctx, line); err != nil {
+	x := proc.openMessage(m.ID)
+	defer proc.closeMessage(m.ID, x)
+	if err := proc.writeLine(ctx, line); err != nil {
 		return err
 	}
 	// Questions that are open when the answer ends are nobody's any more.
@@ -101,37 +106,37 @@ func (p *program) answer(ctx context.Context, m agent.Message, r *agent.Reply) e
 		select {
 		case s := <-x.said:
 			if s.Approve != nil {
-				questions.Go(func() { p.approve(asking, proc, m.ID, *s.Approve, r) })
+				questions.Go(func() { p.decideApproval(asking, proc, m.ID, *s.Approve, r) })
 			}
-			if err := s.Say(r); err != nil || s.Last() {
+			if err := s.Forward(r); err != nil || s.IsFinal() {
 				return err
 			}
 		case <-proc.gone:
-			return x.rest(r)
+			return x.forwardRest(r)
 		case <-ctx.Done():
-			proc.cancel(m.ID, context.Cause(ctx))
+			proc.cancelMessage(m.ID, context.Cause(ctx))
 			return context.Cause(ctx)
 		}
 	}
 }
 
-// approve has a question of the program's decided and tells it how.
-func (p *program) approve(ctx context.Context, proc *process, id string, a jsonline.Approval, r *agent.Reply) {
-	d, err := a.Ask(ctx, r)
+// decideApproval has a question of the program's decided and tells it how.
+func (p *program) decideApproval(ctx context.Context, proc *process, id string, a jsonline.Approval, r *agent.Reply) {
+	d, err := a.Decide(ctx, r)
 	if ctx.Err() != nil {
 		return
 	}
 	if err != nil {
-		p.log.Warn("nobody can decide about a tool", "tool", upstream.Clip(a.Tool), "err", err)
+		p.log.Warn("nobody can decide about a tool", "tool", upstream.Shorten(a.Tool), "err", err)
 		d.Reason = "nobody can decide about it now"
 	}
-	if line, err := (jsonline.Question{ID: id, Decision: &d}).Line(); err == nil {
-		_ = proc.write(ctx, line) // ended, or does not read: then it need not know
+	if line, err := (jsonline.Input{ID: id, Decision: &d}).Encode(); err == nil {
+		_ = proc.writeLine(ctx, line) // ended, or does not read: then it need not know
 	}
 }
 
-// current returns the process, once there is one.
-func (p *program) current(ctx context.Context) (*process, error) {
+// currentProcess returns the process, once there is one.
+func (p *program) currentProcess(ctx context.Context) (*process, error) {
 	p.mu.Lock()
 	now, ready := p.now, p.ready
 	p.mu.Unlock()
@@ -142,7 +147,7 @@ func (p *program) current(ctx context.Context) (*process, error) {
 	defer patience.Stop()
 	select {
 	case <-ready:
-		return p.current(ctx)
+		return p.currentProcess(ctx)
 	case <-patience.C:
 		return nil, upstream.ErrAbsent
 	case <-ctx.Done():
@@ -150,36 +155,36 @@ func (p *program) current(ctx context.Context) (*process, error) {
 	}
 }
 
-func (proc *process) begin(id string) *exchange {
-	x := &exchange{said: make(chan jsonline.Saying, 64), done: make(chan struct{})}
+func (proc *process) openMessage(id string) *openMessage {
+	x := &openMessage{said: make(chan jsonline.Output, 64), done: make(chan struct{})}
 	proc.mu.Lock()
 	defer proc.mu.Unlock()
 	proc.open[id] = x
 	return x
 }
 
-func (proc *process) finish(id string, x *exchange) {
+func (proc *process) closeMessage(id string, x *openMessage) {
 	close(x.done)
 	proc.mu.Lock()
 	defer proc.mu.Unlock()
 	delete(proc.open, id)
 }
 
-func (proc *process) write(ctx context.Context, line []byte) error {
+func (proc *process) writeLine(ctx context.Context, line []byte) error {
 	select {
 	case proc.stdin <- line:
 		return nil
 	case <-proc.gone:
 		return upstream.ErrGone
 	case <-ctx.Done():
-		return errSilence
+		return errInputBlocked
 	}
 }
 
-// cancel tells the program that nobody waits for the answer any more; one
-// that does not read need not know.
-func (proc *process) cancel(id string, why error) {
-	if line, err := (jsonline.Question{ID: id, Cancel: why.Error()}).Line(); err == nil {
+// cancelMessage tells the program that nobody waits for the answer any more;
+// one that does not read need not know.
+func (proc *process) cancelMessage(id string, why error) {
+	if line, err := (jsonline.Input{ID: id, Cancel: why.Error()}).Encode(); err == nil {
 		select {
 		case proc.stdin <- line:
 		default:
@@ -187,8 +192,8 @@ func (proc *process) cancel(id string, why error) {
 	}
 }
 
-// hear hands a saying to the message it is about.
-func (proc *process) hear(s jsonline.Saying) {
+// deliverOutput hands a saying to the message it is about.
+func (proc *process) deliverOutput(s jsonline.Output) {
 	proc.mu.Lock()
 	x := proc.open[s.ID]
 	proc.mu.Unlock()
@@ -201,12 +206,12 @@ func (proc *process) hear(s jsonline.Saying) {
 	}
 }
 
-// rest passes on what the program had said when it ended.
-func (x *exchange) rest(r *agent.Reply) error {
+// forwardRest passes on what the program had said when it ended.
+func (x *openMessage) forwardRest(r *agent.Reply) error {
 	for {
 		select {
 		case s := <-x.said:
-			if err := s.Say(r); err != nil || s.Last() {
+			if err := s.Forward(r); err != nil || s.IsFinal() {
 				return err
 			}
 		default:
@@ -215,24 +220,24 @@ func (x *exchange) rest(r *agent.Reply) error {
 	}
 }
 
-// keep runs the program, and runs it again when it ends, until ctx does.
-func (p *program) keep(ctx context.Context) {
-	upstream.KeepRunning(ctx, p.run, func(pause time.Duration, err error) {
+// keepAlive runs the program, and runs it again when it ends, until ctx does.
+func (p *program) keepAlive(ctx context.Context) {
+	upstream.KeepRunning(ctx, p.runOnce, func(pause time.Duration, err error) {
 		p.log.Error("the program ended; starting it again", "in", pause.String(), "err", err)
 	})
 }
 
-// run is one life of the program.
-func (p *program) run(ctx context.Context) error {
+// runOnce is one life of the program.
+func (p *program) runOnce(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	cmd := exec.CommandContext(ctx, p.command[0], p.command[1:]...)
-	cmd.Dir, cmd.Env, cmd.WaitDelay = p.dir, p.env, upstream.WaitExit
+	cmd.Dir, cmd.Env, cmd.WaitDelay = p.dir, p.env, upstream.ExitWithin
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		return err
 	}
-	proc := &process{stdin: make(chan []byte, 64), over: make(chan struct{}), gone: make(chan struct{}), open: map[string]*exchange{}}
+	proc := &process{stdin: make(chan []byte, 64), over: make(chan struct{}), gone: make(chan struct{}), open: map[string]*openMessage{}}
 	cmd.Cancel = func() error { // its stdin ends, the polite way to say it; after WaitDelay it is killed
 		close(proc.over)
 		return nil
@@ -243,24 +248,24 @@ func (p *program) run(ctx context.Context) error {
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	p.set(proc)
+	p.setCurrent(proc)
 	var pipes sync.WaitGroup
-	pipes.Go(func() { proc.feed(stdin) })
+	pipes.Go(func() { proc.writeInput(stdin) })
 	var readers sync.WaitGroup
-	readers.Go(func() { p.logLines(stderr) })
-	readers.Go(func() { p.listen(proc, stdout, stop) })
+	readers.Go(func() { p.logStderr(stderr) })
+	readers.Go(func() { p.readOutput(proc, stdout, stop) })
 	err = cmd.Wait()
 	toStdout.Close() //nolint:errcheck // never fails
 	toStderr.Close() //nolint:errcheck // never fails
 	readers.Wait()   // its last words count
-	p.set(nil)
+	p.setCurrent(nil)
 	close(proc.gone)
 	pipes.Wait()
 	return err
 }
 
-// set makes proc the current process; nil = there is none.
-func (p *program) set(proc *process) {
+// setCurrent makes proc the current process; nil = there is none.
+func (p *program) setCurrent(proc *process) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.now = proc
@@ -271,9 +276,9 @@ func (p *program) set(proc *process) {
 	}
 }
 
-// feed writes lines until the program has ended. One that is to end gets what
-// is left of them, and then the end of the file.
-func (proc *process) feed(stdin io.WriteCloser) {
+// writeInput writes lines until the program has ended. One that is to end gets
+// what is left of them, and then the end of the file.
+func (proc *process) writeInput(stdin io.WriteCloser) {
 	defer stdin.Close() //nolint:errcheck // it is over either way
 	for {
 		var line []byte
@@ -294,21 +299,21 @@ func (proc *process) feed(stdin io.WriteCloser) {
 	}
 }
 
-// listen reads the program's lines. One whose lines cannot be told apart any
-// more is stopped: nothing that it answers would be heard.
-func (p *program) listen(proc *process, stdout io.Reader, stop func()) {
+// readOutput reads the program's lines. One whose lines cannot be told apart
+// any more is stopped: nothing that it answers would be heard.
+func (p *program) readOutput(proc *process, stdout io.Reader, stop func()) {
 	lines := bufio.NewScanner(stdout)
 	lines.Buffer(nil, upstream.MaxLine)
 	for lines.Scan() {
 		if len(lines.Bytes()) == 0 {
 			continue
 		}
-		s, err := jsonline.Parse(lines.Bytes())
+		s, err := jsonline.ParseOutput(lines.Bytes())
 		if err != nil {
-			p.log.Warn("a line of the program's cannot be used", "err", err, "line", upstream.Clip(lines.Text()))
+			p.log.Warn("a line of the program's cannot be used", "err", err, "line", upstream.Shorten(lines.Text()))
 			continue
 		}
-		proc.hear(s)
+		proc.deliverOutput(s)
 	}
 	if err := lines.Err(); err != nil {
 		p.log.Error("the program's output cannot be read any more", "err", err)
@@ -317,7 +322,7 @@ func (p *program) listen(proc *process, stdout io.Reader, stop func()) {
 	}
 }
 
-func (p *program) logLines(stderr io.Reader) {
+func (p *program) logStderr(stderr io.Reader) {
 	lines := bufio.NewScanner(stderr)
 	lines.Buffer(nil, upstream.MaxLine)
 	for lines.Scan() {

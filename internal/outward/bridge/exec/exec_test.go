@@ -20,7 +20,7 @@ import (
 	"github.com/beeos/beeos/test/bridgetest"
 )
 
-func TestExec(t *testing.T) {
+func TestProgramAnswers(t *testing.T) {
 	app := apptest.Start(t, apptest.Config(t))
 	self, err := os.Executable()
 	if err != nil {
@@ -103,7 +103,7 @@ func TestExec(t *testing.T) {
 	}
 }
 
-func TestExecRefuses(t *testing.T) {
+func TestMissingProgramIsRefused(t *testing.T) {
 	for _, command := range []upstream.Command{{}, upstream.NewCommand("./no-such-program")} {
 		if err := (&exec.Options{Command: command}).Run(t.Context(), kind.Settings{}); err == nil {
 			t.Errorf("%+v: no error", command)

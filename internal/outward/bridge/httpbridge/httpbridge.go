@@ -1,3 +1,6 @@
+// Package httpbridge turns an endpoint into an agent: a POST per message, with
+// the line of JSON that a program would get (package jsonline) as its body. The
+// answer is JSON, a stream of server-sent events, or text.
 package httpbridge
 
 import (
@@ -33,8 +36,8 @@ func (o *Options) Check(s *kind.Settings) error { return upstream.CheckURL(s.Opt
 
 // Run serves the endpoint as an agent until ctx ends.
 func (o *Options) Run(ctx context.Context, s kind.Settings) error {
-	e := &endpoint{url: o.URL, header: s.Header, timeout: time.Duration(o.Timeout), http: upstream.PlainClient()}
-	return agent.Run(ctx, s.Agent, e.answer)
+	e := &endpoint{url: o.URL, header: s.Header, timeout: time.Duration(o.Timeout), http: upstream.NewClient()}
+	return agent.Run(ctx, s.Agent, e.answerMessage)
 }
 
 // endpoint is what stands behind an agent.
@@ -45,49 +48,49 @@ type endpoint struct {
 	http    *http.Client
 }
 
-// approvalsMost is how often an endpoint may ask in one answer.
-const approvalsMost = 100
+// maxApprovals is how often an endpoint may ask in one answer.
+const maxApprovals = 100
 
 var (
-	errTimeout = errors.New("the endpoint behind this agent did not answer in time")
-	errNoEnd   = errors.New("the endpoint behind this agent answered with something that is no answer")
+	errTimeout  = errors.New("the endpoint behind this agent did not answer in time")
+	errNoAnswer = errors.New("the endpoint behind this agent answered with something that is no answer")
 )
 
-// answer handles one message. The request ends with ctx.
-func (e *endpoint) answer(ctx context.Context, m agent.Message, r *agent.Reply) error {
+// answerMessage handles one message. The request ends with ctx.
+func (e *endpoint) answerMessage(ctx context.Context, m agent.Message, r *agent.Reply) error {
 	if e.timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, e.timeout, errTimeout)
 		defer cancel()
 	}
-	q := jsonline.NewQuestion(m)
-	for range approvalsMost {
-		asked, err := e.exchange(ctx, q, r)
+	q := jsonline.NewInput(m)
+	for range maxApprovals {
+		asked, err := e.postAndForward(ctx, q, r)
 		if err != nil || asked == nil {
-			return e.failed(ctx, err)
+			return e.publicError(ctx, err)
 		}
-		d, err := asked.Ask(ctx, r)
+		d, err := asked.Decide(ctx, r)
 		if err != nil {
-			return e.failed(ctx, err)
+			return e.publicError(ctx, err)
 		}
 		q.Decision = &d
 	}
 	return errors.New("the endpoint behind this agent asks for approval again and again")
 }
 
-// exchange posts a message, passes on the answer, and returns the question
-// whether a tool may be called that it ended with, if it did.
-func (e *endpoint) exchange(ctx context.Context, q jsonline.Question, r *agent.Reply) (*jsonline.Approval, error) {
-	resp, err := e.post(ctx, q)
+// postAndForward posts a message, passes on the answer, and returns the
+// question whether a tool may be called that it ended with, if it did.
+func (e *endpoint) postAndForward(ctx context.Context, q jsonline.Input, r *agent.Reply) (*jsonline.Approval, error) {
+	resp, err := e.postMessage(ctx, q)
 	if err != nil {
 		return nil, err
 	}
 	defer resp.Body.Close()
-	return e.read(resp, r)
+	return e.forwardResponse(resp, r)
 }
 
-func (e *endpoint) post(ctx context.Context, q jsonline.Question) (*http.Response, error) {
-	body, err := q.Line()
+func (e *endpoint) postMessage(ctx context.Context, q jsonline.Input) (*http.Response, error) {
+	body, err := q.Encode()
 	if err != nil {
 		return nil, fmt.Errorf("the message cannot be passed on: %w", err)
 	}
@@ -107,9 +110,9 @@ func (e *endpoint) post(ctx context.Context, q jsonline.Question) (*http.Respons
 	return e.http.Do(req)
 }
 
-// failed says what went wrong without saying where: the address is nobody's
-// business but the operator's.
-func (e *endpoint) failed(ctx context.Context, err error) error {
+// publicError says what went wrong without saying where: the address is
+// nobody's business but the operator's.
+func (e *endpoint) publicError(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -122,16 +125,16 @@ func (e *endpoint) failed(ctx context.Context, err error) error {
 	return err
 }
 
-// read passes the answer on.
-func (e *endpoint) read(resp *http.Response, r *agent.Reply) (*jsonline.Approval, error) {
+// forwardResponse passes the answer on.
+func (e *endpoint) forwardResponse(resp *http.Response, r *agent.Reply) (*jsonline.Approval, error) {
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")) // none: then it is taken for JSON
 	switch {
 	case resp.StatusCode >= 300:
-		return nil, upstream.Refusal(resp, upstream.SecretsIn(e.header)...)
+		return nil, upstream.StatusError(resp, upstream.SecretsOf(e.header)...)
 	case resp.StatusCode == http.StatusNoContent:
 		return nil, r.Send("")
 	case kind == "text/event-stream":
-		return readStream(resp.Body, r)
+		return forwardStream(resp.Body, r)
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, upstream.MaxLine+1))
 	if err != nil {
@@ -143,20 +146,20 @@ func (e *endpoint) read(resp *http.Response, r *agent.Reply) (*jsonline.Approval
 	if kind == "text/plain" {
 		return nil, r.Send(string(body))
 	}
-	var s jsonline.Saying
+	var s jsonline.Output
 	if err := json.Unmarshal(body, &s); err != nil {
-		return nil, errNoEnd
+		return nil, errNoAnswer
 	}
-	if !s.Last() && s.Delta == "" && len(s.Parts) == 0 && len(s.Structured) == 0 && s.Approve == nil {
-		return nil, errNoEnd
+	if !s.IsFinal() && s.Delta == "" && len(s.Parts) == 0 && len(s.Structured) == 0 && s.Approve == nil {
+		return nil, errNoAnswer
 	}
-	return s.Approve, s.Say(r)
+	return s.Approve, s.Forward(r)
 }
 
-// readStream passes events on as they come. The stream's end is the end of the
-// answer, if none of them was.
-func readStream(body io.Reader, r *agent.Reply) (*jsonline.Approval, error) {
-	for ev, err := range upstream.Events(body) {
+// forwardStream passes events on as they come. The stream's end is the end of
+// the answer, if none of them was.
+func forwardStream(body io.Reader, r *agent.Reply) (*jsonline.Approval, error) {
+	for ev, err := range upstream.ReadEvents(body) {
 		if err != nil {
 			return nil, err
 		}
@@ -166,11 +169,11 @@ func readStream(body io.Reader, r *agent.Reply) (*jsonline.Approval, error) {
 		if ev.Data == "" {
 			continue
 		}
-		var s jsonline.Saying
+		var s jsonline.Output
 		if err := json.Unmarshal([]byte(ev.Data), &s); err != nil {
-			return nil, errNoEnd
+			return nil, errNoAnswer
 		}
-		if err := s.Say(r); err != nil || s.Last() || s.Approve != nil {
+		if err := s.Forward(r); err != nil || s.IsFinal() || s.Approve != nil {
 			return s.Approve, err
 		}
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/beeos/beeos/test/bridgetest"
 )
 
-func TestHTTP(t *testing.T) {
+func TestEndpointAnswers(t *testing.T) {
 	app := apptest.Start(t, apptest.Config(t))
 	begun, gone := make(chan struct{}, 1), make(chan struct{}, 1)
 	endpoint := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

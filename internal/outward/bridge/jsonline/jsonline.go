@@ -26,8 +26,7 @@
 //
 // The answer is everything that was sent as delta, then the reply. A reply may
 // carry "parts", an array of content such as images, and "structured", a
-// value. What the program writes to stderr goes to the log. When the program
-// ends it is started again, and the messages that it had not answered fail.
+// value.
 package jsonline
 
 import (
@@ -40,8 +39,8 @@ import (
 	"github.com/beeos/beeos/agent"
 )
 
-// Question is one line to the program.
-type Question struct {
+// Input is one line to the program.
+type Input struct {
 	ID          string             `json:"id"`
 	Text        string             `json:"text,omitempty"`
 	Tool        string             `json:"tool,omitempty"`
@@ -55,7 +54,7 @@ type Question struct {
 	Metadata    map[string]string  `json:"metadata,omitempty"`
 	Attachments []agent.Attachment `json:"attachments,omitempty"`
 	Cancel      string             `json:"cancel,omitempty"`
-	Decision    *decision          `json:"decision,omitempty"`
+	Decision    *Decision          `json:"decision,omitempty"`
 }
 
 // Approval is a program's question whether it may call a tool.
@@ -67,18 +66,18 @@ type Approval struct {
 	Auto      bool            `json:"auto"`
 }
 
-// decision is the answer to it.
-type decision struct {
+// Decision is the answer to it.
+type Decision struct {
 	Request  string `json:"request"`
 	Approved bool   `json:"approved"`
 	Reason   string `json:"reason,omitempty"`
 	Expired  bool   `json:"expired,omitempty"`
 }
 
-// Ask has the owner of the agent decide, and waits. An error means that nobody
-// can, which is no yes.
-func (a Approval) Ask(ctx context.Context, r *agent.Reply) (decision, error) {
-	d := decision{Request: a.Request}
+// Decide has the owner of the agent decide, and waits. An error means that
+// nobody can, which is not a yes.
+func (a Approval) Decide(ctx context.Context, r *agent.Reply) (Decision, error) {
+	d := Decision{Request: a.Request}
 	if a.Tool == "" {
 		d.Reason = "the question names no tool"
 		return d, nil
@@ -96,8 +95,9 @@ func (a Approval) Ask(ctx context.Context, r *agent.Reply) (decision, error) {
 	return d, err
 }
 
-func NewQuestion(m agent.Message) Question {
-	q := Question{
+// NewInput returns the line for a message.
+func NewInput(m agent.Message) Input {
+	q := Input{
 		ID: m.ID, Text: m.Text, Tool: m.Tool, Arguments: m.Arguments, Method: m.Method, Params: m.Params,
 		Channel: m.Channel, From: m.From, Attempt: m.Attempt, Metadata: m.Metadata, Attachments: m.Attachments,
 	}
@@ -107,8 +107,8 @@ func NewQuestion(m agent.Message) Question {
 	return q
 }
 
-// Line encodes q with its line end.
-func (q Question) Line() ([]byte, error) {
+// Encode returns the line with its end.
+func (q Input) Encode() ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
@@ -116,8 +116,8 @@ func (q Question) Line() ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// Saying is one line of the program's.
-type Saying struct {
+// Output is one line from the program.
+type Output struct {
 	ID         string            `json:"id"`
 	Delta      string            `json:"delta"`
 	Reasoning  string            `json:"reasoning"`
@@ -131,7 +131,8 @@ type Saying struct {
 	Structured json.RawMessage   `json:"structured"`
 }
 
-func Parse(line []byte) (s Saying, err error) {
+// ParseOutput reads a line that has to say which message it is about.
+func ParseOutput(line []byte) (s Output, err error) {
 	if err := json.Unmarshal(line, &s); err != nil {
 		return s, fmt.Errorf("not a JSON line: %w", err)
 	}
@@ -141,11 +142,11 @@ func Parse(line []byte) (s Saying, err error) {
 	return s, nil
 }
 
-// Last reports whether s ends the answer.
-func (s *Saying) Last() bool { return s.Reply != nil || s.Error != nil }
+// IsFinal reports whether s ends the answer.
+func (s *Output) IsFinal() bool { return s.Reply != nil || s.Error != nil }
 
-// Say passes s on to the caller.
-func (s *Saying) Say(r *agent.Reply) error {
+// Forward passes s on to the caller.
+func (s *Output) Forward(r *agent.Reply) error {
 	if s.Reasoning != "" {
 		_ = r.Reasoning(s.Reasoning) // who gave up is told by the context
 	}

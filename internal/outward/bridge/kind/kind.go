@@ -13,13 +13,13 @@ import (
 
 // Settings are what a bridge is given beside its own options.
 type Settings struct {
-	Agent  agent.Options // the agent: its name, where it serves
-	Header http.Header   // sent along with every request; may hold secrets
-	OAuth  account.OAuth // how to get into a server that wants tokens
-	Args   []string      // more arguments for a program
-	Dir    string        // where a program runs; empty = here
-	Env    []string      // environment of a program; nil = ours
-	Folder string        // of the file that describes the bridge; empty = the command line does
+	Agent  agent.Options  // the agent: its name, where it serves
+	Header http.Header    // sent along with every request; may hold secrets
+	OAuth  account.Client // how to get into a server that wants tokens
+	Args   []string       // more arguments for a program
+	Dir    string         // where a program runs; empty = here
+	Env    []string       // environment of a program; nil = ours
+	Folder string         // of the file that describes the bridge; empty = the command line does
 }
 
 // Option is the name of an option as the operator wrote it.
@@ -33,11 +33,11 @@ func (s *Settings) Option(name string) string {
 // Log is where the bridge reports.
 func (s *Settings) Log() *slog.Logger { return cmp.Or(s.Agent.Log, slog.Default()) }
 
-// Client returns how to get into the server, nil if the header is all there is.
-// Without a client that the operator has named, a bridge may still ask for
-// consent, unless the header holds a credential.
-func (s *Settings) Client(mayAsk bool) *account.OAuth {
-	if !s.OAuth.Named && (!mayAsk || !account.Wanted(s.Header)) {
+// OAuthClient returns how to get into the server, nil if the header is all
+// there is. Without a client that the operator has named, a bridge may still
+// ask for consent, unless the header holds a credential.
+func (s *Settings) OAuthClient(mayAsk bool) *account.Client {
+	if !s.OAuth.Named && (!mayAsk || !account.LacksCredential(s.Header)) {
 		return nil
 	}
 	o := s.OAuth

@@ -15,9 +15,9 @@ import (
 	"github.com/beeos/beeos/internal/outward/bridge/upstream"
 )
 
-// answer handles one message: the server gets the call, the caller all that
-// comes back.
-func (b *mcpBridge) answer(ctx context.Context, m agent.Message, r *agent.Reply) error {
+// answerMessage handles one message: the server gets the call, the caller all
+// that comes back.
+func (b *bridge) answerMessage(ctx context.Context, m agent.Message, r *agent.Reply) error {
 	switch m.Method {
 	case "tools/call", "resources/read", "prompts/get", "completion/complete":
 	default:
@@ -29,7 +29,7 @@ func (b *mcpBridge) answer(ctx context.Context, m agent.Message, r *agent.Reply)
 		}
 	}
 	s, leave, err := b.sessionFor(ctx, m)
-	if errors.Is(err, errFull) {
+	if errors.Is(err, errTooManyCallers) {
 		return r.Busy(err.Error())
 	}
 	if err != nil {
@@ -37,7 +37,7 @@ func (b *mcpBridge) answer(ctx context.Context, m agent.Message, r *agent.Reply)
 	}
 	defer leave()
 	raw, err := s.Call(ctx, m.Method, paramsFor(s, m), hooksFor(m, r))
-	if fault := (*jsonrpc.Error)(nil); asFault(err, &fault) {
+	if fault := (*jsonrpc.Error)(nil); isFault(err, &fault) {
 		var data any
 		if len(fault.Data) > 0 {
 			data = fault.Data
@@ -47,35 +47,35 @@ func (b *mcpBridge) answer(ctx context.Context, m agent.Message, r *agent.Reply)
 	if err != nil {
 		return err
 	}
-	return pass(raw, m, r)
+	return forwardResult(raw, m, r)
 }
 
-func asFault(err error, fault **jsonrpc.Error) bool { return errors.As(err, fault) }
+func isFault(err error, fault **jsonrpc.Error) bool { return errors.As(err, fault) }
 
 // sessionFor returns the session that makes the call. A caller of the older
 // revisions who can be asked has one of its own; the others share the base.
-func (b *mcpBridge) sessionFor(ctx context.Context, m agent.Message) (*session.Session, func(), error) {
-	base, w, err := b.current(ctx)
+func (b *bridge) sessionFor(ctx context.Context, m agent.Message) (*session.Session, func(), error) {
+	base, w, err := b.currentBase(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
 	if m.Method == "resources/read" {
-		w.read(ctx, m.URI())
+		w.addResource(ctx, m.URI())
 	}
-	can := declare(asked(m))
+	can := clientCapabilities(askableThings(m))
 	if m.Method != "tools/call" || len(can) == 0 || base.Modern() && m.Revision >= session.ModernRevision {
 		return base, func() {}, nil
 	}
-	s, leave, err := b.visits.enter(ctx, m.Channel, can)
-	if err != nil && base.Modern() && !errors.Is(err, errFull) {
+	s, leave, err := b.callers.acquire(ctx, m.Channel, can)
+	if err != nil && base.Modern() && !errors.Is(err, errTooManyCallers) {
 		b.log.Debug("the server speaks the newest revision only", "err", err)
 		return base, func() {}, nil
 	}
 	return s, leave, err
 }
 
-// asked lists what the caller can be asked.
-func asked(m agent.Message) (can []string) {
+// askableThings lists what the caller can be asked.
+func askableThings(m agent.Message) (can []string) {
 	for _, what := range []string{"elicitation", "elicitation/url", "sampling", "roots"} {
 		if m.Can(what) {
 			can = append(can, what)
@@ -84,8 +84,8 @@ func asked(m agent.Message) (can []string) {
 	return can
 }
 
-// declare writes that as a client's capabilities.
-func declare(can []string) session.Object {
+// clientCapabilities writes that as a client's capabilities.
+func clientCapabilities(can []string) session.Object {
 	o := session.Object{}
 	for _, what := range can {
 		switch what {
@@ -104,7 +104,7 @@ func declare(can []string) session.Object {
 func paramsFor(s *session.Session, m agent.Message) session.Object {
 	params := session.Object{}
 	if m.Method == "tools/call" {
-		params["name"], params["arguments"] = upstream.Encode(m.Tool), m.Arguments
+		params["name"], params["arguments"] = upstream.EncodeJSON(m.Tool), m.Arguments
 		if len(m.Arguments) == 0 {
 			params["arguments"] = json.RawMessage(`{}`)
 		}
@@ -122,16 +122,16 @@ func paramsFor(s *session.Session, m agent.Message) session.Object {
 		delete(params, name)
 	}
 	if s.Modern() {
-		meta[session.MetaCapabilities] = upstream.Encode(declare(asked(m)))
+		meta[session.MetaCapabilities] = upstream.EncodeJSON(clientCapabilities(askableThings(m)))
 		if m.Input != nil {
-			params["inputResponses"] = upstream.Encode(m.Input)
+			params["inputResponses"] = upstream.EncodeJSON(m.Input)
 		}
 		if m.State != "" {
-			params["requestState"] = upstream.Encode(m.State)
+			params["requestState"] = upstream.EncodeJSON(m.State)
 		}
 	}
 	if len(meta) > 0 {
-		params["_meta"] = upstream.Encode(meta)
+		params["_meta"] = upstream.EncodeJSON(meta)
 	}
 	return params
 }
@@ -183,15 +183,15 @@ type result struct {
 	Meta       session.Object             `json:"_meta"`
 }
 
-// pass hands the server's result to the caller.
-func pass(raw json.RawMessage, m agent.Message, r *agent.Reply) error {
+// forwardResult hands the server's result to the caller.
+func forwardResult(raw json.RawMessage, m agent.Message, r *agent.Reply) error {
 	var res result
 	var whole session.Object
 	if json.Unmarshal(raw, &whole) != nil || json.Unmarshal(raw, &res) != nil {
 		return errors.New("the server behind this agent answered with something that is no result")
 	}
 	if res.Type == "input_required" {
-		return needInput(res, r)
+		return forwardQuestions(res, r)
 	}
 	for _, name := range []string{"resultType", "ttlMs", "cacheScope"} {
 		delete(whole, name) // the gateway's to say
@@ -199,7 +199,7 @@ func pass(raw json.RawMessage, m agent.Message, r *agent.Reply) error {
 	delete(res.Meta, session.MetaServer)
 	delete(whole, "_meta")
 	if len(res.Meta) > 0 {
-		whole["_meta"] = upstream.Encode(res.Meta)
+		whole["_meta"] = upstream.EncodeJSON(res.Meta)
 	}
 	if m.Method != "tools/call" {
 		if err := r.Result(whole); err != nil {
@@ -207,12 +207,12 @@ func pass(raw json.RawMessage, m agent.Message, r *agent.Reply) error {
 		}
 		return r.Send("")
 	}
-	return res.pass(whole, r)
+	return res.forwardToolResult(whole, r)
 }
 
-// pass hands on the result of a tool: as parts, which every surface knows,
-// and as it is where parts would say less.
-func (res *result) pass(whole session.Object, r *agent.Reply) error {
+// forwardToolResult hands on the result of a tool: as parts, which every
+// surface knows, and as it is where parts would say less.
+func (res *result) forwardToolResult(whole session.Object, r *agent.Reply) error {
 	known := len(res.Content) > 0 || len(res.Structured) == 0
 	var text strings.Builder
 	for _, raw := range res.Content {
@@ -260,8 +260,8 @@ func (res *result) pass(whole session.Object, r *agent.Reply) error {
 	return r.Send(text.String())
 }
 
-// needInput sends the caller away with the server's questions.
-func needInput(res result, r *agent.Reply) error {
+// forwardQuestions sends the caller away with the server's questions.
+func forwardQuestions(res result, r *agent.Reply) error {
 	questions := make(map[string]agent.Question, len(res.Requests))
 	for key, raw := range res.Requests {
 		var q struct {

@@ -19,9 +19,9 @@ import (
 	"github.com/beeos/beeos/test/bridgetest"
 )
 
-// TestMCPGate: the owner of a bridged server can have its tools wait for a
+// TestOwnerDecidesAboutTools: the owner of a bridged server can have its tools wait for a
 // person, without the server knowing.
-func TestMCPGate(t *testing.T) {
+func TestOwnerDecidesAboutTools(t *testing.T) {
 	server := bridgetest.NewMCPServer()
 	behind := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil))
 	t.Cleanup(behind.Close)

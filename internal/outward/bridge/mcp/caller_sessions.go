@@ -10,26 +10,27 @@ import (
 )
 
 const (
-	visitsMost = 64              // sessions for callers who can be asked, at a time
-	visitIdle  = 5 * time.Minute // after which one that nobody uses ends
+	maxCallerSessions = 64              // sessions for callers who can be asked, at a time
+	callerSessionIdle = 5 * time.Minute // after which one that nobody uses ends
 )
 
-// errFull is for a caller who has to come back later.
-var errFull = errors.New("too many callers are talking to the program behind this agent; try again later")
+// errTooManyCallers is for a caller who has to come back later.
+var errTooManyCallers = errors.New("too many callers are talking to the program behind this agent; try again later")
 
-// visits are the sessions of callers who can be asked something in the middle
-// of a call, one per caller's session. A server of the older revisions does
-// not say which call its question belongs to; here it can be one caller's only.
-type visits struct {
+// callerSessions are the sessions of callers who can be asked something in the
+// middle of a call, one per caller's session. A server of the older revisions
+// does not say which call its question belongs to; here it can be one caller's
+// only.
+type callerSessions struct {
 	open func(ctx context.Context, can session.Object) (*session.Session, error)
 	now  func() time.Time
 
 	mu    sync.Mutex
-	byKey map[string]*visit
+	byKey map[string]*callerSession
 }
 
-// visit is one such session.
-type visit struct {
+// callerSession is one such session.
+type callerSession struct {
 	ready chan struct{} // closed when s or err is there
 	s     *session.Session
 	err   error
@@ -38,12 +39,12 @@ type visit struct {
 	last  time.Time
 }
 
-// enter returns the session of key, after opening it if there is none, and
+// acquire returns the session of key, after opening it if there is none, and
 // what to call when it is no longer used.
-func (v *visits) enter(ctx context.Context, key string, can session.Object) (*session.Session, func(), error) {
+func (v *callerSessions) acquire(ctx context.Context, key string, can session.Object) (*session.Session, func(), error) {
 	v.mu.Lock()
 	one := v.byKey[key]
-	if one != nil && one.s != nil && one.s.Over() {
+	if one != nil && one.s != nil && one.s.Ended() {
 		delete(v.byKey, key)
 		one = nil
 	}
@@ -53,21 +54,21 @@ func (v *visits) enter(ctx context.Context, key string, can session.Object) (*se
 		select {
 		case <-one.ready:
 		case <-ctx.Done():
-			v.leave(one)
+			v.release(one)
 			return nil, nil, context.Cause(ctx)
 		}
 		if one.err != nil {
-			v.leave(one)
+			v.release(one)
 			return nil, nil, one.err
 		}
-		return one.s, func() { v.leave(one) }, nil
+		return one.s, func() { v.release(one) }, nil
 	}
-	old, ok := v.room()
+	old, ok := v.makeRoom()
 	if !ok {
 		v.mu.Unlock()
-		return nil, nil, errFull
+		return nil, nil, errTooManyCallers
 	}
-	one = &visit{ready: make(chan struct{}), users: 1, last: v.now()}
+	one = &callerSession{ready: make(chan struct{}), users: 1, last: v.now()}
 	v.byKey[key] = one
 	v.mu.Unlock()
 	if old != nil {
@@ -85,20 +86,20 @@ func (v *visits) enter(ctx context.Context, key string, can session.Object) (*se
 	if err != nil {
 		return nil, nil, err
 	}
-	return s, func() { v.leave(one) }, nil
+	return s, func() { v.release(one) }, nil
 }
 
-func (v *visits) leave(one *visit) {
+func (v *callerSessions) release(one *callerSession) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	one.users--
 	one.last = v.now()
 }
 
-// room makes place for one more, if need be by taking away the one that has
+// makeRoom makes place for one more, if need be by taking away the one that has
 // been idle the longest. v.mu is held.
-func (v *visits) room() (old *session.Session, ok bool) {
-	if len(v.byKey) < visitsMost {
+func (v *callerSessions) makeRoom() (old *session.Session, ok bool) {
+	if len(v.byKey) < maxCallerSessions {
 		return nil, true
 	}
 	oldest := ""
@@ -115,17 +116,19 @@ func (v *visits) room() (old *session.Session, ok bool) {
 	return old, true
 }
 
-// sweep ends the sessions that nobody uses any more.
-func (v *visits) sweep() { v.endIf(func(one *visit) bool { return v.now().Sub(one.last) > visitIdle }) }
+// closeIdle ends the sessions that nobody uses any more.
+func (v *callerSessions) closeIdle() {
+	v.closeUnused(func(one *callerSession) bool { return v.now().Sub(one.last) > callerSessionIdle })
+}
 
-// end ends all of them.
-func (v *visits) end() { v.endIf(func(*visit) bool { return true }) }
+// closeAll ends all of them.
+func (v *callerSessions) closeAll() { v.closeUnused(func(*callerSession) bool { return true }) }
 
-func (v *visits) endIf(old func(*visit) bool) {
+func (v *callerSessions) closeUnused(old func(*callerSession) bool) {
 	var ending []*session.Session
 	v.mu.Lock()
 	for key, one := range v.byKey {
-		if one.s != nil && (one.users == 0 && old(one) || one.s.Over() && one.users == 0) {
+		if one.s != nil && (one.users == 0 && old(one) || one.s.Ended() && one.users == 0) {
 			delete(v.byKey, key)
 			ending = append(ending, one.s)
 		}

@@ -1,3 +1,9 @@
+// Package mcp turns an MCP server into an agent. It passes messages on without
+// looking into them (docs/adr/0022). mcp.go keeps the server there and tells
+// the gateway what it offers; answer.go makes calls of the server from messages
+// to the agent. Callers who can be asked something have a session of their own
+// (caller_sessions.go); subscriptions.go hears of changes. Package session
+// below talks to the server.
 package mcp
 
 import (
@@ -35,28 +41,28 @@ func (o *Options) Check(s *kind.Settings) error {
 	if o.Server.URL() == "" {
 		return nil // a program may be installed later
 	}
-	return errors.Join(upstream.CheckURL(s.Option("mcp"), o.Server.URL()), s.Client(true).Check())
+	return errors.Join(upstream.CheckURL(s.Option("mcp"), o.Server.URL()), s.OAuthClient(true).Check())
 }
 
 // Run serves the server's tools, resources and prompts as an agent's until ctx
 // ends. When the server goes away it is started, or dialled, again.
 func (o *Options) Run(ctx context.Context, s kind.Settings) error {
-	b := &mcpBridge{
+	b := &bridge{
 		url: o.Server.URL(), header: s.Header, command: o.Server.Words(s.Args), dir: s.Dir, env: s.Env,
-		log: s.Log(), ready: make(chan struct{}), changed: make(chan struct{}, 1), sweepEach: visitIdle / 5,
+		log: s.Log(), ready: make(chan struct{}), changed: make(chan struct{}, 1), idleCheckInterval: callerSessionIdle / 5,
 	}
-	if err := b.prepare(s.Client(true)); err != nil {
+	if err := b.prepare(s.OAuthClient(true)); err != nil {
 		return err
 	}
-	b.visits = visits{open: b.openVisit, now: time.Now, byKey: map[string]*visit{}}
-	defer b.end()
+	b.callers = callerSessions{open: b.openCallerSession, now: time.Now, byKey: map[string]*callerSession{}}
+	defer b.close()
 	base, offer, err := b.connect(ctx)
 	if err != nil {
-		return upstream.IgnoreEnd(ctx, err)
+		return upstream.UnlessStopped(ctx, err)
 	}
 	describe(&s.Agent, base.About)
-	offer.Put(&s.Agent, b.answer)
-	a, err := agent.New(s.Agent, b.answer)
+	offer.Describe(&s.Agent, b.answerMessage)
+	a, err := agent.New(s.Agent, b.answerMessage)
 	if err != nil {
 		base.Close()
 		return err
@@ -64,12 +70,12 @@ func (o *Options) Run(ctx context.Context, s kind.Settings) error {
 	b.mu.Lock()
 	b.agent = a
 	b.mu.Unlock()
-	b.use(base, offer)
+	b.useBase(base, offer)
 
 	// The server outlives the agent: answers in hand are finished first.
 	life, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var keeper sync.WaitGroup
-	keeper.Go(func() { b.keep(life, base, offer) })
+	keeper.Go(func() { b.keepBase(life, base, offer) })
 	err = b.agent.Run(ctx)
 	stop()
 	keeper.Wait()
@@ -77,14 +83,14 @@ func (o *Options) Run(ctx context.Context, s kind.Settings) error {
 }
 
 // prepare finds the program, or the way into the server.
-func (b *mcpBridge) prepare(client *account.OAuth) (err error) {
+func (b *bridge) prepare(client *account.Client) (err error) {
 	switch {
 	case b.url == "":
 		if _, err := exec.LookPath(b.command[0]); err != nil {
 			return fmt.Errorf("the server cannot be run; check its path and that it is executable: %w", err)
 		}
 	case client != nil:
-		b.gate, err = client.Open(b.url)
+		b.transport, err = client.NewTransport(b.url)
 	}
 	return err
 }
@@ -98,81 +104,81 @@ func describe(o *agent.Options, a session.About) {
 	o.Redelivery = cmp.Or(o.Redelivery, beeos.RedeliverBeforeStart)
 }
 
-// mcpBridge stands between an agent and a server. One session, the base, is
+// bridge stands between an agent and a server. One session, the base, is
 // always there: it knows what the server offers, hears of changes, and makes
 // every call whose caller cannot be asked. The newest revision needs no other.
-type mcpBridge struct {
-	url     string // of the server; empty = it is a program
-	header  http.Header
-	command []string
-	dir     string
-	env     []string
-	log     *slog.Logger
-	gate    *account.Gate // nil = there is none
-	visits  visits
+type bridge struct {
+	url       string // of the server; empty = it is a program
+	header    http.Header
+	command   []string
+	dir       string
+	env       []string
+	log       *slog.Logger
+	transport *account.Transport // nil = there is none
+	callers   callerSessions
 
-	changed   chan struct{} // has room for one: the server's lists are others now
-	sweepEach time.Duration
+	changed           chan struct{} // has room for one: the server's lists are others now
+	idleCheckInterval time.Duration
 
-	mu     sync.Mutex
-	agent  *agent.Agent
-	base   *session.Session
-	watch  *watch
-	stale  []string      // lists that the server says have changed
-	legacy bool          // the server broke when it was asked for the newest revision
-	ready  chan struct{} // closed while there is a base
+	mu            sync.Mutex
+	agent         *agent.Agent
+	base          *session.Session
+	subscriptions *subscriptions
+	stale         []string      // lists that the server says have changed
+	legacy        bool          // the server broke when it was asked for the newest revision
+	ready         chan struct{} // closed while there is a base
 }
 
-// dial opens a way to the server.
-func (b *mcpBridge) dial(ctx context.Context, notice func(string, json.RawMessage)) (*session.Session, error) {
+// openSession opens a way to the server.
+func (b *bridge) openSession(ctx context.Context, notice func(string, json.RawMessage)) (*session.Session, error) {
 	if b.url != "" {
-		client := upstream.PlainClient()
-		if b.gate != nil {
-			client = b.gate.Client()
+		client := upstream.NewClient()
+		if b.transport != nil {
+			client = b.transport.HTTPClient()
 		}
-		return session.NewSession(session.OpenStreams(b.url, b.header, client, b.log), b.log, notice), nil
+		return session.New(session.OpenHTTP(b.url, b.header, client, b.log), b.log, notice), nil
 	}
-	l, err := session.StartPipe(ctx, b.command, b.dir, b.env, b.log)
+	l, err := session.StartStdio(ctx, b.command, b.dir, b.env, b.log)
 	if err != nil {
 		return nil, err
 	}
-	return session.NewSession(l, b.log, notice), nil
+	return session.New(l, b.log, notice), nil
 }
 
 // connect opens the base and lists what the server offers, however often it
 // takes.
-func (b *mcpBridge) connect(ctx context.Context) (*session.Session, session.Offers, error) {
+func (b *bridge) connect(ctx context.Context) (*session.Session, session.Offers, error) {
 	for pause := upstream.MinPause; ; pause = min(2*pause, upstream.MaxPause) {
 		s, offer, err := b.connectOnce(ctx)
 		if err == nil {
 			return s, offer, nil
 		}
-		if b.gate.Admit(ctx, err) {
+		if b.transport.ObtainConsent(ctx, err) {
 			continue
 		}
 		if ctx.Err() == nil {
 			b.log.Warn("the server cannot be used; trying again", "in", pause.String(), "err", err)
 		}
-		if !upstream.PauseFor(ctx, pause) {
+		if !upstream.Pause(ctx, pause) {
 			return nil, session.Offers{}, context.Cause(ctx)
 		}
 	}
 }
 
-func (b *mcpBridge) connectOnce(ctx context.Context) (*session.Session, session.Offers, error) {
-	s, err := b.dial(ctx, b.noticed)
+func (b *bridge) connectOnce(ctx context.Context) (*session.Session, session.Offers, error) {
+	s, err := b.openSession(ctx, b.handleNotice)
 	if err != nil {
 		return nil, session.Offers{}, err
 	}
-	s.Share()
+	s.MarkShared()
 	// Some servers offer more to clients that can be asked.
-	err = s.Open(ctx, !b.legacy, declare([]string{"elicitation", "sampling", "roots"}))
-	if err != nil && (s.Over() || errors.Is(err, session.ErrSilent)) {
+	err = s.Open(ctx, !b.legacy, clientCapabilities([]string{"elicitation", "sampling", "roots"}))
+	if err != nil && (s.Ended() || errors.Is(err, session.ErrSilent)) {
 		b.legacy = !b.legacy // the other way, next time
 	}
 	var offer session.Offers
 	if err == nil {
-		offer, err = s.List(ctx)
+		offer, err = s.ListOffers(ctx)
 	}
 	if err != nil {
 		s.Close()
@@ -181,9 +187,9 @@ func (b *mcpBridge) connectOnce(ctx context.Context) (*session.Session, session.
 	return s, offer, nil
 }
 
-// openVisit opens a session for one caller.
-func (b *mcpBridge) openVisit(ctx context.Context, can session.Object) (*session.Session, error) {
-	s, err := b.dial(ctx, func(string, json.RawMessage) {}) // the base hears of changes
+// openCallerSession opens a session for one caller.
+func (b *bridge) openCallerSession(ctx context.Context, can session.Object) (*session.Session, error) {
+	s, err := b.openSession(ctx, func(string, json.RawMessage) {}) // the base hears of changes
 	if err != nil {
 		return nil, err
 	}
@@ -194,8 +200,8 @@ func (b *mcpBridge) openVisit(ctx context.Context, can session.Object) (*session
 	return s, nil
 }
 
-// noticed hears what concerns no call.
-func (b *mcpBridge) noticed(method string, params json.RawMessage) {
+// handleNotice hears what concerns no call.
+func (b *bridge) handleNotice(method string, params json.RawMessage) {
 	switch method {
 	case "notifications/tools/list_changed", "notifications/prompts/list_changed", "notifications/resources/list_changed":
 		list, _ := strings.CutPrefix(strings.TrimSuffix(method, "/list_changed"), "notifications/")
@@ -219,44 +225,45 @@ func (b *mcpBridge) noticed(method string, params json.RawMessage) {
 	}
 }
 
-// use makes s the base.
-func (b *mcpBridge) use(s *session.Session, offer session.Offers) {
-	w := newWatch(s)
+// useBase makes s the base.
+func (b *bridge) useBase(s *session.Session, offer session.Offers) {
+	w := newSubscriptions(s)
 	b.mu.Lock()
-	b.base, b.watch = s, w
+	b.base, b.subscriptions = s, w
 	close(b.ready)
 	b.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), upstream.OpenWithin)
 	defer cancel()
-	w.all(ctx, offer)
+	w.addOffers(ctx, offer)
 }
 
-// lose ends s, if that is still the base.
-func (b *mcpBridge) lose(s *session.Session) {
+// dropBase ends s, if that is still the base.
+func (b *bridge) dropBase(s *session.Session) {
 	b.mu.Lock()
-	w := b.watch
+	w := b.subscriptions
 	mine := s != nil && s == b.base
 	if mine {
-		b.base, b.watch, b.ready = nil, nil, make(chan struct{})
+		b.base, b.subscriptions, b.ready = nil, nil, make(chan struct{})
 	}
 	b.mu.Unlock()
 	if mine {
-		w.end()
+		w.close()
 		s.Close()
 	}
 }
 
-func (b *mcpBridge) end() {
+func (b *bridge) close() {
 	b.mu.Lock()
 	s := b.base
 	b.mu.Unlock()
-	b.lose(s)
-	b.visits.end()
+	b.dropBase(s)
+	b.callers.closeAll()
 }
 
-// keep replaces the base when it ends, and tells the gateway what has changed.
-func (b *mcpBridge) keep(ctx context.Context, s *session.Session, shown session.Offers) {
-	tick := time.NewTicker(b.sweepEach)
+// keepBase replaces the base when it ends, and tells the gateway what has
+// changed.
+func (b *bridge) keepBase(ctx context.Context, s *session.Session, shown session.Offers) {
+	tick := time.NewTicker(b.idleCheckInterval)
 	defer tick.Stop()
 	pause, since := upstream.MinPause, time.Now()
 	for {
@@ -264,16 +271,16 @@ func (b *mcpBridge) keep(ctx context.Context, s *session.Session, shown session.
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			b.visits.sweep()
+			b.callers.closeIdle()
 		case <-b.changed:
-			shown = b.refresh(ctx, s, shown)
+			shown = b.refreshOffers(ctx, s, shown)
 		case <-s.Gone:
-			b.lose(s)
-			if time.Since(since) >= upstream.Steady {
+			b.dropBase(s)
+			if time.Since(since) >= upstream.SteadyRun {
 				pause = upstream.MinPause
 			}
 			b.log.Error("the server is gone; starting again", "in", pause.String())
-			if !upstream.PauseFor(ctx, pause) {
+			if !upstream.Pause(ctx, pause) {
 				return
 			}
 			pause = min(2*pause, upstream.MaxPause)
@@ -282,20 +289,20 @@ func (b *mcpBridge) keep(ctx context.Context, s *session.Session, shown session.
 				return
 			}
 			s, since = next, time.Now()
-			shown = b.show(ctx, shown, offer)
-			b.use(s, offer)
+			shown = b.publishOffers(ctx, shown, offer)
+			b.useBase(s, offer)
 		}
 	}
 }
 
-// refresh reads the lists again. A list that reads as before has changed all
-// the same, if the server says so: its clients are told.
-func (b *mcpBridge) refresh(ctx context.Context, s *session.Session, shown session.Offers) session.Offers {
+// refreshOffers reads the lists again. A list that reads as before has changed
+// all the same, if the server says so: its clients are told.
+func (b *bridge) refreshOffers(ctx context.Context, s *session.Session, shown session.Offers) session.Offers {
 	b.mu.Lock()
 	stale := b.stale
 	b.stale = nil
 	b.mu.Unlock()
-	now, err := s.List(ctx)
+	now, err := s.ListOffers(ctx)
 	if err != nil {
 		b.log.Warn("the server's lists cannot be read", "err", err)
 		return shown
@@ -304,50 +311,50 @@ func (b *mcpBridge) refresh(ctx context.Context, s *session.Session, shown sessi
 		"tools": reflect.DeepEqual(shown.Tools, now.Tools), "prompts": reflect.DeepEqual(shown.Prompts, now.Prompts),
 		"resources": reflect.DeepEqual(shown.Resources, now.Resources),
 	}
-	shown = b.show(ctx, shown, now)
+	shown = b.publishOffers(ctx, shown, now)
 	for _, list := range stale {
 		if same[list] {
 			b.agent.ResourceUpdated("beeos://agent/" + list)
 		}
 	}
-	b.watching(ctx, now)
+	b.watchOffers(ctx, now)
 	return shown
 }
 
-func (b *mcpBridge) watching(ctx context.Context, offer session.Offers) {
+func (b *bridge) watchOffers(ctx context.Context, offer session.Offers) {
 	b.mu.Lock()
-	w := b.watch
+	w := b.subscriptions
 	b.mu.Unlock()
 	if w != nil {
-		w.all(ctx, offer)
+		w.addOffers(ctx, offer)
 	}
 }
 
-// show tells the gateway what the server offers now.
-func (b *mcpBridge) show(ctx context.Context, before, now session.Offers) session.Offers {
+// publishOffers tells the gateway what the server offers now.
+func (b *bridge) publishOffers(ctx context.Context, before, now session.Offers) session.Offers {
 	if reflect.DeepEqual(before, now) {
 		return before
 	}
-	err := b.agent.Change(ctx, func(o *agent.Options) { now.Put(o, b.answer) })
+	err := b.agent.Change(ctx, func(o *agent.Options) { now.Describe(o, b.answerMessage) })
 	if err != nil {
 		b.log.Warn("the gateway was not told what the server offers now", "err", err)
 	}
 	return now
 }
 
-// current returns the base, once there is one.
-func (b *mcpBridge) current(ctx context.Context) (*session.Session, *watch, error) {
+// currentBase returns the base, once there is one.
+func (b *bridge) currentBase(ctx context.Context) (*session.Session, *subscriptions, error) {
 	patience := time.NewTimer(upstream.StartWithin)
 	defer patience.Stop()
 	for {
 		b.mu.Lock()
-		s, w, ready := b.base, b.watch, b.ready
+		s, w, ready := b.base, b.subscriptions, b.ready
 		b.mu.Unlock()
-		if s != nil && !s.Over() {
+		if s != nil && !s.Ended() {
 			return s, w, nil
 		}
-		if s != nil { // keep has not noticed yet
-			b.lose(s)
+		if s != nil { // keepBase has not noticed yet
+			b.dropBase(s)
 			continue
 		}
 		select {

@@ -98,7 +98,7 @@ func want(t *testing.T, ch <-chan string, word string) {
 	}
 }
 
-func TestMCP(t *testing.T) {
+func TestServerAnswers(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

@@ -43,15 +43,15 @@ func echoes(t *testing.T, app *apptest.App, id string) {
 	}
 }
 
-// TestMCPWithAClient: a server that wants tokens, and a client of its own that
+// TestClientGetsIntoProtectedServer: a server that wants tokens, and a client of its own that
 // has a secret. The token is for that server; the file is its user's.
-func TestMCPWithAClient(t *testing.T) {
+func TestClientGetsIntoProtectedServer(t *testing.T) {
 	app := apptest.Start(t, apptest.Config(t))
 	as := issuer.New(t, map[string]issuer.Client{"clerk": {Secret: bridgetest.Secret}})
 	g, folder := guarded(t, as), t.TempDir()
 	var log bridgetest.Journal
 	id := bridgetest.Connect(t, app, &log, "tools", func(ctx context.Context, o agent.Options) error {
-		return (&bridge.Options{Server: upstream.NewCommand(g.URL)}).Run(ctx, kind.Settings{Agent: o, OAuth: account.OAuth{
+		return (&bridge.Options{Server: upstream.NewCommand(g.URL)}).Run(ctx, kind.Settings{Agent: o, OAuth: account.Client{
 			Named: true, ClientID: "clerk", Secret: bridgetest.Secret, Folder: folder,
 		}})
 	})
@@ -75,10 +75,10 @@ func onlyMine(t *testing.T, folder string) {
 	}
 }
 
-// TestMCPWithConsent: without a client the person at the terminal is led to the
+// TestConsentGetsIntoProtectedServer: without a client the person at the terminal is led to the
 // authorization server and back. The next start needs nobody, and a token that
 // has expired is renewed.
-func TestMCPWithConsent(t *testing.T) {
+func TestConsentGetsIntoProtectedServer(t *testing.T) {
 	app := apptest.Start(t, apptest.Config(t))
 	as := issuer.New(t, nil)
 	as.Expires = 1
@@ -104,7 +104,7 @@ func TestMCPWithConsent(t *testing.T) {
 		id, done := make(chan string, 16), make(chan error, 1)
 		go func() { // awaited below
 			done <- (&bridge.Options{Server: upstream.NewCommand(g.URL)}).Run(ctx, kind.Settings{
-				OAuth: account.OAuth{Folder: folder, Show: show},
+				OAuth: account.Client{Folder: folder, Show: show},
 				Agent: agent.Options{Name: "tools", Gateway: app.Agents, Key: app.UserKey, Identity: identity, Log: bridgetest.NewLogger(&log), Connected: func(a string) { id <- a }},
 			})
 		}()
@@ -134,19 +134,19 @@ func TestMCPWithConsent(t *testing.T) {
 	}
 }
 
-// TestMCPNobodyThere: a service cannot ask; it says what to do.
-func TestMCPNobodyThere(t *testing.T) {
+// TestNobodyThereToConsent: a service cannot ask; it says what to do.
+func TestNobodyThereToConsent(t *testing.T) {
 	as := issuer.New(t, nil)
 	g := guarded(t, as)
 	var log bridgetest.Journal
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	server := bridge.Options{Server: upstream.NewCommand(g.URL)}
-	err := server.Run(ctx, kind.Settings{OAuth: account.OAuth{Folder: t.TempDir()}, Agent: agent.Options{Name: "x", Log: bridgetest.NewLogger(&log)}})
+	err := server.Run(ctx, kind.Settings{OAuth: account.Client{Folder: t.TempDir()}, Agent: agent.Options{Name: "x", Log: bridgetest.NewLogger(&log)}})
 	if err != nil || !strings.Contains(log.String(), "run this once in a terminal") {
 		t.Errorf("%v\n%s", err, log.String())
 	}
-	for _, o := range []account.OAuth{{Secret: bridgetest.Secret}, {ClientID: "a", Secret: bridgetest.Secret, Key: "k"}, {ClientID: "a", Key: "no key"}} {
+	for _, o := range []account.Client{{Secret: bridgetest.Secret}, {ClientID: "a", Secret: bridgetest.Secret, Key: "k"}, {ClientID: "a", Key: "no key"}} {
 		err := server.Check(&kind.Settings{OAuth: o})
 		if err == nil || strings.Contains(err.Error(), bridgetest.Secret) {
 			t.Errorf("%+v: %v", o, err)

@@ -75,7 +75,7 @@ func oddServer(t *testing.T) *httptest.Server {
 	return s
 }
 
-func TestMCPOddAnswers(t *testing.T) {
+func TestOddAnswers(t *testing.T) {
 	app := apptest.Start(t, apptest.Config(t))
 	server := oddServer(t)
 	var log bridgetest.Journal
@@ -123,9 +123,9 @@ func TestMCPOddAnswers(t *testing.T) {
 	}
 }
 
-// TestMCPUnreachable: a server that is not there yet is waited for, and callers
+// TestUnreachableServer: a server that is not there yet is waited for, and callers
 // do not get to know where it is.
-func TestMCPUnreachable(t *testing.T) {
+func TestUnreachableServer(t *testing.T) {
 	app := apptest.Start(t, apptest.Config(t))
 	server := oddServer(t)
 	var log bridgetest.Journal

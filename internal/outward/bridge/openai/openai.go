@@ -1,6 +1,9 @@
+// Package openai turns a model behind an OpenAI-compatible endpoint into an
+// agent that one can talk to.
 package openai
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,11 +21,11 @@ import (
 	"github.com/beeos/beeos/internal/outward/bridge/upstream"
 )
 
-// maxRemembered is how many messages of a conversation a model gets to see,
+// maxMessages is how many messages of a conversation a model gets to see,
 // and maxHistory how many bytes of them: the newest count.
 const (
-	maxRemembered = 100
-	maxHistory    = 256 << 10
+	maxMessages = 100
+	maxHistory  = 256 << 10
 )
 
 // Options say which model becomes an agent.
@@ -46,11 +49,11 @@ func (o *Options) Validate() error {
 
 // Check finds mistakes before anything is dialled, and reads the key.
 func (o *Options) Check(s *kind.Settings) (err error) {
-	if err := errors.Join(o.Validate(), upstream.CheckURL(s.Option("openai"), o.URL)); err != nil {
+	if err := cmp.Or(o.Validate(), upstream.CheckURL(s.Option("openai"), o.URL)); err != nil {
 		return err
 	}
 	if s.Folder == "" {
-		key, err := upstream.SecretEnv("OPENAI_API_KEY")
+		key, err := upstream.ReadSecretEnv("OPENAI_API_KEY")
 		o.Key = upstream.Secret(key)
 		return err
 	}
@@ -65,13 +68,13 @@ func (o *Options) Check(s *kind.Settings) (err error) {
 func (o *Options) Run(ctx context.Context, s kind.Settings) error {
 	cfg := openai.DefaultConfig(string(o.Key))
 	cfg.BaseURL = strings.TrimRight(o.URL, "/")
-	cfg.HTTPClient = withHeader{upstream.PlainClient(), s.Header, o.Key == ""}
+	cfg.HTTPClient = withHeader{upstream.NewClient(), s.Header, o.Key == ""}
 	m := &model{
 		name: o.Model, system: o.System, client: openai.NewClientWithConfig(cfg),
-		secrets: append(upstream.SecretsIn(s.Header), string(o.Key)),
+		secrets: append(upstream.SecretsOf(s.Header), string(o.Key)),
 	}
 	s.Agent.Model = o.Model
-	return agent.Run(ctx, s.Agent, m.answer)
+	return agent.Run(ctx, s.Agent, m.answerMessage)
 }
 
 // withHeader adds the operator's headers to the requests of go-openai, and
@@ -100,19 +103,19 @@ type model struct {
 	secrets []string // what no error may show
 }
 
-// answer handles one message: the conversation goes to the model, what it
-// says comes back as it says it.
-func (a *model) answer(ctx context.Context, m agent.Message, r *agent.Reply) error {
+// answerMessage handles one message: the conversation goes to the model, what
+// it says comes back as it says it.
+func (a *model) answerMessage(ctx context.Context, m agent.Message, r *agent.Reply) error {
 	if m.Method != "" {
 		return r.Refuse("this agent is a model: talk to it")
 	}
-	messages, err := a.conversation(ctx, m, r)
+	messages, err := a.buildPrompt(ctx, m, r)
 	if err != nil {
 		return err
 	}
 	stream, err := a.client.CreateChatCompletionStream(ctx, openai.ChatCompletionRequest{Model: a.name, Messages: messages})
 	if err != nil {
-		return a.failed(ctx, err)
+		return a.publicError(ctx, err)
 	}
 	defer stream.Close()
 	said := false
@@ -124,7 +127,7 @@ func (a *model) answer(ctx context.Context, m agent.Message, r *agent.Reply) err
 		case errors.Is(err, io.EOF):
 			return r.Send("")
 		case err != nil:
-			return a.failed(ctx, err)
+			return a.publicError(ctx, err)
 		case len(piece.Choices) == 0: // usage
 			continue
 		}
@@ -141,20 +144,20 @@ func (a *model) answer(ctx context.Context, m agent.Message, r *agent.Reply) err
 	}
 }
 
-// conversation is what was said before, and the message.
-func (a *model) conversation(ctx context.Context, m agent.Message, r *agent.Reply) ([]openai.ChatCompletionMessage, error) {
+// buildPrompt is what was said before, and the message.
+func (a *model) buildPrompt(ctx context.Context, m agent.Message, r *agent.Reply) ([]openai.ChatCompletionMessage, error) {
 	history, err := r.History(ctx)
 	if err != nil {
 		return nil, err
 	}
-	said := []openai.ChatCompletionMessage{{Role: openai.ChatMessageRoleUser, Content: withFiles(m)}}
+	said := []openai.ChatCompletionMessage{{Role: openai.ChatMessageRoleUser, Content: textWithFiles(m)}}
 	size := len(m.Text)
 	for _, h := range slices.Backward(history) {
 		role := roles[h.Type]
 		if h.ID == m.ID || role == "" || h.Body == "" {
 			continue
 		}
-		if size += len(h.Body); size > maxHistory || len(said) >= maxRemembered {
+		if size += len(h.Body); size > maxHistory || len(said) >= maxMessages {
 			break
 		}
 		said = append(said, openai.ChatCompletionMessage{Role: role, Content: h.Body})
@@ -173,9 +176,9 @@ var roles = map[beeos.MessageType]string{
 	beeos.AgentReply:  openai.ChatMessageRoleAssistant,
 }
 
-// withFiles names what came along, so that the model can say that it does not
-// read files instead of making something up.
-func withFiles(m agent.Message) string {
+// textWithFiles names what came along, so that the model can say that it does
+// not read files instead of making something up.
+func textWithFiles(m agent.Message) string {
 	if len(m.Attachments) == 0 {
 		return m.Text
 	}
@@ -189,14 +192,14 @@ func withFiles(m agent.Message) string {
 	return b.String()
 }
 
-// failed says what went wrong in the endpoint's words, without its
+// publicError says what went wrong in the endpoint's words, without its
 // address.
-func (a *model) failed(ctx context.Context, err error) error {
+func (a *model) publicError(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}
 	if e, ok := errors.AsType[*openai.APIError](err); ok {
-		return fmt.Errorf("the model behind this agent answered %d: %s", e.HTTPStatusCode, upstream.Clip(upstream.Hide(e.Message, a.secrets...)))
+		return fmt.Errorf("the model behind this agent answered %d: %s", e.HTTPStatusCode, upstream.Shorten(upstream.HideSecrets(e.Message, a.secrets...)))
 	}
 	if e, ok := errors.AsType[*openai.RequestError](err); ok {
 		return fmt.Errorf("the model behind this agent answered %d", e.HTTPStatusCode)

@@ -70,7 +70,7 @@ func llm(t *testing.T, seen chan<- []string, gone chan<- struct{}) *httptest.Ser
 	return s
 }
 
-func TestOpenAI(t *testing.T) {
+func TestModelAnswers(t *testing.T) {
 	app := apptest.Start(t, apptest.Config(t))
 	seen, gone := make(chan []string, 16), make(chan struct{}, 1)
 	endpoint := llm(t, seen, gone)
@@ -113,7 +113,7 @@ func TestOpenAI(t *testing.T) {
 	<-gone
 }
 
-func TestOpenAIRefuses(t *testing.T) {
+func TestCheckComplains(t *testing.T) {
 	for _, o := range []openai.Options{{URL: "localhost:1", Model: "m"}, {URL: "http://localhost:1/v1"}} {
 		if err := o.Check(&kind.Settings{}); err == nil {
 			t.Errorf("%+v: no error", o)

@@ -20,13 +20,13 @@ func CheckURL(option, text string) error {
 	return nil
 }
 
-// PlainClient follows no redirects: the headers may be secret, and are meant
+// NewClient follows no redirects: the headers may be secret, and are meant
 // for the address that was given.
-func PlainClient() *http.Client {
+func NewClient() *http.Client {
 	return &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
-// WithoutAddress is why something could not be dialled, and not where.
+// WithoutAddress says why something could not be dialled, but not where.
 func WithoutAddress(err error) error {
 	if _, ok := errors.AsType[*net.DNSError](err); ok {
 		return errors.New("its name cannot be looked up")
@@ -40,8 +40,9 @@ func WithoutAddress(err error) error {
 	return err
 }
 
-// Refusal is an answer that is none, in the endpoint's words if it has some.
-func Refusal(resp *http.Response, secrets ...string) error {
+// StatusError is the error that a response with a bad status stands for, in the
+// endpoint's words if it has some.
+func StatusError(resp *http.Response, secrets ...string) error {
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10)) // whatever came is what there is to say
 	var body struct {
 		Error   json.RawMessage `json:"error"`
@@ -63,27 +64,28 @@ func Refusal(resp *http.Response, secrets ...string) error {
 	if said == "" || strings.HasPrefix(said, "<") { // a page for browsers
 		return fmt.Errorf("the endpoint behind this agent answered %s", resp.Status)
 	}
-	return fmt.Errorf("the endpoint behind this agent answered %s: %s", resp.Status, Clip(Hide(said, secrets...)))
+	return fmt.Errorf("the endpoint behind this agent answered %s: %s", resp.Status, Shorten(HideSecrets(said, secrets...)))
 }
 
-// Unheard is an error of the way to the server, not of the server's.
-type Unheard struct{ Err error }
+// Unreachable is an error on the way to the server, not one of the server.
+type Unreachable struct{ Err error }
 
-func (e *Unheard) Error() string { return e.Err.Error() }
+func (e *Unreachable) Error() string { return e.Err.Error() }
 
-func (e *Unheard) Unwrap() error { return e.Err }
+func (e *Unreachable) Unwrap() error { return e.Err }
 
+// SameOrigin reports whether address has the origin of one that is allowed.
 func SameOrigin(address string, allowed []string) bool {
 	for _, one := range allowed {
-		if o := OriginOf(address); o != "" && o == OriginOf(one) {
+		if o := Origin(address); o != "" && o == Origin(one) {
 			return true
 		}
 	}
 	return false
 }
 
-// OriginOf is scheme, host and port; the names of this machine are one.
-func OriginOf(address string) string {
+// Origin returns scheme, host and port; all names of this machine are one.
+func Origin(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.User != nil || u.Scheme != "http" && u.Scheme != "https" {
 		return ""

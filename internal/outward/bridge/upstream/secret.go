@@ -15,9 +15,9 @@ import (
 // Secrets come from the environment or from files, never from the command
 // line, where every process of the machine can read them.
 
-// SecretEnv returns the value of an environment variable or, when NAME_FILE
+// ReadSecretEnv returns the value of an environment variable or, when NAME_FILE
 // is set instead, what is in that file. Neither is no error.
-func SecretEnv(name string) (string, error) {
+func ReadSecretEnv(name string) (string, error) {
 	if v := os.Getenv(name); v != "" {
 		return v, nil
 	}
@@ -71,13 +71,14 @@ func ReadHeaders(path string) (http.Header, error) {
 	return h, nil
 }
 
+// HeaderName is what the name of a header looks like, reference a secret in a
+// file.
 var (
 	HeaderName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
 	reference  = regexp.MustCompile(`\$\{([^{}]*)\}`)
 )
 
-// Secret says in a file where a secret is: the secret itself does not stand
-// there.
+// Secret says where a secret is: the secret itself does not stand in the file.
 type Secret string
 
 // UnmarshalYAML refuses everything but a reference.
@@ -101,7 +102,7 @@ func (s *Secret) Resolve(dir string) error {
 func Expand(text, dir string) (string, error) {
 	var failed error
 	out := reference.ReplaceAllStringFunc(text, func(ref string) string {
-		v, err := resolve(ref[2:len(ref)-1], dir)
+		v, err := resolveReference(ref[2:len(ref)-1], dir)
 		if err != nil && failed == nil {
 			failed = err
 		}
@@ -110,7 +111,7 @@ func Expand(text, dir string) (string, error) {
 	return out, failed
 }
 
-func resolve(ref, dir string) (string, error) {
+func resolveReference(ref, dir string) (string, error) {
 	kind, name, _ := strings.Cut(ref, ":")
 	switch kind {
 	case "env":

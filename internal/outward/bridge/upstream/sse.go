@@ -9,20 +9,20 @@ import (
 	"strings"
 )
 
-// event is one server-sent event.
-type event struct {
-	Id, Data string
+// Event is one server-sent event.
+type Event struct {
+	ID, Data string
 	retry    bool // the server asks the reader to hang up and come back
 }
 
-// Events reads a stream of server-sent events. It ends with the stream; one
+// ReadEvents reads a stream of server-sent events. It ends with the stream; one
 // that breaks off yields an error last.
-func Events(r io.Reader) iter.Seq2[event, error] {
-	return func(yield func(event, error) bool) {
+func ReadEvents(r io.Reader) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
 		lines := bufio.NewScanner(r)
 		lines.Buffer(nil, MaxLine)
 		lines.Split(splitLines)
-		var e event
+		var e Event
 		var data []string
 		for lines.Scan() {
 			line := lines.Text()
@@ -42,13 +42,13 @@ func Events(r io.Reader) iter.Seq2[event, error] {
 			case "data":
 				data = append(data, value)
 			case "id":
-				e.Id = value
+				e.ID = value
 			case "retry":
 				e.retry = true
 			}
 		}
 		if err := lines.Err(); err != nil {
-			yield(event{}, fmt.Errorf("the stream broke off: %w", err))
+			yield(Event{}, fmt.Errorf("the stream broke off: %w", err))
 		}
 	}
 }

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// MaxLine is how long a line of the program's may be.
+// MaxLine is how long a line from a program, or of a stream, may be.
 const MaxLine = 4 << 20
 
-// MaxMessage is how large one message of a server's may be.
+// MaxMessage is how large one message from a server may be.
 const MaxMessage = 16 << 20
 
-// Encode is json.Marshal that leaves <, > and & as they are.
-func Encode(v any) json.RawMessage {
+// EncodeJSON is json.Marshal that leaves <, > and & as they are.
+func EncodeJSON(v any) json.RawMessage {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
@@ -24,20 +24,20 @@ func Encode(v any) json.RawMessage {
 	return bytes.TrimSpace(b.Bytes())
 }
 
-// Clip shortens what goes into a log or an error.
-func Clip(s string) string { return ClipTo(s, 200) }
+// Shorten shortens what goes into a log or an error.
+func Shorten(s string) string { return ShortenTo(s, 200) }
 
-// ClipTo cuts s after n bytes, between two characters.
-func ClipTo(s string, n int) string {
+// ShortenTo cuts s after n bytes, between two characters.
+func ShortenTo(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}
 	return strings.ToValidUTF8(s[:n], "") + "…"
 }
 
-// Hide takes secrets out of what somebody else has written: an endpoint may
-// repeat what it was sent.
-func Hide(text string, secrets ...string) string {
+// HideSecrets takes secrets out of what somebody else has written: an endpoint
+// may repeat what it was sent.
+func HideSecrets(text string, secrets ...string) string {
 	for _, s := range secrets {
 		if len(s) >= 4 {
 			text = strings.ReplaceAll(text, s, "[hidden]")
@@ -46,9 +46,9 @@ func Hide(text string, secrets ...string) string {
 	return text
 }
 
-// SecretsIn lists what a header may hold: values, and their last words, which
+// SecretsOf lists what a header may hold: values, and their last words, which
 // is where credentials are.
-func SecretsIn(h http.Header) (secrets []string) {
+func SecretsOf(h http.Header) (secrets []string) {
 	for _, values := range h {
 		for _, v := range values {
 			secrets = append(secrets, v)

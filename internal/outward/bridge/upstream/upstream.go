@@ -1,3 +1,9 @@
+// Package upstream has what every bridge needs to reach what stands behind its
+// agent: how long to wait before another try (upstream.go), addresses and what
+// goes wrong with them, without telling callers where they lead (address.go),
+// commands and durations as operators write them (command.go), secrets that
+// come from the environment or from files (secret.go), server-sent events
+// (sse.go), and texts that are fit for a log (text.go).
 package upstream
 
 import (
@@ -9,14 +15,14 @@ import (
 const (
 	MinPause    = 200 * time.Millisecond // before a program that ended is started again
 	MaxPause    = 30 * time.Second
-	Steady      = 10 * time.Second // a run of this length was no false start
-	WaitExit    = 5 * time.Second  // for the program to end by itself once its stdin is closed
+	SteadyRun   = 10 * time.Second // a run of this length was no false start
+	ExitWithin  = 5 * time.Second  // for the program to end by itself once its stdin is closed
 	StartWithin = 10 * time.Second // a message waits no longer for the program to be there
 	OpenWithin  = 60 * time.Second // npx may have to install it first
 )
 
-// PauseFor waits, and reports whether ctx let it.
-func PauseFor(ctx context.Context, d time.Duration) bool {
+// Pause waits, and reports whether ctx let it.
+func Pause(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
@@ -36,11 +42,11 @@ func KeepRunning(ctx context.Context, run func(context.Context) error, ended fun
 		if ctx.Err() != nil {
 			return
 		}
-		if time.Since(start) >= Steady {
+		if time.Since(start) >= SteadyRun {
 			pause = MinPause
 		}
 		ended(pause, err)
-		if !PauseFor(ctx, pause) {
+		if !Pause(ctx, pause) {
 			return
 		}
 	}
@@ -51,7 +57,7 @@ var (
 	ErrAbsent = errors.New("the program behind this agent does not start; its log says why")
 )
 
-func IgnoreEnd(ctx context.Context, err error) error {
+func UnlessStopped(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil // asked to stop, and stopped
 	}

@@ -28,26 +28,26 @@ func TestReadHeaders(t *testing.T) {
 	}
 }
 
-func TestSecretEnv(t *testing.T) {
+func TestReadSecretEnv(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "key")
 	if err := os.WriteFile(path, []byte(bridgetest.Secret+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("BRIDGE_TEST_KEY_FILE", path)
-	if got, err := upstream.SecretEnv("BRIDGE_TEST_KEY"); err != nil || got != bridgetest.Secret {
+	if got, err := upstream.ReadSecretEnv("BRIDGE_TEST_KEY"); err != nil || got != bridgetest.Secret {
 		t.Errorf("%q, %v", got, err)
 	}
 	t.Setenv("BRIDGE_TEST_KEY", "direct")
-	if got, err := upstream.SecretEnv("BRIDGE_TEST_KEY"); err != nil || got != "direct" {
+	if got, err := upstream.ReadSecretEnv("BRIDGE_TEST_KEY"); err != nil || got != "direct" {
 		t.Errorf("%q, %v", got, err)
 	}
 	t.Setenv("BRIDGE_TEST_OTHER_FILE", path+".missing")
-	if _, err := upstream.SecretEnv("BRIDGE_TEST_OTHER"); err == nil {
+	if _, err := upstream.ReadSecretEnv("BRIDGE_TEST_OTHER"); err == nil {
 		t.Error("no error for a file that is not there")
 	}
 }
 
-func TestWords(t *testing.T) {
+func TestCommandWords(t *testing.T) {
 	for line, want := range map[string]string{
 		"./program":                "./program",
 		"npx -y server":            "sh|-c|exec npx -y server",

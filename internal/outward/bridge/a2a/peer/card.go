@@ -19,13 +19,13 @@ import (
 )
 
 const (
-	maxCard       = 1 << 20
-	maxPeerSkills = 200
-	maxPeerText   = 4000 // of a description: it goes into models' prompts
+	maxCard        = 1 << 20
+	maxSkills      = 200
+	maxDescription = 4000 // of a description: it goes into models' prompts
 )
 
-// PeerCard is what an agent says about itself, in 1.0 or in 0.3.
-type PeerCard struct {
+// Card is what an agent says about itself, in 1.0 or in 0.3.
+type Card struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
 	Version     string `json:"version"`
@@ -38,17 +38,17 @@ type PeerCard struct {
 	Capabilities struct {
 		Streaming bool `json:"streaming"`
 	} `json:"capabilities"`
-	Inputs     []string     `json:"defaultInputModes"`
-	Outputs    []string     `json:"defaultOutputModes"`
-	Interfaces []PeerAccess `json:"supportedInterfaces"`
+	Inputs     []string    `json:"defaultInputModes"`
+	Outputs    []string    `json:"defaultOutputModes"`
+	Interfaces []Interface `json:"supportedInterfaces"`
 
-	URL       string       `json:"url"` // 0.3, down from here
-	Transport string       `json:"preferredTransport"`
-	Others    []PeerAccess `json:"additionalInterfaces"`
+	URL       string      `json:"url"` // 0.3, down from here
+	Transport string      `json:"preferredTransport"`
+	Others    []Interface `json:"additionalInterfaces"`
 }
 
-// PeerAccess is one way to talk to a peer.
-type PeerAccess struct {
+// Interface is one way to talk to a peer.
+type Interface struct {
 	URL       string `json:"url"`
 	Binding   string `json:"protocolBinding"`
 	Version   string `json:"protocolVersion"`
@@ -56,10 +56,10 @@ type PeerAccess struct {
 	Transport string `json:"transport"` // 0.3's binding
 }
 
-func (a PeerAccess) old() bool { return strings.HasPrefix(a.Version, "0.") }
+func (a Interface) isLegacy() bool { return strings.HasPrefix(a.Version, "0.") }
 
 // rank says how well we speak it; 0 = not at all.
-func (a PeerAccess) rank() int {
+func (a Interface) rank() int {
 	switch {
 	case a.Binding == "JSONRPC" && strings.HasPrefix(a.Version, "1."):
 		return 3
@@ -71,24 +71,24 @@ func (a PeerAccess) rank() int {
 	return 0
 }
 
-// accesses are all ways that the card names, in the words of 1.0.
-func (c *PeerCard) accesses() []PeerAccess {
+// interfaces are all ways that the card names, in the words of 1.0.
+func (c *Card) interfaces() []Interface {
 	all := c.Interfaces
 	if c.URL != "" {
-		all = append(all, PeerAccess{URL: c.URL, Binding: cmp.Or(c.Transport, "JSONRPC"), Version: "0.3"})
+		all = append(all, Interface{URL: c.URL, Binding: cmp.Or(c.Transport, "JSONRPC"), Version: "0.3"})
 	}
 	for _, a := range c.Others {
-		all = append(all, PeerAccess{URL: a.URL, Binding: a.Transport, Version: "0.3"})
+		all = append(all, Interface{URL: a.URL, Binding: a.Transport, Version: "0.3"})
 	}
 	return all
 }
 
-// access picks the way that is used. A card may name any address; the
+// chooseInterface picks the way that is used. A card may name any address; the
 // credentials, and a process inside somebody's network, go only where the
 // operator said.
-func (c *PeerCard) access(allowed []string) (best PeerAccess, err error) {
+func (c *Card) chooseInterface(allowed []string) (best Interface, err error) {
 	elsewhere := ""
-	for _, a := range c.accesses() {
+	for _, a := range c.interfaces() {
 		switch {
 		case a.rank() <= best.rank():
 		case !upstream.SameOrigin(a.URL, allowed):
@@ -101,7 +101,7 @@ func (c *PeerCard) access(allowed []string) (best PeerAccess, err error) {
 	case best.rank() > 0:
 		return best, nil
 	case elsewhere != "":
-		return best, fmt.Errorf("the card leads to another place, %s; if that is right, allow it with --a2a-origin", upstream.Clip(upstream.OriginOf(elsewhere)))
+		return best, fmt.Errorf("the card leads to another place, %s; if that is right, allow it with --a2a-origin", upstream.Shorten(upstream.Origin(elsewhere)))
 	}
 	return best, errors.New("the card names no way that we speak: JSON-RPC of 1.0 or 0.3, or HTTP+JSON of 1.0")
 }
@@ -122,30 +122,30 @@ func cardPlaces(address string) []string {
 
 // CardReader knows where the card of a peer is.
 type CardReader struct {
-	Url     string // of the peer, or of its card
+	URL     string // of the peer, or of its card
 	Origins []string
 	Header  http.Header
-	Http    *http.Client
+	HTTP    *http.Client
 }
 
 // Read finds the peer's card and how to talk to it.
-func (r *CardReader) Read(ctx context.Context) (c PeerCard, a PeerAccess, err error) {
+func (r *CardReader) Read(ctx context.Context) (c Card, a Interface, err error) {
 	ctx, cancel := context.WithTimeout(ctx, upstream.OpenWithin)
 	defer cancel()
-	for _, place := range cardPlaces(r.Url) {
+	for _, place := range cardPlaces(r.URL) {
 		var found bool
-		if found, err = r.fetch(ctx, place, &c); err != nil {
+		if found, err = r.fetchCard(ctx, place, &c); err != nil {
 			return c, a, err
 		}
 		if found {
-			a, err = c.access(append([]string{r.Url}, r.Origins...))
+			a, err = c.chooseInterface(append([]string{r.URL}, r.Origins...))
 			return c, a, err
 		}
 	}
 	return c, a, errors.New("there is no agent card at that address")
 }
 
-func (r *CardReader) fetch(ctx context.Context, place string, c *PeerCard) (found bool, err error) {
+func (r *CardReader) fetchCard(ctx context.Context, place string, c *Card) (found bool, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, place, nil)
 	if err != nil {
 		return false, err
@@ -155,7 +155,7 @@ func (r *CardReader) fetch(ctx context.Context, place string, c *PeerCard) (foun
 	}
 	req.Header.Set("Accept", "application/json")
 	req.Header.Set("User-Agent", "beeos/"+beeos.Version)
-	resp, err := r.Http.Do(req)
+	resp, err := r.HTTP.Do(req)
 	if err != nil {
 		return false, fmt.Errorf("the card cannot be read: %w", upstream.WithoutAddress(err))
 	}
@@ -164,7 +164,7 @@ func (r *CardReader) fetch(ctx context.Context, place string, c *PeerCard) (foun
 	case resp.StatusCode == http.StatusNotFound || resp.StatusCode == http.StatusMethodNotAllowed:
 		return false, nil
 	case resp.StatusCode >= 300:
-		return false, upstream.Refusal(resp, upstream.SecretsIn(r.Header)...)
+		return false, upstream.StatusError(resp, upstream.SecretsOf(r.Header)...)
 	}
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxCard+1))
 	if err != nil {
@@ -185,25 +185,25 @@ var notInSkillNames = regexp.MustCompile(`[^A-Za-z0-9_./-]+`)
 var messageSchema = json.RawMessage(`{"type":"object","properties":{"message":{"type":"string","description":"What to ask, in words."}},"required":["message"]}`)
 
 // Tools are the card's skills.
-func (c *PeerCard) Tools() (tools []agent.Tool, ids map[string]string) {
+func (c *Card) Tools() (tools []agent.Tool, ids map[string]string) {
 	ids = map[string]string{}
-	for _, s := range c.Skills[:min(len(c.Skills), maxPeerSkills)] {
+	for _, s := range c.Skills[:min(len(c.Skills), maxSkills)] {
 		name := notInSkillNames.ReplaceAllString(cmp.Or(s.ID, s.Name), "-")
 		name = name[:min(len(name), 64)]
 		if name == "" || ids[name] != "" {
 			continue
 		}
 		ids[name] = cmp.Or(s.ID, s.Name)
-		tools = append(tools, agent.Tool{Name: name, Title: upstream.ClipTo(s.Name, 200), Description: upstream.ClipTo(s.Description, maxPeerText), Tags: s.Tags, Schema: messageSchema})
+		tools = append(tools, agent.Tool{Name: name, Title: upstream.ShortenTo(s.Name, 200), Description: upstream.ShortenTo(s.Description, maxDescription), Tags: s.Tags, Schema: messageSchema})
 	}
 	return tools, ids
 }
 
-// Put describes the agent by the card, where the operator did not.
-func (c *PeerCard) Put(o *agent.Options, tools []agent.Tool) {
-	o.DisplayName = cmp.Or(o.DisplayName, upstream.ClipTo(c.Name, 200))
-	o.Description = cmp.Or(o.Description, upstream.ClipTo(c.Description, maxPeerText))
-	o.Version = cmp.Or(o.Version, upstream.ClipTo(c.Version, 100))
+// Describe describes the agent by the card, where the operator did not.
+func (c *Card) Describe(o *agent.Options, tools []agent.Tool) {
+	o.DisplayName = cmp.Or(o.DisplayName, upstream.ShortenTo(c.Name, 200))
+	o.Description = cmp.Or(o.Description, upstream.ShortenTo(c.Description, maxDescription))
+	o.Version = cmp.Or(o.Version, upstream.ShortenTo(c.Version, 100))
 	o.Tools = tools
 	modes := map[string][]string{}
 	for name, list := range map[string][]string{"inputModes": c.Inputs, "outputModes": c.Outputs} {
@@ -213,6 +213,6 @@ func (c *PeerCard) Put(o *agent.Options, tools []agent.Tool) {
 		}
 	}
 	if len(modes) > 0 && len(o.Capabilities) == 0 {
-		o.Capabilities = upstream.Encode(modes)
+		o.Capabilities = upstream.EncodeJSON(modes)
 	}
 }

@@ -23,7 +23,7 @@ const (
 	StateRejected  = "rejected"
 )
 
-type PeerPart struct {
+type Part struct {
 	Text      *string         `json:"text"`
 	Raw       string          `json:"raw"`
 	URL       string          `json:"url"`
@@ -39,7 +39,7 @@ type PeerPart struct {
 }
 
 // Modern puts what 0.3 says about a file where 1.0 has it.
-func (p PeerPart) Modern() PeerPart {
+func (p Part) Modern() Part {
 	if f := p.File; f != nil {
 		p.URL, p.Raw, p.Filename, p.MediaType = f.URI, f.Bytes, f.Name, f.MIMEType
 	}
@@ -47,43 +47,43 @@ func (p PeerPart) Modern() PeerPart {
 }
 
 // Bytes are those of a file that came in place.
-func (p PeerPart) Bytes() ([]byte, error) {
+func (p Part) Bytes() ([]byte, error) {
 	text := strings.NewReplacer("-", "+", "_", "/", "=", "").Replace(p.Raw)
 	return base64.RawStdEncoding.DecodeString(text)
 }
 
-type PeerMessage struct {
-	ID      string     `json:"messageId"`
-	Context string     `json:"contextId"`
-	Task    string     `json:"taskId"`
-	Parts   []PeerPart `json:"parts"`
+type Message struct {
+	ID      string `json:"messageId"`
+	Context string `json:"contextId"`
+	Task    string `json:"taskId"`
+	Parts   []Part `json:"parts"`
 }
 
-type peerStatus struct {
-	State   string       `json:"state"`
-	Message *PeerMessage `json:"message"`
+type Status struct {
+	State   string   `json:"state"`
+	Message *Message `json:"message"`
 }
 
-type PeerArtifact struct {
-	ID    string     `json:"artifactId"`
-	Parts []PeerPart `json:"parts"`
+type Artifact struct {
+	ID    string `json:"artifactId"`
+	Parts []Part `json:"parts"`
 }
 
-// PeerEvent is anything that a peer tells about a message: the task that it
+// Event is anything that a peer tells about a message: the task that it
 // became, a change of that, a piece of the answer, or the answer itself.
-type PeerEvent struct {
+type Event struct {
 	Task, Context string
-	Whole         bool           // it is the task: nothing that it does not say is so
-	Status        *peerStatus    // of the task
-	Artifacts     []PeerArtifact // of the task, or one that changed
-	Append        bool           // to the artifact of that id
-	Message       *PeerMessage   // no task, just an answer
+	Whole         bool       // it is the task: nothing that it does not say is so
+	Status        *Status    // of the task
+	Artifacts     []Artifact // of the task, or one that changed
+	Append        bool       // to the artifact of that id
+	Message       *Message   // no task, just an answer
 }
 
 var ErrNotA2A = errors.New("the agent behind this one answered with something that is not A2A")
 
 // readEvent reads an answer of SendMessage or GetTask, or an event of a stream.
-func readEvent(raw []byte) (ev PeerEvent, err error) {
+func readEvent(raw []byte) (ev Event, err error) {
 	var head struct {
 		Kind           string          `json:"kind"`
 		ID             string          `json:"id"`
@@ -109,90 +109,90 @@ func readEvent(raw []byte) (ev PeerEvent, err error) {
 	case head.ArtifactUpdate != nil:
 		return readUpdate(head.ArtifactUpdate)
 	case head.Kind == "message":
-		return readAnswer(raw)
+		return readMessage(raw)
 	case head.Message != nil:
-		return readAnswer(head.Message)
+		return readMessage(head.Message)
 	case head.Kind == "" && head.ID != "":
 		return readTask(raw)
 	}
 	return ev, ErrNotA2A
 }
 
-func readTask(raw []byte) (ev PeerEvent, err error) {
+func readTask(raw []byte) (ev Event, err error) {
 	var t struct {
-		ID        string         `json:"id"`
-		Context   string         `json:"contextId"`
-		Status    *peerStatus    `json:"status"`
-		Artifacts []PeerArtifact `json:"artifacts"`
+		ID        string     `json:"id"`
+		Context   string     `json:"contextId"`
+		Status    *Status    `json:"status"`
+		Artifacts []Artifact `json:"artifacts"`
 	}
 	if json.Unmarshal(raw, &t) != nil || t.ID == "" || t.Status == nil {
 		return ev, ErrNotA2A
 	}
-	t.Status.State = stateOf(t.Status.State)
-	return PeerEvent{Task: t.ID, Context: t.Context, Whole: true, Status: t.Status, Artifacts: t.Artifacts}, nil
+	t.Status.State = parseState(t.Status.State)
+	return Event{Task: t.ID, Context: t.Context, Whole: true, Status: t.Status, Artifacts: t.Artifacts}, nil
 }
 
-func readUpdate(raw []byte) (ev PeerEvent, err error) {
+func readUpdate(raw []byte) (ev Event, err error) {
 	var u struct {
-		Task     string        `json:"taskId"`
-		Context  string        `json:"contextId"`
-		Status   *peerStatus   `json:"status"`
-		Artifact *PeerArtifact `json:"artifact"`
-		Append   bool          `json:"append"`
+		Task     string    `json:"taskId"`
+		Context  string    `json:"contextId"`
+		Status   *Status   `json:"status"`
+		Artifact *Artifact `json:"artifact"`
+		Append   bool      `json:"append"`
 	}
 	if json.Unmarshal(raw, &u) != nil || u.Status == nil && u.Artifact == nil {
 		return ev, ErrNotA2A
 	}
-	ev = PeerEvent{Task: u.Task, Context: u.Context, Status: u.Status, Append: u.Append}
+	ev = Event{Task: u.Task, Context: u.Context, Status: u.Status, Append: u.Append}
 	if u.Status != nil {
-		u.Status.State = stateOf(u.Status.State)
+		u.Status.State = parseState(u.Status.State)
 	}
 	if u.Artifact != nil {
-		ev.Artifacts = []PeerArtifact{*u.Artifact}
+		ev.Artifacts = []Artifact{*u.Artifact}
 	}
 	return ev, nil
 }
 
-func readAnswer(raw []byte) (ev PeerEvent, err error) {
-	var m PeerMessage
+func readMessage(raw []byte) (ev Event, err error) {
+	var m Message
 	if json.Unmarshal(raw, &m) != nil || m.Parts == nil {
 		return ev, ErrNotA2A
 	}
-	return PeerEvent{Task: m.Task, Context: m.Context, Message: &m}, nil
+	return Event{Task: m.Task, Context: m.Context, Message: &m}, nil
 }
 
-// stateOf: TASK_STATE_INPUT_REQUIRED is input-required.
-func stateOf(s string) string {
+// parseState turns TASK_STATE_INPUT_REQUIRED into input-required.
+func parseState(s string) string {
 	return strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(s, "TASK_STATE_")), "_", "-")
 }
 
-// Given is a part of a message to the peer: text, a file by bytes or by
+// OutPart is a part of a message to the peer: text, a file by bytes or by
 // address, or a value.
-type Given struct {
+type OutPart struct {
 	Text      string
 	Raw       []byte
-	Url       string
+	URL       string
 	Data      json.RawMessage
 	Name      string
 	MediaType string
 }
 
-// SaidTo is a message to the peer.
-type SaidTo struct {
-	Id, Task, Context string
-	Parts             []Given
+// OutMessage is a message to the peer.
+type OutMessage struct {
+	ID, Task, Context string
+	Parts             []OutPart
 	Metadata          map[string]string
 }
 
-// write is the message in the peer's dialect.
-func (m SaidTo) write(old bool) map[string]any {
+// encode is the message in the peer's dialect.
+func (m OutMessage) encode(old bool) map[string]any {
 	parts := make([]map[string]any, len(m.Parts))
 	for i, p := range m.Parts {
-		if parts[i] = p.modern(); old {
-			parts[i] = p.old()
+		if parts[i] = p.encode(); old {
+			parts[i] = p.encodeLegacy()
 		}
 	}
-	out := map[string]any{"messageId": m.Id, "role": "ROLE_USER", "parts": parts}
+	out := map[string]any{"messageId": m.ID, "role": "ROLE_USER", "parts": parts}
 	if old {
 		out["kind"], out["role"] = "message", "user"
 	}
@@ -207,13 +207,13 @@ func (m SaidTo) write(old bool) map[string]any {
 	return out
 }
 
-func (p Given) modern() map[string]any {
+func (p OutPart) encode() map[string]any {
 	out := map[string]any{}
 	switch {
 	case p.Raw != nil:
 		out["raw"] = base64.StdEncoding.EncodeToString(p.Raw)
-	case p.Url != "":
-		out["url"] = p.Url
+	case p.URL != "":
+		out["url"] = p.URL
 	case p.Data != nil:
 		out["data"] = p.Data
 	default:
@@ -227,7 +227,7 @@ func (p Given) modern() map[string]any {
 	return out
 }
 
-func (p Given) old() map[string]any {
+func (p OutPart) encodeLegacy() map[string]any {
 	file := map[string]any{}
 	for name, value := range map[string]string{"name": p.Name, "mimeType": p.MediaType} {
 		if value != "" {
@@ -237,8 +237,8 @@ func (p Given) old() map[string]any {
 	switch {
 	case p.Raw != nil:
 		file["bytes"] = base64.StdEncoding.EncodeToString(p.Raw)
-	case p.Url != "":
-		file["uri"] = p.Url
+	case p.URL != "":
+		file["uri"] = p.URL
 	case p.Data != nil:
 		return map[string]any{"kind": "data", "data": p.Data}
 	default:

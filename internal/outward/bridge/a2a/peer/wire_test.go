@@ -32,28 +32,28 @@ func TestReadEvent(t *testing.T) {
 	}
 }
 
-func TestCardAccess(t *testing.T) {
+func TestChooseInterface(t *testing.T) {
 	own := []string{"https://a.example.com/agents/7"}
-	one := func(url, binding, version string) PeerAccess {
-		return PeerAccess{URL: url, Binding: binding, Version: version}
+	one := func(url, binding, version string) Interface {
+		return Interface{URL: url, Binding: binding, Version: version}
 	}
 	for name, c := range map[string]struct {
-		card PeerCard
+		card Card
 		want string
 	}{
-		"1.0 first":          {PeerCard{Interfaces: []PeerAccess{one("https://a.example.com/3", "JSONRPC", "0.3"), one("https://A.example.com:443/r", "HTTP+JSON", "1.0"), one("https://a.example.com/1", "JSONRPC", "1.0")}}, "https://a.example.com/1"},
-		"0.3":                {PeerCard{URL: "https://a.example.com/x"}, "https://a.example.com/x"},
-		"0.3, another way":   {PeerCard{URL: "https://a.example.com/g", Transport: "GRPC", Others: []PeerAccess{{URL: "https://a.example.com/j", Transport: "JSONRPC"}}}, "https://a.example.com/j"},
-		"gRPC alone":         {PeerCard{Interfaces: []PeerAccess{one("https://a.example.com", "GRPC", "1.0")}}, "names no way"},
-		"elsewhere":          {PeerCard{Interfaces: []PeerAccess{one("http://169.254.169.254/latest", "JSONRPC", "1.0")}}, "another place"},
-		"plain":              {PeerCard{URL: "http://a.example.com/x"}, "another place"},
-		"another port":       {PeerCard{URL: "https://a.example.com:8443/x"}, "another place"},
-		"somebody's name":    {PeerCard{URL: "https://a.example.com@evil.example.com/x"}, "another place"},
-		"no address":         {PeerCard{URL: "::"}, "another place"},
-		"nothing":            {PeerCard{}, "names no way"},
-		"own before another": {PeerCard{Interfaces: []PeerAccess{one("https://b.example.com", "JSONRPC", "1.0")}, URL: "https://a.example.com/x"}, "https://a.example.com/x"},
+		"1.0 first":          {Card{Interfaces: []Interface{one("https://a.example.com/3", "JSONRPC", "0.3"), one("https://A.example.com:443/r", "HTTP+JSON", "1.0"), one("https://a.example.com/1", "JSONRPC", "1.0")}}, "https://a.example.com/1"},
+		"0.3":                {Card{URL: "https://a.example.com/x"}, "https://a.example.com/x"},
+		"0.3, another way":   {Card{URL: "https://a.example.com/g", Transport: "GRPC", Others: []Interface{{URL: "https://a.example.com/j", Transport: "JSONRPC"}}}, "https://a.example.com/j"},
+		"gRPC alone":         {Card{Interfaces: []Interface{one("https://a.example.com", "GRPC", "1.0")}}, "names no way"},
+		"elsewhere":          {Card{Interfaces: []Interface{one("http://169.254.169.254/latest", "JSONRPC", "1.0")}}, "another place"},
+		"plain":              {Card{URL: "http://a.example.com/x"}, "another place"},
+		"another port":       {Card{URL: "https://a.example.com:8443/x"}, "another place"},
+		"somebody's name":    {Card{URL: "https://a.example.com@evil.example.com/x"}, "another place"},
+		"no address":         {Card{URL: "::"}, "another place"},
+		"nothing":            {Card{}, "names no way"},
+		"own before another": {Card{Interfaces: []Interface{one("https://b.example.com", "JSONRPC", "1.0")}, URL: "https://a.example.com/x"}, "https://a.example.com/x"},
 	} {
-		a, err := c.card.access(own)
+		a, err := c.card.chooseInterface(own)
 		if err == nil && a.URL != c.want || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %+v, %v, want %q", name, a, err, c.want)
 		}

@@ -17,8 +17,8 @@ import (
 
 // A server that lists more than this is not believed.
 const (
-	pagesMost = 200
-	itemsMost = 1000
+	maxPages = 200
+	maxItems = 1000
 )
 
 // Offers is everything that a server offers, as an agent declares it.
@@ -29,9 +29,9 @@ type Offers struct {
 	completes bool
 }
 
-// List asks the server for all of it. Schemas, annotations and _meta stay as
-// the server wrote them.
-func (s *Session) List(ctx context.Context) (o Offers, err error) {
+// ListOffers asks the server for all of it. Schemas, annotations and _meta stay
+// as the server wrote them.
+func (s *Session) ListOffers(ctx context.Context) (o Offers, err error) {
 	can := s.About.Capabilities
 	o.completes = can.Completions != nil
 	if can.Tools != nil {
@@ -56,19 +56,19 @@ func (s *Session) List(ctx context.Context) (o Offers, err error) {
 var toolName = regexp.MustCompile(`^[A-Za-z0-9_./-]{1,64}$`)
 
 func (s *Session) listTools(ctx context.Context, o *Offers) error {
-	items, err := s.pages(ctx, "tools/list", "tools")
+	items, err := s.readPages(ctx, "tools/list", "tools")
 	if err != nil {
 		return err
 	}
-	bound, seen := map[string][]binding{}, map[string]bool{}
+	bound, seen := map[string][]headerBinding{}, map[string]bool{}
 	for _, raw := range items {
 		var t beeos.Skill
 		if err := json.Unmarshal(raw, &t); err != nil || !toolName.MatchString(t.Name) || seen[t.Name] || !describesObject(t.InputSchema) {
-			s.Log.Warn("a tool of the server's cannot be offered: its name or its schema is unusable", "tool", upstream.Clip(t.Name))
+			s.Log.Warn("a tool of the server's cannot be offered: its name or its schema is unusable", "tool", upstream.Shorten(t.Name))
 			continue
 		}
 		seen[t.Name] = true
-		if b := bindings(t.InputSchema, nil); b != nil {
+		if b := findHeaderBindings(t.InputSchema, nil); b != nil {
 			bound[t.Name] = b
 		}
 		o.Tools = append(o.Tools, agent.Tool{
@@ -93,7 +93,7 @@ func (s *Session) listResources(ctx context.Context, o *Offers) error {
 	for _, l := range []struct{ method, member string }{
 		{"resources/list", "resources"}, {"resources/templates/list", "resourceTemplates"},
 	} {
-		items, err := s.pages(ctx, l.method, l.member)
+		items, err := s.readPages(ctx, l.method, l.member)
 		if err != nil {
 			return err
 		}
@@ -105,7 +105,7 @@ func (s *Session) listResources(ctx context.Context, o *Offers) error {
 			u, bad := url.Parse(r.URI)
 			at := r.URI + r.URITemplate
 			if err != nil || at == "" || r.Name == "" || seen[at] || r.URI != "" && (bad != nil || u.Scheme == "") {
-				s.Log.Warn("a resource of the server's cannot be offered: its name or its address is unusable", "resource", upstream.Clip(at))
+				s.Log.Warn("a resource of the server's cannot be offered: its name or its address is unusable", "resource", upstream.Shorten(at))
 				continue
 			}
 			seen[at] = true
@@ -116,7 +116,7 @@ func (s *Session) listResources(ctx context.Context, o *Offers) error {
 }
 
 func (s *Session) listPrompts(ctx context.Context, o *Offers) error {
-	items, err := s.pages(ctx, "prompts/list", "prompts")
+	items, err := s.readPages(ctx, "prompts/list", "prompts")
 	if err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ func (s *Session) listPrompts(ctx context.Context, o *Offers) error {
 	for _, raw := range items {
 		var p beeos.Prompt
 		if err := json.Unmarshal(raw, &p); err != nil || p.Name == "" || seen[p.Name] {
-			s.Log.Warn("a prompt of the server's cannot be offered: its name is unusable", "prompt", upstream.Clip(p.Name))
+			s.Log.Warn("a prompt of the server's cannot be offered: its name is unusable", "prompt", upstream.Shorten(p.Name))
 			continue
 		}
 		p.Messages, seen[p.Name] = nil, true
@@ -133,10 +133,10 @@ func (s *Session) listPrompts(ctx context.Context, o *Offers) error {
 	return nil
 }
 
-// pages reads a list to its end. A server without the method has none.
-func (s *Session) pages(ctx context.Context, method, member string) (items []json.RawMessage, err error) {
+// readPages reads a list to its end. A server without the method has none.
+func (s *Session) readPages(ctx context.Context, method, member string) (items []json.RawMessage, err error) {
 	params := Object{}
-	for range pagesMost {
+	for range maxPages {
 		raw, err := s.Call(ctx, method, params, Hooks{})
 		var fault *jsonrpc.Error
 		if errors.As(err, &fault) && fault.Code == jsonrpc.CodeMethodNotFound {
@@ -156,19 +156,19 @@ func (s *Session) pages(ctx context.Context, method, member string) (items []jso
 		}
 		items = append(items, some...)
 		_ = json.Unmarshal(page["nextCursor"], &next) // none: that was the last
-		if len(items) > itemsMost {
-			s.Log.Warn("the server lists more than an agent can offer; the rest is left out", "method", method, "most", itemsMost)
-			return items[:itemsMost], nil
+		if len(items) > maxItems {
+			s.Log.Warn("the server lists more than an agent can offer; the rest is left out", "method", method, "most", maxItems)
+			return items[:maxItems], nil
 		}
 		if next == "" {
 			return items, nil
 		}
-		params = Object{"cursor": upstream.Encode(next)}
+		params = Object{"cursor": upstream.EncodeJSON(next)}
 	}
 	return nil, fmt.Errorf("%s: the list has no end", method)
 }
 
-func (f Offers) Put(o *agent.Options, answer agent.Handler) {
+func (f Offers) Describe(o *agent.Options, answer agent.Handler) {
 	o.Tools, o.Resources, o.Prompts, o.Complete = f.Tools, f.Resources, f.Prompts, nil
 	if f.completes {
 		o.Complete = answer

@@ -13,16 +13,16 @@ import (
 	"github.com/beeos/beeos/internal/outward/bridge/upstream"
 )
 
-// heard acts on a request or a notification of the server's. of is the call on
-// whose stream it came, if the link can tell.
-func (s *Session) heard(ctx context.Context, req *jsonrpc.Request, of jsonrpc.ID) {
+// handleServerMessage acts on a request or a notification of the server's. of
+// is the call on whose stream it came, if the link can tell.
+func (s *Session) handleServerMessage(ctx context.Context, req *jsonrpc.Request, of jsonrpc.ID) {
 	if req.IsCall() {
 		ctx, cancel := context.WithCancel(ctx)
 		s.mu.Lock()
 		s.asks[req.ID] = cancel
-		c := s.callOf(of)
+		c := s.callAskedBy(of)
 		s.mu.Unlock()
-		s.spawn(func() { s.asked(ctx, req, c) })
+		s.spawn(func() { s.answerQuestion(ctx, req, c) })
 		return
 	}
 	switch req.Method {
@@ -42,10 +42,10 @@ func (s *Session) heard(ctx context.Context, req *jsonrpc.Request, of jsonrpc.ID
 		}
 	case "notifications/message":
 		s.mu.Lock()
-		c := s.loggerOf(of)
+		c := s.callLoggedBy(of)
 		s.mu.Unlock()
 		if c == nil || c.hear.Log == nil {
-			s.Log.Debug("the server says", "params", upstream.Clip(string(req.Params)))
+			s.Log.Debug("the server says", "params", upstream.Shorten(string(req.Params)))
 			return
 		}
 		c.hear.Log(req.Params)
@@ -64,25 +64,25 @@ func (s *Session) heard(ctx context.Context, req *jsonrpc.Request, of jsonrpc.ID
 			return
 		}
 		if id, err := jsonrpc.MakeID(p.ID); err == nil {
-			s.forget(id)
+			s.cancelQuestion(id)
 		}
 	default:
 		s.notice(req.Method, req.Params)
 	}
 }
 
-// callOf is the call that a question belongs to: the one on whose stream it
-// came or, where there are no streams, the latest that can be asked: all calls
-// of such a session are one caller's. In a session that callers share nobody is
-// asked then, for it may be about somebody else's call. s.mu is held.
-func (s *Session) callOf(of jsonrpc.ID) *pending {
+// callAskedBy is the call that a question belongs to: the one on whose stream
+// it came or, where there are no streams, the latest that can be asked: all
+// calls of such a session are one caller's. In a session that callers share
+// nobody is asked then, for it may be about somebody else's call. s.mu is held.
+func (s *Session) callAskedBy(of jsonrpc.ID) *pendingCall {
 	if c := s.calls[of]; c != nil && of.IsValid() {
 		return c
 	}
 	if s.shared {
 		return nil
 	}
-	var latest *pending
+	var latest *pendingCall
 	for _, c := range s.calls {
 		if c.hear.Ask != nil && (latest == nil || c.number > latest.number) {
 			latest = c
@@ -91,13 +91,14 @@ func (s *Session) callOf(of jsonrpc.ID) *pending {
 	return latest
 }
 
-// loggerOf is the call that a log message belongs to. When several are under
-// way nobody can tell, and one caller's log is not for another. s.mu is held.
-func (s *Session) loggerOf(of jsonrpc.ID) *pending {
+// callLoggedBy is the call that a log message belongs to. When several are
+// under way nobody can tell, and one caller's log is not for another. s.mu is
+// held.
+func (s *Session) callLoggedBy(of jsonrpc.ID) *pendingCall {
 	if c := s.calls[of]; c != nil && of.IsValid() {
 		return c
 	}
-	var only *pending
+	var only *pendingCall
 	for _, c := range s.calls {
 		if c.hear.Log == nil {
 			continue
@@ -110,8 +111,8 @@ func (s *Session) loggerOf(of jsonrpc.ID) *pending {
 	return only
 }
 
-// forget ends a question of the server's.
-func (s *Session) forget(id jsonrpc.ID) {
+// cancelQuestion ends a question of the server's.
+func (s *Session) cancelQuestion(id jsonrpc.ID) {
 	s.mu.Lock()
 	cancel := s.asks[id]
 	delete(s.asks, id)
@@ -121,9 +122,9 @@ func (s *Session) forget(id jsonrpc.ID) {
 	}
 }
 
-// asked answers a request of the server's.
-func (s *Session) asked(ctx context.Context, req *jsonrpc.Request, c *pending) {
-	defer s.forget(req.ID)
+// answerQuestion answers a request of the server's.
+func (s *Session) answerQuestion(ctx context.Context, req *jsonrpc.Request, c *pendingCall) {
+	defer s.cancelQuestion(req.ID)
 	resp := &jsonrpc.Response{ID: req.ID}
 	switch {
 	case req.Method == "ping":
@@ -133,7 +134,7 @@ func (s *Session) asked(ctx context.Context, req *jsonrpc.Request, c *pending) {
 	default:
 		result, err := c.hear.Ask(ctx, req.Method, req.Params)
 		if err != nil {
-			err = &jsonrpc.Error{Code: errorCode(err), Message: err.Error()}
+			err = &jsonrpc.Error{Code: jsonrpcCode(err), Message: err.Error()}
 		}
 		resp.Result, resp.Error = result, err
 	}
@@ -145,14 +146,14 @@ func (s *Session) asked(ctx context.Context, req *jsonrpc.Request, c *pending) {
 	}
 }
 
-// binding is an argument that clients of the newest revision repeat in a
+// headerBinding is an argument that clients of the newest revision repeat in a
 // header: x-mcp-header in the tool's schema.
-type binding struct {
+type headerBinding struct {
 	header string
 	path   []string
 }
 
-func bindings(schema json.RawMessage, path []string) (found []binding) {
+func findHeaderBindings(schema json.RawMessage, path []string) (found []headerBinding) {
 	var s struct {
 		Properties map[string]json.RawMessage `json:"properties"`
 	}
@@ -165,16 +166,16 @@ func bindings(schema json.RawMessage, path []string) (found []binding) {
 		}
 		at := append(path[:len(path):len(path)], name)
 		if json.Unmarshal(property, &p) == nil && upstream.HeaderName.MatchString(p.Header) {
-			found = append(found, binding{http.CanonicalHeaderKey("Mcp-Param-" + p.Header), at})
+			found = append(found, headerBinding{http.CanonicalHeaderKey("Mcp-Param-" + p.Header), at})
 			continue
 		}
-		found = append(found, bindings(property, at)...)
+		found = append(found, findHeaderBindings(property, at)...)
 	}
 	return found
 }
 
-// repeat writes the arguments that b wants into h.
-func (b binding) repeat(arguments json.RawMessage, h http.Header) {
+// writeHeader writes the arguments that b wants into h.
+func (b headerBinding) writeHeader(arguments json.RawMessage, h http.Header) {
 	value := arguments
 	for _, step := range b.path {
 		var o Object
@@ -190,11 +191,11 @@ func (b binding) repeat(arguments json.RawMessage, h http.Header) {
 	if json.Unmarshal(value, &text) != nil {
 		text = string(value) // a number or a boolean, as it is
 	}
-	h[b.header] = []string{headerValue(text)}
+	h[b.header] = []string{encodeHeaderValue(text)}
 }
 
-// headerValue writes text so that a header can carry it.
-func headerValue(text string) string {
+// encodeHeaderValue writes text so that a header can carry it.
+func encodeHeaderValue(text string) string {
 	plain := text == strings.TrimSpace(text) && !strings.HasPrefix(text, "=?base64?")
 	for i := range len(text) {
 		if c := text[i]; c < ' ' || c > '~' {

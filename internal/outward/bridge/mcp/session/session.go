@@ -1,3 +1,8 @@
+// Package session is a client of MCP servers that leaves messages as they are.
+// A Session makes calls (session.go) and handles what the server begins by
+// itself (server_messages.go), over a program's stdin and stdout (stdio.go) or
+// Streamable HTTP (streamable_http.go). offers.go lists what a server offers,
+// as an agent declares it.
 package session
 
 import (
@@ -72,13 +77,13 @@ type Session struct {
 	closing bool
 	shared  bool // by all callers
 	last    int64
-	calls   map[jsonrpc.ID]*pending
+	calls   map[jsonrpc.ID]*pendingCall
 	asks    map[jsonrpc.ID]context.CancelFunc // questions of the server's
-	bound   map[string][]binding              // by tool
+	bound   map[string][]headerBinding        // by tool
 }
 
-// pending is a call that has no answer yet.
-type pending struct {
+// pendingCall is a call that has no answer yet.
+type pendingCall struct {
 	number int64
 	answer chan *jsonrpc.Response
 	hear   Hooks
@@ -92,27 +97,27 @@ type Hooks struct {
 	Ask      func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error)
 }
 
-func NewSession(l link, log *slog.Logger, notice func(string, json.RawMessage)) *Session {
+func New(l link, log *slog.Logger, notice func(string, json.RawMessage)) *Session {
 	ctx, stop := context.WithCancel(context.Background())
 	s := &Session{
 		link: l, Log: log, notice: notice, stop: stop, Gone: make(chan struct{}),
-		calls: map[jsonrpc.ID]*pending{}, asks: map[jsonrpc.ID]context.CancelFunc{},
+		calls: map[jsonrpc.ID]*pendingCall{}, asks: map[jsonrpc.ID]context.CancelFunc{},
 	}
-	s.running.Go(func() { s.run(ctx) }) // until close, or the server is gone
+	s.running.Go(func() { s.readMessages(ctx) }) // until close, or the server is gone
 	return s
 }
 
 func (s *Session) Modern() bool { return s.About.Revision >= ModernRevision }
 
-// Share makes this a session for the calls of all callers.
-func (s *Session) Share() {
+// MarkShared makes this a session for the calls of all callers.
+func (s *Session) MarkShared() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.shared = true
 }
 
-// run reads until the link ends.
-func (s *Session) run(ctx context.Context) {
+// readMessages reads until the link ends.
+func (s *Session) readMessages(ctx context.Context) {
 	for {
 		in, err := s.link.read(ctx)
 		if err != nil {
@@ -130,7 +135,7 @@ func (s *Session) run(ctx context.Context) {
 				c.answer <- msg // it has room for one
 			}
 		case *jsonrpc.Request:
-			s.heard(ctx, msg, in.of)
+			s.handleServerMessage(ctx, msg, in.of)
 		}
 	}
 }
@@ -144,8 +149,8 @@ func (s *Session) spawn(f func()) {
 	}
 }
 
-// Over reports whether the session has ended.
-func (s *Session) Over() bool {
+// Ended reports whether the session has ended.
+func (s *Session) Ended() bool {
 	select {
 	case <-s.Gone:
 		return true
@@ -174,10 +179,10 @@ func (s *Session) Open(ctx context.Context, modern bool, can Object) error {
 			return err
 		}
 	}
-	s.link.speak("")
+	s.link.setRevision("")
 	s.About = About{}
 	raw, err := s.Call(ctx, "initialize", Object{
-		"protocolVersion": upstream.Encode(legacyRevision), "clientInfo": clientInfo, "capabilities": upstream.Encode(can),
+		"protocolVersion": upstream.EncodeJSON(legacyRevision), "clientInfo": clientInfo, "capabilities": upstream.EncodeJSON(can),
 	}, Hooks{})
 	if err != nil {
 		return fmt.Errorf("initialize: %w", err)
@@ -185,19 +190,19 @@ func (s *Session) Open(ctx context.Context, modern bool, can Object) error {
 	if err := json.Unmarshal(raw, &s.About); err != nil || s.About.Revision == "" {
 		return errors.New("initialize: the server answered something else")
 	}
-	s.link.speak(s.About.Revision)
+	s.link.setRevision(s.About.Revision)
 	if err := s.notify(ctx, "notifications/initialized", nil); err != nil {
 		return fmt.Errorf("initialize: %w", err)
 	}
 	if s.About.Capabilities.Logging != nil {
-		if _, err := s.Call(ctx, "logging/setLevel", Object{"level": upstream.Encode("debug")}, Hooks{}); err != nil {
+		if _, err := s.Call(ctx, "logging/setLevel", Object{"level": upstream.EncodeJSON("debug")}, Hooks{}); err != nil {
 			s.Log.Debug("the server keeps its log level", "err", err)
 		}
 	}
 	return nil
 }
 
-var clientInfo = upstream.Encode(map[string]string{"name": "beeos", "title": "BeeOS", "version": beeos.Version})
+var clientInfo = upstream.EncodeJSON(map[string]string{"name": "beeos", "title": "BeeOS", "version": beeos.Version})
 
 // ErrSilent is for a server that does not answer the question how new it is.
 // It may still do so, and has to be asked the older way elsewhere.
@@ -208,8 +213,8 @@ func (s *Session) discover(ctx context.Context, can Object) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeWithin)
 	defer cancel()
 	s.About.Revision = ModernRevision
-	s.link.speak(ModernRevision)
-	raw, err := s.Call(ctx, "server/discover", Object{"_meta": upstream.Encode(Object{MetaCapabilities: upstream.Encode(can)})}, Hooks{})
+	s.link.setRevision(ModernRevision)
+	raw, err := s.Call(ctx, "server/discover", Object{"_meta": upstream.EncodeJSON(Object{MetaCapabilities: upstream.EncodeJSON(can)})}, Hooks{})
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		return false, ErrSilent
@@ -234,10 +239,10 @@ func (s *Session) discover(ctx context.Context, can Object) (bool, error) {
 func (s *Session) Call(ctx context.Context, method string, params Object, h Hooks) (json.RawMessage, error) {
 	ctx, cancel := context.WithCancel(ctx) // the link lets go of the call when this returns
 	defer cancel()
-	id, c := s.begin(h)
-	defer s.finish(id)
-	header := s.address(method, params, c)
-	if err := s.link.write(ctx, &jsonrpc.Request{ID: id, Method: method, Params: upstream.Encode(params)}, header); err != nil {
+	id, c := s.beginCall(h)
+	defer s.finishCall(id)
+	header := s.addRequestMeta(method, params, c)
+	if err := s.link.write(ctx, &jsonrpc.Request{ID: id, Method: method, Params: upstream.EncodeJSON(params)}, header); err != nil {
 		return nil, fmt.Errorf("%w (%w)", upstream.ErrGone, err)
 	}
 	select {
@@ -251,62 +256,62 @@ func (s *Session) Call(ctx context.Context, method string, params Object, h Hook
 			return nil, upstream.ErrGone
 		}
 	case <-ctx.Done():
-		s.cancel(ctx, id, method)
+		s.cancelCall(ctx, id, method)
 		return nil, context.Cause(ctx)
 	}
 }
 
-func (s *Session) begin(h Hooks) (jsonrpc.ID, *pending) {
+func (s *Session) beginCall(h Hooks) (jsonrpc.ID, *pendingCall) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.last++
 	id, _ := jsonrpc.MakeID(float64(s.last)) // a number always makes one
-	c := &pending{number: s.last, answer: make(chan *jsonrpc.Response, 1), hear: h}
+	c := &pendingCall{number: s.last, answer: make(chan *jsonrpc.Response, 1), hear: h}
 	s.calls[id] = c
 	return id, c
 }
 
-func (s *Session) finish(id jsonrpc.ID) {
+func (s *Session) finishCall(id jsonrpc.ID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.calls, id)
 }
 
-// address puts into params what every request says, and returns the headers
-// that repeat some of it.
-func (s *Session) address(method string, params Object, c *pending) http.Header {
+// addRequestMeta puts into params what every request says, and returns the
+// headers that repeat some of it.
+func (s *Session) addRequestMeta(method string, params Object, c *pendingCall) http.Header {
 	meta := Object{}
 	_ = json.Unmarshal(params["_meta"], &meta) // ours: an object, or not there
 	if c.hear.Progress != nil {
-		meta["progressToken"] = upstream.Encode(c.number)
+		meta["progressToken"] = upstream.EncodeJSON(c.number)
 	}
 	var header http.Header
 	if s.Modern() {
-		meta[metaVersion], meta[metaClient] = upstream.Encode(ModernRevision), clientInfo
+		meta[metaVersion], meta[metaClient] = upstream.EncodeJSON(ModernRevision), clientInfo
 		if c.hear.Log != nil {
-			meta[metaLogLevel] = upstream.Encode("debug")
+			meta[metaLogLevel] = upstream.EncodeJSON("debug")
 		}
 		if meta[MetaCapabilities] == nil {
 			meta[MetaCapabilities] = json.RawMessage(`{}`)
 		}
 		header = http.Header{"Mcp-Method": {method}}
-		if name := nameIn(params); name != "" {
-			header["Mcp-Name"] = []string{headerValue(name)}
+		if name := targetName(params); name != "" {
+			header["Mcp-Name"] = []string{encodeHeaderValue(name)}
 			s.mu.Lock()
 			bound := s.bound[name]
 			s.mu.Unlock()
 			for _, b := range bound {
-				b.repeat(params["arguments"], header)
+				b.writeHeader(params["arguments"], header)
 			}
 		}
 	}
 	if len(meta) > 0 {
-		params["_meta"] = upstream.Encode(meta)
+		params["_meta"] = upstream.EncodeJSON(meta)
 	}
 	return header
 }
 
-func nameIn(params Object) (name string) {
+func targetName(params Object) (name string) {
 	for _, member := range []string{"name", "uri"} {
 		if json.Unmarshal(params[member], &name) == nil && name != "" {
 			return name
@@ -315,14 +320,15 @@ func nameIn(params Object) (name string) {
 	return ""
 }
 
-// cancel tells the server that nobody waits any more. The newest revision has
-// a stream per call on HTTP, whose end says it; saying it twice does no harm.
-func (s *Session) cancel(ctx context.Context, id jsonrpc.ID, method string) {
+// cancelCall tells the server that nobody waits any more. The newest revision
+// has a stream per call on HTTP, whose end says it; saying it twice does no
+// harm.
+func (s *Session) cancelCall(ctx context.Context, id jsonrpc.ID, method string) {
 	if method == "initialize" || method == "server/discover" {
 		return
 	}
-	why := Object{"requestId": upstream.Encode(id.Raw()), "reason": upstream.Encode(fmt.Sprint(context.Cause(ctx)))}
-	quick, cancel := context.WithTimeout(context.WithoutCancel(ctx), upstream.WaitExit)
+	why := Object{"requestId": upstream.EncodeJSON(id.Raw()), "reason": upstream.EncodeJSON(fmt.Sprint(context.Cause(ctx)))}
+	quick, cancel := context.WithTimeout(context.WithoutCancel(ctx), upstream.ExitWithin)
 	defer cancel()
 	if err := s.notify(quick, "notifications/cancelled", why); err != nil {
 		s.Log.Debug("a cancellation did not arrive", "err", err)
@@ -332,7 +338,7 @@ func (s *Session) cancel(ctx context.Context, id jsonrpc.ID, method string) {
 func (s *Session) notify(ctx context.Context, method string, params Object) error {
 	req := &jsonrpc.Request{Method: method}
 	if params != nil {
-		req.Params = upstream.Encode(params)
+		req.Params = upstream.EncodeJSON(params)
 	}
 	var header http.Header
 	if s.Modern() {
@@ -341,8 +347,9 @@ func (s *Session) notify(ctx context.Context, method string, params Object) erro
 	return s.link.write(ctx, req, header)
 }
 
-// errorCode reads the number out of an answer that came by way of the gateway.
-func errorCode(err error) int64 {
+// jsonrpcCode reads the number out of an answer that came by way of the
+// gateway.
+func jsonrpcCode(err error) int64 {
 	var e *beeos.Error
 	if errors.As(err, &e) {
 		if n, err := strconv.ParseInt(string(e.Code), 10, 64); err == nil {

@@ -21,7 +21,7 @@ type link interface {
 	// header is for links that have one.
 	write(ctx context.Context, msg jsonrpc.Message, header http.Header) error
 	// speak says which revision was agreed on.
-	speak(revision string)
+	setRevision(revision string)
 	close()
 }
 
@@ -32,34 +32,34 @@ type incoming struct {
 	of  jsonrpc.ID
 }
 
-// pipe is the link to a program that speaks MCP on its stdin and stdout.
-type pipe struct {
+// stdio is the link to a program that speaks MCP on its stdin and stdout.
+type stdio struct {
 	mcp.Connection
 	log *slog.Logger
 }
 
-func StartPipe(ctx context.Context, command []string, dir string, env []string, log *slog.Logger) (link, error) {
+func StartStdio(ctx context.Context, command []string, dir string, env []string, log *slog.Logger) (link, error) {
 	cmd := exec.Command(command[0], command[1:]...)
-	cmd.Dir, cmd.Env, cmd.Stderr, cmd.WaitDelay = dir, env, &lineLog{log: log}, upstream.WaitExit
-	conn, err := (&mcp.CommandTransport{Command: cmd, TerminateDuration: upstream.WaitExit}).Connect(ctx)
+	cmd.Dir, cmd.Env, cmd.Stderr, cmd.WaitDelay = dir, env, &lineLog{log: log}, upstream.ExitWithin
+	conn, err := (&mcp.CommandTransport{Command: cmd, TerminateDuration: upstream.ExitWithin}).Connect(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return &pipe{conn, log}, nil
+	return &stdio{conn, log}, nil
 }
 
-func (p *pipe) read(ctx context.Context) (incoming, error) {
+func (p *stdio) read(ctx context.Context) (incoming, error) {
 	msg, err := p.Read(ctx)
 	return incoming{msg: msg}, err
 }
 
-func (p *pipe) write(ctx context.Context, msg jsonrpc.Message, _ http.Header) error {
+func (p *stdio) write(ctx context.Context, msg jsonrpc.Message, _ http.Header) error {
 	return p.Write(ctx, msg)
 }
 
-func (p *pipe) speak(string) {}
+func (p *stdio) setRevision(string) {}
 
-func (p *pipe) close() {
+func (p *stdio) close() {
 	if err := p.Close(); err != nil {
 		p.log.Debug("the program was stopped", "err", err)
 	}
@@ -78,7 +78,7 @@ func (l *lineLog) Write(b []byte) (int, error) {
 		if !ok && len(l.rest) < upstream.MaxLine {
 			return len(b), nil
 		}
-		l.log.Info(upstream.Clip(string(line)))
+		l.log.Info(upstream.Shorten(string(line)))
 		l.rest = rest
 	}
 }

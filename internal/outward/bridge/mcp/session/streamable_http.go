@@ -17,14 +17,14 @@ import (
 	"github.com/beeos/beeos/internal/outward/bridge/upstream"
 )
 
-// resumeMost is how often a stream that broke off is picked up again.
-const resumeMost = 5
+// maxResumes is how often a stream that broke off is picked up again.
+const maxResumes = 5
 
 var errSessionOver = errors.New("the server has ended the session")
 
-// streams is the link to a server that speaks Streamable HTTP. Every request
-// is a POST of its own, so what comes back on its stream belongs to it.
-type streams struct {
+// streamableHTTP is the link to a server that speaks Streamable HTTP. Every
+// request is a POST of its own, so what comes back on its stream belongs to it.
+type streamableHTTP struct {
 	url    string
 	header http.Header
 	http   *http.Client
@@ -40,13 +40,13 @@ type streams struct {
 	revision string
 }
 
-func OpenStreams(url string, header http.Header, client *http.Client, log *slog.Logger) *streams {
-	l := &streams{url: url, header: header, http: client, log: log, in: make(chan incoming, 16)}
+func OpenHTTP(url string, header http.Header, client *http.Client, log *slog.Logger) *streamableHTTP {
+	l := &streamableHTTP{url: url, header: header, http: client, log: log, in: make(chan incoming, 16)}
 	l.life, l.end = context.WithCancelCause(context.Background())
 	return l
 }
 
-func (l *streams) read(ctx context.Context) (incoming, error) {
+func (l *streamableHTTP) read(ctx context.Context) (incoming, error) {
 	select {
 	case in := <-l.in:
 		return in, nil
@@ -58,27 +58,27 @@ func (l *streams) read(ctx context.Context) (incoming, error) {
 }
 
 // write posts a message. A request's answer is read in the background.
-func (l *streams) write(ctx context.Context, msg jsonrpc.Message, header http.Header) error {
+func (l *streamableHTTP) write(ctx context.Context, msg jsonrpc.Message, header http.Header) error {
 	body, err := jsonrpc.EncodeMessage(msg)
 	if err != nil {
 		return err
 	}
 	if req, ok := msg.(*jsonrpc.Request); ok && req.IsCall() {
-		return l.spawn(func() { l.exchange(ctx, req, body, header) })
+		return l.spawn(func() { l.sendRequest(ctx, req, body, header) })
 	}
-	resp, err := l.do(ctx, http.MethodPost, body, header)
+	resp, err := l.doRequest(ctx, http.MethodPost, body, header)
 	if err != nil {
 		return err
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode >= 300 {
-		return l.refused(resp)
+		return l.statusError(resp)
 	}
 	return nil
 }
 
 // spawn runs f as a part of the link, unless that is closed.
-func (l *streams) spawn(f func()) error {
+func (l *streamableHTTP) spawn(f func()) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := context.Cause(l.life); err != nil {
@@ -88,7 +88,7 @@ func (l *streams) spawn(f func()) error {
 	return nil
 }
 
-func (l *streams) do(ctx context.Context, method string, body []byte, header http.Header) (*http.Response, error) {
+func (l *streamableHTTP) doRequest(ctx context.Context, method string, body []byte, header http.Header) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, l.url, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
@@ -125,14 +125,14 @@ func (l *streams) do(ctx context.Context, method string, body []byte, header htt
 // call before its answer: it will take a while.
 const hungUp = "beeos/hung_up"
 
-// exchange is one request and all that comes back for it.
-func (l *streams) exchange(ctx context.Context, req *jsonrpc.Request, body []byte, header http.Header) {
+// sendRequest is one request and all that comes back for it.
+func (l *streamableHTTP) sendRequest(ctx context.Context, req *jsonrpc.Request, body []byte, header http.Header) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(l.life, cancel)()
-	resp, err := l.do(ctx, http.MethodPost, body, header)
+	resp, err := l.doRequest(ctx, http.MethodPost, body, header)
 	if err != nil {
-		l.fault(req, fmt.Errorf("the server behind this agent cannot be reached: %w", err))
+		l.answerWithFault(req, fmt.Errorf("the server behind this agent cannot be reached: %w", err))
 		return
 	}
 	if id := resp.Header.Get("Mcp-Session-Id"); id != "" && req.Method == "initialize" {
@@ -140,41 +140,41 @@ func (l *streams) exchange(ctx context.Context, req *jsonrpc.Request, body []byt
 		l.session = id
 		l.mu.Unlock()
 	}
-	answered, last, err := l.receive(resp, req.ID)
+	answered, last, err := l.readResponse(resp, req.ID)
 	if !answered && err == nil {
 		l.deliverTo(req.ID, &jsonrpc.Request{Method: hungUp})
 	}
-	for try := 0; !answered && err == nil && last != "" && try < resumeMost; try++ {
-		if !upstream.PauseFor(ctx, upstream.MinPause) {
+	for try := 0; !answered && err == nil && last != "" && try < maxResumes; try++ {
+		if !upstream.Pause(ctx, upstream.MinPause) {
 			return
 		}
-		if resp, err = l.do(ctx, http.MethodGet, nil, http.Header{"Last-Event-Id": {last}}); err == nil {
-			answered, last, err = l.receive(resp, req.ID)
+		if resp, err = l.doRequest(ctx, http.MethodGet, nil, http.Header{"Last-Event-Id": {last}}); err == nil {
+			answered, last, err = l.readResponse(resp, req.ID)
 		}
 	}
 	switch {
 	case answered || ctx.Err() != nil:
 	case err != nil:
-		l.fault(req, err)
+		l.answerWithFault(req, err)
 	default:
-		l.fault(req, errors.New("the server's stream broke off before its answer"))
+		l.answerWithFault(req, errors.New("the server's stream broke off before its answer"))
 	}
 }
 
-// receive passes on what resp brings, up to the answer to id.
-func (l *streams) receive(resp *http.Response, id jsonrpc.ID) (answered bool, last string, err error) {
+// readResponse passes on what resp brings, up to the answer to id.
+func (l *streamableHTTP) readResponse(resp *http.Response, id jsonrpc.ID) (answered bool, last string, err error) {
 	defer resp.Body.Close()
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")) // none: then nothing that we read
 	if kind == "text/event-stream" && resp.StatusCode < 300 {
-		for ev, err := range upstream.Events(resp.Body) {
+		for ev, err := range upstream.ReadEvents(resp.Body) {
 			if err != nil {
 				return false, last, nil //nolint:nilerr // the stream may be picked up again
 			}
-			last = ev.Id
+			last = ev.ID
 			if ev.Data == "" {
 				continue
 			}
-			if answered, err := l.deliver([]byte(ev.Data), id); answered || err != nil {
+			if answered, err := l.deliverMessage([]byte(ev.Data), id); answered || err != nil {
 				return answered, last, err
 			}
 		}
@@ -185,7 +185,7 @@ func (l *streams) receive(resp *http.Response, id jsonrpc.ID) (answered bool, la
 		return false, "", err
 	}
 	if kind == "application/json" {
-		if answered, err = l.deliver(body, id); answered {
+		if answered, err = l.deliverMessage(body, id); answered {
 			return true, "", nil
 		}
 	}
@@ -194,13 +194,13 @@ func (l *streams) receive(resp *http.Response, id jsonrpc.ID) (answered bool, la
 	}
 	if resp.StatusCode >= 300 {
 		resp.Body = io.NopCloser(bytes.NewReader(body))
-		err = l.refused(resp)
+		err = l.statusError(resp)
 	}
 	return false, "", err
 }
 
-// deliver hands on one message and reports whether it answers id.
-func (l *streams) deliver(data []byte, id jsonrpc.ID) (answered bool, err error) {
+// deliverMessage hands on one message and reports whether it answers id.
+func (l *streamableHTTP) deliverMessage(data []byte, id jsonrpc.ID) (answered bool, err error) {
 	msg, err := jsonrpc.DecodeMessage(data)
 	if err != nil {
 		return false, errors.New("the server sent something that is no JSON-RPC")
@@ -213,15 +213,15 @@ func (l *streams) deliver(data []byte, id jsonrpc.ID) (answered bool, err error)
 	return ok, nil
 }
 
-func (l *streams) deliverTo(id jsonrpc.ID, msg jsonrpc.Message) {
+func (l *streamableHTTP) deliverTo(id jsonrpc.ID, msg jsonrpc.Message) {
 	select {
 	case l.in <- incoming{msg, id}:
 	case <-l.life.Done():
 	}
 }
 
-// refused is an answer that is none. A session that is over ends the link.
-func (l *streams) refused(resp *http.Response) error {
+// statusError is an answer that is none. A session that is over ends the link.
+func (l *streamableHTTP) statusError(resp *http.Response) error {
 	l.mu.Lock()
 	session := l.session
 	l.mu.Unlock()
@@ -229,35 +229,35 @@ func (l *streams) refused(resp *http.Response) error {
 		l.end(errSessionOver)
 		return errSessionOver
 	}
-	return upstream.Refusal(resp, upstream.SecretsIn(l.header)...)
+	return upstream.StatusError(resp, upstream.SecretsOf(l.header)...)
 }
 
-// fault answers req in the server's place.
-func (l *streams) fault(req *jsonrpc.Request, err error) {
-	l.deliverTo(req.ID, &jsonrpc.Response{ID: req.ID, Error: &upstream.Unheard{Err: err}})
+// answerWithFault answers req in the server's place.
+func (l *streamableHTTP) answerWithFault(req *jsonrpc.Request, err error) {
+	l.deliverTo(req.ID, &jsonrpc.Response{ID: req.ID, Error: &upstream.Unreachable{Err: err}})
 }
 
-// speak notes the revision. Before 2026-07-28 there is a stream for what
+// setRevision notes the revision. Before 2026-07-28 there is a stream for what
 // belongs to no request.
-func (l *streams) speak(revision string) {
+func (l *streamableHTTP) setRevision(revision string) {
 	l.mu.Lock()
 	l.revision = revision
 	session := l.session
 	l.mu.Unlock()
 	if session != "" && revision < ModernRevision {
-		_ = l.spawn(l.listen) // closing: then nobody wants to hear
+		_ = l.spawn(l.listenForNotices) // closing: then nobody wants to hear
 	}
 }
 
-// listen keeps that stream open, if the server has one.
-func (l *streams) listen() {
+// listenForNotices keeps that stream open, if the server has one.
+func (l *streamableHTTP) listenForNotices() {
 	last, pause := "", upstream.MinPause
 	for l.life.Err() == nil {
 		var h http.Header
 		if last != "" {
 			h = http.Header{"Last-Event-Id": {last}}
 		}
-		resp, err := l.do(l.life, http.MethodGet, nil, h)
+		resp, err := l.doRequest(l.life, http.MethodGet, nil, h)
 		if err == nil && resp.StatusCode >= 400 {
 			resp.Body.Close()
 			l.log.Debug("the server has no stream for notices", "status", resp.Status)
@@ -265,25 +265,25 @@ func (l *streams) listen() {
 		}
 		if err == nil {
 			pause = upstream.MinPause
-			if _, id, _ := l.receive(resp, jsonrpc.ID{}); id != "" { // that it ended is all there is to know
+			if _, id, _ := l.readResponse(resp, jsonrpc.ID{}); id != "" { // that it ended is all there is to know
 				last = id
 			}
 		}
-		if !upstream.PauseFor(l.life, pause) {
+		if !upstream.Pause(l.life, pause) {
 			return
 		}
 		pause = min(2*pause, upstream.MaxPause)
 	}
 }
 
-func (l *streams) close() {
+func (l *streamableHTTP) close() {
 	l.mu.Lock()
 	session := l.session
 	l.mu.Unlock()
 	if session != "" && !errors.Is(context.Cause(l.life), errSessionOver) {
-		ctx, cancel := context.WithTimeout(context.Background(), upstream.WaitExit)
+		ctx, cancel := context.WithTimeout(context.Background(), upstream.ExitWithin)
 		defer cancel()
-		if resp, err := l.do(ctx, http.MethodDelete, nil, nil); err == nil {
+		if resp, err := l.doRequest(ctx, http.MethodDelete, nil, nil); err == nil {
 			resp.Body.Close()
 		}
 	}
