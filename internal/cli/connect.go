@@ -6,12 +6,15 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"time"
+	"strings"
 
 	"github.com/beeos/beeos/agent"
 	"github.com/beeos/beeos/internal/app"
 	"github.com/beeos/beeos/internal/config"
 	"github.com/beeos/beeos/internal/outward/bridge"
+	"github.com/beeos/beeos/internal/outward/bridge/account"
+	"github.com/beeos/beeos/internal/outward/bridge/kind"
+	"github.com/beeos/beeos/internal/outward/bridge/upstream"
 )
 
 // ConnectCmd makes an agent of something that is none.
@@ -22,33 +25,24 @@ type ConnectCmd struct {
 	Token       string `env:"BEEOS_JOIN_TOKEN" placeholder:"TOKEN" help:"One-time token to join with, from: beeos agent token."`
 	Identity    string `placeholder:"FILE" help:"File of its identity. Empty: one per agent in the user's configuration folder."`
 
-	Exec   string `xor:"what" placeholder:"CMD" help:"Program that answers: a JSON line on stdin per message, JSON lines on stdout. More than one word is run by the shell."`
-	HTTP   string `xor:"what" placeholder:"URL" help:"Endpoint that answers: a POST per message, JSON or server-sent events back."`
-	OpenAI string `xor:"what" name:"openai" placeholder:"URL" help:"OpenAI-compatible endpoint, with its /v1. The key is in OPENAI_API_KEY or in the file that OPENAI_API_KEY_FILE names."`
-	MCP    string `xor:"what" placeholder:"CMD|URL" help:"MCP server, whose tools, resources and prompts become the agent's: a command, or an address."`
-	A2A    string `xor:"what" name:"a2a" placeholder:"URL" help:"Agent of another platform, or its card. It becomes an agent of yours."`
-	File   string `xor:"what" short:"f" placeholder:"FILE" help:"File with several agents. Without anything else: beeos.yaml, if it is here."`
+	bridge.Kinds
+	File string `xor:"what" short:"f" placeholder:"FILE" help:"File with several agents. Without anything else: beeos.yaml, if it is here."`
 
-	Model      string   `help:"With --openai: the model."`
-	System     string   `placeholder:"TEXT" help:"With --openai: what the model is told first."`
-	HeaderFile string   `placeholder:"FILE" help:"File with headers for --http, --openai, --mcp and --a2a, one Name: value per line. BEEOS_BRIDGE_TOKEN or BEEOS_BRIDGE_TOKEN_FILE make a bearer token of their own."`
-	A2AOrigin  []string `name:"a2a-origin" placeholder:"URL" help:"With --a2a: where else its card may lead to, as in https://api.example.com."`
+	HeaderFile string `placeholder:"FILE" help:"File with headers for what is reached by an address, one Name: value per line. BEEOS_BRIDGE_TOKEN or BEEOS_BRIDGE_TOKEN_FILE make a bearer token of their own."`
 
-	OAuthClient   string   `name:"oauth-client" placeholder:"ID" help:"With --mcp and --a2a: client at the authorization server of a protected server. Its secret is in BEEOS_OAUTH_SECRET, or its private key in BEEOS_OAUTH_KEY, or in the files that these names with _FILE name. Without a client you are asked for your consent."`
+	OAuthClient   string   `name:"oauth-client" placeholder:"ID" help:"Client at the authorization server of an MCP server or agent that is protected. Its secret is in BEEOS_OAUTH_SECRET, or its private key in BEEOS_OAUTH_KEY, or in the files that these names with _FILE name. Without a client you are asked for your consent."`
 	OAuthIssuer   string   `name:"oauth-issuer" placeholder:"URL" help:"The authorization server that the client is registered with."`
 	OAuthScope    []string `name:"oauth-scope" placeholder:"SCOPE" help:"More scopes to ask for."`
 	OAuthRedirect string   `name:"oauth-redirect" placeholder:"URL" help:"Where you come back to on this machine, if the client is registered with a fixed address."`
-
-	Timeout time.Duration `help:"With --http: how long one answer may take. Empty: as long as the caller waits."`
 
 	Args []string `arg:"" optional:"" passthrough:"" help:"Arguments of the program, after --."`
 }
 
 // Validate finds out what is to be connected.
 func (c *ConnectCmd) Validate() error {
-	if c.Exec+c.HTTP+c.OpenAI+c.MCP+c.A2A+c.File == "" {
+	if c.File == "" && len(c.Given()) == 0 {
 		if _, err := os.Stat(bridge.FileName); err != nil {
-			return errors.New("nothing to connect: give one of --exec, --http, --openai, --mcp, --a2a and --file")
+			return fmt.Errorf("nothing to connect: give one of --%s and --file", strings.Join(bridge.KindNames(), ", --"))
 		}
 		c.File = bridge.FileName
 	}
@@ -57,8 +51,6 @@ func (c *ConnectCmd) Validate() error {
 		return errors.New("--name is for one agent; those of a file have theirs in it")
 	case c.File == "" && c.Name == "":
 		return errors.New("missing flags: --name=STRING")
-	case c.OpenAI != "" && c.Model == "":
-		return errors.New("--openai needs a --model")
 	}
 	return nil
 }
@@ -90,32 +82,22 @@ func (c *ConnectCmd) Run(ctx context.Context, t *terminal) error {
 	return c.serve(ctx, t, o)
 }
 
-func (c *ConnectCmd) serve(ctx context.Context, t *terminal, o agent.Options) error {
-	header, err := c.header()
-	if err != nil {
+func (c *ConnectCmd) serve(ctx context.Context, t *terminal, o agent.Options) (err error) {
+	s := kind.Settings{Agent: o, Args: c.Args}
+	if len(s.Args) > 0 && s.Args[0] == "--" {
+		s.Args = s.Args[1:]
+	}
+	if s.Header, err = c.header(); err != nil {
 		return err
 	}
-	oauth, err := c.oauth(t, o, header)
-	if err != nil {
+	if s.OAuth, err = c.oauth(t); err != nil {
 		return err
 	}
-	switch {
-	case c.HTTP != "":
-		return bridge.HTTP(ctx, bridge.HTTPOptions{URL: c.HTTP, Header: header, Timeout: c.Timeout, Agent: o})
-	case c.OpenAI != "":
-		key, err := bridge.SecretEnv("OPENAI_API_KEY")
-		if err != nil {
-			return err
-		}
-		return bridge.OpenAI(ctx, bridge.OpenAIOptions{URL: c.OpenAI, Model: c.Model, System: c.System, Key: key, Header: header, Agent: o})
-	case c.A2A != "":
-		return bridge.A2A(ctx, bridge.A2AOptions{URL: c.A2A, Origins: c.A2AOrigin, Header: header, OAuth: oauth, Agent: o})
-	case bridge.IsURL(c.MCP):
-		return bridge.MCP(ctx, bridge.MCPOptions{URL: c.MCP, Header: header, OAuth: oauth, Agent: o})
-	case c.MCP != "":
-		return bridge.MCP(ctx, bridge.MCPOptions{Command: c.command(c.MCP), Agent: o})
+	b := c.Given()[0]
+	if err := b.Check(&s); err != nil {
+		return err
 	}
-	return bridge.Exec(ctx, bridge.ExecOptions{Name: o.Name, Description: o.Description, Command: c.command(c.Exec), Log: o.Log, Agent: o})
+	return b.Run(ctx, s)
 }
 
 // header reads the secrets that go along with every request.
@@ -123,11 +105,11 @@ func (c *ConnectCmd) header() (http.Header, error) {
 	header := http.Header{}
 	if c.HeaderFile != "" {
 		var err error
-		if header, err = bridge.ReadHeaders(c.HeaderFile); err != nil {
+		if header, err = upstream.ReadHeaders(c.HeaderFile); err != nil {
 			return nil, err
 		}
 	}
-	token, err := bridge.SecretEnv("BEEOS_BRIDGE_TOKEN")
+	token, err := upstream.ReadSecretEnv("BEEOS_BRIDGE_TOKEN")
 	if err != nil {
 		return nil, err
 	}
@@ -137,44 +119,24 @@ func (c *ConnectCmd) header() (http.Header, error) {
 	return header, nil
 }
 
-// oauth is how to get into a server that wants tokens. A header that has one
-// is the answer to that; a peer is asked for tokens only with a client.
-func (c *ConnectCmd) oauth(t *terminal, o agent.Options, header http.Header) (*bridge.OAuth, error) {
-	if c.OAuthClient == "" && (!bridge.IsURL(c.MCP) || !bridge.Wanted(header)) {
-		return nil, nil
+// oauth is how to get into a server that wants tokens.
+func (c *ConnectCmd) oauth(t *terminal) (o account.Client, err error) {
+	o = account.Client{
+		Named: c.OAuthClient != "", ClientID: c.OAuthClient, Issuer: c.OAuthIssuer, Scopes: c.OAuthScope, Redirect: c.OAuthRedirect,
 	}
-	secret, err := bridge.SecretEnv("BEEOS_OAUTH_SECRET")
-	if err != nil {
-		return nil, err
+	if o.Secret, err = upstream.ReadSecretEnv("BEEOS_OAUTH_SECRET"); err != nil {
+		return o, err
 	}
-	key, err := bridge.SecretEnv("BEEOS_OAUTH_KEY")
-	if err != nil {
-		return nil, err
-	}
-	oauth := &bridge.OAuth{
-		ClientID: c.OAuthClient, Secret: secret, Key: key, Issuer: c.OAuthIssuer, Scopes: c.OAuthScope, Redirect: c.OAuthRedirect,
-		Name: o.Name, Log: o.Log,
+	if o.Key, err = upstream.ReadSecretEnv("BEEOS_OAUTH_KEY"); err != nil {
+		return o, err
 	}
 	if t.person {
-		oauth.Show = func(address string) { t.lead(o.Name, address) }
+		o.Show = func(address string) { t.lead(c.Name, address) }
 	}
-	return oauth, nil
+	return o, nil
 }
 
 // lead asks the person to go to an address.
 func (t *terminal) lead(name, address string) {
 	t.note("The server of %s wants your consent. Open this address in a browser on this machine:\n%s", name, address)
-}
-
-// command is the program with its arguments. What is not a plain word is a
-// line for the shell, as people who put it in quotes expect.
-func (c *ConnectCmd) command(program string) []string {
-	args := c.Args
-	if len(args) > 0 && args[0] == "--" {
-		args = args[1:]
-	}
-	if len(args) == 0 {
-		return bridge.Words(program)
-	}
-	return append([]string{program}, args...)
 }

@@ -62,7 +62,7 @@ func (c *DeployCmd) Run(ctx context.Context, t *terminal) error {
 }
 
 // deployment is an agent of a file as REST wants it.
-func deployment(b bridge.Builtin) client.Deployment {
+func deployment(b bridge.BuiltinAgent) client.Deployment {
 	return client.Deployment{
 		Name: b.Name, Model: b.Model, Models: b.Models, Prompt: b.Prompt, Servers: b.Skills,
 		Config: &client.DeploymentConfig{

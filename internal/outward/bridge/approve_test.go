@@ -11,14 +11,18 @@ import (
 
 	"github.com/beeos/beeos/agent"
 	"github.com/beeos/beeos/client"
-	"github.com/beeos/beeos/internal/outward/bridge"
+	"github.com/beeos/beeos/internal/outward/bridge/exec"
+	"github.com/beeos/beeos/internal/outward/bridge/httpbridge"
+	"github.com/beeos/beeos/internal/outward/bridge/kind"
+	"github.com/beeos/beeos/internal/outward/bridge/upstream"
 	"github.com/beeos/beeos/test/apptest"
+	"github.com/beeos/beeos/test/bridgetest"
 )
 
-// TestProgramsAsk: a program and an endpoint have the owner decide about a tool,
+// TestProgramsAskForApproval: a program and an endpoint have the owner decide about a tool,
 // and are told how. An answer that ends without waiting takes its question
 // along.
-func TestProgramsAsk(t *testing.T) {
+func TestProgramsAskForApproval(t *testing.T) {
 	app := apptest.Start(t, apptest.Config(t))
 	self, err := os.Executable()
 	if err != nil {
@@ -45,11 +49,11 @@ func TestProgramsAsk(t *testing.T) {
 		}
 	}))
 	t.Cleanup(endpoint.Close)
-	program := connected(t, app, &journal{}, "program", func(ctx context.Context, o agent.Options) error {
-		return bridge.Exec(ctx, bridge.ExecOptions{Name: o.Name, Command: []string{self}, Env: append(os.Environ(), "BRIDGE_TEST_PROGRAM=1"), Log: o.Log, Agent: o})
+	program := bridgetest.Connect(t, app, &bridgetest.Journal{}, "program", func(ctx context.Context, o agent.Options) error {
+		return (&exec.Options{Command: upstream.NewCommand(self)}).Run(ctx, kind.Settings{Env: append(os.Environ(), "BRIDGE_TEST_PROGRAM=1"), Agent: o})
 	})
-	service := connected(t, app, &journal{}, "service", func(ctx context.Context, o agent.Options) error {
-		return bridge.HTTP(ctx, bridge.HTTPOptions{URL: endpoint.URL, Agent: o})
+	service := bridgetest.Connect(t, app, &bridgetest.Journal{}, "service", func(ctx context.Context, o agent.Options) error {
+		return (&httpbridge.Options{URL: endpoint.URL}).Run(ctx, kind.Settings{Agent: o})
 	})
 	c := client.New(app.REST, app.UserKey)
 	for _, step := range []struct {
@@ -68,7 +72,7 @@ func TestProgramsAsk(t *testing.T) {
 			}
 			answer <- got.Text
 		}()
-		a := waits(t, c)
+		a := bridgetest.AwaitApproval(t, c)
 		if a.Tool != "save_csv" || string(a.Arguments) != `{"path":"a.csv"}` {
 			t.Errorf("asked about %+v", a)
 		}

@@ -13,8 +13,11 @@ import (
 
 	"github.com/beeos/beeos/agent"
 	"github.com/beeos/beeos/client"
-	"github.com/beeos/beeos/internal/outward/bridge"
+	"github.com/beeos/beeos/internal/outward/bridge/httpbridge"
+	"github.com/beeos/beeos/internal/outward/bridge/kind"
+	"github.com/beeos/beeos/internal/outward/bridge/openai"
 	"github.com/beeos/beeos/test/apptest"
+	"github.com/beeos/beeos/test/bridgetest"
 )
 
 // bombs are answers that are a megabyte of gzip and unpack to 1 GiB, by the
@@ -58,11 +61,11 @@ func TestBombsBehindBridgesStop(t *testing.T) {
 		endpoint.Close()
 	})
 	agents := map[string]string{
-		"http": connected(t, app, &journal{}, "http", func(ctx context.Context, o agent.Options) error {
-			return bridge.HTTP(ctx, bridge.HTTPOptions{URL: endpoint.URL, Agent: o})
+		"http": bridgetest.Connect(t, app, &bridgetest.Journal{}, "http", func(ctx context.Context, o agent.Options) error {
+			return (&httpbridge.Options{URL: endpoint.URL}).Run(ctx, kind.Settings{Agent: o})
 		}),
-		"openai": connected(t, app, &journal{}, "openai", func(ctx context.Context, o agent.Options) error {
-			return bridge.OpenAI(ctx, bridge.OpenAIOptions{URL: endpoint.URL, Model: "tiny", Agent: o})
+		"openai": bridgetest.Connect(t, app, &bridgetest.Journal{}, "openai", func(ctx context.Context, o agent.Options) error {
+			return (&openai.Options{URL: endpoint.URL, Model: "tiny"}).Run(ctx, kind.Settings{Agent: o})
 		}),
 	}
 	c := client.New(app.REST, app.UserKey)

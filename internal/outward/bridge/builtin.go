@@ -1,20 +1,23 @@
 package bridge
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
+	"time"
 
-	"go.yaml.in/yaml/v3"
+	"github.com/beeos/beeos/internal/outward/bridge/upstream"
 )
 
-// Builtin is an agent of a file that a server runs by itself, since it is only
-// a model with a prompt and tools:
+// BuiltinAgent is an agent of a file that a server runs by itself, since it is
+// only a model with a prompt and tools:
 //
 //	agents:
 //	  - name: clerk
@@ -23,7 +26,7 @@ import (
 //	      files:
 //	        url: https://files.example/mcp
 //	        auth: {grant: client_credentials, client_id: clerk, client_secret: "${env:FILES_SECRET}"}
-type Builtin struct {
+type BuiltinAgent struct {
 	Name, DisplayName, Description, Model, Prompt string
 
 	Models []string
@@ -33,11 +36,11 @@ type Builtin struct {
 
 // BuiltinLimits bound one answer; 0 = the default.
 type BuiltinLimits struct {
-	Turns   int      `yaml:"turns"`
-	Calls   int      `yaml:"calls"`
-	Tokens  int      `yaml:"tokens"`
-	Time    duration `yaml:"time"`
-	Seconds int      `yaml:"-"`
+	Turns   int               `yaml:"turns"`
+	Calls   int               `yaml:"calls"`
+	Tokens  int               `yaml:"tokens"`
+	Time    upstream.Duration `yaml:"time"`
+	Seconds int               `yaml:"-"`
 }
 
 // builtin is what only the entry of a built-in agent has.
@@ -63,26 +66,15 @@ type toolEntry struct {
 }
 
 type authEntry struct {
-	Grant        string   `yaml:"grant" json:"grant,omitempty"`
-	ClientID     string   `yaml:"client_id" json:"clientId,omitempty"`
-	ClientSecret secret   `yaml:"client_secret" json:"clientSecret,omitempty"`
-	PrivateKey   secret   `yaml:"private_key" json:"privateKey,omitempty"`
-	Issuer       string   `yaml:"issuer" json:"issuer,omitempty"`
-	Scopes       []string `yaml:"scopes" json:"scopes,omitempty"`
-	Assertion    string   `yaml:"assertion" json:"assertion,omitempty"`
-	IDP          string   `yaml:"idp" json:"idp,omitempty"`
-	IDPClient    string   `yaml:"idp_client_id" json:"idpClientId,omitempty"`
-}
-
-// secret is where a secret is; it does not stand in the file.
-type secret string
-
-func (s *secret) UnmarshalYAML(n *yaml.Node) error {
-	if n.Kind != yaml.ScalarNode || reference.FindString(n.Value) != n.Value || n.Value == "" {
-		return fmt.Errorf("line %d: a secret does not belong into this file; write ${env:NAME} or ${file:PATH}", n.Line)
-	}
-	*s = secret(n.Value)
-	return nil
+	Grant        string          `yaml:"grant" json:"grant,omitempty"`
+	ClientID     string          `yaml:"client_id" json:"clientId,omitempty"`
+	ClientSecret upstream.Secret `yaml:"client_secret" json:"clientSecret,omitempty"`
+	PrivateKey   upstream.Secret `yaml:"private_key" json:"privateKey,omitempty"`
+	Issuer       string          `yaml:"issuer" json:"issuer,omitempty"`
+	Scopes       []string        `yaml:"scopes" json:"scopes,omitempty"`
+	Assertion    string          `yaml:"assertion" json:"assertion,omitempty"`
+	IDP          string          `yaml:"idp" json:"idp,omitempty"`
+	IDPClient    string          `yaml:"idp_client_id" json:"idpClientId,omitempty"`
 }
 
 func (e *entry) isBuiltin() bool { return e.Prompt != "" }
@@ -90,11 +82,10 @@ func (e *entry) isBuiltin() bool { return e.Prompt != "" }
 // checkBuiltin says what is wrong with the entry of a built-in agent, as far
 // as that can be seen from here.
 func (e *entry) checkBuiltin() error {
-	switch {
-	case len(e.Exec) > 0 || e.HTTP != "" || e.OpenAI != "" || len(e.MCP) > 0 || e.A2A != "":
-		return fmt.Errorf("the agent %q has a prompt, so a server runs it: leave out exec, http, openai, mcp and a2a, or the prompt", e.Name)
-	case e.System != "" || e.Key != "" || len(e.Headers) > 0 || len(e.Env) > 0 || e.Dir != "" || e.Timeout != 0 || e.Identity != "" || e.OAuth != nil || len(e.Origins) > 0:
-		return fmt.Errorf("the agent %q has a prompt, so a server runs it: system, key, headers, env, dir, timeout, identity, origins and oauth are for agents that run here", e.Name)
+	bridged := *e
+	bridged.Name, bridged.Description, bridged.OpenAI.Model, bridged.builtin = "", "", "", builtin{} // which it may have
+	if fields := givenFields(reflect.ValueOf(bridged)); len(fields) > 0 {
+		return fmt.Errorf("the agent %q has a prompt, so a server runs it: leave out %s, or the prompt", e.Name, strings.Join(fields, ", "))
 	}
 	for name, s := range e.Skills {
 		if s == nil {
@@ -111,7 +102,7 @@ func (e *entry) checkBuiltin() error {
 
 // ReadBuiltins reads the built-in agents of a file with every secret that they
 // name, and who else is in it.
-func ReadBuiltins(path string) (list []Builtin, others []string, err error) {
+func ReadBuiltins(path string) (list []BuiltinAgent, others []string, err error) {
 	entries, lines, err := parseFile(path)
 	if err != nil {
 		return nil, nil, err
@@ -121,7 +112,7 @@ func ReadBuiltins(path string) (list []Builtin, others []string, err error) {
 			others = append(others, e.Name)
 			continue
 		}
-		b, err := e.built(filepath.Dir(path))
+		b, err := e.readBuiltin(filepath.Dir(path))
 		if err != nil {
 			return nil, nil, fmt.Errorf("%s: line %d: %w", path, lines[i], err)
 		}
@@ -133,21 +124,17 @@ func ReadBuiltins(path string) (list []Builtin, others []string, err error) {
 	return list, others, nil
 }
 
-// built is the entry with its secrets.
-func (e *entry) built(dir string) (b Builtin, err error) {
-	b = Builtin{Name: e.Name, DisplayName: e.DisplayName, Description: e.Description, Model: e.Model, Prompt: e.Prompt, Models: e.Models, Limits: e.Limits}
+// readBuiltin returns the agent with its secrets.
+func (e *entry) readBuiltin(dir string) (b BuiltinAgent, err error) {
+	b = BuiltinAgent{Name: e.Name, DisplayName: e.DisplayName, Description: e.Description, Model: e.OpenAI.Model, Prompt: e.Prompt, Models: e.Models, Limits: e.Limits}
 	if span := e.Limits.Time; span != 0 {
-		b.Limits.Seconds = max(int(span.seconds()), 1)
+		b.Limits.Seconds = max(int(time.Duration(span).Seconds()), 1)
 	}
 	for _, name := range slices.Sorted(maps.Keys(e.Skills)) {
 		s := e.Skills[name]
 		if s.Auth != nil {
-			for _, hidden := range []*secret{&s.Auth.ClientSecret, &s.Auth.PrivateKey} {
-				text, err := expand(string(*hidden), dir)
-				if err != nil {
-					return b, fmt.Errorf("skill %s: %w", name, err)
-				}
-				*hidden = secret(text)
+			if err := cmp.Or(s.Auth.ClientSecret.Resolve(dir), s.Auth.PrivateKey.Resolve(dir)); err != nil {
+				return b, fmt.Errorf("skill %s: %w", name, err)
 			}
 		}
 		if b.Skills == nil {
@@ -170,7 +157,7 @@ func parseFile(path string) (entries []entry, lines []int, err error) {
 		return nil, nil, fmt.Errorf("the agents cannot be read; name their file with --file: %w", err)
 	}
 	if entries, err = decodeFile(text); err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", path, readable(err))
+		return nil, nil, fmt.Errorf("%s: %w", path, plainError(err))
 	}
 	if len(entries) == 0 {
 		return nil, nil, fmt.Errorf("%s has no agents; it wants a list called agents", path)
@@ -187,8 +174,10 @@ func parseFile(path string) (entries []entry, lines []int, err error) {
 			err = fmt.Errorf("there is an agent %q already", e.Name)
 		case e.isBuiltin():
 			err = e.checkBuiltin()
-		case len(e.Skills) > 0 || len(e.Models) > 0 || e.DisplayName != "" || e.Limits != (BuiltinLimits{}):
-			err = fmt.Errorf("the agent %q has skills, models, limits or a display_name, and no prompt; only an agent with a prompt has those", e.Name)
+		default:
+			if fields := givenFields(reflect.ValueOf(e.builtin)); len(fields) > 0 {
+				err = fmt.Errorf("the agent %q has %s and no prompt; only an agent with a prompt has that", e.Name, strings.Join(fields, ", "))
+			}
 		}
 		seen[e.Name] = true
 		if err != nil {

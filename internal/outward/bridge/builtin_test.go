@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/beeos/beeos/internal/outward/bridge/upstream"
 )
 
 func writeAgents(t *testing.T, text string) string {
@@ -41,9 +43,9 @@ func TestReadBuiltins(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []Builtin{{
+	want := []BuiltinAgent{{
 		Name: "clerk", Model: "small", Prompt: "You file invoices.", Models: []string{"large"},
-		Limits: BuiltinLimits{Turns: 5, Time: duration(90e9), Seconds: 90},
+		Limits: BuiltinLimits{Turns: 5, Time: upstream.Duration(90e9), Seconds: 90},
 		Skills: map[string]json.RawMessage{"files": json.RawMessage(`{"url":"https://files.example/mcp","autoApprove":true,"tools":{"delete":{"autoApprove":false}},` +
 			`"auth":{"grant":"client_credentials","clientId":"clerk","privateKey":"PEM","scopes":["a","b"]}}`)},
 	}}
@@ -56,21 +58,21 @@ func TestReadBuiltins(t *testing.T) {
 	}
 }
 
-// TestBadBuiltins: the message says in which line, and no secret.
-func TestBadBuiltins(t *testing.T) {
+// TestReadBuiltinsComplains: the message says in which line, and no secret.
+func TestReadBuiltinsComplains(t *testing.T) {
 	for name, c := range map[string]struct{ text, says string }{
 		"no name":           {"  - prompt: x\n", "line 2: the agent has no name"},
 		"twice":             {"  - {name: a, prompt: x}\n  - {name: a, exec: x}\n", `line 3: there is an agent "a" already`},
-		"runs here":         {"  - {name: a, prompt: x, mcp: y}\n", "line 2: "},
+		"runs here":         {"  - {name: a, prompt: x, mcp: y, dir: z}\n", "leave out mcp, dir, or the prompt"},
 		"key":               {"  - {name: a, prompt: x, key: \"${env:X}\"}\n", "line 2: "},
-		"no prompt":         {"  - {name: a, exec: x, skills: {f: {url: y}}}\n", "and no prompt"},
+		"no prompt":         {"  - {name: a, exec: x, skills: {f: {url: y}}}\n", "has skills and no prompt"},
 		"empty skill":       {"  - name: a\n    prompt: x\n    skills: {f: }\n", `the skill "f" has neither`},
 		"policy of nothing": {"  - name: a\n    prompt: x\n    skills: {f: {url: y, tools: {t: {}}}}\n", `tool "t"`},
 		"unknown in auth":   {"  - name: a\n    prompt: x\n    skills:\n      f:\n        auth: {clientSecret: hunter2}\n", `line 6: there is no field "clientSecret"`},
-		"literal secret":    {"  - name: a\n    prompt: x\n    skills:\n      f:\n        auth: {client_secret: hunter2}\n", "line 6: a secret does not belong"},
+		"literal secret":    {"  - name: a\n    prompt: x\n    skills:\n      f:\n        auth: {client_secret: hunter2}\n", "line 6: a secret is not allowed"},
 		"half literal":      {"  - name: a\n    prompt: x\n    skills:\n      f:\n        auth: {client_secret: \"hunter2${env:X}\"}\n", "${env:NAME} or ${file:PATH}"},
 		"missing file":      {"  - name: a\n    prompt: x\n    skills:\n      f:\n        auth: {client_secret: \"${file:none}\"}\n", "skill f: "},
-		"duration":          {"  - {name: a, prompt: x, limits: {time: soon}}\n", "line 2: \"soon\" is no duration"},
+		"duration":          {"  - {name: a, prompt: x, limits: {time: soon}}\n", "line 2: \"soon\" is not a duration"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, _, err := ReadBuiltins(writeAgents(t, c.text))

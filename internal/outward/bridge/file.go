@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/beeos/beeos/agent"
+	"github.com/beeos/beeos/internal/outward/bridge/account"
+	"github.com/beeos/beeos/internal/outward/bridge/kind"
+	"github.com/beeos/beeos/internal/outward/bridge/upstream"
 )
 
 // FileName is what a file with agents is called when nobody says otherwise.
@@ -39,114 +43,50 @@ const FileName = "beeos.yaml"
 //
 // A field that is unknown, and a secret that is missing, are errors.
 type File struct {
-	entries  []entry
-	builtins []string // names of those that a server runs; see Builtin
-	dir      string
+	entries  []*entry
+	builtins []string // names of those that a server runs; see BuiltinAgent
 }
 
 // entry is one agent of a file.
 type entry struct {
-	Name        string            `yaml:"name"`
-	Description string            `yaml:"description"`
-	Identity    string            `yaml:"identity"`
-	Exec        words             `yaml:"exec"`
-	HTTP        string            `yaml:"http"`
-	OpenAI      string            `yaml:"openai"`
-	MCP         words             `yaml:"mcp"`
-	A2A         string            `yaml:"a2a"`
-	Origins     []string          `yaml:"origins"`
-	Model       string            `yaml:"model"`
-	System      string            `yaml:"system"`
-	Key         string            `yaml:"key"`
-	Headers     map[string]string `yaml:"headers"`
-	Env         map[string]string `yaml:"env"`
-	Dir         string            `yaml:"dir"`
-	Timeout     duration          `yaml:"timeout"`
-	OAuth       *entryOAuth       `yaml:"oauth"`
-	builtin     `yaml:",inline"`
+	Name        string `yaml:"name"`
+	Description string `yaml:"description"`
+	Kinds       `yaml:",inline"`
 
-	header http.Header // with its secrets
-	env    []string
-	show   func(address string) // leads a person there; nil = nobody is there
+	Identity string            `yaml:"identity"`
+	Headers  map[string]string `yaml:"headers"`
+	Env      map[string]string `yaml:"env"`
+	Dir      string            `yaml:"dir"`
+	OAuth    *entryOAuth       `yaml:"oauth"`
+	builtin  `yaml:",inline"`
+
+	bridge   Bridge        // the one of Kinds that is given
+	settings kind.Settings // with its secrets
 }
 
 // entryOAuth is the client that an agent is to a server that wants tokens.
 type entryOAuth struct {
-	Client   string   `yaml:"client"`
-	Secret   string   `yaml:"secret"`
-	Key      string   `yaml:"key"`
-	Issuer   string   `yaml:"issuer"`
-	Scopes   []string `yaml:"scopes"`
-	Redirect string   `yaml:"redirect"`
+	Client   string          `yaml:"client"`
+	Secret   upstream.Secret `yaml:"secret"`
+	Key      upstream.Secret `yaml:"key"`
+	Issuer   string          `yaml:"issuer"`
+	Scopes   []string        `yaml:"scopes"`
+	Redirect string          `yaml:"redirect"`
 }
 
-// check reads its secrets and says what is wrong with it.
-func (o *entryOAuth) check(dir string) (err error) {
+// read returns the client with its secrets.
+func (o *entryOAuth) read(dir string) (account.Client, error) {
 	if o == nil {
-		return nil
+		return account.Client{}, nil
 	}
-	for _, secret := range []*string{&o.Secret, &o.Key} {
-		if *secret != "" && reference.FindString(*secret) != *secret {
-			return errors.New("oauth: a secret does not belong into this file; write ${env:NAME} or ${file:PATH}")
-		}
-		if *secret, err = expand(*secret, dir); err != nil {
-			return fmt.Errorf("oauth: %w", err)
-		}
+	if err := cmp.Or(o.Secret.Resolve(dir), o.Key.Resolve(dir)); err != nil {
+		return account.Client{}, fmt.Errorf("oauth: %w", err)
 	}
-	return o.client(agent.Options{}, nil).check()
+	client := account.Client{
+		Named: true, ClientID: o.Client, Secret: string(o.Secret), Key: string(o.Key), Issuer: o.Issuer, Scopes: o.Scopes, Redirect: o.Redirect,
+	}
+	return client, client.Check()
 }
-
-func (o *entryOAuth) client(a agent.Options, show func(string)) *OAuth {
-	return &OAuth{
-		ClientID: o.Client, Secret: o.Secret, Key: o.Key, Issuer: o.Issuer, Scopes: o.Scopes, Redirect: o.Redirect,
-		Name: a.Name, Show: show, Log: logger(a),
-	}
-}
-
-// words is a command: a line, or a list of words.
-type words []string
-
-func (w *words) UnmarshalYAML(n *yaml.Node) error {
-	if n.Kind == yaml.ScalarNode {
-		*w = Words(n.Value)
-		return nil
-	}
-	var list []string
-	if err := n.Decode(&list); err != nil || len(list) == 0 {
-		return fmt.Errorf("line %d: a command is a line or a list of words", n.Line)
-	}
-	*w = list
-	return nil
-}
-
-// Words is a command as people write it on one line: what is not a plain word
-// is a line for the shell. The shell makes way for a single program, so that
-// signals reach that.
-func Words(line string) []string {
-	switch {
-	case single.MatchString(line):
-		return []string{"sh", "-c", "exec " + line}
-	case strings.ContainsAny(line, " \t\n|&;<>()$`\"'"):
-		return []string{"sh", "-c", line}
-	}
-	return []string{line}
-}
-
-// single is one program with its arguments.
-var single = regexp.MustCompile(`^[A-Za-z0-9_./-]+[ \t]+[^|&;<>()\n]+$`)
-
-type duration time.Duration
-
-func (d *duration) UnmarshalYAML(n *yaml.Node) error {
-	v, err := time.ParseDuration(n.Value)
-	if err != nil || v <= 0 {
-		return fmt.Errorf("line %d: %q is no duration; write it as in 30s or 5m", n.Line, n.Value)
-	}
-	*d = duration(v)
-	return nil
-}
-
-func (d duration) seconds() float64 { return time.Duration(d).Seconds() }
 
 // ReadFile reads a file and every secret that its agents need here.
 func ReadFile(path string) (*File, error) {
@@ -154,13 +94,14 @@ func ReadFile(path string) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &File{dir: filepath.Dir(path)}
-	for i, e := range entries {
+	f := &File{}
+	for i := range entries {
+		e := &entries[i]
 		if e.isBuiltin() {
 			f.builtins = append(f.builtins, e.Name)
 			continue
 		}
-		if err := e.check(f.dir); err != nil {
+		if err := e.check(filepath.Dir(path)); err != nil {
 			return nil, fmt.Errorf("%s: line %d: %w", path, lines[i], err)
 		}
 		f.entries = append(f.entries, e)
@@ -185,8 +126,8 @@ func decodeFile(text []byte) ([]entry, error) {
 
 var unknownField = regexp.MustCompile(`field (\S+) not found in type \S+`)
 
-// readable puts the parser's complaints into words of ours.
-func readable(err error) error {
+// plainError says what the parser complains about in plain words.
+func plainError(err error) error {
 	te, ok := errors.AsType[*yaml.TypeError](err)
 	if !ok {
 		return err
@@ -210,60 +151,37 @@ func lineNumbers(text []byte) []int {
 
 // check completes the entry and says what is wrong with it.
 func (e *entry) check(dir string) (err error) {
-	kinds := 0
-	for _, given := range []bool{len(e.Exec) > 0, e.HTTP != "", e.OpenAI != "", len(e.MCP) > 0, e.A2A != ""} {
-		if given {
-			kinds++
-		}
+	given := e.Given()
+	if len(given) != 1 {
+		return fmt.Errorf("the agent %q needs exactly one of %s, or a prompt", e.Name, strings.Join(KindNames(), ", "))
 	}
-	switch {
-	case kinds != 1:
-		return fmt.Errorf("the agent %q needs exactly one of exec, http, openai, mcp and a2a, or a prompt", e.Name)
-	case e.OpenAI != "" && e.Model == "":
-		return fmt.Errorf("the agent %q names no model", e.Name)
-	case e.Key != "" && reference.FindString(e.Key) != e.Key:
-		return errors.New("a key does not belong into this file; write ${env:NAME} or ${file:PATH}")
+	e.bridge, e.settings = given[0], kind.Settings{Folder: dir, Dir: e.Dir, Header: http.Header{}, Env: os.Environ()}
+	if !filepath.IsAbs(e.Dir) {
+		e.settings.Dir = filepath.Join(dir, e.Dir)
 	}
-	if err := e.OAuth.check(dir); err != nil {
+	if e.settings.OAuth, err = e.OAuth.read(dir); err != nil {
 		return err
 	}
-	if !filepath.IsAbs(e.Dir) {
-		e.Dir = filepath.Join(dir, e.Dir)
-	}
-	if e.Key, err = expand(e.Key, dir); err != nil {
-		return fmt.Errorf("key: %w", err)
-	}
-	e.header = http.Header{}
 	for name, value := range e.Headers {
-		if value, err = expand(value, dir); err != nil {
+		if value, err = upstream.Expand(value, dir); err != nil {
 			return fmt.Errorf("header %s: %w", name, err)
 		}
-		e.header.Set(name, value)
+		e.settings.Header.Set(name, value)
 	}
-	e.env = os.Environ()
 	for name, value := range e.Env {
-		if value, err = expand(value, dir); err != nil {
+		if value, err = upstream.Expand(value, dir); err != nil {
 			return fmt.Errorf("env %s: %w", name, err)
 		}
-		e.env = append(e.env, name+"="+value)
+		e.settings.Env = append(e.settings.Env, name+"="+value)
 	}
-	switch {
-	case e.HTTP != "":
-		return checkURL("http", e.HTTP)
-	case e.OpenAI != "":
-		return checkURL("openai", e.OpenAI)
-	case e.A2A != "":
-		return checkURL("a2a", e.A2A)
-	}
-	return nil
+	return e.bridge.Check(&e.settings)
 }
 
-// Show has people led to addresses where they can give their consent; without
-// it, nobody is there to ask.
+// Show says how to lead a person to an address where they can give their
+// consent. Without it, nobody is there to ask.
 func (f *File) Show(lead func(agent, address string)) {
-	for i := range f.entries {
-		e := &f.entries[i]
-		e.show = func(address string) { lead(e.Name, address) }
+	for _, e := range f.entries {
+		e.settings.OAuth.Show = func(address string) { lead(e.Name, address) }
 	}
 }
 
@@ -280,8 +198,7 @@ func (f *File) Names() (names []string) {
 // who is there.
 func (f *File) Run(ctx context.Context, o agent.Options, connected func(name, id string)) error {
 	all, ctx := errgroup.WithContext(ctx)
-	for i := range f.entries {
-		e := &f.entries[i]
+	for _, e := range f.entries {
 		mine := o
 		mine.Name, mine.Description, mine.Identity = e.Name, e.Description, e.Identity
 		mine.Connected = func(id string) { connected(e.Name, id) }
@@ -292,54 +209,10 @@ func (f *File) Run(ctx context.Context, o agent.Options, connected func(name, id
 
 // keep serves the agent, again and again.
 func (e *entry) keep(ctx context.Context, o agent.Options) {
-	for pause := minPause; ; pause = min(2*pause, maxPause) {
-		start := time.Now()
-		err := e.serve(ctx, o)
-		if ctx.Err() != nil {
-			return
-		}
-		if time.Since(start) >= steady {
-			pause = minPause
-		}
-		logger(o).Error("the agent ended; starting it again", "agent", e.Name, "in", pause.String(), "err", err)
-		if !pauseFor(ctx, pause) {
-			return
-		}
-	}
+	s := e.settings
+	s.Agent = o
+	run := func(ctx context.Context) error { return e.bridge.Run(ctx, s) }
+	upstream.KeepRunning(ctx, run, func(pause time.Duration, err error) {
+		s.Log().Error("the agent ended; starting it again", "agent", e.Name, "in", pause.String(), "err", err)
+	})
 }
-
-func (e *entry) serve(ctx context.Context, o agent.Options) error {
-	switch {
-	case e.HTTP != "":
-		return HTTP(ctx, HTTPOptions{URL: e.HTTP, Header: e.header, Timeout: time.Duration(e.Timeout), Agent: o})
-	case e.OpenAI != "":
-		return OpenAI(ctx, OpenAIOptions{URL: e.OpenAI, Model: e.Model, System: e.System, Key: e.Key, Header: e.header, Agent: o})
-	case e.A2A != "":
-		return A2A(ctx, A2AOptions{URL: e.A2A, Origins: e.Origins, Header: e.header, OAuth: e.oauth(o), Agent: o})
-	case len(e.MCP) > 0:
-		return MCP(ctx, MCPOptions{Command: e.MCP, URL: e.mcpURL(), Dir: e.Dir, Env: e.env, Header: e.header, OAuth: e.oauth(o), Agent: o})
-	}
-	return Exec(ctx, ExecOptions{Name: o.Name, Description: o.Description, Command: e.Exec, Dir: e.Dir, Env: e.env, Log: o.Log, Agent: o})
-}
-
-// oauth is how the agent gets into its server. An MCP server says by itself
-// that it wants tokens; a header that has one is an answer to that.
-func (e *entry) oauth(o agent.Options) *OAuth {
-	switch {
-	case e.OAuth != nil:
-		return e.OAuth.client(o, e.show)
-	case e.mcpURL() != "" && Wanted(e.header):
-		return (&entryOAuth{}).client(o, e.show)
-	}
-	return nil
-}
-
-func (e *entry) mcpURL() string {
-	if len(e.MCP) == 1 && IsURL(e.MCP[0]) {
-		return e.MCP[0]
-	}
-	return ""
-}
-
-// IsURL tells an address from a command.
-func IsURL(s string) bool { return strings.HasPrefix(s, "http://") || strings.HasPrefix(s, "https://") }

@@ -15,23 +15,8 @@ import (
 	"github.com/beeos/beeos/client"
 	"github.com/beeos/beeos/internal/outward/bridge"
 	"github.com/beeos/beeos/test/apptest"
+	"github.com/beeos/beeos/test/bridgetest"
 )
-
-func TestWords(t *testing.T) {
-	for line, want := range map[string]string{
-		"./program":                "./program",
-		"npx -y server":            "sh|-c|exec npx -y server",
-		"run '$HOME/a b' -x":       "sh|-c|exec run '$HOME/a b' -x",
-		"A=1 run":                  "sh|-c|A=1 run",
-		"cd x && run":              "sh|-c|cd x && run",
-		"cat >&2":                  "sh|-c|cat >&2",
-		"while read l; do x; done": "sh|-c|while read l; do x; done",
-	} {
-		if got := strings.Join(bridge.Words(line), "|"); got != want {
-			t.Errorf("%s: %s, want %s", line, got, want)
-		}
-	}
-}
 
 func TestReadFileComplains(t *testing.T) {
 	dir := t.TempDir()
@@ -45,12 +30,12 @@ func TestReadFileComplains(t *testing.T) {
 		{"agents:\n  - name: a\n    http: http://x\n\n  - name: b\n", `line 5: the agent "b" needs exactly one of`},
 		{"agents:\n  - name: a\n    http: x\n", "line 2: http must be an http:// or https:// address"},
 		{"agents:\n  - {name: a, exec: x}\n  - {name: a, exec: y}\n", `line 3: there is an agent "a" already`},
-		{"agents:\n  - name: a\n    openai: http://x/v1\n", `line 2: the agent "a" names no model`},
-		{"agents:\n  - {name: a, openai: http://x/v1, model: m, key: " + secret + "}\n", "line 2: a key does not belong into this file"},
+		{"agents:\n  - name: a\n    openai: http://x/v1\n", "line 2: openai names no model"},
+		{"agents:\n  - {name: a, openai: http://x/v1, model: m, key: " + bridgetest.Secret + "}\n", "line 2: a secret is not allowed in this file"},
 		{"agents:\n  - {name: a, openai: http://x/v1, model: m, key: '${env:BRIDGE_TEST_NONE}'}\n", "line 2: key: the environment variable BRIDGE_TEST_NONE is not set"},
 		{"agents:\n  - {name: a, http: http://x, headers: {A: '${file:none}'}}\n", "line 2: header A: read a secret"},
 		{"agents:\n  - {name: a, http: http://x, headers: {A: '${vault:x}'}}\n", "neither ${env:NAME} nor ${file:PATH}"},
-		{"agents:\n  - {name: a, http: http://x, timeout: soon}\n", `line 2: "soon" is no duration`},
+		{"agents:\n  - {name: a, http: http://x, timeout: soon}\n", `line 2: "soon" is not a duration`},
 		{"agents:\n  - name: a\n    name: b\n", "line 3: mapping key"},
 		{"agents:\n\t- name: a\n", "line 2"},
 	} {
@@ -59,23 +44,23 @@ func TestReadFileComplains(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := bridge.ReadFile(path)
-		if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), secret) {
+		if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), bridgetest.Secret) {
 			t.Errorf("%q:\n%v, want %q", test.text, err, test.want)
 		}
 	}
 }
 
-// TestFile runs two agents from one file, with their secrets.
-func TestFile(t *testing.T) {
+// TestFileRunsItsAgents runs two agents from one file, with their secrets.
+func TestFileRunsItsAgents(t *testing.T) {
 	app := apptest.Start(t, apptest.Config(t))
 	endpoint := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		fmt.Fprintf(w, `{"reply":"%v %s"}`, r.Header.Get("X-Key") == secret, r.Header.Get("X-Region"))
+		fmt.Fprintf(w, `{"reply":"%v %s"}`, r.Header.Get("X-Key") == bridgetest.Secret, r.Header.Get("X-Region"))
 	}))
 	t.Cleanup(endpoint.Close)
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		"key": secret + "\n",
+		"key": bridgetest.Secret + "\n",
 		"program": `#!/bin/sh
 while read -r line; do
 	id=$(printf '%s' "$line" | sed -n 's/.*"id":"\([^"]*\)".*/\1/p')
@@ -99,7 +84,7 @@ done
 	ctx, cancel := context.WithCancel(t.Context())
 	type arrival struct{ name, id string }
 	arrived, done := make(chan arrival, 16), make(chan error, 1)
-	var log journal
+	var log bridgetest.Journal
 	go func() { // awaited below
 		o := agent.Options{Gateway: app.Agents, Key: app.UserKey, Log: slog.New(slog.NewTextHandler(&log, nil))}
 		done <- f.Run(ctx, o, func(name, id string) { arrived <- arrival{name, id} })
@@ -114,7 +99,7 @@ done
 		}
 	}
 	cancel()
-	if err := <-done; err != nil || strings.Contains(log.String(), secret) {
+	if err := <-done; err != nil || strings.Contains(log.String(), bridgetest.Secret) {
 		t.Errorf("%v\n%s", err, log.String())
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/beeos/beeos/client"
 	"github.com/beeos/beeos/internal/outward/bridge"
 	"github.com/beeos/beeos/test/apptest"
+	"github.com/beeos/beeos/test/bridgetest"
 )
 
 // backends are what stands behind bridges: an endpoint, a model, an MCP server
@@ -55,14 +56,14 @@ func (b *backends) up(t *testing.T) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		fmt.Fprintf(w, "data: {\"choices\":[{\"delta\":{\"content\":%q}}]}\n\ndata: [DONE]\n\n", reply(r, m.Messages[len(m.Messages)-1].Content))
 	})
-	card := strings.ReplaceAll(streamingCard, "%s", "http://"+b.addr+"/a2a")
+	card := strings.ReplaceAll(bridgetest.StreamingCard, "%s", "http://"+b.addr+"/a2a")
 	mux.HandleFunc("GET /a2a/.well-known/agent-card.json", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, card) })
 	mux.HandleFunc("POST /a2a/", func(w http.ResponseWriter, r *http.Request) {
 		var m json.RawMessage
 		_ = json.NewDecoder(r.Body).Decode(&m)
-		events(w, chunk(reply(r, string(m)), false), status("COMPLETED", ""))
+		bridgetest.WriteEvents(w, bridgetest.ArtifactChunk(reply(r, string(m)), false), bridgetest.StatusUpdate("COMPLETED", ""))
 	})
-	server := mcpServer()
+	server := bridgetest.NewMCPServer()
 	server.AddTool(&mcp.Tool{Name: "say", InputSchema: json.RawMessage(`{"type":"object"}`)}, func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		text := reply((&http.Request{}).WithContext(ctx), string(r.Params.Arguments))
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}, nil
@@ -128,9 +129,9 @@ func TestBridgesAsAService(t *testing.T) {
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	var log journal
+	var log bridgetest.Journal
 	go func() { // awaited below
-		ended <- f.Run(ctx, agent.Options{Gateway: app.Agents, Key: app.UserKey, Log: slogTo(&log)}, func(string, string) {})
+		ended <- f.Run(ctx, agent.Options{Gateway: app.Agents, Key: app.UserKey, Log: bridgetest.NewLogger(&log)}, func(string, string) {})
 	}()
 	all := []string{"http", "openai", "mcp", "stdio", "exec", "a2a"}
 	far := []string{"http", "openai", "mcp", "a2a"}

@@ -1,0 +1,231 @@
+package a2a
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/agent"
+	"github.com/beeos/beeos/internal/outward/bridge/a2a/peer"
+	"github.com/beeos/beeos/internal/outward/bridge/upstream"
+)
+
+const (
+	maxFailures     = 6               // to hear more of a task, one after the other in vain
+	maxPollInterval = 5 * time.Second // between two looks at a task
+	taskNameWithin  = 2 * time.Second // for the name of a task that is to be cancelled
+	cancelWithin    = 5 * time.Second
+	maxInlineFile   = 4 << 20 // bytes of a file that goes along as it is; larger ones by address
+)
+
+// answerMessage handles one message: the peer gets it, the caller all that
+// comes back.
+func (b *bridge) answerMessage(ctx context.Context, m agent.Message, r *agent.Reply) error {
+	msg, err := b.buildMessage(ctx, m, r)
+	if err != nil {
+		return err
+	}
+	t := &remoteTask{bridge: b, r: r, who: peer.Attribution{Agent: b.agent.ID()}}
+	if before := m.Metadata["call_chain"]; before != "" {
+		t.who.Chain = strings.Split(before, ",")
+	}
+	switch {
+	case slices.Contains(t.who.Chain, t.who.Agent):
+		return errors.New("this agent is already working on this: calling it again would never end")
+	case len(t.who.Chain) >= peer.MaxChain:
+		return fmt.Errorf("%d agents have called each other in a row, which is the limit", peer.MaxChain)
+	}
+	t.who.Chain = append(t.who.Chain, t.who.Agent)
+	t.client, t.streams = b.currentClient()
+	defer t.cancelUnlessDone(ctx)
+	for {
+		if err := t.sendMessage(ctx, msg); err != nil {
+			return t.publicError(ctx, err)
+		}
+		if t.context != "" {
+			b.contexts.put(m.Channel, t.context)
+			if err := r.Remember(contextMemory{t.context}); err != nil {
+				return err
+			}
+		}
+		if t.state != peer.StateInput && t.state != peer.StateAuth {
+			return t.sendReply(ctx)
+		}
+		if msg, err = t.askCaller(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// contextMemory is what we keep with an answer of the peer's.
+type contextMemory struct {
+	Context string `json:"a2a_context"`
+}
+
+// buildMessage is what the peer gets of a message of ours.
+func (b *bridge) buildMessage(ctx context.Context, m agent.Message, r *agent.Reply) (peer.OutMessage, error) {
+	msg := peer.OutMessage{ID: m.ID}
+	text := m.Text
+	switch m.Method {
+	case "":
+	case "tools/call":
+		var in struct{ Message string }
+		if err := m.Bind(&in); err != nil {
+			return msg, err
+		}
+		text = in.Message
+		b.mu.Lock()
+		msg.Metadata = map[string]string{"skillId": b.skills[m.Tool]}
+		b.mu.Unlock()
+	default:
+		return msg, errors.New("this agent has nothing to read; talk to it")
+	}
+	if text != "" {
+		msg.Parts = append(msg.Parts, peer.OutPart{Text: text})
+	}
+	files, err := readParts(ctx, m.Parts, m.Attachments)
+	if err != nil {
+		return msg, err
+	}
+	msg.Parts = append(msg.Parts, files...)
+	if len(msg.Parts) == 0 {
+		msg.Parts = []peer.OutPart{{Text: ""}}
+	}
+	msg.Context, err = b.findContext(ctx, m, r)
+	return msg, err
+}
+
+// findContext is what the peer calls this conversation; empty = it is new.
+func (b *bridge) findContext(ctx context.Context, m agent.Message, r *agent.Reply) (string, error) {
+	if context, known := b.contexts.get(m.Channel); known {
+		return context, nil
+	}
+	said, err := r.History(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, h := range slices.Backward(said) {
+		var p struct {
+			Memory contextMemory `json:"memory"`
+		}
+		if h.Type == beeos.AgentReply && json.Unmarshal(h.Payload, &p) == nil && p.Memory.Context != "" {
+			b.contexts.put(m.Channel, p.Memory.Context)
+			return p.Memory.Context, nil
+		}
+	}
+	return "", nil
+}
+
+// readParts are the files and values that came along. Files of this server go
+// as bytes: the peer may not reach it. What lies elsewhere goes by its address.
+func readParts(ctx context.Context, raw json.RawMessage, files []agent.Attachment) (parts []peer.OutPart, err error) {
+	var all []struct {
+		Type     string          `json:"type"`
+		URL      string          `json:"url"`
+		Name     string          `json:"name"`
+		MIMEType string          `json:"mime_type"`
+		FileID   string          `json:"file_id"`
+		Data     json.RawMessage `json:"data"`
+	}
+	_ = json.Unmarshal(raw, &all) // of another shape: then there is nothing that A2A could carry
+	for _, p := range all {
+		switch {
+		case p.Type == "structured" && len(p.Data) > 0:
+			parts = append(parts, peer.OutPart{Data: p.Data})
+		case p.Type != "file" || p.FileID != "": // attachments have those
+		case strings.HasPrefix(p.URL, "data:"):
+			_, text, _ := strings.Cut(p.URL, ";base64,")
+			b, err := base64.StdEncoding.DecodeString(text)
+			if err != nil {
+				return nil, fmt.Errorf("the file %q that came along cannot be read", p.Name)
+			}
+			parts = append(parts, peer.OutPart{Raw: b, Name: p.Name, MediaType: p.MIMEType})
+		case p.URL != "":
+			parts = append(parts, peer.OutPart{URL: p.URL, Name: p.Name, MediaType: p.MIMEType})
+		}
+	}
+	for _, f := range files {
+		p := peer.OutPart{URL: f.URL, Name: f.Filename, MediaType: f.ContentType}
+		if f.Size <= maxInlineFile {
+			if p.Raw, err = f.Download(ctx); err != nil {
+				return nil, err
+			}
+		}
+		parts = append(parts, p)
+	}
+	return parts, nil
+}
+
+// askCaller puts the peer's question to our caller and returns the answer.
+func (t *remoteTask) askCaller(ctx context.Context) (peer.OutMessage, error) {
+	msg := peer.OutMessage{ID: beeos.NewID(), Task: t.task, Context: t.context}
+	question := orDefault(textOf(t.status), "The agent needs more to go on.")
+	t.asked = t.status
+	if t.state == peer.StateAuth {
+		got, err := t.r.AuthRequired(ctx, question, nil)
+		if err != nil {
+			return msg, t.publicError(ctx, err)
+		}
+		var p struct {
+			Grant  *bool  `json:"auth_grant"`
+			Action string `json:"action"`
+		}
+		_ = json.Unmarshal(got.Payload, &p) // of another shape: then it says nothing against it
+		granted := (p.Grant == nil || *p.Grant) && p.Action != "decline" && p.Action != "cancel"
+		if got.Text != "" {
+			msg.Parts = append(msg.Parts, peer.OutPart{Text: got.Text})
+		}
+		msg.Parts = append(msg.Parts, peer.OutPart{Data: upstream.EncodeJSON(map[string]bool{"auth_grant": granted})})
+		return msg, nil
+	}
+	got, err := t.r.InputRequired(ctx, question, nil)
+	if err != nil {
+		return msg, t.publicError(ctx, err)
+	}
+	var p struct {
+		Action string          `json:"action"`
+		Input  json.RawMessage `json:"input"`
+	}
+	_ = json.Unmarshal(got.Payload, &p) // of another shape: then the text is all
+	if p.Action == "decline" || p.Action == "cancel" {
+		return msg, errors.New("the agent asked for more, and got no answer")
+	}
+	if got.Text != "" {
+		msg.Parts = append(msg.Parts, peer.OutPart{Text: got.Text})
+	}
+	if len(p.Input) > 0 && (p.Input[0] == '{' || p.Input[0] == '[') {
+		msg.Parts = append(msg.Parts, peer.OutPart{Data: p.Input})
+	}
+	files, err := readParts(ctx, got.Parts, got.Attachments)
+	if msg.Parts = append(msg.Parts, files...); len(msg.Parts) == 0 {
+		msg.Parts = []peer.OutPart{{Text: ""}}
+	}
+	return msg, err
+}
+
+func orDefault(s, other string) string {
+	if strings.TrimSpace(s) == "" {
+		return other
+	}
+	return s
+}
+
+// textOf is what a status says in words.
+func textOf(m *peer.Message) string {
+	if m == nil {
+		return ""
+	}
+	var b strings.Builder
+	for _, p := range m.Parts {
+		if p.Text != nil {
+			b.WriteString(*p.Text)
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,112 @@
+package exec_test
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/beeos/beeos/agent"
+	"github.com/beeos/beeos/client"
+	"github.com/beeos/beeos/internal/outward/bridge/exec"
+	"github.com/beeos/beeos/internal/outward/bridge/kind"
+	"github.com/beeos/beeos/internal/outward/bridge/upstream"
+	"github.com/beeos/beeos/test/apptest"
+	"github.com/beeos/beeos/test/bridgetest"
+)
+
+func TestProgramAnswers(t *testing.T) {
+	app := apptest.Start(t, apptest.Config(t))
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	connected, done := make(chan string, 1), make(chan error, 1)
+	var log bridgetest.Journal
+	go func() { // awaited below
+		done <- (&exec.Options{Command: upstream.NewCommand(self)}).Run(ctx, kind.Settings{
+			Env: append(os.Environ(), "BRIDGE_TEST_PROGRAM=1"),
+			Agent: agent.Options{
+				Name: "program", Description: "Does what it is told.", Log: slog.New(slog.NewTextHandler(&log, nil)),
+				Gateway: app.Agents, Key: app.UserKey, Identity: filepath.Join(t.TempDir(), "id.json"),
+				Connected: func(id string) { connected <- id },
+			},
+		})
+	}()
+	id := <-connected
+	c := client.New(app.REST, app.UserKey)
+
+	for _, step := range []struct {
+		text, want string
+		failed     bool
+	}{
+		{"hi", "you said: hi", false},
+		{"two\nlines", "you said: two\nlines", false},
+		{"fail", "as you wish", true},
+		{"noise", "fine", false},
+		{"crash", "the program behind this agent ended before it had answered; try again", true},
+		{"still there?", "you said: still there?", false},
+		{"shout", "the program behind this agent ended before it had answered; try again", true},
+		{"and now?", "you said: and now?", false}, // a line that is too long is not the last one
+	} {
+		got, err := c.Invoke(t.Context(), id, client.InvokeRequest{Message: step.text})
+		if err != nil {
+			t.Fatalf("%s: %v", step.text, err)
+		}
+		if got.Text != step.want || got.IsError != step.failed {
+			t.Errorf("%s: %+v, want %q", step.text, got, step.want)
+		}
+	}
+	post := func(path, body string) (id string) {
+		req, err := http.NewRequestWithContext(t.Context(), "POST", app.REST+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+app.UserKey)
+		req.Header.Set("Content-Type", "application/json")
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		var got struct {
+			Data struct {
+				Channel string `json:"channel_id"`
+				Message string `json:"message_id"`
+			} `json:"data"`
+		}
+		if err := json.NewDecoder(resp.Body).Decode(&got); err != nil || resp.StatusCode >= 300 {
+			t.Fatalf("%s: %d %v", path, resp.StatusCode, err)
+		}
+		return cmp.Or(got.Data.Message, got.Data.Channel)
+	}
+	channel := post("/channels", `{"agent_id":"`+id+`"}`)
+	turn := post("/channels/"+channel+"/messages", `{"body":"hang"}`)
+	log.Await(t, "hanging") // a program that never got the message need not hear of its end
+	post("/channels/"+channel+"/messages", `{"type":"chat_cancel","in_reply_to":"`+turn+`","reason":"enough"}`)
+	post("/channels/"+channel+"/wait", `{"in_reply_to":"`+turn+`"}`)
+
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	for _, want := range []string{"hello from stderr", "not JSON", "starting it again", "enough", "bye"} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("the log has no %q:\n%s", want, log.String())
+		}
+	}
+}
+
+func TestMissingProgramIsRefused(t *testing.T) {
+	for _, command := range []upstream.Command{{}, upstream.NewCommand("./no-such-program")} {
+		if err := (&exec.Options{Command: command}).Run(t.Context(), kind.Settings{}); err == nil {
+			t.Errorf("%+v: no error", command)
+		}
+	}
+}

@@ -1,0 +1,280 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/beeos/beeos/agent"
+	"github.com/beeos/beeos/internal/outward/bridge/mcp/session"
+	"github.com/beeos/beeos/internal/outward/bridge/upstream"
+)
+
+// answerMessage handles one message: the server gets the call, the caller all
+// that comes back.
+func (b *bridge) answerMessage(ctx context.Context, m agent.Message, r *agent.Reply) error {
+	switch m.Method {
+	case "tools/call", "resources/read", "prompts/get", "completion/complete":
+	default:
+		return r.Refuse("this agent does not chat; call one of its tools")
+	}
+	if m.Method == "tools/call" { // goes ahead unless the agent's owner made a rule
+		if err := r.Gate(ctx, agent.Approval{Tool: m.Tool, Arguments: m.Arguments, Auto: true}); err != nil {
+			return err
+		}
+	}
+	s, leave, err := b.sessionFor(ctx, m)
+	if errors.Is(err, errTooManyCallers) {
+		return r.Busy(err.Error())
+	}
+	if err != nil {
+		return err
+	}
+	defer leave()
+	raw, err := s.Call(ctx, m.Method, paramsFor(s, m), hooksFor(m, r))
+	if fault := (*jsonrpc.Error)(nil); isFault(err, &fault) {
+		var data any
+		if len(fault.Data) > 0 {
+			data = fault.Data
+		}
+		return r.Fault(int(fault.Code), fault.Message, data)
+	}
+	if err != nil {
+		return err
+	}
+	return forwardResult(raw, m, r)
+}
+
+func isFault(err error, fault **jsonrpc.Error) bool { return errors.As(err, fault) }
+
+// sessionFor returns the session that makes the call. A caller of the older
+// revisions who can be asked has one of its own; the others share the base.
+func (b *bridge) sessionFor(ctx context.Context, m agent.Message) (*session.Session, func(), error) {
+	base, w, err := b.currentBase(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	if m.Method == "resources/read" {
+		w.addResource(ctx, m.URI())
+	}
+	can := clientCapabilities(askableThings(m))
+	if m.Method != "tools/call" || len(can) == 0 || base.Modern() && m.Revision >= session.ModernRevision {
+		return base, func() {}, nil
+	}
+	s, leave, err := b.callers.acquire(ctx, m.Channel, can)
+	if err != nil && base.Modern() && !errors.Is(err, errTooManyCallers) {
+		b.log.Debug("the server speaks the newest revision only", "err", err)
+		return base, func() {}, nil
+	}
+	return s, leave, err
+}
+
+// askableThings lists what the caller can be asked.
+func askableThings(m agent.Message) (can []string) {
+	for _, what := range []string{"elicitation", "elicitation/url", "sampling", "roots"} {
+		if m.Can(what) {
+			can = append(can, what)
+		}
+	}
+	return can
+}
+
+// clientCapabilities writes that as a client's capabilities.
+func clientCapabilities(can []string) session.Object {
+	o := session.Object{}
+	for _, what := range can {
+		switch what {
+		case "elicitation":
+			o[what] = json.RawMessage(`{"form":{}}`)
+		case "elicitation/url":
+			o["elicitation"] = json.RawMessage(`{"form":{},"url":{}}`)
+		default:
+			o[what] = json.RawMessage(`{}`)
+		}
+	}
+	return o
+}
+
+// paramsFor writes the call in the server's terms.
+func paramsFor(s *session.Session, m agent.Message) session.Object {
+	params := session.Object{}
+	if m.Method == "tools/call" {
+		params["name"], params["arguments"] = upstream.EncodeJSON(m.Tool), m.Arguments
+		if len(m.Arguments) == 0 {
+			params["arguments"] = json.RawMessage(`{}`)
+		}
+	} else {
+		_ = json.Unmarshal(m.Params, &params) // an object, by the gateway
+	}
+	meta := session.Object{}
+	_ = json.Unmarshal(params["_meta"], &meta) // not there: then there is nothing to keep
+	for name := range meta {
+		if name == "progressToken" || strings.HasPrefix(name, session.MetaPrefix) {
+			delete(meta, name) // between the caller and the gateway
+		}
+	}
+	for _, name := range []string{"_meta", "inputResponses", "requestState"} {
+		delete(params, name)
+	}
+	if s.Modern() {
+		meta[session.MetaCapabilities] = upstream.EncodeJSON(clientCapabilities(askableThings(m)))
+		if m.Input != nil {
+			params["inputResponses"] = upstream.EncodeJSON(m.Input)
+		}
+		if m.State != "" {
+			params["requestState"] = upstream.EncodeJSON(m.State)
+		}
+	}
+	if len(meta) > 0 {
+		params["_meta"] = upstream.EncodeJSON(meta)
+	}
+	return params
+}
+
+// hooksFor brings what happens on the way to the caller, and its questions.
+func hooksFor(m agent.Message, r *agent.Reply) session.Hooks {
+	var questions atomic.Int64
+	h := session.Hooks{
+		Log: func(params json.RawMessage) {
+			var p struct {
+				Level, Logger string
+				Data          json.RawMessage
+			}
+			if json.Unmarshal(params, &p) == nil {
+				r.LogAs(p.Level, p.Logger, p.Data)
+			}
+		},
+		Later: func() { _ = r.Background() }, // who gave up is told by the context
+		Ask: func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+			var p any
+			if len(params) > 0 {
+				p = params
+			}
+			return r.Ask(ctx, fmt.Sprintf("question-%d", questions.Add(1)), method, p)
+		},
+	}
+	if m.Can("progress") {
+		h.Progress = func(params json.RawMessage) {
+			var p struct {
+				Progress, Total float64
+				Message         string
+			}
+			if json.Unmarshal(params, &p) == nil {
+				_ = r.Progress(p.Progress, p.Total, p.Message) // who gave up is told by the context
+			}
+		}
+	}
+	return h
+}
+
+// result is what a server answers a call with.
+type result struct {
+	Type       string                     `json:"resultType"`
+	Requests   map[string]json.RawMessage `json:"inputRequests"`
+	State      string                     `json:"requestState"`
+	Content    []json.RawMessage          `json:"content"`
+	Structured json.RawMessage            `json:"structuredContent"`
+	IsError    bool                       `json:"isError"`
+	Meta       session.Object             `json:"_meta"`
+}
+
+// forwardResult hands the server's result to the caller.
+func forwardResult(raw json.RawMessage, m agent.Message, r *agent.Reply) error {
+	var res result
+	var whole session.Object
+	if json.Unmarshal(raw, &whole) != nil || json.Unmarshal(raw, &res) != nil {
+		return errors.New("the server behind this agent answered with something that is no result")
+	}
+	if res.Type == "input_required" {
+		return forwardQuestions(res, r)
+	}
+	for _, name := range []string{"resultType", "ttlMs", "cacheScope"} {
+		delete(whole, name) // the gateway's to say
+	}
+	delete(res.Meta, session.MetaServer)
+	delete(whole, "_meta")
+	if len(res.Meta) > 0 {
+		whole["_meta"] = upstream.EncodeJSON(res.Meta)
+	}
+	if m.Method != "tools/call" {
+		if err := r.Result(whole); err != nil {
+			return err
+		}
+		return r.Send("")
+	}
+	return res.forwardToolResult(whole, r)
+}
+
+// forwardToolResult hands on the result of a tool: as parts, which every
+// surface knows, and as it is where parts would say less.
+func (res *result) forwardToolResult(whole session.Object, r *agent.Reply) error {
+	known := len(res.Content) > 0 || len(res.Structured) == 0
+	var text strings.Builder
+	for _, raw := range res.Content {
+		var block struct{ Type, Text string }
+		if json.Unmarshal(raw, &block) != nil || r.Content(raw) != nil {
+			return errors.New("the server behind this agent answered with content that has no type")
+		}
+		switch block.Type {
+		case "text":
+			text.WriteString(block.Text)
+		case "image", "audio", "resource", "resource_link":
+		default:
+			known = false
+		}
+	}
+	if len(res.Structured) > 0 {
+		known = known && res.Structured[0] == '{'
+		if err := r.Structured(res.Structured); err != nil {
+			return err
+		}
+	}
+	if len(res.Meta) > 0 {
+		if err := r.Meta(res.Meta); err != nil {
+			return err
+		}
+	}
+	for name := range whole {
+		switch name {
+		case "content", "structuredContent", "isError", "_meta":
+		default:
+			known = false
+		}
+	}
+	if !known {
+		if whole["content"] == nil {
+			whole["content"] = json.RawMessage(`[]`)
+		}
+		if err := r.Result(whole); err != nil {
+			return err
+		}
+	}
+	if res.IsError {
+		return r.Fail(text.String())
+	}
+	return r.Send(text.String())
+}
+
+// forwardQuestions sends the caller away with the server's questions.
+func forwardQuestions(res result, r *agent.Reply) error {
+	questions := make(map[string]agent.Question, len(res.Requests))
+	for key, raw := range res.Requests {
+		var q struct {
+			Method string          `json:"method"`
+			Params json.RawMessage `json:"params"`
+		}
+		if err := json.Unmarshal(raw, &q); err != nil {
+			return fmt.Errorf("the server behind this agent asks for something unreadable: %w", err)
+		}
+		questions[key] = agent.Question{Method: q.Method}
+		if len(q.Params) > 0 {
+			questions[key] = agent.Question{Method: q.Method, Params: q.Params}
+		}
+	}
+	return r.NeedInput(questions, res.State)
+}
