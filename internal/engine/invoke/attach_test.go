@@ -80,21 +80,21 @@ func TestAttachedFileOutlivesItsRequest(t *testing.T) {
 // files the agent must not get twice.
 func TestAttachOnce(t *testing.T) {
 	n, _, f := withFile(t)
-	r := aCall(anAgent(beeos.DeliverPush), "look")
+	r := aCall(anAgent(beeos.DeliverQueue), "look")
 	r.IdempotencyKey, r.Attachments = "k", []Attachment{{FileID: f.ID}}
-	if err := n.attach(t.Context(), r); err != nil {
-		t.Fatal(err)
-	}
-	first := *r
-	if err := n.attach(t.Context(), r); err != nil {
-		t.Fatal(err)
-	}
-	var parts []struct{ URL string }
-	if err := json.Unmarshal(r.Parts, &parts); err != nil || len(parts) != 1 || parts[0].URL == "" {
-		t.Errorf("parts %+v, %v; want the file", parts, err)
-	}
-	if string(r.Call.Attachments) != string(first.Call.Attachments) || string(r.Fingerprint) != string(first.Fingerprint) {
-		t.Errorf("attached twice, it is another request")
+	var first []byte
+	for _, key := range []string{"one round", "the next"} {
+		r.IdempotencyKey, r.TurnID = key, ""
+		print, err := fingerprint(r)
+		if err != nil || first != nil && string(print) != string(first) {
+			t.Errorf("%s: another fingerprint than before, %v", key, err)
+		}
+		first = print
+		m, err := n.Send(t.Context(), *r)
+		var parts []struct{ URL string }
+		if err != nil || json.Unmarshal(m.Parts, &parts) != nil || len(parts) != 1 || parts[0].URL == "" {
+			t.Errorf("%s: parts %+v, %v; want the file", key, parts, err)
+		}
 	}
 }
 

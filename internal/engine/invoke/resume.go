@@ -22,7 +22,7 @@ func (c *Calls) Resume(ctx context.Context, r *Request) iter.Seq2[beeos.Event, e
 
 func (c *Calls) resume(ctx context.Context, r *Request, yield func(*beeos.Event) bool) error {
 	if !r.Caller.MayReach(r.Agent) {
-		return beeos.Errorf(beeos.AgentNotFound, "there is no agent %s that this credential reaches", r.Agent.ID)
+		return unreachable(r.Agent)
 	}
 	t := &turn{c: c, id: r.TurnID, channel: r.Channel, timeout: c.timeout(r)}
 	t.waiter = c.waiters.add(c.waiters.byTurn, t.id)

@@ -221,7 +221,7 @@ func (x *exchange) proceed(ctx context.Context, s *sending) (t invoke.Task, sinc
 		}
 	}
 	m := beeos.Message{Type: beeos.Continue, Channel: t.Channel, InReplyTo: t.Turn, Publisher: x.caller.Principal(), Body: s.text}
-	payload := map[string]any{"input": s.text, "metadata": map[string]string{metaMessage: s.id}}
+	payload := map[string]any{"input": s.text, "metadata": map[string]string{invoke.MetaA2AMessage: s.id}}
 	for _, raw := range s.data {
 		payload["input"] = raw
 	}

@@ -26,7 +26,7 @@ var states = map[beeos.TaskStatus]a2a.TaskState{
 
 // contextOf is a task's context: the client's own name for it, or the channel.
 func contextOf(metadata map[string]string, channel string) string {
-	return orElse(metadata[metaContext], channel)
+	return orElse(metadata[invoke.MetaA2AContext], channel)
 }
 
 // ownTask returns a task of the caller's with this agent. One that is somebody
@@ -102,7 +102,7 @@ func tell(v *a2a.Task, all []beeos.Message) {
 func fromUser(m *beeos.Message, v *a2a.Task) *a2a.Message {
 	msg := messageOf(m, v.ContextID)
 	msg.Role, msg.TaskID = a2a.MessageRoleUser, v.ID
-	if id, ok := httpd.StringValue(httpd.Field(httpd.Field(m.Payload, "metadata"), metaMessage)); ok {
+	if id, ok := httpd.StringValue(httpd.Field(httpd.Field(m.Payload, "metadata"), invoke.MetaA2AMessage)); ok {
 		msg.ID = id
 	}
 	return msg

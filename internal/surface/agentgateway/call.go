@@ -3,20 +3,11 @@ package agentgateway
 import (
 	"context"
 	"encoding/json"
-	"slices"
 	"strings"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/engine/invoke"
 	"github.com/beeos/beeos/internal/wire/httpd"
-)
-
-const (
-	// callChain in a request's metadata is the agents that led to it, first to
-	// last. Only the gateway writes it.
-	callChain = "call_chain"
-	// maxChain is how many agents may call each other in a row.
-	maxChain = 8
 )
 
 // call has another agent asked on behalf of the one that works on a turn, with
@@ -69,17 +60,10 @@ func (g *Gateway) callOn(ctx context.Context, t *turn, name, message, key string
 	if err != nil {
 		return nil, err
 	}
-	switch {
-	case slices.Contains(chain, to.ID):
-		return nil, beeos.Errorf(beeos.Conflict, "agent %q is already working on this: calling it again would never end", to.Name)
-	case len(chain) >= maxChain:
-		return nil, beeos.Errorf(beeos.Conflict, "%d agents have called each other in a row, which is the limit", maxChain)
-	}
 	req := invoke.Request{
 		Caller: beeos.Caller{Kind: beeos.ByUserKey, UserID: from.OwnerID, CredentialID: "agent:" + from.ID, Name: from.Name},
-		Agent:  to, Surface: "agent", TurnID: beeos.NewID(), Channel: beeos.NewChannelID(), Fresh: true, Body: message,
-		Call:           beeos.Call{Protocol: "agent", Metadata: map[string]string{callChain: strings.Join(chain, ",")}},
-		IdempotencyKey: "call " + t.id + " " + key, Fingerprint: []byte(to.ID + "\x00" + message), Join: true, Deadline: t.deadline,
+		Agent:  to, Surface: "agent", Body: message, Chain: chain, KeepOpen: true,
+		IdempotencyKey: "call " + t.id + " " + key, Join: true, Deadline: t.deadline,
 	}
 	m, err := invoke.Last(g.Calls.Do(ctx, &req))
 	if err != nil && ctx.Err() != nil && !t.isLost() { // whoever wanted it is done, or cancelled
@@ -97,7 +81,7 @@ func (g *Gateway) chain(ctx context.Context, t *turn) ([]string, error) {
 		return nil, err
 	}
 	var chain []string
-	if before, _ := httpd.StringValue(httpd.Field(httpd.Field(m.Payload, "metadata"), callChain)); before != "" {
+	if before, _ := httpd.StringValue(httpd.Field(httpd.Field(m.Payload, "metadata"), invoke.MetaChain)); before != "" {
 		chain = strings.Split(before, ",")
 	}
 	return append(chain, t.agent), nil

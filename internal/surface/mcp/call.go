@@ -2,7 +2,6 @@ package mcp
 
 import (
 	"context"
-	"crypto/sha256"
 	"strings"
 	"time"
 
@@ -92,19 +91,11 @@ func (c *run) fill(t *tool, given []byte) ([]byte, error) {
 		req.Call = beeos.Call{Method: "tools/call", Tool: t.name, Arguments: args.own}
 	}
 	req.IdempotencyKey, req.Attachments = args.idempotencyKey, args.attachments
-	if args.idempotencyKey != "" {
-		// Over what the client asked and not over how: a retry may come in
-		// another session, or without one.
-		sum := sha256.Sum256([]byte(t.name + "\x00" + args.contextID + "\x00" + string(args.own)))
-		req.Fingerprint = sum[:]
-	}
-	switch {
-	case x.session == nil || args.contextID != "":
-		req.ContextID = args.contextID
-	case x.home == "": // a channel has one agent
-		req.ContextID = "session " + x.session.channel
-	default:
-		req.Channel = x.session.channel
+	req.ContextID = args.contextID
+	if x.session != nil {
+		if req.SessionID = x.session.channel; x.home == "" { // a channel has one agent
+			req.SessionID = "session " + x.session.channel
+		}
 	}
 	if c.patience, c.become = x.patience(t); c.patience > 0 {
 		req.Deadline = x.g.opt.Now().Add(taskLife)

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/engine/invoke"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
@@ -47,10 +46,7 @@ func requestName(s *session, id []byte) string { return s.channel + " " + string
 // client hears meanwhile.
 func (c *run) takeOff(ctx context.Context) context.Context {
 	x, req := c.x, &c.req
-	f := &flight{turn: req.TurnID, channel: req.Channel}
-	if req.Channel == "" && req.ContextID != "" {
-		f.channel = invoke.ContextChannel(x.caller.Principal(), x.agent.ID, req.ContextID)
-	}
+	f := &flight{turn: req.TurnID, channel: req.ChannelID()}
 	ctx = x.register(ctx, f, c.m.id)
 	if x.resumable() && c.m.method == "tools/call" && x.out.first == nil {
 		tool, _ := httpd.StringValue(httpd.Field(c.m.params, "name"))

@@ -54,7 +54,7 @@ func (c *run) prepare() (err error) {
 	c.progress.token = x.meta.token
 	req.Caller, req.Agent, req.Surface, req.Kind = x.caller, x.agent, "mcp", beeos.KindMCP
 	req.TurnID = beeos.NewID()
-	req.Call.Protocol, req.Call.Revision = "mcp", x.version.String()
+	req.Call.Revision = x.version.String()
 	req.Call.Input, req.Call.State = c.round.input, c.round.state
 	watches := x.out.streams && x.meta.token != nil
 	if watches {

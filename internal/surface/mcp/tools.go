@@ -143,13 +143,13 @@ func (t *tool) reserved(a *arguments, name string, value []byte) (ours bool, err
 	switch name {
 	case argIdempotencyKey:
 		a.idempotencyKey, ok = httpd.StringValue(value)
-		if !ok || a.idempotencyKey == "" || len(a.idempotencyKey) > 128 {
-			return true, beeos.Errorf(beeos.InvalidParam, "idempotency_key must be a string of 1 to 128 characters")
+		if !ok || a.idempotencyKey == "" {
+			return true, invoke.ErrIdempotencyKey
 		}
 	case argContextID:
 		a.contextID, ok = httpd.StringValue(value)
-		if !ok || len(a.contextID) > 128 {
-			return true, beeos.Errorf(beeos.InvalidParam, "context_id must be a string of at most 128 characters")
+		if !ok {
+			return true, beeos.Errorf(beeos.InvalidParam, "context_id must be a string")
 		}
 	case argAttachments:
 		if json.Unmarshal(value, &a.attachments) != nil {

@@ -76,11 +76,6 @@ func (s *Surface) createTask(w http.ResponseWriter, r *http.Request, c beeos.Cal
 		life = time.Duration(deadline) * time.Millisecond
 	}
 	req.Caller, req.Agent, req.Kind, req.Deadline, req.Call.DeadlineMS = c, a, beeos.KindTask, s.now().Add(life), deadline
-	if req.Fresh {
-		if req.Fingerprint, err = fingerprint("task", req.Body, req.Call); err != nil {
-			return err
-		}
-	}
 	sent, err := s.Calls.Submit(r.Context(), req)
 	if err != nil {
 		return err

@@ -71,7 +71,7 @@ func (s *Site) beginChat(w http.ResponseWriter, r *http.Request, v *visit) error
 	f, err := readSpoken(r)
 	if err == nil {
 		var sent invoke.Sent
-		if sent, err = s.submit(r.Context(), v, a, beeos.NewChannelID(), f); err == nil {
+		if sent, err = s.submit(r.Context(), v, a, "", f); err == nil {
 			ch := sent.Message.Channel // of the first time, if this is another
 			if !sent.Replayed {
 				err = s.Ledger.Rename(r.Context(), ch, firstWords(f))
@@ -103,13 +103,13 @@ func (s *Site) say(w http.ResponseWriter, r *http.Request, v *visit) error {
 	return s.went(w, r, "/agents/"+a.ID+"/chat/"+ch.ID)
 }
 
-// submit hands the words to the call path, like every surface.
+// submit hands the words to the call path, like every surface; without a
+// channel they begin a conversation.
 func (s *Site) submit(ctx context.Context, v *visit, a *beeos.Agent, channel string, f spokenForm) (invoke.Sent, error) {
 	c := v.caller()
-	print := sha256.Sum256([]byte(f.text)) // not of the channel, which is another one for a first message that is sent twice
 	req := invoke.Request{
-		Caller: c, Agent: a, Surface: "web", Channel: channel, Kind: beeos.KindConversation, Body: f.text,
-		Call: beeos.Call{Protocol: "web", Can: []string{"elicitation", "progress"}}, IdempotencyKey: f.key, Fingerprint: print[:],
+		Caller: c, Agent: a, Surface: "web", Channel: channel, KeepOpen: true, Kind: beeos.KindConversation, Body: f.text,
+		Call: beeos.Call{Can: []string{"elicitation", "progress"}}, IdempotencyKey: f.key,
 	}
 	for i, header := range f.files {
 		id, err := s.keepFile(ctx, c, fmt.Sprintf("%s %d", f.key, i), header)
