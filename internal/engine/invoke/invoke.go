@@ -21,6 +21,7 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/engine/bus"
 	"github.com/beeos/beeos/internal/engine/ledger"
+	"github.com/beeos/beeos/internal/engine/quota"
 	"github.com/beeos/beeos/internal/store"
 )
 
@@ -36,10 +37,6 @@ type Options struct {
 	RateLimit int              // calls per minute, credential and agent; 0 = 60
 	LostAfter time.Duration    // how long a dropped request waits for its agent to come back; 0 = 20 s
 	OnCall    func(CallRecord) // told about every finished call; must not block
-
-	// DrawWithin is how long the database may take to say what is left of a quota
-	// before this node counts alone; 0 = 1 s.
-	DrawWithin time.Duration
 }
 
 // Calls is the call path.
@@ -47,8 +44,7 @@ type Calls struct {
 	opt     Options
 	waiters waiters
 	agents  agents
-	limits  limits
-	quotas  *quotas     // nil when no other node can be there
+	quotas  *quota.Quotas
 	kicks   chan string // agents whose waiting requests can be handed out
 	pokes   chan string // turns whose terminal reply is in the ledger
 }
@@ -98,11 +94,11 @@ func New(opt Options) *Calls {
 	c := &Calls{opt: opt, kicks: make(chan string, 4096), pokes: make(chan string, 4096)}
 	c.waiters.byTurn = map[string][]*waiter{}
 	c.waiters.byChannel = map[string][]*waiter{}
-	c.limits.buckets = map[limitKey]*bucket{}
 	c.agents.known = map[string]knownAgent{}
-	if opt.Store != nil && opt.Store.Postgres && !opt.Bus.Alone() {
-		c.quotas = newQuotas(opt, &c.limits)
-	}
+	c.quotas = quota.New(quota.Options{
+		DB: opt.Store, Log: opt.Log, Now: opt.Now, PerMinute: opt.RateLimit,
+		Shared: opt.Store != nil && opt.Store.Postgres && !opt.Bus.Alone(),
+	})
 	// From here on, not from Run on: a notice must never find nobody home.
 	opt.Bus.OnNotice(c.onNotice)
 	opt.Bus.OnControl(c.onControl)
@@ -120,9 +116,7 @@ func (c *Calls) Run(ctx context.Context) error {
 	g.Go(func() error { return c.reread(ctx) })
 	g.Go(func() error { return c.handOut(ctx) })
 	g.Go(func() error { return c.sweep(ctx) })
-	if c.quotas != nil {
-		g.Go(func() error { return c.quotas.run(ctx) })
-	}
+	g.Go(func() error { return c.quotas.Run(ctx) })
 	return g.Wait()
 }
 

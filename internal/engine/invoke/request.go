@@ -126,7 +126,7 @@ func (c *Calls) checkRequest(ctx context.Context, r *Request) error {
 	if !storable(r.Body) {
 		return beeos.Errorf(beeos.InvalidBody, "the message has zero bytes or is not UTF-8; send plain text")
 	}
-	return c.withinLimit(ctx, &r.Caller, r.Agent)
+	return c.quotas.Take(ctx, &r.Caller, r.Agent)
 }
 
 func unreachable(a *beeos.Agent) error {
