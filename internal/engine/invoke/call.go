@@ -10,6 +10,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/engine/ledger"
+	"github.com/beeos/beeos/internal/engine/watch"
 )
 
 // Do calls the agent. It yields live events (with Live), then exactly one
@@ -21,11 +22,11 @@ import (
 // frames under the wait make it: below here events and requests go by pointer,
 // and what needs room returns before await does its waiting.
 func (c *Calls) Do(ctx context.Context, r *Request) iter.Seq2[beeos.Event, error] {
-	return c.observed(ctx, r, c.do)
+	return c.recordCall(ctx, r, c.runCall)
 }
 
-// observed makes an iterator of a call and records how it ended.
-func (c *Calls) observed(ctx context.Context, r *Request, do func(context.Context, *Request, func(*beeos.Event) bool) error) iter.Seq2[beeos.Event, error] {
+// recordCall makes an iterator of a call and records how it ended.
+func (c *Calls) recordCall(ctx context.Context, r *Request, do func(context.Context, *Request, func(*beeos.Event) bool) error) iter.Seq2[beeos.Event, error] {
 	return func(yield func(beeos.Event, error) bool) {
 		start := c.opt.Now()
 		var last *beeos.Message
@@ -36,17 +37,14 @@ func (c *Calls) observed(ctx context.Context, r *Request, do func(context.Contex
 			return yield(*ev, nil)
 		})
 		c.record(r, start, last, err)
-		if err != nil && !errors.Is(err, errStopped) {
-			fail(yield, err)
+		if err != nil && !errors.Is(err, errReaderLeft) {
+			watch.YieldError(yield, err)
 		}
 	}
 }
 
-//go:noinline // its event would lie under the wait of every call
-func fail(yield func(beeos.Event, error) bool, err error) { yield(beeos.Event{}, err) }
-
-// errStopped: the one who ranges over Do has had enough.
-var errStopped = errors.New("stopped")
+// errReaderLeft: whoever ranges over Do has stopped.
+var errReaderLeft = errors.New("stopped")
 
 // Last ranges over a call and returns its terminal message.
 func Last(seq iter.Seq2[beeos.Event, error]) (*beeos.Message, error) {
@@ -62,8 +60,8 @@ func Last(seq iter.Seq2[beeos.Event, error]) (*beeos.Message, error) {
 	return last, nil
 }
 
-func (c *Calls) do(ctx context.Context, r *Request, yield func(*beeos.Event) bool) error {
-	t, err := c.begin(ctx, r)
+func (c *Calls) runCall(ctx context.Context, r *Request, yield func(*beeos.Event) bool) error {
+	t, err := c.beginTurn(ctx, r)
 	if err != nil {
 		return err
 	}
@@ -73,15 +71,15 @@ func (c *Calls) do(ctx context.Context, r *Request, yield func(*beeos.Event) boo
 		yield(t.last(t.done))
 		return nil
 	case t.repeat && r.Join:
-		return c.join(ctx, r, t, yield)
+		return c.joinFirstCall(ctx, r, t, yield)
 	case t.repeat:
 		return beeos.Errorf(beeos.Conflict, "a call with this idempotency_key is still in flight; wait for it, or use another key")
 	}
 	return t.await(ctx, yield)
 }
 
-// join waits for the first call under an idempotency key.
-func (c *Calls) join(ctx context.Context, r *Request, first *turn, yield func(*beeos.Event) bool) error {
+// joinFirstCall waits for the first call under an idempotency key.
+func (c *Calls) joinFirstCall(ctx context.Context, r *Request, first *turn, yield func(*beeos.Event) bool) error {
 	r.TurnID, r.Channel = first.id, first.channel // so that who gives up knows what goes on
 	return c.resume(ctx, r, func(ev *beeos.Event) bool {
 		ev.Replayed = true
@@ -103,10 +101,10 @@ type Sent struct {
 	Replayed bool           // an earlier call under the same idempotency key stored it
 }
 
-// Submit is Send for who wants to know more about it.
+// Submit is Send with more detail about what was stored.
 func (c *Calls) Submit(ctx context.Context, r Request) (Sent, error) {
 	r.Live = false
-	t, err := c.begin(ctx, &r)
+	t, err := c.beginTurn(ctx, &r)
 	if err != nil {
 		return Sent{}, err
 	}
@@ -114,12 +112,12 @@ func (c *Calls) Submit(ctx context.Context, r Request) (Sent, error) {
 	return Sent{t.message, t.done, t.repeat}, nil
 }
 
-// begin checks, stores and dispatches a request.
-func (c *Calls) begin(ctx context.Context, r *Request) (*turn, error) {
+// beginTurn checks, stores and dispatches a request.
+func (c *Calls) beginTurn(ctx context.Context, r *Request) (*turn, error) {
 	if err := c.checkRequest(ctx, r); err != nil {
 		return nil, err
 	}
-	offline := c.offline(ctx, r.Agent)
+	offline := c.checkPresence(ctx, r.Agent)
 	if offline != nil && r.IdempotencyKey == "" {
 		return nil, offline
 	}
@@ -135,15 +133,15 @@ func (c *Calls) begin(ctx context.Context, r *Request) (*turn, error) {
 		}
 		return c.repeat(ctx, r, dup)
 	}
-	if err := c.layOut(ctx, r, open); err != nil {
+	if err := c.composeOpening(ctx, r, open); err != nil {
 		return nil, err
 	}
 	t := &turn{c: c, id: open.Message.ID, channel: open.Channel.ID, timeout: c.timeout(r)}
 	// Before the message exists, so that its reply cannot be missed.
-	t.waiter = c.waiters.add(c.waiters.byTurn, t.id)
+	t.waiter = c.AwaitReply(t.id)
 	if r.Live {
-		t.feed = newFeed(t.id)
-		t.unwatch = c.opt.Bus.Watch(t.channel, t.feed.push)
+		t.feed = watch.NewFeed(t.id)
+		t.unwatch = c.opt.Bus.Watch(t.channel, t.feed.Push)
 	}
 	// Not cut short when the caller leaves: what is stored must be dispatched.
 	dup, busy, err := c.opt.Ledger.Begin(context.WithoutCancel(ctx), open)
@@ -163,9 +161,9 @@ func (c *Calls) begin(ctx context.Context, r *Request) (*turn, error) {
 	return t, nil
 }
 
-// offline is why nobody would take the request now; nil = somebody would, or
+// checkPresence is why nobody would take the request now; nil = somebody would, or
 // it can wait.
-func (c *Calls) offline(ctx context.Context, a *beeos.Agent) error {
+func (c *Calls) checkPresence(ctx context.Context, a *beeos.Agent) error {
 	if a.Definition.DeliveryMode == beeos.DeliverQueue || c.opt.Bus.Present(ctx, a.ID) {
 		return nil
 	}
@@ -192,7 +190,7 @@ func (c *Calls) repeat(ctx context.Context, r *Request, dup *ledger.Duplicate) (
 	if t.message, err = c.opt.Ledger.Find(ctx, dup.Channel, dup.Turn); err != nil {
 		return nil, fmt.Errorf("read the first request: %w", err)
 	}
-	t.waiter = &waiter{}
+	t.waiter = &watch.Waiter{}
 	return t, nil
 }
 
@@ -205,7 +203,7 @@ func (c *Calls) record(r *Request, start time.Time, last *beeos.Message, err err
 		rec.What = "message"
 	}
 	switch {
-	case errors.Is(err, context.Canceled), errors.Is(err, errStopped):
+	case errors.Is(err, context.Canceled), errors.Is(err, errReaderLeft):
 		rec.Outcome = "disconnected"
 	case err != nil:
 		rec.Outcome = string(beeos.CodeOf(err))

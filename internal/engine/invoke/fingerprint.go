@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/engine/files"
 	"github.com/beeos/beeos/internal/engine/ledger"
 )
 
@@ -15,17 +16,17 @@ import (
 // idempotency key stands for it: how the call came and how long its caller
 // waits may differ from one try to the next.
 type said struct {
-	Channel     string            `json:"channel,omitempty"` // as far as the caller named one
-	Body        string            `json:"body,omitempty"`
-	Parts       any               `json:"parts,omitempty"`
-	Method      string            `json:"method,omitempty"`
-	Tool        string            `json:"tool,omitempty"`
-	Arguments   any               `json:"arguments,omitempty"`
-	Params      any               `json:"params,omitempty"`
-	Attachments []Attachment      `json:"attachments,omitempty"`
-	Metadata    map[string]string `json:"metadata,omitempty"`
-	Input       map[string]any    `json:"input,omitempty"`
-	State       string            `json:"state,omitempty"`
+	Channel     string             `json:"channel,omitempty"` // as far as the caller named one
+	Body        string             `json:"body,omitempty"`
+	Parts       any                `json:"parts,omitempty"`
+	Method      string             `json:"method,omitempty"`
+	Tool        string             `json:"tool,omitempty"`
+	Arguments   any                `json:"arguments,omitempty"`
+	Params      any                `json:"params,omitempty"`
+	Attachments []files.Attachment `json:"attachments,omitempty"`
+	Metadata    map[string]string  `json:"metadata,omitempty"`
+	Input       map[string]any     `json:"input,omitempty"`
+	State       string             `json:"state,omitempty"`
 }
 
 // idempotency is the row that guards the request against being made twice; nil

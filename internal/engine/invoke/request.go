@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/engine/files"
 	"github.com/beeos/beeos/internal/engine/ledger"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
@@ -35,7 +36,7 @@ type Request struct {
 	Call   beeos.Call // what the protocol said besides; Protocol, Model and Attachments are set here
 	Chain  []string   // the agents that called each other and so led to this call, first to last
 
-	Attachments []Attachment // files of the caller's
+	Attachments []files.Attachment // files of the caller's
 
 	IdempotencyKey string
 	Join           bool // a repeated key waits for the first call under it, instead of being refused; TurnID and Channel become that call's
@@ -162,8 +163,8 @@ func (r *Request) channel() (ch beeos.Channel, fresh bool) {
 	return ch, fresh
 }
 
-// layOut fills an opening with what one transaction will store.
-func (c *Calls) layOut(ctx context.Context, r *Request, o *ledger.Opening) (err error) {
+// composeOpening fills an opening with what one transaction will store.
+func (c *Calls) composeOpening(ctx context.Context, r *Request, o *ledger.Opening) (err error) {
 	m, fresh := &o.Message, false
 	o.Channel, fresh = r.channel()
 	o.Fresh, o.Known = fresh, r.Channel == "" && isContextChannel(r.ContextID)

@@ -13,6 +13,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/engine/files"
 	"github.com/beeos/beeos/internal/engine/invoke"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
@@ -23,7 +24,7 @@ type incoming struct {
 	text              string
 	parts             []json.RawMessage // files by URL or in place, as agents read them
 	data              []json.RawMessage // JSON values
-	files             []invoke.Attachment
+	files             []files.Attachment
 	metadata          map[string]string
 }
 
@@ -168,7 +169,7 @@ func (m *incoming) readPart(p params, modes []string) (text string, err error) {
 	case c.mode != "" && !accepts(modes, c.mode):
 		return "", refuse(contentType, "this agent does not take %.100s; its card says what it takes", c.mode)
 	case fileID != "":
-		m.files = append(m.files, invoke.Attachment{FileID: fileID, Filename: c.name, ContentType: c.mode})
+		m.files = append(m.files, files.Attachment{FileID: fileID, Filename: c.name, ContentType: c.mode})
 		return "", nil
 	case c.data != nil:
 		m.data = append(m.data, bytes.Clone(c.data))

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/engine/invoke"
+	"github.com/beeos/beeos/internal/engine/task"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
@@ -72,15 +72,15 @@ func taskHead(turn, status string, updated time.Time) []byte {
 }
 
 // task finds the task that a request names.
-func (x *exchange) task(ctx context.Context, params []byte) (invoke.Task, error) {
+func (x *exchange) task(ctx context.Context, params []byte) (task.Task, error) {
 	if !x.can.has(canTasks) {
-		return invoke.Task{}, missingCapability(canTasks.declaration())
+		return task.Task{}, missingCapability(canTasks.declaration())
 	}
 	id, _ := httpd.StringValue(httpd.Field(params, "taskId"))
 	return x.taskByID(ctx, id)
 }
 
-func (x *exchange) taskByID(ctx context.Context, id string) (invoke.Task, error) {
+func (x *exchange) taskByID(ctx context.Context, id string) (task.Task, error) {
 	t, err := x.g.opt.Calls.Task(ctx, x.caller.Principal(), id)
 	if err == nil {
 		_, err = x.reach(ctx, t.AgentID)
@@ -104,7 +104,7 @@ func (x *exchange) getTask(ctx context.Context, m *message) ([]byte, error) {
 }
 
 // taskState writes a task as it is now: its members.
-func (x *exchange) taskState(ctx context.Context, t *invoke.Task) []byte {
+func (x *exchange) taskState(ctx context.Context, t *task.Task) []byte {
 	if t.Done == nil {
 		if asks := x.openAsks(ctx, t.Turn); len(asks) > 0 {
 			b := append(taskHead(t.Turn, "input_required", t.Created), `,"inputRequests":`...)

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/engine/files"
 	"github.com/beeos/beeos/internal/engine/invoke"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
@@ -107,7 +108,7 @@ type arguments struct {
 	own            []byte // an object: the tool's own, as the client wrote them
 	idempotencyKey string
 	contextID      string
-	attachments    []invoke.Attachment
+	attachments    []files.Attachment
 }
 
 // split takes the reserved arguments out of raw, which is an object or nil.

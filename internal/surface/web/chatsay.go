@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/engine/files"
 	"github.com/beeos/beeos/internal/engine/invoke"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
@@ -19,7 +20,7 @@ import (
 const (
 	maxMessage = 200 << 10 // bytes of one message
 	inMemory   = 1 << 20   // of an upload; the rest lies on the disk while it comes in
-	maxUpload  = invoke.MaxFileBytes + maxForm
+	maxUpload  = files.MaxBytes + maxForm
 )
 
 // spokenForm is what the composer sends.
@@ -34,7 +35,7 @@ type spokenForm struct {
 // other words from a page that the browser had kept are another message.
 func readSpoken(r *http.Request) (f spokenForm, err error) {
 	if err := r.ParseMultipartForm(inMemory); err != nil && !errors.Is(err, http.ErrNotMultipart) {
-		return f, beeos.Wrap(beeos.InvalidParam, err, fmt.Sprintf("the message did not come through whole; its files may have %d MB together", invoke.MaxFileBytes>>20))
+		return f, beeos.Wrap(beeos.InvalidParam, err, fmt.Sprintf("the message did not come through whole; its files may have %d MB together", files.MaxBytes>>20))
 	}
 	f.text = strings.TrimSpace(strings.ReplaceAll(r.PostFormValue("message"), "\r\n", "\n"))
 	page := r.PostFormValue("key")
@@ -116,7 +117,7 @@ func (s *Site) submit(ctx context.Context, v *visit, a *beeos.Agent, channel str
 		if err != nil {
 			return invoke.Sent{}, err
 		}
-		req.Attachments = append(req.Attachments, invoke.Attachment{FileID: id})
+		req.Attachments = append(req.Attachments, files.Attachment{FileID: id})
 	}
 	return s.Calls.Submit(ctx, req)
 }

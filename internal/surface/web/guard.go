@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/engine/invoke"
+	"github.com/beeos/beeos/internal/engine/files"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
@@ -76,7 +76,7 @@ func (s *Site) guard(who audience, do action) http.Handler {
 		}
 		most, within := int64(maxForm), formTime
 		if who == senders {
-			most, within = maxUpload, invoke.UploadTime
+			most, within = maxUpload, files.UploadTime
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, most)
 		if r.Method == http.MethodPost {

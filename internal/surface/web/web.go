@@ -25,6 +25,7 @@ import (
 	"github.com/beeos/beeos/internal/access/auth"
 	"github.com/beeos/beeos/internal/access/oauth"
 	"github.com/beeos/beeos/internal/engine/bus"
+	"github.com/beeos/beeos/internal/engine/files"
 	"github.com/beeos/beeos/internal/engine/invoke"
 	"github.com/beeos/beeos/internal/engine/ledger"
 	"github.com/beeos/beeos/internal/outward/builtin"
@@ -38,7 +39,7 @@ type Options struct {
 	Bus    *bus.Bus // nil: pages do not refresh themselves when calls come
 	Desk   *approval.Desk
 	Calls  *invoke.Calls
-	Files  *invoke.Files // nil: files cannot be attached
+	Files  *files.Files // nil: files cannot be attached
 	People *auth.People
 	OAuth  *oauth.Server
 	OIDC   *auth.OIDC // nil: no outside provider

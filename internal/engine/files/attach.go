@@ -1,4 +1,4 @@
-package invoke
+package files
 
 import (
 	"cmp"
@@ -41,13 +41,6 @@ type filePart struct {
 	Name     string `json:"name"`
 	Size     int64  `json:"size"`
 	FileID   string `json:"file_id"`
-}
-
-// AttachTo adds files of a caller's to what they say to a turn that paused: as
-// parts, and as a list for its payload.
-func (c *Calls) AttachTo(ctx context.Context, caller beeos.Caller, m *beeos.Message, given []Attachment) (list json.RawMessage, err error) {
-	m.Parts, list, err = c.opt.Files.Attach(ctx, &caller, m.Parts, given, c.opt.Now().Add(turnLimit))
-	return list, err
 }
 
 // Attach turns the files that a caller names into what an agent can read: parts
