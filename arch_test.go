@@ -81,7 +81,7 @@ var livesIn = map[string]string{
 	// guards
 	"github.com/golang-jwt/jwt/v5": "internal/access/auth internal/access/oauth internal/outward/oauthclient",
 	"golang.org/x/crypto":          "internal/access/auth",
-	"golang.org/x/time":            "internal/engine/invoke",
+	"golang.org/x/time":            "internal/engine/quota",
 
 	// what a process needs
 	"golang.org/x/sync":                   "*",

@@ -25,6 +25,7 @@ import (
 	"github.com/beeos/beeos/internal/config"
 	"github.com/beeos/beeos/internal/engine/blob"
 	"github.com/beeos/beeos/internal/engine/bus"
+	"github.com/beeos/beeos/internal/engine/files"
 	"github.com/beeos/beeos/internal/engine/invoke"
 	"github.com/beeos/beeos/internal/engine/ledger"
 	"github.com/beeos/beeos/internal/engine/webhook"
@@ -71,8 +72,8 @@ type parts struct {
 	db        *store.DB
 	bus       *bus.Bus
 	ledger    *ledger.Ledger
-	files     *invoke.Files // nil = nobody knows where the REST surface is
-	disk      *blob.Disk    // nil = files are in S3, or the REST surface runs elsewhere
+	files     *files.Files // nil = nobody knows where the REST surface is
+	disk      *blob.Disk   // nil = files are in S3, or the REST surface runs elsewhere
 	calls     *invoke.Calls
 	approvals *approval.Approvals
 	acts      *act.Acts

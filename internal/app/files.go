@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos/internal/engine/blob"
-	"github.com/beeos/beeos/internal/engine/invoke"
+	"github.com/beeos/beeos/internal/engine/files"
 )
 
 // openFiles gives calls their attachments. The bytes go through the REST
@@ -19,7 +19,7 @@ func (p *parts) openFiles(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.files = &invoke.Files{DB: p.db, Links: &blob.Signer{Key: key, Base: p.info.REST}, Log: p.log, Now: time.Now}
+	p.files = &files.Files{DB: p.db, Links: &blob.Signer{Key: key, Base: p.info.REST}, Log: p.log, Now: time.Now}
 	if !p.cfg.Runs("rest") {
 		return nil
 	}

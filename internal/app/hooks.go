@@ -3,7 +3,7 @@ package app
 import (
 	"context"
 
-	"github.com/beeos/beeos/internal/engine/invoke"
+	"github.com/beeos/beeos/internal/engine/task"
 	"github.com/beeos/beeos/internal/engine/webhook"
 	"github.com/beeos/beeos/internal/store"
 	"github.com/beeos/beeos/internal/surface/a2a"
@@ -13,7 +13,7 @@ import (
 // processes that run the worker.
 func (p *parts) openHooks(ctx context.Context) (err error) {
 	p.hooks, err = webhook.New(ctx, webhook.Options{
-		DB: p.db, Ledger: p.ledger, Bus: p.bus, Log: p.log, Status: invoke.StatusOf,
+		DB: p.db, Ledger: p.ledger, Bus: p.bus, Log: p.log, Status: task.StatusOf,
 		Formats: a2a.PushFormats(p.calls), AllowPrivate: p.cfg.AllowPrivate,
 		ApprovalLink: func(ctx context.Context, id string, w store.Webhook) (string, error) {
 			return p.approvals.LinkFor(ctx, id, w.Turn, w.Owner)

@@ -133,7 +133,7 @@ func (db *DB) WatchingWebhooks(ctx context.Context, turn string) ([]Webhook, err
 
 // StaleWebhooks returns watching ones whose task stands otherwise than they
 // were told, or that were not told of everything that their task waits for. How
-// a request stands by its delivery is invoke.StatusOf, here in
+// a request stands by its delivery is task.StatusOf, here in
 // SQL because one statement then passes over all that wait.
 func (db *DB) StaleWebhooks(ctx context.Context, limit int) ([]Webhook, error) {
 	return db.webhooks(ctx, db, `LEFT JOIN deliveries d ON d.turn = w.turn WHERE w.watching AND (d.turn IS NULL OR w.status <>

@@ -13,7 +13,7 @@ import (
 	"github.com/beeos/beeos/internal/access/act"
 	"github.com/beeos/beeos/internal/access/auth"
 	"github.com/beeos/beeos/internal/engine/bus"
-	"github.com/beeos/beeos/internal/engine/invoke"
+	"github.com/beeos/beeos/internal/engine/task"
 	"github.com/beeos/beeos/internal/engine/webhook"
 	"github.com/beeos/beeos/internal/outward/builtin"
 	"github.com/beeos/beeos/internal/outward/skill"
@@ -116,7 +116,7 @@ func (r *rig) everyAct(ctx context.Context, c beeos.Caller) map[string]error {
 	_, _, all["join token"] = r.CreateJoinToken(ctx, c, time.Hour)
 	all["rules"] = r.SetRules(ctx, c, r.agent, nil)
 	_, all["link"] = r.LinkApproval(ctx, c, &store.Approval{})
-	_, all["webhook"] = r.RegisterWebhook(ctx, c, &invoke.Task{Caller: "user:" + r.owner.ID}, webhook.Registration{})
+	_, all["webhook"] = r.RegisterWebhook(ctx, c, &task.Task{Caller: "user:" + r.owner.ID}, webhook.Registration{})
 	all["drop webhook"] = r.DeleteWebhook(ctx, c, store.Webhook{Owner: "user:" + r.owner.ID})
 	ch := beeos.Channel{Owner: "user:" + r.owner.ID}
 	all["rename conversation"] = r.RenameConversation(ctx, c, ch, "x")

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/engine/invoke"
+	"github.com/beeos/beeos/internal/engine/task"
 	"github.com/beeos/beeos/internal/engine/webhook"
 	"github.com/beeos/beeos/internal/store"
 )
@@ -12,7 +12,7 @@ import (
 // RegisterWebhook lets a receiver be told how a task of the caller's goes. An
 // agent key has tasks, too. Another registration of the same name takes the
 // place of the first.
-func (a *Acts) RegisterWebhook(ctx context.Context, c beeos.Caller, t *invoke.Task, r webhook.Registration) (store.Webhook, error) {
+func (a *Acts) RegisterWebhook(ctx context.Context, c beeos.Caller, t *task.Task, r webhook.Registration) (store.Webhook, error) {
 	if err := ownTask(c, t.Caller); err != nil {
 		return store.Webhook{}, err
 	}

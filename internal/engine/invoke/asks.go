@@ -16,41 +16,41 @@ const (
 	lookBackoff = 2
 )
 
-// looking is a timer that takes longer each time.
-type looking struct {
+// lookTimer is a timer that takes longer each time.
+type lookTimer struct {
 	C     <-chan time.Time // nil for a caller that wants no live events
 	timer *time.Timer
 	pause time.Duration
 }
 
-func (t *turn) lookAgain() looking {
+func (t *turn) startLookTimer() lookTimer {
 	if t.feed == nil {
-		return looking{}
+		return lookTimer{}
 	}
 	timer := time.NewTimer(lookFirst)
-	return looking{C: timer.C, timer: timer, pause: lookFirst}
+	return lookTimer{C: timer.C, timer: timer, pause: lookFirst}
 }
 
-func (l *looking) next() {
+func (l *lookTimer) next() {
 	l.pause = min(l.pause*lookBackoff, lookSeldom)
 	l.timer.Reset(l.pause)
 }
 
-// showOpen yields the questions that are open and that the caller has not
+// yieldOpenAsks yields the questions that are open and that the caller has not
 // seen; false when it has had enough.
-func (t *turn) showOpen(ctx context.Context, yield func(*beeos.Event) bool) bool {
+func (t *turn) yieldOpenAsks(ctx context.Context, yield func(*beeos.Event) bool) bool {
 	open, _ := t.c.opt.Bus.Asks(ctx, t.id)
 	for i := range open {
-		if !t.show(&open[i], yield) {
+		if !t.yieldOnce(&open[i], yield) {
 			return false
 		}
 	}
 	return true
 }
 
-// show yields an event, and a question only once: it may come live and be
+// yieldOnce yields an event, and a question only once: it may come live and be
 // found as well.
-func (t *turn) show(ev *beeos.Event, yield func(*beeos.Event) bool) bool {
+func (t *turn) yieldOnce(ev *beeos.Event, yield func(*beeos.Event) bool) bool {
 	if ev.Kind == beeos.EventAsk {
 		if t.shown[ev.AskID] {
 			return true

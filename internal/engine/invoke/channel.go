@@ -7,11 +7,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/engine/bus"
+	"github.com/beeos/beeos/internal/engine/files"
 	"github.com/beeos/beeos/internal/engine/ledger"
+	"github.com/beeos/beeos/internal/engine/task"
 )
 
 // ContextChannel maps a client's context id to a channel of this principal
@@ -48,27 +49,11 @@ func isChannelID(s string) bool {
 // make, and so to take from whose context it is.
 func isContextChannel(s string) bool { return isChannelID(s) && s[len("ch-")+14] == '8' }
 
-// Wait returns the terminal reply to a request, at once when it is there.
-func (c *Calls) Wait(ctx context.Context, turn string, timeout time.Duration) (*beeos.Message, error) {
-	w := c.waiters.add(c.waiters.byTurn, turn)
-	defer c.waiters.remove(c.waiters.byTurn, turn, w)
-	_, unknown := c.opt.Ledger.Turn(ctx, turn) // before the reply is looked for, which may come in between
-	if m, err := c.opt.Ledger.Terminal(ctx, turn); err != nil || m != nil {
-		return m, err
-	}
-	if unknown != nil {
-		return nil, unknown
-	}
-	timer := time.NewTimer(timeout)
-	defer timer.Stop()
-	select {
-	case m := <-w.terminal:
-		return m, nil
-	case <-timer.C:
-		return nil, beeos.Errorf(beeos.ServiceTimeout, "no reply within %s", timeout)
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
+// AttachTo adds files of a caller's to what they say to a turn that paused: as
+// parts, and as a list for its payload.
+func (c *Calls) AttachTo(ctx context.Context, caller beeos.Caller, m *beeos.Message, given []files.Attachment) (list json.RawMessage, err error) {
+	m.Parts, list, err = c.opt.Files.Attach(ctx, &caller, m.Parts, given, c.opt.Now().Add(turnLimit))
+	return list, err
 }
 
 // Continue stores what a user says to a turn that paused, input or a grant,
@@ -84,11 +69,11 @@ func (c *Calls) Continue(ctx context.Context, m beeos.Message) (beeos.Message, e
 	if err != nil {
 		return beeos.Message{}, err
 	}
-	event, to := OnContinue, beeos.AgentInputRequired
+	event, to := task.OnContinue, beeos.AgentInputRequired
 	if m.Type == beeos.AuthGrant {
-		event, to = OnAuthGrant, beeos.AgentAuthRequired
+		event, to = task.OnAuthGrant, beeos.AgentAuthRequired
 	}
-	if now := StatusOf(&ledger.Request{Open: &d}); !knows(now, event) {
+	if now := task.StatusOf(&ledger.Request{Open: &d}); !task.Knows(now, event) {
 		return beeos.Message{}, beeos.Errorf(beeos.Conflict, "the request is %s, not waiting for a %s; look at it again before you go on", now, m.Type)
 	}
 	m.State = beeos.StateCompleted

@@ -1,14 +1,11 @@
-// Package invoke is the call path that every surface uses: may the caller,
-// is this call a repeat, is anybody there; store the request, hand it to the
-// agent, wait for the one terminal reply. Do (call.go) returns the call as an
-// iterator of events, await.go waits for them, Resume (resume.go) joins one
-// that is under way, Task and Tasks (task.go) look at it, states.go is its life
-// as a table. Send, Wait and Continue (channel.go), Watch (watch.go) and Cancel
-// (cancel.go) are its pieces for surfaces that keep channels open. waiters.go wakes whoever waits, asks.go
-// finds questions that a caller has missed, agents.go keeps agents ready,
-// deliver.go hands requests out and redelivers what was dropped, limit.go keeps quotas and quota.go keeps them
-// together with other nodes. files.go takes files in and lets them go, attach.go
-// puts them into a request.
+// Package invoke is the call path that every surface uses. A surface fills a
+// Request (request.go) with what its protocol said; here it is checked, laid out
+// and compared with earlier calls under its idempotency key (fingerprint.go),
+// stored, handed to the agent (deliver.go) and waited for (await.go) until its one
+// terminal reply. Do (call.go) returns the call as an iterator of events, Resume
+// joins one that is under way, Send, Continue and Cancel are its pieces for
+// surfaces that keep channels open. agents.go keeps agents at hand, asks.go finds
+// questions that a caller has missed.
 package invoke
 
 import (
@@ -20,7 +17,11 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/engine/bus"
+	"github.com/beeos/beeos/internal/engine/files"
 	"github.com/beeos/beeos/internal/engine/ledger"
+	"github.com/beeos/beeos/internal/engine/quota"
+	"github.com/beeos/beeos/internal/engine/task"
+	"github.com/beeos/beeos/internal/engine/watch"
 	"github.com/beeos/beeos/internal/store"
 )
 
@@ -29,28 +30,23 @@ type Options struct {
 	Store     *store.DB
 	Ledger    *ledger.Ledger
 	Bus       *bus.Bus
-	Files     *Files // nil = calls have no attachments
+	Files     *files.Files // nil = calls have no attachments
 	Log       *slog.Logger
 	Now       func() time.Time
 	Timeout   time.Duration    // how long a caller waits when neither it nor the agent says; 0 = 60 s
 	RateLimit int              // calls per minute, credential and agent; 0 = 60
 	LostAfter time.Duration    // how long a dropped request waits for its agent to come back; 0 = 20 s
 	OnCall    func(CallRecord) // told about every finished call; must not block
-
-	// DrawWithin is how long the database may take to say what is left of a quota
-	// before this node counts alone; 0 = 1 s.
-	DrawWithin time.Duration
 }
 
 // Calls is the call path.
 type Calls struct {
-	opt     Options
-	waiters waiters
-	agents  agents
-	limits  limits
-	quotas  *quotas     // nil when no other node can be there
-	kicks   chan string // agents whose waiting requests can be handed out
-	pokes   chan string // turns whose terminal reply is in the ledger
+	*task.Reader
+	*watch.Watcher
+	opt    Options
+	agents agents
+	quotas *quota.Quotas
+	kicks  chan string // agents whose waiting requests can be handed out
 }
 
 // CallRecord is one finished call, for people who watch.
@@ -95,16 +91,15 @@ func New(opt Options) *Calls {
 	if opt.OnCall == nil {
 		opt.OnCall = func(CallRecord) {}
 	}
-	c := &Calls{opt: opt, kicks: make(chan string, 4096), pokes: make(chan string, 4096)}
-	c.waiters.byTurn = map[string][]*waiter{}
-	c.waiters.byChannel = map[string][]*waiter{}
-	c.limits.buckets = map[limitKey]*bucket{}
-	c.agents.known = map[string]knownAgent{}
-	if opt.Store != nil && opt.Store.Postgres && !opt.Bus.Alone() {
-		c.quotas = newQuotas(opt, &c.limits)
+	c := &Calls{
+		Reader: &task.Reader{Ledger: opt.Ledger}, Watcher: watch.NewWatcher(opt.Ledger, opt.Bus, opt.Log),
+		opt: opt, kicks: make(chan string, 4096),
 	}
-	// From here on, not from Run on: a notice must never find nobody home.
-	opt.Bus.OnNotice(c.onNotice)
+	c.agents.known = map[string]knownAgent{}
+	c.quotas = quota.New(quota.Options{
+		DB: opt.Store, Log: opt.Log, Now: opt.Now, PerMinute: opt.RateLimit,
+		Shared: opt.Store != nil && opt.Store.Postgres && !opt.Bus.Alone(),
+	})
 	opt.Bus.OnControl(c.onControl)
 	opt.Bus.LoadFrames(c.loadFrame)
 	opt.Ledger.OnFreed(c.Kick)
@@ -117,12 +112,10 @@ func (c *Calls) Timeout() time.Duration { return c.opt.Timeout }
 // Run wakes waiters, hands out waiting requests and sweeps until ctx ends.
 func (c *Calls) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return c.reread(ctx) })
+	g.Go(func() error { return c.Watcher.Run(ctx) })
 	g.Go(func() error { return c.handOut(ctx) })
 	g.Go(func() error { return c.sweep(ctx) })
-	if c.quotas != nil {
-		g.Go(func() error { return c.quotas.run(ctx) })
-	}
+	g.Go(func() error { return c.quotas.Run(ctx) })
 	return g.Wait()
 }
 

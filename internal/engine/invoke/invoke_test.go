@@ -212,10 +212,11 @@ func TestLanes(t *testing.T) {
 	of := func(a *beeos.Agent, change func(*Request)) string {
 		r := aCall(a, "x")
 		change(r)
-		ch := (&Calls{}).channel(r)
-		return lane(r, &ch)
+		ch, fresh := r.channel()
+		return lane(a, &ch, fresh)
 	}
 	plain := func(*Request) {}
+	conversation := func(r *Request) { r.Kind = beeos.KindConversation }
 	other := func(r *Request) { r.Caller.UserID = "v" }
 	context := func(id string) func(*Request) { return func(r *Request) { r.ContextID = id } }
 	for _, c := range []struct {
@@ -226,6 +227,7 @@ func TestLanes(t *testing.T) {
 		{"one caller without a session", of(queue, plain), of(queue, plain), true},
 		{"two callers without a session", of(queue, plain), of(queue, other), false},
 		{"one context", of(queue, context("1")), of(queue, context("1")), true},
+		{"two new conversations", of(queue, conversation), of(queue, conversation), false},
 		{"two contexts", of(queue, context("1")), of(queue, context("2")), false},
 		{"a serial agent", of(serial, context("1")), of(serial, other), true},
 		{"an agent that pushes", of(anAgent(beeos.DeliverPush), plain), "", true},

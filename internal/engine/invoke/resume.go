@@ -5,6 +5,7 @@ import (
 	"iter"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/engine/watch"
 )
 
 // Asks returns the questions to its caller that the agent of a turn is waiting
@@ -17,19 +18,19 @@ func (c *Calls) Asks(ctx context.Context, turn string) (asks []beeos.Event, ok b
 // begun: r.TurnID on r.Channel. It begins with the questions that are open. The
 // rest is as with Do, except that nothing is stored or sent.
 func (c *Calls) Resume(ctx context.Context, r *Request) iter.Seq2[beeos.Event, error] {
-	return c.observed(ctx, r, c.resume)
+	return c.recordCall(ctx, r, c.resume)
 }
 
 func (c *Calls) resume(ctx context.Context, r *Request, yield func(*beeos.Event) bool) error {
 	if !r.Caller.MayReach(r.Agent) {
-		return beeos.Errorf(beeos.AgentNotFound, "there is no agent %s that this credential reaches", r.Agent.ID)
+		return unreachable(r.Agent)
 	}
 	t := &turn{c: c, id: r.TurnID, channel: r.Channel, timeout: c.timeout(r)}
-	t.waiter = c.waiters.add(c.waiters.byTurn, t.id)
+	t.waiter = c.AwaitReply(t.id)
 	defer t.close()
 	if r.Live {
-		t.feed = newFeed(t.id)
-		t.unwatch = c.opt.Bus.Watch(t.channel, t.feed.push)
+		t.feed = watch.NewFeed(t.id)
+		t.unwatch = c.opt.Bus.Watch(t.channel, t.feed.Push)
 	}
 	_, unknown := c.opt.Ledger.Turn(ctx, t.id) // before the reply is looked for, which may come in between
 	done, err := c.opt.Ledger.Terminal(ctx, t.id)
@@ -42,8 +43,8 @@ func (c *Calls) resume(ctx context.Context, r *Request, yield func(*beeos.Event)
 	case unknown != nil:
 		return unknown
 	}
-	if r.Live && !t.showOpen(ctx, yield) {
-		return errStopped
+	if r.Live && !t.yieldOpenAsks(ctx, yield) {
+		return errReaderLeft
 	}
 	return t.await(ctx, yield)
 }

@@ -32,7 +32,7 @@ type PageRequest struct {
 const changed = `COALESCE(t.created_at, CASE WHEN d.paused <> '' THEN (SELECT MAX(q.created_at) FROM messages q
 	WHERE q.channel = m.channel AND q.off > m.off AND q.in_reply_to = m.id AND q.type = d.paused) END, m.created_at)`
 
-// standing is how a request stands, in SQL; invoke.StatusOf is the same in Go.
+// standing is how a request stands, in SQL; task.StatusOf is the same in Go.
 var standing = map[beeos.TaskStatus]string{
 	beeos.TaskQueued:        `t.id IS NULL AND NOT COALESCE(d.leased, FALSE)`,
 	beeos.TaskRunning:       `t.id IS NULL AND d.leased AND d.paused = ''`,

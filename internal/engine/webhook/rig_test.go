@@ -19,6 +19,7 @@ import (
 	"github.com/beeos/beeos/internal/engine/bus"
 	"github.com/beeos/beeos/internal/engine/invoke"
 	"github.com/beeos/beeos/internal/engine/ledger"
+	"github.com/beeos/beeos/internal/engine/task"
 	"github.com/beeos/beeos/internal/store"
 )
 
@@ -74,7 +75,7 @@ func newRig(t *testing.T, dsn string, change ...func(*Options)) *rig {
 	t.Cleanup(r.ledger.Close)
 	opt := Options{
 		DB: r.db, Ledger: r.ledger, Bus: r.bus, Log: slog.New(slog.NewTextHandler(r.log, nil)), Now: r.now,
-		Status: invoke.StatusOf, AllowPrivate: true, Every: 5 * time.Millisecond,
+		Status: task.StatusOf, AllowPrivate: true, Every: 5 * time.Millisecond,
 	}
 	for _, f := range change {
 		f(&opt)

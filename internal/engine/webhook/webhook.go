@@ -39,7 +39,7 @@ type Options struct {
 	Log    *slog.Logger
 	Now    func() time.Time
 
-	// Status is how a request stands: invoke.StatusOf.
+	// Status is how a request stands: task.StatusOf.
 	Status func(*ledger.Request) beeos.TaskStatus
 	// Formats are the forms besides OpenAPI in which changes can be sent.
 	Formats map[string]Format

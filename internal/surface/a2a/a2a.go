@@ -35,8 +35,6 @@ const (
 	taskLife       = 24 * time.Hour // of a task that is made here
 	keepAlive      = 15 * time.Second
 	defaultTimeout = 60 * time.Second
-	maxKey         = 256 // bytes of a message id, or of an idempotency key
-	maxContext     = 256 // bytes of a client's own context id
 )
 
 // Options is what the surface stands on.

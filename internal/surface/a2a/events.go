@@ -7,7 +7,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/engine/invoke"
+	"github.com/beeos/beeos/internal/engine/task"
 )
 
 // narrator tells one reader what happens to a task. It knows what it has told,
@@ -45,7 +45,7 @@ func (n *narrator) message(m *beeos.Message) []a2a.Event {
 		return nil
 	}
 	var all []a2a.Event
-	state := states[invoke.StatusOfReply(m)]
+	state := states[task.StatusOfReply(m)]
 	if state != a2a.TaskStateCompleted {
 		return n.turn(state, m)
 	}

@@ -2,6 +2,7 @@ package a2a
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -12,24 +13,10 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/engine/files"
 	"github.com/beeos/beeos/internal/engine/invoke"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
-
-// What we write into the metadata of a request, so that its agent and its
-// history know what the protocol said.
-const (
-	metaMessage = "a2a_message_id"
-	metaContext = "a2a_context_id" // the client's own name for its context
-	metaAgent   = "a2a_agent_id"   // who calls, as it says itself
-	metaChain   = "call_chain"     // the agents that led here, as agents that call each other have it
-)
-
-// maxChain is how many agents may call each other in a row.
-const maxChain = 8
-
-// reserved are names that callers may not use in metadata.
-var reserved = []string{"protocol", "caller_owner_id", "target_agent_id", "delivery_principal", metaChain, metaMessage, metaContext, metaAgent}
 
 // incoming is a message of the client's.
 type incoming struct {
@@ -37,9 +24,8 @@ type incoming struct {
 	text              string
 	parts             []json.RawMessage // files by URL or in place, as agents read them
 	data              []json.RawMessage // JSON values
-	files             []invoke.Attachment
+	files             []files.Attachment
 	metadata          map[string]string
-	raw               []byte
 }
 
 // readMessage reads a message in any dialect: parts say what they are by a
@@ -52,7 +38,7 @@ func (x *exchange) readMessage() (*incoming, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &incoming{raw: x.params["message"]}
+	m := &incoming{}
 	var role string
 	err = p.texts(map[string]*string{"messageId": &m.id, "taskId": &m.task, "contextId": &m.context, "role": &role})
 	if err != nil {
@@ -61,12 +47,11 @@ func (x *exchange) readMessage() (*incoming, error) {
 	switch {
 	case m.id == "" && x.dialect != legacy:
 		return nil, beeos.Errorf(beeos.MissingParam, "message.messageId is required; it must be another one for each message")
-	case len(m.id) > maxKey:
-		return nil, beeos.Errorf(beeos.InvalidParam, "message.messageId may have at most %d bytes", maxKey)
-	case len(m.context) > maxContext:
-		return nil, beeos.Errorf(beeos.InvalidParam, "message.contextId may have at most %d bytes", maxContext)
 	case !slices.Contains([]string{"ROLE_USER", "user", ""}, role) || role == "" && x.dialect == v10:
 		return nil, beeos.Errorf(beeos.InvalidParam, "message.role must be ROLE_USER (user in 0.3): agents answer, they do not ask here")
+	}
+	if err := invoke.CheckIdempotencyKey(m.id); err != nil {
+		return nil, err
 	}
 	if m.metadata, err = readMetadata(p["metadata"]); err != nil {
 		return nil, err
@@ -84,16 +69,13 @@ func readMetadata(raw []byte) (map[string]string, error) {
 	}
 	md := map[string]string{}
 	for name, value := range httpd.Fields(raw) {
-		if slices.Contains(reserved, name) {
-			return nil, beeos.Errorf(beeos.InvalidParam, "metadata.%s is ours to set; use another name", name)
-		}
 		text, ok := httpd.StringValue(value)
 		if !ok {
 			text = string(value)
 		}
 		md[strings.Clone(name)] = text
 	}
-	return md, nil
+	return md, invoke.CheckMetadata(md)
 }
 
 func (m *incoming) readParts(raw []byte, agent *beeos.Agent) error {
@@ -187,7 +169,7 @@ func (m *incoming) readPart(p params, modes []string) (text string, err error) {
 	case c.mode != "" && !accepts(modes, c.mode):
 		return "", refuse(contentType, "this agent does not take %.100s; its card says what it takes", c.mode)
 	case fileID != "":
-		m.files = append(m.files, invoke.Attachment{FileID: fileID, Filename: c.name, ContentType: c.mode})
+		m.files = append(m.files, files.Attachment{FileID: fileID, Filename: c.name, ContentType: c.mode})
 		return "", nil
 	case c.data != nil:
 		m.data = append(m.data, bytes.Clone(c.data))
@@ -225,63 +207,44 @@ func accepts(modes []string, given string) bool {
 func (x *exchange) request(m *incoming) (invoke.Request, error) {
 	req := invoke.Request{
 		Caller: x.caller, Agent: x.agent, Surface: "a2a", Kind: beeos.KindA2A, Body: m.text, Attachments: m.files,
-		IdempotencyKey: m.id, Join: true, TurnID: beeos.NewID(), Deadline: x.g.opt.Now().Add(taskLife),
-		Call: beeos.Call{Protocol: "a2a", Metadata: map[string]string{}},
-	}
-	if key := x.r.Header.Get("Idempotency-Key"); key != "" { // wins, as it does on REST
-		if len(key) > maxKey {
-			return req, beeos.Errorf(beeos.InvalidParam, "an idempotency key may have at most %d bytes", maxKey)
-		}
-		req.IdempotencyKey = key
+		ContextID: m.context, KeepOpen: true, IdempotencyKey: cmp.Or(x.r.Header.Get("Idempotency-Key"), m.id), Join: true,
+		Deadline: x.g.opt.Now().Add(taskLife), Call: beeos.Call{Metadata: map[string]string{}},
 	}
 	maps.Copy(req.Call.Metadata, m.metadata)
-	for name, value := range map[string]string{metaMessage: m.id, metaAgent: x.r.Header.Get("X-A2A-Agent-ID")} {
+	for name, value := range map[string]string{invoke.MetaA2AMessage: m.id, invoke.MetaA2AAgent: x.r.Header.Get("X-A2A-Agent-ID")} {
 		if value != "" {
 			req.Call.Metadata[name] = fmt.Sprintf("%.256s", value)
 		}
 	}
-	if err := x.chain(req.Call.Metadata); err != nil {
+	var err error
+	if req.Chain, err = x.chain(); err != nil {
 		return req, err
 	}
 	if len(m.parts) > 0 {
-		parts, err := marshal(m.parts)
-		if err != nil {
+		if req.Parts, err = marshal(m.parts); err != nil {
 			return req, err
 		}
-		req.Parts = parts
 	}
-	if req.ContextID = m.context; m.context == "" {
-		// Of its own and kept open, so that the context can go on. Being new
-		// each time, it must not count when a repeated message is compared.
-		req.Channel, req.Fresh = beeos.NewChannelID(), true
-	} else if channel := invoke.ContextChannel(x.caller.Principal(), x.agent.ID, m.context); channel != m.context {
-		req.Call.Metadata[metaContext] = m.context
+	if m.context != "" && req.ChannelID() != m.context {
+		req.Call.Metadata[invoke.MetaA2AContext] = m.context
 	}
-	req.Fingerprint = fingerprint(m.raw)
 	return req, nil
 }
 
 // chain takes over which agents led to the message, as a peer says. Who lies
 // about it can do nothing but be refused.
-func (x *exchange) chain(metadata map[string]string) error {
+func (x *exchange) chain() ([]string, error) {
 	text := x.r.Header.Get("X-A2A-Call-Chain")
 	if text == "" {
-		return nil
+		return nil, nil
 	}
 	chain := strings.Split(text, ",")
 	for i, id := range chain {
 		if chain[i] = strings.TrimSpace(id); len(chain[i]) > 128 {
-			return beeos.Errorf(beeos.InvalidParam, "X-A2A-Call-Chain is a list of agents' ids, with commas between them")
+			return nil, beeos.Errorf(beeos.InvalidParam, "X-A2A-Call-Chain is a list of agents' ids, with commas between them")
 		}
 	}
-	switch {
-	case slices.Contains(chain, x.agent.ID):
-		return beeos.Errorf(beeos.Conflict, "this agent is already working on this: calling it again would never end")
-	case len(chain) >= maxChain:
-		return beeos.Errorf(beeos.Conflict, "%d agents have called each other in a row, which is the limit", maxChain)
-	}
-	metadata[metaChain] = strings.Join(chain, ",")
-	return nil
+	return chain, nil
 }
 
 // said is the client's message as it is shown again in a task's history.

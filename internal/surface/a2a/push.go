@@ -8,6 +8,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/engine/invoke"
+	"github.com/beeos/beeos/internal/engine/task"
 	"github.com/beeos/beeos/internal/engine/webhook"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
@@ -98,7 +99,7 @@ func (x *exchange) readPush(ctx context.Context, p params) (*webhook.Registratio
 }
 
 // register lets a receiver be told about a task.
-func (x *exchange) register(ctx context.Context, t *invoke.Task, r *webhook.Registration) (*a2a.PushConfig, error) {
+func (x *exchange) register(ctx context.Context, t *task.Task, r *webhook.Registration) (*a2a.PushConfig, error) {
 	hook, err := x.g.opt.Acts.RegisterWebhook(ctx, x.caller, t, *r)
 	if err != nil {
 		return nil, err
@@ -107,7 +108,7 @@ func (x *exchange) register(ctx context.Context, t *invoke.Task, r *webhook.Regi
 }
 
 // pushConfig shows a registration, without what only its receiver may know.
-func (x *exchange) pushConfig(t *invoke.Task, d webhook.Described) *a2a.PushConfig {
+func (x *exchange) pushConfig(t *task.Task, d webhook.Described) *a2a.PushConfig {
 	c := &a2a.PushConfig{TaskID: a2a.TaskID(t.Turn), ID: orElse(d.Name, d.ID), URL: d.URL}
 	if d.HasSecret {
 		d.Scheme = schemeHMAC
@@ -120,7 +121,7 @@ func (x *exchange) pushConfig(t *invoke.Task, d webhook.Described) *a2a.PushConf
 
 // pushTask reads whose configurations are meant. 0.3 has the task's id in id
 // where 1.0 has it in taskId.
-func (x *exchange) pushTask(ctx context.Context) (t invoke.Task, config string, err error) {
+func (x *exchange) pushTask(ctx context.Context) (t task.Task, config string, err error) {
 	var task, id, old string
 	err = x.params.texts(map[string]*string{"taskId": &task, "id": &id, "pushNotificationConfigId": &old})
 	if err != nil {
@@ -158,7 +159,7 @@ func (x *exchange) setPush(ctx context.Context) (any, error) {
 }
 
 // findPush returns a configuration of a task; with no id, its only one.
-func (x *exchange) findPush(ctx context.Context) (t invoke.Task, id string, found *webhook.Described, err error) {
+func (x *exchange) findPush(ctx context.Context) (t task.Task, id string, found *webhook.Described, err error) {
 	t, id, err = x.pushTask(ctx)
 	if err != nil {
 		return t, id, nil, err

@@ -1,7 +1,6 @@
 package a2a
 
 import (
-	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -134,9 +133,4 @@ func messageOf(m *beeos.Message, context string) *a2a.Message {
 		msg.Parts = append(a2a.ContentParts{a2a.NewTextPart(m.Body)}, msg.Parts...)
 	}
 	return msg
-}
-
-func fingerprint(raw []byte) []byte {
-	sum := sha256.Sum256(raw)
-	return sum[:]
 }

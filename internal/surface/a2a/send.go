@@ -11,6 +11,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/engine/invoke"
+	"github.com/beeos/beeos/internal/engine/task"
 	"github.com/beeos/beeos/internal/engine/webhook"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
@@ -19,7 +20,7 @@ import (
 type sending struct {
 	*incoming
 	req     invoke.Request
-	task    *invoke.Task // the one that the message goes on with; nil = a new one
+	task    *task.Task // the one that the message goes on with; nil = a new one
 	atOnce  bool
 	history *int
 	push    *webhook.Registration // nil = none
@@ -171,7 +172,7 @@ func (x *exchange) stillGoing(ctx context.Context, s *sending, turn string, time
 	return x.result(ctx, t, s.history)
 }
 
-func (x *exchange) result(ctx context.Context, t invoke.Task, history *int) (any, error) {
+func (x *exchange) result(ctx context.Context, t task.Task, history *int) (any, error) {
 	if t.Done != nil && direct(t.Done) {
 		return reply(t.Done, contextOf(t.Metadata, t.Channel)), nil
 	}
@@ -184,7 +185,7 @@ func (x *exchange) result(ctx context.Context, t invoke.Task, history *int) (any
 
 // submit stores the message: as a new task, or as what a paused one waits for.
 // What follows it in the log begins after the offset.
-func (x *exchange) submit(ctx context.Context, s *sending) (t invoke.Task, since int64, err error) {
+func (x *exchange) submit(ctx context.Context, s *sending) (t task.Task, since int64, err error) {
 	if s.task != nil {
 		return x.proceed(ctx, s)
 	}
@@ -192,7 +193,7 @@ func (x *exchange) submit(ctx context.Context, s *sending) (t invoke.Task, since
 	if err != nil {
 		return t, 0, err
 	}
-	t = invoke.Task{
+	t = task.Task{
 		Turn: sent.Message.ID, Channel: sent.Message.Channel, Offset: sent.Message.Offset, AgentID: x.agent.ID, Caller: x.caller.Principal(),
 		Status: beeos.TaskQueued, Created: sent.Message.CreatedAt, Metadata: s.req.Call.Metadata, Done: sent.Done,
 	}
@@ -213,7 +214,7 @@ func (x *exchange) submit(ctx context.Context, s *sending) (t invoke.Task, since
 }
 
 // proceed gives a paused task what it waits for.
-func (x *exchange) proceed(ctx context.Context, s *sending) (t invoke.Task, since int64, err error) {
+func (x *exchange) proceed(ctx context.Context, s *sending) (t task.Task, since int64, err error) {
 	t = *s.task
 	if s.push != nil {
 		if _, err := x.register(ctx, &t, s.push); err != nil {
@@ -221,7 +222,7 @@ func (x *exchange) proceed(ctx context.Context, s *sending) (t invoke.Task, sinc
 		}
 	}
 	m := beeos.Message{Type: beeos.Continue, Channel: t.Channel, InReplyTo: t.Turn, Publisher: x.caller.Principal(), Body: s.text}
-	payload := map[string]any{"input": s.text, "metadata": map[string]string{metaMessage: s.id}}
+	payload := map[string]any{"input": s.text, "metadata": map[string]string{invoke.MetaA2AMessage: s.id}}
 	for _, raw := range s.data {
 		payload["input"] = raw
 	}
@@ -269,7 +270,7 @@ func granted(data []json.RawMessage) bool {
 
 // await waits until a task ends or waits for its caller, and returns it; when
 // that takes too long, as it stands.
-func (x *exchange) await(ctx context.Context, t invoke.Task, since int64) (invoke.Task, error) {
+func (x *exchange) await(ctx context.Context, t task.Task, since int64) (task.Task, error) {
 	wait, cancel := context.WithTimeout(ctx, x.patience())
 	defer cancel()
 	for ev, err := range x.g.opt.Calls.WatchTurn(wait, t.Channel, t.Turn, since) {

@@ -8,7 +8,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/engine/invoke"
+	"github.com/beeos/beeos/internal/engine/task"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
@@ -91,7 +91,7 @@ func (x *exchange) revoked() error {
 }
 
 // follow is the task, then its changes.
-func (x *exchange) follow(ctx context.Context, t *invoke.Task, first *a2a.Task, since int64, untilPause bool) events {
+func (x *exchange) follow(ctx context.Context, t *task.Task, first *a2a.Task, since int64, untilPause bool) events {
 	return func(yield func(any, error) bool) {
 		if !yield(a2a.StreamResponse{Event: first}, nil) || t.Done != nil {
 			return

@@ -8,6 +8,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/engine/invoke"
+	"github.com/beeos/beeos/internal/engine/task"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
@@ -26,14 +27,14 @@ var states = map[beeos.TaskStatus]a2a.TaskState{
 
 // contextOf is a task's context: the client's own name for it, or the channel.
 func contextOf(metadata map[string]string, channel string) string {
-	return orElse(metadata[metaContext], channel)
+	return orElse(metadata[invoke.MetaA2AContext], channel)
 }
 
 // ownTask returns a task of the caller's with this agent. One that is somebody
 // else's and one that was never made are the same error.
-func (x *exchange) ownTask(ctx context.Context, id string) (invoke.Task, error) {
+func (x *exchange) ownTask(ctx context.Context, id string) (task.Task, error) {
 	if id == "" {
-		return invoke.Task{}, beeos.Errorf(beeos.MissingParam, "the id of the task is required")
+		return task.Task{}, beeos.Errorf(beeos.MissingParam, "the id of the task is required")
 	}
 	t, err := x.g.opt.Calls.Task(ctx, x.caller.Principal(), id)
 	if err != nil && beeos.CodeOf(err) != beeos.NotFound {
@@ -47,7 +48,7 @@ func (x *exchange) ownTask(ctx context.Context, id string) (invoke.Task, error) 
 
 // view is a task as it stands. history is how many messages of it are wanted;
 // nil: all.
-func view(ctx context.Context, calls *invoke.Calls, t *invoke.Task, history *int) (*a2a.Task, error) {
+func view(ctx context.Context, calls *invoke.Calls, t *task.Task, history *int) (*a2a.Task, error) {
 	v := &a2a.Task{
 		ID: a2a.TaskID(t.Turn), ContextID: contextOf(t.Metadata, t.Channel),
 		Status: a2a.TaskStatus{State: states[t.Status], Timestamp: moment(t.Created)},
@@ -73,7 +74,7 @@ func view(ctx context.Context, calls *invoke.Calls, t *invoke.Task, history *int
 // finish puts a terminal reply into a task: an answer becomes artifacts, a
 // failure the message of its status.
 func finish(v *a2a.Task, m *beeos.Message) {
-	v.Status = a2a.TaskStatus{State: states[invoke.StatusOfReply(m)], Timestamp: moment(m.CreatedAt)}
+	v.Status = a2a.TaskStatus{State: states[task.StatusOfReply(m)], Timestamp: moment(m.CreatedAt)}
 	if v.Status.State == a2a.TaskStateCompleted {
 		v.Artifacts = artifactsOf(m)
 		return
@@ -102,7 +103,7 @@ func tell(v *a2a.Task, all []beeos.Message) {
 func fromUser(m *beeos.Message, v *a2a.Task) *a2a.Message {
 	msg := messageOf(m, v.ContextID)
 	msg.Role, msg.TaskID = a2a.MessageRoleUser, v.ID
-	if id, ok := httpd.StringValue(httpd.Field(httpd.Field(m.Payload, "metadata"), metaMessage)); ok {
+	if id, ok := httpd.StringValue(httpd.Field(httpd.Field(m.Payload, "metadata"), invoke.MetaA2AMessage)); ok {
 		msg.ID = id
 	}
 	return msg

@@ -12,6 +12,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/engine/invoke"
+	"github.com/beeos/beeos/internal/engine/task"
 )
 
 const (
@@ -112,13 +113,13 @@ type shown struct {
 	artifacts bool
 }
 
-func (x *exchange) readList() (f invoke.PageFilter, more shown, err error) {
+func (x *exchange) readList() (f task.PageFilter, more shown, err error) {
 	var context, state, token, after string
 	err = x.params.texts(map[string]*string{"contextId": &context, "status": &state, "pageToken": &token, "statusTimestampAfter": &after})
 	if err != nil {
 		return f, more, err
 	}
-	f = invoke.PageFilter{Caller: x.caller, Agent: x.agent, AtMost: pageDefault}
+	f = task.PageFilter{Caller: x.caller, Agent: x.agent, AtMost: pageDefault}
 	if f.AtMost, err = x.pageSize(); err != nil {
 		return f, more, err
 	}
@@ -180,7 +181,7 @@ func readState(given string) ([]beeos.TaskStatus, error) {
 }
 
 // pageToken says where the next page begins; readToken reads it again.
-func pageToken(last *invoke.PageTask) string {
+func pageToken(last *task.PageTask) string {
 	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d %s", last.At.UnixMicro(), last.Turn))
 }
 

@@ -74,14 +74,11 @@ func (x *exchange) readInvoke() (req invoke.Request, err error) {
 		return req, err
 	case strings.TrimSpace(m.text) == "":
 		return req, beeos.Errorf(beeos.InvalidParam, "message is required and must say something")
-	case len(m.context) > maxContext || len(m.id) > maxKey:
-		return req, beeos.Errorf(beeos.InvalidParam, "context_id and idempotency_key may have at most %d bytes", maxContext)
 	case timeout != nil && (*timeout < 0 || *timeout > maxTimeoutMS):
 		return req, beeos.Errorf(beeos.InvalidParam, "timeout_ms must be from 0 (the agent's own) to %d", maxTimeoutMS)
 	case p.has("attachments") && json.Unmarshal(p["attachments"], &m.files) != nil:
 		return req, beeos.Errorf(beeos.InvalidBody, "attachments must be a list of {file_id, filename, content_type}")
 	}
-	m.raw = body
 	if req, err = x.request(m); err == nil && timeout != nil {
 		req.Timeout = time.Duration(*timeout) * time.Millisecond
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/engine/blob"
-	"github.com/beeos/beeos/internal/engine/invoke"
+	"github.com/beeos/beeos/internal/engine/files"
 )
 
 // TestFilesForCallers: an agent makes files for whom it works for, while it
@@ -40,7 +40,7 @@ func TestFilesForCallers(t *testing.T) {
 	if status, _ := ask(p, m.MessageID); status != 400 {
 		t.Errorf("without a place for files: %d", status)
 	}
-	s.gateway.Files = &invoke.Files{DB: s.db, Links: &blob.Signer{Key: blob.NewKey(), Base: "https://files.test"}, Log: slog.New(slog.DiscardHandler), Now: time.Now}
+	s.gateway.Files = &files.Files{DB: s.db, Links: &blob.Signer{Key: blob.NewKey(), Base: "https://files.test"}, Log: slog.New(slog.DiscardHandler), Now: time.Now}
 	status, file := ask(p, m.MessageID)
 	if status != 200 {
 		t.Fatalf("the agent's own: %d", status)

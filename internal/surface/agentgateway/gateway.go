@@ -20,6 +20,7 @@ import (
 	"github.com/beeos/beeos/internal/access/approval"
 	"github.com/beeos/beeos/internal/access/auth"
 	"github.com/beeos/beeos/internal/engine/bus"
+	"github.com/beeos/beeos/internal/engine/files"
 	"github.com/beeos/beeos/internal/engine/invoke"
 	"github.com/beeos/beeos/internal/engine/ledger"
 	"github.com/beeos/beeos/internal/store"
@@ -35,7 +36,7 @@ type Options struct {
 	Ledger    *ledger.Ledger
 	Bus       *bus.Bus
 	Calls     *invoke.Calls
-	Files     *invoke.Files       // nil = agents cannot make files
+	Files     *files.Files        // nil = agents cannot make files
 	Approvals *approval.Approvals // nil = nobody can be asked
 	Log       *slog.Logger
 	Now       func() time.Time // nil = time.Now

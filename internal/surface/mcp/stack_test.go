@@ -20,6 +20,7 @@ import (
 	"github.com/beeos/beeos/internal/access/oauth"
 	"github.com/beeos/beeos/internal/engine/blob"
 	"github.com/beeos/beeos/internal/engine/bus"
+	"github.com/beeos/beeos/internal/engine/files"
 	"github.com/beeos/beeos/internal/engine/invoke"
 	"github.com/beeos/beeos/internal/engine/ledger"
 	"github.com/beeos/beeos/internal/store"
@@ -132,7 +133,7 @@ func newStack(t testing.TB) *stack {
 	s.must(err)
 	s.ledger, err = ledger.Open(ctx, s.db, ledger.Options{Committed: invoke.Committed(s.bus)})
 	s.must(err)
-	files := &invoke.Files{DB: s.db, Links: &blob.Signer{Key: blob.NewKey(), Base: "https://rest.example.com"}, Now: time.Now}
+	files := &files.Files{DB: s.db, Links: &blob.Signer{Key: blob.NewKey(), Base: "https://rest.example.com"}, Now: time.Now}
 	s.calls = invoke.New(invoke.Options{Store: s.db, Ledger: s.ledger, Bus: s.bus, Files: files, RateLimit: 100_000, OnCall: s.record})
 	check := &auth.Checker{DB: s.db, Log: slog.New(slog.DiscardHandler)}
 	s.oauth, err = oauth.New(ctx, oauth.Options{DB: s.db, Issuer: publicURL, LoginURL: "https://console.example.com"})

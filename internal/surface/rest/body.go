@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/engine/invoke"
+	"github.com/beeos/beeos/internal/engine/files"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
@@ -74,7 +74,7 @@ func describe(to any) string {
 		return "a list of strings"
 	case *map[string]json.RawMessage:
 		return "an object"
-	case *[]invoke.Attachment:
+	case *[]files.Attachment:
 		return "a list of {file_id, filename, content_type}"
 	}
 	return "of another type"

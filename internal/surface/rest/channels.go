@@ -5,23 +5,12 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/engine/invoke"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
 // maxDeadline bounds how far ahead a channel's deadline may lie.
 const maxDeadline = 7 * 24 * time.Hour
-
-// reservedMetadata is set by us alone: agents trust it.
-var reservedMetadata = []string{"protocol", "caller_owner_id", "target_agent_id", "delivery_principal", "call_chain"}
-
-func checkMetadata(m map[string]string) error {
-	for _, name := range reservedMetadata {
-		if _, ok := m[name]; ok {
-			return beeos.Errorf(beeos.InvalidParam, "metadata %q is set by the server alone", name)
-		}
-	}
-	return nil
-}
 
 // channelView is a channel with its state in words.
 type channelView struct {
@@ -56,7 +45,7 @@ func (s *Surface) createChannel(w http.ResponseWriter, r *http.Request, c beeos.
 	default:
 		return beeos.Errorf(beeos.InvalidParam, "kind must be invoke, task, conversation, mcp or a2a")
 	}
-	if err := checkMetadata(ch.Metadata); err != nil {
+	if err := invoke.CheckMetadata(ch.Metadata); err != nil {
 		return err
 	}
 	if _, err := s.agentFor(r.Context(), ch.AgentID, c); err != nil {

@@ -37,7 +37,7 @@ func (s *Surface) sendConversationMessage(w http.ResponseWriter, r *http.Request
 	}
 	sent, err := s.Calls.Submit(r.Context(), invoke.Request{
 		Caller: c, Agent: a, Surface: "rest", Channel: ch.ID, Kind: beeos.KindConversation, Body: *message,
-		Call: beeos.Call{Protocol: "rest", Model: ch.Model}, IdempotencyKey: key, Deadline: s.now().Add(taskLife),
+		IdempotencyKey: key, Deadline: s.now().Add(taskLife),
 	})
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/access/act"
+	"github.com/beeos/beeos/internal/engine/invoke"
 	"github.com/beeos/beeos/internal/engine/ledger"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
@@ -68,7 +69,7 @@ func (s *Surface) createConversation(w http.ResponseWriter, r *http.Request, c b
 	if err := readMaybe(w, r, messageLimit, shape{"title": &ch.Title, "metadata": &ch.Metadata}); err != nil {
 		return err
 	}
-	if err := checkMetadata(ch.Metadata); err != nil {
+	if err := invoke.CheckMetadata(ch.Metadata); err != nil {
 		return err
 	}
 	if utf8.RuneCountInString(ch.Title) > act.MaxTitle {

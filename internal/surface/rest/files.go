@@ -9,7 +9,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/engine/blob"
-	"github.com/beeos/beeos/internal/engine/invoke"
+	"github.com/beeos/beeos/internal/engine/files"
 	"github.com/beeos/beeos/internal/store"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
@@ -92,7 +92,7 @@ func (s *Surface) upload(w http.ResponseWriter, r *http.Request, g blob.Grant) e
 		return beeos.Errorf(beeos.PayloadTooLarge, "the file is larger than %d bytes, the most this link takes", g.MaxBytes)
 	}
 	deadline := http.NewResponseController(w)
-	if deadline.SetReadDeadline(time.Now().Add(invoke.UploadTime)) == nil {
+	if deadline.SetReadDeadline(time.Now().Add(files.UploadTime)) == nil {
 		defer deadline.SetReadDeadline(time.Time{}) //nolint:errcheck // it worked a moment ago
 	}
 	f, err := s.Files.Receive(r.Context(), g, r.Body)

@@ -17,7 +17,7 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/access/auth"
 	"github.com/beeos/beeos/internal/engine/blob"
-	"github.com/beeos/beeos/internal/engine/invoke"
+	"github.com/beeos/beeos/internal/engine/files"
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sync/errgroup"
 )
@@ -346,7 +346,7 @@ func TestT69LargerThanSigned(t *testing.T) {
 	if a := s.put(link, "ten bytes!"); a.status != 200 {
 		t.Errorf("what fits: %d %s", a.status, a.raw)
 	}
-	if want := int64(invoke.MaxFileBytes); !strings.Contains(up.UploadURL, fmt.Sprintf("max=%d&", want)) {
+	if want := int64(files.MaxBytes); !strings.Contains(up.UploadURL, fmt.Sprintf("max=%d&", want)) {
 		t.Errorf("%s does not say %d", up.UploadURL, want)
 	}
 }

@@ -1,26 +1,19 @@
 package rest
 
 import (
-	"crypto/sha256"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"net/http"
 	"regexp"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/engine/invoke"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
-const (
-	maxTimeoutMS      = 115_000
-	maxIdempotencyKey = 128
-	maxContextID      = 256
-)
+const maxTimeoutMS = 115_000
 
 // channelID is what a context_id looks like that is a channel of ours.
 var channelID = regexp.MustCompile(`^ch-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
@@ -84,9 +77,9 @@ func (s *Surface) readInvoke(w http.ResponseWriter, r *http.Request, c beeos.Cal
 // in more that are one's own.
 func readRequest(w http.ResponseWriter, r *http.Request, more shape) (req invoke.Request, err error) {
 	var message *string
-	var context, key string
+	var key string
 	maps.Copy(more, shape{
-		"message": &message, "context_id": &context, "idempotency_key": &key, "metadata": &req.Call.Metadata,
+		"message": &message, "context_id": &req.ContextID, "idempotency_key": &key, "metadata": &req.Call.Metadata,
 		"attachments": &req.Attachments,
 	})
 	err = read(w, r, messageLimit, false, more)
@@ -97,35 +90,14 @@ func readRequest(w http.ResponseWriter, r *http.Request, more shape) (req invoke
 		return req, beeos.Errorf(beeos.MissingParam, "message is required")
 	case strings.TrimSpace(*message) == "":
 		return req, beeos.Errorf(beeos.InvalidParam, "message is empty")
-	case len(context) > maxContextID, strings.HasPrefix(context, "ch-") && !channelID.MatchString(context):
-		return req, beeos.Errorf(beeos.InvalidParam, "context_id must be the one of an earlier answer, or a word of your own of at most %d bytes", maxContextID)
 	}
-	if err := checkMetadata(req.Call.Metadata); err != nil {
+	if err := invoke.CheckMetadata(req.Call.Metadata); err != nil {
 		return req, err
 	}
-	req.Surface, req.Body = "rest", *message
-	req.Call.Protocol = "rest"
-	if req.IdempotencyKey, err = idempotencyKey(r, key); err != nil {
-		return req, err
-	}
-	if req.ContextID = context; context == "" {
-		// A channel of its own that stays open, so that the context_id in the
-		// answer can be used to go on. Being new each time, it must not count
-		// when a repeated call is compared with the first.
-		req.Channel, req.Fresh = beeos.NewChannelID(), true
-		req.Fingerprint, err = fingerprint(req.Body, req.Call)
-	}
+	// Open, so that the context_id in the answer can be used to go on.
+	req.Surface, req.Body, req.KeepOpen = "rest", *message, true
+	req.IdempotencyKey, err = idempotencyKey(r, key)
 	return req, err
-}
-
-// fingerprint tells apart what an idempotency key may stand for.
-func fingerprint(what ...any) ([]byte, error) {
-	b, err := json.Marshal(what)
-	if err != nil {
-		return nil, fmt.Errorf("fingerprint: %w", err)
-	}
-	sum := sha256.Sum256(b)
-	return sum[:], nil
 }
 
 // markReplay says in a header that the answer is the one of an earlier request
@@ -146,10 +118,7 @@ func idempotencyKey(r *http.Request, inBody string) (string, error) {
 	case inBody != "" && inBody != key:
 		return "", beeos.Errorf(beeos.InvalidParam, "the Idempotency-Key header and idempotency_key differ")
 	}
-	if !utf8.ValidString(key) || utf8.RuneCountInString(key) > maxIdempotencyKey {
-		return "", beeos.Errorf(beeos.InvalidParam, "an idempotency key is text in UTF-8 of at most %d characters", maxIdempotencyKey)
-	}
-	return key, nil
+	return key, invoke.CheckIdempotencyKey(key)
 }
 
 func acceptsEvents(r *http.Request) bool {

@@ -97,7 +97,7 @@ func TestInvokeOutcomes(t *testing.T) {
 		{s.invokePath(), `{"message":"x","attachments":[{"file_id":"f"}]}`, "invalid_param", 400},
 		{s.invokePath(), `{"message":"x","context_id":"ch-nonsense"}`, "invalid_param", 400},
 		{s.invokePath(), `{"message":"x","context_id":"ch-0\",\"message_id\":\"0000000000000000000000"}`, "invalid_param", 400},
-		{s.invokePath(), `{"message":"x","idempotency_key":"` + strings.Repeat("k", 129) + `"}`, "invalid_param", 400},
+		{s.invokePath(), `{"message":"x","idempotency_key":"` + strings.Repeat("k", 257) + `"}`, "invalid_param", 400},
 		{s.invokePath(), `{"message":"` + strings.Repeat("x", 1<<20) + `"}`, "payload_too_large", 413},
 		{s.invokePath(), `hello`, "invalid_json", 400},
 	} {

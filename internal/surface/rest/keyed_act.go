@@ -1,6 +1,9 @@
 package rest
 
 import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
 	"net/http"
 
 	"github.com/beeos/beeos"
@@ -38,6 +41,10 @@ func (s *Surface) perform(w http.ResponseWriter, r *http.Request, c beeos.Caller
 }
 
 func (s *Surface) keyOf(c beeos.Caller, a keyedAct) (ledger.Idempotency, error) {
-	print, err := fingerprint(append(a.what, a.name)...)
-	return ledger.Idempotency{Scope: c.CredentialID + " " + a.name, Key: a.key, Fingerprint: print, Expires: s.now().Add(idempotencyTTL)}, err
+	asked, err := json.Marshal(append(a.what, a.name))
+	if err != nil {
+		return ledger.Idempotency{}, fmt.Errorf("fingerprint: %w", err)
+	}
+	sum := sha256.Sum256(asked)
+	return ledger.Idempotency{Scope: c.CredentialID + " " + a.name, Key: a.key, Fingerprint: sum[:], Expires: s.now().Add(idempotencyTTL)}, nil
 }

@@ -69,7 +69,7 @@ func (s *Surface) sendMessage(w http.ResponseWriter, r *http.Request, c beeos.Ca
 	}
 	m, err := s.Calls.Send(r.Context(), invoke.Request{
 		Caller: c, Agent: a, Surface: "rest", Channel: ch.ID, Body: b.Body, Parts: parts,
-		Call: beeos.Call{Protocol: "rest", Metadata: b.Metadata}, IdempotencyKey: b.Key,
+		Call: beeos.Call{Metadata: b.Metadata}, IdempotencyKey: b.Key,
 	})
 	if err != nil {
 		return err
@@ -85,7 +85,7 @@ func readMessage(w http.ResponseWriter, r *http.Request) (b messageBody, err err
 		"reason": &b.Reason, "idempotency_key": &b.Key,
 	})
 	if err == nil {
-		err = checkMetadata(b.Metadata)
+		err = invoke.CheckMetadata(b.Metadata)
 	}
 	if err == nil {
 		b.Key, err = idempotencyKey(r, b.Key)

@@ -23,8 +23,10 @@ import (
 	"github.com/beeos/beeos/internal/access/oauth"
 	"github.com/beeos/beeos/internal/engine/blob"
 	"github.com/beeos/beeos/internal/engine/bus"
+	"github.com/beeos/beeos/internal/engine/files"
 	"github.com/beeos/beeos/internal/engine/invoke"
 	"github.com/beeos/beeos/internal/engine/ledger"
+	"github.com/beeos/beeos/internal/engine/task"
 	"github.com/beeos/beeos/internal/engine/webhook"
 	"github.com/beeos/beeos/internal/outward/builtin"
 	"github.com/beeos/beeos/internal/store"
@@ -43,7 +45,7 @@ type stack struct {
 	ledger *ledger.Ledger
 	bus    *bus.Bus
 	desk   *approval.Approvals
-	files  *invoke.Files
+	files  *files.Files
 	hooks  *webhook.Hooks
 	folder string       // where the bytes of files are
 	ahead  atomic.Int64 // how far the surface's clock is, in nanoseconds
@@ -86,7 +88,7 @@ func start(t *testing.T) *stack {
 	s.openFiles("http://"+srv.Listener.Addr().String(), log)
 	calls := invoke.New(invoke.Options{Store: s.db, Ledger: s.ledger, Bus: s.bus, Files: s.files, Log: log, RateLimit: 1000})
 	s.hooks, err = webhook.New(ctx, webhook.Options{
-		DB: s.db, Ledger: s.ledger, Bus: s.bus, Log: log, Now: s.now, Status: invoke.StatusOf, AllowPrivate: true, Every: 10 * time.Millisecond,
+		DB: s.db, Ledger: s.ledger, Bus: s.bus, Log: log, Now: s.now, Status: task.StatusOf, AllowPrivate: true, Every: 10 * time.Millisecond,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -148,7 +150,7 @@ func (s *stack) openFiles(base string, log *slog.Logger) {
 		s.t.Fatal(err)
 	}
 	s.t.Cleanup(func() { disk.Close() })
-	s.files = &invoke.Files{DB: s.db, Blobs: disk, Links: &blob.Signer{Key: blob.NewKey(), Base: base}, Log: log, Now: s.now}
+	s.files = &files.Files{DB: s.db, Blobs: disk, Links: &blob.Signer{Key: blob.NewKey(), Base: base}, Log: log, Now: s.now}
 }
 
 // people registers two users with keys, and the agents of the first.

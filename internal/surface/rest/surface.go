@@ -20,6 +20,7 @@ import (
 	"github.com/beeos/beeos/internal/access/approval"
 	"github.com/beeos/beeos/internal/access/auth"
 	"github.com/beeos/beeos/internal/access/oauth"
+	"github.com/beeos/beeos/internal/engine/files"
 	"github.com/beeos/beeos/internal/engine/invoke"
 	"github.com/beeos/beeos/internal/engine/ledger"
 	"github.com/beeos/beeos/internal/engine/webhook"
@@ -39,7 +40,7 @@ type Surface struct {
 	Ledger *ledger.Ledger
 	Calls  *invoke.Calls
 	Desk   *approval.Approvals
-	Files  *invoke.Files
+	Files  *files.Files
 	Hooks  *webhook.Hooks
 	Auth   *auth.Checker
 	People *auth.People

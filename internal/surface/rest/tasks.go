@@ -10,6 +10,7 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/engine/invoke"
 	"github.com/beeos/beeos/internal/engine/ledger"
+	"github.com/beeos/beeos/internal/engine/task"
 	"github.com/beeos/beeos/internal/store"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
@@ -41,7 +42,7 @@ type resultView struct {
 	Payload json.RawMessage `json:"payload,omitempty"`
 }
 
-func viewTask(t *invoke.Task) taskView {
+func viewTask(t *task.Task) taskView {
 	v := taskView{
 		TaskID: t.Turn, AgentID: t.AgentID, ContextID: t.Channel, CallerID: t.Caller, Status: t.Status, Metadata: t.Metadata,
 		CreatedAt: t.Created, DeadlineAt: t.Deadline,
@@ -76,11 +77,6 @@ func (s *Surface) createTask(w http.ResponseWriter, r *http.Request, c beeos.Cal
 		life = time.Duration(deadline) * time.Millisecond
 	}
 	req.Caller, req.Agent, req.Kind, req.Deadline, req.Call.DeadlineMS = c, a, beeos.KindTask, s.now().Add(life), deadline
-	if req.Fresh {
-		if req.Fingerprint, err = fingerprint("task", req.Body, req.Call); err != nil {
-			return err
-		}
-	}
 	sent, err := s.Calls.Submit(r.Context(), req)
 	if err != nil {
 		return err
@@ -101,15 +97,15 @@ func firstStatus(sent *invoke.Sent) beeos.TaskStatus {
 	if sent.Done == nil {
 		return beeos.TaskQueued
 	}
-	return invoke.StatusOf(&ledger.Request{Done: sent.Done})
+	return task.StatusOf(&ledger.Request{Done: sent.Done})
 }
 
 // task returns the task of the path if it is the caller's own and the agent's.
 // The contract has one code for what is not there, whatever is missing.
-func (s *Surface) task(r *http.Request, c beeos.Caller) (invoke.Task, error) {
+func (s *Surface) task(r *http.Request, c beeos.Caller) (task.Task, error) {
 	a, err := s.reachable(r, c)
 	if err != nil {
-		return invoke.Task{}, err
+		return task.Task{}, err
 	}
 	id := r.PathValue("taskId")
 	t, err := s.Calls.Task(r.Context(), c.Principal(), id)
@@ -145,7 +141,7 @@ type taskSummary struct {
 	DeadlineAt  time.Time         `json:"deadline_at,omitzero"`
 }
 
-func summarize(t *invoke.Task) taskSummary {
+func summarize(t *task.Task) taskSummary {
 	v := taskSummary{
 		TaskID: t.Turn, AgentID: t.AgentID, ContextID: t.Channel, CallerID: t.Caller, State: "active", Status: t.Status,
 		Metadata: t.Metadata, CreatedAt: t.Created, DeadlineAt: t.Deadline,
@@ -162,12 +158,12 @@ func (s *Surface) listAgentTasks(w http.ResponseWriter, r *http.Request, c beeos
 	if err != nil {
 		return err
 	}
-	return s.listTasks(w, r, invoke.TaskFilter{Caller: c, Agent: a})
+	return s.listTasks(w, r, task.Filter{Caller: c, Agent: a})
 }
 
 // listUserTasks lists the caller's tasks with all agents, or some.
 func (s *Surface) listUserTasks(w http.ResponseWriter, r *http.Request, c beeos.Caller) error {
-	f := invoke.TaskFilter{Caller: c}
+	f := task.Filter{Caller: c}
 	q := r.URL.Query()
 	if id := q.Get("agent_id"); id != "" {
 		a, err := s.agentFor(r.Context(), id, c)
@@ -219,7 +215,7 @@ type taskList struct {
 	NextSince string        `json:"next_since,omitempty"`
 }
 
-func (s *Surface) listTasks(w http.ResponseWriter, r *http.Request, f invoke.TaskFilter) error {
+func (s *Surface) listTasks(w http.ResponseWriter, r *http.Request, f task.Filter) error {
 	p, err := readPage(r)
 	if err != nil {
 		return err

@@ -20,8 +20,8 @@ import (
 	"github.com/beeos/beeos/test/issuer"
 )
 
-// files is a skill server with one tool, behind an authorization server.
-func files(t *testing.T, as *issuer.Server) (*mcp.Server, string) {
+// skillFiles is a skill server with one tool, behind an authorization server.
+func skillFiles(t *testing.T, as *issuer.Server) (*mcp.Server, string) {
 	t.Helper()
 	s := mcp.NewServer(&mcp.Implementation{Name: "files", Version: "1"}, nil)
 	addTool(s, "Save a file.")
@@ -71,7 +71,7 @@ func TestAuthorizeSkill(t *testing.T) {
 	k.withRuntime(nil, nil)
 	me, him := k.signedIn(ann), k.signedIn(bob)
 	as := issuer.New(t, nil)
-	_, address := files(t, as)
+	_, address := skillFiles(t, as)
 	a := me.make(ann, "clerk")
 	page := "/agents/" + a.ID + "/skills"
 	if res := me.post(page, url.Values{"url": {address}, "name": {"files"}}); res.location() != page+"?did=skill-added" {
@@ -133,7 +133,7 @@ func TestSkillClient(t *testing.T) {
 	k.withRuntime(nil, map[string][]string{"sqlite": {"mcp-sqlite"}})
 	me := k.signedIn(ann)
 	as := issuer.New(t, map[string]issuer.Client{"clerk-1": {Secret: "hunter2hunter2"}})
-	_, address := files(t, as)
+	_, address := skillFiles(t, as)
 	page := "/agents/" + me.make(ann, "clerk").ID + "/skills"
 	form := url.Values{"url": {address}, "name": {"files"}, "how": {"credentials"}, "client_id": {"clerk-1"}, "client_secret": {"hunter2hunter2"}, "issuer": {as.URL}}
 	for name, change := range map[string]url.Values{
@@ -191,7 +191,7 @@ func TestChangedTool(t *testing.T) {
 	k.withRuntime(nil, nil)
 	me := k.signedIn(ann)
 	as := issuer.New(t, map[string]issuer.Client{"c": {Secret: "s"}})
-	server, address := files(t, as)
+	server, address := skillFiles(t, as)
 	a := me.make(ann, "clerk")
 	page := "/agents/" + a.ID + "/skills"
 	if res := me.post(page, url.Values{"url": {address}, "name": {"files"}, "how": {"credentials"}, "client_id": {"c"}, "client_secret": {"s"}}); res.status != http.StatusSeeOther {

@@ -23,6 +23,7 @@ import (
 	"github.com/beeos/beeos/internal/access/oauth"
 	"github.com/beeos/beeos/internal/engine/blob"
 	"github.com/beeos/beeos/internal/engine/bus"
+	"github.com/beeos/beeos/internal/engine/files"
 	"github.com/beeos/beeos/internal/engine/invoke"
 	"github.com/beeos/beeos/internal/engine/ledger"
 	"github.com/beeos/beeos/internal/store"
@@ -43,7 +44,7 @@ type stack struct {
 	ledger *ledger.Ledger
 	bus    *bus.Bus
 	calls  *invoke.Calls
-	kept   *invoke.Files
+	kept   *files.Files
 	desk   *approval.Approvals
 	people *auth.People
 	oauth  *oauth.Server
@@ -114,14 +115,14 @@ func (k *stack) run(service func(context.Context) error) {
 }
 
 // files keeps what is attached in a folder that goes away.
-func (k *stack) files() *invoke.Files {
+func (k *stack) files() *files.Files {
 	k.t.Helper()
 	if k.kept == nil {
 		disk, err := blob.OpenDisk(k.t.TempDir())
 		if err != nil {
 			k.t.Fatal(err)
 		}
-		k.kept = &invoke.Files{DB: k.db, Blobs: disk, Links: &blob.Signer{Key: []byte("key"), Base: "http://rest.example"}, Log: slog.New(slog.DiscardHandler), Now: time.Now}
+		k.kept = &files.Files{DB: k.db, Blobs: disk, Links: &blob.Signer{Key: []byte("key"), Base: "http://rest.example"}, Log: slog.New(slog.DiscardHandler), Now: time.Now}
 	}
 	return k.kept
 }

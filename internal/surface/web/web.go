@@ -23,6 +23,7 @@ import (
 	"github.com/beeos/beeos/internal/access/auth"
 	"github.com/beeos/beeos/internal/access/oauth"
 	"github.com/beeos/beeos/internal/engine/bus"
+	"github.com/beeos/beeos/internal/engine/files"
 	"github.com/beeos/beeos/internal/engine/invoke"
 	"github.com/beeos/beeos/internal/engine/ledger"
 	"github.com/beeos/beeos/internal/store"
@@ -42,7 +43,7 @@ type Options struct {
 	Desk   *approval.Approvals
 	Calls  *invoke.Calls
 	Acts   *act.Acts
-	Files  *invoke.Files // nil: files cannot be attached
+	Files  *files.Files // nil: files cannot be attached
 	People *auth.People
 	OAuth  *oauth.Server
 	OIDC   *auth.OIDC // nil: no outside provider

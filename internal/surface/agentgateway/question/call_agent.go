@@ -3,7 +3,6 @@ package question
 import (
 	"context"
 	"encoding/json"
-	"slices"
 	"strings"
 
 	"github.com/beeos/beeos"
@@ -11,14 +10,6 @@ import (
 	"github.com/beeos/beeos/internal/surface/agentgateway/codec"
 	"github.com/beeos/beeos/internal/surface/agentgateway/turn"
 	"github.com/beeos/beeos/internal/wire/httpd"
-)
-
-const (
-	// chainMember of a request's metadata is the agents that led to it, first to
-	// last. Only the gateway writes it.
-	chainMember = "call_chain"
-	// maxChain is how many agents may call each other in a row.
-	maxChain = 8
 )
 
 // callAgent asks another agent on behalf of the one that works on a turn, with
@@ -70,17 +61,10 @@ func (q *Questions) awaitAgent(ctx context.Context, t *turn.Turn, name, message,
 	if err != nil {
 		return nil, err
 	}
-	switch {
-	case slices.Contains(chain, to.ID):
-		return nil, beeos.Errorf(beeos.Conflict, "agent %q is already working on this: calling it again would never end", to.Name)
-	case len(chain) >= maxChain:
-		return nil, beeos.Errorf(beeos.Conflict, "%d agents have called each other in a row, which is the limit", maxChain)
-	}
 	req := invoke.Request{
 		Caller: beeos.Caller{Kind: beeos.ByUserKey, UserID: from.OwnerID, CredentialID: "agent:" + from.ID, Name: from.Name},
-		Agent:  to, Surface: "agent", TurnID: beeos.NewID(), Channel: beeos.NewChannelID(), Fresh: true, Body: message,
-		Call:           beeos.Call{Protocol: "agent", Metadata: map[string]string{chainMember: strings.Join(chain, ",")}},
-		IdempotencyKey: "call " + t.ID + " " + key, Fingerprint: []byte(to.ID + "\x00" + message), Join: true, Deadline: t.Deadline,
+		Agent:  to, Surface: "agent", Body: message, Chain: chain, KeepOpen: true,
+		IdempotencyKey: "call " + t.ID + " " + key, Join: true, Deadline: t.Deadline,
 	}
 	m, err := invoke.Last(q.Calls.Do(ctx, &req))
 	if err != nil && ctx.Err() != nil && !t.IsLost() { // whoever wanted it has finished, or was cancelled
@@ -98,7 +82,7 @@ func (q *Questions) callChain(ctx context.Context, t *turn.Turn) ([]string, erro
 		return nil, err
 	}
 	var chain []string
-	if before, _ := httpd.StringValue(httpd.Field(httpd.Field(m.Payload, "metadata"), chainMember)); before != "" {
+	if before, _ := httpd.StringValue(httpd.Field(httpd.Field(m.Payload, "metadata"), invoke.MetaChain)); before != "" {
 		chain = strings.Split(before, ",")
 	}
 	return append(chain, t.Agent), nil

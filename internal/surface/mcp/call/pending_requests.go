@@ -5,7 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/beeos/beeos/internal/engine/invoke"
 	"github.com/beeos/beeos/internal/surface/mcp/sessions"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
@@ -34,10 +33,7 @@ func requestName(s *sessions.Session, id []byte) string { return s.Channel + " "
 // the client hears meanwhile.
 func (c *activeCall) startWaiting(ctx context.Context) context.Context {
 	x, req := c.x, &c.req
-	f := &pendingRequest{turn: req.TurnID, channel: req.Channel}
-	if req.Channel == "" && req.ContextID != "" {
-		f.channel = invoke.ContextChannel(x.Caller.Principal(), x.Agent.ID, req.ContextID)
-	}
+	f := &pendingRequest{turn: req.TurnID, channel: req.ChannelID()}
 	ctx = x.trackRequest(ctx, f, c.m.ID)
 	if x.resumable() && c.m.Method == "tools/call" && x.Out.FirstEventID == nil {
 		tool, _ := httpd.StringValue(httpd.Field(c.m.Params, "name"))

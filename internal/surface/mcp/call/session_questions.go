@@ -104,6 +104,6 @@ func nextKey(key, state string, input map[string]json.RawMessage) string {
 		return ""
 	}
 	given, _ := json.Marshal(input) // sorted by key; its values are JSON
-	sum := sha256.Sum256([]byte(state + "\x00" + string(given)))
-	return key + " " + hex.EncodeToString(sum[:8])
+	sum := sha256.Sum256([]byte(key + "\x00" + state + "\x00" + string(given)))
+	return hex.EncodeToString(sum[:]) // as long for any key: all are within the limit
 }

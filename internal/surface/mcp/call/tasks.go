@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/engine/invoke"
+	"github.com/beeos/beeos/internal/engine/task"
 	"github.com/beeos/beeos/internal/surface/mcp/replies"
 	"github.com/beeos/beeos/internal/surface/mcp/wire"
 	"github.com/beeos/beeos/internal/wire/httpd"
@@ -25,15 +25,15 @@ func (c *activeCall) startTask(ctx context.Context) ([]byte, error) {
 }
 
 // task finds the task that a request names.
-func (x *Client) task(ctx context.Context, params []byte) (invoke.Task, error) {
+func (x *Client) task(ctx context.Context, params []byte) (task.Task, error) {
 	if !x.Can.Has(wire.CanTasks) {
-		return invoke.Task{}, wire.MissingCapability(wire.CanTasks.Declaration())
+		return task.Task{}, wire.MissingCapability(wire.CanTasks.Declaration())
 	}
 	id, _ := httpd.StringValue(httpd.Field(params, "taskId"))
 	return x.TaskByID(ctx, id)
 }
 
-func (x *Client) TaskByID(ctx context.Context, id string) (invoke.Task, error) {
+func (x *Client) TaskByID(ctx context.Context, id string) (task.Task, error) {
 	t, err := x.Runner.Calls.Task(ctx, x.Caller.Principal(), id)
 	if err == nil {
 		_, err = x.reach(ctx, t.AgentID)
@@ -57,7 +57,7 @@ func (x *Client) GetTask(ctx context.Context, m *wire.Message) ([]byte, error) {
 }
 
 // TaskState writes a task as it is now: its members.
-func (x *Client) TaskState(ctx context.Context, t *invoke.Task) []byte {
+func (x *Client) TaskState(ctx context.Context, t *task.Task) []byte {
 	if t.Done == nil {
 		if asks := x.openAsks(ctx, t.Turn); len(asks) > 0 {
 			b := append(wire.TaskHead(t.Turn, "input_required", t.Created), `,"inputRequests":`...)

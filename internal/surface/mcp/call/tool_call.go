@@ -2,7 +2,6 @@ package call
 
 import (
 	"context"
-	"crypto/sha256"
 	"strings"
 	"time"
 
@@ -93,19 +92,11 @@ func (c *activeCall) fillRequest(t *catalog.Tool, given []byte) ([]byte, error) 
 		req.Call = beeos.Call{Method: "tools/call", Tool: t.Name, Arguments: args.Own}
 	}
 	req.IdempotencyKey, req.Attachments = args.IdempotencyKey, args.Attachments
-	if args.IdempotencyKey != "" {
-		// Over what the client asked and not over how: a retry may come in
-		// another session, or without one.
-		sum := sha256.Sum256([]byte(t.Name + "\x00" + args.ContextID + "\x00" + string(args.Own)))
-		req.Fingerprint = sum[:]
-	}
-	switch {
-	case x.Session == nil || args.ContextID != "":
-		req.ContextID = args.ContextID
-	case x.EndpointAgent == "": // a channel has one agent
-		req.ContextID = "session " + x.Session.Channel
-	default:
-		req.Channel = x.Session.Channel
+	req.ContextID = args.ContextID
+	if x.Session != nil {
+		if req.SessionID = x.Session.Channel; x.EndpointAgent == "" { // a channel has one agent
+			req.SessionID = "session " + x.Session.Channel
+		}
 	}
 	if c.handOverAfter, c.handOverResult = x.handOverPlan(t); c.handOverAfter > 0 {
 		req.Deadline = x.Runner.Now().Add(wire.TaskLife)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/engine/files"
 	"github.com/beeos/beeos/internal/engine/invoke"
 	"github.com/beeos/beeos/internal/surface/mcp/wire"
 	"github.com/beeos/beeos/internal/wire/httpd"
@@ -21,7 +22,7 @@ type Arguments struct {
 	Own            []byte // an object: the tool's own, as the client wrote them
 	IdempotencyKey string
 	ContextID      string
-	Attachments    []invoke.Attachment
+	Attachments    []files.Attachment
 }
 
 // SplitArguments takes the reserved arguments out of raw, which is an object or
@@ -58,13 +59,13 @@ func (t *Tool) readReserved(a *Arguments, name string, value []byte) (ours bool,
 	switch name {
 	case argIdempotencyKey:
 		a.IdempotencyKey, ok = httpd.StringValue(value)
-		if !ok || a.IdempotencyKey == "" || len(a.IdempotencyKey) > 128 {
-			return true, beeos.Errorf(beeos.InvalidParam, "idempotency_key must be a string of 1 to 128 characters")
+		if !ok || a.IdempotencyKey == "" {
+			return true, invoke.ErrIdempotencyKey
 		}
 	case argContextID:
 		a.ContextID, ok = httpd.StringValue(value)
-		if !ok || len(a.ContextID) > 128 {
-			return true, beeos.Errorf(beeos.InvalidParam, "context_id must be a string of at most 128 characters")
+		if !ok {
+			return true, beeos.Errorf(beeos.InvalidParam, "context_id must be a string")
 		}
 	case argAttachments:
 		if json.Unmarshal(value, &a.Attachments) != nil {

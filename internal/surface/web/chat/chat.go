@@ -13,6 +13,7 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/access/act"
 	"github.com/beeos/beeos/internal/engine/bus"
+	"github.com/beeos/beeos/internal/engine/files"
 	"github.com/beeos/beeos/internal/engine/invoke"
 	"github.com/beeos/beeos/internal/engine/ledger"
 	"github.com/beeos/beeos/internal/store"
@@ -29,7 +30,7 @@ type Options struct {
 	Ledger *ledger.Ledger
 	Bus    *bus.Bus // nil: an answer shows when it is complete
 	Calls  *invoke.Calls
-	Files  *invoke.Files // nil: files cannot be attached
+	Files  *files.Files // nil: files cannot be attached
 	Log    *slog.Logger
 
 	// What other rooms of the console know.

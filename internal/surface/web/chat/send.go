@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/engine/files"
 	"github.com/beeos/beeos/internal/engine/invoke"
 	"github.com/beeos/beeos/internal/surface/web/page"
 	"github.com/beeos/beeos/internal/surface/web/safetext"
@@ -36,7 +37,7 @@ type messageForm struct {
 // are another message.
 func readMessage(r *http.Request) (f messageForm, err error) {
 	if err := r.ParseMultipartForm(uploadMemory); err != nil && !errors.Is(err, http.ErrNotMultipart) {
-		return f, beeos.Wrap(beeos.InvalidParam, err, fmt.Sprintf("the message arrived incomplete; its files may have %d MB together", invoke.MaxFileBytes>>20))
+		return f, beeos.Wrap(beeos.InvalidParam, err, fmt.Sprintf("the message arrived incomplete; its files may have %d MB together", files.MaxBytes>>20))
 	}
 	f.text = strings.TrimSpace(strings.ReplaceAll(r.PostFormValue("message"), "\r\n", "\n"))
 	pageKey := r.PostFormValue("key")
@@ -74,7 +75,7 @@ func (c *Chat) beginConversation(w http.ResponseWriter, r *http.Request, v *page
 	f, err := readMessage(r)
 	var sent invoke.Sent
 	if err == nil {
-		sent, err = c.submit(r.Context(), v, here.agent, beeos.NewChannelID(), f)
+		sent, err = c.submit(r.Context(), v, here.agent, "", f)
 	}
 	if err == nil && !sent.Replayed {
 		err = c.Ledger.Rename(r.Context(), sent.Message.Channel, firstTitle(f))
@@ -105,20 +106,20 @@ func (c *Chat) sendMessage(w http.ResponseWriter, r *http.Request, v *page.Visit
 	return acceptForm(w, r, here)
 }
 
-// submit hands the message to the call path, like every surface.
+// submit hands the message to the call path, like every surface; without a
+// channel it begins a conversation.
 func (c *Chat) submit(ctx context.Context, v *page.Visitor, a *beeos.Agent, channel string, f messageForm) (invoke.Sent, error) {
 	caller := v.Caller()
-	print := sha256.Sum256([]byte(f.text)) // not of the channel, which differs when a first message is sent twice
 	req := invoke.Request{
-		Caller: caller, Agent: a, Surface: "web", Channel: channel, Kind: beeos.KindConversation, Body: f.text,
-		Call: beeos.Call{Protocol: "web", Can: []string{"elicitation", "progress"}}, IdempotencyKey: f.key, Fingerprint: print[:],
+		Caller: caller, Agent: a, Surface: "web", Channel: channel, KeepOpen: true, Kind: beeos.KindConversation, Body: f.text,
+		Call: beeos.Call{Can: []string{"elicitation", "progress"}}, IdempotencyKey: f.key,
 	}
 	for i, header := range f.files {
 		id, err := c.storeFile(ctx, caller, fmt.Sprintf("%s %d", f.key, i), header)
 		if err != nil {
 			return invoke.Sent{}, err
 		}
-		req.Attachments = append(req.Attachments, invoke.Attachment{FileID: id})
+		req.Attachments = append(req.Attachments, files.Attachment{FileID: id})
 	}
 	return c.Calls.Submit(ctx, req)
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/engine/invoke"
+	"github.com/beeos/beeos/internal/engine/files"
 	"github.com/beeos/beeos/internal/surface/web/safetext"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
@@ -33,7 +33,7 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src
 
 const (
 	maxForm   = 256 << 10 // bytes; a consent may name many agents
-	maxUpload = invoke.MaxFileBytes + maxForm
+	maxUpload = files.MaxBytes + maxForm
 
 	// formTime is how long a browser may take to send a form; without it a byte
 	// a minute would hold a connection for ever.
@@ -72,7 +72,7 @@ func (s *Server) Handle(pattern string, who Audience, do Action) {
 		}
 		most, within := int64(maxForm), formTime
 		if who == FileSenders {
-			most, within = maxUpload, invoke.UploadTime
+			most, within = maxUpload, files.UploadTime
 		}
 		r.Body = http.MaxBytesReader(w, r.Body, most)
 		if r.Method == http.MethodPost {

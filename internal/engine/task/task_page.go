@@ -1,4 +1,4 @@
-package invoke
+package task
 
 import (
 	"context"
@@ -13,8 +13,8 @@ import (
 const historyMost = 500
 
 // TaskMessages returns what belongs to a task, the request first.
-func (c *Calls) TaskMessages(ctx context.Context, t *Task) ([]beeos.Message, error) {
-	return c.opt.Ledger.MessagesOf(ctx, t.Channel, t.Turn, t.Offset-1, historyMost)
+func (r *Reader) TaskMessages(ctx context.Context, t *Task) ([]beeos.Message, error) {
+	return r.Ledger.MessagesOf(ctx, t.Channel, t.Turn, t.Offset-1, historyMost)
 }
 
 // PageFilter selects tasks of one principal with one agent, the one that
@@ -39,8 +39,8 @@ type PageTask struct {
 
 // TaskPage returns tasks by when they last changed, and how many there are on
 // all pages.
-func (c *Calls) TaskPage(ctx context.Context, f PageFilter) (page []PageTask, total int, err error) {
-	found, total, err := c.opt.Ledger.RequestPage(ctx, ledger.PageFilter{
+func (r *Reader) TaskPage(ctx context.Context, f PageFilter) (page []PageTask, total int, err error) {
+	found, total, err := r.Ledger.RequestPage(ctx, ledger.PageFilter{
 		Caller: f.Caller.Principal(), AgentID: f.Agent.ID, Channel: f.Channel, Status: f.Status,
 		After: f.After, BeforeAt: f.BeforeAt, Before: f.Before, Limit: f.AtMost,
 	})
@@ -58,7 +58,7 @@ func (c *Calls) TaskPage(ctx context.Context, f PageFilter) (page []PageTask, to
 	if !f.Replies || len(ended) == 0 {
 		return page, total, nil
 	}
-	replies, err := c.opt.Ledger.Terminals(ctx, ended)
+	replies, err := r.Ledger.Terminals(ctx, ended)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -1,4 +1,4 @@
-package invoke
+package quota
 
 import (
 	"cmp"
@@ -11,7 +11,7 @@ import (
 	"github.com/beeos/beeos/internal/store"
 )
 
-// quotas are the limits that all nodes keep together. The database has the
+// shared is the count that all nodes keep together. The database has the
 // buckets; a node draws calls from them, for all who wait at that moment in
 // one statement, plus a hundredth of the quota for those to come. A bucket
 // that is empty is not asked again before there is something in it. So a quota
@@ -19,12 +19,12 @@ import (
 // hundred draws a minute, however many callers it has.
 //
 // When the database does not answer, every node counts by itself.
-type quotas struct {
+type shared struct {
 	opt   Options
-	alone *limits
+	alone *buckets
 
 	mu      sync.Mutex
-	purses  map[limitKey]*purse
+	purses  map[bucketKey]*purse
 	pending []*purse // those that somebody waits for
 	swept   time.Time
 	ended   bool
@@ -36,7 +36,7 @@ type quotas struct {
 
 // purse is what this node holds of one bucket.
 type purse struct {
-	key       limitKey
+	key       bucketKey
 	perMinute int
 	left      int64     // calls drawn and not made yet
 	empty     time.Time // until when the bucket is known to be
@@ -56,13 +56,13 @@ const (
 	drawWithin = time.Second
 )
 
-func newQuotas(opt Options, alone *limits) *quotas {
-	return &quotas{opt: opt, alone: alone, purses: map[limitKey]*purse{}, wake: make(chan struct{}, 1)}
+func newShared(opt Options, alone *buckets) *shared {
+	return &shared{opt: opt, alone: alone, purses: map[bucketKey]*purse{}, wake: make(chan struct{}, 1)}
 }
 
 // allow takes one call from the quota, or says when to try again. An error is
 // that of ctx.
-func (q *quotas) allow(ctx context.Context, key limitKey, perMinute int) (ok bool, retry time.Duration, err error) {
+func (q *shared) allow(ctx context.Context, key bucketKey, perMinute int) (ok bool, retry time.Duration, err error) {
 	now := q.opt.Now()
 	q.mu.Lock()
 	if q.ended {
@@ -98,11 +98,11 @@ func (q *quotas) allow(ctx context.Context, key limitKey, perMinute int) (ok boo
 }
 
 // purse finds or makes a purse; q.mu is held.
-func (q *quotas) purse(now time.Time, key limitKey, perMinute int) *purse {
-	if now.Sub(q.swept) >= bucketIdle {
+func (q *shared) purse(now time.Time, key bucketKey, perMinute int) *purse {
+	if now.Sub(q.swept) >= idleAfter {
 		q.swept = now
 		for k, p := range q.purses {
-			if now.Sub(p.used) > bucketIdle && len(p.queue) == 0 {
+			if now.Sub(p.used) > idleAfter && len(p.queue) == 0 {
 				delete(q.purses, k)
 			}
 		}
@@ -120,7 +120,7 @@ func (q *quotas) purse(now time.Time, key limitKey, perMinute int) *purse {
 }
 
 // run draws for those who wait until ctx ends; then everybody counts alone.
-func (q *quotas) run(ctx context.Context) error {
+func (q *shared) run(ctx context.Context) error {
 	for {
 		select {
 		case <-q.wake:
@@ -144,7 +144,7 @@ type round struct {
 }
 
 // take returns what is waited for, in the order in which every node draws.
-func (q *quotas) take(last bool) []round {
+func (q *shared) take(last bool) []round {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.ended = q.ended || last
@@ -161,9 +161,9 @@ func (q *quotas) take(last bool) []round {
 }
 
 // draw fills purses and tells those who wait.
-func (q *quotas) draw(ctx context.Context, rounds []round) {
+func (q *shared) draw(ctx context.Context, rounds []round) {
 	draws := make([]store.Draw, len(rounds))
-	byKey := make(map[limitKey]round, len(rounds))
+	byKey := make(map[bucketKey]round, len(rounds))
 	for i, r := range rounds {
 		perMinute := min(int64(r.perMinute), store.MaxPerMinute)
 		draws[i] = store.Draw{
@@ -176,7 +176,7 @@ func (q *quotas) draw(ctx context.Context, rounds []round) {
 	defer cancel()
 	now := q.opt.Now()
 	q.draws.Add(1)
-	drawn, err := q.opt.Store.DrawQuota(ctx, now, draws)
+	drawn, err := q.opt.DB.DrawQuota(ctx, now, draws)
 	if err != nil {
 		if !q.failing {
 			q.opt.Log.Warn("quotas are counted by each node alone until the database answers", "err", err)
@@ -189,13 +189,13 @@ func (q *quotas) draw(ctx context.Context, rounds []round) {
 	}
 	q.failing = false
 	for _, d := range drawn {
-		q.settle(now, byKey[limitKey{d.Credential, d.Agent}], d)
+		q.settle(now, byKey[bucketKey{d.Credential, d.Agent}], d)
 	}
 }
 
 // settle hands out what was drawn: to those who wait, first come first served,
 // then into the purse.
-func (q *quotas) settle(now time.Time, r round, d store.Drawn) {
+func (q *shared) settle(now time.Time, r round, d store.Drawn) {
 	served := min(int64(len(r.queue)), d.Took)
 	retry := max(d.Next.Sub(now), drawPause)
 	q.mu.Lock()
@@ -216,7 +216,7 @@ func (q *quotas) settle(now time.Time, r round, d store.Drawn) {
 }
 
 // countAlone answers by this node's own count.
-func (q *quotas) countAlone(r round) {
+func (q *shared) countAlone(r round) {
 	for _, told := range r.queue {
 		ok, retry := q.alone.allow(q.opt.Now(), r.purse.key, r.perMinute)
 		told <- admission{ok, retry}

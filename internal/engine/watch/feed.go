@@ -1,4 +1,4 @@
-package invoke
+package watch
 
 import (
 	"sync"
@@ -16,34 +16,35 @@ const (
 	feedMost   = 1024    // events of any kind
 )
 
-// feed holds the live events of one turn, or of a channel, between the bus and its reader.
-type feed struct {
+// Feed holds the live events of one turn, or of a channel, between the bus and its reader.
+type Feed struct {
 	turn    string
 	ready   chan struct{}
 	mu      sync.Mutex
-	events  []piece
+	events  []Piece
 	size    int
 	attempt int
 }
 
-// piece is a live event, or several that were run together.
-type piece struct {
+// Piece is a live event, or several that were run together.
+type Piece struct {
 	beeos.Event
 	first int64 // the Seq of the first of them
 }
 
-// newFeed takes the events of one turn, or with "" those of all.
-func newFeed(turn string) *feed { return &feed{turn: turn, ready: make(chan struct{}, 1)} }
+// NewFeed takes the events of one turn, or with "" those of all.
+func NewFeed(turn string) *Feed { return &Feed{turn: turn, ready: make(chan struct{}, 1)} }
 
-// news is poked when events are there; a nil feed never has any.
-func (f *feed) news() <-chan struct{} {
+// News is poked when events are there; a nil feed never has any.
+func (f *Feed) News() <-chan struct{} {
 	if f == nil {
 		return nil
 	}
 	return f.ready
 }
 
-func (f *feed) push(ev beeos.Event) {
+// Push takes an event from the bus.
+func (f *Feed) Push(ev beeos.Event) {
 	if f.turn != "" && ev.Turn != f.turn {
 		return
 	}
@@ -64,7 +65,7 @@ func (f *feed) push(ev beeos.Event) {
 
 // add keeps an event, by itself or as a part of the last one, or drops it; f.mu
 // is held.
-func (f *feed) add(ev *beeos.Event) {
+func (f *Feed) add(ev *beeos.Event) {
 	n := len(f.events)
 	size := len(ev.Text) + len(ev.Reasoning) + len(ev.Part) + len(ev.Data)
 	passing := ev.Kind == beeos.EventDelta || ev.Kind == beeos.EventProgress || ev.Kind == beeos.EventLog
@@ -79,7 +80,7 @@ func (f *feed) add(ev *beeos.Event) {
 		return
 	}
 	f.size += size
-	f.events = append(f.events, piece{*ev, ev.Seq})
+	f.events = append(f.events, Piece{*ev, ev.Seq})
 }
 
 // join makes one event of two that follow each other, if that loses nothing:
@@ -105,7 +106,8 @@ func join(last, ev *beeos.Event) bool {
 	return true
 }
 
-func (f *feed) take() []piece {
+// Take returns the events that have come since it was last called.
+func (f *Feed) Take() []Piece {
 	if f == nil {
 		return nil
 	}

@@ -1,4 +1,7 @@
-package invoke
+// Package task shows requests to those who come back for them later: Reader reads
+// them off the ledger, one by one or in pages, and states.go is the life of a
+// request as a table.
+package task
 
 import (
 	"context"
@@ -25,18 +28,21 @@ type Task struct {
 	Done     *beeos.Message    // the terminal reply; nil while it is worked on
 }
 
+// Reader reads tasks off the ledger.
+type Reader struct{ Ledger *ledger.Ledger }
+
 // Task returns the request with that id if it is the principal's, NotFound
 // otherwise.
-func (c *Calls) Task(ctx context.Context, principal, turn string) (Task, error) {
-	r, err := c.opt.Ledger.Request(ctx, principal, turn)
+func (r *Reader) Task(ctx context.Context, principal, turn string) (Task, error) {
+	found, err := r.Ledger.Request(ctx, principal, turn)
 	if err != nil {
 		return Task{}, err
 	}
-	return taskOf(&r), nil
+	return taskOf(&found), nil
 }
 
-// TaskFilter selects tasks of one principal, newest first.
-type TaskFilter struct {
+// Filter selects tasks of one principal, newest first.
+type Filter struct {
 	Caller beeos.Caller
 	Agent  *beeos.Agent // nil = all agents
 	Agents []string     // these agents; nil = all
@@ -47,14 +53,14 @@ type TaskFilter struct {
 }
 
 // Tasks lists the principal's requests. What their replies say is left out.
-func (c *Calls) Tasks(ctx context.Context, f TaskFilter) ([]Task, error) {
+func (r *Reader) Tasks(ctx context.Context, f Filter) ([]Task, error) {
 	sel := ledger.RequestFilter{
 		Caller: f.Caller.Principal(), AgentIDs: f.Agents, Open: f.Open, Closed: f.Closed, Before: f.Before, Limit: f.AtMost,
 	}
 	if f.Agent != nil {
 		sel.AgentIDs = []string{f.Agent.ID}
 	}
-	found, err := c.opt.Ledger.Requests(ctx, sel)
+	found, err := r.Ledger.Requests(ctx, sel)
 	if err != nil {
 		return nil, fmt.Errorf("list tasks: %w", err)
 	}

@@ -1,9 +1,10 @@
-package invoke
+package quota
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -11,7 +12,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/engine/bus"
+	"github.com/beeos/beeos/internal/store"
 	"github.com/beeos/beeos/test/pgtest"
 )
 
@@ -21,28 +22,42 @@ type clock struct{ nanos atomic.Int64 }
 func (c *clock) now() time.Time       { return time.Unix(0, c.nanos.Load()) }
 func (c *clock) move(d time.Duration) { c.nanos.Add(int64(d)) }
 
-// replicas are nodes that share a database and could share a bus.
-func replicas(t testing.TB, n int) ([]*node, *clock) {
+// replicas are nodes that share a database.
+func replicas(t testing.TB, n int) ([]*Quotas, *clock) {
 	t.Helper()
 	dsn, c := pgtest.URL(t), &clock{}
 	c.nanos.Store(time.Now().UnixNano())
-	var nodes []*node
-	for i := range n {
-		nodes = append(nodes, start(t, dsn, bus.Options{NodeID: fmt.Sprint("n", i), Cluster: "127.0.0.1:0", Secret: "s"}, func(o *Options) {
-			o.Now, o.DrawWithin = c.now, time.Minute // a busy machine is no failed database
-		}))
+	var nodes []*Quotas
+	for range n {
+		db, err := store.Open(t.Context(), dsn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { db.Close() })
+		// A busy machine is no failed database.
+		q := New(Options{DB: db, Log: slog.New(slog.DiscardHandler), Now: c.now, PerMinute: 60, Shared: true, DrawWithin: time.Minute})
+		ctx, cancel := context.WithCancel(context.Background())
+		done := make(chan error, 1)
+		go func() { done <- q.Run(ctx) }() // awaited below
+		t.Cleanup(func() {
+			cancel()
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		})
+		nodes = append(nodes, q)
 	}
 	return nodes, c
 }
 
 // tryCall asks a node for one call out of a quota.
-func tryCall(t testing.TB, n *node, perMinute int) (ok bool, retry time.Duration) {
+func tryCall(t testing.TB, n *Quotas, perMinute int) (ok bool, retry time.Duration) {
 	t.Helper()
 	caller := beeos.Caller{CredentialID: "k", RatePerMinute: perMinute}
-	err := n.withinLimit(t.Context(), &caller, &beeos.Agent{ID: "agent_a"})
+	err := n.Take(t.Context(), &caller, &beeos.Agent{ID: "agent_a"})
 	var e *beeos.Error
 	if err != nil && (!errors.As(err, &e) || e.Code != beeos.RateLimited) {
-		t.Errorf("withinLimit: %v", err)
+		t.Errorf("Take: %v", err)
 		return false, 0
 	}
 	if err != nil {
@@ -82,7 +97,7 @@ func TestQuotaOfABurst(t *testing.T) {
 
 // burst makes so many calls side by side and returns how many were admitted,
 // and the longest wait that the others were told.
-func burst(t *testing.T, nodes []*node, quota, calls int) (admitted int, longest time.Duration) {
+func burst(t *testing.T, nodes []*Quotas, quota, calls int) (admitted int, longest time.Duration) {
 	t.Helper()
 	var mu sync.Mutex
 	var wg sync.WaitGroup
@@ -148,8 +163,8 @@ func TestQuotaOutlivesANode(t *testing.T) {
 func TestQuotaWithoutItsDatabase(t *testing.T) {
 	nodes, clock := replicas(t, 2)
 	for _, n := range nodes {
-		n.opt.Store.Close()
-		if admitted, longest := burst(t, []*node{n}, 60, 200); admitted != 60 || longest > time.Second {
+		n.opt.DB.Close()
+		if admitted, longest := burst(t, []*Quotas{n}, 60, 200); admitted != 60 || longest > time.Second {
 			t.Errorf("%d calls were admitted, the others told to wait %s", admitted, longest)
 		}
 	}
@@ -164,7 +179,7 @@ func TestQuotaOfACallerWhoLeaves(t *testing.T) {
 	nodes, _ := replicas(t, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	err := nodes[0].withinLimit(ctx, &beeos.Caller{CredentialID: "k"}, &beeos.Agent{ID: "agent_a"})
+	err := nodes[0].Take(ctx, &beeos.Caller{CredentialID: "k"}, &beeos.Agent{ID: "agent_a"})
 	if err != nil && !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
@@ -175,12 +190,12 @@ func TestQuotaOfACallerWhoLeaves(t *testing.T) {
 func TestQuotaCostsLittle(t *testing.T) {
 	for _, quota := range []int{60, 6000, 1_000_000} {
 		nodes, clock := replicas(t, 1)
-		before := nodes[0].quotas.draws.Load()
+		before := nodes[0].shared.draws.Load()
 		for range 6000 { // a minute of a hundred calls a second
 			clock.move(10 * time.Millisecond)
 			tryCall(t, nodes[0], quota)
 		}
-		draws := nodes[0].quotas.draws.Load() - before
+		draws := nodes[0].shared.draws.Load() - before
 		t.Logf("quota %d: %d draws for 6000 calls", quota, draws)
 		if draws > 200 {
 			t.Errorf("quota %d: %d draws for 6000 calls", quota, draws)
@@ -188,21 +203,21 @@ func TestQuotaCostsLittle(t *testing.T) {
 	}
 }
 
-func BenchmarkWithinLimit(b *testing.B) {
+func BenchmarkTake(b *testing.B) {
 	agent := &beeos.Agent{ID: "agent_a"}
-	run := func(b *testing.B, n *node) {
+	run := func(b *testing.B, n *Quotas) {
 		b.ReportAllocs()
 		b.ResetTimer()
 		b.RunParallel(func(pb *testing.PB) {
 			caller := beeos.Caller{CredentialID: "k", RatePerMinute: 1_000_000_000}
 			for pb.Next() {
-				if err := n.withinLimit(b.Context(), &caller, agent); err != nil {
+				if err := n.Take(b.Context(), &caller, agent); err != nil {
 					b.Error(err)
 				}
 			}
 		})
 	}
-	b.Run("alone", func(b *testing.B) { run(b, lone(b, nil)) })
+	b.Run("alone", func(b *testing.B) { run(b, New(Options{Now: time.Now})) })
 	b.Run("together", func(b *testing.B) {
 		nodes, _ := replicas(b, 1)
 		run(b, nodes[0])
@@ -213,7 +228,7 @@ func BenchmarkWithinLimit(b *testing.B) {
 		for b.Loop() {
 			n++
 			caller := beeos.Caller{CredentialID: fmt.Sprint(n), RatePerMinute: 60}
-			if err := nodes[0].withinLimit(b.Context(), &caller, agent); err != nil {
+			if err := nodes[0].Take(b.Context(), &caller, agent); err != nil {
 				b.Error(err)
 			}
 		}

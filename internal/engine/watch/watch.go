@@ -1,4 +1,7 @@
-package invoke
+// Package watch wakes whoever waits on this node: for the terminal reply of a turn
+// (waiters.go), or for everything that happens on a channel (watch.go). Live events
+// wait for a slow reader in a Feed, which bounds them.
+package watch
 
 import (
 	"context"
@@ -14,23 +17,23 @@ const watchPage = 200
 // and new messages as they come, until ctx ends or the channel is closed and
 // read to its end. What is already said of turns under way comes first, as one
 // delta each.
-func (c *Calls) Watch(ctx context.Context, channel string, since int64) iter.Seq2[beeos.Event, error] {
-	return c.watch(ctx, &watch{channel: channel, since: since})
+func (w *Watcher) Watch(ctx context.Context, channel string, since int64) iter.Seq2[beeos.Event, error] {
+	return (&watch{w: w, channel: channel, since: since}).events(ctx)
 }
 
 // WatchTurn is Watch for what concerns one request alone; it ends with the
 // request's terminal reply, at once when since is past that.
-func (c *Calls) WatchTurn(ctx context.Context, channel, turn string, since int64) iter.Seq2[beeos.Event, error] {
-	return c.watch(ctx, &watch{channel: channel, turn: turn, since: since})
+func (w *Watcher) WatchTurn(ctx context.Context, channel, turn string, since int64) iter.Seq2[beeos.Event, error] {
+	return (&watch{w: w, channel: channel, turn: turn, since: since}).events(ctx)
 }
 
 // watch is the state of one Watch.
 type watch struct {
-	c       *Calls
+	w       *Watcher
 	channel string
 	turn    string // the only one to watch; empty = all
 	since   int64
-	live    *feed
+	live    *Feed
 	heard   map[string]place
 }
 
@@ -40,12 +43,12 @@ type place struct {
 	seq     int64
 }
 
-func (c *Calls) watch(ctx context.Context, w *watch) iter.Seq2[beeos.Event, error] {
+func (w *watch) events(ctx context.Context) iter.Seq2[beeos.Event, error] {
 	return func(yield func(beeos.Event, error) bool) {
-		news := c.waiters.add(c.waiters.byChannel, w.channel)
-		defer c.waiters.remove(c.waiters.byChannel, w.channel, news)
-		w.c, w.heard, w.live = c, map[string]place{}, newFeed(w.turn)
-		defer c.opt.Bus.Watch(w.channel, w.live.push)()
+		news := w.w.add(w.w.byChannel, w.channel)
+		defer w.w.remove(w.w.byChannel, w.channel, news)
+		w.heard, w.live = map[string]place{}, NewFeed(w.turn)
+		defer w.w.bus.Watch(w.channel, w.live.Push)()
 		say := func(ev *beeos.Event) bool { return yield(*ev, nil) }
 		more, err := w.replay(ctx, say)
 		if err == nil && more {
@@ -65,7 +68,7 @@ func (c *Calls) watch(ctx context.Context, w *watch) iter.Seq2[beeos.Event, erro
 			}
 		}
 		if err != nil {
-			fail(yield, err)
+			YieldError(yield, err)
 		}
 	}
 }
@@ -79,7 +82,7 @@ func (w *watch) replay(ctx context.Context, yield func(*beeos.Event) bool) (more
 		return false, err
 	}
 	for {
-		ms, err := w.c.opt.Ledger.Messages(ctx, w.channel, w.since, watchPage)
+		ms, err := w.w.ledger.Messages(ctx, w.channel, w.since, watchPage)
 		if err != nil {
 			return false, err
 		}
@@ -107,10 +110,10 @@ func (w *watch) replay(ctx context.Context, yield func(*beeos.Event) bool) (more
 
 func (w *watch) ended(ctx context.Context) (bool, error) {
 	if w.turn != "" {
-		done, err := w.c.opt.Ledger.Terminal(ctx, w.turn)
+		done, err := w.w.ledger.Terminal(ctx, w.turn)
 		return done != nil, err
 	}
-	ch, err := w.c.opt.Ledger.Channel(ctx, w.channel)
+	ch, err := w.w.ledger.Channel(ctx, w.channel)
 	return ch.Closed, err
 }
 
@@ -119,7 +122,7 @@ func (w *watch) ended(ctx context.Context) (bool, error) {
 func (w *watch) catchUp(ctx context.Context, yield func(*beeos.Event) bool) (more bool, err error) {
 	turns := []string{w.turn}
 	if w.turn == "" {
-		if turns, err = w.c.opt.Ledger.OpenTurns(ctx, w.channel); err != nil {
+		if turns, err = w.w.ledger.OpenTurns(ctx, w.channel); err != nil {
 			return false, err
 		}
 	}
@@ -132,7 +135,7 @@ func (w *watch) catchUp(ctx context.Context, yield func(*beeos.Event) bool) (mor
 }
 
 func (w *watch) flush(ctx context.Context, yield func(*beeos.Event) bool) bool {
-	events := w.live.take()
+	events := w.live.Take()
 	for i := range events {
 		if !w.say(ctx, &events[i], yield) {
 			return false
@@ -145,7 +148,7 @@ func (w *watch) flush(ctx context.Context, yield func(*beeos.Event) bool) bool {
 // instance that was given up on. The first words of another instance replace
 // those of the one before. Where some were missed, or a snapshot had a part of
 // it, all the text so far comes instead, now or with a later event.
-func (w *watch) say(ctx context.Context, ev *piece, yield func(*beeos.Event) bool) bool {
+func (w *watch) say(ctx context.Context, ev *Piece, yield func(*beeos.Event) bool) bool {
 	last, known := w.heard[ev.Turn]
 	next := last.seq + 1
 	if ev.Attempt > last.attempt {
@@ -170,10 +173,15 @@ func (w *watch) say(ctx context.Context, ev *piece, yield func(*beeos.Event) boo
 // sayAll yields the text so far of a turn, and what was thought and done for
 // it, if its node can be asked.
 func (w *watch) sayAll(ctx context.Context, turn string, yield func(*beeos.Event) bool) bool {
-	ev, ok := w.c.opt.Bus.Snapshot(ctx, turn)
+	ev, ok := w.w.bus.Snapshot(ctx, turn)
 	if !ok {
 		return true
 	}
 	w.heard[turn] = place{ev.Attempt, ev.Seq}
 	return ev.Text == "" && ev.Reasoning == "" && ev.Parts == nil || yield(&ev)
 }
+
+// YieldError ends an iterator of events with an error.
+//
+//go:noinline // its event would lie under the wait of every call
+func YieldError(yield func(beeos.Event, error) bool, err error) { yield(beeos.Event{}, err) }

@@ -1,4 +1,4 @@
-package invoke
+package watch
 
 import (
 	"encoding/json"
@@ -15,23 +15,23 @@ import (
 func TestFeedOfSlowReader(t *testing.T) {
 	delta := func(text string) beeos.Event { return beeos.Event{Kind: beeos.EventDelta, Turn: "t", Text: text} }
 	t.Run("in time", func(t *testing.T) {
-		f := newFeed("t")
+		f := NewFeed("t")
 		for range 10 {
 			for range 3 {
-				f.push(delta("x"))
+				f.Push(delta("x"))
 			}
-			if evs := f.take(); len(evs) != 3 {
+			if evs := f.Take(); len(evs) != 3 {
 				t.Errorf("%d events", len(evs))
 			}
 		}
 	})
 	t.Run("text", func(t *testing.T) {
-		f := newFeed("t")
+		f := NewFeed("t")
 		want := strings.Repeat("0123456789", 30_000)
 		for i := 0; i < len(want); i += 10 {
-			f.push(delta(want[i : i+10]))
+			f.Push(delta(want[i : i+10]))
 		}
-		evs := f.take()
+		evs := f.Take()
 		var got strings.Builder
 		for _, ev := range evs {
 			got.WriteString(ev.Text)
@@ -41,15 +41,15 @@ func TestFeedOfSlowReader(t *testing.T) {
 		}
 	})
 	t.Run("bounds", func(t *testing.T) {
-		f := newFeed("t")
+		f := NewFeed("t")
 		for i := range 100_000 {
-			f.push(delta(strings.Repeat("x", 1000)))
-			f.push(beeos.Event{Kind: beeos.EventProgress, Turn: "t", Progress: float64(i)})
-			f.push(beeos.Event{Kind: beeos.EventLog, Turn: "t", Data: json.RawMessage(`"log"`)})
+			f.Push(delta(strings.Repeat("x", 1000)))
+			f.Push(beeos.Event{Kind: beeos.EventProgress, Turn: "t", Progress: float64(i)})
+			f.Push(beeos.Event{Kind: beeos.EventLog, Turn: "t", Data: json.RawMessage(`"log"`)})
 		}
-		f.push(beeos.Event{Kind: beeos.EventAsk, Turn: "t", AskID: "a"})
+		f.Push(beeos.Event{Kind: beeos.EventAsk, Turn: "t", AskID: "a"})
 		size := 0
-		evs := f.take()
+		evs := f.Take()
 		for _, ev := range evs {
 			size += len(ev.Text) + len(ev.Data)
 		}
@@ -57,19 +57,19 @@ func TestFeedOfSlowReader(t *testing.T) {
 			t.Errorf("%d events with %d bytes, the last %+v", len(evs), size, evs[len(evs)-1])
 		}
 		for range 2 * feedMost {
-			f.push(beeos.Event{Kind: beeos.EventAsk, Turn: "t"})
+			f.Push(beeos.Event{Kind: beeos.EventAsk, Turn: "t"})
 		}
-		if evs := f.take(); len(evs) != feedMost {
+		if evs := f.Take(); len(evs) != feedMost {
 			t.Errorf("%d questions", len(evs))
 		}
 	})
 	t.Run("what is not run together", func(t *testing.T) {
-		f := newFeed("")
+		f := NewFeed("")
 		for i := range feedCalm {
-			f.push(beeos.Event{Kind: beeos.EventLog, Seq: int64(i)})
+			f.Push(beeos.Event{Kind: beeos.EventLog, Seq: int64(i)})
 		}
-		f.take()
-		f.events = make([]piece, feedCalm)
+		f.Take()
+		f.events = make([]Piece, feedCalm)
 		for _, ev := range []beeos.Event{
 			{Kind: beeos.EventDelta, Turn: "a", Text: "1"},
 			{Kind: beeos.EventDelta, Turn: "b", Text: "2"},
@@ -82,10 +82,10 @@ func TestFeedOfSlowReader(t *testing.T) {
 			{Kind: beeos.EventProgress, Turn: "b", Progress: 1},
 			{Kind: beeos.EventProgress, Turn: "b", Progress: 2},
 		} {
-			f.push(ev)
+			f.Push(ev)
 		}
 		var got []string
-		for _, ev := range f.take()[feedCalm:] {
+		for _, ev := range f.Take()[feedCalm:] {
 			got = append(got, ev.Turn+ev.Text+ev.Reasoning+string(ev.Part))
 		}
 		if diff := cmp.Diff([]string{"a1", "b23", "b4", "b{}", "b56", "b8", "b"}, got); diff != "" {

@@ -12,6 +12,7 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/engine/bus"
 	"github.com/beeos/beeos/internal/engine/ledger"
+	"github.com/beeos/beeos/internal/engine/task"
 	"github.com/beeos/beeos/internal/store"
 )
 
@@ -20,9 +21,9 @@ var everyStatus = []beeos.TaskStatus{
 	beeos.TaskCompleted, beeos.TaskFailed, beeos.TaskCanceled, beeos.TaskTimeout, beeos.TaskRejected,
 }
 
-var everyEvent = []TaskEvent{
-	OnDelivered, OnDelta, OnInputRequired, OnAuthRequired, OnContinue, OnAuthGrant, OnReply, OnError, OnRefuse, OnBusy,
-	OnCancel, OnCancelled, OnCancelForced, OnDeadline, OnAgentLost, OnGivenUp,
+var everyEvent = []task.Event{
+	task.OnDelivered, task.OnDelta, task.OnInputRequired, task.OnAuthRequired, task.OnContinue, task.OnAuthGrant, task.OnReply, task.OnError, task.OnRefuse, task.OnBusy,
+	task.OnCancel, task.OnCancelled, task.OnCancelForced, task.OnDeadline, task.OnAgentLost, task.OnGivenUp,
 }
 
 // life is a ledger with calls on it, a clock that the test moves, and an agent
@@ -117,7 +118,7 @@ func (l *life) lease(turn string) []ledger.Lease {
 
 // happen makes an event happen in the way it does in real life. That it is
 // refused shows in the state alone.
-func (l *life) happen(m beeos.Message, e TaskEvent) {
+func (l *life) happen(m beeos.Message, e task.Event) {
 	ctx := context.Background()
 	about := func(t beeos.MessageType) beeos.Message {
 		return beeos.Message{Channel: m.Channel, InReplyTo: m.ID, Type: t, State: beeos.StateCompleted, Publisher: "agent:agent_a", Body: string(e)}
@@ -129,45 +130,45 @@ func (l *life) happen(m beeos.Message, e TaskEvent) {
 		l.tolerate(err, beeos.MessageTerminal)
 	}
 	switch e {
-	case OnDelivered:
+	case task.OnDelivered:
 		_, err := l.led.Claim(ctx, l.agent.ID, l.clock().Add(lifeLimit), 1000)
 		l.tolerate(err)
-	case OnDelta:
+	case task.OnDelta:
 		l.bus.Publish(beeos.Event{Kind: beeos.EventDelta, Channel: m.Channel, Turn: m.ID, Attempt: 1, Seq: 1, Text: "x"})
-	case OnInputRequired:
+	case task.OnInputRequired:
 		_, err := l.led.Append(ctx, about(beeos.AgentInputRequired))
 		l.tolerate(err)
-	case OnAuthRequired:
+	case task.OnAuthRequired:
 		_, err := l.led.Append(ctx, about(beeos.AgentAuthRequired))
 		l.tolerate(err)
-	case OnContinue:
+	case task.OnContinue:
 		_, err := l.calls.Continue(ctx, about(beeos.Continue))
 		l.tolerate(err, beeos.Conflict, beeos.NotFound)
-	case OnAuthGrant:
+	case task.OnAuthGrant:
 		_, err := l.calls.Continue(ctx, about(beeos.AuthGrant))
 		l.tolerate(err, beeos.Conflict, beeos.NotFound)
-	case OnReply:
+	case task.OnReply:
 		end(beeos.AgentReply, beeos.StateCompleted)
-	case OnError:
+	case task.OnError:
 		end(beeos.AgentReplyError, beeos.StateFailed)
-	case OnRefuse:
+	case task.OnRefuse:
 		end(beeos.AgentRefuse, beeos.StateRefused)
-	case OnBusy:
+	case task.OnBusy:
 		end(beeos.AgentBusy, beeos.StateRefused)
-	case OnCancel:
+	case task.OnCancel:
 		l.tolerate(l.calls.Cancel(ctx, m.Channel, m.ID, "enough"))
-	case OnCancelled:
+	case task.OnCancelled:
 		end(beeos.AgentReplyError, beeos.StateCancelled)
-	case OnCancelForced:
+	case task.OnCancelForced:
 		l.tolerate(l.calls.Cancel(ctx, m.Channel, m.ID, "enough"))
 		l.pass(ledger.CancelGrace)
 		l.tolerate(l.calls.Sweep(ctx))
-	case OnDeadline:
+	case task.OnDeadline:
 		l.pass(lifeLimit + time.Second)
 		l.tolerate(l.calls.Sweep(ctx))
-	case OnAgentLost:
+	case task.OnAgentLost:
 		l.tolerate(l.led.Release(ctx, l.lease(m.ID)))
-	case OnGivenUp:
+	case task.OnGivenUp:
 		l.tolerate(l.led.Release(ctx, l.lease(m.ID)))
 		l.gone()
 		l.pass(defaultLostAfter + time.Second)
@@ -191,9 +192,9 @@ func (l *life) tolerate(err error, codes ...beeos.Code) {
 func (l *life) reach(s beeos.TaskStatus) beeos.Message {
 	l.t.Helper()
 	m := l.request()
-	way := map[beeos.TaskStatus]TaskEvent{
-		beeos.TaskQueued: OnAgentLost, beeos.TaskInputRequired: OnInputRequired, beeos.TaskAuthRequired: OnAuthRequired,
-		beeos.TaskCompleted: OnReply, beeos.TaskFailed: OnError, beeos.TaskCanceled: OnCancelled, beeos.TaskTimeout: OnDeadline, beeos.TaskRejected: OnRefuse,
+	way := map[beeos.TaskStatus]task.Event{
+		beeos.TaskQueued: task.OnAgentLost, beeos.TaskInputRequired: task.OnInputRequired, beeos.TaskAuthRequired: task.OnAuthRequired,
+		beeos.TaskCompleted: task.OnReply, beeos.TaskFailed: task.OnError, beeos.TaskCanceled: task.OnCancelled, beeos.TaskTimeout: task.OnDeadline, beeos.TaskRejected: task.OnRefuse,
 	}
 	if e, ok := way[s]; ok {
 		l.happen(m, e)
@@ -207,23 +208,23 @@ func (l *life) reach(s beeos.TaskStatus) beeos.Message {
 // TestEveryStateAndEvent holds the table against what the ledger does.
 func TestEveryStateAndEvent(t *testing.T) {
 	for _, s := range everyStatus {
-		if len(transitions[s]) != len(everyEvent) && !s.Terminal() {
-			t.Errorf("the table has %d events for %s, there are %d", len(transitions[s]), s, len(everyEvent))
+		if len(task.Transitions[s]) != len(everyEvent) && !s.Terminal() {
+			t.Errorf("the table has %d events for %s, there are %d", len(task.Transitions[s]), s, len(everyEvent))
 		}
 		t.Run(string(s), func(t *testing.T) {
 			l := newLife(t)
 			for _, e := range everyEvent {
 				m := l.reach(s)
 				l.happen(m, e)
-				want, known := After(s, e)
+				want, known := task.After(s, e)
 				if got := l.status(m.ID); got != want {
 					t.Errorf("%s in %s: the task is %s, the table says %s (known: %v)", e, s, got, want, known)
 				}
 			}
 		})
 	}
-	if len(transitions) != len(everyStatus) {
-		t.Errorf("the table has %d states, there are %d", len(transitions), len(everyStatus))
+	if len(task.Transitions) != len(everyStatus) {
+		t.Errorf("the table has %d states, there are %d", len(task.Transitions), len(everyStatus))
 	}
 }
 
@@ -238,9 +239,9 @@ func TestRandomLives(t *testing.T) {
 			t.Logf("seed %d", seed)
 		}
 	}()
-	single := []TaskEvent{
-		OnDelta, OnInputRequired, OnAuthRequired, OnContinue, OnAuthGrant, OnInputRequired, OnAuthRequired, OnContinue, OnAuthGrant,
-		OnAgentLost, OnDelivered, OnReply, OnError, OnRefuse, OnBusy, OnCancel, OnCancelled,
+	single := []task.Event{
+		task.OnDelta, task.OnInputRequired, task.OnAuthRequired, task.OnContinue, task.OnAuthGrant, task.OnInputRequired, task.OnAuthRequired, task.OnContinue, task.OnAuthGrant,
+		task.OnAgentLost, task.OnDelivered, task.OnReply, task.OnError, task.OnRefuse, task.OnBusy, task.OnCancel, task.OnCancelled,
 	}
 	l := newLife(t)
 	var all []beeos.Message
@@ -253,9 +254,9 @@ func TestRandomLives(t *testing.T) {
 		e := single[rng.IntN(len(single))]
 		before := l.status(m.ID)
 		l.happen(m, e)
-		unwanted[m.ID] = unwanted[m.ID] || e == OnCancel
-		want, _ := After(before, e)
-		if e == OnDelivered && unwanted[m.ID] {
+		unwanted[m.ID] = unwanted[m.ID] || e == task.OnCancel
+		want, _ := task.After(before, e)
+		if e == task.OnDelivered && unwanted[m.ID] {
 			want = before // what is to end is not handed out again
 		}
 		if l.status(m.ID) != want {
@@ -277,8 +278,8 @@ func TestRandomLives(t *testing.T) {
 			ended[m.ID] = s
 		}
 	}
-	l.happen(all[0], OnCancelForced)
-	l.happen(all[0], OnDeadline)
+	l.happen(all[0], task.OnCancelForced)
+	l.happen(all[0], task.OnDeadline)
 	for _, m := range all {
 		s := l.status(m.ID)
 		if !s.Terminal() {
@@ -291,7 +292,7 @@ func TestRandomLives(t *testing.T) {
 	if len(ended) == 0 || len(ended) == len(all) {
 		t.Errorf("%d of %d had ended before their deadlines; the test proves little", len(ended), len(all))
 	}
-	open, err := l.calls.Tasks(t.Context(), TaskFilter{Caller: aCall(l.agent, "").Caller, Open: true, AtMost: 1000})
+	open, err := l.calls.Tasks(t.Context(), task.Filter{Caller: aCall(l.agent, "").Caller, Open: true, AtMost: 1000})
 	if err != nil || len(open) != 0 {
 		t.Errorf("open tasks: %v, %v", fmt.Sprint(open), err)
 	}

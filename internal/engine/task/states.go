@@ -1,40 +1,40 @@
-package invoke
+package task
 
 import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/engine/ledger"
 )
 
-// TaskEvent is something that happens to a request.
-type TaskEvent string
+// Event is something that happens to a request.
+type Event string
 
 const (
-	OnDelivered     TaskEvent = "delivered"      // an instance of the agent has it
-	OnDelta         TaskEvent = "delta"          // a piece of the reply
-	OnInputRequired TaskEvent = "input_required" // the agent asks
-	OnAuthRequired  TaskEvent = "auth_required"  // the agent asks for consent
-	OnContinue      TaskEvent = "continue"       // the caller answers
-	OnAuthGrant     TaskEvent = "auth_grant"     // the caller consents
-	OnReply         TaskEvent = "reply"          // the four ways in which an agent ends it
-	OnError         TaskEvent = "error"
-	OnRefuse        TaskEvent = "refuse"
-	OnBusy          TaskEvent = "busy"
-	OnCancel        TaskEvent = "cancel"        // the caller asks for its end
-	OnCancelled     TaskEvent = "cancelled"     // the agent acknowledges that
-	OnCancelForced  TaskEvent = "cancel_forced" // it does not, in time
-	OnDeadline      TaskEvent = "deadline"
-	OnAgentLost     TaskEvent = "agent_lost" // the instance went away; another may take it
-	OnGivenUp       TaskEvent = "given_up"   // none did
+	OnDelivered     Event = "delivered"      // an instance of the agent has it
+	OnDelta         Event = "delta"          // a piece of the reply
+	OnInputRequired Event = "input_required" // the agent asks
+	OnAuthRequired  Event = "auth_required"  // the agent asks for consent
+	OnContinue      Event = "continue"       // the caller answers
+	OnAuthGrant     Event = "auth_grant"     // the caller consents
+	OnReply         Event = "reply"          // the four ways in which an agent ends it
+	OnError         Event = "error"
+	OnRefuse        Event = "refuse"
+	OnBusy          Event = "busy"
+	OnCancel        Event = "cancel"        // the caller asks for its end
+	OnCancelled     Event = "cancelled"     // the agent acknowledges that
+	OnCancelForced  Event = "cancel_forced" // it does not, in time
+	OnDeadline      Event = "deadline"
+	OnAgentLost     Event = "agent_lost" // the instance went away; another may take it
+	OnGivenUp       Event = "given_up"   // none did
 )
 
 // no: the event is refused, or cannot happen; nothing changes.
 const no beeos.TaskStatus = ""
 
-// transitions is the life of a request: by state and event, the state after.
+// Transitions is the life of a request: by state and event, the state after.
 // Nothing stores a state. StatusOf reads it off the ledger's rows, and the
 // ledger's own rules make the rows follow this table: a terminal reply is
 // unique, and takes the delivery with it in the same transaction.
-var transitions = map[beeos.TaskStatus]map[TaskEvent]beeos.TaskStatus{
+var Transitions = map[beeos.TaskStatus]map[Event]beeos.TaskStatus{
 	beeos.TaskQueued: {
 		OnDelivered: beeos.TaskRunning,
 		OnDelta:     no, OnInputRequired: no, OnAuthRequired: no, // of an instance that has lost it
@@ -75,14 +75,14 @@ var transitions = map[beeos.TaskStatus]map[TaskEvent]beeos.TaskStatus{
 
 // After returns the state that an event leads to; false when the state does
 // not know the event, which then changes nothing.
-func After(s beeos.TaskStatus, e TaskEvent) (beeos.TaskStatus, bool) {
-	if next := transitions[s][e]; next != no {
+func After(s beeos.TaskStatus, e Event) (beeos.TaskStatus, bool) {
+	if next := Transitions[s][e]; next != no {
 		return next, true
 	}
 	return s, false
 }
 
-func knows(s beeos.TaskStatus, e TaskEvent) bool {
+func Knows(s beeos.TaskStatus, e Event) bool {
 	_, ok := After(s, e)
 	return ok
 }

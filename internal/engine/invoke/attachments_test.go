@@ -12,35 +12,36 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/engine/blob"
 	"github.com/beeos/beeos/internal/engine/bus"
+	"github.com/beeos/beeos/internal/engine/files"
 	"github.com/beeos/beeos/internal/store"
 )
 
 // withFile is a node on which the caller of aCall has one stored file.
-func withFile(t *testing.T) (*node, *Files, store.File) {
+func withFile(t *testing.T) (*node, *files.Files, store.File) {
 	t.Helper()
 	n := lone(t, func(o *Options) {
-		o.Files = &Files{DB: o.Store, Links: &blob.Signer{Key: blob.NewKey(), Base: "http://rest"}, Now: time.Now}
+		o.Files = &files.Files{DB: o.Store, Links: &blob.Signer{Key: blob.NewKey(), Base: "http://rest"}, Now: time.Now}
 	})
-	files := n.opt.Files
+	kept := n.opt.Files
 	now := time.Now().UTC()
 	f := store.File{ID: "file_1", Owner: "user:u", OwnerID: "u", Filename: "a.txt", ContentType: "text/plain", Size: 5, SHA256: []byte{1}, CreatedAt: now, ExpiresAt: now.Add(time.Minute)}
 	for _, err := range []error{
-		files.DB.CreateUser(t.Context(), beeos.User{ID: "u", Email: "u@example.com", Name: "u"}),
-		files.DB.CreateFile(t.Context(), f),
-		files.DB.ClaimFile(t.Context(), f.ID, "c", now, now.Add(time.Minute)),
-		files.DB.StoreFile(t.Context(), f, "c"),
+		kept.DB.CreateUser(t.Context(), beeos.User{ID: "u", Email: "u@example.com", Name: "u"}),
+		kept.DB.CreateFile(t.Context(), f),
+		kept.DB.ClaimFile(t.Context(), f.ID, "c", now, now.Add(time.Minute)),
+		kept.DB.StoreFile(t.Context(), f, "c"),
 	} {
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	return n, files, f
+	return n, kept, f
 }
 
 // TestAttachedFileOutlivesItsRequest: a request that may wait for days takes
 // the file and the link with it.
 func TestAttachedFileOutlivesItsRequest(t *testing.T) {
-	n, files, f := withFile(t)
+	n, kept, f := withFile(t)
 	frames := make(chan beeos.Frame, 1)
 	stop, err := n.bus.Serve("agent_a", func(d bus.Dispatch) bool {
 		var f beeos.Frame
@@ -56,7 +57,7 @@ func TestAttachedFileOutlivesItsRequest(t *testing.T) {
 	defer stop()
 	week := time.Now().Add(7 * 24 * time.Hour)
 	r := aCall(anAgent(beeos.DeliverPush), "look")
-	r.Deadline, r.Parts, r.Attachments = week, json.RawMessage(`[{"type":"custom","x": 1}]`), []Attachment{{FileID: f.ID}}
+	r.Deadline, r.Parts, r.Attachments = week, json.RawMessage(`[{"type":"custom","x": 1}]`), []files.Attachment{{FileID: f.ID}}
 	if _, err := n.Send(t.Context(), *r); err != nil {
 		t.Fatal(err)
 	}
@@ -68,11 +69,11 @@ func TestAttachedFileOutlivesItsRequest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := files.Links.Check(http.MethodGet, f.ID, link.RawQuery, week.Add(-time.Minute)); err != nil {
+	if _, err := kept.Links.Check(http.MethodGet, f.ID, link.RawQuery, week.Add(-time.Minute)); err != nil {
 		t.Errorf("the link does not last as long as the request: %v", err)
 	}
-	if kept, err := files.DB.File(t.Context(), f.ID); err != nil || kept.ExpiresAt.Before(week.Add(-time.Millisecond)) {
-		t.Errorf("the file is kept until %v, %v; the request until %v", kept.ExpiresAt, err, week)
+	if file, err := kept.DB.File(t.Context(), f.ID); err != nil || file.ExpiresAt.Before(week.Add(-time.Millisecond)) {
+		t.Errorf("the file is kept until %v, %v; the request until %v", file.ExpiresAt, err, week)
 	}
 }
 
@@ -80,21 +81,21 @@ func TestAttachedFileOutlivesItsRequest(t *testing.T) {
 // files the agent must not get twice.
 func TestAttachOnce(t *testing.T) {
 	n, _, f := withFile(t)
-	r := aCall(anAgent(beeos.DeliverPush), "look")
-	r.IdempotencyKey, r.Attachments = "k", []Attachment{{FileID: f.ID}}
-	if err := n.attach(t.Context(), r); err != nil {
-		t.Fatal(err)
-	}
-	first := *r
-	if err := n.attach(t.Context(), r); err != nil {
-		t.Fatal(err)
-	}
-	var parts []struct{ URL string }
-	if err := json.Unmarshal(r.Parts, &parts); err != nil || len(parts) != 1 || parts[0].URL == "" {
-		t.Errorf("parts %+v, %v; want the file", parts, err)
-	}
-	if string(r.Call.Attachments) != string(first.Call.Attachments) || string(r.Fingerprint) != string(first.Fingerprint) {
-		t.Errorf("attached twice, it is another request")
+	r := aCall(anAgent(beeos.DeliverQueue), "look")
+	r.IdempotencyKey, r.Attachments = "k", []files.Attachment{{FileID: f.ID}}
+	var first []byte
+	for _, key := range []string{"one round", "the next"} {
+		r.IdempotencyKey, r.TurnID = key, ""
+		print, err := fingerprint(r)
+		if err != nil || first != nil && string(print) != string(first) {
+			t.Errorf("%s: another fingerprint than before, %v", key, err)
+		}
+		first = print
+		m, err := n.Send(t.Context(), *r)
+		var parts []struct{ URL string }
+		if err != nil || json.Unmarshal(m.Parts, &parts) != nil || len(parts) != 1 || parts[0].URL == "" {
+			t.Errorf("%s: parts %+v, %v; want the file", key, parts, err)
+		}
 	}
 }
 
@@ -102,7 +103,7 @@ func TestAttachOnce(t *testing.T) {
 func TestAttachmentsNeedAFileStore(t *testing.T) {
 	n := lone(t, nil)
 	r := aCall(anAgent(beeos.DeliverQueue), "look")
-	r.Attachments = []Attachment{{FileID: "file_1"}}
+	r.Attachments = []files.Attachment{{FileID: "file_1"}}
 	_, err := n.Send(t.Context(), *r)
 	if beeos.CodeOf(err) != beeos.InvalidParam || !strings.Contains(err.Error(), "OPENAPI_PUBLIC_URL") {
 		t.Errorf("error %v", err)
@@ -112,14 +113,14 @@ func TestAttachmentsNeedAFileStore(t *testing.T) {
 // TestFileWithoutBytes: a file that is removed while somebody opens it, or whose
 // bytes did not come back with a backup, is not there.
 func TestFileWithoutBytes(t *testing.T) {
-	_, files, f := withFile(t)
+	_, kept, f := withFile(t)
 	disk, err := blob.OpenDisk(filepath.Join(t.TempDir(), "files"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer disk.Close()
-	files.Blobs = disk
-	if _, _, err := files.Open(t.Context(), f.ID); beeos.CodeOf(err) != beeos.NotFound {
+	kept.Blobs = disk
+	if _, _, err := kept.Open(t.Context(), f.ID); beeos.CodeOf(err) != beeos.NotFound {
 		t.Errorf("opened: %v, want not found", err)
 	}
 }

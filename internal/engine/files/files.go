@@ -1,4 +1,7 @@
-package invoke
+// Package files keeps the files of callers: a caller announces one, uploads its
+// bytes by a signed link and attaches it to calls (attach.go); after a while it is
+// gone.
+package files
 
 import (
 	"context"
@@ -21,8 +24,8 @@ import (
 
 // How large a file may be, and how long a sender may take for it.
 const (
-	MaxFileBytes = 64 << 20
-	UploadTime   = 10 * time.Minute
+	MaxBytes   = 64 << 20
+	UploadTime = 10 * time.Minute
 )
 
 const (
@@ -74,7 +77,7 @@ func (f *Files) announce(ctx context.Context, owner, user, filename, contentType
 	return Upload{
 		FileID: id,
 		UploadURL: f.Links.Link(blob.Grant{
-			Method: http.MethodPut, FileID: id, ContentType: contentType, MaxBytes: MaxFileBytes, Expires: now.Add(uploadWithin),
+			Method: http.MethodPut, FileID: id, ContentType: contentType, MaxBytes: MaxBytes, Expires: now.Add(uploadWithin),
 		}),
 		DownloadURL: f.link(id, now.Add(link)), DownloadExpires: link,
 	}, nil
@@ -178,7 +181,7 @@ func (f *Files) Store(ctx context.Context, c beeos.Caller, key, filename, conten
 	if err != nil {
 		return store.File{}, err
 	}
-	return f.Receive(ctx, blob.Grant{Method: http.MethodPut, FileID: id, ContentType: contentType, MaxBytes: MaxFileBytes}, body)
+	return f.Receive(ctx, blob.Grant{Method: http.MethodPut, FileID: id, ContentType: contentType, MaxBytes: MaxBytes}, body)
 }
 
 // source remembers that it was the sender that failed, not the disk.

@@ -1,25 +1,65 @@
-package invoke
+package watch
 
 import (
 	"context"
+	"log/slog"
+	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/engine/bus"
 	"github.com/beeos/beeos/internal/engine/ledger"
+	"github.com/beeos/beeos/internal/store"
 )
+
+// node is a running Watcher with what it watches.
+type node struct {
+	*Watcher
+	db *store.DB
+}
+
+func start(t *testing.T) node {
+	t.Helper()
+	db, err := store.Open(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "b.db")+"?durability=os")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := bus.Open(t.Context(), bus.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := ledger.Open(t.Context(), db, ledger.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := node{NewWatcher(l, b, slog.New(slog.DiscardHandler)), db}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- n.Run(ctx) }() // awaited below
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		l.Close()
+		b.Close()
+		db.Close()
+	})
+	return n
+}
 
 // TestTextWithoutHoles: whatever is missed, run together or said by another
 // instance, a watcher's text is the turn's.
 func TestTextWithoutHoles(t *testing.T) {
-	delta := func(attempt int, first, seq int64, text string) piece {
-		return piece{beeos.Event{Kind: beeos.EventDelta, Turn: "t", Attempt: attempt, Seq: seq, Text: text}, first}
+	delta := func(attempt int, first, seq int64, text string) Piece {
+		return Piece{beeos.Event{Kind: beeos.EventDelta, Turn: "t", Attempt: attempt, Seq: seq, Text: text}, first}
 	}
 	type step struct {
 		asked beeos.Event // what the turn's node says when it is asked; none = it does not answer
-		heard piece
+		heard Piece
 		want  string // the text so far
 	}
 	soFar := func(attempt int, seq int64, text string) beeos.Event {
@@ -46,7 +86,7 @@ func TestTextWithoutHoles(t *testing.T) {
 		},
 		"progress in between": {
 			{heard: delta(1, 1, 1, "a"), want: "a"},
-			{heard: piece{beeos.Event{Kind: beeos.EventProgress, Turn: "t", Attempt: 1, Seq: 2}, 2}, want: "a"},
+			{heard: Piece{beeos.Event{Kind: beeos.EventProgress, Turn: "t", Attempt: 1, Seq: 2}, 2}, want: "a"},
 			{heard: delta(1, 3, 3, "b"), want: "ab"},
 		},
 		"another instance begins again": {
@@ -57,10 +97,10 @@ func TestTextWithoutHoles(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			n := lone(t, nil)
+			n := start(t)
 			var now beeos.Event
 			n.bus.ServeSnapshots(func(string) (beeos.Event, bool) { return now, now.SoFar })
-			w := &watch{c: n.Calls, heard: map[string]place{}}
+			w := &watch{w: n.Watcher, heard: map[string]place{}}
 			text := ""
 			for i, s := range steps {
 				now = s.asked
@@ -84,8 +124,8 @@ func TestTextWithoutHoles(t *testing.T) {
 // TestWatchFindsWhatNobodyAnnounced: a message whose notice is lost comes a
 // second late, and so does the end of a channel.
 func TestWatchFindsWhatNobodyAnnounced(t *testing.T) {
-	n := lone(t, nil)
-	mute, err := ledger.Open(t.Context(), n.opt.Store, ledger.Options{}) // tells nobody
+	n := start(t)
+	mute, err := ledger.Open(t.Context(), n.db, ledger.Options{}) // tells nobody
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +162,7 @@ func TestWatchFindsWhatNobodyAnnounced(t *testing.T) {
 // TestWatchEndsWithItsChannel: whoever watches a channel that is deleted hears
 // of it, and does not watch nothing for ever.
 func TestWatchEndsWithItsChannel(t *testing.T) {
-	n := lone(t, nil)
+	n := start(t)
 	ch := beeos.Channel{ID: beeos.NewChannelID(), AgentID: "agent_a", Owner: "user:u", Kind: beeos.KindInvoke}
 	if err := n.ledger.CreateChannel(t.Context(), ch); err != nil {
 		t.Fatal(err)
@@ -138,9 +178,9 @@ func TestWatchEndsWithItsChannel(t *testing.T) {
 		ended <- last
 	}()
 	for watched := false; !watched; <-time.After(time.Millisecond) {
-		n.waiters.mu.Lock()
-		watched = len(n.waiters.byChannel[ch.ID]) > 0
-		n.waiters.mu.Unlock()
+		n.mu.Lock()
+		watched = len(n.byChannel[ch.ID]) > 0
+		n.mu.Unlock()
 	}
 	if err := n.ledger.DeleteChannel(t.Context(), ch.ID); err != nil {
 		t.Fatal(err)

@@ -1,0 +1,82 @@
+// Package quota limits how many calls a minute one credential may make to one
+// agent. A node that is alone counts in memory (buckets.go); nodes that share a
+// database count together in it (shared.go).
+package quota
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/store"
+)
+
+// Options are what quotas are counted with.
+type Options struct {
+	DB        *store.DB
+	Log       *slog.Logger
+	Now       func() time.Time
+	PerMinute int  // calls, where neither the credential nor the agent says otherwise
+	Shared    bool // other nodes count in the same database
+
+	// DrawWithin is how long the database may take to say what is left of a quota
+	// before this node counts alone; 0 = 1 s.
+	DrawWithin time.Duration
+}
+
+// Quotas counts calls.
+type Quotas struct {
+	opt    Options
+	alone  buckets
+	shared *shared // nil when no other node can be there
+}
+
+// New returns a Quotas; Run must be running where they are shared.
+func New(opt Options) *Quotas {
+	q := &Quotas{opt: opt, alone: buckets{byKey: map[bucketKey]*bucket{}}}
+	if opt.Shared {
+		q.shared = newShared(opt, &q.alone)
+	}
+	return q
+}
+
+// Run counts together with other nodes until ctx ends.
+func (q *Quotas) Run(ctx context.Context) error {
+	if q.shared == nil {
+		return nil
+	}
+	return q.shared.run(ctx)
+}
+
+// Take takes one call from the caller's quota at the agent: the credential's
+// own, else the agent's, else the default. It is RateLimited when none is left.
+func (q *Quotas) Take(ctx context.Context, caller *beeos.Caller, agent *beeos.Agent) error {
+	perMinute := caller.RatePerMinute
+	if perMinute <= 0 {
+		perMinute = agent.RateLimit
+	}
+	if perMinute <= 0 {
+		perMinute = q.opt.PerMinute
+	}
+	id := caller.CredentialID
+	if id == "" {
+		id = caller.Principal()
+	}
+	ok, retry, err := q.allow(ctx, bucketKey{id, agent.ID}, perMinute)
+	if ok || err != nil {
+		return err
+	}
+	retry = (retry + time.Millisecond - 1).Truncate(time.Millisecond) // told in milliseconds, and then it must be time
+	e := beeos.Errorf(beeos.RateLimited, "over the quota of %d calls a minute for this credential and agent; try again in %s", perMinute, retry)
+	e.RetryAfter = retry
+	return e
+}
+
+func (q *Quotas) allow(ctx context.Context, key bucketKey, perMinute int) (ok bool, retry time.Duration, err error) {
+	if q.shared != nil {
+		return q.shared.allow(ctx, key, perMinute)
+	}
+	ok, retry = q.alone.allow(q.opt.Now(), key, perMinute)
+	return ok, retry, nil
+}
