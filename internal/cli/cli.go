@@ -35,7 +35,7 @@ type commands struct {
 	Serve ServeCmd `cmd:"" help:"Run the server for machines: JSON logs, no demo, no keys on the screen."`
 
 	Agent     AgentCmd     `cmd:"" help:"Write, run and look at agents."`
-	Connect   ConnectCmd   `cmd:"" help:"Make a program an agent that is not one yet."`
+	Connect   ConnectCmd   `cmd:"" help:"Turn something that is not an agent into one."`
 	Deploy    DeployCmd    `cmd:"" help:"Make the built-in agents of a file what it says about them."`
 	Call      CallCmd      `cmd:"" help:"Ask an agent and print its answer as it comes."`
 	Tasks     TasksCmd     `cmd:"" help:"List, follow and cancel what was asked of agents."`

@@ -17,7 +17,7 @@ import (
 	"github.com/beeos/beeos/internal/outward/bridge/upstream"
 )
 
-// ConnectCmd makes an agent of something that is none.
+// ConnectCmd turns something that is not an agent into one.
 type ConnectCmd struct {
 	agentEnv
 	Name        string `help:"Name of the agent."`
