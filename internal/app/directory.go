@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/access/auth"
+	"github.com/beeos/beeos/internal/access/signin"
 	"github.com/beeos/beeos/internal/config"
 	"github.com/beeos/beeos/internal/store"
 )
@@ -15,7 +15,7 @@ import (
 // server that runs notices within half a minute.
 type Directory struct {
 	db     *store.DB
-	people *auth.People
+	people *signin.People
 	web    string
 }
 
@@ -30,7 +30,7 @@ func OpenDirectory(ctx context.Context, cfg config.Config) (*Directory, error) {
 		return nil, err
 	}
 	end := func(ctx context.Context, userID string) error { return db.EndOwnOAuthFamilies(ctx, userID) }
-	return &Directory{db: db, people: &auth.People{DB: db, EndTokens: end}, web: cfg.Web.PublicURL}, nil
+	return &Directory{db: db, people: &signin.People{DB: db, EndTokens: end}, web: cfg.Web.PublicURL}, nil
 }
 
 // Close gives the database back.
@@ -89,7 +89,7 @@ func (d *Directory) People(ctx context.Context) ([]Person, error) {
 
 // Invite returns the link that makes the owner of an address a user.
 func (d *Directory) Invite(ctx context.Context, email string, admin bool) (string, error) {
-	token, err := d.people.Invite(ctx, auth.Operator, email, admin)
+	token, err := d.people.Invite(ctx, signin.Operator, email, admin)
 	return d.link(token), err
 }
 
@@ -113,7 +113,7 @@ func (d *Directory) Reset(ctx context.Context, email string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	token, err := d.people.Reset(ctx, auth.Operator, u.ID)
+	token, err := d.people.Reset(ctx, signin.Operator, u.ID)
 	return d.link(token), err
 }
 
@@ -123,7 +123,7 @@ func (d *Directory) SetDisabled(ctx context.Context, email string, off bool) err
 	if err != nil {
 		return err
 	}
-	return d.people.SetDisabled(ctx, auth.Operator, u.ID, off)
+	return d.people.SetDisabled(ctx, signin.Operator, u.ID, off)
 }
 
 // SignOut ends all sessions of a person.
@@ -132,7 +132,7 @@ func (d *Directory) SignOut(ctx context.Context, email string) error {
 	if err != nil {
 		return err
 	}
-	return d.people.EndAllBy(ctx, auth.Operator, u.ID)
+	return d.people.EndAllBy(ctx, signin.Operator, u.ID)
 }
 
 func (d *Directory) user(ctx context.Context, email string) (beeos.User, error) {

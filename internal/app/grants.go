@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/access/auth"
 	"github.com/beeos/beeos/internal/access/oauth"
+	"github.com/beeos/beeos/internal/access/signin"
 	"github.com/beeos/beeos/internal/store"
 )
 
@@ -88,7 +88,7 @@ func (d *Directory) RevokeGrant(ctx context.Context, id string) error {
 			return err
 		}
 		return d.db.Audit(ctx, store.AuditRow{
-			OwnerID: g.UserID, Actor: auth.Operator.Name, Action: "grant.revoke", Subject: "grant:" + id, Detail: map[string]string{"client": g.ClientName},
+			OwnerID: g.UserID, Actor: signin.Operator.Name, Action: "grant.revoke", Subject: "grant:" + id, Detail: map[string]string{"client": g.ClientName},
 		})
 	}
 	return beeos.Errorf(beeos.NotFound, "there is no such grant; see which there are with: beeos grants list")

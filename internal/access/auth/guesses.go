@@ -25,18 +25,17 @@ func (g *guesses) take(from string, now func() time.Time) error {
 	return g.limit.Take(from)
 }
 
-// KeyOf returns whom the API key of a request belongs to. An address that
-// sends too many that are no good is told so instead of that they are not.
-func (c *Checker) KeyOf(r *http.Request, token string) (beeos.Caller, error) {
-	caller, err := c.Key(r.Context(), token)
-	if beeos.CodeOf(err) != beeos.InvalidToken || c.From == nil {
-		return caller, err
+// countGuess returns what to answer to a credential that is no good: err, or
+// that the address it came from sends too many of them.
+func (a *Authenticator) countGuess(r *http.Request, err error) error {
+	if a.From == nil {
+		return err
 	}
-	if from := Network(c.From(r)); from != "" {
-		if limited, ok := c.bad.take(from, c.now).(*beeos.Error); ok {
+	if from := Network(a.From(r)); from != "" {
+		if limited, ok := a.bad.take(from, a.Now).(*beeos.Error); ok {
 			limited.Message = "too many unknown keys came from this address; correct the key, and try again in a minute"
-			return caller, limited
+			return limited
 		}
 	}
-	return caller, err
+	return err
 }

@@ -1,7 +1,9 @@
 package auth
 
 import (
+	"context"
 	"crypto/sha256"
+	"net/http"
 	"strings"
 
 	"github.com/beeos/beeos"
@@ -12,14 +14,14 @@ const (
 	prefixLen = 12                            // what people recognise a key by
 )
 
+// keyPrefixes tell the kinds of keys apart at a glance. A kind that is not here
+// makes secrets that are good nowhere.
+var keyPrefixes = map[beeos.KeyKind]string{beeos.UserKey: beeos.UserKeyPrefix, beeos.AgentKey: beeos.AgentKeyPrefix}
+
 // NewKey returns a new secret, the hash under which it is kept, and the part
 // of it that may be shown again.
 func NewKey(kind beeos.KeyKind) (secret string, hash []byte, prefix string) {
-	start := beeos.UserKeyPrefix
-	if kind == beeos.AgentKey {
-		start = beeos.AgentKeyPrefix
-	}
-	secret = beeos.NewSecret(start)
+	secret = beeos.NewSecret(keyPrefixes[kind])
 	return secret, Hash(secret), secret[:prefixLen]
 }
 
@@ -30,17 +32,63 @@ func Hash(secret string) []byte {
 	return sum[:]
 }
 
-// IsKey reports whether a credential claims to be an API key, good or bad.
-func IsKey(token string) bool {
-	return strings.HasPrefix(token, beeos.UserKeyPrefix) || strings.HasPrefix(token, beeos.AgentKeyPrefix)
-}
-
 // keyHash hashes a token that looks like a key, without allocating.
 func keyHash(token string) (hash [sha256.Size]byte, ok bool) {
-	if len(token) != keyLen || !IsKey(token) {
+	if len(token) != keyLen || !strings.HasPrefix(token, beeos.UserKeyPrefix) && !strings.HasPrefix(token, beeos.AgentKeyPrefix) {
 		return hash, false
 	}
 	var b [keyLen]byte
 	copy(b[:], token)
 	return sha256.Sum256(b[:]), true
+}
+
+// Key returns whom an API key belongs to. Unknown, expired, revoked and
+// malformed keys get one and the same answer.
+func (a *Authenticator) Key(ctx context.Context, token string) (beeos.Caller, error) {
+	hash, ok := keyHash(token)
+	if !ok {
+		return beeos.Caller{}, Unknown()
+	}
+	now := a.Now()
+	k, gen := a.keys.get(hash, now)
+	if k == nil {
+		row, err := a.DB.KeyByHash(ctx, hash[:])
+		if err != nil && beeos.CodeOf(err) != beeos.NotFound {
+			return beeos.Caller{}, err
+		}
+		k = a.keys.put(hash, row, now, gen)
+	}
+	if !k.valid(now) {
+		return beeos.Caller{}, Unknown()
+	}
+	k.used.Store(now.UnixMicro())
+	return k.caller, nil
+}
+
+// checkKey is Key for a request, whose address may send only so many that are
+// no good.
+func (a *Authenticator) checkKey(r *http.Request, token string, _ Audience) (beeos.Caller, error) {
+	caller, err := a.Key(r.Context(), token)
+	if beeos.CodeOf(err) == beeos.InvalidToken {
+		err = a.countGuess(r, err)
+	}
+	return caller, err
+}
+
+// callerOf returns who calls with a key; false for a kind of key that is not
+// known here.
+func callerOf(k beeos.Key) (beeos.Caller, bool) {
+	c := beeos.Caller{UserID: k.OwnerID, CredentialID: k.ID, RatePerMinute: k.RatePerMinute, Name: k.Name}
+	if c.Name == "" {
+		c.Name = k.Prefix
+	}
+	switch k.Kind {
+	case beeos.UserKey:
+		c.Kind = beeos.ByUserKey
+	case beeos.AgentKey:
+		c.Kind, c.AgentID = beeos.ByAgentKey, k.AgentID
+	default:
+		return beeos.Caller{}, false
+	}
+	return c, true
 }

@@ -3,6 +3,7 @@ package oauth
 import (
 	"context"
 	"crypto/sha256"
+	"net/http"
 	"strings"
 	"time"
 
@@ -12,6 +13,19 @@ import (
 
 // restAudience is where people's own tokens are good.
 const restAudience = "beeos:rest"
+
+// Methods are the tokens that are made here, as credentials of requests: those
+// of apps at the MCP endpoint that they are for, those of people at REST and A2A.
+func (s *Server) Methods() []auth.Method {
+	return []auth.Method{
+		{Surfaces: []auth.Surface{auth.MCP}, Check: func(r *http.Request, token string, at auth.Audience) (beeos.Caller, error) {
+			return s.Check(r.Context(), token, at.Resource)
+		}},
+		{Surfaces: []auth.Surface{auth.REST, auth.A2A}, Check: func(r *http.Request, token string, _ auth.Audience) (beeos.Caller, error) {
+			return s.CheckUser(r.Context(), token)
+		}},
+	}
+}
 
 // Check returns who holds an access token, if it is good at the resource: that
 // agent's endpoint or that of all agents. A token for the gateway as a whole is

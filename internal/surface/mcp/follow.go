@@ -49,7 +49,7 @@ func (f *follower) run(ctx context.Context) error {
 // round passes on what was noted; more is false when the stream is over. The
 // credential may have been revoked since the last one, or reach less.
 func (f *follower) round(ctx context.Context, n noted, check bool) (more bool, err error) {
-	if f.x.caller, err = f.x.g.caller(f.x.r, f.x.home); err != nil || f.x.home != "" && !f.x.caller.MayReach(f.x.agent) {
+	if f.x.caller, err = f.x.g.opt.Auth.Authenticate(f.x.r, f.x.g.audience(f.x.home)); err != nil || f.x.home != "" && !f.x.caller.MayReach(f.x.agent) {
 		return false, nil //nolint:nilerr // the next request gets to hear why
 	}
 	if n.changed || check {

@@ -46,7 +46,7 @@ import (
 // Options are the parts that the surface stands on.
 type Options struct {
 	DB        *store.DB
-	Auth      *auth.Checker
+	Auth      *auth.Authenticator
 	OAuth     *oauth.Server // nil = keys alone
 	Calls     *invoke.Calls
 	PublicURL string   // MCP_PUBLIC_URL, without a slash at its end

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/access/auth"
 	"github.com/beeos/beeos/internal/store"
 )
 
@@ -99,16 +100,15 @@ func sameEntry(a, b *entry) bool {
 
 // scopeOf names what decides over a caller's union.
 func scopeOf(c *beeos.Caller) string {
-	switch c.Kind {
-	case beeos.ByAgentKey:
+	switch {
+	case c.IsAgentKey():
 		return "agent " + c.AgentID
-	case beeos.ByOAuth:
-		if c.AllAgents {
-			break // like the user
-		}
+	case c.IsApp() && !c.AllAgents:
 		return "agents " + c.UserID + " " + strings.Join(c.AgentIDs, " ")
+	case c.IsApp(), c.IsPerson():
+		return "user " + c.UserID
 	}
-	return "user " + c.UserID
+	return c.Principal()
 }
 
 // members are the agents of the union, by slug.
@@ -116,12 +116,14 @@ func (g *Gateway) members(ctx context.Context, c beeos.Caller) ([]*entry, error)
 	yes := true
 	f := store.AgentFilter{Active: &yes, MCPEnabled: &yes, Limit: unionAgents}
 	switch {
-	case c.Kind == beeos.ByAgentKey:
+	case c.IsAgentKey():
 		f.IDs = []string{c.AgentID}
-	case c.Kind == beeos.ByOAuth && !c.AllAgents:
+	case c.IsApp() && !c.AllAgents:
 		f.IDs = append([]string{}, c.AgentIDs...)
-	default:
+	case c.IsApp(), c.IsPerson():
 		f.OwnerID = c.UserID
+	default:
+		return nil, auth.Unknown()
 	}
 	agents, _, err := g.opt.DB.Agents(ctx, f)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/access/auth"
+	"github.com/beeos/beeos/internal/access/signin"
 )
 
 type tokens struct {
@@ -23,7 +23,7 @@ const loginBody = `{"email":"Ann@example.com","password":"correct horse battery"
 // ann makes a person with a password.
 func (s *stack) ann() beeos.User {
 	s.t.Helper()
-	token, err := s.users.Invite(s.t.Context(), auth.Operator, "ann@example.com", false)
+	token, err := s.users.Invite(s.t.Context(), signin.Operator, "ann@example.com", false)
 	if err != nil {
 		s.t.Fatal(err)
 	}

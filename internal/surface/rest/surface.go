@@ -19,6 +19,7 @@ import (
 	"github.com/beeos/beeos/internal/access/approval"
 	"github.com/beeos/beeos/internal/access/auth"
 	"github.com/beeos/beeos/internal/access/oauth"
+	"github.com/beeos/beeos/internal/access/signin"
 	"github.com/beeos/beeos/internal/engine/invoke"
 	"github.com/beeos/beeos/internal/engine/ledger"
 	"github.com/beeos/beeos/internal/engine/webhook"
@@ -41,8 +42,8 @@ type Surface struct {
 	Desk   *approval.Desk
 	Files  *invoke.Files
 	Hooks  *webhook.Hooks
-	Auth   *auth.Checker
-	People *auth.People
+	Auth   *auth.Authenticator
+	People *signin.People
 	OAuth  *oauth.Server
 	// Runtime makes and runs built-in agents; nil = another process does.
 	Runtime *builtin.Runtime

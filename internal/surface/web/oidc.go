@@ -6,12 +6,12 @@ import (
 	"net/http"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/access/auth"
+	"github.com/beeos/beeos/internal/access/signin"
 )
 
 // oidcTrip is what a browser carries while its user is at the provider.
 type oidcTrip struct {
-	Pending auth.Pending
+	Pending signin.Pending
 	Next    string
 }
 

@@ -22,8 +22,8 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/access/approval"
-	"github.com/beeos/beeos/internal/access/auth"
 	"github.com/beeos/beeos/internal/access/oauth"
+	"github.com/beeos/beeos/internal/access/signin"
 	"github.com/beeos/beeos/internal/engine/bus"
 	"github.com/beeos/beeos/internal/engine/invoke"
 	"github.com/beeos/beeos/internal/engine/ledger"
@@ -39,9 +39,9 @@ type Options struct {
 	Desk   *approval.Desk
 	Calls  *invoke.Calls
 	Files  *invoke.Files // nil: files cannot be attached
-	People *auth.People
+	People *signin.People
 	OAuth  *oauth.Server
-	OIDC   *auth.OIDC // nil: no outside provider
+	OIDC   *signin.OIDC // nil: no outside provider
 	Log    *slog.Logger
 	Now    func() time.Time // nil = time.Now
 

@@ -1,4 +1,4 @@
-package auth
+package signin
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/access/auth"
 	"github.com/beeos/beeos/internal/store"
 )
 
@@ -27,6 +28,18 @@ type crowd struct {
 	replica *People
 	file    string
 	told    []string
+}
+
+func wantCode(t *testing.T, err error, code beeos.Code, words ...string) {
+	t.Helper()
+	if err == nil || beeos.CodeOf(err) != code {
+		t.Fatalf("error %v, want %s", err, code)
+	}
+	for _, w := range words {
+		if !strings.Contains(beeos.Public(err).Message, w) {
+			t.Errorf("message %q does not say %q", beeos.Public(err).Message, w)
+		}
+	}
 }
 
 func newCrowd(t *testing.T) *crowd {
@@ -315,8 +328,9 @@ func TestSignInAs(t *testing.T) {
 	}
 }
 
-// T66: whoever reads the database learns no password, no token and no link.
-func TestT66(t *testing.T) {
+// TestDatabaseShowsNoSecret: whoever reads the database learns no password, no
+// token and no link.
+func TestDatabaseShowsNoSecret(t *testing.T) {
 	c := newCrowd(t)
 	ctx := t.Context()
 	setup, err := c.SetupLink(ctx, "")
@@ -330,7 +344,7 @@ func TestT66(t *testing.T) {
 	invite, err1 := c.Invite(ctx, ann, "bob@example.com", false)
 	reset, err2 := c.Reset(ctx, ann, ann.ID)
 	cookie, err3 := c.Begin(ctx, ann, store.Login{Device: "Firefox"})
-	user, userHash, prefix := NewKey(beeos.UserKey)
+	user, userHash, prefix := auth.NewKey(beeos.UserKey)
 	err4 := c.DB.CreateKey(ctx, beeos.Key{ID: "k", Kind: beeos.UserKey, OwnerID: ann.ID, Prefix: prefix}, userHash)
 	join, err5 := c.DB.CreateJoinToken(ctx, ann.ID, time.Hour)
 	for _, err := range []error{err1, err2, err3, err4, err5} {

@@ -1,4 +1,4 @@
-package auth
+package signin
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/access/auth"
 )
 
 func TestSignInSaysOneThing(t *testing.T) {
@@ -123,10 +124,10 @@ func TestThrottlePerAddress(t *testing.T) {
 			t.Errorf("%s: %v", tt.other, err)
 		}
 	}
-	if a, b := Network("2001:db8::1"), Network("2001:db8::ffff:1"); a != b || a == "" {
+	if a, b := auth.Network("2001:db8::1"), auth.Network("2001:db8::ffff:1"); a != b || a == "" {
 		t.Errorf("one network, %s and %s", a, b)
 	}
-	if a, b := Network("::ffff:10.0.0.1"), Network("10.0.0.1"); a != b {
+	if a, b := auth.Network("::ffff:10.0.0.1"), auth.Network("10.0.0.1"); a != b {
 		t.Errorf("one address, %s and %s", a, b)
 	}
 }

@@ -1,4 +1,4 @@
-package auth
+package signin
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/access/auth"
 	"github.com/beeos/beeos/internal/store"
 )
 
@@ -34,7 +35,7 @@ func (p *People) Begin(ctx context.Context, u beeos.User, about store.Login) (to
 	}
 	token, now := beeos.NewSecret(sessionPrefix), p.now()
 	about.ID, about.UserID, about.CreatedAt, about.SeenAt, about.ExpiresAt = beeos.NewID(), u.ID, now, now, now.Add(sessionIdle)
-	return token, p.DB.CreateLogin(ctx, about, Hash(token))
+	return token, p.DB.CreateLogin(ctx, about, auth.Hash(token))
 }
 
 // Session returns who is signed in with this token; InvalidToken when nobody
@@ -43,7 +44,7 @@ func (p *People) Session(ctx context.Context, token string) (beeos.User, store.L
 	if len(token) != len(sessionPrefix)+64 {
 		return beeos.User{}, store.Login{}, signedOut()
 	}
-	hash, now := Hash(token), p.now()
+	hash, now := auth.Hash(token), p.now()
 	p.mu.Lock()
 	s, ok := p.sessions[string(hash)]
 	p.mu.Unlock()
@@ -87,7 +88,7 @@ func (p *People) Forget(userID string) {
 
 // End signs this browser out.
 func (p *People) End(ctx context.Context, token string) error {
-	hash := Hash(token)
+	hash := auth.Hash(token)
 	p.mu.Lock()
 	delete(p.sessions, string(hash))
 	p.mu.Unlock()

@@ -17,8 +17,8 @@ const (
 	shardLimit = 1024
 )
 
-// entry is what is known about one hash. Only used changes after it is made.
-type entry struct {
+// cachedKey is what is known about one hash. Only used changes after it is made.
+type cachedKey struct {
 	caller  beeos.Caller
 	keyID   string // "" = no usable key has this hash
 	expires time.Time
@@ -26,21 +26,21 @@ type entry struct {
 	used    atomic.Int64 // unix microseconds since the last flush; 0 = not
 }
 
-func (e *entry) valid(now time.Time) bool {
+func (e *cachedKey) valid(now time.Time) bool {
 	return e.keyID != "" && (e.expires.IsZero() || now.Before(e.expires))
 }
 
 // concerns reports whether the entry depends on the key, user or agent.
-func (e *entry) concerns(id string) bool {
+func (e *cachedKey) concerns(id string) bool {
 	return e.keyID != "" && (id == e.keyID || id == e.caller.UserID || id == e.caller.AgentID)
 }
 
-// cache maps hashes of keys to what is known about them. It is bounded; its
+// keyCache maps hashes of keys to what is known about them. It is bounded; its
 // zero value is ready.
-type cache struct {
+type keyCache struct {
 	shard [shards]struct {
 		sync.RWMutex
-		entries map[[sha256.Size]byte]*entry
+		entries map[[sha256.Size]byte]*cachedKey
 	}
 	// generation counts forgets: an answer that was read from the database
 	// before one must not be cached after it.
@@ -51,7 +51,7 @@ type cache struct {
 }
 
 // get returns the entry, or nil and the generation to hand to put.
-func (c *cache) get(hash [sha256.Size]byte, now time.Time) (*entry, int64) {
+func (c *keyCache) get(hash [sha256.Size]byte, now time.Time) (*cachedKey, int64) {
 	gen := c.generation.Load()
 	s := &c.shard[hash[0]%shards]
 	s.RLock()
@@ -64,10 +64,10 @@ func (c *cache) get(hash [sha256.Size]byte, now time.Time) (*entry, int64) {
 }
 
 // put keeps what the database said about a hash.
-func (c *cache) put(hash [sha256.Size]byte, k beeos.Key, now time.Time, gen int64) *entry {
-	e := &entry{until: now.Add(absentFor)}
-	if k.ID != "" && k.RevokedAt.IsZero() {
-		e.keyID, e.expires, e.until, e.caller = k.ID, k.ExpiresAt, now.Add(foundFor), callerOf(k)
+func (c *keyCache) put(hash [sha256.Size]byte, k beeos.Key, now time.Time, gen int64) *cachedKey {
+	e := &cachedKey{until: now.Add(absentFor)}
+	if caller, ok := callerOf(k); ok && k.RevokedAt.IsZero() {
+		e.keyID, e.expires, e.until, e.caller = k.ID, k.ExpiresAt, now.Add(foundFor), caller
 	}
 	s := &c.shard[hash[0]%shards]
 	s.Lock()
@@ -76,7 +76,7 @@ func (c *cache) put(hash [sha256.Size]byte, k beeos.Key, now time.Time, gen int6
 		return e
 	}
 	if s.entries == nil {
-		s.entries = map[[sha256.Size]byte]*entry{}
+		s.entries = map[[sha256.Size]byte]*cachedKey{}
 	}
 	if old := s.entries[hash]; old != nil {
 		c.keepUsed(old)
@@ -88,7 +88,7 @@ func (c *cache) put(hash [sha256.Size]byte, k beeos.Key, now time.Time, gen int6
 }
 
 // makeRoom drops one of a few entries: one whose time is up, else any.
-func (c *cache) makeRoom(entries map[[sha256.Size]byte]*entry, now time.Time) {
+func (c *keyCache) makeRoom(entries map[[sha256.Size]byte]*cachedKey, now time.Time) {
 	var victim [sha256.Size]byte
 	looked := 0
 	for hash, e := range entries { // in random order
@@ -101,12 +101,12 @@ func (c *cache) makeRoom(entries map[[sha256.Size]byte]*entry, now time.Time) {
 	delete(entries, victim)
 }
 
-func (c *cache) forget(id string) {
+func (c *keyCache) forget(id string) {
 	c.generation.Add(1)
 	for i := range c.shard {
 		s := &c.shard[i]
 		s.Lock()
-		maps.DeleteFunc(s.entries, func(_ [sha256.Size]byte, e *entry) bool {
+		maps.DeleteFunc(s.entries, func(_ [sha256.Size]byte, e *cachedKey) bool {
 			if !e.concerns(id) {
 				return false
 			}
@@ -118,14 +118,14 @@ func (c *cache) forget(id string) {
 }
 
 // keepUsed saves the last-used time of an entry that goes.
-func (c *cache) keepUsed(e *entry) {
+func (c *keyCache) keepUsed(e *cachedKey) {
 	if at := e.used.Swap(0); at != 0 {
 		c.giveBack(map[string]time.Time{e.keyID: time.UnixMicro(at)})
 	}
 }
 
 // takeUsed returns the last-used times since it was called before.
-func (c *cache) takeUsed() map[string]time.Time {
+func (c *keyCache) takeUsed() map[string]time.Time {
 	c.mu.Lock()
 	used := c.left
 	c.left = nil
@@ -147,7 +147,7 @@ func (c *cache) takeUsed() map[string]time.Time {
 }
 
 // giveBack puts times back that could not be written.
-func (c *cache) giveBack(used map[string]time.Time) {
+func (c *keyCache) giveBack(used map[string]time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.left == nil {
@@ -158,15 +158,4 @@ func (c *cache) giveBack(used map[string]time.Time) {
 			c.left[id] = at
 		}
 	}
-}
-
-func callerOf(k beeos.Key) beeos.Caller {
-	caller := beeos.Caller{Kind: beeos.ByUserKey, UserID: k.OwnerID, CredentialID: k.ID, RatePerMinute: k.RatePerMinute, Name: k.Name}
-	if k.Kind == beeos.AgentKey {
-		caller.Kind, caller.AgentID = beeos.ByAgentKey, k.AgentID
-	}
-	if caller.Name == "" {
-		caller.Name = k.Prefix
-	}
-	return caller
 }

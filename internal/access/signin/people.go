@@ -1,4 +1,9 @@
-package auth
+// Package signin lets people in. People knows them: it throttles guesses of
+// passwords (signin.go, password.go, throttle.go), keeps the sessions of their
+// browsers (session.go), makes the links that invite them and let them choose a
+// new password (links.go), and trusts an OpenID provider to say who somebody is
+// (oidc.go, identity.go).
+package signin
 
 import (
 	"context"
@@ -12,9 +17,7 @@ import (
 	"github.com/beeos/beeos/internal/store"
 )
 
-// People is how persons, as opposed to programs, get in: sign-in and its
-// throttle (signin.go, throttle.go), browser sessions (session.go), links that
-// work once (links.go), and identities at an outside provider (identity.go).
+// People is everybody with an account, and how they come in.
 type People struct {
 	DB  *store.DB
 	Log *slog.Logger

@@ -1,11 +1,11 @@
-package auth
+package signin
 
 import (
 	"context"
-	"net/netip"
 	"strings"
 	"time"
 
+	"github.com/beeos/beeos/internal/access/auth"
 	"github.com/beeos/beeos/internal/store"
 )
 
@@ -26,14 +26,14 @@ type attempt []*store.Attempt
 // known leaves the account alone.
 func newAttempt(email, from string) attempt {
 	a := attempt{{Hash: accountHash(email), Wait: doubling(accountFree, accountMost)}}
-	if from := Network(from); from != "" {
-		a = append(a, &store.Attempt{Hash: Hash("address:" + from), Wait: doubling(addressFree, addressMost)})
+	if from := auth.Network(from); from != "" {
+		a = append(a, &store.Attempt{Hash: auth.Hash("address:" + from), Wait: doubling(addressFree, addressMost)})
 	}
 	return a
 }
 
 func accountHash(email string) []byte {
-	return Hash("account:" + strings.ToLower(strings.TrimSpace(email)))
+	return auth.Hash("account:" + strings.ToLower(strings.TrimSpace(email)))
 }
 
 // account is how often the account has failed lately, this try included.
@@ -54,22 +54,4 @@ func doubling(free int, most time.Duration) func(int) time.Duration {
 		}
 		return min(most, firstWait<<min(failures-free-1, 20))
 	}
-}
-
-// Network is the part of an address that one attacker has: an IPv4 address,
-// or the 64 bits that a provider hands out in IPv6. It is "" for
-// what is no address.
-func Network(from string) string {
-	ip, err := netip.ParseAddr(from)
-	if err != nil {
-		return ""
-	}
-	if ip = ip.Unmap().WithZone(""); ip.Is4() {
-		return ip.String()
-	}
-	prefix, err := ip.Prefix(64)
-	if err != nil {
-		return ""
-	}
-	return prefix.String()
 }

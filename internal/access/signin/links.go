@@ -1,4 +1,4 @@
-package auth
+package signin
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/access/auth"
 	"github.com/beeos/beeos/internal/store"
 )
 
@@ -89,12 +90,12 @@ func (p *People) link(ctx context.Context, l store.Link, lasts time.Duration) (s
 	token := beeos.NewSecret(linkPrefix)
 	l.ID, l.CreatedAt = beeos.NewID(), p.now()
 	l.ExpiresAt = l.CreatedAt.Add(lasts)
-	return token, p.DB.CreateLink(ctx, l, Hash(token))
+	return token, p.DB.CreateLink(ctx, l, auth.Hash(token))
 }
 
 // Link returns what a link is for; NotFound when it was used or is too old.
 func (p *People) Link(ctx context.Context, token string) (store.Link, error) {
-	return p.DB.LinkByHash(ctx, Hash(token), p.now())
+	return p.DB.LinkByHash(ctx, auth.Hash(token), p.now())
 }
 
 // Accept uses a link up, exactly once: the person it makes, or whose password
@@ -120,7 +121,7 @@ func (p *People) Accept(ctx context.Context, token, name, email, password string
 	if who.Name == "" {
 		who.Name = strings.TrimSpace(email)
 	}
-	u, l, err := p.DB.AcceptLink(ctx, Hash(token), who, p.now())
+	u, l, err := p.DB.AcceptLink(ctx, auth.Hash(token), who, p.now())
 	if err != nil {
 		return beeos.User{}, err
 	}
