@@ -172,6 +172,17 @@ func TestOIDCRefuses(t *testing.T) {
 	}
 }
 
+// TestOIDCReadsOnlySoMuch: a provider cannot fill our memory.
+func TestOIDCReadsOnlySoMuch(t *testing.T) {
+	p := newOpenID(t)
+	p.Meta = map[string]any{"service_documentation": strings.Repeat("x", providerMost)}
+	_, _, err := p.relying().Start(t.Context())
+	wantCode(t, err, beeos.AgentServiceUnavailable, "OIDC_ISSUER")
+	if n := len(err.Error()); n > 10*complaintMost {
+		t.Errorf("the log gets %d bytes", n)
+	}
+}
+
 func TestOIDCRotatedKeys(t *testing.T) {
 	p := newOpenID(t)
 	o := p.relying()
