@@ -79,7 +79,7 @@ var livesIn = map[string]string{
 	"go.yaml.in/yaml/v3":                     "internal/outward/bridge",
 
 	// guards
-	"github.com/golang-jwt/jwt/v5": "internal/access/oauth internal/outward/oauthclient",
+	"github.com/golang-jwt/jwt/v5": "internal/access/oauth/tokens internal/outward/oauthclient",
 	"github.com/coreos/go-oidc/v3": "internal/access/signin",
 	"golang.org/x/crypto":          "internal/access/signin",
 	"golang.org/x/oauth2":          "internal/access/signin",

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/access/oauth"
+	"github.com/beeos/beeos/internal/access/oauth/tokens"
 	"github.com/beeos/beeos/internal/access/signin"
 	"github.com/beeos/beeos/internal/store"
 )
@@ -96,5 +96,5 @@ func (d *Directory) RevokeGrant(ctx context.Context, id string) error {
 
 // RotateKey makes a new key that tokens are signed with.
 func (d *Directory) RotateKey(ctx context.Context) error {
-	return oauth.Rotate(ctx, d.db, time.Now())
+	return tokens.Rotate(ctx, d.db, time.Now())
 }

@@ -71,8 +71,8 @@ func (s *Server) Narrow(ctx context.Context, userID, grantID string, agents []st
 	if err != nil {
 		return err
 	}
-	s.changed("grant", grantID)
-	s.audit(ctx, userID, "user:"+userID, "grant.narrow", "grant:"+grantID, nil)
+	s.Changed("grant", grantID)
+	s.Audit(ctx, userID, "user:"+userID, "grant.narrow", "grant:"+grantID, nil)
 	return nil
 }
 
@@ -82,7 +82,7 @@ func (s *Server) Revoke(ctx context.Context, userID, grantID string) error {
 	if err != nil {
 		return err
 	}
-	s.changed("grant", grantID)
-	s.audit(ctx, userID, "user:"+userID, "grant.revoke", "grant:"+grantID, map[string]string{"client": g.ClientName})
+	s.Changed("grant", grantID)
+	s.Audit(ctx, userID, "user:"+userID, "grant.revoke", "grant:"+grantID, map[string]string{"client": g.ClientName})
 	return nil
 }

@@ -1,4 +1,4 @@
-package oauth
+package tokens
 
 import (
 	"crypto/sha256"
@@ -17,9 +17,9 @@ const (
 
 type tokenHash = [sha256.Size]byte
 
-// entry is what is known about a token whose signature is good. It never
+// cachedToken is what is known about a token whose signature is good. It never
 // changes after it is made.
-type entry struct {
+type cachedToken struct {
 	kind     string
 	audience string
 	family   string
@@ -29,22 +29,22 @@ type entry struct {
 	until    time.Time // this knowledge
 }
 
-func (e *entry) concerns(id string) bool {
+func (e *cachedToken) concerns(id string) bool {
 	return id == e.family || id == e.caller.CredentialID || id == e.caller.UserID
 }
 
-// cache remembers tokens for some seconds, so that most calls cost a hash and
+// tokenCache remembers tokens for some seconds, so that most calls cost a hash and
 // a look.
-type cache struct {
+type tokenCache struct {
 	mu      sync.RWMutex
-	entries map[tokenHash]*entry
+	entries map[tokenHash]*cachedToken
 	// generation counts forgets: what was read before one must not be kept
 	// after it.
 	generation int64
 }
 
 // get returns what is known, or nil and the generation to hand to put.
-func (c *cache) get(hash tokenHash, now time.Time) (*entry, int64) {
+func (c *tokenCache) get(hash tokenHash, now time.Time) (*cachedToken, int64) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	if e := c.entries[hash]; e != nil && now.Before(e.until) {
@@ -53,7 +53,7 @@ func (c *cache) get(hash tokenHash, now time.Time) (*entry, int64) {
 	return nil, c.generation
 }
 
-func (c *cache) put(hash tokenHash, e *entry, generation int64) {
+func (c *tokenCache) put(hash tokenHash, e *cachedToken, generation int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.generation != generation {
@@ -66,9 +66,9 @@ func (c *cache) put(hash tokenHash, e *entry, generation int64) {
 }
 
 // makeRoom drops what is no longer known, or else a part of the rest.
-func (c *cache) makeRoom(until time.Time) {
+func (c *tokenCache) makeRoom(until time.Time) {
 	now := until.Add(-liveFor)
-	maps.DeleteFunc(c.entries, func(_ tokenHash, e *entry) bool { return !now.Before(e.until) })
+	maps.DeleteFunc(c.entries, func(_ tokenHash, e *cachedToken) bool { return !now.Before(e.until) })
 	for hash := range c.entries {
 		if len(c.entries) < entriesMost*3/4 {
 			break
@@ -77,9 +77,9 @@ func (c *cache) makeRoom(until time.Time) {
 	}
 }
 
-func (c *cache) forget(id string) {
+func (c *tokenCache) forget(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.generation++
-	maps.DeleteFunc(c.entries, func(_ tokenHash, e *entry) bool { return e.concerns(id) })
+	maps.DeleteFunc(c.entries, func(_ tokenHash, e *cachedToken) bool { return e.concerns(id) })
 }

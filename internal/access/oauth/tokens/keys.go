@@ -1,4 +1,4 @@
-package oauth
+package tokens
 
 import (
 	"context"
@@ -121,14 +121,14 @@ func (k *keyring) sign(kind string, c claims) (string, error) {
 
 // Rotate makes a new signing key. Tokens of the old one stay good until they
 // expire by themselves.
-func (s *Server) Rotate(ctx context.Context) error {
-	if err := Rotate(ctx, s.db, s.opt.Now()); err != nil {
+func (m *Minter) Rotate(ctx context.Context) error {
+	if err := Rotate(ctx, m.DB, m.Now()); err != nil {
 		return err
 	}
-	if err := s.keys.reload(ctx); err != nil {
+	if err := m.keys.reload(ctx); err != nil {
 		return err
 	}
-	s.opt.Tell("keys", keysChanged)
+	m.Tell("keys", keysChanged)
 	return nil
 }
 

@@ -1,4 +1,4 @@
-package oauth
+package tokens
 
 import (
 	"bytes"
@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/access/auth"
+	"github.com/beeos/beeos/internal/access/oauth/protocol"
 	"github.com/beeos/beeos/internal/store"
 )
 
@@ -41,72 +43,72 @@ func parseRefresh(token string) (family, secret string, ok bool) {
 }
 
 // successor is the secret after this one.
-func (s *Server) successor(secret string) string {
-	mac := hmac.New(sha256.New, s.chain)
+func (m *Minter) successor(secret string) string {
+	mac := hmac.New(sha256.New, m.chain)
 	mac.Write([]byte(secret))
 	return encode(mac.Sum(nil))
 }
 
 // refresh gives the next tokens of a chain.
-func (s *Server) refresh(ctx context.Context, form url.Values) (tokenAnswer, error) {
+func (m *Minter) refresh(ctx context.Context, form url.Values) (tokenAnswer, error) {
 	family, secret, ok := parseRefresh(form.Get("refresh_token"))
 	switch {
 	case form.Get("refresh_token") == "":
-		return tokenAnswer{}, refusal("invalid_request", "refresh_token is missing")
+		return tokenAnswer{}, protocol.Refuse("invalid_request", "refresh_token is missing")
 	case form.Get("client_id") == "":
-		return tokenAnswer{}, refusal("invalid_request", "client_id is missing")
+		return tokenAnswer{}, protocol.Refuse("invalid_request", "client_id is missing")
 	case !ok:
 		return tokenAnswer{}, badRefresh()
 	}
-	f, g, next, err := s.rotate(ctx, family, secret, func(f store.OAuthFamily, g store.OAuthGrant) error {
-		return s.mayRefresh(f, g, form)
+	f, g, next, err := m.rotate(ctx, family, secret, func(f store.OAuthFamily, g store.OAuthGrant) error {
+		return m.mayRefresh(f, g, form)
 	})
 	if err != nil {
 		return tokenAnswer{}, err
 	}
-	return s.answerFor(f, g, next)
+	return m.answerFor(f, g, next)
 }
 
 // mayRefresh checks what a client asks of a chain. It cannot get more than it
 // had, and a mistake here costs nothing but the answer.
-func (s *Server) mayRefresh(f store.OAuthFamily, g store.OAuthGrant, form url.Values) error {
+func (m *Minter) mayRefresh(f store.OAuthFamily, g store.OAuthGrant, form url.Values) error {
 	if f.GrantID == "" || f.ClientID != form.Get("client_id") {
 		return badRefresh()
 	}
 	if len(form["resource"]) > 0 {
-		given, refused := s.resource(form["resource"])
+		given, refused := protocol.ReadResource(m.Issuer, form["resource"])
 		if refused != nil {
 			return refused
 		}
 		if given != f.Resource {
-			return refusal("invalid_target", "the token was issued for another resource")
+			return protocol.Refuse("invalid_target", "the token was issued for another resource")
 		}
 	}
 	for word := range strings.FieldsSeq(form.Get("scope")) {
-		if id, ok := strings.CutPrefix(word, agentScope); ok && !g.All && !s.covers(g, s.issuer+"/"+id+"/mcp") || word == allScope && !g.All {
-			return refusal("invalid_scope", "the person has not allowed that; authorize again")
+		if id, ok := strings.CutPrefix(word, protocol.AgentScope); ok && !g.All && !m.covers(g, m.Issuer+"/"+id+"/mcp") || word == protocol.AllScope && !g.All {
+			return protocol.Refuse("invalid_scope", "the person has not allowed that; authorize again")
 		}
 	}
-	if !s.covers(g, f.Resource) {
+	if !m.covers(g, f.Resource) {
 		return notCovered()
 	}
 	return nil
 }
 
-func badRefresh() *oauthError {
-	return refusal("invalid_grant", "the refresh token is unknown, used or revoked; authorize again")
+func badRefresh() *protocol.Error {
+	return protocol.Refuse("invalid_grant", "the refresh token is unknown, used or revoked; authorize again")
 }
 
 // rotate moves a chain on by one, and returns its new secret. Who asks again
 // within the grace gets the same one: the answer got lost, or two threads of a
 // client asked at once. Who comes with an older one has stolen it, or was
 // stolen from; that ends the chain.
-func (s *Server) rotate(ctx context.Context, family, secret string, check func(store.OAuthFamily, store.OAuthGrant) error) (f store.OAuthFamily, g store.OAuthGrant, next string, err error) {
-	next = s.successor(secret)
-	presented, after := hashOf(secret), hashOf(next)
+func (m *Minter) rotate(ctx context.Context, family, secret string, check func(store.OAuthFamily, store.OAuthGrant) error) (f store.OAuthFamily, g store.OAuthGrant, next string, err error) {
+	next = m.successor(secret)
+	presented, after := auth.Hash(secret), auth.Hash(next)
 	for range 2 {
-		now := s.opt.Now()
-		if f, g, err = s.db.OAuthFamily(ctx, family, now); err != nil {
+		now := m.Now()
+		if f, g, err = m.DB.OAuthFamily(ctx, family, now); err != nil {
 			if beeos.CodeOf(err) == beeos.NotFound {
 				err = badRefresh()
 			}
@@ -115,12 +117,12 @@ func (s *Server) rotate(ctx context.Context, family, secret string, check func(s
 		current := bytes.Equal(f.Token, presented)
 		lost := bytes.Equal(f.Previous, presented) && bytes.Equal(f.Token, after) && now.Sub(f.RotatedAt) <= refreshGrace
 		if !current && !lost {
-			return f, g, "", s.reused(ctx, f, g, secret)
+			return f, g, "", m.reused(ctx, f, g, secret)
 		}
 		if err := check(f, g); err != nil || lost {
 			return f, g, next, err
 		}
-		won, err := s.rotations.Rotate(ctx, store.Rotation{FamilyID: family, Token: presented, Successor: after, At: now, ExpiresAt: until(g, now.Add(refreshFor))})
+		won, err := m.rotations.Rotate(ctx, store.Rotation{FamilyID: family, Token: presented, Successor: after, At: now, ExpiresAt: until(g, now.Add(refreshFor))})
 		if won || err != nil {
 			return f, g, next, err
 		}
@@ -131,26 +133,26 @@ func (s *Server) rotate(ctx context.Context, family, secret string, check func(s
 
 // reused ends a chain whose older token came back. A secret that never was
 // part of it ends nothing: to know a chain's id must not be enough.
-func (s *Server) reused(ctx context.Context, f store.OAuthFamily, g store.OAuthGrant, secret string) error {
-	if !s.wasGood(f, secret) {
+func (m *Minter) reused(ctx context.Context, f store.OAuthFamily, g store.OAuthGrant, secret string) error {
+	if !m.wasGood(f, secret) {
 		return badRefresh()
 	}
-	if err := s.db.EndOAuthFamily(ctx, f.ID); err != nil {
+	if err := m.DB.EndOAuthFamily(ctx, f.ID); err != nil {
 		return err
 	}
-	s.changed("family", f.ID)
-	s.audit(ctx, f.UserID, "client:"+f.ClientID, "grant.reuse", "grant:"+f.GrantID, map[string]string{"client": g.ClientName})
-	s.opt.Log.WarnContext(ctx, "a refresh token was used twice; its tokens are revoked", "grant", f.GrantID, "client", f.ClientID)
+	m.Changed("family", f.ID)
+	m.Audit(ctx, f.UserID, "client:"+f.ClientID, "grant.reuse", "grant:"+f.GrantID, map[string]string{"client": g.ClientName})
+	m.Log.WarnContext(ctx, "a refresh token was used twice; its tokens are revoked", "grant", f.GrantID, "client", f.ClientID)
 	return badRefresh()
 }
 
 // wasGood reports whether a secret is, or leads to, the one that is good.
-func (s *Server) wasGood(f store.OAuthFamily, secret string) bool {
+func (m *Minter) wasGood(f store.OAuthFamily, secret string) bool {
 	for range min(f.Generation, generationMost) {
-		if bytes.Equal(hashOf(secret), f.Token) {
+		if bytes.Equal(auth.Hash(secret), f.Token) {
 			return true
 		}
-		secret = s.successor(secret)
+		secret = m.successor(secret)
 	}
 	return false
 }

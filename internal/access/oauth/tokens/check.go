@@ -1,10 +1,9 @@
-package oauth
+package tokens
 
 import (
 	"context"
 	"crypto/sha256"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/beeos/beeos"
@@ -16,13 +15,13 @@ const restAudience = "beeos:rest"
 
 // Methods are the tokens that are made here, as credentials of requests: those
 // of apps at the MCP endpoint that they are for, those of people at REST and A2A.
-func (s *Server) Methods() []auth.Method {
+func (m *Minter) Methods() []auth.Method {
 	return []auth.Method{
 		{Surfaces: []auth.Surface{auth.MCP}, Check: func(r *http.Request, token string, at auth.Audience) (beeos.Caller, error) {
-			return s.Check(r.Context(), token, at.Resource)
+			return m.Check(r.Context(), token, at.Resource)
 		}},
 		{Surfaces: []auth.Surface{auth.REST, auth.A2A}, Check: func(r *http.Request, token string, _ auth.Audience) (beeos.Caller, error) {
-			return s.CheckUser(r.Context(), token)
+			return m.CheckUser(r.Context(), token)
 		}},
 	}
 }
@@ -31,20 +30,20 @@ func (s *Server) Methods() []auth.Method {
 // agent's endpoint or that of all agents. A token for the gateway as a whole is
 // good at each of them. Which agents its holder reaches is the caller's to ask:
 // the answer names them as they are granted now.
-func (s *Server) Check(ctx context.Context, token, resource string) (beeos.Caller, error) {
-	e, err := s.look(ctx, token, typeAccess)
+func (m *Minter) Check(ctx context.Context, token, resource string) (beeos.Caller, error) {
+	e, err := m.look(ctx, token, typeAccess)
 	if err != nil {
 		return beeos.Caller{}, err
 	}
-	if e.audience != resource && e.audience != s.issuer {
+	if e.audience != resource && e.audience != m.Issuer {
 		return beeos.Caller{}, beeos.Errorf(beeos.InvalidToken, "this token was issued for another endpoint; authorize for this one")
 	}
 	return e.caller, nil
 }
 
 // CheckUser returns the person whose own token this is.
-func (s *Server) CheckUser(ctx context.Context, token string) (beeos.Caller, error) {
-	e, err := s.look(ctx, token, typeUser)
+func (m *Minter) CheckUser(ctx context.Context, token string) (beeos.Caller, error) {
+	e, err := m.look(ctx, token, typeUser)
 	if err != nil || e.audience != restAudience {
 		return beeos.Caller{}, badToken(err)
 	}
@@ -60,21 +59,21 @@ func badToken(err error) error {
 
 // look finds out what a token is good for, at most every few seconds from the
 // database.
-func (s *Server) look(ctx context.Context, token, kind string) (*entry, error) {
+func (m *Minter) look(ctx context.Context, token, kind string) (*cachedToken, error) {
 	if len(token) > tokenLongest {
 		return nil, badToken(nil)
 	}
-	now, hash := s.opt.Now(), hashText(token)
-	e, generation := s.tokens.get(hash, now)
+	now, hash := m.Now(), hashText(token)
+	e, generation := m.tokens.get(hash, now)
 	if e == nil {
-		c, err := s.keys.verify(ctx, token, kind, s.issuer)
+		c, err := m.keys.verify(ctx, token, kind, m.Issuer)
 		if err != nil {
 			return nil, badToken(ctx.Err())
 		}
-		if e, err = s.load(ctx, c, kind, now); err != nil {
+		if e, err = m.load(ctx, c, kind, now); err != nil {
 			return nil, err
 		}
-		s.tokens.put(hash, e, generation)
+		m.tokens.put(hash, e, generation)
 	}
 	if e.dead || e.kind != kind || !now.Before(e.expires) {
 		return nil, badToken(nil)
@@ -83,9 +82,9 @@ func (s *Server) look(ctx context.Context, token, kind string) (*entry, error) {
 }
 
 // load reads what stands behind a token.
-func (s *Server) load(ctx context.Context, c claims, kind string, now time.Time) (*entry, error) {
-	e := &entry{kind: kind, audience: c.Audience, family: c.Family, expires: time.Unix(c.Expires, 0), until: now.Add(liveFor)}
-	f, g, err := s.db.OAuthFamily(ctx, c.Family, now)
+func (m *Minter) load(ctx context.Context, c claims, kind string, now time.Time) (*cachedToken, error) {
+	e := &cachedToken{kind: kind, audience: c.Audience, family: c.Family, expires: time.Unix(c.Expires, 0), until: now.Add(liveFor)}
+	f, g, err := m.DB.OAuthFamily(ctx, c.Family, now)
 	if err != nil && beeos.CodeOf(err) != beeos.NotFound {
 		return nil, err
 	}
@@ -98,42 +97,19 @@ func (s *Server) load(ctx context.Context, c claims, kind string, now time.Time)
 		return e, nil
 	}
 	e.caller = beeos.Caller{Kind: beeos.ByOAuth, UserID: f.UserID, CredentialID: g.ID, AgentIDs: g.Agents, AllAgents: g.All, Name: g.ClientName}
-	s.mu.Lock()
-	s.used[g.ID] = now
-	s.mu.Unlock()
+	m.mu.Lock()
+	m.used[g.ID] = now
+	m.mu.Unlock()
 	return e, nil
 }
 
 // flush writes when grants were last used, for people to look at.
-func (s *Server) flush(ctx context.Context) error {
-	s.mu.Lock()
-	used := s.used
-	s.used = map[string]time.Time{}
-	s.mu.Unlock()
-	return s.db.TouchOAuthGrants(ctx, used)
+func (m *Minter) flush(ctx context.Context) error {
+	m.mu.Lock()
+	used := m.used
+	m.used = map[string]time.Time{}
+	m.mu.Unlock()
+	return m.DB.TouchOAuthGrants(ctx, used)
 }
 
 func hashText(s string) tokenHash { return sha256.Sum256([]byte(s)) }
-
-// Challenge is what tells a client that was refused where to learn how to get
-// a token (RFC 6750, RFC 9728), and which scope it needs. Forbidden means that
-// the token is good, and the agent not among those that were granted.
-func (s *Server) Challenge(agentID string, err error) string {
-	var b strings.Builder
-	b.WriteString(`Bearer realm="MCP", resource_metadata="` + s.issuer + wellKnown + resourceDoc)
-	if agentID != "" {
-		b.WriteString("/" + agentID)
-	}
-	b.WriteString(`/mcp"`)
-	switch beeos.CodeOf(err) {
-	case beeos.MissingToken:
-	case beeos.Forbidden:
-		b.WriteString(`, error="insufficient_scope"`)
-	default:
-		b.WriteString(`, error="invalid_token"`)
-	}
-	if agentID != "" {
-		b.WriteString(`, scope="` + agentScope + agentID + `"`)
-	}
-	return b.String()
-}
