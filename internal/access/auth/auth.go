@@ -1,7 +1,7 @@
 // Package auth answers who is calling. Authenticate turns the credential of an
 // HTTP request into a beeos.Caller, for every surface alike: method.go holds the
 // list of the kinds of credentials and where each is good; API keys are checked
-// here (key.go, key_cache.go, guesses.go), tokens by the packages that make them.
+// here (key.go, key_cache.go), tokens by the packages that make them.
 // Agents that dial in sign their requests instead, and are a beeos.Instance
 // (signature.go). What a caller may do is for the callee to ask. People sign in
 // elsewhere, in package signin.
@@ -39,7 +39,7 @@ type Authenticator struct {
 	Options
 	methods []Method // the longest prefix first
 	keys    keyCache
-	bad     guesses
+	guesses Limiter // credentials that are no good, by address
 }
 
 // New returns an Authenticator that knows API keys and the methods of opt.
@@ -50,7 +50,7 @@ func New(opt Options) *Authenticator {
 	if opt.Now == nil {
 		opt.Now = time.Now
 	}
-	a := &Authenticator{Options: opt}
+	a := &Authenticator{Options: opt, guesses: Limiter{Most: guessesMost, Per: time.Minute, Now: opt.Now}}
 	a.methods = append(a.keyMethods(), opt.Methods...)
 	for i := range a.methods {
 		a.methods[i].headerKey = http.CanonicalHeaderKey(a.methods[i].Header)

@@ -4,13 +4,12 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/beeos/beeos/internal/access/oauth"
 	"github.com/beeos/beeos/internal/store"
 )
 
 // appRow is one program that was let in.
 type appRow struct {
-	oauth.Grant
+	store.OAuthGrant
 	Name, Host string
 	Agents     []appAgent // of the visitor's agents, those it reaches first
 	Reached    int
@@ -28,8 +27,8 @@ type appsData struct {
 }
 
 // alive reports whether a grant still lets somebody in.
-func (s *Site) alive(g oauth.Grant) bool {
-	return g.Revoked.IsZero() && (g.Expires.IsZero() || g.Expires.After(s.Now()))
+func (s *Site) alive(g store.OAuthGrant) bool {
+	return g.RevokedAt.IsZero() && (g.ExpiresAt.IsZero() || g.ExpiresAt.After(s.Now()))
 }
 
 func (s *Site) apps(w http.ResponseWriter, r *http.Request, v *visit) error {
@@ -57,7 +56,7 @@ func (s *Site) appsData(ctx context.Context, v *visit) (d appsData, err error) {
 		if !s.alive(g) {
 			continue
 		}
-		row := appRow{Grant: g, Name: clean(g.ClientName, 60), Host: clean(g.ClientHost, 100)}
+		row := appRow{OAuthGrant: g, Name: clean(g.ClientName, 60), Host: clean(g.ClientHost, 100)}
 		if row.Name == "" {
 			row.Name = "A program without a name"
 		}

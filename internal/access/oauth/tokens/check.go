@@ -1,6 +1,7 @@
 package tokens
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"net/http"
@@ -44,31 +45,27 @@ func (m *Minter) Check(ctx context.Context, token, resource string) (beeos.Calle
 // CheckUser returns the person whose own token this is.
 func (m *Minter) CheckUser(ctx context.Context, token string) (beeos.Caller, error) {
 	e, err := m.look(ctx, token, typeUser)
-	if err != nil || e.audience != restAudience {
-		return beeos.Caller{}, badToken(err)
+	if err != nil {
+		return beeos.Caller{}, err
+	}
+	if e.audience != restAudience {
+		return beeos.Caller{}, auth.Unknown()
 	}
 	return e.caller, nil
-}
-
-func badToken(err error) error {
-	if err != nil {
-		return err
-	}
-	return auth.Unknown()
 }
 
 // look finds out what a token is good for, at most every few seconds from the
 // database.
 func (m *Minter) look(ctx context.Context, token, kind string) (*cachedToken, error) {
 	if len(token) > tokenLongest {
-		return nil, badToken(nil)
+		return nil, auth.Unknown()
 	}
 	now, hash := m.Now(), hashText(token)
 	e, generation := m.tokens.get(hash, now)
 	if e == nil {
 		c, err := m.keys.verify(ctx, token, kind, m.Issuer)
 		if err != nil {
-			return nil, badToken(ctx.Err())
+			return nil, cmp.Or(ctx.Err(), auth.Unknown())
 		}
 		if e, err = m.load(ctx, c, kind, now); err != nil {
 			return nil, err
@@ -76,7 +73,7 @@ func (m *Minter) look(ctx context.Context, token, kind string) (*cachedToken, er
 		m.tokens.put(hash, e, generation)
 	}
 	if e.dead || e.kind != kind || !now.Before(e.expires) {
-		return nil, badToken(nil)
+		return nil, auth.Unknown()
 	}
 	return e, nil
 }

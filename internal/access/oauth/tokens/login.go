@@ -32,7 +32,7 @@ func (m *Minter) LogIn(ctx context.Context, u beeos.User) (Pair, error) {
 func (m *Minter) Refresh(ctx context.Context, refreshToken string) (Pair, error) {
 	family, secret, ok := parseRefresh(refreshToken)
 	if !ok {
-		return Pair{}, badToken(nil)
+		return Pair{}, auth.Unknown()
 	}
 	f, _, next, err := m.rotate(ctx, family, secret, func(f store.OAuthFamily, _ store.OAuthGrant) error {
 		if f.GrantID != "" {
@@ -42,7 +42,7 @@ func (m *Minter) Refresh(ctx context.Context, refreshToken string) (Pair, error)
 	})
 	var refused *protocol.Error
 	if errors.As(err, &refused) {
-		return Pair{}, badToken(nil)
+		return Pair{}, auth.Unknown()
 	}
 	if err != nil {
 		return Pair{}, err
