@@ -79,8 +79,10 @@ var livesIn = map[string]string{
 	"go.yaml.in/yaml/v3":                     "internal/outward/bridge internal/surface/mcp/catalog",
 
 	// guards
-	"github.com/golang-jwt/jwt/v5": "internal/access/auth internal/access/oauth internal/outward/oauthclient",
-	"golang.org/x/crypto":          "internal/access/auth",
+	"github.com/golang-jwt/jwt/v5": "internal/access/oauth/tokens internal/outward/oauthclient",
+	"github.com/coreos/go-oidc/v3": "internal/access/signin",
+	"golang.org/x/crypto":          "internal/access/signin",
+	"golang.org/x/oauth2":          "internal/access/signin",
 	"golang.org/x/time":            "internal/engine/quota",
 
 	// what a process needs

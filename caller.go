@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// CredentialKind is how a caller proved who it is.
+// CredentialKind is how a caller proved who it is. Every switch over kinds
+// refuses the ones that it does not name.
 type CredentialKind string
 
 const (
@@ -29,23 +30,38 @@ type Caller struct {
 	Name          string   // for logs and the live call line
 }
 
-// Principal is whose channels these are: the user, or the agent key.
+// IsPerson reports whether the caller is a person, or a program that has all
+// of a person's rights.
+func (c Caller) IsPerson() bool { return c.Kind == ByUserKey || c.Kind == BySession }
+
+// IsApp reports whether the caller is an app that a person has let at some of
+// their agents, or at all.
+func (c Caller) IsApp() bool { return c.Kind == ByOAuth }
+
+// IsAgentKey reports whether the caller has the key of one agent, and no more.
+func (c Caller) IsAgentKey() bool { return c.Kind == ByAgentKey }
+
+// Principal is whose channels these are: the user, or the agent key. A caller
+// of an unknown kind has none.
 func (c Caller) Principal() string {
-	if c.Kind == ByAgentKey {
+	switch {
+	case c.IsPerson(), c.IsApp():
+		return "user:" + c.UserID
+	case c.IsAgentKey():
 		return "key:" + c.CredentialID
 	}
-	return "user:" + c.UserID
+	return "unknown:" + c.CredentialID
 }
 
 // MayReach reports whether the caller may call the agent at all.
 func (c Caller) MayReach(a *Agent) bool {
-	switch c.Kind {
-	case ByAgentKey:
-		return c.AgentID == a.ID
-	case ByOAuth:
-		return a.OwnerID == c.UserID && (c.AllAgents || slices.Contains(c.AgentIDs, a.ID))
-	case ByUserKey, BySession:
+	switch {
+	case c.IsPerson():
 		return a.OwnerID == c.UserID || a.Visibility != VisiblePrivate
+	case c.IsApp():
+		return a.OwnerID == c.UserID && (c.AllAgents || slices.Contains(c.AgentIDs, a.ID))
+	case c.IsAgentKey():
+		return c.AgentID == a.ID
 	}
 	return false
 }

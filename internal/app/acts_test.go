@@ -14,7 +14,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/client"
-	"github.com/beeos/beeos/internal/access/auth"
+	"github.com/beeos/beeos/internal/access/signin"
 	"github.com/beeos/beeos/internal/app"
 	"github.com/beeos/beeos/internal/store"
 	"github.com/beeos/beeos/test/apptest"
@@ -43,7 +43,7 @@ func newOwner(t *testing.T) *owner {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { o.db.Close() })
-	o.cookie, err = (&auth.People{DB: o.db}).Begin(t.Context(), o.user, store.Login{})
+	o.cookie, err = (&signin.People{DB: o.db}).Begin(t.Context(), o.user, store.Login{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/beeos/beeos/internal/access/approval"
 	"github.com/beeos/beeos/internal/access/auth"
 	"github.com/beeos/beeos/internal/access/oauth"
+	"github.com/beeos/beeos/internal/access/signin"
 	"github.com/beeos/beeos/internal/config"
 	"github.com/beeos/beeos/internal/engine/blob"
 	"github.com/beeos/beeos/internal/engine/bus"
@@ -78,9 +79,9 @@ type parts struct {
 	approvals *approval.Approvals
 	acts      *act.Acts
 	hooks     *webhook.Hooks
-	auth      *auth.Checker
-	people    *auth.People
-	oidc      *auth.OIDC // nil = no outside provider
+	auth      *auth.Authenticator
+	people    *signin.People
+	oidc      *signin.OIDC // nil = no outside provider
 	oauth     *oauth.Server
 	runtime   *builtin.Runtime // nil = built-in agents run elsewhere
 	peers     *a2a.Gateway     // nil = A2A runs elsewhere
@@ -147,7 +148,6 @@ func (p *parts) open(ctx context.Context) (err error) {
 		Timeout: p.cfg.CallTimeout, RateLimit: p.cfg.RateLimit, OnCall: p.onCall,
 	})
 	p.approvals = approval.New(approval.Options{DB: p.db, Ledger: p.ledger, Bus: p.bus, Log: p.log, Web: p.info.Web, Keep: p.cfg.Retention})
-	p.auth = &auth.Checker{DB: p.db, Log: p.log, From: httpd.ClientIP}
 	if err := p.openPeople(ctx); err != nil {
 		p.close()
 		return err
@@ -156,7 +156,7 @@ func (p *parts) open(ctx context.Context) (err error) {
 		p.close()
 		return err
 	}
-	p.run = append(p.run, tuneMemory, p.calls.Run, p.approvals.Run, p.auth.Run, p.keepNode, func(ctx context.Context) error {
+	p.run = append(p.run, tuneMemory, p.calls.Run, p.approvals.Run, p.keepNode, func(ctx context.Context) error {
 		return p.ledger.Retain(ctx, p.cfg.Retention)
 	})
 	if err := p.openHooks(ctx); err != nil {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/access/act"
-	"github.com/beeos/beeos/internal/access/auth"
+	"github.com/beeos/beeos/internal/access/signin"
 	"github.com/beeos/beeos/internal/config"
 	"github.com/beeos/beeos/internal/store"
 )
@@ -16,7 +16,7 @@ import (
 // server that runs notices within half a minute.
 type Directory struct {
 	db     *store.DB
-	people *auth.People
+	people *signin.People
 	acts   *act.Acts
 	web    string
 }
@@ -32,7 +32,7 @@ func OpenDirectory(ctx context.Context, cfg config.Config) (*Directory, error) {
 		return nil, err
 	}
 	end := func(ctx context.Context, userID string) error { return db.EndOwnOAuthFamilies(ctx, userID) }
-	people := &auth.People{DB: db, EndTokens: end}
+	people := &signin.People{DB: db, EndTokens: end}
 	return &Directory{db: db, people: people, acts: act.New(act.Options{DB: db, People: people}), web: cfg.Web.PublicURL}, nil
 }
 

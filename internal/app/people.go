@@ -8,7 +8,9 @@ import (
 	"github.com/beeos/beeos/internal/access/act"
 	"github.com/beeos/beeos/internal/access/auth"
 	"github.com/beeos/beeos/internal/access/oauth"
+	"github.com/beeos/beeos/internal/access/signin"
 	"github.com/beeos/beeos/internal/engine/bus"
+	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
 // openPeople makes what lets persons in, and the apps that they let in.
@@ -24,13 +26,14 @@ func (p *parts) openPeople(ctx context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("open the authorization server: %w", err)
 	}
-	p.run = append(p.run, p.oauth.Run)
-	p.people = &auth.People{DB: p.db, Log: p.log, Now: p.opt.Now, EndTokens: p.oauth.EndUser, Changed: func(userID string) {
+	p.auth = auth.New(auth.Options{DB: p.db, Log: p.log, From: httpd.ClientIP, Methods: p.oauth.Methods()})
+	p.run = append(p.run, p.auth.Run, p.oauth.Run)
+	p.people = &signin.People{DB: p.db, Log: p.log, Now: p.opt.Now, EndTokens: p.oauth.EndUser, Changed: func(userID string) {
 		p.forget(userID)
 		tell(userID)
 	}}
 	if o := p.cfg.OIDC; o.Issuer != "" {
-		p.oidc = auth.NewOIDC(auth.OIDCOptions{
+		p.oidc = signin.NewOIDC(signin.OIDCOptions{
 			Issuer: o.Issuer, ClientID: o.ClientID, ClientSecret: o.ClientSecret, RedirectURL: p.info.Web + "/signin/oidc/return",
 		})
 	}

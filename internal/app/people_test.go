@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/access/auth"
+	"github.com/beeos/beeos/internal/access/signin"
 	"github.com/beeos/beeos/internal/app"
 	"github.com/beeos/beeos/internal/config"
 	"github.com/beeos/beeos/internal/store"
@@ -30,7 +30,7 @@ func accept(t *testing.T, cfg config.Config, link string) (beeos.User, error) {
 	if !ok {
 		t.Fatalf("%q is no link", link)
 	}
-	people := &auth.People{DB: db}
+	people := &signin.People{DB: db}
 	return people.Accept(t.Context(), token, "Ann", "ann@example.com", "correct horse battery")
 }
 

@@ -4,6 +4,7 @@
 package openid
 
 import (
+	"bytes"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/ed25519"
@@ -173,10 +174,16 @@ func (p *Provider) jwks(w http.ResponseWriter, _ *http.Request) {
 	case ed25519.PublicKey:
 		k["kty"], k["crv"], k["x"] = "OKP", "Ed25519", b64(key)
 	}
-	p.answer(w, map[string]any{"keys": []any{map[string]any{"kty": "oct", "kid": p.Kid, "k": "c2VjcmV0"}, map[string]any{"kty": "RSA", "use": "enc", "kid": p.Kid}, k}})
+	p.answer(w, map[string]any{"keys": []any{ // the one that signs is among others
+		map[string]any{"kty": "oct", "kid": p.Kid, "k": "c2VjcmV0"},
+		map[string]any{"kty": "RSA", "use": "enc", "kid": p.Kid, "n": b64(bytes.Repeat([]byte{0xff}, 256)), "e": "AQAB"},
+		map[string]any{"kty": "OKP", "crv": "X448", "use": "enc", "kid": p.Kid, "x": b64(make([]byte, 56))},
+		k,
+	}})
 }
 
 func (p *Provider) answer(w http.ResponseWriter, v any) {
+	w.Header().Set("Content-Type", "application/json")
 	if err := json.NewEncoder(w).Encode(v); err != nil {
 		p.t.Error(err)
 	}

@@ -11,8 +11,8 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/access/approval"
-	"github.com/beeos/beeos/internal/access/auth"
 	"github.com/beeos/beeos/internal/access/oauth"
+	"github.com/beeos/beeos/internal/access/signin"
 	"github.com/beeos/beeos/internal/engine/bus"
 	"github.com/beeos/beeos/internal/engine/ledger"
 	"github.com/beeos/beeos/internal/engine/webhook"
@@ -28,7 +28,7 @@ type Options struct {
 	Bus      *bus.Bus // nil: running servers find out within half a minute
 	Desk     *approval.Approvals
 	Hooks    *webhook.Hooks
-	People   *auth.People
+	People   *signin.People
 	OAuth    *oauth.Server
 	Builtins *builtin.Runtime // nil: another process runs built-in agents
 	Log      *slog.Logger

@@ -11,7 +11,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/access/act"
-	"github.com/beeos/beeos/internal/access/auth"
+	"github.com/beeos/beeos/internal/access/signin"
 	"github.com/beeos/beeos/internal/engine/bus"
 	"github.com/beeos/beeos/internal/engine/task"
 	"github.com/beeos/beeos/internal/engine/webhook"
@@ -44,7 +44,7 @@ func newRig(t *testing.T) *rig {
 		t.Fatal(err)
 	}
 	t.Cleanup(b.Close)
-	r := &rig{t: t, Acts: act.New(act.Options{DB: db, Bus: b, People: &auth.People{DB: db}})}
+	r := &rig{t: t, Acts: act.New(act.Options{DB: db, Bus: b, People: &signin.People{DB: db}})}
 	b.OnControl(func(c bus.Control) { r.told = append(r.told, c) })
 	r.owner = r.user("owner", true)
 	r.stranger = r.user("stranger", false)

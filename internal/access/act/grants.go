@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/access/oauth"
+	"github.com/beeos/beeos/internal/access/oauth/tokens"
 )
 
 // NarrowGrant leaves an app only some of the agents that the caller let it
@@ -53,7 +53,7 @@ func (a *Acts) RotateSigningKey(ctx context.Context, c beeos.Caller) error {
 	if err := a.requireAdmin(ctx, c); err != nil {
 		return err
 	}
-	id, err := oauth.Rotate(ctx, a.DB, a.Now())
+	id, err := tokens.Rotate(ctx, a.DB, a.Now())
 	if err != nil {
 		return err
 	}

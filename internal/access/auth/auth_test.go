@@ -2,7 +2,6 @@ package auth
 
 import (
 	"context"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -15,10 +14,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// rig is a Checker on a fresh database, with a clock of its own, one user and
+// rig is an Authenticator on a fresh database, with a clock of its own, one user and
 // one agent.
 type rig struct {
-	*Checker
+	*Authenticator
 	t     *testing.T
 	clock time.Time
 	user  beeos.User
@@ -34,7 +33,7 @@ func newRig(t *testing.T) *rig {
 	}
 	t.Cleanup(func() { db.Close() })
 	r := &rig{t: t, clock: time.Now()}
-	r.Checker = &Checker{DB: db, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return r.clock }}
+	r.Authenticator = New(Options{DB: db, Now: func() time.Time { return r.clock }})
 	r.user = beeos.User{ID: beeos.NewID(), Email: "a@example.com"}
 	if err := db.CreateUser(t.Context(), r.user); err != nil {
 		t.Fatal(err)
@@ -73,7 +72,7 @@ func wantCode(t *testing.T, err error, code beeos.Code, words ...string) {
 	}
 }
 
-func TestHTTP(t *testing.T) {
+func TestAuthenticateByKey(t *testing.T) {
 	r := newRig(t)
 	r.signUp()
 	user := r.key(beeos.Key{ID: "u1", Kind: beeos.UserKey, Name: "ci", RatePerMinute: 9})
@@ -119,7 +118,7 @@ func TestHTTP(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for range 2 { // from the database, then from the cache
-				got, err := r.HTTP(request(tt.headers...))
+				got, err := r.Authenticate(request(tt.headers...), Audience{Surface: REST})
 				if tt.code != "" {
 					wantCode(t, err, tt.code, tt.says)
 					for _, secret := range []string{user, agent, other, expired, revoked} {
@@ -262,34 +261,13 @@ func TestLastUsedIsWrittenAtTheEnd(t *testing.T) {
 	}
 }
 
-func TestPassword(t *testing.T) {
-	ctx := t.Context()
-	hash, err := HashPassword(ctx, "correct horse")
-	if err != nil || strings.Contains(hash, "horse") {
-		t.Fatalf("%s, %v", hash, err)
-	}
-	for _, tt := range []struct {
-		hash, password string
-		want           bool
-	}{{hash, "correct horse", true}, {hash, "Correct horse", false}, {hash, "", false}, {"", "correct horse", false}, {"", "", false}} {
-		if got, err := CheckPassword(ctx, tt.hash, tt.password); got != tt.want || err != nil {
-			t.Errorf("%q: %v, %v", tt.password, got, err)
-		}
-	}
-	for _, bad := range []string{"plain", hash[:40], "$argon2id$v=19$m=0,t=0,p=0$AAAA$AAAA"} {
-		if ok, err := CheckPassword(ctx, bad, "x"); ok || err == nil {
-			t.Errorf("%q: %v, %v", bad, ok, err)
-		}
-	}
-}
-
 func BenchmarkKey(b *testing.B) {
 	db, err := store.Open(b.Context(), "sqlite:"+filepath.Join(b.TempDir(), "beeos.db"))
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer db.Close()
-	c := &Checker{DB: db, Log: slog.New(slog.DiscardHandler)}
+	c := New(Options{DB: db})
 	secret, hash, _ := NewKey(beeos.UserKey)
 	if err := db.CreateUser(b.Context(), beeos.User{ID: "u", Email: "e"}); err != nil {
 		b.Fatal(err)
@@ -301,7 +279,7 @@ func BenchmarkKey(b *testing.B) {
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			if _, err := c.HTTP(r); err != nil {
+			if _, err := c.Authenticate(r, Audience{Surface: REST}); err != nil {
 				b.Error(err)
 			}
 		}

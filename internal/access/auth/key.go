@@ -1,8 +1,9 @@
 package auth
 
 import (
+	"context"
 	"crypto/sha256"
-	"strings"
+	"net/http"
 
 	"github.com/beeos/beeos"
 )
@@ -12,14 +13,14 @@ const (
 	prefixLen = 12                            // what people recognise a key by
 )
 
+// keyPrefixes tell the kinds of keys apart at a glance. A kind that is not here
+// makes secrets that are good nowhere.
+var keyPrefixes = map[beeos.KeyKind]string{beeos.UserKey: beeos.UserKeyPrefix, beeos.AgentKey: beeos.AgentKeyPrefix}
+
 // NewKey returns a new secret, the hash under which it is kept, and the part
 // of it that may be shown again.
 func NewKey(kind beeos.KeyKind) (secret string, hash []byte, prefix string) {
-	start := beeos.UserKeyPrefix
-	if kind == beeos.AgentKey {
-		start = beeos.AgentKeyPrefix
-	}
-	secret = beeos.NewSecret(start)
+	secret = beeos.NewSecret(keyPrefixes[kind])
 	return secret, Hash(secret), secret[:prefixLen]
 }
 
@@ -30,17 +31,84 @@ func Hash(secret string) []byte {
 	return sum[:]
 }
 
-// IsKey reports whether a credential claims to be an API key, good or bad.
-func IsKey(token string) bool {
-	return strings.HasPrefix(token, beeos.UserKeyPrefix) || strings.HasPrefix(token, beeos.AgentKeyPrefix)
-}
-
-// keyHash hashes a token that looks like a key, without allocating.
+// keyHash hashes a token that is as long as a key, without allocating.
 func keyHash(token string) (hash [sha256.Size]byte, ok bool) {
-	if len(token) != keyLen || !IsKey(token) {
+	if len(token) != keyLen {
 		return hash, false
 	}
 	var b [keyLen]byte
 	copy(b[:], token)
 	return sha256.Sum256(b[:]), true
+}
+
+// Key returns whom an API key belongs to. Unknown, expired, revoked and
+// malformed keys get one and the same answer.
+func (a *Authenticator) Key(ctx context.Context, token string) (beeos.Caller, error) {
+	hash, ok := keyHash(token)
+	if !ok {
+		return beeos.Caller{}, Unknown()
+	}
+	now := a.Now()
+	k, gen := a.keys.get(hash, now)
+	if k == nil {
+		row, err := a.DB.KeyByHash(ctx, hash[:])
+		if err != nil && beeos.CodeOf(err) != beeos.NotFound {
+			return beeos.Caller{}, err
+		}
+		k = a.keys.put(hash, row, now, gen)
+	}
+	if !k.valid(now) {
+		return beeos.Caller{}, Unknown()
+	}
+	k.used.Store(now.UnixMicro())
+	return k.caller, nil
+}
+
+// checkKey is Key for a request, whose address may send only so many that are
+// no good.
+func (a *Authenticator) checkKey(r *http.Request, token string, _ Audience) (beeos.Caller, error) {
+	caller, err := a.Key(r.Context(), token)
+	if beeos.CodeOf(err) == beeos.InvalidToken {
+		err = a.countGuess(r, err)
+	}
+	return caller, err
+}
+
+// callerOf returns who calls with a key; false for a kind of key that is not
+// known here.
+func callerOf(k beeos.Key) (beeos.Caller, bool) {
+	c := beeos.Caller{UserID: k.OwnerID, CredentialID: k.ID, RatePerMinute: k.RatePerMinute, Name: k.Name}
+	if c.Name == "" {
+		c.Name = k.Prefix
+	}
+	switch k.Kind {
+	case beeos.UserKey:
+		c.Kind = beeos.ByUserKey
+	case beeos.AgentKey:
+		c.Kind, c.AgentID = beeos.ByAgentKey, k.AgentID
+	default:
+		return beeos.Caller{}, false
+	}
+	return c, true
+}
+
+// guessesMost is how many keys that are no good one address may send in a
+// minute before it is told to slow down. Many people may sit behind one
+// address, so a good key is good whatever its neighbours send, and a program
+// with a stale key that tries every second is not there yet.
+const guessesMost = 300
+
+// countGuess returns what to answer to a credential that is no good: err, or
+// that the address it came from sends too many of them.
+func (a *Authenticator) countGuess(r *http.Request, err error) error {
+	if a.From == nil {
+		return err
+	}
+	if from := Network(a.From(r)); from != "" {
+		if limited, ok := a.guesses.Take(from).(*beeos.Error); ok {
+			limited.Message = "too many unknown keys came from this address; correct the key, and try again in a minute"
+			return limited
+		}
+	}
+	return err
 }

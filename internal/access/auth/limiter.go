@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"net/netip"
 	"sync"
 	"time"
 
@@ -53,4 +54,22 @@ func (l *Limiter) makeRoom(now time.Time) {
 		clear(kept)
 	}
 	l.free = kept
+}
+
+// Network is the part of an address that one attacker has: an IPv4 address,
+// or the 64 bits that a provider hands out in IPv6. It is "" for
+// what is no address.
+func Network(from string) string {
+	ip, err := netip.ParseAddr(from)
+	if err != nil {
+		return ""
+	}
+	if ip = ip.Unmap().WithZone(""); ip.Is4() {
+		return ip.String()
+	}
+	prefix, err := ip.Prefix(64)
+	if err != nil {
+		return ""
+	}
+	return prefix.String()
 }

@@ -9,7 +9,7 @@ import (
 
 // Instance returns the agent instance that signed the request and body. The
 // signature must be of this moment and is accepted once, by any replica.
-func (c *Checker) Instance(r *http.Request, body []byte) (beeos.Instance, error) {
+func (a *Authenticator) Instance(r *http.Request, body []byte) (beeos.Instance, error) {
 	header := r.Header.Values("Authorization")
 	if len(header) == 0 {
 		return beeos.Instance{}, beeos.Errorf(beeos.MissingToken, "the request is not signed; send \"Authorization: Ed25519 <keyId>:<timestamp>:<nonce>:<signature>\"")
@@ -18,17 +18,17 @@ func (c *Checker) Instance(r *http.Request, body []byte) (beeos.Instance, error)
 	if !ok || len(header) > 1 {
 		return beeos.Instance{}, beeos.Errorf(beeos.Unauthorized, "the Authorization header is not of the form \"Ed25519 <keyId>:<timestamp>:<nonce>:<signature>\"; correct it")
 	}
-	now, signed := c.now(), time.Unix(sig.Timestamp, 0)
+	now, signed := a.Now(), time.Unix(sig.Timestamp, 0)
 	if off := now.Sub(signed).Abs(); off > beeos.SignatureWindow {
 		return beeos.Instance{}, beeos.Errorf(beeos.InvalidToken, "the signature's time is %s off ours, at most %s is allowed; set this machine's clock and sign again",
 			off.Round(time.Second), beeos.SignatureWindow)
 	}
-	inst, err := c.signer(r, sig, body)
+	inst, err := a.signer(r, sig, body)
 	if err != nil {
 		return beeos.Instance{}, err
 	}
 	// Only a valid signature may take room in the table of nonces.
-	fresh, err := c.DB.UseNonce(r.Context(), sig.KeyID, sig.Nonce, signed.Add(beeos.SignatureWindow+time.Minute))
+	fresh, err := a.DB.UseNonce(r.Context(), sig.KeyID, sig.Nonce, signed.Add(beeos.SignatureWindow+time.Minute))
 	if err != nil {
 		return beeos.Instance{}, err
 	}
@@ -40,11 +40,11 @@ func (c *Checker) Instance(r *http.Request, body []byte) (beeos.Instance, error)
 
 // signer returns the live instance whose key made the signature. Unknown,
 // revoked and disabled get the same answer as a wrong signature.
-func (c *Checker) signer(r *http.Request, sig beeos.Signature, body []byte) (beeos.Instance, error) {
+func (a *Authenticator) signer(r *http.Request, sig beeos.Signature, body []byte) (beeos.Instance, error) {
 	ctx := r.Context()
-	inst, err := c.DB.Instance(ctx, sig.KeyID)
+	inst, err := a.DB.Instance(ctx, sig.KeyID)
 	if err == nil && inst.RevokedAt.IsZero() && sig.Verify(inst.PublicKey, r.Method, r.URL.RequestURI(), body) {
-		owner, err := c.DB.User(ctx, inst.OwnerID)
+		owner, err := a.DB.User(ctx, inst.OwnerID)
 		if err != nil && beeos.CodeOf(err) != beeos.NotFound {
 			return beeos.Instance{}, err
 		}

@@ -141,13 +141,13 @@ func TestSignatureWindow(t *testing.T) {
 func TestReplay(t *testing.T) {
 	r := newRig(t)
 	key := r.signUp()
-	replica := &Checker{DB: r.DB, Log: r.Log, Now: r.Now}
+	replica := New(Options{DB: r.DB, Now: r.Now})
 	header := beeos.Sign(key, r.inst.ID, "POST", syncPath, nil)
 	var accepted atomic.Int32
 	var wg sync.WaitGroup
 	for i := range 20 {
 		wg.Go(func() {
-			c := r.Checker
+			c := r.Authenticator
 			if i%2 == 1 {
 				c = replica
 			}

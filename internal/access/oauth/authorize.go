@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/access/auth"
+	"github.com/beeos/beeos/internal/access/oauth/protocol"
 	"github.com/beeos/beeos/internal/store"
 )
 
@@ -46,7 +48,7 @@ func (s *Server) authorize(w http.ResponseWriter, r *http.Request) {
 		pageFor(w, r, err)
 		return
 	}
-	tx.Binder = hashOf(s.bind(w, r))
+	tx.Binder = auth.Hash(s.bind(w, r))
 	if err := s.db.BeginOAuth(r.Context(), tx); err != nil {
 		pageFor(w, r, err)
 		return
@@ -74,7 +76,7 @@ func authorizeQuery(raw string) (url.Values, error) {
 }
 
 // request checks everything else that a client asks.
-func (s *Server) request(c client, q url.Values) (store.OAuthTx, *oauthError) {
+func (s *Server) request(c client, q url.Values) (store.OAuthTx, *protocol.Error) {
 	challenge := q.Get("code_challenge")
 	switch {
 	case q.Get("response_type") != "code":
@@ -84,7 +86,7 @@ func (s *Server) request(c client, q url.Values) (store.OAuthTx, *oauthError) {
 	case q.Get("code_challenge_method") != "S256" || !isChallenge(challenge):
 		return store.OAuthTx{}, refusal("invalid_request", "PKCE is required: code_challenge with code_challenge_method S256")
 	}
-	resource, refused := s.resource(q["resource"])
+	resource, refused := protocol.ReadResource(s.issuer, q["resource"])
 	if refused != nil {
 		return store.OAuthTx{}, refused
 	}
@@ -94,18 +96,6 @@ func (s *Server) request(c client, q url.Values) (store.OAuthTx, *oauthError) {
 	}, nil
 }
 
-// resource reads the parameter of that name, which may be given once.
-func (s *Server) resource(values []string) (string, *oauthError) {
-	if len(values) > 1 {
-		return "", refusal("invalid_target", "give one resource")
-	}
-	canonical, _, ok := s.target(strings.Join(values, ""))
-	if !ok {
-		return "", refusal("invalid_target", "resource is the URL of an MCP endpoint of this server")
-	}
-	return canonical, nil
-}
-
 // isChallenge reports whether s is the SHA-256 of something.
 func isChallenge(s string) bool {
 	b, err := base64.RawURLEncoding.Strict().DecodeString(s)
@@ -113,7 +103,7 @@ func isChallenge(s string) bool {
 }
 
 // errorURL brings an error back to a client.
-func (s *Server) errorURL(redirect, state string, e *oauthError) string {
+func (s *Server) errorURL(redirect, state string, e *protocol.Error) string {
 	add := url.Values{"error": {e.Code}, "error_description": {e.Description}, "iss": {s.issuer}}
 	if state != "" {
 		add.Set("state", state)
@@ -151,15 +141,9 @@ func asked(agentID, scope string) []string {
 		list = append(list, agentID)
 	}
 	for word := range strings.FieldsSeq(scope) {
-		if id, ok := strings.CutPrefix(word, agentScope); ok && plainID(id) && len(list) < agentsMost && !slices.Contains(list, id) {
+		if id, ok := strings.CutPrefix(word, protocol.AgentScope); ok && protocol.IsAgentID(id) && len(list) < agentsMost && !slices.Contains(list, id) {
 			list = append(list, id)
 		}
 	}
 	return list
-}
-
-// hashOf is what is kept of a secret.
-func hashOf(secret string) []byte {
-	sum := sha256.Sum256([]byte(secret))
-	return sum[:]
 }

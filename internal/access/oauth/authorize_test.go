@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/access/auth"
 )
 
 // errorOf returns the error that a client gets back, with state and iss.
@@ -27,9 +28,9 @@ func (r *rig) errorOf(t *testing.T, q url.Values) string {
 	return a.Get("error")
 }
 
-func TestT06PKCEIsRequired(t *testing.T) {
+func TestPKCEIsRequired(t *testing.T) {
 	r := newRig(t)
-	challenge := encode(hashOf(verifier))
+	challenge := encode(auth.Hash(verifier))
 	for _, q := range []url.Values{
 		r.query("code_challenge", ""), r.query("code_challenge_method", ""), r.query("code_challenge_method", "plain"), r.query("code_challenge_method", "s256"),
 		r.query("code_challenge", challenge[:42]), r.query("code_challenge", challenge+"A"), r.query("code_challenge", challenge[:42]+"="), r.query("code_challenge", challenge[:42]+"+"),
@@ -40,7 +41,7 @@ func TestT06PKCEIsRequired(t *testing.T) {
 	}
 }
 
-func TestT07OnlyCode(t *testing.T) {
+func TestOnlyCode(t *testing.T) {
 	r := newRig(t)
 	for _, kind := range []string{"token", "id_token", "code token", ""} {
 		if e := r.errorOf(t, r.query("response_type", kind)); e != "unsupported_response_type" {
@@ -52,7 +53,7 @@ func TestT07OnlyCode(t *testing.T) {
 	}
 }
 
-func TestT08ForeignResources(t *testing.T) {
+func TestForeignResources(t *testing.T) {
 	r := newRig(t)
 	for _, resource := range []string{
 		"https://evil.example/mcp", issuer + "/x/../" + r.agents["b"] + "/mcp", r.endpoint("a") + "#x", r.endpoint("a") + "?x", r.endpoint("a") + "/", issuer + ".evil/mcp",
@@ -72,7 +73,7 @@ func TestT08ForeignResources(t *testing.T) {
 	}
 }
 
-func TestT23ConsentStaysInItsBrowser(t *testing.T) {
+func TestConsentStaysInItsBrowser(t *testing.T) {
 	r := newRig(t)
 	ctx := context.Background()
 	allow := func() (string, *http.Cookie) {
@@ -135,7 +136,7 @@ func TestTwoFlowsInOneBrowser(t *testing.T) {
 	}
 }
 
-func TestT24AnotherClientIsAskedAfresh(t *testing.T) {
+func TestAnotherClientIsAskedAfresh(t *testing.T) {
 	r := newRig(t)
 	ctx := context.Background()
 	r.tokens(r.query(), "a")
@@ -172,8 +173,8 @@ func TestAskSaysWhoAsks(t *testing.T) {
 	}
 }
 
-// TestT25TicketOfAnotherPerson: who has answered a request keeps it.
-func TestT25TicketOfAnotherPerson(t *testing.T) {
+// TestTicketOfAnotherPerson: who has answered a request keeps it.
+func TestTicketOfAnotherPerson(t *testing.T) {
 	r := newRig(t)
 	ctx := context.Background()
 	tx, cookie := r.begin(r.query())
@@ -191,7 +192,7 @@ func TestT25TicketOfAnotherPerson(t *testing.T) {
 	}
 }
 
-func TestT26OnlyOwnAgentsAreGranted(t *testing.T) {
+func TestOnlyOwnAgentsAreGranted(t *testing.T) {
 	r := newRig(t)
 	ctx := context.Background()
 	ids := func(names ...string) (list []string) {

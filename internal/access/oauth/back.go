@@ -7,6 +7,7 @@ import (
 	"net/url"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/access/auth"
 	"github.com/beeos/beeos/internal/store"
 )
 
@@ -22,7 +23,7 @@ func (s *Server) back(w http.ResponseWriter, r *http.Request) {
 		pageFor(w, r, err)
 		return
 	}
-	t, err := s.db.TakeOAuth(r.Context(), q.Get("tx"), hashOf(q.Get("_bt")), s.opt.Now())
+	t, err := s.db.TakeOAuth(r.Context(), q.Get("tx"), auth.Hash(q.Get("_bt")), s.opt.Now())
 	if beeos.CodeOf(err) == beeos.NotFound && err != nil {
 		page(w, r, http.StatusForbidden, "This request to connect an app is over or too old. Start again in the app.")
 		return
@@ -31,8 +32,8 @@ func (s *Server) back(w http.ResponseWriter, r *http.Request) {
 		pageFor(w, r, err)
 		return
 	}
-	if binder := binderOf(r); binder == "" || subtle.ConstantTimeCompare(hashOf(binder), t.Binder) != 1 {
-		s.audit(r.Context(), t.UserID, "user:"+t.UserID, "grant.refuse", t.ClientID, map[string]string{"reason": "another browser began the request"})
+	if binder := binderOf(r); binder == "" || subtle.ConstantTimeCompare(auth.Hash(binder), t.Binder) != 1 {
+		s.Audit(r.Context(), t.UserID, "user:"+t.UserID, "grant.refuse", t.ClientID, map[string]string{"reason": "another browser began the request"})
 		page(w, r, http.StatusForbidden, "Another browser began this request to connect an app, so it ends here. If you did not start it yourself, somebody may have tried to get at your agents; they did not.")
 		return
 	}
@@ -60,13 +61,13 @@ func (s *Server) grant(ctx context.Context, t store.OAuthTx) (string, error) {
 		ID: beeos.NewID(), UserID: t.UserID, ClientID: t.ClientID, ClientName: t.ClientName, ClientHost: shown.Host,
 		Agents: t.Agents, All: t.All, CreatedAt: at, ExpiresAt: t.Until,
 	}, store.OAuthCode{
-		Hash: hashOf(code), FamilyID: beeos.NewID(), ClientID: t.ClientID, RedirectURI: t.RedirectURI,
+		Hash: auth.Hash(code), FamilyID: beeos.NewID(), ClientID: t.ClientID, RedirectURI: t.RedirectURI,
 		Challenge: t.Challenge, Resource: t.Resource, ExpiresAt: at.Add(codeFor),
 	}, at.Add(usedFor))
 	if err != nil {
 		return "", err
 	}
-	s.changed("grant", id)
-	s.audit(ctx, t.UserID, "user:"+t.UserID, "grant.allow", id, map[string]string{"client": t.ClientName, "host": shown.Host})
+	s.Changed("grant", id)
+	s.Audit(ctx, t.UserID, "user:"+t.UserID, "grant.allow", id, map[string]string{"client": t.ClientName, "host": shown.Host})
 	return code, nil
 }

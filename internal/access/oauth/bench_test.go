@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/access/auth"
 	"github.com/beeos/beeos/internal/store"
 	"github.com/beeos/beeos/test/pgtest"
 )
@@ -53,7 +54,7 @@ func BenchmarkRefresh(b *testing.B) {
 func (r *rig) chain() string {
 	ctx := context.Background()
 	code, err := r.s.grant(ctx, store.OAuthTx{
-		UserID: r.owner.ID, ClientID: r.client, ClientName: "App", RedirectURI: callback, Challenge: encode(hashOf(verifier)),
+		UserID: r.owner.ID, ClientID: r.client, ClientName: "App", RedirectURI: callback, Challenge: encode(auth.Hash(verifier)),
 		Resource: r.endpoint("a"), Agents: []string{r.agents["a"]},
 	})
 	r.must(err)

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/access/auth"
+	"github.com/beeos/beeos/internal/access/oauth/protocol"
 	"github.com/beeos/beeos/internal/store"
 )
 
@@ -45,7 +47,7 @@ func (s *Server) Ask(ctx context.Context, tx string) (Ask, error) {
 	if err != nil {
 		return Ask{}, err
 	}
-	_, agentID, _ := s.target(t.Resource)
+	_, agentID, _ := protocol.ParseResource(s.issuer, t.Resource)
 	a := Ask{
 		Tx: t.ID, Client: shownClient(t.ClientID, t.ClientName, t.RedirectURI),
 		RedirectURI: t.RedirectURI, Resource: t.Resource, AgentID: agentID, Agents: asked(agentID, t.Scope), Expires: t.ExpiresAt,
@@ -106,7 +108,7 @@ func (s *Server) Allow(ctx context.Context, tx, userID string, c Choice) (string
 	if err != nil {
 		return "", err
 	}
-	_, wanted, _ := s.target(t.Resource)
+	_, wanted, _ := protocol.ParseResource(s.issuer, t.Resource)
 	agents, err := s.grantable(ctx, userID, c, wanted)
 	if err != nil {
 		return "", err
@@ -133,7 +135,7 @@ func (s *Server) grantable(ctx context.Context, userID string, c Choice, wanted 
 	case c.All && wanted != "":
 		f.IDs = []string{wanted}
 	case c.All: // a person without agents yet may grant those to come
-		return []string{allScope}, nil
+		return []string{protocol.AllScope}, nil
 	case len(c.Agents) > agentsMost:
 		return nil, beeos.Errorf(beeos.InvalidParam, "at most %d agents can be picked by name; pick fewer, or all", agentsMost)
 	}
@@ -158,7 +160,7 @@ func (s *Server) Deny(ctx context.Context, tx, userID string) (string, error) {
 // of use in that browser alone, and once.
 func (s *Server) answer(ctx context.Context, t store.OAuthTx) (string, error) {
 	ticket := beeos.NewSecret("")
-	t.Ticket = hashOf(ticket)
+	t.Ticket = auth.Hash(ticket)
 	if err := s.db.AnswerOAuth(ctx, t, s.opt.Now()); err != nil {
 		return "", err
 	}

@@ -3,44 +3,17 @@ package oauth
 import (
 	"context"
 	"slices"
-	"time"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/store"
 )
 
-// Grant is what a person allowed a client, for that person to see.
-type Grant struct {
-	ID         string
-	UserID     string
-	ClientID   string
-	ClientName string
-	ClientHost string
-	Agents     []string
-	All        bool
-	Created    time.Time
-	Expires    time.Time // zero = until revoked
-	LastUsed   time.Time
-	Revoked    time.Time
-}
-
 // Grants lists what a person has granted, the newest first, also what is over.
-func (s *Server) Grants(ctx context.Context, userID string) ([]Grant, error) {
-	if userID == "" {
+func (s *Server) Grants(ctx context.Context, userID string) ([]store.OAuthGrant, error) {
+	if userID == "" { // would be everybody's
 		return nil, beeos.Errorf(beeos.NotFound, "there is no such user; check the id")
 	}
-	rows, err := s.db.OAuthGrants(ctx, userID)
-	if err != nil {
-		return nil, err
-	}
-	list := make([]Grant, len(rows))
-	for i, g := range rows {
-		list[i] = Grant{
-			ID: g.ID, UserID: g.UserID, ClientID: g.ClientID, ClientName: g.ClientName, ClientHost: g.ClientHost,
-			Agents: g.Agents, All: g.All, Created: g.CreatedAt, Expires: g.ExpiresAt, LastUsed: g.UsedAt, Revoked: g.RevokedAt,
-		}
-	}
-	return list, nil
+	return s.db.OAuthGrants(ctx, userID)
 }
 
 // Narrow leaves a grant only some of its agents, from the next call on. It
@@ -64,6 +37,6 @@ func (s *Server) Narrow(ctx context.Context, userID, grantID string, agents []st
 	if err != nil {
 		return err
 	}
-	s.changed("grant", grantID)
+	s.Changed("grant", grantID)
 	return nil
 }

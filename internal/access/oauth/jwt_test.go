@@ -30,12 +30,13 @@ func (r *rig) forge(method jwt.SigningMethod, header map[string]any, c any, key 
 	return token
 }
 
-func TestT27ForgedTokens(t *testing.T) {
+func TestForgedTokens(t *testing.T) {
 	r := newRig(t)
 	access, _ := r.tokens(r.query(), "a")
-	set := r.s.keys.set.Load()
-	key := set.byID[set.newest]
-	c, err := r.s.keys.verify(context.Background(), access, typeAccess, issuer)
+	keys, err := r.db.OAuthKeys(t.Context(), r.now())
+	r.must(err)
+	key, c := keys[0], jwt.MapClaims{}
+	_, _, err = jwt.NewParser().ParseUnverified(access, c)
 	r.must(err)
 	header := map[string]any{"typ": typeAccess, "kid": key.ID}
 	with := func(name string, v any) map[string]any {
@@ -112,7 +113,7 @@ func TestT27ForgedTokens(t *testing.T) {
 	}
 }
 
-func TestT28TokenOfAnotherAgent(t *testing.T) {
+func TestTokenOfAnotherAgent(t *testing.T) {
 	r := newRig(t)
 	access, _ := r.tokens(r.query(), "a", "b")
 	for resource, fine := range map[string]bool{r.endpoint("a"): true, r.endpoint("b"): false, issuer + "/mcp": false, issuer: false} {
@@ -140,7 +141,7 @@ func TestT28TokenOfAnotherAgent(t *testing.T) {
 	}
 }
 
-func TestT29TokensStayOnTheirSurface(t *testing.T) {
+func TestTokensStayOnTheirSurface(t *testing.T) {
 	r := newRig(t)
 	ctx := context.Background()
 	access, refresh := r.tokens(r.query("resource", ""), "a")
@@ -182,41 +183,6 @@ func TestT29TokensStayOnTheirSurface(t *testing.T) {
 	}
 }
 
-// TestKeysRotateWithOverlap: both replicas sign and verify through a rotation
-// that one of them has not heard of.
-func TestKeysRotateWithOverlap(t *testing.T) {
-	eachEngine(t, func(t *testing.T, r *rig) {
-		ctx := context.Background()
-		old, refresh := r.tokens(r.query(), "a")
-		before := r.other.keys.set.Load().newest
-		r.s.opt.Tell = func(string, string) {} // the news gets lost
-		r.must(r.s.Rotate(ctx))
-		status, answer := form(r.s, "/oauth/token", r.renewal(refresh))
-		if status != 200 {
-			t.Fatal(answer)
-		}
-		fresh := answer["access_token"].(string)
-		if r.other.keys.set.Load().newest != before {
-			t.Fatal("the other replica knows already")
-		}
-		if !r.good(fresh, r.endpoint("a")) || !r.good(old, r.endpoint("a")) {
-			t.Error("a token is not good during the rotation")
-		}
-		if r.other.keys.set.Load().newest == before {
-			t.Error("the other replica has not learned the new key")
-		}
-		r.pass(accessFor - time.Second)
-		if !r.good(old, r.endpoint("a")) {
-			t.Error("the old key's token is gone too early")
-		}
-		r.pass(keyOverlap)
-		_, err := r.s.keys.find(ctx, before)
-		if err == nil {
-			t.Error("the old key still verifies")
-		}
-	})
-}
-
 func FuzzToken(f *testing.F) {
 	r := newRig(f)
 	access, _ := r.tokens(r.query(), "a")
@@ -224,20 +190,20 @@ func FuzzToken(f *testing.F) {
 	f.Add("eyJhbGciOiJub25lIiwidHlwIjoiYXQrand0In0.e30.")
 	f.Add("..")
 	f.Fuzz(func(t *testing.T, token string) {
-		c, err := r.s.keys.verify(context.Background(), token, typeAccess, issuer)
+		c, err := r.s.Check(context.Background(), token, r.endpoint("a"))
 		if err == nil && token != access {
 			t.Errorf("%q is accepted as %+v", token, c)
 		}
 	})
 }
 
-// TestT66NoSecretsInTheStore: none of what clients hold stands in the database.
-func TestT66NoSecretsInTheStore(t *testing.T) {
+// TestNoSecretsInTheStore: none of what clients hold stands in the database.
+func TestNoSecretsInTheStore(t *testing.T) {
 	r := newRig(t)
 	code := r.code(r.query(), r.one())
 	_, answer := form(r.s, "/oauth/token", r.exchange(code))
 	access, refresh := answer["access_token"].(string), answer["refresh_token"].(string)
-	_, secret, _ := parseRefresh(refresh)
+	_, secret := splitRefresh(refresh)
 	tables := []string{"oauth_tx", "oauth_codes", "oauth_families", "oauth_grants", "oauth_clients", "audit"}
 	for _, table := range tables {
 		dump := r.dump(table)

@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/access/oauth/protocol"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
@@ -79,22 +81,22 @@ func (s *Server) metadata(w http.ResponseWriter, r *http.Request) {
 	if suffix != "" {
 		suffix = "/" + suffix
 	}
-	resource, agentID, ok := s.target(s.issuer + strings.TrimPrefix(before+suffix, s.path()))
+	resource, agentID, ok := protocol.ParseResource(s.issuer, s.issuer+strings.TrimPrefix(before+suffix, s.path()))
 	switch {
 	case !ok || before != "" && suffix != "":
-		fail(w, r, http.StatusNotFound, "not_found", "nothing is here; the metadata is at "+s.issuer+wellKnown+serverDoc)
+		protocol.Fail(w, http.StatusNotFound, "not_found", "nothing is here; the metadata is at "+s.issuer+wellKnown+serverDoc)
 	case doc == serverDoc || doc == openidDoc:
 		w.Header().Set("Cache-Control", metadataKept)
 		httpd.WriteJSON(w, http.StatusOK, s.serverMetadata(doc == openidDoc))
 	case doc == resourceDoc && before == "":
 		m := resourceMetadata{Resource: resource, Servers: []string{s.issuer}, Methods: []string{"header"}, Name: "BeeOS"}
 		if agentID != "" {
-			m.Scopes = []string{agentScope + agentID}
+			m.Scopes = []string{protocol.AgentScope + agentID}
 		}
 		w.Header().Set("Cache-Control", metadataKept)
 		httpd.WriteJSON(w, http.StatusOK, m)
 	default:
-		fail(w, r, http.StatusNotFound, "not_found", "nothing is here; the metadata is at "+s.issuer+wellKnown+serverDoc)
+		protocol.Fail(w, http.StatusNotFound, "not_found", "nothing is here; the metadata is at "+s.issuer+wellKnown+serverDoc)
 	}
 }
 
@@ -111,33 +113,25 @@ func (s *Server) path() string {
 	return ""
 }
 
-// agentScope before an agent's id is the scope that reaches it; allScope
-// reaches all of a person's.
-const (
-	agentScope = "agent:"
-	allScope   = "agents"
-)
-
-// target reads a resource: an agent's endpoint, that of all agents, or the
-// gateway as a whole, which none also means.
-func (s *Server) target(resource string) (canonical, agentID string, ok bool) {
-	rest, ok := strings.CutPrefix(resource, s.issuer)
-	if resource == "" || ok && (rest == "" || rest == "/") {
-		return s.issuer, "", true
+// Challenge is what tells a client that was refused where to learn how to get
+// a token (RFC 6750, RFC 9728), and which scope it needs. Forbidden means that
+// the token is good, and the agent not among those that were granted.
+func (s *Server) Challenge(agentID string, err error) string {
+	var b strings.Builder
+	b.WriteString(`Bearer realm="MCP", resource_metadata="` + s.issuer + wellKnown + resourceDoc)
+	if agentID != "" {
+		b.WriteString("/" + agentID)
 	}
-	if rest == "/mcp" && ok {
-		return resource, "", true
+	b.WriteString(`/mcp"`)
+	switch beeos.CodeOf(err) {
+	case beeos.MissingToken:
+	case beeos.Forbidden:
+		b.WriteString(`, error="insufficient_scope"`)
+	default:
+		b.WriteString(`, error="invalid_token"`)
 	}
-	id, found := strings.CutSuffix(rest, "/mcp")
-	if !ok || !found || len(id) < 2 || id[0] != '/' || !plainID(id[1:]) {
-		return "", "", false
+	if agentID != "" {
+		b.WriteString(`, scope="` + protocol.AgentScope + agentID + `"`)
 	}
-	return resource, id[1:], true
-}
-
-// plainID reports whether s can be an agent's id.
-func plainID(s string) bool {
-	return s != "" && len(s) <= 64 && !strings.ContainsFunc(s, func(c rune) bool {
-		return c != '_' && c != '-' && (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z')
-	})
+	return b.String()
 }

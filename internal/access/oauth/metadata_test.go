@@ -63,7 +63,7 @@ func TestMetadataInEveryForm(t *testing.T) {
 	}
 }
 
-func TestT34HostIsNotBelieved(t *testing.T) {
+func TestHostIsNotBelieved(t *testing.T) {
 	r := newRig(t)
 	for _, path := range []string{"/.well-known/oauth-authorization-server", "/.well-known/oauth-protected-resource/x/mcp", "/oauth/authorize?" + r.query().Encode(), "/oauth/authorize?" + r.query("response_type", "x").Encode()} {
 		want := get(r.s, path)

@@ -6,13 +6,15 @@ import (
 	"net/http"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/access/auth"
+	"github.com/beeos/beeos/internal/access/oauth/protocol"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
 // look is all that the page needs, and its hash all that its policy allows.
 const look = `:root{color-scheme:light dark}body{font:1rem/1.5 system-ui,sans-serif;margin:0}main{max-width:32rem;margin:15vh auto 0;padding:0 1.25rem}h1{font-size:1.4rem}`
 
-var policy = "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(hashOf(look)) + "'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+var policy = "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(auth.Hash(look)) + "'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // stopped is the one page of this server: what a person sees whose browser can
 // be sent neither on nor back. Everything else is the console's.
@@ -44,7 +46,7 @@ func page(w http.ResponseWriter, r *http.Request, status int, text string) {
 
 // pageFor shows what went wrong before the client could be told.
 func pageFor(w http.ResponseWriter, r *http.Request, err error) {
-	if e, ok := err.(*oauthError); ok {
+	if e, ok := err.(*protocol.Error); ok {
 		page(w, r, http.StatusBadRequest, "The app that sent you here made a mistake: "+e.Description+".")
 		return
 	}

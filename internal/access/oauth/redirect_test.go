@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestT01RegistrationRefusesBadRedirects(t *testing.T) {
+func TestRegistrationRefusesBadRedirects(t *testing.T) {
 	r := newRig(t)
 	for _, uri := range []string{
 		"", "javascript:alert(1)", "JaVaScRiPt://x/%0aalert(1)", "data:text/html,x", "vbscript:x", "file:///etc/passwd", "blob:https://x/y", "about:blank",
@@ -44,7 +44,7 @@ func (r *rig) refused(q url.Values) bool {
 		strings.HasPrefix(h.Get("Content-Type"), "text/html") && strings.Contains(h.Get("Content-Security-Policy"), "frame-ancestors 'none'") && h.Get("Cache-Control") == "no-store"
 }
 
-func TestT02UnregisteredRedirectIsAPage(t *testing.T) {
+func TestUnregisteredRedirectIsAPage(t *testing.T) {
 	r := newRig(t)
 	for _, uri := range []string{"", "https://evil.example/cb", "https://app.example/cb/", "https://app.example/cb?x", "https://app.example/CB", "https://app.example/%63b", "https://app.example/x/../cb", "https://APP.example/cb", "javascript:alert(1)"} {
 		if !r.refused(r.query("redirect_uri", uri)) {
@@ -56,7 +56,7 @@ func TestT02UnregisteredRedirectIsAPage(t *testing.T) {
 	}
 }
 
-func TestT03OnlyALoopbackPortIsFree(t *testing.T) {
+func TestOnlyALoopbackPortIsFree(t *testing.T) {
 	r := newRig(t)
 	r.client = r.register("http://127.0.0.1:5173/cb", "http://[::1]/six?a=b", "https://app.example/cb")
 	for uri, fine := range map[string]bool{
@@ -72,7 +72,7 @@ func TestT03OnlyALoopbackPortIsFree(t *testing.T) {
 	}
 }
 
-func TestT05NothingIsSaidTwice(t *testing.T) {
+func TestNothingIsSaidTwice(t *testing.T) {
 	r := newRig(t)
 	for _, name := range []string{"redirect_uri", "state", "client_id", "code_challenge", "response_type", "scope"} {
 		q := r.query()

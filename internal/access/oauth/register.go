@@ -6,10 +6,10 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/access/oauth/protocol"
 	"github.com/beeos/beeos/internal/store"
 	"github.com/beeos/beeos/internal/wire/httpd"
-
-	"github.com/beeos/beeos"
 )
 
 const (
@@ -36,7 +36,7 @@ type registration struct {
 // secret is given to anybody.
 func (s *Server) register(w http.ResponseWriter, r *http.Request) {
 	if err := s.registers.Take(address(r)); err != nil {
-		failWith(w, r, err)
+		protocol.FailWith(w, r, err)
 		return
 	}
 	body, err := httpd.ReadJSON(w, r, bodyMost)
@@ -44,7 +44,7 @@ func (s *Server) register(w http.ResponseWriter, r *http.Request) {
 		if beeos.CodeOf(err) != beeos.PayloadTooLarge {
 			err = refusal("invalid_client_metadata", beeos.Public(err).Message)
 		}
-		failWith(w, r, err)
+		protocol.FailWith(w, r, err)
 		return
 	}
 	c, err := s.parseRegistration(body)
@@ -55,10 +55,10 @@ func (s *Server) register(w http.ResponseWriter, r *http.Request) {
 		}, clientsMost)
 	}
 	if err != nil {
-		failWith(w, r, err)
+		protocol.FailWith(w, r, err)
 		return
 	}
-	send(w, http.StatusCreated, c)
+	protocol.Send(w, http.StatusCreated, c)
 }
 
 func (s *Server) parseRegistration(body []byte) (registration, error) {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-func TestT20Names(t *testing.T) {
+func TestNames(t *testing.T) {
 	r := newRig(t)
 	for given, want := range map[string]string{
 		`App`: "App", `<img src=x onerror=alert(1)>`: "<img src=x onerror=alert(1)>", "Claude\u202Eedualc": "Claudeedualc", "a\u0000b": "", "  a \n b\t": "a b", "\u200b\u2066": "app.example", "": "app.example",
@@ -31,7 +31,7 @@ func TestT20Names(t *testing.T) {
 	}
 }
 
-func TestT33Registration(t *testing.T) {
+func TestRegistration(t *testing.T) {
 	r := newRig(t)
 	body := `{"redirect_uris":["https://app.example/cb"],"token_endpoint_auth_method":"client_secret_basic","grant_types":["implicit"],"software_id":"x"}`
 	send := func(from, body string) (int, map[string]any, http.Header) {
@@ -80,7 +80,7 @@ func TestT33Registration(t *testing.T) {
 	r.begin(r.query())
 }
 
-func TestT33RegistrationsHaveACap(t *testing.T) {
+func TestRegistrationsHaveACap(t *testing.T) {
 	r := newRig(t)
 	var rows []string
 	for i := range clientsMost {

@@ -3,6 +3,7 @@ package oauth
 import (
 	"context"
 	"crypto/ed25519"
+	"encoding/base64"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/access/auth"
 	"github.com/beeos/beeos/internal/store"
 	"github.com/beeos/beeos/test/pgtest"
 )
@@ -23,7 +25,21 @@ const (
 	console  = "https://console.example.com"
 	verifier = "verifier-verifier-verifier-verifier-verifier"
 	callback = "http://127.0.0.1:5173/cb"
+
+	typeAccess    = "at+jwt"
+	typeUser      = "user+jwt"
+	refreshPrefix = "mcp_rt_"
+	refreshGrace  = 10 * time.Second
+	liveFor       = 5 * time.Second // how long a replica trusts what it knows of a token
 )
+
+var encode = base64.RawURLEncoding.EncodeToString
+
+// splitRefresh takes a refresh token apart: the id of its chain, and its secret.
+func splitRefresh(token string) (family, secret string) {
+	family, secret, _ = strings.Cut(strings.TrimPrefix(token, refreshPrefix), ".")
+	return family, secret
+}
 
 // rig is two servers on one database, with a person who has agents.
 type rig struct {
@@ -173,7 +189,7 @@ func (r *rig) register(redirects ...string) string {
 func (r *rig) query(pairs ...string) url.Values {
 	q := url.Values{
 		"response_type": {"code"}, "client_id": {r.client}, "redirect_uri": {callback}, "state": {"st&ate"},
-		"code_challenge": {encode(hashOf(verifier))}, "code_challenge_method": {"S256"}, "resource": {r.endpoint("a")},
+		"code_challenge": {encode(auth.Hash(verifier))}, "code_challenge_method": {"S256"}, "resource": {r.endpoint("a")},
 	}
 	for i := 0; i < len(pairs); i += 2 {
 		q.Set(pairs[i], pairs[i+1])

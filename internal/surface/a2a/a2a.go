@@ -40,7 +40,7 @@ const (
 // Options is what the surface stands on.
 type Options struct {
 	DB        *store.DB
-	Auth      *auth.Checker
+	Auth      *auth.Authenticator
 	Calls     *invoke.Calls
 	Hooks     *webhook.Hooks
 	Acts      *act.Acts
@@ -48,9 +48,6 @@ type Options struct {
 	PublicURL string        // what the interfaces in cards begin with
 	Timeout   time.Duration // how long a caller waits when the agent does not say; 0 = 60 s
 	Now       func() time.Time
-
-	// Person checks the token of somebody who logged in; nil = keys alone.
-	Person func(ctx context.Context, token string) (beeos.Caller, error)
 }
 
 // Gateway serves the surface.

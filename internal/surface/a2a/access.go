@@ -11,15 +11,18 @@ import (
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
+// audience is where the credentials of this surface have to be good.
+var audience = auth.Audience{Surface: auth.A2A}
+
 // access answers who is calling and which agent. The contract lets an agent's
 // own keys in, and its owner; X-A2A-Agent-ID and the like are for the agent to
 // read and say nothing about who may.
 func (g *Gateway) access(r *http.Request, agentID string) (beeos.Caller, *beeos.Agent, error) {
-	c, err := g.caller(r)
+	c, err := g.opt.Auth.Authenticate(r, audience)
 	if err != nil {
 		return c, nil, err
 	}
-	if c.Kind == beeos.ByAgentKey && c.AgentID != agentID {
+	if c.IsAgentKey() && c.AgentID != agentID {
 		return c, nil, beeos.Errorf(beeos.Unauthorized, "this agent key was issued for another agent")
 	}
 	a, err := g.agent(r.Context(), agentID)
@@ -29,7 +32,7 @@ func (g *Gateway) access(r *http.Request, agentID string) (beeos.Caller, *beeos.
 	if err != nil {
 		return c, nil, err
 	}
-	if c.Kind != beeos.ByAgentKey && a.OwnerID != c.UserID {
+	if own := c.IsPerson() && c.UserID == a.OwnerID; !own && !c.IsAgentKey() {
 		return c, nil, beeos.Errorf(beeos.Forbidden, "over A2A an agent answers to its owner and to its own keys (bak_); ask its owner for one")
 	}
 	return c, a, nil
@@ -42,19 +45,6 @@ func (g *Gateway) agent(ctx context.Context, id string) (*beeos.Agent, error) {
 		err = unknownAgent()
 	}
 	return a, err
-}
-
-// caller is who sent the request: by API key, or by the token of a person who
-// logged in over REST.
-func (g *Gateway) caller(r *http.Request) (beeos.Caller, error) {
-	token, err := auth.Credential(r)
-	if err != nil {
-		return beeos.Caller{}, err
-	}
-	if auth.IsKey(token) || g.opt.Person == nil {
-		return g.opt.Auth.KeyOf(r, token)
-	}
-	return g.opt.Person(r.Context(), token)
 }
 
 // unknownAgent does not repeat the id: what does not exist and what is not the

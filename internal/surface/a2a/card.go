@@ -189,7 +189,7 @@ func (g *Gateway) cardFor(r *http.Request, agentID string) (detailOf, *beeos.Age
 	if err != nil || a.Visibility != beeos.VisiblePrivate {
 		return public, a, err
 	}
-	c, err := g.caller(r)
+	c, err := g.opt.Auth.Authenticate(r, audience)
 	switch {
 	case beeos.CodeOf(err) == beeos.MissingToken && err != nil:
 		return redacted, a, nil

@@ -84,7 +84,7 @@ func (x *exchange) subscribe(ctx context.Context) (events, error) {
 // revoked is why the credential is no good any more, which a stream can
 // outlive; nil = it is, or nobody knows at the moment.
 func (x *exchange) revoked() error {
-	if _, err := x.g.caller(x.r); err != nil && httpd.Status(beeos.CodeOf(err)) == http.StatusUnauthorized {
+	if _, err := x.g.opt.Auth.Authenticate(x.r, audience); err != nil && httpd.Status(beeos.CodeOf(err)) == http.StatusUnauthorized {
 		return err
 	}
 	return nil

@@ -32,7 +32,7 @@ import (
 // Options are the parts that the gateway stands on.
 type Options struct {
 	DB        *store.DB
-	Auth      *auth.Checker
+	Auth      *auth.Authenticator
 	Ledger    *ledger.Ledger
 	Bus       *bus.Bus
 	Calls     *invoke.Calls

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/access/auth"
 	"github.com/beeos/beeos/internal/store"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
@@ -61,7 +62,7 @@ func (g *Gateway) join(w http.ResponseWriter, r *http.Request) error {
 // owner returns whose instance it will be.
 func (g *Gateway) owner(r *http.Request, token string) (string, error) {
 	if token == "" {
-		caller, err := g.Auth.HTTP(r)
+		caller, err := g.Auth.Authenticate(r, auth.Audience{Surface: auth.Agents})
 		if err != nil {
 			return "", err
 		}

@@ -34,6 +34,7 @@ func TestJoin(t *testing.T) {
 		{"no credential", `{"public_key":"` + key + `"}`, "", 401, beeos.MissingToken},
 		{"wrong key", `{"public_key":"` + key + `"}`, "Bearer " + beeos.NewSecret("oag_"), 401, beeos.InvalidToken},
 		{"an agent's key", `{"public_key":"` + key + `"}`, "Bearer " + agentKey, 403, beeos.Forbidden},
+		{"a kind that nobody knows", `{"public_key":"` + key + `"}`, "Bearer new_1", 403, beeos.Forbidden},
 		{"two credentials", `{"public_key":"` + key + `","token":"` + token + `"}`, "Bearer " + s.key, 401, beeos.Unauthorized},
 		{"no public key", `{"name":"x","token":"` + token + `"}`, "", 400, beeos.InvalidParam},
 		{"short public key", `{"public_key":"AAAA","token":"` + token + `"}`, "", 400, beeos.InvalidParam},

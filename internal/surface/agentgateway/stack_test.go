@@ -68,7 +68,11 @@ func newStack(t testing.TB) *stack {
 	s.must(err)
 	s.calls = invoke.New(invoke.Options{Store: s.db, Ledger: s.ledger, Bus: s.bus, RateLimit: 1_000_000, Now: s.now})
 	s.approvals = approval.New(approval.Options{DB: s.db, Ledger: s.ledger, Bus: s.bus, Web: "http://console.example"})
-	check := &auth.Checker{DB: s.db, Log: slog.New(slog.DiscardHandler)}
+	check := auth.New(auth.Options{DB: s.db, Methods: []auth.Method{{ // of a kind that the gateway knows nothing of
+		Prefix: "new_", Surfaces: []auth.Surface{auth.Agents}, Check: func(*http.Request, string, auth.Audience) (beeos.Caller, error) {
+			return beeos.Caller{Kind: "new", UserID: s.owner.ID}, nil
+		},
+	}}})
 	log := slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
 	s.gateway = New(Options{DB: s.db, Auth: check, Ledger: s.ledger, Bus: s.bus, Calls: s.calls, Approvals: s.approvals, Log: log})
 	s.server = httptest.NewServer(&httpd.Handler{Next: s.gateway, Log: log})

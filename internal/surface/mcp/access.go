@@ -12,7 +12,7 @@ import (
 // access answers who is calling and which agent; none is all of them. An agent that is not there
 // and one that this caller may not see are the same error.
 func (g *Gateway) access(r *http.Request, agentID string) (beeos.Caller, *catalog.Server, error) {
-	caller, err := g.caller(r, agentID)
+	caller, err := g.opt.Auth.Authenticate(r, g.audience(agentID))
 	if err != nil {
 		return caller, nil, err
 	}
@@ -20,14 +20,14 @@ func (g *Gateway) access(r *http.Request, agentID string) (beeos.Caller, *catalo
 		e, err := g.catalog.Union(r.Context(), caller)
 		return caller, e, err
 	}
-	if caller.Kind == beeos.ByAgentKey && caller.AgentID != agentID {
+	if caller.IsAgentKey() && caller.AgentID != agentID {
 		return caller, nil, beeos.Errorf(beeos.Unauthorized, "this agent key was issued for another agent")
 	}
 	e, err := g.catalog.Agent(r.Context(), agentID)
 	if err != nil && beeos.CodeOf(err) != beeos.AgentNotFound {
 		return caller, nil, err
 	}
-	if err == nil && !caller.MayReach(e.Agent) && caller.Kind == beeos.ByOAuth && caller.UserID == e.Agent.OwnerID {
+	if err == nil && !caller.MayReach(e.Agent) && caller.IsApp() && caller.UserID == e.Agent.OwnerID {
 		return caller, nil, notGranted()
 	}
 	if err != nil || !caller.MayReach(e.Agent) {
@@ -39,24 +39,12 @@ func (g *Gateway) access(r *http.Request, agentID string) (beeos.Caller, *catalo
 	return caller, e, nil
 }
 
-// caller answers who is calling: by a key, or by a token for this endpoint.
-func (g *Gateway) caller(r *http.Request, agentID string) (beeos.Caller, error) {
-	credential, err := auth.Credential(r)
-	if err != nil {
-		return beeos.Caller{}, err
-	}
-	if g.opt.OAuth == nil || auth.IsKey(credential) {
-		return g.opt.Auth.KeyOf(r, credential)
-	}
-	return g.opt.OAuth.Check(r.Context(), credential, g.endpoint(agentID))
-}
-
-// endpoint is the address of an agent's endpoint, or of that for all.
-func (g *Gateway) endpoint(agentID string) string {
+// audience is an agent's endpoint, or that for all.
+func (g *Gateway) audience(agentID string) auth.Audience {
 	if agentID == "" {
-		return g.opt.PublicURL + "/mcp"
+		return auth.Audience{Surface: auth.MCP, Resource: g.opt.PublicURL + "/mcp"}
 	}
-	return g.opt.PublicURL + "/" + agentID + "/mcp"
+	return auth.Audience{Surface: auth.MCP, Resource: g.opt.PublicURL + "/" + agentID + "/mcp"}
 }
 
 // notGranted is for an app that its person has let at other agents: it may ask

@@ -7,8 +7,17 @@ import (
 	"testing"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/access/auth"
 	"github.com/beeos/beeos/internal/surface/mcp/wire"
 )
+
+// newKind is a kind of credential that the surfaces know nothing of. It says
+// that it is the owner's.
+func (s *stack) newKind() auth.Method {
+	return auth.Method{Prefix: "new_", Surfaces: []auth.Surface{auth.MCP}, Check: func(*http.Request, string, auth.Audience) (beeos.Caller, error) {
+		return beeos.Caller{Kind: "new", UserID: s.owner.ID, CredentialID: "c", AgentID: s.agents["clerk"], AgentIDs: []string{s.agents["clerk"]}, AllAgents: true}, nil
+	}}
+}
 
 // TestAccessIsTheSameInEveryRevision: who may do what does not depend on the
 // revision that a client speaks, nor on the method, the door or the verb.
@@ -34,6 +43,7 @@ func TestAccessIsTheSameInEveryRevision(t *testing.T) {
 		{"a stranger's", http.Header{"Authorization": {"Bearer " + s.keys["stranger"]}}, http.StatusNotFound},
 		{"a stranger's with names", http.Header{"Authorization": {"Bearer " + s.keys["stranger"]}, "X-User-Id": {s.owner.ID}, "X-Org-Id": {"1"}}, http.StatusNotFound},
 		{"no token", bearer("a.b.c"), http.StatusUnauthorized},
+		{"of a kind that nobody knows", bearer("new_1"), http.StatusNotFound},
 		{"a token of a person's own", bearer(own.Access), http.StatusUnauthorized},
 		{"a token for another agent", bearer(s.token(s.endpoint("talker"), "clerk", "talker")), http.StatusUnauthorized},
 		{"a token for the endpoint of all", bearer(s.token(publicURL+"/mcp", "clerk")), http.StatusUnauthorized},

@@ -40,7 +40,7 @@ import (
 // Options are the parts that the surface stands on.
 type Options struct {
 	DB        *store.DB
-	Auth      *auth.Checker
+	Auth      *auth.Authenticator
 	OAuth     *oauth.Server // nil = keys alone
 	Calls     *invoke.Calls
 	Bus       *bus.Bus

@@ -154,6 +154,9 @@ func TestUnionOfGrants(t *testing.T) {
 	if resp, _ := s.call(t, "/mcp", s.token(s.endpoint("clerk"), "clerk"), listTools); resp.StatusCode != http.StatusUnauthorized {
 		t.Errorf("one agent's token: %s", resp.Status)
 	}
+	if resp, body := s.call(t, "/mcp", "new_1", listTools); resp.StatusCode != http.StatusUnauthorized {
+		t.Errorf("a kind of credential that nobody knows: %s %s", resp.Status, body)
+	}
 }
 
 // TestRevocationCutsTheNextCall on the replica that heard of it.

@@ -58,7 +58,7 @@ func (g *Gateway) openStream(w http.ResponseWriter, r *http.Request, agentID str
 func (x *request) newFollower(s *stream.Stream, wants stream.Filter) *stream.Follower {
 	return &stream.Follower{
 		Client: &x.Client, Stream: s, Wants: wants, Lists: x.Lists,
-		CheckCaller: func() (beeos.Caller, error) { return x.g.caller(x.HTTP, x.EndpointAgent) },
+		CheckCaller: func() (beeos.Caller, error) { return x.g.opt.Auth.Authenticate(x.HTTP, x.g.audience(x.EndpointAgent)) },
 		ReadLists: func() (*catalog.Lists, error) {
 			_, e, err := x.g.access(x.HTTP, x.EndpointAgent)
 			if err != nil {

@@ -135,9 +135,9 @@ func newStack(t testing.TB) *stack {
 	s.must(err)
 	files := &files.Files{DB: s.db, Links: &blob.Signer{Key: blob.NewKey(), Base: "https://rest.example.com"}, Now: time.Now}
 	s.calls = invoke.New(invoke.Options{Store: s.db, Ledger: s.ledger, Bus: s.bus, Files: files, RateLimit: 100_000, OnCall: s.record})
-	check := &auth.Checker{DB: s.db, Log: slog.New(slog.DiscardHandler)}
 	s.oauth, err = oauth.New(ctx, oauth.Options{DB: s.db, Issuer: publicURL, LoginURL: "https://console.example.com"})
 	s.must(err)
+	check := auth.New(auth.Options{DB: s.db, Methods: append(s.oauth.Methods(), s.newKind())})
 	open := func() (*Gateway, *httptest.Server) {
 		g, err := New(Options{DB: s.db, Auth: check, OAuth: s.oauth, Calls: s.calls, Bus: s.bus, PublicURL: publicURL, Context: ctx, Now: s.now})
 		s.must(err)

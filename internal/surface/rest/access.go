@@ -13,6 +13,9 @@ import (
 // returns is written by guard, unless the answer has already begun.
 type action func(w http.ResponseWriter, r *http.Request, c beeos.Caller) error
 
+// audience is where the credentials of this surface have to be good.
+var audience = auth.Audience{Surface: auth.REST}
+
 // permission says which credentials a route takes.
 type permission int
 
@@ -39,10 +42,9 @@ func (s *Surface) guard(may permission, do action) http.Handler {
 // that is logged about it.
 func (s *Surface) admit(r *http.Request, may permission) (_ *http.Request, c beeos.Caller, err error) {
 	if may != public {
-		c, err = s.caller(r)
-	}
-	if err == nil && may == usersOnly && c.Kind == beeos.ByAgentKey {
-		err = beeos.Errorf(beeos.Unauthorized, "an agent key (bak_) only invokes its own agent; use a user key (oag_) here")
+		if c, err = s.Auth.Authenticate(r, audience); err == nil {
+			err = may.admits(c)
+		}
 	}
 	if err != nil {
 		return r, c, err
@@ -50,17 +52,15 @@ func (s *Surface) admit(r *http.Request, may permission) (_ *http.Request, c bee
 	return r.WithContext(httpd.With(r.Context(), "caller", c.Principal())), c, nil
 }
 
-// caller is who sent the request: by API key, or by the token of a person who
-// logged in here.
-func (s *Surface) caller(r *http.Request) (beeos.Caller, error) {
-	token, err := auth.Credential(r)
-	if err != nil {
-		return beeos.Caller{}, err
+// admits refuses callers of a kind that a route does not take.
+func (may permission) admits(c beeos.Caller) error {
+	switch {
+	case c.IsPerson(), c.IsAgentKey() && may == anyKey:
+		return nil
+	case c.IsAgentKey():
+		return beeos.Errorf(beeos.Unauthorized, "an agent key (bak_) only invokes its own agent; use a user key (oag_) here")
 	}
-	if auth.IsKey(token) {
-		return s.Auth.KeyOf(r, token)
-	}
-	return s.OAuth.CheckUser(r.Context(), token)
+	return beeos.Errorf(beeos.Unauthorized, "this kind of credential is not good here; use a user key (oag_)")
 }
 
 func (s *Surface) refuse(w http.ResponseWriter, r *http.Request, err error) {

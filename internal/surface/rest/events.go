@@ -90,7 +90,7 @@ func (s *Surface) follow(w http.ResponseWriter, r *http.Request, st *stream) {
 			}
 			break
 		}
-		if _, err := s.caller(r); err != nil {
+		if _, err := s.Auth.Authenticate(r, audience); err != nil {
 			break
 		}
 		id, data, err := wire.encode(st, ev)

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/access/oauth"
+	"github.com/beeos/beeos/internal/access/oauth/tokens"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
@@ -51,7 +51,7 @@ func (s *Surface) refresh(w http.ResponseWriter, r *http.Request, _ beeos.Caller
 	return answerTokens(w, t, err)
 }
 
-func answerTokens(w http.ResponseWriter, t oauth.Tokens, err error) error {
+func answerTokens(w http.ResponseWriter, t tokens.Pair, err error) error {
 	if err != nil {
 		return err
 	}

@@ -121,6 +121,9 @@ func TestStrangers(t *testing.T) {
 				if a := s.call(id, method, path, op, mine, ""); a.status != http.StatusUnauthorized || a.code != "missing_token" {
 					t.Errorf("no key: %d %s", a.status, a.raw)
 				}
+				if a := s.call(id, method, path, op, mine, "new_1"); a.status != http.StatusUnauthorized || a.code != "unauthorized" {
+					t.Errorf("a kind of credential that nobody knows: %d %s", a.status, a.raw)
+				}
 			}
 			if !strings.Contains(path, "{") && !strings.Contains(bodies[id], "AGENT") {
 				if a := s.call(id, method, path, op, mine, s.other); names(a.raw, mine, shared) {

@@ -21,6 +21,7 @@ import (
 	"github.com/beeos/beeos/internal/access/approval"
 	"github.com/beeos/beeos/internal/access/auth"
 	"github.com/beeos/beeos/internal/access/oauth"
+	"github.com/beeos/beeos/internal/access/signin"
 	"github.com/beeos/beeos/internal/engine/blob"
 	"github.com/beeos/beeos/internal/engine/bus"
 	"github.com/beeos/beeos/internal/engine/files"
@@ -49,7 +50,7 @@ type stack struct {
 	hooks  *webhook.Hooks
 	folder string       // where the bytes of files are
 	ahead  atomic.Int64 // how far the surface's clock is, in nanoseconds
-	users  *auth.People
+	users  *signin.People
 
 	builtins *builtin.Runtime
 	surface  *rest.Surface
@@ -64,6 +65,14 @@ type stack struct {
 	mu      sync.Mutex
 	changed []string
 	revoked []string
+}
+
+// newKind is a kind of credential that the surfaces know nothing of. It says
+// that it is the owner's.
+func (s *stack) newKind() auth.Method {
+	return auth.Method{Prefix: "new_", Surfaces: []auth.Surface{auth.REST}, Check: func(*http.Request, string, auth.Audience) (beeos.Caller, error) {
+		return beeos.Caller{Kind: "new", UserID: s.user, CredentialID: "c", AgentID: s.agent, AgentIDs: []string{s.agent}, AllAgents: true}, nil
+	}}
 }
 
 func start(t *testing.T) *stack {
@@ -103,7 +112,7 @@ func start(t *testing.T) *stack {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.users = &auth.People{DB: s.db, Log: log, EndTokens: tokens.EndUser}
+	s.users = &signin.People{DB: s.db, Log: log, EndTokens: tokens.EndUser}
 	s.desk = approval.New(approval.Options{DB: s.db, Ledger: s.ledger, Bus: s.bus, Log: log, Now: s.now, Web: "http://console.test"})
 	s.builtins, err = builtin.New(ctx, builtin.Options{ // nobody runs them: what it is about here is what is said about them
 		DB: s.db, Gateway: "http://127.0.0.1:9", Folder: t.TempDir(), HTTP: outbound.Transport(outbound.Options{}), Console: "http://console.test", Log: log, Now: s.now,
@@ -113,7 +122,7 @@ func start(t *testing.T) *stack {
 		t.Fatal(err)
 	}
 	surface := &rest.Surface{
-		DB: s.db, Ledger: s.ledger, Calls: calls, Desk: s.desk, Files: s.files, Hooks: s.hooks, Now: s.now, Auth: &auth.Checker{DB: s.db, Log: log}, Log: log,
+		DB: s.db, Ledger: s.ledger, Calls: calls, Desk: s.desk, Files: s.files, Hooks: s.hooks, Now: s.now, Auth: auth.New(auth.Options{DB: s.db, Methods: append(tokens.Methods(), s.newKind())}), Log: log,
 		People: s.users, OAuth: tokens, Acts: act.New(act.Options{
 			DB: s.db, Ledger: s.ledger, Bus: s.bus, Desk: s.desk, Hooks: s.hooks, People: s.users, OAuth: tokens, Builtins: s.builtins, Log: log, Now: s.now,
 		}),

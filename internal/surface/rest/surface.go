@@ -20,6 +20,7 @@ import (
 	"github.com/beeos/beeos/internal/access/approval"
 	"github.com/beeos/beeos/internal/access/auth"
 	"github.com/beeos/beeos/internal/access/oauth"
+	"github.com/beeos/beeos/internal/access/signin"
 	"github.com/beeos/beeos/internal/engine/files"
 	"github.com/beeos/beeos/internal/engine/invoke"
 	"github.com/beeos/beeos/internal/engine/ledger"
@@ -42,8 +43,8 @@ type Surface struct {
 	Desk   *approval.Approvals
 	Files  *files.Files
 	Hooks  *webhook.Hooks
-	Auth   *auth.Checker
-	People *auth.People
+	Auth   *auth.Authenticator
+	People *signin.People
 	OAuth  *oauth.Server
 	Acts   *act.Acts
 	Log    *slog.Logger

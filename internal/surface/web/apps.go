@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/beeos/beeos/internal/access/oauth"
 	"github.com/beeos/beeos/internal/store"
 	"github.com/beeos/beeos/internal/surface/web/page"
 	"github.com/beeos/beeos/internal/surface/web/safetext"
@@ -12,7 +11,7 @@ import (
 
 // appRow is one program that was let in.
 type appRow struct {
-	oauth.Grant
+	store.OAuthGrant
 	Name, Host string
 	Agents     []appAgent // of the visitor's agents, those it reaches first
 	Reached    int
@@ -30,8 +29,8 @@ type appsData struct {
 }
 
 // alive reports whether a grant still lets somebody in.
-func (s *Site) alive(g oauth.Grant) bool {
-	return g.Revoked.IsZero() && (g.Expires.IsZero() || g.Expires.After(s.Now()))
+func (s *Site) alive(g store.OAuthGrant) bool {
+	return g.RevokedAt.IsZero() && (g.ExpiresAt.IsZero() || g.ExpiresAt.After(s.Now()))
 }
 
 func (s *Site) apps(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
@@ -59,7 +58,7 @@ func (s *Site) appsData(ctx context.Context, v *page.Visitor) (d appsData, err e
 		if !s.alive(g) {
 			continue
 		}
-		row := appRow{Grant: g, Name: safetext.Line(g.ClientName, 60), Host: safetext.Line(g.ClientHost, 100)}
+		row := appRow{OAuthGrant: g, Name: safetext.Line(g.ClientName, 60), Host: safetext.Line(g.ClientHost, 100)}
 		if row.Name == "" {
 			row.Name = "A program without a name"
 		}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
-	"github.com/beeos/beeos/internal/access/auth"
+	"github.com/beeos/beeos/internal/access/signin"
 )
 
 // provider is an OpenID provider that says of everybody what claims say.
@@ -76,7 +76,7 @@ func TestSignInThroughAProvider(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			k := newStack(t)
 			k.user("Ann", false)
-			k.site.signIn.OIDC = auth.NewOIDC(auth.OIDCOptions{
+			k.site.signIn.OIDC = signin.NewOIDC(signin.OIDCOptions{
 				Issuer: provider(t, jwt.MapClaims{"email": tt.email, "email_verified": true}), ClientID: "beeos", RedirectURL: k.web + "/signin/oidc/return",
 			})
 			b := k.browser()

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/access/oauth"
 	"github.com/beeos/beeos/internal/engine/bus"
 	"github.com/beeos/beeos/internal/engine/ledger"
 	"github.com/beeos/beeos/internal/outward/builtin"
@@ -53,7 +52,7 @@ func fixture(s *Site, n int) map[string]any {
 		"approve": approveData{Token: "t", Row: page.ApprovalCard{Tool: "save_csv", Open: n > 0}, Head: "Approved", Text: "Done."},
 		"keys":    keys,
 		"apps": appsData{Apps: pagetest.Repeat(n, func(i int) appRow {
-			return appRow{Grant: oauth.Grant{ID: fmt.Sprint("g", i), Created: now, All: i%2 == 0}, Name: "Claude", Host: "claude.ai", Agents: pagetest.Repeat(n, func(i int) appAgent { return appAgent{fmt.Sprint("agent_", i), "A", true} })}
+			return appRow{OAuthGrant: store.OAuthGrant{ID: fmt.Sprint("g", i), CreatedAt: now, All: i%2 == 0}, Name: "Claude", Host: "claude.ai", Agents: pagetest.Repeat(n, func(i int) appAgent { return appAgent{fmt.Sprint("agent_", i), "A", true} })}
 		})},
 		"account": accountData{HasPassword: true, This: "l0", Logins: pagetest.Repeat(n, func(i int) store.Login {
 			return store.Login{ID: fmt.Sprint("l", i), Device: "Firefox on Linux", Address: "127.0.0.1", SeenAt: now}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/beeos/beeos/internal/access/auth"
+	"github.com/beeos/beeos/internal/access/signin"
 )
 
 var welcomeLink = regexp.MustCompile(`data-copy="[^"]*(/welcome\?token=bol_[0-9a-f]+)"`)
@@ -115,7 +115,7 @@ func TestSignInRefusals(t *testing.T) {
 	if res := b.get("/signin/oidc"); res.status != http.StatusNotFound {
 		t.Errorf("a provider that is not set up: %d", res.status)
 	}
-	k.site.signIn.OIDC = auth.NewOIDC(auth.OIDCOptions{Issuer: "https://login.example.com/tenant", ClientID: "x", RedirectURL: k.web + "/signin/oidc/return"})
+	k.site.signIn.OIDC = signin.NewOIDC(signin.OIDCOptions{Issuer: "https://login.example.com/tenant", ClientID: "x", RedirectURL: k.web + "/signin/oidc/return"})
 	if body := b.get("/signin").body; !strings.Contains(body, "Sign in with login.example.com") {
 		t.Error("the provider is not offered")
 	}

@@ -19,8 +19,8 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/access/act"
 	"github.com/beeos/beeos/internal/access/approval"
-	"github.com/beeos/beeos/internal/access/auth"
 	"github.com/beeos/beeos/internal/access/oauth"
+	"github.com/beeos/beeos/internal/access/signin"
 	"github.com/beeos/beeos/internal/engine/blob"
 	"github.com/beeos/beeos/internal/engine/bus"
 	"github.com/beeos/beeos/internal/engine/files"
@@ -46,7 +46,7 @@ type stack struct {
 	calls  *invoke.Calls
 	kept   *files.Files
 	desk   *approval.Approvals
-	people *auth.People
+	people *signin.People
 	oauth  *oauth.Server
 	site   *Site
 	web    string
@@ -76,7 +76,7 @@ func newStack(t *testing.T) *stack {
 	k.calls = invoke.New(invoke.Options{Store: db, Ledger: l, Bus: b, Files: k.files(), RateLimit: 1e6})
 	k.run(k.calls.Run)
 	log := slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
-	k.people = &auth.People{DB: db, Log: log}
+	k.people = &signin.People{DB: db, Log: log}
 
 	var mcp http.Handler
 	mcpServer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { mcp.ServeHTTP(w, r) }))
@@ -130,7 +130,7 @@ func (k *stack) files() *files.Files {
 // user makes a person who can sign in.
 func (k *stack) user(name string, admin bool) beeos.User {
 	k.t.Helper()
-	hash, err := auth.HashPassword(k.t.Context(), testPassword)
+	hash, err := signin.HashPassword(k.t.Context(), testPassword)
 	if err != nil {
 		k.t.Fatal(err)
 	}

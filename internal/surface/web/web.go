@@ -20,8 +20,8 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/access/act"
 	"github.com/beeos/beeos/internal/access/approval"
-	"github.com/beeos/beeos/internal/access/auth"
 	"github.com/beeos/beeos/internal/access/oauth"
+	"github.com/beeos/beeos/internal/access/signin"
 	"github.com/beeos/beeos/internal/engine/bus"
 	"github.com/beeos/beeos/internal/engine/files"
 	"github.com/beeos/beeos/internal/engine/invoke"
@@ -29,7 +29,7 @@ import (
 	"github.com/beeos/beeos/internal/store"
 	"github.com/beeos/beeos/internal/surface/web/chat"
 	"github.com/beeos/beeos/internal/surface/web/page"
-	"github.com/beeos/beeos/internal/surface/web/signin"
+	"github.com/beeos/beeos/internal/surface/web/login"
 )
 
 //go:embed templates
@@ -44,9 +44,9 @@ type Options struct {
 	Calls  *invoke.Calls
 	Acts   *act.Acts
 	Files  *files.Files // nil: files cannot be attached
-	People *auth.People
+	People *signin.People
 	OAuth  *oauth.Server
-	OIDC   *auth.OIDC // nil: no outside provider
+	OIDC   *signin.OIDC // nil: no outside provider
 	Log    *slog.Logger
 	Now    func() time.Time // nil = time.Now
 
@@ -64,7 +64,7 @@ type Options struct {
 type Site struct {
 	Options
 	*page.Server
-	signIn *signin.SignIn
+	signIn *login.SignIn
 }
 
 // New parses the templates and lays out the site.
@@ -105,7 +105,7 @@ func (s *Site) mountRooms() (err error) {
 		return err
 	}
 	s.addRoutes()
-	s.signIn, err = signin.Mount(signin.Options{
+	s.signIn, err = login.Mount(login.Options{
 		Pages: s.Server, DB: s.DB, People: s.People, OAuth: s.OAuth, OIDC: s.OIDC, Log: s.Log, MCPURL: s.MCPURL, Online: s.online,
 	})
 	if err != nil {

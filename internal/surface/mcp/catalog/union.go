@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/access/auth"
 	"github.com/beeos/beeos/internal/store"
 )
 
@@ -100,16 +101,15 @@ func sameEntry(a, b *Server) bool {
 
 // scopeOf names what decides over a caller's union.
 func scopeOf(c *beeos.Caller) string {
-	switch c.Kind {
-	case beeos.ByAgentKey:
+	switch {
+	case c.IsAgentKey():
 		return "agent " + c.AgentID
-	case beeos.ByOAuth:
-		if c.AllAgents {
-			break // like the user
-		}
+	case c.IsApp() && !c.AllAgents:
 		return "agents " + c.UserID + " " + strings.Join(c.AgentIDs, " ")
+	case c.IsApp(), c.IsPerson():
+		return "user " + c.UserID
 	}
-	return "user " + c.UserID
+	return c.Principal()
 }
 
 // unionMembers are the agents of the union, by slug.
@@ -117,12 +117,14 @@ func (c *Catalog) unionMembers(ctx context.Context, caller beeos.Caller) ([]*Ser
 	yes := true
 	f := store.AgentFilter{Active: &yes, MCPEnabled: &yes, Limit: unionAgents}
 	switch {
-	case caller.Kind == beeos.ByAgentKey:
+	case caller.IsAgentKey():
 		f.IDs = []string{caller.AgentID}
-	case caller.Kind == beeos.ByOAuth && !caller.AllAgents:
+	case caller.IsApp() && !caller.AllAgents:
 		f.IDs = append([]string{}, caller.AgentIDs...)
-	default:
+	case caller.IsApp(), caller.IsPerson():
 		f.OwnerID = caller.UserID
+	default:
+		return nil, auth.Unknown()
 	}
 	agents, _, err := c.db.Agents(ctx, f)
 	if err != nil {

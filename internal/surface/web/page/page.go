@@ -14,7 +14,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/beeos/beeos/internal/access/auth"
+	"github.com/beeos/beeos/internal/access/signin"
 )
 
 //go:embed templates
@@ -22,7 +22,7 @@ var templates embed.FS
 
 // Options is what pages stand on.
 type Options struct {
-	People    *auth.People
+	People    *signin.People
 	Log       *slog.Logger
 	Now       func() time.Time
 	PublicURL string // where people reach the console, without a slash at the end

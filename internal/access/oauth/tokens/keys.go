@@ -1,0 +1,144 @@
+package tokens
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+	"golang.org/x/sync/singleflight"
+
+	"github.com/beeos/beeos/internal/store"
+)
+
+const (
+	keyBytes   = 32
+	keyOverlap = accessFor + 5*time.Minute // an old key verifies until its tokens are out
+	keyPause   = time.Second               // between looks for a key that is not known
+)
+
+// keyring is the signing keys as this replica knows them. A token that another
+// replica signed with a newer one makes it look again.
+type keyring struct {
+	db    *store.DB
+	now   func() time.Time
+	set   atomic.Pointer[keyset]
+	loads singleflight.Group
+
+	mu     sync.Mutex
+	looked time.Time
+}
+
+type keyset struct {
+	newest string
+	byID   map[string]store.OAuthKey
+}
+
+func (k *keyring) open(ctx context.Context, db *store.DB, now func() time.Time) error {
+	k.db, k.now = db, now
+	if err := db.AddOAuthKey(ctx, newKey(now()), now(), true); err != nil {
+		return err
+	}
+	return k.reload(ctx)
+}
+
+func newKey(at time.Time) store.OAuthKey {
+	secret := make([]byte, keyBytes)
+	rand.Read(secret) //nolint:errcheck // crypto/rand never fails since Go 1.24
+	return store.OAuthKey{ID: rand.Text(), Secret: secret, CreatedAt: at}
+}
+
+// reload reads the keys from the store.
+func (k *keyring) reload(ctx context.Context) error {
+	_, err, _ := k.loads.Do("", func() (any, error) {
+		keys, err := k.db.OAuthKeys(context.WithoutCancel(ctx), k.now())
+		if err != nil {
+			return nil, err
+		}
+		if len(keys) == 0 {
+			return nil, errors.New("the store has no signing key")
+		}
+		set := &keyset{newest: keys[0].ID, byID: map[string]store.OAuthKey{}}
+		for _, key := range keys {
+			set.byID[key.ID] = key
+		}
+		k.set.Store(set)
+		return nil, nil
+	})
+	return err
+}
+
+// stale makes the next unknown key be looked for at once.
+func (k *keyring) stale() {
+	k.mu.Lock()
+	k.looked = time.Time{}
+	k.mu.Unlock()
+}
+
+// find returns a key that still verifies.
+func (k *keyring) find(ctx context.Context, id string) (store.OAuthKey, error) {
+	key, ok := k.set.Load().byID[id]
+	if !ok && k.mayLook() {
+		if err := k.reload(ctx); err != nil {
+			return key, err
+		}
+		key, ok = k.set.Load().byID[id]
+	}
+	if !ok || !key.RetiresAt.IsZero() && !k.now().Before(key.RetiresAt) {
+		return key, errUnknownKey
+	}
+	return key, nil
+}
+
+var errUnknownKey = errors.New("unknown kid")
+
+// mayLook keeps tokens with made-up keys from asking the database each time.
+func (k *keyring) mayLook() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if now := k.now(); now.Sub(k.looked) >= keyPause {
+		k.looked = now
+		return true
+	}
+	return false
+}
+
+// sign writes a token of some type with the newest key.
+func (k *keyring) sign(kind string, c claims) (string, error) {
+	set := k.set.Load()
+	t := jwt.NewWithClaims(jwt.SigningMethodHS256, c)
+	t.Header["typ"], t.Header["kid"] = kind, set.newest
+	text, err := t.SignedString(set.byID[set.newest].Secret)
+	if err != nil {
+		return "", fmt.Errorf("sign token: %w", err)
+	}
+	return text, nil
+}
+
+// Rotate makes a new signing key. Tokens of the old one stay good until they
+// expire by themselves.
+func (m *Minter) Rotate(ctx context.Context) error {
+	if _, err := Rotate(ctx, m.DB, m.Now()); err != nil {
+		return err
+	}
+	if err := m.keys.reload(ctx); err != nil {
+		return err
+	}
+	m.Tell("keys", keysChanged)
+	return nil
+}
+
+// Rotate makes a new signing key in a database and returns its id. The servers that use it learn
+// of it from the first token that one of them signs with it, or in half a
+// minute.
+func Rotate(ctx context.Context, db *store.DB, now time.Time) (id string, err error) {
+	key := newKey(now)
+	if err := db.AddOAuthKey(ctx, key, now.Add(keyOverlap), false); err != nil {
+		return "", err
+	}
+	return key.ID, nil
+}

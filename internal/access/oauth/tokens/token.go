@@ -1,0 +1,203 @@
+package tokens
+
+import (
+	"context"
+	"crypto/subtle"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/access/auth"
+	"github.com/beeos/beeos/internal/access/oauth/protocol"
+	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/wire/httpd"
+)
+
+// tokenAnswer is what the token endpoint gives.
+type tokenAnswer struct {
+	Access    string `json:"access_token"`
+	Type      string `json:"token_type"`
+	ExpiresIn int64  `json:"expires_in"`
+	Refresh   string `json:"refresh_token"`
+	Scope     string `json:"scope,omitempty"`
+}
+
+// ServeToken is the token endpoint: codes and refresh tokens become tokens.
+func (m *Minter) ServeToken(w http.ResponseWriter, r *http.Request) {
+	form, err := readForm(w, r)
+	var answer tokenAnswer
+	if err == nil {
+		switch form.Get("grant_type") {
+		case "authorization_code":
+			answer, err = m.redeem(r.Context(), form)
+		case "refresh_token":
+			answer, err = m.refresh(r.Context(), form)
+		case "":
+			err = protocol.Refuse("invalid_request", "grant_type is missing")
+		default:
+			err = protocol.Refuse("unsupported_grant_type", "grant_type is authorization_code or refresh_token")
+		}
+	}
+	if err != nil {
+		protocol.FailWith(w, r, err)
+		return
+	}
+	protocol.Send(w, http.StatusOK, answer)
+}
+
+// readForm reads a form in which nothing is said twice, but for resource. The
+// query of the URL is not looked at: logs keep it.
+func readForm(w http.ResponseWriter, r *http.Request) (url.Values, error) {
+	if !isForm(r.Header.Get("Content-Type")) {
+		return nil, protocol.Refuse("invalid_request", "send a form: Content-Type application/x-www-form-urlencoded")
+	}
+	body, err := httpd.ReadBody(w, r, bodyMost)
+	if err != nil {
+		return nil, err
+	}
+	form, err := url.ParseQuery(string(body))
+	if err != nil {
+		return nil, protocol.Refuse("invalid_request", "the form cannot be read")
+	}
+	for name, values := range form {
+		if len(values) > 1 && name != "resource" {
+			return nil, protocol.Refuse("invalid_request", "a parameter is given twice")
+		}
+	}
+	return form, nil
+}
+
+// isForm reports whether a body is said to be a form. Clients whose library
+// puts its own header beside theirs say two things: the Inspector, when its
+// page talks to us without its proxy, calls a refresh JSON and a form.
+func isForm(contentType string) bool {
+	for part := range strings.SplitSeq(contentType, ",") {
+		if media, _, err := mime.ParseMediaType(part); err == nil && media == "application/x-www-form-urlencoded" {
+			return true
+		}
+	}
+	return false
+}
+
+// redeem changes a code into tokens.
+func (m *Minter) redeem(ctx context.Context, form url.Values) (tokenAnswer, error) {
+	for _, name := range []string{"code", "code_verifier", "client_id", "redirect_uri"} {
+		if form.Get(name) == "" {
+			return tokenAnswer{}, protocol.Refuse("invalid_request", name+" is missing")
+		}
+	}
+	secret := newRefreshSecret()
+	f, g, spent, err := m.DB.RedeemOAuth(ctx, auth.Hash(form.Get("code")), func(c store.OAuthCode, g store.OAuthGrant) (store.OAuthFamily, error) {
+		return m.familyOf(c, g, form, secret)
+	})
+	if spent != "" {
+		m.Changed("family", spent)
+		m.Log.WarnContext(ctx, "a code was used twice; what it gave is revoked", "client", form.Get("client_id"))
+	}
+	if beeos.CodeOf(err) == beeos.NotFound {
+		return tokenAnswer{}, protocol.Refuse("invalid_grant", "the code is unknown, used or too old")
+	}
+	if err != nil {
+		return tokenAnswer{}, err
+	}
+	return m.answerFor(f, g, secret)
+}
+
+// familyOf checks a code against the request that brings it, and returns the
+// chain of tokens that it begins.
+func (m *Minter) familyOf(c store.OAuthCode, g store.OAuthGrant, form url.Values, secret string) (store.OAuthFamily, error) {
+	now := m.Now()
+	switch {
+	case !now.Before(c.ExpiresAt):
+		return store.OAuthFamily{}, protocol.Refuse("invalid_grant", "the code is unknown, used or too old")
+	case c.ClientID != form.Get("client_id") || c.RedirectURI != form.Get("redirect_uri"):
+		return store.OAuthFamily{}, protocol.Refuse("invalid_grant", "the code was issued to another client or redirect_uri")
+	case !verifies(form.Get("code_verifier"), c.Challenge):
+		return store.OAuthFamily{}, protocol.Refuse("invalid_grant", "code_verifier does not fit code_challenge")
+	}
+	resource := c.Resource
+	if len(form["resource"]) > 0 {
+		given, refused := protocol.ReadResource(m.Issuer, form["resource"])
+		if refused != nil {
+			return store.OAuthFamily{}, refused
+		}
+		if given != resource && resource != m.Issuer { // the whole gateway may be narrowed
+			return store.OAuthFamily{}, protocol.Refuse("invalid_target", "the code was issued for another resource")
+		}
+		resource = given
+	}
+	if !m.covers(g, resource) {
+		return store.OAuthFamily{}, notCovered()
+	}
+	return store.OAuthFamily{
+		ID: c.FamilyID, GrantID: g.ID, UserID: g.UserID, ClientID: c.ClientID, Resource: resource,
+		Token: auth.Hash(secret), Generation: 1, RotatedAt: now, ExpiresAt: until(g, now.Add(refreshFor)),
+	}, nil
+}
+
+// verifies reports whether a PKCE verifier is the one that a challenge is of.
+func verifies(verifier, challenge string) bool {
+	if len(verifier) < 43 || len(verifier) > 128 {
+		return false
+	}
+	return subtle.ConstantTimeCompare([]byte(encode(auth.Hash(verifier))), []byte(challenge)) == 1
+}
+
+// covers reports whether a grant still reaches a resource.
+func (m *Minter) covers(g store.OAuthGrant, resource string) bool {
+	_, agentID, ok := protocol.ParseResource(m.Issuer, resource)
+	if !ok || agentID == "" || g.All {
+		return ok
+	}
+	for _, id := range g.Agents {
+		if id == agentID {
+			return true
+		}
+	}
+	return false
+}
+
+func notCovered() *protocol.Error {
+	return protocol.Refuse("invalid_target", "the person has taken this agent away from the app; authorize again")
+}
+
+// until is the earlier of a time and the end of a grant.
+func until(g store.OAuthGrant, t time.Time) time.Time {
+	if !g.ExpiresAt.IsZero() && g.ExpiresAt.Before(t) {
+		return g.ExpiresAt
+	}
+	return t
+}
+
+// answerFor mints the access token of a chain and writes its refresh token.
+func (m *Minter) answerFor(f store.OAuthFamily, g store.OAuthGrant, secret string) (tokenAnswer, error) {
+	now := m.Now()
+	expires := until(g, now.Add(accessFor))
+	scope, agents := scopeOf(g)
+	access, err := m.keys.sign(typeAccess, claims{
+		Issuer: m.Issuer, Subject: f.UserID, Audience: f.Resource, Client: f.ClientID, Scope: scope, Agents: agents,
+		IssuedAt: now.Unix(), Expires: expires.Unix(), ID: beeos.NewID(), Family: f.ID,
+	})
+	if err != nil {
+		return tokenAnswer{}, err
+	}
+	return tokenAnswer{
+		Access: access, Type: "Bearer", ExpiresIn: int64(expires.Sub(now) / time.Second),
+		Refresh: refreshToken(f.ID, secret), Scope: scope,
+	}, nil
+}
+
+// scopeOf is a grant as scope and as list.
+func scopeOf(g store.OAuthGrant) (scope string, agents []string) {
+	if g.All {
+		return protocol.AllScope, []string{"*"}
+	}
+	words := make([]string, len(g.Agents))
+	for i, id := range g.Agents {
+		words[i] = protocol.AgentScope + id
+	}
+	return strings.Join(words, " "), g.Agents
+}

@@ -1,0 +1,123 @@
+// Package tokens mints the tokens of the authorization server, says what they
+// are good for, and ends them. A code becomes tokens (token.go), a refresh token
+// the next ones (refresh.go), until somebody revokes them (revoke.go). Access
+// tokens are JWTs (jwt.go) signed with keys that the store keeps (keys.go);
+// check.go and token_cache.go answer who holds one, and login.go issues those of
+// people for the REST surface. Replicas share nothing but the database.
+package tokens
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/store"
+)
+
+// Options are the parts that a Minter stands on; all are needed.
+type Options struct {
+	DB     *store.DB
+	Issuer string // without a slash at its end
+	Log    *slog.Logger
+	Now    func() time.Time
+
+	// Tell brings an id to the Forget of every replica: a grant, a token
+	// family or a user about which something has changed.
+	Tell func(kind, id string)
+}
+
+// Minter is the only code that makes tokens.
+type Minter struct {
+	Options
+	chain     []byte // makes each refresh token out of the one before
+	keys      keyring
+	rotations *store.Rotations
+	tokens    tokenCache
+
+	mu   sync.Mutex
+	used map[string]time.Time // grants, since the last flush
+}
+
+const (
+	accessFor    = 60 * time.Minute
+	refreshFor   = 30 * 24 * time.Hour // without use
+	refreshGrace = 10 * time.Second    // for an answer that got lost
+	bodyMost     = 16 << 10
+)
+
+// New returns a Minter. Its first signing key is made when there is none.
+func New(ctx context.Context, opt Options) (*Minter, error) {
+	chain, err := opt.DB.Secret(ctx, "oauth refresh", func() []byte { return []byte(beeos.NewSecret("")) })
+	if err != nil {
+		return nil, err
+	}
+	m := &Minter{
+		Options: opt, chain: chain, rotations: store.NewRotations(opt.DB),
+		tokens: tokenCache{entries: map[tokenHash]*cachedToken{}}, used: map[string]time.Time{},
+	}
+	return m, m.keys.open(ctx, m.DB, opt.Now)
+}
+
+const (
+	flushEvery  = 10 * time.Second
+	keysEvery   = 30 * time.Second
+	pruneEvery  = 10 * time.Minute
+	lastFlush   = 5 * time.Second
+	keysChanged = "oauth_keys" // told like an id
+)
+
+// Run keeps last-used times, learns of new signing keys and forgets what is
+// over, until ctx ends.
+func (m *Minter) Run(ctx context.Context) error {
+	flush, keys, prune := time.NewTicker(flushEvery), time.NewTicker(keysEvery), time.NewTicker(pruneEvery)
+	defer flush.Stop()
+	defer keys.Stop()
+	defer prune.Stop()
+	for {
+		var err error
+		select {
+		case <-flush.C:
+			err = m.flush(ctx)
+		case <-keys.C:
+			err = m.keys.reload(ctx)
+		case <-prune.C:
+			err = m.DB.PruneOAuth(ctx, m.Now())
+		case <-ctx.Done():
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastFlush)
+			defer cancel()
+			if err := m.flush(ctx); err != nil {
+				m.Log.Warn("last-used times of grants not written", "err", err)
+			}
+			return nil
+		}
+		if err != nil && ctx.Err() == nil {
+			m.Log.Warn("the authorization server tries that again later", "err", err)
+		}
+	}
+}
+
+// Forget drops what is cached about a grant, a token family or a user, because
+// something about it has changed, here or on another replica.
+func (m *Minter) Forget(id string) {
+	if id == keysChanged {
+		m.keys.stale()
+		return
+	}
+	m.tokens.forget(id)
+}
+
+// Changed forgets here and everywhere.
+func (m *Minter) Changed(kind, id string) {
+	m.Forget(id)
+	m.Tell(kind, id)
+}
+
+// Audit writes a line into a person's trail. It is no reason to fail.
+func (m *Minter) Audit(ctx context.Context, userID, actor, action, subject string, detail map[string]string) {
+	err := m.DB.Audit(context.WithoutCancel(ctx), store.AuditRow{OwnerID: userID, At: m.Now(), Actor: actor, Action: action, Subject: subject, Detail: detail})
+	if err != nil {
+		m.Log.ErrorContext(ctx, "audit line not written", "action", action, "err", err)
+	}
+}

@@ -1,0 +1,56 @@
+package signin
+
+import (
+	"context"
+	"strings"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/store"
+)
+
+// Identity is who an outside provider says that somebody is.
+type Identity struct {
+	Issuer   string
+	Subject  string
+	Email    string
+	Verified bool // the provider made sure that the address is theirs
+	Name     string
+}
+
+// SignInAs returns whose identity it is. One that is new here goes to the
+// user, or the invitation, with its address, when the provider has verified
+// that; nobody else gets in.
+func (p *People) SignInAs(ctx context.Context, id Identity) (beeos.User, error) {
+	u, err := p.DB.UserByIdentity(ctx, id.Issuer, id.Subject)
+	if beeos.CodeOf(err) == beeos.NotFound && err != nil {
+		u, err = p.adopt(ctx, id)
+	}
+	if err != nil {
+		return beeos.User{}, err
+	}
+	if !u.DisabledAt.IsZero() {
+		return beeos.User{}, beeos.Errorf(beeos.Forbidden, "this account is disabled; ask an admin to enable it")
+	}
+	return u, p.audit(ctx, u.ID, "user.sign_in", map[string]string{"method": id.Issuer})
+}
+
+func (p *People) adopt(ctx context.Context, id Identity) (beeos.User, error) {
+	if id.Email == "" || !id.Verified {
+		return beeos.User{}, beeos.Errorf(beeos.Forbidden, "your provider did not say that your e-mail address is verified; verify it there, or sign in with a password")
+	}
+	who := beeos.User{ID: beeos.NewID(), Name: strings.TrimSpace(id.Name)}
+	if who.Name == "" {
+		who.Name = id.Email
+	}
+	u, invited, err := p.DB.LinkIdentity(ctx, store.Identity{Issuer: id.Issuer, Subject: id.Subject, Email: id.Email}, who, p.now())
+	if err != nil && beeos.CodeOf(err) == beeos.NotFound {
+		return beeos.User{}, beeos.Errorf(beeos.Forbidden, "nobody here has the address %s; ask an admin to invite it", id.Email)
+	}
+	if err != nil {
+		return beeos.User{}, err
+	}
+	if invited {
+		err = p.audit(ctx, u.ID, "user.accept", map[string]string{"link": string(store.InviteLink), "method": id.Issuer})
+	}
+	return u, err
+}

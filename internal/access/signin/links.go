@@ -1,0 +1,117 @@
+package signin
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/access/auth"
+	"github.com/beeos/beeos/internal/store"
+)
+
+// How long a link waits to be used.
+const (
+	setupFor   = 30 * time.Minute
+	inviteFor  = 7 * 24 * time.Hour
+	resetFor   = time.Hour
+	linkPrefix = "bol_"
+)
+
+// SetupLink returns the token of a link that makes its user the first admin;
+// "" when somebody can sign in already. It replaces the one before. claim is
+// the user to take over, or "".
+func (p *People) SetupLink(ctx context.Context, claim string) (token string, err error) {
+	if taken, err := p.DB.AnyoneCanSignIn(ctx); err != nil || taken {
+		return "", err
+	}
+	return p.link(ctx, store.Link{ID: beeos.NewID(), Kind: store.SetupLink, UserID: claim, Admin: true, MadeBy: "operator"}, setupFor)
+}
+
+// Invite returns the token of a link that makes the owner of an address a
+// user, and the link. It replaces an earlier invitation of that address.
+func (p *People) Invite(ctx context.Context, email string, admin bool, madeBy string) (token string, l store.Link, err error) {
+	if err := CheckEmail(email); err != nil {
+		return "", l, err
+	}
+	email = strings.ToLower(strings.TrimSpace(email))
+	switch _, err := p.DB.UserByEmail(ctx, email); {
+	case err == nil:
+		return "", l, beeos.Errorf(beeos.Conflict, "%s is a user already; make a link to set a new password instead", email)
+	case beeos.CodeOf(err) != beeos.NotFound:
+		return "", l, err
+	}
+	l = store.Link{ID: beeos.NewID(), Kind: store.InviteLink, Email: email, Admin: admin, MadeBy: madeBy}
+	token, err = p.link(ctx, l, inviteFor)
+	return token, l, err
+}
+
+// Invitations returns the invitations that nobody has taken up.
+func (p *People) Invitations(ctx context.Context) ([]store.Link, error) {
+	return p.DB.Invitations(ctx, p.now())
+}
+
+// Reset returns the token of a link with which a person sets a new password.
+func (p *People) Reset(ctx context.Context, userID, madeBy string) (token string, err error) {
+	u, err := p.DB.User(ctx, userID)
+	if err != nil {
+		return "", err
+	}
+	if !u.DisabledAt.IsZero() {
+		return "", beeos.Errorf(beeos.Conflict, "%s is disabled; enable the account first", u.Email)
+	}
+	l := store.Link{ID: beeos.NewID(), Kind: store.ResetLink, UserID: u.ID, Email: u.Email, Admin: u.Admin, MadeBy: madeBy}
+	return p.link(ctx, l, resetFor)
+}
+
+func (p *People) link(ctx context.Context, l store.Link, lasts time.Duration) (string, error) {
+	token := beeos.NewSecret(linkPrefix)
+	l.CreatedAt = p.now()
+	l.ExpiresAt = l.CreatedAt.Add(lasts)
+	return token, p.DB.CreateLink(ctx, l, auth.Hash(token))
+}
+
+// Link returns what a link is for; NotFound when it was used or is too old.
+func (p *People) Link(ctx context.Context, token string) (store.Link, error) {
+	return p.DB.LinkByHash(ctx, auth.Hash(token), p.now())
+}
+
+// Accept uses a link up, exactly once: the person it makes, or whose password
+// it changes, comes back. An invitation and a reset bring their own address.
+func (p *People) Accept(ctx context.Context, token, name, email, password string) (beeos.User, error) {
+	l, err := p.Link(ctx, token)
+	if err != nil {
+		return beeos.User{}, err
+	}
+	if l.Kind != store.SetupLink {
+		email = l.Email
+	} else if err := CheckEmail(email); err != nil {
+		return beeos.User{}, err
+	}
+	if err := CheckNewPassword(email, password); err != nil {
+		return beeos.User{}, err
+	}
+	hash, err := HashPassword(ctx, password)
+	if err != nil {
+		return beeos.User{}, err
+	}
+	who := beeos.User{ID: beeos.NewID(), Name: strings.TrimSpace(name), Email: email, PasswordHash: hash}
+	if who.Name == "" {
+		who.Name = strings.TrimSpace(email)
+	}
+	u, l, err := p.DB.AcceptLink(ctx, auth.Hash(token), who, p.now())
+	if err != nil {
+		return beeos.User{}, err
+	}
+	if err := p.signOut(ctx, u.ID); err != nil {
+		return beeos.User{}, err
+	}
+	if err := p.DB.ForgetFailures(ctx, accountHash(u.Email)); err != nil {
+		return beeos.User{}, err
+	}
+	action := "user.accept"
+	if l.Kind == store.ResetLink {
+		action = "user.password"
+	}
+	return u, p.audit(ctx, u.ID, action, map[string]string{"link": string(l.Kind)})
+}

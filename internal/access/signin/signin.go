@@ -1,0 +1,102 @@
+package signin
+
+import (
+	"context"
+	"math/bits"
+	"strconv"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/store"
+)
+
+// SignIn returns whose address and password these are. An unknown account, a
+// disabled one and a wrong password get one and the same answer, after the
+// same work. Too many failures of the account or from the address are
+// RateLimited for a while.
+func (p *People) SignIn(ctx context.Context, email, password, from string) (beeos.User, error) {
+	try := newAttempt(email, from)
+	if err := p.DB.CountAttempt(ctx, try, p.now()); err != nil {
+		return beeos.User{}, err
+	}
+	u, err := p.DB.UserByEmail(ctx, email)
+	if err != nil && beeos.CodeOf(err) != beeos.NotFound {
+		return beeos.User{}, err
+	}
+	ok, err := p.fits(ctx, u, password)
+	if err != nil {
+		return beeos.User{}, err
+	}
+	if !ok || !u.DisabledAt.IsZero() {
+		if err := p.auditFailure(ctx, u, try.account(), from); err != nil {
+			return beeos.User{}, err
+		}
+		return beeos.User{}, beeos.Errorf(beeos.LoginRejected, "e-mail address and password do not fit; check both, or ask an admin for a link to set a new password")
+	}
+	if err := p.forgive(ctx, try); err != nil {
+		return beeos.User{}, err
+	}
+	return u, p.audit(ctx, u.ID, "user.sign_in", map[string]string{"from": from, "method": "password"})
+}
+
+// fits checks a password that nobody may use to keep the machine busy.
+func (p *People) fits(ctx context.Context, u beeos.User, password string) (bool, error) {
+	hash := u.PasswordHash
+	if len(password) > mostPassword {
+		hash, password = "", ""
+	}
+	return CheckPassword(ctx, hash, password)
+}
+
+// auditFailure writes the 1st, 2nd, 4th, 8th ... failure in a row: who tries
+// a thousand times must not fill the trail. What was typed as an address that
+// nobody has is not kept, since it may be a password.
+func (p *People) auditFailure(ctx context.Context, u beeos.User, failures int, from string) error {
+	if bits.OnesCount(uint(failures)) != 1 {
+		return nil
+	}
+	subject := "unknown account"
+	if u.ID != "" {
+		subject = u.ID
+	}
+	return p.DB.Audit(ctx, store.AuditRow{
+		At: p.now(), OwnerID: u.ID, Actor: "anyone", Action: "user.sign_in_failed", Subject: subject,
+		Detail: map[string]string{"from": from, "failures": strconv.Itoa(failures)},
+	})
+}
+
+// ChangePassword gives a person who knows the old password a new one. All
+// sessions end, the one in use too: begin a new one for this browser.
+func (p *People) ChangePassword(ctx context.Context, u beeos.User, old, password string) error {
+	if err := CheckNewPassword(u.Email, password); err != nil {
+		return err
+	}
+	u, err := p.DB.User(ctx, u.ID)
+	if err != nil {
+		return err
+	}
+	try := newAttempt(u.Email, "")
+	if err := p.DB.CountAttempt(ctx, try, p.now()); err != nil {
+		return err
+	}
+	ok, err := p.fits(ctx, u, old)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return beeos.Errorf(beeos.LoginRejected, "the old password is another one; check it, or ask an admin for a link to set a new password")
+	}
+	hash, err := HashPassword(ctx, password)
+	if err != nil {
+		return err
+	}
+	if err := p.DB.ChangePassword(ctx, u.ID, hash); err != nil {
+		return err
+	}
+	if err := p.signOut(ctx, u.ID); err != nil {
+		return err
+	}
+	if err := p.forgive(ctx, try); err != nil {
+		return err
+	}
+	return p.audit(ctx, u.ID, "user.password", nil)
+}

@@ -1,0 +1,84 @@
+package a2a_test
+
+import (
+	"crypto/ed25519"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/access/auth"
+	"github.com/beeos/beeos/internal/engine/bus"
+	"github.com/beeos/beeos/internal/engine/invoke"
+	"github.com/beeos/beeos/internal/engine/ledger"
+	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/surface/a2a"
+)
+
+// TestUnknownKindOfCredentialIsRefused: a credential that is good, of a kind
+// that this surface knows nothing of, opens no door.
+func TestUnknownKindOfCredentialIsRefused(t *testing.T) {
+	ctx := t.Context()
+	db, err := store.Open(ctx, "sqlite:"+filepath.Join(t.TempDir(), "test.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	owner := beeos.User{ID: beeos.NewID(), Email: "a@example.com"}
+	if err := db.CreateUser(ctx, owner); err != nil {
+		t.Fatal(err)
+	}
+	public, _, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inst := beeos.Instance{ID: "inst_1", OwnerID: owner.ID, PublicKey: public, CreatedAt: time.Now()}
+	if err := db.CreateInstance(ctx, inst); err != nil {
+		t.Fatal(err)
+	}
+	synced, err := db.Sync(ctx, inst, []beeos.Definition{{Name: "clerk", Description: "private words"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := synced.IDs()["clerk"]
+	b, err := bus.Open(ctx, bus.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.Close)
+	l, err := ledger.Open(ctx, db, ledger.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(l.Close)
+	g, err := a2a.New(ctx, a2a.Options{
+		DB: db, Calls: invoke.New(invoke.Options{Store: db, Ledger: l, Bus: b}), PublicURL: "http://a2a.test",
+		Auth: auth.New(auth.Options{DB: db, Methods: []auth.Method{{
+			Prefix: "new_", Surfaces: []auth.Surface{auth.A2A}, Check: func(*http.Request, string, auth.Audience) (beeos.Caller, error) {
+				return beeos.Caller{Kind: "new", UserID: owner.ID, CredentialID: "c", AgentID: id, AgentIDs: []string{id}, AllAgents: true}, nil
+			},
+		}}}),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct{ method, path, body string }{
+		{"POST", "/" + id, `{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"hi"}]}}}`},
+		{"POST", "/" + id + "/v1/invoke", `{"message":"hi"}`},
+		{"POST", "/" + id + "/message:send", `{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"hi"}]}}`},
+		{"GET", "/" + id + "/tasks", ""},
+		{"GET", "/" + id + "/.well-known/agent-card.json", ""},
+	} {
+		r := httptest.NewRequest(tt.method, tt.path, strings.NewReader(tt.body))
+		r.Header.Set("Authorization", "Bearer new_1")
+		r.Header.Set("Content-Type", "application/json")
+		w := httptest.NewRecorder()
+		g.ServeHTTP(w, r)
+		if body := w.Body.String(); w.Code != http.StatusNotFound && !strings.Contains(body, "there is no such agent") || strings.Contains(body, "private words") {
+			t.Errorf("%s %s: %d %s", tt.method, tt.path, w.Code, body)
+		}
+	}
+}
