@@ -33,14 +33,8 @@ type Options struct {
 	Log     *slog.Logger
 	Now     func() time.Time
 
-	// HandOver is after how long a call is answered with where to fetch its
-	// result, to a client that knows nothing of tasks; 0 = 50 s, or before
-	// the default timeout of calls.
-	HandOver time.Duration
-
-	// Context ends when the server stops. Calls inside a session outlive
-	// their connection, but not this.
-	Context context.Context
+	HandOver time.Duration   // as in the options of package mcp; 0 = its default
+	Context  context.Context // ends when the server stops
 }
 
 func NewRunner(opt Options) *Runner {
