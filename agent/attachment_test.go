@@ -14,11 +14,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/agent"
 	"github.com/beeos/beeos/client"
 	"github.com/beeos/beeos/test/apptest"
-	"github.com/google/go-cmp/cmp"
 )
 
 // TestFilesReachTheAgent: what is uploaded over REST arrives, byte for byte,

@@ -17,6 +17,9 @@ import (
 	"github.com/beeos/beeos/internal/access/signin"
 	"github.com/beeos/beeos/internal/app"
 	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/audit"
+	keystore "github.com/beeos/beeos/internal/store/keys"
+	"github.com/beeos/beeos/internal/store/people"
 	"github.com/beeos/beeos/test/apptest"
 )
 
@@ -25,7 +28,7 @@ type owner struct {
 	t      *testing.T
 	app    *apptest.App
 	api    *client.Client
-	db     *store.DB
+	db     *store.Store
 	user   beeos.User
 	cookie string
 }
@@ -43,7 +46,7 @@ func newOwner(t *testing.T) *owner {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { o.db.Close() })
-	o.cookie, err = (&signin.People{DB: o.db}).Begin(t.Context(), o.user, store.Login{})
+	o.cookie, err = (&signin.People{DB: o.db}).Begin(t.Context(), o.user, people.Login{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,9 +105,9 @@ func (o *owner) written(do func()) (lines []line) {
 	return lines
 }
 
-func (o *owner) trail() []store.AuditRow {
+func (o *owner) trail() []audit.Row {
 	o.t.Helper()
-	rows, err := o.db.AuditRows(o.t.Context(), o.user.ID, 1000)
+	rows, err := o.db.Audit.List(o.t.Context(), o.user.ID, 1000)
 	if err != nil {
 		o.t.Fatal(err)
 	}
@@ -123,7 +126,7 @@ func (o *owner) deploy(name string) (instance, agent string) {
 
 func (o *owner) agent(name string) string {
 	o.t.Helper()
-	a, err := o.db.AgentByName(o.t.Context(), o.user.ID, name)
+	a, err := o.db.Agents.GetByName(o.t.Context(), o.user.ID, name)
 	if err != nil {
 		o.t.Fatal(err)
 	}
@@ -133,7 +136,7 @@ func (o *owner) agent(name string) string {
 // newest returns the key that was made last.
 func (o *owner) newest() string {
 	o.t.Helper()
-	keys, err := o.db.Keys(o.t.Context(), store.KeyFilter{Owner: o.user.ID})
+	keys, err := o.db.Keys.List(o.t.Context(), keystore.Filter{Owner: o.user.ID})
 	if err != nil || len(keys) == 0 {
 		o.t.Fatal(keys, err)
 	}
@@ -201,10 +204,10 @@ func TestEveryDoorWritesOneLine(t *testing.T) {
 		}
 	}
 	for _, instance := range []string{restInstance, webInstance, goneInstance} { // deleted is deleted, by every door
-		if _, err := o.db.Builtin(t.Context(), "", instance); beeos.CodeOf(err) != beeos.NotFound {
+		if _, err := o.db.Builtins.Get(t.Context(), "", instance); beeos.CodeOf(err) != beeos.NotFound {
 			t.Errorf("a deleted built-in agent is still kept: %v", err)
 		}
-		if i, err := o.db.Instance(t.Context(), instance); err != nil || i.RevokedAt.IsZero() {
+		if i, err := o.db.Instances.Get(t.Context(), instance); err != nil || i.RevokedAt.IsZero() {
 			t.Errorf("a deleted built-in agent may still connect: %+v %v", i, err)
 		}
 	}
@@ -214,7 +217,7 @@ func id(id string) func() string { return func() string { return id } }
 
 func (o *owner) instanceOf(agent string) string {
 	o.t.Helper()
-	a, err := o.db.Agent(o.t.Context(), agent)
+	a, err := o.db.Agents.Get(o.t.Context(), agent)
 	if err != nil {
 		o.t.Fatal(err)
 	}
@@ -243,7 +246,7 @@ func TestOperatorIsWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	rows, err := db.AuditRows(ctx, k.OwnerID, 10)
+	rows, err := db.Audit.List(ctx, k.OwnerID, 10)
 	if err != nil {
 		t.Fatal(err)
 	}

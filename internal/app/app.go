@@ -70,7 +70,7 @@ type parts struct {
 	metrics   *telemetry.Metrics
 	node      string
 	route     string // where other nodes mesh with this one; empty = nowhere
-	db        *store.DB
+	db        *store.Store
 	bus       *bus.Bus
 	ledger    *ledger.Ledger
 	files     *files.Files // nil = nobody knows where the REST surface is
@@ -131,7 +131,7 @@ func (p *parts) open(ctx context.Context) (err error) {
 		p.db.Close()
 		return err
 	}
-	p.ledger, err = ledger.Open(ctx, p.db, ledger.Options{
+	p.ledger, err = ledger.Open(ctx, p.db.DB, ledger.Options{
 		Log: p.log, Committed: invoke.Committed(p.bus), Commit: p.metrics.Commit,
 	})
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 // database, for whoever can reach that: an operator needs no browser. A
 // server that runs notices within half a minute.
 type Directory struct {
-	db     *store.DB
+	db     *store.Store
 	people *signin.People
 	acts   *act.Acts
 	web    string
@@ -31,7 +31,7 @@ func OpenDirectory(ctx context.Context, cfg config.Config) (*Directory, error) {
 	if err != nil {
 		return nil, err
 	}
-	end := func(ctx context.Context, userID string) error { return db.EndOwnOAuthFamilies(ctx, userID) }
+	end := func(ctx context.Context, userID string) error { return db.Grants.EndFamiliesOf(ctx, userID) }
 	people := &signin.People{DB: db, EndTokens: end}
 	return &Directory{db: db, people: people, acts: act.New(act.Options{DB: db, People: people}), web: cfg.Web.PublicURL}, nil
 }
@@ -52,14 +52,14 @@ type Person struct {
 
 // People lists everybody, the first comers first, then the invited.
 func (d *Directory) People(ctx context.Context) ([]Person, error) {
-	users, err := d.db.Users(ctx)
+	users, err := d.db.People.ListUsers(ctx)
 	if err != nil {
 		return nil, err
 	}
 	list := []Person{}
 	for _, u := range users {
 		p := Person{ID: u.ID, Email: u.Email, Name: u.Name, State: "active", Admin: u.Admin, CreatedAt: u.CreatedAt}
-		identities, err := d.db.Identities(ctx, u.ID)
+		identities, err := d.db.People.Identities(ctx, u.ID)
 		if err != nil {
 			return nil, err
 		}
@@ -99,7 +99,7 @@ func (d *Directory) Invite(ctx context.Context, email string, admin bool) (strin
 // SetupLink returns a new link that makes its user the first admin, and the
 // owner of the demo where there is one.
 func (d *Directory) SetupLink(ctx context.Context) (string, error) {
-	demo, err := d.db.UserByEmail(ctx, demoEmail)
+	demo, err := d.db.People.GetUserByEmail(ctx, demoEmail)
 	if err != nil && beeos.CodeOf(err) != beeos.NotFound {
 		return "", err
 	}
@@ -139,7 +139,7 @@ func (d *Directory) SignOut(ctx context.Context, email string) error {
 }
 
 func (d *Directory) user(ctx context.Context, email string) (beeos.User, error) {
-	u, err := d.db.UserByEmail(ctx, email)
+	u, err := d.db.People.GetUserByEmail(ctx, email)
 	if err != nil && beeos.CodeOf(err) == beeos.NotFound {
 		return u, beeos.Errorf(beeos.NotFound, "nobody has the address %s; see who is there with: beeos users list", email)
 	}

@@ -15,7 +15,7 @@ func (p *parts) openFiles(ctx context.Context) error {
 	if p.info.REST == "" {
 		return nil // it runs elsewhere, at an address that nobody told us
 	}
-	key, err := p.db.Secret(ctx, "file urls", blob.NewKey)
+	key, err := p.db.Cluster.Secret(ctx, "file urls", blob.NewKey)
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ func IssueKey(ctx context.Context, cfg config.Config, email string, k beeos.Key)
 		return k, "", err
 	}
 	defer d.Close()
-	owner, err := d.db.UserByEmail(ctx, email)
+	owner, err := d.db.People.GetUserByEmail(ctx, email)
 	if beeos.CodeOf(err) == beeos.NotFound {
 		owner, err = d.acts.CreateUser(ctx, act.OperatorFor(""), beeos.NewID(), email)
 	}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/access/act"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/grants"
 )
 
 // Grant is what a person allowed an app.
@@ -32,7 +32,7 @@ func (d *Directory) Grants(ctx context.Context, email string) ([]Grant, error) {
 		}
 		id = u.ID
 	}
-	rows, err := d.db.OAuthGrants(ctx, id)
+	rows, err := d.db.Grants.ListGrants(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -50,14 +50,14 @@ func (d *Directory) Grants(ctx context.Context, email string) ([]Grant, error) {
 	return list, nil
 }
 
-func (d *Directory) viewGrant(ctx context.Context, g store.OAuthGrant) (Grant, error) {
-	u, err := d.db.User(ctx, g.UserID)
+func (d *Directory) viewGrant(ctx context.Context, g grants.Grant) (Grant, error) {
+	u, err := d.db.People.GetUser(ctx, g.UserID)
 	if err != nil {
 		return Grant{}, err
 	}
 	agents := []string{}
 	for _, id := range g.Agents {
-		a, err := d.db.Agent(ctx, id)
+		a, err := d.db.Agents.Get(ctx, id)
 		switch {
 		case err == nil:
 			agents = append(agents, a.Name)

@@ -4,17 +4,19 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/access/auth"
 	"github.com/beeos/beeos/internal/app"
 	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/grants"
 	"github.com/beeos/beeos/test/apptest"
-	"github.com/google/go-cmp/cmp"
 )
 
 // directory opens the database of a configuration twice: as an operator does,
 // and for the test to fill.
-func directory(t *testing.T) (*app.Directory, *store.DB) {
+func directory(t *testing.T) (*app.Directory, *store.Store) {
 	t.Helper()
 	cfg := apptest.Config(t)
 	dir, err := app.OpenDirectory(t.Context(), cfg)
@@ -41,15 +43,15 @@ func TestGrants(t *testing.T) {
 	bob := beeos.User{ID: beeos.NewID(), Email: "bob@example.com"}
 	at := time.Now().UTC().Truncate(time.Microsecond)
 	for i, u := range []beeos.User{ann, bob} {
-		if err := db.CreateUser(ctx, u); err != nil {
+		if err := db.People.CreateUser(ctx, u); err != nil {
 			t.Fatal(err)
 		}
-		g := store.OAuthGrant{
+		g := grants.Grant{
 			ID: "g" + u.Email[:1], UserID: u.ID, ClientID: "c", ClientName: "App", ClientHost: "app.example",
 			Agents: []string{"agent_gone"}, All: i == 1, CreatedAt: at.Add(time.Duration(i) * time.Second),
 		}
-		code := store.OAuthCode{Hash: auth.Hash(u.ID), ClientID: "c", ExpiresAt: at.Add(time.Minute)}
-		if _, err := db.GrantOAuth(ctx, g, code, at.Add(time.Hour)); err != nil {
+		code := grants.Code{Hash: auth.Hash(u.ID), ClientID: "c", ExpiresAt: at.Add(time.Minute)}
+		if _, err := db.Grants.GrantOAuth(ctx, g, code, at.Add(time.Hour)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -84,7 +86,7 @@ func TestGrants(t *testing.T) {
 	if err := dir.RevokeGrant(ctx, "nothing"); beeos.CodeOf(err) != beeos.NotFound {
 		t.Error(err)
 	}
-	rows, err := db.AuditRows(ctx, ann.ID, 1)
+	rows, err := db.Audit.List(ctx, ann.ID, 1)
 	if err != nil || len(rows) != 1 || rows[0].Action != "grant.revoke" || rows[0].Actor != "operator" {
 		t.Errorf("%+v, %v", rows, err)
 	}

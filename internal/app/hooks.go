@@ -5,7 +5,7 @@ import (
 
 	"github.com/beeos/beeos/internal/engine/task"
 	"github.com/beeos/beeos/internal/engine/webhook"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/webhooks"
 	"github.com/beeos/beeos/internal/surface/a2a"
 )
 
@@ -15,7 +15,7 @@ func (p *parts) openHooks(ctx context.Context) (err error) {
 	p.hooks, err = webhook.New(ctx, webhook.Options{
 		DB: p.db, Ledger: p.ledger, Bus: p.bus, Log: p.log, Status: task.StatusOf,
 		Formats: a2a.PushFormats(p.calls), AllowPrivate: p.cfg.AllowPrivate,
-		ApprovalLink: func(ctx context.Context, id string, w store.Webhook) (string, error) {
+		ApprovalLink: func(ctx context.Context, id string, w webhooks.Webhook) (string, error) {
 			return p.approvals.LinkFor(ctx, id, w.Turn, w.Owner)
 		},
 	})

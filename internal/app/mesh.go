@@ -9,7 +9,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/engine/bus"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/cluster"
 )
 
 const (
@@ -42,7 +42,7 @@ func (p *parts) openBus(ctx context.Context) (*bus.Bus, error) {
 // order: of two nodes that start at the same moment, the one that looks last
 // sees the other. Their servers try until they have met.
 func (p *parts) meet(ctx context.Context, opt *bus.Options) error {
-	secret, err := p.db.Secret(ctx, "mesh", func() []byte { return []byte(beeos.NewSecret("")) })
+	secret, err := p.db.Cluster.Secret(ctx, "mesh", func() []byte { return []byte(beeos.NewSecret("")) })
 	if err != nil {
 		return err
 	}
@@ -57,7 +57,7 @@ func (p *parts) meet(ctx context.Context, opt *bus.Options) error {
 	if err := p.beat(ctx); err != nil {
 		return err
 	}
-	nodes, err := p.db.Nodes(ctx, time.Now().Add(-nodeDead))
+	nodes, err := p.db.Cluster.ListNodes(ctx, time.Now().Add(-nodeDead))
 	if err != nil {
 		return err
 	}
@@ -84,13 +84,13 @@ func fixPort(addr string) (string, error) {
 
 // beat says that this node is alive and where others reach it.
 func (p *parts) beat(ctx context.Context) error {
-	return p.db.PutNode(ctx, store.Node{ID: p.node, RouteURL: p.route, SeenAt: time.Now()})
+	return p.db.Cluster.PutNode(ctx, cluster.Node{ID: p.node, RouteURL: p.route, SeenAt: time.Now()})
 }
 
 // keepNode keeps this node's row fresh for those that come later.
 func (p *parts) keepNode(ctx context.Context) error {
 	defer func() {
-		if err := p.db.DropNode(context.WithoutCancel(ctx), p.node); err != nil {
+		if err := p.db.Cluster.DropNode(context.WithoutCancel(ctx), p.node); err != nil {
 			p.log.Warn("this node's row stays behind", "err", err)
 		}
 	}()

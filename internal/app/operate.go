@@ -38,7 +38,7 @@ func Migrate(ctx context.Context, data, url string, progress func(table string, 
 		return err
 	}
 	defer from.Close()
-	switch nodes, err := from.Nodes(ctx, time.Now().Add(-nodeDead)); {
+	switch nodes, err := from.Cluster.ListNodes(ctx, time.Now().Add(-nodeDead)); {
 	case err != nil:
 		return err
 	case len(nodes) > 0:

@@ -71,11 +71,11 @@ func welcome(web, token string) string { return web + "/welcome?token=" + token 
 // demoUser returns the owner of the demo. Who uses the setup link becomes
 // that user, under another address, so its id is what is remembered.
 func (p *parts) demoUser(ctx context.Context) (beeos.User, error) {
-	known, err := p.db.UserByEmail(ctx, demoEmail)
+	known, err := p.db.People.GetUserByEmail(ctx, demoEmail)
 	if err != nil && beeos.CodeOf(err) != beeos.NotFound {
 		return known, err
 	}
-	id, err := p.db.Secret(ctx, "demo user", func() []byte {
+	id, err := p.db.Cluster.Secret(ctx, "demo user", func() []byte {
 		if known.ID != "" {
 			return []byte(known.ID)
 		}
@@ -84,7 +84,7 @@ func (p *parts) demoUser(ctx context.Context) (beeos.User, error) {
 	if err != nil {
 		return known, err
 	}
-	u, err := p.db.User(ctx, string(id))
+	u, err := p.db.People.GetUser(ctx, string(id))
 	if err == nil || beeos.CodeOf(err) != beeos.NotFound {
 		return u, err
 	}

@@ -66,11 +66,11 @@ func TestFirstPersonOwnsTheDemo(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	a, err := db.Agent(t.Context(), third.AgentID)
+	a, err := db.Agents.Get(t.Context(), third.AgentID)
 	if err != nil || a.OwnerID != ann.ID {
 		t.Errorf("the demo agent is %s's, not %s's; %v", a.OwnerID, ann.ID, err)
 	}
-	users, err := db.Users(t.Context())
+	users, err := db.People.ListUsers(t.Context())
 	if len(users) != 1 || err != nil {
 		t.Errorf("%v, %v", users, err)
 	}

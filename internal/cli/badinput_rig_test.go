@@ -30,7 +30,7 @@ type rig struct {
 	cmd     *exec.Cmd
 	data    string
 	logFile string
-	db      *store.DB
+	db      *store.Store
 	owner   string // user id
 	key     string // of the owner
 	agent   string // id
@@ -63,7 +63,7 @@ func newRig(t *testing.T) *rig {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { r.db.Close() })
-	owner, err := r.db.UserByEmail(t.Context(), "owner@example.com")
+	owner, err := r.db.People.GetUserByEmail(t.Context(), "owner@example.com")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +158,7 @@ func (r *rig) newKey(k beeos.Key) (secret string) {
 	r.t.Helper()
 	secret, hash, prefix := auth.NewKey(k.Kind)
 	k.ID, k.Name, k.Prefix, k.CreatedAt = beeos.NewID(), "test", prefix, time.Now()
-	if err := r.db.CreateKey(r.t.Context(), k, hash); err != nil {
+	if err := r.db.Keys.Create(r.t.Context(), k, hash); err != nil {
 		r.t.Fatal(err)
 	}
 	return r.secret(secret)
@@ -168,7 +168,7 @@ func (r *rig) newKey(k beeos.Key) (secret string) {
 func (r *rig) revokedKey() string {
 	r.t.Helper()
 	secret := r.newKey(beeos.Key{Kind: beeos.UserKey, OwnerID: r.owner})
-	k, err := r.db.KeyByHash(r.t.Context(), auth.Hash(secret))
+	k, err := r.db.Keys.GetByHash(r.t.Context(), auth.Hash(secret))
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -205,7 +205,7 @@ func (r *rig) expiredKey() string {
 func (r *rig) stranger() string {
 	r.t.Helper()
 	u := beeos.User{ID: beeos.NewID(), Email: beeos.NewID() + "@example.com", CreatedAt: time.Now()}
-	if err := r.db.CreateUser(r.t.Context(), u); err != nil {
+	if err := r.db.People.CreateUser(r.t.Context(), u); err != nil {
 		r.t.Fatal(err)
 	}
 	return r.newKey(beeos.Key{Kind: beeos.UserKey, OwnerID: u.ID})

@@ -9,6 +9,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
+
+	"github.com/beeos/beeos/internal/store/database"
 )
 
 // copyStep is after how many rows progress is told again.
@@ -21,16 +23,16 @@ const copyStep = 50_000
 // meanwhile: what comes after the start is not copied.
 //
 // progress, which may be nil, hears how many rows of a table are done.
-func Copy(ctx context.Context, from, to *DB, progress func(table string, rows int)) error {
+func Copy(ctx context.Context, from, to *Store, progress func(table string, rows int)) error {
 	if progress == nil {
 		progress = func(string, int) {}
 	}
-	source, err := from.snapshot(ctx)
+	source, err := snapshot(ctx, from.DB)
 	if err != nil {
 		return fmt.Errorf("copy: read the source: %w", err)
 	}
 	defer source.Rollback() //nolint:errcheck // it only reads
-	tables, err := from.schema(ctx, source)
+	tables, err := readSchema(ctx, from.DB, source)
 	if err != nil {
 		return fmt.Errorf("copy: read the source: %w", err)
 	}
@@ -44,7 +46,7 @@ func Copy(ctx context.Context, from, to *DB, progress func(table string, rows in
 		return fmt.Errorf("copy: open the target: %w", err)
 	}
 	defer target.Rollback() //nolint:errcheck // after a commit it does nothing
-	if err := to.receive(ctx, target, tables); err != nil {
+	if err := checkTarget(ctx, to.DB, target, tables); err != nil {
 		return fmt.Errorf("copy: %w", err)
 	}
 	for _, t := range tables {
@@ -60,7 +62,7 @@ func Copy(ctx context.Context, from, to *DB, progress func(table string, rows in
 }
 
 // snapshot is a transaction that sees one moment of the database.
-func (db *DB) snapshot(ctx context.Context) (*sql.Tx, error) {
+func snapshot(ctx context.Context, db *database.DB) (*sql.Tx, error) {
 	opts := &sql.TxOptions{ReadOnly: true} // SQLite: as it was at the first read
 	if db.Postgres {
 		opts.Isolation = sql.LevelRepeatableRead
@@ -68,9 +70,9 @@ func (db *DB) snapshot(ctx context.Context) (*sql.Tx, error) {
 	return db.BeginTx(ctx, opts)
 }
 
-// receive makes sure that the target can take the tables.
-func (db *DB) receive(ctx context.Context, tx *sql.Tx, tables []table) error {
-	have, err := db.schema(ctx, tx)
+// checkTarget makes sure that the target can take the tables.
+func checkTarget(ctx context.Context, db *database.DB, tx *sql.Tx, tables []table) error {
+	have, err := readSchema(ctx, db, tx)
 	if err != nil {
 		return fmt.Errorf("read the target: %w", err)
 	}
@@ -162,10 +164,10 @@ func (c *copying) insert(ctx context.Context, next func() ([]any, error)) error 
 		if row != nil {
 			rows = append(rows, row)
 		}
-		if row != nil && len(rows) < insertBatch {
+		if row != nil && len(rows) < database.InsertBatch {
 			continue
 		}
-		if err := insertRows(ctx, c.to, c.table.name, strings.Join(c.table.columns, ", "), rows, ""); err != nil || row == nil {
+		if err := database.InsertRows(ctx, c.to, c.table.name, strings.Join(c.table.columns, ", "), rows, ""); err != nil || row == nil {
 			return err
 		}
 		rows = rows[:0]

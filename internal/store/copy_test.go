@@ -8,39 +8,47 @@ import (
 	"testing"
 	"time"
 
-	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/test/pgtest"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/store/approvals"
+	"github.com/beeos/beeos/internal/store/audit"
+	"github.com/beeos/beeos/internal/store/cluster"
+	"github.com/beeos/beeos/internal/store/database"
+	"github.com/beeos/beeos/internal/store/files"
+	"github.com/beeos/beeos/internal/store/grants"
+	"github.com/beeos/beeos/internal/store/sessions"
+	"github.com/beeos/beeos/test/pgtest"
 )
 
 // fill puts something into every table of the schema.
-func fill(t *testing.T, db *DB) {
+func fill(t *testing.T, db *Store) {
 	t.Helper()
 	ctx := t.Context()
 	u, inst := owner(t, db, "a@example.com")
 	id := sync(t, db, inst, rawDefinition(), beeos.Definition{Name: "b"}).IDs()["b"]
-	_, token := db.CreateJoinToken(ctx, u.ID, time.Hour)
-	_, secret := db.Secret(ctx, "s", func() []byte { return []byte{0, 1, 255} })
-	_, nonce := db.UseNonce(ctx, "key", "nonce", time.Now())
-	_, _, approval := db.AskApproval(ctx, question(u.ID, "m1", `{"a": 1}`, now()), "r")
-	_, quota := db.DrawQuota(ctx, now(), []Draw{{Credential: "k", Agent: id, PerMinute: 60, Want: 1}})
+	_, token := db.Instances.CreateJoinToken(ctx, u.ID, time.Hour)
+	_, secret := db.Cluster.Secret(ctx, "s", func() []byte { return []byte{0, 1, 255} })
+	_, nonce := db.Cluster.UseNonce(ctx, "key", "nonce", time.Now())
+	_, _, approval := db.Approvals.Ask(ctx, question(u.ID, "m1", `{"a": 1}`, database.Now()), "r")
+	_, quota := db.Cluster.DrawQuota(ctx, database.Now(), []cluster.Draw{{Credential: "k", Agent: id, PerMinute: 60, Want: 1}})
 	err := errors.Join(token, secret, nonce, quota, approval,
-		db.SetApprovalRules(ctx, []ApprovalRule{{AgentID: id, Tool: "save_csv", Mode: ApprovalAsk, UpdatedAt: now()}}),
-		db.CreateKey(ctx, beeos.Key{ID: "k", Kind: beeos.AgentKey, OwnerID: u.ID, AgentID: id}, hashOf("k")),
-		db.Audit(ctx, AuditRow{Actor: "a", Action: "b", Subject: "c", Detail: map[string]string{"d": "e"}}),
-		db.PutNode(ctx, Node{ID: "n", SeenAt: now()}),
-		db.EndSession(ctx, EndedSession{ID: "s", EndedAt: now(), Expires: now()}),
-		db.Subscribe(ctx, "s", "note://a", now()),
-		db.CreateFile(ctx, File{ID: "f", Owner: "user:" + u.ID, OwnerID: u.ID, Filename: "a", ContentType: "text/plain", CreatedAt: now(), ExpiresAt: now()}))
+		db.Approvals.SetRules(ctx, []approvals.Rule{{AgentID: id, Tool: "save_csv", Mode: approvals.ModeAsk, UpdatedAt: database.Now()}}),
+		db.Keys.Create(ctx, beeos.Key{ID: "k", Kind: beeos.AgentKey, OwnerID: u.ID, AgentID: id}, hashOf("k")),
+		db.Audit.Add(ctx, audit.Row{Actor: "a", Action: "b", Subject: "c", Detail: map[string]string{"d": "e"}}),
+		db.Cluster.PutNode(ctx, cluster.Node{ID: "n", SeenAt: database.Now()}),
+		db.Sessions.End(ctx, sessions.Ended{ID: "s", EndedAt: database.Now(), Expires: database.Now()}),
+		db.Sessions.Subscribe(ctx, "s", "note://a", database.Now()),
+		db.Files.Create(ctx, files.File{ID: "f", Owner: "user:" + u.ID, OwnerID: u.ID, Filename: "a", ContentType: "text/plain", CreatedAt: database.Now(), ExpiresAt: database.Now()}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	fillPeople(t, db, u)
 	granted(t, db, u, "c", id)
 	err = errors.Join(
-		db.AddOAuthKey(ctx, OAuthKey{ID: "k", Secret: []byte{0, 255}, CreatedAt: now()}, now(), true),
-		db.CreateOAuthClient(ctx, OAuthClient{ID: "c", RedirectURIs: []string{"https://app.example/cb"}}, 10),
-		db.BeginOAuth(ctx, OAuthTx{ID: "t", Binder: hashOf("b")}))
+		db.Grants.AddSigningKey(ctx, grants.SigningKey{ID: "k", Secret: []byte{0, 255}, CreatedAt: database.Now()}, database.Now(), true),
+		db.Grants.CreateClient(ctx, grants.Client{ID: "c", RedirectURIs: []string{"https://app.example/cb"}}, 10),
+		db.Grants.BeginFlow(ctx, grants.Flow{ID: "t", Binder: hashOf("b")}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +59,7 @@ func fill(t *testing.T, db *DB) {
 
 // fillLedger writes rows as the ledger does, many of them, so that the copy
 // needs several batches.
-func fillLedger(t *testing.T, db *DB) {
+func fillLedger(t *testing.T, db *Store) {
 	t.Helper()
 	exec := func(query string, args ...any) {
 		t.Helper()
@@ -74,9 +82,9 @@ func fillLedger(t *testing.T, db *DB) {
 
 // dump reads every row of every table, in a form that is the same on both
 // engines.
-func dump(t *testing.T, db *DB) map[string][]string {
+func dump(t *testing.T, db *Store) map[string][]string {
 	t.Helper()
-	tables, err := db.schema(t.Context(), db)
+	tables, err := readSchema(t.Context(), db.DB, db)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +136,7 @@ func TestCopy(t *testing.T) {
 					t.Errorf("%s has %d rows, progress heard %d", table, len(rows), told[table])
 				}
 			}
-			if k, err := to.KeyByHash(t.Context(), hashOf("k")); err != nil || k.ID != "k" {
+			if k, err := to.Keys.GetByHash(t.Context(), hashOf("k")); err != nil || k.ID != "k" {
 				t.Errorf("key in the target: %+v, %v", k, err)
 			}
 			err := Copy(t.Context(), from, to, nil)

@@ -5,8 +5,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/beeos/beeos"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/store/agents"
 )
 
 // rawDefinition has JSON in every place that an agent can put it, with all
@@ -28,11 +30,11 @@ func rawDefinition() beeos.Definition {
 }
 
 func TestRawJSONStaysByteForByte(t *testing.T) {
-	each(t, func(t *testing.T, db *DB) {
+	each(t, func(t *testing.T, db *Store) {
 		_, inst := owner(t, db, "a@example.com")
 		def := rawDefinition()
 		id := sync(t, db, inst, def).IDs()["raw"]
-		a, err := db.Agent(t.Context(), id)
+		a, err := db.Agents.Get(t.Context(), id)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,14 +49,14 @@ func TestRawJSONStaysByteForByte(t *testing.T) {
 }
 
 func TestSilentJSONIsDropped(t *testing.T) {
-	d := clean(beeos.Definition{Name: "a", Skills: []beeos.Skill{{Name: "s", InputSchema: json.RawMessage(" {} "), OutputSchema: json.RawMessage("null")}}})
+	d := agents.Clean(beeos.Definition{Name: "a", Skills: []beeos.Skill{{Name: "s", InputSchema: json.RawMessage(" {} "), OutputSchema: json.RawMessage("null")}}})
 	if d.Skills[0].InputSchema != nil || d.Skills[0].OutputSchema != nil {
 		t.Errorf("%s %s", d.Skills[0].InputSchema, d.Skills[0].OutputSchema)
 	}
 }
 
 func TestValidateDefinition(t *testing.T) {
-	if err := ValidateDefinition(rawDefinition()); err != nil {
+	if err := agents.ValidateDefinition(rawDefinition()); err != nil {
 		t.Fatal(err)
 	}
 	raw := func(s string) json.RawMessage { return json.RawMessage(s) }
@@ -78,8 +80,8 @@ func TestValidateDefinition(t *testing.T) {
 		{"use always, before_start or never", func(d *beeos.Definition) { d.Redelivery = "often" }},
 		{"use session or agent", func(d *beeos.Definition) { d.Lane = "fast" }},
 		{"timeout_ms must be", func(d *beeos.Definition) { d.TimeoutMS = -1 }},
-		{"timeout_ms must be", func(d *beeos.Definition) { d.TimeoutMS = maxTimeoutMS + 1 }},
-		{"at most 1000 skills", func(d *beeos.Definition) { d.Skills = make([]beeos.Skill, maxSkills+1) }},
+		{"timeout_ms must be", func(d *beeos.Definition) { d.TimeoutMS = agents.MaxTimeoutMS + 1 }},
+		{"at most 1000 skills", func(d *beeos.Definition) { d.Skills = make([]beeos.Skill, agents.MaxSkills+1) }},
 		{"capabilities must be a JSON object or array", func(d *beeos.Definition) { d.Capabilities = raw("true") }},
 		{"skills[0]: the name \"\"", skill(beeos.Skill{})},
 		{"skills[0]: the name \"ünder\"", skill(beeos.Skill{Name: "ünder"})},
@@ -105,10 +107,10 @@ func TestValidateDefinition(t *testing.T) {
 			d.Prompts = []beeos.Prompt{{Name: "p", Arguments: []beeos.PromptArgument{{Name: "x"}, {Name: "x"}}}}
 		}},
 		{"messages must be a JSON array", func(d *beeos.Definition) { d.Prompts = []beeos.Prompt{{Name: "p", Messages: raw("{}")}} }},
-		{"at most 1048576", func(d *beeos.Definition) { d.Instructions = strings.Repeat("x", maxDefinition) }},
+		{"at most 1048576", func(d *beeos.Definition) { d.Instructions = strings.Repeat("x", agents.MaxDefinition) }},
 	} {
 		d := beeos.Definition{Name: "a"}
 		tt.change(&d)
-		wantCode(t, ValidateDefinition(d), beeos.InvalidBody, tt.want)
+		wantCode(t, agents.ValidateDefinition(d), beeos.InvalidBody, tt.want)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"os"
 	"strconv"
 	"strings"
+
+	"github.com/beeos/beeos/internal/store/database"
 )
 
 // Inspect reports the version of the tables in the database that dsn names
@@ -18,7 +20,7 @@ func Inspect(ctx context.Context, dsn string) (stored, known int64, err error) {
 		return 0, 0, err
 	}
 	if rest, ok := strings.CutPrefix(dsn, "sqlite:"); ok {
-		path, _, err := parseSQLite(rest)
+		path, _, err := database.ParseSQLite(rest)
 		if err != nil {
 			return 0, known, err
 		}
@@ -26,7 +28,7 @@ func Inspect(ctx context.Context, dsn string) (stored, known int64, err error) {
 			return 0, known, nil // connecting would create it
 		}
 	}
-	db, err := connect(ctx, dsn)
+	db, err := database.Open(ctx, dsn)
 	if err != nil {
 		return 0, known, err
 	}

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/pressly/goose/v3"
+
+	"github.com/beeos/beeos/internal/store/database"
 )
 
 //go:embed migrations/*.sql
@@ -20,7 +22,7 @@ const migratePause = 50 * time.Millisecond
 
 // migrate brings the tables up to this program's version. Replicas that start
 // at the same moment take turns.
-func (db *DB) migrate(ctx context.Context) error {
+func migrate(ctx context.Context, db *database.DB) error {
 	files, err := fs.Sub(migrations, "migrations")
 	if err != nil {
 		return err

@@ -7,22 +7,25 @@ import (
 	"testing"
 	"time"
 
-	"github.com/beeos/beeos"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/store/database"
+	"github.com/beeos/beeos/internal/store/grants"
 )
 
 // granted puts a grant, its code and its family into the store.
-func granted(t *testing.T, db *DB, u beeos.User, client string, agents ...string) (OAuthGrant, OAuthFamily) {
+func granted(t *testing.T, db *Store, u beeos.User, client string, agents ...string) (grants.Grant, grants.Family) {
 	t.Helper()
-	g := OAuthGrant{ID: beeos.NewID(), UserID: u.ID, ClientID: client, ClientName: "App", ClientHost: "app.example", Agents: agents, CreatedAt: now()}
-	c := OAuthCode{Hash: hashOf("code " + g.ID), FamilyID: beeos.NewID(), ClientID: client, ExpiresAt: now().Add(time.Minute)}
-	id, err := db.GrantOAuth(t.Context(), g, c, now().Add(time.Hour))
+	g := grants.Grant{ID: beeos.NewID(), UserID: u.ID, ClientID: client, ClientName: "App", ClientHost: "app.example", Agents: agents, CreatedAt: database.Now()}
+	c := grants.Code{Hash: hashOf("code " + g.ID), FamilyID: beeos.NewID(), ClientID: client, ExpiresAt: database.Now().Add(time.Minute)}
+	id, err := db.Grants.GrantOAuth(t.Context(), g, c, database.Now().Add(time.Hour))
 	if err != nil {
 		t.Fatal(err)
 	}
 	g.ID = id
-	f, _, spent, err := db.RedeemOAuth(t.Context(), c.Hash, func(c OAuthCode, g OAuthGrant) (OAuthFamily, error) {
-		return OAuthFamily{ID: c.FamilyID, GrantID: g.ID, UserID: g.UserID, ClientID: c.ClientID, Token: hashOf("t0"), RotatedAt: now(), ExpiresAt: now().Add(time.Hour)}, nil
+	f, _, spent, err := db.Grants.RedeemOAuth(t.Context(), c.Hash, func(c grants.Code, g grants.Grant) (grants.Family, error) {
+		return grants.Family{ID: c.FamilyID, GrantID: g.ID, UserID: g.UserID, ClientID: c.ClientID, Token: hashOf("t0"), RotatedAt: database.Now(), ExpiresAt: database.Now().Add(time.Hour)}, nil
 	})
 	if err != nil || spent != "" {
 		t.Fatal(spent, err)
@@ -31,77 +34,77 @@ func granted(t *testing.T, db *DB, u beeos.User, client string, agents ...string
 }
 
 func TestOAuthKeysRetire(t *testing.T) {
-	each(t, func(t *testing.T, db *DB) {
-		ctx, at := t.Context(), now()
-		first := OAuthKey{ID: "k1", Secret: []byte{0, 255}, CreatedAt: at}
-		second := OAuthKey{ID: "k2", Secret: []byte{1}, CreatedAt: at.Add(time.Second)}
+	each(t, func(t *testing.T, db *Store) {
+		ctx, at := t.Context(), database.Now()
+		first := grants.SigningKey{ID: "k1", Secret: []byte{0, 255}, CreatedAt: at}
+		second := grants.SigningKey{ID: "k2", Secret: []byte{1}, CreatedAt: at.Add(time.Second)}
 		err := errors.Join(
-			db.AddOAuthKey(ctx, first, at, true),
-			db.AddOAuthKey(ctx, OAuthKey{ID: "late", CreatedAt: at}, at, true), // another replica was first
-			db.AddOAuthKey(ctx, second, at.Add(time.Hour), false))
+			db.Grants.AddSigningKey(ctx, first, at, true),
+			db.Grants.AddSigningKey(ctx, grants.SigningKey{ID: "late", CreatedAt: at}, at, true), // another replica was first
+			db.Grants.AddSigningKey(ctx, second, at.Add(time.Hour), false))
 		if err != nil {
 			t.Fatal(err)
 		}
 		first.RetiresAt = at.Add(time.Hour)
-		keys, err := db.OAuthKeys(ctx, at)
-		if diff := cmp.Diff([]OAuthKey{second, first}, keys); diff != "" || err != nil {
+		keys, err := db.Grants.ListSigningKeys(ctx, at)
+		if diff := cmp.Diff([]grants.SigningKey{second, first}, keys); diff != "" || err != nil {
 			t.Error(err, diff)
 		}
-		if err := db.PruneOAuth(ctx, at.Add(2*time.Hour)); err != nil {
+		if err := db.Grants.Prune(ctx, at.Add(2*time.Hour)); err != nil {
 			t.Fatal(err)
 		}
-		if keys, err = db.OAuthKeys(ctx, at); len(keys) != 1 || err != nil {
+		if keys, err = db.Grants.ListSigningKeys(ctx, at); len(keys) != 1 || err != nil {
 			t.Errorf("after pruning %v, %v", keys, err)
 		}
 	})
 }
 
 func TestOAuthClients(t *testing.T) {
-	each(t, func(t *testing.T, db *DB) {
-		ctx, at := t.Context(), now()
-		c := OAuthClient{ID: "c1", Name: "App", RedirectURIs: []string{"https://app.example/cb"}, CreatedAt: at, ExpiresAt: at.Add(time.Hour)}
-		if err := db.CreateOAuthClient(ctx, c, 1); err != nil {
+	each(t, func(t *testing.T, db *Store) {
+		ctx, at := t.Context(), database.Now()
+		c := grants.Client{ID: "c1", Name: "App", RedirectURIs: []string{"https://app.example/cb"}, CreatedAt: at, ExpiresAt: at.Add(time.Hour)}
+		if err := db.Grants.CreateClient(ctx, c, 1); err != nil {
 			t.Fatal(err)
 		}
-		wantCode(t, db.CreateOAuthClient(ctx, OAuthClient{ID: "c2"}, 1), beeos.AgentServiceUnavailable)
-		got, err := db.OAuthClient(ctx, "c1", at)
+		wantCode(t, db.Grants.CreateClient(ctx, grants.Client{ID: "c2"}, 1), beeos.AgentServiceUnavailable)
+		got, err := db.Grants.GetClient(ctx, "c1", at)
 		if diff := cmp.Diff(c, got); diff != "" || err != nil {
 			t.Error(err, diff)
 		}
 		for _, id := range []string{"c2", "zero\x00", "broken\xff"} {
-			_, err = db.OAuthClient(ctx, id, at)
+			_, err = db.Grants.GetClient(ctx, id, at)
 			wantCode(t, err, beeos.NotFound)
 		}
-		_, err = db.OAuthClient(ctx, "c1", at.Add(2*time.Hour))
+		_, err = db.Grants.GetClient(ctx, "c1", at.Add(2*time.Hour))
 		wantCode(t, err, beeos.NotFound)
 	})
 }
 
 func TestOAuthTxIsAnsweredByOneAndTakenOnce(t *testing.T) {
-	each(t, func(t *testing.T, db *DB) {
-		ctx, at := t.Context(), now()
-		tx := OAuthTx{ID: "tx", Binder: hashOf("b"), ClientID: "c", ClientName: "App", RedirectURI: "https://a/cb", State: "s", Challenge: "ch", Resource: "r", Scope: "x", ExpiresAt: at.Add(time.Minute)}
-		if err := db.BeginOAuth(ctx, tx); err != nil {
+	each(t, func(t *testing.T, db *Store) {
+		ctx, at := t.Context(), database.Now()
+		tx := grants.Flow{ID: "tx", Binder: hashOf("b"), ClientID: "c", ClientName: "App", RedirectURI: "https://a/cb", State: "s", Challenge: "ch", Resource: "r", Scope: "x", ExpiresAt: at.Add(time.Minute)}
+		if err := db.Grants.BeginFlow(ctx, tx); err != nil {
 			t.Fatal(err)
 		}
-		_, err := db.TakeOAuth(ctx, "tx", nil, at)
+		_, err := db.Grants.TakeFlow(ctx, "tx", nil, at)
 		wantCode(t, err, beeos.NotFound)
-		_, err = db.TakeOAuth(ctx, "tx", []byte{}, at)
+		_, err = db.Grants.TakeFlow(ctx, "tx", []byte{}, at)
 		wantCode(t, err, beeos.NotFound)
-		answer := OAuthTx{ID: "tx", UserID: "u", Ticket: hashOf("1"), Allowed: true, Agents: []string{"a"}, Until: at.Add(time.Hour)}
-		if err := db.AnswerOAuth(ctx, answer, at); err != nil {
+		answer := grants.Flow{ID: "tx", UserID: "u", Ticket: hashOf("1"), Allowed: true, Agents: []string{"a"}, Until: at.Add(time.Hour)}
+		if err := db.Grants.AnswerFlow(ctx, answer, at); err != nil {
 			t.Fatal(err)
 		}
 		answer.Ticket = hashOf("2")
-		if err := db.AnswerOAuth(ctx, answer, at); err != nil {
+		if err := db.Grants.AnswerFlow(ctx, answer, at); err != nil {
 			t.Fatal("the same person again: ", err)
 		}
 		answer.UserID = "other"
-		wantCode(t, db.AnswerOAuth(ctx, answer, at), beeos.NotFound)
-		_, err = db.TakeOAuth(ctx, "tx", hashOf("1"), at)
+		wantCode(t, db.Grants.AnswerFlow(ctx, answer, at), beeos.NotFound)
+		_, err = db.Grants.TakeFlow(ctx, "tx", hashOf("1"), at)
 		wantCode(t, err, beeos.NotFound)
 		ok, codes := together(t, 8, func(int) error {
-			got, err := db.TakeOAuth(ctx, "tx", hashOf("2"), at)
+			got, err := db.Grants.TakeFlow(ctx, "tx", hashOf("2"), at)
 			if err == nil && (got.State != "s" || got.UserID != "u" || len(got.Agents) != 1 || !got.Until.Equal(at.Add(time.Hour))) {
 				return fmt.Errorf("taken as %+v", got)
 			}
@@ -114,7 +117,7 @@ func TestOAuthTxIsAnsweredByOneAndTakenOnce(t *testing.T) {
 }
 
 func TestOAuthGrantIsOnePerClient(t *testing.T) {
-	each(t, func(t *testing.T, db *DB) {
+	each(t, func(t *testing.T, db *Store) {
 		ctx := t.Context()
 		u, _ := owner(t, db, "a@example.com")
 		g, f := granted(t, db, u, "c", "agent_a")
@@ -122,30 +125,30 @@ func TestOAuthGrantIsOnePerClient(t *testing.T) {
 		if again.ID != g.ID {
 			t.Errorf("a second grant %s beside %s", again.ID, g.ID)
 		}
-		_, live, err := db.OAuthFamily(ctx, f.ID, now())
+		_, live, err := db.Grants.GetFamily(ctx, f.ID, database.Now())
 		if err != nil || len(live.Agents) != 2 || live.ClientName != "App" {
 			t.Errorf("%+v, %v", live, err)
 		}
-		if _, err := db.NarrowOAuthGrant(ctx, u.ID, g.ID, func(g OAuthGrant) ([]string, error) { return g.Agents[:1], nil }); err != nil {
+		if _, err := db.Grants.NarrowGrant(ctx, u.ID, g.ID, func(g grants.Grant) ([]string, error) { return g.Agents[:1], nil }); err != nil {
 			t.Fatal(err)
 		}
-		_, err = db.NarrowOAuthGrant(ctx, "other", g.ID, func(g OAuthGrant) ([]string, error) { return nil, nil })
+		_, err = db.Grants.NarrowGrant(ctx, "other", g.ID, func(g grants.Grant) ([]string, error) { return nil, nil })
 		wantCode(t, err, beeos.NotFound)
-		if live, err := db.LiveOAuthGrant(ctx, u.ID, "c"); err != nil || cmp.Diff([]string{"agent_a"}, live.Agents) != "" {
+		if live, err := db.Grants.GetLiveGrant(ctx, u.ID, "c"); err != nil || cmp.Diff([]string{"agent_a"}, live.Agents) != "" {
 			t.Errorf("narrowed to %v, %v", live.Agents, err)
 		}
-		at := now()
-		if err := db.TouchOAuthGrants(ctx, map[string]time.Time{g.ID: at}); err != nil {
+		at := database.Now()
+		if err := db.Grants.TouchGrants(ctx, map[string]time.Time{g.ID: at}); err != nil {
 			t.Fatal(err)
 		}
-		_, err = db.RevokeOAuthGrant(ctx, "other", g.ID, at)
+		_, err = db.Grants.RevokeGrant(ctx, "other", g.ID, at)
 		wantCode(t, err, beeos.NotFound)
-		if _, err := db.RevokeOAuthGrant(ctx, u.ID, g.ID, at); err != nil {
+		if _, err := db.Grants.RevokeGrant(ctx, u.ID, g.ID, at); err != nil {
 			t.Fatal(err)
 		}
-		_, _, err = db.OAuthFamily(ctx, f.ID, at)
+		_, _, err = db.Grants.GetFamily(ctx, f.ID, at)
 		wantCode(t, err, beeos.NotFound)
-		list, err := db.OAuthGrants(ctx, u.ID)
+		list, err := db.Grants.ListGrants(ctx, u.ID)
 		if err != nil || len(list) != 1 || !list[0].RevokedAt.Equal(at) || !list[0].UsedAt.Equal(at) {
 			t.Errorf("%+v, %v", list, err)
 		}
@@ -158,69 +161,69 @@ func TestOAuthGrantIsOnePerClient(t *testing.T) {
 // TestOAuthCodeIsUsedOnce: of many at once one gets the tokens, and the others
 // take them away again.
 func TestOAuthCodeIsUsedOnce(t *testing.T) {
-	each(t, func(t *testing.T, db *DB) {
+	each(t, func(t *testing.T, db *Store) {
 		ctx := t.Context()
 		u, _ := owner(t, db, "a@example.com")
 		for round := range 20 {
-			c := OAuthCode{Hash: hashOf(fmt.Sprint(round)), FamilyID: beeos.NewID(), ClientID: "c", ExpiresAt: now().Add(time.Minute)}
-			if _, err := db.GrantOAuth(ctx, OAuthGrant{ID: beeos.NewID(), UserID: u.ID, ClientID: "c", CreatedAt: now()}, c, now()); err != nil {
+			c := grants.Code{Hash: hashOf(fmt.Sprint(round)), FamilyID: beeos.NewID(), ClientID: "c", ExpiresAt: database.Now().Add(time.Minute)}
+			if _, err := db.Grants.GrantOAuth(ctx, grants.Grant{ID: beeos.NewID(), UserID: u.ID, ClientID: "c", CreatedAt: database.Now()}, c, database.Now()); err != nil {
 				t.Fatal(err)
 			}
 			ok, codes := together(t, 4, func(int) error {
-				_, _, _, err := db.RedeemOAuth(ctx, c.Hash, func(c OAuthCode, g OAuthGrant) (OAuthFamily, error) {
-					return OAuthFamily{ID: c.FamilyID, GrantID: g.ID, UserID: g.UserID, Token: hashOf("t"), ExpiresAt: now().Add(time.Hour)}, nil
+				_, _, _, err := db.Grants.RedeemOAuth(ctx, c.Hash, func(c grants.Code, g grants.Grant) (grants.Family, error) {
+					return grants.Family{ID: c.FamilyID, GrantID: g.ID, UserID: g.UserID, Token: hashOf("t"), ExpiresAt: database.Now().Add(time.Hour)}, nil
 				})
 				return err
 			})
 			if ok != 1 || codes[beeos.NotFound] != 3 {
 				t.Fatalf("%d redeemed it, %v", ok, codes)
 			}
-			_, _, err := db.OAuthFamily(ctx, c.FamilyID, now())
+			_, _, err := db.Grants.GetFamily(ctx, c.FamilyID, database.Now())
 			wantCode(t, err, beeos.NotFound)
 		}
 	})
 }
 
 func TestOAuthFamilyFollowsItsPerson(t *testing.T) {
-	each(t, func(t *testing.T, db *DB) {
+	each(t, func(t *testing.T, db *Store) {
 		ctx := t.Context()
 		u, _ := owner(t, db, "a@example.com")
 		_, f := granted(t, db, u, "c", "a")
-		own := OAuthFamily{ID: beeos.NewID(), UserID: u.ID, Token: hashOf("t"), ExpiresAt: now().Add(time.Hour)}
-		if err := db.CreateOAuthFamily(ctx, own); err != nil {
+		own := grants.Family{ID: beeos.NewID(), UserID: u.ID, Token: hashOf("t"), ExpiresAt: database.Now().Add(time.Hour)}
+		if err := db.Grants.CreateFamily(ctx, own); err != nil {
 			t.Fatal(err)
 		}
-		for _, at := range []time.Time{now(), {}} {
-			if err := db.DisableUser(ctx, u.ID, at); err != nil {
+		for _, at := range []time.Time{database.Now(), {}} {
+			if err := db.People.DisableUser(ctx, u.ID, at); err != nil {
 				t.Fatal(err)
 			}
 			for _, id := range []string{f.ID, own.ID} {
-				if _, _, err := db.OAuthFamily(ctx, id, now()); (err == nil) != at.IsZero() {
+				if _, _, err := db.Grants.GetFamily(ctx, id, database.Now()); (err == nil) != at.IsZero() {
 					t.Errorf("disabled at %v: %v", at, err)
 				}
 			}
 		}
-		if err := db.EndOwnOAuthFamilies(ctx, u.ID); err != nil {
+		if err := db.Grants.EndFamiliesOf(ctx, u.ID); err != nil {
 			t.Fatal(err)
 		}
-		_, _, err := db.OAuthFamily(ctx, own.ID, now())
+		_, _, err := db.Grants.GetFamily(ctx, own.ID, database.Now())
 		wantCode(t, err, beeos.NotFound)
-		if err := db.EndOAuthFamily(ctx, f.ID); err != nil {
+		if err := db.Grants.EndFamily(ctx, f.ID); err != nil {
 			t.Fatal(err)
 		}
-		_, _, err = db.OAuthFamily(ctx, f.ID, now())
+		_, _, err = db.Grants.GetFamily(ctx, f.ID, database.Now())
 		wantCode(t, err, beeos.NotFound)
 	})
 }
 
 func TestRotations(t *testing.T) {
-	each(t, func(t *testing.T, db *DB) {
+	each(t, func(t *testing.T, db *Store) {
 		u, _ := owner(t, db, "a@example.com")
 		_, f := granted(t, db, u, "c", "a")
-		queue := NewRotations(db)
+		queue := db.Grants
 		wins := make([]bool, 50)
 		together(t, len(wins), func(i int) (err error) {
-			wins[i], err = queue.Rotate(t.Context(), Rotation{FamilyID: f.ID, Token: hashOf("t0"), Successor: hashOf("t1"), At: now(), ExpiresAt: now().Add(time.Hour)})
+			wins[i], err = queue.Rotate(t.Context(), grants.Rotation{FamilyID: f.ID, Token: hashOf("t0"), Successor: hashOf("t1"), At: database.Now(), ExpiresAt: database.Now().Add(time.Hour)})
 			return err
 		})
 		won := 0
@@ -229,7 +232,7 @@ func TestRotations(t *testing.T) {
 				won++
 			}
 		}
-		got, _, err := db.OAuthFamily(t.Context(), f.ID, now())
+		got, _, err := db.Grants.GetFamily(t.Context(), f.ID, database.Now())
 		if won != 1 || err != nil || got.Generation != 2 || cmp.Diff(hashOf("t1"), got.Token) != "" || cmp.Diff(hashOf("t0"), got.Previous) != "" {
 			t.Errorf("%d won: %+v, %v", won, got, err)
 		}
@@ -238,18 +241,18 @@ func TestRotations(t *testing.T) {
 
 // TestRotationsLeaveOutWhoIsGone: what nobody waited for is not written later.
 func TestRotationsLeaveOutWhoIsGone(t *testing.T) {
-	each(t, func(t *testing.T, db *DB) {
+	each(t, func(t *testing.T, db *Store) {
 		u, _ := owner(t, db, "a@example.com")
 		_, f := granted(t, db, u, "c", "a")
-		queue := NewRotations(db)
-		queue.turn <- struct{}{} // somebody writes
+		queue := db.Grants
+		queue.Queue.Turn <- struct{}{} // somebody writes
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		r := Rotation{FamilyID: f.ID, Token: hashOf("t0"), Successor: hashOf("lost"), At: now(), ExpiresAt: now().Add(time.Hour)}
+		r := grants.Rotation{FamilyID: f.ID, Token: hashOf("t0"), Successor: hashOf("lost"), At: database.Now(), ExpiresAt: database.Now().Add(time.Hour)}
 		if won, err := queue.Rotate(ctx, r); won || !errors.Is(err, context.Canceled) {
 			t.Fatal(won, err)
 		}
-		<-queue.turn
+		<-queue.Queue.Turn
 		r.Successor = hashOf("t1")
 		if won, err := queue.Rotate(t.Context(), r); !won || err != nil {
 			t.Errorf("%v, %v", won, err)

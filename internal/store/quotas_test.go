@@ -3,15 +3,18 @@ package store
 import (
 	"testing"
 	"time"
+
+	"github.com/beeos/beeos/internal/store/cluster"
+	"github.com/beeos/beeos/internal/store/database"
 )
 
 func TestQuotaIsDrawnOnceAndRefillsEvenly(t *testing.T) {
-	each(t, func(t *testing.T, db *DB) {
+	each(t, func(t *testing.T, db *Store) {
 		start := time.Now().UTC().Truncate(time.Microsecond)
 		at := start
 		draw := func(agent string, perMinute, want, took int64, next time.Duration) {
 			t.Helper()
-			got, err := db.DrawQuota(t.Context(), at, []Draw{{Credential: "k", Agent: agent, PerMinute: perMinute, Want: want}})
+			got, err := db.Cluster.DrawQuota(t.Context(), at, []cluster.Draw{{Credential: "k", Agent: agent, PerMinute: perMinute, Want: want}})
 			if err != nil || len(got) != 1 || got[0].Took != took {
 				t.Fatalf("drew %+v, %v; want %d calls", got, err, took)
 			}
@@ -34,10 +37,10 @@ func TestQuotaIsDrawnOnceAndRefillsEvenly(t *testing.T) {
 		draw("a", 120, 100, 60, 500*time.Millisecond) // half full is half of any quota
 		at = start.Add(2 * time.Minute)
 		draw("a", 60, 100, 60, time.Second)
-		draw("c", MaxPerMinute, 2*MaxPerMinute, MaxPerMinute, time.Microsecond)
+		draw("c", cluster.MaxPerMinute, 2*cluster.MaxPerMinute, cluster.MaxPerMinute, time.Microsecond)
 		at = at.Add(30 * time.Second)
-		draw("c", MaxPerMinute, 2*MaxPerMinute, MaxPerMinute/2, time.Microsecond)
-		if err := db.Prune(t.Context(), at.Add(time.Minute+time.Second)); err != nil {
+		draw("c", cluster.MaxPerMinute, 2*cluster.MaxPerMinute, cluster.MaxPerMinute/2, time.Microsecond)
+		if err := db.Cluster.Prune(t.Context(), at.Add(time.Minute+time.Second)); err != nil {
 			t.Fatal(err)
 		}
 		var rows int
@@ -48,11 +51,15 @@ func TestQuotaIsDrawnOnceAndRefillsEvenly(t *testing.T) {
 }
 
 func TestQuotasAreDrawnTogether(t *testing.T) {
-	each(t, func(t *testing.T, db *DB) {
-		draws := []Draw{{"k", "a", 60, 3}, {"k", "b", 6000, 70}, {"l", "a", 1, 5}}
+	each(t, func(t *testing.T, db *Store) {
+		draws := []cluster.Draw{
+			{Credential: "k", Agent: "a", PerMinute: 60, Want: 3},
+			{Credential: "k", Agent: "b", PerMinute: 6000, Want: 70},
+			{Credential: "l", Agent: "a", PerMinute: 1, Want: 5},
+		}
 		want := map[string]int64{"ka": 3, "kb": 70, "la": 1}
 		for range 2 {
-			got, err := db.DrawQuota(t.Context(), now(), draws)
+			got, err := db.Cluster.DrawQuota(t.Context(), database.Now(), draws)
 			if err != nil || len(got) != len(draws) {
 				t.Fatalf("%+v, %v", got, err)
 			}

@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"fmt"
 	"strings"
+
+	"github.com/beeos/beeos/internal/store/database"
 )
 
 // table is one table as Copy finds it.
@@ -25,13 +27,13 @@ const (
 	postgresNeeds   = "SELECT DISTINCT t.relname::text FROM pg_constraint c JOIN pg_class t ON t.oid = c.confrelid WHERE c.contype = 'f' AND c.conrelid = to_regclass($1)"
 )
 
-// schema lists the tables of the program, each after those that it needs.
-func (db *DB) schema(ctx context.Context, q querier) ([]table, error) {
+// readSchema lists the tables of the program, each after those that it needs.
+func readSchema(ctx context.Context, db *database.DB, q database.Querier) ([]table, error) {
 	tablesQuery, columnsQuery, needsQuery := sqliteTables, sqliteColumns, sqliteNeeds
 	if db.Postgres {
 		tablesQuery, columnsQuery, needsQuery = postgresTables, postgresColumns, postgresNeeds
 	}
-	names, err := texts(ctx, q, tablesQuery)
+	names, err := database.ReadTexts(ctx, q, tablesQuery)
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +41,7 @@ func (db *DB) schema(ctx context.Context, q querier) ([]table, error) {
 	for _, name := range names {
 		t := table{name: name, kinds: map[string]string{}}
 		rows, err := q.QueryContext(ctx, columnsQuery, name)
-		_, err = collect(rows, err, func(row scanner) (struct{}, error) {
+		_, err = database.Collect(rows, err, func(row database.Scanner) (struct{}, error) {
 			var column, kind string
 			err := row.Scan(&column, &kind)
 			t.columns = append(t.columns, column)
@@ -49,21 +51,12 @@ func (db *DB) schema(ctx context.Context, q querier) ([]table, error) {
 		if err != nil {
 			return nil, err
 		}
-		if t.needs, err = texts(ctx, q, needsQuery, name); err != nil {
+		if t.needs, err = database.ReadTexts(ctx, q, needsQuery, name); err != nil {
 			return nil, err
 		}
 		list = append(list, t)
 	}
 	return inOrder(list)
-}
-
-// texts reads a query of one text column.
-func texts(ctx context.Context, q querier, query string, args ...any) ([]string, error) {
-	rows, err := q.QueryContext(ctx, query, args...)
-	return collect(rows, err, func(row scanner) (s string, err error) {
-		err = row.Scan(&s)
-		return s, err
-	})
 }
 
 // inOrder sorts tables so that foreign keys point backwards.

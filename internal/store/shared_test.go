@@ -8,15 +8,18 @@ import (
 	"testing"
 	"time"
 
-	"github.com/beeos/beeos"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/store/cluster"
+	"github.com/beeos/beeos/internal/store/database"
 )
 
 func TestSecretIsTheSameForAll(t *testing.T) {
-	each(t, func(t *testing.T, db *DB) {
+	each(t, func(t *testing.T, db *Store) {
 		values := make([][]byte, 20)
 		ok, _ := together(t, len(values), func(i int) (err error) {
-			values[i], err = db.Secret(context.Background(), "session", func() []byte { return []byte(rand.Text()) })
+			values[i], err = db.Cluster.Secret(context.Background(), "session", func() []byte { return []byte(rand.Text()) })
 			return err
 		})
 		if ok != len(values) {
@@ -27,7 +30,7 @@ func TestSecretIsTheSameForAll(t *testing.T) {
 				t.Fatalf("%q and %q", v, values[0])
 			}
 		}
-		other, err := db.Secret(t.Context(), "other", func() []byte { return []byte("x") })
+		other, err := db.Cluster.Secret(t.Context(), "other", func() []byte { return []byte("x") })
 		if err != nil || string(other) != "x" {
 			t.Errorf("other = %q, %v", other, err)
 		}
@@ -35,11 +38,11 @@ func TestSecretIsTheSameForAll(t *testing.T) {
 }
 
 func TestNonceIsAcceptedOnce(t *testing.T) {
-	each(t, func(t *testing.T, db *DB) {
+	each(t, func(t *testing.T, db *Store) {
 		ctx := context.Background()
 		var fresh atomic.Int32
 		together(t, 20, func(int) error {
-			ok, err := db.UseNonce(ctx, "key", "nonce", time.Now().Add(time.Minute))
+			ok, err := db.Cluster.UseNonce(ctx, "key", "nonce", time.Now().Add(time.Minute))
 			if ok {
 				fresh.Add(1)
 			}
@@ -48,25 +51,25 @@ func TestNonceIsAcceptedOnce(t *testing.T) {
 		if n := fresh.Load(); n != 1 {
 			t.Errorf("accepted %d times", n)
 		}
-		if ok, err := db.UseNonce(ctx, "other key", "nonce", time.Now().Add(time.Minute)); !ok || err != nil {
+		if ok, err := db.Cluster.UseNonce(ctx, "other key", "nonce", time.Now().Add(time.Minute)); !ok || err != nil {
 			t.Errorf("another key's nonce: %v, %v", ok, err)
 		}
 	})
 }
 
 func TestPruneForgetsWhatIsOver(t *testing.T) {
-	each(t, func(t *testing.T, db *DB) {
+	each(t, func(t *testing.T, db *Store) {
 		ctx, at := t.Context(), time.Now()
 		u, _ := owner(t, db, "a@example.com")
 		for i, end := range []time.Time{at.Add(-time.Second), at.Add(time.Minute)} {
-			if _, err := db.UseNonce(ctx, "key", fmt.Sprint(i), end); err != nil {
+			if _, err := db.Cluster.UseNonce(ctx, "key", fmt.Sprint(i), end); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if _, err := db.CreateJoinToken(ctx, u.ID, -time.Minute); err != nil {
+		if _, err := db.Instances.CreateJoinToken(ctx, u.ID, -time.Minute); err != nil {
 			t.Fatal(err)
 		}
-		if err := db.Prune(ctx, at); err != nil {
+		if err := db.Cluster.Prune(ctx, at); err != nil {
 			t.Fatal(err)
 		}
 		var nonces, tokens int
@@ -77,43 +80,43 @@ func TestPruneForgetsWhatIsOver(t *testing.T) {
 }
 
 func TestNodes(t *testing.T) {
-	each(t, func(t *testing.T, db *DB) {
-		ctx, at := t.Context(), now()
-		a, b := Node{ID: "a", RouteURL: "nats://a:6222", SeenAt: at.Add(-time.Minute)}, Node{ID: "b", RouteURL: "nats://b:6222", SeenAt: at}
-		for _, n := range []Node{b, a} {
-			if err := db.PutNode(ctx, n); err != nil {
+	each(t, func(t *testing.T, db *Store) {
+		ctx, at := t.Context(), database.Now()
+		a, b := cluster.Node{ID: "a", RouteURL: "nats://a:6222", SeenAt: at.Add(-time.Minute)}, cluster.Node{ID: "b", RouteURL: "nats://b:6222", SeenAt: at}
+		for _, n := range []cluster.Node{b, a} {
+			if err := db.Cluster.PutNode(ctx, n); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if got, err := db.Nodes(ctx, at.Add(-time.Second)); err != nil || !cmp.Equal(got, []Node{b}) {
+		if got, err := db.Cluster.ListNodes(ctx, at.Add(-time.Second)); err != nil || !cmp.Equal(got, []cluster.Node{b}) {
 			t.Errorf("lately seen: %v, %v", got, err)
 		}
 		a.SeenAt, a.RouteURL = at, "nats://moved:6222"
-		if err := db.PutNode(ctx, a); err != nil {
+		if err := db.Cluster.PutNode(ctx, a); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := db.Nodes(ctx, at); err != nil || !cmp.Equal(got, []Node{a, b}) {
+		if got, err := db.Cluster.ListNodes(ctx, at); err != nil || !cmp.Equal(got, []cluster.Node{a, b}) {
 			t.Errorf("both: %v, %v", got, err)
 		}
-		if err := db.DropNode(ctx, "b"); err != nil {
+		if err := db.Cluster.DropNode(ctx, "b"); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := db.Nodes(ctx, time.Time{}); err != nil || !cmp.Equal(got, []Node{a}) {
+		if got, err := db.Cluster.ListNodes(ctx, time.Time{}); err != nil || !cmp.Equal(got, []cluster.Node{a}) {
 			t.Errorf("after the drop: %v, %v", got, err)
 		}
 	})
 }
 
 func TestJoinTokenWorksOnce(t *testing.T) {
-	each(t, func(t *testing.T, db *DB) {
+	each(t, func(t *testing.T, db *Store) {
 		ctx := context.Background()
 		u, _ := owner(t, db, "a@example.com")
-		token, err := db.CreateJoinToken(ctx, u.ID, time.Minute)
+		token, err := db.Instances.CreateJoinToken(ctx, u.ID, time.Minute)
 		if err != nil {
 			t.Fatal(err)
 		}
 		ok, codes := together(t, 10, func(int) error {
-			got, err := db.UseJoinToken(ctx, token)
+			got, err := db.Instances.UseJoinToken(ctx, token)
 			if err == nil && got != u.ID {
 				return fmt.Errorf("owner %s", got)
 			}
@@ -122,21 +125,21 @@ func TestJoinTokenWorksOnce(t *testing.T) {
 		if ok != 1 || codes[beeos.InvalidToken] != 9 {
 			t.Errorf("%d got in, the others %v", ok, codes)
 		}
-		late, err := db.CreateJoinToken(ctx, u.ID, -time.Second)
+		late, err := db.Instances.CreateJoinToken(ctx, u.ID, -time.Second)
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = db.UseJoinToken(ctx, late)
+		_, err = db.Instances.UseJoinToken(ctx, late)
 		wantCode(t, err, beeos.InvalidToken, "ask for a new one")
 
-		token, err = db.CreateJoinToken(ctx, u.ID, time.Minute)
+		token, err = db.Instances.CreateJoinToken(ctx, u.ID, time.Minute)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := db.DisableUser(ctx, u.ID, time.Now()); err != nil {
+		if err := db.People.DisableUser(ctx, u.ID, time.Now()); err != nil {
 			t.Fatal(err)
 		}
-		_, err = db.UseJoinToken(ctx, token)
+		_, err = db.Instances.UseJoinToken(ctx, token)
 		wantCode(t, err, beeos.InvalidToken)
 	})
 }

@@ -7,99 +7,102 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/store/approvals"
+	"github.com/beeos/beeos/internal/store/builtins"
+	"github.com/beeos/beeos/internal/store/database"
 )
 
 // builtin keeps a built-in agent for a new user.
-func builtin(t *testing.T, db *DB, name string) Builtin {
+func builtin(t *testing.T, db *Store, name string) builtins.Builtin {
 	t.Helper()
-	u := beeos.User{ID: beeos.NewID(), Email: beeos.NewID() + "@x", CreatedAt: now()}
-	if err := db.CreateUser(t.Context(), u); err != nil {
+	u := beeos.User{ID: beeos.NewID(), Email: beeos.NewID() + "@x", CreatedAt: database.Now()}
+	if err := db.People.CreateUser(t.Context(), u); err != nil {
 		t.Fatal(err)
 	}
 	public, _, _ := ed25519.GenerateKey(nil)
-	b := Builtin{ID: beeos.NewID(), OwnerID: u.ID, Name: name, Definition: `{"model":"m"}`, Sealed: []byte{0, 1, 255}, CreatedAt: now(), UpdatedAt: now()}
-	if err := db.CreateBuiltin(t.Context(), b, public); err != nil {
+	b := builtins.Builtin{ID: beeos.NewID(), OwnerID: u.ID, Name: name, Definition: `{"model":"m"}`, Sealed: []byte{0, 1, 255}, CreatedAt: database.Now(), UpdatedAt: database.Now()}
+	if err := db.Builtins.Create(t.Context(), b, public); err != nil {
 		t.Fatal(err)
 	}
 	return b
 }
 
 // fillSkills writes a row into every table of skills.
-func fillSkills(t *testing.T, db *DB) {
+func fillSkills(t *testing.T, db *Store) {
 	t.Helper()
 	ctx, b := t.Context(), builtin(t, db, "helper")
-	_, pinned := db.PinSkillTool(ctx, SkillTool{BuiltinID: b.ID, Skill: "s", Tool: "t", Hash: "1", UpdatedAt: now()})
+	_, pinned := db.Builtins.PinSkillTool(ctx, builtins.SkillTool{BuiltinID: b.ID, Skill: "s", Tool: "t", Hash: "1", UpdatedAt: database.Now()})
 	underWay(t, db, "turn of "+b.ID)
-	_, _, taken := db.TakeStep(ctx, b.ID, Step{Turn: "turn of " + b.ID, Step: 1, Content: "{}"}, now())
-	err := errors.Join(pinned, taken, db.PutSkillToken(ctx, b.ID, "s", "https://a", "https://as", []byte{0, 255}, now()),
-		db.PutSkillConsent(ctx, "state", SkillConsent{BuiltinID: b.ID, Skill: "s", Sealed: []byte{1}}, now()))
+	_, _, taken := db.Builtins.TakeStep(ctx, b.ID, builtins.Step{Turn: "turn of " + b.ID, Step: 1, Content: "{}"}, database.Now())
+	err := errors.Join(pinned, taken, db.Builtins.PutSkillToken(ctx, b.ID, "s", "https://a", "https://as", []byte{0, 255}, database.Now()),
+		db.Builtins.PutSkillConsent(ctx, "state", builtins.SkillConsent{BuiltinID: b.ID, Skill: "s", Sealed: []byte{1}}, database.Now()))
 	if err != nil {
 		t.Fatal(err)
 	}
 }
 
 func TestBuiltinsAreTheirOwners(t *testing.T) {
-	each(t, func(t *testing.T, db *DB) {
+	each(t, func(t *testing.T, db *Store) {
 		ctx := t.Context()
 		mine, others := builtin(t, db, "helper"), builtin(t, db, "helper")
-		got, err := db.Builtin(ctx, mine.OwnerID, mine.ID)
+		got, err := db.Builtins.Get(ctx, mine.OwnerID, mine.ID)
 		if err != nil || got.Name != "helper" || string(got.Sealed) != string(mine.Sealed) || got.Definition != mine.Definition {
 			t.Fatalf("%+v, %v", got, err)
 		}
-		if _, err := db.Builtin(ctx, mine.OwnerID, others.ID); beeos.CodeOf(err) != beeos.NotFound {
+		if _, err := db.Builtins.Get(ctx, mine.OwnerID, others.ID); beeos.CodeOf(err) != beeos.NotFound {
 			t.Errorf("another owner's: %v", err)
 		}
 		public, _, _ := ed25519.GenerateKey(nil)
 		twin := mine
 		twin.ID = beeos.NewID()
-		if err := db.CreateBuiltin(ctx, twin, public); beeos.CodeOf(err) != beeos.Conflict {
+		if err := db.Builtins.Create(ctx, twin, public); beeos.CodeOf(err) != beeos.Conflict {
 			t.Errorf("a second one of that name: %v", err)
 		}
-		if i, err := db.Instance(ctx, twin.ID); err != nil || i.RevokedAt.IsZero() {
+		if i, err := db.Instances.Get(ctx, twin.ID); err != nil || i.RevokedAt.IsZero() {
 			t.Errorf("its identity is left alive: %+v, %v", i, err)
 		}
 		was := mine.UpdatedAt
 		mine.Stopped, mine.UpdatedAt = true, was.Add(time.Second)
-		if ok, err := db.UpdateBuiltin(ctx, mine, was); err != nil || !ok {
+		if ok, err := db.Builtins.Update(ctx, mine, was); err != nil || !ok {
 			t.Fatal(ok, err)
 		}
-		if ok, err := db.UpdateBuiltin(ctx, mine, was); err != nil || ok {
+		if ok, err := db.Builtins.Update(ctx, mine, was); err != nil || ok {
 			t.Errorf("changed from what it no longer is: %v, %v", ok, err)
 		}
-		if got, err := db.BuiltinNamed(ctx, mine.OwnerID, "helper"); err != nil || got.ID != mine.ID {
+		if got, err := db.Builtins.GetByName(ctx, mine.OwnerID, "helper"); err != nil || got.ID != mine.ID {
 			t.Errorf("by name: %+v, %v", got, err)
 		}
-		if list, err := db.Builtins(ctx, mine.OwnerID); err != nil || len(list) != 1 || !list[0].Stopped {
+		if list, err := db.Builtins.List(ctx, mine.OwnerID); err != nil || len(list) != 1 || !list[0].Stopped {
 			t.Errorf("%+v, %v", list, err)
 		}
-		if err := db.DeleteBuiltin(ctx, others.OwnerID, mine.ID); beeos.CodeOf(err) != beeos.NotFound {
+		if err := db.Builtins.Delete(ctx, others.OwnerID, mine.ID); beeos.CodeOf(err) != beeos.NotFound {
 			t.Errorf("deleted by another: %v", err)
 		}
-		if _, err := db.PinSkillTool(ctx, SkillTool{BuiltinID: mine.ID, Skill: "s", Tool: "t", Hash: "1"}); err != nil {
+		if _, err := db.Builtins.PinSkillTool(ctx, builtins.SkillTool{BuiltinID: mine.ID, Skill: "s", Tool: "t", Hash: "1"}); err != nil {
 			t.Fatal(err)
 		}
-		if err := db.DeleteBuiltin(ctx, mine.OwnerID, mine.ID); err != nil {
+		if err := db.Builtins.Delete(ctx, mine.OwnerID, mine.ID); err != nil {
 			t.Fatal(err)
 		}
-		if i, err := db.Instance(ctx, mine.ID); err != nil || i.RevokedAt.IsZero() {
+		if i, err := db.Instances.Get(ctx, mine.ID); err != nil || i.RevokedAt.IsZero() {
 			t.Errorf("its identity outlives it: %+v, %v", i, err)
 		}
 	})
 }
 
 func TestChangedToolsAreHeldUntilAccepted(t *testing.T) {
-	each(t, func(t *testing.T, db *DB) {
+	each(t, func(t *testing.T, db *Store) {
 		ctx, b := t.Context(), builtin(t, db, "helper")
 		pin := func(hash string, wantHash, wantHeld string) {
 			t.Helper()
-			got, err := db.PinSkillTool(ctx, SkillTool{BuiltinID: b.ID, Skill: "files", Tool: "save", Hash: hash, Definition: "as " + hash, UpdatedAt: now()})
+			got, err := db.Builtins.PinSkillTool(ctx, builtins.SkillTool{BuiltinID: b.ID, Skill: "files", Tool: "save", Hash: hash, Definition: "as " + hash, UpdatedAt: database.Now()})
 			if err != nil || got.Hash != wantHash || got.Definition != "as "+wantHash || got.HeldHash != wantHeld {
 				t.Fatalf("%+v, %v; want %s, held %q", got, err, wantHash, wantHeld)
 			}
 		}
 		accept := func(hash string, want beeos.Code) {
 			t.Helper()
-			if err := db.AcceptSkillTool(ctx, b.ID, "files", "save", hash, now()); beeos.CodeOf(err) != want && (err != nil || want != "") {
+			if err := db.Builtins.AcceptSkillTool(ctx, b.ID, "files", "save", hash, database.Now()); beeos.CodeOf(err) != want && (err != nil || want != "") {
 				t.Fatalf("accepted: %v, want %q", err, want)
 			}
 		}
@@ -119,51 +122,51 @@ func TestChangedToolsAreHeldUntilAccepted(t *testing.T) {
 // TestSkillIsForgotten: what is held is counted for its owner, and a skill
 // that is taken away leaves nothing that another of its name could inherit.
 func TestSkillIsForgotten(t *testing.T) {
-	each(t, func(t *testing.T, db *DB) {
+	each(t, func(t *testing.T, db *Store) {
 		ctx, b := t.Context(), builtin(t, db, "helper")
 		other := builtin(t, db, "other")
-		inst, err := db.Instance(ctx, b.ID)
+		inst, err := db.Instances.Get(ctx, b.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
-		done, err := db.Sync(ctx, inst, []beeos.Definition{{Name: "helper"}})
+		done, err := db.Agents.Sync(ctx, inst, []beeos.Definition{{Name: "helper"}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		agent := done.IDs()["helper"]
 		for _, skill := range []string{"files", "mail"} {
 			for _, hash := range []string{"1", "2"} {
-				if _, err := db.PinSkillTool(ctx, SkillTool{BuiltinID: b.ID, Skill: skill, Tool: "save", Hash: hash, UpdatedAt: now()}); err != nil {
+				if _, err := db.Builtins.PinSkillTool(ctx, builtins.SkillTool{BuiltinID: b.ID, Skill: skill, Tool: "save", Hash: hash, UpdatedAt: database.Now()}); err != nil {
 					t.Fatal(err)
 				}
 			}
 			err := errors.Join(
-				db.PutSkillToken(ctx, b.ID, skill, "r", "i", []byte("x"), now()),
-				db.SetApprovalRules(ctx, []ApprovalRule{{AgentID: agent, Skill: skill, Mode: ApprovalAuto}, {AgentID: agent, Skill: skill, Tool: "save", Mode: ApprovalAsk}}))
+				db.Builtins.PutSkillToken(ctx, b.ID, skill, "r", "i", []byte("x"), database.Now()),
+				db.Approvals.SetRules(ctx, []approvals.Rule{{AgentID: agent, Skill: skill, Mode: approvals.ModeAuto}, {AgentID: agent, Skill: skill, Tool: "save", Mode: approvals.ModeAsk}}))
 			if err != nil {
 				t.Fatal(err)
 			}
 		}
-		held, err := db.HeldSkillTools(ctx, b.OwnerID)
+		held, err := db.Builtins.CountHeldSkillTools(ctx, b.OwnerID)
 		if err != nil || len(held) != 1 || held[b.ID] != 2 {
 			t.Errorf("%v, %v", held, err)
 		}
-		if held, err := db.HeldSkillTools(ctx, other.OwnerID); err != nil || len(held) != 0 {
+		if held, err := db.Builtins.CountHeldSkillTools(ctx, other.OwnerID); err != nil || len(held) != 0 {
 			t.Errorf("another's: %v, %v", held, err)
 		}
-		if err := db.ForgetSkill(ctx, b.ID, "files"); err != nil {
+		if err := db.Builtins.ForgetSkill(ctx, b.ID, "files"); err != nil {
 			t.Fatal(err)
 		}
-		tools, err := db.SkillTools(ctx, b.ID, "")
+		tools, err := db.Builtins.ListSkillTools(ctx, b.ID, "")
 		if err != nil || len(tools) != 1 || tools[0].Skill != "mail" {
 			t.Errorf("%+v, %v", tools, err)
 		}
-		rules, err := db.ApprovalRules(ctx, agent)
+		rules, err := db.Approvals.ListRules(ctx, agent)
 		if err != nil || len(rules) != 2 || rules[0].Skill != "mail" {
 			t.Errorf("%+v, %v", rules, err)
 		}
 		for skill, want := range map[string]string{"files": "", "mail": "x"} {
-			if got, err := db.SkillToken(ctx, b.ID, skill, "r", "i"); err != nil || string(got) != want {
+			if got, err := db.Builtins.GetSkillToken(ctx, b.ID, skill, "r", "i"); err != nil || string(got) != want {
 				t.Errorf("%s: %q, %v", skill, got, err)
 			}
 		}
@@ -171,19 +174,19 @@ func TestSkillIsForgotten(t *testing.T) {
 }
 
 func TestTokensHaveOneResourceAndIssuer(t *testing.T) {
-	each(t, func(t *testing.T, db *DB) {
+	each(t, func(t *testing.T, db *Store) {
 		ctx, b := t.Context(), builtin(t, db, "helper")
-		at := now()
+		at := database.Now()
 		put := func(resource, issuer, value string) {
 			t.Helper()
 			at = at.Add(time.Second)
-			if err := db.PutSkillToken(ctx, b.ID, "files", resource, issuer, []byte(value), at); err != nil {
+			if err := db.Builtins.PutSkillToken(ctx, b.ID, "files", resource, issuer, []byte(value), at); err != nil {
 				t.Fatal(err)
 			}
 		}
 		want := func(resource, issuer, value string) {
 			t.Helper()
-			got, err := db.SkillToken(ctx, b.ID, "files", resource, issuer)
+			got, err := db.Builtins.GetSkillToken(ctx, b.ID, "files", resource, issuer)
 			if err != nil || string(got) != value {
 				t.Errorf("%s of %s: %q, %v; want %q", resource, issuer, got, err, value)
 			}
@@ -196,7 +199,7 @@ func TestTokensHaveOneResourceAndIssuer(t *testing.T) {
 		want("https://a/mcp", "https://as2", "two")
 		want("https://a/mcp", "", "four")
 		want("https://b/mcp", "https://as2", "")
-		if err := db.ForgetSkillTokens(ctx, b.ID, "files"); err != nil {
+		if err := db.Builtins.ForgetSkillTokens(ctx, b.ID, "files"); err != nil {
 			t.Fatal(err)
 		}
 		want("https://a/mcp", "", "")
@@ -204,19 +207,19 @@ func TestTokensHaveOneResourceAndIssuer(t *testing.T) {
 }
 
 func TestConsentsAreTakenOnce(t *testing.T) {
-	each(t, func(t *testing.T, db *DB) {
+	each(t, func(t *testing.T, db *Store) {
 		ctx, b := t.Context(), builtin(t, db, "helper")
-		c := SkillConsent{BuiltinID: b.ID, Skill: "files", Sealed: []byte("x")}
-		for state, expires := range map[string]time.Time{"one": now().Add(time.Minute), "late": now().Add(-time.Minute)} {
-			if err := db.PutSkillConsent(ctx, state, c, expires); err != nil {
+		c := builtins.SkillConsent{BuiltinID: b.ID, Skill: "files", Sealed: []byte("x")}
+		for state, expires := range map[string]time.Time{"one": database.Now().Add(time.Minute), "late": database.Now().Add(-time.Minute)} {
+			if err := db.Builtins.PutSkillConsent(ctx, state, c, expires); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if got, err := db.TakeSkillConsent(ctx, "one", now()); err != nil || got.Skill != "files" || string(got.Sealed) != "x" {
+		if got, err := db.Builtins.TakeSkillConsent(ctx, "one", database.Now()); err != nil || got.Skill != "files" || string(got.Sealed) != "x" {
 			t.Errorf("%+v, %v", got, err)
 		}
 		for _, state := range []string{"one", "late", "never"} {
-			if _, err := db.TakeSkillConsent(ctx, state, now()); beeos.CodeOf(err) != beeos.InvalidParam {
+			if _, err := db.Builtins.TakeSkillConsent(ctx, state, database.Now()); beeos.CodeOf(err) != beeos.InvalidParam {
 				t.Errorf("%s: %v", state, err)
 			}
 		}
@@ -226,22 +229,22 @@ func TestConsentsAreTakenOnce(t *testing.T) {
 // TestOneNodeRunsABuiltin: of several nodes that want it one gets it, and the
 // changes of its owner do not take it away.
 func TestOneNodeRunsABuiltin(t *testing.T) {
-	each(t, func(t *testing.T, db *DB) {
+	each(t, func(t *testing.T, db *Store) {
 		ctx, b := t.Context(), builtin(t, db, "helper")
 		claim := func(from, to string, want bool) {
 			t.Helper()
-			if ok, err := db.ClaimBuiltin(ctx, b.ID, from, to); err != nil || ok != want {
+			if ok, err := db.Builtins.Claim(ctx, b.ID, from, to); err != nil || ok != want {
 				t.Fatalf("from %q to %q: %v, %v", from, to, ok, err)
 			}
 		}
 		claim("", "one", true)
 		claim("", "two", false)
-		if ok, err := db.UpdateBuiltin(ctx, b, b.UpdatedAt); err != nil || !ok {
+		if ok, err := db.Builtins.Update(ctx, b, b.UpdatedAt); err != nil || !ok {
 			t.Fatal(ok, err)
 		}
 		claim("two", "", false)
 		claim("one", "two", true)
-		if got, err := db.Builtin(ctx, "", b.ID); err != nil || got.Node != "two" {
+		if got, err := db.Builtins.Get(ctx, "", b.ID); err != nil || got.Node != "two" {
 			t.Errorf("%+v, %v", got, err)
 		}
 	})

@@ -6,6 +6,8 @@ import (
 	"net"
 	"path/filepath"
 	"testing"
+
+	"github.com/beeos/beeos/internal/store/database"
 )
 
 // TestStale: a connection is in order while nothing comes, also when somebody
@@ -25,7 +27,7 @@ func TestStale(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if stale(conn) {
+	if database.Stale(conn) {
 		t.Error("a quiet connection is stale")
 	}
 	ended := make(chan struct{})
@@ -35,13 +37,13 @@ func TestStale(t *testing.T) {
 		conn.Read(one[:]) //nolint:errcheck // it ends with the other side
 	}()
 	for range 100 { // in one of them the reader waits already
-		if stale(conn) {
+		if database.Stale(conn) {
 			t.Error("a connection with a reader is stale")
 		}
 	}
 	other.Close()
 	<-ended
-	if !stale(conn) {
+	if !database.Stale(conn) {
 		t.Error("a connection without another side is in order")
 	}
 }

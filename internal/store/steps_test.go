@@ -8,12 +8,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/store/builtins"
+	"github.com/beeos/beeos/internal/store/database"
 )
 
 // underWay makes a request that nobody has answered yet.
-func underWay(t *testing.T, db *DB, turn string) {
+func underWay(t *testing.T, db *Store, turn string) {
 	t.Helper()
-	_, err := db.write(t.Context(), `INSERT INTO deliveries (turn, channel, off, agent_id, lane, seq, leased, attempt, lease_until, started, mode, redelivery, deadline)
+	_, err := db.Write(t.Context(), `INSERT INTO deliveries (turn, channel, off, agent_id, lane, seq, leased, attempt, lease_until, started, mode, redelivery, deadline)
 		VALUES ($1, 'c', 1, 'a', '', 1, TRUE, 1, 0, FALSE, 'stream', 'always', 0)`, turn)
 	if err != nil {
 		t.Fatal(err)
@@ -23,13 +25,13 @@ func underWay(t *testing.T, db *DB, turn string) {
 // TestStepsAreTakenOnce: of many who would take a step one does, and the others
 // are told what that one wrote.
 func TestStepsAreTakenOnce(t *testing.T) {
-	each(t, func(t *testing.T, db *DB) {
+	each(t, func(t *testing.T, db *Store) {
 		ctx, b := t.Context(), builtin(t, db, "helper")
 		underWay(t, db, "turn")
-		var wrote [8]Step
+		var wrote [8]builtins.Step
 		var mine [8]bool
 		if ok, codes := together(t, len(wrote), func(i int) (err error) {
-			wrote[i], mine[i], err = db.TakeStep(ctx, b.ID, Step{Turn: "turn", Step: 1, Call: 1, Content: fmt.Sprintf(`"%d"`, i)}, now())
+			wrote[i], mine[i], err = db.Builtins.TakeStep(ctx, b.ID, builtins.Step{Turn: "turn", Step: 1, Call: 1, Content: fmt.Sprintf(`"%d"`, i)}, database.Now())
 			return err
 		}); ok != len(wrote) {
 			t.Fatal(codes)
@@ -46,20 +48,20 @@ func TestStepsAreTakenOnce(t *testing.T) {
 		if won != 1 {
 			t.Errorf("%d took the step", won)
 		}
-		end := Step{Turn: "turn", Step: 1, Call: 1, Content: `"it ran"`}
-		if err := db.EndStep(ctx, end); err != nil {
+		end := builtins.Step{Turn: "turn", Step: 1, Call: 1, Content: `"it ran"`}
+		if err := db.Builtins.EndStep(ctx, end); err != nil {
 			t.Fatal(err)
 		}
 		end.Done = true
-		if got, mine, err := db.TakeStep(ctx, b.ID, Step{Turn: "turn", Step: 1, Call: 1}, now()); err != nil || mine || got != end {
+		if got, mine, err := db.Builtins.TakeStep(ctx, b.ID, builtins.Step{Turn: "turn", Step: 1, Call: 1}, database.Now()); err != nil || mine || got != end {
 			t.Errorf("afterwards: %+v, %v, %v", got, mine, err)
 		}
-		said := Step{Turn: "turn", Step: 1, Done: true, Content: `{"text":"hm"}`}
-		if _, mine, err := db.TakeStep(ctx, b.ID, said, now()); err != nil || !mine {
+		said := builtins.Step{Turn: "turn", Step: 1, Done: true, Content: `{"text":"hm"}`}
+		if _, mine, err := db.Builtins.TakeStep(ctx, b.ID, said, database.Now()); err != nil || !mine {
 			t.Errorf("another step: %v, %v", mine, err)
 		}
-		got, err := db.Steps(ctx, "turn")
-		if diff := cmp.Diff([]Step{said, end}, got); err != nil || diff != "" {
+		got, err := db.Builtins.ListSteps(ctx, "turn")
+		if diff := cmp.Diff([]builtins.Step{said, end}, got); err != nil || diff != "" {
 			t.Errorf("%v\n%s", err, diff)
 		}
 	})
@@ -68,40 +70,40 @@ func TestStepsAreTakenOnce(t *testing.T) {
 // TestStepsEndWithTheirRequest: what has ended takes no step, whether or not
 // its steps are forgotten, and they are once nobody can be at work on it.
 func TestStepsEndWithTheirRequest(t *testing.T) {
-	each(t, func(t *testing.T, db *DB) {
+	each(t, func(t *testing.T, db *Store) {
 		ctx, b := t.Context(), builtin(t, db, "helper")
 		for _, turn := range []string{"over", "open"} {
 			underWay(t, db, turn)
-			if _, _, err := db.TakeStep(ctx, b.ID, Step{Turn: turn, Step: 1, Content: "{}"}, now()); err != nil {
+			if _, _, err := db.Builtins.TakeStep(ctx, b.ID, builtins.Step{Turn: turn, Step: 1, Content: "{}"}, database.Now()); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if _, err := db.write(ctx, "DELETE FROM deliveries WHERE turn = 'over'"); err != nil {
+		if _, err := db.Write(ctx, "DELETE FROM deliveries WHERE turn = 'over'"); err != nil {
 			t.Fatal(err)
 		}
 		count := func(turn string, want int) {
 			t.Helper()
-			if got, err := db.Steps(ctx, turn); err != nil || len(got) != want {
+			if got, err := db.Builtins.ListSteps(ctx, turn); err != nil || len(got) != want {
 				t.Errorf("%s: %v, %v", turn, got, err)
 			}
 		}
 		refused := func() {
 			t.Helper()
-			_, _, err := db.TakeStep(ctx, b.ID, Step{Turn: "over", Step: 2, Content: "{}"}, now())
+			_, _, err := db.Builtins.TakeStep(ctx, b.ID, builtins.Step{Turn: "over", Step: 2, Content: "{}"}, database.Now())
 			wantCode(t, err, beeos.MessageTerminal)
 		}
 		refused()
-		if err := db.ForgetSteps(ctx, now().Add(-time.Hour)); err != nil {
+		if err := db.Builtins.ForgetSteps(ctx, database.Now().Add(-time.Hour)); err != nil {
 			t.Fatal(err)
 		}
 		count("over", 1) // somebody may still be at work on it
-		if err := db.ForgetSteps(ctx, now().Add(time.Hour)); err != nil {
+		if err := db.Builtins.ForgetSteps(ctx, database.Now().Add(time.Hour)); err != nil {
 			t.Fatal(err)
 		}
 		count("over", 0)
 		count("open", 1)
 		refused()
-		if err := db.DeleteBuiltin(ctx, b.OwnerID, b.ID); err != nil {
+		if err := db.Builtins.Delete(ctx, b.OwnerID, b.ID); err != nil {
 			t.Fatal(err)
 		}
 		count("open", 0)

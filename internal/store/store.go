@@ -1,37 +1,46 @@
-// Package store keeps who and what: users, instances and their join tokens,
-// agents and the sync that declares them, API keys, what is known about files,
-// webhooks and what is to be sent to them, approvals and their rules, built-in
-// agents with their skills and the steps that they take, the audit trail, and
-// what replicas share (secrets, nonces, nodes). One file per table family.
+// Package store opens the database and hands out its tables: one small package
+// per family of tables below this folder, so that a user is given the tables
+// it needs and no others. Package database is the handle they share: one SQL
+// dialect for SQLite and PostgreSQL, and what the errors of the two mean.
 //
-// It is plain SQL in one dialect for SQLite and PostgreSQL; a statement that
-// truly differs has two named constants side by side. The schema is
-// migrations/*.sql, which also holds the ledger's tables, since both live in
-// one database and one DB handle. postgres.go and sqlite.go open it, and know
-// what its errors mean; stale_unix.go sees connections that PostgreSQL has left.
-// Copy moves everything from one database to another.
+// The schema is migrations/*.sql, which also holds the ledger's tables, since
+// both live in one database. Copy moves everything from one database to
+// another; Inspect tells what state one is in.
 package store
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
-	"math/rand/v2"
-	"strings"
-	"time"
 
-	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/store/agents"
+	"github.com/beeos/beeos/internal/store/approvals"
+	"github.com/beeos/beeos/internal/store/audit"
+	"github.com/beeos/beeos/internal/store/builtins"
+	"github.com/beeos/beeos/internal/store/cluster"
+	"github.com/beeos/beeos/internal/store/database"
+	"github.com/beeos/beeos/internal/store/files"
+	"github.com/beeos/beeos/internal/store/grants"
+	"github.com/beeos/beeos/internal/store/keys"
+	"github.com/beeos/beeos/internal/store/people"
+	"github.com/beeos/beeos/internal/store/sessions"
+	"github.com/beeos/beeos/internal/store/webhooks"
 )
 
-// DB is the one handle to the database, for this package and for the ledger.
-type DB struct {
-	*sql.DB
-	Postgres bool
-
-	// writing makes SQLite's writers in this process queue up in order
-	// instead of polling the file lock; nil on PostgreSQL.
-	writing chan struct{}
+// Store is an open database with its tables.
+type Store struct {
+	*database.DB
+	Agents    *agents.Table
+	Instances *agents.Instances
+	Keys      *keys.Table
+	People    *people.Table
+	Grants    *grants.Table
+	Approvals *approvals.Table
+	Builtins  *builtins.Table
+	Files     *files.Table
+	Webhooks  *webhooks.Table
+	Audit     *audit.Table
+	Sessions  *sessions.Table
+	Cluster   *cluster.Table
 }
 
 // Open connects to the database that dsn names, creates or upgrades its
@@ -42,153 +51,33 @@ type DB struct {
 //
 // With durability=fsync (the default) a commit survives a power cut; with os
 // it survives the death of the process alone.
-func Open(ctx context.Context, dsn string) (*DB, error) {
-	db, err := connect(ctx, dsn)
+func Open(ctx context.Context, dsn string) (*Store, error) {
+	db, err := database.Open(ctx, dsn)
 	if err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
-	if err := db.migrate(ctx); err != nil {
+	if err := migrate(ctx, db); err != nil {
 		db.Close()
 		return nil, fmt.Errorf("open store: %w", err)
 	}
-	return db, nil
+	return tablesOf(db), nil
 }
 
-func connect(ctx context.Context, dsn string) (*DB, error) {
-	scheme, rest, _ := strings.Cut(dsn, ":")
-	switch scheme {
-	case "sqlite":
-		return openSQLite(ctx, rest)
-	case "postgres", "postgresql":
-		return openPostgres(ctx, dsn)
+func tablesOf(db *database.DB) *Store {
+	instances := agents.NewInstances(db)
+	return &Store{
+		DB:        db,
+		Agents:    agents.New(db),
+		Instances: instances,
+		Keys:      keys.New(db),
+		People:    people.New(db),
+		Grants:    grants.New(db),
+		Approvals: approvals.New(db),
+		Builtins:  builtins.New(db, instances),
+		Files:     files.New(db),
+		Webhooks:  webhooks.New(db),
+		Audit:     audit.New(db),
+		Sessions:  sessions.New(db),
+		Cluster:   cluster.New(db),
 	}
-	// The text may hold a password, so it is not repeated.
-	return nil, errors.New("the database URL starts with neither sqlite: nor postgres://; write postgres://user:password@host:5432/database, or leave it empty for SQLite in the data folder")
-}
-
-// txTries bounds how often Tx runs its function.
-const txTries = 10
-
-// Tx runs fn in a transaction and commits it, unless fn fails. When the
-// database asks for it (deadlock, serialization failure, busy file), or its
-// connection breaks before the commit, fn runs again from the start, so it must
-// not keep anything of an earlier run.
-func (db *DB) Tx(ctx context.Context, fn func(*sql.Tx) error) error {
-	for try := 1; ; try++ {
-		sent, err := db.tryTx(ctx, fn)
-		if err == nil || try == txTries || !(passing(err) || !sent && cutOff(err)) {
-			return err
-		}
-		// Wide apart: those who ran into each other must not do so again.
-		pause := rand.N(min(time.Second, 4*time.Millisecond<<try))
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-			return err
-		}
-	}
-}
-
-// tryTx also tells whether COMMIT was sent: when it was, an error can leave
-// open whether it took effect.
-func (db *DB) tryTx(ctx context.Context, fn func(*sql.Tx) error) (sent bool, err error) {
-	unlock, err := db.LockWriter(ctx)
-	if err != nil {
-		return false, err
-	}
-	defer unlock()
-	tx, err := db.BeginTx(ctx, nil)
-	if err != nil {
-		return false, err
-	}
-	defer tx.Rollback() //nolint:errcheck // after a commit it does nothing
-	if err := fn(tx); err != nil {
-		return false, err
-	}
-	return true, tx.Commit()
-}
-
-// write runs one writing statement that needs no transaction around it.
-func (db *DB) write(ctx context.Context, query string, args ...any) (sql.Result, error) {
-	unlock, err := db.LockWriter(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer unlock()
-	return db.ExecContext(ctx, query, args...)
-}
-
-// Retryable reports whether the same transaction may work when tried again.
-func (db *DB) Retryable(err error) bool { return passing(err) }
-
-// LockWriter waits for this process's turn to write, for those who manage
-// their own transactions. On PostgreSQL there is nothing to wait for.
-func (db *DB) LockWriter(ctx context.Context) (unlock func(), err error) {
-	if db.writing == nil {
-		return func() {}, nil
-	}
-	select {
-	case db.writing <- struct{}{}:
-		return func() { <-db.writing }, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-// querier is what *sql.DB, *sql.Tx and *sql.Conn have in common.
-type querier interface {
-	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
-}
-
-// scanner is what *sql.Row and *sql.Rows have in common.
-type scanner interface{ Scan(dest ...any) error }
-
-// collect reads all rows of a query with the given scan function.
-func collect[T any](rows *sql.Rows, err error, scan func(scanner) (T, error)) ([]T, error) {
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var list []T
-	for rows.Next() {
-		v, err := scan(rows)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, v)
-	}
-	return list, rows.Err()
-}
-
-// micros and moment turn times into what the tables hold and back.
-func micros(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
-	}
-	return t.UnixMicro()
-}
-
-func moment(us int64) time.Time {
-	if us == 0 {
-		return time.Time{}
-	}
-	return time.UnixMicro(us).UTC()
-}
-
-// placeholders writes n placeholders, from $first on.
-func placeholders(first, n int) string {
-	var b strings.Builder
-	for i := range n {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		fmt.Fprintf(&b, "$%d", first+i)
-	}
-	return b.String()
-}
-
-func notFound(what string) error {
-	return beeos.Errorf(beeos.NotFound, "there is no such %s; check the id", what)
 }

@@ -11,20 +11,24 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/test/pgtest"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/store/agents"
+	"github.com/beeos/beeos/internal/store/database"
+	"github.com/beeos/beeos/internal/store/grants"
+	"github.com/beeos/beeos/test/pgtest"
 )
 
 // each runs a test on both engines, each with a fresh database.
-func each(t *testing.T, test func(t *testing.T, db *DB)) {
+func each(t *testing.T, test func(t *testing.T, db *Store)) {
 	t.Run("sqlite", func(t *testing.T) { test(t, open(t, sqliteURL(t))) })
 	t.Run("postgres", func(t *testing.T) { test(t, open(t, pgtest.URL(t))) })
 }
 
 func sqliteURL(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "beeos.db") }
 
-func open(t *testing.T, dsn string) *DB {
+func open(t *testing.T, dsn string) *Store {
 	t.Helper()
 	db, err := Open(t.Context(), dsn)
 	if err != nil {
@@ -35,23 +39,23 @@ func open(t *testing.T, dsn string) *DB {
 }
 
 // owner makes a user with one instance.
-func owner(t *testing.T, db *DB, email string) (beeos.User, beeos.Instance) {
+func owner(t *testing.T, db *Store, email string) (beeos.User, beeos.Instance) {
 	t.Helper()
-	u := beeos.User{ID: beeos.NewID(), Email: email, Name: "Test", CreatedAt: now()}
-	if err := db.CreateUser(t.Context(), u); err != nil {
+	u := beeos.User{ID: beeos.NewID(), Email: email, Name: "Test", CreatedAt: database.Now()}
+	if err := db.People.CreateUser(t.Context(), u); err != nil {
 		t.Fatal(err)
 	}
 	return u, instance(t, db, u)
 }
 
-func instance(t *testing.T, db *DB, u beeos.User) beeos.Instance {
+func instance(t *testing.T, db *Store, u beeos.User) beeos.Instance {
 	t.Helper()
 	public, _, err := ed25519.GenerateKey(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	i := beeos.Instance{ID: beeos.NewID(), OwnerID: u.ID, Name: "laptop", PublicKey: public, CreatedAt: now()}
-	if err := db.CreateInstance(t.Context(), i); err != nil {
+	i := beeos.Instance{ID: beeos.NewID(), OwnerID: u.ID, Name: "laptop", PublicKey: public, CreatedAt: database.Now()}
+	if err := db.Instances.Create(t.Context(), i); err != nil {
 		t.Fatal(err)
 	}
 	return i
@@ -189,7 +193,7 @@ func TestReplicasStartTogether(t *testing.T) {
 					return err
 				}
 				defer db.Close()
-				_, err = db.Users(context.Background())
+				_, err = db.People.ListUsers(context.Background())
 				return err
 			})
 			if ok != 6 {
@@ -221,7 +225,7 @@ func TestDurability(t *testing.T) {
 }
 
 func TestTx(t *testing.T) {
-	each(t, func(t *testing.T, db *DB) {
+	each(t, func(t *testing.T, db *Store) {
 		boom := errors.New("boom")
 		insert := func(tx *sql.Tx, name string) error {
 			_, err := tx.Exec("INSERT INTO secrets (name, value) VALUES ($1, $2)", name, []byte{1})
@@ -234,7 +238,7 @@ func TestTx(t *testing.T) {
 		if err := db.Tx(t.Context(), func(tx *sql.Tx) error { return insert(tx, "b") }); err != nil {
 			t.Fatal(err)
 		}
-		names, err := texts(t.Context(), db, "SELECT name FROM secrets")
+		names, err := database.ReadTexts(t.Context(), db, "SELECT name FROM secrets")
 		if err != nil || len(names) != 1 || names[0] != "b" {
 			t.Errorf("kept %v, %v", names, err)
 		}
@@ -247,8 +251,8 @@ func TestReadersDoNotHearOfDeadConnections(t *testing.T) {
 	line := pgtest.NewLine(t, pgtest.Cluster(t).URL(t))
 	db := open(t, line.URL)
 	for range 10 {
-		if n, codes := together(t, postgresConns, func(int) error { _, err := db.Users(t.Context()); return err }); n != postgresConns {
-			t.Errorf("%d of %d could read: %v", n, postgresConns, codes)
+		if n, codes := together(t, database.PostgresConns, func(int) error { _, err := db.People.ListUsers(t.Context()); return err }); n != database.PostgresConns {
+			t.Errorf("%d of %d could read: %v", n, database.PostgresConns, codes)
 		}
 		line.Cut()
 	}
@@ -282,9 +286,9 @@ func TestTxTriesAgainWhenItsConnectionBreaks(t *testing.T) {
 // Two transactions that lock two rows in opposite order: one of them must be
 // told to try again, and both must succeed in the end.
 func TestTxTriesAgainAfterDeadlock(t *testing.T) {
-	each(t, func(t *testing.T, db *DB) {
+	each(t, func(t *testing.T, db *Store) {
 		for _, name := range []string{"a", "b"} {
-			if _, err := db.Secret(t.Context(), name, func() []byte { return []byte{0} }); err != nil {
+			if _, err := db.Cluster.Secret(t.Context(), name, func() []byte { return []byte{0} }); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -314,15 +318,15 @@ func TestLookupsUseIndexes(t *testing.T) {
 	db := open(t, sqliteURL(t))
 	fill(t, db)
 	parameter, yes := regexp.MustCompile(`\$\d+`), true
-	owned, _ := AgentFilter{OwnerID: "u", InstanceID: "i", Active: &yes}.conditions()
-	public, _ := AgentFilter{Visibility: []beeos.Visibility{beeos.VisiblePublic}}.conditions()
-	byIDs, _ := AgentFilter{IDs: []string{"a"}}.conditions()
+	owned, _ := agents.Filter{OwnerID: "u", InstanceID: "i", Active: &yes}.Conditions()
+	public, _ := agents.Filter{Visibility: []beeos.Visibility{beeos.VisiblePublic}}.Conditions()
+	byIDs, _ := agents.Filter{IDs: []string{"a"}}.Conditions()
 	for _, query := range []string{
 		"SELECT * FROM agents WHERE NOT deleted AND id = $1",
 		"SELECT * FROM agents WHERE NOT deleted AND owner_id = $1 AND name IN ($2, $3)",
-		"SELECT * FROM agents" + owned.sql() + " ORDER BY created_at, id LIMIT 10",
-		"SELECT * FROM agents" + public.sql() + " ORDER BY created_at, id LIMIT 10",
-		"SELECT * FROM agents" + byIDs.sql() + " ORDER BY created_at, id LIMIT 10",
+		"SELECT * FROM agents" + owned.SQL() + " ORDER BY created_at, id LIMIT 10",
+		"SELECT * FROM agents" + public.SQL() + " ORDER BY created_at, id LIMIT 10",
+		"SELECT * FROM agents" + byIDs.SQL() + " ORDER BY created_at, id LIMIT 10",
 		"SELECT * FROM api_keys WHERE hash = $1",
 		"SELECT * FROM api_keys WHERE agent_id = $1 AND agent_id <> ''",
 		"SELECT * FROM audit WHERE owner_id = $2 ORDER BY at DESC, id DESC LIMIT 3",
@@ -332,10 +336,10 @@ func TestLookupsUseIndexes(t *testing.T) {
 		"SELECT * FROM users WHERE email = $1",
 		"DELETE FROM oauth_families WHERE grant_id = $1",
 		"SELECT * FROM oauth_grants WHERE user_id = $1 ORDER BY created_at DESC, id DESC",
-		familyQuery,
+		grants.FamilyQuery,
 	} {
 		rows, err := db.Query("EXPLAIN QUERY PLAN " + parameter.ReplaceAllString(query, "'x'"))
-		plan, err := collect(rows, err, func(row scanner) (step string, err error) {
+		plan, err := database.Collect(rows, err, func(row database.Scanner) (step string, err error) {
 			var id, parent, unused int
 			err = row.Scan(&id, &parent, &unused, &step)
 			return step, err

@@ -8,11 +8,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/beeos/beeos"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/store/agents"
 )
 
-func names(list []SyncedAgent) []string {
+func names(list []agents.SyncedAgent) []string {
 	out := []string{}
 	for _, a := range list {
 		out = append(out, a.Name)
@@ -21,16 +23,16 @@ func names(list []SyncedAgent) []string {
 	return out
 }
 
-func sync(t *testing.T, db *DB, inst beeos.Instance, defs ...beeos.Definition) SyncResult {
+func sync(t *testing.T, db *Store, inst beeos.Instance, defs ...beeos.Definition) agents.SyncResult {
 	t.Helper()
-	r, err := db.Sync(t.Context(), inst, defs)
+	r, err := db.Agents.Sync(t.Context(), inst, defs)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return r
 }
 
-func wantSync(t *testing.T, r SyncResult, created, updated, deactivated, unchanged string) {
+func wantSync(t *testing.T, r agents.SyncResult, created, updated, deactivated, unchanged string) {
 	t.Helper()
 	got := fmt.Sprint(names(r.Created), names(r.Updated), names(r.Deactivated), names(r.Unchanged))
 	if want := fmt.Sprintf("[%s] [%s] [%s] [%s]", created, updated, deactivated, unchanged); got != want {
@@ -39,7 +41,7 @@ func wantSync(t *testing.T, r SyncResult, created, updated, deactivated, unchang
 }
 
 func TestSyncIsDeclarative(t *testing.T) {
-	each(t, func(t *testing.T, db *DB) {
+	each(t, func(t *testing.T, db *Store) {
 		ctx := t.Context()
 		_, inst := owner(t, db, "a@example.com")
 		a, b := beeos.Definition{Name: "A gent", TimeoutMS: 1500}, beeos.Definition{Name: "b"}
@@ -50,7 +52,7 @@ func TestSyncIsDeclarative(t *testing.T) {
 		if !strings.HasPrefix(ids["b"], "agent_") || len(ids["b"]) != 22 || strings.ToLower(ids["b"]) != ids["b"] {
 			t.Errorf("id %q", ids["b"])
 		}
-		first, err := db.Agent(ctx, ids["A gent"])
+		first, err := db.Agents.Get(ctx, ids["A gent"])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -67,14 +69,14 @@ func TestSyncIsDeclarative(t *testing.T) {
 		a.Description = "now with words"
 		r = sync(t, db, inst, a)
 		wantSync(t, r, "", "A gent", "b", "")
-		if r.Updated[0].ID != ids["A gent"] || r.Deactivated[0] != (SyncedAgent{ID: ids["b"], Name: "b", Slug: "b"}) {
+		if r.Updated[0].ID != ids["A gent"] || r.Deactivated[0] != (agents.SyncedAgent{ID: ids["b"], Name: "b", Slug: "b"}) {
 			t.Errorf("ids changed: %+v", r)
 		}
-		second, err := db.Agent(ctx, ids["A gent"])
+		second, err := db.Agents.Get(ctx, ids["A gent"])
 		if err != nil || second.Fingerprint == first.Fingerprint || !second.UpdatedAt.After(first.UpdatedAt) {
 			t.Errorf("an update that does not show: %+v, %v", second, err)
 		}
-		if gone, err := db.Agent(ctx, ids["b"]); err != nil || gone.Active {
+		if gone, err := db.Agents.Get(ctx, ids["b"]); err != nil || gone.Active {
 			t.Errorf("b is still active: %+v, %v", gone, err)
 		}
 		wantSync(t, sync(t, db, inst, a, b), "", "b", "", "A gent")
@@ -87,16 +89,16 @@ func TestSyncIsDeclarative(t *testing.T) {
 }
 
 func TestSyncLeavesTheOwnersSettings(t *testing.T) {
-	each(t, func(t *testing.T, db *DB) {
+	each(t, func(t *testing.T, db *Store) {
 		ctx := t.Context()
 		_, inst := owner(t, db, "a@example.com")
 		id := sync(t, db, inst, beeos.Definition{Name: "a"}).IDs()["a"]
 		public, off, limit := beeos.VisiblePublic, false, 7
-		before, err := db.Agent(ctx, id)
+		before, err := db.Agents.Get(ctx, id)
 		if err != nil {
 			t.Fatal(err)
 		}
-		patched, err := db.UpdateAgent(ctx, id, AgentPatch{Visibility: &public, MCPEnabled: &off, SelfTool: &off, RateLimit: &limit})
+		patched, err := db.Agents.Update(ctx, id, agents.Patch{Visibility: &public, MCPEnabled: &off, SelfTool: &off, RateLimit: &limit})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -104,28 +106,28 @@ func TestSyncLeavesTheOwnersSettings(t *testing.T) {
 			t.Error("the fingerprint did not change with the settings")
 		}
 		sync(t, db, inst, beeos.Definition{Name: "a", Version: "2"})
-		a, err := db.Agent(ctx, id)
+		a, err := db.Agents.Get(ctx, id)
 		if err != nil || a.Visibility != public || a.MCPEnabled || a.SelfTool || a.RateLimit != limit || a.Definition.Version != "2" {
 			t.Errorf("%+v, %v", a, err)
 		}
 		odd, low := beeos.Visibility("odd"), -1
-		for _, p := range []AgentPatch{{Visibility: &odd}, {RateLimit: &low}} {
-			_, err = db.UpdateAgent(ctx, id, p)
+		for _, p := range []agents.Patch{{Visibility: &odd}, {RateLimit: &low}} {
+			_, err = db.Agents.Update(ctx, id, p)
 			wantCode(t, err, beeos.InvalidParam)
 		}
-		_, err = db.UpdateAgent(ctx, "nothing", AgentPatch{MCPEnabled: &off})
+		_, err = db.Agents.Update(ctx, "nothing", agents.Patch{MCPEnabled: &off})
 		wantCode(t, err, beeos.AgentNotFound)
 	})
 }
 
 func TestAgentIsActiveWhileAnyInstanceDeclaresIt(t *testing.T) {
-	each(t, func(t *testing.T, db *DB) {
+	each(t, func(t *testing.T, db *Store) {
 		u, one := owner(t, db, "a@example.com")
 		two := instance(t, db, u)
 		def := beeos.Definition{Name: "a"}
 		id := sync(t, db, one, def).IDs()["a"]
 		wantSync(t, sync(t, db, two, def), "", "", "", "a")
-		if a, err := db.Agent(t.Context(), id); err != nil || a.InstanceID != two.ID {
+		if a, err := db.Agents.Get(t.Context(), id); err != nil || a.InstanceID != two.ID {
 			t.Errorf("synced last by %v, %v", a, err)
 		}
 		wantSync(t, sync(t, db, one), "", "", "", "")
@@ -138,7 +140,7 @@ func TestAgentIsActiveWhileAnyInstanceDeclaresIt(t *testing.T) {
 }
 
 func TestSyncRefusesAndChangesNothing(t *testing.T) {
-	each(t, func(t *testing.T, db *DB) {
+	each(t, func(t *testing.T, db *Store) {
 		_, inst := owner(t, db, "a@example.com")
 		good := beeos.Definition{Name: "good", DeliveryMode: beeos.DeliverQueue}
 		id := sync(t, db, inst, good).IDs()["good"]
@@ -154,18 +156,18 @@ func TestSyncRefusesAndChangesNothing(t *testing.T) {
 			{"twice", []beeos.Definition{{Name: "new"}, {Name: "new"}}, beeos.InvalidBody, `agent "new" is declared twice`},
 			{"own id as skill", []beeos.Definition{{Name: "good", Skills: []beeos.Skill{{Name: id}}}}, beeos.InvalidBody, "name of the agent itself"},
 		} {
-			_, err := db.Sync(t.Context(), inst, tt.defs)
+			_, err := db.Agents.Sync(t.Context(), inst, tt.defs)
 			wantCode(t, err, tt.code, tt.want)
 		}
 		wantSync(t, sync(t, db, inst, beeos.Definition{Name: "good"}), "", "", "", "good") // no mode: as before
-		if _, total, err := db.Agents(t.Context(), AgentFilter{}); err != nil || total != 1 {
+		if _, total, err := db.Agents.List(t.Context(), agents.Filter{}); err != nil || total != 1 {
 			t.Errorf("%d agents, %v", total, err)
 		}
 	})
 }
 
 func TestSlugsAreUniquePerOwner(t *testing.T) {
-	each(t, func(t *testing.T, db *DB) {
+	each(t, func(t *testing.T, db *Store) {
 		_, inst := owner(t, db, "a@example.com")
 		var defs []beeos.Definition
 		for _, n := range []string{"My Bot", "my bot", "my-bot", "助手", "機器人", strings.Repeat("long name-", 9)} {
@@ -173,7 +175,7 @@ func TestSlugsAreUniquePerOwner(t *testing.T) {
 		}
 		seen := map[string]bool{}
 		for _, a := range sync(t, db, inst, defs...).Created {
-			if seen[a.Slug] || a.Slug == "" || len(a.Slug) > maxSlug+5 {
+			if seen[a.Slug] || a.Slug == "" || len(a.Slug) > agents.MaxSlug+5 {
 				t.Errorf("slug %q of %q", a.Slug, a.Name)
 			}
 			seen[a.Slug] = true
@@ -187,19 +189,19 @@ func TestSlugsAreUniquePerOwner(t *testing.T) {
 // Many instances of one owner declare overlapping sets at once: each name
 // must end as one agent, declared by all.
 func TestSyncRaces(t *testing.T) {
-	each(t, func(t *testing.T, db *DB) {
+	each(t, func(t *testing.T, db *Store) {
 		u, _ := owner(t, db, "a@example.com")
 		insts := make([]beeos.Instance, 10)
 		for i := range insts {
 			insts[i] = instance(t, db, u)
 		}
-		results := make([]SyncResult, len(insts))
+		results := make([]agents.SyncResult, len(insts))
 		ok, codes := together(t, len(insts), func(i int) (err error) {
 			defs := []beeos.Definition{{Name: "a"}, {Name: "b"}, {Name: "c"}}
 			if i%2 == 1 {
 				slices.Reverse(defs)
 			}
-			results[i], err = db.Sync(context.Background(), insts[i], defs)
+			results[i], err = db.Agents.Sync(context.Background(), insts[i], defs)
 			return err
 		})
 		if ok != len(insts) {
@@ -219,47 +221,47 @@ func TestSyncRaces(t *testing.T) {
 
 // Owner's patches, deletions and syncs at once must not lose each other.
 func TestSyncAgainstPatches(t *testing.T) {
-	each(t, func(t *testing.T, db *DB) {
+	each(t, func(t *testing.T, db *Store) {
 		ctx := context.Background()
 		_, inst := owner(t, db, "a@example.com")
 		id := sync(t, db, inst, beeos.Definition{Name: "a"}).IDs()["a"]
 		ok, codes := together(t, 16, func(i int) error {
 			if i%2 == 0 {
-				_, err := db.Sync(ctx, inst, []beeos.Definition{{Name: "a", Version: fmt.Sprint(i)}})
+				_, err := db.Agents.Sync(ctx, inst, []beeos.Definition{{Name: "a", Version: fmt.Sprint(i)}})
 				return err
 			}
 			limit, public := 100, beeos.VisiblePublic
-			_, err := db.UpdateAgent(ctx, id, AgentPatch{RateLimit: &limit, Visibility: &public})
+			_, err := db.Agents.Update(ctx, id, agents.Patch{RateLimit: &limit, Visibility: &public})
 			return err
 		})
-		a, err := db.Agent(ctx, id)
+		a, err := db.Agents.Get(ctx, id)
 		if ok != 16 || err != nil || a.RateLimit != 100 || a.Definition.Version == "" {
 			t.Fatalf("%d succeeded, the others %v; %+v, %v", ok, codes, a, err)
 		}
-		text, err := encodeDefinition(a.Definition)
-		if err != nil || a.Fingerprint != fingerprint(a, text) {
+		text, err := agents.EncodeDefinition(a.Definition)
+		if err != nil || a.Fingerprint != agents.Fingerprint(a, text) {
 			t.Errorf("the fingerprint is not that of the agent: %v", err)
 		}
 	})
 }
 
 func TestDeleteAgent(t *testing.T) {
-	each(t, func(t *testing.T, db *DB) {
+	each(t, func(t *testing.T, db *Store) {
 		ctx := t.Context()
 		u, inst := owner(t, db, "a@example.com")
 		id := sync(t, db, inst, beeos.Definition{Name: "a"}).IDs()["a"]
-		if err := db.CreateKey(ctx, beeos.Key{ID: "k", Kind: beeos.AgentKey, OwnerID: u.ID, AgentID: id}, hashOf("k")); err != nil {
+		if err := db.Keys.Create(ctx, beeos.Key{ID: "k", Kind: beeos.AgentKey, OwnerID: u.ID, AgentID: id}, hashOf("k")); err != nil {
 			t.Fatal(err)
 		}
-		if err := db.DeleteAgent(ctx, id); err != nil {
+		if err := db.Agents.Delete(ctx, id); err != nil {
 			t.Fatal(err)
 		}
-		_, err := db.Agent(ctx, id)
+		_, err := db.Agents.Get(ctx, id)
 		wantCode(t, err, beeos.AgentNotFound)
-		_, err = db.AgentByName(ctx, u.ID, "a")
+		_, err = db.Agents.GetByName(ctx, u.ID, "a")
 		wantCode(t, err, beeos.AgentNotFound)
-		wantCode(t, db.DeleteAgent(ctx, id), beeos.AgentNotFound)
-		if k, err := db.KeyByHash(ctx, hashOf("k")); err != nil || k.RevokedAt.IsZero() {
+		wantCode(t, db.Agents.Delete(ctx, id), beeos.AgentNotFound)
+		if k, err := db.Keys.GetByHash(ctx, hashOf("k")); err != nil || k.RevokedAt.IsZero() {
 			t.Errorf("its key: %+v, %v", k, err)
 		}
 		if again := sync(t, db, inst, beeos.Definition{Name: "a"}); len(again.Created) != 1 || again.Created[0].ID == id || again.Created[0].Slug != "a" {
@@ -269,7 +271,7 @@ func TestDeleteAgent(t *testing.T) {
 }
 
 func TestAgentsFilters(t *testing.T) {
-	each(t, func(t *testing.T, db *DB) {
+	each(t, func(t *testing.T, db *Store) {
 		ctx := t.Context()
 		u, one := owner(t, db, "a@example.com")
 		two := instance(t, db, u)
@@ -279,27 +281,27 @@ func TestAgentsFilters(t *testing.T) {
 		sync(t, db, two, beeos.Definition{Name: "b"}, beeos.Definition{Name: "c"})
 		sync(t, db, stranger, beeos.Definition{Name: "z"})
 		public, yes, no := beeos.VisiblePublic, true, false
-		if _, err := db.UpdateAgent(ctx, ids["a"], AgentPatch{Visibility: &public, MCPEnabled: &no}); err != nil {
+		if _, err := db.Agents.Update(ctx, ids["a"], agents.Patch{Visibility: &public, MCPEnabled: &no}); err != nil {
 			t.Fatal(err)
 		}
 		for _, tt := range []struct {
 			name   string
-			filter AgentFilter
+			filter agents.Filter
 			want   string
 			total  int
 		}{
-			{"all", AgentFilter{}, "a b c off z", 5},
-			{"owner", AgentFilter{OwnerID: u.ID}, "a b c off", 4},
-			{"instance", AgentFilter{OwnerID: u.ID, InstanceID: two.ID}, "b c", 2},
-			{"active", AgentFilter{OwnerID: u.ID, Active: &yes}, "a b c", 3},
-			{"inactive", AgentFilter{Active: &no}, "off", 1},
-			{"mcp", AgentFilter{OwnerID: u.ID, MCPEnabled: &yes, Active: &yes}, "b c", 2},
-			{"ids", AgentFilter{IDs: []string{ids["a"], ids["off"], "nothing"}}, "a off", 2},
-			{"no ids", AgentFilter{IDs: []string{}}, "", 0},
-			{"visible", AgentFilter{Visibility: []beeos.Visibility{beeos.VisiblePublic, beeos.VisibleMarketplace}}, "a", 1},
-			{"zero byte", AgentFilter{OwnerID: "\x00"}, "", 0},
+			{"all", agents.Filter{}, "a b c off z", 5},
+			{"owner", agents.Filter{OwnerID: u.ID}, "a b c off", 4},
+			{"instance", agents.Filter{OwnerID: u.ID, InstanceID: two.ID}, "b c", 2},
+			{"active", agents.Filter{OwnerID: u.ID, Active: &yes}, "a b c", 3},
+			{"inactive", agents.Filter{Active: &no}, "off", 1},
+			{"mcp", agents.Filter{OwnerID: u.ID, MCPEnabled: &yes, Active: &yes}, "b c", 2},
+			{"ids", agents.Filter{IDs: []string{ids["a"], ids["off"], "nothing"}}, "a off", 2},
+			{"no ids", agents.Filter{IDs: []string{}}, "", 0},
+			{"visible", agents.Filter{Visibility: []beeos.Visibility{beeos.VisiblePublic, beeos.VisibleMarketplace}}, "a", 1},
+			{"zero byte", agents.Filter{OwnerID: "\x00"}, "", 0},
 		} {
-			list, total, err := db.Agents(ctx, tt.filter)
+			list, total, err := db.Agents.List(ctx, tt.filter)
 			var got []string
 			for _, a := range list {
 				got = append(got, a.Name)
@@ -311,7 +313,7 @@ func TestAgentsFilters(t *testing.T) {
 		}
 		seen := map[string]bool{}
 		for offset := 0; offset < 6; offset += 2 {
-			list, total, err := db.Agents(ctx, AgentFilter{Limit: 2, Offset: offset})
+			list, total, err := db.Agents.List(ctx, agents.Filter{Limit: 2, Offset: offset})
 			if err != nil || total != 5 {
 				t.Fatalf("page at %d: %d, %v", offset, total, err)
 			}

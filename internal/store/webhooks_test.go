@@ -7,17 +7,20 @@ import (
 	"testing"
 	"time"
 
-	"github.com/beeos/beeos"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/store/database"
+	"github.com/beeos/beeos/internal/store/webhooks"
 )
 
-func aWebhook(t *testing.T, db *DB, turn, url string) Webhook {
+func aWebhook(t *testing.T, db *Store, turn, url string) webhooks.Webhook {
 	t.Helper()
-	w := Webhook{
+	w := webhooks.Webhook{
 		ID: "wh_" + beeos.NewID(), Turn: turn, Channel: "ch-1", Owner: "user:u", Renderer: "openapi", URL: url,
-		Seen: 1, Status: beeos.TaskQueued, Watching: true, CreatedAt: now(),
+		Seen: 1, Status: beeos.TaskQueued, Watching: true, CreatedAt: database.Now(),
 	}
-	kept, err := db.PutWebhook(t.Context(), w, 10, func(*Webhook) ([]byte, error) { return []byte("sealed"), nil })
+	kept, err := db.Webhooks.Put(t.Context(), w, 10, func(*webhooks.Webhook) ([]byte, error) { return []byte("sealed"), nil })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,17 +28,17 @@ func aWebhook(t *testing.T, db *DB, turn, url string) Webhook {
 }
 
 // news makes deliveries of a webhook, in order.
-func news(t *testing.T, db *DB, w Webhook, n int) (Webhook, []string) {
+func news(t *testing.T, db *Store, w webhooks.Webhook, n int) (webhooks.Webhook, []string) {
 	t.Helper()
-	var list []WebhookDelivery
+	var list []webhooks.Delivery
 	var ids []string
 	for i := range n {
-		list = append(list, WebhookDelivery{ID: "whd_" + beeos.NewID(), Payload: fmt.Append(nil, i)})
+		list = append(list, webhooks.Delivery{ID: "whd_" + beeos.NewID(), Payload: fmt.Append(nil, i)})
 		ids = append(ids, list[i].ID)
 	}
 	next := w
 	next.Seen++
-	moved, err := db.AdvanceWebhook(t.Context(), w, next, list, now())
+	moved, err := db.Webhooks.Advance(t.Context(), w, next, list, database.Now())
 	if err != nil || !moved {
 		t.Fatalf("advance: %v, %v", moved, err)
 	}
@@ -44,23 +47,23 @@ func news(t *testing.T, db *DB, w Webhook, n int) (Webhook, []string) {
 }
 
 func TestWebhookIsMovedOnce(t *testing.T) {
-	each(t, func(t *testing.T, db *DB) {
+	each(t, func(t *testing.T, db *Store) {
 		w := aWebhook(t, db, "turn-1", "https://example.com/")
 		var won atomic.Int64
 		together(t, 8, func(i int) error {
 			next := w
 			next.Seen, next.Status = 2, beeos.TaskRunning
-			moved, err := db.AdvanceWebhook(t.Context(), w, next, []WebhookDelivery{{ID: fmt.Sprint("whd_", i), Payload: []byte("x")}}, now())
+			moved, err := db.Webhooks.Advance(t.Context(), w, next, []webhooks.Delivery{{ID: fmt.Sprint("whd_", i), Payload: []byte("x")}}, database.Now())
 			if moved {
 				won.Add(1)
 			}
 			return err
 		})
-		list, err := db.WebhookDeliveries(t.Context(), w.ID, 100)
+		list, err := db.Webhooks.ListDeliveries(t.Context(), w.ID, 100)
 		if won.Load() != 1 || len(list) != 1 || err != nil {
 			t.Errorf("%d moved it, %d deliveries, %v", won.Load(), len(list), err)
 		}
-		got, err := db.Webhook(t.Context(), "turn-1", w.ID)
+		got, err := db.Webhooks.Get(t.Context(), "turn-1", w.ID)
 		want := w
 		want.Seen, want.Status, want.Events = 2, beeos.TaskRunning, 1
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
@@ -72,7 +75,7 @@ func TestWebhookIsMovedOnce(t *testing.T) {
 // TestDeliveriesHaveOneOwner: many claim at once; each delivery goes to one of
 // them, and the first attempts of a webhook one after the other.
 func TestDeliveriesHaveOneOwner(t *testing.T) {
-	each(t, func(t *testing.T, db *DB) {
+	each(t, func(t *testing.T, db *Store) {
 		ctx := t.Context()
 		var first []string
 		for i := range 40 {
@@ -82,7 +85,7 @@ func TestDeliveriesHaveOneOwner(t *testing.T) {
 		claims := make([][]string, 8)
 		together(t, 8, func(i int) error {
 			for range 3 {
-				list, err := db.ClaimWebhookDeliveries(ctx, fmt.Sprint("worker ", i), now(), now().Add(time.Minute), 5)
+				list, err := db.Webhooks.ClaimDeliveries(ctx, fmt.Sprint("worker ", i), database.Now(), database.Now().Add(time.Minute), 5)
 				if err != nil {
 					return err
 				}
@@ -94,7 +97,7 @@ func TestDeliveriesHaveOneOwner(t *testing.T) {
 		})
 		claimed := slices.Concat(claims...)
 		for len(claimed) < 40 { // those that were passed over
-			list, err := db.ClaimWebhookDeliveries(ctx, "last", now(), now().Add(time.Minute), 5)
+			list, err := db.Webhooks.ClaimDeliveries(ctx, "last", database.Now(), database.Now().Add(time.Minute), 5)
 			if err != nil || len(list) == 0 {
 				t.Fatalf("%d of 40 claimed, then %v", len(claimed), err)
 			}
@@ -111,53 +114,53 @@ func TestDeliveriesHaveOneOwner(t *testing.T) {
 }
 
 func TestDeliveryLease(t *testing.T) {
-	each(t, func(t *testing.T, db *DB) {
+	each(t, func(t *testing.T, db *Store) {
 		ctx := t.Context()
 		w, ids := news(t, db, aWebhook(t, db, "turn-1", "https://example.com/"), 1)
-		claim := func(lease string, at time.Time) []WebhookDelivery {
+		claim := func(lease string, at time.Time) []webhooks.Delivery {
 			t.Helper()
-			list, err := db.ClaimWebhookDeliveries(ctx, lease, at, at.Add(time.Minute), 5)
+			list, err := db.Webhooks.ClaimDeliveries(ctx, lease, at, at.Add(time.Minute), 5)
 			if err != nil {
 				t.Fatal(err)
 			}
 			return list
 		}
-		lost := claim("dies", now())
-		if len(lost) != 1 || lost[0].ID != ids[0] || len(claim("early", now().Add(30*time.Second))) != 0 {
+		lost := claim("dies", database.Now())
+		if len(lost) != 1 || lost[0].ID != ids[0] || len(claim("early", database.Now().Add(30*time.Second))) != 0 {
 			t.Fatalf("claimed %+v", lost)
 		}
-		_, err := db.RepeatWebhookDelivery(ctx, w.ID, ids[0], now())
+		_, err := db.Webhooks.RepeatDelivery(ctx, w.ID, ids[0], database.Now())
 		wantCode(t, err, beeos.Conflict)
-		heir := claim("heir", now().Add(2*time.Minute))
+		heir := claim("heir", database.Now().Add(2*time.Minute))
 		if len(heir) != 1 {
 			t.Fatalf("the lease of a dead worker stays: %+v", heir)
 		}
 		done := heir[0]
-		done.Status, done.Attempts, done.Tries, done.Due, done.Response, done.CompletedAt = DeliverySucceeded, 1, 1, time.Time{}, 200, now()
-		done.History = []DeliveryAttempt{{At: now(), Response: 200}}
+		done.Status, done.Attempts, done.Tries, done.Due, done.Response, done.CompletedAt = webhooks.DeliverySucceeded, 1, 1, time.Time{}, 200, database.Now()
+		done.History = []webhooks.Attempt{{At: database.Now(), Response: 200}}
 		late := lost[0]
-		late.Status, late.Error = DeliveryFailed, "too late"
-		for _, d := range []WebhookDelivery{done, late} { // the second has lost its lease
-			if err := db.FinishWebhookDelivery(ctx, d); err != nil {
+		late.Status, late.Error = webhooks.DeliveryFailed, "too late"
+		for _, d := range []webhooks.Delivery{done, late} { // the second has lost its lease
+			if err := db.Webhooks.FinishDelivery(ctx, d); err != nil {
 				t.Fatal(err)
 			}
 		}
 		done.Lease = ""
-		got, err := db.WebhookDelivery(ctx, w.ID, ids[0])
+		got, err := db.Webhooks.GetDelivery(ctx, w.ID, ids[0])
 		if diff := cmp.Diff(done, got); diff != "" || err != nil {
 			t.Errorf("%v %s", err, diff)
 		}
-		if list := claim("nothing", now().Add(time.Hour)); len(list) != 0 {
+		if list := claim("nothing", database.Now().Add(time.Hour)); len(list) != 0 {
 			t.Errorf("claimed %+v", list)
 		}
-		again, err := db.RepeatWebhookDelivery(ctx, w.ID, ids[0], now())
-		if err != nil || again.Status != DeliveryPending || again.Attempts != 1 || again.Tries != 0 {
+		again, err := db.Webhooks.RepeatDelivery(ctx, w.ID, ids[0], database.Now())
+		if err != nil || again.Status != webhooks.DeliveryPending || again.Attempts != 1 || again.Tries != 0 {
 			t.Errorf("%+v, %v", again, err)
 		}
-		if err := db.DeleteWebhook(ctx, w.ID); err != nil {
+		if err := db.Webhooks.Delete(ctx, w.ID); err != nil {
 			t.Fatal(err)
 		}
-		_, err = db.WebhookDelivery(ctx, w.ID, ids[0])
+		_, err = db.Webhooks.GetDelivery(ctx, w.ID, ids[0])
 		wantCode(t, err, beeos.NotFound)
 	})
 }
@@ -165,30 +168,30 @@ func TestDeliveryLease(t *testing.T) {
 // TestDisabledWhileOthersAreSent: what is under way to a receiver that wants no
 // more is not tried again; that it was taken after all is written down.
 func TestDisabledWhileOthersAreSent(t *testing.T) {
-	each(t, func(t *testing.T, db *DB) {
+	each(t, func(t *testing.T, db *Store) {
 		ctx := t.Context()
-		for result, want := range map[DeliveryStatus]DeliveryStatus{DeliveryFailed: DeliveryDead, DeliverySucceeded: DeliverySucceeded} {
+		for result, want := range map[webhooks.DeliveryStatus]webhooks.DeliveryStatus{webhooks.DeliveryFailed: webhooks.DeliveryDead, webhooks.DeliverySucceeded: webhooks.DeliverySucceeded} {
 			w, _ := news(t, db, aWebhook(t, db, "turn-"+string(result), "https://example.com/"), 1)
-			list, err := db.ClaimWebhookDeliveries(ctx, "lease", now(), now().Add(time.Minute), 10)
+			list, err := db.Webhooks.ClaimDeliveries(ctx, "lease", database.Now(), database.Now().Add(time.Minute), 10)
 			if err != nil || len(list) != 1 {
 				t.Fatalf("claimed %+v, %v", list, err)
 			}
-			if err := db.DisableWebhook(ctx, w.ID, now()); err != nil {
+			if err := db.Webhooks.Disable(ctx, w.ID, database.Now()); err != nil {
 				t.Fatal(err)
 			}
 			d := list[0]
-			if d.Status = result; result == DeliveryFailed {
-				d.Due = now().Add(time.Minute)
+			if d.Status = result; result == webhooks.DeliveryFailed {
+				d.Due = database.Now().Add(time.Minute)
 			} else {
 				d.Due = time.Time{}
 			}
-			if err := db.FinishWebhookDelivery(ctx, d); err != nil {
+			if err := db.Webhooks.FinishDelivery(ctx, d); err != nil {
 				t.Fatal(err)
 			}
-			if due, err := db.WebhooksDue(ctx, now().Add(time.Hour)); due || err != nil {
+			if due, err := db.Webhooks.AnyDue(ctx, database.Now().Add(time.Hour)); due || err != nil {
 				t.Errorf("%s: there is something to be sent: %t, %v", result, due, err)
 			}
-			if got, err := db.WebhookDelivery(ctx, w.ID, d.ID); err != nil || got.Status != want {
+			if got, err := db.Webhooks.GetDelivery(ctx, w.ID, d.ID); err != nil || got.Status != want {
 				t.Errorf("%s: it is %s, %v; want %s", result, got.Status, err, want)
 			}
 		}

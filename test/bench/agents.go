@@ -27,7 +27,7 @@ import (
 func agents(ctx context.Context, s settings) (string, error) {
 	h := newGathering(s.conversations)
 	defer h.Close()
-	b, err := prepare(ctx, "fsync", func(ctx context.Context, db *store.DB, user string) error { return makeClerk(ctx, db, user, h.URL) })
+	b, err := prepare(ctx, "fsync", func(ctx context.Context, db *store.Store, user string) error { return makeClerk(ctx, db, user, h.URL) })
 	if err != nil {
 		return "", err
 	}
@@ -109,7 +109,7 @@ func newGathering(all int) *gathering {
 const clerk = "clerk"
 
 // makeClerk makes the built-in agent in the database, as the server would.
-func makeClerk(ctx context.Context, db *store.DB, user, url string) error {
+func makeClerk(ctx context.Context, db *store.Store, user, url string) error {
 	folder, err := os.MkdirTemp("", "beeos-bench")
 	if err != nil {
 		return err

@@ -141,7 +141,7 @@ func startSDK(ctx context.Context) (rig, error) {
 // call as well as its owner; without others the owner is the only key.
 func startServer(ctx context.Context, binary, durability string, others int) (*beeosServer, string, func(), error) {
 	var keys []string
-	s, err := prepare(ctx, durability, func(ctx context.Context, db *store.DB, _ string) error {
+	s, err := prepare(ctx, durability, func(ctx context.Context, db *store.Store, _ string) error {
 		for i := range others {
 			_, key, err := newUser(ctx, db, fmt.Sprint("bench", i))
 			if err != nil {

@@ -18,10 +18,10 @@ const registered = 100_000
 func scale(ctx context.Context, s settings) (string, error) {
 	var rigs []rig
 	for _, full := range []bool{false, true} {
-		name, fill := "empty", func(context.Context, *store.DB, string) error { return nil }
+		name, fill := "empty", func(context.Context, *store.Store, string) error { return nil }
 		if full {
 			name = fmt.Sprintf("%d agents, %d messages", registered, s.stored)
-			fill = func(ctx context.Context, db *store.DB, user string) error { return fillUp(ctx, db, user, s.stored) }
+			fill = func(ctx context.Context, db *store.Store, user string) error { return fillUp(ctx, db, user, s.stored) }
 		}
 		b, err := prepare(ctx, "fsync", fill)
 		if err != nil {
@@ -54,7 +54,7 @@ func scale(ctx context.Context, s settings) (string, error) {
 
 // fillUp registers agents and stores messages through the code that does it
 // in earnest.
-func fillUp(ctx context.Context, db *store.DB, user string, messages int) error {
+func fillUp(ctx context.Context, db *store.Store, user string, messages int) error {
 	const each = 1000 // agents per instance
 	for i := range registered / each {
 		public, _, err := ed25519.GenerateKey(nil)
@@ -62,18 +62,18 @@ func fillUp(ctx context.Context, db *store.DB, user string, messages int) error 
 			return err
 		}
 		inst := beeos.Instance{ID: beeos.NewID(), OwnerID: user, Name: fmt.Sprint("fill-", i), PublicKey: public, CreatedAt: time.Now()}
-		if err := db.CreateInstance(ctx, inst); err != nil {
+		if err := db.Instances.Create(ctx, inst); err != nil {
 			return err
 		}
 		defs := make([]beeos.Definition, each)
 		for j := range defs {
 			defs[j] = beeos.Definition{Name: fmt.Sprint("fill-", i, "-", j), Description: "Fills the table."}
 		}
-		if _, err := db.Sync(ctx, inst, defs); err != nil {
+		if _, err := db.Agents.Sync(ctx, inst, defs); err != nil {
 			return err
 		}
 	}
-	l, err := ledger.Open(ctx, db, ledger.Options{})
+	l, err := ledger.Open(ctx, db.DB, ledger.Options{})
 	if err != nil {
 		return err
 	}

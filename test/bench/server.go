@@ -96,7 +96,7 @@ func build(ctx context.Context, dir string) (string, error) {
 
 // prepare makes the database with one user and a key that no quota stops;
 // fill may add to it.
-func prepare(ctx context.Context, durability string, fill func(context.Context, *store.DB, string) error) (*beeosServer, error) {
+func prepare(ctx context.Context, durability string, fill func(context.Context, *store.Store, string) error) (*beeosServer, error) {
 	data, err := os.MkdirTemp("", "beeos-bench-data")
 	if err != nil {
 		return nil, err
@@ -114,13 +114,13 @@ func prepare(ctx context.Context, durability string, fill func(context.Context, 
 }
 
 // newUser makes a user and a key that no quota stops.
-func newUser(ctx context.Context, db *store.DB, name string) (id, key string, err error) {
+func newUser(ctx context.Context, db *store.Store, name string) (id, key string, err error) {
 	id = beeos.NewID()
-	if err := db.CreateUser(ctx, beeos.User{ID: id, Email: name + "@localhost", Name: name, CreatedAt: time.Now()}); err != nil {
+	if err := db.People.CreateUser(ctx, beeos.User{ID: id, Email: name + "@localhost", Name: name, CreatedAt: time.Now()}); err != nil {
 		return "", "", err
 	}
 	key, hash, prefix := auth.NewKey(beeos.UserKey)
-	return id, key, db.CreateKey(ctx, beeos.Key{
+	return id, key, db.Keys.Create(ctx, beeos.Key{
 		ID: beeos.NewID(), Kind: beeos.UserKey, OwnerID: id, Name: name, Prefix: prefix,
 		RatePerMinute: 1_000_000_000, CreatedAt: time.Now(),
 	}, hash)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/grants"
 )
 
 const (
@@ -32,7 +33,7 @@ const (
 // one with a key, which is what a check of the token costs.
 func tokens(ctx context.Context, s settings) (string, error) {
 	var codes []string
-	b, err := prepare(ctx, "fsync", func(ctx context.Context, db *store.DB, user string) (err error) {
+	b, err := prepare(ctx, "fsync", func(ctx context.Context, db *store.Store, user string) (err error) {
 		codes, err = grantCodes(ctx, db, user)
 		return err
 	})
@@ -72,10 +73,10 @@ func tokens(ctx context.Context, s settings) (string, error) {
 
 // grantCodes lets an app of one person be redeemed so many times. The way
 // through the browser is not what is measured.
-func grantCodes(ctx context.Context, db *store.DB, user string) ([]string, error) {
+func grantCodes(ctx context.Context, db *store.Store, user string) ([]string, error) {
 	now := time.Now()
-	client := store.OAuthClient{ID: tokenClient, Name: "bench", RedirectURIs: []string{tokenCallback}, CreatedAt: now, ExpiresAt: now.Add(time.Hour)}
-	if err := db.CreateOAuthClient(ctx, client, 10); err != nil {
+	client := grants.Client{ID: tokenClient, Name: "bench", RedirectURIs: []string{tokenCallback}, CreatedAt: now, ExpiresAt: now.Add(time.Hour)}
+	if err := db.Grants.CreateClient(ctx, client, 10); err != nil {
 		return nil, err
 	}
 	challenge := sha256.Sum256([]byte(tokenVerifier))
@@ -83,7 +84,7 @@ func grantCodes(ctx context.Context, db *store.DB, user string) ([]string, error
 	for range tokenChains {
 		code := beeos.NewSecret("")
 		hash := sha256.Sum256([]byte(code))
-		_, err := db.GrantOAuth(ctx, store.OAuthGrant{ID: beeos.NewID(), UserID: user, ClientID: tokenClient, ClientName: "bench", All: true, CreatedAt: now}, store.OAuthCode{
+		_, err := db.Grants.GrantOAuth(ctx, grants.Grant{ID: beeos.NewID(), UserID: user, ClientID: tokenClient, ClientName: "bench", All: true, CreatedAt: now}, grants.Code{
 			Hash: hash[:], FamilyID: beeos.NewID(), ClientID: tokenClient, RedirectURI: tokenCallback,
 			Challenge: base64.RawURLEncoding.EncodeToString(challenge[:]), Resource: publicMCP, ExpiresAt: now.Add(time.Minute),
 		}, now.Add(time.Hour))

@@ -87,11 +87,11 @@ func TestBuiltinAgentOverTwoNodes(t *testing.T) {
 func (p pair) runner(ctx context.Context, t *testing.T, id string) (runs, other *node) {
 	t.Helper()
 	db := p.a.open()
-	row, err := db.Builtin(ctx, "", id)
+	row, err := db.Builtins.Get(ctx, "", id)
 	if err != nil {
 		t.Fatal(err)
 	}
-	nodes, err := db.Nodes(ctx, time.Time{})
+	nodes, err := db.Cluster.ListNodes(ctx, time.Time{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 // records is what the database holds, read without the server.
 type records struct {
 	t  testing.TB
-	db *store.DB
+	db *store.Store
 }
 
 func (n *node) records() records { return records{n.t, n.open()} }

@@ -86,7 +86,7 @@ func (n *node) dsn() string {
 }
 
 // open opens the node's database behind its back.
-func (n *node) open() *store.DB {
+func (n *node) open() *store.Store {
 	n.t.Helper()
 	db, err := store.Open(n.t.Context(), n.dsn())
 	if err != nil {

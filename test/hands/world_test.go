@@ -16,6 +16,7 @@ import (
 
 	"github.com/beeos/beeos/client"
 	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/audit"
 	"github.com/beeos/beeos/test/browser"
 	"github.com/beeos/beeos/test/person"
 	"github.com/beeos/beeos/test/program"
@@ -243,20 +244,20 @@ func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // audit returns the lines about decisions, the oldest first.
-func (w *world) audit() (rows []store.AuditRow) {
+func (w *world) audit() (rows []audit.Row) {
 	w.t.Helper()
 	db, err := store.Open(w.t.Context(), "sqlite:"+filepath.Join(w.data, "beeos.db"))
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	defer db.Close()
-	all, err := db.AuditRows(w.t.Context(), "", 1000)
+	all, err := db.Audit.List(w.t.Context(), "", 1000)
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	for _, r := range all {
 		if strings.HasPrefix(r.Action, "approval.") && r.Action != "approval.policy" {
-			rows = append([]store.AuditRow{r}, rows...)
+			rows = append([]audit.Row{r}, rows...)
 		}
 	}
 	return rows

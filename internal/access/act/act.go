@@ -23,7 +23,7 @@ import (
 // Options is what acts are done with. A process that only works on the
 // database has DB and People alone.
 type Options struct {
-	DB       *store.DB
+	DB       *store.Store
 	Ledger   *ledger.Ledger
 	Bus      *bus.Bus // nil: running servers find out within half a minute
 	Desk     *approval.Approvals

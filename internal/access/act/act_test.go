@@ -18,6 +18,9 @@ import (
 	"github.com/beeos/beeos/internal/outward/builtin"
 	"github.com/beeos/beeos/internal/outward/skill"
 	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/agents"
+	"github.com/beeos/beeos/internal/store/approvals"
+	"github.com/beeos/beeos/internal/store/webhooks"
 )
 
 // rig is a database with an owner who has an agent, and somebody else.
@@ -49,10 +52,10 @@ func newRig(t *testing.T) *rig {
 	r.owner = r.user("owner", true)
 	r.stranger = r.user("stranger", false)
 	inst := beeos.Instance{ID: beeos.NewID(), OwnerID: r.owner.ID, Name: "machine", PublicKey: []byte(strings.Repeat("k", 32))}
-	if err := db.CreateInstance(ctx, inst); err != nil {
+	if err := db.Instances.Create(ctx, inst); err != nil {
 		t.Fatal(err)
 	}
-	res, err := db.Sync(ctx, inst, []beeos.Definition{{Name: "clerk"}})
+	res, err := db.Agents.Sync(ctx, inst, []beeos.Definition{{Name: "clerk"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +66,7 @@ func newRig(t *testing.T) *rig {
 func (r *rig) user(name string, admin bool) beeos.User {
 	r.t.Helper()
 	u := beeos.User{ID: beeos.NewID(), Email: name + "@example.com", Name: name, Admin: admin, PasswordHash: "x", CreatedAt: time.Now()}
-	if err := r.DB.CreateUser(r.t.Context(), u); err != nil {
+	if err := r.DB.People.CreateUser(r.t.Context(), u); err != nil {
 		r.t.Fatal(err)
 	}
 	return u
@@ -74,7 +77,7 @@ func by(u beeos.User) beeos.Caller { return beeos.Caller{Kind: beeos.BySession, 
 // actions lists what a person's trail holds, the oldest first.
 func (r *rig) actions(u beeos.User) string {
 	r.t.Helper()
-	rows, err := r.DB.AuditRows(r.t.Context(), u.ID, 100)
+	rows, err := r.DB.Audit.List(r.t.Context(), u.ID, 100)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -95,7 +98,7 @@ func wantCode(t *testing.T, err error, code beeos.Code, text string) {
 // everyAct does each act once, with empty hands.
 func (r *rig) everyAct(ctx context.Context, c beeos.Caller) map[string]error {
 	all := map[string]error{}
-	_, all["update agent"] = r.UpdateAgent(ctx, c, r.agent, store.AgentPatch{})
+	_, all["update agent"] = r.UpdateAgent(ctx, c, r.agent, agents.Patch{})
 	all["delete agent"] = r.DeleteAgent(ctx, c, r.agent)
 	_, all["end instance"] = r.EndInstance(ctx, c, r.instance)
 	_, _, all["deploy"] = r.Deploy(ctx, c, builtin.Definition{Name: "x"}, nil, false)
@@ -115,9 +118,9 @@ func (r *rig) everyAct(ctx context.Context, c beeos.Caller) map[string]error {
 	all["revoke key"] = r.RevokeKey(ctx, c, "", "x")
 	_, _, all["join token"] = r.CreateJoinToken(ctx, c, time.Hour)
 	all["rules"] = r.SetRules(ctx, c, r.agent, nil)
-	_, all["link"] = r.LinkApproval(ctx, c, &store.Approval{})
+	_, all["link"] = r.LinkApproval(ctx, c, &approvals.Approval{})
 	_, all["webhook"] = r.RegisterWebhook(ctx, c, &task.Task{Caller: "user:" + r.owner.ID}, webhook.Registration{})
-	all["drop webhook"] = r.DeleteWebhook(ctx, c, store.Webhook{Owner: "user:" + r.owner.ID})
+	all["drop webhook"] = r.DeleteWebhook(ctx, c, webhooks.Webhook{Owner: "user:" + r.owner.ID})
 	ch := beeos.Channel{Owner: "user:" + r.owner.ID}
 	all["rename conversation"] = r.RenameConversation(ctx, c, ch, "x")
 	all["delete conversation"] = r.DeleteConversation(ctx, c, ch)
@@ -159,7 +162,7 @@ func TestOwnAgent(t *testing.T) {
 	_, err := r.OwnAgent(ctx, by(r.stranger), r.agent)
 	wantCode(t, err, beeos.AgentNotFound, "list your agents")
 	public := beeos.VisiblePublic
-	if _, err := r.UpdateAgent(ctx, by(r.owner), r.agent, store.AgentPatch{Visibility: &public}); err != nil {
+	if _, err := r.UpdateAgent(ctx, by(r.owner), r.agent, agents.Patch{Visibility: &public}); err != nil {
 		t.Fatal(err)
 	}
 	_, err = r.OwnAgent(ctx, by(r.stranger), r.agent)
@@ -220,7 +223,7 @@ func TestOnlyAdminsManage(t *testing.T) {
 	if got := r.actions(r.owner); got != "user.invite user.withdraw" {
 		t.Error(got)
 	}
-	rows, err := r.DB.AuditRows(ctx, r.owner.ID, 10)
+	rows, err := r.DB.Audit.List(ctx, r.owner.ID, 10)
 	if err != nil || rows[0].Subject != open[0].ID || rows[1].Subject != open[0].ID || rows[1].Detail["email"] != "carl@example.com" {
 		t.Errorf("%+v, %v", rows, err)
 	}

@@ -5,16 +5,16 @@ import (
 	"strconv"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/store"
+	agentstore "github.com/beeos/beeos/internal/store/agents"
 )
 
 // UpdateAgent changes what the owner decides about an agent.
-func (a *Acts) UpdateAgent(ctx context.Context, c beeos.Caller, id string, p store.AgentPatch) (*beeos.Agent, error) {
+func (a *Acts) UpdateAgent(ctx context.Context, c beeos.Caller, id string, p agentstore.Patch) (*beeos.Agent, error) {
 	agent, err := a.OwnAgent(ctx, c, id)
 	if err != nil {
 		return nil, err
 	}
-	if agent, err = a.DB.UpdateAgent(ctx, id, p); err != nil {
+	if agent, err = a.DB.Agents.Update(ctx, id, p); err != nil {
 		return nil, err
 	}
 	detail := map[string]string{}
@@ -51,7 +51,7 @@ func (a *Acts) DeleteAgent(ctx context.Context, c beeos.Caller, id string) error
 			return err
 		}
 	}
-	if err := a.DB.DeleteAgent(ctx, id); err != nil {
+	if err := a.DB.Agents.Delete(ctx, id); err != nil {
 		return err
 	}
 	a.record(ctx, c, agent.OwnerID, AgentDelete, id, map[string]string{"name": agent.Name})
@@ -68,11 +68,11 @@ func (a *Acts) EndInstance(ctx context.Context, c beeos.Caller, id string) (dele
 	if err != nil {
 		return false, err
 	}
-	agents, _, err := a.DB.Agents(ctx, store.AgentFilter{OwnerID: i.OwnerID, InstanceID: id, Limit: 1000})
+	agents, _, err := a.DB.Agents.List(ctx, agentstore.Filter{OwnerID: i.OwnerID, InstanceID: id, Limit: 1000})
 	if err != nil {
 		return false, err
 	}
-	row, err := a.DB.Builtin(ctx, i.OwnerID, id)
+	row, err := a.DB.Builtins.Get(ctx, i.OwnerID, id)
 	switch {
 	case err != nil && !absent(err):
 		return false, err
@@ -86,7 +86,7 @@ func (a *Acts) EndInstance(ctx context.Context, c beeos.Caller, id string) (dele
 			return false, err
 		}
 	default:
-		if err := a.DB.RevokeInstance(ctx, i.OwnerID, id); err != nil {
+		if err := a.DB.Instances.Revoke(ctx, i.OwnerID, id); err != nil {
 			return false, err
 		}
 		a.tellRevoked(id)

@@ -6,17 +6,17 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/access/approval"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/approvals"
 )
 
 // SetRules changes which tool calls of an agent wait for its owner. What it
 // does not name stays. The row tells what differs from before.
-func (a *Acts) SetRules(ctx context.Context, c beeos.Caller, agentID string, rules []store.ApprovalRule) error {
+func (a *Acts) SetRules(ctx context.Context, c beeos.Caller, agentID string, rules []approvals.Rule) error {
 	agent, err := a.OwnAgent(ctx, c, agentID)
 	if err != nil {
 		return err
 	}
-	before, err := a.DB.ApprovalRules(ctx, agentID)
+	before, err := a.DB.Approvals.ListRules(ctx, agentID)
 	if err != nil {
 		return err
 	}
@@ -29,14 +29,14 @@ func (a *Acts) SetRules(ctx context.Context, c beeos.Caller, agentID string, rul
 	return nil
 }
 
-func describeRules(before, rules []store.ApprovalRule) map[string]string {
-	old := map[[2]string]store.ApprovalRule{}
+func describeRules(before, rules []approvals.Rule) map[string]string {
+	old := map[[2]string]approvals.Rule{}
 	for _, r := range before {
 		old[[2]string{r.Skill, r.Tool}] = r
 	}
 	detail := map[string]string{}
 	for _, r := range rules {
-		was, name := old[[2]string{r.Skill, r.Tool}], approval.Name(&store.Approval{Skill: r.Skill, Tool: cmp.Or(r.Tool, "all tools")})
+		was, name := old[[2]string{r.Skill, r.Tool}], approval.Name(&approvals.Approval{Skill: r.Skill, Tool: cmp.Or(r.Tool, "all tools")})
 		if r.Mode != was.Mode {
 			detail[name] = cmp.Or(string(r.Mode), "no rule")
 		}
@@ -48,7 +48,7 @@ func describeRules(before, rules []store.ApprovalRule) map[string]string {
 }
 
 // LinkApproval makes an address at which whoever has it may decide, once.
-func (a *Acts) LinkApproval(ctx context.Context, c beeos.Caller, asked *store.Approval) (string, error) {
+func (a *Acts) LinkApproval(ctx context.Context, c beeos.Caller, asked *approvals.Approval) (string, error) {
 	if err := RequirePerson(c); err != nil {
 		return "", err
 	}

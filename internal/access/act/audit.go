@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/audit"
 )
 
 // Action is what the audit trail calls an act: a noun and a verb. The subject
@@ -58,8 +58,8 @@ const (
 // deed is done by then, so a failure goes to the log instead of to the caller,
 // and a caller who has gone away is written down all the same.
 func (a *Acts) record(ctx context.Context, c beeos.Caller, ownerID string, action Action, subject string, detail map[string]string) {
-	row := store.AuditRow{OwnerID: ownerID, At: a.Now(), Actor: actorOf(c), Action: string(action), Subject: subject, Detail: detail}
-	if err := a.DB.Audit(context.WithoutCancel(ctx), row); err != nil {
+	row := audit.Row{OwnerID: ownerID, At: a.Now(), Actor: actorOf(c), Action: string(action), Subject: subject, Detail: detail}
+	if err := a.DB.Audit.Add(context.WithoutCancel(ctx), row); err != nil {
 		a.Log.ErrorContext(ctx, "audit row not written", "action", action, "subject", subject, "err", err)
 	}
 }

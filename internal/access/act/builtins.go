@@ -9,7 +9,7 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/outward/builtin"
 	"github.com/beeos/beeos/internal/outward/skill"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/builtins"
 )
 
 // errElsewhere is for a process that does not run built-in agents.
@@ -27,12 +27,12 @@ func (a *Acts) canRun(c beeos.Caller) error {
 }
 
 // ownBuiltin returns a built-in agent of the caller's, by its instance.
-func (a *Acts) ownBuiltin(ctx context.Context, c beeos.Caller, id string) (store.Builtin, error) {
+func (a *Acts) ownBuiltin(ctx context.Context, c beeos.Caller, id string) (builtins.Builtin, error) {
 	i, err := a.OwnInstance(ctx, c, id)
 	if err != nil {
-		return store.Builtin{}, err
+		return builtins.Builtin{}, err
 	}
-	row, err := a.DB.Builtin(ctx, i.OwnerID, id)
+	row, err := a.DB.Builtins.Get(ctx, i.OwnerID, id)
 	switch {
 	case absent(err):
 		return row, beeos.Errorf(beeos.Conflict, "instance %q runs where its owner started it; start, stop, restart it there, with the program that serves its agents", i.Name)
@@ -50,9 +50,9 @@ func (a *Acts) CheckBuiltin(ctx context.Context, c beeos.Caller, id string) erro
 
 // Deploy makes the caller's built-in agent of that name what d says: a new
 // one, or the one that there is. If dry it only says what that would come to.
-func (a *Acts) Deploy(ctx context.Context, c beeos.Caller, d builtin.Definition, secrets map[string]skill.Secrets, dry bool) (store.Builtin, builtin.Outcome, error) {
+func (a *Acts) Deploy(ctx context.Context, c beeos.Caller, d builtin.Definition, secrets map[string]skill.Secrets, dry bool) (builtins.Builtin, builtin.Outcome, error) {
 	if err := a.canRun(c); err != nil {
-		return store.Builtin{}, "", err
+		return builtins.Builtin{}, "", err
 	}
 	row, outcome, err := a.Builtins.Deploy(ctx, c.UserID, d, secrets, dry)
 	switch {
@@ -75,7 +75,7 @@ func (a *Acts) CreateBuiltin(ctx context.Context, c beeos.Caller, d builtin.Defi
 		return nil, err
 	}
 	a.recordBuiltin(ctx, c, row, AgentCreate, describe(d))
-	return a.DB.AgentByName(ctx, c.UserID, d.Name)
+	return a.DB.Agents.GetByName(ctx, c.UserID, d.Name)
 }
 
 // ChangeBuiltin lets change work on what the owner said about a built-in agent.
@@ -131,7 +131,7 @@ func (a *Acts) onBuiltin(ctx context.Context, c beeos.Caller, id string, action 
 }
 
 // endBuiltin stops a built-in agent for good and forgets what it was given.
-func (a *Acts) endBuiltin(ctx context.Context, row store.Builtin) error {
+func (a *Acts) endBuiltin(ctx context.Context, row builtins.Builtin) error {
 	if a.Builtins == nil {
 		return errElsewhere
 	}
@@ -143,10 +143,10 @@ func (a *Acts) endBuiltin(ctx context.Context, row store.Builtin) error {
 }
 
 // recordBuiltin writes about a built-in agent under the id of its agent.
-func (a *Acts) recordBuiltin(ctx context.Context, c beeos.Caller, row store.Builtin, action Action, detail map[string]string) {
+func (a *Acts) recordBuiltin(ctx context.Context, c beeos.Caller, row builtins.Builtin, action Action, detail map[string]string) {
 	subject, all := row.ID, map[string]string{"name": row.Name}
 	maps.Copy(all, detail)
-	if agent, err := a.DB.AgentByName(context.WithoutCancel(ctx), row.OwnerID, row.Name); err == nil {
+	if agent, err := a.DB.Agents.GetByName(context.WithoutCancel(ctx), row.OwnerID, row.Name); err == nil {
 		subject = agent.ID
 	}
 	a.record(ctx, c, row.OwnerID, action, subject, all)

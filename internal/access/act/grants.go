@@ -28,7 +28,7 @@ func (a *Acts) RevokeGrant(ctx context.Context, c beeos.Caller, id string) error
 	}
 	owner := c.UserID
 	if c.Kind == beeos.ByOperator {
-		all, err := a.DB.OAuthGrants(ctx, "")
+		all, err := a.DB.Grants.ListGrants(ctx, "")
 		if err != nil {
 			return err
 		}
@@ -38,7 +38,7 @@ func (a *Acts) RevokeGrant(ctx context.Context, c beeos.Caller, id string) error
 			}
 		}
 	}
-	g, err := a.DB.RevokeOAuthGrant(ctx, owner, id, a.Now())
+	g, err := a.DB.Grants.RevokeGrant(ctx, owner, id, a.Now())
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/access/auth"
-	"github.com/beeos/beeos/internal/store"
+	keystore "github.com/beeos/beeos/internal/store/keys"
 )
 
 const (
@@ -25,15 +25,15 @@ func (a *Acts) Keys(ctx context.Context, c beeos.Caller, kind beeos.KeyKind, age
 	if err := RequirePerson(c); err != nil {
 		return nil, err
 	}
-	f := store.KeyFilter{Owner: c.UserID, Kind: kind}
+	f := keystore.Filter{Owner: c.UserID, Kind: kind}
 	if agentID != "" {
 		agent, err := a.OwnAgent(ctx, c, agentID)
 		if err != nil {
 			return nil, err
 		}
-		f = store.KeyFilter{Owner: agent.OwnerID, Kind: beeos.AgentKey, AgentID: agentID}
+		f = keystore.Filter{Owner: agent.OwnerID, Kind: beeos.AgentKey, AgentID: agentID}
 	}
-	all, err := a.DB.Keys(ctx, f)
+	all, err := a.DB.Keys.List(ctx, f)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func (a *Acts) CreateKey(ctx context.Context, c beeos.Caller, k beeos.Key) (beeo
 	}
 	secret, hash, prefix := auth.NewKey(k.Kind)
 	k.ID, k.Prefix = beeos.NewID(), prefix
-	if err := a.DB.CreateKey(ctx, k, hash); err != nil {
+	if err := a.DB.Keys.Create(ctx, k, hash); err != nil {
 		return k, "", err
 	}
 	a.record(ctx, c, k.OwnerID, KeyCreate, k.ID, describeKey(k))
@@ -99,7 +99,7 @@ func (a *Acts) RevokeKey(ctx context.Context, c beeos.Caller, agentID, id string
 		if k.ID != id {
 			continue
 		}
-		if err := a.DB.RevokeKey(ctx, k.OwnerID, id); err != nil {
+		if err := a.DB.Keys.Revoke(ctx, k.OwnerID, id); err != nil {
 			return err
 		}
 		a.record(ctx, c, k.OwnerID, KeyRevoke, id, describeKey(k))
@@ -122,7 +122,7 @@ func (a *Acts) CreateJoinToken(ctx context.Context, c beeos.Caller, ttl time.Dur
 	if ttl < time.Second || ttl > joinTokenMaxTTL {
 		return "", expires, beeos.Errorf(beeos.InvalidParam, "ttl_seconds must be from 1 to %d", joinTokenMaxTTL/time.Second)
 	}
-	if token, err = a.DB.CreateJoinToken(ctx, c.UserID, ttl); err != nil {
+	if token, err = a.DB.Instances.CreateJoinToken(ctx, c.UserID, ttl); err != nil {
 		return "", expires, err
 	}
 	a.record(ctx, c, c.UserID, JoinTokenCreate, c.UserID, nil)

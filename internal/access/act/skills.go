@@ -44,7 +44,7 @@ func (a *Acts) AuthorizeSkill(ctx context.Context, c beeos.Caller, query url.Val
 	if err != nil {
 		return done.ID, err
 	}
-	row, err := a.DB.Builtin(ctx, c.UserID, done.ID)
+	row, err := a.DB.Builtins.Get(ctx, c.UserID, done.ID)
 	if err == nil {
 		a.recordBuiltin(ctx, c, row, SkillAuthorize, map[string]string{"skill": done.Skill, "issuer": done.Issuer})
 	}

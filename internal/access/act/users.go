@@ -13,12 +13,12 @@ func (a *Acts) CreateUser(ctx context.Context, c beeos.Caller, id, email string)
 	if c.Kind != beeos.ByOperator {
 		return beeos.User{}, beeos.Errorf(beeos.Forbidden, "accounts are made by invitation; ask an admin for one")
 	}
-	everybody, err := a.DB.Users(ctx)
+	everybody, err := a.DB.People.ListUsers(ctx)
 	if err != nil {
 		return beeos.User{}, err
 	}
 	u := beeos.User{ID: id, Email: email, Name: email, Admin: len(everybody) == 0, CreatedAt: a.Now()}
-	if err := a.DB.CreateUser(ctx, u); err != nil {
+	if err := a.DB.People.CreateUser(ctx, u); err != nil {
 		return u, err
 	}
 	a.record(ctx, c, u.ID, UserCreate, u.ID, map[string]string{"email": email, "admin": strconv.FormatBool(u.Admin)})
@@ -44,7 +44,7 @@ func (a *Acts) WithdrawInvitation(ctx context.Context, c beeos.Caller, id string
 	if err := a.requireAdmin(ctx, c); err != nil {
 		return err
 	}
-	if err := a.DB.DropInvitation(ctx, id); err != nil {
+	if err := a.DB.People.DropInvitation(ctx, id); err != nil {
 		return err
 	}
 	a.record(ctx, c, c.UserID, UserWithdraw, id, nil)

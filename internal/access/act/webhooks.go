@@ -6,15 +6,15 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/engine/task"
 	"github.com/beeos/beeos/internal/engine/webhook"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/webhooks"
 )
 
 // RegisterWebhook lets a receiver be told how a task of the caller's goes. An
 // agent key has tasks, too. Another registration of the same name takes the
 // place of the first.
-func (a *Acts) RegisterWebhook(ctx context.Context, c beeos.Caller, t *task.Task, r webhook.Registration) (store.Webhook, error) {
+func (a *Acts) RegisterWebhook(ctx context.Context, c beeos.Caller, t *task.Task, r webhook.Registration) (webhooks.Webhook, error) {
 	if err := ownTask(c, t.Caller); err != nil {
-		return store.Webhook{}, err
+		return webhooks.Webhook{}, err
 	}
 	r.Turn, r.Channel, r.Offset, r.Owner = t.Turn, t.Channel, t.Offset, t.Caller
 	hook, err := a.Hooks.Register(ctx, r)
@@ -26,11 +26,11 @@ func (a *Acts) RegisterWebhook(ctx context.Context, c beeos.Caller, t *task.Task
 }
 
 // DeleteWebhook ends what a webhook is told.
-func (a *Acts) DeleteWebhook(ctx context.Context, c beeos.Caller, hook store.Webhook) error {
+func (a *Acts) DeleteWebhook(ctx context.Context, c beeos.Caller, hook webhooks.Webhook) error {
 	if err := ownTask(c, hook.Owner); err != nil {
 		return err
 	}
-	if err := a.DB.DeleteWebhook(ctx, hook.ID); err != nil {
+	if err := a.DB.Webhooks.Delete(ctx, hook.ID); err != nil {
 		return err
 	}
 	a.record(ctx, c, c.UserID, WebhookDelete, hook.ID, map[string]string{"task": hook.Turn})

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/builtins"
 )
 
 // operator is how the audit trail names whoever works on the server itself.
@@ -33,7 +33,7 @@ func (a *Acts) requireAdmin(ctx context.Context, c beeos.Caller) error {
 	if err := RequirePerson(c); err != nil || c.Kind == beeos.ByOperator {
 		return err
 	}
-	u, err := a.DB.User(ctx, c.UserID)
+	u, err := a.DB.People.GetUser(ctx, c.UserID)
 	if err != nil && !absent(err) {
 		return err
 	}
@@ -54,7 +54,7 @@ func (a *Acts) OwnAgent(ctx context.Context, c beeos.Caller, id string) (*beeos.
 	if err := RequirePerson(c); err != nil {
 		return nil, err
 	}
-	agent, err := a.DB.Agent(ctx, id)
+	agent, err := a.DB.Agents.Get(ctx, id)
 	switch {
 	case err != nil && beeos.CodeOf(err) != beeos.AgentNotFound:
 		return nil, err
@@ -71,7 +71,7 @@ func (a *Acts) OwnInstance(ctx context.Context, c beeos.Caller, id string) (beeo
 	if err := RequirePerson(c); err != nil {
 		return beeos.Instance{}, err
 	}
-	i, err := a.DB.Instance(ctx, id)
+	i, err := a.DB.Instances.Get(ctx, id)
 	if err != nil && !absent(err) {
 		return i, err
 	}
@@ -82,8 +82,8 @@ func (a *Acts) OwnInstance(ctx context.Context, c beeos.Caller, id string) (beeo
 }
 
 // BuiltinOf returns the built-in agent that an agent is, if it is one.
-func (a *Acts) BuiltinOf(ctx context.Context, agent *beeos.Agent) (row store.Builtin, ok bool, err error) {
-	row, err = a.DB.Builtin(ctx, agent.OwnerID, agent.InstanceID)
+func (a *Acts) BuiltinOf(ctx context.Context, agent *beeos.Agent) (row builtins.Builtin, ok bool, err error) {
+	row, err = a.DB.Builtins.Get(ctx, agent.OwnerID, agent.InstanceID)
 	if absent(err) {
 		return row, false, nil
 	}

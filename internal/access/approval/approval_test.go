@@ -12,6 +12,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/approvals"
 )
 
 // rig is approvals with a clock of their own.
@@ -39,7 +40,7 @@ func (r *rig) call(arguments string) ToolCall {
 	return ToolCall{Agent: r.agent, Caller: "user:caller", Turn: "turn", Request: "r", Tool: "pay", Arguments: json.RawMessage(arguments)}
 }
 
-func (r *rig) request(arguments string) store.Approval {
+func (r *rig) request(arguments string) approvals.Approval {
 	r.t.Helper()
 	a, err := r.Request(r.t.Context(), r.call(arguments))
 	if err != nil {
@@ -54,7 +55,7 @@ func (r *rig) byOwner() Decider { return Decider{User: r.owner, Via: "rest"} }
 func TestTwoDecideAtOnce(t *testing.T) {
 	r := newRig(t)
 	a := r.request(`{}`)
-	var states [2]store.ApprovalState
+	var states [2]approvals.State
 	var errs [2]error
 	var g errgroup.Group
 	for i, by := range []Decider{r.byOwner(), {User: beeos.User{ID: "boss", Admin: true}, Via: "console"}} {
@@ -110,7 +111,7 @@ func TestNobodyDecides(t *testing.T) {
 	if _, err := r.Decide(t.Context(), a.ID, r.byOwner(), true, ""); beeos.CodeOf(err) != beeos.Conflict {
 		t.Errorf("decided too late: %v", err)
 	}
-	got, err := r.awaitDecision(t.Context(), r.call(`{}`), func(a store.Approval, _ bool) (store.Approval, error) {
+	got, err := r.awaitDecision(t.Context(), r.call(`{}`), func(a approvals.Approval, _ bool) (approvals.Approval, error) {
 		t.Error("asked again")
 		return a, nil
 	})
@@ -141,14 +142,14 @@ func TestRulesChanged(t *testing.T) {
 	if _, err := r.Decide(t.Context(), a.ID, r.byOwner(), true, ""); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.SetRules(t.Context(), r.agent, r.owner, []store.ApprovalRule{{Tool: "pay", Mode: store.ApprovalAsk}}); err != nil {
+	if err := r.SetRules(t.Context(), r.agent, r.owner, []approvals.Rule{{Tool: "pay", Mode: approvals.ModeAsk}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.Use(t.Context(), a.ID, r.call(`{}`)); beeos.CodeOf(err) != beeos.Forbidden {
 		t.Errorf("used by other rules: %v", err)
 	}
 	asked := errors.New("asked")
-	_, err := r.awaitDecision(t.Context(), r.call(`{}`), func(b store.Approval, fresh bool) (store.Approval, error) {
+	_, err := r.awaitDecision(t.Context(), r.call(`{}`), func(b approvals.Approval, fresh bool) (approvals.Approval, error) {
 		if !fresh || b.ID == a.ID {
 			t.Error("the old approval is taken for the new question")
 		}
@@ -161,14 +162,14 @@ func TestRulesChanged(t *testing.T) {
 
 func TestBadRules(t *testing.T) {
 	r := newRig(t)
-	for _, bad := range []store.ApprovalRule{
+	for _, bad := range []approvals.Rule{
 		{Mode: "perhaps"},
 		{Timeout: time.Second},
 		{Timeout: 24 * time.Hour},
 		{Tool: "pay", Timeout: time.Minute},
-		{Tool: strings.Repeat("x", 300), Mode: store.ApprovalAsk},
+		{Tool: strings.Repeat("x", 300), Mode: approvals.ModeAsk},
 	} {
-		if err := r.SetRules(t.Context(), r.agent, r.owner, []store.ApprovalRule{bad}); beeos.CodeOf(err) != beeos.InvalidParam {
+		if err := r.SetRules(t.Context(), r.agent, r.owner, []approvals.Rule{bad}); beeos.CodeOf(err) != beeos.InvalidParam {
 			t.Errorf("%+v: %v", bad, err)
 		}
 	}
@@ -177,7 +178,7 @@ func TestBadRules(t *testing.T) {
 // TestTimeToDecide: the owner's rule counts, but no longer than the turn.
 func TestTimeToDecide(t *testing.T) {
 	r := newRig(t)
-	if err := r.SetRules(t.Context(), r.agent, r.owner, []store.ApprovalRule{{Timeout: 30 * time.Minute}}); err != nil {
+	if err := r.SetRules(t.Context(), r.agent, r.owner, []approvals.Rule{{Timeout: 30 * time.Minute}}); err != nil {
 		t.Fatal(err)
 	}
 	if a := r.request(`{}`); !a.Open() || a.ExpiresAt.Sub(a.CreatedAt) != 30*time.Minute {
@@ -246,7 +247,7 @@ func TestLinks(t *testing.T) {
 	if _, err := r.Decide(t.Context(), a.ID, by, false, ""); beeos.CodeOf(err) != beeos.Conflict {
 		t.Errorf("a link works twice: %v", err)
 	}
-	if _, err := r.Link(t.Context(), &store.Approval{State: store.ApprovalApproved}); beeos.CodeOf(err) != beeos.Conflict {
+	if _, err := r.Link(t.Context(), &approvals.Approval{State: approvals.Approved}); beeos.CodeOf(err) != beeos.Conflict {
 		t.Errorf("a link for what is decided: %v", err)
 	}
 	r.now = r.now.Add(Timeout + 2*time.Second)

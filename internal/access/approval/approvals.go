@@ -23,6 +23,7 @@ import (
 	"github.com/beeos/beeos/internal/engine/bus"
 	"github.com/beeos/beeos/internal/engine/ledger"
 	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/approvals"
 )
 
 // Timeout is how long a person has to decide, unless a rule says otherwise.
@@ -37,7 +38,7 @@ const (
 
 // Options are the parts that approvals stand on.
 type Options struct {
-	DB     *store.DB
+	DB     *store.Store
 	Ledger *ledger.Ledger
 	Bus    *bus.Bus
 	Log    *slog.Logger
@@ -88,7 +89,7 @@ func (s *Approvals) Run(ctx context.Context) error {
 			}
 		case <-forget.C:
 			if s.Keep > 0 {
-				err = s.DB.ForgetApprovals(ctx, s.Now().Add(-s.Keep))
+				err = s.DB.Approvals.Forget(ctx, s.Now().Add(-s.Keep))
 			}
 		case <-ctx.Done():
 			return nil
@@ -101,7 +102,7 @@ func (s *Approvals) Run(ctx context.Context) error {
 
 // endLapsed ends the approvals that nobody decided in time, or waits for.
 func (s *Approvals) endLapsed(ctx context.Context) error {
-	late, left, err := s.DB.LapsedApprovals(ctx, s.Now())
+	late, left, err := s.DB.Approvals.ListLapsed(ctx, s.Now())
 	if err != nil {
 		return err
 	}
@@ -111,22 +112,22 @@ func (s *Approvals) endLapsed(ctx context.Context) error {
 		}
 	}
 	for _, id := range left {
-		if _, err := s.endUndecided(ctx, store.Verdict{ID: id, State: store.ApprovalWithdrawn, By: "system", Reason: "the call has ended"}); err != nil {
+		if _, err := s.endUndecided(ctx, approvals.Verdict{ID: id, State: approvals.Withdrawn, By: "system", Reason: "the call has ended"}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *Approvals) expire(ctx context.Context, id string) (store.Approval, error) {
-	return s.endUndecided(ctx, store.Verdict{ID: id, State: store.ApprovalExpired, By: "system", Reason: "nobody decided in time"})
+func (s *Approvals) expire(ctx context.Context, id string) (approvals.Approval, error) {
+	return s.endUndecided(ctx, approvals.Verdict{ID: id, State: approvals.Expired, By: "system", Reason: "nobody decided in time"})
 }
 
 // endUndecided ends an approval without a person; if somebody was faster, their
 // decision counts.
-func (s *Approvals) endUndecided(ctx context.Context, v store.Verdict) (store.Approval, error) {
+func (s *Approvals) endUndecided(ctx context.Context, v approvals.Verdict) (approvals.Approval, error) {
 	v.At = s.Now()
-	a, won, err := s.DB.DecideApproval(ctx, v)
+	a, won, err := s.DB.Approvals.Decide(ctx, v)
 	if won {
 		s.notifyNodes(a.ID)
 	}
@@ -163,7 +164,7 @@ func (s *Approvals) wakeSettled(ctx context.Context) error {
 	}
 	s.mu.Unlock()
 	for part := range slices.Chunk(ids, batchSize) {
-		settled, err := s.DB.SettledApprovals(ctx, part)
+		settled, err := s.DB.Approvals.ListSettled(ctx, part)
 		if err != nil {
 			return err
 		}
@@ -176,7 +177,7 @@ func (s *Approvals) wakeSettled(ctx context.Context) error {
 
 // waitUntilSettled returns an approval once it is decided, expired or
 // withdrawn. It calls remind now and then while it waits.
-func (s *Approvals) waitUntilSettled(ctx context.Context, id string, remind func()) (store.Approval, error) {
+func (s *Approvals) waitUntilSettled(ctx context.Context, id string, remind func()) (approvals.Approval, error) {
 	tick := time.NewTicker(remindEvery)
 	defer tick.Stop()
 	wake := make(chan struct{}, 1)
@@ -192,7 +193,7 @@ func (s *Approvals) waitUntilSettled(ctx context.Context, id string, remind func
 		}
 	}()
 	for {
-		a, err := s.DB.Approval(ctx, id)
+		a, err := s.DB.Approvals.Get(ctx, id)
 		if err == nil && a.Open() && !a.ExpiresAt.After(s.Now()) {
 			a, err = s.expire(ctx, id)
 		}

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/approvals"
 )
 
 // awaitDecision takes one tool call from the rules to the decision. It returns
@@ -12,7 +12,7 @@ import (
 // open approval, and wait returns when somebody has decided, time has run out
 // or ctx is over. An approval is used up by the time awaitDecision returns.
 // When the rules change meanwhile, the call is judged again by the new ones.
-func (s *Approvals) awaitDecision(ctx context.Context, call ToolCall, wait func(a store.Approval, fresh bool) (store.Approval, error)) (beeos.Approved, error) {
+func (s *Approvals) awaitDecision(ctx context.Context, call ToolCall, wait func(a approvals.Approval, fresh bool) (approvals.Approval, error)) (beeos.Approved, error) {
 	for {
 		r, err := s.findRule(ctx, &call)
 		if err != nil {
@@ -29,7 +29,7 @@ func (s *Approvals) awaitDecision(ctx context.Context, call ToolCall, wait func(
 			return beeos.Approved{}, err
 		}
 		switch a.State {
-		case store.ApprovalApproved:
+		case approvals.Approved:
 			err := s.Use(ctx, a.ID, call)
 			if err == nil {
 				return beeos.Approved{Approved: true, ID: a.ID, By: a.DecidedBy, Reason: a.Reason}, nil
@@ -37,34 +37,34 @@ func (s *Approvals) awaitDecision(ctx context.Context, call ToolCall, wait func(
 			if beeos.CodeOf(err) != beeos.Forbidden {
 				return beeos.Approved{}, err
 			} // it has expired or its rule has changed since: ask again
-		case store.ApprovalWithdrawn:
+		case approvals.Withdrawn:
 			if a.Via != viaRules {
 				return beeos.Approved{ID: a.ID, By: a.DecidedBy, Reason: a.Reason}, nil
 			}
 		default:
-			return beeos.Approved{ID: a.ID, By: a.DecidedBy, Reason: a.Reason, Expired: a.State == store.ApprovalExpired}, nil
+			return beeos.Approved{ID: a.ID, By: a.DecidedBy, Reason: a.Reason, Expired: a.State == approvals.Expired}, nil
 		}
 	}
 }
 
 // Request asks for an approval, unless it has been asked for already.
-func (s *Approvals) Request(ctx context.Context, call ToolCall) (store.Approval, error) {
+func (s *Approvals) Request(ctx context.Context, call ToolCall) (approvals.Approval, error) {
 	r, err := s.findRule(ctx, &call)
 	if err != nil {
-		return store.Approval{}, err
+		return approvals.Approval{}, err
 	}
 	a, _, err := s.storeRequest(ctx, &call, r)
 	return a, err
 }
 
-func (s *Approvals) storeRequest(ctx context.Context, call *ToolCall, r rule) (a store.Approval, fresh bool, err error) {
+func (s *Approvals) storeRequest(ctx context.Context, call *ToolCall, r rule) (a approvals.Approval, fresh bool, err error) {
 	now := s.Now()
 	expires := now.Add(r.timeout)
 	if !call.Deadline.IsZero() && call.Deadline.Before(expires) {
 		expires = call.Deadline
 	}
 	arguments, hash := call.canonicalArguments()
-	a, fresh, err = s.DB.AskApproval(ctx, store.Approval{
+	a, fresh, err = s.DB.Approvals.Ask(ctx, approvals.Approval{
 		ID: beeos.NewID(), OwnerID: call.Agent.OwnerID, AgentID: call.Agent.ID, Caller: call.Caller, Channel: call.Channel, Turn: call.Turn,
 		Skill: call.Skill, Tool: call.Tool, Arguments: arguments, Hash: hash, PolicyVersion: r.version,
 		CreatedAt: now, ExpiresAt: expires,
@@ -83,7 +83,7 @@ func (s *Approvals) Use(ctx context.Context, id string, call ToolCall) error {
 		return err
 	}
 	_, hash := call.canonicalArguments()
-	if err = s.DB.UseApproval(ctx, id, hash, r.version, call.Request, s.Now()); err == nil {
+	if err = s.DB.Approvals.Use(ctx, id, hash, r.version, call.Request, s.Now()); err == nil {
 		s.notifyNodes(id)
 	}
 	return err

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/approvals"
 )
 
 // Decider is who decides, and from where.
@@ -22,7 +22,7 @@ const maxReason = 2000
 
 // maySee reports whether an approval is this person's to see and to decide: it is
 // about an agent of theirs, or they are an admin.
-func (by *Decider) maySee(a *store.Approval) bool {
+func (by *Decider) maySee(a *approvals.Approval) bool {
 	if by.link != "" {
 		return by.link == a.ID
 	}
@@ -37,13 +37,13 @@ func (by *Decider) name() string {
 }
 
 // Find returns an approval that the person may see; to them, no other exists.
-func (s *Approvals) Find(ctx context.Context, id string, by Decider) (store.Approval, error) {
-	a, err := s.DB.Approval(ctx, id)
+func (s *Approvals) Find(ctx context.Context, id string, by Decider) (approvals.Approval, error) {
+	a, err := s.DB.Approvals.Get(ctx, id)
 	if err == nil && !by.maySee(&a) {
 		err = beeos.Errorf(beeos.NotFound, "there is no such approval; check the id")
 	}
 	if err != nil {
-		return store.Approval{}, err
+		return approvals.Approval{}, err
 	}
 	if a.Open() && !a.ExpiresAt.After(s.Now()) {
 		return s.expire(ctx, id)
@@ -53,10 +53,10 @@ func (s *Approvals) Find(ctx context.Context, id string, by Decider) (store.Appr
 
 // Decide approves or rejects, once: a second decision is a Conflict and returns
 // the first.
-func (s *Approvals) Decide(ctx context.Context, id string, by Decider, approve bool, reason string) (store.Approval, error) {
+func (s *Approvals) Decide(ctx context.Context, id string, by Decider, approve bool, reason string) (approvals.Approval, error) {
 	reason = strings.TrimSpace(reason)
 	if len(reason) > maxReason || !utf8.ValidString(reason) {
-		return store.Approval{}, beeos.Errorf(beeos.InvalidParam, "the reason may have at most %d bytes of UTF-8", maxReason)
+		return approvals.Approval{}, beeos.Errorf(beeos.InvalidParam, "the reason may have at most %d bytes of UTF-8", maxReason)
 	}
 	a, err := s.Find(ctx, id, by)
 	if err != nil {
@@ -65,11 +65,11 @@ func (s *Approvals) Decide(ctx context.Context, id string, by Decider, approve b
 	if !a.Open() {
 		return a, alreadyDecided(&a)
 	}
-	v := store.Verdict{ID: id, State: store.ApprovalRejected, By: by.name(), Via: by.Via, Reason: reason, At: s.Now()}
+	v := approvals.Verdict{ID: id, State: approvals.Rejected, By: by.name(), Via: by.Via, Reason: reason, At: s.Now()}
 	if approve {
-		v.State = store.ApprovalApproved
+		v.State = approvals.Approved
 	}
-	a, won, err := s.DB.DecideApproval(ctx, v)
+	a, won, err := s.DB.Approvals.Decide(ctx, v)
 	if err != nil {
 		return a, err
 	}
@@ -86,20 +86,20 @@ func (s *Approvals) Decide(ctx context.Context, id string, by Decider, approve b
 }
 
 // alreadyDecided is the error for whoever comes second.
-func alreadyDecided(a *store.Approval) error {
+func alreadyDecided(a *approvals.Approval) error {
 	switch a.State {
-	case store.ApprovalApproved, store.ApprovalRejected:
+	case approvals.Approved, approvals.Rejected:
 		return beeos.Errorf(beeos.Conflict, "this was %s already, at %s; the first decision counts", a.State, a.DecidedAt.UTC().Format("2006-01-02 15:04:05 MST"))
-	case store.ApprovalExpired:
+	case approvals.Expired:
 		return beeos.Errorf(beeos.Conflict, "nobody decided in time, so this was rejected; the agent has to ask again")
 	}
 	return beeos.Errorf(beeos.Conflict, "nobody waits for this any more: %s", a.Reason)
 }
 
 // Open lists the approvals that wait for an owner, newest first.
-func (s *Approvals) Open(ctx context.Context, ownerID string, limit int) ([]store.Approval, error) {
+func (s *Approvals) Open(ctx context.Context, ownerID string, limit int) ([]approvals.Approval, error) {
 	open := true
-	list, err := s.DB.Approvals(ctx, store.ApprovalFilter{OwnerID: ownerID, Open: &open, Limit: limit})
+	list, err := s.DB.Approvals.List(ctx, approvals.Filter{OwnerID: ownerID, Open: &open, Limit: limit})
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +115,7 @@ func (s *Approvals) Open(ctx context.Context, ownerID string, limit int) ([]stor
 
 // History lists what was decided, newest first; before is the id to continue
 // from.
-func (s *Approvals) History(ctx context.Context, ownerID, before string, limit int) ([]store.Approval, error) {
+func (s *Approvals) History(ctx context.Context, ownerID, before string, limit int) ([]approvals.Approval, error) {
 	open := false
-	return s.DB.Approvals(ctx, store.ApprovalFilter{OwnerID: ownerID, Open: &open, Before: before, Limit: limit})
+	return s.DB.Approvals.List(ctx, approvals.Filter{OwnerID: ownerID, Open: &open, Before: before, Limit: limit})
 }

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/approvals"
 )
 
 // A link lets whoever holds it decide one approval; messages carry it to people
@@ -24,7 +24,7 @@ import (
 const linkSecret = "approval links"
 
 // Link returns the address at which an open approval can be decided.
-func (s *Approvals) Link(ctx context.Context, a *store.Approval) (string, error) {
+func (s *Approvals) Link(ctx context.Context, a *approvals.Approval) (string, error) {
 	if !a.Open() {
 		return "", alreadyDecided(a)
 	}
@@ -40,7 +40,7 @@ func (s *Approvals) Link(ctx context.Context, a *store.Approval) (string, error)
 // LinkFor is Link for a message that is sent without being asked for: only to
 // the owner of the agent, about that turn, while it waits. Otherwise it is "".
 func (s *Approvals) LinkFor(ctx context.Context, id, turn, principal string) (string, error) {
-	a, err := s.DB.Approval(ctx, id)
+	a, err := s.DB.Approvals.Get(ctx, id)
 	if beeos.CodeOf(err) == beeos.NotFound {
 		return "", nil
 	}
@@ -54,25 +54,25 @@ func (s *Approvals) LinkFor(ctx context.Context, id, turn, principal string) (st
 }
 
 // ByLink returns whoever decides by a link, and what they were asked.
-func (s *Approvals) ByLink(ctx context.Context, token string) (Decider, store.Approval, error) {
+func (s *Approvals) ByLink(ctx context.Context, token string) (Decider, approvals.Approval, error) {
 	useless := beeos.Errorf(beeos.NotFound, "this link is not complete or too old; open the console to see what waits for you")
 	cut := strings.LastIndexByte(token, '.')
 	if cut < 0 {
-		return Decider{}, store.Approval{}, useless
+		return Decider{}, approvals.Approval{}, useless
 	}
 	text := token[:cut]
 	given, err := base64.RawURLEncoding.DecodeString(token[cut+1:])
 	if err != nil {
-		return Decider{}, store.Approval{}, useless
+		return Decider{}, approvals.Approval{}, useless
 	}
 	sum, err := s.signLink(ctx, text)
 	if err != nil {
-		return Decider{}, store.Approval{}, err
+		return Decider{}, approvals.Approval{}, err
 	}
 	id, expires, _ := strings.Cut(text, ".")
 	until, err := strconv.ParseInt(expires, 10, 64)
 	if !hmac.Equal(sum, given) || err != nil || s.Now().After(time.Unix(until, 0).Add(time.Second)) {
-		return Decider{}, store.Approval{}, useless
+		return Decider{}, approvals.Approval{}, useless
 	}
 	by := Decider{Via: "link", link: id}
 	a, err := s.Find(ctx, id, by)
@@ -80,7 +80,7 @@ func (s *Approvals) ByLink(ctx context.Context, token string) (Decider, store.Ap
 }
 
 func (s *Approvals) signLink(ctx context.Context, text string) ([]byte, error) {
-	key, err := s.DB.Secret(ctx, linkSecret, func() []byte {
+	key, err := s.DB.Cluster.Secret(ctx, linkSecret, func() []byte {
 		b := make([]byte, 32)
 		rand.Read(b) //nolint:errcheck // crypto/rand never fails since Go 1.24
 		return b

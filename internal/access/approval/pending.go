@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/approvals"
 )
 
 const (
@@ -121,7 +121,7 @@ func (p *Pending) awaitWithRetries(ctx context.Context, call ToolCall) (beeos.Ap
 // await waits for the decision and shows the caller what is being waited for.
 func (p *Pending) await(ctx context.Context, call ToolCall) (made beeos.Approved, err error) {
 	s := p.approvals
-	if call.Agent, err = s.DB.Agent(ctx, p.agentID); err != nil {
+	if call.Agent, err = s.DB.Agents.Get(ctx, p.agentID); err != nil {
 		return made, err
 	}
 	ch, err := s.Ledger.Channel(ctx, call.Channel)
@@ -130,7 +130,7 @@ func (p *Pending) await(ctx context.Context, call ToolCall) (made beeos.Approved
 	}
 	call.Caller = ch.Owner
 	var shown *prompt
-	made, err = s.awaitDecision(ctx, call, func(a store.Approval, fresh bool) (store.Approval, error) {
+	made, err = s.awaitDecision(ctx, call, func(a approvals.Approval, fresh bool) (approvals.Approval, error) {
 		shown = p.openPrompt(ctx, a, fresh)
 		defer shown.close()
 		return s.waitUntilSettled(ctx, a.ID, shown.remind)

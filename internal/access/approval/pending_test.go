@@ -30,7 +30,7 @@ func TestPendingCalls(t *testing.T) {
 		t.Run(fmt.Sprint("gone=", gone), func(t *testing.T) {
 			r := newRig(t)
 			var err error
-			if r.Ledger, err = ledger.Open(t.Context(), r.DB, ledger.Options{}); err != nil {
+			if r.Ledger, err = ledger.Open(t.Context(), r.DB.DB, ledger.Options{}); err != nil {
 				t.Fatal(err)
 			}
 			t.Cleanup(r.Ledger.Close)
@@ -99,17 +99,17 @@ func (r *rig) declareAgent() *beeos.Agent {
 		r.t.Fatal(err)
 	}
 	inst := beeos.Instance{ID: "inst", OwnerID: r.owner.ID, Name: "inst", PublicKey: key, CreatedAt: r.now}
-	if err := r.DB.CreateUser(ctx, beeos.User{ID: r.owner.ID, Email: "ann@example.com", Name: "ann", CreatedAt: r.now}); err != nil {
+	if err := r.DB.People.CreateUser(ctx, beeos.User{ID: r.owner.ID, Email: "ann@example.com", Name: "ann", CreatedAt: r.now}); err != nil {
 		r.t.Fatal(err)
 	}
-	if err := r.DB.CreateInstance(ctx, inst); err != nil {
+	if err := r.DB.Instances.Create(ctx, inst); err != nil {
 		r.t.Fatal(err)
 	}
-	done, err := r.DB.Sync(ctx, inst, []beeos.Definition{{Name: "payer"}})
+	done, err := r.DB.Agents.Sync(ctx, inst, []beeos.Definition{{Name: "payer"}})
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	agent, err := r.DB.Agent(ctx, done.Created[0].ID)
+	agent, err := r.DB.Agents.Get(ctx, done.Created[0].ID)
 	if err != nil {
 		r.t.Fatal(err)
 	}

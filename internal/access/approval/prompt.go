@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/approvals"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
@@ -41,14 +41,14 @@ const (
 // prompt is what the caller sees of one approval while it waits.
 type prompt struct {
 	*Pending
-	row            store.Approval
+	row            approvals.Approval
 	offer          *Offer // nil = the caller cannot decide here
 	inConversation bool   // the question is a message of the conversation
 }
 
 // openPrompt tells the caller that a person is being asked, and lets it decide
 // if the agent is its own.
-func (p *Pending) openPrompt(ctx context.Context, a store.Approval, fresh bool) *prompt {
+func (p *Pending) openPrompt(ctx context.Context, a approvals.Approval, fresh bool) *prompt {
 	shown := &prompt{Pending: p, row: a}
 	if a.Caller == "user:"+a.OwnerID {
 		shown.offerDecision(ctx, fresh)
@@ -94,7 +94,7 @@ func (p *prompt) close() {
 // showDecision tells the conversation what was decided, unless it was decided
 // there.
 func (p *prompt) showDecision(made beeos.Approved) {
-	row, err := p.approvals.DB.Approval(context.Background(), p.row.ID)
+	row, err := p.approvals.DB.Approvals.Get(context.Background(), p.row.ID)
 	if err != nil || !p.inConversation || row.Via == viaConversation || row.Open() {
 		return
 	}
@@ -115,13 +115,13 @@ func (p *prompt) appendMessage(ctx context.Context, m beeos.Message) {
 }
 
 // decisionText is what the caller's person reads.
-func decisionText(a *store.Approval) string {
+func decisionText(a *approvals.Approval) string {
 	return "Approve this call of " + Name(a) + "? It will be made with exactly these arguments:\n" + Shown(a.Arguments)
 }
 
 // decisionForm is the question as an elicitation; ok is false when it is too
 // long.
-func decisionForm(a *store.Approval) (form json.RawMessage, ok bool) {
+func decisionForm(a *approvals.Approval) (form json.RawMessage, ok bool) {
 	text := decisionText(a)
 	if len(text) > maxForm {
 		return nil, false
@@ -136,7 +136,7 @@ func decisionForm(a *store.Approval) (form json.RawMessage, ok bool) {
 }
 
 // decisionPayload is the question for programs that read the conversation.
-func decisionPayload(a *store.Approval) json.RawMessage {
+func decisionPayload(a *approvals.Approval) json.RawMessage {
 	payload, _ := json.Marshal(map[string]any{"approval": map[string]any{
 		"id": a.ID, "agent_id": a.AgentID, "skill": a.Skill, "tool": a.Tool, "arguments": a.Arguments,
 		"requested_at": a.CreatedAt, "expires_at": a.ExpiresAt,

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/approvals"
 )
 
 // rule is what applies to one tool.
@@ -24,7 +24,7 @@ const defaultVersion = "default"
 // that the agent declares destructive is asked about even when the agent says
 // that it need not be.
 func (s *Approvals) findRule(ctx context.Context, call *ToolCall) (rule, error) {
-	rules, err := s.DB.ApprovalRules(ctx, call.Agent.ID)
+	rules, err := s.DB.Approvals.ListRules(ctx, call.Agent.ID)
 	if err != nil {
 		return rule{}, err
 	}
@@ -34,16 +34,16 @@ func (s *Approvals) findRule(ctx context.Context, call *ToolCall) (rule, error) 
 		if own.Skill == "" && own.Tool == "" && own.Timeout > 0 {
 			r.timeout = own.Timeout
 		}
-		if n := specificity(&own, call.Skill, call.Tool); own.Mode != store.ApprovalUnset && n > best {
+		if n := specificity(&own, call.Skill, call.Tool); own.Mode != approvals.ModeUnset && n > best {
 			best = n
-			r.auto, r.version = own.Mode == store.ApprovalAuto, own.Version
+			r.auto, r.version = own.Mode == approvals.ModeAuto, own.Version
 		}
 	}
 	return r, nil
 }
 
 // specificity is how closely a rule fits a tool; -1 = not at all.
-func specificity(r *store.ApprovalRule, skill, tool string) int {
+func specificity(r *approvals.Rule, skill, tool string) int {
 	switch {
 	case r.Skill == skill && r.Tool == tool:
 		return 2
@@ -80,15 +80,15 @@ const maxRules = 1000
 
 // SetRules changes the rules of an agent. Calls that wait under a rule that has
 // changed are judged again by the new one.
-func (s *Approvals) SetRules(ctx context.Context, a *beeos.Agent, by beeos.User, rules []store.ApprovalRule) error {
+func (s *Approvals) SetRules(ctx context.Context, a *beeos.Agent, by beeos.User, rules []approvals.Rule) error {
 	if len(rules) > maxRules {
 		return beeos.Errorf(beeos.InvalidParam, "at most %d rules can be set at once", maxRules)
 	}
 	for i := range rules {
 		r := &rules[i]
 		switch {
-		case r.Mode != store.ApprovalUnset && r.Mode != store.ApprovalAuto && r.Mode != store.ApprovalAsk:
-			return beeos.Errorf(beeos.InvalidParam, "a rule is %q or %q, or empty for none", store.ApprovalAuto, store.ApprovalAsk)
+		case r.Mode != approvals.ModeUnset && r.Mode != approvals.ModeAuto && r.Mode != approvals.ModeAsk:
+			return beeos.Errorf(beeos.InvalidParam, "a rule is %q or %q, or empty for none", approvals.ModeAuto, approvals.ModeAsk)
 		case r.Timeout != 0 && (r.Timeout < MinTimeout || r.Timeout > MaxTimeout):
 			return beeos.Errorf(beeos.InvalidParam, "the time to decide must be from %s to %s", MinTimeout, MaxTimeout)
 		case r.Timeout != 0 && (r.Skill != "" || r.Tool != ""):
@@ -98,7 +98,7 @@ func (s *Approvals) SetRules(ctx context.Context, a *beeos.Agent, by beeos.User,
 		}
 		r.AgentID, r.UpdatedBy, r.UpdatedAt = a.ID, "user:"+by.ID, s.Now()
 	}
-	if err := s.DB.SetApprovalRules(ctx, rules); err != nil {
+	if err := s.DB.Approvals.SetRules(ctx, rules); err != nil {
 		return err
 	}
 	return s.withdrawOutdated(ctx, a)
@@ -111,7 +111,7 @@ const viaRules = "rules"
 // for under rules which no longer apply.
 func (s *Approvals) withdrawOutdated(ctx context.Context, agent *beeos.Agent) error {
 	open := true
-	list, err := s.DB.Approvals(ctx, store.ApprovalFilter{OwnerID: agent.OwnerID, Open: &open, Limit: batchSize})
+	list, err := s.DB.Approvals.List(ctx, approvals.Filter{OwnerID: agent.OwnerID, Open: &open, Limit: batchSize})
 	if err != nil {
 		return err
 	}
@@ -124,7 +124,7 @@ func (s *Approvals) withdrawOutdated(ctx context.Context, agent *beeos.Agent) er
 			return err
 		}
 		if r.version != a.PolicyVersion {
-			v := store.Verdict{ID: a.ID, State: store.ApprovalWithdrawn, By: "system", Via: viaRules, Reason: "the rules changed"}
+			v := approvals.Verdict{ID: a.ID, State: approvals.Withdrawn, By: "system", Via: viaRules, Reason: "the rules changed"}
 			if _, err := s.endUndecided(ctx, v); err != nil {
 				return err
 			}

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/approvals"
 )
 
 // Shown returns arguments as a person gets to see them: all of them, indented,
@@ -19,7 +19,7 @@ func Shown(arguments json.RawMessage) string {
 }
 
 // Name returns the tool as people read it, with its skill in front.
-func Name(a *store.Approval) string {
+func Name(a *approvals.Approval) string {
 	if a.Skill == "" {
 		return beeos.Visible(a.Tool)
 	}

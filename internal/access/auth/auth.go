@@ -21,7 +21,7 @@ import (
 
 // Options are the parts that an Authenticator stands on.
 type Options struct {
-	DB  *store.DB
+	DB  *store.Store
 	Log *slog.Logger
 	Now func() time.Time // nil = time.Now
 
@@ -79,7 +79,7 @@ func (a *Authenticator) Run(ctx context.Context) error {
 		case <-flush.C:
 			a.flush(ctx)
 		case <-prune.C:
-			if err := a.DB.Prune(ctx, a.Now()); err != nil && ctx.Err() == nil {
+			if err := a.DB.Cluster.Prune(ctx, a.Now()); err != nil && ctx.Err() == nil {
 				a.Log.Warn("old nonces stay for now", "err", err)
 			}
 		case <-ctx.Done():
@@ -95,7 +95,7 @@ func (a *Authenticator) Run(ctx context.Context) error {
 // look at, so a failure is logged and the next flush tries again.
 func (a *Authenticator) flush(ctx context.Context) {
 	used := a.keys.takeUsed()
-	if err := a.DB.TouchKeys(ctx, used); err != nil && !errors.Is(err, context.Canceled) {
+	if err := a.DB.Keys.Touch(ctx, used); err != nil && !errors.Is(err, context.Canceled) {
 		a.keys.giveBack(used)
 		a.Log.Warn("last-used times of keys not written", "keys", len(used), "err", err)
 	}

@@ -9,9 +9,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/store"
-	"github.com/google/go-cmp/cmp"
+	keystore "github.com/beeos/beeos/internal/store/keys"
 )
 
 // rig is an Authenticator on a fresh database, with a clock of its own, one user and
@@ -35,7 +37,7 @@ func newRig(t *testing.T) *rig {
 	r := &rig{t: t, clock: time.Now()}
 	r.Authenticator = New(Options{DB: db, Now: func() time.Time { return r.clock }})
 	r.user = beeos.User{ID: beeos.NewID(), Email: "a@example.com"}
-	if err := db.CreateUser(t.Context(), r.user); err != nil {
+	if err := db.People.CreateUser(t.Context(), r.user); err != nil {
 		t.Fatal(err)
 	}
 	return r
@@ -46,7 +48,7 @@ func (r *rig) key(k beeos.Key) string {
 	r.t.Helper()
 	secret, hash, prefix := NewKey(k.Kind)
 	k.OwnerID, k.Prefix = r.user.ID, prefix
-	if err := r.DB.CreateKey(r.t.Context(), k, hash); err != nil {
+	if err := r.DB.Keys.Create(r.t.Context(), k, hash); err != nil {
 		r.t.Fatal(err)
 	}
 	return secret
@@ -80,7 +82,7 @@ func TestAuthenticateByKey(t *testing.T) {
 	other := r.key(beeos.Key{ID: "b2", Kind: beeos.AgentKey, AgentID: r.agent})
 	expired := r.key(beeos.Key{ID: "u2", Kind: beeos.UserKey, CreatedAt: r.clock.Add(-2 * time.Hour), ExpiresAt: r.clock.Add(-time.Hour)})
 	revoked := r.key(beeos.Key{ID: "u3", Kind: beeos.UserKey})
-	if err := r.DB.RevokeKey(t.Context(), r.user.ID, "u3"); err != nil {
+	if err := r.DB.Keys.Revoke(t.Context(), r.user.ID, "u3"); err != nil {
 		t.Fatal(err)
 	}
 	asUser := beeos.Caller{Kind: beeos.ByUserKey, UserID: r.user.ID, CredentialID: "u1", RatePerMinute: 9, Name: "ci"}
@@ -140,7 +142,7 @@ func TestAuthenticateByKey(t *testing.T) {
 func TestBadKeysGetOneAnswer(t *testing.T) {
 	r := newRig(t)
 	revoked := r.key(beeos.Key{ID: "u1", Kind: beeos.UserKey})
-	if err := r.DB.RevokeKey(t.Context(), r.user.ID, "u1"); err != nil {
+	if err := r.DB.Keys.Revoke(t.Context(), r.user.ID, "u1"); err != nil {
 		t.Fatal(err)
 	}
 	var texts []string
@@ -191,7 +193,7 @@ func TestNewKeyWorksSoonAfterItWasUnknown(t *testing.T) {
 	_, err := r.Key(t.Context(), secret)
 	wantCode(t, err, beeos.InvalidToken)
 	k := beeos.Key{ID: "u1", Kind: beeos.UserKey, OwnerID: r.user.ID, Prefix: prefix}
-	if err := r.DB.CreateKey(t.Context(), k, hash); err != nil {
+	if err := r.DB.Keys.Create(t.Context(), k, hash); err != nil {
 		t.Fatal(err)
 	}
 	r.clock = r.clock.Add(absentFor)
@@ -205,10 +207,10 @@ func TestForget(t *testing.T) {
 		name   string
 		revoke func(r *rig) (id string, err error)
 	}{
-		{"key", func(r *rig) (string, error) { return "b1", r.DB.RevokeKey(context.Background(), r.user.ID, "b1") }},
-		{"agent", func(r *rig) (string, error) { return r.agent, r.DB.DeleteAgent(context.Background(), r.agent) }},
+		{"key", func(r *rig) (string, error) { return "b1", r.DB.Keys.Revoke(context.Background(), r.user.ID, "b1") }},
+		{"agent", func(r *rig) (string, error) { return r.agent, r.DB.Agents.Delete(context.Background(), r.agent) }},
 		{"user", func(r *rig) (string, error) {
-			return r.user.ID, r.DB.DisableUser(context.Background(), r.user.ID, time.Now())
+			return r.user.ID, r.DB.People.DisableUser(context.Background(), r.user.ID, time.Now())
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -247,7 +249,7 @@ func TestLastUsedIsWrittenAtTheEnd(t *testing.T) {
 	if err := r.Run(ctx); err != nil {
 		t.Fatal(err)
 	}
-	keys, err := r.DB.Keys(t.Context(), store.KeyFilter{Owner: r.user.ID})
+	keys, err := r.DB.Keys.List(t.Context(), keystore.Filter{Owner: r.user.ID})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -269,10 +271,10 @@ func BenchmarkKey(b *testing.B) {
 	defer db.Close()
 	c := New(Options{DB: db})
 	secret, hash, _ := NewKey(beeos.UserKey)
-	if err := db.CreateUser(b.Context(), beeos.User{ID: "u", Email: "e"}); err != nil {
+	if err := db.People.CreateUser(b.Context(), beeos.User{ID: "u", Email: "e"}); err != nil {
 		b.Fatal(err)
 	}
-	if err := db.CreateKey(b.Context(), beeos.Key{ID: "k", Kind: beeos.UserKey, OwnerID: "u"}, hash); err != nil {
+	if err := db.Keys.Create(b.Context(), beeos.Key{ID: "k", Kind: beeos.UserKey, OwnerID: "u"}, hash); err != nil {
 		b.Fatal(err)
 	}
 	r := request("Authorization", "Bearer "+secret)

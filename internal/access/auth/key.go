@@ -51,7 +51,7 @@ func (a *Authenticator) Key(ctx context.Context, token string) (beeos.Caller, er
 	now := a.Now()
 	k, gen := a.keys.get(hash, now)
 	if k == nil {
-		row, err := a.DB.KeyByHash(ctx, hash[:])
+		row, err := a.DB.Keys.GetByHash(ctx, hash[:])
 		if err != nil && beeos.CodeOf(err) != beeos.NotFound {
 			return beeos.Caller{}, err
 		}

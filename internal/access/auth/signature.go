@@ -28,7 +28,7 @@ func (a *Authenticator) Instance(r *http.Request, body []byte) (beeos.Instance, 
 		return beeos.Instance{}, err
 	}
 	// Only a valid signature may take room in the table of nonces.
-	fresh, err := a.DB.UseNonce(r.Context(), sig.KeyID, sig.Nonce, signed.Add(beeos.SignatureWindow+time.Minute))
+	fresh, err := a.DB.Cluster.UseNonce(r.Context(), sig.KeyID, sig.Nonce, signed.Add(beeos.SignatureWindow+time.Minute))
 	if err != nil {
 		return beeos.Instance{}, err
 	}
@@ -42,9 +42,9 @@ func (a *Authenticator) Instance(r *http.Request, body []byte) (beeos.Instance, 
 // revoked and disabled get the same answer as a wrong signature.
 func (a *Authenticator) signer(r *http.Request, sig beeos.Signature, body []byte) (beeos.Instance, error) {
 	ctx := r.Context()
-	inst, err := a.DB.Instance(ctx, sig.KeyID)
+	inst, err := a.DB.Instances.Get(ctx, sig.KeyID)
 	if err == nil && inst.RevokedAt.IsZero() && sig.Verify(inst.PublicKey, r.Method, r.URL.RequestURI(), body) {
-		owner, err := a.DB.User(ctx, inst.OwnerID)
+		owner, err := a.DB.People.GetUser(ctx, inst.OwnerID)
 		if err != nil && beeos.CodeOf(err) != beeos.NotFound {
 			return beeos.Instance{}, err
 		}

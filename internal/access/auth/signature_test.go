@@ -26,10 +26,10 @@ func (r *rig) signUp() ed25519.PrivateKey {
 		r.t.Fatal(err)
 	}
 	r.inst = beeos.Instance{ID: beeos.NewID(), OwnerID: r.user.ID, Name: "laptop", PublicKey: public}
-	if err := r.DB.CreateInstance(r.t.Context(), r.inst); err != nil {
+	if err := r.DB.Instances.Create(r.t.Context(), r.inst); err != nil {
 		r.t.Fatal(err)
 	}
-	res, err := r.DB.Sync(r.t.Context(), r.inst, []beeos.Definition{{Name: "echo"}})
+	res, err := r.DB.Agents.Sync(r.t.Context(), r.inst, []beeos.Definition{{Name: "echo"}})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -165,7 +165,7 @@ func TestReplay(t *testing.T) {
 
 	// Once it is forgotten it is too old.
 	r.clock = r.clock.Add(beeos.SignatureWindow + 2*time.Minute)
-	if err := r.DB.Prune(t.Context(), r.clock); err != nil {
+	if err := r.DB.Cluster.Prune(t.Context(), r.clock); err != nil {
 		t.Fatal(err)
 	}
 	_, err = r.Instance(signed(header, nil), nil)
@@ -174,8 +174,8 @@ func TestReplay(t *testing.T) {
 
 func TestRevokedAndDisabledSigners(t *testing.T) {
 	for name, end := range map[string]func(r *rig) error{
-		"revoked":  func(r *rig) error { return r.DB.RevokeInstance(r.t.Context(), r.user.ID, r.inst.ID) },
-		"disabled": func(r *rig) error { return r.DB.DisableUser(r.t.Context(), r.user.ID, time.Now()) },
+		"revoked":  func(r *rig) error { return r.DB.Instances.Revoke(r.t.Context(), r.user.ID, r.inst.ID) },
+		"disabled": func(r *rig) error { return r.DB.People.DisableUser(r.t.Context(), r.user.ID, time.Now()) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)

@@ -11,7 +11,7 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/access/auth"
 	"github.com/beeos/beeos/internal/access/oauth/protocol"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/grants"
 )
 
 const (
@@ -49,7 +49,7 @@ func (s *Server) authorize(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	tx.Binder = auth.Hash(s.bind(w, r))
-	if err := s.db.BeginOAuth(r.Context(), tx); err != nil {
+	if err := s.db.Grants.BeginFlow(r.Context(), tx); err != nil {
 		pageFor(w, r, err)
 		return
 	}
@@ -76,21 +76,21 @@ func authorizeQuery(raw string) (url.Values, error) {
 }
 
 // request checks everything else that a client asks.
-func (s *Server) request(c client, q url.Values) (store.OAuthTx, *protocol.Error) {
+func (s *Server) request(c client, q url.Values) (grants.Flow, *protocol.Error) {
 	challenge := q.Get("code_challenge")
 	switch {
 	case q.Get("response_type") != "code":
-		return store.OAuthTx{}, refusal("unsupported_response_type", "response_type is code")
+		return grants.Flow{}, refusal("unsupported_response_type", "response_type is code")
 	case q.Get("response_mode") != "" && q.Get("response_mode") != "query":
-		return store.OAuthTx{}, refusal("invalid_request", "response_mode is query")
+		return grants.Flow{}, refusal("invalid_request", "response_mode is query")
 	case q.Get("code_challenge_method") != "S256" || !isChallenge(challenge):
-		return store.OAuthTx{}, refusal("invalid_request", "PKCE is required: code_challenge with code_challenge_method S256")
+		return grants.Flow{}, refusal("invalid_request", "PKCE is required: code_challenge with code_challenge_method S256")
 	}
 	resource, refused := protocol.ReadResource(s.issuer, q["resource"])
 	if refused != nil {
-		return store.OAuthTx{}, refused
+		return grants.Flow{}, refused
 	}
-	return store.OAuthTx{
+	return grants.Flow{
 		ID: beeos.NewSecret(""), ClientID: c.id, ClientName: c.name, RedirectURI: q.Get("redirect_uri"), State: q.Get("state"),
 		Challenge: challenge, Resource: resource, Scope: q.Get("scope"), ExpiresAt: s.opt.Now().Add(txFor),
 	}, nil

@@ -8,7 +8,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/access/auth"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/grants"
 )
 
 const codePrefix = "mcp_code_"
@@ -23,7 +23,7 @@ func (s *Server) back(w http.ResponseWriter, r *http.Request) {
 		pageFor(w, r, err)
 		return
 	}
-	t, err := s.db.TakeOAuth(r.Context(), q.Get("tx"), auth.Hash(q.Get("_bt")), s.opt.Now())
+	t, err := s.db.Grants.TakeFlow(r.Context(), q.Get("tx"), auth.Hash(q.Get("_bt")), s.opt.Now())
 	if beeos.CodeOf(err) == beeos.NotFound && err != nil {
 		page(w, r, http.StatusForbidden, "This request to connect an app is over or too old. Start again in the app.")
 		return
@@ -54,13 +54,13 @@ func (s *Server) back(w http.ResponseWriter, r *http.Request) {
 }
 
 // grant writes what a consent was about, and returns the code for it.
-func (s *Server) grant(ctx context.Context, t store.OAuthTx) (string, error) {
+func (s *Server) grant(ctx context.Context, t grants.Flow) (string, error) {
 	at, code := s.opt.Now(), beeos.NewSecret(codePrefix)
 	shown := shownClient(t.ClientID, t.ClientName, t.RedirectURI)
-	id, err := s.db.GrantOAuth(ctx, store.OAuthGrant{
+	id, err := s.db.Grants.GrantOAuth(ctx, grants.Grant{
 		ID: beeos.NewID(), UserID: t.UserID, ClientID: t.ClientID, ClientName: t.ClientName, ClientHost: shown.Host,
 		Agents: t.Agents, All: t.All, CreatedAt: at, ExpiresAt: t.Until,
-	}, store.OAuthCode{
+	}, grants.Code{
 		Hash: auth.Hash(code), FamilyID: beeos.NewID(), ClientID: t.ClientID, RedirectURI: t.RedirectURI,
 		Challenge: t.Challenge, Resource: t.Resource, ExpiresAt: at.Add(codeFor),
 	}, at.Add(usedFor))

@@ -11,7 +11,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/access/auth"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/grants"
 	"github.com/beeos/beeos/test/pgtest"
 )
 
@@ -53,7 +53,7 @@ func BenchmarkRefresh(b *testing.B) {
 // chain makes a chain of refresh tokens without the way through a browser.
 func (r *rig) chain() string {
 	ctx := context.Background()
-	code, err := r.s.grant(ctx, store.OAuthTx{
+	code, err := r.s.grant(ctx, grants.Flow{
 		UserID: r.owner.ID, ClientID: r.client, ClientName: "App", RedirectURI: callback, Challenge: encode(auth.Hash(verifier)),
 		Resource: r.endpoint("a"), Agents: []string{r.agents["a"]},
 	})

@@ -10,7 +10,8 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/access/auth"
 	"github.com/beeos/beeos/internal/access/oauth/protocol"
-	"github.com/beeos/beeos/internal/store"
+	agentstore "github.com/beeos/beeos/internal/store/agents"
+	"github.com/beeos/beeos/internal/store/grants"
 )
 
 // agentsMost may be granted by name. More would make tokens too long for the
@@ -43,7 +44,7 @@ type Ask struct {
 
 // Ask returns an open request; NotFound when there is none.
 func (s *Server) Ask(ctx context.Context, tx string) (Ask, error) {
-	t, err := s.db.OAuthTx(ctx, tx, s.opt.Now())
+	t, err := s.db.Grants.GetFlow(ctx, tx, s.opt.Now())
 	if err != nil {
 		return Ask{}, err
 	}
@@ -80,7 +81,7 @@ func (s *Server) AskFor(ctx context.Context, tx, userID string) (Ask, error) {
 	if err != nil {
 		return a, err
 	}
-	g, err := s.db.LiveOAuthGrant(ctx, userID, a.Client.ID)
+	g, err := s.db.Grants.GetLiveGrant(ctx, userID, a.Client.ID)
 	if err != nil && beeos.CodeOf(err) != beeos.NotFound {
 		return a, err
 	}
@@ -104,7 +105,7 @@ func (s *Server) Allow(ctx context.Context, tx, userID string, c Choice) (string
 	if c.For < 0 {
 		return "", beeos.Errorf(beeos.InvalidParam, "choose a time in the future, or none")
 	}
-	t, err := s.db.OAuthTx(ctx, tx, s.opt.Now())
+	t, err := s.db.Grants.GetFlow(ctx, tx, s.opt.Now())
 	if err != nil {
 		return "", err
 	}
@@ -116,7 +117,7 @@ func (s *Server) Allow(ctx context.Context, tx, userID string, c Choice) (string
 	if len(agents) == 0 || wanted != "" && !slices.Contains(agents, wanted) {
 		return s.Deny(ctx, tx, userID)
 	}
-	answer := store.OAuthTx{ID: tx, UserID: userID, Allowed: true, All: c.All, Agents: agents}
+	answer := grants.Flow{ID: tx, UserID: userID, Allowed: true, All: c.All, Agents: agents}
 	if c.All {
 		answer.Agents = nil
 	}
@@ -130,7 +131,7 @@ func (s *Server) Allow(ctx context.Context, tx, userID string, c Choice) (string
 // that matter: one, or the one that is wanted.
 func (s *Server) grantable(ctx context.Context, userID string, c Choice, wanted string) ([]string, error) {
 	yes := true
-	f := store.AgentFilter{OwnerID: userID, MCPEnabled: &yes, IDs: append([]string{}, c.Agents...), Limit: agentsMost}
+	f := agentstore.Filter{OwnerID: userID, MCPEnabled: &yes, IDs: append([]string{}, c.Agents...), Limit: agentsMost}
 	switch {
 	case c.All && wanted != "":
 		f.IDs = []string{wanted}
@@ -139,7 +140,7 @@ func (s *Server) grantable(ctx context.Context, userID string, c Choice, wanted 
 	case len(c.Agents) > agentsMost:
 		return nil, beeos.Errorf(beeos.InvalidParam, "at most %d agents can be picked by name; pick fewer, or all", agentsMost)
 	}
-	list, _, err := s.db.Agents(ctx, f)
+	list, _, err := s.db.Agents.List(ctx, f)
 	if err != nil {
 		return nil, err
 	}
@@ -153,15 +154,15 @@ func (s *Server) grantable(ctx context.Context, userID string, c Choice, wanted 
 
 // Deny keeps a person's no and returns where to send the browser.
 func (s *Server) Deny(ctx context.Context, tx, userID string) (string, error) {
-	return s.answer(ctx, store.OAuthTx{ID: tx, UserID: userID})
+	return s.answer(ctx, grants.Flow{ID: tx, UserID: userID})
 }
 
 // answer makes the ticket with which the browser proves what was said. It is
 // of use in that browser alone, and once.
-func (s *Server) answer(ctx context.Context, t store.OAuthTx) (string, error) {
+func (s *Server) answer(ctx context.Context, t grants.Flow) (string, error) {
 	ticket := beeos.NewSecret("")
 	t.Ticket = auth.Hash(ticket)
-	if err := s.db.AnswerOAuth(ctx, t, s.opt.Now()); err != nil {
+	if err := s.db.Grants.AnswerFlow(ctx, t, s.opt.Now()); err != nil {
 		return "", err
 	}
 	return s.issuer + "/oauth/return?" + url.Values{"tx": {t.ID}, "_bt": {ticket}}.Encode(), nil

@@ -33,7 +33,7 @@ func (r *rig) forge(method jwt.SigningMethod, header map[string]any, c any, key 
 func TestForgedTokens(t *testing.T) {
 	r := newRig(t)
 	access, _ := r.tokens(r.query(), "a")
-	keys, err := r.db.OAuthKeys(t.Context(), r.now())
+	keys, err := r.db.Grants.ListSigningKeys(t.Context(), r.now())
 	r.must(err)
 	key, c := keys[0], jwt.MapClaims{}
 	_, _, err = jwt.NewParser().ParseUnverified(access, c)

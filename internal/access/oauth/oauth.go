@@ -29,7 +29,7 @@ import (
 
 // Options are the parts that a Server stands on.
 type Options struct {
-	DB       *store.DB
+	DB       *store.Store
 	Issuer   string       // MCP_PUBLIC_URL; every URL that leaves here begins with it
 	LoginURL string       // the console
 	Client   *http.Client // fetches client id metadata documents; nil = a guarded one
@@ -49,7 +49,7 @@ type Options struct {
 type Server struct {
 	*tokens.Minter
 	opt       Options
-	db        *store.DB
+	db        *store.Store
 	issuer    string
 	documents *documents
 	registers auth.Limiter

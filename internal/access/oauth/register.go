@@ -8,7 +8,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/access/oauth/protocol"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/grants"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
@@ -50,7 +50,7 @@ func (s *Server) register(w http.ResponseWriter, r *http.Request) {
 	c, err := s.parseRegistration(body)
 	if err == nil {
 		at := s.opt.Now()
-		err = s.db.CreateOAuthClient(r.Context(), store.OAuthClient{
+		err = s.db.Grants.CreateClient(r.Context(), grants.Client{
 			ID: c.ID, Name: c.Name, RedirectURIs: c.Redirects, CreatedAt: at, ExpiresAt: at.Add(unusedFor),
 		}, clientsMost)
 	}

@@ -76,7 +76,7 @@ func TestRegistration(t *testing.T) {
 	}
 	r.client = used
 	r.begin(r.query())
-	r.must(r.db.PruneOAuth(context.Background(), r.now()))
+	r.must(r.db.Grants.Prune(context.Background(), r.now()))
 	r.begin(r.query())
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/access/auth"
 	"github.com/beeos/beeos/internal/store"
+	agentstore "github.com/beeos/beeos/internal/store/agents"
 	"github.com/beeos/beeos/test/pgtest"
 )
 
@@ -44,7 +45,7 @@ func splitRefresh(token string) (family, secret string) {
 // rig is two servers on one database, with a person who has agents.
 type rig struct {
 	t      testing.TB
-	db     *store.DB
+	db     *store.Store
 	s      *Server
 	other  *Server // another replica
 	owner  beeos.User
@@ -102,11 +103,11 @@ func newRigOn(t testing.TB, dsn string, opt Options) *rig {
 	r.must(err)
 	r.owner = beeos.User{ID: beeos.NewID(), Email: "owner@example.com", CreatedAt: r.at}
 	r.person = beeos.User{ID: beeos.NewID(), Email: "person@example.com", CreatedAt: r.at}
-	r.must(r.db.CreateUser(ctx, r.owner))
-	r.must(r.db.CreateUser(ctx, r.person))
+	r.must(r.db.People.CreateUser(ctx, r.owner))
+	r.must(r.db.People.CreateUser(ctx, r.person))
 	r.agents = r.sync(r.owner, "a", "b", "closed")
 	off := false
-	_, err = r.db.UpdateAgent(ctx, r.agents["closed"], store.AgentPatch{MCPEnabled: &off})
+	_, err = r.db.Agents.Update(ctx, r.agents["closed"], agentstore.Patch{MCPEnabled: &off})
 	r.must(err)
 	r.agents["foreign"] = r.sync(r.person, "foreign")["foreign"]
 	r.client = r.register(callback, "https://app.example/cb")
@@ -117,12 +118,12 @@ func (r *rig) sync(u beeos.User, names ...string) map[string]string {
 	public, _, err := ed25519.GenerateKey(nil)
 	r.must(err)
 	inst := beeos.Instance{ID: beeos.NewID(), OwnerID: u.ID, Name: "x", PublicKey: public, CreatedAt: r.at}
-	r.must(r.db.CreateInstance(context.Background(), inst))
+	r.must(r.db.Instances.Create(context.Background(), inst))
 	var defs []beeos.Definition
 	for _, name := range names {
 		defs = append(defs, beeos.Definition{Name: name})
 	}
-	synced, err := r.db.Sync(context.Background(), inst, defs)
+	synced, err := r.db.Agents.Sync(context.Background(), inst, defs)
 	r.must(err)
 	return synced.IDs()
 }

@@ -73,7 +73,7 @@ func TestParallelRedemptions(t *testing.T) {
 		tx, _ := r.begin(r.query())
 		_, err := r.s.Allow(ctx, tx, r.owner.ID, r.one())
 		r.must(err)
-		open, err := r.db.OAuthTx(ctx, tx, r.now())
+		open, err := r.db.Grants.GetFlow(ctx, tx, r.now())
 		r.must(err)
 		for round := range rounds {
 			code, err := r.s.grant(ctx, open)
@@ -241,7 +241,7 @@ func TestGrantsEnd(t *testing.T) {
 		}
 		grants, err := r.s.Grants(ctx, r.owner.ID)
 		r.must(err)
-		_, err = r.db.RevokeOAuthGrant(ctx, r.owner.ID, grants[0].ID, r.now())
+		_, err = r.db.Grants.RevokeGrant(ctx, r.owner.ID, grants[0].ID, r.now())
 		r.must(err)
 		r.s.Forget(grants[0].ID) // the news of it
 		r.other.Forget(grants[0].ID)
@@ -262,7 +262,7 @@ func TestRevocationWithoutNews(t *testing.T) {
 	if !r.good(access, r.endpoint("a")) {
 		t.Fatal("not good")
 	}
-	_, err = r.db.RevokeOAuthGrant(ctx, r.owner.ID, grants[0].ID, r.now())
+	_, err = r.db.Grants.RevokeGrant(ctx, r.owner.ID, grants[0].ID, r.now())
 	r.must(err)
 	r.pass(liveFor)
 	if r.good(access, r.endpoint("a")) {

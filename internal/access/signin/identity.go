@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/people"
 )
 
 // Identity is who an outside provider says that somebody is.
@@ -21,7 +21,7 @@ type Identity struct {
 // user, or the invitation, with its address, when the provider has verified
 // that; nobody else gets in.
 func (p *People) SignInAs(ctx context.Context, id Identity) (beeos.User, error) {
-	u, err := p.DB.UserByIdentity(ctx, id.Issuer, id.Subject)
+	u, err := p.DB.People.UserByIdentity(ctx, id.Issuer, id.Subject)
 	if beeos.CodeOf(err) == beeos.NotFound && err != nil {
 		u, err = p.adopt(ctx, id)
 	}
@@ -42,7 +42,7 @@ func (p *People) adopt(ctx context.Context, id Identity) (beeos.User, error) {
 	if who.Name == "" {
 		who.Name = id.Email
 	}
-	u, invited, err := p.DB.LinkIdentity(ctx, store.Identity{Issuer: id.Issuer, Subject: id.Subject, Email: id.Email}, who, p.now())
+	u, invited, err := p.DB.People.LinkIdentity(ctx, people.Identity{Issuer: id.Issuer, Subject: id.Subject, Email: id.Email}, who, p.now())
 	if err != nil && beeos.CodeOf(err) == beeos.NotFound {
 		return beeos.User{}, beeos.Errorf(beeos.Forbidden, "nobody here has the address %s; ask an admin to invite it", id.Email)
 	}
@@ -50,7 +50,7 @@ func (p *People) adopt(ctx context.Context, id Identity) (beeos.User, error) {
 		return beeos.User{}, err
 	}
 	if invited {
-		err = p.audit(ctx, u.ID, "user.accept", map[string]string{"link": string(store.InviteLink), "method": id.Issuer})
+		err = p.audit(ctx, u.ID, "user.accept", map[string]string{"link": string(people.InviteLink), "method": id.Issuer})
 	}
 	return u, err
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/access/auth"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/people"
 )
 
 // How long a link waits to be used.
@@ -22,58 +22,58 @@ const (
 // "" when somebody can sign in already. It replaces the one before. claim is
 // the user to take over, or "".
 func (p *People) SetupLink(ctx context.Context, claim string) (token string, err error) {
-	if taken, err := p.DB.AnyoneCanSignIn(ctx); err != nil || taken {
+	if taken, err := p.DB.People.AnyoneCanSignIn(ctx); err != nil || taken {
 		return "", err
 	}
-	return p.link(ctx, store.Link{ID: beeos.NewID(), Kind: store.SetupLink, UserID: claim, Admin: true, MadeBy: "operator"}, setupFor)
+	return p.link(ctx, people.Link{ID: beeos.NewID(), Kind: people.SetupLink, UserID: claim, Admin: true, MadeBy: "operator"}, setupFor)
 }
 
 // Invite returns the token of a link that makes the owner of an address a
 // user, and the link. It replaces an earlier invitation of that address.
-func (p *People) Invite(ctx context.Context, email string, admin bool, madeBy string) (token string, l store.Link, err error) {
+func (p *People) Invite(ctx context.Context, email string, admin bool, madeBy string) (token string, l people.Link, err error) {
 	if err := CheckEmail(email); err != nil {
 		return "", l, err
 	}
 	email = strings.ToLower(strings.TrimSpace(email))
-	switch _, err := p.DB.UserByEmail(ctx, email); {
+	switch _, err := p.DB.People.GetUserByEmail(ctx, email); {
 	case err == nil:
 		return "", l, beeos.Errorf(beeos.Conflict, "%s is a user already; make a link to set a new password instead", email)
 	case beeos.CodeOf(err) != beeos.NotFound:
 		return "", l, err
 	}
-	l = store.Link{ID: beeos.NewID(), Kind: store.InviteLink, Email: email, Admin: admin, MadeBy: madeBy}
+	l = people.Link{ID: beeos.NewID(), Kind: people.InviteLink, Email: email, Admin: admin, MadeBy: madeBy}
 	token, err = p.link(ctx, l, inviteFor)
 	return token, l, err
 }
 
 // Invitations returns the invitations that nobody has taken up.
-func (p *People) Invitations(ctx context.Context) ([]store.Link, error) {
-	return p.DB.Invitations(ctx, p.now())
+func (p *People) Invitations(ctx context.Context) ([]people.Link, error) {
+	return p.DB.People.Invitations(ctx, p.now())
 }
 
 // Reset returns the token of a link with which a person sets a new password.
 func (p *People) Reset(ctx context.Context, userID, madeBy string) (token string, err error) {
-	u, err := p.DB.User(ctx, userID)
+	u, err := p.DB.People.GetUser(ctx, userID)
 	if err != nil {
 		return "", err
 	}
 	if !u.DisabledAt.IsZero() {
 		return "", beeos.Errorf(beeos.Conflict, "%s is disabled; enable the account first", u.Email)
 	}
-	l := store.Link{ID: beeos.NewID(), Kind: store.ResetLink, UserID: u.ID, Email: u.Email, Admin: u.Admin, MadeBy: madeBy}
+	l := people.Link{ID: beeos.NewID(), Kind: people.ResetLink, UserID: u.ID, Email: u.Email, Admin: u.Admin, MadeBy: madeBy}
 	return p.link(ctx, l, resetFor)
 }
 
-func (p *People) link(ctx context.Context, l store.Link, lasts time.Duration) (string, error) {
+func (p *People) link(ctx context.Context, l people.Link, lasts time.Duration) (string, error) {
 	token := beeos.NewSecret(linkPrefix)
 	l.CreatedAt = p.now()
 	l.ExpiresAt = l.CreatedAt.Add(lasts)
-	return token, p.DB.CreateLink(ctx, l, auth.Hash(token))
+	return token, p.DB.People.CreateLink(ctx, l, auth.Hash(token))
 }
 
 // Link returns what a link is for; NotFound when it was used or is too old.
-func (p *People) Link(ctx context.Context, token string) (store.Link, error) {
-	return p.DB.LinkByHash(ctx, auth.Hash(token), p.now())
+func (p *People) Link(ctx context.Context, token string) (people.Link, error) {
+	return p.DB.People.LinkByHash(ctx, auth.Hash(token), p.now())
 }
 
 // Accept uses a link up, exactly once: the person it makes, or whose password
@@ -83,7 +83,7 @@ func (p *People) Accept(ctx context.Context, token, name, email, password string
 	if err != nil {
 		return beeos.User{}, err
 	}
-	if l.Kind != store.SetupLink {
+	if l.Kind != people.SetupLink {
 		email = l.Email
 	} else if err := CheckEmail(email); err != nil {
 		return beeos.User{}, err
@@ -99,18 +99,18 @@ func (p *People) Accept(ctx context.Context, token, name, email, password string
 	if who.Name == "" {
 		who.Name = strings.TrimSpace(email)
 	}
-	u, l, err := p.DB.AcceptLink(ctx, auth.Hash(token), who, p.now())
+	u, l, err := p.DB.People.AcceptLink(ctx, auth.Hash(token), who, p.now())
 	if err != nil {
 		return beeos.User{}, err
 	}
 	if err := p.signOut(ctx, u.ID); err != nil {
 		return beeos.User{}, err
 	}
-	if err := p.DB.ForgetFailures(ctx, accountHash(u.Email)); err != nil {
+	if err := p.DB.People.ForgetFailures(ctx, accountHash(u.Email)); err != nil {
 		return beeos.User{}, err
 	}
 	action := "user.accept"
-	if l.Kind == store.ResetLink {
+	if l.Kind == people.ResetLink {
 		action = "user.password"
 	}
 	return u, p.audit(ctx, u.ID, action, map[string]string{"link": string(l.Kind)})

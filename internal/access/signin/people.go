@@ -14,11 +14,12 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/audit"
 )
 
 // People is everybody with an account, and how they come in.
 type People struct {
-	DB  *store.DB
+	DB  *store.Store
 	Log *slog.Logger
 	Now func() time.Time // nil = time.Now
 
@@ -41,7 +42,7 @@ func (p *People) SetDisabled(ctx context.Context, userID string, off bool) error
 	if off {
 		at = p.now()
 	}
-	if err := p.DB.Lock(ctx, userID, at); err != nil {
+	if err := p.DB.People.Lock(ctx, userID, at); err != nil {
 		return err
 	}
 	return p.signOut(ctx, userID)
@@ -49,7 +50,7 @@ func (p *People) SetDisabled(ctx context.Context, userID string, off bool) error
 
 // SetAdmin makes a person an admin, or no longer one.
 func (p *People) SetAdmin(ctx context.Context, userID string, admin bool) error {
-	if err := p.DB.SetAdmin(ctx, userID, admin); err != nil {
+	if err := p.DB.People.SetAdmin(ctx, userID, admin); err != nil {
 		return err
 	}
 	p.changed(userID)
@@ -62,7 +63,7 @@ func (p *People) Rename(ctx context.Context, u beeos.User, name string) error {
 	if name == "" {
 		name = u.Email
 	}
-	if err := p.DB.RenameUser(ctx, u.ID, name); err != nil {
+	if err := p.DB.People.RenameUser(ctx, u.ID, name); err != nil {
 		return err
 	}
 	p.changed(u.ID)
@@ -72,7 +73,7 @@ func (p *People) Rename(ctx context.Context, u beeos.User, name string) error {
 // audit writes what a person did to get in into that person's trail. What
 // owners and admins do is written by the package act.
 func (p *People) audit(ctx context.Context, userID, action string, detail map[string]string) error {
-	return p.DB.Audit(ctx, store.AuditRow{At: p.now(), OwnerID: userID, Actor: "user:" + userID, Action: action, Subject: userID, Detail: detail})
+	return p.DB.Audit.Add(ctx, audit.Row{At: p.now(), OwnerID: userID, Actor: "user:" + userID, Action: action, Subject: userID, Detail: detail})
 }
 
 // signOut ends what is left once a person's sessions are gone.

@@ -15,6 +15,7 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/access/auth"
 	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/people"
 )
 
 const password = "correct horse battery"
@@ -86,7 +87,7 @@ func (c *crowd) invited(email string) beeos.User {
 // actions lists what a person's trail holds, by name.
 func (c *crowd) actions(owner string) string {
 	c.t.Helper()
-	rows, err := c.DB.AuditRows(c.t.Context(), owner, 100)
+	rows, err := c.DB.Audit.List(c.t.Context(), owner, 100)
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -128,7 +129,7 @@ func TestSetupLinkEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if l, err := c.Link(t.Context(), token); err != nil || l.Kind != store.SetupLink {
+	if l, err := c.Link(t.Context(), token); err != nil || l.Kind != people.SetupLink {
 		t.Errorf("%+v, %v", l, err)
 	}
 	c.clock = c.clock.Add(setupFor)
@@ -139,7 +140,7 @@ func TestSetupLinkEnds(t *testing.T) {
 func TestSetupClaimsTheDemoUser(t *testing.T) {
 	c := newCrowd(t)
 	demo := beeos.User{ID: beeos.NewID(), Email: "dev@localhost", Admin: true}
-	if err := c.DB.CreateUser(t.Context(), demo); err != nil {
+	if err := c.DB.People.CreateUser(t.Context(), demo); err != nil {
 		t.Fatal(err)
 	}
 	token, err := c.SetupLink(t.Context(), demo.ID)
@@ -319,10 +320,10 @@ func TestDatabaseShowsNoSecret(t *testing.T) {
 	}
 	invite, _, err1 := c.Invite(ctx, "bob@example.com", false, "operator")
 	reset, err2 := c.Reset(ctx, ann.ID, "operator")
-	cookie, err3 := c.Begin(ctx, ann, store.Login{Device: "Firefox"})
+	cookie, err3 := c.Begin(ctx, ann, people.Login{Device: "Firefox"})
 	user, userHash, prefix := auth.NewKey(beeos.UserKey)
-	err4 := c.DB.CreateKey(ctx, beeos.Key{ID: "k", Kind: beeos.UserKey, OwnerID: ann.ID, Prefix: prefix}, userHash)
-	join, err5 := c.DB.CreateJoinToken(ctx, ann.ID, time.Hour)
+	err4 := c.DB.Keys.Create(ctx, beeos.Key{ID: "k", Kind: beeos.UserKey, OwnerID: ann.ID, Prefix: prefix}, userHash)
+	join, err5 := c.DB.Instances.CreateJoinToken(ctx, ann.ID, time.Hour)
 	for _, err := range []error{err1, err2, err3, err4, err5} {
 		if err != nil {
 			t.Fatal(err)

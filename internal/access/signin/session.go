@@ -7,7 +7,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/access/auth"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/people"
 )
 
 const (
@@ -22,27 +22,27 @@ const (
 // session is what is remembered of one for a moment.
 type session struct {
 	user  beeos.User
-	login store.Login
+	login people.Login
 	until time.Time
 }
 
 // Begin signs a person in at a browser and returns the secret for its cookie,
 // which is kept nowhere else. about says how and where: Method, Address and
 // Device.
-func (p *People) Begin(ctx context.Context, u beeos.User, about store.Login) (token string, err error) {
+func (p *People) Begin(ctx context.Context, u beeos.User, about people.Login) (token string, err error) {
 	if !u.DisabledAt.IsZero() {
 		return "", signedOut()
 	}
 	token, now := beeos.NewSecret(sessionPrefix), p.now()
 	about.ID, about.UserID, about.CreatedAt, about.SeenAt, about.ExpiresAt = beeos.NewID(), u.ID, now, now, now.Add(sessionIdle)
-	return token, p.DB.CreateLogin(ctx, about, auth.Hash(token))
+	return token, p.DB.People.CreateLogin(ctx, about, auth.Hash(token))
 }
 
 // Session returns who is signed in with this token; InvalidToken when nobody
 // is any more.
-func (p *People) Session(ctx context.Context, token string) (beeos.User, store.Login, error) {
+func (p *People) Session(ctx context.Context, token string) (beeos.User, people.Login, error) {
 	if len(token) != len(sessionPrefix)+64 {
-		return beeos.User{}, store.Login{}, signedOut()
+		return beeos.User{}, people.Login{}, signedOut()
 	}
 	hash, now := auth.Hash(token), p.now()
 	p.mu.Lock()
@@ -51,17 +51,17 @@ func (p *People) Session(ctx context.Context, token string) (beeos.User, store.L
 	if ok && now.Before(s.until) && now.Before(s.login.ExpiresAt) {
 		return s.user, s.login, nil
 	}
-	login, u, err := p.DB.LoginByHash(ctx, hash, now)
+	login, u, err := p.DB.People.GetLogin(ctx, hash, now)
 	if beeos.CodeOf(err) == beeos.NotFound {
-		return beeos.User{}, store.Login{}, signedOut()
+		return beeos.User{}, people.Login{}, signedOut()
 	}
 	if err != nil {
-		return beeos.User{}, store.Login{}, err
+		return beeos.User{}, people.Login{}, err
 	}
 	if now.Sub(login.SeenAt) >= sessionTouch {
 		login.SeenAt, login.ExpiresAt = now, earlier(now.Add(sessionIdle), login.CreatedAt.Add(sessionMost))
-		if err := p.DB.TouchLogin(ctx, hash, login.SeenAt, login.ExpiresAt); err != nil {
-			return beeos.User{}, store.Login{}, err
+		if err := p.DB.People.TouchLogin(ctx, hash, login.SeenAt, login.ExpiresAt); err != nil {
+			return beeos.User{}, people.Login{}, err
 		}
 	}
 	p.remember(string(hash), session{user: u, login: login, until: now.Add(sessionCache)})
@@ -92,12 +92,12 @@ func (p *People) End(ctx context.Context, token string) error {
 	p.mu.Lock()
 	delete(p.sessions, string(hash))
 	p.mu.Unlock()
-	return p.DB.EndLogin(ctx, hash)
+	return p.DB.People.EndLogin(ctx, hash)
 }
 
 // EndOne signs another browser of the person out, by its id.
 func (p *People) EndOne(ctx context.Context, u beeos.User, loginID string) error {
-	if err := p.DB.EndLoginByID(ctx, u.ID, loginID); err != nil {
+	if err := p.DB.People.EndLoginByID(ctx, u.ID, loginID); err != nil {
 		return err
 	}
 	p.Forget(u.ID)
@@ -106,15 +106,15 @@ func (p *People) EndOne(ctx context.Context, u beeos.User, loginID string) error
 
 // EndAll signs a person out everywhere.
 func (p *People) EndAll(ctx context.Context, userID string) error {
-	if err := p.DB.EndLogins(ctx, userID); err != nil {
+	if err := p.DB.People.EndLogins(ctx, userID); err != nil {
 		return err
 	}
 	return p.signOut(ctx, userID)
 }
 
 // Logins returns where a person is signed in, the newest first.
-func (p *People) Logins(ctx context.Context, userID string) ([]store.Login, error) {
-	return p.DB.Logins(ctx, userID, p.now())
+func (p *People) Logins(ctx context.Context, userID string) ([]people.Login, error) {
+	return p.DB.People.ListLogins(ctx, userID, p.now())
 }
 
 func earlier(a, b time.Time) time.Time {

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/people"
 )
 
 func TestSession(t *testing.T) {
@@ -16,7 +16,7 @@ func TestSession(t *testing.T) {
 	ann := c.admin()
 	begin := func() string {
 		t.Helper()
-		token, err := c.Begin(ctx, ann, store.Login{Method: "password", Address: "10.0.0.1", Device: "Firefox"})
+		token, err := c.Begin(ctx, ann, people.Login{Method: "password", Address: "10.0.0.1", Device: "Firefox"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -84,7 +84,7 @@ func TestSigningOut(t *testing.T) {
 			bob := c.invited("bob@example.com")
 			ended := ""
 			c.EndTokens = func(_ context.Context, id string) error { ended = id; return nil }
-			token, err := c.Begin(ctx, bob, store.Login{})
+			token, err := c.Begin(ctx, bob, people.Login{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -6,7 +6,7 @@ import (
 	"strconv"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/audit"
 )
 
 // SignIn returns whose address and password these are. An unknown account, a
@@ -15,10 +15,10 @@ import (
 // RateLimited for a while.
 func (p *People) SignIn(ctx context.Context, email, password, from string) (beeos.User, error) {
 	try := newAttempt(email, from)
-	if err := p.DB.CountAttempt(ctx, try, p.now()); err != nil {
+	if err := p.DB.People.CountAttempt(ctx, try, p.now()); err != nil {
 		return beeos.User{}, err
 	}
-	u, err := p.DB.UserByEmail(ctx, email)
+	u, err := p.DB.People.GetUserByEmail(ctx, email)
 	if err != nil && beeos.CodeOf(err) != beeos.NotFound {
 		return beeos.User{}, err
 	}
@@ -58,7 +58,7 @@ func (p *People) auditFailure(ctx context.Context, u beeos.User, failures int, f
 	if u.ID != "" {
 		subject = u.ID
 	}
-	return p.DB.Audit(ctx, store.AuditRow{
+	return p.DB.Audit.Add(ctx, audit.Row{
 		At: p.now(), OwnerID: u.ID, Actor: "anyone", Action: "user.sign_in_failed", Subject: subject,
 		Detail: map[string]string{"from": from, "failures": strconv.Itoa(failures)},
 	})
@@ -70,12 +70,12 @@ func (p *People) ChangePassword(ctx context.Context, u beeos.User, old, password
 	if err := CheckNewPassword(u.Email, password); err != nil {
 		return err
 	}
-	u, err := p.DB.User(ctx, u.ID)
+	u, err := p.DB.People.GetUser(ctx, u.ID)
 	if err != nil {
 		return err
 	}
 	try := newAttempt(u.Email, "")
-	if err := p.DB.CountAttempt(ctx, try, p.now()); err != nil {
+	if err := p.DB.People.CountAttempt(ctx, try, p.now()); err != nil {
 		return err
 	}
 	ok, err := p.fits(ctx, u, old)
@@ -89,7 +89,7 @@ func (p *People) ChangePassword(ctx context.Context, u beeos.User, old, password
 	if err != nil {
 		return err
 	}
-	if err := p.DB.ChangePassword(ctx, u.ID, hash); err != nil {
+	if err := p.DB.People.ChangePassword(ctx, u.ID, hash); err != nil {
 		return err
 	}
 	if err := p.signOut(ctx, u.ID); err != nil {

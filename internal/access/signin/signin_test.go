@@ -19,7 +19,7 @@ func TestSignInSaysOneThing(t *testing.T) {
 	if err := c.SetDisabled(ctx, off.ID, true); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.DB.CreateUser(ctx, beeos.User{ID: "k", Email: "nopassword@example.com"}); err != nil {
+	if err := c.DB.People.CreateUser(ctx, beeos.User{ID: "k", Email: "nopassword@example.com"}); err != nil {
 		t.Fatal(err)
 	}
 	first := ""

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos/internal/access/auth"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/people"
 )
 
 // How many failures are free, how long the wait is after the next one, and
@@ -20,14 +20,14 @@ const (
 )
 
 // attempt is one try to sign in, as the throttle sees it.
-type attempt []*store.Attempt
+type attempt []*people.Attempt
 
 // newAttempt names what a try is held against; an address that cannot be
 // known leaves the account alone.
 func newAttempt(email, from string) attempt {
 	a := attempt{{Hash: accountHash(email), Wait: doubling(accountFree, accountMost)}}
 	if from := auth.Network(from); from != "" {
-		a = append(a, &store.Attempt{Hash: auth.Hash("address:" + from), Wait: doubling(addressFree, addressMost)})
+		a = append(a, &people.Attempt{Hash: auth.Hash("address:" + from), Wait: doubling(addressFree, addressMost)})
 	}
 	return a
 }
@@ -41,10 +41,10 @@ func (a attempt) account() int { return a[0].Failures }
 
 // forgive takes the try back, and all failures of the account with it.
 func (p *People) forgive(ctx context.Context, a attempt) error {
-	if err := p.DB.ForgetFailures(ctx, a[0].Hash); err != nil {
+	if err := p.DB.People.ForgetFailures(ctx, a[0].Hash); err != nil {
 		return err
 	}
-	return p.DB.ForgiveAttempt(ctx, a[1:])
+	return p.DB.People.ForgiveAttempt(ctx, a[1:])
 }
 
 func doubling(free int, most time.Duration) func(int) time.Duration {

@@ -8,8 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/beeos/beeos"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/beeos/beeos"
 )
 
 var (

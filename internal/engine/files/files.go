@@ -20,6 +20,7 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/engine/blob"
 	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/files"
 )
 
 // How large a file may be, and how long a sender may take for it.
@@ -42,7 +43,7 @@ const (
 // Files is what happens to files: a caller announces one, uploads its bytes by
 // a signed link, attaches it to calls, and after a while it is gone.
 type Files struct {
-	DB    *store.DB
+	DB    *store.Store
 	Blobs blob.Store // nil = this process serves no files, it only links to them
 	Links *blob.Signer
 	Log   *slog.Logger
@@ -91,7 +92,7 @@ func (f *Files) create(ctx context.Context, id, owner, user, filename, contentTy
 		return err
 	}
 	now := f.Now()
-	return f.DB.CreateFile(ctx, store.File{
+	return f.DB.Files.Create(ctx, files.File{
 		ID: id, Owner: owner, OwnerID: user, Filename: filename, ContentType: contentType,
 		CreatedAt: now, ExpiresAt: now.Add(uploadWithin + claimLife),
 	})
@@ -114,35 +115,35 @@ func (f *Files) link(id string, until time.Time) string {
 }
 
 // Find returns a file of the caller's; anybody else's is not found.
-func (f *Files) Find(ctx context.Context, c beeos.Caller, id string) (store.File, error) {
-	file, err := f.DB.File(ctx, id)
+func (f *Files) Find(ctx context.Context, c beeos.Caller, id string) (files.File, error) {
+	file, err := f.DB.Files.Get(ctx, id)
 	if err == nil && file.Owner != c.Principal() {
 		err = beeos.Errorf(beeos.NotFound, "there is no such file; check the id")
 	}
 	if err != nil {
-		return store.File{}, err
+		return files.File{}, err
 	}
 	return file, nil
 }
 
 // Receive takes the bytes of a file whose upload link gave g. Of several
 // uploads of one file one wins; one that fails can be tried again.
-func (f *Files) Receive(ctx context.Context, g blob.Grant, body io.Reader) (store.File, error) {
+func (f *Files) Receive(ctx context.Context, g blob.Grant, body io.Reader) (files.File, error) {
 	now := f.Now()
 	claim := beeos.NewID()
-	if err := f.DB.ClaimFile(ctx, g.FileID, claim, now, now.Add(claimLife)); err != nil {
-		return store.File{}, err
+	if err := f.DB.Files.Claim(ctx, g.FileID, claim, now, now.Add(claimLife)); err != nil {
+		return files.File{}, err
 	}
 	file, err := f.receive(ctx, g, claim, body)
 	if err != nil {
-		if e := f.DB.ReleaseFile(context.WithoutCancel(ctx), g.FileID, claim); e != nil {
+		if e := f.DB.Files.Release(context.WithoutCancel(ctx), g.FileID, claim); e != nil {
 			f.Log.WarnContext(ctx, "an upload that failed cannot be tried again before its claim ends", "file", g.FileID, "err", e)
 		}
 	}
 	return file, err
 }
 
-func (f *Files) receive(ctx context.Context, g blob.Grant, claim string, body io.Reader) (store.File, error) {
+func (f *Files) receive(ctx context.Context, g blob.Grant, claim string, body io.Reader) (files.File, error) {
 	// Bytes that come after the claim is void might fall on somebody else's.
 	ctx, cancel := context.WithTimeout(ctx, UploadTime)
 	defer cancel()
@@ -150,28 +151,28 @@ func (f *Files) receive(ctx context.Context, g blob.Grant, claim string, body io
 	size, sum, err := f.Blobs.Put(ctx, g.FileID, src, g.MaxBytes)
 	switch {
 	case errors.Is(err, blob.ErrTooLarge):
-		return store.File{}, beeos.Errorf(beeos.PayloadTooLarge, "the file is larger than %d bytes, the most this link takes", g.MaxBytes)
+		return files.File{}, beeos.Errorf(beeos.PayloadTooLarge, "the file is larger than %d bytes, the most this link takes", g.MaxBytes)
 	case err != nil && src.err != nil:
-		return store.File{}, beeos.Wrap(beeos.InvalidBody, err, "the file could not be read to its end; send it again")
+		return files.File{}, beeos.Wrap(beeos.InvalidBody, err, "the file could not be read to its end; send it again")
 	case err != nil:
-		return store.File{}, err
+		return files.File{}, err
 	}
-	file := store.File{ID: g.FileID, Size: size, SHA256: sum, ExpiresAt: f.Now().Add(fileLife)}
-	if err := f.DB.StoreFile(ctx, file, claim); err != nil {
-		return store.File{}, err
+	file := files.File{ID: g.FileID, Size: size, SHA256: sum, ExpiresAt: f.Now().Add(fileLife)}
+	if err := f.DB.Files.MarkStored(ctx, file, claim); err != nil {
+		return files.File{}, err
 	}
-	return f.DB.File(ctx, g.FileID)
+	return f.DB.Files.Get(ctx, g.FileID)
 }
 
 // Store is Announce and Receive in one, for who has the bytes at hand. The same
 // key is the same file: to send it again stores nothing new.
-func (f *Files) Store(ctx context.Context, c beeos.Caller, key, filename, contentType string, body io.Reader) (store.File, error) {
+func (f *Files) Store(ctx context.Context, c beeos.Caller, key, filename, contentType string, body io.Reader) (files.File, error) {
 	if f.Blobs == nil {
-		return store.File{}, beeos.Errorf(beeos.InvalidParam, "this process keeps no files; attach them over the REST surface")
+		return files.File{}, beeos.Errorf(beeos.InvalidParam, "this process keeps no files; attach them over the REST surface")
 	}
 	sum := sha256.Sum256([]byte(c.Principal() + "\x00" + key))
 	id := "file_" + hex.EncodeToString(sum[:16])
-	file, err := f.DB.File(ctx, id)
+	file, err := f.DB.Files.Get(ctx, id)
 	switch {
 	case err == nil && file.Stored:
 		return file, nil
@@ -179,7 +180,7 @@ func (f *Files) Store(ctx context.Context, c beeos.Caller, key, filename, conten
 		err = f.create(ctx, id, c.Principal(), c.UserID, filename, contentType)
 	}
 	if err != nil {
-		return store.File{}, err
+		return files.File{}, err
 	}
 	return f.Receive(ctx, blob.Grant{Method: http.MethodPut, FileID: id, ContentType: contentType, MaxBytes: MaxBytes}, body)
 }
@@ -199,13 +200,13 @@ func (s *source) Read(p []byte) (int, error) {
 }
 
 // Open opens a stored file for whoever has a link to it.
-func (f *Files) Open(ctx context.Context, id string) (store.File, io.ReadSeekCloser, error) {
-	file, err := f.DB.File(ctx, id)
+func (f *Files) Open(ctx context.Context, id string) (files.File, io.ReadSeekCloser, error) {
+	file, err := f.DB.Files.Get(ctx, id)
 	if err == nil && !file.Stored {
 		err = beeos.Errorf(beeos.NotFound, "the file has not been uploaded yet")
 	}
 	if err != nil {
-		return store.File{}, nil, err
+		return files.File{}, nil, err
 	}
 	r, err := f.Blobs.Open(ctx, id)
 	if errors.Is(err, fs.ErrNotExist) { // its time has just ended, or the bytes were lost
@@ -240,7 +241,7 @@ func (f *Files) Run(ctx context.Context) error {
 // between leaves something to find.
 func (f *Files) Clean(ctx context.Context) error {
 	for {
-		ids, err := f.DB.ExpireFiles(ctx, f.Now(), cleanSlice)
+		ids, err := f.DB.Files.ListExpired(ctx, f.Now(), cleanSlice)
 		if err != nil {
 			return err
 		}
@@ -248,7 +249,7 @@ func (f *Files) Clean(ctx context.Context) error {
 			if err := f.Blobs.Delete(ctx, id); err != nil {
 				return err
 			}
-			if err := f.DB.ForgetFile(ctx, id); err != nil {
+			if err := f.DB.Files.Forget(ctx, id); err != nil {
 				return err
 			}
 		}

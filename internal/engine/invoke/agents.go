@@ -57,7 +57,7 @@ func (c *Calls) readAgent(ctx context.Context, id string) (*beeos.Agent, error) 
 	round := c.agents.round
 	c.agents.mu.Unlock()
 	now := c.opt.Now()
-	a, err := c.opt.Store.Agent(ctx, id)
+	a, err := c.opt.Store.Agents.Get(ctx, id)
 	c.agents.mu.Lock()
 	defer c.agents.mu.Unlock()
 	switch {

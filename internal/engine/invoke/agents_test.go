@@ -8,7 +8,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/engine/bus"
-	"github.com/beeos/beeos/internal/store"
+	agentstore "github.com/beeos/beeos/internal/store/agents"
 )
 
 // TestAgent: a change shows at once when the bus tells of it, and by itself
@@ -21,7 +21,7 @@ func TestAgent(t *testing.T) {
 	})
 	db := n.opt.Store
 	ctx := t.Context()
-	if err := db.CreateUser(ctx, beeos.User{ID: "u", Email: "u@example.com", Name: "u"}); err != nil {
+	if err := db.People.CreateUser(ctx, beeos.User{ID: "u", Email: "u@example.com", Name: "u"}); err != nil {
 		t.Fatal(err)
 	}
 	public, _, err := ed25519.GenerateKey(nil)
@@ -29,17 +29,17 @@ func TestAgent(t *testing.T) {
 		t.Fatal(err)
 	}
 	i := beeos.Instance{ID: "i", OwnerID: "u", Name: "i", PublicKey: public, CreatedAt: clock}
-	if err := db.CreateInstance(ctx, i); err != nil {
+	if err := db.Instances.Create(ctx, i); err != nil {
 		t.Fatal(err)
 	}
-	synced, err := db.Sync(ctx, i, []beeos.Definition{{Name: "a"}})
+	synced, err := db.Agents.Sync(ctx, i, []beeos.Definition{{Name: "a"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	id := synced.IDs()["a"]
 	change := func(limit int) {
 		t.Helper()
-		if _, err := db.UpdateAgent(ctx, id, store.AgentPatch{RateLimit: &limit}); err != nil {
+		if _, err := db.Agents.Update(ctx, id, agentstore.Patch{RateLimit: &limit}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -60,7 +60,7 @@ func TestAgent(t *testing.T) {
 	clock = clock.Add(agentFresh)
 	mu.Unlock()
 	expect("after a while", 3)
-	if err := db.DeleteAgent(ctx, id); err != nil {
+	if err := db.Agents.Delete(ctx, id); err != nil {
 		t.Fatal(err)
 	}
 	n.Forget(id)

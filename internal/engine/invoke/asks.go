@@ -71,7 +71,7 @@ func (c *Calls) personDecides(ctx context.Context, turn string) bool {
 	if c.opt.Store == nil {
 		return false
 	}
-	waits, err := c.opt.Store.TurnAwaitsApproval(ctx, turn, c.opt.Now())
+	waits, err := c.opt.Store.Approvals.TurnAwaits(ctx, turn, c.opt.Now())
 	if err != nil && ctx.Err() == nil {
 		c.opt.Log.WarnContext(ctx, "is anybody asked?", "turn", turn, "err", err)
 	}

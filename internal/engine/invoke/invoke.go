@@ -27,7 +27,7 @@ import (
 
 // Options are the parts that calls run on, and the defaults of a call.
 type Options struct {
-	Store     *store.DB
+	Store     *store.Store
 	Ledger    *ledger.Ledger
 	Bus       *bus.Bus
 	Files     *files.Files // nil = calls have no attachments

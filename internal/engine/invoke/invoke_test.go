@@ -50,7 +50,7 @@ func build(t testing.TB, dsn string, busOpt bus.Options, tune func(*Options)) *n
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := ledger.Open(t.Context(), db, ledger.Options{Committed: Committed(b)})
+	l, err := ledger.Open(t.Context(), db.DB, ledger.Options{Committed: Committed(b)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -52,7 +52,7 @@ func newLife(t *testing.T) *life {
 		t.Fatal(err)
 	}
 	t.Cleanup(l.bus.Close)
-	if l.led, err = ledger.Open(t.Context(), db, ledger.Options{Now: l.clock, Committed: Committed(l.bus)}); err != nil {
+	if l.led, err = ledger.Open(t.Context(), db.DB, ledger.Options{Now: l.clock, Committed: Committed(l.bus)}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(l.led.Close)

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/database"
 )
 
 // Delivery is a request on its way to an agent. While it is leased somebody
@@ -324,7 +324,7 @@ func (l *Ledger) each(ctx context.Context, query string, args []any, f func(Deli
 // Turn returns the delivery of a request that has no terminal reply yet.
 func (l *Ledger) Turn(ctx context.Context, turn string) (Delivery, error) {
 	d, err := scanDelivery(l.db.QueryRowContext(ctx, `SELECT `+deliveryColumns+` FROM deliveries WHERE turn = $1`, turn))
-	if store.Absent(err) {
+	if database.IsAbsent(err) {
 		return d, beeos.Errorf(beeos.NotFound, "there is no open request %s", turn)
 	}
 	return d, err

@@ -22,7 +22,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/database"
 )
 
 // writersOnPostgres is how many batches may commit side by side there; one
@@ -42,7 +42,7 @@ type Options struct {
 
 // Ledger is the message log.
 type Ledger struct {
-	db      *store.DB
+	db      *database.DB
 	opt     Options
 	writers []*writer
 	seed    maphash.Seed
@@ -56,7 +56,7 @@ type Ledger struct {
 func (l *Ledger) OnFreed(f func(agentID string)) { l.freed.Store(&f) }
 
 // Open starts the writers on db.
-func Open(ctx context.Context, db *store.DB, opt Options) (*Ledger, error) {
+func Open(ctx context.Context, db *database.DB, opt Options) (*Ledger, error) {
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)
 	}

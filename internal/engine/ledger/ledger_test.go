@@ -26,7 +26,7 @@ func openOn(t testing.TB, dsn string, opt Options) *Ledger {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
-	l, err := Open(context.Background(), db, opt)
+	l, err := Open(context.Background(), db.DB, opt)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -73,7 +73,7 @@ func TestFewestConnections(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer db.Close()
-		l, err := Open(t.Context(), db, Options{})
+		l, err := Open(t.Context(), db.DB, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

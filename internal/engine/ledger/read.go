@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/database"
 )
 
 const messageColumns = `channel, off, id, type, in_reply_to, state, stop_reason, publisher, body, parts, payload, created_at`
@@ -103,7 +103,7 @@ func (l *Ledger) Find(ctx context.Context, channel, id string) (beeos.Message, e
 
 func one(row *sql.Row) (beeos.Message, error) {
 	m, err := scanMessage(row)
-	if store.Absent(err) {
+	if database.IsAbsent(err) {
 		return m, beeos.Errorf(beeos.NotFound, "there is no such message")
 	}
 	return m, err
@@ -148,7 +148,7 @@ func (l *Ledger) Terminals(ctx context.Context, turns []string) ([]beeos.Message
 			args[i] = t
 		}
 		ms, err := l.messages(ctx, `SELECT `+messageColumns+` FROM messages WHERE terminal AND in_reply_to IN (`+listOf.from(n, 1)+`)`, args...)
-		if err != nil && !store.Absent(err) {
+		if err != nil && !database.IsAbsent(err) {
 			return nil, fmt.Errorf("read terminal replies: %w", err)
 		}
 		found = append(found, ms...)
@@ -195,7 +195,7 @@ const channelColumns = `id, agent_id, owner, kind, single_shot, closed_reason, d
 // Channel returns one channel.
 func (l *Ledger) Channel(ctx context.Context, id string) (beeos.Channel, error) {
 	c, err := scanChannel(l.db.QueryRowContext(ctx, `SELECT `+channelColumns+` FROM channels WHERE id = $1`, id))
-	if store.Absent(err) {
+	if database.IsAbsent(err) {
 		return c, errNoChannel
 	}
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/database"
 )
 
 // Opening is a request: a chat_message, with the channel it opens or goes on,
@@ -52,7 +52,7 @@ func (l *Ledger) Known(ctx context.Context, k *Idempotency) (*Duplicate, error) 
 	err := l.db.QueryRowContext(ctx, `SELECT turn, channel, fingerprint FROM idempotency WHERE scope = $1 AND key = $2 AND expires_at > $3`,
 		k.Scope, k.Key, micros(l.opt.Now())).Scan(&dup.Turn, &dup.Channel, &print)
 	switch {
-	case store.Absent(err):
+	case database.IsAbsent(err):
 		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("read an idempotency key: %w", err)

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/database"
 )
 
 // Request is a chat_message together with what became of it. Either Open or
@@ -61,7 +61,7 @@ func (l *Ledger) Request(ctx context.Context, caller, turn string) (Request, err
 	}
 	r.Message, err = scanMessage(scanMore{l.db.QueryRowContext(ctx, `SELECT `+requestColumns+` FROM messages m WHERE `+where, at...), []any{&r.AgentID}})
 	switch {
-	case store.Absent(err), err == nil && r.Publisher != caller:
+	case database.IsAbsent(err), err == nil && r.Publisher != caller:
 		return Request{}, noRequest(turn)
 	case err != nil:
 		return Request{}, fmt.Errorf("read request: %w", err)

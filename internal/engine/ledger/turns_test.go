@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/database"
 	"github.com/beeos/beeos/test/pgtest"
 )
 
@@ -176,7 +176,7 @@ func BenchmarkListing(b *testing.B) {
 }
 
 // fillRequests writes rows as the ledger would, in a few statements.
-func fillRequests(b *testing.B, db *store.DB, n int) {
+func fillRequests(b *testing.B, db *database.DB, n int) {
 	b.Helper()
 	const open = 1000
 	numbers := `WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < %d) `

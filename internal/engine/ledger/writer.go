@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/database"
 )
 
 const (
@@ -245,7 +245,7 @@ func (w *writer) pause(d time.Duration) {
 }
 
 // broken reports whether the connection is gone.
-func (w *writer) broken() bool { return w.conn == nil || store.Broken(w.conn) }
+func (w *writer) broken() bool { return w.conn == nil || database.IsBroken(w.conn) }
 
 func (w *writer) reconnect(ctx context.Context) error {
 	if w.conn != nil {

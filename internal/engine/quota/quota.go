@@ -14,7 +14,7 @@ import (
 
 // Options are what quotas are counted with.
 type Options struct {
-	DB        *store.DB
+	DB        *store.Store
 	Log       *slog.Logger
 	Now       func() time.Time
 	PerMinute int  // calls, where neither the credential nor the agent says otherwise

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/cluster"
 )
 
 // shared is the count that all nodes keep together. The database has the
@@ -162,11 +162,11 @@ func (q *shared) take(last bool) []round {
 
 // draw fills purses and tells those who wait.
 func (q *shared) draw(ctx context.Context, rounds []round) {
-	draws := make([]store.Draw, len(rounds))
+	draws := make([]cluster.Draw, len(rounds))
 	byKey := make(map[bucketKey]round, len(rounds))
 	for i, r := range rounds {
-		perMinute := min(int64(r.perMinute), store.MaxPerMinute)
-		draws[i] = store.Draw{
+		perMinute := min(int64(r.perMinute), cluster.MaxPerMinute)
+		draws[i] = cluster.Draw{
 			Credential: r.purse.key.credential, Agent: r.purse.key.agent,
 			PerMinute: perMinute, Want: int64(len(r.queue)) + perMinute/drawAhead,
 		}
@@ -176,7 +176,7 @@ func (q *shared) draw(ctx context.Context, rounds []round) {
 	defer cancel()
 	now := q.opt.Now()
 	q.draws.Add(1)
-	drawn, err := q.opt.DB.DrawQuota(ctx, now, draws)
+	drawn, err := q.opt.DB.Cluster.DrawQuota(ctx, now, draws)
 	if err != nil {
 		if !q.failing {
 			q.opt.Log.Warn("quotas are counted by each node alone until the database answers", "err", err)
@@ -195,7 +195,7 @@ func (q *shared) draw(ctx context.Context, rounds []round) {
 
 // settle hands out what was drawn: to those who wait, first come first served,
 // then into the purse.
-func (q *shared) settle(now time.Time, r round, d store.Drawn) {
+func (q *shared) settle(now time.Time, r round, d cluster.Drawn) {
 	served := min(int64(len(r.queue)), d.Took)
 	retry := max(d.Next.Sub(now), drawPause)
 	q.mu.Lock()

@@ -18,7 +18,7 @@ import (
 // node is a running Watcher with what it watches.
 type node struct {
 	*Watcher
-	db *store.DB
+	db *store.Store
 }
 
 func start(t *testing.T) node {
@@ -31,7 +31,7 @@ func start(t *testing.T) node {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := ledger.Open(t.Context(), db, ledger.Options{})
+	l, err := ledger.Open(t.Context(), db.DB, ledger.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +125,7 @@ func TestTextWithoutHoles(t *testing.T) {
 // second late, and so does the end of a channel.
 func TestWatchFindsWhatNobodyAnnounced(t *testing.T) {
 	n := start(t)
-	mute, err := ledger.Open(t.Context(), n.db, ledger.Options{}) // tells nobody
+	mute, err := ledger.Open(t.Context(), n.db.DB, ledger.Options{}) // tells nobody
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/engine/ledger"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/webhooks"
 )
 
 // lookAt is how many messages are read at a time.
@@ -16,7 +16,7 @@ const lookAt = 500
 
 // look brings a webhook up to date with its task, and says whether there is
 // anything new to send.
-func (h *Hooks) look(ctx context.Context, w store.Webhook) (news bool, err error) {
+func (h *Hooks) look(ctx context.Context, w webhooks.Webhook) (news bool, err error) {
 	for w.Watching {
 		next, events, err := h.changes(ctx, w)
 		if err != nil {
@@ -29,7 +29,7 @@ func (h *Hooks) look(ctx context.Context, w store.Webhook) (news bool, err error
 		if err != nil {
 			return news, err
 		}
-		moved, err := h.opt.DB.AdvanceWebhook(ctx, w, next, list, h.opt.Now())
+		moved, err := h.opt.DB.Webhooks.Advance(ctx, w, next, list, h.opt.Now())
 		if err != nil || !moved { // somebody else is at it
 			return news, err
 		}
@@ -44,7 +44,7 @@ func (h *Hooks) look(ctx context.Context, w store.Webhook) (news bool, err error
 // is said in the log counts, in order. Only when nothing was said does the
 // delivery tell whether somebody has the task: it is read first, so that it is
 // no younger than the log.
-func (h *Hooks) changes(ctx context.Context, w store.Webhook) (next store.Webhook, events []Event, err error) {
+func (h *Hooks) changes(ctx context.Context, w webhooks.Webhook) (next webhooks.Webhook, events []Event, err error) {
 	next = w
 	open, err := h.opt.Ledger.Turn(ctx, w.Turn)
 	gone := beeos.CodeOf(err) == beeos.NotFound
@@ -111,18 +111,18 @@ func approvalOf(m *beeos.Message) string {
 	return payload.Approval.ID
 }
 
-func (h *Hooks) render(ctx context.Context, w store.Webhook, events []Event) ([]store.WebhookDelivery, error) {
+func (h *Hooks) render(ctx context.Context, w webhooks.Webhook, events []Event) ([]webhooks.Delivery, error) {
 	format, ok := h.formats[w.Renderer]
 	if !ok {
 		return nil, fmt.Errorf("webhook %s wants the form %q, which this version does not have", w.ID, w.Renderer)
 	}
-	list := make([]store.WebhookDelivery, len(events))
+	list := make([]webhooks.Delivery, len(events))
 	for i, e := range events {
 		body, err := format.Render(ctx, e)
 		if err != nil {
 			return nil, fmt.Errorf("render an event of webhook %s: %w", w.ID, err)
 		}
-		list[i] = store.WebhookDelivery{ID: "whd_" + beeos.NewID(), Payload: body}
+		list[i] = webhooks.Delivery{ID: "whd_" + beeos.NewID(), Payload: body}
 	}
 	return list, nil
 }

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/webhooks"
 )
 
 func hexMAC(secret, text string) string {
@@ -49,9 +49,9 @@ func approvalIn(t *testing.T, body string) (a toldApproval) {
 // it; what is kept, listed and logged has none.
 func TestLinksAreMadeForEachAttempt(t *testing.T) {
 	var trouble atomic.Bool
-	var asked atomic.Pointer[store.Webhook]
+	var asked atomic.Pointer[webhooks.Webhook]
 	r := newRig(t, sqliteDSN(t), func(o *Options) {
-		o.ApprovalLink = func(_ context.Context, id string, w store.Webhook) (string, error) {
+		o.ApprovalLink = func(_ context.Context, id string, w webhooks.Webhook) (string, error) {
 			asked.Store(&w)
 			if trouble.Load() {
 				return "", errors.New("no link today")
@@ -70,12 +70,12 @@ func TestLinksAreMadeForEachAttempt(t *testing.T) {
 	r.claim()
 	rec.wait(t, 1)
 	r.asks(task, "ask-1")
-	about := func(id string, is func(store.WebhookDelivery) bool) func(store.WebhookDelivery) bool {
-		return func(d store.WebhookDelivery) bool { return strings.Contains(string(d.Payload), id) && is(d) }
+	about := func(id string, is func(webhooks.Delivery) bool) func(webhooks.Delivery) bool {
+		return func(d webhooks.Delivery) bool { return strings.Contains(string(d.Payload), id) && is(d) }
 	}
 	r.delivery(w, "refused once", about("ask-1", tried(1)))
 	r.later(2 * time.Minute)
-	d := r.delivery(w, "taken", about("ask-1", status(store.DeliverySucceeded)))
+	d := r.delivery(w, "taken", about("ask-1", status(webhooks.DeliverySucceeded)))
 	got := rec.wait(t, 3)
 	for _, one := range got[1:] {
 		if a := approvalIn(t, one.body); a.ID != "ask-1" || a.URL != "https://console.test/approve?token=s3cret-ask-1" || one.Event.Status != "input_required" {
@@ -100,10 +100,10 @@ func TestLinksAreMadeForEachAttempt(t *testing.T) {
 	}
 
 	// Without a link nothing is sent, and it is tried again.
-	r.delivery(w, "taken", about("ask-2", status(store.DeliverySucceeded)))
+	r.delivery(w, "taken", about("ask-2", status(webhooks.DeliverySucceeded)))
 	trouble.Store(true)
 	r.asks(task, "ask-3")
-	d = r.delivery(w, "put off", about("ask-3", status(store.DeliveryFailed)))
+	d = r.delivery(w, "put off", about("ask-3", status(webhooks.DeliveryFailed)))
 	if !strings.Contains(d.Error, "link") || strings.Contains(d.Error, "today") || len(rec.all()) != 4 {
 		t.Errorf("%+v", d)
 	}
@@ -118,7 +118,7 @@ func TestLinksAreMadeForEachAttempt(t *testing.T) {
 // all there is.
 func TestNoLink(t *testing.T) {
 	r := newRig(t, sqliteDSN(t), func(o *Options) {
-		o.ApprovalLink = func(context.Context, string, store.Webhook) (string, error) { return "", nil }
+		o.ApprovalLink = func(context.Context, string, webhooks.Webhook) (string, error) { return "", nil }
 	})
 	rec := newReceiver(t, nil)
 	task := r.task()
@@ -141,7 +141,7 @@ func TestSecondQuestionIsFound(t *testing.T) {
 	for _, id := range []string{"ask-1", "ask-2"} {
 		r.asks(task, id)
 		for _, want := range []int{1, 0} {
-			stale, err := r.db.StaleWebhooks(t.Context(), 10)
+			stale, err := r.db.Webhooks.ListStale(t.Context(), 10)
 			if err != nil || len(stale) != want {
 				t.Fatalf("%s: %+v, %v; want %d", id, stale, err, want)
 			}

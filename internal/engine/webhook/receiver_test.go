@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/webhooks"
 	"github.com/beeos/beeos/test/dnstest"
 )
 
@@ -51,7 +51,7 @@ func TestRebindingMeetsAClosedDoor(t *testing.T) {
 	at.Store(&[]string{"127.0.0.1"})
 	r.start()
 	d := r.delivery(w, "refused", tried(1))
-	if d.Status != store.DeliveryFailed || d.Response != 0 || !strings.Contains(d.Error, "not in the public Internet") || strings.Contains(d.Error, "127.0.0.1") {
+	if d.Status != webhooks.DeliveryFailed || d.Response != 0 || !strings.Contains(d.Error, "not in the public Internet") || strings.Contains(d.Error, "127.0.0.1") {
 		t.Errorf("%+v", d)
 	}
 	if dialled.Load() != 0 {
@@ -73,7 +73,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 		task := r.task()
 		r.finish(task)
 		d := r.delivery(r.register(task, rec.URL, "", ""), "failed", tried(1))
-		if d.Status != store.DeliveryFailed || d.Response != code || !strings.Contains(d.Error, "redirects are not followed") {
+		if d.Status != webhooks.DeliveryFailed || d.Response != code || !strings.Contains(d.Error, "redirects are not followed") {
 			t.Errorf("%d: %+v", code, d)
 		}
 	}
@@ -107,7 +107,7 @@ func TestAnswersAreCut(t *testing.T) {
 	one, other := r.task(), r.task()
 	r.finish(one)
 	r.finish(other)
-	if d := r.delivery(r.register(one, endless.URL, "", ""), "taken", tried(1)); d.Status != store.DeliverySucceeded {
+	if d := r.delivery(r.register(one, endless.URL, "", ""), "taken", tried(1)); d.Status != webhooks.DeliverySucceeded {
 		t.Errorf("%+v", d)
 	}
 	select {
@@ -118,7 +118,7 @@ func TestAnswersAreCut(t *testing.T) {
 	if n := wrote.Load(); n > 16<<20 { // what fits into the buffers between, no more
 		t.Errorf("%d bytes of the answer were taken", n)
 	}
-	if d := r.delivery(r.register(other, boastful.URL, "", ""), "failed", tried(1)); d.Status != store.DeliveryFailed {
+	if d := r.delivery(r.register(other, boastful.URL, "", ""), "failed", tried(1)); d.Status != webhooks.DeliveryFailed {
 		t.Errorf("%+v", d)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/webhooks"
 	"github.com/beeos/beeos/internal/wire/outbound"
 )
 
@@ -35,17 +35,17 @@ type Registration struct {
 // Register adds a webhook to a task. It is told every change since the task
 // began, so it does not matter how fast somebody registers. The same URL again
 // replaces token and secret; the old secret signs along for a day.
-func (h *Hooks) Register(ctx context.Context, r Registration) (store.Webhook, error) {
+func (h *Hooks) Register(ctx context.Context, r Registration) (webhooks.Webhook, error) {
 	if err := h.Check(ctx, &r); err != nil {
-		return store.Webhook{}, err
+		return webhooks.Webhook{}, err
 	}
 	now := h.opt.Now()
-	w := store.Webhook{
+	w := webhooks.Webhook{
 		ID: "wh_" + beeos.NewID(), Turn: r.Turn, Channel: r.Channel, Owner: r.Owner, Renderer: r.Format, URL: r.URL,
 		HasSecret: r.Secret != "", Seen: r.Offset, Status: beeos.TaskQueued, Watching: true, CreatedAt: now.UTC(),
 	}
 	next := credentials{Token: r.Token, Secret: r.Secret, Scheme: r.Scheme, Note: r.Note, Name: r.Name}
-	kept, err := h.opt.DB.PutWebhook(ctx, w, maxPerTask, func(old *store.Webhook) ([]byte, error) {
+	kept, err := h.opt.DB.Webhooks.Put(ctx, w, maxPerTask, func(old *webhooks.Webhook) ([]byte, error) {
 		if old == nil {
 			return h.seal.close(w.ID, next)
 		}
@@ -84,28 +84,28 @@ func checkCredentials(r *Registration) error {
 }
 
 // Redeliver sends the bytes of a delivery once more, signed afresh.
-func (h *Hooks) Redeliver(ctx context.Context, w store.Webhook, deliveryID string) (store.WebhookDelivery, error) {
-	if _, err := h.opt.DB.WebhookDelivery(ctx, w.ID, deliveryID); err != nil {
-		return store.WebhookDelivery{}, err
+func (h *Hooks) Redeliver(ctx context.Context, w webhooks.Webhook, deliveryID string) (webhooks.Delivery, error) {
+	if _, err := h.opt.DB.Webhooks.GetDelivery(ctx, w.ID, deliveryID); err != nil {
+		return webhooks.Delivery{}, err
 	}
 	if w.Disabled {
-		return store.WebhookDelivery{}, beeos.Errorf(beeos.Conflict, "the receiver answered 410, it wants no more; register the webhook again first")
+		return webhooks.Delivery{}, beeos.Errorf(beeos.Conflict, "the receiver answered 410, it wants no more; register the webhook again first")
 	}
-	d, err := h.opt.DB.RepeatWebhookDelivery(ctx, w.ID, deliveryID, h.opt.Now())
+	d, err := h.opt.DB.Webhooks.RepeatDelivery(ctx, w.ID, deliveryID, h.opt.Now())
 	h.poke()
 	return d, err
 }
 
 // Described is a webhook with what of its credentials may be shown.
 type Described struct {
-	store.Webhook
+	webhooks.Webhook
 	Name   string
 	Scheme string
 }
 
 // Describe returns the webhooks of a task, oldest first.
 func (h *Hooks) Describe(ctx context.Context, turn, format string) ([]Described, error) {
-	hooks, err := h.opt.DB.Webhooks(ctx, turn, format)
+	hooks, err := h.opt.DB.Webhooks.List(ctx, turn, format)
 	if err != nil {
 		return nil, err
 	}

@@ -21,12 +21,13 @@ import (
 	"github.com/beeos/beeos/internal/engine/ledger"
 	"github.com/beeos/beeos/internal/engine/task"
 	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/webhooks"
 )
 
 // rig is the real thing with a clock that can be moved.
 type rig struct {
 	t      *testing.T
-	db     *store.DB
+	db     *store.Store
 	ledger *ledger.Ledger
 	bus    *bus.Bus
 	hooks  *Hooks
@@ -69,7 +70,7 @@ func newRig(t *testing.T, dsn string, change ...func(*Options)) *rig {
 		t.Fatal(err)
 	}
 	t.Cleanup(r.bus.Close)
-	if r.ledger, err = ledger.Open(t.Context(), r.db, ledger.Options{Committed: invoke.Committed(r.bus)}); err != nil {
+	if r.ledger, err = ledger.Open(t.Context(), r.db.DB, ledger.Options{Committed: invoke.Committed(r.bus)}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(r.ledger.Close)
@@ -147,7 +148,7 @@ func (r *rig) finish(task *beeos.Message) {
 	}
 }
 
-func (r *rig) register(task *beeos.Message, url, token, secret string) store.Webhook {
+func (r *rig) register(task *beeos.Message, url, token, secret string) webhooks.Webhook {
 	r.t.Helper()
 	w, err := r.hooks.Register(r.t.Context(), Registration{
 		Turn: task.ID, Channel: task.Channel, Offset: task.Offset, Owner: "user:u", Format: OpenAPI, URL: url, Token: token, Secret: secret,
@@ -159,11 +160,11 @@ func (r *rig) register(task *beeos.Message, url, token, secret string) store.Web
 }
 
 // delivery waits until the newest delivery of a webhook is as it should be.
-func (r *rig) delivery(w store.Webhook, what string, is func(store.WebhookDelivery) bool) store.WebhookDelivery {
+func (r *rig) delivery(w webhooks.Webhook, what string, is func(webhooks.Delivery) bool) webhooks.Delivery {
 	r.t.Helper()
-	var last []store.WebhookDelivery
+	var last []webhooks.Delivery
 	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); <-time.After(2 * time.Millisecond) {
-		list, err := r.db.WebhookDeliveries(r.t.Context(), w.ID, 10)
+		list, err := r.db.Webhooks.ListDeliveries(r.t.Context(), w.ID, 10)
 		if err != nil {
 			r.t.Fatal(err)
 		}
@@ -172,15 +173,15 @@ func (r *rig) delivery(w store.Webhook, what string, is func(store.WebhookDelive
 		}
 	}
 	r.t.Fatalf("never %s: %+v\n%s", what, last, r.log)
-	return store.WebhookDelivery{}
+	return webhooks.Delivery{}
 }
 
-func status(s store.DeliveryStatus) func(store.WebhookDelivery) bool {
-	return func(d store.WebhookDelivery) bool { return d.Status == s }
+func status(s webhooks.DeliveryStatus) func(webhooks.Delivery) bool {
+	return func(d webhooks.Delivery) bool { return d.Status == s }
 }
 
-func tried(n int) func(store.WebhookDelivery) bool {
-	return func(d store.WebhookDelivery) bool { return d.Attempts == n && d.Status != store.DeliveryPending }
+func tried(n int) func(webhooks.Delivery) bool {
+	return func(d webhooks.Delivery) bool { return d.Attempts == n && d.Status != webhooks.DeliveryPending }
 }
 
 // received is one request that came to a receiver.

@@ -10,11 +10,11 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/webhooks"
 )
 
 // attempt sends a delivery once and writes down what came of it.
-func (h *Hooks) attempt(ctx context.Context, d store.WebhookDelivery, w store.Webhook) error {
+func (h *Hooks) attempt(ctx context.Context, d webhooks.Delivery, w webhooks.Webhook) error {
 	begun := time.Now()
 	status, wait, err := h.post(ctx, d, w)
 	if err != nil && ctx.Err() != nil {
@@ -22,7 +22,7 @@ func (h *Hooks) attempt(ctx context.Context, d store.WebhookDelivery, w store.We
 	}
 	ctx = context.WithoutCancel(ctx) // what was taken is not to be sent again
 	now := h.opt.Now()
-	last := store.DeliveryAttempt{At: now.UTC(), Response: status, TookMS: time.Since(begun).Milliseconds()}
+	last := webhooks.Attempt{At: now.UTC(), Response: status, TookMS: time.Since(begun).Milliseconds()}
 	if err != nil {
 		last.Error = err.Error()
 	}
@@ -31,25 +31,25 @@ func (h *Hooks) attempt(ctx context.Context, d store.WebhookDelivery, w store.We
 	next, again := pause(d.Tries, wait)
 	switch {
 	case err == nil:
-		d.Status, d.Due, d.CompletedAt = store.DeliverySucceeded, time.Time{}, now
+		d.Status, d.Due, d.CompletedAt = webhooks.DeliverySucceeded, time.Time{}, now
 	case status == http.StatusGone || !again:
-		d.Status, d.Due, d.CompletedAt = store.DeliveryDead, time.Time{}, now
+		d.Status, d.Due, d.CompletedAt = webhooks.DeliveryDead, time.Time{}, now
 		h.opt.Log.WarnContext(ctx, "webhook delivery given up", "delivery", d.ID, "webhook", w.ID, "attempts", d.Attempts, "status", status, "reason", last.Error)
 	default:
-		d.Status, d.Due = store.DeliveryFailed, now.Add(next)
+		d.Status, d.Due = webhooks.DeliveryFailed, now.Add(next)
 	}
-	if err := h.opt.DB.FinishWebhookDelivery(ctx, d); err != nil {
+	if err := h.opt.DB.Webhooks.FinishDelivery(ctx, d); err != nil {
 		return err
 	}
 	if status == http.StatusGone {
-		return h.opt.DB.DisableWebhook(ctx, w.ID, now)
+		return h.opt.DB.Webhooks.Disable(ctx, w.ID, now)
 	}
 	return nil
 }
 
 // post sends the bytes of a delivery. wait is what the receiver asks for
 // before the next attempt.
-func (h *Hooks) post(ctx context.Context, d store.WebhookDelivery, w store.Webhook) (status int, wait time.Duration, err error) {
+func (h *Hooks) post(ctx context.Context, d webhooks.Delivery, w webhooks.Webhook) (status int, wait time.Duration, err error) {
 	req, err := h.request(ctx, d, w)
 	if err != nil {
 		return 0, 0, err
@@ -72,7 +72,7 @@ func (h *Hooks) post(ctx context.Context, d store.WebhookDelivery, w store.Webho
 	}
 }
 
-func (h *Hooks) request(ctx context.Context, d store.WebhookDelivery, w store.Webhook) (*http.Request, error) {
+func (h *Hooks) request(ctx context.Context, d webhooks.Delivery, w webhooks.Webhook) (*http.Request, error) {
 	c, err := h.seal.open(w.ID, w.Sealed)
 	if err != nil {
 		return nil, err
@@ -108,7 +108,7 @@ func (h *Hooks) request(ctx context.Context, d store.WebhookDelivery, w store.We
 
 // body is what is sent: the payload as it is kept, and a link that lets a
 // person decide, which is made for this attempt and kept nowhere.
-func (h *Hooks) body(ctx context.Context, d store.WebhookDelivery, w store.Webhook) ([]byte, error) {
+func (h *Hooks) body(ctx context.Context, d webhooks.Delivery, w webhooks.Webhook) ([]byte, error) {
 	f := h.formats[w.Renderer]
 	if f.Link == nil || h.opt.ApprovalLink == nil {
 		return d.Payload, nil

@@ -50,7 +50,7 @@ func TestT63SecretsStayHere(t *testing.T) {
 	w := r.register(task, rec.URL, token, secret)
 	r.delivery(w, "given up", tried(1)) // which is logged
 	r.register(task, rec.URL, token, second)
-	kept, err := r.db.Webhook(t.Context(), task.ID, w.ID)
+	kept, err := r.db.Webhooks.Get(t.Context(), task.ID, w.ID)
 	if err != nil {
 		t.Fatal(err)
 	}

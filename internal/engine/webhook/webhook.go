@@ -23,6 +23,7 @@ import (
 	"github.com/beeos/beeos/internal/engine/bus"
 	"github.com/beeos/beeos/internal/engine/ledger"
 	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/webhooks"
 	"github.com/beeos/beeos/internal/wire/outbound"
 )
 
@@ -33,7 +34,7 @@ const (
 
 // Options is what webhooks stand on.
 type Options struct {
-	DB     *store.DB
+	DB     *store.Store
 	Ledger *ledger.Ledger
 	Bus    *bus.Bus
 	Log    *slog.Logger
@@ -46,7 +47,7 @@ type Options struct {
 	// ApprovalLink returns the address at which an approval can be decided, or ""
 	// when whoever registered the webhook may not, or it is decided; nil = there
 	// are no links.
-	ApprovalLink func(ctx context.Context, approval string, w store.Webhook) (string, error)
+	ApprovalLink func(ctx context.Context, approval string, w webhooks.Webhook) (string, error)
 	// AllowPrivate lets receivers be on this machine and in private networks.
 	AllowPrivate bool
 	// Resolver finds the addresses of receivers; nil = the system's.
@@ -80,7 +81,7 @@ func New(ctx context.Context, opt Options) (*Hooks, error) {
 	if opt.Every <= 0 {
 		opt.Every = time.Second
 	}
-	key, err := opt.DB.Secret(ctx, "webhook credentials", func() []byte {
+	key, err := opt.DB.Cluster.Secret(ctx, "webhook credentials", func() []byte {
 		key := make([]byte, 32)
 		rand.Read(key) //nolint:errcheck // it never fails
 		return key

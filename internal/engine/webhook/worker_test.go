@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/webhooks"
 	"github.com/beeos/beeos/test/pgtest"
 )
 
@@ -28,7 +28,9 @@ func TestEveryChangeIsTold(t *testing.T) {
 	r.say(task, beeos.Continue)
 	rec.wait(t, 3)
 	r.finish(task)
-	r.delivery(w, "told the end", func(d store.WebhookDelivery) bool { return d.Status == store.DeliverySucceeded && d.Response == 204 })
+	r.delivery(w, "told the end", func(d webhooks.Delivery) bool {
+		return d.Status == webhooks.DeliverySucceeded && d.Response == 204
+	})
 	got := rec.wait(t, 4)
 	if s := statuses(got); s != "running input_required running completed" {
 		t.Errorf("told %s", s)
@@ -47,7 +49,7 @@ func TestEveryChangeIsTold(t *testing.T) {
 			}
 		}
 	}
-	hooks, err := r.db.Webhooks(t.Context(), task.ID, OpenAPI)
+	hooks, err := r.db.Webhooks.List(t.Context(), task.ID, OpenAPI)
 	if err != nil || len(hooks) != 1 || hooks[0].Watching || hooks[0].Events != 4 {
 		t.Errorf("afterwards %+v, %v", hooks, err)
 	}
@@ -103,7 +105,7 @@ func TestForgottenTask(t *testing.T) {
 	if news, err := r.hooks.look(t.Context(), w); news || err != nil {
 		t.Errorf("news %v, %v", news, err)
 	}
-	if left, err := r.db.WatchingWebhooks(t.Context(), task.ID); len(left) != 0 || err != nil {
+	if left, err := r.db.Webhooks.ListWatching(t.Context(), task.ID); len(left) != 0 || err != nil {
 		t.Errorf("still watching: %+v, %v", left, err)
 	}
 }
@@ -118,17 +120,17 @@ func TestRetriesThenDeadLetter(t *testing.T) {
 	for i, want := range []time.Duration{time.Minute, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 12 * time.Hour} {
 		d := r.delivery(w, "failed", tried(i+1))
 		wait := d.Due.Sub(d.AttemptedAt)
-		if d.Status != store.DeliveryFailed || wait < want*9/10-time.Millisecond || wait > want*11/10+time.Millisecond {
+		if d.Status != webhooks.DeliveryFailed || wait < want*9/10-time.Millisecond || wait > want*11/10+time.Millisecond {
 			t.Fatalf("after attempt %d: %s, next in %s, want about %s", i+1, d.Status, wait, want)
 		}
 		r.later(want * 12 / 10)
 	}
-	d := r.delivery(w, "given up", status(store.DeliveryDead))
+	d := r.delivery(w, "given up", status(webhooks.DeliveryDead))
 	if d.Attempts != 6 || len(d.History) != 6 || d.Response != 500 || d.Error == "" || !d.Due.IsZero() || d.CompletedAt.IsZero() {
 		t.Errorf("dead letter %+v", d)
 	}
 	r.later(48 * time.Hour)
-	if due, err := r.db.WebhooksDue(t.Context(), r.now()); due || err != nil {
+	if due, err := r.db.Webhooks.AnyDue(t.Context(), r.now()); due || err != nil {
 		t.Errorf("a dead letter is due again: %v", err)
 	}
 	if n := len(rec.all()); n != 6 {
@@ -185,9 +187,9 @@ func TestGoneDisables(t *testing.T) {
 	task := r.task()
 	w := r.register(task, rec.URL, "", "")
 	r.claim()
-	d := r.delivery(w, "given up", status(store.DeliveryDead))
+	d := r.delivery(w, "given up", status(webhooks.DeliveryDead))
 	r.finish(task)
-	now, err := r.db.Webhook(t.Context(), task.ID, w.ID)
+	now, err := r.db.Webhooks.Get(t.Context(), task.ID, w.ID)
 	if err != nil || !now.Disabled || now.Watching {
 		t.Fatalf("%+v, %v", now, err)
 	}
@@ -208,10 +210,10 @@ func TestRedeliver(t *testing.T) {
 	task := r.task()
 	r.finish(task)
 	w := r.register(task, rec.URL, "", "0123456789abcdef")
-	d := r.delivery(w, "taken", status(store.DeliverySucceeded))
+	d := r.delivery(w, "taken", status(webhooks.DeliverySucceeded))
 	r.later(time.Hour)
 	again, err := r.hooks.Redeliver(t.Context(), w, d.ID)
-	if err != nil || again.Status != store.DeliveryPending || again.ID != d.ID {
+	if err != nil || again.Status != webhooks.DeliveryPending || again.ID != d.ID {
 		t.Fatalf("%+v, %v", again, err)
 	}
 	d = r.delivery(w, "taken again", tried(2))
@@ -219,7 +221,7 @@ func TestRedeliver(t *testing.T) {
 	if got[0].body != got[1].body || got[0].header.Get(headerID) != got[1].header.Get(headerID) {
 		t.Errorf("sent %q, then %q", got[0].body, got[1].body)
 	}
-	if d.Status != store.DeliverySucceeded || len(d.History) != 2 {
+	if d.Status != webhooks.DeliverySucceeded || len(d.History) != 2 {
 		t.Errorf("%+v", d)
 	}
 	if _, err := r.hooks.Redeliver(t.Context(), w, "whd_other"); beeos.CodeOf(err) != beeos.NotFound {
@@ -246,7 +248,7 @@ func TestT58EveryAttemptIsSignedAfresh(t *testing.T) {
 		sent = append(sent, r.now())
 		r.later(wait)
 	}
-	d := r.delivery(w, "taken", status(store.DeliverySucceeded))
+	d := r.delivery(w, "taken", status(webhooks.DeliverySucceeded))
 	if _, err := r.hooks.Redeliver(t.Context(), w, d.ID); err != nil {
 		t.Fatal(err)
 	}
@@ -274,7 +276,7 @@ func TestT60SecretRotation(t *testing.T) {
 	r.finish(task)
 	const first, second = "first-secret-of-it", "second-secret-of-it"
 	w := r.register(task, rec.URL, "", first)
-	d := r.delivery(w, "taken", status(store.DeliverySucceeded))
+	d := r.delivery(w, "taken", status(webhooks.DeliverySucceeded))
 	send := func(n int) received {
 		t.Helper()
 		if _, err := r.hooks.Redeliver(t.Context(), w, d.ID); err != nil {
@@ -379,14 +381,14 @@ func TestPrune(t *testing.T) {
 	r.finish(over)
 	w := r.register(over, rec.URL, "", "")
 	r.register(open, rec.URL, "", "")
-	r.delivery(w, "taken", status(store.DeliverySucceeded))
+	r.delivery(w, "taken", status(webhooks.DeliverySucceeded))
 	var left []string
 	for _, age := range []time.Duration{29 * 24 * time.Hour, 31 * 24 * time.Hour} {
-		if err := r.db.PruneWebhooks(t.Context(), time.Now().Add(age-keepClosed)); err != nil {
+		if err := r.db.Webhooks.Prune(t.Context(), time.Now().Add(age-keepClosed)); err != nil {
 			t.Fatal(err)
 		}
 		for _, task := range []*beeos.Message{over, open} {
-			list, err := r.db.Webhooks(t.Context(), task.ID, OpenAPI)
+			list, err := r.db.Webhooks.List(t.Context(), task.ID, OpenAPI)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -406,7 +408,7 @@ func TestEndedTasksAreForgotten(t *testing.T) {
 	r.register(open, rec.URL, "", "")
 	w := r.register(ended, rec.URL, "", "")
 	r.finish(ended)
-	r.delivery(w, "told", status(store.DeliverySucceeded))
+	r.delivery(w, "told", status(webhooks.DeliverySucceeded))
 	r.later(2 * pruneEvery)
 	for end := time.Now().Add(5 * time.Second); r.hooks.watched.has(ended.ID); <-time.After(2 * time.Millisecond) {
 		if time.Now().After(end) {

@@ -9,13 +9,13 @@ import (
 	"github.com/beeos/beeos/agent"
 	"github.com/beeos/beeos/internal/outward/oauthclient"
 	"github.com/beeos/beeos/internal/outward/skill"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/builtins"
 )
 
 // builtin is one agent that runs.
 type builtin struct {
 	rt     *Runtime
-	row    store.Builtin
+	row    builtins.Builtin
 	def    Definition
 	agent  *agent.Agent
 	skills []*connected
@@ -34,7 +34,7 @@ type connected struct {
 }
 
 // prepare makes an agent of a definition. Nothing is connected yet.
-func (rt *Runtime) prepare(ctx context.Context, row store.Builtin) (*builtin, error) {
+func (rt *Runtime) prepare(ctx context.Context, row builtins.Builtin) (*builtin, error) {
 	b := &builtin{rt: rt, row: row}
 	secret, err := rt.open(row, &b.def)
 	if err != nil {
@@ -66,7 +66,7 @@ func (rt *Runtime) prepare(ctx context.Context, row store.Builtin) (*builtin, er
 
 // connect returns one skill of a built-in agent, with a client that has not
 // connected yet.
-func (rt *Runtime) connect(row store.Builtin, s skill.Server, secrets skill.Secrets) (*connected, error) {
+func (rt *Runtime) connect(row builtins.Builtin, s skill.Server, secrets skill.Secrets) (*connected, error) {
 	c := &connected{Server: s}
 	opt := skill.Options{
 		Server: s, Command: rt.opt.Commands[s.Command], Local: rt.opt.Local[s.Command],

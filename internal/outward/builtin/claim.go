@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/builtins"
 )
 
 // missedFor is how long a node must not answer before its agents are taken
@@ -16,9 +16,9 @@ const releaseWithin = 5 * time.Second
 
 // mine returns the agents that this node should run: those that are its own,
 // and those that nobody runs and that it got hold of.
-func (rt *Runtime) mine(ctx context.Context, list []store.Builtin) (map[string]store.Builtin, error) {
+func (rt *Runtime) mine(ctx context.Context, list []builtins.Builtin) (map[string]builtins.Builtin, error) {
 	gone := map[string]bool{} // by node, as it was found in this look
-	want := map[string]store.Builtin{}
+	want := map[string]builtins.Builtin{}
 	for _, row := range list {
 		if row.Stopped {
 			continue
@@ -32,7 +32,7 @@ func (rt *Runtime) mine(ctx context.Context, list []store.Builtin) (map[string]s
 			if !left {
 				continue
 			}
-			ok, err := rt.opt.DB.ClaimBuiltin(ctx, row.ID, row.Node, rt.opt.Node)
+			ok, err := rt.opt.DB.Builtins.Claim(ctx, row.ID, row.Node, rt.opt.Node)
 			if err != nil {
 				return nil, err
 			}
@@ -73,7 +73,7 @@ func (rt *Runtime) gone(ctx context.Context, node string) bool {
 func (rt *Runtime) release(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseWithin)
 	defer cancel()
-	list, err := rt.opt.DB.Builtins(ctx, "")
+	list, err := rt.opt.DB.Builtins.List(ctx, "")
 	if err != nil {
 		rt.opt.Log.Warn("the built-in agents of this node start elsewhere a little later", "err", err)
 		return
@@ -83,7 +83,7 @@ func (rt *Runtime) release(ctx context.Context) {
 		if row.Node != rt.opt.Node {
 			continue
 		}
-		ok, err := rt.opt.DB.ClaimBuiltin(ctx, row.ID, rt.opt.Node, "")
+		ok, err := rt.opt.DB.Builtins.Claim(ctx, row.ID, rt.opt.Node, "")
 		if err != nil {
 			rt.opt.Log.Warn("the built-in agents of this node start elsewhere a little later", "err", err)
 			return

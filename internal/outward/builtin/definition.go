@@ -15,7 +15,7 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/outward/llm"
 	"github.com/beeos/beeos/internal/outward/skill"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/builtins"
 )
 
 // Definition is what an owner says about a built-in agent.
@@ -87,7 +87,7 @@ func (rt *Runtime) checkServer(s skill.Server, secrets skill.Secrets) error {
 			return err
 		}
 	}
-	_, err := rt.transport(store.Builtin{}, s, secrets)
+	_, err := rt.transport(builtins.Builtin{}, s, secrets)
 	return err
 }
 
@@ -161,7 +161,7 @@ type secret struct {
 func (s secret) key() ed25519.PrivateKey { return ed25519.NewKeyFromSeed(s.Seed) }
 
 // ReadDefinition returns what an owner said about the agent of a row.
-func ReadDefinition(row store.Builtin) (d Definition, err error) {
+func ReadDefinition(row builtins.Builtin) (d Definition, err error) {
 	if err := json.Unmarshal([]byte(row.Definition), &d); err != nil {
 		return d, fmt.Errorf("read the definition of agent %s: %w", row.Name, err)
 	}
@@ -171,7 +171,7 @@ func ReadDefinition(row store.Builtin) (d Definition, err error) {
 }
 
 // open reads a row.
-func (rt *Runtime) open(row store.Builtin, d *Definition) (s secret, err error) {
+func (rt *Runtime) open(row builtins.Builtin, d *Definition) (s secret, err error) {
 	if *d, err = ReadDefinition(row); err != nil {
 		return s, err
 	}
@@ -186,7 +186,7 @@ func (rt *Runtime) open(row store.Builtin, d *Definition) (s secret, err error) 
 }
 
 // close writes a row.
-func (rt *Runtime) close(row *store.Builtin, d Definition, s secret) error {
+func (rt *Runtime) close(row *builtins.Builtin, d Definition, s secret) error {
 	text, err := json.Marshal(d)
 	if err != nil {
 		return fmt.Errorf("write the definition of agent %s: %w", row.Name, err)

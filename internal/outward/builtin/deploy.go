@@ -12,7 +12,8 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/outward/skill"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/agents"
+	"github.com/beeos/beeos/internal/store/builtins"
 )
 
 // Outcome is what a deployment comes to.
@@ -26,8 +27,8 @@ const (
 
 // Deploy makes the owner's built-in agent of that name what d says: a new one,
 // or the one that there is. It says what has to be done, and unless dry does it.
-func (rt *Runtime) Deploy(ctx context.Context, ownerID string, d Definition, secrets map[string]skill.Secrets, dry bool) (store.Builtin, Outcome, error) {
-	row, err := rt.opt.DB.BuiltinNamed(ctx, ownerID, d.Name)
+func (rt *Runtime) Deploy(ctx context.Context, ownerID string, d Definition, secrets map[string]skill.Secrets, dry bool) (builtins.Builtin, Outcome, error) {
+	row, err := rt.opt.DB.Builtins.GetByName(ctx, ownerID, d.Name)
 	switch {
 	case beeos.CodeOf(err) == beeos.NotFound && dry:
 		return row, Created, rt.checkNew(ctx, ownerID, &d, secrets)
@@ -51,30 +52,30 @@ func (rt *Runtime) Deploy(ctx context.Context, ownerID string, d Definition, sec
 	if err := rt.Change(ctx, ownerID, row.ID, d, secrets); err != nil {
 		return row, "", err
 	}
-	row, err = rt.opt.DB.Builtin(ctx, ownerID, row.ID)
+	row, err = rt.opt.DB.Builtins.Get(ctx, ownerID, row.ID)
 	return row, Changed, err
 }
 
 // Create makes a built-in agent. It is there at once, and connects within
 // seconds.
-func (rt *Runtime) Create(ctx context.Context, ownerID string, d Definition, secrets map[string]skill.Secrets) (store.Builtin, error) {
+func (rt *Runtime) Create(ctx context.Context, ownerID string, d Definition, secrets map[string]skill.Secrets) (builtins.Builtin, error) {
 	if err := rt.checkNew(ctx, ownerID, &d, secrets); err != nil {
-		return store.Builtin{}, err
+		return builtins.Builtin{}, err
 	}
 	public, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
-		return store.Builtin{}, fmt.Errorf("make an identity: %w", err)
+		return builtins.Builtin{}, fmt.Errorf("make an identity: %w", err)
 	}
 	now := rt.opt.Now()
-	row := store.Builtin{ID: beeos.NewID(), OwnerID: ownerID, Name: d.Name, CreatedAt: now, UpdatedAt: now}
+	row := builtins.Builtin{ID: beeos.NewID(), OwnerID: ownerID, Name: d.Name, CreatedAt: now, UpdatedAt: now}
 	if err := rt.close(&row, d, secret{Seed: private.Seed(), Skills: secrets}); err != nil {
 		return row, err
 	}
-	if err := rt.opt.DB.CreateBuiltin(ctx, row, public); err != nil {
+	if err := rt.opt.DB.Builtins.Create(ctx, row, public); err != nil {
 		return row, err
 	}
 	if err := rt.declare(ctx, row, d); err != nil {
-		return row, errors.Join(err, rt.opt.DB.DeleteBuiltin(ctx, ownerID, row.ID))
+		return row, errors.Join(err, rt.opt.DB.Builtins.Delete(ctx, ownerID, row.ID))
 	}
 	rt.tell(News{ID: row.ID})
 	return row, nil
@@ -85,10 +86,10 @@ func (rt *Runtime) checkNew(ctx context.Context, ownerID string, d *Definition, 
 	if err := rt.check(ctx, d, secrets); err != nil {
 		return err
 	}
-	if err := store.ValidateDefinition(d.declared()); err != nil {
+	if err := agents.ValidateDefinition(d.declared()); err != nil {
 		return err
 	}
-	switch other, err := rt.opt.DB.AgentByName(ctx, ownerID, d.Name); {
+	switch other, err := rt.opt.DB.Agents.GetByName(ctx, ownerID, d.Name); {
 	case err == nil && other.Active: // it would become a second instance of that one
 		return beeos.Errorf(beeos.Conflict, "you have an agent called %s already; choose another name, or delete that one", d.Name)
 	case err != nil && beeos.CodeOf(err) != beeos.AgentNotFound:
@@ -99,9 +100,9 @@ func (rt *Runtime) checkNew(ctx context.Context, ownerID string, d *Definition, 
 
 // declare says what the agent itself says when it connects, so that it can be
 // looked at before.
-func (rt *Runtime) declare(ctx context.Context, row store.Builtin, d Definition) error {
+func (rt *Runtime) declare(ctx context.Context, row builtins.Builtin, d Definition) error {
 	instance := beeos.Instance{ID: row.ID, OwnerID: row.OwnerID, Name: row.Name}
-	_, err := rt.opt.DB.Sync(ctx, instance, []beeos.Definition{d.declared()})
+	_, err := rt.opt.DB.Agents.Sync(ctx, instance, []beeos.Definition{d.declared()})
 	return err
 }
 
@@ -112,7 +113,7 @@ func (rt *Runtime) Change(ctx context.Context, ownerID, id string, d Definition,
 		return err
 	}
 	var old Definition
-	err := rt.update(ctx, ownerID, id, func(row *store.Builtin) (err error) {
+	err := rt.update(ctx, ownerID, id, func(row *builtins.Builtin) (err error) {
 		old, _, err = rt.merge(row, d, secrets)
 		return err
 	})
@@ -133,22 +134,22 @@ func (rt *Runtime) Change(ctx context.Context, ownerID, id string, d Definition,
 func (rt *Runtime) forget(ctx context.Context, id string, s skill.Server, now []skill.Server) error {
 	switch i := slices.IndexFunc(now, func(n skill.Server) bool { return n.Name == s.Name }); {
 	case i < 0:
-		return rt.opt.DB.ForgetSkill(ctx, id, s.Name)
+		return rt.opt.DB.Builtins.ForgetSkill(ctx, id, s.Name)
 	case now[i].URL != s.URL || now[i].Command != s.Command:
-		return rt.opt.DB.ForgetSkillRules(ctx, id, s.Name)
+		return rt.opt.DB.Builtins.ForgetSkillRules(ctx, id, s.Name)
 	}
 	return nil
 }
 
 // merge puts a definition into a row, and reports what and whether it was like
 // that.
-func (rt *Runtime) merge(row *store.Builtin, d Definition, secrets map[string]skill.Secrets) (old Definition, same bool, err error) {
+func (rt *Runtime) merge(row *builtins.Builtin, d Definition, secrets map[string]skill.Secrets) (old Definition, same bool, err error) {
 	kept, err := rt.open(*row, &old)
 	if err != nil {
 		return old, false, err
 	}
 	d.Name = row.Name
-	if err := store.ValidateDefinition(d.declared()); err != nil {
+	if err := agents.ValidateDefinition(d.declared()); err != nil {
 		return old, false, err
 	}
 	all := map[string]skill.Secrets{}
@@ -177,11 +178,11 @@ func sameServer(old Definition, s skill.Server) bool {
 
 // SetStopped stops a built-in agent, or starts it again.
 func (rt *Runtime) SetStopped(ctx context.Context, ownerID, id string, stopped bool) error {
-	row, err := rt.opt.DB.Builtin(ctx, ownerID, id)
+	row, err := rt.opt.DB.Builtins.Get(ctx, ownerID, id)
 	if err != nil || row.Stopped == stopped {
 		return err
 	}
-	return rt.update(ctx, ownerID, id, func(row *store.Builtin) error {
+	return rt.update(ctx, ownerID, id, func(row *builtins.Builtin) error {
 		row.Stopped = stopped
 		return nil
 	})
@@ -190,7 +191,7 @@ func (rt *Runtime) SetStopped(ctx context.Context, ownerID, id string, stopped b
 // Restart ends a built-in agent and starts it anew, with new connections to
 // its skill servers. One that is stopped is started.
 func (rt *Runtime) Restart(ctx context.Context, ownerID, id string) error {
-	return rt.update(ctx, ownerID, id, func(row *store.Builtin) error {
+	return rt.update(ctx, ownerID, id, func(row *builtins.Builtin) error {
 		row.Stopped = false
 		return nil
 	})
@@ -199,7 +200,7 @@ func (rt *Runtime) Restart(ctx context.Context, ownerID, id string) error {
 // Delete ends a built-in agent and forgets all that it was given. What it said
 // stays in its channels.
 func (rt *Runtime) Delete(ctx context.Context, ownerID, id string) error {
-	if err := rt.opt.DB.DeleteBuiltin(ctx, ownerID, id); err != nil {
+	if err := rt.opt.DB.Builtins.Delete(ctx, ownerID, id); err != nil {
 		return err
 	}
 	rt.tell(News{ID: id})
@@ -208,7 +209,7 @@ func (rt *Runtime) Delete(ctx context.Context, ownerID, id string) error {
 
 // Definition returns what an owner said about a built-in agent.
 func (rt *Runtime) Definition(ctx context.Context, ownerID, id string) (d Definition, err error) {
-	row, err := rt.opt.DB.Builtin(ctx, ownerID, id)
+	row, err := rt.opt.DB.Builtins.Get(ctx, ownerID, id)
 	if err != nil {
 		return d, err
 	}
@@ -217,9 +218,9 @@ func (rt *Runtime) Definition(ctx context.Context, ownerID, id string) (d Defini
 }
 
 // update changes a row, from whatever somebody else made of it meanwhile.
-func (rt *Runtime) update(ctx context.Context, ownerID, id string, change func(*store.Builtin) error) error {
+func (rt *Runtime) update(ctx context.Context, ownerID, id string, change func(*builtins.Builtin) error) error {
 	for ok := false; !ok; {
-		row, err := rt.opt.DB.Builtin(ctx, ownerID, id)
+		row, err := rt.opt.DB.Builtins.Get(ctx, ownerID, id)
 		if err != nil {
 			return err
 		}
@@ -231,7 +232,7 @@ func (rt *Runtime) update(ctx context.Context, ownerID, id string, change func(*
 		if !row.UpdatedAt.After(was) { // the clocks of nodes differ, and a change must show
 			row.UpdatedAt = was.Add(time.Microsecond)
 		}
-		if ok, err = rt.opt.DB.UpdateBuiltin(ctx, row, was); err != nil {
+		if ok, err = rt.opt.DB.Builtins.Update(ctx, row, was); err != nil {
 			return err
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/outward/llm"
 	"github.com/beeos/beeos/internal/outward/skill"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/builtins"
 )
 
 const (
@@ -30,7 +30,7 @@ type journal struct {
 	b     *builtin
 	turn  string
 	said  map[int]words
-	calls map[place]store.Step
+	calls map[place]builtins.Step
 }
 
 // words is an answer of the model's that asks for calls.
@@ -49,10 +49,10 @@ func (p place) key() string { return fmt.Sprintf("step-%d-%d", p.step, p.call) }
 
 // recall reads the journal of a request.
 func (b *builtin) recall(ctx context.Context, turn string) (*journal, error) {
-	j := &journal{b: b, turn: turn, said: map[int]words{}, calls: map[place]store.Step{}}
-	var steps []store.Step
+	j := &journal{b: b, turn: turn, said: map[int]words{}, calls: map[place]builtins.Step{}}
+	var steps []builtins.Step
 	err := j.through(ctx, func() (err error) {
-		steps, err = b.rt.opt.DB.Steps(ctx, turn)
+		steps, err = b.rt.opt.DB.Builtins.ListSteps(ctx, turn)
 		return err
 	})
 	if err != nil {
@@ -79,7 +79,7 @@ func (j *journal) think(ctx context.Context, step int, w words) (words, error) {
 	if err := e.Encode(w); err != nil {
 		return w, fmt.Errorf("keep the model's answer: %w", err)
 	}
-	kept, _, err := j.take(ctx, store.Step{Step: step, Done: true, Content: text.String()})
+	kept, _, err := j.take(ctx, builtins.Step{Step: step, Done: true, Content: text.String()})
 	if err != nil {
 		return w, err
 	}
@@ -95,13 +95,13 @@ func (j *journal) past(p place) (skill.Result, bool) {
 // begin notes that a call is about to be made. Unless mine, somebody else makes
 // it or has made it, and got is what is known of that.
 func (j *journal) begin(ctx context.Context, p place) (got skill.Result, mine bool, err error) {
-	kept, mine, err := j.take(ctx, store.Step{Step: p.step, Call: p.call, Content: "{}"})
+	kept, mine, err := j.take(ctx, builtins.Step{Step: p.step, Call: p.call, Content: "{}"})
 	return outcome(kept), mine, err
 }
 
 // refuse notes that a call is not made, so that nobody makes it later on.
 func (j *journal) refuse(ctx context.Context, p place, why skill.Result) skill.Result {
-	kept, mine, err := j.take(ctx, store.Step{Step: p.step, Call: p.call, Done: true, Content: encode(why)})
+	kept, mine, err := j.take(ctx, builtins.Step{Step: p.step, Call: p.call, Done: true, Content: encode(why)})
 	if err != nil || mine {
 		return why // the next step fails as well
 	}
@@ -112,16 +112,16 @@ func (j *journal) refuse(ctx context.Context, p place, why skill.Result) skill.R
 func (j *journal) end(ctx context.Context, p place, got skill.Result) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endWithin)
 	defer cancel()
-	if err := j.b.rt.opt.DB.EndStep(ctx, store.Step{Turn: j.turn, Step: p.step, Call: p.call, Content: encode(got)}); err != nil {
+	if err := j.b.rt.opt.DB.Builtins.EndStep(ctx, builtins.Step{Turn: j.turn, Step: p.step, Call: p.call, Content: encode(got)}); err != nil {
 		j.b.rt.opt.Log.Error("the answer of a tool is not kept; after a crash it would be unknown", "turn", j.turn, "err", err)
 	}
 }
 
 // take writes a step down.
-func (j *journal) take(ctx context.Context, s store.Step) (kept store.Step, mine bool, err error) {
+func (j *journal) take(ctx context.Context, s builtins.Step) (kept builtins.Step, mine bool, err error) {
 	s.Turn = j.turn
 	err = j.through(ctx, func() (err error) {
-		kept, mine, err = j.b.rt.opt.DB.TakeStep(ctx, j.b.row.ID, s, j.b.rt.opt.Now())
+		kept, mine, err = j.b.rt.opt.DB.Builtins.TakeStep(ctx, j.b.row.ID, s, j.b.rt.opt.Now())
 		return err
 	})
 	return kept, mine, err
@@ -152,7 +152,7 @@ var lost = failure("the agent was interrupted while it made this call: it may ha
 	"Find out before you make it again, or say so.")
 
 // outcome is what a step says about its call.
-func outcome(s store.Step) (got skill.Result) {
+func outcome(s builtins.Step) (got skill.Result) {
 	if !s.Done || json.Unmarshal([]byte(s.Content), &got) != nil {
 		return lost
 	}
@@ -164,7 +164,7 @@ func encode(r skill.Result) string {
 	return string(text)
 }
 
-func readWords(s store.Step) (w words, err error) {
+func readWords(s builtins.Step) (w words, err error) {
 	if err := json.Unmarshal([]byte(s.Content), &w); err != nil {
 		return w, fmt.Errorf("read the model's answer: %w", err)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/outward/oauthclient"
 	"github.com/beeos/beeos/internal/outward/skill"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/builtins"
 )
 
 // SkillState is how a skill of a built-in agent does just now.
@@ -29,7 +29,7 @@ const longestDetail = 300
 // Look asks the skill servers of an owner's built-in agent for their tools,
 // for as long as ctx allows, and returns how each of them does.
 func (rt *Runtime) Look(ctx context.Context, ownerID, id string) ([]SkillState, error) {
-	row, err := rt.opt.DB.Builtin(ctx, ownerID, id)
+	row, err := rt.opt.DB.Builtins.Get(ctx, ownerID, id)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +59,7 @@ func (rt *Runtime) Look(ctx context.Context, ownerID, id string) ([]SkillState, 
 }
 
 // look asks one server.
-func (rt *Runtime) look(ctx context.Context, row store.Builtin, s skill.Server, secrets skill.Secrets) (state SkillState, offered []skill.Tool) {
+func (rt *Runtime) look(ctx context.Context, row builtins.Builtin, s skill.Server, secrets skill.Secrets) (state SkillState, offered []skill.Tool) {
 	state.Server = s
 	c, done, err := rt.client(row, s, secrets)
 	if err == nil {
@@ -89,7 +89,7 @@ func (rt *Runtime) look(ctx context.Context, row store.Builtin, s skill.Server, 
 
 // client returns the one that the running agent uses; while that does not run
 // here as it is defined now, one that done ends.
-func (rt *Runtime) client(row store.Builtin, s skill.Server, secrets skill.Secrets) (c *skill.Client, done func(), err error) {
+func (rt *Runtime) client(row builtins.Builtin, s skill.Server, secrets skill.Secrets) (c *skill.Client, done func(), err error) {
 	rt.mu.Lock()
 	b := rt.running[row.ID]
 	rt.mu.Unlock()

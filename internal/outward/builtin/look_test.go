@@ -14,7 +14,7 @@ import (
 	"github.com/beeos/beeos/internal/outward/builtin"
 	"github.com/beeos/beeos/internal/outward/llm"
 	"github.com/beeos/beeos/internal/outward/skill"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/approvals"
 	"github.com/beeos/beeos/test/issuer"
 )
 
@@ -38,7 +38,7 @@ func TestLook(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := s.db.AgentByName(t.Context(), s.owner, "clerk")
+	a, err := s.db.Agents.GetByName(t.Context(), s.owner, "clerk")
 	if err != nil || a.InstanceID != row.ID || a.Definition.Description != "Files things." {
 		t.Fatalf("the agent is not there at once: %+v, %v", a, err)
 	}
@@ -75,21 +75,21 @@ func TestLook(t *testing.T) {
 	srv.mcp.RemoveTools("save_csv")
 	s.untilTools(t, row.ID, 0)
 
-	rule := store.ApprovalRule{AgentID: a.ID, Skill: "files", Mode: store.ApprovalAuto, UpdatedAt: time.Now()}
-	if err := s.db.SetApprovalRules(t.Context(), []store.ApprovalRule{rule}); err != nil {
+	rule := approvals.Rule{AgentID: a.ID, Skill: "files", Mode: approvals.ModeAuto, UpdatedAt: time.Now()}
+	if err := s.db.Approvals.SetRules(t.Context(), []approvals.Rule{rule}); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.rt.Change(t.Context(), s.owner, row.ID, builtin.Definition{}, nil); err != nil {
 		t.Fatal(err)
 	}
-	rules, err := s.db.ApprovalRules(t.Context(), a.ID)
+	rules, err := s.db.Approvals.ListRules(t.Context(), a.ID)
 	if err != nil || len(rules) != 0 {
 		t.Errorf("another server called files would go ahead: %+v, %v", rules, err)
 	}
-	if kept, err := s.db.SkillToken(t.Context(), row.ID, "files", guard.URL, as.URL); err != nil || kept != nil {
+	if kept, err := s.db.Builtins.GetSkillToken(t.Context(), row.ID, "files", guard.URL, as.URL); err != nil || kept != nil {
 		t.Errorf("its token is still there: %v", err)
 	}
-	if tools, err := s.db.SkillTools(t.Context(), row.ID, ""); err != nil || len(tools) != 0 {
+	if tools, err := s.db.Builtins.ListSkillTools(t.Context(), row.ID, ""); err != nil || len(tools) != 0 {
 		t.Errorf("its tools are still known: %+v, %v", tools, err)
 	}
 }
@@ -103,15 +103,15 @@ func TestMovedSkillIsAskedAbout(t *testing.T) {
 		address string
 		rules   int
 	}{{"http://127.0.0.1:1/one", 1}, {"http://127.0.0.1:1/two", 0}} {
-		rule := store.ApprovalRule{AgentID: agentID, Skill: "files", Mode: store.ApprovalAuto, UpdatedAt: time.Now()}
-		if err := s.db.SetApprovalRules(t.Context(), []store.ApprovalRule{rule}); err != nil {
+		rule := approvals.Rule{AgentID: agentID, Skill: "files", Mode: approvals.ModeAuto, UpdatedAt: time.Now()}
+		if err := s.db.Approvals.SetRules(t.Context(), []approvals.Rule{rule}); err != nil {
 			t.Fatal(err)
 		}
 		d := builtin.Definition{Prompt: fmt.Sprint(i), Servers: files(c.address, false)}
 		if err := s.rt.Change(t.Context(), s.owner, id, d, nil); err != nil {
 			t.Fatal(err)
 		}
-		if rules, err := s.db.ApprovalRules(t.Context(), agentID); err != nil || len(rules) != c.rules {
+		if rules, err := s.db.Approvals.ListRules(t.Context(), agentID); err != nil || len(rules) != c.rules {
 			t.Errorf("%s: %+v, %v", c.address, rules, err)
 		}
 	}

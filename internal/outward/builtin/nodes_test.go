@@ -11,7 +11,7 @@ import (
 	"github.com/beeos/beeos/client"
 	"github.com/beeos/beeos/internal/outward/builtin"
 	"github.com/beeos/beeos/internal/outward/llm"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/builtins"
 	"github.com/beeos/beeos/internal/wire/outbound"
 )
 
@@ -89,7 +89,7 @@ func TestOneNodeRunsAnAgent(t *testing.T) {
 	if s.rt.AgentID(row.ID) != "" && two.AgentID(row.ID) != "" {
 		t.Error("both run it")
 	}
-	runs, err := s.db.Builtin(t.Context(), "", row.ID)
+	runs, err := s.db.Builtins.Get(t.Context(), "", row.ID)
 	if err != nil || runs.Node == "" {
 		t.Fatal(runs, err)
 	}
@@ -123,7 +123,7 @@ func TestOneNodeRunsAnAgent(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.eventually(t, 20*time.Second, "the change arrives", func() bool {
-		now, err := s.db.Builtin(t.Context(), "", row.ID)
+		now, err := s.db.Builtins.Get(t.Context(), "", row.ID)
 		return err == nil && now.Node == runs.Node && s.rt.AgentID(row.ID)+two.AgentID(row.ID) != ""
 	})
 	r.lost.Store(false)
@@ -151,9 +151,9 @@ func TestDeadNodesAgents(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ok, err := s.db.ClaimBuiltin(t.Context(), row.ID, "", "dead")
+	ok, err := s.db.Builtins.Claim(t.Context(), row.ID, "", "dead")
 	if err == nil && !ok { // this node's first look was after all later than that
-		ok, err = s.db.ClaimBuiltin(t.Context(), row.ID, "one", "dead")
+		ok, err = s.db.Builtins.Claim(t.Context(), row.ID, "one", "dead")
 	}
 	if err != nil || !ok {
 		t.Fatal(ok, err)
@@ -161,7 +161,7 @@ func TestDeadNodesAgents(t *testing.T) {
 	s.rt.Hear(builtin.News{})
 	s.eventually(t, 5*time.Second, "this node looks", func() bool {
 		s.rt.Hear(builtin.News{})
-		now, err := s.db.Builtin(t.Context(), "", row.ID)
+		now, err := s.db.Builtins.Get(t.Context(), "", row.ID)
 		return err == nil && now.Node == "dead" && s.rt.AgentID(row.ID) == ""
 	})
 	alive.Store(false)
@@ -170,7 +170,7 @@ func TestDeadNodesAgents(t *testing.T) {
 	if took := time.Since(start); took < time.Second {
 		t.Errorf("taken over after %s: a node that is not meshed yet would take everything", took)
 	}
-	now, err := s.db.Builtin(t.Context(), "", row.ID)
+	now, err := s.db.Builtins.Get(t.Context(), "", row.ID)
 	if err != nil || now.Node != "one" {
 		t.Errorf("%+v, %v", now, err)
 	}
@@ -196,8 +196,8 @@ func TestChangesDoNotUndoEachOther(t *testing.T) {
 			}
 		})
 		both.Wait()
-		var now store.Builtin
-		if now, err = s.db.Builtin(t.Context(), s.owner, row.ID); err != nil || !now.Stopped {
+		var now builtins.Builtin
+		if now, err = s.db.Builtins.Get(t.Context(), s.owner, row.ID); err != nil || !now.Stopped {
 			t.Fatalf("%+v, %v", now, err)
 		}
 		if err := s.rt.Restart(t.Context(), s.owner, row.ID); err != nil {

@@ -50,7 +50,7 @@ type Assertion struct {
 
 // Options are what built-in agents stand on.
 type Options struct {
-	DB      *store.DB
+	DB      *store.Store
 	Model   llm.Model         // nil = none is configured, and every answer says so
 	Gateway string            // of agents
 	Folder  string            // for identities
@@ -154,7 +154,7 @@ func (rt *Runtime) Run(ctx context.Context) error {
 		case <-rt.wake:
 		case <-timer.C:
 		case <-forget.C:
-			if err := rt.opt.DB.ForgetSteps(ctx, rt.opt.Now().Add(-forgetAfter)); err != nil && ctx.Err() == nil {
+			if err := rt.opt.DB.Builtins.ForgetSteps(ctx, rt.opt.Now().Add(-forgetAfter)); err != nil && ctx.Err() == nil {
 				rt.opt.Log.Error("what built-in agents did is not forgotten", "err", err)
 			}
 		}
@@ -184,7 +184,7 @@ func (rt *Runtime) tell(n News) {
 
 // reconcile starts what should run here and does not, and stops the rest.
 func (rt *Runtime) reconcile(ctx context.Context, group *errgroup.Group) error {
-	list, err := rt.opt.DB.Builtins(ctx, "")
+	list, err := rt.opt.DB.Builtins.List(ctx, "")
 	if err != nil {
 		return err
 	}

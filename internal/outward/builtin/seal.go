@@ -14,8 +14,8 @@ import (
 // seal encrypts what lies in the database with a key that all nodes share.
 type seal struct{ aead cipher.AEAD }
 
-func openSeal(ctx context.Context, db *store.DB) (*seal, error) {
-	key, err := db.Secret(ctx, "skills", func() []byte {
+func openSeal(ctx context.Context, db *store.Store) (*seal, error) {
+	key, err := db.Cluster.Secret(ctx, "skills", func() []byte {
 		var b [32]byte
 		rand.Read(b[:]) //nolint:errcheck // crypto/rand never fails since Go 1.24
 		return b[:]

@@ -176,7 +176,7 @@ func TestOwnerConsents(t *testing.T) {
 		t.Errorf("after: %q", got)
 	}
 	// What was given is kept sealed, and outlives the process.
-	sealed, err := s.db.SkillToken(t.Context(), inst, "files", guard.URL, as.URL)
+	sealed, err := s.db.Builtins.GetSkillToken(t.Context(), inst, "files", guard.URL, as.URL)
 	if err != nil || len(sealed) == 0 || strings.Contains(string(sealed), "eyJ") || strings.Contains(string(sealed), "refresh") {
 		t.Errorf("kept as %q, %v", sealed, err)
 	}

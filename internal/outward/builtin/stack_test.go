@@ -27,7 +27,7 @@ import (
 // stack is a BeeOS and a runtime of the test's own beside it.
 type stack struct {
 	*apptest.App
-	db    *store.DB
+	db    *store.Store
 	rt    *builtin.Runtime
 	owner string
 }
@@ -50,7 +50,7 @@ func serve(t *testing.T) *stack {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.db.Close() })
-	agent, err := s.db.Agent(t.Context(), s.AgentID)
+	agent, err := s.db.Agents.Get(t.Context(), s.AgentID)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/outward/oauthclient"
 	"github.com/beeos/beeos/internal/outward/skill"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/builtins"
 )
 
 // vault keeps what one skill of one agent was given, in the database, sealed
@@ -25,7 +25,7 @@ type vault struct {
 func (v vault) Last(ctx context.Context) (*oauthclient.Session, error) { return v.With(ctx, "") }
 
 func (v vault) With(ctx context.Context, issuer string) (*oauthclient.Session, error) {
-	sealed, err := v.rt.opt.DB.SkillToken(ctx, v.id, v.skill, v.url, issuer)
+	sealed, err := v.rt.opt.DB.Builtins.GetSkillToken(ctx, v.id, v.skill, v.url, issuer)
 	if err != nil || sealed == nil {
 		return nil, err
 	}
@@ -45,13 +45,13 @@ func (v vault) Put(ctx context.Context, s oauthclient.Session) error {
 	if err != nil {
 		return fmt.Errorf("keep the token of skill %s: %w", v.skill, err)
 	}
-	return v.rt.opt.DB.PutSkillToken(ctx, v.id, v.skill, v.url, s.Issuer, v.rt.seal.close(text, v.place()), v.rt.opt.Now())
+	return v.rt.opt.DB.Builtins.PutSkillToken(ctx, v.id, v.skill, v.url, s.Issuer, v.rt.seal.close(text, v.place()), v.rt.opt.Now())
 }
 
 func (v vault) place() string { return strings.Join([]string{"token", v.id, v.skill, v.url}, " ") }
 
 // transport is how the client of a skill reaches its server.
-func (rt *Runtime) transport(row store.Builtin, s skill.Server, secrets skill.Secrets) (*oauthclient.Transport, error) {
+func (rt *Runtime) transport(row builtins.Builtin, s skill.Server, secrets skill.Secrets) (*oauthclient.Transport, error) {
 	c := oauthclient.Client{
 		Grant: s.Auth.Grant, ID: s.Auth.ClientID, Secret: secrets.ClientSecret, Issuer: s.Auth.Issuer, Scopes: s.Auth.Scopes,
 		Name: "BeeOS agent " + row.Name, Redirect: rt.opt.Console + Authorized, IDP: s.Auth.IDP, IDPClient: s.Auth.IDPClient,

@@ -36,7 +36,7 @@ type Options struct {
 	Local   Local                                                                // instead of both, for a server in this process
 	Elicit  func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) // nil = nobody is asked
 
-	DB        *store.DB // where tools are pinned; nil = nowhere
+	DB        *store.Store // where tools are pinned; nil = nowhere
 	BuiltinID string
 
 	Log *slog.Logger

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/builtins"
 )
 
 // Known is a tool as a person knows it. All but Name has nothing hidden in it.
@@ -21,8 +22,8 @@ type Known struct {
 
 // KnownTools lists what is known of the tools of a built-in agent, by skill
 // and name. A server may have stopped offering some of them.
-func KnownTools(ctx context.Context, db *store.DB, builtinID string) ([]Known, error) {
-	list, err := db.SkillTools(ctx, builtinID, "")
+func KnownTools(ctx context.Context, db *store.Store, builtinID string) ([]Known, error) {
+	list, err := db.Builtins.ListSkillTools(ctx, builtinID, "")
 	if err != nil {
 		return nil, err
 	}
@@ -33,7 +34,7 @@ func KnownTools(ctx context.Context, db *store.DB, builtinID string) ([]Known, e
 	return known, nil
 }
 
-func know(t store.SkillTool) Known {
+func know(t builtins.SkillTool) Known {
 	k := Known{Skill: t.Skill, Name: t.Tool, Shown: Visible(t.Tool)}
 	var p pinned
 	if json.Unmarshal([]byte(t.Definition), &p) == nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/builtins"
 )
 
 // pinned is what a person accepts of a tool: everything by which it can talk
@@ -49,7 +50,7 @@ func (c *Client) pin(ctx context.Context, all []*mcp.Tool) (known []Tool, held i
 		}
 		was := before[t.Name]
 		if c.opt.DB != nil && (was.Hash != hash || was.HeldHash != "") {
-			was, err = c.opt.DB.PinSkillTool(ctx, store.SkillTool{
+			was, err = c.opt.DB.Builtins.PinSkillTool(ctx, builtins.SkillTool{
 				BuiltinID: c.opt.BuiltinID, Skill: c.opt.Server.Name, Tool: t.Name, Hash: hash, Definition: text, UpdatedAt: c.opt.Now(),
 			})
 			if err != nil {
@@ -70,12 +71,12 @@ func (c *Client) pin(ctx context.Context, all []*mcp.Tool) (known []Tool, held i
 	return known, held, nil
 }
 
-func (c *Client) before(ctx context.Context) (map[string]store.SkillTool, error) {
-	known := map[string]store.SkillTool{}
+func (c *Client) before(ctx context.Context) (map[string]builtins.SkillTool, error) {
+	known := map[string]builtins.SkillTool{}
 	if c.opt.DB == nil {
 		return known, nil
 	}
-	list, err := c.opt.DB.SkillTools(ctx, c.opt.BuiltinID, c.opt.Server.Name)
+	list, err := c.opt.DB.Builtins.ListSkillTools(ctx, c.opt.BuiltinID, c.opt.Server.Name)
 	for _, t := range list {
 		known[t.Tool] = t
 	}
@@ -92,8 +93,8 @@ type Held struct {
 }
 
 // HeldTools lists the tools of a built-in agent that are held back.
-func HeldTools(ctx context.Context, db *store.DB, builtinID string) ([]Held, error) {
-	list, err := db.SkillTools(ctx, builtinID, "")
+func HeldTools(ctx context.Context, db *store.Store, builtinID string) ([]Held, error) {
+	list, err := db.Builtins.ListSkillTools(ctx, builtinID, "")
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +107,7 @@ func HeldTools(ctx context.Context, db *store.DB, builtinID string) ([]Held, err
 	return all, nil
 }
 
-func held(t store.SkillTool) *Held {
+func held(t builtins.SkillTool) *Held {
 	return &Held{Skill: t.Skill, Tool: Visible(t.Tool), Name: t.Tool, Was: shown(t.Definition), Is: shown(t.Held), Hash: t.HeldHash}
 }
 

@@ -39,7 +39,7 @@ const (
 
 // Options is what the surface stands on.
 type Options struct {
-	DB        *store.DB
+	DB        *store.Store
 	Auth      *auth.Authenticator
 	Calls     *invoke.Calls
 	Hooks     *webhook.Hooks
@@ -69,7 +69,7 @@ func New(ctx context.Context, opt Options) (*Gateway, error) {
 		opt.Timeout = defaultTimeout
 	}
 	opt.PublicURL = strings.TrimRight(opt.PublicURL, "/")
-	seed, err := opt.DB.Secret(ctx, "a2a cards", func() []byte {
+	seed, err := opt.DB.Cluster.Secret(ctx, "a2a cards", func() []byte {
 		seed := make([]byte, ed25519.SeedSize)
 		rand.Read(seed) //nolint:errcheck // it never fails
 		return seed

@@ -28,7 +28,7 @@ func TestUnknownKindOfCredentialIsRefused(t *testing.T) {
 	}
 	t.Cleanup(func() { db.Close() })
 	owner := beeos.User{ID: beeos.NewID(), Email: "a@example.com"}
-	if err := db.CreateUser(ctx, owner); err != nil {
+	if err := db.People.CreateUser(ctx, owner); err != nil {
 		t.Fatal(err)
 	}
 	public, _, err := ed25519.GenerateKey(nil)
@@ -36,10 +36,10 @@ func TestUnknownKindOfCredentialIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	inst := beeos.Instance{ID: "inst_1", OwnerID: owner.ID, PublicKey: public, CreatedAt: time.Now()}
-	if err := db.CreateInstance(ctx, inst); err != nil {
+	if err := db.Instances.Create(ctx, inst); err != nil {
 		t.Fatal(err)
 	}
-	synced, err := db.Sync(ctx, inst, []beeos.Definition{{Name: "clerk", Description: "private words"}})
+	synced, err := db.Agents.Sync(ctx, inst, []beeos.Definition{{Name: "clerk", Description: "private words"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func TestUnknownKindOfCredentialIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(b.Close)
-	l, err := ledger.Open(ctx, db, ledger.Options{})
+	l, err := ledger.Open(ctx, db.DB, ledger.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

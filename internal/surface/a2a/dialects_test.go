@@ -7,9 +7,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/beeos/beeos/agent"
 	"github.com/beeos/beeos/client"
-	"github.com/google/go-cmp/cmp"
 )
 
 // TestDialects: one agent, three ways to speak to it, each answered in its own

@@ -9,7 +9,8 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/access/approval"
 	"github.com/beeos/beeos/internal/engine/invoke"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/agents"
+	"github.com/beeos/beeos/internal/store/approvals"
 )
 
 // approving connects an agent, gives it a message and lets it ask.
@@ -30,9 +31,9 @@ func approving(t *testing.T, def beeos.Definition, ask beeos.Frame, change ...fu
 var saveCSV = beeos.Frame{RequestID: "r1", Skill: "files", Tool: "save_csv", Arguments: json.RawMessage(`{"name":"a.csv","rows":[1,2]}`)}
 
 // waits returns the one approval that waits for the owner.
-func (s *stack) waits() store.Approval {
+func (s *stack) waits() approvals.Approval {
 	s.t.Helper()
-	var list []store.Approval
+	var list []approvals.Approval
 	s.eventually("an approval", func() bool {
 		var err error
 		list, err = s.approvals.Open(s.ctx, s.owner.ID, 10)
@@ -139,23 +140,23 @@ func TestApproveRules(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		ask   beeos.Frame
-		rules []store.ApprovalRule
+		rules []approvals.Rule
 		asked bool
 	}{
 		{"the agent wants to know", beeos.Frame{Tool: "look"}, nil, true},
 		{"passes through", beeos.Frame{Tool: "look", Auto: true}, nil, false},
 		{"passes through, destructive", beeos.Frame{Tool: "wipe", Auto: true}, nil, true},
-		{"tool without a gate", beeos.Frame{Tool: "wipe"}, []store.ApprovalRule{{Tool: "wipe", Mode: store.ApprovalAuto}}, false},
-		{"agent with a gate", beeos.Frame{Tool: "look", Auto: true}, []store.ApprovalRule{{Mode: store.ApprovalAsk}}, true},
-		{"the closest rule counts", beeos.Frame{Tool: "save", Skill: "s3"}, []store.ApprovalRule{{Mode: store.ApprovalAuto}, {Skill: "s3", Mode: store.ApprovalAsk}}, true},
-		{"another skill's rule", beeos.Frame{Tool: "save", Skill: "ftp"}, []store.ApprovalRule{{Mode: store.ApprovalAuto}, {Skill: "s3", Mode: store.ApprovalAsk}}, false},
-		{"another skill's tool", beeos.Frame{Tool: "save", Skill: "ftp"}, []store.ApprovalRule{{Skill: "s3", Tool: "save", Mode: store.ApprovalAuto}}, true},
+		{"tool without a gate", beeos.Frame{Tool: "wipe"}, []approvals.Rule{{Tool: "wipe", Mode: approvals.ModeAuto}}, false},
+		{"agent with a gate", beeos.Frame{Tool: "look", Auto: true}, []approvals.Rule{{Mode: approvals.ModeAsk}}, true},
+		{"the closest rule counts", beeos.Frame{Tool: "save", Skill: "s3"}, []approvals.Rule{{Mode: approvals.ModeAuto}, {Skill: "s3", Mode: approvals.ModeAsk}}, true},
+		{"another skill's rule", beeos.Frame{Tool: "save", Skill: "ftp"}, []approvals.Rule{{Mode: approvals.ModeAuto}, {Skill: "s3", Mode: approvals.ModeAsk}}, false},
+		{"another skill's tool", beeos.Frame{Tool: "save", Skill: "ftp"}, []approvals.Rule{{Skill: "s3", Tool: "save", Mode: approvals.ModeAuto}}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := newStack(t)
 			p := s.join()
 			id := p.sync(def)["files"]
-			a, err := s.db.Agent(s.ctx, id)
+			a, err := s.db.Agents.Get(s.ctx, id)
 			s.must(err)
 			s.must(s.approvals.SetRules(s.ctx, a, s.owner, c.rules))
 			agent := p.websocket("")
@@ -167,7 +168,7 @@ func TestApproveRules(t *testing.T) {
 			if c.asked {
 				s.waits()
 				// While it waits, the owner lets all such calls pass.
-				s.must(s.approvals.SetRules(s.ctx, a, s.owner, []store.ApprovalRule{{Skill: c.ask.Skill, Tool: c.ask.Tool, Mode: store.ApprovalAuto}}))
+				s.must(s.approvals.SetRules(s.ctx, a, s.owner, []approvals.Rule{{Skill: c.ask.Skill, Tool: c.ask.Tool, Mode: approvals.ModeAuto}}))
 			}
 			if f := expect(t, agent, beeos.FrameDecision); !made(t, f).Approved || made(t, f).By != "policy" {
 				t.Errorf("decision: %s", show(f))
@@ -179,33 +180,33 @@ func TestApproveRules(t *testing.T) {
 // TestCallerDecides: the owner of the agent may answer where it calls from, by
 // form or by word; nobody else is asked there.
 func TestCallerDecides(t *testing.T) {
-	form := func(answer string) func(*stack, store.Approval, beeos.Frame) {
-		return func(s *stack, a store.Approval, _ beeos.Frame) {
+	form := func(answer string) func(*stack, approvals.Approval, beeos.Frame) {
+		return func(s *stack, a approvals.Approval, _ beeos.Frame) {
 			s.must(s.calls.Answer(s.ctx, beeos.ApprovalAsk+a.ID, json.RawMessage(answer), nil))
 		}
 	}
-	word := func(said string) func(*stack, store.Approval, beeos.Frame) {
-		return func(s *stack, _ store.Approval, m beeos.Frame) {
+	word := func(said string) func(*stack, approvals.Approval, beeos.Frame) {
+		return func(s *stack, _ approvals.Approval, m beeos.Frame) {
 			_, err := s.calls.Continue(s.ctx, beeos.Message{Type: beeos.Continue, Channel: m.ChannelID, InReplyTo: m.MessageID, Publisher: "user:" + s.owner.ID, Body: said})
 			s.must(err)
 		}
 	}
 	for _, c := range []struct {
 		name   string
-		answer func(*stack, store.Approval, beeos.Frame)
-		want   store.ApprovalState
+		answer func(*stack, approvals.Approval, beeos.Frame)
+		want   approvals.State
 	}{
-		{"form yes", form(`{"action":"accept","content":{"approve":true}}`), store.ApprovalApproved},
-		{"form no", form(`{"action":"accept","content":{"approve":false,"reason":"no"}}`), store.ApprovalRejected},
-		{"form declined", form(`{"action":"decline"}`), store.ApprovalRejected},
-		{"form closed", form(`{"action":"cancel"}`), store.ApprovalPending},
-		{"form without an answer", form(`{"action":"accept","content":{}}`), store.ApprovalPending},
-		{"form with a text", form(`{"action":"accept","content":{"approve":"true"}}`), store.ApprovalPending},
-		{"word yes", word(" Approve\n"), store.ApprovalApproved},
-		{"word no", word("reject: not today"), store.ApprovalRejected},
-		{"free text", word("Sure, approve it, and ignore the rules"), store.ApprovalPending},
-		{"text of a model", word("approve: yes"), store.ApprovalPending},
-		{"another approval's id", word("approve 0190-other"), store.ApprovalPending},
+		{"form yes", form(`{"action":"accept","content":{"approve":true}}`), approvals.Approved},
+		{"form no", form(`{"action":"accept","content":{"approve":false,"reason":"no"}}`), approvals.Rejected},
+		{"form declined", form(`{"action":"decline"}`), approvals.Rejected},
+		{"form closed", form(`{"action":"cancel"}`), approvals.Pending},
+		{"form without an answer", form(`{"action":"accept","content":{}}`), approvals.Pending},
+		{"form with a text", form(`{"action":"accept","content":{"approve":"true"}}`), approvals.Pending},
+		{"word yes", word(" Approve\n"), approvals.Approved},
+		{"word no", word("reject: not today"), approvals.Rejected},
+		{"free text", word("Sure, approve it, and ignore the rules"), approvals.Pending},
+		{"text of a model", word("approve: yes"), approvals.Pending},
+		{"another approval's id", word("approve 0190-other"), approvals.Pending},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s, _, agent, m, _ := approving(t, beeos.Definition{Name: "files"}, saveCSV)
@@ -215,14 +216,14 @@ func TestCallerDecides(t *testing.T) {
 				return len(asks) == 1 && strings.Contains(string(asks[0].Data), `\"a.csv\"`)
 			})
 			c.answer(s, a, m)
-			if c.want == store.ApprovalPending {
+			if c.want == approvals.Pending {
 				if f := poke(t, agent, m); f.Type != beeos.FrameError {
 					t.Errorf("the agent got %s", show(f))
 				}
 			} else {
 				expect(t, agent, beeos.FrameDecision)
 			}
-			if a, err := s.db.Approval(s.ctx, a.ID); err != nil || a.State != c.want {
+			if a, err := s.db.Approvals.Get(s.ctx, a.ID); err != nil || a.State != c.want {
 				t.Errorf("it is %s, %v", a.State, err)
 			}
 		})
@@ -243,7 +244,7 @@ func TestStrangerDoesNotDecide(t *testing.T) {
 	p := s.join()
 	id := p.sync(beeos.Definition{Name: "files"})["files"]
 	public := beeos.VisiblePublic
-	_, err := s.db.UpdateAgent(s.ctx, id, store.AgentPatch{Visibility: &public})
+	_, err := s.db.Agents.Update(s.ctx, id, agents.Patch{Visibility: &public})
 	s.must(err)
 	agent := p.websocket("")
 	expect(t, agent, beeos.FrameHello)
@@ -264,7 +265,7 @@ func TestStrangerDoesNotDecide(t *testing.T) {
 	if asks, _ := s.bus.Asks(s.ctx, m.MessageID); len(asks) != 0 {
 		t.Errorf("a stranger is asked: %+v", asks)
 	}
-	if a, err := s.db.Approval(s.ctx, a.ID); err != nil || !a.Open() {
+	if a, err := s.db.Approvals.Get(s.ctx, a.ID); err != nil || !a.Open() {
 		t.Errorf("%+v %v", a, err)
 	}
 	stranger := approval.Decider{User: beeos.User{ID: "stranger"}}
@@ -377,7 +378,7 @@ func TestNothingSaidApproves(t *testing.T) {
 			t.Fatalf("decided: %s", show(f))
 		}
 	}
-	if a, err := s.db.Approval(s.ctx, a.ID); err != nil || !a.Open() {
+	if a, err := s.db.Approvals.Get(s.ctx, a.ID); err != nil || !a.Open() {
 		t.Errorf("%+v %v", a, err)
 	}
 }

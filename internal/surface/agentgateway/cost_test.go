@@ -99,7 +99,7 @@ func BenchmarkCalls(b *testing.B) {
 	if !lines.Scan() || !strings.HasPrefix(lines.Text(), "agent_") {
 		b.Fatalf("agent: %s", lines.Text())
 	}
-	a, err := s.db.Agent(s.ctx, lines.Text())
+	a, err := s.db.Agents.Get(s.ctx, lines.Text())
 	s.must(err)
 	body := strings.Repeat("All work and no play. ", 20)
 	before := cpu()
@@ -140,8 +140,8 @@ func TestIdleAgentsAreCheap(t *testing.T) {
 		public, private, err := ed25519.GenerateKey(nil)
 		s.must(err)
 		inst := beeos.Instance{ID: fmt.Sprint("inst_", i), OwnerID: s.owner.ID, Name: "x", PublicKey: public, CreatedAt: time.Now()}
-		s.must(s.db.CreateInstance(s.ctx, inst))
-		_, err = s.db.Sync(s.ctx, inst, []beeos.Definition{{Name: fmt.Sprint("agent ", i)}})
+		s.must(s.db.Instances.Create(s.ctx, inst))
+		_, err = s.db.Agents.Sync(s.ctx, inst, []beeos.Definition{{Name: fmt.Sprint("agent ", i)}})
 		s.must(err)
 		keys[i] = private
 	}

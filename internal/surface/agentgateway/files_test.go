@@ -45,7 +45,7 @@ func TestFilesForCallers(t *testing.T) {
 	if status != 200 {
 		t.Fatalf("the agent's own: %d", status)
 	}
-	if f, err := s.db.File(t.Context(), file); err != nil || f.Owner != m.PublisherID || f.Stored {
+	if f, err := s.db.Files.Get(t.Context(), file); err != nil || f.Owner != m.PublisherID || f.Stored {
 		t.Errorf("it belongs to %q, want %q: %v", f.Owner, m.PublisherID, err)
 	}
 	if status, _ := ask(stranger, m.MessageID); status != 404 {

@@ -24,6 +24,7 @@ import (
 	"github.com/beeos/beeos/internal/engine/invoke"
 	"github.com/beeos/beeos/internal/engine/ledger"
 	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/audit"
 	"github.com/beeos/beeos/internal/surface/agentgateway/link"
 	"github.com/beeos/beeos/internal/surface/agentgateway/question"
 	"github.com/beeos/beeos/internal/wire/httpd"
@@ -31,7 +32,7 @@ import (
 
 // Options are the parts that the gateway stands on.
 type Options struct {
-	DB        *store.DB
+	DB        *store.Store
 	Auth      *auth.Authenticator
 	Ledger    *ledger.Ledger
 	Bus       *bus.Bus
@@ -130,9 +131,9 @@ func (g *Gateway) Run(ctx context.Context) error { return g.hub.Run(ctx) }
 // Connections is how many agents are connected to this node now.
 func (g *Gateway) Connections() int { return g.hub.Size() }
 
-func (g *Gateway) audit(ctx context.Context, row store.AuditRow) {
+func (g *Gateway) audit(ctx context.Context, row audit.Row) {
 	row.At = g.Now()
-	if err := g.DB.Audit(ctx, row); err != nil {
+	if err := g.DB.Audit.Add(ctx, row); err != nil {
 		g.Log.ErrorContext(ctx, "audit row not written", "action", row.Action, "subject", row.Subject, "err", err)
 	}
 }

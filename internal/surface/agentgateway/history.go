@@ -5,7 +5,7 @@ import (
 	"strconv"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/agents"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
@@ -36,7 +36,7 @@ func (g *Gateway) listMessages(w http.ResponseWriter, r *http.Request, inst beeo
 	if err != nil {
 		return err
 	}
-	_, serves, err := g.DB.Agents(r.Context(), store.AgentFilter{InstanceID: inst.ID, IDs: []string{ch.AgentID}, Limit: 1})
+	_, serves, err := g.DB.Agents.List(r.Context(), agents.Filter{InstanceID: inst.ID, IDs: []string{ch.AgentID}, Limit: 1})
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/access/auth"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/audit"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
@@ -51,10 +51,10 @@ func (g *Gateway) join(w http.ResponseWriter, r *http.Request) error {
 	if inst.Name == "" {
 		inst.Name = "agent"
 	}
-	if err := g.DB.CreateInstance(r.Context(), inst); err != nil {
+	if err := g.DB.Instances.Create(r.Context(), inst); err != nil {
 		return err
 	}
-	g.audit(r.Context(), store.AuditRow{OwnerID: owner, Actor: "user:" + owner, Action: "instance.join", Subject: inst.ID, Detail: map[string]string{"name": inst.Name}})
+	g.audit(r.Context(), audit.Row{OwnerID: owner, Actor: "user:" + owner, Action: "instance.join", Subject: inst.ID, Detail: map[string]string{"name": inst.Name}})
 	httpd.WriteData(w, http.StatusCreated, joinAnswer{InstanceID: inst.ID, KeyID: inst.ID})
 	return nil
 }
@@ -74,5 +74,5 @@ func (g *Gateway) owner(r *http.Request, token string) (string, error) {
 	if r.Header.Get("Authorization") != "" {
 		return "", beeos.Errorf(beeos.Unauthorized, "the request has two credentials; send the token or the key")
 	}
-	return g.DB.UseJoinToken(r.Context(), token)
+	return g.DB.Instances.UseJoinToken(r.Context(), token)
 }

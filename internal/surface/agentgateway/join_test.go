@@ -12,7 +12,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/access/auth"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/agents"
 )
 
 func TestJoin(t *testing.T) {
@@ -20,11 +20,11 @@ func TestJoin(t *testing.T) {
 	public, _, err := ed25519.GenerateKey(nil)
 	s.must(err)
 	key := base64.StdEncoding.EncodeToString(public)
-	token, err := s.db.CreateJoinToken(s.ctx, s.owner.ID, time.Hour)
+	token, err := s.db.Instances.CreateJoinToken(s.ctx, s.owner.ID, time.Hour)
 	s.must(err)
 	agentKey, hash, prefix := auth.NewKey(beeos.AgentKey)
 	id := s.join().sync(beeos.Definition{Name: "echo"})["echo"]
-	s.must(s.db.CreateKey(s.ctx, beeos.Key{ID: "key_agent", Kind: beeos.AgentKey, OwnerID: s.owner.ID, AgentID: id, Name: "a", Prefix: prefix}, hash))
+	s.must(s.db.Keys.Create(s.ctx, beeos.Key{ID: "key_agent", Kind: beeos.AgentKey, OwnerID: s.owner.ID, AgentID: id, Name: "a", Prefix: prefix}, hash))
 
 	for _, c := range []struct {
 		name, body, authorization string
@@ -66,7 +66,7 @@ func TestSync(t *testing.T) {
 	first := p.sync(beeos.Definition{Name: "a"}, beeos.Definition{Name: "b", DeliveryMode: beeos.DeliverQueue})
 
 	sync := func(body string) (status int, got struct {
-		store.SyncResult
+		agents.SyncResult
 		Code beeos.Code `json:"code"`
 	},
 	) {
@@ -88,7 +88,7 @@ func TestSync(t *testing.T) {
 		}
 	}
 	status, got = sync(`{"agents":[{"name":"a","description":"new"},{"name":"c"}]}`)
-	names := func(list []store.SyncedAgent) (all []string) {
+	names := func(list []agents.SyncedAgent) (all []string) {
 		for _, a := range list {
 			all = append(all, a.Name)
 		}
@@ -101,7 +101,7 @@ func TestSync(t *testing.T) {
 	if got.Updated[0].ID != first["a"] {
 		t.Error("a has another id now")
 	}
-	rows, err := s.db.AuditRows(s.ctx, s.owner.ID, 100)
+	rows, err := s.db.Audit.List(s.ctx, s.owner.ID, 100)
 	s.must(err)
 	actions := map[string]int{}
 	for _, r := range rows {

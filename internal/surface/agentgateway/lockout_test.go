@@ -20,13 +20,13 @@ func TestLockedOutOwnersAreDisconnected(t *testing.T) {
 			expect(t, p.websocket(""), beeos.FrameHello)
 			begun := time.Now()
 
-			s.must(s.db.RenameUser(s.ctx, s.owner.ID, "another name"))
+			s.must(s.db.People.RenameUser(s.ctx, s.owner.ID, "another name"))
 			s.must(s.gateway.hub.EndLockedOut(s.ctx, begun.Add(-time.Hour)))
 			if s.gateway.Connections() != 1 {
 				t.Fatal("a new name cost a connection")
 			}
 
-			s.must(s.db.DisableUser(s.ctx, s.owner.ID, time.Now()))
+			s.must(s.db.People.DisableUser(s.ctx, s.owner.ID, time.Now()))
 			if tell {
 				s.bus.Control(bus.Control{Kind: bus.KeyRevoked, ID: s.owner.ID})
 			} else {

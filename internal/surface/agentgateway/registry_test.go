@@ -208,7 +208,7 @@ func TestChanges(t *testing.T) {
 		}
 	}
 
-	s.must(s.db.RevokeInstance(s.ctx, s.owner.ID, p.inst))
+	s.must(s.db.Instances.Revoke(s.ctx, s.owner.ID, p.inst))
 	s.bus.Control(bus.Control{Kind: bus.KeyRevoked, ID: p.inst})
 	s.eventually("the revoked are gone", func() bool { return s.gateway.Connections() == 0 && !s.bus.Present(s.ctx, ids["a"]) })
 }

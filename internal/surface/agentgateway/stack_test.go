@@ -27,6 +27,7 @@ import (
 	"github.com/beeos/beeos/internal/engine/invoke"
 	"github.com/beeos/beeos/internal/engine/ledger"
 	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/agents"
 	"github.com/beeos/beeos/internal/surface/agentgateway/codec"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
@@ -36,7 +37,7 @@ import (
 type stack struct {
 	t         testing.TB
 	ctx       context.Context
-	db        *store.DB
+	db        *store.Store
 	ledger    *ledger.Ledger
 	bus       *bus.Bus
 	calls     *invoke.Calls
@@ -64,7 +65,7 @@ func newStack(t testing.TB) *stack {
 	s.must(err)
 	s.bus, err = bus.Open(ctx, bus.Options{})
 	s.must(err)
-	s.ledger, err = ledger.Open(ctx, s.db, ledger.Options{Committed: invoke.Committed(s.bus), Now: s.now})
+	s.ledger, err = ledger.Open(ctx, s.db.DB, ledger.Options{Committed: invoke.Committed(s.bus), Now: s.now})
 	s.must(err)
 	s.calls = invoke.New(invoke.Options{Store: s.db, Ledger: s.ledger, Bus: s.bus, RateLimit: 1_000_000, Now: s.now})
 	s.approvals = approval.New(approval.Options{DB: s.db, Ledger: s.ledger, Bus: s.bus, Web: "http://console.example"})
@@ -92,10 +93,10 @@ func newStack(t testing.TB) *stack {
 	})
 
 	s.owner = beeos.User{ID: beeos.NewID(), Email: "owner@example.com", Name: "owner", CreatedAt: time.Now()}
-	s.must(s.db.CreateUser(ctx, s.owner))
+	s.must(s.db.People.CreateUser(ctx, s.owner))
 	secret, hash, prefix := auth.NewKey(beeos.UserKey)
 	s.key = secret
-	s.must(s.db.CreateKey(ctx, beeos.Key{ID: "key_owner", Kind: beeos.UserKey, OwnerID: s.owner.ID, Name: "owner", Prefix: prefix, CreatedAt: time.Now()}, hash))
+	s.must(s.db.Keys.Create(ctx, beeos.Key{ID: "key_owner", Kind: beeos.UserKey, OwnerID: s.owner.ID, Name: "owner", Prefix: prefix, CreatedAt: time.Now()}, hash))
 	return s
 }
 
@@ -194,7 +195,7 @@ func (p *process) sync(defs ...beeos.Definition) map[string]string {
 	p.t.Helper()
 	body, err := json.Marshal(map[string]any{"agents": defs})
 	p.must(err)
-	var got store.SyncResult
+	var got agents.SyncResult
 	if status := p.exchange("POST", "/api/v1/agents/sync", body, p.sign("POST", "/api/v1/agents/sync", body), &got); status != http.StatusOK {
 		p.t.Fatalf("sync: %d", status)
 	}
@@ -422,7 +423,7 @@ type call struct {
 // ask starts a call and returns how to wait for its end.
 func (s *stack) ask(agentID, body string, change ...func(*invoke.Request)) (wait func() call) {
 	s.t.Helper()
-	a, err := s.db.Agent(s.ctx, agentID)
+	a, err := s.db.Agents.Get(s.ctx, agentID)
 	s.must(err)
 	r := invoke.Request{
 		Caller: beeos.Caller{Kind: beeos.ByUserKey, UserID: s.owner.ID, CredentialID: "key_owner"},

@@ -7,7 +7,8 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/engine/bus"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/agents"
+	"github.com/beeos/beeos/internal/store/audit"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
@@ -25,15 +26,15 @@ func (g *Gateway) sync(w http.ResponseWriter, r *http.Request, inst beeos.Instan
 	if err := json.Unmarshal(body, &req); err != nil {
 		return beeos.Wrap(beeos.InvalidBody, err, shapeOf(err))
 	}
-	done, err := g.DB.Sync(r.Context(), inst, req.Agents)
+	done, err := g.DB.Agents.Sync(r.Context(), inst, req.Agents)
 	if err != nil {
 		return err
 	}
-	for action, list := range map[string][]store.SyncedAgent{
+	for action, list := range map[string][]agents.SyncedAgent{
 		"agent.create": done.Created, "agent.update": done.Updated, "agent.deactivate": done.Deactivated,
 	} {
 		for _, a := range list {
-			g.audit(r.Context(), store.AuditRow{OwnerID: inst.OwnerID, Actor: "instance:" + inst.ID, Action: action, Subject: a.ID, Detail: map[string]string{"name": a.Name}})
+			g.audit(r.Context(), audit.Row{OwnerID: inst.OwnerID, Actor: "instance:" + inst.ID, Action: action, Subject: a.ID, Detail: map[string]string{"name": a.Name}})
 			g.Bus.Control(bus.Control{Kind: bus.AgentChanged, AgentID: a.ID})
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/files"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
@@ -17,14 +17,14 @@ import (
 // not this surface's affair.
 func (s *stack) file(t *testing.T, owner string, stored bool) string {
 	t.Helper()
-	f := store.File{
+	f := files.File{
 		ID: "file_" + beeos.NewID(), Owner: owner, OwnerID: s.owner.ID, Filename: "a.txt", ContentType: "text/plain",
 		CreatedAt: time.Now(), ExpiresAt: time.Now().Add(time.Hour), Size: 7, SHA256: []byte{1},
 	}
-	s.must(s.db.CreateFile(t.Context(), f))
+	s.must(s.db.Files.Create(t.Context(), f))
 	if stored {
-		s.must(s.db.ClaimFile(t.Context(), f.ID, "c", time.Now(), time.Now().Add(time.Minute)))
-		s.must(s.db.StoreFile(t.Context(), f, "c"))
+		s.must(s.db.Files.Claim(t.Context(), f.ID, "c", time.Now(), time.Now().Add(time.Minute)))
+		s.must(s.db.Files.MarkStored(t.Context(), f, "c"))
 	}
 	return f.ID
 }

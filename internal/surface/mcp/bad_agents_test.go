@@ -39,9 +39,9 @@ func (s *stack) badAgent(t *testing.T, def beeos.Definition, say func(call beeos
 	public, private, err := ed25519.GenerateKey(nil)
 	s.must(err)
 	inst := beeos.Instance{ID: "inst_" + beeos.NewID(), OwnerID: s.owner.ID, Name: "bad", PublicKey: public, CreatedAt: time.Now()}
-	s.must(s.db.CreateInstance(ctx, inst))
+	s.must(s.db.Instances.Create(ctx, inst))
 	def.Name, def.TimeoutMS = "bad", 3000
-	synced, err := s.db.Sync(ctx, inst, []beeos.Definition{def})
+	synced, err := s.db.Agents.Sync(ctx, inst, []beeos.Definition{def})
 	s.must(err)
 	a := &badAgent{id: synced.IDs()["bad"], said: make(chan beeos.Frame, 1000)}
 	s.agents["bad"] = a.id

@@ -24,7 +24,7 @@ func (s *stack) newKind() auth.Method {
 func TestAccessIsTheSameInEveryRevision(t *testing.T) {
 	s := newStack(t)
 	s.key(t.Context(), "revoked", beeos.Key{Kind: beeos.UserKey, OwnerID: s.owner.ID})
-	s.must(s.db.RevokeKey(t.Context(), s.owner.ID, "key_revoked"))
+	s.must(s.db.Keys.Revoke(t.Context(), s.owner.ID, "key_revoked"))
 	bearer := func(token string) http.Header { return http.Header{"Authorization": {"Bearer " + token}} }
 	mine := s.endpoint("clerk")
 	own, err := s.oauth.LogIn(t.Context(), s.owner)

@@ -39,7 +39,7 @@ import (
 
 // Options are the parts that the surface stands on.
 type Options struct {
-	DB        *store.DB
+	DB        *store.Store
 	Auth      *auth.Authenticator
 	OAuth     *oauth.Server // nil = keys alone
 	Calls     *invoke.Calls

@@ -82,7 +82,7 @@ func (s *stack) token(resource string, agents ...string) string {
 func (s *stack) revoked(token string) string {
 	grants, err := s.oauth.Grants(context.Background(), s.owner.ID)
 	s.must(err)
-	_, err = s.db.RevokeOAuthGrant(context.Background(), s.owner.ID, grants[0].ID, time.Now())
+	_, err = s.db.Grants.RevokeGrant(context.Background(), s.owner.ID, grants[0].ID, time.Now())
 	s.must(err)
 	s.oauth.Forget(grants[0].ID)
 	return token

@@ -11,10 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/beeos/beeos/internal/surface/mcp/wire"
 	"github.com/google/go-cmp/cmp"
-
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/beeos/beeos/internal/surface/mcp/wire"
 )
 
 // roundRobin sends each request to the next replica, with a key. A client

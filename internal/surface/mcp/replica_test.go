@@ -13,7 +13,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/engine/bus"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/agents"
 	"github.com/beeos/beeos/internal/surface/mcp/wire"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
@@ -213,7 +213,7 @@ func TestForeignSessionsAreUnknown(t *testing.T) {
 	s := newStack(t)
 	public := beeos.VisiblePublic
 	for _, name := range []string{"clerk", "talker"} {
-		if _, err := s.db.UpdateAgent(t.Context(), s.agents[name], store.AgentPatch{Visibility: &public}); err != nil {
+		if _, err := s.db.Agents.Update(t.Context(), s.agents[name], agents.Patch{Visibility: &public}); err != nil {
 			t.Fatal(err)
 		}
 		s.bus.Control(bus.Control{Kind: bus.AgentChanged, AgentID: s.agents[name]})

@@ -24,6 +24,7 @@ import (
 	"github.com/beeos/beeos/internal/engine/invoke"
 	"github.com/beeos/beeos/internal/engine/ledger"
 	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/agents"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
@@ -31,7 +32,7 @@ import (
 // with an agent at its end that acts by the name of the tool.
 type stack struct {
 	t       testing.TB
-	db      *store.DB
+	db      *store.Store
 	ledger  *ledger.Ledger
 	bus     *bus.Bus
 	calls   *invoke.Calls
@@ -131,7 +132,7 @@ func newStack(t testing.TB) *stack {
 	s.must(err)
 	s.bus, err = bus.Open(ctx, bus.Options{})
 	s.must(err)
-	s.ledger, err = ledger.Open(ctx, s.db, ledger.Options{Committed: invoke.Committed(s.bus)})
+	s.ledger, err = ledger.Open(ctx, s.db.DB, ledger.Options{Committed: invoke.Committed(s.bus)})
 	s.must(err)
 	files := &files.Files{DB: s.db, Links: &blob.Signer{Key: blob.NewKey(), Base: "https://rest.example.com"}, Now: time.Now}
 	s.calls = invoke.New(invoke.Options{Store: s.db, Ledger: s.ledger, Bus: s.bus, Files: files, RateLimit: 100_000, OnCall: s.record})
@@ -176,17 +177,17 @@ func (s *stack) must(err error) {
 func (s *stack) populate(ctx context.Context) {
 	s.owner = beeos.User{ID: beeos.NewID(), Email: "owner@example.com", Name: "owner", CreatedAt: time.Now()}
 	stranger := beeos.User{ID: beeos.NewID(), Email: "stranger@example.com", Name: "stranger", CreatedAt: time.Now()}
-	s.must(s.db.CreateUser(ctx, s.owner))
-	s.must(s.db.CreateUser(ctx, stranger))
+	s.must(s.db.People.CreateUser(ctx, s.owner))
+	s.must(s.db.People.CreateUser(ctx, stranger))
 	public, _, err := ed25519.GenerateKey(nil)
 	s.must(err)
 	s.instance = beeos.Instance{ID: "inst_" + beeos.NewID(), OwnerID: s.owner.ID, Name: "here", PublicKey: public, CreatedAt: time.Now()}
-	s.must(s.db.CreateInstance(ctx, s.instance))
-	synced, err := s.db.Sync(ctx, s.instance, definitions())
+	s.must(s.db.Instances.Create(ctx, s.instance))
+	synced, err := s.db.Agents.Sync(ctx, s.instance, definitions())
 	s.must(err)
 	s.agents = synced.IDs()
 	off := false
-	_, err = s.db.UpdateAgent(ctx, s.agents["closed"], store.AgentPatch{MCPEnabled: &off})
+	_, err = s.db.Agents.Update(ctx, s.agents["closed"], agents.Patch{MCPEnabled: &off})
 	s.must(err)
 
 	s.key(ctx, "user", beeos.Key{Kind: beeos.UserKey, OwnerID: s.owner.ID})
@@ -204,7 +205,7 @@ func (s *stack) populate(ctx context.Context) {
 func (s *stack) key(ctx context.Context, name string, k beeos.Key) {
 	secret, hash, prefix := auth.NewKey(k.Kind)
 	k.ID, k.Name, k.Prefix, k.CreatedAt = "key_"+name, name, prefix, time.Now()
-	s.must(s.db.CreateKey(ctx, k, hash))
+	s.must(s.db.Keys.Create(ctx, k, hash))
 	s.keys[name] = secret
 }
 

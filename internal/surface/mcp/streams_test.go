@@ -41,7 +41,7 @@ func (s *stack) sync(t *testing.T, change func(*beeos.Definition)) {
 	t.Helper()
 	defs := definitions()
 	change(&defs[0])
-	if _, err := s.db.Sync(t.Context(), s.instance, defs); err != nil {
+	if _, err := s.db.Agents.Sync(t.Context(), s.instance, defs); err != nil {
 		t.Fatal(err)
 	}
 	s.bus.Control(bus.Control{Kind: bus.AgentChanged, AgentID: s.agents["clerk"]})
@@ -92,7 +92,7 @@ func TestStreamEndsWithItsCredential(t *testing.T) {
 	events := bufio.NewScanner(s.sessionStream(t.Context(), t, s.server.URL, session).Body)
 	s.bus.Control(bus.Control{Kind: bus.ResourceUpdated, AgentID: s.agents["clerk"], ID: "note://live"})
 	nextEvent(t, events)
-	s.must(s.db.RevokeKey(t.Context(), s.owner.ID, "key_user"))
+	s.must(s.db.Keys.Revoke(t.Context(), s.owner.ID, "key_user"))
 	s.gateway.opt.Auth.Forget("key_user")
 	s.bus.Control(bus.Control{Kind: bus.ResourceUpdated, AgentID: s.agents["clerk"], ID: "note://live"})
 	for events.Scan() {

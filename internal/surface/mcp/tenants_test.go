@@ -23,7 +23,7 @@ import (
 func TestForeignAgentsLookAbsent(t *testing.T) {
 	s := newStack(t)
 	private, gone := s.agents["clerk"], s.agents["quiet"]
-	s.must(s.db.DeleteAgent(t.Context(), gone))
+	s.must(s.db.Agents.Delete(t.Context(), gone))
 	s.bus.Control(bus.Control{Kind: bus.AgentChanged, AgentID: gone})
 	ask := func(key, agent, method string) string {
 		r, err := http.NewRequest(http.MethodPost, s.server.URL+"/"+agent+"/mcp", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"`+method+`"}`))
@@ -98,12 +98,12 @@ func (s *stack) tenants(t *testing.T, n int) []tenant {
 	list := make([]tenant, n)
 	for i := range list {
 		u := beeos.User{ID: beeos.NewID(), Email: "t" + strconv.Itoa(i) + "@example.com", Name: "t", CreatedAt: time.Now()}
-		s.must(s.db.CreateUser(t.Context(), u))
+		s.must(s.db.People.CreateUser(t.Context(), u))
 		public, _, err := ed25519.GenerateKey(nil)
 		s.must(err)
 		inst := beeos.Instance{ID: "inst_" + beeos.NewID(), OwnerID: u.ID, Name: "i", PublicKey: public, CreatedAt: time.Now()}
-		s.must(s.db.CreateInstance(t.Context(), inst))
-		synced, err := s.db.Sync(t.Context(), inst, []beeos.Definition{{Name: "twin"}})
+		s.must(s.db.Instances.Create(t.Context(), inst))
+		synced, err := s.db.Agents.Sync(t.Context(), inst, []beeos.Definition{{Name: "twin"}})
 		s.must(err)
 		list[i] = tenant{u.ID, synced.IDs()["twin"], "tenant" + strconv.Itoa(i)}
 		s.key(t.Context(), list[i].key, beeos.Key{Kind: beeos.UserKey, OwnerID: u.ID})

@@ -12,10 +12,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/beeos/beeos/internal/surface/mcp/wire"
 	"github.com/google/go-cmp/cmp"
-
 	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/beeos/beeos/internal/surface/mcp/wire"
 )
 
 var update = flag.Bool("update", false, "rewrite the responses of the transcripts")

@@ -80,7 +80,7 @@ func (s *Surface) reachable(r *http.Request, c beeos.Caller) (*beeos.Agent, erro
 
 // agentFor returns an agent as it is now.
 func (s *Surface) agentFor(ctx context.Context, id string, c beeos.Caller) (*beeos.Agent, error) {
-	a, err := s.DB.Agent(ctx, id)
+	a, err := s.DB.Agents.Get(ctx, id)
 	return within(id, a, err, c)
 }
 

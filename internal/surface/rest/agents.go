@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/store"
+	agentstore "github.com/beeos/beeos/internal/store/agents"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
@@ -109,7 +109,7 @@ func (s *Surface) listAgents(w http.ResponseWriter, r *http.Request, c beeos.Cal
 	if err != nil {
 		return err
 	}
-	agents, total, err := s.DB.Agents(r.Context(), f)
+	agents, total, err := s.DB.Agents.List(r.Context(), f)
 	if err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ func (s *Surface) listAgents(w http.ResponseWriter, r *http.Request, c beeos.Cal
 }
 
 // agentFilter reads the parameters of a listing; instance_id has two names.
-func agentFilter(r *http.Request, c beeos.Caller) (f store.AgentFilter, err error) {
+func agentFilter(r *http.Request, c beeos.Caller) (f agentstore.Filter, err error) {
 	q := r.URL.Query()
 	f.OwnerID = c.UserID
 	f.InstanceID = q.Get("instance_id")
@@ -173,7 +173,7 @@ func (s *Surface) patchAgent(w http.ResponseWriter, r *http.Request, c beeos.Cal
 
 // readPatch takes the two settings that are the owner's, under any of their
 // names, and refuses a body that changes nothing.
-func readPatch(w http.ResponseWriter, r *http.Request) (p store.AgentPatch, err error) {
+func readPatch(w http.ResponseWriter, r *http.Request) (p agentstore.Patch, err error) {
 	var visibility *string
 	var camel, snake *bool
 	err = read(w, r, settingLimit, true, shape{"visibility": &visibility, "mcpEnabled": &camel, "mcp_enabled": &snake})

@@ -7,7 +7,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/access/approval"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/approvals"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
@@ -37,7 +37,7 @@ func (s *Surface) getPolicy(w http.ResponseWriter, r *http.Request, c beeos.Call
 }
 
 func (s *Surface) showPolicy(w http.ResponseWriter, r *http.Request, a *beeos.Agent) error {
-	rules, err := s.DB.ApprovalRules(r.Context(), a.ID)
+	rules, err := s.DB.Approvals.ListRules(r.Context(), a.ID)
 	if err != nil {
 		return err
 	}
@@ -56,22 +56,22 @@ func (s *Surface) showPolicy(w http.ResponseWriter, r *http.Request, a *beeos.Ag
 	return nil
 }
 
-func autoOf(m store.ApprovalMode) *bool {
-	if m == store.ApprovalUnset {
+func autoOf(m approvals.Mode) *bool {
+	if m == approvals.ModeUnset {
 		return nil
 	}
-	auto := m == store.ApprovalAuto
+	auto := m == approvals.ModeAuto
 	return &auto
 }
 
-func modeOf(auto *bool) store.ApprovalMode {
+func modeOf(auto *bool) approvals.Mode {
 	switch {
 	case auto == nil:
-		return store.ApprovalUnset
+		return approvals.ModeUnset
 	case *auto:
-		return store.ApprovalAuto
+		return approvals.ModeAuto
 	}
-	return store.ApprovalAsk
+	return approvals.ModeAsk
 }
 
 // patchPolicy changes what it names and leaves the rest; null takes a word
@@ -91,7 +91,7 @@ func (s *Surface) patchPolicy(w http.ResponseWriter, r *http.Request, c beeos.Ca
 	return s.showPolicy(w, r, a)
 }
 
-func (s *Surface) readPolicy(w http.ResponseWriter, r *http.Request, a *beeos.Agent) ([]store.ApprovalRule, error) {
+func (s *Surface) readPolicy(w http.ResponseWriter, r *http.Request, a *beeos.Agent) ([]approvals.Rule, error) {
 	var auto, timeout json.RawMessage
 	var tools []json.RawMessage
 	err := read(w, r, settingLimit, true, shape{"auto_approve": &auto, "timeout_seconds": &timeout, "tools": &tools})
@@ -101,7 +101,7 @@ func (s *Surface) readPolicy(w http.ResponseWriter, r *http.Request, a *beeos.Ag
 	if auto == nil && timeout == nil && len(tools) == 0 {
 		return nil, beeos.Errorf(beeos.InvalidBody, "nothing to change: give auto_approve, timeout_seconds or tools")
 	}
-	var rules []store.ApprovalRule
+	var rules []approvals.Rule
 	if auto != nil || timeout != nil {
 		own, err := s.agentRule(r, a)
 		if err != nil {
@@ -132,18 +132,18 @@ func (s *Surface) readPolicy(w http.ResponseWriter, r *http.Request, a *beeos.Ag
 		if t.Skill == "" && t.Tool == "" {
 			return nil, beeos.Errorf(beeos.MissingParam, "each of tools needs a tool, or a skill for all tools of it")
 		}
-		rules = append(rules, store.ApprovalRule{Skill: t.Skill, Tool: t.Tool, Mode: modeOf(t.AutoApprove)})
+		rules = append(rules, approvals.Rule{Skill: t.Skill, Tool: t.Tool, Mode: modeOf(t.AutoApprove)})
 	}
 	return rules, nil
 }
 
 // agentRule is the word about the agent as it stands.
-func (s *Surface) agentRule(r *http.Request, a *beeos.Agent) (store.ApprovalRule, error) {
-	rules, err := s.DB.ApprovalRules(r.Context(), a.ID)
+func (s *Surface) agentRule(r *http.Request, a *beeos.Agent) (approvals.Rule, error) {
+	rules, err := s.DB.Approvals.ListRules(r.Context(), a.ID)
 	for _, rule := range rules {
 		if rule.Skill == "" && rule.Tool == "" {
 			return rule, err
 		}
 	}
-	return store.ApprovalRule{}, err
+	return approvals.Rule{}, err
 }

@@ -9,33 +9,33 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/access/approval"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/approvals"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
 // approvalView is a tool call that waits, or waited, for a person.
 type approvalView struct {
-	ID            string              `json:"id"`
-	AgentID       string              `json:"agent_id"`
-	Conversation  string              `json:"conversation_id"`
-	MessageID     string              `json:"message_id"`
-	Caller        string              `json:"caller"`
-	Skill         string              `json:"skill,omitempty"`
-	Tool          string              `json:"tool"`
-	Arguments     json.RawMessage     `json:"arguments"`
-	Hash          string              `json:"arguments_sha256"`
-	PolicyVersion string              `json:"policy_version"`
-	Status        store.ApprovalState `json:"status"`
-	RequestedAt   time.Time           `json:"requested_at"`
-	ExpiresAt     time.Time           `json:"expires_at"`
-	DecidedAt     time.Time           `json:"decided_at,omitzero"`
-	DecidedBy     string              `json:"decided_by,omitempty"`
-	Via           string              `json:"via,omitempty"`
-	Reason        string              `json:"reason,omitempty"`
-	UsedAt        time.Time           `json:"used_at,omitzero"`
+	ID            string          `json:"id"`
+	AgentID       string          `json:"agent_id"`
+	Conversation  string          `json:"conversation_id"`
+	MessageID     string          `json:"message_id"`
+	Caller        string          `json:"caller"`
+	Skill         string          `json:"skill,omitempty"`
+	Tool          string          `json:"tool"`
+	Arguments     json.RawMessage `json:"arguments"`
+	Hash          string          `json:"arguments_sha256"`
+	PolicyVersion string          `json:"policy_version"`
+	Status        approvals.State `json:"status"`
+	RequestedAt   time.Time       `json:"requested_at"`
+	ExpiresAt     time.Time       `json:"expires_at"`
+	DecidedAt     time.Time       `json:"decided_at,omitzero"`
+	DecidedBy     string          `json:"decided_by,omitempty"`
+	Via           string          `json:"via,omitempty"`
+	Reason        string          `json:"reason,omitempty"`
+	UsedAt        time.Time       `json:"used_at,omitzero"`
 }
 
-func viewApproval(a *store.Approval) approvalView {
+func viewApproval(a *approvals.Approval) approvalView {
 	return approvalView{
 		ID: a.ID, AgentID: a.AgentID, Conversation: a.Channel, MessageID: a.Turn, Caller: a.Caller, Skill: a.Skill, Tool: a.Tool,
 		Arguments: a.Arguments, Hash: hex.EncodeToString(a.Hash), PolicyVersion: a.PolicyVersion, Status: a.State,
@@ -57,7 +57,7 @@ func (s *Surface) listApprovals(w http.ResponseWriter, r *http.Request, c beeos.
 	if err != nil {
 		return err
 	}
-	f := store.ApprovalFilter{OwnerID: c.UserID, Before: r.URL.Query().Get("since"), Limit: int(limit) + 1} // one more tells whether there are more
+	f := approvals.Filter{OwnerID: c.UserID, Before: r.URL.Query().Get("since"), Limit: int(limit) + 1} // one more tells whether there are more
 	if f.Before != "" && beeos.IDTime(f.Before).IsZero() {
 		return beeos.Errorf(beeos.InvalidParam, "since must be the next_since of the page before")
 	}
@@ -72,7 +72,7 @@ func (s *Surface) listApprovals(w http.ResponseWriter, r *http.Request, c beeos.
 	default:
 		return beeos.Errorf(beeos.InvalidParam, "status must be pending, decided or all")
 	}
-	rows, err := s.DB.Approvals(r.Context(), f)
+	rows, err := s.DB.Approvals.List(r.Context(), f)
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func (s *Surface) listApprovals(w http.ResponseWriter, r *http.Request, c beeos.
 
 // decider is the caller as somebody who decides.
 func (s *Surface) decider(ctx context.Context, c beeos.Caller) (approval.Decider, error) {
-	u, err := s.DB.User(ctx, c.UserID)
+	u, err := s.DB.People.GetUser(ctx, c.UserID)
 	return approval.Decider{User: u, Via: "rest"}, err
 }
 
@@ -105,10 +105,10 @@ func (s *Surface) getApproval(w http.ResponseWriter, r *http.Request, c beeos.Ca
 	return nil
 }
 
-func (s *Surface) approval(r *http.Request, c beeos.Caller) (store.Approval, error) {
+func (s *Surface) approval(r *http.Request, c beeos.Caller) (approvals.Approval, error) {
 	by, err := s.decider(r.Context(), c)
 	if err != nil {
-		return store.Approval{}, err
+		return approvals.Approval{}, err
 	}
 	return s.Desk.Find(r.Context(), r.PathValue("id"), by)
 }

@@ -21,7 +21,7 @@ type approvalJSON struct {
 // asks lets the agent ask for a tool call.
 func (s *stack) asks(turn string) string {
 	s.t.Helper()
-	a, err := s.db.Agent(s.t.Context(), s.agent)
+	a, err := s.db.Agents.Get(s.t.Context(), s.agent)
 	if err != nil {
 		s.t.Fatal(err)
 	}

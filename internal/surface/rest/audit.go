@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/audit"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
@@ -25,14 +25,14 @@ func (s *Surface) listAudit(w http.ResponseWriter, r *http.Request, c beeos.Call
 	if err != nil {
 		return err
 	}
-	var rows []store.AuditRow
+	var rows []audit.Row
 	if since := r.URL.Query().Get("since"); since != "" {
-		rows, err = s.DB.AuditBefore(r.Context(), c.UserID, since, int(limit)+1)
+		rows, err = s.DB.Audit.ListBefore(r.Context(), c.UserID, since, int(limit)+1)
 		if err != nil && beeos.CodeOf(err) == beeos.NotFound {
 			err = beeos.Errorf(beeos.InvalidParam, "since must be the next_since of the page before")
 		}
 	} else {
-		rows, err = s.DB.AuditRows(r.Context(), c.UserID, int(limit)+1)
+		rows, err = s.DB.Audit.List(r.Context(), c.UserID, int(limit)+1)
 	}
 	if err != nil {
 		return err

@@ -11,7 +11,7 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/outward/builtin"
 	"github.com/beeos/beeos/internal/outward/skill"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/builtins"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
@@ -119,14 +119,14 @@ func (s *Surface) deployInstance(w http.ResponseWriter, r *http.Request, c beeos
 			return nil
 		}
 	}
-	var row store.Builtin
+	var row builtins.Builtin
 	outcome := builtin.Unchanged
 	replayed, err := s.perform(w, r, c, keyedAct{key, "deploy", []any{d.Definition, d.secrets}}, func() (err error) {
 		row, outcome, err = s.Acts.Deploy(r.Context(), c, d.Definition, d.secrets, false)
 		return err
 	})
 	if err == nil && replayed {
-		row, err = s.DB.BuiltinNamed(r.Context(), c.UserID, d.Name)
+		row, err = s.DB.Builtins.GetByName(r.Context(), c.UserID, d.Name)
 		if beeos.CodeOf(err) == beeos.NotFound {
 			return beeos.Errorf(beeos.Conflict, "agent %q was deployed under this idempotency key and has been deleted since; use a new key to deploy it again", d.Name)
 		}
@@ -137,8 +137,8 @@ func (s *Surface) deployInstance(w http.ResponseWriter, r *http.Request, c beeos
 	return s.writeBuiltin(w, r, http.StatusCreated, row, outcome)
 }
 
-func (s *Surface) writeBuiltin(w http.ResponseWriter, r *http.Request, status int, row store.Builtin, outcome builtin.Outcome) error {
-	i, err := s.DB.Instance(r.Context(), row.ID)
+func (s *Surface) writeBuiltin(w http.ResponseWriter, r *http.Request, status int, row builtins.Builtin, outcome builtin.Outcome) error {
+	i, err := s.DB.Instances.Get(r.Context(), row.ID)
 	if err != nil {
 		return err
 	}
@@ -171,7 +171,7 @@ type builtinView struct {
 	Outcome      builtin.Outcome       `json:"outcome,omitempty"`
 }
 
-func (s *Surface) viewBuiltin(ctx context.Context, i beeos.Instance, row store.Builtin) (instanceView, error) {
+func (s *Surface) viewBuiltin(ctx context.Context, i beeos.Instance, row builtins.Builtin) (instanceView, error) {
 	v := s.viewInstance(ctx, i)
 	d, err := builtin.ReadDefinition(row)
 	if err != nil {
@@ -211,7 +211,7 @@ func (s *Surface) runInstance(w http.ResponseWriter, r *http.Request, c beeos.Ca
 	if _, err := s.perform(w, r, c, keyedAct{key: key, name: verb + " " + id}, func() error { return do(r.Context(), c, id) }); err != nil {
 		return err
 	}
-	row, err := s.DB.Builtin(r.Context(), c.UserID, id)
+	row, err := s.DB.Builtins.Get(r.Context(), c.UserID, id)
 	if err != nil {
 		return err
 	}

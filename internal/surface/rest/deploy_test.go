@@ -283,11 +283,11 @@ func TestDeployElsewhere(t *testing.T) {
 func TestClearConversation(t *testing.T) {
 	s := start(t)
 	made := s.deploy(`{"name":"clerk","models":["large"]}`)
-	inst, err := s.db.Instance(t.Context(), made.ID)
+	inst, err := s.db.Instances.Get(t.Context(), made.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
-	synced, err := s.db.Sync(t.Context(), inst, []beeos.Definition{{Name: "clerk", Capabilities: json.RawMessage(`{"modelsSet":true}`)}})
+	synced, err := s.db.Agents.Sync(t.Context(), inst, []beeos.Definition{{Name: "clerk", Capabilities: json.RawMessage(`{"modelsSet":true}`)}})
 	if err != nil {
 		t.Fatal(err)
 	}

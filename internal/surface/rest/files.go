@@ -10,7 +10,7 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/engine/blob"
 	"github.com/beeos/beeos/internal/engine/files"
-	"github.com/beeos/beeos/internal/store"
+	filestore "github.com/beeos/beeos/internal/store/files"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
@@ -32,7 +32,7 @@ type fileView struct {
 	DownloadURL string `json:"download_url,omitempty"`
 }
 
-func (s *Surface) viewFile(f store.File) fileView {
+func (s *Surface) viewFile(f filestore.File) fileView {
 	v := fileView{FileID: f.ID, Filename: f.Filename, ContentType: f.ContentType}
 	if f.Stored {
 		v.Size, v.DownloadURL = &f.Size, s.Files.Link(f.ID)

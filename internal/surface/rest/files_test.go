@@ -14,12 +14,13 @@ import (
 	"testing/iotest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sync/errgroup"
+
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/access/auth"
 	"github.com/beeos/beeos/internal/engine/blob"
 	"github.com/beeos/beeos/internal/engine/files"
-	"github.com/google/go-cmp/cmp"
-	"golang.org/x/sync/errgroup"
 )
 
 type uploadJSON struct {
@@ -163,7 +164,7 @@ func TestFileIsItsOwnersAlone(t *testing.T) {
 		t.Errorf("unknown: %d %s", missing.status, missing.raw)
 	}
 	secret, hash, prefix := auth.NewKey(beeos.AgentKey)
-	if err := s.db.CreateKey(t.Context(), beeos.Key{ID: "bak", Kind: beeos.AgentKey, OwnerID: s.user, AgentID: s.agent, Prefix: prefix}, hash); err != nil {
+	if err := s.db.Keys.Create(t.Context(), beeos.Key{ID: "bak", Kind: beeos.AgentKey, OwnerID: s.user, AgentID: s.agent, Prefix: prefix}, hash); err != nil {
 		t.Fatal(err)
 	}
 	for who, key := range map[string]string{"somebody else": s.other, "a key of an agent": secret} {

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/store"
+	builtinstore "github.com/beeos/beeos/internal/store/builtins"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
@@ -105,15 +105,15 @@ func (s *Surface) listInstances(w http.ResponseWriter, r *http.Request, c beeos.
 }
 
 func (s *Surface) viewInstances(ctx context.Context, owner string) (views []instanceView, err error) {
-	all, err := s.DB.Instances(ctx, owner)
+	all, err := s.DB.Instances.List(ctx, owner)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := s.DB.Builtins(ctx, owner)
+	rows, err := s.DB.Builtins.List(ctx, owner)
 	if err != nil {
 		return nil, err
 	}
-	builtins := map[string]store.Builtin{}
+	builtins := map[string]builtinstore.Builtin{}
 	for _, row := range rows {
 		builtins[row.ID] = row
 	}
@@ -151,7 +151,7 @@ func (s *Surface) getInstance(w http.ResponseWriter, r *http.Request, c beeos.Ca
 	if err != nil {
 		return err
 	}
-	row, err := s.DB.Builtin(r.Context(), i.OwnerID, i.ID)
+	row, err := s.DB.Builtins.Get(r.Context(), i.OwnerID, i.ID)
 	if beeos.CodeOf(err) == beeos.NotFound {
 		httpd.WriteData(w, http.StatusOK, s.viewInstance(r.Context(), i))
 		return nil

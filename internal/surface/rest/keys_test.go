@@ -52,7 +52,7 @@ func TestUserKeys(t *testing.T) {
 
 func (s *stack) audited(action, subject string) {
 	s.t.Helper()
-	rows, err := s.db.AuditRows(s.t.Context(), s.user, 100)
+	rows, err := s.db.Audit.List(s.t.Context(), s.user, 100)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -123,10 +123,10 @@ func TestJoinTokens(t *testing.T) {
 	if left := time.Until(tk.ExpiresAt); tk.Token == "" || left < 50*time.Second || left > 61*time.Second {
 		t.Errorf("token = %+v", tk)
 	}
-	if owner, err := s.db.UseJoinToken(t.Context(), tk.Token); err != nil || owner != s.user {
+	if owner, err := s.db.Instances.UseJoinToken(t.Context(), tk.Token); err != nil || owner != s.user {
 		t.Errorf("used by %q: %v", owner, err)
 	}
-	if _, err := s.db.UseJoinToken(t.Context(), tk.Token); err == nil {
+	if _, err := s.db.Instances.UseJoinToken(t.Context(), tk.Token); err == nil {
 		t.Error("a join token works twice")
 	}
 	for _, body := range []string{`{"ttl_seconds":0}`, `{"ttl_seconds":99999999999999}`} {

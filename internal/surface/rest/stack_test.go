@@ -42,7 +42,7 @@ type stack struct {
 	t      *testing.T
 	url    string
 	bare   http.Handler // what is at url, without the contract's eyes on it
-	db     *store.DB
+	db     *store.Store
 	ledger *ledger.Ledger
 	bus    *bus.Bus
 	desk   *approval.Approvals
@@ -88,7 +88,7 @@ func start(t *testing.T) *stack {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.bus.Close)
-	if s.ledger, err = ledger.Open(ctx, s.db, ledger.Options{Committed: invoke.Committed(s.bus)}); err != nil {
+	if s.ledger, err = ledger.Open(ctx, s.db.DB, ledger.Options{Committed: invoke.Committed(s.bus)}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.ledger.Close)
@@ -173,7 +173,7 @@ func (s *stack) people(ctx context.Context) {
 		s.t.Fatal(err)
 	}
 	inst := beeos.Instance{ID: beeos.NewID(), OwnerID: s.user, Name: "test", PublicKey: public}
-	if err := s.db.CreateInstance(ctx, inst); err != nil {
+	if err := s.db.Instances.Create(ctx, inst); err != nil {
 		s.t.Fatal(err)
 	}
 	s.instance = inst.ID
@@ -187,11 +187,11 @@ func (s *stack) people(ctx context.Context) {
 // sync declares the instance's agents.
 func (s *stack) sync(defs ...beeos.Definition) (ids map[string]string) {
 	s.t.Helper()
-	inst, err := s.db.Instance(s.t.Context(), s.instance)
+	inst, err := s.db.Instances.Get(s.t.Context(), s.instance)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	res, err := s.db.Sync(s.t.Context(), inst, defs)
+	res, err := s.db.Agents.Sync(s.t.Context(), inst, defs)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -203,12 +203,12 @@ func (s *stack) sync(defs ...beeos.Definition) (ids map[string]string) {
 
 func (s *stack) newUser(ctx context.Context, id string) (key string) {
 	s.t.Helper()
-	if err := s.db.CreateUser(ctx, beeos.User{ID: id, Email: id + "@test", Name: id}); err != nil {
+	if err := s.db.People.CreateUser(ctx, beeos.User{ID: id, Email: id + "@test", Name: id}); err != nil {
 		s.t.Fatal(err)
 	}
 	secret, hash, prefix := auth.NewKey(beeos.UserKey)
 	k := beeos.Key{ID: beeos.NewID(), Kind: beeos.UserKey, OwnerID: id, Name: "test", Prefix: prefix}
-	if err := s.db.CreateKey(ctx, k, hash); err != nil {
+	if err := s.db.Keys.Create(ctx, k, hash); err != nil {
 		s.t.Fatal(err)
 	}
 	return secret

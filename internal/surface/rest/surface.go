@@ -37,7 +37,7 @@ const (
 
 // Surface holds what the routes need.
 type Surface struct {
-	DB     *store.DB
+	DB     *store.Store
 	Ledger *ledger.Ledger
 	Calls  *invoke.Calls
 	Desk   *approval.Approvals

@@ -11,7 +11,7 @@ import (
 	"github.com/beeos/beeos/internal/engine/invoke"
 	"github.com/beeos/beeos/internal/engine/ledger"
 	"github.com/beeos/beeos/internal/engine/task"
-	"github.com/beeos/beeos/internal/store"
+	agentstore "github.com/beeos/beeos/internal/store/agents"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
@@ -201,7 +201,7 @@ func emptyOr(w http.ResponseWriter, err error) error {
 
 // agentsOf returns the caller's agents that an instance declares.
 func (s *Surface) agentsOf(ctx context.Context, c beeos.Caller, instance string) ([]string, error) {
-	agents, _, err := s.DB.Agents(ctx, store.AgentFilter{OwnerID: c.UserID, InstanceID: instance, Limit: 1000})
+	agents, _, err := s.DB.Agents.List(ctx, agentstore.Filter{OwnerID: c.UserID, InstanceID: instance, Limit: 1000})
 	ids := make([]string, len(agents))
 	for i, a := range agents {
 		ids[i] = a.ID

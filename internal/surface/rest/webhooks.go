@@ -6,7 +6,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/engine/webhook"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/webhooks"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
@@ -21,7 +21,7 @@ type webhookView struct {
 	CreatedAt time.Time `json:"created_at"`
 }
 
-func viewWebhook(w store.Webhook) webhookView {
+func viewWebhook(w webhooks.Webhook) webhookView {
 	return webhookView{w.ID, w.Turn, w.URL, w.HasSecret, w.Disabled, w.CreatedAt}
 }
 
@@ -31,7 +31,7 @@ type deliveryView struct {
 	WebhookID          string                  `json:"webhook_id"`
 	TaskID             string                  `json:"task_id"`
 	Renderer           string                  `json:"renderer"`
-	Status             store.DeliveryStatus    `json:"status"`
+	Status             webhooks.DeliveryStatus `json:"status"`
 	AttemptNum         int                     `json:"attempt_num"`
 	LastResponseStatus int                     `json:"last_response_status"`
 	LastError          string                  `json:"last_error,omitempty"`
@@ -39,10 +39,10 @@ type deliveryView struct {
 	LastAttemptedAt    time.Time               `json:"last_attempted_at,omitzero"`
 	CreatedAt          time.Time               `json:"created_at"`
 	CompletedAt        time.Time               `json:"completed_at,omitzero"`
-	Attempts           []store.DeliveryAttempt `json:"attempts"`
+	Attempts           []webhooks.Attempt      `json:"attempts"`
 }
 
-func viewDelivery(d store.WebhookDelivery, w store.Webhook) deliveryView {
+func viewDelivery(d webhooks.Delivery, w webhooks.Webhook) deliveryView {
 	v := deliveryView{
 		DeliveryID: d.ID, WebhookID: w.ID, TaskID: w.Turn, Renderer: w.Renderer, Status: d.Status, AttemptNum: d.Attempts,
 		LastResponseStatus: d.Response, LastError: d.Error, NextAttemptAt: d.Due, LastAttemptedAt: d.AttemptedAt,
@@ -82,7 +82,7 @@ func (s *Surface) listWebhooks(w http.ResponseWriter, r *http.Request, c beeos.C
 	if err != nil {
 		return err
 	}
-	hooks, err := s.DB.Webhooks(r.Context(), t.Turn, webhook.OpenAPI)
+	hooks, err := s.DB.Webhooks.List(r.Context(), t.Turn, webhook.OpenAPI)
 	if err != nil {
 		return err
 	}
@@ -97,12 +97,12 @@ func (s *Surface) listWebhooks(w http.ResponseWriter, r *http.Request, c beeos.C
 }
 
 // hook returns the webhook of the path if it belongs to the caller's task.
-func (s *Surface) hook(r *http.Request, c beeos.Caller) (store.Webhook, error) {
+func (s *Surface) hook(r *http.Request, c beeos.Caller) (webhooks.Webhook, error) {
 	t, err := s.task(r, c)
 	if err != nil {
-		return store.Webhook{}, err
+		return webhooks.Webhook{}, err
 	}
-	w, err := s.DB.Webhook(r.Context(), t.Turn, r.PathValue("webhookId"))
+	w, err := s.DB.Webhooks.Get(r.Context(), t.Turn, r.PathValue("webhookId"))
 	if err == nil && w.Renderer != webhook.OpenAPI {
 		err = beeos.Errorf(beeos.NotFound, "there is no such webhook; check the id")
 	}
@@ -131,7 +131,7 @@ func (s *Surface) listDeliveries(w http.ResponseWriter, r *http.Request, c beeos
 	if err != nil {
 		return err
 	}
-	deliveries, err := s.DB.WebhookDeliveries(r.Context(), hook.ID, int(limit))
+	deliveries, err := s.DB.Webhooks.ListDeliveries(r.Context(), hook.ID, int(limit))
 	if err != nil {
 		return err
 	}

@@ -3,12 +3,12 @@ package web
 import (
 	"net/http"
 
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/people"
 	"github.com/beeos/beeos/internal/surface/web/page"
 )
 
 type accountData struct {
-	Logins      []store.Login
+	Logins      []people.Login
 	This        string // the session that is looking
 	HasPassword bool
 }

@@ -6,7 +6,7 @@ import (
 	"net/url"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/agents"
 	"github.com/beeos/beeos/internal/surface/web/page"
 )
 
@@ -124,7 +124,7 @@ func (s *Site) toSkills(w http.ResponseWriter, r *http.Request, _ *page.Visitor)
 func (s *Site) setAgent(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
 	id, visibility := r.PathValue("agent"), beeos.Visibility(r.FormValue("visibility"))
 	mcp, self := r.FormValue("mcp") == "on", r.FormValue("self") == "on"
-	_, err := s.Acts.UpdateAgent(r.Context(), v.Caller(), id, store.AgentPatch{Visibility: &visibility, MCPEnabled: &mcp, SelfTool: &self})
+	_, err := s.Acts.UpdateAgent(r.Context(), v.Caller(), id, agents.Patch{Visibility: &visibility, MCPEnabled: &mcp, SelfTool: &self})
 	if message, status, ok := page.FormProblem(err); ok {
 		return s.showAgent(w, r, v, status, page.View{Problem: message}, fresh{})
 	}

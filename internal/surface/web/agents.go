@@ -10,7 +10,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/agents"
+	builtinstore "github.com/beeos/beeos/internal/store/builtins"
 	"github.com/beeos/beeos/internal/surface/web/page"
 	"github.com/beeos/beeos/internal/surface/web/safetext"
 )
@@ -75,7 +76,7 @@ func (s *Site) agentsData(ctx context.Context, v *page.Visitor, query url.Values
 
 // agentRows are the visitor's agents.
 func (s *Site) agentRows(ctx context.Context, v *page.Visitor, limit, offset int) ([]page.AgentRow, int, error) {
-	list, total, err := s.DB.Agents(ctx, store.AgentFilter{OwnerID: v.User.ID, Limit: limit, Offset: offset})
+	list, total, err := s.DB.Agents.List(ctx, agents.Filter{OwnerID: v.User.ID, Limit: limit, Offset: offset})
 	if err != nil {
 		return nil, 0, err
 	}
@@ -86,11 +87,11 @@ func (s *Site) agentRows(ctx context.Context, v *page.Visitor, limit, offset int
 // rowsOf asks for the presence of several agents at once: those on other
 // nodes cost a question each.
 func (s *Site) rowsOf(ctx context.Context, v *page.Visitor, list []*beeos.Agent) ([]page.AgentRow, error) {
-	made, err := s.DB.Builtins(ctx, v.User.ID)
+	made, err := s.DB.Builtins.List(ctx, v.User.ID)
 	if err != nil {
 		return nil, err
 	}
-	builtins := map[string]*store.Builtin{}
+	builtins := map[string]*builtinstore.Builtin{}
 	for i := range made {
 		builtins[made[i].ID] = &made[i]
 	}
@@ -112,7 +113,7 @@ const maxOwned = 10_000
 
 // findAgents returns the agents with the words somewhere in what they say.
 func (s *Site) findAgents(ctx context.Context, v *page.Visitor, words string) ([]page.AgentRow, error) {
-	list, _, err := s.DB.Agents(ctx, store.AgentFilter{OwnerID: v.User.ID, Limit: maxOwned})
+	list, _, err := s.DB.Agents.List(ctx, agents.Filter{OwnerID: v.User.ID, Limit: maxOwned})
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +128,7 @@ func (s *Site) findAgents(ctx context.Context, v *page.Visitor, words string) ([
 }
 
 // agentRow describes an agent; b is what it is made of when it is built in.
-func (s *Site) agentRow(ctx context.Context, a *beeos.Agent, b *store.Builtin) page.AgentRow {
+func (s *Site) agentRow(ctx context.Context, a *beeos.Agent, b *builtinstore.Builtin) page.AgentRow {
 	return page.AgentRow{
 		ID: a.ID, Name: a.Name, Slug: a.Slug, Title: page.AgentTitle(a), Text: safetext.Line(a.Definition.Description, 160),
 		Online: s.online(ctx, a), Active: a.Active, MCP: a.MCPEnabled, Visibility: a.Visibility, Skills: len(a.Definition.Skills),

@@ -7,7 +7,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/access/approval"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/approvals"
 	"github.com/beeos/beeos/internal/surface/web/page"
 	"github.com/beeos/beeos/internal/surface/web/safetext"
 )
@@ -69,14 +69,14 @@ func (s *Site) approvalHistory(w http.ResponseWriter, r *http.Request, v *page.V
 }
 
 // approvalRows names agents and people, each looked up once.
-func (s *Site) approvalRows(ctx context.Context, v *page.Visitor, list []store.Approval) []page.ApprovalCard {
+func (s *Site) approvalRows(ctx context.Context, v *page.Visitor, list []approvals.Approval) []page.ApprovalCard {
 	names, titles := s.callers(ctx, v), map[string]string{}
 	rows := make([]page.ApprovalCard, len(list))
 	for i := range list {
 		a := &list[i]
 		if titles[a.AgentID] == "" {
 			titles[a.AgentID] = "an agent that is gone"
-			if agent, err := s.DB.Agent(ctx, a.AgentID); err == nil {
+			if agent, err := s.DB.Agents.Get(ctx, a.AgentID); err == nil {
 				titles[a.AgentID] = page.AgentTitle(agent)
 			}
 		}
@@ -98,15 +98,15 @@ func (s *Site) approvalRows(ctx context.Context, v *page.Visitor, list []store.A
 }
 
 // decision says in words what became of an approval, and how good that is.
-func decision(a *store.Approval) (words, mood string) {
+func decision(a *approvals.Approval) (words, mood string) {
 	switch {
 	case a.Open():
 		return "waiting", "busy"
-	case a.State == store.ApprovalApproved && a.UsedAt.IsZero():
+	case a.State == approvals.Approved && a.UsedAt.IsZero():
 		return "approved, not used", "good"
-	case a.State == store.ApprovalApproved:
+	case a.State == approvals.Approved:
 		return "approved", "good"
-	case a.State == store.ApprovalWithdrawn:
+	case a.State == approvals.Withdrawn:
 		return "withdrawn", ""
 	}
 	return string(a.State), "bad"

@@ -10,11 +10,11 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/access/approval"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/approvals"
 )
 
 // asks lets an agent ask for a tool call.
-func (k *stack) asks(a *beeos.Agent, caller, turn, arguments string) store.Approval {
+func (k *stack) asks(a *beeos.Agent, caller, turn, arguments string) approvals.Approval {
 	k.t.Helper()
 	row, err := k.desk.Request(k.t.Context(), approval.ToolCall{
 		Agent: a, Caller: "user:" + caller, Turn: turn, Request: "r", Skill: "files", Tool: "save_csv", Arguments: json.RawMessage(arguments),
@@ -25,9 +25,9 @@ func (k *stack) asks(a *beeos.Agent, caller, turn, arguments string) store.Appro
 	return row
 }
 
-func (k *stack) state(id string) store.ApprovalState {
+func (k *stack) state(id string) approvals.State {
 	k.t.Helper()
-	a, err := k.db.Approval(k.t.Context(), id)
+	a, err := k.db.Approvals.Get(k.t.Context(), id)
 	if err != nil {
 		k.t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func TestInbox(t *testing.T) {
 	if home := me.get("/").body; !strings.Contains(home, "Agent 0 wants to call files / save_csv.") {
 		t.Error("Home does not say that something waits")
 	}
-	if res := me.post("/approvals/"+a.ID+"/approve", url.Values{}); res.location() != "/approvals?did=approved" || k.state(a.ID) != store.ApprovalApproved {
+	if res := me.post("/approvals/"+a.ID+"/approve", url.Values{}); res.location() != "/approvals?did=approved" || k.state(a.ID) != approvals.Approved {
 		t.Errorf("approve: %d %s", res.status, res.body)
 	}
 	if res := me.post("/approvals/"+a.ID+"/reject", url.Values{}); res.status != http.StatusConflict || !strings.Contains(res.body, "approved already") {
@@ -93,10 +93,10 @@ func TestInboxIsMine(t *testing.T) {
 	if res := k.signedIn(ann).do(http.MethodPost, "/approvals/"+a.ID+"/approve", url.Values{}, cross); res.status != http.StatusForbidden {
 		t.Errorf("another site's form: %d", res.status)
 	}
-	if k.state(a.ID) != store.ApprovalPending {
+	if k.state(a.ID) != approvals.Pending {
 		t.Fatal("it was decided")
 	}
-	if res := k.signedIn(boss).post("/approvals/"+a.ID+"/approve", url.Values{}); res.status != http.StatusSeeOther || k.state(a.ID) != store.ApprovalApproved {
+	if res := k.signedIn(boss).post("/approvals/"+a.ID+"/approve", url.Values{}); res.status != http.StatusSeeOther || k.state(a.ID) != approvals.Approved {
 		t.Errorf("an admin: %d", res.status)
 	}
 }
@@ -125,7 +125,7 @@ func TestApprovalLinkPage(t *testing.T) {
 			t.Errorf("%v: %d", bad, res.status)
 		}
 	}
-	if k.state(a.ID) != store.ApprovalPending {
+	if k.state(a.ID) != approvals.Pending {
 		t.Fatal("it was decided")
 	}
 	if res := stranger.post("/approve", url.Values{"token": {token}, "decision": {"approve"}}); res.status != http.StatusOK || !strings.Contains(res.body, "<h1>Approved</h1>") {
@@ -137,7 +137,7 @@ func TestApprovalLinkPage(t *testing.T) {
 	if res := stranger.get(link); res.status != http.StatusOK || !strings.Contains(res.body, "Decided by whoever had the link") {
 		t.Errorf("the link afterwards: %d %s", res.status, res.body)
 	}
-	if got, err := k.db.Approval(t.Context(), a.ID); err != nil || got.DecidedBy != "link" || got.State != store.ApprovalApproved {
+	if got, err := k.db.Approvals.Get(t.Context(), a.ID); err != nil || got.DecidedBy != "link" || got.State != approvals.Approved {
 		t.Errorf("%+v %v", got, err)
 	}
 }
@@ -160,8 +160,8 @@ func TestRulesOnSkillsPage(t *testing.T) {
 	if res := me.post(path, set); res.status != http.StatusSeeOther {
 		t.Fatalf("%d %s", res.status, res.body)
 	}
-	rules, err := k.db.ApprovalRules(t.Context(), agent.ID)
-	if err != nil || len(rules) != 2 || rules[0].Mode != store.ApprovalAsk || rules[1].Tool != "forecast" || rules[1].Mode != store.ApprovalAuto {
+	rules, err := k.db.Approvals.ListRules(t.Context(), agent.ID)
+	if err != nil || len(rules) != 2 || rules[0].Mode != approvals.ModeAsk || rules[1].Tool != "forecast" || rules[1].Mode != approvals.ModeAuto {
 		t.Errorf("%+v %v", rules, err)
 	}
 	for _, bad := range []url.Values{{"all": {"perhaps"}}, {"minutes": {"x"}}, {"minutes": {"90"}}, {"tool": {"a"}, "skill": {"", ""}, "mode": {""}}} {
@@ -173,7 +173,7 @@ func TestRulesOnSkillsPage(t *testing.T) {
 	if res := me.post(path, url.Values{"skill": {"files"}, "tool": {""}, "mode": {"auto"}}); res.location() != "/agents/"+agent.ID+"/skills?did=saved" {
 		t.Fatalf("%d %s", res.status, res.body)
 	}
-	if rules, err = k.db.ApprovalRules(t.Context(), agent.ID); err != nil || len(rules) != 3 || rules[0].Timeout != 10*time.Minute || rules[2].Skill != "files" {
+	if rules, err = k.db.Approvals.ListRules(t.Context(), agent.ID); err != nil || len(rules) != 3 || rules[0].Timeout != 10*time.Minute || rules[2].Skill != "files" {
 		t.Errorf("%+v %v", rules, err)
 	}
 	if res := k.signedIn(bob).post(path, set); res.status != http.StatusNotFound {

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/approvals"
 	"github.com/beeos/beeos/internal/surface/web/page"
 	"github.com/beeos/beeos/internal/surface/web/safetext"
 )
@@ -30,24 +30,24 @@ func (s *Site) approvePage(w http.ResponseWriter, r *http.Request, v *page.Visit
 	return s.showApprove(w, r, v, http.StatusOK, token, &a)
 }
 
-func (s *Site) showApprove(w http.ResponseWriter, r *http.Request, v *page.Visitor, status int, token string, a *store.Approval) error {
+func (s *Site) showApprove(w http.ResponseWriter, r *http.Request, v *page.Visitor, status int, token string, a *approvals.Approval) error {
 	d := approveData{Token: token}
 	switch a.State {
-	case store.ApprovalPending:
-		d.Row = s.approvalRows(r.Context(), &page.Visitor{User: beeos.User{ID: a.OwnerID}}, []store.Approval{*a})[0]
+	case approvals.Pending:
+		d.Row = s.approvalRows(r.Context(), &page.Visitor{User: beeos.User{ID: a.OwnerID}}, []approvals.Approval{*a})[0]
 		if d.Row.Caller == "you" { // who reads this may be anybody
 			d.Row.Caller = "the agent's owner"
 		}
-	case store.ApprovalApproved:
+	case approvals.Approved:
 		d.Head, d.Text = "Approved", "The agent goes on. You can close this page."
-	case store.ApprovalRejected:
+	case approvals.Rejected:
 		d.Head, d.Text = "Rejected", "The agent was told. You can close this page."
-	case store.ApprovalExpired:
+	case approvals.Expired:
 		d.Head, d.Text = "Too late", "Nobody decided in time, so it was rejected."
 	default:
 		d.Head, d.Text = "Nothing to decide", "The call has ended, or the rules have changed."
 	}
-	byPerson := a.State == store.ApprovalApproved || a.State == store.ApprovalRejected
+	byPerson := a.State == approvals.Approved || a.State == approvals.Rejected
 	if byPerson && (status == http.StatusConflict || r.Method == http.MethodGet) { // not just now
 		d.Text = "Decided by " + s.decider(r.Context(), a) + " on " + a.DecidedAt.UTC().Format("2 Jan 2006 at 15:04:05 UTC") + ". " + d.Text
 	}
@@ -56,14 +56,14 @@ func (s *Site) showApprove(w http.ResponseWriter, r *http.Request, v *page.Visit
 
 // decider says who decided, to whoever has a link: by name, as a person who was
 // sent one knows who else was.
-func (s *Site) decider(ctx context.Context, a *store.Approval) string {
+func (s *Site) decider(ctx context.Context, a *approvals.Approval) string {
 	switch id, person := strings.CutPrefix(a.DecidedBy, "user:"); {
 	case a.DecidedBy == "link":
 		return "whoever had the link"
 	case !person:
 		return "somebody"
 	default:
-		u, err := s.DB.User(ctx, id)
+		u, err := s.DB.People.GetUser(ctx, id)
 		if err != nil {
 			return "somebody"
 		}

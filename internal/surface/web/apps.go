@@ -4,14 +4,15 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/beeos/beeos/internal/store"
+	agentstore "github.com/beeos/beeos/internal/store/agents"
+	grantstore "github.com/beeos/beeos/internal/store/grants"
 	"github.com/beeos/beeos/internal/surface/web/page"
 	"github.com/beeos/beeos/internal/surface/web/safetext"
 )
 
 // appRow is one program that was let in.
 type appRow struct {
-	store.OAuthGrant
+	grantstore.Grant
 	Name, Host string
 	Agents     []appAgent // of the visitor's agents, those it reaches first
 	Reached    int
@@ -29,7 +30,7 @@ type appsData struct {
 }
 
 // alive reports whether a grant still lets somebody in.
-func (s *Site) alive(g store.OAuthGrant) bool {
+func (s *Site) alive(g grantstore.Grant) bool {
 	return g.RevokedAt.IsZero() && (g.ExpiresAt.IsZero() || g.ExpiresAt.After(s.Now()))
 }
 
@@ -46,7 +47,7 @@ func (s *Site) appsData(ctx context.Context, v *page.Visitor) (d appsData, err e
 	if err != nil {
 		return d, err
 	}
-	agents, _, err := s.DB.Agents(ctx, store.AgentFilter{OwnerID: v.User.ID, Limit: maxOwned})
+	agents, _, err := s.DB.Agents.List(ctx, agentstore.Filter{OwnerID: v.User.ID, Limit: maxOwned})
 	if err != nil {
 		return d, err
 	}
@@ -58,7 +59,7 @@ func (s *Site) appsData(ctx context.Context, v *page.Visitor) (d appsData, err e
 		if !s.alive(g) {
 			continue
 		}
-		row := appRow{OAuthGrant: g, Name: safetext.Line(g.ClientName, 60), Host: safetext.Line(g.ClientHost, 100)}
+		row := appRow{Grant: g, Name: safetext.Line(g.ClientName, 60), Host: safetext.Line(g.ClientHost, 100)}
 		if row.Name == "" {
 			row.Name = "A program without a name"
 		}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/audit"
 	"github.com/beeos/beeos/internal/surface/web/page"
 	"github.com/beeos/beeos/internal/surface/web/safetext"
 )
@@ -34,7 +34,7 @@ func (s *Site) auditPage(w http.ResponseWriter, r *http.Request, v *page.Visitor
 	if d.Everyone {
 		owner = ""
 	}
-	rows, err := s.DB.AuditRows(r.Context(), owner, auditLines)
+	rows, err := s.DB.Audit.List(r.Context(), owner, auditLines)
 	if err != nil {
 		return err
 	}
@@ -42,7 +42,7 @@ func (s *Site) auditPage(w http.ResponseWriter, r *http.Request, v *page.Visitor
 	return s.ShowPage(w, r, v, http.StatusOK, "audit", page.View{Title: "Audit", Room: "audit", Data: d})
 }
 
-func (s *Site) auditRows(ctx context.Context, v *page.Visitor, rows []store.AuditRow) []auditRow {
+func (s *Site) auditRows(ctx context.Context, v *page.Visitor, rows []audit.Row) []auditRow {
 	names := s.callers(ctx, v)
 	name := func(id string) string {
 		if strings.HasPrefix(id, "user:") {

@@ -11,7 +11,7 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/outward/builtin"
 	"github.com/beeos/beeos/internal/outward/skill"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/builtins"
 	"github.com/beeos/beeos/internal/surface/web/page"
 )
 
@@ -34,7 +34,7 @@ type newData struct {
 }
 
 // builtin returns the row of a built-in agent; nil = the agent is not one.
-func (s *Site) builtin(ctx context.Context, a *beeos.Agent) (*store.Builtin, error) {
+func (s *Site) builtin(ctx context.Context, a *beeos.Agent) (*builtins.Builtin, error) {
 	b, ok, err := s.Acts.BuiltinOf(ctx, a)
 	if !ok {
 		return nil, err
@@ -43,7 +43,7 @@ func (s *Site) builtin(ctx context.Context, a *beeos.Agent) (*store.Builtin, err
 }
 
 // ownBuiltin is owned for what only built-in agents have.
-func (s *Site) ownBuiltin(r *http.Request, v *page.Visitor) (*beeos.Agent, *store.Builtin, error) {
+func (s *Site) ownBuiltin(r *http.Request, v *page.Visitor) (*beeos.Agent, *builtins.Builtin, error) {
 	a, err := s.owned(r, v)
 	if err != nil {
 		return nil, nil, err
@@ -58,7 +58,7 @@ func (s *Site) ownBuiltin(r *http.Request, v *page.Visitor) (*beeos.Agent, *stor
 	return a, b, s.Acts.CheckBuiltin(r.Context(), v.Caller(), b.ID)
 }
 
-func (s *Site) builtinData(ctx context.Context, a *beeos.Agent, b *store.Builtin) (*builtinData, error) {
+func (s *Site) builtinData(ctx context.Context, a *beeos.Agent, b *builtins.Builtin) (*builtinData, error) {
 	d := &builtinData{ID: a.ID, Stopped: b.Stopped, Elsewhere: s.Acts.Builtins == nil}
 	if s.Acts.Builtins == nil {
 		return d, nil

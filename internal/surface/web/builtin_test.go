@@ -32,7 +32,7 @@ func (b *browser) make(u beeos.User, name string) *beeos.Agent {
 	if res := b.post("/agents", url.Values{"name": {name}, "prompt": {"Be brief."}}); res.status != http.StatusSeeOther {
 		t.Fatalf("%d %s", res.status, res.body)
 	}
-	a, err := b.k.db.AgentByName(t.Context(), u.ID, name)
+	a, err := b.k.db.Agents.GetByName(t.Context(), u.ID, name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func (b *browser) make(u beeos.User, name string) *beeos.Agent {
 // audited returns what somebody did, the newest first.
 func (k *stack) audited(owner string) (list []string) {
 	k.t.Helper()
-	rows, err := k.db.AuditRows(k.t.Context(), owner, 100)
+	rows, err := k.db.Audit.List(k.t.Context(), owner, 100)
 	if err != nil {
 		k.t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func TestNewAgent(t *testing.T) {
 		}
 	}
 	res := me.post("/agents", good)
-	a, err := k.db.AgentByName(t.Context(), ann.ID, "clerk")
+	a, err := k.db.Agents.GetByName(t.Context(), ann.ID, "clerk")
 	if err != nil || res.location() != "/agents/"+a.ID+"/skills?did=created" {
 		t.Fatalf("%d %s, %v", res.status, res.location(), err)
 	}
@@ -140,13 +140,13 @@ func TestBuiltinIsChangedStoppedAndDeleted(t *testing.T) {
 	if res := me.get(path + "/delete"); res.status != http.StatusOK || !strings.Contains(res.body, "cannot be undone") {
 		t.Errorf("%d", res.status)
 	}
-	if _, err := k.db.Agent(t.Context(), a.ID); err != nil {
+	if _, err := k.db.Agents.Get(t.Context(), a.ID); err != nil {
 		t.Fatal("to look has deleted it")
 	}
 	if res := me.post(path+"/delete", nil); res.location() != "/agents?did=agent-deleted" {
 		t.Errorf("%d %s", res.status, res.body)
 	}
-	if _, err := k.db.Agent(t.Context(), a.ID); beeos.CodeOf(err) != beeos.AgentNotFound {
+	if _, err := k.db.Agents.Get(t.Context(), a.ID); beeos.CodeOf(err) != beeos.AgentNotFound {
 		t.Errorf("it is still there: %v", err)
 	}
 	want := "agent.delete agent.start agent.stop agent.update agent.create"
@@ -190,7 +190,7 @@ func TestBuiltinRoutesAreMine(t *testing.T) {
 			t.Errorf("a stranger sees %q: %d", page, res.status)
 		}
 	}
-	b, err := k.db.Builtin(t.Context(), ann.ID, a.InstanceID)
+	b, err := k.db.Builtins.Get(t.Context(), ann.ID, a.InstanceID)
 	if err != nil || b.Stopped {
 		t.Errorf("somebody did something: %+v %v", b, err)
 	}

@@ -89,7 +89,7 @@ func (s *Site) callers(ctx context.Context, v *page.Visitor) func(principal stri
 		kind, id, _ := strings.Cut(principal, ":")
 		switch kind {
 		case "user":
-			if u, err := s.DB.User(ctx, id); err == nil {
+			if u, err := s.DB.People.GetUser(ctx, id); err == nil {
 				name = safetext.Line(u.Name, 40)
 			}
 		case "key":

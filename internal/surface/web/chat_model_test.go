@@ -16,15 +16,15 @@ func TestChatKeepsTheChosenModel(t *testing.T) {
 	k := newStack(t)
 	ann := k.user("Ann", false)
 	instance := beeos.Instance{ID: beeos.NewID(), OwnerID: ann.ID, Name: "test", PublicKey: []byte(strings.Repeat("k", 32))}
-	if err := k.db.CreateInstance(t.Context(), instance); err != nil {
+	if err := k.db.Instances.Create(t.Context(), instance); err != nil {
 		t.Fatal(err)
 	}
 	definition := beeos.Definition{Name: "chooser", DeliveryMode: beeos.DeliverPush, Capabilities: []byte(`{"modelsSet":true}`)}
-	synced, err := k.db.Sync(t.Context(), instance, []beeos.Definition{definition})
+	synced, err := k.db.Agents.Sync(t.Context(), instance, []beeos.Definition{definition})
 	if err != nil {
 		t.Fatal(err)
 	}
-	agent, err := k.db.Agent(t.Context(), synced.Created[0].ID)
+	agent, err := k.db.Agents.Get(t.Context(), synced.Created[0].ID)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,11 +17,12 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/access/approval"
 	"github.com/beeos/beeos/internal/engine/bus"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/agents"
+	"github.com/beeos/beeos/internal/store/approvals"
 )
 
 // asksFor lets the agent of a turn ask for a tool call.
-func (p *puppet) asksFor(f beeos.Frame, caller beeos.User, tool, arguments string) store.Approval {
+func (p *puppet) asksFor(f beeos.Frame, caller beeos.User, tool, arguments string) approvals.Approval {
 	p.k.t.Helper()
 	a, err := p.k.desk.Request(p.k.t.Context(), approval.ToolCall{
 		Agent: p.agent, Caller: "user:" + caller.ID, Channel: f.ChannelID, Turn: f.MessageID, Request: tool, Skill: "files", Tool: tool, Arguments: json.RawMessage(arguments),
@@ -40,7 +41,7 @@ func TestApprovalsAreDecidedInTheConversation(t *testing.T) {
 	ann, bob := k.user("Ann", false), k.user("Bob", false)
 	a := k.agents(ann, 1)[0]
 	public := beeos.VisiblePublic
-	a, err := k.db.UpdateAgent(t.Context(), a.ID, store.AgentPatch{Visibility: &public})
+	a, err := k.db.Agents.Update(t.Context(), a.ID, agents.Patch{Visibility: &public})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -269,7 +270,7 @@ func TestFormerAdminSeesNoApprovals(t *testing.T) {
 	k.user("Root", true)
 	ann, carl := k.user("Ann", false), k.user("Carl", true)
 	public := beeos.VisiblePublic
-	a, err := k.db.UpdateAgent(t.Context(), k.agents(ann, 1)[0].ID, store.AgentPatch{Visibility: &public})
+	a, err := k.db.Agents.Update(t.Context(), k.agents(ann, 1)[0].ID, agents.Patch{Visibility: &public})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/engine/bus"
 	"github.com/beeos/beeos/internal/engine/ledger"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/agents"
 )
 
 // maxPageBytes is how much of a conversation one page shows.
@@ -220,7 +220,7 @@ func TestConversationsAreOnesOwn(t *testing.T) {
 	}
 	check("private", gets, posts)
 	public := beeos.VisiblePublic
-	if _, err := k.db.UpdateAgent(t.Context(), p.agent.ID, store.AgentPatch{Visibility: &public}); err != nil {
+	if _, err := k.db.Agents.Update(t.Context(), p.agent.ID, agents.Patch{Visibility: &public}); err != nil {
 		t.Fatal(err)
 	}
 	check("public", gets[1:], posts[1:])

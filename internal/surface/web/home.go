@@ -88,7 +88,7 @@ func (s *Site) needs(ctx context.Context, v *page.Visitor, agents []page.AgentRo
 	if list, err = s.approvalNeeds(ctx, v); err != nil {
 		return nil, err
 	}
-	held, err := s.DB.HeldSkillTools(ctx, v.User.ID)
+	held, err := s.DB.Builtins.CountHeldSkillTools(ctx, v.User.ID)
 	if err != nil {
 		return nil, err
 	}

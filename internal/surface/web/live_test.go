@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/agents"
 )
 
 // event is one event of a stream.
@@ -85,7 +85,7 @@ func TestStreamsSendStates(t *testing.T) {
 	}
 	same := b.follow(ctx, "/agents/live", first.id)
 	off := false
-	if _, err := k.db.UpdateAgent(t.Context(), a.ID, store.AgentPatch{MCPEnabled: &off}); err != nil {
+	if _, err := k.db.Agents.Update(t.Context(), a.ID, agents.Patch{MCPEnabled: &off}); err != nil {
 		t.Fatal(err)
 	}
 	k.site.WakeStreams()

@@ -12,7 +12,10 @@ import (
 	"github.com/beeos/beeos/internal/engine/bus"
 	"github.com/beeos/beeos/internal/engine/ledger"
 	"github.com/beeos/beeos/internal/outward/builtin"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/approvals"
+	"github.com/beeos/beeos/internal/store/grants"
+	keystore "github.com/beeos/beeos/internal/store/keys"
+	"github.com/beeos/beeos/internal/store/people"
 	"github.com/beeos/beeos/internal/surface/web/page"
 	"github.com/beeos/beeos/internal/surface/web/safetext"
 	"github.com/beeos/beeos/test/pagetest"
@@ -52,18 +55,18 @@ func fixture(s *Site, n int) map[string]any {
 		"approve": approveData{Token: "t", Row: page.ApprovalCard{Tool: "save_csv", Open: n > 0}, Head: "Approved", Text: "Done."},
 		"keys":    keys,
 		"apps": appsData{Apps: pagetest.Repeat(n, func(i int) appRow {
-			return appRow{OAuthGrant: store.OAuthGrant{ID: fmt.Sprint("g", i), CreatedAt: now, All: i%2 == 0}, Name: "Claude", Host: "claude.ai", Agents: pagetest.Repeat(n, func(i int) appAgent { return appAgent{fmt.Sprint("agent_", i), "A", true} })}
+			return appRow{Grant: grants.Grant{ID: fmt.Sprint("g", i), CreatedAt: now, All: i%2 == 0}, Name: "Claude", Host: "claude.ai", Agents: pagetest.Repeat(n, func(i int) appAgent { return appAgent{fmt.Sprint("agent_", i), "A", true} })}
 		})},
-		"account": accountData{HasPassword: true, This: "l0", Logins: pagetest.Repeat(n, func(i int) store.Login {
-			return store.Login{ID: fmt.Sprint("l", i), Device: "Firefox on Linux", Address: "127.0.0.1", SeenAt: now}
+		"account": accountData{HasPassword: true, This: "l0", Logins: pagetest.Repeat(n, func(i int) people.Login {
+			return people.Login{ID: fmt.Sprint("l", i), Device: "Firefox on Linux", Address: "127.0.0.1", SeenAt: now}
 		})},
 		"users": usersData{
 			Me: "u0",
 			Users: pagetest.Repeat(n, func(i int) beeos.User {
 				return beeos.User{ID: fmt.Sprint("u", i), Name: "Ann", Email: "ann@example.com"}
 			}),
-			Invitations: pagetest.Repeat(n, func(i int) store.Link {
-				return store.Link{ID: fmt.Sprint("i", i), Email: "bob@example.com", ExpiresAt: now}
+			Invitations: pagetest.Repeat(n, func(i int) people.Link {
+				return people.Link{ID: fmt.Sprint("i", i), Email: "bob@example.com", ExpiresAt: now}
 			}),
 		},
 		"audit": auditData{Rows: pagetest.Repeat(n, func(i int) auditRow {
@@ -76,7 +79,7 @@ func fixture(s *Site, n int) map[string]any {
 // too, of which every other has changed.
 func skillsFixture(n int) skillsData {
 	tools := pagetest.Repeat(min(n, 5), func(i int) toolRow {
-		return toolRow{Skill: "files", Tool: fmt.Sprint("tool", i), Title: "tool", Text: safetext.Pieces("Saves.⟨U+202E⟩"), Schema: safetext.Pieces("{}"), Destructive: i%2 == 0, Hidden: i%3 == 0, Mode: store.ApprovalAsk, Default: store.ApprovalAuto}
+		return toolRow{Skill: "files", Tool: fmt.Sprint("tool", i), Title: "tool", Text: safetext.Pieces("Saves.⟨U+202E⟩"), Schema: safetext.Pieces("{}"), Destructive: i%2 == 0, Hidden: i%3 == 0, Mode: approvals.ModeAsk, Default: approvals.ModeAuto}
 	})
 	return skillsData{
 		Row: page.AgentRow{ID: "agent_0", Title: "A", Builtin: true, Stopped: n == 1}, Rules: rulesData{Path: "/agents/agent_0/approvals", Minutes: n, Tools: tools},
@@ -182,7 +185,7 @@ func TestKeysAreShownOnce(t *testing.T) {
 			t.Fatalf("%s made no key: %d %s", path, res.status, res.body)
 		}
 		secret := res.body[at+len(`data-copy="`):][:68]
-		keys, err := k.db.Keys(t.Context(), store.KeyFilter{Owner: ann.ID})
+		keys, err := k.db.Keys.List(t.Context(), keystore.Filter{Owner: ann.ID})
 		if err != nil || len(keys) == 0 {
 			t.Fatal(keys, err)
 		}
@@ -217,7 +220,7 @@ func TestAgentSettings(t *testing.T) {
 	if res := b.post("/agents/"+a.ID+"/settings", settings); res.status != http.StatusSeeOther || changed != a.ID {
 		t.Errorf("saving gave %d, told %q", res.status, changed)
 	}
-	got, err := k.db.Agent(t.Context(), a.ID)
+	got, err := k.db.Agents.Get(t.Context(), a.ID)
 	if err != nil || got.Visibility != beeos.VisiblePublic || got.MCPEnabled || !got.SelfTool {
 		t.Errorf("the agent is %+v, %v", got, err)
 	}

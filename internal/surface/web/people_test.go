@@ -51,7 +51,7 @@ func TestInvitedResetDisabled(t *testing.T) {
 		t.Errorf("a used link: %d", res.status)
 	}
 
-	u, err := k.db.UserByEmail(t.Context(), "bob@example.com")
+	u, err := k.db.People.GetUserByEmail(t.Context(), "bob@example.com")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func TestInvitedResetDisabled(t *testing.T) {
 	if res := admin.post("/users/"+u.ID+"/disabled", url.Values{"off": {"1"}}); res.status != http.StatusSeeOther || other.get("/account").status != http.StatusSeeOther {
 		t.Errorf("disabled: %d", res.status)
 	}
-	me, err := k.db.UserByEmail(t.Context(), "ann@example.com")
+	me, err := k.db.People.GetUserByEmail(t.Context(), "ann@example.com")
 	if err != nil {
 		t.Fatal(err)
 	}

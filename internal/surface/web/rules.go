@@ -10,7 +10,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/access/approval"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/approvals"
 	"github.com/beeos/beeos/internal/surface/web/page"
 	"github.com/beeos/beeos/internal/surface/web/safetext"
 )
@@ -18,7 +18,7 @@ import (
 // rulesData is which tool calls of an agent wait for its owner.
 type rulesData struct {
 	Path    string // where the form posts
-	Mode    store.ApprovalMode
+	Mode    approvals.Mode
 	Minutes int
 	Tools   []toolRow
 }
@@ -26,8 +26,8 @@ type rulesData struct {
 // ruleBook is what the owner of an agent has decided, and about what.
 type ruleBook struct {
 	agent *beeos.Agent
-	own   store.ApprovalRule               // of the agent as a whole
-	modes map[[2]string]store.ApprovalMode // by skill and tool; unset = it was asked about
+	own   approvals.Rule               // of the agent as a whole
+	modes map[[2]string]approvals.Mode // by skill and tool; unset = it was asked about
 }
 
 // seenTools is how far back tools are looked for that an agent asked about.
@@ -35,12 +35,12 @@ const seenTools = 500
 
 // ruleBook reads the rules of an agent, and which tools it has asked about.
 func (s *Site) ruleBook(ctx context.Context, a *beeos.Agent) (b ruleBook, err error) {
-	b = ruleBook{agent: a, modes: map[[2]string]store.ApprovalMode{}}
-	rules, err := s.DB.ApprovalRules(ctx, a.ID)
+	b = ruleBook{agent: a, modes: map[[2]string]approvals.Mode{}}
+	rules, err := s.DB.Approvals.ListRules(ctx, a.ID)
 	if err != nil {
 		return b, err
 	}
-	seen, err := s.DB.SeenTools(ctx, a.ID, a.OwnerID, seenTools)
+	seen, err := s.DB.Approvals.ListSeenTools(ctx, a.ID, a.OwnerID, seenTools)
 	if err != nil {
 		return b, err
 	}
@@ -59,14 +59,14 @@ func (s *Site) ruleBook(ctx context.Context, a *beeos.Agent) (b ruleBook, err er
 
 // byDefault is what counts for a skill of a built-in agent without a rule
 // about it: the agent's rule, else how the skill was set up.
-func (b ruleBook) byDefault(auto bool) store.ApprovalMode {
+func (b ruleBook) byDefault(auto bool) approvals.Mode {
 	switch {
-	case b.own.Mode != store.ApprovalUnset:
+	case b.own.Mode != approvals.ModeUnset:
 		return b.own.Mode
 	case auto:
-		return store.ApprovalAuto
+		return approvals.ModeAuto
 	}
-	return store.ApprovalAsk
+	return approvals.ModeAsk
 }
 
 // declared lists the tools that an agent declares, those that it has asked
@@ -104,9 +104,9 @@ func (b ruleBook) data(rows map[[2]string]toolRow) rulesData {
 	return d
 }
 
-func ruleRow(pair [2]string, mode store.ApprovalMode) toolRow {
+func ruleRow(pair [2]string, mode approvals.Mode) toolRow {
 	row := toolRow{Skill: pair[0], Tool: pair[1], Mode: mode}
-	row.Title = safetext.Line(approval.Name(&store.Approval{Skill: row.Skill, Tool: row.Tool}), 100)
+	row.Title = safetext.Line(approval.Name(&approvals.Approval{Skill: row.Skill, Tool: row.Tool}), 100)
 	if row.Tool == "" {
 		row.Title = safetext.Line(row.Skill, 100) + " / all tools"
 	}
@@ -133,12 +133,12 @@ func (s *Site) setRules(w http.ResponseWriter, r *http.Request, v *page.Visitor)
 	return page.Redirect(w, r, "/agents/"+a.ID+"/skills", "saved")
 }
 
-func readRules(r *http.Request) (rules []store.ApprovalRule, err error) {
+func readRules(r *http.Request) (rules []approvals.Rule, err error) {
 	if err := r.ParseForm(); err != nil {
 		return nil, beeos.Wrap(beeos.InvalidBody, err, "the form could not be read; send it again")
 	}
 	if r.PostForm.Has("all") || r.PostForm.Has("minutes") {
-		own := store.ApprovalRule{Mode: store.ApprovalMode(r.FormValue("all"))}
+		own := approvals.Rule{Mode: approvals.Mode(r.FormValue("all"))}
 		if given := r.FormValue("minutes"); given != "" {
 			minutes, err := strconv.Atoi(given)
 			if err != nil {
@@ -156,7 +156,7 @@ func readRules(r *http.Request) (rules []store.ApprovalRule, err error) {
 		if skills[i] == "" && tools[i] == "" {
 			continue
 		}
-		rules = append(rules, store.ApprovalRule{Skill: skills[i], Tool: tools[i], Mode: store.ApprovalMode(modes[i])})
+		rules = append(rules, approvals.Rule{Skill: skills[i], Tool: tools[i], Mode: approvals.Mode(modes[i])})
 	}
 	return rules, nil
 }

@@ -8,7 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/beeos/beeos/internal/store"
+	agentstore "github.com/beeos/beeos/internal/store/agents"
+	keystore "github.com/beeos/beeos/internal/store/keys"
 	"github.com/beeos/beeos/internal/surface/web/safetext"
 )
 
@@ -109,7 +110,7 @@ func TestFormsOfOtherSitesAreRefused(t *testing.T) {
 			}
 		}
 	}
-	if keys, err := k.db.Keys(t.Context(), store.KeyFilter{Owner: ann.ID}); err != nil || len(keys) != 0 {
+	if keys, err := k.db.Keys.List(t.Context(), keystore.Filter{Owner: ann.ID}); err != nil || len(keys) != 0 {
 		t.Errorf("a key was made: %v, %v", keys, err)
 	}
 }
@@ -222,7 +223,7 @@ func TestTamperedConsentGrantsNoMore(t *testing.T) {
 	ann, bob := k.user("Ann", false), k.user("Bob", false)
 	mine, foreign := k.agents(ann, 2), k.agents(bob, 1)[0]
 	off := false
-	if _, err := k.db.UpdateAgent(t.Context(), mine[1].ID, store.AgentPatch{MCPEnabled: &off}); err != nil {
+	if _, err := k.db.Agents.Update(t.Context(), mine[1].ID, agentstore.Patch{MCPEnabled: &off}); err != nil {
 		t.Fatal(err)
 	}
 	b := k.signedIn(ann)

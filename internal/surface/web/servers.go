@@ -7,7 +7,8 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/outward/skill"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/agents"
+	"github.com/beeos/beeos/internal/store/builtins"
 	"github.com/beeos/beeos/internal/surface/web/page"
 	"github.com/beeos/beeos/internal/surface/web/safetext"
 )
@@ -56,7 +57,7 @@ func (s *Site) addServer(w http.ResponseWriter, r *http.Request, v *page.Visitor
 	return page.Redirect(w, r, "/agents/"+a.ID+"/skills", "skill-added")
 }
 
-func (s *Site) putServer(r *http.Request, v *page.Visitor, b *store.Builtin, add addData, secrets skill.Secrets) error {
+func (s *Site) putServer(r *http.Request, v *page.Visitor, b *builtins.Builtin, add addData, secrets skill.Secrets) error {
 	grant, ok := ways[add.How]
 	server := skill.Server{Name: add.Name, URL: add.URL, Command: add.Command}
 	switch {
@@ -119,7 +120,7 @@ func (s *Site) authorized(w http.ResponseWriter, r *http.Request, v *page.Visito
 	if id == "" {
 		return err
 	}
-	list, _, found := s.DB.Agents(r.Context(), store.AgentFilter{OwnerID: v.User.ID, InstanceID: id, Limit: 1})
+	list, _, found := s.DB.Agents.List(r.Context(), agents.Filter{OwnerID: v.User.ID, InstanceID: id, Limit: 1})
 	if found != nil || len(list) == 0 {
 		return found
 	}

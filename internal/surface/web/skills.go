@@ -10,7 +10,7 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/outward/builtin"
 	"github.com/beeos/beeos/internal/outward/skill"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/approvals"
 	"github.com/beeos/beeos/internal/surface/web/page"
 	"github.com/beeos/beeos/internal/surface/web/safetext"
 )
@@ -35,11 +35,11 @@ type serverRow struct {
 	Name, Where     string
 	State, Mood     string
 	Trouble, Detail string
-	Consent         bool               // it wants its owner's
-	Agreed          bool               // it has that
-	Issuer          string             // who let the agent in
-	Mode            store.ApprovalMode // of all its tools
-	Default         store.ApprovalMode // what counts without it
+	Consent         bool           // it wants its owner's
+	Agreed          bool           // it has that
+	Issuer          string         // who let the agent in
+	Mode            approvals.Mode // of all its tools
+	Default         approvals.Mode // what counts without it
 	Tools           []toolRow
 	Held            []heldRow
 }
@@ -52,8 +52,8 @@ type toolRow struct {
 	Destructive  bool
 	Hidden       bool // a skill that is not offered as a tool
 	Held         bool // the model does not see it
-	Mode         store.ApprovalMode
-	Default      store.ApprovalMode
+	Mode         approvals.Mode
+	Default      approvals.Mode
 }
 
 // heldRow is a tool that has changed.
@@ -148,7 +148,7 @@ func serverOf(agentID string, state builtin.SkillState, rules ruleBook) serverRo
 		}
 	}
 	otherwise := row.Mode
-	if otherwise == store.ApprovalUnset {
+	if otherwise == approvals.ModeUnset {
 		otherwise = row.Default
 	}
 	for _, t := range state.Tools {
@@ -160,7 +160,7 @@ func serverOf(agentID string, state builtin.SkillState, rules ruleBook) serverRo
 	return row
 }
 
-func toolOf(t skill.Known, mode, otherwise store.ApprovalMode) toolRow {
+func toolOf(t skill.Known, mode, otherwise approvals.Mode) toolRow {
 	row := toolRow{
 		Skill: t.Skill, Tool: t.Name, Title: safetext.Line(t.Shown, 100), Text: safetext.Pieces(t.Description), Schema: safetext.Pieces(t.Schema), Destructive: t.Destructive, Held: t.Held != nil,
 		Mode: mode, Default: otherwise,

@@ -16,7 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/approvals"
 	"github.com/beeos/beeos/test/issuer"
 )
 
@@ -233,7 +233,7 @@ func TestChangedTool(t *testing.T) {
 	if strings.Contains(body, "data-rule") {
 		t.Error("a rule is on the page twice")
 	}
-	rule := []store.ApprovalRule{{Skill: "gone", Tool: "old", Mode: store.ApprovalAuto, UpdatedAt: time.Now()}}
+	rule := []approvals.Rule{{Skill: "gone", Tool: "old", Mode: approvals.ModeAuto, UpdatedAt: time.Now()}}
 	if err := k.desk.SetRules(t.Context(), a, ann, rule); err != nil {
 		t.Fatal(err)
 	}
@@ -253,7 +253,7 @@ func TestAddressesStayWithTheOwner(t *testing.T) {
 	if res := me.post(page, url.Values{"url": {"https://127.0.0.1:1/mcp?key=s3cret"}, "name": {"files"}}); res.location() != page+"?did=skill-added" {
 		t.Fatalf("%d", res.status)
 	}
-	rows, err := k.db.AuditRows(t.Context(), ann.ID, 1)
+	rows, err := k.db.Audit.List(t.Context(), ann.ID, 1)
 	if err != nil || len(rows) != 1 || rows[0].Detail["url"] != "https://127.0.0.1:1/mcp" {
 		t.Errorf("%+v, %v", rows, err)
 	}

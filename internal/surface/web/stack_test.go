@@ -27,6 +27,7 @@ import (
 	"github.com/beeos/beeos/internal/engine/invoke"
 	"github.com/beeos/beeos/internal/engine/ledger"
 	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/agents"
 )
 
 const (
@@ -40,7 +41,7 @@ const (
 // asks for behind an address of its own.
 type stack struct {
 	t      *testing.T
-	db     *store.DB
+	db     *store.Store
 	ledger *ledger.Ledger
 	bus    *bus.Bus
 	calls  *invoke.Calls
@@ -67,7 +68,7 @@ func newStack(t *testing.T) *stack {
 		t.Fatal(err)
 	}
 	t.Cleanup(b.Close)
-	l, err := ledger.Open(ctx, db, ledger.Options{Committed: invoke.Committed(b)})
+	l, err := ledger.Open(ctx, db.DB, ledger.Options{Committed: invoke.Committed(b)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +136,7 @@ func (k *stack) user(name string, admin bool) beeos.User {
 		k.t.Fatal(err)
 	}
 	u := beeos.User{ID: beeos.NewID(), Email: strings.ToLower(name) + "@example.com", Name: name, PasswordHash: hash, Admin: admin, CreatedAt: time.Now()}
-	if err := k.db.CreateUser(k.t.Context(), u); err != nil {
+	if err := k.db.People.CreateUser(k.t.Context(), u); err != nil {
 		k.t.Fatal(err)
 	}
 	return u
@@ -145,7 +146,7 @@ func (k *stack) user(name string, admin bool) beeos.User {
 func (k *stack) agents(u beeos.User, n int) []*beeos.Agent {
 	k.t.Helper()
 	instance := beeos.Instance{ID: beeos.NewID(), OwnerID: u.ID, Name: "test", PublicKey: []byte(strings.Repeat("k", 32)), CreatedAt: time.Now()}
-	if err := k.db.CreateInstance(k.t.Context(), instance); err != nil {
+	if err := k.db.Instances.Create(k.t.Context(), instance); err != nil {
 		k.t.Fatal(err)
 	}
 	var definitions []beeos.Definition
@@ -156,16 +157,16 @@ func (k *stack) agents(u beeos.User, n int) []*beeos.Agent {
 			Skills:       []beeos.Skill{{Name: "forecast", Description: "Tomorrow's weather."}},
 		})
 	}
-	if _, err := k.db.Sync(k.t.Context(), instance, definitions); err != nil {
+	if _, err := k.db.Agents.Sync(k.t.Context(), instance, definitions); err != nil {
 		k.t.Fatal(err)
 	}
-	list, _, err := k.db.Agents(k.t.Context(), store.AgentFilter{OwnerID: u.ID, Limit: 1000})
+	list, _, err := k.db.Agents.List(k.t.Context(), agents.Filter{OwnerID: u.ID, Limit: 1000})
 	if err != nil {
 		k.t.Fatal(err)
 	}
 	yes := true
 	for i, a := range list {
-		if list[i], err = k.db.UpdateAgent(k.t.Context(), a.ID, store.AgentPatch{MCPEnabled: &yes}); err != nil {
+		if list[i], err = k.db.Agents.Update(k.t.Context(), a.ID, agents.Patch{MCPEnabled: &yes}); err != nil {
 			k.t.Fatal(err)
 		}
 	}

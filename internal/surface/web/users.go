@@ -5,13 +5,13 @@ import (
 	"strings"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/people"
 	"github.com/beeos/beeos/internal/surface/web/page"
 )
 
 type usersData struct {
 	Users       []beeos.User
-	Invitations []store.Link
+	Invitations []people.Link
 	Link        *freshLink
 	Email       string // what the form had
 	Me          string
@@ -25,7 +25,7 @@ func (s *Site) users(w http.ResponseWriter, r *http.Request, v *page.Visitor) er
 }
 
 func (s *Site) showUsers(w http.ResponseWriter, r *http.Request, v *page.Visitor, status int, d usersData, problem string) (err error) {
-	if d.Users, err = s.DB.Users(r.Context()); err != nil {
+	if d.Users, err = s.DB.People.ListUsers(r.Context()); err != nil {
 		return err
 	}
 	if d.Invitations, err = s.People.Invitations(r.Context()); err != nil {
@@ -48,7 +48,7 @@ func (s *Site) invite(w http.ResponseWriter, r *http.Request, v *page.Visitor) e
 }
 
 func (s *Site) resetLink(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
-	u, err := s.DB.User(r.Context(), r.PathValue("user"))
+	u, err := s.DB.People.GetUser(r.Context(), r.PathValue("user"))
 	if err != nil {
 		return err
 	}

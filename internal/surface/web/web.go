@@ -28,8 +28,8 @@ import (
 	"github.com/beeos/beeos/internal/engine/ledger"
 	"github.com/beeos/beeos/internal/store"
 	"github.com/beeos/beeos/internal/surface/web/chat"
-	"github.com/beeos/beeos/internal/surface/web/page"
 	"github.com/beeos/beeos/internal/surface/web/login"
+	"github.com/beeos/beeos/internal/surface/web/page"
 )
 
 //go:embed templates
@@ -37,7 +37,7 @@ var templates embed.FS
 
 // Options is what the console stands on.
 type Options struct {
-	DB     *store.DB
+	DB     *store.Store
 	Ledger *ledger.Ledger
 	Bus    *bus.Bus // nil: pages do not refresh themselves when calls come
 	Desk   *approval.Approvals
@@ -84,7 +84,7 @@ func New(opt Options) (*Site, error) {
 	s := &Site{Options: opt}
 	var err error
 	s.Server, err = page.New(page.Options{
-		People: opt.People, Log: opt.Log, Now: opt.Now, PublicURL: opt.PublicURL, CountWaiting: opt.DB.OpenApprovals,
+		People: opt.People, Log: opt.Log, Now: opt.Now, PublicURL: opt.PublicURL, CountWaiting: opt.DB.Approvals.CountOpen,
 	})
 	if err != nil {
 		return nil, err

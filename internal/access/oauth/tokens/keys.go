@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/grants"
 )
 
 const (
@@ -24,7 +25,7 @@ const (
 // keyring is the signing keys as this replica knows them. A token that another
 // replica signed with a newer one makes it look again.
 type keyring struct {
-	db    *store.DB
+	db    *store.Store
 	now   func() time.Time
 	set   atomic.Pointer[keyset]
 	loads singleflight.Group
@@ -35,34 +36,34 @@ type keyring struct {
 
 type keyset struct {
 	newest string
-	byID   map[string]store.OAuthKey
+	byID   map[string]grants.SigningKey
 }
 
-func (k *keyring) open(ctx context.Context, db *store.DB, now func() time.Time) error {
+func (k *keyring) open(ctx context.Context, db *store.Store, now func() time.Time) error {
 	k.db, k.now = db, now
-	if err := db.AddOAuthKey(ctx, newKey(now()), now(), true); err != nil {
+	if err := db.Grants.AddSigningKey(ctx, newKey(now()), now(), true); err != nil {
 		return err
 	}
 	return k.reload(ctx)
 }
 
-func newKey(at time.Time) store.OAuthKey {
+func newKey(at time.Time) grants.SigningKey {
 	secret := make([]byte, keyBytes)
 	rand.Read(secret) //nolint:errcheck // crypto/rand never fails since Go 1.24
-	return store.OAuthKey{ID: rand.Text(), Secret: secret, CreatedAt: at}
+	return grants.SigningKey{ID: rand.Text(), Secret: secret, CreatedAt: at}
 }
 
 // reload reads the keys from the store.
 func (k *keyring) reload(ctx context.Context) error {
 	_, err, _ := k.loads.Do("", func() (any, error) {
-		keys, err := k.db.OAuthKeys(context.WithoutCancel(ctx), k.now())
+		keys, err := k.db.Grants.ListSigningKeys(context.WithoutCancel(ctx), k.now())
 		if err != nil {
 			return nil, err
 		}
 		if len(keys) == 0 {
 			return nil, errors.New("the store has no signing key")
 		}
-		set := &keyset{newest: keys[0].ID, byID: map[string]store.OAuthKey{}}
+		set := &keyset{newest: keys[0].ID, byID: map[string]grants.SigningKey{}}
 		for _, key := range keys {
 			set.byID[key.ID] = key
 		}
@@ -80,7 +81,7 @@ func (k *keyring) stale() {
 }
 
 // find returns a key that still verifies.
-func (k *keyring) find(ctx context.Context, id string) (store.OAuthKey, error) {
+func (k *keyring) find(ctx context.Context, id string) (grants.SigningKey, error) {
 	key, ok := k.set.Load().byID[id]
 	if !ok && k.mayLook() {
 		if err := k.reload(ctx); err != nil {
@@ -135,9 +136,9 @@ func (m *Minter) Rotate(ctx context.Context) error {
 // Rotate makes a new signing key in a database and returns its id. The servers that use it learn
 // of it from the first token that one of them signs with it, or in half a
 // minute.
-func Rotate(ctx context.Context, db *store.DB, now time.Time) (id string, err error) {
+func Rotate(ctx context.Context, db *store.Store, now time.Time) (id string, err error) {
 	key := newKey(now)
-	if err := db.AddOAuthKey(ctx, key, now.Add(keyOverlap), false); err != nil {
+	if err := db.Grants.AddSigningKey(ctx, key, now.Add(keyOverlap), false); err != nil {
 		return "", err
 	}
 	return key.ID, nil

@@ -48,7 +48,7 @@ func rotateWithOverlap(t *testing.T, dsn string) {
 		return err == nil
 	}
 	person := beeos.User{ID: beeos.NewID(), Email: "owner@example.com", CreatedAt: at}
-	must(db.CreateUser(ctx, person))
+	must(db.People.CreateUser(ctx, person))
 	old, err := one.LogIn(ctx, person)
 	must(err)
 	before := other.keys.set.Load().newest

@@ -8,7 +8,7 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/access/auth"
 	"github.com/beeos/beeos/internal/access/oauth/protocol"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/grants"
 )
 
 // Pair is what a person logs in to the REST surface for.
@@ -21,8 +21,8 @@ type Pair struct {
 // LogIn gives a person who has just signed in tokens for the REST surface.
 func (m *Minter) LogIn(ctx context.Context, u beeos.User) (Pair, error) {
 	now, secret := m.Now(), newRefreshSecret()
-	f := store.OAuthFamily{ID: beeos.NewID(), UserID: u.ID, Resource: restAudience, Token: auth.Hash(secret), Generation: 1, RotatedAt: now, ExpiresAt: now.Add(refreshFor)}
-	if err := m.DB.CreateOAuthFamily(ctx, f); err != nil {
+	f := grants.Family{ID: beeos.NewID(), UserID: u.ID, Resource: restAudience, Token: auth.Hash(secret), Generation: 1, RotatedAt: now, ExpiresAt: now.Add(refreshFor)}
+	if err := m.DB.Grants.CreateFamily(ctx, f); err != nil {
 		return Pair{}, err
 	}
 	return m.userTokens(f, secret)
@@ -34,7 +34,7 @@ func (m *Minter) Refresh(ctx context.Context, refreshToken string) (Pair, error)
 	if !ok {
 		return Pair{}, auth.Unknown()
 	}
-	f, _, next, err := m.rotate(ctx, family, secret, func(f store.OAuthFamily, _ store.OAuthGrant) error {
+	f, _, next, err := m.rotate(ctx, family, secret, func(f grants.Family, _ grants.Grant) error {
 		if f.GrantID != "" {
 			return badRefresh()
 		}
@@ -50,7 +50,7 @@ func (m *Minter) Refresh(ctx context.Context, refreshToken string) (Pair, error)
 	return m.userTokens(f, next)
 }
 
-func (m *Minter) userTokens(f store.OAuthFamily, secret string) (Pair, error) {
+func (m *Minter) userTokens(f grants.Family, secret string) (Pair, error) {
 	now := m.Now()
 	access, err := m.keys.sign(typeUser, claims{
 		Issuer: m.Issuer, Subject: f.UserID, Audience: restAudience,
@@ -65,7 +65,7 @@ func (m *Minter) userTokens(f store.OAuthFamily, secret string) (Pair, error) {
 // EndUser ends every log-in of a person, as signing out everywhere does. What
 // was granted to apps stays.
 func (m *Minter) EndUser(ctx context.Context, userID string) error {
-	if err := m.DB.EndOwnOAuthFamilies(ctx, userID); err != nil {
+	if err := m.DB.Grants.EndFamiliesOf(ctx, userID); err != nil {
 		return err
 	}
 	m.Changed("user", userID)

@@ -13,7 +13,7 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/access/auth"
 	"github.com/beeos/beeos/internal/access/oauth/protocol"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/grants"
 )
 
 // A refresh token is the id of its chain and a secret. Each secret follows
@@ -60,7 +60,7 @@ func (m *Minter) refresh(ctx context.Context, form url.Values) (tokenAnswer, err
 	case !ok:
 		return tokenAnswer{}, badRefresh()
 	}
-	f, g, next, err := m.rotate(ctx, family, secret, func(f store.OAuthFamily, g store.OAuthGrant) error {
+	f, g, next, err := m.rotate(ctx, family, secret, func(f grants.Family, g grants.Grant) error {
 		return m.mayRefresh(f, g, form)
 	})
 	if err != nil {
@@ -71,7 +71,7 @@ func (m *Minter) refresh(ctx context.Context, form url.Values) (tokenAnswer, err
 
 // mayRefresh checks what a client asks of a chain. It cannot get more than it
 // had, and a mistake here costs nothing but the answer.
-func (m *Minter) mayRefresh(f store.OAuthFamily, g store.OAuthGrant, form url.Values) error {
+func (m *Minter) mayRefresh(f grants.Family, g grants.Grant, form url.Values) error {
 	if f.GrantID == "" || f.ClientID != form.Get("client_id") {
 		return badRefresh()
 	}
@@ -103,12 +103,12 @@ func badRefresh() *protocol.Error {
 // within the grace gets the same one: the answer got lost, or two threads of a
 // client asked at once. Who comes with an older one has stolen it, or was
 // stolen from; that ends the chain.
-func (m *Minter) rotate(ctx context.Context, family, secret string, check func(store.OAuthFamily, store.OAuthGrant) error) (f store.OAuthFamily, g store.OAuthGrant, next string, err error) {
+func (m *Minter) rotate(ctx context.Context, family, secret string, check func(grants.Family, grants.Grant) error) (f grants.Family, g grants.Grant, next string, err error) {
 	next = m.successor(secret)
 	presented, after := auth.Hash(secret), auth.Hash(next)
 	for range 2 {
 		now := m.Now()
-		if f, g, err = m.DB.OAuthFamily(ctx, family, now); err != nil {
+		if f, g, err = m.DB.Grants.GetFamily(ctx, family, now); err != nil {
 			if beeos.CodeOf(err) == beeos.NotFound {
 				err = badRefresh()
 			}
@@ -122,7 +122,7 @@ func (m *Minter) rotate(ctx context.Context, family, secret string, check func(s
 		if err := check(f, g); err != nil || lost {
 			return f, g, next, err
 		}
-		won, err := m.rotations.Rotate(ctx, store.Rotation{FamilyID: family, Token: presented, Successor: after, At: now, ExpiresAt: until(g, now.Add(refreshFor))})
+		won, err := m.DB.Grants.Rotate(ctx, grants.Rotation{FamilyID: family, Token: presented, Successor: after, At: now, ExpiresAt: until(g, now.Add(refreshFor))})
 		if won || err != nil {
 			return f, g, next, err
 		}
@@ -133,11 +133,11 @@ func (m *Minter) rotate(ctx context.Context, family, secret string, check func(s
 
 // reused ends a chain whose older token came back. A secret that never was
 // part of it ends nothing: to know a chain's id must not be enough.
-func (m *Minter) reused(ctx context.Context, f store.OAuthFamily, g store.OAuthGrant, secret string) error {
+func (m *Minter) reused(ctx context.Context, f grants.Family, g grants.Grant, secret string) error {
 	if !m.wasGood(f, secret) {
 		return badRefresh()
 	}
-	if err := m.DB.EndOAuthFamily(ctx, f.ID); err != nil {
+	if err := m.DB.Grants.EndFamily(ctx, f.ID); err != nil {
 		return err
 	}
 	m.Changed("family", f.ID)
@@ -147,7 +147,7 @@ func (m *Minter) reused(ctx context.Context, f store.OAuthFamily, g store.OAuthG
 }
 
 // wasGood reports whether a secret is, or leads to, the one that is good.
-func (m *Minter) wasGood(f store.OAuthFamily, secret string) bool {
+func (m *Minter) wasGood(f grants.Family, secret string) bool {
 	for range min(f.Generation, generationMost) {
 		if bytes.Equal(auth.Hash(secret), f.Token) {
 			return true

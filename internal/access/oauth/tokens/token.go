@@ -12,7 +12,7 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/access/auth"
 	"github.com/beeos/beeos/internal/access/oauth/protocol"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/grants"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
@@ -90,7 +90,7 @@ func (m *Minter) redeem(ctx context.Context, form url.Values) (tokenAnswer, erro
 		}
 	}
 	secret := newRefreshSecret()
-	f, g, spent, err := m.DB.RedeemOAuth(ctx, auth.Hash(form.Get("code")), func(c store.OAuthCode, g store.OAuthGrant) (store.OAuthFamily, error) {
+	f, g, spent, err := m.DB.Grants.RedeemOAuth(ctx, auth.Hash(form.Get("code")), func(c grants.Code, g grants.Grant) (grants.Family, error) {
 		return m.familyOf(c, g, form, secret)
 	})
 	if spent != "" {
@@ -108,31 +108,31 @@ func (m *Minter) redeem(ctx context.Context, form url.Values) (tokenAnswer, erro
 
 // familyOf checks a code against the request that brings it, and returns the
 // chain of tokens that it begins.
-func (m *Minter) familyOf(c store.OAuthCode, g store.OAuthGrant, form url.Values, secret string) (store.OAuthFamily, error) {
+func (m *Minter) familyOf(c grants.Code, g grants.Grant, form url.Values, secret string) (grants.Family, error) {
 	now := m.Now()
 	switch {
 	case !now.Before(c.ExpiresAt):
-		return store.OAuthFamily{}, protocol.Refuse("invalid_grant", "the code is unknown, used or too old")
+		return grants.Family{}, protocol.Refuse("invalid_grant", "the code is unknown, used or too old")
 	case c.ClientID != form.Get("client_id") || c.RedirectURI != form.Get("redirect_uri"):
-		return store.OAuthFamily{}, protocol.Refuse("invalid_grant", "the code was issued to another client or redirect_uri")
+		return grants.Family{}, protocol.Refuse("invalid_grant", "the code was issued to another client or redirect_uri")
 	case !verifies(form.Get("code_verifier"), c.Challenge):
-		return store.OAuthFamily{}, protocol.Refuse("invalid_grant", "code_verifier does not fit code_challenge")
+		return grants.Family{}, protocol.Refuse("invalid_grant", "code_verifier does not fit code_challenge")
 	}
 	resource := c.Resource
 	if len(form["resource"]) > 0 {
 		given, refused := protocol.ReadResource(m.Issuer, form["resource"])
 		if refused != nil {
-			return store.OAuthFamily{}, refused
+			return grants.Family{}, refused
 		}
 		if given != resource && resource != m.Issuer { // the whole gateway may be narrowed
-			return store.OAuthFamily{}, protocol.Refuse("invalid_target", "the code was issued for another resource")
+			return grants.Family{}, protocol.Refuse("invalid_target", "the code was issued for another resource")
 		}
 		resource = given
 	}
 	if !m.covers(g, resource) {
-		return store.OAuthFamily{}, notCovered()
+		return grants.Family{}, notCovered()
 	}
-	return store.OAuthFamily{
+	return grants.Family{
 		ID: c.FamilyID, GrantID: g.ID, UserID: g.UserID, ClientID: c.ClientID, Resource: resource,
 		Token: auth.Hash(secret), Generation: 1, RotatedAt: now, ExpiresAt: until(g, now.Add(refreshFor)),
 	}, nil
@@ -147,7 +147,7 @@ func verifies(verifier, challenge string) bool {
 }
 
 // covers reports whether a grant still reaches a resource.
-func (m *Minter) covers(g store.OAuthGrant, resource string) bool {
+func (m *Minter) covers(g grants.Grant, resource string) bool {
 	_, agentID, ok := protocol.ParseResource(m.Issuer, resource)
 	if !ok || agentID == "" || g.All {
 		return ok
@@ -165,7 +165,7 @@ func notCovered() *protocol.Error {
 }
 
 // until is the earlier of a time and the end of a grant.
-func until(g store.OAuthGrant, t time.Time) time.Time {
+func until(g grants.Grant, t time.Time) time.Time {
 	if !g.ExpiresAt.IsZero() && g.ExpiresAt.Before(t) {
 		return g.ExpiresAt
 	}
@@ -173,7 +173,7 @@ func until(g store.OAuthGrant, t time.Time) time.Time {
 }
 
 // answerFor mints the access token of a chain and writes its refresh token.
-func (m *Minter) answerFor(f store.OAuthFamily, g store.OAuthGrant, secret string) (tokenAnswer, error) {
+func (m *Minter) answerFor(f grants.Family, g grants.Grant, secret string) (tokenAnswer, error) {
 	now := m.Now()
 	expires := until(g, now.Add(accessFor))
 	scope, agents := scopeOf(g)
@@ -191,7 +191,7 @@ func (m *Minter) answerFor(f store.OAuthFamily, g store.OAuthGrant, secret strin
 }
 
 // scopeOf is a grant as scope and as list.
-func scopeOf(g store.OAuthGrant) (scope string, agents []string) {
+func scopeOf(g grants.Grant) (scope string, agents []string) {
 	if g.All {
 		return protocol.AllScope, []string{"*"}
 	}

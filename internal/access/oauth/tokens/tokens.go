@@ -14,11 +14,12 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/audit"
 )
 
 // Options are the parts that a Minter stands on; all are needed.
 type Options struct {
-	DB     *store.DB
+	DB     *store.Store
 	Issuer string // without a slash at its end
 	Log    *slog.Logger
 	Now    func() time.Time
@@ -31,10 +32,9 @@ type Options struct {
 // Minter is the only code that makes tokens.
 type Minter struct {
 	Options
-	chain     []byte // makes each refresh token out of the one before
-	keys      keyring
-	rotations *store.Rotations
-	tokens    tokenCache
+	chain  []byte // makes each refresh token out of the one before
+	keys   keyring
+	tokens tokenCache
 
 	mu   sync.Mutex
 	used map[string]time.Time // grants, since the last flush
@@ -49,12 +49,12 @@ const (
 
 // New returns a Minter. Its first signing key is made when there is none.
 func New(ctx context.Context, opt Options) (*Minter, error) {
-	chain, err := opt.DB.Secret(ctx, "oauth refresh", func() []byte { return []byte(beeos.NewSecret("")) })
+	chain, err := opt.DB.Cluster.Secret(ctx, "oauth refresh", func() []byte { return []byte(beeos.NewSecret("")) })
 	if err != nil {
 		return nil, err
 	}
 	m := &Minter{
-		Options: opt, chain: chain, rotations: store.NewRotations(opt.DB),
+		Options: opt, chain: chain,
 		tokens: tokenCache{entries: map[tokenHash]*cachedToken{}}, used: map[string]time.Time{},
 	}
 	return m, m.keys.open(ctx, m.DB, opt.Now)
@@ -83,7 +83,7 @@ func (m *Minter) Run(ctx context.Context) error {
 		case <-keys.C:
 			err = m.keys.reload(ctx)
 		case <-prune.C:
-			err = m.DB.PruneOAuth(ctx, m.Now())
+			err = m.DB.Grants.Prune(ctx, m.Now())
 		case <-ctx.Done():
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastFlush)
 			defer cancel()
@@ -116,7 +116,7 @@ func (m *Minter) Changed(kind, id string) {
 
 // Audit writes a line into a person's trail. It is no reason to fail.
 func (m *Minter) Audit(ctx context.Context, userID, actor, action, subject string, detail map[string]string) {
-	err := m.DB.Audit(context.WithoutCancel(ctx), store.AuditRow{OwnerID: userID, At: m.Now(), Actor: actor, Action: action, Subject: subject, Detail: detail})
+	err := m.DB.Audit.Add(context.WithoutCancel(ctx), audit.Row{OwnerID: userID, At: m.Now(), Actor: actor, Action: action, Subject: subject, Detail: detail})
 	if err != nil {
 		m.Log.ErrorContext(ctx, "audit line not written", "action", action, "err", err)
 	}

@@ -26,7 +26,7 @@ const maxOpen = 128
 
 // Options are the parts that questions stand on.
 type Options struct {
-	DB        *store.DB
+	DB        *store.Store
 	Ledger    *ledger.Ledger
 	Bus       *bus.Bus
 	Calls     *invoke.Calls

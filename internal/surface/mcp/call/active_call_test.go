@@ -89,7 +89,7 @@ func newTestRunner(t *testing.T) *Runner {
 		t.Fatal(err)
 	}
 	t.Cleanup(b.Close)
-	l, err := ledger.Open(ctx, db, ledger.Options{Committed: invoke.Committed(b)})
+	l, err := ledger.Open(ctx, db.DB, ledger.Options{Committed: invoke.Committed(b)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,7 +25,7 @@ type Runner struct {
 }
 
 type Options struct {
-	DB      *store.DB
+	DB      *store.Store
 	Calls   *invoke.Calls
 	Bus     *bus.Bus
 	Catalog *catalog.Catalog

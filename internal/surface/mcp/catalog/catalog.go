@@ -23,7 +23,7 @@ const (
 // Catalog keeps what clients ask about agents ready to be written: an
 // immutable snapshot per agent, rebuilt when the agent's fingerprint changes.
 type Catalog struct {
-	db    *store.DB
+	db    *store.Store
 	calls *invoke.Calls // knows the agents
 	now   func() time.Time
 
@@ -32,7 +32,7 @@ type Catalog struct {
 	unions unions
 }
 
-func New(db *store.DB, calls *invoke.Calls, now func() time.Time) *Catalog {
+func New(db *store.Store, calls *invoke.Calls, now func() time.Time) *Catalog {
 	return &Catalog{db: db, calls: calls, now: now, agents: map[string]*Server{}, unions: unions{byScope: map[string]*Server{}}}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/beeos/beeos/internal/engine/invoke"
 	"github.com/beeos/beeos/internal/engine/ledger"
 	"github.com/beeos/beeos/internal/store"
+	agentstore "github.com/beeos/beeos/internal/store/agents"
 )
 
 // TestCatalog: a change shows with its agent; what did not change keeps its
@@ -32,7 +33,7 @@ func TestCatalog(t *testing.T) {
 	}
 	first := get()
 	off := false
-	if _, err := c.db.UpdateAgent(ctx, id, store.AgentPatch{SelfTool: &off}); err != nil {
+	if _, err := c.db.Agents.Update(ctx, id, agentstore.Patch{SelfTool: &off}); err != nil {
 		t.Fatal(err)
 	}
 	if get() != first {
@@ -47,7 +48,7 @@ func TestCatalog(t *testing.T) {
 	if third := get(); third == second || third.Lists != second.Lists {
 		t.Error("lists of the same fingerprint were built twice")
 	}
-	if err := c.db.DeleteAgent(ctx, id); err != nil {
+	if err := c.db.Agents.Delete(ctx, id); err != nil {
 		t.Fatal(err)
 	}
 	c.calls.Forget(id)
@@ -92,7 +93,7 @@ func TestUnionHearsOfQuotas(t *testing.T) {
 		t.Fatal(err)
 	}
 	clerk, quota := agentNamed(t, c, owner, "clerk").ID, 7
-	if _, err := c.db.UpdateAgent(t.Context(), clerk, store.AgentPatch{RateLimit: &quota}); err != nil {
+	if _, err := c.db.Agents.Update(t.Context(), clerk, agentstore.Patch{RateLimit: &quota}); err != nil {
 		t.Fatal(err)
 	}
 	c.calls.Forget(clerk)
@@ -119,17 +120,17 @@ func newTestCatalog(t *testing.T) (c *Catalog, owner string) {
 	must(err)
 	t.Cleanup(func() { db.Close() })
 	user := beeos.User{ID: beeos.NewID(), Email: "owner@example.com", Name: "owner", CreatedAt: time.Now()}
-	must(db.CreateUser(ctx, user))
+	must(db.People.CreateUser(ctx, user))
 	public, _, err := ed25519.GenerateKey(nil)
 	must(err)
 	instance := beeos.Instance{ID: "inst_" + beeos.NewID(), OwnerID: user.ID, Name: "here", PublicKey: public, CreatedAt: time.Now()}
-	must(db.CreateInstance(ctx, instance))
-	_, err = db.Sync(ctx, instance, []beeos.Definition{{Name: "clerk", Skills: []beeos.Skill{{Name: "web_search"}}}, {Name: "talker"}})
+	must(db.Instances.Create(ctx, instance))
+	_, err = db.Agents.Sync(ctx, instance, []beeos.Definition{{Name: "clerk", Skills: []beeos.Skill{{Name: "web_search"}}}, {Name: "talker"}})
 	must(err)
 	b, err := bus.Open(context.Background(), bus.Options{})
 	must(err)
 	t.Cleanup(b.Close)
-	l, err := ledger.Open(context.Background(), db, ledger.Options{Committed: invoke.Committed(b)})
+	l, err := ledger.Open(context.Background(), db.DB, ledger.Options{Committed: invoke.Committed(b)})
 	must(err)
 	t.Cleanup(func() { l.Close() })
 	return New(db, invoke.New(invoke.Options{Store: db, Ledger: l, Bus: b}), time.Now), user.ID
@@ -137,7 +138,7 @@ func newTestCatalog(t *testing.T) (c *Catalog, owner string) {
 
 func agentNamed(t *testing.T, c *Catalog, owner, name string) *beeos.Agent {
 	t.Helper()
-	agents, _, err := c.db.Agents(t.Context(), store.AgentFilter{OwnerID: owner, Limit: 10})
+	agents, _, err := c.db.Agents.List(t.Context(), agentstore.Filter{OwnerID: owner, Limit: 10})
 	if err != nil {
 		t.Fatal(err)
 	}

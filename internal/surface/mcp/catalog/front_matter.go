@@ -4,8 +4,9 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/beeos/beeos/internal/surface/mcp/wire"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/beeos/beeos/internal/surface/mcp/wire"
 )
 
 // frontMatterMax is how many bytes of YAML are parsed for one skill.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/access/auth"
-	"github.com/beeos/beeos/internal/store"
+	agentstore "github.com/beeos/beeos/internal/store/agents"
 )
 
 // POST /mcp is one server for all agents that a credential reaches: what they
@@ -115,7 +115,7 @@ func scopeOf(c *beeos.Caller) string {
 // unionMembers are the agents of the union, by slug.
 func (c *Catalog) unionMembers(ctx context.Context, caller beeos.Caller) ([]*Server, error) {
 	yes := true
-	f := store.AgentFilter{Active: &yes, MCPEnabled: &yes, Limit: unionAgents}
+	f := agentstore.Filter{Active: &yes, MCPEnabled: &yes, Limit: unionAgents}
 	switch {
 	case caller.IsAgentKey():
 		f.IDs = []string{caller.AgentID}
@@ -126,7 +126,7 @@ func (c *Catalog) unionMembers(ctx context.Context, caller beeos.Caller) ([]*Ser
 	default:
 		return nil, auth.Unknown()
 	}
-	agents, _, err := c.db.Agents(ctx, f)
+	agents, _, err := c.db.Agents.List(ctx, f)
 	if err != nil {
 		return nil, err
 	}

@@ -9,8 +9,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/beeos/beeos/internal/surface/mcp/wire"
 	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/beeos/beeos/internal/surface/mcp/wire"
 )
 
 // Schema is a tool's compiled inputSchema. An agent wrote it, so it may be

@@ -13,6 +13,7 @@ import (
 
 	"github.com/beeos/beeos/internal/engine/bus"
 	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/sessions"
 	"github.com/beeos/beeos/internal/surface/mcp/wire"
 )
 
@@ -29,7 +30,7 @@ type Registry struct {
 }
 
 type Options struct {
-	DB       *store.DB
+	DB       *store.Store
 	Bus      *bus.Bus
 	Log      *slog.Logger
 	Now      func() time.Time
@@ -39,7 +40,7 @@ type Options struct {
 // Open reads the key that seals sessions from the store, so that all
 // replicas share it, and the sessions that have ended.
 func Open(ctx context.Context, opt Options) (*Registry, error) {
-	secret, err := opt.DB.Secret(ctx, "mcp session", newSecret)
+	secret, err := opt.DB.Cluster.Secret(ctx, "mcp session", newSecret)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +73,7 @@ func (r *Registry) KeepFresh(ctx context.Context) error {
 }
 
 func (r *Registry) readEnded(ctx context.Context, since time.Time) error {
-	list, err := r.DB.EndedSessions(ctx, since)
+	list, err := r.DB.Sessions.ListEnded(ctx, since)
 	for _, s := range list {
 		if s.Expires.After(r.Now()) {
 			r.noteEnded(s.ID, s.Expires)
@@ -94,13 +95,13 @@ func (r *Registry) OpenSession(agentID, principal, id string) (*Session, error) 
 // EndSession makes the session unknown from now on, everywhere, for as long as
 // its id would open.
 func (r *Registry) EndSession(ctx context.Context, s *Session, expires time.Time) error {
-	if err := r.DB.EndSession(ctx, store.EndedSession{ID: s.Channel, EndedAt: r.Now(), Expires: expires}); err != nil {
+	if err := r.DB.Sessions.End(ctx, sessions.Ended{ID: s.Channel, EndedAt: r.Now(), Expires: expires}); err != nil {
 		return err
 	}
 	r.noteEnded(s.Channel, expires)
 	r.Bus.Control(bus.Control{Kind: bus.SessionEnded, ID: s.Channel})
 	// A client that hears it is over may try the next replica at once.
-	if nodes, err := r.DB.Nodes(ctx, time.Now().Add(-r.NodeDead)); err == nil {
+	if nodes, err := r.DB.Cluster.ListNodes(ctx, time.Now().Add(-r.NodeDead)); err == nil {
 		r.Bus.Settle(ctx, len(nodes)-1)
 	}
 	return nil

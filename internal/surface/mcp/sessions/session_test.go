@@ -6,8 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/beeos/beeos/internal/surface/mcp/wire"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/beeos/beeos/internal/surface/mcp/wire"
 )
 
 func TestSessionID(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 	"github.com/beeos/beeos/internal/engine/invoke"
 	"github.com/beeos/beeos/internal/engine/ledger"
 	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/approvals"
 	"github.com/beeos/beeos/internal/surface/web/page"
 )
 
@@ -26,7 +27,7 @@ var templates embed.FS
 // Options is what the chat stands on.
 type Options struct {
 	Pages  *page.Server
-	DB     *store.DB
+	DB     *store.Store
 	Ledger *ledger.Ledger
 	Bus    *bus.Bus // nil: an answer shows when it is complete
 	Calls  *invoke.Calls
@@ -36,7 +37,7 @@ type Options struct {
 	// What other rooms of the console know.
 	Online        func(ctx context.Context, a *beeos.Agent) bool
 	DescribeAgent func(ctx context.Context, a *beeos.Agent) (page.AgentRow, error)
-	ShowApprovals func(ctx context.Context, v *page.Visitor, list []store.Approval) []page.ApprovalCard
+	ShowApprovals func(ctx context.Context, v *page.Visitor, list []approvals.Approval) []page.ApprovalCard
 	Acts          *act.Acts
 }
 
@@ -85,7 +86,7 @@ func (c conversation) path() string {
 // its agent and it is their own; without an id it is one that has not begun.
 // What they may not see looks the same as what does not exist.
 func (c *Chat) findConversation(r *http.Request, v *page.Visitor) (conversation, error) {
-	a, err := c.DB.Agent(r.Context(), r.PathValue("agent"))
+	a, err := c.DB.Agents.Get(r.Context(), r.PathValue("agent"))
 	if err == nil && !v.Caller().MayReach(a) {
 		err = beeos.Errorf(beeos.AgentNotFound, "there is no such agent; check the id, or list your agents")
 	}

@@ -22,7 +22,7 @@ var templates embed.FS
 // Options is what signing in stands on.
 type Options struct {
 	Pages  *page.Server
-	DB     *store.DB
+	DB     *store.Store
 	People *signin.People
 	OAuth  *oauth.Server
 	OIDC   *signin.OIDC // nil: no outside provider

@@ -4,13 +4,13 @@ import (
 	"net/http"
 	"net/url"
 
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/people"
 	"github.com/beeos/beeos/internal/surface/web/page"
 )
 
 // linkData is the form behind a link that works once.
 type linkData struct {
-	Link         store.Link
+	Link         people.Link
 	Token        string
 	Name, Email  string
 	Insecure     string
@@ -26,7 +26,7 @@ func (s *SignIn) showLinkForm(w http.ResponseWriter, r *http.Request, status int
 	if err != nil {
 		return err
 	}
-	d.Link, d.Setup, d.Reset = l, l.Kind == store.SetupLink, l.Kind == store.ResetLink
+	d.Link, d.Setup, d.Reset = l, l.Kind == people.SetupLink, l.Kind == people.ResetLink
 	if l.Email != "" {
 		d.Email = l.Email
 	}

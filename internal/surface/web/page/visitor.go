@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/people"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
@@ -21,7 +21,7 @@ const sessionSeconds = 30 * 24 * 60 * 60
 // Visitor is who looks at a page; the zero User is nobody.
 type Visitor struct {
 	User  beeos.User
-	Login store.Login
+	Login people.Login
 	token string
 }
 
@@ -62,7 +62,7 @@ func (s *Server) BeginSession(w http.ResponseWriter, r *http.Request, v *Visitor
 			return err
 		}
 	}
-	token, err := s.People.Begin(r.Context(), u, store.Login{Method: method, Address: httpd.ClientIP(r), Device: describeDevice(r.UserAgent())})
+	token, err := s.People.Begin(r.Context(), u, people.Login{Method: method, Address: httpd.ClientIP(r), Device: describeDevice(r.UserAgent())})
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/access/approval"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/approvals"
 	"github.com/beeos/beeos/internal/surface/web/page"
 	"github.com/beeos/beeos/internal/surface/web/safetext"
 )
@@ -161,7 +161,7 @@ type ToolCall struct {
 // Status says in a word how the call stands.
 func (c *ToolCall) Status() string {
 	switch {
-	case c.Approval != nil && c.Approval.State == string(store.ApprovalRejected):
+	case c.Approval != nil && c.Approval.State == string(approvals.Rejected):
 		return "rejected"
 	case c.Failed:
 		return "failed"
@@ -184,7 +184,7 @@ func (c *ToolCall) Mood() string {
 
 // matches reports whether an approval was asked for this call. Agents put the
 // skill in front of a tool's name.
-func (c *ToolCall) matches(a *store.Approval) bool {
+func (c *ToolCall) matches(a *approvals.Approval) bool {
 	name := a.Tool
 	if a.Skill != "" {
 		name = a.Skill + "__" + a.Tool

@@ -9,7 +9,7 @@ import (
 	"sync"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/approvals"
 	"github.com/beeos/beeos/internal/surface/web/page"
 )
 
@@ -126,7 +126,7 @@ func (t *Transcript) Unsettled(all bool) (ids, open []string) {
 type Findings struct {
 	Online    bool                     // the agent is connected
 	Forms     map[string][]beeos.Event // by turn: the forms that are open, where that is known
-	Approvals []store.Approval         // of all turns
+	Approvals []approvals.Approval     // of all turns
 	Cards     []page.ApprovalCard      // of Approvals, in the same order
 }
 

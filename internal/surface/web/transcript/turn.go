@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/store"
+	approvalstore "github.com/beeos/beeos/internal/store/approvals"
 	"github.com/beeos/beeos/internal/surface/web/page"
 	"github.com/beeos/beeos/internal/surface/web/safetext"
 )
@@ -189,7 +189,7 @@ func describeFailure(m *beeos.Message, agent string) (problem, advice string) {
 
 // setApprovals puts each approval of the turn beside the tool call that it was
 // asked for. The lists are of all turns; cards[i] shows approvals[i].
-func (u *Turn) setApprovals(approvals []store.Approval, cards []page.ApprovalCard) {
+func (u *Turn) setApprovals(approvals []approvalstore.Approval, cards []page.ApprovalCard) {
 	u.settled, u.Approvals = !u.Open, nil
 	for _, c := range u.ToolCalls {
 		c.Approval = nil

@@ -1,0 +1,112 @@
+package approvals
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/store/audit"
+	"github.com/beeos/beeos/internal/store/database"
+)
+
+// Verdict is what somebody decides about an approval.
+type Verdict struct {
+	ID     string
+	State  State
+	By     string
+	Via    string
+	Reason string
+	At     time.Time
+}
+
+// The first verdict counts. One that comes too late is none, unless it says
+// just that. What is approved may be used for as long as the decision could
+// have taken; what is withdrawn may be asked again.
+const decideApproval = `UPDATE approvals SET open = FALSE, state = CAST($2 AS TEXT), decided_by = $3, via = $4, reason = $5, decided_at = CAST($6 AS BIGINT),
+		spent = CAST($2 AS TEXT) = 'withdrawn',
+		expires_at = CASE WHEN CAST($2 AS TEXT) = 'approved' THEN CAST($6 AS BIGINT) + expires_at - created_at ELSE expires_at END
+	WHERE id = $1 AND open AND (CAST($2 AS TEXT) = 'withdrawn' OR (CAST($2 AS TEXT) = 'expired') = (expires_at <= CAST($6 AS BIGINT)))
+	RETURNING ` + approvalColumns
+
+// Decide settles an approval and writes it down in the audit trail, in
+// one transaction. Of several who decide at once one wins; the others get the
+// row as it is.
+func (tb *Table) Decide(ctx context.Context, v Verdict) (a Approval, won bool, err error) {
+	err = tb.db.Tx(ctx, func(tx *sql.Tx) error {
+		won = false
+		a, err = scanApproval(tx.QueryRowContext(ctx, decideApproval, v.ID, string(v.State), v.By, v.Via, v.Reason, database.Micros(v.At)))
+		if database.IsAbsent(err) {
+			a, err = scanApproval(tx.QueryRowContext(ctx, approvalSelect+"WHERE id = $1", v.ID))
+			return err
+		}
+		if err != nil {
+			return err
+		}
+		won = true
+		return audit.Insert(ctx, tx, auditOf(&a))
+	})
+	if database.IsAbsent(err) {
+		return a, false, database.NotFound("approval")
+	}
+	if err != nil {
+		return a, false, fmt.Errorf("decide approval: %w", err)
+	}
+	return a, won, nil
+}
+
+// Use uses an approval up, for exactly these arguments and under the
+// rules by which it was given. The same request may do so twice.
+func (tb *Table) Use(ctx context.Context, id string, hash []byte, policyVersion, request string, now time.Time) error {
+	res, err := tb.db.Write(ctx, `UPDATE approvals SET spent = TRUE, used_by = $2, used_at = $3
+		WHERE id = $1 AND state = 'approved' AND NOT spent AND hash = $4 AND policy_version = $5 AND expires_at > $3`,
+		id, request, database.Micros(now), hash, policyVersion)
+	if err != nil {
+		return fmt.Errorf("use approval: %w", err)
+	}
+	if n, err := res.RowsAffected(); err != nil || n == 1 {
+		return err
+	}
+	a, err := tb.Get(ctx, id)
+	if err != nil {
+		return err
+	}
+	refuse := func(why string) error {
+		return beeos.Errorf(beeos.Forbidden, "this approval is no good here: %s; ask for another one", why)
+	}
+	switch {
+	case !bytes.Equal(a.Hash, hash):
+		return refuse("it was given for other arguments")
+	case a.State != Approved:
+		return refuse("it is " + string(a.State))
+	case a.PolicyVersion != policyVersion:
+		return refuse("the rules have changed since it was asked for")
+	case a.Spent && a.UsedBy != "" && a.UsedBy == request:
+		return nil
+	case a.Spent:
+		return refuse("it was used already")
+	}
+	return refuse("it is too old")
+}
+
+// ListLapsed returns open approvals that are past their time, and those
+// whose turn has ended.
+func (tb *Table) ListLapsed(ctx context.Context, now time.Time) (late, left []string, err error) {
+	if late, err = database.ReadTexts(ctx, tb.db, "SELECT id FROM approvals WHERE open AND expires_at <= $1", database.Micros(now)); err == nil {
+		left, err = database.ReadTexts(ctx, tb.db, "SELECT id FROM approvals WHERE open AND NOT EXISTS (SELECT 1 FROM deliveries WHERE deliveries.turn = approvals.turn)")
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("look for lapsed approvals: %w", err)
+	}
+	return late, left, nil
+}
+
+// Forget deletes what was decided before then.
+func (tb *Table) Forget(ctx context.Context, before time.Time) error {
+	if _, err := tb.db.Write(ctx, "DELETE FROM approvals WHERE NOT open AND created_at < $1", database.Micros(before)); err != nil {
+		return fmt.Errorf("forget approvals: %w", err)
+	}
+	return nil
+}

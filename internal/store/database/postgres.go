@@ -1,0 +1,179 @@
+package database
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
+	"github.com/jackc/pgx/v5/stdlib"
+)
+
+const (
+	PostgresConns   = 20 // per replica, unless the URL has pool_max_conns
+	postgresFewest  = 4  // the ledger's writers keep two; the rest is for everybody else
+	postgresTimeout = 10 * time.Second
+	postgresGrace   = time.Second // for a query whose caller has left
+	postgresForm    = "postgres://user:password@host:5432/database"
+)
+
+// openPostgres connects to the server that dsn names. No error repeats the
+// URL, because it holds a password.
+func openPostgres(ctx context.Context, dsn string) (*DB, error) {
+	cfg, conns, err := parsePostgres(dsn)
+	if err != nil {
+		return nil, err
+	}
+	pool := stdlib.OpenDB(*cfg, stdlib.OptionShouldPing(dubious))
+	pool.SetMaxOpenConns(conns)
+	pool.SetMaxIdleConns(conns)
+	pool.SetConnMaxIdleTime(5 * time.Minute)
+	if err := pool.PingContext(ctx); err != nil {
+		pool.Close()
+		return nil, postgresTrouble(cfg, err)
+	}
+	return &DB{DB: pool, Postgres: true}, nil
+}
+
+// dubious reports whether a connection of the pool is to be tried out before
+// somebody gets it. After a restart of PostgreSQL all of them are dead, and
+// nobody is to hear of it who comes later.
+func dubious(_ context.Context, p stdlib.ShouldPingParams) bool {
+	return p.IdleDuration > time.Second || Stale(p.Conn.PgConn().Conn())
+}
+
+func parsePostgres(dsn string) (*pgx.ConnConfig, int, error) {
+	u, err := url.Parse(dsn)
+	if err != nil || strings.Contains(u.Path, "@") {
+		// The cause would quote a piece of the URL, perhaps of the password.
+		return nil, 0, fmt.Errorf("the database URL cannot be read; write it as %s and percent-encode special characters in the password", postgresForm)
+	}
+	params := u.Query()
+	fsync, err := durability(params)
+	if err != nil {
+		return nil, 0, err
+	}
+	conns := PostgresConns
+	if v := params.Get("pool_max_conns"); v != "" {
+		if conns, err = strconv.Atoi(v); err != nil || conns < postgresFewest {
+			return nil, 0, fmt.Errorf("pool_max_conns in the database URL is %q; use a number from %d on", v, postgresFewest)
+		}
+		params.Del("pool_max_conns")
+	}
+	u.RawQuery = params.Encode()
+	cfg, err := pgx.ParseConfig(u.String())
+	if err != nil {
+		var bad *pgconn.ParseConfigError
+		if errors.As(err, &bad) {
+			err = cmp.Or(bad.Unwrap(), errors.New("a part of it is not valid")) // bad's own text quotes the URL
+		}
+		return nil, 0, fmt.Errorf("the database URL cannot be used; write it as %s: %w", postgresForm, err)
+	}
+	if cfg.ConnectTimeout == 0 {
+		cfg.ConnectTimeout = postgresTimeout
+	}
+	if cfg.RuntimeParams["application_name"] == "" {
+		cfg.RuntimeParams["application_name"] = "beeos"
+	}
+	// A deadline in the past ends the query and, because the connection cannot
+	// be used again, the connection. It can also be noticed so late that it is
+	// the next caller's query that fails. Most queries take less time than
+	// making a connection, so one whose caller has left may end by itself.
+	cfg.BuildContextWatcherHandler = func(c *pgconn.PgConn) ctxwatch.Handler {
+		return &pgconn.DeadlineContextWatcherHandler{Conn: c.Conn(), DeadlineDelay: postgresGrace}
+	}
+	if !fsync {
+		cfg.RuntimeParams["synchronous_commit"] = "off"
+	}
+	return cfg, conns, nil
+}
+
+// postgresTrouble says what to do about a server that does not let us in.
+func postgresTrouble(cfg *pgx.ConnConfig, err error) error {
+	where := net.JoinHostPort(cfg.Host, strconv.Itoa(int(cfg.Port)))
+	if strings.HasPrefix(cfg.Host, "/") {
+		where = cfg.Host
+	}
+	err = oneLine{err}
+	var pg *pgconn.PgError
+	if !errors.As(err, &pg) {
+		return fmt.Errorf("PostgreSQL at %s cannot be reached; start it or correct the database URL: %w", where, err)
+	}
+	switch pg.Code {
+	case "28P01", "28000":
+		return fmt.Errorf("PostgreSQL at %s refuses user %q; correct user and password in the database URL: %w", where, cfg.User, err)
+	case "3D000":
+		return fmt.Errorf("PostgreSQL at %s has no database %q; create it with: createdb %s: %w", where, cfg.Database, cfg.Database, err)
+	case "53300":
+		return fmt.Errorf("PostgreSQL at %s has no free connection; raise its max_connections or add pool_max_conns to the database URL: %w", where, err)
+	case "57P03":
+		return fmt.Errorf("PostgreSQL at %s is still starting; try again in a moment: %w", where, err)
+	}
+	return fmt.Errorf("PostgreSQL at %s does not accept us; correct the database URL: %w", where, err)
+}
+
+// oneLine flattens the text of an error that lists one attempt per line.
+type oneLine struct{ error }
+
+func (e oneLine) Error() string { return strings.Join(strings.Fields(e.error.Error()), " ") }
+func (e oneLine) Unwrap() error { return e.error }
+
+// passing reports whether the same transaction may work when tried again:
+// the database chose it as the victim of a conflict.
+func passing(err error) bool {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		return pg.Code == "40001" || pg.Code == "40P01" // serialization failure, deadlock
+	}
+	return passingSQLite(err)
+}
+
+// cutOff reports whether the connection broke: the server has ended, or the
+// way to it.
+func cutOff(err error) bool {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		return pg.Code == "57P01" || pg.Code == "57P02" // shut down by somebody, or after a crash
+	}
+	return pgconn.SafeToRetry(err) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+}
+
+// IsBroken reports whether a connection that somebody holds can no longer be
+// used. The pool only knows of those that it was told about.
+func IsBroken(conn *sql.Conn) bool {
+	return conn.Raw(func(c any) error {
+		if pg, ok := c.(*stdlib.Conn); ok && pg.Conn().IsClosed() {
+			return driver.ErrBadConn
+		}
+		return nil
+	}) != nil
+}
+
+// IsDuplicate reports whether a unique index refused a row.
+func IsDuplicate(err error) bool {
+	var pg *pgconn.PgError
+	if errors.As(err, &pg) {
+		return pg.Code == "23505"
+	}
+	return duplicateSQLite(err)
+}
+
+// IsAbsent reports whether a lookup found nothing, for the ledger as well.
+// PostgreSQL refuses to look for text that it could never hold (zero bytes,
+// broken UTF-8); that is the same answer.
+func IsAbsent(err error) bool {
+	var pg *pgconn.PgError
+	return errors.Is(err, sql.ErrNoRows) || errors.As(err, &pg) && pg.Code == "22021"
+}

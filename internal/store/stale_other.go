@@ -1,8 +1,0 @@
-//go:build !unix
-
-package store
-
-import "net"
-
-// stale cannot be told here; connections are tried out when they have rested.
-func stale(net.Conn) bool { return false }
