@@ -53,7 +53,7 @@ dev: ## Everything on this machine, with a demo agent
 
 docs: ## Write the generated pages, check all of them
 	$(GO) test ./internal/config ./api -update
-	$(GO) test -run TestDocs .
+	$(GO) test -run TestDocs . -update
 	$(GO) test ./test/docs
 
 setup: ## Install what the tests need and is missing

@@ -1,10 +1,14 @@
 package beeos_test
 
 import (
+	"flag"
+	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -61,20 +65,56 @@ func TestDocsListDecisions(t *testing.T) {
 	}
 }
 
-// TestDocsNameEveryPackage keeps the table of docs/architecture.md complete.
-func TestDocsNameEveryPackage(t *testing.T) {
-	page := read(t, "docs/architecture.md")
-	seen := map[string]bool{}
+var update = flag.Bool("update", false, "write the generated documents instead of comparing them")
+
+// TestDocsListPackages keeps docs/packages.md what the packages say of
+// themselves: the first sentence of each package comment, level by level.
+func TestDocsListPackages(t *testing.T) {
+	const page = "docs/packages.md"
+	says := map[string]string{}
 	for _, s := range sources(t) {
-		name := filepath.Base(s.dir)
-		if s.dir == "" || seen[s.dir] || !ships(s.dir) || strings.HasPrefix(s.dir, "examples") {
-			continue
-		}
-		seen[s.dir] = true
-		if !strings.Contains(page, "`"+s.dir+"`") && !strings.Contains(page, "`"+name+"`") {
-			t.Errorf("docs/architecture.md does not name package %s.\n\tAdd it to the table of packages.", s.dir)
+		if doc := s.file.Doc.Text(); doc != "" && s.dir != "" && (!s.test || says[s.dir] == "") {
+			says[s.dir] = firstSentence(doc)
 		}
 	}
+	var b strings.Builder
+	b.WriteString("# Packages\n\nEvery package with the first sentence of its comment, from the lowest level to the highest; `go doc ./FOLDER`\n" +
+		"has the rest. This page is generated: change the comment, then run `go test . -update`.\n")
+	for _, level := range levels {
+		for _, entry := range level {
+			dirs := slices.Sorted(maps.Keys(says))
+			dirs = slices.DeleteFunc(dirs, func(dir string) bool { return !within(dir, entry) })
+			if len(dirs) == 0 {
+				continue
+			}
+			fmt.Fprintf(&b, "\n## %s\n\n| package | |\n|---|---|\n", entry)
+			for _, dir := range dirs {
+				fmt.Fprintf(&b, "| `%s` | %s |\n", dir, says[dir])
+			}
+		}
+	}
+	if *update {
+		if err := os.WriteFile(page, []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if read(t, page) != b.String() {
+		t.Errorf("%s is not what the packages say.\n\tRun: go test . -update", page)
+	}
+}
+
+// firstSentence is what a package comment says after its name, up to the first
+// full stop, or colon where the sentence is long.
+func firstSentence(doc string) string {
+	text := strings.Join(strings.Fields(doc), " ")
+	if words := strings.SplitN(text, " ", 3); len(words) == 3 && words[0] == "Package" {
+		text = words[2]
+	}
+	text, _, _ = strings.Cut(text, ". ")
+	if head, _, ok := strings.Cut(text, ": "); ok && len(text) > 160 { // the rest is a list of files
+		text = head
+	}
+	return strings.ReplaceAll(strings.TrimSuffix(text, "."), "|", "\\|")
 }
 
 func documents(t *testing.T) []string {

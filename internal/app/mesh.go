@@ -18,7 +18,7 @@ const (
 	natsWait = 10 * time.Second // for a NATS that is started together with this node
 )
 
-// openBus joins the nerve: an external NATS, the mesh of the nodes that share
+// openBus joins the bus: an external NATS, the mesh of the nodes that share
 // this database, or nobody.
 func (p *parts) openBus(ctx context.Context) (*bus.Bus, error) {
 	opt := bus.Options{NodeID: p.node, URL: p.cfg.NATSURL, Cluster: p.cfg.ClusterAddr, Log: p.log, Wait: natsWait}

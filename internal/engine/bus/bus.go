@@ -1,4 +1,4 @@
-// Package bus is the nerve between the nodes of one BeeOS: dispatch of
+// Package bus connects the nodes of one BeeOS: dispatch of
 // messages to whichever node holds an agent's socket (dispatch.go), presence,
 // live events of a channel (events.go), notices of what the ledger committed,
 // small control messages to everyone (control.go), and what agents are waiting
@@ -28,7 +28,7 @@ import (
 // ErrNobody is the answer when no node serves the agent.
 var ErrNobody = errors.New("no instance of the agent is connected")
 
-// Options says where the nerve runs.
+// Options says where the bus runs.
 type Options struct {
 	NodeID  string   // names this node; fresh when empty
 	URL     string   // an external NATS; empty = embedded
@@ -40,7 +40,7 @@ type Options struct {
 	Wait time.Duration // how long an external NATS may take to appear
 }
 
-// Bus is one node's end of the nerve.
+// Bus is one node's end of the bus.
 type Bus struct {
 	node   string
 	log    *slog.Logger
@@ -112,7 +112,7 @@ func Open(ctx context.Context, opt Options) (*Bus, error) {
 // Node returns this node's id.
 func (b *Bus) Node() string { return b.node }
 
-// Close takes this node off the nerve.
+// Close takes this node off the bus.
 func (b *Bus) Close() {
 	if b.nc != nil {
 		b.nc.Close()
@@ -139,7 +139,7 @@ func (b *Bus) read(from chan *nats.Msg, handle func(*nats.Msg) error) {
 	}
 }
 
-// Ready reports why the nerve cannot carry anything now; nil when it can.
+// Ready reports why the bus cannot carry anything now; nil when it can.
 func (b *Bus) Ready() error {
 	if !b.nc.IsConnected() {
 		return errors.New("not connected to NATS; check NATS_URL")
