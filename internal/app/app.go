@@ -144,7 +144,7 @@ func (p *parts) open(ctx context.Context) (err error) {
 		return err
 	}
 	p.calls = invoke.New(invoke.Options{
-		Store: p.db, Ledger: p.ledger, Bus: p.bus, Files: p.files, Log: p.log,
+		Agents: p.db.Agents, Approvals: p.db.Approvals, Cluster: p.db.Cluster, Ledger: p.ledger, Bus: p.bus, Files: p.files, Log: p.log,
 		Timeout: p.cfg.CallTimeout, RateLimit: p.cfg.RateLimit, OnCall: p.onCall,
 	})
 	p.approvals = approval.New(approval.Options{DB: p.db, Ledger: p.ledger, Bus: p.bus, Log: p.log, Web: p.info.Web, Keep: p.cfg.Retention})

@@ -19,7 +19,7 @@ func (p *parts) openFiles(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.files = &files.Files{DB: p.db, Links: &blob.Signer{Key: key, Base: p.info.REST}, Log: p.log, Now: time.Now}
+	p.files = &files.Files{Table: p.db.Files, Links: &blob.Signer{Key: key, Base: p.info.REST}, Log: p.log, Now: time.Now}
 	if !p.cfg.Runs("rest") {
 		return nil
 	}

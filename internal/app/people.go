@@ -21,7 +21,7 @@ func (p *parts) openPeople(ctx context.Context) (err error) {
 		login = p.info.Web
 	}
 	p.oauth, err = oauth.New(ctx, oauth.Options{
-		DB: p.db, Issuer: p.info.MCP, LoginURL: login, Log: p.log, Now: p.opt.Now, AllowPrivate: p.cfg.AllowPrivate, Tell: func(_, id string) { tell(id) },
+		Grants: p.db.Grants, Agents: p.db.Agents, Trail: p.db.Audit, Cluster: p.db.Cluster, Issuer: p.info.MCP, LoginURL: login, Log: p.log, Now: p.opt.Now, AllowPrivate: p.cfg.AllowPrivate, Tell: func(_, id string) { tell(id) },
 	})
 	if err != nil {
 		return fmt.Errorf("open the authorization server: %w", err)

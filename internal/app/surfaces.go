@@ -127,7 +127,7 @@ func (p *parts) card() func(*beeos.Agent) (web.Card, error) {
 
 func (p *parts) mcp(ctx context.Context) (http.Handler, error) {
 	g, err := mcp.New(mcp.Options{
-		Context: ctx, DB: p.db, Auth: p.auth, OAuth: p.oauth, Calls: p.calls, PublicURL: p.info.MCP,
+		Context: ctx, Agents: p.db.Agents, Sessions: p.db.Sessions, Cluster: p.db.Cluster, Auth: p.auth, OAuth: p.oauth, Calls: p.calls, PublicURL: p.info.MCP,
 		Origins: p.cfg.MCP.Origins, Strict: p.cfg.MCP.Strict, Log: p.log, Bus: p.bus, NodeDead: nodeDead,
 	})
 	if err != nil {
@@ -155,7 +155,7 @@ func (p *parts) rest() http.Handler {
 }
 
 func (p *parts) agents() http.Handler {
-	g := agentgateway.New(agentgateway.Options{DB: p.db, Auth: p.auth, Ledger: p.ledger, Bus: p.bus, Calls: p.calls, Files: p.files, Approvals: p.approvals, Log: p.log})
+	g := agentgateway.New(agentgateway.Options{Agents: p.db.Agents, Instances: p.db.Instances, Audit: p.db.Audit, Auth: p.auth, Ledger: p.ledger, Bus: p.bus, Calls: p.calls, Files: p.files, Approvals: p.approvals, Log: p.log})
 	p.run = append(p.run, g.Run)
 	p.metrics.Gauge("connected_agents", "Agent connections on this node.", func() float64 { return float64(g.Connections()) })
 	return g

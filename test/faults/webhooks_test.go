@@ -121,7 +121,7 @@ func TestT62WorkerKilledTwentyTimes(t *testing.T) {
 func registerMany(t *testing.T, n *node, a *agentProcess, key, url string, count int) {
 	t.Helper()
 	db := n.open()
-	hooks, err := webhook.New(t.Context(), webhook.Options{DB: db, AllowPrivate: true})
+	hooks, err := webhook.New(t.Context(), webhook.Options{Webhooks: db.Webhooks, Cluster: db.Cluster, AllowPrivate: true})
 	if err != nil {
 		t.Fatal(err)
 	}

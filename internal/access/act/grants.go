@@ -53,7 +53,7 @@ func (a *Acts) RotateSigningKey(ctx context.Context, c beeos.Caller) error {
 	if err := a.requireAdmin(ctx, c); err != nil {
 		return err
 	}
-	id, err := tokens.Rotate(ctx, a.DB, a.Now())
+	id, err := tokens.Rotate(ctx, a.DB.Grants, a.Now())
 	if err != nil {
 		return err
 	}

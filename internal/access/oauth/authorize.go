@@ -49,7 +49,7 @@ func (s *Server) authorize(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	tx.Binder = auth.Hash(s.bind(w, r))
-	if err := s.db.Grants.BeginFlow(r.Context(), tx); err != nil {
+	if err := s.opt.Grants.BeginFlow(r.Context(), tx); err != nil {
 		pageFor(w, r, err)
 		return
 	}

@@ -23,7 +23,7 @@ func (s *Server) back(w http.ResponseWriter, r *http.Request) {
 		pageFor(w, r, err)
 		return
 	}
-	t, err := s.db.Grants.TakeFlow(r.Context(), q.Get("tx"), auth.Hash(q.Get("_bt")), s.opt.Now())
+	t, err := s.opt.Grants.TakeFlow(r.Context(), q.Get("tx"), auth.Hash(q.Get("_bt")), s.opt.Now())
 	if beeos.CodeOf(err) == beeos.NotFound && err != nil {
 		page(w, r, http.StatusForbidden, "This request to connect an app is over or too old. Start again in the app.")
 		return
@@ -57,7 +57,7 @@ func (s *Server) back(w http.ResponseWriter, r *http.Request) {
 func (s *Server) grant(ctx context.Context, t grants.Flow) (string, error) {
 	at, code := s.opt.Now(), beeos.NewSecret(codePrefix)
 	shown := shownClient(t.ClientID, t.ClientName, t.RedirectURI)
-	id, err := s.db.Grants.GrantOAuth(ctx, grants.Grant{
+	id, err := s.opt.Grants.GrantOAuth(ctx, grants.Grant{
 		ID: beeos.NewID(), UserID: t.UserID, ClientID: t.ClientID, ClientName: t.ClientName, ClientHost: shown.Host,
 		Agents: t.Agents, All: t.All, CreatedAt: at, ExpiresAt: t.Until,
 	}, grants.Code{

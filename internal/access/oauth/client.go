@@ -34,7 +34,7 @@ func (s *Server) client(ctx context.Context, id, from string) (client, error) {
 	if !strings.HasPrefix(id, clientPrefix) {
 		return s.documents.client(ctx, id, from)
 	}
-	c, err := s.db.Grants.GetClient(ctx, id, s.opt.Now())
+	c, err := s.opt.Grants.GetClient(ctx, id, s.opt.Now())
 	if err != nil {
 		if beeos.CodeOf(err) == beeos.NotFound {
 			err = refusal("invalid_client", "it is not registered here, or its registration has expired; remove the server from the app and add it again")

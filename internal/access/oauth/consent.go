@@ -44,7 +44,7 @@ type Ask struct {
 
 // Ask returns an open request; NotFound when there is none.
 func (s *Server) Ask(ctx context.Context, tx string) (Ask, error) {
-	t, err := s.db.Grants.GetFlow(ctx, tx, s.opt.Now())
+	t, err := s.opt.Grants.GetFlow(ctx, tx, s.opt.Now())
 	if err != nil {
 		return Ask{}, err
 	}
@@ -81,7 +81,7 @@ func (s *Server) AskFor(ctx context.Context, tx, userID string) (Ask, error) {
 	if err != nil {
 		return a, err
 	}
-	g, err := s.db.Grants.GetLiveGrant(ctx, userID, a.Client.ID)
+	g, err := s.opt.Grants.GetLiveGrant(ctx, userID, a.Client.ID)
 	if err != nil && beeos.CodeOf(err) != beeos.NotFound {
 		return a, err
 	}
@@ -105,7 +105,7 @@ func (s *Server) Allow(ctx context.Context, tx, userID string, c Choice) (string
 	if c.For < 0 {
 		return "", beeos.Errorf(beeos.InvalidParam, "choose a time in the future, or none")
 	}
-	t, err := s.db.Grants.GetFlow(ctx, tx, s.opt.Now())
+	t, err := s.opt.Grants.GetFlow(ctx, tx, s.opt.Now())
 	if err != nil {
 		return "", err
 	}
@@ -140,7 +140,7 @@ func (s *Server) grantable(ctx context.Context, userID string, c Choice, wanted 
 	case len(c.Agents) > agentsMost:
 		return nil, beeos.Errorf(beeos.InvalidParam, "at most %d agents can be picked by name; pick fewer, or all", agentsMost)
 	}
-	list, _, err := s.db.Agents.List(ctx, f)
+	list, _, err := s.opt.Agents.List(ctx, f)
 	if err != nil {
 		return nil, err
 	}
@@ -162,7 +162,7 @@ func (s *Server) Deny(ctx context.Context, tx, userID string) (string, error) {
 func (s *Server) answer(ctx context.Context, t grants.Flow) (string, error) {
 	ticket := beeos.NewSecret("")
 	t.Ticket = auth.Hash(ticket)
-	if err := s.db.Grants.AnswerFlow(ctx, t, s.opt.Now()); err != nil {
+	if err := s.opt.Grants.AnswerFlow(ctx, t, s.opt.Now()); err != nil {
 		return "", err
 	}
 	return s.issuer + "/oauth/return?" + url.Values{"tx": {t.ID}, "_bt": {ticket}}.Encode(), nil

@@ -13,7 +13,7 @@ func (s *Server) Grants(ctx context.Context, userID string) ([]grants.Grant, err
 	if userID == "" { // would be everybody's
 		return nil, beeos.Errorf(beeos.NotFound, "there is no such user; check the id")
 	}
-	return s.db.Grants.ListGrants(ctx, userID)
+	return s.opt.Grants.ListGrants(ctx, userID)
 }
 
 // Narrow leaves a grant only some of its agents, from the next call on. It
@@ -24,7 +24,7 @@ func (s *Server) Narrow(ctx context.Context, userID, grantID string, agents []st
 	if err != nil {
 		return err
 	}
-	_, err = s.db.Grants.NarrowGrant(ctx, userID, grantID, func(g grants.Grant) ([]string, error) {
+	_, err = s.opt.Grants.NarrowGrant(ctx, userID, grantID, func(g grants.Grant) ([]string, error) {
 		stay := own
 		if !g.All {
 			stay = slices.DeleteFunc(slices.Clone(own), func(id string) bool { return !slices.Contains(g.Agents, id) })

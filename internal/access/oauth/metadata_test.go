@@ -99,7 +99,7 @@ func TestMethods(t *testing.T) {
 // TestIssuerWithAPath: behind a proxy that serves other things, too.
 func TestIssuerWithAPath(t *testing.T) {
 	r := newRig(t)
-	s, err := New(t.Context(), Options{DB: r.db, Issuer: "https://example.com/beeos/"})
+	s, err := New(t.Context(), Options{Grants: r.db.Grants, Agents: r.db.Agents, Trail: r.db.Audit, Cluster: r.db.Cluster, Issuer: "https://example.com/beeos/"})
 	r.must(err)
 	for _, path := range []string{"/.well-known/oauth-protected-resource/beeos/x/mcp", "/.well-known/oauth-protected-resource/x/mcp"} {
 		if w := get(s, path); !strings.Contains(w.Body.String(), `"resource":"https://example.com/beeos/x/mcp"`) {

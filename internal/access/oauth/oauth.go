@@ -23,13 +23,19 @@ import (
 	"github.com/beeos/beeos/internal/access/auth"
 	"github.com/beeos/beeos/internal/access/oauth/protocol"
 	"github.com/beeos/beeos/internal/access/oauth/tokens"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/agents"
+	"github.com/beeos/beeos/internal/store/audit"
+	"github.com/beeos/beeos/internal/store/cluster"
+	"github.com/beeos/beeos/internal/store/grants"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
 // Options are the parts that a Server stands on.
 type Options struct {
-	DB       *store.Store
+	Grants   *grants.Table
+	Agents   *agents.Table
+	Trail    *audit.Table
+	Cluster  *cluster.Table
 	Issuer   string       // MCP_PUBLIC_URL; every URL that leaves here begins with it
 	LoginURL string       // the console
 	Client   *http.Client // fetches client id metadata documents; nil = a guarded one
@@ -49,7 +55,6 @@ type Options struct {
 type Server struct {
 	*tokens.Minter
 	opt       Options
-	db        *store.Store
 	issuer    string
 	documents *documents
 	registers auth.Limiter
@@ -67,8 +72,8 @@ const (
 
 // New returns a Server. Its first signing key is made when there is none.
 func New(ctx context.Context, opt Options) (*Server, error) {
-	if opt.DB == nil || opt.Issuer == "" {
-		return nil, errors.New("oauth: DB and Issuer are required")
+	if opt.Grants == nil || opt.Issuer == "" {
+		return nil, errors.New("oauth: Grants and Issuer are required")
 	}
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)
@@ -81,12 +86,12 @@ func New(ctx context.Context, opt Options) (*Server, error) {
 	}
 	opt.LoginURL = strings.TrimRight(opt.LoginURL, "/")
 	issuer := strings.TrimRight(opt.Issuer, "/")
-	minter, err := tokens.New(ctx, tokens.Options{DB: opt.DB, Issuer: issuer, Log: opt.Log, Now: opt.Now, Tell: opt.Tell})
+	minter, err := tokens.New(ctx, tokens.Options{Grants: opt.Grants, Trail: opt.Trail, Cluster: opt.Cluster, Issuer: issuer, Log: opt.Log, Now: opt.Now, Tell: opt.Tell})
 	if err != nil {
 		return nil, err
 	}
 	return &Server{
-		Minter: minter, opt: opt, db: opt.DB, issuer: issuer,
+		Minter: minter, opt: opt, issuer: issuer,
 		documents: newDocuments(opt),
 		registers: auth.Limiter{Most: registerMost, Per: time.Minute, Now: opt.Now},
 		begins:    auth.Limiter{Most: beginsMost, Per: time.Minute, Now: opt.Now},

@@ -50,7 +50,7 @@ func (s *Server) register(w http.ResponseWriter, r *http.Request) {
 	c, err := s.parseRegistration(body)
 	if err == nil {
 		at := s.opt.Now()
-		err = s.db.Grants.CreateClient(r.Context(), grants.Client{
+		err = s.opt.Grants.CreateClient(r.Context(), grants.Client{
 			ID: c.ID, Name: c.Name, RedirectURIs: c.Redirects, CreatedAt: at, ExpiresAt: at.Add(unusedFor),
 		}, clientsMost)
 	}

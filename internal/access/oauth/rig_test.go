@@ -90,7 +90,8 @@ func newRigOn(t testing.TB, dsn string, opt Options) *rig {
 	r.db, err = store.Open(ctx, dsn)
 	r.must(err)
 	t.Cleanup(func() { r.db.Close() })
-	opt.DB, opt.Issuer, opt.LoginURL, opt.Now = r.db, issuer, console, r.now
+	opt.Grants, opt.Agents, opt.Trail, opt.Cluster = r.db.Grants, r.db.Agents, r.db.Audit, r.db.Cluster
+	opt.Issuer, opt.LoginURL, opt.Now = issuer, console, r.now
 	opt.Tell = func(_, id string) {
 		if r.s != nil && r.other != nil {
 			r.s.Forget(id)

@@ -91,7 +91,7 @@ func (f *Files) resolve(ctx context.Context, c *beeos.Caller, given []Attachment
 	if least := f.Now().Add(linkLife); until.Before(least) {
 		until = least
 	}
-	known, err := f.DB.Files.Keep(ctx, c.Principal(), ids, until)
+	known, err := f.Table.Keep(ctx, c.Principal(), ids, until)
 	if err != nil {
 		return nil, err
 	}

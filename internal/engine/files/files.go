@@ -19,7 +19,6 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/engine/blob"
-	"github.com/beeos/beeos/internal/store"
 	"github.com/beeos/beeos/internal/store/files"
 )
 
@@ -43,7 +42,7 @@ const (
 // Files is what happens to files: a caller announces one, uploads its bytes by
 // a signed link, attaches it to calls, and after a while it is gone.
 type Files struct {
-	DB    *store.Store
+	Table *files.Table
 	Blobs blob.Store // nil = this process serves no files, it only links to them
 	Links *blob.Signer
 	Log   *slog.Logger
@@ -92,7 +91,7 @@ func (f *Files) create(ctx context.Context, id, owner, user, filename, contentTy
 		return err
 	}
 	now := f.Now()
-	return f.DB.Files.Create(ctx, files.File{
+	return f.Table.Create(ctx, files.File{
 		ID: id, Owner: owner, OwnerID: user, Filename: filename, ContentType: contentType,
 		CreatedAt: now, ExpiresAt: now.Add(uploadWithin + claimLife),
 	})
@@ -116,7 +115,7 @@ func (f *Files) link(id string, until time.Time) string {
 
 // Find returns a file of the caller's; anybody else's is not found.
 func (f *Files) Find(ctx context.Context, c beeos.Caller, id string) (files.File, error) {
-	file, err := f.DB.Files.Get(ctx, id)
+	file, err := f.Table.Get(ctx, id)
 	if err == nil && file.Owner != c.Principal() {
 		err = beeos.Errorf(beeos.NotFound, "there is no such file; check the id")
 	}
@@ -131,12 +130,12 @@ func (f *Files) Find(ctx context.Context, c beeos.Caller, id string) (files.File
 func (f *Files) Receive(ctx context.Context, g blob.Grant, body io.Reader) (files.File, error) {
 	now := f.Now()
 	claim := beeos.NewID()
-	if err := f.DB.Files.Claim(ctx, g.FileID, claim, now, now.Add(claimLife)); err != nil {
+	if err := f.Table.Claim(ctx, g.FileID, claim, now, now.Add(claimLife)); err != nil {
 		return files.File{}, err
 	}
 	file, err := f.receive(ctx, g, claim, body)
 	if err != nil {
-		if e := f.DB.Files.Release(context.WithoutCancel(ctx), g.FileID, claim); e != nil {
+		if e := f.Table.Release(context.WithoutCancel(ctx), g.FileID, claim); e != nil {
 			f.Log.WarnContext(ctx, "an upload that failed cannot be tried again before its claim ends", "file", g.FileID, "err", e)
 		}
 	}
@@ -158,10 +157,10 @@ func (f *Files) receive(ctx context.Context, g blob.Grant, claim string, body io
 		return files.File{}, err
 	}
 	file := files.File{ID: g.FileID, Size: size, SHA256: sum, ExpiresAt: f.Now().Add(fileLife)}
-	if err := f.DB.Files.MarkStored(ctx, file, claim); err != nil {
+	if err := f.Table.MarkStored(ctx, file, claim); err != nil {
 		return files.File{}, err
 	}
-	return f.DB.Files.Get(ctx, g.FileID)
+	return f.Table.Get(ctx, g.FileID)
 }
 
 // Store is Announce and Receive in one, for who has the bytes at hand. The same
@@ -172,7 +171,7 @@ func (f *Files) Store(ctx context.Context, c beeos.Caller, key, filename, conten
 	}
 	sum := sha256.Sum256([]byte(c.Principal() + "\x00" + key))
 	id := "file_" + hex.EncodeToString(sum[:16])
-	file, err := f.DB.Files.Get(ctx, id)
+	file, err := f.Table.Get(ctx, id)
 	switch {
 	case err == nil && file.Stored:
 		return file, nil
@@ -201,7 +200,7 @@ func (s *source) Read(p []byte) (int, error) {
 
 // Open opens a stored file for whoever has a link to it.
 func (f *Files) Open(ctx context.Context, id string) (files.File, io.ReadSeekCloser, error) {
-	file, err := f.DB.Files.Get(ctx, id)
+	file, err := f.Table.Get(ctx, id)
 	if err == nil && !file.Stored {
 		err = beeos.Errorf(beeos.NotFound, "the file has not been uploaded yet")
 	}
@@ -241,7 +240,7 @@ func (f *Files) Run(ctx context.Context) error {
 // between leaves something to find.
 func (f *Files) Clean(ctx context.Context) error {
 	for {
-		ids, err := f.DB.Files.ListExpired(ctx, f.Now(), cleanSlice)
+		ids, err := f.Table.ListExpired(ctx, f.Now(), cleanSlice)
 		if err != nil {
 			return err
 		}
@@ -249,7 +248,7 @@ func (f *Files) Clean(ctx context.Context) error {
 			if err := f.Blobs.Delete(ctx, id); err != nil {
 				return err
 			}
-			if err := f.DB.Files.Forget(ctx, id); err != nil {
+			if err := f.Table.Forget(ctx, id); err != nil {
 				return err
 			}
 		}

@@ -17,9 +17,9 @@ const (
 	agentWithin = 10 * time.Second
 )
 
-// agents keeps those ready that are called: reading one costs a quarter of a
+// agentCache keeps those ready that are called: reading one costs a quarter of a
 // call.
-type agents struct {
+type agentCache struct {
 	reads singleflight.Group
 	mu    sync.Mutex
 	known map[string]knownAgent
@@ -57,7 +57,7 @@ func (c *Calls) readAgent(ctx context.Context, id string) (*beeos.Agent, error) 
 	round := c.agents.round
 	c.agents.mu.Unlock()
 	now := c.opt.Now()
-	a, err := c.opt.Store.Agents.Get(ctx, id)
+	a, err := c.opt.Agents.Get(ctx, id)
 	c.agents.mu.Lock()
 	defer c.agents.mu.Unlock()
 	switch {

@@ -19,7 +19,7 @@ func TestAgent(t *testing.T) {
 	n := lone(t, func(o *Options) {
 		o.Now = func() time.Time { mu.Lock(); defer mu.Unlock(); return clock }
 	})
-	db := n.opt.Store
+	db := n.db
 	ctx := t.Context()
 	if err := db.People.CreateUser(ctx, beeos.User{ID: "u", Email: "u@example.com", Name: "u"}); err != nil {
 		t.Fatal(err)

@@ -68,10 +68,10 @@ const decideLook = 10 * time.Second
 
 // personDecides reports whether a turn waits for somebody's approval.
 func (c *Calls) personDecides(ctx context.Context, turn string) bool {
-	if c.opt.Store == nil {
+	if c.opt.Approvals == nil {
 		return false
 	}
-	waits, err := c.opt.Store.Approvals.TurnAwaits(ctx, turn, c.opt.Now())
+	waits, err := c.opt.Approvals.TurnAwaits(ctx, turn, c.opt.Now())
 	if err != nil && ctx.Err() == nil {
 		c.opt.Log.WarnContext(ctx, "is anybody asked?", "turn", turn, "err", err)
 	}

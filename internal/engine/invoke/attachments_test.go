@@ -20,16 +20,16 @@ import (
 func withFile(t *testing.T) (*node, *files.Files, filestore.File) {
 	t.Helper()
 	n := lone(t, func(o *Options) {
-		o.Files = &files.Files{DB: o.Store, Links: &blob.Signer{Key: blob.NewKey(), Base: "http://rest"}, Now: time.Now}
+		o.Files = &files.Files{Links: &blob.Signer{Key: blob.NewKey(), Base: "http://rest"}, Now: time.Now}
 	})
 	kept := n.opt.Files
 	now := time.Now().UTC()
 	f := filestore.File{ID: "file_1", Owner: "user:u", OwnerID: "u", Filename: "a.txt", ContentType: "text/plain", Size: 5, SHA256: []byte{1}, CreatedAt: now, ExpiresAt: now.Add(time.Minute)}
 	for _, err := range []error{
-		kept.DB.People.CreateUser(t.Context(), beeos.User{ID: "u", Email: "u@example.com", Name: "u"}),
-		kept.DB.Files.Create(t.Context(), f),
-		kept.DB.Files.Claim(t.Context(), f.ID, "c", now, now.Add(time.Minute)),
-		kept.DB.Files.MarkStored(t.Context(), f, "c"),
+		n.db.People.CreateUser(t.Context(), beeos.User{ID: "u", Email: "u@example.com", Name: "u"}),
+		n.db.Files.Create(t.Context(), f),
+		n.db.Files.Claim(t.Context(), f.ID, "c", now, now.Add(time.Minute)),
+		n.db.Files.MarkStored(t.Context(), f, "c"),
 	} {
 		if err != nil {
 			t.Fatal(err)
@@ -72,7 +72,7 @@ func TestAttachedFileOutlivesItsRequest(t *testing.T) {
 	if _, err := kept.Links.Check(http.MethodGet, f.ID, link.RawQuery, week.Add(-time.Minute)); err != nil {
 		t.Errorf("the link does not last as long as the request: %v", err)
 	}
-	if file, err := kept.DB.Files.Get(t.Context(), f.ID); err != nil || file.ExpiresAt.Before(week.Add(-time.Millisecond)) {
+	if file, err := n.db.Files.Get(t.Context(), f.ID); err != nil || file.ExpiresAt.Before(week.Add(-time.Millisecond)) {
 		t.Errorf("the file is kept until %v, %v; the request until %v", file.ExpiresAt, err, week)
 	}
 }

@@ -22,12 +22,16 @@ import (
 	"github.com/beeos/beeos/internal/engine/quota"
 	"github.com/beeos/beeos/internal/engine/task"
 	"github.com/beeos/beeos/internal/engine/watch"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/agents"
+	"github.com/beeos/beeos/internal/store/approvals"
+	"github.com/beeos/beeos/internal/store/cluster"
 )
 
 // Options are the parts that calls run on, and the defaults of a call.
 type Options struct {
-	Store     *store.Store
+	Agents    *agents.Table
+	Approvals *approvals.Table
+	Cluster   *cluster.Table
 	Ledger    *ledger.Ledger
 	Bus       *bus.Bus
 	Files     *files.Files // nil = calls have no attachments
@@ -44,7 +48,7 @@ type Calls struct {
 	*task.Reader
 	*watch.Watcher
 	opt    Options
-	agents agents
+	agents agentCache
 	quotas *quota.Quotas
 	kicks  chan string // agents whose waiting requests can be handed out
 }
@@ -97,8 +101,8 @@ func New(opt Options) *Calls {
 	}
 	c.agents.known = map[string]knownAgent{}
 	c.quotas = quota.New(quota.Options{
-		DB: opt.Store, Log: opt.Log, Now: opt.Now, PerMinute: opt.RateLimit,
-		Shared: opt.Store != nil && opt.Store.Postgres && !opt.Bus.Alone(),
+		Cluster: opt.Cluster, Log: opt.Log, Now: opt.Now, PerMinute: opt.RateLimit,
+		Shared: opt.Cluster != nil && opt.Cluster.Shareable() && !opt.Bus.Alone(),
 	})
 	opt.Bus.OnControl(c.onControl)
 	opt.Bus.LoadFrames(c.loadFrame)

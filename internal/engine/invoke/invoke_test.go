@@ -21,6 +21,7 @@ type node struct {
 	*Calls
 	ledger *ledger.Ledger
 	bus    *bus.Bus
+	db     *store.Store
 }
 
 // start returns a node that runs.
@@ -54,7 +55,7 @@ func build(t testing.TB, dsn string, busOpt bus.Options, tune func(*Options)) *n
 	if err != nil {
 		t.Fatal(err)
 	}
-	opt := Options{Store: db, Ledger: l, Bus: b, RateLimit: 1e6, Timeout: 10 * time.Second}
+	opt := Options{Agents: db.Agents, Approvals: db.Approvals, Cluster: db.Cluster, Ledger: l, Bus: b, RateLimit: 1e6, Timeout: 10 * time.Second}
 	if tune != nil {
 		tune(&opt)
 	}
@@ -63,7 +64,10 @@ func build(t testing.TB, dsn string, busOpt bus.Options, tune func(*Options)) *n
 		b.Close()
 		db.Close()
 	})
-	return &node{New(opt), l, b}
+	if opt.Files != nil {
+		opt.Files.Table = db.Files
+	}
+	return &node{New(opt), l, b, db}
 }
 
 func lone(t testing.TB, tune func(*Options)) *node {

@@ -56,7 +56,7 @@ func newLife(t *testing.T) *life {
 		t.Fatal(err)
 	}
 	t.Cleanup(l.led.Close)
-	l.calls = New(Options{Store: db, Ledger: l.led, Bus: l.bus, Now: l.clock, RateLimit: 1e6})
+	l.calls = New(Options{Agents: db.Agents, Approvals: db.Approvals, Cluster: db.Cluster, Ledger: l.led, Bus: l.bus, Now: l.clock, RateLimit: 1e6})
 	l.arrive()
 	return l
 }

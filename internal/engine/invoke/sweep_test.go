@@ -21,7 +21,7 @@ func TestSweepGoesOn(t *testing.T) {
 		}
 		turns = append(turns, m)
 	}
-	if _, err := n.opt.Store.ExecContext(t.Context(), `DELETE FROM channels WHERE id = $1`, turns[0].Channel); err != nil {
+	if _, err := n.db.ExecContext(t.Context(), `DELETE FROM channels WHERE id = $1`, turns[0].Channel); err != nil {
 		t.Fatal(err)
 	}
 	if err := n.Sweep(t.Context()); err == nil {

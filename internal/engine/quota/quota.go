@@ -9,12 +9,12 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/cluster"
 )
 
 // Options are what quotas are counted with.
 type Options struct {
-	DB        *store.Store
+	Cluster   *cluster.Table
 	Log       *slog.Logger
 	Now       func() time.Time
 	PerMinute int  // calls, where neither the credential nor the agent says otherwise

@@ -25,9 +25,17 @@ func (c *clock) move(d time.Duration) { c.nanos.Add(int64(d)) }
 // replicas are nodes that share a database.
 func replicas(t testing.TB, n int) ([]*Quotas, *clock) {
 	t.Helper()
+	nodes, c, _ := replicasOn(t, n)
+	return nodes, c
+}
+
+// replicasOn also returns the handles with which each has opened the database.
+func replicasOn(t testing.TB, n int) ([]*Quotas, *clock, []*store.Store) {
+	t.Helper()
 	dsn, c := pgtest.URL(t), &clock{}
 	c.nanos.Store(time.Now().UnixNano())
 	var nodes []*Quotas
+	var handles []*store.Store
 	for range n {
 		db, err := store.Open(t.Context(), dsn)
 		if err != nil {
@@ -35,7 +43,7 @@ func replicas(t testing.TB, n int) ([]*Quotas, *clock) {
 		}
 		t.Cleanup(func() { db.Close() })
 		// A busy machine is no failed database.
-		q := New(Options{DB: db, Log: slog.New(slog.DiscardHandler), Now: c.now, PerMinute: 60, Shared: true, DrawWithin: time.Minute})
+		q := New(Options{Cluster: db.Cluster, Log: slog.New(slog.DiscardHandler), Now: c.now, PerMinute: 60, Shared: true, DrawWithin: time.Minute})
 		ctx, cancel := context.WithCancel(context.Background())
 		done := make(chan error, 1)
 		go func() { done <- q.Run(ctx) }() // awaited below
@@ -45,9 +53,9 @@ func replicas(t testing.TB, n int) ([]*Quotas, *clock) {
 				t.Error(err)
 			}
 		})
-		nodes = append(nodes, q)
+		nodes, handles = append(nodes, q), append(handles, db)
 	}
-	return nodes, c
+	return nodes, c, handles
 }
 
 // tryCall asks a node for one call out of a quota.
@@ -161,9 +169,9 @@ func TestQuotaOutlivesANode(t *testing.T) {
 // TestQuotaWithoutItsDatabase: each node goes on by itself, and none lets
 // everything through.
 func TestQuotaWithoutItsDatabase(t *testing.T) {
-	nodes, clock := replicas(t, 2)
-	for _, n := range nodes {
-		n.opt.DB.Close()
+	nodes, clock, handles := replicasOn(t, 2)
+	for i, n := range nodes {
+		handles[i].Close()
 		if admitted, longest := burst(t, []*Quotas{n}, 60, 200); admitted != 60 || longest > time.Second {
 			t.Errorf("%d calls were admitted, the others told to wait %s", admitted, longest)
 		}

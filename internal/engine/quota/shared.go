@@ -176,7 +176,7 @@ func (q *shared) draw(ctx context.Context, rounds []round) {
 	defer cancel()
 	now := q.opt.Now()
 	q.draws.Add(1)
-	drawn, err := q.opt.DB.Cluster.DrawQuota(ctx, now, draws)
+	drawn, err := q.opt.Cluster.DrawQuota(ctx, now, draws)
 	if err != nil {
 		if !q.failing {
 			q.opt.Log.Warn("quotas are counted by each node alone until the database answers", "err", err)

@@ -29,7 +29,7 @@ func (h *Hooks) look(ctx context.Context, w webhooks.Webhook) (news bool, err er
 		if err != nil {
 			return news, err
 		}
-		moved, err := h.opt.DB.Webhooks.Advance(ctx, w, next, list, h.opt.Now())
+		moved, err := h.opt.Webhooks.Advance(ctx, w, next, list, h.opt.Now())
 		if err != nil || !moved { // somebody else is at it
 			return news, err
 		}

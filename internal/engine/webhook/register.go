@@ -45,7 +45,7 @@ func (h *Hooks) Register(ctx context.Context, r Registration) (webhooks.Webhook,
 		HasSecret: r.Secret != "", Seen: r.Offset, Status: beeos.TaskQueued, Watching: true, CreatedAt: now.UTC(),
 	}
 	next := credentials{Token: r.Token, Secret: r.Secret, Scheme: r.Scheme, Note: r.Note, Name: r.Name}
-	kept, err := h.opt.DB.Webhooks.Put(ctx, w, maxPerTask, func(old *webhooks.Webhook) ([]byte, error) {
+	kept, err := h.opt.Webhooks.Put(ctx, w, maxPerTask, func(old *webhooks.Webhook) ([]byte, error) {
 		if old == nil {
 			return h.seal.close(w.ID, next)
 		}
@@ -85,13 +85,13 @@ func checkCredentials(r *Registration) error {
 
 // Redeliver sends the bytes of a delivery once more, signed afresh.
 func (h *Hooks) Redeliver(ctx context.Context, w webhooks.Webhook, deliveryID string) (webhooks.Delivery, error) {
-	if _, err := h.opt.DB.Webhooks.GetDelivery(ctx, w.ID, deliveryID); err != nil {
+	if _, err := h.opt.Webhooks.GetDelivery(ctx, w.ID, deliveryID); err != nil {
 		return webhooks.Delivery{}, err
 	}
 	if w.Disabled {
 		return webhooks.Delivery{}, beeos.Errorf(beeos.Conflict, "the receiver answered 410, it wants no more; register the webhook again first")
 	}
-	d, err := h.opt.DB.Webhooks.RepeatDelivery(ctx, w.ID, deliveryID, h.opt.Now())
+	d, err := h.opt.Webhooks.RepeatDelivery(ctx, w.ID, deliveryID, h.opt.Now())
 	h.poke()
 	return d, err
 }
@@ -105,7 +105,7 @@ type Described struct {
 
 // Describe returns the webhooks of a task, oldest first.
 func (h *Hooks) Describe(ctx context.Context, turn, format string) ([]Described, error) {
-	hooks, err := h.opt.DB.Webhooks.List(ctx, turn, format)
+	hooks, err := h.opt.Webhooks.List(ctx, turn, format)
 	if err != nil {
 		return nil, err
 	}

@@ -75,7 +75,7 @@ func newRig(t *testing.T, dsn string, change ...func(*Options)) *rig {
 	}
 	t.Cleanup(r.ledger.Close)
 	opt := Options{
-		DB: r.db, Ledger: r.ledger, Bus: r.bus, Log: slog.New(slog.NewTextHandler(r.log, nil)), Now: r.now,
+		Webhooks: r.db.Webhooks, Cluster: r.db.Cluster, Ledger: r.ledger, Bus: r.bus, Log: slog.New(slog.NewTextHandler(r.log, nil)), Now: r.now,
 		Status: task.StatusOf, AllowPrivate: true, Every: 5 * time.Millisecond,
 	}
 	for _, f := range change {

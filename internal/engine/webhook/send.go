@@ -38,11 +38,11 @@ func (h *Hooks) attempt(ctx context.Context, d webhooks.Delivery, w webhooks.Web
 	default:
 		d.Status, d.Due = webhooks.DeliveryFailed, now.Add(next)
 	}
-	if err := h.opt.DB.Webhooks.FinishDelivery(ctx, d); err != nil {
+	if err := h.opt.Webhooks.FinishDelivery(ctx, d); err != nil {
 		return err
 	}
 	if status == http.StatusGone {
-		return h.opt.DB.Webhooks.Disable(ctx, w.ID, now)
+		return h.opt.Webhooks.Disable(ctx, w.ID, now)
 	}
 	return nil
 }

@@ -22,7 +22,7 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/engine/bus"
 	"github.com/beeos/beeos/internal/engine/ledger"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/cluster"
 	"github.com/beeos/beeos/internal/store/webhooks"
 	"github.com/beeos/beeos/internal/wire/outbound"
 )
@@ -34,11 +34,12 @@ const (
 
 // Options is what webhooks stand on.
 type Options struct {
-	DB     *store.Store
-	Ledger *ledger.Ledger
-	Bus    *bus.Bus
-	Log    *slog.Logger
-	Now    func() time.Time
+	Webhooks *webhooks.Table
+	Cluster  *cluster.Table
+	Ledger   *ledger.Ledger
+	Bus      *bus.Bus
+	Log      *slog.Logger
+	Now      func() time.Time
 
 	// Status is how a request stands: task.StatusOf.
 	Status func(*ledger.Request) beeos.TaskStatus
@@ -81,7 +82,7 @@ func New(ctx context.Context, opt Options) (*Hooks, error) {
 	if opt.Every <= 0 {
 		opt.Every = time.Second
 	}
-	key, err := opt.DB.Cluster.Secret(ctx, "webhook credentials", func() []byte {
+	key, err := opt.Cluster.Secret(ctx, "webhook credentials", func() []byte {
 		key := make([]byte, 32)
 		rand.Read(key) //nolint:errcheck // it never fails
 		return key

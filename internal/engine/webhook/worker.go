@@ -97,7 +97,7 @@ func (h *Hooks) watch(ctx context.Context) error {
 		if prune {
 			known = time.Time{} // all of them anew: nobody tells which have ended
 		}
-		turns, err := h.opt.DB.Webhooks.ListWatchedTurns(ctx, known)
+		turns, err := h.opt.Webhooks.ListWatchedTurns(ctx, known)
 		if err == nil {
 			h.watched.put(turns, prune)
 			known = now.Add(-lateBy)
@@ -105,7 +105,7 @@ func (h *Hooks) watch(ctx context.Context) error {
 		}
 		if err == nil && prune {
 			pruned = now
-			err = h.opt.DB.Webhooks.Prune(ctx, now.Add(-keepClosed))
+			err = h.opt.Webhooks.Prune(ctx, now.Add(-keepClosed))
 		}
 		h.trouble(ctx, "look for changes of tasks", err)
 		for waiting := true; waiting; {
@@ -124,7 +124,7 @@ func (h *Hooks) watch(ctx context.Context) error {
 
 // catchUp finds the tasks that nobody told us about.
 func (h *Hooks) catchUp(ctx context.Context) error {
-	stale, err := h.opt.DB.Webhooks.ListStale(ctx, staleMost)
+	stale, err := h.opt.Webhooks.ListStale(ctx, staleMost)
 	if err != nil {
 		return err
 	}
@@ -139,7 +139,7 @@ func (h *Hooks) catchUp(ctx context.Context) error {
 }
 
 func (h *Hooks) lookAt(ctx context.Context, turn string) error {
-	hooks, err := h.opt.DB.Webhooks.ListWatching(ctx, turn)
+	hooks, err := h.opt.Webhooks.ListWatching(ctx, turn)
 	if err != nil {
 		return err
 	}
@@ -184,14 +184,14 @@ func (h *Hooks) start(ctx context.Context, under *sync.WaitGroup, free chan stru
 	if room == 0 {
 		return nil
 	}
-	if due, err := h.opt.DB.Webhooks.AnyDue(ctx, now); err != nil || !due {
+	if due, err := h.opt.Webhooks.AnyDue(ctx, now); err != nil || !due {
 		return err
 	}
-	list, err := h.opt.DB.Webhooks.ClaimDeliveries(ctx, beeos.NewID(), now, now.Add(leaseLife), room)
+	list, err := h.opt.Webhooks.ClaimDeliveries(ctx, beeos.NewID(), now, now.Add(leaseLife), room)
 	if err != nil || len(list) == 0 {
 		return err
 	}
-	hooks, err := h.opt.DB.Webhooks.ListByDeliveries(ctx, list)
+	hooks, err := h.opt.Webhooks.ListByDeliveries(ctx, list)
 	if err != nil {
 		return err
 	}

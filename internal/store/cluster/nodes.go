@@ -16,6 +16,9 @@ type Table struct{ db *database.DB }
 // New returns the tables of db.
 func New(db *database.DB) *Table { return &Table{db: db} }
 
+// Shareable reports whether other nodes can use the same database.
+func (tb *Table) Shareable() bool { return tb.db.Postgres }
+
 // What replicas share: secrets that all of them must agree on, nonces that
 // only one of them may accept, and where each of them can be reached.
 

@@ -32,7 +32,7 @@ func (g *Gateway) createFile(w http.ResponseWriter, r *http.Request, inst beeos.
 	if err != nil {
 		return err
 	}
-	agents, _, err := g.DB.Agents.List(r.Context(), agentstore.Filter{InstanceID: inst.ID, IDs: []string{turn.AgentID}, Limit: 1})
+	agents, _, err := g.Agents.List(r.Context(), agentstore.Filter{InstanceID: inst.ID, IDs: []string{turn.AgentID}, Limit: 1})
 	if err != nil {
 		return err
 	}

@@ -40,7 +40,7 @@ func TestFilesForCallers(t *testing.T) {
 	if status, _ := ask(p, m.MessageID); status != 400 {
 		t.Errorf("without a place for files: %d", status)
 	}
-	s.gateway.Files = &files.Files{DB: s.db, Links: &blob.Signer{Key: blob.NewKey(), Base: "https://files.test"}, Log: slog.New(slog.DiscardHandler), Now: time.Now}
+	s.gateway.Files = &files.Files{Table: s.db.Files, Links: &blob.Signer{Key: blob.NewKey(), Base: "https://files.test"}, Log: slog.New(slog.DiscardHandler), Now: time.Now}
 	status, file := ask(p, m.MessageID)
 	if status != 200 {
 		t.Fatalf("the agent's own: %d", status)

@@ -23,7 +23,7 @@ import (
 	"github.com/beeos/beeos/internal/engine/files"
 	"github.com/beeos/beeos/internal/engine/invoke"
 	"github.com/beeos/beeos/internal/engine/ledger"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/agents"
 	"github.com/beeos/beeos/internal/store/audit"
 	"github.com/beeos/beeos/internal/surface/agentgateway/link"
 	"github.com/beeos/beeos/internal/surface/agentgateway/question"
@@ -32,7 +32,9 @@ import (
 
 // Options are the parts that the gateway stands on.
 type Options struct {
-	DB        *store.Store
+	Agents    *agents.Table
+	Instances *agents.Instances
+	Audit     *audit.Table
 	Auth      *auth.Authenticator
 	Ledger    *ledger.Ledger
 	Bus       *bus.Bus
@@ -64,8 +66,8 @@ func New(opt Options) *Gateway {
 		opt.Heartbeat = 10 * time.Second
 	}
 	g := &Gateway{Options: opt, hub: link.New(link.Options{
-		Options: question.Options{DB: opt.DB, Ledger: opt.Ledger, Bus: opt.Bus, Calls: opt.Calls, Approvals: opt.Approvals, Log: opt.Log},
-		Now:     opt.Now, Heartbeat: opt.Heartbeat,
+		Options:   question.Options{Agents: opt.Agents, Ledger: opt.Ledger, Bus: opt.Bus, Calls: opt.Calls, Approvals: opt.Approvals, Log: opt.Log},
+		Instances: opt.Instances, Now: opt.Now, Heartbeat: opt.Heartbeat,
 	})}
 	g.routes = g.handler()
 	return g
@@ -133,7 +135,7 @@ func (g *Gateway) Connections() int { return g.hub.Size() }
 
 func (g *Gateway) audit(ctx context.Context, row audit.Row) {
 	row.At = g.Now()
-	if err := g.DB.Audit.Add(ctx, row); err != nil {
+	if err := g.Audit.Add(ctx, row); err != nil {
 		g.Log.ErrorContext(ctx, "audit row not written", "action", row.Action, "subject", row.Subject, "err", err)
 	}
 }

@@ -36,7 +36,7 @@ func (g *Gateway) listMessages(w http.ResponseWriter, r *http.Request, inst beeo
 	if err != nil {
 		return err
 	}
-	_, serves, err := g.DB.Agents.List(r.Context(), agents.Filter{InstanceID: inst.ID, IDs: []string{ch.AgentID}, Limit: 1})
+	_, serves, err := g.Agents.List(r.Context(), agents.Filter{InstanceID: inst.ID, IDs: []string{ch.AgentID}, Limit: 1})
 	if err != nil {
 		return err
 	}

@@ -51,7 +51,7 @@ func (g *Gateway) join(w http.ResponseWriter, r *http.Request) error {
 	if inst.Name == "" {
 		inst.Name = "agent"
 	}
-	if err := g.DB.Instances.Create(r.Context(), inst); err != nil {
+	if err := g.Instances.Create(r.Context(), inst); err != nil {
 		return err
 	}
 	g.audit(r.Context(), audit.Row{OwnerID: owner, Actor: "user:" + owner, Action: "instance.join", Subject: inst.ID, Detail: map[string]string{"name": inst.Name}})
@@ -74,5 +74,5 @@ func (g *Gateway) owner(r *http.Request, token string) (string, error) {
 	if r.Header.Get("Authorization") != "" {
 		return "", beeos.Errorf(beeos.Unauthorized, "the request has two credentials; send the token or the key")
 	}
-	return g.DB.Instances.UseJoinToken(r.Context(), token)
+	return g.Instances.UseJoinToken(r.Context(), token)
 }

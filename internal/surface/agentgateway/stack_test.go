@@ -67,7 +67,7 @@ func newStack(t testing.TB) *stack {
 	s.must(err)
 	s.ledger, err = ledger.Open(ctx, s.db.DB, ledger.Options{Committed: invoke.Committed(s.bus), Now: s.now})
 	s.must(err)
-	s.calls = invoke.New(invoke.Options{Store: s.db, Ledger: s.ledger, Bus: s.bus, RateLimit: 1_000_000, Now: s.now})
+	s.calls = invoke.New(invoke.Options{Agents: s.db.Agents, Approvals: s.db.Approvals, Cluster: s.db.Cluster, Ledger: s.ledger, Bus: s.bus, RateLimit: 1_000_000, Now: s.now})
 	s.approvals = approval.New(approval.Options{DB: s.db, Ledger: s.ledger, Bus: s.bus, Web: "http://console.example"})
 	check := auth.New(auth.Options{DB: s.db, Methods: []auth.Method{{ // of a kind that the gateway knows nothing of
 		Prefix: "new_", Surfaces: []auth.Surface{auth.Agents}, Check: func(*http.Request, string, auth.Audience) (beeos.Caller, error) {
@@ -75,7 +75,7 @@ func newStack(t testing.TB) *stack {
 		},
 	}}})
 	log := slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
-	s.gateway = New(Options{DB: s.db, Auth: check, Ledger: s.ledger, Bus: s.bus, Calls: s.calls, Approvals: s.approvals, Log: log})
+	s.gateway = New(Options{Agents: s.db.Agents, Instances: s.db.Instances, Audit: s.db.Audit, Auth: check, Ledger: s.ledger, Bus: s.bus, Calls: s.calls, Approvals: s.approvals, Log: log})
 	s.server = httptest.NewServer(&httpd.Handler{Next: s.gateway, Log: log})
 	running, stop := context.WithCancel(ctx)
 	group, running := errgroup.WithContext(running)

@@ -26,7 +26,7 @@ func (g *Gateway) sync(w http.ResponseWriter, r *http.Request, inst beeos.Instan
 	if err := json.Unmarshal(body, &req); err != nil {
 		return beeos.Wrap(beeos.InvalidBody, err, shapeOf(err))
 	}
-	done, err := g.DB.Agents.Sync(r.Context(), inst, req.Agents)
+	done, err := g.Agents.Sync(r.Context(), inst, req.Agents)
 	if err != nil {
 		return err
 	}

@@ -30,7 +30,7 @@ type badAgent struct {
 // that answer a call.
 func (s *stack) badAgent(t *testing.T, def beeos.Definition, say func(call beeos.Call, id string) []string) *badAgent {
 	t.Helper()
-	g := agentgateway.New(agentgateway.Options{DB: s.db, Auth: s.gateway.opt.Auth, Ledger: s.ledger, Bus: s.bus, Calls: s.calls})
+	g := agentgateway.New(agentgateway.Options{Agents: s.db.Agents, Instances: s.db.Instances, Audit: s.db.Audit, Auth: s.gateway.opt.Auth, Ledger: s.ledger, Bus: s.bus, Calls: s.calls})
 	server := httptest.NewServer(g)
 	ctx, stop := context.WithCancel(context.Background())
 	group, ctx := errgroup.WithContext(ctx)

@@ -130,7 +130,7 @@ func TestHandOverComesFirst(t *testing.T) {
 	for timeout, want := range map[time.Duration]time.Duration{0: 50 * time.Second, time.Hour: 50 * time.Second, 30 * time.Second: 25 * time.Second} {
 		opt := s.gateway.opt
 		opt.HandOver = 0
-		opt.Calls = invoke.New(invoke.Options{Store: s.db, Ledger: s.ledger, Bus: s.bus, Timeout: timeout})
+		opt.Calls = invoke.New(invoke.Options{Agents: s.db.Agents, Approvals: s.db.Approvals, Cluster: s.db.Cluster, Ledger: s.ledger, Bus: s.bus, Timeout: timeout})
 		g, err := New(opt)
 		s.must(err)
 		if g.runner.HandOver != want {

@@ -29,7 +29,9 @@ import (
 	"github.com/beeos/beeos/internal/access/oauth"
 	"github.com/beeos/beeos/internal/engine/bus"
 	"github.com/beeos/beeos/internal/engine/invoke"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/agents"
+	"github.com/beeos/beeos/internal/store/cluster"
+	sessionstore "github.com/beeos/beeos/internal/store/sessions"
 	"github.com/beeos/beeos/internal/surface/mcp/call"
 	"github.com/beeos/beeos/internal/surface/mcp/catalog"
 	"github.com/beeos/beeos/internal/surface/mcp/sessions"
@@ -39,7 +41,9 @@ import (
 
 // Options are the parts that the surface stands on.
 type Options struct {
-	DB        *store.Store
+	Agents    *agents.Table
+	Sessions  *sessionstore.Table
+	Cluster   *cluster.Table
 	Auth      *auth.Authenticator
 	OAuth     *oauth.Server // nil = keys alone
 	Calls     *invoke.Calls
@@ -81,8 +85,8 @@ const maxBody = 1 << 20
 
 // New returns a Gateway.
 func New(opt Options) (*Gateway, error) {
-	if opt.DB == nil || opt.Auth == nil || opt.Calls == nil || opt.Bus == nil || opt.PublicURL == "" {
-		return nil, errors.New("mcp: DB, Auth, Calls, Bus and PublicURL are required")
+	if opt.Agents == nil || opt.Auth == nil || opt.Calls == nil || opt.Bus == nil || opt.PublicURL == "" {
+		return nil, errors.New("mcp: the tables, Auth, Calls, Bus and PublicURL are required")
 	}
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)
@@ -94,18 +98,18 @@ func New(opt Options) (*Gateway, error) {
 		opt.Context = context.Background()
 	}
 	opt.PublicURL = strings.TrimRight(opt.PublicURL, "/")
-	registry, err := sessions.Open(opt.Context, sessions.Options{DB: opt.DB, Bus: opt.Bus, Log: opt.Log, Now: opt.Now, NodeDead: opt.NodeDead})
+	registry, err := sessions.Open(opt.Context, sessions.Options{Sessions: opt.Sessions, Cluster: opt.Cluster, Bus: opt.Bus, Log: opt.Log, Now: opt.Now, NodeDead: opt.NodeDead})
 	if err != nil {
 		return nil, err
 	}
 	g := &Gateway{
 		opt:      opt,
-		catalog:  catalog.New(opt.DB, opt.Calls, opt.Now),
+		catalog:  catalog.New(opt.Agents, opt.Calls, opt.Now),
 		sessions: registry,
 		hub:      stream.NewHub(),
 	}
 	g.runner = call.NewRunner(call.Options{
-		DB: opt.DB, Calls: opt.Calls, Bus: opt.Bus, Catalog: g.catalog, Sealer: registry.Sealer, Log: opt.Log, Now: opt.Now,
+		Sessions: opt.Sessions, Calls: opt.Calls, Bus: opt.Bus, Catalog: g.catalog, Sealer: registry.Sealer, Log: opt.Log, Now: opt.Now,
 		HandOver: opt.HandOver, Context: opt.Context,
 	})
 	opt.Bus.OnControl(g.handleControl)

@@ -20,7 +20,7 @@ func (x *request) setLevel(ctx context.Context, params []byte) ([]byte, error) {
 		return nil, beeos.Errorf(beeos.InvalidParam, "params.level must be one of debug, info, notice, warning, error, critical, alert, emergency")
 	}
 	if x.Session != nil {
-		if err := x.g.opt.DB.Sessions.SetLevel(ctx, x.Session.Channel, level, x.Session.Expires()); err != nil {
+		if err := x.g.opt.Sessions.SetLevel(ctx, x.Session.Channel, level, x.Session.Expires()); err != nil {
 			return nil, err
 		}
 	}
@@ -38,7 +38,7 @@ func (x *request) subscribe(ctx context.Context, m *wire.Message) ([]byte, error
 	}
 	id := x.Session.Channel
 	if m.Method == "resources/unsubscribe" {
-		if err := x.g.opt.DB.Sessions.Unsubscribe(ctx, id, uri); err != nil {
+		if err := x.g.opt.Sessions.Unsubscribe(ctx, id, uri); err != nil {
 			return nil, err
 		}
 	} else if err := x.watch(ctx, id, uri); err != nil {
@@ -52,12 +52,12 @@ func (x *request) watch(ctx context.Context, session, uri string) error {
 	if !x.canRead(uri) {
 		return wire.ResourceNotFound(uri)
 	}
-	watched, err := x.g.opt.DB.Sessions.ListSubscriptions(ctx, session)
+	watched, err := x.g.opt.Sessions.ListSubscriptions(ctx, session)
 	if err != nil {
 		return err
 	}
 	if len(watched) >= subscriptionsMax {
 		return beeos.Errorf(beeos.InvalidParam, "a session watches at most %d resources: unsubscribe from some", subscriptionsMax)
 	}
-	return x.g.opt.DB.Sessions.Subscribe(ctx, session, uri, x.Session.Expires())
+	return x.g.opt.Sessions.Subscribe(ctx, session, uri, x.Session.Expires())
 }

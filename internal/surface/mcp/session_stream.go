@@ -86,7 +86,7 @@ func (x *request) sessionStream(ctx context.Context) (f *stream.Follower, leave 
 }
 
 func (x *request) watched(ctx context.Context, session string) (map[string]bool, error) {
-	list, err := x.g.opt.DB.Sessions.ListSubscriptions(ctx, session)
+	list, err := x.g.opt.Sessions.ListSubscriptions(ctx, session)
 	uris := make(map[string]bool, len(list))
 	for _, uri := range list {
 		uris[uri] = true

@@ -134,13 +134,13 @@ func newStack(t testing.TB) *stack {
 	s.must(err)
 	s.ledger, err = ledger.Open(ctx, s.db.DB, ledger.Options{Committed: invoke.Committed(s.bus)})
 	s.must(err)
-	files := &files.Files{DB: s.db, Links: &blob.Signer{Key: blob.NewKey(), Base: "https://rest.example.com"}, Now: time.Now}
-	s.calls = invoke.New(invoke.Options{Store: s.db, Ledger: s.ledger, Bus: s.bus, Files: files, RateLimit: 100_000, OnCall: s.record})
-	s.oauth, err = oauth.New(ctx, oauth.Options{DB: s.db, Issuer: publicURL, LoginURL: "https://console.example.com"})
+	files := &files.Files{Table: s.db.Files, Links: &blob.Signer{Key: blob.NewKey(), Base: "https://rest.example.com"}, Now: time.Now}
+	s.calls = invoke.New(invoke.Options{Agents: s.db.Agents, Approvals: s.db.Approvals, Cluster: s.db.Cluster, Ledger: s.ledger, Bus: s.bus, Files: files, RateLimit: 100_000, OnCall: s.record})
+	s.oauth, err = oauth.New(ctx, oauth.Options{Grants: s.db.Grants, Agents: s.db.Agents, Trail: s.db.Audit, Cluster: s.db.Cluster, Issuer: publicURL, LoginURL: "https://console.example.com"})
 	s.must(err)
 	check := auth.New(auth.Options{DB: s.db, Methods: append(s.oauth.Methods(), s.newKind())})
 	open := func() (*Gateway, *httptest.Server) {
-		g, err := New(Options{DB: s.db, Auth: check, OAuth: s.oauth, Calls: s.calls, Bus: s.bus, PublicURL: publicURL, Context: ctx, Now: s.now})
+		g, err := New(Options{Agents: s.db.Agents, Sessions: s.db.Sessions, Cluster: s.db.Cluster, Auth: check, OAuth: s.oauth, Calls: s.calls, Bus: s.bus, PublicURL: publicURL, Context: ctx, Now: s.now})
 		s.must(err)
 		return g, httptest.NewServer(&httpd.Handler{Next: g, Log: slog.New(slog.DiscardHandler)})
 	}

@@ -95,9 +95,9 @@ func start(t *testing.T) *stack {
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
 	srv := httptest.NewUnstartedServer(nil)
 	s.openFiles("http://"+srv.Listener.Addr().String(), log)
-	calls := invoke.New(invoke.Options{Store: s.db, Ledger: s.ledger, Bus: s.bus, Files: s.files, Log: log, RateLimit: 1000})
+	calls := invoke.New(invoke.Options{Agents: s.db.Agents, Approvals: s.db.Approvals, Cluster: s.db.Cluster, Ledger: s.ledger, Bus: s.bus, Files: s.files, Log: log, RateLimit: 1000})
 	s.hooks, err = webhook.New(ctx, webhook.Options{
-		DB: s.db, Ledger: s.ledger, Bus: s.bus, Log: log, Now: s.now, Status: task.StatusOf, AllowPrivate: true, Every: 10 * time.Millisecond,
+		Webhooks: s.db.Webhooks, Cluster: s.db.Cluster, Ledger: s.ledger, Bus: s.bus, Log: log, Now: s.now, Status: task.StatusOf, AllowPrivate: true, Every: 10 * time.Millisecond,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -108,7 +108,7 @@ func start(t *testing.T) *stack {
 	running.Go(func() { s.hooks.Run(run) }) //nolint:errcheck // likewise
 	t.Cleanup(func() { stop(); running.Wait() })
 
-	tokens, err := oauth.New(ctx, oauth.Options{DB: s.db, Issuer: "http://mcp.test", Log: log})
+	tokens, err := oauth.New(ctx, oauth.Options{Grants: s.db.Grants, Agents: s.db.Agents, Trail: s.db.Audit, Cluster: s.db.Cluster, Issuer: "http://mcp.test", Log: log})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +159,7 @@ func (s *stack) openFiles(base string, log *slog.Logger) {
 		s.t.Fatal(err)
 	}
 	s.t.Cleanup(func() { disk.Close() })
-	s.files = &files.Files{DB: s.db, Blobs: disk, Links: &blob.Signer{Key: blob.NewKey(), Base: base}, Log: log, Now: s.now}
+	s.files = &files.Files{Table: s.db.Files, Blobs: disk, Links: &blob.Signer{Key: blob.NewKey(), Base: base}, Log: log, Now: s.now}
 }
 
 // people registers two users with keys, and the agents of the first.

@@ -74,7 +74,7 @@ func newStack(t *testing.T) *stack {
 	}
 	t.Cleanup(l.Close)
 	k := &stack{t: t, db: db, ledger: l, bus: b, online: map[string]bool{}}
-	k.calls = invoke.New(invoke.Options{Store: db, Ledger: l, Bus: b, Files: k.files(), RateLimit: 1e6})
+	k.calls = invoke.New(invoke.Options{Agents: db.Agents, Approvals: db.Approvals, Cluster: db.Cluster, Ledger: l, Bus: b, Files: k.files(), RateLimit: 1e6})
 	k.run(k.calls.Run)
 	log := slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
 	k.people = &signin.People{DB: db, Log: log}
@@ -85,7 +85,7 @@ func newStack(t *testing.T) *stack {
 	webServer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { k.site.ServeHTTP(w, r) }))
 	t.Cleanup(webServer.Close)
 	k.mcp, k.web = mcpServer.URL, webServer.URL
-	if k.oauth, err = oauth.New(ctx, oauth.Options{DB: db, Issuer: k.mcp, LoginURL: k.web, Log: log}); err != nil {
+	if k.oauth, err = oauth.New(ctx, oauth.Options{Grants: db.Grants, Agents: db.Agents, Trail: db.Audit, Cluster: db.Cluster, Issuer: k.mcp, LoginURL: k.web, Log: log}); err != nil {
 		t.Fatal(err)
 	}
 	mcp = k.oauth
@@ -123,7 +123,7 @@ func (k *stack) files() *files.Files {
 		if err != nil {
 			k.t.Fatal(err)
 		}
-		k.kept = &files.Files{DB: k.db, Blobs: disk, Links: &blob.Signer{Key: []byte("key"), Base: "http://rest.example"}, Log: slog.New(slog.DiscardHandler), Now: time.Now}
+		k.kept = &files.Files{Table: k.db.Files, Blobs: disk, Links: &blob.Signer{Key: []byte("key"), Base: "http://rest.example"}, Log: slog.New(slog.DiscardHandler), Now: time.Now}
 	}
 	return k.kept
 }

@@ -106,13 +106,13 @@ func (s *Site) mountRooms() (err error) {
 	}
 	s.addRoutes()
 	s.signIn, err = login.Mount(login.Options{
-		Pages: s.Server, DB: s.DB, People: s.People, OAuth: s.OAuth, OIDC: s.OIDC, Log: s.Log, MCPURL: s.MCPURL, Online: s.online,
+		Pages: s.Server, Agents: s.DB.Agents, Users: s.DB.People, People: s.People, OAuth: s.OAuth, OIDC: s.OIDC, Log: s.Log, MCPURL: s.MCPURL, Online: s.online,
 	})
 	if err != nil {
 		return err
 	}
 	_, err = chat.Mount(chat.Options{
-		Pages: s.Server, DB: s.DB, Ledger: s.Ledger, Bus: s.Bus, Calls: s.Calls, Files: s.Files, Log: s.Log,
+		Pages: s.Server, Agents: s.DB.Agents, Approvals: s.DB.Approvals, Ledger: s.Ledger, Bus: s.Bus, Calls: s.Calls, Files: s.Files, Log: s.Log,
 		Online: s.online, DescribeAgent: s.describeAgent, ShowApprovals: s.approvalRows, Acts: s.Acts,
 	})
 	return err

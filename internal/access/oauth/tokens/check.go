@@ -81,7 +81,7 @@ func (m *Minter) look(ctx context.Context, token, kind string) (*cachedToken, er
 // load reads what stands behind a token.
 func (m *Minter) load(ctx context.Context, c claims, kind string, now time.Time) (*cachedToken, error) {
 	e := &cachedToken{kind: kind, audience: c.Audience, family: c.Family, expires: time.Unix(c.Expires, 0), until: now.Add(liveFor)}
-	f, g, err := m.DB.Grants.GetFamily(ctx, c.Family, now)
+	f, g, err := m.Grants.GetFamily(ctx, c.Family, now)
 	if err != nil && beeos.CodeOf(err) != beeos.NotFound {
 		return nil, err
 	}
@@ -106,7 +106,7 @@ func (m *Minter) flush(ctx context.Context) error {
 	used := m.used
 	m.used = map[string]time.Time{}
 	m.mu.Unlock()
-	return m.DB.Grants.TouchGrants(ctx, used)
+	return m.Grants.TouchGrants(ctx, used)
 }
 
 func hashText(s string) tokenHash { return sha256.Sum256([]byte(s)) }

@@ -12,7 +12,6 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 	"golang.org/x/sync/singleflight"
 
-	"github.com/beeos/beeos/internal/store"
 	"github.com/beeos/beeos/internal/store/grants"
 )
 
@@ -25,7 +24,7 @@ const (
 // keyring is the signing keys as this replica knows them. A token that another
 // replica signed with a newer one makes it look again.
 type keyring struct {
-	db    *store.Store
+	table *grants.Table
 	now   func() time.Time
 	set   atomic.Pointer[keyset]
 	loads singleflight.Group
@@ -39,9 +38,9 @@ type keyset struct {
 	byID   map[string]grants.SigningKey
 }
 
-func (k *keyring) open(ctx context.Context, db *store.Store, now func() time.Time) error {
-	k.db, k.now = db, now
-	if err := db.Grants.AddSigningKey(ctx, newKey(now()), now(), true); err != nil {
+func (k *keyring) open(ctx context.Context, table *grants.Table, now func() time.Time) error {
+	k.table, k.now = table, now
+	if err := table.AddSigningKey(ctx, newKey(now()), now(), true); err != nil {
 		return err
 	}
 	return k.reload(ctx)
@@ -56,7 +55,7 @@ func newKey(at time.Time) grants.SigningKey {
 // reload reads the keys from the store.
 func (k *keyring) reload(ctx context.Context) error {
 	_, err, _ := k.loads.Do("", func() (any, error) {
-		keys, err := k.db.Grants.ListSigningKeys(context.WithoutCancel(ctx), k.now())
+		keys, err := k.table.ListSigningKeys(context.WithoutCancel(ctx), k.now())
 		if err != nil {
 			return nil, err
 		}
@@ -123,7 +122,7 @@ func (k *keyring) sign(kind string, c claims) (string, error) {
 // Rotate makes a new signing key. Tokens of the old one stay good until they
 // expire by themselves.
 func (m *Minter) Rotate(ctx context.Context) error {
-	if _, err := Rotate(ctx, m.DB, m.Now()); err != nil {
+	if _, err := Rotate(ctx, m.Grants, m.Now()); err != nil {
 		return err
 	}
 	if err := m.keys.reload(ctx); err != nil {
@@ -136,9 +135,9 @@ func (m *Minter) Rotate(ctx context.Context) error {
 // Rotate makes a new signing key in a database and returns its id. The servers that use it learn
 // of it from the first token that one of them signs with it, or in half a
 // minute.
-func Rotate(ctx context.Context, db *store.Store, now time.Time) (id string, err error) {
+func Rotate(ctx context.Context, table *grants.Table, now time.Time) (id string, err error) {
 	key := newKey(now)
-	if err := db.Grants.AddSigningKey(ctx, key, now.Add(keyOverlap), false); err != nil {
+	if err := table.AddSigningKey(ctx, key, now.Add(keyOverlap), false); err != nil {
 		return "", err
 	}
 	return key.ID, nil

@@ -31,7 +31,7 @@ func rotateWithOverlap(t *testing.T, dsn string) {
 	t.Cleanup(func() { db.Close() })
 	at := time.Now().UTC().Truncate(time.Second)
 	opt := Options{
-		DB: db, Issuer: "https://mcp.example.com", Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return at },
+		Grants: db.Grants, Trail: db.Audit, Cluster: db.Cluster, Issuer: "https://mcp.example.com", Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return at },
 		Tell: func(string, string) {}, // the news gets lost
 	}
 	one, err := New(ctx, opt)

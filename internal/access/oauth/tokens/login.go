@@ -22,7 +22,7 @@ type Pair struct {
 func (m *Minter) LogIn(ctx context.Context, u beeos.User) (Pair, error) {
 	now, secret := m.Now(), newRefreshSecret()
 	f := grants.Family{ID: beeos.NewID(), UserID: u.ID, Resource: restAudience, Token: auth.Hash(secret), Generation: 1, RotatedAt: now, ExpiresAt: now.Add(refreshFor)}
-	if err := m.DB.Grants.CreateFamily(ctx, f); err != nil {
+	if err := m.Grants.CreateFamily(ctx, f); err != nil {
 		return Pair{}, err
 	}
 	return m.userTokens(f, secret)
@@ -65,7 +65,7 @@ func (m *Minter) userTokens(f grants.Family, secret string) (Pair, error) {
 // EndUser ends every log-in of a person, as signing out everywhere does. What
 // was granted to apps stays.
 func (m *Minter) EndUser(ctx context.Context, userID string) error {
-	if err := m.DB.Grants.EndFamiliesOf(ctx, userID); err != nil {
+	if err := m.Grants.EndFamiliesOf(ctx, userID); err != nil {
 		return err
 	}
 	m.Changed("user", userID)

@@ -108,7 +108,7 @@ func (m *Minter) rotate(ctx context.Context, family, secret string, check func(g
 	presented, after := auth.Hash(secret), auth.Hash(next)
 	for range 2 {
 		now := m.Now()
-		if f, g, err = m.DB.Grants.GetFamily(ctx, family, now); err != nil {
+		if f, g, err = m.Grants.GetFamily(ctx, family, now); err != nil {
 			if beeos.CodeOf(err) == beeos.NotFound {
 				err = badRefresh()
 			}
@@ -122,7 +122,7 @@ func (m *Minter) rotate(ctx context.Context, family, secret string, check func(g
 		if err := check(f, g); err != nil || lost {
 			return f, g, next, err
 		}
-		won, err := m.DB.Grants.Rotate(ctx, grants.Rotation{FamilyID: family, Token: presented, Successor: after, At: now, ExpiresAt: until(g, now.Add(refreshFor))})
+		won, err := m.Grants.Rotate(ctx, grants.Rotation{FamilyID: family, Token: presented, Successor: after, At: now, ExpiresAt: until(g, now.Add(refreshFor))})
 		if won || err != nil {
 			return f, g, next, err
 		}
@@ -137,7 +137,7 @@ func (m *Minter) reused(ctx context.Context, f grants.Family, g grants.Grant, se
 	if !m.wasGood(f, secret) {
 		return badRefresh()
 	}
-	if err := m.DB.Grants.EndFamily(ctx, f.ID); err != nil {
+	if err := m.Grants.EndFamily(ctx, f.ID); err != nil {
 		return err
 	}
 	m.Changed("family", f.ID)

@@ -34,7 +34,7 @@ func (m *Minter) end(ctx context.Context, token, clientID string) error {
 		}
 		family = c.Family
 	}
-	f, _, err := m.DB.Grants.GetFamily(ctx, family, m.Now())
+	f, _, err := m.Grants.GetFamily(ctx, family, m.Now())
 	if beeos.CodeOf(err) == beeos.NotFound && err != nil {
 		return nil
 	}
@@ -44,7 +44,7 @@ func (m *Minter) end(ctx context.Context, token, clientID string) error {
 	if f.GrantID == "" || clientID != "" && clientID != f.ClientID || isRefresh && !m.wasGood(f, secret) {
 		return nil
 	}
-	if err := m.DB.Grants.EndFamily(ctx, f.ID); err != nil {
+	if err := m.Grants.EndFamily(ctx, f.ID); err != nil {
 		return err
 	}
 	m.Changed("family", f.ID)

@@ -90,7 +90,7 @@ func (m *Minter) redeem(ctx context.Context, form url.Values) (tokenAnswer, erro
 		}
 	}
 	secret := newRefreshSecret()
-	f, g, spent, err := m.DB.Grants.RedeemOAuth(ctx, auth.Hash(form.Get("code")), func(c grants.Code, g grants.Grant) (grants.Family, error) {
+	f, g, spent, err := m.Grants.RedeemOAuth(ctx, auth.Hash(form.Get("code")), func(c grants.Code, g grants.Grant) (grants.Family, error) {
 		return m.familyOf(c, g, form, secret)
 	})
 	if spent != "" {

@@ -13,16 +13,19 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/store"
 	"github.com/beeos/beeos/internal/store/audit"
+	"github.com/beeos/beeos/internal/store/cluster"
+	"github.com/beeos/beeos/internal/store/grants"
 )
 
 // Options are the parts that a Minter stands on; all are needed.
 type Options struct {
-	DB     *store.Store
-	Issuer string // without a slash at its end
-	Log    *slog.Logger
-	Now    func() time.Time
+	Grants  *grants.Table
+	Trail   *audit.Table
+	Cluster *cluster.Table
+	Issuer  string // without a slash at its end
+	Log     *slog.Logger
+	Now     func() time.Time
 
 	// Tell brings an id to the Forget of every replica: a grant, a token
 	// family or a user about which something has changed.
@@ -49,7 +52,7 @@ const (
 
 // New returns a Minter. Its first signing key is made when there is none.
 func New(ctx context.Context, opt Options) (*Minter, error) {
-	chain, err := opt.DB.Cluster.Secret(ctx, "oauth refresh", func() []byte { return []byte(beeos.NewSecret("")) })
+	chain, err := opt.Cluster.Secret(ctx, "oauth refresh", func() []byte { return []byte(beeos.NewSecret("")) })
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +60,7 @@ func New(ctx context.Context, opt Options) (*Minter, error) {
 		Options: opt, chain: chain,
 		tokens: tokenCache{entries: map[tokenHash]*cachedToken{}}, used: map[string]time.Time{},
 	}
-	return m, m.keys.open(ctx, m.DB, opt.Now)
+	return m, m.keys.open(ctx, m.Grants, opt.Now)
 }
 
 const (
@@ -83,7 +86,7 @@ func (m *Minter) Run(ctx context.Context) error {
 		case <-keys.C:
 			err = m.keys.reload(ctx)
 		case <-prune.C:
-			err = m.DB.Grants.Prune(ctx, m.Now())
+			err = m.Grants.Prune(ctx, m.Now())
 		case <-ctx.Done():
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastFlush)
 			defer cancel()
@@ -116,7 +119,7 @@ func (m *Minter) Changed(kind, id string) {
 
 // Audit writes a line into a person's trail. It is no reason to fail.
 func (m *Minter) Audit(ctx context.Context, userID, actor, action, subject string, detail map[string]string) {
-	err := m.DB.Audit.Add(context.WithoutCancel(ctx), audit.Row{OwnerID: userID, At: m.Now(), Actor: actor, Action: action, Subject: subject, Detail: detail})
+	err := m.Trail.Add(context.WithoutCancel(ctx), audit.Row{OwnerID: userID, At: m.Now(), Actor: actor, Action: action, Subject: subject, Detail: detail})
 	if err != nil {
 		m.Log.ErrorContext(ctx, "audit line not written", "action", action, "err", err)
 	}

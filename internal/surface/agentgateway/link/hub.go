@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/beeos/beeos/internal/store/agents"
 	"github.com/beeos/beeos/internal/surface/agentgateway/question"
 	"github.com/beeos/beeos/internal/surface/agentgateway/turn"
 )
@@ -25,6 +26,7 @@ import (
 // Options are the parts that a hub stands on; all are needed but Approvals.
 type Options struct {
 	question.Options
+	Instances *agents.Instances
 	Now       func() time.Time
 	Heartbeat time.Duration // how often an agent hears from us at least
 }

@@ -38,7 +38,7 @@ func (h *Hub) followLockouts(ctx context.Context) error {
 func (h *Hub) EndLockedOut(ctx context.Context, since time.Time) error {
 	ctx, cancel := context.WithTimeout(ctx, lockoutsWithin)
 	defer cancel()
-	instances, err := h.DB.Instances.ListLocked(ctx, since)
+	instances, err := h.Instances.ListLocked(ctx, since)
 	if err != nil {
 		return err
 	}

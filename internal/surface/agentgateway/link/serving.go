@@ -42,7 +42,7 @@ func (h *Hub) Open(ctx context.Context, inst beeos.Instance, wanted []string, t 
 		c.Close()
 		return nil, err
 	}
-	if err := h.DB.Instances.Touch(ctx, inst.ID, h.Now()); err != nil {
+	if err := h.Instances.Touch(ctx, inst.ID, h.Now()); err != nil {
 		h.Log.WarnContext(ctx, "last seen not noted", "instance", inst.ID, "err", err)
 	}
 	h.Log.InfoContext(ctx, "agent connected", "instance", inst.ID, "name", inst.Name, "agents", len(agents))
@@ -81,7 +81,7 @@ func idsOf(agents []*beeos.Agent) map[string]bool {
 // of them that are named.
 func (h *Hub) declaredAgents(ctx context.Context, instance string, only map[string]bool) ([]*beeos.Agent, error) {
 	active := true
-	agents, _, err := h.DB.Agents.List(ctx, agentstore.Filter{InstanceID: instance, Active: &active, Limit: maxAgents})
+	agents, _, err := h.Agents.List(ctx, agentstore.Filter{InstanceID: instance, Active: &active, Limit: maxAgents})
 	if err != nil || only == nil {
 		return agents, err
 	}
@@ -162,7 +162,7 @@ func (h *Hub) reloadAgent(ctx context.Context, agentID string) error {
 	ctx, cancel := context.WithTimeout(ctx, reloadWithin)
 	defer cancel()
 	instance := ""
-	a, err := h.DB.Agents.Get(ctx, agentID)
+	a, err := h.Agents.Get(ctx, agentID)
 	switch {
 	case err == nil:
 		instance = a.InstanceID

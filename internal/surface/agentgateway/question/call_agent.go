@@ -46,13 +46,13 @@ func (q *Questions) awaitAgent(ctx context.Context, t *turn.Turn, name, message,
 	if name == "" || strings.TrimSpace(message) == "" {
 		return nil, beeos.Errorf(beeos.InvalidParam, "a call needs the id or name of an agent, and a message")
 	}
-	from, err := q.DB.Agents.Get(ctx, t.Agent)
+	from, err := q.Agents.Get(ctx, t.Agent)
 	if err != nil {
 		return nil, err
 	}
-	to, err := q.DB.Agents.Get(ctx, name)
+	to, err := q.Agents.Get(ctx, name)
 	if beeos.CodeOf(err) == beeos.AgentNotFound && err != nil {
-		to, err = q.DB.Agents.GetByName(ctx, from.OwnerID, name)
+		to, err = q.Agents.GetByName(ctx, from.OwnerID, name)
 	}
 	if err != nil {
 		return nil, err

@@ -17,7 +17,7 @@ import (
 	"github.com/beeos/beeos/internal/engine/bus"
 	"github.com/beeos/beeos/internal/engine/invoke"
 	"github.com/beeos/beeos/internal/engine/ledger"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/agents"
 	"github.com/beeos/beeos/internal/surface/agentgateway/turn"
 )
 
@@ -26,7 +26,7 @@ const maxOpen = 128
 
 // Options are the parts that questions stand on.
 type Options struct {
-	DB        *store.Store
+	Agents    *agents.Table
 	Ledger    *ledger.Ledger
 	Bus       *bus.Bus
 	Calls     *invoke.Calls

@@ -94,6 +94,6 @@ func newTestRunner(t *testing.T) *Runner {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { l.Close() })
-	calls := invoke.New(invoke.Options{Store: db, Ledger: l, Bus: b})
-	return NewRunner(Options{DB: db, Calls: calls, Bus: b, Catalog: catalog.New(db, calls, time.Now), Log: slog.New(slog.DiscardHandler), Now: time.Now, Context: ctx})
+	calls := invoke.New(invoke.Options{Agents: db.Agents, Approvals: db.Approvals, Cluster: db.Cluster, Ledger: l, Bus: b})
+	return NewRunner(Options{Sessions: db.Sessions, Calls: calls, Bus: b, Catalog: catalog.New(db.Agents, calls, time.Now), Log: slog.New(slog.DiscardHandler), Now: time.Now, Context: ctx})
 }

@@ -67,7 +67,7 @@ func (x *Client) logsFrom(ctx context.Context) int {
 		name, _ := httpd.StringValue(x.Meta.Level)
 		if x.Session != nil {
 			var err error
-			if name, err = x.Runner.DB.Sessions.GetLevel(ctx, x.Session.Channel); err != nil {
+			if name, err = x.Runner.Sessions.GetLevel(ctx, x.Session.Channel); err != nil {
 				x.Runner.Log.WarnContext(ctx, "log level of a session", "err", err)
 			}
 		}

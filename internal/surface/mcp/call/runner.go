@@ -11,7 +11,7 @@ import (
 
 	"github.com/beeos/beeos/internal/engine/bus"
 	"github.com/beeos/beeos/internal/engine/invoke"
-	"github.com/beeos/beeos/internal/store"
+	sessionstore "github.com/beeos/beeos/internal/store/sessions"
 	"github.com/beeos/beeos/internal/surface/mcp/catalog"
 	"github.com/beeos/beeos/internal/surface/mcp/sessions"
 )
@@ -25,13 +25,13 @@ type Runner struct {
 }
 
 type Options struct {
-	DB      *store.Store
-	Calls   *invoke.Calls
-	Bus     *bus.Bus
-	Catalog *catalog.Catalog
-	Sealer  *sessions.Sealer
-	Log     *slog.Logger
-	Now     func() time.Time
+	Sessions *sessionstore.Table
+	Calls    *invoke.Calls
+	Bus      *bus.Bus
+	Catalog  *catalog.Catalog
+	Sealer   *sessions.Sealer
+	Log      *slog.Logger
+	Now      func() time.Time
 
 	HandOver time.Duration   // as in the options of package mcp; 0 = its default
 	Context  context.Context // ends when the server stops

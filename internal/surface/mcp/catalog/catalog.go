@@ -11,7 +11,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/engine/invoke"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/agents"
 )
 
 const (
@@ -23,7 +23,7 @@ const (
 // Catalog keeps what clients ask about agents ready to be written: an
 // immutable snapshot per agent, rebuilt when the agent's fingerprint changes.
 type Catalog struct {
-	db    *store.Store
+	table *agents.Table
 	calls *invoke.Calls // knows the agents
 	now   func() time.Time
 
@@ -32,8 +32,8 @@ type Catalog struct {
 	unions unions
 }
 
-func New(db *store.Store, calls *invoke.Calls, now func() time.Time) *Catalog {
-	return &Catalog{db: db, calls: calls, now: now, agents: map[string]*Server{}, unions: unions{byScope: map[string]*Server{}}}
+func New(table *agents.Table, calls *invoke.Calls, now func() time.Time) *Catalog {
+	return &Catalog{table: table, calls: calls, now: now, agents: map[string]*Server{}, unions: unions{byScope: map[string]*Server{}}}
 }
 
 // Server is one agent as it was read once. Its lists outlive it while the

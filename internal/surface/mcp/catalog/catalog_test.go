@@ -33,7 +33,7 @@ func TestCatalog(t *testing.T) {
 	}
 	first := get()
 	off := false
-	if _, err := c.db.Agents.Update(ctx, id, agentstore.Patch{SelfTool: &off}); err != nil {
+	if _, err := c.table.Update(ctx, id, agentstore.Patch{SelfTool: &off}); err != nil {
 		t.Fatal(err)
 	}
 	if get() != first {
@@ -48,7 +48,7 @@ func TestCatalog(t *testing.T) {
 	if third := get(); third == second || third.Lists != second.Lists {
 		t.Error("lists of the same fingerprint were built twice")
 	}
-	if err := c.db.Agents.Delete(ctx, id); err != nil {
+	if err := c.table.Delete(ctx, id); err != nil {
 		t.Fatal(err)
 	}
 	c.calls.Forget(id)
@@ -93,7 +93,7 @@ func TestUnionHearsOfQuotas(t *testing.T) {
 		t.Fatal(err)
 	}
 	clerk, quota := agentNamed(t, c, owner, "clerk").ID, 7
-	if _, err := c.db.Agents.Update(t.Context(), clerk, agentstore.Patch{RateLimit: &quota}); err != nil {
+	if _, err := c.table.Update(t.Context(), clerk, agentstore.Patch{RateLimit: &quota}); err != nil {
 		t.Fatal(err)
 	}
 	c.calls.Forget(clerk)
@@ -133,12 +133,12 @@ func newTestCatalog(t *testing.T) (c *Catalog, owner string) {
 	l, err := ledger.Open(context.Background(), db.DB, ledger.Options{Committed: invoke.Committed(b)})
 	must(err)
 	t.Cleanup(func() { l.Close() })
-	return New(db, invoke.New(invoke.Options{Store: db, Ledger: l, Bus: b}), time.Now), user.ID
+	return New(db.Agents, invoke.New(invoke.Options{Agents: db.Agents, Approvals: db.Approvals, Cluster: db.Cluster, Ledger: l, Bus: b}), time.Now), user.ID
 }
 
 func agentNamed(t *testing.T, c *Catalog, owner, name string) *beeos.Agent {
 	t.Helper()
-	agents, _, err := c.db.Agents.List(t.Context(), agentstore.Filter{OwnerID: owner, Limit: 10})
+	agents, _, err := c.table.List(t.Context(), agentstore.Filter{OwnerID: owner, Limit: 10})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -126,7 +126,7 @@ func (c *Catalog) unionMembers(ctx context.Context, caller beeos.Caller) ([]*Ser
 	default:
 		return nil, auth.Unknown()
 	}
-	agents, _, err := c.db.Agents.List(ctx, f)
+	agents, _, err := c.table.List(ctx, f)
 	if err != nil {
 		return nil, err
 	}

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos/internal/engine/bus"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/cluster"
 	"github.com/beeos/beeos/internal/store/sessions"
 	"github.com/beeos/beeos/internal/surface/mcp/wire"
 )
@@ -30,7 +30,8 @@ type Registry struct {
 }
 
 type Options struct {
-	DB       *store.Store
+	Sessions *sessions.Table
+	Cluster  *cluster.Table
 	Bus      *bus.Bus
 	Log      *slog.Logger
 	Now      func() time.Time
@@ -40,7 +41,7 @@ type Options struct {
 // Open reads the key that seals sessions from the store, so that all
 // replicas share it, and the sessions that have ended.
 func Open(ctx context.Context, opt Options) (*Registry, error) {
-	secret, err := opt.DB.Cluster.Secret(ctx, "mcp session", newSecret)
+	secret, err := opt.Cluster.Secret(ctx, "mcp session", newSecret)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +74,7 @@ func (r *Registry) KeepFresh(ctx context.Context) error {
 }
 
 func (r *Registry) readEnded(ctx context.Context, since time.Time) error {
-	list, err := r.DB.Sessions.ListEnded(ctx, since)
+	list, err := r.Sessions.ListEnded(ctx, since)
 	for _, s := range list {
 		if s.Expires.After(r.Now()) {
 			r.noteEnded(s.ID, s.Expires)
@@ -95,13 +96,13 @@ func (r *Registry) OpenSession(agentID, principal, id string) (*Session, error) 
 // EndSession makes the session unknown from now on, everywhere, for as long as
 // its id would open.
 func (r *Registry) EndSession(ctx context.Context, s *Session, expires time.Time) error {
-	if err := r.DB.Sessions.End(ctx, sessions.Ended{ID: s.Channel, EndedAt: r.Now(), Expires: expires}); err != nil {
+	if err := r.Sessions.End(ctx, sessions.Ended{ID: s.Channel, EndedAt: r.Now(), Expires: expires}); err != nil {
 		return err
 	}
 	r.noteEnded(s.Channel, expires)
 	r.Bus.Control(bus.Control{Kind: bus.SessionEnded, ID: s.Channel})
 	// A client that hears it is over may try the next replica at once.
-	if nodes, err := r.DB.Cluster.ListNodes(ctx, time.Now().Add(-r.NodeDead)); err == nil {
+	if nodes, err := r.Cluster.ListNodes(ctx, time.Now().Add(-r.NodeDead)); err == nil {
 		r.Bus.Settle(ctx, len(nodes)-1)
 	}
 	return nil

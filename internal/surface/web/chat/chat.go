@@ -16,7 +16,7 @@ import (
 	"github.com/beeos/beeos/internal/engine/files"
 	"github.com/beeos/beeos/internal/engine/invoke"
 	"github.com/beeos/beeos/internal/engine/ledger"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/agents"
 	"github.com/beeos/beeos/internal/store/approvals"
 	"github.com/beeos/beeos/internal/surface/web/page"
 )
@@ -26,13 +26,14 @@ var templates embed.FS
 
 // Options is what the chat stands on.
 type Options struct {
-	Pages  *page.Server
-	DB     *store.Store
-	Ledger *ledger.Ledger
-	Bus    *bus.Bus // nil: an answer shows when it is complete
-	Calls  *invoke.Calls
-	Files  *files.Files // nil: files cannot be attached
-	Log    *slog.Logger
+	Pages     *page.Server
+	Agents    *agents.Table
+	Approvals *approvals.Table
+	Ledger    *ledger.Ledger
+	Bus       *bus.Bus // nil: an answer shows when it is complete
+	Calls     *invoke.Calls
+	Files     *files.Files // nil: files cannot be attached
+	Log       *slog.Logger
 
 	// What other rooms of the console know.
 	Online        func(ctx context.Context, a *beeos.Agent) bool
@@ -86,7 +87,7 @@ func (c conversation) path() string {
 // its agent and it is their own; without an id it is one that has not begun.
 // What they may not see looks the same as what does not exist.
 func (c *Chat) findConversation(r *http.Request, v *page.Visitor) (conversation, error) {
-	a, err := c.DB.Agents.Get(r.Context(), r.PathValue("agent"))
+	a, err := c.Agents.Get(r.Context(), r.PathValue("agent"))
 	if err == nil && !v.Caller().MayReach(a) {
 		err = beeos.Errorf(beeos.AgentNotFound, "there is no such agent; check the id, or list your agents")
 	}

@@ -169,7 +169,7 @@ func (c *Chat) addFindings(ctx context.Context, v *page.Visitor, a *beeos.Agent,
 	}
 	if a.OwnerID == v.User.ID || v.User.Admin { // others do not learn of approvals
 		var err error
-		if found.Approvals, err = c.DB.Approvals.ListByTurns(ctx, ids); err != nil {
+		if found.Approvals, err = c.Approvals.ListByTurns(ctx, ids); err != nil {
 			return err
 		}
 	}

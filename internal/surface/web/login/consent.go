@@ -103,7 +103,7 @@ func explainExpiry(err error) error {
 // grantableAgents are the agents that can be granted, those asked for first.
 func (s *SignIn) grantableAgents(ctx context.Context, v *page.Visitor, asked []string) ([]consentAgent, error) {
 	enabled := true
-	list, _, err := s.DB.Agents.List(ctx, agents.Filter{OwnerID: v.User.ID, MCPEnabled: &enabled, Limit: maxAgents})
+	list, _, err := s.Agents.List(ctx, agents.Filter{OwnerID: v.User.ID, MCPEnabled: &enabled, Limit: maxAgents})
 	if err != nil {
 		return nil, err
 	}

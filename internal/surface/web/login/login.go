@@ -12,7 +12,8 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/access/oauth"
 	"github.com/beeos/beeos/internal/access/signin"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/agents"
+	"github.com/beeos/beeos/internal/store/people"
 	"github.com/beeos/beeos/internal/surface/web/page"
 )
 
@@ -22,7 +23,8 @@ var templates embed.FS
 // Options is what signing in stands on.
 type Options struct {
 	Pages  *page.Server
-	DB     *store.Store
+	Agents *agents.Table
+	Users  *people.Table
 	People *signin.People
 	OAuth  *oauth.Server
 	OIDC   *signin.OIDC // nil: no outside provider

@@ -36,7 +36,7 @@ func (s *SignIn) showFormWith(w http.ResponseWriter, r *http.Request, status int
 	if !s.Pages.KeepsCookies(r) {
 		d.Insecure, status = s.Pages.PublicURL, http.StatusForbidden
 	}
-	able, err := s.DB.People.AnyoneCanSignIn(r.Context())
+	able, err := s.Users.AnyoneCanSignIn(r.Context())
 	if err != nil {
 		return err
 	}
