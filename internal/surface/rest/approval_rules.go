@@ -27,17 +27,14 @@ type policyTool struct {
 	Version     string `json:"policy_version,omitempty"`
 }
 
-func (g *Gateway) getPolicy(r *route.Request) (any, error) {
-	a, err := g.opt.Acts.OwnAgent(r.Context(), r.Caller, r.PathValue("agentId"))
-	if err != nil {
-		return nil, err
-	}
-	return g.viewPolicy(r, a.ID)
+// ownAgent returns the agent of the path if it is the caller's own.
+func (g *Gateway) ownAgent(r *route.Request) (*beeos.Agent, error) {
+	return g.opt.Acts.OwnAgent(r.Context(), r.Caller, r.PathValue("agentId"))
 }
 
-func (g *Gateway) viewPolicy(r *route.Request, agentID string) (any, error) {
-	rules, err := g.opt.DB.Approvals.ListRules(r.Context(), agentID)
-	v := policyView{AgentID: agentID, Timeout: int64(approval.Timeout / time.Second), Tools: []policyTool{}}
+func (g *Gateway) getPolicy(r *route.Request, a *beeos.Agent) (any, error) {
+	rules, err := g.opt.DB.Approvals.ListRules(r.Context(), a.ID)
+	v := policyView{AgentID: a.ID, Timeout: int64(approval.Timeout / time.Second), Tools: []policyTool{}}
 	for _, rule := range rules {
 		if rule.Skill != "" || rule.Tool != "" {
 			v.Tools = append(v.Tools, policyTool{rule.Skill, rule.Tool, autoOf(rule.Mode), rule.Version})
@@ -71,11 +68,7 @@ func modeOf(auto *bool) approvals.Mode {
 
 // patchPolicy changes what it names and leaves the rest; null takes a word
 // back.
-func (g *Gateway) patchPolicy(r *route.Request) (any, error) {
-	a, err := g.opt.Acts.OwnAgent(r.Context(), r.Caller, r.PathValue("agentId"))
-	if err != nil {
-		return nil, err
-	}
+func (g *Gateway) patchPolicy(r *route.Request, a *beeos.Agent) (any, error) {
 	rules, err := g.readPolicy(r, a.ID)
 	if err != nil {
 		return nil, err
@@ -83,7 +76,7 @@ func (g *Gateway) patchPolicy(r *route.Request) (any, error) {
 	if err := g.opt.Acts.SetRules(r.Context(), r.Caller, a.ID, rules); err != nil {
 		return nil, err
 	}
-	return g.viewPolicy(r, a.ID)
+	return g.getPolicy(r, a)
 }
 
 func (g *Gateway) readPolicy(r *route.Request, agentID string) (rules []approvals.Rule, err error) {

@@ -87,17 +87,17 @@ func (g *Gateway) decider(r *route.Request) (approval.Decider, error) {
 	return approval.Decider{User: u, Via: "rest"}, err
 }
 
-func (g *Gateway) pathApproval(r *route.Request) (approvals.Approval, error) {
+func (g *Gateway) pathApproval(r *route.Request) (*approvals.Approval, error) {
 	by, err := g.decider(r)
 	if err != nil {
-		return approvals.Approval{}, err
+		return nil, err
 	}
-	return g.opt.Approvals.Find(r.Context(), r.PathValue("id"), by)
+	a, err := g.opt.Approvals.Find(r.Context(), r.PathValue("id"), by)
+	return &a, err
 }
 
-func (g *Gateway) getApproval(r *route.Request) (any, error) {
-	a, err := g.pathApproval(r)
-	return viewApproval(&a), err
+func (g *Gateway) getApproval(_ *route.Request, a *approvals.Approval) (any, error) {
+	return viewApproval(a), nil
 }
 
 // decide approves or rejects. An optional body has a reason, which the agent
@@ -123,12 +123,8 @@ type approvalLinkView struct {
 }
 
 // linkApproval makes an address at which whoever has it may decide, once.
-func (g *Gateway) linkApproval(r *route.Request) (any, error) {
-	a, err := g.pathApproval(r)
-	if err != nil {
-		return nil, err
-	}
+func (g *Gateway) linkApproval(r *route.Request, a *approvals.Approval) (any, error) {
 	r.ForbidCaching()
-	url, err := g.opt.Acts.LinkApproval(r.Context(), r.Caller, &a)
+	url, err := g.opt.Acts.LinkApproval(r.Context(), r.Caller, a)
 	return route.Created(approvalLinkView{url, a.ExpiresAt}), err
 }

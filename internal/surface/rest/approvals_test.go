@@ -85,7 +85,7 @@ func TestListAndDecideApprovals(t *testing.T) {
 	}
 }
 
-func TestExpiredApprovalIsNotListed(t *testing.T) {
+func TestExpiredApprovalCannotBeDecided(t *testing.T) {
 	s := start(t)
 	id := s.asks("turn")
 	s.ahead.Store(int64(6 * time.Minute))

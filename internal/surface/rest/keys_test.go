@@ -64,7 +64,7 @@ func (s *stack) audited(action, subject string) {
 	s.t.Errorf("no audit row %s %s in %+v", action, subject, rows)
 }
 
-func TestAgentKeysInvokeTheirAgentAlone(t *testing.T) {
+func TestCreateListAndRevokeAgentKeys(t *testing.T) {
 	s := start(t)
 	path := "/api/v1/agents/" + s.agent + "/keys"
 	var last keyJSON

@@ -14,11 +14,11 @@ type channelView struct {
 	State string `json:"state"` // active or closed
 }
 
-func viewChannel(ch beeos.Channel) channelView {
+func viewChannel(ch *beeos.Channel) channelView {
 	if ch.Closed {
-		return channelView{ch, "closed"}
+		return channelView{*ch, "closed"}
 	}
-	return channelView{ch, "active"}
+	return channelView{*ch, "active"}
 }
 
 // createChannel opens a channel between the caller and one agent.
@@ -52,20 +52,20 @@ func (h *Handlers) createChannel(r *route.Request) (any, error) {
 	if deadline > 0 {
 		ch.Deadline = now.Add(time.Duration(deadline) * time.Millisecond)
 	}
-	return route.Created(viewChannel(ch)), h.opt.Ledger.CreateChannel(r.Context(), ch)
+	return route.Created(viewChannel(&ch)), h.opt.Ledger.CreateChannel(r.Context(), ch)
 }
 
 // ownChannel returns a channel of the caller's; anybody else's does not exist.
-func (h *Handlers) ownChannel(r *route.Request, id string) (beeos.Channel, error) {
+func (h *Handlers) ownChannel(r *route.Request, id string) (*beeos.Channel, error) {
 	ch, err := h.opt.Ledger.Channel(r.Context(), id)
 	if beeos.CodeOf(err) == beeos.NotFound || err == nil && ch.Owner != r.Caller.Principal() {
 		err = beeos.Errorf(beeos.NotFound, "you have no channel %q", id)
 	}
-	return ch, err
+	return &ch, err
 }
 
 // pathChannel returns the channel of the path.
-func (h *Handlers) pathChannel(r *route.Request) (beeos.Channel, error) {
+func (h *Handlers) pathChannel(r *route.Request) (*beeos.Channel, error) {
 	return h.ownChannel(r, r.PathValue("channel"))
 }
 

@@ -14,49 +14,33 @@ import (
 
 // sendConversationMessage says something in a conversation and answers as soon
 // as it is durable. Any number of messages may be under way.
-func (h *Handlers) sendConversationMessage(r *route.Request) (any, error) {
-	a, ch, err := h.pathConversation(r)
-	if err != nil {
-		return nil, err
-	}
-	req := invoke.Request{Agent: a, Channel: ch.ID, Kind: beeos.KindConversation, Deadline: h.opt.Now().Add(taskLife)}
+func (h *Handlers) sendConversationMessage(r *route.Request, conv *conversation) (any, error) {
+	req := invoke.Request{Agent: conv.agent, Channel: conv.ID, Kind: beeos.KindConversation, Deadline: h.opt.Now().Add(taskLife)}
 	if err := readMessage(r, &req, route.Shape{}); err != nil {
 		return nil, err
 	}
-	if ch.Closed {
-		return nil, beeos.Errorf(beeos.Conflict, "the conversation is closed (%s); start a new one", ch.ClosedReason)
+	if conv.Closed {
+		return nil, beeos.Errorf(beeos.Conflict, "the conversation is closed (%s); start a new one", conv.ClosedReason)
 	}
 	sent, err := h.opt.Calls.Submit(r.Context(), req)
-	r.MarkReplay(sent.Replayed)
+	r.MarkReplay(err == nil && sent.Replayed)
 	return route.Accepted(struct {
 		ID        string    `json:"message_id"`
 		CreatedAt time.Time `json:"created_at"`
 	}{sent.Message.ID, sent.Message.CreatedAt}), err
 }
 
-func (h *Handlers) listConversationMessages(r *route.Request) (any, error) {
-	_, ch, err := h.pathConversation(r)
-	if err != nil {
-		return nil, err
-	}
-	return pageMessages(r, 200, h.messagesOf(r, ch))
+func (h *Handlers) listConversationMessages(r *route.Request, conv *conversation) (any, error) {
+	return pageMessages(r, 200, h.messagesOf(r, conv.ID))
 }
 
 // streamConversationEvents stays open over as many messages as there come.
-func (h *Handlers) streamConversationEvents(r *route.Request) (any, error) {
-	_, ch, err := h.pathConversation(r)
-	if err != nil {
-		return nil, err
-	}
-	return h.followChannel(r, ch)
+func (h *Handlers) streamConversationEvents(r *route.Request, conv *conversation) (any, error) {
+	return h.followChannel(r, &conv.Channel)
 }
 
 // cancelConversation asks the agent to stop working on one message.
-func (h *Handlers) cancelConversation(r *route.Request) (any, error) {
-	_, ch, err := h.pathConversation(r)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) cancelConversation(r *route.Request, conv *conversation) (any, error) {
 	operation, err := operationID(r)
 	if err != nil {
 		return nil, err
@@ -73,11 +57,11 @@ func (h *Handlers) cancelConversation(r *route.Request) (any, error) {
 		return nil, err
 	}
 	t, err := h.opt.Calls.Task(r.Context(), r.Caller.Principal(), target)
-	if beeos.CodeOf(err) == beeos.NotFound || err == nil && t.Channel != ch.ID {
+	if beeos.CodeOf(err) == beeos.NotFound || err == nil && t.Channel != conv.ID {
 		return nil, beeos.Errorf(beeos.NotFound, "the conversation has no message %q of yours", target)
 	}
 	if err == nil && t.Done == nil {
-		err = h.opt.Calls.Cancel(r.Context(), ch.ID, target, reason)
+		err = h.opt.Calls.Cancel(r.Context(), conv.ID, target, reason)
 	}
 	return acceptOperation(operation), err
 }
@@ -101,31 +85,12 @@ func acceptOperation(id string) any {
 	return route.Accepted(map[string]string{"operation_id": id, "status": "accepted"})
 }
 
-// conversationAct is an act on the conversation of the path, whose contract
-// insists on an idempotency key.
-type conversationAct struct {
-	agent   *beeos.Agent
-	channel beeos.Channel
-	key     string
+// actOnce acts on a conversation unless that was done before under its key.
+func (h *Handlers) actOnce(r *route.Request, conv *conversation, verb string, details []any, do func() error) (replayed bool, err error) {
+	return h.router.Once(r, route.KeyedAct{Key: conv.key, Name: verb + " " + conv.ID, Details: details}, do)
 }
 
-func (h *Handlers) readConversationAct(r *route.Request) (on conversationAct, err error) {
-	if on.agent, on.channel, err = h.pathConversation(r); err == nil {
-		on.key, err = r.RequireKey()
-	}
-	return on, err
-}
-
-// actOnce does it unless it was done before under the same key.
-func (h *Handlers) actOnce(r *route.Request, on conversationAct, verb string, details []any, do func() error) (replayed bool, err error) {
-	return h.router.Once(r, route.KeyedAct{Key: on.key, Name: verb + " " + on.channel.ID, Details: details}, do)
-}
-
-func (h *Handlers) renameConversation(r *route.Request) (any, error) {
-	on, err := h.readConversationAct(r)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) renameConversation(r *route.Request, conv *conversation) (any, error) {
 	var title string
 	if err := r.ReadSettings(route.Strict, route.Shape{"title": &title}); err != nil {
 		return nil, err
@@ -133,33 +98,28 @@ func (h *Handlers) renameConversation(r *route.Request) (any, error) {
 	if err := act.CheckTitle(title); err != nil {
 		return nil, err
 	}
-	replayed, err := h.actOnce(r, on, "rename", []any{title}, func() error {
-		return h.opt.Acts.RenameConversation(r.Context(), r.Caller, on.channel, title)
+	replayed, err := h.actOnce(r, conv, "rename", []any{title}, func() error {
+		return h.opt.Acts.RenameConversation(r.Context(), r.Caller, conv.Channel, title)
 	})
 	if !replayed {
-		on.channel.Title = title
+		conv.Title = title
 	}
-	return viewConversation(&on.channel, on.agent), err
+	return viewConversation(&conv.Channel, conv.agent), err
 }
 
 // clearConversation lets a built-in agent start afresh: what was said stays in
 // the conversation, and is not told to the model again. What other agents
 // remember is not ours to clear.
-func (h *Handlers) clearConversation(r *route.Request) (any, error) {
-	on, err := h.readConversationAct(r)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) clearConversation(r *route.Request, conv *conversation) (any, error) {
 	operation, err := operationID(r)
 	if err != nil {
 		return nil, err
 	}
-	ch := &on.channel
-	if err := h.opt.Acts.CheckClear(r.Context(), on.agent, *ch); err != nil {
+	if err := h.opt.Acts.CheckClear(r.Context(), conv.agent, conv.Channel); err != nil {
 		return nil, err
 	}
-	_, err = h.actOnce(r, on, "clear", nil, func() (err error) {
-		ch.Generation, err = h.opt.Acts.ClearConversation(r.Context(), r.Caller, *ch)
+	_, err = h.actOnce(r, conv, "clear", nil, func() (err error) {
+		conv.Generation, err = h.opt.Acts.ClearConversation(r.Context(), r.Caller, conv.Channel)
 		return err
 	})
 	return route.Whole(http.StatusAccepted, struct {
@@ -168,16 +128,12 @@ func (h *Handlers) clearConversation(r *route.Request) (any, error) {
 		Operation  string `json:"operationId"`
 		Channel    string `json:"conversationId"`
 		Generation string `json:"currentGeneration"`
-	}{true, "accepted", operation, ch.ID, strconv.FormatInt(ch.Generation, 10)}), err
+	}{true, "accepted", operation, conv.ID, strconv.FormatInt(conv.Generation, 10)}), err
 }
 
 // setConversationModel chooses a model, for agents that say that they take one
 // from their callers.
-func (h *Handlers) setConversationModel(r *route.Request) (any, error) {
-	on, err := h.readConversationAct(r)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) setConversationModel(r *route.Request, conv *conversation) (any, error) {
 	operation, err := operationID(r)
 	if err != nil {
 		return nil, err
@@ -192,20 +148,16 @@ func (h *Handlers) setConversationModel(r *route.Request) (any, error) {
 			return nil, beeos.Errorf(beeos.InvalidParam, "modelOverrideId must not be empty; null is the agent's own model")
 		}
 	}
-	if err := h.opt.Acts.CheckModel(r.Context(), on.agent, model); err != nil {
+	if err := h.opt.Acts.CheckModel(r.Context(), conv.agent, model); err != nil {
 		return nil, err
 	}
-	_, err = h.actOnce(r, on, "model", []any{model}, func() error {
-		return h.opt.Acts.SetConversationModel(r.Context(), r.Caller, on.channel, model)
+	_, err = h.actOnce(r, conv, "model", []any{model}, func() error {
+		return h.opt.Acts.SetConversationModel(r.Context(), r.Caller, conv.Channel, model)
 	})
 	return acceptOperation(operation), err
 }
 
 // deleteConversation forgets a conversation and everything said in it.
-func (h *Handlers) deleteConversation(r *route.Request) (any, error) {
-	_, ch, err := h.pathConversation(r)
-	if err != nil {
-		return nil, err
-	}
-	return route.NoContent, h.opt.Acts.DeleteConversation(r.Context(), r.Caller, ch)
+func (h *Handlers) deleteConversation(r *route.Request, conv *conversation) (any, error) {
+	return route.NoContent, h.opt.Acts.DeleteConversation(r.Context(), r.Caller, conv.Channel)
 }

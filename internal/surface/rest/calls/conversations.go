@@ -26,6 +26,13 @@ type conversationView struct {
 	EffectiveModel string            `json:"effectiveModelId,omitempty"`
 }
 
+// conversation is the one of the path, with its agent.
+type conversation struct {
+	beeos.Channel
+	agent *beeos.Agent
+	key   string // of an act that needs one
+}
+
 func viewConversation(ch *beeos.Channel, a *beeos.Agent) conversationView {
 	v := conversationView{
 		ID: ch.ID, AgentID: ch.AgentID, Title: ch.Title, State: "active", Metadata: ch.Metadata,
@@ -37,26 +44,35 @@ func viewConversation(ch *beeos.Channel, a *beeos.Agent) conversationView {
 	return v
 }
 
-// pathConversation returns the agent and the conversation of the path if both
+// pathConversation returns the conversation of the path if it and its agent
 // are within the caller's reach.
-func (h *Handlers) pathConversation(r *route.Request) (*beeos.Agent, beeos.Channel, error) {
-	a, err := h.pathAgent(r)
-	if err != nil {
-		return nil, beeos.Channel{}, err
-	}
-	id := r.PathValue("convId")
-	ch, err := h.ownChannel(r, id)
-	if beeos.CodeOf(err) == beeos.NotFound || err == nil && (ch.AgentID != a.ID || ch.Kind != beeos.KindConversation) {
-		err = beeos.Errorf(beeos.AgentNotFound, "you have no conversation %q with this agent", id)
-	}
-	return a, ch, err
-}
-
-func (h *Handlers) createConversation(r *route.Request) (any, error) {
+func (h *Handlers) pathConversation(r *route.Request) (*conversation, error) {
 	a, err := h.pathAgent(r)
 	if err != nil {
 		return nil, err
 	}
+	id := r.PathValue("convId")
+	ch, err := h.ownChannel(r, id)
+	if beeos.CodeOf(err) == beeos.NotFound || err == nil && (ch.AgentID != a.ID || ch.Kind != beeos.KindConversation) {
+		return nil, beeos.Errorf(beeos.AgentNotFound, "you have no conversation %q with this agent", id)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &conversation{Channel: *ch, agent: a}, nil
+}
+
+// keyedConversation is pathConversation for the acts whose contract insists on
+// an idempotency key.
+func (h *Handlers) keyedConversation(r *route.Request) (*conversation, error) {
+	conv, err := h.pathConversation(r)
+	if err == nil {
+		conv.key, err = r.RequireKey()
+	}
+	return conv, err
+}
+
+func (h *Handlers) createConversation(r *route.Request, a *beeos.Agent) (any, error) {
 	ch := beeos.Channel{ID: beeos.NewChannelID(), AgentID: a.ID, Owner: r.Caller.Principal(), Kind: beeos.KindConversation}
 	if err := r.ReadOptional(route.MessageLimit, route.Lenient, route.Shape{"title": &ch.Title, "metadata": &ch.Metadata}); err != nil {
 		return nil, err
@@ -108,21 +124,13 @@ func (h *Handlers) earlierConversation(r *route.Request, ch *beeos.Channel) (fou
 	return err == nil, err
 }
 
-func (h *Handlers) listConversations(r *route.Request) (any, error) {
-	a, err := h.pathAgent(r)
-	if err != nil {
-		return nil, err
-	}
-	open, closed, err := r.ReadState()
-	if err != nil {
-		return nil, err
-	}
-	p, err := r.ReadPage(100)
+func (h *Handlers) listConversations(r *route.Request, a *beeos.Agent) (any, error) {
+	p, err := r.ReadStatePage(100)
 	if err != nil {
 		return nil, err
 	}
 	found, err := h.opt.Ledger.Conversations(r.Context(), ledger.ConversationFilter{
-		Owner: r.Caller.Principal(), AgentID: a.ID, Open: open, Closed: closed, Before: p.Before, Limit: p.AtMost(),
+		Owner: r.Caller.Principal(), AgentID: a.ID, Open: p.Open, Closed: p.Closed, Before: p.Before, Limit: p.AtMost(),
 	})
 	if err != nil {
 		return nil, err
@@ -137,10 +145,6 @@ func (h *Handlers) listConversations(r *route.Request) (any, error) {
 	return list, nil
 }
 
-func (h *Handlers) getConversation(r *route.Request) (any, error) {
-	a, ch, err := h.pathConversation(r)
-	if err != nil {
-		return nil, err
-	}
-	return viewConversation(&ch, a), nil
+func (h *Handlers) getConversation(r *route.Request, conv *conversation) (any, error) {
+	return viewConversation(&conv.Channel, conv.agent), nil
 }

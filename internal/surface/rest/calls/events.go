@@ -34,17 +34,9 @@ type deltaView struct {
 // reader has of that reply.
 var soFar = json.RawMessage(`{"so_far":true}`)
 
-// streamChannelEvents replays a channel from `since` (or Last-Event-ID), then
-// follows it live until the client leaves or the channel closes.
-func (h *Handlers) streamChannelEvents(r *route.Request) (any, error) {
-	ch, err := h.pathChannel(r)
-	if err != nil {
-		return nil, err
-	}
-	return h.followChannel(r, ch)
-}
-
-func (h *Handlers) followChannel(r *route.Request, ch beeos.Channel) (any, error) {
+// followChannel replays a channel from `since` (or Last-Event-ID), then follows
+// it live until the client leaves or the channel closes.
+func (h *Handlers) followChannel(r *route.Request, ch *beeos.Channel) (any, error) {
 	since, err := readSince(r)
 	if err != nil {
 		return nil, err

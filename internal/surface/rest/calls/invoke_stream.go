@@ -39,9 +39,9 @@ func (h *Handlers) streamInvoke(r *route.Request, req *invoke.Request) route.Wri
 			if err != nil && sse == nil {
 				return unavailable(err)
 			}
+			r.MarkReplay(ev.Replayed && sse == nil)
 			for _, f := range framesOf(r.Request, ev, err) {
 				if sse == nil {
-					r.MarkReplay(ev.Replayed)
 					sse = httpd.NewSSE(w)
 					sse.KeepAlive(keepAlive)
 				}

@@ -35,11 +35,7 @@ type publication struct {
 // sendMessage publishes on a channel: a chat_message for the agent, its
 // cancel, or the answer to an agent that paused. It answers as soon as the
 // message is durable.
-func (h *Handlers) sendMessage(r *route.Request) (any, error) {
-	ch, err := h.pathChannel(r)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) sendMessage(r *route.Request, ch *beeos.Channel) (any, error) {
 	p, err := readPublication(r)
 	if err != nil {
 		return nil, err
@@ -101,18 +97,14 @@ type messageList struct {
 }
 
 // listChannelMessages pages through a channel.
-func (h *Handlers) listChannelMessages(r *route.Request) (any, error) {
-	ch, err := h.pathChannel(r)
-	if err != nil {
-		return nil, err
-	}
-	return pageMessages(r, 500, h.messagesOf(r, ch))
+func (h *Handlers) listChannelMessages(r *route.Request, ch *beeos.Channel) (any, error) {
+	return pageMessages(r, 500, h.messagesOf(r, ch.ID))
 }
 
 // messagesOf returns what loads the messages of a channel.
-func (h *Handlers) messagesOf(r *route.Request, ch beeos.Channel) func(since int64, limit int) ([]beeos.Message, error) {
+func (h *Handlers) messagesOf(r *route.Request, channel string) func(since int64, limit int) ([]beeos.Message, error) {
 	return func(since int64, limit int) ([]beeos.Message, error) {
-		return h.opt.Ledger.Messages(r.Context(), ch.ID, since, limit)
+		return h.opt.Ledger.Messages(r.Context(), channel, since, limit)
 	}
 }
 
@@ -149,14 +141,10 @@ func pageMessages(r *route.Request, most int64, load func(since int64, limit int
 
 // waitForReply blocks until the message named by in_reply_to has its terminal
 // reply, which comes at once when it is there already.
-func (h *Handlers) waitForReply(r *route.Request) (any, error) {
-	ch, err := h.pathChannel(r)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) waitForReply(r *route.Request, ch *beeos.Channel) (any, error) {
 	var turn string
 	timeout := int64(maxTimeoutMS)
-	err = r.ReadSettings(route.Strict, route.Shape{"in_reply_to": &turn, "timeout_ms": &timeout})
+	err := r.ReadSettings(route.Strict, route.Shape{"in_reply_to": &turn, "timeout_ms": &timeout})
 	switch {
 	case err != nil:
 		return nil, err

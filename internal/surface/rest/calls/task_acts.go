@@ -5,27 +5,20 @@ import (
 	"encoding/json"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/engine/task"
 	"github.com/beeos/beeos/internal/surface/rest/route"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
 // listTaskMessages pages through what belongs to one task.
-func (h *Handlers) listTaskMessages(r *route.Request) (any, error) {
-	t, err := h.pathTask(r)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) listTaskMessages(r *route.Request, t *task.Task) (any, error) {
 	return pageMessages(r, 500, func(since int64, limit int) ([]beeos.Message, error) {
 		return h.opt.Ledger.MessagesOf(r.Context(), t.Channel, t.Turn, since, limit)
 	})
 }
 
 // streamTaskEvents follows one task from `since` to its terminal reply.
-func (h *Handlers) streamTaskEvents(r *route.Request) (any, error) {
-	t, err := h.pathTask(r)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) streamTaskEvents(r *route.Request, t *task.Task) (any, error) {
 	since, err := readSince(r)
 	if err != nil {
 		return nil, err
@@ -45,11 +38,7 @@ func (h *Handlers) streamTaskEvents(r *route.Request) (any, error) {
 // cancelTask asks the agent to stop, and answers with what came of it: the
 // agent has a few seconds to acknowledge, then the task ends without it. What
 // has ended already stays as it is.
-func (h *Handlers) cancelTask(r *route.Request) (any, error) {
-	t, err := h.pathTask(r)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) cancelTask(r *route.Request, t *task.Task) (any, error) {
 	var reason string
 	if err := r.ReadOptional(route.SettingLimit, route.Lenient, route.Shape{"reason": &reason}); err != nil {
 		return nil, err
@@ -58,7 +47,7 @@ func (h *Handlers) cancelTask(r *route.Request) (any, error) {
 		return nil, err
 	}
 	if t.Done != nil {
-		return describeTask(&t), nil
+		return describeTask(t), nil
 	}
 	if err := h.opt.Calls.Stop(r.Context(), t.Channel, t.Turn, reason); err != nil {
 		return nil, err
@@ -67,11 +56,7 @@ func (h *Handlers) cancelTask(r *route.Request) (any, error) {
 }
 
 // continueTask answers an agent that paused: with input, or with a grant.
-func (h *Handlers) continueTask(r *route.Request) (any, error) {
-	t, err := h.pathTask(r)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) continueTask(r *route.Request, t *task.Task) (any, error) {
 	var given struct {
 		Input json.RawMessage `json:"input,omitempty"`
 		Grant *bool           `json:"auth_grant,omitempty"`
@@ -89,6 +74,7 @@ func (h *Handlers) continueTask(r *route.Request) (any, error) {
 	if given.Grant != nil {
 		m.Type = beeos.AuthGrant
 	}
+	var err error
 	if m.Payload, err = json.Marshal(given); err != nil {
 		return nil, err
 	}

@@ -106,33 +106,32 @@ func firstStatus(sent *invoke.Sent) beeos.TaskStatus {
 
 // pathTask returns the task of the path if it is the caller's own and the
 // agent's. The contract has one code for what is not there, whatever is missing.
-func (h *Handlers) pathTask(r *route.Request) (task.Task, error) {
-	a, err := h.pathAgent(r)
-	if err != nil {
-		return task.Task{}, err
-	}
-	id := r.PathValue("taskId")
-	t, err := h.opt.Calls.Task(r.Context(), r.Caller.Principal(), id)
-	if err != nil && beeos.CodeOf(err) != beeos.NotFound {
-		return t, err
-	}
-	if err != nil || t.AgentID != a.ID {
-		return t, beeos.Errorf(beeos.AgentNotFound, "you have no task %q with this agent; GET /api/v1/tasks lists those you have", id)
-	}
-	return t, nil
-}
-
-func (h *Handlers) getTask(r *route.Request) (any, error) {
-	t, err := h.pathTask(r)
-	return describeTask(&t), err
-}
-
-// listAgentTasks lists the caller's tasks with one agent.
-func (h *Handlers) listAgentTasks(r *route.Request) (any, error) {
+func (h *Handlers) pathTask(r *route.Request) (*task.Task, error) {
 	a, err := h.pathAgent(r)
 	if err != nil {
 		return nil, err
 	}
+	id := r.PathValue("taskId")
+	t, err := h.opt.Calls.Task(r.Context(), r.Caller.Principal(), id)
+	if err != nil && beeos.CodeOf(err) != beeos.NotFound {
+		return nil, err
+	}
+	if err != nil || t.AgentID != a.ID {
+		return nil, beeos.Errorf(beeos.AgentNotFound, "you have no task %q with this agent; GET /api/v1/tasks lists those you have", id)
+	}
+	return &t, nil
+}
+
+func (h *Handlers) getTask(r *route.Request) (any, error) {
+	t, err := h.pathTask(r)
+	if err != nil {
+		return nil, err
+	}
+	return describeTask(t), nil
+}
+
+// listAgentTasks lists the caller's tasks with one agent.
+func (h *Handlers) listAgentTasks(r *route.Request, a *beeos.Agent) (any, error) {
 	return h.listTasks(r, task.Filter{Caller: r.Caller, Agent: a})
 }
 
@@ -181,15 +180,11 @@ type taskList struct {
 var noTasks = taskList{Tasks: []taskSummary{}}
 
 func (h *Handlers) listTasks(r *route.Request, f task.Filter) (any, error) {
-	open, closed, err := r.ReadState()
+	p, err := r.ReadStatePage(100)
 	if err != nil {
 		return nil, err
 	}
-	p, err := r.ReadPage(100)
-	if err != nil {
-		return nil, err
-	}
-	f.Open, f.Closed, f.Before, f.AtMost = open, closed, p.Before, p.AtMost()
+	f.Open, f.Closed, f.Before, f.AtMost = p.Open, p.Closed, p.Before, p.AtMost()
 	tasks, err := h.opt.Calls.Tasks(r.Context(), f)
 	if err != nil {
 		return nil, err

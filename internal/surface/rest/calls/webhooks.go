@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/engine/task"
 	"github.com/beeos/beeos/internal/engine/webhook"
 	"github.com/beeos/beeos/internal/store/webhooks"
 	"github.com/beeos/beeos/internal/surface/rest/route"
@@ -54,11 +55,7 @@ func viewDelivery(d *webhooks.Delivery, w *webhooks.Webhook) deliveryView {
 }
 
 // registerWebhook lets a receiver be told how a task goes.
-func (h *Handlers) registerWebhook(r *route.Request) (any, error) {
-	t, err := h.pathTask(r)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) registerWebhook(r *route.Request, t *task.Task) (any, error) {
 	var url *string
 	reg := webhook.Registration{Format: webhook.OpenAPI}
 	if err := r.ReadSettings(route.Lenient, route.Shape{"url": &url, "token": &reg.Token, "secret": &reg.Secret}); err != nil {
@@ -68,62 +65,46 @@ func (h *Handlers) registerWebhook(r *route.Request) (any, error) {
 		return nil, beeos.Errorf(beeos.MissingParam, "url is required")
 	}
 	reg.URL = *url
-	hook, err := h.opt.Acts.RegisterWebhook(r.Context(), r.Caller, &t, reg)
+	hook, err := h.opt.Acts.RegisterWebhook(r.Context(), r.Caller, t, reg)
 	return route.Created(viewWebhook(&hook)), err
 }
 
-func (h *Handlers) listWebhooks(r *route.Request) (any, error) {
-	t, err := h.pathTask(r)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) listWebhooks(r *route.Request, t *task.Task) (any, error) {
 	hooks, err := h.opt.Webhooks.List(r.Context(), t.Turn, webhook.OpenAPI)
 	return map[string][]webhookView{"webhooks": route.Views(hooks, viewWebhook)}, err
 }
 
 // pathWebhook returns the webhook of the path if it belongs to the caller's
 // task.
-func (h *Handlers) pathWebhook(r *route.Request) (webhooks.Webhook, error) {
+func (h *Handlers) pathWebhook(r *route.Request) (*webhooks.Webhook, error) {
 	t, err := h.pathTask(r)
 	if err != nil {
-		return webhooks.Webhook{}, err
+		return nil, err
 	}
 	hook, err := h.opt.Webhooks.Get(r.Context(), t.Turn, r.PathValue("webhookId"))
 	if err == nil && hook.Renderer != webhook.OpenAPI {
 		err = beeos.Errorf(beeos.NotFound, "there is no such webhook; check the id")
 	}
-	return hook, err
+	return &hook, err
 }
 
-func (h *Handlers) deleteWebhook(r *route.Request) (any, error) {
-	hook, err := h.pathWebhook(r)
-	if err != nil {
-		return nil, err
-	}
-	return route.NoContent, h.opt.Acts.DeleteWebhook(r.Context(), r.Caller, hook)
+func (h *Handlers) deleteWebhook(r *route.Request, hook *webhooks.Webhook) (any, error) {
+	return route.NoContent, h.opt.Acts.DeleteWebhook(r.Context(), r.Caller, *hook)
 }
 
 // listDeliveries shows what was sent to a webhook, newest first.
-func (h *Handlers) listDeliveries(r *route.Request) (any, error) {
-	hook, err := h.pathWebhook(r)
-	if err != nil {
-		return nil, err
-	}
+func (h *Handlers) listDeliveries(r *route.Request, hook *webhooks.Webhook) (any, error) {
 	limit, err := r.QueryInt("limit", 50, 1, 200)
 	if err != nil {
 		return nil, err
 	}
 	deliveries, err := h.opt.Webhooks.ListDeliveries(r.Context(), hook.ID, int(limit))
-	views := route.Views(deliveries, func(d *webhooks.Delivery) deliveryView { return viewDelivery(d, &hook) })
+	views := route.Views(deliveries, func(d *webhooks.Delivery) deliveryView { return viewDelivery(d, hook) })
 	return map[string][]deliveryView{"deliveries": views}, err
 }
 
 // redeliver sends a delivery once more, at once.
-func (h *Handlers) redeliver(r *route.Request) (any, error) {
-	hook, err := h.pathWebhook(r)
-	if err != nil {
-		return nil, err
-	}
-	d, err := h.opt.Hooks.Redeliver(r.Context(), hook, r.PathValue("deliveryId"))
-	return route.Accepted(viewDelivery(&d, &hook)), err
+func (h *Handlers) redeliver(r *route.Request, hook *webhooks.Webhook) (any, error) {
+	d, err := h.opt.Hooks.Redeliver(r.Context(), *hook, r.PathValue("deliveryId"))
+	return route.Accepted(viewDelivery(&d, hook)), err
 }

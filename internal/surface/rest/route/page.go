@@ -10,8 +10,9 @@ import (
 // Page is what a listing asks for: newest first, after the row that the last
 // page ended with.
 type Page struct {
-	Before string
-	Limit  int
+	Before       string
+	Limit        int
+	Open, Closed bool // neither is both
 }
 
 // ReadPage reads since and limit from the URL.
@@ -53,18 +54,19 @@ func Views[R, V any](rows []R, view func(*R) V) []V {
 	return views
 }
 
-// ReadState reads whether a listing wants what is open or what is closed;
-// neither is both.
-func (r *Request) ReadState() (open, closed bool, err error) {
+// ReadStatePage is ReadPage for what is open at first and closed later.
+func (r *Request) ReadStatePage(most int64) (Page, error) {
+	p, err := r.ReadPage(most)
 	switch r.URL.Query().Get("state") {
 	case "active", "open":
-		return true, false, nil
+		p.Open = true
 	case "closed":
-		return false, true, nil
+		p.Closed = true
 	case "", "all":
-		return false, false, nil
+	default:
+		return p, beeos.Errorf(beeos.InvalidParam, "state must be active, open, closed or all")
 	}
-	return false, false, beeos.Errorf(beeos.InvalidParam, "state must be active, open, closed or all")
+	return p, err
 }
 
 // QueryInt reads an integer parameter of the URL.

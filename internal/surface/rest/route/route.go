@@ -21,6 +21,18 @@ type Table map[string]Action
 // or what one of the functions in answer.go returns. An error goes first.
 type Action func(r *Request) (any, error)
 
+// With is an action on the thing that the path names: find returns it if it is
+// the caller's to see.
+func With[T any](find func(r *Request) (*T, error), do func(r *Request, thing *T) (any, error)) Action {
+	return func(r *Request) (any, error) {
+		thing, err := find(r)
+		if err != nil {
+			return nil, err
+		}
+		return do(r, thing)
+	}
+}
+
 // Request is an HTTP request whose caller has proved who it is.
 type Request struct {
 	*http.Request
