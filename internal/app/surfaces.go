@@ -146,12 +146,10 @@ func (p *parts) a2a(ctx context.Context) (http.Handler, error) {
 }
 
 func (p *parts) rest() http.Handler {
-	s := &rest.Surface{
-		DB: p.db, Ledger: p.ledger, Calls: p.calls, Desk: p.approvals, Files: p.files, Hooks: p.hooks, Auth: p.auth, People: p.people, OAuth: p.oauth,
-		Acts: p.acts, Log: p.log, MCPURL: p.info.MCP, A2AURL: p.info.A2A,
-		Online: p.bus.Present, Connected: p.bus.Connected,
-	}
-	return s.Handler()
+	return rest.New(rest.Options{
+		DB: p.db, Ledger: p.ledger, Bus: p.bus, Calls: p.calls, Approvals: p.approvals, Files: p.files, Hooks: p.hooks, Auth: p.auth, People: p.people, OAuth: p.oauth,
+		Acts: p.acts, MCPURL: p.info.MCP, A2AURL: p.info.A2A,
+	})
 }
 
 func (p *parts) agents() http.Handler {

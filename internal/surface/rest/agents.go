@@ -1,15 +1,16 @@
 package rest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
-	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/beeos/beeos"
-	agentstore "github.com/beeos/beeos/internal/store/agents"
-	"github.com/beeos/beeos/internal/wire/httpd"
+	"github.com/beeos/beeos/internal/store/agents"
+	"github.com/beeos/beeos/internal/surface/rest/route"
 )
 
 // agentView is the contract's AgentDTO with some members of ours.
@@ -43,7 +44,7 @@ const (
 	statusInactive = "inactive"
 )
 
-func (s *Surface) viewAgent(ctx context.Context, a *beeos.Agent) agentView {
+func (g *Gateway) viewAgent(ctx context.Context, a *beeos.Agent) agentView {
 	d := &a.Definition
 	v := agentView{
 		ID: a.ID, InstanceID: a.InstanceID, Name: a.Name, DisplayName: d.DisplayName, Description: d.Description,
@@ -54,13 +55,13 @@ func (s *Surface) viewAgent(ctx context.Context, a *beeos.Agent) agentView {
 	}
 	if a.Active {
 		v.Status = statusActive
-		v.Online = s.Online != nil && s.Online(ctx, a.ID)
+		v.Online = g.opt.Bus.Present(ctx, a.ID)
 	}
-	if s.MCPURL != "" {
-		v.MCPURL = strings.TrimRight(s.MCPURL, "/") + "/" + a.ID + "/mcp"
+	if g.opt.MCPURL != "" {
+		v.MCPURL = strings.TrimRight(g.opt.MCPURL, "/") + "/" + a.ID + "/mcp"
 	}
-	if s.A2AURL != "" {
-		v.A2AURL = strings.TrimRight(s.A2AURL, "/") + "/" + a.ID + "/"
+	if g.opt.A2AURL != "" {
+		v.A2AURL = strings.TrimRight(g.opt.A2AURL, "/") + "/" + a.ID + "/"
 	}
 	for i, sk := range d.Skills {
 		exposed := sk.Exposed()
@@ -91,40 +92,22 @@ func viewCapabilities(a *beeos.Agent) map[string]json.RawMessage {
 	return declared
 }
 
-func boolJSON(b bool) json.RawMessage {
-	if b {
-		return json.RawMessage("true")
-	}
-	return json.RawMessage("false")
-}
+func boolJSON(b bool) json.RawMessage { return strconv.AppendBool(nil, b) }
 
-type agentList struct {
-	Success bool        `json:"success"`
-	Data    []agentView `json:"data"`
-	Total   int         `json:"total"`
-}
-
-func (s *Surface) listAgents(w http.ResponseWriter, r *http.Request, c beeos.Caller) error {
-	f, err := agentFilter(r, c)
+func (g *Gateway) listAgents(r *route.Request) (any, error) {
+	f, err := readAgentFilter(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	agents, total, err := s.DB.Agents.List(r.Context(), f)
-	if err != nil {
-		return err
-	}
-	list := agentList{Success: true, Data: make([]agentView, len(agents)), Total: total}
-	for i, a := range agents {
-		list.Data[i] = s.viewAgent(r.Context(), a)
-	}
-	httpd.WriteJSON(w, http.StatusOK, list)
-	return nil
+	found, total, err := g.opt.DB.Agents.List(r.Context(), f)
+	view := func(a **beeos.Agent) agentView { return g.viewAgent(r.Context(), *a) }
+	return route.ListOf(route.Views(found, view), total), err
 }
 
-// agentFilter reads the parameters of a listing; instance_id has two names.
-func agentFilter(r *http.Request, c beeos.Caller) (f agentstore.Filter, err error) {
+// readAgentFilter reads the parameters of a listing; instance_id has two names.
+func readAgentFilter(r *route.Request) (f agents.Filter, err error) {
 	q := r.URL.Query()
-	f.OwnerID = c.UserID
+	f.OwnerID = r.Caller.UserID
 	f.InstanceID = q.Get("instance_id")
 	if alias := q.Get("instanceId"); alias != "" {
 		if f.InstanceID != "" && f.InstanceID != alias {
@@ -140,67 +123,53 @@ func agentFilter(r *http.Request, c beeos.Caller) (f agentstore.Filter, err erro
 	default:
 		return f, beeos.Errorf(beeos.InvalidParam, "status must be %s or %s", statusActive, statusInactive)
 	}
-	limit, err := query(r, "limit", 50, 1, 200)
+	limit, err := r.QueryInt("limit", 50, 1, 200)
 	if err != nil {
 		return f, err
 	}
-	offset, err := query(r, "offset", 0, 0, 1<<31-1)
+	offset, err := r.QueryInt("offset", 0, 0, 1<<31-1)
 	f.Limit, f.Offset = int(limit), int(offset)
 	return f, err
 }
 
-func (s *Surface) getAgent(w http.ResponseWriter, r *http.Request, c beeos.Caller) error {
-	a, err := s.agentFor(r.Context(), r.PathValue("agentId"), c)
-	if err != nil {
-		return err
+func (g *Gateway) getAgent(r *route.Request) (any, error) {
+	id := r.PathValue("agentId")
+	a, err := g.opt.DB.Agents.Get(r.Context(), id)
+	if a, err = r.ReachableAgent(id, a, err); err != nil {
+		return nil, err
 	}
-	httpd.WriteData(w, http.StatusOK, s.viewAgent(r.Context(), a))
-	return nil
+	return g.viewAgent(r.Context(), a), nil
 }
 
-func (s *Surface) patchAgent(w http.ResponseWriter, r *http.Request, c beeos.Caller) error {
-	patch, err := readPatch(w, r)
+func (g *Gateway) patchAgent(r *route.Request) (any, error) {
+	patch, err := readPatch(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	a, err := s.Acts.UpdateAgent(r.Context(), c, r.PathValue("agentId"), patch)
+	a, err := g.opt.Acts.UpdateAgent(r.Context(), r.Caller, r.PathValue("agentId"), patch)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	httpd.WriteData(w, http.StatusOK, s.viewAgent(r.Context(), a))
-	return nil
+	return g.viewAgent(r.Context(), a), nil
 }
 
 // readPatch takes the two settings that are the owner's, under any of their
 // names, and refuses a body that changes nothing.
-func readPatch(w http.ResponseWriter, r *http.Request) (p agentstore.Patch, err error) {
+func readPatch(r *route.Request) (p agents.Patch, err error) {
 	var visibility *string
 	var camel, snake *bool
-	err = read(w, r, settingLimit, true, shape{"visibility": &visibility, "mcpEnabled": &camel, "mcp_enabled": &snake})
-	if err != nil {
-		return p, err
-	}
-	if visibility != nil {
-		p.Visibility = (*beeos.Visibility)(visibility)
-	}
+	err = r.ReadSettings(route.Strict, route.Shape{"visibility": &visibility, "mcpEnabled": &camel, "mcp_enabled": &snake})
+	p.Visibility, p.MCPEnabled = (*beeos.Visibility)(visibility), cmp.Or(camel, snake)
 	switch {
+	case err != nil:
 	case camel != nil && snake != nil && *camel != *snake:
-		return p, beeos.Errorf(beeos.InvalidBody, "mcpEnabled and mcp_enabled contradict each other")
-	case camel != nil:
-		p.MCPEnabled = camel
-	case snake != nil:
-		p.MCPEnabled = snake
+		err = beeos.Errorf(beeos.InvalidBody, "mcpEnabled and mcp_enabled contradict each other")
+	case p.Visibility == nil && p.MCPEnabled == nil:
+		err = beeos.Errorf(beeos.InvalidBody, "nothing to change: give visibility or mcpEnabled")
 	}
-	if p.Visibility == nil && p.MCPEnabled == nil {
-		return p, beeos.Errorf(beeos.InvalidBody, "nothing to change: give visibility or mcpEnabled")
-	}
-	return p, nil
+	return p, err
 }
 
-func (s *Surface) deleteAgent(w http.ResponseWriter, r *http.Request, c beeos.Caller) error {
-	if err := s.Acts.DeleteAgent(r.Context(), c, r.PathValue("agentId")); err != nil {
-		return err
-	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+func (g *Gateway) deleteAgent(r *route.Request) (any, error) {
+	return route.NoContent, g.opt.Acts.DeleteAgent(r.Context(), r.Caller, r.PathValue("agentId"))
 }

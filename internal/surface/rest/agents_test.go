@@ -19,7 +19,7 @@ type agentJSON struct {
 	}
 }
 
-func TestAgents(t *testing.T) {
+func TestListAndGetAgents(t *testing.T) {
 	s := start(t)
 	s.echo()
 
@@ -110,7 +110,7 @@ func TestDeleteAgent(t *testing.T) {
 	}
 }
 
-func TestWhoMay(t *testing.T) {
+func TestRoutesAcceptTheirKindsOfKeys(t *testing.T) {
 	s := start(t)
 	s.echo()
 	agentKey := ok[keyJSON](s, "POST", "/api/v1/agents/"+s.agent+"/keys", `{"name":"k"}`).Key

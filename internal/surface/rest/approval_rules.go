@@ -2,13 +2,12 @@ package rest
 
 import (
 	"encoding/json"
-	"net/http"
 	"time"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/access/approval"
 	"github.com/beeos/beeos/internal/store/approvals"
-	"github.com/beeos/beeos/internal/wire/httpd"
+	"github.com/beeos/beeos/internal/surface/rest/route"
 )
 
 // policyView is what the owner of an agent decided about its tools. What is
@@ -28,19 +27,13 @@ type policyTool struct {
 	Version     string `json:"policy_version,omitempty"`
 }
 
-func (s *Surface) getPolicy(w http.ResponseWriter, r *http.Request, c beeos.Caller) error {
-	a, err := s.owned(r, c)
-	if err != nil {
-		return err
-	}
-	return s.showPolicy(w, r, a)
+// ownAgent returns the agent of the path if it is the caller's own.
+func (g *Gateway) ownAgent(r *route.Request) (*beeos.Agent, error) {
+	return g.opt.Acts.OwnAgent(r.Context(), r.Caller, r.PathValue("agentId"))
 }
 
-func (s *Surface) showPolicy(w http.ResponseWriter, r *http.Request, a *beeos.Agent) error {
-	rules, err := s.DB.Approvals.ListRules(r.Context(), a.ID)
-	if err != nil {
-		return err
-	}
+func (g *Gateway) getPolicy(r *route.Request, a *beeos.Agent) (any, error) {
+	rules, err := g.opt.DB.Approvals.ListRules(r.Context(), a.ID)
 	v := policyView{AgentID: a.ID, Timeout: int64(approval.Timeout / time.Second), Tools: []policyTool{}}
 	for _, rule := range rules {
 		if rule.Skill != "" || rule.Tool != "" {
@@ -52,8 +45,7 @@ func (s *Surface) showPolicy(w http.ResponseWriter, r *http.Request, a *beeos.Ag
 			v.Timeout = int64(rule.Timeout / time.Second)
 		}
 	}
-	httpd.WriteData(w, http.StatusOK, v)
-	return nil
+	return v, err
 }
 
 func autoOf(m approvals.Mode) *bool {
@@ -76,57 +68,40 @@ func modeOf(auto *bool) approvals.Mode {
 
 // patchPolicy changes what it names and leaves the rest; null takes a word
 // back.
-func (s *Surface) patchPolicy(w http.ResponseWriter, r *http.Request, c beeos.Caller) error {
-	a, err := s.owned(r, c)
+func (g *Gateway) patchPolicy(r *route.Request, a *beeos.Agent) (any, error) {
+	rules, err := g.readPolicy(r, a.ID)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	rules, err := s.readPolicy(w, r, a)
-	if err != nil {
-		return err
+	if err := g.opt.Acts.SetRules(r.Context(), r.Caller, a.ID, rules); err != nil {
+		return nil, err
 	}
-	if err := s.Acts.SetRules(r.Context(), c, a.ID, rules); err != nil {
-		return err
-	}
-	return s.showPolicy(w, r, a)
+	return g.getPolicy(r, a)
 }
 
-func (s *Surface) readPolicy(w http.ResponseWriter, r *http.Request, a *beeos.Agent) ([]approvals.Rule, error) {
+func (g *Gateway) readPolicy(r *route.Request, agentID string) (rules []approvals.Rule, err error) {
 	var auto, timeout json.RawMessage
 	var tools []json.RawMessage
-	err := read(w, r, settingLimit, true, shape{"auto_approve": &auto, "timeout_seconds": &timeout, "tools": &tools})
+	err = r.ReadSettings(route.Strict, route.Shape{"auto_approve": &auto, "timeout_seconds": &timeout, "tools": &tools})
 	if err != nil {
 		return nil, err
 	}
 	if auto == nil && timeout == nil && len(tools) == 0 {
 		return nil, beeos.Errorf(beeos.InvalidBody, "nothing to change: give auto_approve, timeout_seconds or tools")
 	}
-	var rules []approvals.Rule
 	if auto != nil || timeout != nil {
-		own, err := s.agentRule(r, a)
+		own, err := g.agentRule(r, agentID)
+		if err == nil {
+			err = changeRule(&own, auto, timeout)
+		}
 		if err != nil {
 			return nil, err
-		}
-		if auto != nil {
-			var yes *bool
-			if json.Unmarshal(auto, &yes) != nil {
-				return nil, beeos.Errorf(beeos.InvalidBody, "auto_approve must be true, false or null")
-			}
-			own.Mode = modeOf(yes)
-		}
-		if timeout != nil {
-			var seconds int64
-			if json.Unmarshal(timeout, &seconds) != nil || seconds < 0 || seconds > int64(approval.MaxTimeout/time.Second) {
-				return nil, beeos.Errorf(beeos.InvalidParam, "timeout_seconds must be from %d to %d, or null for the default",
-					int64(approval.MinTimeout/time.Second), int64(approval.MaxTimeout/time.Second))
-			}
-			own.Timeout = time.Duration(seconds) * time.Second
 		}
 		rules = append(rules, own)
 	}
 	for _, raw := range tools {
 		var t policyTool
-		if err := (shape{"skill": &t.Skill, "tool": &t.Tool, "auto_approve": &t.AutoApprove}).decode(raw, true); err != nil {
+		if err := (route.Shape{"skill": &t.Skill, "tool": &t.Tool, "auto_approve": &t.AutoApprove}).Decode(raw, route.Strict); err != nil {
 			return nil, err
 		}
 		if t.Skill == "" && t.Tool == "" {
@@ -138,12 +113,32 @@ func (s *Surface) readPolicy(w http.ResponseWriter, r *http.Request, a *beeos.Ag
 }
 
 // agentRule is the word about the agent as it stands.
-func (s *Surface) agentRule(r *http.Request, a *beeos.Agent) (approvals.Rule, error) {
-	rules, err := s.DB.Approvals.ListRules(r.Context(), a.ID)
+func (g *Gateway) agentRule(r *route.Request, agentID string) (approvals.Rule, error) {
+	rules, err := g.opt.DB.Approvals.ListRules(r.Context(), agentID)
 	for _, rule := range rules {
 		if rule.Skill == "" && rule.Tool == "" {
 			return rule, err
 		}
 	}
 	return approvals.Rule{}, err
+}
+
+// changeRule takes the members that were given, of which each may be null.
+func changeRule(rule *approvals.Rule, auto, timeout json.RawMessage) error {
+	if auto != nil {
+		var yes *bool
+		if json.Unmarshal(auto, &yes) != nil {
+			return beeos.Errorf(beeos.InvalidBody, "auto_approve must be true, false or null")
+		}
+		rule.Mode = modeOf(yes)
+	}
+	if timeout != nil {
+		var seconds int64
+		least, most := int64(approval.MinTimeout/time.Second), int64(approval.MaxTimeout/time.Second)
+		if json.Unmarshal(timeout, &seconds) != nil || seconds < 0 || seconds > most {
+			return beeos.Errorf(beeos.InvalidParam, "timeout_seconds must be from %d to %d, or null for the default", least, most)
+		}
+		rule.Timeout = time.Duration(seconds) * time.Second
+	}
+	return nil
 }

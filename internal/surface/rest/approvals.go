@@ -1,16 +1,17 @@
 package rest
 
 import (
-	"context"
+	"cmp"
 	"encoding/hex"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/access/approval"
 	"github.com/beeos/beeos/internal/store/approvals"
-	"github.com/beeos/beeos/internal/wire/httpd"
+	"github.com/beeos/beeos/internal/surface/rest/route"
 )
 
 // approvalView is a tool call that waits, or waited, for a person.
@@ -52,93 +53,68 @@ type approvalList struct {
 
 // listApprovals lists what waits for the caller, or with status what was
 // decided, or all; newest first.
-func (s *Surface) listApprovals(w http.ResponseWriter, r *http.Request, c beeos.Caller) error {
-	limit, err := query(r, "limit", 50, 1, 200)
+func (g *Gateway) listApprovals(r *route.Request) (any, error) {
+	p, err := r.ReadPage(200)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	f := approvals.Filter{OwnerID: c.UserID, Before: r.URL.Query().Get("since"), Limit: int(limit) + 1} // one more tells whether there are more
-	if f.Before != "" && beeos.IDTime(f.Before).IsZero() {
-		return beeos.Errorf(beeos.InvalidParam, "since must be the next_since of the page before")
-	}
-	open := true
-	switch r.URL.Query().Get("status") {
-	case "", "pending":
-		f.Open = &open
-	case "decided":
-		open = false
+	f := approvals.Filter{OwnerID: r.Caller.UserID, Before: p.Before, Limit: p.AtMost()}
+	status := cmp.Or(r.URL.Query().Get("status"), "pending")
+	open := status == "pending"
+	switch status {
+	case "pending", "decided":
 		f.Open = &open
 	case "all":
 	default:
-		return beeos.Errorf(beeos.InvalidParam, "status must be pending, decided or all")
+		return nil, beeos.Errorf(beeos.InvalidParam, "status must be pending, decided or all")
 	}
-	rows, err := s.DB.Approvals.List(r.Context(), f)
+	rows, err := g.opt.DB.Approvals.List(r.Context(), f)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	list := approvalList{Success: true, Data: []approvalView{}, HasMore: len(rows) > int(limit)}
-	for _, a := range rows[:min(len(rows), int(limit))] {
-		if open && f.Open != nil && !a.ExpiresAt.After(s.now()) {
-			continue // about to be swept
-		}
-		list.Data = append(list.Data, viewApproval(&a))
+	list := approvalList{Success: true}
+	list.Data, list.NextSince = route.CutPage(p, rows, viewApproval, func(a *approvals.Approval) string { return a.ID })
+	list.HasMore = list.NextSince != ""
+	if open {
+		list.Data = slices.DeleteFunc(list.Data, func(v approvalView) bool { return !v.ExpiresAt.After(g.opt.Now()) }) // about to be swept
 	}
-	if list.HasMore {
-		list.NextSince = rows[limit-1].ID
-	}
-	httpd.WriteJSON(w, http.StatusOK, list)
-	return nil
+	return route.Whole(http.StatusOK, list), nil
 }
 
 // decider is the caller as somebody who decides.
-func (s *Surface) decider(ctx context.Context, c beeos.Caller) (approval.Decider, error) {
-	u, err := s.DB.People.GetUser(ctx, c.UserID)
+func (g *Gateway) decider(r *route.Request) (approval.Decider, error) {
+	u, err := g.opt.DB.People.GetUser(r.Context(), r.Caller.UserID)
 	return approval.Decider{User: u, Via: "rest"}, err
 }
 
-func (s *Surface) getApproval(w http.ResponseWriter, r *http.Request, c beeos.Caller) error {
-	a, err := s.approval(r, c)
+func (g *Gateway) pathApproval(r *route.Request) (*approvals.Approval, error) {
+	by, err := g.decider(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	httpd.WriteData(w, http.StatusOK, viewApproval(&a))
-	return nil
+	a, err := g.opt.Approvals.Find(r.Context(), r.PathValue("id"), by)
+	return &a, err
 }
 
-func (s *Surface) approval(r *http.Request, c beeos.Caller) (approvals.Approval, error) {
-	by, err := s.decider(r.Context(), c)
-	if err != nil {
-		return approvals.Approval{}, err
-	}
-	return s.Desk.Find(r.Context(), r.PathValue("id"), by)
+func (g *Gateway) getApproval(_ *route.Request, a *approvals.Approval) (any, error) {
+	return viewApproval(a), nil
 }
 
-func (s *Surface) approve(w http.ResponseWriter, r *http.Request, c beeos.Caller) error {
-	return s.decide(w, r, c, true)
-}
-
-func (s *Surface) reject(w http.ResponseWriter, r *http.Request, c beeos.Caller) error {
-	return s.decide(w, r, c, false)
-}
-
-// decide takes an optional body with a reason, which the agent is told.
-func (s *Surface) decide(w http.ResponseWriter, r *http.Request, c beeos.Caller, yes bool) error {
-	var reason string
-	if r.ContentLength != 0 {
-		if err := read(w, r, settingLimit, true, shape{"reason": &reason}); err != nil {
-			return err
+// decide approves or rejects. An optional body has a reason, which the agent
+// is told.
+func (g *Gateway) decide(approve bool) route.Action {
+	return func(r *route.Request) (any, error) {
+		var reason string
+		if err := r.ReadOptional(route.SettingLimit, route.Strict, route.Shape{"reason": &reason}); err != nil {
+			return nil, err
 		}
+		by, err := g.decider(r)
+		if err != nil {
+			return nil, err
+		}
+		a, err := g.opt.Approvals.Decide(r.Context(), r.PathValue("id"), by, approve, reason)
+		return viewApproval(&a), err
 	}
-	by, err := s.decider(r.Context(), c)
-	if err != nil {
-		return err
-	}
-	a, err := s.Desk.Decide(r.Context(), r.PathValue("id"), by, yes, reason)
-	if err != nil {
-		return err
-	}
-	httpd.WriteData(w, http.StatusOK, viewApproval(&a))
-	return nil
 }
 
 type approvalLinkView struct {
@@ -147,16 +123,8 @@ type approvalLinkView struct {
 }
 
 // linkApproval makes an address at which whoever has it may decide, once.
-func (s *Surface) linkApproval(w http.ResponseWriter, r *http.Request, c beeos.Caller) error {
-	a, err := s.approval(r, c)
-	if err != nil {
-		return err
-	}
-	url, err := s.Acts.LinkApproval(r.Context(), c, &a)
-	if err != nil {
-		return err
-	}
-	w.Header().Set("Cache-Control", "no-store")
-	httpd.WriteData(w, http.StatusCreated, approvalLinkView{URL: url, ExpiresAt: a.ExpiresAt})
-	return nil
+func (g *Gateway) linkApproval(r *route.Request, a *approvals.Approval) (any, error) {
+	r.ForbidCaching()
+	url, err := g.opt.Acts.LinkApproval(r.Context(), r.Caller, a)
+	return route.Created(approvalLinkView{url, a.ExpiresAt}), err
 }

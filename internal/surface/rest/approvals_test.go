@@ -25,7 +25,7 @@ func (s *stack) asks(turn string) string {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	row, err := s.desk.Request(s.t.Context(), approval.ToolCall{
+	row, err := s.approvals.Request(s.t.Context(), approval.ToolCall{
 		Agent: a, Caller: "user:" + s.user, Turn: turn, Request: "r", Skill: "files", Tool: "save_csv", Arguments: json.RawMessage(`{"name": "a.csv"}`),
 	})
 	if err != nil {
@@ -34,7 +34,7 @@ func (s *stack) asks(turn string) string {
 	return row.ID
 }
 
-func TestApprovals(t *testing.T) {
+func TestListAndDecideApprovals(t *testing.T) {
 	s := start(t)
 	first, second := s.asks("turn 1"), s.asks("turn 2")
 	first, second = min(first, second), max(first, second) // those of one millisecond have no order of their own
@@ -85,7 +85,7 @@ func TestApprovals(t *testing.T) {
 	}
 }
 
-func TestApprovalRunsOut(t *testing.T) {
+func TestExpiredApprovalCannotBeDecided(t *testing.T) {
 	s := start(t)
 	id := s.asks("turn")
 	s.ahead.Store(int64(6 * time.Minute))
@@ -97,7 +97,7 @@ func TestApprovalRunsOut(t *testing.T) {
 	}
 }
 
-func TestApprovalBadRequests(t *testing.T) {
+func TestApprovalsRefuseBadRequests(t *testing.T) {
 	s := start(t)
 	id := s.asks("turn")
 	for _, c := range []struct {
@@ -123,7 +123,7 @@ func TestApprovalBadRequests(t *testing.T) {
 	}
 }
 
-func TestApprovalPolicy(t *testing.T) {
+func TestPatchApprovalPolicy(t *testing.T) {
 	s := start(t)
 	path := "/api/v1/agents/" + s.agent + "/approval-policy"
 	type policy struct {
@@ -155,8 +155,8 @@ func TestApprovalPolicy(t *testing.T) {
 	}
 }
 
-// TestApprovalLink: the address leads to the console and is for this one.
-func TestApprovalLink(t *testing.T) {
+// TestLinkApproval: the address leads to the console and is for this one.
+func TestLinkApproval(t *testing.T) {
 	s := start(t)
 	id := s.asks("turn")
 	link := ok[struct{ URL string }](s, "POST", "/api/v1/approvals/"+id+"/link", "")

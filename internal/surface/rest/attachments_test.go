@@ -9,9 +9,9 @@ import (
 	"github.com/beeos/beeos"
 )
 
-// TestT72AttachmentsOnREST: a file must be there and one's own; the agent gets
+// TestAttachmentsReachTheAgent: a file must be there and one's own; the agent gets
 // a link that works.
-func TestT72AttachmentsOnREST(t *testing.T) {
+func TestAttachmentsReachTheAgent(t *testing.T) {
 	s := start(t)
 	frames := make(chan beeos.Frame, 10)
 	s.play(func(f beeos.Frame) *beeos.Message {

@@ -1,12 +1,11 @@
 package rest
 
 import (
-	"net/http"
 	"time"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/store/audit"
-	"github.com/beeos/beeos/internal/wire/httpd"
+	"github.com/beeos/beeos/internal/surface/rest/route"
 )
 
 // auditView is one line of the caller's trail.
@@ -19,37 +18,33 @@ type auditView struct {
 	Detail  map[string]string `json:"detail"`
 }
 
+func viewAudit(row *audit.Row) auditView {
+	v := auditView{row.ID, row.At, row.Actor, row.Action, row.Subject, row.Detail}
+	if v.Detail == nil {
+		v.Detail = map[string]string{}
+	}
+	return v
+}
+
 // listAudit shows who did what to what is the caller's, newest first.
-func (s *Surface) listAudit(w http.ResponseWriter, r *http.Request, c beeos.Caller) error {
-	limit, err := query(r, "limit", 50, 1, 200)
+func (g *Gateway) listAudit(r *route.Request) (any, error) {
+	p, err := r.ReadPage(200)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var rows []audit.Row
-	if since := r.URL.Query().Get("since"); since != "" {
-		rows, err = s.DB.Audit.ListBefore(r.Context(), c.UserID, since, int(limit)+1)
-		if err != nil && beeos.CodeOf(err) == beeos.NotFound {
-			err = beeos.Errorf(beeos.InvalidParam, "since must be the next_since of the page before")
-		}
+	if p.Before == "" {
+		rows, err = g.opt.DB.Audit.List(r.Context(), r.Caller.UserID, p.AtMost())
 	} else {
-		rows, err = s.DB.Audit.List(r.Context(), c.UserID, int(limit)+1)
+		rows, err = g.opt.DB.Audit.ListBefore(r.Context(), r.Caller.UserID, p.Before, p.AtMost())
 	}
-	if err != nil {
-		return err
+	if beeos.CodeOf(err) == beeos.NotFound {
+		err = route.InvalidSince()
 	}
-	list := struct {
+	var list struct {
 		Entries   []auditView `json:"entries"`
 		NextSince string      `json:"next_since,omitempty"`
-	}{Entries: []auditView{}}
-	for _, a := range rows[:min(len(rows), int(limit))] {
-		if a.Detail == nil {
-			a.Detail = map[string]string{}
-		}
-		list.Entries = append(list.Entries, auditView{a.ID, a.At, a.Actor, a.Action, a.Subject, a.Detail})
 	}
-	if len(rows) > int(limit) {
-		list.NextSince = rows[limit-1].ID
-	}
-	httpd.WriteData(w, http.StatusOK, list)
-	return nil
+	list.Entries, list.NextSince = route.CutPage(p, rows, viewAudit, func(row *audit.Row) string { return row.ID })
+	return list, err
 }

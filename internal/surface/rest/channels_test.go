@@ -31,7 +31,7 @@ type messagesJSON struct {
 	More     bool   `json:"has_more"`
 }
 
-func TestChannel(t *testing.T) {
+func TestSendListAndCloseChannel(t *testing.T) {
 	s := start(t)
 	s.echo()
 	ch := ok[channelJSON](s, "POST", "/channels", `{"agent_id":"`+s.agent+`","metadata":{"ticket":"7"}}`)
@@ -78,7 +78,7 @@ func TestChannel(t *testing.T) {
 	}
 }
 
-func TestChannelRefusals(t *testing.T) {
+func TestChannelsRefuseBadRequests(t *testing.T) {
 	s := start(t)
 	ch := ok[channelJSON](s, "POST", "/channels", `{"agent_id":"`+s.agent+`"}`)
 	path := "/channels/" + ch.ID
@@ -117,9 +117,9 @@ func TestChannelRefusals(t *testing.T) {
 	}
 }
 
-// TestEvents follows a channel live: replay, deltas between, then the reply;
+// TestChannelEventsReplayAndFollow follows a channel live: replay, deltas between, then the reply;
 // offsets rise throughout, and any of them resumes without loss.
-func TestEvents(t *testing.T) {
+func TestChannelEventsReplayAndFollow(t *testing.T) {
 	s := start(t)
 	watching := make(chan struct{})
 	s.play(func(f beeos.Frame) *beeos.Message {
@@ -209,7 +209,7 @@ func TestEventsEndWithTheirCredential(t *testing.T) {
 	}
 }
 
-func TestCancel(t *testing.T) {
+func TestCancelMessage(t *testing.T) {
 	s := start(t)
 	s.play(func(beeos.Frame) *beeos.Message { return nil })
 	ch := ok[channelJSON](s, "POST", "/channels", `{"agent_id":"`+s.agent+`"}`)
@@ -221,9 +221,9 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// TestWaitForOthers: a request of somebody else's is as unknown as one that
+// TestWaitTellsNothingAboutOthers: a request of somebody else's is as unknown as one that
 // never was, whether it has ended or not.
-func TestWaitForOthers(t *testing.T) {
+func TestWaitTellsNothingAboutOthers(t *testing.T) {
 	s := start(t)
 	turns := s.silent()
 	channel := func(key string) string {

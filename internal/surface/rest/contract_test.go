@@ -229,8 +229,8 @@ func (c *contract) checkStream(text string) error {
 	return nil
 }
 
-// TestContractCatches: the check would notice.
-func TestContractCatches(t *testing.T) {
+// TestContractCheckCatchesMistakes: the check would notice.
+func TestContractCheckCatchesMistakes(t *testing.T) {
 	c := &contract{doc: theContract().doc, router: theContract().router, tried: map[string]map[int]bool{}}
 	for _, bad := range []struct{ method, path, body, kind, answer string }{
 		{"GET", "/api/v1/unheard", "", "application/json", `{"success":true}`},
@@ -257,8 +257,8 @@ func TestContractCatches(t *testing.T) {
 	}
 }
 
-// TestDocument: the contract is served, to programs and to people.
-func TestDocument(t *testing.T) {
+// TestDocumentIsServed: the contract is served, to programs and to people.
+func TestDocumentIsServed(t *testing.T) {
 	s := start(t)
 	resp := s.send("GET", "/openapi.json", "", "")
 	defer resp.Body.Close()

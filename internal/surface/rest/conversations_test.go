@@ -23,8 +23,8 @@ type conversationJSON struct {
 
 func (s *stack) convPath() string { return "/api/v1/agents/" + s.agent + "/conversations" }
 
-// TestConversation: many messages under way, one stream over all of them.
-func TestConversation(t *testing.T) {
+// TestConversationHoldsMessages: many messages under way, one stream over all of them.
+func TestConversationHoldsMessages(t *testing.T) {
 	s := start(t)
 	turns := s.silent()
 	conv := ok[conversationJSON](s, "POST", s.convPath(), `{"title":"Trip","metadata":{"ticket":"7"}}`)
@@ -112,9 +112,9 @@ func TestConversationIdempotency(t *testing.T) {
 	}
 }
 
-// TestConversationTwiceAtOnce: a client that tries again before its first try
+// TestTwoCreatesUnderOneKeyMakeOneConversation: a client that tries again before its first try
 // is answered gets the same conversation from both.
-func TestConversationTwiceAtOnce(t *testing.T) {
+func TestTwoCreatesUnderOneKeyMakeOneConversation(t *testing.T) {
 	s := start(t)
 	for round := range 30 {
 		answers := make([]answer, 4)
@@ -133,7 +133,7 @@ func TestConversationTwiceAtOnce(t *testing.T) {
 	}
 }
 
-func TestConversationsList(t *testing.T) {
+func TestListConversationsByPage(t *testing.T) {
 	s := start(t)
 	s.silent()
 	var ids []string

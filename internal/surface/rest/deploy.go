@@ -3,8 +3,6 @@ package rest
 import (
 	"context"
 	"encoding/json"
-	"net/http"
-	"path"
 	"time"
 	"unicode/utf8"
 
@@ -12,7 +10,7 @@ import (
 	"github.com/beeos/beeos/internal/outward/builtin"
 	"github.com/beeos/beeos/internal/outward/skill"
 	"github.com/beeos/beeos/internal/store/builtins"
-	"github.com/beeos/beeos/internal/wire/httpd"
+	"github.com/beeos/beeos/internal/surface/rest/route"
 )
 
 // A built-in agent is an instance that this server runs: deploying makes one,
@@ -45,11 +43,11 @@ type limitsView struct {
 	Seconds int `json:"seconds,omitempty"`
 }
 
-func readDeployment(w http.ResponseWriter, r *http.Request) (d deployment, err error) {
+func readDeployment(r *route.Request) (d deployment, err error) {
 	var servers, config json.RawMessage
 	var made, variant, provider, bridge, cluster, region string
 	var object map[string]json.RawMessage
-	err = read(w, r, settingLimit, true, shape{
+	err = r.ReadSettings(route.Strict, route.Shape{
 		"name": &d.Name, "modelPrimary": &d.Model, "models": &d.Models, "systemPrompt": &d.Prompt, "mcpServers": &servers, "config": &config,
 		"agentFramework": &made,
 		// Where a cloud would run it; this server does.
@@ -77,9 +75,9 @@ func readDeployment(w http.ResponseWriter, r *http.Request) (d deployment, err e
 func (d *deployment) configure(config json.RawMessage) error {
 	var limits json.RawMessage
 	var l limitsView
-	err := shape{"displayName": &d.DisplayName, "description": &d.Description, "limits": &limits}.decode(config, true)
+	err := route.Shape{"displayName": &d.DisplayName, "description": &d.Description, "limits": &limits}.Decode(config, route.Strict)
 	if err == nil && len(limits) > 0 {
-		err = shape{"turns": &l.Turns, "calls": &l.Calls, "tokens": &l.Tokens, "seconds": &l.Seconds}.decode(limits, true)
+		err = route.Shape{"turns": &l.Turns, "calls": &l.Calls, "tokens": &l.Tokens, "seconds": &l.Seconds}.Decode(limits, route.Strict)
 	}
 	if err != nil {
 		return err
@@ -96,59 +94,45 @@ func (d *deployment) configure(config json.RawMessage) error {
 
 // deployInstance makes a built-in agent, or makes the caller's of that name
 // what the request says.
-func (s *Surface) deployInstance(w http.ResponseWriter, r *http.Request, c beeos.Caller) error {
-	d, err := readDeployment(w, r)
+func (g *Gateway) deployInstance(r *route.Request) (any, error) {
+	d, err := readDeployment(r)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	key, err := idempotencyKey(r, "")
+	key, err := r.IdempotencyKey("")
 	if err != nil {
-		return err
+		return nil, err
 	}
-	dry := r.URL.Query().Get("dryRun")
-	if dry != "" && dry != "true" && dry != "false" {
-		return beeos.Errorf(beeos.InvalidParam, "dryRun must be true or false")
+	dry, err := r.QueryBool("dryRun")
+	if err != nil {
+		return nil, err
 	}
-	if dry == "true" || key != "" { // a key stands for what is worth doing
-		row, outcome, err := s.Acts.Deploy(r.Context(), c, d.Definition, d.secrets, true)
-		if err != nil {
-			return err
-		}
-		if dry == "true" {
-			httpd.WriteData(w, http.StatusOK, map[string]string{"id": row.ID, "name": d.Name, "outcome": string(outcome)})
-			return nil
+	deploy := func(dry bool) (builtins.Builtin, builtin.Outcome, error) {
+		return g.opt.Acts.Deploy(r.Context(), r.Caller, d.Definition, d.secrets, dry)
+	}
+	if dry || key != "" { // a key stands for what is worth doing
+		row, outcome, err := deploy(true)
+		if dry || err != nil {
+			return map[string]string{"id": row.ID, "name": d.Name, "outcome": string(outcome)}, err
 		}
 	}
 	var row builtins.Builtin
 	outcome := builtin.Unchanged
-	replayed, err := s.perform(w, r, c, keyedAct{key, "deploy", []any{d.Definition, d.secrets}}, func() (err error) {
-		row, outcome, err = s.Acts.Deploy(r.Context(), c, d.Definition, d.secrets, false)
+	replayed, err := g.router.Once(r, route.KeyedAct{Key: key, Name: "deploy", Details: []any{d.Definition, d.secrets}}, func() (err error) {
+		row, outcome, err = deploy(false)
 		return err
 	})
 	if err == nil && replayed {
-		row, err = s.DB.Builtins.GetByName(r.Context(), c.UserID, d.Name)
+		row, err = g.opt.DB.Builtins.GetByName(r.Context(), r.Caller.UserID, d.Name)
 		if beeos.CodeOf(err) == beeos.NotFound {
-			return beeos.Errorf(beeos.Conflict, "agent %q was deployed under this idempotency key and has been deleted since; use a new key to deploy it again", d.Name)
+			err = beeos.Errorf(beeos.Conflict, "agent %q was deployed under this idempotency key and has been deleted since; use a new key to deploy it again", d.Name)
 		}
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return s.writeBuiltin(w, r, http.StatusCreated, row, outcome)
-}
-
-func (s *Surface) writeBuiltin(w http.ResponseWriter, r *http.Request, status int, row builtins.Builtin, outcome builtin.Outcome) error {
-	i, err := s.DB.Instances.Get(r.Context(), row.ID)
-	if err != nil {
-		return err
-	}
-	v, err := s.viewBuiltin(r.Context(), i, row)
-	if err != nil {
-		return err
-	}
-	v.Outcome = outcome
-	httpd.WriteData(w, status, v)
-	return nil
+	v, err := g.viewBuiltin(r, row, outcome)
+	return route.Created(v), err
 }
 
 // serverView is a skill without its name, which is its key. Nothing that is
@@ -171,11 +155,22 @@ type builtinView struct {
 	Outcome      builtin.Outcome       `json:"outcome,omitempty"`
 }
 
-func (s *Surface) viewBuiltin(ctx context.Context, i beeos.Instance, row builtins.Builtin) (instanceView, error) {
-	v := s.viewInstance(ctx, i)
+func (g *Gateway) viewBuiltin(r *route.Request, row builtins.Builtin, outcome builtin.Outcome) (any, error) {
+	i, err := g.opt.DB.Instances.Get(r.Context(), row.ID)
+	if err != nil {
+		return nil, err
+	}
+	v := g.viewInstance(r.Context(), i)
+	v.Outcome = outcome
+	err = v.addBuiltin(row)
+	return v, err
+}
+
+// addBuiltin shows what an instance is that this server runs.
+func (v *instanceView) addBuiltin(row builtins.Builtin) error {
 	d, err := builtin.ReadDefinition(row)
 	if err != nil {
-		return v, err
+		return err
 	}
 	v.HostingType, v.ModelPrimary, v.SystemPrompt, v.UpdatedAt = hostedHere, d.Model, d.Prompt, row.UpdatedAt
 	v.Models = append(v.Models, d.Models...)
@@ -192,28 +187,27 @@ func (s *Surface) viewBuiltin(ctx context.Context, i beeos.Instance, row builtin
 			v.Reason = "it is stopped"
 		}
 	}
-	return v, nil
+	return nil
 }
 
-// runInstance answers start, stop and restart.
-func (s *Surface) runInstance(w http.ResponseWriter, r *http.Request, c beeos.Caller) error {
-	id, verb := r.PathValue("id"), path.Base(r.URL.Path)
-	do := map[string]func(context.Context, beeos.Caller, string) error{
-		"start": s.Acts.StartBuiltin, "stop": s.Acts.StopBuiltin, "restart": s.Acts.RestartBuiltin,
-	}[verb]
-	if err := s.Acts.CheckBuiltin(r.Context(), c, id); err != nil {
-		return err
+// operateInstance starts, stops or restarts a built-in agent.
+func (g *Gateway) operateInstance(verb string, do func(context.Context, beeos.Caller, string) error) route.Action {
+	return func(r *route.Request) (any, error) {
+		id := r.PathValue("id")
+		if err := g.opt.Acts.CheckBuiltin(r.Context(), r.Caller, id); err != nil {
+			return nil, err
+		}
+		key, err := r.IdempotencyKey("")
+		if err != nil {
+			return nil, err
+		}
+		if _, err := g.router.Once(r, route.KeyedAct{Key: key, Name: verb + " " + id}, func() error { return do(r.Context(), r.Caller, id) }); err != nil {
+			return nil, err
+		}
+		row, err := g.opt.DB.Builtins.Get(r.Context(), r.Caller.UserID, id)
+		if err != nil {
+			return nil, err
+		}
+		return g.viewBuiltin(r, row, "")
 	}
-	key, err := idempotencyKey(r, "")
-	if err != nil {
-		return err
-	}
-	if _, err := s.perform(w, r, c, keyedAct{key: key, name: verb + " " + id}, func() error { return do(r.Context(), c, id) }); err != nil {
-		return err
-	}
-	row, err := s.DB.Builtins.Get(r.Context(), c.UserID, id)
-	if err != nil {
-		return err
-	}
-	return s.writeBuiltin(w, r, http.StatusOK, row, "")
 }

@@ -49,10 +49,10 @@ const invoices = `{"name":"clerk","modelPrimary":"small","models":["large"],"sys
 			"auth":{"grant":"client_credentials","clientId":"c","clientSecret":"s3cret-of-the-clerk","issuer":"https://as.example"}},
 		"books":{"command":"sqlite","autoApprove":true}}}`
 
-func TestDeploy(t *testing.T) {
+func TestDeployChangesTheAgentOfThatName(t *testing.T) {
 	s := start(t)
 	var log bytes.Buffer
-	s.surface.Log = slog.New(slog.NewTextHandler(&log, nil))
+	s.acts.Log = slog.New(slog.NewTextHandler(&log, nil))
 	made := s.deploy(invoices)
 	want := deployedJSON{
 		ID: made.ID, Name: "clerk",
@@ -193,8 +193,8 @@ func TestDeployRefuses(t *testing.T) {
 	}
 }
 
-// TestDeployOnce: an idempotency key stands for one deployment.
-func TestDeployOnce(t *testing.T) {
+// TestDeployUnderOneKeyOnce: an idempotency key stands for one deployment.
+func TestDeployUnderOneKeyOnce(t *testing.T) {
 	s := start(t)
 	post := func(body string) (answer, deployedJSON) {
 		t.Helper()
@@ -260,11 +260,11 @@ func (s *stack) exec(query string) {
 	}
 }
 
-// TestDeployElsewhere: a process without a runtime says so.
-func TestDeployElsewhere(t *testing.T) {
+// TestDeployNeedsAWorker: a process without a runtime says so.
+func TestDeployNeedsAWorker(t *testing.T) {
 	s := start(t)
 	path := "/api/v1/instances/" + s.deploy(`{"name":"x"}`).ID
-	s.surface.Acts.Builtins = nil
+	s.acts.Builtins = nil
 	for _, c := range [][2]string{{"POST", "/api/v1/instances"}, {"POST", path + "/stop"}, {"DELETE", path}} {
 		body := ""
 		if c[1] != path && !strings.HasSuffix(c[1], "stop") {

@@ -11,6 +11,7 @@ import (
 	"github.com/beeos/beeos/internal/engine/blob"
 	"github.com/beeos/beeos/internal/engine/files"
 	filestore "github.com/beeos/beeos/internal/store/files"
+	"github.com/beeos/beeos/internal/surface/rest/route"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
@@ -32,80 +33,71 @@ type fileView struct {
 	DownloadURL string `json:"download_url,omitempty"`
 }
 
-func (s *Surface) viewFile(f filestore.File) fileView {
+func (g *Gateway) viewFile(f filestore.File) fileView {
 	v := fileView{FileID: f.ID, Filename: f.Filename, ContentType: f.ContentType}
 	if f.Stored {
-		v.Size, v.DownloadURL = &f.Size, s.Files.Link(f.ID)
+		v.Size, v.DownloadURL = &f.Size, g.opt.Files.Link(f.ID)
 	}
 	return v
 }
 
-func (s *Surface) presignUpload(w http.ResponseWriter, r *http.Request, c beeos.Caller) error {
+func (g *Gateway) presignUpload(r *route.Request) (any, error) {
 	var filename, contentType *string
-	err := read(w, r, settingLimit, false, shape{"filename": &filename, "content_type": &contentType})
+	err := r.ReadSettings(route.Lenient, route.Shape{"filename": &filename, "content_type": &contentType})
 	switch {
 	case err != nil:
-		return err
+		return nil, err
 	case filename == nil:
-		return beeos.Errorf(beeos.MissingParam, "filename is required")
+		return nil, beeos.Errorf(beeos.MissingParam, "filename is required")
 	case contentType == nil:
-		return beeos.Errorf(beeos.MissingParam, "content_type is required")
+		return nil, beeos.Errorf(beeos.MissingParam, "content_type is required")
 	}
-	up, err := s.Files.Announce(r.Context(), c, *filename, *contentType)
-	if err != nil {
-		return err
-	}
-	httpd.WriteData(w, http.StatusOK, uploadView{up.FileID, up.UploadURL, up.DownloadURL, int64(up.DownloadExpires / time.Second)})
-	return nil
+	up, err := g.opt.Files.Announce(r.Context(), r.Caller, *filename, *contentType)
+	return uploadView{up.FileID, up.UploadURL, up.DownloadURL, int64(up.DownloadExpires / time.Second)}, err
 }
 
-func (s *Surface) getFile(w http.ResponseWriter, r *http.Request, c beeos.Caller) error {
-	f, err := s.Files.Find(r.Context(), c, r.PathValue("id"))
-	if err != nil {
-		return err
-	}
-	httpd.WriteData(w, http.StatusOK, s.viewFile(f))
-	return nil
+func (g *Gateway) getFile(r *route.Request) (any, error) {
+	f, err := g.opt.Files.Find(r.Context(), r.Caller, r.PathValue("id"))
+	return g.viewFile(f), err
 }
 
-// signedFile serves the links: whoever has one needs no other credential.
-func (s *Surface) signedFile(w http.ResponseWriter, r *http.Request) {
-	g, err := s.Files.Links.Check(r.Method, r.PathValue("id"), r.URL.RawQuery, s.now())
-	switch {
-	case err != nil:
-	case g.Method == http.MethodPut:
-		err = s.upload(w, r, g)
-	default:
-		err = s.download(w, r, g)
-	}
+// serveSignedFile serves the links: whoever has one needs no other credential.
+func (g *Gateway) serveSignedFile(r *route.Request) (any, error) {
+	link, err := g.opt.Files.Links.Check(r.Method, r.PathValue("id"), r.URL.RawQuery, g.opt.Now())
 	if err != nil {
-		httpd.WriteError(w, r, err)
+		return nil, err
 	}
+	return route.Writer(func(w http.ResponseWriter) error {
+		if link.Method == http.MethodPut {
+			return g.upload(w, r, link)
+		}
+		return g.download(w, r.Request, link)
+	}), nil
 }
 
-func (s *Surface) upload(w http.ResponseWriter, r *http.Request, g blob.Grant) error {
-	if given := r.Header["Content-Type"]; len(given) != 1 || given[0] != g.ContentType {
-		return beeos.Errorf(beeos.Forbidden, "this link was made for Content-Type: %s; send the file with that", g.ContentType)
+func (g *Gateway) upload(w http.ResponseWriter, r *route.Request, link blob.Grant) error {
+	if given := r.Header["Content-Type"]; len(given) != 1 || given[0] != link.ContentType {
+		return beeos.Errorf(beeos.Forbidden, "this link was made for Content-Type: %s; send the file with that", link.ContentType)
 	}
-	if r.ContentLength > g.MaxBytes {
+	if r.ContentLength > link.MaxBytes {
 		w.Header().Set("Connection", "close")
-		return beeos.Errorf(beeos.PayloadTooLarge, "the file is larger than %d bytes, the most this link takes", g.MaxBytes)
+		return beeos.Errorf(beeos.PayloadTooLarge, "the file is larger than %d bytes, the most this link takes", link.MaxBytes)
 	}
 	deadline := http.NewResponseController(w)
 	if deadline.SetReadDeadline(time.Now().Add(files.UploadTime)) == nil {
 		defer deadline.SetReadDeadline(time.Time{}) //nolint:errcheck // it worked a moment ago
 	}
-	f, err := s.Files.Receive(r.Context(), g, r.Body)
+	f, err := g.opt.Files.Receive(r.Context(), link, r.Body)
 	if err != nil {
 		return err
 	}
-	httpd.WriteData(w, http.StatusOK, s.viewFile(f))
+	httpd.WriteData(w, http.StatusOK, g.viewFile(f))
 	return nil
 }
 
 // download sends a file in a way that no browser shows or runs it.
-func (s *Surface) download(w http.ResponseWriter, r *http.Request, g blob.Grant) error {
-	f, content, err := s.Files.Open(r.Context(), g.FileID)
+func (g *Gateway) download(w http.ResponseWriter, r *http.Request, link blob.Grant) error {
+	f, content, err := g.opt.Files.Open(r.Context(), link.FileID)
 	if errors.Is(err, fs.ErrNotExist) {
 		return beeos.Wrap(beeos.InternalError, err, "the file's bytes are not on this server; see that all servers share one folder for files")
 	}

@@ -212,8 +212,8 @@ func TestPresignRefusals(t *testing.T) {
 	}
 }
 
-// TestT68SignedLinks: a link allows what it was made for, once and in time.
-func TestT68SignedLinks(t *testing.T) {
+// TestSignedLinkAllowsWhatItWasMadeFor: a link allows what it was made for, once and in time.
+func TestSignedLinkAllowsWhatItWasMadeFor(t *testing.T) {
 	s := start(t)
 	up, theirs := s.announce("mine.txt"), s.upload("other.txt", "other")
 	set := func(link, name, value string) string {
@@ -323,9 +323,9 @@ func TestTwoUploadsAtOnceOneWins(t *testing.T) {
 	}
 }
 
-// TestT69LargerThanSigned: too much is refused and removed, whether its length
+// TestUploadLargerThanSignedIsRefused: too much is refused and removed, whether its length
 // was announced or not.
-func TestT69LargerThanSigned(t *testing.T) {
+func TestUploadLargerThanSignedIsRefused(t *testing.T) {
 	s := start(t)
 	up := s.announce("large.txt")
 	link := s.files.Links.Link(blob.Grant{Method: "PUT", FileID: up.FileID, ContentType: "text/plain", MaxBytes: 10, Expires: s.now().Add(time.Minute)})
@@ -370,8 +370,8 @@ func TestBrokenUploadCanBeRepeated(t *testing.T) {
 	}
 }
 
-// TestT70NamesAreMetadata: no name makes a path, and no name breaks a header.
-func TestT70NamesAreMetadata(t *testing.T) {
+// TestFileNamesAreMetadata: no name makes a path, and no name breaks a header.
+func TestFileNamesAreMetadata(t *testing.T) {
 	s := start(t)
 	for _, name := range []string{
 		"../../etc/passwd", "CON", strings.Repeat("a", 512), "photo\u202egpj.exe", "a\r\nSet-Cookie: x=y\nb", `"; filename="x`, "日本語.txt",
@@ -403,7 +403,7 @@ func TestT70NamesAreMetadata(t *testing.T) {
 	}
 }
 
-func TestOldFilesGo(t *testing.T) {
+func TestOldFilesAreRemoved(t *testing.T) {
 	s := start(t)
 	never, kept := s.announce("never.txt"), s.upload("kept.txt", "x")
 	s.ahead.Store(int64(time.Hour))

@@ -1,14 +1,16 @@
 package rest
 
 import (
+	"cmp"
 	"context"
-	"net/http"
+	"net/url"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/beeos/beeos"
-	builtinstore "github.com/beeos/beeos/internal/store/builtins"
-	"github.com/beeos/beeos/internal/wire/httpd"
+	"github.com/beeos/beeos/internal/store/builtins"
+	"github.com/beeos/beeos/internal/surface/rest/route"
 )
 
 // An instance is a machine or process of the owner's that serves agents, or a
@@ -53,14 +55,14 @@ type instanceView struct {
 	builtinView
 }
 
-func (s *Surface) viewInstance(ctx context.Context, i beeos.Instance) instanceView {
+func (g *Gateway) viewInstance(ctx context.Context, i beeos.Instance) instanceView {
 	v := instanceView{
 		ID: i.ID, OwnerID: i.OwnerID, AgentFramework: framework, ProviderID: provider, HostingType: "self-hosted", Name: i.Name,
 		Models: []string{}, Status: instanceStopped, DesiredStatus: instanceRunning, IdentityID: i.ID, Connectivity: "offline",
 		Delivery: "message-service", ProviderConfig: map[string]any{}, ConnectionStatus: "disconnected", LastSeenAt: i.LastSeen, CreatedAt: i.CreatedAt,
 	}
 	switch {
-	case s.Connected != nil && s.Connected(ctx, i.ID):
+	case g.opt.Bus.Connected(ctx, i.ID):
 		v.Status, v.Connectivity, v.ConnectionStatus = instanceRunning, "online", "connected"
 	case i.LastSeen.IsZero():
 		v.Reason, v.ConnectionStatus = "it has never connected", "unknown"
@@ -72,69 +74,56 @@ func (s *Surface) viewInstance(ctx context.Context, i beeos.Instance) instanceVi
 
 // listInstances lists the caller's instances, oldest first. There are few of
 // them, and who is connected is not in the database, so it filters here.
-func (s *Surface) listInstances(w http.ResponseWriter, r *http.Request, c beeos.Caller) error {
-	number, err := query(r, "page", 0, 0, 1<<31-1)
+func (g *Gateway) listInstances(r *route.Request) (any, error) {
+	number, err := r.QueryInt("page", 0, 0, 1<<31-1)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	size, err := query(r, "pageSize", 50, 0, 200)
+	size, err := r.QueryInt("pageSize", 50, 0, 200)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	all, err := s.viewInstances(r.Context(), c.UserID)
+	found, err := g.viewInstances(r.Context(), r.Caller.UserID)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	found := []instanceView{}
-	for _, v := range all {
-		if v.fits(r) {
-			found = append(found, v)
-		}
-	}
-	total := int64(len(found))
-	if size == 0 {
-		size = 50
-	}
+	found = slices.DeleteFunc(found, func(v instanceView) bool { return !v.matches(r.URL.Query()) })
+	total, size := int64(len(found)), cmp.Or(size, 50)
 	from := min(max(number-1, 0)*size, total) // pages count from 1; 0 is the first, too
-	httpd.WriteJSON(w, http.StatusOK, struct {
-		Success bool           `json:"success"`
-		Data    []instanceView `json:"data"`
-		Total   int64          `json:"total"`
-	}{true, found[from:min(from+size, total)], total})
-	return nil
+	return route.ListOf(found[from:min(from+size, total)], len(found)), nil
 }
 
-func (s *Surface) viewInstances(ctx context.Context, owner string) (views []instanceView, err error) {
-	all, err := s.DB.Instances.List(ctx, owner)
+func (g *Gateway) viewInstances(ctx context.Context, owner string) ([]instanceView, error) {
+	all, err := g.opt.DB.Instances.List(ctx, owner)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := s.DB.Builtins.List(ctx, owner)
+	rows, err := g.opt.DB.Builtins.List(ctx, owner)
 	if err != nil {
 		return nil, err
 	}
-	builtins := map[string]builtinstore.Builtin{}
+	byID := map[string]builtins.Builtin{}
 	for _, row := range rows {
-		builtins[row.ID] = row
+		byID[row.ID] = row
 	}
+	views := []instanceView{}
 	for _, i := range all {
 		if !i.RevokedAt.IsZero() {
 			continue
 		}
-		v := instanceView{}
-		if row, ok := builtins[i.ID]; !ok {
-			v = s.viewInstance(ctx, i)
-		} else if v, err = s.viewBuiltin(ctx, i, row); err != nil {
-			return nil, err
+		v := g.viewInstance(ctx, i)
+		if row, ok := byID[i.ID]; ok {
+			if err := v.addBuiltin(row); err != nil {
+				return nil, err
+			}
 		}
 		views = append(views, v)
 	}
 	return views, nil
 }
 
-// fits reports whether the filters of the URL let an instance pass.
-func (v *instanceView) fits(r *http.Request) bool {
-	q := r.URL.Query()
+// matches reports whether the filters of the URL let an instance pass.
+func (v *instanceView) matches(q url.Values) bool {
 	for name, value := range map[string]string{
 		"status": v.Status, "providerId": v.ProviderID, "agentFramework": v.AgentFramework, "clusterId": "",
 	} {
@@ -146,33 +135,27 @@ func (v *instanceView) fits(r *http.Request) bool {
 	return strings.Contains(strings.ToLower(v.Name), want) || strings.Contains(v.ID, want)
 }
 
-func (s *Surface) getInstance(w http.ResponseWriter, r *http.Request, c beeos.Caller) error {
-	i, err := s.Acts.OwnInstance(r.Context(), c, r.PathValue("id"))
+func (g *Gateway) getInstance(r *route.Request) (any, error) {
+	i, err := g.opt.Acts.OwnInstance(r.Context(), r.Caller, r.PathValue("id"))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	row, err := s.DB.Builtins.Get(r.Context(), i.OwnerID, i.ID)
+	row, err := g.opt.DB.Builtins.Get(r.Context(), i.OwnerID, i.ID)
 	if beeos.CodeOf(err) == beeos.NotFound {
-		httpd.WriteData(w, http.StatusOK, s.viewInstance(r.Context(), i))
-		return nil
+		return g.viewInstance(r.Context(), i), nil
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return s.writeBuiltin(w, r, http.StatusOK, row, "")
+	return g.viewBuiltin(r, row, "")
 }
 
 // destroyInstance takes an instance away, or the built-in agent that it is.
-func (s *Surface) destroyInstance(w http.ResponseWriter, r *http.Request, c beeos.Caller) error {
+func (g *Gateway) destroyInstance(r *route.Request) (any, error) {
 	id := r.PathValue("id")
-	deleted, err := s.Acts.EndInstance(r.Context(), c, id)
-	if err != nil {
-		return err
-	}
-	done := "instance " + id + " is revoked and disconnected"
+	deleted, err := g.opt.Acts.EndInstance(r.Context(), r.Caller, id)
 	if deleted {
-		done = "built-in agent " + id + " is deleted"
+		return "built-in agent " + id + " is deleted", err
 	}
-	httpd.WriteData(w, http.StatusOK, done)
-	return nil
+	return "instance " + id + " is revoked and disconnected", err
 }

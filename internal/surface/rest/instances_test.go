@@ -11,7 +11,7 @@ type instanceJSON struct {
 	Reason                         string `json:"connectivityReason"`
 }
 
-func TestInstances(t *testing.T) {
+func TestListAndEndInstances(t *testing.T) {
 	s := start(t)
 	path := "/api/v1/instances/" + s.instance
 	if got := ok[instanceJSON](s, "GET", path, ""); got.Status != "stopped" || got.Connectivity != "offline" || got.Reason == "" {
@@ -51,7 +51,7 @@ func TestInstances(t *testing.T) {
 	}
 }
 
-func TestAudit(t *testing.T) {
+func TestListAuditByPage(t *testing.T) {
 	s := start(t)
 	for range 3 {
 		ok[struct{}](s, "POST", "/api/v1/join-tokens", `{}`)

@@ -22,7 +22,7 @@ type answerJSON struct {
 
 func (s *stack) invokePath() string { return "/api/v1/agents/" + s.agent + "/invoke" }
 
-func TestInvoke(t *testing.T) {
+func TestInvokeAnswersWithTheReply(t *testing.T) {
 	s := start(t)
 	s.echo()
 	a := ok[answerJSON](s, "POST", s.invokePath(), `{"message":"hello","unknown":1}`)

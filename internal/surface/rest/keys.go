@@ -1,11 +1,11 @@
 package rest
 
 import (
-	"net/http"
 	"time"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/wire/httpd"
+	"github.com/beeos/beeos/internal/access/act"
+	"github.com/beeos/beeos/internal/surface/rest/route"
 )
 
 // keyView is a key without its secret; only the answer that creates a key
@@ -23,62 +23,52 @@ type keyView struct {
 	CreatedAt     time.Time     `json:"created_at"`
 }
 
-func viewKey(k beeos.Key, secret string) keyView {
+func viewKey(k *beeos.Key, secret string) keyView {
 	return keyView{
 		ID: k.ID, Kind: k.Kind, Name: k.Name, AgentID: k.AgentID, Prefix: k.Prefix, Key: secret,
 		RatePerMinute: k.RatePerMinute, ExpiresAt: k.ExpiresAt, LastUsedAt: k.LastUsedAt, CreatedAt: k.CreatedAt,
 	}
 }
 
-func (s *Surface) listUserKeys(w http.ResponseWriter, r *http.Request, c beeos.Caller) error {
-	keys, err := s.Acts.Keys(r.Context(), c, beeos.UserKey, "")
-	if err != nil {
-		return err
-	}
-	return writeKeys(w, keys)
+// listKeys lists the keys of the agent of the path, or the caller's own where
+// the path names none.
+func (g *Gateway) listKeys(r *route.Request) (any, error) {
+	keys, err := g.opt.Acts.Keys(r.Context(), r.Caller, beeos.UserKey, r.PathValue("agentId"))
+	return route.Views(keys, func(k *beeos.Key) keyView { return viewKey(k, "") }), err
 }
 
-func (s *Surface) listAgentKeys(w http.ResponseWriter, r *http.Request, c beeos.Caller) error {
-	keys, err := s.Acts.Keys(r.Context(), c, beeos.AgentKey, r.PathValue("agentId"))
-	if err != nil {
-		return err
-	}
-	return writeKeys(w, keys)
-}
-
-func writeKeys(w http.ResponseWriter, keys []beeos.Key) error {
-	views := make([]keyView, len(keys))
-	for i, k := range keys {
-		views[i] = viewKey(k, "")
-	}
-	httpd.WriteData(w, http.StatusOK, views)
-	return nil
-}
-
-// createKey makes a key of the agent of the path, or of the caller where the
-// path names none, and shows the secret once.
-func (s *Surface) createKey(w http.ResponseWriter, r *http.Request, c beeos.Caller) error {
+// createKey makes a key for what listKeys lists, and shows the secret once.
+func (g *Gateway) createKey(r *route.Request) (any, error) {
 	k := beeos.Key{AgentID: r.PathValue("agentId")}
-	err := read(w, r, settingLimit, true, shape{
+	err := r.ReadSettings(route.Strict, route.Shape{
 		"name": &k.Name, "rate_limit_per_minute": &k.RatePerMinute, "expires_at": &k.ExpiresAt,
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	k, secret, err := s.Acts.CreateKey(r.Context(), c, k)
-	if err != nil {
-		return err
-	}
-	w.Header().Set("Cache-Control", "no-store")
-	httpd.WriteData(w, http.StatusCreated, viewKey(k, secret))
-	return nil
+	r.ForbidCaching()
+	k, secret, err := g.opt.Acts.CreateKey(r.Context(), r.Caller, k)
+	return route.Created(viewKey(&k, secret)), err
 }
 
-// revokeKey ends the key of the path.
-func (s *Surface) revokeKey(w http.ResponseWriter, r *http.Request, c beeos.Caller) error {
-	if err := s.Acts.RevokeKey(r.Context(), c, r.PathValue("agentId"), r.PathValue("keyId")); err != nil {
-		return err
+func (g *Gateway) revokeKey(r *route.Request) (any, error) {
+	return route.NoContent, g.opt.Acts.RevokeKey(r.Context(), r.Caller, r.PathValue("agentId"), r.PathValue("keyId"))
+}
+
+type joinTokenView struct {
+	Token     string    `json:"token"`
+	ExpiresAt time.Time `json:"expires_at"`
+}
+
+// createJoinToken makes a token with which one machine may register its
+// public key as an agent instance of this user, once.
+func (g *Gateway) createJoinToken(r *route.Request) (any, error) {
+	seconds := int64(act.JoinTokenTTL / time.Second)
+	if err := r.ReadSettings(route.Strict, route.Shape{"ttl_seconds": &seconds}); err != nil {
+		return nil, err
 	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+	r.ForbidCaching()
+	ttl := time.Duration(min(max(seconds, 0), 1<<31)) * time.Second // more would not fit
+	token, expires, err := g.opt.Acts.CreateJoinToken(r.Context(), r.Caller, ttl)
+	return route.Created(joinTokenView{token, expires}), err
 }

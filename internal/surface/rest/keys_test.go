@@ -14,7 +14,7 @@ type keyJSON struct {
 	ExpiresAt           time.Time `json:"expires_at"`
 }
 
-func TestUserKeys(t *testing.T) {
+func TestCreateListAndRevokeUserKeys(t *testing.T) {
 	s := start(t)
 	expires := time.Now().Add(time.Hour).UTC().Truncate(time.Second)
 	k := ok[keyJSON](s, "POST", "/api/v1/api-keys", `{"name":"ci","rate_limit_per_minute":7,"expires_at":"`+expires.Format(time.RFC3339)+`"}`)
@@ -64,7 +64,7 @@ func (s *stack) audited(action, subject string) {
 	s.t.Errorf("no audit row %s %s in %+v", action, subject, rows)
 }
 
-func TestAgentKeys(t *testing.T) {
+func TestCreateListAndRevokeAgentKeys(t *testing.T) {
 	s := start(t)
 	path := "/api/v1/agents/" + s.agent + "/keys"
 	var last keyJSON
@@ -92,7 +92,7 @@ func TestAgentKeys(t *testing.T) {
 	}
 }
 
-func TestBadKeys(t *testing.T) {
+func TestRefuseBadKeys(t *testing.T) {
 	s := start(t)
 	for body, code := range map[string]string{
 		`{}`:          "missing_param",

@@ -1,11 +1,11 @@
 package rest
 
 import (
-	"net/http"
 	"time"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/access/oauth/tokens"
+	"github.com/beeos/beeos/internal/surface/rest/route"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
@@ -20,44 +20,38 @@ type tokensView struct {
 
 // logIn is for scripts of a person who has no key at hand. It is open to
 // anybody, so the throttle of sign-in stands in front.
-func (s *Surface) logIn(w http.ResponseWriter, r *http.Request, _ beeos.Caller) error {
+func (g *Gateway) logIn(r *route.Request) (any, error) {
 	var email, password string
-	err := read(w, r, settingLimit, true, shape{"email": &email, "password": &password})
+	err := r.ReadSettings(route.Strict, route.Shape{"email": &email, "password": &password})
 	if err == nil && (email == "" || password == "") {
 		err = beeos.Errorf(beeos.MissingParam, "email and password are required")
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	u, err := s.People.SignIn(r.Context(), email, password, httpd.ClientIP(r))
+	u, err := g.opt.People.SignIn(r.Context(), email, password, httpd.ClientIP(r.Request))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	t, err := s.OAuth.LogIn(r.Context(), u)
-	return answerTokens(w, t, err)
+	pair, err := g.opt.OAuth.LogIn(r.Context(), u)
+	return viewTokens(r, pair), err
 }
 
 // refresh changes a refresh token into the next tokens.
-func (s *Surface) refresh(w http.ResponseWriter, r *http.Request, _ beeos.Caller) error {
+func (g *Gateway) refresh(r *route.Request) (any, error) {
 	var token string
-	err := read(w, r, settingLimit, true, shape{"refresh_token": &token})
+	err := r.ReadSettings(route.Strict, route.Shape{"refresh_token": &token})
 	if err == nil && token == "" {
 		err = beeos.Errorf(beeos.MissingParam, "refresh_token is required")
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	t, err := s.OAuth.Refresh(r.Context(), token)
-	return answerTokens(w, t, err)
+	pair, err := g.opt.OAuth.Refresh(r.Context(), token)
+	return viewTokens(r, pair), err
 }
 
-func answerTokens(w http.ResponseWriter, t tokens.Pair, err error) error {
-	if err != nil {
-		return err
-	}
-	w.Header().Set("Cache-Control", "no-store")
-	httpd.WriteData(w, http.StatusOK, tokensView{
-		AccessToken: t.Access, TokenType: "Bearer", ExpiresIn: int(t.ExpiresIn / time.Second), RefreshToken: t.Refresh,
-	})
-	return nil
+func viewTokens(r *route.Request, pair tokens.Pair) tokensView {
+	r.ForbidCaching()
+	return tokensView{AccessToken: pair.Access, TokenType: "Bearer", ExpiresIn: int(pair.ExpiresIn / time.Second), RefreshToken: pair.Refresh}
 }

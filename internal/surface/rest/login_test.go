@@ -43,7 +43,7 @@ func (s *stack) tokens(path, body string) tokens {
 	return got
 }
 
-func TestLogin(t *testing.T) {
+func TestLogInAndRefresh(t *testing.T) {
 	s := start(t)
 	ann := s.ann()
 	got := s.tokens("/api/v1/auth/login", loginBody)
@@ -71,7 +71,7 @@ func TestLogin(t *testing.T) {
 	}
 }
 
-func TestLoginRefuses(t *testing.T) {
+func TestLogInRefusesBadCredentials(t *testing.T) {
 	s := start(t)
 	s.ann()
 	for _, tt := range []struct {

@@ -39,21 +39,22 @@ import (
 // stack is the real thing behind the surface; only the agent's process is
 // played by the test, straight on bus and ledger.
 type stack struct {
-	t      *testing.T
-	url    string
-	bare   http.Handler // what is at url, without the contract's eyes on it
-	db     *store.Store
-	ledger *ledger.Ledger
-	bus    *bus.Bus
-	desk   *approval.Approvals
-	files  *files.Files
-	hooks  *webhook.Hooks
-	folder string       // where the bytes of files are
-	ahead  atomic.Int64 // how far the surface's clock is, in nanoseconds
-	users  *signin.People
+	t         *testing.T
+	url       string
+	bare      http.Handler // what is at url, without the contract's eyes on it
+	db        *store.Store
+	ledger    *ledger.Ledger
+	bus       *bus.Bus
+	approvals *approval.Approvals
+	calls     *invoke.Calls
+	files     *files.Files
+	hooks     *webhook.Hooks
+	folder    string       // where the bytes of files are
+	ahead     atomic.Int64 // how far the surface's clock is, in nanoseconds
+	users     *signin.People
 
 	builtins *builtin.Runtime
-	surface  *rest.Surface
+	acts     *act.Acts
 
 	user     string // owner of the agents
 	key      string // the owner's user key
@@ -95,7 +96,7 @@ func start(t *testing.T) *stack {
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
 	srv := httptest.NewUnstartedServer(nil)
 	s.openFiles("http://"+srv.Listener.Addr().String(), log)
-	calls := invoke.New(invoke.Options{Agents: s.db.Agents, Approvals: s.db.Approvals, Cluster: s.db.Cluster, Ledger: s.ledger, Bus: s.bus, Files: s.files, Log: log, RateLimit: 1000})
+	s.calls = invoke.New(invoke.Options{Agents: s.db.Agents, Approvals: s.db.Approvals, Cluster: s.db.Cluster, Ledger: s.ledger, Bus: s.bus, Files: s.files, Log: log, RateLimit: 1000})
 	s.hooks, err = webhook.New(ctx, webhook.Options{
 		Webhooks: s.db.Webhooks, Cluster: s.db.Cluster, Ledger: s.ledger, Bus: s.bus, Log: log, Now: s.now, Status: task.StatusOf, AllowPrivate: true, Every: 10 * time.Millisecond,
 	})
@@ -104,7 +105,7 @@ func start(t *testing.T) *stack {
 	}
 	run, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	running.Go(func() { calls.Run(run) })   //nolint:errcheck // it ends with run
+	running.Go(func() { s.calls.Run(run) }) //nolint:errcheck // it ends with run
 	running.Go(func() { s.hooks.Run(run) }) //nolint:errcheck // likewise
 	t.Cleanup(func() { stop(); running.Wait() })
 
@@ -113,7 +114,7 @@ func start(t *testing.T) *stack {
 		t.Fatal(err)
 	}
 	s.users = &signin.People{DB: s.db, Log: log, EndTokens: tokens.EndUser}
-	s.desk = approval.New(approval.Options{DB: s.db, Ledger: s.ledger, Bus: s.bus, Log: log, Now: s.now, Web: "http://console.test"})
+	s.approvals = approval.New(approval.Options{DB: s.db, Ledger: s.ledger, Bus: s.bus, Log: log, Now: s.now, Web: "http://console.test"})
 	s.builtins, err = builtin.New(ctx, builtin.Options{ // nobody runs them: what it is about here is what is said about them
 		DB: s.db, Gateway: "http://127.0.0.1:9", Folder: t.TempDir(), HTTP: outbound.Transport(outbound.Options{}), Console: "http://console.test", Log: log, Now: s.now,
 		Model: listed{"small", "large"}, Commands: map[string][]string{"sqlite": {"mcp-sqlite"}}, Assertions: map[string]builtin.Assertion{"pod": {File: "/nowhere", For: []string{"https://as.example"}}},
@@ -121,14 +122,14 @@ func start(t *testing.T) *stack {
 	if err != nil {
 		t.Fatal(err)
 	}
-	surface := &rest.Surface{
-		DB: s.db, Ledger: s.ledger, Calls: calls, Desk: s.desk, Files: s.files, Hooks: s.hooks, Now: s.now, Auth: auth.New(auth.Options{DB: s.db, Methods: append(tokens.Methods(), s.newKind())}), Log: log,
-		People: s.users, OAuth: tokens, Acts: act.New(act.Options{
-			DB: s.db, Ledger: s.ledger, Bus: s.bus, Desk: s.desk, Hooks: s.hooks, People: s.users, OAuth: tokens, Builtins: s.builtins, Log: log, Now: s.now,
-		}),
-		MCPURL: "http://mcp.test/", Online: s.bus.Present, Connected: s.bus.Connected,
-	}
-	s.surface = surface
+	callers := auth.New(auth.Options{DB: s.db, Methods: append(tokens.Methods(), s.newKind())})
+	s.acts = act.New(act.Options{
+		DB: s.db, Ledger: s.ledger, Bus: s.bus, Desk: s.approvals, Hooks: s.hooks, People: s.users, OAuth: tokens, Builtins: s.builtins, Log: log, Now: s.now,
+	})
+	surface := rest.New(rest.Options{
+		DB: s.db, Ledger: s.ledger, Bus: s.bus, Calls: s.calls, Approvals: s.approvals, Files: s.files, Hooks: s.hooks, Now: s.now, Auth: callers,
+		People: s.users, OAuth: tokens, Acts: s.acts, MCPURL: "http://mcp.test/",
+	})
 	t.Cleanup(s.bus.OnControl(func(c bus.Control) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -137,11 +138,11 @@ func start(t *testing.T) *stack {
 			s.changed = append(s.changed, c.AgentID)
 		case bus.KeyRevoked:
 			s.revoked = append(s.revoked, c.ID)
-			surface.Auth.Forget(c.ID)
+			callers.Forget(c.ID)
 		}
 	}))
-	s.bare = &httpd.Handler{Next: surface.Handler(), Log: log}
-	srv.Config.Handler = &httpd.Handler{Next: theContract().watch(t, surface.Handler()), Log: log, Loopback: true}
+	s.bare = &httpd.Handler{Next: surface, Log: log}
+	srv.Config.Handler = &httpd.Handler{Next: theContract().watch(t, surface), Log: log, Loopback: true}
 	srv.Start()
 	t.Cleanup(srv.Close)
 	s.url = srv.URL
@@ -196,7 +197,7 @@ func (s *stack) sync(defs ...beeos.Definition) (ids map[string]string) {
 		s.t.Fatal(err)
 	}
 	for _, id := range res.IDs() {
-		s.surface.Calls.Forget(id) // as the agent gateway sees to
+		s.calls.Forget(id) // as the agent gateway sees to
 	}
 	return res.IDs()
 }

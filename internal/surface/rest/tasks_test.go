@@ -73,7 +73,7 @@ func (s *stack) watch(path string) []string {
 	return frames(s.t, s.send("GET", path, s.key, ""))
 }
 
-func TestTask(t *testing.T) {
+func TestTaskRunsToItsResult(t *testing.T) {
 	s := start(t)
 	turns := s.silent()
 	made := ok[taskJSON](s, "POST", s.tasksPath(), `{"message":"count","deadline_ms":60000,"metadata":{"ticket":"7"},"idempotency_key":"k1"}`)
@@ -326,7 +326,7 @@ func TestOneListForEverySurface(t *testing.T) {
 	}
 }
 
-func TestTaskRefusals(t *testing.T) {
+func TestTasksRefuseBadRequests(t *testing.T) {
 	s := start(t)
 	s.silent()
 	made := ok[taskJSON](s, "POST", s.tasksPath(), `{"message":"x"}`)

@@ -87,7 +87,7 @@ func (s *stack) settled(path string, attempts int) deliveryJSON {
 	return deliveryJSON{}
 }
 
-func TestWebhook(t *testing.T) {
+func TestWebhookIsDelivered(t *testing.T) {
 	s, rec := start(t), newTold(t)
 	s.echo()
 	id, path := s.newTask()
@@ -137,7 +137,7 @@ func TestWebhook(t *testing.T) {
 	}
 }
 
-func TestWebhookRefusals(t *testing.T) {
+func TestWebhooksRefuseBadRequests(t *testing.T) {
 	s := start(t)
 	s.play(func(beeos.Frame) *beeos.Message { return nil })
 	_, path := s.newTask()

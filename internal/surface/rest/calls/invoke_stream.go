@@ -1,4 +1,4 @@
-package rest
+package calls
 
 import (
 	"encoding/json"
@@ -6,6 +6,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/engine/invoke"
+	"github.com/beeos/beeos/internal/surface/rest/route"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
@@ -26,48 +27,48 @@ type invokeFrame struct {
 // streamInvoke writes frames as they come. A call that fails before its first
 // event is refused with a plain status; later an error frame and a failed
 // done frame end the stream.
-func (s *Surface) streamInvoke(w http.ResponseWriter, r *http.Request, req *invoke.Request) error {
-	var sse *httpd.SSE
-	send := func(f invokeFrame) error {
-		if sse == nil {
-			sse = httpd.NewSSE(w)
-			sse.KeepAlive(keepAlive)
-		}
-		data, err := json.Marshal(f)
-		if err != nil {
-			return err
-		}
-		return sse.Event("", "", data)
-	}
-	defer func() {
-		if sse != nil {
-			sse.Close()
-		}
-	}()
-	for ev, err := range s.Calls.Do(r.Context(), req) {
-		var frames []invokeFrame
-		switch {
-		case err != nil && sse == nil:
-			return unavailable(err)
-		case err != nil:
-			frames = failed(r, unavailable(err))
-		default:
-			markReplay(w, ev.Replayed && sse == nil)
-			frames = framesOf(r, ev)
-		}
-		for _, f := range frames {
-			if send(f) != nil {
-				return nil // the client is gone; the turn goes on without it
+func (h *Handlers) streamInvoke(r *route.Request, req *invoke.Request) route.Writer {
+	return func(w http.ResponseWriter) error {
+		var sse *httpd.SSE
+		defer func() {
+			if sse != nil {
+				sse.Close()
+			}
+		}()
+		for ev, err := range h.opt.Calls.Do(r.Context(), req) {
+			if err != nil && sse == nil {
+				return unavailable(err)
+			}
+			r.MarkReplay(ev.Replayed && sse == nil)
+			for _, f := range framesOf(r.Request, ev, err) {
+				if sse == nil {
+					sse = httpd.NewSSE(w)
+					sse.KeepAlive(keepAlive)
+				}
+				if sendFrame(sse, f) != nil {
+					return nil // the client is gone; the turn goes on without it
+				}
 			}
 		}
+		return nil
 	}
-	return nil
 }
 
-// framesOf translates one event of the call.
-func framesOf(r *http.Request, ev beeos.Event) []invokeFrame {
+func sendFrame(sse *httpd.SSE, f invokeFrame) error {
+	data, err := json.Marshal(f)
+	if err != nil {
+		return err
+	}
+	return sse.Event("", "", data)
+}
+
+// framesOf translates one event of the call, or the error that ends it.
+func framesOf(r *http.Request, ev beeos.Event, err error) []invokeFrame {
+	if err != nil {
+		return failedFrames(r, unavailable(err))
+	}
 	if ev.Kind == beeos.EventMessage && ev.Message.Type.Terminal() {
-		return done(r, ev.Message)
+		return doneFrames(r, ev.Message)
 	}
 	if ev.Kind != beeos.EventDelta {
 		return nil
@@ -82,10 +83,10 @@ func framesOf(r *http.Request, ev beeos.Event) []invokeFrame {
 	return frames
 }
 
-// done ends a stream with the whole reply.
-func done(r *http.Request, m *beeos.Message) []invokeFrame {
+// doneFrames ends a stream with the whole reply.
+func doneFrames(r *http.Request, m *beeos.Message) []invokeFrame {
 	if err := refusal(m); err != nil {
-		return failed(r, err)
+		return failedFrames(r, err)
 	}
 	isError := m.IsError()
 	f := invokeFrame{Type: "done", Text: &m.Body, ContextID: m.Channel, IsError: &isError, Parts: m.Parts}
@@ -95,9 +96,9 @@ func done(r *http.Request, m *beeos.Message) []invokeFrame {
 	return []invokeFrame{f}
 }
 
-// failed ends a stream that got no reply: an error frame for those who read
+// failedFrames ends a stream that got no reply: an error frame for those who read
 // it, and the same in done for those who wait for that alone.
-func failed(r *http.Request, err error) []invokeFrame {
+func failedFrames(r *http.Request, err error) []invokeFrame {
 	e := beeos.Public(err)
 	status := httpd.Status(e.Code)
 	if status >= http.StatusInternalServerError {

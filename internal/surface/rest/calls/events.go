@@ -1,4 +1,4 @@
-package rest
+package calls
 
 import (
 	"encoding/json"
@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/surface/rest/route"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
@@ -33,83 +34,69 @@ type deltaView struct {
 // reader has of that reply.
 var soFar = json.RawMessage(`{"so_far":true}`)
 
-// streamEvents replays a channel from `since` (or Last-Event-ID), then
-// follows it live until the client leaves or the channel closes.
-func (s *Surface) streamEvents(w http.ResponseWriter, r *http.Request, c beeos.Caller) error {
-	st, err := s.ownEvents(r, c)
-	if err == nil {
-		s.follow(w, r, st)
-	}
-	return err
-}
-
-func (s *Surface) ownEvents(r *http.Request, c beeos.Caller) (*stream, error) {
-	ch, err := s.channel(r, c)
+// followChannel replays a channel from `since` (or Last-Event-ID), then follows
+// it live until the client leaves or the channel closes.
+func (h *Handlers) followChannel(r *route.Request, ch *beeos.Channel) (any, error) {
+	since, err := readSince(r)
 	if err != nil {
 		return nil, err
 	}
-	return s.channelEvents(r, ch)
+	return h.follow(r, &stream{
+		agent: ch.AgentID, channel: ch.ID, since: since, events: h.opt.Calls.Watch(r.Context(), ch.ID, since>>offsetShift),
+		endReason: func() string {
+			if now, err := h.opt.Ledger.Channel(r.Context(), ch.ID); err == nil && now.Closed {
+				return "channel_closed"
+			}
+			return "stream_closed"
+		},
+	}), nil
 }
 
-func (s *Surface) channelEvents(r *http.Request, ch beeos.Channel) (*stream, error) {
-	since, err := since(r)
-	if err != nil {
-		return nil, err
-	}
-	st := &stream{agent: ch.AgentID, channel: ch.ID, since: since, events: s.Calls.Watch(r.Context(), ch.ID, since>>offsetShift)}
-	st.reason = func() string {
-		if now, err := s.Ledger.Channel(r.Context(), ch.ID); err == nil && now.Closed {
-			return "channel_closed"
-		}
-		return "stream_closed"
-	}
-	return st, nil
-}
-
-// stream is one event stream of messages, and how it ends. It is made by
-// functions that have returned before follow waits: open streams are many, and
-// their stacks are as large as the frames under the wait make them.
+// stream is one event stream of messages, and how it ends.
 type stream struct {
 	agent, channel string
 	since          int64 // as the client gave it
 	events         iter.Seq2[beeos.Event, error]
-	reason         func() string
+	endReason      func() string
 }
 
 // follow sends the events until there are no more, then says why. A stream can
 // outlive its credential: what is revoked or expired gets to hear nothing more.
-func (s *Surface) follow(w http.ResponseWriter, r *http.Request, st *stream) {
-	sse := httpd.NewSSE(w)
-	defer sse.Close()
-	sse.KeepAlive(keepAlive)
-	wire := &offsets{durable: st.since >> offsetShift, deltas: st.since & (1<<offsetShift - 1)}
-	for ev, err := range st.events {
-		if err != nil {
-			if r.Context().Err() == nil {
-				httpd.Report(r, err)
+func (h *Handlers) follow(r *route.Request, st *stream) route.Writer {
+	return func(w http.ResponseWriter) error {
+		sse := httpd.NewSSE(w)
+		defer sse.Close()
+		sse.KeepAlive(keepAlive)
+		wire := &offsets{durable: st.since >> offsetShift, deltas: st.since & (1<<offsetShift - 1)}
+		for ev, err := range st.events {
+			if err != nil {
+				if r.Context().Err() == nil {
+					httpd.Report(r.Request, err)
+				}
+				break
 			}
-			break
+			if !h.router.CheckAgain(r) {
+				break
+			}
+			id, data, err := wire.encode(st, ev)
+			if err != nil {
+				httpd.Report(r.Request, err)
+				break
+			}
+			if data != nil && sse.Event("message", id, data) != nil {
+				return nil // the client is gone
+			}
 		}
-		if _, err := s.Auth.Authenticate(r, audience); err != nil {
-			break
-		}
-		id, data, err := wire.encode(st, ev)
-		if err != nil {
-			httpd.Report(r, err)
-			break
-		}
-		if data != nil && sse.Event("message", id, data) != nil {
-			return // the client is gone
-		}
+		data, _ := json.Marshal(map[string]string{"reason": st.endReason()}) //nolint:errcheck // a map of strings
+		sse.Event("end", "", data)                                           //nolint:errcheck // the last word; nobody may be listening
+		return nil
 	}
-	data, _ := json.Marshal(map[string]string{"reason": st.reason()}) //nolint:errcheck // a map of strings
-	sse.Event("end", "", data)                                        //nolint:errcheck // the last word; nobody may be listening
 }
 
-// since is where a reader of events wants to go on: the parameter, or else
-// what a browser sends by itself when it reconnects.
-func since(r *http.Request) (int64, error) {
-	return query(r, "since", lastEventID(r), 0, maxOffset)
+// readSince returns where a reader of events wants to go on: the parameter, or
+// else what a browser sends by itself when it reconnects.
+func readSince(r *route.Request) (int64, error) {
+	return r.QueryInt("since", lastEventID(r.Request), 0, maxOffset)
 }
 
 func lastEventID(r *http.Request) int64 {
