@@ -94,7 +94,7 @@ func (o *operation) writeEvents(ctx context.Context, all events) {
 		if err != nil {
 			httpd.Report(o.r, err)
 		}
-		data, failed := wire.Marshal(o.binding.body(o.dialect, o.dialect.Encode(ev), err))
+		data, failed := httpd.Encode(o.binding.body(o.dialect, o.dialect.Encode(ev), err))
 		if failed != nil {
 			httpd.Report(o.r, failed)
 			return

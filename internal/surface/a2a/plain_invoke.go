@@ -96,7 +96,7 @@ func (g *Gateway) streamInvoke(w http.ResponseWriter, r *http.Request, req invok
 			sse = httpd.NewSSE(w)
 			sse.KeepAlive(keepAlive)
 		}
-		data, err := wire.Marshal(v)
+		data, err := httpd.Encode(v)
 		return err == nil && sse.Event(name, "", data) == nil
 	}
 	for ev, err := range g.opt.Calls.Do(r.Context(), &req) {

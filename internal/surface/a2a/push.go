@@ -44,7 +44,7 @@ func PushFormats(calls *invoke.Calls) map[string]webhook.Format {
 				return nil, err
 			}
 			v.Status.Timestamp, v.History = wire.Timestamp(e.At), nil
-			return wire.Marshal(encode(v))
+			return httpd.Encode(encode(v))
 		}
 	}
 	return map[string]webhook.Format{

@@ -15,6 +15,7 @@ import (
 	"github.com/beeos/beeos/internal/engine/task"
 	"github.com/beeos/beeos/internal/engine/webhook"
 	"github.com/beeos/beeos/internal/surface/a2a/wire"
+	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
 // sending is a message together with how its sender wants to be answered.
@@ -95,7 +96,7 @@ func (o *operation) newRequest(m *wire.Message) (invoke.Request, error) {
 	}
 	var err error
 	if req.Chain, err = o.readCallChain(); err == nil && len(m.Parts) > 0 {
-		req.Parts, err = wire.Marshal(m.Parts)
+		req.Parts, err = httpd.Encode(m.Parts)
 	}
 	return req, err
 }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
-	"github.com/beeos/beeos/internal/surface/a2a/wire"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
@@ -34,7 +33,7 @@ func newSigner(seed []byte, keys string) *signer {
 
 // sign returns the signature of a card that has none.
 func (s *signer) sign(c *a2a.AgentCard) (a2a.AgentCardSignature, error) {
-	raw, err := wire.Marshal(c)
+	raw, err := httpd.Encode(c)
 	if err != nil {
 		return a2a.AgentCardSignature{}, fmt.Errorf("encode the card: %w", err)
 	}
@@ -68,6 +67,6 @@ func canonical(raw []byte) (string, error) {
 	if err := json.Unmarshal(raw, &v); err != nil {
 		return "", err
 	}
-	text, err := wire.Marshal(v)
+	text, err := httpd.Encode(v)
 	return lineEnds.Replace(string(text)), err
 }

@@ -7,8 +7,6 @@
 package wire
 
 import (
-	"bytes"
-	"encoding/json"
 	"net/http"
 	"strings"
 
@@ -73,12 +71,3 @@ type PushList struct {
 
 // Nothing is the answer that has nothing to say.
 type Nothing struct{}
-
-// Marshal is json.Marshal that leaves <, > and & as they are.
-func Marshal(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	err := e.Encode(v)
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
-}

@@ -165,7 +165,7 @@ func (m *Message) readPart(p Params, modes []string) (text string, err error) {
 }
 
 func (m *Message) addPart(part object) error {
-	raw, err := Marshal(part)
+	raw, err := httpd.Encode(part)
 	if err != nil {
 		return beeos.Wrap(beeos.InvalidParam, err, "a part cannot be read")
 	}
