@@ -138,8 +138,8 @@ func (p *parts) mcp(ctx context.Context) (http.Handler, error) {
 }
 
 func (p *parts) a2a(ctx context.Context) (http.Handler, error) {
-	g, err := a2a.New(ctx, a2a.Options{
-		DB: p.db, Auth: p.auth, Calls: p.calls, Hooks: p.hooks, Acts: p.acts, Log: p.log, PublicURL: p.info.A2A, Timeout: p.cfg.CallTimeout,
+	g, err := a2a.New(a2a.Options{
+		Context: ctx, Cluster: p.db.Cluster, Auth: p.auth, Calls: p.calls, Hooks: p.hooks, Acts: p.acts, PublicURL: p.info.A2A, Timeout: p.cfg.CallTimeout,
 	})
 	p.peers = g
 	return g, err

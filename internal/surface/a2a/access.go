@@ -14,32 +14,41 @@ import (
 // audience is where the credentials of this surface have to be good.
 var audience = auth.Audience{Surface: auth.A2A}
 
-// access answers who is calling and which agent. The contract lets an agent's
-// own keys in, and its owner; X-A2A-Agent-ID and the like are for the agent to
-// read and say nothing about who may.
-func (g *Gateway) access(r *http.Request, agentID string) (beeos.Caller, *beeos.Agent, error) {
-	c, err := g.opt.Auth.Authenticate(r, audience)
+// authorize finds out who is calling and which agent. The contract lets an
+// agent's own keys in, and its owner; X-A2A-Agent-ID and the like are for the
+// agent to read and say nothing about who may.
+func (o *operation) authorize(agentID string) error {
+	c, err := o.g.opt.Auth.Authenticate(o.r, audience)
 	if err != nil {
-		return c, nil, err
+		return err
 	}
 	if c.IsAgentKey() && c.AgentID != agentID {
-		return c, nil, beeos.Errorf(beeos.Unauthorized, "this agent key was issued for another agent")
+		return beeos.Errorf(beeos.Unauthorized, "this agent key was issued for another agent")
 	}
-	a, err := g.agent(r.Context(), agentID)
-	if err == nil && !c.MayReach(a) {
-		err = unknownAgent()
+	a, err := o.g.findAgent(o.r.Context(), agentID)
+	switch {
+	case err != nil:
+		return err
+	case !c.MayReach(a):
+		return unknownAgent()
+	case !c.IsAgentKey() && !(c.IsPerson() && c.UserID == a.OwnerID):
+		return beeos.Errorf(beeos.Forbidden, "over A2A an agent answers to its owner and to its own keys (bak_); ask its owner for one")
 	}
-	if err != nil {
-		return c, nil, err
-	}
-	if own := c.IsPerson() && c.UserID == a.OwnerID; !own && !c.IsAgentKey() {
-		return c, nil, beeos.Errorf(beeos.Forbidden, "over A2A an agent answers to its owner and to its own keys (bak_); ask its owner for one")
-	}
-	return c, a, nil
+	o.caller, o.agent = c, a
+	return nil
 }
 
-// agent gives one answer for what does not exist and for what is not an id.
-func (g *Gateway) agent(ctx context.Context, id string) (*beeos.Agent, error) {
+// checkRevoked tells why the credential is no good any more, which a stream can
+// outlive; nil = it is good, or nobody knows at the moment.
+func (o *operation) checkRevoked() error {
+	if _, err := o.g.opt.Auth.Authenticate(o.r, audience); err != nil && httpd.Status(beeos.CodeOf(err)) == http.StatusUnauthorized {
+		return err
+	}
+	return nil
+}
+
+// findAgent gives one answer for what does not exist and for what is not an id.
+func (g *Gateway) findAgent(ctx context.Context, id string) (*beeos.Agent, error) {
 	a, err := g.opt.Calls.Agent(ctx, id)
 	if beeos.CodeOf(err) == beeos.AgentNotFound {
 		err = unknownAgent()
@@ -67,11 +76,4 @@ func foreignOrigin(r *http.Request, public string) bool {
 		}
 	}
 	return false
-}
-
-// challenge tells a client that it needs a credential.
-func challenge(w http.ResponseWriter, err error) {
-	if httpd.Status(beeos.CodeOf(err)) == http.StatusUnauthorized {
-		w.Header().Set("WWW-Authenticate", `Bearer realm="A2A"`)
-	}
 }

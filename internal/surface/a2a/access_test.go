@@ -54,8 +54,8 @@ func TestUnknownKindOfCredentialIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(l.Close)
-	g, err := a2a.New(ctx, a2a.Options{
-		DB: db, Calls: invoke.New(invoke.Options{Agents: db.Agents, Approvals: db.Approvals, Cluster: db.Cluster, Ledger: l, Bus: b}), PublicURL: "http://a2a.test",
+	g, err := a2a.New(a2a.Options{
+		Context: ctx, Cluster: db.Cluster, Calls: invoke.New(invoke.Options{Agents: db.Agents, Approvals: db.Approvals, Cluster: db.Cluster, Ledger: l, Bus: b}), PublicURL: "http://a2a.test",
 		Auth: auth.New(auth.Options{DB: db, Methods: []auth.Method{{
 			Prefix: "new_", Surfaces: []auth.Surface{auth.A2A}, Check: func(*http.Request, string, auth.Audience) (beeos.Caller, error) {
 				return beeos.Caller{Kind: "new", UserID: owner.ID, CredentialID: "c", AgentID: id, AgentIDs: []string{id}, AllAgents: true}, nil

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-func TestCard(t *testing.T) {
+func TestCardShowsWhatItsReaderMaySee(t *testing.T) {
 	s := start(t)
 	where := s.url + "/.well-known/agent-card.json"
 	full := s.do("GET", where, "")
@@ -87,9 +87,9 @@ func TestCardIsSigned(t *testing.T) {
 	}
 }
 
-// TestPush: a receiver is told by a signed request, with the whole task at the
+// TestPushIsSignedAndCarriesTheTask: a receiver is told by a signed request, with the whole task at the
 // end; its secret is never shown.
-func TestPush(t *testing.T) {
+func TestPushIsSignedAndCarriesTheTask(t *testing.T) {
 	s := start(t)
 	const secret = "a secret of the receiver"
 	type delivery struct {

@@ -13,9 +13,9 @@ import (
 	"github.com/beeos/beeos/client"
 )
 
-// TestDialects: one agent, three ways to speak to it, each answered in its own
+// TestEachDialectIsAnsweredInItsWords: one agent, three ways to speak to it, each answered in its own
 // words.
-func TestDialects(t *testing.T) {
+func TestEachDialectIsAnsweredInItsWords(t *testing.T) {
 	s := start(t)
 	old := `{"message":{"kind":"message","role":"user","messageId":"m-old","parts":[{"kind":"text","text":"hi"}]}}`
 	for _, c := range []struct {
@@ -45,8 +45,8 @@ func TestDialects(t *testing.T) {
 	}
 }
 
-// TestStreams: the same call, as 1.0 and 0.3 stream it.
-func TestStreams(t *testing.T) {
+// TestStreamsOfBothVersions: the same call, as 1.0 and 0.3 stream it.
+func TestStreamsOfBothVersions(t *testing.T) {
 	s := start(t)
 	call := `{"jsonrpc":"2.0","id":1,"method":"SendStreamingMessage","params":` + message("s-10", "a b") + `}`
 	var kinds, text string
@@ -75,8 +75,8 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-// TestPauses: a task that waits for words, or for consent, gets them.
-func TestPauses(t *testing.T) {
+// TestPausedTaskGetsWhatItWaitsFor: a task that waits for words, or for consent, gets them.
+func TestPausedTaskGetsWhatItWaitsFor(t *testing.T) {
 	s := start(t)
 	for _, c := range []struct{ word, state, reply string }{
 		{"pause", "TASK_STATE_INPUT_REQUIRED", "You chose blue"},
@@ -104,9 +104,9 @@ func TestPauses(t *testing.T) {
 	}
 }
 
-// TestContexts: a client's own name for a context is kept, and finds the same
+// TestClientNamesItsContext: a client's own name for a context is kept, and finds the same
 // conversation; nobody else's.
-func TestContexts(t *testing.T) {
+func TestClientNamesItsContext(t *testing.T) {
 	s := start(t)
 	first := at(s.rpc("SendMessage", message("c1", "one", `,"contextId":"mine"`)), "result", "task")
 	second := at(s.rpc("SendMessage", message("c2", "two", `,"contextId":"mine"`)), "result", "task")
@@ -132,9 +132,9 @@ func TestContexts(t *testing.T) {
 	}
 }
 
-// TestMessageIDIsTheKey: the same message again is the same task, not another
+// TestRepeatedMessageIDIsTheSameTask: the same message again is the same task, not another
 // one; other words under its id are refused.
-func TestMessageIDIsTheKey(t *testing.T) {
+func TestRepeatedMessageIDIsTheSameTask(t *testing.T) {
 	s := start(t)
 	first := at(s.rpc("SendMessage", message("same", "once")), "result", "task")
 	again := at(s.rpc("SendMessage", message("same", "once")), "result", "task")
@@ -149,8 +149,8 @@ func TestMessageIDIsTheKey(t *testing.T) {
 	}
 }
 
-// TestOutcomes: how an agent ends a task is what the task says.
-func TestOutcomes(t *testing.T) {
+// TestTaskSaysHowTheAgentEndedIt: how an agent ends a task is what the task says.
+func TestTaskSaysHowTheAgentEndedIt(t *testing.T) {
 	s := start(t)
 	for word, want := range map[string][2]string{"fail": {"TASK_STATE_FAILED", "it broke"}, "refuse": {"TASK_STATE_REJECTED", "not today"}} {
 		got := at(s.rpc("SendMessage", message("o-"+word, word)), "result", "task", "status")
@@ -176,8 +176,8 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// TestWhoMay: the agent's own keys and its owner's, and nobody else.
-func TestWhoMay(t *testing.T) {
+// TestOnlyOwnerAndOwnKeysMayCall: the agent's own keys and its owner's, and nobody else.
+func TestOnlyOwnerAndOwnKeysMayCall(t *testing.T) {
 	s := start(t)
 	call := `{"jsonrpc":"2.0","id":1,"method":"ListTasks","params":{}}`
 	for _, c := range []struct {
@@ -206,9 +206,9 @@ func TestWhoMay(t *testing.T) {
 	}
 }
 
-// TestFilesWithAnAnswer: what a task waits for may be a file: one that was
+// TestAnswerToPausedTaskMayBeFiles: what a task waits for may be a file: one that was
 // uploaded, one elsewhere, and bytes. Somebody else's is none of theirs.
-func TestFilesWithAnAnswer(t *testing.T) {
+func TestAnswerToPausedTaskMayBeFiles(t *testing.T) {
 	s := start(t)
 	c := client.New(s.REST, s.key)
 	f, err := c.Upload(t.Context(), "note.txt", "text/plain", strings.NewReader("uploaded"), 8)

@@ -1,7 +1,9 @@
 package a2a
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
@@ -10,6 +12,7 @@ import (
 	"github.com/beeos/beeos/internal/engine/invoke"
 	"github.com/beeos/beeos/internal/engine/task"
 	"github.com/beeos/beeos/internal/engine/webhook"
+	"github.com/beeos/beeos/internal/surface/a2a/wire"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
@@ -22,15 +25,6 @@ const (
 // schemeHMAC is an authentication whose credentials are never sent: they sign
 // what is, as docs/webhooks.md says.
 const schemeHMAC = "hmac-sha256"
-
-// pushList is what 1.0 lists configurations in.
-type pushList struct {
-	Configs       []*a2a.PushConfig `json:"configs"`
-	NextPageToken string            `json:"nextPageToken"`
-}
-
-// nothing is the answer that has nothing to say.
-type nothing struct{}
 
 // PushFormats are the forms of this surface. In both, a receiver gets the whole
 // task: whoever is told that one is done would ask for it next.
@@ -45,71 +39,60 @@ func PushFormats(calls *invoke.Calls) map[string]webhook.Format {
 				t.Done = nil
 			}
 			t.Status = e.Status
-			v, err := view(ctx, calls, &t, new(int))
+			v, err := viewTask(ctx, calls, &t, new(int))
 			if err != nil {
 				return nil, err
 			}
-			v.Status.Timestamp, v.History = moment(e.At), nil
-			return marshal(encode(v))
+			v.Status.Timestamp, v.History = wire.Timestamp(e.At), nil
+			return httpd.Encode(encode(v))
 		}
 	}
 	return map[string]webhook.Format{
 		PushFormat: {ContentType: "application/a2a+json", Render: render(func(t *a2a.Task) any {
 			return a2a.StreamResponse{Event: t}
 		})},
-		OldPushFormat: {ContentType: "application/json", Render: render(func(t *a2a.Task) any { return oldTask(t) })},
+		OldPushFormat: {ContentType: "application/json", Render: render(func(t *a2a.Task) any { return wire.V03.Encode(t) })},
 	}
 }
 
-func (x *exchange) pushFormat() string {
-	if x.dialect.old() {
+func (o *operation) pushFormat() string {
+	if o.dialect.Old() {
 		return OldPushFormat
 	}
 	return PushFormat
 }
 
 // readPush reads who wants to be told, and how, and says whether it can be.
-func (x *exchange) readPush(ctx context.Context, p params) (*webhook.Registration, error) {
-	r := &webhook.Registration{Format: x.pushFormat()}
-	if err := p.texts(map[string]*string{"id": &r.Name, "url": &r.URL, "token": &r.Note}); err != nil {
-		return nil, err
+func (o *operation) readPush(ctx context.Context, p wire.Params) (*webhook.Registration, error) {
+	auth := p.Object("authentication")
+	r := &webhook.Registration{
+		Format: o.pushFormat(), Name: p.Text("id"), URL: p.Text("url"), Note: p.Text("token"), Scheme: auth.Text("scheme"), Token: auth.Text("credentials"),
 	}
-	auth, err := p.object("authentication")
-	if err != nil {
-		return nil, err
-	}
-	var credentials string
-	if err := auth.texts(map[string]*string{"scheme": &r.Scheme, "credentials": &credentials}); err != nil {
-		return nil, err
-	}
-	for one := range httpd.Elements(auth["schemes"]) { // 0.3
+	for one := range httpd.Elements(auth.Raw("schemes")) { // 0.3
 		if r.Scheme == "" {
 			r.Scheme, _ = httpd.StringValue(one)
 		}
 	}
 	switch {
+	case p.Err() != nil:
+		return nil, p.Err()
 	case r.URL == "":
 		return nil, beeos.Errorf(beeos.MissingParam, "url is required: where the notifications go")
 	case strings.EqualFold(r.Scheme, schemeHMAC):
-		r.Scheme, r.Secret = "", credentials
-	default:
-		r.Token = credentials
+		r.Scheme, r.Secret, r.Token = "", r.Token, ""
 	}
-	return r, x.g.opt.Hooks.Check(ctx, r)
+	return r, o.g.opt.Hooks.Check(ctx, r)
 }
 
-// register lets a receiver be told about a task.
-func (x *exchange) register(ctx context.Context, t *task.Task, r *webhook.Registration) (*a2a.PushConfig, error) {
-	hook, err := x.g.opt.Acts.RegisterWebhook(ctx, x.caller, t, *r)
-	if err != nil {
-		return nil, err
-	}
-	return x.pushConfig(t, webhook.Described{Webhook: hook, Name: r.Name, Scheme: r.Scheme}), nil
+// registerPush lets a receiver be told about a task.
+func (o *operation) registerPush(ctx context.Context, t *task.Task, r *webhook.Registration) (*a2a.PushConfig, error) {
+	hook, err := o.g.opt.Acts.RegisterWebhook(ctx, o.caller, t, *r)
+	return pushConfig(t, webhook.Described{Webhook: hook, Name: r.Name, Scheme: r.Scheme}), err
 }
 
 // pushConfig shows a registration, without what only its receiver may know.
-func (x *exchange) pushConfig(t *task.Task, d webhook.Described) *a2a.PushConfig {
-	c := &a2a.PushConfig{TaskID: a2a.TaskID(t.Turn), ID: orElse(d.Name, d.ID), URL: d.URL}
+func pushConfig(t *task.Task, d webhook.Described) *a2a.PushConfig {
+	c := &a2a.PushConfig{TaskID: a2a.TaskID(t.Turn), ID: cmp.Or(d.Name, d.ID), URL: d.URL}
 	if d.HasSecret {
 		d.Scheme = schemeHMAC
 	}
@@ -119,103 +102,82 @@ func (x *exchange) pushConfig(t *task.Task, d webhook.Described) *a2a.PushConfig
 	return c
 }
 
-// pushTask reads whose configurations are meant. 0.3 has the task's id in id
-// where 1.0 has it in taskId.
-func (x *exchange) pushTask(ctx context.Context) (t task.Task, config string, err error) {
-	var task, id, old string
-	err = x.params.texts(map[string]*string{"taskId": &task, "id": &id, "pushNotificationConfigId": &old})
-	if err != nil {
+// findPush returns the configurations of the task that is meant, and the id of
+// the one that is. 0.3 has the task's id in id where 1.0 has it in taskId.
+func (o *operation) findPush(ctx context.Context) (t task.Task, all []webhook.Described, id string, err error) {
+	if t, id, err = o.readPushTask(ctx); err == nil {
+		all, err = o.g.opt.Hooks.Describe(ctx, t.Turn, o.pushFormat())
+	}
+	return t, all, id, err
+}
+
+func (o *operation) readPushTask(ctx context.Context) (t task.Task, config string, err error) {
+	id, config := o.params.Text("taskId"), o.params.Text("id")
+	if id == "" {
+		id, config = config, o.params.Text("pushNotificationConfigId")
+	}
+	if err := o.params.Err(); err != nil {
 		return t, "", err
 	}
-	if task == "" {
-		task, id = id, old
-	}
-	t, err = x.ownTask(ctx, strings.TrimPrefix(task, "tasks/"))
-	return t, id, err
+	t, err = o.ownTask(ctx, id)
+	return t, config, err
 }
 
-func (x *exchange) setPush(ctx context.Context) (any, error) {
-	t, _, err := x.pushTask(ctx)
+// pushIndex is the place of a configuration in a list; with no id, the first.
+func pushIndex(all []webhook.Described, id string) int {
+	return slices.IndexFunc(all, func(d webhook.Described) bool { return id == "" || d.ID == id || d.Name == id })
+}
+
+func (o *operation) setPush(ctx context.Context) (any, error) {
+	t, _, err := o.readPushTask(ctx)
 	if err != nil {
 		return nil, err
 	}
-	p := x.params
+	p := o.params
 	for _, name := range []string{"pushNotificationConfig", "config"} { // 0.3, and drafts of 1.0
-		if p.has(name) {
-			if p, err = p.object(name); err != nil {
-				return nil, err
-			}
+		if p.Has(name) {
+			p = p.Object(name)
 		}
 	}
-	r, err := x.readPush(ctx, p)
+	r, err := o.readPush(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	c, err := x.register(ctx, &t, r)
-	if err != nil {
-		return nil, err
-	}
-	return c, nil
+	return o.registerPush(ctx, &t, r)
 }
 
-// findPush returns a configuration of a task; with no id, its only one.
-func (x *exchange) findPush(ctx context.Context) (t task.Task, id string, found *webhook.Described, err error) {
-	t, id, err = x.pushTask(ctx)
+func (o *operation) getPush(ctx context.Context) (any, error) {
+	t, all, id, err := o.findPush(ctx)
 	if err != nil {
-		return t, id, nil, err
+		return nil, err
 	}
-	all, err := x.g.opt.Hooks.Describe(ctx, t.Turn, x.pushFormat())
-	if err != nil {
-		return t, id, nil, err
+	i := pushIndex(all, id)
+	if i < 0 {
+		return nil, wire.Refuse(wire.TaskNotFound, "the task has no such push notification configuration")
 	}
-	for i := range all {
-		if id == "" || all[i].ID == id || all[i].Name == id {
-			return t, id, &all[i], nil
-		}
-	}
-	return t, id, nil, nil
+	return pushConfig(&t, all[i]), nil
 }
 
-func (x *exchange) getPush(ctx context.Context) (any, error) {
-	t, _, found, err := x.findPush(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if found == nil {
-		return nil, refuse(taskNotFound, "the task has no such push notification configuration")
-	}
-	return x.pushConfig(&t, *found), nil
-}
-
-func (x *exchange) listPush(ctx context.Context) (any, error) {
-	t, _, err := x.pushTask(ctx)
-	if err != nil {
-		return nil, err
-	}
-	all, err := x.g.opt.Hooks.Describe(ctx, t.Turn, x.pushFormat())
-	if err != nil {
-		return nil, err
-	}
-	list := &pushList{Configs: []*a2a.PushConfig{}}
+func (o *operation) listPush(ctx context.Context) (any, error) {
+	t, all, _, err := o.findPush(ctx)
+	list := &wire.PushList{Configs: []*a2a.PushConfig{}}
 	for _, d := range all {
-		list.Configs = append(list.Configs, x.pushConfig(&t, d))
+		list.Configs = append(list.Configs, pushConfig(&t, d))
 	}
-	return list, nil
+	return list, err
 }
 
-// dropPush removes a configuration; one that is not there is as good as
+// deletePush removes a configuration; one that is not there is as good as
 // removed.
-func (x *exchange) dropPush(ctx context.Context) (any, error) {
-	_, id, found, err := x.findPush(ctx)
+func (o *operation) deletePush(ctx context.Context) (any, error) {
+	_, all, id, err := o.findPush(ctx)
+	i := pushIndex(all, id)
 	switch {
 	case err != nil:
 	case id == "":
 		err = beeos.Errorf(beeos.MissingParam, "the id of the configuration is required: the task may have several")
-	case found != nil:
-		err = x.g.opt.Acts.DeleteWebhook(ctx, x.caller, found.Webhook)
+	case i >= 0:
+		err = o.g.opt.Acts.DeleteWebhook(ctx, o.caller, all[i].Webhook)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return &nothing{}, nil
+	return &wire.Nothing{}, err
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/beeos/beeos/internal/config"
 )
 
-// TestGuessedKeys: whoever tries one key after the other is told to slow down,
+// TestGuessingKeysIsSlowedDown: whoever tries one key after the other is told to slow down,
 // here as on the other surfaces.
-func TestGuessedKeys(t *testing.T) {
+func TestGuessingKeysIsSlowedDown(t *testing.T) {
 	s := start(t)
 	status := 0
 	for range 2000 { // they are forgotten with time, and this machine may be slow
@@ -64,9 +64,9 @@ func TestRefusedPushConfigSendsNothing(t *testing.T) {
 	}
 }
 
-// TestKeyThatIsNoText: a database would refuse it, and with it everybody who is
+// TestKeyThatIsNoTextIsRefused: a database would refuse it, and with it everybody who is
 // stored at the same moment.
-func TestKeyThatIsNoText(t *testing.T) {
+func TestKeyThatIsNoTextIsRefused(t *testing.T) {
 	s := start(t)
 	if got := s.rpc("SendMessage", message("m", "hi"), "Idempotency-Key", "k\xff"); at(got, "error", "code") != -32602.0 {
 		t.Errorf("%v", got)
@@ -93,9 +93,9 @@ func TestRevokedKeyHearsNothingMore(t *testing.T) {
 	}
 }
 
-// TestSendAgainWhileItGoesOn: whoever repeats a message whose task takes long
+// TestRepeatedMessageJoinsRunningTask: whoever repeats a message whose task takes long
 // gets that task, as with the first one.
-func TestSendAgainWhileItGoesOn(t *testing.T) {
+func TestRepeatedMessageJoinsRunningTask(t *testing.T) {
 	s := start(t, func(c *config.Config) { c.CallTimeout = 300 * time.Millisecond })
 	first := s.rpc("SendMessage", message("m", "wait"))
 	again := s.rpc("SendMessage", message("m", "wait"))
@@ -105,8 +105,8 @@ func TestSendAgainWhileItGoesOn(t *testing.T) {
 	}
 }
 
-// TestDeletePushConfigByName: who does not say which one is meant deletes none.
-func TestDeletePushConfigByName(t *testing.T) {
+// TestDeletingPushConfigNeedsItsID: who does not say which one is meant deletes none.
+func TestDeletingPushConfigNeedsItsID(t *testing.T) {
 	s := start(t)
 	task := at(s.rpc("SendMessage", message("m", "hi")), "result", "task", "id").(string)
 	for _, id := range []string{"one", "two"} {

@@ -2,159 +2,101 @@ package a2a
 
 import (
 	"net/http"
+	"regexp"
 	"strings"
 
-	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/surface/a2a/wire"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
-// route is one address of HTTP+JSON. A * stands for an id, which becomes the
-// next of the named parameters.
+// route is one address of HTTP+JSON; the ids in it are parameters of that name.
 type route struct {
-	method, path string
-	ids          []string
-	op           operation
+	request *regexp.Regexp
+	handler handler
 }
 
 var routes = []route{
-	{"POST", "message:send", nil, opSend},
-	{"POST", "message:stream", nil, opStream},
-	{"GET", "tasks", nil, opList},
-	{"GET", "tasks/*", []string{"id"}, opGet},
-	{"POST", "tasks/*:cancel", []string{"id"}, opCancel},
-	{"POST", "tasks/*:subscribe", []string{"id"}, opSubscribe},
-	{"GET", "tasks/*:subscribe", []string{"id"}, opSubscribe},
-	{"POST", "tasks/*/pushNotificationConfigs", []string{"taskId"}, opPushSet},
-	{"GET", "tasks/*/pushNotificationConfigs", []string{"taskId"}, opPushList},
-	{"GET", "tasks/*/pushNotificationConfigs/*", []string{"taskId", "id"}, opPushGet},
-	{"DELETE", "tasks/*/pushNotificationConfigs/*", []string{"taskId", "id"}, opPushDrop},
-	{"GET", "extendedAgentCard", nil, opCard},
-	{"GET", "card", nil, opCard},
+	on("POST message:send", opSend),
+	on("POST message:stream", opStream),
+	on("GET tasks", opList),
+	on("GET tasks/{id}", opGet),
+	on("POST tasks/{id}:cancel", opCancel),
+	on("POST tasks/{id}:subscribe", opSubscribe),
+	on("GET tasks/{id}:subscribe", opSubscribe),
+	on("POST tasks/{taskId}/pushNotificationConfigs", opPushSet),
+	on("GET tasks/{taskId}/pushNotificationConfigs", opPushList),
+	on("GET tasks/{taskId}/pushNotificationConfigs/{id}", opPushGet),
+	on("DELETE tasks/{taskId}/pushNotificationConfigs/{id}", opPushDrop),
+	on("GET extendedAgentCard", opCard),
+	on("GET card", opCard),
 }
 
-// match returns the route of a path, and the ids in it.
-func match(method string, path []string) (op operation, ids params, ok bool) {
+func on(request string, h handler) route {
+	ids := regexp.MustCompile(`\{(\w+)\}`).ReplaceAllString(request, `(?P<$1>[^/:]*)`)
+	return route{regexp.MustCompile("^" + ids + "$"), h}
+}
+
+// matchRoute returns the handler of a request, and the ids in its path.
+func matchRoute(request string) (h handler, ids map[string]string) {
 	for _, rt := range routes {
-		if rt.method != method {
-			continue
-		}
-		if ids, ok := rt.idsIn(path); ok {
-			return rt.op, ids, true
-		}
-	}
-	return op, nil, false
-}
-
-// idsIn compares the path segment by segment.
-func (rt route) idsIn(path []string) (params, bool) {
-	want := strings.Split(rt.path, "/")
-	if len(want) != len(path) {
-		return nil, false
-	}
-	ids, next := params{}, 0
-	for i, w := range want {
-		verb, wild := strings.CutPrefix(w, "*")
-		if !wild {
-			if w != path[i] {
-				return nil, false
+		if found := rt.request.FindStringSubmatch(request); found != nil {
+			ids = map[string]string{}
+			for i, name := range rt.request.SubexpNames()[1:] {
+				ids[name] = found[i+1]
 			}
-			continue
+			return rt.handler, ids
 		}
-		id, ok := strings.CutSuffix(path[i], verb)
-		if !ok || verb == "" && strings.Contains(id, ":") {
-			return nil, false
-		}
-		ids.set(rt.ids[next], id)
-		next++
 	}
-	return ids, true
+	return h, nil
 }
 
-// serveREST answers one request of the HTTP+JSON binding. 0.3 has its paths
-// below v1.
+// restBinding answers with results and errors as they are.
+type restBinding struct{}
+
+func (restBinding) status(f wire.Fault) int { return f.Status }
+
+func (restBinding) body(_ wire.Dialect, result any, err error) any {
+	if err != nil {
+		return wire.FaultOf(err).RESTError()
+	}
+	return result
+}
+
+// serveREST answers one request of the HTTP+JSON binding.
 func (g *Gateway) serveREST(w http.ResponseWriter, r *http.Request, agentID string, path []string) {
-	x, op, err := g.readREST(w, r, agentID, path)
-	if err != nil {
-		failREST(w, r, err)
-		return
-	}
-	ctx := httpd.With(r.Context(), "caller", x.caller.Principal())
-	if op.stream == nil {
-		result, err := op.do(x, ctx)
-		if err != nil {
-			failREST(w, r, err)
-			return
-		}
-		httpd.WriteJSON(w, http.StatusOK, x.encode(result))
-		return
-	}
-	events, err := op.stream(x, ctx)
-	if err != nil {
-		failREST(w, r, err)
-		return
-	}
-	writeEvents(ctx, w, r, events, func(ev any, err error) any {
-		if err != nil {
-			return faultOf(err).restError()
-		}
-		return x.encode(ev)
-	})
+	o := &operation{g: g, w: w, r: r, binding: restBinding{}}
+	o.run(o.readREST(agentID, path))
 }
 
-func (g *Gateway) readREST(w http.ResponseWriter, r *http.Request, agentID string, path []string) (*exchange, operation, error) {
+// readREST finds out what is asked for. 0.3 has its paths below v1.
+func (o *operation) readREST(agentID string, path []string) (handler, error) {
 	old := path[0] == "v1"
 	if old {
 		path = path[1:]
 	}
-	op, ids, known := match(r.Method, path)
-	if !known {
-		return nil, op, refuse(methodNotFound, "there is no %s %s here", r.Method, r.URL.Path)
+	h, ids := matchRoute(o.r.Method + " " + strings.Join(path, "/"))
+	if ids == nil {
+		return h, wire.Refuse(wire.MethodNotFound, "there is no %s %s here", o.r.Method, o.r.URL.Path)
 	}
-	version, err := versionOf(r)
+	version, err := wire.ReadVersion(o.r)
 	if err != nil {
-		return nil, op, err
+		return h, err
 	}
-	caller, agent, err := g.access(r, agentID)
-	if err != nil {
-		return nil, op, err
+	o.dialect = wire.DialectOf(version, old)
+	if err := o.authorize(agentID); err != nil {
+		return h, err
 	}
-	x := &exchange{g: g, w: w, r: r, caller: caller, agent: agent, dialect: dialectOf(version, old)}
-	x.params, err = restParams(w, r)
-	if err != nil {
-		return nil, op, err
-	}
-	for name, raw := range ids { // the path names what is meant, whatever the rest says
-		x.params[name] = raw
-	}
-	return x, op, nil
-}
-
-// restParams is the body, or what the URL says.
-func restParams(w http.ResponseWriter, r *http.Request) (params, error) {
-	p := params{}
-	if r.Method == http.MethodPost && r.ContentLength != 0 {
-		body, err := httpd.ReadJSON(w, r, messageLimit)
-		if err != nil {
-			return nil, err
-		}
-		if p, err = readParams([]byte(strings.TrimLeft(string(body), " \t\r\n"))); err != nil {
-			return nil, err
+	var body []byte
+	if o.r.Method == http.MethodPost && o.r.ContentLength != 0 {
+		if body, err = httpd.ReadJSON(o.w, o.r, messageLimit); err != nil {
+			return h, err
 		}
 	}
-	if r.Method == http.MethodGet {
-		q := r.URL.Query()
-		for name, values := range q {
-			if len(values) > 1 {
-				return nil, beeos.Errorf(beeos.InvalidParam, "%.60s is given twice", name)
-			}
-		}
-		p.addQuery(q)
+	if o.params, err = wire.ReadParams(body); err == nil && o.r.Method == http.MethodGet {
+		err = o.params.AddQuery(o.r.URL.Query())
 	}
-	return p, nil
-}
-
-func failREST(w http.ResponseWriter, r *http.Request, err error) {
-	f := faultOf(err)
-	f.report(w, r, err)
-	httpd.WriteJSON(w, f.status, f.restError())
+	for name, id := range ids { // the path names what is meant, whatever the rest says
+		o.params.Set(name, id)
+	}
+	return h, err
 }

@@ -1,6 +1,7 @@
 package a2a
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/engine/invoke"
 	"github.com/beeos/beeos/internal/engine/task"
+	"github.com/beeos/beeos/internal/surface/a2a/wire"
 )
 
 const (
@@ -20,72 +22,96 @@ const (
 	pageMost    = 100
 )
 
-// taskID reads the id of a task. In 0.3 some name it id where others name it
-// taskId; a name like tasks/{id} is of an earlier draft.
-func (x *exchange) taskID(name string) (string, error) {
-	id, err := x.params.text(name)
-	if id == "" && err == nil {
-		id, err = x.params.text("taskId")
+// readTask returns the task that the parameters name. In 0.3 some name it id
+// where others name it taskId.
+func (o *operation) readTask(ctx context.Context) (task.Task, error) {
+	id := cmp.Or(o.params.Text("id"), o.params.Text("taskId"))
+	if err := o.params.Err(); err != nil {
+		return task.Task{}, err
 	}
-	return strings.TrimPrefix(id, "tasks/"), err
+	return o.ownTask(ctx, id)
 }
 
-func (x *exchange) getTask(ctx context.Context) (any, error) {
-	id, err := x.taskID("id")
-	if err != nil {
-		return nil, err
+// ownTask returns a task of the caller's with this agent. One that is somebody
+// else's and one that was never made are the same error. A name like tasks/{id}
+// is of an earlier draft.
+func (o *operation) ownTask(ctx context.Context, id string) (task.Task, error) {
+	if id == "" {
+		return task.Task{}, beeos.Errorf(beeos.MissingParam, "the id of the task is required")
 	}
-	history, err := readHistory(x.params)
-	if err != nil {
-		return nil, err
+	t, err := o.g.opt.Calls.Task(ctx, o.caller.Principal(), strings.TrimPrefix(id, "tasks/"))
+	if err != nil && beeos.CodeOf(err) != beeos.NotFound {
+		return t, err
 	}
-	t, err := x.ownTask(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	return viewOr(view(ctx, x.g.opt.Calls, &t, history))
-}
-
-// viewOr keeps a nil task from becoming a value.
-func viewOr(t *a2a.Task, err error) (any, error) {
-	if err != nil {
-		return nil, err
+	if err != nil || t.AgentID != o.agent.ID {
+		return t, wire.Refuse(wire.TaskNotFound, "you have no such task with this agent; list your tasks to see those you have")
 	}
 	return t, nil
 }
 
-// cancelTask asks the agent to stop, and answers with what came of it.
-func (x *exchange) cancelTask(ctx context.Context) (any, error) {
-	id, err := x.taskID("id")
+// viewTask is a task as it stands. history is how many messages of it are
+// wanted; nil: all.
+func viewTask(ctx context.Context, calls *invoke.Calls, t *task.Task, history *int) (*a2a.Task, error) {
+	v := wire.TaskOf(t)
+	paused := t.Status == beeos.TaskInputRequired || t.Status == beeos.TaskAuthRequired
+	if t.Done != nil {
+		wire.FinishTask(v, t.Done)
+	}
+	if !paused && history != nil && *history == 0 {
+		return v, nil
+	}
+	said, err := calls.TaskMessages(ctx, t)
 	if err != nil {
 		return nil, err
 	}
-	t, err := x.ownTask(ctx, id)
+	wire.AddHistory(v, said)
+	if n := len(v.History); history != nil && n > *history {
+		v.History = v.History[n-*history:]
+	}
+	return v, nil
+}
+
+func (o *operation) getTask(ctx context.Context) (any, error) {
+	history := o.params.HistoryLength()
+	t, err := o.readTask(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return viewTask(ctx, o.g.opt.Calls, &t, history)
+}
+
+// cancelTask asks the agent to stop, and answers with what came of it.
+func (o *operation) cancelTask(ctx context.Context) (any, error) {
+	t, err := o.readTask(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if t.Done != nil {
-		return nil, refuse(taskNotCancelable, "the task is %s already", t.Status)
+		return nil, wire.Refuse(wire.TaskNotCancelable, "the task is %s already", t.Status)
 	}
-	if err := x.g.opt.Calls.Stop(ctx, t.Channel, t.Turn, "cancelled over A2A"); err != nil {
+	if err := o.g.opt.Calls.Stop(ctx, t.Channel, t.Turn, "cancelled over A2A"); err != nil {
 		return nil, err
 	}
-	if t, err = x.ownTask(ctx, id); err != nil {
+	if t, err = o.ownTask(ctx, t.Turn); err != nil {
 		return nil, err
 	}
-	return viewOr(view(ctx, x.g.opt.Calls, &t, nil))
+	return viewTask(ctx, o.g.opt.Calls, &t, nil)
 }
 
 // listTasks lists the caller's tasks with this agent, the one that changed
 // last first.
-func (x *exchange) listTasks(ctx context.Context) (any, error) {
-	f, more, err := x.readList()
+func (o *operation) listTasks(ctx context.Context) (any, error) {
+	f, err := o.readFilter()
 	if err != nil {
+		return nil, err
+	}
+	history, artifacts := cmp.Or(o.params.HistoryLength(), new(int)), o.params.Flag("includeArtifacts")
+	if err := o.params.Err(); err != nil {
 		return nil, err
 	}
 	size := f.AtMost
 	f.AtMost++
-	tasks, total, err := x.g.opt.Calls.TaskPage(ctx, f)
+	tasks, total, err := o.g.opt.Calls.TaskPage(ctx, f)
 	if err != nil {
 		return nil, err
 	}
@@ -95,11 +121,11 @@ func (x *exchange) listTasks(ctx context.Context) (any, error) {
 		list.NextPageToken = pageToken(&tasks[size-1])
 	}
 	for i := range tasks {
-		v, err := view(ctx, x.g.opt.Calls, &tasks[i].Task, more.history)
+		v, err := viewTask(ctx, o.g.opt.Calls, &tasks[i].Task, history)
 		if err != nil {
 			return nil, err
 		}
-		if v.Status.Timestamp = moment(tasks[i].At); !more.artifacts {
+		if v.Status.Timestamp = wire.Timestamp(tasks[i].At); !artifacts {
 			v.Artifacts = nil
 		}
 		list.Tasks = append(list.Tasks, v)
@@ -107,77 +133,31 @@ func (x *exchange) listTasks(ctx context.Context) (any, error) {
 	return list, nil
 }
 
-// shown is how much of each task a list has.
-type shown struct {
-	history   *int
-	artifacts bool
-}
-
-func (x *exchange) readList() (f task.PageFilter, more shown, err error) {
-	var context, state, token, after string
-	err = x.params.texts(map[string]*string{"contextId": &context, "status": &state, "pageToken": &token, "statusTimestampAfter": &after})
-	if err != nil {
-		return f, more, err
+// readFilter reads which tasks are to be listed.
+func (o *operation) readFilter() (f task.PageFilter, err error) {
+	f = task.PageFilter{Caller: o.caller, Agent: o.agent, AtMost: pageDefault, Replies: true}
+	if n := o.params.Number("pageSize"); n != nil {
+		f.AtMost = *n
 	}
-	f = task.PageFilter{Caller: x.caller, Agent: x.agent, AtMost: pageDefault}
-	if f.AtMost, err = x.pageSize(); err != nil {
-		return f, more, err
+	if context := o.params.Text("contextId"); context != "" {
+		f.Channel = invoke.ContextChannel(o.caller.Principal(), o.agent.ID, context)
 	}
-	if context != "" {
-		f.Channel = invoke.ContextChannel(x.caller.Principal(), x.agent.ID, context)
+	after, token := o.params.Text("statusTimestampAfter"), o.params.Text("pageToken")
+	if f.Status, err = wire.ReadState(o.params.Text("status")); err == nil {
+		err = o.params.Err()
 	}
-	if f.Status, err = readState(state); err != nil {
-		return f, more, err
+	if err == nil && (f.AtMost < 1 || f.AtMost > pageMost) {
+		err = beeos.Errorf(beeos.InvalidParam, "pageSize must be from 1 to %d", pageMost)
 	}
-	if after != "" {
+	if err == nil && after != "" {
 		if f.After, err = time.Parse(time.RFC3339, after); err != nil {
-			return f, more, beeos.Errorf(beeos.InvalidParam, "statusTimestampAfter must be a time like 2027-01-31T12:00:00Z")
+			err = beeos.Errorf(beeos.InvalidParam, "statusTimestampAfter must be a time like 2027-01-31T12:00:00Z")
 		}
 	}
-	if token != "" {
-		if f.BeforeAt, f.Before, err = readToken(token); err != nil {
-			return f, more, err
-		}
+	if err == nil && token != "" {
+		f.BeforeAt, f.Before, err = readToken(token)
 	}
-	if more.history, err = readHistory(x.params); err != nil {
-		return f, more, err
-	}
-	if more.history == nil {
-		more.history = new(int)
-	}
-	more.artifacts, err = x.params.flag("includeArtifacts")
-	f.Replies = true
-	return f, more, err
-}
-
-func (x *exchange) pageSize() (int, error) {
-	n, err := x.params.number("pageSize")
-	switch {
-	case err != nil:
-		return 0, err
-	case n == nil:
-		return pageDefault, nil
-	case *n < 1 || *n > pageMost:
-		return 0, beeos.Errorf(beeos.InvalidParam, "pageSize must be from 1 to %d", pageMost)
-	}
-	return *n, nil
-}
-
-// readState takes a state in the words of any dialect.
-func readState(given string) ([]beeos.TaskStatus, error) {
-	if given == "" || given == "TASK_STATE_UNSPECIFIED" {
-		return nil, nil
-	}
-	var all []beeos.TaskStatus
-	for ours, theirs := range states {
-		if string(theirs) == given || oldState(theirs) == given {
-			all = append(all, ours)
-		}
-	}
-	if all == nil {
-		return nil, beeos.Errorf(beeos.InvalidParam, "status %.60q is no state of a task", given)
-	}
-	return all, nil
+	return f, err
 }
 
 // pageToken says where the next page begins; readToken reads it again.

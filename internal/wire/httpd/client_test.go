@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestClientIP(t *testing.T) {
+func TestClientIPTrustsNeighboursAlone(t *testing.T) {
 	for _, tt := range []struct {
 		peer string
 		hops []string

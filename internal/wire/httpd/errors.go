@@ -117,8 +117,8 @@ func SetRetryAfter(w http.ResponseWriter, err *beeos.Error) {
 // Report leaves err for the request's one log line. Surfaces that write
 // errors in a form of their own call it for every fault of ours.
 func Report(r *http.Request, err error) {
-	if ex := exchangeOf(r.Context()); ex != nil {
-		ex.err = err
+	if resp := responseOf(r.Context()); resp != nil {
+		resp.err = err
 		return
 	}
 	slog.ErrorContext(r.Context(), "request failed", "method", r.Method, "path", r.URL.Path, "err", err)

@@ -14,7 +14,7 @@ import (
 )
 
 // The table of the contract, written out once more on purpose.
-func TestCodes(t *testing.T) {
+func TestEveryCodeHasItsStatus(t *testing.T) {
 	tests := []struct {
 		code   beeos.Code
 		status int

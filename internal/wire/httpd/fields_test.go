@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestFields(t *testing.T) {
+func TestFieldsGiveNamesAndRawValues(t *testing.T) {
 	tests := []struct {
 		in   string
 		want []string // name, raw value, ...
@@ -49,7 +49,7 @@ func TestFieldsStopsEarly(t *testing.T) {
 	}
 }
 
-func TestField(t *testing.T) {
+func TestFieldMatchesItsExactName(t *testing.T) {
 	obj := []byte(`{"id":7,"Name":"x","deep":{"name":"y"}}`)
 	for name, want := range map[string]string{"id": "7", "Name": `"x"`, "name": "", "NAME": "", "deep": `{"name":"y"}`} {
 		if got := string(Field(obj, name)); got != want {
@@ -58,7 +58,7 @@ func TestField(t *testing.T) {
 	}
 }
 
-func TestElements(t *testing.T) {
+func TestElementsGiveRawValues(t *testing.T) {
 	tests := []struct {
 		in   string
 		want []string
@@ -79,7 +79,7 @@ func TestElements(t *testing.T) {
 	}
 }
 
-func TestStringValue(t *testing.T) {
+func TestStringValueDecodesStringsAlone(t *testing.T) {
 	tests := []struct {
 		in, want string
 		ok       bool

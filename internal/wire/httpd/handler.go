@@ -28,9 +28,9 @@ type Handler struct {
 	Hosts    []string        // public names that may reach a loopback listener
 }
 
-// exchange is one request on its way: the response writer that knows what
+// trackedResponse is that of one request on its way: a writer that knows what
 // was answered, and the error that the log line will carry.
-type exchange struct {
+type trackedResponse struct {
 	http.ResponseWriter
 	start  time.Time
 	status int // 0 until the answer starts
@@ -55,23 +55,23 @@ func (b *body) Read(p []byte) (int, error) {
 // net/http waits for it before it sends our answer.
 const leftTime = 5 * time.Second
 
-type exchangeKey struct{}
+type responseKey struct{}
 
-func exchangeOf(ctx context.Context) *exchange {
-	ex, _ := ctx.Value(exchangeKey{}).(*exchange)
-	return ex
+func responseOf(ctx context.Context) *trackedResponse {
+	resp, _ := ctx.Value(responseKey{}).(*trackedResponse)
+	return resp
 }
 
-// requestContext carries both the exchange and the request id; one type for
+// requestContext carries both the response and the request id; one type for
 // two values saves an allocation on every request.
 type requestContext struct {
 	context.Context
-	ex *exchange
+	resp *trackedResponse
 }
 
 func (c *requestContext) Value(key any) any {
-	if key == (exchangeKey{}) {
-		return c.ex
+	if key == (responseKey{}) {
+		return c.resp
 	}
 	return c.Context.Value(key)
 }
@@ -86,55 +86,55 @@ func With(ctx context.Context, key, value string) context.Context {
 }
 
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	ex, r := begin(w, r)
-	defer h.finish(ex, r)
+	resp, r := begin(w, r)
+	defer h.finish(resp, r)
 	if h.Loopback && !h.local(r) {
-		WriteError(ex, r, beeos.Errorf(beeos.Forbidden, "this address answers to localhost only: use a localhost URL without a foreign Origin"))
+		WriteError(resp, r, beeos.Errorf(beeos.Forbidden, "this address answers to localhost only: use a localhost URL without a foreign Origin"))
 		return
 	}
 	if page := h.page(r); page != nil {
-		page(ex, r)
+		page(resp, r)
 		return
 	}
-	h.Next.ServeHTTP(ex, r)
+	h.Next.ServeHTTP(resp, r)
 }
 
 // begin gives a request its id, and makes it one whose end is noted.
-func begin(w http.ResponseWriter, r *http.Request) (*exchange, *http.Request) {
+func begin(w http.ResponseWriter, r *http.Request) (*trackedResponse, *http.Request) {
 	id := requestID(r)
-	ex := &exchange{ResponseWriter: w, start: time.Now()}
+	resp := &trackedResponse{ResponseWriter: w, start: time.Now()}
 	header := w.Header()
 	header["X-Request-Id"] = []string{id}
 	header["X-Content-Type-Options"] = nosniff
-	r = r.WithContext(&requestContext{telemetry.With(r.Context(), "request", id), ex})
+	r = r.WithContext(&requestContext{telemetry.With(r.Context(), "request", id), resp})
 	if r.ContentLength != 0 {
-		ex.body = body{r.Body, true}
-		r.Body = &ex.body
+		resp.body = body{r.Body, true}
+		r.Body = &resp.body
 	}
-	return ex, r
+	return resp, r
 }
 
 var nosniff = []string{"nosniff"}
 
 // finish runs last, panic or not: it answers for a handler that fell over,
 // counts, and writes the request's one log line where there is one to write.
-func (h *Handler) finish(ex *exchange, r *http.Request) {
+func (h *Handler) finish(resp *trackedResponse, r *http.Request) {
 	fault := recover()
 	abort := fault == http.ErrAbortHandler
 	if fault != nil && !abort {
 		err := fmt.Errorf("panic: %v\n%s", fault, debug.Stack())
-		if ex.status == 0 {
-			WriteError(ex, r, err)
+		if resp.status == 0 {
+			WriteError(resp, r, err)
 		} else {
-			ex.err, abort = err, true // half an answer must not look whole
+			resp.err, abort = err, true // half an answer must not look whole
 		}
 	}
-	ex.answer(http.StatusOK) // what net/http sends when nobody says anything
-	took := time.Since(ex.start)
+	resp.answer(http.StatusOK) // what net/http sends when nobody says anything
+	took := time.Since(resp.start)
 	if h.HTTP != nil {
-		h.HTTP.Done(ex.status, took)
+		h.HTTP.Done(resp.status, took)
 	}
-	h.log(ex, r, took)
+	h.log(resp, r, took)
 	if abort {
 		panic(http.ErrAbortHandler)
 	}
@@ -142,13 +142,13 @@ func (h *Handler) finish(ex *exchange, r *http.Request) {
 
 // log writes the access line: always when something went wrong on our side,
 // otherwise for those who debug.
-func (h *Handler) log(ex *exchange, r *http.Request, took time.Duration) {
+func (h *Handler) log(resp *trackedResponse, r *http.Request, took time.Duration) {
 	level := slog.LevelDebug
 	switch {
-	case cancelled(r, ex.err): // a client that leaves is no news
-	case ex.status == http.StatusInternalServerError || (ex.err != nil && beeos.CodeOf(ex.err) == beeos.InternalError):
+	case cancelled(r, resp.err): // a client that leaves is no news
+	case resp.status == http.StatusInternalServerError || (resp.err != nil && beeos.CodeOf(resp.err) == beeos.InternalError):
 		level = slog.LevelError
-	case ex.err != nil && errors.Unwrap(ex.err) != nil, ex.err == nil && ex.status > http.StatusInternalServerError:
+	case resp.err != nil && errors.Unwrap(resp.err) != nil, resp.err == nil && resp.status > http.StatusInternalServerError:
 		level = slog.LevelWarn // something behind us failed
 	}
 	log := h.Log
@@ -160,55 +160,55 @@ func (h *Handler) log(ex *exchange, r *http.Request, took time.Duration) {
 	}
 	attrs := []slog.Attr{
 		slog.String("method", r.Method), slog.String("path", r.URL.Path),
-		slog.Int("status", ex.status), slog.Duration("took", took),
+		slog.Int("status", resp.status), slog.Duration("took", took),
 	}
-	if ex.err != nil {
-		attrs = append(attrs, slog.Any("err", ex.err))
+	if resp.err != nil {
+		attrs = append(attrs, slog.Any("err", resp.err))
 	}
 	log.LogAttrs(r.Context(), level, "request", attrs...)
 }
 
 // answer notes that the answer starts.
-func (ex *exchange) answer(status int) {
-	if ex.status != 0 || status < http.StatusOK {
+func (resp *trackedResponse) answer(status int) {
+	if resp.status != 0 || status < http.StatusOK {
 		return
 	}
-	ex.status = status
-	if ex.body.left {
-		ctl := http.NewResponseController(ex.ResponseWriter)
-		ex.hurry = ctl.SetReadDeadline(time.Now().Add(leftTime)) == nil
+	resp.status = status
+	if resp.body.left {
+		ctl := http.NewResponseController(resp.ResponseWriter)
+		resp.hurry = ctl.SetReadDeadline(time.Now().Add(leftTime)) == nil
 	}
 }
 
-func (ex *exchange) WriteHeader(status int) {
-	ex.answer(status)
-	ex.ResponseWriter.WriteHeader(status)
+func (resp *trackedResponse) WriteHeader(status int) {
+	resp.answer(status)
+	resp.ResponseWriter.WriteHeader(status)
 }
 
-func (ex *exchange) Write(b []byte) (int, error) {
-	ex.answer(http.StatusOK)
-	return ex.ResponseWriter.Write(b)
+func (resp *trackedResponse) Write(b []byte) (int, error) {
+	resp.answer(http.StatusOK)
+	return resp.ResponseWriter.Write(b)
 }
 
 // Unwrap lets http.ResponseController reach deadlines and full duplex.
-func (ex *exchange) Unwrap() http.ResponseWriter { return ex.ResponseWriter }
+func (resp *trackedResponse) Unwrap() http.ResponseWriter { return resp.ResponseWriter }
 
 // Flush is here for code that asserts http.Flusher.
-func (ex *exchange) Flush() {
-	ex.answer(http.StatusOK)
-	ctl := http.NewResponseController(ex.ResponseWriter)
-	ctl.Flush()   //nolint:errcheck // Flusher has no error to give
-	if ex.hurry { // the answer is on its way, and may be a long one
-		ex.hurry = false
+func (resp *trackedResponse) Flush() {
+	resp.answer(http.StatusOK)
+	ctl := http.NewResponseController(resp.ResponseWriter)
+	ctl.Flush()     //nolint:errcheck // Flusher has no error to give
+	if resp.hurry { // the answer is on its way, and may be a long one
+		resp.hurry = false
 		ctl.SetReadDeadline(time.Time{}) //nolint:errcheck // it worked a moment ago
 	}
 }
 
 // Hijack hands the connection over, to a WebSocket.
-func (ex *exchange) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	conn, rw, err := http.NewResponseController(ex.ResponseWriter).Hijack()
+func (resp *trackedResponse) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, rw, err := http.NewResponseController(resp.ResponseWriter).Hijack()
 	if err == nil {
-		ex.status = http.StatusSwitchingProtocols
+		resp.status = http.StatusSwitchingProtocols
 	}
 	return conn, rw, err
 }

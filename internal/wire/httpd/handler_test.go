@@ -68,7 +68,7 @@ func TestRequestID(t *testing.T) {
 	}
 }
 
-func TestPanics(t *testing.T) {
+func TestPanicIsAnsweredAndLogged(t *testing.T) {
 	t.Run("before the answer", func(t *testing.T) {
 		h := &Handler{Next: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("kaboom") })}
 		r := get("/x")

@@ -47,7 +47,7 @@ func fetch(t *testing.T, url string) (int, string) {
 	return res.StatusCode, string(body)
 }
 
-func TestServe(t *testing.T) {
+func TestServeAnswersOnEveryPart(t *testing.T) {
 	s, err := Listen([]Part{{Name: "mcp", Addr: anyPort}, {Name: "web", Addr: anyPort, Handler: http.HandlerFunc(ok)}})
 	if err != nil {
 		t.Fatal(err)
@@ -181,7 +181,7 @@ func TestServeFailsTogether(t *testing.T) {
 	}
 }
 
-func TestListenErrors(t *testing.T) {
+func TestListenErrorsNameTheSetting(t *testing.T) {
 	taken, err := net.Listen("tcp", anyPort)
 	if err != nil {
 		t.Fatal(err)

@@ -13,7 +13,7 @@ import (
 	"github.com/beeos/beeos"
 )
 
-func TestReadJSON(t *testing.T) {
+func TestReadJSONTakesSmallStrictJSONAlone(t *testing.T) {
 	const limit = 64
 	long := `"` + strings.Repeat("a", limit-2) + `"`
 	tests := []struct {
@@ -115,7 +115,7 @@ func TestReadJSONLeavesTheRest(t *testing.T) {
 
 // Over a real connection, a short body is an error and the next request on
 // the connection is not disturbed by the deadline of the one before.
-func TestReadJSONOnAConnection(t *testing.T) {
+func TestShortBodyDoesNotDisturbTheNextRequest(t *testing.T) {
 	srv := httptest.NewServer(&Handler{Next: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := ReadJSON(w, r, 1<<20)
 		if err != nil {

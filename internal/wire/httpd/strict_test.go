@@ -115,7 +115,7 @@ func TestStrictRefuses(t *testing.T) {
 }
 
 // Hostile bodies must cost no more than plain ones of their size.
-func TestStrictHostile(t *testing.T) {
+func TestHostileBodiesCostNoMore(t *testing.T) {
 	const size = 1 << 20
 	folds := `{"` + strings.Repeat("K", 30_000) + `1":1,"` + strings.Repeat("\u212a", 30_000) + `2":1}`
 	inputs := map[string]string{

@@ -8,31 +8,32 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/engine/invoke"
+	"github.com/beeos/beeos/internal/surface/a2a/wire"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
 const maxTimeoutMS = 115_000
 
-// thinAnswer is what the plain way to ask answers with.
-type thinAnswer struct {
+// plainAnswer is what the plain way to ask answers with.
+type plainAnswer struct {
 	Message   string `json:"message"` // "ok"
 	Text      string `json:"text"`
 	ContextID string `json:"context_id"`
 	IsError   bool   `json:"is_error"`
 }
 
-// serveInvoke is for those who want an answer and nothing of the protocol:
+// servePlainInvoke is for those who want an answer and nothing of the protocol:
 // message in, text out, as one body or as server-sent events.
-func (g *Gateway) serveInvoke(w http.ResponseWriter, r *http.Request, agentID string) {
+func (g *Gateway) servePlainInvoke(w http.ResponseWriter, r *http.Request, agentID string) {
 	if r.Method != http.MethodPost {
-		notHere(w, r)
+		refusePath(w, r)
 		return
 	}
-	caller, agent, err := g.access(r, agentID)
+	o := &operation{g: g, w: w, r: r, dialect: wire.Legacy}
 	var req invoke.Request
+	err := o.authorize(agentID)
 	if err == nil {
-		x := &exchange{g: g, w: w, r: r, caller: caller, agent: agent, dialect: legacy}
-		req, err = x.readInvoke()
+		req, err = o.readPlainInvoke()
 	}
 	if err == nil && strings.Contains(r.Header.Get("Accept"), "text/event-stream") {
 		req.Live = true
@@ -41,45 +42,33 @@ func (g *Gateway) serveInvoke(w http.ResponseWriter, r *http.Request, agentID st
 		err = g.answerInvoke(w, r, req)
 	}
 	if err != nil {
-		challenge(w, err)
-		httpd.WriteError(w, r, plain(err))
+		wire.Challenge(w, err)
+		httpd.WriteError(w, r, wire.PlainError(err))
 	}
 }
 
-// plain is a refusal of the protocol's as an error of REST's.
-func plain(err error) error {
-	f := faultOf(err)
-	if f.public == nil {
-		return beeos.Errorf(beeos.InvalidParam, "%s", f.message)
-	}
-	return err
-}
-
-func (x *exchange) readInvoke() (req invoke.Request, err error) {
-	body, err := httpd.ReadJSON(x.w, x.r, messageLimit)
+func (o *operation) readPlainInvoke() (req invoke.Request, err error) {
+	body, err := httpd.ReadJSON(o.w, o.r, messageLimit)
 	if err != nil {
 		return req, err
 	}
-	p, err := readParams([]byte(strings.TrimSpace(string(body))))
+	p, err := wire.ReadParams(body)
 	if err != nil {
 		return req, err
 	}
-	m := &incoming{}
-	if err := p.texts(map[string]*string{"message": &m.text, "contextId": &m.context, "idempotencyKey": &m.id}); err != nil {
-		return req, err
-	}
-	timeout, err := p.number("timeoutMs")
+	m := &wire.Message{Text: p.Text("message"), ContextID: p.Text("contextId"), ID: p.Text("idempotencyKey")}
+	timeout := p.Number("timeoutMs")
 	switch {
-	case err != nil:
-		return req, err
-	case strings.TrimSpace(m.text) == "":
+	case p.Err() != nil:
+		return req, p.Err()
+	case strings.TrimSpace(m.Text) == "":
 		return req, beeos.Errorf(beeos.InvalidParam, "message is required and must say something")
 	case timeout != nil && (*timeout < 0 || *timeout > maxTimeoutMS):
 		return req, beeos.Errorf(beeos.InvalidParam, "timeout_ms must be from 0 (the agent's own) to %d", maxTimeoutMS)
-	case p.has("attachments") && json.Unmarshal(p["attachments"], &m.files) != nil:
+	case p.Has("attachments") && json.Unmarshal(p.Raw("attachments"), &m.Files) != nil:
 		return req, beeos.Errorf(beeos.InvalidBody, "attachments must be a list of {file_id, filename, content_type}")
 	}
-	if req, err = x.request(m); err == nil && timeout != nil {
+	if req, err = o.newRequest(m); err == nil && timeout != nil {
 		req.Timeout = time.Duration(*timeout) * time.Millisecond
 	}
 	return req, err
@@ -90,7 +79,7 @@ func (g *Gateway) answerInvoke(w http.ResponseWriter, r *http.Request, req invok
 	if err != nil {
 		return err
 	}
-	httpd.WriteJSON(w, http.StatusOK, thinAnswer{"ok", m.Body, contextOf(req.Call.Metadata, m.Channel), m.IsError()})
+	httpd.WriteJSON(w, http.StatusOK, plainAnswer{"ok", m.Body, wire.ContextOf(req.Call.Metadata, m.Channel), m.IsError()})
 	return nil
 }
 
@@ -107,7 +96,7 @@ func (g *Gateway) streamInvoke(w http.ResponseWriter, r *http.Request, req invok
 			sse = httpd.NewSSE(w)
 			sse.KeepAlive(keepAlive)
 		}
-		data, err := marshal(v)
+		data, err := httpd.Encode(v)
 		return err == nil && sse.Event(name, "", data) == nil
 	}
 	for ev, err := range g.opt.Calls.Do(r.Context(), &req) {
@@ -125,7 +114,7 @@ func (g *Gateway) streamInvoke(w http.ResponseWriter, r *http.Request, req invok
 			}
 		case ev.Kind == beeos.EventMessage && ev.Message.Type.Terminal():
 			m := ev.Message
-			send("agent_reply", thinAnswer{"ok", m.Body, contextOf(req.Call.Metadata, m.Channel), m.IsError()})
+			send("agent_reply", plainAnswer{"ok", m.Body, wire.ContextOf(req.Call.Metadata, m.Channel), m.IsError()})
 		}
 	}
 	return nil

@@ -1,4 +1,4 @@
-package a2a
+package wire
 
 import (
 	"encoding/base64"
@@ -7,15 +7,6 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 )
-
-// encode turns a value of the SDK's types into what the client's dialect
-// writes: as it is for 1.0, in the shapes of 0.3 otherwise.
-func (x *exchange) encode(v any) any {
-	if x.dialect.old() {
-		return oldForm(v)
-	}
-	return v
-}
 
 // oldForm is a value as 0.3 writes it: unions by a kind instead of a wrapper,
 // words in lower case, a flag on the last status of a stream.
@@ -26,20 +17,14 @@ func oldForm(v any) any {
 	case *a2a.Task:
 		return oldTask(v)
 	case *a2a.ListTasksResponse:
-		tasks := make([]object, len(v.Tasks))
-		for i, t := range v.Tasks {
-			tasks[i] = oldTask(t)
-		}
-		return object{"tasks": tasks, "totalSize": v.TotalSize, "pageSize": v.PageSize, "nextPageToken": v.NextPageToken}
+		return object{"tasks": each(v.Tasks, oldTask), "totalSize": v.TotalSize, "pageSize": v.PageSize, "nextPageToken": v.NextPageToken}
 	case *a2a.PushConfig:
 		return oldPush(v)
-	case *pushList:
-		all := make([]object, len(v.Configs))
-		for i, c := range v.Configs {
-			all[i] = oldPush(c)
-		}
-		return all
-	case *nothing:
+	case *a2a.AgentCard:
+		return oldCard(v)
+	case *PushList:
+		return each(v.Configs, oldPush)
+	case *Nothing:
 		return json.RawMessage("null") // nil would be no result at all
 	}
 	return v
@@ -47,6 +32,14 @@ func oldForm(v any) any {
 
 // object is JSON in the making.
 type object = map[string]any
+
+func each[T any](all []T, form func(T) object) []object {
+	objects := make([]object, len(all))
+	for i, one := range all {
+		objects[i] = form(one)
+	}
+	return objects
+}
 
 func oldEvent(ev a2a.Event) any {
 	switch ev := ev.(type) {
@@ -70,18 +63,10 @@ func oldEvent(ev a2a.Event) any {
 func oldTask(t *a2a.Task) object {
 	o := object{"kind": "task", "id": t.ID, "contextId": t.ContextID, "status": oldStatus(t.Status)}
 	if len(t.Artifacts) > 0 {
-		all := make([]object, len(t.Artifacts))
-		for i, a := range t.Artifacts {
-			all[i] = oldArtifact(a)
-		}
-		o["artifacts"] = all
+		o["artifacts"] = each(t.Artifacts, oldArtifact)
 	}
 	if len(t.History) > 0 {
-		all := make([]object, len(t.History))
-		for i, m := range t.History {
-			all[i] = oldMessage(m)
-		}
-		o["history"] = all
+		o["history"] = each(t.History, oldMessage)
 	}
 	return o
 }
@@ -107,7 +92,7 @@ func oldMessage(m *a2a.Message) object {
 	if m.Role == a2a.MessageRoleUser {
 		role = "user"
 	}
-	o := object{"kind": "message", "messageId": m.ID, "role": role, "parts": oldParts(m.Parts)}
+	o := object{"kind": "message", "messageId": m.ID, "role": role, "parts": each(m.Parts, oldPart)}
 	if m.ContextID != "" {
 		o["contextId"] = m.ContextID
 	}
@@ -118,42 +103,37 @@ func oldMessage(m *a2a.Message) object {
 }
 
 func oldArtifact(a *a2a.Artifact) object {
-	o := object{"artifactId": a.ID, "parts": oldParts(a.Parts)}
+	o := object{"artifactId": a.ID, "parts": each(a.Parts, oldPart)}
 	if a.Name != "" {
 		o["name"] = a.Name
 	}
 	return o
 }
 
-func oldParts(parts a2a.ContentParts) []object {
-	all := make([]object, len(parts))
-	for i, p := range parts {
-		o := object{}
-		file := object{}
-		if p.MediaType != "" {
-			file["mimeType"] = p.MediaType
-		}
-		if p.Filename != "" {
-			file["name"] = p.Filename
-		}
-		switch c := p.Content.(type) {
-		case a2a.Text:
-			o = object{"kind": "text", "text": c}
-		case a2a.Data:
-			o = object{"kind": "data", "data": c.Value}
-		case a2a.Raw:
-			file["bytes"] = base64.StdEncoding.EncodeToString(c)
-			o = object{"kind": "file", "file": file}
-		case a2a.URL:
-			file["uri"] = c
-			o = object{"kind": "file", "file": file}
-		}
-		if len(p.Metadata) > 0 {
-			o["metadata"] = p.Metadata
-		}
-		all[i] = o
+func oldPart(p *a2a.Part) object {
+	o, file := object{}, object{}
+	if p.MediaType != "" {
+		file["mimeType"] = p.MediaType
 	}
-	return all
+	if p.Filename != "" {
+		file["name"] = p.Filename
+	}
+	switch c := p.Content.(type) {
+	case a2a.Text:
+		o = object{"kind": "text", "text": c}
+	case a2a.Data:
+		o = object{"kind": "data", "data": c.Value}
+	case a2a.Raw:
+		file["bytes"] = base64.StdEncoding.EncodeToString(c)
+		o = object{"kind": "file", "file": file}
+	case a2a.URL:
+		file["uri"] = c
+		o = object{"kind": "file", "file": file}
+	}
+	if len(p.Metadata) > 0 {
+		o["metadata"] = p.Metadata
+	}
+	return o
 }
 
 func oldPush(c *a2a.PushConfig) object {
@@ -166,10 +146,9 @@ func oldPush(c *a2a.PushConfig) object {
 
 // oldCard is a card for clients that know no list of interfaces.
 func oldCard(c *a2a.AgentCard) object {
-	skills := make([]object, len(c.Skills))
-	for i, s := range c.Skills {
-		skills[i] = object{"id": s.ID, "name": s.Name, "description": s.Description, "tags": s.Tags}
-	}
+	skills := each(c.Skills, func(s a2a.AgentSkill) object {
+		return object{"id": s.ID, "name": s.Name, "description": s.Description, "tags": s.Tags}
+	})
 	at := c.SupportedInterfaces[0].URL
 	return object{
 		"protocolVersion": "0.3.0", "name": c.Name, "description": c.Description, "version": c.Version,

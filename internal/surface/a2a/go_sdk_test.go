@@ -22,9 +22,9 @@ func (k withKey) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// TestGoSDKClient holds a conversation by each binding: card, send, stream,
+// TestGoSDKClientUsesBothBindings holds a conversation by each binding: card, send, stream,
 // list, cancel, push, resubscribe.
-func TestGoSDKClient(t *testing.T) {
+func TestGoSDKClientUsesBothBindings(t *testing.T) {
 	s := start(t)
 	web := &http.Client{Transport: withKey(s.key)}
 	for name, only := range map[string]a2aclient.FactoryOption{

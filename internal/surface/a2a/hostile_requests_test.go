@@ -15,7 +15,7 @@ import (
 
 // Each of these is open in the SDK's own server.
 
-func TestSmuggledMethodKey(t *testing.T) {
+func TestSmuggledMethodIsRefused(t *testing.T) {
 	s := start(t)
 	for name, body := range map[string]string{
 		"two cases": `{"jsonrpc":"2.0","id":1,"method":"GetTask","METHOD":"SendMessage","params":` + message("smuggled", "hi") + `}`,
@@ -32,7 +32,7 @@ func TestSmuggledMethodKey(t *testing.T) {
 	}
 }
 
-func TestTextPlainWithForeignOrigin(t *testing.T) {
+func TestPagesOfOtherOriginsAreRefused(t *testing.T) {
 	s := start(t)
 	body := `{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":` + message("origin", "hi") + `}`
 	for _, c := range []struct {
@@ -67,7 +67,7 @@ func (e *endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func TestBodyOf200MB(t *testing.T) {
+func TestEndlessBodyIsCutOff(t *testing.T) {
 	s := start(t)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -98,7 +98,7 @@ func TestBodyOf200MB(t *testing.T) {
 	}
 }
 
-func TestTrailingJSON(t *testing.T) {
+func TestTrailingJSONIsRefused(t *testing.T) {
 	s := start(t)
 	whole := `{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":` + message("trailing", "hi") + `}`
 	for _, body := range []string{whole + whole, whole + "x", whole + "\x00", "[" + whole + "]", "", "null", `"x"`} {
@@ -135,7 +135,7 @@ func TestErrorChainsStayInside(t *testing.T) {
 	}
 }
 
-func TestPushToLinkLocalAddresses(t *testing.T) {
+func TestPushToForbiddenAddressIsRefused(t *testing.T) {
 	for name, dev := range map[string]bool{"in development": true, "in production": false} {
 		t.Run(name, func(t *testing.T) {
 			s := start(t, func(c *config.Config) { c.AllowPrivate = dev })

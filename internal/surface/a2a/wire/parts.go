@@ -1,6 +1,7 @@
-package a2a
+package wire
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -22,6 +23,10 @@ func artifactsOf(m *beeos.Message) []*a2a.Artifact {
 	if m.Body != "" {
 		all = append(all, &a2a.Artifact{ID: textArtifact, Parts: a2a.ContentParts{a2a.NewTextPart(m.Body)}})
 	}
+	return append(all, partArtifacts(m)...)
+}
+
+func partArtifacts(m *beeos.Message) (all []*a2a.Artifact) {
 	for i, p := range partsOf(m) {
 		all = append(all, &a2a.Artifact{ID: a2a.ArtifactID(fmt.Sprintf("part-%d", i+1)), Name: p.Filename, Parts: a2a.ContentParts{p}})
 	}
@@ -33,9 +38,8 @@ func artifactsOf(m *beeos.Message) []*a2a.Artifact {
 func partsOf(m *beeos.Message) (parts a2a.ContentParts) {
 	var texts strings.Builder
 	for raw := range httpd.Elements(m.Parts) {
-		if kind, _ := httpd.StringValue(httpd.Field(raw, "type")); kind == "text" {
-			text, _ := httpd.StringValue(httpd.Field(raw, "text"))
-			texts.WriteString(text)
+		if textField(raw, "type") == "text" {
+			texts.WriteString(textField(raw, "text"))
 		}
 	}
 	repeated := texts.String() == m.Body
@@ -51,15 +55,8 @@ func partsOf(m *beeos.Message) (parts a2a.ContentParts) {
 
 // partOf translates one part of ours; nil for what is not part of an answer.
 func partOf(raw []byte) *a2a.Part {
-	field := func(names ...string) string {
-		for _, name := range names {
-			if s, ok := httpd.StringValue(httpd.Field(raw, name)); ok && s != "" {
-				return s
-			}
-		}
-		return ""
-	}
-	p := &a2a.Part{Filename: field("name", "title"), MediaType: field("mimeType", "mime_type")}
+	field := func(name string) string { return textField(raw, name) }
+	p := &a2a.Part{Filename: cmp.Or(field("name"), field("title")), MediaType: cmp.Or(field("mimeType"), field("mime_type"))}
 	switch field("type") {
 	case "thinking", "tool_use", "tool_result":
 		return nil
@@ -70,7 +67,7 @@ func partOf(raw []byte) *a2a.Part {
 	case "structured":
 		p.Content, p.MediaType = a2a.Data{Value: json.RawMessage(httpd.Field(raw, "data"))}, "application/json"
 	case "file", "resource_link":
-		p.Content = locationOf(field("url", "uri"))
+		p.Content = locationOf(cmp.Or(field("url"), field("uri")))
 		if id := field("file_id"); id != "" {
 			p.Metadata = map[string]any{"file_id": id}
 		}
@@ -85,17 +82,20 @@ func partOf(raw []byte) *a2a.Part {
 	return p
 }
 
+func textField(raw []byte, name string) string {
+	s, _ := httpd.StringValue(httpd.Field(raw, name))
+	return s
+}
+
 // resourceOf is a document that the agent sent along.
 func resourceOf(raw []byte) *a2a.Part {
-	uri, _ := httpd.StringValue(httpd.Field(raw, "uri"))
-	mode, _ := httpd.StringValue(httpd.Field(raw, "mimeType"))
-	p := &a2a.Part{Filename: uri[strings.LastIndex(uri, "/")+1:], MediaType: mode}
+	uri := textField(raw, "uri")
+	p := &a2a.Part{Filename: uri[strings.LastIndex(uri, "/")+1:], MediaType: textField(raw, "mimeType")}
 	if text, ok := httpd.StringValue(httpd.Field(raw, "text")); ok {
 		p.Content = a2a.Text(text)
 		return p
 	}
-	blob, _ := httpd.StringValue(httpd.Field(raw, "blob"))
-	if p.Content = bytesOf(blob); p.Content == nil {
+	if p.Content = bytesOf(textField(raw, "blob")); p.Content == nil {
 		return nil
 	}
 	return p
@@ -120,10 +120,17 @@ func locationOf(url string) a2a.PartContent {
 	return a2a.URL(url)
 }
 
-// direct reports whether the agent wants its reply to be a message that
+// IsDirect reports whether the agent wants its reply to be a message that
 // belongs to no task.
-func direct(m *beeos.Message) bool {
+func IsDirect(m *beeos.Message) bool {
 	return m.Type == beeos.AgentReply && string(httpd.Field(m.Payload, "direct")) == "true"
+}
+
+// DirectReply is an answer that is a message and no task.
+func DirectReply(m *beeos.Message, context string) a2a.StreamResponse {
+	msg := messageOf(m, context)
+	msg.TaskID = ""
+	return a2a.StreamResponse{Event: msg}
 }
 
 // messageOf is a message of the agent's.

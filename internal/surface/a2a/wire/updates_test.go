@@ -1,4 +1,4 @@
-package a2a
+package wire
 
 import (
 	"testing"
@@ -8,9 +8,9 @@ import (
 	"github.com/beeos/beeos"
 )
 
-// TestNarrator: whatever becomes of the deltas, a reader who puts the chunks
+// TestUpdatesAddUpToTheReply: whatever becomes of the deltas, a reader who puts the chunks
 // together has the reply, once.
-func TestNarrator(t *testing.T) {
+func TestUpdatesAddUpToTheReply(t *testing.T) {
 	delta := func(text string) beeos.Event { return beeos.Event{Kind: beeos.EventDelta, Text: text} }
 	soFar := func(text string) beeos.Event {
 		return beeos.Event{Kind: beeos.EventDelta, Text: text, SoFar: true}
@@ -32,10 +32,10 @@ func TestNarrator(t *testing.T) {
 		"another instance":  {[]beeos.Event{delta("uno "), soFar("one "), delta("two"), end("one two")}, "one two", 3},
 		"nothing to say":    {[]beeos.Event{end("")}, "", 0},
 	} {
-		n := &narrator{state: a2a.TaskStateSubmitted}
+		u := &TaskUpdates{state: a2a.TaskStateSubmitted}
 		got, chunks, ends := "", 0, 0
 		for i := range c.events {
-			for _, ev := range n.tell(&c.events[i]) {
+			for _, ev := range u.Translate(&c.events[i]) {
 				switch ev := ev.(type) {
 				case *a2a.TaskArtifactUpdateEvent:
 					chunks++

@@ -1,0 +1,188 @@
+// Package card makes agent cards: what an agent shows of itself to the agents
+// of other platforms, in the shapes of A2A 1.0 and 0.3, as much of it as the
+// reader may see. Every card is signed with a key that all nodes share
+// (sign.go), and kept until its agent changes.
+package card
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/base64"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/surface/a2a/wire"
+	"github.com/beeos/beeos/internal/wire/httpd"
+)
+
+// Cards live as long in caches as a change of an agent may take to be seen.
+const cardAge = "max-age=60"
+
+const cardsKept = 4096
+
+// Detail is how much of an agent a card shows.
+type Detail int
+
+// The details.
+const (
+	Redacted Detail = iota // that there is one, and how to prove who you are
+	Public
+	Extended // also skills that are no tools
+)
+
+// Cards keeps what was made: a card changes with its agent, and signing costs.
+type Cards struct {
+	publicURL string
+	signer    *signer
+	mu        sync.Mutex
+	made      map[cardKey]Card
+}
+
+type cardKey struct {
+	agent, fingerprint string
+	detail             Detail
+	dialect            wire.Dialect
+}
+
+// Card is a card as it is served.
+type Card struct {
+	Body []byte
+	etag string
+}
+
+// New returns no cards yet. The seed is that of the signing key; publicURL is
+// what the addresses in cards begin with.
+func New(seed []byte, publicURL string) *Cards {
+	return &Cards{publicURL: publicURL, signer: newSigner(seed, publicURL+"/.well-known/jwks.json"), made: map[cardKey]Card{}}
+}
+
+// Get returns the card of an agent.
+func (c *Cards) Get(a *beeos.Agent, d Detail, dialect wire.Dialect) (Card, error) {
+	key := cardKey{a.ID, a.Fingerprint, d, dialect}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if made, ok := c.made[key]; ok {
+		return made, nil
+	}
+	value := c.describe(a, d)
+	signature, err := c.signer.sign(value)
+	if err != nil {
+		return Card{}, err
+	}
+	value.Signatures = []a2a.AgentCardSignature{signature}
+	raw, err := httpd.Encode(dialect.Encode(value))
+	if err != nil {
+		return Card{}, err
+	}
+	sum := sha256.Sum256(raw)
+	made := Card{raw, `"` + base64.RawURLEncoding.EncodeToString(sum[:18]) + `"`}
+	if len(c.made) >= cardsKept {
+		clear(c.made)
+	}
+	c.made[key] = made
+	return made, nil
+}
+
+// describe makes the card of an agent. It has no securityRequirements: the
+// protocol's schema and the Go SDK want them in two ways that exclude each
+// other, and the schemes say as much.
+func (c *Cards) describe(a *beeos.Agent, d Detail) *a2a.AgentCard {
+	at := c.publicURL + "/" + a.ID
+	card := &a2a.AgentCard{
+		Name: "Private agent", Description: "Prove who you are to see what it does.", Version: "1",
+		SupportedInterfaces: []*a2a.AgentInterface{
+			{URL: at, ProtocolBinding: a2a.TransportProtocolJSONRPC, ProtocolVersion: "1.0"},
+			{URL: at, ProtocolBinding: a2a.TransportProtocolHTTPJSON, ProtocolVersion: "1.0"},
+			{URL: at, ProtocolBinding: a2a.TransportProtocolJSONRPC, ProtocolVersion: "0.3"},
+		},
+		Capabilities:      a2a.AgentCapabilities{Streaming: true, PushNotifications: true, ExtendedAgentCard: true},
+		DefaultInputModes: wire.DefaultInput, DefaultOutputModes: wire.DefaultOutput, Skills: []a2a.AgentSkill{},
+		SecuritySchemes: a2a.NamedSecuritySchemes{
+			"bearer": a2a.HTTPAuthSecurityScheme{Scheme: "Bearer", Description: "A key of this agent (bak_), or one of its owner's (oag_)."},
+			"apiKey": a2a.APIKeySecurityScheme{Location: a2a.APIKeySecuritySchemeLocationHeader, Name: "X-Agent-API-Key", Description: "The same keys."},
+		},
+	}
+	if d == Redacted {
+		return card
+	}
+	def := &a.Definition
+	card.Name, card.Version = cmp.Or(def.DisplayName, a.Name), cmp.Or(def.Version, "1")
+	card.Description = cmp.Or(def.Description, "The agent "+card.Name+".")
+	card.DefaultInputModes, card.DefaultOutputModes = wire.InputModes(a), wire.OutputModes(a)
+	card.Skills = skillsOf(a, d)
+	return card
+}
+
+// skillsOf are the agent's; one that declares none has itself.
+func skillsOf(a *beeos.Agent, d Detail) []a2a.AgentSkill {
+	all := []a2a.AgentSkill{}
+	for _, s := range a.Definition.Skills {
+		if d == Extended || s.Exposed() {
+			all = append(all, a2a.AgentSkill{
+				ID: s.Name, Name: cmp.Or(s.Title, s.Name), Description: cmp.Or(s.Description, "The skill "+s.Name+"."), Tags: tagsOr(s.Tags),
+			})
+		}
+	}
+	if len(all) == 0 {
+		name := cmp.Or(a.Definition.DisplayName, a.Name)
+		all = append(all, a2a.AgentSkill{
+			ID: a.Name, Name: name, Description: cmp.Or(a.Definition.Description, "Talk to "+name+"."), Tags: tagsOr(nil),
+		})
+	}
+	return all
+}
+
+// tagsOr: the protocol wants a list, and some clients something in it.
+func tagsOr(own []string) []string {
+	if len(own) == 0 {
+		return []string{"agent"}
+	}
+	return own
+}
+
+// Write answers a request with the card, unless the client has it already.
+func (c Card) Write(w http.ResponseWriter, r *http.Request, a *beeos.Agent) {
+	h := w.Header()
+	h.Set("ETag", c.etag)
+	h.Set("Last-Modified", a.UpdatedAt.UTC().Format(http.TimeFormat))
+	h.Set("Vary", "Authorization, X-Agent-API-Key, A2A-Version")
+	if h.Set("Cache-Control", "public, "+cardAge); a.Visibility == beeos.VisiblePrivate {
+		h.Set("Cache-Control", "private, "+cardAge)
+	}
+	if slices.ContainsFunc(strings.Split(r.Header.Get("If-None-Match"), ","), func(tag string) bool {
+		return strings.TrimPrefix(strings.TrimSpace(tag), "W/") == c.etag || strings.TrimSpace(tag) == "*"
+	}) {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	h.Set("Content-Type", "application/json")
+	h.Set("Content-Length", strconv.Itoa(len(c.Body)))
+	if r.Method != http.MethodHead {
+		w.Write(c.Body) //nolint:errcheck // the client is gone; nobody is left to tell
+	}
+}
+
+// Preview is an agent as peers see it.
+type Preview struct {
+	URL      string // of the card
+	Whole    []byte // for those who may call the agent
+	Redacted []byte // for everybody else; nil = they see all of it
+}
+
+// Preview returns what peers see of an agent, for its owner.
+func (c *Cards) Preview(a *beeos.Agent) (Preview, error) {
+	whole, err := c.Get(a, Public, wire.V10)
+	p := Preview{URL: c.publicURL + "/" + a.ID + "/.well-known/agent-card.json", Whole: whole.Body}
+	if err == nil && a.Visibility == beeos.VisiblePrivate {
+		var rest Card
+		rest, err = c.Get(a, Redacted, wire.V10)
+		p.Redacted = rest.Body
+	}
+	return p, err
+}

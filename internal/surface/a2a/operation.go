@@ -1,0 +1,106 @@
+package a2a
+
+import (
+	"context"
+	"iter"
+	"net/http"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/surface/a2a/wire"
+	"github.com/beeos/beeos/internal/wire/httpd"
+)
+
+// operation is what a known caller asks of one agent.
+type operation struct {
+	g       *Gateway
+	w       http.ResponseWriter
+	r       *http.Request
+	binding binding
+	caller  beeos.Caller
+	agent   *beeos.Agent
+	dialect wire.Dialect
+	params  wire.Params
+}
+
+// binding is how answers are wrapped. Of a result and an error one is nil.
+type binding interface {
+	body(d wire.Dialect, result any, err error) any
+	status(f wire.Fault) int
+}
+
+// events is what a stream carries: values of the SDK's types, in StreamResponse.
+type events = iter.Seq2[any, error]
+
+// handler answers with a value of the SDK's types, or with a stream of them.
+type handler struct {
+	do     func(*operation, context.Context) (any, error)
+	stream func(*operation, context.Context) (events, error)
+}
+
+var (
+	opSend      = handler{do: (*operation).sendMessage}
+	opStream    = handler{stream: (*operation).streamMessage}
+	opGet       = handler{do: (*operation).getTask}
+	opList      = handler{do: (*operation).listTasks}
+	opCancel    = handler{do: (*operation).cancelTask}
+	opSubscribe = handler{stream: (*operation).subscribeToTask}
+	opPushSet   = handler{do: (*operation).setPush}
+	opPushGet   = handler{do: (*operation).getPush}
+	opPushList  = handler{do: (*operation).listPush}
+	opPushDrop  = handler{do: (*operation).deletePush}
+	opCard      = handler{do: (*operation).getExtendedCard}
+)
+
+// run answers the operation, unless it could not even be read.
+func (o *operation) run(h handler, err error) {
+	if err != nil {
+		o.fail(err)
+		return
+	}
+	ctx := httpd.With(o.r.Context(), "caller", o.caller.Principal())
+	var result any
+	var all events
+	if h.do != nil {
+		result, err = h.do(o, ctx)
+	} else {
+		all, err = h.stream(o, ctx)
+	}
+	switch {
+	case err != nil:
+		o.fail(err)
+	case all != nil:
+		o.writeEvents(ctx, all)
+	default:
+		httpd.WriteJSON(o.w, http.StatusOK, o.binding.body(o.dialect, o.dialect.Encode(result), nil))
+	}
+}
+
+func (o *operation) fail(err error) {
+	f := wire.FaultOf(err)
+	f.Report(o.w, o.r, err)
+	httpd.WriteJSON(o.w, o.binding.status(f), o.binding.body(o.dialect, nil, err))
+}
+
+// writeEvents writes a stream, and keeps it alive. An error in the middle of
+// it is its last event.
+func (o *operation) writeEvents(ctx context.Context, all events) {
+	sse := httpd.NewSSE(o.w)
+	defer sse.Close()
+	sse.KeepAlive(keepAlive)
+	for ev, err := range all {
+		if err != nil && ctx.Err() != nil {
+			return
+		}
+		if err != nil {
+			httpd.Report(o.r, err)
+		}
+		data, failed := httpd.Encode(o.binding.body(o.dialect, o.dialect.Encode(ev), err))
+		if failed != nil {
+			httpd.Report(o.r, failed)
+			return
+		}
+		if sse.Event("", "", data) != nil || err != nil {
+			return
+		}
+	}
+}
