@@ -194,14 +194,19 @@ func (ex *exchange) Write(b []byte) (int, error) {
 func (ex *exchange) Unwrap() http.ResponseWriter { return ex.ResponseWriter }
 
 // Flush is here for code that asserts http.Flusher.
-func (ex *exchange) Flush() {
+func (ex *exchange) Flush() { ex.FlushError() } //nolint:errcheck // Flusher has no error to give
+
+// FlushError lets http.ResponseController say why a flush failed: a reader that
+// takes nothing is noticed there.
+func (ex *exchange) FlushError() error {
 	ex.answer(http.StatusOK)
 	ctl := http.NewResponseController(ex.ResponseWriter)
-	ctl.Flush()   //nolint:errcheck // Flusher has no error to give
+	err := ctl.Flush()
 	if ex.hurry { // the answer is on its way, and may be a long one
 		ex.hurry = false
 		ctl.SetReadDeadline(time.Time{}) //nolint:errcheck // it worked a moment ago
 	}
+	return err
 }
 
 // Hijack hands the connection over, to a WebSocket.
