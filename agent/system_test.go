@@ -7,25 +7,20 @@ import (
 	"log/slog"
 	"net/http"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
 
 	"github.com/beeos/beeos/agent"
 	"github.com/beeos/beeos/test/apptest"
-	"github.com/beeos/beeos/test/program"
+	"github.com/beeos/beeos/test/ports"
 )
 
 // TestRestart: the whole of BeeOS stops and comes back while an agent works.
 // The work is done once, and its answer arrives.
 func TestRestart(t *testing.T) {
 	cfg := apptest.Config(t)
-	port, err := program.FreePort() // the agent must find it again
-	if err != nil {
-		t.Fatal(err)
-	}
-	cfg.Agents.Addr = "127.0.0.1:" + strconv.Itoa(port)
+	cfg.Agents.Addr = ports.Addr(t) // the agent must find it again
 	app := apptest.Start(t, cfg)
 
 	ctx, cancel := context.WithCancel(t.Context())

@@ -16,7 +16,7 @@ import (
 
 	"github.com/beeos/beeos/internal/cli"
 	"github.com/beeos/beeos/test/pgtest"
-	"github.com/beeos/beeos/test/program"
+	"github.com/beeos/beeos/test/ports"
 )
 
 func TestMain(m *testing.M) {
@@ -107,10 +107,12 @@ func keep(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv(args[0], strings.TrimSpace(ts.ReadFile("stdout")))
 }
 
-// freeport NAME puts the number of a port that nobody uses into a variable.
+// freeport NAME reserves a port for the script and puts its number into a
+// variable.
 func freePort(ts *testscript.TestScript, _ bool, args []string) {
-	port, err := program.FreePort()
+	port, free, err := ports.Reserve()
 	ts.Check(err)
+	ts.Defer(free)
 	ts.Setenv(args[0], strconv.Itoa(port))
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/beeos/beeos/internal/app"
 	"github.com/beeos/beeos/internal/config"
+	"github.com/beeos/beeos/test/ports"
 )
 
 // App is a running BeeOS.
@@ -30,6 +31,17 @@ func Config(t testing.TB) config.Config {
 		MCP: config.MCP{Surface: any}, A2A: any, REST: any, Agents: any, Web: any,
 		RateLimit: 1_000_000, CallTimeout: 30 * time.Second,
 	}
+}
+
+// ConfigToReturn is Config for a BeeOS that is stopped and started again, and
+// must be found where it was.
+func ConfigToReturn(t testing.TB) config.Config {
+	t.Helper()
+	cfg := Config(t)
+	for _, addr := range []*string{&cfg.MCP.Addr, &cfg.A2A.Addr, &cfg.REST.Addr, &cfg.Agents.Addr, &cfg.Web.Addr} {
+		*addr = ports.Addr(t)
+	}
+	return cfg
 }
 
 // Start runs cfg with the demo agent until the test ends.

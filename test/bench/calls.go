@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/test/ports"
 )
 
 const (
@@ -126,15 +127,17 @@ func (r rig) profAddr() string {
 }
 
 func startSDK(ctx context.Context) (rig, error) {
-	ports, err := freePorts(1)
+	addrs, free, err := ports.Addrs(1)
 	if err != nil {
 		return rig{}, err
 	}
-	p, err := start(ctx, []string{roleEnv + "=gosdk", "BEEOS_BENCH_ADDR=" + ports[0]}, os.Args[0])
+	p, err := start(ctx, []string{roleEnv + "=gosdk", "BEEOS_BENCH_ADDR=" + addrs[0]}, os.Args[0])
 	if err != nil {
+		free()
 		return rig{}, err
 	}
-	return rig{"go-sdk v1.8.0, bare", post(ports[0], "/", toolCall, toolText), p}, p.awaitReady(ctx, "http://"+ports[0]+"/")
+	p.freePorts = free
+	return rig{"go-sdk v1.8.0, bare", post(addrs[0], "/", toolCall, toolText), p}, p.awaitReady(ctx, "http://"+addrs[0]+"/")
 }
 
 // startServer starts a server with one agent, which so many other users can

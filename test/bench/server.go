@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -18,6 +17,7 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/access/auth"
 	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/test/ports"
 )
 
 // clockTicks is the unit of /proc's CPU times on every Linux that Go runs on.
@@ -30,6 +30,8 @@ const publicMCP = "http://127.0.0.1"
 type process struct {
 	cmd *exec.Cmd
 	log bytes.Buffer
+
+	freePorts func()
 }
 
 func start(ctx context.Context, env []string, name string, args ...string) (*process, error) {
@@ -44,6 +46,7 @@ func start(ctx context.Context, env []string, name string, args ...string) (*pro
 func (p *process) stop() {
 	_ = p.cmd.Process.Signal(syscall.SIGTERM) // it may be gone already
 	_ = p.cmd.Wait()                          // how it ends is not measured
+	p.freePorts()
 }
 
 // cpu is the CPU time that the process has used.
@@ -127,19 +130,21 @@ func newUser(ctx context.Context, db *store.Store, name string) (id, key string,
 }
 
 func (s *beeosServer) run(ctx context.Context, binary, durability string) error {
-	ports, err := freePorts(6)
+	addrs, free, err := ports.Addrs(6)
 	if err != nil {
 		return err
 	}
-	s.mcp, s.agents, s.rest, s.a2a, s.prof = ports[0], ports[1], ports[2], ports[3], ports[5]
+	s.mcp, s.agents, s.rest, s.a2a, s.prof = addrs[0], addrs[1], addrs[2], addrs[3], addrs[5]
 	s.process, err = start(ctx, append(s.env,
 		"BEEOS_DATA="+s.data, "BEEOS_DURABILITY="+durability, "LOG_LEVEL=warn", "BEEOS_RATE_LIMIT=1000000000", "MCP_PUBLIC_URL="+publicMCP,
-		"MCP_ADDR="+ports[0], "AGENT_GATEWAY_ADDR="+ports[1], "OPENAPI_ADDR="+ports[2],
-		"A2A_ADDR="+ports[3], "WEB_ADDR="+ports[4], "BEEOS_PPROF_ADDR="+ports[5],
+		"MCP_ADDR="+addrs[0], "AGENT_GATEWAY_ADDR="+addrs[1], "OPENAPI_ADDR="+addrs[2],
+		"A2A_ADDR="+addrs[3], "WEB_ADDR="+addrs[4], "BEEOS_PPROF_ADDR="+addrs[5],
 	), binary, "serve")
 	if err != nil {
+		free()
 		return err
 	}
+	s.freePorts = free
 	return s.awaitReady(ctx, "http://"+s.mcp+"/readyz")
 }
 
@@ -170,18 +175,4 @@ func (p *process) awaitReady(ctx context.Context, url string) error {
 			return errors.Join(fmt.Errorf("%s did not answer", url), errors.New(p.log.String()))
 		}
 	}
-}
-
-// freePorts returns loopback addresses that were free a moment ago.
-func freePorts(n int) ([]string, error) {
-	var addrs []string
-	for range n {
-		ln, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, err
-		}
-		defer ln.Close()
-		addrs = append(addrs, ln.Addr().String())
-	}
-	return addrs, nil
 }

@@ -2,6 +2,7 @@ package browser
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync"
 	"testing"
@@ -11,7 +12,15 @@ import (
 )
 
 // StepsWithin is how long steps, and what they lead to, may take.
-const StepsWithin = time.Minute // generous: the machine may be busy
+const StepsWithin = 2 * time.Minute // generous: the machine may be busy
+
+// Await asks the page itself to watch, by a timer: a busy browser may draw no
+// frame for long. A page that has made way for another may take the question
+// with it, so it is asked again.
+const (
+	looksEvery = 20 * time.Millisecond
+	asksEvery  = 10 * time.Second
+)
 
 // Tab is a window. Whatever fails in it fails its test.
 type Tab struct {
@@ -99,16 +108,24 @@ func (b *Tab) Await(what, expression string) {
 	ctx, cancel := context.WithTimeout(b.ctx, StepsWithin)
 	defer cancel()
 	for {
-		_, err := chromedp.Run(ctx, chromedp.Poll[bool](whole, chromedp.WithPollingTimeout(StepsWithin)))
+		err := ask(ctx, whole)
 		if err == nil {
 			return
 		}
-		// The page that it asked has made way for another.
-		left := strings.Contains(err.Error(), "navigated or closed") || strings.Contains(err.Error(), "Cannot find context")
-		if ctx.Err() != nil || !left {
+		again := errors.Is(err, chromedp.ErrPollingTimeout) || errors.Is(err, context.DeadlineExceeded) ||
+			strings.Contains(err.Error(), "navigated or closed") || strings.Contains(err.Error(), "Cannot find context")
+		if ctx.Err() != nil || !again {
 			b.T.Fatalf("%s: %v\nwaiting for %s\non %s", what, err, expression, b.Sees())
 		}
 	}
+}
+
+// ask waits a while until the page that is there makes an expression true.
+func ask(ctx context.Context, expression string) error {
+	ctx, cancel := context.WithTimeout(ctx, asksEvery+asksEvery/2) // for a page that does not even say that it was in vain
+	defer cancel()
+	_, err := chromedp.Run(ctx, chromedp.Poll[bool](expression, chromedp.WithPollingInterval(looksEvery), chromedp.WithPollingTimeout(asksEvery)))
+	return err
 }
 
 // Sees is what is in the window: its address, and its text.

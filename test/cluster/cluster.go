@@ -22,7 +22,7 @@ import (
 	"github.com/beeos/beeos/internal/app"
 	"github.com/beeos/beeos/internal/config"
 	"github.com/beeos/beeos/test/pgtest"
-	"github.com/beeos/beeos/test/program"
+	"github.com/beeos/beeos/test/ports"
 )
 
 // Options says which programs to run. Those that are missing are built from
@@ -55,6 +55,8 @@ type Cluster struct {
 	dir      string
 	db       *pgtest.Server
 	database string
+
+	freePorts []func()
 }
 
 // Node is one server.
@@ -94,9 +96,6 @@ func Start(ctx context.Context, o Options) (c *Cluster, err error) {
 	}
 	for i := range size {
 		n, err := c.startNode(ctx, o, i)
-		if err != nil && ctx.Err() == nil { // a port was taken since it was looked up
-			n, err = c.startNode(ctx, o, i)
-		}
 		if err != nil {
 			return c, err
 		}
@@ -130,15 +129,16 @@ func build(ctx context.Context, dir, pkg string) (string, error) {
 }
 
 func (c *Cluster) startNode(ctx context.Context, o Options, i int) (*Node, error) {
-	ports, err := freePorts(5)
+	addrs, free, err := ports.Addrs(5)
 	if err != nil {
 		return nil, err
 	}
-	n := &Node{MCP: ports[0], Agents: ports[1], Web: ports[4]}
+	c.freePorts = append(c.freePorts, free)
+	n := &Node{MCP: addrs[0], Agents: addrs[1], Web: addrs[4]}
 	n.Process, err = start(fmt.Sprint("node ", i), append([]string{
 		"DATABASE_URL=" + c.database, "BEEOS_DURABILITY=os", "BEEOS_RATE_LIMIT=1000000000", "BEEOS_CLUSTER_ADDR=127.0.0.1:0", "LOG_LEVEL=warn",
 		fmt.Sprintf("BEEOS_DATA=%s/node%d", c.dir, i), "MCP_PUBLIC_URL=" + c.Balancer.URL,
-		"MCP_ADDR=" + ports[0], "AGENT_GATEWAY_ADDR=" + ports[1], "OPENAPI_ADDR=" + ports[2], "A2A_ADDR=" + ports[3], "WEB_ADDR=" + ports[4],
+		"MCP_ADDR=" + addrs[0], "AGENT_GATEWAY_ADDR=" + addrs[1], "OPENAPI_ADDR=" + addrs[2], "A2A_ADDR=" + addrs[3], "WEB_ADDR=" + addrs[4],
 	}, o.Env...), o.Server, "serve")
 	if err != nil {
 		return nil, err
@@ -214,6 +214,9 @@ func (c *Cluster) Stop() {
 	if c.db != nil {
 		c.db.Stop()
 	}
+	for _, free := range c.freePorts {
+		free()
+	}
 	os.RemoveAll(c.dir)
 }
 
@@ -230,16 +233,4 @@ func (c *Cluster) Logs() string {
 		fmt.Fprintf(&b, "--- agent\n%s", c.Agent.Text())
 	}
 	return b.String()
-}
-
-// freePorts returns loopback addresses that were free a moment ago.
-func freePorts(n int) (addrs []string, err error) {
-	for range n {
-		port, err := program.FreePort()
-		if err != nil {
-			return nil, err
-		}
-		addrs = append(addrs, fmt.Sprint("127.0.0.1:", port))
-	}
-	return addrs, nil
 }

@@ -16,19 +16,23 @@ import (
 	"net/http"
 	"net/url"
 	"os/exec"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/beeos/beeos/test/person"
+	"github.com/beeos/beeos/test/ports"
 )
 
 // authorization runs the suite's command for authorization servers, which
 // wants a person at a browser; somebody is one here.
 func (s *suite) authorization(ctx context.Context, issuer string, somebody *person.Person) (selection, error) {
-	port, err := freePort()
+	number, free, err := ports.Reserve()
 	if err != nil {
 		return selection{}, err
 	}
+	defer free()
+	port := strconv.Itoa(number)
 	client, err := register(ctx, issuer, "http://127.0.0.1:"+port+"/callback")
 	if err != nil {
 		return selection{}, err
@@ -65,16 +69,6 @@ func attended(ctx context.Context, cmd *exec.Cmd, issuer string, somebody *perso
 		err = fmt.Errorf("the person could not consent: %w", stuck)
 	}
 	return append(out.Bytes(), complaints.Bytes()...), err
-}
-
-func freePort() (string, error) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	defer ln.Close()
-	_, port, err := net.SplitHostPort(ln.Addr().String())
-	return port, err
 }
 
 // register makes a client of the authorization server.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/beeos/beeos/test/cluster"
 	"github.com/beeos/beeos/test/npm"
+	"github.com/beeos/beeos/test/ports"
 )
 
 // everything is the server that the authors of go-sdk run the suite against.
@@ -92,19 +93,20 @@ func report(way string, direct, through []selection) (worse int) {
 
 // serve runs the server on HTTP.
 func serve(ctx context.Context, program, mode string) (url string, stop func(), err error) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	addrs, free, err := ports.Addrs(1)
 	if err != nil {
 		return "", nil, err
 	}
-	addr := ln.Addr().String()
-	ln.Close()
+	addr := addrs[0]
 	cmd := exec.CommandContext(ctx, program, "-http", addr, mode)
 	if err := cmd.Start(); err != nil {
+		free()
 		return "", nil, err
 	}
 	stop = func() {
 		_ = cmd.Process.Kill() // it knows no other way
 		_ = cmd.Wait()
+		free()
 	}
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -116,15 +115,8 @@ func TestChat(t *testing.T) {
 // TestChatRestart: the server is stopped in the middle of an answer and comes
 // back; the page goes on with nothing lost and nothing twice.
 func TestChatRestart(t *testing.T) {
-	cfg := apptest.Config(t)
+	cfg := apptest.ConfigToReturn(t)
 	a := apptest.Start(t, cfg)
-	for addr, at := range map[*string]string{&cfg.Web.Addr: a.Web, &cfg.MCP.Addr: a.MCP, &cfg.A2A.Addr: a.A2A, &cfg.REST.Addr: a.REST, &cfg.Agents.Addr: a.Agents} {
-		u, err := url.Parse(at)
-		if err != nil {
-			t.Fatal(err)
-		}
-		*addr = "127.0.0.1:" + u.Port()
-	}
 	d := &dictation{pieces: make(chan string)}
 	id := a.Connect(t, agent.Options{Name: "scribe", DisplayName: "Scribe"}, d.handle)
 	b := open(t)

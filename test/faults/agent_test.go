@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -39,7 +40,8 @@ type spec struct {
 // number.
 type agentProcess struct {
 	*process
-	id string // the agent's
+	id    string // the agent's
+	marks atomic.Int64
 }
 
 // startAgent runs an agent and returns once it is connected.
@@ -98,6 +100,23 @@ func (a *agentProcess) tell(order string) {
 	}
 }
 
+// written is all that the agent has written until now. Its lines come another
+// way than its answers, so an answer may be here before them: the agent is
+// asked for one more line, and what it wrote before is there with that.
+func (a *agentProcess) written() []string {
+	a.t.Helper()
+	mark := fmt.Sprint("mark ", a.marks.Add(1))
+	if _, err := a.In.Write([]byte(mark + "\n")); err == nil {
+		ctx, cancel := context.WithTimeout(a.t.Context(), patience)
+		defer cancel()
+		_, err = a.Out.Await(ctx, func(line string) bool { return line == mark })
+		if err != nil && ctx.Err() != nil {
+			a.t.Fatalf("%s is silent: %v", a.Name, err)
+		}
+	}
+	return a.Out.All() // of one that has ended, whole as well
+}
+
 // execution is one run of the agent's handler.
 type execution struct {
 	message string
@@ -107,8 +126,9 @@ type execution struct {
 
 // executions lists what the agent has begun to work on so far.
 func (a *agentProcess) executions() []execution {
+	a.t.Helper()
 	var all []execution
-	for _, line := range a.Out.All() {
+	for _, line := range a.written() {
 		rest, ok := strings.CutPrefix(line, "begin ")
 		if !ok {
 			continue
@@ -125,7 +145,7 @@ func (a *agentProcess) executions() []execution {
 
 // ended reports whether the agent has come to the end of a message.
 func (a *agentProcess) ended(message string) bool {
-	return slices.Contains(a.Out.All(), "end "+message)
+	return slices.Contains(a.written(), "end "+message)
 }
 
 // begun waits until n executions have begun on these agents together.
@@ -188,6 +208,10 @@ func (e *echo) say(format string, args ...any) {
 func (e *echo) obey() {
 	in := bufio.NewScanner(os.Stdin)
 	for in.Scan() {
+		if strings.HasPrefix(in.Text(), "mark ") {
+			e.say("%s", in.Text())
+			continue
+		}
 		e.mu.Lock()
 		close(e.open)
 		if in.Text() == "let go" {

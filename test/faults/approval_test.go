@@ -74,7 +74,7 @@ func testApprovalOutlives(t *testing.T, early bool) {
 	saved := func(lines []string) int {
 		return len(slices.DeleteFunc(slices.Clone(lines), func(l string) bool { return !strings.HasPrefix(l, "saved ") }))
 	}
-	if n := saved(a.Out.All()) + saved(heir.Out.All()); n != 1 {
+	if n := saved(a.written()) + saved(heir.written()); n != 1 {
 		t.Errorf("the tool ran %d times", n)
 	}
 	all, err := cl.Approvals(ctx, "all")

@@ -266,7 +266,7 @@ func TestQueueInOrder(t *testing.T) {
 	if err := g.Wait(); err != nil {
 		t.Error(err)
 	}
-	checkSerial(t, a.Out.All(), want)
+	checkSerial(t, a.written(), want)
 	p.a.records().sound(2 * half)
 }
 

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/nats-io/nats-server/v2/server"
+
+	"github.com/beeos/beeos/test/ports"
 )
 
 const portVar = "FAULTS_PORT"
@@ -19,7 +21,7 @@ type natsServer struct {
 	proc *process
 }
 
-func newNATS(t testing.TB) *natsServer { return &natsServer{t: t, port: freePort(t)} }
+func newNATS(t testing.TB) *natsServer { return &natsServer{t: t, port: ports.Number(t)} }
 
 func (s *natsServer) url() string { return fmt.Sprintf("nats://127.0.0.1:%d", s.port) }
 

@@ -3,10 +3,8 @@ package faults
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -14,7 +12,7 @@ import (
 	"github.com/beeos/beeos/client"
 	"github.com/beeos/beeos/internal/store"
 	"github.com/beeos/beeos/test/pgtest"
-	"github.com/beeos/beeos/test/program"
+	"github.com/beeos/beeos/test/ports"
 )
 
 // node is a server that can be started again and again on the same ports and
@@ -37,7 +35,7 @@ func newNode(t testing.TB, name string, settings ...string) *node {
 		"WEB_ADDR=127.0.0.1:0",
 	}}
 	for setting, url := range map[string]*string{"MCP_ADDR": &n.mcp, "A2A_ADDR": &n.a2a, "OPENAPI_ADDR": &n.rest, "AGENT_GATEWAY_ADDR": &n.agents} {
-		addr := "127.0.0.1:" + strconv.Itoa(freePort(t))
+		addr := ports.Addr(t)
 		n.env = append(n.env, setting+"="+addr)
 		*url = "http://" + addr
 	}
@@ -157,7 +155,7 @@ type pair struct {
 // newPair starts two nodes whose NATS servers mesh, or that share one.
 func newPair(t testing.TB, database string, nats *natsServer, settings ...string) pair {
 	t.Helper()
-	link := func() string { return fmt.Sprintf("BEEOS_CLUSTER_ADDR=127.0.0.1:%d", freePort(t)) }
+	link := func() string { return "BEEOS_CLUSTER_ADDR=" + ports.Addr(t) }
 	if nats != nil {
 		nats.start()
 		link = func() string { return "NATS_URL=" + nats.url() }
@@ -176,13 +174,4 @@ func newPair(t testing.TB, database string, nats *natsServer, settings ...string
 func meshed(t testing.TB) pair {
 	t.Helper()
 	return newPair(t, pgtest.URL(t), nil)
-}
-
-func freePort(t testing.TB) int {
-	t.Helper()
-	port, err := program.FreePort()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return port
 }

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/beeos/beeos/test/pgtest"
+	"github.com/beeos/beeos/test/ports"
 )
 
 func TestTwoNodesMesh(t *testing.T) {
@@ -100,7 +101,7 @@ func TestNodesThatStartTogetherMesh(t *testing.T) {
 	database := "DATABASE_URL=" + pgtest.URL(t)
 	var nodes []*node
 	for i := range 3 {
-		nodes = append(nodes, newNode(t, fmt.Sprintf("node %d", i), database, fmt.Sprintf("BEEOS_CLUSTER_ADDR=127.0.0.1:%d", freePort(t))))
+		nodes = append(nodes, newNode(t, fmt.Sprintf("node %d", i), database, "BEEOS_CLUSTER_ADDR="+ports.Addr(t)))
 	}
 	key := nodes[0].owner() // makes the tables, so that nobody waits for them
 	for _, n := range nodes {

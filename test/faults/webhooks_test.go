@@ -19,6 +19,7 @@ import (
 	"github.com/beeos/beeos/client"
 	"github.com/beeos/beeos/internal/engine/webhook"
 	"github.com/beeos/beeos/test/pgtest"
+	"github.com/beeos/beeos/test/ports"
 )
 
 // startWorker runs a process beside the node that sends webhooks and does
@@ -27,7 +28,7 @@ func startWorker(t testing.TB, n *node) *process {
 	t.Helper()
 	env := []string{
 		"BEEOS_DATA=" + filepath.Join(t.TempDir(), "data"), "DATABASE_URL=" + n.setting("DATABASE_URL"),
-		fmt.Sprintf("BEEOS_CLUSTER_ADDR=127.0.0.1:%d", freePort(t)), "BEEOS_ALLOW_PRIVATE=true",
+		"BEEOS_CLUSTER_ADDR=" + ports.Addr(t), "BEEOS_ALLOW_PRIVATE=true",
 	}
 	return start(t, "worker", binary(t), env, "serve", "--only", "worker")
 }
@@ -59,7 +60,7 @@ func TestT62WorkerKilledTwentyTimes(t *testing.T) {
 		deliveries, kills = 100, 5
 	}
 	n := newNode(t, "server", "DATABASE_URL="+pgtest.Cluster(t, pgtest.Fsync).URL(t),
-		fmt.Sprintf("BEEOS_CLUSTER_ADDR=127.0.0.1:%d", freePort(t)), "BEEOS_ONLY=mcp,rest,agents")
+		"BEEOS_CLUSTER_ADDR="+ports.Addr(t), "BEEOS_ONLY=mcp,rest,agents")
 	key := n.owner()
 	n.start()
 	a := startAgent(t, "agent", spec{Name: "echo", Gateway: n.agents, Key: key, Identity: t.TempDir() + "/id.json"})

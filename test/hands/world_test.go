@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -19,6 +18,7 @@ import (
 	"github.com/beeos/beeos/internal/store/audit"
 	"github.com/beeos/beeos/test/browser"
 	"github.com/beeos/beeos/test/person"
+	"github.com/beeos/beeos/test/ports"
 	"github.com/beeos/beeos/test/program"
 )
 
@@ -48,11 +48,7 @@ func newWorld(t *testing.T, script func(Talk) Words) *world {
 	env := append(w.model.Env(), "BEEOS_DATA="+w.data, "BEEOS_DURABILITY=os")
 	var rest, a2a string
 	for setting, url := range map[string]*string{"MCP_ADDR": &w.mcp, "OPENAPI_ADDR": &rest, "AGENT_GATEWAY_ADDR": &w.agents, "WEB_ADDR": &w.web, "A2A_ADDR": &a2a} {
-		port, err := program.FreePort()
-		if err != nil {
-			t.Fatal(err)
-		}
-		addr := "127.0.0.1:" + strconv.Itoa(port)
+		addr := ports.Addr(t)
 		env, *url = append(env, setting+"="+addr), "http://"+addr
 	}
 	env = append(env, "WEB_PUBLIC_URL="+w.web)

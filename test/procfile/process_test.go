@@ -55,12 +55,3 @@ func (p *process) terminate() {
 		p.t.Errorf("%s ended with code %d, %v", p.Name, code, err)
 	}
 }
-
-func freePort(t *testing.T) int {
-	t.Helper()
-	port, err := program.FreePort()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return port
-}

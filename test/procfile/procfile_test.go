@@ -10,7 +10,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -19,6 +18,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -26,6 +26,7 @@ import (
 	"github.com/beeos/beeos/agent"
 	"github.com/beeos/beeos/client"
 	"github.com/beeos/beeos/test/pgtest"
+	"github.com/beeos/beeos/test/ports"
 )
 
 // root is that of the repository.
@@ -87,7 +88,7 @@ func newTown(t *testing.T) *town {
 		"DATABASE_URL=" + pgtest.URL(t), "BEEOS_RATE_LIMIT=100000",
 	}
 	for part, setting := range settings {
-		addr := fmt.Sprintf("127.0.0.1:%d", freePort(t))
+		addr := ports.Addr(t)
 		w.env = append(w.env, setting+"="+addr)
 		w.urls[part] = "http://" + addr
 	}
@@ -121,7 +122,7 @@ func procfile(t *testing.T) string {
 // this test in place of the usual ones.
 func (w *town) start() {
 	w.t.Helper()
-	port := fmt.Sprint(freePort(w.t))
+	port := strconv.Itoa(ports.Number(w.t))
 	w.env = append(w.env, "NATS_URL=nats://127.0.0.1:"+port)
 	replace := strings.NewReplacer("bin/", w.bin+"/", "4222", port)
 	for line := range strings.Lines(procfile(w.t)) {

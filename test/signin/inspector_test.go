@@ -5,13 +5,14 @@ package signin
 import (
 	"context"
 	"fmt"
-	"net"
 	"net/url"
 	"os"
 	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
+
+	"github.com/beeos/beeos/test/ports"
 )
 
 // TestInspector connects the page of the official Inspector, which signs in by
@@ -87,7 +88,7 @@ func startInspector(t *testing.T) *url.URL {
 	desk := newOpener(t)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	cmd := tools.Node(ctx, tools.Module("@modelcontextprotocol/inspector/client/bin/start.js"))
-	cmd.Env = append(desk.environ(t, cmd), "CLIENT_PORT="+freePort(t), "SERVER_PORT="+freePort(t))
+	cmd.Env = append(desk.environ(t, cmd), fmt.Sprint("CLIENT_PORT=", ports.Number(t)), fmt.Sprint("SERVER_PORT=", ports.Number(t)))
 	var log strings.Builder
 	cmd.Stdout, cmd.Stderr = &log, &log
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // it ends its own
@@ -115,16 +116,4 @@ func startInspector(t *testing.T) *url.URL {
 		t.Fatalf("the Inspector did not start: %v", err)
 		return nil
 	}
-}
-
-// freePort is one that was free a moment ago.
-func freePort(t *testing.T) string {
-	t.Helper()
-	ln, err := net.Listen("tcp", "localhost:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ln.Close()
-	_, port, _ := net.SplitHostPort(ln.Addr().String())
-	return port
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/beeos/beeos/internal/config"
 	"github.com/beeos/beeos/test/apptest"
 	"github.com/beeos/beeos/test/pgtest"
+	"github.com/beeos/beeos/test/ports"
 )
 
 // TestReplicas: two servers on one database, with nothing sticky before them.
@@ -117,12 +118,12 @@ func newReplicas(t *testing.T) *replicas {
 	return r
 }
 
-// start runs one of them, on ports that are free.
+// start runs one of them: the proxies must know where, and not its callers.
 func (r *replicas) start(t *testing.T, i int) {
 	t.Helper()
 	cfg := r.cfg
 	cfg.Data = t.TempDir()
-	mcp, web := "localhost:"+freePort(t), "localhost:"+freePort(t)
+	mcp, web := ports.Addr(t), ports.Addr(t)
 	cfg.MCP.Addr, cfg.Web.Addr = mcp, web
 	r.nodes[i] = apptest.StartWith(t, cfg, app.Options{Demo: i == 0})
 	r.mu.Lock()

@@ -8,6 +8,7 @@ import (
 	"net/url"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/test/ports"
 )
 
 // front stands between the suite and the server for two things that the suite
@@ -18,6 +19,7 @@ type front struct {
 	ln     net.Listener
 	url    string
 	server string // the address that the server is to listen on
+	free   func() // gives that address back
 }
 
 func openFront() (*front, error) {
@@ -25,11 +27,11 @@ func openFront() (*front, error) {
 	if err != nil {
 		return nil, err
 	}
-	free, err := net.Listen("tcp", "127.0.0.1:0")
+	addrs, free, err := ports.Addrs(1)
 	if err != nil {
 		return nil, err
 	}
-	return &front{ln, "http://" + ln.Addr().String(), free.Addr().String()}, free.Close()
+	return &front{ln, "http://" + ln.Addr().String(), addrs[0], free}, nil
 }
 
 func (f *front) serve(ctx context.Context, key string) {

@@ -53,6 +53,7 @@ func run(ctx context.Context, out, only string, hold bool) (failed int, err erro
 	if err != nil {
 		return 0, err
 	}
+	defer front.free()
 	info, ended, err := startServer(ctx, data, front)
 	if err != nil {
 		return 0, err

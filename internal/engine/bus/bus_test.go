@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"strings"
 	"sync"
 	"testing"
@@ -14,6 +13,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/test/ports"
 )
 
 func open(t testing.TB, opt Options) *Bus {
@@ -266,15 +266,10 @@ func TestUnreachableNATSSaysWhatToDo(t *testing.T) {
 }
 
 func TestWaitsForNATSThatStartsWithIt(t *testing.T) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := ln.Addr().(*net.TCPAddr)
-	ln.Close()
+	port := ports.Number(t)
 	opened := make(chan error, 1)
 	go func() {
-		b, err := Open(context.Background(), Options{URL: "nats://" + addr.String(), Wait: 30 * time.Second})
+		b, err := Open(context.Background(), Options{URL: fmt.Sprint("nats://127.0.0.1:", port), Wait: 30 * time.Second})
 		if err == nil {
 			b.Close()
 		}
@@ -285,7 +280,7 @@ func TestWaitsForNATSThatStartsWithIt(t *testing.T) {
 		t.Fatalf("it did not wait: %v", err)
 	case <-time.After(3 * dialAgain):
 	}
-	srv, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: addr.Port, NoSigs: true, NoLog: true})
+	srv, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: port, NoSigs: true, NoLog: true})
 	if err != nil {
 		t.Fatal(err)
 	}

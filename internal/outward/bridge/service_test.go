@@ -20,6 +20,7 @@ import (
 	"github.com/beeos/beeos/internal/outward/bridge"
 	"github.com/beeos/beeos/test/apptest"
 	"github.com/beeos/beeos/test/bridgetest"
+	"github.com/beeos/beeos/test/ports"
 )
 
 // backends are what stands behind bridges: an endpoint, a model, an MCP server
@@ -92,21 +93,13 @@ func (b *backends) down(t *testing.T) {
 // away, and comes back; so does the gateway. When they are told to stop they
 // finish what they are at.
 func TestBridgesAsAService(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	b := &backends{addr: l.Addr().String(), begun: make(chan struct{}, 16), slow: make(chan struct{})}
-	l.Close()
+	b := &backends{addr: ports.Addr(t), begun: make(chan struct{}, 16), slow: make(chan struct{})}
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := apptest.Config(t)
+	cfg := apptest.ConfigToReturn(t)
 	app := apptest.Start(t, cfg)
-	for addr, url := range map[*string]string{&cfg.MCP.Addr: app.MCP, &cfg.A2A.Addr: app.A2A, &cfg.REST.Addr: app.REST, &cfg.Agents.Addr: app.Agents, &cfg.Web.Addr: app.Web} {
-		*addr = "127.0.0.1:" + url[strings.LastIndex(url, ":")+1:]
-	}
 	dir := t.TempDir()
 	t.Setenv("XDG_CONFIG_HOME", dir)
 	file := filepath.Join(dir, "beeos.yaml")

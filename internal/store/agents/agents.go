@@ -135,11 +135,11 @@ func (tb *Table) Update(ctx context.Context, id string, p Patch) (*beeos.Agent, 
 			return err
 		}
 		p.apply(a)
-		text, err := EncodeDefinition(a.Definition)
+		text, err := encodeDefinition(a.Definition)
 		if err != nil {
 			return err
 		}
-		a.Fingerprint, a.UpdatedAt = Fingerprint(a, text), database.Now()
+		a.Fingerprint, a.UpdatedAt = fingerprint(a, text), database.Now()
 		_, err = tx.ExecContext(ctx, "UPDATE agents SET visibility = $2, mcp_enabled = $3, self_tool = $4, rate_limit = $5, fingerprint = $6, updated_at = $7 WHERE id = $1",
 			id, string(a.Visibility), a.MCPEnabled, a.SelfTool, a.RateLimit, a.Fingerprint, database.Micros(a.UpdatedAt))
 		return err
@@ -234,8 +234,8 @@ func scanAgent(row database.Scanner) (*beeos.Agent, error) {
 	return &a, nil
 }
 
-// Fingerprint covers everything about an agent that a client can see.
-func Fingerprint(a *beeos.Agent, definition string) string {
+// fingerprint covers everything about an agent that a client can see.
+func fingerprint(a *beeos.Agent, definition string) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%v %s %v %v\n%s", a.Name, a.Slug, a.Active, a.Visibility, a.MCPEnabled, a.SelfTool, definition))
 	return base64.RawURLEncoding.EncodeToString(sum[:15])
 }
@@ -263,7 +263,7 @@ func slugify(name string) string {
 		case b.Len() > 0 && !strings.HasSuffix(b.String(), "-"):
 			b.WriteByte('-')
 		}
-		if b.Len() >= MaxSlug {
+		if b.Len() >= maxSlug {
 			break
 		}
 	}
@@ -273,6 +273,6 @@ func slugify(name string) string {
 	return "agent"
 }
 
-// MaxSlug leaves room for a tool's name within the 64 characters that some
+// maxSlug leaves room for a tool's name within the 64 characters that some
 // clients allow.
-const MaxSlug = 32
+const maxSlug = 32

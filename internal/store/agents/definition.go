@@ -20,11 +20,11 @@ import (
 const (
 	maxAgents     = 10_000
 	maxAgentName  = 128
-	MaxSkills     = 1_000
+	maxSkills     = 1_000
 	maxResources  = 5_000
 	maxPrompts    = 1_000
-	MaxDefinition = 1 << 20 // bytes, everything together
-	MaxTimeoutMS  = 7 * 24 * 3600 * 1000
+	maxDefinition = 1 << 20 // bytes, everything together
+	maxTimeoutMS  = 7 * 24 * 3600 * 1000
 )
 
 var toolName = regexp.MustCompile(`^[A-Za-z0-9_./-]{1,64}$`)
@@ -40,7 +40,7 @@ func prepare(defs []beeos.Definition) ([]declaration, error) {
 	seen := make(map[string]bool, len(defs))
 	out := make([]declaration, 0, len(defs))
 	for i, d := range defs {
-		d = Clean(d)
+		d = clean(d)
 		if err := ValidateDefinition(d); err != nil {
 			if d.Name == "" {
 				return nil, beeos.Errorf(beeos.InvalidBody, "agents[%d]: %s", i, beeos.Public(err).Message)
@@ -56,9 +56,9 @@ func prepare(defs []beeos.Definition) ([]declaration, error) {
 	return out, nil
 }
 
-// Clean fills in defaults and drops JSON that says nothing. It never changes
+// clean fills in defaults and drops JSON that says nothing. It never changes
 // the caller's slices.
-func Clean(d beeos.Definition) beeos.Definition {
+func clean(d beeos.Definition) beeos.Definition {
 	d.Lane = orDefault(d.Lane, beeos.LaneSession)
 	d = copyDefinition(d)
 	eachRaw(reflect.ValueOf(&d).Elem(), func(raw *json.RawMessage) {
@@ -102,10 +102,10 @@ func checkDefinition(d beeos.Definition) error {
 		return fmt.Errorf("redelivery %q is unknown; use always, before_start or never", shorten(string(d.Redelivery)))
 	case !oneOf(d.Lane, "", beeos.LaneSession, beeos.LaneAgent):
 		return fmt.Errorf("lane %q is unknown; use session or agent", shorten(string(d.Lane)))
-	case d.TimeoutMS < 0 || d.TimeoutMS > MaxTimeoutMS:
-		return fmt.Errorf("timeout_ms must be between 0 (the default) and %d", MaxTimeoutMS)
-	case len(d.Skills) > MaxSkills || len(d.Resources) > maxResources || len(d.Prompts) > maxPrompts:
-		return fmt.Errorf("too much at once; at most %d skills, %d resources and %d prompts", MaxSkills, maxResources, maxPrompts)
+	case d.TimeoutMS < 0 || d.TimeoutMS > maxTimeoutMS:
+		return fmt.Errorf("timeout_ms must be between 0 (the default) and %d", maxTimeoutMS)
+	case len(d.Skills) > maxSkills || len(d.Resources) > maxResources || len(d.Prompts) > maxPrompts:
+		return fmt.Errorf("too much at once; at most %d skills, %d resources and %d prompts", maxSkills, maxResources, maxPrompts)
 	}
 	if err := checkRaw("capabilities", d.Capabilities, "{["); err != nil {
 		return err
@@ -119,9 +119,9 @@ func checkDefinition(d beeos.Definition) error {
 	if err := checkPrompts(d.Prompts); err != nil {
 		return err
 	}
-	text, err := EncodeDefinition(d)
-	if err == nil && len(text) > MaxDefinition {
-		err = fmt.Errorf("the definition has %d bytes; at most %d", len(text), MaxDefinition)
+	text, err := encodeDefinition(d)
+	if err == nil && len(text) > maxDefinition {
+		err = fmt.Errorf("the definition has %d bytes; at most %d", len(text), maxDefinition)
 	}
 	return err
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/beeos/beeos"
 )
 
-// EncodeDefinition writes a definition as JSON in which every raw part stands
+// encodeDefinition writes a definition as JSON in which every raw part stands
 // byte for byte as the agent sent it; json.Marshal would compact and escape
 // it. Each raw part is a mark while the rest is marshalled, then put back.
-func EncodeDefinition(d beeos.Definition) (string, error) {
+func encodeDefinition(d beeos.Definition) (string, error) {
 	mark, _ := json.Marshal(rand.Text())
 	d = copyDefinition(d)
 	var raws [][]byte

@@ -31,7 +31,7 @@ func (tb *Instances) Create(ctx context.Context, i beeos.Instance) error {
 	if err := database.CheckName("instance name", i.Name, 0); err != nil {
 		return err
 	}
-	if len(i.PublicKey) != ed25519.PublicKeySize || WeakKey(i.PublicKey) {
+	if len(i.PublicKey) != ed25519.PublicKeySize || weakKey(i.PublicKey) {
 		return beeos.Errorf(beeos.InvalidParam, "this is not a usable Ed25519 public key (32 bytes); make a new key pair")
 	}
 	if i.CreatedAt.IsZero() {
@@ -151,10 +151,10 @@ func (tb *Instances) UseJoinToken(ctx context.Context, token string) (ownerID st
 	return ownerID, nil
 }
 
-// SmallOrder are the encodings, without their sign bit, of the points of
+// smallOrder are the encodings, without their sign bit, of the points of
 // Ed25519 whose order divides 8. Under such a public key one signature fits
 // many messages, so it would prove nothing.
-var SmallOrder = map[string]bool{
+var smallOrder = map[string]bool{
 	"0000000000000000000000000000000000000000000000000000000000000000": true,
 	"0100000000000000000000000000000000000000000000000000000000000000": true,
 	"26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05": true,
@@ -164,8 +164,8 @@ var SmallOrder = map[string]bool{
 	"eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f": true,
 }
 
-func WeakKey(key []byte) bool {
+func weakKey(key []byte) bool {
 	y := [ed25519.PublicKeySize]byte(key)
 	y[31] &= 0x7f
-	return SmallOrder[hex.EncodeToString(y[:])]
+	return smallOrder[hex.EncodeToString(y[:])]
 }

@@ -193,7 +193,7 @@ func (d declaration) against(a *beeos.Agent, inst beeos.Instance) (change, error
 			ID: newAgentID(), OwnerID: inst.OwnerID, InstanceID: inst.ID, Name: def.Name, Active: true,
 			Visibility: beeos.VisiblePrivate, MCPEnabled: true, SelfTool: true, Definition: def, CreatedAt: database.Now(),
 		}
-		text, err := EncodeDefinition(def)
+		text, err := encodeDefinition(def)
 		return change{agent: a, text: text, created: true}, err
 	}
 	old := a.Definition.DeliveryMode
@@ -205,11 +205,11 @@ func (d declaration) against(a *beeos.Agent, inst beeos.Instance) (change, error
 	if slices.ContainsFunc(def.Skills, func(s beeos.Skill) bool { return s.Name == a.ID }) {
 		return change{}, beeos.Errorf(beeos.InvalidBody, "agent %q: skill %q has the name of the agent itself; rename it", d.Name, a.ID)
 	}
-	text, err := EncodeDefinition(def)
+	text, err := encodeDefinition(def)
 	if err != nil {
 		return change{}, err
 	}
-	before, err := EncodeDefinition(a.Definition)
+	before, err := encodeDefinition(a.Definition)
 	if err != nil {
 		return change{}, err
 	}

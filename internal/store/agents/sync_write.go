@@ -51,7 +51,7 @@ func (s *syncing) apply(ctx context.Context, tx *sql.Tx) (err error) {
 // row is a new agent as agentColumns has it, and that it is not deleted.
 func (c change) row() []any {
 	a := c.agent
-	a.UpdatedAt, a.Fingerprint = a.CreatedAt, Fingerprint(a, c.text)
+	a.UpdatedAt, a.Fingerprint = a.CreatedAt, fingerprint(a, c.text)
 	return []any{
 		a.ID, a.OwnerID, a.InstanceID, a.Name, a.Slug, a.Active, string(a.Visibility), a.MCPEnabled, a.SelfTool, a.RateLimit,
 		c.text, a.Fingerprint, database.Micros(a.CreatedAt), database.Micros(a.UpdatedAt), false,
@@ -63,7 +63,7 @@ func (c change) update(ctx context.Context, tx *sql.Tx) error {
 	if c.updated {
 		a.UpdatedAt = database.Now()
 	}
-	a.Fingerprint = Fingerprint(a, c.text)
+	a.Fingerprint = fingerprint(a, c.text)
 	_, err := tx.ExecContext(ctx, "UPDATE agents SET instance_id = $2, active = TRUE, definition = $3, fingerprint = $4, updated_at = $5 WHERE id = $1",
 		a.ID, a.InstanceID, c.text, a.Fingerprint, database.Micros(a.UpdatedAt))
 	return err
@@ -147,11 +147,11 @@ func deactivate(ctx context.Context, tx *sql.Tx, id string) (*beeos.Agent, error
 	if err != nil {
 		return nil, err
 	}
-	text, err := EncodeDefinition(a.Definition)
+	text, err := encodeDefinition(a.Definition)
 	if err != nil {
 		return nil, err
 	}
 	a.Active = false
-	_, err = tx.ExecContext(ctx, "UPDATE agents SET active = FALSE, fingerprint = $2, updated_at = $3 WHERE id = $1", id, Fingerprint(a, text), database.Micros(database.Now()))
+	_, err = tx.ExecContext(ctx, "UPDATE agents SET active = FALSE, fingerprint = $2, updated_at = $3 WHERE id = $1", id, fingerprint(a, text), database.Micros(database.Now()))
 	return a, err
 }

@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	PostgresConns   = 20 // per replica, unless the URL has pool_max_conns
+	postgresConns   = 20 // per replica, unless the URL has pool_max_conns
 	postgresFewest  = 4  // the ledger's writers keep two; the rest is for everybody else
 	postgresTimeout = 10 * time.Second
 	postgresGrace   = time.Second // for a query whose caller has left
@@ -51,7 +51,7 @@ func openPostgres(ctx context.Context, dsn string) (*DB, error) {
 // somebody gets it. After a restart of PostgreSQL all of them are dead, and
 // nobody is to hear of it who comes later.
 func dubious(_ context.Context, p stdlib.ShouldPingParams) bool {
-	return p.IdleDuration > time.Second || Stale(p.Conn.PgConn().Conn())
+	return p.IdleDuration > time.Second || stale(p.Conn.PgConn().Conn())
 }
 
 func parsePostgres(dsn string) (*pgx.ConnConfig, int, error) {
@@ -65,7 +65,7 @@ func parsePostgres(dsn string) (*pgx.ConnConfig, int, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	conns := PostgresConns
+	conns := postgresConns
 	if v := params.Get("pool_max_conns"); v != "" {
 		if conns, err = strconv.Atoi(v); err != nil || conns < postgresFewest {
 			return nil, 0, fmt.Errorf("pool_max_conns in the database URL is %q; use a number from %d on", v, postgresFewest)

@@ -79,7 +79,7 @@ func (tb *Table) Keep(ctx context.Context, owner string, ids []string, until tim
 	found := map[string]File{}
 	for _, f := range files {
 		if f.ExpiresAt.Before(until) {
-			if err := tb.KeepFile(ctx, f.ID, until); beeos.CodeOf(err) == beeos.NotFound {
+			if err := tb.keepFile(ctx, f.ID, until); beeos.CodeOf(err) == beeos.NotFound {
 				continue // it expired this very moment
 			} else if err != nil {
 				return nil, err
@@ -90,7 +90,7 @@ func (tb *Table) Keep(ctx context.Context, owner string, ids []string, until tim
 	return found, nil
 }
 
-func (tb *Table) KeepFile(ctx context.Context, id string, until time.Time) error {
+func (tb *Table) keepFile(ctx context.Context, id string, until time.Time) error {
 	return tb.db.ChangeOne(ctx, "keep file", database.NotFound("file"), `UPDATE files SET expires_at = CASE WHEN expires_at < CAST($2 AS BIGINT) THEN CAST($2 AS BIGINT) ELSE expires_at END
 		WHERE id = $1 AND state = 'stored'`, id, database.Micros(until))
 }

@@ -18,12 +18,12 @@ import (
 // clients, sign-ins under way, grants and their token families.
 type Table struct {
 	db    *database.DB
-	Queue *rotations
+	queue *rotations
 }
 
 // New returns the tables of db.
 func New(db *database.DB) *Table {
-	return &Table{db: db, Queue: newRotations(db)}
+	return &Table{db: db, queue: newRotations(db)}
 }
 
 // SigningKey is while it is the newest, and verifies them until it

@@ -43,9 +43,9 @@ func (tb *Table) CreateFamily(ctx context.Context, f Family) error {
 	return nil
 }
 
-// FamilyQuery reads a chain with its grant, if both are good. A person's own
+// familyQuery reads a chain with its grant, if both are good. A person's own
 // has none; the columns are then empty.
-const FamilyQuery = `SELECT f.id, f.grant_id, f.user_id, f.client_id, f.resource, f.token, f.previous, f.generation, f.rotated_at, f.expires_at,
+const familyQuery = `SELECT f.id, f.grant_id, f.user_id, f.client_id, f.resource, f.token, f.previous, f.generation, f.rotated_at, f.expires_at,
 		coalesce(g.client_name, ''), coalesce(g.agents, '[]'), coalesce(g.all_agents, FALSE), coalesce(g.expires_at, 0)
 	FROM oauth_families f JOIN users u ON u.id = f.user_id LEFT JOIN oauth_grants g ON g.id = f.grant_id
 	WHERE f.id = $1 AND f.expires_at > $2 AND u.disabled_at = 0
@@ -55,7 +55,7 @@ const FamilyQuery = `SELECT f.id, f.grant_id, f.user_id, f.client_id, f.resource
 func (tb *Table) GetFamily(ctx context.Context, id string, now time.Time) (f Family, g Grant, err error) {
 	var agents string
 	var rotated, expires, until int64
-	err = tb.db.QueryRowContext(ctx, FamilyQuery, id, database.Micros(now)).Scan(&f.ID, &f.GrantID, &f.UserID, &f.ClientID, &f.Resource, &f.Token, &f.Previous, &f.Generation, &rotated, &expires,
+	err = tb.db.QueryRowContext(ctx, familyQuery, id, database.Micros(now)).Scan(&f.ID, &f.GrantID, &f.UserID, &f.ClientID, &f.Resource, &f.Token, &f.Previous, &f.Generation, &rotated, &expires,
 		&g.ClientName, &agents, &g.All, &until)
 	if database.IsAbsent(err) {
 		return f, g, database.NotFound("token family")

@@ -26,7 +26,7 @@ type Rotation struct {
 // goroutine of its own.
 type rotations struct {
 	db      *database.DB
-	Turn    chan struct{} // held by the one who writes
+	turn    chan struct{} // held by the one who writes
 	waiting chan *rotation
 }
 
@@ -45,13 +45,13 @@ const (
 )
 
 func newRotations(db *database.DB) *rotations {
-	return &rotations{db: db, Turn: make(chan struct{}, 1), waiting: make(chan *rotation, rotationQueue)}
+	return &rotations{db: db, turn: make(chan struct{}, 1), waiting: make(chan *rotation, rotationQueue)}
 }
 
 // Rotate reports whether r won: its token was the good one. The answer comes
 // after the commit.
 func (tb *Table) Rotate(ctx context.Context, r Rotation) (won bool, err error) {
-	return tb.Queue.rotate(ctx, r)
+	return tb.queue.rotate(ctx, r)
 }
 
 func (q *rotations) rotate(ctx context.Context, r Rotation) (won bool, err error) {
@@ -69,11 +69,11 @@ func (q *rotations) rotate(ctx context.Context, r Rotation) (won bool, err error
 			// Written much later it would look like a theft to the next try.
 			op.gone.Store(true)
 			return false, ctx.Err()
-		case q.Turn <- struct{}{}:
+		case q.turn <- struct{}{}:
 			if batch := q.take(); len(batch) > 0 {
 				q.commit(ctx, batch)
 			}
-			<-q.Turn
+			<-q.turn
 		}
 	}
 }

@@ -21,8 +21,8 @@ type Attempt struct {
 	Failures int // filled in: this attempt included
 }
 
-// FailuresFor is how long a counter remembers after its last failure.
-const FailuresFor = time.Hour
+// failuresFor is how long a counter remembers after its last failure.
+const failuresFor = time.Hour
 
 // CountAttempt counts an attempt as failed on every counter, before anybody
 // looks at the password, so that many at once get no more tries than one
@@ -52,7 +52,7 @@ func count(ctx context.Context, tx *sql.Tx, a *Attempt, now time.Time) error {
 			failures = CASE WHEN signin_failures.expires_at > $2 THEN signin_failures.failures + 1 ELSE 1 END,
 			free_at = CASE WHEN signin_failures.expires_at > $2 THEN signin_failures.free_at ELSE 0 END,
 			expires_at = excluded.expires_at
-		RETURNING failures, free_at`, a.Hash, database.Micros(now), database.Micros(now.Add(FailuresFor))).Scan(&a.Failures, &free)
+		RETURNING failures, free_at`, a.Hash, database.Micros(now), database.Micros(now.Add(failuresFor))).Scan(&a.Failures, &free)
 	if err != nil {
 		return err
 	}

@@ -42,7 +42,7 @@ func (tb *Table) LinkIdentity(ctx context.Context, i Identity, who beeos.User, n
 		invited = false
 		u, err = scanUser(tx.QueryRowContext(ctx, "SELECT "+userColumns+" FROM users WHERE email = $1", email))
 		if database.IsAbsent(err) {
-			l, err := scanLink(tx.QueryRowContext(ctx, "DELETE FROM links WHERE kind = $1 AND email = $2 AND expires_at > $3 RETURNING "+LinkColumns,
+			l, err := scanLink(tx.QueryRowContext(ctx, "DELETE FROM links WHERE kind = $1 AND email = $2 AND expires_at > $3 RETURNING "+linkColumns,
 				string(InviteLink), email, database.Micros(now)))
 			if database.IsAbsent(err) {
 				return database.NotFound("user")

@@ -32,7 +32,7 @@ type Link struct {
 	ExpiresAt time.Time
 }
 
-const LinkColumns = "id, kind, user_id, email, admin, made_by, created_at, expires_at"
+const linkColumns = "id, kind, user_id, email, admin, made_by, created_at, expires_at"
 
 // CreateLink adds a link in place of older ones for the same purpose: one
 // setup, one invitation per address, one reset per person.
@@ -46,7 +46,7 @@ func (tb *Table) CreateLink(ctx context.Context, l Link, hash []byte) error {
 		if err != nil {
 			return err
 		}
-		_, err = tx.ExecContext(ctx, "INSERT INTO links (hash, "+LinkColumns+") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+		_, err = tx.ExecContext(ctx, "INSERT INTO links (hash, "+linkColumns+") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
 			hash, l.ID, string(l.Kind), l.UserID, l.Email, l.Admin, l.MadeBy, database.Micros(l.CreatedAt), database.Micros(l.ExpiresAt))
 		return err
 	})
@@ -58,7 +58,7 @@ func (tb *Table) CreateLink(ctx context.Context, l Link, hash []byte) error {
 
 // LinkByHash returns a link that can still be used.
 func (tb *Table) LinkByHash(ctx context.Context, hash []byte, now time.Time) (Link, error) {
-	l, err := scanLink(tb.db.QueryRowContext(ctx, "SELECT "+LinkColumns+" FROM links WHERE hash = $1 AND expires_at > $2", hash, database.Micros(now)))
+	l, err := scanLink(tb.db.QueryRowContext(ctx, "SELECT "+linkColumns+" FROM links WHERE hash = $1 AND expires_at > $2", hash, database.Micros(now)))
 	if database.IsAbsent(err) {
 		return Link{}, usedLink()
 	}
@@ -71,7 +71,7 @@ func (tb *Table) LinkByHash(ctx context.Context, hash []byte, now time.Time) (Li
 // Invitations returns the invitations that nobody has taken up, the newest
 // first.
 func (tb *Table) Invitations(ctx context.Context, now time.Time) ([]Link, error) {
-	rows, err := tb.db.QueryContext(ctx, "SELECT "+LinkColumns+" FROM links WHERE kind = $1 AND expires_at > $2 ORDER BY created_at DESC, id DESC",
+	rows, err := tb.db.QueryContext(ctx, "SELECT "+linkColumns+" FROM links WHERE kind = $1 AND expires_at > $2 ORDER BY created_at DESC, id DESC",
 		string(InviteLink), database.Micros(now))
 	list, err := database.Collect(rows, err, scanLink)
 	if err != nil {
@@ -100,7 +100,7 @@ func (tb *Table) DropInvitation(ctx context.Context, id string) error {
 // failure leaves the link as it was.
 func (tb *Table) AcceptLink(ctx context.Context, hash []byte, who beeos.User, now time.Time) (u beeos.User, l Link, err error) {
 	err = tb.db.Tx(ctx, func(tx *sql.Tx) error {
-		l, err = scanLink(tx.QueryRowContext(ctx, "DELETE FROM links WHERE hash = $1 AND expires_at > $2 RETURNING "+LinkColumns, hash, database.Micros(now)))
+		l, err = scanLink(tx.QueryRowContext(ctx, "DELETE FROM links WHERE hash = $1 AND expires_at > $2 RETURNING "+linkColumns, hash, database.Micros(now)))
 		if database.IsAbsent(err) {
 			return usedLink()
 		}

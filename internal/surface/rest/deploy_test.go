@@ -237,16 +237,18 @@ func TestDeployUnderOneKeyOnce(t *testing.T) {
 func TestFailedActsAreNotReplayed(t *testing.T) {
 	s := start(t)
 	path := "/api/v1/instances/" + s.deploy(`{"name":"x","systemPrompt":"one"}`).ID
-	for _, c := range []struct{ path, body, done string }{
+	for i, c := range []struct{ path, body, done string }{
 		{"/api/v1/instances", `{"name":"x","systemPrompt":"two"}`, `"systemPrompt":"two"`},
 		{path + "/stop", "", `"desiredStatus":"stopped"`},
 		{path + "/restart", "", `"desiredStatus":"running"`},
 	} {
-		s.exec("CREATE TRIGGER broken BEFORE UPDATE ON builtin_agents BEGIN SELECT RAISE(ABORT, 'the disk is full'); END")
+		// A name of its own each: another connection may still know one that is gone.
+		trigger := fmt.Sprint("broken", i)
+		s.exec("CREATE TRIGGER " + trigger + " BEFORE UPDATE ON builtin_agents BEGIN SELECT RAISE(ABORT, 'the disk is full'); END")
 		if a := s.do("POST", c.path, s.key, c.body, "Idempotency-Key", "k"); a.status != 500 {
 			t.Errorf("%s: %d %s", c.path, a.status, a.raw)
 		}
-		s.exec("DROP TRIGGER broken")
+		s.exec("DROP TRIGGER " + trigger)
 		if a := s.do("POST", c.path, s.key, c.body, "Idempotency-Key", "k"); a.status >= 300 || a.header.Get("Idempotent-Replayed") != "" || !strings.Contains(a.raw, c.done) {
 			t.Errorf("%s again: %d %s", c.path, a.status, a.raw)
 		}

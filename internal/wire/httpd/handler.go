@@ -194,14 +194,19 @@ func (resp *trackedResponse) Write(b []byte) (int, error) {
 func (resp *trackedResponse) Unwrap() http.ResponseWriter { return resp.ResponseWriter }
 
 // Flush is here for code that asserts http.Flusher.
-func (resp *trackedResponse) Flush() {
+func (resp *trackedResponse) Flush() { resp.FlushError() } //nolint:errcheck // Flusher has no error to give
+
+// FlushError lets http.ResponseController say why a flush failed: a reader that
+// takes nothing is noticed there.
+func (resp *trackedResponse) FlushError() error {
 	resp.answer(http.StatusOK)
 	ctl := http.NewResponseController(resp.ResponseWriter)
-	ctl.Flush()     //nolint:errcheck // Flusher has no error to give
+	err := ctl.Flush()
 	if resp.hurry { // the answer is on its way, and may be a long one
 		resp.hurry = false
 		ctl.SetReadDeadline(time.Time{}) //nolint:errcheck // it worked a moment ago
 	}
+	return err
 }
 
 // Hijack hands the connection over, to a WebSocket.

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos/internal/telemetry"
+	"github.com/beeos/beeos/test/ports"
 )
 
 const anyPort = "127.0.0.1:0"
@@ -223,12 +224,7 @@ func TestListenErrorsNameTheSetting(t *testing.T) {
 
 // Listen opens all ports or none.
 func TestListenGivesPortsBack(t *testing.T) {
-	free, err := net.Listen("tcp", anyPort)
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := free.Addr().String()
-	free.Close()
+	addr := ports.Addr(t)
 	if _, err := Listen([]Part{{Name: "a", Addr: addr}, {Name: "b", Addr: addr}}); err == nil {
 		t.Fatal("one port twice")
 	}

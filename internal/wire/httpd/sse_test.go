@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -123,6 +124,24 @@ func TestSSEStopsAtTheFirstError(t *testing.T) {
 		}
 		s.Close()
 	})
+}
+
+// unreadWriter takes what fits into its buffer and fails to send it on.
+type unreadWriter struct{ *httptest.ResponseRecorder }
+
+func (unreadWriter) FlushError() error { return os.ErrDeadlineExceeded }
+
+// TestReaderIsDroppedAtTheFlush: small events fail when they are flushed, not
+// when they are written, and the stream knows that it gave up on its reader.
+func TestReaderIsDroppedAtTheFlush(t *testing.T) {
+	h := &Handler{Next: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		s := NewSSE(w)
+		defer s.Close()
+		if err := s.Event("", "", []byte("x")); !errors.Is(err, os.ErrDeadlineExceeded) || !s.Dropped() {
+			t.Errorf("%v, dropped %v", err, s.Dropped())
+		}
+	})}
+	h.ServeHTTP(unreadWriter{httptest.NewRecorder()}, httptest.NewRequest("GET", "/", nil))
 }
 
 // Over a real connection: events arrive one by one, the keep-alive may run

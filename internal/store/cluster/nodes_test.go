@@ -1,4 +1,4 @@
-package store
+package cluster_test
 
 import (
 	"context"
@@ -10,15 +10,16 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/store"
 	"github.com/beeos/beeos/internal/store/cluster"
 	"github.com/beeos/beeos/internal/store/database"
+	"github.com/beeos/beeos/internal/store/storetest"
 )
 
 func TestSecretIsTheSameForAll(t *testing.T) {
-	each(t, func(t *testing.T, db *Store) {
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		values := make([][]byte, 20)
-		ok, _ := together(t, len(values), func(i int) (err error) {
+		ok, _ := storetest.Together(t, len(values), func(i int) (err error) {
 			values[i], err = db.Cluster.Secret(context.Background(), "session", func() []byte { return []byte(rand.Text()) })
 			return err
 		})
@@ -38,10 +39,10 @@ func TestSecretIsTheSameForAll(t *testing.T) {
 }
 
 func TestNonceIsAcceptedOnce(t *testing.T) {
-	each(t, func(t *testing.T, db *Store) {
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		ctx := context.Background()
 		var fresh atomic.Int32
-		together(t, 20, func(int) error {
+		storetest.Together(t, 20, func(int) error {
 			ok, err := db.Cluster.UseNonce(ctx, "key", "nonce", time.Now().Add(time.Minute))
 			if ok {
 				fresh.Add(1)
@@ -58,9 +59,9 @@ func TestNonceIsAcceptedOnce(t *testing.T) {
 }
 
 func TestPruneForgetsWhatIsOver(t *testing.T) {
-	each(t, func(t *testing.T, db *Store) {
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		ctx, at := t.Context(), time.Now()
-		u, _ := owner(t, db, "a@example.com")
+		u, _ := storetest.Owner(t, db, "a@example.com")
 		for i, end := range []time.Time{at.Add(-time.Second), at.Add(time.Minute)} {
 			if _, err := db.Cluster.UseNonce(ctx, "key", fmt.Sprint(i), end); err != nil {
 				t.Fatal(err)
@@ -80,7 +81,7 @@ func TestPruneForgetsWhatIsOver(t *testing.T) {
 }
 
 func TestNodes(t *testing.T) {
-	each(t, func(t *testing.T, db *Store) {
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		ctx, at := t.Context(), database.Now()
 		a, b := cluster.Node{ID: "a", RouteURL: "nats://a:6222", SeenAt: at.Add(-time.Minute)}, cluster.Node{ID: "b", RouteURL: "nats://b:6222", SeenAt: at}
 		for _, n := range []cluster.Node{b, a} {
@@ -104,42 +105,5 @@ func TestNodes(t *testing.T) {
 		if got, err := db.Cluster.ListNodes(ctx, time.Time{}); err != nil || !cmp.Equal(got, []cluster.Node{a}) {
 			t.Errorf("after the drop: %v, %v", got, err)
 		}
-	})
-}
-
-func TestJoinTokenWorksOnce(t *testing.T) {
-	each(t, func(t *testing.T, db *Store) {
-		ctx := context.Background()
-		u, _ := owner(t, db, "a@example.com")
-		token, err := db.Instances.CreateJoinToken(ctx, u.ID, time.Minute)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ok, codes := together(t, 10, func(int) error {
-			got, err := db.Instances.UseJoinToken(ctx, token)
-			if err == nil && got != u.ID {
-				return fmt.Errorf("owner %s", got)
-			}
-			return err
-		})
-		if ok != 1 || codes[beeos.InvalidToken] != 9 {
-			t.Errorf("%d got in, the others %v", ok, codes)
-		}
-		late, err := db.Instances.CreateJoinToken(ctx, u.ID, -time.Second)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = db.Instances.UseJoinToken(ctx, late)
-		wantCode(t, err, beeos.InvalidToken, "ask for a new one")
-
-		token, err = db.Instances.CreateJoinToken(ctx, u.ID, time.Minute)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := db.People.DisableUser(ctx, u.ID, time.Now()); err != nil {
-			t.Fatal(err)
-		}
-		_, err = db.Instances.UseJoinToken(ctx, token)
-		wantCode(t, err, beeos.InvalidToken)
 	})
 }

@@ -1,4 +1,4 @@
-package store
+package people_test
 
 import (
 	"errors"
@@ -10,27 +10,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/store"
 	"github.com/beeos/beeos/internal/store/database"
 	"github.com/beeos/beeos/internal/store/people"
+	"github.com/beeos/beeos/internal/store/storetest"
 )
-
-// fillPeople puts something into every table of how people get in.
-func fillPeople(t *testing.T, db *Store, u beeos.User) {
-	t.Helper()
-	ctx := t.Context()
-	_, _, identity := db.People.LinkIdentity(ctx, people.Identity{Issuer: "https://id.example", Subject: "s", Email: u.Email}, beeos.User{}, database.Now())
-	err := errors.Join(identity,
-		db.People.CreateLogin(ctx, people.Login{ID: "l", UserID: u.ID, CreatedAt: database.Now(), SeenAt: database.Now(), ExpiresAt: database.Now()}, hashOf("l")),
-		db.People.CreateLink(ctx, people.Link{ID: "i", Kind: people.InviteLink, Email: "x@example.com", Admin: true, CreatedAt: database.Now(), ExpiresAt: database.Now()}, hashOf("i")),
-		db.People.CountAttempt(ctx, []*people.Attempt{{Hash: hashOf("account"), Wait: never}}, database.Now()))
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 func never(int) time.Duration { return 0 }
 
-func person(t *testing.T, db *Store, email, password string, admin bool) beeos.User {
+func person(t *testing.T, db *store.Store, email, password string, admin bool) beeos.User {
 	t.Helper()
 	u := beeos.User{ID: beeos.NewID(), Email: email, Name: "P", PasswordHash: password, Admin: admin, CreatedAt: database.Now()}
 	if err := db.People.CreateUser(t.Context(), u); err != nil {
@@ -40,35 +28,35 @@ func person(t *testing.T, db *Store, email, password string, admin bool) beeos.U
 }
 
 func TestLogins(t *testing.T) {
-	each(t, func(t *testing.T, db *Store) {
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		ctx := t.Context()
 		ann := person(t, db, "ann@example.com", "h", false)
 		at := database.Now()
 		one := people.Login{ID: "l1", UserID: ann.ID, Method: "password", Address: "10.0.0.1", Device: "Firefox", CreatedAt: at, SeenAt: at, ExpiresAt: at.Add(time.Hour)}
 		two := people.Login{ID: "l2", UserID: ann.ID, CreatedAt: at.Add(time.Second), SeenAt: at, ExpiresAt: at.Add(2 * time.Hour), Device: "x\x00\xff\u202ey"}
-		if err := errors.Join(db.People.CreateLogin(ctx, one, hashOf("1")), db.People.CreateLogin(ctx, two, hashOf("2"))); err != nil {
+		if err := errors.Join(db.People.CreateLogin(ctx, one, storetest.HashOf("1")), db.People.CreateLogin(ctx, two, storetest.HashOf("2"))); err != nil {
 			t.Fatal(err)
 		}
 		two.Device = "xy"
-		got, u, err := db.People.GetLogin(ctx, hashOf("1"), at)
+		got, u, err := db.People.GetLogin(ctx, storetest.HashOf("1"), at)
 		if diff := cmp.Diff(one, got); diff != "" || err != nil || u.ID != ann.ID {
 			t.Errorf("%v %v\n%s", u, err, diff)
 		}
-		_, _, err = db.People.GetLogin(ctx, hashOf("1"), at.Add(time.Hour))
-		wantCode(t, err, beeos.NotFound)
+		_, _, err = db.People.GetLogin(ctx, storetest.HashOf("1"), at.Add(time.Hour))
+		storetest.WantCode(t, err, beeos.NotFound)
 		list, err := db.People.ListLogins(ctx, ann.ID, at)
 		if diff := cmp.Diff([]people.Login{two, one}, list); diff != "" || err != nil {
 			t.Errorf("%v\n%s", err, diff)
 		}
-		if err := db.People.TouchLogin(ctx, hashOf("1"), at.Add(time.Minute), at.Add(3*time.Hour)); err != nil {
+		if err := db.People.TouchLogin(ctx, storetest.HashOf("1"), at.Add(time.Minute), at.Add(3*time.Hour)); err != nil {
 			t.Fatal(err)
 		}
-		if got, _, err := db.People.GetLogin(ctx, hashOf("1"), at.Add(2*time.Hour)); err != nil || !got.SeenAt.Equal(at.Add(time.Minute)) {
+		if got, _, err := db.People.GetLogin(ctx, storetest.HashOf("1"), at.Add(2*time.Hour)); err != nil || !got.SeenAt.Equal(at.Add(time.Minute)) {
 			t.Errorf("touched: %+v, %v", got, err)
 		}
-		wantCode(t, db.People.EndLoginByID(ctx, "somebody else", "l1"), beeos.NotFound)
-		wantCode(t, db.People.EndLoginByID(ctx, ann.ID, "zero\x00"), beeos.NotFound)
-		if err := errors.Join(db.People.EndLoginByID(ctx, ann.ID, "l1"), db.People.EndLogin(ctx, hashOf("1"))); err != nil {
+		storetest.WantCode(t, db.People.EndLoginByID(ctx, "somebody else", "l1"), beeos.NotFound)
+		storetest.WantCode(t, db.People.EndLoginByID(ctx, ann.ID, "zero\x00"), beeos.NotFound)
+		if err := errors.Join(db.People.EndLoginByID(ctx, ann.ID, "l1"), db.People.EndLogin(ctx, storetest.HashOf("1"))); err != nil {
 			t.Fatal(err)
 		}
 		if list, err := db.People.ListLogins(ctx, ann.ID, at); len(list) != 1 || err != nil {
@@ -84,11 +72,11 @@ func TestLogins(t *testing.T) {
 }
 
 func TestLinksReplaceEachOther(t *testing.T) {
-	each(t, func(t *testing.T, db *Store) {
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		ctx, at := t.Context(), database.Now()
 		make := func(id string, kind people.LinkKind, email, user string) {
 			t.Helper()
-			if err := db.People.CreateLink(ctx, people.Link{ID: id, Kind: kind, Email: email, UserID: user, CreatedAt: at, ExpiresAt: at.Add(time.Hour)}, hashOf(id)); err != nil {
+			if err := db.People.CreateLink(ctx, people.Link{ID: id, Kind: kind, Email: email, UserID: user, CreatedAt: at, ExpiresAt: at.Add(time.Hour)}, storetest.HashOf(id)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -99,12 +87,12 @@ func TestLinksReplaceEachOther(t *testing.T) {
 		make("bob", people.InviteLink, "bob@example.com", "")
 		make("reset", people.ResetLink, "ann@example.com", "u1")
 		for id, alive := range map[string]bool{"setup1": false, "setup2": true, "ann1": false, "ann2": true, "bob": true, "reset": true, "never": false} {
-			if _, err := db.People.LinkByHash(ctx, hashOf(id), at); (err == nil) != alive {
+			if _, err := db.People.LinkByHash(ctx, storetest.HashOf(id), at); (err == nil) != alive {
 				t.Errorf("%s: %v", id, err)
 			}
 		}
-		_, err := db.People.LinkByHash(ctx, hashOf("bob"), at.Add(time.Hour))
-		wantCode(t, err, beeos.NotFound, "ask for a new one")
+		_, err := db.People.LinkByHash(ctx, storetest.HashOf("bob"), at.Add(time.Hour))
+		storetest.WantCode(t, err, beeos.NotFound, "ask for a new one")
 		open, err := db.People.Invitations(ctx, at)
 		if len(open) != 2 || err != nil {
 			t.Fatalf("%v, %v", open, err)
@@ -112,13 +100,13 @@ func TestLinksReplaceEachOther(t *testing.T) {
 		if err := db.People.DropInvitation(ctx, "bob"); err != nil {
 			t.Fatal(err)
 		}
-		wantCode(t, db.People.DropInvitation(ctx, "bob"), beeos.NotFound)
-		wantCode(t, db.People.DropInvitation(ctx, "setup2"), beeos.NotFound)
+		storetest.WantCode(t, db.People.DropInvitation(ctx, "bob"), beeos.NotFound)
+		storetest.WantCode(t, db.People.DropInvitation(ctx, "setup2"), beeos.NotFound)
 	})
 }
 
 func TestLinkIsUsedOnce(t *testing.T) {
-	each(t, func(t *testing.T, db *Store) {
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		ctx, at := t.Context(), database.Now()
 		ann := person(t, db, "ann@example.com", "", false)
 		for _, kind := range []people.LinkKind{people.SetupLink, people.InviteLink, people.ResetLink} {
@@ -129,11 +117,11 @@ func TestLinkIsUsedOnce(t *testing.T) {
 			case people.ResetLink:
 				l.UserID = ann.ID
 			}
-			if err := db.People.CreateLink(ctx, l, hashOf(l.ID)); err != nil {
+			if err := db.People.CreateLink(ctx, l, storetest.HashOf(l.ID)); err != nil {
 				t.Fatal(err)
 			}
-			ok, codes := together(t, 8, func(int) error {
-				_, _, err := db.People.AcceptLink(ctx, hashOf(l.ID), beeos.User{ID: beeos.NewID(), Email: "first@example.com", PasswordHash: "h"}, at)
+			ok, codes := storetest.Together(t, 8, func(int) error {
+				_, _, err := db.People.AcceptLink(ctx, storetest.HashOf(l.ID), beeos.User{ID: beeos.NewID(), Email: "first@example.com", PasswordHash: "h"}, at)
 				return err
 			})
 			if ok != 1 || codes[beeos.NotFound] != 7 {
@@ -149,17 +137,17 @@ func TestLinkIsUsedOnce(t *testing.T) {
 
 // Two servers that start at once may both have made a setup link.
 func TestTwoSetupLinksMakeOneAdmin(t *testing.T) {
-	each(t, func(t *testing.T, db *Store) {
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		ctx, at := t.Context(), database.Now()
 		for _, id := range []string{"a", "b"} {
-			_, err := db.Exec("INSERT INTO links (hash, "+people.LinkColumns+") VALUES ($1, $2, 'setup', '', '', TRUE, '', 0, $3)", hashOf(id), id, database.Micros(at.Add(time.Hour)))
+			_, err := db.Exec("INSERT INTO links (hash, "+people.LinkColumns+") VALUES ($1, $2, 'setup', '', '', TRUE, '', 0, $3)", storetest.HashOf(id), id, database.Micros(at.Add(time.Hour)))
 			if err != nil {
 				t.Fatal(err)
 			}
 		}
-		ok, codes := together(t, 2, func(i int) error {
+		ok, codes := storetest.Together(t, 2, func(i int) error {
 			id := string(rune('a' + i))
-			_, _, err := db.People.AcceptLink(ctx, hashOf(id), beeos.User{ID: beeos.NewID(), Email: id + "@example.com", PasswordHash: "h"}, at)
+			_, _, err := db.People.AcceptLink(ctx, storetest.HashOf(id), beeos.User{ID: beeos.NewID(), Email: id + "@example.com", PasswordHash: "h"}, at)
 			return err
 		})
 		if ok != 1 || codes[beeos.NotFound] != 1 {
@@ -169,40 +157,40 @@ func TestTwoSetupLinksMakeOneAdmin(t *testing.T) {
 }
 
 func TestAcceptLink(t *testing.T) {
-	each(t, func(t *testing.T, db *Store) {
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		ctx, at := t.Context(), database.Now()
 		make := func(l people.Link) {
 			t.Helper()
 			l.CreatedAt, l.ExpiresAt = at, at.Add(time.Hour)
-			if err := db.People.CreateLink(ctx, l, hashOf(l.ID)); err != nil {
+			if err := db.People.CreateLink(ctx, l, storetest.HashOf(l.ID)); err != nil {
 				t.Fatal(err)
 			}
 		}
 		accept := func(id, email string) (beeos.User, error) {
-			u, _, err := db.People.AcceptLink(ctx, hashOf(id), beeos.User{ID: beeos.NewID(), Name: "N", Email: email, PasswordHash: "h"}, at)
+			u, _, err := db.People.AcceptLink(ctx, storetest.HashOf(id), beeos.User{ID: beeos.NewID(), Name: "N", Email: email, PasswordHash: "h"}, at)
 			return u, err
 		}
 		demo := person(t, db, "dev@localhost", "", true)
 		person(t, db, "other@example.com", "", false)
 		make(people.Link{ID: "s", Kind: people.SetupLink, UserID: demo.ID})
 		_, err := accept("s", "other@example.com")
-		wantCode(t, err, beeos.Conflict)
+		storetest.WantCode(t, err, beeos.Conflict)
 		_, err = accept("s", "bad\x00@example.com")
-		wantCode(t, err, beeos.InvalidParam)
+		storetest.WantCode(t, err, beeos.InvalidParam)
 		u, err := accept("s", "Me@example.com") // a failure has not used it up
 		if err != nil || u.ID != demo.ID || !u.Admin || u.Email != "me@example.com" {
 			t.Fatalf("%+v, %v", u, err)
 		}
 		make(people.Link{ID: "late", Kind: people.SetupLink})
 		_, err = accept("late", "robber@example.com")
-		wantCode(t, err, beeos.NotFound)
+		storetest.WantCode(t, err, beeos.NotFound)
 
 		make(people.Link{ID: "i", Kind: people.InviteLink, Email: "bob@example.com", Admin: true})
 		bob, err := accept("i", "someone@else.com")
 		if err != nil || bob.Email != "bob@example.com" || !bob.Admin {
 			t.Fatalf("%+v, %v", bob, err)
 		}
-		if err := db.People.CreateLogin(ctx, people.Login{ID: "l", UserID: bob.ID, CreatedAt: at, ExpiresAt: at.Add(time.Hour)}, hashOf("l")); err != nil {
+		if err := db.People.CreateLogin(ctx, people.Login{ID: "l", UserID: bob.ID, CreatedAt: at, ExpiresAt: at.Add(time.Hour)}, storetest.HashOf("l")); err != nil {
 			t.Fatal(err)
 		}
 		make(people.Link{ID: "r", Kind: people.ResetLink, UserID: bob.ID})
@@ -217,16 +205,16 @@ func TestAcceptLink(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = accept("r2", "")
-		wantCode(t, err, beeos.NotFound)
+		storetest.WantCode(t, err, beeos.NotFound)
 	})
 }
 
 func TestLastAdminStays(t *testing.T) {
-	each(t, func(t *testing.T, db *Store) {
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		ctx := t.Context()
 		ann, bob := person(t, db, "ann@example.com", "h", true), person(t, db, "bob@example.com", "h", true)
 		person(t, db, "key@example.com", "", true) // an admin who cannot sign in is none
-		ok, codes := together(t, 2, func(i int) error {
+		ok, codes := storetest.Together(t, 2, func(i int) error {
 			return db.People.Lock(ctx, []string{ann.ID, bob.ID}[i], database.Now())
 		})
 		if ok != 1 || codes[beeos.Conflict] != 1 {
@@ -240,12 +228,12 @@ func TestLastAdminStays(t *testing.T) {
 		if err := db.People.SetAdmin(ctx, ann.ID, false); err != nil {
 			t.Fatal(err)
 		}
-		wantCode(t, db.People.SetAdmin(ctx, bob.ID, false), beeos.Conflict, "make somebody else an admin")
-		wantCode(t, db.People.Lock(ctx, bob.ID, database.Now()), beeos.Conflict)
-		wantCode(t, db.People.SetAdmin(ctx, "nobody", true), beeos.NotFound)
-		wantCode(t, db.People.Lock(ctx, "nobody", database.Now()), beeos.NotFound)
-		wantCode(t, db.People.RenameUser(ctx, "nobody", "N"), beeos.NotFound)
-		wantCode(t, db.People.RenameUser(ctx, ann.ID, "a\x00"), beeos.InvalidParam)
+		storetest.WantCode(t, db.People.SetAdmin(ctx, bob.ID, false), beeos.Conflict, "make somebody else an admin")
+		storetest.WantCode(t, db.People.Lock(ctx, bob.ID, database.Now()), beeos.Conflict)
+		storetest.WantCode(t, db.People.SetAdmin(ctx, "nobody", true), beeos.NotFound)
+		storetest.WantCode(t, db.People.Lock(ctx, "nobody", database.Now()), beeos.NotFound)
+		storetest.WantCode(t, db.People.RenameUser(ctx, "nobody", "N"), beeos.NotFound)
+		storetest.WantCode(t, db.People.RenameUser(ctx, ann.ID, "a\x00"), beeos.InvalidParam)
 		if err := db.People.RenameUser(ctx, ann.ID, "Ann B."); err != nil {
 			t.Fatal(err)
 		}
@@ -256,19 +244,19 @@ func TestLastAdminStays(t *testing.T) {
 }
 
 func TestFailuresMakeWait(t *testing.T) {
-	each(t, func(t *testing.T, db *Store) {
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		ctx, at := t.Context(), database.Now()
 		try := func(at time.Time) (int, error) {
-			a := &people.Attempt{Hash: hashOf("ann"), Wait: func(n int) time.Duration {
+			a := &people.Attempt{Hash: storetest.HashOf("ann"), Wait: func(n int) time.Duration {
 				if n < 3 {
 					return 0
 				}
 				return time.Duration(n) * time.Second
 			}}
-			err := db.People.CountAttempt(ctx, []*people.Attempt{a, {Hash: hashOf("10.0.0.1"), Wait: never}}, at)
+			err := db.People.CountAttempt(ctx, []*people.Attempt{a, {Hash: storetest.HashOf("10.0.0.1"), Wait: never}}, at)
 			return a.Failures, err
 		}
-		ok, codes := together(t, 10, func(int) error {
+		ok, codes := storetest.Together(t, 10, func(int) error {
 			_, err := try(at)
 			return err
 		})
@@ -276,14 +264,14 @@ func TestFailuresMakeWait(t *testing.T) {
 			t.Errorf("%d tries at once, %v", ok, codes)
 		}
 		_, err := try(at.Add(2 * time.Second))
-		wantCode(t, err, beeos.RateLimited, "wait")
+		storetest.WantCode(t, err, beeos.RateLimited, "wait")
 		if e := beeos.Public(err); e.RetryAfter != time.Second {
 			t.Errorf("wait %s", e.RetryAfter)
 		}
 		if n, err := try(at.Add(3 * time.Second)); err != nil || n != 4 {
 			t.Errorf("after the wait: %d, %v", n, err)
 		}
-		if err := db.People.ForgiveAttempt(ctx, []*people.Attempt{{Hash: hashOf("ann")}}); err != nil {
+		if err := db.People.ForgiveAttempt(ctx, []*people.Attempt{{Hash: storetest.HashOf("ann")}}); err != nil {
 			t.Fatal(err)
 		}
 		if n, err := try(at.Add(3 * time.Second)); err != nil || n != 4 {
@@ -292,7 +280,7 @@ func TestFailuresMakeWait(t *testing.T) {
 		if n, err := try(at.Add(3*time.Second + people.FailuresFor)); err != nil || n != 1 {
 			t.Errorf("after a long time: %d, %v", n, err)
 		}
-		if err := db.People.ForgetFailures(ctx, hashOf("ann")); err != nil {
+		if err := db.People.ForgetFailures(ctx, storetest.HashOf("ann")); err != nil {
 			t.Fatal(err)
 		}
 		if n, err := try(at); err != nil || n != 1 {
@@ -302,7 +290,7 @@ func TestFailuresMakeWait(t *testing.T) {
 }
 
 func TestIdentities(t *testing.T) {
-	each(t, func(t *testing.T, db *Store) {
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		ctx, at := t.Context(), database.Now()
 		ann := person(t, db, "ann@example.com", "", true)
 		id := people.Identity{Issuer: "https://id.example", Subject: "1", Email: "Ann@example.com"}
@@ -321,22 +309,22 @@ func TestIdentities(t *testing.T) {
 		}
 		for _, subject := range []string{"2", "zero\x00"} {
 			_, err = db.People.UserByIdentity(ctx, id.Issuer, subject)
-			wantCode(t, err, beeos.NotFound)
+			storetest.WantCode(t, err, beeos.NotFound)
 		}
 		_, _, err = db.People.LinkIdentity(ctx, people.Identity{Issuer: id.Issuer, Subject: "2", Email: "ann@example.com"}, beeos.User{}, at)
-		wantCode(t, err, beeos.Conflict, "ask an admin")
+		storetest.WantCode(t, err, beeos.Conflict, "ask an admin")
 		bob := people.Identity{Issuer: id.Issuer, Subject: "3", Email: "bob@example.com"}
 		_, _, err = db.People.LinkIdentity(ctx, bob, beeos.User{ID: "b"}, at)
-		wantCode(t, err, beeos.NotFound)
-		if err := db.People.CreateLink(ctx, people.Link{ID: "i", Kind: people.InviteLink, Email: "bob@example.com", Admin: true, CreatedAt: at, ExpiresAt: at.Add(time.Hour)}, hashOf("i")); err != nil {
+		storetest.WantCode(t, err, beeos.NotFound)
+		if err := db.People.CreateLink(ctx, people.Link{ID: "i", Kind: people.InviteLink, Email: "bob@example.com", Admin: true, CreatedAt: at, ExpiresAt: at.Add(time.Hour)}, storetest.HashOf("i")); err != nil {
 			t.Fatal(err)
 		}
 		u, invited, err = db.People.LinkIdentity(ctx, bob, beeos.User{ID: "b", Name: "Bob"}, at)
 		if err != nil || !invited || !u.Admin || u.ID != "b" {
 			t.Errorf("%v, %v, %v", u, invited, err)
 		}
-		_, err = db.People.LinkByHash(ctx, hashOf("i"), at)
-		wantCode(t, err, beeos.NotFound)
+		_, err = db.People.LinkByHash(ctx, storetest.HashOf("i"), at)
+		storetest.WantCode(t, err, beeos.NotFound)
 		if list, err := db.People.Identities(ctx, ann.ID); len(list) != 1 || list[0].Email != "ann@example.com" || err != nil {
 			t.Errorf("%v, %v", list, err)
 		}
@@ -346,11 +334,11 @@ func TestIdentities(t *testing.T) {
 // TestOneIdentityPerIssuer: of several accounts of a provider that come with one
 // address at once, one becomes the person's.
 func TestOneIdentityPerIssuer(t *testing.T) {
-	each(t, func(t *testing.T, db *Store) {
-		u, _ := owner(t, db, "a@example.com")
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		u, _ := storetest.Owner(t, db, "a@example.com")
 		for round := range 20 { // the first ones open connections
 			issuer := fmt.Sprintf("https://id%d.example", round)
-			ok, codes := together(t, 8, func(i int) error {
+			ok, codes := storetest.Together(t, 8, func(i int) error {
 				_, _, err := db.People.LinkIdentity(t.Context(), people.Identity{Issuer: issuer, Subject: strconv.Itoa(i), Email: u.Email}, beeos.User{}, database.Now())
 				return err
 			})

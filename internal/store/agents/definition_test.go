@@ -1,4 +1,4 @@
-package store
+package agents_test
 
 import (
 	"encoding/json"
@@ -8,43 +8,27 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/store"
 	"github.com/beeos/beeos/internal/store/agents"
+	"github.com/beeos/beeos/internal/store/storetest"
 )
 
-// rawDefinition has JSON in every place that an agent can put it, with all
-// that json.Marshal would change.
-func rawDefinition() beeos.Definition {
-	raw := func(s string) json.RawMessage { return json.RawMessage(s) }
-	text, no := "<text>", false
-	object := raw("{ \"type\" : \"object\",\n\t\"z\": 1.0, \"a\": \"<&>\u2028\\u0041\\u0000\", \"n\": 1e400 }")
-	return beeos.Definition{
-		Name: "raw", Description: "say \"hi\" <b>", DeliveryMode: beeos.DeliverPush, Redelivery: beeos.RedeliverAlways, Lane: beeos.LaneSession,
-		Capabilities: raw(`{ "streaming" : true }`),
-		Skills: []beeos.Skill{
-			{Name: "one", InputSchema: object, OutputSchema: object, Annotations: raw("{ }"), Icons: raw("[ ]"), Execution: raw(`{ "x":1 }`), Meta: raw(`{"k" :null}`), ExposeAsTool: &no, Tags: []string{"t"}},
-			{Name: "two"},
-		},
-		Resources: []beeos.Resource{{URI: "file:///a", Name: "a", Text: &text, Annotations: raw(`{ "priority": 0.50 }`), Icons: raw("[ ]"), Meta: raw("{ }")}},
-		Prompts:   []beeos.Prompt{{Name: "p", Arguments: []beeos.PromptArgument{{Name: "x", Required: true}}, Messages: raw("[ {} ]"), Icons: raw("[ ]"), Meta: raw("{ }")}},
-	}
-}
-
 func TestRawJSONStaysByteForByte(t *testing.T) {
-	each(t, func(t *testing.T, db *Store) {
-		_, inst := owner(t, db, "a@example.com")
-		def := rawDefinition()
-		id := sync(t, db, inst, def).IDs()["raw"]
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		_, inst := storetest.Owner(t, db, "a@example.com")
+		def := storetest.RawDefinition()
+		id := storetest.Sync(t, db, inst, def).IDs()["raw"]
 		a, err := db.Agents.Get(t.Context(), id)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(rawDefinition(), a.Definition); diff != "" {
+		if diff := cmp.Diff(storetest.RawDefinition(), a.Definition); diff != "" {
 			t.Error(diff)
 		}
-		if diff := cmp.Diff(rawDefinition(), def); diff != "" {
+		if diff := cmp.Diff(storetest.RawDefinition(), def); diff != "" {
 			t.Errorf("the caller's definition changed\n%s", diff)
 		}
-		wantSync(t, sync(t, db, inst, def), "", "", "", "raw")
+		wantSync(t, storetest.Sync(t, db, inst, def), "", "", "", "raw")
 	})
 }
 
@@ -56,7 +40,7 @@ func TestSilentJSONIsDropped(t *testing.T) {
 }
 
 func TestValidateDefinition(t *testing.T) {
-	if err := agents.ValidateDefinition(rawDefinition()); err != nil {
+	if err := agents.ValidateDefinition(storetest.RawDefinition()); err != nil {
 		t.Fatal(err)
 	}
 	raw := func(s string) json.RawMessage { return json.RawMessage(s) }
@@ -111,6 +95,6 @@ func TestValidateDefinition(t *testing.T) {
 	} {
 		d := beeos.Definition{Name: "a"}
 		tt.change(&d)
-		wantCode(t, agents.ValidateDefinition(d), beeos.InvalidBody, tt.want)
+		storetest.WantCode(t, agents.ValidateDefinition(d), beeos.InvalidBody, tt.want)
 	}
 }

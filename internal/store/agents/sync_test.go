@@ -1,4 +1,4 @@
-package store
+package agents_test
 
 import (
 	"context"
@@ -11,7 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/store"
 	"github.com/beeos/beeos/internal/store/agents"
+	"github.com/beeos/beeos/internal/store/storetest"
 )
 
 func names(list []agents.SyncedAgent) []string {
@@ -23,15 +25,6 @@ func names(list []agents.SyncedAgent) []string {
 	return out
 }
 
-func sync(t *testing.T, db *Store, inst beeos.Instance, defs ...beeos.Definition) agents.SyncResult {
-	t.Helper()
-	r, err := db.Agents.Sync(t.Context(), inst, defs)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
-}
-
 func wantSync(t *testing.T, r agents.SyncResult, created, updated, deactivated, unchanged string) {
 	t.Helper()
 	got := fmt.Sprint(names(r.Created), names(r.Updated), names(r.Deactivated), names(r.Unchanged))
@@ -41,12 +34,12 @@ func wantSync(t *testing.T, r agents.SyncResult, created, updated, deactivated, 
 }
 
 func TestSyncIsDeclarative(t *testing.T) {
-	each(t, func(t *testing.T, db *Store) {
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		ctx := t.Context()
-		_, inst := owner(t, db, "a@example.com")
+		_, inst := storetest.Owner(t, db, "a@example.com")
 		a, b := beeos.Definition{Name: "A gent", TimeoutMS: 1500}, beeos.Definition{Name: "b"}
 
-		r := sync(t, db, inst, a, b)
+		r := storetest.Sync(t, db, inst, a, b)
 		wantSync(t, r, "A gent b", "", "", "")
 		ids := r.IDs()
 		if !strings.HasPrefix(ids["b"], "agent_") || len(ids["b"]) != 22 || strings.ToLower(ids["b"]) != ids["b"] {
@@ -65,9 +58,9 @@ func TestSyncIsDeclarative(t *testing.T) {
 			t.Error(diff)
 		}
 
-		wantSync(t, sync(t, db, inst, b, a), "", "", "", "A gent b")
+		wantSync(t, storetest.Sync(t, db, inst, b, a), "", "", "", "A gent b")
 		a.Description = "now with words"
-		r = sync(t, db, inst, a)
+		r = storetest.Sync(t, db, inst, a)
 		wantSync(t, r, "", "A gent", "b", "")
 		if r.Updated[0].ID != ids["A gent"] || r.Deactivated[0] != (agents.SyncedAgent{ID: ids["b"], Name: "b", Slug: "b"}) {
 			t.Errorf("ids changed: %+v", r)
@@ -79,9 +72,9 @@ func TestSyncIsDeclarative(t *testing.T) {
 		if gone, err := db.Agents.Get(ctx, ids["b"]); err != nil || gone.Active {
 			t.Errorf("b is still active: %+v, %v", gone, err)
 		}
-		wantSync(t, sync(t, db, inst, a, b), "", "b", "", "A gent")
-		wantSync(t, sync(t, db, inst), "", "", "A gent b", "")
-		text, _ := json.Marshal(sync(t, db, inst))
+		wantSync(t, storetest.Sync(t, db, inst, a, b), "", "b", "", "A gent")
+		wantSync(t, storetest.Sync(t, db, inst), "", "", "A gent b", "")
+		text, _ := json.Marshal(storetest.Sync(t, db, inst))
 		if string(text) != `{"created":[],"updated":[],"deactivated":[],"unchanged":[]}` {
 			t.Errorf("wire form %s", text)
 		}
@@ -89,10 +82,10 @@ func TestSyncIsDeclarative(t *testing.T) {
 }
 
 func TestSyncLeavesTheOwnersSettings(t *testing.T) {
-	each(t, func(t *testing.T, db *Store) {
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		ctx := t.Context()
-		_, inst := owner(t, db, "a@example.com")
-		id := sync(t, db, inst, beeos.Definition{Name: "a"}).IDs()["a"]
+		_, inst := storetest.Owner(t, db, "a@example.com")
+		id := storetest.Sync(t, db, inst, beeos.Definition{Name: "a"}).IDs()["a"]
 		public, off, limit := beeos.VisiblePublic, false, 7
 		before, err := db.Agents.Get(ctx, id)
 		if err != nil {
@@ -105,7 +98,7 @@ func TestSyncLeavesTheOwnersSettings(t *testing.T) {
 		if patched.Fingerprint == before.Fingerprint {
 			t.Error("the fingerprint did not change with the settings")
 		}
-		sync(t, db, inst, beeos.Definition{Name: "a", Version: "2"})
+		storetest.Sync(t, db, inst, beeos.Definition{Name: "a", Version: "2"})
 		a, err := db.Agents.Get(ctx, id)
 		if err != nil || a.Visibility != public || a.MCPEnabled || a.SelfTool || a.RateLimit != limit || a.Definition.Version != "2" {
 			t.Errorf("%+v, %v", a, err)
@@ -113,37 +106,37 @@ func TestSyncLeavesTheOwnersSettings(t *testing.T) {
 		odd, low := beeos.Visibility("odd"), -1
 		for _, p := range []agents.Patch{{Visibility: &odd}, {RateLimit: &low}} {
 			_, err = db.Agents.Update(ctx, id, p)
-			wantCode(t, err, beeos.InvalidParam)
+			storetest.WantCode(t, err, beeos.InvalidParam)
 		}
 		_, err = db.Agents.Update(ctx, "nothing", agents.Patch{MCPEnabled: &off})
-		wantCode(t, err, beeos.AgentNotFound)
+		storetest.WantCode(t, err, beeos.AgentNotFound)
 	})
 }
 
 func TestAgentIsActiveWhileAnyInstanceDeclaresIt(t *testing.T) {
-	each(t, func(t *testing.T, db *Store) {
-		u, one := owner(t, db, "a@example.com")
-		two := instance(t, db, u)
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		u, one := storetest.Owner(t, db, "a@example.com")
+		two := storetest.Instance(t, db, u)
 		def := beeos.Definition{Name: "a"}
-		id := sync(t, db, one, def).IDs()["a"]
-		wantSync(t, sync(t, db, two, def), "", "", "", "a")
+		id := storetest.Sync(t, db, one, def).IDs()["a"]
+		wantSync(t, storetest.Sync(t, db, two, def), "", "", "", "a")
 		if a, err := db.Agents.Get(t.Context(), id); err != nil || a.InstanceID != two.ID {
 			t.Errorf("synced last by %v, %v", a, err)
 		}
-		wantSync(t, sync(t, db, one), "", "", "", "")
-		wantSync(t, sync(t, db, two), "", "", "a", "")
-		_, stranger := owner(t, db, "b@example.com")
-		if other := sync(t, db, stranger, def).IDs()["a"]; other == id {
+		wantSync(t, storetest.Sync(t, db, one), "", "", "", "")
+		wantSync(t, storetest.Sync(t, db, two), "", "", "a", "")
+		_, stranger := storetest.Owner(t, db, "b@example.com")
+		if other := storetest.Sync(t, db, stranger, def).IDs()["a"]; other == id {
 			t.Error("two owners share an agent")
 		}
 	})
 }
 
 func TestSyncRefusesAndChangesNothing(t *testing.T) {
-	each(t, func(t *testing.T, db *Store) {
-		_, inst := owner(t, db, "a@example.com")
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		_, inst := storetest.Owner(t, db, "a@example.com")
 		good := beeos.Definition{Name: "good", DeliveryMode: beeos.DeliverQueue}
-		id := sync(t, db, inst, good).IDs()["good"]
+		id := storetest.Sync(t, db, inst, good).IDs()["good"]
 		for _, tt := range []struct {
 			name string
 			defs []beeos.Definition
@@ -157,9 +150,9 @@ func TestSyncRefusesAndChangesNothing(t *testing.T) {
 			{"own id as skill", []beeos.Definition{{Name: "good", Skills: []beeos.Skill{{Name: id}}}}, beeos.InvalidBody, "name of the agent itself"},
 		} {
 			_, err := db.Agents.Sync(t.Context(), inst, tt.defs)
-			wantCode(t, err, tt.code, tt.want)
+			storetest.WantCode(t, err, tt.code, tt.want)
 		}
-		wantSync(t, sync(t, db, inst, beeos.Definition{Name: "good"}), "", "", "", "good") // no mode: as before
+		wantSync(t, storetest.Sync(t, db, inst, beeos.Definition{Name: "good"}), "", "", "", "good") // no mode: as before
 		if _, total, err := db.Agents.List(t.Context(), agents.Filter{}); err != nil || total != 1 {
 			t.Errorf("%d agents, %v", total, err)
 		}
@@ -167,14 +160,14 @@ func TestSyncRefusesAndChangesNothing(t *testing.T) {
 }
 
 func TestSlugsAreUniquePerOwner(t *testing.T) {
-	each(t, func(t *testing.T, db *Store) {
-		_, inst := owner(t, db, "a@example.com")
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		_, inst := storetest.Owner(t, db, "a@example.com")
 		var defs []beeos.Definition
 		for _, n := range []string{"My Bot", "my bot", "my-bot", "助手", "機器人", strings.Repeat("long name-", 9)} {
 			defs = append(defs, beeos.Definition{Name: n})
 		}
 		seen := map[string]bool{}
-		for _, a := range sync(t, db, inst, defs...).Created {
+		for _, a := range storetest.Sync(t, db, inst, defs...).Created {
 			if seen[a.Slug] || a.Slug == "" || len(a.Slug) > agents.MaxSlug+5 {
 				t.Errorf("slug %q of %q", a.Slug, a.Name)
 			}
@@ -189,14 +182,14 @@ func TestSlugsAreUniquePerOwner(t *testing.T) {
 // Many instances of one owner declare overlapping sets at once: each name
 // must end as one agent, declared by all.
 func TestSyncRaces(t *testing.T) {
-	each(t, func(t *testing.T, db *Store) {
-		u, _ := owner(t, db, "a@example.com")
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		u, _ := storetest.Owner(t, db, "a@example.com")
 		insts := make([]beeos.Instance, 10)
 		for i := range insts {
-			insts[i] = instance(t, db, u)
+			insts[i] = storetest.Instance(t, db, u)
 		}
 		results := make([]agents.SyncResult, len(insts))
-		ok, codes := together(t, len(insts), func(i int) (err error) {
+		ok, codes := storetest.Together(t, len(insts), func(i int) (err error) {
 			defs := []beeos.Definition{{Name: "a"}, {Name: "b"}, {Name: "c"}}
 			if i%2 == 1 {
 				slices.Reverse(defs)
@@ -221,11 +214,11 @@ func TestSyncRaces(t *testing.T) {
 
 // Owner's patches, deletions and syncs at once must not lose each other.
 func TestSyncAgainstPatches(t *testing.T) {
-	each(t, func(t *testing.T, db *Store) {
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		ctx := context.Background()
-		_, inst := owner(t, db, "a@example.com")
-		id := sync(t, db, inst, beeos.Definition{Name: "a"}).IDs()["a"]
-		ok, codes := together(t, 16, func(i int) error {
+		_, inst := storetest.Owner(t, db, "a@example.com")
+		id := storetest.Sync(t, db, inst, beeos.Definition{Name: "a"}).IDs()["a"]
+		ok, codes := storetest.Together(t, 16, func(i int) error {
 			if i%2 == 0 {
 				_, err := db.Agents.Sync(ctx, inst, []beeos.Definition{{Name: "a", Version: fmt.Sprint(i)}})
 				return err
@@ -246,40 +239,40 @@ func TestSyncAgainstPatches(t *testing.T) {
 }
 
 func TestDeleteAgent(t *testing.T) {
-	each(t, func(t *testing.T, db *Store) {
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		ctx := t.Context()
-		u, inst := owner(t, db, "a@example.com")
-		id := sync(t, db, inst, beeos.Definition{Name: "a"}).IDs()["a"]
-		if err := db.Keys.Create(ctx, beeos.Key{ID: "k", Kind: beeos.AgentKey, OwnerID: u.ID, AgentID: id}, hashOf("k")); err != nil {
+		u, inst := storetest.Owner(t, db, "a@example.com")
+		id := storetest.Sync(t, db, inst, beeos.Definition{Name: "a"}).IDs()["a"]
+		if err := db.Keys.Create(ctx, beeos.Key{ID: "k", Kind: beeos.AgentKey, OwnerID: u.ID, AgentID: id}, storetest.HashOf("k")); err != nil {
 			t.Fatal(err)
 		}
 		if err := db.Agents.Delete(ctx, id); err != nil {
 			t.Fatal(err)
 		}
 		_, err := db.Agents.Get(ctx, id)
-		wantCode(t, err, beeos.AgentNotFound)
+		storetest.WantCode(t, err, beeos.AgentNotFound)
 		_, err = db.Agents.GetByName(ctx, u.ID, "a")
-		wantCode(t, err, beeos.AgentNotFound)
-		wantCode(t, db.Agents.Delete(ctx, id), beeos.AgentNotFound)
-		if k, err := db.Keys.GetByHash(ctx, hashOf("k")); err != nil || k.RevokedAt.IsZero() {
+		storetest.WantCode(t, err, beeos.AgentNotFound)
+		storetest.WantCode(t, db.Agents.Delete(ctx, id), beeos.AgentNotFound)
+		if k, err := db.Keys.GetByHash(ctx, storetest.HashOf("k")); err != nil || k.RevokedAt.IsZero() {
 			t.Errorf("its key: %+v, %v", k, err)
 		}
-		if again := sync(t, db, inst, beeos.Definition{Name: "a"}); len(again.Created) != 1 || again.Created[0].ID == id || again.Created[0].Slug != "a" {
+		if again := storetest.Sync(t, db, inst, beeos.Definition{Name: "a"}); len(again.Created) != 1 || again.Created[0].ID == id || again.Created[0].Slug != "a" {
 			t.Errorf("synced again: %+v", again)
 		}
 	})
 }
 
 func TestAgentsFilters(t *testing.T) {
-	each(t, func(t *testing.T, db *Store) {
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		ctx := t.Context()
-		u, one := owner(t, db, "a@example.com")
-		two := instance(t, db, u)
-		_, stranger := owner(t, db, "b@example.com")
-		ids := sync(t, db, one, beeos.Definition{Name: "a"}, beeos.Definition{Name: "b"}, beeos.Definition{Name: "off"}).IDs()
-		sync(t, db, one, beeos.Definition{Name: "a"}, beeos.Definition{Name: "b"})
-		sync(t, db, two, beeos.Definition{Name: "b"}, beeos.Definition{Name: "c"})
-		sync(t, db, stranger, beeos.Definition{Name: "z"})
+		u, one := storetest.Owner(t, db, "a@example.com")
+		two := storetest.Instance(t, db, u)
+		_, stranger := storetest.Owner(t, db, "b@example.com")
+		ids := storetest.Sync(t, db, one, beeos.Definition{Name: "a"}, beeos.Definition{Name: "b"}, beeos.Definition{Name: "off"}).IDs()
+		storetest.Sync(t, db, one, beeos.Definition{Name: "a"}, beeos.Definition{Name: "b"})
+		storetest.Sync(t, db, two, beeos.Definition{Name: "b"}, beeos.Definition{Name: "c"})
+		storetest.Sync(t, db, stranger, beeos.Definition{Name: "z"})
 		public, yes, no := beeos.VisiblePublic, true, false
 		if _, err := db.Agents.Update(ctx, ids["a"], agents.Patch{Visibility: &public, MCPEnabled: &no}); err != nil {
 			t.Fatal(err)

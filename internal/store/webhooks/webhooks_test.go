@@ -1,4 +1,4 @@
-package store
+package webhooks_test
 
 import (
 	"fmt"
@@ -10,47 +10,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/store"
 	"github.com/beeos/beeos/internal/store/database"
+	"github.com/beeos/beeos/internal/store/storetest"
 	"github.com/beeos/beeos/internal/store/webhooks"
 )
 
-func aWebhook(t *testing.T, db *Store, turn, url string) webhooks.Webhook {
-	t.Helper()
-	w := webhooks.Webhook{
-		ID: "wh_" + beeos.NewID(), Turn: turn, Channel: "ch-1", Owner: "user:u", Renderer: "openapi", URL: url,
-		Seen: 1, Status: beeos.TaskQueued, Watching: true, CreatedAt: database.Now(),
-	}
-	kept, err := db.Webhooks.Put(t.Context(), w, 10, func(*webhooks.Webhook) ([]byte, error) { return []byte("sealed"), nil })
-	if err != nil {
-		t.Fatal(err)
-	}
-	return kept
-}
-
-// news makes deliveries of a webhook, in order.
-func news(t *testing.T, db *Store, w webhooks.Webhook, n int) (webhooks.Webhook, []string) {
-	t.Helper()
-	var list []webhooks.Delivery
-	var ids []string
-	for i := range n {
-		list = append(list, webhooks.Delivery{ID: "whd_" + beeos.NewID(), Payload: fmt.Append(nil, i)})
-		ids = append(ids, list[i].ID)
-	}
-	next := w
-	next.Seen++
-	moved, err := db.Webhooks.Advance(t.Context(), w, next, list, database.Now())
-	if err != nil || !moved {
-		t.Fatalf("advance: %v, %v", moved, err)
-	}
-	next.Events += int64(n)
-	return next, ids
-}
-
 func TestWebhookIsMovedOnce(t *testing.T) {
-	each(t, func(t *testing.T, db *Store) {
-		w := aWebhook(t, db, "turn-1", "https://example.com/")
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		w := storetest.Webhook(t, db, "turn-1", "https://example.com/")
 		var won atomic.Int64
-		together(t, 8, func(i int) error {
+		storetest.Together(t, 8, func(i int) error {
 			next := w
 			next.Seen, next.Status = 2, beeos.TaskRunning
 			moved, err := db.Webhooks.Advance(t.Context(), w, next, []webhooks.Delivery{{ID: fmt.Sprint("whd_", i), Payload: []byte("x")}}, database.Now())
@@ -75,15 +45,15 @@ func TestWebhookIsMovedOnce(t *testing.T) {
 // TestDeliveriesHaveOneOwner: many claim at once; each delivery goes to one of
 // them, and the first attempts of a webhook one after the other.
 func TestDeliveriesHaveOneOwner(t *testing.T) {
-	each(t, func(t *testing.T, db *Store) {
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		ctx := t.Context()
 		var first []string
 		for i := range 40 {
-			_, ids := news(t, db, aWebhook(t, db, fmt.Sprint("turn-", i), "https://example.com/"), 2)
+			_, ids := storetest.News(t, db, storetest.Webhook(t, db, fmt.Sprint("turn-", i), "https://example.com/"), 2)
 			first = append(first, ids[0])
 		}
 		claims := make([][]string, 8)
-		together(t, 8, func(i int) error {
+		storetest.Together(t, 8, func(i int) error {
 			for range 3 {
 				list, err := db.Webhooks.ClaimDeliveries(ctx, fmt.Sprint("worker ", i), database.Now(), database.Now().Add(time.Minute), 5)
 				if err != nil {
@@ -114,9 +84,9 @@ func TestDeliveriesHaveOneOwner(t *testing.T) {
 }
 
 func TestDeliveryLease(t *testing.T) {
-	each(t, func(t *testing.T, db *Store) {
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		ctx := t.Context()
-		w, ids := news(t, db, aWebhook(t, db, "turn-1", "https://example.com/"), 1)
+		w, ids := storetest.News(t, db, storetest.Webhook(t, db, "turn-1", "https://example.com/"), 1)
 		claim := func(lease string, at time.Time) []webhooks.Delivery {
 			t.Helper()
 			list, err := db.Webhooks.ClaimDeliveries(ctx, lease, at, at.Add(time.Minute), 5)
@@ -130,7 +100,7 @@ func TestDeliveryLease(t *testing.T) {
 			t.Fatalf("claimed %+v", lost)
 		}
 		_, err := db.Webhooks.RepeatDelivery(ctx, w.ID, ids[0], database.Now())
-		wantCode(t, err, beeos.Conflict)
+		storetest.WantCode(t, err, beeos.Conflict)
 		heir := claim("heir", database.Now().Add(2*time.Minute))
 		if len(heir) != 1 {
 			t.Fatalf("the lease of a dead worker stays: %+v", heir)
@@ -161,17 +131,17 @@ func TestDeliveryLease(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = db.Webhooks.GetDelivery(ctx, w.ID, ids[0])
-		wantCode(t, err, beeos.NotFound)
+		storetest.WantCode(t, err, beeos.NotFound)
 	})
 }
 
 // TestDisabledWhileOthersAreSent: what is under way to a receiver that wants no
 // more is not tried again; that it was taken after all is written down.
 func TestDisabledWhileOthersAreSent(t *testing.T) {
-	each(t, func(t *testing.T, db *Store) {
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		ctx := t.Context()
 		for result, want := range map[webhooks.DeliveryStatus]webhooks.DeliveryStatus{webhooks.DeliveryFailed: webhooks.DeliveryDead, webhooks.DeliverySucceeded: webhooks.DeliverySucceeded} {
-			w, _ := news(t, db, aWebhook(t, db, "turn-"+string(result), "https://example.com/"), 1)
+			w, _ := storetest.News(t, db, storetest.Webhook(t, db, "turn-"+string(result), "https://example.com/"), 1)
 			list, err := db.Webhooks.ClaimDeliveries(ctx, "lease", database.Now(), database.Now().Add(time.Minute), 10)
 			if err != nil || len(list) != 1 {
 				t.Fatalf("claimed %+v, %v", list, err)

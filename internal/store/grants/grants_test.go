@@ -1,4 +1,4 @@
-package store
+package grants_test
 
 import (
 	"context"
@@ -10,31 +10,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/store"
 	"github.com/beeos/beeos/internal/store/database"
 	"github.com/beeos/beeos/internal/store/grants"
+	"github.com/beeos/beeos/internal/store/storetest"
 )
 
-// granted puts a grant, its code and its family into the store.
-func granted(t *testing.T, db *Store, u beeos.User, client string, agents ...string) (grants.Grant, grants.Family) {
-	t.Helper()
-	g := grants.Grant{ID: beeos.NewID(), UserID: u.ID, ClientID: client, ClientName: "App", ClientHost: "app.example", Agents: agents, CreatedAt: database.Now()}
-	c := grants.Code{Hash: hashOf("code " + g.ID), FamilyID: beeos.NewID(), ClientID: client, ExpiresAt: database.Now().Add(time.Minute)}
-	id, err := db.Grants.GrantOAuth(t.Context(), g, c, database.Now().Add(time.Hour))
-	if err != nil {
-		t.Fatal(err)
-	}
-	g.ID = id
-	f, _, spent, err := db.Grants.RedeemOAuth(t.Context(), c.Hash, func(c grants.Code, g grants.Grant) (grants.Family, error) {
-		return grants.Family{ID: c.FamilyID, GrantID: g.ID, UserID: g.UserID, ClientID: c.ClientID, Token: hashOf("t0"), RotatedAt: database.Now(), ExpiresAt: database.Now().Add(time.Hour)}, nil
-	})
-	if err != nil || spent != "" {
-		t.Fatal(spent, err)
-	}
-	return g, f
-}
-
 func TestOAuthKeysRetire(t *testing.T) {
-	each(t, func(t *testing.T, db *Store) {
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		ctx, at := t.Context(), database.Now()
 		first := grants.SigningKey{ID: "k1", Secret: []byte{0, 255}, CreatedAt: at}
 		second := grants.SigningKey{ID: "k2", Secret: []byte{1}, CreatedAt: at.Add(time.Second)}
@@ -60,51 +43,51 @@ func TestOAuthKeysRetire(t *testing.T) {
 }
 
 func TestOAuthClients(t *testing.T) {
-	each(t, func(t *testing.T, db *Store) {
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		ctx, at := t.Context(), database.Now()
 		c := grants.Client{ID: "c1", Name: "App", RedirectURIs: []string{"https://app.example/cb"}, CreatedAt: at, ExpiresAt: at.Add(time.Hour)}
 		if err := db.Grants.CreateClient(ctx, c, 1); err != nil {
 			t.Fatal(err)
 		}
-		wantCode(t, db.Grants.CreateClient(ctx, grants.Client{ID: "c2"}, 1), beeos.AgentServiceUnavailable)
+		storetest.WantCode(t, db.Grants.CreateClient(ctx, grants.Client{ID: "c2"}, 1), beeos.AgentServiceUnavailable)
 		got, err := db.Grants.GetClient(ctx, "c1", at)
 		if diff := cmp.Diff(c, got); diff != "" || err != nil {
 			t.Error(err, diff)
 		}
 		for _, id := range []string{"c2", "zero\x00", "broken\xff"} {
 			_, err = db.Grants.GetClient(ctx, id, at)
-			wantCode(t, err, beeos.NotFound)
+			storetest.WantCode(t, err, beeos.NotFound)
 		}
 		_, err = db.Grants.GetClient(ctx, "c1", at.Add(2*time.Hour))
-		wantCode(t, err, beeos.NotFound)
+		storetest.WantCode(t, err, beeos.NotFound)
 	})
 }
 
 func TestOAuthTxIsAnsweredByOneAndTakenOnce(t *testing.T) {
-	each(t, func(t *testing.T, db *Store) {
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		ctx, at := t.Context(), database.Now()
-		tx := grants.Flow{ID: "tx", Binder: hashOf("b"), ClientID: "c", ClientName: "App", RedirectURI: "https://a/cb", State: "s", Challenge: "ch", Resource: "r", Scope: "x", ExpiresAt: at.Add(time.Minute)}
+		tx := grants.Flow{ID: "tx", Binder: storetest.HashOf("b"), ClientID: "c", ClientName: "App", RedirectURI: "https://a/cb", State: "s", Challenge: "ch", Resource: "r", Scope: "x", ExpiresAt: at.Add(time.Minute)}
 		if err := db.Grants.BeginFlow(ctx, tx); err != nil {
 			t.Fatal(err)
 		}
 		_, err := db.Grants.TakeFlow(ctx, "tx", nil, at)
-		wantCode(t, err, beeos.NotFound)
+		storetest.WantCode(t, err, beeos.NotFound)
 		_, err = db.Grants.TakeFlow(ctx, "tx", []byte{}, at)
-		wantCode(t, err, beeos.NotFound)
-		answer := grants.Flow{ID: "tx", UserID: "u", Ticket: hashOf("1"), Allowed: true, Agents: []string{"a"}, Until: at.Add(time.Hour)}
+		storetest.WantCode(t, err, beeos.NotFound)
+		answer := grants.Flow{ID: "tx", UserID: "u", Ticket: storetest.HashOf("1"), Allowed: true, Agents: []string{"a"}, Until: at.Add(time.Hour)}
 		if err := db.Grants.AnswerFlow(ctx, answer, at); err != nil {
 			t.Fatal(err)
 		}
-		answer.Ticket = hashOf("2")
+		answer.Ticket = storetest.HashOf("2")
 		if err := db.Grants.AnswerFlow(ctx, answer, at); err != nil {
 			t.Fatal("the same person again: ", err)
 		}
 		answer.UserID = "other"
-		wantCode(t, db.Grants.AnswerFlow(ctx, answer, at), beeos.NotFound)
-		_, err = db.Grants.TakeFlow(ctx, "tx", hashOf("1"), at)
-		wantCode(t, err, beeos.NotFound)
-		ok, codes := together(t, 8, func(int) error {
-			got, err := db.Grants.TakeFlow(ctx, "tx", hashOf("2"), at)
+		storetest.WantCode(t, db.Grants.AnswerFlow(ctx, answer, at), beeos.NotFound)
+		_, err = db.Grants.TakeFlow(ctx, "tx", storetest.HashOf("1"), at)
+		storetest.WantCode(t, err, beeos.NotFound)
+		ok, codes := storetest.Together(t, 8, func(int) error {
+			got, err := db.Grants.TakeFlow(ctx, "tx", storetest.HashOf("2"), at)
 			if err == nil && (got.State != "s" || got.UserID != "u" || len(got.Agents) != 1 || !got.Until.Equal(at.Add(time.Hour))) {
 				return fmt.Errorf("taken as %+v", got)
 			}
@@ -117,11 +100,11 @@ func TestOAuthTxIsAnsweredByOneAndTakenOnce(t *testing.T) {
 }
 
 func TestOAuthGrantIsOnePerClient(t *testing.T) {
-	each(t, func(t *testing.T, db *Store) {
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		ctx := t.Context()
-		u, _ := owner(t, db, "a@example.com")
-		g, f := granted(t, db, u, "c", "agent_a")
-		again, _ := granted(t, db, u, "c", "agent_a", "agent_b")
+		u, _ := storetest.Owner(t, db, "a@example.com")
+		g, f := storetest.Granted(t, db, u, "c", "agent_a")
+		again, _ := storetest.Granted(t, db, u, "c", "agent_a", "agent_b")
 		if again.ID != g.ID {
 			t.Errorf("a second grant %s beside %s", again.ID, g.ID)
 		}
@@ -133,7 +116,7 @@ func TestOAuthGrantIsOnePerClient(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = db.Grants.NarrowGrant(ctx, "other", g.ID, func(g grants.Grant) ([]string, error) { return nil, nil })
-		wantCode(t, err, beeos.NotFound)
+		storetest.WantCode(t, err, beeos.NotFound)
 		if live, err := db.Grants.GetLiveGrant(ctx, u.ID, "c"); err != nil || cmp.Diff([]string{"agent_a"}, live.Agents) != "" {
 			t.Errorf("narrowed to %v, %v", live.Agents, err)
 		}
@@ -142,17 +125,17 @@ func TestOAuthGrantIsOnePerClient(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = db.Grants.RevokeGrant(ctx, "other", g.ID, at)
-		wantCode(t, err, beeos.NotFound)
+		storetest.WantCode(t, err, beeos.NotFound)
 		if _, err := db.Grants.RevokeGrant(ctx, u.ID, g.ID, at); err != nil {
 			t.Fatal(err)
 		}
 		_, _, err = db.Grants.GetFamily(ctx, f.ID, at)
-		wantCode(t, err, beeos.NotFound)
+		storetest.WantCode(t, err, beeos.NotFound)
 		list, err := db.Grants.ListGrants(ctx, u.ID)
 		if err != nil || len(list) != 1 || !list[0].RevokedAt.Equal(at) || !list[0].UsedAt.Equal(at) {
 			t.Errorf("%+v, %v", list, err)
 		}
-		if next, _ := granted(t, db, u, "c", "agent_a"); next.ID == g.ID {
+		if next, _ := storetest.Granted(t, db, u, "c", "agent_a"); next.ID == g.ID {
 			t.Error("a revoked grant came back to life")
 		}
 	})
@@ -161,17 +144,17 @@ func TestOAuthGrantIsOnePerClient(t *testing.T) {
 // TestOAuthCodeIsUsedOnce: of many at once one gets the tokens, and the others
 // take them away again.
 func TestOAuthCodeIsUsedOnce(t *testing.T) {
-	each(t, func(t *testing.T, db *Store) {
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		ctx := t.Context()
-		u, _ := owner(t, db, "a@example.com")
+		u, _ := storetest.Owner(t, db, "a@example.com")
 		for round := range 20 {
-			c := grants.Code{Hash: hashOf(fmt.Sprint(round)), FamilyID: beeos.NewID(), ClientID: "c", ExpiresAt: database.Now().Add(time.Minute)}
+			c := grants.Code{Hash: storetest.HashOf(fmt.Sprint(round)), FamilyID: beeos.NewID(), ClientID: "c", ExpiresAt: database.Now().Add(time.Minute)}
 			if _, err := db.Grants.GrantOAuth(ctx, grants.Grant{ID: beeos.NewID(), UserID: u.ID, ClientID: "c", CreatedAt: database.Now()}, c, database.Now()); err != nil {
 				t.Fatal(err)
 			}
-			ok, codes := together(t, 4, func(int) error {
+			ok, codes := storetest.Together(t, 4, func(int) error {
 				_, _, _, err := db.Grants.RedeemOAuth(ctx, c.Hash, func(c grants.Code, g grants.Grant) (grants.Family, error) {
-					return grants.Family{ID: c.FamilyID, GrantID: g.ID, UserID: g.UserID, Token: hashOf("t"), ExpiresAt: database.Now().Add(time.Hour)}, nil
+					return grants.Family{ID: c.FamilyID, GrantID: g.ID, UserID: g.UserID, Token: storetest.HashOf("t"), ExpiresAt: database.Now().Add(time.Hour)}, nil
 				})
 				return err
 			})
@@ -179,17 +162,17 @@ func TestOAuthCodeIsUsedOnce(t *testing.T) {
 				t.Fatalf("%d redeemed it, %v", ok, codes)
 			}
 			_, _, err := db.Grants.GetFamily(ctx, c.FamilyID, database.Now())
-			wantCode(t, err, beeos.NotFound)
+			storetest.WantCode(t, err, beeos.NotFound)
 		}
 	})
 }
 
 func TestOAuthFamilyFollowsItsPerson(t *testing.T) {
-	each(t, func(t *testing.T, db *Store) {
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		ctx := t.Context()
-		u, _ := owner(t, db, "a@example.com")
-		_, f := granted(t, db, u, "c", "a")
-		own := grants.Family{ID: beeos.NewID(), UserID: u.ID, Token: hashOf("t"), ExpiresAt: database.Now().Add(time.Hour)}
+		u, _ := storetest.Owner(t, db, "a@example.com")
+		_, f := storetest.Granted(t, db, u, "c", "a")
+		own := grants.Family{ID: beeos.NewID(), UserID: u.ID, Token: storetest.HashOf("t"), ExpiresAt: database.Now().Add(time.Hour)}
 		if err := db.Grants.CreateFamily(ctx, own); err != nil {
 			t.Fatal(err)
 		}
@@ -207,23 +190,23 @@ func TestOAuthFamilyFollowsItsPerson(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, _, err := db.Grants.GetFamily(ctx, own.ID, database.Now())
-		wantCode(t, err, beeos.NotFound)
+		storetest.WantCode(t, err, beeos.NotFound)
 		if err := db.Grants.EndFamily(ctx, f.ID); err != nil {
 			t.Fatal(err)
 		}
 		_, _, err = db.Grants.GetFamily(ctx, f.ID, database.Now())
-		wantCode(t, err, beeos.NotFound)
+		storetest.WantCode(t, err, beeos.NotFound)
 	})
 }
 
 func TestRotations(t *testing.T) {
-	each(t, func(t *testing.T, db *Store) {
-		u, _ := owner(t, db, "a@example.com")
-		_, f := granted(t, db, u, "c", "a")
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		u, _ := storetest.Owner(t, db, "a@example.com")
+		_, f := storetest.Granted(t, db, u, "c", "a")
 		queue := db.Grants
 		wins := make([]bool, 50)
-		together(t, len(wins), func(i int) (err error) {
-			wins[i], err = queue.Rotate(t.Context(), grants.Rotation{FamilyID: f.ID, Token: hashOf("t0"), Successor: hashOf("t1"), At: database.Now(), ExpiresAt: database.Now().Add(time.Hour)})
+		storetest.Together(t, len(wins), func(i int) (err error) {
+			wins[i], err = queue.Rotate(t.Context(), grants.Rotation{FamilyID: f.ID, Token: storetest.HashOf("t0"), Successor: storetest.HashOf("t1"), At: database.Now(), ExpiresAt: database.Now().Add(time.Hour)})
 			return err
 		})
 		won := 0
@@ -233,7 +216,7 @@ func TestRotations(t *testing.T) {
 			}
 		}
 		got, _, err := db.Grants.GetFamily(t.Context(), f.ID, database.Now())
-		if won != 1 || err != nil || got.Generation != 2 || cmp.Diff(hashOf("t1"), got.Token) != "" || cmp.Diff(hashOf("t0"), got.Previous) != "" {
+		if won != 1 || err != nil || got.Generation != 2 || cmp.Diff(storetest.HashOf("t1"), got.Token) != "" || cmp.Diff(storetest.HashOf("t0"), got.Previous) != "" {
 			t.Errorf("%d won: %+v, %v", won, got, err)
 		}
 	})
@@ -241,21 +224,25 @@ func TestRotations(t *testing.T) {
 
 // TestRotationsLeaveOutWhoIsGone: what nobody waited for is not written later.
 func TestRotationsLeaveOutWhoIsGone(t *testing.T) {
-	each(t, func(t *testing.T, db *Store) {
-		u, _ := owner(t, db, "a@example.com")
-		_, f := granted(t, db, u, "c", "a")
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		u, _ := storetest.Owner(t, db, "a@example.com")
+		_, f := storetest.Granted(t, db, u, "c", "a")
 		queue := db.Grants
-		queue.Queue.Turn <- struct{}{} // somebody writes
+		queue.Turn() <- struct{}{} // somebody writes
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		r := grants.Rotation{FamilyID: f.ID, Token: hashOf("t0"), Successor: hashOf("lost"), At: database.Now(), ExpiresAt: database.Now().Add(time.Hour)}
+		r := grants.Rotation{FamilyID: f.ID, Token: storetest.HashOf("t0"), Successor: storetest.HashOf("lost"), At: database.Now(), ExpiresAt: database.Now().Add(time.Hour)}
 		if won, err := queue.Rotate(ctx, r); won || !errors.Is(err, context.Canceled) {
 			t.Fatal(won, err)
 		}
-		<-queue.Queue.Turn
-		r.Successor = hashOf("t1")
+		<-queue.Turn()
+		r.Successor = storetest.HashOf("t1")
 		if won, err := queue.Rotate(t.Context(), r); !won || err != nil {
 			t.Errorf("%v, %v", won, err)
 		}
 	})
+}
+
+func TestFamilyIsFoundByIndexes(t *testing.T) {
+	storetest.WantIndex(t, storetest.Open(t, storetest.SQLiteURL(t)), grants.FamilyQuery)
 }

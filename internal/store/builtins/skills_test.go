@@ -1,4 +1,4 @@
-package store
+package builtins_test
 
 import (
 	"crypto/ed25519"
@@ -7,44 +7,17 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/store"
 	"github.com/beeos/beeos/internal/store/approvals"
 	"github.com/beeos/beeos/internal/store/builtins"
 	"github.com/beeos/beeos/internal/store/database"
+	"github.com/beeos/beeos/internal/store/storetest"
 )
 
-// builtin keeps a built-in agent for a new user.
-func builtin(t *testing.T, db *Store, name string) builtins.Builtin {
-	t.Helper()
-	u := beeos.User{ID: beeos.NewID(), Email: beeos.NewID() + "@x", CreatedAt: database.Now()}
-	if err := db.People.CreateUser(t.Context(), u); err != nil {
-		t.Fatal(err)
-	}
-	public, _, _ := ed25519.GenerateKey(nil)
-	b := builtins.Builtin{ID: beeos.NewID(), OwnerID: u.ID, Name: name, Definition: `{"model":"m"}`, Sealed: []byte{0, 1, 255}, CreatedAt: database.Now(), UpdatedAt: database.Now()}
-	if err := db.Builtins.Create(t.Context(), b, public); err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
-
-// fillSkills writes a row into every table of skills.
-func fillSkills(t *testing.T, db *Store) {
-	t.Helper()
-	ctx, b := t.Context(), builtin(t, db, "helper")
-	_, pinned := db.Builtins.PinSkillTool(ctx, builtins.SkillTool{BuiltinID: b.ID, Skill: "s", Tool: "t", Hash: "1", UpdatedAt: database.Now()})
-	underWay(t, db, "turn of "+b.ID)
-	_, _, taken := db.Builtins.TakeStep(ctx, b.ID, builtins.Step{Turn: "turn of " + b.ID, Step: 1, Content: "{}"}, database.Now())
-	err := errors.Join(pinned, taken, db.Builtins.PutSkillToken(ctx, b.ID, "s", "https://a", "https://as", []byte{0, 255}, database.Now()),
-		db.Builtins.PutSkillConsent(ctx, "state", builtins.SkillConsent{BuiltinID: b.ID, Skill: "s", Sealed: []byte{1}}, database.Now()))
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 func TestBuiltinsAreTheirOwners(t *testing.T) {
-	each(t, func(t *testing.T, db *Store) {
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		ctx := t.Context()
-		mine, others := builtin(t, db, "helper"), builtin(t, db, "helper")
+		mine, others := storetest.Builtin(t, db, "helper"), storetest.Builtin(t, db, "helper")
 		got, err := db.Builtins.Get(ctx, mine.OwnerID, mine.ID)
 		if err != nil || got.Name != "helper" || string(got.Sealed) != string(mine.Sealed) || got.Definition != mine.Definition {
 			t.Fatalf("%+v, %v", got, err)
@@ -91,8 +64,8 @@ func TestBuiltinsAreTheirOwners(t *testing.T) {
 }
 
 func TestChangedToolsAreHeldUntilAccepted(t *testing.T) {
-	each(t, func(t *testing.T, db *Store) {
-		ctx, b := t.Context(), builtin(t, db, "helper")
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		ctx, b := t.Context(), storetest.Builtin(t, db, "helper")
 		pin := func(hash string, wantHash, wantHeld string) {
 			t.Helper()
 			got, err := db.Builtins.PinSkillTool(ctx, builtins.SkillTool{BuiltinID: b.ID, Skill: "files", Tool: "save", Hash: hash, Definition: "as " + hash, UpdatedAt: database.Now()})
@@ -122,9 +95,9 @@ func TestChangedToolsAreHeldUntilAccepted(t *testing.T) {
 // TestSkillIsForgotten: what is held is counted for its owner, and a skill
 // that is taken away leaves nothing that another of its name could inherit.
 func TestSkillIsForgotten(t *testing.T) {
-	each(t, func(t *testing.T, db *Store) {
-		ctx, b := t.Context(), builtin(t, db, "helper")
-		other := builtin(t, db, "other")
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		ctx, b := t.Context(), storetest.Builtin(t, db, "helper")
+		other := storetest.Builtin(t, db, "other")
 		inst, err := db.Instances.Get(ctx, b.ID)
 		if err != nil {
 			t.Fatal(err)
@@ -174,8 +147,8 @@ func TestSkillIsForgotten(t *testing.T) {
 }
 
 func TestTokensHaveOneResourceAndIssuer(t *testing.T) {
-	each(t, func(t *testing.T, db *Store) {
-		ctx, b := t.Context(), builtin(t, db, "helper")
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		ctx, b := t.Context(), storetest.Builtin(t, db, "helper")
 		at := database.Now()
 		put := func(resource, issuer, value string) {
 			t.Helper()
@@ -207,8 +180,8 @@ func TestTokensHaveOneResourceAndIssuer(t *testing.T) {
 }
 
 func TestConsentsAreTakenOnce(t *testing.T) {
-	each(t, func(t *testing.T, db *Store) {
-		ctx, b := t.Context(), builtin(t, db, "helper")
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		ctx, b := t.Context(), storetest.Builtin(t, db, "helper")
 		c := builtins.SkillConsent{BuiltinID: b.ID, Skill: "files", Sealed: []byte("x")}
 		for state, expires := range map[string]time.Time{"one": database.Now().Add(time.Minute), "late": database.Now().Add(-time.Minute)} {
 			if err := db.Builtins.PutSkillConsent(ctx, state, c, expires); err != nil {
@@ -229,8 +202,8 @@ func TestConsentsAreTakenOnce(t *testing.T) {
 // TestOneNodeRunsABuiltin: of several nodes that want it one gets it, and the
 // changes of its owner do not take it away.
 func TestOneNodeRunsABuiltin(t *testing.T) {
-	each(t, func(t *testing.T, db *Store) {
-		ctx, b := t.Context(), builtin(t, db, "helper")
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		ctx, b := t.Context(), storetest.Builtin(t, db, "helper")
 		claim := func(from, to string, want bool) {
 			t.Helper()
 			if ok, err := db.Builtins.Claim(ctx, b.ID, from, to); err != nil || ok != want {

@@ -1,4 +1,4 @@
-package store
+package builtins_test
 
 import (
 	"fmt"
@@ -8,29 +8,21 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/store"
 	"github.com/beeos/beeos/internal/store/builtins"
 	"github.com/beeos/beeos/internal/store/database"
+	"github.com/beeos/beeos/internal/store/storetest"
 )
-
-// underWay makes a request that nobody has answered yet.
-func underWay(t *testing.T, db *Store, turn string) {
-	t.Helper()
-	_, err := db.Write(t.Context(), `INSERT INTO deliveries (turn, channel, off, agent_id, lane, seq, leased, attempt, lease_until, started, mode, redelivery, deadline)
-		VALUES ($1, 'c', 1, 'a', '', 1, TRUE, 1, 0, FALSE, 'stream', 'always', 0)`, turn)
-	if err != nil {
-		t.Fatal(err)
-	}
-}
 
 // TestStepsAreTakenOnce: of many who would take a step one does, and the others
 // are told what that one wrote.
 func TestStepsAreTakenOnce(t *testing.T) {
-	each(t, func(t *testing.T, db *Store) {
-		ctx, b := t.Context(), builtin(t, db, "helper")
-		underWay(t, db, "turn")
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		ctx, b := t.Context(), storetest.Builtin(t, db, "helper")
+		storetest.UnderWay(t, db, "turn")
 		var wrote [8]builtins.Step
 		var mine [8]bool
-		if ok, codes := together(t, len(wrote), func(i int) (err error) {
+		if ok, codes := storetest.Together(t, len(wrote), func(i int) (err error) {
 			wrote[i], mine[i], err = db.Builtins.TakeStep(ctx, b.ID, builtins.Step{Turn: "turn", Step: 1, Call: 1, Content: fmt.Sprintf(`"%d"`, i)}, database.Now())
 			return err
 		}); ok != len(wrote) {
@@ -70,10 +62,10 @@ func TestStepsAreTakenOnce(t *testing.T) {
 // TestStepsEndWithTheirRequest: what has ended takes no step, whether or not
 // its steps are forgotten, and they are once nobody can be at work on it.
 func TestStepsEndWithTheirRequest(t *testing.T) {
-	each(t, func(t *testing.T, db *Store) {
-		ctx, b := t.Context(), builtin(t, db, "helper")
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		ctx, b := t.Context(), storetest.Builtin(t, db, "helper")
 		for _, turn := range []string{"over", "open"} {
-			underWay(t, db, turn)
+			storetest.UnderWay(t, db, turn)
 			if _, _, err := db.Builtins.TakeStep(ctx, b.ID, builtins.Step{Turn: turn, Step: 1, Content: "{}"}, database.Now()); err != nil {
 				t.Fatal(err)
 			}
@@ -90,7 +82,7 @@ func TestStepsEndWithTheirRequest(t *testing.T) {
 		refused := func() {
 			t.Helper()
 			_, _, err := db.Builtins.TakeStep(ctx, b.ID, builtins.Step{Turn: "over", Step: 2, Content: "{}"}, database.Now())
-			wantCode(t, err, beeos.MessageTerminal)
+			storetest.WantCode(t, err, beeos.MessageTerminal)
 		}
 		refused()
 		if err := db.Builtins.ForgetSteps(ctx, database.Now().Add(-time.Hour)); err != nil {

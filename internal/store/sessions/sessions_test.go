@@ -1,4 +1,4 @@
-package store
+package sessions_test
 
 import (
 	"context"
@@ -7,11 +7,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/beeos/beeos/internal/store"
 	"github.com/beeos/beeos/internal/store/sessions"
+	"github.com/beeos/beeos/internal/store/storetest"
 )
 
 func TestSessionsLeaveTheirMark(t *testing.T) {
-	each(t, func(t *testing.T, db *Store) {
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		ctx := context.Background()
 		now := time.Now().UTC().Truncate(time.Microsecond)
 		later := now.Add(time.Hour)

@@ -1,13 +1,11 @@
 //go:build unix
 
-package store
+package database
 
 import (
 	"net"
 	"path/filepath"
 	"testing"
-
-	"github.com/beeos/beeos/internal/store/database"
 )
 
 // TestStale: a connection is in order while nothing comes, also when somebody
@@ -27,7 +25,7 @@ func TestStale(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if database.Stale(conn) {
+	if stale(conn) {
 		t.Error("a quiet connection is stale")
 	}
 	ended := make(chan struct{})
@@ -37,13 +35,13 @@ func TestStale(t *testing.T) {
 		conn.Read(one[:]) //nolint:errcheck // it ends with the other side
 	}()
 	for range 100 { // in one of them the reader waits already
-		if database.Stale(conn) {
+		if stale(conn) {
 			t.Error("a connection with a reader is stale")
 		}
 	}
 	other.Close()
 	<-ended
-	if !database.Stale(conn) {
+	if !stale(conn) {
 		t.Error("a connection without another side is in order")
 	}
 }

@@ -1,4 +1,4 @@
-package store
+package files_test
 
 import (
 	"testing"
@@ -7,12 +7,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/store"
 	"github.com/beeos/beeos/internal/store/database"
 	"github.com/beeos/beeos/internal/store/files"
+	"github.com/beeos/beeos/internal/store/storetest"
 )
 
 // aFile makes a file that waits for its bytes.
-func aFile(t *testing.T, db *Store, owner string, u beeos.User, name string) files.File {
+func aFile(t *testing.T, db *store.Store, owner string, u beeos.User, name string) files.File {
 	t.Helper()
 	f := files.File{
 		ID: "file_" + beeos.NewID(), Owner: owner, OwnerID: u.ID, Filename: name, ContentType: "text/plain",
@@ -25,7 +27,7 @@ func aFile(t *testing.T, db *Store, owner string, u beeos.User, name string) fil
 }
 
 // upload stores what aFile made.
-func upload(t *testing.T, db *Store, f files.File) files.File {
+func upload(t *testing.T, db *store.Store, f files.File) files.File {
 	t.Helper()
 	if err := db.Files.Claim(t.Context(), f.ID, "claim", database.Now(), database.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
@@ -38,8 +40,8 @@ func upload(t *testing.T, db *Store, f files.File) files.File {
 }
 
 func TestFileKeepsEveryName(t *testing.T) {
-	each(t, func(t *testing.T, db *Store) {
-		u, _ := owner(t, db, "a@example.com")
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		u, _ := storetest.Owner(t, db, "a@example.com")
 		for _, name := range []string{"plain.txt", "../../etc/passwd", "CON", "\u202egpj.exe", "a\r\nb", ""} {
 			f := upload(t, db, aFile(t, db, "user:"+u.ID, u, name))
 			got, err := db.Files.Get(t.Context(), f.ID)
@@ -49,26 +51,26 @@ func TestFileKeepsEveryName(t *testing.T) {
 		}
 		for _, id := range []string{"file_unknown", "a\x00b", ""} {
 			_, err := db.Files.Get(t.Context(), id)
-			wantCode(t, err, beeos.NotFound)
+			storetest.WantCode(t, err, beeos.NotFound)
 		}
 	})
 }
 
 func TestFileHasOneUpload(t *testing.T) {
-	each(t, func(t *testing.T, db *Store) {
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		ctx := t.Context()
-		u, _ := owner(t, db, "a@example.com")
+		u, _ := storetest.Owner(t, db, "a@example.com")
 		f := aFile(t, db, "user:"+u.ID, u, "x")
 		until := database.Now().Add(time.Minute)
 
-		ok, codes := together(t, 8, func(i int) error {
+		ok, codes := storetest.Together(t, 8, func(i int) error {
 			return db.Files.Claim(ctx, f.ID, string(rune('a'+i)), database.Now(), until)
 		})
 		if ok != 1 || codes[beeos.Conflict] != 7 {
 			t.Fatalf("%d claimed it, the others got %v", ok, codes)
 		}
-		wantCode(t, db.Files.MarkStored(ctx, f, "not mine"), beeos.Conflict)
-		wantCode(t, db.Files.Claim(ctx, "file_unknown", "z", database.Now(), until), beeos.NotFound)
+		storetest.WantCode(t, db.Files.MarkStored(ctx, f, "not mine"), beeos.Conflict)
+		storetest.WantCode(t, db.Files.Claim(ctx, "file_unknown", "z", database.Now(), until), beeos.NotFound)
 
 		// The process dies: its claim is void after a while, and its late bytes
 		// do not count.
@@ -76,7 +78,7 @@ func TestFileHasOneUpload(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, first := range "abcdefgh" {
-			wantCode(t, db.Files.MarkStored(ctx, f, string(first)), beeos.Conflict)
+			storetest.WantCode(t, db.Files.MarkStored(ctx, f, string(first)), beeos.Conflict)
 		}
 		// The upload fails: it can be tried again at once.
 		if err := db.Files.Release(ctx, f.ID, "second"); err != nil {
@@ -86,15 +88,15 @@ func TestFileHasOneUpload(t *testing.T) {
 		if err := db.Files.Release(ctx, f.ID, "claim"); err != nil {
 			t.Fatal(err)
 		}
-		wantCode(t, db.Files.Claim(ctx, f.ID, "third", database.Now().Add(time.Hour), until), beeos.Conflict, "used already")
-		wantCode(t, db.Files.MarkStored(ctx, f, "claim"), beeos.Conflict)
+		storetest.WantCode(t, db.Files.Claim(ctx, f.ID, "third", database.Now().Add(time.Hour), until), beeos.Conflict, "used already")
+		storetest.WantCode(t, db.Files.MarkStored(ctx, f, "claim"), beeos.Conflict)
 	})
 }
 
 func TestKeptFilesAreStoredAndOnesOwn(t *testing.T) {
-	each(t, func(t *testing.T, db *Store) {
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		ctx := t.Context()
-		u, _ := owner(t, db, "a@example.com")
+		u, _ := storetest.Owner(t, db, "a@example.com")
 		mine, key := "user:"+u.ID, "key:k"
 		stored, foreign := upload(t, db, aFile(t, db, mine, u, "a")), upload(t, db, aFile(t, db, key, u, "b"))
 		pending := aFile(t, db, mine, u, "c")
@@ -126,9 +128,9 @@ func TestKeptFilesAreStoredAndOnesOwn(t *testing.T) {
 }
 
 func TestFilesExpire(t *testing.T) {
-	each(t, func(t *testing.T, db *Store) {
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		ctx := t.Context()
-		u, _ := owner(t, db, "a@example.com")
+		u, _ := storetest.Owner(t, db, "a@example.com")
 		never, old := aFile(t, db, "user:"+u.ID, u, "never uploaded"), upload(t, db, aFile(t, db, "user:"+u.ID, u, "old"))
 		if ids, err := db.Files.ListExpired(ctx, database.Now(), 10); len(ids) != 0 || err != nil {
 			t.Fatalf("too early: %v %v", ids, err)
@@ -144,8 +146,8 @@ func TestFilesExpire(t *testing.T) {
 			t.Errorf("some of them: %v %v", ids, err)
 		}
 		_, err := db.Files.Get(ctx, old.ID)
-		wantCode(t, err, beeos.NotFound)
-		wantCode(t, db.Files.Claim(ctx, never.ID, "late", later, later.Add(time.Hour)), beeos.NotFound)
+		storetest.WantCode(t, err, beeos.NotFound)
+		storetest.WantCode(t, db.Files.Claim(ctx, never.ID, "late", later, later.Add(time.Hour)), beeos.NotFound)
 		if got, err := db.Files.Keep(ctx, "user:"+u.ID, []string{old.ID}, later); len(got) != 0 || err != nil {
 			t.Errorf("an expired file can still be attached: %v %v", got, err)
 		}
@@ -163,8 +165,8 @@ func TestFilesExpire(t *testing.T) {
 // TestFileIsKeptForTheLongest: of two requests that attach a file at once, the
 // one that ends first does not take it from the other.
 func TestFileIsKeptForTheLongest(t *testing.T) {
-	each(t, func(t *testing.T, db *Store) {
-		u, _ := owner(t, db, "a@example.com")
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		u, _ := storetest.Owner(t, db, "a@example.com")
 		f := upload(t, db, aFile(t, db, "user:"+u.ID, u, "x"))
 		week, day := database.Now().Add(7*24*time.Hour), database.Now().Add(24*time.Hour)
 		for _, until := range []time.Time{week, day} { // both have read that it ends in an hour
@@ -181,24 +183,24 @@ func TestFileIsKeptForTheLongest(t *testing.T) {
 // TestFileOfTheSameId: who brings a file twice at once, or again while the old
 // one is being removed, is told to come back, and not that the server failed.
 func TestFileOfTheSameId(t *testing.T) {
-	each(t, func(t *testing.T, db *Store) {
-		u, _ := owner(t, db, "a@example.com")
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		u, _ := storetest.Owner(t, db, "a@example.com")
 		f := aFile(t, db, "user:"+u.ID, u, "x")
-		wantCode(t, db.Files.Create(t.Context(), f), beeos.Conflict)
+		storetest.WantCode(t, db.Files.Create(t.Context(), f), beeos.Conflict)
 		if _, err := db.Files.ListExpired(t.Context(), f.ExpiresAt.Add(time.Second), 10); err != nil {
 			t.Fatal(err)
 		}
 		_, err := db.Files.Get(t.Context(), f.ID)
-		wantCode(t, err, beeos.NotFound)
-		wantCode(t, db.Files.Create(t.Context(), f), beeos.Conflict)
+		storetest.WantCode(t, err, beeos.NotFound)
+		storetest.WantCode(t, db.Files.Create(t.Context(), f), beeos.Conflict)
 	})
 }
 
 // TestFileStaysWhileItIsWritten: a file whose time to come is nearly over, and
 // that somebody brings after all, is not removed under the one who writes it.
 func TestFileStaysWhileItIsWritten(t *testing.T) {
-	each(t, func(t *testing.T, db *Store) {
-		u, _ := owner(t, db, "a@example.com")
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		u, _ := storetest.Owner(t, db, "a@example.com")
 		f := aFile(t, db, "user:"+u.ID, u, "x")
 		late := f.ExpiresAt.Add(-time.Second)
 		if err := db.Files.Claim(t.Context(), f.ID, "claim", late, late.Add(15*time.Minute)); err != nil {

@@ -1,4 +1,4 @@
-package store
+package approvals_test
 
 import (
 	"fmt"
@@ -9,18 +9,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/store"
 	"github.com/beeos/beeos/internal/store/approvals"
 	"github.com/beeos/beeos/internal/store/database"
+	"github.com/beeos/beeos/internal/store/storetest"
 )
 
-func question(owner, turn, arguments string, at time.Time) approvals.Approval {
-	return approvals.Approval{
-		ID: beeos.NewID(), OwnerID: owner, AgentID: "agent", Caller: "user:caller", Channel: "ch", Turn: turn, Tool: "save_csv",
-		Arguments: []byte(arguments), Hash: []byte("hash of " + arguments), PolicyVersion: "default", CreatedAt: at, ExpiresAt: at.Add(time.Minute),
-	}
-}
-
-func askApproval(t *testing.T, db *Store, a approvals.Approval, request string) (approvals.Approval, bool) {
+func askApproval(t *testing.T, db *store.Store, a approvals.Approval, request string) (approvals.Approval, bool) {
 	t.Helper()
 	row, fresh, err := db.Approvals.Ask(t.Context(), a, request)
 	if err != nil {
@@ -32,17 +27,17 @@ func askApproval(t *testing.T, db *Store, a approvals.Approval, request string) 
 // TestApprovalIsOneRow: a question that is asked again is the same question,
 // until its approval was used.
 func TestApprovalIsOneRow(t *testing.T) {
-	each(t, func(t *testing.T, db *Store) {
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		at := database.Now()
-		first, fresh := askApproval(t, db, question("ann", "turn", `{"a": 1}`, at), "r1")
+		first, fresh := askApproval(t, db, storetest.Question("ann", "turn", `{"a": 1}`, at), "r1")
 		if !fresh || !first.Open() || string(first.Arguments) != `{"a": 1}` {
 			t.Fatalf("%+v, fresh %v", first, fresh)
 		}
-		again, fresh := askApproval(t, db, question("ann", "turn", `{"a": 1}`, at), "r2")
+		again, fresh := askApproval(t, db, storetest.Question("ann", "turn", `{"a": 1}`, at), "r2")
 		if diff := cmp.Diff(first, again); diff != "" || fresh {
 			t.Errorf("asked again: fresh %v %s", fresh, diff)
 		}
-		for _, other := range []approvals.Approval{question("ann", "turn", `{"a": 2}`, at), question("ann", "turn 2", `{"a": 1}`, at)} {
+		for _, other := range []approvals.Approval{storetest.Question("ann", "turn", `{"a": 2}`, at), storetest.Question("ann", "turn 2", `{"a": 1}`, at)} {
 			if _, fresh := askApproval(t, db, other, "r1"); !fresh {
 				t.Errorf("another question is taken for the first: %+v", other)
 			}
@@ -68,10 +63,10 @@ func TestApprovalIsOneRow(t *testing.T) {
 		if err := use("r2", `{"a": 1}`); beeos.CodeOf(err) != beeos.Forbidden {
 			t.Errorf("used twice: %v", err)
 		}
-		if row, fresh := askApproval(t, db, question("ann", "turn", `{"a": 1}`, at), "r1"); fresh || row.ID != first.ID {
+		if row, fresh := askApproval(t, db, storetest.Question("ann", "turn", `{"a": 1}`, at), "r1"); fresh || row.ID != first.ID {
 			t.Error("the request that used it does not find it")
 		}
-		if row, fresh := askApproval(t, db, question("ann", "turn", `{"a": 1}`, at), "r3"); !fresh || row.ID == first.ID {
+		if row, fresh := askApproval(t, db, storetest.Question("ann", "turn", `{"a": 1}`, at), "r3"); !fresh || row.ID == first.ID {
 			t.Error("another request finds a used approval")
 		}
 	})
@@ -80,12 +75,12 @@ func TestApprovalIsOneRow(t *testing.T) {
 // TestApprovalIsDecidedOnce: whoever presses first decides, in the audit
 // trail, too.
 func TestApprovalIsDecidedOnce(t *testing.T) {
-	each(t, func(t *testing.T, db *Store) {
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		at := database.Now()
-		a, _ := askApproval(t, db, question("ann", "turn", `{}`, at), "r")
+		a, _ := askApproval(t, db, storetest.Question("ann", "turn", `{}`, at), "r")
 		winners := make([]bool, 16)
 		states := make([]approvals.State, 16)
-		ok, codes := together(t, 16, func(i int) error {
+		ok, codes := storetest.Together(t, 16, func(i int) error {
 			v := approvals.Verdict{ID: a.ID, State: approvals.Approved, By: fmt.Sprintf("user:%d", i), At: at.Add(time.Second)}
 			if i%2 == 1 {
 				v.State = approvals.Rejected
@@ -114,9 +109,9 @@ func TestApprovalIsDecidedOnce(t *testing.T) {
 }
 
 func TestApprovalRunsOut(t *testing.T) {
-	each(t, func(t *testing.T, db *Store) {
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		at := database.Now()
-		a, _ := askApproval(t, db, question("ann", "turn", `{}`, at), "r")
+		a, _ := askApproval(t, db, storetest.Question("ann", "turn", `{}`, at), "r")
 		late, left, err := db.Approvals.ListLapsed(t.Context(), at)
 		if err != nil || len(late) != 0 || len(left) != 1 { // no delivery has that turn
 			t.Fatal(late, left, err)
@@ -143,9 +138,9 @@ func TestApprovalRunsOut(t *testing.T) {
 }
 
 func TestApprovedButTooOld(t *testing.T) {
-	each(t, func(t *testing.T, db *Store) {
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		at := database.Now()
-		a, _ := askApproval(t, db, question("ann", "turn", `{}`, at), "r")
+		a, _ := askApproval(t, db, storetest.Question("ann", "turn", `{}`, at), "r")
 		if _, won, err := db.Approvals.Decide(t.Context(), approvals.Verdict{ID: a.ID, State: approvals.Approved, By: "user:ann", At: at.Add(59 * time.Second)}); err != nil || !won {
 			t.Fatal(won, err)
 		}
@@ -153,22 +148,22 @@ func TestApprovedButTooOld(t *testing.T) {
 		if err := db.Approvals.Use(t.Context(), a.ID, a.Hash, "default", "r", late); beeos.CodeOf(err) != beeos.Forbidden {
 			t.Errorf("used long after: %v", err)
 		}
-		if row, fresh := askApproval(t, db, question("ann", "turn", `{}`, late), "r"); !fresh || row.ID == a.ID {
+		if row, fresh := askApproval(t, db, storetest.Question("ann", "turn", `{}`, late), "r"); !fresh || row.ID == a.ID {
 			t.Error("an approval that is too old stands in the way of a new question")
 		}
 	})
 }
 
 func TestApprovalLists(t *testing.T) {
-	each(t, func(t *testing.T, db *Store) {
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		at := database.Now()
 		var ids []string
 		for i := range 5 {
-			a, _ := askApproval(t, db, question("ann", fmt.Sprint("turn ", i), `{}`, at), "r")
+			a, _ := askApproval(t, db, storetest.Question("ann", fmt.Sprint("turn ", i), `{}`, at), "r")
 			ids = append(ids, a.ID)
 		}
 		slices.Sort(ids) // those of one millisecond have no order of their own
-		askApproval(t, db, question("bob", "turn b", `{}`, at), "r")
+		askApproval(t, db, storetest.Question("bob", "turn b", `{}`, at), "r")
 		if _, _, err := db.Approvals.Decide(t.Context(), approvals.Verdict{ID: ids[2], State: approvals.Rejected, By: "user:ann", At: at}); err != nil {
 			t.Fatal(err)
 		}
@@ -212,7 +207,7 @@ func TestApprovalLists(t *testing.T) {
 }
 
 func TestApprovalRules(t *testing.T) {
-	each(t, func(t *testing.T, db *Store) {
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		set := func(rules ...approvals.Rule) []approvals.Rule {
 			t.Helper()
 			for i := range rules {

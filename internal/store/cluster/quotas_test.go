@@ -1,15 +1,17 @@
-package store
+package cluster_test
 
 import (
 	"testing"
 	"time"
 
+	"github.com/beeos/beeos/internal/store"
 	"github.com/beeos/beeos/internal/store/cluster"
 	"github.com/beeos/beeos/internal/store/database"
+	"github.com/beeos/beeos/internal/store/storetest"
 )
 
 func TestQuotaIsDrawnOnceAndRefillsEvenly(t *testing.T) {
-	each(t, func(t *testing.T, db *Store) {
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		start := time.Now().UTC().Truncate(time.Microsecond)
 		at := start
 		draw := func(agent string, perMinute, want, took int64, next time.Duration) {
@@ -51,7 +53,7 @@ func TestQuotaIsDrawnOnceAndRefillsEvenly(t *testing.T) {
 }
 
 func TestQuotasAreDrawnTogether(t *testing.T) {
-	each(t, func(t *testing.T, db *Store) {
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		draws := []cluster.Draw{
 			{Credential: "k", Agent: "a", PerMinute: 60, Want: 3},
 			{Credential: "k", Agent: "b", PerMinute: 6000, Want: 70},

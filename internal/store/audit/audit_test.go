@@ -1,0 +1,49 @@
+package audit_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/audit"
+	"github.com/beeos/beeos/internal/store/database"
+	"github.com/beeos/beeos/internal/store/storetest"
+)
+
+func TestAudit(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		ctx := t.Context()
+		rows := []audit.Row{
+			{OwnerID: "u1", At: database.Now(), Actor: "user:u1", Action: "key.create", Subject: "k1", Detail: map[string]string{"name": "ci \x00"}},
+			{OwnerID: "u2", At: database.Now().Add(time.Second), Actor: "user:u2", Action: "agent.delete", Subject: "a1"},
+			{OwnerID: "u1", At: database.Now().Add(2 * time.Second), Actor: "user:u1", Action: "key.revoke", Subject: "k1"},
+		}
+		for _, r := range rows {
+			if err := db.Audit.Add(ctx, r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		read := func(owner string, limit int) (actions []string) {
+			list, err := db.Audit.List(ctx, owner, limit)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range list {
+				actions = append(actions, r.OwnerID+" "+r.Action)
+			}
+			return actions
+		}
+		if diff := cmp.Diff([]string{"u1 key.revoke", "u1 key.create"}, read("u1", 10)); diff != "" {
+			t.Error(diff)
+		}
+		if diff := cmp.Diff([]string{"u1 key.revoke", "u2 agent.delete"}, read("", 2)); diff != "" {
+			t.Error(diff)
+		}
+		list, err := db.Audit.List(ctx, "u1", 10)
+		if err != nil || list[1].Detail["name"] != "ci \x00" || !list[1].At.Equal(rows[0].At) {
+			t.Errorf("row came back as %+v, %v", list[1], err)
+		}
+	})
+}

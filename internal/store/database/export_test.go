@@ -1,0 +1,3 @@
+package database
+
+const PostgresConns = postgresConns

@@ -1,0 +1,6 @@
+package people
+
+const (
+	FailuresFor = failuresFor
+	LinkColumns = linkColumns
+)
