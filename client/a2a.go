@@ -1,7 +1,6 @@
 package client
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -148,8 +147,7 @@ func (ev *a2aEvent) add(to *Answer) (piece string, done bool) {
 // a2aEvents reads the events of a stream, or of the one answer that refuses it.
 func a2aEvents(r io.Reader) iter.Seq2[*a2aEvent, error] {
 	return func(yield func(*a2aEvent, error) bool) {
-		lines := bufio.NewScanner(r)
-		lines.Buffer(make([]byte, 0, 64<<10), maxAnswer)
+		lines := streamLines(r)
 		for lines.Scan() {
 			data := strings.TrimPrefix(lines.Text(), "data: ")
 			if !strings.HasPrefix(data, "{") {

@@ -9,12 +9,15 @@
 package client
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"iter"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -76,6 +79,57 @@ func (c *Client) do(ctx context.Context, method, path string, in, out any) (*env
 		return nil, err
 	}
 	return c.exchange(req, out)
+}
+
+// call is do for an answer that is one thing.
+func call[T any](ctx context.Context, c *Client, method, path string, in any) (*T, error) {
+	out := new(T)
+	if _, err := c.do(ctx, method, path, in, out); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// pages yields the tasks or conversations that a listing holds, page by page.
+func pages[T any](ctx context.Context, c *Client, path string, q url.Values) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		q := maps.Clone(q)
+		for {
+			var page struct {
+				Tasks, Conversations []T
+				Next                 string `json:"next_since"`
+			}
+			if _, err := c.do(ctx, http.MethodGet, path+"?"+q.Encode(), nil, &page); err != nil {
+				yield(*new(T), err)
+				return
+			}
+			for _, item := range append(page.Tasks, page.Conversations...) {
+				if !yield(item, nil) {
+					return
+				}
+			}
+			if page.Next == "" {
+				return
+			}
+			q.Set("since", page.Next)
+		}
+	}
+}
+
+// apiPath is the path of a thing: its parts, each escaped.
+func apiPath(parts ...string) string {
+	path := "/api/v1"
+	for _, p := range parts {
+		path += "/" + url.PathEscape(p)
+	}
+	return path
+}
+
+// streamLines returns a scanner of the lines of an event stream.
+func streamLines(r io.Reader) *bufio.Scanner {
+	lines := bufio.NewScanner(r)
+	lines.Buffer(make([]byte, 0, 64<<10), maxAnswer)
+	return lines
 }
 
 // exchange sends a request and decodes the data of its answer into out.
