@@ -11,6 +11,8 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/client"
+	"github.com/beeos/beeos/internal/cli/manage"
+	"github.com/beeos/beeos/internal/cli/terminal"
 	"github.com/beeos/beeos/internal/wire/outbound"
 )
 
@@ -56,7 +58,7 @@ func fetch(ctx context.Context, url string) (*http.Response, error) {
 
 // server is the one to check end to end; nil when there is none to be found.
 func (c *DoctorCmd) server() *client.Client {
-	cl, err := (&server{URL: c.URL, Key: c.Key, Data: c.Data}).client()
+	cl, err := (&manage.Server{URL: c.URL, Key: c.Key, Data: c.Data}).ProvideClient()
 	if err != nil || c.URL == "" && !c.running["rest"] && get(context.Background(), cl.URL()+"/healthz") != nil {
 		return nil
 	}
@@ -95,7 +97,7 @@ func (c *DoctorCmd) echoAgent(ctx context.Context) (*client.Client, *client.Agen
 	case beeos.CodeOf(err) == beeos.AgentNotFound:
 		return nil, nil, skipped("no agent called echo to talk to")
 	case err != nil:
-		return nil, nil, bad(sentence(err), "")
+		return nil, nil, bad(terminal.Sentence(err), "")
 	case !a.Online && c.URL != "": // a server that nobody promised an echo of
 		return nil, nil, skipped("agent echo, which would be talked to, is offline")
 	case !a.Online:
@@ -112,7 +114,7 @@ func (c *DoctorCmd) checkREST(ctx context.Context) finding {
 	start := time.Now()
 	answer, err := cl.Invoke(ctx, a.ID, client.InvokeRequest{Message: "doctor"})
 	if err != nil {
-		return bad(sentence(err), "see the server's log")
+		return bad(terminal.Sentence(err), "see the server's log")
 	}
 	return echoed(answer.Text, start)
 }
@@ -125,14 +127,14 @@ func (c *DoctorCmd) checkMCP(ctx context.Context) finding {
 	start := time.Now()
 	result, err := cl.CallTool(ctx, a, a.ID, json.RawMessage(`{"message":"doctor"}`))
 	if err != nil {
-		return bad(sentence(err), "see the server's log")
+		return bad(terminal.Sentence(err), "see the server's log")
 	}
 	return echoed(result.Text(), start)
 }
 
 func echoed(text string, start time.Time) finding {
 	if !strings.Contains(text, "doctor") {
-		return bad(fmt.Sprintf("the echo came back as %q", shorten(text, 60)), "see the server's log")
+		return bad(fmt.Sprintf("the echo came back as %q", terminal.Shorten(text, 60)), "see the server's log")
 	}
 	return good("echo came back in " + duration(time.Since(start)))
 }

@@ -1,50 +1,30 @@
-package cli
+package manage
 
 import (
 	"context"
-	"fmt"
 	"strconv"
 	"strings"
-	"text/tabwriter"
+	"time"
 
 	"github.com/beeos/beeos/client"
+	"github.com/beeos/beeos/internal/cli/terminal"
 )
-
-// AgentCmd is about agents.
-type AgentCmd struct {
-	New      AgentNewCmd      `cmd:"" help:"Write a new agent in Go."`
-	Run      AgentRunCmd      `cmd:"" help:"Build and run the agent in a folder, connected to the server."`
-	List     AgentListCmd     `cmd:"" help:"List your agents and who is connected."`
-	Show     AgentShowCmd     `cmd:"" help:"Show one agent."`
-	Token    AgentTokenCmd    `cmd:"" help:"Make a one-time token with which another machine may join."`
-	Register AgentRegisterCmd `cmd:"" help:"Register this machine with a join token."`
-	Sign     AgentSignCmd     `cmd:"" help:"Sign one request to the agent gateway, for agents made of curl."`
-}
 
 // AgentListCmd lists agents.
 type AgentListCmd struct {
-	server
+	Server
 	JSON bool `help:"Print JSON."`
 }
 
 // Run lists agents.
-func (c *AgentListCmd) Run(ctx context.Context, t *terminal) error {
-	cl, err := c.client()
-	if err != nil {
-		return err
-	}
+func (c *AgentListCmd) Run(ctx context.Context, t *terminal.Terminal, cl *client.Client) error {
 	agents, err := cl.Agents(ctx)
 	if err != nil {
 		return err
 	}
-	if c.JSON {
-		return t.json(append([]client.Agent{}, agents...))
-	}
-	rows := make([][]string, len(agents))
-	for i, a := range agents {
-		rows[i] = []string{a.Name, a.ID, presence(&a), a.Visibility, strconv.Itoa(len(a.Skills)), ago(a.UpdatedAt)}
-	}
-	return t.table([]string{"NAME", "ID", "STATE", "VISIBILITY", "TOOLS", "CHANGED"}, rows)
+	return terminal.PrintList(t, c.JSON, agents, "NAME ID STATE VISIBILITY TOOLS CHANGED", func(a *client.Agent) []string {
+		return []string{a.Name, a.ID, presence(a), a.Visibility, strconv.Itoa(len(a.Skills)), terminal.Ago(a.UpdatedAt)}
+	})
 }
 
 func presence(a *client.Agent) string {
@@ -59,26 +39,25 @@ func presence(a *client.Agent) string {
 
 // AgentShowCmd shows one agent.
 type AgentShowCmd struct {
-	server
+	Server
 	Agent string `arg:"" help:"Id, slug or name of the agent."`
 	JSON  bool   `help:"Print JSON."`
 }
 
 // Run shows one agent.
-func (c *AgentShowCmd) Run(ctx context.Context, t *terminal) error {
-	cl, err := c.client()
-	if err != nil {
-		return err
-	}
+func (c *AgentShowCmd) Run(ctx context.Context, t *terminal.Terminal, cl *client.Client) error {
 	a, err := cl.Find(ctx, c.Agent)
 	if err != nil {
 		return err
 	}
 	if c.JSON {
-		return t.json(a)
+		return t.PrintJSON(a)
 	}
-	w := tabwriter.NewWriter(t.out, 0, 8, 2, ' ', 0)
-	for _, row := range [][2]string{
+	mcp := "off"
+	if a.MCPEnabled {
+		mcp = a.MCPURL
+	}
+	fields := [][]string{
 		{"Name", a.Name},
 		{"Id", a.ID},
 		{"Slug", a.Slug},
@@ -88,27 +67,33 @@ func (c *AgentShowCmd) Run(ctx context.Context, t *terminal) error {
 		{"Model", a.Model},
 		{"Delivery", a.DeliveryMode},
 		{"Visibility", a.Visibility},
-		{"MCP", mcpOf(a)},
-		{"Created", ago(a.CreatedAt)},
-		{"Changed", ago(a.UpdatedAt)},
-	} {
-		if row[1] != "" {
-			fmt.Fprintf(w, "%s\t%s\n", row[0], printable(row[1])) //nolint:errcheck // Flush reports it
-		}
+		{"MCP", mcp},
+		{"Created", terminal.Ago(a.CreatedAt)},
+		{"Changed", terminal.Ago(a.UpdatedAt)},
 	}
-	for i, s := range a.Skills {
-		label := ""
-		if i == 0 {
-			label = "Tools"
-		}
-		fmt.Fprintf(w, "%s\t%s\n", label, strings.TrimRight(printable(s.Name+"  "+shorten(s.Description, 80)), " ")) //nolint:errcheck // Flush reports it
+	label := "Tools"
+	for _, s := range a.Skills {
+		fields = append(fields, []string{label, strings.TrimRight(s.Name+"  "+terminal.Shorten(s.Description, 80), " ")})
+		label = ""
 	}
-	return w.Flush()
+	return t.PrintFields(fields)
 }
 
-func mcpOf(a *client.Agent) string {
-	if !a.MCPEnabled {
-		return "off"
+// AgentTokenCmd makes a join token.
+type AgentTokenCmd struct {
+	Server
+	TTL  time.Duration `default:"1h" help:"How long it can be used."`
+	JSON bool          `help:"Print JSON."`
+}
+
+// Run prints the token.
+func (c *AgentTokenCmd) Run(ctx context.Context, t *terminal.Terminal, cl *client.Client) error {
+	token, err := cl.CreateJoinToken(ctx, c.TTL)
+	if err != nil {
+		return err
 	}
-	return a.MCPURL
+	if !c.JSON {
+		t.Note("works once, until %s; on the other machine set BEEOS_JOIN_TOKEN to it", token.ExpiresAt.Local().Format("15:04 on 2006-01-02"))
+	}
+	return t.PrintEither(c.JSON, token, token.Token)
 }

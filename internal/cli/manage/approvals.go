@@ -1,15 +1,15 @@
-package cli
+package manage
 
 import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/client"
+	"github.com/beeos/beeos/internal/cli/terminal"
 )
 
 // ApprovalsCmd is about tool calls that wait for a person.
@@ -22,37 +22,30 @@ type ApprovalsCmd struct {
 
 // ApprovalsListCmd lists approvals.
 type ApprovalsListCmd struct {
-	server
+	Server
 	Status string `enum:"pending,decided,all" default:"pending" help:"pending, decided or all."`
 	JSON   bool   `help:"Print JSON."`
 }
 
 // Run prints each with its arguments, whole: nobody should approve what they
 // have not seen.
-func (c *ApprovalsListCmd) Run(ctx context.Context, t *terminal) error {
-	cl, err := c.client()
-	if err != nil {
-		return err
-	}
+func (c *ApprovalsListCmd) Run(ctx context.Context, t *terminal.Terminal, cl *client.Client) error {
 	list, err := cl.Approvals(ctx, c.Status)
 	if err != nil {
 		return err
 	}
 	if c.JSON {
-		return t.json(append([]client.Approval{}, list...))
+		return t.PrintJSON(append([]client.Approval{}, list...))
 	}
 	if len(list) == 0 {
-		t.note("nothing waits for you")
+		t.Note("nothing waits for you")
+		return nil
 	}
-	for i, a := range list {
-		if i > 0 {
-			fmt.Fprintln(t.out) //nolint:errcheck // the next line reports it
-		}
-		if _, err := fmt.Fprint(t.out, approvalText(&a)); err != nil {
-			return err
-		}
+	var texts []string
+	for i := range list {
+		texts = append(texts, approvalText(&list[i]))
 	}
-	return nil
+	return t.PrintLine(strings.Join(texts, "\n\n"))
 }
 
 // approvalText is one approval as a person reads it.
@@ -62,79 +55,64 @@ func approvalText(a *client.Approval) string {
 		tool = a.Skill + " / " + a.Tool
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s  %s  %s\n", a.ID, a.Status, printable(tool))
-	fmt.Fprintf(&b, "  agent %s, called by %s, asked %s", printable(a.AgentID), printable(a.Caller), ago(a.RequestedAt))
+	fmt.Fprintf(&b, "%s  %s  %s\n", a.ID, a.Status, terminal.Printable(tool))
+	fmt.Fprintf(&b, "  agent %s, called by %s, asked %s", terminal.Printable(a.AgentID), terminal.Printable(a.Caller), terminal.Ago(a.RequestedAt))
 	if a.Status == "pending" {
 		fmt.Fprintf(&b, ", until %s", a.ExpiresAt.Local().Format("15:04:05"))
 	} else {
-		fmt.Fprintf(&b, ", decided %s by %s", ago(a.DecidedAt), printable(a.DecidedBy))
+		fmt.Fprintf(&b, ", decided %s by %s", terminal.Ago(a.DecidedAt), terminal.Printable(a.DecidedBy))
 	}
 	if a.Reason != "" {
-		fmt.Fprintf(&b, ": %s", printable(a.Reason))
+		fmt.Fprintf(&b, ": %s", terminal.Printable(a.Reason))
 	}
 	var args bytes.Buffer
 	if json.Indent(&args, a.Arguments, "  ", "  ") != nil {
 		args.Write(a.Arguments)
 	}
-	fmt.Fprintf(&b, "\n  %s\n", beeos.Visible(args.String()))
+	fmt.Fprintf(&b, "\n  %s", beeos.Visible(args.String()))
 	return b.String()
 }
 
-// ApprovalsApproveCmd approves.
-type ApprovalsApproveCmd struct {
-	server
+// oneApproval is what the commands about one approval have in common.
+type oneApproval struct {
+	Server
 	ID string `arg:"" help:"Id of the approval, from: beeos approvals."`
 }
 
+// ApprovalsApproveCmd approves.
+type ApprovalsApproveCmd struct{ oneApproval }
+
 // Run approves.
-func (c *ApprovalsApproveCmd) Run(ctx context.Context) error {
-	cl, err := c.client()
-	if err == nil {
-		_, err = cl.Approve(ctx, c.ID)
-	}
-	return unknownApproval(err)
+func (c *ApprovalsApproveCmd) Run(ctx context.Context, cl *client.Client) error {
+	_, err := cl.Approve(ctx, c.ID)
+	return hintApproval(err)
 }
 
 // ApprovalsRejectCmd rejects.
 type ApprovalsRejectCmd struct {
-	server
-	ID     string   `arg:"" help:"Id of the approval, from: beeos approvals."`
+	oneApproval
 	Reason []string `arg:"" optional:"" help:"What the agent is told."`
 }
 
 // Run rejects.
-func (c *ApprovalsRejectCmd) Run(ctx context.Context) error {
-	cl, err := c.client()
-	if err == nil {
-		_, err = cl.Reject(ctx, c.ID, strings.Join(c.Reason, " "))
-	}
-	return unknownApproval(err)
+func (c *ApprovalsRejectCmd) Run(ctx context.Context, cl *client.Client) error {
+	_, err := cl.Reject(ctx, c.ID, strings.Join(c.Reason, " "))
+	return hintApproval(err)
 }
 
 // ApprovalsLinkCmd makes a link.
-type ApprovalsLinkCmd struct {
-	server
-	ID string `arg:"" help:"Id of the approval, from: beeos approvals."`
-}
+type ApprovalsLinkCmd struct{ oneApproval }
 
 // Run prints the address.
-func (c *ApprovalsLinkCmd) Run(ctx context.Context, t *terminal) error {
-	cl, err := c.client()
-	if err != nil {
-		return err
-	}
+func (c *ApprovalsLinkCmd) Run(ctx context.Context, t *terminal.Terminal, cl *client.Client) error {
 	link, err := cl.ApprovalLink(ctx, c.ID)
 	if err != nil {
-		return unknownApproval(err)
+		return hintApproval(err)
 	}
-	_, err = fmt.Fprintln(t.out, link)
-	return err
+	return t.PrintLine(link)
 }
 
-// unknownApproval names the next step to who mistyped an id.
-func unknownApproval(err error) error {
-	if e, ok := errors.AsType[*beeos.Error](err); ok && e.Code == beeos.NotFound {
-		return hinted{errors.New("there is no such approval"), "see what waits with: beeos approvals"}
-	}
-	return err
+// hintApproval names the next step to who mistyped an id.
+func hintApproval(err error) error {
+	return terminal.HintOn(beeos.NotFound, err, "there is no such approval", "see what waits with: beeos approvals")
 }

@@ -1,4 +1,4 @@
-package cli
+package manage
 
 import (
 	"context"
@@ -6,16 +6,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"strings"
 	"time"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/client"
+	"github.com/beeos/beeos/internal/cli/terminal"
 )
 
 // CallCmd asks an agent.
 type CallCmd struct {
-	server
+	Server
 	Agent   string        `arg:"" help:"Id, slug or name of the agent."`
 	Message string        `arg:"" optional:"" help:"What to say; - reads it from stdin."`
 	Context string        `placeholder:"ID" help:"Continue the conversation that an earlier answer named (--json shows it)."`
@@ -42,13 +44,9 @@ func (c *CallCmd) Validate() error {
 }
 
 // Run asks and prints.
-func (c *CallCmd) Run(ctx context.Context, t *terminal) error {
-	cl, err := c.client()
-	if err != nil {
-		return err
-	}
+func (c *CallCmd) Run(ctx context.Context, t *terminal.Terminal, cl *client.Client) error {
 	if c.Message == "-" {
-		b, err := io.ReadAll(io.LimitReader(t.in, 1<<20))
+		b, err := io.ReadAll(io.LimitReader(t.In, 1<<20))
 		if err != nil {
 			return fmt.Errorf("read stdin: %w", err)
 		}
@@ -58,32 +56,43 @@ func (c *CallCmd) Run(ctx context.Context, t *terminal) error {
 	if err != nil {
 		return err
 	}
-	files, err := c.upload(ctx, cl)
-	if err != nil {
-		return err
+	var files []client.Attachment
+	for _, path := range c.File {
+		f, err := uploadFile(ctx, cl, path)
+		if err != nil {
+			return err
+		}
+		files = append(files, client.Attachment{FileID: f.FileID})
 	}
-	answer := &answerPrinter{t: t, quiet: c.JSON}
-	answer.waiting(a.Name)
-	switch {
-	case c.Tool != "":
-		err = c.callTool(ctx, cl, a, files, answer)
-	case c.Via == "mcp":
-		err = c.talkMCP(ctx, cl, a, files, answer)
-	case c.Via == "a2a":
-		err = c.talkA2A(ctx, cl, a, files, answer)
-	default:
-		err = c.talk(ctx, cl, a, files, answer)
-	}
-	answer.clear()
-	return offline(err, a)
+	p := &answerPrinter{t: t, quiet: c.JSON}
+	p.waiting(a.Name)
+	err = c.ask(ctx, cl, a, files, p)
+	p.clear()
+	return hintOffline(err, a)
 }
 
-// talk streams the agent's answer.
-func (c *CallCmd) talk(ctx context.Context, cl *client.Client, a *client.Agent, files []client.Attachment, p *answerPrinter) error {
-	req := client.InvokeRequest{
+// ask talks to the agent over the surface that was chosen, or calls its tool.
+func (c *CallCmd) ask(ctx context.Context, cl *client.Client, a *client.Agent, files []client.Attachment, p *answerPrinter) error {
+	r := client.InvokeRequest{
 		Message: c.Message, ContextID: c.Context, TimeoutMS: c.Timeout.Milliseconds(), IdempotencyKey: c.Once, Attachments: files,
 	}
-	for ev, err := range cl.Stream(ctx, a.ID, req) {
+	if c.Tool == "" && c.Via == "rest" {
+		return printAnswer(p, a, cl.Stream(ctx, a.ID, r))
+	}
+	if c.Timeout > 0 { // which only REST tells the server
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, c.Timeout)
+		defer cancel()
+	}
+	if c.Tool == "" && c.Via == "a2a" {
+		return printAnswer(p, a, cl.StreamA2A(ctx, a, r))
+	}
+	return c.callTool(ctx, cl, a, files, p)
+}
+
+// printAnswer prints a streamed answer as it comes.
+func printAnswer(p *answerPrinter, a *client.Agent, events iter.Seq2[client.Event, error]) error {
+	for ev, err := range events {
 		switch {
 		case err != nil:
 			return err
@@ -100,153 +109,54 @@ func (c *CallCmd) talk(ctx context.Context, cl *client.Client, a *client.Agent, 
 	return nil
 }
 
-// talkMCP calls the tool that an agent is itself: it has the agent's id for a
-// name and takes a message.
-func (c *CallCmd) talkMCP(ctx context.Context, cl *client.Client, a *client.Agent, files []client.Attachment, p *answerPrinter) error {
-	args, err := json.Marshal(struct {
-		Message string `json:"message"`
-		Context string `json:"context_id,omitempty"`
-		Once    string `json:"idempotency_key,omitempty"`
-	}{c.Message, c.Context, c.Once})
-	if err != nil {
-		return err
-	}
-	c.Tool, c.Args = a.ID, string(args)
-	err = c.callTool(ctx, cl, a, files, p)
-	if h, ok := errors.AsType[hinted](err); ok {
-		return hinted{h.error, "this agent has tools of its own; call one with: beeos call " + a.Slug + " --tool NAME --args JSON"}
-	}
-	return err
-}
-
-// talkA2A streams the answer as an A2A client would.
-func (c *CallCmd) talkA2A(ctx context.Context, cl *client.Client, a *client.Agent, files []client.Attachment, p *answerPrinter) error {
-	if c.Timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, c.Timeout)
-		defer cancel()
-	}
-	req := client.InvokeRequest{Message: c.Message, ContextID: c.Context, IdempotencyKey: c.Once, Attachments: files}
-	for ev, err := range cl.StreamA2A(ctx, a, req) {
-		switch {
-		case err != nil:
+// callTool calls the tool that was named. Without a name it calls the tool
+// that an agent is itself: it has the agent's id for a name and takes a message.
+func (c *CallCmd) callTool(ctx context.Context, cl *client.Client, a *client.Agent, files []client.Attachment, p *answerPrinter) error {
+	tool, args, hint := c.Tool, json.RawMessage(c.Args), "see which it has with: beeos agent show "+a.Slug
+	if tool == "" {
+		tool, hint = a.ID, "this agent has tools of its own; call one with: beeos call "+a.Slug+" --tool NAME --args JSON"
+		var err error
+		if args, err = json.Marshal(struct {
+			Message string `json:"message"`
+			Context string `json:"context_id,omitempty"`
+			Once    string `json:"idempotency_key,omitempty"`
+		}{c.Message, c.Context, c.Once}); err != nil {
 			return err
-		case ev.Done != nil:
-			return p.done(ev.Done.Text, ev.Done.IsError, struct {
-				AgentID string `json:"agent_id"`
-				*client.Answer
-			}{a.ID, ev.Done})
-		default:
-			p.delta(ev.Delta)
 		}
 	}
-	return nil
-}
-
-func (c *CallCmd) callTool(ctx context.Context, cl *client.Client, a *client.Agent, files []client.Attachment, p *answerPrinter) error {
-	args, err := withFiles(json.RawMessage(c.Args), files)
+	args, err := addFiles(args, files)
 	if err != nil {
 		return err
 	}
-	if c.Timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, c.Timeout)
-		defer cancel()
-	}
-	r, err := cl.CallTool(ctx, a, c.Tool, args)
-	if beeos.CodeOf(err) == beeos.NotFound {
-		return hinted{fmt.Errorf("agent %q has no tool %q", a.Name, c.Tool), "see which it has with: beeos agent show " + a.Slug}
-	}
+	r, err := cl.CallTool(ctx, a, tool, args)
 	if err != nil {
-		return err
+		return terminal.HintOn(beeos.NotFound, err, fmt.Sprintf("agent %q has no tool %q", a.Name, tool), hint)
 	}
 	return p.done(r.Text(), r.IsError, r)
 }
 
-// offline says which agent is missing and how it might come back.
-func offline(err error, a *client.Agent) error {
-	switch beeos.CodeOf(err) {
-	case beeos.AgentOffline, beeos.AgentServiceUnavailable:
-		if err != nil && !a.Online {
-			return hinted{fmt.Errorf("agent %q is offline", a.Name), "start it with: beeos agent run ./" + a.Slug}
-		}
+// addFiles puts attachments among the arguments of a tool, where MCP has them.
+func addFiles(args json.RawMessage, files []client.Attachment) (json.RawMessage, error) {
+	if len(files) == 0 {
+		return args, nil
+	}
+	var object map[string]json.RawMessage // numbers stay as they were typed
+	if err := json.Unmarshal(args, &object); err != nil {
+		return nil, fmt.Errorf("read --args: %w", err)
+	}
+	list, err := json.Marshal(files)
+	if err != nil {
+		return nil, fmt.Errorf("encode the attachments: %w", err)
+	}
+	object["attachments"] = list
+	return json.Marshal(object)
+}
+
+// hintOffline says which agent is missing and how it might come back.
+func hintOffline(err error, a *client.Agent) error {
+	code := beeos.CodeOf(err)
+	if !a.Online && (code == beeos.AgentOffline || code == beeos.AgentServiceUnavailable) {
+		return terminal.Hint(fmt.Sprintf("agent %q is offline", a.Name), "start it with: beeos agent run ./"+a.Slug)
 	}
 	return err
-}
-
-// answerPrinter prints an answer as it comes: text to stdout, thoughts to
-// stderr, and a sign of life to a person until the first of either.
-type answerPrinter struct {
-	t       *terminal
-	quiet   bool // only the final JSON is wanted
-	shown   strings.Builder
-	thought bool
-	hint    bool
-}
-
-func (p *answerPrinter) waiting(name string) {
-	if p.t.person && !p.quiet {
-		p.hint = true
-		fmt.Fprintf(p.t.err, "\x1b[2m%s is thinking …\x1b[0m", printable(name)) //nolint:errcheck // only for the looks
-	}
-}
-
-// clear takes the sign of life away.
-func (p *answerPrinter) clear() {
-	if p.hint {
-		p.hint = false
-		fmt.Fprint(p.t.err, "\r\x1b[K") //nolint:errcheck // only for the looks
-	}
-}
-
-func (p *answerPrinter) reasoning(text string) {
-	if text == "" || p.quiet {
-		return
-	}
-	p.clear()
-	p.thought = true
-	fmt.Fprint(p.t.err, text) //nolint:errcheck // the answer is what counts
-}
-
-func (p *answerPrinter) delta(text string) {
-	if text == "" || p.quiet {
-		return
-	}
-	p.clear()
-	if p.thought {
-		p.thought = false
-		fmt.Fprintln(p.t.err) //nolint:errcheck // the answer is what counts
-	}
-	p.shown.WriteString(text)
-	fmt.Fprint(p.t.out, text) //nolint:errcheck // done reports it
-}
-
-// again takes the whole text so far, of which some may have been shown.
-func (p *answerPrinter) again(text string) {
-	if rest, ok := strings.CutPrefix(text, p.shown.String()); ok {
-		p.delta(rest)
-	}
-}
-
-// done prints what the deltas have not shown yet. The whole text is the
-// truth; deltas may have got lost on the way.
-func (p *answerPrinter) done(text string, isError bool, whole any) error {
-	p.clear()
-	var failed error
-	if isError {
-		failed = errAgent
-	}
-	if p.quiet {
-		return errors.Join(p.t.json(whole), failed)
-	}
-	rest, ok := strings.CutPrefix(text, p.shown.String())
-	switch {
-	case isError && p.shown.Len() == 0:
-		p.t.say("the agent failed: %s", text)
-		return failed
-	case !ok:
-		rest = "\n" + text
-	}
-	_, err := fmt.Fprintln(p.t.out, rest)
-	return errors.Join(err, failed)
 }

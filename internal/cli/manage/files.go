@@ -1,13 +1,18 @@
-package cli
+package manage
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"mime"
 	"os"
+	"path/filepath"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/client"
+	"github.com/beeos/beeos/internal/cli/terminal"
 )
 
 // FilesCmd is about files on the server.
@@ -19,40 +24,48 @@ type FilesCmd struct {
 
 // FilesUploadCmd sends a file.
 type FilesUploadCmd struct {
-	server
+	Server
 	Path string `arg:"" type:"existingfile" help:"The file."`
 	JSON bool   `help:"Print JSON."`
 }
 
 // Run prints the id.
-func (c *FilesUploadCmd) Run(ctx context.Context, t *terminal) error {
-	cl, err := c.client()
+func (c *FilesUploadCmd) Run(ctx context.Context, t *terminal.Terminal, cl *client.Client) error {
+	f, err := uploadFile(ctx, cl, c.Path)
 	if err != nil {
 		return err
 	}
-	f, err := uploadFile(ctx, cl, c.Path)
+	return t.PrintEither(c.JSON, f, f.FileID)
+}
+
+func uploadFile(ctx context.Context, cl *client.Client, path string) (sent *client.File, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("send %s: %w", path, err)
+		}
+	}()
+	f, err := os.Open(path)
 	if err != nil {
-		return fmt.Errorf("send %s: %w", c.Path, err)
+		return nil, err
 	}
-	if c.JSON {
-		return t.json(f)
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
 	}
-	_, err = fmt.Fprintln(t.out, f.FileID)
-	return err
+	kind := cmp.Or(mime.TypeByExtension(filepath.Ext(path)), "application/octet-stream")
+	return cl.Upload(ctx, filepath.Base(path), kind, f, info.Size())
 }
 
 // oneFile is what the commands about one file have in common.
 type oneFile struct {
-	server
+	Server
 	ID string `arg:"" help:"Id of the file, as beeos files upload prints it."`
 }
 
 // hint says where ids come from, to who has a wrong one.
 func (c *oneFile) hint(err error) error {
-	if err != nil && beeos.CodeOf(err) == beeos.NotFound {
-		return hinted{fmt.Errorf("you have no file %q", c.ID), "send one with: beeos files upload PATH"}
-	}
-	return err
+	return terminal.HintOn(beeos.NotFound, err, fmt.Sprintf("you have no file %q", c.ID), "send one with: beeos files upload PATH")
 }
 
 // FilesGetCmd fetches a file.
@@ -62,29 +75,25 @@ type FilesGetCmd struct {
 }
 
 // Run writes the bytes.
-func (c *FilesGetCmd) Run(ctx context.Context, t *terminal) error {
-	cl, err := c.client()
-	if err != nil {
-		return err
-	}
+func (c *FilesGetCmd) Run(ctx context.Context, t *terminal.Terminal, cl *client.Client) error {
 	_, content, err := cl.Download(ctx, c.ID)
 	if err != nil {
 		return c.hint(err)
 	}
 	defer content.Close()
 	if c.Output == "" {
-		_, err = io.Copy(t.out, content)
+		_, err = io.Copy(t.Out, content)
 		return err
 	}
-	f, err := os.OpenFile(c.Output, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if err != nil {
-		return fmt.Errorf("save the file: %w", err) // what is there stays as it is
+	f, err := os.OpenFile(c.Output, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644) // what is there stays as it is
+	if err == nil {
+		_, err = io.Copy(f, content)
+		err = errors.Join(err, f.Close())
 	}
-	if _, err := io.Copy(f, content); err != nil {
-		f.Close() //nolint:errcheck // it is incomplete anyway
+	if err != nil {
 		return fmt.Errorf("save the file: %w", err)
 	}
-	return f.Close()
+	return nil
 }
 
 // FilesLinkCmd makes a link.
@@ -94,21 +103,13 @@ type FilesLinkCmd struct {
 }
 
 // Run prints the link.
-func (c *FilesLinkCmd) Run(ctx context.Context, t *terminal) error {
-	cl, err := c.client()
+func (c *FilesLinkCmd) Run(ctx context.Context, t *terminal.Terminal, cl *client.Client) error {
+	f, err := cl.File(ctx, c.ID)
 	if err != nil {
-		return err
-	}
-	var f *client.File
-	if f, err = cl.File(ctx, c.ID); err != nil {
 		return c.hint(err)
 	}
-	if c.JSON {
-		return t.json(f)
+	if !c.JSON && f.DownloadURL == "" {
+		return errors.New("the file has not been uploaded yet")
 	}
-	if f.DownloadURL == "" {
-		return fmt.Errorf("the file has not been uploaded yet")
-	}
-	_, err = fmt.Fprintln(t.out, f.DownloadURL)
-	return err
+	return t.PrintEither(c.JSON, f, f.DownloadURL)
 }

@@ -1,4 +1,4 @@
-package cli
+package terminal
 
 import (
 	"context"
@@ -12,39 +12,44 @@ import (
 
 // Exit codes; scripts depend on them.
 const (
-	exitOK         = 0
-	exitFailed     = 1
-	exitUsage      = 2
-	exitAgentError = 3 // the agent answered, with an error
-	exitTimeout    = 4
+	ExitOK         = 0
+	ExitFailed     = 1
+	ExitUsage      = 2
+	ExitAgentError = 3 // the agent answered, with an error
+	ExitTimeout    = 4
 )
 
-// errAgent marks an answer in which the agent itself says that it failed.
-// Its text has been printed by then.
-var errAgent = errors.New("the agent answered with an error")
+var (
+	// ErrAgent marks an answer in which the agent itself says that it failed.
+	// Its text has been printed by then.
+	ErrAgent = errors.New("the agent answered with an error")
+
+	// ErrFindings says that doctor found something; it has told what by then.
+	ErrFindings = errors.New("some checks failed")
+)
 
 // exitCode is the one table from errors to exit codes.
 func exitCode(err error) int {
 	switch {
 	case err == nil:
-		return exitOK
-	case errors.Is(err, errAgent):
-		return exitAgentError
+		return ExitOK
+	case errors.Is(err, ErrAgent):
+		return ExitAgentError
 	case beeos.CodeOf(err) == beeos.ServiceTimeout, errors.Is(err, context.DeadlineExceeded):
-		return exitTimeout
+		return ExitTimeout
 	}
-	return exitFailed
+	return ExitFailed
 }
 
-// fail prints err as one sentence and returns the exit code.
-func (t *terminal) fail(err error) int {
+// Fail prints err as one sentence and returns the exit code.
+func (t *Terminal) Fail(err error) int {
 	switch {
-	case errors.Is(err, errAgent), errors.Is(err, errFindings):
+	case errors.Is(err, ErrAgent), errors.Is(err, ErrFindings):
 		// said already
 	case errors.Is(err, context.Canceled):
-		t.say("stopped")
+		t.Say("stopped")
 	default:
-		t.say("%s", sentence(err))
+		t.Say("%s", Sentence(err))
 	}
 	return exitCode(err)
 }
@@ -59,16 +64,31 @@ var hints = map[beeos.Code]string{
 	beeos.InternalError:  "the server's log says more",
 }
 
-// hinted is an error whose next step is known already.
+// hinted is an error whose next step is known already. It is a pointer always:
+// kong asks the errors of providers whether they are nil.
 type hinted struct {
 	error
 	hint string
 }
 
-func (h hinted) Unwrap() error { return h.error }
+func (h *hinted) Unwrap() error { return h.error }
 
-// sentence says what is wrong and, where it is known, what to do about it.
-func sentence(err error) string {
+// AddHint names the next step of an error.
+func AddHint(err error, hint string) error { return &hinted{err, hint} }
+
+// Hint makes an error and names its next step.
+func Hint(problem, hint string) error { return &hinted{errors.New(problem), hint} }
+
+// HintOn replaces an error of that code, and leaves all others alone.
+func HintOn(code beeos.Code, err error, problem, hint string) error {
+	if err != nil && beeos.CodeOf(err) == code {
+		return Hint(problem, hint)
+	}
+	return err
+}
+
+// Sentence says what is wrong and, where it is known, what to do about it.
+func Sentence(err error) string {
 	text, hint := err.Error(), ""
 	if e, ok := errors.AsType[*beeos.Error](err); ok {
 		text, hint = e.Message, hints[e.Code]
@@ -79,16 +99,16 @@ func sentence(err error) string {
 			text, hint = "nothing answers at "+e.URL, "start a server with: beeos dev, or point BEEOS_URL at one"
 		}
 	}
-	if h, ok := errors.AsType[hinted](err); ok {
+	if h, ok := errors.AsType[*hinted](err); ok {
 		text, hint = h.error.Error(), h.hint
 		if e, ok := errors.AsType[*beeos.Error](h.error); ok {
 			text = e.Message
 		}
 	}
 	if hint == "" {
-		return printable(text)
+		return Printable(text)
 	}
 	// The server advises those who write requests; this is for those who type.
 	problem, _, _ := strings.Cut(text, ";")
-	return printable(problem) + " — " + hint
+	return Printable(problem) + " — " + hint
 }
