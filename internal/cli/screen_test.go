@@ -13,8 +13,11 @@ func TestScreen(t *testing.T) {
 	var out strings.Builder
 	s := &screen{out: &out, me: "beeos"}
 	s.ready(app.Info{
-		Web: "http://localhost:3000", MCP: "http://localhost:8094", A2A: "http://localhost:8092", REST: "http://localhost:8095",
-		Agents: "http://localhost:8083", AgentID: "agent_x", UserKey: "oag_k", Data: "./beeos-data", Took: 84 * time.Millisecond,
+		DevFile: app.DevFile{
+			Web: "http://localhost:3000", MCP: "http://localhost:8094", A2A: "http://localhost:8092", REST: "http://localhost:8095",
+			Agents: "http://localhost:8083", AgentID: "agent_x", UserKey: "oag_k",
+		},
+		Data: "./beeos-data", Took: 84 * time.Millisecond,
 	})
 	s.call(app.CallRecord{
 		At: time.Date(2027, 1, 2, 12, 4, 31, 0, time.Local), Surface: "rest", Caller: "you", AgentName: "echo", What: "message",
