@@ -1,7 +1,8 @@
 // Package client is a small client of the BeeOS REST surface: the agents a
 // key reaches, their keys, join tokens, files, webhooks, tasks, conversations
-// (follow.go reads what both stream), approvals, built-in agents (instances.go), and Invoke, which waits for an
-// answer or streams it. Every refusal by the server comes back as a
+// (follow.go reads what both stream), approvals, built-in agents
+// (instances.go), and Invoke, which waits for an answer or streams it.
+// stream.go reads what comes in pieces. Every refusal by the server comes back as a
 // *beeos.Error, so that a caller switches on the same codes as everywhere else.
 //
 //	c := client.New("http://localhost:8095", os.Getenv("BEEOS_KEY"))
@@ -9,15 +10,12 @@
 package client
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"iter"
-	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -90,32 +88,6 @@ func call[T any](ctx context.Context, c *Client, method, path string, in any) (*
 	return out, nil
 }
 
-// pages yields the tasks or conversations that a listing holds, page by page.
-func pages[T any](ctx context.Context, c *Client, path string, q url.Values) iter.Seq2[T, error] {
-	return func(yield func(T, error) bool) {
-		q := maps.Clone(q)
-		for {
-			var page struct {
-				Tasks, Conversations []T
-				Next                 string `json:"next_since"`
-			}
-			if _, err := c.do(ctx, http.MethodGet, path+"?"+q.Encode(), nil, &page); err != nil {
-				yield(*new(T), err)
-				return
-			}
-			for _, item := range append(page.Tasks, page.Conversations...) {
-				if !yield(item, nil) {
-					return
-				}
-			}
-			if page.Next == "" {
-				return
-			}
-			q.Set("since", page.Next)
-		}
-	}
-}
-
 // apiPath is the path of a thing: its parts, each escaped.
 func apiPath(parts ...string) string {
 	path := "/api/v1"
@@ -123,13 +95,6 @@ func apiPath(parts ...string) string {
 		path += "/" + url.PathEscape(p)
 	}
 	return path
-}
-
-// streamLines returns a scanner of the lines of an event stream.
-func streamLines(r io.Reader) *bufio.Scanner {
-	lines := bufio.NewScanner(r)
-	lines.Buffer(make([]byte, 0, 64<<10), maxAnswer)
-	return lines
 }
 
 // exchange sends a request and decodes the data of its answer into out.

@@ -4,11 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"iter"
 	"net/http"
-	"strings"
 
 	"github.com/beeos/beeos"
 )
@@ -55,7 +52,7 @@ func (c *Client) Stream(ctx context.Context, agentID string, r InvokeRequest) it
 			return
 		}
 		defer resp.Body.Close()
-		for f, err := range frames(resp.Body) {
+		for f, err := range readEvents[frame](resp.Body) {
 			if err != nil {
 				yield(Event{}, err)
 				return
@@ -95,28 +92,4 @@ func (f frame) event() (ev Event, last bool, err error) {
 		return Event{Done: &Answer{Text: f.Text, ContextID: f.ContextID, IsError: f.IsError}}, true, nil
 	}
 	return Event{}, false, nil // a newer server may send more; it cannot matter to us
-}
-
-// frames reads the data of each server-sent event.
-func frames(r io.Reader) iter.Seq2[frame, error] {
-	return func(yield func(frame, error) bool) {
-		lines := streamLines(r)
-		for lines.Scan() {
-			data, ok := strings.CutPrefix(lines.Text(), "data:")
-			if !ok {
-				continue
-			}
-			var f frame
-			if err := json.Unmarshal([]byte(strings.TrimSpace(data)), &f); err != nil {
-				yield(frame{}, fmt.Errorf("read the stream: %w", err))
-				return
-			}
-			if !yield(f, nil) {
-				return
-			}
-		}
-		if err := lines.Err(); err != nil {
-			yield(frame{}, fmt.Errorf("read the stream: %w", err))
-		}
-	}
 }

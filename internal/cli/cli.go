@@ -119,6 +119,12 @@ func newParser(ctx context.Context, t *terminal.Terminal) (*kong.Kong, error) {
 	)
 }
 
+// settings is a command that has those of the server.
+type settings interface {
+	Effective() []config.Value
+	Validate() error
+}
+
 // reportMisuse reports a command line that cannot be run. A setting whose value is
 // no good fails like any other problem; the rest is a matter of usage.
 func reportMisuse(t *terminal.Terminal, err error) int {
@@ -130,8 +136,8 @@ func reportMisuse(t *terminal.Terminal, err error) int {
 	if pe.Context != nil {
 		if node := pe.Context.Selected(); node != nil {
 			help = "beeos " + node.Path() + " --help"
-			if s, ok := node.Target.Addr().Interface().(interface{ settings() *config.Config }); ok {
-				if bad := s.settings().Validate(); bad != nil && strings.HasSuffix(err.Error(), bad.Error()) {
+			if s, ok := node.Target.Addr().Interface().(settings); ok {
+				if bad := s.Validate(); bad != nil && strings.HasSuffix(err.Error(), bad.Error()) {
 					return t.Fail(bad)
 				}
 			}

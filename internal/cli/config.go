@@ -11,8 +11,6 @@ type ConfigCmd struct {
 	JSON          bool `help:"Print JSON."`
 }
 
-func (c *ConfigCmd) settings() *config.Config { return &c.Config }
-
 // Run prints the settings.
 func (c *ConfigCmd) Run(t *terminal.Terminal) error {
 	return terminal.PrintList(t, c.JSON, c.Effective(), "SETTING VALUE FROM", func(v *config.Value) []string {

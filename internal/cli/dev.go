@@ -13,8 +13,6 @@ type DevCmd struct {
 	config.Config `embed:""`
 }
 
-func (c *DevCmd) settings() *config.Config { return &c.Config }
-
 // Run serves until the context ends. What a newcomer must see is on the
 // screen; the log goes to stderr, and without being asked for only trouble.
 func (c *DevCmd) Run(ctx context.Context, t *terminal.Terminal) error {
@@ -31,8 +29,6 @@ func (c *DevCmd) Run(ctx context.Context, t *terminal.Terminal) error {
 type ServeCmd struct {
 	config.Config `embed:""`
 }
-
-func (c *ServeCmd) settings() *config.Config { return &c.Config }
 
 // Run serves until the context ends. Where everything is goes to the log;
 // keys never do, and the first person's link, which must reach somebody, goes

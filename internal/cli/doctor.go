@@ -36,8 +36,6 @@ type DoctorCmd struct {
 	running map[string]bool // surfaces that answer where they should
 }
 
-func (c *DoctorCmd) settings() *config.Config { return &c.Config }
-
 // finding is the outcome of one check. A check that had nothing to look at is
 // neither good nor bad.
 type finding struct {

@@ -86,55 +86,50 @@ func (c *DoctorCmd) checkClock(ctx context.Context) finding {
 	return good("agrees with the server's")
 }
 
-// echoAgent finds an agent to send a word through a surface: the demo one.
-func (c *DoctorCmd) echoAgent(ctx context.Context) (*client.Client, *client.Agent, finding) {
+// checkEcho sends a word through a surface to the demo agent.
+func (c *DoctorCmd) checkEcho(ctx context.Context, ask func(*client.Client, *client.Agent) (string, error)) finding {
 	cl := c.server()
 	if cl == nil {
-		return nil, nil, skipped("no server and key to try; set BEEOS_URL and BEEOS_KEY")
+		return skipped("no server and key to try; set BEEOS_URL and BEEOS_KEY")
 	}
 	a, err := cl.Find(ctx, "echo")
 	switch {
 	case beeos.CodeOf(err) == beeos.AgentNotFound:
-		return nil, nil, skipped("no agent called echo to talk to")
+		return skipped("no agent called echo to talk to")
 	case err != nil:
-		return nil, nil, bad(terminal.Sentence(err), "")
+		return bad(terminal.Sentence(err), "")
 	case !a.Online && c.URL != "": // a server that nobody promised an echo of
-		return nil, nil, skipped("agent echo, which would be talked to, is offline")
+		return skipped("agent echo, which would be talked to, is offline")
 	case !a.Online:
-		return nil, nil, bad("agent echo is offline", "restart beeos dev")
-	}
-	return cl, a, finding{OK: true}
-}
-
-func (c *DoctorCmd) checkREST(ctx context.Context) finding {
-	cl, a, f := c.echoAgent(ctx)
-	if a == nil {
-		return f
+		return bad("agent echo is offline", "restart beeos dev")
 	}
 	start := time.Now()
-	answer, err := cl.Invoke(ctx, a.ID, client.InvokeRequest{Message: "doctor"})
-	if err != nil {
+	text, err := ask(cl, a)
+	switch {
+	case err != nil:
 		return bad(terminal.Sentence(err), "see the server's log")
-	}
-	return echoed(answer.Text, start)
-}
-
-func (c *DoctorCmd) checkMCP(ctx context.Context) finding {
-	cl, a, f := c.echoAgent(ctx)
-	if a == nil {
-		return f
-	}
-	start := time.Now()
-	result, err := cl.CallTool(ctx, a, a.ID, json.RawMessage(`{"message":"doctor"}`))
-	if err != nil {
-		return bad(terminal.Sentence(err), "see the server's log")
-	}
-	return echoed(result.Text(), start)
-}
-
-func echoed(text string, start time.Time) finding {
-	if !strings.Contains(text, "doctor") {
+	case !strings.Contains(text, "doctor"):
 		return bad(fmt.Sprintf("the echo came back as %q", terminal.Shorten(text, 60)), "see the server's log")
 	}
 	return good("echo came back in " + duration(time.Since(start)))
+}
+
+func (c *DoctorCmd) checkREST(ctx context.Context) finding {
+	return c.checkEcho(ctx, func(cl *client.Client, a *client.Agent) (string, error) {
+		answer, err := cl.Invoke(ctx, a.ID, client.InvokeRequest{Message: "doctor"})
+		if err != nil {
+			return "", err
+		}
+		return answer.Text, nil
+	})
+}
+
+func (c *DoctorCmd) checkMCP(ctx context.Context) finding {
+	return c.checkEcho(ctx, func(cl *client.Client, a *client.Agent) (string, error) {
+		result, err := cl.CallTool(ctx, a, a.ID, json.RawMessage(`{"message":"doctor"}`))
+		if err != nil {
+			return "", err
+		}
+		return result.Text(), nil
+	})
 }
