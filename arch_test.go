@@ -90,11 +90,10 @@ var livesIn = map[string]string{
 	"github.com/prometheus/client_golang": "internal/telemetry",
 
 	// what a person sees
-	"github.com/alecthomas/kong":        "internal/cli internal/config",
-	"github.com/jotaen/kong-completion": "internal/cli",
-	"github.com/lmittmann/tint":         "internal/cli internal/telemetry",
-	"charm.land/lipgloss/v2":            "internal/cli internal/telemetry",
-	"github.com/yuin/goldmark":          "internal/surface/web",
+	"github.com/alecthomas/kong": "internal/cli internal/config",
+	"github.com/lmittmann/tint":  "internal/cli internal/telemetry",
+	"charm.land/lipgloss/v2":     "internal/cli internal/telemetry",
+	"github.com/yuin/goldmark":   "internal/surface/web",
 
 	// tests alone
 	"github.com/google/go-cmp":          "",

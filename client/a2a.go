@@ -1,12 +1,9 @@
 package client
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
 	"net/http"
 	"strings"
@@ -24,7 +21,10 @@ func (c *Client) StreamA2A(ctx context.Context, a *Agent, r InvokeRequest) iter.
 		}
 		defer resp.Body.Close()
 		answer := Answer{}
-		for ev, err := range a2aEvents(resp.Body) {
+		for ev, err := range readEvents[a2aEvent](resp.Body) {
+			if err == nil && ev.Error != nil {
+				err = ev.refusal()
+			}
 			if err != nil {
 				yield(Event{}, err)
 				return
@@ -145,35 +145,11 @@ func (ev *a2aEvent) add(to *Answer) (piece string, done bool) {
 	return "", false
 }
 
-// a2aEvents reads the events of a stream, or of the one answer that refuses it.
-func a2aEvents(r io.Reader) iter.Seq2[*a2aEvent, error] {
-	return func(yield func(*a2aEvent, error) bool) {
-		lines := bufio.NewScanner(r)
-		lines.Buffer(make([]byte, 0, 64<<10), maxAnswer)
-		for lines.Scan() {
-			data := strings.TrimPrefix(lines.Text(), "data: ")
-			if !strings.HasPrefix(data, "{") {
-				continue
-			}
-			ev := &a2aEvent{}
-			if err := json.Unmarshal([]byte(data), ev); err != nil {
-				yield(nil, fmt.Errorf("read the stream: %w", err))
-				return
-			}
-			if e := ev.Error; e != nil {
-				refused := &beeos.Error{Code: beeos.InvalidParam, Message: e.Message}
-				if len(e.Data) > 0 && e.Data[0].Metadata.Code != "" {
-					refused.Code = e.Data[0].Metadata.Code
-				}
-				yield(nil, refused)
-				return
-			}
-			if !yield(ev, nil) {
-				return
-			}
-		}
-		if err := lines.Err(); err != nil {
-			yield(nil, fmt.Errorf("read the stream: %w", err))
-		}
+// refusal is the error of the one answer that refuses a stream.
+func (ev *a2aEvent) refusal() error {
+	refused := &beeos.Error{Code: beeos.InvalidParam, Message: ev.Error.Message}
+	if data := ev.Error.Data; len(data) > 0 && data[0].Metadata.Code != "" {
+		refused.Code = data[0].Metadata.Code
 	}
+	return refused
 }

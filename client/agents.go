@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/url"
 	"time"
 
 	"github.com/beeos/beeos"
@@ -66,11 +65,7 @@ func (c *Client) Agents(ctx context.Context) ([]Agent, error) {
 
 // Agent returns one agent by its id.
 func (c *Client) Agent(ctx context.Context, id string) (*Agent, error) {
-	var a Agent
-	if _, err := c.do(ctx, http.MethodGet, "/api/v1/agents/"+url.PathEscape(id), nil, &a); err != nil {
-		return nil, err
-	}
-	return &a, nil
+	return call[Agent](ctx, c, http.MethodGet, apiPath("agents", id), nil)
 }
 
 // Find returns the agent that ref names: an id, a slug or a name. Slugs and
@@ -107,15 +102,11 @@ type AgentUpdate struct {
 
 // UpdateAgent changes what belongs to the owner of an agent.
 func (c *Client) UpdateAgent(ctx context.Context, id string, u AgentUpdate) (*Agent, error) {
-	var a Agent
-	if _, err := c.do(ctx, http.MethodPatch, "/api/v1/agents/"+url.PathEscape(id), u, &a); err != nil {
-		return nil, err
-	}
-	return &a, nil
+	return call[Agent](ctx, c, http.MethodPatch, apiPath("agents", id), u)
 }
 
 // DeleteAgent removes an agent and revokes its keys.
 func (c *Client) DeleteAgent(ctx context.Context, id string) error {
-	_, err := c.do(ctx, http.MethodDelete, "/api/v1/agents/"+url.PathEscape(id), nil, nil)
+	_, err := c.do(ctx, http.MethodDelete, apiPath("agents", id), nil, nil)
 	return err
 }

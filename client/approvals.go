@@ -47,11 +47,7 @@ func (c *Client) Reject(ctx context.Context, id, reason string) (*Approval, erro
 }
 
 func (c *Client) decide(ctx context.Context, id, how string, body map[string]string) (*Approval, error) {
-	var a Approval
-	if _, err := c.do(ctx, http.MethodPost, "/api/v1/approvals/"+url.PathEscape(id)+"/"+how, body, &a); err != nil {
-		return nil, err
-	}
-	return &a, nil
+	return call[Approval](ctx, c, http.MethodPost, apiPath("approvals", id, how), body)
 }
 
 // ApprovalLink returns an address at which whoever has it may decide, once.
@@ -59,6 +55,6 @@ func (c *Client) ApprovalLink(ctx context.Context, id string) (string, error) {
 	var link struct {
 		URL string `json:"url"`
 	}
-	_, err := c.do(ctx, http.MethodPost, "/api/v1/approvals/"+url.PathEscape(id)+"/link", nil, &link)
+	_, err := c.do(ctx, http.MethodPost, apiPath("approvals", id, "link"), nil, &link)
 	return link.URL, err
 }

@@ -1,7 +1,8 @@
 // Package client is a small client of the BeeOS REST surface: the agents a
 // key reaches, their keys, join tokens, files, webhooks, tasks, conversations
-// (follow.go reads what both stream), approvals, built-in agents (instances.go), and Invoke, which waits for an
-// answer or streams it. Every refusal by the server comes back as a
+// (follow.go reads what both stream), approvals, built-in agents
+// (instances.go), and Invoke, which waits for an answer or streams it.
+// stream.go reads what comes in pieces. Every refusal by the server comes back as a
 // *beeos.Error, so that a caller switches on the same codes as everywhere else.
 //
 //	c := client.New("http://localhost:8095", os.Getenv("BEEOS_KEY"))
@@ -76,6 +77,24 @@ func (c *Client) do(ctx context.Context, method, path string, in, out any) (*env
 		return nil, err
 	}
 	return c.exchange(req, out)
+}
+
+// call is do for an answer that is one thing.
+func call[T any](ctx context.Context, c *Client, method, path string, in any) (*T, error) {
+	out := new(T)
+	if _, err := c.do(ctx, method, path, in, out); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// apiPath is the path of a thing: its parts, each escaped.
+func apiPath(parts ...string) string {
+	path := "/api/v1"
+	for _, p := range parts {
+		path += "/" + url.PathEscape(p)
+	}
+	return path
 }
 
 // exchange sends a request and decodes the data of its answer into out.

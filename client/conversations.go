@@ -23,50 +23,14 @@ type Conversation struct {
 	ClosedAt       time.Time         `json:"closed_at,omitzero"`
 }
 
-func conversationPath(agentID, id string) string {
-	path := "/api/v1/agents/" + url.PathEscape(agentID) + "/conversations"
-	if id != "" {
-		path += "/" + url.PathEscape(id)
-	}
-	return path
-}
-
 // CreateConversation starts a conversation.
 func (c *Client) CreateConversation(ctx context.Context, agentID, title string) (*Conversation, error) {
-	in := struct {
-		Title string `json:"title,omitempty"`
-	}{title}
-	var v Conversation
-	if _, err := c.do(ctx, http.MethodPost, conversationPath(agentID, ""), in, &v); err != nil {
-		return nil, err
-	}
-	return &v, nil
+	return call[Conversation](ctx, c, http.MethodPost, apiPath("agents", agentID, "conversations"), map[string]string{"title": title})
 }
 
 // Conversations yields the conversations with an agent, newest first.
 func (c *Client) Conversations(ctx context.Context, agentID string) iter.Seq2[Conversation, error] {
-	return func(yield func(Conversation, error) bool) {
-		q := url.Values{"limit": {strconv.Itoa(pageSize)}}
-		for {
-			var page struct {
-				Conversations []Conversation `json:"conversations"`
-				Next          string         `json:"next_since"`
-			}
-			if _, err := c.do(ctx, http.MethodGet, conversationPath(agentID, "")+"?"+q.Encode(), nil, &page); err != nil {
-				yield(Conversation{}, err)
-				return
-			}
-			for _, v := range page.Conversations {
-				if !yield(v, nil) {
-					return
-				}
-			}
-			if page.Next == "" {
-				return
-			}
-			q.Set("since", page.Next)
-		}
-	}
+	return pages[Conversation](ctx, c, apiPath("agents", agentID, "conversations"), url.Values{"limit": {strconv.Itoa(pageSize)}})
 }
 
 // Say sends a message in a conversation and returns its id; the reply comes
@@ -79,18 +43,18 @@ func (c *Client) Say(ctx context.Context, agentID, conversationID, message strin
 	var sent struct {
 		ID string `json:"message_id"`
 	}
-	_, err := c.do(ctx, http.MethodPost, conversationPath(agentID, conversationID)+"/messages", in, &sent)
+	_, err := c.do(ctx, http.MethodPost, apiPath("agents", agentID, "conversations", conversationID, "messages"), in, &sent)
 	return sent.ID, err
 }
 
 // WatchConversation yields what is said in a conversation after the offset
 // since, then what comes, until it is closed or ctx ends.
 func (c *Client) WatchConversation(ctx context.Context, agentID, conversationID string, since int64) iter.Seq2[Update, error] {
-	return c.follow(ctx, conversationPath(agentID, conversationID)+"/events", since)
+	return c.follow(ctx, apiPath("agents", agentID, "conversations", conversationID, "events"), since)
 }
 
 // DeleteConversation forgets a conversation and what was said in it.
 func (c *Client) DeleteConversation(ctx context.Context, agentID, conversationID string) error {
-	_, err := c.do(ctx, http.MethodDelete, conversationPath(agentID, conversationID), nil, nil)
+	_, err := c.do(ctx, http.MethodDelete, apiPath("agents", agentID, "conversations", conversationID), nil, nil)
 	return err
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 
 	"github.com/beeos/beeos"
 )
@@ -55,11 +54,7 @@ func (c *Client) Upload(ctx context.Context, filename, contentType string, conte
 
 // File looks up a file of one's own; it has no size until it is uploaded.
 func (c *Client) File(ctx context.Context, id string) (*File, error) {
-	var f File
-	if _, err := c.do(ctx, http.MethodGet, "/api/v1/files/"+url.PathEscape(id), nil, &f); err != nil {
-		return nil, err
-	}
-	return &f, nil
+	return call[File](ctx, c, http.MethodGet, apiPath("files", id), nil)
 }
 
 // Download opens a file of one's own for reading.

@@ -1,7 +1,6 @@
 package client
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -80,8 +79,7 @@ func passing(err error) bool {
 // server announced, or when the reader has had enough; seen is the last offset.
 func readUpdates(r io.Reader, since int64, yield func(Update) bool) (more bool, seen int64) {
 	seen = since
-	lines := bufio.NewScanner(r)
-	lines.Buffer(make([]byte, 0, 64<<10), maxAnswer)
+	lines := streamLines(r)
 	name := ""
 	for lines.Scan() {
 		if n, ok := strings.CutPrefix(lines.Text(), "event: "); ok {

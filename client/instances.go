@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"net/url"
 
 	"github.com/beeos/beeos"
 )
@@ -48,29 +47,25 @@ func (c *Client) Deploy(ctx context.Context, d Deployment, dry bool) (*Deployed,
 	if dry {
 		path += "?dryRun=true"
 	}
-	var v Deployed
-	if _, err := c.do(ctx, http.MethodPost, path, d, &v); err != nil {
-		return nil, err
-	}
-	return &v, nil
+	return call[Deployed](ctx, c, http.MethodPost, path, d)
 }
 
 // RunInstance starts, stops or restarts a built-in agent, as act says.
 func (c *Client) RunInstance(ctx context.Context, id, act string) error {
-	_, err := c.do(ctx, http.MethodPost, "/api/v1/instances/"+url.PathEscape(id)+"/"+act, nil, nil)
+	_, err := c.do(ctx, http.MethodPost, apiPath("instances", id, act), nil, nil)
 	return err
 }
 
 // DestroyInstance deletes a built-in agent, or revokes any other instance.
 func (c *Client) DestroyInstance(ctx context.Context, id string) error {
-	_, err := c.do(ctx, http.MethodDelete, "/api/v1/instances/"+url.PathEscape(id), nil, nil)
+	_, err := c.do(ctx, http.MethodDelete, apiPath("instances", id), nil, nil)
 	return err
 }
 
 // ClearConversation lets a built-in agent start afresh: what was said stays,
 // and is not told to its model again.
 func (c *Client) ClearConversation(ctx context.Context, agentID, conversationID string) error {
-	req, err := c.request(ctx, http.MethodPost, conversationPath(agentID, conversationID)+"/clear", "application/json", nil)
+	req, err := c.request(ctx, http.MethodPost, apiPath("agents", agentID, "conversations", conversationID, "clear"), "application/json", nil)
 	if err != nil {
 		return err
 	}

@@ -1,16 +1,11 @@
 package client
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"iter"
 	"net/http"
-	"net/url"
-	"strings"
 
 	"github.com/beeos/beeos"
 )
@@ -44,24 +39,20 @@ type Event struct {
 
 // Invoke asks an agent and waits for the whole answer.
 func (c *Client) Invoke(ctx context.Context, agentID string, r InvokeRequest) (*Answer, error) {
-	var a Answer
-	if _, err := c.do(ctx, http.MethodPost, invokePath(agentID), r, &a); err != nil {
-		return nil, err
-	}
-	return &a, nil
+	return call[Answer](ctx, c, http.MethodPost, apiPath("agents", agentID, "invoke"), r)
 }
 
 // Stream asks an agent and yields its answer as it comes: deltas, then
 // exactly one event with Done, or one error.
 func (c *Client) Stream(ctx context.Context, agentID string, r InvokeRequest) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
-		resp, err := c.send(ctx, http.MethodPost, invokePath(agentID), "text/event-stream", r)
+		resp, err := c.send(ctx, http.MethodPost, apiPath("agents", agentID, "invoke"), "text/event-stream", r)
 		if err != nil {
 			yield(Event{}, err)
 			return
 		}
 		defer resp.Body.Close()
-		for f, err := range frames(resp.Body) {
+		for f, err := range readEvents[frame](resp.Body) {
 			if err != nil {
 				yield(Event{}, err)
 				return
@@ -76,10 +67,6 @@ func (c *Client) Stream(ctx context.Context, agentID string, r InvokeRequest) it
 		}
 		yield(Event{}, errors.New("the stream ended before the answer was complete"))
 	}
-}
-
-func invokePath(agentID string) string {
-	return "/api/v1/agents/" + url.PathEscape(agentID) + "/invoke"
 }
 
 // frame is one data: line of an invoke stream.
@@ -105,29 +92,4 @@ func (f frame) event() (ev Event, last bool, err error) {
 		return Event{Done: &Answer{Text: f.Text, ContextID: f.ContextID, IsError: f.IsError}}, true, nil
 	}
 	return Event{}, false, nil // a newer server may send more; it cannot matter to us
-}
-
-// frames reads the data of each server-sent event.
-func frames(r io.Reader) iter.Seq2[frame, error] {
-	return func(yield func(frame, error) bool) {
-		lines := bufio.NewScanner(r)
-		lines.Buffer(make([]byte, 0, 64<<10), maxAnswer)
-		for lines.Scan() {
-			data, ok := strings.CutPrefix(lines.Text(), "data:")
-			if !ok {
-				continue
-			}
-			var f frame
-			if err := json.Unmarshal([]byte(strings.TrimSpace(data)), &f); err != nil {
-				yield(frame{}, fmt.Errorf("read the stream: %w", err))
-				return
-			}
-			if !yield(f, nil) {
-				return
-			}
-		}
-		if err := lines.Err(); err != nil {
-			yield(frame{}, fmt.Errorf("read the stream: %w", err))
-		}
-	}
 }

@@ -36,7 +36,7 @@ func keysPath(agentID string) string {
 	if agentID == "" {
 		return "/api/v1/api-keys"
 	}
-	return "/api/v1/agents/" + url.PathEscape(agentID) + "/keys"
+	return apiPath("agents", agentID, "keys")
 }
 
 // Keys lists the bak_ keys of an agent, or with an empty agentID the user's
@@ -50,11 +50,7 @@ func (c *Client) Keys(ctx context.Context, agentID string) ([]Key, error) {
 // CreateKey makes a bak_ key for an agent, or with an empty agentID an oag_
 // key for the user.
 func (c *Client) CreateKey(ctx context.Context, agentID string, r KeyRequest) (*Key, error) {
-	var k Key
-	if _, err := c.do(ctx, http.MethodPost, keysPath(agentID), r, &k); err != nil {
-		return nil, err
-	}
-	return &k, nil
+	return call[Key](ctx, c, http.MethodPost, keysPath(agentID), r)
 }
 
 // RevokeKey ends a key at once; agentID as in Keys.
@@ -75,9 +71,5 @@ func (c *Client) CreateJoinToken(ctx context.Context, ttl time.Duration) (*JoinT
 	in := struct {
 		TTLSeconds int64 `json:"ttl_seconds,omitempty"`
 	}{int64(ttl / time.Second)}
-	var t JoinToken
-	if _, err := c.do(ctx, http.MethodPost, "/api/v1/join-tokens", in, &t); err != nil {
-		return nil, err
-	}
-	return &t, nil
+	return call[JoinToken](ctx, c, http.MethodPost, "/api/v1/join-tokens", in)
 }

@@ -44,26 +44,18 @@ type TaskResult struct {
 	Payload json.RawMessage `json:"payload,omitempty"`
 }
 
-func taskPath(agentID, taskID string) string {
-	return "/api/v1/agents/" + url.PathEscape(agentID) + "/tasks/" + url.PathEscape(taskID)
+func taskPath(agentID, taskID string, rest ...string) string {
+	return apiPath(append([]string{"agents", agentID, "tasks", taskID}, rest...)...)
 }
 
 // CreateTask gives an agent work and returns as soon as it is stored.
 func (c *Client) CreateTask(ctx context.Context, agentID string, r TaskRequest) (*Task, error) {
-	var t Task
-	if _, err := c.do(ctx, http.MethodPost, "/api/v1/agents/"+url.PathEscape(agentID)+"/tasks", r, &t); err != nil {
-		return nil, err
-	}
-	return &t, nil
+	return call[Task](ctx, c, http.MethodPost, apiPath("agents", agentID, "tasks"), r)
 }
 
 // Task returns a task as it is now.
 func (c *Client) Task(ctx context.Context, agentID, taskID string) (*Task, error) {
-	var t Task
-	if _, err := c.do(ctx, http.MethodGet, taskPath(agentID, taskID), nil, &t); err != nil {
-		return nil, err
-	}
-	return &t, nil
+	return call[Task](ctx, c, http.MethodGet, taskPath(agentID, taskID), nil)
 }
 
 // TaskFilter selects tasks; the zero value selects all.
@@ -81,31 +73,7 @@ func (c *Client) Tasks(ctx context.Context, f TaskFilter) iter.Seq2[Task, error]
 	if f.State != "" {
 		q.Set("state", f.State)
 	}
-	return c.tasks(ctx, q)
-}
-
-func (c *Client) tasks(ctx context.Context, q url.Values) iter.Seq2[Task, error] {
-	return func(yield func(Task, error) bool) {
-		for {
-			var page struct {
-				Tasks []Task `json:"tasks"`
-				Next  string `json:"next_since"`
-			}
-			if _, err := c.do(ctx, http.MethodGet, "/api/v1/tasks?"+q.Encode(), nil, &page); err != nil {
-				yield(Task{}, err)
-				return
-			}
-			for _, t := range page.Tasks {
-				if !yield(t, nil) {
-					return
-				}
-			}
-			if page.Next == "" {
-				return
-			}
-			q.Set("since", page.Next)
-		}
-	}
+	return pages[Task](ctx, c, "/api/v1/tasks", q)
 }
 
 // FindTask returns the task with that id, whichever agent has it.
@@ -116,7 +84,7 @@ func (c *Client) FindTask(ctx context.Context, taskID string) (*Task, error) {
 	}
 	// Tasks are listed by their ids downwards, and no digit comes after f.
 	after := taskID[:len(taskID)-1] + "g"
-	for t, err := range c.tasks(ctx, url.Values{"since": {after}, "limit": {"1"}}) {
+	for t, err := range pages[Task](ctx, c, "/api/v1/tasks", url.Values{"since": {after}, "limit": {"1"}}) {
 		if err != nil {
 			return nil, err
 		}
@@ -133,14 +101,7 @@ func (c *Client) FindTask(ctx context.Context, taskID string) (*Task, error) {
 // CancelTask ends a task and returns it as it is then: the agent may have
 // finished it first.
 func (c *Client) CancelTask(ctx context.Context, agentID, taskID, reason string) (*Task, error) {
-	in := struct {
-		Reason string `json:"reason,omitempty"`
-	}{reason}
-	var t Task
-	if _, err := c.do(ctx, http.MethodPost, taskPath(agentID, taskID)+"/cancel", in, &t); err != nil {
-		return nil, err
-	}
-	return &t, nil
+	return call[Task](ctx, c, http.MethodPost, taskPath(agentID, taskID, "cancel"), map[string]string{"reason": reason})
 }
 
 // ContinueTask gives an agent that paused what it asked for: a string, or
@@ -155,16 +116,12 @@ func (c *Client) GrantTask(ctx context.Context, agentID, taskID string, granted 
 }
 
 func (c *Client) resume(ctx context.Context, agentID, taskID string, in map[string]any) (*Task, error) {
-	var t Task
-	if _, err := c.do(ctx, http.MethodPost, taskPath(agentID, taskID)+"/continue", in, &t); err != nil {
-		return nil, err
-	}
-	return &t, nil
+	return call[Task](ctx, c, http.MethodPost, taskPath(agentID, taskID, "continue"), in)
 }
 
 // WatchTask yields the messages of a task from the beginning to its terminal
 // reply, and the pieces of that as they come. When the connection breaks it
 // comes back for the rest, until ctx ends.
 func (c *Client) WatchTask(ctx context.Context, agentID, taskID string) iter.Seq2[Update, error] {
-	return c.follow(ctx, taskPath(agentID, taskID)+"/events", 0)
+	return c.follow(ctx, taskPath(agentID, taskID, "events"), 0)
 }

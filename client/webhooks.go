@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"net/http"
-	"net/url"
 	"strconv"
 	"time"
 )
@@ -53,18 +52,10 @@ type DeliveryAttempt struct {
 	TookMS         int64     `json:"took_ms"`
 }
 
-func webhookPath(agentID, taskID, webhookID string) string {
-	return taskPath(agentID, taskID) + "/webhooks/" + url.PathEscape(webhookID)
-}
-
 // AddWebhook lets a receiver be told how a task goes. The same URL again
 // replaces token and secret.
 func (c *Client) AddWebhook(ctx context.Context, agentID, taskID string, r WebhookRequest) (*Webhook, error) {
-	var w Webhook
-	if _, err := c.do(ctx, http.MethodPost, taskPath(agentID, taskID)+"/webhooks", r, &w); err != nil {
-		return nil, err
-	}
-	return &w, nil
+	return call[Webhook](ctx, c, http.MethodPost, taskPath(agentID, taskID, "webhooks"), r)
 }
 
 // Webhooks lists the webhooks of a task.
@@ -72,13 +63,13 @@ func (c *Client) Webhooks(ctx context.Context, agentID, taskID string) ([]Webhoo
 	var list struct {
 		Webhooks []Webhook `json:"webhooks"`
 	}
-	_, err := c.do(ctx, http.MethodGet, taskPath(agentID, taskID)+"/webhooks", nil, &list)
+	_, err := c.do(ctx, http.MethodGet, taskPath(agentID, taskID, "webhooks"), nil, &list)
 	return list.Webhooks, err
 }
 
 // RemoveWebhook ends a webhook and everything that is still to be sent to it.
 func (c *Client) RemoveWebhook(ctx context.Context, agentID, taskID, webhookID string) error {
-	_, err := c.do(ctx, http.MethodDelete, webhookPath(agentID, taskID, webhookID), nil, nil)
+	_, err := c.do(ctx, http.MethodDelete, taskPath(agentID, taskID, "webhooks", webhookID), nil, nil)
 	return err
 }
 
@@ -87,16 +78,11 @@ func (c *Client) Deliveries(ctx context.Context, agentID, taskID, webhookID stri
 	var list struct {
 		Deliveries []Delivery `json:"deliveries"`
 	}
-	_, err := c.do(ctx, http.MethodGet, webhookPath(agentID, taskID, webhookID)+"/deliveries?limit="+strconv.Itoa(limit), nil, &list)
+	_, err := c.do(ctx, http.MethodGet, taskPath(agentID, taskID, "webhooks", webhookID, "deliveries")+"?limit="+strconv.Itoa(limit), nil, &list)
 	return list.Deliveries, err
 }
 
 // Redeliver sends a delivery once more, signed afresh.
 func (c *Client) Redeliver(ctx context.Context, agentID, taskID, webhookID, deliveryID string) (*Delivery, error) {
-	var d Delivery
-	path := webhookPath(agentID, taskID, webhookID) + "/deliveries/" + url.PathEscape(deliveryID) + "/redeliver"
-	if _, err := c.do(ctx, http.MethodPost, path, nil, &d); err != nil {
-		return nil, err
-	}
-	return &d, nil
+	return call[Delivery](ctx, c, http.MethodPost, taskPath(agentID, taskID, "webhooks", webhookID, "deliveries", deliveryID, "redeliver"), nil)
 }

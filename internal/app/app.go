@@ -13,6 +13,7 @@ import (
 	"log/slog"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -24,7 +25,6 @@ import (
 	"github.com/beeos/beeos/internal/access/oauth"
 	"github.com/beeos/beeos/internal/access/signin"
 	"github.com/beeos/beeos/internal/config"
-	"github.com/beeos/beeos/internal/engine/blob"
 	"github.com/beeos/beeos/internal/engine/bus"
 	"github.com/beeos/beeos/internal/engine/files"
 	"github.com/beeos/beeos/internal/engine/invoke"
@@ -54,11 +54,10 @@ type Options struct {
 
 // Info is where everything is. The keys and the agent are those of Demo.
 type Info struct {
-	Web, MCP, A2A, REST, Agents string
-	AgentID, UserKey, AgentKey  string
-	Setup                       string // the first person's way in; "" once somebody has one. A secret
-	Data                        string
-	Took                        time.Duration
+	DevFile
+	Setup string // the first person's way in; "" once somebody has one. A secret
+	Data  string
+	Took  time.Duration
 }
 
 // parts is everything that runs.
@@ -74,7 +73,6 @@ type parts struct {
 	bus       *bus.Bus
 	ledger    *ledger.Ledger
 	files     *files.Files // nil = nobody knows where the REST surface is
-	disk      *blob.Disk   // nil = files are in S3, or the REST surface runs elsewhere
 	calls     *invoke.Calls
 	approvals *approval.Approvals
 	acts      *act.Acts
@@ -89,6 +87,7 @@ type parts struct {
 	info      Info
 	demo      chan error                    // the demo agent's end
 	run       []func(context.Context) error // background services
+	closers   []func()                      // what takes down the parts that are up, lowest first
 }
 
 // Run runs BeeOS until ctx ends. The data folder is ours and every port is
@@ -108,61 +107,67 @@ func Run(ctx context.Context, cfg config.Config, opt Options) error {
 	if err := p.listen(); err != nil {
 		return err
 	}
-	if err := p.open(ctx); err != nil {
-		return errors.Join(err, p.server.Close())
-	}
-	defer p.close()
-	if err := p.mount(ctx); err != nil {
-		return errors.Join(err, p.server.Close())
+	defer func() {
+		for _, closePart := range slices.Backward(p.closers) {
+			closePart()
+		}
+	}()
+	for _, step := range []func(context.Context) error{
+		p.openData, p.openFiles, p.openCalls, p.openPeople, p.openRuntime, p.openHooks, p.openActs, p.mount,
+	} {
+		if err := step(ctx); err != nil {
+			return errors.Join(err, p.server.Close())
+		}
 	}
 	return p.serve(ctx, start)
 }
 
-// open brings up what the surfaces stand on, lowest first.
-func (p *parts) open(ctx context.Context) (err error) {
-	dsn, err := DSN(p.cfg)
+// openStore opens the database that a configuration names.
+func openStore(ctx context.Context, cfg config.Config) (*store.Store, error) {
+	dsn, err := DSN(cfg)
 	if err != nil {
+		return nil, err
+	}
+	return store.Open(ctx, dsn)
+}
+
+// openData brings up what everything stands on: the database, the bus, and the
+// log of messages.
+func (p *parts) openData(ctx context.Context) (err error) {
+	if p.db, err = openStore(ctx, p.cfg); err != nil {
 		return err
 	}
-	if p.db, err = store.Open(ctx, dsn); err != nil {
-		return err
-	}
+	p.closers = append(p.closers, func() { p.db.Close() })
 	if p.bus, err = p.openBus(ctx); err != nil {
-		p.db.Close()
 		return err
 	}
+	p.closers = append(p.closers, p.bus.Close)
 	p.ledger, err = ledger.Open(ctx, p.db.DB, ledger.Options{
 		Log: p.log, Committed: invoke.Committed(p.bus), Commit: p.metrics.Commit,
 	})
 	if err != nil {
-		p.bus.Close()
-		p.db.Close()
 		return err
 	}
-	if err := p.openFiles(ctx); err != nil {
-		p.close()
-		return err
-	}
+	p.closers = append(p.closers, p.ledger.Close)
+	return nil
+}
+
+// openCalls makes the call path, and what waits for people on it.
+func (p *parts) openCalls(context.Context) error {
 	p.calls = invoke.New(invoke.Options{
 		Agents: p.db.Agents, Approvals: p.db.Approvals, Cluster: p.db.Cluster, Ledger: p.ledger, Bus: p.bus, Files: p.files, Log: p.log,
 		Timeout: p.cfg.CallTimeout, RateLimit: p.cfg.RateLimit, OnCall: p.onCall,
 	})
 	p.approvals = approval.New(approval.Options{DB: p.db, Ledger: p.ledger, Bus: p.bus, Log: p.log, Web: p.info.Web, Keep: p.cfg.Retention})
-	if err := p.openPeople(ctx); err != nil {
-		p.close()
-		return err
-	}
-	if err := p.openRuntime(ctx); err != nil {
-		p.close()
-		return err
-	}
 	p.run = append(p.run, tuneMemory, p.calls.Run, p.approvals.Run, p.keepNode, func(ctx context.Context) error {
 		return p.ledger.Retain(ctx, p.cfg.Retention)
 	})
-	if err := p.openHooks(ctx); err != nil {
-		p.close()
-		return err
-	}
+	return nil
+}
+
+// openActs makes what owners and admins do, and hears of what they ended on
+// other nodes.
+func (p *parts) openActs(context.Context) error {
 	p.acts = act.New(act.Options{
 		DB: p.db, Ledger: p.ledger, Bus: p.bus, Desk: p.approvals, Hooks: p.hooks, People: p.people, OAuth: p.oauth, Builtins: p.runtime, Log: p.log,
 	})
@@ -172,16 +177,6 @@ func (p *parts) open(ctx context.Context) (err error) {
 		}
 	})
 	return nil
-}
-
-// close takes down what open brought up, highest first.
-func (p *parts) close() {
-	if p.disk != nil {
-		p.disk.Close() //nolint:errcheck // nothing is written through it
-	}
-	p.ledger.Close()
-	p.bus.Close()
-	p.db.Close()
 }
 
 // serve runs the listeners until ctx ends, the services until the listeners

@@ -147,10 +147,7 @@ func ReadDevFile(data string) (f DevFile, err error) {
 // writeDevFile replaces dev.json in one step and with nobody else looking:
 // it holds keys.
 func (p *parts) writeDevFile() error {
-	b, err := json.MarshalIndent(DevFile{
-		Web: p.info.Web, MCP: p.info.MCP, A2A: p.info.A2A, REST: p.info.REST, Agents: p.info.Agents,
-		AgentID: p.info.AgentID, UserKey: p.info.UserKey, AgentKey: p.info.AgentKey,
-	}, "", "  ")
+	b, err := json.MarshalIndent(p.info.DevFile, "", "  ")
 	if err != nil {
 		return fmt.Errorf("encode dev.json: %w", err)
 	}

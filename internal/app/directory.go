@@ -15,7 +15,7 @@ import (
 // database, for whoever can reach that: an operator needs no browser. A
 // server that runs notices within half a minute.
 type Directory struct {
-	db     *store.Store
+	db     *store.Store // whole: its acts need it so
 	people *signin.People
 	acts   *act.Acts
 	web    string
@@ -23,16 +23,11 @@ type Directory struct {
 
 // OpenDirectory opens the database that a configuration names.
 func OpenDirectory(ctx context.Context, cfg config.Config) (*Directory, error) {
-	dsn, err := DSN(cfg)
+	db, err := openStore(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
-	db, err := store.Open(ctx, dsn)
-	if err != nil {
-		return nil, err
-	}
-	end := func(ctx context.Context, userID string) error { return db.Grants.EndFamiliesOf(ctx, userID) }
-	people := &signin.People{DB: db, EndTokens: end}
+	people := &signin.People{DB: db, EndTokens: db.Grants.EndFamiliesOf}
 	return &Directory{db: db, people: people, acts: act.New(act.Options{DB: db, People: people}), web: cfg.Web.PublicURL}, nil
 }
 

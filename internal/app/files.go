@@ -45,6 +45,7 @@ func (p *parts) openBlobs(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.disk, p.files.Blobs = disk, disk
+	p.files.Blobs = disk
+	p.closers = append(p.closers, func() { disk.Close() }) //nolint:errcheck // nothing is written through it
 	return nil
 }

@@ -2,13 +2,11 @@
 // agent or bridge, and prints. What a person asked for goes to stdout, notes
 // go to stderr, success without a result is silent, every listing has --json.
 //
-// dev.go runs a server (screen.go is what people see of it); agents.go,
-// call.go, tasks.go, files.go, webhooks.go, keys.go and approvals.go talk to one
-// (server.go says to which); scaffold.go, run.go, join.go, connect.go and deploy.go are for those who
-// make agents; users.go and grants.go work on a server's database; doctor.go,
-// migrate.go and config.go look after a server. terminal.go prints, errors.go
-// turns an error into a sentence that names the next step and into one of
-// five exit codes.
+// cli.go is the tree of commands; those that work on a server are in manage,
+// what they print with is in terminal. Here are the others: dev.go runs a
+// server (screen.go is what people see of it); scaffold.go, run.go, join.go and
+// connect.go are for those who make agents; doctor.go, migrate.go and config.go
+// look after a server; completion.go is for the shell.
 package cli
 
 import (
@@ -23,9 +21,10 @@ import (
 	"syscall"
 
 	"github.com/alecthomas/kong"
-	kongcompletion "github.com/jotaen/kong-completion"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/cli/manage"
+	"github.com/beeos/beeos/internal/cli/terminal"
 	"github.com/beeos/beeos/internal/config"
 )
 
@@ -34,23 +33,34 @@ type commands struct {
 	Dev   DevCmd   `cmd:"" set:"listen=127.0.0.1:" help:"Run everything on this machine, with a demo agent and a live line per call."`
 	Serve ServeCmd `cmd:"" help:"Run the server for machines: JSON logs, no demo, no keys on the screen."`
 
-	Agent     AgentCmd     `cmd:"" help:"Write, run and look at agents."`
-	Connect   ConnectCmd   `cmd:"" help:"Turn something that is not an agent into one."`
-	Deploy    DeployCmd    `cmd:"" help:"Make the built-in agents of a file what it says about them."`
-	Call      CallCmd      `cmd:"" help:"Ask an agent and print its answer as it comes."`
-	Tasks     TasksCmd     `cmd:"" help:"List, follow and cancel what was asked of agents."`
-	Files     FilesCmd     `cmd:"" help:"Send files to the server and fetch them."`
-	Webhooks  WebhooksCmd  `cmd:"" help:"Be told how a task goes."`
-	Keys      KeysCmd      `cmd:"" help:"Create, list and revoke API keys."`
-	Approvals ApprovalsCmd `cmd:"" help:"See the tool calls that wait for you, and decide."`
-	Users     UsersCmd     `cmd:"" help:"Invite people, lock them out, help them back in."`
-	Grants    GrantsCmd    `cmd:"" help:"See and end what people let apps reach."`
+	Agent     AgentCmd            `cmd:"" help:"Write, run and look at agents."`
+	Connect   ConnectCmd          `cmd:"" help:"Turn something that is not an agent into one."`
+	Deploy    manage.DeployCmd    `cmd:"" help:"Make the built-in agents of a file what it says about them."`
+	Call      manage.CallCmd      `cmd:"" help:"Ask an agent and print its answer as it comes."`
+	Tasks     manage.TasksCmd     `cmd:"" help:"List, follow and cancel what was asked of agents."`
+	Files     manage.FilesCmd     `cmd:"" help:"Send files to the server and fetch them."`
+	Webhooks  manage.WebhooksCmd  `cmd:"" help:"Be told how a task goes."`
+	Keys      manage.KeysCmd      `cmd:"" help:"Create, list and revoke API keys."`
+	Approvals manage.ApprovalsCmd `cmd:"" help:"See the tool calls that wait for you, and decide."`
+	Users     manage.UsersCmd     `cmd:"" help:"Invite people, lock them out, help them back in."`
+	Grants    manage.GrantsCmd    `cmd:"" help:"See and end what people let apps reach."`
 
-	Doctor     DoctorCmd                 `cmd:"" help:"Check this machine and the server, with a fix for whatever fails."`
-	Config     ConfigCmd                 `cmd:"" help:"Print the settings in force and where each came from."`
-	Migrate    MigrateCmd                `cmd:"" help:"Copy everything into another database; ids and offsets stay."`
-	Version    VersionCmd                `cmd:"" help:"Print the version."`
-	Completion kongcompletion.Completion `cmd:"" help:"Print how to switch on tab completion."`
+	Doctor     DoctorCmd     `cmd:"" help:"Check this machine and the server, with a fix for whatever fails."`
+	Config     ConfigCmd     `cmd:"" help:"Print the settings in force and where each came from."`
+	Migrate    MigrateCmd    `cmd:"" help:"Copy everything into another database; ids and offsets stay."`
+	Version    VersionCmd    `cmd:"" help:"Print the version."`
+	Completion CompletionCmd `cmd:"" help:"Print how to switch on tab completion."`
+}
+
+// AgentCmd is about agents.
+type AgentCmd struct {
+	New      AgentNewCmd          `cmd:"" help:"Write a new agent in Go."`
+	Run      AgentRunCmd          `cmd:"" help:"Build and run the agent in a folder, connected to the server."`
+	List     manage.AgentListCmd  `cmd:"" help:"List your agents and who is connected."`
+	Show     manage.AgentShowCmd  `cmd:"" help:"Show one agent."`
+	Token    manage.AgentTokenCmd `cmd:"" help:"Make a one-time token with which another machine may join."`
+	Register AgentRegisterCmd     `cmd:"" help:"Register this machine with a join token."`
+	Sign     AgentSignCmd         `cmd:"" help:"Sign one request to the agent gateway, for agents made of curl."`
 }
 
 const description = "Plug an agent in once, reach it over MCP, A2A and REST. Begin with: beeos dev"
@@ -62,25 +72,32 @@ func Main() int {
 	// The first signal asks, the second one finds no handler and kills.
 	context.AfterFunc(ctx, stop)
 
-	t := newTerminal(os.Stdin, os.Stdout, os.Stderr)
+	t := terminal.New(os.Stdin, os.Stdout, os.Stderr)
 	parser, err := newParser(ctx, t)
 	if err != nil {
-		return t.fail(err)
+		return t.Fail(err)
 	}
-	kongcompletion.Register(parser)
 	cmd, err := parser.Parse(os.Args[1:])
 	if err != nil {
-		return t.misuse(err)
+		return reportMisuse(t, err)
 	}
 	if cmd.Selected().Name != "serve" { // which has a log for it
 		for _, w := range misspelt() {
-			t.say("%s", w)
+			t.Say("%s", w)
 		}
 	}
 	if err := cmd.Run(); err != nil {
-		return t.fail(err)
+		return t.Fail(err)
 	}
-	return exitOK
+	return terminal.ExitOK
+}
+
+// ownEnv are the variables that commands read beside the settings of the
+// server; the agent ones are read by the agents that they start.
+var ownEnv = []string{
+	"BEEOS_URL", "BEEOS_KEY", "BEEOS_JOIN_TOKEN", "BEEOS_WEBHOOK_SECRET", "BEEOS_WEBHOOK_TOKEN",
+	"BEEOS_BRIDGE_TOKEN", "BEEOS_BRIDGE_TOKEN_FILE",
+	"BEEOS_OAUTH_SECRET", "BEEOS_OAUTH_SECRET_FILE", "BEEOS_OAUTH_KEY", "BEEOS_OAUTH_KEY_FILE",
 }
 
 // misspelt warns about each variable that looks like a setting and is none.
@@ -92,7 +109,7 @@ func misspelt() []string {
 	return warnings
 }
 
-func newParser(ctx context.Context, t *terminal) (*kong.Kong, error) {
+func newParser(ctx context.Context, t *terminal.Terminal) (*kong.Kong, error) {
 	return kong.New(&commands{},
 		kong.Name("beeos"),
 		kong.Description(description),
@@ -102,26 +119,32 @@ func newParser(ctx context.Context, t *terminal) (*kong.Kong, error) {
 	)
 }
 
-// misuse reports a command line that cannot be run. A setting whose value is
+// settings is a command that has those of the server.
+type settings interface {
+	Effective() []config.Value
+	Validate() error
+}
+
+// reportMisuse reports a command line that cannot be run. A setting whose value is
 // no good fails like any other problem; the rest is a matter of usage.
-func (t *terminal) misuse(err error) int {
+func reportMisuse(t *terminal.Terminal, err error) int {
 	pe, ok := errors.AsType[*kong.ParseError](err)
 	if !ok {
-		return t.fail(err)
+		return t.Fail(err)
 	}
 	help := "beeos --help"
 	if pe.Context != nil {
 		if node := pe.Context.Selected(); node != nil {
 			help = "beeos " + node.Path() + " --help"
-			if s, ok := node.Target.Addr().Interface().(interface{ settings() *config.Config }); ok {
-				if bad := s.settings().Validate(); bad != nil && strings.HasSuffix(err.Error(), bad.Error()) {
-					return t.fail(bad)
+			if s, ok := node.Target.Addr().Interface().(settings); ok {
+				if bad := s.Validate(); bad != nil && strings.HasSuffix(err.Error(), bad.Error()) {
+					return t.Fail(bad)
 				}
 			}
 		}
 	}
-	t.say("%s; see %s", byOrigin(pe), help)
-	return exitUsage
+	t.Say("%s; see %s", byOrigin(pe), help)
+	return terminal.ExitUsage
 }
 
 // byOrigin is the text of an error about a flag that nobody typed: then the
@@ -152,11 +175,7 @@ type VersionCmd struct {
 }
 
 // Run prints the version.
-func (c *VersionCmd) Run(t *terminal) error {
+func (c *VersionCmd) Run(t *terminal.Terminal) error {
 	v := map[string]string{"version": beeos.Version, "go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH}
-	if c.JSON {
-		return t.json(v)
-	}
-	_, err := fmt.Fprintf(t.out, "beeos %s (%s, %s)\n", v["version"], v["go"], v["platform"])
-	return err
+	return t.PrintEither(c.JSON, v, fmt.Sprintf("beeos %s (%s, %s)", v["version"], v["go"], v["platform"]))
 }

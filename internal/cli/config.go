@@ -1,6 +1,9 @@
 package cli
 
-import "github.com/beeos/beeos/internal/config"
+import (
+	"github.com/beeos/beeos/internal/cli/terminal"
+	"github.com/beeos/beeos/internal/config"
+)
 
 // ConfigCmd prints the settings in force.
 type ConfigCmd struct {
@@ -8,17 +11,9 @@ type ConfigCmd struct {
 	JSON          bool `help:"Print JSON."`
 }
 
-func (c *ConfigCmd) settings() *config.Config { return &c.Config }
-
 // Run prints the settings.
-func (c *ConfigCmd) Run(t *terminal) error {
-	values := c.Effective()
-	if c.JSON {
-		return t.json(values)
-	}
-	rows := make([][]string, len(values))
-	for i, v := range values {
-		rows[i] = []string{v.Env, v.Value, v.Origin}
-	}
-	return t.table([]string{"SETTING", "VALUE", "FROM"}, rows)
+func (c *ConfigCmd) Run(t *terminal.Terminal) error {
+	return terminal.PrintList(t, c.JSON, c.Effective(), "SETTING VALUE FROM", func(v *config.Value) []string {
+		return []string{v.Env, v.Value, v.Origin}
+	})
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/beeos/beeos/agent"
 	"github.com/beeos/beeos/internal/app"
+	"github.com/beeos/beeos/internal/cli/terminal"
 	"github.com/beeos/beeos/internal/config"
 	"github.com/beeos/beeos/internal/outward/bridge"
 	"github.com/beeos/beeos/internal/outward/bridge/account"
@@ -56,14 +57,14 @@ func (c *ConnectCmd) Validate() error {
 }
 
 // Run serves until the context ends.
-func (c *ConnectCmd) Run(ctx context.Context, t *terminal) error {
+func (c *ConnectCmd) Run(ctx context.Context, t *terminal.Terminal) error {
 	c.fill()
 	connected := func(name, id string) {
-		t.note("%s is connected as %s; try: beeos call %s \"hello\"", name, id, name)
+		t.Note("%s is connected as %s; try: beeos call %s \"hello\"", name, id, name)
 	}
 	o := agent.Options{
 		Name: c.Name, Description: c.Description, Gateway: c.Gateway, Key: c.Key, JoinToken: c.Token, Identity: c.Identity,
-		Log: app.Logger(t.err, config.Config{}), // what a program writes to stderr is in it
+		Log: app.Logger(t.Err, config.Config{}), // what a program writes to stderr is in it
 	}
 	if c.File != "" {
 		f, err := bridge.ReadFile(c.File)
@@ -71,10 +72,10 @@ func (c *ConnectCmd) Run(ctx context.Context, t *terminal) error {
 			return err
 		}
 		for _, name := range f.Builtins() {
-			t.note("%s has a prompt, so a server runs it, not this program; deploy it with: beeos deploy -f %s", name, c.File)
+			t.Note("%s has a prompt, so a server runs it, not this program; deploy it with: beeos deploy -f %s", name, c.File)
 		}
-		if t.person {
-			f.Show(t.lead)
+		if t.Person {
+			f.Show(func(name, address string) { leadTo(t, name, address) })
 		}
 		return f.Run(ctx, o, connected)
 	}
@@ -82,7 +83,7 @@ func (c *ConnectCmd) Run(ctx context.Context, t *terminal) error {
 	return c.serve(ctx, t, o)
 }
 
-func (c *ConnectCmd) serve(ctx context.Context, t *terminal, o agent.Options) (err error) {
+func (c *ConnectCmd) serve(ctx context.Context, t *terminal.Terminal, o agent.Options) (err error) {
 	s := kind.Settings{Agent: o, Args: c.Args}
 	if len(s.Args) > 0 && s.Args[0] == "--" {
 		s.Args = s.Args[1:]
@@ -120,7 +121,7 @@ func (c *ConnectCmd) header() (http.Header, error) {
 }
 
 // oauth is how to get into a server that wants tokens.
-func (c *ConnectCmd) oauth(t *terminal) (o account.Client, err error) {
+func (c *ConnectCmd) oauth(t *terminal.Terminal) (o account.Client, err error) {
 	o = account.Client{
 		Named: c.OAuthClient != "", ClientID: c.OAuthClient, Issuer: c.OAuthIssuer, Scopes: c.OAuthScope, Redirect: c.OAuthRedirect,
 	}
@@ -130,13 +131,13 @@ func (c *ConnectCmd) oauth(t *terminal) (o account.Client, err error) {
 	if o.Key, err = upstream.ReadSecretEnv("BEEOS_OAUTH_KEY"); err != nil {
 		return o, err
 	}
-	if t.person {
-		o.Show = func(address string) { t.lead(c.Name, address) }
+	if t.Person {
+		o.Show = func(address string) { leadTo(t, c.Name, address) }
 	}
 	return o, nil
 }
 
-// lead asks the person to go to an address.
-func (t *terminal) lead(name, address string) {
-	t.note("The server of %s wants your consent. Open this address in a browser on this machine:\n%s", name, address)
+// leadTo asks the person to go to an address.
+func leadTo(t *terminal.Terminal, name, address string) {
+	t.Note("The server of %s wants your consent. Open this address in a browser on this machine:\n%s", name, address)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/beeos/beeos/internal/app"
+	"github.com/beeos/beeos/internal/cli/terminal"
 	"github.com/beeos/beeos/internal/config"
 )
 
@@ -12,18 +13,16 @@ type DevCmd struct {
 	config.Config `embed:""`
 }
 
-func (c *DevCmd) settings() *config.Config { return &c.Config }
-
 // Run serves until the context ends. What a newcomer must see is on the
 // screen; the log goes to stderr, and without being asked for only trouble.
-func (c *DevCmd) Run(ctx context.Context, t *terminal) error {
+func (c *DevCmd) Run(ctx context.Context, t *terminal.Terminal) error {
 	for _, v := range c.Effective() {
 		if v.Env == "LOG_LEVEL" && v.Origin == "default" {
 			c.LogLevel = "warn"
 		}
 	}
-	s := &screen{out: t.out, me: program()}
-	return app.Run(ctx, c.Config, app.Options{Log: app.Logger(t.err, c.Config), Demo: true, Ready: s.ready, OnCall: s.call})
+	s := &screen{out: t.Out, me: program()}
+	return app.Run(ctx, c.Config, app.Options{Log: app.Logger(t.Err, c.Config), Demo: true, Ready: s.ready, OnCall: s.call})
 }
 
 // ServeCmd runs the server for machines.
@@ -31,20 +30,18 @@ type ServeCmd struct {
 	config.Config `embed:""`
 }
 
-func (c *ServeCmd) settings() *config.Config { return &c.Config }
-
 // Run serves until the context ends. Where everything is goes to the log;
 // keys never do, and the first person's link, which must reach somebody, goes
 // to stderr beside it, once.
-func (c *ServeCmd) Run(ctx context.Context, t *terminal) error {
-	log := app.Logger(t.err, c.Config)
+func (c *ServeCmd) Run(ctx context.Context, t *terminal.Terminal) error {
+	log := app.Logger(t.Err, c.Config)
 	for _, w := range append(misspelt(), c.Warnings()...) {
 		log.Warn(w)
 	}
 	ready := func(i app.Info) {
 		log.Info("ready", "took_ms", i.Took.Milliseconds(), "web", i.Web, "mcp", i.MCP, "a2a", i.A2A, "rest", i.REST, "agents", i.Agents)
 		if i.Setup != "" {
-			t.say("nobody can sign in yet; open this once, within 30 minutes, to become the first admin: %s", i.Setup)
+			t.Say("nobody can sign in yet; open this once, within 30 minutes, to become the first admin: %s", i.Setup)
 		}
 	}
 	return app.Run(ctx, c.Config, app.Options{Log: log, Ready: ready})

@@ -15,11 +15,10 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/app"
+	"github.com/beeos/beeos/internal/cli/manage"
+	"github.com/beeos/beeos/internal/cli/terminal"
 	"github.com/beeos/beeos/internal/config"
 )
-
-// errFindings says that doctor found something; it has told what by then.
-var errFindings = errors.New("some checks failed")
 
 const (
 	checkWithin = 10 * time.Second
@@ -37,8 +36,6 @@ type DoctorCmd struct {
 	running map[string]bool // surfaces that answer where they should
 }
 
-func (c *DoctorCmd) settings() *config.Config { return &c.Config }
-
 // finding is the outcome of one check. A check that had nothing to look at is
 // neither good nor bad.
 type finding struct {
@@ -54,8 +51,8 @@ func skipped(detail string) finding  { return finding{OK: true, Skipped: true, D
 func bad(detail, fix string) finding { return finding{Detail: detail, Fix: fix} }
 
 // Run makes every check, whatever the others found.
-func (c *DoctorCmd) Run(ctx context.Context, t *terminal) error {
-	if err := checkURL(c.URL); err != nil {
+func (c *DoctorCmd) Run(ctx context.Context, t *terminal.Terminal) error {
+	if err := manage.CheckURL(c.URL); err != nil {
 		return err
 	}
 	c.running = map[string]bool{}
@@ -86,29 +83,29 @@ func (c *DoctorCmd) Run(ctx context.Context, t *terminal) error {
 		}
 	}
 	if c.JSON {
-		if err := t.json(found); err != nil {
+		if err := t.PrintJSON(found); err != nil {
 			return err
 		}
 	}
 	if failed {
-		return errFindings
+		return terminal.ErrFindings
 	}
 	return nil
 }
 
-func printFinding(t *terminal, f finding) {
-	mark := green.Render("ok  ")
+func printFinding(t *terminal.Terminal, f finding) {
+	mark := terminal.Green.Render("ok  ")
 	switch {
 	case f.Skipped:
-		mark = yellow.Render("-   ")
+		mark = terminal.Yellow.Render("-   ")
 	case !f.OK:
-		mark = red.Render("FAIL")
+		mark = terminal.Red.Render("FAIL")
 	}
 	text := f.Detail
 	if f.Fix != "" {
 		text += " — " + f.Fix
 	}
-	lipgloss.Fprintln(t.out, mark, fmt.Sprintf("%-9s", f.Check), printable(text)) //nolint:errcheck // the exit code tells too
+	lipgloss.Fprintln(t.Out, mark, fmt.Sprintf("%-9s", f.Check), terminal.Printable(text)) //nolint:errcheck // the exit code tells too
 }
 
 func (c *DoctorCmd) checkData(context.Context) finding {

@@ -11,6 +11,8 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/client"
+	"github.com/beeos/beeos/internal/cli/manage"
+	"github.com/beeos/beeos/internal/cli/terminal"
 	"github.com/beeos/beeos/internal/wire/outbound"
 )
 
@@ -56,7 +58,7 @@ func fetch(ctx context.Context, url string) (*http.Response, error) {
 
 // server is the one to check end to end; nil when there is none to be found.
 func (c *DoctorCmd) server() *client.Client {
-	cl, err := (&server{URL: c.URL, Key: c.Key, Data: c.Data}).client()
+	cl, err := (&manage.Server{URL: c.URL, Key: c.Key, Data: c.Data}).ProvideClient()
 	if err != nil || c.URL == "" && !c.running["rest"] && get(context.Background(), cl.URL()+"/healthz") != nil {
 		return nil
 	}
@@ -84,55 +86,50 @@ func (c *DoctorCmd) checkClock(ctx context.Context) finding {
 	return good("agrees with the server's")
 }
 
-// echoAgent finds an agent to send a word through a surface: the demo one.
-func (c *DoctorCmd) echoAgent(ctx context.Context) (*client.Client, *client.Agent, finding) {
+// checkEcho sends a word through a surface to the demo agent.
+func (c *DoctorCmd) checkEcho(ctx context.Context, ask func(*client.Client, *client.Agent) (string, error)) finding {
 	cl := c.server()
 	if cl == nil {
-		return nil, nil, skipped("no server and key to try; set BEEOS_URL and BEEOS_KEY")
+		return skipped("no server and key to try; set BEEOS_URL and BEEOS_KEY")
 	}
 	a, err := cl.Find(ctx, "echo")
 	switch {
 	case beeos.CodeOf(err) == beeos.AgentNotFound:
-		return nil, nil, skipped("no agent called echo to talk to")
+		return skipped("no agent called echo to talk to")
 	case err != nil:
-		return nil, nil, bad(sentence(err), "")
+		return bad(terminal.Sentence(err), "")
 	case !a.Online && c.URL != "": // a server that nobody promised an echo of
-		return nil, nil, skipped("agent echo, which would be talked to, is offline")
+		return skipped("agent echo, which would be talked to, is offline")
 	case !a.Online:
-		return nil, nil, bad("agent echo is offline", "restart beeos dev")
+		return bad("agent echo is offline", "restart beeos dev")
 	}
-	return cl, a, finding{OK: true}
+	start := time.Now()
+	text, err := ask(cl, a)
+	switch {
+	case err != nil:
+		return bad(terminal.Sentence(err), "see the server's log")
+	case !strings.Contains(text, "doctor"):
+		return bad(fmt.Sprintf("the echo came back as %q", terminal.Shorten(text, 60)), "see the server's log")
+	}
+	return good("echo came back in " + duration(time.Since(start)))
 }
 
 func (c *DoctorCmd) checkREST(ctx context.Context) finding {
-	cl, a, f := c.echoAgent(ctx)
-	if a == nil {
-		return f
-	}
-	start := time.Now()
-	answer, err := cl.Invoke(ctx, a.ID, client.InvokeRequest{Message: "doctor"})
-	if err != nil {
-		return bad(sentence(err), "see the server's log")
-	}
-	return echoed(answer.Text, start)
+	return c.checkEcho(ctx, func(cl *client.Client, a *client.Agent) (string, error) {
+		answer, err := cl.Invoke(ctx, a.ID, client.InvokeRequest{Message: "doctor"})
+		if err != nil {
+			return "", err
+		}
+		return answer.Text, nil
+	})
 }
 
 func (c *DoctorCmd) checkMCP(ctx context.Context) finding {
-	cl, a, f := c.echoAgent(ctx)
-	if a == nil {
-		return f
-	}
-	start := time.Now()
-	result, err := cl.CallTool(ctx, a, a.ID, json.RawMessage(`{"message":"doctor"}`))
-	if err != nil {
-		return bad(sentence(err), "see the server's log")
-	}
-	return echoed(result.Text(), start)
-}
-
-func echoed(text string, start time.Time) finding {
-	if !strings.Contains(text, "doctor") {
-		return bad(fmt.Sprintf("the echo came back as %q", shorten(text, 60)), "see the server's log")
-	}
-	return good("echo came back in " + duration(time.Since(start)))
+	return c.checkEcho(ctx, func(cl *client.Client, a *client.Agent) (string, error) {
+		result, err := cl.CallTool(ctx, a, a.ID, json.RawMessage(`{"message":"doctor"}`))
+		if err != nil {
+			return "", err
+		}
+		return result.Text(), nil
+	})
 }

@@ -7,36 +7,11 @@ import (
 	"log/slog"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/agent"
+	"github.com/beeos/beeos/internal/cli/terminal"
 )
-
-// AgentTokenCmd makes a join token.
-type AgentTokenCmd struct {
-	server
-	TTL  time.Duration `default:"1h" help:"How long it can be used."`
-	JSON bool          `help:"Print JSON."`
-}
-
-// Run prints the token.
-func (c *AgentTokenCmd) Run(ctx context.Context, t *terminal) error {
-	cl, err := c.client()
-	if err != nil {
-		return err
-	}
-	token, err := cl.CreateJoinToken(ctx, c.TTL)
-	if err != nil {
-		return err
-	}
-	if c.JSON {
-		return t.json(token)
-	}
-	t.note("works once, until %s; on the other machine set BEEOS_JOIN_TOKEN to it", token.ExpiresAt.Local().Format("15:04 on 2006-01-02"))
-	_, err = fmt.Fprintln(t.out, token.Token)
-	return err
-}
 
 // identity says which key pair signs for an agent.
 type identity struct {
@@ -60,18 +35,17 @@ type AgentRegisterCmd struct {
 }
 
 // Run prints the id of the new instance.
-func (c *AgentRegisterCmd) Run(ctx context.Context, t *terminal) error {
+func (c *AgentRegisterCmd) Run(ctx context.Context, t *terminal.Terminal) error {
 	o := c.options()
 	o.JoinToken = c.Token
 	id, err := agent.Register(ctx, o)
 	if c.Token != "" && beeos.CodeOf(err) == beeos.InvalidToken {
-		return hinted{err, "make another with: beeos agent token"}
+		return terminal.AddHint(err, "make another with: beeos agent token")
 	}
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(t.out, id)
-	return err
+	return t.PrintLine(id)
 }
 
 // AgentSignCmd signs one request.
@@ -83,13 +57,13 @@ type AgentSignCmd struct {
 }
 
 // Run prints the header, ready for curl -H.
-func (c *AgentSignCmd) Run(t *terminal) error {
+func (c *AgentSignCmd) Run(t *terminal.Terminal) error {
 	var body []byte
 	var err error
 	switch c.Body {
 	case "":
 	case "-":
-		body, err = io.ReadAll(t.in)
+		body, err = io.ReadAll(t.In)
 	default:
 		body, err = os.ReadFile(c.Body)
 	}
@@ -100,6 +74,5 @@ func (c *AgentSignCmd) Run(t *terminal) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(t.out, "Authorization: "+header)
-	return err
+	return t.PrintLine("Authorization: " + header)
 }

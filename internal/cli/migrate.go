@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/beeos/beeos/internal/app"
+	"github.com/beeos/beeos/internal/cli/terminal"
 )
 
 // MigrateCmd copies a SQLite data folder into PostgreSQL.
@@ -14,13 +15,13 @@ type MigrateCmd struct {
 }
 
 // Run copies; a failure leaves the target as it was.
-func (c *MigrateCmd) Run(ctx context.Context, t *terminal) error {
+func (c *MigrateCmd) Run(ctx context.Context, t *terminal.Terminal) error {
 	err := app.Migrate(ctx, c.Data, c.URL, func(table string, rows int) {
-		t.note("%-18s %d rows", table, rows)
+		t.Note("%-18s %d rows", table, rows)
 	})
 	if err != nil {
 		return err
 	}
-	t.note("copied; set DATABASE_URL to that database from now on, and keep %s: uploaded files stay in it", c.Data)
+	t.Note("copied; set DATABASE_URL to that database from now on, and keep %s: uploaded files stay in it", c.Data)
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos/internal/app"
+	"github.com/beeos/beeos/internal/cli/terminal"
 )
 
 // agentEnv is how commands that start an agent find its gateway. The names
@@ -57,13 +58,13 @@ type AgentRunCmd struct {
 
 // Run builds first and then starts the program itself, so that signals and
 // exit codes are the agent's own.
-func (c *AgentRunCmd) Run(ctx context.Context, t *terminal) error {
+func (c *AgentRunCmd) Run(ctx context.Context, t *terminal.Terminal) error {
 	if files, _ := filepath.Glob(filepath.Join(c.Dir, "*.go")); len(files) == 0 {
 		name := filepath.Base(c.Dir)
 		if !agentName.MatchString(name) { // such as the folder we are in
 			name = "NAME"
 		}
-		return hinted{fmt.Errorf("there is no Go program in %s", c.Dir), "write one with: beeos agent new " + name}
+		return terminal.Hint("there is no Go program in "+c.Dir, "write one with: beeos agent new "+name)
 	}
 	tmp, err := os.MkdirTemp("", "beeos-agent-")
 	if err != nil {
@@ -72,20 +73,20 @@ func (c *AgentRunCmd) Run(ctx context.Context, t *terminal) error {
 	defer os.RemoveAll(tmp)
 	program := filepath.Join(tmp, "agent")
 	build := exec.CommandContext(ctx, "go", "build", "-o", program, ".")
-	build.Dir, build.Stdout, build.Stderr = c.Dir, t.err, t.err
+	build.Dir, build.Stdout, build.Stderr = c.Dir, t.Err, t.Err
 	if err := build.Run(); err != nil {
 		if errors.Is(err, exec.ErrNotFound) {
-			return hinted{errors.New("the go command is missing"), "install Go 1.26 or later from https://go.dev/dl"}
+			return terminal.Hint("the go command is missing", "install Go 1.26 or later from https://go.dev/dl")
 		}
-		return hinted{errors.New("the agent does not build"), "see above; for missing modules run: go -C " + runnable(c.Dir) + " mod tidy"}
+		return terminal.Hint("the agent does not build", "see above; for missing modules run: go -C "+runnable(c.Dir)+" mod tidy")
 	}
 	c.fill()
 	run := exec.CommandContext(ctx, program, c.Args...)
-	run.Dir, run.Stdin, run.Stdout, run.Stderr, run.Env = c.Dir, t.in, t.out, t.err, c.environ()
+	run.Dir, run.Stdin, run.Stdout, run.Stderr, run.Env = c.Dir, t.In, t.Out, t.Err, c.environ()
 	ownGroup(run) // Ctrl-C is ours to pass on, once
 	run.Cancel = func() error { return run.Process.Signal(os.Interrupt) }
 	run.WaitDelay = 15 * time.Second
-	t.note("running %s; talk to it with: beeos call NAME MESSAGE; Ctrl-C stops", c.Dir)
+	t.Note("running %s; talk to it with: beeos call NAME MESSAGE; Ctrl-C stops", c.Dir)
 	err = run.Run()
 	if ctx.Err() != nil {
 		return nil // asked to stop, and stopped

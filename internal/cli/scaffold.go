@@ -17,6 +17,7 @@ import (
 	"text/template"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/cli/terminal"
 )
 
 const modulePath = "github.com/beeos/beeos"
@@ -42,7 +43,7 @@ func (c *AgentNewCmd) Validate() error {
 }
 
 // Run writes the folder.
-func (c *AgentNewCmd) Run(ctx context.Context, t *terminal) error {
+func (c *AgentNewCmd) Run(ctx context.Context, t *terminal.Terminal) error {
 	if c.Dir == "" {
 		c.Dir = c.Name
 	}
@@ -71,11 +72,11 @@ func (c *AgentNewCmd) Run(ctx context.Context, t *terminal) error {
 		}
 	}
 	if mod.Sum == "" { // as its README says
-		t.note("wrote %s; fetch what it is made of with: go -C %s mod tidy", c.Dir, runnable(c.Dir))
-		t.note("then run it with: %s agent run %s", program(), runnable(c.Dir))
+		t.Note("wrote %s; fetch what it is made of with: go -C %s mod tidy", c.Dir, runnable(c.Dir))
+		t.Note("then run it with: %s agent run %s", program(), runnable(c.Dir))
 		return nil
 	}
-	t.note("wrote %s; run it with: %s agent run %s", c.Dir, program(), runnable(c.Dir))
+	t.Note("wrote %s; run it with: %s agent run %s", c.Dir, program(), runnable(c.Dir))
 	return nil
 }
 

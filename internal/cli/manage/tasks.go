@@ -1,13 +1,13 @@
-package cli
+package manage
 
 import (
 	"context"
 	"fmt"
-	"text/tabwriter"
 	"time"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/client"
+	"github.com/beeos/beeos/internal/cli/terminal"
 )
 
 // TasksCmd is about tasks: everything that was asked of agents, by whichever
@@ -21,7 +21,7 @@ type TasksCmd struct {
 
 // TasksListCmd lists tasks.
 type TasksListCmd struct {
-	server
+	Server
 	Agent string `placeholder:"AGENT" help:"Only those with this agent: id, slug or name."`
 	State string `enum:"active,closed,all" default:"all" help:"active, closed or all."`
 	Limit int    `default:"20" help:"How many."`
@@ -29,11 +29,7 @@ type TasksListCmd struct {
 }
 
 // Run lists tasks.
-func (c *TasksListCmd) Run(ctx context.Context, t *terminal) error {
-	cl, err := c.client()
-	if err != nil {
-		return err
-	}
+func (c *TasksListCmd) Run(ctx context.Context, t *terminal.Terminal, cl *client.Client) error {
 	f := client.TaskFilter{State: c.State}
 	if c.Agent != "" {
 		a, err := cl.Find(ctx, c.Agent)
@@ -42,7 +38,7 @@ func (c *TasksListCmd) Run(ctx context.Context, t *terminal) error {
 		}
 		f.AgentID = a.ID
 	}
-	tasks := []client.Task{}
+	var tasks []client.Task
 	for task, err := range cl.Tasks(ctx, f) {
 		if err != nil {
 			return err
@@ -52,88 +48,58 @@ func (c *TasksListCmd) Run(ctx context.Context, t *terminal) error {
 		}
 		tasks = append(tasks, task)
 	}
-	if c.JSON {
-		return t.json(tasks)
-	}
-	rows := make([][]string, len(tasks))
-	for i, task := range tasks {
-		rows[i] = []string{task.ID, task.AgentID, string(task.Status), ago(task.CreatedAt)}
-	}
-	return t.table([]string{"TASK", "AGENT", "STATUS", "MADE"}, rows)
+	return terminal.PrintList(t, c.JSON, tasks, "TASK AGENT STATUS MADE", func(task *client.Task) []string {
+		return []string{task.ID, task.AgentID, string(task.Status), terminal.Ago(task.CreatedAt)}
+	})
 }
 
 // oneTask is what the commands about one task have in common.
 type oneTask struct {
-	server
+	Server
 	Task string `arg:"" help:"Id of the task, as beeos tasks list shows it."`
 	JSON bool   `help:"Print JSON."`
 }
 
-func (o *oneTask) find(ctx context.Context) (*client.Client, *client.Task, error) {
-	cl, err := o.client()
+// ProvideTask finds the task for each Run that takes one.
+func (o *oneTask) ProvideTask(ctx context.Context) (*client.Task, error) {
+	cl, err := o.ProvideClient()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	task, err := cl.FindTask(ctx, o.Task)
-	if beeos.CodeOf(err) == beeos.AgentNotFound && err != nil {
-		err = hinted{fmt.Errorf("there is no task %q", o.Task), "see which there are with: beeos tasks list"}
-	}
-	return cl, task, err
+	return task, terminal.HintOn(beeos.AgentNotFound, err, fmt.Sprintf("there is no task %q", o.Task), "see which there are with: beeos tasks list")
 }
 
 // TasksGetCmd shows one task.
 type TasksGetCmd struct{ oneTask }
 
 // Run shows one task.
-func (c *TasksGetCmd) Run(ctx context.Context, t *terminal) error {
-	_, task, err := c.find(ctx)
-	if err != nil {
-		return err
+func (c *TasksGetCmd) Run(t *terminal.Terminal, task *client.Task) error {
+	if c.JSON {
+		return t.PrintJSON(task)
 	}
-	return t.task(task, c.JSON)
-}
-
-// task prints a task.
-func (t *terminal) task(task *client.Task, asJSON bool) error {
-	if asJSON {
-		return t.json(task)
-	}
-	w := tabwriter.NewWriter(t.out, 0, 8, 2, ' ', 0)
-	text := task.Error
+	text, took := task.Error, ""
 	if task.Result != nil {
 		text = task.Result.Text
 	}
-	for _, row := range [][2]string{
+	if !task.CompletedAt.IsZero() {
+		took = task.CompletedAt.Sub(task.CreatedAt).Round(time.Millisecond).String()
+	}
+	return t.PrintFields([][]string{
 		{"Task", task.ID},
 		{"Agent", task.AgentID},
 		{"Status", string(task.Status)},
-		{"Made", ago(task.CreatedAt)},
-		{"Took", took(task)},
+		{"Made", terminal.Ago(task.CreatedAt)},
+		{"Took", took},
 		{"Result", text},
-	} {
-		if row[1] != "" {
-			fmt.Fprintf(w, "%s\t%s\n", row[0], printable(row[1])) //nolint:errcheck // Flush reports it
-		}
-	}
-	return w.Flush()
-}
-
-func took(task *client.Task) string {
-	if task.CompletedAt.IsZero() {
-		return ""
-	}
-	return task.CompletedAt.Sub(task.CreatedAt).Round(time.Millisecond).String()
+	})
 }
 
 // TasksWatchCmd follows one task.
 type TasksWatchCmd struct{ oneTask }
 
 // Run prints the reply as it comes, as beeos call does.
-func (c *TasksWatchCmd) Run(ctx context.Context, t *terminal) error {
-	cl, task, err := c.find(ctx)
-	if err != nil {
-		return err
-	}
+func (c *TasksWatchCmd) Run(ctx context.Context, t *terminal.Terminal, cl *client.Client, task *client.Task) error {
 	p := &answerPrinter{t: t, quiet: c.JSON}
 	for u, err := range cl.WatchTask(ctx, task.AgentID, task.ID) {
 		switch m := &u.Message; {
@@ -146,7 +112,7 @@ func (c *TasksWatchCmd) Run(ctx context.Context, t *terminal) error {
 		case m.Type.Terminal():
 			return p.done(m.Body, m.IsError(), m)
 		case m.Type == beeos.AgentInputRequired, m.Type == beeos.AgentAuthRequired:
-			t.note("the agent waits for you: %s", printable(m.Body))
+			t.Note("the agent waits for you: %s", terminal.Printable(m.Body))
 		}
 	}
 	return nil
@@ -159,20 +125,15 @@ type TasksCancelCmd struct {
 }
 
 // Run ends a task. That it had ended before is no failure.
-func (c *TasksCancelCmd) Run(ctx context.Context, t *terminal) error {
-	cl, task, err := c.find(ctx)
-	if err != nil {
+func (c *TasksCancelCmd) Run(ctx context.Context, t *terminal.Terminal, cl *client.Client, task *client.Task) error {
+	task, err := cl.CancelTask(ctx, task.AgentID, task.ID, c.Reason)
+	switch {
+	case err != nil:
 		return err
-	}
-	if task, err = cl.CancelTask(ctx, task.AgentID, task.ID, c.Reason); err != nil {
-		return err
-	}
-	if !c.JSON && task.Status != beeos.TaskCanceled {
-		t.note("it was %s already", task.Status)
-		return nil
-	}
-	if c.JSON {
-		return t.json(task)
+	case c.JSON:
+		return t.PrintJSON(task)
+	case task.Status != beeos.TaskCanceled:
+		t.Note("it was %s already", task.Status)
 	}
 	return nil
 }

@@ -1,10 +1,11 @@
-package cli
+package manage
 
 import (
 	"context"
 	"strings"
 
 	"github.com/beeos/beeos/internal/app"
+	"github.com/beeos/beeos/internal/cli/terminal"
 )
 
 // GrantsCmd is about the apps that people let reach their agents.
@@ -22,27 +23,22 @@ type GrantsListCmd struct {
 }
 
 // Run lists grants.
-func (c *GrantsListCmd) Run(ctx context.Context, t *terminal) error {
+func (c *GrantsListCmd) Run(ctx context.Context, t *terminal.Terminal) error {
 	return c.with(ctx, func(dir *app.Directory) error {
 		grants, err := dir.Grants(ctx, c.User)
 		if err != nil {
 			return err
 		}
-		if c.JSON {
-			return t.json(grants)
-		}
-		rows := make([][]string, len(grants))
-		for i, g := range grants {
-			agents, expires := strings.Join(g.Agents, ", "), "never"
+		return terminal.PrintList(t, c.JSON, grants, "ID USER APP HOST AGENTS CREATED USED EXPIRES", func(g *app.Grant) []string {
+			agents := strings.Join(g.Agents, ", ")
 			if g.All {
 				agents = "all"
 			}
-			if !g.ExpiresAt.IsZero() {
-				expires = g.ExpiresAt.Local().Format("2006-01-02 15:04")
+			return []string{
+				g.ID, g.User, terminal.Shorten(g.Client, 30), terminal.Shorten(g.Host, 30), terminal.Shorten(agents, 40),
+				terminal.Ago(g.CreatedAt), terminal.Ago(g.UsedAt), terminal.Until(g.ExpiresAt),
 			}
-			rows[i] = []string{g.ID, g.User, shorten(g.Client, 30), shorten(g.Host, 30), shorten(agents, 40), ago(g.CreatedAt), ago(g.UsedAt), expires}
-		}
-		return t.table([]string{"ID", "USER", "APP", "HOST", "AGENTS", "CREATED", "USED", "EXPIRES"}, rows)
+		})
 	})
 }
 

@@ -1,4 +1,4 @@
-package cli
+package manage
 
 import (
 	"context"
@@ -7,12 +7,13 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/client"
+	"github.com/beeos/beeos/internal/cli/terminal"
 	"github.com/beeos/beeos/internal/outward/bridge"
 )
 
 // DeployCmd makes built-in agents.
 type DeployCmd struct {
-	server
+	Server
 	File   string `short:"f" default:"beeos.yaml" placeholder:"FILE" help:"File with agents; those that have a prompt are deployed."`
 	DryRun bool   `help:"Only print what would be done."`
 	JSON   bool   `help:"Print JSON."`
@@ -20,12 +21,8 @@ type DeployCmd struct {
 
 // Run looks at all of them before it changes one: what the server refuses
 // leaves everything as it is.
-func (c *DeployCmd) Run(ctx context.Context, t *terminal) error {
+func (c *DeployCmd) Run(ctx context.Context, t *terminal.Terminal, cl *client.Client) error {
 	list, others, err := bridge.ReadBuiltins(c.File)
-	if err != nil {
-		return err
-	}
-	cl, err := c.client()
 	if err != nil {
 		return err
 	}
@@ -46,19 +43,15 @@ func (c *DeployCmd) Run(ctx context.Context, t *terminal) error {
 		}
 	}
 	for _, name := range others {
-		t.note("%s has no prompt, so it runs where you start it: beeos connect --file %s", name, c.File)
+		t.Note("%s has no prompt, so it runs where you start it: beeos connect --file %s", name, c.File)
 	}
-	if c.JSON {
-		return t.json(done)
-	}
-	rows := make([][]string, len(done))
-	for i, d := range done {
-		rows[i] = []string{d.Name, d.Outcome, d.ID}
-		if c.DryRun && d.Outcome != "unchanged" {
-			rows[i][1] = "would be " + d.Outcome
+	return terminal.PrintList(t, c.JSON, done, "NAME OUTCOME INSTANCE", func(d *client.Deployed) []string {
+		outcome := d.Outcome
+		if c.DryRun && outcome != "unchanged" {
+			outcome = "would be " + outcome
 		}
-	}
-	return t.table([]string{"NAME", "OUTCOME", "INSTANCE"}, rows)
+		return []string{d.Name, outcome, d.ID}
+	})
 }
 
 // deployment is an agent of a file as REST wants it.

@@ -1,9 +1,9 @@
-package cli
+package manage
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"strings"
 	"time"
@@ -11,7 +11,7 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/client"
 	"github.com/beeos/beeos/internal/app"
-	"github.com/beeos/beeos/internal/config"
+	"github.com/beeos/beeos/internal/cli/terminal"
 )
 
 // KeysCmd is about API keys.
@@ -23,13 +23,13 @@ type KeysCmd struct {
 
 // keyOwner says whose keys are meant.
 type keyOwner struct {
-	server
+	Server
 	Agent string `placeholder:"AGENT" help:"Id, slug or name of the agent whose keys (bak_) are meant."`
 }
 
 // open returns the client and the id of the agent, if one was named.
 func (k *keyOwner) open(ctx context.Context) (*client.Client, string, error) {
-	cl, err := k.client()
+	cl, err := k.ProvideClient()
 	if err != nil || k.Agent == "" {
 		return cl, "", err
 	}
@@ -38,6 +38,14 @@ func (k *keyOwner) open(ctx context.Context) (*client.Client, string, error) {
 		return nil, "", err
 	}
 	return cl, a.ID, nil
+}
+
+// list returns the keys, and what open returns.
+func (k *keyOwner) list(ctx context.Context) (cl *client.Client, agent string, keys []client.Key, err error) {
+	if cl, agent, err = k.open(ctx); err == nil {
+		keys, err = cl.Keys(ctx, agent)
+	}
+	return cl, agent, keys, err
 }
 
 // KeysCreateCmd makes a key.
@@ -53,15 +61,9 @@ type KeysCreateCmd struct {
 }
 
 // Run prints the key, which is shown this once.
-func (c *KeysCreateCmd) Run(ctx context.Context, t *terminal) error {
-	r := client.KeyRequest{Name: c.Name, RatePerMinute: c.Rate}
-	if r.Name == "" {
-		host, _ := os.Hostname() //nolint:errcheck // a name without it will do
-		r.Name = strings.Trim(os.Getenv("USER")+"@"+host, "@")
-	}
-	if r.Name == "" {
-		r.Name = "cli"
-	}
+func (c *KeysCreateCmd) Run(ctx context.Context, t *terminal.Terminal) error {
+	host, _ := os.Hostname() //nolint:errcheck // a name without it will do
+	r := client.KeyRequest{Name: cmp.Or(c.Name, strings.Trim(os.Getenv("USER")+"@"+host, "@"), "cli"), RatePerMinute: c.Rate}
 	if c.Expires > 0 {
 		r.ExpiresAt = time.Now().Add(c.Expires).UTC().Truncate(time.Second)
 	}
@@ -69,12 +71,10 @@ func (c *KeysCreateCmd) Run(ctx context.Context, t *terminal) error {
 	if err != nil {
 		return err
 	}
-	if c.JSON {
-		return t.json(k)
+	if !c.JSON {
+		t.Note("shown this once; revoke it with: beeos keys revoke %s", k.ID)
 	}
-	t.note("shown this once; revoke it with: beeos keys revoke %s", k.ID)
-	_, err = fmt.Fprintln(t.out, k.Secret)
-	return err
+	return t.PrintEither(c.JSON, k, k.Secret)
 }
 
 // create asks the server, or with --owner the database.
@@ -89,9 +89,7 @@ func (c *KeysCreateCmd) create(ctx context.Context, r client.KeyRequest) (*clien
 	if c.Agent != "" {
 		return nil, errors.New("--owner makes a key for a person; leave --agent out")
 	}
-	cfg := config.Default(false)
-	cfg.Data, cfg.DatabaseURL = c.Data, c.DatabaseURL
-	k, secret, err := app.IssueKey(ctx, cfg, c.Owner, beeos.Key{Name: r.Name, RatePerMinute: r.RatePerMinute, ExpiresAt: r.ExpiresAt})
+	k, secret, err := app.IssueKey(ctx, configFor(c.Data, c.DatabaseURL), c.Owner, beeos.Key{Name: r.Name, RatePerMinute: r.RatePerMinute, ExpiresAt: r.ExpiresAt})
 	return &client.Key{
 		ID: k.ID, Name: k.Name, Prefix: k.Prefix, Secret: secret, RatePerMinute: k.RatePerMinute,
 		CreatedAt: k.CreatedAt, ExpiresAt: k.ExpiresAt,
@@ -105,27 +103,14 @@ type KeysListCmd struct {
 }
 
 // Run lists keys.
-func (c *KeysListCmd) Run(ctx context.Context, t *terminal) error {
-	cl, agent, err := c.open(ctx)
+func (c *KeysListCmd) Run(ctx context.Context, t *terminal.Terminal) error {
+	_, _, keys, err := c.list(ctx)
 	if err != nil {
 		return err
 	}
-	keys, err := cl.Keys(ctx, agent)
-	if err != nil {
-		return err
-	}
-	if c.JSON {
-		return t.json(keys)
-	}
-	rows := make([][]string, len(keys))
-	for i, k := range keys {
-		expires := "never"
-		if !k.ExpiresAt.IsZero() {
-			expires = k.ExpiresAt.Local().Format("2006-01-02 15:04")
-		}
-		rows[i] = []string{k.ID, k.Prefix + "…", k.Name, ago(k.CreatedAt), ago(k.LastUsedAt), expires}
-	}
-	return t.table([]string{"ID", "KEY", "NAME", "CREATED", "USED", "EXPIRES"}, rows)
+	return terminal.PrintList(t, c.JSON, keys, "ID KEY NAME CREATED USED EXPIRES", func(k *client.Key) []string {
+		return []string{k.ID, k.Prefix + "…", k.Name, terminal.Ago(k.CreatedAt), terminal.Ago(k.LastUsedAt), terminal.Until(k.ExpiresAt)}
+	})
 }
 
 // KeysRevokeCmd ends a key.
@@ -134,24 +119,12 @@ type KeysRevokeCmd struct {
 	ID string `arg:"" help:"Id of the key, or the beginning of the key itself (12 characters or all of it)."`
 }
 
-// Run revokes the key.
-func (c *KeysRevokeCmd) Run(ctx context.Context, _ *terminal) error {
-	cl, agent, err := c.open(ctx)
+// Run revokes the key: that of the id, or of the key itself, of which the
+// server knows a prefix only.
+func (c *KeysRevokeCmd) Run(ctx context.Context) error {
+	cl, agent, keys, err := c.list(ctx)
 	if err != nil {
 		return err
-	}
-	id, err := c.find(ctx, cl, agent)
-	if err != nil {
-		return err
-	}
-	return cl.RevokeKey(ctx, agent, id)
-}
-
-// find accepts the id, or the key, of which the server knows a prefix only.
-func (c *KeysRevokeCmd) find(ctx context.Context, cl *client.Client, agent string) (string, error) {
-	keys, err := cl.Keys(ctx, agent)
-	if err != nil {
-		return "", err
 	}
 	var found []string
 	for _, k := range keys {
@@ -160,11 +133,10 @@ func (c *KeysRevokeCmd) find(ctx context.Context, cl *client.Client, agent strin
 		}
 	}
 	switch len(found) {
-	case 1:
-		return found[0], nil
 	case 0:
-	default:
-		return "", hinted{errors.New("several keys begin like this"), "name one by its id from: beeos keys list"}
+		return terminal.Hint("no such key", "see which there are with: beeos keys list, for an agent's with --agent")
+	case 1:
+		return cl.RevokeKey(ctx, agent, found[0])
 	}
-	return "", hinted{beeos.Errorf(beeos.NotFound, "no such key"), "see which there are with: beeos keys list, for an agent's with --agent"}
+	return terminal.Hint("several keys begin like this", "name one by its id from: beeos keys list")
 }

@@ -1,13 +1,12 @@
-package cli
+package manage
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"strconv"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/client"
+	"github.com/beeos/beeos/internal/cli/terminal"
 )
 
 // WebhooksCmd is about who is told how a task goes.
@@ -28,47 +27,30 @@ type WebhooksAddCmd struct {
 }
 
 // Run prints the id.
-func (c *WebhooksAddCmd) Run(ctx context.Context, t *terminal) error {
-	cl, task, err := c.find(ctx)
-	if err != nil {
-		return err
-	}
+func (c *WebhooksAddCmd) Run(ctx context.Context, t *terminal.Terminal, cl *client.Client, task *client.Task) error {
 	w, err := cl.AddWebhook(ctx, task.AgentID, task.ID, client.WebhookRequest{URL: c.URL, Secret: c.Secret, Token: c.Token})
 	if err != nil {
 		return err
 	}
-	if c.JSON {
-		return t.json(w)
-	}
-	_, err = fmt.Fprintln(t.out, w.ID)
-	return err
+	return t.PrintEither(c.JSON, w, w.ID)
 }
 
 // WebhooksListCmd lists the webhooks of a task.
 type WebhooksListCmd struct{ oneTask }
 
 // Run lists them.
-func (c *WebhooksListCmd) Run(ctx context.Context, t *terminal) error {
-	cl, task, err := c.find(ctx)
-	if err != nil {
-		return err
-	}
+func (c *WebhooksListCmd) Run(ctx context.Context, t *terminal.Terminal, cl *client.Client, task *client.Task) error {
 	hooks, err := cl.Webhooks(ctx, task.AgentID, task.ID)
 	if err != nil {
 		return err
 	}
-	if c.JSON {
-		return t.json(hooks)
-	}
-	rows := make([][]string, len(hooks))
-	for i, w := range hooks {
+	return terminal.PrintList(t, c.JSON, hooks, "WEBHOOK URL SIGNED STATE MADE", func(w *client.Webhook) []string {
 		state := "active"
 		if w.Disabled {
 			state = "disabled"
 		}
-		rows[i] = []string{w.ID, w.URL, strconv.FormatBool(w.HasSecret), state, ago(w.CreatedAt)}
-	}
-	return t.table([]string{"WEBHOOK", "URL", "SIGNED", "STATE", "MADE"}, rows)
+		return []string{w.ID, w.URL, strconv.FormatBool(w.HasSecret), state, terminal.Ago(w.CreatedAt)}
+	})
 }
 
 // oneWebhook is what the commands about one webhook have in common.
@@ -79,21 +61,14 @@ type oneWebhook struct {
 
 // hint says where ids come from, to who has a wrong one.
 func (c *oneWebhook) hint(err error) error {
-	if err != nil && beeos.CodeOf(err) == beeos.NotFound {
-		return hinted{errors.New("there is no such webhook or delivery"), "see which there are with: beeos webhooks list " + c.Task}
-	}
-	return err
+	return terminal.HintOn(beeos.NotFound, err, "there is no such webhook or delivery", "see which there are with: beeos webhooks list "+c.Task)
 }
 
 // WebhooksRemoveCmd ends a webhook.
 type WebhooksRemoveCmd struct{ oneWebhook }
 
 // Run removes it.
-func (c *WebhooksRemoveCmd) Run(ctx context.Context, _ *terminal) error {
-	cl, task, err := c.find(ctx)
-	if err != nil {
-		return err
-	}
+func (c *WebhooksRemoveCmd) Run(ctx context.Context, cl *client.Client, task *client.Task) error {
 	return c.hint(cl.RemoveWebhook(ctx, task.AgentID, task.ID, c.Webhook))
 }
 
@@ -104,31 +79,23 @@ type WebhooksDeliveriesCmd struct {
 }
 
 // Run lists them.
-func (c *WebhooksDeliveriesCmd) Run(ctx context.Context, t *terminal) error {
-	cl, task, err := c.find(ctx)
-	if err != nil {
-		return err
-	}
+func (c *WebhooksDeliveriesCmd) Run(ctx context.Context, t *terminal.Terminal, cl *client.Client, task *client.Task) error {
 	list, err := cl.Deliveries(ctx, task.AgentID, task.ID, c.Webhook, c.Limit)
+	return c.print(t, list, err)
+}
+
+// print prints deliveries, or what kept us from getting them.
+func (c *oneWebhook) print(t *terminal.Terminal, list []client.Delivery, err error) error {
 	if err != nil {
 		return c.hint(err)
 	}
-	return t.deliveries(list, c.JSON)
-}
-
-func (t *terminal) deliveries(list []client.Delivery, asJSON bool) error {
-	if asJSON {
-		return t.json(list)
-	}
-	rows := make([][]string, len(list))
-	for i, d := range list {
+	return terminal.PrintList(t, c.JSON, list, "DELIVERY STATUS ATTEMPTS ANSWER TRIED ERROR", func(d *client.Delivery) []string {
 		answer := ""
 		if d.LastResponseStatus > 0 {
 			answer = strconv.Itoa(d.LastResponseStatus)
 		}
-		rows[i] = []string{d.ID, d.Status, strconv.Itoa(d.AttemptNum), answer, ago(d.LastAttemptedAt), d.LastError}
-	}
-	return t.table([]string{"DELIVERY", "STATUS", "ATTEMPTS", "ANSWER", "TRIED", "ERROR"}, rows)
+		return []string{d.ID, d.Status, strconv.Itoa(d.AttemptNum), answer, terminal.Ago(d.LastAttemptedAt), d.LastError}
+	})
 }
 
 // WebhooksRedeliverCmd sends a delivery once more.
@@ -138,14 +105,10 @@ type WebhooksRedeliverCmd struct {
 }
 
 // Run sends it.
-func (c *WebhooksRedeliverCmd) Run(ctx context.Context, t *terminal) error {
-	cl, task, err := c.find(ctx)
-	if err != nil {
-		return err
-	}
+func (c *WebhooksRedeliverCmd) Run(ctx context.Context, t *terminal.Terminal, cl *client.Client, task *client.Task) error {
 	d, err := cl.Redeliver(ctx, task.AgentID, task.ID, c.Webhook, c.Delivery)
 	if err != nil {
 		return c.hint(err)
 	}
-	return t.deliveries([]client.Delivery{*d}, c.JSON)
+	return c.print(t, []client.Delivery{*d}, nil)
 }
