@@ -13,6 +13,7 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/engine/files"
 	"github.com/beeos/beeos/internal/wire/httpd"
+	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
 // shape says which members a request body may have and where their values
@@ -34,7 +35,7 @@ func (want shape) decode(body []byte, strict bool) error {
 	if !isObject(body) {
 		return beeos.Errorf(beeos.InvalidBody, "the body must be a JSON object")
 	}
-	for name, raw := range httpd.Fields(body) {
+	for name, raw := range strictjson.Fields(body) {
 		to, known := want[name]
 		switch {
 		case !known && strict:

@@ -8,6 +8,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/wire/httpd"
+	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
 const maxReason = 1024
@@ -125,7 +126,7 @@ func (s *Surface) continueTask(w http.ResponseWriter, r *http.Request, c beeos.C
 // textOf is input as an agent reads it that wants plain words: a string as it
 // is, anything else as JSON.
 func textOf(input json.RawMessage) string {
-	if text, ok := httpd.StringValue(input); ok {
+	if text, ok := strictjson.StringValue(input); ok {
 		return text
 	}
 	if bytes.Equal(input, []byte("null")) {

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/wire/httpd"
+	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
 // Params are the members of an object by their name in camelCase; the
@@ -37,7 +37,7 @@ func readObject(raw []byte, what string, err *error) Params {
 		p.fail("%s must be an object", what)
 		return p
 	}
-	for name, value := range httpd.Fields(raw) {
+	for name, value := range strictjson.Fields(raw) {
 		name = camelCase(name)
 		if _, twice := p.members[name]; twice {
 			p.fail("%s is given twice, in two spellings", name)
@@ -111,7 +111,7 @@ func (p Params) Raw(name string) []byte {
 // Text returns a string member, or "".
 func (p Params) Text(name string) string {
 	raw := p.Raw(name)
-	s, ok := httpd.StringValue(raw)
+	s, ok := strictjson.StringValue(raw)
 	if !ok && raw != nil {
 		p.fail("%s must be a string", name)
 	}
