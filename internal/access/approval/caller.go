@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/wire/httpd"
+	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
 // A caller may decide about the tool calls of its own agents, by the form that
@@ -60,12 +60,12 @@ func (o Offer) ReadForm(answer []byte) (d CallerDecision, ok bool) {
 // decides, and d is not nil, when it is by the person to whom exactly one of
 // the offers was made: of several, one must be named.
 func ReadWords(offers []Offer, frame []byte) (d *CallerDecision, verdict bool) {
-	said, _ := httpd.StringValue(httpd.Field(frame, "body"))
+	said, _ := strictjson.StringValue(strictjson.Field(frame, "body"))
 	word, id, reason := parseVerdict(said)
 	if word == "" {
 		return nil, false
 	}
-	publisher, _ := httpd.StringValue(httpd.Field(frame, "publisher_id"))
+	publisher, _ := strictjson.StringValue(strictjson.Field(frame, "publisher_id"))
 	var meant []Offer
 	for _, o := range offers {
 		if publisher == "user:"+o.userID && (id == "" || id == o.ApprovalID) {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/store/approvals"
-	"github.com/beeos/beeos/internal/wire/httpd"
+	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
 // Prompter reaches the caller of a turn. Whoever calls hears that somebody is
@@ -68,7 +68,7 @@ func (p *prompt) offerDecision(ctx context.Context, fresh bool) {
 		return // too long to be shown whole there
 	}
 	if m, err := p.approvals.Ledger.Find(ctx, p.row.Channel, p.row.Turn); err == nil {
-		protocol, _ := httpd.StringValue(httpd.Field(m.Payload, "protocol"))
+		protocol, _ := strictjson.StringValue(strictjson.Field(m.Payload, "protocol"))
 		p.inConversation = protocol != "mcp"
 	}
 	if p.inConversation && fresh {

@@ -11,7 +11,7 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/engine/files"
 	"github.com/beeos/beeos/internal/engine/ledger"
-	"github.com/beeos/beeos/internal/wire/httpd"
+	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
 // Request is one call to an agent as a surface hands it over: who calls whom,
@@ -204,7 +204,7 @@ func (c *Calls) composeOpening(ctx context.Context, r *Request, o *ledger.Openin
 // chosenModel is the model that was chosen for a channel. Only agents that let
 // their callers choose cost the look.
 func (c *Calls) chosenModel(ctx context.Context, a *beeos.Agent, channel string) (string, error) {
-	if string(httpd.Field(a.Definition.Capabilities, "modelsSet")) != "true" {
+	if string(strictjson.Field(a.Definition.Capabilities, "modelsSet")) != "true" {
 		return "", nil
 	}
 	ch, err := c.opt.Ledger.Channel(ctx, channel)

@@ -13,7 +13,7 @@ import (
 	"github.com/beeos/beeos/internal/engine/task"
 	"github.com/beeos/beeos/internal/engine/webhook"
 	"github.com/beeos/beeos/internal/surface/a2a/wire"
-	"github.com/beeos/beeos/internal/wire/httpd"
+	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
 // The forms in which the webhook worker tells about tasks to A2A's receivers.
@@ -44,7 +44,7 @@ func PushFormats(calls *invoke.Calls) map[string]webhook.Format {
 				return nil, err
 			}
 			v.Status.Timestamp, v.History = wire.Timestamp(e.At), nil
-			return httpd.Encode(encode(v))
+			return strictjson.Encode(encode(v))
 		}
 	}
 	return map[string]webhook.Format{
@@ -68,9 +68,9 @@ func (o *operation) readPush(ctx context.Context, p wire.Params) (*webhook.Regis
 	r := &webhook.Registration{
 		Format: o.pushFormat(), Name: p.Text("id"), URL: p.Text("url"), Note: p.Text("token"), Scheme: auth.Text("scheme"), Token: auth.Text("credentials"),
 	}
-	for one := range httpd.Elements(auth.Raw("schemes")) { // 0.3
+	for one := range strictjson.Elements(auth.Raw("schemes")) { // 0.3
 		if r.Scheme == "" {
-			r.Scheme, _ = httpd.StringValue(one)
+			r.Scheme, _ = strictjson.StringValue(one)
 		}
 	}
 	switch {

@@ -9,6 +9,7 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/surface/a2a/wire"
 	"github.com/beeos/beeos/internal/wire/httpd"
+	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
 // methods are the operations by their names; those of 0.3 have a slash.
@@ -102,7 +103,7 @@ func (o *operation) readRPC(agentID string, b *rpcBinding) (h handler, err error
 		return h, unspoken
 	}
 	o.dialect = wire.DialectOf(version, strings.Contains(method, "/"))
-	o.params, err = wire.ReadParams(httpd.Field(body, "params"))
+	o.params, err = wire.ReadParams(strictjson.Field(body, "params"))
 	return h, err
 }
 
@@ -112,12 +113,12 @@ func (b *rpcBinding) readEnvelope(body []byte) (method string, err error) {
 	if bytes.TrimSpace(body)[0] != '{' {
 		return "", beeos.Errorf(beeos.InvalidBody, "the body must be one JSON-RPC request; batches are not part of A2A")
 	}
-	id := httpd.Field(body, "id")
-	if _, text := httpd.StringValue(id); text || len(id) > 0 && (id[0] == '-' || id[0] >= '0' && id[0] <= '9') {
+	id := strictjson.Field(body, "id")
+	if _, text := strictjson.StringValue(id); text || len(id) > 0 && (id[0] == '-' || id[0] >= '0' && id[0] <= '9') {
 		b.id = id
 	}
-	method, named := httpd.StringValue(httpd.Field(body, "method"))
-	version, _ := httpd.StringValue(httpd.Field(body, "jsonrpc"))
+	method, named := strictjson.StringValue(strictjson.Field(body, "method"))
+	version, _ := strictjson.StringValue(strictjson.Field(body, "jsonrpc"))
 	switch {
 	case version != "2.0":
 		err = beeos.Errorf(beeos.InvalidBody, `jsonrpc must be "2.0"`)

@@ -8,7 +8,7 @@ import (
 	"github.com/beeos/beeos/internal/engine/invoke"
 	"github.com/beeos/beeos/internal/engine/task"
 	"github.com/beeos/beeos/internal/surface/a2a/wire"
-	"github.com/beeos/beeos/internal/wire/httpd"
+	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
 // submitMessage stores the message: as a new task, or as what a paused one waits for.
@@ -63,7 +63,7 @@ func (o *operation) continueTask(ctx context.Context, s *sending) (t task.Task, 
 		return t, 0, wire.Refuse(wire.UnsupportedOperation, "the task is %s and waits for nothing; subscribe to it, or send the message without taskId", t.Status)
 	}
 	if len(s.Parts) > 0 {
-		if m.Parts, err = httpd.Encode(s.Parts); err != nil {
+		if m.Parts, err = strictjson.Encode(s.Parts); err != nil {
 			return t, 0, err
 		}
 	}
@@ -72,7 +72,7 @@ func (o *operation) continueTask(ctx context.Context, s *sending) (t task.Task, 
 			return t, 0, err
 		}
 	}
-	if m.Payload, err = httpd.Encode(payload); err != nil {
+	if m.Payload, err = strictjson.Encode(payload); err != nil {
 		return t, 0, err
 	}
 	if m, err = o.g.opt.Calls.Continue(ctx, m); err != nil {
@@ -89,7 +89,7 @@ func (o *operation) continueTask(ctx context.Context, s *sending) (t task.Task, 
 // {"auth_grant": false}.
 func consentGiven(data []json.RawMessage) bool {
 	for _, raw := range data {
-		if string(httpd.Field(raw, "auth_grant")) == "false" {
+		if string(strictjson.Field(raw, "auth_grant")) == "false" {
 			return false
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/beeos/beeos/internal/store/agents"
 	"github.com/beeos/beeos/internal/store/audit"
 	"github.com/beeos/beeos/internal/wire/httpd"
+	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
 const syncLimit = 1 << 20
@@ -20,7 +21,7 @@ func (g *Gateway) sync(w http.ResponseWriter, r *http.Request, inst beeos.Instan
 	var req struct {
 		Agents []beeos.Definition `json:"agents"`
 	}
-	if httpd.Field(body, "agents") == nil {
+	if strictjson.Field(body, "agents") == nil {
 		return beeos.Errorf(beeos.MissingParam, "the body needs agents: a list of definitions, empty to deactivate all")
 	}
 	if err := json.Unmarshal(body, &req); err != nil {

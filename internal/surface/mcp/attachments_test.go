@@ -10,7 +10,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/store/files"
-	"github.com/beeos/beeos/internal/wire/httpd"
+	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
 // file makes a file of the owner's or of somebody else's; what it holds is
@@ -56,7 +56,7 @@ func TestAttachmentsMustBeTheCallers(t *testing.T) {
 	} {
 		status, body := call(tt.key, "what", ref(tt.id))
 		want := strings.Replace(one, "ID", tt.id, 1)
-		if got := string(httpd.Field(body, "error")); status != 400 || got != want {
+		if got := string(strictjson.Field(body, "error")); status != 400 || got != want {
 			t.Errorf("%s: %d %s, want %s", name, status, body, want)
 		}
 	}
@@ -81,7 +81,7 @@ func TestAttachmentsMustBeTheCallers(t *testing.T) {
 		t.Fatalf("%d %s", status, first)
 	}
 	f := <-next
-	link, _ := httpd.StringValue(httpd.Field(partOf(t, f.Parts), "url"))
+	link, _ := strictjson.StringValue(strictjson.Field(partOf(t, f.Parts), "url"))
 	if !strings.HasPrefix(link, "https://rest.example.com/files/"+own+"?") {
 		t.Errorf("link %q", link)
 	}
@@ -90,7 +90,7 @@ func TestAttachmentsMustBeTheCallers(t *testing.T) {
 	if got, want := string(f.Parts), `[{"type":"file","url":`+string(quoted)+`,"mime_type":"text/markdown","name":".._b.md","size":7,"file_id":"`+own+`"}]`; got != want {
 		t.Errorf("parts\n%s, want\n%s", got, want)
 	}
-	if got := string(httpd.Field(f.Payload, "arguments")); got != `{"a":1}` {
+	if got := string(strictjson.Field(f.Payload, "arguments")); got != `{"a":1}` {
 		t.Errorf("arguments %s", got)
 	}
 	// The same call again, and under the same key one with another file.

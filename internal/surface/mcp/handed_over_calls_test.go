@@ -16,6 +16,7 @@ import (
 	"github.com/beeos/beeos/internal/surface/mcp/catalog"
 	"github.com/beeos/beeos/internal/surface/mcp/wire"
 	"github.com/beeos/beeos/internal/wire/httpd"
+	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
 // impatient makes both replicas hand calls over after d.
@@ -42,7 +43,7 @@ func (s *stack) callIn(t *testing.T, at, session, tool, arguments string) []byte
 // to come back with.
 func handedOver(t *testing.T, answer []byte) (id string) {
 	t.Helper()
-	id, _ = httpd.StringValue([]byte(field(answer, "result", "_meta", "beeos/task", "task_id")))
+	id, _ = strictjson.StringValue([]byte(field(answer, "result", "_meta", "beeos/task", "task_id")))
 	if id == "" || field(answer, "result", "_meta", "beeos/task", "status") != `"working"` || !strings.Contains(field(answer, "result", "content"), id) {
 		t.Fatalf("not handed over: %s", answer)
 	}

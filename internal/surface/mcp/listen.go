@@ -7,7 +7,7 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/surface/mcp/stream"
 	"github.com/beeos/beeos/internal/surface/mcp/wire"
-	"github.com/beeos/beeos/internal/wire/httpd"
+	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
 // listen answers subscriptions/listen: a stream that stays open and tells what
@@ -16,12 +16,12 @@ func (x *request) listen(ctx context.Context, m *wire.Message) ([]byte, error) {
 	if !x.Out.AcceptsStream {
 		return nil, wire.WithStatus(http.StatusNotAcceptable, beeos.Errorf(beeos.InvalidBody, "subscriptions/listen is answered with a stream: accept text/event-stream"))
 	}
-	wanted := httpd.Field(m.Params, "notifications")
+	wanted := strictjson.Field(m.Params, "notifications")
 	wants, tasks, err := stream.ReadFilter(wanted)
 	if err != nil {
 		return nil, err
 	}
-	if httpd.Field(wanted, "taskIds") != nil && !x.Can.Has(wire.CanTasks) {
+	if strictjson.Field(wanted, "taskIds") != nil && !x.Can.Has(wire.CanTasks) {
 		return nil, wire.MissingCapability(wire.CanTasks.Declaration())
 	}
 	if len(tasks) > stream.PendingMax { // each is looked for

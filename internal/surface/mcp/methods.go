@@ -9,13 +9,13 @@ import (
 	"github.com/beeos/beeos/internal/surface/mcp/catalog"
 	"github.com/beeos/beeos/internal/surface/mcp/replies"
 	"github.com/beeos/beeos/internal/surface/mcp/wire"
-	"github.com/beeos/beeos/internal/wire/httpd"
+	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
 // getPrompt answers prompts/get: a static template from here, the rest by the
 // agent.
 func (x *request) getPrompt(ctx context.Context, m *wire.Message) ([]byte, error) {
-	name, ok := httpd.StringValue(httpd.Field(m.Params, "name"))
+	name, ok := strictjson.StringValue(strictjson.Field(m.Params, "name"))
 	if !ok || name == "" {
 		return nil, beeos.Errorf(beeos.MissingParam, "params.name must name a prompt; prompts/list has them")
 	}
@@ -23,7 +23,7 @@ func (x *request) getPrompt(ctx context.Context, m *wire.Message) ([]byte, error
 	if p == nil {
 		return nil, beeos.Errorf(beeos.InvalidParam, "unknown prompt %.100q; prompts/list has them", name)
 	}
-	raw := httpd.Field(m.Params, "arguments")
+	raw := strictjson.Field(m.Params, "arguments")
 	given, err := catalog.PromptArguments(p, raw)
 	if err != nil {
 		return nil, err
@@ -41,7 +41,7 @@ func (x *request) getPrompt(ctx context.Context, m *wire.Message) ([]byte, error
 // readResource answers resources/read: what is static from here, the rest by
 // the agent.
 func (x *request) readResource(ctx context.Context, m *wire.Message) ([]byte, error) {
-	uri, ok := httpd.StringValue(httpd.Field(m.Params, "uri"))
+	uri, ok := strictjson.StringValue(strictjson.Field(m.Params, "uri"))
 	if !ok || uri == "" {
 		return nil, beeos.Errorf(beeos.MissingParam, "params.uri must name a resource; resources/list has them")
 	}
@@ -67,12 +67,12 @@ const noCompletions = `{"completion":{"values":[],"total":0,"hasMore":false}}`
 // complete answers completion/complete: by the agent, if it says that it can;
 // otherwise there are no suggestions.
 func (x *request) complete(ctx context.Context, m *wire.Message) ([]byte, error) {
-	ref, argument := httpd.Field(m.Params, "ref"), httpd.Field(m.Params, "argument")
+	ref, argument := strictjson.Field(m.Params, "ref"), strictjson.Field(m.Params, "argument")
 	if err := x.checkReference(ref); err != nil {
 		return nil, err
 	}
-	_, named := httpd.StringValue(httpd.Field(argument, "name"))
-	_, valued := httpd.StringValue(httpd.Field(argument, "value"))
+	_, named := strictjson.StringValue(strictjson.Field(argument, "name"))
+	_, valued := strictjson.StringValue(strictjson.Field(argument, "value"))
 	if !named || !valued {
 		return nil, beeos.Errorf(beeos.InvalidParam, "params.argument must have a name and a value, both strings")
 	}
@@ -95,9 +95,9 @@ func (x *request) complete(ctx context.Context, m *wire.Message) ([]byte, error)
 
 // checkReference makes sure that there is what the client wants completed.
 func (x *request) checkReference(ref []byte) error {
-	kind, _ := httpd.StringValue(httpd.Field(ref, "type"))
-	name, _ := httpd.StringValue(httpd.Field(ref, "name"))
-	uri, _ := httpd.StringValue(httpd.Field(ref, "uri"))
+	kind, _ := strictjson.StringValue(strictjson.Field(ref, "type"))
+	name, _ := strictjson.StringValue(strictjson.Field(ref, "name"))
+	uri, _ := strictjson.StringValue(strictjson.Field(ref, "uri"))
 	switch {
 	case kind == "ref/prompt" && x.Lists.PromptByName[name] != nil:
 		return nil
@@ -114,7 +114,7 @@ func (x *request) listSkills(m *wire.Message) ([]byte, error) {
 
 // getSkill answers skills/get.
 func (x *request) getSkill(m *wire.Message) ([]byte, error) {
-	uri, _ := httpd.StringValue(httpd.Field(m.Params, "uri"))
+	uri, _ := strictjson.StringValue(strictjson.Field(m.Params, "uri"))
 	skill := x.Lists.Skills.ByFile[uri]
 	if skill == nil {
 		return nil, beeos.Errorf(beeos.InvalidParam, "params.uri is not the SKILL.md of a skill; skills/list has them")
@@ -124,7 +124,7 @@ func (x *request) getSkill(m *wire.Message) ([]byte, error) {
 
 // readDirectory answers resources/directory/read.
 func (x *request) readDirectory(_ context.Context, m *wire.Message) ([]byte, error) {
-	uri, _ := httpd.StringValue(httpd.Field(m.Params, "uri"))
+	uri, _ := strictjson.StringValue(strictjson.Field(m.Params, "uri"))
 	list := x.Lists.Skills.Directories[strings.TrimSuffix(uri, "/")]
 	if list == nil {
 		return nil, beeos.Errorf(beeos.InvalidParam, "params.uri is not a folder of a skill")

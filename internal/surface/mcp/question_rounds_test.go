@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos/internal/surface/mcp/wire"
-	"github.com/beeos/beeos/internal/wire/httpd"
+	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
 // modern posts a stateless request: capabilities as given, the rest of the
@@ -64,7 +64,7 @@ const askable = `{"elicitation":{},"roots":{}}`
 
 func field(answer []byte, path ...string) string {
 	for _, step := range path {
-		answer = httpd.Field(answer, step)
+		answer = strictjson.Field(answer, step)
 	}
 	return string(answer)
 }

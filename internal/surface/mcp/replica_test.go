@@ -15,7 +15,7 @@ import (
 	"github.com/beeos/beeos/internal/engine/bus"
 	"github.com/beeos/beeos/internal/store/agents"
 	"github.com/beeos/beeos/internal/surface/mcp/wire"
-	"github.com/beeos/beeos/internal/wire/httpd"
+	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
 // send posts a message to a replica as the client of a session.
@@ -82,10 +82,10 @@ func TestAskAcrossReplicas(t *testing.T) {
 			`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ask","arguments":{"method":"`+tt.method+`","params":{"message":"?"}}}}`)
 		events := bufio.NewScanner(resp.Body)
 		ask := nextEvent(t, events)
-		if m, _ := httpd.StringValue(httpd.Field(ask, "method")); m != tt.method {
+		if m, _ := strictjson.StringValue(strictjson.Field(ask, "method")); m != tt.method {
 			t.Fatalf("asked %s", ask)
 		}
-		answer := fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,%s}`, httpd.Field(ask, "id"), tt.answer)
+		answer := fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,%s}`, strictjson.Field(ask, "id"), tt.answer)
 		if got := s.send(t.Context(), t, s.other.URL, "talker", "user", "", answer); got.StatusCode != http.StatusBadRequest {
 			t.Errorf("answer at another agent: %s", got.Status)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/beeos/beeos/internal/surface/mcp/sessions"
 	"github.com/beeos/beeos/internal/surface/mcp/wire"
 	"github.com/beeos/beeos/internal/wire/httpd"
+	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
 // request is one HTTP request of a client, and the surface that it came to.
@@ -124,7 +125,7 @@ func (x *request) settleVersion(m *wire.Message) error {
 
 // initialize agrees on a revision and begins a session.
 func (x *request) initialize(params []byte) ([]byte, error) {
-	name, ok := httpd.StringValue(httpd.Field(params, "protocolVersion"))
+	name, ok := strictjson.StringValue(strictjson.Field(params, "protocolVersion"))
 	if !ok {
 		return nil, beeos.Errorf(beeos.InvalidParam, "params.protocolVersion must be a string")
 	}
@@ -132,7 +133,7 @@ func (x *request) initialize(params []byte) ([]byte, error) {
 	if v == wire.Unversioned {
 		v = wire.NewestHandshake
 	}
-	s := sessions.NewSession(min(v, wire.NewestHandshake), wire.ReadCapabilities(httpd.Field(params, "capabilities")), x.g.opt.Now())
+	s := sessions.NewSession(min(v, wire.NewestHandshake), wire.ReadCapabilities(strictjson.Field(params, "capabilities")), x.g.opt.Now())
 	if x.OldTransport {
 		x.Session.Version, x.Session.Can = s.Version, s.Can
 		x.Version, x.Can = s.Version, s.Can

@@ -8,14 +8,14 @@ import (
 	"github.com/beeos/beeos/internal/engine/bus"
 	"github.com/beeos/beeos/internal/surface/mcp/catalog"
 	"github.com/beeos/beeos/internal/surface/mcp/wire"
-	"github.com/beeos/beeos/internal/wire/httpd"
+	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
 const subscriptionsMax = 1000 // per session
 
 // setLevel answers logging/setLevel.
 func (x *request) setLevel(ctx context.Context, params []byte) ([]byte, error) {
-	level, _ := httpd.StringValue(httpd.Field(params, "level"))
+	level, _ := strictjson.StringValue(strictjson.Field(params, "level"))
 	if !slices.Contains(wire.LogLevels, level) {
 		return nil, beeos.Errorf(beeos.InvalidParam, "params.level must be one of debug, info, notice, warning, error, critical, alert, emergency")
 	}
@@ -29,7 +29,7 @@ func (x *request) setLevel(ctx context.Context, params []byte) ([]byte, error) {
 
 // subscribe answers resources/subscribe and resources/unsubscribe.
 func (x *request) subscribe(ctx context.Context, m *wire.Message) ([]byte, error) {
-	uri, ok := httpd.StringValue(httpd.Field(m.Params, "uri"))
+	uri, ok := strictjson.StringValue(strictjson.Field(m.Params, "uri"))
 	if !ok || uri == "" || len(uri) > catalog.URIMax {
 		return nil, beeos.Errorf(beeos.MissingParam, "params.uri must name a resource; resources/list has them")
 	}

@@ -26,6 +26,7 @@ import (
 	"github.com/beeos/beeos/internal/store"
 	"github.com/beeos/beeos/internal/store/agents"
 	"github.com/beeos/beeos/internal/wire/httpd"
+	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
 // stack is the real thing under the gateway: store, ledger, bus and calls,
@@ -328,7 +329,7 @@ func (a *testAgent) work() {
 	_ = json.Unmarshal(a.f.Payload, &call)
 	switch call.Method {
 	case "resources/read":
-		if httpd.Field(call.Params, "uri") != nil && string(httpd.Field(call.Params, "uri")) == `"note://live"` {
+		if strictjson.Field(call.Params, "uri") != nil && string(strictjson.Field(call.Params, "uri")) == `"note://live"` {
 			a.finish(beeos.Message{Parts: json.RawMessage(`[{"type":"resource","resource":{"uri":"note://live","text":"fresh"}}]`)})
 			return
 		}
@@ -390,13 +391,13 @@ func (a *testAgent) work() {
 
 // ask puts a question to the client and tells what came back.
 func (a *testAgent) ask(arguments []byte) {
-	method, _ := httpd.StringValue(httpd.Field(arguments, "method"))
-	a.say(string(a.put("q", method, httpd.Field(arguments, "params"), 0)().Data))
+	method, _ := strictjson.StringValue(strictjson.Field(arguments, "method"))
+	a.say(string(a.put("q", method, strictjson.Field(arguments, "params"), 0)().Data))
 }
 
 // job is what its arguments say, some of it in the background.
 func (a *testAgent) job(call beeos.Call) {
-	how, _ := httpd.StringValue(httpd.Field(call.Arguments, "how"))
+	how, _ := strictjson.StringValue(strictjson.Field(call.Arguments, "how"))
 	switch how {
 	case "background":
 		a.publish(beeos.Event{Kind: beeos.EventBackground})
@@ -467,7 +468,7 @@ func (a *testAgent) put(key, method string, params []byte, total float64) (wait 
 // rounds asks in the ways that its arguments say: two questions at once, one
 // after the other, or by ending the turn.
 func (a *testAgent) rounds(call beeos.Call) {
-	how, _ := httpd.StringValue(httpd.Field(call.Arguments, "how"))
+	how, _ := strictjson.StringValue(strictjson.Field(call.Arguments, "how"))
 	form := []byte(`{"message":"?","requestedSchema":{"type":"object","properties":{}}}`)
 	switch {
 	case how == "together":

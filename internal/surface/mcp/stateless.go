@@ -3,7 +3,7 @@ package mcp
 import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/surface/mcp/wire"
-	"github.com/beeos/beeos/internal/wire/httpd"
+	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
 // From 2026-07-28 on there is no handshake: every request says in its _meta
@@ -29,7 +29,7 @@ func (x *request) settleModern(m *wire.Message, header string) error {
 	case m.IsNotification():
 		return nil // this revision says nothing about their headers
 	}
-	name, ok := httpd.StringValue(x.Meta.Version)
+	name, ok := strictjson.StringValue(x.Meta.Version)
 	if !ok {
 		return wire.BadMeta(wire.MetaVersion + " must be a string: the revision that this request speaks")
 	}
@@ -72,7 +72,7 @@ func (x *request) checkHeaders(m *wire.Message, tolerated bool) error {
 	if member == "" || tolerated && h[wire.HeaderName] == nil {
 		return nil
 	}
-	want, ok := httpd.StringValue(httpd.Field(m.Params, member))
+	want, ok := strictjson.StringValue(strictjson.Field(m.Params, member))
 	if !ok {
 		return nil // the method itself complains about that
 	}

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos/internal/surface/mcp/wire"
-	"github.com/beeos/beeos/internal/wire/httpd"
+	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
 const taskable = `{"elicitation":{},"roots":{},"extensions":{"io.modelcontextprotocol/tasks":{}}}`
@@ -16,7 +16,7 @@ const taskable = `{"elicitation":{},"roots":{},"extensions":{"io.modelcontextpro
 func (s *stack) startTask(t *testing.T, tool, how string) (id string) {
 	t.Helper()
 	_, answer := s.modern(t, s.server.URL, "user", "tools/call", tool, taskable, `"name":"`+tool+`","arguments":{"how":"`+how+`"}`)
-	id, _ = httpd.StringValue([]byte(field(answer, "result", "taskId")))
+	id, _ = strictjson.StringValue([]byte(field(answer, "result", "taskId")))
 	if field(answer, "result", "resultType") != `"task"` || id == "" {
 		t.Fatalf("%s %s: %s", tool, how, answer)
 	}
@@ -30,7 +30,7 @@ func (s *stack) task(t *testing.T, id, status string) []byte {
 		_, answer := s.modern(t, s.other.URL, "user", "tasks/get", id, taskable, `"taskId":"`+id+`"`)
 		switch got := field(answer, "result", "status"); {
 		case got == `"`+status+`"` && field(answer, "result", "resultType") == `"complete"`:
-			return httpd.Field(answer, "result")
+			return strictjson.Field(answer, "result")
 		case time.Now().After(end):
 			t.Fatalf("%s, want %s", answer, status)
 		}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/surface/mcp/wire"
-	"github.com/beeos/beeos/internal/wire/httpd"
+	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
 // all posts a message to the endpoint of all agents.
@@ -40,8 +40,8 @@ func (s *stack) allAnswer(t *testing.T, key, body string) []byte {
 
 func listed(answer []byte) string {
 	var names []string
-	for tool := range httpd.Elements([]byte(field(answer, "result", "tools"))) {
-		name, _ := httpd.StringValue(httpd.Field(tool, "name"))
+	for tool := range strictjson.Elements([]byte(field(answer, "result", "tools"))) {
+		name, _ := strictjson.StringValue(strictjson.Field(tool, "name"))
 		names = append(names, name)
 	}
 	return strings.Join(names, " ")

@@ -15,7 +15,7 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/engine/bus"
 	"github.com/beeos/beeos/internal/surface/mcp/wire"
-	"github.com/beeos/beeos/internal/wire/httpd"
+	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
 // ask sends a request to the endpoint of all agents and returns the answer.
@@ -26,8 +26,8 @@ func (s *stack) ask(t *testing.T, key, method, params string) []byte {
 
 // members returns one member of each element of a list.
 func members(answer []byte, list, member string) (values []string) {
-	for item := range httpd.Elements([]byte(field(answer, "result", list))) {
-		v, _ := httpd.StringValue(httpd.Field(item, member))
+	for item := range strictjson.Elements([]byte(field(answer, "result", list))) {
+		v, _ := strictjson.StringValue(strictjson.Field(item, member))
 		values = append(values, v)
 	}
 	return values

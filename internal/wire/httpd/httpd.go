@@ -3,7 +3,7 @@
 // (listen.go). Handler wraps a surface with the request id, panic recovery,
 // the access line, metrics and the health pages (handler.go, health.go), and
 // keeps web pages away from loopback listeners (guard.go). What comes in is
-// read once, strictly (read.go, strict.go, text.go, fields.go); what goes out is the
+// read once, strictly (read.go, over strictjson); what goes out is the
 // envelope of the contract (write.go), its errors (errors.go) or a stream of
 // server-sent events (sse.go). Surfaces translate; none of this is theirs to
 // repeat.

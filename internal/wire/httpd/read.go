@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
 // bodyTime is how long a client may take to send a body of ours; without it
@@ -26,7 +27,7 @@ func ReadJSON(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, erro
 	if err != nil {
 		return nil, err
 	}
-	if err := Strict(body); err != nil {
+	if err := strictjson.Strict(body); err != nil {
 		return nil, err
 	}
 	return body, nil

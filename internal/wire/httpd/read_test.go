@@ -167,3 +167,5 @@ func BenchmarkReadJSON(b *testing.B) {
 		}
 	}
 }
+
+const request = `{"jsonrpc":"2.0","id":17,"method":"tools/call","params":{"name":"weather","arguments":{"city":"Berlin","days":3,"units":"metric"},"_meta":{"progressToken":"abc"}}}`

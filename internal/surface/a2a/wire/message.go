@@ -13,7 +13,7 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/engine/files"
 	"github.com/beeos/beeos/internal/engine/invoke"
-	"github.com/beeos/beeos/internal/wire/httpd"
+	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
 // What an agent takes and gives that says nothing about it.
@@ -80,8 +80,8 @@ func readMetadata(raw []byte) (map[string]string, error) {
 		return nil, nil
 	}
 	md := map[string]string{}
-	for name, value := range httpd.Fields(raw) {
-		text, ok := httpd.StringValue(value)
+	for name, value := range strictjson.Fields(raw) {
+		text, ok := strictjson.StringValue(value)
 		if !ok {
 			text = string(value)
 		}
@@ -96,7 +96,7 @@ func (m *Message) readParts(p Params, modes []string) error {
 		return beeos.Errorf(beeos.MissingParam, "message.parts must be a list with at least one part")
 	}
 	var texts []string
-	for one := range httpd.Elements(raw) {
+	for one := range strictjson.Elements(raw) {
 		text, err := m.readPart(readObject(one, "each part", p.err), modes)
 		if err != nil {
 			return err
@@ -165,7 +165,7 @@ func (m *Message) readPart(p Params, modes []string) (text string, err error) {
 }
 
 func (m *Message) addPart(part object) error {
-	raw, err := httpd.Encode(part)
+	raw, err := strictjson.Encode(part)
 	if err != nil {
 		return beeos.Wrap(beeos.InvalidParam, err, "a part cannot be read")
 	}

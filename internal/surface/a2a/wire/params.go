@@ -8,12 +8,12 @@ import (
 	"strings"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/wire/httpd"
+	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
 // Params are the members of an object by their name in camelCase; the
 // protocol's JSON rules let clients write snake_case as well. The bytes have
-// passed httpd.Strict. What is read of the wrong type is its zero value, and
+// passed strictjson.Strict. What is read of the wrong type is its zero value, and
 // Err tells the first such trouble, in an object or in one inside it.
 type Params struct {
 	members map[string][]byte
@@ -37,7 +37,7 @@ func readObject(raw []byte, what string, err *error) Params {
 		p.fail("%s must be an object", what)
 		return p
 	}
-	for name, value := range httpd.Fields(raw) {
+	for name, value := range strictjson.Fields(raw) {
 		name = camelCase(name)
 		if _, twice := p.members[name]; twice {
 			p.fail("%s is given twice, in two spellings", name)
@@ -111,7 +111,7 @@ func (p Params) Raw(name string) []byte {
 // Text returns a string member, or "".
 func (p Params) Text(name string) string {
 	raw := p.Raw(name)
-	s, ok := httpd.StringValue(raw)
+	s, ok := strictjson.StringValue(raw)
 	if !ok && raw != nil {
 		p.fail("%s must be a string", name)
 	}

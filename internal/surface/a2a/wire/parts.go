@@ -10,7 +10,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/wire/httpd"
+	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
 // The text of a reply is one artifact, whose pieces are its deltas; what comes
@@ -37,13 +37,13 @@ func partArtifacts(m *beeos.Message) (all []*a2a.Artifact) {
 // body repeats, for readers of nothing else, are left out.
 func partsOf(m *beeos.Message) (parts a2a.ContentParts) {
 	var texts strings.Builder
-	for raw := range httpd.Elements(m.Parts) {
+	for raw := range strictjson.Elements(m.Parts) {
 		if textField(raw, "type") == "text" {
 			texts.WriteString(textField(raw, "text"))
 		}
 	}
 	repeated := texts.String() == m.Body
-	for raw := range httpd.Elements(m.Parts) {
+	for raw := range strictjson.Elements(m.Parts) {
 		p := partOf(raw)
 		if p == nil || repeated && p.Text() != "" {
 			continue
@@ -65,14 +65,14 @@ func partOf(raw []byte) *a2a.Part {
 	case "image", "audio":
 		p.Content = bytesOf(field("data"))
 	case "structured":
-		p.Content, p.MediaType = a2a.Data{Value: json.RawMessage(httpd.Field(raw, "data"))}, "application/json"
+		p.Content, p.MediaType = a2a.Data{Value: json.RawMessage(strictjson.Field(raw, "data"))}, "application/json"
 	case "file", "resource_link":
 		p.Content = locationOf(cmp.Or(field("url"), field("uri")))
 		if id := field("file_id"); id != "" {
 			p.Metadata = map[string]any{"file_id": id}
 		}
 	case "resource":
-		return resourceOf(httpd.Field(raw, "resource"))
+		return resourceOf(strictjson.Field(raw, "resource"))
 	default:
 		p.Content, p.MediaType = a2a.Data{Value: json.RawMessage(raw)}, "application/json"
 	}
@@ -83,7 +83,7 @@ func partOf(raw []byte) *a2a.Part {
 }
 
 func textField(raw []byte, name string) string {
-	s, _ := httpd.StringValue(httpd.Field(raw, name))
+	s, _ := strictjson.StringValue(strictjson.Field(raw, name))
 	return s
 }
 
@@ -91,7 +91,7 @@ func textField(raw []byte, name string) string {
 func resourceOf(raw []byte) *a2a.Part {
 	uri := textField(raw, "uri")
 	p := &a2a.Part{Filename: uri[strings.LastIndex(uri, "/")+1:], MediaType: textField(raw, "mimeType")}
-	if text, ok := httpd.StringValue(httpd.Field(raw, "text")); ok {
+	if text, ok := strictjson.StringValue(strictjson.Field(raw, "text")); ok {
 		p.Content = a2a.Text(text)
 		return p
 	}
@@ -123,7 +123,7 @@ func locationOf(url string) a2a.PartContent {
 // IsDirect reports whether the agent wants its reply to be a message that
 // belongs to no task.
 func IsDirect(m *beeos.Message) bool {
-	return m.Type == beeos.AgentReply && string(httpd.Field(m.Payload, "direct")) == "true"
+	return m.Type == beeos.AgentReply && string(strictjson.Field(m.Payload, "direct")) == "true"
 }
 
 // DirectReply is an answer that is a message and no task.

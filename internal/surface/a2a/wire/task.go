@@ -9,7 +9,7 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/engine/invoke"
 	"github.com/beeos/beeos/internal/engine/task"
-	"github.com/beeos/beeos/internal/wire/httpd"
+	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
 // states is the one table from our task's words to A2A's.
@@ -79,7 +79,7 @@ func AddHistory(v *a2a.Task, all []beeos.Message) {
 		msg := messageOf(m, v.ContextID)
 		if fromUser {
 			msg.Role, msg.TaskID = a2a.MessageRoleUser, v.ID
-			msg.ID = cmp.Or(textField(httpd.Field(m.Payload, "metadata"), invoke.MetaA2AMessage), msg.ID)
+			msg.ID = cmp.Or(textField(strictjson.Field(m.Payload, "metadata"), invoke.MetaA2AMessage), msg.ID)
 		} else if v.Status.State == a2a.TaskStateInputRequired || v.Status.State == a2a.TaskStateAuthRequired {
 			v.Status.Message, v.Status.Timestamp = msg, Timestamp(m.CreatedAt)
 		}

@@ -8,20 +8,20 @@ import (
 	"strconv"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/wire/httpd"
+	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
 // Decode reads one frame that an agent sent. Raw members share line's memory;
 // members that agents have no business sending are ignored. A frame that comes
 // with an error names at least what the error is about, if that can be read.
 func Decode(line []byte) (f beeos.Frame, err error) {
-	if err := httpd.Strict(line); err != nil {
+	if err := strictjson.Strict(line); err != nil {
 		return readAddress(line), err
 	}
 	if line[0] != '{' {
 		return f, beeos.Errorf(beeos.InvalidBody, "a frame is a JSON object")
 	}
-	for name, raw := range httpd.Fields(line) {
+	for name, raw := range strictjson.Fields(line) {
 		if raw[0] == 'n' { // null says nothing
 			continue
 		}
@@ -118,7 +118,7 @@ func wantUnless(ok bool, want string) string {
 }
 
 func setString(raw []byte, into *string) string {
-	s, ok := httpd.StringValue(raw)
+	s, ok := strictjson.StringValue(raw)
 	*into = s
 	return wantUnless(ok, "a string")
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/beeos/beeos/internal/engine/bus"
 	"github.com/beeos/beeos/internal/surface/agentgateway/codec"
 	"github.com/beeos/beeos/internal/surface/agentgateway/turn"
-	"github.com/beeos/beeos/internal/wire/httpd"
+	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
 // Answer brings a caller's answer to the agent that asked. It never blocks.
@@ -51,14 +51,14 @@ func answerForAgent(result json.RawMessage) json.RawMessage {
 	raw, _ := json.Marshal(struct {
 		Action  json.RawMessage `json:"action,omitempty"`
 		Content json.RawMessage `json:"content,omitempty"`
-	}{httpd.Field(result, "action"), httpd.Field(result, "content")}) // JSON that was checked when it came in
+	}{strictjson.Field(result, "action"), strictjson.Field(result, "content")}) // JSON that was checked when it came in
 	return raw
 }
 
 // resume continues a pause with the caller's answer, as if it had been said in
 // the conversation.
 func (q *Questions) resume(asked question, result json.RawMessage) {
-	text, _ := httpd.StringValue(httpd.Field(httpd.Field(result, "content"), "message"))
+	text, _ := strictjson.StringValue(strictjson.Field(strictjson.Field(result, "content"), "message"))
 	said := beeos.Continue
 	if asked.pause == beeos.AgentAuthRequired {
 		said = beeos.AuthGrant

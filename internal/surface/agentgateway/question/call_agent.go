@@ -9,7 +9,7 @@ import (
 	"github.com/beeos/beeos/internal/engine/invoke"
 	"github.com/beeos/beeos/internal/surface/agentgateway/codec"
 	"github.com/beeos/beeos/internal/surface/agentgateway/turn"
-	"github.com/beeos/beeos/internal/wire/httpd"
+	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
 // callAgent asks another agent on behalf of the one that works on a turn, with
@@ -17,8 +17,8 @@ import (
 // work is a request like any other, under a key that stays the same when the
 // turn is given to another instance.
 func (q *Questions) callAgent(t *turn.Turn, f *beeos.Frame, send Send) {
-	name, _ := httpd.StringValue(httpd.Field(f.Params, "agent"))
-	message, _ := httpd.StringValue(httpd.Field(f.Params, "message"))
+	name, _ := strictjson.StringValue(strictjson.Field(f.Params, "agent"))
+	message, _ := strictjson.StringValue(strictjson.Field(f.Params, "message"))
 	id, key := f.RequestID, f.Key
 	ctx, cancel := context.WithCancel(context.Background())
 	if !t.OnDrop(cancel) {
@@ -82,7 +82,7 @@ func (q *Questions) callChain(ctx context.Context, t *turn.Turn) ([]string, erro
 		return nil, err
 	}
 	var chain []string
-	if before, _ := httpd.StringValue(httpd.Field(httpd.Field(m.Payload, "metadata"), invoke.MetaChain)); before != "" {
+	if before, _ := strictjson.StringValue(strictjson.Field(strictjson.Field(m.Payload, "metadata"), invoke.MetaChain)); before != "" {
 		chain = strings.Split(before, ",")
 	}
 	return append(chain, t.Agent), nil

@@ -7,7 +7,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/surface/agentgateway/turn"
-	"github.com/beeos/beeos/internal/wire/httpd"
+	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
 // An agent that needs something from the person before it can go on pauses. That
@@ -52,8 +52,8 @@ func pauseForm(m *beeos.Message) json.RawMessage {
 		Schema  json.RawMessage `json:"requestedSchema,omitempty"`
 		URL     string          `json:"url,omitempty"`
 		ID      string          `json:"elicitationId,omitempty"`
-	}{Message: m.Body, Schema: httpd.Field(m.Payload, "requestedSchema")}
-	if url, ok := httpd.StringValue(httpd.Field(m.Payload, "url")); ok {
+	}{Message: m.Body, Schema: strictjson.Field(m.Payload, "requestedSchema")}
+	if url, ok := strictjson.StringValue(strictjson.Field(m.Payload, "url")); ok {
 		params.Mode, params.URL, params.ID, params.Schema = "url", url, m.InReplyTo, nil
 	} else if len(params.Schema) == 0 || params.Schema[0] != '{' {
 		params.Schema = json.RawMessage(anyAnswer)

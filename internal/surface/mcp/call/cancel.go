@@ -9,7 +9,7 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/engine/bus"
 	"github.com/beeos/beeos/internal/surface/mcp/wire"
-	"github.com/beeos/beeos/internal/wire/httpd"
+	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
 // A client cancels by the id of its request, in whatever replica gets the
@@ -26,11 +26,11 @@ const cancelWithin = 5 * time.Second
 
 // HandleCancelled handles notifications/cancelled.
 func (x *Client) HandleCancelled(params []byte) {
-	id := httpd.Field(params, "requestId")
+	id := strictjson.Field(params, "requestId")
 	if x.Session == nil || id == nil {
 		return
 	}
-	reason, _ := httpd.StringValue(httpd.Field(params, "reason"))
+	reason, _ := strictjson.StringValue(strictjson.Field(params, "reason"))
 	reason = cmp.Or(wire.Shorten(reason, 500), "cancelled by the client")
 	name := requestName(x.Session, id)
 	if !x.Runner.CancelRequest(name, reason) {

@@ -11,7 +11,7 @@ import (
 	"github.com/beeos/beeos/internal/surface/mcp/replies"
 	"github.com/beeos/beeos/internal/surface/mcp/sessions"
 	"github.com/beeos/beeos/internal/surface/mcp/wire"
-	"github.com/beeos/beeos/internal/wire/httpd"
+	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
 // Client is the client behind one HTTP request: who it is and which agent it
@@ -64,7 +64,7 @@ func (x *Client) wantsLogs() bool {
 // looked up once per request, and only when there is something to log.
 func (x *Client) logsFrom(ctx context.Context) int {
 	if x.logs == nil {
-		name, _ := httpd.StringValue(x.Meta.Level)
+		name, _ := strictjson.StringValue(x.Meta.Level)
 		if x.Session != nil {
 			var err error
 			if name, err = x.Runner.Sessions.GetLevel(ctx, x.Session.Channel); err != nil {

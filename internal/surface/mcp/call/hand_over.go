@@ -8,7 +8,7 @@ import (
 
 	"github.com/beeos/beeos/internal/surface/mcp/catalog"
 	"github.com/beeos/beeos/internal/surface/mcp/wire"
-	"github.com/beeos/beeos/internal/wire/httpd"
+	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
 // A client that knows nothing of tasks gives up on a call, by its SDK's default
@@ -52,7 +52,7 @@ func (x *Client) fetchTask(ctx context.Context, m *wire.Message, t *catalog.Tool
 	if err := x.takePoll(); err != nil {
 		return nil, nil, err
 	}
-	id, _ := httpd.StringValue(httpd.Field(args.Own, "task_id"))
+	id, _ := strictjson.StringValue(strictjson.Field(args.Own, "task_id"))
 	task, err := x.TaskByID(ctx, id)
 	if err != nil {
 		return nil, nil, err
@@ -71,7 +71,7 @@ func (x *Client) fetchTask(ctx context.Context, m *wire.Message, t *catalog.Tool
 // fetchWait is how long a fetch may take.
 func (x *Client) fetchWait(args []byte) time.Duration {
 	most := time.Duration(fetchWithin * float64(x.Runner.HandOver))
-	seconds, err := strconv.ParseFloat(string(httpd.Field(args, "wait_seconds")), 64)
+	seconds, err := strconv.ParseFloat(string(strictjson.Field(args, "wait_seconds")), 64)
 	if err != nil || math.IsNaN(seconds) || seconds >= most.Seconds() {
 		return most
 	}

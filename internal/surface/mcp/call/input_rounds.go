@@ -10,7 +10,7 @@ import (
 	"github.com/beeos/beeos/internal/surface/mcp/replies"
 	"github.com/beeos/beeos/internal/surface/mcp/sessions"
 	"github.com/beeos/beeos/internal/surface/mcp/wire"
-	"github.com/beeos/beeos/internal/wire/httpd"
+	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
 // Since 2026-07-28 a question to the client is a result: input_required, with
@@ -44,14 +44,14 @@ func (x *Client) readRound(m *wire.Message) (rd inputRound, err error) {
 	if !x.Version.Stateless() || !methodsWithRounds[m.Method] {
 		return rd, nil
 	}
-	for name, value := range httpd.Fields(m.Params) {
+	for name, value := range strictjson.Fields(m.Params) {
 		switch name {
 		case "inputResponses":
 			if rd.input, err = wire.ReadInput(value); err != nil {
 				return rd, err
 			}
 		case "requestState":
-			sealed, _ := httpd.StringValue(value)
+			sealed, _ := strictjson.StringValue(value)
 			if !x.openState(m, sealed, &rd) {
 				return rd, beeos.Errorf(beeos.InvalidParam, "params.requestState is not the one that belongs to this request, or it is too old: start again without it")
 			}
@@ -82,7 +82,7 @@ func (x *Client) openState(m *wire.Message, sealed string, rd *inputRound) bool 
 }
 
 func (x *Client) stateOwner(m *wire.Message) string {
-	name, _ := httpd.StringValue(httpd.Field(m.Params, wire.NameMembers[m.Method]))
+	name, _ := strictjson.StringValue(strictjson.Field(m.Params, wire.NameMembers[m.Method]))
 	return x.Caller.Principal() + "\x00" + m.Method + "\x00" + name
 }
 
@@ -96,9 +96,9 @@ func (x *Client) inputRequired(m *wire.Message, asks []beeos.Event) []byte {
 // inputRequiredAgain is the result for an agent that ended its turn with
 // questions. Those that this client cannot be asked make the call impossible.
 func (x *Client) inputRequiredAgain(m *wire.Message, n *replies.NeededInput) ([]byte, error) {
-	for _, q := range httpd.Fields(n.Requests) {
-		ev := beeos.Event{Data: httpd.Field(q, "params")}
-		ev.Method, _ = httpd.StringValue(httpd.Field(q, "method"))
+	for _, q := range strictjson.Fields(n.Requests) {
+		ev := beeos.Event{Data: strictjson.Field(q, "params")}
+		ev.Method, _ = strictjson.StringValue(strictjson.Field(q, "method"))
 		if need := wire.NeededCapability(&ev); !x.Can.Has(need) {
 			return nil, wire.MissingCapability(need.Declaration())
 		}

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/beeos/beeos/internal/surface/mcp/wire"
-	"github.com/beeos/beeos/internal/wire/httpd"
+	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
 // FuzzRound: whatever a client brings back, it is refused or it is an answer.
@@ -13,7 +13,7 @@ func FuzzRound(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		if httpd.Strict(raw) != nil {
+		if strictjson.Strict(raw) != nil {
 			return
 		}
 		input, err := wire.ReadInput(raw)

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos/internal/surface/mcp/sessions"
-	"github.com/beeos/beeos/internal/wire/httpd"
+	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
 // pendingRequests are the calls that this replica runs for sessions.
@@ -36,7 +36,7 @@ func (c *activeCall) startWaiting(ctx context.Context) context.Context {
 	f := &pendingRequest{turn: req.TurnID, channel: req.ChannelID()}
 	ctx = x.trackRequest(ctx, f, c.m.ID)
 	if x.resumable() && c.m.Method == "tools/call" && x.Out.FirstEventID == nil {
-		tool, _ := httpd.StringValue(httpd.Field(c.m.Params, "name"))
+		tool, _ := strictjson.StringValue(strictjson.Field(c.m.Params, "name"))
 		l := LostStream{req.TurnID, f.channel, x.Agent.ID, tool, c.m.ID}
 		x.Out.FirstEventID = func() string { return x.sealStreamID(l) }
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/surface/mcp/sessions"
 	"github.com/beeos/beeos/internal/surface/mcp/wire"
-	"github.com/beeos/beeos/internal/wire/httpd"
+	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
 // An agent may ask the client something in the middle of a call: a person's
@@ -41,15 +41,15 @@ func (x *Client) questionRequest(ctx context.Context, ev *beeos.Event) []byte {
 
 // ReceiveAnswer carries the client's response to the agent that asked.
 func (x *Client) ReceiveAnswer(ctx context.Context, m *wire.Message) error {
-	id, _ := httpd.StringValue(m.ID)
+	id, _ := strictjson.StringValue(m.ID)
 	ask, ok := x.Runner.Sealer.Open(sessions.SealedAsk, x.EndpointAgent, x.Caller.Principal(), id)
 	if !ok {
 		return wire.WithStatus(http.StatusBadRequest, beeos.Errorf(beeos.InvalidBody, "this response answers no request of ours"))
 	}
 	var refusal *beeos.FrameFault
 	if m.Fault != nil {
-		refusal = &beeos.FrameFault{Code: string(httpd.Field(m.Fault, "code"))}
-		refusal.Message, _ = httpd.StringValue(httpd.Field(m.Fault, "message"))
+		refusal = &beeos.FrameFault{Code: string(strictjson.Field(m.Fault, "code"))}
+		refusal.Message, _ = strictjson.StringValue(strictjson.Field(m.Fault, "message"))
 	}
 	x.answerAgent(ctx, string(ask), m.Result, refusal)
 	return nil

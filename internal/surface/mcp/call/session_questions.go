@@ -12,7 +12,7 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/surface/mcp/replies"
 	"github.com/beeos/beeos/internal/surface/mcp/wire"
-	"github.com/beeos/beeos/internal/wire/httpd"
+	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
 // An agent may end its turn with questions, to be asked again with the answers.
@@ -64,9 +64,9 @@ func (c *activeCall) askClient(ctx context.Context, n *replies.NeededInput) (inp
 	defer c.stopWaiting()
 	input = map[string]json.RawMessage{}
 	answers := map[string]chan []byte{}
-	for key, q := range httpd.Fields(n.Requests) {
-		ev := beeos.Event{AskID: "gateway_" + beeos.NewID(), Data: httpd.Field(q, "params")}
-		ev.Method, _ = httpd.StringValue(httpd.Field(q, "method"))
+	for key, q := range strictjson.Fields(n.Requests) {
+		ev := beeos.Event{AskID: "gateway_" + beeos.NewID(), Data: strictjson.Field(q, "params")}
+		ev.Method, _ = strictjson.StringValue(strictjson.Field(q, "method"))
 		if c.x.Session == nil || !c.x.Out.AcceptsStream || !c.x.Can.Has(wire.NeededCapability(&ev)) {
 			return nil, wire.ErrorResult("The agent needs an answer before it can go on, and this client cannot be asked (" + ev.Method + ").")
 		}
@@ -80,7 +80,7 @@ func (c *activeCall) askClient(ctx context.Context, n *replies.NeededInput) (inp
 	for key, answer := range answers {
 		select {
 		case data := <-answer:
-			result := httpd.Field(data, "result")
+			result := strictjson.Field(data, "result")
 			if wire.Kind(result) != '{' {
 				return nil, wire.ErrorResult("The client did not answer a question of the agent's.")
 			}

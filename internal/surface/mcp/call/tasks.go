@@ -7,7 +7,7 @@ import (
 	"github.com/beeos/beeos/internal/engine/task"
 	"github.com/beeos/beeos/internal/surface/mcp/replies"
 	"github.com/beeos/beeos/internal/surface/mcp/wire"
-	"github.com/beeos/beeos/internal/wire/httpd"
+	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
 // The tasks extension: a client that declares it may get a task instead of a
@@ -29,7 +29,7 @@ func (x *Client) task(ctx context.Context, params []byte) (task.Task, error) {
 	if !x.Can.Has(wire.CanTasks) {
 		return task.Task{}, wire.MissingCapability(wire.CanTasks.Declaration())
 	}
-	id, _ := httpd.StringValue(httpd.Field(params, "taskId"))
+	id, _ := strictjson.StringValue(strictjson.Field(params, "taskId"))
 	return x.TaskByID(ctx, id)
 }
 
@@ -108,7 +108,7 @@ func (x *Client) UpdateTask(ctx context.Context, m *wire.Message) ([]byte, error
 	if err != nil {
 		return nil, err
 	}
-	input, err := wire.ReadInput(httpd.Field(m.Params, "inputResponses"))
+	input, err := wire.ReadInput(strictjson.Field(m.Params, "inputResponses"))
 	if err != nil {
 		return nil, err
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/beeos/beeos/internal/surface/mcp/catalog"
 	"github.com/beeos/beeos/internal/surface/mcp/schema"
 	"github.com/beeos/beeos/internal/surface/mcp/wire"
-	"github.com/beeos/beeos/internal/wire/httpd"
+	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
 // CallTool answers tools/call. All that a call needs is made ready by functions
@@ -121,10 +121,10 @@ func (x *Client) handOverPlan(t *catalog.Tool) (time.Duration, resultForTurn) {
 
 // toolParams reads the params of tools/call; arguments may be nil.
 func toolParams(params []byte) (name string, arguments []byte, err error) {
-	for n, value := range httpd.Fields(params) {
+	for n, value := range strictjson.Fields(params) {
 		switch n {
 		case "name":
-			name, _ = httpd.StringValue(value)
+			name, _ = strictjson.StringValue(value)
 		case "arguments":
 			arguments = value
 		}
@@ -142,11 +142,11 @@ func toolParams(params []byte) (name string, arguments []byte, err error) {
 // selfMessage reads the one argument of an agent's own tool; complaint says
 // how the arguments do not fit the tool's schema.
 func selfMessage(args []byte) (message, complaint string) {
-	raw := httpd.Field(args, "message")
+	raw := strictjson.Field(args, "message")
 	if raw == nil {
 		return "", `missing "message": the text for the agent`
 	}
-	message, ok := httpd.StringValue(raw)
+	message, ok := strictjson.StringValue(raw)
 	if !ok {
 		return "", `"message" must be a string`
 	}

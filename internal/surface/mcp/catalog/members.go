@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/beeos/beeos/internal/surface/mcp/wire"
-	"github.com/beeos/beeos/internal/wire/httpd"
+	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
 // FindMember returns who has what m names, and m in that agent's own names.
@@ -15,8 +15,8 @@ func (l *Lists) FindMember(m *wire.Message) (e *Server, local *wire.Message, uri
 	case "prompts/get":
 		e, local.Params = l.ownPrompt(m.Params)
 	case "completion/complete":
-		ref := httpd.Field(m.Params, "ref")
-		if named := httpd.Field(ref, "name"); named != nil {
+		ref := strictjson.Field(m.Params, "ref")
+		if named := strictjson.Field(ref, "name"); named != nil {
 			e, ref = l.ownPrompt(ref)
 		} else {
 			e, ref, uri = l.ownResource(ref)
@@ -29,13 +29,13 @@ func (l *Lists) FindMember(m *wire.Message) (e *Server, local *wire.Message, uri
 }
 
 func (l *Lists) ownPrompt(params []byte) (*Server, []byte) {
-	name, _ := httpd.StringValue(httpd.Field(params, "name"))
+	name, _ := strictjson.StringValue(strictjson.Field(params, "name"))
 	o := l.promptOf[name]
 	return o.member, wire.ReplaceMember(params, "name", wire.AppendText(nil, o.name))
 }
 
 func (l *Lists) ownResource(params []byte) (*Server, []byte, string) {
-	abroad, _ := httpd.StringValue(httpd.Field(params, "uri"))
+	abroad, _ := strictjson.StringValue(strictjson.Field(params, "uri"))
 	e, uri := l.ResourceOwner(abroad)
 	return e, wire.ReplaceMember(params, "uri", wire.AppendText(nil, uri)), uri
 }
@@ -69,17 +69,17 @@ func (e *Server) ToUnion(raw []byte, asked string) []byte {
 	switch wire.Kind(raw) {
 	case '[':
 		b := []byte{'['}
-		for v := range httpd.Elements(raw) {
+		for v := range strictjson.Elements(raw) {
 			b = append(append(b, e.ToUnion(v, asked)...), ',')
 		}
 		return append(bytes.TrimSuffix(b, []byte{','}), ']')
 	case '{':
 		b := []byte{'{'}
-		for name, value := range httpd.Fields(raw) {
+		for name, value := range strictjson.Fields(raw) {
 			b = append(wire.AppendText(b, name), ':')
 			uri, text := "", false
 			if name == "uri" {
-				uri, text = httpd.StringValue(value)
+				uri, text = strictjson.StringValue(value)
 			}
 			switch {
 			case text && (uri == asked || e.Lists.ownsURI(uri)):

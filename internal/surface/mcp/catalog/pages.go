@@ -6,7 +6,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/surface/mcp/wire"
-	"github.com/beeos/beeos/internal/wire/httpd"
+	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
 // pageSize is large because some clients never ask for a second page.
@@ -47,11 +47,11 @@ func cursor(name string, page int) string {
 
 // Page returns the result for a request's params.
 func (p Pages) Page(name string, params []byte) ([]byte, error) {
-	raw := httpd.Field(params, "cursor")
+	raw := strictjson.Field(params, "cursor")
 	if raw == nil || wire.Kind(raw) == 'n' {
 		return p[0], nil
 	}
-	if given, ok := httpd.StringValue(raw); ok {
+	if given, ok := strictjson.StringValue(raw); ok {
 		for i := 1; i < len(p); i++ {
 			if cursor(name, i) == given {
 				return p[i], nil

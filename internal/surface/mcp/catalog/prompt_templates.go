@@ -6,14 +6,14 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/surface/mcp/wire"
-	"github.com/beeos/beeos/internal/wire/httpd"
+	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
 // PromptArguments reads the arguments, which are strings by the protocol.
 func PromptArguments(p *beeos.Prompt, raw []byte) (map[string]string, error) {
 	given := map[string]string{}
-	for name, value := range httpd.Fields(raw) {
-		s, ok := httpd.StringValue(value)
+	for name, value := range strictjson.Fields(raw) {
+		s, ok := strictjson.StringValue(value)
 		if !ok {
 			return nil, beeos.Errorf(beeos.InvalidParam, "prompt argument %.100q must be a string", name)
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/surface/mcp/schema"
 	"github.com/beeos/beeos/internal/surface/mcp/wire"
-	"github.com/beeos/beeos/internal/wire/httpd"
+	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
 // A model that is shown hundreds of tools chooses badly and pays for reading
@@ -47,12 +47,12 @@ func metaTool(l *Lists, name, description, input string) []byte {
 
 // SearchTools answers a call of search_tools.
 func (l *Lists) SearchTools(given []byte) ([]byte, error) {
-	query, ok := httpd.StringValue(httpd.Field(given, "query"))
+	query, ok := strictjson.StringValue(strictjson.Field(given, "query"))
 	if !ok {
 		return nil, beeos.Errorf(beeos.InvalidParam, "query must be a string: words that say what the tool should do")
 	}
 	limit := searchLimit
-	if raw := httpd.Field(given, "limit"); raw != nil {
+	if raw := strictjson.Field(given, "limit"); raw != nil {
 		if n, err := strconv.Atoi(string(raw)); err == nil {
 			limit = min(max(n, 1), 50)
 		}
@@ -80,7 +80,7 @@ func (l *Lists) findTools(query string, limit int) []*Tool {
 	var hits []hit
 	for _, name := range l.toolNames {
 		t := l.ToolByName[name]
-		said, _ := httpd.StringValue(httpd.Field(t.definition, "description"))
+		said, _ := strictjson.StringValue(strictjson.Field(t.definition, "description"))
 		said, name = strings.ToLower(said), strings.ToLower(name)
 		score := 0
 		for _, w := range words {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/beeos/beeos/internal/surface/mcp/schema"
 	"github.com/beeos/beeos/internal/surface/mcp/wire"
-	"github.com/beeos/beeos/internal/wire/httpd"
+	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
 // TaskSupport is what a tool says about tasks.
@@ -21,7 +21,7 @@ const (
 )
 
 func supportOf(execution []byte) TaskSupport {
-	switch s, _ := httpd.StringValue(httpd.Field(execution, "taskSupport")); s {
+	switch s, _ := strictjson.StringValue(strictjson.Field(execution, "taskSupport")); s {
 	case "forbidden":
 		return TaskForbidden
 	case "optional":

@@ -7,7 +7,7 @@ import (
 	"github.com/beeos/beeos/internal/engine/files"
 	"github.com/beeos/beeos/internal/engine/invoke"
 	"github.com/beeos/beeos/internal/surface/mcp/wire"
-	"github.com/beeos/beeos/internal/wire/httpd"
+	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
 // Arguments that every tool takes besides its own.
@@ -34,7 +34,7 @@ func (t *Tool) SplitArguments(raw []byte) (Arguments, error) {
 		return a, nil
 	}
 	reserved := false
-	for name, value := range httpd.Fields(raw) {
+	for name, value := range strictjson.Fields(raw) {
 		ours, err := t.readReserved(&a, name, value)
 		if err != nil {
 			return a, err
@@ -58,12 +58,12 @@ func (t *Tool) readReserved(a *Arguments, name string, value []byte) (ours bool,
 	ok := true
 	switch name {
 	case argIdempotencyKey:
-		a.IdempotencyKey, ok = httpd.StringValue(value)
+		a.IdempotencyKey, ok = strictjson.StringValue(value)
 		if !ok || a.IdempotencyKey == "" {
 			return true, invoke.ErrIdempotencyKey
 		}
 	case argContextID:
-		a.ContextID, ok = httpd.StringValue(value)
+		a.ContextID, ok = strictjson.StringValue(value)
 		if !ok {
 			return true, beeos.Errorf(beeos.InvalidParam, "context_id must be a string")
 		}

@@ -7,7 +7,7 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/surface/mcp/schema"
 	"github.com/beeos/beeos/internal/surface/mcp/wire"
-	"github.com/beeos/beeos/internal/wire/httpd"
+	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
 // Tool is one line of tools/list and what a call of it needs.
@@ -63,9 +63,9 @@ func newTool(s *beeos.Skill) *Tool {
 	t := &Tool{Name: s.Name, definition: append(b, '}'), ownNames: map[string]bool{}}
 	t.HasOutputSchema = len(s.OutputSchema) > 0
 	t.Bindings, t.TaskSupport = wire.FindBindings(input, nil), supportOf(s.Execution)
-	properties := httpd.Field(input, "properties")
+	properties := strictjson.Field(input, "properties")
 	for _, name := range []string{argIdempotencyKey, argContextID, argAttachments} {
-		t.ownNames[name] = httpd.Field(properties, name) != nil
+		t.ownNames[name] = strictjson.Field(properties, name) != nil
 	}
 	t.Schema = sync.OnceValues(func() (*schema.Schema, error) { return schema.Compile(input) })
 	return t

@@ -9,7 +9,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/surface/mcp/wire"
-	"github.com/beeos/beeos/internal/wire/httpd"
+	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
 // AgentResult is the result object that an agent gave for a method, whole.
@@ -17,7 +17,7 @@ func AgentResult(method string, m *beeos.Message) ([]byte, error) {
 	if m.IsError() {
 		return nil, agentFault(m)
 	}
-	if result := httpd.Field(m.Payload, "result"); wire.Kind(result) == '{' {
+	if result := strictjson.Field(m.Payload, "result"); wire.Kind(result) == '{' {
 		if err := checkResult(method, result); err != nil {
 			return nil, err
 		}
@@ -48,13 +48,13 @@ func AgentError(m *beeos.Message, v wire.Version) error {
 	if !m.IsError() || len(m.Payload) == 0 {
 		return nil
 	}
-	raw := httpd.Field(m.Payload, "error")
-	number, err := strconv.Atoi(string(httpd.Field(raw, "code")))
+	raw := strictjson.Field(m.Payload, "error")
+	number, err := strconv.Atoi(string(strictjson.Field(raw, "code")))
 	if err != nil || number == wire.NumberNoCapability && !v.Stateless() {
 		return nil
 	}
 	f := &wire.Fault{Err: beeos.Errorf(beeos.InternalError, "%s", m.Body), Number: number}
-	if text, ok := httpd.StringValue(httpd.Field(raw, "message")); ok {
+	if text, ok := strictjson.StringValue(strictjson.Field(raw, "message")); ok {
 		f.Err.Message = text
 	}
 	switch {
@@ -65,7 +65,7 @@ func AgentError(m *beeos.Message, v wire.Version) error {
 	case number <= -32000 && number >= -32099: // not an agent's to use
 		f.Number = wire.CodeNumbers[beeos.InternalError]
 	}
-	for name, value := range httpd.Fields(httpd.Field(raw, "data")) {
+	for name, value := range strictjson.Fields(strictjson.Field(raw, "data")) {
 		if name != "code" {
 			f.MoreData = append(append(wire.AppendText(append(f.MoreData, ','), name), ':'), value...)
 		}
@@ -85,7 +85,7 @@ func ResourceContents(m *beeos.Message, uri string) ([]byte, error) {
 		return nil, malformed("resources/read")
 	}
 	for _, p := range parts {
-		if r := httpd.Field(p, "resource"); isContents(r) {
+		if r := strictjson.Field(p, "resource"); isContents(r) {
 			c.add(r)
 		}
 	}
@@ -117,11 +117,11 @@ func ReadNeededInput(m *beeos.Message) *NeededInput {
 	if len(m.Payload) == 0 {
 		return nil
 	}
-	raw := httpd.Field(m.Payload, "input_required")
+	raw := strictjson.Field(m.Payload, "input_required")
 	if wire.Kind(raw) != '{' {
 		return nil
 	}
-	n := &NeededInput{Requests: httpd.Field(raw, "requests")}
-	n.State, _ = httpd.StringValue(httpd.Field(raw, "state"))
+	n := &NeededInput{Requests: strictjson.Field(raw, "requests")}
+	n.State, _ = strictjson.StringValue(strictjson.Field(raw, "state"))
 	return n
 }

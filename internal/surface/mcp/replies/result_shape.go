@@ -3,7 +3,7 @@ package replies
 import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/surface/mcp/wire"
-	"github.com/beeos/beeos/internal/wire/httpd"
+	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
 // What an agent sends goes through as it is, and clients refuse a result as a
@@ -21,11 +21,11 @@ var shapes = map[string][]string{
 // wellFormed reports whether a content block of that type is one. Types that
 // are not MCP's are not looked at.
 func wellFormed(kindOf string, block []byte) bool {
-	if kindOf == "resource" && !isContents(httpd.Field(block, "resource")) {
+	if kindOf == "resource" && !isContents(strictjson.Field(block, "resource")) {
 		return false
 	}
 	for _, name := range shapes[kindOf] {
-		if wire.Kind(httpd.Field(block, name)) != '"' {
+		if wire.Kind(strictjson.Field(block, name)) != '"' {
 			return false
 		}
 	}
@@ -33,21 +33,21 @@ func wellFormed(kindOf string, block []byte) bool {
 }
 
 func optionalObject(obj []byte, name string) bool {
-	k := wire.Kind(httpd.Field(obj, name))
+	k := wire.Kind(strictjson.Field(obj, name))
 	return k == 0 || k == '{'
 }
 
 // isContents reports whether raw is the contents of a resource.
 func isContents(raw []byte) bool {
-	return wire.Kind(raw) == '{' && wire.Kind(httpd.Field(raw, "uri")) == '"' &&
-		(wire.Kind(httpd.Field(raw, "text")) == '"') != (wire.Kind(httpd.Field(raw, "blob")) == '"')
+	return wire.Kind(raw) == '{' && wire.Kind(strictjson.Field(raw, "uri")) == '"' &&
+		(wire.Kind(strictjson.Field(raw, "text")) == '"') != (wire.Kind(strictjson.Field(raw, "blob")) == '"')
 }
 
 // isPromptMessage reports whether raw is a message of a prompt.
 func isPromptMessage(raw []byte) bool {
-	role, _ := httpd.StringValue(httpd.Field(raw, "role"))
-	block := httpd.Field(raw, "content")
-	t, _ := httpd.StringValue(httpd.Field(block, "type"))
+	role, _ := strictjson.StringValue(strictjson.Field(raw, "role"))
+	block := strictjson.Field(raw, "content")
+	t, _ := strictjson.StringValue(strictjson.Field(block, "type"))
 	return (role == "user" || role == "assistant") && (shapes[t] != nil || t == "resource") && wellFormed(t, block)
 }
 
@@ -56,11 +56,11 @@ func checkResult(method string, result []byte) error {
 	ok := true
 	switch method {
 	case "resources/read":
-		ok = allElements(httpd.Field(result, "contents"), isContents)
+		ok = allElements(strictjson.Field(result, "contents"), isContents)
 	case "prompts/get":
-		ok = allElements(httpd.Field(result, "messages"), isPromptMessage)
+		ok = allElements(strictjson.Field(result, "messages"), isPromptMessage)
 	case "completion/complete":
-		ok = allElements(httpd.Field(httpd.Field(result, "completion"), "values"), func(v []byte) bool { return wire.Kind(v) == '"' })
+		ok = allElements(strictjson.Field(strictjson.Field(result, "completion"), "values"), func(v []byte) bool { return wire.Kind(v) == '"' })
 	}
 	if ok && optionalObject(result, "_meta") {
 		return nil
@@ -76,7 +76,7 @@ func allElements(array []byte, is func([]byte) bool) bool {
 	if wire.Kind(array) != '[' {
 		return false
 	}
-	for v := range httpd.Elements(array) {
+	for v := range strictjson.Elements(array) {
 		if !is(v) {
 			return false
 		}

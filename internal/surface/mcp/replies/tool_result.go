@@ -7,7 +7,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/surface/mcp/wire"
-	"github.com/beeos/beeos/internal/wire/httpd"
+	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
 // ToolResult turns a terminal reply into the result of tools/call. What the
@@ -21,7 +21,7 @@ func ToolResult(m *beeos.Message) ([]byte, error) {
 	case m.StopReason == beeos.StopAgentLost:
 		return nil, beeos.Errorf(beeos.AgentServiceUnavailable, "%s", cmp.Or(m.Body, "the agent went away in the middle of the call: try again"))
 	}
-	if result := httpd.Field(m.Payload, "result"); wire.Kind(httpd.Field(result, "content")) == '[' {
+	if result := strictjson.Field(m.Payload, "result"); wire.Kind(strictjson.Field(result, "content")) == '[' {
 		return result, nil // what an agent has that passes another server's results on
 	}
 	c := contentOf(m)
@@ -37,7 +37,7 @@ func ToolResult(m *beeos.Message) ([]byte, error) {
 	if m.IsError() || c.broken != "" {
 		b = append(b, `,"isError":true`...)
 	}
-	if meta := httpd.Field(m.Payload, "_meta"); wire.Kind(meta) == '{' {
+	if meta := strictjson.Field(m.Payload, "_meta"); wire.Kind(meta) == '{' {
 		b = append(append(b, `,"_meta":`...), meta...)
 	}
 	return append(b, '}'), nil
@@ -87,15 +87,15 @@ func sortParts(raw json.RawMessage, c *content) (blocks [][]byte, said map[strin
 	}
 	said = map[string]bool{}
 	var all strings.Builder
-	for p := range httpd.Elements(raw) {
-		t, _ := httpd.StringValue(httpd.Field(p, "type"))
+	for p := range strictjson.Elements(raw) {
+		t, _ := strictjson.StringValue(strictjson.Field(p, "type"))
 		if !wellFormed(t, p) {
 			c.broken = "a block of type " + t
 			continue
 		}
 		switch t {
 		case "text":
-			s, _ := httpd.StringValue(httpd.Field(p, "text"))
+			s, _ := strictjson.StringValue(strictjson.Field(p, "text"))
 			said[s] = true
 			all.WriteString(s)
 			blocks = append(blocks, p)
@@ -106,7 +106,7 @@ func sortParts(raw json.RawMessage, c *content) (blocks [][]byte, said map[strin
 				blocks = append(blocks, link)
 			}
 		case "structured":
-			c.setStructured(httpd.Field(p, "data"))
+			c.setStructured(strictjson.Field(p, "data"))
 		}
 	}
 	said[all.String()] = true
@@ -115,20 +115,20 @@ func sortParts(raw json.RawMessage, c *content) (blocks [][]byte, said map[strin
 
 // fileLink is a file part as MCP has it: the address of something to read.
 func fileLink(part []byte) []byte {
-	url, ok := httpd.StringValue(httpd.Field(part, "url"))
+	url, ok := strictjson.StringValue(strictjson.Field(part, "url"))
 	if !ok || url == "" {
 		return nil
 	}
-	name, _ := httpd.StringValue(httpd.Field(part, "name"))
+	name, _ := strictjson.StringValue(strictjson.Field(part, "name"))
 	b := wire.AppendText([]byte(`{"type":"resource_link","uri":`), url)
 	b = wire.AppendText(append(b, `,"name":`...), cmp.Or(name, "file"))
-	if mime, ok := httpd.StringValue(httpd.Field(part, "mime_type")); ok {
+	if mime, ok := strictjson.StringValue(strictjson.Field(part, "mime_type")); ok {
 		b = wire.AppendText(append(b, `,"mimeType":`...), mime)
 	}
-	if size := httpd.Field(part, "size"); wire.Kind(size) == '0' {
+	if size := strictjson.Field(part, "size"); wire.Kind(size) == '0' {
 		b = append(append(b, `,"size":`...), size...)
 	}
-	if id := httpd.Field(part, "file_id"); wire.Kind(id) == '"' {
+	if id := strictjson.Field(part, "file_id"); wire.Kind(id) == '"' {
 		b = append(append(append(b, `,"_meta":{"file_id":`...), id...), '}')
 	}
 	return append(b, '}')

@@ -3,7 +3,7 @@ package stream
 import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/surface/mcp/wire"
-	"github.com/beeos/beeos/internal/wire/httpd"
+	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
 // ReadFilter reads what a client wants to hear of.
@@ -12,7 +12,7 @@ func ReadFilter(raw []byte) (f Filter, tasks []string, err error) {
 		return f, nil, beeos.Errorf(beeos.InvalidParam, "params.notifications must be an object: what to listen to")
 	}
 	f.URIs = map[string]bool{}
-	for name, value := range httpd.Fields(raw) {
+	for name, value := range strictjson.Fields(raw) {
 		on := wire.Kind(value) == 't'
 		switch name {
 		case "toolsListChanged":
@@ -22,14 +22,14 @@ func ReadFilter(raw []byte) (f Filter, tasks []string, err error) {
 		case "resourcesListChanged":
 			f.Resources = on
 		case "resourceSubscriptions":
-			for v := range httpd.Elements(value) {
-				if uri, ok := httpd.StringValue(v); ok {
+			for v := range strictjson.Elements(value) {
+				if uri, ok := strictjson.StringValue(v); ok {
 					f.URIs[uri] = true
 				}
 			}
 		case "taskIds":
-			for v := range httpd.Elements(value) {
-				if id, ok := httpd.StringValue(v); ok {
+			for v := range strictjson.Elements(value) {
+				if id, ok := strictjson.StringValue(v); ok {
 					tasks = append(tasks, id)
 				}
 			}
@@ -57,7 +57,7 @@ func Acknowledged(wanted []byte, wants Filter, tasks map[string][]byte) []byte {
 		}
 	}
 	if len(wants.URIs) > 0 {
-		add("resourceSubscriptions", httpd.Field(wanted, "resourceSubscriptions"))
+		add("resourceSubscriptions", strictjson.Field(wanted, "resourceSubscriptions"))
 	}
 	if len(tasks) > 0 {
 		ids := []byte{'['}

@@ -2,7 +2,7 @@ package wire
 
 import (
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/wire/httpd"
+	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
 // Capability is something a client can be asked in the middle of a call.
@@ -20,7 +20,7 @@ func (c Capability) Has(want Capability) bool { return want != 0 && c&want == wa
 
 // ReadCapabilities reads what a client declared at initialize.
 func ReadCapabilities(declared []byte) (can Capability) {
-	for name, value := range httpd.Fields(declared) {
+	for name, value := range strictjson.Fields(declared) {
 		switch name {
 		case "elicitation":
 			can |= readElicitation(value)
@@ -29,7 +29,7 @@ func ReadCapabilities(declared []byte) (can Capability) {
 		case "roots":
 			can |= CanListRoots
 		case "extensions":
-			if httpd.Field(value, TasksExtension) != nil {
+			if strictjson.Field(value, TasksExtension) != nil {
 				can |= CanTasks
 			}
 		}
@@ -39,10 +39,10 @@ func ReadCapabilities(declared []byte) (can Capability) {
 
 // readElicitation: before there were modes, declaring it meant forms.
 func readElicitation(value []byte) (can Capability) {
-	if httpd.Field(value, "url") != nil {
+	if strictjson.Field(value, "url") != nil {
 		can |= CanElicitURL
 	}
-	if httpd.Field(value, "form") != nil || can == 0 {
+	if strictjson.Field(value, "form") != nil || can == 0 {
 		can |= CanElicitForm
 	}
 	return can
@@ -88,7 +88,7 @@ func (c Capability) Declaration() string {
 func NeededCapability(ev *beeos.Event) Capability {
 	switch ev.Method {
 	case "elicitation/create":
-		if mode, _ := httpd.StringValue(httpd.Field(ev.Data, "mode")); mode == "url" {
+		if mode, _ := strictjson.StringValue(strictjson.Field(ev.Data, "mode")); mode == "url" {
 			return CanElicitURL
 		}
 		return CanElicitForm

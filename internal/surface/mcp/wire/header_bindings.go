@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/beeos/beeos/internal/wire/httpd"
+	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
 // Binding is one argument of a tool that clients repeat in a header: an
@@ -19,10 +19,10 @@ type Binding struct {
 // FindBindings finds the arguments that a schema wants repeated. Clients refuse
 // a tool whose annotations break the rules, so here such ones are left alone.
 func FindBindings(schema []byte, path []string) (found []Binding) {
-	for name, property := range httpd.Fields(httpd.Field(schema, "properties")) {
+	for name, property := range strictjson.Fields(strictjson.Field(schema, "properties")) {
 		at := append(path[:len(path):len(path)], strings.Clone(name))
-		header, ok := httpd.StringValue(httpd.Field(property, "x-mcp-header"))
-		kind, _ := httpd.StringValue(httpd.Field(property, "type"))
+		header, ok := strictjson.StringValue(strictjson.Field(property, "x-mcp-header"))
+		kind, _ := strictjson.StringValue(strictjson.Field(property, "type"))
 		switch {
 		case ok && isToken(header) && (kind == "string" || kind == "boolean" || kind == "integer"):
 			found = append(found, Binding{http.CanonicalHeaderKey(headerParam + header), at, kind == "integer"})
@@ -45,7 +45,7 @@ func CheckParamHeaders(h http.Header, bindings []Binding, arguments []byte) erro
 	for _, b := range bindings {
 		value := arguments
 		for _, step := range b.path {
-			value = httpd.Field(value, step)
+			value = strictjson.Field(value, step)
 		}
 		values := h[b.header]
 		if k := Kind(value); k == 0 || k == 'n' {
@@ -64,7 +64,7 @@ func CheckParamHeaders(h http.Header, bindings []Binding, arguments []byte) erro
 // same reports whether a header says what the argument says. Numbers may be
 // written in several ways.
 func (b *Binding) same(got string, value []byte) bool {
-	if want, ok := httpd.StringValue(value); ok {
+	if want, ok := strictjson.StringValue(value); ok {
 		return got == want
 	}
 	if b.number {

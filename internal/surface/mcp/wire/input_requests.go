@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/wire/httpd"
+	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
 // ReadInput reads inputResponses: results by key, each of them an object.
@@ -15,7 +15,7 @@ func ReadInput(raw []byte) (map[string]json.RawMessage, error) {
 		return nil, beeos.Errorf(beeos.InvalidParam, "inputResponses must be an object of results by key")
 	}
 	input := map[string]json.RawMessage{}
-	for key, value := range httpd.Fields(raw) {
+	for key, value := range strictjson.Fields(raw) {
 		if Kind(value) != '{' {
 			return nil, beeos.Errorf(beeos.InvalidParam, "inputResponses: the result of %.100q must be an object", key)
 		}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/beeos/beeos/internal/wire/httpd"
+	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
 const hexDigits = "0123456789abcdef"
@@ -66,7 +66,7 @@ func AppendMember(b []byte, name, value string) []byte {
 // withoutMembers returns obj itself when it has no members of those names.
 func withoutMembers(obj []byte, names []string) []byte {
 	gone := func(name string) bool { return slices.Contains(names, name) }
-	for name := range httpd.Fields(obj) {
+	for name := range strictjson.Fields(obj) {
 		if gone(name) {
 			return PruneMembers(obj, gone)
 		}
@@ -77,7 +77,7 @@ func withoutMembers(obj []byte, names []string) []byte {
 // PruneMembers copies an object without the members that are to go.
 func PruneMembers(raw []byte, gone func(name string) bool) []byte {
 	b := append(make([]byte, 0, len(raw)), '{')
-	for name, value := range httpd.Fields(raw) {
+	for name, value := range strictjson.Fields(raw) {
 		if gone(name) {
 			continue
 		}
@@ -94,7 +94,7 @@ func PruneMembers(raw []byte, gone func(name string) bool) []byte {
 // ReplaceMember copies an object with another value for one of its members.
 func ReplaceMember(obj []byte, name string, value []byte) []byte {
 	b := append(make([]byte, 0, len(obj)+len(value)), '{')
-	for n, v := range httpd.Fields(obj) {
+	for n, v := range strictjson.Fields(obj) {
 		if n == name {
 			v = value
 		}
@@ -106,7 +106,7 @@ func ReplaceMember(obj []byte, name string, value []byte) []byte {
 // StringAfter reads the string that a definition has after its head.
 func StringAfter(definition []byte, head string) (text string, end int) {
 	end = len(head) + stringLength(definition[len(head):])
-	text, _ = httpd.StringValue(definition[len(head):end])
+	text, _ = strictjson.StringValue(definition[len(head):end])
 	return text, end
 }
 

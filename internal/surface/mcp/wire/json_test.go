@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/beeos/beeos/internal/wire/httpd"
+	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
 func TestAppendText(t *testing.T) {
@@ -21,4 +21,4 @@ func TestAppendText(t *testing.T) {
 }
 
 // jsonObject reports whether the strict reader would let an object through.
-func jsonObject(b []byte) bool { return httpd.Strict(b) == nil && Kind(b) == '{' }
+func jsonObject(b []byte) bool { return strictjson.Strict(b) == nil && Kind(b) == '{' }

@@ -8,7 +8,7 @@ import (
 	"bytes"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/wire/httpd"
+	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
 // Message is one JSON-RPC message. Its slices are ranges of the request body,
@@ -33,7 +33,7 @@ func ParseMessage(body []byte) (Message, error) {
 		return m, beeos.Errorf(beeos.InvalidBody, "a JSON-RPC message is a JSON object")
 	}
 	var jsonrpc, method, id []byte
-	for name, value := range httpd.Fields(body) {
+	for name, value := range strictjson.Fields(body) {
 		switch name {
 		case "jsonrpc":
 			jsonrpc = value
@@ -73,7 +73,7 @@ func (m *Message) readID(id []byte) error {
 }
 
 func (m *Message) readRequest(method []byte) error {
-	name, ok := httpd.StringValue(method)
+	name, ok := strictjson.StringValue(method)
 	if !ok || name == "" {
 		return beeos.Errorf(beeos.InvalidBody, `"method" must be a string that names a method`)
 	}

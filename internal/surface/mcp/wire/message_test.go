@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/wire/httpd"
+	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
 func TestParse(t *testing.T) {
@@ -59,7 +59,7 @@ func FuzzParse(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		if httpd.Strict(body) != nil {
+		if strictjson.Strict(body) != nil {
 			return
 		}
 		m, err := ParseMessage(body)

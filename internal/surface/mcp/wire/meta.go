@@ -1,7 +1,7 @@
 package wire
 
 import (
-	"github.com/beeos/beeos/internal/wire/httpd"
+	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
 // Keys of a modern _meta.
@@ -24,11 +24,11 @@ type Meta struct {
 }
 
 func ReadMeta(params []byte) (m Meta) {
-	raw := httpd.Field(params, "_meta")
+	raw := strictjson.Field(params, "_meta")
 	if raw == nil {
 		return m
 	}
-	for name, value := range httpd.Fields(raw) {
+	for name, value := range strictjson.Fields(raw) {
 		switch name {
 		case "progressToken":
 			if k := Kind(value); k == '"' || k == '0' {

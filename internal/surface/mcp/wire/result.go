@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"strconv"
 
-	"github.com/beeos/beeos/internal/wire/httpd"
+	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
 // FrameResult frames a request's result: head and body, to be followed by a
@@ -29,7 +29,7 @@ func FrameResult(v Version, m *Message, serverInfo, result []byte) (head, body [
 	}
 	head = append(head, `"_meta":{"`+metaServerInfo+`":`...)
 	head = append(head, serverInfo...)
-	for name, value := range httpd.Fields(httpd.Field(result, "_meta")) {
+	for name, value := range strictjson.Fields(strictjson.Field(result, "_meta")) {
 		if name != metaServerInfo {
 			head = append(AppendText(append(head, ','), name), ':')
 			head = append(head, value...)

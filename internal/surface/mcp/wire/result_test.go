@@ -3,7 +3,7 @@ package wire
 import (
 	"testing"
 
-	"github.com/beeos/beeos/internal/wire/httpd"
+	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
 // TestResultSaysNothingTwice: what a stateless result says about itself is
@@ -16,10 +16,10 @@ func TestResultSaysNothingTwice(t *testing.T) {
 	} {
 		head, body := FrameResult(V20260728, &Message{ID: []byte("1"), Method: method}, []byte(`{"name":"a"}`), []byte(agents))
 		whole := append(append(head, body...), '}')
-		if err := httpd.Strict(whole); err != nil {
+		if err := strictjson.Strict(whole); err != nil {
 			t.Errorf("%s: %v: %s", method, err, whole)
 		}
-		if scope := string(httpd.Field(httpd.Field(whole, "result"), "cacheScope")); method == "resources/read" && scope != `"private"` {
+		if scope := string(strictjson.Field(strictjson.Field(whole, "result"), "cacheScope")); method == "resources/read" && scope != `"private"` {
 			t.Errorf("%s may be kept by anybody: %s", method, whole)
 		}
 	}

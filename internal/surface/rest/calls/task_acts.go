@@ -7,7 +7,7 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/engine/task"
 	"github.com/beeos/beeos/internal/surface/rest/route"
-	"github.com/beeos/beeos/internal/wire/httpd"
+	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
 // listTaskMessages pages through what belongs to one task.
@@ -90,7 +90,7 @@ func (h *Handlers) continueTask(r *route.Request, t *task.Task) (any, error) {
 // inputText is the input for an agent that reads plain text: a string as it
 // is, anything else as JSON.
 func inputText(input json.RawMessage) string {
-	if text, ok := httpd.StringValue(input); ok {
+	if text, ok := strictjson.StringValue(input); ok {
 		return text
 	}
 	if bytes.Equal(input, []byte("null")) {

@@ -12,6 +12,7 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/engine/files"
 	"github.com/beeos/beeos/internal/wire/httpd"
+	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
 // Body limits: what carries a message may be big, the rest is settings.
@@ -61,7 +62,7 @@ func (want Shape) Decode(body []byte, s Strictness) error {
 	if !bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("{")) {
 		return beeos.Errorf(beeos.InvalidBody, "the body must be a JSON object")
 	}
-	for name, raw := range httpd.Fields(body) {
+	for name, raw := range strictjson.Fields(body) {
 		to, known := want[name]
 		switch {
 		case !known && s == Strict:
