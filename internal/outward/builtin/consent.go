@@ -2,7 +2,6 @@ package builtin
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/url"
 	"slices"
@@ -44,11 +43,10 @@ func (rt *Runtime) Start(ctx context.Context, ownerID, id, skillName string) (st
 	if err != nil {
 		return "", err
 	}
-	text, err := json.Marshal(p)
-	if err != nil {
-		return "", fmt.Errorf("keep the consent: %w", err)
+	c := builtins.SkillConsent{BuiltinID: id, Skill: skillName}
+	if c.Sealed, err = rt.sealer.SealJSON(p, "consent "+id+" "+skillName); err != nil {
+		return "", err
 	}
-	c := builtins.SkillConsent{BuiltinID: id, Skill: skillName, Sealed: rt.seal.close(text, "consent "+id+" "+skillName)}
 	if err := rt.opt.DB.Builtins.PutSkillConsent(ctx, p.State, c, rt.opt.Now().Add(consentWithin)); err != nil {
 		return "", err
 	}
@@ -72,12 +70,8 @@ func (rt *Runtime) Finish(ctx context.Context, ownerID string, query url.Values)
 		return Authorization{}, err
 	}
 	done := Authorization{ID: c.BuiltinID, Skill: c.Skill}
-	text, err := rt.seal.open(c.Sealed, "consent "+c.BuiltinID+" "+c.Skill)
-	if err != nil {
-		return done, fmt.Errorf("read the consent: %w", err)
-	}
 	var p oauthclient.Pending
-	if err := json.Unmarshal(text, &p); err != nil {
+	if err := rt.sealer.OpenJSON(c.Sealed, "consent "+c.BuiltinID+" "+c.Skill, &p); err != nil {
 		return done, fmt.Errorf("read the consent: %w", err)
 	}
 	if err := t.Finish(ctx, p, query); err != nil {

@@ -175,11 +175,10 @@ func (rt *Runtime) open(row builtins.Builtin, d *Definition) (s secret, err erro
 	if *d, err = ReadDefinition(row); err != nil {
 		return s, err
 	}
-	text, err := rt.seal.open(row.Sealed, row.ID)
-	if err != nil {
+	if err := rt.sealer.OpenJSON(row.Sealed, row.ID, &s); err != nil {
 		return s, fmt.Errorf("read the secrets of agent %s: %w", row.Name, err)
 	}
-	if err := json.Unmarshal(text, &s); err != nil || len(s.Seed) != ed25519.SeedSize {
+	if len(s.Seed) != ed25519.SeedSize {
 		return s, fmt.Errorf("the secrets of agent %s are not what was sealed", row.Name)
 	}
 	return s, nil
@@ -191,10 +190,7 @@ func (rt *Runtime) close(row *builtins.Builtin, d Definition, s secret) error {
 	if err != nil {
 		return fmt.Errorf("write the definition of agent %s: %w", row.Name, err)
 	}
-	hidden, err := json.Marshal(s)
-	if err != nil {
-		return fmt.Errorf("write the secrets of agent %s: %w", row.Name, err)
-	}
-	row.Definition, row.Sealed = string(text), rt.seal.close(hidden, row.ID)
-	return nil
+	row.Definition = string(text)
+	row.Sealed, err = rt.sealer.SealJSON(s, row.ID)
+	return err
 }

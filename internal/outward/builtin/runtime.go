@@ -11,7 +11,7 @@
 // has done is kept for whoever has to go on with it (journal.go). What the
 // owner does about skill servers is in skills.go, such as accepting a changed
 // tool, and for protected ones in consent.go; look.go asks them how they do. vault.go keeps what those were
-// given, sealed (seal.go).
+// given, sealed.
 package builtin
 
 import (
@@ -29,6 +29,7 @@ import (
 	"github.com/beeos/beeos/internal/outward/llm"
 	"github.com/beeos/beeos/internal/outward/skill"
 	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/wire/seal"
 )
 
 // lookEvery is how often definitions are read again, in case that the news of a
@@ -98,9 +99,9 @@ type Approval struct {
 
 // Runtime runs built-in agents.
 type Runtime struct {
-	opt  Options
-	seal *seal
-	wake chan struct{}
+	opt    Options
+	sealer *seal.Sealer
+	wake   chan struct{}
 
 	reading chan struct{} // taken by who reads a conversation
 
@@ -121,12 +122,16 @@ func New(ctx context.Context, opt Options) (*Runtime, error) {
 	if opt.Node == "" {
 		opt.Node = beeos.NewID()
 	}
-	s, err := openSeal(ctx, opt.DB)
+	key, err := opt.DB.Cluster.Secret(ctx, "skills", seal.NewKey)
+	if err != nil {
+		return nil, err
+	}
+	sealer, err := seal.New(key)
 	if err != nil {
 		return nil, err
 	}
 	return &Runtime{
-		opt: opt, seal: s, wake: make(chan struct{}, 1), reading: make(chan struct{}, mostReading),
+		opt: opt, sealer: sealer, wake: make(chan struct{}, 1), reading: make(chan struct{}, mostReading),
 		missed: map[string]time.Time{}, running: map[string]*builtin{},
 	}, nil
 }

@@ -3,7 +3,6 @@ package builtin
 import (
 	"context"
 	"crypto"
-	"encoding/json"
 	"fmt"
 	"os"
 	"slices"
@@ -29,23 +28,19 @@ func (v vault) With(ctx context.Context, issuer string) (*oauthclient.Session, e
 	if err != nil || sealed == nil {
 		return nil, err
 	}
-	text, err := v.rt.seal.open(sealed, v.place())
-	if err != nil {
-		return nil, fmt.Errorf("read the token of skill %s: %w", v.skill, err)
-	}
 	var s oauthclient.Session
-	if err := json.Unmarshal(text, &s); err != nil {
+	if err := v.rt.sealer.OpenJSON(sealed, v.place(), &s); err != nil {
 		return nil, fmt.Errorf("read the token of skill %s: %w", v.skill, err)
 	}
 	return &s, nil
 }
 
 func (v vault) Put(ctx context.Context, s oauthclient.Session) error {
-	text, err := json.Marshal(s)
+	sealed, err := v.rt.sealer.SealJSON(s, v.place())
 	if err != nil {
-		return fmt.Errorf("keep the token of skill %s: %w", v.skill, err)
+		return err
 	}
-	return v.rt.opt.DB.Builtins.PutSkillToken(ctx, v.id, v.skill, v.url, s.Issuer, v.rt.seal.close(text, v.place()), v.rt.opt.Now())
+	return v.rt.opt.DB.Builtins.PutSkillToken(ctx, v.id, v.skill, v.url, s.Issuer, sealed, v.rt.opt.Now())
 }
 
 func (v vault) place() string { return strings.Join([]string{"token", v.id, v.skill, v.url}, " ") }
