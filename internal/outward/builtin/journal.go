@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/beeos/beeos"
@@ -73,13 +72,11 @@ func (b *builtin) recall(ctx context.Context, turn string) (*journal, error) {
 // kept: the arguments that are approved and sent are the same ones, byte for
 // byte, whoever goes on.
 func (j *journal) think(ctx context.Context, step int, w words) (words, error) {
-	var text strings.Builder
-	e := json.NewEncoder(&text)
-	e.SetEscapeHTML(false) // arguments stay as the model wrote them
-	if err := e.Encode(w); err != nil {
+	text, err := beeos.EncodeJSON(w) // arguments stay as the model wrote them
+	if err != nil {
 		return w, fmt.Errorf("keep the model's answer: %w", err)
 	}
-	kept, _, err := j.take(ctx, builtins.Step{Step: step, Done: true, Content: text.String()})
+	kept, _, err := j.take(ctx, builtins.Step{Step: step, Done: true, Content: string(text)})
 	if err != nil {
 		return w, err
 	}

@@ -3,7 +3,6 @@ package builtin
 import (
 	"context"
 	"slices"
-	"strings"
 
 	"golang.org/x/sync/errgroup"
 
@@ -79,7 +78,7 @@ func (rt *Runtime) look(ctx context.Context, row builtins.Builtin, s skill.Serve
 		public := beeos.Public(err)
 		state.Trouble = public.Message
 		if public.Err != nil {
-			state.Detail = skill.Visible(cutTo(strings.ToValidUTF8(public.Err.Error(), "\uFFFD"), longestDetail))
+			state.Detail = beeos.Visible(beeos.Shorten(public.Err.Error(), longestDetail))
 		}
 		asks := s.Auth.Grant == "" || s.Auth.Grant == oauthclient.AuthorizationCode
 		state.Consent = asks && public.Code == beeos.Unauthorized

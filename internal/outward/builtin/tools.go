@@ -4,10 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/outward/llm"
 	"github.com/beeos/beeos/internal/outward/skill"
 )
@@ -68,7 +68,7 @@ func (t *turn) act(ctx context.Context, calls []llm.Call) []llm.Message {
 		group.Go(func() error {
 			t.record(toolUse{Type: "tool_use", ID: call.ID, Name: call.Name, Arguments: short(call.Arguments), TextOffset: t.said})
 			got := t.call(ctx, place{t.used.turns, i + 1}, call)
-			t.record(toolResult{Type: "tool_result", ToolUseID: call.ID, Content: cutTo(got.Text, longestPart), IsError: got.IsError})
+			t.record(toolResult{Type: "tool_result", ToolUseID: call.ID, Content: beeos.Shorten(got.Text, longestPart), IsError: got.IsError})
 			results[i] = llm.Message{Role: llm.ToolRole, CallID: call.ID, Text: got.Text, IsError: got.IsError}
 			return nil
 		})
@@ -100,7 +100,7 @@ func (t *turn) call(ctx context.Context, at place, call llm.Call) skill.Result {
 	} else if !mine {
 		return past
 	}
-	_ = t.r.Progress(float64(t.steps.Add(1)), 0, fmt.Sprintf("calling %s of %s", skill.Visible(target.name), target.skill.Name)) // nobody need watch
+	_ = t.r.Progress(float64(t.steps.Add(1)), 0, fmt.Sprintf("calling %s of %s", beeos.Visible(target.name), target.skill.Name)) // nobody need watch
 	got, err := target.skill.Call(ctx, target.name, call.Arguments)
 	if err != nil {
 		got = failure("%v", err)
@@ -173,11 +173,4 @@ func short(arguments json.RawMessage) json.RawMessage {
 		return nil
 	}
 	return arguments
-}
-
-func cutTo(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
+	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/store"
 	"github.com/beeos/beeos/internal/store/builtins"
 )
@@ -35,10 +36,10 @@ func KnownTools(ctx context.Context, db *store.Store, builtinID string) ([]Known
 }
 
 func know(t builtins.SkillTool) Known {
-	k := Known{Skill: t.Skill, Name: t.Tool, Shown: Visible(t.Tool)}
+	k := Known{Skill: t.Skill, Name: t.Tool, Shown: beeos.Visible(t.Tool)}
 	var p pinned
 	if json.Unmarshal([]byte(t.Definition), &p) == nil {
-		k.Title, k.Description = Visible(p.Title), Visible(p.Description)
+		k.Title, k.Description = beeos.Visible(p.Title), beeos.Visible(p.Description)
 		if schema, err := json.Marshal(p.InputSchema); err == nil {
 			k.Schema = shown(string(schema))
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/store"
 	"github.com/beeos/beeos/internal/store/builtins"
 )
@@ -108,7 +109,7 @@ func HeldTools(ctx context.Context, db *store.Store, builtinID string) ([]Held, 
 }
 
 func held(t builtins.SkillTool) *Held {
-	return &Held{Skill: t.Skill, Tool: Visible(t.Tool), Name: t.Tool, Was: shown(t.Definition), Is: shown(t.Held), Hash: t.HeldHash}
+	return &Held{Skill: t.Skill, Tool: beeos.Visible(t.Tool), Name: t.Tool, Was: shown(t.Definition), Is: shown(t.Held), Hash: t.HeldHash}
 }
 
 // shown is a definition on several lines. Marshalling escapes what HTML and
@@ -116,11 +117,11 @@ func held(t builtins.SkillTool) *Held {
 func shown(text string) string {
 	var v any
 	if err := json.Unmarshal([]byte(text), &v); err != nil {
-		return Visible(text)
+		return beeos.Visible(text)
 	}
 	lines, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
-		return Visible(text)
+		return beeos.Visible(text)
 	}
-	return Visible(string(lines))
+	return beeos.Visible(string(lines))
 }

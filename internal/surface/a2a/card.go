@@ -88,7 +88,7 @@ func (g *Gateway) card(a *beeos.Agent, d detailOf, old bool) (card, error) {
 	if key.old {
 		served = oldCard(value)
 	}
-	raw, err := marshal(served)
+	raw, err := beeos.EncodeJSON(served)
 	if err != nil {
 		return card{}, err
 	}

@@ -184,7 +184,7 @@ func (m *incoming) readPart(p params, modes []string) (text string, err error) {
 }
 
 func (m *incoming) addPart(v any) error {
-	raw, err := marshal(v)
+	raw, err := beeos.EncodeJSON(v)
 	if err != nil {
 		return beeos.Wrap(beeos.InvalidParam, err, "a part cannot be read")
 	}
@@ -221,7 +221,7 @@ func (x *exchange) request(m *incoming) (invoke.Request, error) {
 		return req, err
 	}
 	if len(m.parts) > 0 {
-		if req.Parts, err = marshal(m.parts); err != nil {
+		if req.Parts, err = beeos.EncodeJSON(m.parts); err != nil {
 			return req, err
 		}
 	}

@@ -50,7 +50,7 @@ func PushFormats(calls *invoke.Calls) map[string]webhook.Format {
 				return nil, err
 			}
 			v.Status.Timestamp, v.History = moment(e.At), nil
-			return marshal(encode(v))
+			return beeos.EncodeJSON(encode(v))
 		}
 	}
 	return map[string]webhook.Format{

@@ -188,7 +188,7 @@ func writeEvents(ctx context.Context, w http.ResponseWriter, r *http.Request, al
 		if err != nil {
 			httpd.Report(r, err)
 		}
-		data, failed := marshal(encode(ev, err))
+		data, failed := beeos.EncodeJSON(encode(ev, err))
 		if failed != nil {
 			httpd.Report(r, failed)
 			return
@@ -197,15 +197,4 @@ func writeEvents(ctx context.Context, w http.ResponseWriter, r *http.Request, al
 			return
 		}
 	}
-}
-
-// marshal is json.Marshal that leaves <, > and & as they are.
-func marshal(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }

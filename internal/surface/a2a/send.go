@@ -235,7 +235,7 @@ func (x *exchange) proceed(ctx context.Context, s *sending) (t task.Task, since 
 		return t, 0, refuse(unsupportedOp, "the task is %s and waits for nothing; subscribe to it, or send the message without taskId", t.Status)
 	}
 	if len(s.parts) > 0 {
-		if m.Parts, err = marshal(s.parts); err != nil {
+		if m.Parts, err = beeos.EncodeJSON(s.parts); err != nil {
 			return t, 0, err
 		}
 	}
@@ -244,7 +244,7 @@ func (x *exchange) proceed(ctx context.Context, s *sending) (t task.Task, since 
 			return t, 0, err
 		}
 	}
-	if m.Payload, err = marshal(payload); err != nil {
+	if m.Payload, err = beeos.EncodeJSON(payload); err != nil {
 		return t, 0, err
 	}
 	if m, err = x.g.opt.Calls.Continue(ctx, m); err != nil {

@@ -107,7 +107,7 @@ func (g *Gateway) streamInvoke(w http.ResponseWriter, r *http.Request, req invok
 			sse = httpd.NewSSE(w)
 			sse.KeepAlive(keepAlive)
 		}
-		data, err := marshal(v)
+		data, err := beeos.EncodeJSON(v)
 		return err == nil && sse.Event(name, "", data) == nil
 	}
 	for ev, err := range g.opt.Calls.Do(r.Context(), &req) {
