@@ -32,7 +32,7 @@ func (p *parts) openRuntime(ctx context.Context) error {
 		return nil
 	}
 	opt := builtin.Options{
-		DB: p.db, Gateway: p.info.Agents, Folder: filepath.Join(p.cfg.Data, "builtin"), Log: p.log,
+		Agents: p.db.Agents, Builtins: p.db.Builtins, Cluster: p.db.Cluster, Gateway: p.info.Agents, Folder: filepath.Join(p.cfg.Data, "builtin"), Log: p.log,
 		HTTP: outbound.Transport(outbound.Options{AllowPrivate: p.cfg.AllowPrivate}), Plain: p.cfg.AllowPrivate, Console: p.info.Web,
 	}
 	opt.Approve = func(ctx context.Context, r *agent.Reply, a builtin.Approval) error {

@@ -70,7 +70,7 @@ func (rt *Runtime) connect(row builtins.Builtin, s skill.Server, secrets skill.S
 	c := &connected{Server: s}
 	opt := skill.Options{
 		Server: s, Command: rt.opt.Commands[s.Command], Local: rt.opt.Local[s.Command],
-		DB: rt.opt.DB, BuiltinID: row.ID, Log: rt.opt.Log.With("agent", row.Name), Now: rt.opt.Now,
+		Builtins: rt.opt.Builtins, BuiltinID: row.ID, Log: rt.opt.Log.With("agent", row.Name), Now: rt.opt.Now,
 	}
 	if s.URL != "" {
 		var err error

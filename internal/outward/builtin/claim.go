@@ -32,7 +32,7 @@ func (rt *Runtime) mine(ctx context.Context, list []builtins.Builtin) (map[strin
 			if !left {
 				continue
 			}
-			ok, err := rt.opt.DB.Builtins.Claim(ctx, row.ID, row.Node, rt.opt.Node)
+			ok, err := rt.opt.Builtins.Claim(ctx, row.ID, row.Node, rt.opt.Node)
 			if err != nil {
 				return nil, err
 			}
@@ -73,7 +73,7 @@ func (rt *Runtime) gone(ctx context.Context, node string) bool {
 func (rt *Runtime) release(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseWithin)
 	defer cancel()
-	list, err := rt.opt.DB.Builtins.List(ctx, "")
+	list, err := rt.opt.Builtins.List(ctx, "")
 	if err != nil {
 		rt.opt.Log.Warn("the built-in agents of this node start elsewhere a little later", "err", err)
 		return
@@ -83,7 +83,7 @@ func (rt *Runtime) release(ctx context.Context) {
 		if row.Node != rt.opt.Node {
 			continue
 		}
-		ok, err := rt.opt.DB.Builtins.Claim(ctx, row.ID, rt.opt.Node, "")
+		ok, err := rt.opt.Builtins.Claim(ctx, row.ID, rt.opt.Node, "")
 		if err != nil {
 			rt.opt.Log.Warn("the built-in agents of this node start elsewhere a little later", "err", err)
 			return

@@ -47,7 +47,7 @@ func (rt *Runtime) Start(ctx context.Context, ownerID, id, skillName string) (st
 	if c.Sealed, err = rt.sealer.SealJSON(p, "consent "+id+" "+skillName); err != nil {
 		return "", err
 	}
-	if err := rt.opt.DB.Builtins.PutSkillConsent(ctx, p.State, c, rt.opt.Now().Add(consentWithin)); err != nil {
+	if err := rt.opt.Builtins.PutSkillConsent(ctx, p.State, c, rt.opt.Now().Add(consentWithin)); err != nil {
 		return "", err
 	}
 	return p.URL, nil
@@ -61,7 +61,7 @@ type Authorization struct{ ID, Skill, Issuer string }
 // a link that somebody else sends leads nowhere. The owner is told about which
 // skill it was even when it came to nothing.
 func (rt *Runtime) Finish(ctx context.Context, ownerID string, query url.Values) (Authorization, error) {
-	c, err := rt.opt.DB.Builtins.TakeSkillConsent(ctx, query.Get("state"), rt.opt.Now())
+	c, err := rt.opt.Builtins.TakeSkillConsent(ctx, query.Get("state"), rt.opt.Now())
 	if err != nil {
 		return Authorization{}, err
 	}
@@ -84,10 +84,10 @@ func (rt *Runtime) Finish(ctx context.Context, ownerID string, query url.Values)
 
 // Forget drops all tokens of a skill.
 func (rt *Runtime) Forget(ctx context.Context, ownerID, id, skillName string) error {
-	if _, err := rt.opt.DB.Builtins.Get(ctx, ownerID, id); err != nil {
+	if _, err := rt.opt.Builtins.Get(ctx, ownerID, id); err != nil {
 		return err
 	}
-	if err := rt.opt.DB.Builtins.ForgetSkillTokens(ctx, id, skillName); err != nil {
+	if err := rt.opt.Builtins.ForgetSkillTokens(ctx, id, skillName); err != nil {
 		return err
 	}
 	rt.refresh(id, skillName)
@@ -96,7 +96,7 @@ func (rt *Runtime) Forget(ctx context.Context, ownerID, id, skillName string) er
 
 // protected returns a transport for one skill of an owner's agent.
 func (rt *Runtime) protected(ctx context.Context, ownerID, id, skillName string) (*oauthclient.Transport, error) {
-	row, err := rt.opt.DB.Builtins.Get(ctx, ownerID, id)
+	row, err := rt.opt.Builtins.Get(ctx, ownerID, id)
 	if err != nil {
 		return nil, err
 	}

@@ -51,7 +51,7 @@ func (b *builtin) recall(ctx context.Context, turn string) (*journal, error) {
 	j := &journal{b: b, turn: turn, said: map[int]words{}, calls: map[place]builtins.Step{}}
 	var steps []builtins.Step
 	err := j.through(ctx, func() (err error) {
-		steps, err = b.rt.opt.DB.Builtins.ListSteps(ctx, turn)
+		steps, err = b.rt.opt.Builtins.ListSteps(ctx, turn)
 		return err
 	})
 	if err != nil {
@@ -109,7 +109,7 @@ func (j *journal) refuse(ctx context.Context, p place, why skill.Result) skill.R
 func (j *journal) end(ctx context.Context, p place, got skill.Result) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endWithin)
 	defer cancel()
-	if err := j.b.rt.opt.DB.Builtins.EndStep(ctx, builtins.Step{Turn: j.turn, Step: p.step, Call: p.call, Content: encode(got)}); err != nil {
+	if err := j.b.rt.opt.Builtins.EndStep(ctx, builtins.Step{Turn: j.turn, Step: p.step, Call: p.call, Content: encode(got)}); err != nil {
 		j.b.rt.opt.Log.Error("the answer of a tool is not kept; after a crash it would be unknown", "turn", j.turn, "err", err)
 	}
 }
@@ -118,7 +118,7 @@ func (j *journal) end(ctx context.Context, p place, got skill.Result) {
 func (j *journal) take(ctx context.Context, s builtins.Step) (kept builtins.Step, mine bool, err error) {
 	s.Turn = j.turn
 	err = j.through(ctx, func() (err error) {
-		kept, mine, err = j.b.rt.opt.DB.Builtins.TakeStep(ctx, j.b.row.ID, s, j.b.rt.opt.Now())
+		kept, mine, err = j.b.rt.opt.Builtins.TakeStep(ctx, j.b.row.ID, s, j.b.rt.opt.Now())
 		return err
 	})
 	return kept, mine, err

@@ -28,7 +28,7 @@ const longestDetail = 300
 // Look asks the skill servers of an owner's built-in agent for their tools,
 // for as long as ctx allows, and returns how each of them does.
 func (rt *Runtime) Look(ctx context.Context, ownerID, id string) ([]SkillState, error) {
-	row, err := rt.opt.DB.Builtins.Get(ctx, ownerID, id)
+	row, err := rt.opt.Builtins.Get(ctx, ownerID, id)
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +47,7 @@ func (rt *Runtime) Look(ctx context.Context, ownerID, id string) ([]SkillState, 
 		})
 	}
 	_ = group.Wait() // each has its own trouble
-	known, err := skill.KnownTools(context.WithoutCancel(ctx), rt.opt.DB, id)
+	known, err := skill.KnownTools(context.WithoutCancel(ctx), rt.opt.Builtins, id)
 	if err != nil {
 		return nil, err
 	}

@@ -42,7 +42,7 @@ func (r *room) alive(_ context.Context, node string) bool {
 func (r *room) join(t *testing.T, s *stack, node string, model llm.Model) (rt *builtin.Runtime, leave func()) {
 	t.Helper()
 	rt, err := builtin.New(t.Context(), builtin.Options{
-		DB: s.db, Gateway: s.Agents, Folder: t.TempDir(), Plain: true, Console: s.Web, HTTP: outbound.Transport(outbound.Options{AllowPrivate: true}), Model: model,
+		Agents: s.db.Agents, Builtins: s.db.Builtins, Cluster: s.db.Cluster, Gateway: s.Agents, Folder: t.TempDir(), Plain: true, Console: s.Web, HTTP: outbound.Transport(outbound.Options{AllowPrivate: true}), Model: model,
 		Node: node, Alive: r.alive, Tell: r.tell,
 	})
 	if err != nil {

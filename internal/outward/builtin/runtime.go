@@ -28,7 +28,9 @@ import (
 	"github.com/beeos/beeos/agent"
 	"github.com/beeos/beeos/internal/outward/llm"
 	"github.com/beeos/beeos/internal/outward/skill"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/agents"
+	"github.com/beeos/beeos/internal/store/builtins"
+	"github.com/beeos/beeos/internal/store/cluster"
 	"github.com/beeos/beeos/internal/wire/seal"
 )
 
@@ -51,7 +53,10 @@ type Assertion struct {
 
 // Options are what built-in agents stand on.
 type Options struct {
-	DB      *store.Store
+	Agents   *agents.Table
+	Builtins *builtins.Table
+	Cluster  *cluster.Table
+
 	Model   llm.Model         // nil = none is configured, and every answer says so
 	Gateway string            // of agents
 	Folder  string            // for identities
@@ -122,7 +127,7 @@ func New(ctx context.Context, opt Options) (*Runtime, error) {
 	if opt.Node == "" {
 		opt.Node = beeos.NewID()
 	}
-	key, err := opt.DB.Cluster.Secret(ctx, "skills", seal.NewKey)
+	key, err := opt.Cluster.Secret(ctx, "skills", seal.NewKey)
 	if err != nil {
 		return nil, err
 	}
@@ -159,7 +164,7 @@ func (rt *Runtime) Run(ctx context.Context) error {
 		case <-rt.wake:
 		case <-timer.C:
 		case <-forget.C:
-			if err := rt.opt.DB.Builtins.ForgetSteps(ctx, rt.opt.Now().Add(-forgetAfter)); err != nil && ctx.Err() == nil {
+			if err := rt.opt.Builtins.ForgetSteps(ctx, rt.opt.Now().Add(-forgetAfter)); err != nil && ctx.Err() == nil {
 				rt.opt.Log.Error("what built-in agents did is not forgotten", "err", err)
 			}
 		}
@@ -189,7 +194,7 @@ func (rt *Runtime) tell(n News) {
 
 // reconcile starts what should run here and does not, and stops the rest.
 func (rt *Runtime) reconcile(ctx context.Context, group *errgroup.Group) error {
-	list, err := rt.opt.DB.Builtins.List(ctx, "")
+	list, err := rt.opt.Builtins.List(ctx, "")
 	if err != nil {
 		return err
 	}

@@ -42,19 +42,19 @@ func (rt *Runtime) AgentID(id string) string {
 // Held lists the tools of an owner's built-in agent that have changed and wait
 // for the owner.
 func (rt *Runtime) Held(ctx context.Context, ownerID, id string) ([]skill.Held, error) {
-	if _, err := rt.opt.DB.Builtins.Get(ctx, ownerID, id); err != nil {
+	if _, err := rt.opt.Builtins.Get(ctx, ownerID, id); err != nil {
 		return nil, err
 	}
-	return skill.HeldTools(ctx, rt.opt.DB, id)
+	return skill.HeldTools(ctx, rt.opt.Builtins, id)
 }
 
 // Accept lets the model see a changed tool, if it still is the one that the
 // owner was shown.
 func (rt *Runtime) Accept(ctx context.Context, ownerID, id, skillName, toolName, hash string) error {
-	if _, err := rt.opt.DB.Builtins.Get(ctx, ownerID, id); err != nil {
+	if _, err := rt.opt.Builtins.Get(ctx, ownerID, id); err != nil {
 		return err
 	}
-	if err := rt.opt.DB.Builtins.AcceptSkillTool(ctx, id, skillName, toolName, hash, rt.opt.Now()); err != nil {
+	if err := rt.opt.Builtins.AcceptSkillTool(ctx, id, skillName, toolName, hash, rt.opt.Now()); err != nil {
 		return err
 	}
 	rt.refresh(id, skillName)

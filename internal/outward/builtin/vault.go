@@ -24,7 +24,7 @@ type vault struct {
 func (v vault) Last(ctx context.Context) (*oauthclient.Session, error) { return v.With(ctx, "") }
 
 func (v vault) With(ctx context.Context, issuer string) (*oauthclient.Session, error) {
-	sealed, err := v.rt.opt.DB.Builtins.GetSkillToken(ctx, v.id, v.skill, v.url, issuer)
+	sealed, err := v.rt.opt.Builtins.GetSkillToken(ctx, v.id, v.skill, v.url, issuer)
 	if err != nil || sealed == nil {
 		return nil, err
 	}
@@ -40,7 +40,7 @@ func (v vault) Put(ctx context.Context, s oauthclient.Session) error {
 	if err != nil {
 		return err
 	}
-	return v.rt.opt.DB.Builtins.PutSkillToken(ctx, v.id, v.skill, v.url, s.Issuer, sealed, v.rt.opt.Now())
+	return v.rt.opt.Builtins.PutSkillToken(ctx, v.id, v.skill, v.url, s.Issuer, sealed, v.rt.opt.Now())
 }
 
 func (v vault) place() string { return strings.Join([]string{"token", v.id, v.skill, v.url}, " ") }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/store"
 	"github.com/beeos/beeos/internal/store/builtins"
 )
 
@@ -23,8 +22,8 @@ type Known struct {
 
 // KnownTools lists what is known of the tools of a built-in agent, by skill
 // and name. A server may have stopped offering some of them.
-func KnownTools(ctx context.Context, db *store.Store, builtinID string) ([]Known, error) {
-	list, err := db.Builtins.ListSkillTools(ctx, builtinID, "")
+func KnownTools(ctx context.Context, table *builtins.Table, builtinID string) ([]Known, error) {
+	list, err := table.ListSkillTools(ctx, builtinID, "")
 	if err != nil {
 		return nil, err
 	}
