@@ -7,6 +7,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/agent"
+	"github.com/beeos/beeos/internal/outward/builtin/answer"
 	"github.com/beeos/beeos/internal/outward/oauthclient"
 	"github.com/beeos/beeos/internal/outward/skill"
 	"github.com/beeos/beeos/internal/store/builtins"
@@ -28,8 +29,7 @@ type builtin struct {
 
 // connected is a skill with its client.
 type connected struct {
-	skill.Server
-	*skill.Client
+	answer.Skill
 	transport *oauthclient.Transport // nil = a server on this machine
 }
 
@@ -51,12 +51,19 @@ func (rt *Runtime) prepare(ctx context.Context, row builtins.Builtin) (*builtin,
 		}
 		b.skills = append(b.skills, c)
 	}
+	talker := &answer.Agent{
+		ID: row.ID, Prompt: b.def.Prompt, Model: b.def.Model, Models: b.def.Models, Limits: b.def.Limits,
+		LLM: rt.opt.Model, Reading: rt.reading, Steps: rt.opt.Builtins, Approve: rt.opt.Approve, Log: rt.opt.Log, Now: rt.opt.Now,
+	}
+	for _, s := range b.skills {
+		talker.Skills = append(talker.Skills, s.Skill)
+	}
 	b.agent, err = agent.New(agent.Options{
 		Redelivery: beeos.RedeliverAlways, // the journal sees to it that nothing is done twice
 		Name:       row.Name, DisplayName: b.def.DisplayName, Description: b.def.Description, Model: b.def.Model, Capabilities: b.def.capabilities(),
 		Timeout: b.def.Limits.Wall + lastWord, Gateway: rt.opt.Gateway, Identity: file, Log: rt.opt.Log,
 		Connected: func(string) { b.arrived() },
-	}, b.answer)
+	}, talker.Answer)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +74,7 @@ func (rt *Runtime) prepare(ctx context.Context, row builtins.Builtin) (*builtin,
 // connect returns one skill of a built-in agent, with a client that has not
 // connected yet.
 func (rt *Runtime) connect(row builtins.Builtin, s skill.Server, secrets skill.Secrets) (*connected, error) {
-	c := &connected{Server: s}
+	c := &connected{Skill: answer.Skill{Server: s}}
 	opt := skill.Options{
 		Server: s, Command: rt.opt.Commands[s.Command], Local: rt.opt.Local[s.Command],
 		Builtins: rt.opt.Builtins, BuiltinID: row.ID, Log: rt.opt.Log.With("agent", row.Name), Now: rt.opt.Now,

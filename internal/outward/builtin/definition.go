@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/outward/builtin/answer"
 	"github.com/beeos/beeos/internal/outward/llm"
 	"github.com/beeos/beeos/internal/outward/skill"
 	"github.com/beeos/beeos/internal/store/builtins"
@@ -27,7 +28,7 @@ type Definition struct {
 	Models      []string       `json:"models,omitempty"` // that callers may choose for a conversation
 	Prompt      string         `json:"prompt,omitempty"`
 	Servers     []skill.Server `json:"servers,omitempty"`
-	Limits      Limits         `json:"limits,omitzero"`
+	Limits      answer.Limits  `json:"limits,omitzero"`
 }
 
 const (
@@ -68,7 +69,7 @@ func (rt *Runtime) check(ctx context.Context, d *Definition, secrets map[string]
 			return err
 		}
 	}
-	return d.Limits.check()
+	return d.Limits.Check()
 }
 
 // checkServer says what is wrong with a skill on this server.
@@ -166,7 +167,7 @@ func ReadDefinition(row builtins.Builtin) (d Definition, err error) {
 		return d, fmt.Errorf("read the definition of agent %s: %w", row.Name, err)
 	}
 	d.Name = row.Name
-	d.Limits.fill()
+	d.Limits.Fill()
 	return d, nil
 }
 

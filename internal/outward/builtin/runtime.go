@@ -6,17 +6,14 @@
 // reads what a request says about skills, and deploy.go makes, changes and ends
 // agents. runtime.go runs those that are this node's (claim.go), each as a
 // builtin (builtin.go).
-// An answer is a loop between the model and its tools (loop.go, tools.go) over
-// the conversation so far (history.go), within limits (limits.go), and what it
-// has done is kept for whoever has to go on with it (journal.go). What the
-// owner does about skill servers is in skills.go, such as accepting a changed
-// tool, and for protected ones in consent.go; look.go asks them how they do. vault.go keeps what those were
-// given, sealed.
+// An answer is package answer's business. What the owner does about skill
+// servers is in skills.go, such as accepting a changed tool, and for protected
+// ones in consent.go; look.go asks them how they do. vault.go keeps what those
+// were given, sealed.
 package builtin
 
 import (
 	"context"
-	"encoding/json"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -26,6 +23,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/agent"
+	"github.com/beeos/beeos/internal/outward/builtin/answer"
 	"github.com/beeos/beeos/internal/outward/llm"
 	"github.com/beeos/beeos/internal/outward/skill"
 	"github.com/beeos/beeos/internal/store/agents"
@@ -37,6 +35,13 @@ import (
 // lookEvery is how often definitions are read again, in case that the news of a
 // change were lost.
 const lookEvery = 3 * time.Second
+
+// What was done for a request is forgotten after twice the time that a request
+// may take: nobody is at work on it any more.
+const (
+	forgetEvery = 10 * time.Minute
+	forgetAfter = 2 * time.Hour
+)
 
 // lastWord is how much longer a caller waits than an answer may take, so that
 // it hears why there is no more.
@@ -73,7 +78,7 @@ type Options struct {
 
 	// Approve asks the owner about a tool call; nil means yes. Without it only
 	// skills that need no approval can be used.
-	Approve func(ctx context.Context, r *agent.Reply, a Approval) error
+	Approve func(ctx context.Context, r *agent.Reply, a answer.Approval) error
 
 	// Node is this one's name among those that run built-in agents; one of them
 	// runs each. Alive says whether another one is there; nil = there is none.
@@ -92,14 +97,6 @@ type Options struct {
 type News struct {
 	ID    string `json:"id"`
 	Skill string `json:"skill,omitempty"`
-}
-
-// Approval is a tool call that is about to be made.
-type Approval struct {
-	Key         string // names the call in its answer, also after a crash
-	Skill, Tool string
-	Arguments   json.RawMessage
-	Auto        bool // the skill's owner said that it need not be asked about
 }
 
 // Runtime runs built-in agents.
@@ -136,7 +133,7 @@ func New(ctx context.Context, opt Options) (*Runtime, error) {
 		return nil, err
 	}
 	return &Runtime{
-		opt: opt, sealer: sealer, wake: make(chan struct{}, 1), reading: make(chan struct{}, mostReading),
+		opt: opt, sealer: sealer, wake: make(chan struct{}, 1), reading: make(chan struct{}, answer.MaxReading),
 		missed: map[string]time.Time{}, running: map[string]*builtin{},
 	}, nil
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/agent"
 	"github.com/beeos/beeos/internal/outward/builtin"
+	"github.com/beeos/beeos/internal/outward/builtin/answer"
 	"github.com/beeos/beeos/internal/outward/llm"
 	"github.com/beeos/beeos/internal/outward/skill"
 	"github.com/beeos/beeos/test/issuer"
@@ -62,17 +63,17 @@ func (s *stack) callAgent(t *testing.T, agentID, message string) string {
 // built-in agent whose model wants save_csv, a skill server on the reference
 // SDK that demands OAuth, and an authorization server apart from it.
 func TestSeed002(t *testing.T) {
-	approve := func(context.Context, *agent.Reply, builtin.Approval) error { return nil }
+	approve := func(context.Context, *agent.Reply, answer.Approval) error { return nil }
 	for name, c := range map[string]struct {
 		file    string
-		approve func(context.Context, *agent.Reply, builtin.Approval) error
+		approve func(context.Context, *agent.Reply, answer.Approval) error
 		spoil   func(*server, *issuer.Server, *issuer.Guard)
 		says    string
 		saved   bool
 	}{
 		"approved": {file: "invoice-2024-001", approve: approve, says: "CSV saved to /shared/invoices/invoice-2024-001.csv (1 rows)", saved: true},
-		"rejected": {file: "invoice-2024-001", approve: func(context.Context, *agent.Reply, builtin.Approval) error { return errors.New("not before the audit") }, says: "the call was denied and not made: not before the audit"},
-		"nobody answers": {file: "invoice-2024-001", approve: func(ctx context.Context, _ *agent.Reply, _ builtin.Approval) error {
+		"rejected": {file: "invoice-2024-001", approve: func(context.Context, *agent.Reply, answer.Approval) error { return errors.New("not before the audit") }, says: "the call was denied and not made: not before the audit"},
+		"nobody answers": {file: "invoice-2024-001", approve: func(ctx context.Context, _ *agent.Reply, _ answer.Approval) error {
 			select {
 			case <-time.After(100 * time.Millisecond):
 				return errors.New("nobody decided in time")
@@ -95,8 +96,8 @@ func TestSeed002(t *testing.T) {
 			if c.spoil != nil {
 				c.spoil(srv, as, guard)
 			}
-			var asked []builtin.Approval
-			s := start(t, builtin.Options{Model: llm.Script(saving), Approve: func(ctx context.Context, r *agent.Reply, a builtin.Approval) error {
+			var asked []answer.Approval
+			s := start(t, builtin.Options{Model: llm.Script(saving), Approve: func(ctx context.Context, r *agent.Reply, a answer.Approval) error {
 				asked = append(asked, a)
 				return c.approve(ctx, r, a)
 			}})

@@ -1,4 +1,4 @@
-package builtin
+package answer
 
 import (
 	"context"
@@ -25,18 +25,18 @@ type toolbox struct {
 }
 
 type tool struct {
-	skill *connected
+	skill Skill
 	name  string // the server's
 }
 
-// discover asks every skill server for its tools; with fresh, even those that
+// discoverTools asks every skill server for its tools; with fresh, even those that
 // were asked a moment ago. One that is down does not stop the answer: the
 // model is told.
-func (b *builtin) discover(ctx context.Context, fresh bool) toolbox {
-	lists := make([][]skill.Tool, len(b.skills))
-	faults := make([]error, len(b.skills))
+func (a *Agent) discoverTools(ctx context.Context, fresh bool) toolbox {
+	lists := make([][]skill.Tool, len(a.Skills))
+	faults := make([]error, len(a.Skills))
 	var group errgroup.Group
-	for i, s := range b.skills {
+	for i, s := range a.Skills {
 		group.Go(func() error {
 			lists[i], faults[i] = s.Tools(ctx, fresh)
 			return nil
@@ -44,7 +44,7 @@ func (b *builtin) discover(ctx context.Context, fresh bool) toolbox {
 	}
 	_ = group.Wait() // each has its own fault
 	box := toolbox{byName: map[string]tool{}}
-	for i, s := range b.skills {
+	for i, s := range a.Skills {
 		if faults[i] != nil {
 			box.missing = append(box.missing, fmt.Sprintf("The tools of the skill %q are not there now: %v", s.Name, faults[i]))
 			continue
@@ -116,7 +116,7 @@ func (t *turn) call(ctx context.Context, at place, call llm.Call) skill.Result {
 // byte for byte.
 func (t *turn) approve(ctx context.Context, at place, target tool, arguments json.RawMessage) error {
 	auto := target.skill.Auto(target.name)
-	if ask := t.b.rt.opt.Approve; ask != nil {
+	if ask := t.a.Approve; ask != nil {
 		return ask(ctx, t.r, Approval{Key: at.key(), Skill: target.skill.Name, Tool: target.name, Arguments: arguments, Auto: auto})
 	}
 	if !auto {
@@ -157,13 +157,13 @@ func (t *turn) muse() {
 		err = t.r.Content(part)
 	}
 	if err != nil {
-		t.b.rt.opt.Log.Debug("the thoughts of an answer were not recorded", "err", err)
+		t.a.Log.Debug("the thoughts of an answer were not recorded", "err", err)
 	}
 }
 
 func (t *turn) record(part any) {
 	if err := t.r.Part(part); err != nil {
-		t.b.rt.opt.Log.Debug("a step of an answer was not recorded", "err", err)
+		t.a.Log.Debug("a step of an answer was not recorded", "err", err)
 	}
 }
 
