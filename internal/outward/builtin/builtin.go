@@ -15,7 +15,7 @@ import (
 
 // builtin is one agent that runs.
 type builtin struct {
-	rt     *Runtime
+	rt     *Supervisor
 	row    builtins.Builtin
 	def    Definition
 	agent  *agent.Agent
@@ -34,7 +34,7 @@ type connected struct {
 }
 
 // prepare makes an agent of a definition. Nothing is connected yet.
-func (rt *Runtime) prepare(ctx context.Context, row builtins.Builtin) (*builtin, error) {
+func (rt *Supervisor) prepare(ctx context.Context, row builtins.Builtin) (*builtin, error) {
 	b := &builtin{rt: rt, row: row}
 	secret, err := rt.open(row, &b.def)
 	if err != nil {
@@ -73,7 +73,7 @@ func (rt *Runtime) prepare(ctx context.Context, row builtins.Builtin) (*builtin,
 
 // connect returns one skill of a built-in agent, with a client that has not
 // connected yet.
-func (rt *Runtime) connect(row builtins.Builtin, s skill.Server, secrets skill.Secrets) (*connected, error) {
+func (rt *Supervisor) connect(row builtins.Builtin, s skill.Server, secrets skill.Secrets) (*connected, error) {
 	c := &connected{Skill: answer.Skill{Server: s}}
 	opt := skill.Options{
 		Server: s, Command: rt.opt.Commands[s.Command], Local: rt.opt.Local[s.Command],

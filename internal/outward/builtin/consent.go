@@ -24,7 +24,7 @@ const (
 const consentWithin = 10 * time.Minute
 
 // ClientDocument is what Document serves: who asks people for consent.
-func (rt *Runtime) ClientDocument() any {
+func (rt *Supervisor) ClientDocument() any {
 	return map[string]any{
 		"client_id": rt.opt.Console + Document, "client_name": "BeeOS", "client_uri": rt.opt.Console,
 		"redirect_uris": []string{rt.opt.Console + Authorized}, "application_type": "web", "token_endpoint_auth_method": "none",
@@ -32,9 +32,9 @@ func (rt *Runtime) ClientDocument() any {
 	}
 }
 
-// Start returns where the owner of a built-in agent can let one of its skills
-// in. What they come back with is for Finish.
-func (rt *Runtime) Start(ctx context.Context, ownerID, id, skillName string) (string, error) {
+// StartConsent returns where the owner of a built-in agent can let one of its skills
+// in. What they come back with is for FinishConsent.
+func (rt *Supervisor) StartConsent(ctx context.Context, ownerID, id, skillName string) (string, error) {
 	t, err := rt.protected(ctx, ownerID, id, skillName)
 	if err != nil {
 		return "", err
@@ -57,10 +57,10 @@ func (rt *Runtime) Start(ctx context.Context, ownerID, id, skillName string) (st
 // for which skill of which built-in agent, and who let it in.
 type Authorization struct{ ID, Skill, Issuer string }
 
-// Finish takes what the owner came back with. It must be the one who started:
+// FinishConsent takes what the owner came back with. It must be the one who started:
 // a link that somebody else sends leads nowhere. The owner is told about which
 // skill it was even when it came to nothing.
-func (rt *Runtime) Finish(ctx context.Context, ownerID string, query url.Values) (Authorization, error) {
+func (rt *Supervisor) FinishConsent(ctx context.Context, ownerID string, query url.Values) (Authorization, error) {
 	c, err := rt.opt.Builtins.TakeSkillConsent(ctx, query.Get("state"), rt.opt.Now())
 	if err != nil {
 		return Authorization{}, err
@@ -82,8 +82,8 @@ func (rt *Runtime) Finish(ctx context.Context, ownerID string, query url.Values)
 	return done, nil
 }
 
-// Forget drops all tokens of a skill.
-func (rt *Runtime) Forget(ctx context.Context, ownerID, id, skillName string) error {
+// ForgetConsent drops all tokens of a skill.
+func (rt *Supervisor) ForgetConsent(ctx context.Context, ownerID, id, skillName string) error {
 	if _, err := rt.opt.Builtins.Get(ctx, ownerID, id); err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (rt *Runtime) Forget(ctx context.Context, ownerID, id, skillName string) er
 }
 
 // protected returns a transport for one skill of an owner's agent.
-func (rt *Runtime) protected(ctx context.Context, ownerID, id, skillName string) (*oauthclient.Transport, error) {
+func (rt *Supervisor) protected(ctx context.Context, ownerID, id, skillName string) (*oauthclient.Transport, error) {
 	row, err := rt.opt.Builtins.Get(ctx, ownerID, id)
 	if err != nil {
 		return nil, err

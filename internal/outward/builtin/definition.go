@@ -41,7 +41,7 @@ const (
 )
 
 // check says what is wrong with a definition, and completes it.
-func (rt *Runtime) check(ctx context.Context, d *Definition, secrets map[string]skill.Secrets) error {
+func (rt *Supervisor) check(ctx context.Context, d *Definition, secrets map[string]skill.Secrets) error {
 	switch {
 	case utf8.RuneCountInString(d.Prompt) > longestPrompt:
 		return beeos.Errorf(beeos.InvalidParam, "the system prompt is longer than %d characters; shorten it", longestPrompt)
@@ -73,7 +73,7 @@ func (rt *Runtime) check(ctx context.Context, d *Definition, secrets map[string]
 }
 
 // checkServer says what is wrong with a skill on this server.
-func (rt *Runtime) checkServer(s skill.Server, secrets skill.Secrets) error {
+func (rt *Supervisor) checkServer(s skill.Server, secrets skill.Secrets) error {
 	if s.URL == "" {
 		if secrets != (skill.Secrets{}) || !s.Auth.IsZero() {
 			return beeos.Errorf(beeos.InvalidParam, "skill %s is a local command, which needs no auth; leave that out", s.Name)
@@ -93,7 +93,7 @@ func (rt *Runtime) checkServer(s skill.Server, secrets skill.Secrets) error {
 }
 
 // checkModels says which model there is not, if the service tells.
-func (rt *Runtime) checkModels(ctx context.Context, d *Definition) error {
+func (rt *Supervisor) checkModels(ctx context.Context, d *Definition) error {
 	if len(d.Models) > mostModels {
 		return beeos.Errorf(beeos.InvalidParam, "an agent can offer %d models; leave some out", mostModels)
 	}
@@ -142,7 +142,7 @@ func (d *Definition) declared() beeos.Definition {
 }
 
 // allowed are the commands that a definition may name.
-func (rt *Runtime) allowed() map[string][]string {
+func (rt *Supervisor) allowed() map[string][]string {
 	all := maps.Clone(rt.opt.Commands)
 	if all == nil {
 		all = map[string][]string{}
@@ -172,7 +172,7 @@ func ReadDefinition(row builtins.Builtin) (d Definition, err error) {
 }
 
 // open reads a row.
-func (rt *Runtime) open(row builtins.Builtin, d *Definition) (s secret, err error) {
+func (rt *Supervisor) open(row builtins.Builtin, d *Definition) (s secret, err error) {
 	if *d, err = ReadDefinition(row); err != nil {
 		return s, err
 	}
@@ -186,7 +186,7 @@ func (rt *Runtime) open(row builtins.Builtin, d *Definition) (s secret, err erro
 }
 
 // close writes a row.
-func (rt *Runtime) close(row *builtins.Builtin, d Definition, s secret) error {
+func (rt *Supervisor) close(row *builtins.Builtin, d Definition, s secret) error {
 	text, err := json.Marshal(d)
 	if err != nil {
 		return fmt.Errorf("write the definition of agent %s: %w", row.Name, err)

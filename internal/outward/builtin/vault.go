@@ -17,7 +17,7 @@ import (
 // vault keeps what one skill of one agent was given, in the database, sealed
 // for exactly that place.
 type vault struct {
-	rt             *Runtime
+	rt             *Supervisor
 	id, skill, url string
 }
 
@@ -46,7 +46,7 @@ func (v vault) Put(ctx context.Context, s oauthclient.Session) error {
 func (v vault) place() string { return strings.Join([]string{"token", v.id, v.skill, v.url}, " ") }
 
 // transport is how the client of a skill reaches its server.
-func (rt *Runtime) transport(row builtins.Builtin, s skill.Server, secrets skill.Secrets) (*oauthclient.Transport, error) {
+func (rt *Supervisor) transport(row builtins.Builtin, s skill.Server, secrets skill.Secrets) (*oauthclient.Transport, error) {
 	c := oauthclient.Client{
 		Grant: s.Auth.Grant, ID: s.Auth.ClientID, Secret: secrets.ClientSecret, Issuer: s.Auth.Issuer, Scopes: s.Auth.Scopes,
 		Name: "BeeOS agent " + row.Name, Redirect: rt.opt.Console + Authorized, IDP: s.Auth.IDP, IDPClient: s.Auth.IDPClient,
@@ -78,7 +78,7 @@ func parseKey(skillName string, secrets skill.Secrets) (crypto.Signer, error) {
 
 // readable returns what the admin allowed under a name, for a reader if there
 // is one yet.
-func (rt *Runtime) readable(name, reader string) (Assertion, error) {
+func (rt *Supervisor) readable(name, reader string) (Assertion, error) {
 	a, ok := rt.opt.Assertions[name]
 	switch {
 	case !ok:
@@ -90,7 +90,7 @@ func (rt *Runtime) readable(name, reader string) (Assertion, error) {
 }
 
 // assertion reads an allowed file each time: whoever writes it renews it.
-func (rt *Runtime) assertion(name string) func(context.Context, string) (string, error) {
+func (rt *Supervisor) assertion(name string) func(context.Context, string) (string, error) {
 	return func(_ context.Context, reader string) (string, error) {
 		a, err := rt.readable(name, reader)
 		if err != nil {

@@ -52,7 +52,7 @@ type stack struct {
 	ahead  atomic.Int64 // how far the surface's clock is, in nanoseconds
 	users  *signin.People
 
-	builtins *builtin.Runtime
+	builtins *builtin.Supervisor
 	surface  *rest.Surface
 
 	user     string // owner of the agents

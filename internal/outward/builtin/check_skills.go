@@ -25,9 +25,9 @@ type SkillState struct {
 // longestDetail of what somebody else's program says about its trouble.
 const longestDetail = 300
 
-// Look asks the skill servers of an owner's built-in agent for their tools,
+// CheckSkills asks the skill servers of an owner's built-in agent for their tools,
 // for as long as ctx allows, and returns how each of them does.
-func (rt *Runtime) Look(ctx context.Context, ownerID, id string) ([]SkillState, error) {
+func (rt *Supervisor) CheckSkills(ctx context.Context, ownerID, id string) ([]SkillState, error) {
 	row, err := rt.opt.Builtins.Get(ctx, ownerID, id)
 	if err != nil {
 		return nil, err
@@ -42,7 +42,7 @@ func (rt *Runtime) Look(ctx context.Context, ownerID, id string) ([]SkillState, 
 	var group errgroup.Group
 	for i, s := range d.Servers {
 		group.Go(func() error {
-			states[i], offered[i] = rt.look(ctx, row, s, secret.Skills[s.Name])
+			states[i], offered[i] = rt.checkSkill(ctx, row, s, secret.Skills[s.Name])
 			return nil
 		})
 	}
@@ -57,8 +57,8 @@ func (rt *Runtime) Look(ctx context.Context, ownerID, id string) ([]SkillState, 
 	return states, nil
 }
 
-// look asks one server.
-func (rt *Runtime) look(ctx context.Context, row builtins.Builtin, s skill.Server, secrets skill.Secrets) (state SkillState, offered []skill.Tool) {
+// checkSkill asks one server.
+func (rt *Supervisor) checkSkill(ctx context.Context, row builtins.Builtin, s skill.Server, secrets skill.Secrets) (state SkillState, offered []skill.Tool) {
 	state.Server = s
 	c, done, err := rt.client(row, s, secrets)
 	if err == nil {
@@ -88,7 +88,7 @@ func (rt *Runtime) look(ctx context.Context, row builtins.Builtin, s skill.Serve
 
 // client returns the one that the running agent uses; while that does not run
 // here as it is defined now, one that done ends.
-func (rt *Runtime) client(row builtins.Builtin, s skill.Server, secrets skill.Secrets) (c *skill.Client, done func(), err error) {
+func (rt *Supervisor) client(row builtins.Builtin, s skill.Server, secrets skill.Secrets) (c *skill.Client, done func(), err error) {
 	rt.mu.Lock()
 	b := rt.running[row.ID]
 	rt.mu.Unlock()

@@ -4,11 +4,11 @@
 //
 // definition.go is what an owner says about one and how that is kept, servers.go
 // reads what a request says about skills, and deploy.go makes, changes and ends
-// agents. runtime.go runs those that are this node's (claim.go), each as a
+// agents. supervisor.go runs those that are this node's (claim.go), each as a
 // builtin (builtin.go).
 // An answer is package answer's business. What the owner does about skill
 // servers is in skills.go, such as accepting a changed tool, and for protected
-// ones in consent.go; look.go asks them how they do. vault.go keeps what those
+// ones in consent.go; check_skills.go asks them how they do. vault.go keeps what those
 // were given, sealed.
 package builtin
 
@@ -84,7 +84,7 @@ type Options struct {
 	// runs each. Alive says whether another one is there; nil = there is none.
 	Node  string
 	Alive func(ctx context.Context, node string) bool
-	// Tell passes news on to every node, this one included, whose runtime then
+	// Tell passes news on to every node, this one included, whose supervisor then
 	// should Hear them; nil = there is no other.
 	Tell func(News)
 
@@ -99,8 +99,8 @@ type News struct {
 	Skill string `json:"skill,omitempty"`
 }
 
-// Runtime runs built-in agents.
-type Runtime struct {
+// Supervisor runs built-in agents.
+type Supervisor struct {
 	opt    Options
 	sealer *seal.Sealer
 	wake   chan struct{}
@@ -113,8 +113,8 @@ type Runtime struct {
 	running map[string]*builtin // by id
 }
 
-// New returns a runtime that runs nothing yet.
-func New(ctx context.Context, opt Options) (*Runtime, error) {
+// New returns a supervisor that runs nothing yet.
+func New(ctx context.Context, opt Options) (*Supervisor, error) {
 	if opt.Now == nil {
 		opt.Now = time.Now
 	}
@@ -132,15 +132,15 @@ func New(ctx context.Context, opt Options) (*Runtime, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Runtime{
+	return &Supervisor{
 		opt: opt, sealer: sealer, wake: make(chan struct{}, 1), reading: make(chan struct{}, answer.MaxReading),
 		missed: map[string]time.Time{}, running: map[string]*builtin{},
 	}, nil
 }
 
 // Run runs the built-in agents that are this node's until ctx ends.
-func (rt *Runtime) Run(ctx context.Context) error {
-	defer rt.release(ctx)
+func (rt *Supervisor) Run(ctx context.Context) error {
+	defer rt.releaseAgents(ctx)
 	var group errgroup.Group // an agent that ends is not the end of the others
 	defer group.Wait()       //nolint:errcheck // they report to the log
 	timer, forget := time.NewTimer(lookEvery), time.NewTicker(forgetEvery)
@@ -169,7 +169,7 @@ func (rt *Runtime) Run(ctx context.Context) error {
 }
 
 // Hear takes news of any node's.
-func (rt *Runtime) Hear(n News) {
+func (rt *Supervisor) Hear(n News) {
 	if n.Skill != "" {
 		rt.refreshHere(n.ID, n.Skill)
 		return
@@ -181,7 +181,7 @@ func (rt *Runtime) Hear(n News) {
 }
 
 // tell says what has changed to every node.
-func (rt *Runtime) tell(n News) {
+func (rt *Supervisor) tell(n News) {
 	if rt.opt.Tell != nil {
 		rt.opt.Tell(n)
 		return
@@ -190,12 +190,12 @@ func (rt *Runtime) tell(n News) {
 }
 
 // reconcile starts what should run here and does not, and stops the rest.
-func (rt *Runtime) reconcile(ctx context.Context, group *errgroup.Group) error {
+func (rt *Supervisor) reconcile(ctx context.Context, group *errgroup.Group) error {
 	list, err := rt.opt.Builtins.List(ctx, "")
 	if err != nil {
 		return err
 	}
-	want, err := rt.mine(ctx, list)
+	want, err := rt.claimAgents(ctx, list)
 	if err != nil {
 		return err
 	}
@@ -234,7 +234,7 @@ func (rt *Runtime) reconcile(ctx context.Context, group *errgroup.Group) error {
 }
 
 // serve runs one agent until it is told to stop.
-func (rt *Runtime) serve(b *builtin) {
+func (rt *Supervisor) serve(b *builtin) {
 	defer b.stop()
 	err := b.agent.Run(b.ctx)
 	b.arrived() // it was to
