@@ -120,19 +120,6 @@ func (k *keyring) sign(kind string, c claims) (string, error) {
 	return text, nil
 }
 
-// Rotate makes a new signing key. Tokens of the old one stay good until they
-// expire by themselves.
-func (m *Minter) Rotate(ctx context.Context) error {
-	if _, err := Rotate(ctx, m.DB, m.Now()); err != nil {
-		return err
-	}
-	if err := m.keys.reload(ctx); err != nil {
-		return err
-	}
-	m.Tell("keys", keysChanged)
-	return nil
-}
-
 // Rotate makes a new signing key in a database and returns its id. The servers that use it learn
 // of it from the first token that one of them signs with it, or in half a
 // minute.
