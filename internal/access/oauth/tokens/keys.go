@@ -73,13 +73,6 @@ func (k *keyring) reload(ctx context.Context) error {
 	return err
 }
 
-// stale makes the next unknown key be looked for at once.
-func (k *keyring) stale() {
-	k.mu.Lock()
-	k.looked = time.Time{}
-	k.mu.Unlock()
-}
-
 // find returns a key that still verifies.
 func (k *keyring) find(ctx context.Context, id string) (grants.SigningKey, error) {
 	key, ok := k.set.Load().byID[id]
