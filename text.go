@@ -1,6 +1,8 @@
 package beeos
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"unicode"
@@ -30,8 +32,28 @@ func unseen(r rune) bool {
 	switch r {
 	case '\n', '\t', ' ':
 		return false
-	case '\u115F', '\u1160', '\u2800', '\u3164', '\uFFA0': // letters that are blank
+	case '\u2800': // a letter that is blank
 		return true
 	}
-	return !unicode.IsGraphic(r) || unicode.IsSpace(r) || unicode.Is(unicode.Variation_Selector, r)
+	return !unicode.IsGraphic(r) || unicode.IsSpace(r) || unicode.In(r, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point)
+}
+
+// Shorten cuts s after so many bytes, between two characters, and shows that it
+// did.
+func Shorten(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
+}
+
+// EncodeJSON is json.Marshal that leaves <, > and & as they are.
+func EncodeJSON(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }

@@ -60,7 +60,7 @@ type gate struct {
 
 // Gate is Approve with all that there is to say about the call.
 func (r *Reply) Gate(ctx context.Context, q Approval) error {
-	args, err := marshal(q.Arguments)
+	args, err := beeos.EncodeJSON(q.Arguments)
 	if err != nil {
 		return fmt.Errorf("approve %s: %w", q.Tool, err)
 	}

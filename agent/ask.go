@@ -29,7 +29,7 @@ func (e Elicitation) Accepted() bool { return e.Action == "accept" }
 // schema, and waits.
 func (r *Reply) Elicit(ctx context.Context, message string, schema json.RawMessage) (Elicitation, error) {
 	var e Elicitation
-	params, err := marshal(map[string]any{"message": message, "requestedSchema": schema})
+	params, err := beeos.EncodeJSON(map[string]any{"message": message, "requestedSchema": schema})
 	if err != nil {
 		return e, fmt.Errorf("elicit: %w", err)
 	}
@@ -46,7 +46,7 @@ func (r *Reply) Elicit(ctx context.Context, message string, schema json.RawMessa
 // Sample asks the caller's model. params and the result are those of MCP's
 // sampling/createMessage.
 func (r *Reply) Sample(ctx context.Context, params any) (json.RawMessage, error) {
-	raw, err := marshal(params)
+	raw, err := beeos.EncodeJSON(params)
 	if err != nil {
 		return nil, fmt.Errorf("sample: %w", err)
 	}
@@ -110,7 +110,7 @@ func (r *Reply) AuthRequired(ctx context.Context, text string, payload any) (Con
 func (r *Reply) pause(ctx context.Context, kind beeos.FrameType, text string, payload any) (Continued, error) {
 	f := beeos.Frame{Type: kind, MessageID: r.m.ID, RequestID: beeos.NewID(), Body: text}
 	if payload != nil {
-		raw, err := marshal(payload)
+		raw, err := beeos.EncodeJSON(payload)
 		if err != nil {
 			return Continued{}, fmt.Errorf("%s: %w", kind, err)
 		}

@@ -34,7 +34,7 @@ func (r *Reply) Attach(ctx context.Context, name, contentType string, content io
 
 // upload sends a file for the caller of a message.
 func (g *gateway) upload(ctx context.Context, message, name, contentType string, content io.Reader) (Attachment, error) {
-	body, err := marshal(map[string]string{"message_id": message, "filename": name, "content_type": contentType})
+	body, err := beeos.EncodeJSON(map[string]string{"message_id": message, "filename": name, "content_type": contentType})
 	if err != nil {
 		return Attachment{}, err
 	}

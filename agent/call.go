@@ -15,7 +15,7 @@ import (
 // once: when this message is given to another instance, the calls that it makes
 // in the same order get the answers of the first ones.
 func (r *Reply) Call(ctx context.Context, agent, message string) (string, error) {
-	params, err := marshal(map[string]string{"agent": agent, "message": message})
+	params, err := beeos.EncodeJSON(map[string]string{"agent": agent, "message": message})
 	if err != nil {
 		return "", fmt.Errorf("call %s: %w", agent, err)
 	}

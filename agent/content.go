@@ -64,7 +64,7 @@ func (r *Reply) ResourceLink(uri, name, mimeType string) {
 
 // Structured adds a value that fits the tool's OutputSchema.
 func (r *Reply) Structured(v any) error {
-	raw, err := marshal(v)
+	raw, err := beeos.EncodeJSON(v)
 	if err != nil {
 		return fmt.Errorf("structured content: %w", err)
 	}
@@ -75,7 +75,7 @@ func (r *Reply) Structured(v any) error {
 // Part adds a part of any type; v must encode as a JSON object with a type.
 // Watching callers see it at once.
 func (r *Reply) Part(v any) error {
-	raw, err := marshal(v)
+	raw, err := beeos.EncodeJSON(v)
 	if err != nil {
 		return fmt.Errorf("part: %w", err)
 	}
@@ -116,7 +116,7 @@ func (r *Reply) Meta(v any) error { return r.carry("_meta", v) }
 func (r *Reply) Remember(v any) error { return r.carry("memory", v) }
 
 func (r *Reply) carry(name string, v any) error {
-	raw, err := marshal(v)
+	raw, err := beeos.EncodeJSON(v)
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
@@ -130,7 +130,7 @@ func (r *Reply) carry(name string, v any) error {
 }
 
 func (r *Reply) add(p part) {
-	raw, err := marshal(p)
+	raw, err := beeos.EncodeJSON(p)
 	if err == nil { // a part holds strings, bytes and JSON that was checked
 		r.keep(raw)
 	}

@@ -68,7 +68,7 @@ func (g *gateway) ready(ctx context.Context, def beeos.Definition) error {
 
 // sync declares the agent as def.
 func (g *gateway) sync(ctx context.Context, def beeos.Definition) error {
-	body, err := marshal(map[string]any{"agents": []beeos.Definition{def}})
+	body, err := beeos.EncodeJSON(map[string]any{"agents": []beeos.Definition{def}})
 	if err != nil {
 		return &refusal{fmt.Errorf("declare the agent: %w", err)}
 	}
@@ -92,7 +92,7 @@ func (g *gateway) join(ctx context.Context, name string) error {
 		}
 		return &refusal{err}
 	}
-	body, err := marshal(map[string]string{
+	body, err := beeos.EncodeJSON(map[string]string{
 		"token":      cred.token,
 		"name":       name,
 		"public_key": base64.StdEncoding.EncodeToString(g.id.public()),

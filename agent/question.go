@@ -72,7 +72,7 @@ func rawParams(v any) (json.RawMessage, error) {
 	if v == nil {
 		return nil, nil
 	}
-	return marshal(v)
+	return beeos.EncodeJSON(v)
 }
 
 // NeedInput ends the answer: the caller is to ask again and bring the answers

@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -92,9 +91,9 @@ func (r *Reply) Progress(done, total float64, message string) error {
 // Log sends a log record to a watching caller. data is anything that JSON can
 // carry.
 func (r *Reply) Log(level slog.Level, logger string, data any) {
-	raw, err := marshal(data)
+	raw, err := beeos.EncodeJSON(data)
 	if err != nil {
-		raw, _ = marshal(fmt.Sprint(data))
+		raw, _ = beeos.EncodeJSON(fmt.Sprint(data))
 	}
 	_ = r.stream(beeos.Frame{Type: beeos.FrameLog, Level: levelName(level), Logger: logger, Data: raw})
 }
@@ -197,7 +196,7 @@ func (r *Reply) end(f beeos.Frame) error {
 		f.Parts = array(r.parts)
 	}
 	if len(r.payload) > 0 {
-		f.Payload, _ = marshal(r.payload) // each value is JSON already
+		f.Payload, _ = beeos.EncodeJSON(r.payload) // each value is JSON already
 	}
 	final := encode(f)
 	if len(final) > maxReply {
@@ -242,19 +241,8 @@ func (r *Reply) ended() bool {
 // encode returns f as one line. It cannot fail: raw JSON was checked when the
 // author handed it over.
 func encode(f beeos.Frame) []byte {
-	b, _ := marshal(f)
+	b, _ := beeos.EncodeJSON(f)
 	return b
-}
-
-// marshal is json.Marshal that leaves <, > and & as they are.
-func marshal(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
 // array joins raw values into a JSON array.

@@ -81,8 +81,8 @@ type parts struct {
 	people    *signin.People
 	oidc      *signin.OIDC // nil = no outside provider
 	oauth     *oauth.Server
-	runtime   *builtin.Runtime // nil = built-in agents run elsewhere
-	peers     *a2a.Gateway     // nil = A2A runs elsewhere
+	runtime   *builtin.Supervisor // nil = built-in agents run elsewhere
+	peers     *a2a.Gateway        // nil = A2A runs elsewhere
 	server    *httpd.Server
 	info      Info
 	demo      chan error                    // the demo agent's end

@@ -15,6 +15,7 @@ import (
 	"github.com/beeos/beeos/internal/access/act"
 	"github.com/beeos/beeos/internal/engine/bus"
 	"github.com/beeos/beeos/internal/outward/builtin"
+	"github.com/beeos/beeos/internal/outward/builtin/answer"
 	"github.com/beeos/beeos/internal/outward/llm"
 	"github.com/beeos/beeos/internal/outward/skill"
 	"github.com/beeos/beeos/internal/wire/outbound"
@@ -32,10 +33,10 @@ func (p *parts) openRuntime(ctx context.Context) error {
 		return nil
 	}
 	opt := builtin.Options{
-		DB: p.db, Gateway: p.info.Agents, Folder: filepath.Join(p.cfg.Data, "builtin"), Log: p.log,
+		Agents: p.db.Agents, Builtins: p.db.Builtins, Cluster: p.db.Cluster, Gateway: p.info.Agents, Folder: filepath.Join(p.cfg.Data, "builtin"), Log: p.log,
 		HTTP: outbound.Transport(outbound.Options{AllowPrivate: p.cfg.AllowPrivate}), Plain: p.cfg.AllowPrivate, Console: p.info.Web,
 	}
-	opt.Approve = func(ctx context.Context, r *agent.Reply, a builtin.Approval) error {
+	opt.Approve = func(ctx context.Context, r *agent.Reply, a answer.Approval) error {
 		return r.Gate(ctx, agent.Approval{Key: a.Key, Skill: a.Skill, Tool: a.Tool, Arguments: a.Arguments, Auto: a.Auto})
 	}
 	if err := readAllowed(p.cfg.Data, &opt); err != nil {

@@ -115,7 +115,7 @@ func makeClerk(ctx context.Context, db *store.Store, user, url string) error {
 		return err
 	}
 	defer os.RemoveAll(folder)
-	rt, err := builtin.New(ctx, builtin.Options{DB: db, Folder: folder, Plain: true})
+	rt, err := builtin.New(ctx, builtin.Options{Agents: db.Agents, Builtins: db.Builtins, Cluster: db.Cluster, Folder: folder, Plain: true})
 	if err != nil {
 		return err
 	}

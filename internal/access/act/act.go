@@ -30,7 +30,7 @@ type Options struct {
 	Hooks    *webhook.Hooks
 	People   *signin.People
 	OAuth    *oauth.Server
-	Builtins *builtin.Runtime // nil: another process runs built-in agents
+	Builtins *builtin.Supervisor // nil: another process runs built-in agents
 	Log      *slog.Logger
 	Now      func() time.Time // nil = time.Now
 }

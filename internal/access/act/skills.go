@@ -40,7 +40,7 @@ func (a *Acts) AuthorizeSkill(ctx context.Context, c beeos.Caller, query url.Val
 	if err := a.canRun(c); err != nil {
 		return "", err
 	}
-	done, err := a.Builtins.Finish(ctx, c.UserID, query)
+	done, err := a.Builtins.FinishConsent(ctx, c.UserID, query)
 	if err != nil {
 		return done.ID, err
 	}
@@ -54,7 +54,7 @@ func (a *Acts) AuthorizeSkill(ctx context.Context, c beeos.Caller, query url.Val
 // ForgetSkill drops all tokens of a skill.
 func (a *Acts) ForgetSkill(ctx context.Context, c beeos.Caller, id, name string) error {
 	return a.onBuiltin(ctx, c, id, SkillForget, map[string]string{"skill": name}, func(owner string) error {
-		return a.Builtins.Forget(ctx, owner, id, name)
+		return a.Builtins.ForgetConsent(ctx, owner, id, name)
 	})
 }
 
@@ -63,7 +63,7 @@ func (a *Acts) ForgetSkill(ctx context.Context, c beeos.Caller, id, name string)
 func (a *Acts) AcceptTool(ctx context.Context, c beeos.Caller, id, name, hash string) error {
 	detail := map[string]string{"skill": name, "hash": hash}
 	return a.onBuiltin(ctx, c, id, SkillAccept, detail, func(owner string) error {
-		held, err := a.Builtins.Held(ctx, owner, id)
+		held, err := a.Builtins.ListHeldTools(ctx, owner, id)
 		if err != nil {
 			return err
 		}
@@ -72,6 +72,6 @@ func (a *Acts) AcceptTool(ctx context.Context, c beeos.Caller, id, name, hash st
 				detail["tool"] = h.Name
 			}
 		}
-		return a.Builtins.Accept(ctx, owner, id, name, detail["tool"], hash)
+		return a.Builtins.AcceptTool(ctx, owner, id, name, detail["tool"], hash)
 	})
 }

@@ -3,7 +3,6 @@ package approval
 import (
 	"context"
 	"crypto/hmac"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
 	"net/url"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/store/approvals"
+	"github.com/beeos/beeos/internal/wire/seal"
 )
 
 // A link lets whoever holds it decide one approval; messages carry it to people
@@ -80,11 +80,7 @@ func (s *Approvals) ByLink(ctx context.Context, token string) (Decider, approval
 }
 
 func (s *Approvals) signLink(ctx context.Context, text string) ([]byte, error) {
-	key, err := s.DB.Cluster.Secret(ctx, linkSecret, func() []byte {
-		b := make([]byte, 32)
-		rand.Read(b) //nolint:errcheck // crypto/rand never fails since Go 1.24
-		return b
-	})
+	key, err := s.DB.Cluster.Secret(ctx, linkSecret, seal.NewKey)
 	if err != nil {
 		return nil, err
 	}

@@ -5,10 +5,11 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"strings"
 
 	"github.com/beeos/beeos"
 )
+
+const longestReason = 200 // bytes
 
 // reason is an error of an attempt in words that tell nothing about our
 // network.
@@ -23,18 +24,10 @@ func reason(err error) string {
 		return "the host name cannot be found"
 	}
 	if op, ok := errors.AsType[*net.OpError](err); ok {
-		return "the connection failed: " + shorten(op.Err.Error())
+		return "the connection failed: " + beeos.Shorten(op.Err.Error(), longestReason)
 	}
 	if ue, ok := errors.AsType[*url.Error](err); ok {
 		err = ue.Err
 	}
-	return shorten(err.Error())
-}
-
-func shorten(s string) string {
-	const most = 200
-	if len(s) > most {
-		return strings.ToValidUTF8(s[:most], "") + "…"
-	}
-	return s
+	return beeos.Shorten(err.Error(), longestReason)
 }

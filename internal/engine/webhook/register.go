@@ -47,13 +47,13 @@ func (h *Hooks) Register(ctx context.Context, r Registration) (webhooks.Webhook,
 	next := credentials{Token: r.Token, Secret: r.Secret, Scheme: r.Scheme, Note: r.Note, Name: r.Name}
 	kept, err := h.opt.Webhooks.Put(ctx, w, maxPerTask, func(old *webhooks.Webhook) ([]byte, error) {
 		if old == nil {
-			return h.seal.close(w.ID, next)
+			return h.seal(w.ID, next)
 		}
-		c, err := h.seal.open(old.ID, old.Sealed)
+		c, err := h.unseal(old.ID, old.Sealed)
 		if err != nil {
 			return nil, err
 		}
-		return h.seal.close(old.ID, c.replace(next, now))
+		return h.seal(old.ID, c.replace(next, now))
 	})
 	if err == nil {
 		h.notice(r.Turn, true)
@@ -111,7 +111,7 @@ func (h *Hooks) Describe(ctx context.Context, turn, format string) ([]Described,
 	}
 	all := make([]Described, len(hooks))
 	for i, w := range hooks {
-		c, err := h.seal.open(w.ID, w.Sealed)
+		c, err := h.unseal(w.ID, w.Sealed)
 		if err != nil {
 			return nil, err
 		}

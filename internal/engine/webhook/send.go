@@ -73,7 +73,7 @@ func (h *Hooks) post(ctx context.Context, d webhooks.Delivery, w webhooks.Webhoo
 }
 
 func (h *Hooks) request(ctx context.Context, d webhooks.Delivery, w webhooks.Webhook) (*http.Request, error) {
-	c, err := h.seal.open(w.ID, w.Sealed)
+	c, err := h.unseal(w.ID, w.Sealed)
 	if err != nil {
 		return nil, err
 	}

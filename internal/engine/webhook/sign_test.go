@@ -54,10 +54,10 @@ func TestT63SecretsStayHere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c, err := r.hooks.seal.open(w.ID, kept.Sealed); err != nil || c.Token != token || c.Secret != second || c.Previous != secret {
+	if c, err := r.hooks.unseal(w.ID, kept.Sealed); err != nil || c.Token != token || c.Secret != second || c.Previous != secret {
 		t.Errorf("%+v, %v", c, err)
 	}
-	if _, err := r.hooks.seal.open("wh_other", kept.Sealed); err == nil {
+	if _, err := r.hooks.unseal("wh_other", kept.Sealed); err == nil {
 		t.Error("another webhook's credentials can be opened")
 	}
 	if !strings.Contains(r.log.String(), "given up") {

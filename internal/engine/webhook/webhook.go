@@ -5,14 +5,13 @@
 // Nothing of this is on the path of a call.
 //
 // What is sent is signed (sign.go) with a secret that is kept encrypted
-// (seal.go), and only ever goes to addresses of the public Internet, unless the
+// (credentials.go), and only ever goes to addresses of the public Internet, unless the
 // configuration says otherwise. format.go is the form of the REST surface;
 // others bring their own.
 package webhook
 
 import (
 	"context"
-	"crypto/rand"
 	"fmt"
 	"log/slog"
 	"net"
@@ -25,6 +24,7 @@ import (
 	"github.com/beeos/beeos/internal/store/cluster"
 	"github.com/beeos/beeos/internal/store/webhooks"
 	"github.com/beeos/beeos/internal/wire/outbound"
+	"github.com/beeos/beeos/internal/wire/seal"
 )
 
 const (
@@ -61,7 +61,7 @@ type Options struct {
 // also send.
 type Hooks struct {
 	opt     Options
-	seal    *sealer
+	sealer  *seal.Sealer
 	reach   outbound.Options
 	client  *http.Client
 	formats map[string]Format
@@ -82,20 +82,16 @@ func New(ctx context.Context, opt Options) (*Hooks, error) {
 	if opt.Every <= 0 {
 		opt.Every = time.Second
 	}
-	key, err := opt.Cluster.Secret(ctx, "webhook credentials", func() []byte {
-		key := make([]byte, 32)
-		rand.Read(key) //nolint:errcheck // it never fails
-		return key
-	})
+	key, err := opt.Cluster.Secret(ctx, "webhook credentials", seal.NewKey)
 	if err != nil {
 		return nil, err
 	}
-	sealer, err := newSealer(key)
+	sealer, err := seal.New(key)
 	if err != nil {
 		return nil, fmt.Errorf("webhook credentials: %w", err)
 	}
 	h := &Hooks{
-		opt: opt, seal: sealer, formats: map[string]Format{OpenAPI: openAPI},
+		opt: opt, sealer: sealer, formats: map[string]Format{OpenAPI: openAPI},
 		reach: outbound.Options{
 			AllowPrivate: opt.AllowPrivate, Ports: []uint16{80, 443, 8080, 8443}, Resolver: opt.Resolver,
 			Timeout: attemptWithin, MaxBody: maxAnswer,

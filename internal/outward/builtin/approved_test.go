@@ -9,13 +9,14 @@ import (
 	"github.com/beeos/beeos/agent"
 	"github.com/beeos/beeos/client"
 	"github.com/beeos/beeos/internal/outward/builtin"
+	"github.com/beeos/beeos/internal/outward/builtin/answer"
 	"github.com/beeos/beeos/internal/outward/llm"
 	"github.com/beeos/beeos/internal/outward/skill"
 	"github.com/beeos/beeos/test/issuer"
 )
 
 // gate is how the server asks owners.
-func gate(ctx context.Context, r *agent.Reply, a builtin.Approval) error {
+func gate(ctx context.Context, r *agent.Reply, a answer.Approval) error {
 	return r.Gate(ctx, agent.Approval{Key: a.Key, Skill: a.Skill, Tool: a.Tool, Arguments: a.Arguments, Auto: a.Auto})
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/agent"
+	"github.com/beeos/beeos/internal/outward/builtin/answer"
 	"github.com/beeos/beeos/internal/outward/oauthclient"
 	"github.com/beeos/beeos/internal/outward/skill"
 	"github.com/beeos/beeos/internal/store/builtins"
@@ -14,7 +15,7 @@ import (
 
 // builtin is one agent that runs.
 type builtin struct {
-	rt     *Runtime
+	rt     *Supervisor
 	row    builtins.Builtin
 	def    Definition
 	agent  *agent.Agent
@@ -28,13 +29,12 @@ type builtin struct {
 
 // connected is a skill with its client.
 type connected struct {
-	skill.Server
-	*skill.Client
+	answer.Skill
 	transport *oauthclient.Transport // nil = a server on this machine
 }
 
 // prepare makes an agent of a definition. Nothing is connected yet.
-func (rt *Runtime) prepare(ctx context.Context, row builtins.Builtin) (*builtin, error) {
+func (rt *Supervisor) prepare(ctx context.Context, row builtins.Builtin) (*builtin, error) {
 	b := &builtin{rt: rt, row: row}
 	secret, err := rt.open(row, &b.def)
 	if err != nil {
@@ -51,12 +51,19 @@ func (rt *Runtime) prepare(ctx context.Context, row builtins.Builtin) (*builtin,
 		}
 		b.skills = append(b.skills, c)
 	}
+	talker := &answer.Agent{
+		ID: row.ID, Prompt: b.def.Prompt, Model: b.def.Model, Models: b.def.Models, Limits: b.def.Limits,
+		LLM: rt.opt.Model, Reading: rt.reading, Steps: rt.opt.Builtins, Approve: rt.opt.Approve, Log: rt.opt.Log, Now: rt.opt.Now,
+	}
+	for _, s := range b.skills {
+		talker.Skills = append(talker.Skills, s.Skill)
+	}
 	b.agent, err = agent.New(agent.Options{
 		Redelivery: beeos.RedeliverAlways, // the journal sees to it that nothing is done twice
 		Name:       row.Name, DisplayName: b.def.DisplayName, Description: b.def.Description, Model: b.def.Model, Capabilities: b.def.capabilities(),
 		Timeout: b.def.Limits.Wall + lastWord, Gateway: rt.opt.Gateway, Identity: file, Log: rt.opt.Log,
 		Connected: func(string) { b.arrived() },
-	}, b.answer)
+	}, talker.Answer)
 	if err != nil {
 		return nil, err
 	}
@@ -66,11 +73,11 @@ func (rt *Runtime) prepare(ctx context.Context, row builtins.Builtin) (*builtin,
 
 // connect returns one skill of a built-in agent, with a client that has not
 // connected yet.
-func (rt *Runtime) connect(row builtins.Builtin, s skill.Server, secrets skill.Secrets) (*connected, error) {
-	c := &connected{Server: s}
+func (rt *Supervisor) connect(row builtins.Builtin, s skill.Server, secrets skill.Secrets) (*connected, error) {
+	c := &connected{Skill: answer.Skill{Server: s}}
 	opt := skill.Options{
 		Server: s, Command: rt.opt.Commands[s.Command], Local: rt.opt.Local[s.Command],
-		DB: rt.opt.DB, BuiltinID: row.ID, Log: rt.opt.Log.With("agent", row.Name), Now: rt.opt.Now,
+		Builtins: rt.opt.Builtins, BuiltinID: row.ID, Log: rt.opt.Log.With("agent", row.Name), Now: rt.opt.Now,
 	}
 	if s.URL != "" {
 		var err error

@@ -14,9 +14,9 @@ const missedFor = time.Second
 // releaseWithin is how long a node that leaves may take to say so.
 const releaseWithin = 5 * time.Second
 
-// mine returns the agents that this node should run: those that are its own,
+// claimAgents returns the agents that this node should run: those that are its own,
 // and those that nobody runs and that it got hold of.
-func (rt *Runtime) mine(ctx context.Context, list []builtins.Builtin) (map[string]builtins.Builtin, error) {
+func (rt *Supervisor) claimAgents(ctx context.Context, list []builtins.Builtin) (map[string]builtins.Builtin, error) {
 	gone := map[string]bool{} // by node, as it was found in this look
 	want := map[string]builtins.Builtin{}
 	for _, row := range list {
@@ -26,13 +26,13 @@ func (rt *Runtime) mine(ctx context.Context, list []builtins.Builtin) (map[strin
 		if row.Node != rt.opt.Node {
 			left, known := gone[row.Node]
 			if !known {
-				left = rt.gone(ctx, row.Node)
+				left = rt.nodeIsGone(ctx, row.Node)
 				gone[row.Node] = left
 			}
 			if !left {
 				continue
 			}
-			ok, err := rt.opt.DB.Builtins.Claim(ctx, row.ID, row.Node, rt.opt.Node)
+			ok, err := rt.opt.Builtins.Claim(ctx, row.ID, row.Node, rt.opt.Node)
 			if err != nil {
 				return nil, err
 			}
@@ -51,8 +51,8 @@ func (rt *Runtime) mine(ctx context.Context, list []builtins.Builtin) (map[strin
 	return want, nil
 }
 
-// gone reports whether a node runs nothing any more.
-func (rt *Runtime) gone(ctx context.Context, node string) bool {
+// nodeIsGone reports whether a node runs nothing any more.
+func (rt *Supervisor) nodeIsGone(ctx context.Context, node string) bool {
 	if node == "" || rt.opt.Alive == nil {
 		return true
 	}
@@ -69,11 +69,11 @@ func (rt *Runtime) gone(ctx context.Context, node string) bool {
 	return now.Sub(since) >= missedFor
 }
 
-// release lets the other nodes have what this one ran.
-func (rt *Runtime) release(ctx context.Context) {
+// releaseAgents lets the other nodes have what this one ran.
+func (rt *Supervisor) releaseAgents(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseWithin)
 	defer cancel()
-	list, err := rt.opt.DB.Builtins.List(ctx, "")
+	list, err := rt.opt.Builtins.List(ctx, "")
 	if err != nil {
 		rt.opt.Log.Warn("the built-in agents of this node start elsewhere a little later", "err", err)
 		return
@@ -83,7 +83,7 @@ func (rt *Runtime) release(ctx context.Context) {
 		if row.Node != rt.opt.Node {
 			continue
 		}
-		ok, err := rt.opt.DB.Builtins.Claim(ctx, row.ID, rt.opt.Node, "")
+		ok, err := rt.opt.Builtins.Claim(ctx, row.ID, rt.opt.Node, "")
 		if err != nil {
 			rt.opt.Log.Warn("the built-in agents of this node start elsewhere a little later", "err", err)
 			return

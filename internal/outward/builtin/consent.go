@@ -2,7 +2,6 @@ package builtin
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/url"
 	"slices"
@@ -25,7 +24,7 @@ const (
 const consentWithin = 10 * time.Minute
 
 // ClientDocument is what Document serves: who asks people for consent.
-func (rt *Runtime) ClientDocument() any {
+func (rt *Supervisor) ClientDocument() any {
 	return map[string]any{
 		"client_id": rt.opt.Console + Document, "client_name": "BeeOS", "client_uri": rt.opt.Console,
 		"redirect_uris": []string{rt.opt.Console + Authorized}, "application_type": "web", "token_endpoint_auth_method": "none",
@@ -33,9 +32,9 @@ func (rt *Runtime) ClientDocument() any {
 	}
 }
 
-// Start returns where the owner of a built-in agent can let one of its skills
-// in. What they come back with is for Finish.
-func (rt *Runtime) Start(ctx context.Context, ownerID, id, skillName string) (string, error) {
+// StartConsent returns where the owner of a built-in agent can let one of its skills
+// in. What they come back with is for FinishConsent.
+func (rt *Supervisor) StartConsent(ctx context.Context, ownerID, id, skillName string) (string, error) {
 	t, err := rt.protected(ctx, ownerID, id, skillName)
 	if err != nil {
 		return "", err
@@ -44,12 +43,11 @@ func (rt *Runtime) Start(ctx context.Context, ownerID, id, skillName string) (st
 	if err != nil {
 		return "", err
 	}
-	text, err := json.Marshal(p)
-	if err != nil {
-		return "", fmt.Errorf("keep the consent: %w", err)
+	c := builtins.SkillConsent{BuiltinID: id, Skill: skillName}
+	if c.Sealed, err = rt.sealer.SealJSON(p, "consent "+id+" "+skillName); err != nil {
+		return "", err
 	}
-	c := builtins.SkillConsent{BuiltinID: id, Skill: skillName, Sealed: rt.seal.close(text, "consent "+id+" "+skillName)}
-	if err := rt.opt.DB.Builtins.PutSkillConsent(ctx, p.State, c, rt.opt.Now().Add(consentWithin)); err != nil {
+	if err := rt.opt.Builtins.PutSkillConsent(ctx, p.State, c, rt.opt.Now().Add(consentWithin)); err != nil {
 		return "", err
 	}
 	return p.URL, nil
@@ -59,11 +57,11 @@ func (rt *Runtime) Start(ctx context.Context, ownerID, id, skillName string) (st
 // for which skill of which built-in agent, and who let it in.
 type Authorization struct{ ID, Skill, Issuer string }
 
-// Finish takes what the owner came back with. It must be the one who started:
+// FinishConsent takes what the owner came back with. It must be the one who started:
 // a link that somebody else sends leads nowhere. The owner is told about which
 // skill it was even when it came to nothing.
-func (rt *Runtime) Finish(ctx context.Context, ownerID string, query url.Values) (Authorization, error) {
-	c, err := rt.opt.DB.Builtins.TakeSkillConsent(ctx, query.Get("state"), rt.opt.Now())
+func (rt *Supervisor) FinishConsent(ctx context.Context, ownerID string, query url.Values) (Authorization, error) {
+	c, err := rt.opt.Builtins.TakeSkillConsent(ctx, query.Get("state"), rt.opt.Now())
 	if err != nil {
 		return Authorization{}, err
 	}
@@ -72,12 +70,8 @@ func (rt *Runtime) Finish(ctx context.Context, ownerID string, query url.Values)
 		return Authorization{}, err
 	}
 	done := Authorization{ID: c.BuiltinID, Skill: c.Skill}
-	text, err := rt.seal.open(c.Sealed, "consent "+c.BuiltinID+" "+c.Skill)
-	if err != nil {
-		return done, fmt.Errorf("read the consent: %w", err)
-	}
 	var p oauthclient.Pending
-	if err := json.Unmarshal(text, &p); err != nil {
+	if err := rt.sealer.OpenJSON(c.Sealed, "consent "+c.BuiltinID+" "+c.Skill, &p); err != nil {
 		return done, fmt.Errorf("read the consent: %w", err)
 	}
 	if err := t.Finish(ctx, p, query); err != nil {
@@ -88,12 +82,12 @@ func (rt *Runtime) Finish(ctx context.Context, ownerID string, query url.Values)
 	return done, nil
 }
 
-// Forget drops all tokens of a skill.
-func (rt *Runtime) Forget(ctx context.Context, ownerID, id, skillName string) error {
-	if _, err := rt.opt.DB.Builtins.Get(ctx, ownerID, id); err != nil {
+// ForgetConsent drops all tokens of a skill.
+func (rt *Supervisor) ForgetConsent(ctx context.Context, ownerID, id, skillName string) error {
+	if _, err := rt.opt.Builtins.Get(ctx, ownerID, id); err != nil {
 		return err
 	}
-	if err := rt.opt.DB.Builtins.ForgetSkillTokens(ctx, id, skillName); err != nil {
+	if err := rt.opt.Builtins.ForgetSkillTokens(ctx, id, skillName); err != nil {
 		return err
 	}
 	rt.refresh(id, skillName)
@@ -101,8 +95,8 @@ func (rt *Runtime) Forget(ctx context.Context, ownerID, id, skillName string) er
 }
 
 // protected returns a transport for one skill of an owner's agent.
-func (rt *Runtime) protected(ctx context.Context, ownerID, id, skillName string) (*oauthclient.Transport, error) {
-	row, err := rt.opt.DB.Builtins.Get(ctx, ownerID, id)
+func (rt *Supervisor) protected(ctx context.Context, ownerID, id, skillName string) (*oauthclient.Transport, error) {
+	row, err := rt.opt.Builtins.Get(ctx, ownerID, id)
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/outward/builtin/answer"
 	"github.com/beeos/beeos/internal/outward/llm"
 	"github.com/beeos/beeos/internal/outward/skill"
 	"github.com/beeos/beeos/internal/store/builtins"
@@ -27,7 +28,7 @@ type Definition struct {
 	Models      []string       `json:"models,omitempty"` // that callers may choose for a conversation
 	Prompt      string         `json:"prompt,omitempty"`
 	Servers     []skill.Server `json:"servers,omitempty"`
-	Limits      Limits         `json:"limits,omitzero"`
+	Limits      answer.Limits  `json:"limits,omitzero"`
 }
 
 const (
@@ -40,7 +41,7 @@ const (
 )
 
 // check says what is wrong with a definition, and completes it.
-func (rt *Runtime) check(ctx context.Context, d *Definition, secrets map[string]skill.Secrets) error {
+func (rt *Supervisor) check(ctx context.Context, d *Definition, secrets map[string]skill.Secrets) error {
 	switch {
 	case utf8.RuneCountInString(d.Prompt) > longestPrompt:
 		return beeos.Errorf(beeos.InvalidParam, "the system prompt is longer than %d characters; shorten it", longestPrompt)
@@ -68,11 +69,11 @@ func (rt *Runtime) check(ctx context.Context, d *Definition, secrets map[string]
 			return err
 		}
 	}
-	return d.Limits.check()
+	return d.Limits.Check()
 }
 
 // checkServer says what is wrong with a skill on this server.
-func (rt *Runtime) checkServer(s skill.Server, secrets skill.Secrets) error {
+func (rt *Supervisor) checkServer(s skill.Server, secrets skill.Secrets) error {
 	if s.URL == "" {
 		if secrets != (skill.Secrets{}) || !s.Auth.IsZero() {
 			return beeos.Errorf(beeos.InvalidParam, "skill %s is a local command, which needs no auth; leave that out", s.Name)
@@ -92,7 +93,7 @@ func (rt *Runtime) checkServer(s skill.Server, secrets skill.Secrets) error {
 }
 
 // checkModels says which model there is not, if the service tells.
-func (rt *Runtime) checkModels(ctx context.Context, d *Definition) error {
+func (rt *Supervisor) checkModels(ctx context.Context, d *Definition) error {
 	if len(d.Models) > mostModels {
 		return beeos.Errorf(beeos.InvalidParam, "an agent can offer %d models; leave some out", mostModels)
 	}
@@ -141,7 +142,7 @@ func (d *Definition) declared() beeos.Definition {
 }
 
 // allowed are the commands that a definition may name.
-func (rt *Runtime) allowed() map[string][]string {
+func (rt *Supervisor) allowed() map[string][]string {
 	all := maps.Clone(rt.opt.Commands)
 	if all == nil {
 		all = map[string][]string{}
@@ -166,35 +167,31 @@ func ReadDefinition(row builtins.Builtin) (d Definition, err error) {
 		return d, fmt.Errorf("read the definition of agent %s: %w", row.Name, err)
 	}
 	d.Name = row.Name
-	d.Limits.fill()
+	d.Limits.Fill()
 	return d, nil
 }
 
 // open reads a row.
-func (rt *Runtime) open(row builtins.Builtin, d *Definition) (s secret, err error) {
+func (rt *Supervisor) open(row builtins.Builtin, d *Definition) (s secret, err error) {
 	if *d, err = ReadDefinition(row); err != nil {
 		return s, err
 	}
-	text, err := rt.seal.open(row.Sealed, row.ID)
-	if err != nil {
+	if err := rt.sealer.OpenJSON(row.Sealed, row.ID, &s); err != nil {
 		return s, fmt.Errorf("read the secrets of agent %s: %w", row.Name, err)
 	}
-	if err := json.Unmarshal(text, &s); err != nil || len(s.Seed) != ed25519.SeedSize {
+	if len(s.Seed) != ed25519.SeedSize {
 		return s, fmt.Errorf("the secrets of agent %s are not what was sealed", row.Name)
 	}
 	return s, nil
 }
 
 // close writes a row.
-func (rt *Runtime) close(row *builtins.Builtin, d Definition, s secret) error {
+func (rt *Supervisor) close(row *builtins.Builtin, d Definition, s secret) error {
 	text, err := json.Marshal(d)
 	if err != nil {
 		return fmt.Errorf("write the definition of agent %s: %w", row.Name, err)
 	}
-	hidden, err := json.Marshal(s)
-	if err != nil {
-		return fmt.Errorf("write the secrets of agent %s: %w", row.Name, err)
-	}
-	row.Definition, row.Sealed = string(text), rt.seal.close(hidden, row.ID)
-	return nil
+	row.Definition = string(text)
+	row.Sealed, err = rt.sealer.SealJSON(s, row.ID)
+	return err
 }

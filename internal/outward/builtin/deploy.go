@@ -27,8 +27,8 @@ const (
 
 // Deploy makes the owner's built-in agent of that name what d says: a new one,
 // or the one that there is. It says what has to be done, and unless dry does it.
-func (rt *Runtime) Deploy(ctx context.Context, ownerID string, d Definition, secrets map[string]skill.Secrets, dry bool) (builtins.Builtin, Outcome, error) {
-	row, err := rt.opt.DB.Builtins.GetByName(ctx, ownerID, d.Name)
+func (rt *Supervisor) Deploy(ctx context.Context, ownerID string, d Definition, secrets map[string]skill.Secrets, dry bool) (builtins.Builtin, Outcome, error) {
+	row, err := rt.opt.Builtins.GetByName(ctx, ownerID, d.Name)
 	switch {
 	case beeos.CodeOf(err) == beeos.NotFound && dry:
 		return row, Created, rt.checkNew(ctx, ownerID, &d, secrets)
@@ -52,13 +52,13 @@ func (rt *Runtime) Deploy(ctx context.Context, ownerID string, d Definition, sec
 	if err := rt.Change(ctx, ownerID, row.ID, d, secrets); err != nil {
 		return row, "", err
 	}
-	row, err = rt.opt.DB.Builtins.Get(ctx, ownerID, row.ID)
+	row, err = rt.opt.Builtins.Get(ctx, ownerID, row.ID)
 	return row, Changed, err
 }
 
 // Create makes a built-in agent. It is there at once, and connects within
 // seconds.
-func (rt *Runtime) Create(ctx context.Context, ownerID string, d Definition, secrets map[string]skill.Secrets) (builtins.Builtin, error) {
+func (rt *Supervisor) Create(ctx context.Context, ownerID string, d Definition, secrets map[string]skill.Secrets) (builtins.Builtin, error) {
 	if err := rt.checkNew(ctx, ownerID, &d, secrets); err != nil {
 		return builtins.Builtin{}, err
 	}
@@ -71,25 +71,25 @@ func (rt *Runtime) Create(ctx context.Context, ownerID string, d Definition, sec
 	if err := rt.close(&row, d, secret{Seed: private.Seed(), Skills: secrets}); err != nil {
 		return row, err
 	}
-	if err := rt.opt.DB.Builtins.Create(ctx, row, public); err != nil {
+	if err := rt.opt.Builtins.Create(ctx, row, public); err != nil {
 		return row, err
 	}
 	if err := rt.declare(ctx, row, d); err != nil {
-		return row, errors.Join(err, rt.opt.DB.Builtins.Delete(ctx, ownerID, row.ID))
+		return row, errors.Join(err, rt.opt.Builtins.Delete(ctx, ownerID, row.ID))
 	}
 	rt.tell(News{ID: row.ID})
 	return row, nil
 }
 
 // checkNew is check for an agent that there is not yet.
-func (rt *Runtime) checkNew(ctx context.Context, ownerID string, d *Definition, secrets map[string]skill.Secrets) error {
+func (rt *Supervisor) checkNew(ctx context.Context, ownerID string, d *Definition, secrets map[string]skill.Secrets) error {
 	if err := rt.check(ctx, d, secrets); err != nil {
 		return err
 	}
 	if err := agents.ValidateDefinition(d.declared()); err != nil {
 		return err
 	}
-	switch other, err := rt.opt.DB.Agents.GetByName(ctx, ownerID, d.Name); {
+	switch other, err := rt.opt.Agents.GetByName(ctx, ownerID, d.Name); {
 	case err == nil && other.Active: // it would become a second instance of that one
 		return beeos.Errorf(beeos.Conflict, "you have an agent called %s already; choose another name, or delete that one", d.Name)
 	case err != nil && beeos.CodeOf(err) != beeos.AgentNotFound:
@@ -100,15 +100,15 @@ func (rt *Runtime) checkNew(ctx context.Context, ownerID string, d *Definition, 
 
 // declare says what the agent itself says when it connects, so that it can be
 // looked at before.
-func (rt *Runtime) declare(ctx context.Context, row builtins.Builtin, d Definition) error {
+func (rt *Supervisor) declare(ctx context.Context, row builtins.Builtin, d Definition) error {
 	instance := beeos.Instance{ID: row.ID, OwnerID: row.OwnerID, Name: row.Name}
-	_, err := rt.opt.DB.Agents.Sync(ctx, instance, []beeos.Definition{d.declared()})
+	_, err := rt.opt.Agents.Sync(ctx, instance, []beeos.Definition{d.declared()})
 	return err
 }
 
 // Change replaces the definition of a built-in agent, all but its name. Skills
 // that secrets does not name keep theirs.
-func (rt *Runtime) Change(ctx context.Context, ownerID, id string, d Definition, secrets map[string]skill.Secrets) error {
+func (rt *Supervisor) Change(ctx context.Context, ownerID, id string, d Definition, secrets map[string]skill.Secrets) error {
 	if err := rt.check(ctx, &d, secrets); err != nil {
 		return err
 	}
@@ -131,19 +131,19 @@ func (rt *Runtime) Change(ctx context.Context, ownerID, id string, d Definition,
 // forget drops what was kept about a skill as far as it is not so any more. One
 // that has moved is another server: its tools are compared with those that were
 // known, and its owner is asked again.
-func (rt *Runtime) forget(ctx context.Context, id string, s skill.Server, now []skill.Server) error {
+func (rt *Supervisor) forget(ctx context.Context, id string, s skill.Server, now []skill.Server) error {
 	switch i := slices.IndexFunc(now, func(n skill.Server) bool { return n.Name == s.Name }); {
 	case i < 0:
-		return rt.opt.DB.Builtins.ForgetSkill(ctx, id, s.Name)
+		return rt.opt.Builtins.ForgetSkill(ctx, id, s.Name)
 	case now[i].URL != s.URL || now[i].Command != s.Command:
-		return rt.opt.DB.Builtins.ForgetSkillRules(ctx, id, s.Name)
+		return rt.opt.Builtins.ForgetSkillRules(ctx, id, s.Name)
 	}
 	return nil
 }
 
 // merge puts a definition into a row, and reports what and whether it was like
 // that.
-func (rt *Runtime) merge(row *builtins.Builtin, d Definition, secrets map[string]skill.Secrets) (old Definition, same bool, err error) {
+func (rt *Supervisor) merge(row *builtins.Builtin, d Definition, secrets map[string]skill.Secrets) (old Definition, same bool, err error) {
 	kept, err := rt.open(*row, &old)
 	if err != nil {
 		return old, false, err
@@ -177,8 +177,8 @@ func sameServer(old Definition, s skill.Server) bool {
 }
 
 // SetStopped stops a built-in agent, or starts it again.
-func (rt *Runtime) SetStopped(ctx context.Context, ownerID, id string, stopped bool) error {
-	row, err := rt.opt.DB.Builtins.Get(ctx, ownerID, id)
+func (rt *Supervisor) SetStopped(ctx context.Context, ownerID, id string, stopped bool) error {
+	row, err := rt.opt.Builtins.Get(ctx, ownerID, id)
 	if err != nil || row.Stopped == stopped {
 		return err
 	}
@@ -190,7 +190,7 @@ func (rt *Runtime) SetStopped(ctx context.Context, ownerID, id string, stopped b
 
 // Restart ends a built-in agent and starts it anew, with new connections to
 // its skill servers. One that is stopped is started.
-func (rt *Runtime) Restart(ctx context.Context, ownerID, id string) error {
+func (rt *Supervisor) Restart(ctx context.Context, ownerID, id string) error {
 	return rt.update(ctx, ownerID, id, func(row *builtins.Builtin) error {
 		row.Stopped = false
 		return nil
@@ -199,8 +199,8 @@ func (rt *Runtime) Restart(ctx context.Context, ownerID, id string) error {
 
 // Delete ends a built-in agent and forgets all that it was given. What it said
 // stays in its channels.
-func (rt *Runtime) Delete(ctx context.Context, ownerID, id string) error {
-	if err := rt.opt.DB.Builtins.Delete(ctx, ownerID, id); err != nil {
+func (rt *Supervisor) Delete(ctx context.Context, ownerID, id string) error {
+	if err := rt.opt.Builtins.Delete(ctx, ownerID, id); err != nil {
 		return err
 	}
 	rt.tell(News{ID: id})
@@ -208,8 +208,8 @@ func (rt *Runtime) Delete(ctx context.Context, ownerID, id string) error {
 }
 
 // Definition returns what an owner said about a built-in agent.
-func (rt *Runtime) Definition(ctx context.Context, ownerID, id string) (d Definition, err error) {
-	row, err := rt.opt.DB.Builtins.Get(ctx, ownerID, id)
+func (rt *Supervisor) Definition(ctx context.Context, ownerID, id string) (d Definition, err error) {
+	row, err := rt.opt.Builtins.Get(ctx, ownerID, id)
 	if err != nil {
 		return d, err
 	}
@@ -218,9 +218,9 @@ func (rt *Runtime) Definition(ctx context.Context, ownerID, id string) (d Defini
 }
 
 // update changes a row, from whatever somebody else made of it meanwhile.
-func (rt *Runtime) update(ctx context.Context, ownerID, id string, change func(*builtins.Builtin) error) error {
+func (rt *Supervisor) update(ctx context.Context, ownerID, id string, change func(*builtins.Builtin) error) error {
 	for ok := false; !ok; {
-		row, err := rt.opt.DB.Builtins.Get(ctx, ownerID, id)
+		row, err := rt.opt.Builtins.Get(ctx, ownerID, id)
 		if err != nil {
 			return err
 		}
@@ -232,7 +232,7 @@ func (rt *Runtime) update(ctx context.Context, ownerID, id string, change func(*
 		if !row.UpdatedAt.After(was) { // the clocks of nodes differ, and a change must show
 			row.UpdatedAt = was.Add(time.Microsecond)
 		}
-		if ok, err = rt.opt.DB.Builtins.Update(ctx, row, was); err != nil {
+		if ok, err = rt.opt.Builtins.Update(ctx, row, was); err != nil {
 			return err
 		}
 	}
@@ -241,7 +241,7 @@ func (rt *Runtime) update(ctx context.Context, ownerID, id string, change func(*
 }
 
 // Commands are the names of the commands that a skill may name.
-func (rt *Runtime) Commands() []string { return slices.Sorted(maps.Keys(rt.allowed())) }
+func (rt *Supervisor) Commands() []string { return slices.Sorted(maps.Keys(rt.allowed())) }
 
 // HasModel reports whether a model is configured.
-func (rt *Runtime) HasModel() bool { return rt.opt.Model != nil }
+func (rt *Supervisor) HasModel() bool { return rt.opt.Model != nil }

@@ -16,6 +16,7 @@ import (
 	"github.com/beeos/beeos/agent"
 	"github.com/beeos/beeos/client"
 	"github.com/beeos/beeos/internal/outward/builtin"
+	"github.com/beeos/beeos/internal/outward/builtin/answer"
 	"github.com/beeos/beeos/internal/outward/llm"
 )
 
@@ -116,8 +117,8 @@ func (h *relay) wait() {
 	<-h.resume
 }
 
-func (h *relay) approve(first bool, at string) func(context.Context, *agent.Reply, builtin.Approval) error {
-	return func(_ context.Context, _ *agent.Reply, a builtin.Approval) error {
+func (h *relay) approve(first bool, at string) func(context.Context, *agent.Reply, answer.Approval) error {
+	return func(_ context.Context, _ *agent.Reply, a answer.Approval) error {
 		if a.Key != "step-1-1" || !strings.Contains(string(a.Arguments), `"<try>-1"`) {
 			return fmt.Errorf("asked about %s with %s", a.Key, a.Arguments)
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/beeos/beeos/agent"
 	"github.com/beeos/beeos/client"
 	"github.com/beeos/beeos/internal/outward/builtin"
+	"github.com/beeos/beeos/internal/outward/builtin/answer"
 	"github.com/beeos/beeos/internal/outward/llm"
 	"github.com/beeos/beeos/internal/outward/skill"
 )
@@ -115,8 +116,8 @@ func TestNobodyToAskMeansNo(t *testing.T) {
 
 func TestApprovalSeesWhatIsCalled(t *testing.T) {
 	srv := skillServer(t)
-	var seen []builtin.Approval
-	s := start(t, builtin.Options{Model: llm.Script(saving), Approve: func(_ context.Context, _ *agent.Reply, a builtin.Approval) error {
+	var seen []answer.Approval
+	s := start(t, builtin.Options{Model: llm.Script(saving), Approve: func(_ context.Context, _ *agent.Reply, a answer.Approval) error {
 		seen = append(seen, a)
 		if strings.Contains(string(a.Arguments), "secret") {
 			return errors.New("not this one")
@@ -224,16 +225,16 @@ func TestLimitsEndWithAWord(t *testing.T) {
 		return []llm.Delta{{Text: "again "}, call("c", "files__save_csv", csv{Filename: "f", Rows: []map[string]any{}})}
 	})
 	for name, c := range map[string]struct {
-		limits builtin.Limits
+		limits answer.Limits
 		model  llm.Model
 		want   string
 	}{
-		"turns":   {builtin.Limits{Turns: 3}, endless, "again \n\nagain \n\nagain \n\nI stopped here: one answer may ask the model 3 times."},
-		"calls":   {builtin.Limits{Calls: 1}, endless, "one answer may call 1 tools"},
-		"tokens":  {builtin.Limits{Tokens: 5}, endless, "one answer may use 5 tokens"},
-		"wall":    {builtin.Limits{Wall: 200 * time.Millisecond}, stuck{}, "one answer may take 200ms"},
-		"at once": {builtin.Limits{Wall: time.Nanosecond}, stuck{}, "one answer may take 1ns"}, // over before the model is asked
-		"length":  {builtin.Limits{}, llm.Script(func(llm.Request) []llm.Delta { return []llm.Delta{{Text: "and so", Stop: llm.StopLength}} }), "and so\n\n[The answer was cut off here"},
+		"turns":   {answer.Limits{Turns: 3}, endless, "again \n\nagain \n\nagain \n\nI stopped here: one answer may ask the model 3 times."},
+		"calls":   {answer.Limits{Calls: 1}, endless, "one answer may call 1 tools"},
+		"tokens":  {answer.Limits{Tokens: 5}, endless, "one answer may use 5 tokens"},
+		"wall":    {answer.Limits{Wall: 200 * time.Millisecond}, stuck{}, "one answer may take 200ms"},
+		"at once": {answer.Limits{Wall: time.Nanosecond}, stuck{}, "one answer may take 1ns"}, // over before the model is asked
+		"length":  {answer.Limits{}, llm.Script(func(llm.Request) []llm.Delta { return []llm.Delta{{Text: "and so", Stop: llm.StopLength}} }), "and so\n\n[The answer was cut off here"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := start(t, builtin.Options{Model: c.model})

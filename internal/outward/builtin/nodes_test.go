@@ -18,7 +18,7 @@ import (
 // room is where nodes hear of each other.
 type room struct {
 	mu    sync.Mutex
-	nodes map[string]*builtin.Runtime
+	nodes map[string]*builtin.Supervisor
 	lost  atomic.Bool // news do not arrive
 }
 
@@ -39,10 +39,10 @@ func (r *room) alive(_ context.Context, node string) bool {
 }
 
 // join runs a second runtime beside the first one; leave ends it in order.
-func (r *room) join(t *testing.T, s *stack, node string, model llm.Model) (rt *builtin.Runtime, leave func()) {
+func (r *room) join(t *testing.T, s *stack, node string, model llm.Model) (rt *builtin.Supervisor, leave func()) {
 	t.Helper()
 	rt, err := builtin.New(t.Context(), builtin.Options{
-		DB: s.db, Gateway: s.Agents, Folder: t.TempDir(), Plain: true, Console: s.Web, HTTP: outbound.Transport(outbound.Options{AllowPrivate: true}), Model: model,
+		Agents: s.db.Agents, Builtins: s.db.Builtins, Cluster: s.db.Cluster, Gateway: s.Agents, Folder: t.TempDir(), Plain: true, Console: s.Web, HTTP: outbound.Transport(outbound.Options{AllowPrivate: true}), Model: model,
 		Node: node, Alive: r.alive, Tell: r.tell,
 	})
 	if err != nil {
@@ -67,7 +67,7 @@ func (r *room) join(t *testing.T, s *stack, node string, model llm.Model) (rt *b
 
 // TestOneNodeRunsAnAgent: wherever it was made, stopped or deleted.
 func TestOneNodeRunsAnAgent(t *testing.T) {
-	r := &room{nodes: map[string]*builtin.Runtime{}}
+	r := &room{nodes: map[string]*builtin.Supervisor{}}
 	model := func(node string) llm.Model {
 		return llm.Script(func(llm.Request) []llm.Delta { return llm.Say(node) })
 	}

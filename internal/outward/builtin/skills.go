@@ -14,7 +14,7 @@ type SkillHealth struct {
 
 // Health returns how the skills of a built-in agent do; nil while it does not
 // run here.
-func (rt *Runtime) Health(id string) (list []SkillHealth) {
+func (rt *Supervisor) Health(id string) (list []SkillHealth) {
 	rt.mu.Lock()
 	b := rt.running[id]
 	rt.mu.Unlock()
@@ -29,7 +29,7 @@ func (rt *Runtime) Health(id string) (list []SkillHealth) {
 
 // AgentID returns the id of the agent that a built-in agent connected as, or ""
 // while it has not connected on this node.
-func (rt *Runtime) AgentID(id string) string {
+func (rt *Supervisor) AgentID(id string) string {
 	rt.mu.Lock()
 	b := rt.running[id]
 	rt.mu.Unlock()
@@ -39,22 +39,22 @@ func (rt *Runtime) AgentID(id string) string {
 	return b.agent.ID()
 }
 
-// Held lists the tools of an owner's built-in agent that have changed and wait
+// ListHeldTools lists the tools of an owner's built-in agent that have changed and wait
 // for the owner.
-func (rt *Runtime) Held(ctx context.Context, ownerID, id string) ([]skill.Held, error) {
-	if _, err := rt.opt.DB.Builtins.Get(ctx, ownerID, id); err != nil {
+func (rt *Supervisor) ListHeldTools(ctx context.Context, ownerID, id string) ([]skill.Held, error) {
+	if _, err := rt.opt.Builtins.Get(ctx, ownerID, id); err != nil {
 		return nil, err
 	}
-	return skill.HeldTools(ctx, rt.opt.DB, id)
+	return skill.HeldTools(ctx, rt.opt.Builtins, id)
 }
 
-// Accept lets the model see a changed tool, if it still is the one that the
+// AcceptTool lets the model see a changed tool, if it still is the one that the
 // owner was shown.
-func (rt *Runtime) Accept(ctx context.Context, ownerID, id, skillName, toolName, hash string) error {
-	if _, err := rt.opt.DB.Builtins.Get(ctx, ownerID, id); err != nil {
+func (rt *Supervisor) AcceptTool(ctx context.Context, ownerID, id, skillName, toolName, hash string) error {
+	if _, err := rt.opt.Builtins.Get(ctx, ownerID, id); err != nil {
 		return err
 	}
-	if err := rt.opt.DB.Builtins.AcceptSkillTool(ctx, id, skillName, toolName, hash, rt.opt.Now()); err != nil {
+	if err := rt.opt.Builtins.AcceptSkillTool(ctx, id, skillName, toolName, hash, rt.opt.Now()); err != nil {
 		return err
 	}
 	rt.refresh(id, skillName)
@@ -62,9 +62,9 @@ func (rt *Runtime) Accept(ctx context.Context, ownerID, id, skillName, toolName,
 }
 
 // refresh makes the next answer ask the skill server again.
-func (rt *Runtime) refresh(id, skillName string) { rt.tell(News{ID: id, Skill: skillName}) }
+func (rt *Supervisor) refresh(id, skillName string) { rt.tell(News{ID: id, Skill: skillName}) }
 
-func (rt *Runtime) refreshHere(id, skillName string) {
+func (rt *Supervisor) refreshHere(id, skillName string) {
 	rt.mu.Lock()
 	b := rt.running[id]
 	rt.mu.Unlock()

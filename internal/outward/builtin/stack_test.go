@@ -28,7 +28,7 @@ import (
 type stack struct {
 	*apptest.App
 	db    *store.Store
-	rt    *builtin.Runtime
+	rt    *builtin.Supervisor
 	owner string
 }
 
@@ -59,9 +59,10 @@ func serve(t *testing.T) *stack {
 }
 
 // run runs built-in agents that connect to a gateway.
-func (s *stack) run(t *testing.T, opt builtin.Options, gateway string) *builtin.Runtime {
+func (s *stack) run(t *testing.T, opt builtin.Options, gateway string) *builtin.Supervisor {
 	t.Helper()
-	opt.DB, opt.Gateway, opt.Folder, opt.Plain, opt.Console = s.db, gateway, t.TempDir(), true, s.Web
+	opt.Agents, opt.Builtins, opt.Cluster = s.db.Agents, s.db.Builtins, s.db.Cluster
+	opt.Gateway, opt.Folder, opt.Plain, opt.Console = gateway, t.TempDir(), true, s.Web
 	if opt.HTTP == nil {
 		opt.HTTP = outbound.Transport(outbound.Options{AllowPrivate: true})
 	}

@@ -3,7 +3,6 @@ package builtin
 import (
 	"context"
 	"crypto"
-	"encoding/json"
 	"fmt"
 	"os"
 	"slices"
@@ -18,40 +17,36 @@ import (
 // vault keeps what one skill of one agent was given, in the database, sealed
 // for exactly that place.
 type vault struct {
-	rt             *Runtime
+	rt             *Supervisor
 	id, skill, url string
 }
 
 func (v vault) Last(ctx context.Context) (*oauthclient.Session, error) { return v.With(ctx, "") }
 
 func (v vault) With(ctx context.Context, issuer string) (*oauthclient.Session, error) {
-	sealed, err := v.rt.opt.DB.Builtins.GetSkillToken(ctx, v.id, v.skill, v.url, issuer)
+	sealed, err := v.rt.opt.Builtins.GetSkillToken(ctx, v.id, v.skill, v.url, issuer)
 	if err != nil || sealed == nil {
 		return nil, err
 	}
-	text, err := v.rt.seal.open(sealed, v.place())
-	if err != nil {
-		return nil, fmt.Errorf("read the token of skill %s: %w", v.skill, err)
-	}
 	var s oauthclient.Session
-	if err := json.Unmarshal(text, &s); err != nil {
+	if err := v.rt.sealer.OpenJSON(sealed, v.place(), &s); err != nil {
 		return nil, fmt.Errorf("read the token of skill %s: %w", v.skill, err)
 	}
 	return &s, nil
 }
 
 func (v vault) Put(ctx context.Context, s oauthclient.Session) error {
-	text, err := json.Marshal(s)
+	sealed, err := v.rt.sealer.SealJSON(s, v.place())
 	if err != nil {
-		return fmt.Errorf("keep the token of skill %s: %w", v.skill, err)
+		return err
 	}
-	return v.rt.opt.DB.Builtins.PutSkillToken(ctx, v.id, v.skill, v.url, s.Issuer, v.rt.seal.close(text, v.place()), v.rt.opt.Now())
+	return v.rt.opt.Builtins.PutSkillToken(ctx, v.id, v.skill, v.url, s.Issuer, sealed, v.rt.opt.Now())
 }
 
 func (v vault) place() string { return strings.Join([]string{"token", v.id, v.skill, v.url}, " ") }
 
 // transport is how the client of a skill reaches its server.
-func (rt *Runtime) transport(row builtins.Builtin, s skill.Server, secrets skill.Secrets) (*oauthclient.Transport, error) {
+func (rt *Supervisor) transport(row builtins.Builtin, s skill.Server, secrets skill.Secrets) (*oauthclient.Transport, error) {
 	c := oauthclient.Client{
 		Grant: s.Auth.Grant, ID: s.Auth.ClientID, Secret: secrets.ClientSecret, Issuer: s.Auth.Issuer, Scopes: s.Auth.Scopes,
 		Name: "BeeOS agent " + row.Name, Redirect: rt.opt.Console + Authorized, IDP: s.Auth.IDP, IDPClient: s.Auth.IDPClient,
@@ -83,7 +78,7 @@ func parseKey(skillName string, secrets skill.Secrets) (crypto.Signer, error) {
 
 // readable returns what the admin allowed under a name, for a reader if there
 // is one yet.
-func (rt *Runtime) readable(name, reader string) (Assertion, error) {
+func (rt *Supervisor) readable(name, reader string) (Assertion, error) {
 	a, ok := rt.opt.Assertions[name]
 	switch {
 	case !ok:
@@ -95,7 +90,7 @@ func (rt *Runtime) readable(name, reader string) (Assertion, error) {
 }
 
 // assertion reads an allowed file each time: whoever writes it renews it.
-func (rt *Runtime) assertion(name string) func(context.Context, string) (string, error) {
+func (rt *Supervisor) assertion(name string) func(context.Context, string) (string, error) {
 	return func(_ context.Context, reader string) (string, error) {
 		a, err := rt.readable(name, reader)
 		if err != nil {

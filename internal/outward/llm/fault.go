@@ -15,9 +15,7 @@ var errBroken = errors.New("the model's answer broke off; try again")
 // service's own words are kept, cut short: it never sees anything of ours but
 // the conversation and the key, which it does not repeat whole.
 func fault(status int, said string) error {
-	if len(said) > 300 {
-		said = said[:300] + "…"
-	}
+	said = beeos.Shorten(said, 300)
 	switch {
 	case status == http.StatusUnauthorized, status == http.StatusForbidden:
 		return beeos.Errorf(beeos.AgentServiceUnavailable, "the model service refuses the key (%d): check LLM_API_KEY", status)

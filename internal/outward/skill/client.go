@@ -15,7 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/builtins"
 	"github.com/beeos/beeos/internal/wire/outbound"
 )
 
@@ -36,7 +36,7 @@ type Options struct {
 	Local   Local                                                                // instead of both, for a server in this process
 	Elicit  func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) // nil = nobody is asked
 
-	DB        *store.Store // where tools are pinned; nil = nowhere
+	Builtins  *builtins.Table // where tools are pinned; nil = nowhere
 	BuiltinID string
 
 	Log *slog.Logger

@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/store/builtins"
 )
 
@@ -22,8 +22,8 @@ type Known struct {
 
 // KnownTools lists what is known of the tools of a built-in agent, by skill
 // and name. A server may have stopped offering some of them.
-func KnownTools(ctx context.Context, db *store.Store, builtinID string) ([]Known, error) {
-	list, err := db.Builtins.ListSkillTools(ctx, builtinID, "")
+func KnownTools(ctx context.Context, table *builtins.Table, builtinID string) ([]Known, error) {
+	list, err := table.ListSkillTools(ctx, builtinID, "")
 	if err != nil {
 		return nil, err
 	}
@@ -35,10 +35,10 @@ func KnownTools(ctx context.Context, db *store.Store, builtinID string) ([]Known
 }
 
 func know(t builtins.SkillTool) Known {
-	k := Known{Skill: t.Skill, Name: t.Tool, Shown: Visible(t.Tool)}
+	k := Known{Skill: t.Skill, Name: t.Tool, Shown: beeos.Visible(t.Tool)}
 	var p pinned
 	if json.Unmarshal([]byte(t.Definition), &p) == nil {
-		k.Title, k.Description = Visible(p.Title), Visible(p.Description)
+		k.Title, k.Description = beeos.Visible(p.Title), beeos.Visible(p.Description)
 		if schema, err := json.Marshal(p.InputSchema); err == nil {
 			k.Schema = shown(string(schema))
 		}

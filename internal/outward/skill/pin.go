@@ -9,7 +9,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/store/builtins"
 )
 
@@ -49,8 +49,8 @@ func (c *Client) pin(ctx context.Context, all []*mcp.Tool) (known []Tool, held i
 			return nil, 0, err
 		}
 		was := before[t.Name]
-		if c.opt.DB != nil && (was.Hash != hash || was.HeldHash != "") {
-			was, err = c.opt.DB.Builtins.PinSkillTool(ctx, builtins.SkillTool{
+		if c.opt.Builtins != nil && (was.Hash != hash || was.HeldHash != "") {
+			was, err = c.opt.Builtins.PinSkillTool(ctx, builtins.SkillTool{
 				BuiltinID: c.opt.BuiltinID, Skill: c.opt.Server.Name, Tool: t.Name, Hash: hash, Definition: text, UpdatedAt: c.opt.Now(),
 			})
 			if err != nil {
@@ -73,10 +73,10 @@ func (c *Client) pin(ctx context.Context, all []*mcp.Tool) (known []Tool, held i
 
 func (c *Client) before(ctx context.Context) (map[string]builtins.SkillTool, error) {
 	known := map[string]builtins.SkillTool{}
-	if c.opt.DB == nil {
+	if c.opt.Builtins == nil {
 		return known, nil
 	}
-	list, err := c.opt.DB.Builtins.ListSkillTools(ctx, c.opt.BuiltinID, c.opt.Server.Name)
+	list, err := c.opt.Builtins.ListSkillTools(ctx, c.opt.BuiltinID, c.opt.Server.Name)
 	for _, t := range list {
 		known[t.Tool] = t
 	}
@@ -93,8 +93,8 @@ type Held struct {
 }
 
 // HeldTools lists the tools of a built-in agent that are held back.
-func HeldTools(ctx context.Context, db *store.Store, builtinID string) ([]Held, error) {
-	list, err := db.Builtins.ListSkillTools(ctx, builtinID, "")
+func HeldTools(ctx context.Context, table *builtins.Table, builtinID string) ([]Held, error) {
+	list, err := table.ListSkillTools(ctx, builtinID, "")
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +108,7 @@ func HeldTools(ctx context.Context, db *store.Store, builtinID string) ([]Held, 
 }
 
 func held(t builtins.SkillTool) *Held {
-	return &Held{Skill: t.Skill, Tool: Visible(t.Tool), Name: t.Tool, Was: shown(t.Definition), Is: shown(t.Held), Hash: t.HeldHash}
+	return &Held{Skill: t.Skill, Tool: beeos.Visible(t.Tool), Name: t.Tool, Was: shown(t.Definition), Is: shown(t.Held), Hash: t.HeldHash}
 }
 
 // shown is a definition on several lines. Marshalling escapes what HTML and
@@ -116,11 +116,11 @@ func held(t builtins.SkillTool) *Held {
 func shown(text string) string {
 	var v any
 	if err := json.Unmarshal([]byte(text), &v); err != nil {
-		return Visible(text)
+		return beeos.Visible(text)
 	}
 	lines, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
-		return Visible(text)
+		return beeos.Visible(text)
 	}
-	return Visible(string(lines))
+	return beeos.Visible(string(lines))
 }

@@ -8,7 +8,7 @@
 // A tool is pinned as it was when it was first seen (pin.go): when its server
 // describes it in another way, it is held back until a person has accepted the
 // difference. known.go is what people are shown of all that, with nothing
-// hidden in it (visible.go). local.go is what needs no network: commands, and the demo.
+// hidden in it. local.go is what needs no network: commands, and the demo.
 // Servers behind OAuth are internal/outward/oauthclient's business: its transport is
 // where the requests of a Client go through.
 package skill
@@ -96,7 +96,7 @@ func (s Server) Check(commands map[string][]string) error {
 		return beeos.Errorf(beeos.InvalidParam, "skill %s says something about more than %d tools; say it about the skill", s.Name, mostPolicies)
 	}
 	for tool := range s.Policies {
-		if tool == "" || len(tool) > longestTool || Visible(tool) != tool {
+		if tool == "" || len(tool) > longestTool || beeos.Visible(tool) != tool {
 			return beeos.Errorf(beeos.InvalidParam, "skill %s: %q is no name of a tool", s.Name, tool)
 		}
 	}

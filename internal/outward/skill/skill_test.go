@@ -169,16 +169,3 @@ func TestNamesNeverCollide(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 }
-
-func TestVisible(t *testing.T) {
-	for in, want := range map[string]string{
-		"plain, ünïcode, 日本\n\ttext": "plain, ünïcode, 日本\n\ttext",
-		"\x1b[31mred":                "⟨U+001B⟩[31mred",
-		"a\u202eb\u200bc\ufeff":      "a⟨U+202E⟩b⟨U+200B⟩c⟨U+FEFF⟩",
-		"a\x00\r\u2028\U000E0041":    "a⟨U+0000⟩⟨U+000D⟩⟨U+2028⟩⟨U+E0041⟩",
-	} {
-		if got := skill.Visible(in); got != want {
-			t.Errorf("%q became %q, want %q", in, got, want)
-		}
-	}
-}

@@ -85,7 +85,7 @@ func ValidateDefinition(d beeos.Definition) error {
 	if d.Name == "" || !database.Plain(d.Name) {
 		return beeos.Errorf(beeos.InvalidBody, "%v", err)
 	}
-	return beeos.Errorf(beeos.InvalidBody, "agent %q: %v", shorten(d.Name), err)
+	return beeos.Errorf(beeos.InvalidBody, "agent %q: %v", beeos.Shorten(d.Name, 80), err)
 }
 
 func checkDefinition(d beeos.Definition) error {
@@ -97,11 +97,11 @@ func checkDefinition(d beeos.Definition) error {
 	case !database.Plain(d.Name) || strings.TrimSpace(d.Name) != d.Name:
 		return fmt.Errorf("name has control characters or spaces around it")
 	case !oneOf(d.DeliveryMode, "", beeos.DeliverPush, beeos.DeliverQueue, beeos.DeliverBusyReject):
-		return fmt.Errorf("delivery_mode %q is unknown; use push, queue or busy_reject", shorten(string(d.DeliveryMode)))
+		return fmt.Errorf("delivery_mode %q is unknown; use push, queue or busy_reject", beeos.Shorten(string(d.DeliveryMode), 80))
 	case !oneOf(d.Redelivery, "", beeos.RedeliverAlways, beeos.RedeliverBeforeStart, beeos.RedeliverNever):
-		return fmt.Errorf("redelivery %q is unknown; use always, before_start or never", shorten(string(d.Redelivery)))
+		return fmt.Errorf("redelivery %q is unknown; use always, before_start or never", beeos.Shorten(string(d.Redelivery), 80))
 	case !oneOf(d.Lane, "", beeos.LaneSession, beeos.LaneAgent):
-		return fmt.Errorf("lane %q is unknown; use session or agent", shorten(string(d.Lane)))
+		return fmt.Errorf("lane %q is unknown; use session or agent", beeos.Shorten(string(d.Lane), 80))
 	case d.TimeoutMS < 0 || d.TimeoutMS > maxTimeoutMS:
 		return fmt.Errorf("timeout_ms must be between 0 (the default) and %d", maxTimeoutMS)
 	case len(d.Skills) > maxSkills || len(d.Resources) > maxResources || len(d.Prompts) > maxPrompts:
@@ -130,7 +130,7 @@ func checkSkills(skills []beeos.Skill) error {
 	seen := map[string]bool{}
 	for i, s := range skills {
 		if !toolName.MatchString(s.Name) {
-			return fmt.Errorf("skills[%d]: the name %q must be 1 to 64 letters, digits, or any of _ . / -", i, shorten(s.Name))
+			return fmt.Errorf("skills[%d]: the name %q must be 1 to 64 letters, digits, or any of _ . / -", i, beeos.Shorten(s.Name, 80))
 		}
 		if seen[s.Name] {
 			return fmt.Errorf("skill %q is declared twice; give each skill its own name", s.Name)
@@ -197,23 +197,23 @@ func checkResources(list []beeos.Resource) error {
 		case (r.URI == "") == (r.URITemplate == ""):
 			return fmt.Errorf("resources[%d] needs either uri or uriTemplate", i)
 		case r.URI != "" && (err != nil || u.Scheme == ""):
-			return fmt.Errorf("resources[%d]: uri %q is not an absolute URI; start it with a scheme, as in file:///notes.txt", i, shorten(r.URI))
+			return fmt.Errorf("resources[%d]: uri %q is not an absolute URI; start it with a scheme, as in file:///notes.txt", i, beeos.Shorten(r.URI, 80))
 		case r.Name == "" || !database.Plain(r.Name):
-			return fmt.Errorf("resource %q needs a name of printable characters", shorten(uri))
+			return fmt.Errorf("resource %q needs a name of printable characters", beeos.Shorten(uri, 80))
 		case seen[uri]:
-			return fmt.Errorf("resource %q exists already; give each resource its own URI", shorten(uri))
+			return fmt.Errorf("resource %q exists already; give each resource its own URI", beeos.Shorten(uri, 80))
 		case r.URITemplate != "" && (r.Text != nil || r.Blob != nil), r.Text != nil && r.Blob != nil:
-			return fmt.Errorf("resource %q may have text or blob, not both, and a template neither", shorten(uri))
+			return fmt.Errorf("resource %q may have text or blob, not both, and a template neither", beeos.Shorten(uri, 80))
 		}
 		seen[uri] = true
 		if r.Blob != nil {
 			if _, err := base64.StdEncoding.DecodeString(*r.Blob); err != nil {
-				return fmt.Errorf("resource %q: blob is not base64", shorten(uri))
+				return fmt.Errorf("resource %q: blob is not base64", beeos.Shorten(uri, 80))
 			}
 		}
 		for _, err := range []error{checkRaw("annotations", r.Annotations, "{"), checkRaw("icons", r.Icons, "["), checkRaw("_meta", r.Meta, "{")} {
 			if err != nil {
-				return fmt.Errorf("resource %q: %w", shorten(uri), err)
+				return fmt.Errorf("resource %q: %w", beeos.Shorten(uri, 80), err)
 			}
 		}
 	}
@@ -247,11 +247,3 @@ func checkPrompts(list []beeos.Prompt) error {
 }
 
 func oneOf[T comparable](v T, allowed ...T) bool { return slices.Contains(allowed, v) }
-
-// shorten keeps an error readable whatever somebody sent.
-func shorten(s string) string {
-	if len(s) > 80 {
-		return strings.ToValidUTF8(s[:80], "") + "…"
-	}
-	return s
-}

@@ -8,7 +8,6 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/surface/a2a/wire"
 	"github.com/beeos/beeos/internal/wire/httpd"
-	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
 // operation is what a known caller asks of one agent.
@@ -95,7 +94,7 @@ func (o *operation) writeEvents(ctx context.Context, all events) {
 		if err != nil {
 			httpd.Report(o.r, err)
 		}
-		data, failed := strictjson.Encode(o.binding.body(o.dialect, o.dialect.Encode(ev), err))
+		data, failed := beeos.EncodeJSON(o.binding.body(o.dialect, o.dialect.Encode(ev), err))
 		if failed != nil {
 			httpd.Report(o.r, failed)
 			return

@@ -10,7 +10,6 @@ import (
 	"github.com/beeos/beeos/internal/engine/invoke"
 	"github.com/beeos/beeos/internal/surface/a2a/wire"
 	"github.com/beeos/beeos/internal/wire/httpd"
-	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
 const maxTimeoutMS = 115_000
@@ -97,7 +96,7 @@ func (g *Gateway) streamInvoke(w http.ResponseWriter, r *http.Request, req invok
 			sse = httpd.NewSSE(w)
 			sse.KeepAlive(keepAlive)
 		}
-		data, err := strictjson.Encode(v)
+		data, err := beeos.EncodeJSON(v)
 		return err == nil && sse.Event(name, "", data) == nil
 	}
 	for ev, err := range g.opt.Calls.Do(r.Context(), &req) {

@@ -44,7 +44,7 @@ func PushFormats(calls *invoke.Calls) map[string]webhook.Format {
 				return nil, err
 			}
 			v.Status.Timestamp, v.History = wire.Timestamp(e.At), nil
-			return strictjson.Encode(encode(v))
+			return beeos.EncodeJSON(encode(v))
 		}
 	}
 	return map[string]webhook.Format{

@@ -15,7 +15,6 @@ import (
 	"github.com/beeos/beeos/internal/engine/task"
 	"github.com/beeos/beeos/internal/engine/webhook"
 	"github.com/beeos/beeos/internal/surface/a2a/wire"
-	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
 // sending is a message together with how its sender wants to be answered.
@@ -96,7 +95,7 @@ func (o *operation) newRequest(m *wire.Message) (invoke.Request, error) {
 	}
 	var err error
 	if req.Chain, err = o.readCallChain(); err == nil && len(m.Parts) > 0 {
-		req.Parts, err = strictjson.Encode(m.Parts)
+		req.Parts, err = beeos.EncodeJSON(m.Parts)
 	}
 	return req, err
 }

@@ -63,7 +63,7 @@ func (o *operation) continueTask(ctx context.Context, s *sending) (t task.Task, 
 		return t, 0, wire.Refuse(wire.UnsupportedOperation, "the task is %s and waits for nothing; subscribe to it, or send the message without taskId", t.Status)
 	}
 	if len(s.Parts) > 0 {
-		if m.Parts, err = strictjson.Encode(s.Parts); err != nil {
+		if m.Parts, err = beeos.EncodeJSON(s.Parts); err != nil {
 			return t, 0, err
 		}
 	}
@@ -72,7 +72,7 @@ func (o *operation) continueTask(ctx context.Context, s *sending) (t task.Task, 
 			return t, 0, err
 		}
 	}
-	if m.Payload, err = strictjson.Encode(payload); err != nil {
+	if m.Payload, err = beeos.EncodeJSON(payload); err != nil {
 		return t, 0, err
 	}
 	if m, err = o.g.opt.Calls.Continue(ctx, m); err != nil {

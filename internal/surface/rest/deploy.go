@@ -8,6 +8,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/outward/builtin"
+	"github.com/beeos/beeos/internal/outward/builtin/answer"
 	"github.com/beeos/beeos/internal/outward/skill"
 	"github.com/beeos/beeos/internal/store/builtins"
 	"github.com/beeos/beeos/internal/surface/rest/route"
@@ -88,7 +89,7 @@ func (d *deployment) configure(config json.RawMessage) error {
 	if min(l.Turns, l.Calls, l.Tokens, l.Seconds) < 0 {
 		return beeos.Errorf(beeos.InvalidParam, "config: limits are not below 0")
 	}
-	d.Limits = builtin.Limits{Turns: l.Turns, Calls: l.Calls, Tokens: l.Tokens, Wall: time.Duration(min(l.Seconds, 1<<30)) * time.Second}
+	d.Limits = answer.Limits{Turns: l.Turns, Calls: l.Calls, Tokens: l.Tokens, Wall: time.Duration(min(l.Seconds, 1<<30)) * time.Second}
 	return nil
 }
 

@@ -53,7 +53,7 @@ type stack struct {
 	ahead     atomic.Int64 // how far the surface's clock is, in nanoseconds
 	users     *signin.People
 
-	builtins *builtin.Runtime
+	builtins *builtin.Supervisor
 	acts     *act.Acts
 
 	user     string // owner of the agents
@@ -116,7 +116,7 @@ func start(t *testing.T) *stack {
 	s.users = &signin.People{DB: s.db, Log: log, EndTokens: tokens.EndUser}
 	s.approvals = approval.New(approval.Options{DB: s.db, Ledger: s.ledger, Bus: s.bus, Log: log, Now: s.now, Web: "http://console.test"})
 	s.builtins, err = builtin.New(ctx, builtin.Options{ // nobody runs them: what it is about here is what is said about them
-		DB: s.db, Gateway: "http://127.0.0.1:9", Folder: t.TempDir(), HTTP: outbound.Transport(outbound.Options{}), Console: "http://console.test", Log: log, Now: s.now,
+		Agents: s.db.Agents, Builtins: s.db.Builtins, Cluster: s.db.Cluster, Gateway: "http://127.0.0.1:9", Folder: t.TempDir(), HTTP: outbound.Transport(outbound.Options{}), Console: "http://console.test", Log: log, Now: s.now,
 		Model: listed{"small", "large"}, Commands: map[string][]string{"sqlite": {"mcp-sqlite"}}, Assertions: map[string]builtin.Assertion{"pod": {File: "/nowhere", For: []string{"https://as.example"}}},
 	})
 	if err != nil {

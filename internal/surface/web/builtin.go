@@ -10,6 +10,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/outward/builtin"
+	answering "github.com/beeos/beeos/internal/outward/builtin/answer"
 	"github.com/beeos/beeos/internal/outward/skill"
 	"github.com/beeos/beeos/internal/store/builtins"
 	"github.com/beeos/beeos/internal/surface/web/page"
@@ -164,7 +165,7 @@ func (s *Site) changeBuiltin(w http.ResponseWriter, r *http.Request, v *page.Vis
 }
 
 // readLimits takes the limits of one answer; an empty field is the default.
-func readLimits(r *http.Request, l *builtin.Limits) error {
+func readLimits(r *http.Request, l *answering.Limits) error {
 	minutes := 0
 	for _, f := range []struct {
 		name string

@@ -17,7 +17,7 @@ import (
 func (k *stack) withRuntime(model llm.Model, commands map[string][]string) {
 	k.t.Helper()
 	rt, err := builtin.New(k.t.Context(), builtin.Options{
-		DB: k.db, Model: model, Gateway: "http://127.0.0.1:1", Folder: k.t.TempDir(), HTTP: outbound.Transport(outbound.Options{AllowPrivate: true}), Plain: true, Console: k.web, Commands: commands,
+		Agents: k.db.Agents, Builtins: k.db.Builtins, Cluster: k.db.Cluster, Model: model, Gateway: "http://127.0.0.1:1", Folder: k.t.TempDir(), HTTP: outbound.Transport(outbound.Options{AllowPrivate: true}), Plain: true, Console: k.web, Commands: commands,
 	})
 	if err != nil {
 		k.t.Fatal(err)

@@ -102,7 +102,7 @@ func (s *Site) authorizeSkill(w http.ResponseWriter, r *http.Request, v *page.Vi
 		return err
 	}
 	name := r.PathValue("skill")
-	target, err := s.Acts.Builtins.Start(r.Context(), v.User.ID, b.ID, name)
+	target, err := s.Acts.Builtins.StartConsent(r.Context(), v.User.ID, b.ID, name)
 	if problem, status, ok := skillProblem(err); ok {
 		return s.showSkillsOf(w, r, v, a, status, page.View{Problem: problem}, addData{})
 	}

@@ -115,7 +115,7 @@ func (s *Site) skillsData(ctx context.Context, a *beeos.Agent) (d skillsData, er
 	d.Add.Commands = s.Acts.Builtins.Commands()
 	looking, cancel := context.WithTimeout(ctx, lookWithin)
 	defer cancel()
-	states, err := s.Acts.Builtins.Look(looking, a.OwnerID, b.ID)
+	states, err := s.Acts.Builtins.CheckSkills(looking, a.OwnerID, b.ID)
 	if err != nil {
 		return d, err
 	}

@@ -72,13 +72,6 @@ func (k *keyring) reload(ctx context.Context) error {
 	return err
 }
 
-// stale makes the next unknown key be looked for at once.
-func (k *keyring) stale() {
-	k.mu.Lock()
-	k.looked = time.Time{}
-	k.mu.Unlock()
-}
-
 // find returns a key that still verifies.
 func (k *keyring) find(ctx context.Context, id string) (grants.SigningKey, error) {
 	key, ok := k.set.Load().byID[id]
@@ -117,19 +110,6 @@ func (k *keyring) sign(kind string, c claims) (string, error) {
 		return "", fmt.Errorf("sign token: %w", err)
 	}
 	return text, nil
-}
-
-// Rotate makes a new signing key. Tokens of the old one stay good until they
-// expire by themselves.
-func (m *Minter) Rotate(ctx context.Context) error {
-	if _, err := Rotate(ctx, m.Grants, m.Now()); err != nil {
-		return err
-	}
-	if err := m.keys.reload(ctx); err != nil {
-		return err
-	}
-	m.Tell("keys", keysChanged)
-	return nil
 }
 
 // Rotate makes a new signing key in a database and returns its id. The servers that use it learn

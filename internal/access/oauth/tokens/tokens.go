@@ -64,11 +64,10 @@ func New(ctx context.Context, opt Options) (*Minter, error) {
 }
 
 const (
-	flushEvery  = 10 * time.Second
-	keysEvery   = 30 * time.Second
-	pruneEvery  = 10 * time.Minute
-	lastFlush   = 5 * time.Second
-	keysChanged = "oauth_keys" // told like an id
+	flushEvery = 10 * time.Second
+	keysEvery  = 30 * time.Second
+	pruneEvery = 10 * time.Minute
+	lastFlush  = 5 * time.Second
 )
 
 // Run keeps last-used times, learns of new signing keys and forgets what is
@@ -104,10 +103,6 @@ func (m *Minter) Run(ctx context.Context) error {
 // Forget drops what is cached about a grant, a token family or a user, because
 // something about it has changed, here or on another replica.
 func (m *Minter) Forget(id string) {
-	if id == keysChanged {
-		m.keys.stale()
-		return
-	}
 	m.tokens.forget(id)
 }
 

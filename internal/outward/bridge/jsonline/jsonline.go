@@ -30,12 +30,12 @@
 package jsonline
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 
+	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/agent"
 )
 
@@ -109,11 +109,8 @@ func NewInput(m agent.Message) Input {
 
 // Encode returns the line with its end.
 func (q Input) Encode() ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	err := e.Encode(q)
-	return b.Bytes(), err
+	line, err := beeos.EncodeJSON(q)
+	return append(line, '\n'), err
 }
 
 // Output is one line from the program.

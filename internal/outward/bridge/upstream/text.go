@@ -1,10 +1,11 @@
 package upstream
 
 import (
-	"bytes"
 	"encoding/json"
 	"net/http"
 	"strings"
+
+	"github.com/beeos/beeos"
 )
 
 // MaxLine is how long a line from a program, or of a stream, may be.
@@ -13,27 +14,15 @@ const MaxLine = 4 << 20
 // MaxMessage is how large one message from a server may be.
 const MaxMessage = 16 << 20
 
-// EncodeJSON is json.Marshal that leaves <, > and & as they are.
+// EncodeJSON is beeos.EncodeJSON for what cannot fail: strings, and JSON that
+// was read before.
 func EncodeJSON(v any) json.RawMessage {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil // it is made of strings and of JSON that was read before
-	}
-	return bytes.TrimSpace(b.Bytes())
+	raw, _ := beeos.EncodeJSON(v)
+	return raw
 }
 
 // Shorten shortens what goes into a log or an error.
-func Shorten(s string) string { return ShortenTo(s, 200) }
-
-// ShortenTo cuts s after n bytes, between two characters.
-func ShortenTo(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n], "") + "…"
-}
+func Shorten(s string) string { return beeos.Shorten(s, 200) }
 
 // HideSecrets takes secrets out of what somebody else has written: an endpoint
 // may repeat what it was sent.

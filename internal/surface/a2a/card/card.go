@@ -18,7 +18,6 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/surface/a2a/wire"
-	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
 // Cards live as long in caches as a change of an agent may take to be seen.
@@ -76,7 +75,7 @@ func (c *Cards) Get(a *beeos.Agent, d Detail, dialect wire.Dialect) (Card, error
 		return Card{}, err
 	}
 	value.Signatures = []a2a.AgentCardSignature{signature}
-	raw, err := strictjson.Encode(dialect.Encode(value))
+	raw, err := beeos.EncodeJSON(dialect.Encode(value))
 	if err != nil {
 		return Card{}, err
 	}

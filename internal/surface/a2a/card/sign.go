@@ -11,8 +11,8 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
+	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/wire/httpd"
-	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
 // signer proves that a card comes from here: a JWS (RFC 7515) with Ed25519
@@ -34,7 +34,7 @@ func newSigner(seed []byte, keys string) *signer {
 
 // sign returns the signature of a card that has none.
 func (s *signer) sign(c *a2a.AgentCard) (a2a.AgentCardSignature, error) {
-	raw, err := strictjson.Encode(c)
+	raw, err := beeos.EncodeJSON(c)
 	if err != nil {
 		return a2a.AgentCardSignature{}, fmt.Errorf("encode the card: %w", err)
 	}
@@ -68,6 +68,6 @@ func canonical(raw []byte) (string, error) {
 	if err := json.Unmarshal(raw, &v); err != nil {
 		return "", err
 	}
-	text, err := strictjson.Encode(v)
+	text, err := beeos.EncodeJSON(v)
 	return lineEnds.Replace(string(text)), err
 }

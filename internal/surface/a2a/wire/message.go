@@ -165,7 +165,7 @@ func (m *Message) readPart(p Params, modes []string) (text string, err error) {
 }
 
 func (m *Message) addPart(part object) error {
-	raw, err := strictjson.Encode(part)
+	raw, err := beeos.EncodeJSON(part)
 	if err != nil {
 		return beeos.Wrap(beeos.InvalidParam, err, "a part cannot be read")
 	}

@@ -3,7 +3,6 @@
 package codec
 
 import (
-	"bytes"
 	"encoding/json"
 	"strconv"
 
@@ -141,11 +140,8 @@ func setNumber(raw []byte, into *float64) string {
 // Encode returns a frame for an agent as one line. It cannot fail: the raw JSON
 // in it was checked when it came in.
 func Encode(f *beeos.Frame) []byte {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(f)
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	line, _ := beeos.EncodeJSON(f)
+	return line
 }
 
 // Ack says that the reply to a turn is durable. The turn's id is one of ours, so

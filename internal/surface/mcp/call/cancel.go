@@ -8,7 +8,6 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/engine/bus"
-	"github.com/beeos/beeos/internal/surface/mcp/wire"
 	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
@@ -31,7 +30,7 @@ func (x *Client) HandleCancelled(params []byte) {
 		return
 	}
 	reason, _ := strictjson.StringValue(strictjson.Field(params, "reason"))
-	reason = cmp.Or(wire.Shorten(reason, 500), "cancelled by the client")
+	reason = cmp.Or(beeos.Shorten(reason, 500), "cancelled by the client")
 	name := requestName(x.Session, id)
 	if !x.Runner.CancelRequest(name, reason) {
 		x.Runner.Bus.Control(bus.Control{Kind: bus.CancelRequest, ID: name, Reason: reason})

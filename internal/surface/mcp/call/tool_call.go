@@ -157,7 +157,7 @@ func selfMessage(args []byte) (message, complaint string) {
 func (x *Client) checkArguments(t *catalog.Tool, args []byte) ([]byte, error) {
 	s, err := t.Schema()
 	if err != nil {
-		return wire.ErrorResult("the tool " + t.Name + " cannot be called: its inputSchema cannot be checked: " + wire.Shorten(err.Error(), schema.ComplaintSize)), nil
+		return wire.ErrorResult("the tool " + t.Name + " cannot be called: its inputSchema cannot be checked: " + beeos.Shorten(err.Error(), schema.ComplaintSize)), nil
 	}
 	if err := s.Check(args); err != nil {
 		return x.badArguments(t, err.Error())

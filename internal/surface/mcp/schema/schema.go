@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
-	"github.com/beeos/beeos/internal/surface/mcp/wire"
+	"github.com/beeos/beeos"
 )
 
 // Schema is a tool's compiled inputSchema. An agent wrote it, so it may be
@@ -74,7 +74,7 @@ func complaint(err error) string {
 		}
 	}
 	where := strings.TrimPrefix(err.Error(), "validating ")
-	return wire.Shorten(strings.TrimPrefix(where, "root: "), ComplaintSize)
+	return beeos.Shorten(strings.TrimPrefix(where, "root: "), ComplaintSize)
 }
 
 func recovered(err *error) {

@@ -15,6 +15,7 @@ import (
 	"github.com/beeos/beeos/internal/store/cluster"
 	"github.com/beeos/beeos/internal/store/sessions"
 	"github.com/beeos/beeos/internal/surface/mcp/wire"
+	"github.com/beeos/beeos/internal/wire/seal"
 )
 
 const rereadEnded = 2 * time.Second
@@ -41,15 +42,15 @@ type Options struct {
 // Open reads the key that seals sessions from the store, so that all
 // replicas share it, and the sessions that have ended.
 func Open(ctx context.Context, opt Options) (*Registry, error) {
-	secret, err := opt.Cluster.Secret(ctx, "mcp session", newSecret)
+	secret, err := opt.Cluster.Secret(ctx, "mcp session", seal.NewKey)
 	if err != nil {
 		return nil, err
 	}
-	seal, err := newSealer(secret)
+	sealer, err := newSealer(secret)
 	if err != nil {
 		return nil, err
 	}
-	r := &Registry{Options: opt, Sealer: seal, ended: map[string]time.Time{}}
+	r := &Registry{Options: opt, Sealer: sealer, ended: map[string]time.Time{}}
 	return r, r.readEnded(ctx, time.Time{})
 }
 

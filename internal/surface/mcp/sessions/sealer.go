@@ -1,24 +1,21 @@
 package sessions
 
 import (
-	"crypto/aes"
-	"crypto/cipher"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/hex"
-	"fmt"
 	"strings"
 	"time"
 
 	"github.com/beeos/beeos/internal/surface/mcp/wire"
+	"github.com/beeos/beeos/internal/wire/seal"
 )
 
 // Sealer turns sessions and asks into unforgeable names. The agent and the
 // principal are not inside but authenticated beside the content: a name that
 // somebody else presents, or presents to another agent, simply does not open.
-type Sealer struct{ aead cipher.AEAD }
+type Sealer struct{ sealer *seal.Sealer }
 
 const (
 	SealedSession      = 's'
@@ -32,26 +29,12 @@ const (
 
 func newSealer(secret []byte) (*Sealer, error) {
 	key := sha256.Sum256(secret)
-	block, err := aes.NewCipher(key[:])
-	if err != nil {
-		return nil, fmt.Errorf("session key: %w", err)
-	}
-	aead, err := cipher.NewGCMWithRandomNonce(block)
-	if err != nil {
-		return nil, fmt.Errorf("session key: %w", err)
-	}
-	return &Sealer{aead}, nil
-}
-
-// newSecret is what the store keeps for all replicas.
-func newSecret() []byte {
-	b := make([]byte, 32)
-	rand.Read(b) //nolint:errcheck // crypto/rand never fails since Go 1.24
-	return b
+	sealer, err := seal.New(key[:])
+	return &Sealer{sealer}, err
 }
 
 func (s *Sealer) Seal(what byte, agentID, principal string, plain []byte) string {
-	sealed := s.aead.Seal([]byte{sealLayout}, nil, plain, boundTo(what, agentID, principal))
+	sealed := s.sealer.Seal([]byte{sealLayout}, plain, boundTo(what, agentID, principal))
 	return base64.RawURLEncoding.EncodeToString(sealed)
 }
 
@@ -60,17 +43,13 @@ func (s *Sealer) Open(what byte, agentID, principal, name string) ([]byte, bool)
 	if err != nil || len(sealed) == 0 || sealed[0] != sealLayout {
 		return nil, false
 	}
-	plain, err := s.aead.Open(nil, nil, sealed[1:], boundTo(what, agentID, principal))
+	plain, err := s.sealer.Open(sealed[1:], boundTo(what, agentID, principal))
 	return plain, err == nil
 }
 
 // boundTo is what a name is valid for. An agent id has no NUL in it.
-func boundTo(what byte, agentID, principal string) []byte {
-	b := make([]byte, 0, 2+len(agentID)+len(principal))
-	b = append(b, what)
-	b = append(b, agentID...)
-	b = append(b, 0)
-	return append(b, principal...)
+func boundTo(what byte, agentID, principal string) string {
+	return string(rune(what)) + agentID + "\x00" + principal
 }
 
 // SessionID names a session of this agent and principal.

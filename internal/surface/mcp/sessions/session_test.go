@@ -9,38 +9,39 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/beeos/beeos/internal/surface/mcp/wire"
+	"github.com/beeos/beeos/internal/wire/seal"
 )
 
 func TestSessionID(t *testing.T) {
-	seal, err := newSealer(newSecret())
+	sealer, err := newSealer(seal.NewKey())
 	if err != nil {
 		t.Fatal(err)
 	}
 	born := time.Unix(1700000000, 0)
 	s := NewSession(wire.V20250618, wire.CanElicitForm|wire.CanSample, born)
-	id := seal.SessionID("agent_a", "user:1", s)
+	id := sealer.SessionID("agent_a", "user:1", s)
 	if len(id) > 128 {
 		t.Errorf("%d characters are a lot for a header of every request", len(id))
 	}
-	got, ok := seal.session("agent_a", "user:1", id)
+	got, ok := sealer.session("agent_a", "user:1", id)
 	if !ok {
 		t.Fatal("does not open")
 	}
 	if diff := cmp.Diff(s, got, cmp.AllowUnexported(Session{})); diff != "" {
 		t.Error(diff)
 	}
-	other, err := newSealer(newSecret())
+	other, err := newSealer(seal.NewKey())
 	if err != nil {
 		t.Fatal(err)
 	}
 	refused := map[string]func() ([]byte, bool){
-		"another principal": func() ([]byte, bool) { return seal.Open(SealedSession, "agent_a", "user:2", id) },
-		"another agent":     func() ([]byte, bool) { return seal.Open(SealedSession, "agent_b", "user:1", id) },
-		"another purpose":   func() ([]byte, bool) { return seal.Open(SealedAsk, "agent_a", "user:1", id) },
+		"another principal": func() ([]byte, bool) { return sealer.Open(SealedSession, "agent_a", "user:2", id) },
+		"another agent":     func() ([]byte, bool) { return sealer.Open(SealedSession, "agent_b", "user:1", id) },
+		"another purpose":   func() ([]byte, bool) { return sealer.Open(SealedAsk, "agent_a", "user:1", id) },
 		"another key":       func() ([]byte, bool) { return other.Open(SealedSession, "agent_a", "user:1", id) },
-		"a moved boundary":  func() ([]byte, bool) { return seal.Open(SealedSession, "agent_", "auser:1", id) },
-		"nothing":           func() ([]byte, bool) { return seal.Open(SealedSession, "agent_a", "user:1", "") },
-		"a shorter one":     func() ([]byte, bool) { return seal.Open(SealedSession, "agent_a", "user:1", id[:20]) },
+		"a moved boundary":  func() ([]byte, bool) { return sealer.Open(SealedSession, "agent_", "auser:1", id) },
+		"nothing":           func() ([]byte, bool) { return sealer.Open(SealedSession, "agent_a", "user:1", "") },
+		"a shorter one":     func() ([]byte, bool) { return sealer.Open(SealedSession, "agent_a", "user:1", id[:20]) },
 	}
 	for what, open := range refused {
 		if _, ok := open(); ok {
@@ -50,14 +51,14 @@ func TestSessionID(t *testing.T) {
 	raw, _ := base64.RawURLEncoding.DecodeString(id)
 	for i := range raw {
 		raw[i] ^= 1
-		if _, ok := seal.session("agent_a", "user:1", base64.RawURLEncoding.EncodeToString(raw)); ok {
+		if _, ok := sealer.session("agent_a", "user:1", base64.RawURLEncoding.EncodeToString(raw)); ok {
 			t.Errorf("byte %d can be changed", i)
 		}
 		raw[i] ^= 1
 	}
 	for range 1000 {
 		rand.Read(raw[1:])
-		if _, ok := seal.session("agent_a", "user:1", base64.RawURLEncoding.EncodeToString(raw)); ok {
+		if _, ok := sealer.session("agent_a", "user:1", base64.RawURLEncoding.EncodeToString(raw)); ok {
 			t.Fatal("a guess opens")
 		}
 	}
@@ -66,18 +67,18 @@ func TestSessionID(t *testing.T) {
 // FuzzSession: whatever stands in the header, it opens nothing and breaks
 // nothing; nor does anything that was sealed for another purpose.
 func FuzzSession(f *testing.F) {
-	seal, err := newSealer(newSecret())
+	sealer, err := newSealer(seal.NewKey())
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Add("", []byte{})
 	f.Add("AQ", []byte("w\x00\x00\x00\x00\x7f\x00\x00\x00turn\nchannel"))
 	f.Fuzz(func(t *testing.T, name string, plain []byte) {
-		if _, ok := seal.session("agent_a", "user:1", name); ok {
+		if _, ok := sealer.session("agent_a", "user:1", name); ok {
 			t.Errorf("%q opens", name)
 		}
-		seal.session("agent_a", "user:1", seal.Seal(SealedSession, "agent_a", "user:1", plain)) // must not panic
-		if _, ok := seal.session("agent_a", "user:1", seal.Seal(SealedState, "agent_a", "user:1", plain)); ok {
+		sealer.session("agent_a", "user:1", sealer.Seal(SealedSession, "agent_a", "user:1", plain)) // must not panic
+		if _, ok := sealer.session("agent_a", "user:1", sealer.Seal(SealedState, "agent_a", "user:1", plain)); ok {
 			t.Error("a state opens as a session")
 		}
 	})
@@ -86,11 +87,11 @@ func FuzzSession(f *testing.F) {
 // TestGuessedSessionIDsOpenNothing: a million guesses open nothing, be they
 // noise or close to the real thing.
 func TestGuessedSessionIDsOpenNothing(t *testing.T) {
-	seal, err := newSealer(newSecret())
+	sealer, err := newSealer(seal.NewKey())
 	if err != nil {
 		t.Fatal(err)
 	}
-	real := seal.SessionID("agent_a", "user:1", NewSession(wire.NewestHandshake, 0, time.Now()))
+	real := sealer.SessionID("agent_a", "user:1", NewSession(wire.NewestHandshake, 0, time.Now()))
 	raw, err := base64.RawURLEncoding.DecodeString(real)
 	if err != nil || len(raw)*8 < 128+128 { // what is random in it, and the tag
 		t.Fatalf("%d bytes, %v", len(raw), err)
@@ -98,7 +99,7 @@ func TestGuessedSessionIDsOpenNothing(t *testing.T) {
 	for bit := range len(raw) * 8 {
 		near := append([]byte(nil), raw...)
 		near[bit/8] ^= 1 << (bit % 8)
-		if _, ok := seal.session("agent_a", "user:1", base64.RawURLEncoding.EncodeToString(near)); ok {
+		if _, ok := sealer.session("agent_a", "user:1", base64.RawURLEncoding.EncodeToString(near)); ok {
 			t.Fatalf("it opens with bit %d changed", bit)
 		}
 	}
@@ -106,21 +107,21 @@ func TestGuessedSessionIDsOpenNothing(t *testing.T) {
 	for range 1_000_000 {
 		rand.Read(guess) //nolint:errcheck // never fails
 		guess[0] = sealLayout
-		if _, ok := seal.session("agent_a", "user:1", base64.RawURLEncoding.EncodeToString(guess)); ok {
+		if _, ok := sealer.session("agent_a", "user:1", base64.RawURLEncoding.EncodeToString(guess)); ok {
 			t.Fatal("a guess opens")
 		}
 	}
 }
 
 func BenchmarkSession(b *testing.B) {
-	seal, err := newSealer(newSecret())
+	sealer, err := newSealer(seal.NewKey())
 	if err != nil {
 		b.Fatal(err)
 	}
-	id := seal.SessionID("agent_a", "user:1", NewSession(wire.NewestHandshake, wire.CanSample, time.Unix(0, 0)))
+	id := sealer.SessionID("agent_a", "user:1", NewSession(wire.NewestHandshake, wire.CanSample, time.Unix(0, 0)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, ok := seal.session("agent_a", "user:1", id); !ok {
+		if _, ok := sealer.session("agent_a", "user:1", id); !ok {
 			b.Fatal("does not open")
 		}
 	}

@@ -2,11 +2,10 @@ package wire
 
 import (
 	"bytes"
-	"encoding/json"
 	"slices"
-	"strings"
 	"unicode/utf8"
 
+	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
@@ -133,13 +132,8 @@ func stringLength(b []byte) int {
 // Encode writes v, a type of ours around JSON that an agent gave. The store
 // has checked that; should it be broken after all, the one item is left out.
 func Encode(v any) ([]byte, bool) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, false
-	}
-	return bytes.TrimRight(b.Bytes(), "\n"), true
+	raw, err := beeos.EncodeJSON(v)
+	return raw, err == nil
 }
 
 func AppendTextBlock(b []byte, s string) []byte {
@@ -150,11 +144,4 @@ func AppendTextBlock(b []byte, s string) []byte {
 // ErrorResult is a result that tells a model what went wrong.
 func ErrorResult(text string) []byte {
 	return append(AppendTextBlock([]byte(`{"content":[`), text), `],"isError":true}`...)
-}
-
-func Shorten(s string, size int) string {
-	if len(s) <= size {
-		return s
-	}
-	return strings.ToValidUTF8(s[:size], "") + "..."
 }

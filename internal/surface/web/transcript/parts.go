@@ -126,7 +126,7 @@ func (u *Turn) addPart(p *part) {
 	case "text":
 		u.blocks += p.Text
 	case "resource":
-		u.Extras = append(u.Extras, Extra{Name: safetext.Line(p.Resource.URI, 120), Text: safetext.Pieces(shorten(beeos.Visible(p.Resource.Text)))})
+		u.Extras = append(u.Extras, Extra{Name: safetext.Line(p.Resource.URI, 120), Text: safetext.Pieces(beeos.Shorten(beeos.Visible(p.Resource.Text), maxResultBytes))})
 	case "structured", "custom":
 		u.Extras = append(u.Extras, Extra{Name: p.Type, Text: showJSON(p.Data)})
 	}
@@ -213,21 +213,14 @@ func showJSON(raw json.RawMessage) []safetext.Piece {
 	if len(raw) == 0 {
 		return nil
 	}
-	return safetext.Pieces(shorten(approval.Shown(raw)))
+	return safetext.Pieces(beeos.Shorten(approval.Shown(raw), maxResultBytes))
 }
 
 // showResult lays out what a tool answered: words, or JSON.
 func showResult(raw json.RawMessage) []safetext.Piece {
 	var words string
 	if json.Unmarshal(raw, &words) == nil {
-		return safetext.Pieces(shorten(beeos.Visible(words)))
+		return safetext.Pieces(beeos.Shorten(beeos.Visible(words), maxResultBytes))
 	}
 	return showJSON(raw)
-}
-
-func shorten(s string) string {
-	if len(s) <= maxResultBytes {
-		return s
-	}
-	return strings.ToValidUTF8(s[:maxResultBytes], "") + "…"
 }

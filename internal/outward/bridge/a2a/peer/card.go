@@ -194,16 +194,16 @@ func (c *Card) Tools() (tools []agent.Tool, ids map[string]string) {
 			continue
 		}
 		ids[name] = cmp.Or(s.ID, s.Name)
-		tools = append(tools, agent.Tool{Name: name, Title: upstream.ShortenTo(s.Name, 200), Description: upstream.ShortenTo(s.Description, maxDescription), Tags: s.Tags, Schema: messageSchema})
+		tools = append(tools, agent.Tool{Name: name, Title: beeos.Shorten(s.Name, 200), Description: beeos.Shorten(s.Description, maxDescription), Tags: s.Tags, Schema: messageSchema})
 	}
 	return tools, ids
 }
 
 // Describe describes the agent by the card, where the operator did not.
 func (c *Card) Describe(o *agent.Options, tools []agent.Tool) {
-	o.DisplayName = cmp.Or(o.DisplayName, upstream.ShortenTo(c.Name, 200))
-	o.Description = cmp.Or(o.Description, upstream.ShortenTo(c.Description, maxDescription))
-	o.Version = cmp.Or(o.Version, upstream.ShortenTo(c.Version, 100))
+	o.DisplayName = cmp.Or(o.DisplayName, beeos.Shorten(c.Name, 200))
+	o.Description = cmp.Or(o.Description, beeos.Shorten(c.Description, maxDescription))
+	o.Version = cmp.Or(o.Version, beeos.Shorten(c.Version, 100))
 	o.Tools = tools
 	modes := map[string][]string{}
 	for name, list := range map[string][]string{"inputModes": c.Inputs, "outputModes": c.Outputs} {

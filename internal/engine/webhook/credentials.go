@@ -1,9 +1,6 @@
 package webhook
 
 import (
-	"crypto/aes"
-	"crypto/cipher"
-	"encoding/json"
 	"fmt"
 	"time"
 )
@@ -46,32 +43,14 @@ func (c *credentials) replace(next credentials, now time.Time) credentials {
 	return next
 }
 
-// sealer encrypts credentials, so that they are not there to be read in a
-// backup or a dump of one table.
-type sealer struct{ aead cipher.AEAD }
-
-func newSealer(key []byte) (*sealer, error) {
-	block, err := aes.NewCipher(key)
-	if err != nil {
-		return nil, err
-	}
-	aead, err := cipher.NewGCMWithRandomNonce(block)
-	return &sealer{aead}, err
+// seal encrypts credentials for one webhook: they open for no other.
+func (h *Hooks) seal(webhookID string, c credentials) ([]byte, error) {
+	return h.sealer.SealJSON(c, webhookID)
 }
 
-// close encrypts for one webhook: what it returns opens for no other.
-func (s *sealer) close(webhookID string, c credentials) ([]byte, error) {
-	text, err := json.Marshal(c)
-	if err != nil {
-		return nil, fmt.Errorf("encode the webhook's credentials: %w", err)
-	}
-	return s.aead.Seal(nil, nil, text, []byte(webhookID)), nil
-}
-
-func (s *sealer) open(webhookID string, sealed []byte) (c credentials, err error) {
-	text, err := s.aead.Open(nil, nil, sealed, []byte(webhookID))
-	if err != nil {
+func (h *Hooks) unseal(webhookID string, sealed []byte) (c credentials, err error) {
+	if err := h.sealer.OpenJSON(sealed, webhookID, &c); err != nil {
 		return c, fmt.Errorf("the credentials of webhook %s cannot be decrypted: %w", webhookID, err)
 	}
-	return c, json.Unmarshal(text, &c)
+	return c, nil
 }

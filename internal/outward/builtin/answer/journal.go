@@ -1,11 +1,10 @@
-package builtin
+package answer
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/beeos/beeos"
@@ -15,10 +14,8 @@ import (
 )
 
 const (
-	retryEvery  = time.Second     // when a step cannot be written down
-	endWithin   = 5 * time.Second // how long a call's answer may take to be
-	forgetEvery = 10 * time.Minute
-	forgetAfter = 2 * time.Hour // twice what a request may take, so that nobody is at work on it any more
+	retryEvery = time.Second     // when a step cannot be written down
+	endWithin  = 5 * time.Second // how long a call's answer may take to be
 )
 
 // journal is what was done for a request so far. It is written before each
@@ -27,7 +24,7 @@ const (
 // made a second time. Of two instances at work on one request, each takes the
 // steps that the other has not taken.
 type journal struct {
-	b     *builtin
+	a     *Agent
 	turn  string
 	said  map[int]words
 	calls map[place]builtins.Step
@@ -47,12 +44,12 @@ type place struct{ step, call int }
 // key is the call's name before the approval gate.
 func (p place) key() string { return fmt.Sprintf("step-%d-%d", p.step, p.call) }
 
-// recall reads the journal of a request.
-func (b *builtin) recall(ctx context.Context, turn string) (*journal, error) {
-	j := &journal{b: b, turn: turn, said: map[int]words{}, calls: map[place]builtins.Step{}}
+// openJournal reads the journal of a request.
+func (a *Agent) openJournal(ctx context.Context, turn string) (*journal, error) {
+	j := &journal{a: a, turn: turn, said: map[int]words{}, calls: map[place]builtins.Step{}}
 	var steps []builtins.Step
 	err := j.through(ctx, func() (err error) {
-		steps, err = b.rt.opt.DB.Builtins.ListSteps(ctx, turn)
+		steps, err = a.Steps.ListSteps(ctx, turn)
 		return err
 	})
 	if err != nil {
@@ -73,13 +70,11 @@ func (b *builtin) recall(ctx context.Context, turn string) (*journal, error) {
 // kept: the arguments that are approved and sent are the same ones, byte for
 // byte, whoever goes on.
 func (j *journal) think(ctx context.Context, step int, w words) (words, error) {
-	var text strings.Builder
-	e := json.NewEncoder(&text)
-	e.SetEscapeHTML(false) // arguments stay as the model wrote them
-	if err := e.Encode(w); err != nil {
+	text, err := beeos.EncodeJSON(w) // arguments stay as the model wrote them
+	if err != nil {
 		return w, fmt.Errorf("keep the model's answer: %w", err)
 	}
-	kept, _, err := j.take(ctx, builtins.Step{Step: step, Done: true, Content: text.String()})
+	kept, _, err := j.take(ctx, builtins.Step{Step: step, Done: true, Content: string(text)})
 	if err != nil {
 		return w, err
 	}
@@ -112,8 +107,8 @@ func (j *journal) refuse(ctx context.Context, p place, why skill.Result) skill.R
 func (j *journal) end(ctx context.Context, p place, got skill.Result) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endWithin)
 	defer cancel()
-	if err := j.b.rt.opt.DB.Builtins.EndStep(ctx, builtins.Step{Turn: j.turn, Step: p.step, Call: p.call, Content: encode(got)}); err != nil {
-		j.b.rt.opt.Log.Error("the answer of a tool is not kept; after a crash it would be unknown", "turn", j.turn, "err", err)
+	if err := j.a.Steps.EndStep(ctx, builtins.Step{Turn: j.turn, Step: p.step, Call: p.call, Content: encode(got)}); err != nil {
+		j.a.Log.Error("the answer of a tool is not kept; after a crash it would be unknown", "turn", j.turn, "err", err)
 	}
 }
 
@@ -121,7 +116,7 @@ func (j *journal) end(ctx context.Context, p place, got skill.Result) {
 func (j *journal) take(ctx context.Context, s builtins.Step) (kept builtins.Step, mine bool, err error) {
 	s.Turn = j.turn
 	err = j.through(ctx, func() (err error) {
-		kept, mine, err = j.b.rt.opt.DB.Builtins.TakeStep(ctx, j.b.row.ID, s, j.b.rt.opt.Now())
+		kept, mine, err = j.a.Steps.TakeStep(ctx, j.a.ID, s, j.a.Now())
 		return err
 	})
 	return kept, mine, err
@@ -137,7 +132,7 @@ func (j *journal) through(ctx context.Context, do func() error) error {
 			return err
 		}
 		if ctx.Err() == nil {
-			j.b.rt.opt.Log.Error("the steps of an answer cannot be kept; trying again", "turn", j.turn, "err", err)
+			j.a.Log.Error("the steps of an answer cannot be kept; trying again", "turn", j.turn, "err", err)
 		}
 		select {
 		case <-time.After(retryEvery):

@@ -21,7 +21,7 @@ import (
 // look returns the state of the only skill.
 func (s *stack) look(t *testing.T, id string) builtin.SkillState {
 	t.Helper()
-	states, err := s.rt.Look(t.Context(), s.owner, id)
+	states, err := s.rt.CheckSkills(t.Context(), s.owner, id)
 	if err != nil || len(states) != 1 {
 		t.Fatalf("%+v, %v", states, err)
 	}
@@ -45,14 +45,14 @@ func TestLook(t *testing.T) {
 	if got := s.look(t, row.ID); !got.Consent || got.Issuer != "" || got.Trouble == "" || len(got.Tools) != 0 {
 		t.Errorf("before: %+v", got)
 	}
-	if _, err := s.rt.Look(t.Context(), "somebody else", row.ID); beeos.CodeOf(err) != beeos.NotFound {
+	if _, err := s.rt.CheckSkills(t.Context(), "somebody else", row.ID); beeos.CodeOf(err) != beeos.NotFound {
 		t.Errorf("another looks: %v", err)
 	}
-	address, err := s.rt.Start(t.Context(), s.owner, row.ID, "files")
+	address, err := s.rt.StartConsent(t.Context(), s.owner, row.ID, "files")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.rt.Finish(t.Context(), s.owner, visit(t, address).Query()); err != nil {
+	if _, err := s.rt.FinishConsent(t.Context(), s.owner, visit(t, address).Query()); err != nil {
 		t.Fatal(err)
 	}
 	got := s.look(t, row.ID)
@@ -66,7 +66,7 @@ func TestLook(t *testing.T) {
 	if held := got.Tools[0].Held; held.Name != "save_csv" || !strings.Contains(held.Is, "Save ⟨U+202E⟩all") || got.Tools[0].Destructive {
 		t.Errorf("held: %+v", got.Tools[0])
 	}
-	if err := s.rt.Accept(t.Context(), s.owner, row.ID, "files", "save_csv", got.Tools[0].Held.Hash); err != nil {
+	if err := s.rt.AcceptTool(t.Context(), s.owner, row.ID, "files", "save_csv", got.Tools[0].Held.Hash); err != nil {
 		t.Fatal(err)
 	}
 	if got = s.look(t, row.ID); got.Tools[0].Held != nil || !got.Tools[0].Destructive || got.Tools[0].Description != "Save ⟨U+202E⟩all" {

@@ -1,44 +1,88 @@
-package builtin
+// Package answer is how a built-in agent answers one message: a loop between
+// the model and its tools (answer.go, tools.go) over the conversation so far
+// (history.go), within limits (limits.go). What it has done is kept for whoever
+// has to go on with it after a crash (journal.go).
+package answer
 
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/beeos/beeos/agent"
 	"github.com/beeos/beeos/internal/outward/llm"
+	"github.com/beeos/beeos/internal/outward/skill"
+	"github.com/beeos/beeos/internal/store/builtins"
 )
 
 const noModel = "This agent has no model to think with: set LLM_MODEL and LLM_API_KEY (or LLM_URL) on the server, and restart it."
 
-// answer is the handler of a built-in agent: it asks the model, calls the
+// Skill is a skill server with the client that reaches it.
+type Skill struct {
+	skill.Server
+	*skill.Client
+}
+
+// Approval is a tool call that is about to be made.
+type Approval struct {
+	Key         string // names the call in its answer, also after a crash
+	Skill, Tool string
+	Arguments   json.RawMessage
+	Auto        bool // the skill's owner said that it need not be asked about
+}
+
+// Agent is a built-in agent as far as its answers go.
+type Agent struct {
+	ID     string // of its row
+	Prompt string
+	Model  string   // empty = the one that is configured
+	Models []string // that callers may choose for a conversation
+	Limits Limits
+	Skills []Skill
+
+	LLM     llm.Model     // nil = none is configured, and every answer says so
+	Reading chan struct{} // taken by who reads a conversation, whichever agent's; MaxReading at once
+	Steps   *builtins.Table
+
+	// Approve asks the owner about a tool call; nil means that only skills that
+	// need no approval can be used.
+	Approve func(ctx context.Context, r *agent.Reply, a Approval) error
+
+	Log *slog.Logger
+	Now func() time.Time
+}
+
+// Answer is the handler of a built-in agent: it asks the model, calls the
 // tools that the model wants, tells it what they said, and so on, until the
 // model has nothing more to ask for.
-func (b *builtin) answer(ctx context.Context, m agent.Message, r *agent.Reply) error {
-	if b.rt.opt.Model == nil {
+func (a *Agent) Answer(ctx context.Context, m agent.Message, r *agent.Reply) error {
+	if a.LLM == nil {
 		return r.Fail(noModel)
 	}
-	model := cmp.Or(m.Model, b.def.Model)
-	if model != b.def.Model && !slices.Contains(b.def.Models, model) {
-		return r.Fail(fmt.Sprintf("The model %q that was chosen for this conversation is not one that this agent may use; choose one of %q.", model, b.def.Models))
+	model := cmp.Or(m.Model, a.Model)
+	if model != a.Model && !slices.Contains(a.Models, model) {
+		return r.Fail(fmt.Sprintf("The model %q that was chosen for this conversation is not one that this agent may use; choose one of %q.", model, a.Models))
 	}
-	limits := b.def.Limits
+	limits := a.Limits
 	ctx, cancel := context.WithTimeoutCause(ctx, limits.Wall, errWall)
 	defer cancel()
-	t := &turn{b: b, r: r, model: model}
-	talk, first, err := b.rt.history(ctx, m, r)
+	t := &turn{a: a, r: r, model: model}
+	talk, first, err := a.history(ctx, m, r)
 	if errors.Is(context.Cause(ctx), errWall) {
 		return t.end(overTime(limits))
 	}
 	if err != nil {
 		return err
 	}
-	t.talk, t.tools = talk, b.discover(ctx, first)
-	if t.journal, err = b.recall(ctx, m.ID); err != nil {
+	t.talk, t.tools = talk, a.discoverTools(ctx, first)
+	if t.journal, err = a.openJournal(ctx, m.ID); err != nil {
 		return err
 	}
 	for {
@@ -71,7 +115,7 @@ func (b *builtin) answer(ctx context.Context, m agent.Message, r *agent.Reply) e
 
 // turn is one answer in the making.
 type turn struct {
-	b       *builtin
+	a       *Agent
 	r       *agent.Reply
 	model   string
 	talk    []llm.Message
@@ -106,12 +150,12 @@ func (t *turn) think(ctx context.Context) ([]llm.Call, error) {
 // ask asks the model once and streams what it says.
 func (t *turn) ask(ctx context.Context) (w words, err error) {
 	request := llm.Request{Model: t.model, System: t.system(), Messages: t.talk, Tools: t.tools.offered}
-	if left := t.b.def.Limits.Tokens - t.used.tokens; left < 8192 {
+	if left := t.a.Limits.Tokens - t.used.tokens; left < 8192 {
 		request.MaxTokens = left
 	}
 	var text strings.Builder
 	t.cut = ""
-	for d, err := range t.b.rt.opt.Model.Stream(ctx, request) {
+	for d, err := range t.a.LLM.Stream(ctx, request) {
 		if err != nil {
 			return w, err
 		}
@@ -168,7 +212,7 @@ func (t *turn) end(last string) error {
 // that it does not have now.
 func (t *turn) system() string {
 	var b strings.Builder
-	b.WriteString(t.b.def.Prompt)
+	b.WriteString(t.a.Prompt)
 	for _, note := range t.tools.missing {
 		fmt.Fprintf(&b, "\n\n%s", note)
 	}

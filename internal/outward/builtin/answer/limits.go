@@ -1,4 +1,4 @@
-package builtin
+package answer
 
 import (
 	"errors"
@@ -21,15 +21,17 @@ var defaults = Limits{Turns: 20, Calls: 50, Tokens: 500_000, Wall: 10 * time.Min
 // most is what nobody gets more of.
 var most = Limits{Turns: 200, Calls: 1000, Tokens: 10_000_000, Wall: time.Hour}
 
-func (l *Limits) check() error {
-	l.fill()
+// Check fills the limits and refuses more than anybody gets.
+func (l *Limits) Check() error {
+	l.Fill()
 	if l.Turns > most.Turns || l.Calls > most.Calls || l.Tokens > most.Tokens || l.Wall > most.Wall {
 		return beeos.Errorf(beeos.InvalidParam, "one answer may have at most %d turns, %d calls of tools, %d tokens and %s", most.Turns, most.Calls, most.Tokens, most.Wall)
 	}
 	return nil
 }
 
-func (l *Limits) fill() {
+// Fill puts the defaults where nothing was said.
+func (l *Limits) Fill() {
 	if l.Turns <= 0 {
 		l.Turns = defaults.Turns
 	}

@@ -1,4 +1,4 @@
-package builtin
+package answer
 
 import (
 	"context"
@@ -15,20 +15,20 @@ const (
 	mostMessages = 60
 	mostBytes    = 128 << 10
 
-	mostReading = 32 // conversations that are read at once
+	MaxReading = 32 // conversations that are read at once
 )
 
 // history returns the conversation up to and with the message, and whether
 // that is the first of it.
-func (rt *Runtime) history(ctx context.Context, m agent.Message, r *agent.Reply) (talk []llm.Message, first bool, err error) {
+func (a *Agent) history(ctx context.Context, m agent.Message, r *agent.Reply) (talk []llm.Message, first bool, err error) {
 	// Each read has its time: a thousand at once would all run out of it.
 	select {
-	case rt.reading <- struct{}{}:
+	case a.Reading <- struct{}{}:
 	case <-ctx.Done():
 		return nil, false, context.Cause(ctx)
 	}
 	all, err := r.History(ctx)
-	<-rt.reading
+	<-a.Reading
 	if err != nil {
 		return nil, false, err
 	}

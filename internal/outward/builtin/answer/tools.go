@@ -1,13 +1,13 @@
-package builtin
+package answer
 
 import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/outward/llm"
 	"github.com/beeos/beeos/internal/outward/skill"
 )
@@ -25,18 +25,18 @@ type toolbox struct {
 }
 
 type tool struct {
-	skill *connected
+	skill Skill
 	name  string // the server's
 }
 
-// discover asks every skill server for its tools; with fresh, even those that
+// discoverTools asks every skill server for its tools; with fresh, even those that
 // were asked a moment ago. One that is down does not stop the answer: the
 // model is told.
-func (b *builtin) discover(ctx context.Context, fresh bool) toolbox {
-	lists := make([][]skill.Tool, len(b.skills))
-	faults := make([]error, len(b.skills))
+func (a *Agent) discoverTools(ctx context.Context, fresh bool) toolbox {
+	lists := make([][]skill.Tool, len(a.Skills))
+	faults := make([]error, len(a.Skills))
 	var group errgroup.Group
-	for i, s := range b.skills {
+	for i, s := range a.Skills {
 		group.Go(func() error {
 			lists[i], faults[i] = s.Tools(ctx, fresh)
 			return nil
@@ -44,7 +44,7 @@ func (b *builtin) discover(ctx context.Context, fresh bool) toolbox {
 	}
 	_ = group.Wait() // each has its own fault
 	box := toolbox{byName: map[string]tool{}}
-	for i, s := range b.skills {
+	for i, s := range a.Skills {
 		if faults[i] != nil {
 			box.missing = append(box.missing, fmt.Sprintf("The tools of the skill %q are not there now: %v", s.Name, faults[i]))
 			continue
@@ -68,7 +68,7 @@ func (t *turn) act(ctx context.Context, calls []llm.Call) []llm.Message {
 		group.Go(func() error {
 			t.record(toolUse{Type: "tool_use", ID: call.ID, Name: call.Name, Arguments: short(call.Arguments), TextOffset: t.said})
 			got := t.call(ctx, place{t.used.turns, i + 1}, call)
-			t.record(toolResult{Type: "tool_result", ToolUseID: call.ID, Content: cutTo(got.Text, longestPart), IsError: got.IsError})
+			t.record(toolResult{Type: "tool_result", ToolUseID: call.ID, Content: beeos.Shorten(got.Text, longestPart), IsError: got.IsError})
 			results[i] = llm.Message{Role: llm.ToolRole, CallID: call.ID, Text: got.Text, IsError: got.IsError}
 			return nil
 		})
@@ -100,7 +100,7 @@ func (t *turn) call(ctx context.Context, at place, call llm.Call) skill.Result {
 	} else if !mine {
 		return past
 	}
-	_ = t.r.Progress(float64(t.steps.Add(1)), 0, fmt.Sprintf("calling %s of %s", skill.Visible(target.name), target.skill.Name)) // nobody need watch
+	_ = t.r.Progress(float64(t.steps.Add(1)), 0, fmt.Sprintf("calling %s of %s", beeos.Visible(target.name), target.skill.Name)) // nobody need watch
 	got, err := target.skill.Call(ctx, target.name, call.Arguments)
 	if err != nil {
 		got = failure("%v", err)
@@ -116,7 +116,7 @@ func (t *turn) call(ctx context.Context, at place, call llm.Call) skill.Result {
 // byte for byte.
 func (t *turn) approve(ctx context.Context, at place, target tool, arguments json.RawMessage) error {
 	auto := target.skill.Auto(target.name)
-	if ask := t.b.rt.opt.Approve; ask != nil {
+	if ask := t.a.Approve; ask != nil {
 		return ask(ctx, t.r, Approval{Key: at.key(), Skill: target.skill.Name, Tool: target.name, Arguments: arguments, Auto: auto})
 	}
 	if !auto {
@@ -157,13 +157,13 @@ func (t *turn) muse() {
 		err = t.r.Content(part)
 	}
 	if err != nil {
-		t.b.rt.opt.Log.Debug("the thoughts of an answer were not recorded", "err", err)
+		t.a.Log.Debug("the thoughts of an answer were not recorded", "err", err)
 	}
 }
 
 func (t *turn) record(part any) {
 	if err := t.r.Part(part); err != nil {
-		t.b.rt.opt.Log.Debug("a step of an answer was not recorded", "err", err)
+		t.a.Log.Debug("a step of an answer was not recorded", "err", err)
 	}
 }
 
@@ -173,11 +173,4 @@ func short(arguments json.RawMessage) json.RawMessage {
 		return nil
 	}
 	return arguments
-}
-
-func cutTo(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
 }

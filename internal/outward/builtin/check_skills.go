@@ -3,7 +3,6 @@ package builtin
 import (
 	"context"
 	"slices"
-	"strings"
 
 	"golang.org/x/sync/errgroup"
 
@@ -26,10 +25,10 @@ type SkillState struct {
 // longestDetail of what somebody else's program says about its trouble.
 const longestDetail = 300
 
-// Look asks the skill servers of an owner's built-in agent for their tools,
+// CheckSkills asks the skill servers of an owner's built-in agent for their tools,
 // for as long as ctx allows, and returns how each of them does.
-func (rt *Runtime) Look(ctx context.Context, ownerID, id string) ([]SkillState, error) {
-	row, err := rt.opt.DB.Builtins.Get(ctx, ownerID, id)
+func (rt *Supervisor) CheckSkills(ctx context.Context, ownerID, id string) ([]SkillState, error) {
+	row, err := rt.opt.Builtins.Get(ctx, ownerID, id)
 	if err != nil {
 		return nil, err
 	}
@@ -43,12 +42,12 @@ func (rt *Runtime) Look(ctx context.Context, ownerID, id string) ([]SkillState, 
 	var group errgroup.Group
 	for i, s := range d.Servers {
 		group.Go(func() error {
-			states[i], offered[i] = rt.look(ctx, row, s, secret.Skills[s.Name])
+			states[i], offered[i] = rt.checkSkill(ctx, row, s, secret.Skills[s.Name])
 			return nil
 		})
 	}
 	_ = group.Wait() // each has its own trouble
-	known, err := skill.KnownTools(context.WithoutCancel(ctx), rt.opt.DB, id)
+	known, err := skill.KnownTools(context.WithoutCancel(ctx), rt.opt.Builtins, id)
 	if err != nil {
 		return nil, err
 	}
@@ -58,8 +57,8 @@ func (rt *Runtime) Look(ctx context.Context, ownerID, id string) ([]SkillState, 
 	return states, nil
 }
 
-// look asks one server.
-func (rt *Runtime) look(ctx context.Context, row builtins.Builtin, s skill.Server, secrets skill.Secrets) (state SkillState, offered []skill.Tool) {
+// checkSkill asks one server.
+func (rt *Supervisor) checkSkill(ctx context.Context, row builtins.Builtin, s skill.Server, secrets skill.Secrets) (state SkillState, offered []skill.Tool) {
 	state.Server = s
 	c, done, err := rt.client(row, s, secrets)
 	if err == nil {
@@ -79,7 +78,7 @@ func (rt *Runtime) look(ctx context.Context, row builtins.Builtin, s skill.Serve
 		public := beeos.Public(err)
 		state.Trouble = public.Message
 		if public.Err != nil {
-			state.Detail = skill.Visible(cutTo(strings.ToValidUTF8(public.Err.Error(), "\uFFFD"), longestDetail))
+			state.Detail = beeos.Visible(beeos.Shorten(public.Err.Error(), longestDetail))
 		}
 		asks := s.Auth.Grant == "" || s.Auth.Grant == oauthclient.AuthorizationCode
 		state.Consent = asks && public.Code == beeos.Unauthorized
@@ -89,7 +88,7 @@ func (rt *Runtime) look(ctx context.Context, row builtins.Builtin, s skill.Serve
 
 // client returns the one that the running agent uses; while that does not run
 // here as it is defined now, one that done ends.
-func (rt *Runtime) client(row builtins.Builtin, s skill.Server, secrets skill.Secrets) (c *skill.Client, done func(), err error) {
+func (rt *Supervisor) client(row builtins.Builtin, s skill.Server, secrets skill.Secrets) (c *skill.Client, done func(), err error) {
 	rt.mu.Lock()
 	b := rt.running[row.ID]
 	rt.mu.Unlock()

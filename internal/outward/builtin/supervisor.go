@@ -4,19 +4,16 @@
 //
 // definition.go is what an owner says about one and how that is kept, servers.go
 // reads what a request says about skills, and deploy.go makes, changes and ends
-// agents. runtime.go runs those that are this node's (claim.go), each as a
+// agents. supervisor.go runs those that are this node's (claim.go), each as a
 // builtin (builtin.go).
-// An answer is a loop between the model and its tools (loop.go, tools.go) over
-// the conversation so far (history.go), within limits (limits.go), and what it
-// has done is kept for whoever has to go on with it (journal.go). What the
-// owner does about skill servers is in skills.go, such as accepting a changed
-// tool, and for protected ones in consent.go; look.go asks them how they do. vault.go keeps what those were
-// given, sealed (seal.go).
+// An answer is package answer's business. What the owner does about skill
+// servers is in skills.go, such as accepting a changed tool, and for protected
+// ones in consent.go; check_skills.go asks them how they do. vault.go keeps what those
+// were given, sealed.
 package builtin
 
 import (
 	"context"
-	"encoding/json"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -26,14 +23,25 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/agent"
+	"github.com/beeos/beeos/internal/outward/builtin/answer"
 	"github.com/beeos/beeos/internal/outward/llm"
 	"github.com/beeos/beeos/internal/outward/skill"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/agents"
+	"github.com/beeos/beeos/internal/store/builtins"
+	"github.com/beeos/beeos/internal/store/cluster"
+	"github.com/beeos/beeos/internal/wire/seal"
 )
 
 // lookEvery is how often definitions are read again, in case that the news of a
 // change were lost.
 const lookEvery = 3 * time.Second
+
+// What was done for a request is forgotten after twice the time that a request
+// may take: nobody is at work on it any more.
+const (
+	forgetEvery = 10 * time.Minute
+	forgetAfter = 2 * time.Hour
+)
 
 // lastWord is how much longer a caller waits than an answer may take, so that
 // it hears why there is no more.
@@ -50,7 +58,10 @@ type Assertion struct {
 
 // Options are what built-in agents stand on.
 type Options struct {
-	DB      *store.Store
+	Agents   *agents.Table
+	Builtins *builtins.Table
+	Cluster  *cluster.Table
+
 	Model   llm.Model         // nil = none is configured, and every answer says so
 	Gateway string            // of agents
 	Folder  string            // for identities
@@ -67,13 +78,13 @@ type Options struct {
 
 	// Approve asks the owner about a tool call; nil means yes. Without it only
 	// skills that need no approval can be used.
-	Approve func(ctx context.Context, r *agent.Reply, a Approval) error
+	Approve func(ctx context.Context, r *agent.Reply, a answer.Approval) error
 
 	// Node is this one's name among those that run built-in agents; one of them
 	// runs each. Alive says whether another one is there; nil = there is none.
 	Node  string
 	Alive func(ctx context.Context, node string) bool
-	// Tell passes news on to every node, this one included, whose runtime then
+	// Tell passes news on to every node, this one included, whose supervisor then
 	// should Hear them; nil = there is no other.
 	Tell func(News)
 
@@ -88,19 +99,11 @@ type News struct {
 	Skill string `json:"skill,omitempty"`
 }
 
-// Approval is a tool call that is about to be made.
-type Approval struct {
-	Key         string // names the call in its answer, also after a crash
-	Skill, Tool string
-	Arguments   json.RawMessage
-	Auto        bool // the skill's owner said that it need not be asked about
-}
-
-// Runtime runs built-in agents.
-type Runtime struct {
-	opt  Options
-	seal *seal
-	wake chan struct{}
+// Supervisor runs built-in agents.
+type Supervisor struct {
+	opt    Options
+	sealer *seal.Sealer
+	wake   chan struct{}
 
 	reading chan struct{} // taken by who reads a conversation
 
@@ -110,8 +113,8 @@ type Runtime struct {
 	running map[string]*builtin // by id
 }
 
-// New returns a runtime that runs nothing yet.
-func New(ctx context.Context, opt Options) (*Runtime, error) {
+// New returns a supervisor that runs nothing yet.
+func New(ctx context.Context, opt Options) (*Supervisor, error) {
 	if opt.Now == nil {
 		opt.Now = time.Now
 	}
@@ -121,19 +124,23 @@ func New(ctx context.Context, opt Options) (*Runtime, error) {
 	if opt.Node == "" {
 		opt.Node = beeos.NewID()
 	}
-	s, err := openSeal(ctx, opt.DB)
+	key, err := opt.Cluster.Secret(ctx, "skills", seal.NewKey)
 	if err != nil {
 		return nil, err
 	}
-	return &Runtime{
-		opt: opt, seal: s, wake: make(chan struct{}, 1), reading: make(chan struct{}, mostReading),
+	sealer, err := seal.New(key)
+	if err != nil {
+		return nil, err
+	}
+	return &Supervisor{
+		opt: opt, sealer: sealer, wake: make(chan struct{}, 1), reading: make(chan struct{}, answer.MaxReading),
 		missed: map[string]time.Time{}, running: map[string]*builtin{},
 	}, nil
 }
 
 // Run runs the built-in agents that are this node's until ctx ends.
-func (rt *Runtime) Run(ctx context.Context) error {
-	defer rt.release(ctx)
+func (rt *Supervisor) Run(ctx context.Context) error {
+	defer rt.releaseAgents(ctx)
 	var group errgroup.Group // an agent that ends is not the end of the others
 	defer group.Wait()       //nolint:errcheck // they report to the log
 	timer, forget := time.NewTimer(lookEvery), time.NewTicker(forgetEvery)
@@ -154,7 +161,7 @@ func (rt *Runtime) Run(ctx context.Context) error {
 		case <-rt.wake:
 		case <-timer.C:
 		case <-forget.C:
-			if err := rt.opt.DB.Builtins.ForgetSteps(ctx, rt.opt.Now().Add(-forgetAfter)); err != nil && ctx.Err() == nil {
+			if err := rt.opt.Builtins.ForgetSteps(ctx, rt.opt.Now().Add(-forgetAfter)); err != nil && ctx.Err() == nil {
 				rt.opt.Log.Error("what built-in agents did is not forgotten", "err", err)
 			}
 		}
@@ -162,7 +169,7 @@ func (rt *Runtime) Run(ctx context.Context) error {
 }
 
 // Hear takes news of any node's.
-func (rt *Runtime) Hear(n News) {
+func (rt *Supervisor) Hear(n News) {
 	if n.Skill != "" {
 		rt.refreshHere(n.ID, n.Skill)
 		return
@@ -174,7 +181,7 @@ func (rt *Runtime) Hear(n News) {
 }
 
 // tell says what has changed to every node.
-func (rt *Runtime) tell(n News) {
+func (rt *Supervisor) tell(n News) {
 	if rt.opt.Tell != nil {
 		rt.opt.Tell(n)
 		return
@@ -183,12 +190,12 @@ func (rt *Runtime) tell(n News) {
 }
 
 // reconcile starts what should run here and does not, and stops the rest.
-func (rt *Runtime) reconcile(ctx context.Context, group *errgroup.Group) error {
-	list, err := rt.opt.DB.Builtins.List(ctx, "")
+func (rt *Supervisor) reconcile(ctx context.Context, group *errgroup.Group) error {
+	list, err := rt.opt.Builtins.List(ctx, "")
 	if err != nil {
 		return err
 	}
-	want, err := rt.mine(ctx, list)
+	want, err := rt.claimAgents(ctx, list)
 	if err != nil {
 		return err
 	}
@@ -227,7 +234,7 @@ func (rt *Runtime) reconcile(ctx context.Context, group *errgroup.Group) error {
 }
 
 // serve runs one agent until it is told to stop.
-func (rt *Runtime) serve(b *builtin) {
+func (rt *Supervisor) serve(b *builtin) {
 	defer b.stop()
 	err := b.agent.Run(b.ctx)
 	b.arrived() // it was to
