@@ -169,7 +169,7 @@ func (p *parts) openCalls(context.Context) error {
 // other nodes.
 func (p *parts) openActs(context.Context) error {
 	p.acts = act.New(act.Options{
-		DB: p.db, Ledger: p.ledger, Bus: p.bus, Desk: p.approvals, Hooks: p.hooks, People: p.people, OAuth: p.oauth, Builtins: p.runtime, Log: p.log,
+		DB: p.db, Ledger: p.ledger, Bus: p.bus, Approvals: p.approvals, Hooks: p.hooks, People: p.people, OAuth: p.oauth, Builtins: p.runtime, Log: p.log,
 	})
 	p.bus.OnControl(func(c bus.Control) {
 		if c.Kind == bus.KeyRevoked {

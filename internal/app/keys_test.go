@@ -54,9 +54,9 @@ func (d door) knock(ctx context.Context, key, from string) (*http.Response, stri
 	return resp, string(body), err
 }
 
-// TestT64BadKeysLookAlike: unknown, revoked and of a wrong kind get the same
+// TestBadKeysLookAlike: unknown, revoked and of a wrong kind get the same
 // answer, in about the same time.
-func TestT64BadKeysLookAlike(t *testing.T) {
+func TestBadKeysLookAlike(t *testing.T) {
 	const each, alike = 60, 5 // tries, and how many times as long one may take
 	a := apptest.Start(t, apptest.Config(t))
 	cl := client.New(a.REST, a.UserKey)
@@ -119,10 +119,10 @@ func middle(d []time.Duration) time.Duration {
 	return d[len(d)/2]
 }
 
-// TestT65GuessingIsSlowedDown: an address that sends a thousand bad keys in a
+// TestGuessingIsSlowedDown: an address that sends a thousand bad keys in a
 // minute is told to slow down, on every surface, and nobody else is: neither
 // who has a good key at the same address nor who has a bad one at another.
-func TestT65GuessingIsSlowedDown(t *testing.T) {
+func TestGuessingIsSlowedDown(t *testing.T) {
 	a := apptest.Start(t, apptest.Config(t))
 	i := 0
 	for surface, d := range doors(t, a) {
@@ -158,8 +158,8 @@ func TestT65GuessingIsSlowedDown(t *testing.T) {
 	}
 }
 
-// TestT67FourthAgentKey: three of an agent's keys may be active.
-func TestT67FourthAgentKey(t *testing.T) {
+// TestFourthAgentKey: three of an agent's keys may be active.
+func TestFourthAgentKey(t *testing.T) {
 	a := apptest.Start(t, apptest.Config(t))
 	cl := client.New(a.REST, a.UserKey)
 	keys, err := cl.Keys(t.Context(), a.AgentID)

@@ -108,7 +108,7 @@ func (p *parts) handler(ctx context.Context, name string) (http.Handler, error) 
 
 func (p *parts) web() (http.Handler, error) {
 	return web.New(web.Options{
-		DB: p.db, Ledger: p.ledger, Bus: p.bus, Desk: p.approvals, Calls: p.calls, Acts: p.acts, Files: p.files, People: p.people, OAuth: p.oauth, OIDC: p.oidc, Log: p.log, Now: p.opt.Now,
+		DB: p.db, Ledger: p.ledger, Bus: p.bus, Approvals: p.approvals, Calls: p.calls, Acts: p.acts, Files: p.files, People: p.people, OAuth: p.oauth, OIDC: p.oidc, Log: p.log, Now: p.opt.Now,
 		PublicURL: p.info.Web, MCPURL: p.info.MCP, RESTURL: p.info.REST,
 		Online: p.bus.Present, Card: p.card(),
 	})

@@ -119,8 +119,8 @@ func newParser(ctx context.Context, t *terminal.Terminal) (*kong.Kong, error) {
 	)
 }
 
-// settings is a command that has those of the server.
-type settings interface {
+// configured is a command that has the settings of the server.
+type configured interface {
 	Effective() []config.Value
 	Validate() error
 }
@@ -136,7 +136,7 @@ func reportMisuse(t *terminal.Terminal, err error) int {
 	if pe.Context != nil {
 		if node := pe.Context.Selected(); node != nil {
 			help = "beeos " + node.Path() + " --help"
-			if s, ok := node.Target.Addr().Interface().(settings); ok {
+			if s, ok := node.Target.Addr().Interface().(configured); ok {
 				if bad := s.Validate(); bad != nil && strings.HasSuffix(err.Error(), bad.Error()) {
 					return t.Fail(bad)
 				}

@@ -14,7 +14,7 @@ import (
 	"github.com/beeos/beeos/internal/config"
 	"github.com/beeos/beeos/internal/outward/bridge"
 	"github.com/beeos/beeos/internal/outward/bridge/account"
-	"github.com/beeos/beeos/internal/outward/bridge/kind"
+	"github.com/beeos/beeos/internal/outward/bridge/settings"
 	"github.com/beeos/beeos/internal/outward/bridge/upstream"
 )
 
@@ -84,7 +84,7 @@ func (c *ConnectCmd) Run(ctx context.Context, t *terminal.Terminal) error {
 }
 
 func (c *ConnectCmd) serve(ctx context.Context, t *terminal.Terminal, o agent.Options) (err error) {
-	s := kind.Settings{Agent: o, Args: c.Args}
+	s := settings.Bridge{Agent: o, Args: c.Args}
 	if len(s.Args) > 0 && s.Args[0] == "--" {
 		s.Args = s.Args[1:]
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/beeos/beeos/agent"
 	"github.com/beeos/beeos/client"
 	"github.com/beeos/beeos/internal/outward/bridge/a2a"
-	"github.com/beeos/beeos/internal/outward/bridge/kind"
+	"github.com/beeos/beeos/internal/outward/bridge/settings"
 	"github.com/beeos/beeos/test/apptest"
 	"github.com/beeos/beeos/test/npm"
 )
@@ -40,7 +40,7 @@ func TestOfficialA2AServers(t *testing.T) {
 			ids, done := make(chan string, 16), make(chan error, 1)
 			serving, stop := context.WithCancel(ctx)
 			go func() { // awaited below
-				done <- (&a2a.Options{URL: url}).Run(serving, kind.Settings{Agent: agent.Options{
+				done <- (&a2a.Options{URL: url}).Run(serving, settings.Bridge{Agent: agent.Options{
 					Name: "js", Gateway: app.Agents, Key: app.UserKey, Identity: filepath.Join(t.TempDir(), "js.json"), Connected: func(id string) { ids <- id },
 				}})
 			}()

@@ -10,10 +10,10 @@ import (
 	"github.com/beeos/beeos/client"
 )
 
-// TestT78OneKeyOneExecution: a hundred calls with one idempotency key, half of
+// TestOneKeyOneExecution: a hundred calls with one idempotency key, half of
 // them at each of two servers, are one execution and one result, also for who
 // asks after both servers have died.
-func TestT78OneKeyOneExecution(t *testing.T) {
+func TestOneKeyOneExecution(t *testing.T) {
 	const calls = 100
 	p := meshed(t)
 	a := startAgent(t, "agent", spec{Name: "echo", Gateway: p.a.agents, Key: p.key, Identity: t.TempDir() + "/id.json"})
@@ -100,10 +100,10 @@ type crash struct {
 	ended chan error
 }
 
-// TestT78CrashBeforeTheReplyIsStored: the agent has done its work, and then it
+// TestCrashBeforeTheReplyIsStored: the agent has done its work, and then it
 // dies, alone or with the server. No other instance does the work again unless
 // the agent has said that it may, and the caller is told which it was.
-func TestT78CrashBeforeTheReplyIsStored(t *testing.T) {
+func TestCrashBeforeTheReplyIsStored(t *testing.T) {
 	t.Parallel() // it waits more than it works
 	const plain, signed = "hold", "hold after a sign"
 	for name, server := range map[string]bool{"the agent dies": false, "both die": true} {
@@ -197,9 +197,9 @@ func retryKeyed(ctx context.Context, c *caller, text string) error {
 	}
 }
 
-// TestT78AgentOutlivesItsServer: the server dies, the agent works on. Nobody
+// TestAgentOutlivesItsServer: the server dies, the agent works on. Nobody
 // else gets the work and it is not given up.
-func TestT78AgentOutlivesItsServer(t *testing.T) {
+func TestAgentOutlivesItsServer(t *testing.T) {
 	n := newNode(t, "server")
 	key := n.owner()
 	n.start()

@@ -15,9 +15,9 @@ import (
 	"github.com/beeos/beeos/test/pgtest"
 )
 
-// TestT77QuotaHoldsAcrossReplicas: everybody calls at once, half of them at
+// TestQuotaHoldsAcrossReplicas: everybody calls at once, half of them at
 // each of two servers, and the quota is that of one.
-func TestT77QuotaHoldsAcrossReplicas(t *testing.T) {
+func TestQuotaHoldsAcrossReplicas(t *testing.T) {
 	const quota, calls = 60, 200
 	p := newPair(t, pgtest.URL(t), nil, "BEEOS_RATE_LIMIT="+strconv.Itoa(quota))
 	a := startAgent(t, "agent", spec{Name: "echo", Gateway: p.a.agents, Key: p.key, Identity: t.TempDir() + "/id.json"})

@@ -51,10 +51,10 @@ func (s *slowReceiver) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	pause(r.Context(), rand.N(400*time.Millisecond))
 }
 
-// TestT62WorkerKilledTwentyTimes: kill -9 of the worker at random moments with
+// TestWorkerKilledTwentyTimes: kill -9 of the worker at random moments with
 // 500 deliveries to make. None is lost, none is made up, and what comes twice
 // comes under one id with the same bytes.
-func TestT62WorkerKilledTwentyTimes(t *testing.T) {
+func TestWorkerKilledTwentyTimes(t *testing.T) {
 	deliveries, kills := 500, 20
 	if testing.Short() {
 		deliveries, kills = 100, 5

@@ -72,7 +72,7 @@ func TestRefusals(t *testing.T) {
 
 	// Somebody begins in a browser of their own, and sends the link of the
 	// consent page to a person who is signed in and trusts it.
-	t.Run("T23 consent in another browser", func(t *testing.T) {
+	t.Run("consent in another browser", func(t *testing.T) {
 		c := newGoClient(t, w, "Gopher", "")
 		address, _ := asked(t, w, c)
 		stranger := open(t)
@@ -100,7 +100,7 @@ func TestRefusals(t *testing.T) {
 	})
 
 	// The ticket of a consent gets into other hands before its browser uses it.
-	t.Run("T25 ticket in another browser", func(t *testing.T) {
+	t.Run("ticket in another browser", func(t *testing.T) {
 		c := newGoClient(t, w, "Gopher", "")
 		address, _ := asked(t, w, c)
 		b := open(t)

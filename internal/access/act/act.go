@@ -23,16 +23,16 @@ import (
 // Options is what acts are done with. A process that only works on the
 // database has DB and People alone.
 type Options struct {
-	DB       *store.Store
-	Ledger   *ledger.Ledger
-	Bus      *bus.Bus // nil: running servers find out within half a minute
-	Desk     *approval.Approvals
-	Hooks    *webhook.Hooks
-	People   *signin.People
-	OAuth    *oauth.Server
-	Builtins *builtin.Supervisor // nil: another process runs built-in agents
-	Log      *slog.Logger
-	Now      func() time.Time // nil = time.Now
+	DB        *store.Store
+	Ledger    *ledger.Ledger
+	Bus       *bus.Bus // nil: running servers find out within half a minute
+	Approvals *approval.Approvals
+	Hooks     *webhook.Hooks
+	People    *signin.People
+	OAuth     *oauth.Server
+	Builtins  *builtin.Supervisor // nil: another process runs built-in agents
+	Log       *slog.Logger
+	Now       func() time.Time // nil = time.Now
 }
 
 // Acts does what owners and admins ask for.

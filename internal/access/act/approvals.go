@@ -20,7 +20,7 @@ func (a *Acts) SetRules(ctx context.Context, c beeos.Caller, agentID string, rul
 	if err != nil {
 		return err
 	}
-	if err := a.Desk.SetRules(ctx, agent, beeos.User{ID: c.UserID}, rules); err != nil {
+	if err := a.Approvals.SetRules(ctx, agent, beeos.User{ID: c.UserID}, rules); err != nil {
 		return err
 	}
 	if detail := describeRules(before, rules); len(detail) > 0 {
@@ -36,7 +36,7 @@ func describeRules(before, rules []approvals.Rule) map[string]string {
 	}
 	detail := map[string]string{}
 	for _, r := range rules {
-		was, name := old[[2]string{r.Skill, r.Tool}], approval.Name(&approvals.Approval{Skill: r.Skill, Tool: cmp.Or(r.Tool, "all tools")})
+		was, name := old[[2]string{r.Skill, r.Tool}], approval.ToolName(&approvals.Approval{Skill: r.Skill, Tool: cmp.Or(r.Tool, "all tools")})
 		if r.Mode != was.Mode {
 			detail[name] = cmp.Or(string(r.Mode), "no rule")
 		}
@@ -52,7 +52,7 @@ func (a *Acts) LinkApproval(ctx context.Context, c beeos.Caller, asked *approval
 	if err := RequirePerson(c); err != nil {
 		return "", err
 	}
-	url, err := a.Desk.Link(ctx, asked)
+	url, err := a.Approvals.Link(ctx, asked)
 	if err != nil {
 		return "", err
 	}

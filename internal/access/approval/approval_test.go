@@ -230,11 +230,11 @@ func TestLinks(t *testing.T) {
 		t.Fatal(link)
 	}
 	for _, bad := range []string{"", "x", token + "x", token[:len(token)-2], strings.Replace(token, a.ID, other.ID, 1)} {
-		if _, _, err := r.ByLink(t.Context(), bad); beeos.CodeOf(err) != beeos.NotFound {
+		if _, _, err := r.FindByLink(t.Context(), bad); beeos.CodeOf(err) != beeos.NotFound {
 			t.Errorf("token %q: %v", bad, err)
 		}
 	}
-	by, found, err := r.ByLink(t.Context(), token)
+	by, found, err := r.FindByLink(t.Context(), token)
 	if err != nil || found.ID != a.ID || !found.Open() {
 		t.Fatalf("%+v %v", found, err)
 	}
@@ -251,13 +251,13 @@ func TestLinks(t *testing.T) {
 		t.Errorf("a link for what is decided: %v", err)
 	}
 	r.now = r.now.Add(Timeout + 2*time.Second)
-	if _, _, err := r.ByLink(t.Context(), token); beeos.CodeOf(err) != beeos.NotFound {
+	if _, _, err := r.FindByLink(t.Context(), token); beeos.CodeOf(err) != beeos.NotFound {
 		t.Errorf("a link that is too old: %v", err)
 	}
 }
 
 func TestShown(t *testing.T) {
-	got := Shown(json.RawMessage("{\"to\":\"\u202egnp\",\"n\":1e400,\"esc\":\"\\u001b[2J\"}"))
+	got := FormatArguments(json.RawMessage("{\"to\":\"\u202egnp\",\"n\":1e400,\"esc\":\"\\u001b[2J\"}"))
 	want := "{\n  \"to\": \"⟨U+202E⟩gnp\",\n  \"n\": 1e400,\n  \"esc\": \"\\u001b[2J\"\n}"
 	if got != want {
 		t.Errorf("got %s", got)

@@ -129,13 +129,13 @@ func (s *Approvals) endUndecided(ctx context.Context, v approvals.Verdict) (appr
 	v.At = s.Now()
 	a, won, err := s.DB.Approvals.Decide(ctx, v)
 	if won {
-		s.notifyNodes(a.ID)
+		s.announceChange(a.ID)
 	}
 	return a, err
 }
 
-// notifyNodes lets every node know that an approval has changed.
-func (s *Approvals) notifyNodes(id string) {
+// announceChange lets every node know that an approval has changed.
+func (s *Approvals) announceChange(id string) {
 	if s.Bus == nil {
 		s.wakeWaiters(id)
 		return

@@ -70,7 +70,7 @@ func (s *Approvals) storeRequest(ctx context.Context, call *ToolCall, r rule) (a
 		CreatedAt: now, ExpiresAt: expires,
 	}, call.Request)
 	if fresh {
-		s.notifyNodes(a.ID)
+		s.announceChange(a.ID)
 	}
 	return a, fresh, err
 }
@@ -84,7 +84,7 @@ func (s *Approvals) Use(ctx context.Context, id string, call ToolCall) error {
 	}
 	_, hash := call.canonicalArguments()
 	if err = s.DB.Approvals.Use(ctx, id, hash, r.version, call.Request, s.Now()); err == nil {
-		s.notifyNodes(id)
+		s.announceChange(id)
 	}
 	return err
 }

@@ -74,7 +74,7 @@ func (s *Approvals) Decide(ctx context.Context, id string, by Decider, approve b
 		return a, err
 	}
 	if won {
-		s.notifyNodes(a.ID)
+		s.announceChange(a.ID)
 		return a, nil
 	}
 	if a.Open() { // its time ran out in between

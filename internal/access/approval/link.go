@@ -53,8 +53,8 @@ func (s *Approvals) LinkFor(ctx context.Context, id, turn, principal string) (st
 	return s.Link(ctx, &a)
 }
 
-// ByLink returns whoever decides by a link, and what they were asked.
-func (s *Approvals) ByLink(ctx context.Context, token string) (Decider, approvals.Approval, error) {
+// FindByLink returns whoever decides by a link, and what they were asked.
+func (s *Approvals) FindByLink(ctx context.Context, token string) (Decider, approvals.Approval, error) {
 	useless := beeos.Errorf(beeos.NotFound, "this link is not complete or too old; open the console to see what waits for you")
 	cut := strings.LastIndexByte(token, '.')
 	if cut < 0 {

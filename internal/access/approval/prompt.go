@@ -58,7 +58,7 @@ func (p *Pending) openPrompt(ctx context.Context, a approvals.Approval, fresh bo
 }
 
 // remind says again what the call waits for.
-func (p *prompt) remind() { p.prompter.ShowProgress("waiting for approval of " + Name(&p.row)) }
+func (p *prompt) remind() { p.prompter.ShowProgress("waiting for approval of " + ToolName(&p.row)) }
 
 // offerDecision lets the caller decide: as a question in mid-call, and as a
 // pause of the conversation unless the caller's protocol has none.
@@ -116,7 +116,7 @@ func (p *prompt) appendMessage(ctx context.Context, m beeos.Message) {
 
 // decisionText is what the caller's person reads.
 func decisionText(a *approvals.Approval) string {
-	return "Approve this call of " + Name(a) + "? It will be made with exactly these arguments:\n" + Shown(a.Arguments)
+	return "Approve this call of " + ToolName(a) + "? It will be made with exactly these arguments:\n" + FormatArguments(a.Arguments)
 }
 
 // decisionForm is the question as an elicitation; ok is false when it is too

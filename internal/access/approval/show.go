@@ -8,9 +8,9 @@ import (
 	"github.com/beeos/beeos/internal/store/approvals"
 )
 
-// Shown returns arguments as a person gets to see them: all of them, indented,
+// FormatArguments returns arguments as a person gets to see them: all of them, indented,
 // with nothing hidden in them.
-func Shown(arguments json.RawMessage) string {
+func FormatArguments(arguments json.RawMessage) string {
 	var b bytes.Buffer
 	if json.Indent(&b, arguments, "", "  ") != nil {
 		return beeos.Visible(string(arguments))
@@ -18,8 +18,8 @@ func Shown(arguments json.RawMessage) string {
 	return beeos.Visible(b.String())
 }
 
-// Name returns the tool as people read it, with its skill in front.
-func Name(a *approvals.Approval) string {
+// ToolName returns the tool as people read it, with its skill in front.
+func ToolName(a *approvals.Approval) string {
 	if a.Skill == "" {
 		return beeos.Visible(a.Tool)
 	}

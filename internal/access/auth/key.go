@@ -46,7 +46,7 @@ func keyHash(token string) (hash [sha256.Size]byte, ok bool) {
 func (a *Authenticator) Key(ctx context.Context, token string) (beeos.Caller, error) {
 	hash, ok := keyHash(token)
 	if !ok {
-		return beeos.Caller{}, Unknown()
+		return beeos.Caller{}, ErrUnknownKind()
 	}
 	now := a.Now()
 	k, gen := a.keys.get(hash, now)
@@ -58,7 +58,7 @@ func (a *Authenticator) Key(ctx context.Context, token string) (beeos.Caller, er
 		k = a.keys.put(hash, row, now, gen)
 	}
 	if !k.valid(now) {
-		return beeos.Caller{}, Unknown()
+		return beeos.Caller{}, ErrUnknownKind()
 	}
 	k.used.Store(now.UnixMicro())
 	return k.caller, nil

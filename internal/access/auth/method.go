@@ -59,7 +59,7 @@ func (a *Authenticator) Authenticate(r *http.Request, at Audience) (beeos.Caller
 	}
 	m := a.methodFor(credential, at.Surface)
 	if m == nil {
-		return beeos.Caller{}, a.countGuess(r, Unknown())
+		return beeos.Caller{}, a.countGuess(r, ErrUnknownKind())
 	}
 	return m.Check(r, credential, at)
 }
@@ -119,8 +119,8 @@ func twoCredentials() error {
 	return beeos.Errorf(beeos.Unauthorized, "the request has two different credentials; send one, in Authorization or in %s", AgentKeyHeader)
 }
 
-// Unknown is the one answer to every credential that is no good, whatever it is
+// ErrUnknownKind is the one answer to every credential that is no good, whatever it is
 // and whyever.
-func Unknown() error {
+func ErrUnknownKind() error {
 	return beeos.Errorf(beeos.InvalidToken, "this credential is unknown, expired or revoked; get a new one and send that")
 }

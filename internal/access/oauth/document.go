@@ -174,7 +174,7 @@ func parseDocument(id string, body []byte) (client, error) {
 		Auth      string   `json:"token_endpoint_auth_method"`
 		Secret    string   `json:"client_secret"`
 	}
-	if err := errors.Join(strictjson.Strict(body), json.Unmarshal(body, &doc)); err != nil {
+	if err := errors.Join(strictjson.Check(body), json.Unmarshal(body, &doc)); err != nil {
 		return client{}, refusal("invalid_client", "the document at its client_id is no JSON object")
 	}
 	switch {

@@ -55,7 +55,7 @@ func (s *site) fetcher() *http.Client {
 	return outbound.Client(o)
 }
 
-func TestT04DocumentWithLoopbackRedirect(t *testing.T) {
+func TestDocumentWithLoopbackRedirect(t *testing.T) {
 	s := newSite(t)
 	r := newRigWith(t, Options{Client: s.fetcher()})
 	r.client = s.URL + "/client.json"
@@ -170,18 +170,18 @@ func TestBadDocuments(t *testing.T) {
 		return func(w http.ResponseWriter, id string) { fmt.Fprint(w, strings.ReplaceAll(format, "ID", id)) }
 	}
 	for name, answer := range map[string]func(http.ResponseWriter, string){
-		"T13 redirect": func(w http.ResponseWriter, id string) {
+		"redirect": func(w http.ResponseWriter, id string) {
 			w.Header().Set("Location", inner.URL+"/x")
 			w.WriteHeader(http.StatusFound)
 		},
-		"T14 6 KiB":          func(w http.ResponseWriter, id string) { fmt.Fprint(w, document(id)+strings.Repeat(" ", 6<<10)) },
-		"T14 gzip":           zipped,
-		"T15 trailing slash": func(w http.ResponseWriter, id string) { fmt.Fprint(w, document(id+"/")) },
-		"T15 another host": func(w http.ResponseWriter, id string) {
+		"6 KiB":          func(w http.ResponseWriter, id string) { fmt.Fprint(w, document(id)+strings.Repeat(" ", 6<<10)) },
+		"gzip":           zipped,
+		"trailing slash": func(w http.ResponseWriter, id string) { fmt.Fprint(w, document(id+"/")) },
+		"another host": func(w http.ResponseWriter, id string) {
 			fmt.Fprint(w, document(strings.Replace(id, "127.0.0.1", "localhost", 1)))
 		},
-		"T15 no id": raw(`{"client_name":"x","redirect_uris":["https://a.example/b"]}`),
-		"T16 HTML": func(w http.ResponseWriter, id string) {
+		"no id": raw(`{"client_name":"x","redirect_uris":["https://a.example/b"]}`),
+		"HTML": func(w http.ResponseWriter, id string) {
 			w.Header().Set("Content-Type", "text/html")
 			fmt.Fprint(w, document(id))
 		},
@@ -212,9 +212,9 @@ func TestBadDocuments(t *testing.T) {
 	}
 }
 
-// TestT14Drip: a document that comes byte by byte ends with the time that one
+// TestDrip: a document that comes byte by byte ends with the time that one
 // has. The clock is real; the limit is made short.
-func TestT14Drip(t *testing.T) {
+func TestDrip(t *testing.T) {
 	s := newSite(t)
 	stop := make(chan struct{})
 	t.Cleanup(func() { close(stop) })
@@ -234,7 +234,7 @@ func TestT14Drip(t *testing.T) {
 	}
 }
 
-func TestT17DocumentsAreKept(t *testing.T) {
+func TestDocumentsAreKept(t *testing.T) {
 	for control, keep := range map[string]time.Duration{
 		"": documentDefault, "max-age=600": 10 * time.Minute, "max-age=5": time.Minute, "no-store": time.Minute, "public, Max-Age=99999999": 24 * time.Hour, "max-age=x": documentDefault,
 	} {
@@ -269,7 +269,7 @@ func TestT17DocumentsAreKept(t *testing.T) {
 	}
 }
 
-func TestT18DocumentFloods(t *testing.T) {
+func TestDocumentFloods(t *testing.T) {
 	s := newSite(t)
 	r := newRigWith(t, Options{Client: s.fetcher()})
 	flooded := 0
@@ -284,9 +284,9 @@ func TestT18DocumentFloods(t *testing.T) {
 	}
 }
 
-// TestT19LogosAreNotFetched: a document's other addresses are not looked at,
+// TestLogosAreNotFetched: a document's other addresses are not looked at,
 // nor shown.
-func TestT19LogosAreNotFetched(t *testing.T) {
+func TestLogosAreNotFetched(t *testing.T) {
 	s := newSite(t)
 	s.answer = func(w http.ResponseWriter, id string) {
 		fmt.Fprint(w, strings.Replace(document(id), "https://evil.example/track.png", s.URL+"/logo.png", 1))

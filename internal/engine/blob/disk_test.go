@@ -174,9 +174,9 @@ func TestDiskTakesOnlyIDs(t *testing.T) {
 	}
 }
 
-// TestT71SymlinksAreNotFollowed: neither out of the folder nor inside of it,
+// TestSymlinksAreNotFollowed: neither out of the folder nor inside of it,
 // neither for reading nor for writing, nor as the folder itself.
-func TestT71SymlinksAreNotFollowed(t *testing.T) {
+func TestSymlinksAreNotFollowed(t *testing.T) {
 	d, folder := disk(t)
 	ctx := t.Context()
 	secret := filepath.Join(t.TempDir(), "secret")

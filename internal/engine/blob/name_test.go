@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// TestT70NamesInHeaders: whatever a file is called, the header is one line of
+// TestNamesInHeaders: whatever a file is called, the header is one line of
 // ASCII that any reader takes apart into a name without folders.
-func TestT70NamesInHeaders(t *testing.T) {
+func TestNamesInHeaders(t *testing.T) {
 	for _, tt := range []struct{ name, safe, header string }{
 		{"report.pdf", "report.pdf", `attachment; filename="report.pdf"`},
 		{"../../etc/passwd", ".._.._etc_passwd", `attachment; filename=".._.._etc_passwd"`},

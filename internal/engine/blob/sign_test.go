@@ -51,8 +51,8 @@ func TestLinkCarriesItsGrant(t *testing.T) {
 	}
 }
 
-// TestT68LinkIsWorthlessWhenChanged: everything that a link says is signed.
-func TestT68LinkIsWorthlessWhenChanged(t *testing.T) {
+// TestLinkIsWorthlessWhenChanged: everything that a link says is signed.
+func TestLinkIsWorthlessWhenChanged(t *testing.T) {
 	id, signed := parts(t, signer.Link(upload))
 	set := func(name, value string) func(url.Values) { return func(q url.Values) { q.Set(name, value) } }
 	for _, tt := range []struct {

@@ -9,9 +9,9 @@ import (
 	"github.com/beeos/beeos"
 )
 
-// TestT57SignatureVectors: the same vectors as in the recipes of
+// TestSignatureVectors: the same vectors as in the recipes of
 // docs/webhooks.md, which test/docs runs in three languages.
-func TestT57SignatureVectors(t *testing.T) {
+func TestSignatureVectors(t *testing.T) {
 	at := time.Unix(1893456000, 0)
 	body := `{"type":"task_status","task_id":"t1","context_id":"ch-1","status":"completed","final":true,"timestamp":"2030-01-01T00:00:00Z"}`
 	for _, tt := range []struct {
@@ -39,9 +39,9 @@ func TestT57SignatureVectors(t *testing.T) {
 	}
 }
 
-// TestT63SecretsStayHere: neither the database nor a log nor a delivery has
+// TestSecretsStayHere: neither the database nor a log nor a delivery has
 // token or secret in it, and what is sealed opens for its own webhook alone.
-func TestT63SecretsStayHere(t *testing.T) {
+func TestSecretsStayHere(t *testing.T) {
 	const token, secret, second = "very-private-token", "very-private-secret", "second-private-secret"
 	r := newRig(t, sqliteDSN(t)).start()
 	rec := newReceiver(t, func(_ int, w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusGone) })

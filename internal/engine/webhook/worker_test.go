@@ -229,9 +229,9 @@ func TestRedeliver(t *testing.T) {
 	}
 }
 
-// TestT58EveryAttemptIsSignedAfresh: a receiver that refuses old signatures
+// TestEveryAttemptIsSignedAfresh: a receiver that refuses old signatures
 // takes the third attempt, and what is sent again a day later.
-func TestT58EveryAttemptIsSignedAfresh(t *testing.T) {
+func TestEveryAttemptIsSignedAfresh(t *testing.T) {
 	r := newRig(t, sqliteDSN(t)).start()
 	rec := newReceiver(t, func(n int, w http.ResponseWriter, _ *http.Request) {
 		if n < 3 {
@@ -269,8 +269,8 @@ func TestT58EveryAttemptIsSignedAfresh(t *testing.T) {
 	}
 }
 
-// TestT60SecretRotation: for a day after a secret was replaced both sign.
-func TestT60SecretRotation(t *testing.T) {
+// TestSecretRotation: for a day after a secret was replaced both sign.
+func TestSecretRotation(t *testing.T) {
 	r, rec := newRig(t, sqliteDSN(t)).start(), newReceiver(t, nil)
 	task := r.task()
 	r.finish(task)

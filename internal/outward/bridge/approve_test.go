@@ -13,7 +13,7 @@ import (
 	"github.com/beeos/beeos/client"
 	"github.com/beeos/beeos/internal/outward/bridge/exec"
 	"github.com/beeos/beeos/internal/outward/bridge/httpbridge"
-	"github.com/beeos/beeos/internal/outward/bridge/kind"
+	"github.com/beeos/beeos/internal/outward/bridge/settings"
 	"github.com/beeos/beeos/internal/outward/bridge/upstream"
 	"github.com/beeos/beeos/test/apptest"
 	"github.com/beeos/beeos/test/bridgetest"
@@ -50,10 +50,10 @@ func TestProgramsAskForApproval(t *testing.T) {
 	}))
 	t.Cleanup(endpoint.Close)
 	program := bridgetest.Connect(t, app, &bridgetest.Journal{}, "program", func(ctx context.Context, o agent.Options) error {
-		return (&exec.Options{Command: upstream.NewCommand(self)}).Run(ctx, kind.Settings{Env: append(os.Environ(), "BRIDGE_TEST_PROGRAM=1"), Agent: o})
+		return (&exec.Options{Command: upstream.NewCommand(self)}).Run(ctx, settings.Bridge{Env: append(os.Environ(), "BRIDGE_TEST_PROGRAM=1"), Agent: o})
 	})
 	service := bridgetest.Connect(t, app, &bridgetest.Journal{}, "service", func(ctx context.Context, o agent.Options) error {
-		return (&httpbridge.Options{URL: endpoint.URL}).Run(ctx, kind.Settings{Agent: o})
+		return (&httpbridge.Options{URL: endpoint.URL}).Run(ctx, settings.Bridge{Agent: o})
 	})
 	c := client.New(app.REST, app.UserKey)
 	for _, step := range []struct {

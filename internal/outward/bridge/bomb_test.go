@@ -14,8 +14,8 @@ import (
 	"github.com/beeos/beeos/agent"
 	"github.com/beeos/beeos/client"
 	"github.com/beeos/beeos/internal/outward/bridge/httpbridge"
-	"github.com/beeos/beeos/internal/outward/bridge/kind"
 	"github.com/beeos/beeos/internal/outward/bridge/openai"
+	"github.com/beeos/beeos/internal/outward/bridge/settings"
 	"github.com/beeos/beeos/test/apptest"
 	"github.com/beeos/beeos/test/bridgetest"
 )
@@ -62,10 +62,10 @@ func TestBombsBehindBridgesStop(t *testing.T) {
 	})
 	agents := map[string]string{
 		"http": bridgetest.Connect(t, app, &bridgetest.Journal{}, "http", func(ctx context.Context, o agent.Options) error {
-			return (&httpbridge.Options{URL: endpoint.URL}).Run(ctx, kind.Settings{Agent: o})
+			return (&httpbridge.Options{URL: endpoint.URL}).Run(ctx, settings.Bridge{Agent: o})
 		}),
 		"openai": bridgetest.Connect(t, app, &bridgetest.Journal{}, "openai", func(ctx context.Context, o agent.Options) error {
-			return (&openai.Options{URL: endpoint.URL, Model: "tiny"}).Run(ctx, kind.Settings{Agent: o})
+			return (&openai.Options{URL: endpoint.URL, Model: "tiny"}).Run(ctx, settings.Bridge{Agent: o})
 		}),
 	}
 	c := client.New(app.REST, app.UserKey)

@@ -19,7 +19,7 @@ import (
 
 	"github.com/beeos/beeos/agent"
 	"github.com/beeos/beeos/internal/outward/bridge/account"
-	"github.com/beeos/beeos/internal/outward/bridge/kind"
+	"github.com/beeos/beeos/internal/outward/bridge/settings"
 	"github.com/beeos/beeos/internal/outward/bridge/upstream"
 )
 
@@ -60,8 +60,8 @@ type entry struct {
 	OAuth    *entryOAuth       `yaml:"oauth"`
 	builtin  `yaml:",inline"`
 
-	bridge   Bridge        // the one of Kinds that is given
-	settings kind.Settings // with its secrets
+	bridge   Bridge          // the one of Kinds that is given
+	settings settings.Bridge // with its secrets
 }
 
 // entryOAuth is the client that an agent is to a server that wants tokens.
@@ -155,7 +155,7 @@ func (e *entry) check(dir string) (err error) {
 	if len(given) != 1 {
 		return fmt.Errorf("the agent %q needs exactly one of %s, or a prompt", e.Name, strings.Join(KindNames(), ", "))
 	}
-	e.bridge, e.settings = given[0], kind.Settings{Folder: dir, Dir: e.Dir, Header: http.Header{}, Env: os.Environ()}
+	e.bridge, e.settings = given[0], settings.Bridge{Folder: dir, Dir: e.Dir, Header: http.Header{}, Env: os.Environ()}
 	if !filepath.IsAbs(e.Dir) {
 		e.settings.Dir = filepath.Join(dir, e.Dir)
 	}

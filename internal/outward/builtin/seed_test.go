@@ -132,7 +132,7 @@ func TestSeed002(t *testing.T) {
 	}
 }
 
-// noPassthrough is T55: nothing of the caller's ever reaches the skill server.
+// noPassthrough: nothing of the caller's ever reaches the skill server.
 func noPassthrough(t *testing.T, g *issuer.Guard, secrets ...string) {
 	t.Helper()
 	for _, h := range g.Headers() {
@@ -193,9 +193,9 @@ func TestOwnerConsents(t *testing.T) {
 	}
 }
 
-// TestT55 records all that a skill server gets while callers of two surfaces
+// TestNothingOfTheCallerReachesSkillServers records all that a skill server gets while callers of two surfaces
 // come with a key, and looks for it.
-func TestT55(t *testing.T) {
+func TestNothingOfTheCallerReachesSkillServers(t *testing.T) {
 	srv := skillServer(t)
 	var mu sync.Mutex
 	var traffic strings.Builder
@@ -229,9 +229,9 @@ func TestT55(t *testing.T) {
 	}
 }
 
-// TestT56 is about poisoned tool lists: a server that changes what a tool says
+// TestChangedToolsWaitForTheirOwner is about poisoned tool lists: a server that changes what a tool says
 // does not get it before the model until its owner has seen the difference.
-func TestT56(t *testing.T) {
+func TestChangedToolsWaitForTheirOwner(t *testing.T) {
 	srv := skillServer(t)
 	s := start(t, builtin.Options{Model: llm.Script(func(r llm.Request) []llm.Delta {
 		var all []string
@@ -267,9 +267,9 @@ func TestT56(t *testing.T) {
 	s.untilText(t, id, "[files__save_csv="+evil+"]")
 }
 
-// TestT56EveryChangeIsHeld: it is not the description alone by which a tool
+// TestEveryChangeIsHeld: it is not the description alone by which a tool
 // talks to the model or to a person.
-func TestT56EveryChangeIsHeld(t *testing.T) {
+func TestEveryChangeIsHeld(t *testing.T) {
 	srv := skillServer(t)
 	s := start(t, builtin.Options{Model: llm.Script(func(r llm.Request) []llm.Delta { return llm.Say(fmt.Sprint(len(r.Tools))) })})
 	inst, id := s.create(t, builtin.Definition{Name: "clerk", Servers: files(srv.URL, true)}, nil)

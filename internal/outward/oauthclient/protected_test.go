@@ -204,7 +204,7 @@ func TestStepUpAsksForAllScopesAtOnce(t *testing.T) {
 	}
 }
 
-// TestStepUpEnds is T54's loop: a server that wants more each time is asked
+// TestStepUpEnds is a loop: a server that wants more each time is asked
 // three times.
 func TestStepUpEnds(t *testing.T) {
 	as := issuer.New(t, known())
@@ -224,9 +224,9 @@ func TestStepUpEnds(t *testing.T) {
 	}
 }
 
-// TestT53 puts addresses into every place where a server names one that must
+// TestNamedAddressesAreNotDialled puts addresses into every place where a server names one that must
 // not be dialled, or not followed.
-func TestT53(t *testing.T) {
+func TestNamedAddressesAreNotDialled(t *testing.T) {
 	for name, spoil := range map[string]func(*issuer.Server, *issuer.Guard){
 		"metadata at the cloud's own address": func(_ *issuer.Server, g *issuer.Guard) {
 			g.Challenge = `Bearer resource_metadata="http://169.254.169.254/latest/meta-data"`
@@ -317,8 +317,8 @@ func testTrap(t *testing.T) {
 	}
 }
 
-// TestT54 has servers that pretend to be others.
-func TestT54(t *testing.T) {
+// TestServersCannotPoseAsOthers has servers that pretend to be others.
+func TestServersCannotPoseAsOthers(t *testing.T) {
 	t.Run("metadata of another origin", func(t *testing.T) {
 		as := issuer.New(t, known())
 		g := front(t, as)

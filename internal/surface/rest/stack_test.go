@@ -124,7 +124,7 @@ func start(t *testing.T) *stack {
 	}
 	callers := auth.New(auth.Options{DB: s.db, Methods: append(tokens.Methods(), s.newKind())})
 	s.acts = act.New(act.Options{
-		DB: s.db, Ledger: s.ledger, Bus: s.bus, Desk: s.approvals, Hooks: s.hooks, People: s.users, OAuth: tokens, Builtins: s.builtins, Log: log, Now: s.now,
+		DB: s.db, Ledger: s.ledger, Bus: s.bus, Approvals: s.approvals, Hooks: s.hooks, People: s.users, OAuth: tokens, Builtins: s.builtins, Log: log, Now: s.now,
 	})
 	surface := rest.New(rest.Options{
 		DB: s.db, Ledger: s.ledger, Bus: s.bus, Calls: s.calls, Approvals: s.approvals, Files: s.files, Hooks: s.hooks, Now: s.now, Auth: callers,

@@ -121,7 +121,7 @@ func TestWebhookIsDelivered(t *testing.T) {
 	if !strings.Contains(audit.raw, "webhook.create") {
 		t.Errorf("audit: %s", audit.raw)
 	}
-	for _, answer := range []string{list.raw, deliveries.raw, audit.raw} { // T63
+	for _, answer := range []string{list.raw, deliveries.raw, audit.raw} { // no secret is in any of them
 		if strings.Contains(answer, "private-") {
 			t.Errorf("a secret is shown: %s", answer)
 		}

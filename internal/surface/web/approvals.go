@@ -46,7 +46,7 @@ func (s *Site) approvalsLive(w http.ResponseWriter, r *http.Request, v *page.Vis
 }
 
 func (s *Site) inbox(ctx context.Context, v *page.Visitor) (d approvalsData, err error) {
-	list, err := s.Desk.Open(ctx, v.User.ID, inboxMost)
+	list, err := s.Approvals.Open(ctx, v.User.ID, inboxMost)
 	if err != nil {
 		return d, err
 	}
@@ -55,7 +55,7 @@ func (s *Site) inbox(ctx context.Context, v *page.Visitor) (d approvalsData, err
 }
 
 func (s *Site) approvalHistory(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
-	list, err := s.Desk.History(r.Context(), v.User.ID, r.URL.Query().Get("before"), historyPage+1)
+	list, err := s.Approvals.History(r.Context(), v.User.ID, r.URL.Query().Get("before"), historyPage+1)
 	if err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func (s *Site) approvalRows(ctx context.Context, v *page.Visitor, list []approva
 			}
 		}
 		rows[i] = page.ApprovalCard{
-			ID: a.ID, Tool: safetext.Line(approval.Name(a), 120), Agent: titles[a.AgentID], Caller: names(a.Caller), Arguments: safetext.Pieces(approval.Shown(a.Arguments)),
+			ID: a.ID, Tool: safetext.Line(approval.ToolName(a), 120), Agent: titles[a.AgentID], Caller: names(a.Caller), Arguments: safetext.Pieces(approval.FormatArguments(a.Arguments)),
 			At: a.CreatedAt, Until: a.ExpiresAt, Decided: a.DecidedAt, Open: a.Open(), Via: safetext.Line(a.Via, 20), Reason: safetext.Line(a.Reason, 500),
 		}
 		rows[i].State, rows[i].Mood = decision(a)
@@ -119,7 +119,7 @@ func (s *Site) decideApproval(w http.ResponseWriter, r *http.Request, v *page.Vi
 	if b := page.LocalPath(r.FormValue("back")); strings.HasPrefix(b, "/agents/") {
 		back = b
 	}
-	_, err := s.Desk.Decide(r.Context(), r.PathValue("id"), approval.Decider{User: v.User, Via: "console"}, yes, r.FormValue("reason"))
+	_, err := s.Approvals.Decide(r.Context(), r.PathValue("id"), approval.Decider{User: v.User, Via: "console"}, yes, r.FormValue("reason"))
 	switch {
 	case err == nil && page.IsScripted(r):
 		w.WriteHeader(http.StatusNoContent)
@@ -136,7 +136,7 @@ func (s *Site) decideApproval(w http.ResponseWriter, r *http.Request, v *page.Vi
 
 // approvalNeeds is what Home says of approvals.
 func (s *Site) approvalNeeds(ctx context.Context, v *page.Visitor) ([]need, error) {
-	list, err := s.Desk.Open(ctx, v.User.ID, inboxMost)
+	list, err := s.Approvals.Open(ctx, v.User.ID, inboxMost)
 	switch {
 	case err != nil || len(list) == 0:
 		return nil, err

@@ -23,7 +23,7 @@ type approveData struct {
 // at every link.
 func (s *Site) approvePage(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
 	token := r.URL.Query().Get("token")
-	_, a, err := s.Desk.ByLink(r.Context(), token)
+	_, a, err := s.Approvals.FindByLink(r.Context(), token)
 	if err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func (s *Site) decider(ctx context.Context, a *approvals.Approval) string {
 // approveByLink takes the decision. Who is signed in decides by name.
 func (s *Site) approveByLink(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
 	token, choice := r.FormValue("token"), r.FormValue("decision")
-	by, a, err := s.Desk.ByLink(r.Context(), token)
+	by, a, err := s.Approvals.FindByLink(r.Context(), token)
 	if err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func (s *Site) approveByLink(w http.ResponseWriter, r *http.Request, v *page.Vis
 	if v.User.ID == a.OwnerID {
 		by.User = v.User
 	}
-	a, err = s.Desk.Decide(r.Context(), a.ID, by, choice == "approve", r.FormValue("reason"))
+	a, err = s.Approvals.Decide(r.Context(), a.ID, by, choice == "approve", r.FormValue("reason"))
 	switch {
 	case beeos.CodeOf(err) == beeos.Conflict:
 		return s.showApprove(w, r, v, http.StatusConflict, token, &a)

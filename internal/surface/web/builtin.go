@@ -202,24 +202,3 @@ func (s *Site) setStopped(w http.ResponseWriter, r *http.Request, v *page.Visito
 	}
 	return page.Redirect(w, r, "/agents/"+a.ID, did)
 }
-
-// deletePage asks first: what goes does not come back.
-func (s *Site) deletePage(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
-	a, b, err := s.ownBuiltin(r, v)
-	if err != nil {
-		return err
-	}
-	row := s.agentRow(r.Context(), a, b)
-	return s.ShowPage(w, r, v, http.StatusOK, "delete", page.View{Title: "Delete " + row.Title + "?", Room: "agents", Data: row})
-}
-
-func (s *Site) deleteAgent(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
-	a, _, err := s.ownBuiltin(r, v)
-	if err != nil {
-		return err
-	}
-	if err := s.Acts.DeleteAgent(r.Context(), v.Caller(), a.ID); err != nil {
-		return err
-	}
-	return page.Redirect(w, r, "/agents", "agent-deleted")
-}

@@ -106,7 +106,7 @@ func (b ruleBook) data(rows map[[2]string]toolRow) rulesData {
 
 func ruleRow(pair [2]string, mode approvals.Mode) toolRow {
 	row := toolRow{Skill: pair[0], Tool: pair[1], Mode: mode}
-	row.Title = safetext.Line(approval.Name(&approvals.Approval{Skill: row.Skill, Tool: row.Tool}), 100)
+	row.Title = safetext.Line(approval.ToolName(&approvals.Approval{Skill: row.Skill, Tool: row.Tool}), 100)
 	if row.Tool == "" {
 		row.Title = safetext.Line(row.Skill, 100) + " / all tools"
 	}

@@ -91,8 +91,8 @@ func newStack(t *testing.T) *stack {
 	mcp = k.oauth
 	k.desk = approval.New(approval.Options{DB: db, Ledger: l, Bus: b, Web: k.web})
 	k.site, err = New(Options{
-		Acts: act.New(act.Options{DB: db, Ledger: l, Bus: b, Desk: k.desk, People: k.people, OAuth: k.oauth, Log: log}),
-		DB:   db, Ledger: l, Bus: b, Desk: k.desk, Calls: k.calls, Files: k.files(), People: k.people, OAuth: k.oauth, Log: log,
+		Acts: act.New(act.Options{DB: db, Ledger: l, Bus: b, Approvals: k.desk, People: k.people, OAuth: k.oauth, Log: log}),
+		DB:   db, Ledger: l, Bus: b, Approvals: k.desk, Calls: k.calls, Files: k.files(), People: k.people, OAuth: k.oauth, Log: log,
 		PublicURL: k.web, MCPURL: k.mcp, RESTURL: "http://rest.example",
 		Online: func(_ context.Context, id string) bool { return k.online[id] },
 	})

@@ -37,18 +37,18 @@ var templates embed.FS
 
 // Options is what the console stands on.
 type Options struct {
-	DB     *store.Store
-	Ledger *ledger.Ledger
-	Bus    *bus.Bus // nil: pages do not refresh themselves when calls come
-	Desk   *approval.Approvals
-	Calls  *invoke.Calls
-	Acts   *act.Acts
-	Files  *files.Files // nil: files cannot be attached
-	People *signin.People
-	OAuth  *oauth.Server
-	OIDC   *signin.OIDC // nil: no outside provider
-	Log    *slog.Logger
-	Now    func() time.Time // nil = time.Now
+	DB        *store.Store
+	Ledger    *ledger.Ledger
+	Bus       *bus.Bus // nil: pages do not refresh themselves when calls come
+	Approvals *approval.Approvals
+	Calls     *invoke.Calls
+	Acts      *act.Acts
+	Files     *files.Files // nil: files cannot be attached
+	People    *signin.People
+	OAuth     *oauth.Server
+	OIDC      *signin.OIDC // nil: no outside provider
+	Log       *slog.Logger
+	Now       func() time.Time // nil = time.Now
 
 	// Where people and programs reach the surfaces, without a slash at the end.
 	PublicURL, MCPURL, RESTURL string
@@ -69,7 +69,7 @@ type Site struct {
 
 // New parses the templates and lays out the site.
 func New(opt Options) (*Site, error) {
-	if opt.DB == nil || opt.Ledger == nil || opt.Desk == nil || opt.Calls == nil || opt.Acts == nil || opt.People == nil || opt.OAuth == nil {
+	if opt.DB == nil || opt.Ledger == nil || opt.Approvals == nil || opt.Calls == nil || opt.Acts == nil || opt.People == nil || opt.OAuth == nil {
 		return nil, errors.New("web: a part is missing")
 	}
 	if opt.Log == nil {

@@ -27,7 +27,7 @@ func ReadJSON(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, erro
 	if err != nil {
 		return nil, err
 	}
-	if err := strictjson.Strict(body); err != nil {
+	if err := strictjson.Check(body); err != nil {
 		return nil, err
 	}
 	return body, nil

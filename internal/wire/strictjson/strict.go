@@ -15,14 +15,14 @@ import (
 // maxDepth is how deep arrays and objects may nest.
 const maxDepth = 100
 
-// Strict checks in one pass that b is one JSON value which every parser
+// Check checks in one pass that b is one JSON value which every parser
 // reads the same way. Beyond the grammar it refuses what parsers are known
 // to disagree on, because a check and the code behind it may use different
 // ones: two names in one object that differ in case at most, invalid UTF-8,
 // half a surrogate pair, NUL (which SQL text cannot hold), anything after the
 // value, and nesting that is deeper than maxDepth. The error is InvalidJSON
 // and says what is wrong at which byte.
-func Strict(b []byte) error {
+func Check(b []byte) error {
 	if !utf8.Valid(b) {
 		return invalidUTF8(b)
 	}

@@ -27,7 +27,7 @@ func TestStrictAccepts(t *testing.T) {
 		object(1000, "name%d"),
 		object(17, "é%d"),
 	} {
-		if err := Strict([]byte(in)); err != nil {
+		if err := Check([]byte(in)); err != nil {
 			t.Errorf("Strict(%.60q) = %v", in, err)
 		}
 	}
@@ -104,7 +104,7 @@ func TestStrictRefuses(t *testing.T) {
 		{strings.Repeat(`{"a":`, 101) + "1", "nest deeper"},
 	}
 	for _, tt := range tests {
-		err := Strict([]byte(tt.in))
+		err := Check([]byte(tt.in))
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("Strict(%.60q) = %v, want %q", tt.in, err, tt.want)
 		}
@@ -134,7 +134,7 @@ func TestHostileBodiesCostNoMore(t *testing.T) {
 	for name, in := range inputs {
 		t.Run(name, func(t *testing.T) {
 			start := time.Now()
-			err := Strict([]byte(in))
+			err := Check([]byte(in))
 			if took := time.Since(start); took > 10*time.Second { // milliseconds, unless something is quadratic
 				t.Errorf("took %s (err %v)", took, err)
 			}
@@ -146,7 +146,7 @@ func TestStrictAllocatesNothing(t *testing.T) {
 	for _, in := range []string{request, object(16, "name%d")} {
 		b := []byte(in)
 		if n := testing.AllocsPerRun(100, func() {
-			if err := Strict(b); err != nil {
+			if err := Check(b); err != nil {
 				t.Fatal(err)
 			}
 		}); n != 0 {
@@ -174,7 +174,7 @@ func FuzzStrict(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		before := bytes.Clone(b)
-		err := Strict(b)
+		err := Check(b)
 		if !bytes.Equal(b, before) {
 			t.Fatal("Strict changed its input")
 		}
@@ -256,7 +256,7 @@ func BenchmarkStrict(b *testing.B) {
 			b.SetBytes(int64(len(body)))
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := Strict(body); err != nil {
+				if err := Check(body); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -49,7 +49,7 @@ func (m *Minter) CheckUser(ctx context.Context, token string) (beeos.Caller, err
 		return beeos.Caller{}, err
 	}
 	if e.audience != restAudience {
-		return beeos.Caller{}, auth.Unknown()
+		return beeos.Caller{}, auth.ErrUnknownKind()
 	}
 	return e.caller, nil
 }
@@ -58,14 +58,14 @@ func (m *Minter) CheckUser(ctx context.Context, token string) (beeos.Caller, err
 // database.
 func (m *Minter) look(ctx context.Context, token, kind string) (*cachedToken, error) {
 	if len(token) > tokenLongest {
-		return nil, auth.Unknown()
+		return nil, auth.ErrUnknownKind()
 	}
 	now, hash := m.Now(), hashText(token)
 	e, generation := m.tokens.get(hash, now)
 	if e == nil {
 		c, err := m.keys.verify(ctx, token, kind, m.Issuer)
 		if err != nil {
-			return nil, cmp.Or(ctx.Err(), auth.Unknown())
+			return nil, cmp.Or(ctx.Err(), auth.ErrUnknownKind())
 		}
 		if e, err = m.load(ctx, c, kind, now); err != nil {
 			return nil, err
@@ -73,7 +73,7 @@ func (m *Minter) look(ctx context.Context, token, kind string) (*cachedToken, er
 		m.tokens.put(hash, e, generation)
 	}
 	if e.dead || e.kind != kind || !now.Before(e.expires) {
-		return nil, auth.Unknown()
+		return nil, auth.ErrUnknownKind()
 	}
 	return e, nil
 }

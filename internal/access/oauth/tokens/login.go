@@ -32,7 +32,7 @@ func (m *Minter) LogIn(ctx context.Context, u beeos.User) (Pair, error) {
 func (m *Minter) Refresh(ctx context.Context, refreshToken string) (Pair, error) {
 	family, secret, ok := parseRefresh(refreshToken)
 	if !ok {
-		return Pair{}, auth.Unknown()
+		return Pair{}, auth.ErrUnknownKind()
 	}
 	f, _, next, err := m.rotate(ctx, family, secret, func(f grants.Family, _ grants.Grant) error {
 		if f.GrantID != "" {
@@ -42,7 +42,7 @@ func (m *Minter) Refresh(ctx context.Context, refreshToken string) (Pair, error)
 	})
 	var refused *protocol.Error
 	if errors.As(err, &refused) {
-		return Pair{}, auth.Unknown()
+		return Pair{}, auth.ErrUnknownKind()
 	}
 	if err != nil {
 		return Pair{}, err

@@ -19,7 +19,7 @@ import (
 	"github.com/beeos/beeos/agent"
 	"github.com/beeos/beeos/internal/outward/bridge/a2a/peer"
 	"github.com/beeos/beeos/internal/outward/bridge/account"
-	"github.com/beeos/beeos/internal/outward/bridge/kind"
+	"github.com/beeos/beeos/internal/outward/bridge/settings"
 	"github.com/beeos/beeos/internal/outward/bridge/upstream"
 )
 
@@ -36,13 +36,13 @@ type Options struct {
 func (o *Options) Given() bool { return o.URL != "" }
 
 // Check finds mistakes before anything is dialled.
-func (o *Options) Check(s *kind.Settings) error {
+func (o *Options) Check(s *settings.Bridge) error {
 	return errors.Join(upstream.CheckURL(s.Option("a2a"), o.URL), s.OAuthClient(false).Check())
 }
 
 // Run serves the peer as an agent until ctx ends. Its card tells what it is;
 // while it cannot be read, the agent is not there.
-func (o *Options) Run(ctx context.Context, s kind.Settings) error {
+func (o *Options) Run(ctx context.Context, s settings.Bridge) error {
 	b := &bridge{
 		options: s.Agent, header: s.Header, oauth: s.OAuthClient(false), log: s.Log(), contexts: contexts{of: map[string]string{}},
 		cards: peer.CardReader{URL: o.URL, Origins: o.Origins, Header: s.Header, HTTP: upstream.NewClient()},

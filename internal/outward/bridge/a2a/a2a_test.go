@@ -15,7 +15,7 @@ import (
 	"github.com/beeos/beeos/agent"
 	"github.com/beeos/beeos/client"
 	"github.com/beeos/beeos/internal/outward/bridge/a2a"
-	"github.com/beeos/beeos/internal/outward/bridge/kind"
+	"github.com/beeos/beeos/internal/outward/bridge/settings"
 	"github.com/beeos/beeos/test/apptest"
 	"github.com/beeos/beeos/test/bridgetest"
 )
@@ -105,7 +105,7 @@ func reexposed(t *testing.T, app *apptest.App, stopped chan<- struct{}) (farID, 
 		return agent.Run(ctx, o, far(stopped))
 	})
 	id = bridgetest.Connect(t, app, &bridgetest.Journal{}, "near", func(ctx context.Context, o agent.Options) error {
-		return (&a2a.Options{URL: app.A2A + "/" + farID + "/"}).Run(ctx, kind.Settings{Header: http.Header{"Authorization": {"Bearer " + app.UserKey}}, Agent: o})
+		return (&a2a.Options{URL: app.A2A + "/" + farID + "/"}).Run(ctx, settings.Bridge{Header: http.Header{"Authorization": {"Bearer " + app.UserKey}}, Agent: o})
 	})
 	return farID, id
 }
@@ -124,7 +124,7 @@ func TestAnswersAreTheSameBehindABridge(t *testing.T) {
 		t.Fatal(err)
 	}
 	old := bridgetest.Connect(t, app, &bridgetest.Journal{}, "old", func(ctx context.Context, o agent.Options) error {
-		return (&a2a.Options{URL: app.A2A + "/" + farID + "/.well-known/agent.json"}).Run(ctx, kind.Settings{Header: http.Header{"X-Agent-Api-Key": {key.Secret}}, Agent: o})
+		return (&a2a.Options{URL: app.A2A + "/" + farID + "/.well-known/agent.json"}).Run(ctx, settings.Bridge{Header: http.Header{"X-Agent-Api-Key": {key.Secret}}, Agent: o})
 	})
 	card, err := c.Agent(ctx, id)
 	if err != nil || card.Description != "Far away." || len(card.Skills) != 1 || card.Skills[0].Name != "far" {
@@ -195,7 +195,7 @@ func TestContextSurvivesRestart(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		id, done := make(chan string, 16), make(chan error, 1)
 		go func() { // awaited below
-			done <- (&a2a.Options{URL: app.A2A + "/" + farID}).Run(ctx, kind.Settings{
+			done <- (&a2a.Options{URL: app.A2A + "/" + farID}).Run(ctx, settings.Bridge{
 				Header: http.Header{"Authorization": {"Bearer " + app.UserKey}},
 				Agent:  agent.Options{Name: "near", Gateway: app.Agents, Key: app.UserKey, Identity: identity, Connected: func(a string) { id <- a }},
 			})
@@ -365,7 +365,7 @@ func TestCirclesAreStopped(t *testing.T) {
 	// first is there before it knows where it leads: its card is a file of ours.
 	first := bridgetest.Connect(t, app, &bridgetest.Journal{}, "first", func(ctx context.Context, o agent.Options) error { return agent.Run(ctx, o, far(nil)) })
 	second := bridgetest.Connect(t, app, &bridgetest.Journal{}, "second", func(ctx context.Context, o agent.Options) error {
-		return (&a2a.Options{URL: app.A2A + "/" + first}).Run(ctx, kind.Settings{Header: header, Agent: o})
+		return (&a2a.Options{URL: app.A2A + "/" + first}).Run(ctx, settings.Bridge{Header: header, Agent: o})
 	})
 	body := `{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"role":"ROLE_USER","messageId":"l1","parts":[{"text":"hi"}]}}}`
 	for chain, want := range map[string]string{

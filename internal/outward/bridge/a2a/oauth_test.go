@@ -12,7 +12,7 @@ import (
 	"github.com/beeos/beeos/client"
 	"github.com/beeos/beeos/internal/outward/bridge/a2a"
 	"github.com/beeos/beeos/internal/outward/bridge/account"
-	"github.com/beeos/beeos/internal/outward/bridge/kind"
+	"github.com/beeos/beeos/internal/outward/bridge/settings"
 	"github.com/beeos/beeos/test/apptest"
 	"github.com/beeos/beeos/test/bridgetest"
 	"github.com/beeos/beeos/test/issuer"
@@ -34,7 +34,7 @@ func TestClientGetsIntoProtectedPeer(t *testing.T) {
 	t.Cleanup(s.Close)
 	g.URL, p.card = s.URL+"/", strings.ReplaceAll(bridgetest.StreamingCard, "%s", s.URL)
 	id := bridgetest.Connect(t, app, &bridgetest.Journal{}, "peer", func(ctx context.Context, o agent.Options) error {
-		return (&a2a.Options{URL: s.URL}).Run(ctx, kind.Settings{Agent: o, OAuth: account.Client{Named: true, ClientID: "clerk", Secret: bridgetest.Secret, Folder: t.TempDir()}})
+		return (&a2a.Options{URL: s.URL}).Run(ctx, settings.Bridge{Agent: o, OAuth: account.Client{Named: true, ClientID: "clerk", Secret: bridgetest.Secret, Folder: t.TempDir()}})
 	})
 	if got, err := client.New(app.REST, app.UserKey).Invoke(t.Context(), id, client.InvokeRequest{Message: "x"}); err != nil || got.Text != "in" {
 		t.Errorf("%+v, %v", got, err)

@@ -16,7 +16,7 @@ import (
 	"github.com/beeos/beeos/agent"
 	"github.com/beeos/beeos/client"
 	"github.com/beeos/beeos/internal/outward/bridge/a2a"
-	"github.com/beeos/beeos/internal/outward/bridge/kind"
+	"github.com/beeos/beeos/internal/outward/bridge/settings"
 	"github.com/beeos/beeos/test/apptest"
 	"github.com/beeos/beeos/test/bridgetest"
 )
@@ -77,7 +77,7 @@ func result(w http.ResponseWriter, one string) {
 func near(t *testing.T, app *apptest.App, log *bridgetest.Journal, url string) string {
 	t.Helper()
 	return bridgetest.Connect(t, app, log, "near", func(ctx context.Context, o agent.Options) error {
-		return (&a2a.Options{URL: url}).Run(ctx, kind.Settings{Header: http.Header{"Authorization": {"Bearer " + bridgetest.Secret}}, Agent: o})
+		return (&a2a.Options{URL: url}).Run(ctx, settings.Bridge{Header: http.Header{"Authorization": {"Bearer " + bridgetest.Secret}}, Agent: o})
 	})
 }
 
@@ -269,7 +269,7 @@ func TestPeerComesLate(t *testing.T) {
 	t.Cleanup(front.Close)
 	var log bridgetest.Journal
 	allowed := bridgetest.Connect(t, app, &log, "late", func(ctx context.Context, o agent.Options) error {
-		return (&a2a.Options{URL: front.URL + "/card.json", Origins: []string{p.URL}}).Run(ctx, kind.Settings{Agent: o})
+		return (&a2a.Options{URL: front.URL + "/card.json", Origins: []string{p.URL}}).Run(ctx, settings.Bridge{Agent: o})
 	})
 	if got, err := client.New(app.REST, app.UserKey).Invoke(t.Context(), allowed, client.InvokeRequest{Message: "x"}); err != nil || got.Text != "late" {
 		t.Errorf("%+v, %v", got, err)
@@ -288,7 +288,7 @@ func TestPeerComesLate(t *testing.T) {
 	defer cancel()
 	before := len(p.methods())
 	o := agent.Options{Name: "elsewhere", Gateway: app.Agents, Key: app.UserKey, Log: bridgetest.NewLogger(&refused)}
-	if err := (&a2a.Options{URL: front.URL + "/card.json"}).Run(ctx, kind.Settings{Agent: o}); err != nil {
+	if err := (&a2a.Options{URL: front.URL + "/card.json"}).Run(ctx, settings.Bridge{Agent: o}); err != nil {
 		t.Error(err)
 	}
 	if !strings.Contains(refused.String(), "the card leads to another place") || len(p.methods()) != before {

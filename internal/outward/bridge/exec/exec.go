@@ -18,7 +18,7 @@ import (
 
 	"github.com/beeos/beeos/agent"
 	"github.com/beeos/beeos/internal/outward/bridge/jsonline"
-	"github.com/beeos/beeos/internal/outward/bridge/kind"
+	"github.com/beeos/beeos/internal/outward/bridge/settings"
 	"github.com/beeos/beeos/internal/outward/bridge/upstream"
 )
 
@@ -31,10 +31,10 @@ type Options struct {
 func (o *Options) Given() bool { return o.Command.Given() }
 
 // Check has nothing to find: the program may be installed later.
-func (o *Options) Check(*kind.Settings) error { return nil }
+func (o *Options) Check(*settings.Bridge) error { return nil }
 
 // Run serves the program as an agent until ctx ends.
-func (o *Options) Run(ctx context.Context, s kind.Settings) error {
+func (o *Options) Run(ctx context.Context, s settings.Bridge) error {
 	command := o.Command.Words(s.Args)
 	if _, err := exec.LookPath(command[0]); err != nil {
 		return fmt.Errorf("the program cannot be run; check its path and that it is executable: %w", err)

@@ -14,7 +14,7 @@ import (
 	"github.com/beeos/beeos/agent"
 	"github.com/beeos/beeos/client"
 	"github.com/beeos/beeos/internal/outward/bridge/exec"
-	"github.com/beeos/beeos/internal/outward/bridge/kind"
+	"github.com/beeos/beeos/internal/outward/bridge/settings"
 	"github.com/beeos/beeos/internal/outward/bridge/upstream"
 	"github.com/beeos/beeos/test/apptest"
 	"github.com/beeos/beeos/test/bridgetest"
@@ -30,7 +30,7 @@ func TestProgramAnswers(t *testing.T) {
 	connected, done := make(chan string, 1), make(chan error, 1)
 	var log bridgetest.Journal
 	go func() { // awaited below
-		done <- (&exec.Options{Command: upstream.NewCommand(self)}).Run(ctx, kind.Settings{
+		done <- (&exec.Options{Command: upstream.NewCommand(self)}).Run(ctx, settings.Bridge{
 			Env: append(os.Environ(), "BRIDGE_TEST_PROGRAM=1"),
 			Agent: agent.Options{
 				Name: "program", Description: "Does what it is told.", Log: slog.New(slog.NewTextHandler(&log, nil)),
@@ -105,7 +105,7 @@ func TestProgramAnswers(t *testing.T) {
 
 func TestMissingProgramIsRefused(t *testing.T) {
 	for _, command := range []upstream.Command{{}, upstream.NewCommand("./no-such-program")} {
-		if err := (&exec.Options{Command: command}).Run(t.Context(), kind.Settings{}); err == nil {
+		if err := (&exec.Options{Command: command}).Run(t.Context(), settings.Bridge{}); err == nil {
 			t.Errorf("%+v: no error", command)
 		}
 	}

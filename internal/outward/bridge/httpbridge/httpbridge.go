@@ -18,7 +18,7 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/agent"
 	"github.com/beeos/beeos/internal/outward/bridge/jsonline"
-	"github.com/beeos/beeos/internal/outward/bridge/kind"
+	"github.com/beeos/beeos/internal/outward/bridge/settings"
 	"github.com/beeos/beeos/internal/outward/bridge/upstream"
 )
 
@@ -32,10 +32,10 @@ type Options struct {
 func (o *Options) Given() bool { return o.URL != "" }
 
 // Check finds mistakes before anything is dialled.
-func (o *Options) Check(s *kind.Settings) error { return upstream.CheckURL(s.Option("http"), o.URL) }
+func (o *Options) Check(s *settings.Bridge) error { return upstream.CheckURL(s.Option("http"), o.URL) }
 
 // Run serves the endpoint as an agent until ctx ends.
-func (o *Options) Run(ctx context.Context, s kind.Settings) error {
+func (o *Options) Run(ctx context.Context, s settings.Bridge) error {
 	e := &endpoint{url: o.URL, header: s.Header, timeout: time.Duration(o.Timeout), http: upstream.NewClient()}
 	return agent.Run(ctx, s.Agent, e.answerMessage)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/beeos/beeos/agent"
 	"github.com/beeos/beeos/client"
 	"github.com/beeos/beeos/internal/outward/bridge/httpbridge"
-	"github.com/beeos/beeos/internal/outward/bridge/kind"
+	"github.com/beeos/beeos/internal/outward/bridge/settings"
 	"github.com/beeos/beeos/internal/outward/bridge/upstream"
 	"github.com/beeos/beeos/test/apptest"
 	"github.com/beeos/beeos/test/bridgetest"
@@ -77,10 +77,10 @@ func TestEndpointAnswers(t *testing.T) {
 	var log bridgetest.Journal
 	header := http.Header{"Authorization": {"Bearer " + bridgetest.Secret}}
 	id := bridgetest.Connect(t, app, &log, "bot", func(ctx context.Context, o agent.Options) error {
-		return (&httpbridge.Options{URL: endpoint.URL}).Run(ctx, kind.Settings{Header: header, Agent: o})
+		return (&httpbridge.Options{URL: endpoint.URL}).Run(ctx, settings.Bridge{Header: header, Agent: o})
 	})
 	quick := bridgetest.Connect(t, app, &bridgetest.Journal{}, "quick", func(ctx context.Context, o agent.Options) error {
-		return (&httpbridge.Options{URL: endpoint.URL, Timeout: upstream.Duration(50 * time.Millisecond)}).Run(ctx, kind.Settings{Header: header, Agent: o})
+		return (&httpbridge.Options{URL: endpoint.URL, Timeout: upstream.Duration(50 * time.Millisecond)}).Run(ctx, settings.Bridge{Header: header, Agent: o})
 	})
 	c := client.New(app.REST, app.UserKey)
 	for _, step := range []struct {

@@ -23,8 +23,8 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/agent"
 	"github.com/beeos/beeos/internal/outward/bridge/account"
-	"github.com/beeos/beeos/internal/outward/bridge/kind"
 	"github.com/beeos/beeos/internal/outward/bridge/mcp/session"
+	"github.com/beeos/beeos/internal/outward/bridge/settings"
 	"github.com/beeos/beeos/internal/outward/bridge/upstream"
 )
 
@@ -37,7 +37,7 @@ type Options struct {
 func (o *Options) Given() bool { return o.Server.Given() }
 
 // Check finds mistakes before anything is dialled.
-func (o *Options) Check(s *kind.Settings) error {
+func (o *Options) Check(s *settings.Bridge) error {
 	if o.Server.URL() == "" {
 		return nil // a program may be installed later
 	}
@@ -46,7 +46,7 @@ func (o *Options) Check(s *kind.Settings) error {
 
 // Run serves the server's tools, resources and prompts as an agent's until ctx
 // ends. When the server goes away it is started, or dialled, again.
-func (o *Options) Run(ctx context.Context, s kind.Settings) error {
+func (o *Options) Run(ctx context.Context, s settings.Bridge) error {
 	b := &bridge{
 		url: o.Server.URL(), header: s.Header, command: o.Server.Words(s.Args), dir: s.Dir, env: s.Env,
 		log: s.Log(), ready: make(chan struct{}), changed: make(chan struct{}, 1), idleCheckInterval: callerSessionIdle / 5,

@@ -18,8 +18,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/beeos/beeos/agent"
-	"github.com/beeos/beeos/internal/outward/bridge/kind"
 	bridge "github.com/beeos/beeos/internal/outward/bridge/mcp"
+	"github.com/beeos/beeos/internal/outward/bridge/settings"
 	"github.com/beeos/beeos/internal/outward/bridge/upstream"
 	"github.com/beeos/beeos/test/apptest"
 	"github.com/beeos/beeos/test/bridgetest"
@@ -116,7 +116,7 @@ func TestServerAnswers(t *testing.T) {
 			app := apptest.Start(t, apptest.Config(t))
 			var log bridgetest.Journal
 			id := bridgetest.Connect(t, app, &log, "stand", func(ctx context.Context, ao agent.Options) error {
-				return (&bridge.Options{Server: upstream.NewCommand(server)}).Run(ctx, kind.Settings{
+				return (&bridge.Options{Server: upstream.NewCommand(server)}).Run(ctx, settings.Bridge{
 					Env: append(os.Environ(), "BRIDGE_TEST_MCP=1"), Header: http.Header{"Authorization": {"Bearer " + bridgetest.Secret}}, Agent: ao,
 				})
 			})

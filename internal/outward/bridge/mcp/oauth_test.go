@@ -16,8 +16,8 @@ import (
 	"github.com/beeos/beeos/agent"
 	"github.com/beeos/beeos/client"
 	"github.com/beeos/beeos/internal/outward/bridge/account"
-	"github.com/beeos/beeos/internal/outward/bridge/kind"
 	bridge "github.com/beeos/beeos/internal/outward/bridge/mcp"
+	"github.com/beeos/beeos/internal/outward/bridge/settings"
 	"github.com/beeos/beeos/internal/outward/bridge/upstream"
 	"github.com/beeos/beeos/test/apptest"
 	"github.com/beeos/beeos/test/bridgetest"
@@ -51,7 +51,7 @@ func TestClientGetsIntoProtectedServer(t *testing.T) {
 	g, folder := guarded(t, as), t.TempDir()
 	var log bridgetest.Journal
 	id := bridgetest.Connect(t, app, &log, "tools", func(ctx context.Context, o agent.Options) error {
-		return (&bridge.Options{Server: upstream.NewCommand(g.URL)}).Run(ctx, kind.Settings{Agent: o, OAuth: account.Client{
+		return (&bridge.Options{Server: upstream.NewCommand(g.URL)}).Run(ctx, settings.Bridge{Agent: o, OAuth: account.Client{
 			Named: true, ClientID: "clerk", Secret: bridgetest.Secret, Folder: folder,
 		}})
 	})
@@ -103,7 +103,7 @@ func TestConsentGetsIntoProtectedServer(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		id, done := make(chan string, 16), make(chan error, 1)
 		go func() { // awaited below
-			done <- (&bridge.Options{Server: upstream.NewCommand(g.URL)}).Run(ctx, kind.Settings{
+			done <- (&bridge.Options{Server: upstream.NewCommand(g.URL)}).Run(ctx, settings.Bridge{
 				OAuth: account.Client{Folder: folder, Show: show},
 				Agent: agent.Options{Name: "tools", Gateway: app.Agents, Key: app.UserKey, Identity: identity, Log: bridgetest.NewLogger(&log), Connected: func(a string) { id <- a }},
 			})
@@ -142,12 +142,12 @@ func TestNobodyThereToConsent(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	server := bridge.Options{Server: upstream.NewCommand(g.URL)}
-	err := server.Run(ctx, kind.Settings{OAuth: account.Client{Folder: t.TempDir()}, Agent: agent.Options{Name: "x", Log: bridgetest.NewLogger(&log)}})
+	err := server.Run(ctx, settings.Bridge{OAuth: account.Client{Folder: t.TempDir()}, Agent: agent.Options{Name: "x", Log: bridgetest.NewLogger(&log)}})
 	if err != nil || !strings.Contains(log.String(), "run this once in a terminal") {
 		t.Errorf("%v\n%s", err, log.String())
 	}
 	for _, o := range []account.Client{{Secret: bridgetest.Secret}, {ClientID: "a", Secret: bridgetest.Secret, Key: "k"}, {ClientID: "a", Key: "no key"}} {
-		err := server.Check(&kind.Settings{OAuth: o})
+		err := server.Check(&settings.Bridge{OAuth: o})
 		if err == nil || strings.Contains(err.Error(), bridgetest.Secret) {
 			t.Errorf("%+v: %v", o, err)
 		}

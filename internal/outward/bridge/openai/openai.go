@@ -17,7 +17,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/agent"
-	"github.com/beeos/beeos/internal/outward/bridge/kind"
+	"github.com/beeos/beeos/internal/outward/bridge/settings"
 	"github.com/beeos/beeos/internal/outward/bridge/upstream"
 )
 
@@ -48,7 +48,7 @@ func (o *Options) Validate() error {
 }
 
 // Check finds mistakes before anything is dialled, and reads the key.
-func (o *Options) Check(s *kind.Settings) (err error) {
+func (o *Options) Check(s *settings.Bridge) (err error) {
 	if err := cmp.Or(o.Validate(), upstream.CheckURL(s.Option("openai"), o.URL)); err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func (o *Options) Check(s *kind.Settings) (err error) {
 
 // Run serves the model as an agent until ctx ends. It remembers each
 // conversation as far as the channel does.
-func (o *Options) Run(ctx context.Context, s kind.Settings) error {
+func (o *Options) Run(ctx context.Context, s settings.Bridge) error {
 	cfg := openai.DefaultConfig(string(o.Key))
 	cfg.BaseURL = strings.TrimRight(o.URL, "/")
 	cfg.HTTPClient = withHeader{upstream.NewClient(), s.Header, o.Key == ""}

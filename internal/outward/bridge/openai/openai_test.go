@@ -13,8 +13,8 @@ import (
 
 	"github.com/beeos/beeos/agent"
 	"github.com/beeos/beeos/client"
-	"github.com/beeos/beeos/internal/outward/bridge/kind"
 	"github.com/beeos/beeos/internal/outward/bridge/openai"
+	"github.com/beeos/beeos/internal/outward/bridge/settings"
 	"github.com/beeos/beeos/internal/outward/bridge/upstream"
 	"github.com/beeos/beeos/test/apptest"
 	"github.com/beeos/beeos/test/bridgetest"
@@ -76,7 +76,7 @@ func TestModelAnswers(t *testing.T) {
 	endpoint := llm(t, seen, gone)
 	serve := func(key string) func(context.Context, agent.Options) error {
 		return func(ctx context.Context, o agent.Options) error {
-			return (&openai.Options{URL: endpoint.URL + "/v1/", Model: "tiny", System: "Be brief.", Key: upstream.Secret(key)}).Run(ctx, kind.Settings{Agent: o})
+			return (&openai.Options{URL: endpoint.URL + "/v1/", Model: "tiny", System: "Be brief.", Key: upstream.Secret(key)}).Run(ctx, settings.Bridge{Agent: o})
 		}
 	}
 	var log bridgetest.Journal
@@ -115,7 +115,7 @@ func TestModelAnswers(t *testing.T) {
 
 func TestCheckComplains(t *testing.T) {
 	for _, o := range []openai.Options{{URL: "localhost:1", Model: "m"}, {URL: "http://localhost:1/v1"}} {
-		if err := o.Check(&kind.Settings{}); err == nil {
+		if err := o.Check(&settings.Bridge{}); err == nil {
 			t.Errorf("%+v: no error", o)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 // members that agents have no business sending are ignored. A frame that comes
 // with an error names at least what the error is about, if that can be read.
 func Decode(line []byte) (f beeos.Frame, err error) {
-	if err := strictjson.Strict(line); err != nil {
+	if err := strictjson.Check(line); err != nil {
 		return readAddress(line), err
 	}
 	if line[0] != '{' {

@@ -124,7 +124,7 @@ func (c *Catalog) unionMembers(ctx context.Context, caller beeos.Caller) ([]*Ser
 	case caller.IsApp(), caller.IsPerson():
 		f.OwnerID = caller.UserID
 	default:
-		return nil, auth.Unknown()
+		return nil, auth.ErrUnknownKind()
 	}
 	agents, _, err := c.table.List(ctx, f)
 	if err != nil {

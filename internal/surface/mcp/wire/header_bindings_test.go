@@ -31,7 +31,7 @@ func TestBindings(t *testing.T) {
 func FuzzBindings(f *testing.F) {
 	f.Add([]byte(`{"properties":{"a":{"type":"string","x-mcp-header":"A"},"b":{"properties":{"c":{"type":"integer","x-mcp-header":"C"}}}}}`), []byte(`{"a":"x","b":{"c":1}}`))
 	f.Fuzz(func(t *testing.T, schema, arguments []byte) {
-		if strictjson.Strict(schema) != nil || strictjson.Strict(arguments) != nil || Kind(schema) != '{' || Kind(arguments) != '{' {
+		if strictjson.Check(schema) != nil || strictjson.Check(arguments) != nil || Kind(schema) != '{' || Kind(arguments) != '{' {
 			return
 		}
 		_ = CheckParamHeaders(http.Header{}, FindBindings(schema, nil), arguments) // must not panic

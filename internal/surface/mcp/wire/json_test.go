@@ -21,4 +21,4 @@ func TestAppendText(t *testing.T) {
 }
 
 // jsonObject reports whether the strict reader would let an object through.
-func jsonObject(b []byte) bool { return strictjson.Strict(b) == nil && Kind(b) == '{' }
+func jsonObject(b []byte) bool { return strictjson.Check(b) == nil && Kind(b) == '{' }

@@ -213,7 +213,7 @@ func showJSON(raw json.RawMessage) []safetext.Piece {
 	if len(raw) == 0 {
 		return nil
 	}
-	return safetext.Pieces(beeos.Shorten(approval.Shown(raw), maxResultBytes))
+	return safetext.Pieces(beeos.Shorten(approval.FormatArguments(raw), maxResultBytes))
 }
 
 // showResult lays out what a tool answered: words, or JSON.

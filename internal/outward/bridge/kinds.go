@@ -18,9 +18,9 @@ import (
 	"github.com/beeos/beeos/internal/outward/bridge/a2a"
 	"github.com/beeos/beeos/internal/outward/bridge/exec"
 	"github.com/beeos/beeos/internal/outward/bridge/httpbridge"
-	"github.com/beeos/beeos/internal/outward/bridge/kind"
 	"github.com/beeos/beeos/internal/outward/bridge/mcp"
 	"github.com/beeos/beeos/internal/outward/bridge/openai"
+	"github.com/beeos/beeos/internal/outward/bridge/settings"
 )
 
 // Kinds is the table of the kinds of bridges. A row is called what the kind is
@@ -40,9 +40,9 @@ type Bridge interface {
 	// Given reports whether the operator has chosen this kind.
 	Given() bool
 	// Check reads what secrets it needs, and finds mistakes before anything runs.
-	Check(s *kind.Settings) error
+	Check(s *settings.Bridge) error
 	// Run serves the agent until ctx ends.
-	Run(ctx context.Context, s kind.Settings) error
+	Run(ctx context.Context, s settings.Bridge) error
 }
 
 // KindNames lists the kinds.

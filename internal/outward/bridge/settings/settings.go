@@ -1,6 +1,6 @@
-// Package kind says what all kinds of bridges have in common: the settings
-// that each of them is given beside its own options, wherever these come from.
-package kind
+// Package settings is what every kind of bridge is given beside its own options,
+// wherever these come from.
+package settings
 
 import (
 	"cmp"
@@ -11,8 +11,8 @@ import (
 	"github.com/beeos/beeos/internal/outward/bridge/account"
 )
 
-// Settings are what a bridge is given beside its own options.
-type Settings struct {
+// Bridge is what a bridge is given beside its own options.
+type Bridge struct {
 	Agent  agent.Options  // the agent: its name, where it serves
 	Header http.Header    // sent along with every request; may hold secrets
 	OAuth  account.Client // how to get into a server that wants tokens
@@ -23,7 +23,7 @@ type Settings struct {
 }
 
 // Option is the name of an option as the operator wrote it.
-func (s *Settings) Option(name string) string {
+func (s *Bridge) Option(name string) string {
 	if s.Folder == "" {
 		return "--" + name
 	}
@@ -31,12 +31,12 @@ func (s *Settings) Option(name string) string {
 }
 
 // Log is where the bridge reports.
-func (s *Settings) Log() *slog.Logger { return cmp.Or(s.Agent.Log, slog.Default()) }
+func (s *Bridge) Log() *slog.Logger { return cmp.Or(s.Agent.Log, slog.Default()) }
 
 // OAuthClient returns how to get into the server, nil if the header is all
 // there is. Without a client that the operator has named, a bridge may still
 // ask for consent, unless the header holds a credential.
-func (s *Settings) OAuthClient(mayAsk bool) *account.Client {
+func (s *Bridge) OAuthClient(mayAsk bool) *account.Client {
 	if !s.OAuth.Named && (!mayAsk || !account.LacksCredential(s.Header)) {
 		return nil
 	}
