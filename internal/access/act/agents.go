@@ -10,11 +10,11 @@ import (
 
 // UpdateAgent changes what the owner decides about an agent.
 func (a *Acts) UpdateAgent(ctx context.Context, c beeos.Caller, id string, p agentstore.Patch) (*beeos.Agent, error) {
-	agent, err := a.OwnAgent(ctx, c, id)
-	if err != nil {
+	if _, err := a.OwnAgent(ctx, c, id); err != nil {
 		return nil, err
 	}
-	if agent, err = a.DB.Agents.Update(ctx, id, p); err != nil {
+	agent, err := a.DB.Agents.Update(ctx, id, p)
+	if err != nil {
 		return nil, err
 	}
 	detail := map[string]string{}

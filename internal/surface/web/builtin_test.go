@@ -178,7 +178,7 @@ func TestBuiltinRoutesAreMine(t *testing.T) {
 			t.Errorf("nobody's %s: %d", action, res.status)
 		}
 		for _, p := range program {
-			if p.ID != a.ID && action != "approvals" {
+			if p.ID != a.ID && action != "approvals" && action != "delete" {
 				if res := me.post("/agents/"+p.ID+"/"+action, url.Values{"prompt": {"mine"}}); res.status != http.StatusNotFound {
 					t.Errorf("%s of a program: %d", action, res.status)
 				}
@@ -193,5 +193,30 @@ func TestBuiltinRoutesAreMine(t *testing.T) {
 	b, err := k.db.Builtins.Get(t.Context(), ann.ID, a.InstanceID)
 	if err != nil || b.Stopped {
 		t.Errorf("somebody did something: %+v %v", b, err)
+	}
+}
+
+// TestProgramsAreDeletedLikeBuiltins: the page asks first, a stranger gets
+// neither, and afterwards the agent is gone.
+func TestProgramsAreDeletedLikeBuiltins(t *testing.T) {
+	k := newStack(t)
+	ann, bob := k.user("Ann", false), k.user("Bob", false)
+	me, him := k.signedIn(ann), k.signedIn(bob)
+	a := k.agents(ann, 1)[0]
+	path := "/agents/" + a.ID
+	if res := me.get(path); !strings.Contains(res.body, path+"/delete") {
+		t.Error("the agent's page has no way to delete it")
+	}
+	if res := me.get(path + "/delete"); res.status != http.StatusOK || !strings.Contains(res.body, "goes on running") {
+		t.Errorf("the page that asks: %d", res.status)
+	}
+	if res := him.post(path+"/delete", nil); res.status != http.StatusNotFound {
+		t.Errorf("a stranger's delete: %d", res.status)
+	}
+	if res := me.post(path+"/delete", nil); res.location() != "/agents?did=agent-deleted" {
+		t.Errorf("delete: %d, to %s", res.status, res.location())
+	}
+	if _, err := k.db.Agents.Get(t.Context(), a.ID); beeos.CodeOf(err) != beeos.AgentNotFound {
+		t.Errorf("the agent is still there: %v", err)
 	}
 }

@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
-
-	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
 func TestAppendText(t *testing.T) {
@@ -19,6 +17,3 @@ func TestAppendText(t *testing.T) {
 		t.Errorf("invalid UTF-8 became %s", got)
 	}
 }
-
-// jsonObject reports whether the strict reader would let an object through.
-func jsonObject(b []byte) bool { return strictjson.Check(b) == nil && Kind(b) == '{' }

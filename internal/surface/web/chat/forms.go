@@ -10,8 +10,6 @@ import (
 	"github.com/beeos/beeos/internal/surface/web/transcript"
 )
 
-const maxTitle = 256 // characters
-
 // stopAgent asks the agent to stop whatever it does in this conversation.
 func (c *Chat) stopAgent(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
 	here, err := c.findConversation(r, v)
