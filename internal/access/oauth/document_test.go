@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -138,21 +139,28 @@ func (c counted) RoundTrip(r *http.Request) (*http.Response, error) {
 // TestRebindingMeetsAClosedDoor: a name that is public at first and private
 // later is looked at where it counts, at each dial.
 func TestRebindingMeetsAClosedDoor(t *testing.T) {
-	at := "93.184.216.34"
+	var at atomic.Value // the name server reads it meanwhile
+	at.Store("93.184.216.34")
+	var mu sync.Mutex
 	var let []string
 	o := reach(false)
-	o.Resolver = dnstest.Resolver(t, func() []string { return []string{at} })
+	o.Resolver = dnstest.Resolver(t, func() []string { return []string{at.Load().(string)} })
 	o.Dialing = func(address string) error {
+		mu.Lock()
+		defer mu.Unlock()
 		let = append(let, address)
 		return errors.New("the test lets nothing out")
 	}
 	r := newRigWith(t, Options{Client: outbound.Client(o)})
-	for _, at = range []string{"93.184.216.34", "10.0.0.1", "168.63.129.16"} {
+	for _, address := range []string{"93.184.216.34", "10.0.0.1", "168.63.129.16"} {
+		at.Store(address)
 		if !r.refused(r.query("client_id", "https://rebind.example/x")) {
 			t.Error("not refused")
 		}
 		r.pass(failureKept + time.Second)
 	}
+	mu.Lock()
+	defer mu.Unlock()
 	if len(let) != 1 || let[0] != "93.184.216.34:443" {
 		t.Errorf("%v left", let)
 	}

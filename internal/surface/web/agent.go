@@ -65,7 +65,7 @@ func (s *Site) agentLive(w http.ResponseWriter, r *http.Request, v *page.Visitor
 	})
 }
 
-// streamAgent is stream for a page about the agent of the path, which is
+// streamAgent is StreamPage for a page about the agent of the path, which is
 // looked up anew each time: it may have changed, or hands.
 func (s *Site) streamAgent(w http.ResponseWriter, r *http.Request, v *page.Visitor, render func(ctx context.Context, a *beeos.Agent, row page.AgentRow) ([]byte, error)) error {
 	return s.StreamPage(w, r, v, func(ctx context.Context) ([]byte, error) {

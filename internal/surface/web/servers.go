@@ -133,7 +133,7 @@ func (s *Site) authorized(w http.ResponseWriter, r *http.Request, v *page.Visito
 	return page.Redirect(w, r, "/agents/"+list[0].ID+"/skills", "skill-authorized")
 }
 
-// skillProblem is formError for what other people's servers do, which is no
+// skillProblem is page.FormProblem for what other people's servers do, which is no
 // fault of ours either.
 func skillProblem(err error) (message string, status int, ok bool) {
 	switch beeos.CodeOf(err) {

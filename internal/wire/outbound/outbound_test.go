@@ -53,9 +53,10 @@ func TestDialGoesToTheAddressThatWasChecked(t *testing.T) {
 	inside := serve(t, func(http.ResponseWriter, *http.Request) { reached.Add(1) })
 	_, port, _ := net.SplitHostPort(inside.Listener.Addr().String())
 	var let []string
-	at := "8.8.8.8"
+	var at atomic.Value // the name server reads it meanwhile
+	at.Store("8.8.8.8")
 	o := Options{
-		Resolver: dnstest.Resolver(t, func() []string { return []string{at} }),
+		Resolver: dnstest.Resolver(t, func() []string { return []string{at.Load().(string)} }),
 		Dialing:  func(address string) error { let = append(let, address); return errStopped },
 	}
 	url := "http://rebind.test:" + port + "/"
@@ -65,11 +66,12 @@ func TestDialGoesToTheAddressThatWasChecked(t *testing.T) {
 	if _, err := get(t, Client(o), url); !errors.Is(err, errStopped) || len(let) != 1 || let[0] != "8.8.8.8:"+port {
 		t.Errorf("%v, dialled %v", err, let)
 	}
-	for _, at = range []string{"127.0.0.1", "169.254.169.254", "10.0.0.1", "168.63.129.16"} {
+	for _, address := range []string{"127.0.0.1", "169.254.169.254", "10.0.0.1", "168.63.129.16"} {
+		at.Store(address)
 		_, err := get(t, Client(o), url)
 		told, ok := errors.AsType[*beeos.Error](err)
-		if !ok || !strings.Contains(told.Message, "not in the public Internet") || strings.Contains(told.Message, at) {
-			t.Errorf("%s: %v", at, err)
+		if !ok || !strings.Contains(told.Message, "not in the public Internet") || strings.Contains(told.Message, address) {
+			t.Errorf("%s: %v", address, err)
 		}
 	}
 	if reached.Load() > 0 || len(let) != 1 {
