@@ -12,14 +12,17 @@ import (
 // that turn the direction of writing, signs of no width, spaces that are none.
 // Line breaks and tabs stay. What a person is asked to agree to is shown this
 // way, so that it cannot say one thing and mean another.
-func Visible(s string) string {
+func Visible(s string) string { return SpellOut(s, unseen) }
+
+// SpellOut writes the characters that hidden picks as their code points.
+func SpellOut(s string, hidden func(rune) bool) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
-	if !strings.ContainsFunc(s, unseen) {
+	if !strings.ContainsFunc(s, hidden) {
 		return s
 	}
 	var b strings.Builder
 	for _, r := range s {
-		if unseen(r) {
+		if hidden(r) {
 			fmt.Fprintf(&b, "⟨U+%04X⟩", r)
 			continue
 		}

@@ -5,11 +5,12 @@
 package safetext
 
 import (
-	"fmt"
 	"net/url"
 	"regexp"
 	"strings"
 	"unicode"
+
+	"github.com/beeos/beeos"
 )
 
 // Line makes text that a stranger wrote fit for a sentence of ours: one line of
@@ -73,19 +74,7 @@ var invisibleSign = regexp.MustCompile(`⟨U\+[0-9A-F]{4,6}⟩`)
 // reader. It is milder than beeos.Visible, which is for text that people agree
 // to: the joiners of scripts and emoji and typographic spaces stay as they are.
 func Reveal(s string) string {
-	s = strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\r\n", "\n")
-	if !strings.ContainsFunc(s, deceives) {
-		return s
-	}
-	var b strings.Builder
-	for _, r := range s {
-		if deceives(r) {
-			fmt.Fprintf(&b, "⟨U+%04X⟩", r)
-			continue
-		}
-		b.WriteRune(r)
-	}
-	return b.String()
+	return beeos.SpellOut(strings.ReplaceAll(s, "\r\n", "\n"), deceives)
 }
 
 func deceives(r rune) bool {
