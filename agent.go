@@ -46,6 +46,25 @@ const (
 	VisibleMarketplace Visibility = "marketplace"
 )
 
+// WhenLeft says what becomes of a call over MCP whose client has left for good
+// and can no longer fetch the result.
+type WhenLeft string
+
+const (
+	LeftDefault WhenLeft = ""      // stop, unless the agent's redelivery is never
+	LeftStop    WhenLeft = "stop"  // the agent is told to stop
+	LeftGoOn    WhenLeft = "go_on" // it finishes for nobody
+)
+
+// StopsWhenLeft reports whether the agent is told when a caller has left. Work
+// that must not be repeated is not broken off either, unless its owner says so.
+func (a *Agent) StopsWhenLeft() bool {
+	if a.WhenLeft == LeftDefault {
+		return a.Definition.Redelivery != RedeliverNever
+	}
+	return a.WhenLeft == LeftStop
+}
+
 // Agent is one registered agent as the store knows it.
 type Agent struct {
 	ID          string
@@ -53,11 +72,14 @@ type Agent struct {
 	InstanceID  string // the instance that synced it last
 	Name        string // unique per owner; sync finds the agent by it
 	Slug        string
-	Active      bool // false once no instance declares it any more
+	Title       string // what its owner calls it; empty = its own DisplayName
+	Active      bool   // false once no instance declares it any more
 	Visibility  Visibility
 	MCPEnabled  bool
 	SelfTool    bool // offer the agent itself as a tool beside its skills
 	RateLimit   int  // calls per minute and credential; 0 = the default
+	HandOver    bool // answer long calls over MCP with where to fetch the result
+	WhenLeft    WhenLeft
 	Timeout     time.Duration
 	Definition  Definition
 	Fingerprint string // changes whenever anything a client can see changes

@@ -15,6 +15,7 @@ const (
 	FrameAnswer    FrameType = "answer"          // RequestID, Result or Error
 	FrameDecision  FrameType = "decision"        // MessageID of the turn, RequestID, Result: an Approved; or Error
 	FrameAck       FrameType = "ack"             // MessageID of the turn, Offset; or Error: this terminal frame was refused
+	FrameRestart   FrameType = "restart"         // the owner asks for a restart: finish what is begun, then start anew
 	FrameError     FrameType = "error"           // from the gateway: a frame could not be used; from the agent: the turn failed
 
 	// Agent to gateway.

@@ -56,6 +56,19 @@ const (
 	StopAgentLost = "agent_lost"
 )
 
+// FilePart is a part of a message that points to a file.
+type FilePart struct {
+	Type     string `json:"type"` // PartFile
+	URL      string `json:"url"`
+	MIMEType string `json:"mime_type"`
+	Name     string `json:"name,omitempty"`
+	Size     int64  `json:"size,omitempty"`
+	FileID   string `json:"file_id,omitempty"` // of a file that the server keeps
+}
+
+// PartFile is the type of a FilePart.
+const PartFile = "file"
+
 // Message is one envelope of a channel. Parts and Payload are JSON as their
 // publisher wrote it; they pass through unparsed.
 type Message struct {
@@ -106,6 +119,9 @@ type Channel struct {
 	// Cleared is the offset of the last message that it does not get to see.
 	Generation int64 `json:"-"`
 	Cleared    int64 `json:"-"`
+
+	// Version rises when the title, the model, the history or the state changes.
+	Version int64 `json:"-"`
 }
 
 // NewChannelID returns a fresh channel id.
@@ -136,7 +152,7 @@ type EventKind string
 
 const (
 	EventDelta    EventKind = "delta"    // Text, Reasoning or Part
-	EventProgress EventKind = "progress" // Progress, Total, Text
+	EventProgress EventKind = "progress" // Progress, Total, Text; about an approval also Method and Data
 	EventLog      EventKind = "log"      // Level, Logger, Data
 	EventAsk      EventKind = "ask"      // AskID, Key, Total, Method, Data: the agent asks the caller something
 	EventMessage  EventKind = "message"  // Message: a durable one; a terminal one is the last event
@@ -151,6 +167,22 @@ const PauseAsk = "pause_"
 // ApprovalAsk begins the id of an ask that lets a caller decide about a tool
 // call. Others may decide it, too, so a caller that cannot be asked just waits.
 const ApprovalAsk = "approval_"
+
+// Methods of a progress event about a tool call that a person decides about. Its
+// Data is an ApprovalStep.
+const (
+	ApprovalRequested = "approval.requested" // it waits; said again from time to time
+	ApprovalDecided   = "approval.decided"
+)
+
+// ApprovalStep is what everybody who watches a turn may know of an approval.
+type ApprovalStep struct {
+	ID        string    `json:"id"`
+	Skill     string    `json:"skill,omitempty"`
+	Tool      string    `json:"tool"`
+	Status    string    `json:"status"` // pending, approved, rejected or expired
+	ExpiresAt time.Time `json:"expires_at,omitzero"`
+}
 
 // Event is what travels from an agent to whoever watches its turn. Only
 // EventMessage is durable; the others are live and may be lost.

@@ -9,22 +9,26 @@
 // The process dials out, so it needs no open port. It keeps an Ed25519
 // identity in a file (identity.go), joins with a credential that it finds in
 // the environment or, on the machine of `beeos dev`, in dev.json (settings.go),
-// declares itself (define.go, gateway.go; face.go changes that later), and then
-// holds one WebSocket (link.go). Whatever breaks, it reconnects until its context ends; an answer
-// that the gateway has not acknowledged is sent again (turns.go).
+// declares itself (define.go, gateway.go; change.go changes that later), and then
+// holds one WebSocket (link.go). Whatever breaks, it reconnects until its
+// context ends; an answer that the gateway has not acknowledged is sent again
+// (turns.go).
 //
-// A handler gets a Message (message.go), perhaps with files (attachment.go),
-// and a Reply (reply.go, content.go); it may ask the caller something on the
-// way (ask.go, question.go), or its owner whether it may call a tool
-// (approve.go). Its context ends when the caller cancels or the
-// deadline passes. An error that it returns becomes the answer, marked as a
-// failure, or a Fault (fault.go); so does a panic.
+// A handler gets a Message (message.go) and a Reply (reply.go, content.go),
+// both perhaps with files (attachment.go). It may ask the caller or another
+// agent something on the way (ask.go), pause for the person behind the caller
+// (pause.go), or ask its owner whether it may call a tool (approve.go);
+// question.go waits for all of their answers. Its context ends when the caller
+// cancels or the deadline passes. An error that it returns becomes the answer,
+// marked as a failure, or a Fault (fault.go); so does a panic.
 package agent
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/beeos/beeos"
@@ -50,7 +54,7 @@ func Run(ctx context.Context, o Options, handle Handler) error {
 // Agent is an agent that Run serves. Use New instead of the function Run to
 // speak outside of an answer.
 type Agent struct {
-	opts   Options // as it was started; what changes is in face
+	opts   Options // as it was started; what changes is in declared
 	log    *slog.Logger
 	handle Handler
 
@@ -58,37 +62,37 @@ type Agent struct {
 	running  sync.WaitGroup // handlers
 	updating sync.Mutex     // one Change at a time
 
-	mu       sync.Mutex
-	face     *face
-	base     context.Context // of every handler; ends when draining is over
-	id       string          // the gateway's name for this agent
-	link     *link           // nil while disconnected
-	turns    map[string]*Reply
-	over     recent   // turns whose answer the gateway has
-	waiting  []*Reply // received, over the concurrency limit
-	active   int
-	asks     map[string]chan beeos.Frame
-	draining bool
-	settled  chan struct{} // closed when draining and no turn is left
+	declared atomic.Pointer[declaration]
+
+	mu             sync.Mutex
+	base           context.Context // of every handler; ends when draining is over
+	id             string          // the gateway's name for this agent
+	link           *link           // nil while disconnected
+	turns          map[string]*Reply
+	answered       recent   // turns whose answer the gateway has
+	waitingTurns   []*Reply // received, over the concurrency limit
+	activeHandlers int
+	questions      map[questionKey]*question
+	draining       bool
+	settle         func()        // closes settled
+	settled        chan struct{} // closed when draining and no turn is left
 }
 
 // New checks the options and returns an agent that is ready to Run.
 func New(o Options, handle Handler) (*Agent, error) {
-	f, err := newFace(o)
+	d, err := newDeclaration(o)
 	if err != nil {
 		return nil, err
 	}
 	a := &Agent{
-		opts: o, face: f, handle: handle,
-		log:     o.Log,
-		turns:   map[string]*Reply{},
-		asks:    map[string]chan beeos.Frame{},
-		settled: make(chan struct{}),
+		opts: o, handle: handle,
+		log:       cmp.Or(o.Log, slog.Default()).With("agent", o.Name),
+		turns:     map[string]*Reply{},
+		questions: map[questionKey]*question{},
+		settled:   make(chan struct{}),
 	}
-	if a.log == nil {
-		a.log = slog.Default()
-	}
-	a.log = a.log.With("agent", o.Name)
+	a.declared.Store(d)
+	a.settle = sync.OnceFunc(func() { close(a.settled) })
 	if a.gw, err = openGateway(o, a.log); err != nil {
 		return nil, err
 	}
@@ -115,16 +119,13 @@ func (a *Agent) Run(ctx context.Context) error {
 func (a *Agent) drain(hard context.Context, stop context.CancelCauseFunc) {
 	a.mu.Lock()
 	a.draining = true
-	for _, r := range a.waiting {
+	for _, r := range a.waitingTurns {
 		delete(a.turns, r.m.ID) // never begun: the gateway gives it to another instance
 	}
-	a.waiting = nil
-	a.settle()
-	l := a.link
+	a.waitingTurns = nil
+	a.settleIfDrained()
 	a.mu.Unlock()
-	if l != nil {
-		l.send(encode(beeos.Frame{Type: beeos.FrameDrain}))
-	}
+	a.send(encode(beeos.Frame{Type: beeos.FrameDrain}))
 	select {
 	case <-a.settled:
 	case <-hard.Done():
@@ -134,16 +135,11 @@ func (a *Agent) drain(hard context.Context, stop context.CancelCauseFunc) {
 	stop(errStopping)
 }
 
-// settle closes settled once the last turn of a draining agent is over. a.mu
-// is held.
-func (a *Agent) settle() {
-	if !a.draining || len(a.turns) > 0 {
-		return
-	}
-	select {
-	case <-a.settled:
-	default:
-		close(a.settled)
+// settleIfDrained settles a draining agent whose last turn is over. a.mu is
+// held.
+func (a *Agent) settleIfDrained() {
+	if a.draining && len(a.turns) == 0 {
+		a.settle()
 	}
 }
 
@@ -156,10 +152,5 @@ func (a *Agent) ID() string {
 
 // ResourceUpdated tells subscribed clients that the resource has changed.
 func (a *Agent) ResourceUpdated(uri string) {
-	a.mu.Lock()
-	l, id := a.link, a.id
-	a.mu.Unlock()
-	if l != nil {
-		l.send(encode(beeos.Frame{Type: beeos.FrameResourceUpdated, AgentID: id, URI: uri}))
-	}
+	a.send(encode(beeos.Frame{Type: beeos.FrameResourceUpdated, AgentID: a.ID(), URI: uri}))
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/beeos/beeos"
 )
@@ -51,11 +52,26 @@ func (r *Reply) Approve(ctx context.Context, tool string, args any) error {
 	return r.Gate(ctx, Approval{Tool: tool, Arguments: args})
 }
 
-// gate is a question that stays open over connections: a tool call that waits
-// for a decision, or a pause.
-type gate struct {
-	frame  []byte // to be sent again on another connection
-	answer chan beeos.Frame
+// askAgainFirst and askAgainLast are between two tries to ask while the server
+// cannot store the question.
+const askAgainFirst, askAgainLast = time.Second, 15 * time.Second
+
+// poseApproval asks until the question is stored: a server that has lost its
+// database for a moment has not denied anything. Under one id it is one question.
+func (r *Reply) poseApproval(ctx context.Context, f beeos.Frame) (beeos.Frame, error) {
+	for pause := askAgainFirst; ; pause = min(2*pause, askAgainLast) {
+		got, err := r.pose(ctx, "approve "+f.Tool, f, nil)
+		if beeos.CodeOf(err) != beeos.AgentServiceUnavailable {
+			return got, err
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return got, err
+		case <-r.ctx.Done():
+			return got, err
+		}
+	}
 }
 
 // Gate is Approve with all that there is to say about the call.
@@ -67,78 +83,18 @@ func (r *Reply) Gate(ctx context.Context, q Approval) error {
 	if string(args) == "null" {
 		args = []byte("{}")
 	}
-	id := cmp.Or(q.Key, beeos.NewID())
-	g, err := r.openGate(beeos.Frame{
-		Type: beeos.FrameApprove, MessageID: r.m.ID, RequestID: id, Skill: q.Skill, Tool: q.Tool, Arguments: args, Auto: q.Auto,
+	f, err := r.poseApproval(ctx, beeos.Frame{
+		Type: beeos.FrameApprove, RequestID: cmp.Or(q.Key, beeos.NewID()), Skill: q.Skill, Tool: q.Tool, Arguments: args, Auto: q.Auto,
 	})
 	if err != nil {
 		return err
 	}
-	defer r.closeGate(id)
-	select {
-	case f := <-g.answer:
-		return verdict(q.Tool, f)
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-r.ctx.Done():
-		return context.Cause(r.ctx)
-	}
-}
-
-// verdict reads what was decided.
-func verdict(tool string, f beeos.Frame) error {
-	if err := faultIn(f); err != nil {
-		return fmt.Errorf("approve %s: %w", tool, err)
-	}
 	var made beeos.Approved
 	if err := json.Unmarshal(f.Result, &made); err != nil {
-		return fmt.Errorf("approve %s: the gateway answered something else: %w", tool, err)
+		return fmt.Errorf("approve %s: the gateway answered something else: %w", q.Tool, err)
 	}
 	if made.Approved {
 		return nil
 	}
-	return &Denied{Tool: tool, Reason: made.Reason, Expired: made.Expired}
-}
-
-// openGate asks f, now or on the next connection.
-func (r *Reply) openGate(f beeos.Frame) (*gate, error) {
-	g := &gate{frame: encode(f), answer: make(chan beeos.Frame, 1)}
-	if len(g.frame) > maxReply {
-		return nil, errTooLarge
-	}
-	r.mu.Lock()
-	if r.final != nil {
-		r.mu.Unlock()
-		return nil, ErrEnded
-	}
-	if r.gates[f.RequestID] != nil {
-		r.mu.Unlock()
-		return nil, fmt.Errorf("%q waits for a decision already; give each call a key of its own", f.RequestID)
-	}
-	if r.gates == nil {
-		r.gates = map[string]*gate{}
-	}
-	r.gates[f.RequestID] = g
-	r.mu.Unlock()
-	if l := r.a.current(); l != nil {
-		l.send(g.frame)
-	}
-	return g, nil
-}
-
-func (r *Reply) closeGate(id string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.gates, id)
-}
-
-// decided hands a decision, or that there is none, to whoever waits for it.
-func (r *Reply) decided(f beeos.Frame) {
-	r.mu.Lock()
-	g := r.gates[f.RequestID]
-	delete(r.gates, f.RequestID)
-	r.mu.Unlock()
-	if g != nil {
-		g.answer <- f // it has room for one
-	}
+	return &Denied{Tool: q.Tool, Reason: made.Reason, Expired: made.Expired}
 }

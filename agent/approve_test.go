@@ -60,6 +60,23 @@ func TestApprove(t *testing.T) {
 	}
 }
 
+// TestApproveOutlivesOutage: that the question could not be stored is no denial.
+func TestApproveOutlivesOutage(t *testing.T) {
+	g := newFakeGateway(t)
+	conn, _ := g.start(g.options(), approver)
+	conn.message("m", `{}`, beeos.Call{})
+	first := conn.expect(beeos.FrameApprove)
+	conn.send(beeos.Frame{Type: beeos.FrameDecision, MessageID: "m", RequestID: first.RequestID, Error: &beeos.FrameFault{Code: string(beeos.AgentServiceUnavailable), Message: "the database does not answer"}})
+	if again := conn.expect(beeos.FrameApprove); again.RequestID != first.RequestID {
+		t.Errorf("asked as %s, then as %s", first.RequestID, again.RequestID)
+	}
+	conn.send(beeos.Frame{Type: beeos.FrameDecision, MessageID: "m", RequestID: first.RequestID, Result: json.RawMessage(`{"approved":true}`)})
+	if got := conn.expect(beeos.FrameReply); got.Body != "saved" {
+		t.Errorf("got %s", encode(got))
+	}
+	conn.ack("m", "")
+}
+
 // TestApproveOnAnotherConnection: the question goes along, under the same id.
 func TestApproveOnAnotherConnection(t *testing.T) {
 	g := newFakeGateway(t)

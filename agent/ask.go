@@ -5,6 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/beeos/beeos"
 )
@@ -12,9 +18,6 @@ import (
 // ErrCannotAsk says that the caller's program cannot be asked this. Message.Can
 // tells beforehand.
 var ErrCannotAsk = errors.New("the caller cannot be asked this")
-
-// errDisconnected fails the questions that were open on a lost connection.
-var errDisconnected = errors.New("the connection to the gateway was lost before the answer came")
 
 // Elicitation is a person's answer to Elicit.
 type Elicitation struct {
@@ -28,29 +31,13 @@ func (e Elicitation) Accepted() bool { return e.Action == "accept" }
 // Elicit asks the person behind the caller for values that fit the JSON
 // schema, and waits.
 func (r *Reply) Elicit(ctx context.Context, message string, schema json.RawMessage) (Elicitation, error) {
-	var e Elicitation
-	params, err := beeos.EncodeJSON(map[string]any{"message": message, "requestedSchema": schema})
-	if err != nil {
-		return e, fmt.Errorf("elicit: %w", err)
-	}
-	result, err := r.ask(ctx, ask{method: "elicitation/create", params: params})
-	if err != nil {
-		return e, err
-	}
-	if err := json.Unmarshal(result, &e); err != nil {
-		return e, fmt.Errorf("elicit: the caller answered something else: %w", err)
-	}
-	return e, nil
+	return askFor[Elicitation](ctx, r, "elicit", "elicitation/create", map[string]any{"message": message, "requestedSchema": schema})
 }
 
 // Sample asks the caller's model. params and the result are those of MCP's
 // sampling/createMessage.
 func (r *Reply) Sample(ctx context.Context, params any) (json.RawMessage, error) {
-	raw, err := beeos.EncodeJSON(params)
-	if err != nil {
-		return nil, fmt.Errorf("sample: %w", err)
-	}
-	return r.ask(ctx, ask{method: "sampling/createMessage", params: raw})
+	return askFor[json.RawMessage](ctx, r, "sample", "sampling/createMessage", params)
 }
 
 // Root is a folder that the caller lets the agent know of.
@@ -61,97 +48,129 @@ type Root struct {
 
 // Roots asks which folders the caller works in.
 func (r *Reply) Roots(ctx context.Context) ([]Root, error) {
-	result, err := r.ask(ctx, ask{method: "roots/list"})
+	list, err := askFor[struct {
+		Roots []Root `json:"roots"`
+	}](ctx, r, "roots", "roots/list", nil)
+	return list.Roots, err
+}
+
+// askFor puts a question to the caller and reads the answer.
+func askFor[T any](ctx context.Context, r *Reply, what, method string, params any) (answer T, err error) {
+	raw, err := encodeParams(params)
 	if err != nil {
+		return answer, fmt.Errorf("%s: %w", what, err)
+	}
+	if raw, err = r.ask(ctx, request{method: method, params: raw}); err != nil {
+		return answer, err
+	}
+	if err := json.Unmarshal(raw, &answer); err != nil {
+		return answer, fmt.Errorf("%s: the caller answered something else: %w", what, err)
+	}
+	return answer, nil
+}
+
+// Question is a request to the caller in the words of its protocol:
+// elicitation/create, sampling/createMessage or roots/list.
+type Question struct {
+	Method string `json:"method"`
+	Params any    `json:"params,omitempty"` // an object; nil = none
+}
+
+// capabilities are what a caller must be able to do to be asked a method.
+var capabilities = map[string]string{
+	"elicitation/create":     "elicitation",
+	"sampling/createMessage": "sampling",
+	"roots/list":             "roots",
+}
+
+// Ask puts one question and waits for the answer. A caller that starts over
+// after a question, as MCP's newest clients do, answers by key: it should be
+// the same every time.
+func (r *Reply) Ask(ctx context.Context, key, method string, params any) (json.RawMessage, error) {
+	answers, err := r.AskAll(ctx, map[string]Question{key: {Method: method, Params: params}})
+	return answers[key], err
+}
+
+// AskAll puts several questions at once and returns the answers by the same
+// keys.
+func (r *Reply) AskAll(ctx context.Context, questions map[string]Question) (map[string]json.RawMessage, error) {
+	var mu sync.Mutex
+	answers := make(map[string]json.RawMessage, len(questions))
+	group, ctx := errgroup.WithContext(ctx)
+	for key, q := range questions {
+		group.Go(func() error {
+			raw, err := encodeParams(q.Params)
+			if err == nil {
+				raw, err = r.ask(ctx, request{key: key, together: len(questions), method: q.Method, params: raw})
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			answers[key] = raw
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	var list struct {
-		Roots []Root `json:"roots"`
-	}
-	if err := json.Unmarshal(result, &list); err != nil {
-		return nil, fmt.Errorf("roots: the caller answered something else: %w", err)
-	}
-	return list.Roots, nil
+	return answers, nil
 }
 
-// Continued is what the person said after InputRequired or AuthRequired.
-type Continued struct {
-	Text        string
-	Payload     json.RawMessage
-	Parts       json.RawMessage // what came besides the text, as in Message
-	Attachments []Attachment
-}
-
-func continued(f *beeos.Frame) (Continued, error) {
-	c := Continued{Text: f.Body, Payload: f.Payload, Parts: f.Parts}
-	var p struct {
-		Attachments []Attachment `json:"attachments"`
+func encodeParams(v any) (json.RawMessage, error) {
+	if v == nil {
+		return nil, nil
 	}
-	if len(f.Payload) > 0 && f.Payload[0] == '{' {
-		if err := json.Unmarshal(f.Payload, &p); err != nil {
-			return c, fmt.Errorf("read the attachments of an answer: %w", err)
-		}
-	}
-	c.Attachments = p.Attachments
-	return c, nil
+	return beeos.EncodeJSON(v)
 }
 
-// InputRequired pauses the answer until the person says more, or ctx ends.
-// The pause is part of the conversation: it outlives a lost connection.
-func (r *Reply) InputRequired(ctx context.Context, text string, payload any) (Continued, error) {
-	return r.pause(ctx, beeos.FrameInputRequired, text, payload)
-}
-
-// AuthRequired pauses the answer until the person has granted access.
-func (r *Reply) AuthRequired(ctx context.Context, text string, payload any) (Continued, error) {
-	return r.pause(ctx, beeos.FrameAuthRequired, text, payload)
-}
-
-func (r *Reply) pause(ctx context.Context, kind beeos.FrameType, text string, payload any) (Continued, error) {
-	f := beeos.Frame{Type: kind, MessageID: r.m.ID, RequestID: beeos.NewID(), Body: text}
-	if payload != nil {
-		raw, err := beeos.EncodeJSON(payload)
-		if err != nil {
-			return Continued{}, fmt.Errorf("%s: %w", kind, err)
-		}
-		f.Payload = raw
-	}
-	g, err := r.openGate(f)
+// NeedInput ends the answer: the caller is to ask again and bring the answers
+// along. What it brings is a new message with Input and State, to whichever
+// instance of the agent; nothing of this one needs to be kept.
+func (r *Reply) NeedInput(questions map[string]Question, state string) error {
+	err := r.setPayload("input_required", map[string]any{"requests": questions, "state": state})
 	if err != nil {
-		return Continued{}, err
+		return err
 	}
-	defer r.closeGate(f.RequestID)
-	select {
-	case got := <-r.more:
-		return continued(got)
-	case refused := <-g.answer:
-		return Continued{}, fmt.Errorf("%s: %w", kind, faultIn(refused))
-	case <-ctx.Done():
-		return Continued{}, context.Cause(ctx)
-	case <-r.ctx.Done():
-		return Continued{}, context.Cause(r.ctx)
-	}
+	keys := slices.Sorted(maps.Keys(questions))
+	return r.end(beeos.Frame{Type: beeos.FrameReply, Body: "input required: " + strings.Join(keys, ", ")})
 }
 
-// faultIn is what a frame says went wrong; nil = nothing did.
-func faultIn(f beeos.Frame) error {
-	if f.Error == nil {
-		return nil
+// Call asks another agent, by its id or by the name that it has with the same
+// owner, and returns the text of its answer. It reaches what the owner reaches.
+// An answer that the other agent calls a failure is an error. Agents that call
+// each other in a circle, or too many in a row, are stopped. Calls are made
+// once: when this message is given to another instance, the calls that it makes
+// in the same order get the answers of the first ones.
+func (r *Reply) Call(ctx context.Context, agent, message string) (string, error) {
+	var answer struct {
+		Text    string `json:"text"`
+		IsError bool   `json:"is_error"`
 	}
-	return &beeos.Error{Code: beeos.Code(f.Error.Code), Message: f.Error.Message}
+	raw, err := encodeParams(map[string]string{"agent": agent, "message": message})
+	if err == nil {
+		raw, err = r.sendRequest(ctx, request{key: r.nextKey("call"), method: beeos.MethodCallAgent, params: raw})
+	}
+	if err == nil {
+		err = json.Unmarshal(raw, &answer)
+	}
+	if err != nil {
+		return "", fmt.Errorf("call %s: %w", agent, err)
+	}
+	if answer.IsError {
+		return answer.Text, fmt.Errorf("agent %s failed: %s", agent, answer.Text)
+	}
+	return answer.Text, nil
 }
 
-// ask is one question. Without a key it is named after what it asks for and
-// how often that was asked before.
-type ask struct {
-	key      string
-	together int // questions that are put at once
+// request is a question to the caller or to another agent.
+type request struct {
+	key      string // empty = what it asks for, and how often that was asked before
+	together int    // questions that are put at once
 	method   string
 	params   json.RawMessage
 }
 
-// ask sends a request towards the caller and waits for its answer.
-func (r *Reply) ask(ctx context.Context, q ask) (json.RawMessage, error) {
+// ask sends a request towards the caller, if it can be asked that.
+func (r *Reply) ask(ctx context.Context, q request) (json.RawMessage, error) {
 	capability, ok := capabilities[q.method]
 	if !ok {
 		return nil, fmt.Errorf("%s: there is no such question", q.method)
@@ -162,30 +181,15 @@ func (r *Reply) ask(ctx context.Context, q ask) (json.RawMessage, error) {
 	if q.key == "" {
 		q.key = r.nextKey(capability)
 	}
-	return r.put(ctx, q)
+	return r.sendRequest(ctx, q)
 }
 
-// put sends a request and waits for its answer.
-func (r *Reply) put(ctx context.Context, q ask) (json.RawMessage, error) {
-	id, answer := r.a.openAsk()
-	defer r.a.closeAsk(id)
-	if err := r.stream(beeos.Frame{Type: beeos.FrameRequest, RequestID: id, Key: q.key, Total: float64(q.together), Method: q.method, Params: q.params}); err != nil {
-		return nil, fmt.Errorf("%s: %w", q.method, err)
-	}
-	select {
-	case f, ok := <-answer:
-		switch {
-		case !ok:
-			return nil, fmt.Errorf("%s: %w", q.method, errDisconnected)
-		case f.Error != nil:
-			return nil, fmt.Errorf("%s: %w", q.method, faultIn(f))
-		}
-		return f.Result, nil
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	case <-r.ctx.Done():
-		return nil, context.Cause(r.ctx)
-	}
+// sendRequest sends a request and waits for its answer.
+func (r *Reply) sendRequest(ctx context.Context, q request) (json.RawMessage, error) {
+	answer, err := r.pose(ctx, q.method, beeos.Frame{
+		Type: beeos.FrameRequest, RequestID: beeos.NewID(), Key: q.key, Total: float64(q.together), Method: q.method, Params: q.params,
+	}, nil)
+	return answer.Result, err
 }
 
 // nextKey counts the questions of a kind.
@@ -197,41 +201,4 @@ func (r *Reply) nextKey(capability string) string {
 	}
 	r.asked[capability]++
 	return fmt.Sprintf("%s-%d", capability, r.asked[capability])
-}
-
-func (a *Agent) openAsk() (string, chan beeos.Frame) {
-	id, answer := beeos.NewID(), make(chan beeos.Frame, 1)
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.link == nil {
-		close(answer)
-	} else {
-		a.asks[id] = answer
-	}
-	return id, answer
-}
-
-func (a *Agent) closeAsk(id string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	delete(a.asks, id)
-}
-
-// answered hands an answer to whoever asked.
-func (a *Agent) answered(f beeos.Frame) {
-	a.mu.Lock()
-	answer := a.asks[f.RequestID]
-	delete(a.asks, f.RequestID)
-	a.mu.Unlock()
-	if answer != nil {
-		answer <- f // it has room for one
-	}
-}
-
-// dropAsks fails every open question. a.mu is held.
-func (a *Agent) dropAsks() {
-	for id, answer := range a.asks {
-		delete(a.asks, id)
-		close(answer)
-	}
 }

@@ -1,13 +1,15 @@
 package agent
 
 import (
-	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
+
+	"github.com/beeos/beeos"
 )
 
 // Attachment is a file that the caller sent along. Its name is for people: it
@@ -45,11 +47,11 @@ func (a Attachment) Download(ctx context.Context) ([]byte, error) {
 		return nil, err
 	}
 	defer r.Close()
-	var b bytes.Buffer
-	if _, err := b.ReadFrom(r); err != nil {
+	content, err := io.ReadAll(r)
+	if err != nil {
 		return nil, fmt.Errorf("download %q: %w", a.Filename, err)
 	}
-	return b.Bytes(), nil
+	return content, nil
 }
 
 // withoutURL keeps the link, which is a permission, out of errors and logs.
@@ -76,4 +78,56 @@ func (d *download) Read(p []byte) (int, error) {
 		return n, io.ErrUnexpectedEOF
 	}
 	return n, err
+}
+
+// Attach adds a file to the answer: its bytes go to the server, the caller
+// gets a link to them. The file is the caller's from then on, and the caller
+// can also look it up by its id. Watching callers see it at once.
+func (r *Reply) Attach(ctx context.Context, name, contentType string, content io.Reader) (Attachment, error) {
+	if r.hasEnded() {
+		return Attachment{}, ErrEnded
+	}
+	a, err := r.a.gw.uploadFile(ctx, r.m.ID, name, contentType, content)
+	if err != nil {
+		return Attachment{}, fmt.Errorf("attach %q: %w", name, err)
+	}
+	return a, r.Part(beeos.FilePart{
+		Type: beeos.PartFile, URL: a.URL, MIMEType: a.ContentType, Name: a.Filename, Size: a.Size, FileID: a.FileID,
+	})
+}
+
+// uploadFile sends a file for the caller of a message.
+func (g *gateway) uploadFile(ctx context.Context, message, name, contentType string, content io.Reader) (Attachment, error) {
+	body, err := beeos.EncodeJSON(map[string]string{"message_id": message, "filename": name, "content_type": contentType})
+	if err != nil {
+		return Attachment{}, err
+	}
+	var link struct {
+		UploadURL   string `json:"upload_url"`
+		DownloadURL string `json:"download_url"`
+	}
+	if err := g.sendSigned(ctx, http.MethodPost, "/api/v1/agents/files", body, &link); err != nil {
+		return Attachment{}, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPut, link.UploadURL, content)
+	if err != nil {
+		return Attachment{}, fmt.Errorf("the gateway sent no usable link: %w", withoutURL(err))
+	}
+	req.Header.Set("Content-Type", contentType)
+	resp, err := g.http.Do(req)
+	if err != nil {
+		return Attachment{}, withoutURL(err)
+	}
+	if resp.StatusCode >= 400 {
+		return Attachment{}, readError(resp)
+	}
+	defer resp.Body.Close()
+	var stored struct {
+		Data Attachment `json:"data"`
+	}
+	if err := json.NewDecoder(io.LimitReader(resp.Body, maxAnswer)).Decode(&stored); err != nil || stored.Data.FileID == "" {
+		return Attachment{}, beeos.Errorf(beeos.InternalError, "the server does not say that it has the file: %v", err)
+	}
+	stored.Data.URL = link.DownloadURL
+	return stored.Data, nil
 }

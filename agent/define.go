@@ -40,6 +40,12 @@ type Options struct {
 	// Connected is called each time the agent is connected, with its id. It
 	// must not block.
 	Connected func(agentID string)
+
+	// Restart is called when the owner asks the agent to restart. It must not
+	// block; whoever ends the process lets Run's context end first, so that answers
+	// in the making are finished. When nil, the agent connects and declares itself
+	// anew.
+	Restart func()
 }
 
 // Tool is one skill of the agent. Callers see it as an MCP tool; the gateway
@@ -84,7 +90,12 @@ func (o Options) definition() (beeos.Definition, error) {
 		Model: o.Model, Instructions: o.Instructions, Capabilities: o.Capabilities,
 		Completions: o.Complete != nil, DeliveryMode: o.DeliveryMode, Redelivery: o.Redelivery, Lane: o.Lane, TimeoutMS: o.Timeout.Milliseconds(),
 	}
+	seen := map[string]bool{}
 	for _, t := range o.Tools {
+		if seen[t.Name] {
+			return d, fmt.Errorf("agent %s: two tools are called %q; give one of them another name", o.Name, t.Name)
+		}
+		seen[t.Name] = true
 		s, err := t.skill()
 		if err != nil {
 			return d, fmt.Errorf("agent %s: %w", o.Name, err)

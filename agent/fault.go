@@ -34,12 +34,10 @@ func (e *cannotAsk) Is(target error) bool { return target == ErrCannotAsk }
 // faultOf returns what err tells the caller's program, or nil. An agent that
 // gives up because it cannot ask says what the client would have to support.
 func faultOf(err error) *Fault {
-	var f *Fault
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*Fault](err); ok {
 		return f
 	}
-	var c *cannotAsk
-	if errors.As(err, &c) {
+	if c, ok := errors.AsType[*cannotAsk](err); ok {
 		return &Fault{
 			Code: missingCapability, Message: err.Error(),
 			Data: map[string]any{"requiredCapabilities": map[string]any{c.capability: struct{}{}}},
@@ -50,8 +48,8 @@ func faultOf(err error) *Fault {
 
 // endFault ends the answer with f.
 func (r *Reply) endFault(f *Fault) error {
-	if err := r.carry("error", f); err != nil { // its data is no JSON
-		_ = r.carry("error", Fault{Code: f.Code, Message: f.Message})
+	if err := r.setPayload("error", f); err != nil { // its data is no JSON
+		_ = r.setPayload("error", Fault{Code: f.Code, Message: f.Message})
 	}
 	return r.end(beeos.Frame{Type: beeos.FrameError, Body: f.Message, StopReason: beeos.StopError})
 }

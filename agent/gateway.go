@@ -3,9 +3,9 @@ package agent
 import (
 	"bytes"
 	"context"
+	"crypto/ed25519"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -53,8 +53,8 @@ func openGateway(o Options, log *slog.Logger) (*gateway, error) {
 	return &gateway{base: s.gateway, http: &http.Client{}, settings: s, id: id, log: log}, nil
 }
 
-// ready joins and declares the agent if the gateway does not know it yet.
-func (g *gateway) ready(ctx context.Context, def beeos.Definition) error {
+// ensureDeclared joins and declares the agent if the gateway does not know it yet.
+func (g *gateway) ensureDeclared(ctx context.Context, def beeos.Definition) error {
 	if g.id.instance(g.base) == "" {
 		if err := g.join(ctx, def.Name); err != nil {
 			return err
@@ -63,16 +63,16 @@ func (g *gateway) ready(ctx context.Context, def beeos.Definition) error {
 	if g.synced.Load() {
 		return nil
 	}
-	return g.sync(ctx, def)
+	return g.declare(ctx, def)
 }
 
-// sync declares the agent as def.
-func (g *gateway) sync(ctx context.Context, def beeos.Definition) error {
+// declare declares the agent as def.
+func (g *gateway) declare(ctx context.Context, def beeos.Definition) error {
 	body, err := beeos.EncodeJSON(map[string]any{"agents": []beeos.Definition{def}})
 	if err != nil {
 		return &refusal{fmt.Errorf("declare the agent: %w", err)}
 	}
-	if err := g.do(ctx, http.MethodPost, "/api/v1/agents/sync", body, nil); err != nil {
+	if err := g.sendSigned(ctx, http.MethodPost, "/api/v1/agents/sync", body, nil); err != nil {
 		switch beeos.CodeOf(err) {
 		case beeos.InvalidBody, beeos.InvalidParam, beeos.InvalidJSON, beeos.MissingParam, beeos.Conflict, beeos.PayloadTooLarge:
 			err = &refusal{err}
@@ -95,7 +95,7 @@ func (g *gateway) join(ctx context.Context, name string) error {
 	body, err := beeos.EncodeJSON(map[string]string{
 		"token":      cred.token,
 		"name":       name,
-		"public_key": base64.StdEncoding.EncodeToString(g.id.public()),
+		"public_key": base64.StdEncoding.EncodeToString(g.id.key.Public().(ed25519.PublicKey)),
 	})
 	if err != nil {
 		return fmt.Errorf("join: %w", err)
@@ -111,11 +111,13 @@ func (g *gateway) join(ctx context.Context, name string) error {
 		InstanceID string `json:"instance_id"`
 	}
 	if err := g.exchange(req, &got); err != nil {
-		var e *beeos.Error
-		if errors.As(err, &e) && !cred.local && !g.known.Load() && e.Code != beeos.InternalError && e.Code != beeos.AgentServiceUnavailable && e.Code != beeos.RateLimited {
-			return &refusal{fmt.Errorf("join %s with %s: %w", g.base, cred.from, err)}
+		code := beeos.CodeOf(err)
+		passing := code == beeos.InternalError || code == beeos.AgentServiceUnavailable || code == beeos.RateLimited
+		err = fmt.Errorf("join %s with %s: %w", g.base, cred.from, err)
+		if passing || cred.local || g.known.Load() {
+			return err
 		}
-		return fmt.Errorf("join %s with %s: %w", g.base, cred.from, err)
+		return &refusal{err}
 	}
 	g.log.Info("joined", "gateway", g.base, "instance", got.InstanceID, "with", cred.from)
 	g.untried.Store(true)
@@ -123,8 +125,8 @@ func (g *gateway) join(ctx context.Context, name string) error {
 	return g.id.joined(g.base, got.InstanceID)
 }
 
-// history reads a channel of this agent's.
-func (g *gateway) history(ctx context.Context, channel string) ([]beeos.Message, error) {
+// readHistory reads a channel of this agent's.
+func (g *gateway) readHistory(ctx context.Context, channel string) ([]beeos.Message, error) {
 	var all []beeos.Message
 	since := int64(0)
 	for {
@@ -133,7 +135,7 @@ func (g *gateway) history(ctx context.Context, channel string) ([]beeos.Message,
 			HasMore  bool            `json:"has_more"`
 		}
 		path := fmt.Sprintf("/api/v1/agents/channels/%s/messages?since=%d", url.PathEscape(channel), since)
-		if err := g.do(ctx, http.MethodGet, path, nil, &page); err != nil {
+		if err := g.sendSigned(ctx, http.MethodGet, path, nil, &page); err != nil {
 			return nil, fmt.Errorf("read the history: %w", err)
 		}
 		all = append(all, page.Messages...)
@@ -144,19 +146,19 @@ func (g *gateway) history(ctx context.Context, channel string) ([]beeos.Message,
 	}
 }
 
-// do sends one signed request.
-func (g *gateway) do(ctx context.Context, method, path string, body []byte, out any) error {
+// sendSigned sends one signed request.
+func (g *gateway) sendSigned(ctx context.Context, method, path string, body []byte, out any) error {
 	req, err := http.NewRequestWithContext(ctx, method, g.base+path, bytes.NewReader(body))
 	if err != nil {
 		return err
 	}
 	req.Header.Set("Authorization", g.sign(method, path, body))
-	return g.answered(g.exchange(req, out))
+	return g.noteAnswer(g.exchange(req, out))
 }
 
-// answered notes whether the gateway knows this identity. One that it has
+// noteAnswer notes whether the gateway knows this identity. One that it has
 // forgotten (its data was wiped) joins again at the next try.
-func (g *gateway) answered(err error) error {
+func (g *gateway) noteAnswer(err error) error {
 	if err == nil {
 		g.known.Store(true)
 		g.untried.Store(false)
@@ -172,8 +174,6 @@ func (g *gateway) answered(err error) error {
 	g.synced.Store(false)
 	return fmt.Errorf("the gateway does not know this identity, which will join again: %w", err)
 }
-
-func (g *gateway) forgetSync() { g.synced.Store(false) }
 
 func (g *gateway) sign(method, path string, body []byte) string {
 	return beeos.Sign(g.id.key, g.id.instance(g.base), method, path, body)
@@ -220,5 +220,3 @@ func readError(resp *http.Response) error {
 	}
 	return &beeos.Error{Code: body.Error.Code, Message: body.Error.Message}
 }
-
-func escape(s string) string { return url.QueryEscape(s) }

@@ -39,9 +39,6 @@ func openIdentity(path string) (*identity, error) {
 		return nil, fmt.Errorf("make an identity: %w", err)
 	}
 	id = &identity{path: path, key: key, instances: map[string]string{}}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, fmt.Errorf("make a folder for the identity; set Options.Identity to a file that can be written: %w", err)
-	}
 	err = id.write(os.Link) // fails when another process was faster
 	if errors.Is(err, fs.ErrExist) {
 		return readIdentity(path)
@@ -53,9 +50,6 @@ func openIdentity(path string) (*identity, error) {
 // already, under the id instance, for those who set a machine up beforehand. A
 // file that is there is replaced.
 func WriteIdentity(path, gateway, instance string, key ed25519.PrivateKey) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return fmt.Errorf("make a folder for the identity: %w", err)
-	}
 	id := &identity{path: path, key: key, instances: map[string]string{strings.TrimRight(gateway, "/"): instance}}
 	return id.write(os.Rename)
 }
@@ -77,6 +71,9 @@ func readIdentity(path string) (*identity, error) {
 
 // write puts the file in place as a whole, by link or rename.
 func (id *identity) write(place func(from, to string) error) error {
+	if err := os.MkdirAll(filepath.Dir(id.path), 0o700); err != nil {
+		return fmt.Errorf("make a folder for the identity; set Options.Identity to a file that can be written: %w", err)
+	}
 	text, err := json.MarshalIndent(identityFile{PrivateKey: id.key.Seed(), Instances: id.instances}, "", "  ")
 	if err != nil {
 		return fmt.Errorf("write the identity: %w", err)
@@ -95,8 +92,6 @@ func (id *identity) write(place func(from, to string) error) error {
 	}
 	return nil
 }
-
-func (id *identity) public() ed25519.PublicKey { return id.key.Public().(ed25519.PublicKey) }
 
 // instance is what the gateway calls this identity; empty = not joined.
 func (id *identity) instance(gateway string) string {

@@ -7,8 +7,11 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
 	"net/http"
+	"net/url"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -33,7 +36,7 @@ type link struct {
 	ws        *websocket.Conn
 	heard     atomic.Int64  // when the gateway last gave a sign of life, unix nanoseconds
 	heartbeat atomic.Int64  // how often it promised to, nanoseconds
-	hello     chan struct{} // closed when the gateway has greeted
+	greeted   atomic.Bool   // by the gateway
 	done      chan struct{} // closed when the link is dead
 
 	mu      sync.Mutex
@@ -51,11 +54,10 @@ func (a *Agent) connectForever(ctx context.Context) error {
 	pause := minPause
 	for {
 		greeted, err := a.connectOnce(ctx)
-		var refused *refusal
-		switch {
-		case ctx.Err() != nil:
+		if ctx.Err() != nil {
 			return nil
-		case errors.As(err, &refused):
+		}
+		if refused, ok := errors.AsType[*refusal](err); ok {
 			return fmt.Errorf("agent %s: %w", a.opts.Name, refused)
 		}
 		if greeted {
@@ -79,37 +81,32 @@ func (a *Agent) connectForever(ctx context.Context) error {
 // connectOnce joins and declares the agent where that is needed, connects, and
 // serves the connection until it breaks.
 func (a *Agent) connectOnce(ctx context.Context) (greeted bool, err error) {
-	if err := a.gw.ready(ctx, a.shown().def); err != nil {
+	if err := a.gw.ensureDeclared(ctx, a.declared.Load().def); err != nil {
 		return false, err
 	}
-	l := &link{hello: make(chan struct{}), done: make(chan struct{}), wake: make(chan struct{}, 1), emptied: make(chan struct{})}
+	l := &link{done: make(chan struct{}), wake: make(chan struct{}, 1), emptied: make(chan struct{})}
 	l.heard.Store(time.Now().UnixNano())
 	l.heartbeat.Store(int64(helloWithin))
-	if l.ws, err = a.gw.dial(ctx, a.opts.Name, l.alive); err != nil {
+	if l.ws, err = a.gw.dial(ctx, a.opts.Name, l.noteSignOfLife); err != nil {
 		return false, err
 	}
 	l.ws.SetReadLimit(maxRead)
 
 	ctx, cancel := context.WithCancel(ctx)
 	var others sync.WaitGroup
-	others.Go(func() { l.write(ctx) })
-	others.Go(func() { l.watch(ctx) })
-	err = a.read(l)
+	others.Go(func() { l.writeQueued(ctx) })
+	others.Go(func() { l.closeWhenSilent(ctx) })
+	err = a.readFrames(l)
 	cancel()
 	close(l.done)
-	a.lost(l)
+	a.onLost(l)
 	others.Wait()
-	select {
-	case <-l.hello:
-		greeted = true
-	default:
-	}
-	return greeted, err
+	return l.greeted.Load(), err
 }
 
-// greeted makes l the current link and sends what an earlier one could not
+// onHello makes l the current link and sends what an earlier one could not
 // bring.
-func (a *Agent) greeted(l *link, f beeos.Frame) {
+func (a *Agent) onHello(l *link, f beeos.Frame) {
 	id := f.Agents[a.opts.Name]
 	if f.HeartbeatMS > 0 {
 		l.heartbeat.Store(f.HeartbeatMS * int64(time.Millisecond))
@@ -119,27 +116,20 @@ func (a *Agent) greeted(l *link, f beeos.Frame) {
 		a.id = id
 	}
 	a.link = l
-	draining := a.draining
-	var open []*Reply
-	for _, r := range a.turns {
-		open = append(open, r)
-	}
+	draining, turns := a.draining, slices.Collect(maps.Values(a.turns))
 	a.mu.Unlock()
-	select {
-	case <-l.hello: // again: what this connection serves has changed
+	if l.greeted.Swap(true) { // again: what this connection serves has changed
 		if id == "" {
 			a.log.Warn("this agent was deactivated; it gets no messages until it is declared again")
 		}
 		return
-	default:
-		close(l.hello)
 	}
 	if draining {
 		l.send(encode(beeos.Frame{Type: beeos.FrameDrain}))
 	}
-	l.takeOver(open)
+	takeOver(l, turns)
 	if id == "" { // declared by somebody else since, or deactivated
-		a.gw.forgetSync()
+		a.gw.synced.Store(false)
 		l.ws.Close(websocket.StatusNormalClosure, "not declared") //nolint:errcheck // reconnecting anyway
 		return
 	}
@@ -149,42 +139,62 @@ func (a *Agent) greeted(l *link, f beeos.Frame) {
 	}
 }
 
-// takeOver brings the answers that have ended, and says which ones go on.
-func (l *link) takeOver(open []*Reply) {
-	var working []*Reply
-	for _, r := range open {
-		if !r.ended() {
-			working = append(working, r)
-			continue
-		}
-		r.replay(l)
+// onRestart does what the owner asks for: what the program does about it, or else
+// the connection is made anew and the agent declared again. Answers in the making
+// go on, and are brought over the new connection.
+func (a *Agent) onRestart(l *link) {
+	a.log.Info("the owner asks for a restart")
+	if a.opts.Restart != nil {
+		a.opts.Restart()
+		return
 	}
-	for _, r := range working {
-		l.send(encode(beeos.Frame{Type: beeos.FrameWorking, MessageID: r.m.ID}))
+	a.gw.synced.Store(false)
+	l.ws.Close(websocket.StatusNormalClosure, "restarting") //nolint:errcheck // reconnecting anyway
+}
+
+// takeOver brings the answers that have ended, and says which ones go on.
+func takeOver(l *link, turns []*Reply) {
+	var working [][]byte
+	for _, r := range turns {
+		if r.hasEnded() {
+			r.sendAgain()
+		} else {
+			working = append(working, encode(beeos.Frame{Type: beeos.FrameWorking, MessageID: r.m.ID}))
+		}
+	}
+	for _, frame := range working {
+		l.send(frame)
 	}
 }
 
-func (a *Agent) lost(l *link) {
+func (a *Agent) onLost(l *link) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.link == l {
 		a.link = nil
-		a.dropAsks()
+		a.dropQuestions()
 	}
 }
 
-func (a *Agent) current() *link {
+func (a *Agent) currentLink() *link {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.link
 }
 
-// read hands every frame to receive until the connection breaks.
-func (a *Agent) read(l *link) error {
+// send queues a frame, if there is a connection.
+func (a *Agent) send(frame []byte) {
+	if l := a.currentLink(); l != nil {
+		l.send(frame)
+	}
+}
+
+// readFrames hands every frame to receiveFrame until the connection breaks.
+func (a *Agent) readFrames(l *link) error {
 	var buf bytes.Buffer
 	for {
-		// Without a cancellable context a read costs nothing extra; watch
-		// closes the socket.
+		// Without a cancellable context a read costs nothing extra;
+		// closeWhenSilent closes the socket.
 		_, r, err := l.ws.Reader(context.Background())
 		if err != nil {
 			return err
@@ -193,10 +203,10 @@ func (a *Agent) read(l *link) error {
 		if _, err := io.Copy(&buf, r); err != nil {
 			return err
 		}
-		l.alive()
+		l.noteSignOfLife()
 		for line := range bytes.Lines(buf.Bytes()) {
 			if line = bytes.TrimSpace(line); len(line) > 0 {
-				a.receive(l, line)
+				a.receiveFrame(l, line)
 			}
 		}
 		if buf.Cap() > maxBatch {
@@ -205,11 +215,11 @@ func (a *Agent) read(l *link) error {
 	}
 }
 
-func (l *link) alive() { l.heard.Store(time.Now().UnixNano()) }
+func (l *link) noteSignOfLife() { l.heard.Store(time.Now().UnixNano()) }
 
-// watch closes the socket when ctx ends, or when the gateway has been silent
-// for three heartbeats.
-func (l *link) watch(ctx context.Context) {
+// closeWhenSilent closes the socket when ctx ends, or when the gateway has been
+// silent for three heartbeats.
+func (l *link) closeWhenSilent(ctx context.Context) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {
@@ -238,8 +248,8 @@ func (l *link) send(frame []byte) {
 	}
 }
 
-// wait returns when there is room for more, or no point in waiting.
-func (l *link) wait(ctx context.Context) {
+// waitForRoom returns when there is room for more, or no point in waiting.
+func (l *link) waitForRoom(ctx context.Context) {
 	for {
 		l.mu.Lock()
 		full, emptied := l.queued > maxQueued, l.emptied
@@ -257,8 +267,8 @@ func (l *link) wait(ctx context.Context) {
 	}
 }
 
-// write writes what is queued, many frames at a time.
-func (l *link) write(ctx context.Context) {
+// writeQueued writes what is queued, many frames at a time.
+func (l *link) writeQueued(ctx context.Context) {
 	var batch []byte
 	for {
 		select {
@@ -266,7 +276,7 @@ func (l *link) write(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		for frames := l.take(); len(frames) > 0; {
+		for frames := l.takeQueued(); len(frames) > 0; {
 			batch = batch[:0]
 			for len(frames) > 0 && (len(batch) == 0 || len(batch)+len(frames[0]) < maxBatch) {
 				batch = append(append(batch, frames[0]...), '\n')
@@ -280,7 +290,7 @@ func (l *link) write(ctx context.Context) {
 	}
 }
 
-func (l *link) take() [][]byte {
+func (l *link) takeQueued() [][]byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	frames := l.queue
@@ -294,7 +304,7 @@ func (l *link) take() [][]byte {
 func (g *gateway) dial(ctx context.Context, name string, alive func()) (*websocket.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, helloWithin)
 	defer cancel()
-	path := "/api/v1/agents/connect?agents=" + escape(name)
+	path := "/api/v1/agents/connect?agents=" + url.QueryEscape(name)
 	ws, resp, err := websocket.Dial(ctx, g.base+path, &websocket.DialOptions{
 		HTTPClient:     g.http,
 		HTTPHeader:     http.Header{"Authorization": {g.sign(http.MethodGet, path, nil)}},
@@ -302,13 +312,12 @@ func (g *gateway) dial(ctx context.Context, name string, alive func()) (*websock
 	})
 	if err != nil {
 		if resp != nil && resp.StatusCode >= 400 {
-			err = g.answered(readError(resp))
+			err = g.noteAnswer(readError(resp))
 			if beeos.CodeOf(err) == beeos.AgentNotFound {
-				g.forgetSync() // deactivated since; declared again at the next try
+				g.synced.Store(false) // deactivated since; declared again at the next try
 			}
-			return nil, fmt.Errorf("connect: %w", err)
 		}
 		return nil, fmt.Errorf("connect: %w", err)
 	}
-	return ws, g.answered(nil)
+	return ws, g.noteAnswer(nil)
 }

@@ -105,14 +105,14 @@ func (m Message) param() (p params) {
 
 var placeholder = regexp.MustCompile(`\\\{[^{}]*\\\}`)
 
-// matcher tells which URIs the resource stands for. A template's expressions
-// match anything; who must know their values parses the URI.
-func (r Resource) matcher() func(string) bool {
+// matches reports whether the resource stands for a URI. A template's
+// expressions match anything; who must know their values parses the URI.
+func (r *Resource) matches(uri string) bool {
 	if r.URITemplate == "" {
-		return func(uri string) bool { return uri == r.URI }
+		return uri == r.URI
 	}
 	pattern := "^" + placeholder.ReplaceAllString(regexp.QuoteMeta(r.URITemplate), ".*") + "$"
-	return regexp.MustCompile(pattern).MatchString
+	return regexp.MustCompile(pattern).MatchString(uri)
 }
 
 // refuseAll answers for an agent that has no handler of its own.

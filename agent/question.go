@@ -2,87 +2,114 @@ package agent
 
 import (
 	"context"
-	"encoding/json"
-	"maps"
-	"slices"
-	"strings"
+	"errors"
+	"fmt"
 
 	"github.com/beeos/beeos"
 )
 
-// Question is a request to the caller in the words of its protocol:
-// elicitation/create, sampling/createMessage or roots/list.
-type Question struct {
-	Method string `json:"method"`
-	Params any    `json:"params,omitempty"` // an object; nil = none
+// errDisconnected fails the questions that a lost connection took with it.
+var errDisconnected = errors.New("the connection to the gateway was lost before the answer came")
+
+// questionKey is what an answer names its question by. What is asked of a caller
+// or of another agent has no turn here, for its answer does not say one; it fails
+// with its connection. An approval or a pause is asked again on the next one.
+type questionKey struct{ turn, request string }
+
+// question waits for its answer.
+type question struct {
+	frame  []byte
+	answer chan beeos.Frame // has room for one; closed when the connection was lost
 }
 
-// capabilities are what a caller must be able to do to be asked a method.
-var capabilities = map[string]string{
-	"elicitation/create":     "elicitation",
-	"sampling/createMessage": "sampling",
-	"roots/list":             "roots",
-}
-
-// Ask puts one question and waits for the answer. A caller that starts over
-// after a question, as MCP's newest clients do, answers by key: it should be
-// the same every time.
-func (r *Reply) Ask(ctx context.Context, key, method string, params any) (json.RawMessage, error) {
-	answers, err := r.AskAll(ctx, map[string]Question{key: {Method: method, Params: params}})
-	return answers[key], err
-}
-
-// AskAll puts several questions at once and returns the answers by the same
-// keys.
-func (r *Reply) AskAll(ctx context.Context, questions map[string]Question) (map[string]json.RawMessage, error) {
-	type answer struct {
-		key    string
-		result json.RawMessage
-		err    error
+// pose sends a question and waits for its answer, or for more, which a person
+// may say instead. what names the question in errors.
+func (r *Reply) pose(ctx context.Context, what string, f beeos.Frame, more <-chan beeos.Frame) (got beeos.Frame, err error) {
+	key := questionKey{r.m.ID, f.RequestID}
+	if f.Type == beeos.FrameRequest {
+		key.turn = ""
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	answers := make(chan answer, len(questions))
-	for key, q := range questions {
-		go func() { // awaited below
-			raw, err := rawParams(q.Params)
-			if err == nil {
-				raw, err = r.ask(ctx, ask{key: key, together: len(questions), method: q.Method, params: raw})
-			}
-			answers <- answer{key, raw, err}
-		}()
+	f.MessageID = r.m.ID
+	q := &question{frame: encode(f), answer: make(chan beeos.Frame, 1)}
+	if err := r.openQuestion(key, q); err != nil {
+		return got, fmt.Errorf("%s: %w", what, err)
 	}
-	results := make(map[string]json.RawMessage, len(questions))
-	var failed error
-	for range questions {
-		a := <-answers
-		if a.err != nil && failed == nil {
-			failed = a.err
-			cancel()
+	defer r.a.closeQuestion(key)
+	r.a.send(q.frame)
+	select {
+	case got, ok := <-q.answer:
+		switch {
+		case !ok:
+			return got, fmt.Errorf("%s: %w", what, errDisconnected)
+		case got.Error != nil:
+			return got, fmt.Errorf("%s: %w", what, &beeos.Error{Code: beeos.Code(got.Error.Code), Message: got.Error.Message})
 		}
-		results[a.key] = a.result
+		return got, nil
+	case got = <-more:
+		return got, nil
+	case <-ctx.Done():
+		return got, context.Cause(ctx)
+	case <-r.ctx.Done():
+		return got, context.Cause(r.ctx)
 	}
-	if failed != nil {
-		return nil, failed
-	}
-	return results, nil
 }
 
-func rawParams(v any) (json.RawMessage, error) {
-	if v == nil {
-		return nil, nil
+// openQuestion notes that q waits for an answer.
+func (r *Reply) openQuestion(key questionKey, q *question) error {
+	if len(q.frame) > maxReply {
+		return errTooLarge
 	}
-	return beeos.EncodeJSON(v)
+	if r.hasEnded() {
+		return ErrEnded
+	}
+	r.a.mu.Lock()
+	defer r.a.mu.Unlock()
+	if r.a.questions[key] != nil {
+		return fmt.Errorf("%q waits for a decision already; give each call a key of its own", key.request)
+	}
+	if key.turn == "" && r.a.link == nil {
+		return errDisconnected
+	}
+	r.a.questions[key] = q
+	return nil
 }
 
-// NeedInput ends the answer: the caller is to ask again and bring the answers
-// along. What it brings is a new message with Input and State, to whichever
-// instance of the agent; nothing of this one needs to be kept.
-func (r *Reply) NeedInput(questions map[string]Question, state string) error {
-	err := r.carry("input_required", map[string]any{"requests": questions, "state": state})
-	if err != nil {
-		return err
+func (a *Agent) closeQuestion(key questionKey) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.questions, key)
+}
+
+// answerQuestion hands an answer, or that there is none, to whoever asked.
+func (a *Agent) answerQuestion(f beeos.Frame) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, key := range []questionKey{{f.MessageID, f.RequestID}, {"", f.RequestID}} {
+		if q := a.questions[key]; q != nil {
+			delete(a.questions, key)
+			q.answer <- f
+		}
 	}
-	keys := slices.Sorted(maps.Keys(questions))
-	return r.end(beeos.Frame{Type: beeos.FrameReply, Body: "input required: " + strings.Join(keys, ", ")})
+}
+
+// lastingQuestions returns what a turn asks again on a new connection.
+func (a *Agent) lastingQuestions(turn string) (frames [][]byte) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for key, q := range a.questions {
+		if key.turn == turn {
+			frames = append(frames, q.frame)
+		}
+	}
+	return frames
+}
+
+// dropQuestions fails what a lost connection takes with it. a.mu is held.
+func (a *Agent) dropQuestions() {
+	for key, q := range a.questions {
+		if key.turn == "" {
+			delete(a.questions, key)
+			close(q.answer)
+		}
+	}
 }

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -37,9 +38,5 @@ func (o Options) gateway() (*gateway, error) {
 	if _, err := o.definition(); err != nil {
 		return nil, err
 	}
-	log := o.Log
-	if log == nil {
-		log = slog.Default()
-	}
-	return openGateway(o, log)
+	return openGateway(o, cmp.Or(o.Log, slog.Default()))
 }

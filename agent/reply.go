@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
-	"slices"
 	"sync"
 	"unicode/utf8"
 
@@ -32,22 +30,21 @@ var ErrEnded = errors.New("this answer has ended already")
 // called from several goroutines. A handler that returns nil without ending
 // the answer ends it with what it has streamed and added.
 type Reply struct {
-	a      *Agent
-	m      Message
-	ctx    context.Context
-	cancel context.CancelCauseFunc
-	more   chan *beeos.Frame // user.continue and user.auth_grant
+	a             *Agent
+	m             Message
+	ctx           context.Context
+	cancel        context.CancelCauseFunc
+	continuations chan beeos.Frame // user.continue and user.auth_grant
 
-	mu      sync.Mutex
-	body    []byte            // what was streamed
-	parts   []json.RawMessage // content besides the text
-	texts   string            // of the parts that are text
-	payload map[string]json.RawMessage
-	asked   map[string]int   // questions so far, by what they ask for
-	gates   map[string]*gate // tool calls that wait for a decision, and pauses, by request
-	final   []byte           // the terminal frame; set once
-	retries int              // how often the gateway could not take it
-	refused bool             // the gateway will never take what the handler made
+	mu       sync.Mutex
+	body     []byte            // what was streamed
+	parts    []json.RawMessage // content besides the text
+	texts    string            // of the parts that are text
+	payload  map[string]json.RawMessage
+	asked    map[string]int // questions so far, by what they ask for
+	terminal []byte         // the terminal frame; set once
+	retries  int            // how often the gateway could not take it
+	refused  bool           // the gateway will never take what the handler made
 }
 
 // Delta streams a piece of the answer's text. The error, which may be left
@@ -55,27 +52,27 @@ type Reply struct {
 // deadline has passed, or the answer has ended.
 func (r *Reply) Delta(text string) error {
 	r.mu.Lock()
-	if r.final == nil && len(r.body) <= maxReply {
+	if r.terminal == nil && len(r.body) <= maxReply {
 		r.body = append(r.body, text...)
 	}
 	r.mu.Unlock()
-	return r.pieces(text, func(piece string) beeos.Frame { return beeos.Frame{Type: beeos.FrameDelta, Text: piece} })
+	return r.streamPieces(text, func(piece string) beeos.Frame { return beeos.Frame{Type: beeos.FrameDelta, Text: piece} })
 }
 
 // Reasoning streams a piece of what the agent thinks. It is not part of the
 // answer.
 func (r *Reply) Reasoning(text string) error {
-	return r.pieces(text, func(piece string) beeos.Frame { return beeos.Frame{Type: beeos.FrameDelta, Reasoning: piece} })
+	return r.streamPieces(text, func(piece string) beeos.Frame { return beeos.Frame{Type: beeos.FrameDelta, Reasoning: piece} })
 }
 
-// pieces streams text in frames that the gateway takes. No character is torn.
-func (r *Reply) pieces(text string, frame func(piece string) beeos.Frame) error {
+// streamPieces streams text in frames that the gateway takes. No character is torn.
+func (r *Reply) streamPieces(text string, frame func(piece string) beeos.Frame) error {
 	for text != "" {
 		cut := min(len(text), maxPiece)
 		for back := 1; back < utf8.UTFMax && cut < len(text) && !utf8.RuneStart(text[cut]); back++ {
 			cut--
 		}
-		if err := r.stream(frame(text[:cut])); err != nil {
+		if err := r.streamFrame(frame(text[:cut])); err != nil {
 			return err
 		}
 		text = text[cut:]
@@ -85,7 +82,7 @@ func (r *Reply) pieces(text string, frame func(piece string) beeos.Frame) error 
 
 // Progress tells watching callers how far the work is; total 0 = unknown.
 func (r *Reply) Progress(done, total float64, message string) error {
-	return r.stream(beeos.Frame{Type: beeos.FrameProgress, Progress: done, Total: total, Text: message})
+	return r.streamFrame(beeos.Frame{Type: beeos.FrameProgress, Progress: done, Total: total, Text: message})
 }
 
 // Log sends a log record to a watching caller. data is anything that JSON can
@@ -95,13 +92,13 @@ func (r *Reply) Log(level slog.Level, logger string, data any) {
 	if err != nil {
 		raw, _ = beeos.EncodeJSON(fmt.Sprint(data))
 	}
-	_ = r.stream(beeos.Frame{Type: beeos.FrameLog, Level: levelName(level), Logger: logger, Data: raw})
+	_ = r.streamFrame(beeos.Frame{Type: beeos.FrameLog, Level: levelName(level), Logger: logger, Data: raw})
 }
 
 // LogAs is Log with a level in the words of RFC 5424, as MCP has them: debug,
 // info, notice, warning, error, critical, alert, emergency.
 func (r *Reply) LogAs(level, logger string, data json.RawMessage) {
-	_ = r.stream(beeos.Frame{Type: beeos.FrameLog, Level: level, Logger: logger, Data: data})
+	_ = r.streamFrame(beeos.Frame{Type: beeos.FrameLog, Level: level, Logger: logger, Data: data})
 }
 
 func levelName(l slog.Level) string {
@@ -121,7 +118,7 @@ func levelName(l slog.Level) string {
 // is asked from here on is asked through the task. Others just wait. The
 // handler goes on as before.
 func (r *Reply) Background() error {
-	return r.stream(beeos.Frame{Type: beeos.FrameBackground})
+	return r.streamFrame(beeos.Frame{Type: beeos.FrameBackground})
 }
 
 // Send ends the answer: its text is what was streamed, then text.
@@ -159,13 +156,13 @@ func (r *Reply) Agent() *Agent { return r.a }
 
 // History reads the conversation that the message belongs to, oldest first.
 func (r *Reply) History(ctx context.Context) ([]beeos.Message, error) {
-	return r.a.gw.history(ctx, r.m.Channel)
+	return r.a.gw.readHistory(ctx, r.m.Channel)
 }
 
-// stream sends a frame that may be lost. It holds the handler back while the
+// streamFrame sends a frame that may be lost. It holds the handler back while the
 // connection is slower than the handler.
-func (r *Reply) stream(f beeos.Frame) error {
-	if r.ended() {
+func (r *Reply) streamFrame(f beeos.Frame) error {
+	if r.hasEnded() {
 		return ErrEnded
 	}
 	f.MessageID = r.m.ID
@@ -173,8 +170,8 @@ func (r *Reply) stream(f beeos.Frame) error {
 	if len(frame) > maxReply {
 		return errTooLarge
 	}
-	if l := r.a.current(); l != nil {
-		l.wait(r.ctx)
+	if l := r.a.currentLink(); l != nil {
+		l.waitForRoom(r.ctx)
 		l.send(frame)
 	}
 	return context.Cause(r.ctx)
@@ -184,7 +181,7 @@ func (r *Reply) stream(f beeos.Frame) error {
 // sends it.
 func (r *Reply) end(f beeos.Frame) error {
 	r.mu.Lock()
-	if r.final != nil {
+	if r.terminal != nil {
 		r.mu.Unlock()
 		return ErrEnded
 	}
@@ -193,7 +190,7 @@ func (r *Reply) end(f beeos.Frame) error {
 		f.Body = r.texts // for callers that read nothing but the text
 	}
 	if len(r.parts) > 0 {
-		f.Parts = array(r.parts)
+		f.Parts, _ = beeos.EncodeJSON(r.parts) // each is JSON already
 	}
 	if len(r.payload) > 0 {
 		f.Payload, _ = beeos.EncodeJSON(r.payload) // each value is JSON already
@@ -201,41 +198,44 @@ func (r *Reply) end(f beeos.Frame) error {
 	final := encode(f)
 	if len(final) > maxReply {
 		text := fmt.Sprintf("the agent's answer is too large (%d bytes, the limit is %d); it should send a link to a file", len(final), maxReply)
-		final = encode(beeos.Frame{Type: beeos.FrameReply, MessageID: r.m.ID, Body: text, IsError: true, StopReason: beeos.StopError})
+		final = r.failure(text)
 	}
-	r.final, r.body, r.parts, r.payload = final, nil, nil, nil
+	r.terminal, r.body, r.parts, r.payload = final, nil, nil, nil
 	r.mu.Unlock()
-	if l := r.a.current(); l != nil {
-		l.send(final)
-	}
+	r.a.send(final)
 	return nil
 }
 
-// replay says again, on a new connection, what the gateway may have missed.
-func (r *Reply) replay(l *link) {
+// failure is a terminal frame that says why there is no answer.
+func (r *Reply) failure(text string) []byte {
+	return encode(beeos.Frame{Type: beeos.FrameReply, MessageID: r.m.ID, Body: text, IsError: true, StopReason: beeos.StopError})
+}
+
+// sendAgain says again, on a new connection, what the gateway may have missed.
+func (r *Reply) sendAgain() {
 	r.mu.Lock()
-	final, text, gates := r.final, string(r.body), slices.Collect(maps.Values(r.gates))
+	final, text := r.terminal, string(r.body)
 	r.mu.Unlock()
 	if final != nil {
-		l.send(final)
+		r.a.send(final)
 		return
 	}
 	if text != "" {
 		said := encode(beeos.Frame{Type: beeos.FrameDelta, MessageID: r.m.ID, Text: text, Reason: "replay"})
 		if len(said) <= maxReply { // else it will be no answer either
-			l.send(said)
+			r.a.send(said)
 		}
 	}
-	for _, g := range gates {
-		l.send(g.frame)
+	for _, frame := range r.a.lastingQuestions(r.m.ID) {
+		r.a.send(frame)
 	}
 }
 
-// ended reports whether the answer has its terminal frame.
-func (r *Reply) ended() bool {
+// hasEnded reports whether the answer has its terminal frame.
+func (r *Reply) hasEnded() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.final != nil
+	return r.terminal != nil
 }
 
 // encode returns f as one line. It cannot fail: raw JSON was checked when the
@@ -243,16 +243,4 @@ func (r *Reply) ended() bool {
 func encode(f beeos.Frame) []byte {
 	b, _ := beeos.EncodeJSON(f)
 	return b
-}
-
-// array joins raw values into a JSON array.
-func array(values []json.RawMessage) json.RawMessage {
-	out := []byte{'['}
-	for i, v := range values {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		out = append(out, v...)
-	}
-	return append(out, ']')
 }

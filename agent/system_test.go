@@ -23,43 +23,65 @@ func TestRestart(t *testing.T) {
 	cfg.Agents.Addr = ports.Addr(t) // the agent must find it again
 	app := apptest.Start(t, cfg)
 
-	ctx, cancel := context.WithCancel(t.Context())
-	connected, started, finish, done := make(chan string, 10), make(chan struct{}, 10), make(chan struct{}), make(chan error, 1)
-	var runs atomic.Int32
-	go func() { // awaited below
-		done <- agent.Run(ctx, agent.Options{
-			Name: "patient", Gateway: app.Agents, Key: app.UserKey, Identity: filepath.Join(t.TempDir(), "id.json"),
-			Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Connected: func(id string) { connected <- id },
-		}, func(ctx context.Context, m agent.Message, r *agent.Reply) error {
-			runs.Add(1)
-			r.Delta("worth ") //nolint:errcheck // as an author would
-			started <- struct{}{}
-			select {
-			case <-finish:
-			case <-ctx.Done():
-			}
-			return r.Send("the wait")
-		})
-	}()
-	id := <-connected
+	p := startPatient(t, app)
+	id := <-p.connected
 	channel := post(t, app, "/channels", `{"agent_id":"`+id+`"}`).Channel
 	turn := post(t, app, "/channels/"+channel+"/messages", `{"body":"take your time"}`).Message
-	<-started
+	<-p.started
 
 	if err := app.Stop(); err != nil {
 		t.Fatal(err)
 	}
 	app = apptest.Start(t, cfg)
-	<-connected
-	finish <- struct{}{}
+	<-p.connected
+	p.finish <- struct{}{}
 	if got := post(t, app, "/channels/"+channel+"/wait", `{"in_reply_to":"`+turn+`"}`); got.Body != "worth the wait" {
 		t.Errorf("got %+v", got)
 	}
-	if n := runs.Load(); n != 1 {
+	p.stop(t)
+}
+
+// patient is an agent that begins to work at once and ends when it is told to.
+type patient struct {
+	connected       chan string
+	started, finish chan struct{}
+	runs            atomic.Int32
+	cancel          context.CancelFunc
+	done            chan error
+}
+
+func startPatient(t *testing.T, app *apptest.App) *patient {
+	t.Helper()
+	p := &patient{connected: make(chan string, 10), started: make(chan struct{}, 10), finish: make(chan struct{}), done: make(chan error, 1)}
+	var ctx context.Context
+	ctx, p.cancel = context.WithCancel(t.Context())
+	opt := agent.Options{
+		Name: "patient", Gateway: app.Agents, Key: app.UserKey, Identity: filepath.Join(t.TempDir(), "id.json"),
+		Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Connected: func(id string) { p.connected <- id },
+	}
+	go func() { p.done <- agent.Run(ctx, opt, p.work) }() // awaited by stop
+	return p
+}
+
+func (p *patient) work(ctx context.Context, _ agent.Message, r *agent.Reply) error {
+	p.runs.Add(1)
+	r.Delta("worth ") //nolint:errcheck // as an author would
+	p.started <- struct{}{}
+	select {
+	case <-p.finish:
+	case <-ctx.Done():
+	}
+	return r.Send("the wait")
+}
+
+// stop ends the agent, which must have worked once.
+func (p *patient) stop(t *testing.T) {
+	t.Helper()
+	if n := p.runs.Load(); n != 1 {
 		t.Errorf("the handler ran %d times", n)
 	}
-	cancel()
-	if err := <-done; err != nil {
+	p.cancel()
+	if err := <-p.done; err != nil {
 		t.Error(err)
 	}
 }

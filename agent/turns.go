@@ -17,8 +17,8 @@ var (
 	errStopping  = errors.New("the agent is stopping") // and of one that ended with the agent
 )
 
-// receive acts on one frame from the gateway. It never blocks.
-func (a *Agent) receive(l *link, line []byte) {
+// receiveFrame acts on one frame from the gateway. It never blocks.
+func (a *Agent) receiveFrame(l *link, line []byte) {
 	var f beeos.Frame
 	if err := json.Unmarshal(line, &f); err != nil {
 		a.log.Warn("a frame from the gateway is not JSON", "err", err)
@@ -26,81 +26,76 @@ func (a *Agent) receive(l *link, line []byte) {
 	}
 	switch f.Type {
 	case beeos.FrameHello:
-		a.greeted(l, f)
+		a.onHello(l, f)
 	case beeos.FrameMessage:
-		a.begin(l, f)
+		a.beginTurn(f)
 	case beeos.FrameCancel:
-		if r := a.turn(f.MessageID); r != nil {
+		if r := a.findTurn(f.MessageID); r != nil {
 			r.cancel(fmt.Errorf("%w: %s", errCancelled, f.Reason))
 		}
 	case beeos.FrameWorking:
-		if r := a.turn(f.MessageID); r != nil {
-			r.replay(l)
+		if r := a.findTurn(f.MessageID); r != nil {
+			r.sendAgain()
 		}
 	case beeos.FrameContinue, beeos.FrameAuthGrant:
-		a.resume(f)
-	case beeos.FrameAnswer:
-		a.answered(f)
-	case beeos.FrameDecision:
-		if r := a.turn(f.MessageID); r != nil {
-			r.decided(f)
-		}
+		a.continuePause(f)
+	case beeos.FrameAnswer, beeos.FrameDecision:
+		a.answerQuestion(f)
 	case beeos.FrameAck:
-		a.acknowledged(f)
+		a.onAck(f)
+	case beeos.FrameRestart:
+		a.onRestart(l)
 	case beeos.FrameError:
 		if f.Error != nil {
-			if r := a.turn(f.MessageID); r != nil && f.RequestID != "" { // a question: it has failed
-				r.decided(f)
-				a.answered(f)
-			}
+			a.answerQuestion(f) // if it is about a question, that has failed
 			a.log.Warn("the gateway could not use a frame", "code", f.Error.Code, "message", f.Error.Message)
 		}
 	}
 }
 
-func (a *Agent) turn(id string) *Reply {
+func (a *Agent) findTurn(id string) *Reply {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.turns[id]
 }
 
-// begin starts the handler for a message, or lets it wait for its turn. A
+// beginTurn starts the handler for a message, or lets it wait for its turn. A
 // message that this process is answering already comes again when the gateway
 // lost the connection in between: the work goes on, only its words are said
 // again.
-func (a *Agent) begin(l *link, f beeos.Frame) {
+func (a *Agent) beginTurn(f beeos.Frame) {
 	m, err := newMessage(f)
 	if err != nil {
 		a.log.Warn("a message cannot be read", "err", err)
-		l.send(encode(beeos.Frame{Type: beeos.FrameError, MessageID: f.MessageID, Body: "the agent could not read the message: " + err.Error()}))
+		a.send(encode(beeos.Frame{Type: beeos.FrameError, MessageID: f.MessageID, Body: "the agent could not read the message: " + err.Error()}))
 		return
 	}
 	a.mu.Lock()
 	if known := a.turns[m.ID]; known != nil {
 		a.mu.Unlock()
-		known.replay(l)
+		known.sendAgain()
 		return
 	}
-	if a.over.has(m.ID) { // handed out again before the answer was known everywhere
+	if a.answered.has(m.ID) { // handed out again before the answer was known everywhere
 		a.mu.Unlock()
-		l.send(encode(beeos.Frame{Type: beeos.FrameReply, MessageID: m.ID})) // refused, and the matter is closed
+		a.send(encode(beeos.Frame{Type: beeos.FrameReply, MessageID: m.ID})) // refused, and the matter is closed
 		return
 	}
 	if a.draining {
 		a.mu.Unlock() // the gateway gives it to another instance when this one is gone
 		return
 	}
-	r := &Reply{a: a, m: m, more: make(chan *beeos.Frame, 8)}
+	r := &Reply{a: a, m: m, continuations: make(chan beeos.Frame, 8)}
 	r.ctx, r.cancel = a.handlerContext(m)
 	a.turns[m.ID] = r
-	if a.opts.Concurrency > 0 && a.active >= a.opts.Concurrency {
-		a.waiting = append(a.waiting, r)
+	if a.opts.Concurrency > 0 && a.activeHandlers >= a.opts.Concurrency {
+		a.waitingTurns = append(a.waitingTurns, r)
 		a.mu.Unlock()
 		return
 	}
-	a.active++
+	a.activeHandlers++
 	a.mu.Unlock()
-	a.running.Go(func() { a.work(r) })
+	a.running.Go(func() { a.runHandlers(r) })
 }
 
 func (a *Agent) handlerContext(m Message) (context.Context, context.CancelCauseFunc) {
@@ -112,26 +107,26 @@ func (a *Agent) handlerContext(m Message) (context.Context, context.CancelCauseF
 	return timed, func(cause error) { cancel(cause); stop() }
 }
 
-// work runs handlers for r and for what waits behind it.
-func (a *Agent) work(r *Reply) {
+// runHandlers runs handlers for r and for what waits behind it.
+func (a *Agent) runHandlers(r *Reply) {
 	for r != nil {
-		a.answer(r)
+		a.answerMessage(r)
 		r.cancel(nil)
 		a.mu.Lock()
 		r = nil
-		if len(a.waiting) > 0 {
-			r, a.waiting = a.waiting[0], a.waiting[1:]
+		if len(a.waitingTurns) > 0 {
+			r, a.waitingTurns = a.waitingTurns[0], a.waitingTurns[1:]
 		} else {
-			a.active--
+			a.activeHandlers--
 		}
 		a.mu.Unlock()
 	}
 }
 
-// answer runs the handler and sees to it that the answer ends.
-func (a *Agent) answer(r *Reply) {
-	err := a.call(r)
-	if r.ended() {
+// answerMessage runs the handler and sees to it that the answer ends.
+func (a *Agent) answerMessage(r *Reply) {
+	err := a.callHandler(r)
+	if r.hasEnded() {
 		if err != nil {
 			a.log.Warn("the handler failed after its answer had ended", "message", r.m.ID, "err", err)
 		}
@@ -161,9 +156,9 @@ func (a *Agent) answer(r *Reply) {
 	}
 }
 
-// call runs the handler, unless nobody wants its answer any more; a panic
+// callHandler runs the handler, unless nobody wants its answer any more; a panic
 // becomes an error.
-func (a *Agent) call(r *Reply) (err error) {
+func (a *Agent) callHandler(r *Reply) (err error) {
 	if r.ctx.Err() != nil { // it waited for its turn meanwhile
 		return context.Cause(r.ctx)
 	}
@@ -173,25 +168,25 @@ func (a *Agent) call(r *Reply) (err error) {
 			err = errors.New("the agent crashed over this message; its log has the details")
 		}
 	}()
-	return a.handler(r.m)(r.ctx, r.m, r)
+	return a.handlerFor(r.m)(r.ctx, r.m, r)
 }
 
-func (a *Agent) resume(f beeos.Frame) {
-	r := a.turn(f.MessageID)
+func (a *Agent) continuePause(f beeos.Frame) {
+	r := a.findTurn(f.MessageID)
 	if r == nil {
 		return
 	}
 	select {
-	case r.more <- &f:
+	case r.continuations <- f:
 	default:
 		a.log.Warn("nobody waits for what the user said", "message", f.MessageID)
 	}
 }
 
-// acknowledged forgets an answer that the gateway has, and tries another time
-// with one that it could not take now.
-func (a *Agent) acknowledged(f beeos.Frame) {
-	r := a.turn(f.MessageID)
+// onAck forgets an answer that the gateway has, and tries another time with one
+// that it could not take now.
+func (a *Agent) onAck(f beeos.Frame) {
+	r := a.findTurn(f.MessageID)
 	if r == nil {
 		return
 	}
@@ -199,7 +194,7 @@ func (a *Agent) acknowledged(f beeos.Frame) {
 	switch {
 	case f.Error == nil:
 	case f.Error.Code == string(beeos.AgentServiceUnavailable):
-		r.retry()
+		r.retryLater()
 		return
 	case f.Error.Code == string(beeos.MessageTerminal):
 		a.log.Debug("the message had its answer already", "message", f.MessageID)
@@ -213,9 +208,9 @@ func (a *Agent) acknowledged(f beeos.Frame) {
 	a.mu.Lock()
 	delete(a.turns, f.MessageID)
 	if over {
-		a.over.add(f.MessageID)
+		a.answered.add(f.MessageID)
 	}
-	a.settle()
+	a.settleIfDrained()
 	a.mu.Unlock()
 }
 
@@ -237,15 +232,15 @@ func (r *recent) add(id string) {
 	r.next = (r.next + 1) % len(r.ring)
 }
 
-// retry sends the answer again after a pause that grows to ten seconds.
-func (r *Reply) retry() {
+// retryLater sends the answer again after a pause that grows to ten seconds.
+func (r *Reply) retryLater() {
 	r.mu.Lock()
 	pause := min(200*time.Millisecond<<min(r.retries, 6), 10*time.Second)
 	r.retries++
 	r.mu.Unlock()
 	time.AfterFunc(pause/2+rand.N(pause/2), func() {
-		if l := r.a.current(); l != nil && r.a.turn(r.m.ID) == r {
-			r.replay(l)
+		if r.a.findTurn(r.m.ID) == r {
+			r.sendAgain()
 		}
 	})
 }
@@ -256,16 +251,10 @@ func (r *Reply) replaceRefused(fault *beeos.FrameFault) bool {
 	r.mu.Lock()
 	again := r.refused
 	r.refused = true
-	r.final = encode(beeos.Frame{
-		Type: beeos.FrameReply, MessageID: r.m.ID, IsError: true, StopReason: beeos.StopError,
-		Body: "the agent's answer was refused: " + fault.Message,
-	})
+	r.terminal = r.failure("the agent's answer was refused: " + fault.Message)
 	r.mu.Unlock()
-	if again {
-		return false
+	if !again {
+		r.sendAgain()
 	}
-	if l := r.a.current(); l != nil {
-		r.replay(l)
-	}
-	return true
+	return !again
 }

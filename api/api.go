@@ -1,11 +1,14 @@
 // Package api is the contract of the REST surface: openapi.yaml, which people
-// edit, openapi.json, which is the same for programs (`go test ./api -update`
-// writes it), and a page to read it (page.go, page.html) that needs nothing
-// from any other host. The tests of internal/surface/rest hold the surface to it.
+// edit, and what `go test ./api -update` makes of it: openapi.json, which is the
+// same for programs, and openapi.html, a page to read it (page_test.go renders
+// page.html) that needs nothing from any other host. The tests of
+// internal/surface/rest hold the surface to it.
 package api
 
 import (
+	"crypto/sha256"
 	_ "embed"
+	"encoding/base64"
 )
 
 // YAML is the document as it is written.
@@ -17,3 +20,19 @@ var YAML []byte
 //
 //go:embed openapi.json
 var JSON []byte
+
+// Page is the same document for people, in HTML.
+//
+//go:embed openapi.html
+var Page []byte
+
+//go:embed page.css
+var pageStyle []byte
+
+// PagePolicy is the Content-Security-Policy that lets the one style sheet of
+// Page in and nothing else.
+func PagePolicy() string {
+	sum := sha256.Sum256(pageStyle)
+	return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) +
+		"'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+}

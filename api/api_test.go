@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,28 +18,39 @@ import (
 	"github.com/beeos/beeos/test/npm"
 )
 
-var update = flag.Bool("update", false, "write openapi.json from openapi.yaml")
+var update = flag.Bool("update", false, "write openapi.json and openapi.html from openapi.yaml")
 
-func TestJSONIsTheYAML(t *testing.T) {
-	want, err := yaml.YAMLToJSON(api.YAML)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var pretty bytes.Buffer
-	if err := json.Indent(&pretty, want, "", " "); err != nil {
-		t.Fatal(err)
-	}
-	pretty.WriteByte('\n')
+// expect compares what is compiled in with what the document says, or writes it
+// with -update.
+func expect(t *testing.T, file string, compiledIn, want []byte) {
+	t.Helper()
 	if *update {
-		if err := os.WriteFile("openapi.json", pretty.Bytes(), 0o644); err != nil {
+		if err := os.WriteFile(file, want, 0o644); err != nil {
 			t.Fatal(err)
 		}
 		return
 	}
-	if !bytes.Equal(api.JSON, pretty.Bytes()) {
-		t.Error("openapi.json is not what openapi.yaml says; run: go test ./api -update")
+	if !bytes.Equal(compiledIn, want) {
+		t.Errorf("%s is not what openapi.yaml says; run: go test ./api -update", file)
 	}
 }
+
+// inJSON is openapi.yaml in JSON.
+func inJSON(t *testing.T) []byte {
+	t.Helper()
+	raw, err := yaml.YAMLToJSON(api.YAML)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pretty bytes.Buffer
+	if err := json.Indent(&pretty, raw, "", " "); err != nil {
+		t.Fatal(err)
+	}
+	pretty.WriteByte('\n')
+	return pretty.Bytes()
+}
+
+func TestJSONIsTheYAML(t *testing.T) { expect(t, "openapi.json", api.JSON, inJSON(t)) }
 
 func TestDocumentIsValid(t *testing.T) {
 	doc, err := openapi3.NewLoader().LoadFromData(api.YAML)
@@ -63,6 +75,38 @@ func TestDocumentIsValid(t *testing.T) {
 	}
 }
 
+// TestTypesAreOne: generators of typed languages make nothing useful of a value
+// that is a string or an object.
+func TestTypesAreOne(t *testing.T) {
+	var doc any
+	if err := json.Unmarshal(inJSON(t), &doc); err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	var walk func(path string, v any)
+	walk = func(path string, v any) {
+		switch v := v.(type) {
+		case map[string]any:
+			if types, ok := v["type"].([]any); ok {
+				if seen++; len(types) > 2 || !slices.Contains(types, any("null")) {
+					t.Errorf("%s is of the types %v", path, types)
+				}
+			}
+			for name, member := range v {
+				walk(path+"/"+name, member)
+			}
+		case []any:
+			for _, one := range v {
+				walk(path, one)
+			}
+		}
+	}
+	walk("", doc)
+	if seen == 0 {
+		t.Error("the document has no list of types, not even one with null")
+	}
+}
+
 // TestLint asks the linter that people who generate clients use, too.
 func TestLint(t *testing.T) {
 	tools, err := npm.Install(t.Context())
@@ -80,11 +124,12 @@ func TestLint(t *testing.T) {
 }
 
 func TestPage(t *testing.T) {
-	page, err := api.NewPage(api.JSON)
+	page, err := renderPage(inJSON(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := string(page.HTML)
+	expect(t, "openapi.html", api.Page, page)
+	text := string(page)
 	doc, err := openapi3.NewLoader().LoadFromData(api.YAML)
 	if err != nil {
 		t.Fatal(err)
@@ -115,19 +160,19 @@ func TestPage(t *testing.T) {
 			t.Errorf("the page has %q in it", bad)
 		}
 	}
-	if !strings.HasPrefix(page.Policy, "default-src 'none'; style-src 'sha256-") {
-		t.Errorf("policy %q", page.Policy)
+	if policy := api.PagePolicy(); !strings.HasPrefix(policy, "default-src 'none'; style-src 'sha256-") {
+		t.Errorf("policy %q", policy)
 	}
 }
 
 func TestPageEscapes(t *testing.T) {
-	page, err := api.NewPage([]byte(`{"info":{"title":"<b>","description":"a <i> ` + "`<u>`" + `"},"tags":[{"name":"x"}],
+	page, err := renderPage([]byte(`{"info":{"title":"<b>","description":"a <i> ` + "`<u>`" + `"},"tags":[{"name":"x"}],
 		"paths":{"/<p>":{"get":{"tags":["x"],"operationId":"\"q","summary":"<s>","responses":{"200":{"description":"<d>"}}}}}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, raw := range []string{"<b>", "<i>", "<u>", "<s>", "<d>", "/<p>", `id=""q"`} {
-		if strings.Contains(string(page.HTML), raw) {
+		if strings.Contains(string(page), raw) {
 			t.Errorf("%s came through as it is", raw)
 		}
 	}

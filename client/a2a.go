@@ -1,8 +1,8 @@
 package client
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"net/http"
@@ -14,31 +14,9 @@ import (
 // StreamA2A is Stream over the agent's A2A endpoint, in version 1.0.
 func (c *Client) StreamA2A(ctx context.Context, a *Agent, r InvokeRequest) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
+		var answer Answer
 		resp, err := c.openA2A(ctx, a, r)
-		if err != nil {
-			yield(Event{}, err)
-			return
-		}
-		defer resp.Body.Close()
-		answer := Answer{}
-		for ev, err := range readEvents[a2aEvent](resp.Body) {
-			if err == nil && ev.Error != nil {
-				err = ev.refusal()
-			}
-			if err != nil {
-				yield(Event{}, err)
-				return
-			}
-			piece, done := ev.add(&answer)
-			switch {
-			case done:
-				yield(Event{Done: &answer}, nil)
-				return
-			case piece != "" && !yield(Event{Delta: piece}, nil):
-				return
-			}
-		}
-		yield(Event{}, errors.New("the stream ended before the answer was complete"))
+		streamAnswer(resp, err, yield, func(ev a2aEvent) (Event, bool, error) { return ev.event(&answer) })
 	}
 }
 
@@ -51,22 +29,18 @@ func (c *Client) openA2A(ctx context.Context, a *Agent, r InvokeRequest) (*http.
 	for _, f := range r.Attachments {
 		parts = append(parts, map[string]any{"url": "beeos:" + f.FileID, "filename": f.Filename, "mediaType": f.ContentType})
 	}
-	key := r.IdempotencyKey
-	if key == "" {
-		key = beeos.NewID()
-	}
-	message := map[string]any{"role": "ROLE_USER", "messageId": key, "parts": parts}
+	message := map[string]any{"role": "ROLE_USER", "messageId": cmp.Or(r.IdempotencyKey, beeos.NewID()), "parts": parts}
 	if r.ContextID != "" {
 		message["contextId"] = r.ContextID
 	}
 	call := map[string]any{"jsonrpc": "2.0", "id": 1, "method": "SendStreamingMessage", "params": map[string]any{"message": message}}
 	peer := &Client{HTTP: c.HTTP, base: a.A2AURL, key: c.key}
-	req, err := peer.request(ctx, http.MethodPost, "", "text/event-stream", call)
+	req, err := peer.newRequest(ctx, http.MethodPost, "", "text/event-stream", call)
 	if err != nil {
 		return nil, err
 	}
 	req.Header.Set("A2A-Version", "1.0")
-	return peer.answer(req)
+	return peer.sendRequest(req)
 }
 
 // a2aEvent is a stream's event as far as a reader of text needs it.
@@ -99,9 +73,26 @@ type a2aTask struct {
 }
 
 type a2aArtifact struct {
+	ID    string `json:"artifactId"`
 	Parts []struct {
 		Text string `json:"text"`
 	} `json:"parts"`
+}
+
+// a2aText is the artifact that holds the answer in words; the others are what
+// comes besides.
+const a2aText = "text"
+
+// addText takes a piece of the text, or all of it so far, and returns what of it
+// is new to whoever has read the rest.
+func (a *Answer) addText(text string, piece bool) (news string) {
+	if piece {
+		a.Text += text
+		return text
+	}
+	news, _ = strings.CutPrefix(text, a.Text)
+	a.Text = text
+	return news
 }
 
 func (a *a2aArtifact) text() string {
@@ -112,37 +103,35 @@ func (a *a2aArtifact) text() string {
 	return b.String()
 }
 
-// add puts an event into the answer, and returns the text that is new and
-// whether that was all. A task that waits for its caller is answered with what
-// it waits for.
-func (ev *a2aEvent) add(to *Answer) (piece string, done bool) {
-	res := &ev.Result
-	if u := res.ArtifactUpdate; u != nil {
-		if piece = u.Artifact.text(); !u.Append {
-			to.Text = ""
+// event puts what the event says into the answer, and returns what is new about
+// it; last says that nothing follows. A task that waits for its caller is
+// answered with what it waits for.
+func (ev *a2aEvent) event(answer *Answer) (news Event, last bool, err error) {
+	if ev.Error != nil {
+		return news, true, ev.refusal()
+	}
+	if u := ev.Result.ArtifactUpdate; u != nil {
+		if u.Artifact.ID == a2aText {
+			news.Delta = answer.addText(u.Artifact.text(), u.Append)
 		}
-		to.Text += piece
-		return piece, false
+		return news, false, nil
 	}
-	t := res.Task
+	t := cmp.Or(ev.Result.Task, ev.Result.StatusUpdate)
 	if t == nil {
-		t = res.StatusUpdate
+		return news, false, nil
 	}
-	if t == nil {
-		return "", false
-	}
-	to.ContextID = t.ContextID
+	answer.ContextID = t.ContextID
 	for i := range t.Artifacts {
-		to.Text += t.Artifacts[i].text()
+		answer.Text += t.Artifacts[i].text()
 	}
 	switch t.Status.State {
 	case "TASK_STATE_COMPLETED":
-		return "", true
+		return Event{Done: answer}, true, nil
 	case "TASK_STATE_FAILED", "TASK_STATE_CANCELED", "TASK_STATE_REJECTED", "TASK_STATE_INPUT_REQUIRED", "TASK_STATE_AUTH_REQUIRED":
-		to.Text, to.IsError = t.Status.Message.text(), true
-		return "", true
+		answer.Text, answer.IsError = t.Status.Message.text(), true
+		return Event{Done: answer}, true, nil
 	}
-	return "", false
+	return news, false, nil
 }
 
 // refusal is the error of the one answer that refuses a stream.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/beeos/beeos"
@@ -23,6 +24,8 @@ type Agent struct {
 	Visibility   string          `json:"visibility"`
 	MCPEnabled   bool            `json:"mcpEnabled"`
 	MCPURL       string          `json:"mcpUrl,omitempty"`
+	HandOver     bool            `json:"handOver"` // long calls over MCP are answered with where to fetch the result
+	WhenLeft     string          `json:"whenLeft"` // stop, go_on, or empty for the default
 	A2AURL       string          `json:"a2aUrl,omitempty"`
 	DeliveryMode string          `json:"deliveryMode,omitempty"`
 	Version      string          `json:"version,omitempty"`
@@ -68,22 +71,21 @@ func (c *Client) Agent(ctx context.Context, id string) (*Agent, error) {
 	return call[Agent](ctx, c, http.MethodGet, apiPath("agents", id), nil)
 }
 
-// Find returns the agent that ref names: an id, a slug or a name. Slugs and
-// names are searched among the agents of the key's user.
+// Find returns the agent that ref names: an id, a slug, a name or what people
+// call it. All but ids are searched among the agents of the key's user.
 func (c *Client) Find(ctx context.Context, ref string) (*Agent, error) {
 	agents, err := c.Agents(ctx)
 	if err != nil {
 		return nil, err
 	}
-	for _, is := range []func(a *Agent) bool{
-		func(a *Agent) bool { return a.ID == ref },
-		func(a *Agent) bool { return a.Slug == ref },
-		func(a *Agent) bool { return a.Name == ref },
+	for _, isIt := range []func(a Agent) bool{
+		func(a Agent) bool { return a.ID == ref },
+		func(a Agent) bool { return a.Slug == ref },
+		func(a Agent) bool { return a.Name == ref },
+		func(a Agent) bool { return a.DisplayName == ref },
 	} {
-		for i := range agents {
-			if is(&agents[i]) {
-				return &agents[i], nil
-			}
+		if i := slices.IndexFunc(agents, isIt); i >= 0 {
+			return &agents[i], nil
 		}
 	}
 	// Somebody else's agent that is not private can only be named by its id.
@@ -98,6 +100,17 @@ func (c *Client) Find(ctx context.Context, ref string) (*Agent, error) {
 type AgentUpdate struct {
 	Visibility *string `json:"visibility,omitempty"`
 	MCPEnabled *bool   `json:"mcpEnabled,omitempty"`
+
+	// DisplayName is what the owner calls the agent; "" = what it calls itself.
+	DisplayName *string `json:"displayName,omitempty"`
+
+	// HandOver says whether a call over MCP that takes long is answered with where
+	// to fetch its result.
+	HandOver *bool `json:"handOver,omitempty"`
+
+	// WhenLeft says what becomes of a call over MCP whose client has left: stop,
+	// go_on, or "" for the default.
+	WhenLeft *string `json:"whenLeft,omitempty"`
 }
 
 // UpdateAgent changes what belongs to the owner of an agent.

@@ -38,16 +38,12 @@ func (c *Client) Approvals(ctx context.Context, status string) ([]Approval, erro
 // Approve lets the tool call be made, with the arguments that it was asked
 // for. What somebody has decided already is a conflict.
 func (c *Client) Approve(ctx context.Context, id string) (*Approval, error) {
-	return c.decide(ctx, id, "approve", map[string]string{})
+	return call[Approval](ctx, c, http.MethodPost, apiPath("approvals", id, "approve"), map[string]string{})
 }
 
 // Reject denies the tool call; the agent is told the reason.
 func (c *Client) Reject(ctx context.Context, id, reason string) (*Approval, error) {
-	return c.decide(ctx, id, "reject", map[string]string{"reason": reason})
-}
-
-func (c *Client) decide(ctx context.Context, id, how string, body map[string]string) (*Approval, error) {
-	return call[Approval](ctx, c, http.MethodPost, apiPath("approvals", id, how), body)
+	return call[Approval](ctx, c, http.MethodPost, apiPath("approvals", id, "reject"), map[string]string{"reason": reason})
 }
 
 // ApprovalLink returns an address at which whoever has it may decide, once.

@@ -1,7 +1,7 @@
 // Package client is a small client of the BeeOS REST surface: the agents a
 // key reaches, their keys, join tokens, files, webhooks, tasks, conversations
-// (follow.go reads what both stream), approvals, built-in agents
-// (instances.go), and Invoke, which waits for an answer or streams it.
+// (follow.go reads what both stream), approvals, limits, the marketplace,
+// built-in agents (instances.go), and Invoke, which waits for an answer or streams it.
 // stream.go reads what comes in pieces. Every refusal by the server comes back as a
 // *beeos.Error, so that a caller switches on the same codes as everywhere else.
 //
@@ -47,7 +47,7 @@ func New(baseURL, key string) *Client {
 	return &Client{HTTP: http.DefaultClient, base: strings.TrimSuffix(base, "/api/v1"), key: key}
 }
 
-// UnreachableError says that no server answered at all.
+// UnreachableError says that no server answered, or that its refusal broke off.
 type UnreachableError struct {
 	URL string
 	Err error
@@ -72,11 +72,11 @@ type envelope struct {
 
 // do sends one request and decodes the data of its answer into out.
 func (c *Client) do(ctx context.Context, method, path string, in, out any) (*envelope, error) {
-	req, err := c.request(ctx, method, path, "application/json", in)
+	req, err := c.newRequest(ctx, method, path, "application/json", in)
 	if err != nil {
 		return nil, err
 	}
-	return c.exchange(req, out)
+	return c.readAnswer(req, out)
 }
 
 // call is do for an answer that is one thing.
@@ -97,9 +97,9 @@ func apiPath(parts ...string) string {
 	return path
 }
 
-// exchange sends a request and decodes the data of its answer into out.
-func (c *Client) exchange(req *http.Request, out any) (*envelope, error) {
-	resp, err := c.answer(req)
+// readAnswer sends a request and decodes the data of its answer into out.
+func (c *Client) readAnswer(req *http.Request, out any) (*envelope, error) {
+	resp, err := c.sendRequest(req)
 	if err != nil {
 		return nil, err
 	}
@@ -125,15 +125,15 @@ func (c *Client) exchange(req *http.Request, out any) (*envelope, error) {
 // send returns the response when its status is a success, else the error that
 // its body describes.
 func (c *Client) send(ctx context.Context, method, path, accept string, in any) (*http.Response, error) {
-	req, err := c.request(ctx, method, path, accept, in)
+	req, err := c.newRequest(ctx, method, path, accept, in)
 	if err != nil {
 		return nil, err
 	}
-	return c.answer(req)
+	return c.sendRequest(req)
 }
 
-// request makes a request with the client's key.
-func (c *Client) request(ctx context.Context, method, path, accept string, in any) (*http.Request, error) {
+// newRequest makes a request with the client's key.
+func (c *Client) newRequest(ctx context.Context, method, path, accept string, in any) (*http.Request, error) {
 	var body io.Reader
 	if in != nil {
 		b, err := json.Marshal(in)
@@ -156,8 +156,8 @@ func (c *Client) request(ctx context.Context, method, path, accept string, in an
 	return req, nil
 }
 
-// answer sends a request and returns its response when that is a success.
-func (c *Client) answer(req *http.Request) (*http.Response, error) {
+// sendRequest sends a request and returns its response when that is a success.
+func (c *Client) sendRequest(req *http.Request) (*http.Response, error) {
 	resp, err := c.HTTP.Do(req)
 	if err != nil {
 		// *url.Error repeats method and URL; the reason is what helps.
@@ -170,14 +170,14 @@ func (c *Client) answer(req *http.Request) (*http.Response, error) {
 		return resp, nil
 	}
 	defer resp.Body.Close()
-	return nil, c.failure(resp)
+	return nil, c.readError(resp)
 }
 
-// failure reads an error answer: ours, or that of a JSON-RPC endpoint.
-func (c *Client) failure(resp *http.Response) error {
+// readError reads an error answer: ours, or that of a JSON-RPC endpoint.
+func (c *Client) readError(resp *http.Response) error {
 	body, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
 	if err != nil {
-		return fmt.Errorf("read the answer of %s: %w", c.base, err)
+		return &UnreachableError{URL: c.base, Err: fmt.Errorf("its refusal (HTTP %d) broke off: %w", resp.StatusCode, err)}
 	}
 	e := &beeos.Error{}
 	var env envelope

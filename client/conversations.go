@@ -30,7 +30,7 @@ func (c *Client) CreateConversation(ctx context.Context, agentID, title string) 
 
 // Conversations yields the conversations with an agent, newest first.
 func (c *Client) Conversations(ctx context.Context, agentID string) iter.Seq2[Conversation, error] {
-	return pages[Conversation](ctx, c, apiPath("agents", agentID, "conversations"), url.Values{"limit": {strconv.Itoa(pageSize)}})
+	return listPages[Conversation](ctx, c, apiPath("agents", agentID, "conversations"), url.Values{"limit": {strconv.Itoa(pageSize)}})
 }
 
 // Say sends a message in a conversation and returns its id; the reply comes
@@ -50,11 +50,34 @@ func (c *Client) Say(ctx context.Context, agentID, conversationID, message strin
 // WatchConversation yields what is said in a conversation after the offset
 // since, then what comes, until it is closed or ctx ends.
 func (c *Client) WatchConversation(ctx context.Context, agentID, conversationID string, since int64) iter.Seq2[Update, error] {
-	return c.follow(ctx, apiPath("agents", agentID, "conversations", conversationID, "events"), since)
+	return c.followEvents(ctx, apiPath("agents", agentID, "conversations", conversationID, "events"), since)
 }
 
 // DeleteConversation forgets a conversation and what was said in it.
 func (c *Client) DeleteConversation(ctx context.Context, agentID, conversationID string) error {
 	_, err := c.do(ctx, http.MethodDelete, apiPath("agents", agentID, "conversations", conversationID), nil, nil)
 	return err
+}
+
+// Messages yields what was said in a conversation so far, the oldest first.
+func (c *Client) Messages(ctx context.Context, agentID, conversationID string) iter.Seq2[beeos.Message, error] {
+	return func(yield func(beeos.Message, error) bool) {
+		for since := "0"; since != ""; {
+			var page struct {
+				Messages []beeos.Message `json:"messages"`
+				Next     string          `json:"next_since"`
+			}
+			path := apiPath("agents", agentID, "conversations", conversationID, "messages") + "?limit=" + strconv.Itoa(pageSize) + "&since=" + since
+			if _, err := c.do(ctx, http.MethodGet, path, nil, &page); err != nil {
+				yield(beeos.Message{}, err)
+				return
+			}
+			for _, m := range page.Messages {
+				if !yield(m, nil) {
+					return
+				}
+			}
+			since = page.Next
+		}
+	}
 }

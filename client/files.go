@@ -46,7 +46,7 @@ func (c *Client) Upload(ctx context.Context, filename, contentType string, conte
 	req.ContentLength = size
 	req.Header.Set("Content-Type", contentType)
 	var f File
-	if _, err := c.exchange(req, &f); err != nil {
+	if _, err := c.readAnswer(req, &f); err != nil {
 		return nil, err
 	}
 	return &f, nil
@@ -70,7 +70,7 @@ func (c *Client) Download(ctx context.Context, id string) (*File, io.ReadCloser,
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s sent a link that cannot be used", c.base)
 	}
-	resp, err := c.answer(req)
+	resp, err := c.sendRequest(req)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -3,12 +3,10 @@ package client
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"iter"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/beeos/beeos"
@@ -26,20 +24,20 @@ type Update struct {
 	SoFar bool
 }
 
-// follow waits this long before it comes back, from the first to the last time.
+// followEvents waits this long before it comes back, from the first to the last time.
 const (
 	returnFirst = 100 * time.Millisecond
 	returnLast  = 5 * time.Second
 )
 
-// follow reads an event stream to its end, over as many connections as it
+// followEvents reads an event stream to its end, over as many connections as it
 // takes. Each begins after the last event of the one before.
-func (c *Client) follow(ctx context.Context, path string, since int64) iter.Seq2[Update, error] {
+func (c *Client) followEvents(ctx context.Context, path string, since int64) iter.Seq2[Update, error] {
 	return func(yield func(Update, error) bool) {
 		pause := returnFirst
 		for {
 			resp, err := c.send(ctx, http.MethodGet, path+"?since="+strconv.FormatInt(since, 10), "text/event-stream", nil)
-			if err != nil && !passing(err) {
+			if err != nil && !mayPass(err) {
 				yield(Update{}, err)
 				return
 			}
@@ -53,11 +51,9 @@ func (c *Client) follow(ctx context.Context, path string, since int64) iter.Seq2
 					since, pause = seen, returnFirst
 				}
 			}
-			timer := time.NewTimer(pause)
 			select {
-			case <-timer.C:
+			case <-time.After(pause):
 			case <-ctx.Done():
-				timer.Stop()
 				yield(Update{}, ctx.Err())
 				return
 			}
@@ -66,8 +62,8 @@ func (c *Client) follow(ctx context.Context, path string, since int64) iter.Seq2
 	}
 }
 
-// passing reports whether an error may be gone at the next try.
-func passing(err error) bool {
+// mayPass reports whether an error may be gone at the next try.
+func mayPass(err error) bool {
 	if _, ok := err.(*UnreachableError); ok {
 		return true
 	}
@@ -79,20 +75,12 @@ func passing(err error) bool {
 // server announced, or when the reader has had enough; seen is the last offset.
 func readUpdates(r io.Reader, since int64, yield func(Update) bool) (more bool, seen int64) {
 	seen = since
-	lines := streamLines(r)
-	name := ""
-	for lines.Scan() {
-		if n, ok := strings.CutPrefix(lines.Text(), "event: "); ok {
-			name = n
-			continue
-		}
-		data, ok := strings.CutPrefix(lines.Text(), "data: ")
-		if !ok {
-			continue
-		}
-		switch name {
-		case "message":
-			u, err := readUpdate(data)
+	for ev, err := range readEvents(r) {
+		switch {
+		case err != nil:
+			return true, seen
+		case ev.name == "message":
+			u, err := readUpdate(ev.data)
 			if err != nil {
 				continue // a newer server may say more than we know
 			}
@@ -100,19 +88,18 @@ func readUpdates(r io.Reader, since int64, yield func(Update) bool) (more bool, 
 			if !yield(u) {
 				return false, seen
 			}
-		case "end":
+		case ev.name == "end":
 			var end struct{ Reason string }
-			err := json.Unmarshal([]byte(data), &end)
+			err := json.Unmarshal(ev.data, &end)
 			return err != nil || end.Reason == "stream_closed", seen
 		}
-		name = ""
 	}
 	return true, seen
 }
 
-func readUpdate(data string) (u Update, err error) {
-	if err := json.Unmarshal([]byte(data), &u.Message); err != nil {
-		return u, fmt.Errorf("read an event: %w", err)
+func readUpdate(data []byte) (u Update, err error) {
+	if err := json.Unmarshal(data, &u.Message); err != nil {
+		return u, err
 	}
 	if u.Message.Type == beeos.AgentReplyDelta {
 		u.Delta = true

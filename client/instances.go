@@ -50,7 +50,8 @@ func (c *Client) Deploy(ctx context.Context, d Deployment, dry bool) (*Deployed,
 	return call[Deployed](ctx, c, http.MethodPost, path, d)
 }
 
-// RunInstance starts, stops or restarts a built-in agent, as act says.
+// RunInstance starts, stops or restarts a built-in agent, as act says. Any other
+// instance can be asked to restart while it is connected.
 func (c *Client) RunInstance(ctx context.Context, id, act string) error {
 	_, err := c.do(ctx, http.MethodPost, apiPath("instances", id, act), nil, nil)
 	return err
@@ -65,11 +66,11 @@ func (c *Client) DestroyInstance(ctx context.Context, id string) error {
 // ClearConversation lets a built-in agent start afresh: what was said stays,
 // and is not told to its model again.
 func (c *Client) ClearConversation(ctx context.Context, agentID, conversationID string) error {
-	req, err := c.request(ctx, http.MethodPost, apiPath("agents", agentID, "conversations", conversationID, "clear"), "application/json", nil)
+	req, err := c.newRequest(ctx, http.MethodPost, apiPath("agents", agentID, "conversations", conversationID, "clear"), "application/json", nil)
 	if err != nil {
 		return err
 	}
 	req.Header.Set("Idempotency-Key", beeos.NewID())
-	_, err = c.exchange(req, nil)
+	_, err = c.readAnswer(req, nil)
 	return err
 }

@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"iter"
 	"net/http"
 
@@ -47,30 +46,12 @@ func (c *Client) Invoke(ctx context.Context, agentID string, r InvokeRequest) (*
 func (c *Client) Stream(ctx context.Context, agentID string, r InvokeRequest) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		resp, err := c.send(ctx, http.MethodPost, apiPath("agents", agentID, "invoke"), "text/event-stream", r)
-		if err != nil {
-			yield(Event{}, err)
-			return
-		}
-		defer resp.Body.Close()
-		for f, err := range readEvents[frame](resp.Body) {
-			if err != nil {
-				yield(Event{}, err)
-				return
-			}
-			ev, last, err := f.event()
-			if ev == (Event{}) && err == nil {
-				continue
-			}
-			if !yield(ev, err) || last {
-				return
-			}
-		}
-		yield(Event{}, errors.New("the stream ended before the answer was complete"))
+		streamAnswer(resp, err, yield, invokeFrame.event)
 	}
 }
 
-// frame is one data: line of an invoke stream.
-type frame struct {
+// invokeFrame is one data: line of an invoke stream.
+type invokeFrame struct {
 	Type      string     `json:"type"`
 	Text      string     `json:"text"`
 	Code      beeos.Code `json:"code"`
@@ -80,7 +61,7 @@ type frame struct {
 }
 
 // event translates a frame; last says that nothing of interest follows.
-func (f frame) event() (ev Event, last bool, err error) {
+func (f invokeFrame) event() (ev Event, last bool, err error) {
 	switch f.Type {
 	case "delta":
 		return Event{Delta: f.Text}, false, nil

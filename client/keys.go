@@ -14,7 +14,7 @@ type Key struct {
 	Name          string    `json:"name"`
 	AgentID       string    `json:"agent_id,omitempty"`
 	Prefix        string    `json:"key_prefix"`
-	RatePerMinute int       `json:"rate_limit_per_minute,omitempty"`
+	RatePerMinute int       `json:"rate_limit_per_minute,omitempty"` // 0 = the agent's limit
 	Secret        string    `json:"key,omitempty"`
 	CreatedAt     time.Time `json:"created_at"`
 	ExpiresAt     time.Time `json:"expires_at,omitzero"`
@@ -23,7 +23,7 @@ type Key struct {
 }
 
 // KeyRequest describes a key to make; the zero value never expires and has
-// the default rate limit.
+// the rate limit of the agent that it calls.
 type KeyRequest struct {
 	Name          string    `json:"name"`
 	RatePerMinute int       `json:"rate_limit_per_minute,omitempty"`
@@ -51,6 +51,15 @@ func (c *Client) Keys(ctx context.Context, agentID string) ([]Key, error) {
 // key for the user.
 func (c *Client) CreateKey(ctx context.Context, agentID string, r KeyRequest) (*Key, error) {
 	return call[Key](ctx, c, http.MethodPost, keysPath(agentID), r)
+}
+
+// LimitKey changes how many calls a minute a key may make to one agent; 0 = the
+// agent's limit, or the server's default. agentID as in Keys.
+func (c *Client) LimitKey(ctx context.Context, agentID, id string, perMinute int) (*Key, error) {
+	in := struct {
+		RatePerMinute int `json:"rate_limit_per_minute"`
+	}{perMinute}
+	return call[Key](ctx, c, http.MethodPatch, keysPath(agentID)+"/"+url.PathEscape(id), in)
 }
 
 // RevokeKey ends a key at once; agentID as in Keys.

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -13,8 +14,8 @@ import (
 	"strings"
 )
 
-// pages yields the tasks or conversations that a listing holds, page by page.
-func pages[T any](ctx context.Context, c *Client, path string, q url.Values) iter.Seq2[T, error] {
+// listPages yields the tasks or conversations that a listing holds, page by page.
+func listPages[T any](ctx context.Context, c *Client, path string, q url.Values) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		q := maps.Clone(q)
 		for {
@@ -39,34 +40,61 @@ func pages[T any](ctx context.Context, c *Client, path string, q url.Values) ite
 	}
 }
 
-// streamLines returns a scanner of the lines of an event stream.
-func streamLines(r io.Reader) *bufio.Scanner {
-	lines := bufio.NewScanner(r)
-	lines.Buffer(make([]byte, 0, 64<<10), maxAnswer)
-	return lines
+// streamEvent is one event of a stream: its name, which may be empty, and a JSON
+// object.
+type streamEvent struct {
+	name string
+	data []byte
 }
 
-// readEvents yields the JSON objects of an event stream, or that of the answer
-// which came instead of one.
-func readEvents[T any](r io.Reader) iter.Seq2[T, error] {
-	return func(yield func(T, error) bool) {
-		lines := streamLines(r)
+// readEvents yields the events of a stream, or the answer which came instead of
+// one.
+func readEvents(r io.Reader) iter.Seq2[streamEvent, error] {
+	return func(yield func(streamEvent, error) bool) {
+		lines := bufio.NewScanner(r)
+		lines.Buffer(make([]byte, 0, 64<<10), maxAnswer)
+		name := ""
 		for lines.Scan() {
-			data := strings.TrimSpace(strings.TrimPrefix(lines.Text(), "data:"))
-			if !strings.HasPrefix(data, "{") {
+			line := lines.Text()
+			if n, ok := strings.CutPrefix(line, "event:"); ok || line == "" {
+				name = strings.TrimSpace(n)
 				continue
 			}
-			var ev T
-			if err := json.Unmarshal([]byte(data), &ev); err != nil {
-				yield(ev, fmt.Errorf("read the stream: %w", err))
-				return
-			}
-			if !yield(ev, nil) {
+			data := strings.TrimSpace(strings.TrimPrefix(line, "data:"))
+			if strings.HasPrefix(data, "{") && !yield(streamEvent{name, []byte(data)}, nil) {
 				return
 			}
 		}
 		if err := lines.Err(); err != nil {
-			yield(*new(T), fmt.Errorf("read the stream: %w", err))
+			yield(streamEvent{}, err)
 		}
 	}
+}
+
+// streamAnswer yields what read makes of the events of a response, up to the
+// last. An empty event is not worth telling.
+func streamAnswer[T any](resp *http.Response, err error, yield func(Event, error) bool, read func(T) (ev Event, last bool, err error)) {
+	if err != nil {
+		yield(Event{}, err)
+		return
+	}
+	defer resp.Body.Close()
+	for raw, err := range readEvents(resp.Body) {
+		var in T
+		if err == nil {
+			err = json.Unmarshal(raw.data, &in)
+		}
+		if err != nil {
+			yield(Event{}, fmt.Errorf("read the stream: %w", err))
+			return
+		}
+		ev, last, err := read(in)
+		if ev == (Event{}) && err == nil {
+			continue
+		}
+		if !yield(ev, err) || last {
+			return
+		}
+	}
+	yield(Event{}, errors.New("the stream ended before the answer was complete"))
 }

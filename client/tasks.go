@@ -22,19 +22,32 @@ type TaskRequest struct {
 }
 
 // Task is one request to an agent, by whichever surface it was made. A list
-// leaves Result and Error out.
+// leaves Question, Result and Error out.
 type Task struct {
 	ID          string            `json:"task_id"`
 	AgentID     string            `json:"agent_id"`
 	ContextID   string            `json:"context_id"`
 	CallerID    string            `json:"caller_id,omitempty"`
 	Status      beeos.TaskStatus  `json:"status"`
+	Question    *Question         `json:"question,omitempty"` // while it is input_required or auth_required
 	Result      *TaskResult       `json:"result,omitempty"`
 	Error       string            `json:"error,omitempty"`
 	Metadata    map[string]string `json:"metadata,omitempty"`
 	CreatedAt   time.Time         `json:"created_at"`
 	CompletedAt time.Time         `json:"completed_at,omitzero"`
 	DeadlineAt  time.Time         `json:"deadline_at,omitzero"`
+}
+
+// Question is what the agent of a paused task waits to be told. ContinueTask
+// answers one of type agent.input_required, GrantTask one of type
+// agent.auth_required.
+type Question struct {
+	MessageID string            `json:"message_id"`
+	Type      beeos.MessageType `json:"type"`
+	Text      string            `json:"text"`
+	Parts     json.RawMessage   `json:"parts,omitempty"`
+	Payload   json.RawMessage   `json:"payload,omitempty"`
+	AskedAt   time.Time         `json:"asked_at"`
 }
 
 // TaskResult is what the agent replied.
@@ -73,7 +86,7 @@ func (c *Client) Tasks(ctx context.Context, f TaskFilter) iter.Seq2[Task, error]
 	if f.State != "" {
 		q.Set("state", f.State)
 	}
-	return pages[Task](ctx, c, "/api/v1/tasks", q)
+	return listPages[Task](ctx, c, "/api/v1/tasks", q)
 }
 
 // FindTask returns the task with that id, whichever agent has it.
@@ -84,7 +97,7 @@ func (c *Client) FindTask(ctx context.Context, taskID string) (*Task, error) {
 	}
 	// Tasks are listed by their ids downwards, and no digit comes after f.
 	after := taskID[:len(taskID)-1] + "g"
-	for t, err := range pages[Task](ctx, c, "/api/v1/tasks", url.Values{"since": {after}, "limit": {"1"}}) {
+	for t, err := range listPages[Task](ctx, c, "/api/v1/tasks", url.Values{"since": {after}, "limit": {"1"}}) {
 		if err != nil {
 			return nil, err
 		}
@@ -107,21 +120,17 @@ func (c *Client) CancelTask(ctx context.Context, agentID, taskID, reason string)
 // ContinueTask gives an agent that paused what it asked for: a string, or
 // anything that can be encoded as JSON.
 func (c *Client) ContinueTask(ctx context.Context, agentID, taskID string, input any) (*Task, error) {
-	return c.resume(ctx, agentID, taskID, map[string]any{"input": input})
+	return call[Task](ctx, c, http.MethodPost, taskPath(agentID, taskID, "continue"), map[string]any{"input": input})
 }
 
 // GrantTask consents to what an agent asked consent for, or denies it.
 func (c *Client) GrantTask(ctx context.Context, agentID, taskID string, granted bool) (*Task, error) {
-	return c.resume(ctx, agentID, taskID, map[string]any{"auth_grant": granted})
-}
-
-func (c *Client) resume(ctx context.Context, agentID, taskID string, in map[string]any) (*Task, error) {
-	return call[Task](ctx, c, http.MethodPost, taskPath(agentID, taskID, "continue"), in)
+	return call[Task](ctx, c, http.MethodPost, taskPath(agentID, taskID, "continue"), map[string]bool{"auth_grant": granted})
 }
 
 // WatchTask yields the messages of a task from the beginning to its terminal
 // reply, and the pieces of that as they come. When the connection breaks it
 // comes back for the rest, until ctx ends.
 func (c *Client) WatchTask(ctx context.Context, agentID, taskID string) iter.Seq2[Update, error] {
-	return c.follow(ctx, taskPath(agentID, taskID, "events"), 0)
+	return c.followEvents(ctx, taskPath(agentID, taskID, "events"), 0)
 }

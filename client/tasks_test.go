@@ -120,9 +120,15 @@ func TestWatchComesBack(t *testing.T) {
 	var asked []string
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked = append(asked, r.URL.Query().Get("since"))
-		if len(asked) == 2 { // the server is restarting
+		switch len(asked) {
+		case 2: // the server is restarting
 			w.WriteHeader(http.StatusServiceUnavailable)
 			fmt.Fprint(w, `{"success":false,"error":{"code":"agent_service_unavailable","message":"m"}}`)
+			return
+		case 3: // and the line breaks in the middle of that
+			w.Header().Set("Content-Length", "1000")
+			w.WriteHeader(http.StatusServiceUnavailable)
+			fmt.Fprint(w, `{"success":false,`)
 			return
 		}
 		w.Header().Set("Content-Type", "text/event-stream")
@@ -133,10 +139,10 @@ func TestWatchComesBack(t *testing.T) {
 		case 1:
 			say(100, "chat_message", "hi", "")
 			say(101, "agent_reply_delta", "a", "")
-		case 3:
+		case 4:
 			say(102, "agent_reply_delta", "ab", `,"payload":{"so_far":true}`)
 			fmt.Fprint(w, "event: end\ndata: {\"reason\":\"stream_closed\"}\n\n")
-		case 4:
+		case 5:
 			say(200, "agent_reply", "abc", "")
 			fmt.Fprint(w, "event: end\ndata: {\"reason\":\"task_terminal\"}\n\n")
 		default:
@@ -156,7 +162,7 @@ func TestWatchComesBack(t *testing.T) {
 	if s := strings.Join(got, "|"); s != want {
 		t.Errorf("got %s", s)
 	}
-	if s := strings.Join(asked, " "); s != "0 101 101 102" {
+	if s := strings.Join(asked, " "); s != "0 101 101 101 102" {
 		t.Errorf("asked since %s", s)
 	}
 }

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Runs every fuzz target for a while, one after the other: scripts/fuzz.sh [30s]
+# Runs every fuzz target for a while, one after the other, and then a fuzzer of REST surfaces:
+# scripts/fuzz.sh [30s]
 # The seeds run with `go test` anyway; an input that fails is kept in testdata and should be
 # committed with the fix.
 set -euo pipefail
@@ -12,3 +13,7 @@ grep -rl --include='*_test.go' '^func Fuzz' . | xargs -r -n1 dirname | sort -u |
     go test -run '^$' -fuzz "^$target\$" -fuzztime "$each" "$dir"
   done
 done
+
+# Requests made up from api/openapi.yaml, against a real server.
+printf './test/sdk TestSchemathesis\n'
+go test -tags fuzz -run '^TestSchemathesis$' ./test/sdk

@@ -25,7 +25,9 @@ has curl     || missing+=(curl)
 has openssl  || missing+=(openssl)
 has jq       || missing+=(jq)
 has python3  || missing+=(python3) # an example in docs/agents.md
+python3 -c 'import ensurepip, venv' 2>/dev/null || missing+=(python3-venv) # clients that other people wrote
 has npm      || missing+=(npm) # official MCP clients and suite; they bring the Node they need
+has java     || missing+=(default-jre-headless) # a generator of clients
 has chromium || has google-chrome || missing+=(chromium) # the console's pages are tested in a real browser
 
 if [ ${#missing[@]} -eq 0 ]; then

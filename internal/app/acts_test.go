@@ -46,7 +46,7 @@ func newOwner(t *testing.T) *owner {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { o.db.Close() })
-	o.cookie, err = (&signin.People{DB: o.db}).Begin(t.Context(), o.user, people.Login{})
+	o.cookie, err = (&signin.People{Table: o.db.People, Audit: o.db.Audit}).BeginSession(t.Context(), o.user, people.Login{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,11 +182,14 @@ func TestEveryDoorWritesOneLine(t *testing.T) {
 			o.form("/agents/"+webAgent+"/approvals", url.Values{"all": {"ask"}, "minutes": {"2"}, "skill": {""}, "tool": {"save"}, "mode": {"auto"}})
 		}, id(webAgent)},
 		{"rest", "key.create", func() { o.rest("POST", keys, `{"name":"k"}`) }, o.newest},
+		{"rest", "key.update", func() { o.rest("PATCH", keys+"/"+o.newest(), `{"rate_limit_per_minute":5}`) }, o.newest},
 		{"rest", "key.revoke", func() { o.rest("DELETE", keys+"/"+o.newest(), "") }, o.newest},
 		{"console", "key.create", func() { o.form("/keys", url.Values{"name": {"k"}}) }, o.newest},
+		{"console", "key.update", func() { o.form("/keys/"+o.newest()+"/limit", url.Values{"rate": {"5"}}) }, o.newest},
 		{"console", "key.revoke", func() { o.form("/keys/"+o.newest()+"/revoke", nil) }, o.newest},
 		{"rest", "key.create", func() { o.rest("POST", agents+restAgent+"/keys", `{"name":"k"}`) }, o.newest},
 		{"console", "key.create", func() { o.form("/agents/"+webAgent+"/keys", url.Values{"name": {"k"}}) }, o.newest},
+		{"console", "key.update", func() { o.form("/agents/"+webAgent+"/keys/"+o.newest()+"/limit", url.Values{"rate": {"5"}}) }, o.newest},
 		{"rest", "conversation.rename", func() { o.rest("PATCH", agents+o.app.AgentID+"/conversations/"+named, `{"title":"y"}`) }, id(named)},
 		{"console", "conversation.rename", func() {
 			o.form("/agents/"+o.app.AgentID+"/chat/"+named+"/title", url.Values{"title": {"z"}})

@@ -1,15 +1,18 @@
 // Package app builds the parts that a configuration asks for and runs them:
 // app.go is the order in which they start and stop, surfaces.go what listens
-// where, files.go where files lie, hooks.go who is told about tasks, mesh.go how
-// nodes find each other, people.go how the first person gets in, builtin.go
-// which agents need no code, demo.go what `beeos dev` adds, claim.go who has
-// the data folder. first_key.go, directory.go and operate.go work on the
-// database without a server. It is the only package that knows them all.
+// where, admin.go what the operator alone sees, files.go where files lie, hooks.go who is told about tasks, mesh.go how
+// nodes find each other, access.go who is let in and how the first person is,
+// builtin.go which agents need no code, memory.go how much may pile up, demo.go
+// what `beeos dev` adds, claim.go who has the data folder. What an operator does
+// on the database, with no server running, is in operator_*.go. It is the only
+// package that knows all the parts.
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"net/url"
 	"path/filepath"
@@ -57,7 +60,10 @@ type Info struct {
 	DevFile
 	Setup string // the first person's way in; "" once somebody has one. A secret
 	Data  string
-	Took  time.Duration
+
+	SetupFile string // where Setup is kept for the operator; "" = nowhere
+
+	Took time.Duration
 }
 
 // parts is everything that runs.
@@ -81,8 +87,9 @@ type parts struct {
 	people    *signin.People
 	oidc      *signin.OIDC // nil = no outside provider
 	oauth     *oauth.Server
-	runtime   *builtin.Supervisor // nil = built-in agents run elsewhere
-	peers     *a2a.Gateway        // nil = A2A runs elsewhere
+	builtins  *builtin.Supervisor // nil = built-in agents run elsewhere
+	owned     act.Builtins        // what owners do to them, wherever they run
+	peers     *a2a.Surface        // nil = A2A runs elsewhere
 	server    *httpd.Server
 	info      Info
 	demo      chan error                    // the demo agent's end
@@ -95,9 +102,7 @@ type parts struct {
 // goes wrong at once.
 func Run(ctx context.Context, cfg config.Config, opt Options) error {
 	start := time.Now()
-	if opt.Log == nil {
-		opt.Log = slog.New(slog.DiscardHandler)
-	}
+	opt.Log = cmp.Or(opt.Log, slog.New(slog.DiscardHandler))
 	p := &parts{cfg: cfg, opt: opt, log: opt.Log, metrics: telemetry.NewMetrics(), node: beeos.NewID()}
 	free, err := claim(cfg)
 	if err != nil {
@@ -113,7 +118,7 @@ func Run(ctx context.Context, cfg config.Config, opt Options) error {
 		}
 	}()
 	for _, step := range []func(context.Context) error{
-		p.openData, p.openFiles, p.openCalls, p.openPeople, p.openRuntime, p.openHooks, p.openActs, p.mount,
+		p.openData, p.openFiles, p.openCalls, p.openAccess, p.openBuiltins, p.openHooks, p.openActs, p.mount,
 	} {
 		if err := step(ctx); err != nil {
 			return errors.Join(err, p.server.Close())
@@ -158,21 +163,25 @@ func (p *parts) openCalls(context.Context) error {
 		Agents: p.db.Agents, Approvals: p.db.Approvals, Cluster: p.db.Cluster, Ledger: p.ledger, Bus: p.bus, Files: p.files, Log: p.log,
 		Timeout: p.cfg.CallTimeout, RateLimit: p.cfg.RateLimit, OnCall: p.onCall,
 	})
-	p.approvals = approval.New(approval.Options{DB: p.db, Ledger: p.ledger, Bus: p.bus, Log: p.log, Web: p.info.Web, Keep: p.cfg.Retention})
+	p.approvals = approval.New(approval.Options{
+		Table: p.db.Approvals, Agents: p.db.Agents, People: p.db.People, Cluster: p.db.Cluster,
+		Ledger: p.ledger, Bus: p.bus, Log: p.log, Web: p.info.Web, Keep: p.cfg.Retention,
+	})
 	p.run = append(p.run, tuneMemory, p.calls.Run, p.approvals.Run, p.keepNode, func(ctx context.Context) error {
-		return p.ledger.Retain(ctx, p.cfg.Retention)
+		return p.ledger.RunRetention(ctx, p.cfg.Retention)
 	})
 	return nil
 }
 
-// openActs makes what owners and admins do, and hears of what they ended on
-// other nodes.
+// openActs makes what owners and admins do, and hears of what they ended or
+// changed on other nodes.
 func (p *parts) openActs(context.Context) error {
 	p.acts = act.New(act.Options{
-		DB: p.db, Ledger: p.ledger, Bus: p.bus, Approvals: p.approvals, Hooks: p.hooks, People: p.people, OAuth: p.oauth, Builtins: p.runtime, Log: p.log,
+		DB: p.db, Ledger: p.ledger, Bus: p.bus, Approvals: p.approvals, Hooks: p.hooks, People: p.people, OAuth: p.oauth, Builtins: p.owned, Log: p.log,
 	})
 	p.bus.OnControl(func(c bus.Control) {
-		if c.Kind == bus.KeyRevoked {
+		switch c.Kind {
+		case bus.KeyRevoked, bus.KeyChanged:
 			p.forget(c.ID)
 		}
 	})
@@ -196,14 +205,14 @@ func (p *parts) serve(ctx context.Context, start time.Time) error {
 		return p.server.Serve(ctx)
 	})
 	group.Go(func() error {
-		if err := p.begin(ctx); err != nil && ctx.Err() == nil {
+		if err := p.prepare(ctx); err != nil && ctx.Err() == nil {
 			return err
 		}
 		p.info.Took = time.Since(start)
 		if p.opt.Ready != nil && ctx.Err() == nil {
 			p.opt.Ready(p.info)
 		}
-		return p.demoAgent(ctx)
+		return p.awaitDemo(ctx)
 	})
 	return group.Wait()
 }
@@ -232,4 +241,13 @@ func DSN(cfg config.Config) (string, error) {
 	q.Set("durability", cfg.Durability)
 	u.RawQuery = q.Encode()
 	return u.String(), nil
+}
+
+// Logger returns the logger that the configuration asks for.
+func Logger(w io.Writer, cfg config.Config) *slog.Logger {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(cfg.LogLevel)); err != nil {
+		level = slog.LevelInfo
+	}
+	return telemetry.NewLogger(w, cfg.LogFormat, level)
 }

@@ -26,15 +26,15 @@ const (
 	runner        = "runs-builtin-" // begins the name by which the bus knows a node that runs built-in agents
 )
 
-// openRuntime brings up the built-in agents. They connect to the agent gateway
+// openBuiltins brings up the built-in agents. They connect to the agent gateway
 // like all others, here or elsewhere.
-func (p *parts) openRuntime(ctx context.Context) error {
+func (p *parts) openBuiltins(ctx context.Context) error {
 	if !p.cfg.Runs("worker") || p.info.Agents == "" {
-		return nil
+		return p.reachBuiltins(ctx)
 	}
 	opt := builtin.Options{
 		Agents: p.db.Agents, Builtins: p.db.Builtins, Cluster: p.db.Cluster, Gateway: p.info.Agents, Folder: filepath.Join(p.cfg.Data, "builtin"), Log: p.log,
-		HTTP: outbound.Transport(outbound.Options{AllowPrivate: p.cfg.AllowPrivate}), Plain: p.cfg.AllowPrivate, Console: p.info.Web,
+		HTTP: outbound.Transport(outbound.Options{AllowPrivate: p.cfg.AllowPrivate}), Plain: p.cfg.AllowPrivate, Console: p.info.Web, MaxTokens: p.cfg.AnswerTokens,
 	}
 	opt.Approve = func(ctx context.Context, r *agent.Reply, a answer.Approval) error {
 		return r.Gate(ctx, agent.Approval{Key: a.Key, Skill: a.Skill, Tool: a.Tool, Arguments: a.Arguments, Auto: a.Auto})
@@ -56,7 +56,7 @@ func (p *parts) openRuntime(ctx context.Context) error {
 		return err
 	}
 	var err error
-	if p.runtime, err = builtin.New(ctx, opt); err != nil {
+	if p.builtins, err = builtin.New(ctx, opt); err != nil {
 		return fmt.Errorf("open the built-in agents: %w", err)
 	}
 	p.bus.OnControl(func(c bus.Control) {
@@ -67,23 +67,39 @@ func (p *parts) openRuntime(ctx context.Context) error {
 		if err := json.Unmarshal(c.Data, &n); err != nil {
 			p.log.Error("news of a built-in agent", "err", err)
 		}
-		p.runtime.Hear(n)
+		p.builtins.Hear(n)
 	})
-	p.run = append(p.run, p.runtime.Run)
+	p.owned = p.builtins
+	p.run = append(p.run, p.builtins.Run, func(ctx context.Context) error { return p.bus.ServeActs(ctx, p.builtins.DoAct) })
 	return nil
+}
+
+// reachBuiltins lets owners manage from here the built-in agents that another
+// process runs.
+func (p *parts) reachBuiltins(ctx context.Context) error {
+	remote, err := builtin.NewRemote(ctx, builtin.Options{
+		Agents: p.db.Agents, Builtins: p.db.Builtins, Cluster: p.db.Cluster, Console: p.info.Web, Log: p.log, Tell: p.tellBuiltins,
+	}, p.bus.Act)
+	if err != nil {
+		return fmt.Errorf("reach the built-in agents: %w", err)
+	}
+	p.owned = remote
+	return nil
+}
+
+// tellBuiltins says to every node what has become of a built-in agent.
+func (p *parts) tellBuiltins(n builtin.News) {
+	data, err := json.Marshal(n)
+	if err != nil {
+		p.log.Error("news of a built-in agent", "err", err)
+		return
+	}
+	p.bus.Control(bus.Control{Kind: bus.BuiltinChanged, ID: n.ID, Data: data})
 }
 
 // shareBuiltins lets the nodes agree on who runs which built-in agent.
 func (p *parts) shareBuiltins(opt *builtin.Options) error {
-	opt.Node = p.node
-	opt.Tell = func(n builtin.News) {
-		data, err := json.Marshal(n)
-		if err != nil {
-			p.log.Error("news of a built-in agent", "err", err)
-			return
-		}
-		p.bus.Control(bus.Control{Kind: bus.BuiltinChanged, ID: n.ID, Data: data})
-	}
+	opt.Node, opt.Tell = p.node, p.tellBuiltins
 	if p.cfg.NATSURL == "" && p.cfg.ClusterAddr == "" {
 		return nil // there is no other node
 	}
@@ -137,7 +153,7 @@ func readAllowed(data string, opt *builtin.Options) error {
 // demoBuiltin makes the built-in agent of the demo, the first time. Without
 // a model there is nothing to show.
 func (p *parts) demoBuiltin(ctx context.Context, owner string) error {
-	if p.runtime == nil || p.cfg.LLM.Provider == "" {
+	if p.builtins == nil || p.cfg.LLM.Provider == "" {
 		return nil
 	}
 	_, err := p.acts.CreateBuiltin(ctx, act.OperatorFor(owner), builtin.Definition{

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -27,16 +28,17 @@ type DevFile struct {
 	A2A      string `json:"a2a"`
 	REST     string `json:"rest"`
 	Agents   string `json:"agents"`
+	Admin    string `json:"admin,omitempty"` // the operator's pages; "" = there are none
 	AgentID  string `json:"agent_id"`
 	UserKey  string `json:"user_key"`
 	AgentKey string `json:"agent_key"`
 }
 
-// begin makes what people need before anything is said to be ready: the first
+// prepare makes what people need before anything is said to be ready: the first
 // one's way in; for the demo a user, its key, and the agent, connected.
-func (p *parts) begin(ctx context.Context) error {
+func (p *parts) prepare(ctx context.Context) error {
 	if !p.opt.Demo {
-		return p.setUp(ctx, "")
+		return p.makeSetupLink(ctx, "")
 	}
 	old, err := ReadDevFile(p.cfg.Data)
 	if err != nil {
@@ -60,10 +62,28 @@ func (p *parts) begin(ctx context.Context) error {
 	if err := p.demoBuiltin(ctx, user.ID); err != nil {
 		return err
 	}
-	if err := p.setUp(ctx, user.ID); err != nil {
+	if err := p.makeSetupLink(ctx, user.ID); err != nil {
 		return err
 	}
 	return p.writeDevFile()
+}
+
+// demoUser returns the owner of the demo. Who uses the setup link becomes
+// that user, under another address, so its id is what is remembered.
+func (p *parts) demoUser(ctx context.Context) (beeos.User, error) {
+	known, err := p.db.People.GetUserByEmail(ctx, demoEmail)
+	if err != nil && beeos.CodeOf(err) != beeos.NotFound {
+		return known, err
+	}
+	id, err := p.db.Cluster.Secret(ctx, "demo user", func() []byte { return []byte(cmp.Or(known.ID, beeos.NewID())) })
+	if err != nil {
+		return known, err
+	}
+	u, err := p.db.People.GetUser(ctx, string(id))
+	if err == nil || beeos.CodeOf(err) != beeos.NotFound {
+		return u, err
+	}
+	return p.acts.CreateUser(ctx, act.OperatorFor(""), string(id), demoEmail)
 }
 
 // demoCredential keeps the key of the last run while it is good, so that
@@ -106,8 +126,8 @@ func (p *parts) startDemo(ctx context.Context) (id string, err error) {
 	}
 }
 
-// demoAgent waits for the demo agent's end.
-func (p *parts) demoAgent(ctx context.Context) error {
+// awaitDemo waits for the demo agent's end.
+func (p *parts) awaitDemo(ctx context.Context) error {
 	if p.demo == nil {
 		return nil
 	}

@@ -23,7 +23,7 @@ const (
 func (p *parts) openBus(ctx context.Context) (*bus.Bus, error) {
 	opt := bus.Options{NodeID: p.node, URL: p.cfg.NATSURL, Cluster: p.cfg.ClusterAddr, Log: p.log, Wait: natsWait}
 	if opt.URL == "" && opt.Cluster != "" {
-		if err := p.meet(ctx, &opt); err != nil {
+		if err := p.meetNodes(ctx, &opt); err != nil {
 			return nil, err
 		}
 	}
@@ -38,10 +38,10 @@ func (p *parts) openBus(ctx context.Context) (*bus.Bus, error) {
 	return b, nil
 }
 
-// meet tells the other nodes about this one and finds out about them, in this
-// order: of two nodes that start at the same moment, the one that looks last
-// sees the other. Their servers try until they have met.
-func (p *parts) meet(ctx context.Context, opt *bus.Options) error {
+// meetNodes tells the other nodes about this one and finds out about them, in
+// this order: of two nodes that start at the same moment, the one that looks
+// last sees the other. Their servers try until they have met.
+func (p *parts) meetNodes(ctx context.Context, opt *bus.Options) error {
 	secret, err := p.db.Cluster.Secret(ctx, "mesh", func() []byte { return []byte(beeos.NewSecret("")) })
 	if err != nil {
 		return err

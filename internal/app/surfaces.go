@@ -2,9 +2,7 @@ package app
 
 import (
 	"context"
-	"fmt"
 	"net/http"
-	"net/http/pprof"
 	"net/url"
 
 	"github.com/beeos/beeos"
@@ -17,22 +15,23 @@ import (
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
-// surface is one listener: its name for --only, its settings, and where Info
-// keeps its URL.
+// surface is one listener: its name for --only, its settings, where Info keeps
+// its URL, and what makes its handler.
 type surface struct {
 	name, setting string
 	at            config.Surface
 	url           *string
+	open          func(context.Context) (http.Handler, error)
 }
 
 // chosen returns the surfaces that this process runs.
 func (p *parts) chosen() []surface {
 	all := []surface{
-		{"web", "WEB_ADDR", p.cfg.Web, &p.info.Web},
-		{"mcp", "MCP_ADDR", p.cfg.MCP.Surface, &p.info.MCP},
-		{"a2a", "A2A_ADDR", p.cfg.A2A, &p.info.A2A},
-		{"rest", "OPENAPI_ADDR", p.cfg.REST, &p.info.REST},
-		{"agents", "AGENT_GATEWAY_ADDR", p.cfg.Agents, &p.info.Agents},
+		{"web", "WEB_ADDR", p.cfg.Web, &p.info.Web, p.openWeb},
+		{"mcp", "MCP_ADDR", p.cfg.MCP.Surface, &p.info.MCP, p.openMCP},
+		{"a2a", "A2A_ADDR", p.cfg.A2A, &p.info.A2A, p.openA2A},
+		{"rest", "OPENAPI_ADDR", p.cfg.REST, &p.info.REST, p.openREST},
+		{"agents", "AGENT_GATEWAY_ADDR", p.cfg.Agents, &p.info.Agents, p.openAgentGateway},
 	}
 	var mine []surface
 	for _, s := range all {
@@ -54,12 +53,12 @@ func (p *parts) listen() error {
 	for _, s := range p.surfaces {
 		part := httpd.Part{Name: s.name, Addr: s.at.Addr, Setting: s.setting}
 		if u, err := url.Parse(s.at.PublicURL); err == nil && u.Hostname() != "" {
-			part.Hosts = []string{u.Hostname()}
+			part.Hosts, part.HTTPS = []string{u.Hostname()}, u.Scheme == "https"
 		}
 		list = append(list, part)
 	}
-	if p.cfg.PprofAddr != "" {
-		list = append(list, httpd.Part{Name: "pprof", Addr: p.cfg.PprofAddr, Setting: "BEEOS_PPROF_ADDR", Handler: profiler()})
+	if admin, spare := p.cfg.AdminListener(); admin != "" {
+		list = append(list, httpd.Part{Name: adminPart, Addr: admin, Spare: spare, Setting: "BEEOS_ADMIN_ADDR"})
 	}
 	var err error
 	if p.server, err = httpd.Listen(list); err != nil {
@@ -70,9 +69,10 @@ func (p *parts) listen() error {
 			*s.url = config.URLFor(p.server.Addr(s.name))
 		}
 	}
+	p.openAdmin()
 	p.server.Log, p.server.Metrics = p.log, p.metrics
 	p.server.Ready = []httpd.Check{
-		{Name: "database", Check: func(ctx context.Context) error { return p.db.PingContext(ctx) }},
+		{Name: "database", Check: func(ctx context.Context) error { return p.ledger.Ready(ctx) }},
 		{Name: "bus", Check: func(context.Context) error { return p.bus.Ready() }},
 	}
 	return nil
@@ -81,7 +81,7 @@ func (p *parts) listen() error {
 // mount gives every listener its surface.
 func (p *parts) mount(ctx context.Context) error {
 	for _, s := range p.surfaces {
-		h, err := p.handler(ctx, s.name)
+		h, err := s.open(ctx)
 		if err != nil {
 			return err
 		}
@@ -90,27 +90,12 @@ func (p *parts) mount(ctx context.Context) error {
 	return nil
 }
 
-func (p *parts) handler(ctx context.Context, name string) (http.Handler, error) {
-	switch name {
-	case "web":
-		return p.web()
-	case "mcp":
-		return p.mcp(ctx)
-	case "a2a":
-		return p.a2a(ctx)
-	case "rest":
-		return p.rest(), nil
-	case "agents":
-		return p.agents(), nil
-	}
-	return nil, fmt.Errorf("there is no surface %q", name)
-}
-
-func (p *parts) web() (http.Handler, error) {
+func (p *parts) openWeb(context.Context) (http.Handler, error) {
 	return web.New(web.Options{
-		DB: p.db, Ledger: p.ledger, Bus: p.bus, Approvals: p.approvals, Calls: p.calls, Acts: p.acts, Files: p.files, People: p.people, OAuth: p.oauth, OIDC: p.oidc, Log: p.log, Now: p.opt.Now,
+		Agents: p.db.Agents, Builtins: p.db.Builtins, Users: p.db.People, ApprovalTable: p.db.Approvals, Trail: p.db.Audit,
+		Ledger: p.ledger, Bus: p.bus, Approvals: p.approvals, Calls: p.calls, Acts: p.acts, Files: p.files, People: p.people, OAuth: p.oauth, OIDC: p.oidc, Log: p.log, Now: p.opt.Now,
 		PublicURL: p.info.Web, MCPURL: p.info.MCP, RESTURL: p.info.REST,
-		Online: p.bus.Present, Card: p.card(),
+		Online: p.bus.Present, Card: p.card(), Streams: p.auth.Streams,
 	})
 }
 
@@ -125,7 +110,7 @@ func (p *parts) card() func(*beeos.Agent) (web.Card, error) {
 	}
 }
 
-func (p *parts) mcp(ctx context.Context) (http.Handler, error) {
+func (p *parts) openMCP(ctx context.Context) (http.Handler, error) {
 	g, err := mcp.New(mcp.Options{
 		Context: ctx, Agents: p.db.Agents, Sessions: p.db.Sessions, Cluster: p.db.Cluster, Auth: p.auth, OAuth: p.oauth, Calls: p.calls, PublicURL: p.info.MCP,
 		Origins: p.cfg.MCP.Origins, Strict: p.cfg.MCP.Strict, Log: p.log, Bus: p.bus, NodeDead: nodeDead,
@@ -137,7 +122,7 @@ func (p *parts) mcp(ctx context.Context) (http.Handler, error) {
 	return g, nil
 }
 
-func (p *parts) a2a(ctx context.Context) (http.Handler, error) {
+func (p *parts) openA2A(ctx context.Context) (http.Handler, error) {
 	g, err := a2a.New(a2a.Options{
 		Context: ctx, Cluster: p.db.Cluster, Auth: p.auth, Calls: p.calls, Hooks: p.hooks, Acts: p.acts, PublicURL: p.info.A2A, Timeout: p.cfg.CallTimeout,
 	})
@@ -145,25 +130,16 @@ func (p *parts) a2a(ctx context.Context) (http.Handler, error) {
 	return g, err
 }
 
-func (p *parts) rest() http.Handler {
+func (p *parts) openREST(context.Context) (http.Handler, error) {
 	return rest.New(rest.Options{
 		DB: p.db, Ledger: p.ledger, Bus: p.bus, Calls: p.calls, Approvals: p.approvals, Files: p.files, Hooks: p.hooks, Auth: p.auth, People: p.people, OAuth: p.oauth,
 		Acts: p.acts, MCPURL: p.info.MCP, A2AURL: p.info.A2A,
-	})
+	}), nil
 }
 
-func (p *parts) agents() http.Handler {
+func (p *parts) openAgentGateway(context.Context) (http.Handler, error) {
 	g := agentgateway.New(agentgateway.Options{Agents: p.db.Agents, Instances: p.db.Instances, Audit: p.db.Audit, Auth: p.auth, Ledger: p.ledger, Bus: p.bus, Calls: p.calls, Files: p.files, Approvals: p.approvals, Log: p.log})
 	p.run = append(p.run, g.Run)
 	p.metrics.Gauge("connected_agents", "Agent connections on this node.", func() float64 { return float64(g.Connections()) })
-	return g
-}
-
-func profiler() http.Handler {
-	mux := http.NewServeMux()
-	mux.HandleFunc("/debug/pprof/", pprof.Index)
-	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
-	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
-	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
-	return mux
+	return g, nil
 }

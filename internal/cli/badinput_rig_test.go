@@ -258,6 +258,9 @@ func (r *rig) inspectLog() {
 	lines := 0
 	for line := range strings.Lines(r.log()) {
 		lines++
+		if strings.HasPrefix(line, "beeos: nobody can sign in yet") {
+			continue // it tells the operator where the link to set up lies
+		}
 		r.leaks(r.t, "the log", line)
 		if strings.Contains(line, `"level":"ERROR"`) {
 			r.t.Errorf("the log has an error: %s", line)

@@ -24,6 +24,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/cli/manage"
+	"github.com/beeos/beeos/internal/cli/talk"
 	"github.com/beeos/beeos/internal/cli/terminal"
 	"github.com/beeos/beeos/internal/config"
 )
@@ -33,34 +34,46 @@ type commands struct {
 	Dev   DevCmd   `cmd:"" set:"listen=127.0.0.1:" help:"Run everything on this machine, with a demo agent and a live line per call."`
 	Serve ServeCmd `cmd:"" help:"Run the server for machines: JSON logs, no demo, no keys on the screen."`
 
-	Agent     AgentCmd            `cmd:"" help:"Write, run and look at agents."`
-	Connect   ConnectCmd          `cmd:"" help:"Turn something that is not an agent into one."`
-	Deploy    manage.DeployCmd    `cmd:"" help:"Make the built-in agents of a file what it says about them."`
-	Call      manage.CallCmd      `cmd:"" help:"Ask an agent and print its answer as it comes."`
-	Tasks     manage.TasksCmd     `cmd:"" help:"List, follow and cancel what was asked of agents."`
-	Files     manage.FilesCmd     `cmd:"" help:"Send files to the server and fetch them."`
-	Webhooks  manage.WebhooksCmd  `cmd:"" help:"Be told how a task goes."`
-	Keys      manage.KeysCmd      `cmd:"" help:"Create, list and revoke API keys."`
-	Approvals manage.ApprovalsCmd `cmd:"" help:"See the tool calls that wait for you, and decide."`
-	Users     manage.UsersCmd     `cmd:"" help:"Invite people, lock them out, help them back in."`
-	Grants    manage.GrantsCmd    `cmd:"" help:"See and end what people let apps reach."`
+	Agent   AgentCmd         `cmd:"" help:"Write, run and look at agents."`
+	Connect ConnectCmd       `cmd:"" help:"Turn something that is not an agent into one."`
+	Deploy  manage.DeployCmd `cmd:"" help:"Make the built-in agents of a file what it says about them."`
+	Call    talk.CallCmd     `cmd:"" help:"Ask an agent and print its answer as it comes."`
+	Tasks   talk.TasksCmd    `cmd:"" help:"Give agents work to come back for; list, follow, continue and cancel it."`
 
-	Doctor     DoctorCmd     `cmd:"" help:"Check this machine and the server, with a fix for whatever fails."`
-	Config     ConfigCmd     `cmd:"" help:"Print the settings in force and where each came from."`
-	Migrate    MigrateCmd    `cmd:"" help:"Copy everything into another database; ids and offsets stay."`
-	Version    VersionCmd    `cmd:"" help:"Print the version."`
+	Conversations talk.ConversationsCmd `cmd:"" help:"See and go on with your conversations."`
+	Logs          talk.LogsCmd          `cmd:"" help:"Print your latest calls, a line each, and follow them."`
+
+	Marketplace talk.MarketplaceCmd `cmd:"" help:"Find agents that others offer to everybody on the server."`
+
+	Files     talk.FilesCmd     `cmd:"" help:"Send files to the server and fetch them."`
+	Webhooks  talk.WebhooksCmd  `cmd:"" help:"Be told how a task goes."`
+	Keys      manage.KeysCmd    `cmd:"" help:"Create, list, limit and revoke API keys."`
+	Approvals talk.ApprovalsCmd `cmd:"" help:"See the tool calls that wait for you, and decide."`
+	Users     manage.UsersCmd   `cmd:"" help:"Invite people, lock them out, help them back in."`
+	Grants    manage.GrantsCmd  `cmd:"" help:"See and end what people let apps reach."`
+
+	Doctor  DoctorCmd  `cmd:"" help:"Check this machine and the server, with a fix for whatever fails."`
+	Config  ConfigCmd  `cmd:"" help:"Print the settings in force and where each came from."`
+	Migrate MigrateCmd `cmd:"" help:"Copy everything into another database; ids and offsets stay."`
+	Version VersionCmd `cmd:"" help:"Print the version."`
+
+	ShowVersion kong.VersionFlag `name:"version" help:"Print the version."`
+
 	Completion CompletionCmd `cmd:"" help:"Print how to switch on tab completion."`
 }
 
 // AgentCmd is about agents.
 type AgentCmd struct {
-	New      AgentNewCmd          `cmd:"" help:"Write a new agent in Go."`
-	Run      AgentRunCmd          `cmd:"" help:"Build and run the agent in a folder, connected to the server."`
-	List     manage.AgentListCmd  `cmd:"" help:"List your agents and who is connected."`
-	Show     manage.AgentShowCmd  `cmd:"" help:"Show one agent."`
-	Token    manage.AgentTokenCmd `cmd:"" help:"Make a one-time token with which another machine may join."`
-	Register AgentRegisterCmd     `cmd:"" help:"Register this machine with a join token."`
-	Sign     AgentSignCmd         `cmd:"" help:"Sign one request to the agent gateway, for agents made of curl."`
+	New      AgentNewCmd           `cmd:"" help:"Write a new agent in Go."`
+	Run      AgentRunCmd           `cmd:"" help:"Build and run the agent in a folder, connected to the server."`
+	List     manage.AgentListCmd   `cmd:"" help:"List your agents and who is connected."`
+	Show     manage.AgentShowCmd   `cmd:"" help:"Show one agent."`
+	Rename   manage.AgentRenameCmd `cmd:"" help:"Give an agent the name that people see."`
+	Set      manage.AgentSetCmd    `cmd:"" help:"Say who may call an agent, how often, and how long calls go."`
+	Delete   manage.AgentDeleteCmd `cmd:"" help:"Delete an agent, with its keys."`
+	Token    manage.AgentTokenCmd  `cmd:"" help:"Make a one-time token with which another machine may join."`
+	Register AgentRegisterCmd      `cmd:"" help:"Register this machine with a join token."`
+	Sign     AgentSignCmd          `cmd:"" help:"Sign one request to the agent gateway, for agents made of curl."`
 }
 
 const description = "Plug an agent in once, reach it over MCP, A2A and REST. Begin with: beeos dev"
@@ -82,7 +95,7 @@ func Main() int {
 		return reportMisuse(t, err)
 	}
 	if cmd.Selected().Name != "serve" { // which has a log for it
-		for _, w := range misspelt() {
+		for _, w := range listMisspelt() {
 			t.Say("%s", w)
 		}
 	}
@@ -100,8 +113,9 @@ var ownEnv = []string{
 	"BEEOS_OAUTH_SECRET", "BEEOS_OAUTH_SECRET_FILE", "BEEOS_OAUTH_KEY", "BEEOS_OAUTH_KEY_FILE",
 }
 
-// misspelt warns about each variable that looks like a setting and is none.
-func misspelt() []string {
+// listMisspelt returns a warning about each variable that looks like a setting
+// and is none.
+func listMisspelt() []string {
 	var warnings []string
 	for _, name := range config.UnknownEnv(ownEnv...) {
 		warnings = append(warnings, "unknown setting "+name+" is ignored; see which there are with: beeos config")
@@ -116,6 +130,7 @@ func newParser(ctx context.Context, t *terminal.Terminal) (*kong.Kong, error) {
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true, WrapUpperBound: 100}),
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Bind(t),
+		kong.Vars{"version": describeVersion()},
 	)
 }
 
@@ -143,13 +158,13 @@ func reportMisuse(t *terminal.Terminal, err error) int {
 			}
 		}
 	}
-	t.Say("%s; see %s", byOrigin(pe), help)
+	t.Say("%s; see %s", describeParseError(pe), help)
 	return terminal.ExitUsage
 }
 
-// byOrigin is the text of an error about a flag that nobody typed: then the
-// value is that of its variable, whose name is what helps.
-func byOrigin(pe *kong.ParseError) string {
+// describeParseError returns the text of an error. If it is about a flag that
+// nobody typed, the value is that of its variable, whose name is what helps.
+func describeParseError(pe *kong.ParseError) string {
 	text := pe.Error()
 	if pe.Context == nil {
 		return text
@@ -177,5 +192,9 @@ type VersionCmd struct {
 // Run prints the version.
 func (c *VersionCmd) Run(t *terminal.Terminal) error {
 	v := map[string]string{"version": beeos.Version, "go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH}
-	return t.PrintEither(c.JSON, v, fmt.Sprintf("beeos %s (%s, %s)", v["version"], v["go"], v["platform"]))
+	return t.PrintEither(c.JSON, v, describeVersion())
+}
+
+func describeVersion() string {
+	return fmt.Sprintf("beeos %s (%s, %s/%s)", beeos.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }

@@ -58,10 +58,7 @@ func (c *ConnectCmd) Validate() error {
 
 // Run serves until the context ends.
 func (c *ConnectCmd) Run(ctx context.Context, t *terminal.Terminal) error {
-	c.fill()
-	connected := func(name, id string) {
-		t.Note("%s is connected as %s; try: beeos call %s \"hello\"", name, id, name)
-	}
+	c.completeFromDev()
 	o := agent.Options{
 		Name: c.Name, Description: c.Description, Gateway: c.Gateway, Key: c.Key, JoinToken: c.Token, Identity: c.Identity,
 		Log: app.Logger(t.Err, config.Config{}), // what a program writes to stderr is in it
@@ -72,15 +69,24 @@ func (c *ConnectCmd) Run(ctx context.Context, t *terminal.Terminal) error {
 			return err
 		}
 		for _, name := range f.Builtins() {
-			t.Note("%s has a prompt, so a server runs it, not this program; deploy it with: beeos deploy -f %s", name, c.File)
+			t.Note("%s has a prompt, so a server runs it, not this program; deploy it with: beeos deploy -f %s", name, terminal.Quote(c.File))
 		}
 		if t.Person {
-			f.Show(func(name, address string) { leadTo(t, name, address) })
+			f.Show(func(name, address string) { askForConsent(t, name, address) })
 		}
-		return f.Run(ctx, o, connected)
+		return f.Run(ctx, o, func(name, id string) { noteConnected(t, name, id, f.Chats(name)) })
 	}
-	o.Connected = func(id string) { connected(c.Name, id) }
+	o.Connected = func(id string) { noteConnected(t, c.Name, id, bridge.Chats(c.Given()[0])) }
 	return c.serve(ctx, t, o)
+}
+
+// noteConnected says that an agent is there, and a command that reaches it.
+func noteConnected(t *terminal.Terminal, name, id string, chats bool) {
+	if chats {
+		t.Note("%s is connected as %s; try: beeos call %s \"hello\"", name, id, terminal.Quote(name))
+		return
+	}
+	t.Note("%s is connected as %s; see its tools with: beeos agent show %s, and call one with: beeos call %s --tool TOOL --args '{}'", name, id, terminal.Quote(name), terminal.Quote(name))
 }
 
 func (c *ConnectCmd) serve(ctx context.Context, t *terminal.Terminal, o agent.Options) (err error) {
@@ -88,10 +94,10 @@ func (c *ConnectCmd) serve(ctx context.Context, t *terminal.Terminal, o agent.Op
 	if len(s.Args) > 0 && s.Args[0] == "--" {
 		s.Args = s.Args[1:]
 	}
-	if s.Header, err = c.header(); err != nil {
+	if s.Header, err = c.readHeader(); err != nil {
 		return err
 	}
-	if s.OAuth, err = c.oauth(t); err != nil {
+	if s.OAuth, err = c.readOAuth(t); err != nil {
 		return err
 	}
 	b := c.Given()[0]
@@ -101,8 +107,8 @@ func (c *ConnectCmd) serve(ctx context.Context, t *terminal.Terminal, o agent.Op
 	return b.Run(ctx, s)
 }
 
-// header reads the secrets that go along with every request.
-func (c *ConnectCmd) header() (http.Header, error) {
+// readHeader reads the secrets that go along with every request.
+func (c *ConnectCmd) readHeader() (http.Header, error) {
 	header := http.Header{}
 	if c.HeaderFile != "" {
 		var err error
@@ -120,8 +126,8 @@ func (c *ConnectCmd) header() (http.Header, error) {
 	return header, nil
 }
 
-// oauth is how to get into a server that wants tokens.
-func (c *ConnectCmd) oauth(t *terminal.Terminal) (o account.Client, err error) {
+// readOAuth returns how to get into a server that wants tokens.
+func (c *ConnectCmd) readOAuth(t *terminal.Terminal) (o account.Client, err error) {
 	o = account.Client{
 		Named: c.OAuthClient != "", ClientID: c.OAuthClient, Issuer: c.OAuthIssuer, Scopes: c.OAuthScope, Redirect: c.OAuthRedirect,
 	}
@@ -132,12 +138,12 @@ func (c *ConnectCmd) oauth(t *terminal.Terminal) (o account.Client, err error) {
 		return o, err
 	}
 	if t.Person {
-		o.Show = func(address string) { leadTo(t, c.Name, address) }
+		o.Show = func(address string) { askForConsent(t, c.Name, address) }
 	}
 	return o, nil
 }
 
-// leadTo asks the person to go to an address.
-func leadTo(t *terminal.Terminal, name, address string) {
+// askForConsent asks the person to go to an address.
+func askForConsent(t *terminal.Terminal, name, address string) {
 	t.Note("The server of %s wants your consent. Open this address in a browser on this machine:\n%s", name, address)
 }

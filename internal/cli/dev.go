@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/beeos/beeos/internal/app"
+	"github.com/beeos/beeos/internal/cli/remote"
 	"github.com/beeos/beeos/internal/cli/terminal"
 	"github.com/beeos/beeos/internal/config"
 )
@@ -21,8 +22,15 @@ func (c *DevCmd) Run(ctx context.Context, t *terminal.Terminal) error {
 			c.LogLevel = "warn"
 		}
 	}
-	s := &screen{out: t.Out, me: program()}
-	return app.Run(ctx, c.Config, app.Options{Log: app.Logger(t.Err, c.Config), Demo: true, Ready: s.ready, OnCall: s.call})
+	s := &screen{out: t.Out, me: programName()}
+	log := app.Logger(t.Err, c.Config)
+	ready := func(i app.Info) {
+		if err := remote.RememberDev(i.Data); err != nil {
+			log.Warn("commands find this server only from this folder", "err", err)
+		}
+		s.showStart(i)
+	}
+	return app.Run(ctx, c.Config, app.Options{Log: log, Demo: true, Ready: ready, OnCall: s.showCall})
 }
 
 // ServeCmd runs the server for machines.
@@ -35,13 +43,13 @@ type ServeCmd struct {
 // to stderr beside it, once.
 func (c *ServeCmd) Run(ctx context.Context, t *terminal.Terminal) error {
 	log := app.Logger(t.Err, c.Config)
-	for _, w := range append(misspelt(), c.Warnings()...) {
+	for _, w := range append(listMisspelt(), c.Warnings()...) {
 		log.Warn(w)
 	}
 	ready := func(i app.Info) {
-		log.Info("ready", "took_ms", i.Took.Milliseconds(), "web", i.Web, "mcp", i.MCP, "a2a", i.A2A, "rest", i.REST, "agents", i.Agents)
-		if i.Setup != "" {
-			t.Say("nobody can sign in yet; open this once, within 30 minutes, to become the first admin: %s", i.Setup)
+		log.Info("ready", "took_ms", i.Took.Milliseconds(), "web", i.Web, "mcp", i.MCP, "a2a", i.A2A, "rest", i.REST, "agents", i.Agents, "admin", i.Admin)
+		if i.SetupFile != "" {
+			t.Say("nobody can sign in yet; open the link in %s once, within 30 minutes, to become the first admin", i.SetupFile)
 		}
 	}
 	return app.Run(ctx, c.Config, app.Options{Log: log, Ready: ready})

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,7 +16,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/app"
-	"github.com/beeos/beeos/internal/cli/manage"
+	"github.com/beeos/beeos/internal/cli/remote"
 	"github.com/beeos/beeos/internal/cli/terminal"
 	"github.com/beeos/beeos/internal/config"
 )
@@ -52,8 +53,11 @@ func bad(detail, fix string) finding { return finding{Detail: detail, Fix: fix} 
 
 // Run makes every check, whatever the others found.
 func (c *DoctorCmd) Run(ctx context.Context, t *terminal.Terminal) error {
-	if err := manage.CheckURL(c.URL); err != nil {
+	if err := remote.CheckURL(c.URL); err != nil {
 		return err
+	}
+	if c.DatabaseURL == "" {
+		c.Data = remote.DataFolder(c.Data)
 	}
 	c.running = map[string]bool{}
 	var found []finding
@@ -148,7 +152,7 @@ func (c *DoctorCmd) checkDisk(context.Context) finding {
 func (c *DoctorCmd) checkDatabase(ctx context.Context) finding {
 	state, err := app.CheckDatabase(ctx, c.Config)
 	if err != nil {
-		return bad(problem(err), cmp.Or(advice(err), "check DATABASE_URL and that the database runs"))
+		return bad(cutAdvice(err), cmp.Or(readAdvice(err), "check DATABASE_URL and that the database runs"))
 	}
 	return good(state)
 }
@@ -156,41 +160,53 @@ func (c *DoctorCmd) checkDatabase(ctx context.Context) finding {
 func (c *DoctorCmd) checkNATS(ctx context.Context) finding {
 	state, err := app.CheckNATS(ctx, c.Config)
 	if err != nil {
-		return bad(problem(err), "check NATS_URL and that the NATS server runs")
+		return bad(cutAdvice(err), "check NATS_URL and that the NATS server runs")
 	}
 	return good(state)
 }
 
-// problem is an error without the advice in it.
-func problem(err error) string {
+// cutAdvice returns an error without the advice in it.
+func cutAdvice(err error) string {
 	text, _, _ := strings.Cut(err.Error(), ";")
 	return text
 }
 
-// advice is what an error says to do, without the reason behind it.
-func advice(err error) string {
+// readAdvice returns what an error says to do, without the reason behind it.
+func readAdvice(err error) string {
 	_, text, _ := strings.Cut(err.Error(), "; ")
 	text, _, _ = strings.Cut(text, ": ")
 	return text
 }
 
-// surfaces are the parts that listen: name, setting, address, public URL.
-func (c *DoctorCmd) surfaces() [][4]string {
+// listSurfaces returns the parts that listen: name, setting, address, public
+// URL.
+func (c *DoctorCmd) listSurfaces() [][4]string {
 	return [][4]string{
 		{"mcp", "MCP_ADDR", c.MCP.Addr, c.MCP.PublicURL},
 		{"a2a", "A2A_ADDR", c.A2A.Addr, c.A2A.PublicURL},
 		{"rest", "OPENAPI_ADDR", c.REST.Addr, c.REST.PublicURL},
 		{"agents", "AGENT_GATEWAY_ADDR", c.Agents.Addr, c.Agents.PublicURL},
 		{"web", "WEB_ADDR", c.Web.Addr, c.Web.PublicURL},
+		{"admin", "BEEOS_ADMIN_ADDR", c.AdminAddr, config.URLFor(c.AdminAddr)},
 	}
+}
+
+// listens reports whether a part would listen where its setting says. An admin
+// listener that nobody gave an address goes elsewhere if it must.
+func (c *DoctorCmd) listens(part string) bool {
+	if part == "admin" {
+		addr, spare := c.AdminListener()
+		return addr != "" && (spare == "" || len(c.running) > 0 || slices.Equal(c.Only, []string{"worker"}))
+	}
+	return c.Runs(part)
 }
 
 // checkPorts tells ports that are free, or ours already, from those that
 // another program has.
 func (c *DoctorCmd) checkPorts(ctx context.Context) finding {
 	free := 0
-	for _, s := range c.surfaces() {
-		if !c.Runs(s[0]) {
+	for _, s := range c.listSurfaces() {
+		if !c.listens(s[0]) {
 			continue
 		}
 		if l, err := net.Listen("tcp", s[2]); err == nil {
@@ -198,7 +214,10 @@ func (c *DoctorCmd) checkPorts(ctx context.Context) finding {
 			free++
 			continue
 		}
-		if get(ctx, config.URLFor(s[2])+"/healthz") != nil {
+		if checkHealth(ctx, config.URLFor(s[2])+"/healthz") != nil {
+			if _, spare := c.AdminListener(); s[0] == "admin" && spare != "" {
+				continue
+			}
 			return bad(s[2]+" is in use by another program", "stop it, or set "+s[1])
 		}
 		c.running[s[0]] = true

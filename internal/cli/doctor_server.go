@@ -11,7 +11,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/client"
-	"github.com/beeos/beeos/internal/cli/manage"
+	"github.com/beeos/beeos/internal/cli/remote"
 	"github.com/beeos/beeos/internal/cli/terminal"
 	"github.com/beeos/beeos/internal/wire/outbound"
 )
@@ -20,19 +20,19 @@ func (c *DoctorCmd) checkURLs(ctx context.Context) finding {
 	if len(c.running) == 0 {
 		return skipped("no server runs here; start one with: beeos dev")
 	}
-	for _, s := range c.surfaces() {
+	for _, s := range c.listSurfaces() {
 		if !c.running[s[0]] || s[3] == "" {
 			continue
 		}
-		if err := get(ctx, s[3]+"/readyz"); err != nil {
+		if err := checkHealth(ctx, s[3]+"/readyz"); err != nil {
 			return bad(fmt.Sprintf("%s does not answer as ready: %v", s[3], err), "check the public URL of "+s[0]+", the proxy in front of it and the server's log")
 		}
 	}
 	return good("every public URL answers")
 }
 
-// get returns nil when something of ours answers at url and is well.
-func get(ctx context.Context, url string) error {
+// checkHealth returns nil when something of ours answers at url and is well.
+func checkHealth(ctx context.Context, url string) error {
 	resp, err := fetch(ctx, url)
 	if err != nil {
 		return err
@@ -56,10 +56,11 @@ func fetch(ctx context.Context, url string) (*http.Response, error) {
 	return outbound.Client(outbound.Options{Trusted: true, Redirects: 10, MaxBody: 1 << 20}).Do(req)
 }
 
-// server is the one to check end to end; nil when there is none to be found.
-func (c *DoctorCmd) server() *client.Client {
-	cl, err := (&manage.Server{URL: c.URL, Key: c.Key, Data: c.Data}).ProvideClient()
-	if err != nil || c.URL == "" && !c.running["rest"] && get(context.Background(), cl.URL()+"/healthz") != nil {
+// findServer returns the server to check end to end; nil when there is none to
+// be found.
+func (c *DoctorCmd) findServer() *client.Client {
+	cl, err := (&remote.Server{URL: c.URL, Key: c.Key, Data: c.Data}).ProvideClient()
+	if err != nil || c.URL == "" && !c.running["rest"] && checkHealth(context.Background(), cl.URL()+"/healthz") != nil {
 		return nil
 	}
 	return cl
@@ -67,7 +68,7 @@ func (c *DoctorCmd) server() *client.Client {
 
 // checkClock compares clocks: signatures of agents live for a minute.
 func (c *DoctorCmd) checkClock(ctx context.Context) finding {
-	cl := c.server()
+	cl := c.findServer()
 	if cl == nil {
 		return skipped("no server to compare with")
 	}
@@ -88,7 +89,7 @@ func (c *DoctorCmd) checkClock(ctx context.Context) finding {
 
 // checkEcho sends a word through a surface to the demo agent.
 func (c *DoctorCmd) checkEcho(ctx context.Context, ask func(*client.Client, *client.Agent) (string, error)) finding {
-	cl := c.server()
+	cl := c.findServer()
 	if cl == nil {
 		return skipped("no server and key to try; set BEEOS_URL and BEEOS_KEY")
 	}
@@ -111,7 +112,7 @@ func (c *DoctorCmd) checkEcho(ctx context.Context, ask func(*client.Client, *cli
 	case !strings.Contains(text, "doctor"):
 		return bad(fmt.Sprintf("the echo came back as %q", terminal.Shorten(text, 60)), "see the server's log")
 	}
-	return good("echo came back in " + duration(time.Since(start)))
+	return good("echo came back in " + formatDuration(time.Since(start)))
 }
 
 func (c *DoctorCmd) checkREST(ctx context.Context) finding {

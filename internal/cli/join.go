@@ -20,8 +20,8 @@ type identity struct {
 	Identity string `placeholder:"FILE" help:"File of the identity. Empty: one per agent in the user's configuration folder."`
 }
 
-func (i *identity) options() agent.Options {
-	i.fill()
+func (i *identity) agentOptions() agent.Options {
+	i.completeFromDev()
 	return agent.Options{
 		Name: i.Name, Gateway: i.Gateway, Key: i.Key, Identity: i.Identity,
 		Log: slog.New(slog.DiscardHandler), // what matters comes back as a result
@@ -36,7 +36,7 @@ type AgentRegisterCmd struct {
 
 // Run prints the id of the new instance.
 func (c *AgentRegisterCmd) Run(ctx context.Context, t *terminal.Terminal) error {
-	o := c.options()
+	o := c.agentOptions()
 	o.JoinToken = c.Token
 	id, err := agent.Register(ctx, o)
 	if c.Token != "" && beeos.CodeOf(err) == beeos.InvalidToken {
@@ -70,7 +70,7 @@ func (c *AgentSignCmd) Run(t *terminal.Terminal) error {
 	if err != nil {
 		return fmt.Errorf("read the body: %w", err)
 	}
-	header, err := agent.Sign(c.options(), strings.ToUpper(c.Method), c.Path, body)
+	header, err := agent.Sign(c.agentOptions(), strings.ToUpper(c.Method), c.Path, body)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/beeos/beeos/internal/app"
+	"github.com/beeos/beeos/internal/cli/remote"
 	"github.com/beeos/beeos/internal/cli/terminal"
 )
 
@@ -21,16 +22,14 @@ type agentEnv struct {
 	Data    string `env:"BEEOS_DATA" default:"./beeos-data" help:"Data folder of beeos dev, to find its server."`
 }
 
-// fill takes what is missing from dev.json. Its key goes to its own gateway
-// and to no other.
-func (e *agentEnv) fill() {
-	d, err := app.ReadDevFile(e.Data)
+// completeFromDev takes what is missing from dev.json. Its key goes to its own
+// gateway and to no other.
+func (e *agentEnv) completeFromDev() {
+	d, err := remote.FindDev(e.Data)
 	if err != nil {
 		return // the agent itself will say what it misses
 	}
-	if e.Gateway == "" {
-		e.Gateway = d.Agents
-	}
+	e.Gateway = cmp.Or(e.Gateway, d.Agents)
 	if e.Key == "" && e.Gateway == d.Agents && os.Getenv("BEEOS_JOIN_TOKEN") == "" {
 		e.Key = d.UserKey
 	}
@@ -78,9 +77,9 @@ func (c *AgentRunCmd) Run(ctx context.Context, t *terminal.Terminal) error {
 		if errors.Is(err, exec.ErrNotFound) {
 			return terminal.Hint("the go command is missing", "install Go 1.26 or later from https://go.dev/dl")
 		}
-		return terminal.Hint("the agent does not build", "see above; for missing modules run: go -C "+runnable(c.Dir)+" mod tidy")
+		return terminal.Hint("the agent does not build", "see above; for missing modules run: go -C "+formatFolder(c.Dir)+" mod tidy")
 	}
-	c.fill()
+	c.completeFromDev()
 	run := exec.CommandContext(ctx, program, c.Args...)
 	run.Dir, run.Stdin, run.Stdout, run.Stderr, run.Env = c.Dir, t.In, t.Out, t.Err, c.environ()
 	ownGroup(run) // Ctrl-C is ours to pass on, once

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"embed"
 	"errors"
@@ -44,16 +45,14 @@ func (c *AgentNewCmd) Validate() error {
 
 // Run writes the folder.
 func (c *AgentNewCmd) Run(ctx context.Context, t *terminal.Terminal) error {
-	if c.Dir == "" {
-		c.Dir = c.Name
-	}
+	c.Dir = cmp.Or(c.Dir, c.Name)
 	if entries, err := os.ReadDir(c.Dir); err == nil && len(entries) > 0 {
 		return fmt.Errorf("%s is not empty: choose another name, or another folder with --dir", c.Dir)
 	}
 	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
 		return fmt.Errorf("make the folder: %w", err)
 	}
-	mod, err := modFor(ctx, c.Dir, c.SDK)
+	mod, err := findModule(ctx, c.Dir, c.SDK)
 	if err != nil {
 		return err
 	}
@@ -62,25 +61,23 @@ func (c *AgentNewCmd) Run(ctx context.Context, t *terminal.Terminal) error {
 		Mod  module
 	}{c.Name, mod}
 	for _, name := range []string{"main.go", "go.mod", "README.md"} {
-		if err := fill(filepath.Join(c.Dir, name), "scaffold/"+name+".tmpl", facts); err != nil {
+		if err := writeTemplate(filepath.Join(c.Dir, name), "scaffold/"+name+".tmpl", facts); err != nil {
 			return err
 		}
 	}
-	if mod.Sum != "" {
-		if err := os.WriteFile(filepath.Join(c.Dir, "go.sum"), []byte(mod.Sum), 0o644); err != nil {
-			return fmt.Errorf("write go.sum: %w", err)
-		}
-	}
 	if mod.Sum == "" { // as its README says
-		t.Note("wrote %s; fetch what it is made of with: go -C %s mod tidy", c.Dir, runnable(c.Dir))
-		t.Note("then run it with: %s agent run %s", program(), runnable(c.Dir))
+		t.Note("wrote %s; fetch what it is made of with: go -C %s mod tidy", c.Dir, formatFolder(c.Dir))
+		t.Note("then run it with: %s agent run %s", programName(), formatFolder(c.Dir))
 		return nil
 	}
-	t.Note("wrote %s; run it with: %s agent run %s", c.Dir, program(), runnable(c.Dir))
+	if err := os.WriteFile(filepath.Join(c.Dir, "go.sum"), []byte(mod.Sum), 0o644); err != nil {
+		return fmt.Errorf("write go.sum: %w", err)
+	}
+	t.Note("wrote %s; run it with: %s agent run %s", c.Dir, programName(), formatFolder(c.Dir))
 	return nil
 }
 
-func fill(path, tmpl string, facts any) error {
+func writeTemplate(path, tmpl string, facts any) error {
 	t, err := template.ParseFS(scaffold, tmpl)
 	if err != nil {
 		return fmt.Errorf("scaffold: %w", err)
@@ -98,8 +95,8 @@ func fill(path, tmpl string, facts any) error {
 	return os.WriteFile(path, text, 0o644)
 }
 
-// runnable writes a folder so that nobody takes it for something else.
-func runnable(dir string) string {
+// formatFolder writes a folder so that nobody takes it for something else.
+func formatFolder(dir string) string {
 	if filepath.IsAbs(dir) || strings.HasPrefix(dir, ".") {
 		return dir
 	}
@@ -114,16 +111,16 @@ type module struct {
 	Sum     string   // go.sum for those
 }
 
-// modFor finds out how an agent in dir gets the SDK: from a checkout, which
+// findModule finds out how an agent in dir gets the SDK: from a checkout, which
 // works without a network, or from a release.
-func modFor(ctx context.Context, dir, sdk string) (module, error) {
+func findModule(ctx context.Context, dir, sdk string) (module, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return module{}, err
 	}
-	root := checkout(filepath.Dir(abs))
+	root := findCheckout(filepath.Dir(abs))
 	if sdk != "" {
-		if root, err = filepath.Abs(sdk); err != nil || checkout(root) != root {
+		if root, err = filepath.Abs(sdk); err != nil || findCheckout(root) != root {
 			return module{}, fmt.Errorf("%s is not a checkout of %s", sdk, modulePath)
 		}
 	}
@@ -134,12 +131,12 @@ func modFor(ctx context.Context, dir, sdk string) (module, error) {
 	if rel, err := filepath.Rel(abs, root); err == nil && sdk == "" {
 		m.Replace = filepath.ToSlash(rel) // they move together
 	}
-	m.Needs, m.Sum = needs(ctx, root)
+	m.Needs, m.Sum = listNeeds(ctx, root)
 	return m, nil
 }
 
-// checkout returns the folder at or above dir that holds this module.
-func checkout(dir string) string {
+// findCheckout returns the folder at or above dir that holds this module.
+func findCheckout(dir string) string {
 	for {
 		b, err := os.ReadFile(filepath.Join(dir, "go.mod"))
 		if err == nil && bytes.HasPrefix(b, []byte("module "+modulePath+"\n")) {
@@ -152,9 +149,9 @@ func checkout(dir string) string {
 	}
 }
 
-// needs asks go which modules the SDK is made of. Without an answer the new
+// listNeeds asks go which modules the SDK is made of. Without an answer the new
 // agent needs a `go mod tidy` first, as its README says.
-func needs(ctx context.Context, root string) (mods []string, sum string) {
+func listNeeds(ctx context.Context, root string) (mods []string, sum string) {
 	cmd := exec.CommandContext(ctx, "go", "list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}}{{end}}{{end}}", modulePath+"/agent")
 	cmd.Dir = root
 	out, err := cmd.Output()

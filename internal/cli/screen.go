@@ -26,9 +26,9 @@ type screen struct {
 	mu sync.Mutex // calls finish side by side
 }
 
-// ready shows the start screen. The keys on it are shown on purpose: they
+// showStart shows the start screen. The keys on it are shown on purpose: they
 // open a server that listens on this machine alone.
-func (s *screen) ready(i app.Info) {
+func (s *screen) showStart(i app.Info) {
 	var b strings.Builder
 	took := fmt.Sprintf("ready in %d ms", i.Took.Milliseconds())
 	title := "beeos " + beeos.Version
@@ -45,31 +45,31 @@ func (s *screen) ready(i app.Info) {
 		line("", terminal.Faint.Render("open this once, within 30 minutes, to make your account"))
 	}
 	line("MCP", mcp)
-	line("A2A", i.A2A+"/"+i.AgentID)
+	line("A2A", i.A2A+"/"+i.AgentID+"/") // with the slash that clients resolve the card's address against
 	line("REST", i.REST+"/api/v1")
 	line("Agents", i.Agents+terminal.Faint.Render("   your agents connect here"))
 	b.WriteString("\n")
-	line("Try", s.me+` call echo "hello"`+elsewhere(i.Data))
+	line("Try", s.me+` call echo "hello"`+dataFlag(i.Data))
 	line("", "curl "+i.REST+"/api/v1/agents/"+i.AgentID+"/invoke \\")
 	line("", "  -H 'Authorization: Bearer "+i.UserKey+"' --json '{\"message\":\"hello\"}'")
 	line("Claude", "claude mcp add --transport http echo "+mcp+" \\")
 	line("", `  --header "Authorization: Bearer `+i.UserKey+`"`)
-	line("Build", s.me+" agent new weather && "+s.me+" agent run"+elsewhere(i.Data)+" ./weather")
+	line("Build", s.me+" agent new weather && "+s.me+" agent run"+dataFlag(i.Data)+" ./weather")
 	fmt.Fprintf(&b, "\n  %s\n\n", terminal.Faint.Render("Ctrl-C stops."))
 	s.print(b.String())
 }
 
-// elsewhere is what a command needs to find a server whose data folder is not
-// where it would look.
-func elsewhere(data string) string {
+// dataFlag returns what a command needs to find a server whose data folder is
+// not where it would look.
+func dataFlag(data string) string {
 	if filepath.Clean(data) == filepath.Clean(cmp.Or(os.Getenv("BEEOS_DATA"), "beeos-data")) {
 		return ""
 	}
-	return " --data '" + strings.ReplaceAll(data, "'", `'\''`) + "'"
+	return " --data " + terminal.Quote(data)
 }
 
-// call shows one finished call.
-func (s *screen) call(r app.CallRecord) {
+// showCall shows one finished call.
+func (s *screen) showCall(r app.CallRecord) {
 	outcome := fmt.Sprintf("%-8s", r.Outcome)
 	if r.Outcome == "ok" {
 		outcome = terminal.Green.Render(outcome)
@@ -77,14 +77,14 @@ func (s *screen) call(r app.CallRecord) {
 		outcome = terminal.Red.Render(outcome)
 	}
 	s.print(fmt.Sprintf("  %s  %-4s  %-12s  %-14s  %-14s  %s %7s   %s\n",
-		terminal.Faint.Render(r.At.Local().Format(time.TimeOnly)), cell(r.Surface, 4), cell(r.Caller, 12), cell(r.AgentName, 14),
-		cell(r.What, 14), outcome, duration(r.Took), terminal.Faint.Render(cell(r.Preview, 60))))
+		terminal.Faint.Render(r.At.Local().Format(time.TimeOnly)), fitCell(r.Surface, 4), fitCell(r.Caller, 12), fitCell(r.AgentName, 14),
+		fitCell(r.What, 14), outcome, formatDuration(r.Took), terminal.Faint.Render(fitCell(r.Preview, 60))))
 }
 
-// cell fits a text that somebody else wrote into its column.
-func cell(s string, width int) string { return terminal.Shorten(terminal.Printable(s), width) }
+// fitCell fits a text that somebody else wrote into its column.
+func fitCell(s string, width int) string { return terminal.Shorten(terminal.Printable(s), width) }
 
-func duration(d time.Duration) string {
+func formatDuration(d time.Duration) string {
 	if d < 10*time.Second {
 		return fmt.Sprintf("%d ms", d.Milliseconds())
 	}
@@ -97,9 +97,9 @@ func (s *screen) print(text string) {
 	lipgloss.Fprint(s.out, text) //nolint:errcheck // a screen that is gone stops nothing
 }
 
-// program is how this program was most likely called, for commands that a
-// person may copy.
-func program() string {
+// programName returns how this program was most likely called, for commands
+// that a person may copy.
+func programName() string {
 	if exe, err := os.Executable(); err == nil && strings.Contains(exe, "go-build") {
 		return "go run ./cmd/beeos"
 	}

@@ -89,7 +89,7 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 // until COMMAND... runs a command again and again until it succeeds: what it
 // waits for happens in another process, which has no way to tell.
 func until(ts *testscript.TestScript, neg bool, args []string) {
-	deadline := time.Now().Add(30 * time.Second)
+	deadline := time.Now().Add(2 * time.Minute) // some of it is compiled first
 	for {
 		err := ts.Exec(args[0], args[1:]...)
 		if (err == nil) != neg {

@@ -1,9 +1,9 @@
 // Package config is every setting of BeeOS: one struct whose tags are the
 // flags, the environment names, the defaults and the help (config.go), how
 // kong fills it (load.go), what makes a combination unusable (validate.go),
-// where each value came from (effective.go), and the page of the manual that
-// lists them (docs.go). Commands embed Config; everything else in the system
-// is handed plain values.
+// and where each value came from (effective.go). The page of the manual that
+// lists them is made by a test. Commands embed Config; everything else in the
+// system is handed plain values.
 //
 // A command for one developer sets the variable "listen" in its tag, so that
 // addresses default to loopback:
@@ -12,7 +12,10 @@
 //	Serve ServeCmd `cmd:""`
 package config
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Config is the whole configuration.
 type Config struct {
@@ -39,16 +42,18 @@ type Config struct {
 	S3   S3   `embed:"" prefix:"s3-" envprefix:"S3_" group:"S3 storage"`
 	LLM  LLM  `embed:"" prefix:"llm-" envprefix:"LLM_" group:"Language model"`
 
-	RateLimit   int           `env:"BEEOS_RATE_LIMIT" default:"60" help:"Calls a minute from one credential to one agent, where neither key nor agent says otherwise." group:"Calls"`
-	CallTimeout time.Duration `env:"BEEOS_CALL_TIMEOUT" default:"60s" help:"How long a call waits for an agent that does not say otherwise." group:"Calls"`
+	RateLimit    int           `env:"BEEOS_RATE_LIMIT" default:"60" help:"Calls a minute from one credential to one agent, where neither key nor agent says otherwise." group:"Calls"`
+	AnswerTokens int           `env:"BEEOS_ANSWER_TOKENS" default:"10000000" help:"Most tokens that one answer of a built-in agent may use, read and written, whatever its owner sets: the model's key is the operator's." group:"Calls"`
+	CallTimeout  time.Duration `env:"BEEOS_CALL_TIMEOUT" default:"60s" help:"How long a call waits for an agent that does not say otherwise." group:"Calls"`
 
 	AllowPrivate bool `env:"BEEOS_ALLOW_PRIVATE" negatable:"" help:"Let addresses that a caller names lead to this machine and to private networks. beeos dev: yes, unless said otherwise." group:"Calls"`
 
 	LogLevel  string `env:"LOG_LEVEL" enum:"debug,info,warn,error" default:"info" help:"Least severe line that is logged: ${enum}." group:"Operation"`
 	LogFormat string `env:"LOG_FORMAT" enum:"auto,text,json" default:"auto" help:"Form of the log: ${enum}. auto: text on a terminal, JSON elsewhere." group:"Operation"`
-	PprofAddr string `env:"BEEOS_PPROF_ADDR" placeholder:"HOST:PORT" help:"Loopback address for Go's profiler, for example 127.0.0.1:6060. Empty: off." group:"Operation"`
+	AdminAddr string `env:"BEEOS_ADMIN_ADDR" placeholder:"HOST:PORT" help:"Address of the operator's own pages: /metrics, /healthz and /readyz without a credential, and on loopback Go's profiler. Empty: port 8070 on 127.0.0.1; with BEEOS_ONLY 8071 for agents, 8072 mcp, 8073 a2a, 8074 rest, 8075 web and 8076 worker, whichever of these it runs first; or any free port when that one is taken, which the log names. off: none." group:"Operation"`
 
-	origins map[string]string // environment name -> where the value came from
+	adminMoves bool              // nobody chose AdminAddr, so another one will do
+	origins    map[string]string // environment name -> where the value came from
 }
 
 // Surface is where one surface listens and what the world calls it.
@@ -100,13 +105,5 @@ func (c *Config) secrets() map[string]*string {
 // Runs reports whether this process runs a part: mcp, a2a, rest, agents, web
 // or worker.
 func (c *Config) Runs(part string) bool {
-	if len(c.Only) == 0 {
-		return true
-	}
-	for _, p := range c.Only {
-		if p == part {
-			return true
-		}
-	}
-	return false
+	return len(c.Only) == 0 || slices.Contains(c.Only, part)
 }

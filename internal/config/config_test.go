@@ -71,7 +71,7 @@ func TestDefaults(t *testing.T) {
 		REST:      surface(":8095", "http://localhost:8095"),
 		Agents:    surface(":8083", "http://localhost:8083"),
 		Web:       surface(":3000", "http://localhost:3000"),
-		RateLimit: 60, CallTimeout: time.Minute, LogLevel: "info", LogFormat: "auto",
+		RateLimit: 60, AnswerTokens: 10_000_000, CallTimeout: time.Minute, LogLevel: "info", LogFormat: "auto", AdminAddr: "127.0.0.1:8070",
 	}
 	dev := serve
 	dev.Dev, dev.AllowPrivate, dev.LLM.Provider = true, true, "scripted"
@@ -97,6 +97,33 @@ func TestDefaults(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestAdminListener: the processes of one Procfile do not fight for a port; an
+// address that somebody chose is kept to.
+func TestAdminListener(t *testing.T) {
+	shared := map[string]string{"DATABASE_URL": "postgres://u@h/d", "NATS_URL": "nats://h:4222"}
+	for only, want := range map[string]string{
+		"": "127.0.0.1:8070", "agents": "127.0.0.1:8071", "mcp": "127.0.0.1:8072", "a2a": "127.0.0.1:8073",
+		"rest": "127.0.0.1:8074", "web": "127.0.0.1:8075", "worker": "127.0.0.1:8076", "worker,mcp": "127.0.0.1:8072",
+	} {
+		c, err := parse(t, shared, "serve", "--only="+only)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if addr, spare := c.AdminListener(); addr != want || spare != "127.0.0.1:0" {
+			t.Errorf("--only=%s: %q, else %q", only, addr, spare)
+		}
+	}
+	for chosen, want := range map[string]string{"127.0.0.1:8070": "127.0.0.1:8070", ":9100": ":9100", "off": ""} {
+		c, err := parse(t, nil, "serve", "--admin-addr="+chosen)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if addr, spare := c.AdminListener(); addr != want || spare != "" {
+			t.Errorf("%s: %q, else %q", chosen, addr, spare)
+		}
 	}
 }
 
@@ -148,7 +175,7 @@ func TestSettings(t *testing.T) {
 		"OPENAPI_ADDR", "OPENAPI_PUBLIC_URL", "AGENT_GATEWAY_ADDR", "AGENT_GATEWAY_URL", "WEB_ADDR", "WEB_PUBLIC_URL",
 		"OIDC_ISSUER", "OIDC_CLIENT_ID", "OIDC_CLIENT_SECRET", "S3_ENDPOINT", "S3_ACCESS_KEY", "S3_SECRET_KEY", "S3_REGION",
 		"LLM_PROVIDER", "LLM_URL", "LLM_MODEL", "LLM_API_KEY",
-		"BEEOS_RATE_LIMIT", "BEEOS_CALL_TIMEOUT", "BEEOS_ALLOW_PRIVATE", "LOG_LEVEL", "LOG_FORMAT", "BEEOS_PPROF_ADDR",
+		"BEEOS_RATE_LIMIT", "BEEOS_ANSWER_TOKENS", "BEEOS_CALL_TIMEOUT", "BEEOS_ALLOW_PRIVATE", "LOG_LEVEL", "LOG_FORMAT", "BEEOS_ADMIN_ADDR",
 	}
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
@@ -279,7 +306,7 @@ func TestURLFor(t *testing.T) {
 func TestDocs(t *testing.T) {
 	const path = "../../docs/configuration.md"
 	if *update {
-		if err := os.WriteFile(path, []byte(Docs()), 0o644); err != nil {
+		if err := os.WriteFile(path, []byte(settingsPage()), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -287,7 +314,7 @@ func TestDocs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(string(page), Docs()); diff != "" {
+	if diff := cmp.Diff(string(page), settingsPage()); diff != "" {
 		t.Errorf("docs/configuration.md is stale: run go test ./internal/config -update\n%s", diff)
 	}
 }

@@ -1,10 +1,12 @@
 package config
 
 import (
+	"fmt"
 	"net/url"
 	"os"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Value is one setting as it stands.
@@ -20,7 +22,7 @@ func (c *Config) Effective() []Value {
 	var all []Value
 	secrets := c.secrets()
 	for _, f := range c.flags() {
-		v := Value{Env: f.Envs[0], Flag: "--" + f.Name, Value: text(f.Target.Interface()), Origin: c.origins[f.Envs[0]]}
+		v := Value{Env: f.Envs[0], Flag: "--" + f.Name, Value: formatValue(f.Target.Interface()), Origin: c.origins[f.Envs[0]]}
 		if secrets[v.Env] != nil {
 			v.Value = mask(v.Env, v.Value)
 		}
@@ -30,6 +32,23 @@ func (c *Config) Effective() []Value {
 		all = append(all, v)
 	}
 	return all
+}
+
+// formatValue is a value as a person would write it in a flag.
+func formatValue(v any) string {
+	switch v := v.(type) {
+	case []string:
+		return strings.Join(v, ",")
+	case time.Duration:
+		s := v.String()
+		for _, zero := range []string{"m0s", "h0m"} {
+			if strings.HasSuffix(s, zero) {
+				s = s[:len(s)-2]
+			}
+		}
+		return s
+	}
+	return fmt.Sprint(v)
 }
 
 // mask hides the credentials in a URL, or in a comma-separated list of them,
@@ -70,9 +89,9 @@ func maskURL(s string) string {
 	return u.String()
 }
 
-// ours are the prefixes under which an unknown variable is most likely a
+// ourPrefixes are the prefixes under which an unknown variable is most likely a
 // setting misspelt.
-var ours = []string{"BEEOS_", "MCP_", "A2A_", "OPENAPI_", "AGENT_GATEWAY_", "OIDC_", "S3_"}
+var ourPrefixes = []string{"BEEOS_", "MCP_", "A2A_", "OPENAPI_", "AGENT_GATEWAY_", "OIDC_", "S3_"}
 
 // UnknownEnv returns the environment variables that look like settings of
 // ours and are not, sorted. Known lists further names that a command reads.
@@ -87,7 +106,7 @@ func UnknownEnv(known ...string) []string {
 	var unknown []string
 	for _, pair := range os.Environ() {
 		name, _, _ := strings.Cut(pair, "=")
-		mine := slices.ContainsFunc(ours, func(p string) bool { return strings.HasPrefix(name, p) })
+		mine := slices.ContainsFunc(ourPrefixes, func(p string) bool { return strings.HasPrefix(name, p) })
 		if mine && !strings.HasPrefix(name, "BEEOS_TEST_") && !slices.Contains(known, name) {
 			unknown = append(unknown, name)
 		}

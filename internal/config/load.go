@@ -4,9 +4,15 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/alecthomas/kong"
+)
+
+const (
+	adminPort = 8070 // of a process that runs everything
+	adminOff  = "off"
 )
 
 // Default returns the configuration of an empty environment and no flags.
@@ -75,13 +81,13 @@ func (c *Config) AfterApply(ctx *kong.Context, vars kong.Vars) error {
 	c.Dev = vars["listen"] != ""
 	c.origins = map[string]string{}
 	for _, f := range c.flags() {
-		c.origins[f.Envs[0]] = origin(ctx, f)
+		c.origins[f.Envs[0]] = findOrigin(ctx, f)
 	}
 	c.fill()
 	return nil
 }
 
-func origin(ctx *kong.Context, f *kong.Flag) string {
+func findOrigin(ctx *kong.Context, f *kong.Flag) string {
 	for _, p := range ctx.Path {
 		if p.Flag != nil && p.Flag.Name == f.Name {
 			return "flag --" + f.Name
@@ -99,7 +105,9 @@ func origin(ctx *kong.Context, f *kong.Flag) string {
 }
 
 // fill gives what nobody set the value that follows from the rest: public
-// URLs from the addresses, the model that there is, and dev's trust in its own machine. A port of 0 leaves one empty: it is known after listening.
+// URLs from the addresses, the model that there is, where the admin listener
+// is, and dev's trust in its own machine. A port of 0 leaves a URL empty: it is
+// known after listening.
 func (c *Config) fill() {
 	for _, s := range c.surfaces() {
 		if s.PublicURL == "" {
@@ -118,9 +126,38 @@ func (c *Config) fill() {
 			c.LLM.Provider = "scripted"
 		}
 	}
+	if c.AdminAddr == "" {
+		c.AdminAddr, c.adminMoves = c.pickAdminAddr(), true
+	}
 	if o := c.origins["BEEOS_ALLOW_PRIVATE"]; c.Dev && (o == "" || o == "default") {
 		c.AllowPrivate = true
 	}
+}
+
+// pickAdminAddr is the admin listener's address where nobody chose one. The
+// processes of one machine that share its work have a port each.
+func (c *Config) pickAdminAddr() string {
+	port := adminPort
+	for i, part := range []string{"agents", "mcp", "a2a", "rest", "web", "worker"} {
+		if len(c.Only) > 0 && c.Runs(part) {
+			port += 1 + i
+			break
+		}
+	}
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+}
+
+// AdminListener is where the operator's pages are, "" for nowhere, and where
+// they may be instead when that address is taken, "" for nowhere else: what an
+// operator chose is where a monitor looks.
+func (c *Config) AdminListener() (addr, spare string) {
+	switch {
+	case c.AdminAddr == adminOff:
+		return "", ""
+	case c.adminMoves:
+		return c.AdminAddr, "127.0.0.1:0"
+	}
+	return c.AdminAddr, ""
 }
 
 // URLFor returns the URL by which this machine reaches a listen address, or

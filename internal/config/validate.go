@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,7 +23,7 @@ const keptAtLeast = 24 * time.Hour
 // Validate says in one sentence what is wrong with the configuration and what
 // to do about it. Kong calls it after parsing.
 func (c *Config) Validate() error {
-	checks := []func() error{c.checkSurfaces, c.checkPorts, c.checkStorage, c.checkFiles, c.checkNodes, c.checkSignIn, c.checkModel, c.checkCalls, c.checkPprof}
+	checks := []func() error{c.checkSurfaces, c.checkPorts, c.checkStorage, c.checkFiles, c.checkNodes, c.checkSignIn, c.checkModel, c.checkCalls, c.checkAdmin}
 	for _, check := range checks {
 		if err := check(); err != nil {
 			return err
@@ -32,10 +34,7 @@ func (c *Config) Validate() error {
 
 func (c *Config) checkSurfaces() error {
 	for _, s := range c.surfaces() {
-		if err := checkAddr(s.env, s.Addr); err != nil {
-			return err
-		}
-		if err := checkURL(s.urlEnv, s.PublicURL); err != nil {
+		if err := cmp.Or(checkAddr(s.env, s.Addr), checkURL(s.urlEnv, s.PublicURL)); err != nil {
 			return err
 		}
 	}
@@ -69,17 +68,21 @@ func checkURL(name, value string) error {
 	return nil
 }
 
-// checkPorts finds two surfaces on one port before the second fails to listen.
+// checkPorts finds two listeners on one port before the second fails to listen.
 func (c *Config) checkPorts() error {
 	type owner struct{ env, host string }
 	taken := map[string][]owner{}
-	for _, s := range c.surfaces() {
+	all := c.surfaces()
+	if !c.adminMoves {
+		all = append(all, part{Surface: &Surface{Addr: c.AdminAddr}, env: "BEEOS_ADMIN_ADDR"})
+	}
+	for _, s := range all {
 		host, port, _ := net.SplitHostPort(s.Addr)
-		if !c.Runs(s.name) || port == "0" {
+		if s.name != "" && !c.Runs(s.name) || port == "0" || port == "" {
 			continue
 		}
 		for _, o := range taken[port] {
-			if o.host == host || wildcard(o.host) || wildcard(host) {
+			if o.host == host || isWildcard(o.host) || isWildcard(host) {
 				return fmt.Errorf("%s and %s both listen on port %s: give one of them another port", o.env, s.env, port)
 			}
 		}
@@ -88,7 +91,7 @@ func (c *Config) checkPorts() error {
 	return nil
 }
 
-func wildcard(host string) bool {
+func isWildcard(host string) bool {
 	ip, err := netip.ParseAddr(host)
 	return host == "" || (err == nil && ip.IsUnspecified())
 }
@@ -98,7 +101,7 @@ func (c *Config) checkStorage() error {
 		return errors.New("DATABASE_URL does not start with postgres://: write postgres://user:password@host/database, or leave it empty for SQLite in BEEOS_DATA")
 	}
 	if c.Retention != 0 && c.Retention < keptAtLeast {
-		return fmt.Errorf("BEEOS_RETENTION is %s: keep finished work for at least 24h, or for ever with 0s", text(c.Retention))
+		return fmt.Errorf("BEEOS_RETENTION is %s: keep finished work for at least 24h, or for ever with 0s", formatValue(c.Retention))
 	}
 	return checkFolder(c.Data)
 }
@@ -136,14 +139,14 @@ func checkFolder(path string) error {
 			return fmt.Errorf("BEEOS_DATA is %s, which cannot be opened (%w): choose a folder of this user", path, err)
 		case !info.IsDir():
 			return fmt.Errorf("BEEOS_DATA is %s, but %s is a file: choose a folder", path, dir)
-		case !writable(dir):
+		case !isWritable(dir):
 			return fmt.Errorf("BEEOS_DATA is %s, but this user may not write in %s: change its owner or choose another folder", path, dir)
 		}
 		return nil
 	}
 }
 
-func writable(dir string) bool {
+func isWritable(dir string) bool {
 	f, err := os.CreateTemp(dir, ".beeos-*")
 	if err != nil {
 		return false
@@ -176,12 +179,8 @@ func (c *Config) checkNodes() error {
 
 // hasScheme avoids url.Parse, whose errors repeat the password.
 func hasScheme(s string, schemes ...string) bool {
-	for _, scheme := range schemes {
-		if rest, ok := strings.CutPrefix(s, scheme+"://"); ok && rest != "" {
-			return true
-		}
-	}
-	return false
+	scheme, rest, _ := strings.Cut(s, "://")
+	return rest != "" && slices.Contains(schemes, scheme)
 }
 
 func (c *Config) checkSignIn() error {
@@ -195,7 +194,7 @@ func (c *Config) checkSignIn() error {
 	if err := checkURL("OIDC_ISSUER", o.Issuer); err != nil {
 		return err
 	}
-	if u, err := url.Parse(o.Issuer); err != nil || u.Scheme != "https" && !loopback(net.JoinHostPort(u.Hostname(), "0")) {
+	if u, err := url.Parse(o.Issuer); err != nil || u.Scheme != "https" && !isLoopback(net.JoinHostPort(u.Hostname(), "0")) {
 		return errors.New("OIDC_ISSUER is not https: who listens on the way could sign in as anybody; use the provider's https URL")
 	}
 	return nil
@@ -218,21 +217,21 @@ func (c *Config) checkCalls() error {
 	if c.RateLimit < 1 {
 		return fmt.Errorf("BEEOS_RATE_LIMIT is %d: allow at least 1 call a minute", c.RateLimit)
 	}
+	if c.AnswerTokens < 1000 || c.AnswerTokens > 10_000_000 {
+		return fmt.Errorf("BEEOS_ANSWER_TOKENS is %d: allow an answer from 1000 to 10000000 tokens", c.AnswerTokens)
+	}
 	if c.CallTimeout < time.Second || c.CallTimeout > time.Hour {
-		return fmt.Errorf("BEEOS_CALL_TIMEOUT is %s: choose between 1s and 1h; longer work belongs in a task", text(c.CallTimeout))
+		return fmt.Errorf("BEEOS_CALL_TIMEOUT is %s: choose between 1s and 1h; longer work belongs in a task", formatValue(c.CallTimeout))
 	}
 	return nil
 }
 
-func (c *Config) checkPprof() error {
-	if c.PprofAddr == "" {
+func (c *Config) checkAdmin() error {
+	if c.AdminAddr == "" || c.AdminAddr == adminOff {
 		return nil
 	}
-	if err := checkAddr("BEEOS_PPROF_ADDR", c.PprofAddr); err != nil {
-		return err
-	}
-	if !loopback(c.PprofAddr) {
-		return fmt.Errorf("BEEOS_PPROF_ADDR is %s: the profiler shows memory, so give it a loopback address such as 127.0.0.1:6060", c.PprofAddr)
+	if err := checkAddr("BEEOS_ADMIN_ADDR", c.AdminAddr); err != nil {
+		return fmt.Errorf("%w, or off", err)
 	}
 	return nil
 }
@@ -241,7 +240,7 @@ func (c *Config) checkPprof() error {
 func (c *Config) Warnings() []string {
 	var open []string
 	for _, s := range c.surfaces() {
-		if c.Runs(s.name) && !loopback(s.Addr) && !strings.HasPrefix(s.PublicURL, "https://") {
+		if c.Runs(s.name) && !isLoopback(s.Addr) && !strings.HasPrefix(s.PublicURL, "https://") {
 			open = append(open, s.urlEnv)
 		}
 	}
@@ -251,7 +250,7 @@ func (c *Config) Warnings() []string {
 	return []string{"keys and messages travel readable over the network: put a TLS proxy in front and set " + strings.Join(open, ", ") + " to https URLs"}
 }
 
-func loopback(addr string) bool {
+func isLoopback(addr string) bool {
 	host, _, _ := net.SplitHostPort(addr)
 	ip, err := netip.ParseAddr(host)
 	return host == "localhost" || (err == nil && ip.IsLoopback())

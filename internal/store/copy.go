@@ -127,7 +127,7 @@ func (c *copying) run(ctx context.Context) error {
 		if read++; read%copyStep == 0 {
 			c.progress(c.table.name, read)
 		}
-		return c.table.row(rows)
+		return c.table.scanRow(rows)
 	}
 	if c.postgres {
 		err = c.stream(ctx, next)

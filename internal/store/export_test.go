@@ -21,7 +21,7 @@ func Dump(t *testing.T, db *Store) map[string][]string {
 			t.Fatal(err)
 		}
 		for rows.Next() {
-			values, err := tb.row(rows)
+			values, err := tb.scanRow(rows)
 			if err != nil {
 				t.Fatal(err)
 			}

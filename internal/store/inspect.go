@@ -16,7 +16,7 @@ import (
 // and the version that this program knows. Unlike Open it changes nothing;
 // a database without tables has version 0.
 func Inspect(ctx context.Context, dsn string) (stored, known int64, err error) {
-	if known, err = newest(); err != nil {
+	if known, err = newestMigration(); err != nil {
 		return 0, 0, err
 	}
 	if rest, ok := strings.CutPrefix(dsn, "sqlite:"); ok {
@@ -50,8 +50,8 @@ func Inspect(ctx context.Context, dsn string) (stored, known int64, err error) {
 	return stored, known, nil
 }
 
-// newest is the number that the last migration's file name begins with.
-func newest() (int64, error) {
+// newestMigration is the number that the last migration's file name begins with.
+func newestMigration() (int64, error) {
 	files, err := fs.Glob(migrations, "migrations/*.sql")
 	if err != nil || len(files) == 0 {
 		return 0, fmt.Errorf("read the migrations: %w", err)

@@ -32,7 +32,7 @@ func migrate(ctx context.Context, db *database.DB) error {
 	tries := 20 // a SQLite migration that lost a race finds itself done the next time
 	if db.Postgres {
 		dialect, tries = goose.DialectPostgres, 1
-		opts = append(opts, goose.WithSessionLocker(turn{}))
+		opts = append(opts, goose.WithSessionLocker(migrationLock{}))
 	}
 	for ; ; tries-- {
 		provider, err := goose.NewProvider(dialect, db.DB, files, opts...)
@@ -75,18 +75,18 @@ func (e tooNew) Error() string {
 	return fmt.Sprintf("the data was written by a newer version of BeeOS (tables of version %d, this program knows %d); start that version, or restore a backup from before the upgrade", e.stored, e.known)
 }
 
-// turn is goose's session lock. Goose's own one polls every few seconds; this
+// migrationLock is goose's session lock. Goose's own one polls every few seconds; this
 // one waits inside PostgreSQL, and ends with the connection whatever happens.
-type turn struct{}
+type migrationLock struct{}
 
-const turnID = 0x6265656f73 // "beeos"
+const migrationLockID = 0x6265656f73 // "beeos"
 
-func (turn) SessionLock(ctx context.Context, conn *sql.Conn) error {
-	_, err := conn.ExecContext(ctx, "SELECT pg_advisory_lock($1)", int64(turnID))
+func (migrationLock) SessionLock(ctx context.Context, conn *sql.Conn) error {
+	_, err := conn.ExecContext(ctx, "SELECT pg_advisory_lock($1)", int64(migrationLockID))
 	return err
 }
 
-func (turn) SessionUnlock(ctx context.Context, conn *sql.Conn) error {
-	_, err := conn.ExecContext(ctx, "SELECT pg_advisory_unlock($1)", int64(turnID))
+func (migrationLock) SessionUnlock(ctx context.Context, conn *sql.Conn) error {
+	_, err := conn.ExecContext(ctx, "SELECT pg_advisory_unlock($1)", int64(migrationLockID))
 	return err
 }

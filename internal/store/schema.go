@@ -33,34 +33,31 @@ func readSchema(ctx context.Context, db *database.DB, q database.Querier) ([]tab
 	if db.Postgres {
 		tablesQuery, columnsQuery, needsQuery = postgresTables, postgresColumns, postgresNeeds
 	}
-	names, err := database.ReadTexts(ctx, q, tablesQuery)
+	names, err := database.ListTexts(ctx, q, "list tables", tablesQuery)
 	if err != nil {
 		return nil, err
 	}
 	var list []table
 	for _, name := range names {
-		t := table{name: name, kinds: map[string]string{}}
-		rows, err := q.QueryContext(ctx, columnsQuery, name)
-		_, err = database.Collect(rows, err, func(row database.Scanner) (struct{}, error) {
-			var column, kind string
-			err := row.Scan(&column, &kind)
-			t.columns = append(t.columns, column)
-			t.kinds[column] = strings.ToUpper(kind)
-			return struct{}{}, err
-		})
+		columns, err := database.List(ctx, q, "list columns", func(c *[2]string) []any { return []any{&c[0], &c[1]} }, columnsQuery, name)
 		if err != nil {
 			return nil, err
 		}
-		if t.needs, err = database.ReadTexts(ctx, q, needsQuery, name); err != nil {
+		t := table{name: name, kinds: map[string]string{}}
+		for _, c := range columns {
+			t.columns = append(t.columns, c[0])
+			t.kinds[c[0]] = strings.ToUpper(c[1])
+		}
+		if t.needs, err = database.ListTexts(ctx, q, "list foreign keys", needsQuery, name); err != nil {
 			return nil, err
 		}
 		list = append(list, t)
 	}
-	return inOrder(list)
+	return sortByNeeds(list)
 }
 
-// inOrder sorts tables so that foreign keys point backwards.
-func inOrder(tables []table) ([]table, error) {
+// sortByNeeds sorts tables so that foreign keys point backwards.
+func sortByNeeds(tables []table) ([]table, error) {
 	var sorted []table
 	done := map[string]bool{}
 	for len(sorted) < len(tables) {
@@ -87,8 +84,8 @@ func (t table) ready(done map[string]bool) bool {
 	return true
 }
 
-// row reads the current row as values that fit the target's columns.
-func (t table) row(rows *sql.Rows) ([]any, error) {
+// scanRow reads the current row as values that fit the target's columns.
+func (t table) scanRow(rows *sql.Rows) ([]any, error) {
 	values := make([]any, len(t.columns))
 	into := make([]any, len(t.columns))
 	for i := range values {
@@ -98,16 +95,16 @@ func (t table) row(rows *sql.Rows) ([]any, error) {
 		return nil, err
 	}
 	for i, column := range t.columns {
-		values[i] = fit(values[i], t.kinds[column])
+		values[i] = fitValue(values[i], t.kinds[column])
 	}
 	return values, nil
 }
 
-// fit bridges what the engines' drivers hand out and take: SQLite keeps
+// fitValue bridges what the engines' drivers hand out and take: SQLite keeps
 // booleans as numbers, hands out no bytes as NULL, which no column of ours
 // allows, and does not care about the difference between text and bytes, and
 // PostgreSQL takes no text with zero bytes or broken UTF-8.
-func fit(v any, kind string) any {
+func fitValue(v any, kind string) any {
 	switch kind {
 	case "BOOLEAN":
 		if n, ok := v.(int64); ok {

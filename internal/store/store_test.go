@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/store"
 	"github.com/beeos/beeos/internal/store/agents"
 	"github.com/beeos/beeos/internal/store/storetest"
@@ -117,13 +116,11 @@ func TestLookupsUseIndexes(t *testing.T) {
 	storetest.Fill(t, db)
 	yes := true
 	owned, _ := agents.Filter{OwnerID: "u", InstanceID: "i", Active: &yes}.Conditions()
-	public, _ := agents.Filter{Visibility: []beeos.Visibility{beeos.VisiblePublic}}.Conditions()
 	byIDs, _ := agents.Filter{IDs: []string{"a"}}.Conditions()
 	for _, query := range []string{
 		"SELECT * FROM agents WHERE NOT deleted AND id = $1",
 		"SELECT * FROM agents WHERE NOT deleted AND owner_id = $1 AND name IN ($2, $3)",
 		"SELECT * FROM agents" + owned.SQL() + " ORDER BY created_at, id LIMIT 10",
-		"SELECT * FROM agents" + public.SQL() + " ORDER BY created_at, id LIMIT 10",
 		"SELECT * FROM agents" + byIDs.SQL() + " ORDER BY created_at, id LIMIT 10",
 		"SELECT * FROM api_keys WHERE hash = $1",
 		"SELECT * FROM api_keys WHERE agent_id = $1 AND agent_id <> ''",

@@ -3,6 +3,7 @@ package telemetry
 import (
 	"context"
 	"log/slog"
+	"slices"
 )
 
 // attr is a context with one more log attribute. A linked list costs one
@@ -30,7 +31,7 @@ func With(ctx context.Context, key, value string) context.Context {
 
 // Value returns what With stored under key, or "".
 func Value(ctx context.Context, key string) string {
-	for a := outer(ctx); a != nil; a = outer(a.Context) {
+	for a := outerAttr(ctx); a != nil; a = outerAttr(a.Context) {
 		if a.key == key {
 			return a.value
 		}
@@ -38,25 +39,19 @@ func Value(ctx context.Context, key string) string {
 	return ""
 }
 
-func outer(ctx context.Context) *attr {
+func outerAttr(ctx context.Context) *attr {
 	a, _ := ctx.Value(attrKey{}).(*attr)
 	return a
 }
 
-// attrs returns the context's attributes, oldest first.
-func attrs(ctx context.Context) []slog.Attr {
+// listAttrs returns the context's attributes, oldest first.
+func listAttrs(ctx context.Context) []slog.Attr {
 	var found []slog.Attr
-next:
-	for a := outer(ctx); a != nil; a = outer(a.Context) {
-		for _, f := range found {
-			if f.Key == a.key {
-				continue next
-			}
+	for a := outerAttr(ctx); a != nil; a = outerAttr(a.Context) {
+		if !slices.ContainsFunc(found, func(f slog.Attr) bool { return f.Key == a.key }) {
+			found = append(found, slog.String(a.key, a.value))
 		}
-		found = append(found, slog.String(a.key, a.value))
 	}
-	for i, j := 0, len(found)-1; i < j; i, j = i+1, j-1 {
-		found[i], found[j] = found[j], found[i]
-	}
+	slices.Reverse(found)
 	return found
 }

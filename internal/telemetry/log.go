@@ -14,7 +14,7 @@ import (
 // "auto" (also ""): text on a terminal, JSON elsewhere. Text is coloured on a
 // terminal only, and not there when NO_COLOR is set.
 func NewLogger(w io.Writer, format string, level slog.Leveler) *slog.Logger {
-	tty := terminal(w)
+	tty := isTerminal(w)
 	if format == "json" || (format != "text" && !tty) {
 		return slog.New(contextHandler{slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level})})
 	}
@@ -25,8 +25,8 @@ func NewLogger(w io.Writer, format string, level slog.Leveler) *slog.Logger {
 	})})
 }
 
-// terminal reports whether w is a character device other than /dev/null.
-func terminal(w io.Writer) bool {
+// isTerminal reports whether w is a character device other than /dev/null.
+func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	if !ok {
 		return false
@@ -43,7 +43,7 @@ func terminal(w io.Writer) bool {
 type contextHandler struct{ slog.Handler }
 
 func (h contextHandler) Handle(ctx context.Context, r slog.Record) error {
-	if found := attrs(ctx); len(found) > 0 {
+	if found := listAttrs(ctx); len(found) > 0 {
 		r = r.Clone()
 		r.AddAttrs(found...)
 	}

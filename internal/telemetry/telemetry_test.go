@@ -49,7 +49,7 @@ func TestLoggerFormats(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer null.Close()
-	if terminal(null) || terminal(io.Discard) {
+	if isTerminal(null) || isTerminal(io.Discard) {
 		t.Error("taken for a terminal")
 	}
 	tests := []struct{ format, want string }{

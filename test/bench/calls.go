@@ -119,7 +119,7 @@ func saveProfile(file, addr string, d time.Duration) error {
 
 func (r rig) profAddr() string {
 	for _, e := range r.server.cmd.Env {
-		if addr, ok := strings.CutPrefix(e, "BEEOS_PPROF_ADDR="); ok {
+		if addr, ok := strings.CutPrefix(e, "BEEOS_ADMIN_ADDR="); ok {
 			return addr
 		}
 	}

@@ -26,7 +26,7 @@ func storePair(ctx context.Context, l *ledger.Ledger) error {
 		Fresh:   true,
 		Message: beeos.Message{ID: beeos.NewID(), Channel: ch, Type: beeos.ChatMessage, Publisher: "user:fill", Body: "hello", Payload: []byte(`{"tool":"echo"}`)},
 	}
-	if _, _, err := l.Begin(ctx, o); err != nil {
+	if _, _, err := l.BeginRequest(ctx, o); err != nil {
 		return err
 	}
 	_, err := l.Finish(ctx, beeos.Message{Channel: ch, InReplyTo: o.Message.ID, Type: beeos.AgentReply, Publisher: "agent:fill", Body: "you said: hello"})

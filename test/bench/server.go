@@ -138,7 +138,7 @@ func (s *beeosServer) run(ctx context.Context, binary, durability string) error 
 	s.process, err = start(ctx, append(s.env,
 		"BEEOS_DATA="+s.data, "BEEOS_DURABILITY="+durability, "LOG_LEVEL=warn", "BEEOS_RATE_LIMIT=1000000000", "MCP_PUBLIC_URL="+publicMCP,
 		"MCP_ADDR="+addrs[0], "AGENT_GATEWAY_ADDR="+addrs[1], "OPENAPI_ADDR="+addrs[2],
-		"A2A_ADDR="+addrs[3], "WEB_ADDR="+addrs[4], "BEEOS_PPROF_ADDR="+addrs[5],
+		"A2A_ADDR="+addrs[3], "WEB_ADDR="+addrs[4], "BEEOS_ADMIN_ADDR="+addrs[5],
 	), binary, "serve")
 	if err != nil {
 		free()

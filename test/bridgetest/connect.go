@@ -3,19 +3,32 @@ package bridgetest
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"go.yaml.in/yaml/v3"
+
 	"github.com/beeos/beeos/agent"
 	"github.com/beeos/beeos/client"
+	"github.com/beeos/beeos/internal/outward/bridge/upstream"
 	"github.com/beeos/beeos/test/apptest"
 )
 
 // Secret is a credential that no log may show; Connect checks that.
 const Secret = "tok-5f3a9c"
+
+// Command is a command of these words, as a file would have it.
+func Command(words ...string) (c upstream.Command) {
+	var list yaml.Node
+	if err := errors.Join(list.Encode(words), c.UnmarshalYAML(&list)); err != nil {
+		panic(err) // words always make one
+	}
+	return c
+}
 
 // Connect runs a bridge until the test ends and returns the agent's id.
 func Connect(t *testing.T, app *apptest.App, log *Journal, name string, serve func(context.Context, agent.Options) error) string {
@@ -110,6 +123,29 @@ func AwaitApproval(t *testing.T, owner *client.Client) client.Approval {
 		case <-tick.C:
 		case <-within:
 			t.Fatal("nothing waits for a person")
+		}
+	}
+}
+
+// AwaitTool waits until the agent offers a tool, and returns the agent.
+func AwaitTool(t *testing.T, owner *client.Client, id, tool string) *client.Agent {
+	t.Helper()
+	tick, within := time.NewTicker(20*time.Millisecond), time.After(20*time.Second)
+	defer tick.Stop()
+	for {
+		a, err := owner.Agent(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range a.Skills {
+			if s.Name == tool {
+				return a
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-within:
+			t.Fatalf("the agent offers no %s: %+v", tool, a)
 		}
 	}
 }

@@ -16,6 +16,9 @@ const fetchImpl = (url, init = {}) => {
 };
 const id = () => crypto.randomUUID();
 
+// grow puts the chunks of an artifact together; one that does not append begins anew.
+const grow = (sofar, update, text) => (update.append ? sofar : '') + text;
+
 async function newest() {
   const { ClientFactory, ClientFactoryOptions, DefaultAgentCardResolver, JsonRpcTransportFactory, RestTransportFactory } = await load('@a2a-js/sdk/client');
   const { verifyAgentCardSignature, Role } = await load('@a2a-js/sdk');
@@ -41,7 +44,7 @@ async function newest() {
   let streamed = '', kinds = [];
   for await (const ev of client.sendMessageStream(request('one two three'))) {
     kinds.push(ev.payload.$case);
-    if (ev.payload.$case === 'artifactUpdate') streamed += ev.payload.value.artifact.parts[0].content.value;
+    if (ev.payload.$case === 'artifactUpdate') streamed = grow(streamed, ev.payload.value, ev.payload.value.artifact.parts[0].content.value);
   }
   say('stream', { text: streamed, kinds });
 
@@ -76,10 +79,11 @@ async function newest() {
 }
 
 async function older() {
-  const { ClientFactory, ClientFactoryOptions, DefaultAgentCardResolver, JsonRpcTransportFactory } = await load('a2a-js-sdk-03/client');
+  const { ClientFactory, ClientFactoryOptions, DefaultAgentCardResolver, JsonRpcTransportFactory, RestTransportFactory } = await load('a2a-js-sdk-03/client');
+  const Transport = binding === 'JSONRPC' ? JsonRpcTransportFactory : RestTransportFactory;
   const client = await new ClientFactory(ClientFactoryOptions.createFrom(ClientFactoryOptions.default, {
-    transports: [new JsonRpcTransportFactory({ fetchImpl })], cardResolver: new DefaultAgentCardResolver({ fetchImpl }),
-  })).createFromUrl(`${agent}/`, '.well-known/agent.json');
+    transports: [new Transport({ fetchImpl })], preferredTransports: [binding], cardResolver: new DefaultAgentCardResolver({ fetchImpl }),
+  })).createFromUrl(`${agent}/`);
   const message = (text, more = {}) => ({ message: { kind: 'message', messageId: id(), role: 'user', parts: [{ kind: 'text', text }], ...more } });
   const textOf = (task) => (task.artifacts ?? []).flatMap((a) => a.parts).map((p) => p.text ?? '').join('');
   say('card', { text: (await client.getAgentCard()).name });
@@ -88,7 +92,7 @@ async function older() {
   let streamed = '', kinds = [];
   for await (const ev of client.sendMessageStream(message('one two three'))) {
     kinds.push(ev.kind);
-    if (ev.kind === 'artifact-update') streamed += ev.artifact.parts[0].text;
+    if (ev.kind === 'artifact-update') streamed = grow(streamed, ev, ev.artifact.parts[0].text);
   }
   say('stream', { text: streamed, kinds });
   const waiting = await client.sendMessage({ ...message('wait'), configuration: { blocking: false } });

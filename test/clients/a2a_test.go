@@ -36,7 +36,7 @@ type a2aStep struct {
 }
 
 // TestOfficialA2AClients: card, send, stream, list, cancel, push, resubscribe,
-// with the A2A project's own JavaScript client of today and of 0.3.
+// with the A2A project's own JavaScript client of today and of 0.3, over both bindings.
 func TestOfficialA2AClients(t *testing.T) {
 	if testing.Short() {
 		t.Skip("installs npm packages")
@@ -51,6 +51,7 @@ func TestOfficialA2AClients(t *testing.T) {
 		{"1.3", "JSONRPC", "5", "3"},
 		{"1.3", "HTTP+JSON", "5", "3"},
 		{"0.3", "JSONRPC", "canceled", "completed"},
+		{"0.3", "HTTP+JSON", "canceled", "completed"},
 	} {
 		t.Run(c.library+" "+c.binding, func(t *testing.T) {
 			told := make(chan string, 100)

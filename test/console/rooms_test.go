@@ -61,9 +61,11 @@ func TestRooms(t *testing.T) {
 	b.SignUp(a.Setup)
 	b.inspect(a.Web + "/apps") // empty states, while they are
 	b.inspect(a.Web + "/")
+	b.inspect(a.Web + "/marketplace")
+	offer(t, a, weatherID)
 
 	call(t, a, weatherID)
-	for _, path := range []string{"/", "/agents", "/agents?q=nothing", "/agents/" + weatherID, "/agents/" + weatherID + "/skills", "/agents/new", "/keys", "/account", "/users", "/audit", "/audit?of=everyone", "/nowhere"} {
+	for _, path := range []string{"/", "/agents", "/agents?q=nothing", "/agents/" + weatherID, "/agents/" + weatherID + "/skills", "/agents/new", "/marketplace", "/marketplace?q=nothing", "/marketplace/" + weatherID, "/keys", "/account", "/users", "/audit", "/audit?of=everyone", "/nowhere"} {
 		b.inspect(a.Web + path)
 	}
 
@@ -75,6 +77,13 @@ func TestRooms(t *testing.T) {
 		chromedp.WaitVisible(`.once`),
 	)
 	b.inspectHere("a fresh key")
+	b.Look(1280, "light")
+	b.Do(chromedp.Click(`tr .menu summary`), chromedp.WaitVisible(`tr .menu input[name="rate"]`))
+	b.inspectHere("the limit of a key")
+	b.Do(chromedp.SendKeys(`tr .menu input[name="rate"]`, "25"), chromedp.Click(`tr .menu button`), chromedp.WaitVisible(`.note.good`))
+	if got := eval[string](b, `document.querySelector("tr .menu summary").textContent`); got != "25" {
+		t.Errorf("the key's limit is %q", got)
+	}
 	b.Do(
 		chromedp.Navigate(a.Web+"/users"),
 		chromedp.SendKeys(`input[name="email"]`, "bob@example.com"),
@@ -87,6 +96,15 @@ func TestRooms(t *testing.T) {
 	b.Do(chromedp.Click(`form[action="/signout"] button`), chromedp.WaitVisible(`input[name="password"]`))
 	b.inspect(link)
 	b.NoComplaints("404") // the page that is not there
+}
+
+// offer lists an agent in the marketplace.
+func offer(t *testing.T, a *apptest.App, agentID string) {
+	t.Helper()
+	listed := "marketplace"
+	if _, err := client.New(a.REST, a.UserKey).UpdateAgent(t.Context(), agentID, client.AgentUpdate{Visibility: &listed}); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // TestKeyboard: the first Tab skips to the content, and focus can be seen.

@@ -2,7 +2,7 @@
 // real one checks: clients and their proofs, PKCE, one-time codes, rotating
 // refresh tokens, scopes, and the resource that each token is for. Guard stands
 // before a server that takes its tokens. issuer.go is the server, token.go its
-// token endpoint, guard.go the other side.
+// token endpoint, guard.go the other side, and vault.go what a client keeps.
 package issuer
 
 import (

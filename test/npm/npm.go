@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"time"
 )
 
@@ -29,11 +30,22 @@ type Tools struct{ Dir string }
 
 // Install returns the tools, after it has installed them if they are not there.
 func Install(ctx context.Context) (*Tools, error) {
+	return ensure(ctx, manifest, lock)
+}
+
+// InstallLocked is Install for packages that only some tests need: those of a
+// package.json and package-lock.json of their own. None of them may run
+// anything while it is installed; some would report that it was.
+func InstallLocked(ctx context.Context, manifest, lock []byte) (*Tools, error) {
+	return ensure(ctx, manifest, lock, "--ignore-scripts")
+}
+
+func ensure(ctx context.Context, manifest, lock []byte, flags ...string) (*Tools, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return nil, fmt.Errorf("nowhere to install test tools: %w", err)
 	}
-	sum := sha256.Sum256(append(manifest, lock...))
+	sum := sha256.Sum256(slices.Concat(manifest, lock))
 	dir := filepath.Join(cache, "beeos", fmt.Sprintf("npm-%x", sum[:6]))
 	if _, err := os.Stat(dir); err == nil {
 		return &Tools{dir}, nil
@@ -50,7 +62,7 @@ func Install(ctx context.Context) (*Tools, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(fresh)
-	if err := install(ctx, fresh); err != nil {
+	if err := install(ctx, fresh, manifest, lock, flags); err != nil {
 		return nil, err
 	}
 	if err := os.Rename(fresh, dir); err != nil {
@@ -61,7 +73,7 @@ func Install(ctx context.Context) (*Tools, error) {
 	return &Tools{dir}, nil
 }
 
-func install(ctx context.Context, dir string) error {
+func install(ctx context.Context, dir string, manifest, lock []byte, flags []string) error {
 	for name, content := range map[string][]byte{"package.json": manifest, "package-lock.json": lock} {
 		if err := os.WriteFile(filepath.Join(dir, name), content, 0o644); err != nil {
 			return err
@@ -69,7 +81,7 @@ func install(ctx context.Context, dir string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, installWithin)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "npm", "ci", "--no-audit", "--no-fund")
+	cmd := exec.CommandContext(ctx, "npm", append([]string{"ci", "--no-audit", "--no-fund"}, flags...)...)
 	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("npm ci: %w\n%s", err, out)

@@ -3,6 +3,7 @@
 package pagetest
 
 import (
+	"fmt"
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
@@ -53,7 +54,7 @@ func RenderAll(t *testing.T, s *page.Server, templates fs.FS, fixtures func(n in
 				t.Errorf("page %s has no fixture: add one", name)
 				continue
 			}
-			body := render(t, s, name, data[name])
+			body := render(t, s, fmt.Sprintf("/pagetest/%s/%d", name, n), name, data[name])
 			if mark := rows[name]; mark != "" && strings.Count(body, mark) != n {
 				t.Errorf("%s with %d rows shows %d", name, n, strings.Count(body, mark))
 			}
@@ -67,13 +68,16 @@ func RenderAll(t *testing.T, s *page.Server, templates fs.FS, fixtures func(n in
 }
 
 // render renders a page and, if it has one, the part that its stream sends.
-func render(t *testing.T, s *page.Server, name string, data any) string {
+func render(t *testing.T, s *page.Server, path, name string, data any) string {
 	t.Helper()
+	s.Handle("GET "+path, page.Anyone, func(r *page.Request) (page.Answer, error) {
+		r.Visitor = &page.Visitor{User: beeos.User{ID: "me", Name: "Ann", Email: "ann@example.com", Admin: true}}
+		return page.View{Page: name, Title: name, Room: "home", Said: "Saved.", Problem: "Wrong.", Live: "/live", Data: data}, nil
+	})
 	w := httptest.NewRecorder()
-	v := &page.Visitor{User: beeos.User{ID: "me", Name: "Ann", Email: "ann@example.com", Admin: true}}
-	view := page.View{Title: name, Room: "home", Said: "Saved.", Problem: "Wrong.", Live: "/live", Data: data}
-	if err := s.ShowPage(w, httptest.NewRequest(http.MethodGet, "/", nil), v, http.StatusOK, name, view); err != nil {
-		t.Errorf("%s: %v", name, err)
+	s.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+	if w.Code != http.StatusOK {
+		t.Errorf("%s: %d %s", name, w.Code, w.Body)
 	}
 	if _, err := s.RenderPart(name, "live", data); err != nil && !strings.Contains(err.Error(), `"live" is undefined`) {
 		t.Errorf("%s live: %v", name, err)

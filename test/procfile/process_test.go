@@ -4,6 +4,7 @@ package procfile
 
 import (
 	"context"
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -45,6 +46,19 @@ func (p *process) expect(text string) {
 	if _, err := p.Err.Await(ctx, func(line string) bool { return strings.Contains(line, text) }); err != nil {
 		p.t.Fatalf("%s does not print %q: %v", p.Name, text, err)
 	}
+}
+
+// admin is where the process says that its operator's pages are.
+func (p *process) admin() string {
+	p.t.Helper()
+	for _, line := range p.Err.All() {
+		var said struct{ Msg, Admin string }
+		if err := json.Unmarshal([]byte(line), &said); err == nil && said.Msg == "ready" && said.Admin != "" {
+			return said.Admin
+		}
+	}
+	p.t.Fatalf("%s does not say where its admin listener is", p.Name)
+	return ""
 }
 
 // terminate asks the process to end, as an init system does; it must, with

@@ -75,6 +75,7 @@ func TestProcfile(t *testing.T) {
 			t.Errorf("answered %.300s", got)
 		}
 	})
+	t.Run("built-in agent", w.manageBuiltin)
 	t.Run("revoked key", func(t *testing.T) { w.revoke(t, agentID) })
 	w.stop()
 }
@@ -146,14 +147,25 @@ func (w *town) start() {
 	}
 }
 
-// healthy asks every listener.
+// healthy asks every listener, and every process on the operator's own: the
+// worker has no other.
 func (w *town) healthy() {
 	w.t.Helper()
+	pages := map[string]string{}
 	for part, url := range w.urls {
-		for _, page := range []string{"/healthz", "/readyz", "/metrics"} {
-			if status, body := w.get(url + page); status != http.StatusOK {
-				w.t.Errorf("%s%s: %d %s", part, page, status, body)
-			}
+		pages[part+" health"], pages[part+" readiness"] = url+"/healthz", url+"/readyz"
+		if status, body := w.get(url + "/metrics"); status == http.StatusOK && bytes.Contains(body, []byte("go_goroutines")) {
+			w.t.Errorf("%s shows its metrics to everybody", part)
+		}
+	}
+	for name, p := range w.processes {
+		if name != "nats" {
+			pages["health of "+name], pages["ready "+name], pages["metrics of "+name] = p.admin()+"/healthz", p.admin()+"/readyz", p.admin()+"/metrics"
+		}
+	}
+	for what, url := range pages {
+		if status, body := w.get(url); status != http.StatusOK {
+			w.t.Errorf("%s, %s: %d %s", what, url, status, body)
 		}
 	}
 }
@@ -255,6 +267,47 @@ func (w *town) post(t *testing.T, agentID, message, accept, key string) *http.Re
 		t.Fatal(err)
 	}
 	return resp
+}
+
+// manageBuiltin deploys, changes, stops, starts and deletes at the rest process
+// what the worker process runs.
+func (w *town) manageBuiltin(t *testing.T) {
+	c := client.New(w.urls["rest"], w.key)
+	d := client.Deployment{Name: "clerk", Prompt: "You keep the books."}
+	made, err := c.Deploy(t.Context(), d, false)
+	if err != nil || made.Outcome != "created" {
+		t.Fatalf("%+v, %v", made, err)
+	}
+	d.Prompt = "You keep the books, in ink."
+	if changed, err := c.Deploy(t.Context(), d, false); err != nil || changed.Outcome != "changed" {
+		t.Errorf("%+v, %v", changed, err)
+	}
+	for _, act := range []string{"stop", "start"} {
+		if err := c.RunInstance(t.Context(), made.ID, act); err != nil {
+			t.Errorf("%s: %v", act, err)
+		}
+	}
+	w.awaitOnline(t, c, d.Name) // one that goes while it connects is warned about
+	if err := c.DestroyInstance(t.Context(), made.ID); err != nil {
+		t.Error(err)
+	}
+}
+
+// awaitOnline waits until an agent is connected.
+func (w *town) awaitOnline(t *testing.T, c *client.Client, name string) {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); ; {
+		agents, err := c.Agents(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if slices.ContainsFunc(agents, func(a client.Agent) bool { return a.Name == name && a.Online }) {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%s does not come online", name)
+		}
+	}
 }
 
 // revoke ends a key at the rest process; the mcp process must know at once.

@@ -1,6 +1,8 @@
 // Package sdk drives BeeOS with an SDK that a public generator makes from
 // api/openapi.yaml: drive.ts is a program against it, compiled strictly, so that
-// both what the document says and what the server does must fit.
+// both what the document says and what the server does must fit. Those of other
+// generators are in generators_test.go; they keep the names of the published SDK
+// (published.txt).
 package sdk
 
 import (

@@ -83,6 +83,7 @@ func (r *report) document() string {
 The A2A project's own suite, the TCK (branch ` + branch + `), over JSON-RPC and HTTP+JSON, against one BeeOS server with an
 ordinary agent that knows the suite's message ids (` + "`test/tck`" + `). A front adds the credential, which the suite does not
 have, and an ` + "`Idempotency-Key`" + ` per request: the suite uses one message id for many tasks, where ours are one message each.
+It asks for the card of 1.0 alone: the suite says no version, and admits no member beside those of 1.0.
 ` + "`make conformance`" + ` runs it; ` + "`A2A_TCK_DIR`" + ` names a copy of the suite where it cannot be cloned.
 
 | requirements | passed | failed | not applicable | without a test in the suite |

@@ -2,10 +2,11 @@
 // among them, to skills, keys, join tokens, instances, approval rules, webhooks,
 // conversations, users and grants; a file for each. An act checks who may do it
 // (who.go), does it, writes one row into the audit trail (audit.go) and tells
-// the other nodes. REST, console and command line translate to it and back.
+// the other nodes. What owners show to others is read here, too (offers.go). REST, console and command line translate to it and back.
 package act
 
 import (
+	"cmp"
 	"log/slog"
 	"time"
 
@@ -16,21 +17,20 @@ import (
 	"github.com/beeos/beeos/internal/engine/bus"
 	"github.com/beeos/beeos/internal/engine/ledger"
 	"github.com/beeos/beeos/internal/engine/webhook"
-	"github.com/beeos/beeos/internal/outward/builtin"
 	"github.com/beeos/beeos/internal/store"
 )
 
 // Options is what acts are done with. A process that only works on the
 // database has DB and People alone.
 type Options struct {
-	DB        *store.Store
+	DB        *store.Store // whole: acts change things in nine of its tables
 	Ledger    *ledger.Ledger
 	Bus       *bus.Bus // nil: running servers find out within half a minute
 	Approvals *approval.Approvals
 	Hooks     *webhook.Hooks
 	People    *signin.People
 	OAuth     *oauth.Server
-	Builtins  *builtin.Supervisor // nil: another process runs built-in agents
+	Builtins  Builtins // nil: nobody runs built-in agents, as on the command line
 	Log       *slog.Logger
 	Now       func() time.Time // nil = time.Now
 }
@@ -40,9 +40,7 @@ type Acts struct{ Options }
 
 // New returns the acts of one process.
 func New(opt Options) *Acts {
-	if opt.Log == nil {
-		opt.Log = slog.New(slog.DiscardHandler)
-	}
+	opt.Log = cmp.Or(opt.Log, slog.New(slog.DiscardHandler))
 	if opt.Now == nil {
 		opt.Now = time.Now
 	}
@@ -66,4 +64,4 @@ func (a *Acts) tell(c bus.Control) {
 	}
 }
 
-func absent(err error) bool { return beeos.CodeOf(err) == beeos.NotFound }
+func isAbsent(err error) bool { return beeos.CodeOf(err) == beeos.NotFound }

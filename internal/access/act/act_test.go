@@ -2,7 +2,6 @@ package act_test
 
 import (
 	"context"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"github.com/beeos/beeos/internal/access/act"
 	"github.com/beeos/beeos/internal/access/signin"
 	"github.com/beeos/beeos/internal/engine/bus"
+	"github.com/beeos/beeos/internal/engine/ledger"
 	"github.com/beeos/beeos/internal/engine/task"
 	"github.com/beeos/beeos/internal/engine/webhook"
 	"github.com/beeos/beeos/internal/outward/builtin"
@@ -21,6 +21,7 @@ import (
 	"github.com/beeos/beeos/internal/store/agents"
 	"github.com/beeos/beeos/internal/store/approvals"
 	"github.com/beeos/beeos/internal/store/webhooks"
+	"github.com/beeos/beeos/test/enginetest"
 )
 
 // rig is a database with an owner who has an agent, and somebody else.
@@ -36,18 +37,14 @@ type rig struct {
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
+	db, b, l := enginetest.Open(t)
+	return newRigOn(t, db, b, l)
+}
+
+func newRigOn(t *testing.T, db *store.Store, b *bus.Bus, l *ledger.Ledger) *rig {
+	t.Helper()
 	ctx := t.Context()
-	db, err := store.Open(ctx, "sqlite:"+filepath.Join(t.TempDir(), "test.db")+"?durability=os")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { db.Close() })
-	b, err := bus.Open(ctx, bus.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(b.Close)
-	r := &rig{t: t, Acts: act.New(act.Options{DB: db, Bus: b, People: &signin.People{DB: db}})}
+	r := &rig{t: t, Acts: act.New(act.Options{DB: db, Bus: b, Ledger: l, People: &signin.People{Table: db.People, Audit: db.Audit}})}
 	b.OnControl(func(c bus.Control) { r.told = append(r.told, c) })
 	r.owner = r.user("owner", true)
 	r.stranger = r.user("stranger", false)
@@ -115,6 +112,8 @@ func (r *rig) everyAct(ctx context.Context, c beeos.Caller) map[string]error {
 	_, all["list keys"] = r.Keys(ctx, c, "", "")
 	_, _, all["create key"] = r.CreateKey(ctx, c, beeos.Key{Name: "k"})
 	_, _, all["create agent key"] = r.CreateKey(ctx, c, beeos.Key{Name: "k", AgentID: r.agent})
+	_, all["limit key"] = r.LimitKey(ctx, c, "", "x", 1)
+	_, all["limit agent key"] = r.LimitKey(ctx, c, r.agent, "x", 1)
 	all["revoke key"] = r.RevokeKey(ctx, c, "", "x")
 	_, _, all["join token"] = r.CreateJoinToken(ctx, c, time.Hour)
 	all["rules"] = r.SetRules(ctx, c, r.agent, nil)
@@ -210,7 +209,7 @@ func TestOnlyAdminsManage(t *testing.T) {
 	if _, err := r.InviteUser(ctx, ann, "carl@example.com", false); err != nil {
 		t.Fatal(err)
 	}
-	open, err := r.People.Invitations(ctx)
+	open, err := r.People.ListInvitations(ctx)
 	if len(open) != 1 || err != nil {
 		t.Fatalf("%v, %v", open, err)
 	}

@@ -13,6 +13,9 @@ func (a *Acts) UpdateAgent(ctx context.Context, c beeos.Caller, id string, p age
 	if _, err := a.OwnAgent(ctx, c, id); err != nil {
 		return nil, err
 	}
+	if p.RateLimit != nil && (*p.RateLimit < 0 || *p.RateLimit > maxKeyRate) {
+		return nil, beeos.Errorf(beeos.InvalidParam, "a limit of calls must be from 0 (the default limit) to %d a minute", maxKeyRate)
+	}
 	agent, err := a.DB.Agents.Update(ctx, id, p)
 	if err != nil {
 		return nil, err
@@ -27,8 +30,17 @@ func (a *Acts) UpdateAgent(ctx context.Context, c beeos.Caller, id string, p age
 	if p.SelfTool != nil {
 		detail["self_tool"] = strconv.FormatBool(*p.SelfTool)
 	}
+	if p.HandOver != nil {
+		detail["hand_over"] = strconv.FormatBool(*p.HandOver)
+	}
+	if p.WhenLeft != nil {
+		detail["when_left"] = string(*p.WhenLeft)
+	}
 	if p.RateLimit != nil {
 		detail["rate_limit"] = strconv.Itoa(*p.RateLimit)
+	}
+	if p.Title != nil {
+		detail["title"] = *p.Title
 	}
 	a.record(ctx, c, agent.OwnerID, AgentUpdate, id, detail)
 	a.tellChanged(id)
@@ -54,8 +66,8 @@ func (a *Acts) DeleteAgent(ctx context.Context, c beeos.Caller, id string) error
 	if err := a.DB.Agents.Delete(ctx, id); err != nil {
 		return err
 	}
-	a.record(ctx, c, agent.OwnerID, AgentDelete, id, map[string]string{"name": agent.Name})
 	a.tellRevoked(id) // its keys, by the agent's id
+	a.record(ctx, c, agent.OwnerID, AgentDelete, id, map[string]string{"name": agent.Name})
 	a.tellChanged(id)
 	return nil
 }
@@ -74,7 +86,7 @@ func (a *Acts) EndInstance(ctx context.Context, c beeos.Caller, id string) (dele
 	}
 	row, err := a.DB.Builtins.Get(ctx, i.OwnerID, id)
 	switch {
-	case err != nil && !absent(err):
+	case err != nil && !isAbsent(err):
 		return false, err
 	case err == nil:
 		for _, agent := range agents {

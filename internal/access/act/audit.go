@@ -26,6 +26,7 @@ const (
 	SkillAccept     Action = "skill.accept"
 
 	KeyCreate       Action = "key.create"
+	KeyUpdate       Action = "key.update"
 	KeyRevoke       Action = "key.revoke"
 	JoinTokenCreate Action = "join_token.create" // the subject is the user whom it lets join
 	InstanceRevoke  Action = "instance.revoke"

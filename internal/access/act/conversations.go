@@ -36,7 +36,7 @@ func (a *Acts) RenameConversation(ctx context.Context, c beeos.Caller, ch beeos.
 	if err := CheckTitle(title); err != nil {
 		return err
 	}
-	return a.inConversation(ctx, c, ch, ConversationRename, "", func() error { return a.Ledger.Rename(ctx, ch.ID, title) })
+	return a.inConversation(ctx, c, ch, ConversationRename, "", func() error { return a.Ledger.RenameChannel(ctx, ch.ID, title) })
 }
 
 // CheckTitle says what is wrong with the title of a conversation.
@@ -57,7 +57,7 @@ func (a *Acts) DeleteConversation(ctx context.Context, c beeos.Caller, ch beeos.
 // remember is not ours to clear.
 func (a *Acts) ClearConversation(ctx context.Context, c beeos.Caller, ch beeos.Channel) (generation int64, err error) {
 	err = a.inConversation(ctx, c, ch, ConversationClear, "", func() error {
-		generation, err = a.Ledger.Clear(ctx, ch.ID)
+		generation, err = a.Ledger.ClearHistory(ctx, ch.ID)
 		return err
 	})
 	return generation, err

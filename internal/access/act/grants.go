@@ -2,9 +2,11 @@ package act
 
 import (
 	"context"
+	"slices"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/access/oauth/tokens"
+	"github.com/beeos/beeos/internal/store/grants"
 )
 
 // NarrowGrant leaves an app only some of the agents that the caller let it
@@ -13,7 +15,7 @@ func (a *Acts) NarrowGrant(ctx context.Context, c beeos.Caller, id string, agent
 	if err := RequirePerson(c); err != nil {
 		return err
 	}
-	if err := a.OAuth.Narrow(ctx, c.UserID, id, agents); err != nil {
+	if err := a.OAuth.NarrowGrant(ctx, c.UserID, id, agents); err != nil {
 		return err
 	}
 	a.record(ctx, c, c.UserID, GrantNarrow, id, nil)
@@ -32,18 +34,16 @@ func (a *Acts) RevokeGrant(ctx context.Context, c beeos.Caller, id string) error
 		if err != nil {
 			return err
 		}
-		for _, g := range all {
-			if g.ID == id {
-				owner = g.UserID
-			}
+		if i := slices.IndexFunc(all, func(g grants.Grant) bool { return g.ID == id }); i >= 0 {
+			owner = all[i].UserID
 		}
 	}
 	g, err := a.DB.Grants.RevokeGrant(ctx, owner, id, a.Now())
 	if err != nil {
 		return err
 	}
-	a.record(ctx, c, owner, GrantRevoke, id, map[string]string{"client": g.ClientName})
 	a.tellRevoked(id)
+	a.record(ctx, c, owner, GrantRevoke, id, map[string]string{"client": g.ClientName})
 	return nil
 }
 

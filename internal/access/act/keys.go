@@ -2,11 +2,14 @@ package act
 
 import (
 	"context"
+	"slices"
+	"strconv"
 	"time"
 	"unicode/utf8"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/access/auth"
+	"github.com/beeos/beeos/internal/engine/bus"
 	keystore "github.com/beeos/beeos/internal/store/keys"
 )
 
@@ -37,13 +40,7 @@ func (a *Acts) Keys(ctx context.Context, c beeos.Caller, kind beeos.KeyKind, age
 	if err != nil {
 		return nil, err
 	}
-	keys := all[:0]
-	for _, k := range all {
-		if k.RevokedAt.IsZero() {
-			keys = append(keys, k)
-		}
-	}
-	return keys, nil
+	return slices.DeleteFunc(all, func(k beeos.Key) bool { return !k.RevokedAt.IsZero() }), nil
 }
 
 // CreateKey makes a key of the name, rate and expiry of k and returns it with
@@ -80,33 +77,68 @@ func checkKey(c beeos.Caller, k beeos.Key) error {
 		return beeos.Errorf(beeos.MissingParam, "give the key a name: it is how you will recognise it")
 	case utf8.RuneCountInString(k.Name) > maxKeyName:
 		return beeos.Errorf(beeos.InvalidParam, "name may have at most %d characters", maxKeyName)
-	case k.RatePerMinute < 0 || k.RatePerMinute > maxKeyRate && c.Kind != beeos.ByOperator:
-		return beeos.Errorf(beeos.InvalidParam, "rate_limit_per_minute must be from 0 (the default limit) to %d", maxKeyRate)
 	case !k.ExpiresAt.IsZero() && !k.ExpiresAt.After(k.CreatedAt):
 		return beeos.Errorf(beeos.InvalidParam, "expires_at lies in the past; choose a later time, or leave it out")
 	}
+	return checkRate(c, k.RatePerMinute)
+}
+
+func checkRate(c beeos.Caller, perMinute int) error {
+	if perMinute < 0 || perMinute > maxKeyRate && c.Kind != beeos.ByOperator {
+		return beeos.Errorf(beeos.InvalidParam, "rate_limit_per_minute must be from 0 (the default limit) to %d", maxKeyRate)
+	}
 	return nil
+}
+
+// findKey returns a key that is not revoked: one of the agent's, or with no
+// agent one of the caller's own.
+func (a *Acts) findKey(ctx context.Context, c beeos.Caller, agentID, id string) (beeos.Key, error) {
+	keys, err := a.Keys(ctx, c, beeos.UserKey, agentID)
+	if err != nil {
+		return beeos.Key{}, err
+	}
+	i := slices.IndexFunc(keys, func(k beeos.Key) bool { return k.ID == id })
+	if i < 0 {
+		return beeos.Key{}, beeos.Errorf(beeos.NotFound, "there is no key %q; list the keys to see which there are", id)
+	}
+	return keys[i], nil
+}
+
+// LimitKey changes how many calls a minute a key that RevokeKey would find may
+// make to one agent; 0 = the agent's limit or the default. It holds from the
+// next call on.
+func (a *Acts) LimitKey(ctx context.Context, c beeos.Caller, agentID, id string, perMinute int) (beeos.Key, error) {
+	if err := checkRate(c, perMinute); err != nil {
+		return beeos.Key{}, err
+	}
+	k, err := a.findKey(ctx, c, agentID, id)
+	if err != nil {
+		return k, err
+	}
+	if err := a.DB.Keys.SetRate(ctx, k.OwnerID, id, perMinute); err != nil {
+		return k, err
+	}
+	k.RatePerMinute = perMinute
+	a.tell(bus.Control{Kind: bus.KeyChanged, ID: id})
+	detail := describeKey(k)
+	detail["rate_limit"] = strconv.Itoa(perMinute)
+	a.record(ctx, c, k.OwnerID, KeyUpdate, id, detail)
+	return k, nil
 }
 
 // RevokeKey ends a key at once: one of the agent's, or with no agent one of
 // the caller's own.
 func (a *Acts) RevokeKey(ctx context.Context, c beeos.Caller, agentID, id string) error {
-	keys, err := a.Keys(ctx, c, beeos.UserKey, agentID)
+	k, err := a.findKey(ctx, c, agentID, id)
 	if err != nil {
 		return err
 	}
-	for _, k := range keys {
-		if k.ID != id {
-			continue
-		}
-		if err := a.DB.Keys.Revoke(ctx, k.OwnerID, id); err != nil {
-			return err
-		}
-		a.record(ctx, c, k.OwnerID, KeyRevoke, id, describeKey(k))
-		a.tellRevoked(id)
-		return nil
+	if err := a.DB.Keys.Revoke(ctx, k.OwnerID, id); err != nil {
+		return err
 	}
-	return beeos.Errorf(beeos.NotFound, "there is no key %q to revoke", id)
+	a.tellRevoked(id) // before anything else: until then a cached look-up lets it in
+	a.record(ctx, c, k.OwnerID, KeyRevoke, id, describeKey(k))
+	return nil
 }
 
 func describeKey(k beeos.Key) map[string]string {

@@ -37,7 +37,7 @@ func (a *Acts) DisconnectSkill(ctx context.Context, c beeos.Caller, id, name str
 // server. It returns which built-in agent it was about even when it came to
 // nothing.
 func (a *Acts) AuthorizeSkill(ctx context.Context, c beeos.Caller, query url.Values) (id string, err error) {
-	if err := a.canRun(c); err != nil {
+	if err := a.requireRunner(c); err != nil {
 		return "", err
 	}
 	done, err := a.Builtins.FinishConsent(ctx, c.UserID, query)

@@ -54,8 +54,8 @@ func (a *Acts) WithdrawInvitation(ctx context.Context, c beeos.Caller, id string
 // ResetPassword returns the token of a link with which a person sets a new
 // password.
 func (a *Acts) ResetPassword(ctx context.Context, c beeos.Caller, userID string) (token string, err error) {
-	err = a.manage(ctx, c, userID, UserResetLink, nil, func() error {
-		token, err = a.People.Reset(ctx, userID, actorOf(c))
+	err = a.manageUser(ctx, c, userID, UserResetLink, nil, func() error {
+		token, err = a.People.CreateResetLink(ctx, userID, actorOf(c))
 		return err
 	})
 	return token, err
@@ -68,24 +68,24 @@ func (a *Acts) SetDisabled(ctx context.Context, c beeos.Caller, userID string, o
 	if off {
 		action = UserDisable
 	}
-	return a.manage(ctx, c, userID, action, nil, func() error { return a.People.SetDisabled(ctx, userID, off) })
+	return a.manageUser(ctx, c, userID, action, nil, func() error { return a.People.SetDisabled(ctx, userID, off) })
 }
 
 // SetAdmin makes a person an admin, or no longer one.
 func (a *Acts) SetAdmin(ctx context.Context, c beeos.Caller, userID string, admin bool) error {
 	detail := map[string]string{"admin": strconv.FormatBool(admin)}
-	return a.manage(ctx, c, userID, UserAdmin, detail, func() error { return a.People.SetAdmin(ctx, userID, admin) })
+	return a.manageUser(ctx, c, userID, UserAdmin, detail, func() error { return a.People.SetAdmin(ctx, userID, admin) })
 }
 
 // SignOutEverywhere ends all sessions of a person: the caller's own, or as an
 // admin somebody else's.
 func (a *Acts) SignOutEverywhere(ctx context.Context, c beeos.Caller, userID string) error {
-	return a.manage(ctx, c, userID, UserSignOut, nil, func() error { return a.People.EndAll(ctx, userID) })
+	return a.manageUser(ctx, c, userID, UserSignOut, nil, func() error { return a.People.EndSessions(ctx, userID) })
 }
 
-// manage does something to a person, which is for admins; people sign
+// manageUser does something to a person, which is for admins; people sign
 // themselves out.
-func (a *Acts) manage(ctx context.Context, c beeos.Caller, userID string, action Action, detail map[string]string, do func() error) error {
+func (a *Acts) manageUser(ctx context.Context, c beeos.Caller, userID string, action Action, detail map[string]string, do func() error) error {
 	err := RequirePerson(c)
 	if err == nil && (action != UserSignOut || c.UserID != userID) {
 		err = a.requireAdmin(ctx, c)

@@ -34,7 +34,7 @@ func (a *Acts) requireAdmin(ctx context.Context, c beeos.Caller) error {
 		return err
 	}
 	u, err := a.DB.People.GetUser(ctx, c.UserID)
-	if err != nil && !absent(err) {
+	if err != nil && !isAbsent(err) {
 		return err
 	}
 	if err != nil || !u.Admin || !u.DisabledAt.IsZero() {
@@ -72,7 +72,7 @@ func (a *Acts) OwnInstance(ctx context.Context, c beeos.Caller, id string) (beeo
 		return beeos.Instance{}, err
 	}
 	i, err := a.DB.Instances.Get(ctx, id)
-	if err != nil && !absent(err) {
+	if err != nil && !isAbsent(err) {
 		return i, err
 	}
 	if err != nil || !owns(c, i.OwnerID) || !i.RevokedAt.IsZero() {
@@ -84,7 +84,7 @@ func (a *Acts) OwnInstance(ctx context.Context, c beeos.Caller, id string) (beeo
 // BuiltinOf returns the built-in agent that an agent is, if it is one.
 func (a *Acts) BuiltinOf(ctx context.Context, agent *beeos.Agent) (row builtins.Builtin, ok bool, err error) {
 	row, err = a.DB.Builtins.Get(ctx, agent.OwnerID, agent.InstanceID)
-	if absent(err) {
+	if isAbsent(err) {
 		return row, false, nil
 	}
 	return row, err == nil, err

@@ -18,6 +18,7 @@ import (
 // rig is approvals with a clock of their own.
 type rig struct {
 	*Approvals
+	DB    *store.Store
 	t     *testing.T
 	now   time.Time
 	owner beeos.User
@@ -31,8 +32,8 @@ func newRig(t *testing.T) *rig {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
-	r := &rig{t: t, now: time.Now(), owner: beeos.User{ID: "ann"}, agent: &beeos.Agent{ID: "agent", OwnerID: "ann"}}
-	r.Approvals = New(Options{DB: db, Now: func() time.Time { return r.now }, Web: "http://console.example/"})
+	r := &rig{t: t, DB: db, now: time.Now(), owner: beeos.User{ID: "ann"}, agent: &beeos.Agent{ID: "agent", OwnerID: "ann"}}
+	r.Approvals = New(Options{Table: db.Approvals, Agents: db.Agents, People: db.People, Cluster: db.Cluster, Now: func() time.Time { return r.now }, Web: "http://console.example/"})
 	return r
 }
 
@@ -40,9 +41,19 @@ func (r *rig) call(arguments string) ToolCall {
 	return ToolCall{Agent: r.agent, Caller: "user:caller", Turn: "turn", Request: "r", Tool: "pay", Arguments: json.RawMessage(arguments)}
 }
 
+// ask stores a question as awaitDecision does, without waiting for the answer.
+func (r *rig) ask(call ToolCall) (approvals.Approval, error) {
+	rule, err := r.findRule(r.t.Context(), &call)
+	if err != nil {
+		return approvals.Approval{}, err
+	}
+	a, _, err := r.storeRequest(r.t.Context(), &call, rule)
+	return a, err
+}
+
 func (r *rig) request(arguments string) approvals.Approval {
 	r.t.Helper()
-	a, err := r.Request(r.t.Context(), r.call(arguments))
+	a, err := r.ask(r.call(arguments))
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -127,10 +138,10 @@ func TestArgumentsChanged(t *testing.T) {
 	if _, err := r.Decide(t.Context(), a.ID, r.byOwner(), true, ""); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Use(t.Context(), a.ID, r.call(`{"amount": 1000}`)); beeos.CodeOf(err) != beeos.Forbidden || !strings.Contains(err.Error(), "other arguments") {
+	if err := r.useUp(t.Context(), a.ID, r.call(`{"amount": 1000}`)); beeos.CodeOf(err) != beeos.Forbidden || !strings.Contains(err.Error(), "other arguments") {
 		t.Errorf("changed arguments: %v", err)
 	}
-	if err := r.Use(t.Context(), a.ID, r.call(`{"amount": 1}`)); err != nil {
+	if err := r.useUp(t.Context(), a.ID, r.call(`{"amount": 1}`)); err != nil {
 		t.Error(err)
 	}
 }
@@ -145,7 +156,7 @@ func TestRulesChanged(t *testing.T) {
 	if err := r.SetRules(t.Context(), r.agent, r.owner, []approvals.Rule{{Tool: "pay", Mode: approvals.ModeAsk}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Use(t.Context(), a.ID, r.call(`{}`)); beeos.CodeOf(err) != beeos.Forbidden {
+	if err := r.useUp(t.Context(), a.ID, r.call(`{}`)); beeos.CodeOf(err) != beeos.Forbidden {
 		t.Errorf("used by other rules: %v", err)
 	}
 	asked := errors.New("asked")
@@ -186,7 +197,7 @@ func TestTimeToDecide(t *testing.T) {
 	}
 	call := r.call(`[]`)
 	call.Deadline = r.now.Add(time.Minute)
-	if a, err := r.Request(t.Context(), call); err != nil || a.ExpiresAt.Sub(a.CreatedAt) != time.Minute {
+	if a, err := r.ask(call); err != nil || a.ExpiresAt.Sub(a.CreatedAt) != time.Minute {
 		t.Errorf("%+v %v", a, err)
 	}
 }

@@ -14,16 +14,20 @@
 package approval
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/beeos/beeos/internal/engine/bus"
 	"github.com/beeos/beeos/internal/engine/ledger"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/agents"
 	"github.com/beeos/beeos/internal/store/approvals"
+	"github.com/beeos/beeos/internal/store/cluster"
+	"github.com/beeos/beeos/internal/store/people"
 )
 
 // Timeout is how long a person has to decide, unless a rule says otherwise.
@@ -38,13 +42,16 @@ const (
 
 // Options are the parts that approvals stand on.
 type Options struct {
-	DB     *store.Store
-	Ledger *ledger.Ledger
-	Bus    *bus.Bus
-	Log    *slog.Logger
-	Now    func() time.Time // nil = time.Now
-	Web    string           // where the console is, for links
-	Keep   time.Duration    // how long decisions are kept; 0 = for ever
+	Table   *approvals.Table
+	Agents  *agents.Table
+	People  *people.Table
+	Cluster *cluster.Table
+	Ledger  *ledger.Ledger
+	Bus     *bus.Bus
+	Log     *slog.Logger
+	Now     func() time.Time // nil = time.Now
+	Web     string           // where the console is, for links
+	Keep    time.Duration    // how long decisions are kept; 0 = for ever
 }
 
 // Approvals asks people, knows who waits for their decisions, and takes those.
@@ -57,9 +64,7 @@ type Approvals struct {
 // New returns the approvals of this node; Run must be running for those who
 // wait.
 func New(o Options) *Approvals {
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -89,7 +94,7 @@ func (s *Approvals) Run(ctx context.Context) error {
 			}
 		case <-forget.C:
 			if s.Keep > 0 {
-				err = s.DB.Approvals.Forget(ctx, s.Now().Add(-s.Keep))
+				err = s.Table.Forget(ctx, s.Now().Add(-s.Keep))
 			}
 		case <-ctx.Done():
 			return nil
@@ -102,7 +107,7 @@ func (s *Approvals) Run(ctx context.Context) error {
 
 // endLapsed ends the approvals that nobody decided in time, or waits for.
 func (s *Approvals) endLapsed(ctx context.Context) error {
-	late, left, err := s.DB.Approvals.ListLapsed(ctx, s.Now())
+	late, left, err := s.Table.ListLapsed(ctx, s.Now())
 	if err != nil {
 		return err
 	}
@@ -127,7 +132,7 @@ func (s *Approvals) expire(ctx context.Context, id string) (approvals.Approval, 
 // decision counts.
 func (s *Approvals) endUndecided(ctx context.Context, v approvals.Verdict) (approvals.Approval, error) {
 	v.At = s.Now()
-	a, won, err := s.DB.Approvals.Decide(ctx, v)
+	a, won, err := s.Table.Decide(ctx, v)
 	if won {
 		s.announceChange(a.ID)
 	}
@@ -158,13 +163,10 @@ func (s *Approvals) wakeWaiters(id string) {
 // wakeSettled looks for decisions whose notice was lost.
 func (s *Approvals) wakeSettled(ctx context.Context) error {
 	s.mu.Lock()
-	ids := make([]string, 0, len(s.waiting))
-	for id := range s.waiting {
-		ids = append(ids, id)
-	}
+	ids := slices.Collect(maps.Keys(s.waiting))
 	s.mu.Unlock()
 	for part := range slices.Chunk(ids, batchSize) {
-		settled, err := s.DB.Approvals.ListSettled(ctx, part)
+		settled, err := s.Table.ListSettled(ctx, part)
 		if err != nil {
 			return err
 		}
@@ -193,7 +195,7 @@ func (s *Approvals) waitUntilSettled(ctx context.Context, id string, remind func
 		}
 	}()
 	for {
-		a, err := s.DB.Approvals.Get(ctx, id)
+		a, err := s.Table.Get(ctx, id)
 		if err == nil && a.Open() && !a.ExpiresAt.After(s.Now()) {
 			a, err = s.expire(ctx, id)
 		}

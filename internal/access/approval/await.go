@@ -28,35 +28,23 @@ func (s *Approvals) awaitDecision(ctx context.Context, call ToolCall, wait func(
 		if err != nil {
 			return beeos.Approved{}, err
 		}
-		switch a.State {
-		case approvals.Approved:
-			err := s.Use(ctx, a.ID, call)
+		switch {
+		case a.State == approvals.Approved:
+			err := s.useUp(ctx, a.ID, call)
 			if err == nil {
 				return beeos.Approved{Approved: true, ID: a.ID, By: a.DecidedBy, Reason: a.Reason}, nil
 			}
 			if beeos.CodeOf(err) != beeos.Forbidden {
 				return beeos.Approved{}, err
 			} // it has expired or its rule has changed since: ask again
-		case approvals.Withdrawn:
-			if a.Via != viaRules {
-				return beeos.Approved{ID: a.ID, By: a.DecidedBy, Reason: a.Reason}, nil
-			}
+		case a.State == approvals.Withdrawn && a.Via == viaRules: // judge it again
 		default:
 			return beeos.Approved{ID: a.ID, By: a.DecidedBy, Reason: a.Reason, Expired: a.State == approvals.Expired}, nil
 		}
 	}
 }
 
-// Request asks for an approval, unless it has been asked for already.
-func (s *Approvals) Request(ctx context.Context, call ToolCall) (approvals.Approval, error) {
-	r, err := s.findRule(ctx, &call)
-	if err != nil {
-		return approvals.Approval{}, err
-	}
-	a, _, err := s.storeRequest(ctx, &call, r)
-	return a, err
-}
-
+// storeRequest asks for an approval, unless it has been asked for already.
 func (s *Approvals) storeRequest(ctx context.Context, call *ToolCall, r rule) (a approvals.Approval, fresh bool, err error) {
 	now := s.Now()
 	expires := now.Add(r.timeout)
@@ -64,7 +52,7 @@ func (s *Approvals) storeRequest(ctx context.Context, call *ToolCall, r rule) (a
 		expires = call.Deadline
 	}
 	arguments, hash := call.canonicalArguments()
-	a, fresh, err = s.DB.Approvals.Ask(ctx, approvals.Approval{
+	a, fresh, err = s.Table.Ask(ctx, approvals.Approval{
 		ID: beeos.NewID(), OwnerID: call.Agent.OwnerID, AgentID: call.Agent.ID, Caller: call.Caller, Channel: call.Channel, Turn: call.Turn,
 		Skill: call.Skill, Tool: call.Tool, Arguments: arguments, Hash: hash, PolicyVersion: r.version,
 		CreatedAt: now, ExpiresAt: expires,
@@ -75,15 +63,15 @@ func (s *Approvals) storeRequest(ctx context.Context, call *ToolCall, r rule) (a
 	return a, fresh, err
 }
 
-// Use uses an approval up, once and for exactly this call. An approval of
+// useUp uses an approval up, once and for exactly this call. An approval of
 // other arguments, by other rules or from long ago is Forbidden.
-func (s *Approvals) Use(ctx context.Context, id string, call ToolCall) error {
+func (s *Approvals) useUp(ctx context.Context, id string, call ToolCall) error {
 	r, err := s.findRule(ctx, &call) // as it is now, not as it was when somebody was asked
 	if err != nil {
 		return err
 	}
 	_, hash := call.canonicalArguments()
-	if err = s.DB.Approvals.Use(ctx, id, hash, r.version, call.Request, s.Now()); err == nil {
+	if err = s.Table.Use(ctx, id, hash, r.version, call.Request, s.Now()); err == nil {
 		s.announceChange(id)
 	}
 	return err

@@ -99,7 +99,7 @@ func parseVerdict(said string) (word, id, reason string) {
 func (s *Approvals) DecideForCaller(d CallerDecision) {
 	ctx, cancel := context.WithTimeout(context.Background(), decideWithin)
 	defer cancel()
-	user, err := s.DB.People.GetUser(ctx, d.offer.userID)
+	user, err := s.People.GetUser(ctx, d.offer.userID)
 	if err == nil {
 		_, err = s.Decide(ctx, d.offer.ApprovalID, Decider{User: user, Via: d.via}, d.approve, d.reason)
 	}

@@ -2,6 +2,7 @@ package approval
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -20,8 +21,8 @@ type Decider struct {
 // maxReason bounds what people may write, in bytes.
 const maxReason = 2000
 
-// maySee reports whether an approval is this person's to see and to decide: it is
-// about an agent of theirs, or they are an admin.
+// maySee reports whether an approval is this person's to see and to decide: it
+// is about an agent of theirs, or they are an admin.
 func (by *Decider) maySee(a *approvals.Approval) bool {
 	if by.link != "" {
 		return by.link == a.ID
@@ -38,7 +39,7 @@ func (by *Decider) name() string {
 
 // Find returns an approval that the person may see; to them, no other exists.
 func (s *Approvals) Find(ctx context.Context, id string, by Decider) (approvals.Approval, error) {
-	a, err := s.DB.Approvals.Get(ctx, id)
+	a, err := s.Table.Get(ctx, id)
 	if err == nil && !by.maySee(&a) {
 		err = beeos.Errorf(beeos.NotFound, "there is no such approval; check the id")
 	}
@@ -69,7 +70,7 @@ func (s *Approvals) Decide(ctx context.Context, id string, by Decider, approve b
 	if approve {
 		v.State = approvals.Approved
 	}
-	a, won, err := s.DB.Approvals.Decide(ctx, v)
+	a, won, err := s.Table.Decide(ctx, v)
 	if err != nil {
 		return a, err
 	}
@@ -98,24 +99,15 @@ func alreadyDecided(a *approvals.Approval) error {
 
 // Open lists the approvals that wait for an owner, newest first.
 func (s *Approvals) Open(ctx context.Context, ownerID string, limit int) ([]approvals.Approval, error) {
-	open := true
-	list, err := s.DB.Approvals.List(ctx, approvals.Filter{OwnerID: ownerID, Open: &open, Limit: limit})
-	if err != nil {
-		return nil, err
-	}
+	list, err := s.Table.List(ctx, approvals.Filter{OwnerID: ownerID, Open: new(true), Limit: limit})
 	now := s.Now()
-	kept := list[:0]
-	for _, a := range list {
-		if a.ExpiresAt.After(now) { // else it is about to be swept
-			kept = append(kept, a)
-		}
-	}
-	return kept, nil
+	return slices.DeleteFunc(list, func(a approvals.Approval) bool {
+		return !a.ExpiresAt.After(now) // it is about to be swept
+	}), err
 }
 
 // History lists what was decided, newest first; before is the id to continue
 // from.
 func (s *Approvals) History(ctx context.Context, ownerID, before string, limit int) ([]approvals.Approval, error) {
-	open := false
-	return s.DB.Approvals.List(ctx, approvals.Filter{OwnerID: ownerID, Open: &open, Before: before, Limit: limit})
+	return s.Table.List(ctx, approvals.Filter{OwnerID: ownerID, Open: new(false), Before: before, Limit: limit})
 }

@@ -40,7 +40,7 @@ func (s *Approvals) Link(ctx context.Context, a *approvals.Approval) (string, er
 // LinkFor is Link for a message that is sent without being asked for: only to
 // the owner of the agent, about that turn, while it waits. Otherwise it is "".
 func (s *Approvals) LinkFor(ctx context.Context, id, turn, principal string) (string, error) {
-	a, err := s.DB.Approvals.Get(ctx, id)
+	a, err := s.Table.Get(ctx, id)
 	if beeos.CodeOf(err) == beeos.NotFound {
 		return "", nil
 	}
@@ -54,33 +54,26 @@ func (s *Approvals) LinkFor(ctx context.Context, id, turn, principal string) (st
 }
 
 // FindByLink returns whoever decides by a link, and what they were asked.
-func (s *Approvals) FindByLink(ctx context.Context, token string) (Decider, approvals.Approval, error) {
-	useless := beeos.Errorf(beeos.NotFound, "this link is not complete or too old; open the console to see what waits for you")
-	cut := strings.LastIndexByte(token, '.')
-	if cut < 0 {
-		return Decider{}, approvals.Approval{}, useless
-	}
+func (s *Approvals) FindByLink(ctx context.Context, token string) (by Decider, a approvals.Approval, err error) {
+	cut := max(strings.LastIndexByte(token, '.'), 0)
 	text := token[:cut]
-	given, err := base64.RawURLEncoding.DecodeString(token[cut+1:])
-	if err != nil {
-		return Decider{}, approvals.Approval{}, useless
-	}
 	sum, err := s.signLink(ctx, text)
 	if err != nil {
-		return Decider{}, approvals.Approval{}, err
+		return by, a, err
 	}
+	given, err1 := base64.RawURLEncoding.DecodeString(strings.TrimPrefix(token[cut:], "."))
 	id, expires, _ := strings.Cut(text, ".")
-	until, err := strconv.ParseInt(expires, 10, 64)
-	if !hmac.Equal(sum, given) || err != nil || s.Now().After(time.Unix(until, 0).Add(time.Second)) {
-		return Decider{}, approvals.Approval{}, useless
+	until, err2 := strconv.ParseInt(expires, 10, 64)
+	if err1 != nil || err2 != nil || !hmac.Equal(sum, given) || s.Now().After(time.Unix(until, 0).Add(time.Second)) {
+		return by, a, beeos.Errorf(beeos.NotFound, "this link is not complete or too old; open the console to see what waits for you")
 	}
-	by := Decider{Via: "link", link: id}
-	a, err := s.Find(ctx, id, by)
+	by = Decider{Via: "link", link: id}
+	a, err = s.Find(ctx, id, by)
 	return by, a, err
 }
 
 func (s *Approvals) signLink(ctx context.Context, text string) ([]byte, error) {
-	key, err := s.DB.Cluster.Secret(ctx, linkSecret, seal.NewKey)
+	key, err := s.Cluster.Secret(ctx, linkSecret, seal.NewKey)
 	if err != nil {
 		return nil, err
 	}

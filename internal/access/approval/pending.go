@@ -121,7 +121,7 @@ func (p *Pending) awaitWithRetries(ctx context.Context, call ToolCall) (beeos.Ap
 // await waits for the decision and shows the caller what is being waited for.
 func (p *Pending) await(ctx context.Context, call ToolCall) (made beeos.Approved, err error) {
 	s := p.approvals
-	if call.Agent, err = s.DB.Agents.Get(ctx, p.agentID); err != nil {
+	if call.Agent, err = s.Agents.Get(ctx, p.agentID); err != nil {
 		return made, err
 	}
 	ch, err := s.Ledger.Channel(ctx, call.Channel)

@@ -16,7 +16,7 @@ type screen struct {
 	offers   map[string]json.RawMessage // open forms, by approval
 }
 
-func (s *screen) ShowProgress(text string) { s.progress <- text }
+func (s *screen) ShowProgress(text, _ string, _ beeos.ApprovalStep) { s.progress <- text }
 func (s *screen) OpenPrompt(o Offer, form json.RawMessage) error {
 	s.offers[o.ApprovalID] = form
 	return nil

@@ -13,8 +13,8 @@ import (
 // Prompter reaches the caller of a turn. Whoever calls hears that somebody is
 // being asked; the owner of the agent may decide on the spot.
 type Prompter interface {
-	ShowProgress(text string)                       // to whoever watches the turn
-	OpenPrompt(o Offer, form json.RawMessage) error // form is an MCP elicitation
+	ShowProgress(text, method string, step beeos.ApprovalStep) // to whoever watches the turn
+	OpenPrompt(o Offer, form json.RawMessage) error            // form is an MCP elicitation
 	ClosePrompt(o Offer)
 }
 
@@ -58,7 +58,15 @@ func (p *Pending) openPrompt(ctx context.Context, a approvals.Approval, fresh bo
 }
 
 // remind says again what the call waits for.
-func (p *prompt) remind() { p.prompter.ShowProgress("waiting for approval of " + ToolName(&p.row)) }
+func (p *prompt) remind() {
+	p.prompter.ShowProgress("waiting for approval of "+ToolName(&p.row), beeos.ApprovalRequested, stepOf(&p.row))
+}
+
+// stepOf is an approval without what is for its owner alone: the arguments, and
+// who decided why.
+func stepOf(a *approvals.Approval) beeos.ApprovalStep {
+	return beeos.ApprovalStep{ID: a.ID, Skill: a.Skill, Tool: a.Tool, Status: string(a.State), ExpiresAt: a.ExpiresAt}
+}
 
 // offerDecision lets the caller decide: as a question in mid-call, and as a
 // pause of the conversation unless the caller's protocol has none.
@@ -67,7 +75,7 @@ func (p *prompt) offerDecision(ctx context.Context, fresh bool) {
 	if !ok {
 		return // too long to be shown whole there
 	}
-	if m, err := p.approvals.Ledger.Find(ctx, p.row.Channel, p.row.Turn); err == nil {
+	if m, err := p.approvals.Ledger.FindMessage(ctx, p.row.Channel, p.row.Turn); err == nil {
 		protocol, _ := strictjson.StringValue(strictjson.Field(m.Payload, "protocol"))
 		p.inConversation = protocol != "mcp"
 	}
@@ -91,10 +99,13 @@ func (p *prompt) close() {
 	}
 }
 
-// showDecision tells the conversation what was decided, unless it was decided
-// there.
+// showDecision tells whoever watches what was decided, and the conversation too
+// unless it was decided there.
 func (p *prompt) showDecision(made beeos.Approved) {
-	row, err := p.approvals.DB.Approvals.Get(context.Background(), p.row.ID)
+	row, err := p.approvals.Table.Get(context.Background(), p.row.ID)
+	if err == nil && !row.Open() {
+		p.prompter.ShowProgress(ToolName(&row)+" is "+string(row.State), beeos.ApprovalDecided, stepOf(&row))
+	}
 	if err != nil || !p.inConversation || row.Via == viaConversation || row.Open() {
 		return
 	}

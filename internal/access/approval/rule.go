@@ -24,7 +24,7 @@ const defaultVersion = "default"
 // that the agent declares destructive is asked about even when the agent says
 // that it need not be.
 func (s *Approvals) findRule(ctx context.Context, call *ToolCall) (rule, error) {
-	rules, err := s.DB.Approvals.ListRules(ctx, call.Agent.ID)
+	rules, err := s.Table.ListRules(ctx, call.Agent.ID)
 	if err != nil {
 		return rule{}, err
 	}
@@ -98,20 +98,20 @@ func (s *Approvals) SetRules(ctx context.Context, a *beeos.Agent, by beeos.User,
 		}
 		r.AgentID, r.UpdatedBy, r.UpdatedAt = a.ID, "user:"+by.ID, s.Now()
 	}
-	if err := s.DB.Approvals.SetRules(ctx, rules); err != nil {
+	if err := s.Table.SetRules(ctx, rules); err != nil {
 		return err
 	}
 	return s.withdrawOutdated(ctx, a)
 }
 
-// viaRules marks an approval that was withdrawn so that its call is judged again.
+// viaRules marks an approval that was withdrawn so that its call is judged
+// again.
 const viaRules = "rules"
 
 // withdrawOutdated withdraws the approvals of an agent's calls that were asked
 // for under rules which no longer apply.
 func (s *Approvals) withdrawOutdated(ctx context.Context, agent *beeos.Agent) error {
-	open := true
-	list, err := s.DB.Approvals.List(ctx, approvals.Filter{OwnerID: agent.OwnerID, Open: &open, Limit: batchSize})
+	list, err := s.Table.List(ctx, approvals.Filter{OwnerID: agent.OwnerID, Open: new(true), Limit: batchSize})
 	if err != nil {
 		return err
 	}

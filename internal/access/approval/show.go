@@ -8,8 +8,8 @@ import (
 	"github.com/beeos/beeos/internal/store/approvals"
 )
 
-// FormatArguments returns arguments as a person gets to see them: all of them, indented,
-// with nothing hidden in them.
+// FormatArguments returns arguments as a person gets to see them: all of them,
+// indented, with nothing hidden in them.
 func FormatArguments(arguments json.RawMessage) string {
 	var b bytes.Buffer
 	if json.Indent(&b, arguments, "", "  ") != nil {

@@ -1,10 +1,12 @@
 // Package auth answers who is calling. Authenticate turns the credential of an
-// HTTP request into a beeos.Caller, for every surface alike: method.go holds the
-// list of the kinds of credentials and where each is good; API keys are checked
-// here (key.go, key_cache.go), tokens by the packages that make them.
-// Agents that dial in sign their requests instead, and are a beeos.Instance
-// (signature.go). What a caller may do is for the callee to ask. People sign in
-// elsewhere, in package signin.
+// HTTP request into a beeos.Caller, for every surface alike. method.go says what
+// a kind of credential is and has the two kinds that are checked here, API keys
+// (key.go); the two kinds of tokens come from package tokens, which makes them.
+// What is known about a credential is kept for a moment (cache.go), and when it
+// was used is noted (last_used.go). Responses that can outlive their credential
+// are counted, and end with it (streams.go). Agents that dial in sign their requests
+// instead, and are a beeos.Instance (signature.go). What a caller may do is for
+// the callee to ask. People sign in elsewhere, in package signin.
 package auth
 
 import (
@@ -16,20 +18,29 @@ import (
 	"slices"
 	"time"
 
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/agents"
+	"github.com/beeos/beeos/internal/store/cluster"
+	"github.com/beeos/beeos/internal/store/keys"
+	"github.com/beeos/beeos/internal/store/people"
 )
 
 // Options are the parts that an Authenticator stands on.
 type Options struct {
-	DB  *store.Store
-	Log *slog.Logger
-	Now func() time.Time // nil = time.Now
+	Keys      *keys.Table
+	Instances *agents.Instances
+	People    *people.Table
+	Cluster   *cluster.Table
+	Log       *slog.Logger
+	Now       func() time.Time // nil = time.Now
 
 	// From is where a request comes from; nil = nobody knows.
 	From func(*http.Request) string
 
 	// Methods are the kinds of credentials besides API keys.
 	Methods []Method
+
+	// Streams are those that are open on this node; nil = a set of its own.
+	Streams *Streams
 }
 
 // Authenticator checks credentials. Its answers about keys are cached, so a key
@@ -38,17 +49,19 @@ type Options struct {
 type Authenticator struct {
 	Options
 	methods []Method // the longest prefix first
-	keys    keyCache
+	cache   Cache[*cachedKey]
+	used    LastUsed
 	guesses Limiter // credentials that are no good, by address
 }
 
 // New returns an Authenticator that knows API keys and the methods of opt.
 func New(opt Options) *Authenticator {
-	if opt.Log == nil {
-		opt.Log = slog.New(slog.DiscardHandler)
-	}
+	opt.Log = cmp.Or(opt.Log, slog.New(slog.DiscardHandler))
 	if opt.Now == nil {
 		opt.Now = time.Now
+	}
+	if opt.Streams == nil {
+		opt.Streams = NewStreams()
 	}
 	a := &Authenticator{Options: opt, guesses: Limiter{Most: guessesMost, Per: time.Minute, Now: opt.Now}}
 	a.methods = append(a.keyMethods(), opt.Methods...)
@@ -60,28 +73,38 @@ func New(opt Options) *Authenticator {
 }
 
 // Forget drops what is cached about a key, or about all keys of a user or an
-// agent: something about it has changed, here or on another replica.
-func (a *Authenticator) Forget(id string) { a.keys.forget(id) }
+// agent: something about it has changed, here or on another replica. Streams
+// whose credential is no good any more end, of every kind of credential, so
+// whoever else caches something forgets it first.
+func (a *Authenticator) Forget(id string) {
+	a.cache.Forget(func(k *cachedKey) bool { return k.concerns(id) })
+	a.Streams.Recheck(id)
+}
 
 const (
 	flushEvery = 10 * time.Second
 	pruneEvery = time.Minute
+	checkEvery = 30 * time.Second // streams of what has expired, or of whose end no notice came
 	lastFlush  = 5 * time.Second
 )
 
-// Run keeps last-used times and forgets old nonces until ctx ends.
+// Run keeps last-used times, forgets old nonces and looks after streams until
+// ctx ends.
 func (a *Authenticator) Run(ctx context.Context) error {
-	flush, prune := time.NewTicker(flushEvery), time.NewTicker(pruneEvery)
+	flush, prune, check := time.NewTicker(flushEvery), time.NewTicker(pruneEvery), time.NewTicker(checkEvery)
 	defer flush.Stop()
+	defer check.Stop()
 	defer prune.Stop()
 	for {
 		select {
 		case <-flush.C:
 			a.flush(ctx)
 		case <-prune.C:
-			if err := a.DB.Cluster.Prune(ctx, a.Now()); err != nil && ctx.Err() == nil {
+			if err := a.Cluster.Prune(ctx, a.Now()); err != nil && ctx.Err() == nil {
 				a.Log.Warn("old nonces stay for now", "err", err)
 			}
+		case <-check.C:
+			a.Streams.Recheck("")
 		case <-ctx.Done():
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastFlush)
 			defer cancel()
@@ -94,9 +117,8 @@ func (a *Authenticator) Run(ctx context.Context) error {
 // flush writes the last-used times that have changed. They are for people to
 // look at, so a failure is logged and the next flush tries again.
 func (a *Authenticator) flush(ctx context.Context) {
-	used := a.keys.takeUsed()
-	if err := a.DB.Keys.Touch(ctx, used); err != nil && !errors.Is(err, context.Canceled) {
-		a.keys.giveBack(used)
-		a.Log.Warn("last-used times of keys not written", "keys", len(used), "err", err)
+	err := a.used.Flush(func(used map[string]time.Time) error { return a.Keys.Touch(ctx, used) })
+	if err != nil && !errors.Is(err, context.Canceled) {
+		a.Log.Warn("last-used times of keys not written", "err", err)
 	}
 }

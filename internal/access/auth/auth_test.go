@@ -20,6 +20,7 @@ import (
 // one agent.
 type rig struct {
 	*Authenticator
+	DB    *store.Store
 	t     *testing.T
 	clock time.Time
 	user  beeos.User
@@ -34,8 +35,8 @@ func newRig(t *testing.T) *rig {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
-	r := &rig{t: t, clock: time.Now()}
-	r.Authenticator = New(Options{DB: db, Now: func() time.Time { return r.clock }})
+	r := &rig{t: t, DB: db, clock: time.Now()}
+	r.Authenticator = New(Options{Keys: db.Keys, Instances: db.Instances, People: db.People, Cluster: db.Cluster, Now: func() time.Time { return r.clock }})
 	r.user = beeos.User{ID: beeos.NewID(), Email: "a@example.com"}
 	if err := db.People.CreateUser(t.Context(), r.user); err != nil {
 		t.Fatal(err)
@@ -101,6 +102,7 @@ func TestAuthenticateByKey(t *testing.T) {
 		{"agent key in its header", []string{header, agent}, asAgent, "", ""},
 		{"the same in both", []string{header, agent, bearer, "Bearer " + agent}, asAgent, "", ""},
 		{"the same twice", []string{bearer, "Bearer " + user, bearer, "Bearer " + user}, asUser, "", ""},
+		{"a user key in both", []string{header, user, bearer, "Bearer " + user}, asUser, "", ""},
 		{"none", nil, beeos.Caller{}, beeos.MissingToken, "send"},
 		{"two agent keys", []string{header, agent, bearer, "Bearer " + other}, beeos.Caller{}, beeos.Unauthorized, "send one"},
 		{"user and agent key", []string{header, agent, bearer, "Bearer " + user}, beeos.Caller{}, beeos.Unauthorized, "send one"},
@@ -210,7 +212,7 @@ func TestForget(t *testing.T) {
 		{"key", func(r *rig) (string, error) { return "b1", r.DB.Keys.Revoke(context.Background(), r.user.ID, "b1") }},
 		{"agent", func(r *rig) (string, error) { return r.agent, r.DB.Agents.Delete(context.Background(), r.agent) }},
 		{"user", func(r *rig) (string, error) {
-			return r.user.ID, r.DB.People.DisableUser(context.Background(), r.user.ID, time.Now())
+			return r.user.ID, r.DB.People.Lock(context.Background(), r.user.ID, time.Now())
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -258,7 +260,7 @@ func TestLastUsedIsWrittenAtTheEnd(t *testing.T) {
 			t.Errorf("%s was last used %v", k.ID, k.LastUsedAt)
 		}
 	}
-	if left := r.keys.takeUsed(); len(left) > 0 {
+	if left := r.used.at; len(left) > 0 {
 		t.Errorf("still to write: %v", left)
 	}
 }
@@ -269,7 +271,7 @@ func BenchmarkKey(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer db.Close()
-	c := New(Options{DB: db})
+	c := New(Options{Keys: db.Keys, Instances: db.Instances, People: db.People, Cluster: db.Cluster})
 	secret, hash, _ := NewKey(beeos.UserKey)
 	if err := db.People.CreateUser(b.Context(), beeos.User{ID: "u", Email: "e"}); err != nil {
 		b.Fatal(err)

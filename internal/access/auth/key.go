@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"net/http"
+	"sync/atomic"
+	"time"
 
 	"github.com/beeos/beeos"
 )
@@ -41,26 +43,54 @@ func keyHash(token string) (hash [sha256.Size]byte, ok bool) {
 	return sha256.Sum256(b[:]), true
 }
 
+const (
+	foundFor  = 30 * time.Second // a revocation whose notice got lost takes this long
+	absentFor = time.Second      // so that a new key works at once
+)
+
+// cachedKey is what is known about one hash. Only used changes after it is made.
+type cachedKey struct {
+	caller  beeos.Caller // of no credential = no usable key has this hash
+	expires time.Time
+	used    atomic.Int64 // when that was noted last, in unix seconds
+}
+
+func (k *cachedKey) valid(now time.Time) bool {
+	return k.caller.CredentialID != "" && (k.expires.IsZero() || now.Before(k.expires))
+}
+
+// concerns reports whether what is known depends on the key, user or agent.
+func (k *cachedKey) concerns(id string) bool {
+	return id == k.caller.CredentialID || id == k.caller.UserID || id == k.caller.AgentID
+}
+
 // Key returns whom an API key belongs to. Unknown, expired, revoked and
 // malformed keys get one and the same answer.
 func (a *Authenticator) Key(ctx context.Context, token string) (beeos.Caller, error) {
 	hash, ok := keyHash(token)
 	if !ok {
-		return beeos.Caller{}, ErrUnknownKind()
+		return beeos.Caller{}, RefuseCredential()
 	}
 	now := a.Now()
-	k, gen := a.keys.get(hash, now)
-	if k == nil {
-		row, err := a.DB.Keys.GetByHash(ctx, hash[:])
+	k, known, generation := a.cache.Get(hash, now)
+	if !known {
+		row, err := a.Keys.GetByHash(ctx, hash[:])
 		if err != nil && beeos.CodeOf(err) != beeos.NotFound {
 			return beeos.Caller{}, err
 		}
-		k = a.keys.put(hash, row, now, gen)
+		k = &cachedKey{expires: row.ExpiresAt}
+		until := now.Add(absentFor)
+		if caller, ok := CallerOf(row); ok {
+			k.caller, until = caller, now.Add(foundFor)
+		}
+		a.cache.Put(hash, k, now, until, generation)
 	}
 	if !k.valid(now) {
-		return beeos.Caller{}, ErrUnknownKind()
+		return beeos.Caller{}, RefuseCredential()
 	}
-	k.used.Store(now.UnixMicro())
+	if at := now.Unix(); k.used.Swap(at) != at { // people see seconds
+		a.used.Note(k.caller.CredentialID, now)
+	}
 	return k.caller, nil
 }
 
@@ -74,9 +104,12 @@ func (a *Authenticator) checkKey(r *http.Request, token string, _ Audience) (bee
 	return caller, err
 }
 
-// callerOf returns who calls with a key; false for a kind of key that is not
-// known here.
-func callerOf(k beeos.Key) (beeos.Caller, bool) {
+// CallerOf returns who calls with a key; false for one that is revoked, and for a
+// kind of key that is not known here.
+func CallerOf(k beeos.Key) (beeos.Caller, bool) {
+	if !k.RevokedAt.IsZero() {
+		return beeos.Caller{}, false
+	}
 	c := beeos.Caller{UserID: k.OwnerID, CredentialID: k.ID, RatePerMinute: k.RatePerMinute, Name: k.Name}
 	if c.Name == "" {
 		c.Name = k.Prefix

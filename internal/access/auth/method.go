@@ -59,7 +59,7 @@ func (a *Authenticator) Authenticate(r *http.Request, at Audience) (beeos.Caller
 	}
 	m := a.methodFor(credential, at.Surface)
 	if m == nil {
-		return beeos.Caller{}, a.countGuess(r, ErrUnknownKind())
+		return beeos.Caller{}, a.countGuess(r, RefuseCredential())
 	}
 	return m.Check(r, credential, at)
 }
@@ -103,6 +103,9 @@ func (a *Authenticator) credential(r *http.Request) (string, error) {
 			if token != "" && token != h {
 				return "", twoCredentials()
 			}
+			if token != "" {
+				continue // generated clients send what they have in every place that may hold it
+			}
 			if h == "" || !strings.HasPrefix(h, m.Prefix) {
 				return "", beeos.Errorf(beeos.InvalidToken, "%s takes a key that begins with %s; send other credentials as \"Authorization: Bearer <key>\"", m.Header, m.Prefix)
 			}
@@ -119,8 +122,8 @@ func twoCredentials() error {
 	return beeos.Errorf(beeos.Unauthorized, "the request has two different credentials; send one, in Authorization or in %s", AgentKeyHeader)
 }
 
-// ErrUnknownKind is the one answer to every credential that is no good, whatever it is
-// and whyever.
-func ErrUnknownKind() error {
+// RefuseCredential is the one answer to every credential that is no good,
+// whatever it is and whyever.
+func RefuseCredential() error {
 	return beeos.Errorf(beeos.InvalidToken, "this credential is unknown, expired or revoked; get a new one and send that")
 }

@@ -17,7 +17,7 @@ func TestMethodsAreGoodAtTheirSurfacesAlone(t *testing.T) {
 			return beeos.Caller{Name: name + " " + credential + at.Resource}, nil
 		}
 	}
-	a := New(Options{DB: r.DB, Now: r.Now, Methods: []Method{
+	a := New(Options{Keys: r.DB.Keys, Instances: r.DB.Instances, People: r.DB.People, Cluster: r.DB.Cluster, Now: r.Now, Methods: []Method{
 		{Surfaces: []Surface{MCP}, Check: says("token")},
 		{Prefix: "new_", Header: "X-New-Key", Surfaces: []Surface{REST}, Check: says("new")},
 		{Prefix: "new_er_", Surfaces: []Surface{A2A}, Check: says("newer")},
@@ -55,7 +55,7 @@ func TestMethodsAreGoodAtTheirSurfacesAlone(t *testing.T) {
 func TestGuessesAreCounted(t *testing.T) {
 	r := newRig(t)
 	key := r.key(beeos.Key{ID: "u1", Kind: beeos.UserKey})
-	a := New(Options{DB: r.DB, Now: r.Now, From: func(*http.Request) string { return "192.0.2.1" }})
+	a := New(Options{Keys: r.DB.Keys, Instances: r.DB.Instances, People: r.DB.People, Cluster: r.DB.Cluster, Now: r.Now, From: func(*http.Request) string { return "192.0.2.1" }})
 	at := Audience{Surface: REST}
 	for i := range guessesMost {
 		guess := [...]string{"x", "oag_x"}[i%2]
@@ -74,7 +74,7 @@ func TestGuessesAreCounted(t *testing.T) {
 // TestKeyOfUnknownKindIsRefused: a row whose kind this version does not know
 // makes nobody a person.
 func TestKeyOfUnknownKindIsRefused(t *testing.T) {
-	if c, ok := callerOf(beeos.Key{ID: "k", OwnerID: "u", Kind: "team"}); ok || c.UserID != "" {
+	if c, ok := CallerOf(beeos.Key{ID: "k", OwnerID: "u", Kind: "team"}); ok || c.UserID != "" {
 		t.Errorf("%+v", c)
 	}
 	if secret, _, _ := NewKey("team"); len(secret) == keyLen {

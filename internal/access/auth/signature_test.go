@@ -59,6 +59,7 @@ func TestInstance(t *testing.T) {
 		change func(*http.Request)
 		code   beeos.Code
 		says   string
+		unread bool // the body, which may be large
 	}{
 		{name: "good", header: good(), body: body},
 		{name: "tampered body", header: good(), body: []byte(`{"agents":[1]}`), code: beeos.InvalidToken, says: "does not fit"},
@@ -67,16 +68,23 @@ func TestInstance(t *testing.T) {
 		{name: "tampered query", header: good(), body: body, change: func(q *http.Request) { q.URL.RawQuery = "x=2" }, code: beeos.InvalidToken},
 		{name: "other method", header: good(), body: body, change: func(q *http.Request) { q.Method = "PUT" }, code: beeos.InvalidToken},
 		{name: "other key", header: beeos.Sign(stranger, r.inst.ID, "POST", syncPath, body), body: body, code: beeos.InvalidToken},
-		{name: "unknown instance", header: beeos.Sign(key, "nobody", "POST", syncPath, body), body: body, code: beeos.InvalidToken, says: "register again"},
+		{name: "unknown instance", header: beeos.Sign(key, "nobody", "POST", syncPath, body), body: body, code: beeos.InvalidToken, says: "register again", unread: true},
 		{name: "other nonce", header: otherNonce(good()), body: body, code: beeos.InvalidToken, says: "does not fit"},
-		{name: "broken", header: good() + "x", body: body, code: beeos.Unauthorized},
+		{name: "broken", header: good() + "x", body: body, code: beeos.Unauthorized, unread: true},
 		{name: "non-canonical S", header: nonCanonical(t, good()), body: body, code: beeos.InvalidToken},
-		{name: "bearer", header: "Bearer oag_x", body: body, code: beeos.Unauthorized, says: "Ed25519 <keyId>"},
-		{name: "none", body: body, change: func(q *http.Request) { q.Header.Del("Authorization") }, code: beeos.MissingToken, says: "not signed"},
-		{name: "two", header: good(), body: body, change: func(q *http.Request) { q.Header.Add("Authorization", good()) }, code: beeos.Unauthorized},
+		{name: "bearer", header: "Bearer oag_x", body: body, code: beeos.Unauthorized, says: "Ed25519 <keyId>", unread: true},
+		{name: "none", body: body, change: func(q *http.Request) { q.Header.Del("Authorization") }, code: beeos.MissingToken, says: "not signed", unread: true},
+		{name: "two", header: good(), body: body, change: func(q *http.Request) { q.Header.Add("Authorization", good()) }, code: beeos.Unauthorized, unread: true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := r.Instance(signed(tt.header, tt.change), tt.body)
+			read := false
+			got, body, err := r.Instance(signed(tt.header, tt.change), func() ([]byte, error) { read = true; return tt.body, nil })
+			if tt.unread && read {
+				t.Error("the body was read before the sender was known")
+			}
+			if err == nil && !bytes.Equal(body, tt.body) {
+				t.Errorf("body %q", body)
+			}
 			if tt.code != "" {
 				wantCode(t, err, tt.code, tt.says)
 				if got.ID != "" {
@@ -90,6 +98,8 @@ func TestInstance(t *testing.T) {
 		})
 	}
 }
+
+func noBody() ([]byte, error) { return nil, nil }
 
 func otherNonce(header string) string {
 	f := strings.Split(header, ":")
@@ -123,7 +133,7 @@ func TestSignatureWindow(t *testing.T) {
 	}{{0, true}, {59 * time.Second, true}, {-58 * time.Second, true}, {62 * time.Second, false}, {-62 * time.Second, false}, {1e6 * time.Hour, false}} {
 		header := beeos.Sign(key, r.inst.ID, "POST", syncPath, nil)
 		r.clock = time.Now().Add(tt.off)
-		_, err := r.Instance(signed(header, nil), nil)
+		_, _, err := r.Instance(signed(header, nil), noBody)
 		if tt.ok && err != nil {
 			t.Errorf("%s off: %v", tt.off, err)
 		}
@@ -132,7 +142,7 @@ func TestSignatureWindow(t *testing.T) {
 		}
 	}
 	header := fmt.Sprintf("Ed25519 %s:9223372036854775807:%s:%s", r.inst.ID, strings.Repeat("n", 32), base64.StdEncoding.EncodeToString(make([]byte, 64)))
-	_, err := r.Instance(signed(header, nil), nil)
+	_, _, err := r.Instance(signed(header, nil), noBody)
 	wantCode(t, err, beeos.InvalidToken)
 }
 
@@ -141,7 +151,7 @@ func TestSignatureWindow(t *testing.T) {
 func TestReplay(t *testing.T) {
 	r := newRig(t)
 	key := r.signUp()
-	replica := New(Options{DB: r.DB, Now: r.Now})
+	replica := New(Options{Keys: r.DB.Keys, Instances: r.DB.Instances, People: r.DB.People, Cluster: r.DB.Cluster, Now: r.Now})
 	header := beeos.Sign(key, r.inst.ID, "POST", syncPath, nil)
 	var accepted atomic.Int32
 	var wg sync.WaitGroup
@@ -151,7 +161,7 @@ func TestReplay(t *testing.T) {
 			if i%2 == 1 {
 				c = replica
 			}
-			if _, err := c.Instance(signed(header, nil), nil); err == nil {
+			if _, _, err := c.Instance(signed(header, nil), noBody); err == nil {
 				accepted.Add(1)
 			}
 		})
@@ -160,7 +170,7 @@ func TestReplay(t *testing.T) {
 	if n := accepted.Load(); n != 1 {
 		t.Errorf("accepted %d times", n)
 	}
-	_, err := replica.Instance(signed(header, nil), nil)
+	_, _, err := replica.Instance(signed(header, nil), noBody)
 	wantCode(t, err, beeos.InvalidToken, "sign every request anew")
 
 	// Once it is forgotten it is too old.
@@ -168,14 +178,14 @@ func TestReplay(t *testing.T) {
 	if err := r.DB.Cluster.Prune(t.Context(), r.clock); err != nil {
 		t.Fatal(err)
 	}
-	_, err = r.Instance(signed(header, nil), nil)
+	_, _, err = r.Instance(signed(header, nil), noBody)
 	wantCode(t, err, beeos.InvalidToken, "clock")
 }
 
 func TestRevokedAndDisabledSigners(t *testing.T) {
 	for name, end := range map[string]func(r *rig) error{
 		"revoked":  func(r *rig) error { return r.DB.Instances.Revoke(r.t.Context(), r.user.ID, r.inst.ID) },
-		"disabled": func(r *rig) error { return r.DB.People.DisableUser(r.t.Context(), r.user.ID, time.Now()) },
+		"disabled": func(r *rig) error { return r.DB.People.Lock(r.t.Context(), r.user.ID, time.Now()) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)
@@ -183,7 +193,7 @@ func TestRevokedAndDisabledSigners(t *testing.T) {
 			if err := end(r); err != nil {
 				t.Fatal(err)
 			}
-			_, err := r.Instance(signed(beeos.Sign(key, r.inst.ID, "POST", syncPath, nil), nil), nil)
+			_, _, err := r.Instance(signed(beeos.Sign(key, r.inst.ID, "POST", syncPath, nil), nil), noBody)
 			wantCode(t, err, beeos.InvalidToken)
 		})
 	}
@@ -195,7 +205,7 @@ func TestForgedNoncesAreNotKept(t *testing.T) {
 	r.signUp()
 	_, stranger, _ := ed25519.GenerateKey(nil)
 	for range 5 {
-		_, err := r.Instance(signed(beeos.Sign(stranger, r.inst.ID, "POST", syncPath, nil), nil), nil)
+		_, _, err := r.Instance(signed(beeos.Sign(stranger, r.inst.ID, "POST", syncPath, nil), nil), noBody)
 		wantCode(t, err, beeos.InvalidToken)
 	}
 	var n int

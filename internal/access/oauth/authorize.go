@@ -26,35 +26,31 @@ const (
 // authorize takes a client's request and sends the person on to the console.
 // While client and redirect are not known to be good nobody is sent anywhere:
 // the person sees a page. From then on errors go back to the client.
-func (s *Server) authorize(w http.ResponseWriter, r *http.Request) {
+func (s *Server) authorize(w http.ResponseWriter, r *http.Request) (location string, err error) {
 	q, err := authorizeQuery(r.URL.RawQuery)
-	var c client
-	if err == nil {
-		c, err = s.client(r.Context(), q.Get("client_id"), address(r))
-	}
-	if err == nil && !c.allows(q.Get("redirect_uri")) {
-		err = refusal("invalid_request", "its redirect_uri is not one that it has registered")
-	}
 	if err != nil {
-		pageFor(w, r, err)
-		return
+		return "", err
 	}
-	tx, refused := s.request(c, q)
+	c, err := s.findClient(r.Context(), q.Get("client_id"), address(r))
+	if err != nil {
+		return "", err
+	}
+	if !slices.ContainsFunc(c.RedirectURIs, func(registered string) bool { return matches(registered, q.Get("redirect_uri")) }) {
+		return "", refusal("invalid_request", "its redirect_uri is not one that it has registered")
+	}
+	tx, refused := s.checkRequest(c, q)
 	if refused != nil {
-		redirect(w, s.errorURL(q.Get("redirect_uri"), q.Get("state"), refused))
-		return
+		return s.errorURL(q.Get("redirect_uri"), q.Get("state"), refused), nil
 	}
 	if err := s.begins.Take(address(r)); err != nil {
-		pageFor(w, r, err)
-		return
+		return "", err
 	}
-	tx.Binder = auth.Hash(s.bind(w, r))
+	tx.Binder = auth.Hash(s.bindBrowser(w, r))
 	if err := s.opt.Grants.BeginFlow(r.Context(), tx); err != nil {
-		pageFor(w, r, err)
-		return
+		return "", err
 	}
-	back := s.issuer + "/oauth/return?tx=" + url.QueryEscape(tx.ID)
-	redirect(w, s.opt.LoginURL+"/mcp-login?return_to="+url.QueryEscape(back))
+	back := s.Issuer + "/oauth/return?tx=" + url.QueryEscape(tx.ID)
+	return s.opt.ConsoleURL + "/mcp-login?return_to=" + url.QueryEscape(back), nil
 }
 
 // authorizeQuery reads a query in which nothing is said twice, but for
@@ -75,8 +71,8 @@ func authorizeQuery(raw string) (url.Values, error) {
 	return q, nil
 }
 
-// request checks everything else that a client asks.
-func (s *Server) request(c client, q url.Values) (grants.Flow, *protocol.Error) {
+// checkRequest checks everything else that a client asks.
+func (s *Server) checkRequest(c grants.Client, q url.Values) (grants.Flow, *protocol.Error) {
 	challenge := q.Get("code_challenge")
 	switch {
 	case q.Get("response_type") != "code":
@@ -86,12 +82,12 @@ func (s *Server) request(c client, q url.Values) (grants.Flow, *protocol.Error) 
 	case q.Get("code_challenge_method") != "S256" || !isChallenge(challenge):
 		return grants.Flow{}, refusal("invalid_request", "PKCE is required: code_challenge with code_challenge_method S256")
 	}
-	resource, refused := protocol.ReadResource(s.issuer, q["resource"])
+	resource, refused := protocol.ReadResource(s.Issuer, q["resource"])
 	if refused != nil {
 		return grants.Flow{}, refused
 	}
 	return grants.Flow{
-		ID: beeos.NewSecret(""), ClientID: c.id, ClientName: c.name, RedirectURI: q.Get("redirect_uri"), State: q.Get("state"),
+		ID: beeos.NewSecret(""), ClientID: c.ID, ClientName: c.Name, RedirectURI: q.Get("redirect_uri"), State: q.Get("state"),
 		Challenge: challenge, Resource: resource, Scope: q.Get("scope"), ExpiresAt: s.opt.Now().Add(txFor),
 	}, nil
 }
@@ -104,17 +100,22 @@ func isChallenge(s string) bool {
 
 // errorURL brings an error back to a client.
 func (s *Server) errorURL(redirect, state string, e *protocol.Error) string {
-	add := url.Values{"error": {e.Code}, "error_description": {e.Description}, "iss": {s.issuer}}
-	if state != "" {
-		add.Set("state", state)
-	}
-	return withQuery(redirect, add)
+	return s.answerURL(redirect, state, url.Values{"error": {e.Code}, "error_description": {e.Description}})
 }
 
-// bind returns what this browser is recognised by. One that it has is kept, so
-// that two apps can be connected side by side.
-func (s *Server) bind(w http.ResponseWriter, r *http.Request) string {
-	binder := binderOf(r)
+// answerURL brings an answer back to a client.
+func (s *Server) answerURL(redirect, state string, answer url.Values) string {
+	answer.Set("iss", s.Issuer)
+	if state != "" {
+		answer.Set("state", state)
+	}
+	return withQuery(redirect, answer)
+}
+
+// bindBrowser returns what this browser is recognised by. One that it has is
+// kept, so that two apps can be connected side by side.
+func (s *Server) bindBrowser(w http.ResponseWriter, r *http.Request) string {
+	binder := readBinder(r)
 	if binder == "" {
 		binder = beeos.NewSecret("")
 	}
@@ -125,8 +126,8 @@ func (s *Server) bind(w http.ResponseWriter, r *http.Request) string {
 	return binder
 }
 
-// binderOf returns the one that a browser brings, or "".
-func binderOf(r *http.Request) string {
+// readBinder returns the one that a browser brings, or "".
+func readBinder(r *http.Request) string {
 	cookies := r.CookiesNamed(binderCookie)
 	if len(cookies) != 1 || len(cookies[0].Value) != 64 {
 		return ""
@@ -134,8 +135,8 @@ func binderOf(r *http.Request) string {
 	return cookies[0].Value
 }
 
-// asked lists the agents that a request names, by resource and by scope.
-func asked(agentID, scope string) []string {
+// listRequested lists the agents that a request names, by resource and by scope.
+func listRequested(agentID, scope string) []string {
 	var list []string
 	if agentID != "" {
 		list = append(list, agentID)

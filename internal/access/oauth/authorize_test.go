@@ -116,7 +116,7 @@ func TestConsentStaysInItsBrowser(t *testing.T) {
 	if w := get(r.s, back, cookie); w.Code != http.StatusForbidden {
 		t.Errorf("a late ticket: %d", w.Code)
 	}
-	if grants, err := r.s.Grants(ctx, r.owner.ID); err != nil || len(grants) != 1 {
+	if grants, err := r.s.ListGrants(ctx, r.owner.ID); err != nil || len(grants) != 1 {
 		t.Errorf("%d grants of one finished consent, %v", len(grants), err)
 	}
 }
@@ -161,9 +161,8 @@ func TestAskSaysWhoAsks(t *testing.T) {
 	a, err := r.s.Ask(context.Background(), tx)
 	r.must(err)
 	want := Ask{
-		Tx: tx, Client: Client{ID: r.client, Name: "App", Host: "127.0.0.1:61000", Loopback: true, Registered: Dynamic},
-		RedirectURI: "http://127.0.0.1:61000/cb", RedirectHost: "127.0.0.1:61000", Resource: r.endpoint("a"), AgentID: r.agents["a"],
-		Agents: []string{r.agents["a"], r.agents["b"]}, Expires: r.at.Add(txFor),
+		Client:       Client{ID: r.client, Name: "App", Host: "127.0.0.1:61000", Loopback: true, Registered: Dynamic},
+		RedirectHost: "127.0.0.1:61000", AgentID: r.agents["a"], Agents: []string{r.agents["a"], r.agents["b"]},
 	}
 	if diff := cmp.Diff(want, a); diff != "" {
 		t.Error(diff)
@@ -227,7 +226,7 @@ func TestOnlyOwnAgentsAreGranted(t *testing.T) {
 				}
 				return
 			}
-			grants, err := r.s.Grants(ctx, r.owner.ID)
+			grants, err := r.s.ListGrants(ctx, r.owner.ID)
 			r.must(err)
 			slices.Sort(tt.granted)
 			if diff := cmp.Diff(tt.granted, grants[0].Agents); diff != "" {

@@ -13,48 +13,35 @@ import (
 
 const codePrefix = "mcp_code_"
 
-// back receives the browser with the ticket that the console gave it, and
-// sends it to the client. A ticket that another browser brings than the one
-// that began is used up and good for nothing: somebody was talked into
+// returnFromConsole receives the browser with the ticket that the console gave
+// it, and sends it to the client. A ticket that another browser brings than the
+// one that began is used up and good for nothing: somebody was talked into
 // consenting to another person's request.
-func (s *Server) back(w http.ResponseWriter, r *http.Request) {
+func (s *Server) returnFromConsole(_ http.ResponseWriter, r *http.Request) (location string, err error) {
 	q, err := authorizeQuery(r.URL.RawQuery)
 	if err != nil {
-		pageFor(w, r, err)
-		return
+		return "", err
 	}
 	t, err := s.opt.Grants.TakeFlow(r.Context(), q.Get("tx"), auth.Hash(q.Get("_bt")), s.opt.Now())
-	if beeos.CodeOf(err) == beeos.NotFound && err != nil {
-		page(w, r, http.StatusForbidden, "This request to connect an app is over or too old. Start again in the app.")
-		return
+	if beeos.CodeOf(err) == beeos.NotFound {
+		err = beeos.Errorf(beeos.Forbidden, "This request to connect an app is over or too old. Start again in the app.")
 	}
 	if err != nil {
-		pageFor(w, r, err)
-		return
+		return "", err
 	}
-	if binder := binderOf(r); binder == "" || subtle.ConstantTimeCompare(auth.Hash(binder), t.Binder) != 1 {
+	if binder := readBinder(r); binder == "" || subtle.ConstantTimeCompare(auth.Hash(binder), t.Binder) != 1 {
 		s.Audit(r.Context(), t.UserID, "user:"+t.UserID, "grant.refuse", t.ClientID, map[string]string{"reason": "another browser began the request"})
-		page(w, r, http.StatusForbidden, "Another browser began this request to connect an app, so it ends here. If you did not start it yourself, somebody may have tried to get at your agents; they did not.")
-		return
+		return "", beeos.Errorf(beeos.Forbidden, "Another browser began this request to connect an app, so it ends here. If you did not start it yourself, somebody may have tried to get at your agents; they did not.")
 	}
 	if !t.Allowed {
-		redirect(w, s.errorURL(t.RedirectURI, t.State, refusal("access_denied", "the person said no")))
-		return
+		return s.errorURL(t.RedirectURI, t.State, refusal("access_denied", "the person said no")), nil
 	}
-	code, err := s.grant(r.Context(), t)
-	if err != nil {
-		pageFor(w, r, err)
-		return
-	}
-	add := url.Values{"code": {code}, "iss": {s.issuer}}
-	if t.State != "" {
-		add.Set("state", t.State)
-	}
-	redirect(w, withQuery(t.RedirectURI, add))
+	code, err := s.grantAccess(r.Context(), t)
+	return s.answerURL(t.RedirectURI, t.State, url.Values{"code": {code}}), err
 }
 
-// grant writes what a consent was about, and returns the code for it.
-func (s *Server) grant(ctx context.Context, t grants.Flow) (string, error) {
+// grantAccess writes what a consent was about, and returns the code for it.
+func (s *Server) grantAccess(ctx context.Context, t grants.Flow) (string, error) {
 	at, code := s.opt.Now(), beeos.NewSecret(codePrefix)
 	shown := shownClient(t.ClientID, t.ClientName, t.RedirectURI)
 	id, err := s.opt.Grants.GrantOAuth(ctx, grants.Grant{
@@ -67,7 +54,7 @@ func (s *Server) grant(ctx context.Context, t grants.Flow) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	s.Changed("grant", id)
+	s.Changed(id)
 	s.Audit(ctx, t.UserID, "user:"+t.UserID, "grant.allow", id, map[string]string{"client": t.ClientName, "host": shown.Host})
 	return code, nil
 }

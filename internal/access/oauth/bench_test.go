@@ -53,7 +53,7 @@ func BenchmarkRefresh(b *testing.B) {
 // chain makes a chain of refresh tokens without the way through a browser.
 func (r *rig) chain() string {
 	ctx := context.Background()
-	code, err := r.s.grant(ctx, grants.Flow{
+	code, err := r.s.grantAccess(ctx, grants.Flow{
 		UserID: r.owner.ID, ClientID: r.client, ClientName: "App", RedirectURI: callback, Challenge: encode(auth.Hash(verifier)),
 		Resource: r.endpoint("a"), Agents: []string{r.agents["a"]},
 	})
@@ -72,7 +72,7 @@ func BenchmarkCheck(b *testing.B) {
 	access, _ := r.tokens(r.query(), "a")
 	resource := r.endpoint("a")
 	check := func(b *testing.B) {
-		if _, err := r.s.Check(context.Background(), access, resource); err != nil {
+		if _, err := r.s.CheckAccess(context.Background(), access, resource); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -102,7 +102,7 @@ func TestCheckIsCheap(t *testing.T) {
 	}
 	var failed atomic.Bool
 	allocs := testing.AllocsPerRun(1000, func() {
-		if _, err := r.s.Check(context.Background(), access, resource); err != nil {
+		if _, err := r.s.CheckAccess(context.Background(), access, resource); err != nil {
 			failed.Store(true)
 		}
 	})
@@ -110,11 +110,11 @@ func TestCheckIsCheap(t *testing.T) {
 		t.Errorf("%v allocations", allocs)
 	}
 	r.must(r.db.Close())
-	if _, err := r.s.Check(context.Background(), access, resource); err != nil {
+	if _, err := r.s.CheckAccess(context.Background(), access, resource); err != nil {
 		t.Errorf("a known token needs the database: %v", err)
 	}
 	r.pass(liveFor)
-	if _, err := r.s.Check(context.Background(), access, resource); beeos.CodeOf(err) != beeos.InternalError {
+	if _, err := r.s.CheckAccess(context.Background(), access, resource); beeos.CodeOf(err) != beeos.InternalError {
 		t.Errorf("without a database: %v", err)
 	}
 }

@@ -3,11 +3,11 @@ package oauth
 import (
 	"context"
 	"net/url"
-	"slices"
 	"strings"
 	"unicode"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/store/grants"
 )
 
 // How a client made itself known.
@@ -22,30 +22,16 @@ const (
 	urisMost     = 16
 )
 
-// client is who asks.
-type client struct {
-	id        string
-	name      string
-	redirects []string
-}
-
-// client finds a client by its id, which may mean to fetch its document.
-func (s *Server) client(ctx context.Context, id, from string) (client, error) {
+// findClient finds a client by its id, which may mean to fetch its document.
+func (s *Server) findClient(ctx context.Context, id, from string) (grants.Client, error) {
 	if !strings.HasPrefix(id, clientPrefix) {
-		return s.documents.client(ctx, id, from)
+		return s.documents.findClient(ctx, id, from)
 	}
 	c, err := s.opt.Grants.GetClient(ctx, id, s.opt.Now())
-	if err != nil {
-		if beeos.CodeOf(err) == beeos.NotFound {
-			err = refusal("invalid_client", "it is not registered here, or its registration has expired; remove the server from the app and add it again")
-		}
-		return client{}, err
+	if beeos.CodeOf(err) == beeos.NotFound {
+		err = refusal("invalid_client", "it is not registered here, or its registration has expired; remove the server from the app and add it again")
 	}
-	return client{id: c.ID, name: c.Name, redirects: c.RedirectURIs}, nil
-}
-
-func (c client) allows(redirect string) bool {
-	return slices.ContainsFunc(c.redirects, func(registered string) bool { return matches(registered, redirect) })
+	return c, err
 }
 
 // checkRedirects looks at the redirect URIs that a client gives itself.

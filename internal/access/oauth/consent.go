@@ -30,16 +30,12 @@ type Client struct {
 
 // Ask is what a person is to decide.
 type Ask struct {
-	Tx            string
 	Client        Client
-	RedirectURI   string
 	RedirectHost  string
-	Resource      string
 	AgentID       string   // the one agent that it wants to talk to, or ""
 	Agents        []string // all that it asked for by name
 	Remembered    []string // what this person allows it already
 	RememberedAll bool
-	Expires       time.Time
 }
 
 // Ask returns an open request; NotFound when there is none.
@@ -48,10 +44,9 @@ func (s *Server) Ask(ctx context.Context, tx string) (Ask, error) {
 	if err != nil {
 		return Ask{}, err
 	}
-	_, agentID, _ := protocol.ParseResource(s.issuer, t.Resource)
+	_, agentID, _ := protocol.ParseResource(s.Issuer, t.Resource)
 	a := Ask{
-		Tx: t.ID, Client: shownClient(t.ClientID, t.ClientName, t.RedirectURI),
-		RedirectURI: t.RedirectURI, Resource: t.Resource, AgentID: agentID, Agents: asked(agentID, t.Scope), Expires: t.ExpiresAt,
+		Client: shownClient(t.ClientID, t.ClientName, t.RedirectURI), AgentID: agentID, Agents: listRequested(agentID, t.Scope),
 	}
 	if u, ok := parseRedirect(t.RedirectURI); ok {
 		a.RedirectHost = shownHost(u)
@@ -109,7 +104,7 @@ func (s *Server) Allow(ctx context.Context, tx, userID string, c Choice) (string
 	if err != nil {
 		return "", err
 	}
-	_, wanted, _ := protocol.ParseResource(s.issuer, t.Resource)
+	_, wanted, _ := protocol.ParseResource(s.Issuer, t.Resource)
 	agents, err := s.grantable(ctx, userID, c, wanted)
 	if err != nil {
 		return "", err
@@ -124,14 +119,13 @@ func (s *Server) Allow(ctx context.Context, tx, userID string, c Choice) (string
 	if c.For > 0 {
 		answer.Until = s.opt.Now().Add(c.For)
 	}
-	return s.answer(ctx, answer)
+	return s.storeAnswer(ctx, answer)
 }
 
 // grantable are the agents of a choice that the person may give; of all, those
 // that matter: one, or the one that is wanted.
 func (s *Server) grantable(ctx context.Context, userID string, c Choice, wanted string) ([]string, error) {
-	yes := true
-	f := agentstore.Filter{OwnerID: userID, MCPEnabled: &yes, IDs: append([]string{}, c.Agents...), Limit: agentsMost}
+	f := agentstore.Filter{OwnerID: userID, MCPEnabled: new(true), IDs: append([]string{}, c.Agents...), Limit: agentsMost}
 	switch {
 	case c.All && wanted != "":
 		f.IDs = []string{wanted}
@@ -154,16 +148,16 @@ func (s *Server) grantable(ctx context.Context, userID string, c Choice, wanted 
 
 // Deny keeps a person's no and returns where to send the browser.
 func (s *Server) Deny(ctx context.Context, tx, userID string) (string, error) {
-	return s.answer(ctx, grants.Flow{ID: tx, UserID: userID})
+	return s.storeAnswer(ctx, grants.Flow{ID: tx, UserID: userID})
 }
 
-// answer makes the ticket with which the browser proves what was said. It is
-// of use in that browser alone, and once.
-func (s *Server) answer(ctx context.Context, t grants.Flow) (string, error) {
+// storeAnswer makes the ticket with which the browser proves what was said. It
+// is of use in that browser alone, and once.
+func (s *Server) storeAnswer(ctx context.Context, t grants.Flow) (string, error) {
 	ticket := beeos.NewSecret("")
 	t.Ticket = auth.Hash(ticket)
 	if err := s.opt.Grants.AnswerFlow(ctx, t, s.opt.Now()); err != nil {
 		return "", err
 	}
-	return s.issuer + "/oauth/return?" + url.Values{"tx": {t.ID}, "_bt": {ticket}}.Encode(), nil
+	return s.Issuer + "/oauth/return?" + url.Values{"tx": {t.ID}, "_bt": {ticket}}.Encode(), nil
 }

@@ -2,6 +2,7 @@ package oauth
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"io"
@@ -10,13 +11,13 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/singleflight"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/access/auth"
+	"github.com/beeos/beeos/internal/store/grants"
 	"github.com/beeos/beeos/internal/wire/outbound"
 	"github.com/beeos/beeos/internal/wire/strictjson"
 )
@@ -42,23 +43,20 @@ type documents struct {
 	now     func() time.Time
 	limit   auth.Limiter
 	fetches singleflight.Group
-
-	mu   sync.Mutex
-	kept map[string]kept
+	cache   auth.Cache[fetched]
 }
 
-// kept is what was learned about an address, be it that it is no good.
-type kept struct {
-	client client
+// fetched is what was learned about an address, be it that it is no good.
+type fetched struct {
+	client grants.Client
 	err    error
-	until  time.Time
 }
 
 func newDocuments(opt Options) *documents {
 	d := &documents{
 		http: opt.Client, private: opt.AllowPrivate, now: opt.Now,
 		limit: auth.Limiter{Most: fetchesMost, Per: time.Minute, Now: opt.Now},
-		kept:  map[string]kept{},
+		cache: auth.Cache[fetched]{Most: documentsMost},
 	}
 	if d.http == nil {
 		d.http = outbound.Client(reach(opt.AllowPrivate))
@@ -71,16 +69,19 @@ func reach(private bool) outbound.Options {
 	return outbound.Options{AllowPrivate: private, Ports: []uint16{80, 443}, Timeout: documentWithin, MaxBody: documentMost}
 }
 
-// client returns the client of that address, which somebody at from asks for.
-func (d *documents) client(ctx context.Context, id, from string) (client, error) {
+// findClient returns the client of that address, which somebody at from asks
+// for.
+func (d *documents) findClient(ctx context.Context, id, from string) (grants.Client, error) {
 	if err := d.checkID(id); err != nil {
-		return client{}, err
+		return grants.Client{}, err
 	}
-	if k, ok := d.lookup(id); ok {
-		return k.client, k.err
+	hash := sha256.Sum256([]byte(id))
+	known, ok, generation := d.cache.Get(hash, d.now())
+	if ok {
+		return known.client, known.err
 	}
 	if err := d.limit.Take(from); err != nil {
-		return client{}, err
+		return grants.Client{}, err
 	}
 	got, _, _ := d.fetches.Do(id, func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), documentWithin)
@@ -89,12 +90,12 @@ func (d *documents) client(ctx context.Context, id, from string) (client, error)
 		if err != nil {
 			keep = failureKept
 		}
-		k := kept{c, err, d.now().Add(keep)}
-		d.keep(id, k)
-		return k, nil
+		now := d.now()
+		d.cache.Put(hash, fetched{c, err}, now, now.Add(keep), generation)
+		return fetched{c, err}, nil
 	})
-	k := got.(kept)
-	return k.client, k.err
+	known = got.(fetched)
+	return known.client, known.err
 }
 
 // checkID refuses addresses that need not be tried.
@@ -109,50 +110,29 @@ func (d *documents) checkID(id string) error {
 	return refusal("invalid_client", "its client_id is neither one that was registered here nor the https address of a document about it")
 }
 
-func (d *documents) lookup(id string) (kept, bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	k, ok := d.kept[id]
-	return k, ok && d.now().Before(k.until)
-}
-
-func (d *documents) keep(id string, k kept) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for other, old := range d.kept {
-		if len(d.kept) < documentsMost {
-			break
-		}
-		if !d.now().Before(old.until) || len(d.kept) >= documentsMost {
-			delete(d.kept, other)
-		}
-	}
-	d.kept[id] = k
-}
-
 // fetch reads a document and says how long to keep it. Its errors are the same
 // whatever went wrong on the way: who asks must not learn what is reachable
 // from here.
-func (d *documents) fetch(ctx context.Context, id string) (client, time.Duration, error) {
+func (d *documents) fetch(ctx context.Context, id string) (grants.Client, time.Duration, error) {
 	unreachable := refusal("invalid_client", "the document at its client_id could not be read")
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, id, nil)
 	if err != nil {
-		return client{}, 0, unreachable
+		return grants.Client{}, 0, unreachable
 	}
 	r.Header.Set("Accept", "application/json")
 	r.Header.Set("Accept-Encoding", "identity")
 	r.Header.Set("User-Agent", "BeeOS/"+beeos.Version)
 	resp, err := d.http.Do(r)
 	if err != nil {
-		return client{}, 0, unreachable
+		return grants.Client{}, 0, unreachable
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK || resp.Header.Get("Content-Encoding") != "" || !jsonType(resp.Header.Get("Content-Type")) {
-		return client{}, 0, unreachable
+		return grants.Client{}, 0, unreachable
 	}
 	body, err := io.ReadAll(resp.Body)
 	if err != nil {
-		return client{}, 0, unreachable
+		return grants.Client{}, 0, unreachable
 	}
 	c, err := parseDocument(id, body)
 	return c, freshFor(resp.Header), err
@@ -166,7 +146,7 @@ func jsonType(header string) bool {
 // parseDocument reads a client id metadata document. One that asks for client
 // authentication is served as the public client that every client is here: it
 // is bound by its redirect URIs and by PKCE.
-func parseDocument(id string, body []byte) (client, error) {
+func parseDocument(id string, body []byte) (grants.Client, error) {
 	var doc struct {
 		ID        string   `json:"client_id"`
 		Name      string   `json:"client_name"`
@@ -175,20 +155,20 @@ func parseDocument(id string, body []byte) (client, error) {
 		Secret    string   `json:"client_secret"`
 	}
 	if err := errors.Join(strictjson.Check(body), json.Unmarshal(body, &doc)); err != nil {
-		return client{}, refusal("invalid_client", "the document at its client_id is no JSON object")
+		return grants.Client{}, refusal("invalid_client", "the document at its client_id is no JSON object")
 	}
 	switch {
 	case doc.ID != id:
-		return client{}, refusal("invalid_client", "the document at its client_id has another client_id")
+		return grants.Client{}, refusal("invalid_client", "the document at its client_id has another client_id")
 	case doc.Name == "":
-		return client{}, refusal("invalid_client", "the document at its client_id has no client_name")
+		return grants.Client{}, refusal("invalid_client", "the document at its client_id has no client_name")
 	case doc.Secret != "" || strings.HasPrefix(doc.Auth, "client_secret"):
-		return client{}, refusal("invalid_client", "the document at its client_id shares a secret with everybody")
+		return grants.Client{}, refusal("invalid_client", "the document at its client_id shares a secret with everybody")
 	}
 	if err := checkRedirects(doc.Redirects); err != nil {
-		return client{}, refusal("invalid_client", "the document at its client_id has no usable redirect_uris")
+		return grants.Client{}, refusal("invalid_client", "the document at its client_id has no usable redirect_uris")
 	}
-	return client{id: id, name: cleanName(doc.Name, doc.Redirects[0]), redirects: doc.Redirects}, nil
+	return grants.Client{ID: id, Name: cleanName(doc.Name, doc.Redirects[0]), RedirectURIs: doc.Redirects}, nil
 }
 
 // freshFor is how long the headers let an answer be kept, within our bounds.

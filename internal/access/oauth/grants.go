@@ -8,18 +8,19 @@ import (
 	"github.com/beeos/beeos/internal/store/grants"
 )
 
-// Grants lists what a person has granted, the newest first, also what is over.
-func (s *Server) Grants(ctx context.Context, userID string) ([]grants.Grant, error) {
+// ListGrants lists what a person has granted, the newest first, also what is
+// over.
+func (s *Server) ListGrants(ctx context.Context, userID string) ([]grants.Grant, error) {
 	if userID == "" { // would be everybody's
 		return nil, beeos.Errorf(beeos.NotFound, "there is no such user; check the id")
 	}
 	return s.opt.Grants.ListGrants(ctx, userID)
 }
 
-// Narrow leaves a grant only some of its agents, from the next call on. It
+// NarrowGrant leaves a grant only some of its agents, from the next call on. It
 // gives nothing that was not granted before; of all agents, those of the
 // person may stay by name.
-func (s *Server) Narrow(ctx context.Context, userID, grantID string, agents []string) error {
+func (s *Server) NarrowGrant(ctx context.Context, userID, grantID string, agents []string) error {
 	own, err := s.grantable(ctx, userID, Choice{Agents: agents}, "")
 	if err != nil {
 		return err
@@ -37,6 +38,6 @@ func (s *Server) Narrow(ctx context.Context, userID, grantID string, agents []st
 	if err != nil {
 		return err
 	}
-	s.Changed("grant", grantID)
+	s.Changed(grantID)
 	return nil
 }

@@ -108,7 +108,7 @@ func TestForgedTokens(t *testing.T) {
 			t.Errorf("%s took %v", name, fastest)
 		}
 	}
-	if _, err := r.s.Check(context.Background(), access, r.endpoint("a")); err != nil {
+	if _, err := r.s.CheckAccess(context.Background(), access, r.endpoint("a")); err != nil {
 		t.Errorf("the real one: %v", err)
 	}
 }
@@ -121,7 +121,7 @@ func TestTokenOfAnotherAgent(t *testing.T) {
 			t.Errorf("%s: %v", resource, !fine)
 		}
 	}
-	_, err := r.s.Check(context.Background(), access, r.endpoint("b"))
+	_, err := r.s.CheckAccess(context.Background(), access, r.endpoint("b"))
 	if got, want := r.s.Challenge(r.agents["b"], err), `Bearer realm="MCP", resource_metadata="`+issuer+`/.well-known/oauth-protected-resource/`+r.agents["b"]+`/mcp", error="invalid_token", scope="agent:`+r.agents["b"]+`"`; got != want {
 		t.Errorf("challenge %s", got)
 	}
@@ -131,11 +131,11 @@ func TestTokenOfAnotherAgent(t *testing.T) {
 			t.Errorf("the whole gateway's at %s: %v", resource, !fine)
 		}
 	}
-	if c, err := r.s.Check(context.Background(), root, r.endpoint("b")); err != nil || c.MayReach(&beeos.Agent{ID: r.agents["b"], OwnerID: r.owner.ID}) || !c.MayReach(&beeos.Agent{ID: r.agents["a"], OwnerID: r.owner.ID}) {
+	if c, err := r.s.CheckAccess(context.Background(), root, r.endpoint("b")); err != nil || c.MayReach(&beeos.Agent{ID: r.agents["b"], OwnerID: r.owner.ID}) || !c.MayReach(&beeos.Agent{ID: r.agents["a"], OwnerID: r.owner.ID}) {
 		t.Errorf("it reaches what was not granted: %+v, %v", c, err)
 	}
 	all, _ := r.tokens(r.query("resource", issuer+"/mcp"))
-	c, err := r.s.Check(context.Background(), all, issuer+"/mcp")
+	c, err := r.s.CheckAccess(context.Background(), all, issuer+"/mcp")
 	if err != nil || !c.MayReach(&beeos.Agent{ID: "later", OwnerID: r.owner.ID}) || c.MayReach(&beeos.Agent{ID: "x", OwnerID: r.person.ID, Visibility: beeos.VisiblePublic}) {
 		t.Errorf("all agents: %+v, %v", c, err)
 	}
@@ -148,7 +148,7 @@ func TestTokensStayOnTheirSurface(t *testing.T) {
 	if _, err := r.s.CheckUser(ctx, access); beeos.CodeOf(err) != beeos.InvalidToken {
 		t.Errorf("an MCP token at REST: %v", err)
 	}
-	own, err := r.s.LogIn(ctx, r.owner)
+	own, err := r.s.IssueUserTokens(ctx, r.owner)
 	r.must(err)
 	if r.good(own.Access, r.endpoint("a")) || r.good(own.Access, issuer+"/mcp") {
 		t.Error("a person's token at MCP")
@@ -162,17 +162,17 @@ func TestTokensStayOnTheirSurface(t *testing.T) {
 			t.Error("a person's token at MCP")
 		}
 	}
-	if _, err := r.s.Refresh(ctx, refresh); beeos.CodeOf(err) != beeos.InvalidToken {
+	if _, err := r.s.RefreshUserTokens(ctx, refresh); beeos.CodeOf(err) != beeos.InvalidToken {
 		t.Errorf("a client's refresh token at REST: %v", err)
 	}
 	r.wantError(t, "a person's refresh token at MCP", r.renewal(own.Refresh, "client_id", ""), "invalid_request")
 	r.wantError(t, "a person's refresh token at MCP", r.renewal(own.Refresh), "invalid_grant")
-	next, err := r.other.Refresh(ctx, own.Refresh)
+	next, err := r.other.RefreshUserTokens(ctx, own.Refresh)
 	r.must(err)
-	if again, err := r.s.Refresh(ctx, own.Refresh); err != nil || again.Refresh != next.Refresh {
+	if again, err := r.s.RefreshUserTokens(ctx, own.Refresh); err != nil || again.Refresh != next.Refresh {
 		t.Errorf("a lost answer: %v", err)
 	}
-	r.must(r.s.EndUser(ctx, r.owner.ID))
+	r.must(r.s.EndUserTokens(ctx, r.owner.ID))
 	for _, token := range []string{own.Access, next.Access} {
 		if _, err := r.other.CheckUser(ctx, token); beeos.CodeOf(err) != beeos.InvalidToken {
 			t.Errorf("after signing out everywhere: %v", err)
@@ -190,7 +190,7 @@ func FuzzToken(f *testing.F) {
 	f.Add("eyJhbGciOiJub25lIiwidHlwIjoiYXQrand0In0.e30.")
 	f.Add("..")
 	f.Fuzz(func(t *testing.T, token string) {
-		c, err := r.s.Check(context.Background(), token, r.endpoint("a"))
+		c, err := r.s.CheckAccess(context.Background(), token, r.endpoint("a"))
 		if err == nil && token != access {
 			t.Errorf("%q is accepted as %+v", token, c)
 		}

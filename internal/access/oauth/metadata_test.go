@@ -26,8 +26,8 @@ func TestMetadataInEveryForm(t *testing.T) {
 	for name, value := range map[string]any{
 		"issuer": issuer, "authorization_endpoint": issuer + "/oauth/authorize", "token_endpoint": issuer + "/oauth/token",
 		"registration_endpoint": issuer + "/oauth/register", "revocation_endpoint": issuer + "/oauth/revoke",
-		"response_types_supported": []any{"code"}, "code_challenge_methods_supported": []any{"S256"}, "token_endpoint_auth_methods_supported": []any{"none"},
-		"grant_types_supported":                          []any{"authorization_code", "refresh_token"},
+		"response_types_supported": []any{"code"}, "code_challenge_methods_supported": []any{"S256"}, "token_endpoint_auth_methods_supported": []any{"none", "client_secret_basic", "client_secret_post"},
+		"grant_types_supported":                          []any{"authorization_code", "refresh_token", "client_credentials"},
 		"authorization_response_iss_parameter_supported": true, "client_id_metadata_document_supported": true,
 	} {
 		if diff := cmp.Diff(value, want[name]); diff != "" {
@@ -99,7 +99,7 @@ func TestMethods(t *testing.T) {
 // TestIssuerWithAPath: behind a proxy that serves other things, too.
 func TestIssuerWithAPath(t *testing.T) {
 	r := newRig(t)
-	s, err := New(t.Context(), Options{Grants: r.db.Grants, Agents: r.db.Agents, Trail: r.db.Audit, Cluster: r.db.Cluster, Issuer: "https://example.com/beeos/"})
+	s, err := New(t.Context(), Options{Grants: r.db.Grants, Keys: r.db.Keys, Agents: r.db.Agents, Trail: r.db.Audit, Cluster: r.db.Cluster, Issuer: "https://example.com/beeos/"})
 	r.must(err)
 	for _, path := range []string{"/.well-known/oauth-protected-resource/beeos/x/mcp", "/.well-known/oauth-protected-resource/x/mcp"} {
 		if w := get(s, path); !strings.Contains(w.Body.String(), `"resource":"https://example.com/beeos/x/mcp"`) {

@@ -13,6 +13,7 @@
 package oauth
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -27,20 +28,22 @@ import (
 	"github.com/beeos/beeos/internal/store/audit"
 	"github.com/beeos/beeos/internal/store/cluster"
 	"github.com/beeos/beeos/internal/store/grants"
+	"github.com/beeos/beeos/internal/store/keys"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
 // Options are the parts that a Server stands on.
 type Options struct {
-	Grants   *grants.Table
-	Agents   *agents.Table
-	Trail    *audit.Table
-	Cluster  *cluster.Table
-	Issuer   string       // MCP_PUBLIC_URL; every URL that leaves here begins with it
-	LoginURL string       // the console
-	Client   *http.Client // fetches client id metadata documents; nil = a guarded one
-	Log      *slog.Logger
-	Now      func() time.Time
+	Grants     *grants.Table
+	Keys       *keys.Table
+	Agents     *agents.Table
+	Trail      *audit.Table
+	Cluster    *cluster.Table
+	Issuer     string       // MCP_PUBLIC_URL; every URL that leaves here begins with it
+	ConsoleURL string       // where people sign in and consent
+	Client     *http.Client // fetches client id metadata documents; nil = a guarded one
+	Log        *slog.Logger
+	Now        func() time.Time
 
 	// AllowPrivate lets documents come from this machine and from private
 	// networks, over plain http too where the host is loopback.
@@ -48,14 +51,13 @@ type Options struct {
 
 	// Tell brings an id to the Forget of every replica: a grant, a token
 	// family or a user about which something has changed.
-	Tell func(kind, id string)
+	Tell func(id string)
 }
 
 // Server is the authorization server.
 type Server struct {
 	*tokens.Minter
 	opt       Options
-	issuer    string
 	documents *documents
 	registers auth.Limiter
 	begins    auth.Limiter
@@ -72,26 +74,23 @@ const (
 
 // New returns a Server. Its first signing key is made when there is none.
 func New(ctx context.Context, opt Options) (*Server, error) {
-	if opt.Grants == nil || opt.Issuer == "" {
-		return nil, errors.New("oauth: Grants and Issuer are required")
+	if opt.Grants == nil || opt.Keys == nil || opt.Issuer == "" {
+		return nil, errors.New("oauth: Grants, Keys and Issuer are required")
 	}
-	if opt.Log == nil {
-		opt.Log = slog.New(slog.DiscardHandler)
-	}
+	opt.Log = cmp.Or(opt.Log, slog.New(slog.DiscardHandler))
 	if opt.Now == nil {
 		opt.Now = time.Now
 	}
 	if opt.Tell == nil {
-		opt.Tell = func(string, string) {}
+		opt.Tell = func(string) {}
 	}
-	opt.LoginURL = strings.TrimRight(opt.LoginURL, "/")
-	issuer := strings.TrimRight(opt.Issuer, "/")
-	minter, err := tokens.New(ctx, tokens.Options{Grants: opt.Grants, Trail: opt.Trail, Cluster: opt.Cluster, Issuer: issuer, Log: opt.Log, Now: opt.Now, Tell: opt.Tell})
+	opt.ConsoleURL = strings.TrimRight(opt.ConsoleURL, "/")
+	minter, err := tokens.New(ctx, tokens.Options{Grants: opt.Grants, Keys: opt.Keys, Trail: opt.Trail, Cluster: opt.Cluster, Issuer: strings.TrimRight(opt.Issuer, "/"), Log: opt.Log, Now: opt.Now, Tell: opt.Tell})
 	if err != nil {
 		return nil, err
 	}
 	return &Server{
-		Minter: minter, opt: opt, issuer: issuer,
+		Minter: minter, opt: opt,
 		documents: newDocuments(opt),
 		registers: auth.Limiter{Most: registerMost, Per: time.Minute, Now: opt.Now},
 		begins:    auth.Limiter{Most: beginsMost, Per: time.Minute, Now: opt.Now},
@@ -106,31 +105,27 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNoContent)
 		return
 	}
+	method, serve := http.MethodGet, s.serveMetadata
 	switch r.URL.Path {
 	case "/oauth/authorize":
-		only(http.MethodGet, w, r, s.authorize)
+		serve = lead(s.authorize)
 	case "/oauth/return":
-		only(http.MethodGet, w, r, s.back)
+		serve = lead(s.returnFromConsole)
 	case "/oauth/register":
-		only(http.MethodPost, w, r, s.register)
+		method, serve = http.MethodPost, s.register
 	case "/oauth/token":
-		only(http.MethodPost, w, r, s.ServeToken)
+		method, serve = http.MethodPost, s.ServeToken
 	case "/oauth/revoke":
-		only(http.MethodPost, w, r, s.ServeRevoke)
+		method, serve = http.MethodPost, s.ServeRevoke
 	case jwksPath:
-		only(http.MethodGet, w, r, s.jwks)
-	default:
-		only(http.MethodGet, w, r, s.metadata)
+		serve = s.serveKeys
 	}
-}
-
-func only(method string, w http.ResponseWriter, r *http.Request, next http.HandlerFunc) {
 	if r.Method != method && (method != http.MethodGet || r.Method != http.MethodHead) {
 		w.Header().Set("Allow", method+", OPTIONS")
 		protocol.Fail(w, http.StatusMethodNotAllowed, "invalid_request", "use "+method)
 		return
 	}
-	next(w, r)
+	serve(w, r)
 }
 
 // address is where a request comes from, for counting.

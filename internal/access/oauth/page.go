@@ -34,7 +34,32 @@ func private(h http.Header) {
 	h.Set("Content-Security-Policy", policy)
 }
 
-func page(w http.ResponseWriter, r *http.Request, status int, text string) {
+// lead sends a browser to where next says, or shows its person what went wrong
+// before the client could be told.
+func lead(next func(http.ResponseWriter, *http.Request) (location string, err error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		location, err := next(w, r)
+		if err != nil {
+			showError(w, r, err)
+			return
+		}
+		h := w.Header()
+		private(h)
+		h.Set("Location", location)
+		w.WriteHeader(http.StatusFound)
+	}
+}
+
+func showError(w http.ResponseWriter, r *http.Request, err error) {
+	public, status := beeos.Public(err), httpd.StatusOf(err)
+	text := public.Message
+	if e, ok := err.(*protocol.Error); ok {
+		status, text = http.StatusBadRequest, "The app that sent you here made a mistake: "+e.Description+"."
+	}
+	if status >= http.StatusInternalServerError {
+		httpd.Report(r, err)
+	}
+	httpd.SetRetryAfter(w, public)
 	h := w.Header()
 	private(h)
 	h.Set("Content-Type", "text/html; charset=utf-8")
@@ -42,26 +67,4 @@ func page(w http.ResponseWriter, r *http.Request, status int, text string) {
 	if err := stopped.Execute(w, text); err != nil {
 		httpd.Report(r, err)
 	}
-}
-
-// pageFor shows what went wrong before the client could be told.
-func pageFor(w http.ResponseWriter, r *http.Request, err error) {
-	if e, ok := err.(*protocol.Error); ok {
-		page(w, r, http.StatusBadRequest, "The app that sent you here made a mistake: "+e.Description+".")
-		return
-	}
-	public, status := beeos.Public(err), httpd.StatusOf(err)
-	httpd.SetRetryAfter(w, public)
-	if status >= http.StatusInternalServerError {
-		httpd.Report(r, err)
-	}
-	page(w, r, status, public.Message)
-}
-
-// redirect sends a browser on.
-func redirect(w http.ResponseWriter, location string) {
-	h := w.Header()
-	private(h)
-	h.Set("Location", location)
-	w.WriteHeader(http.StatusFound)
 }

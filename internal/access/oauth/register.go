@@ -35,34 +35,27 @@ type registration struct {
 // register takes a client in. All are public, whatever they ask for: no
 // secret is given to anybody.
 func (s *Server) register(w http.ResponseWriter, r *http.Request) {
-	if err := s.registers.Take(address(r)); err != nil {
-		protocol.FailWith(w, r, err)
-		return
-	}
-	body, err := httpd.ReadJSON(w, r, bodyMost)
-	if err != nil {
-		if beeos.CodeOf(err) != beeos.PayloadTooLarge {
-			err = refusal("invalid_client_metadata", beeos.Public(err).Message)
-		}
-		protocol.FailWith(w, r, err)
-		return
-	}
-	c, err := s.parseRegistration(body)
+	c, err := s.readRegistration(w, r)
 	if err == nil {
 		at := s.opt.Now()
 		err = s.opt.Grants.CreateClient(r.Context(), grants.Client{
 			ID: c.ID, Name: c.Name, RedirectURIs: c.Redirects, CreatedAt: at, ExpiresAt: at.Add(unusedFor),
 		}, clientsMost)
 	}
-	if err != nil {
-		protocol.FailWith(w, r, err)
-		return
-	}
-	protocol.Send(w, http.StatusCreated, c)
+	protocol.Answer(w, r, http.StatusCreated, c, err)
 }
 
-func (s *Server) parseRegistration(body []byte) (registration, error) {
-	var c registration
+func (s *Server) readRegistration(w http.ResponseWriter, r *http.Request) (c registration, err error) {
+	if err := s.registers.Take(address(r)); err != nil {
+		return c, err
+	}
+	body, err := httpd.ReadJSON(w, r, bodyMost)
+	if err != nil && beeos.CodeOf(err) != beeos.PayloadTooLarge {
+		err = refusal("invalid_client_metadata", beeos.Public(err).Message)
+	}
+	if err != nil {
+		return c, err
+	}
 	var wrong *json.UnmarshalTypeError
 	if err := json.Unmarshal(body, &c); errors.As(err, &wrong) {
 		if wrong.Field == "redirect_uris" {

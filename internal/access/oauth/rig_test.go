@@ -90,9 +90,9 @@ func newRigOn(t testing.TB, dsn string, opt Options) *rig {
 	r.db, err = store.Open(ctx, dsn)
 	r.must(err)
 	t.Cleanup(func() { r.db.Close() })
-	opt.Grants, opt.Agents, opt.Trail, opt.Cluster = r.db.Grants, r.db.Agents, r.db.Audit, r.db.Cluster
-	opt.Issuer, opt.LoginURL, opt.Now = issuer, console, r.now
-	opt.Tell = func(_, id string) {
+	opt.Grants, opt.Keys, opt.Agents, opt.Trail, opt.Cluster = r.db.Grants, r.db.Keys, r.db.Agents, r.db.Audit, r.db.Cluster
+	opt.Issuer, opt.ConsoleURL, opt.Now = issuer, console, r.now
+	opt.Tell = func(id string) {
 		if r.s != nil && r.other != nil {
 			r.s.Forget(id)
 			r.other.Forget(id)
@@ -278,8 +278,8 @@ func (r *rig) tokens(q url.Values, agents ...string) (access, refresh string) {
 // good reports whether a token is accepted for an agent, on both replicas.
 func (r *rig) good(token, resource string) bool {
 	r.t.Helper()
-	_, err := r.s.Check(context.Background(), token, resource)
-	_, other := r.other.Check(context.Background(), token, resource)
+	_, err := r.s.CheckAccess(context.Background(), token, resource)
+	_, other := r.other.CheckAccess(context.Background(), token, resource)
 	if (err == nil) != (other == nil) {
 		r.t.Errorf("replicas differ: %v, %v", err, other)
 	}

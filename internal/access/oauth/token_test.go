@@ -76,7 +76,7 @@ func TestParallelRedemptions(t *testing.T) {
 		open, err := r.db.Grants.GetFlow(ctx, tx, r.now())
 		r.must(err)
 		for round := range rounds {
-			code, err := r.s.grant(ctx, open)
+			code, err := r.s.grantAccess(ctx, open)
 			r.must(err)
 			var statuses [2]int
 			var group errgroup.Group
@@ -172,15 +172,15 @@ func TestRefreshAfterAnAgentWasTaken(t *testing.T) {
 	r := newRig(t)
 	ctx := context.Background()
 	access, refresh := r.tokens(r.query(), "a", "b")
-	grants, err := r.s.Grants(ctx, r.owner.ID)
+	grants, err := r.s.ListGrants(ctx, r.owner.ID)
 	r.must(err)
-	r.must(r.other.Narrow(ctx, r.owner.ID, grants[0].ID, []string{r.agents["b"]}))
-	caller, err := r.s.Check(ctx, access, r.endpoint("a"))
+	r.must(r.other.NarrowGrant(ctx, r.owner.ID, grants[0].ID, []string{r.agents["b"]}))
+	caller, err := r.s.CheckAccess(ctx, access, r.endpoint("a"))
 	if err != nil || len(caller.AgentIDs) != 1 || caller.AgentIDs[0] != r.agents["b"] {
 		t.Errorf("%+v, %v", caller, err)
 	}
 	r.wantError(t, "its agent was taken", r.renewal(refresh), "invalid_target")
-	if err := r.s.Narrow(ctx, r.owner.ID, grants[0].ID, []string{r.agents["a"]}); beeos.CodeOf(err) != beeos.InvalidParam {
+	if err := r.s.NarrowGrant(ctx, r.owner.ID, grants[0].ID, []string{r.agents["a"]}); beeos.CodeOf(err) != beeos.InvalidParam {
 		t.Errorf("narrowing to what is not granted: %v", err)
 	}
 }
@@ -239,7 +239,7 @@ func TestGrantsEnd(t *testing.T) {
 		if !r.good(access, r.endpoint("a")) {
 			t.Error("not good")
 		}
-		grants, err := r.s.Grants(ctx, r.owner.ID)
+		grants, err := r.s.ListGrants(ctx, r.owner.ID)
 		r.must(err)
 		_, err = r.db.Grants.RevokeGrant(ctx, r.owner.ID, grants[0].ID, r.now())
 		r.must(err)
@@ -257,7 +257,7 @@ func TestRevocationWithoutNews(t *testing.T) {
 	r := newRig(t)
 	ctx := context.Background()
 	access, _ := r.tokens(r.query(), "a")
-	grants, err := r.s.Grants(ctx, r.owner.ID)
+	grants, err := r.s.ListGrants(ctx, r.owner.ID)
 	r.must(err)
 	if !r.good(access, r.endpoint("a")) {
 		t.Fatal("not good")

@@ -1,6 +1,7 @@
 package signin
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
@@ -21,9 +22,9 @@ type Identity struct {
 // user, or the invitation, with its address, when the provider has verified
 // that; nobody else gets in.
 func (p *People) SignInAs(ctx context.Context, id Identity) (beeos.User, error) {
-	u, err := p.DB.People.UserByIdentity(ctx, id.Issuer, id.Subject)
-	if beeos.CodeOf(err) == beeos.NotFound && err != nil {
-		u, err = p.adopt(ctx, id)
+	u, err := p.Table.UserByIdentity(ctx, id.Issuer, id.Subject)
+	if beeos.CodeOf(err) == beeos.NotFound {
+		u, err = p.adoptIdentity(ctx, id)
 	}
 	if err != nil {
 		return beeos.User{}, err
@@ -34,16 +35,13 @@ func (p *People) SignInAs(ctx context.Context, id Identity) (beeos.User, error) 
 	return u, p.audit(ctx, u.ID, "user.sign_in", map[string]string{"method": id.Issuer})
 }
 
-func (p *People) adopt(ctx context.Context, id Identity) (beeos.User, error) {
+func (p *People) adoptIdentity(ctx context.Context, id Identity) (beeos.User, error) {
 	if id.Email == "" || !id.Verified {
 		return beeos.User{}, beeos.Errorf(beeos.Forbidden, "your provider did not say that your e-mail address is verified; verify it there, or sign in with a password")
 	}
-	who := beeos.User{ID: beeos.NewID(), Name: strings.TrimSpace(id.Name)}
-	if who.Name == "" {
-		who.Name = id.Email
-	}
-	u, invited, err := p.DB.People.LinkIdentity(ctx, people.Identity{Issuer: id.Issuer, Subject: id.Subject, Email: id.Email}, who, p.now())
-	if err != nil && beeos.CodeOf(err) == beeos.NotFound {
+	who := beeos.User{ID: beeos.NewID(), Name: cmp.Or(strings.TrimSpace(id.Name), id.Email)}
+	u, invited, err := p.Table.LinkIdentity(ctx, people.Identity{Issuer: id.Issuer, Subject: id.Subject, Email: id.Email}, who, p.now())
+	if beeos.CodeOf(err) == beeos.NotFound {
 		return beeos.User{}, beeos.Errorf(beeos.Forbidden, "nobody here has the address %s; ask an admin to invite it", id.Email)
 	}
 	if err != nil {

@@ -1,6 +1,7 @@
 package signin
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"time"
@@ -18,14 +19,14 @@ const (
 	linkPrefix = "bol_"
 )
 
-// SetupLink returns the token of a link that makes its user the first admin;
-// "" when somebody can sign in already. It replaces the one before. claim is
-// the user to take over, or "".
-func (p *People) SetupLink(ctx context.Context, claim string) (token string, err error) {
-	if taken, err := p.DB.People.AnyoneCanSignIn(ctx); err != nil || taken {
+// CreateSetupLink returns the token of a link that makes its user the first
+// admin; "" when somebody can sign in already. It replaces the one before.
+// claim is the user to take over, or "".
+func (p *People) CreateSetupLink(ctx context.Context, claim string) (token string, err error) {
+	if taken, err := p.Table.AnyoneCanSignIn(ctx); err != nil || taken {
 		return "", err
 	}
-	return p.link(ctx, people.Link{ID: beeos.NewID(), Kind: people.SetupLink, UserID: claim, Admin: true, MadeBy: "operator"}, setupFor)
+	return p.createLink(ctx, people.Link{ID: beeos.NewID(), Kind: people.SetupLink, UserID: claim, Admin: true, MadeBy: "operator"}, setupFor)
 }
 
 // Invite returns the token of a link that makes the owner of an address a
@@ -35,25 +36,26 @@ func (p *People) Invite(ctx context.Context, email string, admin bool, madeBy st
 		return "", l, err
 	}
 	email = strings.ToLower(strings.TrimSpace(email))
-	switch _, err := p.DB.People.GetUserByEmail(ctx, email); {
+	switch _, err := p.Table.GetUserByEmail(ctx, email); {
 	case err == nil:
 		return "", l, beeos.Errorf(beeos.Conflict, "%s is a user already; make a link to set a new password instead", email)
 	case beeos.CodeOf(err) != beeos.NotFound:
 		return "", l, err
 	}
 	l = people.Link{ID: beeos.NewID(), Kind: people.InviteLink, Email: email, Admin: admin, MadeBy: madeBy}
-	token, err = p.link(ctx, l, inviteFor)
+	token, err = p.createLink(ctx, l, inviteFor)
 	return token, l, err
 }
 
-// Invitations returns the invitations that nobody has taken up.
-func (p *People) Invitations(ctx context.Context) ([]people.Link, error) {
-	return p.DB.People.Invitations(ctx, p.now())
+// ListInvitations returns the invitations that nobody has taken up.
+func (p *People) ListInvitations(ctx context.Context) ([]people.Link, error) {
+	return p.Table.Invitations(ctx, p.now())
 }
 
-// Reset returns the token of a link with which a person sets a new password.
-func (p *People) Reset(ctx context.Context, userID, madeBy string) (token string, err error) {
-	u, err := p.DB.People.GetUser(ctx, userID)
+// CreateResetLink returns the token of a link with which a person sets a new
+// password.
+func (p *People) CreateResetLink(ctx context.Context, userID, madeBy string) (token string, err error) {
+	u, err := p.Table.GetUser(ctx, userID)
 	if err != nil {
 		return "", err
 	}
@@ -61,25 +63,26 @@ func (p *People) Reset(ctx context.Context, userID, madeBy string) (token string
 		return "", beeos.Errorf(beeos.Conflict, "%s is disabled; enable the account first", u.Email)
 	}
 	l := people.Link{ID: beeos.NewID(), Kind: people.ResetLink, UserID: u.ID, Email: u.Email, Admin: u.Admin, MadeBy: madeBy}
-	return p.link(ctx, l, resetFor)
+	return p.createLink(ctx, l, resetFor)
 }
 
-func (p *People) link(ctx context.Context, l people.Link, lasts time.Duration) (string, error) {
+func (p *People) createLink(ctx context.Context, l people.Link, lasts time.Duration) (string, error) {
 	token := beeos.NewSecret(linkPrefix)
 	l.CreatedAt = p.now()
 	l.ExpiresAt = l.CreatedAt.Add(lasts)
-	return token, p.DB.People.CreateLink(ctx, l, auth.Hash(token))
+	return token, p.Table.CreateLink(ctx, l, auth.Hash(token))
 }
 
-// Link returns what a link is for; NotFound when it was used or is too old.
-func (p *People) Link(ctx context.Context, token string) (people.Link, error) {
-	return p.DB.People.LinkByHash(ctx, auth.Hash(token), p.now())
+// FindLink returns what a link is for; NotFound when it was used or is too old.
+func (p *People) FindLink(ctx context.Context, token string) (people.Link, error) {
+	return p.Table.LinkByHash(ctx, auth.Hash(token), p.now())
 }
 
-// Accept uses a link up, exactly once: the person it makes, or whose password
-// it changes, comes back. An invitation and a reset bring their own address.
-func (p *People) Accept(ctx context.Context, token, name, email, password string) (beeos.User, error) {
-	l, err := p.Link(ctx, token)
+// AcceptLink uses a link up, exactly once: the person it makes, or whose
+// password it changes, comes back. An invitation and a reset bring their own
+// address.
+func (p *People) AcceptLink(ctx context.Context, token, name, email, password string) (beeos.User, error) {
+	l, err := p.FindLink(ctx, token)
 	if err != nil {
 		return beeos.User{}, err
 	}
@@ -95,18 +98,15 @@ func (p *People) Accept(ctx context.Context, token, name, email, password string
 	if err != nil {
 		return beeos.User{}, err
 	}
-	who := beeos.User{ID: beeos.NewID(), Name: strings.TrimSpace(name), Email: email, PasswordHash: hash}
-	if who.Name == "" {
-		who.Name = strings.TrimSpace(email)
-	}
-	u, l, err := p.DB.People.AcceptLink(ctx, auth.Hash(token), who, p.now())
+	who := beeos.User{ID: beeos.NewID(), Name: cmp.Or(strings.TrimSpace(name), strings.TrimSpace(email)), Email: email, PasswordHash: hash}
+	u, l, err := p.Table.AcceptLink(ctx, auth.Hash(token), who, p.now())
 	if err != nil {
 		return beeos.User{}, err
 	}
 	if err := p.signOut(ctx, u.ID); err != nil {
 		return beeos.User{}, err
 	}
-	if err := p.DB.People.ForgetFailures(ctx, accountHash(u.Email)); err != nil {
+	if err := p.Table.ForgetFailures(ctx, accountHash(u.Email)); err != nil {
 		return beeos.User{}, err
 	}
 	action := "user.accept"

@@ -11,7 +11,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/coreos/go-oidc/v3/oidc"
@@ -38,9 +38,7 @@ type OIDC struct {
 	opt      OIDCOptions
 	client   *http.Client
 	keyReads auth.Limiter
-
-	mu    sync.Mutex
-	known *provider // nil = it was never asked
+	known    atomic.Pointer[provider] // nil = it was never asked
 }
 
 // Pending is a sign-in under way, for the browser's cookie.
@@ -122,9 +120,7 @@ func (o *OIDC) Finish(ctx context.Context, begun Pending, query url.Values) (Ide
 
 // discover returns what the provider says about itself.
 func (o *OIDC) discover(ctx context.Context) (*provider, error) {
-	o.mu.Lock()
-	p := o.known
-	o.mu.Unlock()
+	p := o.known.Load()
 	if p != nil && o.opt.Now().Sub(p.read) < providerFor {
 		return p, nil
 	}
@@ -160,9 +156,7 @@ func (o *OIDC) discover(ctx context.Context) (*provider, error) {
 			ClientID: o.opt.ClientID, SupportedSigningAlgs: idAlgorithms, Now: func() time.Time { return o.opt.Now().Add(-clockSkew) },
 		}),
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.known = p
+	o.known.Store(p)
 	return p, nil
 }
 

@@ -6,33 +6,32 @@
 package signin
 
 import (
+	"cmp"
 	"context"
-	"log/slog"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/access/auth"
 	"github.com/beeos/beeos/internal/store/audit"
+	"github.com/beeos/beeos/internal/store/people"
 )
 
 // People is everybody with an account, and how they come in.
 type People struct {
-	DB  *store.Store
-	Log *slog.Logger
-	Now func() time.Time // nil = time.Now
+	Table *people.Table
+	Audit *audit.Table
+	Now   func() time.Time // nil = time.Now
 
-	// Changed, when set, hears of a person who was disabled, signed out
-	// everywhere or got a new password, so that whoever keeps something about
+	// Changed, when set, hears of a person who was disabled, signed out or
+	// got a new password, so that whoever keeps something about
 	// them, here or on another replica, forgets it.
 	Changed func(userID string)
 
 	// EndTokens, when set, ends what the person's own scripts signed in for.
 	EndTokens func(ctx context.Context, userID string) error
 
-	mu       sync.Mutex
-	sessions map[string]session // by hash of the token
+	sessions auth.Cache[session]
 }
 
 // SetDisabled locks a person out, with all sessions, keys and instances, or
@@ -42,7 +41,7 @@ func (p *People) SetDisabled(ctx context.Context, userID string, off bool) error
 	if off {
 		at = p.now()
 	}
-	if err := p.DB.People.Lock(ctx, userID, at); err != nil {
+	if err := p.Table.Lock(ctx, userID, at); err != nil {
 		return err
 	}
 	return p.signOut(ctx, userID)
@@ -50,7 +49,7 @@ func (p *People) SetDisabled(ctx context.Context, userID string, off bool) error
 
 // SetAdmin makes a person an admin, or no longer one.
 func (p *People) SetAdmin(ctx context.Context, userID string, admin bool) error {
-	if err := p.DB.People.SetAdmin(ctx, userID, admin); err != nil {
+	if err := p.Table.SetAdmin(ctx, userID, admin); err != nil {
 		return err
 	}
 	p.changed(userID)
@@ -59,11 +58,7 @@ func (p *People) SetAdmin(ctx context.Context, userID string, admin bool) error 
 
 // Rename changes the name by which others see a person.
 func (p *People) Rename(ctx context.Context, u beeos.User, name string) error {
-	name = strings.TrimSpace(name)
-	if name == "" {
-		name = u.Email
-	}
-	if err := p.DB.People.RenameUser(ctx, u.ID, name); err != nil {
+	if err := p.Table.RenameUser(ctx, u.ID, cmp.Or(strings.TrimSpace(name), u.Email)); err != nil {
 		return err
 	}
 	p.changed(u.ID)
@@ -73,7 +68,7 @@ func (p *People) Rename(ctx context.Context, u beeos.User, name string) error {
 // audit writes what a person did to get in into that person's trail. What
 // owners and admins do is written by the package act.
 func (p *People) audit(ctx context.Context, userID, action string, detail map[string]string) error {
-	return p.DB.Audit.Add(ctx, audit.Row{At: p.now(), OwnerID: userID, Actor: "user:" + userID, Action: action, Subject: userID, Detail: detail})
+	return p.Audit.Add(ctx, audit.Row{At: p.now(), OwnerID: userID, Actor: "user:" + userID, Action: action, Subject: userID, Detail: detail})
 }
 
 // signOut ends what is left once a person's sessions are gone.

@@ -23,6 +23,7 @@ const password = "correct horse battery"
 // crowd is People on a fresh database with a clock of its own. replica is a
 // second one on the same.
 type crowd struct {
+	DB *store.Store
 	*People
 	t       *testing.T
 	clock   time.Time
@@ -51,20 +52,21 @@ func newCrowd(t *testing.T) *crowd {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
+	c.DB = db
 	now := func() time.Time { return c.clock }
-	c.People = &People{DB: db, Now: now, Changed: func(id string) { c.told = append(c.told, id) }}
-	c.replica = &People{DB: db, Now: now}
+	c.People = &People{Table: db.People, Audit: db.Audit, Now: now, Changed: func(id string) { c.told = append(c.told, id) }}
+	c.replica = &People{Table: db.People, Audit: db.Audit, Now: now}
 	return c
 }
 
 // admin goes the way of the first person.
 func (c *crowd) admin() beeos.User {
 	c.t.Helper()
-	token, err := c.SetupLink(c.t.Context(), "")
+	token, err := c.CreateSetupLink(c.t.Context(), "")
 	if err != nil || token == "" {
 		c.t.Fatalf("setup link %q, %v", token, err)
 	}
-	u, err := c.Accept(c.t.Context(), token, "Ann", "ann@example.com", password)
+	u, err := c.AcceptLink(c.t.Context(), token, "Ann", "ann@example.com", password)
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -77,7 +79,7 @@ func (c *crowd) invited(email string) beeos.User {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	u, err := c.Accept(c.t.Context(), token, "", "ignored@example.com", password)
+	u, err := c.AcceptLink(c.t.Context(), token, "", "ignored@example.com", password)
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -102,7 +104,7 @@ func (c *crowd) actions(owner string) string {
 func TestFirstPersonBecomesAdmin(t *testing.T) {
 	c := newCrowd(t)
 	ctx := t.Context()
-	old, err := c.SetupLink(ctx, "")
+	old, err := c.CreateSetupLink(ctx, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,9 +112,9 @@ func TestFirstPersonBecomesAdmin(t *testing.T) {
 	if !ann.Admin || ann.Email != "ann@example.com" {
 		t.Errorf("%+v", ann)
 	}
-	_, err = c.Accept(ctx, old, "Robber", "r@example.com", password)
+	_, err = c.AcceptLink(ctx, old, "Robber", "r@example.com", password)
 	wantCode(t, err, beeos.NotFound, "ask for a new one")
-	if token, err := c.SetupLink(ctx, ""); token != "" || err != nil {
+	if token, err := c.CreateSetupLink(ctx, ""); token != "" || err != nil {
 		t.Errorf("another setup link: %q, %v", token, err)
 	}
 	if u, err := c.SignIn(ctx, " ANN@example.com", password, "10.0.0.1"); err != nil || u.ID != ann.ID {
@@ -125,15 +127,15 @@ func TestFirstPersonBecomesAdmin(t *testing.T) {
 
 func TestSetupLinkEnds(t *testing.T) {
 	c := newCrowd(t)
-	token, err := c.SetupLink(t.Context(), "")
+	token, err := c.CreateSetupLink(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if l, err := c.Link(t.Context(), token); err != nil || l.Kind != people.SetupLink {
+	if l, err := c.FindLink(t.Context(), token); err != nil || l.Kind != people.SetupLink {
 		t.Errorf("%+v, %v", l, err)
 	}
 	c.clock = c.clock.Add(setupFor)
-	_, err = c.Accept(t.Context(), token, "", "ann@example.com", password)
+	_, err = c.AcceptLink(t.Context(), token, "", "ann@example.com", password)
 	wantCode(t, err, beeos.NotFound)
 }
 
@@ -143,11 +145,11 @@ func TestSetupClaimsTheDemoUser(t *testing.T) {
 	if err := c.DB.People.CreateUser(t.Context(), demo); err != nil {
 		t.Fatal(err)
 	}
-	token, err := c.SetupLink(t.Context(), demo.ID)
+	token, err := c.CreateSetupLink(t.Context(), demo.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
-	u, err := c.Accept(t.Context(), token, "Ann", "ann@example.com", password)
+	u, err := c.AcceptLink(t.Context(), token, "Ann", "ann@example.com", password)
 	if err != nil || u.ID != demo.ID {
 		t.Errorf("%+v, %v", u, err)
 	}
@@ -162,7 +164,7 @@ func TestLinkIsAcceptedOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	errs := make([]error, 4)
 	for i := range errs {
-		wg.Go(func() { _, errs[i] = c.Accept(context.Background(), token, "Bob", "", password) })
+		wg.Go(func() { _, errs[i] = c.AcceptLink(context.Background(), token, "Bob", "", password) })
 	}
 	wg.Wait()
 	ok := 0
@@ -180,7 +182,7 @@ func TestLinkIsAcceptedOnce(t *testing.T) {
 
 func TestPasswordsAndAddressesAreChecked(t *testing.T) {
 	c := newCrowd(t)
-	token, err := c.SetupLink(t.Context(), "")
+	token, err := c.CreateSetupLink(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,10 +196,10 @@ func TestPasswordsAndAddressesAreChecked(t *testing.T) {
 		{"ann@@example.com", password, "name@example.com"},
 		{"", password, "name@example.com"},
 	} {
-		_, err := c.Accept(t.Context(), token, "Ann", tt.email, tt.password)
+		_, err := c.AcceptLink(t.Context(), token, "Ann", tt.email, tt.password)
 		wantCode(t, err, beeos.InvalidParam, tt.says)
 	}
-	if _, err := c.Accept(t.Context(), token, "Ann", "ann@example.com", "éééééééééé"); err != nil {
+	if _, err := c.AcceptLink(t.Context(), token, "Ann", "ann@example.com", "éééééééééé"); err != nil {
 		t.Errorf("ten letters: %v", err)
 	}
 }
@@ -241,14 +243,14 @@ func TestResetLinkEndsWithWhatItWasFor(t *testing.T) {
 			c := newCrowd(t)
 			ann := c.admin()
 			bob := c.invited("bob@example.com")
-			link, err := c.Reset(t.Context(), bob.ID, "operator")
+			link, err := c.CreateResetLink(t.Context(), bob.ID, "operator")
 			if err == nil {
 				err = change(c, ann, bob)
 			}
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, err = c.Accept(t.Context(), link, "", "", "a password of somebody else")
+			_, err = c.AcceptLink(t.Context(), link, "", "", "a password of somebody else")
 			wantCode(t, err, beeos.NotFound)
 		})
 	}
@@ -265,7 +267,7 @@ func TestLinksOnlyWhereTheyMakeSense(t *testing.T) {
 	if err := errors.Join(c.SetAdmin(ctx, bob.ID, true), c.SetDisabled(ctx, bob.ID, true)); err != nil {
 		t.Fatal(err)
 	}
-	_, err = c.Reset(ctx, bob.ID, "operator")
+	_, err = c.CreateResetLink(ctx, bob.ID, "operator")
 	wantCode(t, err, beeos.Conflict, "enable")
 	if fmt.Sprint(c.told) != fmt.Sprint([]string{ann.ID, bob.ID, bob.ID, bob.ID}) {
 		t.Errorf("told of %v", c.told)
@@ -310,17 +312,17 @@ func TestSignInAs(t *testing.T) {
 func TestDatabaseShowsNoSecret(t *testing.T) {
 	c := newCrowd(t)
 	ctx := t.Context()
-	setup, err := c.SetupLink(ctx, "")
+	setup, err := c.CreateSetupLink(ctx, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	ann, err := c.Accept(ctx, setup, "Ann", "ann@example.com", password)
+	ann, err := c.AcceptLink(ctx, setup, "Ann", "ann@example.com", password)
 	if err != nil {
 		t.Fatal(err)
 	}
 	invite, _, err1 := c.Invite(ctx, "bob@example.com", false, "operator")
-	reset, err2 := c.Reset(ctx, ann.ID, "operator")
-	cookie, err3 := c.Begin(ctx, ann, people.Login{Device: "Firefox"})
+	reset, err2 := c.CreateResetLink(ctx, ann.ID, "operator")
+	cookie, err3 := c.BeginSession(ctx, ann, people.Login{Device: "Firefox"})
 	user, userHash, prefix := auth.NewKey(beeos.UserKey)
 	err4 := c.DB.Keys.Create(ctx, beeos.Key{ID: "k", Kind: beeos.UserKey, OwnerID: ann.ID, Prefix: prefix}, userHash)
 	join, err5 := c.DB.Instances.CreateJoinToken(ctx, ann.ID, time.Hour)

@@ -2,7 +2,7 @@ package signin
 
 import (
 	"context"
-	"maps"
+	"crypto/sha256"
 	"time"
 
 	"github.com/beeos/beeos"
@@ -15,7 +15,6 @@ const (
 	sessionMost   = 30 * 24 * time.Hour // and every one after this
 	sessionTouch  = 10 * time.Minute    // how exact "last seen" is
 	sessionCache  = 5 * time.Second     // how long a sign-out elsewhere can go unnoticed
-	sessionsKept  = 4096
 	sessionPrefix = "bos_"
 )
 
@@ -23,35 +22,32 @@ const (
 type session struct {
 	user  beeos.User
 	login people.Login
-	until time.Time
 }
 
-// Begin signs a person in at a browser and returns the secret for its cookie,
-// which is kept nowhere else. about says how and where: Method, Address and
-// Device.
-func (p *People) Begin(ctx context.Context, u beeos.User, about people.Login) (token string, err error) {
+// BeginSession signs a person in at a browser and returns the secret for its
+// cookie, which is kept nowhere else. about says how and where: Method, Address
+// and Device.
+func (p *People) BeginSession(ctx context.Context, u beeos.User, about people.Login) (token string, err error) {
 	if !u.DisabledAt.IsZero() {
 		return "", signedOut()
 	}
 	token, now := beeos.NewSecret(sessionPrefix), p.now()
 	about.ID, about.UserID, about.CreatedAt, about.SeenAt, about.ExpiresAt = beeos.NewID(), u.ID, now, now, now.Add(sessionIdle)
-	return token, p.DB.People.CreateLogin(ctx, about, auth.Hash(token))
+	return token, p.Table.CreateLogin(ctx, about, auth.Hash(token))
 }
 
-// Session returns who is signed in with this token; InvalidToken when nobody
+// FindSession returns who is signed in with this token; InvalidToken when nobody
 // is any more.
-func (p *People) Session(ctx context.Context, token string) (beeos.User, people.Login, error) {
+func (p *People) FindSession(ctx context.Context, token string) (beeos.User, people.Login, error) {
 	if len(token) != len(sessionPrefix)+64 {
 		return beeos.User{}, people.Login{}, signedOut()
 	}
-	hash, now := auth.Hash(token), p.now()
-	p.mu.Lock()
-	s, ok := p.sessions[string(hash)]
-	p.mu.Unlock()
-	if ok && now.Before(s.until) && now.Before(s.login.ExpiresAt) {
+	hash, now := sha256.Sum256([]byte(token)), p.now()
+	s, ok, generation := p.sessions.Get(hash, now)
+	if ok && now.Before(s.login.ExpiresAt) {
 		return s.user, s.login, nil
 	}
-	login, u, err := p.DB.People.GetLogin(ctx, hash, now)
+	login, u, err := p.Table.GetLogin(ctx, hash[:], now)
 	if beeos.CodeOf(err) == beeos.NotFound {
 		return beeos.User{}, people.Login{}, signedOut()
 	}
@@ -60,61 +56,53 @@ func (p *People) Session(ctx context.Context, token string) (beeos.User, people.
 	}
 	if now.Sub(login.SeenAt) >= sessionTouch {
 		login.SeenAt, login.ExpiresAt = now, earlier(now.Add(sessionIdle), login.CreatedAt.Add(sessionMost))
-		if err := p.DB.People.TouchLogin(ctx, hash, login.SeenAt, login.ExpiresAt); err != nil {
+		if err := p.Table.TouchLogin(ctx, hash[:], login.SeenAt, login.ExpiresAt); err != nil {
 			return beeos.User{}, people.Login{}, err
 		}
 	}
-	p.remember(string(hash), session{user: u, login: login, until: now.Add(sessionCache)})
+	p.sessions.Put(hash, session{u, login}, now, now.Add(sessionCache), generation)
 	return u, login, nil
-}
-
-// remember keeps a session for a moment. A sign-out that passes by meanwhile
-// goes unnoticed for that moment, no longer.
-func (p *People) remember(hash string, s session) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if len(p.sessions) >= sessionsKept || p.sessions == nil {
-		p.sessions = map[string]session{}
-	}
-	p.sessions[hash] = s
 }
 
 // Forget drops what is remembered of a person's sessions.
 func (p *People) Forget(userID string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	maps.DeleteFunc(p.sessions, func(_ string, s session) bool { return s.user.ID == userID })
+	p.sessions.Forget(func(s session) bool { return s.user.ID == userID })
 }
 
-// End signs this browser out.
-func (p *People) End(ctx context.Context, token string) error {
-	hash := auth.Hash(token)
-	p.mu.Lock()
-	delete(p.sessions, string(hash))
-	p.mu.Unlock()
-	return p.DB.People.EndLogin(ctx, hash)
-}
-
-// EndOne signs another browser of the person out, by its id.
-func (p *People) EndOne(ctx context.Context, u beeos.User, loginID string) error {
-	if err := p.DB.People.EndLoginByID(ctx, u.ID, loginID); err != nil {
+// EndSession signs this browser out; InvalidToken when it is already.
+func (p *People) EndSession(ctx context.Context, token string) error {
+	u, _, err := p.FindSession(ctx, token)
+	if err != nil {
 		return err
 	}
-	p.Forget(u.ID)
+	hash := sha256.Sum256([]byte(token))
+	if err := p.Table.EndLogin(ctx, hash[:]); err != nil {
+		return err
+	}
+	p.changed(u.ID)
 	return nil
 }
 
-// EndAll signs a person out everywhere.
-func (p *People) EndAll(ctx context.Context, userID string) error {
-	if err := p.DB.People.EndLogins(ctx, userID); err != nil {
+// EndSessionByID signs another browser of the person out, by its id.
+func (p *People) EndSessionByID(ctx context.Context, u beeos.User, loginID string) error {
+	if err := p.Table.EndLoginByID(ctx, u.ID, loginID); err != nil {
+		return err
+	}
+	p.changed(u.ID)
+	return nil
+}
+
+// EndSessions signs a person out everywhere.
+func (p *People) EndSessions(ctx context.Context, userID string) error {
+	if err := p.Table.EndLogins(ctx, userID); err != nil {
 		return err
 	}
 	return p.signOut(ctx, userID)
 }
 
-// Logins returns where a person is signed in, the newest first.
-func (p *People) Logins(ctx context.Context, userID string) ([]people.Login, error) {
-	return p.DB.People.ListLogins(ctx, userID, p.now())
+// ListSessions returns where a person is signed in, the newest first.
+func (p *People) ListSessions(ctx context.Context, userID string) ([]people.Login, error) {
+	return p.Table.ListLogins(ctx, userID, p.now())
 }
 
 func earlier(a, b time.Time) time.Time {

@@ -16,7 +16,7 @@ func TestSession(t *testing.T) {
 	ann := c.admin()
 	begin := func() string {
 		t.Helper()
-		token, err := c.Begin(ctx, ann, people.Login{Method: "password", Address: "10.0.0.1", Device: "Firefox"})
+		token, err := c.BeginSession(ctx, ann, people.Login{Method: "password", Address: "10.0.0.1", Device: "Firefox"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -24,28 +24,28 @@ func TestSession(t *testing.T) {
 	}
 	start := c.clock
 	token := begin()
-	u, login, err := c.Session(ctx, token)
+	u, login, err := c.FindSession(ctx, token)
 	if err != nil || u.ID != ann.ID || login.Device != "Firefox" {
 		t.Fatalf("%+v %+v %v", u, login, err)
 	}
 	for _, bad := range []string{"", "bos_", token + "0", token[:len(token)-1], beeos.NewSecret(sessionPrefix)} {
-		_, _, err := c.Session(ctx, bad)
+		_, _, err := c.FindSession(ctx, bad)
 		wantCode(t, err, beeos.InvalidToken, "sign in again")
 	}
 	// It slides as long as it is used, but not for ever.
 	for c.clock.Sub(start) < sessionMost-10*24*time.Hour {
 		c.clock = c.clock.Add(10 * 24 * time.Hour)
-		if _, _, err := c.Session(ctx, token); err != nil {
+		if _, _, err := c.FindSession(ctx, token); err != nil {
 			t.Fatalf("after %s: %v", c.clock.Sub(start), err)
 		}
 	}
 	c.clock = start.Add(sessionMost)
-	_, _, err = c.Session(ctx, token)
+	_, _, err = c.FindSession(ctx, token)
 	wantCode(t, err, beeos.InvalidToken)
 
 	idle := begin()
 	c.clock = c.clock.Add(sessionIdle)
-	_, _, err = c.Session(ctx, idle)
+	_, _, err = c.FindSession(ctx, idle)
 	wantCode(t, err, beeos.InvalidToken)
 }
 
@@ -54,14 +54,14 @@ func TestSigningOut(t *testing.T) {
 		name string
 		end  func(c *crowd, u beeos.User, token string) error
 	}{
-		{"here", func(c *crowd, _ beeos.User, token string) error { return c.End(c.t.Context(), token) }},
-		{"everywhere", func(c *crowd, u beeos.User, _ string) error { return c.EndAll(c.t.Context(), u.ID) }},
+		{"here", func(c *crowd, _ beeos.User, token string) error { return c.EndSession(c.t.Context(), token) }},
+		{"everywhere", func(c *crowd, u beeos.User, _ string) error { return c.EndSessions(c.t.Context(), u.ID) }},
 		{"from the list", func(c *crowd, u beeos.User, _ string) error {
-			list, err := c.Logins(c.t.Context(), u.ID)
+			list, err := c.ListSessions(c.t.Context(), u.ID)
 			if err != nil || len(list) != 1 {
 				return fmt.Errorf("%v, %w", list, err)
 			}
-			return c.EndOne(c.t.Context(), u, list[0].ID)
+			return c.EndSessionByID(c.t.Context(), u, list[0].ID)
 		}},
 		{"disabled", func(c *crowd, u beeos.User, _ string) error {
 			return c.SetDisabled(c.t.Context(), u.ID, true)
@@ -70,11 +70,11 @@ func TestSigningOut(t *testing.T) {
 			return c.ChangePassword(c.t.Context(), u, password, password+"!")
 		}},
 		{"reset", func(c *crowd, u beeos.User, _ string) error {
-			token, err := c.Reset(c.t.Context(), u.ID, "operator")
+			token, err := c.CreateResetLink(c.t.Context(), u.ID, "operator")
 			if err != nil {
 				return err
 			}
-			_, err = c.Accept(c.t.Context(), token, "", "", password+"!")
+			_, err = c.AcceptLink(c.t.Context(), token, "", "", password+"!")
 			return err
 		}},
 	} {
@@ -84,12 +84,12 @@ func TestSigningOut(t *testing.T) {
 			bob := c.invited("bob@example.com")
 			ended := ""
 			c.EndTokens = func(_ context.Context, id string) error { ended = id; return nil }
-			token, err := c.Begin(ctx, bob, people.Login{})
+			token, err := c.BeginSession(ctx, bob, people.Login{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			for _, p := range []*People{c.People, c.replica} {
-				if _, _, err := p.Session(ctx, token); err != nil {
+				if _, _, err := p.FindSession(ctx, token); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -99,10 +99,10 @@ func TestSigningOut(t *testing.T) {
 			if one := tt.name == "here" || tt.name == "from the list"; (ended == bob.ID) == one {
 				t.Errorf("scripts of %q were signed out", ended)
 			}
-			_, _, err = c.Session(ctx, token)
+			_, _, err = c.FindSession(ctx, token)
 			wantCode(t, err, beeos.InvalidToken)
 			c.clock = c.clock.Add(sessionCache) // a replica that heard nothing
-			_, _, err = c.replica.Session(ctx, token)
+			_, _, err = c.replica.FindSession(ctx, token)
 			wantCode(t, err, beeos.InvalidToken)
 		})
 	}

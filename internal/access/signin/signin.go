@@ -1,6 +1,7 @@
 package signin
 
 import (
+	"cmp"
 	"context"
 	"math/bits"
 	"strconv"
@@ -15,14 +16,14 @@ import (
 // RateLimited for a while.
 func (p *People) SignIn(ctx context.Context, email, password, from string) (beeos.User, error) {
 	try := newAttempt(email, from)
-	if err := p.DB.People.CountAttempt(ctx, try, p.now()); err != nil {
+	if err := p.Table.CountAttempt(ctx, try, p.now()); err != nil {
 		return beeos.User{}, err
 	}
-	u, err := p.DB.People.GetUserByEmail(ctx, email)
+	u, err := p.Table.GetUserByEmail(ctx, email)
 	if err != nil && beeos.CodeOf(err) != beeos.NotFound {
 		return beeos.User{}, err
 	}
-	ok, err := p.fits(ctx, u, password)
+	ok, err := p.checkPassword(ctx, u, password)
 	if err != nil {
 		return beeos.User{}, err
 	}
@@ -32,14 +33,14 @@ func (p *People) SignIn(ctx context.Context, email, password, from string) (beeo
 		}
 		return beeos.User{}, beeos.Errorf(beeos.LoginRejected, "e-mail address and password do not fit; check both, or ask an admin for a link to set a new password")
 	}
-	if err := p.forgive(ctx, try); err != nil {
+	if err := p.forgiveAttempt(ctx, try); err != nil {
 		return beeos.User{}, err
 	}
 	return u, p.audit(ctx, u.ID, "user.sign_in", map[string]string{"from": from, "method": "password"})
 }
 
-// fits checks a password that nobody may use to keep the machine busy.
-func (p *People) fits(ctx context.Context, u beeos.User, password string) (bool, error) {
+// checkPassword checks a password that nobody may use to keep the machine busy.
+func (p *People) checkPassword(ctx context.Context, u beeos.User, password string) (bool, error) {
 	hash := u.PasswordHash
 	if len(password) > mostPassword {
 		hash, password = "", ""
@@ -54,12 +55,8 @@ func (p *People) auditFailure(ctx context.Context, u beeos.User, failures int, f
 	if bits.OnesCount(uint(failures)) != 1 {
 		return nil
 	}
-	subject := "unknown account"
-	if u.ID != "" {
-		subject = u.ID
-	}
-	return p.DB.Audit.Add(ctx, audit.Row{
-		At: p.now(), OwnerID: u.ID, Actor: "anyone", Action: "user.sign_in_failed", Subject: subject,
+	return p.Audit.Add(ctx, audit.Row{
+		At: p.now(), OwnerID: u.ID, Actor: "anyone", Action: "user.sign_in_failed", Subject: cmp.Or(u.ID, "unknown account"),
 		Detail: map[string]string{"from": from, "failures": strconv.Itoa(failures)},
 	})
 }
@@ -70,15 +67,15 @@ func (p *People) ChangePassword(ctx context.Context, u beeos.User, old, password
 	if err := CheckNewPassword(u.Email, password); err != nil {
 		return err
 	}
-	u, err := p.DB.People.GetUser(ctx, u.ID)
+	u, err := p.Table.GetUser(ctx, u.ID)
 	if err != nil {
 		return err
 	}
 	try := newAttempt(u.Email, "")
-	if err := p.DB.People.CountAttempt(ctx, try, p.now()); err != nil {
+	if err := p.Table.CountAttempt(ctx, try, p.now()); err != nil {
 		return err
 	}
-	ok, err := p.fits(ctx, u, old)
+	ok, err := p.checkPassword(ctx, u, old)
 	if err != nil {
 		return err
 	}
@@ -89,13 +86,13 @@ func (p *People) ChangePassword(ctx context.Context, u beeos.User, old, password
 	if err != nil {
 		return err
 	}
-	if err := p.DB.People.ChangePassword(ctx, u.ID, hash); err != nil {
+	if err := p.Table.ChangePassword(ctx, u.ID, hash); err != nil {
 		return err
 	}
 	if err := p.signOut(ctx, u.ID); err != nil {
 		return err
 	}
-	if err := p.forgive(ctx, try); err != nil {
+	if err := p.forgiveAttempt(ctx, try); err != nil {
 		return err
 	}
 	return p.audit(ctx, u.ID, "user.password", nil)

@@ -25,9 +25,9 @@ type attempt []*people.Attempt
 // newAttempt names what a try is held against; an address that cannot be
 // known leaves the account alone.
 func newAttempt(email, from string) attempt {
-	a := attempt{{Hash: accountHash(email), Wait: doubling(accountFree, accountMost)}}
+	a := attempt{{Hash: accountHash(email), Wait: doubleWaits(accountFree, accountMost)}}
 	if from := auth.Network(from); from != "" {
-		a = append(a, &people.Attempt{Hash: auth.Hash("address:" + from), Wait: doubling(addressFree, addressMost)})
+		a = append(a, &people.Attempt{Hash: auth.Hash("address:" + from), Wait: doubleWaits(addressFree, addressMost)})
 	}
 	return a
 }
@@ -39,15 +39,15 @@ func accountHash(email string) []byte {
 // account is how often the account has failed lately, this try included.
 func (a attempt) account() int { return a[0].Failures }
 
-// forgive takes the try back, and all failures of the account with it.
-func (p *People) forgive(ctx context.Context, a attempt) error {
-	if err := p.DB.People.ForgetFailures(ctx, a[0].Hash); err != nil {
+// forgiveAttempt takes the try back, and all failures of the account with it.
+func (p *People) forgiveAttempt(ctx context.Context, a attempt) error {
+	if err := p.Table.ForgetFailures(ctx, a[0].Hash); err != nil {
 		return err
 	}
-	return p.DB.People.ForgiveAttempt(ctx, a[1:])
+	return p.Table.ForgiveAttempt(ctx, a[1:])
 }
 
-func doubling(free int, most time.Duration) func(int) time.Duration {
+func doubleWaits(free int, most time.Duration) func(int) time.Duration {
 	return func(failures int) time.Duration {
 		if failures <= free {
 			return 0

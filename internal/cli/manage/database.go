@@ -1,10 +1,15 @@
+// Package manage holds the commands of people who run agents or a server: agents,
+// keys and built-in agents over REST, and, for operators, users and grants
+// straight in the database.
 package manage
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
 	"github.com/beeos/beeos/internal/app"
+	"github.com/beeos/beeos/internal/cli/remote"
 	"github.com/beeos/beeos/internal/cli/terminal"
 	"github.com/beeos/beeos/internal/config"
 )
@@ -17,22 +22,23 @@ type database struct {
 	Web         string `name:"web-public-url" env:"WEB_PUBLIC_URL" placeholder:"URL" help:"Console that links lead to. Empty: the one that beeos dev runs here, else http://localhost:3000."`
 }
 
-// configFor is the configuration of a server as far as its database goes.
-func configFor(data, databaseURL string) config.Config {
+// newConfig returns the configuration of a server as far as its database goes.
+func newConfig(data, databaseURL string) config.Config {
 	cfg := config.Default(false)
 	cfg.Data, cfg.DatabaseURL = data, databaseURL
 	return cfg
 }
 
-// with opens the database for one piece of work.
-func (d *database) with(ctx context.Context, do func(*app.Directory) error) error {
-	cfg := configFor(d.Data, d.DatabaseURL)
+// withDirectory opens the database for one piece of work.
+func (d *database) withDirectory(ctx context.Context, do func(*app.Directory) error) error {
+	if d.DatabaseURL == "" {
+		d.Data = remote.DataFolder(d.Data)
+	}
+	cfg := newConfig(d.Data, d.DatabaseURL)
 	if dev, err := app.ReadDevFile(d.Data); err == nil && d.DatabaseURL == "" {
 		cfg.Web.PublicURL = dev.Web
 	}
-	if d.Web != "" {
-		cfg.Web.PublicURL = d.Web
-	}
+	cfg.Web.PublicURL = cmp.Or(d.Web, cfg.Web.PublicURL)
 	dir, err := app.OpenDirectory(ctx, cfg)
 	if err != nil {
 		return err
@@ -42,7 +48,7 @@ func (d *database) with(ctx context.Context, do func(*app.Directory) error) erro
 
 // printLink makes a link and prints it, with what to do with it as a note.
 func (d *database) printLink(ctx context.Context, t *terminal.Terminal, note string, makeLink func(*app.Directory) (string, error)) error {
-	return d.with(ctx, func(dir *app.Directory) error {
+	return d.withDirectory(ctx, func(dir *app.Directory) error {
 		link, err := makeLink(dir)
 		if err != nil {
 			return err

@@ -7,13 +7,14 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/client"
+	"github.com/beeos/beeos/internal/cli/remote"
 	"github.com/beeos/beeos/internal/cli/terminal"
 	"github.com/beeos/beeos/internal/outward/bridge"
 )
 
 // DeployCmd makes built-in agents.
 type DeployCmd struct {
-	Server
+	remote.Server
 	File   string `short:"f" default:"beeos.yaml" placeholder:"FILE" help:"File with agents; those that have a prompt are deployed."`
 	DryRun bool   `help:"Only print what would be done."`
 	JSON   bool   `help:"Print JSON."`
@@ -32,7 +33,7 @@ func (c *DeployCmd) Run(ctx context.Context, t *terminal.Terminal, cl *client.Cl
 			break
 		}
 		for i, b := range list {
-			got, err := cl.Deploy(ctx, deployment(b), dry)
+			got, err := cl.Deploy(ctx, newDeployment(b), dry)
 			if said, ok := errors.AsType[*beeos.Error](err); ok {
 				return beeos.Wrap(said.Code, err, fmt.Sprintf("agent %s: %s", b.Name, said.Message))
 			}
@@ -54,8 +55,8 @@ func (c *DeployCmd) Run(ctx context.Context, t *terminal.Terminal, cl *client.Cl
 	})
 }
 
-// deployment is an agent of a file as REST wants it.
-func deployment(b bridge.BuiltinAgent) client.Deployment {
+// newDeployment returns an agent of a file as REST wants it.
+func newDeployment(b bridge.BuiltinAgent) client.Deployment {
 	return client.Deployment{
 		Name: b.Name, Model: b.Model, Models: b.Models, Prompt: b.Prompt, Servers: b.Skills,
 		Config: &client.DeploymentConfig{

@@ -24,7 +24,7 @@ type GrantsListCmd struct {
 
 // Run lists grants.
 func (c *GrantsListCmd) Run(ctx context.Context, t *terminal.Terminal) error {
-	return c.with(ctx, func(dir *app.Directory) error {
+	return c.withDirectory(ctx, func(dir *app.Directory) error {
 		grants, err := dir.Grants(ctx, c.User)
 		if err != nil {
 			return err
@@ -50,7 +50,7 @@ type GrantsRevokeCmd struct {
 
 // Run ends the grant.
 func (c *GrantsRevokeCmd) Run(ctx context.Context) error {
-	return c.with(ctx, func(dir *app.Directory) error { return dir.RevokeGrant(ctx, c.ID) })
+	return c.withDirectory(ctx, func(dir *app.Directory) error { return dir.RevokeGrant(ctx, c.ID) })
 }
 
 // GrantsRotateCmd makes a new signing key.
@@ -58,5 +58,5 @@ type GrantsRotateCmd struct{ database }
 
 // Run makes it.
 func (c *GrantsRotateCmd) Run(ctx context.Context) error {
-	return c.with(ctx, func(dir *app.Directory) error { return dir.RotateKey(ctx) })
+	return c.withDirectory(ctx, func(dir *app.Directory) error { return dir.RotateKey(ctx) })
 }

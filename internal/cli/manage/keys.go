@@ -5,12 +5,14 @@ import (
 	"context"
 	"errors"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/client"
 	"github.com/beeos/beeos/internal/app"
+	"github.com/beeos/beeos/internal/cli/remote"
 	"github.com/beeos/beeos/internal/cli/terminal"
 )
 
@@ -18,12 +20,13 @@ import (
 type KeysCmd struct {
 	Create KeysCreateCmd `cmd:"" help:"Make a key: oag_ for everything you own, with --agent a bak_ for one agent."`
 	List   KeysListCmd   `cmd:"" help:"List keys."`
+	Limit  KeysLimitCmd  `cmd:"" help:"Change how many calls a minute a key may make to one agent."`
 	Revoke KeysRevokeCmd `cmd:"" help:"End a key at once."`
 }
 
 // keyOwner says whose keys are meant.
 type keyOwner struct {
-	Server
+	remote.Server
 	Agent string `placeholder:"AGENT" help:"Id, slug or name of the agent whose keys (bak_) are meant."`
 }
 
@@ -48,12 +51,34 @@ func (k *keyOwner) list(ctx context.Context) (cl *client.Client, agent string, k
 	return cl, agent, keys, err
 }
 
+// find returns the id of a key, and what open returns. ref is the id, or the key
+// itself, of which the server knows a prefix only.
+func (k *keyOwner) find(ctx context.Context, ref string) (cl *client.Client, agent, id string, err error) {
+	cl, agent, keys, err := k.list(ctx)
+	if err != nil {
+		return nil, "", "", err
+	}
+	var found []string
+	for _, one := range keys {
+		if one.ID == ref || one.Prefix != "" && strings.HasPrefix(ref, one.Prefix) {
+			found = append(found, one.ID)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return nil, "", "", terminal.Hint("no such key", "see which there are with: beeos keys list, for an agent's with --agent")
+	case 1:
+		return cl, agent, found[0], nil
+	}
+	return nil, "", "", terminal.Hint("several keys begin like this", "name one by its id from: beeos keys list")
+}
+
 // KeysCreateCmd makes a key.
 type KeysCreateCmd struct {
 	keyOwner
 	Name    string        `help:"What to recognise the key by. Empty: user and machine."`
 	Expires time.Duration `placeholder:"DURATION" help:"How long it works, for example 720h. Empty: until revoked."`
-	Rate    int           `placeholder:"N" help:"Calls a minute. Empty: the server's default."`
+	Rate    int           `placeholder:"N" help:"Calls a minute to one agent. Empty: the agent's limit, or the server's default."`
 	JSON    bool          `help:"Print JSON."`
 
 	Owner       string `placeholder:"EMAIL" help:"Make the key straight in the database, for this person, who is made when unknown: the first key of a new server."`
@@ -89,7 +114,7 @@ func (c *KeysCreateCmd) create(ctx context.Context, r client.KeyRequest) (*clien
 	if c.Agent != "" {
 		return nil, errors.New("--owner makes a key for a person; leave --agent out")
 	}
-	k, secret, err := app.IssueKey(ctx, configFor(c.Data, c.DatabaseURL), c.Owner, beeos.Key{Name: r.Name, RatePerMinute: r.RatePerMinute, ExpiresAt: r.ExpiresAt})
+	k, secret, err := app.IssueKey(ctx, newConfig(c.Data, c.DatabaseURL), c.Owner, beeos.Key{Name: r.Name, RatePerMinute: r.RatePerMinute, ExpiresAt: r.ExpiresAt})
 	return &client.Key{
 		ID: k.ID, Name: k.Name, Prefix: k.Prefix, Secret: secret, RatePerMinute: k.RatePerMinute,
 		CreatedAt: k.CreatedAt, ExpiresAt: k.ExpiresAt,
@@ -108,9 +133,45 @@ func (c *KeysListCmd) Run(ctx context.Context, t *terminal.Terminal) error {
 	if err != nil {
 		return err
 	}
-	return terminal.PrintList(t, c.JSON, keys, "ID KEY NAME CREATED USED EXPIRES", func(k *client.Key) []string {
-		return []string{k.ID, k.Prefix + "…", k.Name, terminal.Ago(k.CreatedAt), terminal.Ago(k.LastUsedAt), terminal.Until(k.ExpiresAt)}
+	return terminal.PrintList(t, c.JSON, keys, "ID KEY NAME CREATED USED EXPIRES CALLS/MIN", func(k *client.Key) []string {
+		return []string{k.ID, k.Prefix + "…", k.Name, terminal.Ago(k.CreatedAt), terminal.Ago(k.LastUsedAt), terminal.Until(k.ExpiresAt), describeRate(k.RatePerMinute)}
 	})
+}
+
+func describeRate(perMinute int) string {
+	if perMinute == 0 {
+		return "default"
+	}
+	return strconv.Itoa(perMinute)
+}
+
+// KeysLimitCmd changes the limit of a key.
+type KeysLimitCmd struct {
+	keyOwner
+	ID   string `arg:"" help:"Id of the key, or the beginning of the key itself (12 characters or all of it)."`
+	Rate int    `arg:"" help:"Calls a minute to one agent; 0 is the agent's limit, or the server's default."`
+	JSON bool   `help:"Print JSON."`
+}
+
+// Run changes the limit, which holds from the key's next call on.
+func (c *KeysLimitCmd) Run(ctx context.Context, t *terminal.Terminal) error {
+	cl, agent, id, err := c.find(ctx, c.ID)
+	if err != nil {
+		return err
+	}
+	k, err := cl.LimitKey(ctx, agent, id, c.Rate)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return t.PrintJSON(k)
+	}
+	if k.RatePerMinute == 0 {
+		t.Note("the key %s has no limit of its own now", terminal.Quote(k.Name))
+	} else {
+		t.Note("the key %s may make %d calls a minute to one agent now", terminal.Quote(k.Name), k.RatePerMinute)
+	}
+	return nil
 }
 
 // KeysRevokeCmd ends a key.
@@ -119,24 +180,11 @@ type KeysRevokeCmd struct {
 	ID string `arg:"" help:"Id of the key, or the beginning of the key itself (12 characters or all of it)."`
 }
 
-// Run revokes the key: that of the id, or of the key itself, of which the
-// server knows a prefix only.
+// Run revokes the key.
 func (c *KeysRevokeCmd) Run(ctx context.Context) error {
-	cl, agent, keys, err := c.list(ctx)
+	cl, agent, id, err := c.find(ctx, c.ID)
 	if err != nil {
 		return err
 	}
-	var found []string
-	for _, k := range keys {
-		if k.ID == c.ID || k.Prefix != "" && strings.HasPrefix(c.ID, k.Prefix) {
-			found = append(found, k.ID)
-		}
-	}
-	switch len(found) {
-	case 0:
-		return terminal.Hint("no such key", "see which there are with: beeos keys list, for an agent's with --agent")
-	case 1:
-		return cl.RevokeKey(ctx, agent, found[0])
-	}
-	return terminal.Hint("several keys begin like this", "name one by its id from: beeos keys list")
+	return cl.RevokeKey(ctx, agent, id)
 }

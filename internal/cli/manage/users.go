@@ -32,7 +32,7 @@ type UsersListCmd struct {
 
 // Run lists people.
 func (c *UsersListCmd) Run(ctx context.Context, t *terminal.Terminal) error {
-	return c.with(ctx, func(dir *app.Directory) error {
+	return c.withDirectory(ctx, func(dir *app.Directory) error {
 		people, err := dir.People(ctx)
 		if err != nil {
 			return err
@@ -85,7 +85,7 @@ type UsersDisableCmd struct{ oneUser }
 
 // Run disables the account.
 func (c *UsersDisableCmd) Run(ctx context.Context) error {
-	return c.with(ctx, func(dir *app.Directory) error { return dir.SetDisabled(ctx, c.Email, true) })
+	return c.withDirectory(ctx, func(dir *app.Directory) error { return dir.SetDisabled(ctx, c.Email, true) })
 }
 
 // UsersEnableCmd lets somebody in again.
@@ -93,7 +93,7 @@ type UsersEnableCmd struct{ oneUser }
 
 // Run enables the account.
 func (c *UsersEnableCmd) Run(ctx context.Context) error {
-	return c.with(ctx, func(dir *app.Directory) error { return dir.SetDisabled(ctx, c.Email, false) })
+	return c.withDirectory(ctx, func(dir *app.Directory) error { return dir.SetDisabled(ctx, c.Email, false) })
 }
 
 // UsersSignOutCmd ends somebody's sessions.
@@ -101,5 +101,5 @@ type UsersSignOutCmd struct{ oneUser }
 
 // Run ends the sessions.
 func (c *UsersSignOutCmd) Run(ctx context.Context) error {
-	return c.with(ctx, func(dir *app.Directory) error { return dir.SignOut(ctx, c.Email) })
+	return c.withDirectory(ctx, func(dir *app.Directory) error { return dir.SignOut(ctx, c.Email) })
 }

@@ -8,12 +8,15 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
 	"unicode"
 
 	"charm.land/lipgloss/v2"
+
+	"github.com/beeos/beeos"
 )
 
 // Terminal is where a command reads and prints: results go to Out, notes to
@@ -51,12 +54,12 @@ func isTerminal(w io.Writer) bool {
 
 // Say writes one line to stderr under the program's name.
 func (t *Terminal) Say(format string, args ...any) {
-	lipgloss.Fprintln(t.Err, "beeos: "+fmt.Sprintf(format, args...)) //nolint:errcheck // there is no other place to say it
+	lipgloss.Fprintln(t.Err, "beeos: "+Harmless(fmt.Sprintf(format, args...))) //nolint:errcheck // there is no other place to say it
 }
 
 // Note is Say for what is no failure.
 func (t *Terminal) Note(format string, args ...any) {
-	lipgloss.Fprintln(t.Err, Faint.Render(fmt.Sprintf(format, args...))) //nolint:errcheck // a note may get lost
+	lipgloss.Fprintln(t.Err, Faint.Render(Harmless(fmt.Sprintf(format, args...)))) //nolint:errcheck // a note may get lost
 }
 
 // PrintJSON prints v for programs.
@@ -67,10 +70,17 @@ func (t *Terminal) PrintJSON(v any) error {
 	return enc.Encode(v)
 }
 
-// PrintLine prints a result that is one line.
+// PrintLine prints a result for people, and a line's end.
 func (t *Terminal) PrintLine(text string) error {
-	_, err := fmt.Fprintln(t.Out, text)
+	_, err := fmt.Fprintln(t.Out, Harmless(text))
 	return err
+}
+
+// Harmless is a text that somebody else wrote, as it may go to a terminal:
+// what would move the cursor, ring or command the terminal is spelled out. Who
+// wants the very bytes asks for JSON.
+func Harmless(s string) string {
+	return beeos.SpellOut(strings.ReplaceAll(s, "\r", ""), func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' })
 }
 
 // PrintEither prints v as JSON, or the line that people want of it.
@@ -97,13 +107,7 @@ func PrintList[T any](t *Terminal, asJSON bool, items []T, head string, row func
 // PrintFields prints one thing as lines of a label and a value; those without
 // a value are left out.
 func (t *Terminal) PrintFields(fields [][]string) error {
-	var rows [][]string
-	for _, f := range fields {
-		if f[1] != "" {
-			rows = append(rows, f)
-		}
-	}
-	return t.printRows(rows)
+	return t.printRows(slices.DeleteFunc(fields, func(field []string) bool { return field[1] == "" }))
 }
 
 // printRows prints rows in columns. Cells may hold what strangers wrote, so
@@ -131,6 +135,17 @@ func Printable(s string) string {
 		}
 		return r
 	}, s)
+}
+
+// Quote returns a word as a shell takes it, in quotes where it needs them.
+func Quote(word string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:@%+,=", r)
+	}
+	if word != "" && !strings.ContainsFunc(word, func(r rune) bool { return !plain(r) }) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
 // Shorten cuts s to at most n characters.

@@ -23,3 +23,13 @@ func TestListIsATableOrJSON(t *testing.T) {
 		}
 	}
 }
+
+func TestWordsAreQuotedForTheShell(t *testing.T) {
+	for word, want := range map[string]string{
+		"weather": "weather", "./a/b-1.yaml": "./a/b-1.yaml", "my agent": "'my agent'", "it's": `'it'\''s'`, "": "''", "$(x)": "'$(x)'", "größe": "'größe'",
+	} {
+		if got := Quote(word); got != want {
+			t.Errorf("%q becomes %s, want %s", word, got, want)
+		}
+	}
+}

@@ -2,9 +2,9 @@
 // messages to whichever node holds an agent's socket (dispatch.go), presence,
 // live events of a channel (events.go), notices of what the ledger committed,
 // small control messages to everyone (control.go), and what agents are waiting
-// to be told (asks.go). settle.go waits until news have arrived. It runs on core NATS,
+// to be told (asks.go), and acts that only some nodes can do (acts.go). settle.go waits until news have arrived. It runs on core NATS,
 // embedded in the process, meshed with the embedded servers of other nodes,
-// or external (connect.go).
+// by TLS (mesh_tls.go), or external (connect.go).
 //
 // Nothing here is stored and everything here may be lost: whoever must know
 // re-reads the ledger. What happens on this node is handed over in process

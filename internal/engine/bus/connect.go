@@ -17,6 +17,8 @@ const (
 	startWithin = 30 * time.Second
 	dialAgain   = 100 * time.Millisecond
 	meshUser    = "node"
+
+	handshakeWithin = 10 * time.Second
 )
 
 func (b *Bus) connect(ctx context.Context, opt Options) error {
@@ -120,9 +122,14 @@ func mesh(o *server.Options, opt Options) error {
 	// loopback and for nobody but its own node.
 	o.DontListen, o.Host, o.Port = false, "127.0.0.1", server.RANDOM_PORT
 	o.Username, o.Password = meshUser, opt.Secret
+	secured, err := meshTLS(opt.Secret, opt.NodeID)
+	if err != nil {
+		return err
+	}
 	o.Cluster = server.ClusterOpts{
 		Name: "beeos", Host: host, Port: n,
 		Username: meshUser, Password: opt.Secret,
+		TLSConfig: secured, TLSTimeout: handshakeWithin.Seconds(),
 	}
 	for _, r := range opt.Routes {
 		u, err := url.Parse(r)

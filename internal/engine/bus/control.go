@@ -39,10 +39,14 @@ type ControlKind string
 const (
 	Cancel          ControlKind = "cancel"           // ID = turn, Reason
 	CancelRequest   ControlKind = "cancel_request"   // ID = a client's request, Reason
+	ClientReturned  ControlKind = "client_returned"  // ID = a client's request that it waits for again
 	Continue        ControlKind = "continue"         // ID = turn, Data = frame for the agent
 	Answer          ControlKind = "answer"           // ID = ask, Data = {"result"} or {"error"}
 	KeyRevoked      ControlKind = "key_revoked"      // ID = key
+	KeyChanged      ControlKind = "key_changed"      // ID = key, which is as good as before
+	RestartInstance ControlKind = "restart_instance" // ID = an instance that is asked to restart
 	AgentChanged    ControlKind = "agent_changed"    // AgentID
+	AgentAway       ControlKind = "agent_away"       // ID = turn whose agent has gone and may come back
 	ResourceUpdated ControlKind = "resource_updated" // AgentID, ID = uri
 	SessionChanged  ControlKind = "session_changed"  // ID = an MCP session that watches other resources now
 	SessionEnded    ControlKind = "session_ended"    // ID = an MCP session

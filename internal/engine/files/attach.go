@@ -33,16 +33,6 @@ type attached struct {
 	URL         string `json:"url"`
 }
 
-// filePart is the same as the contract's PartFile, with the id added.
-type filePart struct {
-	Type     string `json:"type"`
-	URL      string `json:"url"`
-	MIMEType string `json:"mime_type"`
-	Name     string `json:"name"`
-	Size     int64  `json:"size"`
-	FileID   string `json:"file_id"`
-}
-
 // Attach turns the files that a caller names into what an agent can read: parts
 // after those given, and a list for its payload. The links in them work, and the
 // files are kept, until then, and for a day at least.
@@ -61,7 +51,9 @@ func (f *Files) Attach(ctx context.Context, c *beeos.Caller, parts json.RawMessa
 		}
 	}
 	for _, f := range files {
-		part, err := json.Marshal(filePart{"file", f.URL, f.ContentType, f.Filename, f.Size, f.FileID})
+		part, err := json.Marshal(beeos.FilePart{
+			Type: beeos.PartFile, URL: f.URL, MIMEType: f.ContentType, Name: f.Filename, Size: f.Size, FileID: f.FileID,
+		})
 		if err != nil {
 			return nil, nil, fmt.Errorf("encode a file part: %w", err)
 		}

@@ -83,7 +83,10 @@ func (c *Calls) Forget(agentID string) {
 }
 
 func (c *Calls) onControl(m bus.Control) {
-	if m.Kind == bus.AgentChanged {
+	switch m.Kind {
+	case bus.AgentChanged:
 		c.Forget(m.AgentID)
+	case bus.AgentAway:
+		c.TellAway(m.ID)
 	}
 }

@@ -21,22 +21,7 @@ func TestAgent(t *testing.T) {
 	})
 	db := n.db
 	ctx := t.Context()
-	if err := db.People.CreateUser(ctx, beeos.User{ID: "u", Email: "u@example.com", Name: "u"}); err != nil {
-		t.Fatal(err)
-	}
-	public, _, err := ed25519.GenerateKey(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	i := beeos.Instance{ID: "i", OwnerID: "u", Name: "i", PublicKey: public, CreatedAt: clock}
-	if err := db.Instances.Create(ctx, i); err != nil {
-		t.Fatal(err)
-	}
-	synced, err := db.Agents.Sync(ctx, i, []beeos.Definition{{Name: "a"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	id := synced.IDs()["a"]
+	id := n.synced(t, beeos.Definition{Name: "a"})
 	change := func(limit int) {
 		t.Helper()
 		if _, err := db.Agents.Update(ctx, id, agentstore.Patch{RateLimit: &limit}); err != nil {
@@ -67,4 +52,26 @@ func TestAgent(t *testing.T) {
 	if _, err := n.Agent(ctx, id); beeos.CodeOf(err) != beeos.AgentNotFound {
 		t.Errorf("deleted: %v", err)
 	}
+}
+
+// synced stores an agent as its connection would, and returns its id.
+func (n *node) synced(t *testing.T, d beeos.Definition) string {
+	t.Helper()
+	ctx := t.Context()
+	if err := n.db.People.CreateUser(ctx, beeos.User{ID: "u", Email: "u@example.com", Name: "u"}); err != nil {
+		t.Fatal(err)
+	}
+	public, _, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := beeos.Instance{ID: "i", OwnerID: "u", Name: "i", PublicKey: public, CreatedAt: time.Now()}
+	if err := n.db.Instances.Create(ctx, i); err != nil {
+		t.Fatal(err)
+	}
+	agents, err := n.db.Agents.Sync(ctx, i, []beeos.Definition{d})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return agents.IDs()[d.Name]
 }

@@ -10,17 +10,18 @@ import (
 
 // turn is one request that this node waits on.
 type turn struct {
-	c       *Calls
-	id      string
-	channel string
-	message beeos.Message
-	done    *beeos.Message // the terminal reply, when it was there at once
-	repeat  bool           // an earlier call under the same idempotency key
-	timeout time.Duration
-	waiter  *watch.Waiter
-	feed    *watch.Feed     // nil unless the caller wants live events
-	shown   map[string]bool // questions that the caller has seen
-	unwatch func()
+	c           *Calls
+	id          string
+	channel     string
+	message     beeos.Message
+	done        *beeos.Message // the terminal reply, when it was there at once
+	repeat      bool           // an earlier call under the same idempotency key
+	timeout     time.Duration
+	keepTimeout bool // also while a person decides
+	waiter      *watch.Waiter
+	feed        *watch.Feed     // nil unless the caller wants live events
+	shown       map[string]bool // questions that the caller has seen
+	unwatch     func()
 
 	start         time.Time   // from when the timeout counts
 	timer         *time.Timer // of the timeout
@@ -44,6 +45,8 @@ func (t *turn) await(ctx context.Context, yield func(*beeos.Event) bool) error {
 		select {
 		case m := <-t.waiter.Terminal:
 			return t.finish(m, yield)
+		case <-t.waiter.Away():
+			return beeos.Errorf(beeos.AgentServiceUnavailable, "the agent went away while it worked on this and may come back; read task %s, or call again with the same idempotency key (over A2A, the messageId), to learn how it ends", t.id)
 		case <-t.feed.News():
 			if !t.yieldLive(yield) {
 				return errReaderLeft
@@ -78,6 +81,8 @@ func (t *turn) finish(m *beeos.Message, yield func(*beeos.Event) bool) error {
 func (t *turn) extendOrTimeOut(ctx context.Context) error {
 	was := t.personDecided
 	switch t.personDecided = t.c.personDecides(ctx, t.id); {
+	case t.personDecided && t.keepTimeout:
+		return beeos.Errorf(beeos.ServiceTimeout, "nobody has approved a tool call of the agent within %s; the call goes on: approve or reject it, then read task %s", t.timeout, t.id)
 	case t.personDecided: // whose time is not the agent's
 		t.start = t.c.opt.Now()
 		t.timer.Reset(min(t.timeout, decideLook))
@@ -99,6 +104,9 @@ func (t *turn) extendOrTimeOut(ctx context.Context) error {
 
 // last is the event that ends a call.
 func (t *turn) last(m *beeos.Message) *beeos.Event {
+	if t.repeat {
+		m = FinalOutcome(m)
+	}
 	return &beeos.Event{Kind: beeos.EventMessage, Channel: t.channel, Turn: t.id, Message: m, Replayed: t.repeat}
 }
 

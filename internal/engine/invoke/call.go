@@ -82,7 +82,9 @@ func (c *Calls) runCall(ctx context.Context, r *Request, yield func(*beeos.Event
 func (c *Calls) joinFirstCall(ctx context.Context, r *Request, first *turn, yield func(*beeos.Event) bool) error {
 	r.TurnID, r.Channel = first.id, first.channel // so that who gives up knows what goes on
 	return c.resume(ctx, r, func(ev *beeos.Event) bool {
-		ev.Replayed = true
+		if ev.Replayed = true; ev.Kind == beeos.EventMessage {
+			ev.Message = FinalOutcome(ev.Message)
+		}
 		return yield(ev)
 	})
 }
@@ -127,16 +129,21 @@ func (c *Calls) beginTurn(ctx context.Context, r *Request) (*turn, error) {
 		return nil, err
 	}
 	if offline != nil { // what it has answered before can be had without it
-		dup, err := c.opt.Ledger.Known(ctx, open.Idempotency)
+		dup, err := c.opt.Ledger.FindByKey(ctx, open.Idempotency)
 		if err != nil || dup == nil {
 			return nil, cmp.Or(err, offline)
 		}
 		return c.repeat(ctx, r, dup)
 	}
+	if r.Check != nil {
+		if err := r.Check(); err != nil {
+			return nil, err
+		}
+	}
 	if err := c.composeOpening(ctx, r, open); err != nil {
 		return nil, err
 	}
-	t := &turn{c: c, id: open.Message.ID, channel: open.Channel.ID, timeout: c.timeout(r)}
+	t := &turn{c: c, id: open.Message.ID, channel: open.Channel.ID, timeout: c.timeout(r), keepTimeout: r.KeepTimeout}
 	// Before the message exists, so that its reply cannot be missed.
 	t.waiter = c.AwaitReply(t.id)
 	if r.Live {
@@ -144,7 +151,7 @@ func (c *Calls) beginTurn(ctx context.Context, r *Request) (*turn, error) {
 		t.unwatch = c.opt.Bus.Watch(t.channel, t.feed.Push)
 	}
 	// Not cut short when the caller leaves: what is stored must be dispatched.
-	dup, busy, err := c.opt.Ledger.Begin(context.WithoutCancel(ctx), open)
+	dup, busy, err := c.opt.Ledger.BeginRequest(context.WithoutCancel(ctx), open)
 	switch {
 	case err != nil:
 		t.close()
@@ -187,7 +194,7 @@ func (c *Calls) repeat(ctx context.Context, r *Request, dup *ledger.Duplicate) (
 		return nil, fmt.Errorf("read the stored reply: %w", err)
 	}
 	t := &turn{c: c, id: dup.Turn, channel: dup.Channel, done: reply, repeat: true, timeout: c.timeout(r)}
-	if t.message, err = c.opt.Ledger.Find(ctx, dup.Channel, dup.Turn); err != nil {
+	if t.message, err = c.opt.Ledger.FindMessage(ctx, dup.Channel, dup.Turn); err != nil {
 		return nil, fmt.Errorf("read the first request: %w", err)
 	}
 	t.waiter = &watch.Waiter{}

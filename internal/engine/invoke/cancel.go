@@ -9,13 +9,13 @@ import (
 	"github.com/beeos/beeos/internal/engine/ledger"
 )
 
-// Cancel asks the agent to stop working on a turn. The request ends with
-// whatever terminal reply the agent then gives, or without one when it gives
-// none within ledger.CancelGrace. A turn of another channel does not exist
+// Cancel asks the agent to stop working on a turn. The request ends cancelled,
+// with whatever terminal reply the agent then gives, or without one when it
+// gives none within ledger.CancelGrace. A turn of another channel does not exist
 // (with an empty channel any does); one that is over, or cancelled already,
 // needs no cancel.
 func (c *Calls) Cancel(ctx context.Context, channel, turn, reason string) error {
-	d, err := c.opt.Ledger.Turn(ctx, turn)
+	d, err := c.opt.Ledger.OpenDelivery(ctx, turn)
 	switch {
 	case beeos.CodeOf(err) == beeos.NotFound && err != nil:
 		return nil
@@ -56,7 +56,7 @@ func (c *Calls) Stop(ctx context.Context, channel, turn, reason string) error {
 	if _, err := c.Wait(ctx, turn, ledger.CancelGrace); err == nil || beeos.CodeOf(err) != beeos.ServiceTimeout {
 		return err
 	}
-	d, err := c.opt.Ledger.Turn(ctx, turn)
+	d, err := c.opt.Ledger.OpenDelivery(ctx, turn)
 	switch {
 	case err == nil:
 		return c.cancelled(ctx, &d)

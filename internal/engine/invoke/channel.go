@@ -2,6 +2,7 @@ package invoke
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -15,16 +16,51 @@ import (
 	"github.com/beeos/beeos/internal/engine/task"
 )
 
-// ContextChannel maps a client's context id to a channel of this principal
-// and agent: the same three always meet in the same channel, without a table.
-// A channel id is its own context id.
-func ContextChannel(principal, agentID, contextID string) string {
+// ContextChannel maps a client's context id to a channel of this caller and
+// agent: the same three always meet in the same channel, without a table. An app
+// that a person has let in shares none with the person's own programs, or with
+// another app. A channel id is its own context id.
+func ContextChannel(caller *beeos.Caller, agentID, contextID string) string {
 	if isChannelID(contextID) {
 		return contextID
 	}
-	sum := sha256.Sum256([]byte(principal + "\x00" + agentID + "\x00" + contextID))
-	h := hex.EncodeToString(sum[:16])
-	return "ch-" + h[:8] + "-" + h[8:12] + "-8" + h[13:16] + "-" + h[16:20] + "-" + h[20:32]
+	sum := sha256.Sum256([]byte(caller.Principal() + "\x00" + agentID + "\x00" + contextID))
+	id := formatChannelID(sum[:], '8')
+	if caller.IsApp() {
+		id = signChannel(id, caller.CredentialID)
+	}
+	return id
+}
+
+// newChannelID is the id of a new channel of the caller's.
+func newChannelID(caller *beeos.Caller) string {
+	if !caller.IsApp() {
+		return beeos.NewChannelID()
+	}
+	var random [16]byte
+	rand.Read(random[:]) // never fails
+	return signChannel(formatChannelID(random[:], '4'), caller.CredentialID)
+}
+
+// signChannel puts into the second half of an app's channel id by which grant the
+// app made it. Ids of contexts can be worked out and others be seen, and the
+// channels belong to the person; so an app has to show that one is its own.
+func signChannel(id, grant string) string {
+	half := id[:len(id)-17]
+	sum := sha256.Sum256([]byte(grant + "\x00" + half))
+	h := hex.EncodeToString(sum[:8])
+	return half + h[:4] + "-" + h[4:]
+}
+
+// mayName reports whether the caller may name this channel. That it belongs to
+// the caller's person is looked at with the channel.
+func mayName(caller *beeos.Caller, channel string) bool {
+	return !caller.IsApp() || !isChannelID(channel) || signChannel(channel, caller.CredentialID) == channel
+}
+
+func formatChannelID(b []byte, version byte) string {
+	h := hex.EncodeToString(b[:16])
+	return "ch-" + h[:8] + "-" + h[8:12] + "-" + string(version) + h[13:16] + "-" + h[16:20] + "-" + h[20:32]
 }
 
 // isChannelID: the id ends up in frames and subjects, so it must look like one
@@ -62,7 +98,7 @@ func (c *Calls) Continue(ctx context.Context, m beeos.Message) (beeos.Message, e
 	if m.Type != beeos.Continue && m.Type != beeos.AuthGrant {
 		return beeos.Message{}, beeos.Errorf(beeos.InvalidParam, "type must be %s or %s", beeos.Continue, beeos.AuthGrant)
 	}
-	d, err := c.opt.Ledger.Turn(ctx, m.InReplyTo)
+	d, err := c.opt.Ledger.OpenDelivery(ctx, m.InReplyTo)
 	if err == nil && d.Channel != m.Channel {
 		err = beeos.Errorf(beeos.NotFound, "there is no open request %s on this channel", m.InReplyTo)
 	}
@@ -78,7 +114,7 @@ func (c *Calls) Continue(ctx context.Context, m beeos.Message) (beeos.Message, e
 	}
 	m.State = beeos.StateCompleted
 	// Not cut short when the caller leaves: what is stored must reach the agent.
-	if m, err = c.opt.Ledger.Answer(context.WithoutCancel(ctx), m, to); err != nil {
+	if m, err = c.opt.Ledger.AppendAnswer(context.WithoutCancel(ctx), m, to); err != nil {
 		return beeos.Message{}, fmt.Errorf("store an answer: %w", err)
 	}
 	frame, err := json.Marshal(beeos.Frame{

@@ -77,12 +77,12 @@ func (c *Calls) giveBack(ctx context.Context, d *ledger.Delivery, cause error) {
 	if !nobody {
 		c.opt.Log.Warn("request not handed to its agent; it waits for an instance", "turn", d.Turn, "agent", d.AgentID, "err", cause)
 	}
-	release := c.opt.Ledger.Release
+	release := c.opt.Ledger.ReleaseLeases
 	if d.Redelivery == beeos.RedeliverNever {
 		if !nobody {
 			return
 		}
-		release = c.opt.Ledger.Undo
+		release = c.opt.Ledger.UndoClaim
 	}
 	if err := release(ctx, []ledger.Lease{{Turn: d.Turn, Attempt: d.Attempt}}); err != nil {
 		c.opt.Log.Error("release lease", "turn", d.Turn, "err", err)
@@ -142,7 +142,7 @@ func (c *Calls) handOutTo(ctx context.Context, agentID string) error {
 			return nil
 		}
 		// Not cut short when this node stops: what is claimed is handed out or goes back.
-		claimed, err := c.opt.Ledger.Claim(context.WithoutCancel(ctx), agentID, c.opt.Now().Add(LeaseTTL), claimLimit)
+		claimed, err := c.opt.Ledger.ClaimDeliveries(context.WithoutCancel(ctx), agentID, c.opt.Now().Add(LeaseTTL), claimLimit)
 		if err != nil {
 			return err
 		}
@@ -167,7 +167,7 @@ func (c *Calls) redeliverAll(ctx context.Context, claimed []ledger.Delivery) err
 	if len(back) == 0 {
 		return nil
 	}
-	return errors.Join(trouble, c.opt.Ledger.Undo(context.WithoutCancel(ctx), back))
+	return errors.Join(trouble, c.opt.Ledger.UndoClaim(context.WithoutCancel(ctx), back))
 }
 
 // redeliver hands out one claimed request, or ends it when too many instances
@@ -260,13 +260,48 @@ func (c *Calls) Sweep(ctx context.Context) error {
 
 // giveUp ends a dropped request once nobody can be expected to answer it.
 func (c *Calls) giveUp(ctx context.Context, d *ledger.Delivery) error {
-	switch {
-	case c.opt.Now().Sub(d.LeaseUntil) <= c.opt.LostAfter:
+	why := "The agent disconnected while it worked on this and did not come back."
+	if d.Final() {
+		why = "The agent's instance went away while it worked on this, and it is not repeated: whether it took effect is uncertain. Find out, then call again, with another idempotency_key if there was one."
+	} else if c.opt.Bus.Present(ctx, d.AgentID) {
 		return nil
-	case d.Final():
-		return c.lose(ctx, d, "The agent's instance went away while it worked on this, and it is not repeated: whether it took effect is uncertain. Find out, then call again, with another idempotency_key if there was one.")
-	case !c.opt.Bus.Present(ctx, d.AgentID):
-		return c.lose(ctx, d, "The agent disconnected while it worked on this and did not come back.")
 	}
+	since := d.LeaseUntil
+	if since.Before(c.started) { // agents could not come back to a server that was down
+		since = c.started
+	}
+	switch away := c.opt.Now().Sub(since); {
+	case away <= callLostAfter:
+		return nil
+	case away > c.opt.LostAfter:
+		return c.lose(ctx, d, why)
+	}
+	kept, err := c.outlivesAgent(ctx, d)
+	if err != nil {
+		return err
+	}
+	if !kept {
+		return c.lose(ctx, d, why)
+	}
+	c.opt.Bus.Control(bus.Control{Kind: bus.AgentAway, ID: d.Turn}) // its caller need not wait as long
 	return nil
+}
+
+// outlivesAgent reports whether a dropped request waits for its agent to come
+// back: what has a key, under which its end would be final, what the agent has
+// said about itself, and what was put into our hands. Any other can be made again
+// by who waits for it.
+func (c *Calls) outlivesAgent(ctx context.Context, d *ledger.Delivery) (bool, error) {
+	if d.Redelivery != beeos.RedeliverAlways { // so it has a key, or the agent says so
+		return true, nil
+	}
+	a, err := c.Agent(ctx, d.AgentID)
+	switch {
+	case err != nil && beeos.CodeOf(err) != beeos.AgentNotFound:
+		return false, err
+	case err == nil && a.Definition.Redelivery != beeos.RedeliverDefault:
+		return true, nil
+	}
+	ch, err := c.opt.Ledger.Channel(ctx, d.Channel)
+	return ch.Kind == beeos.KindTask || ch.Kind == beeos.KindConversation, err
 }

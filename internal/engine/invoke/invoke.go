@@ -51,6 +51,8 @@ type Calls struct {
 	agents agentCache
 	quotas *quota.Quotas
 	kicks  chan string // agents whose waiting requests can be handed out
+
+	started time.Time // of this node
 }
 
 // CallRecord is one finished call, for people who watch.
@@ -70,6 +72,7 @@ const (
 	defaultTimeout   = 60 * time.Second
 	defaultRateLimit = 60
 	defaultLostAfter = 20 * time.Second
+	callLostAfter    = 3 * time.Second  // the same for a call that somebody waits for; the sweep may add one
 	maxTimeout       = 10 * time.Minute // progress moves a caller's timeout forward up to here
 	idempotencyTTL   = 24 * time.Hour
 	turnLimit        = time.Hour // a request without a deadline of its own ends here
@@ -97,7 +100,7 @@ func New(opt Options) *Calls {
 	}
 	c := &Calls{
 		Reader: &task.Reader{Ledger: opt.Ledger}, Watcher: watch.NewWatcher(opt.Ledger, opt.Bus, opt.Log),
-		opt: opt, kicks: make(chan string, 4096),
+		opt: opt, kicks: make(chan string, 4096), started: opt.Now(),
 	}
 	c.agents.known = map[string]knownAgent{}
 	c.quotas = quota.New(quota.Options{

@@ -89,7 +89,7 @@ func aCall(a *beeos.Agent, text string) *Request {
 	}
 }
 
-// answer serves an agent on a node the way an edge would.
+// answer serves an agent on a node the way an edge would, until stop or the test's end.
 func (n *node) answer(t *testing.T, agentID string, work func(d bus.Dispatch, text string) *beeos.Message) (stop func()) {
 	t.Helper()
 	var wg sync.WaitGroup
@@ -114,8 +114,10 @@ func (n *node) answer(t *testing.T, agentID string, work func(d bus.Dispatch, te
 	if err != nil {
 		t.Fatal(err)
 	}
+	stop = sync.OnceFunc(func() { unserve(); wg.Wait() })
+	t.Cleanup(stop) // before the ledger closes
 	n.Kick(agentID)
-	return func() { unserve(); wg.Wait() }
+	return stop
 }
 
 func says(text string) *beeos.Message { return &beeos.Message{Type: beeos.AgentReply, Body: text} }
@@ -393,26 +395,6 @@ func TestRateLimit(t *testing.T) {
 	}
 }
 
-func TestContextChannel(t *testing.T) {
-	a, b := ContextChannel("user:u", "agent_a", "ctx"), ContextChannel("user:u", "agent_a", "ctx")
-	if a != b || len(a) != 39 {
-		t.Errorf("%s, %s", a, b)
-	}
-	for _, other := range []string{ContextChannel("user:v", "agent_a", "ctx"), ContextChannel("user:u", "agent_b", "ctx"), ContextChannel("user:u", "agent_a", "ctx2")} {
-		if other == a {
-			t.Error("two contexts share a channel")
-		}
-	}
-	if id := beeos.NewChannelID(); ContextChannel("user:u", "agent_a", id) != id {
-		t.Error("a channel id is not its own context id")
-	}
-	for _, forged := range []string{`ch-0123456789abcdef","x":"0123456789abcde`, "ch-0000000000000000000000000000000000000", "ch-01A1DD62-f81f-7167-b09f-51929c154df2"} {
-		if got := ContextChannel("user:u", "agent_a", forged); got == forged || !isChannelID(got) {
-			t.Errorf("context %q became channel %q", forged, got)
-		}
-	}
-}
-
 func TestWaitForUnknownRequestAnswersAtOnce(t *testing.T) {
 	n := lone(t, nil)
 	if _, err := n.Wait(t.Context(), "nothing", time.Hour); beeos.CodeOf(err) != beeos.NotFound {
@@ -431,5 +413,32 @@ func TestSendTwiceUnderOneKeyIsOneRequest(t *testing.T) {
 	again, err := n.Send(t.Context(), *r)
 	if err != nil || again.ID != first.ID || again.Offset != first.Offset || again.Body != "x" {
 		t.Errorf("second Send = %+v, %v; want the first message", again, err)
+	}
+}
+
+// TestCostlyCheckComesLast: what takes work is not done for whom the quota or an
+// absent agent turns away.
+func TestCostlyCheckComesLast(t *testing.T) {
+	n := lone(t, func(o *Options) { o.RateLimit = 2 })
+	a := anAgent(beeos.DeliverPush)
+	checked := 0
+	call := func(key string) error {
+		r := aCall(a, "x")
+		r.IdempotencyKey = key
+		r.Check = func() error { checked++; return nil }
+		_, err := Last(n.Do(t.Context(), r))
+		return err
+	}
+	if err := call(""); beeos.CodeOf(err) != beeos.AgentOffline || checked != 0 {
+		t.Errorf("offline: %v, checked %d times", err, checked)
+	}
+	defer n.answer(t, a.ID, func(d bus.Dispatch, _ string) *beeos.Message {
+		return &beeos.Message{Channel: d.Channel, InReplyTo: d.MessageID, Type: beeos.AgentReply, Body: "done"}
+	})()
+	if err := call("k"); err != nil || checked != 1 {
+		t.Errorf("%v, checked %d times", err, checked)
+	}
+	if err := call("other"); beeos.CodeOf(err) != beeos.RateLimited || checked != 1 {
+		t.Errorf("over the quota: %v, checked %d times", err, checked)
 	}
 }

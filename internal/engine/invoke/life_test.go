@@ -109,7 +109,7 @@ func (l *life) status(turn string) beeos.TaskStatus {
 
 // lease is what the agent's instance holds, if it holds anything.
 func (l *life) lease(turn string) []ledger.Lease {
-	d, err := l.led.Turn(context.Background(), turn)
+	d, err := l.led.OpenDelivery(context.Background(), turn)
 	if err != nil || !d.Leased {
 		return nil
 	}
@@ -131,7 +131,7 @@ func (l *life) happen(m beeos.Message, e task.Event) {
 	}
 	switch e {
 	case task.OnDelivered:
-		_, err := l.led.Claim(ctx, l.agent.ID, l.clock().Add(lifeLimit), 1000)
+		_, err := l.led.ClaimDeliveries(ctx, l.agent.ID, l.clock().Add(lifeLimit), 1000)
 		l.tolerate(err)
 	case task.OnDelta:
 		l.bus.Publish(beeos.Event{Kind: beeos.EventDelta, Channel: m.Channel, Turn: m.ID, Attempt: 1, Seq: 1, Text: "x"})
@@ -167,9 +167,9 @@ func (l *life) happen(m beeos.Message, e task.Event) {
 		l.pass(lifeLimit + time.Second)
 		l.tolerate(l.calls.Sweep(ctx))
 	case task.OnAgentLost:
-		l.tolerate(l.led.Release(ctx, l.lease(m.ID)))
+		l.tolerate(l.led.ReleaseLeases(ctx, l.lease(m.ID)))
 	case task.OnGivenUp:
-		l.tolerate(l.led.Release(ctx, l.lease(m.ID)))
+		l.tolerate(l.led.ReleaseLeases(ctx, l.lease(m.ID)))
 		l.gone()
 		l.pass(defaultLostAfter + time.Second)
 		l.tolerate(l.calls.Sweep(ctx))
@@ -256,8 +256,8 @@ func TestRandomLives(t *testing.T) {
 		l.happen(m, e)
 		unwanted[m.ID] = unwanted[m.ID] || e == task.OnCancel
 		want, _ := task.After(before, e)
-		if e == task.OnDelivered && unwanted[m.ID] {
-			want = before // what is to end is not handed out again
+		if unwanted[m.ID] {
+			want = task.AfterCancel(before, e)
 		}
 		if l.status(m.ID) != want {
 			t.Fatalf("%s in %s gave %s, want %s", e, before, l.status(m.ID), want)

@@ -3,7 +3,9 @@ package invoke
 import (
 	"context"
 	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -29,7 +31,7 @@ func TestDroppedWorkIsRedeliveredThenLost(t *testing.T) {
 	attempts := 0
 	defer n.answer(t, "agent_a", func(d bus.Dispatch, _ string) *beeos.Message {
 		attempts = d.Attempt // one at a time: each waits for the release of the one before
-		if err := n.ledger.Release(context.Background(), []ledger.Lease{{Turn: d.MessageID, Attempt: d.Attempt}}); err != nil {
+		if err := n.ledger.ReleaseLeases(context.Background(), []ledger.Lease{{Turn: d.MessageID, Attempt: d.Attempt}}); err != nil {
 			t.Error(err)
 		}
 		n.Kick("agent_a")
@@ -56,7 +58,7 @@ func TestRedeliveryNever(t *testing.T) {
 		if d.Attempt > 1 {
 			t.Error("delivered a second time")
 		}
-		if err := n.ledger.Release(context.Background(), []ledger.Lease{{Turn: d.MessageID, Attempt: d.Attempt}}); err != nil {
+		if err := n.ledger.ReleaseLeases(context.Background(), []ledger.Lease{{Turn: d.MessageID, Attempt: d.Attempt}}); err != nil {
 			t.Error(err)
 		}
 		n.Kick(a.ID)
@@ -83,6 +85,155 @@ func TestRedeliveryNever(t *testing.T) {
 	end, err := n.Wait(t.Context(), m.ID, 10*time.Second)
 	if err != nil || end.StopReason != beeos.StopAgentLost {
 		t.Errorf("= %+v, %v; want agent_lost", end, err)
+	}
+}
+
+// TestCallOfDeadAgentEndsSoon: whoever waits for an agent whose last instance is
+// gone hears so within five seconds; a task waits for the agent to restart, and
+// so does a call of an agent that says it takes its work up again.
+func TestCallOfDeadAgentEndsSoon(t *testing.T) {
+	const soon, late = 5 * time.Second, defaultLostAfter + time.Second
+	for _, c := range []struct {
+		kind   string
+		how    beeos.Redelivery
+		key    string
+		untook bool // the instance dies before it has taken the request
+		lostAt time.Duration
+	}{
+		{beeos.KindInvoke, beeos.RedeliverDefault, "", false, soon},
+		{beeos.KindMCP, beeos.RedeliverDefault, "", false, soon},
+		{beeos.KindA2A, beeos.RedeliverDefault, "", false, soon},
+		{beeos.KindMCP, beeos.RedeliverDefault, "", true, soon},
+		{beeos.KindMCP, beeos.RedeliverDefault, "k", true, late},
+		{beeos.KindMCP, beeos.RedeliverAlways, "", false, late},
+		{beeos.KindMCP, beeos.RedeliverBeforeStart, "", false, late},
+		{beeos.KindTask, beeos.RedeliverDefault, "", false, late},
+		{beeos.KindConversation, beeos.RedeliverDefault, "", false, late},
+	} {
+		t.Run(c.kind+" "+string(c.how)+" "+c.key, func(t *testing.T) {
+			var ahead atomic.Int64
+			n := lone(t, func(o *Options) { o.Now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) } })
+			a := anAgent(beeos.DeliverPush)
+			a.Definition.Redelivery = c.how
+			a.ID = n.synced(t, beeos.Definition{Name: a.Name, Redelivery: c.how})
+			var die func()
+			dead := make(chan struct{})
+			die = n.serve(t, a.ID, func(d bus.Dispatch) bool {
+				go func() {
+					die()
+					if err := n.ledger.ReleaseLeases(context.Background(), []ledger.Lease{{Turn: d.MessageID, Attempt: d.Attempt}}); err != nil && !c.untook {
+						t.Error(err)
+					}
+					close(dead)
+				}()
+				return !c.untook
+			})
+			call := aCall(a, "x")
+			call.Kind, call.IdempotencyKey = c.kind, c.key
+			m, err := n.Send(t.Context(), *call)
+			if err != nil {
+				t.Fatal(err)
+			}
+			<-dead
+			lost := func(after time.Duration) bool {
+				ahead.Store(int64(after))
+				if err := n.Sweep(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				end, err := n.ledger.Terminal(t.Context(), m.ID)
+				if err != nil || end != nil && end.StopReason != beeos.StopAgentLost {
+					t.Fatalf("%+v, %v", end, err)
+				}
+				return end != nil
+			}
+			if lost(2 * time.Second) {
+				t.Error("given up at once: an agent that blinks is back by now")
+			}
+			if lost(soon) != (c.lostAt == soon) || !lost(c.lostAt) {
+				t.Errorf("not lost after %s, or before", c.lostAt)
+			}
+		})
+	}
+}
+
+// TestCallerHearsThatTheAgentIsAway: what is not repeated waits for the instance
+// that has it, but whoever called does not sit there as long. The key gets the
+// reply when there is one.
+func TestCallerHearsThatTheAgentIsAway(t *testing.T) {
+	var ahead atomic.Int64
+	n := lone(t, func(o *Options) { o.Now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) } })
+	a := anAgent(beeos.DeliverPush)
+	a.Definition.Redelivery = beeos.RedeliverDefault
+	dropped := make(chan bus.Dispatch, 1)
+	n.serve(t, a.ID, func(d bus.Dispatch) bool {
+		go func() {
+			if err := n.ledger.ReleaseLeases(context.Background(), []ledger.Lease{{Turn: d.MessageID, Attempt: d.Attempt}}); err != nil {
+				t.Error(err)
+			}
+			dropped <- d
+		}()
+		return true
+	})
+	call := func() (last *beeos.Message, err error) {
+		r := aCall(a, "x")
+		r.IdempotencyKey, r.Join = "k", true
+		for ev, e := range n.Do(t.Context(), r) {
+			last, err = ev.Message, e
+		}
+		return last, err
+	}
+	heard := make(chan error, 1)
+	go func() { _, err := call(); heard <- err }()
+	d := <-dropped
+	ahead.Store(int64(callLostAfter + time.Second))
+	if err := n.Sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-heard; beeos.CodeOf(err) != beeos.AgentServiceUnavailable || !strings.Contains(err.Error(), "may come back") || !strings.Contains(err.Error(), d.MessageID) {
+		t.Errorf("the caller hears %v", err)
+	}
+	if _, err := n.ledger.Finish(t.Context(), beeos.Message{
+		Channel: d.Channel, InReplyTo: d.MessageID, Type: beeos.AgentReply, State: beeos.StateCompleted, Publisher: "agent:" + a.ID, Body: "done",
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if m, err := call(); err != nil || m.Body != "done" {
+		t.Errorf("the key gets %+v, %v", m, err)
+	}
+}
+
+// TestServerThatWasDownWaitsForAgents: nobody could come back meanwhile.
+func TestServerThatWasDownWaitsForAgents(t *testing.T) {
+	dsn := ownFile(t)
+	first := build(t, dsn, bus.Options{}, nil)
+	a := anAgent(beeos.DeliverPush)
+	a.ID = first.synced(t, beeos.Definition{Name: a.Name, Redelivery: beeos.RedeliverAlways})
+	die := first.serve(t, a.ID, func(bus.Dispatch) bool { return true })
+	m, err := first.Send(t.Context(), *aCall(a, "x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	die()
+	if err := first.ledger.ReleaseLeases(t.Context(), []ledger.Lease{{Turn: m.ID, Attempt: 1}}); err != nil {
+		t.Fatal(err)
+	}
+	up := time.Now().Add(10 * time.Minute)
+	second := build(t, dsn, bus.Options{}, func(o *Options) { o.Now = func() time.Time { return up } })
+	lost := func() bool {
+		if err := second.Sweep(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		end, err := second.ledger.Terminal(t.Context(), m.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return end != nil
+	}
+	if up = up.Add(defaultLostAfter - time.Second); lost() {
+		t.Error("given up before the agent had its time")
+	}
+	if up = up.Add(2 * time.Second); !lost() {
+		t.Error("not given up")
 	}
 }
 
@@ -120,7 +271,7 @@ func TestKeyedCallIsHandedOutOnce(t *testing.T) {
 						}
 						return
 					}
-					if err := n.ledger.Release(context.Background(), []ledger.Lease{{Turn: d.MessageID, Attempt: d.Attempt}}); err != nil {
+					if err := n.ledger.ReleaseLeases(context.Background(), []ledger.Lease{{Turn: d.MessageID, Attempt: d.Attempt}}); err != nil {
 						t.Error(err)
 					}
 					n.Kick(a.ID)
@@ -162,7 +313,7 @@ func TestStopWhileHandingOut(t *testing.T) {
 	})()
 	_ = n.handOutTo(ctx, a.ID) // that it was stopped is no news
 	for _, turn := range turns {
-		d, err := n.ledger.Turn(t.Context(), turn)
+		d, err := n.ledger.OpenDelivery(t.Context(), turn)
 		if err != nil || !slices.Contains(handedOut, turn) && (d.Leased || d.Final()) {
 			t.Errorf("nobody has it: %+v, %v", d, err)
 		}

@@ -37,13 +37,15 @@ type Request struct {
 	Chain  []string   // the agents that called each other and so led to this call, first to last
 
 	Attachments []files.Attachment // files of the caller's
+	Check       func() error       // what costs work to find out: asked when quota and agent let the call in
 
 	IdempotencyKey string
 	Join           bool // a repeated key waits for the first call under it, instead of being refused; TurnID and Channel become that call's
 
-	Timeout  time.Duration // how long to wait; 0 = the agent's, else the default
-	Deadline time.Time     // when the request itself ends; zero = an hour from now
-	Live     bool          // yield deltas, progress, logs and asks too
+	Timeout     time.Duration // how long to wait; 0 = the agent's, else the default
+	KeepTimeout bool          // wait no longer, either, while a person decides about a tool call
+	Deadline    time.Time     // when the request itself ends; zero = an hour from now
+	Live        bool          // yield deltas, progress, logs and asks too
 }
 
 const (
@@ -121,6 +123,9 @@ func (c *Calls) checkRequest(ctx context.Context, r *Request) error {
 	if err := checkContextID(r.ContextID); err != nil {
 		return err
 	}
+	if named := r.namedChannel(); !mayName(&r.Caller, named) {
+		return beeos.Errorf(beeos.NotFound, "there is no context %s of this app; leave it out to begin one", named)
+	}
 	if err := checkChain(r.Chain, r.Agent); err != nil {
 		return err
 	}
@@ -137,7 +142,7 @@ func unreachable(a *beeos.Agent) error {
 // namedChannel is the channel that the caller named; empty = it named none.
 func (r *Request) namedChannel() string {
 	if r.Channel == "" && r.ContextID != "" {
-		return ContextChannel(r.Caller.Principal(), r.Agent.ID, r.ContextID)
+		return ContextChannel(&r.Caller, r.Agent.ID, r.ContextID)
 	}
 	return r.Channel
 }
@@ -146,7 +151,7 @@ func (r *Request) namedChannel() string {
 func (r *Request) ChannelID() string {
 	id := r.namedChannel()
 	if id == "" && r.SessionID != "" {
-		id = ContextChannel(r.Caller.Principal(), r.Agent.ID, r.SessionID)
+		id = ContextChannel(&r.Caller, r.Agent.ID, r.SessionID)
 	}
 	return id
 }
@@ -158,7 +163,7 @@ func (r *Request) channel() (ch beeos.Channel, fresh bool) {
 		ch.Kind = beeos.KindInvoke
 	}
 	if fresh = ch.ID == ""; fresh {
-		ch.ID, ch.SingleShot = beeos.NewChannelID(), !r.KeepOpen
+		ch.ID, ch.SingleShot = newChannelID(&r.Caller), !r.KeepOpen
 	}
 	return ch, fresh
 }

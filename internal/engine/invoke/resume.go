@@ -25,14 +25,14 @@ func (c *Calls) resume(ctx context.Context, r *Request, yield func(*beeos.Event)
 	if !r.Caller.MayReach(r.Agent) {
 		return unreachable(r.Agent)
 	}
-	t := &turn{c: c, id: r.TurnID, channel: r.Channel, timeout: c.timeout(r)}
+	t := &turn{c: c, id: r.TurnID, channel: r.Channel, timeout: c.timeout(r), keepTimeout: r.KeepTimeout}
 	t.waiter = c.AwaitReply(t.id)
 	defer t.close()
 	if r.Live {
 		t.feed = watch.NewFeed(t.id)
 		t.unwatch = c.opt.Bus.Watch(t.channel, t.feed.Push)
 	}
-	_, unknown := c.opt.Ledger.Turn(ctx, t.id) // before the reply is looked for, which may come in between
+	_, unknown := c.opt.Ledger.OpenDelivery(ctx, t.id) // before the reply is looked for, which may come in between
 	done, err := c.opt.Ledger.Terminal(ctx, t.id)
 	switch {
 	case err != nil:

@@ -43,7 +43,7 @@ func TestNobodyTakesAnothersContext(t *testing.T) {
 		r.Caller.UserID, r.Caller.CredentialID, r.ContextID = user, "key of "+user, context
 		return n.Send(t.Context(), *r)
 	}
-	theirs := ContextChannel("user:u", a.ID, "main")
+	theirs := ContextChannel(&beeos.Caller{Kind: beeos.ByUserKey, UserID: "u"}, a.ID, "main")
 	if _, err := call("mallory", theirs); beeos.CodeOf(err) != beeos.NotFound {
 		t.Errorf("somebody else's: %v, want not found", err)
 	}

@@ -7,9 +7,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/store/database"
 )
 
 var (
@@ -32,7 +34,7 @@ var (
 	insertDeliveries = newStatement(
 		`INSERT INTO deliveries (turn, channel, off, agent_id, lane, seq, leased, attempt, lease_until, started, mode, redelivery, deadline, owner) VALUES `,
 		`(?,?,?,?,?,?,?,?,?,?,?,?,?,?)`, ` ON CONFLICT (lane) WHERE leased AND lane <> '' DO NOTHING`)
-	endDeliveries = newStatement(`DELETE FROM deliveries WHERE turn IN (`, `?`, `) RETURNING agent_id, lane`)
+	endDeliveries = newStatement(`DELETE FROM deliveries WHERE turn IN (`, `?`, `) RETURNING turn, agent_id, lane, cancel_at`)
 )
 
 // batch is one transaction's work.
@@ -41,9 +43,9 @@ type batch struct {
 	ops       []*op
 	now       int64
 	committed []beeos.Message
-	callers   []pair   // who were noted to call whom
-	freed     []string // agents with a lane that a terminal reply freed
-	xid       int64    // PostgreSQL's name of the transaction, when no message is proof of it
+	callers   []callerAgent // who were noted to call whom
+	freed     []string      // agents with a lane that a terminal reply freed
+	xid       int64         // PostgreSQL's name of the transaction, when no message is proof of it
 }
 
 func newBatch(w *writer, ops []*op) *batch {
@@ -85,10 +87,10 @@ func (b *batch) rollback(ctx context.Context) error {
 	return b.w.exec(ctx, "ROLLBACK")
 }
 
-// landed reports whether the batch is in the database: it is there whole or
+// isCommitted reports whether the batch is in the database: it is there whole or
 // not at all, so one of its messages is proof. A batch without any is known by
 // its transaction.
-func (b *batch) landed(ctx context.Context) (found bool, err error) {
+func (b *batch) isCommitted(ctx context.Context) (found bool, err error) {
 	if len(b.committed) > 0 {
 		m := &b.committed[0]
 		err = b.w.query(ctx, `SELECT 1 FROM messages WHERE channel = $1 AND id = $2`, []any{m.Channel, m.ID},
@@ -106,9 +108,9 @@ func (b *batch) landed(ctx context.Context) (found bool, err error) {
 	return found, err
 }
 
-// name asks for the name of a transaction that leaves no message behind. Only
+// nameTransaction asks for the name of a transaction that leaves no message behind. Only
 // on PostgreSQL can the answer to a COMMIT get lost.
-func (b *batch) name(ctx context.Context) error {
+func (b *batch) nameTransaction(ctx context.Context) error {
 	if !b.w.l.db.Postgres || len(b.committed) > 0 {
 		return nil
 	}
@@ -116,42 +118,42 @@ func (b *batch) name(ctx context.Context) error {
 }
 
 func (b *batch) apply(ctx context.Context) error {
-	if err := b.claimKeys(ctx); err != nil {
-		return fmt.Errorf("claim idempotency keys: %w", err)
-	}
-	if err := b.createChannels(ctx); err != nil {
-		return fmt.Errorf("create channels: %w", err)
-	}
-	if err := b.number(ctx); err != nil {
-		return fmt.Errorf("number messages: %w", err)
-	}
-	if err := b.answer(ctx); err != nil {
-		return fmt.Errorf("answer questions: %w", err)
-	}
-	if err := b.releaseKeys(ctx); err != nil {
-		return fmt.Errorf("release idempotency keys: %w", err)
-	}
-	if err := b.insert(ctx); err != nil {
-		return fmt.Errorf("insert messages: %w", err)
-	}
-	if err := b.deliver(ctx); err != nil {
-		return fmt.Errorf("insert deliveries: %w", err)
-	}
-	if err := b.noteCallers(ctx); err != nil {
-		return fmt.Errorf("note callers: %w", err)
-	}
-	for _, o := range b.ops {
-		if o.do != nil {
-			if err := o.do(ctx, b); err != nil {
-				return err
-			}
+	for _, step := range []struct {
+		name string
+		do   func(context.Context) error
+	}{
+		{"claim idempotency keys", b.claimKeys},
+		{"create channels", b.createChannels},
+		{"number messages", b.assignOffsets},
+		{"answer questions", b.endPauses},
+		{"release idempotency keys", b.releaseKeys},
+		{"insert messages", b.insertMessages},
+		{"insert deliveries", b.insertDeliveries},
+		{"note callers", b.noteCallers},
+		{"other writes", b.runOthers},
+		{"name the transaction", b.nameTransaction},
+	} {
+		if err := step.do(ctx); err != nil {
+			return fmt.Errorf("%s: %w", step.name, err)
 		}
 	}
-	return b.name(ctx)
+	return nil
 }
 
-// openings yields the requests that still stand.
-func (b *batch) openings(yield func(*op, *Opening) bool) {
+func (b *batch) runOthers(ctx context.Context) error {
+	for _, o := range b.ops {
+		if o.do == nil {
+			continue
+		}
+		if err := o.do(ctx, b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// standingOpenings yields the requests that still stand.
+func (b *batch) standingOpenings(yield func(*op, *Opening) bool) {
 	for _, o := range b.ops {
 		if o.opening != nil && o.dup == nil && o.err == nil && !yield(o, o.opening) {
 			return
@@ -162,34 +164,36 @@ func (b *batch) openings(yield func(*op, *Opening) bool) {
 // claimKeys inserts idempotency keys; an opening whose key is taken becomes a
 // duplicate, or a conflict.
 func (b *batch) claimKeys(ctx context.Context) error {
-	for o, open := range b.openings {
-		k := open.Idempotency
-		if k == nil {
+	for o, open := range b.standingOpenings {
+		if open.Idempotency == nil {
 			continue
 		}
-		if err := b.w.exec(ctx, `DELETE FROM idempotency WHERE scope = $1 AND key = $2 AND expires_at <= $3`, k.Scope, k.Key, b.now); err != nil {
-			return err
-		}
-		n, err := b.w.execRows(ctx, insertKeys, []any{k.Scope, k.Key, open.Message.ID, open.Channel.ID, k.Fingerprint, micros(k.Expires)})
+		dup, same, err := b.claimKey(ctx, open.Idempotency, open.Message.ID, open.Channel.ID)
 		if err != nil {
 			return err
 		}
-		if n == 1 {
-			continue
-		}
-		var dup Duplicate
-		var fingerprint []byte
-		err = b.w.query(ctx, `SELECT turn, channel, fingerprint FROM idempotency WHERE scope = $1 AND key = $2`, []any{k.Scope, k.Key},
-			func(r *sql.Rows) error { return r.Scan(&dup.Turn, &dup.Channel, &fingerprint) })
-		if err != nil {
-			return err
-		}
-		o.dup = &dup
-		if !bytes.Equal(fingerprint, k.Fingerprint) {
+		if o.dup = dup; !same {
 			o.err = errReused
 		}
 	}
 	return nil
+}
+
+// claimKey inserts a key for a turn, or for the channel alone. A key that is
+// taken gives who has it, and whether that said the same.
+func (b *batch) claimKey(ctx context.Context, k *Idempotency, turn, channel string) (dup *Duplicate, same bool, err error) {
+	if err := b.w.exec(ctx, `DELETE FROM idempotency WHERE scope = $1 AND key = $2 AND expires_at <= $3`, k.Scope, k.Key, b.now); err != nil {
+		return nil, false, err
+	}
+	n, err := b.w.execRows(ctx, insertKeys, []any{k.Scope, k.Key, turn, channel, k.Fingerprint, database.Micros(k.Expires)})
+	if err != nil || n == 1 {
+		return nil, true, err
+	}
+	dup = &Duplicate{}
+	var fingerprint []byte
+	err = b.w.query(ctx, `SELECT turn, channel, fingerprint FROM idempotency WHERE scope = $1 AND key = $2`, []any{k.Scope, k.Key},
+		func(r *sql.Rows) error { return r.Scan(&dup.Turn, &dup.Channel, &fingerprint) })
+	return dup, bytes.Equal(fingerprint, k.Fingerprint), err
 }
 
 // releaseKeys gives back the keys of openings that were refused, so that
@@ -215,7 +219,7 @@ func (b *batch) releaseKey(ctx context.Context, k *Idempotency) error {
 
 func (b *batch) createChannels(ctx context.Context) error {
 	var values []any
-	for _, open := range b.openings {
+	for _, open := range b.standingOpenings {
 		if open.Known {
 			continue
 		}
@@ -229,7 +233,7 @@ func (b *batch) createChannels(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		values = append(values, c.ID, c.AgentID, c.Owner, c.Kind, c.SingleShot, "", next, micros(c.Deadline), meta, b.now, b.now)
+		values = append(values, c.ID, c.AgentID, c.Owner, c.Kind, c.SingleShot, "", next, database.Micros(c.Deadline), meta, b.now, b.now)
 	}
 	_, err := b.w.execRows(ctx, insertChannels, values)
 	return err
@@ -243,8 +247,8 @@ func encodeMetadata(m map[string]string) (string, error) {
 	return string(data), err
 }
 
-// numbering is what one channel gets in this batch.
-type numbering struct {
+// channelNumbers is what one channel gets in this batch.
+type channelNumbers struct {
 	count, closing int64
 	next           int64 // the next offset to hand out
 	agent, owner   string
@@ -252,14 +256,14 @@ type numbering struct {
 	found          bool
 }
 
-// number takes offsets from the channel rows, in the order of their ids so
+// assignOffsets takes offsets from the channel rows, in the order of their ids so
 // that two batches never wait for each other in a circle.
-func (b *batch) number(ctx context.Context) error {
-	channels := map[string]*numbering{}
+func (b *batch) assignOffsets(ctx context.Context) error {
+	channels := map[string]*channelNumbers{}
 	count := func(channel string, terminal bool) {
 		n := channels[channel]
 		if n == nil {
-			n = &numbering{}
+			n = &channelNumbers{}
 			channels[channel] = n
 		}
 		n.count++
@@ -267,7 +271,7 @@ func (b *batch) number(ctx context.Context) error {
 			n.closing = 1
 		}
 	}
-	for _, open := range b.openings {
+	for _, open := range b.standingOpenings {
 		if !open.Fresh {
 			count(open.Channel.ID, false)
 		}
@@ -283,23 +287,18 @@ func (b *batch) number(ctx context.Context) error {
 	if err := b.takeOffsets(ctx, channels); err != nil {
 		return err
 	}
-	b.handOut(channels)
+	b.numberMessages(channels)
 	return nil
 }
 
-func (b *batch) takeOffsets(ctx context.Context, channels map[string]*numbering) error {
-	ids := make([]string, 0, len(channels))
-	for id := range channels {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
+func (b *batch) takeOffsets(ctx context.Context, channels map[string]*channelNumbers) error {
 	var names, values []any
-	for _, id := range ids {
+	for _, id := range slices.Sorted(maps.Keys(channels)) {
 		n := channels[id]
 		names = append(names, id)
 		values = append(values, id, n.count, n.closing, b.now)
 	}
-	if err := b.lock(ctx, names); err != nil {
+	if err := b.lockChannels(ctx, names); err != nil {
 		return err
 	}
 	return b.w.queryRows(ctx, countChannels, values, func(r *sql.Rows) error {
@@ -314,8 +313,8 @@ func (b *batch) takeOffsets(ctx context.Context, channels map[string]*numbering)
 	})
 }
 
-// lock keeps the channels from other writers until the commit. SQLite has one.
-func (b *batch) lock(ctx context.Context, ids []any) error {
+// lockChannels keeps the channels from other writers until the commit. SQLite has one.
+func (b *batch) lockChannels(ctx context.Context, ids []any) error {
 	if !b.w.l.db.Postgres {
 		return nil
 	}
@@ -327,8 +326,8 @@ var (
 	errChannelClosed = beeos.Errorf(beeos.Conflict, "the channel is closed; start a new one")
 )
 
-func (b *batch) handOut(channels map[string]*numbering) {
-	for o, open := range b.openings {
+func (b *batch) numberMessages(channels map[string]*channelNumbers) {
+	for o, open := range b.standingOpenings {
 		if open.Fresh {
 			continue
 		}
@@ -357,13 +356,13 @@ func (b *batch) handOut(channels map[string]*numbering) {
 	}
 }
 
-// insert writes the messages. A terminal one that finds another in its place
+// insertMessages writes the messages. A terminal one that finds another in its place
 // is refused; its offset stays a hole.
-func (b *batch) insert(ctx context.Context) error {
+func (b *batch) insertMessages(ctx context.Context) error {
 	var values, turns []any
 	sent := 0
 	add := func(m *beeos.Message, agent string) {
-		m.CreatedAt = fromMicros(b.now)
+		m.CreatedAt = database.Moment(b.now)
 		m.UpdatedAt = m.CreatedAt
 		terminal := m.Type.Terminal()
 		values = append(values, m.Channel, m.Offset, m.ID, string(m.Type), m.InReplyTo, terminal, m.State, m.StopReason,
@@ -373,7 +372,7 @@ func (b *batch) insert(ctx context.Context) error {
 		}
 		sent++
 	}
-	for _, open := range b.openings {
+	for _, open := range b.standingOpenings {
 		add(&open.Message, open.Channel.AgentID)
 		b.committed = append(b.committed, open.Message)
 	}
@@ -394,19 +393,12 @@ func (b *batch) insert(ctx context.Context) error {
 	for _, o := range b.ops {
 		if o.message != nil && o.err == nil {
 			b.committed = append(b.committed, *o.message)
-			if err := b.mark(ctx, o.message); err != nil {
+			if err := b.markDelivery(ctx, o.message); err != nil {
 				return err
 			}
 		}
 	}
-	return b.w.queryRows(ctx, endDeliveries, turns, func(r *sql.Rows) error {
-		var agent, lane string
-		err := r.Scan(&agent, &lane)
-		if lane != "" {
-			b.freed = append(b.freed, agent)
-		}
-		return err
-	})
+	return b.endDeliveries(ctx, turns)
 }
 
 func (b *batch) refuseLosers(ctx context.Context, turns []any) error {
@@ -428,10 +420,10 @@ func (b *batch) refuseLosers(ctx context.Context, turns []any) error {
 	return nil
 }
 
-// deliver makes requests into work for agents.
-func (b *batch) deliver(ctx context.Context) error {
+// insertDeliveries makes requests into work for agents.
+func (b *batch) insertDeliveries(ctx context.Context) error {
 	var plain []any
-	for o, open := range b.openings {
+	for o, open := range b.standingOpenings {
 		d := open.Delivery
 		if d == nil {
 			continue
@@ -446,7 +438,7 @@ func (b *batch) deliver(ctx context.Context) error {
 			return err
 		}
 		if n == 0 {
-			if err := b.busy(ctx, o, open); err != nil {
+			if err := b.refuseAsBusy(ctx, o, open); err != nil {
 				return err
 			}
 		}
@@ -460,24 +452,24 @@ func (b *batch) deliver(ctx context.Context) error {
 func (b *batch) deliveryRow(open *Opening) []any {
 	d, m := open.Delivery, &open.Message
 	b.w.seq = max(b.w.seq+1, b.now)
-	leased, attempt, until := true, int64(1), micros(d.LeaseUntil)
+	leased, attempt, until := true, int64(1), database.Micros(d.LeaseUntil)
 	if d.Mode == beeos.DeliverQueue {
 		leased, attempt, until = false, 0, b.now
 	}
-	return []any{m.ID, m.Channel, m.Offset, d.AgentID, d.Lane, b.w.seq, leased, attempt, until, false, string(d.Mode), string(d.Redelivery), micros(d.Deadline), m.Publisher}
+	return []any{m.ID, m.Channel, m.Offset, d.AgentID, d.Lane, b.w.seq, leased, attempt, until, false, string(d.Mode), string(d.Redelivery), database.Micros(d.Deadline), m.Publisher}
 }
 
-// busy answers a request for an agent that takes one at a time and has one.
-func (b *batch) busy(ctx context.Context, o *op, open *Opening) error {
+// refuseAsBusy answers a request for an agent that takes one at a time and has one.
+func (b *batch) refuseAsBusy(ctx context.Context, o *op, open *Opening) error {
 	m := &beeos.Message{
 		ID: beeos.NewID(), Channel: open.Channel.ID, Type: beeos.AgentBusy, State: beeos.StateRefused, StopReason: beeos.StopRefused,
 		InReplyTo: open.Message.ID, Publisher: "agent:" + open.Channel.AgentID, Body: "The agent is busy with another request; try again later.",
 	}
 	answer := &batch{w: b.w, ops: []*op{{message: m}}, now: b.now}
-	if err := answer.number(ctx); err != nil {
+	if err := answer.assignOffsets(ctx); err != nil {
 		return err
 	}
-	if err := answer.insert(ctx); err != nil {
+	if err := answer.insertMessages(ctx); err != nil {
 		return err
 	}
 	o.busy = m

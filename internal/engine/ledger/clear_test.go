@@ -20,14 +20,14 @@ func TestClear(t *testing.T) {
 			if err != nil || ch.Generation != want || (want > 0) != (ch.Cleared == 2) {
 				t.Fatalf("%+v, %v", ch, err)
 			}
-			if got, err := l.Clear(t.Context(), o.Channel.ID); err != nil || got != want+1 {
+			if got, err := l.ClearHistory(t.Context(), o.Channel.ID); err != nil || got != want+1 {
 				t.Fatalf("generation %d, %v", got, err)
 			}
 		}
 		if ms, err := l.Messages(t.Context(), o.Channel.ID, 0, 10); err != nil || len(ms) != 2 {
 			t.Errorf("%d messages, %v", len(ms), err)
 		}
-		if _, err := l.Clear(t.Context(), beeos.NewChannelID()); beeos.CodeOf(err) != beeos.NotFound {
+		if _, err := l.ClearHistory(t.Context(), beeos.NewChannelID()); beeos.CodeOf(err) != beeos.NotFound {
 			t.Errorf("of nothing: %v", err)
 		}
 	})

@@ -1,12 +1,12 @@
 package ledger
 
 import (
-	"bytes"
 	"context"
 	"database/sql"
 	"fmt"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/store/database"
 )
 
 // ConversationFilter selects the conversations of one owner with one agent.
@@ -32,42 +32,30 @@ func (l *Ledger) Conversations(ctx context.Context, f ConversationFilter) ([]bee
 	case f.Closed:
 		q.add(`closed_reason <> ''`)
 	}
-	rows, err := l.db.QueryContext(ctx, `SELECT `+channelColumns+` FROM channels`+q.text.String()+fmt.Sprintf(` ORDER BY id DESC LIMIT %d`, f.Limit), q.args...)
-	if err != nil {
-		return nil, fmt.Errorf("list conversations: %w", err)
-	}
-	defer rows.Close()
-	var all []beeos.Channel
-	for rows.Next() {
-		c, err := scanChannel(rows)
-		if err != nil {
-			return nil, fmt.Errorf("list conversations: %w", err)
-		}
-		all = append(all, c)
-	}
-	return all, rows.Err()
+	return database.List(ctx, l.db, "list conversations", channelFields,
+		`SELECT `+channelColumns+` FROM channels`+q.text.String()+fmt.Sprintf(` ORDER BY id DESC LIMIT %d`, f.Limit), q.args...)
 }
 
-// Rename gives a channel a title.
-func (l *Ledger) Rename(ctx context.Context, id, title string) error {
-	return l.do(ctx, func(ctx context.Context, b *batch) error {
-		return b.w.exec(ctx, `UPDATE channels SET title = $2 WHERE id = $1`, id, title)
+// RenameChannel gives a channel a title.
+func (l *Ledger) RenameChannel(ctx context.Context, id, title string) error {
+	return l.runInWriter(ctx, func(ctx context.Context, b *batch) error {
+		return b.w.exec(ctx, `UPDATE channels SET title = $2, metadata_version = metadata_version + 1 WHERE id = $1`, id, title)
 	})
 }
 
 // SetModel chooses the model for a channel; "" is the agent's own again.
 func (l *Ledger) SetModel(ctx context.Context, id, model string) error {
-	return l.do(ctx, func(ctx context.Context, b *batch) error {
-		return b.w.exec(ctx, `UPDATE channels SET model = $2 WHERE id = $1`, id, model)
+	return l.runInWriter(ctx, func(ctx context.Context, b *batch) error {
+		return b.w.exec(ctx, `UPDATE channels SET model = $2, metadata_version = metadata_version + 1 WHERE id = $1`, id, model)
 	})
 }
 
-// Clear lets the agent start afresh in a channel: what has been said stays in
+// ClearHistory lets the agent start afresh in a channel: what has been said stays in
 // the log, and is not its history any more. It returns how often that was done.
-func (l *Ledger) Clear(ctx context.Context, id string) (generation int64, err error) {
-	err = l.do(ctx, func(ctx context.Context, b *batch) error {
+func (l *Ledger) ClearHistory(ctx context.Context, id string) (generation int64, err error) {
+	err = l.runInWriter(ctx, func(ctx context.Context, b *batch) error {
 		generation = 0
-		err := b.w.exec(ctx, `UPDATE channels SET generation = generation + 1, cleared = next_off - 1 WHERE id = $1`, id)
+		err := b.w.exec(ctx, `UPDATE channels SET generation = generation + 1, cleared = next_off - 1, metadata_version = metadata_version + 1 WHERE id = $1`, id)
 		if err != nil {
 			return err
 		}
@@ -83,12 +71,12 @@ func (l *Ledger) Clear(ctx context.Context, id string) (generation int64, err er
 // it is open that is a Conflict.
 func (l *Ledger) DeleteChannel(ctx context.Context, id string) error {
 	busy := false // the writer's work is shared, so a refusal must not look like a failure to it
-	err := l.do(ctx, func(ctx context.Context, b *batch) error {
+	err := l.runInWriter(ctx, func(ctx context.Context, b *batch) error {
 		busy = false
-		if err := b.lock(ctx, []any{id}); err != nil { // a request that another writer stores now is seen then
+		if err := b.lockChannels(ctx, []any{id}); err != nil { // a request that another writer stores now is seen then
 			return err
 		}
-		err := b.w.query(ctx, `SELECT 1 FROM deliveries WHERE channel = $1 LIMIT 1`, []any{id}, func(*sql.Rows) error { busy = true; return nil })
+		err := b.w.query(ctx, `SELECT 1 FROM channels WHERE id = $1 AND `+isBusy, []any{id}, func(*sql.Rows) error { busy = true; return nil })
 		if err != nil || busy {
 			return err
 		}
@@ -104,29 +92,20 @@ func (l *Ledger) DeleteChannel(ctx context.Context, id string) error {
 	return err
 }
 
-// Remember claims an idempotency key for an act that is not a request, done to
+// ClaimKey claims an idempotency key for an act that is not a request, done to
 // the channel. A known key gives the channel of the first time; another
 // payload under it is a Conflict.
-func (l *Ledger) Remember(ctx context.Context, k Idempotency, channel string) (*Duplicate, error) {
+func (l *Ledger) ClaimKey(ctx context.Context, k Idempotency, channel string) (*Duplicate, error) {
 	var dup *Duplicate
-	var known []byte
-	err := l.do(ctx, func(ctx context.Context, b *batch) error {
-		dup = nil
-		if err := b.w.exec(ctx, `DELETE FROM idempotency WHERE scope = $1 AND key = $2 AND expires_at <= $3`, k.Scope, k.Key, b.now); err != nil {
-			return err
-		}
-		n, err := b.w.execRows(ctx, insertKeys, []any{k.Scope, k.Key, "", channel, k.Fingerprint, micros(k.Expires)})
-		if err != nil || n == 1 {
-			return err
-		}
-		dup = &Duplicate{}
-		return b.w.query(ctx, `SELECT turn, channel, fingerprint FROM idempotency WHERE scope = $1 AND key = $2`, []any{k.Scope, k.Key},
-			func(r *sql.Rows) error { return r.Scan(&dup.Turn, &dup.Channel, &known) })
+	var same bool
+	err := l.runInWriter(ctx, func(ctx context.Context, b *batch) (err error) {
+		dup, same, err = b.claimKey(ctx, &k, "", channel)
+		return err
 	})
 	switch {
 	case err != nil:
 		return nil, err // dup may still be the writer's
-	case dup != nil && !bytes.Equal(known, k.Fingerprint):
+	case !same:
 		return dup, errReused
 	}
 	return dup, nil

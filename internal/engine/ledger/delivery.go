@@ -40,17 +40,16 @@ type Lease struct {
 
 const deliveryColumns = `turn, channel, off, agent_id, lane, attempt, started, mode, redelivery, leased, lease_until, deadline, paused, cancel_at`
 
-func scanDelivery(r interface{ Scan(...any) error }) (d Delivery, err error) {
-	var until, deadline, cancel int64
-	err = r.Scan(&d.Turn, &d.Channel, &d.Offset, &d.AgentID, &d.Lane, &d.Attempt, &d.Started, &d.Mode, &d.Redelivery,
-		&d.Leased, &until, &deadline, &d.Paused, &cancel)
-	d.LeaseUntil, d.Deadline, d.CancelAt = fromMicros(until), fromMicros(deadline), fromMicros(cancel)
-	return d, err
+func deliveryFields(d *Delivery) []any {
+	return []any{
+		&d.Turn, &d.Channel, &d.Offset, &d.AgentID, &d.Lane, &d.Attempt, &d.Started, &d.Mode, &d.Redelivery,
+		&d.Leased, database.Time(&d.LeaseUntil), database.Time(&d.Deadline), &d.Paused, database.Time(&d.CancelAt),
+	}
 }
 
-// mark notes on the delivery of a request what a message about it means: it
+// markDelivery notes on the delivery of a request what a message about it means: it
 // waits for its caller, goes on, or should end.
-func (b *batch) mark(ctx context.Context, m *beeos.Message) error {
+func (b *batch) markDelivery(ctx context.Context, m *beeos.Message) error {
 	switch m.Type {
 	case beeos.AgentInputRequired, beeos.AgentAuthRequired:
 		return b.w.exec(ctx, `UPDATE deliveries SET paused = $2 WHERE turn = $1 AND leased`, m.InReplyTo, string(m.Type))
@@ -62,9 +61,53 @@ func (b *batch) mark(ctx context.Context, m *beeos.Message) error {
 	return nil
 }
 
-// answer ends the pauses that messages answer. One that comes second is refused:
+// endDeliveries ends the deliveries of turns that have their terminal reply.
+func (b *batch) endDeliveries(ctx context.Context, turns []any) error {
+	cancelled := map[string]bool{}
+	err := b.w.queryRows(ctx, endDeliveries, turns, func(r *sql.Rows) error {
+		var turn, agent, lane string
+		var cancelAt int64
+		err := r.Scan(&turn, &agent, &lane, &cancelAt)
+		if lane != "" {
+			b.freed = append(b.freed, agent)
+		}
+		if cancelAt > 0 {
+			cancelled[turn] = true
+		}
+		return err
+	})
+	if err != nil || len(cancelled) == 0 {
+		return err
+	}
+	return b.markCancelled(ctx, cancelled)
+}
+
+// markCancelled makes the replies to requests whose end was asked for say so,
+// whatever their agents call it: the words are kept, but whoever cancelled finds
+// the request cancelled.
+func (b *batch) markCancelled(ctx context.Context, turns map[string]bool) error {
+	for i := range b.committed {
+		m := &b.committed[i]
+		if !m.Type.Terminal() || !turns[m.InReplyTo] {
+			continue
+		}
+		m.State, m.StopReason = beeos.StateCancelled, beeos.StopUser
+		err := b.w.exec(ctx, `UPDATE messages SET state = $3, stop_reason = $4 WHERE channel = $1 AND off = $2`, m.Channel, m.Offset, m.State, m.StopReason)
+		if err != nil {
+			return err
+		}
+		for _, o := range b.ops {
+			if o.message != nil && o.message.ID == m.ID {
+				o.message.State, o.message.StopReason = m.State, m.StopReason
+			}
+		}
+	}
+	return nil
+}
+
+// endPauses ends the pauses that messages answer. One that comes second is refused:
 // its offset stays a hole.
-func (b *batch) answer(ctx context.Context) error {
+func (b *batch) endPauses(ctx context.Context) error {
 	for _, o := range b.ops {
 		if o.answers == "" || o.err != nil {
 			continue
@@ -81,8 +124,8 @@ func (b *batch) answer(ctx context.Context) error {
 
 var errNotAsked = beeos.Errorf(beeos.Conflict, "the request does not wait for this any more; look at it again before you go on")
 
-// do runs f inside the writer's next transaction.
-func (l *Ledger) do(ctx context.Context, f func(context.Context, *batch) error) error {
+// runInWriter runs f inside the writer's next transaction.
+func (l *Ledger) runInWriter(ctx context.Context, f func(context.Context, *batch) error) error {
 	return l.writers[0].submit(ctx, &op{do: f})
 }
 
@@ -93,6 +136,15 @@ func (b *batch) skipLocked() string {
 		return ` FOR UPDATE SKIP LOCKED`
 	}
 	return ``
+}
+
+// anyOf selects what a query finds. PostgreSQL, which cannot know how little that
+// is, would rather compare it with the whole table, unless it is an array.
+func (b *batch) anyOf(query string) string {
+	if b.w.l.db.Postgres {
+		return `= ANY(ARRAY(` + query + `))`
+	}
+	return `IN (` + query + `)`
 }
 
 // perLease runs update over the leases in chunks; update has %s where the
@@ -122,43 +174,43 @@ func (b *batch) execOnce(ctx context.Context, text string, values []any) error {
 	return err
 }
 
-// Extend moves leases forward.
-func (l *Ledger) Extend(ctx context.Context, leases []Lease, until time.Time) error {
+// ExtendLeases moves leases forward.
+func (l *Ledger) ExtendLeases(ctx context.Context, leases []Lease, until time.Time) error {
 	if len(leases) == 0 {
 		return nil
 	}
-	return l.do(ctx, func(ctx context.Context, b *batch) error {
-		return b.perLease(ctx, `UPDATE deliveries SET lease_until = $1 WHERE turn IN (%s)`, leases, micros(until))
+	return l.runInWriter(ctx, func(ctx context.Context, b *batch) error {
+		return b.perLease(ctx, `UPDATE deliveries SET lease_until = $1 WHERE turn IN (%s)`, leases, database.Micros(until))
 	})
 }
 
-// Release gives leases back: another instance may take the work at once.
-func (l *Ledger) Release(ctx context.Context, leases []Lease) error {
+// ReleaseLeases gives leases back: another instance may take the work at once.
+func (l *Ledger) ReleaseLeases(ctx context.Context, leases []Lease) error {
 	if len(leases) == 0 {
 		return nil
 	}
-	return l.do(ctx, func(ctx context.Context, b *batch) error {
+	return l.runInWriter(ctx, func(ctx context.Context, b *batch) error {
 		return b.perLease(ctx, `UPDATE deliveries SET leased = FALSE, lease_until = $1 WHERE turn IN (%s)`, leases, b.now)
 	})
 }
 
-// Undo gives leases back as if they had never been taken: nobody got the work.
-func (l *Ledger) Undo(ctx context.Context, leases []Lease) error {
-	return l.do(ctx, func(ctx context.Context, b *batch) error {
+// UndoClaim gives leases back as if they had never been taken: nobody got the work.
+func (l *Ledger) UndoClaim(ctx context.Context, leases []Lease) error {
+	return l.runInWriter(ctx, func(ctx context.Context, b *batch) error {
 		return b.perLease(ctx, `UPDATE deliveries SET leased = FALSE, attempt = attempt - 1, lease_until = $1 WHERE turn IN (%s)`, leases, b.now)
 	})
 }
 
-// Resume gives a request back to the instance that never stopped to work on
+// ResumeDelivery gives a request back to the instance that never stopped to work on
 // it, under a lease that follows the one in d. ok is false when somebody else
 // was faster or another of its lane is out.
-func (l *Ledger) Resume(ctx context.Context, d *Delivery, until time.Time) (lease Lease, ok bool, err error) {
+func (l *Ledger) ResumeDelivery(ctx context.Context, d *Delivery, until time.Time) (lease Lease, ok bool, err error) {
 	given := false
-	err = l.do(ctx, func(ctx context.Context, b *batch) error {
+	err = l.runInWriter(ctx, func(ctx context.Context, b *batch) error {
 		given = false
 		return b.w.query(ctx, `UPDATE deliveries SET leased = TRUE, attempt = attempt + 1, lease_until = $3
-			WHERE turn IN (SELECT turn FROM deliveries WHERE turn = $1 AND attempt = $2`+b.skipLocked()+`) AND (lane = '' OR NOT EXISTS (SELECT 1 FROM deliveries x WHERE x.lane = deliveries.lane AND x.leased AND x.turn <> deliveries.turn))
-			RETURNING turn`, []any{d.Turn, d.Attempt, micros(until)}, func(*sql.Rows) error {
+			WHERE turn IN (SELECT turn FROM deliveries WHERE turn = $1 AND attempt = $2`+b.skipLocked()+`) AND (lane = '' OR NOT EXISTS (SELECT 1 FROM deliveries x WHERE x.lane = deliveries.lane AND x.lane <> '' AND x.leased AND x.turn <> deliveries.turn))
+			RETURNING turn`, []any{d.Turn, d.Attempt, database.Micros(until)}, func(*sql.Rows) error {
 			given = true
 			return nil
 		})
@@ -169,9 +221,9 @@ func (l *Ledger) Resume(ctx context.Context, d *Delivery, until time.Time) (leas
 	return Lease{Turn: d.Turn, Attempt: d.Attempt + 1}, given, nil
 }
 
-// Started notes that the agent has begun to work on the request.
-func (l *Ledger) Started(ctx context.Context, turn string) error {
-	return l.do(ctx, func(ctx context.Context, b *batch) error {
+// MarkStarted notes that the agent has begun to work on the request.
+func (l *Ledger) MarkStarted(ctx context.Context, turn string) error {
+	return l.runInWriter(ctx, func(ctx context.Context, b *batch) error {
 		return b.w.exec(ctx, `UPDATE deliveries SET started = TRUE WHERE turn = $1`, turn)
 	})
 }
@@ -182,12 +234,13 @@ func (d *Delivery) Final() bool {
 	return d.Attempt > 0 && (d.Redelivery == beeos.RedeliverNever || d.Redelivery == beeos.RedeliverBeforeStart && d.Started)
 }
 
-// Claim leases what waits for the agent and is not Final, oldest first, at
+// ClaimDeliveries leases what waits for the agent and is not Final, oldest first, at
 // most limit, and per lane only the first while none of the lane is leased. Two
-// writers can give out one seq twice, so the turn decides then.
-func (l *Ledger) Claim(ctx context.Context, agentID string, until time.Time, limit int) ([]Delivery, error) {
+// writers can give out one seq twice, so the turn decides then. The indexes by
+// lane leave out the empty one, so each look at them has to say so, too.
+func (l *Ledger) ClaimDeliveries(ctx context.Context, agentID string, until time.Time, limit int) ([]Delivery, error) {
 	var claimed []Delivery
-	err := l.do(ctx, func(ctx context.Context, b *batch) error {
+	err := l.runInWriter(ctx, func(ctx context.Context, b *batch) error {
 		claimed = claimed[:0]
 		seq := map[string]int64{}
 		if b.w.l.db.Postgres {
@@ -197,15 +250,16 @@ func (l *Ledger) Claim(ctx context.Context, agentID string, until time.Time, lim
 				return err
 			}
 		}
-		err := b.w.query(ctx, `UPDATE deliveries SET leased = TRUE, attempt = attempt + 1, lease_until = $2, paused = '' WHERE turn IN (
+		err := b.w.query(ctx, `UPDATE deliveries SET leased = TRUE, attempt = attempt + 1, lease_until = $2, paused = '' WHERE turn `+b.anyOf(`
 			SELECT turn FROM deliveries d WHERE agent_id = $1 AND NOT leased AND cancel_at = 0
 			AND (attempt = 0 OR NOT (redelivery = 'never' OR redelivery = 'before_start' AND started)) AND (lane = '' OR (
-				NOT EXISTS (SELECT 1 FROM deliveries x WHERE x.lane = d.lane AND x.leased)
-				AND NOT EXISTS (SELECT 1 FROM deliveries x WHERE x.agent_id = d.agent_id AND x.lane = d.lane AND NOT x.leased AND (x.seq, x.turn) < (d.seq, d.turn))))
-			ORDER BY seq, turn LIMIT $3`+b.skipLocked()+`)
-			RETURNING `+deliveryColumns+`, seq`, []any{agentID, micros(until), limit}, func(r *sql.Rows) error {
+				NOT EXISTS (SELECT 1 FROM deliveries x WHERE x.lane = d.lane AND x.lane <> '' AND x.leased)
+				AND NOT EXISTS (SELECT 1 FROM deliveries x WHERE x.lane = d.lane AND x.lane <> '' AND NOT x.leased AND (x.seq, x.turn) < (d.seq, d.turn))))
+			ORDER BY seq, turn LIMIT $3`+b.skipLocked())+`
+			RETURNING `+deliveryColumns+`, seq`, []any{agentID, database.Micros(until), limit}, func(r *sql.Rows) error {
+			var d Delivery
 			var n int64
-			d, err := scanDelivery(scanMore{r, []any{&n}})
+			err := r.Scan(append(deliveryFields(&d), &n)...)
 			claimed, seq[d.Turn] = append(claimed, d), n
 			return err
 		})
@@ -221,8 +275,8 @@ func (l *Ledger) Claim(ctx context.Context, agentID string, until time.Time, lim
 	return claimed, nil
 }
 
-// Swept is what a Sweep found to need somebody's attention.
-type Swept struct {
+// SweepResult is what a Sweep found to need somebody's attention.
+type SweepResult struct {
 	Expired   []Delivery // past their deadline
 	Cancelled []Delivery // whose end was asked for, and not acknowledged within CancelGrace
 	Dropped   []Delivery // with nobody working on them, of agents that do not queue or want no repeats
@@ -245,8 +299,8 @@ const (
 )
 
 // Sweep ends the leases that ran out and returns what nobody looks after.
-func (l *Ledger) Sweep(ctx context.Context) (Swept, error) {
-	var found Swept
+func (l *Ledger) Sweep(ctx context.Context) (SweepResult, error) {
+	var found SweepResult
 	var stale []Lease
 	now := l.opt.Now().UnixMicro()
 	grace := now - CancelGrace.Microseconds()
@@ -264,35 +318,21 @@ func (l *Ledger) Sweep(ctx context.Context) (Swept, error) {
 		}
 	}
 	for _, which := range []string{sweepEnds, sweepRest} {
-		err := l.each(ctx, `SELECT `+deliveryColumns+` FROM deliveries WHERE `+which+` LIMIT $2`, []any{now, sweepLimit, grace}, sort)
+		list, err := database.List(ctx, l.db, "sweep deliveries", deliveryFields,
+			`SELECT `+deliveryColumns+` FROM deliveries WHERE `+which+` LIMIT $2`, now, sweepLimit, grace)
 		if err != nil {
-			return found, fmt.Errorf("sweep deliveries: %w", err)
+			return found, err
+		}
+		for _, d := range list {
+			sort(d)
 		}
 	}
 	if err := l.releaseStale(ctx, stale, now); err != nil {
 		return found, fmt.Errorf("release stale leases: %w", err)
 	}
-	agents, err := l.waitedFor(ctx)
-	found.Agents = agents
+	var err error
+	found.Agents, err = database.ListTexts(ctx, l.db, "find agents that are waited for", `SELECT DISTINCT agent_id FROM deliveries WHERE NOT leased`)
 	return found, err
-}
-
-// waitedFor returns the agents for whom requests wait.
-func (l *Ledger) waitedFor(ctx context.Context) ([]string, error) {
-	rows, err := l.db.QueryContext(ctx, `SELECT DISTINCT agent_id FROM deliveries WHERE NOT leased`)
-	if err != nil {
-		return nil, fmt.Errorf("find agents that are waited for: %w", err)
-	}
-	defer rows.Close()
-	var agents []string
-	for rows.Next() {
-		var id string
-		if err := rows.Scan(&id); err != nil {
-			return nil, err
-		}
-		agents = append(agents, id)
-	}
-	return agents, rows.Err()
 }
 
 // releaseStale releases leases unless their holder extended them meanwhile.
@@ -300,32 +340,13 @@ func (l *Ledger) releaseStale(ctx context.Context, leases []Lease, now int64) er
 	if len(leases) == 0 {
 		return nil
 	}
-	return l.do(ctx, func(ctx context.Context, b *batch) error {
+	return l.runInWriter(ctx, func(ctx context.Context, b *batch) error {
 		return b.perLease(ctx, `UPDATE deliveries SET leased = FALSE, lease_until = $1 WHERE lease_until < $1 AND turn IN (%s)`, leases, now)
 	})
 }
 
-func (l *Ledger) each(ctx context.Context, query string, args []any, f func(Delivery)) error {
-	rows, err := l.db.QueryContext(ctx, query, args...)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		d, err := scanDelivery(rows)
-		if err != nil {
-			return err
-		}
-		f(d)
-	}
-	return rows.Err()
-}
-
-// Turn returns the delivery of a request that has no terminal reply yet.
-func (l *Ledger) Turn(ctx context.Context, turn string) (Delivery, error) {
-	d, err := scanDelivery(l.db.QueryRowContext(ctx, `SELECT `+deliveryColumns+` FROM deliveries WHERE turn = $1`, turn))
-	if database.IsAbsent(err) {
-		return d, beeos.Errorf(beeos.NotFound, "there is no open request %s", turn)
-	}
-	return d, err
+// OpenDelivery returns the delivery of a request that has no terminal reply yet.
+func (l *Ledger) OpenDelivery(ctx context.Context, turn string) (Delivery, error) {
+	return database.Get(ctx, l.db, "read a delivery", beeos.Errorf(beeos.NotFound, "there is no open request %s", turn), deliveryFields,
+		`SELECT `+deliveryColumns+` FROM deliveries WHERE turn = $1`, turn)
 }

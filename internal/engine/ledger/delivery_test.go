@@ -22,35 +22,35 @@ func TestOnceMeansOnce(t *testing.T) {
 		until := time.Now().Add(time.Minute)
 		claim := func(want int) {
 			t.Helper()
-			if got, err := l.Claim(t.Context(), "agent_a", until, 10); err != nil || len(got) != want {
+			if got, err := l.ClaimDeliveries(t.Context(), "agent_a", until, 10); err != nil || len(got) != want {
 				t.Fatalf("claimed %+v, %v; want %d", got, err, want)
 			}
 		}
 		turn := func() *Delivery {
 			t.Helper()
-			d, err := l.Turn(t.Context(), o.Message.ID)
+			d, err := l.OpenDelivery(t.Context(), o.Message.ID)
 			if err != nil {
 				t.Fatal(err)
 			}
 			return &d
 		}
-		if err := l.Undo(t.Context(), []Lease{{o.Message.ID, 1}}); err != nil || turn().Final() {
+		if err := l.UndoClaim(t.Context(), []Lease{{o.Message.ID, 1}}); err != nil || turn().Final() {
 			t.Fatalf("nobody took it: %+v, %v", turn(), err)
 		}
 		claim(1)
-		if err := l.Release(t.Context(), []Lease{{o.Message.ID, 1}}); err != nil || !turn().Final() {
+		if err := l.ReleaseLeases(t.Context(), []Lease{{o.Message.ID, 1}}); err != nil || !turn().Final() {
 			t.Fatalf("somebody had it: %+v, %v", turn(), err)
 		}
 		claim(0)
 		before := turn()
-		lease, ok, err := l.Resume(t.Context(), before, until)
+		lease, ok, err := l.ResumeDelivery(t.Context(), before, until)
 		if err != nil || !ok || lease != (Lease{o.Message.ID, 2}) || turn().Attempt != 2 {
 			t.Errorf("resumed as %+v, %t, %v; stored %+v", lease, ok, err, turn())
 		}
-		if _, ok, err := l.Resume(t.Context(), before, until); ok || err != nil {
+		if _, ok, err := l.ResumeDelivery(t.Context(), before, until); ok || err != nil {
 			t.Errorf("a second one was given it too: %t, %v", ok, err)
 		}
-		if err := l.Release(t.Context(), []Lease{{o.Message.ID, 1}}); err != nil {
+		if err := l.ReleaseLeases(t.Context(), []Lease{{o.Message.ID, 1}}); err != nil {
 			t.Fatal(err)
 		}
 		claim(0)
@@ -72,18 +72,18 @@ func TestResumeRespectsTheLane(t *testing.T) {
 			begin(t, l, o)
 			turns = append(turns, o)
 			if len(turns) == 1 {
-				if err := l.Release(t.Context(), []Lease{{o.Message.ID, 1}}); err != nil {
+				if err := l.ReleaseLeases(t.Context(), []Lease{{o.Message.ID, 1}}); err != nil {
 					t.Fatal(err)
 				}
 			}
 		}
-		d, err := l.Turn(t.Context(), turns[0].Message.ID)
+		d, err := l.OpenDelivery(t.Context(), turns[0].Message.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
 		resume := func(want bool) {
 			t.Helper()
-			if _, ok, err := l.Resume(t.Context(), &d, time.Now().Add(time.Minute)); ok != want || err != nil {
+			if _, ok, err := l.ResumeDelivery(t.Context(), &d, time.Now().Add(time.Minute)); ok != want || err != nil {
 				t.Errorf("resumed %t, %v; want %t", ok, err, want)
 			}
 		}
@@ -101,7 +101,7 @@ func TestCallersLeave(t *testing.T) {
 	l := openSQLite(t, Options{})
 	o := request("agent_a")
 	begin(t, l, o)
-	d, err := l.Turn(t.Context(), o.Message.ID)
+	d, err := l.OpenDelivery(t.Context(), o.Message.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,10 +109,13 @@ func TestCallersLeave(t *testing.T) {
 	for i := range 400 {
 		patience := time.Duration(i%100) * 10 * time.Microsecond
 		for name, write := range map[string]func(context.Context) error{
-			"claim":  func(ctx context.Context) error { _, err := l.Claim(ctx, "agent_a", time.Now(), 10); return err },
-			"resume": func(ctx context.Context) error { _, _, err := l.Resume(ctx, &d, time.Now()); return err },
+			"claim": func(ctx context.Context) error {
+				_, err := l.ClaimDeliveries(ctx, "agent_a", time.Now(), 10)
+				return err
+			},
+			"resume": func(ctx context.Context) error { _, _, err := l.ResumeDelivery(ctx, &d, time.Now()); return err },
 			"remember": func(ctx context.Context) error {
-				_, err := l.Remember(ctx, Idempotency{Scope: "s", Key: "k", Expires: time.Now().Add(time.Hour)}, o.Channel.ID)
+				_, err := l.ClaimKey(ctx, Idempotency{Scope: "s", Key: "k", Expires: time.Now().Add(time.Hour)}, o.Channel.ID)
 				return err
 			},
 			"delete": func(ctx context.Context) error { return l.DeleteChannel(ctx, o.Channel.ID) },
@@ -146,7 +149,7 @@ func TestLaneOfTwoWriters(t *testing.T) {
 			begin(t, w, o)
 		}
 		for i := range 2 {
-			got, err := l.Claim(t.Context(), "agent_a", moment.Add(time.Minute), 10)
+			got, err := l.ClaimDeliveries(t.Context(), "agent_a", moment.Add(time.Minute), 10)
 			if err != nil || len(got) != 1 {
 				t.Fatalf("claim %d of a lane with two: %+v, %v", i+1, got, err)
 			}
@@ -169,12 +172,50 @@ func TestClaimInOrder(t *testing.T) {
 			begin(t, l, o)
 			want = append(want, o.Message.ID)
 		}
-		claimed, err := l.Claim(t.Context(), "agent_a", time.Now().Add(time.Minute), 100)
+		claimed, err := l.ClaimDeliveries(t.Context(), "agent_a", time.Now().Add(time.Minute), 100)
 		for _, d := range claimed {
 			got = append(got, d.Turn)
 		}
 		if err != nil || !slices.Equal(got, want) {
 			t.Errorf("claimed %v, %v; want %v", got, err, want)
+		}
+	})
+}
+
+// TestCancelledRequestEndsCancelled: once its end was asked for, a request ends
+// cancelled whatever its agent makes of that; what the agent says is kept.
+func TestCancelledRequestEndsCancelled(t *testing.T) {
+	engines(t, func(t *testing.T, open func(Options) *Ledger) {
+		var told []beeos.Message
+		l := open(Options{Committed: func(all []beeos.Message) { told = append(told, all...) }})
+		for _, kind := range []beeos.MessageType{beeos.AgentReply, beeos.AgentReplyError, beeos.AgentRefuse, beeos.AgentBusy} {
+			o := request("agent_a")
+			begin(t, l, o)
+			asked := beeos.Message{Channel: o.Channel.ID, Type: beeos.ChatCancel, State: beeos.StateCompleted, InReplyTo: o.Message.ID, Publisher: "user"}
+			if _, err := l.Append(t.Context(), asked); err != nil {
+				t.Fatal(err)
+			}
+			answer := reply(o, "nearly done")
+			answer.Type = kind
+			stored, err := l.Finish(t.Context(), answer)
+			if err != nil || stored.State != beeos.StateCancelled || stored.StopReason != beeos.StopUser {
+				t.Errorf("%s: stored %+v, %v", kind, stored, err)
+			}
+			if last := told[len(told)-1]; last.ID != stored.ID || last.State != beeos.StateCancelled {
+				t.Errorf("%s: others were told %+v", kind, last)
+			}
+			got, err := l.Request(t.Context(), o.Message.Publisher, o.Message.ID)
+			if err != nil || got.Done == nil || got.Done.State != beeos.StateCancelled || got.Done.Body != "nearly done" || got.Done.Type != kind {
+				t.Errorf("%s: read %+v, %v", kind, got.Done, err)
+			}
+		}
+		f := PageFilter{Caller: request("agent_a").Message.Publisher, AgentID: "agent_a", Status: []beeos.TaskStatus{beeos.TaskCanceled}, Limit: 10}
+		if _, total, err := l.RequestPage(t.Context(), f); err != nil || total != 4 {
+			t.Errorf("%d are listed as cancelled, %v; want 4", total, err)
+		}
+		f.Status = []beeos.TaskStatus{beeos.TaskRejected, beeos.TaskCompleted, beeos.TaskFailed}
+		if _, total, err := l.RequestPage(t.Context(), f); err != nil || total != 0 {
+			t.Errorf("%d are listed as something else, %v", total, err)
 		}
 	})
 }

@@ -48,7 +48,8 @@ type Ledger struct {
 	seed    maphash.Seed
 	done    sync.WaitGroup
 	freed   atomic.Pointer[func(agentID string)]
-	callers callers
+	callers knownCallers
+	probe   probe
 }
 
 // OnFreed sets who is told that an agent's lane has become free. It must not
@@ -100,18 +101,4 @@ func (l *Ledger) writer(channel string) *writer {
 		return l.writers[0]
 	}
 	return l.writers[maphash.String(l.seed, channel)%uint64(len(l.writers))]
-}
-
-func micros(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
-	}
-	return t.UnixMicro()
-}
-
-func fromMicros(us int64) time.Time {
-	if us == 0 {
-		return time.Time{}
-	}
-	return time.UnixMicro(us).UTC()
 }

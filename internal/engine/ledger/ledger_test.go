@@ -82,7 +82,7 @@ func BenchmarkRoundTrip(b *testing.B) {
 				wg.Go(func() {
 					for range work {
 						o := request("agent_a")
-						if _, _, err := l.Begin(context.Background(), o); err != nil {
+						if _, _, err := l.BeginRequest(context.Background(), o); err != nil {
 							b.Error(err)
 						}
 						if _, err := l.Finish(context.Background(), reply(o, "hi")); err != nil {

@@ -46,14 +46,14 @@ func TestClaimIsLostWithItsAnswer(t *testing.T) {
 	begin(t, l, o)
 	for _, answer := range []string{"BEGIN", "COMMIT"} {
 		line.CutAt(answer, 100*time.Millisecond)
-		got, err := l.Claim(t.Context(), "agent_a", time.Now().Add(time.Minute), 10)
+		got, err := l.ClaimDeliveries(t.Context(), "agent_a", time.Now().Add(time.Minute), 10)
 		if err != nil || len(got) != 1 || got[0].Attempt != 1 {
 			t.Fatalf("cut at %s, claimed %+v, %v; want the one", answer, got, err)
 		}
 		if line.Refused() == 0 {
 			t.Fatalf("nothing was cut at %s, so nothing was tested", answer)
 		}
-		if err := l.Undo(t.Context(), []Lease{{o.Message.ID, 1}}); err != nil {
+		if err := l.UndoClaim(t.Context(), []Lease{{o.Message.ID, 1}}); err != nil {
 			t.Fatal(err)
 		}
 	}

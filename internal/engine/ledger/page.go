@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/store/database"
 )
 
 // PageFilter selects requests of one caller to one agent, by when they last
@@ -38,8 +39,8 @@ var standing = map[beeos.TaskStatus]string{
 	beeos.TaskRunning:       `t.id IS NULL AND d.leased AND d.paused = ''`,
 	beeos.TaskInputRequired: `t.id IS NULL AND d.leased AND d.paused = 'agent.input_required'`,
 	beeos.TaskAuthRequired:  `t.id IS NULL AND d.leased AND d.paused = 'agent.auth_required'`,
-	beeos.TaskRejected:      `t.type IN ('agent.refuse', 'agent_busy')`,
-	beeos.TaskCanceled:      `t.type IN ('agent_reply', 'agent_reply_error') AND t.state = 'cancelled'`,
+	beeos.TaskCanceled:      `t.state = 'cancelled'`,
+	beeos.TaskRejected:      `t.type IN ('agent.refuse', 'agent_busy') AND t.state <> 'cancelled'`,
 	beeos.TaskCompleted:     `t.type = 'agent_reply' AND t.state <> 'cancelled'`,
 	beeos.TaskTimeout:       `t.type = 'agent_reply_error' AND t.state <> 'cancelled' AND t.stop_reason = 'timeout'`,
 	beeos.TaskFailed:        `t.type = 'agent_reply_error' AND t.state <> 'cancelled' AND t.stop_reason <> 'timeout'`,
@@ -65,28 +66,19 @@ func (l *Ledger) RequestPage(ctx context.Context, f PageFilter) (page []PageRequ
 		q.add(`(` + strings.Join(either, ` OR `) + `)`)
 	}
 	if !f.After.IsZero() {
-		q.add(changed+` > ?`, micros(f.After))
+		q.add(changed+` > ?`, database.Micros(f.After))
 	}
-	err = l.db.QueryRowContext(ctx, `SELECT COUNT(*)`+pageTables+q.text.String(), q.args...).Scan(&total)
-	if err != nil {
-		return nil, 0, fmt.Errorf("count requests: %w", err)
+	if total, err = database.GetValue[int](ctx, l.db, "count requests", `SELECT COUNT(*)`+pageTables+q.text.String(), q.args...); err != nil {
+		return nil, 0, err
 	}
 	if f.Before != "" {
-		q.add(`(`+changed+` < ? OR `+changed+` = ? AND m.id < ?)`, micros(f.BeforeAt), micros(f.BeforeAt), f.Before)
+		q.add(`(`+changed+` < ? OR `+changed+` = ? AND m.id < ?)`, database.Micros(f.BeforeAt), database.Micros(f.BeforeAt), f.Before)
 	}
-	rows, err := l.db.QueryContext(ctx, `SELECT `+requestMore+`, `+changed+pageTables+q.text.String()+
+	fields := func(r *requestRow) []any { return append(requestFields(r), database.Time(&r.changed)) }
+	rows, err := database.List(ctx, l.db, "page requests", fields, `SELECT `+requestMore+`, `+changed+pageTables+q.text.String()+
 		fmt.Sprintf(` ORDER BY %s DESC, m.id DESC LIMIT %d`, changed, f.Limit), q.args...)
-	if err != nil {
-		return nil, 0, fmt.Errorf("page requests: %w", err)
+	for i := range rows {
+		page = append(page, PageRequest{rows[i].request(), rows[i].changed})
 	}
-	defer rows.Close()
-	for rows.Next() {
-		var at int64
-		r, err := scanRequest(rows, &at)
-		if err != nil {
-			return nil, 0, fmt.Errorf("page requests: %w", err)
-		}
-		page = append(page, PageRequest{r, fromMicros(at)})
-	}
-	return page, total, rows.Err()
+	return page, total, err
 }

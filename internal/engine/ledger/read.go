@@ -13,60 +13,55 @@ import (
 
 const messageColumns = `channel, off, id, type, in_reply_to, state, stop_reason, publisher, body, parts, payload, created_at`
 
-func scanMessage(r interface{ Scan(...any) error }) (m beeos.Message, err error) {
-	var parts, payload string
-	var created int64
-	err = r.Scan(&m.Channel, &m.Offset, &m.ID, &m.Type, &m.InReplyTo, &m.State, &m.StopReason, &m.Publisher, &m.Body, &parts, &payload, &created)
-	if parts != "" {
-		m.Parts = json.RawMessage(parts)
+func messageFields(m *beeos.Message) []any {
+	return []any{
+		&m.Channel, &m.Offset, &m.ID, &m.Type, &m.InReplyTo, &m.State, &m.StopReason, &m.Publisher, &m.Body,
+		rawJSON{&m.Parts},
+		rawJSON{&m.Payload},
+		messageTime{m},
 	}
-	if payload != "" {
-		m.Payload = json.RawMessage(payload)
-	}
-	m.CreatedAt = fromMicros(created)
-	m.UpdatedAt = m.CreatedAt
-	return m, err
 }
 
-func (l *Ledger) messages(ctx context.Context, query string, args ...any) ([]beeos.Message, error) {
-	rows, err := l.db.QueryContext(ctx, query, args...)
-	if err != nil {
-		return nil, err
+// rawJSON is a column of JSON that is passed on as it stands; empty = none.
+type rawJSON struct{ to *json.RawMessage }
+
+func (c rawJSON) Scan(v any) error {
+	var text sql.NullString
+	err := text.Scan(v)
+	if text.String != "" {
+		*c.to = json.RawMessage(text.String)
 	}
-	defer rows.Close()
-	var ms []beeos.Message
-	for rows.Next() {
-		m, err := scanMessage(rows)
-		if err != nil {
-			return nil, err
-		}
-		ms = append(ms, m)
-	}
-	return ms, rows.Err()
+	return err
+}
+
+// messageTime is when a message was written, which is also when it last changed.
+type messageTime struct{ of *beeos.Message }
+
+func (c messageTime) Scan(v any) error {
+	err := database.Time(&c.of.CreatedAt).Scan(v)
+	c.of.UpdatedAt = c.of.CreatedAt
+	return err
 }
 
 // Messages returns what stands in the channel after offset since, in order,
 // at most limit.
 func (l *Ledger) Messages(ctx context.Context, channel string, since int64, limit int) ([]beeos.Message, error) {
-	ms, err := l.messages(ctx, `SELECT `+messageColumns+` FROM messages WHERE channel = $1 AND off > $2 ORDER BY off LIMIT $3`, channel, since, limit)
-	if err != nil {
-		return nil, fmt.Errorf("read messages: %w", err)
-	}
-	return ms, nil
+	return database.List(ctx, l.db, "read messages", messageFields,
+		`SELECT `+messageColumns+` FROM messages WHERE channel = $1 AND off > $2 ORDER BY off LIMIT $3`, channel, since, limit)
 }
 
-// Latest returns the last messages of the channel, in order, at most limit. When
+// LatestMessages returns the last messages of the channel, in order, at most limit. When
 // there would be more than so many bytes of them, the earlier ones are left out,
 // and full says so.
-func (l *Ledger) Latest(ctx context.Context, channel string, limit, bytes int) (ms []beeos.Message, full bool, err error) {
+func (l *Ledger) LatestMessages(ctx context.Context, channel string, limit, bytes int) (ms []beeos.Message, full bool, err error) {
 	rows, err := l.db.QueryContext(ctx, `SELECT `+messageColumns+` FROM messages WHERE channel = $1 ORDER BY off DESC LIMIT $2`, channel, limit)
 	if err != nil {
 		return nil, false, fmt.Errorf("read the last messages: %w", err)
 	}
 	defer rows.Close()
 	for rows.Next() {
-		m, err := scanMessage(rows)
-		if err != nil {
+		var m beeos.Message
+		if err := rows.Scan(messageFields(&m)...); err != nil {
 			return nil, false, fmt.Errorf("read the last messages: %w", err)
 		}
 		if bytes -= len(m.Body) + len(m.Parts) + len(m.Payload); bytes < 0 && len(ms) > 0 {
@@ -79,54 +74,33 @@ func (l *Ledger) Latest(ctx context.Context, channel string, limit, bytes int) (
 	return ms, full, rows.Err()
 }
 
-// MessagesOf is Messages for what belongs to one request: the request itself
+// RequestMessages is Messages for what belongs to one request: the request itself
 // and what was said in reply to it.
-func (l *Ledger) MessagesOf(ctx context.Context, channel, turn string, since int64, limit int) ([]beeos.Message, error) {
-	ms, err := l.messages(ctx, `SELECT `+messageColumns+` FROM messages WHERE channel = $1 AND off > $2 AND (id = $4 OR in_reply_to = $4)
-		ORDER BY off LIMIT $3`, channel, since, limit, turn)
-	if err != nil {
-		return nil, fmt.Errorf("read messages of a request: %w", err)
-	}
-	return ms, nil
+func (l *Ledger) RequestMessages(ctx context.Context, channel, turn string, since int64, limit int) ([]beeos.Message, error) {
+	return database.List(ctx, l.db, "read messages of a request", messageFields,
+		`SELECT `+messageColumns+` FROM messages WHERE channel = $1 AND off > $2 AND (id = $4 OR in_reply_to = $4) ORDER BY off LIMIT $3`, channel, since, limit, turn)
 }
+
+var errNoMessage = beeos.Errorf(beeos.NotFound, "there is no such message")
 
 // Message returns the one at offset off.
 func (l *Ledger) Message(ctx context.Context, channel string, off int64) (beeos.Message, error) {
-	return one(l.db.QueryRowContext(ctx, `SELECT `+messageColumns+` FROM messages WHERE channel = $1 AND off = $2`, channel, off))
+	return database.Get(ctx, l.db, "read a message", errNoMessage, messageFields,
+		`SELECT `+messageColumns+` FROM messages WHERE channel = $1 AND off = $2`, channel, off)
 }
 
-// Find returns the one with the id. It reads through the channel: messages
+// FindMessage returns the one with the id. It reads through the channel: messages
 // are looked for by offset, ids are for other people.
-func (l *Ledger) Find(ctx context.Context, channel, id string) (beeos.Message, error) {
-	return one(l.db.QueryRowContext(ctx, `SELECT `+messageColumns+` FROM messages WHERE channel = $1 AND id = $2`, channel, id))
-}
-
-func one(row *sql.Row) (beeos.Message, error) {
-	m, err := scanMessage(row)
-	if database.IsAbsent(err) {
-		return m, beeos.Errorf(beeos.NotFound, "there is no such message")
-	}
-	return m, err
+func (l *Ledger) FindMessage(ctx context.Context, channel, id string) (beeos.Message, error) {
+	return database.Get(ctx, l.db, "find a message", errNoMessage, messageFields,
+		`SELECT `+messageColumns+` FROM messages WHERE channel = $1 AND id = $2`, channel, id)
 }
 
 // OpenTurns returns the channel's requests that have no terminal reply yet,
 // oldest first.
 func (l *Ledger) OpenTurns(ctx context.Context, channel string) ([]string, error) {
-	rows, err := l.db.QueryContext(ctx, `SELECT id FROM messages WHERE channel = $1 AND type = 'chat_message'
+	return database.ListTexts(ctx, l.db, "read open requests", `SELECT id FROM messages WHERE channel = $1 AND type = 'chat_message'
 		AND EXISTS (SELECT 1 FROM deliveries WHERE turn = messages.id) ORDER BY off`, channel)
-	if err != nil {
-		return nil, fmt.Errorf("read open requests: %w", err)
-	}
-	defer rows.Close()
-	var turns []string
-	for rows.Next() {
-		var id string
-		if err := rows.Scan(&id); err != nil {
-			return nil, err
-		}
-		turns = append(turns, id)
-	}
-	return turns, rows.Err()
 }
 
 // Terminal returns the terminal reply to a request, nil while there is none.
@@ -139,86 +113,78 @@ func (l *Ledger) Terminal(ctx context.Context, turn string) (*beeos.Message, err
 }
 
 // Terminals returns the terminal replies that some of the requests have.
-func (l *Ledger) Terminals(ctx context.Context, turns []string) ([]beeos.Message, error) {
-	var found []beeos.Message
-	for len(turns) > 0 {
-		n := min(len(turns), maxRows)
-		args := make([]any, n)
-		for i, t := range turns[:n] {
-			args[i] = t
-		}
-		ms, err := l.messages(ctx, `SELECT `+messageColumns+` FROM messages WHERE terminal AND in_reply_to IN (`+listOf.from(n, 1)+`)`, args...)
+func (l *Ledger) Terminals(ctx context.Context, turns []string) (found []beeos.Message, err error) {
+	for some := range slices.Chunk(turns, maxRows) {
+		ms, err := database.List(ctx, l.db, "read terminal replies", messageFields,
+			`SELECT `+messageColumns+` FROM messages WHERE terminal AND in_reply_to IN (`+listOf.from(len(some), 1)+`)`, database.Args(some)...)
 		if err != nil && !database.IsAbsent(err) {
-			return nil, fmt.Errorf("read terminal replies: %w", err)
+			return nil, err
 		}
 		found = append(found, ms...)
-		turns = turns[n:]
 	}
 	return found, nil
 }
 
-// Ends tells of each of the channels the offset of its last message, and
+// channelEnd is how far a channel goes.
+type channelEnd struct {
+	id     string
+	last   int64
+	closed bool
+}
+
+// ReadEnds tells of each of the channels the offset of its last message, and
 // whether it is closed.
-func (l *Ledger) Ends(ctx context.Context, channels []string, tell func(channel string, last int64, closed bool)) error {
+func (l *Ledger) ReadEnds(ctx context.Context, channels []string, tell func(channel string, last int64, closed bool)) error {
+	fields := func(e *channelEnd) []any { return []any{&e.id, &e.last, &e.closed} }
 	for some := range slices.Chunk(channels, maxRows) {
-		if err := l.ends(ctx, some, tell); err != nil {
-			return fmt.Errorf("read the ends of channels: %w", err)
+		ends, err := database.List(ctx, l.db, "read the ends of channels", fields,
+			`SELECT id, next_off - 1, closed_reason <> '' FROM channels WHERE id IN (`+listOf.from(len(some), 1)+`)`, database.Args(some)...)
+		if err != nil {
+			return err
+		}
+		for _, e := range ends {
+			tell(e.id, e.last, e.closed)
 		}
 	}
 	return nil
 }
 
-func (l *Ledger) ends(ctx context.Context, channels []string, tell func(string, int64, bool)) error {
-	args := make([]any, len(channels))
-	for i, id := range channels {
-		args[i] = id
+const channelColumns = `id, agent_id, owner, kind, single_shot, closed_reason, deadline, metadata, created_at, updated_at, title, model, generation, cleared, metadata_version`
+
+func channelFields(c *beeos.Channel) []any {
+	return []any{
+		&c.ID, &c.AgentID, &c.Owner, &c.Kind, &c.SingleShot,
+		closedReason{c},
+		database.Time(&c.Deadline),
+		metadata{&c.Metadata},
+		database.Time(&c.CreatedAt), database.Time(&c.UpdatedAt), &c.Title, &c.Model, &c.Generation, &c.Cleared, &c.Version,
 	}
-	rows, err := l.db.QueryContext(ctx, `SELECT id, next_off - 1, closed_reason <> '' FROM channels WHERE id IN (`+listOf.from(len(args), 1)+`)`, args...)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var id string
-		var last int64
-		var closed bool
-		if err := rows.Scan(&id, &last, &closed); err != nil {
-			return err
-		}
-		tell(id, last, closed)
-	}
-	return rows.Err()
 }
 
-const channelColumns = `id, agent_id, owner, kind, single_shot, closed_reason, deadline, metadata, created_at, updated_at, title, model, generation, cleared`
+// closedReason is why a channel is closed; empty = it is open.
+type closedReason struct{ of *beeos.Channel }
+
+func (c closedReason) Scan(v any) error {
+	var reason sql.NullString
+	err := reason.Scan(v)
+	c.of.ClosedReason, c.of.Closed = reason.String, reason.String != ""
+	return err
+}
+
+// metadata is a column of JSON that is empty when there is none.
+type metadata struct{ to *map[string]string }
+
+func (c metadata) Scan(v any) error {
+	var text sql.NullString
+	if err := text.Scan(v); err != nil || text.String == "" {
+		return err
+	}
+	return json.Unmarshal([]byte(text.String), c.to)
+}
 
 // Channel returns one channel.
 func (l *Ledger) Channel(ctx context.Context, id string) (beeos.Channel, error) {
-	c, err := scanChannel(l.db.QueryRowContext(ctx, `SELECT `+channelColumns+` FROM channels WHERE id = $1`, id))
-	if database.IsAbsent(err) {
-		return c, errNoChannel
-	}
-	if err != nil {
-		return c, fmt.Errorf("read channel: %w", err)
-	}
-	return c, nil
-}
-
-func scanChannel(r interface{ Scan(...any) error }) (c beeos.Channel, err error) {
-	var deadline, created, updated int64
-	var metadata string
-	err = r.Scan(&c.ID, &c.AgentID, &c.Owner, &c.Kind, &c.SingleShot, &c.ClosedReason, &deadline, &metadata, &created, &updated, &c.Title, &c.Model, &c.Generation, &c.Cleared)
-	if err != nil {
-		return c, err
-	}
-	c.Closed = c.ClosedReason != ""
-	c.Deadline, c.CreatedAt, c.UpdatedAt = fromMicros(deadline), fromMicros(created), fromMicros(updated)
-	if metadata != "" {
-		if err := json.Unmarshal([]byte(metadata), &c.Metadata); err != nil {
-			return c, fmt.Errorf("read channel metadata: %w", err)
-		}
-	}
-	return c, nil
+	return database.Get(ctx, l.db, "read channel", errNoChannel, channelFields, `SELECT `+channelColumns+` FROM channels WHERE id = $1`, id)
 }
 
 // CreateChannel makes a channel that has no message yet.
@@ -228,8 +194,8 @@ func (l *Ledger) CreateChannel(ctx context.Context, c beeos.Channel) error {
 		return fmt.Errorf("encode channel metadata: %w", err)
 	}
 	made := false // the writer's work is shared, so a refusal must not look like a failure to it
-	err = l.do(ctx, func(ctx context.Context, b *batch) error {
-		n, err := b.w.execRows(ctx, insertChannels, []any{c.ID, c.AgentID, c.Owner, c.Kind, c.SingleShot, "", int64(1), micros(c.Deadline), meta, b.now, b.now})
+	err = l.runInWriter(ctx, func(ctx context.Context, b *batch) error {
+		n, err := b.w.execRows(ctx, insertChannels, []any{c.ID, c.AgentID, c.Owner, c.Kind, c.SingleShot, "", int64(1), database.Micros(c.Deadline), meta, b.now, b.now})
 		if made = n > 0; err == nil && made && c.Title != "" {
 			err = b.w.exec(ctx, `UPDATE channels SET title = $2 WHERE id = $1`, c.ID, c.Title)
 		}
@@ -247,7 +213,7 @@ func (l *Ledger) CloseChannel(ctx context.Context, id, reason string) error {
 	if reason == "" {
 		reason = "closed"
 	}
-	return l.do(ctx, func(ctx context.Context, b *batch) error {
-		return b.w.exec(ctx, `UPDATE channels SET closed_reason = $2, updated_at = $3 WHERE id = $1 AND closed_reason = ''`, id, reason, b.now)
+	return l.runInWriter(ctx, func(ctx context.Context, b *batch) error {
+		return b.w.exec(ctx, `UPDATE channels SET closed_reason = $2, updated_at = $3, metadata_version = metadata_version + 1 WHERE id = $1 AND closed_reason = ''`, id, reason, b.now)
 	})
 }

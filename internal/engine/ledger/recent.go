@@ -10,8 +10,8 @@ import (
 	"github.com/beeos/beeos"
 )
 
-// Recent is one request to an agent, without what was said.
-type Recent struct {
+// RecentCall is one request to an agent, without what was said.
+type RecentCall struct {
 	Turn     string
 	Channel  string
 	AgentID  string
@@ -25,8 +25,8 @@ type Recent struct {
 	Took     time.Duration     // 0 while the agent works
 }
 
-// Recent returns the newest requests to these agents, newest first.
-func (l *Ledger) Recent(ctx context.Context, agents []string, limit int) ([]Recent, error) {
+// RecentCalls returns the newest requests to these agents, newest first.
+func (l *Ledger) RecentCalls(ctx context.Context, agents []string, limit int) ([]RecentCall, error) {
 	if len(agents) == 0 {
 		return nil, nil
 	}
@@ -34,25 +34,25 @@ func (l *Ledger) Recent(ctx context.Context, agents []string, limit int) ([]Rece
 	if err != nil {
 		return nil, fmt.Errorf("read recent requests: %w", err)
 	}
-	list := make([]Recent, len(requests))
+	list := make([]RecentCall, len(requests))
 	for i := range requests {
-		list[i] = recent(&requests[i])
+		list[i] = summarize(&requests[i])
 	}
 	return list, nil
 }
 
-func recent(q *Request) Recent {
-	r := Recent{Turn: q.ID, Channel: q.Channel, AgentID: q.AgentID, Caller: q.Publisher, At: q.CreatedAt}
-	r.Protocol, r.Method, r.Tool = callHead(q.Payload)
+func summarize(q *Request) RecentCall {
+	r := RecentCall{Turn: q.ID, Channel: q.Channel, AgentID: q.AgentID, Caller: q.Publisher, At: q.CreatedAt}
+	r.Protocol, r.Method, r.Tool = readCallHead(q.Payload)
 	if q.Done != nil {
 		r.Outcome, r.Reason, r.Took = q.Done.Type, string(q.Done.StopReason), q.Done.CreatedAt.Sub(q.CreatedAt)
 	}
 	return r
 }
 
-// callHead reads the first members of a Call, and not its arguments, which may
+// readCallHead reads the first members of a Call, and not its arguments, which may
 // be a megabyte.
-func callHead(payload []byte) (protocol, method, tool string) {
+func readCallHead(payload []byte) (protocol, method, tool string) {
 	dec := json.NewDecoder(bytes.NewReader(payload))
 	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
 		return "", "", ""

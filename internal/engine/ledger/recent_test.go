@@ -41,7 +41,7 @@ func TestRecentShowsTheseAgentsCallsAndNoOthers(t *testing.T) {
 		again.Channel, again.Fresh, again.Message.Channel = kept.Channel, false, kept.Channel.ID
 		begin(t, l, again)
 
-		got, err := l.Recent(t.Context(), []string{"agent_a", "agent_b", "agent_idle"}, 10)
+		got, err := l.RecentCalls(t.Context(), []string{"agent_a", "agent_b", "agent_idle"}, 10)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -62,10 +62,10 @@ func TestRecentShowsTheseAgentsCallsAndNoOthers(t *testing.T) {
 		if diff := cmp.Diff(want, lines, cmp.AllowUnexported(line{})); diff != "" {
 			t.Error(diff)
 		}
-		if few, err := l.Recent(t.Context(), []string{"agent_a", "agent_b"}, 1); err != nil || len(few) != 1 || few[0].Turn != again.Message.ID {
+		if few, err := l.RecentCalls(t.Context(), []string{"agent_a", "agent_b"}, 1); err != nil || len(few) != 1 || few[0].Turn != again.Message.ID {
 			t.Errorf("a limit of one gave %+v, %v", few, err)
 		}
-		if none, err := l.Recent(t.Context(), nil, 10); err != nil || len(none) != 0 {
+		if none, err := l.RecentCalls(t.Context(), nil, 10); err != nil || len(none) != 0 {
 			t.Errorf("nobody's agents have calls: %+v, %v", none, err)
 		}
 	})
@@ -81,7 +81,7 @@ func TestCallHeadReadsWhatIsCutOff(t *testing.T) {
 		`{"protocol":"mcp","method":"tools/call","tool":"add","arguments":{"tool":"x"`: {"mcp", "tools/call", "add"},
 	} {
 		var got [3]string
-		got[0], got[1], got[2] = callHead([]byte(text))
+		got[0], got[1], got[2] = readCallHead([]byte(text))
 		if got != want {
 			t.Errorf("callHead(%q) = %q, want %q", text, got, want)
 		}

@@ -32,11 +32,11 @@ type Idempotency struct {
 // Duplicate is the earlier request that an idempotency key already names.
 type Duplicate struct{ Turn, Channel string }
 
-// Begin appends a request. Message gets its offset. With a known idempotency
+// BeginRequest appends a request. Message gets its offset. With a known idempotency
 // key nothing is written and the earlier request comes back as dup; another
 // payload under that key is a Conflict. For a busy agent in busy_reject mode
 // the request is stored together with the agent_busy that answers it.
-func (l *Ledger) Begin(ctx context.Context, o *Opening) (dup *Duplicate, busy *beeos.Message, err error) {
+func (l *Ledger) BeginRequest(ctx context.Context, o *Opening) (dup *Duplicate, busy *beeos.Message, err error) {
 	w := &op{opening: o}
 	if err := l.writer(o.Channel.ID).submit(ctx, w); err != nil {
 		return nil, nil, err
@@ -44,13 +44,13 @@ func (l *Ledger) Begin(ctx context.Context, o *Opening) (dup *Duplicate, busy *b
 	return w.dup, w.busy, nil
 }
 
-// Known is the earlier request that a key names; nil = there is none. Another
+// FindByKey is the earlier request that a key names; nil = there is none. Another
 // payload under the key is a Conflict.
-func (l *Ledger) Known(ctx context.Context, k *Idempotency) (*Duplicate, error) {
+func (l *Ledger) FindByKey(ctx context.Context, k *Idempotency) (*Duplicate, error) {
 	var dup Duplicate
 	var print []byte
 	err := l.db.QueryRowContext(ctx, `SELECT turn, channel, fingerprint FROM idempotency WHERE scope = $1 AND key = $2 AND expires_at > $3`,
-		k.Scope, k.Key, micros(l.opt.Now())).Scan(&dup.Turn, &dup.Channel, &print)
+		k.Scope, k.Key, database.Micros(l.opt.Now())).Scan(&dup.Turn, &dup.Channel, &print)
 	switch {
 	case database.IsAbsent(err):
 		return nil, nil
@@ -71,9 +71,9 @@ func (l *Ledger) Append(ctx context.Context, m beeos.Message) (beeos.Message, er
 	return l.append(ctx, &op{message: &m})
 }
 
-// Answer is Append for what a request waits for since a message of type to. Of
+// AppendAnswer is Append for what a request waits for since a message of type to. Of
 // several answers the first is stored; the others are a Conflict.
-func (l *Ledger) Answer(ctx context.Context, m beeos.Message, to beeos.MessageType) (beeos.Message, error) {
+func (l *Ledger) AppendAnswer(ctx context.Context, m beeos.Message, to beeos.MessageType) (beeos.Message, error) {
 	return l.append(ctx, &op{message: &m, answers: to})
 }
 

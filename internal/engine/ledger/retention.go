@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/store/database"
 )
 
 const (
@@ -14,10 +15,10 @@ const (
 	retentionSlice = 500 // channels per transaction: short enough not to hold up calls
 )
 
-// Retain forgets, until ctx ends, channels that have not changed for keep,
+// RunRetention forgets, until ctx ends, channels that have not changed for keep,
 // with their messages, and idempotency keys past their time. keep 0 keeps
 // channels for ever.
-func (l *Ledger) Retain(ctx context.Context, keep time.Duration) error {
+func (l *Ledger) RunRetention(ctx context.Context, keep time.Duration) error {
 	tick := time.NewTicker(retentionTick)
 	defer tick.Stop()
 	for {
@@ -34,7 +35,7 @@ func (l *Ledger) Retain(ctx context.Context, keep time.Duration) error {
 
 // Forget is one round of Retain.
 func (l *Ledger) Forget(ctx context.Context, keep time.Duration) error {
-	err := l.do(ctx, func(ctx context.Context, b *batch) error {
+	err := l.runInWriter(ctx, func(ctx context.Context, b *batch) error {
 		return b.w.exec(ctx, `DELETE FROM idempotency WHERE expires_at <= $1`, b.now)
 	})
 	if err != nil || keep <= 0 {
@@ -42,7 +43,7 @@ func (l *Ledger) Forget(ctx context.Context, keep time.Duration) error {
 	}
 	before := l.opt.Now().Add(-keep)
 	for {
-		n, err := l.forgetSlice(ctx, before)
+		n, err := l.forgetSomeChannels(ctx, before)
 		if err != nil {
 			return fmt.Errorf("forget old channels: %w", err)
 		}
@@ -52,50 +53,42 @@ func (l *Ledger) Forget(ctx context.Context, keep time.Duration) error {
 	}
 }
 
-// forgetSlice removes some idle channels.
-func (l *Ledger) forgetSlice(ctx context.Context, before time.Time) (int, error) {
-	idle, err := l.idle(ctx, before)
+// forgetSomeChannels removes some idle channels.
+func (l *Ledger) forgetSomeChannels(ctx context.Context, before time.Time) (int, error) {
+	idle, err := l.idleChannels(ctx, before)
 	if err != nil || len(idle) == 0 {
 		return 0, err
 	}
-	return len(idle), l.forget(ctx, idle, before)
+	return len(idle), l.forgetChannels(ctx, idle, before)
 }
 
-// idle finds some channels that have not changed since before. Ids of
-// single-shot channels begin with their time, so the primary key finds the old
-// ones.
-func (l *Ledger) idle(ctx context.Context, before time.Time) (ids []any, err error) {
-	rows, err := l.db.QueryContext(ctx, `SELECT id FROM channels WHERE updated_at < $1 AND (NOT single_shot OR id < $2)
-		AND NOT EXISTS (SELECT 1 FROM deliveries WHERE channel = channels.id) LIMIT $3`,
-		micros(before), "ch-"+beeos.IDFloor(before), retentionSlice)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var id string
-		if err := rows.Scan(&id); err != nil {
-			return nil, err
-		}
-		ids = append(ids, id)
-	}
-	return ids, rows.Err()
+// isBusy is true of a channel with a request that has no terminal reply yet. A
+// value, unlike EXISTS, PostgreSQL looks up channel by channel; it would read all
+// messages otherwise.
+const isBusy = `(SELECT 1 FROM messages m JOIN deliveries d ON d.turn = m.id WHERE m.channel = channels.id LIMIT 1) IS NOT NULL`
+
+// idleChannels finds some channels that have not changed since before: by that
+// time, or, as ids of single-shot channels begin with theirs, by their id.
+func (l *Ledger) idleChannels(ctx context.Context, before time.Time) ([]string, error) {
+	return database.ListTexts(ctx, l.db, "find idle channels", `SELECT id FROM channels WHERE NOT single_shot AND updated_at < $1 AND NOT (`+isBusy+`)
+		UNION ALL SELECT id FROM channels WHERE single_shot AND id < $2 AND updated_at < $1 AND NOT (`+isBusy+`) LIMIT $3`,
+		database.Micros(before), "ch-"+beeos.IDFloor(before), retentionSlice)
 }
 
-// forget removes the channels that are still idle: somebody may have written to
+// forgetChannels removes the channels that are still idle: somebody may have written to
 // one since it was found.
-func (l *Ledger) forget(ctx context.Context, ids []any, before time.Time) error {
+func (l *Ledger) forgetChannels(ctx context.Context, ids []string, before time.Time) error {
 	look := stillIdle
 	if l.db.Postgres {
 		look = stillIdlePostgres
 	}
-	return l.do(ctx, func(ctx context.Context, b *batch) error {
+	return l.runInWriter(ctx, func(ctx context.Context, b *batch) error {
 		var still []any
-		err := b.w.queryRows(ctx, look, ids, func(r *sql.Rows) error {
+		err := b.w.queryRows(ctx, look, database.Args(ids), func(r *sql.Rows) error {
 			var id string
 			var updated int64
 			err := r.Scan(&id, &updated)
-			if updated < micros(before) {
+			if updated < database.Micros(before) {
 				still = append(still, id)
 			}
 			return err

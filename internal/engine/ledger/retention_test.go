@@ -29,12 +29,12 @@ func TestWrittenToWhileForgotten(t *testing.T) {
 		o, silent := kept(t, l), kept(t, l)
 		moment = moment.Add(time.Hour)
 		before := moment.Add(-time.Minute)
-		found, err := l.idle(t.Context(), before)
+		found, err := l.idleChannels(t.Context(), before)
 		if err != nil || len(found) != 2 {
 			t.Fatalf("idle are %v, %v; want both", found, err)
 		}
 		begin(t, l, o)
-		if err := l.forget(t.Context(), found, before); err != nil {
+		if err := l.forgetChannels(t.Context(), found, before); err != nil {
 			t.Fatal(err)
 		}
 		if got, err := l.Message(t.Context(), o.Channel.ID, o.Message.Offset); err != nil || got.ID != o.Message.ID {

@@ -28,7 +28,7 @@ func engines(t *testing.T, test func(t *testing.T, open func(Options) *Ledger)) 
 
 func begin(t *testing.T, l *Ledger, o *Opening) {
 	t.Helper()
-	dup, busy, err := l.Begin(t.Context(), o)
+	dup, busy, err := l.BeginRequest(t.Context(), o)
 	if err != nil || dup != nil || busy != nil {
 		t.Fatalf("Begin = %v, %v, %v; want a plain success", dup, busy, err)
 	}
@@ -70,16 +70,16 @@ func TestRoundTripIsStoredInOrder(t *testing.T) {
 		if since, _ := l.Messages(t.Context(), o.Channel.ID, got[1].Offset, 10); len(since) != 1 || since[0].ID != end.ID {
 			t.Errorf("since %d gave %+v", got[1].Offset, since)
 		}
-		if latest, full, err := l.Latest(t.Context(), o.Channel.ID, 2, 1<<20); err != nil || full || len(latest) != 2 || latest[0].ID != note.ID || latest[1].ID != end.ID {
+		if latest, full, err := l.LatestMessages(t.Context(), o.Channel.ID, 2, 1<<20); err != nil || full || len(latest) != 2 || latest[0].ID != note.ID || latest[1].ID != end.ID {
 			t.Errorf("the last two are %+v, %v", latest, err)
 		}
-		if latest, full, err := l.Latest(t.Context(), o.Channel.ID, 2, 0); err != nil || !full || len(latest) != 1 || latest[0].ID != end.ID {
+		if latest, full, err := l.LatestMessages(t.Context(), o.Channel.ID, 2, 0); err != nil || !full || len(latest) != 1 || latest[0].ID != end.ID {
 			t.Errorf("with no room the last is %+v, %v", latest, err)
 		}
 		if c, err := l.Channel(t.Context(), o.Channel.ID); err != nil || !c.Closed {
 			t.Errorf("a single-shot channel stays open after its reply: %+v, %v", c, err)
 		}
-		if _, err := l.Turn(t.Context(), o.Message.ID); beeos.CodeOf(err) != beeos.NotFound {
+		if _, err := l.OpenDelivery(t.Context(), o.Message.ID); beeos.CodeOf(err) != beeos.NotFound {
 			t.Errorf("the delivery outlived its reply: %v", err)
 		}
 		mu.Lock()
@@ -195,14 +195,14 @@ func TestIdempotency(t *testing.T) {
 		first := guarded("k", "p")
 		begin(t, l, first)
 		again := guarded("k", "p")
-		dup, _, err := l.Begin(t.Context(), again)
+		dup, _, err := l.BeginRequest(t.Context(), again)
 		if err != nil || dup == nil || dup.Turn != first.Message.ID || dup.Channel != first.Channel.ID {
 			t.Errorf("same key, same payload: %+v, %v; want the first request", dup, err)
 		}
 		if ms, _ := l.Messages(t.Context(), again.Channel.ID, 0, 10); len(ms) != 0 {
 			t.Errorf("a duplicate stored %d messages", len(ms))
 		}
-		if _, _, err := l.Begin(t.Context(), guarded("k", "other")); beeos.CodeOf(err) != beeos.Conflict {
+		if _, _, err := l.BeginRequest(t.Context(), guarded("k", "other")); beeos.CodeOf(err) != beeos.Conflict {
 			t.Errorf("same key, other payload: %v; want conflict", err)
 		}
 		stale := guarded("old", "p")
@@ -214,7 +214,7 @@ func TestIdempotency(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 40 {
 			wg.Go(func() {
-				dup, _, err := l.Begin(context.Background(), guarded("race", "p"))
+				dup, _, err := l.BeginRequest(context.Background(), guarded("race", "p"))
 				if err != nil {
 					t.Error(err)
 				} else if dup == nil {
@@ -243,7 +243,7 @@ func TestRefusedRequestGivesItsKeyBack(t *testing.T) {
 		o := request("agent_a")
 		o.Channel, o.Message.Channel, o.Fresh = ch, ch.ID, false
 		o.Idempotency = &Idempotency{Scope: "s", Key: "k", Fingerprint: []byte("p"), Expires: time.Now().Add(time.Hour)}
-		if _, _, err := l.Begin(t.Context(), o); beeos.CodeOf(err) != beeos.Conflict {
+		if _, _, err := l.BeginRequest(t.Context(), o); beeos.CodeOf(err) != beeos.Conflict {
 			t.Fatalf("a message on a closed channel: %v; want conflict", err)
 		}
 		other := request("agent_a")
@@ -253,7 +253,7 @@ func TestRefusedRequestGivesItsKeyBack(t *testing.T) {
 		foreign.Channel = ch
 		foreign.Channel.Owner = "user:somebody-else"
 		foreign.Message.Channel, foreign.Fresh = ch.ID, false
-		if _, _, err := l.Begin(t.Context(), foreign); beeos.CodeOf(err) != beeos.NotFound {
+		if _, _, err := l.BeginRequest(t.Context(), foreign); beeos.CodeOf(err) != beeos.NotFound {
 			t.Errorf("somebody else's channel: %v; want not_found", err)
 		}
 	})
@@ -270,7 +270,7 @@ func TestBusyRejectTakesOne(t *testing.T) {
 		first := one()
 		begin(t, l, first)
 		second := one()
-		_, busy, err := l.Begin(t.Context(), second)
+		_, busy, err := l.BeginRequest(t.Context(), second)
 		if err != nil || busy == nil || busy.Type != beeos.AgentBusy || busy.InReplyTo != second.Message.ID {
 			t.Fatalf("second request: %+v, %v; want agent_busy", busy, err)
 		}
@@ -315,7 +315,7 @@ func TestQueueIsInOrderAndOneAtATime(t *testing.T) {
 					if stop {
 						return
 					}
-					ds, err := l.Claim(context.Background(), "agent_q", time.Now().Add(time.Minute), 2)
+					ds, err := l.ClaimDeliveries(context.Background(), "agent_q", time.Now().Add(time.Minute), 2)
 					if err != nil {
 						t.Error(err)
 						return
@@ -368,14 +368,14 @@ func TestLeases(t *testing.T) {
 		}
 		claim := func(want int) {
 			t.Helper()
-			ds, err := l.Claim(t.Context(), "agent_a", now.Add(10*time.Second), 10)
+			ds, err := l.ClaimDeliveries(t.Context(), "agent_a", now.Add(10*time.Second), 10)
 			if err != nil || len(ds) != want {
 				t.Fatalf("Claim = %+v, %v; want %d", ds, err, want)
 			}
 		}
 		claim(0) // leased
 		now = now.Add(8 * time.Second)
-		if err := l.Extend(t.Context(), lease, now.Add(10*time.Second)); err != nil {
+		if err := l.ExtendLeases(t.Context(), lease, now.Add(10*time.Second)); err != nil {
 			t.Fatal(err)
 		}
 		now = now.Add(8 * time.Second)
@@ -383,21 +383,21 @@ func TestLeases(t *testing.T) {
 		now = now.Add(8 * time.Second)
 		sweep(0, 1) // ran out
 		claim(1)    // attempt 2
-		if err := l.Release(t.Context(), lease); err != nil {
+		if err := l.ReleaseLeases(t.Context(), lease); err != nil {
 			t.Fatal(err)
 		}
 		claim(0) // attempt 1 can no longer give it back
-		if err := l.Release(t.Context(), []Lease{{o.Message.ID, 2}}); err != nil {
+		if err := l.ReleaseLeases(t.Context(), []Lease{{o.Message.ID, 2}}); err != nil {
 			t.Fatal(err)
 		}
 		claim(1)
-		if d, err := l.Turn(t.Context(), o.Message.ID); err != nil || d.Attempt != 3 || d.Started {
+		if d, err := l.OpenDelivery(t.Context(), o.Message.ID); err != nil || d.Attempt != 3 || d.Started {
 			t.Errorf("Turn = %+v, %v", d, err)
 		}
-		if err := l.Started(t.Context(), o.Message.ID); err != nil {
+		if err := l.MarkStarted(t.Context(), o.Message.ID); err != nil {
 			t.Fatal(err)
 		}
-		if d, _ := l.Turn(t.Context(), o.Message.ID); !d.Started {
+		if d, _ := l.OpenDelivery(t.Context(), o.Message.ID); !d.Started {
 			t.Error("Started left no trace")
 		}
 		now = now.Add(time.Minute)
@@ -450,7 +450,7 @@ func TestBadOperationFailsAlone(t *testing.T) {
 		for i := range 60 {
 			wg.Go(func() {
 				if i%10 == 0 {
-					if err := l.do(context.Background(), func(ctx context.Context, b *batch) error { return b.w.exec(ctx, `DELETE FROM nowhere`) }); err != nil {
+					if err := l.runInWriter(context.Background(), func(ctx context.Context, b *batch) error { return b.w.exec(ctx, `DELETE FROM nowhere`) }); err != nil {
 						bad.Add(1)
 					}
 					return
@@ -459,7 +459,7 @@ func TestBadOperationFailsAlone(t *testing.T) {
 				if rand.IntN(2) == 0 {
 					o.Delivery = nil
 				}
-				if _, _, err := l.Begin(context.Background(), o); err != nil {
+				if _, _, err := l.BeginRequest(context.Background(), o); err != nil {
 					t.Error(err)
 				}
 			})
@@ -478,7 +478,7 @@ func TestClosedLedgerRefusesAtOnce(t *testing.T) {
 		for range 50 { // some before, some during, some after
 			wg.Go(func() {
 				for {
-					if _, _, err := l.Begin(context.Background(), request("agent_a")); err != nil {
+					if _, _, err := l.BeginRequest(context.Background(), request("agent_a")); err != nil {
 						if beeos.CodeOf(err) != beeos.AgentServiceUnavailable {
 							t.Error(err)
 						}

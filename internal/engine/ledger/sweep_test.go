@@ -24,10 +24,10 @@ func TestSweepPassesOverWhatWaits(t *testing.T) {
 				o := request("agent_away")
 				o.Delivery.Mode, o.Delivery.Redelivery = waiting.mode, beeos.RedeliverNever
 				g.Go(func() error {
-					if _, _, err := l.Begin(t.Context(), o); err != nil || waiting.mode == beeos.DeliverQueue {
+					if _, _, err := l.BeginRequest(t.Context(), o); err != nil || waiting.mode == beeos.DeliverQueue {
 						return err
 					}
-					return l.Undo(t.Context(), []Lease{{o.Message.ID, 1}})
+					return l.UndoClaim(t.Context(), []Lease{{o.Message.ID, 1}})
 				})
 			}
 			if err := g.Wait(); err != nil {
@@ -42,7 +42,7 @@ func TestSweepPassesOverWhatWaits(t *testing.T) {
 			if err != nil || len(found.Expired) != 1 || found.Expired[0].Turn != late.Message.ID {
 				t.Errorf("past their deadline: %d, %v; want one", len(found.Expired), err)
 			}
-			if d, err := l.Turn(t.Context(), dropped.Message.ID); err != nil || d.Leased {
+			if d, err := l.OpenDelivery(t.Context(), dropped.Message.ID); err != nil || d.Leased {
 				t.Errorf("a lease that ran out: %+v, %v; want it to be ended", d, err)
 			}
 		})

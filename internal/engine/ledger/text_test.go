@@ -16,16 +16,16 @@ func TestIdsThatPostgresCannotHold(t *testing.T) {
 		begin(t, l, o)
 		for _, id := range []string{"ch-\x00", "ch-\xff"} {
 			_, channel := l.Channel(t.Context(), id)
-			_, turn := l.Turn(t.Context(), id)
+			_, turn := l.OpenDelivery(t.Context(), id)
 			_, message := l.Message(t.Context(), id, 1)
-			_, found := l.Find(t.Context(), o.Channel.ID, id)
+			_, found := l.FindMessage(t.Context(), o.Channel.ID, id)
 			_, request := l.Request(t.Context(), "user:u", id)
 			for name, err := range map[string]error{"channel": channel, "turn": turn, "message": message, "find": found, "request": request} {
 				if beeos.CodeOf(err) != beeos.NotFound {
 					t.Errorf("%s %q: %v, want not found", name, id, err)
 				}
 			}
-			if dup, err := l.Known(t.Context(), &Idempotency{Scope: "s", Key: id, Expires: time.Now()}); dup != nil || err != nil {
+			if dup, err := l.FindByKey(t.Context(), &Idempotency{Scope: "s", Key: id, Expires: time.Now()}); dup != nil || err != nil {
 				t.Errorf("known %q: %+v, %v", id, dup, err)
 			}
 		}

@@ -2,10 +2,10 @@ package ledger
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/store/database"
@@ -40,7 +40,7 @@ const requestMore = requestColumns + `, COALESCE(d.turn, ''), COALESCE(d.leased,
 // Request returns the caller's own request with that id.
 func (l *Ledger) Request(ctx context.Context, caller, turn string) (Request, error) {
 	// The delivery first: a reply that comes in between is then found, too.
-	open, unknown := l.Turn(ctx, turn)
+	open, unknown := l.OpenDelivery(ctx, turn)
 	if unknown != nil && beeos.CodeOf(unknown) != beeos.NotFound {
 		return Request{}, unknown
 	}
@@ -51,35 +51,27 @@ func (l *Ledger) Request(ctx context.Context, caller, turn string) (Request, err
 	where, at := `m.channel = $1 AND m.off = $2`, []any{open.Channel, open.Offset}
 	if unknown != nil {
 		if done == nil {
-			return Request{}, noRequest(turn)
+			return Request{}, requestNotFound(turn)
 		}
 		where, at = `m.channel = $1 AND m.id = $2`, []any{done.Channel, turn}
 	}
-	r := Request{Done: done}
-	if done == nil {
-		r.Open = &open
+	fields := func(r *Request) []any { return append(messageFields(&r.Message), &r.AgentID) }
+	r, err := database.Get(ctx, l.db, "read request", requestNotFound(turn), fields, `SELECT `+requestColumns+` FROM messages m WHERE `+where, at...)
+	if err == nil && r.Publisher != caller {
+		err = requestNotFound(turn)
 	}
-	r.Message, err = scanMessage(scanMore{l.db.QueryRowContext(ctx, `SELECT `+requestColumns+` FROM messages m WHERE `+where, at...), []any{&r.AgentID}})
-	switch {
-	case database.IsAbsent(err), err == nil && r.Publisher != caller:
-		return Request{}, noRequest(turn)
-	case err != nil:
-		return Request{}, fmt.Errorf("read request: %w", err)
+	if err != nil {
+		return Request{}, err
+	}
+	if r.Done = done; done == nil {
+		r.Open = &open
 	}
 	return r, nil
 }
 
-func noRequest(turn string) error {
+func requestNotFound(turn string) error {
 	return beeos.Errorf(beeos.NotFound, "there is no request %s", turn)
 }
-
-// scanMore scans the columns that follow the message's.
-type scanMore struct {
-	row  interface{ Scan(...any) error }
-	more []any
-}
-
-func (s scanMore) Scan(to ...any) error { return s.row.Scan(append(to, s.more...)...) }
 
 // Requests returns the newest requests that f selects, newest first. Open ones
 // are read off the deliveries, by who made them. The others lie in one index by
@@ -87,9 +79,9 @@ func (s scanMore) Scan(to ...any) error { return s.row.Scan(append(to, s.more...
 // of others there are, and pairs that have not called since are left out.
 func (l *Ledger) Requests(ctx context.Context, f RequestFilter) ([]Request, error) {
 	if f.Open {
-		return l.requests(ctx, f.open())
+		return l.requests(ctx, f.openClause())
 	}
-	pairs, err := l.pairs(ctx, &f)
+	pairs, err := l.recentCallers(ctx, &f)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +90,7 @@ func (l *Ledger) Requests(ctx context.Context, f RequestFilter) ([]Request, erro
 		if len(all) == f.Limit && p.at.Add(2*seenEvery).Before(beeos.IDTime(all[f.Limit-1].ID)) {
 			break
 		}
-		found, err := l.requests(ctx, f.of(p.pair))
+		found, err := l.requests(ctx, f.pairClause(p.callerAgent))
 		if err != nil {
 			return nil, err
 		}
@@ -110,26 +102,18 @@ func (l *Ledger) Requests(ctx context.Context, f RequestFilter) ([]Request, erro
 }
 
 func (l *Ledger) requests(ctx context.Context, q *clause) ([]Request, error) {
-	rows, err := l.db.QueryContext(ctx, q.text.String(), q.args...)
-	if err != nil {
-		return nil, fmt.Errorf("list requests: %w", err)
+	rows, err := database.List(ctx, l.db, "list requests", requestFields, q.text.String(), q.args...)
+	all := make([]Request, len(rows))
+	for i := range rows {
+		all[i] = rows[i].request()
 	}
-	defer rows.Close()
-	var all []Request
-	for rows.Next() {
-		r, err := scanRequest(rows)
-		if err != nil {
-			return nil, fmt.Errorf("list requests: %w", err)
-		}
-		all = append(all, r)
-	}
-	return all, rows.Err()
+	return all, err
 }
 
 const requestStanding = `SELECT ` + requestMore
 
-// open is the selection of requests without a terminal reply.
-func (f *RequestFilter) open() *clause {
+// openClause is the selection of requests without a terminal reply.
+func (f *RequestFilter) openClause() *clause {
 	q := &clause{}
 	q.text.WriteString(requestStanding + ` FROM deliveries d JOIN messages m ON m.channel = d.channel AND m.off = d.off
 		LEFT JOIN messages t ON t.terminal AND t.in_reply_to = m.id`)
@@ -146,8 +130,8 @@ func (f *RequestFilter) open() *clause {
 	return q
 }
 
-// of is the selection of one caller's requests to one agent.
-func (f *RequestFilter) of(p pair) *clause {
+// pairClause is the selection of one caller's requests to one agent.
+func (f *RequestFilter) pairClause(p callerAgent) *clause {
 	q := &clause{}
 	q.text.WriteString(requestStanding + ` FROM messages m LEFT JOIN deliveries d ON d.turn = m.id LEFT JOIN messages t ON t.terminal AND t.in_reply_to = m.id`)
 	q.add(`m.type = 'chat_message'`)
@@ -183,28 +167,35 @@ func (c *clause) add(condition string, args ...any) {
 }
 
 func (c *clause) in(column string, values []string) {
-	args := make([]any, len(values))
-	for i, v := range values {
-		args[i] = v
-	}
-	c.add(column+` IN (`+strings.TrimSuffix(strings.Repeat(`?,`, len(values)), `,`)+`)`, args...)
+	c.add(column+` IN (`+strings.TrimSuffix(strings.Repeat(`?,`, len(values)), `,`)+`)`, database.Args(values)...)
 }
 
-func scanRequest(rows *sql.Rows, more ...any) (r Request, err error) {
-	var d Delivery
-	var t beeos.Message
-	var deadline, cancel, ended int64
-	r.Message, err = scanMessage(scanMore{rows, append([]any{
-		&r.AgentID, &d.Turn, &d.Leased, &d.Attempt, &deadline, &d.Paused, &cancel, &t.Type, &t.State, &t.StopReason, &ended,
-	}, more...)})
-	if d.Turn != "" {
-		d.AgentID, d.Channel, d.Offset = r.AgentID, r.Channel, r.Offset
-		d.Deadline, d.CancelAt = fromMicros(deadline), fromMicros(cancel)
-		r.Open = &d
+// requestRow is a request with its delivery and its reply, which are empty when
+// there is none.
+type requestRow struct {
+	message  beeos.Message
+	agent    string
+	delivery Delivery
+	reply    beeos.Message
+	changed  time.Time
+}
+
+func requestFields(r *requestRow) []any {
+	d, t := &r.delivery, &r.reply
+	return append(messageFields(&r.message),
+		&r.agent, &d.Turn, &d.Leased, &d.Attempt, database.Time(&d.Deadline), &d.Paused, database.Time(&d.CancelAt),
+		&t.Type, &t.State, &t.StopReason, database.Time(&t.CreatedAt))
+}
+
+func (r *requestRow) request() Request {
+	q := Request{Message: r.message, AgentID: r.agent}
+	if d := &r.delivery; d.Turn != "" {
+		d.AgentID, d.Channel, d.Offset = q.AgentID, q.Channel, q.Offset
+		q.Open = d
 	}
-	if t.Type != "" {
-		t.Channel, t.InReplyTo, t.CreatedAt = r.Channel, r.ID, fromMicros(ended)
-		r.Done = &t
+	if t := &r.reply; t.Type != "" {
+		t.Channel, t.InReplyTo = q.Channel, q.ID
+		q.Done = t
 	}
-	return r, err
+	return q
 }

@@ -95,9 +95,9 @@ func TestRequests(t *testing.T) {
 func TestListsUseTheirIndex(t *testing.T) {
 	l := openSQLite(t, Options{})
 	for _, f := range listings() {
-		q := f.of(pair{"user:me", "agent_x"})
+		q := f.pairClause(callerAgent{"user:me", "agent_x"})
 		if f.Open {
-			q = f.open()
+			q = f.openClause()
 		}
 		rows, err := l.db.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+q.text.String(), q.args...)
 		if err != nil {

@@ -119,13 +119,13 @@ func (w *writer) run() {
 			w.drain()
 			return
 		}
-		w.fill()
+		w.takeQueued()
 		w.commit(w.ops)
 	}
 }
 
-// fill takes what else has queued.
-func (w *writer) fill() {
+// takeQueued takes what else has queued.
+func (w *writer) takeQueued() {
 	for len(w.ops) < maxBatch {
 		select {
 		case o := <-w.queue:
@@ -139,7 +139,7 @@ func (w *writer) fill() {
 func (w *writer) drain() {
 	for {
 		w.ops = w.ops[:0]
-		if w.fill(); len(w.ops) == 0 {
+		if w.takeQueued(); len(w.ops) == 0 {
 			return
 		}
 		w.commit(w.ops)
@@ -151,7 +151,7 @@ func (w *writer) drain() {
 func (w *writer) commit(ops []*op) {
 	start := time.Now()
 	b, err := w.transact(ops)
-	if err != nil && len(ops) > 1 && !w.broken() {
+	if err != nil && len(ops) > 1 && !w.isBroken() {
 		for i := range ops {
 			w.commit(ops[i : i+1])
 		}
@@ -166,7 +166,7 @@ func (w *writer) commit(ops []*op) {
 		return
 	}
 	w.l.opt.Commit(len(ops), time.Since(start))
-	w.l.callers.noted(b.callers, b.now)
+	w.l.callers.remember(b.callers, b.now)
 	if len(b.committed) > 0 {
 		w.l.opt.Committed(b.committed)
 	}
@@ -194,7 +194,7 @@ func (w *writer) transact(ops []*op) (*batch, error) {
 			w.away = false
 			return b, nil
 		}
-		gone := w.broken()
+		gone := w.isBroken()
 		patient := gone && !w.away && !w.stopping() && time.Since(began) < rideOut
 		if (!gone && !w.l.db.Retryable(err)) || (try >= commitTries && !patient) {
 			w.away = gone
@@ -207,20 +207,20 @@ func (w *writer) transact(ops []*op) (*batch, error) {
 // attempt runs the batch once. unsure is the one before, when the answer to
 // its COMMIT was lost: only the database knows, so it is asked first.
 func (w *writer) attempt(ctx context.Context, ops []*op, unsure **batch) (*batch, error) {
-	if w.broken() {
+	if w.isBroken() {
 		if err := w.reconnect(ctx); err != nil {
 			return nil, err
 		}
 	}
 	if *unsure != nil {
-		if landed, err := (*unsure).landed(ctx); landed || err != nil {
+		if landed, err := (*unsure).isCommitted(ctx); landed || err != nil {
 			return *unsure, err
 		}
 		*unsure = nil
 	}
 	b := newBatch(w, ops)
 	sent, err := b.run(ctx)
-	if err != nil && sent && w.broken() {
+	if err != nil && sent && w.isBroken() {
 		*unsure = b
 	}
 	return b, err
@@ -244,8 +244,8 @@ func (w *writer) pause(d time.Duration) {
 	}
 }
 
-// broken reports whether the connection is gone.
-func (w *writer) broken() bool { return w.conn == nil || database.IsBroken(w.conn) }
+// isBroken reports whether the connection is gone.
+func (w *writer) isBroken() bool { return w.conn == nil || database.IsBroken(w.conn) }
 
 func (w *writer) reconnect(ctx context.Context) error {
 	if w.conn != nil {
@@ -255,8 +255,8 @@ func (w *writer) reconnect(ctx context.Context) error {
 	return w.connect(ctx)
 }
 
-// stmt returns query prepared on this writer's connection.
-func (w *writer) stmt(ctx context.Context, query string) (*sql.Stmt, error) {
+// prepared returns query prepared on this writer's connection.
+func (w *writer) prepared(ctx context.Context, query string) (*sql.Stmt, error) {
 	if s := w.stmts[query]; s != nil {
 		return s, nil
 	}
@@ -269,7 +269,7 @@ func (w *writer) stmt(ctx context.Context, query string) (*sql.Stmt, error) {
 }
 
 func (w *writer) exec(ctx context.Context, query string, args ...any) error {
-	s, err := w.stmt(ctx, query)
+	s, err := w.prepared(ctx, query)
 	if err != nil {
 		return err
 	}

@@ -49,21 +49,35 @@ func (q *Quotas) Run(ctx context.Context) error {
 	return q.shared.run(ctx)
 }
 
-// Take takes one call from the caller's quota at the agent: the credential's
-// own, else the agent's, else the default. It is RateLimited when none is left.
+// Take takes one call from the caller's quota at the agent. It is RateLimited
+// when none is left. For the agent's owner the credential's own quota counts, else
+// the agent's, else the default. Others make keys as they like, so the owner's
+// word holds for all of a person's keys together, and a key can only narrow it.
 func (q *Quotas) Take(ctx context.Context, caller *beeos.Caller, agent *beeos.Agent) error {
-	perMinute := caller.RatePerMinute
-	if perMinute <= 0 {
-		perMinute = agent.RateLimit
-	}
-	if perMinute <= 0 {
-		perMinute = q.opt.PerMinute
+	ofAgent, own := agent.RateLimit, caller.RatePerMinute
+	if ofAgent <= 0 {
+		ofAgent = q.opt.PerMinute
 	}
 	id := caller.CredentialID
 	if id == "" {
 		id = caller.Principal()
 	}
-	ok, retry, err := q.allow(ctx, bucketKey{id, agent.ID}, perMinute)
+	if caller.UserID == agent.OwnerID {
+		if own <= 0 {
+			own = ofAgent
+		}
+		return q.takeFrom(ctx, bucketKey{id, agent.ID}, own)
+	}
+	if own > 0 && own < ofAgent {
+		if err := q.takeFrom(ctx, bucketKey{id, agent.ID}, own); err != nil {
+			return err
+		}
+	}
+	return q.takeFrom(ctx, bucketKey{caller.Principal(), agent.ID}, ofAgent)
+}
+
+func (q *Quotas) takeFrom(ctx context.Context, key bucketKey, perMinute int) error {
+	ok, retry, err := q.allow(ctx, key, perMinute)
 	if ok || err != nil {
 		return err
 	}

@@ -24,8 +24,8 @@ type shared struct {
 	alone *buckets
 
 	mu      sync.Mutex
-	purses  map[bucketKey]*purse
-	pending []*purse // those that somebody waits for
+	purses  map[bucketKey]*allowance
+	pending []*allowance // those that somebody waits for
 	swept   time.Time
 	ended   bool
 	wake    chan struct{}
@@ -34,8 +34,8 @@ type shared struct {
 	failing bool         // run's own: the last draw failed
 }
 
-// purse is what this node holds of one bucket.
-type purse struct {
+// allowance is what this node holds of one bucket.
+type allowance struct {
 	key       bucketKey
 	perMinute int
 	left      int64     // calls drawn and not made yet
@@ -57,7 +57,7 @@ const (
 )
 
 func newShared(opt Options, alone *buckets) *shared {
-	return &shared{opt: opt, alone: alone, purses: map[bucketKey]*purse{}, wake: make(chan struct{}, 1)}
+	return &shared{opt: opt, alone: alone, purses: map[bucketKey]*allowance{}, wake: make(chan struct{}, 1)}
 }
 
 // allow takes one call from the quota, or says when to try again. An error is
@@ -70,7 +70,7 @@ func (q *shared) allow(ctx context.Context, key bucketKey, perMinute int) (ok bo
 		ok, retry = q.alone.allow(now, key, perMinute)
 		return ok, retry, nil
 	}
-	p := q.purse(now, key, perMinute)
+	p := q.allowanceFor(now, key, perMinute)
 	if p.left > 0 {
 		p.left--
 		q.mu.Unlock()
@@ -97,8 +97,8 @@ func (q *shared) allow(ctx context.Context, key bucketKey, perMinute int) (ok bo
 	}
 }
 
-// purse finds or makes a purse; q.mu is held.
-func (q *shared) purse(now time.Time, key bucketKey, perMinute int) *purse {
+// allowanceFor finds or makes a purse; q.mu is held.
+func (q *shared) allowanceFor(now time.Time, key bucketKey, perMinute int) *allowance {
 	if now.Sub(q.swept) >= idleAfter {
 		q.swept = now
 		for k, p := range q.purses {
@@ -109,7 +109,7 @@ func (q *shared) purse(now time.Time, key bucketKey, perMinute int) *purse {
 	}
 	p := q.purses[key]
 	if p == nil {
-		p = &purse{key: key, perMinute: perMinute}
+		p = &allowance{key: key, perMinute: perMinute}
 		q.purses[key] = p
 	}
 	if p.perMinute != perMinute {
@@ -124,11 +124,11 @@ func (q *shared) run(ctx context.Context) error {
 	for {
 		select {
 		case <-q.wake:
-			for part := range slices.Chunk(q.take(false), drawAtOnce) {
-				q.draw(ctx, part)
+			for part := range slices.Chunk(q.takeWaiting(false), drawAtOnce) {
+				q.drawCalls(ctx, part)
 			}
 		case <-ctx.Done():
-			for _, r := range q.take(true) {
+			for _, r := range q.takeWaiting(true) {
 				q.countAlone(r)
 			}
 			return nil
@@ -136,34 +136,34 @@ func (q *shared) run(ctx context.Context) error {
 	}
 }
 
-// round is one purse and those for whom it is being filled.
-type round struct {
-	purse     *purse
+// draw is one purse and those for whom it is being filled.
+type draw struct {
+	purse     *allowance
 	perMinute int
 	queue     []chan admission
 }
 
-// take returns what is waited for, in the order in which every node draws.
-func (q *shared) take(last bool) []round {
+// takeWaiting returns what is waited for, in the order in which every node draws.
+func (q *shared) takeWaiting(last bool) []draw {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.ended = q.ended || last
-	rounds := make([]round, 0, len(q.pending))
+	rounds := make([]draw, 0, len(q.pending))
 	for _, p := range q.pending {
-		rounds = append(rounds, round{p, p.perMinute, p.queue})
+		rounds = append(rounds, draw{p, p.perMinute, p.queue})
 		p.queue = nil
 	}
 	q.pending = nil
-	slices.SortFunc(rounds, func(a, b round) int {
+	slices.SortFunc(rounds, func(a, b draw) int {
 		return cmp.Or(cmp.Compare(a.purse.key.credential, b.purse.key.credential), cmp.Compare(a.purse.key.agent, b.purse.key.agent))
 	})
 	return rounds
 }
 
-// draw fills purses and tells those who wait.
-func (q *shared) draw(ctx context.Context, rounds []round) {
+// drawCalls fills purses and tells those who wait.
+func (q *shared) drawCalls(ctx context.Context, rounds []draw) {
 	draws := make([]cluster.Draw, len(rounds))
-	byKey := make(map[bucketKey]round, len(rounds))
+	byKey := make(map[bucketKey]draw, len(rounds))
 	for i, r := range rounds {
 		perMinute := min(int64(r.perMinute), cluster.MaxPerMinute)
 		draws[i] = cluster.Draw{
@@ -189,13 +189,13 @@ func (q *shared) draw(ctx context.Context, rounds []round) {
 	}
 	q.failing = false
 	for _, d := range drawn {
-		q.settle(now, byKey[bucketKey{d.Credential, d.Agent}], d)
+		q.shareOut(now, byKey[bucketKey{d.Credential, d.Agent}], d)
 	}
 }
 
-// settle hands out what was drawn: to those who wait, first come first served,
+// shareOut hands out what was drawn: to those who wait, first come first served,
 // then into the purse.
-func (q *shared) settle(now time.Time, r round, d cluster.Drawn) {
+func (q *shared) shareOut(now time.Time, r draw, d cluster.Drawn) {
 	served := min(int64(len(r.queue)), d.Took)
 	retry := max(d.Next.Sub(now), drawPause)
 	q.mu.Lock()
@@ -216,7 +216,7 @@ func (q *shared) settle(now time.Time, r round, d cluster.Drawn) {
 }
 
 // countAlone answers by this node's own count.
-func (q *shared) countAlone(r round) {
+func (q *shared) countAlone(r draw) {
 	for _, told := range r.queue {
 		ok, retry := q.alone.allow(q.opt.Now(), r.purse.key, r.perMinute)
 		told <- admission{ok, retry}

@@ -33,7 +33,8 @@ const no beeos.TaskStatus = ""
 // Transitions is the life of a request: by state and event, the state after.
 // Nothing stores a state. StatusOf reads it off the ledger's rows, and the
 // ledger's own rules make the rows follow this table: a terminal reply is
-// unique, and takes the delivery with it in the same transaction.
+// unique, and takes the delivery with it in the same transaction. Once OnCancel
+// has happened, AfterCancel says what the table does not.
 var Transitions = map[beeos.TaskStatus]map[Event]beeos.TaskStatus{
 	beeos.TaskQueued: {
 		OnDelivered: beeos.TaskRunning,
@@ -82,6 +83,19 @@ func After(s beeos.TaskStatus, e Event) (beeos.TaskStatus, bool) {
 	return s, false
 }
 
+// AfterCancel is After for a request whose end was asked for: whatever ends it,
+// an answer of its agent too, ends it cancelled, and nothing else is new to it.
+func AfterCancel(s beeos.TaskStatus, e Event) beeos.TaskStatus {
+	next, _ := After(s, e)
+	switch {
+	case s.Terminal(), e == OnDelivered: // what is to end is not handed out again
+		return s
+	case next.Terminal():
+		return beeos.TaskCanceled
+	}
+	return next
+}
+
 func Knows(s beeos.TaskStatus, e Event) bool {
 	_, ok := After(s, e)
 	return ok
@@ -106,10 +120,10 @@ func StatusOf(r *ledger.Request) beeos.TaskStatus {
 // StatusOfReply is how a request stands that has this terminal reply.
 func StatusOfReply(m *beeos.Message) beeos.TaskStatus {
 	switch {
-	case m.Type == beeos.AgentRefuse, m.Type == beeos.AgentBusy:
-		return beeos.TaskRejected
 	case m.State == beeos.StateCancelled:
 		return beeos.TaskCanceled
+	case m.Type == beeos.AgentRefuse, m.Type == beeos.AgentBusy:
+		return beeos.TaskRejected
 	case m.Type == beeos.AgentReply:
 		return beeos.TaskCompleted
 	case m.StopReason == beeos.StopTimeout:

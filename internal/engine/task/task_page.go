@@ -14,7 +14,7 @@ const historyMost = 500
 
 // TaskMessages returns what belongs to a task, the request first.
 func (r *Reader) TaskMessages(ctx context.Context, t *Task) ([]beeos.Message, error) {
-	return r.Ledger.MessagesOf(ctx, t.Channel, t.Turn, t.Offset-1, historyMost)
+	return r.Ledger.RequestMessages(ctx, t.Channel, t.Turn, t.Offset-1, historyMost)
 }
 
 // PageFilter selects tasks of one principal with one agent, the one that

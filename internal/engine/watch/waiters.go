@@ -45,8 +45,8 @@ func NewWatcher(l *ledger.Ledger, b *bus.Bus, log *slog.Logger) *Watcher {
 }
 
 // Waiter is one who waits. Terminal receives the reply; wake is poked when a
-// channel has news. Both hold one value and are never blocked on. seen is the
-// offset up to which a channel has been read.
+// channel has news, or when the agent of a turn has gone away. Both hold one value
+// and are never blocked on. seen is the offset up to which a channel has been read.
 type Waiter struct {
 	Terminal chan *beeos.Message
 	wake     chan struct{}
@@ -55,6 +55,21 @@ type Waiter struct {
 
 // AwaitReply registers a waiter for the terminal reply of a turn, until Leave.
 func (w *Watcher) AwaitReply(turn string) *Waiter { return w.add(w.byTurn, turn) }
+
+// Away is poked when the agent has gone away from the turn and may come back.
+func (x *Waiter) Away() <-chan struct{} { return x.wake }
+
+// TellAway tells who waits for a turn that its agent has gone away.
+func (w *Watcher) TellAway(turn string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, x := range w.byTurn[turn] {
+		select {
+		case x.wake <- struct{}{}:
+		default: // it has been told
+		}
+	}
+}
 
 // Leave ends an AwaitReply.
 func (w *Watcher) Leave(turn string, x *Waiter) { w.remove(w.byTurn, turn, x) }
@@ -119,12 +134,12 @@ func (w *Watcher) waitingFor(turn string) bool {
 func (w *Watcher) onNotice(n bus.Notice) {
 	switch {
 	case n.Channel == "": // notices were missed
-		w.poke("")
+		w.askFor("")
 		return
 	case n.Terminal && n.Message != nil:
 		w.handReply(n.Message)
 	case n.Terminal && w.waitingFor(n.Turn):
-		w.poke(n.Turn)
+		w.askFor(n.Turn)
 	}
 	w.wakeAll(n.Channel)
 }
@@ -139,9 +154,9 @@ func (w *Watcher) Run(ctx context.Context) error {
 		var turns, channels []string
 		select {
 		case t := <-w.pokes:
-			turns, channels = w.collect(t)
+			turns, channels = w.collectPokes(t)
 		case <-tick.C:
-			turns, channels = w.collect("")
+			turns, channels = w.collectPokes("")
 		case <-ctx.Done():
 			return nil
 		}
@@ -166,7 +181,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 // of each watcher at its own.
 func (w *Watcher) rereadChannels(ctx context.Context, channels []string) error {
 	there := make(map[string]bool, len(channels))
-	err := w.ledger.Ends(ctx, channels, func(channel string, last int64, closed bool) {
+	err := w.ledger.ReadEnds(ctx, channels, func(channel string, last int64, closed bool) {
 		there[channel] = true
 		if closed {
 			last = math.MaxInt64
@@ -184,18 +199,18 @@ func (w *Watcher) rereadChannels(ctx context.Context, channels []string) error {
 	return nil
 }
 
-// poke asks Run for one turn, or with "" for all. When it has its hands
+// askFor asks Run for one turn, or with "" for all. When it has its hands
 // full the tick will do.
-func (w *Watcher) poke(turn string) {
+func (w *Watcher) askFor(turn string) {
 	select {
 	case w.pokes <- turn:
 	default:
 	}
 }
 
-// collect returns first and whatever else has been poked; with an empty one
+// collectPokes returns first and whatever else has been poked; with an empty one
 // among them, everything that is waited for, and the channels that are watched.
-func (w *Watcher) collect(first string) (turns, channels []string) {
+func (w *Watcher) collectPokes(first string) (turns, channels []string) {
 	set := map[string]bool{first: true}
 	for more := true; more; {
 		select {
@@ -217,7 +232,7 @@ func (w *Watcher) collect(first string) (turns, channels []string) {
 func (w *Watcher) Wait(ctx context.Context, turn string, timeout time.Duration) (*beeos.Message, error) {
 	x := w.AwaitReply(turn)
 	defer w.Leave(turn, x)
-	_, unknown := w.ledger.Turn(ctx, turn) // before the reply is looked for, which may come in between
+	_, unknown := w.ledger.OpenDelivery(ctx, turn) // before the reply is looked for, which may come in between
 	if m, err := w.ledger.Terminal(ctx, turn); err != nil || m != nil {
 		return m, err
 	}

@@ -127,7 +127,7 @@ func (w *watch) catchUp(ctx context.Context, yield func(*beeos.Event) bool) (mor
 		}
 	}
 	for _, turn := range turns {
-		if !w.sayAll(ctx, turn, yield) {
+		if !w.yieldMessages(ctx, turn, yield) {
 			return false, nil
 		}
 	}
@@ -137,18 +137,18 @@ func (w *watch) catchUp(ctx context.Context, yield func(*beeos.Event) bool) (mor
 func (w *watch) flush(ctx context.Context, yield func(*beeos.Event) bool) bool {
 	events := w.live.Take()
 	for i := range events {
-		if !w.say(ctx, &events[i], yield) {
+		if !w.yieldMessage(ctx, &events[i], yield) {
 			return false
 		}
 	}
 	return true
 }
 
-// say yields a live event, unless a snapshot had it or it comes from an
+// yieldMessage yields a live event, unless a snapshot had it or it comes from an
 // instance that was given up on. The first words of another instance replace
 // those of the one before. Where some were missed, or a snapshot had a part of
 // it, all the text so far comes instead, now or with a later event.
-func (w *watch) say(ctx context.Context, ev *Piece, yield func(*beeos.Event) bool) bool {
+func (w *watch) yieldMessage(ctx context.Context, ev *Piece, yield func(*beeos.Event) bool) bool {
 	last, known := w.heard[ev.Turn]
 	next := last.seq + 1
 	if ev.Attempt > last.attempt {
@@ -160,7 +160,7 @@ func (w *watch) say(ctx context.Context, ev *Piece, yield func(*beeos.Event) boo
 	case ev.Attempt < last.attempt, ev.Seq < next:
 		return ev.Kind == beeos.EventDelta || yield(&ev.Event)
 	case ev.first != next && ev.Kind == beeos.EventDelta:
-		return w.sayAll(ctx, ev.Turn, yield)
+		return w.yieldMessages(ctx, ev.Turn, yield)
 	case ev.first > next:
 		return yield(&ev.Event) // what is missing is still missing
 	case ev.Kind == beeos.EventDelta && known && ev.Attempt > last.attempt && ev.Reasoning == "":
@@ -170,9 +170,9 @@ func (w *watch) say(ctx context.Context, ev *Piece, yield func(*beeos.Event) boo
 	return yield(&ev.Event)
 }
 
-// sayAll yields the text so far of a turn, and what was thought and done for
+// yieldMessages yields the text so far of a turn, and what was thought and done for
 // it, if its node can be asked.
-func (w *watch) sayAll(ctx context.Context, turn string, yield func(*beeos.Event) bool) bool {
+func (w *watch) yieldMessages(ctx context.Context, turn string, yield func(*beeos.Event) bool) bool {
 	ev, ok := w.w.bus.Snapshot(ctx, turn)
 	if !ok {
 		return true

@@ -104,7 +104,7 @@ func TestTextWithoutHoles(t *testing.T) {
 			text := ""
 			for i, s := range steps {
 				now = s.asked
-				w.say(t.Context(), &s.heard, func(ev *beeos.Event) bool {
+				w.yieldMessage(t.Context(), &s.heard, func(ev *beeos.Event) bool {
 					if ev.SoFar {
 						text = ""
 					}

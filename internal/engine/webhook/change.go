@@ -14,11 +14,11 @@ import (
 // lookAt is how many messages are read at a time.
 const lookAt = 500
 
-// look brings a webhook up to date with its task, and says whether there is
+// recordChanges brings a webhook up to date with its task, and says whether there is
 // anything new to send.
-func (h *Hooks) look(ctx context.Context, w webhooks.Webhook) (news bool, err error) {
+func (h *Hooks) recordChanges(ctx context.Context, w webhooks.Webhook) (news bool, err error) {
 	for w.Watching {
-		next, events, err := h.changes(ctx, w)
+		next, events, err := h.readChanges(ctx, w)
 		if err != nil {
 			return news, err
 		}
@@ -40,18 +40,18 @@ func (h *Hooks) look(ctx context.Context, w webhooks.Webhook) (news bool, err er
 	return news, nil
 }
 
-// changes reads what happened to the task after the webhook last looked. What
+// readChanges reads what happened to the task after the webhook last looked. What
 // is said in the log counts, in order. Only when nothing was said does the
 // delivery tell whether somebody has the task: it is read first, so that it is
 // no younger than the log.
-func (h *Hooks) changes(ctx context.Context, w webhooks.Webhook) (next webhooks.Webhook, events []Event, err error) {
+func (h *Hooks) readChanges(ctx context.Context, w webhooks.Webhook) (next webhooks.Webhook, events []Event, err error) {
 	next = w
-	open, err := h.opt.Ledger.Turn(ctx, w.Turn)
+	open, err := h.opt.Ledger.OpenDelivery(ctx, w.Turn)
 	gone := beeos.CodeOf(err) == beeos.NotFound
 	if err != nil && !gone {
 		return next, nil, err
 	}
-	said, err := h.opt.Ledger.MessagesOf(ctx, w.Channel, w.Turn, w.Seen, lookAt)
+	said, err := h.opt.Ledger.RequestMessages(ctx, w.Channel, w.Turn, w.Seen, lookAt)
 	if err != nil {
 		return next, nil, err
 	}
@@ -64,7 +64,7 @@ func (h *Hooks) changes(ctx context.Context, w webhooks.Webhook) (next webhooks.
 	told := len(said) == lookAt // there is more, whatever this is about
 	for i := range said {
 		if to := h.statusAfter(&said[i]); to != "" && !next.Status.Terminal() {
-			turn(to, said[i].CreatedAt, approvalOf(&said[i]))
+			turn(to, said[i].CreatedAt, askedApproval(&said[i]))
 			told = true
 		}
 	}
@@ -95,8 +95,8 @@ func (h *Hooks) statusAfter(m *beeos.Message) beeos.TaskStatus {
 	return ""
 }
 
-// approvalOf is the approval that a message asks for, by its own account.
-func approvalOf(m *beeos.Message) string {
+// askedApproval is the approval that a message asks for, by its own account.
+func askedApproval(m *beeos.Message) string {
 	if m.Type != beeos.AgentInputRequired {
 		return ""
 	}

@@ -31,18 +31,18 @@ type Format struct {
 // OpenAPI is the form of the REST surface.
 const OpenAPI = "openapi"
 
-// told is a body of OpenAPI.
-type told struct {
-	Type      string           `json:"type"`
-	TaskID    string           `json:"task_id"`
-	ContextID string           `json:"context_id"`
-	Status    beeos.TaskStatus `json:"status"`
-	Final     bool             `json:"final"`
-	Timestamp time.Time        `json:"timestamp"`
-	Approval  *toldApproval    `json:"approval,omitempty"`
+// taskEventBody is a body of OpenAPI.
+type taskEventBody struct {
+	Type      string             `json:"type"`
+	TaskID    string             `json:"task_id"`
+	ContextID string             `json:"context_id"`
+	Status    beeos.TaskStatus   `json:"status"`
+	Final     bool               `json:"final"`
+	Timestamp time.Time          `json:"timestamp"`
+	Approval  *taskEventApproval `json:"approval,omitempty"`
 }
 
-type toldApproval struct {
+type taskEventApproval struct {
 	ID  string `json:"id"`
 	URL string `json:"url,omitempty"` // never in what is kept
 }
@@ -50,14 +50,14 @@ type toldApproval struct {
 var openAPI = Format{
 	ContentType: "application/json",
 	Render: func(_ context.Context, e Event) ([]byte, error) {
-		body := told{"task_status", e.Turn, e.Channel, e.Status, e.Status.Terminal(), e.At.UTC(), nil}
+		body := taskEventBody{"task_status", e.Turn, e.Channel, e.Status, e.Status.Terminal(), e.At.UTC(), nil}
 		if e.Approval != "" {
-			body.Approval = &toldApproval{ID: e.Approval}
+			body.Approval = &taskEventApproval{ID: e.Approval}
 		}
 		return json.Marshal(body)
 	},
 	Link: func(raw []byte, link func(approval string) (string, error)) ([]byte, error) {
-		var body told
+		var body taskEventBody
 		if err := json.Unmarshal(raw, &body); err != nil || body.Approval == nil {
 			return raw, err
 		}

@@ -36,9 +36,9 @@ func (r *rig) asks(task *beeos.Message, approval string) {
 }
 
 // approvalIn is what a body says about an approval.
-func approvalIn(t *testing.T, body string) (a toldApproval) {
+func approvalIn(t *testing.T, body string) (a taskEventApproval) {
 	t.Helper()
-	var b told
+	var b taskEventBody
 	if err := json.Unmarshal([]byte(body), &b); err != nil || b.Approval == nil {
 		t.Fatalf("%s: %v", body, err)
 	}

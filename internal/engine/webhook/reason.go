@@ -11,9 +11,9 @@ import (
 
 const longestReason = 200 // bytes
 
-// reason is an error of an attempt in words that tell nothing about our
+// publicReason is an error of an attempt in words that tell nothing about our
 // network.
-func reason(err error) string {
+func publicReason(err error) string {
 	if told, ok := errors.AsType[*beeos.Error](err); ok {
 		return told.Message // the address is not allowed
 	}

@@ -129,17 +129,17 @@ func TestAttemptsHaveTenSeconds(t *testing.T) {
 	if r.hooks.client.Timeout != 10*time.Second {
 		t.Errorf("%s", r.hooks.client.Timeout)
 	}
-	if got := reason(context.DeadlineExceeded); got != "no answer within 10s" {
+	if got := publicReason(context.DeadlineExceeded); got != "no answer within 10s" {
 		t.Error(got)
 	}
 }
 
 func TestReasonsTellNothingAboutUs(t *testing.T) {
 	dns := &net.OpError{Op: "dial", Err: &net.DNSError{Err: "no such host", Name: "x.test", Server: "10.9.8.7:53"}}
-	if got := reason(dns); got != "the host name cannot be found" {
+	if got := publicReason(dns); got != "the host name cannot be found" {
 		t.Errorf("%s", got)
 	}
-	if got := reason(errors.New(strings.Repeat("ä", 500))); len(got) > 210 || !strings.HasSuffix(got, "…") {
+	if got := publicReason(errors.New(strings.Repeat("ä", 500))); len(got) > 210 || !strings.HasSuffix(got, "…") {
 		t.Errorf("%s", got)
 	}
 }

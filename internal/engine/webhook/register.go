@@ -56,7 +56,7 @@ func (h *Hooks) Register(ctx context.Context, r Registration) (webhooks.Webhook,
 		return h.seal(old.ID, c.replace(next, now))
 	})
 	if err == nil {
-		h.notice(r.Turn, true)
+		h.noteTask(r.Turn, true)
 	}
 	return kept, err
 }
@@ -92,7 +92,7 @@ func (h *Hooks) Redeliver(ctx context.Context, w webhooks.Webhook, deliveryID st
 		return webhooks.Delivery{}, beeos.Errorf(beeos.Conflict, "the receiver answered 410, it wants no more; register the webhook again first")
 	}
 	d, err := h.opt.Webhooks.RepeatDelivery(ctx, w.ID, deliveryID, h.opt.Now())
-	h.poke()
+	h.wakeSender()
 	return d, err
 }
 

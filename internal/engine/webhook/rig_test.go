@@ -118,7 +118,7 @@ func (r *rig) task() *beeos.Message {
 		Message:  beeos.Message{ID: beeos.NewID(), Channel: channel.ID, Type: beeos.ChatMessage, Publisher: "user:u", Body: "hi"},
 		Delivery: &ledger.Delivery{AgentID: "agent_a", Mode: beeos.DeliverQueue, Redelivery: beeos.RedeliverAlways},
 	}
-	if _, _, err := r.ledger.Begin(r.t.Context(), o); err != nil {
+	if _, _, err := r.ledger.BeginRequest(r.t.Context(), o); err != nil {
 		r.t.Fatal(err)
 	}
 	return &o.Message
@@ -127,7 +127,7 @@ func (r *rig) task() *beeos.Message {
 // claim makes an agent take what waits.
 func (r *rig) claim() {
 	r.t.Helper()
-	if _, err := r.ledger.Claim(r.t.Context(), "agent_a", time.Now().Add(time.Hour), 1000); err != nil {
+	if _, err := r.ledger.ClaimDeliveries(r.t.Context(), "agent_a", time.Now().Add(time.Hour), 1000); err != nil {
 		r.t.Fatal(err)
 	}
 }

@@ -13,10 +13,10 @@ var retries = []time.Duration{time.Minute, 5 * time.Minute, 30 * time.Minute, 2 
 // maxPatience bounds what a receiver may ask for with Retry-After.
 const maxPatience = 24 * time.Hour
 
-// pause is how long to wait after so many failed tries; false: they are over.
+// retryPause is how long to wait after so many failed tries; false: they are over.
 // Receivers that failed together are not to be met together again, so it
 // varies by a tenth.
-func pause(tries int, asked time.Duration) (time.Duration, bool) {
+func retryPause(tries int, asked time.Duration) (time.Duration, bool) {
 	if tries > len(retries) {
 		return 0, false
 	}

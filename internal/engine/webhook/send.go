@@ -28,7 +28,7 @@ func (h *Hooks) attempt(ctx context.Context, d webhooks.Delivery, w webhooks.Web
 	}
 	d.Attempts, d.Tries = d.Attempts+1, d.Tries+1
 	d.AttemptedAt, d.Response, d.Error, d.History = now, last.Response, last.Error, append(d.History, last)
-	next, again := pause(d.Tries, wait)
+	next, again := retryPause(d.Tries, wait)
 	switch {
 	case err == nil:
 		d.Status, d.Due, d.CompletedAt = webhooks.DeliverySucceeded, time.Time{}, now
@@ -50,13 +50,13 @@ func (h *Hooks) attempt(ctx context.Context, d webhooks.Delivery, w webhooks.Web
 // post sends the bytes of a delivery. wait is what the receiver asks for
 // before the next attempt.
 func (h *Hooks) post(ctx context.Context, d webhooks.Delivery, w webhooks.Webhook) (status int, wait time.Duration, err error) {
-	req, err := h.request(ctx, d, w)
+	req, err := h.newRequest(ctx, d, w)
 	if err != nil {
 		return 0, 0, err
 	}
 	resp, err := h.client.Do(req)
 	if err != nil {
-		return 0, 0, fmt.Errorf("%s", reason(err)) // the whole error would tell about our network
+		return 0, 0, fmt.Errorf("%s", publicReason(err)) // the whole error would tell about our network
 	}
 	defer resp.Body.Close()
 	// What it says does not matter; a short answer is read so that the
@@ -72,12 +72,12 @@ func (h *Hooks) post(ctx context.Context, d webhooks.Delivery, w webhooks.Webhoo
 	}
 }
 
-func (h *Hooks) request(ctx context.Context, d webhooks.Delivery, w webhooks.Webhook) (*http.Request, error) {
+func (h *Hooks) newRequest(ctx context.Context, d webhooks.Delivery, w webhooks.Webhook) (*http.Request, error) {
 	c, err := h.unseal(w.ID, w.Sealed)
 	if err != nil {
 		return nil, err
 	}
-	body, err := h.body(ctx, d, w)
+	body, err := h.composeBody(ctx, d, w)
 	if err != nil {
 		return nil, err
 	}
@@ -106,9 +106,9 @@ func (h *Hooks) request(ctx context.Context, d webhooks.Delivery, w webhooks.Web
 	return req, nil
 }
 
-// body is what is sent: the payload as it is kept, and a link that lets a
+// composeBody is what is sent: the payload as it is kept, and a link that lets a
 // person decide, which is made for this attempt and kept nowhere.
-func (h *Hooks) body(ctx context.Context, d webhooks.Delivery, w webhooks.Webhook) ([]byte, error) {
+func (h *Hooks) composeBody(ctx context.Context, d webhooks.Delivery, w webhooks.Webhook) ([]byte, error) {
 	f := h.formats[w.Renderer]
 	if f.Link == nil || h.opt.ApprovalLink == nil {
 		return d.Payload, nil

@@ -38,14 +38,14 @@ func sign(h http.Header, id string, secrets []string, at time.Time, body []byte)
 	ours := []string{"t=" + t}
 	var standard []string
 	for _, secret := range secrets {
-		ours = append(ours, "v1="+hex.EncodeToString(mac([]byte(secret), t, ".", string(body))))
-		standard = append(standard, "v1,"+base64.StdEncoding.EncodeToString(mac(standardKey(secret), id, ".", t, ".", string(body))))
+		ours = append(ours, "v1="+hex.EncodeToString(computeMAC([]byte(secret), t, ".", string(body))))
+		standard = append(standard, "v1,"+base64.StdEncoding.EncodeToString(computeMAC(standardKey(secret), id, ".", t, ".", string(body))))
 	}
 	h.Set(headerSignature, strings.Join(ours, ","))
 	h.Set(headerStandard, strings.Join(standard, " "))
 }
 
-func mac(key []byte, parts ...string) []byte {
+func computeMAC(key []byte, parts ...string) []byte {
 	m := hmac.New(sha256.New, key)
 	for _, p := range parts {
 		m.Write([]byte(p)) //nolint:errcheck // it never fails

@@ -68,7 +68,7 @@ type Hooks struct {
 
 	noticed chan string   // tasks that something happened to
 	wake    chan struct{} // something may be due
-	watched watched
+	watched watchedTasks
 }
 
 // New returns the webhooks of a system.
@@ -96,7 +96,7 @@ func New(ctx context.Context, opt Options) (*Hooks, error) {
 			AllowPrivate: opt.AllowPrivate, Ports: []uint16{80, 443, 8080, 8443}, Resolver: opt.Resolver,
 			Timeout: attemptWithin, MaxBody: maxAnswer,
 		},
-		noticed: make(chan string, 4096), wake: make(chan struct{}, 1), watched: watched{turns: map[string]struct{}{}},
+		noticed: make(chan string, 4096), wake: make(chan struct{}, 1), watched: watchedTasks{turns: map[string]struct{}{}},
 	}
 	for name, f := range opt.Formats {
 		h.formats[name] = f

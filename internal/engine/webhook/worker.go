@@ -21,24 +21,24 @@ const (
 	lateBy     = time.Minute         // how late a registration of another process may show up
 )
 
-// watched is the tasks that have webhooks, as far as this process knows: what
+// watchedTasks is the tasks that have webhooks, as far as this process knows: what
 // it is told about the others it can ignore without a look at the database.
-type watched struct {
+type watchedTasks struct {
 	mu    sync.RWMutex
 	turns map[string]struct{}
 }
 
-func (s *watched) has(turn string) bool {
+func (s *watchedTasks) has(turn string) bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	_, ok := s.turns[turn]
 	return ok
 }
 
-func (s *watched) add(turns ...string) { s.put(turns, false) }
+func (s *watchedTasks) add(turns ...string) { s.put(turns, false) }
 
 // put adds tasks, or with only replaces all by them.
-func (s *watched) put(turns []string, only bool) {
+func (s *watchedTasks) put(turns []string, only bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if only {
@@ -49,7 +49,7 @@ func (s *watched) put(turns []string, only bool) {
 	}
 }
 
-func (s *watched) drop(turn string) {
+func (s *watchedTasks) drop(turn string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.turns, turn)
@@ -58,17 +58,17 @@ func (s *watched) drop(turn string) {
 // Run watches tasks and sends what there is to tell, until ctx ends. Any
 // number of processes may run it side by side.
 func (h *Hooks) Run(ctx context.Context) error {
-	stop := h.opt.Bus.OnNotice(func(n bus.Notice) { h.notice(n.Turn, false) })
+	stop := h.opt.Bus.OnNotice(func(n bus.Notice) { h.noteTask(n.Turn, false) })
 	defer stop()
 	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return h.watch(ctx) })
-	g.Go(func() error { return h.deliver(ctx) })
+	g.Go(func() error { return h.runWatch(ctx) })
+	g.Go(func() error { return h.runDeliveries(ctx) })
 	return g.Wait()
 }
 
-// notice says that something happened to a task. It never blocks: what does
+// noteTask says that something happened to a task. It never blocks: what does
 // not fit is found by the next round.
-func (h *Hooks) notice(turn string, registered bool) {
+func (h *Hooks) noteTask(turn string, registered bool) {
 	if !registered && !h.watched.has(turn) {
 		return
 	}
@@ -78,16 +78,16 @@ func (h *Hooks) notice(turn string, registered bool) {
 	}
 }
 
-// poke says that something may be due.
-func (h *Hooks) poke() {
+// wakeSender says that something may be due.
+func (h *Hooks) wakeSender() {
 	select {
 	case h.wake <- struct{}{}:
 	default:
 	}
 }
 
-// watch turns what happens to tasks into deliveries.
-func (h *Hooks) watch(ctx context.Context) error {
+// runWatch turns what happens to tasks into deliveries.
+func (h *Hooks) runWatch(ctx context.Context) error {
 	tick := time.NewTicker(h.opt.Every)
 	defer tick.Stop()
 	var known, pruned time.Time
@@ -107,12 +107,12 @@ func (h *Hooks) watch(ctx context.Context) error {
 			pruned = now
 			err = h.opt.Webhooks.Prune(ctx, now.Add(-keepClosed))
 		}
-		h.trouble(ctx, "look for changes of tasks", err)
+		h.logFailure(ctx, "look for changes of tasks", err)
 		for waiting := true; waiting; {
 			select {
 			case turn := <-h.noticed:
 				h.watched.add(turn)
-				h.trouble(ctx, "look for changes of a task", h.lookAt(ctx, turn))
+				h.logFailure(ctx, "look for changes of a task", h.recordChangesOf(ctx, turn))
 			case <-tick.C:
 				waiting = false
 			case <-ctx.Done():
@@ -129,16 +129,16 @@ func (h *Hooks) catchUp(ctx context.Context) error {
 		return err
 	}
 	for _, w := range stale {
-		news, err := h.look(ctx, w)
+		news, err := h.recordChanges(ctx, w)
 		if news {
-			h.poke()
+			h.wakeSender()
 		}
-		h.trouble(ctx, "look for changes of a task", err) // one that fails holds up no other
+		h.logFailure(ctx, "look for changes of a task", err) // one that fails holds up no other
 	}
 	return nil
 }
 
-func (h *Hooks) lookAt(ctx context.Context, turn string) error {
+func (h *Hooks) recordChangesOf(ctx context.Context, turn string) error {
 	hooks, err := h.opt.Webhooks.ListWatching(ctx, turn)
 	if err != nil {
 		return err
@@ -147,9 +147,9 @@ func (h *Hooks) lookAt(ctx context.Context, turn string) error {
 		h.watched.drop(turn)
 	}
 	for _, w := range hooks {
-		news, err := h.look(ctx, w)
+		news, err := h.recordChanges(ctx, w)
 		if news {
-			h.poke()
+			h.wakeSender()
 		}
 		if err != nil {
 			return err
@@ -158,15 +158,15 @@ func (h *Hooks) lookAt(ctx context.Context, turn string) error {
 	return nil
 }
 
-// deliver makes the attempts that are due.
-func (h *Hooks) deliver(ctx context.Context) error {
+// runDeliveries makes the attempts that are due.
+func (h *Hooks) runDeliveries(ctx context.Context) error {
 	tick := time.NewTicker(h.opt.Every)
 	defer tick.Stop()
 	var under sync.WaitGroup
 	defer under.Wait()
 	free := make(chan struct{}, atOnce) // holds one per attempt under way
 	for {
-		h.trouble(ctx, "send webhooks", h.start(ctx, &under, free))
+		h.logFailure(ctx, "send webhooks", h.startAttempts(ctx, &under, free))
 		select {
 		case <-h.wake:
 		case <-tick.C:
@@ -176,9 +176,9 @@ func (h *Hooks) deliver(ctx context.Context) error {
 	}
 }
 
-// start claims as many deliveries as there is room for and lets each of them
+// startAttempts claims as many deliveries as there is room for and lets each of them
 // be attempted. Every end pokes, so that the room is used again.
-func (h *Hooks) start(ctx context.Context, under *sync.WaitGroup, free chan struct{}) error {
+func (h *Hooks) startAttempts(ctx context.Context, under *sync.WaitGroup, free chan struct{}) error {
 	room := cap(free) - len(free)
 	now := h.opt.Now()
 	if room == 0 {
@@ -202,16 +202,16 @@ func (h *Hooks) start(ctx context.Context, under *sync.WaitGroup, free chan stru
 		}
 		free <- struct{}{}
 		under.Go(func() {
-			defer h.poke()
+			defer h.wakeSender()
 			defer func() { <-free }()
-			h.trouble(ctx, "send a webhook", h.attempt(ctx, d, w))
+			h.logFailure(ctx, "send a webhook", h.attempt(ctx, d, w))
 		})
 	}
 	return nil
 }
 
-// trouble logs what went wrong; the next round tries again.
-func (h *Hooks) trouble(ctx context.Context, what string, err error) {
+// logFailure logs what went wrong; the next round tries again.
+func (h *Hooks) logFailure(ctx context.Context, what string, err error) {
 	if err != nil && ctx.Err() == nil {
 		h.opt.Log.ErrorContext(ctx, what, "err", err)
 	}

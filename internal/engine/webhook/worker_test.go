@@ -102,7 +102,7 @@ func TestForgottenTask(t *testing.T) {
 	if err := r.ledger.DeleteChannel(t.Context(), task.Channel); err != nil {
 		t.Fatal(err)
 	}
-	if news, err := r.hooks.look(t.Context(), w); news || err != nil {
+	if news, err := r.hooks.recordChanges(t.Context(), w); news || err != nil {
 		t.Errorf("news %v, %v", news, err)
 	}
 	if left, err := r.db.Webhooks.ListWatching(t.Context(), task.ID); len(left) != 0 || err != nil {
@@ -155,11 +155,11 @@ func TestRetryAfter(t *testing.T) {
 		{"", 5, 648 * time.Minute, 792 * time.Minute},
 	} {
 		h := http.Header{"Retry-After": {tt.value}}
-		if d, again := pause(tt.tries, retryAfter(h, at)); !again || d < tt.least || d > tt.most {
+		if d, again := retryPause(tt.tries, retryAfter(h, at)); !again || d < tt.least || d > tt.most {
 			t.Errorf("%q after %d tries: %s", tt.value, tt.tries, d)
 		}
 	}
-	if _, again := pause(6, time.Hour); again {
+	if _, again := retryPause(6, time.Hour); again {
 		t.Error("a seventh attempt")
 	}
 	r := newRig(t, sqliteDSN(t)).start()

@@ -14,7 +14,6 @@ import (
 	"github.com/beeos/beeos/internal/outward/bridge/exec"
 	"github.com/beeos/beeos/internal/outward/bridge/httpbridge"
 	"github.com/beeos/beeos/internal/outward/bridge/settings"
-	"github.com/beeos/beeos/internal/outward/bridge/upstream"
 	"github.com/beeos/beeos/test/apptest"
 	"github.com/beeos/beeos/test/bridgetest"
 )
@@ -29,6 +28,10 @@ func TestProgramsAskForApproval(t *testing.T) {
 		t.Fatal(err)
 	}
 	endpoint := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodPost { // it does not say what it offers
+			http.Error(w, "POST", http.StatusMethodNotAllowed)
+			return
+		}
 		var m struct {
 			ID, Text string
 			Decision *struct {
@@ -50,7 +53,7 @@ func TestProgramsAskForApproval(t *testing.T) {
 	}))
 	t.Cleanup(endpoint.Close)
 	program := bridgetest.Connect(t, app, &bridgetest.Journal{}, "program", func(ctx context.Context, o agent.Options) error {
-		return (&exec.Options{Command: upstream.NewCommand(self)}).Run(ctx, settings.Bridge{Env: append(os.Environ(), "BRIDGE_TEST_PROGRAM=1"), Agent: o})
+		return (&exec.Options{Command: bridgetest.Command(self)}).Run(ctx, settings.Bridge{Env: append(os.Environ(), "BRIDGE_TEST_PROGRAM=1"), Agent: o})
 	})
 	service := bridgetest.Connect(t, app, &bridgetest.Journal{}, "service", func(ctx context.Context, o agent.Options) error {
 		return (&httpbridge.Options{URL: endpoint.URL}).Run(ctx, settings.Bridge{Agent: o})

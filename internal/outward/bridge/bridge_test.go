@@ -4,8 +4,6 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // TestRowsAreBridges shows that each row of the table is a bridge that a flag
@@ -20,7 +18,7 @@ func TestRowsAreBridges(t *testing.T) {
 			t.Errorf("the first option of %s does not choose it: %s", row.Name, first)
 		}
 		f, err := ReadFile(writeAgents(t, "  - {name: x, "+name+": \"https://example.com/x?a=b&c=d\", model: m}\n"))
-		if err != nil || !cmp.Equal(f.Names(), []string{"x"}) || reflect.TypeOf(f.entries[0].bridge).Elem() != row.Type {
+		if err != nil || len(f.entries) != 1 || f.entries[0].Name != "x" || reflect.TypeOf(f.entries[0].bridge).Elem() != row.Type {
 			t.Errorf("%s in a file: %+v, %v", name, f, err)
 		}
 	}

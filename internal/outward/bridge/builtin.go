@@ -55,9 +55,11 @@ type builtin struct {
 // skillEntry is read from a file and written as REST wants it.
 type skillEntry struct {
 	URL         string                `yaml:"url" json:"url,omitempty"`
+	Description string                `yaml:"description" json:"description,omitempty"`
 	Command     string                `yaml:"command" json:"command,omitempty"`
 	AutoApprove bool                  `yaml:"auto_approve" json:"autoApprove"`
 	Tools       map[string]*toolEntry `yaml:"tools" json:"tools,omitempty"`
+	Offer       []string              `yaml:"offer" json:"offer,omitempty"`
 	Auth        *authEntry            `yaml:"auth" json:"auth,omitempty"`
 }
 

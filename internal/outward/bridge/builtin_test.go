@@ -33,6 +33,7 @@ func TestReadBuiltins(t *testing.T) {
         url: https://files.example/mcp
         auto_approve: true
         tools: {delete: {auto_approve: false}}
+        offer: [list]
         auth: {grant: client_credentials, client_id: clerk, private_key: "${file:key.pem}", scopes: [a, b]}
   - {name: other, exec: "${env:NOT_LOOKED_AT}"}
 `)
@@ -46,14 +47,14 @@ func TestReadBuiltins(t *testing.T) {
 	want := []BuiltinAgent{{
 		Name: "clerk", Model: "small", Prompt: "You file invoices.", Models: []string{"large"},
 		Limits: BuiltinLimits{Turns: 5, Time: upstream.Duration(90e9), Seconds: 90},
-		Skills: map[string]json.RawMessage{"files": json.RawMessage(`{"url":"https://files.example/mcp","autoApprove":true,"tools":{"delete":{"autoApprove":false}},` +
+		Skills: map[string]json.RawMessage{"files": json.RawMessage(`{"url":"https://files.example/mcp","autoApprove":true,"tools":{"delete":{"autoApprove":false}},"offer":["list"],` +
 			`"auth":{"grant":"client_credentials","clientId":"clerk","privateKey":"PEM","scopes":["a","b"]}}`)},
 	}}
 	if d := cmp.Diff(want, got); d != "" || !cmp.Equal(others, []string{"other"}) {
 		t.Error(d, others)
 	}
 	f, err := ReadFile(path)
-	if err != nil || !cmp.Equal(f.Names(), []string{"other"}) || !cmp.Equal(f.Builtins(), []string{"clerk"}) {
+	if err != nil || len(f.entries) != 1 || f.entries[0].Name != "other" || !cmp.Equal(f.Builtins(), []string{"clerk"}) {
 		t.Errorf("to connect: %+v, %v", f, err)
 	}
 }

@@ -2,8 +2,8 @@ package bridge
 
 import (
 	"bytes"
-	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 
 	"github.com/beeos/beeos/agent"
 	"github.com/beeos/beeos/internal/outward/bridge/account"
+	"github.com/beeos/beeos/internal/outward/bridge/jsonline"
 	"github.com/beeos/beeos/internal/outward/bridge/settings"
 	"github.com/beeos/beeos/internal/outward/bridge/upstream"
 )
@@ -57,35 +59,13 @@ type entry struct {
 	Headers  map[string]string `yaml:"headers"`
 	Env      map[string]string `yaml:"env"`
 	Dir      string            `yaml:"dir"`
-	OAuth    *entryOAuth       `yaml:"oauth"`
+	Declare  map[string]any    `yaml:"declare"` // what a program or an endpoint offers, as it would declare it itself
+	OAuth    *account.Client   `yaml:"oauth"`
 	builtin  `yaml:",inline"`
 
-	bridge   Bridge          // the one of Kinds that is given
+	bridge   Bridge // the one of Kinds that is given
+	declared *jsonline.Declaration
 	settings settings.Bridge // with its secrets
-}
-
-// entryOAuth is the client that an agent is to a server that wants tokens.
-type entryOAuth struct {
-	Client   string          `yaml:"client"`
-	Secret   upstream.Secret `yaml:"secret"`
-	Key      upstream.Secret `yaml:"key"`
-	Issuer   string          `yaml:"issuer"`
-	Scopes   []string        `yaml:"scopes"`
-	Redirect string          `yaml:"redirect"`
-}
-
-// read returns the client with its secrets.
-func (o *entryOAuth) read(dir string) (account.Client, error) {
-	if o == nil {
-		return account.Client{}, nil
-	}
-	if err := cmp.Or(o.Secret.Resolve(dir), o.Key.Resolve(dir)); err != nil {
-		return account.Client{}, fmt.Errorf("oauth: %w", err)
-	}
-	client := account.Client{
-		Named: true, ClientID: o.Client, Secret: string(o.Secret), Key: string(o.Key), Issuer: o.Issuer, Scopes: o.Scopes, Redirect: o.Redirect,
-	}
-	return client, client.Check()
 }
 
 // ReadFile reads a file and every secret that its agents need here.
@@ -159,8 +139,14 @@ func (e *entry) check(dir string) (err error) {
 	if !filepath.IsAbs(e.Dir) {
 		e.settings.Dir = filepath.Join(dir, e.Dir)
 	}
-	if e.settings.OAuth, err = e.OAuth.read(dir); err != nil {
+	if err := e.readDeclaration(); err != nil {
 		return err
+	}
+	if e.OAuth != nil {
+		if err := e.OAuth.ReadSecrets(dir); err != nil {
+			return err
+		}
+		e.settings.OAuth = *e.OAuth
 	}
 	for name, value := range e.Headers {
 		if value, err = upstream.Expand(value, dir); err != nil {
@@ -177,6 +163,27 @@ func (e *entry) check(dir string) (err error) {
 	return e.bridge.Check(&e.settings)
 }
 
+// readDeclaration reads what the file says that a program or an endpoint offers.
+func (e *entry) readDeclaration() error {
+	if e.Declare == nil {
+		return nil
+	}
+	if !e.Exec.Given() && !e.HTTP.Given() {
+		return fmt.Errorf("the agent %q says itself what it offers; declare is for exec and http", e.Name)
+	}
+	text, err := json.Marshal(e.Declare)
+	if err != nil {
+		return fmt.Errorf("declare of %q: %w", e.Name, err)
+	}
+	e.declared = &jsonline.Declaration{}
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(e.declared); err != nil {
+		return fmt.Errorf("declare of %q: %w", e.Name, err)
+	}
+	return nil
+}
+
 // Show says how to lead a person to an address where they can give their
 // consent. Without it, nobody is there to ask.
 func (f *File) Show(lead func(agent, address string)) {
@@ -185,12 +192,9 @@ func (f *File) Show(lead func(agent, address string)) {
 	}
 }
 
-// Names lists the agents.
-func (f *File) Names() (names []string) {
-	for _, e := range f.entries {
-		names = append(names, e.Name)
-	}
-	return names
+// Chats reports whether the agent of that name answers messages.
+func (f *File) Chats(name string) bool {
+	return !slices.ContainsFunc(f.entries, func(e *entry) bool { return e.Name == name && !Chats(e.bridge) })
 }
 
 // Run serves all agents until ctx ends. One that fails is started again, and
@@ -202,6 +206,9 @@ func (f *File) Run(ctx context.Context, o agent.Options, connected func(name, id
 		mine := o
 		mine.Name, mine.Description, mine.Identity = e.Name, e.Description, e.Identity
 		mine.Connected = func(id string) { connected(e.Name, id) }
+		if e.declared != nil {
+			e.declared.Apply(&mine)
+		}
 		all.Go(func() error { e.keep(ctx, mine); return nil })
 	}
 	return all.Wait()

@@ -91,7 +91,7 @@ done
 	}()
 	c := client.New(app.REST, app.UserKey)
 	want := map[string]string{"bot": "true eu", "program": "hello you"}
-	for range f.Names() {
+	for range want {
 		a := <-arrived
 		got, err := c.Invoke(t.Context(), a.id, client.InvokeRequest{Message: "hi"})
 		if err != nil || got.Text != want[a.name] {

@@ -7,7 +7,7 @@
 //
 // Below the kinds, upstream has what it takes to reach what stands behind an
 // agent, account gets into servers that want tokens, jsonline is the format of
-// programs and endpoints, and kind says what every bridge is given.
+// programs and endpoints, and settings is what every bridge is given.
 package bridge
 
 import (
@@ -62,6 +62,13 @@ func (k *Kinds) Given() (given []Bridge) {
 		}
 	}
 	return given
+}
+
+// Chats reports whether the agents of a bridge answer messages. An MCP server
+// has tools only.
+func Chats(b Bridge) bool {
+	_, tools := b.(*mcp.Options)
+	return !tools
 }
 
 // givenFields lists the fields of a file that v has values for.

@@ -37,15 +37,7 @@ func TestOwnerDecides(t *testing.T) {
 		if a.Skill != "files" || a.Tool != "save_csv" || !strings.Contains(string(a.Arguments), `"filename":"invoice-1"`) {
 			t.Errorf("asked about %+v", a)
 		}
-		var err error
-		if approve {
-			_, err = c.Approve(t.Context(), a.ID)
-		} else {
-			_, err = c.Reject(t.Context(), a.ID, "because")
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		decide(t, c, a.ID, approve)
 		got := <-said
 		if approve && !strings.Contains(got, "CSV saved") || !approve && !strings.Contains(got, "because") {
 			t.Errorf("approved %v: %q", approve, got)
@@ -72,5 +64,19 @@ func (s *stack) waiting(t *testing.T, c *client.Client) client.Approval {
 			t.Fatal("nobody asks")
 		case <-time.After(20 * time.Millisecond):
 		}
+	}
+}
+
+// decide approves a tool call, or rejects it "because".
+func decide(t *testing.T, c *client.Client, id string, approve bool) {
+	t.Helper()
+	var err error
+	if approve {
+		_, err = c.Approve(t.Context(), id)
+	} else {
+		_, err = c.Reject(t.Context(), id, "because")
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -20,6 +20,7 @@ type SkillState struct {
 	Consent bool          // its owner's consent is what it wants
 	Issuer  string        // who has let the agent in; empty = nobody has
 	Tools   []skill.Known // those that it offers and those that are held; all that are known while it cannot be asked
+	LeftOut []string      // tools that nobody is offered, and why
 }
 
 // longestDetail of what somebody else's program says about its trouble.
@@ -28,12 +29,7 @@ const longestDetail = 300
 // CheckSkills asks the skill servers of an owner's built-in agent for their tools,
 // for as long as ctx allows, and returns how each of them does.
 func (rt *Supervisor) CheckSkills(ctx context.Context, ownerID, id string) ([]SkillState, error) {
-	row, err := rt.opt.Builtins.Get(ctx, ownerID, id)
-	if err != nil {
-		return nil, err
-	}
-	var d Definition
-	secret, err := rt.open(row, &d)
+	row, d, secret, err := rt.getRow(ctx, ownerID, id)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +48,7 @@ func (rt *Supervisor) CheckSkills(ctx context.Context, ownerID, id string) ([]Sk
 		return nil, err
 	}
 	for i := range states {
-		states[i].Tools = present(states[i], known, offered[i])
+		states[i].Tools = presentTools(states[i], known, offered[i])
 	}
 	return states, nil
 }
@@ -60,10 +56,11 @@ func (rt *Supervisor) CheckSkills(ctx context.Context, ownerID, id string) ([]Sk
 // checkSkill asks one server.
 func (rt *Supervisor) checkSkill(ctx context.Context, row builtins.Builtin, s skill.Server, secrets skill.Secrets) (state SkillState, offered []skill.Tool) {
 	state.Server = s
-	c, done, err := rt.client(row, s, secrets)
+	c, done, err := rt.skillClient(row, s, secrets)
 	if err == nil {
 		defer done()
 		offered, err = c.Tools(ctx, true)
+		state.LeftOut = c.LeftOut()
 	}
 	if s.URL != "" {
 		if given, err := (vault{rt, row.ID, s.Name, s.URL}).Last(context.WithoutCancel(ctx)); err == nil && given != nil && given.Access != "" {
@@ -86,32 +83,21 @@ func (rt *Supervisor) checkSkill(ctx context.Context, row builtins.Builtin, s sk
 	return state, offered
 }
 
-// client returns the one that the running agent uses; while that does not run
+// skillClient returns the one that the running agent uses; while that does not run
 // here as it is defined now, one that done ends.
-func (rt *Supervisor) client(row builtins.Builtin, s skill.Server, secrets skill.Secrets) (c *skill.Client, done func(), err error) {
-	rt.mu.Lock()
-	b := rt.running[row.ID]
-	rt.mu.Unlock()
-	if b != nil && b.row.UpdatedAt.Equal(row.UpdatedAt) {
-		for _, c := range b.skills {
-			if c.Name == s.Name {
-				return c.Client, func() {}, nil
-			}
-		}
+func (rt *Supervisor) skillClient(row builtins.Builtin, s skill.Server, secrets skill.Secrets) (c *skill.Client, done func(), err error) {
+	if running, of := rt.runningSkill(row.ID, s.Name); running != nil && of.UpdatedAt.Equal(row.UpdatedAt) {
+		return running.Client, func() {}, nil
 	}
-	mine, err := rt.connect(row, s, secrets)
+	mine, err := rt.connectSkill(row, s, secrets, nil)
 	if err != nil {
 		return nil, nil, err
 	}
-	return mine.Client, func() {
-		if err := mine.Close(); err != nil {
-			rt.opt.Log.Debug("a skill server was not left in order", "skill", s.Name, "err", err)
-		}
-	}, nil
+	return mine.Client, func() { rt.leaveSkill(mine) }, nil
 }
 
-// present are the tools of one skill that are worth showing.
-func present(state SkillState, known []skill.Known, offered []skill.Tool) (list []skill.Known) {
+// presentTools returns the tools of one skill that are worth showing.
+func presentTools(state SkillState, known []skill.Known, offered []skill.Tool) (list []skill.Known) {
 	for _, k := range known {
 		here := state.Trouble != "" || k.Held != nil || slices.ContainsFunc(offered, func(t skill.Tool) bool { return t.Name == k.Name })
 		if k.Skill == state.Name && here {

@@ -126,7 +126,7 @@ func TestLookAtTrouble(t *testing.T) {
 	t.Cleanup(broken.Close)
 	s := start(t, builtin.Options{})
 	id, _ := s.create(t, builtin.Definition{Name: "clerk", Servers: files(broken.URL, false)}, nil)
-	if s.rt.HasModel() || len(s.rt.Commands()) != 0 {
+	if s.rt.HasModel(t.Context()) || len(s.rt.Commands(t.Context())) != 0 {
 		t.Error("a model or a command that nobody configured")
 	}
 	if err := s.rt.SetStopped(t.Context(), s.owner, id, true); err != nil {

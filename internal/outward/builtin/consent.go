@@ -35,7 +35,7 @@ func (rt *Supervisor) ClientDocument() any {
 // StartConsent returns where the owner of a built-in agent can let one of its skills
 // in. What they come back with is for FinishConsent.
 func (rt *Supervisor) StartConsent(ctx context.Context, ownerID, id, skillName string) (string, error) {
-	t, err := rt.protected(ctx, ownerID, id, skillName)
+	t, err := rt.protectedTransport(ctx, ownerID, id, skillName)
 	if err != nil {
 		return "", err
 	}
@@ -65,7 +65,7 @@ func (rt *Supervisor) FinishConsent(ctx context.Context, ownerID string, query u
 	if err != nil {
 		return Authorization{}, err
 	}
-	t, err := rt.protected(ctx, ownerID, c.BuiltinID, c.Skill)
+	t, err := rt.protectedTransport(ctx, ownerID, c.BuiltinID, c.Skill)
 	if err != nil {
 		return Authorization{}, err
 	}
@@ -77,7 +77,7 @@ func (rt *Supervisor) FinishConsent(ctx context.Context, ownerID string, query u
 	if err := t.Finish(ctx, p, query); err != nil {
 		return done, err
 	}
-	rt.refresh(c.BuiltinID, c.Skill)
+	rt.refreshSkill(c.BuiltinID, c.Skill)
 	done.Issuer = p.Session.Issuer
 	return done, nil
 }
@@ -90,18 +90,13 @@ func (rt *Supervisor) ForgetConsent(ctx context.Context, ownerID, id, skillName 
 	if err := rt.opt.Builtins.ForgetSkillTokens(ctx, id, skillName); err != nil {
 		return err
 	}
-	rt.refresh(id, skillName)
+	rt.refreshSkill(id, skillName)
 	return nil
 }
 
-// protected returns a transport for one skill of an owner's agent.
-func (rt *Supervisor) protected(ctx context.Context, ownerID, id, skillName string) (*oauthclient.Transport, error) {
-	row, err := rt.opt.Builtins.Get(ctx, ownerID, id)
-	if err != nil {
-		return nil, err
-	}
-	var d Definition
-	secret, err := rt.open(row, &d)
+// protectedTransport returns a transport for one skill of an owner's agent.
+func (rt *Supervisor) protectedTransport(ctx context.Context, ownerID, id, skillName string) (*oauthclient.Transport, error) {
+	row, d, secret, err := rt.getRow(ctx, ownerID, id)
 	if err != nil {
 		return nil, err
 	}
@@ -109,5 +104,5 @@ func (rt *Supervisor) protected(ctx context.Context, ownerID, id, skillName stri
 	if i < 0 {
 		return nil, beeos.Errorf(beeos.NotFound, "agent %s has no skill %s with a url", row.Name, skillName)
 	}
-	return rt.transport(row, d.Servers[i], secret.Skills[skillName])
+	return rt.newTransport(row, d.Servers[i], secret.Skills[skillName])
 }

@@ -40,8 +40,8 @@ const (
 	listWithin = 3 * time.Second // for the service to say which models it has
 )
 
-// check says what is wrong with a definition, and completes it.
-func (rt *Supervisor) check(ctx context.Context, d *Definition, secrets map[string]skill.Secrets) error {
+// checkDefinition says what is wrong with a definition, and completes it.
+func (rt *Supervisor) checkDefinition(ctx context.Context, d *Definition, secrets map[string]skill.Secrets) error {
 	switch {
 	case utf8.RuneCountInString(d.Prompt) > longestPrompt:
 		return beeos.Errorf(beeos.InvalidParam, "the system prompt is longer than %d characters; shorten it", longestPrompt)
@@ -51,25 +51,20 @@ func (rt *Supervisor) check(ctx context.Context, d *Definition, secrets map[stri
 	if err := rt.checkModels(ctx, d); err != nil {
 		return err
 	}
-	commands, seen := rt.allowed(), map[string]bool{}
+	commands, seen := rt.allowedCommands(), map[string]bool{}
 	for _, s := range d.Servers {
 		if err := s.Check(commands); err != nil {
 			return err
-		}
-		if given := secrets[s.Name]; given.PrivateKey != "" {
-			if _, err := parseKey(s.Name, given); err != nil {
-				return err // the agent could not be started
-			}
 		}
 		if seen[s.Name] {
 			return beeos.Errorf(beeos.InvalidParam, "two skills are called %s; give one another name", s.Name)
 		}
 		seen[s.Name] = true
-		if err := rt.checkServer(s, secrets[s.Name]); err != nil {
+		if err := cmp.Or(checkDescription(s), rt.checkServer(s, secrets[s.Name])); err != nil {
 			return err
 		}
 	}
-	return d.Limits.Check()
+	return d.Limits.Check(rt.opt.MaxTokens)
 }
 
 // checkServer says what is wrong with a skill on this server.
@@ -84,11 +79,11 @@ func (rt *Supervisor) checkServer(s skill.Server, secrets skill.Secrets) error {
 		return beeos.Errorf(beeos.InvalidParam, "skill %s would be reached without encryption; give an https:// address", s.Name)
 	}
 	if s.Auth.Assertion != "" { // an issuer that is not pinned is known when it is met
-		if _, err := rt.readable(s.Auth.Assertion, cmp.Or(s.Auth.IDP, s.Auth.Issuer)); err != nil {
+		if _, err := rt.allowedAssertion(s.Auth.Assertion, cmp.Or(s.Auth.IDP, s.Auth.Issuer)); err != nil {
 			return err
 		}
 	}
-	_, err := rt.transport(builtins.Builtin{}, s, secrets)
+	_, err := rt.newTransport(builtins.Builtin{}, s, secrets)
 	return err
 }
 
@@ -137,12 +132,12 @@ func (d *Definition) capabilities() json.RawMessage {
 func (d *Definition) declared() beeos.Definition {
 	return beeos.Definition{
 		Name: d.Name, DisplayName: d.DisplayName, Description: d.Description, Model: d.Model,
-		Capabilities: d.capabilities(), TimeoutMS: (d.Limits.Wall + lastWord).Milliseconds(),
+		Skills: d.offeredSkills(), Capabilities: d.capabilities(), TimeoutMS: (d.Limits.Wall + lastWord).Milliseconds(),
 	}
 }
 
-// allowed are the commands that a definition may name.
-func (rt *Supervisor) allowed() map[string][]string {
+// allowedCommands returns the commands that a definition may name.
+func (rt *Supervisor) allowedCommands() map[string][]string {
 	all := maps.Clone(rt.opt.Commands)
 	if all == nil {
 		all = map[string][]string{}
@@ -171,22 +166,30 @@ func ReadDefinition(row builtins.Builtin) (d Definition, err error) {
 	return d, nil
 }
 
-// open reads a row.
-func (rt *Supervisor) open(row builtins.Builtin, d *Definition) (s secret, err error) {
-	if *d, err = ReadDefinition(row); err != nil {
-		return s, err
+// getRow reads an owner's built-in agent.
+func (rt *Supervisor) getRow(ctx context.Context, ownerID, id string) (row builtins.Builtin, d Definition, s secret, err error) {
+	if row, err = rt.opt.Builtins.Get(ctx, ownerID, id); err == nil {
+		d, s, err = rt.openRow(row)
 	}
-	if err := rt.sealer.OpenJSON(row.Sealed, row.ID, &s); err != nil {
-		return s, fmt.Errorf("read the secrets of agent %s: %w", row.Name, err)
-	}
-	if len(s.Seed) != ed25519.SeedSize {
-		return s, fmt.Errorf("the secrets of agent %s are not what was sealed", row.Name)
-	}
-	return s, nil
+	return row, d, s, err
 }
 
-// close writes a row.
-func (rt *Supervisor) close(row *builtins.Builtin, d Definition, s secret) error {
+// openRow reads a row.
+func (rt *Supervisor) openRow(row builtins.Builtin) (d Definition, s secret, err error) {
+	if d, err = ReadDefinition(row); err != nil {
+		return d, s, err
+	}
+	if err := rt.sealer.OpenJSON(row.Sealed, row.ID, &s); err != nil {
+		return d, s, fmt.Errorf("read the secrets of agent %s: %w", row.Name, err)
+	}
+	if len(s.Seed) != ed25519.SeedSize {
+		return d, s, fmt.Errorf("the secrets of agent %s are not what was sealed", row.Name)
+	}
+	return d, s, nil
+}
+
+// sealRow writes a row.
+func (rt *Supervisor) sealRow(row *builtins.Builtin, d Definition, s secret) error {
 	text, err := json.Marshal(d)
 	if err != nil {
 		return fmt.Errorf("write the definition of agent %s: %w", row.Name, err)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/outward/llm"
 	"github.com/beeos/beeos/internal/outward/skill"
 	"github.com/beeos/beeos/internal/store/agents"
 	"github.com/beeos/beeos/internal/store/builtins"
@@ -38,11 +39,11 @@ func (rt *Supervisor) Deploy(ctx context.Context, ownerID string, d Definition, 
 	case err != nil:
 		return row, "", err
 	}
-	if err := rt.check(ctx, &d, secrets); err != nil {
+	if err := rt.checkDefinition(ctx, &d, secrets); err != nil {
 		return row, "", err
 	}
 	next := row
-	_, same, err := rt.merge(&next, d, secrets)
+	_, same, err := rt.mergeDefinition(&next, d, secrets)
 	if err != nil || same || dry {
 		if same {
 			return row, Unchanged, err
@@ -68,22 +69,22 @@ func (rt *Supervisor) Create(ctx context.Context, ownerID string, d Definition, 
 	}
 	now := rt.opt.Now()
 	row := builtins.Builtin{ID: beeos.NewID(), OwnerID: ownerID, Name: d.Name, CreatedAt: now, UpdatedAt: now}
-	if err := rt.close(&row, d, secret{Seed: private.Seed(), Skills: secrets}); err != nil {
+	if err := rt.sealRow(&row, d, secret{Seed: private.Seed(), Skills: secrets}); err != nil {
 		return row, err
 	}
 	if err := rt.opt.Builtins.Create(ctx, row, public); err != nil {
 		return row, err
 	}
-	if err := rt.declare(ctx, row, d); err != nil {
+	if err := rt.declareAgent(ctx, row, d); err != nil {
 		return row, errors.Join(err, rt.opt.Builtins.Delete(ctx, ownerID, row.ID))
 	}
-	rt.tell(News{ID: row.ID})
+	rt.tellNodes(News{ID: row.ID})
 	return row, nil
 }
 
 // checkNew is check for an agent that there is not yet.
 func (rt *Supervisor) checkNew(ctx context.Context, ownerID string, d *Definition, secrets map[string]skill.Secrets) error {
-	if err := rt.check(ctx, d, secrets); err != nil {
+	if err := rt.checkDefinition(ctx, d, secrets); err != nil {
 		return err
 	}
 	if err := agents.ValidateDefinition(d.declared()); err != nil {
@@ -98,9 +99,9 @@ func (rt *Supervisor) checkNew(ctx context.Context, ownerID string, d *Definitio
 	return nil
 }
 
-// declare says what the agent itself says when it connects, so that it can be
+// declareAgent says what the agent itself says when it connects, so that it can be
 // looked at before.
-func (rt *Supervisor) declare(ctx context.Context, row builtins.Builtin, d Definition) error {
+func (rt *Supervisor) declareAgent(ctx context.Context, row builtins.Builtin, d Definition) error {
 	instance := beeos.Instance{ID: row.ID, OwnerID: row.OwnerID, Name: row.Name}
 	_, err := rt.opt.Agents.Sync(ctx, instance, []beeos.Definition{d.declared()})
 	return err
@@ -109,29 +110,29 @@ func (rt *Supervisor) declare(ctx context.Context, row builtins.Builtin, d Defin
 // Change replaces the definition of a built-in agent, all but its name. Skills
 // that secrets does not name keep theirs.
 func (rt *Supervisor) Change(ctx context.Context, ownerID, id string, d Definition, secrets map[string]skill.Secrets) error {
-	if err := rt.check(ctx, &d, secrets); err != nil {
+	if err := rt.checkDefinition(ctx, &d, secrets); err != nil {
 		return err
 	}
 	var old Definition
-	err := rt.update(ctx, ownerID, id, func(row *builtins.Builtin) (err error) {
-		old, _, err = rt.merge(row, d, secrets)
+	err := rt.updateRow(ctx, ownerID, id, func(row *builtins.Builtin) (err error) {
+		old, _, err = rt.mergeDefinition(row, d, secrets)
 		return err
 	})
 	if err != nil {
 		return err
 	}
 	for _, s := range old.Servers {
-		if err := rt.forget(ctx, id, s, d.Servers); err != nil {
+		if err := rt.forgetSkill(ctx, id, s, d.Servers); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// forget drops what was kept about a skill as far as it is not so any more. One
+// forgetSkill drops what was kept about a skill as far as it is not so any more. One
 // that has moved is another server: its tools are compared with those that were
 // known, and its owner is asked again.
-func (rt *Supervisor) forget(ctx context.Context, id string, s skill.Server, now []skill.Server) error {
+func (rt *Supervisor) forgetSkill(ctx context.Context, id string, s skill.Server, now []skill.Server) error {
 	switch i := slices.IndexFunc(now, func(n skill.Server) bool { return n.Name == s.Name }); {
 	case i < 0:
 		return rt.opt.Builtins.ForgetSkill(ctx, id, s.Name)
@@ -141,10 +142,10 @@ func (rt *Supervisor) forget(ctx context.Context, id string, s skill.Server, now
 	return nil
 }
 
-// merge puts a definition into a row, and reports what and whether it was like
+// mergeDefinition puts a definition into a row, and reports what and whether it was like
 // that.
-func (rt *Supervisor) merge(row *builtins.Builtin, d Definition, secrets map[string]skill.Secrets) (old Definition, same bool, err error) {
-	kept, err := rt.open(*row, &old)
+func (rt *Supervisor) mergeDefinition(row *builtins.Builtin, d Definition, secrets map[string]skill.Secrets) (old Definition, same bool, err error) {
+	old, kept, err := rt.openRow(*row)
 	if err != nil {
 		return old, false, err
 	}
@@ -163,7 +164,7 @@ func (rt *Supervisor) merge(row *builtins.Builtin, d Definition, secrets map[str
 	same = maps.Equal(all, kept.Skills)
 	kept.Skills = all
 	was := row.Definition
-	if err := rt.close(row, d, kept); err != nil {
+	if err := rt.sealRow(row, d, kept); err != nil {
 		return old, false, err
 	}
 	return old, same && row.Definition == was, nil
@@ -182,7 +183,7 @@ func (rt *Supervisor) SetStopped(ctx context.Context, ownerID, id string, stoppe
 	if err != nil || row.Stopped == stopped {
 		return err
 	}
-	return rt.update(ctx, ownerID, id, func(row *builtins.Builtin) error {
+	return rt.updateRow(ctx, ownerID, id, func(row *builtins.Builtin) error {
 		row.Stopped = stopped
 		return nil
 	})
@@ -191,7 +192,7 @@ func (rt *Supervisor) SetStopped(ctx context.Context, ownerID, id string, stoppe
 // Restart ends a built-in agent and starts it anew, with new connections to
 // its skill servers. One that is stopped is started.
 func (rt *Supervisor) Restart(ctx context.Context, ownerID, id string) error {
-	return rt.update(ctx, ownerID, id, func(row *builtins.Builtin) error {
+	return rt.updateRow(ctx, ownerID, id, func(row *builtins.Builtin) error {
 		row.Stopped = false
 		return nil
 	})
@@ -203,22 +204,18 @@ func (rt *Supervisor) Delete(ctx context.Context, ownerID, id string) error {
 	if err := rt.opt.Builtins.Delete(ctx, ownerID, id); err != nil {
 		return err
 	}
-	rt.tell(News{ID: id})
+	rt.tellNodes(News{ID: id})
 	return nil
 }
 
 // Definition returns what an owner said about a built-in agent.
 func (rt *Supervisor) Definition(ctx context.Context, ownerID, id string) (d Definition, err error) {
-	row, err := rt.opt.Builtins.Get(ctx, ownerID, id)
-	if err != nil {
-		return d, err
-	}
-	_, err = rt.open(row, &d)
+	_, d, _, err = rt.getRow(ctx, ownerID, id)
 	return d, err
 }
 
-// update changes a row, from whatever somebody else made of it meanwhile.
-func (rt *Supervisor) update(ctx context.Context, ownerID, id string, change func(*builtins.Builtin) error) error {
+// updateRow changes a row, from whatever somebody else made of it meanwhile.
+func (rt *Supervisor) updateRow(ctx context.Context, ownerID, id string, change func(*builtins.Builtin) error) error {
 	for ok := false; !ok; {
 		row, err := rt.opt.Builtins.Get(ctx, ownerID, id)
 		if err != nil {
@@ -236,12 +233,27 @@ func (rt *Supervisor) update(ctx context.Context, ownerID, id string, change fun
 			return err
 		}
 	}
-	rt.tell(News{ID: id})
+	rt.tellNodes(News{ID: id})
 	return nil
 }
 
 // Commands are the names of the commands that a skill may name.
-func (rt *Supervisor) Commands() []string { return slices.Sorted(maps.Keys(rt.allowed())) }
+func (rt *Supervisor) Commands(context.Context) []string {
+	return slices.Sorted(maps.Keys(rt.allowedCommands()))
+}
 
 // HasModel reports whether a model is configured.
-func (rt *Supervisor) HasModel() bool { return rt.opt.Model != nil }
+func (rt *Supervisor) HasModel(context.Context) bool { return rt.opt.Model != nil }
+
+// Models returns what the configured service says it has; not every service has
+// a list.
+func (rt *Supervisor) Models(ctx context.Context) ([]string, error) {
+	if rt.opt.Model == nil {
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, listWithin)
+	defer cancel()
+	known, err := llm.Models(ctx, rt.opt.Model)
+	slices.Sort(known)
+	return known, err
+}

@@ -165,7 +165,7 @@ func TestToolsAreListedWhenAConversationBeginsAndWhenTheyChange(t *testing.T) {
 		}
 		return llm.Say(strings.Join(names, " "))
 	})})
-	_, id := s.create(t, builtin.Definition{Name: "clerk", Servers: files(srv.URL, true)}, nil)
+	inst, id := s.create(t, builtin.Definition{Name: "clerk", Servers: files(srv.URL, true)}, nil)
 	first := s.ask(t, id, "", "hello")
 	if first.Text != "files__save_csv" {
 		t.Fatalf("%+v", first)
@@ -173,10 +173,23 @@ func TestToolsAreListedWhenAConversationBeginsAndWhenTheyChange(t *testing.T) {
 	mcp.AddTool(srv.mcp, &mcp.Tool{Name: "now"}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
 		return nil, nil, nil
 	})
-	within := time.After(10 * time.Second)
+	accepted, within := false, time.After(10*time.Second)
 	for { // the server's notice takes its own way
-		if a := s.ask(t, id, first.ContextID, "and now?"); a.Text == "files__now files__save_csv" {
+		switch a := s.ask(t, id, first.ContextID, "and now?"); {
+		case a.Text == "files__now files__save_csv" && accepted:
 			return
+		case a.Text != "files__save_csv":
+			t.Fatalf("offered %q before anybody has accepted it", a.Text)
+		}
+		held, err := s.rt.ListHeldTools(t.Context(), s.owner, inst)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(held) == 1 {
+			if err := s.rt.AcceptTool(t.Context(), s.owner, inst, "files", "now", held[0].Hash); err != nil {
+				t.Fatal(err)
+			}
+			accepted = true
 		}
 		select {
 		case <-within:
@@ -243,6 +256,50 @@ func TestLimitsEndWithAWord(t *testing.T) {
 				t.Errorf("%+v, want %q", a, c.want)
 			}
 		})
+	}
+}
+
+// TestOperatorCapsTokens: what the operator allows comes before what owners say,
+// when they say it and in every answer, also of a service that does not count.
+func TestOperatorCapsTokens(t *testing.T) {
+	talkative := uncounted(func(yield func(llm.Delta, error) bool) {
+		for yield(llm.Delta{Text: strings.Repeat("word ", 100)}, nil) {
+		}
+	})
+	s := start(t, builtin.Options{Model: talkative, MaxTokens: 2000})
+	_, err := s.rt.Create(t.Context(), s.owner, builtin.Definition{Name: "rich", Limits: answer.Limits{Tokens: 3000}}, nil)
+	if beeos.CodeOf(err) != beeos.InvalidParam || !strings.Contains(err.Error(), "at most 2000 tokens") || !strings.Contains(err.Error(), "BEEOS_ANSWER_TOKENS") {
+		t.Errorf("taken, or not told: %v", err)
+	}
+	_, id := s.create(t, builtin.Definition{Name: "clerk"}, nil)
+	a := s.ask(t, id, "", "go")
+	if !strings.Contains(a.Text, "one answer may use 2000 tokens") || len(a.Text) > 2*4*2000 {
+		t.Errorf("%d bytes, ending with %q", len(a.Text), a.Text[max(0, len(a.Text)-200):])
+	}
+}
+
+// uncounted is a model that says what it wants to and never how much that was.
+type uncounted iter.Seq2[llm.Delta, error]
+
+func (m uncounted) Stream(context.Context, llm.Request) iter.Seq2[llm.Delta, error] {
+	return iter.Seq2[llm.Delta, error](m)
+}
+
+// TestApprovalUsesUpNoTime: an answer that waits for its owner longer than it may
+// take goes on afterwards.
+func TestApprovalUsesUpNoTime(t *testing.T) {
+	srv := skillServer(t)
+	s := start(t, builtin.Options{Model: llm.Script(saving), Approve: func(ctx context.Context, _ *agent.Reply, _ answer.Approval) error {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(1500 * time.Millisecond): // half as much again as the answer may take
+			return nil
+		}
+	}})
+	_, id := s.create(t, builtin.Definition{Name: "clerk", Servers: files(srv.URL, false), Limits: answer.Limits{Wall: time.Second}}, nil)
+	if a := s.ask(t, id, "", "invoice-1"); !strings.Contains(a.Text, "CSV saved") {
+		t.Errorf("%+v", a)
 	}
 }
 

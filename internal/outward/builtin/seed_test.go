@@ -267,6 +267,48 @@ func TestChangedToolsWaitForTheirOwner(t *testing.T) {
 	s.untilText(t, id, "[files__save_csv="+evil+"]")
 }
 
+// TestNewToolWaitsForItsOwner: a tool that a server adds later is not called
+// before its owner has accepted it, also when no call of the skill is asked about
+// and the model knows the name.
+func TestNewToolWaitsForItsOwner(t *testing.T) {
+	srv := skillServer(t)
+	s := start(t, builtin.Options{Model: llm.Script(func(r llm.Request) []llm.Delta {
+		if last := r.Messages[len(r.Messages)-1]; last.Role == llm.ToolRole {
+			return llm.Say(last.Text)
+		}
+		return []llm.Delta{call("c", "files__wipe", struct{}{})}
+	})})
+	inst, id := s.create(t, builtin.Definition{Name: "clerk", Servers: files(srv.URL, true)}, nil)
+	if got := s.ask(t, id, "", "?").Text; !strings.HasPrefix(got, "there is no tool") {
+		t.Fatal(got)
+	}
+	mcp.AddTool(srv.mcp, &mcp.Tool{Name: "wipe"}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "wiped"}}}, nil, nil
+	})
+	var held []skill.Held
+	for within := time.After(10 * time.Second); len(held) == 0; {
+		if got := s.ask(t, id, "", "?").Text; !strings.HasPrefix(got, "there is no tool") {
+			t.Fatal(got)
+		}
+		var err error
+		if held, err = s.rt.ListHeldTools(t.Context(), s.owner, inst); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-within:
+			t.Fatal("the tool was never seen")
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	if held[0].Tool != "wipe" || held[0].Was != "" || !strings.Contains(held[0].Is, `"wipe"`) {
+		t.Errorf("%+v", held)
+	}
+	if err := s.rt.AcceptTool(t.Context(), s.owner, inst, "files", "wipe", held[0].Hash); err != nil {
+		t.Fatal(err)
+	}
+	s.untilText(t, id, "wiped")
+}
+
 // TestEveryChangeIsHeld: it is not the description alone by which a tool
 // talks to the model or to a person.
 func TestEveryChangeIsHeld(t *testing.T) {

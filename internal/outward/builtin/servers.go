@@ -2,6 +2,7 @@ package builtin
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"maps"
@@ -16,11 +17,13 @@ import (
 // of it has what other programs write into such an entry, so that each can be
 // refused in its own words.
 type server struct {
-	URL     string                  `json:"url"`
-	Command string                  `json:"command"`
-	Auto    *bool                   `json:"autoApprove"`
-	Auto2   *bool                   `json:"auto_approve"` // as the contract spells it
-	Tools   map[string]serverPolicy `json:"tools"`
+	URL     string              `json:"url"`
+	About   string              `json:"description"`
+	Command string              `json:"command"`
+	Auto    *bool               `json:"autoApprove"`
+	Auto2   *bool               `json:"auto_approve"`
+	Tools   map[string]approval `json:"tools"`
+	Offer   []string            `json:"offer"`
 	Auth    struct {
 		skill.Auth
 		skill.Secrets
@@ -33,9 +36,10 @@ type server struct {
 	Args      json.RawMessage `json:"args"`
 }
 
-type serverPolicy struct {
+// approval says whether the owner need not be asked.
+type approval struct {
 	Auto  *bool `json:"autoApprove"`
-	Auto2 *bool `json:"auto_approve"`
+	Auto2 *bool `json:"auto_approve"` // as the contract spells it
 }
 
 var (
@@ -60,15 +64,15 @@ func ParseServers(raw json.RawMessage) ([]skill.Server, map[string]skill.Secrets
 		if err != nil {
 			return nil, nil, err
 		}
-		one := skill.Server{Name: name, URL: s.URL, Command: s.Command, Auth: s.Auth.Auth}
-		if one.AutoApprove, err = either(name, s.Auto, s.Auto2); err != nil {
+		one := skill.Server{Name: name, Description: s.About, URL: s.URL, Command: s.Command, Offer: s.Offer, Auth: s.Auth.Auth}
+		if one.AutoApprove, err = (approval{s.Auto, s.Auto2}).auto(name); err != nil {
 			return nil, nil, err
 		}
 		for tool, p := range s.Tools {
 			if p.Auto == nil && p.Auto2 == nil {
 				return nil, nil, beeos.Errorf(beeos.InvalidParam, "skill %s says nothing about its tool %s; write {\"autoApprove\": true} or false", name, tool)
 			}
-			auto, err := either(name, p.Auto, p.Auto2)
+			auto, err := p.auto(name)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -91,11 +95,14 @@ func parseServer(name string, raw json.RawMessage) (s server, err error) {
 	if err := dec.Decode(&s); err != nil {
 		// The decoder's own words may repeat what must not be repeated.
 		if m := unknownKey.FindStringSubmatch(err.Error()); m != nil {
-			return s, beeos.Errorf(beeos.InvalidBody, "skill %s has a member %s that there is not; a skill has url or command, autoApprove, tools and auth", name, m[1])
+			return s, beeos.Errorf(beeos.InvalidBody, "skill %s has a member %s that there is not; a skill has url or command, description, autoApprove, tools, offer and auth", name, m[1])
 		}
 		where := "it"
 		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field != "" {
 			where = wrong.Field
+		}
+		if where == "offer" {
+			return s, beeos.Errorf(beeos.InvalidBody, "skill %s: offer is a list with the names of tools that callers may call, or [%q] for all of them", name, skill.AllTools)
 		}
 		return s, beeos.Errorf(beeos.InvalidBody, "skill %s: %s has another type than it should", name, where)
 	}
@@ -110,15 +117,11 @@ func parseServer(name string, raw json.RawMessage) (s server, err error) {
 	return s, nil
 }
 
-// either is the one that was given.
-func either(name string, a, b *bool) (bool, error) {
-	switch {
-	case a != nil && b != nil && *a != *b:
+// auto is what was said about the skill of that name; nothing means no.
+func (a approval) auto(name string) (bool, error) {
+	if a.Auto != nil && a.Auto2 != nil && *a.Auto != *a.Auto2 {
 		return false, beeos.Errorf(beeos.InvalidParam, "skill %s has both autoApprove and auto_approve, and they differ; write one", name)
-	case a != nil:
-		return *a, nil
-	case b != nil:
-		return *b, nil
 	}
-	return false, nil
+	given := cmp.Or(a.Auto, a.Auto2)
+	return given != nil && *given, nil
 }

@@ -2,42 +2,11 @@ package builtin
 
 import (
 	"context"
+	"slices"
 
 	"github.com/beeos/beeos/internal/outward/skill"
+	"github.com/beeos/beeos/internal/store/builtins"
 )
-
-// SkillHealth is how one skill of a built-in agent does on this node.
-type SkillHealth struct {
-	Skill string
-	skill.Health
-}
-
-// Health returns how the skills of a built-in agent do; nil while it does not
-// run here.
-func (rt *Supervisor) Health(id string) (list []SkillHealth) {
-	rt.mu.Lock()
-	b := rt.running[id]
-	rt.mu.Unlock()
-	if b == nil {
-		return nil
-	}
-	for _, s := range b.skills {
-		list = append(list, SkillHealth{s.Name, s.Health()})
-	}
-	return list
-}
-
-// AgentID returns the id of the agent that a built-in agent connected as, or ""
-// while it has not connected on this node.
-func (rt *Supervisor) AgentID(id string) string {
-	rt.mu.Lock()
-	b := rt.running[id]
-	rt.mu.Unlock()
-	if b == nil {
-		return ""
-	}
-	return b.agent.ID()
-}
 
 // ListHeldTools lists the tools of an owner's built-in agent that have changed and wait
 // for the owner.
@@ -57,26 +26,35 @@ func (rt *Supervisor) AcceptTool(ctx context.Context, ownerID, id, skillName, to
 	if err := rt.opt.Builtins.AcceptSkillTool(ctx, id, skillName, toolName, hash, rt.opt.Now()); err != nil {
 		return err
 	}
-	rt.refresh(id, skillName)
+	rt.refreshSkill(id, skillName)
 	return nil
 }
 
-// refresh makes the next answer ask the skill server again.
-func (rt *Supervisor) refresh(id, skillName string) { rt.tell(News{ID: id, Skill: skillName}) }
+// refreshSkill makes the next answer ask the skill server again.
+func (rt *Supervisor) refreshSkill(id, skillName string) {
+	rt.tellNodes(News{ID: id, Skill: skillName})
+}
 
-func (rt *Supervisor) refreshHere(id, skillName string) {
-	rt.mu.Lock()
-	b := rt.running[id]
-	rt.mu.Unlock()
-	if b == nil {
+func (rt *Supervisor) refreshSkillHere(id, skillName string) {
+	s, _ := rt.runningSkill(id, skillName)
+	if s == nil {
 		return
 	}
-	for _, s := range b.skills {
-		if s.Name == skillName {
-			if s.transport != nil {
-				s.transport.Forget()
-			}
-			s.Refresh()
+	if s.transport != nil {
+		s.transport.Forget()
+	}
+	s.Refresh()
+}
+
+// runningSkill returns a skill of an agent that runs here, and the row that the
+// agent was made of; nil = there is none.
+func (rt *Supervisor) runningSkill(id, skillName string) (*connected, builtins.Builtin) {
+	rt.mu.Lock()
+	defer rt.mu.Unlock()
+	if b := rt.running[id]; b != nil {
+		if i := slices.IndexFunc(b.skills, func(s *connected) bool { return s.Name == skillName }); i >= 0 {
+			return b.skills[i], b.row
 		}
 	}
+	return nil, builtins.Builtin{}
 }

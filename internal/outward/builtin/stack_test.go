@@ -43,7 +43,7 @@ func start(t *testing.T, opt builtin.Options) *stack {
 func serve(t *testing.T) *stack {
 	t.Helper()
 	cfg := apptest.Config(t)
-	cfg.Only = []string{"mcp", "rest", "agents", "web"} // the built-in agents run here
+	cfg.Only = []string{"mcp", "a2a", "rest", "agents", "web"} // the built-in agents run here
 	s := &stack{App: apptest.Start(t, cfg)}
 	var err error
 	if s.db, err = store.Open(t.Context(), "sqlite:"+filepath.Join(cfg.Data, "beeos.db")+"?durability=os"); err != nil {

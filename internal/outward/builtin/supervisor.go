@@ -2,17 +2,20 @@
 // make one, no code. Each is an agent like any other, made with the agent SDK,
 // that connects to the agent gateway.
 //
-// definition.go is what an owner says about one and how that is kept, servers.go
+// definition.go is what an owner says about one and how that is kept, offer.go what
+// callers are offered of it, servers.go
 // reads what a request says about skills, and deploy.go makes, changes and ends
 // agents. supervisor.go runs those that are this node's (claim.go), each as a
 // builtin (builtin.go).
-// An answer is package answer's business. What the owner does about skill
+// A process that runs none has a Remote (remote.go), whose acts are done by one
+// that does (acts.go). An answer is package answer's business. What the owner does about skill
 // servers is in skills.go, such as accepting a changed tool, and for protected
 // ones in consent.go; check_skills.go asks them how they do. vault.go keeps what those
 // were given, sealed.
 package builtin
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
@@ -20,6 +23,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/agent"
@@ -65,9 +69,13 @@ type Options struct {
 	Model   llm.Model         // nil = none is configured, and every answer says so
 	Gateway string            // of agents
 	Folder  string            // for identities
-	HTTP    http.RoundTripper // guarded; see protected.Guard
+	HTTP    http.RoundTripper // of package outbound, and guarded
 	Plain   bool              // skill servers may be reached by http://, in development
 	Console string            // URL of the console, where owners consent
+
+	// MaxTokens is the most that one answer may use, whatever its owner says; 0 =
+	// the most that anybody may say.
+	MaxTokens int
 
 	// Commands are the local skill servers that the admin allowed, by name.
 	Commands map[string][]string
@@ -105,7 +113,7 @@ type Supervisor struct {
 	sealer *seal.Sealer
 	wake   chan struct{}
 
-	reading chan struct{} // taken by who reads a conversation
+	reading *semaphore.Weighted // taken by who reads a conversation
 
 	missed map[string]time.Time // nodes that do not answer, and since when; Run's
 
@@ -118,12 +126,8 @@ func New(ctx context.Context, opt Options) (*Supervisor, error) {
 	if opt.Now == nil {
 		opt.Now = time.Now
 	}
-	if opt.Log == nil {
-		opt.Log = slog.New(slog.DiscardHandler)
-	}
-	if opt.Node == "" {
-		opt.Node = beeos.NewID()
-	}
+	opt.Log = cmp.Or(opt.Log, slog.New(slog.DiscardHandler))
+	opt.Node = cmp.Or(opt.Node, beeos.NewID())
 	key, err := opt.Cluster.Secret(ctx, "skills", seal.NewKey)
 	if err != nil {
 		return nil, err
@@ -133,7 +137,7 @@ func New(ctx context.Context, opt Options) (*Supervisor, error) {
 		return nil, err
 	}
 	return &Supervisor{
-		opt: opt, sealer: sealer, wake: make(chan struct{}, 1), reading: make(chan struct{}, answer.MaxReading),
+		opt: opt, sealer: sealer, wake: make(chan struct{}, 1), reading: semaphore.NewWeighted(answer.MaxReading),
 		missed: map[string]time.Time{}, running: map[string]*builtin{},
 	}, nil
 }
@@ -171,17 +175,22 @@ func (rt *Supervisor) Run(ctx context.Context) error {
 // Hear takes news of any node's.
 func (rt *Supervisor) Hear(n News) {
 	if n.Skill != "" {
-		rt.refreshHere(n.ID, n.Skill)
+		rt.refreshSkillHere(n.ID, n.Skill)
 		return
 	}
+	rt.mu.Lock()
+	if b := rt.running[n.ID]; b != nil {
+		b.noteChange()
+	}
+	rt.mu.Unlock()
 	select {
 	case rt.wake <- struct{}{}:
 	default: // it is about to look
 	}
 }
 
-// tell says what has changed to every node.
-func (rt *Supervisor) tell(n News) {
+// tellNodes says what has changed to every node.
+func (rt *Supervisor) tellNodes(n News) {
 	if rt.opt.Tell != nil {
 		rt.opt.Tell(n)
 		return
@@ -212,7 +221,7 @@ func (rt *Supervisor) reconcile(ctx context.Context, group *errgroup.Group) erro
 		if old != nil && old.row.UpdatedAt.Equal(row.UpdatedAt) {
 			continue
 		}
-		b, err := rt.prepare(ctx, row)
+		b, err := rt.prepareAgent(ctx, row)
 		if err != nil {
 			rt.opt.Log.Error("a built-in agent cannot be started", "agent", row.Name, "err", err)
 			if old != nil { // it is no longer what its owner wants
@@ -226,19 +235,27 @@ func (rt *Supervisor) reconcile(ctx context.Context, group *errgroup.Group) erro
 		}
 		rt.running[id] = b
 		group.Go(func() error {
-			rt.serve(b)
+			rt.serveAgent(b)
 			return nil
 		})
 	}
 	return nil
 }
 
-// serve runs one agent until it is told to stop.
-func (rt *Supervisor) serve(b *builtin) {
+// serveAgent runs one agent until it is told to stop.
+func (rt *Supervisor) serveAgent(b *builtin) {
 	defer b.stop()
+	var offering sync.WaitGroup
+	if b.offersTools() {
+		offering.Go(b.keepOffers)
+	}
 	err := b.agent.Run(b.ctx)
-	b.arrived() // it was to
-	b.close()
+	b.stop()
+	offering.Wait()
+	b.relieves() // it was to
+	for _, s := range b.skills {
+		rt.leaveSkill(s)
+	}
 	if err != nil {
 		rt.opt.Log.Error("a built-in agent has ended; it is tried again", "agent", b.row.Name, "err", err)
 	}

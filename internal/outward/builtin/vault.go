@@ -45,8 +45,8 @@ func (v vault) Put(ctx context.Context, s oauthclient.Session) error {
 
 func (v vault) place() string { return strings.Join([]string{"token", v.id, v.skill, v.url}, " ") }
 
-// transport is how the client of a skill reaches its server.
-func (rt *Supervisor) transport(row builtins.Builtin, s skill.Server, secrets skill.Secrets) (*oauthclient.Transport, error) {
+// newTransport returns how the client of a skill reaches its server.
+func (rt *Supervisor) newTransport(row builtins.Builtin, s skill.Server, secrets skill.Secrets) (*oauthclient.Transport, error) {
 	c := oauthclient.Client{
 		Grant: s.Auth.Grant, ID: s.Auth.ClientID, Secret: secrets.ClientSecret, Issuer: s.Auth.Issuer, Scopes: s.Auth.Scopes,
 		Name: "BeeOS agent " + row.Name, Redirect: rt.opt.Console + Authorized, IDP: s.Auth.IDP, IDPClient: s.Auth.IDPClient,
@@ -61,7 +61,7 @@ func (rt *Supervisor) transport(row builtins.Builtin, s skill.Server, secrets sk
 		}
 	}
 	if s.Auth.Assertion != "" {
-		c.Assertion = rt.assertion(s.Auth.Assertion)
+		c.Assertion = rt.assertionReader(s.Auth.Assertion)
 	}
 	return oauthclient.New(oauthclient.Options{
 		URL: s.URL, Client: c, Vault: vault{rt, row.ID, s.Name, s.URL}, Base: rt.opt.HTTP, Plain: rt.opt.Plain, Now: rt.opt.Now,
@@ -76,9 +76,9 @@ func parseKey(skillName string, secrets skill.Secrets) (crypto.Signer, error) {
 	return key, nil
 }
 
-// readable returns what the admin allowed under a name, for a reader if there
+// allowedAssertion returns what the admin allowed under a name, for a reader if there
 // is one yet.
-func (rt *Supervisor) readable(name, reader string) (Assertion, error) {
+func (rt *Supervisor) allowedAssertion(name, reader string) (Assertion, error) {
 	a, ok := rt.opt.Assertions[name]
 	switch {
 	case !ok:
@@ -89,10 +89,10 @@ func (rt *Supervisor) readable(name, reader string) (Assertion, error) {
 	return a, nil
 }
 
-// assertion reads an allowed file each time: whoever writes it renews it.
-func (rt *Supervisor) assertion(name string) func(context.Context, string) (string, error) {
+// assertionReader reads an allowed file each time: whoever writes it renews it.
+func (rt *Supervisor) assertionReader(name string) func(context.Context, string) (string, error) {
 	return func(_ context.Context, reader string) (string, error) {
-		a, err := rt.readable(name, reader)
+		a, err := rt.allowedAssertion(name, reader)
 		if err != nil {
 			return "", err
 		}

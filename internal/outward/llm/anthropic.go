@@ -1,16 +1,18 @@
 package llm
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
 	"net/http"
 	"strings"
+
+	"github.com/beeos/beeos/internal/wire/outbound"
 )
 
 const (
@@ -20,18 +22,18 @@ const (
 	longestLine      = 8 << 20
 )
 
-// messages is Anthropic's service.
-type messages struct {
+// anthropicModel is Anthropic's service.
+type anthropicModel struct {
 	http            *http.Client
 	url, key, model string
 }
 
-func newAnthropic(s Settings) *messages {
+func newAnthropic(s Settings) *anthropicModel {
 	base := strings.TrimSuffix(strings.TrimRight(cmp.Or(s.URL, anthropicURL), "/"), "/v1")
-	return &messages{http: s.HTTP, url: base + "/v1/messages", key: s.Key, model: s.Model}
+	return &anthropicModel{http: s.HTTP, url: base + "/v1/messages", key: s.Key, model: s.Model}
 }
 
-func (m *messages) Stream(ctx context.Context, r Request) iter.Seq2[Delta, error] {
+func (m *anthropicModel) Stream(ctx context.Context, r Request) iter.Seq2[Delta, error] {
 	return func(yield func(Delta, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
@@ -42,14 +44,16 @@ func (m *messages) Stream(ctx context.Context, r Request) iter.Seq2[Delta, error
 		}
 		defer body.Close()
 		s := &anthropicStream{}
-		lines := bufio.NewScanner(body)
-		lines.Buffer(nil, longestLine)
-		for lines.Scan() {
-			data, ok := bytes.CutPrefix(lines.Bytes(), []byte("data:"))
-			if !ok {
-				continue // the event's name is in the data, too
+		broken := io.ErrUnexpectedEOF
+		for ev, err := range outbound.ReadEvents(body, longestLine) {
+			if err != nil {
+				broken = errors.Unwrap(err)
+				break
 			}
-			d, err := s.read(data)
+			if ev.Data == "" {
+				continue
+			}
+			d, err := s.read([]byte(ev.Data)) // the event's name is in the data, too
 			if err != nil {
 				yield(Delta{}, err)
 				return
@@ -65,12 +69,12 @@ func (m *messages) Stream(ctx context.Context, r Request) iter.Seq2[Delta, error
 			yield(Delta{}, context.Cause(ctx))
 			return
 		}
-		yield(Delta{}, fmt.Errorf("%w: %w", errBroken, cmp.Or(lines.Err(), io.ErrUnexpectedEOF)))
+		yield(Delta{}, fmt.Errorf("%w: %w", errBroken, broken))
 	}
 }
 
 // open sends the request and returns the stream of its answer.
-func (m *messages) open(ctx context.Context, r Request) (io.ReadCloser, error) {
+func (m *anthropicModel) open(ctx context.Context, r Request) (io.ReadCloser, error) {
 	text, err := json.Marshal(m.request(r))
 	if err != nil {
 		return nil, fmt.Errorf("ask the model: %w", err)
@@ -101,7 +105,7 @@ func (m *messages) open(ctx context.Context, r Request) (io.ReadCloser, error) {
 	if json.Unmarshal(said, &body) == nil && body.Error.Message != "" {
 		said = []byte(body.Error.Message)
 	}
-	return nil, fault(resp.StatusCode, string(said))
+	return nil, serviceError(resp.StatusCode, string(said))
 }
 
 type anthropicError struct {
@@ -133,6 +137,16 @@ type anthropicBlock struct {
 	ToolUseID string          `json:"tool_use_id,omitempty"`
 	Content   string          `json:"content,omitempty"`
 	IsError   bool            `json:"is_error,omitempty"`
+
+	Source *anthropicSource `json:"source,omitempty"`
+	Title  string           `json:"title,omitempty"`
+}
+
+// anthropicSource is a picture or a document.
+type anthropicSource struct {
+	Type      string `json:"type"`
+	MediaType string `json:"media_type"`
+	Data      []byte `json:"data"` // base64 as JSON
 }
 
 type anthropicTool struct {
@@ -141,13 +155,13 @@ type anthropicTool struct {
 	InputSchema json.RawMessage `json:"input_schema"`
 }
 
-func (m *messages) request(r Request) anthropicRequest {
+func (m *anthropicModel) request(r Request) anthropicRequest {
 	q := anthropicRequest{Model: cmp.Or(r.Model, m.model), MaxTokens: cmp.Or(r.MaxTokens, anthropicTokens), System: r.System, Stream: true}
 	for _, t := range r.Tools {
 		q.Tools = append(q.Tools, anthropicTool{t.Name, t.Description, t.schema()})
 	}
 	for _, message := range r.Messages {
-		role, blocks := message.blocks()
+		role, blocks := message.anthropicBlocks()
 		if len(blocks) == 0 {
 			continue // the service takes no empty message
 		}
@@ -161,11 +175,18 @@ func (m *messages) request(r Request) anthropicRequest {
 	return q
 }
 
-func (m Message) blocks() (Role, []anthropicBlock) {
+func (m Message) anthropicBlocks() (Role, []anthropicBlock) {
 	if m.Role == ToolRole {
 		return User, []anthropicBlock{{Type: "tool_result", ToolUseID: m.CallID, Content: m.Text, IsError: m.IsError}}
 	}
 	var blocks []anthropicBlock
+	for _, f := range m.Files {
+		block := anthropicBlock{Type: "image", Source: &anthropicSource{"base64", f.Type, f.Data}}
+		if !f.isPicture() {
+			block.Type, block.Title = "document", f.Name
+		}
+		blocks = append(blocks, block)
+	}
 	if m.Text != "" {
 		blocks = append(blocks, anthropicBlock{Type: "text", Text: m.Text})
 	}

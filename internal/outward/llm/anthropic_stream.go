@@ -62,9 +62,11 @@ func (s *anthropicStream) read(data []byte) (Delta, error) {
 		return Delta{Usage: &usage}, nil
 	case "message_stop":
 		s.done = true
-		return Delta{Stop: s.stop}, nil
+		d := s.endBlock() // one that was cut off need not have ended
+		d.Stop = s.stop
+		return d, nil
 	case "error":
-		return Delta{}, fault(anthropicStatus[e.Error.Type], e.Error.Message)
+		return Delta{}, serviceError(anthropicStatus[e.Error.Type], e.Error.Message)
 	}
 	return Delta{}, nil // ping, and what later versions add
 }
@@ -73,7 +75,11 @@ func (s *anthropicStream) endBlock() Delta {
 	if s.call == nil {
 		return Delta{}
 	}
-	call := whole(s.call.ID, s.call.Name, string(s.arguments))
+	arguments := s.arguments
+	if len(arguments) == 0 {
+		arguments = s.call.Input // of services that do not stream them
+	}
+	call := wholeCall(s.call.ID, s.call.Name, string(arguments))
 	s.call, s.arguments = nil, nil
 	return Delta{Call: call}
 }

@@ -3,7 +3,8 @@
 // used. There are three: any service that speaks OpenAI's chat completions
 // (openai.go), Anthropic's messages over plain HTTP (anthropic.go), and a
 // Script (script.go), which needs no key and no network: tests and the demo of
-// `beeos dev` decide with it. Open picks one by settings. What a service says
+// `beeos dev` decide with it. Open picks one by settings. attachments.go puts files
+// of callers before a model. What a service says
 // with an error is in fault.go, and how long to wait for one that is busy in
 // patience.go.
 package llm
@@ -11,11 +12,13 @@ package llm
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"net/http"
-	"time"
+	"strings"
 
+	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/wire/outbound"
 )
 
@@ -36,6 +39,24 @@ type Request struct {
 	MaxTokens int // of the answer; 0 = the service's own limit
 }
 
+// sizeOfFile is about how much text a picture or a page stands for.
+const sizeOfFile = 6000
+
+// Size returns how many bytes of text the model has to read.
+func (r Request) Size() int {
+	size := len(r.System)
+	for _, m := range r.Messages {
+		size += len(m.Text) + len(m.Files)*sizeOfFile
+		for _, c := range m.Calls {
+			size += len(c.Name) + len(c.Arguments)
+		}
+	}
+	for _, t := range r.Tools {
+		size += len(t.Name) + len(t.Description) + len(t.Schema)
+	}
+	return size
+}
+
 // Role says whose words a message is.
 type Role string
 
@@ -49,6 +70,7 @@ const (
 type Message struct {
 	Role    Role
 	Text    string
+	Files   []File // the user's
 	Calls   []Call // the assistant's
 	CallID  string // a tool's: which call it answers
 	IsError bool   // a tool's: it failed, and Text says why
@@ -66,6 +88,10 @@ type Call struct {
 	ID        string
 	Name      string
 	Arguments json.RawMessage // an object
+
+	// Invalid says why the call must not be made: what the model wrote is not a
+	// whole object of arguments, and Arguments is an empty one.
+	Invalid string `json:",omitempty"`
 }
 
 // Delta is a piece of the answer.
@@ -130,7 +156,7 @@ func Open(s Settings) (Model, error) {
 	if s.HTTP == nil {
 		// A stream lasts as long as the context allows.
 		o := outbound.Options{Trusted: true, Redirects: 3, MaxBody: maxAnswer}
-		s.HTTP = outbound.ClientOver(&patient{base: outbound.Transport(o), wait: waitFor}, o)
+		s.HTTP = outbound.ClientOver(&retryTransport{base: outbound.Transport(o), wait: outbound.Wait}, o)
 	}
 	switch s.Provider {
 	case "", OpenAI:
@@ -154,34 +180,51 @@ func (t Tool) schema() json.RawMessage {
 // arguments are the call's, or none.
 func (c Call) arguments() json.RawMessage {
 	if len(c.Arguments) == 0 {
-		return json.RawMessage(`{}`)
+		return noArguments
 	}
 	return c.Arguments
 }
 
-// whole makes a call of what came in pieces. Models now and then write
-// arguments that are no JSON object; the call then carries them as text, so
-// that the tool's refusal tells the model.
-func whole(id, name, arguments string) *Call {
+var noArguments = json.RawMessage(`{}`)
+
+// quotedArguments is how much of arguments that do not parse the model reads
+// again.
+const quotedArguments = 500
+
+// wholeCall makes a call of what came in pieces. Models now and then write
+// arguments that are no JSON object: the call then says so, and nobody guesses
+// what was meant.
+func wholeCall(id, name, arguments string) *Call {
 	var object map[string]json.RawMessage
 	switch err := json.Unmarshal([]byte(arguments), &object); {
-	case arguments == "" || err == nil && object == nil: // null: a person would be shown {}
+	case strings.TrimSpace(arguments) == "" || err == nil && object == nil: // null: a person would be shown {}
 		arguments = "{}"
 	case err != nil:
-		raw, _ := json.Marshal(map[string]string{"invalid_arguments": arguments}) // of strings: it works
-		arguments = string(raw)
+		why := "the arguments are not a JSON object"
+		if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+			why += fmt.Sprintf(" (%v)", syntax)
+		}
+		return &Call{ID: id, Name: name, Arguments: noArguments, Invalid: why + ": " + beeos.Shorten(arguments, quotedArguments)}
 	}
 	return &Call{ID: id, Name: name, Arguments: json.RawMessage(arguments)}
 }
 
-// waitFor waits, unless ctx ends first.
-func waitFor(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
+// CutOff reports whether the answer ended before the model had finished it.
+func (s Stop) CutOff() bool { return s == StopLength || s == StopFilter }
+
+// cutOffWhy tells the model why calls of an answer that was cut off are not made.
+var cutOffWhy = map[Stop]string{
+	StopLength: "your answer was cut off by the limit of tokens before its calls were complete; call again with shorter arguments, or with fewer calls at once",
+	StopFilter: "the model's service stopped your answer before its calls were complete",
+}
+
+// Invalidate marks a call of an answer that was cut off. Also arguments that
+// parse may lack what was to follow: none at all read like an empty object.
+func (c *Call) Invalidate(stop Stop) {
+	c.Arguments = noArguments
+	if c.Invalid == "" {
+		c.Invalid = cutOffWhy[stop]
+	} else {
+		c.Invalid = cutOffWhy[stop] + " (" + c.Invalid + ")"
 	}
 }

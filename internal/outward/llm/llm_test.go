@@ -60,7 +60,7 @@ func serve(t *testing.T, answers ...answer) *service {
 func (s *service) open(t *testing.T, provider string) (Model, *[]time.Duration) {
 	t.Helper()
 	var waits []time.Duration
-	client := &http.Client{Transport: &patient{base: http.DefaultTransport, wait: func(_ context.Context, d time.Duration) error {
+	client := &http.Client{Transport: &retryTransport{base: http.DefaultTransport, wait: func(_ context.Context, d time.Duration) error {
 		waits = append(waits, d)
 		return nil
 	}}}
@@ -187,7 +187,7 @@ data: {"type":"message_stop"}
 func TestAnswersAreStreamedWhole(t *testing.T) {
 	want := heard{
 		Text: "One moment.", Reasoning: "Let me think.", Usage: Usage{20, 9}, Stop: StopTools,
-		Calls: []Call{{"c1", "math__add", json.RawMessage(`{"n":[5,6]}`)}, {"c2", "clock__now", json.RawMessage(`{}`)}},
+		Calls: []Call{{ID: "c1", Name: "math__add", Arguments: json.RawMessage(`{"n":[5,6]}`)}, {ID: "c2", Name: "clock__now", Arguments: json.RawMessage(`{}`)}},
 	}
 	for provider, body := range map[string]string{OpenAI: openaiCalls, Anthropic: anthropicCalls} {
 		t.Run(provider, func(t *testing.T) {
@@ -350,12 +350,46 @@ func TestCancelEndsTheRequest(t *testing.T) {
 }
 
 func TestArgumentsThatAreNoObject(t *testing.T) {
-	for text, want := range map[string]string{
-		"": `{}`, "null": `{}`, `{"a":1}`: `{"a":1}`, `[1]`: `{"invalid_arguments":"[1]"}`, `{"a":`: `{"invalid_arguments":"{\"a\":"}`,
+	for text, want := range map[string]struct{ arguments, invalid string }{
+		"":        {`{}`, ""},
+		"null":    {`{}`, ""},
+		`{"a":1}`: {`{"a":1}`, ""},
+		`[1]`:     {`{}`, "the arguments are not a JSON object: [1]"},
+		`{"a":`:   {`{}`, `the arguments are not a JSON object (unexpected end of JSON input): {"a":`},
+		`{}{}`:    {`{}`, `the arguments are not a JSON object (invalid character '{' after top-level value): {}{}`},
 	} {
-		if got := string(whole("i", "n", text).Arguments); got != want {
-			t.Errorf("%q became %s, want %s", text, got, want)
+		if got := wholeCall("i", "n", text); string(got.Arguments) != want.arguments || got.Invalid != want.invalid {
+			t.Errorf("%q became %s, %q; want %+v", text, got.Arguments, got.Invalid, want)
 		}
+	}
+}
+
+// TestCutOffAnswerKeepsItsStop: a call in an answer that ran into the limit of
+// tokens does not hide that it did, also when its block never ended.
+func TestCutOffAnswerKeepsItsStop(t *testing.T) {
+	for provider, body := range map[string]string{
+		OpenAI: `data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c1","type":"function","function":{"name":"drive__wipe","arguments":""}}]}}]}
+
+data: {"choices":[{"index":0,"delta":{},"finish_reason":"length"}]}
+
+data: [DONE]
+
+`,
+		Anthropic: `data: {"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"c1","name":"drive__wipe","input":{}}}
+
+data: {"type":"message_delta","delta":{"stop_reason":"max_tokens"},"usage":{"output_tokens":5}}
+
+data: {"type":"message_stop"}
+
+`,
+	} {
+		t.Run(provider, func(t *testing.T) {
+			m, _ := serve(t, answer{body: body}).open(t, provider)
+			got, err := listen(t.Context(), m, conversation)
+			if err != nil || got.Stop != StopLength || len(got.Calls) != 1 || got.Calls[0].Name != "drive__wipe" {
+				t.Errorf("%+v, %v", got, err)
+			}
+		})
 	}
 }
 

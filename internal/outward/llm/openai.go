@@ -12,44 +12,46 @@ import (
 	openai "github.com/sashabaranov/go-openai"
 )
 
-// chat is a service that speaks OpenAI's chat completions.
-type chat struct {
+// openAIModel is a service that speaks OpenAI's chat completions.
+type openAIModel struct {
 	client *openai.Client
 	model  string
 }
 
-func newOpenAI(s Settings) *chat {
+func newOpenAI(s Settings) *openAIModel {
 	c := openai.DefaultConfig(s.Key)
 	c.BaseURL = cmp.Or(s.URL, c.BaseURL)
-	c.HTTPClient = s.HTTP
-	return &chat{client: openai.NewClientWithConfig(c), model: s.Model}
+	c.HTTPClient = OpenAIFiles{s.HTTP}
+	return &openAIModel{client: openai.NewClientWithConfig(c), model: s.Model}
 }
 
 // Models lists the service's models, and the configured one, which a service
 // need not list.
-func (c *chat) Models(ctx context.Context) ([]string, error) {
+func (c *openAIModel) Models(ctx context.Context) ([]string, error) {
 	list, err := c.client.ListModels(ctx)
 	if err != nil || len(list.Models) == 0 {
 		return nil, err
 	}
 	names := []string{c.model}
 	for _, m := range list.Models {
-		names = append(names, m.ID)
+		if m.ID != c.model {
+			names = append(names, m.ID)
+		}
 	}
 	return names, nil
 }
 
-func (c *chat) Stream(ctx context.Context, r Request) iter.Seq2[Delta, error] {
+func (c *openAIModel) Stream(ctx context.Context, r Request) iter.Seq2[Delta, error] {
 	return func(yield func(Delta, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		stream, err := c.client.CreateChatCompletionStream(ctx, c.request(r))
 		if err != nil {
-			yield(Delta{}, said(ctx, err))
+			yield(Delta{}, openAIError(ctx, err))
 			return
 		}
 		defer stream.Close()
-		var calls pieces
+		var calls callPieces
 		var stop Stop
 		for {
 			got, err := stream.Recv()
@@ -57,7 +59,7 @@ func (c *chat) Stream(ctx context.Context, r Request) iter.Seq2[Delta, error] {
 				break
 			}
 			if err != nil {
-				yield(Delta{}, said(ctx, err))
+				yield(Delta{}, openAIError(ctx, err))
 				return
 			}
 			if u := got.Usage; u != nil && !yield(Delta{Usage: &Usage{u.PromptTokens, u.CompletionTokens}}, nil) {
@@ -70,12 +72,14 @@ func (c *chat) Stream(ctx context.Context, r Request) iter.Seq2[Delta, error] {
 				}
 				calls.add(choice.Delta.ToolCalls)
 				if choice.FinishReason != "" {
-					stop = stopOf(string(choice.FinishReason))
+					stop = openAIStop(string(choice.FinishReason))
 				}
 			}
 		}
 		for _, call := range calls.whole() {
-			stop = StopTools // some services say "stop" beside a call
+			if !stop.CutOff() {
+				stop = StopTools // some services say "stop" beside a call
+			}
 			if !yield(Delta{Call: call}, nil) {
 				return
 			}
@@ -84,8 +88,8 @@ func (c *chat) Stream(ctx context.Context, r Request) iter.Seq2[Delta, error] {
 	}
 }
 
-// said turns what the client library reports into what people read.
-func said(ctx context.Context, err error) error {
+// openAIError turns what the client library reports into what people read.
+func openAIError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -93,16 +97,16 @@ func said(ctx context.Context, err error) error {
 	var request *openai.RequestError
 	switch {
 	case errors.As(err, &api) && api.HTTPStatusCode > 0:
-		return fault(api.HTTPStatusCode, api.Message)
+		return serviceError(api.HTTPStatusCode, api.Message)
 	case errors.As(err, &api): // in the middle of a stream
-		return fault(500, api.Message)
+		return serviceError(500, api.Message)
 	case errors.As(err, &request) && request.HTTPStatusCode > 0:
-		return fault(request.HTTPStatusCode, string(request.Body))
+		return serviceError(request.HTTPStatusCode, string(request.Body))
 	}
 	return errors.Join(errBroken, err)
 }
 
-func stopOf(reason string) Stop {
+func openAIStop(reason string) Stop {
 	switch reason {
 	case "length":
 		return StopLength
@@ -114,7 +118,7 @@ func stopOf(reason string) Stop {
 	return StopEnd
 }
 
-func (c *chat) request(r Request) openai.ChatCompletionRequest {
+func (c *openAIModel) request(r Request) openai.ChatCompletionRequest {
 	q := openai.ChatCompletionRequest{
 		Model: cmp.Or(r.Model, c.model), MaxCompletionTokens: r.MaxTokens,
 		Stream: true, StreamOptions: &openai.StreamOptions{IncludeUsage: true},
@@ -123,7 +127,8 @@ func (c *chat) request(r Request) openai.ChatCompletionRequest {
 		q.Messages = append(q.Messages, openai.ChatCompletionMessage{Role: openai.ChatMessageRoleSystem, Content: r.System})
 	}
 	for _, m := range r.Messages {
-		message := openai.ChatCompletionMessage{Role: string(m.Role), Content: m.Text, ToolCallID: m.CallID}
+		message := openai.ChatCompletionMessage{Role: string(m.Role), ToolCallID: m.CallID}
+		SetOpenAIContent(&message, m)
 		for _, call := range m.Calls {
 			message.ToolCalls = append(message.ToolCalls, openai.ToolCall{
 				ID: call.ID, Type: openai.ToolTypeFunction,
@@ -140,12 +145,12 @@ func (c *chat) request(r Request) openai.ChatCompletionRequest {
 	return q
 }
 
-// pieces are tool calls that come bit by bit, by their index.
-type pieces map[int]*openai.ToolCall
+// callPieces are tool calls that come bit by bit, by their index.
+type callPieces map[int]*openai.ToolCall
 
-func (p *pieces) add(bits []openai.ToolCall) {
+func (p *callPieces) add(bits []openai.ToolCall) {
 	if *p == nil {
-		*p = pieces{}
+		*p = callPieces{}
 	}
 	for i, bit := range bits {
 		if bit.Index != nil {
@@ -162,9 +167,9 @@ func (p *pieces) add(bits []openai.ToolCall) {
 	}
 }
 
-func (p pieces) whole() (calls []*Call) {
+func (p callPieces) whole() (calls []*Call) {
 	for _, i := range slices.Sorted(maps.Keys(p)) {
-		calls = append(calls, whole(p[i].ID, p[i].Function.Name, p[i].Function.Arguments))
+		calls = append(calls, wholeCall(p[i].ID, p[i].Function.Name, p[i].Function.Arguments))
 	}
 	return calls
 }

@@ -9,27 +9,27 @@ import (
 )
 
 const (
-	mostTries = 4
-	longest   = 30 * time.Second // that a service may ask us to wait
+	mostTries   = 4
+	longestWait = 30 * time.Second // that a service may ask us to wait
 )
 
-// patient sends a request again when the service is busy or failing: what it
+// retryTransport sends a request again when the service is busy or failing: what it
 // asks for in Retry-After, otherwise half a second and then twice as long each
 // time. A stream that has begun is never begun again here.
-type patient struct {
+type retryTransport struct {
 	base http.RoundTripper
 	wait func(context.Context, time.Duration) error
 }
 
-func (p *patient) RoundTrip(req *http.Request) (*http.Response, error) {
+func (p *retryTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	pause := 500 * time.Millisecond
 	for try := 1; ; try++ {
 		resp, err := p.base.RoundTrip(req)
-		if err != nil || try == mostTries || !busy(resp.StatusCode) || req.GetBody == nil {
+		if err != nil || try == mostTries || !isBusy(resp.StatusCode) || req.GetBody == nil {
 			return resp, err
 		}
 		asked := retryAfter(resp.Header, pause)
-		if asked > longest {
+		if asked > longestWait {
 			return resp, nil // who waits should be told instead
 		}
 		_, _ = io.CopyN(io.Discard, resp.Body, 64<<10) // for the connection's sake
@@ -45,7 +45,7 @@ func (p *patient) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 }
 
-func busy(status int) bool {
+func isBusy(status int) bool {
 	return status == http.StatusTooManyRequests || status >= 500 && status != http.StatusNotImplemented
 }
 

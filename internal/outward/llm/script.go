@@ -34,15 +34,15 @@ func (s Script) Stream(ctx context.Context, r Request) iter.Seq2[Delta, error] {
 				return
 			}
 		}
-		if !yield(Delta{Usage: &Usage{Input: size(r), Output: max(words, 1)}}, nil) {
+		if !yield(Delta{Usage: &Usage{Input: countWords(r), Output: max(words, 1)}}, nil) {
 			return
 		}
 		yield(Delta{Stop: stop}, nil)
 	}
 }
 
-// size counts words, which is near enough to tokens for a script.
-func size(r Request) int {
+// countWords counts words, which is near enough to tokens for a script.
+func countWords(r Request) int {
 	n := len(strings.Fields(r.System))
 	for _, m := range r.Messages {
 		n += len(strings.Fields(m.Text))
@@ -64,11 +64,11 @@ const demoHelp = "I am a script, not a model: give me some numbers to add, or as
 // Demo is the script of `beeos dev`: it shows how an agent uses tools without
 // a model behind it. It asks for the sum of the numbers that it is told, or for
 // the time, and answers with what the tool says.
-var Demo Script = demo
+var Demo Script = answerDemo
 
 var number = regexp.MustCompile(`-?(?:0|[1-9]\d*)(?:\.\d+)?`)
 
-func demo(r Request) []Delta {
+func answerDemo(r Request) []Delta {
 	last := Message{}
 	if len(r.Messages) > 0 {
 		last = r.Messages[len(r.Messages)-1]
@@ -80,20 +80,20 @@ func demo(r Request) []Delta {
 		return Say("The answer is " + strings.TrimSpace(last.Text) + ".")
 	}
 	numbers := number.FindAllString(last.Text, -1)
-	if tool := find(r.Tools, "add"); tool != "" && len(numbers) > 1 {
+	if tool := findTool(r.Tools, "add"); tool != "" && len(numbers) > 1 {
 		return []Delta{
 			{Reasoning: fmt.Sprintf("There are %d numbers in that; I should add them up.", len(numbers))},
 			{Call: &Call{ID: "call_1", Name: tool, Arguments: json.RawMessage(`{"numbers":[` + strings.Join(numbers, ",") + `]}`)}},
 		}
 	}
-	if tool := find(r.Tools, "now"); tool != "" && strings.Contains(strings.ToLower(last.Text), "time") {
+	if tool := findTool(r.Tools, "now"); tool != "" && strings.Contains(strings.ToLower(last.Text), "time") {
 		return []Delta{{Reasoning: "I need a clock for that."}, {Call: &Call{ID: "call_1", Name: tool, Arguments: json.RawMessage(`{}`)}}}
 	}
 	return Say(demoHelp)
 }
 
-// find returns the whole name of a tool, whichever skill it is of.
-func find(tools []Tool, name string) string {
+// findTool returns the whole name of a tool, whichever skill it is of.
+func findTool(tools []Tool, name string) string {
 	i := slices.IndexFunc(tools, func(t Tool) bool { return t.Name == name || strings.HasSuffix(t.Name, "__"+name) })
 	if i < 0 {
 		return ""

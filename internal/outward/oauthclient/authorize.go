@@ -3,30 +3,34 @@ package oauthclient
 import (
 	"context"
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/beeos/beeos"
 )
 
 const (
-	early      = 30 * time.Second // before it expires, a token is renewed
-	refusedFor = 5 * time.Second  // how long one refusal answers for all
+	renewBefore = 30 * time.Second // before it expires, a token is renewed
+	refusedFor  = 5 * time.Second  // how long one refusal answers for all
 )
 
 // authorize gets a token that answers the challenge; failed is the session
 // that did not. Of many who need one, one asks.
 func (t *Transport) authorize(ctx context.Context, c challenge, failed *Session) (*Session, error) {
-	if err := t.lock(ctx); err != nil {
+	if err := t.turn.Acquire(ctx, 1); err != nil {
 		return nil, err
 	}
-	defer t.unlock()
-	if now := t.latest(); now != failed && now != nil {
+	defer t.turn.Release(1)
+	t.mu.Lock()
+	now, refused, since := t.current, t.refused, t.opt.Now().Sub(t.refusedAt)
+	t.mu.Unlock()
+	switch {
+	case now != failed && now != nil:
 		return now, nil // somebody else has, meanwhile
+	case refused != nil && since < refusedFor:
+		return nil, refused
 	}
-	if err := t.recentlyRefused(); err != nil {
-		return nil, err
-	}
-	s, err := t.obtain(ctx, c, failed)
+	s, err := t.obtainToken(ctx, c, failed)
 	if err != nil {
 		if ctx.Err() == nil {
 			t.mu.Lock()
@@ -35,44 +39,35 @@ func (t *Transport) authorize(ctx context.Context, c challenge, failed *Session)
 		}
 		return nil, err
 	}
-	return t.keep(ctx, s)
+	return t.keepSession(ctx, s)
 }
 
-func (t *Transport) recentlyRefused() error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.refused != nil && t.opt.Now().Sub(t.refusedAt) < refusedFor {
-		return t.refused
-	}
-	return nil
-}
-
-// obtain gets a token by the client's grant.
-func (t *Transport) obtain(ctx context.Context, c challenge, failed *Session) (Session, error) {
-	s, r, i, err := t.prepare(ctx, c)
+// obtainToken gets a token by the client's grant.
+func (t *Transport) obtainToken(ctx context.Context, c challenge, failed *Session) (Session, error) {
+	s, r, i, err := t.prepareSession(ctx, c)
 	if err != nil {
 		return s, err
 	}
 	// A token that has merely expired is renewed, unless more is asked of it.
-	if failed != nil && failed.Issuer == s.Issuer && s.Refresh != "" && within(c.scopes, s.Asked) {
-		if renewed, err := t.refresh(ctx, s); err == nil {
+	if failed != nil && failed.Issuer == s.Issuer && s.Refresh != "" && containsAll(c.scopes, s.Asked) {
+		if renewed, err := t.refreshToken(ctx, s); err == nil {
 			return renewed, nil
 		}
 		s.Refresh = ""
 	}
-	s.Asked = t.scopes(c, r, s)
+	s.Asked = t.scopesToAsk(c, r, s)
 	switch t.opt.Client.Grant {
 	case ClientCredentials:
-		return t.token(ctx, s, url.Values{"grant_type": {"client_credentials"}})
+		return t.requestToken(ctx, s, url.Values{"grant_type": {"client_credentials"}})
 	case JWTBearer:
-		return t.assert(ctx, s, t.opt.Client.Assertion)
+		return t.requestTokenFor(ctx, s, t.opt.Client.Assertion)
 	case IDJAG:
-		return t.assert(ctx, s, func(ctx context.Context, _ string) (string, error) { return t.exchange(ctx, s) })
+		return t.requestTokenFor(ctx, s, func(ctx context.Context, _ string) (string, error) { return t.exchangeIDToken(ctx, s) })
 	}
 	if t.opt.Consent == nil {
 		return s, beeos.Errorf(beeos.Unauthorized, "the skill server wants its owner's consent: the owner of this agent can give it in the console, at the agent's skills")
 	}
-	p, err := t.begin(ctx, s, i)
+	p, err := t.beginConsent(ctx, s, i)
 	if err != nil {
 		return s, err
 	}
@@ -80,16 +75,16 @@ func (t *Transport) obtain(ctx context.Context, c challenge, failed *Session) (S
 	if err != nil {
 		return s, err
 	}
-	return t.complete(ctx, p, query)
+	return t.completeConsent(ctx, p, query)
 }
 
-// prepare finds out who may let the client in, and what is known of that
+// prepareSession finds out who may let the client in, and what is known of that
 // issuer already: nothing of another's is taken along.
-func (t *Transport) prepare(ctx context.Context, c challenge) (s Session, r resource, i issuer, err error) {
-	if r, i, err = t.discover(ctx, c); err != nil {
+func (t *Transport) prepareSession(ctx context.Context, c challenge) (s Session, r resource, i issuer, err error) {
+	if r, i, err = t.discoverIssuer(ctx, c); err != nil {
 		return s, r, i, err
 	}
-	if err := t.checkOwn(ctx, i.Issuer); err != nil {
+	if err := t.checkOwnIssuer(ctx, i.Issuer); err != nil {
 		return s, r, i, err
 	}
 	known, err := t.opt.Vault.With(ctx, i.Issuer)
@@ -100,10 +95,10 @@ func (t *Transport) prepare(ctx context.Context, c challenge) (s Session, r reso
 		s = *known
 	}
 	s.Issuer, s.Resource, s.TokenURL, s.Methods = i.Issuer, r.Resource, i.TokenURL, i.Methods
-	if supports(i.DPoP, dpopAlg) && (c.dpop || r.DPoP) {
+	if slices.Contains(i.DPoP, dpopAlg) && (c.dpop || r.DPoP) {
 		s.DPoP = true
 		if s.Key == nil {
-			if s.Key, err = newKey(); err != nil {
+			if s.Key, err = newTokenKey(); err != nil {
 				return s, r, i, err
 			}
 		}
@@ -111,9 +106,9 @@ func (t *Transport) prepare(ctx context.Context, c challenge) (s Session, r reso
 	return s, r, i, nil
 }
 
-// checkOwn keeps credentials that the owner brought from going to an issuer
+// checkOwnIssuer keeps credentials that the owner brought from going to an issuer
 // that they are not for.
-func (t *Transport) checkOwn(ctx context.Context, issuer string) error {
+func (t *Transport) checkOwnIssuer(ctx context.Context, issuer string) error {
 	own := t.opt.Client
 	if own.ID == "" {
 		return nil
@@ -127,17 +122,17 @@ func (t *Transport) checkOwn(ctx context.Context, issuer string) error {
 		want = last.Issuer
 	}
 	if want != issuer {
-		return unusable("it now names another authorization server than the one that this client is registered with; if that is right, change the skill's issuer")
+		return unusableError("it now names another authorization server than the one that this client is registered with; if that is right, change the skill's issuer")
 	}
 	return nil
 }
 
-// scopes are what to ask for: all that was asked for before, what the refusal
+// scopesToAsk returns what to ask for: all that was asked for before, what the refusal
 // names or else all that there are, and what the owner wants.
-func (t *Transport) scopes(c challenge, r resource, s Session) []string {
+func (t *Transport) scopesToAsk(c challenge, r resource, s Session) []string {
 	need := c.scopes
 	if len(need) == 0 {
 		need = r.Scopes
 	}
-	return union(s.Asked, need, t.opt.Client.Scopes)
+	return mergeScopes(s.Asked, need, t.opt.Client.Scopes)
 }

@@ -1,8 +1,10 @@
 package oauthclient
 
 import (
+	"cmp"
 	"io"
 	"net/http"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 )
@@ -15,7 +17,7 @@ type challenge struct {
 	dpop     bool // it wants tokens that are bound to a key
 }
 
-func challengeOf(resp *http.Response) (c challenge) {
+func parseChallenge(resp *http.Response) (c challenge) {
 	all, err := oauthex.ParseWWWAuthenticate(resp.Header.Values("WWW-Authenticate"))
 	if err != nil {
 		return c // then discovery goes by the server's address
@@ -30,25 +32,19 @@ func challengeOf(resp *http.Response) (c challenge) {
 		default:
 			continue
 		}
-		for _, p := range []struct {
-			into *string
-			name string
-		}{{&c.metadata, "resource_metadata"}, {&c.fault, "error"}} {
-			if *p.into == "" {
-				*p.into = one.Params[p.name]
-			}
-		}
+		c.metadata = cmp.Or(c.metadata, one.Params["resource_metadata"])
+		c.fault = cmp.Or(c.fault, one.Params["error"])
 		if c.scopes == nil {
-			c.scopes = words(one.Params["scope"])
+			c.scopes = strings.Fields(one.Params["scope"])
 		}
 	}
 	c.dpop = c.dpop && !bearer
 	return c
 }
 
-// drain reads what is left of an answer that nobody wants, so that the
+// drainBody reads what is left of an answer that nobody wants, so that the
 // connection can be used again.
-func drain(resp *http.Response) {
+func drainBody(resp *http.Response) {
 	_, _ = io.CopyN(io.Discard, resp.Body, 64<<10)
 	resp.Body.Close()
 }

@@ -19,7 +19,7 @@ import (
 // dpopAlg is the one algorithm that the keys of tokens are for.
 const dpopAlg = "ES256"
 
-func newKey() ([]byte, error) {
+func newTokenKey() ([]byte, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, fmt.Errorf("make a key for tokens: %w", err)
@@ -27,9 +27,9 @@ func newKey() ([]byte, error) {
 	return x509.MarshalECPrivateKey(key)
 }
 
-// proof shows that whoever sends this request has the key (RFC 9449). Each is
-// made anew.
-func (t *Transport) proof(der []byte, method string, u *url.URL, access string) (string, error) {
+// newProof makes the proof that whoever sends this request has the key (RFC
+// 9449). Each request needs one of its own.
+func (t *Transport) newProof(der []byte, method string, u *url.URL, access string) (string, error) {
 	key, err := x509.ParseECPrivateKey(der)
 	if err != nil {
 		return "", fmt.Errorf("read the key of a token: %w", err)
@@ -42,7 +42,7 @@ func (t *Transport) proof(der []byte, method string, u *url.URL, access string) 
 		sum := sha256.Sum256([]byte(access))
 		claims["ath"] = base64.RawURLEncoding.EncodeToString(sum[:])
 	}
-	if nonce := t.nonce(u); nonce != "" {
+	if nonce := t.nonceFor(u); nonce != "" {
 		claims["nonce"] = nonce
 	}
 	public, err := key.PublicKey.Bytes() // 4, X, Y
@@ -58,7 +58,7 @@ func (t *Transport) proof(der []byte, method string, u *url.URL, access string) 
 	return token.SignedString(key)
 }
 
-func (t *Transport) nonce(u *url.URL) string {
+func (t *Transport) nonceFor(u *url.URL) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.nonces[u.Host]

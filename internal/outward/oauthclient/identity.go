@@ -2,6 +2,7 @@ package oauthclient
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto"
 	"crypto/ecdsa"
@@ -12,10 +13,10 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
@@ -43,31 +44,27 @@ func ParseKey(text string) (crypto.Signer, error) {
 	return nil, errors.New("the private key cannot be read; use an EC, RSA or Ed25519 key in PKCS#8")
 }
 
-// known is what the issuer of s calls this client: what the owner brought, or
+// registrationAt returns what the issuer of s calls this client: what the owner brought, or
 // what was registered.
-func (t *Transport) known(s Session) Registration {
+func (t *Transport) registrationAt(s Session) Registration {
 	if c := t.opt.Client; c.ID != "" {
 		return Registration{ClientID: c.ID, Secret: c.Secret}
 	}
 	return s.Registered
 }
 
-// identify adds to a form, or to its header, who asks and the proof of it.
-func (t *Transport) identify(s Session, form url.Values, header http.Header) error {
-	r := t.known(s)
-	method := r.Method
-	if method == "" {
-		method = t.method(r, s.Methods)
-	}
-	switch method {
+// identifyClient adds to a form, or to its header, who asks and the proof of it.
+func (t *Transport) identifyClient(s Session, form url.Values, header http.Header) error {
+	r := t.registrationAt(s)
+	switch cmp.Or(r.Method, t.authMethod(r, s.Methods)) {
 	case "client_secret_basic":
 		form.Del("client_id")
-		header.Set("Authorization", basic(r.ClientID, r.Secret))
+		(&http.Request{Header: header}).SetBasicAuth(url.QueryEscape(r.ClientID), url.QueryEscape(r.Secret))
 	case "client_secret_post":
 		form.Set("client_id", r.ClientID)
 		form.Set("client_secret", r.Secret)
 	case "private_key_jwt":
-		assertion, err := t.sign(r.ClientID, s.Issuer)
+		assertion, err := t.signAssertion(r.ClientID, s.Issuer)
 		if err != nil {
 			return err
 		}
@@ -80,30 +77,22 @@ func (t *Transport) identify(s Session, form url.Values, header http.Header) err
 	return nil
 }
 
-// method picks how to prove who asks. A server that lists no methods takes
+// authMethod picks how to prove who asks. A server that lists no methods takes
 // client_secret_basic (RFC 8414).
-func (t *Transport) method(r Registration, supported []string) string {
+func (t *Transport) authMethod(r Registration, supported []string) string {
 	switch {
 	case t.opt.Client.Key != nil:
 		return "private_key_jwt"
 	case r.Secret == "":
 		return "none"
-	case len(supported) == 0 || supports(supported, "client_secret_basic"):
-		return "client_secret_basic"
-	case supports(supported, "client_secret_post"):
+	case slices.Contains(supported, "client_secret_post") && !slices.Contains(supported, "client_secret_basic"):
 		return "client_secret_post"
 	}
 	return "client_secret_basic"
 }
 
-func basic(id, secret string) string {
-	r := &http.Request{Header: http.Header{}}
-	r.SetBasicAuth(url.QueryEscape(id), url.QueryEscape(secret))
-	return r.Header.Get("Authorization")
-}
-
-// sign makes an assertion for one issuer, good for a minute.
-func (t *Transport) sign(clientID, issuer string) (string, error) {
+// signAssertion makes an assertion for one issuer, good for a minute.
+func (t *Transport) signAssertion(clientID, issuer string) (string, error) {
 	var method jwt.SigningMethod
 	switch key := t.opt.Client.Key.(type) {
 	case *ecdsa.PrivateKey:
@@ -129,9 +118,9 @@ func (t *Transport) sign(clientID, issuer string) (string, error) {
 	}).SignedString(t.opt.Client.Key)
 }
 
-// introduce makes sure that the issuer knows this client: it was registered
+// ensureRegistered makes sure that the issuer knows this client: it was registered
 // before, it has a document that says who it is, or it registers now.
-func (t *Transport) introduce(ctx context.Context, s *Session, i issuer) error {
+func (t *Transport) ensureRegistered(ctx context.Context, s *Session, i issuer) error {
 	switch {
 	case t.opt.Client.ID != "":
 		return nil
@@ -141,24 +130,24 @@ func (t *Transport) introduce(ctx context.Context, s *Session, i issuer) error {
 	case s.Registered.ClientID != "" && s.Registered.ClientID != t.opt.Client.Document:
 		return nil
 	case i.RegisterURL != "":
-		r, err := t.register(ctx, i)
+		r, err := t.registerClient(ctx, i)
 		s.Registered = r
 		return err
 	}
-	return unusable("its authorization server takes no new clients; register one there and give the skill its clientId")
+	return unusableError("its authorization server takes no new clients; register one there and give the skill its clientId")
 }
 
-// register introduces the client (RFC 7591).
-func (t *Transport) register(ctx context.Context, i issuer) (r Registration, err error) {
+// registerClient introduces the client (RFC 7591).
+func (t *Transport) registerClient(ctx context.Context, i issuer) (r Registration, err error) {
 	method := "none"
 	for _, m := range []string{"client_secret_basic", "client_secret_post"} {
-		if supports(i.Methods, m) {
+		if slices.Contains(i.Methods, m) {
 			method = m
 			break
 		}
 	}
 	body, err := json.Marshal(map[string]any{
-		"client_name": t.opt.Client.Name, "redirect_uris": []string{t.opt.Client.Redirect}, "application_type": application(t.opt.Client.Redirect),
+		"client_name": t.opt.Client.Name, "redirect_uris": []string{t.opt.Client.Redirect}, "application_type": applicationType(t.opt.Client.Redirect),
 		"grant_types": []string{"authorization_code", "refresh_token"}, "response_types": []string{"code"}, "token_endpoint_auth_method": method,
 	})
 	if err != nil {
@@ -169,25 +158,23 @@ func (t *Transport) register(ctx context.Context, i issuer) (r Registration, err
 		return r, err
 	}
 	req.Header.Set("Content-Type", "application/json")
-	resp, err := t.http.Do(req)
-	if err != nil {
-		return r, beeos.Wrap(beeos.AgentServiceUnavailable, err, "the skill server cannot be authorized: its authorization server cannot be reached")
+	status, text, err := t.requestJSON(req, "its authorization server")
+	if status == 0 {
+		return r, err
 	}
-	defer resp.Body.Close()
 	var got struct {
 		ClientID string `json:"client_id"`
 		Secret   string `json:"client_secret"`
 		Method   string `json:"token_endpoint_auth_method"`
 	}
-	text, err := io.ReadAll(io.LimitReader(resp.Body, maxDocument))
-	if err != nil || resp.StatusCode >= 300 || json.Unmarshal(text, &got) != nil || got.ClientID == "" {
-		return r, unusable(fmt.Sprintf("its authorization server does not register this client (%d); register one there and give the skill its clientId", resp.StatusCode))
+	if err != nil || status >= 300 || json.Unmarshal(text, &got) != nil || got.ClientID == "" {
+		return r, unusableError(fmt.Sprintf("its authorization server does not register this client (%d); register one there and give the skill its clientId", status))
 	}
-	return Registration{ClientID: got.ClientID, Secret: got.Secret, Method: got.Method}, nil
+	return Registration(got), nil
 }
 
-// application tells a server on the web from one on somebody's own machine.
-func application(redirect string) string {
+// applicationType tells a server on the web from one on somebody's own machine.
+func applicationType(redirect string) string {
 	u, err := url.Parse(redirect)
 	if err != nil || u.Scheme == "https" {
 		return "web"

@@ -12,14 +12,16 @@
 package oauthclient
 
 import (
+	"cmp"
 	"context"
 	"crypto"
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 
 	"github.com/beeos/beeos/internal/wire/outbound"
 )
@@ -102,8 +104,8 @@ type Options struct {
 type Transport struct {
 	opt  Options
 	url  *url.URL
-	http *http.Client  // for authorization servers
-	turn chan struct{} // taken by who authorizes
+	http *http.Client        // for authorization servers
+	turn *semaphore.Weighted // taken by who authorizes
 
 	mu        sync.Mutex
 	current   *Session
@@ -125,11 +127,9 @@ func New(opt Options) (*Transport, error) {
 	if opt.Now == nil {
 		opt.Now = time.Now
 	}
-	if opt.Client.Grant == "" {
-		opt.Client.Grant = AuthorizationCode
-	}
+	opt.Client.Grant = cmp.Or(opt.Client.Grant, AuthorizationCode)
 	return &Transport{
-		opt: opt, url: u, turn: make(chan struct{}, 1), nonces: map[string]string{},
+		opt: opt, url: u, turn: semaphore.NewWeighted(1), nonces: map[string]string{},
 		http: outbound.ClientOver(opt.Base, outbound.Options{Timeout: requestWithin, MaxBody: maxDocument}),
 	}, nil
 }
@@ -141,8 +141,8 @@ func (t *Transport) Forget() {
 	t.current, t.loaded, t.refused, t.stepUps = nil, false, nil, 0
 }
 
-// session is what the transport has, from the vault the first time.
-func (t *Transport) session(ctx context.Context) (*Session, error) {
+// loadSession returns what the transport has, from the vault the first time.
+func (t *Transport) loadSession(ctx context.Context) (*Session, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.loaded {
@@ -159,20 +159,16 @@ func (t *Transport) session(ctx context.Context) (*Session, error) {
 	return t.current, nil
 }
 
-// union joins scopes, in order and each once.
-func union(lists ...[]string) (all []string) {
-	for _, list := range lists {
-		for _, s := range list {
-			if !slices.Contains(all, s) {
-				all = append(all, s)
-			}
+// mergeScopes joins scopes, in order and each once.
+func mergeScopes(lists ...[]string) (all []string) {
+	for _, s := range slices.Concat(lists...) {
+		if !slices.Contains(all, s) {
+			all = append(all, s)
 		}
 	}
 	return all
 }
 
-func within(some, all []string) bool {
+func containsAll(some, all []string) bool {
 	return !slices.ContainsFunc(some, func(s string) bool { return !slices.Contains(all, s) })
 }
-
-func words(s string) []string { return strings.Fields(s) }

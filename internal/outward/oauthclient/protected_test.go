@@ -41,7 +41,7 @@ func known() map[string]issuer.Client { return map[string]issuer.Client{"clerk":
 func open(t *testing.T, o oauthclient.Options) (*oauthclient.Transport, func() (string, error)) {
 	t.Helper()
 	if o.Vault == nil {
-		o.Vault = &oauthclient.Memory{}
+		o.Vault = &issuer.Vault{}
 	}
 	if o.Base == nil {
 		o.Base = outbound.Transport(outbound.Options{AllowPrivate: true})
@@ -120,7 +120,7 @@ func TestRefreshNamesTheResource(t *testing.T) {
 	as.Expires = 40
 	g := front(t, as)
 	now := time.Now()
-	vault := &oauthclient.Memory{}
+	vault := &issuer.Vault{}
 	o := oauthclient.Options{URL: g.URL, Vault: vault, Consent: agree(t), Now: func() time.Time { return now }}
 	_, get := open(t, o)
 	if got, err := get(); err != nil || got != "200 in" {
@@ -147,7 +147,7 @@ func TestRefreshTokenIsUsedOnce(t *testing.T) {
 	as := issuer.New(t, nil)
 	as.Expires = 40
 	now := time.Now()
-	o := oauthclient.Options{URL: front(t, as).URL, Vault: &oauthclient.Memory{}, Consent: agree(t), Now: func() time.Time { return now }}
+	o := oauthclient.Options{URL: front(t, as).URL, Vault: &issuer.Vault{}, Consent: agree(t), Now: func() time.Time { return now }}
 	_, here := open(t, o)
 	_, there := open(t, o)
 	for range 2 {

@@ -18,38 +18,38 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, fmt.Errorf("%s is not the server that this token is for", req.URL.Host)
 	}
 	ctx := req.Context()
-	s, err := t.session(ctx)
+	s, err := t.loadSession(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if s, err = t.freshen(ctx, s); err != nil {
+	if s, err = t.renewIfExpiring(ctx, s); err != nil {
 		return nil, err
 	}
 	authorized, nonced := false, false
 	for try := 1; ; try++ {
-		resp, err := t.send(req, s)
+		resp, err := t.sendWithToken(req, s)
 		if err != nil {
 			return nil, err
 		}
-		c := challengeOf(resp)
+		c := parseChallenge(resp)
 		newNonce := t.keepNonce(req.URL, resp.Header)
 		switch {
 		case try == mostTries || req.Body != nil && req.GetBody == nil:
 			return resp, nil
 		case resp.StatusCode == http.StatusUnauthorized && s != nil && s.DPoP && newNonce && !nonced:
 			nonced = true // the token is good; its proof lacked the server's nonce
-			drain(resp)
+			drainBody(resp)
 			continue
 		case resp.StatusCode == http.StatusUnauthorized && !authorized:
 			authorized = true
-		case resp.StatusCode == http.StatusForbidden && c.fault == "insufficient_scope" && t.stepUp(s, c):
+		case resp.StatusCode == http.StatusForbidden && c.fault == "insufficient_scope" && t.mayStepUp(s, c):
 		default:
 			if resp.StatusCode < 300 {
-				t.steppedUp()
+				t.resetStepUps()
 			}
 			return resp, nil
 		}
-		drain(resp)
+		drainBody(resp)
 		if s, err = t.authorize(ctx, c, s); err != nil {
 			return nil, err
 		}
@@ -57,8 +57,8 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 }
 
-// send sends a copy of the request, with the session's token alone.
-func (t *Transport) send(req *http.Request, s *Session) (*http.Response, error) {
+// sendWithToken sends a copy of the request, with the session's token alone.
+func (t *Transport) sendWithToken(req *http.Request, s *Session) (*http.Response, error) {
 	out := req.Clone(req.Context())
 	if req.GetBody != nil {
 		body, err := req.GetBody()
@@ -73,7 +73,7 @@ func (t *Transport) send(req *http.Request, s *Session) (*http.Response, error) 
 		scheme := "Bearer "
 		if s.DPoP {
 			scheme = "DPoP "
-			proof, err := t.proof(s.Key, out.Method, out.URL, s.Access)
+			proof, err := t.newProof(s.Key, out.Method, out.URL, s.Access)
 			if err != nil {
 				return nil, err
 			}
@@ -84,75 +84,64 @@ func (t *Transport) send(req *http.Request, s *Session) (*http.Response, error) 
 	return t.opt.Base.RoundTrip(out)
 }
 
-// stepUp reports whether it is worth asking for more scopes: a server that
+// mayStepUp reports whether it is worth asking for more scopes: a server that
 // refuses what it asked for would be asked for ever.
-func (t *Transport) stepUp(s *Session, c challenge) bool {
+func (t *Transport) mayStepUp(s *Session, c challenge) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if s == nil || len(c.scopes) == 0 || within(c.scopes, s.Asked) || t.stepUps >= mostStepUps {
+	if s == nil || len(c.scopes) == 0 || containsAll(c.scopes, s.Asked) || t.stepUps >= mostStepUps {
 		return false
 	}
 	t.stepUps++
 	return true
 }
 
-func (t *Transport) steppedUp() {
+func (t *Transport) resetStepUps() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.stepUps = 0
 }
 
-// freshen renews a token that is about to expire, if it can be without asking
+// renewIfExpiring renews a token that is about to expire, if it can be without asking
 // anybody. If it cannot, the server's refusal leads on.
-func (t *Transport) freshen(ctx context.Context, s *Session) (*Session, error) {
-	if s == nil || s.Expires.IsZero() || t.opt.Now().Before(s.Expires.Add(-early)) || s.Refresh == "" {
+func (t *Transport) renewIfExpiring(ctx context.Context, s *Session) (*Session, error) {
+	if s == nil || s.Expires.IsZero() || t.opt.Now().Before(s.Expires.Add(-renewBefore)) || s.Refresh == "" {
 		return s, nil
 	}
-	if err := t.lock(ctx); err != nil {
+	if err := t.turn.Acquire(ctx, 1); err != nil {
 		return nil, err
 	}
-	defer t.unlock()
-	if now := t.latest(); now != s {
+	defer t.turn.Release(1)
+	if now := t.currentSession(); now != s {
 		return now, nil // somebody else has
 	}
 	if kept, err := t.opt.Vault.With(ctx, s.Issuer); err == nil && kept != nil && kept.Access != "" && kept.Refresh != s.Refresh {
-		return t.use(kept), nil // another node has: ours is spent, and to send it again looks like theft
+		return t.useSession(kept), nil // another node has: ours is spent, and to send it again looks like theft
 	}
-	renewed, err := t.refresh(ctx, *s)
+	renewed, err := t.refreshToken(ctx, *s)
 	if err != nil {
 		return s, nil //nolint:nilerr // the old one is tried, and then the server says what it wants
 	}
-	return t.keep(ctx, renewed)
+	return t.keepSession(ctx, renewed)
 }
 
-func (t *Transport) latest() *Session {
+func (t *Transport) currentSession() *Session {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.current
 }
 
-// keep makes a session the one that is used.
-func (t *Transport) keep(ctx context.Context, s Session) (*Session, error) {
+// keepSession makes a session the one that is used.
+func (t *Transport) keepSession(ctx context.Context, s Session) (*Session, error) {
 	if err := t.opt.Vault.Put(ctx, s); err != nil {
 		return nil, err
 	}
-	return t.use(&s), nil
+	return t.useSession(&s), nil
 }
 
-func (t *Transport) use(s *Session) *Session {
+func (t *Transport) useSession(s *Session) *Session {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.current, t.loaded, t.refused = s, true, nil
 	return s
 }
-
-func (t *Transport) lock(ctx context.Context) error {
-	select {
-	case t.turn <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
-func (t *Transport) unlock() { <-t.turn }

@@ -4,14 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
 	"strings"
 	"time"
-
-	"github.com/beeos/beeos"
 )
 
 // issued is what a token endpoint answers.
@@ -23,14 +21,14 @@ type issued struct {
 	Error     string  `json:"error"`
 }
 
-// token asks the issuer of s for a token, by whichever grant the form names.
+// requestToken asks the issuer of s for a token, by whichever grant the form names.
 // The resource is in every request: the token is for this server alone.
-func (t *Transport) token(ctx context.Context, s Session, form url.Values) (Session, error) {
+func (t *Transport) requestToken(ctx context.Context, s Session, form url.Values) (Session, error) {
 	form.Set("resource", s.Resource)
 	if len(s.Asked) > 0 && form.Get("grant_type") != "authorization_code" {
 		form.Set("scope", strings.Join(s.Asked, " "))
 	}
-	got, err := t.post(ctx, s, s.TokenURL, form)
+	got, err := t.postToIssuer(ctx, s, s.TokenURL, form)
 	if err != nil {
 		return s, err
 	}
@@ -39,13 +37,13 @@ func (t *Transport) token(ctx context.Context, s Session, form url.Values) (Sess
 		s.DPoP = false // the server may know no other
 	case "dpop":
 		if !s.DPoP {
-			return s, unusable("its authorization server bound the token to a key that nobody has")
+			return s, unusableError("its authorization server bound the token to a key that nobody has")
 		}
 	default:
-		return s, unusable("its authorization server issued a token of a kind that is not known")
+		return s, unusableError("its authorization server issued a token of a kind that is not known")
 	}
 	if got.Access == "" || strings.ContainsAny(got.Access, " \t\r\n") {
-		return s, unusable("its authorization server issued no token")
+		return s, unusableError("its authorization server issued no token")
 	}
 	s.Access, s.Expires = got.Access, time.Time{}
 	if got.Refresh != "" {
@@ -57,31 +55,31 @@ func (t *Transport) token(ctx context.Context, s Session, form url.Values) (Sess
 	return s, nil
 }
 
-// refresh renews the token of s.
-func (t *Transport) refresh(ctx context.Context, s Session) (Session, error) {
-	return t.token(ctx, s, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {s.Refresh}})
+// refreshToken renews the token of s.
+func (t *Transport) refreshToken(ctx context.Context, s Session) (Session, error) {
+	return t.requestToken(ctx, s, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {s.Refresh}})
 }
 
-// assert gets a token for a JWT that somebody else has signed (RFC 7523).
-func (t *Transport) assert(ctx context.Context, s Session, assertion func(context.Context, string) (string, error)) (Session, error) {
+// requestTokenFor gets a token for a JWT that somebody else has signed (RFC 7523).
+func (t *Transport) requestTokenFor(ctx context.Context, s Session, assertion func(context.Context, string) (string, error)) (Session, error) {
 	text, err := assertion(ctx, s.Issuer)
 	if err != nil {
 		return s, err
 	}
-	return t.token(ctx, s, url.Values{"grant_type": {"urn:ietf:params:oauth:grant-type:jwt-bearer"}, "assertion": {text}})
+	return t.requestToken(ctx, s, url.Values{"grant_type": {"urn:ietf:params:oauth:grant-type:jwt-bearer"}, "assertion": {text}})
 }
 
-// exchange gets, from the enterprise's identity provider, an assertion for the
+// exchangeIDToken gets, from the enterprise's identity provider, an assertion for the
 // issuer of s out of the person's id token (RFC 8693).
-func (t *Transport) exchange(ctx context.Context, s Session) (string, error) {
-	if !t.usable(t.opt.Client.IDP) {
-		return "", unusable("the identity provider of this skill has no usable address")
+func (t *Transport) exchangeIDToken(ctx context.Context, s Session) (string, error) {
+	if !t.isUsableAddress(t.opt.Client.IDP) {
+		return "", unusableError("the identity provider of this skill has no usable address")
 	}
 	subject, err := t.opt.Client.Assertion(ctx, t.opt.Client.IDP)
 	if err != nil {
 		return "", err
 	}
-	got, err := t.submit(ctx, t.opt.Client.IDP, url.Values{
+	got, err := t.submitForm(ctx, t.opt.Client.IDP, url.Values{
 		"grant_type":           {"urn:ietf:params:oauth:grant-type:token-exchange"},
 		"requested_token_type": {"urn:ietf:params:oauth:token-type:id-jag"},
 		"subject_token":        {subject},
@@ -95,17 +93,17 @@ func (t *Transport) exchange(ctx context.Context, s Session) (string, error) {
 		return "", err
 	}
 	if got.Access == "" {
-		return "", unusable("the identity provider issued nothing")
+		return "", unusableError("the identity provider issued nothing")
 	}
 	return got.Access, nil
 }
 
-// post sends a form to an endpoint of the issuer of s, as the client that it
+// postToIssuer sends a form to an endpoint of the issuer of s, as the client that it
 // knows, with a proof of the key where tokens are bound to one.
-func (t *Transport) post(ctx context.Context, s Session, address string, form url.Values) (issued, error) {
+func (t *Transport) postToIssuer(ctx context.Context, s Session, address string, form url.Values) (issued, error) {
 	for again := true; ; again = false {
 		header := http.Header{}
-		if err := t.identify(s, form, header); err != nil {
+		if err := t.identifyClient(s, form, header); err != nil {
 			return issued{}, err
 		}
 		u, err := url.Parse(address)
@@ -113,13 +111,13 @@ func (t *Transport) post(ctx context.Context, s Session, address string, form ur
 			return issued{}, err
 		}
 		if s.DPoP {
-			proof, err := t.proof(s.Key, http.MethodPost, u, "")
+			proof, err := t.newProof(s.Key, http.MethodPost, u, "")
 			if err != nil {
 				return issued{}, err
 			}
 			header.Set("DPoP", proof)
 		}
-		got, err := t.submit(ctx, address, form, header)
+		got, err := t.submitForm(ctx, address, form, header)
 		if got.Error == "use_dpop_nonce" && s.DPoP && again {
 			continue // the nonce came with the refusal
 		}
@@ -129,37 +127,34 @@ func (t *Transport) post(ctx context.Context, s Session, address string, form ur
 
 var codeForm = regexp.MustCompile(`^[a-z_]{1,64}$`)
 
-// submit sends a form and reads the answer. Of a refusal only its code is
+// shownCode is the code of a refusal as far as it may be repeated.
+func shownCode(code string) string {
+	if !codeForm.MatchString(code) {
+		return "no reason"
+	}
+	return code
+}
+
+// submitForm sends a form and reads the answer. Of a refusal only its code is
 // repeated: what else it says may be meant for somebody's model.
-func (t *Transport) submit(ctx context.Context, address string, form url.Values, header http.Header) (got issued, err error) {
+func (t *Transport) submitForm(ctx context.Context, address string, form url.Values, header http.Header) (got issued, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, strings.NewReader(form.Encode()))
 	if err != nil {
 		return got, err
 	}
-	if header != nil {
-		req.Header = header
-	}
+	maps.Copy(req.Header, header)
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	req.Header.Set("Accept", "application/json")
-	resp, err := t.http.Do(req)
-	if err != nil {
-		return got, beeos.Wrap(beeos.AgentServiceUnavailable, err, "the skill server cannot be authorized: its authorization server cannot be reached")
-	}
-	defer resp.Body.Close()
-	t.keepNonce(req.URL, resp.Header)
-	text, err := io.ReadAll(resp.Body)
-	if err != nil {
+	status, text, err := t.requestJSON(req, "its authorization server")
+	switch parsed := json.Unmarshal(text, &got); {
+	case status == 0:
+		return got, err
+	case err != nil:
 		return got, fmt.Errorf("read the answer of an authorization server: %w", err)
-	}
-	parsed := json.Unmarshal(text, &got)
-	if resp.StatusCode != http.StatusOK && resp.StatusCode != http.StatusCreated {
-		if !codeForm.MatchString(got.Error) {
-			got.Error = "no reason"
-		}
-		return got, unusable(fmt.Sprintf("its authorization server refuses (%d, %s)", resp.StatusCode, got.Error))
-	}
-	if parsed != nil {
-		return got, unusable("its authorization server does not answer in JSON")
+	case status != http.StatusOK && status != http.StatusCreated:
+		got.Error = shownCode(got.Error)
+		return got, unusableError(fmt.Sprintf("its authorization server refuses (%d, %s)", status, got.Error))
+	case parsed != nil:
+		return got, unusableError("its authorization server does not answer in JSON")
 	}
 	return got, nil
 }

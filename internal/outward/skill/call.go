@@ -17,7 +17,13 @@ const longestResult = 64 << 10
 type Result struct {
 	Text    string
 	IsError bool // the tool failed, and Text says why
+
+	// Whole is the result as MCP writes it, of CallWhole alone.
+	Whole json.RawMessage `json:",omitempty"`
 }
+
+// MaxWhole is how large a result may be that a caller gets as it is.
+const MaxWhole = 768 << 10
 
 // ErrUncertain is the error of a call that may have run: it reached the server,
 // or may have, and there is no answer.
@@ -27,37 +33,63 @@ var ErrUncertain = errors.New("the call may have been carried out; its result is
 // that the tool did not answer; a tool that answers with a failure is a Result.
 // Nothing is sent a second time that may have run.
 func (c *Client) Call(ctx context.Context, tool string, arguments json.RawMessage) (Result, error) {
+	got, err := c.callTool(ctx, tool, arguments)
+	if err != nil {
+		return Result{}, err
+	}
+	return Result{Text: shortenResult(resultText(got)), IsError: got.IsError}, nil
+}
+
+// CallWhole is Call for somebody who gets the result as the server wrote it.
+func (c *Client) CallWhole(ctx context.Context, tool string, arguments json.RawMessage) (Result, error) {
+	got, err := c.callTool(ctx, tool, arguments)
+	if err != nil {
+		return Result{}, err
+	}
+	whole, err := json.Marshal(got)
+	if err != nil {
+		return Result{}, fmt.Errorf("the answer of %s of skill %s cannot be read: %w", tool, c.opt.Server.Name, err)
+	}
+	if len(whole) > MaxWhole {
+		text := fmt.Sprintf("the tool was called and answered with %d KiB, and %d KiB is the most; ask it for less", len(whole)>>10, MaxWhole>>10)
+		return Result{Text: text, IsError: true}, nil
+	}
+	return Result{Text: shortenResult(resultText(got)), IsError: got.IsError, Whole: whole}, nil
+}
+
+// callTool calls a tool once.
+func (c *Client) callTool(ctx context.Context, tool string, arguments json.RawMessage) (*mcp.CallToolResult, error) {
 	for again := true; ; again = false {
 		session, err := c.Session(ctx)
 		if err != nil {
-			return Result{}, err
+			return nil, err
 		}
-		sent, f := c.follow(ctx)
+		sent, f := c.followCall(ctx)
 		got, err := session.CallTool(sent, &mcp.CallToolParams{Name: tool, Arguments: arguments})
 		if err == nil {
-			return Result{Text: shorten(textOf(got)), IsError: got.IsError}, nil
+			return got, nil
 		}
 		if ctx.Err() != nil {
-			return Result{}, context.Cause(ctx)
+			return nil, context.Cause(ctx)
 		}
 		if !f.broken(err) {
-			return Result{}, fmt.Errorf("call %s of skill %s: %w", tool, c.opt.Server.Name, c.discreet(err))
+			return nil, fmt.Errorf("call %s of skill %s: %w", tool, c.opt.Server.Name, c.hideQuery(err))
 		}
-		c.drop(session)
+		c.dropSession(session)
 		switch {
 		case f.cutOff() != nil:
-			return Result{}, fmt.Errorf("the skill server %s: %w: %w", c.opt.Server.Name, f.cutOff(), ErrUncertain)
+			return nil, fmt.Errorf("the skill server %s: %w: %w", c.opt.Server.Name, f.cutOff(), ErrUncertain)
 		case f.mayHaveRun():
-			return Result{}, fmt.Errorf("the connection to the skill server %s broke: %w", c.opt.Server.Name, ErrUncertain)
+			return nil, fmt.Errorf("the connection to the skill server %s broke: %w", c.opt.Server.Name, ErrUncertain)
 		case again && f.stale(): // the server was restarted since
 			continue
 		}
-		return Result{}, c.explain(f, err)
+		return nil, c.explainFailure(f, err)
 	}
 }
 
-// textOf is a result as a model reads it.
-func textOf(r *mcp.CallToolResult) string {
+// resultText writes a result as a model reads it.
+func resultText(r *mcp.CallToolResult) string {
 	var parts []string
 	for _, c := range r.Content {
 		switch c := c.(type) {
@@ -85,7 +117,7 @@ func textOf(r *mcp.CallToolResult) string {
 	return strings.Join(parts, "\n")
 }
 
-func shorten(s string) string {
+func shortenResult(s string) string {
 	if len(s) <= longestResult {
 		return s
 	}

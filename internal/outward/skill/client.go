@@ -1,6 +1,7 @@
 package skill
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/store/builtins"
@@ -25,7 +27,7 @@ const (
 	listedFor     = 5 * time.Minute // a server need not say that its list changed
 	freshFor      = time.Second     // what counts as just listed
 	stopWithin    = 2 * time.Second // a command, before it is told more clearly
-	maxMessage    = 16 << 20        // bytes of one message of a server
+	maxMessage    = 4 << 20         // bytes of one message of a server: no model reads more
 )
 
 // Options are what a Client needs.
@@ -35,6 +37,10 @@ type Options struct {
 	Command []string                                                             // what Server.Command stands for
 	Local   Local                                                                // instead of both, for a server in this process
 	Elicit  func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) // nil = nobody is asked
+
+	// Changed is called when the list of tools has changed, or may have; it must
+	// not block. nil = nobody wants to know.
+	Changed func()
 
 	Builtins  *builtins.Table // where tools are pinned; nil = nowhere
 	BuiltinID string
@@ -48,15 +54,15 @@ type Options struct {
 type Client struct {
 	opt    Options
 	client *mcp.Client
-	turn   chan struct{} // taken by who connects or lists
+	turn   *semaphore.Weighted // taken by who connects or lists
 
 	mu       sync.Mutex
 	session  *mcp.ClientSession
 	tools    []Tool
+	leftOut  []string
 	listedAt time.Time
 	stale    bool
 	closed   bool
-	held     int
 	failed   error // why the last try failed
 	failedAt time.Time
 }
@@ -66,10 +72,8 @@ func New(opt Options) *Client {
 	if opt.Now == nil {
 		opt.Now = time.Now
 	}
-	if opt.Log == nil {
-		opt.Log = slog.New(slog.DiscardHandler)
-	}
-	c := &Client{opt: opt, turn: make(chan struct{}, 1)}
+	opt.Log = cmp.Or(opt.Log, slog.New(slog.DiscardHandler))
+	c := &Client{opt: opt, turn: semaphore.NewWeighted(1)}
 	// Nothing about the person, the caller or this machine is offered to a
 	// skill server: no roots, no sampling.
 	c.client = mcp.NewClient(&mcp.Implementation{Name: "beeos", Version: beeos.Version}, &mcp.ClientOptions{
@@ -83,8 +87,9 @@ func New(opt Options) *Client {
 // what failed before.
 func (c *Client) Refresh() {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.stale, c.failed = true, nil
+	c.mu.Unlock()
+	c.tellChanged()
 }
 
 // Close ends the session. There is no other after it.
@@ -101,49 +106,45 @@ func (c *Client) Close() error {
 
 // Session returns the session, connecting if there is none.
 func (c *Client) Session(ctx context.Context) (*mcp.ClientSession, error) {
-	if s, err := c.current(); s != nil || err != nil {
+	if s, err := c.currentSession(); s != nil || err != nil {
 		return s, err
 	}
-	if err := c.lock(ctx); err != nil {
+	if err := c.turn.Acquire(ctx, 1); err != nil {
 		return nil, err
 	}
-	defer c.unlock()
+	defer c.turn.Release(1)
 	return c.connect(ctx)
 }
 
 // connect opens the session. c.turn is held.
 func (c *Client) connect(ctx context.Context) (*mcp.ClientSession, error) {
-	if s, err := c.current(); s != nil || err != nil {
+	if s, err := c.currentSession(); s != nil || err != nil {
 		return s, err // somebody else did, or failed to, meanwhile
 	}
 	timed, cancel := context.WithTimeout(ctx, connectWithin)
 	defer cancel()
-	timed, f := c.follow(timed)
-	transport, err := c.transport()
+	timed, f := c.followCall(timed)
+	transport, err := c.newTransport()
 	var session *mcp.ClientSession
 	if err == nil {
 		session, err = c.client.Connect(timed, transport, nil)
 	}
-	if err == nil && !c.adopt(session) {
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil, context.Cause(ctx) // who asked gave up: that says nothing about the server
+	case err != nil:
+		c.opt.Log.Warn("a skill server cannot be reached", "skill", c.opt.Server.Name, "err", c.hideQuery(err))
+		return nil, c.rememberFailure(f, err)
+	case !c.adoptSession(session):
 		_ = session.Close() // nobody else would
 		return nil, errClosed
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if err = c.discreet(err); err != nil {
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx) // who asked gave up: that says nothing about the server
-		}
-		c.failed, c.failedAt = c.explain(f, err), c.opt.Now()
-		c.opt.Log.Warn("a skill server cannot be reached", "skill", c.opt.Server.Name, "err", err)
-		return nil, c.failed
 	}
 	return session, nil
 }
 
-// adopt makes a session the one that is used, unless the client was closed
+// adoptSession makes a session the one that is used, unless the client was closed
 // while it came about.
-func (c *Client) adopt(session *mcp.ClientSession) bool {
+func (c *Client) adoptSession(session *mcp.ClientSession) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.closed {
@@ -152,7 +153,7 @@ func (c *Client) adopt(session *mcp.ClientSession) bool {
 	return !c.closed
 }
 
-func (c *Client) transport() (mcp.Transport, error) {
+func (c *Client) newTransport() (mcp.Transport, error) {
 	switch {
 	case c.opt.Local != nil:
 		return c.opt.Local()
@@ -162,46 +163,46 @@ func (c *Client) transport() (mcp.Transport, error) {
 		return &mcp.CommandTransport{Command: cmd, TerminateDuration: stopWithin}, nil
 	}
 	client := outbound.ClientOver(c.opt.HTTP, outbound.Options{MaxBody: maxMessage})
-	client.Transport = watched{client.Transport}
+	client.Transport = watchedTransport{client.Transport}
 	return &mcp.StreamableClientTransport{Endpoint: c.opt.Server.URL, HTTPClient: client, MaxEventSize: maxMessage}, nil
 }
 
-// explain says what to do about a server that cannot be reached. What the
+// explainFailure says what to do about a server that cannot be reached. What the
 // owner has to do is said in the error already.
-func (c *Client) explain(f *fate, err error) error {
-	var told *beeos.Error
-	if errors.As(err, &told) {
+func (c *Client) explainFailure(f *fate, err error) error {
+	if told, ok := errors.AsType[*beeos.Error](err); ok {
 		return told
 	}
+	why := "cannot be reached; check that it runs and that its address is right"
 	if cut := f.cutOff(); cut != nil {
-		return beeos.Wrap(beeos.AgentServiceUnavailable, c.discreet(err), fmt.Sprintf("the skill server %s cannot be used: %v", c.opt.Server.Name, cut))
+		why = fmt.Sprintf("cannot be used: %v", cut)
 	}
-	return beeos.Wrap(beeos.AgentServiceUnavailable, c.discreet(err), fmt.Sprintf("the skill server %s cannot be reached; check that it runs and that its address is right", c.opt.Server.Name))
+	return beeos.Wrap(beeos.AgentServiceUnavailable, c.hideQuery(err), fmt.Sprintf("the skill server %s %s", c.opt.Server.Name, why))
 }
 
-// discreet is err without the query of the server's address: people put keys
+// hideQuery returns err without the query of the server's address: people put keys
 // there, and what goes wrong is told to models and logs.
-func (c *Client) discreet(err error) error {
+func (c *Client) hideQuery(err error) error {
 	u, bad := url.Parse(c.opt.Server.URL)
 	if err == nil || bad != nil || u.RawQuery == "" {
 		return err
 	}
-	return &untold{err, strings.ReplaceAll(err.Error(), "?"+u.RawQuery, "?…")}
+	return &discreetError{err, strings.ReplaceAll(err.Error(), "?"+u.RawQuery, "?…")}
 }
 
-// untold is an error with other words.
-type untold struct {
+// discreetError is an error with other words.
+type discreetError struct {
 	err  error
 	text string
 }
 
-func (e *untold) Error() string { return e.text }
-func (e *untold) Unwrap() error { return e.err }
+func (e *discreetError) Error() string { return e.text }
+func (e *discreetError) Unwrap() error { return e.err }
 
 var errClosed = beeos.Errorf(beeos.AgentServiceUnavailable, "the agent is being restarted; try again in a moment")
 
-// current is the session, or the failure that is still fresh.
-func (c *Client) current() (*mcp.ClientSession, error) {
+// currentSession returns the session, or the failure that is still fresh.
+func (c *Client) currentSession() (*mcp.ClientSession, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
@@ -213,8 +214,8 @@ func (c *Client) current() (*mcp.ClientSession, error) {
 	return c.session, nil
 }
 
-// drop forgets a session that has broken.
-func (c *Client) drop(broken *mcp.ClientSession) {
+// dropSession forgets a session that has broken.
+func (c *Client) dropSession(broken *mcp.ClientSession) {
 	c.mu.Lock()
 	mine := c.session == broken
 	if mine {
@@ -224,35 +225,4 @@ func (c *Client) drop(broken *mcp.ClientSession) {
 	if mine {
 		_ = broken.Close() // it is of no use any more
 	}
-}
-
-func (c *Client) lock(ctx context.Context) error {
-	select {
-	case c.turn <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
-func (c *Client) unlock() { <-c.turn }
-
-// Health is how a skill server does.
-type Health struct {
-	Connected bool
-	Tools     int // offered to the model
-	Held      int // held back
-	ListedAt  time.Time
-	Trouble   string // why the last try failed; empty = it did not
-}
-
-// Health returns how the server did when it was last needed.
-func (c *Client) Health() Health {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	h := Health{Connected: c.session != nil, Tools: len(c.tools), Held: c.held, ListedAt: c.listedAt}
-	if c.failed != nil {
-		h.Trouble = c.failed.Error()
-	}
-	return h
 }

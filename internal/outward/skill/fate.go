@@ -30,24 +30,24 @@ type fate struct {
 
 type fateKey struct{}
 
-// follow returns a context for one call and its fate.
-func (c *Client) follow(ctx context.Context) (context.Context, *fate) {
+// followCall returns a context for one call and its fate.
+func (c *Client) followCall(ctx context.Context) (context.Context, *fate) {
 	f := &fate{blind: c.opt.Local != nil || len(c.opt.Command) > 0}
 	return context.WithValue(ctx, fateKey{}, f), f
 }
 
-// watched notes on the fate of a call what becomes of its request.
-type watched struct{ base http.RoundTripper }
+// watchedTransport notes on the fate of a call what becomes of its request.
+type watchedTransport struct{ base http.RoundTripper }
 
-func (w watched) RoundTrip(r *http.Request) (*http.Response, error) {
+func (w watchedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	f, _ := r.Context().Value(fateKey{}).(*fate)
 	if f == nil || r.Method != http.MethodPost {
 		return w.base.RoundTrip(r)
 	}
-	first := f.first()
+	first := f.markSent()
 	resp, err := w.base.RoundTrip(r)
 	if err == nil {
-		resp.Body = heard{resp.Body, f}
+		resp.Body = watchedBody{resp.Body, f}
 	}
 	if !first {
 		return resp, err
@@ -60,14 +60,14 @@ func (w watched) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// heard notes on the fate of a call that its answer is too long, which the
+// watchedBody notes on the fate of a call that its answer is too long, which the
 // client library does not tell either.
-type heard struct {
+type watchedBody struct {
 	io.ReadCloser
 	f *fate
 }
 
-func (h heard) Read(p []byte) (int, error) {
+func (h watchedBody) Read(p []byte) (int, error) {
 	n, err := h.ReadCloser.Read(p)
 	if errors.Is(err, outbound.ErrTooLarge) {
 		h.f.mu.Lock()
@@ -84,9 +84,9 @@ func (f *fate) cutOff() error {
 	return f.cut
 }
 
-// first reports whether this is the call itself, and not what is said about it
-// later.
-func (f *fate) first() bool {
+// markSent notes that a request is on its way, and reports whether this is the
+// call itself, and not what is said about it later.
+func (f *fate) markSent() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	was := f.sent

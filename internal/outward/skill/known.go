@@ -17,7 +17,7 @@ type Known struct {
 	Description string
 	Schema      string // of its arguments, on several lines
 	Destructive bool   // it says so itself
-	Held        *Held  // not nil: it has changed since, and waits
+	Held        *Held  // not nil: it is new or has changed since, and waits
 }
 
 // KnownTools lists what is known of the tools of a built-in agent, by skill
@@ -29,23 +29,23 @@ func KnownTools(ctx context.Context, table *builtins.Table, builtinID string) ([
 	}
 	known := make([]Known, len(list))
 	for i, t := range list {
-		known[i] = know(t)
+		known[i] = knownTool(t)
 	}
 	return known, nil
 }
 
-func know(t builtins.SkillTool) Known {
+func knownTool(t builtins.SkillTool) Known {
 	k := Known{Skill: t.Skill, Name: t.Tool, Shown: beeos.Visible(t.Tool)}
 	var p pinned
 	if json.Unmarshal([]byte(t.Definition), &p) == nil {
 		k.Title, k.Description = beeos.Visible(p.Title), beeos.Visible(p.Description)
 		if schema, err := json.Marshal(p.InputSchema); err == nil {
-			k.Schema = shown(string(schema))
+			k.Schema = indentVisible(string(schema))
 		}
 		k.Destructive = p.Annotations != nil && p.Annotations.DestructiveHint != nil && *p.Annotations.DestructiveHint
 	}
 	if t.HeldHash != "" {
-		k.Held = held(t)
+		k.Held = heldTool(t)
 	}
 	return k
 }

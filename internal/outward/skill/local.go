@@ -40,20 +40,20 @@ type Local func() (mcp.Transport, error)
 
 // Demo is the skill server of `beeos dev`: it adds numbers and knows the time.
 func Demo(ctx context.Context, now func() time.Time) Local {
-	return func() (mcp.Transport, error) { return demo(ctx, now) }
+	return func() (mcp.Transport, error) { return startDemo(ctx, now) }
 }
 
-func demo(ctx context.Context, now func() time.Time) (mcp.Transport, error) {
+func startDemo(ctx context.Context, now func() time.Time) (mcp.Transport, error) {
 	s := mcp.NewServer(&mcp.Implementation{Name: "demo", Version: beeos.Version}, nil)
 	mcp.AddTool(s, &mcp.Tool{Name: "add", Description: "Add numbers up."}, func(_ context.Context, _ *mcp.CallToolRequest, in numbers) (*mcp.CallToolResult, any, error) {
 		sum := 0.0
 		for _, n := range in.Numbers {
 			sum += n
 		}
-		return said(fmt.Sprint(sum)), nil, nil
+		return textResult(fmt.Sprint(sum)), nil, nil
 	})
 	mcp.AddTool(s, &mcp.Tool{Name: "now", Description: "Tell the time."}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
-		return said(now().UTC().Format("15:04 on Monday, 2 January 2006") + " (UTC)"), nil, nil
+		return textResult(now().UTC().Format("15:04 on Monday, 2 January 2006") + " (UTC)"), nil, nil
 	})
 	mine, theirs := mcp.NewInMemoryTransports()
 	if _, err := s.Connect(ctx, theirs, nil); err != nil {
@@ -62,6 +62,6 @@ func demo(ctx context.Context, now func() time.Time) (mcp.Transport, error) {
 	return mine, nil
 }
 
-func said(text string) *mcp.CallToolResult {
+func textResult(text string) *mcp.CallToolResult {
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -24,9 +25,9 @@ type pinned struct {
 	Annotations  *mcp.ToolAnnotations `json:"annotations,omitempty"`
 }
 
-// definition returns a tool as it is pinned, and its hash. Objects are written
+// pinnedDefinition returns a tool as it is pinned, and its hash. Objects are written
 // with sorted names, so that a server may change their order.
-func definition(t *mcp.Tool) (text, hash string, err error) {
+func pinnedDefinition(t *mcp.Tool) (text, hash string, err error) {
 	raw, err := json.Marshal(pinned{t.Name, t.Title, t.Description, t.InputSchema, t.OutputSchema, t.Annotations})
 	if err != nil {
 		return "", "", fmt.Errorf("tool %q cannot be read: %w", t.Name, err)
@@ -35,56 +36,153 @@ func definition(t *mcp.Tool) (text, hash string, err error) {
 	return string(raw), hex.EncodeToString(sum[:]), nil
 }
 
-// pin compares the tools with what is known of them, and returns those that
-// the model may see: new ones, which are known from now on, and those that are
-// as they were.
-func (c *Client) pin(ctx context.Context, all []*mcp.Tool) (known []Tool, held int, err error) {
-	before, err := c.before(ctx)
-	if err != nil {
-		return nil, 0, err
-	}
+// What one tool may have. A person accepts it and the model reads it, both of
+// them whole.
+const (
+	MaxDefinition = 64 << 10
+	maxToolName   = 256
+	mostLeftOut   = 8 // that are told by name
+)
+
+// describeTools returns the tools as they are pinned, by their names, without
+// those that are too large to be looked at; leftOut says which these are.
+func describeTools(all []*mcp.Tool) (described []builtins.SkillTool, leftOut []string, err error) {
 	for _, t := range all {
-		text, hash, err := definition(t)
+		if len(t.Name) > maxToolName || strings.ContainsRune(t.Name, 0) {
+			leftOut = append(leftOut, fmt.Sprintf("%s has a name that is longer than %d bytes, or not text", shownName(t.Name), maxToolName))
+			continue
+		}
+		text, hash, err := pinnedDefinition(t)
 		if err != nil {
-			return nil, 0, err
+			return nil, nil, err
 		}
-		was := before[t.Name]
-		if c.opt.Builtins != nil && (was.Hash != hash || was.HeldHash != "") {
-			was, err = c.opt.Builtins.PinSkillTool(ctx, builtins.SkillTool{
-				BuiltinID: c.opt.BuiltinID, Skill: c.opt.Server.Name, Tool: t.Name, Hash: hash, Definition: text, UpdatedAt: c.opt.Now(),
-			})
-			if err != nil {
-				return nil, 0, err
-			}
-			if was.HeldHash != "" {
-				held++
-				c.opt.Log.Warn("a tool has changed and is held back until it is accepted", "skill", c.opt.Server.Name, "tool", t.Name)
-				continue
-			}
+		if len(text) > MaxDefinition {
+			leftOut = append(leftOut, fmt.Sprintf("%s has a definition of %d KiB, and %d KiB is the most", shownName(t.Name), len(text)>>10, MaxDefinition>>10))
+			continue
 		}
-		schema, err := json.Marshal(t.InputSchema)
-		if err != nil {
-			return nil, 0, fmt.Errorf("tool %q cannot be read: %w", t.Name, err)
-		}
-		known = append(known, Tool{Name: t.Name, FullName: FullName(c.opt.Server.Name, t.Name), Description: t.Description, Schema: schema})
+		described = append(described, builtins.SkillTool{Tool: t.Name, Hash: hash, Definition: text})
 	}
-	return known, held, nil
+	if n := len(leftOut); n > mostLeftOut {
+		leftOut = append(leftOut[:mostLeftOut:mostLeftOut], fmt.Sprintf("%d more are too large", n-mostLeftOut))
+	}
+	return described, leftOut, nil
 }
 
-func (c *Client) before(ctx context.Context) (map[string]builtins.SkillTool, error) {
-	known := map[string]builtins.SkillTool{}
+func shownName(name string) string { return beeos.Visible(beeos.Shorten(name, 60)) }
+
+// pinTools compares the tools with what is known of them, and returns those that
+// the model may see: the ones that the server showed first, or that a person has
+// accepted since, as long as they are as they were.
+func (c *Client) pinTools(ctx context.Context, all []*mcp.Tool) (known []Tool, leftOut []string, err error) {
+	described, leftOut, err := describeTools(all)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, why := range leftOut {
+		c.opt.Log.Warn("a tool is left out", "skill", c.opt.Server.Name, "tool", why)
+	}
+	pins, err := c.pinDescribed(ctx, described)
+	if err != nil {
+		return nil, nil, err
+	}
+	named := map[string]bool{}
+	for _, d := range described {
+		if c.opt.Builtins != nil && pins[d.Tool] != d.Hash {
+			c.opt.Log.Warn("a tool is new or has changed, and is held back until it is accepted", "skill", c.opt.Server.Name, "tool", d.Tool)
+			continue
+		}
+		t, err := readPinned(c.opt.Server.Name, d.Definition)
+		if err != nil {
+			return nil, nil, err
+		}
+		if named[t.FullName] { // a server that tries can write two such names
+			leftOut = append(leftOut, shownName(t.Name)+" has a name that reads like that of another tool")
+			continue
+		}
+		named[t.FullName] = true
+		known = append(known, t)
+	}
+	return known, leftOut, nil
+}
+
+// PinnedTools returns the tools of a skill that a person knows and that were last
+// seen unchanged, without asking their server.
+func PinnedTools(ctx context.Context, table *builtins.Table, builtinID, skillName string) (list []Tool, err error) {
+	pins, err := table.ListSkillTools(ctx, builtinID, skillName)
+	if err != nil {
+		return nil, err
+	}
+	named := map[string]bool{}
+	for _, p := range pins {
+		if p.Hash == "" || p.HeldHash != "" {
+			continue
+		}
+		t, err := readPinned(skillName, p.Definition)
+		if err != nil {
+			return nil, err
+		}
+		if !named[t.FullName] {
+			named[t.FullName] = true
+			list = append(list, t)
+		}
+	}
+	return list, nil
+}
+
+// readPinned returns a tool as it was pinned.
+func readPinned(skillName, definition string) (Tool, error) {
+	var p struct {
+		Name         string          `json:"name"`
+		Title        string          `json:"title"`
+		Description  string          `json:"description"`
+		InputSchema  json.RawMessage `json:"inputSchema"`
+		OutputSchema json.RawMessage `json:"outputSchema"`
+		Annotations  json.RawMessage `json:"annotations"`
+	}
+	if err := json.Unmarshal([]byte(definition), &p); err != nil {
+		return Tool{}, fmt.Errorf("a tool of skill %s cannot be read: %w", skillName, err)
+	}
+	return Tool{
+		Name: p.Name, FullName: FullName(skillName, p.Name), Title: p.Title, Description: p.Description,
+		Schema: p.InputSchema, Output: p.OutputSchema, Annotations: p.Annotations,
+	}, nil
+}
+
+// pinDescribed pins the tools, unless all of them are as they were, and returns
+// the hashes of those that are not held.
+func (c *Client) pinDescribed(ctx context.Context, described []builtins.SkillTool) (hashes map[string]string, err error) {
 	if c.opt.Builtins == nil {
-		return known, nil
+		return nil, nil
 	}
-	list, err := c.opt.Builtins.ListSkillTools(ctx, c.opt.BuiltinID, c.opt.Server.Name)
-	for _, t := range list {
-		known[t.Tool] = t
+	pins, err := c.opt.Builtins.ListSkillTools(ctx, c.opt.BuiltinID, c.opt.Server.Name)
+	if err != nil {
+		return nil, err
 	}
-	return known, err
+	hashes = knownHashes(pins)
+	same := len(described) > 0 && len(hashes) == len(pins)
+	for _, d := range described {
+		same = same && hashes[d.Tool] == d.Hash
+	}
+	if same {
+		return hashes, nil
+	}
+	pins, err = c.opt.Builtins.PinSkillTools(ctx, c.opt.BuiltinID, c.opt.Server.Name, described, c.opt.Now())
+	return knownHashes(pins), err
+}
+
+// knownHashes returns the hashes of the tools that are not held.
+func knownHashes(pins []builtins.SkillTool) map[string]string {
+	hashes := map[string]string{}
+	for _, p := range pins {
+		if p.HeldHash == "" {
+			hashes[p.Tool] = p.Hash
+		}
+	}
+	return hashes
 }
 
 // Held is a tool that waits for a person, as it was and as it is now. Both are
-// JSON with nothing hidden in it.
+// JSON with nothing hidden in it; what was is empty when the tool is new.
 type Held struct {
 	Skill, Tool string
 	Name        string // the tool's, as its server writes it
@@ -94,33 +192,58 @@ type Held struct {
 
 // HeldTools lists the tools of a built-in agent that are held back.
 func HeldTools(ctx context.Context, table *builtins.Table, builtinID string) ([]Held, error) {
-	list, err := table.ListSkillTools(ctx, builtinID, "")
-	if err != nil {
-		return nil, err
-	}
+	known, err := KnownTools(ctx, table, builtinID)
 	var all []Held
-	for _, t := range list {
-		if t.HeldHash != "" {
-			all = append(all, *held(t))
+	for _, k := range known {
+		if k.Held != nil {
+			all = append(all, *k.Held)
 		}
 	}
-	return all, nil
+	return all, err
 }
 
-func held(t builtins.SkillTool) *Held {
-	return &Held{Skill: t.Skill, Tool: beeos.Visible(t.Tool), Name: t.Tool, Was: shown(t.Definition), Is: shown(t.Held), Hash: t.HeldHash}
+func heldTool(t builtins.SkillTool) *Held {
+	return &Held{Skill: t.Skill, Tool: beeos.Visible(t.Tool), Name: t.Tool, Was: indentVisible(t.Definition), Is: indentVisible(t.Held), Hash: t.HeldHash}
 }
 
-// shown is a definition on several lines. Marshalling escapes what HTML and
+// A definition that is nested deeper than maxIndented, or would grow by more than
+// mostBlanks, is shown without the blanks before its lines.
+const (
+	maxIndented = 24
+	mostBlanks  = 8
+)
+
+// indentVisible writes a definition on several lines. Marshalling escapes what HTML and
 // line ends could do; Visible the rest.
-func shown(text string) string {
+func indentVisible(text string) string {
 	var v any
-	if err := json.Unmarshal([]byte(text), &v); err != nil {
-		return beeos.Visible(text)
+	if text != "" && json.Unmarshal([]byte(text), &v) == nil {
+		indent := "  "
+		if nestingDepth(v) > maxIndented {
+			indent = ""
+		}
+		lines, _ := json.MarshalIndent(v, "", indent) // of what was JSON before
+		if len(lines) > mostBlanks*len(text) {
+			lines, _ = json.MarshalIndent(v, "", "")
+		}
+		text = string(lines)
 	}
-	lines, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return beeos.Visible(text)
+	return beeos.Visible(text)
+}
+
+// nestingDepth returns how deep lists and objects stand in each other.
+func nestingDepth(v any) (depth int) {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, member := range v {
+			depth = max(depth, nestingDepth(member))
+		}
+	case []any:
+		for _, item := range v {
+			depth = max(depth, nestingDepth(item))
+		}
+	default:
+		return 0
 	}
-	return beeos.Visible(string(lines))
+	return depth + 1
 }

@@ -5,9 +5,9 @@
 // its tools (tools.go) and calls them (call.go), each of them once, so it looks
 // how far a call got that has no answer (fate.go).
 //
-// A tool is pinned as it was when it was first seen (pin.go): when its server
-// describes it in another way, it is held back until a person has accepted the
-// difference. known.go is what people are shown of all that, with nothing
+// Tools are pinned as they were when their server first showed any (pin.go): one
+// that it adds later or describes in another way is held back until a person has
+// accepted that. known.go is what people are shown of all that, with nothing
 // hidden in it. local.go is what needs no network: commands, and the demo.
 // Servers behind OAuth are internal/outward/oauthclient's business: its transport is
 // where the requests of a Client go through.
@@ -16,8 +16,10 @@ package skill
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"maps"
 	"net/url"
 	"regexp"
+	"slices"
 
 	"github.com/beeos/beeos"
 )
@@ -25,10 +27,12 @@ import (
 // Server is a skill server as its owner describes it. It holds no secrets.
 type Server struct {
 	Name        string            `json:"name"`
+	Description string            `json:"description,omitempty"` // of the skill, for callers
 	URL         string            `json:"url,omitempty"`
 	Command     string            `json:"command,omitempty"` // the name of a command that the admin allowed
 	AutoApprove bool              `json:"autoApprove,omitempty"`
 	Policies    map[string]Policy `json:"tools,omitempty"` // those that are not as AutoApprove says
+	Offer       []string          `json:"offer,omitempty"` // tools that callers may call themselves; AllTools = all
 	Auth        Auth              `json:"auth,omitzero"`
 }
 
@@ -44,6 +48,14 @@ func (s Server) Auto(tool string) bool {
 		return p.AutoApprove
 	}
 	return s.AutoApprove
+}
+
+// AllTools in an offer stands for every tool of the server.
+const AllTools = "*"
+
+// Offers reports whether callers may call a tool themselves, past the model.
+func (s Server) Offers(tool string) bool {
+	return slices.Contains(s.Offer, tool) || slices.Contains(s.Offer, AllTools)
 }
 
 // Auth says how the owner is known to the authorization server in front of the
@@ -95,7 +107,10 @@ func (s Server) Check(commands map[string][]string) error {
 	if len(s.Policies) > mostPolicies {
 		return beeos.Errorf(beeos.InvalidParam, "skill %s says something about more than %d tools; say it about the skill", s.Name, mostPolicies)
 	}
-	for tool := range s.Policies {
+	if len(s.Offer) > mostPolicies {
+		return beeos.Errorf(beeos.InvalidParam, "skill %s offers more than %d tools by name; write [%q] for all of them", s.Name, mostPolicies, AllTools)
+	}
+	for _, tool := range slices.AppendSeq(slices.Clone(s.Offer), maps.Keys(s.Policies)) {
 		if tool == "" || len(tool) > longestTool || beeos.Visible(tool) != tool {
 			return beeos.Errorf(beeos.InvalidParam, "skill %s: %q is no name of a tool", s.Name, tool)
 		}

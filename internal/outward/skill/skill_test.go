@@ -56,8 +56,8 @@ func TestLocalCommand(t *testing.T) {
 	if _, err := c.Call(t.Context(), "exit", nil); err == nil {
 		t.Error("a command that died has answered")
 	}
-	if h := c.Health(); h.Connected {
-		t.Errorf("%+v", h)
+	if c.Connected() {
+		t.Error("the session with a command that died is kept")
 	}
 	now = now.Add(time.Minute)
 	if got, err := c.Call(t.Context(), "env", json.RawMessage(`{}`)); err != nil || got.IsError {
@@ -68,8 +68,8 @@ func TestLocalCommand(t *testing.T) {
 func TestCommandThatIsNotThere(t *testing.T) {
 	c := skill.New(skill.Options{Server: skill.Server{Name: "local", Command: "x"}, Command: []string{"/nonexistent/program"}})
 	_, err := c.Tools(t.Context(), true)
-	if err == nil || !strings.Contains(err.Error(), "local cannot be reached") || c.Health().Trouble == "" {
-		t.Errorf("%v, %+v", err, c.Health())
+	if err == nil || !strings.Contains(err.Error(), "local cannot be reached") || c.LastFailure() == nil {
+		t.Errorf("%v, %v", err, c.LastFailure())
 	}
 }
 

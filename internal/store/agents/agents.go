@@ -9,11 +9,11 @@ import (
 	"crypto/sha256"
 	"database/sql"
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/store/database"
@@ -25,17 +25,18 @@ type Table struct{ db *database.DB }
 // New returns the tables of db.
 func New(db *database.DB) *Table { return &Table{db: db} }
 
-const agentColumns = "id, owner_id, instance_id, name, slug, active, visibility, mcp_enabled, self_tool, rate_limit, definition, fingerprint, created_at, updated_at"
+const agentColumns = "id, owner_id, instance_id, name, slug, active, visibility, mcp_enabled, self_tool, rate_limit, title, hand_over, when_left, definition, fingerprint, created_at, updated_at"
 
 // Filter picks agents; an empty field picks all.
 type Filter struct {
 	OwnerID    string
-	InstanceID string   // declared by this instance
-	IDs        []string // nil = all, empty = none
+	InstanceID string             // declared by this instance
+	IDs        []string           // nil = all, empty = none
+	Visibility []beeos.Visibility // one of these; nil = any
+	After      string             // younger than this one
 	Active     *bool
 	MCPEnabled *bool
-	Visibility []beeos.Visibility // nil = all
-	Limit      int                // 0 = 100
+	Limit      int // 0 = 100
 	Offset     int
 }
 
@@ -45,27 +46,32 @@ type Patch struct {
 	MCPEnabled *bool
 	SelfTool   *bool
 	RateLimit  *int
+	Title      *string
+	HandOver   *bool
+	WhenLeft   *beeos.WhenLeft
 }
 
 // Get returns an agent by id; a deleted one is not found.
 func (tb *Table) Get(ctx context.Context, id string) (*beeos.Agent, error) {
-	return tb.agent(ctx, tb.db, "id = $1", id)
+	return useTitle(getAgent(ctx, tb.db, "id = $1", id))
 }
 
 // GetByName returns an owner's agent by the name that it syncs under.
 func (tb *Table) GetByName(ctx context.Context, owner, name string) (*beeos.Agent, error) {
-	return tb.agent(ctx, tb.db, "owner_id = $1 AND name = $2", owner, name)
+	return useTitle(getAgent(ctx, tb.db, "owner_id = $1 AND name = $2", owner, name))
 }
 
-func (tb *Table) agent(ctx context.Context, q database.Querier, where string, args ...any) (*beeos.Agent, error) {
-	a, err := scanAgent(q.QueryRowContext(ctx, "SELECT "+agentColumns+" FROM agents WHERE NOT deleted AND "+where, args...))
-	if database.IsAbsent(err) {
-		return nil, NotFound()
+// useTitle shows an agent under the name that its owner gave it. Sync does not:
+// it compares what an agent says with what it said before.
+func useTitle(a *beeos.Agent, err error) (*beeos.Agent, error) {
+	if err == nil && a.Title != "" {
+		a.Definition.DisplayName = a.Title
 	}
-	if err != nil {
-		return nil, fmt.Errorf("read agent: %w", err)
-	}
-	return a, nil
+	return a, err
+}
+
+func getAgent(ctx context.Context, q database.Querier, where string, args ...any) (*beeos.Agent, error) {
+	return database.Get(ctx, q, "read agent", NotFound(), agentFields, "SELECT "+agentColumns+" FROM agents WHERE NOT deleted AND "+where, args...)
 }
 
 // List lists agents, the oldest first, and says how many there are without
@@ -81,43 +87,44 @@ func (tb *Table) List(ctx context.Context, f Filter) (list []*beeos.Agent, total
 	}
 	n := len(where.Args)
 	query := fmt.Sprintf("SELECT %s FROM agents%s ORDER BY created_at, id LIMIT $%d OFFSET $%d", agentColumns, where.SQL(), n+1, n+2)
-	rows, err := tb.db.QueryContext(ctx, query, append(slices.Clip(where.Args), limit, offset)...)
-	list, err = database.Collect(rows, err, scanAgent)
+	list, err = database.List(ctx, tb.db, "list agents", agentFields, query, append(slices.Clip(where.Args), limit, offset)...)
 	if database.IsAbsent(err) {
 		return nil, 0, nil
 	}
 	if err != nil {
-		return nil, 0, fmt.Errorf("list agents: %w", err)
+		return nil, 0, err
+	}
+	for _, a := range list {
+		useTitle(a, nil) //nolint:errcheck // there is none
 	}
 	if len(list) < limit && (len(list) > 0 || offset == 0) {
 		return list, offset + len(list), nil // the last page: nothing to count
 	}
-	if err := tb.db.QueryRowContext(ctx, "SELECT count(*) FROM agents"+where.SQL(), where.Args...).Scan(&total); err != nil {
-		return nil, 0, fmt.Errorf("count agents: %w", err)
-	}
-	return list, total, nil
+	total, err = database.GetValue[int](ctx, tb.db, "count agents", "SELECT count(*) FROM agents"+where.SQL(), where.Args...)
+	return list, total, err
 }
 
+// Conditions are those that the filter stands for; none says that nothing meets them.
 func (f Filter) Conditions() (where database.Conditions, none bool) {
 	where.Text("NOT deleted")
-	where.AddUnlessEmpty("owner_id = ", f.OwnerID)
-	if f.InstanceID != "" {
-		where.Add("id IN (SELECT agent_id FROM agent_homes WHERE instance_id = ", f.InstanceID)
-		where.Parts[len(where.Parts)-1] += ")"
+	where.AddUnlessEmpty("owner_id = ?", f.OwnerID)
+	where.AddUnlessEmpty("id IN (SELECT agent_id FROM agent_homes WHERE instance_id = ?)", f.InstanceID)
+	if f.Visibility != nil {
+		where.AddList("visibility", database.Args(f.Visibility))
+	}
+	if f.After != "" {
+		where.Add("(created_at, id) > (SELECT created_at, id FROM agents WHERE id = ?)", f.After)
 	}
 	if f.Active != nil {
-		where.Add("active = ", *f.Active)
+		where.Add("active = ?", *f.Active)
 	}
 	if f.MCPEnabled != nil {
-		where.Add("mcp_enabled = ", *f.MCPEnabled)
+		where.Add("mcp_enabled = ?", *f.MCPEnabled)
 	}
 	if f.IDs != nil {
-		where.AddList("id", anySlice(f.IDs))
+		where.AddList("id", database.Args(f.IDs))
 	}
-	if f.Visibility != nil {
-		where.AddList("visibility", anySlice(f.Visibility))
-	}
-	return where, f.IDs != nil && len(f.IDs) == 0 || f.Visibility != nil && len(f.Visibility) == 0
+	return where, f.IDs != nil && len(f.IDs) == 0
 }
 
 // Update changes what the owner decides and returns the agent as it is
@@ -126,49 +133,52 @@ func (tb *Table) Update(ctx context.Context, id string, p Patch) (*beeos.Agent, 
 	if err := p.check(); err != nil {
 		return nil, err
 	}
-	var a *beeos.Agent
-	err := tb.db.Tx(ctx, func(tx *sql.Tx) (err error) {
+	return useTitle(database.Tx(ctx, tb.db, "update agent", func(tx *sql.Tx) (*beeos.Agent, error) {
 		if err := lockOwnerOf(ctx, tx, id); err != nil {
-			return err
+			return nil, err
 		}
-		if a, err = tb.agent(ctx, tx, "id = $1", id); err != nil {
-			return err
+		a, err := getAgent(ctx, tx, "id = $1", id)
+		if err != nil {
+			return nil, err
 		}
 		p.apply(a)
 		text, err := encodeDefinition(a.Definition)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		a.Fingerprint, a.UpdatedAt = fingerprint(a, text), database.Now()
-		_, err = tx.ExecContext(ctx, "UPDATE agents SET visibility = $2, mcp_enabled = $3, self_tool = $4, rate_limit = $5, fingerprint = $6, updated_at = $7 WHERE id = $1",
-			id, string(a.Visibility), a.MCPEnabled, a.SelfTool, a.RateLimit, a.Fingerprint, database.Micros(a.UpdatedAt))
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("update agent: %w", err)
-	}
-	return a, nil
+		return a, database.Exec(ctx, tx, "write agent", "UPDATE agents SET visibility = $2, mcp_enabled = $3, self_tool = $4, rate_limit = $5, title = $6, fingerprint = $7, updated_at = $8, hand_over = $9, when_left = $10 WHERE id = $1",
+			id, a.Visibility, a.MCPEnabled, a.SelfTool, a.RateLimit, a.Title, a.Fingerprint, database.Micros(a.UpdatedAt), a.HandOver, a.WhenLeft)
+	}))
 }
 
 func (p Patch) check() error {
-	if p.Visibility != nil {
-		switch *p.Visibility {
-		case beeos.VisiblePrivate, beeos.VisibleUnlisted, beeos.VisiblePublic, beeos.VisibleMarketplace:
-		default:
-			return beeos.Errorf(beeos.InvalidParam, "visibility is private, unlisted, public or marketplace, not %q", *p.Visibility)
-		}
+	if p.Visibility != nil && !oneOf(*p.Visibility, beeos.VisiblePrivate, beeos.VisibleUnlisted, beeos.VisiblePublic, beeos.VisibleMarketplace) {
+		return beeos.Errorf(beeos.InvalidParam, "visibility is private, unlisted, public or marketplace, not %q", *p.Visibility)
+	}
+	if p.WhenLeft != nil && !oneOf(*p.WhenLeft, beeos.LeftDefault, beeos.LeftStop, beeos.LeftGoOn) {
+		return beeos.Errorf(beeos.InvalidParam, "what becomes of calls whose client has left is stop or go_on, or empty for the default, not %q", *p.WhenLeft)
 	}
 	if p.RateLimit != nil && *p.RateLimit < 0 {
 		return beeos.Errorf(beeos.InvalidParam, "the rate limit must be 0 (the default) or more calls per minute")
 	}
+	if p.Title != nil && (utf8.RuneCountInString(*p.Title) > maxTitle || beeos.Visible(*p.Title) != *p.Title || strings.ContainsAny(*p.Title, "\n\r\t")) {
+		return beeos.Errorf(beeos.InvalidParam, "the name of an agent is one line of at most %d characters, all of them visible", maxTitle)
+	}
 	return nil
 }
+
+// maxTitle is how long the name may be that an owner gives an agent.
+const maxTitle = 60
 
 func (p Patch) apply(a *beeos.Agent) {
 	set(&a.Visibility, p.Visibility)
 	set(&a.MCPEnabled, p.MCPEnabled)
 	set(&a.SelfTool, p.SelfTool)
 	set(&a.RateLimit, p.RateLimit)
+	set(&a.Title, p.Title)
+	set(&a.HandOver, p.HandOver)
+	set(&a.WhenLeft, p.WhenLeft)
 }
 
 func set[T any](field, value *T) {
@@ -180,76 +190,65 @@ func set[T any](field, value *T) {
 // Delete takes an agent away, with its keys. Its row stays, because
 // messages name it; its name is free, so a later sync makes a new agent.
 func (tb *Table) Delete(ctx context.Context, id string) error {
-	err := tb.db.Tx(ctx, func(tx *sql.Tx) error {
+	return tb.db.Tx(ctx, "delete agent", func(tx *sql.Tx) error {
 		if err := lockOwnerOf(ctx, tx, id); err != nil {
 			return err
 		}
 		at := database.Micros(database.Now())
-		res, err := tx.ExecContext(ctx, "UPDATE agents SET deleted = TRUE, active = FALSE, updated_at = $2 WHERE id = $1 AND NOT deleted", id, at)
+		err := database.ChangeOne(ctx, tx, "mark deleted", NotFound(), "UPDATE agents SET deleted = TRUE, active = FALSE, updated_at = $2 WHERE id = $1 AND NOT deleted", id, at)
 		if err != nil {
 			return err
-		}
-		if n, err := res.RowsAffected(); err != nil || n == 0 {
-			return NotFound()
 		}
 		if _, err := tx.ExecContext(ctx, "DELETE FROM agent_homes WHERE agent_id = $1", id); err != nil {
 			return err
 		}
-		_, err = tx.ExecContext(ctx, "UPDATE api_keys SET revoked_at = $2 WHERE agent_id = $1 AND agent_id <> '' AND revoked_at = 0", id, at)
-		return err
+		return database.Exec(ctx, tx, "revoke keys", "UPDATE api_keys SET revoked_at = $2 WHERE agent_id = $1 AND agent_id <> '' AND revoked_at = 0", id, at)
 	})
-	if err != nil {
-		return fmt.Errorf("delete agent: %w", err)
-	}
-	return nil
 }
 
 // lockOwnerOf is lockOwner for whoever owns the agent.
 func lockOwnerOf(ctx context.Context, tx *sql.Tx, agent string) error {
-	var owner string
-	err := tx.QueryRowContext(ctx, "SELECT owner_id FROM agents WHERE id = $1 AND NOT deleted", agent).Scan(&owner)
-	if database.IsAbsent(err) {
-		return NotFound()
-	}
+	owner, err := database.Get(ctx, tx, "read owner", NotFound(), database.Itself[string], "SELECT owner_id FROM agents WHERE id = $1 AND NOT deleted", agent)
 	if err != nil {
 		return err
 	}
 	return lockOwner(ctx, tx, owner)
 }
 
-func scanAgent(row database.Scanner) (*beeos.Agent, error) {
-	var a beeos.Agent
-	var definition string
-	var created, updated int64
-	err := row.Scan(&a.ID, &a.OwnerID, &a.InstanceID, &a.Name, &a.Slug, &a.Active, &a.Visibility, &a.MCPEnabled, &a.SelfTool, &a.RateLimit,
-		&definition, &a.Fingerprint, &created, &updated)
-	if err != nil {
-		return nil, err
+// agentFields makes a new agent, so that nothing of it is copied afterwards.
+func agentFields(p **beeos.Agent) []any {
+	a := &beeos.Agent{}
+	*p = a
+	return []any{
+		&a.ID, &a.OwnerID, &a.InstanceID, &a.Name, &a.Slug, &a.Active, &a.Visibility, &a.MCPEnabled, &a.SelfTool, &a.RateLimit, &a.Title, &a.HandOver, &a.WhenLeft,
+		definitionColumn{a},
+		&a.Fingerprint, database.Time(&a.CreatedAt), database.Time(&a.UpdatedAt),
 	}
-	if err := json.Unmarshal([]byte(definition), &a.Definition); err != nil {
-		return nil, fmt.Errorf("definition of %s: %w", a.ID, err)
+}
+
+// definitionColumn is the column of an agent's definition, of which more follows.
+type definitionColumn struct{ agent *beeos.Agent }
+
+func (c definitionColumn) Scan(text any) error {
+	if err := database.JSON(&c.agent.Definition).Scan(text); err != nil {
+		return fmt.Errorf("definition of %s: %w", c.agent.ID, err)
 	}
-	a.Timeout = time.Duration(a.Definition.TimeoutMS) * time.Millisecond
-	a.CreatedAt, a.UpdatedAt = database.Moment(created), database.Moment(updated)
-	return &a, nil
+	c.agent.Timeout = time.Duration(c.agent.Definition.TimeoutMS) * time.Millisecond
+	return nil
 }
 
 // fingerprint covers everything about an agent that a client can see.
 func fingerprint(a *beeos.Agent, definition string) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%v %s %v %v\n%s", a.Name, a.Slug, a.Active, a.Visibility, a.MCPEnabled, a.SelfTool, definition))
+	seen := fmt.Appendf(nil, "%s\n%s\n%v %s %v %v\n%s", a.Name, a.Slug, a.Active, a.Visibility, a.MCPEnabled, a.SelfTool, definition)
+	if a.Title != "" {
+		seen = append(seen, "\n"+a.Title...)
+	}
+	sum := sha256.Sum256(seen)
 	return base64.RawURLEncoding.EncodeToString(sum[:15])
 }
 
 func NotFound() error {
 	return beeos.Errorf(beeos.AgentNotFound, "there is no such agent; check the id, or list your agents")
-}
-
-func anySlice[T ~string](list []T) []any {
-	out := make([]any, len(list))
-	for i, v := range list {
-		out[i] = string(v)
-	}
-	return out
 }
 
 // slugify turns a name into lower-case words with hyphens, which is safe in

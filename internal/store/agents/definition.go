@@ -2,6 +2,7 @@ package agents
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -32,15 +33,15 @@ var toolName = regexp.MustCompile(`^[A-Za-z0-9_./-]{1,64}$`)
 // declaration is a definition that has been checked and cleaned.
 type declaration struct{ beeos.Definition }
 
-// prepare checks all definitions of a sync before any is looked at.
-func prepare(defs []beeos.Definition) ([]declaration, error) {
+// prepareDefinitions checks all definitions of a sync before any is looked at.
+func prepareDefinitions(defs []beeos.Definition) ([]declaration, error) {
 	if len(defs) > maxAgents {
 		return nil, beeos.Errorf(beeos.InvalidBody, "%d agents are too many for one sync; declare at most %d", len(defs), maxAgents)
 	}
 	seen := make(map[string]bool, len(defs))
 	out := make([]declaration, 0, len(defs))
 	for i, d := range defs {
-		d = clean(d)
+		d = cleanDefinition(d)
 		if err := ValidateDefinition(d); err != nil {
 			if d.Name == "" {
 				return nil, beeos.Errorf(beeos.InvalidBody, "agents[%d]: %s", i, beeos.Public(err).Message)
@@ -56,10 +57,10 @@ func prepare(defs []beeos.Definition) ([]declaration, error) {
 	return out, nil
 }
 
-// clean fills in defaults and drops JSON that says nothing. It never changes
+// cleanDefinition fills in defaults and drops JSON that says nothing. It never changes
 // the caller's slices.
-func clean(d beeos.Definition) beeos.Definition {
-	d.Lane = orDefault(d.Lane, beeos.LaneSession)
+func cleanDefinition(d beeos.Definition) beeos.Definition {
+	d.Lane = cmp.Or(d.Lane, beeos.LaneSession)
 	d = copyDefinition(d)
 	eachRaw(reflect.ValueOf(&d).Elem(), func(raw *json.RawMessage) {
 		*raw = bytes.TrimSpace(*raw)
@@ -82,7 +83,7 @@ func ValidateDefinition(d beeos.Definition) error {
 	if err == nil {
 		return nil
 	}
-	if d.Name == "" || !database.Plain(d.Name) {
+	if d.Name == "" || !database.IsPlain(d.Name) {
 		return beeos.Errorf(beeos.InvalidBody, "%v", err)
 	}
 	return beeos.Errorf(beeos.InvalidBody, "agent %q: %v", beeos.Shorten(d.Name, 80), err)
@@ -94,7 +95,7 @@ func checkDefinition(d beeos.Definition) error {
 		return fmt.Errorf("name is missing; give the agent one")
 	case len(d.Name) > maxAgentName:
 		return fmt.Errorf("name is longer than %d bytes", maxAgentName)
-	case !database.Plain(d.Name) || strings.TrimSpace(d.Name) != d.Name:
+	case !database.IsPlain(d.Name) || strings.TrimSpace(d.Name) != d.Name:
 		return fmt.Errorf("name has control characters or spaces around it")
 	case !oneOf(d.DeliveryMode, "", beeos.DeliverPush, beeos.DeliverQueue, beeos.DeliverBusyReject):
 		return fmt.Errorf("delivery_mode %q is unknown; use push, queue or busy_reject", beeos.Shorten(string(d.DeliveryMode), 80))
@@ -107,16 +108,7 @@ func checkDefinition(d beeos.Definition) error {
 	case len(d.Skills) > maxSkills || len(d.Resources) > maxResources || len(d.Prompts) > maxPrompts:
 		return fmt.Errorf("too much at once; at most %d skills, %d resources and %d prompts", maxSkills, maxResources, maxPrompts)
 	}
-	if err := checkRaw("capabilities", d.Capabilities, "{["); err != nil {
-		return err
-	}
-	if err := checkSkills(d.Skills); err != nil {
-		return err
-	}
-	if err := checkResources(d.Resources); err != nil {
-		return err
-	}
-	if err := checkPrompts(d.Prompts); err != nil {
+	if err := cmp.Or(checkRaw("capabilities", d.Capabilities, "{["), checkSkills(d.Skills), checkResources(d.Resources), checkPrompts(d.Prompts)); err != nil {
 		return err
 	}
 	text, err := encodeDefinition(d)
@@ -136,21 +128,10 @@ func checkSkills(skills []beeos.Skill) error {
 			return fmt.Errorf("skill %q is declared twice; give each skill its own name", s.Name)
 		}
 		seen[s.Name] = true
-		for _, f := range []struct {
-			field string
-			raw   json.RawMessage
-			first string
-		}{
-			{"annotations", s.Annotations, "{"}, {"icons", s.Icons, "["}, {"execution", s.Execution, "{"}, {"_meta", s.Meta, "{"},
-		} {
-			if err := checkRaw(f.field, f.raw, f.first); err != nil {
-				return fmt.Errorf("skill %q: %w", s.Name, err)
-			}
-		}
-		if err := checkSchema("inputSchema", s.InputSchema); err != nil {
-			return fmt.Errorf("skill %q: %w", s.Name, err)
-		}
-		if err := checkSchema("outputSchema", s.OutputSchema); err != nil {
+		err := cmp.Or(
+			checkRaw("annotations", s.Annotations, "{"), checkRaw("icons", s.Icons, "["), checkRaw("execution", s.Execution, "{"), checkRaw("_meta", s.Meta, "{"),
+			checkSchema("inputSchema", s.InputSchema), checkSchema("outputSchema", s.OutputSchema))
+		if err != nil {
 			return fmt.Errorf("skill %q: %w", s.Name, err)
 		}
 	}
@@ -198,7 +179,7 @@ func checkResources(list []beeos.Resource) error {
 			return fmt.Errorf("resources[%d] needs either uri or uriTemplate", i)
 		case r.URI != "" && (err != nil || u.Scheme == ""):
 			return fmt.Errorf("resources[%d]: uri %q is not an absolute URI; start it with a scheme, as in file:///notes.txt", i, beeos.Shorten(r.URI, 80))
-		case r.Name == "" || !database.Plain(r.Name):
+		case r.Name == "" || !database.IsPlain(r.Name):
 			return fmt.Errorf("resource %q needs a name of printable characters", beeos.Shorten(uri, 80))
 		case seen[uri]:
 			return fmt.Errorf("resource %q exists already; give each resource its own URI", beeos.Shorten(uri, 80))
@@ -211,10 +192,8 @@ func checkResources(list []beeos.Resource) error {
 				return fmt.Errorf("resource %q: blob is not base64", beeos.Shorten(uri, 80))
 			}
 		}
-		for _, err := range []error{checkRaw("annotations", r.Annotations, "{"), checkRaw("icons", r.Icons, "["), checkRaw("_meta", r.Meta, "{")} {
-			if err != nil {
-				return fmt.Errorf("resource %q: %w", beeos.Shorten(uri, 80), err)
-			}
+		if err := cmp.Or(checkRaw("annotations", r.Annotations, "{"), checkRaw("icons", r.Icons, "["), checkRaw("_meta", r.Meta, "{")); err != nil {
+			return fmt.Errorf("resource %q: %w", beeos.Shorten(uri, 80), err)
 		}
 	}
 	return nil
@@ -224,7 +203,7 @@ func checkPrompts(list []beeos.Prompt) error {
 	seen := map[string]bool{}
 	for i, p := range list {
 		switch {
-		case p.Name == "" || len(p.Name) > maxAgentName || !database.Plain(p.Name):
+		case p.Name == "" || len(p.Name) > maxAgentName || !database.IsPlain(p.Name):
 			return fmt.Errorf("prompts[%d] needs a name of 1 to %d printable bytes", i, maxAgentName)
 		case seen[p.Name]:
 			return fmt.Errorf("prompt %q is declared twice; give each prompt its own name", p.Name)
@@ -237,10 +216,8 @@ func checkPrompts(list []beeos.Prompt) error {
 			}
 			args[a.Name] = true
 		}
-		for _, err := range []error{checkRaw("icons", p.Icons, "["), checkRaw("_meta", p.Meta, "{"), checkRaw("messages", p.Messages, "[")} {
-			if err != nil {
-				return fmt.Errorf("prompt %q: %w", p.Name, err)
-			}
+		if err := cmp.Or(checkRaw("icons", p.Icons, "["), checkRaw("_meta", p.Meta, "{"), checkRaw("messages", p.Messages, "[")); err != nil {
+			return fmt.Errorf("prompt %q: %w", p.Name, err)
 		}
 	}
 	return nil

@@ -3,8 +3,9 @@ package agents
 var (
 	EncodeDefinition = encodeDefinition
 	Fingerprint      = fingerprint
-	Clean            = clean
-	WeakKey          = weakKey
+	Clean            = cleanDefinition
+	WeakKey          = isWeakKey
+	IsPoint          = isPoint
 	SmallOrder       = smallOrder
 )
 

@@ -92,6 +92,69 @@ func TestWeakKeysAreRefused(t *testing.T) {
 	}
 }
 
+// TestKeysAreOnTheCurve: every key that somebody made is, and about half of
+// what is only as long as one.
+func TestKeysAreOnTheCurve(t *testing.T) {
+	off := 0
+	for range 64 {
+		public, private, err := ed25519.GenerateKey(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !agents.IsPoint(public) {
+			t.Errorf("%x is refused", public)
+		}
+		if !agents.IsPoint(private.Seed()) {
+			off++
+		}
+	}
+	if off < 8 || off > 56 {
+		t.Errorf("%d of 64 random texts are off the curve", off)
+	}
+}
+
+// TestJoinKeepsTheTokenOfABadInstance: whoever sends nonsense first can still
+// join with the token.
+func TestJoinKeepsTheTokenOfABadInstance(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		ctx := t.Context()
+		u, _ := storetest.Owner(t, db, "a@example.com")
+		token, err := db.Instances.CreateJoinToken(ctx, u.ID, time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		public, _, err := ed25519.GenerateKey(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for what, bad := range map[string]beeos.Instance{
+			"weak key":      {ID: "inst_1", Name: "a", PublicKey: make([]byte, 32)},
+			"off the curve": {ID: "inst_1", Name: "a", PublicKey: append([]byte{2}, make([]byte, 31)...)},
+			"short key":     {ID: "inst_1", Name: "a", PublicKey: public[:31]},
+			"bad name":      {ID: "inst_1", Name: "a\x00", PublicKey: public},
+		} {
+			if _, err := db.Instances.Join(ctx, token, bad); beeos.CodeOf(err) != beeos.InvalidParam {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+		if owner, err := db.Instances.Join(ctx, token, beeos.Instance{ID: "inst_1", Name: "a", PublicKey: public}); err != nil || owner != u.ID {
+			t.Errorf("%q, %v", owner, err)
+		}
+		other, err := db.Instances.CreateJoinToken(ctx, u.ID, time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := db.Instances.Join(ctx, other, beeos.Instance{ID: "inst_1", Name: "a", PublicKey: public}); beeos.CodeOf(err) != beeos.Conflict {
+			t.Errorf("an id that is taken: %v", err)
+		}
+		if _, err := db.Instances.Join(ctx, other, beeos.Instance{ID: "inst_2", Name: "a", PublicKey: public}); err != nil {
+			t.Errorf("the token after that: %v", err)
+		}
+		_, err = db.Instances.Join(ctx, token, beeos.Instance{ID: "inst_3", Name: "a", PublicKey: public})
+		storetest.WantCode(t, err, beeos.InvalidToken, "ask for a new one")
+	})
+}
+
 func TestJoinTokenWorksOnce(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		ctx := context.Background()
@@ -121,7 +184,7 @@ func TestJoinTokenWorksOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := db.People.DisableUser(ctx, u.ID, time.Now()); err != nil {
+		if err := db.People.Lock(ctx, u.ID, time.Now()); err != nil {
 			t.Fatal(err)
 		}
 		_, err = db.Instances.UseJoinToken(ctx, token)

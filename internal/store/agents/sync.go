@@ -1,9 +1,9 @@
 package agents
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
-	"fmt"
 	"slices"
 
 	"github.com/beeos/beeos"
@@ -43,10 +43,10 @@ func (r SyncResult) IDs() map[string]string {
 // either: InvalidBody names the definition that is wrong, Conflict the one
 // whose delivery_mode has changed.
 //
-// Visibility, MCPEnabled, SelfTool and RateLimit belong to the owner; a sync
+// Visibility, MCPEnabled, SelfTool, RateLimit, HandOver and WhenLeft belong to the owner; a sync
 // only sets their defaults in a new agent.
 func (tb *Table) Sync(ctx context.Context, inst beeos.Instance, defs []beeos.Definition) (SyncResult, error) {
-	declared, err := prepare(defs)
+	declared, err := prepareDefinitions(defs)
 	if err != nil {
 		return SyncResult{}, err
 	}
@@ -54,7 +54,7 @@ func (tb *Table) Sync(ctx context.Context, inst beeos.Instance, defs []beeos.Def
 	// reads and take no lock.
 	s, err := tb.compare(ctx, tb.db, inst, declared)
 	if err == nil && !s.empty() {
-		err = tb.db.Tx(ctx, func(tx *sql.Tx) error {
+		err = tb.db.Tx(ctx, "sync", func(tx *sql.Tx) error {
 			if err := tb.planAnew(ctx, tx); err != nil {
 				return err
 			}
@@ -71,7 +71,7 @@ func (tb *Table) Sync(ctx context.Context, inst beeos.Instance, defs []beeos.Def
 		})
 	}
 	if err != nil {
-		return SyncResult{}, fmt.Errorf("sync: %w", err)
+		return SyncResult{}, err
 	}
 	return s.result(), nil
 }
@@ -82,26 +82,17 @@ func (tb *Table) planAnew(ctx context.Context, tx *sql.Tx) error {
 	if !tb.db.Postgres {
 		return nil
 	}
-	_, err := tx.ExecContext(ctx, "SET LOCAL plan_cache_mode = force_custom_plan")
-	return err
+	return database.Exec(ctx, tx, "plan anew", "SET LOCAL plan_cache_mode = force_custom_plan")
 }
 
 // lockOwner makes everyone who changes this owner's set of agents take turns.
 func lockOwner(ctx context.Context, tx *sql.Tx, owner string) error {
-	res, err := tx.ExecContext(ctx, "UPDATE users SET syncs = syncs + 1 WHERE id = $1", owner)
-	if err != nil {
-		return err
-	}
-	if n, err := res.RowsAffected(); err != nil || n == 0 {
-		return database.NotFound("user")
-	}
-	return nil
+	return database.ChangeOne(ctx, tx, "lock owner", database.NotFound("user"), "UPDATE users SET syncs = syncs + 1 WHERE id = $1", owner)
 }
 
 // mayDeclare refuses an instance that was revoked since its request came in.
 func mayDeclare(ctx context.Context, tx *sql.Tx, inst beeos.Instance) error {
-	var ok bool
-	err := tx.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM instances WHERE id = $1 AND owner_id = $2 AND revoked_at = 0)", inst.ID, inst.OwnerID).Scan(&ok)
+	ok, err := database.GetValue[bool](ctx, tx, "read instance", "SELECT EXISTS (SELECT 1 FROM instances WHERE id = $1 AND owner_id = $2 AND revoked_at = 0)", inst.ID, inst.OwnerID)
 	if err == nil && !ok {
 		err = beeos.Errorf(beeos.InvalidToken, "this instance is unknown or revoked; register it again")
 	}
@@ -132,16 +123,16 @@ func (s *syncing) empty() bool {
 // compare works out what a sync has to do.
 func (tb *Table) compare(ctx context.Context, q database.Querier, inst beeos.Instance, declared []declaration) (*syncing, error) {
 	s := &syncing{inst: inst}
-	homes, err := homesOf(ctx, q, inst.ID)
+	homes, err := listHomes(ctx, q, inst.ID)
 	if err != nil {
 		return nil, err
 	}
-	stored, err := tb.byName(ctx, q, inst.OwnerID, declared)
+	stored, err := tb.listByName(ctx, q, inst.OwnerID, declared)
 	if err != nil {
 		return nil, err
 	}
 	for _, d := range declared {
-		c, err := d.against(stored[d.Name], inst)
+		c, err := d.compareWith(stored[d.Name], inst)
 		if err != nil {
 			return nil, err
 		}
@@ -155,8 +146,8 @@ func (tb *Table) compare(ctx context.Context, q database.Querier, inst beeos.Ins
 	return s, nil
 }
 
-func homesOf(ctx context.Context, q database.Querier, instance string) (map[string]bool, error) {
-	ids, err := database.ReadTexts(ctx, q, "SELECT agent_id FROM agent_homes WHERE instance_id = $1", instance)
+func listHomes(ctx context.Context, q database.Querier, instance string) (map[string]bool, error) {
+	ids, err := database.ListTexts(ctx, q, "list homes", "SELECT agent_id FROM agent_homes WHERE instance_id = $1", instance)
 	homes := make(map[string]bool, len(ids))
 	for _, id := range ids {
 		homes[id] = true
@@ -164,16 +155,15 @@ func homesOf(ctx context.Context, q database.Querier, instance string) (map[stri
 	return homes, err
 }
 
-// byName reads the declared agents that exist already.
-func (tb *Table) byName(ctx context.Context, q database.Querier, owner string, declared []declaration) (map[string]*beeos.Agent, error) {
+// listByName reads the declared agents that exist already.
+func (tb *Table) listByName(ctx context.Context, q database.Querier, owner string, declared []declaration) (map[string]*beeos.Agent, error) {
 	found := make(map[string]*beeos.Agent, len(declared))
 	for part := range slices.Chunk(declared, 500) {
 		args := []any{owner}
 		for _, d := range part {
 			args = append(args, d.Name)
 		}
-		rows, err := q.QueryContext(ctx, "SELECT "+agentColumns+" FROM agents WHERE NOT deleted AND owner_id = $1 AND name IN ("+database.Placeholders(2, len(part))+")", args...)
-		agents, err := database.Collect(rows, err, scanAgent)
+		agents, err := database.List(ctx, q, "read agents", agentFields, "SELECT "+agentColumns+" FROM agents WHERE NOT deleted AND owner_id = $1 AND name IN ("+database.Placeholders(2, len(part))+")", args...)
 		if err != nil {
 			return nil, err
 		}
@@ -184,20 +174,20 @@ func (tb *Table) byName(ctx context.Context, q database.Querier, owner string, d
 	return found, nil
 }
 
-// against compares one declaration with the stored agent, or makes a new one.
-func (d declaration) against(a *beeos.Agent, inst beeos.Instance) (change, error) {
+// compareWith compares one declaration with the stored agent, or makes a new one.
+func (d declaration) compareWith(a *beeos.Agent, inst beeos.Instance) (change, error) {
 	def := d.Definition
 	if a == nil {
-		def.DeliveryMode = orDefault(def.DeliveryMode, beeos.DeliverPush)
+		def.DeliveryMode = cmp.Or(def.DeliveryMode, beeos.DeliverPush)
 		a = &beeos.Agent{
 			ID: newAgentID(), OwnerID: inst.OwnerID, InstanceID: inst.ID, Name: def.Name, Active: true,
-			Visibility: beeos.VisiblePrivate, MCPEnabled: true, SelfTool: true, Definition: def, CreatedAt: database.Now(),
+			Visibility: beeos.VisiblePrivate, MCPEnabled: true, SelfTool: true, HandOver: true, Definition: def, CreatedAt: database.Now(),
 		}
 		text, err := encodeDefinition(def)
 		return change{agent: a, text: text, created: true}, err
 	}
 	old := a.Definition.DeliveryMode
-	def.DeliveryMode = orDefault(def.DeliveryMode, old) // silence means: as before
+	def.DeliveryMode = cmp.Or(def.DeliveryMode, old) // silence means: as before
 	if def.DeliveryMode != old {
 		return change{}, beeos.Errorf(beeos.Conflict, "agent %q was created with delivery_mode %s, which cannot change to %s; keep %s, or use another name",
 			d.Name, old, def.DeliveryMode, old)
@@ -216,13 +206,6 @@ func (d declaration) against(a *beeos.Agent, inst beeos.Instance) (change, error
 	c := change{agent: a, text: text, updated: text != before || !a.Active, moved: a.InstanceID != inst.ID}
 	a.Definition, a.Active, a.InstanceID = def, true, inst.ID
 	return c, nil
-}
-
-func orDefault[T ~string](v, otherwise T) T {
-	if v == "" {
-		return otherwise
-	}
-	return v
 }
 
 func (s *syncing) result() SyncResult {

@@ -51,7 +51,7 @@ func TestSyncIsDeclarative(t *testing.T) {
 		}
 		want := beeos.Agent{
 			ID: ids["A gent"], OwnerID: inst.OwnerID, InstanceID: inst.ID, Name: "A gent", Slug: "a-gent", Active: true, Visibility: beeos.VisiblePrivate,
-			MCPEnabled: true, SelfTool: true, Timeout: 1500e6, Fingerprint: first.Fingerprint, CreatedAt: first.CreatedAt, UpdatedAt: first.CreatedAt,
+			MCPEnabled: true, SelfTool: true, HandOver: true, Timeout: 1500e6, Fingerprint: first.Fingerprint, CreatedAt: first.CreatedAt, UpdatedAt: first.CreatedAt,
 			Definition: beeos.Definition{Name: "A gent", TimeoutMS: 1500, DeliveryMode: beeos.DeliverPush, Lane: beeos.LaneSession},
 		}
 		if diff := cmp.Diff(&want, first); diff != "" {
@@ -291,7 +291,6 @@ func TestAgentsFilters(t *testing.T) {
 			{"mcp", agents.Filter{OwnerID: u.ID, MCPEnabled: &yes, Active: &yes}, "b c", 2},
 			{"ids", agents.Filter{IDs: []string{ids["a"], ids["off"], "nothing"}}, "a off", 2},
 			{"no ids", agents.Filter{IDs: []string{}}, "", 0},
-			{"visible", agents.Filter{Visibility: []beeos.Visibility{beeos.VisiblePublic, beeos.VisibleMarketplace}}, "a", 1},
 			{"zero byte", agents.Filter{OwnerID: "\x00"}, "", 0},
 		} {
 			list, total, err := db.Agents.List(ctx, tt.filter)

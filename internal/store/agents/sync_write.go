@@ -20,7 +20,7 @@ func newAgentID() string { return "agent_" + strings.ToLower(rand.Text()[:16]) }
 // apply writes the difference. It runs under the owner's lock.
 func (s *syncing) apply(ctx context.Context, tx *sql.Tx) (err error) {
 	var agents, homes [][]any
-	if err := s.giveSlugs(ctx, tx); err != nil {
+	if err := s.assignSlugs(ctx, tx); err != nil {
 		return err
 	}
 	for _, c := range s.changes {
@@ -53,7 +53,7 @@ func (c change) row() []any {
 	a := c.agent
 	a.UpdatedAt, a.Fingerprint = a.CreatedAt, fingerprint(a, c.text)
 	return []any{
-		a.ID, a.OwnerID, a.InstanceID, a.Name, a.Slug, a.Active, string(a.Visibility), a.MCPEnabled, a.SelfTool, a.RateLimit,
+		a.ID, a.OwnerID, a.InstanceID, a.Name, a.Slug, a.Active, a.Visibility, a.MCPEnabled, a.SelfTool, a.RateLimit, a.Title, a.HandOver, a.WhenLeft,
 		c.text, a.Fingerprint, database.Micros(a.CreatedAt), database.Micros(a.UpdatedAt), false,
 	}
 }
@@ -64,14 +64,13 @@ func (c change) update(ctx context.Context, tx *sql.Tx) error {
 		a.UpdatedAt = database.Now()
 	}
 	a.Fingerprint = fingerprint(a, c.text)
-	_, err := tx.ExecContext(ctx, "UPDATE agents SET instance_id = $2, active = TRUE, definition = $3, fingerprint = $4, updated_at = $5 WHERE id = $1",
+	return database.Exec(ctx, tx, "update agent", "UPDATE agents SET instance_id = $2, active = TRUE, definition = $3, fingerprint = $4, updated_at = $5 WHERE id = $1",
 		a.ID, a.InstanceID, c.text, a.Fingerprint, database.Micros(a.UpdatedAt))
-	return err
 }
 
-// giveSlugs gives each new agent the first of its slugs that no other agent
+// assignSlugs gives each new agent the first of its slugs that no other agent
 // of the owner has.
-func (s *syncing) giveSlugs(ctx context.Context, tx *sql.Tx) error {
+func (s *syncing) assignSlugs(ctx context.Context, tx *sql.Tx) error {
 	var fresh []*beeos.Agent
 	for _, c := range s.changes {
 		if c.created {
@@ -82,9 +81,9 @@ func (s *syncing) giveSlugs(ctx context.Context, tx *sql.Tx) error {
 	for part := range slices.Chunk(fresh, 100) {
 		args := []any{s.inst.OwnerID}
 		for _, a := range part {
-			args = append(args, anySlice(slugs(a.Name))...)
+			args = append(args, database.Args(listSlugs(a.Name))...)
 		}
-		found, err := database.ReadTexts(ctx, tx, "SELECT slug FROM agents WHERE NOT deleted AND owner_id = $1 AND slug IN ("+database.Placeholders(2, len(args)-1)+")", args...)
+		found, err := database.ListTexts(ctx, tx, "list slugs", "SELECT slug FROM agents WHERE NOT deleted AND owner_id = $1 AND slug IN ("+database.Placeholders(2, len(args)-1)+")", args...)
 		if err != nil {
 			return err
 		}
@@ -92,7 +91,7 @@ func (s *syncing) giveSlugs(ctx context.Context, tx *sql.Tx) error {
 			taken[slug] = true
 		}
 		for _, a := range part {
-			for _, a.Slug = range slugs(a.Name) {
+			for _, a.Slug = range listSlugs(a.Name) {
 				if !taken[a.Slug] {
 					break
 				}
@@ -103,9 +102,9 @@ func (s *syncing) giveSlugs(ctx context.Context, tx *sql.Tx) error {
 	return nil
 }
 
-// slugs are what an agent of this name may be called in URLs and tools, the
+// listSlugs are what an agent of this name may be called in URLs and tools, the
 // nicest first. The last has all of the name's hash, so nobody else has it.
-func slugs(name string) []string {
+func listSlugs(name string) []string {
 	sum := sha256.Sum256([]byte(name))
 	nice, hash := slugify(name), hex.EncodeToString(sum[:])
 	return []string{nice, nice + "-" + hash[:4], nice + "-" + hash[:8], hash}
@@ -115,7 +114,7 @@ func slugs(name string) []string {
 // all, and returns those that became inactive by it.
 func evict(ctx context.Context, tx *sql.Tx, instance string, ids []string) ([]SyncedAgent, error) {
 	if ids == nil {
-		homes, err := homesOf(ctx, tx, instance)
+		homes, err := listHomes(ctx, tx, instance)
 		if err != nil {
 			return nil, err
 		}
@@ -139,12 +138,9 @@ func evict(ctx context.Context, tx *sql.Tx, instance string, ids []string) ([]Sy
 
 // deactivate turns an agent off when it has no home left.
 func deactivate(ctx context.Context, tx *sql.Tx, id string) (*beeos.Agent, error) {
-	a, err := scanAgent(tx.QueryRowContext(ctx, "SELECT "+agentColumns+` FROM agents WHERE id = $1 AND NOT deleted AND active
-		AND NOT EXISTS (SELECT 1 FROM agent_homes WHERE agent_id = $1)`, id))
-	if database.IsAbsent(err) {
-		return nil, nil
-	}
-	if err != nil {
+	a, err := database.Get(ctx, tx, "read agent", nil, agentFields, "SELECT "+agentColumns+` FROM agents WHERE id = $1 AND NOT deleted AND active
+		AND NOT EXISTS (SELECT 1 FROM agent_homes WHERE agent_id = $1)`, id)
+	if a == nil {
 		return nil, err
 	}
 	text, err := encodeDefinition(a.Definition)

@@ -74,8 +74,9 @@ const (
 // that row again: it may not have heard the answer.
 func (tb *Table) Ask(ctx context.Context, a Approval, request string) (row Approval, fresh bool, err error) {
 	question := []any{a.Turn, a.Skill, a.Tool, a.Hash, a.PolicyVersion}
-	err = tb.db.Tx(ctx, func(tx *sql.Tx) error {
-		if row, err = scanApproval(tx.QueryRowContext(ctx, approvalSelect+"WHERE "+approvalQuestion+" AND spent AND used_by = $6", append(question[:5:5], request)...)); !database.IsAbsent(err) {
+	err = tb.db.Tx(ctx, "ask for approval", func(tx *sql.Tx) error {
+		row, err = getApproval(ctx, tx, sql.ErrNoRows, approvalQuestion+" AND spent AND used_by = $6", append(question[:5:5], request)...)
+		if !database.IsAbsent(err) {
 			return err
 		}
 		_, err = tx.ExecContext(ctx, "UPDATE approvals SET spent = TRUE WHERE "+approvalQuestion+" AND NOT spent AND state = 'approved' AND expires_at <= $6",
@@ -83,36 +84,25 @@ func (tb *Table) Ask(ctx context.Context, a Approval, request string) (row Appro
 		if err != nil {
 			return err
 		}
-		res, err := tx.ExecContext(ctx, "INSERT INTO approvals ("+approvalColumns+", open) VALUES ("+database.Placeholders(1, 22)+") ON CONFLICT (turn, skill, tool, hash, policy_version) WHERE NOT spent DO NOTHING",
+		fresh, err = database.Change(ctx, tx, "insert question", "INSERT INTO approvals ("+approvalColumns+", open) VALUES ("+database.Placeholders(1, 22)+") ON CONFLICT (turn, skill, tool, hash, policy_version) WHERE NOT spent DO NOTHING",
 			a.ID, a.OwnerID, a.AgentID, a.Caller, a.Channel, a.Turn, a.Skill, a.Tool, string(a.Arguments), a.Hash, a.PolicyVersion,
-			string(Pending), "", "", "", int64(0), false, "", int64(0), database.Micros(a.CreatedAt), database.Micros(a.ExpiresAt), true)
+			Pending, "", "", "", 0, false, "", 0, database.Micros(a.CreatedAt), database.Micros(a.ExpiresAt), true)
 		if err != nil {
 			return err
 		}
-		n, err := res.RowsAffected()
-		if err != nil {
-			return err
-		}
-		fresh = n == 1
-		row, err = scanApproval(tx.QueryRowContext(ctx, approvalSelect+"WHERE "+approvalQuestion+" AND NOT spent", question...))
+		row, err = getApproval(ctx, tx, sql.ErrNoRows, approvalQuestion+" AND NOT spent", question...)
 		return err
 	})
-	if err != nil {
-		return row, false, fmt.Errorf("ask for approval: %w", err)
-	}
-	return row, fresh, nil
+	return row, fresh && err == nil, err
 }
 
 // Get returns one.
 func (tb *Table) Get(ctx context.Context, id string) (Approval, error) {
-	a, err := scanApproval(tb.db.QueryRowContext(ctx, approvalSelect+"WHERE id = $1", id))
-	if database.IsAbsent(err) {
-		return a, database.NotFound("approval")
-	}
-	if err != nil {
-		return a, fmt.Errorf("read approval: %w", err)
-	}
-	return a, nil
+	return getApproval(ctx, tb.db, database.NotFound("approval"), "id = $1", id)
+}
+
+func getApproval(ctx context.Context, q database.Querier, none error, where string, args ...any) (Approval, error) {
+	return database.Get(ctx, q, "read approval", none, approvalFields, approvalSelect+"WHERE "+where, args...)
 }
 
 // Filter selects approvals; what is empty does not count.
@@ -143,20 +133,15 @@ func (tb *Table) List(ctx context.Context, f Filter) ([]Approval, error) {
 
 func (tb *Table) listByState(ctx context.Context, f Filter, open bool) ([]Approval, error) {
 	var c database.Conditions
-	c.AddUnlessEmpty("owner_id = ", f.OwnerID)
-	c.AddUnlessEmpty("id < ", f.Before)
+	c.AddUnlessEmpty("owner_id = ?", f.OwnerID)
+	c.AddUnlessEmpty("id < ?", f.Before)
 	if open {
 		c.Text("open")
 	} else {
 		c.Text("NOT open")
 	}
 	c.Args = append(c.Args, f.Limit)
-	rows, err := tb.db.QueryContext(ctx, approvalSelect+c.SQL()+fmt.Sprintf(" ORDER BY id DESC LIMIT $%d", len(c.Args)), c.Args...)
-	list, err := database.Collect(rows, err, scanApproval)
-	if err != nil {
-		return nil, fmt.Errorf("list approvals: %w", err)
-	}
-	return list, nil
+	return database.List(ctx, tb.db, "list approvals", approvalFields, approvalSelect+c.SQL()+fmt.Sprintf(" ORDER BY id DESC LIMIT $%d", len(c.Args)), c.Args...)
 }
 
 // ListByTurns lists what was asked for these turns, the oldest first.
@@ -164,34 +149,18 @@ func (tb *Table) ListByTurns(ctx context.Context, turns []string) ([]Approval, e
 	if len(turns) == 0 {
 		return nil, nil
 	}
-	args := make([]any, len(turns))
-	for i, id := range turns {
-		args[i] = id
-	}
-	rows, err := tb.db.QueryContext(ctx, approvalSelect+"WHERE turn IN ("+database.Placeholders(1, len(turns))+") ORDER BY id", args...)
-	list, err := database.Collect(rows, err, scanApproval)
-	if err != nil {
-		return nil, fmt.Errorf("list approvals of turns: %w", err)
-	}
-	return list, nil
+	return database.List(ctx, tb.db, "list approvals of turns", approvalFields,
+		approvalSelect+"WHERE turn IN ("+database.Placeholders(1, len(turns))+") ORDER BY id", database.Args(turns)...)
 }
 
 // CountOpen counts what waits for somebody.
-func (tb *Table) CountOpen(ctx context.Context, ownerID string) (n int, err error) {
-	if err = tb.db.QueryRowContext(ctx, "SELECT COUNT(*) FROM approvals WHERE owner_id = $1 AND open", ownerID).Scan(&n); err != nil {
-		return 0, fmt.Errorf("count approvals: %w", err)
-	}
-	return n, nil
+func (tb *Table) CountOpen(ctx context.Context, ownerID string) (int, error) {
+	return database.GetValue[int](ctx, tb.db, "count approvals", "SELECT COUNT(*) FROM approvals WHERE owner_id = $1 AND open", ownerID)
 }
 
 // TurnAwaits reports whether a person is being asked for a turn.
 func (tb *Table) TurnAwaits(ctx context.Context, turn string, now time.Time) (bool, error) {
-	var n int
-	err := tb.db.QueryRowContext(ctx, "SELECT COUNT(*) FROM approvals WHERE turn = $1 AND open AND expires_at > $2", turn, database.Micros(now)).Scan(&n)
-	if err != nil {
-		return false, fmt.Errorf("look for an approval: %w", err)
-	}
-	return n > 0, nil
+	return database.GetValue[bool](ctx, tb.db, "look for an approval", "SELECT EXISTS (SELECT 1 FROM approvals WHERE turn = $1 AND open AND expires_at > $2)", turn, database.Micros(now))
 }
 
 // ListSettled returns those of the ids that have been decided.
@@ -199,21 +168,15 @@ func (tb *Table) ListSettled(ctx context.Context, ids []string) ([]string, error
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	args := make([]any, len(ids))
-	for i, id := range ids {
-		args[i] = id
-	}
-	return database.ReadTexts(ctx, tb.db, "SELECT id FROM approvals WHERE NOT open AND id IN ("+database.Placeholders(1, len(ids))+")", args...)
+	return database.ListTexts(ctx, tb.db, "list settled approvals", "SELECT id FROM approvals WHERE NOT open AND id IN ("+database.Placeholders(1, len(ids))+")", database.Args(ids)...)
 }
 
-func scanApproval(row database.Scanner) (a Approval, err error) {
-	var arguments string
-	var decided, used, created, expires int64
-	err = row.Scan(&a.ID, &a.OwnerID, &a.AgentID, &a.Caller, &a.Channel, &a.Turn, &a.Skill, &a.Tool, &arguments, &a.Hash, &a.PolicyVersion,
-		&a.State, &a.Reason, &a.DecidedBy, &a.Via, &decided, &a.Spent, &a.UsedBy, &used, &created, &expires)
-	a.Arguments = json.RawMessage(arguments)
-	a.DecidedAt, a.UsedAt, a.CreatedAt, a.ExpiresAt = database.Moment(decided), database.Moment(used), database.Moment(created), database.Moment(expires)
-	return a, err
+func approvalFields(a *Approval) []any {
+	return []any{
+		&a.ID, &a.OwnerID, &a.AgentID, &a.Caller, &a.Channel, &a.Turn, &a.Skill, &a.Tool, (*[]byte)(&a.Arguments), &a.Hash, &a.PolicyVersion,
+		&a.State, &a.Reason, &a.DecidedBy, &a.Via, database.Time(&a.DecidedAt), &a.Spent, &a.UsedBy, database.Time(&a.UsedAt),
+		database.Time(&a.CreatedAt), database.Time(&a.ExpiresAt),
+	}
 }
 
 // auditOf is the line of the audit trail about a decision.

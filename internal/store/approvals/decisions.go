@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
-	"fmt"
 	"time"
 
 	"github.com/beeos/beeos"
@@ -35,38 +34,26 @@ const decideApproval = `UPDATE approvals SET open = FALSE, state = CAST($2 AS TE
 // one transaction. Of several who decide at once one wins; the others get the
 // row as it is.
 func (tb *Table) Decide(ctx context.Context, v Verdict) (a Approval, won bool, err error) {
-	err = tb.db.Tx(ctx, func(tx *sql.Tx) error {
-		won = false
-		a, err = scanApproval(tx.QueryRowContext(ctx, decideApproval, v.ID, string(v.State), v.By, v.Via, v.Reason, database.Micros(v.At)))
+	err = tb.db.Tx(ctx, "decide approval", func(tx *sql.Tx) error {
+		a, err = database.Get(ctx, tx, "settle", sql.ErrNoRows, approvalFields, decideApproval, v.ID, v.State, v.By, v.Via, v.Reason, database.Micros(v.At))
+		if won = err == nil; won {
+			return audit.Insert(ctx, tx, auditOf(&a))
+		}
 		if database.IsAbsent(err) {
-			a, err = scanApproval(tx.QueryRowContext(ctx, approvalSelect+"WHERE id = $1", v.ID))
-			return err
+			a, err = getApproval(ctx, tx, database.NotFound("approval"), "id = $1", v.ID)
 		}
-		if err != nil {
-			return err
-		}
-		won = true
-		return audit.Insert(ctx, tx, auditOf(&a))
+		return err
 	})
-	if database.IsAbsent(err) {
-		return a, false, database.NotFound("approval")
-	}
-	if err != nil {
-		return a, false, fmt.Errorf("decide approval: %w", err)
-	}
-	return a, won, nil
+	return a, won && err == nil, err
 }
 
 // Use uses an approval up, for exactly these arguments and under the
 // rules by which it was given. The same request may do so twice.
 func (tb *Table) Use(ctx context.Context, id string, hash []byte, policyVersion, request string, now time.Time) error {
-	res, err := tb.db.Write(ctx, `UPDATE approvals SET spent = TRUE, used_by = $2, used_at = $3
+	used, err := database.Change(ctx, tb.db, "use approval", `UPDATE approvals SET spent = TRUE, used_by = $2, used_at = $3
 		WHERE id = $1 AND state = 'approved' AND NOT spent AND hash = $4 AND policy_version = $5 AND expires_at > $3`,
 		id, request, database.Micros(now), hash, policyVersion)
-	if err != nil {
-		return fmt.Errorf("use approval: %w", err)
-	}
-	if n, err := res.RowsAffected(); err != nil || n == 1 {
+	if err != nil || used {
 		return err
 	}
 	a, err := tb.Get(ctx, id)
@@ -94,19 +81,16 @@ func (tb *Table) Use(ctx context.Context, id string, hash []byte, policyVersion,
 // ListLapsed returns open approvals that are past their time, and those
 // whose turn has ended.
 func (tb *Table) ListLapsed(ctx context.Context, now time.Time) (late, left []string, err error) {
-	if late, err = database.ReadTexts(ctx, tb.db, "SELECT id FROM approvals WHERE open AND expires_at <= $1", database.Micros(now)); err == nil {
-		left, err = database.ReadTexts(ctx, tb.db, "SELECT id FROM approvals WHERE open AND NOT EXISTS (SELECT 1 FROM deliveries WHERE deliveries.turn = approvals.turn)")
-	}
+	late, err = database.ListTexts(ctx, tb.db, "list late approvals", "SELECT id FROM approvals WHERE open AND expires_at <= $1", database.Micros(now))
 	if err != nil {
-		return nil, nil, fmt.Errorf("look for lapsed approvals: %w", err)
+		return nil, nil, err
 	}
-	return late, left, nil
+	left, err = database.ListTexts(ctx, tb.db, "list approvals of ended turns",
+		"SELECT id FROM approvals WHERE open AND NOT EXISTS (SELECT 1 FROM deliveries WHERE deliveries.turn = approvals.turn)")
+	return late, left, err
 }
 
 // Forget deletes what was decided before then.
 func (tb *Table) Forget(ctx context.Context, before time.Time) error {
-	if _, err := tb.db.Write(ctx, "DELETE FROM approvals WHERE NOT open AND created_at < $1", database.Micros(before)); err != nil {
-		return fmt.Errorf("forget approvals: %w", err)
-	}
-	return nil
+	return database.Exec(ctx, tb.db, "forget approvals", "DELETE FROM approvals WHERE NOT open AND created_at < $1", database.Micros(before))
 }

@@ -3,7 +3,6 @@ package approvals
 import (
 	"context"
 	"database/sql"
-	"fmt"
 	"time"
 
 	"github.com/beeos/beeos"
@@ -34,23 +33,16 @@ type Rule struct {
 
 // ListRules returns all rules of an agent, in a stable order.
 func (tb *Table) ListRules(ctx context.Context, agentID string) ([]Rule, error) {
-	rows, err := tb.db.QueryContext(ctx, "SELECT agent_id, skill, tool, mode, timeout, version, updated_by, updated_at FROM approval_rules WHERE agent_id = $1 ORDER BY skill, tool", agentID)
-	list, err := database.Collect(rows, err, func(row database.Scanner) (r Rule, err error) {
-		var timeout, updated int64
-		err = row.Scan(&r.AgentID, &r.Skill, &r.Tool, &r.Mode, &timeout, &r.Version, &r.UpdatedBy, &updated)
-		r.Timeout, r.UpdatedAt = time.Duration(timeout)*time.Microsecond, database.Moment(updated)
-		return r, err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("read approval rules: %w", err)
-	}
-	return list, nil
+	// The table has microseconds, and a time.Duration nanoseconds.
+	return database.List(ctx, tb.db, "read approval rules", func(r *Rule) []any {
+		return []any{&r.AgentID, &r.Skill, &r.Tool, &r.Mode, &r.Timeout, &r.Version, &r.UpdatedBy, database.Time(&r.UpdatedAt)}
+	}, "SELECT agent_id, skill, tool, mode, timeout * 1000, version, updated_by, updated_at FROM approval_rules WHERE agent_id = $1 ORDER BY skill, tool", agentID)
 }
 
 // SetRules changes rules of one agent, all or none; one that says
 // nothing is removed. Rules that stay the same keep their version.
 func (tb *Table) SetRules(ctx context.Context, rules []Rule) error {
-	err := tb.db.Tx(ctx, func(tx *sql.Tx) error {
+	return tb.db.Tx(ctx, "set approval rules", func(tx *sql.Tx) error {
 		for _, r := range rules {
 			if r.Mode == ModeUnset && r.Timeout == 0 {
 				if _, err := tx.ExecContext(ctx, "DELETE FROM approval_rules WHERE agent_id = $1 AND skill = $2 AND tool = $3", r.AgentID, r.Skill, r.Tool); err != nil {
@@ -62,17 +54,13 @@ func (tb *Table) SetRules(ctx context.Context, rules []Rule) error {
 				ON CONFLICT (agent_id, skill, tool) DO UPDATE SET mode = excluded.mode, timeout = excluded.timeout,
 					version = excluded.version, updated_by = excluded.updated_by, updated_at = excluded.updated_at
 				WHERE approval_rules.mode <> excluded.mode OR approval_rules.timeout <> excluded.timeout`,
-				r.AgentID, r.Skill, r.Tool, string(r.Mode), r.Timeout.Microseconds(), beeos.NewID(), r.UpdatedBy, database.Micros(r.UpdatedAt))
+				r.AgentID, r.Skill, r.Tool, r.Mode, r.Timeout.Microseconds(), beeos.NewID(), r.UpdatedBy, database.Micros(r.UpdatedAt))
 			if err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-	if err != nil {
-		return fmt.Errorf("set approval rules: %w", err)
-	}
-	return nil
 }
 
 // ListSeenTools returns which tools of an agent's were asked about, and by which
@@ -80,13 +68,6 @@ func (tb *Table) SetRules(ctx context.Context, rules []Rule) error {
 func (tb *Table) ListSeenTools(ctx context.Context, agentID, ownerID string, limit int) ([][2]string, error) {
 	const some = "SELECT skill, tool FROM (SELECT skill, tool FROM approvals WHERE owner_id = $1 AND agent_id = $2 AND "
 	const last = " ORDER BY id DESC LIMIT $3) AS "
-	rows, err := tb.db.QueryContext(ctx, some+"open"+last+"waiting UNION "+some+"NOT open"+last+"decided ORDER BY 1, 2", ownerID, agentID, limit)
-	list, err := database.Collect(rows, err, func(row database.Scanner) (pair [2]string, err error) {
-		err = row.Scan(&pair[0], &pair[1])
-		return pair, err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("list tools: %w", err)
-	}
-	return list, nil
+	return database.List(ctx, tb.db, "list tools", func(pair *[2]string) []any { return []any{&pair[0], &pair[1]} },
+		some+"open"+last+"waiting UNION "+some+"NOT open"+last+"decided ORDER BY 1, 2", ownerID, agentID, limit)
 }

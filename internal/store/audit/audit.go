@@ -3,9 +3,9 @@ package audit
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
+	"strconv"
 	"time"
+	"unicode/utf8"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/store/database"
@@ -31,14 +31,10 @@ type Row struct {
 
 // Add adds a line; ID and At are filled in when they are empty.
 func (tb *Table) Add(ctx context.Context, r Row) error {
-	unlock, err := tb.db.LockWriter(ctx)
-	if err != nil {
-		return fmt.Errorf("audit: %w", err)
-	}
-	defer unlock()
 	return Insert(ctx, tb.db, r)
 }
 
+// Insert is Add within a transaction.
 func Insert(ctx context.Context, q database.Querier, r Row) error {
 	if r.ID == "" {
 		r.ID = beeos.NewID()
@@ -46,56 +42,62 @@ func Insert(ctx context.Context, q database.Querier, r Row) error {
 	if r.At.IsZero() {
 		r.At = time.Now()
 	}
-	detail, err := json.Marshal(r.Detail)
-	if err != nil {
-		return fmt.Errorf("audit: %w", err)
-	}
-	_, err = q.ExecContext(ctx, "INSERT INTO audit (id, owner_id, at, actor, action, subject, detail) VALUES ($1, $2, $3, $4, $5, $6, $7)",
-		r.ID, r.OwnerID, database.Micros(r.At), r.Actor, r.Action, r.Subject, string(detail))
-	if err != nil {
-		return fmt.Errorf("audit: %w", err)
-	}
-	return nil
+	return database.Insert(ctx, q, "audit", "audit", columns, fields(&r)...)
 }
 
-const auditColumns = "SELECT id, owner_id, at, actor, action, subject, detail FROM audit "
+const columns = "id, owner_id, at, actor, action, subject, detail"
+
+func fields(r *Row) []any {
+	return []any{&r.ID, &r.OwnerID, database.Time(&r.At), &r.Actor, &r.Action, &r.Subject, database.JSON(&r.Detail)}
+}
 
 // List returns the newest lines of an owner's trail, newest first; ""
 // means everybody's.
 func (tb *Table) List(ctx context.Context, owner string, limit int) ([]Row, error) {
 	if owner == "" {
-		return tb.auditRows(ctx, "ORDER BY at DESC, id DESC LIMIT $1", limit)
+		return tb.list(ctx, "ORDER BY at DESC, id DESC LIMIT $1", limit)
 	}
-	return tb.auditRows(ctx, "WHERE owner_id = $2 ORDER BY at DESC, id DESC LIMIT $1", limit, owner)
+	return tb.list(ctx, "WHERE owner_id = $2 ORDER BY at DESC, id DESC LIMIT $1", limit, owner)
+}
+
+// Filter picks lines of the trail; an empty field picks all.
+type Filter struct {
+	OwnerID      string // whose trail
+	Action       string // or how it begins: "key." for all that is done with keys
+	Actor        string
+	Subject      string
+	Since, Until time.Time // from the first moment to just before the second
+}
+
+// Find returns the newest lines that the filter picks, newest first.
+func (tb *Table) Find(ctx context.Context, f Filter, limit int) ([]Row, error) {
+	var where database.Conditions
+	where.AddUnlessEmpty("owner_id = ?", f.OwnerID)
+	if f.Action != "" {
+		where.Add("substr(action, 1, "+strconv.Itoa(utf8.RuneCountInString(f.Action))+") = ?", f.Action)
+	}
+	where.AddUnlessEmpty("actor = ?", f.Actor)
+	where.AddUnlessEmpty("subject = ?", f.Subject)
+	if !f.Since.IsZero() {
+		where.Add("at >= ?", database.Micros(f.Since))
+	}
+	if !f.Until.IsZero() {
+		where.Add("at < ?", database.Micros(f.Until))
+	}
+	limits := " ORDER BY at DESC, id DESC LIMIT $" + strconv.Itoa(len(where.Args)+1)
+	return tb.list(ctx, where.SQL()+limits, append(where.Args, limit)...)
 }
 
 // ListBefore is the page of an owner's trail that follows the line with the
 // given id; NotFound when the owner has no such line.
 func (tb *Table) ListBefore(ctx context.Context, owner, id string, limit int) ([]Row, error) {
-	var at int64
-	err := tb.db.QueryRowContext(ctx, "SELECT at FROM audit WHERE owner_id = $1 AND id = $2", owner, id).Scan(&at)
-	if database.IsAbsent(err) {
-		return nil, database.NotFound("audit line")
-	}
+	at, err := database.Get(ctx, tb.db, "read the audit trail", database.NotFound("audit line"), database.Itself[int64], "SELECT at FROM audit WHERE owner_id = $1 AND id = $2", owner, id)
 	if err != nil {
-		return nil, fmt.Errorf("read the audit trail: %w", err)
+		return nil, err
 	}
-	return tb.auditRows(ctx, "WHERE owner_id = $2 AND (at, id) < ($3, $4) ORDER BY at DESC, id DESC LIMIT $1", limit, owner, at, id)
+	return tb.list(ctx, "WHERE owner_id = $2 AND (at, id) < ($3, $4) ORDER BY at DESC, id DESC LIMIT $1", limit, owner, at, id)
 }
 
-func (tb *Table) auditRows(ctx context.Context, where string, args ...any) ([]Row, error) {
-	rows, err := tb.db.QueryContext(ctx, auditColumns+where, args...)
-	list, err := database.Collect(rows, err, func(row database.Scanner) (r Row, err error) {
-		var at int64
-		var detail string
-		if err = row.Scan(&r.ID, &r.OwnerID, &at, &r.Actor, &r.Action, &r.Subject, &detail); err != nil {
-			return r, err
-		}
-		r.At = database.Moment(at)
-		return r, json.Unmarshal([]byte(detail), &r.Detail)
-	})
-	if err != nil {
-		return nil, fmt.Errorf("read the audit trail: %w", err)
-	}
-	return list, nil
+func (tb *Table) list(ctx context.Context, where string, args ...any) ([]Row, error) {
+	return database.List(ctx, tb.db, "read the audit trail", fields, "SELECT "+columns+" FROM audit "+where, args...)
 }

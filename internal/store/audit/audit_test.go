@@ -41,6 +41,29 @@ func TestAudit(t *testing.T) {
 		if diff := cmp.Diff([]string{"u1 key.revoke", "u2 agent.delete"}, read("", 2)); diff != "" {
 			t.Error(diff)
 		}
+		for name, c := range map[string]struct {
+			filter audit.Filter
+			want   []string
+		}{
+			"all":               {audit.Filter{}, []string{"u1 key.revoke", "u2 agent.delete", "u1 key.create"}},
+			"an action":         {audit.Filter{Action: "key.create"}, []string{"u1 key.create"}},
+			"actions":           {audit.Filter{Action: "key."}, []string{"u1 key.revoke", "u1 key.create"}},
+			"no pattern":        {audit.Filter{Action: "%"}, nil},
+			"a person":          {audit.Filter{Actor: "user:u2"}, []string{"u2 agent.delete"}},
+			"an agent":          {audit.Filter{Subject: "a1"}, []string{"u2 agent.delete"}},
+			"whose":             {audit.Filter{OwnerID: "u1", Subject: "a1"}, nil},
+			"since":             {audit.Filter{Since: rows[1].At}, []string{"u1 key.revoke", "u2 agent.delete"}},
+			"until, and before": {audit.Filter{Until: rows[2].At, Since: rows[1].At}, []string{"u2 agent.delete"}},
+		} {
+			found, err := db.Audit.Find(ctx, c.filter, 10)
+			var actions []string
+			for _, r := range found {
+				actions = append(actions, r.OwnerID+" "+r.Action)
+			}
+			if diff := cmp.Diff(c.want, actions); err != nil || diff != "" {
+				t.Errorf("%s: %v %s", name, err, diff)
+			}
+		}
 		list, err := db.Audit.List(ctx, "u1", 10)
 		if err != nil || list[1].Detail["name"] != "ci \x00" || !list[1].At.Equal(rows[0].At) {
 			t.Errorf("row came back as %+v, %v", list[1], err)

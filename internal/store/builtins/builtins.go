@@ -49,118 +49,82 @@ func (tb *Table) Create(ctx context.Context, b Builtin, publicKey []byte) error 
 	if err != nil {
 		return err
 	}
-	_, err = tb.db.Write(ctx, "INSERT INTO builtin_agents ("+builtinColumns+") VALUES ("+database.Placeholders(1, 9)+")",
-		b.ID, b.OwnerID, b.Name, b.Definition, b.Sealed, b.Stopped, b.Node, database.Micros(b.CreatedAt), database.Micros(b.UpdatedAt))
+	err = database.Insert(ctx, tb.db, "create built-in agent", "builtin_agents", builtinColumns, builtinFields(&b)...)
 	if err == nil {
 		return nil
 	}
 	if revoked := tb.instances.Revoke(ctx, b.OwnerID, b.ID); revoked != nil {
-		return fmt.Errorf("create built-in agent: %w, and its identity stays: %w", err, revoked)
+		return fmt.Errorf("%w, and its identity stays: %w", err, revoked)
 	}
 	if database.IsDuplicate(err) {
 		return beeos.Wrap(beeos.Conflict, err, "you have a built-in agent of this name already; choose another name, or change that one")
 	}
-	return fmt.Errorf("create built-in agent: %w", err)
+	return err
 }
 
 // Get returns a built-in agent of an owner's; "" means anybody's.
 func (tb *Table) Get(ctx context.Context, owner, id string) (Builtin, error) {
 	where := database.Conditions{}
-	where.Add("id = ", id)
-	where.AddUnlessEmpty("owner_id = ", owner)
-	b, err := scanBuiltin(tb.db.QueryRowContext(ctx, "SELECT "+builtinColumns+" FROM builtin_agents"+where.SQL(), where.Args...))
-	if database.IsAbsent(err) {
-		return b, database.NotFound("built-in agent")
-	}
-	if err != nil {
-		return b, fmt.Errorf("read built-in agent: %w", err)
-	}
-	return b, nil
+	where.Add("id = ?", id)
+	where.AddUnlessEmpty("owner_id = ?", owner)
+	return tb.get(ctx, where)
+}
+
+// GetByName returns the built-in agent of an owner's that has the name.
+func (tb *Table) GetByName(ctx context.Context, owner, name string) (Builtin, error) {
+	where := database.Conditions{}
+	where.Add("owner_id = ?", owner)
+	where.Add("name = ?", name)
+	return tb.get(ctx, where)
+}
+
+func (tb *Table) get(ctx context.Context, where database.Conditions) (Builtin, error) {
+	return database.Get(ctx, tb.db, "read built-in agent", database.NotFound("built-in agent"), builtinFields, "SELECT "+builtinColumns+" FROM builtin_agents"+where.SQL(), where.Args...)
 }
 
 // List lists an owner's built-in agents, the oldest first; "" means
 // everybody's.
 func (tb *Table) List(ctx context.Context, owner string) ([]Builtin, error) {
 	where := database.Conditions{}
-	where.AddUnlessEmpty("owner_id = ", owner)
-	rows, err := tb.db.QueryContext(ctx, "SELECT "+builtinColumns+" FROM builtin_agents"+where.SQL()+" ORDER BY created_at, id", where.Args...)
-	list, err := database.Collect(rows, err, scanBuiltin)
-	if err != nil {
-		return nil, fmt.Errorf("list built-in agents: %w", err)
-	}
-	return list, nil
-}
-
-// GetByName returns the built-in agent of an owner's that has the name.
-func (tb *Table) GetByName(ctx context.Context, owner, name string) (Builtin, error) {
-	b, err := scanBuiltin(tb.db.QueryRowContext(ctx, "SELECT "+builtinColumns+" FROM builtin_agents WHERE owner_id = $1 AND name = $2", owner, name))
-	if database.IsAbsent(err) {
-		return b, database.NotFound("built-in agent")
-	}
-	if err != nil {
-		return b, fmt.Errorf("read built-in agent: %w", err)
-	}
-	return b, nil
+	where.AddUnlessEmpty("owner_id = ?", owner)
+	return database.List(ctx, tb.db, "list built-in agents", builtinFields, "SELECT "+builtinColumns+" FROM builtin_agents"+where.SQL()+" ORDER BY created_at, id", where.Args...)
 }
 
 // Update replaces all but the name, the owner and the node, if the row
 // still is as it was at the time was; ok = false says that it is not.
 func (tb *Table) Update(ctx context.Context, b Builtin, was time.Time) (ok bool, err error) {
-	res, err := tb.db.Write(ctx, `UPDATE builtin_agents SET definition = $3, sealed = $4, stopped = $5, updated_at = $6
+	return database.Change(ctx, tb.db, "change built-in agent", `UPDATE builtin_agents SET definition = $3, sealed = $4, stopped = $5, updated_at = $6
 		WHERE owner_id = $1 AND id = $2 AND updated_at = $7`,
 		b.OwnerID, b.ID, b.Definition, b.Sealed, b.Stopped, database.Micros(b.UpdatedAt), database.Micros(was))
-	if err != nil {
-		return false, fmt.Errorf("change built-in agent: %w", err)
-	}
-	n, err := res.RowsAffected()
-	if err != nil {
-		return false, fmt.Errorf("change built-in agent: %w", err)
-	}
-	return n == 1, nil
 }
 
 // Claim hands a built-in agent from one node to another; "" = none. Of
 // several that try, one gets it.
 func (tb *Table) Claim(ctx context.Context, id, from, to string) (ok bool, err error) {
-	res, err := tb.db.Write(ctx, "UPDATE builtin_agents SET node = $3 WHERE id = $1 AND node = $2", id, from, to)
-	if err != nil {
-		return false, fmt.Errorf("claim built-in agent: %w", err)
-	}
-	n, err := res.RowsAffected()
-	if err != nil {
-		return false, fmt.Errorf("claim built-in agent: %w", err)
-	}
-	return n == 1, nil
+	return database.Change(ctx, tb.db, "claim built-in agent", "UPDATE builtin_agents SET node = $3 WHERE id = $1 AND node = $2", id, from, to)
 }
 
 // Delete forgets a built-in agent and all that its skills kept, and
 // ends its identity.
 func (tb *Table) Delete(ctx context.Context, owner, id string) error {
-	err := tb.db.Tx(ctx, func(tx *sql.Tx) error {
-		var found string
-		if err := tx.QueryRowContext(ctx, "SELECT id FROM builtin_agents WHERE owner_id = $1 AND id = $2", owner, id).Scan(&found); err != nil {
+	err := tb.db.Tx(ctx, "delete built-in agent", func(tx *sql.Tx) error {
+		_, err := database.Get(ctx, tx, "look for the agent", database.NotFound("built-in agent"), database.Itself[string], "SELECT id FROM builtin_agents WHERE owner_id = $1 AND id = $2", owner, id)
+		if err != nil {
 			return err
 		}
-		for _, table := range []string{"builtin_steps", "skill_consents", "skill_tokens", "skill_tools"} {
+		for _, table := range []string{"builtin_steps", "skill_consents", "skill_tokens", "skill_tools", "skill_listings"} {
 			if _, err := tx.ExecContext(ctx, "DELETE FROM "+table+" WHERE builtin_id = $1", id); err != nil {
 				return err
 			}
 		}
-		_, err := tx.ExecContext(ctx, "DELETE FROM builtin_agents WHERE id = $1", id)
-		return err
+		return database.Exec(ctx, tx, "delete the agent", "DELETE FROM builtin_agents WHERE id = $1", id)
 	})
-	if database.IsAbsent(err) {
-		return database.NotFound("built-in agent")
-	}
 	if err != nil {
-		return fmt.Errorf("delete built-in agent: %w", err)
+		return err
 	}
 	return tb.instances.Revoke(ctx, owner, id)
 }
 
-func scanBuiltin(row database.Scanner) (b Builtin, err error) {
-	var created, updated int64
-	err = row.Scan(&b.ID, &b.OwnerID, &b.Name, &b.Definition, &b.Sealed, &b.Stopped, &b.Node, &created, &updated)
-	b.CreatedAt, b.UpdatedAt = database.Moment(created), database.Moment(updated)
-	return b, err
+func builtinFields(b *Builtin) []any {
+	return []any{&b.ID, &b.OwnerID, &b.Name, &b.Definition, &b.Sealed, &b.Stopped, &b.Node, database.Time(&b.CreatedAt), database.Time(&b.UpdatedAt)}
 }

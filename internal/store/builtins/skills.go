@@ -3,7 +3,6 @@ package builtins
 import (
 	"context"
 	"database/sql"
-	"fmt"
 	"time"
 
 	"github.com/beeos/beeos"
@@ -15,51 +14,89 @@ import (
 type SkillTool struct {
 	BuiltinID, Skill, Tool string
 
-	Hash, Definition string
+	Hash, Definition string // empty = nobody has accepted it yet
 	HeldHash, Held   string // empty = it is as it was
 	UpdatedAt        time.Time
 }
 
 const skillToolColumns = "builtin_id, skill, tool, hash, definition, held_hash, held, updated_at"
 
-// PinSkillTool notes how a server describes a tool and returns what is pinned.
-// The first description is the one that counts; another one is held.
-func (tb *Table) PinSkillTool(ctx context.Context, t SkillTool) (SkillTool, error) {
-	var pinned SkillTool
-	err := tb.db.Tx(ctx, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, "INSERT INTO skill_tools ("+skillToolColumns+") VALUES ($1, $2, $3, $4, $5, '', '', $6) ON CONFLICT (builtin_id, skill, tool) DO NOTHING",
-			t.BuiltinID, t.Skill, t.Tool, t.Hash, t.Definition, database.Micros(t.UpdatedAt))
+// PinSkillTools notes how a skill's server describes its tools, all of them, and
+// returns what is pinned. What the server shows first counts as known; a tool
+// that comes later and another description are held. A tool that goes before
+// anybody has accepted it leaves nothing behind.
+func (tb *Table) PinSkillTools(ctx context.Context, builtinID, skill string, tools []SkillTool, at time.Time) ([]SkillTool, error) {
+	return database.Tx(ctx, tb.db, "pin tools", func(tx *sql.Tx) ([]SkillTool, error) {
+		first, err := beginListing(ctx, tx, builtinID, skill, at)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		// A server that went back to the known description has nothing held.
-		_, err = tx.ExecContext(ctx, `UPDATE skill_tools SET held_hash = CASE WHEN hash = $4 THEN '' ELSE $4 END, held = CASE WHEN hash = $4 THEN '' ELSE $5 END, updated_at = $6
-			WHERE builtin_id = $1 AND skill = $2 AND tool = $3 AND held_hash <> CASE WHEN hash = $4 THEN '' ELSE $4 END`,
-			t.BuiltinID, t.Skill, t.Tool, t.Hash, t.Definition, database.Micros(t.UpdatedAt))
+		before, err := listSkillTools(ctx, tx, builtinID, skill)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		pinned, err = scanSkillTool(tx.QueryRowContext(ctx, "SELECT "+skillToolColumns+" FROM skill_tools WHERE builtin_id = $1 AND skill = $2 AND tool = $3", t.BuiltinID, t.Skill, t.Tool))
-		return err
+		known, gone := map[string]bool{}, map[string]bool{}
+		for _, t := range before {
+			if known[t.Tool] = true; t.Hash == "" {
+				gone[t.Tool] = true
+			}
+		}
+		var added [][]any
+		for _, t := range tools {
+			delete(gone, t.Tool)
+			t.BuiltinID, t.Skill, t.UpdatedAt = builtinID, skill, at
+			if known[t.Tool] {
+				if err := database.Exec(ctx, tx, "hold tool", holdSkillTool, builtinID, skill, t.Tool, t.Hash, t.Definition, database.Micros(at)); err != nil {
+					return nil, err
+				}
+				continue
+			}
+			t.HeldHash, t.Held = "", ""
+			if !first {
+				t.Hash, t.Definition, t.HeldHash, t.Held = "", "", t.Hash, t.Definition
+			}
+			added = append(added, skillToolFields(&t))
+		}
+		if err := database.InsertRows(ctx, tx, "skill_tools", skillToolColumns, added, ""); err != nil {
+			return nil, err
+		}
+		for tool := range gone {
+			if err := database.Exec(ctx, tx, "drop tool", dropUnacceptedTool, builtinID, skill, tool); err != nil {
+				return nil, err
+			}
+		}
+		return listSkillTools(ctx, tx, builtinID, skill)
 	})
-	if err != nil {
-		return pinned, fmt.Errorf("pin tool: %w", err)
+}
+
+// A server that went back to the known description has nothing held.
+const holdSkillTool = `UPDATE skill_tools SET held_hash = CASE WHEN hash = $4 THEN '' ELSE $4 END, held = CASE WHEN hash = $4 THEN '' ELSE $5 END, updated_at = $6
+	WHERE builtin_id = $1 AND skill = $2 AND tool = $3 AND held_hash <> CASE WHEN hash = $4 THEN '' ELSE $4 END`
+
+const dropUnacceptedTool = "DELETE FROM skill_tools WHERE builtin_id = $1 AND skill = $2 AND tool = $3 AND hash = ''"
+
+// beginListing reports whether a skill's server has never shown its tools
+// before. Of several who list them at once, one is first and the others wait.
+func beginListing(ctx context.Context, tx *sql.Tx, builtinID, skill string, at time.Time) (first bool, err error) {
+	first, err = database.Change(ctx, tx, "note the listing", "INSERT INTO skill_listings (builtin_id, skill, listed_at) VALUES ($1, $2, $3) ON CONFLICT (builtin_id, skill) DO NOTHING",
+		builtinID, skill, database.Micros(at))
+	if err != nil || first {
+		return first, err
 	}
-	return pinned, nil
+	return false, database.Exec(ctx, tx, "note the listing", "UPDATE skill_listings SET listed_at = $3 WHERE builtin_id = $1 AND skill = $2", builtinID, skill, database.Micros(at))
 }
 
 // ListSkillTools lists the tools that are known of a built-in agent's skill;
 // "" means all of its skills.
 func (tb *Table) ListSkillTools(ctx context.Context, builtinID, skill string) ([]SkillTool, error) {
+	return listSkillTools(ctx, tb.db, builtinID, skill)
+}
+
+func listSkillTools(ctx context.Context, q database.Querier, builtinID, skill string) ([]SkillTool, error) {
 	where := database.Conditions{}
-	where.Add("builtin_id = ", builtinID)
-	where.AddUnlessEmpty("skill = ", skill)
-	rows, err := tb.db.QueryContext(ctx, "SELECT "+skillToolColumns+" FROM skill_tools"+where.SQL()+" ORDER BY skill, tool", where.Args...)
-	list, err := database.Collect(rows, err, scanSkillTool)
-	if err != nil {
-		return nil, fmt.Errorf("list tools: %w", err)
-	}
-	return list, nil
+	where.Add("builtin_id = ?", builtinID)
+	where.AddUnlessEmpty("skill = ?", skill)
+	return database.List(ctx, q, "list tools", skillToolFields, "SELECT "+skillToolColumns+" FROM skill_tools"+where.SQL()+" ORDER BY skill, tool", where.Args...)
 }
 
 // CountHeldSkillTools returns how many tools of an owner's built-in agents are
@@ -69,106 +106,70 @@ func (tb *Table) CountHeldSkillTools(ctx context.Context, owner string) (map[str
 		id string
 		n  int
 	}
-	rows, err := tb.db.QueryContext(ctx, `SELECT t.builtin_id, count(*) FROM skill_tools t JOIN builtin_agents b ON b.id = t.builtin_id
-		WHERE b.owner_id = $1 AND t.held_hash <> '' GROUP BY t.builtin_id`, owner)
-	list, err := database.Collect(rows, err, func(row database.Scanner) (c count, err error) {
-		err = row.Scan(&c.id, &c.n)
-		return c, err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("count held tools: %w", err)
-	}
+	list, err := database.List(ctx, tb.db, "count held tools", func(c *count) []any { return []any{&c.id, &c.n} }, `SELECT t.builtin_id, count(*)
+		FROM skill_tools t JOIN builtin_agents b ON b.id = t.builtin_id WHERE b.owner_id = $1 AND t.held_hash <> '' GROUP BY t.builtin_id`, owner)
 	held := map[string]int{}
 	for _, c := range list {
 		held[c.id] = c.n
 	}
-	return held, nil
+	return held, err
 }
 
 // AcceptSkillTool makes the held description the known one, if it still is the
 // one with that hash: nobody accepts what they have not seen.
 func (tb *Table) AcceptSkillTool(ctx context.Context, builtinID, skill, tool, hash string, at time.Time) error {
-	res, err := tb.db.Write(ctx, `UPDATE skill_tools SET hash = held_hash, definition = held, held_hash = '', held = '', updated_at = $5
+	changed := beeos.Errorf(beeos.Conflict, "the tool has changed again, or nothing of it is held; look at it once more")
+	return database.ChangeOne(ctx, tb.db, "accept tool", changed, `UPDATE skill_tools SET hash = held_hash, definition = held, held_hash = '', held = '', updated_at = $5
 		WHERE builtin_id = $1 AND skill = $2 AND tool = $3 AND held_hash = $4 AND held_hash <> ''`, builtinID, skill, tool, hash, database.Micros(at))
-	if err != nil {
-		return fmt.Errorf("accept tool: %w", err)
-	}
-	if n, err := res.RowsAffected(); err != nil || n == 0 {
-		return beeos.Errorf(beeos.Conflict, "the tool has changed again, or nothing of it is held; look at it once more")
-	}
-	return nil
 }
 
-func scanSkillTool(row database.Scanner) (t SkillTool, err error) {
-	var updated int64
-	err = row.Scan(&t.BuiltinID, &t.Skill, &t.Tool, &t.Hash, &t.Definition, &t.HeldHash, &t.Held, &updated)
-	t.UpdatedAt = database.Moment(updated)
-	return t, err
+func skillToolFields(t *SkillTool) []any {
+	return []any{&t.BuiltinID, &t.Skill, &t.Tool, &t.Hash, &t.Definition, &t.HeldHash, &t.Held, database.Time(&t.UpdatedAt)}
 }
 
 // PutSkillToken keeps what a skill was given for one resource by one issuer,
 // sealed.
 func (tb *Table) PutSkillToken(ctx context.Context, builtinID, skill, resource, issuer string, sealed []byte, at time.Time) error {
-	_, err := tb.db.Write(ctx, `INSERT INTO skill_tokens (builtin_id, skill, resource, issuer, sealed, updated_at) VALUES ($1, $2, $3, $4, $5, $6)
+	return database.Exec(ctx, tb.db, "keep token", `INSERT INTO skill_tokens (builtin_id, skill, resource, issuer, sealed, updated_at) VALUES ($1, $2, $3, $4, $5, $6)
 		ON CONFLICT (builtin_id, skill, resource, issuer) DO UPDATE SET sealed = excluded.sealed, updated_at = excluded.updated_at`,
 		builtinID, skill, resource, issuer, sealed, database.Micros(at))
-	if err != nil {
-		return fmt.Errorf("keep token: %w", err)
-	}
-	return nil
 }
 
 // GetSkillToken returns what PutSkillToken kept, or nil; "" as issuer means the
 // one that was heard of last.
 func (tb *Table) GetSkillToken(ctx context.Context, builtinID, skill, resource, issuer string) ([]byte, error) {
 	where := database.Conditions{}
-	where.Add("builtin_id = ", builtinID)
-	where.Add("skill = ", skill)
-	where.Add("resource = ", resource)
-	where.AddUnlessEmpty("issuer = ", issuer)
-	var sealed []byte
-	err := tb.db.QueryRowContext(ctx, "SELECT sealed FROM skill_tokens"+where.SQL()+" ORDER BY updated_at DESC LIMIT 1", where.Args...).Scan(&sealed)
-	if err != nil && !database.IsAbsent(err) {
-		return nil, fmt.Errorf("read token: %w", err)
-	}
-	return sealed, nil
+	where.Add("builtin_id = ?", builtinID)
+	where.Add("skill = ?", skill)
+	where.Add("resource = ?", resource)
+	where.AddUnlessEmpty("issuer = ?", issuer)
+	return database.GetValue[[]byte](ctx, tb.db, "read token", "SELECT sealed FROM skill_tokens"+where.SQL()+" ORDER BY updated_at DESC LIMIT 1", where.Args...)
 }
 
 // ForgetSkillTokens drops all that a skill was given.
 func (tb *Table) ForgetSkillTokens(ctx context.Context, builtinID, skill string) error {
-	if _, err := tb.db.Write(ctx, "DELETE FROM skill_tokens WHERE builtin_id = $1 AND skill = $2", builtinID, skill); err != nil {
-		return fmt.Errorf("forget tokens: %w", err)
-	}
-	return nil
+	return database.Exec(ctx, tb.db, "forget tokens", "DELETE FROM skill_tokens WHERE builtin_id = $1 AND skill = $2", builtinID, skill)
 }
 
 // ForgetSkill drops all that is kept about a skill that an agent no longer
 // has, the owner's rules included: another server under its name must not
 // inherit them.
 func (tb *Table) ForgetSkill(ctx context.Context, builtinID, skill string) error {
-	err := tb.db.Tx(ctx, func(tx *sql.Tx) error {
-		for _, table := range []string{"skill_consents", "skill_tokens", "skill_tools"} {
+	return tb.db.Tx(ctx, "forget skill", func(tx *sql.Tx) error {
+		for _, table := range []string{"skill_consents", "skill_tokens", "skill_tools", "skill_listings"} {
 			if _, err := tx.ExecContext(ctx, "DELETE FROM "+table+" WHERE builtin_id = $1 AND skill = $2", builtinID, skill); err != nil {
 				return err
 			}
 		}
-		_, err := tx.ExecContext(ctx, forgetSkillRules, builtinID, skill)
-		return err
+		return database.Exec(ctx, tx, "forget rules", forgetSkillRules, builtinID, skill)
 	})
-	if err != nil {
-		return fmt.Errorf("forget skill: %w", err)
-	}
-	return nil
 }
 
 const forgetSkillRules = "DELETE FROM approval_rules WHERE skill = $2 AND agent_id IN (SELECT agent_id FROM agent_homes WHERE instance_id = $1)"
 
 // ForgetSkillRules drops what the owner decided about the tools of a skill.
 func (tb *Table) ForgetSkillRules(ctx context.Context, builtinID, skill string) error {
-	if _, err := tb.db.Write(ctx, forgetSkillRules, builtinID, skill); err != nil {
-		return fmt.Errorf("forget the rules of a skill: %w", err)
-	}
-	return nil
+	return database.Exec(ctx, tb.db, "forget the rules of a skill", forgetSkillRules, builtinID, skill)
 }
 
 // SkillConsent is a person on the way to an authorization server.
@@ -179,25 +180,15 @@ type SkillConsent struct {
 
 // PutSkillConsent keeps a consent until its state comes back.
 func (tb *Table) PutSkillConsent(ctx context.Context, state string, c SkillConsent, expires time.Time) error {
-	_, err := tb.db.Write(ctx, "INSERT INTO skill_consents (hash, builtin_id, skill, sealed, expires_at) VALUES ($1, $2, $3, $4, $5)",
+	return database.Insert(ctx, tb.db, "keep consent", "skill_consents", "hash, builtin_id, skill, sealed, expires_at",
 		database.TokenHash(state), c.BuiltinID, c.Skill, c.Sealed, database.Micros(expires))
-	if err != nil {
-		return fmt.Errorf("keep consent: %w", err)
-	}
-	return nil
 }
 
 // TakeSkillConsent returns the consent of a state, once.
-func (tb *Table) TakeSkillConsent(ctx context.Context, state string, now time.Time) (c SkillConsent, err error) {
-	err = tb.db.Tx(ctx, func(tx *sql.Tx) error {
-		return tx.QueryRowContext(ctx, "DELETE FROM skill_consents WHERE hash = $1 AND expires_at > $2 RETURNING builtin_id, skill, sealed",
-			database.TokenHash(state), database.Micros(now)).Scan(&c.BuiltinID, &c.Skill, &c.Sealed)
+func (tb *Table) TakeSkillConsent(ctx context.Context, state string, now time.Time) (SkillConsent, error) {
+	unknown := beeos.Errorf(beeos.InvalidParam, "this answer belongs to no authorization that is under way; start it again in the console")
+	return database.Tx(ctx, tb.db, "take consent", func(tx *sql.Tx) (SkillConsent, error) {
+		return database.Get(ctx, tx, "delete it", unknown, func(c *SkillConsent) []any { return []any{&c.BuiltinID, &c.Skill, &c.Sealed} },
+			"DELETE FROM skill_consents WHERE hash = $1 AND expires_at > $2 RETURNING builtin_id, skill, sealed", database.TokenHash(state), database.Micros(now))
 	})
-	if database.IsAbsent(err) {
-		return c, beeos.Errorf(beeos.InvalidParam, "this answer belongs to no authorization that is under way; start it again in the console")
-	}
-	if err != nil {
-		return c, fmt.Errorf("take consent: %w", err)
-	}
-	return c, nil
 }

@@ -3,6 +3,7 @@ package builtins_test
 import (
 	"crypto/ed25519"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -51,7 +52,7 @@ func TestBuiltinsAreTheirOwners(t *testing.T) {
 		if err := db.Builtins.Delete(ctx, others.OwnerID, mine.ID); beeos.CodeOf(err) != beeos.NotFound {
 			t.Errorf("deleted by another: %v", err)
 		}
-		if _, err := db.Builtins.PinSkillTool(ctx, builtins.SkillTool{BuiltinID: mine.ID, Skill: "s", Tool: "t", Hash: "1"}); err != nil {
+		if _, err := db.Builtins.PinSkillTools(ctx, mine.ID, "s", []builtins.SkillTool{{Tool: "t", Hash: "1"}}, database.Now()); err != nil {
 			t.Fatal(err)
 		}
 		if err := db.Builtins.Delete(ctx, mine.OwnerID, mine.ID); err != nil {
@@ -68,9 +69,12 @@ func TestChangedToolsAreHeldUntilAccepted(t *testing.T) {
 		ctx, b := t.Context(), storetest.Builtin(t, db, "helper")
 		pin := func(hash string, wantHash, wantHeld string) {
 			t.Helper()
-			got, err := db.Builtins.PinSkillTool(ctx, builtins.SkillTool{BuiltinID: b.ID, Skill: "files", Tool: "save", Hash: hash, Definition: "as " + hash, UpdatedAt: database.Now()})
-			if err != nil || got.Hash != wantHash || got.Definition != "as "+wantHash || got.HeldHash != wantHeld {
-				t.Fatalf("%+v, %v; want %s, held %q", got, err, wantHash, wantHeld)
+			list, err := db.Builtins.PinSkillTools(ctx, b.ID, "files", []builtins.SkillTool{{Tool: "save", Hash: hash, Definition: "as " + hash}}, database.Now())
+			if err != nil || len(list) != 1 {
+				t.Fatalf("%+v, %v", list, err)
+			}
+			if got := list[0]; got.Hash != wantHash || got.Definition != "as "+wantHash || got.HeldHash != wantHeld {
+				t.Fatalf("%+v; want %s, held %q", got, wantHash, wantHeld)
 			}
 		}
 		accept := func(hash string, want beeos.Code) {
@@ -92,6 +96,50 @@ func TestChangedToolsAreHeldUntilAccepted(t *testing.T) {
 	})
 }
 
+// TestNewToolsAreHeldUntilAccepted: what a server shows first is known, also
+// when that is nothing; a tool that it adds later waits, and goes without a
+// trace when the server takes it back.
+func TestNewToolsAreHeldUntilAccepted(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		ctx, b := t.Context(), storetest.Builtin(t, db, "helper")
+		list := func(skill string, want string, tools ...string) {
+			t.Helper()
+			var shown []builtins.SkillTool
+			for _, name := range tools {
+				shown = append(shown, builtins.SkillTool{Tool: name, Hash: "h-" + name, Definition: "d-" + name})
+			}
+			got, err := db.Builtins.PinSkillTools(ctx, b.ID, skill, shown, database.Now())
+			if err != nil {
+				t.Fatal(err)
+			}
+			var all []string
+			for _, g := range got {
+				all = append(all, g.Tool+"="+g.Hash+g.Definition+"/"+g.HeldHash+g.Held)
+			}
+			if strings.Join(all, " ") != want {
+				t.Fatalf("%v, want %s", all, want)
+			}
+		}
+		list("files", "save=h-saved-save/", "save")
+		list("files", "save=h-saved-save/ wipe=/h-wiped-wipe", "save", "wipe")
+		list("files", "save=h-saved-save/ wipe=/h-wiped-wipe", "save", "wipe")
+		list("files", "save=h-saved-save/", "save")
+		list("files", "save=h-saved-save/ wipe=/h-wiped-wipe", "wipe")
+		if err := db.Builtins.AcceptSkillTool(ctx, b.ID, "files", "wipe", "h-wipe", database.Now()); err != nil {
+			t.Fatal(err)
+		}
+		list("files", "save=h-saved-save/ wipe=h-wiped-wipe/", "save", "wipe")
+		list("files", "save=h-saved-save/ wipe=h-wiped-wipe/")
+
+		list("late", "")
+		list("late", "wipe=/h-wiped-wipe", "wipe")
+		if err := db.Builtins.ForgetSkill(ctx, b.ID, "late"); err != nil {
+			t.Fatal(err)
+		}
+		list("late", "wipe=h-wiped-wipe/", "wipe")
+	})
+}
+
 // TestSkillIsForgotten: what is held is counted for its owner, and a skill
 // that is taken away leaves nothing that another of its name could inherit.
 func TestSkillIsForgotten(t *testing.T) {
@@ -109,7 +157,7 @@ func TestSkillIsForgotten(t *testing.T) {
 		agent := done.IDs()["helper"]
 		for _, skill := range []string{"files", "mail"} {
 			for _, hash := range []string{"1", "2"} {
-				if _, err := db.Builtins.PinSkillTool(ctx, builtins.SkillTool{BuiltinID: b.ID, Skill: skill, Tool: "save", Hash: hash, UpdatedAt: database.Now()}); err != nil {
+				if _, err := db.Builtins.PinSkillTools(ctx, b.ID, skill, []builtins.SkillTool{{Tool: "save", Hash: hash}}, database.Now()); err != nil {
 					t.Fatal(err)
 				}
 			}

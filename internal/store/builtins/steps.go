@@ -3,7 +3,6 @@ package builtins
 import (
 	"context"
 	"database/sql"
-	"fmt"
 	"time"
 
 	"github.com/beeos/beeos"
@@ -24,12 +23,7 @@ const stepColumns = "turn, step, call, done, content"
 
 // ListSteps returns what was done for a request so far, in order.
 func (tb *Table) ListSteps(ctx context.Context, turn string) ([]Step, error) {
-	rows, err := tb.db.QueryContext(ctx, "SELECT "+stepColumns+" FROM builtin_steps WHERE turn = $1 ORDER BY step, call", turn)
-	list, err := database.Collect(rows, err, scanStep)
-	if err != nil {
-		return nil, fmt.Errorf("read steps: %w", err)
-	}
-	return list, nil
+	return database.List(ctx, tb.db, "read steps", stepFields, "SELECT "+stepColumns+" FROM builtin_steps WHERE turn = $1 ORDER BY step, call", turn)
 }
 
 // A request that has ended takes no more steps: what was done for it may be
@@ -42,52 +36,29 @@ const takeStep = `INSERT INTO builtin_steps (` + stepColumns + `, builtin_id, cr
 // TakeStep writes a step down before it is acted upon. When another instance
 // was first, mine is false and kept is what that one wrote.
 func (tb *Table) TakeStep(ctx context.Context, builtinID string, s Step, now time.Time) (kept Step, mine bool, err error) {
-	err = tb.db.Tx(ctx, func(tx *sql.Tx) error {
-		mine = false
-		res, err := tx.ExecContext(ctx, takeStep, s.Turn, s.Step, s.Call, s.Done, s.Content, builtinID, database.Micros(now))
-		if err != nil {
-			return err
-		}
-		n, err := res.RowsAffected()
-		if err != nil {
-			return err
-		}
-		if mine = n == 1; mine {
+	err = tb.db.Tx(ctx, "keep step", func(tx *sql.Tx) error {
+		mine, err = database.Change(ctx, tx, "insert step", takeStep, s.Turn, s.Step, s.Call, s.Done, s.Content, builtinID, database.Micros(now))
+		if err != nil || mine {
 			kept = s
-			return nil
+			return err
 		}
-		kept, err = scanStep(tx.QueryRowContext(ctx, "SELECT "+stepColumns+" FROM builtin_steps WHERE turn = $1 AND step = $2 AND call = $3", s.Turn, s.Step, s.Call))
+		ended := beeos.Errorf(beeos.MessageTerminal, "the request has ended already")
+		kept, err = database.Get(ctx, tx, "read step", ended, stepFields, "SELECT "+stepColumns+" FROM builtin_steps WHERE turn = $1 AND step = $2 AND call = $3", s.Turn, s.Step, s.Call)
 		return err
 	})
-	if database.IsAbsent(err) {
-		return kept, false, beeos.Errorf(beeos.MessageTerminal, "the request has ended already")
-	}
-	if err != nil {
-		return kept, false, fmt.Errorf("keep step: %w", err)
-	}
-	return kept, mine, nil
+	return kept, mine && err == nil, err
 }
 
 // EndStep notes how a step that was taken came out.
 func (tb *Table) EndStep(ctx context.Context, s Step) error {
-	_, err := tb.db.Write(ctx, "UPDATE builtin_steps SET done = TRUE, content = $4 WHERE turn = $1 AND step = $2 AND call = $3", s.Turn, s.Step, s.Call, s.Content)
-	if err != nil {
-		return fmt.Errorf("keep the end of a step: %w", err)
-	}
-	return nil
+	return database.Exec(ctx, tb.db, "keep the end of a step", "UPDATE builtin_steps SET done = TRUE, content = $4 WHERE turn = $1 AND step = $2 AND call = $3",
+		s.Turn, s.Step, s.Call, s.Content)
 }
 
 // ForgetSteps drops what was done before then for requests that have ended.
 func (tb *Table) ForgetSteps(ctx context.Context, before time.Time) error {
-	_, err := tb.db.Write(ctx, `DELETE FROM builtin_steps WHERE created_at < $1
+	return database.Exec(ctx, tb.db, "forget steps", `DELETE FROM builtin_steps WHERE created_at < $1
 		AND NOT EXISTS (SELECT 1 FROM deliveries WHERE deliveries.turn = builtin_steps.turn)`, database.Micros(before))
-	if err != nil {
-		return fmt.Errorf("forget steps: %w", err)
-	}
-	return nil
 }
 
-func scanStep(row database.Scanner) (s Step, err error) {
-	err = row.Scan(&s.Turn, &s.Step, &s.Call, &s.Done, &s.Content)
-	return s, err
-}
+func stepFields(s *Step) []any { return []any{&s.Turn, &s.Step, &s.Call, &s.Done, &s.Content} }

@@ -70,7 +70,7 @@ func TestStepsEndWithTheirRequest(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if _, err := db.Write(ctx, "DELETE FROM deliveries WHERE turn = 'over'"); err != nil {
+		if _, err := db.ExecContext(ctx, "DELETE FROM deliveries WHERE turn = 'over'"); err != nil {
 			t.Fatal(err)
 		}
 		count := func(turn string, want int) {

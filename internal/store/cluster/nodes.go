@@ -4,7 +4,6 @@ package cluster
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/beeos/beeos/internal/store/database"
@@ -29,39 +28,29 @@ func (tb *Table) Secret(ctx context.Context, name string, make func() []byte) ([
 	if err != nil || value != nil {
 		return value, err
 	}
-	if _, err := tb.db.Write(ctx, "INSERT INTO secrets (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING", name, make()); err != nil {
-		return nil, fmt.Errorf("keep secret %s: %w", name, err)
+	if err := database.Exec(ctx, tb.db, "keep secret "+name, "INSERT INTO secrets (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING", name, make()); err != nil {
+		return nil, err
 	}
 	return tb.secret(ctx, name)
 }
 
 func (tb *Table) secret(ctx context.Context, name string) ([]byte, error) {
-	var value []byte
-	err := tb.db.QueryRowContext(ctx, "SELECT value FROM secrets WHERE name = $1", name).Scan(&value)
-	if err != nil && !database.IsAbsent(err) {
-		return nil, fmt.Errorf("read secret %s: %w", name, err)
-	}
-	return value, nil
+	return database.GetValue[[]byte](ctx, tb.db, "read secret "+name, "SELECT value FROM secrets WHERE name = $1", name)
 }
 
 // UseNonce reports whether nobody has used this nonce of the key before; it
 // is remembered until expires.
 func (tb *Table) UseNonce(ctx context.Context, keyID, nonce string, expires time.Time) (fresh bool, err error) {
-	res, err := tb.db.Write(ctx, "INSERT INTO nonces (key_id, nonce, expires_at) VALUES ($1, $2, $3) ON CONFLICT (key_id, nonce) DO NOTHING",
+	return database.Change(ctx, tb.db, "use nonce", "INSERT INTO nonces (key_id, nonce, expires_at) VALUES ($1, $2, $3) ON CONFLICT (key_id, nonce) DO NOTHING",
 		keyID, nonce, database.Micros(expires))
-	if err != nil {
-		return false, fmt.Errorf("use nonce: %w", err)
-	}
-	n, err := res.RowsAffected()
-	return n == 1, err
 }
 
 // Prune forgets what ended before the given time: nonces, join tokens, marks of
 // MCP sessions, drawn quotas, logins, links, failed sign-ins and consents.
 func (tb *Table) Prune(ctx context.Context, before time.Time) error {
 	for _, table := range []string{"nonces", "join_tokens", "mcp_sessions", "mcp_subscriptions", "quotas", "logins", "links", "signin_failures", "skill_consents"} {
-		if _, err := tb.db.Write(ctx, "DELETE FROM "+table+" WHERE expires_at < $1", database.Micros(before)); err != nil {
-			return fmt.Errorf("prune %s: %w", table, err)
+		if err := database.Exec(ctx, tb.db, "prune "+table, "DELETE FROM "+table+" WHERE expires_at < $1", database.Micros(before)); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -76,33 +65,17 @@ type Node struct {
 
 // PutNode says that a node is alive.
 func (tb *Table) PutNode(ctx context.Context, n Node) error {
-	_, err := tb.db.Write(ctx, `INSERT INTO nodes (id, route_url, seen_at) VALUES ($1, $2, $3)
+	return database.Exec(ctx, tb.db, "put node", `INSERT INTO nodes (id, route_url, seen_at) VALUES ($1, $2, $3)
 		ON CONFLICT (id) DO UPDATE SET route_url = excluded.route_url, seen_at = excluded.seen_at`, n.ID, n.RouteURL, database.Micros(n.SeenAt))
-	if err != nil {
-		return fmt.Errorf("put node: %w", err)
-	}
-	return nil
 }
 
 // ListNodes returns the nodes seen since then, in a stable order.
 func (tb *Table) ListNodes(ctx context.Context, since time.Time) ([]Node, error) {
-	rows, err := tb.db.QueryContext(ctx, "SELECT id, route_url, seen_at FROM nodes WHERE seen_at >= $1 ORDER BY id", database.Micros(since))
-	nodes, err := database.Collect(rows, err, func(row database.Scanner) (n Node, err error) {
-		var seen int64
-		err = row.Scan(&n.ID, &n.RouteURL, &seen)
-		n.SeenAt = database.Moment(seen)
-		return n, err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("list nodes: %w", err)
-	}
-	return nodes, nil
+	return database.List(ctx, tb.db, "list nodes", func(n *Node) []any { return []any{&n.ID, &n.RouteURL, database.Time(&n.SeenAt)} },
+		"SELECT id, route_url, seen_at FROM nodes WHERE seen_at >= $1 ORDER BY id", database.Micros(since))
 }
 
 // DropNode forgets a node that has stopped.
 func (tb *Table) DropNode(ctx context.Context, id string) error {
-	if _, err := tb.db.Write(ctx, "DELETE FROM nodes WHERE id = $1", id); err != nil {
-		return fmt.Errorf("drop node: %w", err)
-	}
-	return nil
+	return database.Exec(ctx, tb.db, "drop node", "DELETE FROM nodes WHERE id = $1", id)
 }

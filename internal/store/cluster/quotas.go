@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"time"
 
@@ -57,30 +56,27 @@ func (tb *Table) DrawQuota(ctx context.Context, now time.Time, draws []Draw) ([]
 		values = append(values, "("+database.Placeholders(len(args)+1, 5)+")")
 		args = append(args, d.Credential, d.Agent, took, d.PerMinute, database.Micros(now)+took*minute/d.PerMinute)
 	}
-	drawn, err := tb.drawQuota(ctx, quotaHead+strings.Join(values, ", ")+quotaTail, args, now)
-	if err != nil {
-		return nil, fmt.Errorf("draw from quotas: %w", err)
+	query, extra := quotaHead+strings.Join(values, ", ")+quotaTail, []any(nil)
+	if tb.db.Postgres {
+		query, extra = query+quotaLax, []any{new(string)}
 	}
-	return drawn, nil
-}
-
-func (tb *Table) drawQuota(ctx context.Context, query string, args []any, now time.Time) ([]Drawn, error) {
 	unlock, err := tb.db.LockWriter(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
-	var rest []any
-	if tb.db.Postgres {
-		query += quotaLax
-		rest = []any{new(string)}
+	type bucket struct {
+		Drawn
+		perMinute, full int64
 	}
-	rows, err := tb.db.QueryContext(ctx, query, args...)
-	return database.Collect(rows, err, func(row database.Scanner) (d Drawn, err error) {
-		var perMinute, full int64
-		err = row.Scan(append([]any{&d.Credential, &d.Agent, &d.Took, &perMinute, &full}, rest...)...)
+	buckets, err := database.List(ctx, tb.db, "draw from quotas", func(b *bucket) []any {
+		return append([]any{&b.Credential, &b.Agent, &b.Took, &b.perMinute, &b.full}, extra...)
+	}, query, args...)
+	drawn := make([]Drawn, len(buckets))
+	for i, b := range buckets {
+		drawn[i] = b.Drawn
 		// One more call fits once the point in time is this far ahead.
-		d.Next = database.Moment(max(full-minute+(minute+perMinute-1)/max(perMinute, 1), database.Micros(now)))
-		return d, err
-	})
+		drawn[i].Next = database.Moment(max(b.full-minute+(minute+b.perMinute-1)/max(b.perMinute, 1), database.Micros(now)))
+	}
+	return drawn, err
 }

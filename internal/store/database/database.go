@@ -1,7 +1,8 @@
 // Package database is the one handle to the database, and what all tables
-// share: transactions that run again when the database asks for it, the words
-// of a query, and what the errors of SQLite (sqlite.go) and PostgreSQL
-// (postgres.go, stale_unix.go) mean. There is one SQL dialect; a statement that
+// share: transactions that run again when the database asks for it, how rows
+// are read and written (rows.go), the words of a query (query.go), how SQLite
+// (sqlite.go) and PostgreSQL (postgres.go, stale_unix.go) are opened, and what
+// their errors mean (errors.go). There is one SQL dialect; a statement that
 // truly differs has two named constants side by side.
 package database
 
@@ -9,15 +10,12 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"strings"
 	"time"
-
-	"github.com/beeos/beeos"
 )
 
-// DB is the one handle to the database, for this package and for the ledger.
+// DB is the one handle to the database, for the tables and for the ledger.
 type DB struct {
 	*sql.DB
 	Postgres bool
@@ -47,20 +45,33 @@ const txTries = 10
 // database asks for it (deadlock, serialization failure, busy file), or its
 // connection breaks before the commit, fn runs again from the start, so it must
 // not keep anything of an earlier run.
-func (db *DB) Tx(ctx context.Context, fn func(*sql.Tx) error) error {
+func (db *DB) Tx(ctx context.Context, what string, fn func(*sql.Tx) error) error {
 	for try := 1; ; try++ {
 		sent, err := db.tryTx(ctx, fn)
-		if err == nil || try == txTries || !(passing(err) || !sent && cutOff(err)) {
-			return err
+		if err == nil || try == txTries || !(isTransient(err) || !sent && isDisconnect(err)) {
+			return wrap(what, err)
 		}
 		// Wide apart: those who ran into each other must not do so again.
 		pause := rand.N(min(time.Second, 4*time.Millisecond<<try))
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
-			return err
+			return wrap(what, err)
 		}
 	}
+}
+
+// Tx is DB.Tx for a transaction that comes to something; after an error that is
+// zero.
+func Tx[T any](ctx context.Context, db *DB, what string, fn func(*sql.Tx) (T, error)) (result T, err error) {
+	err = db.Tx(ctx, what, func(tx *sql.Tx) (err error) {
+		result, err = fn(tx)
+		return err
+	})
+	if err != nil {
+		return *new(T), err
+	}
+	return result, nil
 }
 
 // tryTx also tells whether COMMIT was sent: when it was, an error can leave
@@ -82,18 +93,18 @@ func (db *DB) tryTx(ctx context.Context, fn func(*sql.Tx) error) (sent bool, err
 	return true, tx.Commit()
 }
 
-// Write runs one writing statement that needs no transaction around it.
-func (db *DB) Write(ctx context.Context, query string, args ...any) (sql.Result, error) {
+// ExecContext runs one writing statement when it is this process's turn.
+func (db *DB) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
 	unlock, err := db.LockWriter(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
-	return db.ExecContext(ctx, query, args...)
+	return db.DB.ExecContext(ctx, query, args...)
 }
 
 // Retryable reports whether the same transaction may work when tried again.
-func (db *DB) Retryable(err error) bool { return passing(err) }
+func (db *DB) Retryable(err error) bool { return isTransient(err) }
 
 // LockWriter waits for this process's turn to write, for those who manage
 // their own transactions. On PostgreSQL there is nothing to wait for.
@@ -109,60 +120,9 @@ func (db *DB) LockWriter(ctx context.Context) (unlock func(), err error) {
 	}
 }
 
-// Querier is what *sql.DB, *sql.Tx and *sql.Conn have in common.
+// Querier is what *DB, *sql.Tx and *sql.Conn have in common.
 type Querier interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
-}
-
-// Scanner is what *sql.Row and *sql.Rows have in common.
-type Scanner interface{ Scan(dest ...any) error }
-
-// Collect reads all rows of a query with the given scan function.
-func Collect[T any](rows *sql.Rows, err error, scan func(Scanner) (T, error)) ([]T, error) {
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var list []T
-	for rows.Next() {
-		v, err := scan(rows)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, v)
-	}
-	return list, rows.Err()
-}
-
-// Micros and moment turn times into what the tables hold and back.
-func Micros(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
-	}
-	return t.UnixMicro()
-}
-
-func Moment(us int64) time.Time {
-	if us == 0 {
-		return time.Time{}
-	}
-	return time.UnixMicro(us).UTC()
-}
-
-// Placeholders writes n placeholders, from $first on.
-func Placeholders(first, n int) string {
-	var b strings.Builder
-	for i := range n {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		fmt.Fprintf(&b, "$%d", first+i)
-	}
-	return b.String()
-}
-
-func NotFound(what string) error {
-	return beeos.Errorf(beeos.NotFound, "there is no such %s; check the id", what)
 }

@@ -20,14 +20,14 @@ func TestTx(t *testing.T) {
 			_, err := tx.Exec("INSERT INTO secrets (name, value) VALUES ($1, $2)", name, []byte{1})
 			return err
 		}
-		err := db.Tx(t.Context(), func(tx *sql.Tx) error { return errors.Join(insert(tx, "a"), boom) })
+		err := db.Tx(t.Context(), "test", func(tx *sql.Tx) error { return errors.Join(insert(tx, "a"), boom) })
 		if !errors.Is(err, boom) {
 			t.Errorf("got %v", err)
 		}
-		if err := db.Tx(t.Context(), func(tx *sql.Tx) error { return insert(tx, "b") }); err != nil {
+		if err := db.Tx(t.Context(), "test", func(tx *sql.Tx) error { return insert(tx, "b") }); err != nil {
 			t.Fatal(err)
 		}
-		names, err := database.ReadTexts(t.Context(), db, "SELECT name FROM secrets")
+		names, err := database.ListTexts(t.Context(), db, "list secrets", "SELECT name FROM secrets")
 		if err != nil || len(names) != 1 || names[0] != "b" {
 			t.Errorf("kept %v, %v", names, err)
 		}
@@ -55,7 +55,7 @@ func TestTxTriesAgainWhenItsConnectionBreaks(t *testing.T) {
 	for command, runs := range map[string]int{"BEGIN": 1, "INSERT 0 1": 2, "COMMIT": 1} {
 		line.CutAt(command, 0)
 		ran := 0
-		err := db.Tx(t.Context(), func(tx *sql.Tx) error {
+		err := db.Tx(t.Context(), "test", func(tx *sql.Tx) error {
 			ran++
 			_, err := tx.ExecContext(t.Context(), `INSERT INTO audit (id, owner_id, at, actor, action, subject, detail) VALUES ($1, '', 0, '', $2, '', '')`, beeos.NewID(), command)
 			return err
@@ -64,7 +64,7 @@ func TestTxTriesAgainWhenItsConnectionBreaks(t *testing.T) {
 			t.Errorf("cut at %s, it ran %d times and ended with %v", command, ran, err)
 		}
 		var rows int
-		if err := db.Tx(t.Context(), func(tx *sql.Tx) error {
+		if err := db.Tx(t.Context(), "test", func(tx *sql.Tx) error {
 			return tx.QueryRowContext(t.Context(), `SELECT count(*) FROM audit WHERE action = $1`, command).Scan(&rows)
 		}); err != nil || rows != 1 {
 			t.Errorf("cut at %s, %d rows are stored, %v", command, rows, err)
@@ -86,7 +86,7 @@ func TestTxTriesAgainAfterDeadlock(t *testing.T) {
 			if i%2 == 1 {
 				order = []string{"b", "a"}
 			}
-			return db.Tx(context.Background(), func(tx *sql.Tx) error {
+			return db.Tx(context.Background(), "test", func(tx *sql.Tx) error {
 				for _, name := range order {
 					if _, err := tx.Exec("UPDATE secrets SET value = $2 WHERE name = $1", name, []byte{byte(i)}); err != nil {
 						return err

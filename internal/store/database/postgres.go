@@ -7,12 +7,10 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/url"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -36,22 +34,22 @@ func openPostgres(ctx context.Context, dsn string) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	pool := stdlib.OpenDB(*cfg, stdlib.OptionShouldPing(dubious))
+	pool := stdlib.OpenDB(*cfg, stdlib.OptionShouldPing(shouldPing))
 	pool.SetMaxOpenConns(conns)
 	pool.SetMaxIdleConns(conns)
 	pool.SetConnMaxIdleTime(5 * time.Minute)
 	if err := pool.PingContext(ctx); err != nil {
 		pool.Close()
-		return nil, postgresTrouble(cfg, err)
+		return nil, explainPostgres(cfg, err)
 	}
 	return &DB{DB: pool, Postgres: true}, nil
 }
 
-// dubious reports whether a connection of the pool is to be tried out before
+// shouldPing reports whether a connection of the pool is to be tried out before
 // somebody gets it. After a restart of PostgreSQL all of them are dead, and
 // nobody is to hear of it who comes later.
-func dubious(_ context.Context, p stdlib.ShouldPingParams) bool {
-	return p.IdleDuration > time.Second || stale(p.Conn.PgConn().Conn())
+func shouldPing(_ context.Context, p stdlib.ShouldPingParams) bool {
+	return p.IdleDuration > time.Second || isStale(p.Conn.PgConn().Conn())
 }
 
 func parsePostgres(dsn string) (*pgx.ConnConfig, int, error) {
@@ -61,7 +59,7 @@ func parsePostgres(dsn string) (*pgx.ConnConfig, int, error) {
 		return nil, 0, fmt.Errorf("the database URL cannot be read; write it as %s and percent-encode special characters in the password", postgresForm)
 	}
 	params := u.Query()
-	fsync, err := durability(params)
+	fsync, err := takeDurability(params)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -75,8 +73,7 @@ func parsePostgres(dsn string) (*pgx.ConnConfig, int, error) {
 	u.RawQuery = params.Encode()
 	cfg, err := pgx.ParseConfig(u.String())
 	if err != nil {
-		var bad *pgconn.ParseConfigError
-		if errors.As(err, &bad) {
+		if bad, ok := errors.AsType[*pgconn.ParseConfigError](err); ok {
 			err = cmp.Or(bad.Unwrap(), errors.New("a part of it is not valid")) // bad's own text quotes the URL
 		}
 		return nil, 0, fmt.Errorf("the database URL cannot be used; write it as %s: %w", postgresForm, err)
@@ -100,18 +97,16 @@ func parsePostgres(dsn string) (*pgx.ConnConfig, int, error) {
 	return cfg, conns, nil
 }
 
-// postgresTrouble says what to do about a server that does not let us in.
-func postgresTrouble(cfg *pgx.ConnConfig, err error) error {
+// explainPostgres says what to do about a server that does not let us in.
+func explainPostgres(cfg *pgx.ConnConfig, err error) error {
 	where := net.JoinHostPort(cfg.Host, strconv.Itoa(int(cfg.Port)))
 	if strings.HasPrefix(cfg.Host, "/") {
 		where = cfg.Host
 	}
 	err = oneLine{err}
-	var pg *pgconn.PgError
-	if !errors.As(err, &pg) {
+	switch postgresCode(err) {
+	case "":
 		return fmt.Errorf("PostgreSQL at %s cannot be reached; start it or correct the database URL: %w", where, err)
-	}
-	switch pg.Code {
 	case "28P01", "28000":
 		return fmt.Errorf("PostgreSQL at %s refuses user %q; correct user and password in the database URL: %w", where, cfg.User, err)
 	case "3D000":
@@ -130,24 +125,12 @@ type oneLine struct{ error }
 func (e oneLine) Error() string { return strings.Join(strings.Fields(e.error.Error()), " ") }
 func (e oneLine) Unwrap() error { return e.error }
 
-// passing reports whether the same transaction may work when tried again:
-// the database chose it as the victim of a conflict.
-func passing(err error) bool {
-	var pg *pgconn.PgError
-	if errors.As(err, &pg) {
-		return pg.Code == "40001" || pg.Code == "40P01" // serialization failure, deadlock
+// postgresCode is the SQLSTATE of an error of PostgreSQL's; "" = it is none.
+func postgresCode(err error) string {
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return e.Code
 	}
-	return passingSQLite(err)
-}
-
-// cutOff reports whether the connection broke: the server has ended, or the
-// way to it.
-func cutOff(err error) bool {
-	var pg *pgconn.PgError
-	if errors.As(err, &pg) {
-		return pg.Code == "57P01" || pg.Code == "57P02" // shut down by somebody, or after a crash
-	}
-	return pgconn.SafeToRetry(err) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+	return ""
 }
 
 // IsBroken reports whether a connection that somebody holds can no longer be
@@ -159,21 +142,4 @@ func IsBroken(conn *sql.Conn) bool {
 		}
 		return nil
 	}) != nil
-}
-
-// IsDuplicate reports whether a unique index refused a row.
-func IsDuplicate(err error) bool {
-	var pg *pgconn.PgError
-	if errors.As(err, &pg) {
-		return pg.Code == "23505"
-	}
-	return duplicateSQLite(err)
-}
-
-// IsAbsent reports whether a lookup found nothing, for the ledger as well.
-// PostgreSQL refuses to look for text that it could never hold (zero bytes,
-// broken UTF-8); that is the same answer.
-func IsAbsent(err error) bool {
-	var pg *pgconn.PgError
-	return errors.Is(err, sql.ErrNoRows) || errors.As(err, &pg) && pg.Code == "22021"
 }

@@ -1,15 +1,12 @@
 package database
 
 import (
-	"context"
 	"crypto/sha256"
-	"database/sql"
 	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -22,21 +19,29 @@ type Conditions struct {
 	Args  []any
 }
 
-// Add appends "<left> $n" with its value.
-func (c *Conditions) Add(left string, value any) {
+// Add appends a condition in which ? stands for the value.
+func (c *Conditions) Add(condition string, value any) {
 	c.Args = append(c.Args, value)
-	c.Parts = append(c.Parts, left+"$"+strconv.Itoa(len(c.Args)))
+	c.Parts = append(c.Parts, strings.Replace(condition, "?", "$"+strconv.Itoa(len(c.Args)), 1))
 }
 
-func (c *Conditions) AddUnlessEmpty(left, value string) {
+// AddUnlessEmpty is Add for a value that an empty one leaves open.
+func (c *Conditions) AddUnlessEmpty(condition, value string) {
 	if value != "" {
-		c.Add(left, value)
+		c.Add(condition, value)
 	}
 }
 
 // Text appends a condition without a value.
 func (c *Conditions) Text(s string) { c.Parts = append(c.Parts, s) }
 
+// AddList appends "<column> IN (...)".
+func (c *Conditions) AddList(column string, values []any) {
+	c.Parts = append(c.Parts, column+" IN ("+Placeholders(len(c.Args)+1, len(values))+")")
+	c.Args = append(c.Args, values...)
+}
+
+// SQL is the clause, if there are conditions.
 func (c *Conditions) SQL() string {
 	if len(c.Parts) == 0 {
 		return ""
@@ -44,25 +49,25 @@ func (c *Conditions) SQL() string {
 	return " WHERE " + strings.Join(c.Parts, " AND ")
 }
 
-// InsertBatch rows go into one INSERT. Both engines bound the number of its
-// parameters, SQLite to 32766.
-const InsertBatch = 200
-
-// InsertRows adds rows to a table; tail is what follows the values.
-func InsertRows(ctx context.Context, tx *sql.Tx, table, columns string, rows [][]any, tail string) error {
-	for part := range slices.Chunk(rows, InsertBatch) {
-		var args []any
-		var values []string
-		for _, row := range part {
-			values = append(values, "("+Placeholders(len(args)+1, len(row))+")")
-			args = append(args, row...)
+// Placeholders writes n placeholders, from $first on.
+func Placeholders(first, n int) string {
+	var b strings.Builder
+	for i := range n {
+		if i > 0 {
+			b.WriteString(", ")
 		}
-		query := "INSERT INTO " + table + " (" + columns + ") VALUES " + strings.Join(values, ", ") + tail
-		if _, err := tx.ExecContext(ctx, query, args...); err != nil {
-			return err
-		}
+		fmt.Fprintf(&b, "$%d", first+i)
 	}
-	return nil
+	return b.String()
+}
+
+// Args makes a list the arguments of a query.
+func Args[T any](list []T) []any {
+	args := make([]any, len(list))
+	for i, v := range list {
+		args[i] = v
+	}
+	return args
 }
 
 func SortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
@@ -79,22 +84,22 @@ func CheckName(what, s string, least int) error {
 	if len(s) > maxName {
 		return beeos.Errorf(beeos.InvalidParam, "the %s is longer than %d bytes; shorten it", what, maxName)
 	}
-	if !Plain(s) {
+	if !IsPlain(s) {
 		return beeos.Errorf(beeos.InvalidParam, "the %s has control characters or is not UTF-8; use printable characters", what)
 	}
 	return nil
 }
 
-// Plain reports whether s is UTF-8 without control characters, those that
+// IsPlain reports whether s is UTF-8 without control characters, those that
 // turn the reading direction included: they let a name pose as another.
-func Plain(s string) bool {
-	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) })
-}
+func IsPlain(s string) bool { return utf8.ValidString(s) && !strings.ContainsFunc(s, isControl) }
 
-// Printed makes a text of somebody else's fit for a list: short, and plain.
-func Printed(s string) string {
+func isControl(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) }
+
+// MakePlain makes a text of somebody else's fit for a list: short, and plain.
+func MakePlain(s string) string {
 	s = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
+		if isControl(r) {
 			return -1
 		}
 		return r
@@ -105,39 +110,8 @@ func Printed(s string) string {
 	return s
 }
 
-// AddList appends "column IN (...)".
-func (c *Conditions) AddList(column string, values []any) {
-	c.Parts = append(c.Parts, column+" IN ("+Placeholders(len(c.Args)+1, len(values))+")")
-	c.Args = append(c.Args, values...)
-}
-
-// ChangeOne runs a statement that must change one row; none is the caller's.
-func (db *DB) ChangeOne(ctx context.Context, what string, none error, query string, args ...any) error {
-	res, err := db.Write(ctx, query, args...)
-	if err != nil {
-		return fmt.Errorf("%s: %w", what, err)
-	}
-	n, err := res.RowsAffected()
-	if err == nil && n == 0 {
-		err = none
-	}
-	return err
-}
-
 // TokenHash is what the tables keep of a secret that somebody else has.
 func TokenHash(token string) []byte {
 	sum := sha256.Sum256([]byte(token))
 	return sum[:]
 }
-
-// ReadTexts reads a query of one text column.
-func ReadTexts(ctx context.Context, q Querier, query string, args ...any) ([]string, error) {
-	rows, err := q.QueryContext(ctx, query, args...)
-	return Collect(rows, err, func(row Scanner) (s string, err error) {
-		err = row.Scan(&s)
-		return s, err
-	})
-}
-
-// Now is the present in the precision of the tables.
-func Now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }

@@ -34,7 +34,7 @@ func openSQLite(ctx context.Context, rest string) (*DB, error) {
 	pool.SetMaxIdleConns(conns)
 	if err := pool.PingContext(ctx); err != nil {
 		pool.Close()
-		return nil, sqliteTrouble(path, err)
+		return nil, explainSQLite(path, err)
 	}
 	return &DB{DB: pool, writing: make(chan struct{}, 1)}, nil
 }
@@ -52,7 +52,7 @@ func ParseSQLite(rest string) (path string, durable bool, err error) {
 	if err != nil {
 		return "", false, fmt.Errorf("the SQLite URL ends in something that is not durability=fsync or durability=os: %w", err)
 	}
-	if durable, err = durability(params); err != nil {
+	if durable, err = takeDurability(params); err != nil {
 		return "", false, err
 	}
 	if len(params) > 0 {
@@ -61,8 +61,8 @@ func ParseSQLite(rest string) (path string, durable bool, err error) {
 	return path, durable, nil
 }
 
-// durability takes the parameter of that name out of a dsn's query.
-func durability(params url.Values) (fsync bool, err error) {
+// takeDurability takes the parameter of that name out of a dsn's query.
+func takeDurability(params url.Values) (fsync bool, err error) {
 	v := params.Get("durability")
 	params.Del("durability")
 	switch v {
@@ -111,35 +111,25 @@ func sqliteDSN(path string, fsync bool) string {
 	return "file:" + (&url.URL{Path: path}).EscapedPath() + "?" + q.Encode()
 }
 
-// sqliteTrouble says what to do about a file that opens but does not work.
-func sqliteTrouble(path string, err error) error {
-	var e *sqlite.Error
-	if errors.As(err, &e) {
-		switch e.Code() & 0xff {
-		case sqlite3.SQLITE_NOTADB:
-			return fmt.Errorf("the file %s is not a BeeOS database; choose another data folder or restore the file from a backup: %w", path, err)
-		case sqlite3.SQLITE_CORRUPT:
-			return fmt.Errorf("the database file %s is damaged; restore it from a backup: %w", path, err)
-		case sqlite3.SQLITE_FULL:
-			return fmt.Errorf("the disk with %s is full; make room and start again: %w", path, err)
-		case sqlite3.SQLITE_BUSY:
-			return fmt.Errorf("the database file %s is locked by another program; stop that one first: %w", path, err)
-		}
+// explainSQLite says what to do about a file that opens but does not work.
+func explainSQLite(path string, err error) error {
+	switch sqliteCode(err) & 0xff {
+	case sqlite3.SQLITE_NOTADB:
+		return fmt.Errorf("the file %s is not a BeeOS database; choose another data folder or restore the file from a backup: %w", path, err)
+	case sqlite3.SQLITE_CORRUPT:
+		return fmt.Errorf("the database file %s is damaged; restore it from a backup: %w", path, err)
+	case sqlite3.SQLITE_FULL:
+		return fmt.Errorf("the disk with %s is full; make room and start again: %w", path, err)
+	case sqlite3.SQLITE_BUSY:
+		return fmt.Errorf("the database file %s is locked by another program; stop that one first: %w", path, err)
 	}
 	return fmt.Errorf("the database file %s cannot be used: %w", path, err)
 }
 
-// Codes that say: the same transaction may work when it is tried again.
-func passingSQLite(err error) bool {
-	var e *sqlite.Error
-	if !errors.As(err, &e) {
-		return false
+// sqliteCode is the extended code of an error of SQLite's; 0 = it is none.
+func sqliteCode(err error) int {
+	if e, ok := errors.AsType[*sqlite.Error](err); ok {
+		return e.Code()
 	}
-	code := e.Code() & 0xff
-	return code == sqlite3.SQLITE_BUSY || code == sqlite3.SQLITE_LOCKED
-}
-
-func duplicateSQLite(err error) bool {
-	var e *sqlite.Error
-	return errors.As(err, &e) && (e.Code() == sqlite3.SQLITE_CONSTRAINT_UNIQUE || e.Code() == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY)
+	return 0
 }

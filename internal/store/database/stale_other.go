@@ -4,5 +4,5 @@ package database
 
 import "net"
 
-// stale cannot be told here; connections are tried out when they have rested.
-func stale(net.Conn) bool { return false }
+// isStale cannot be told here; connections are tried out when they have rested.
+func isStale(net.Conn) bool { return false }

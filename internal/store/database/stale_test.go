@@ -25,7 +25,7 @@ func TestStale(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if stale(conn) {
+	if isStale(conn) {
 		t.Error("a quiet connection is stale")
 	}
 	ended := make(chan struct{})
@@ -35,13 +35,13 @@ func TestStale(t *testing.T) {
 		conn.Read(one[:]) //nolint:errcheck // it ends with the other side
 	}()
 	for range 100 { // in one of them the reader waits already
-		if stale(conn) {
+		if isStale(conn) {
 			t.Error("a connection with a reader is stale")
 		}
 	}
 	other.Close()
 	<-ended
-	if !stale(conn) {
+	if !isStale(conn) {
 		t.Error("a connection without another side is in order")
 	}
 }

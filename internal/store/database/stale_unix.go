@@ -8,9 +8,9 @@ import (
 	"syscall"
 )
 
-// stale reports whether something waits to be read on a connection that
+// isStale reports whether something waits to be read on a connection that
 // nothing was asked: the server's last words, or its end. It waits for nothing.
-func stale(conn net.Conn) bool {
+func isStale(conn net.Conn) bool {
 	if c, ok := conn.(interface{ NetConn() net.Conn }); ok { // below TLS
 		conn = c.NetConn()
 	}

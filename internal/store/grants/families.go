@@ -2,8 +2,6 @@ package grants
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"time"
 
 	"github.com/beeos/beeos/internal/store/database"
@@ -23,24 +21,24 @@ type Family struct {
 	ExpiresAt  time.Time
 }
 
+const familyColumns = "id, grant_id, user_id, client_id, resource, token, previous, generation, rotated_at, expires_at"
+
+func familyFields(f *Family) []any {
+	return []any{
+		&f.ID, &f.GrantID, &f.UserID, &f.ClientID, &f.Resource, &f.Token, &f.Previous, &f.Generation,
+		database.Time(&f.RotatedAt), database.Time(&f.ExpiresAt),
+	}
+}
+
 // insertFamily starts a chain.
 func insertFamily(ctx context.Context, q database.Querier, f Family) error {
-	_, err := q.ExecContext(ctx, `INSERT INTO oauth_families (id, grant_id, user_id, client_id, resource, token, previous, generation, rotated_at, expires_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, 1, $8, $9)`, f.ID, f.GrantID, f.UserID, f.ClientID, f.Resource, f.Token, []byte{}, database.Micros(f.RotatedAt), database.Micros(f.ExpiresAt))
-	return err
+	f.Previous, f.Generation = []byte{}, 1
+	return database.Insert(ctx, q, "create token family", "oauth_families", familyColumns, familyFields(&f)...)
 }
 
 // CreateFamily starts a chain of a person's own.
 func (tb *Table) CreateFamily(ctx context.Context, f Family) error {
-	unlock, err := tb.db.LockWriter(ctx)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	if err := insertFamily(ctx, tb.db, f); err != nil {
-		return fmt.Errorf("create token family: %w", err)
-	}
-	return nil
+	return insertFamily(ctx, tb.db, f)
 }
 
 // familyQuery reads a chain with its grant, if both are good. A person's own
@@ -53,36 +51,23 @@ const familyQuery = `SELECT f.id, f.grant_id, f.user_id, f.client_id, f.resource
 
 // GetFamily returns a chain that is good, with what its grant allows now.
 func (tb *Table) GetFamily(ctx context.Context, id string, now time.Time) (f Family, g Grant, err error) {
-	var agents string
-	var rotated, expires, until int64
-	err = tb.db.QueryRowContext(ctx, familyQuery, id, database.Micros(now)).Scan(&f.ID, &f.GrantID, &f.UserID, &f.ClientID, &f.Resource, &f.Token, &f.Previous, &f.Generation, &rotated, &expires,
-		&g.ClientName, &agents, &g.All, &until)
-	if database.IsAbsent(err) {
-		return f, g, database.NotFound("token family")
+	type both struct {
+		Family
+		Grant
 	}
-	if err == nil {
-		err = json.Unmarshal([]byte(agents), &g.Agents)
-	}
-	if err != nil {
-		return f, g, fmt.Errorf("read token family: %w", err)
-	}
-	f.RotatedAt, f.ExpiresAt = database.Moment(rotated), database.Moment(expires)
-	g.ID, g.UserID, g.ClientID, g.ExpiresAt = f.GrantID, f.UserID, f.ClientID, database.Moment(until)
-	return f, g, nil
+	b, err := database.Get(ctx, tb.db, "read token family", database.NotFound("token family"), func(b *both) []any {
+		return append(familyFields(&b.Family), &b.ClientName, database.JSON(&b.Agents), &b.All, database.Time(&b.Grant.ExpiresAt))
+	}, familyQuery, id, database.Micros(now))
+	b.Grant.ID, b.Grant.UserID, b.Grant.ClientID = b.GrantID, b.Family.UserID, b.Family.ClientID
+	return b.Family, b.Grant, err
 }
 
 // EndFamily ends a chain, and with it its access tokens.
 func (tb *Table) EndFamily(ctx context.Context, id string) error {
-	if _, err := tb.db.Write(ctx, "DELETE FROM oauth_families WHERE id = $1", id); err != nil {
-		return fmt.Errorf("end token family: %w", err)
-	}
-	return nil
+	return database.Exec(ctx, tb.db, "end token family", "DELETE FROM oauth_families WHERE id = $1", id)
 }
 
 // EndFamiliesOf ends the chains that are a person's own.
 func (tb *Table) EndFamiliesOf(ctx context.Context, userID string) error {
-	if _, err := tb.db.Write(ctx, "DELETE FROM oauth_families WHERE user_id = $1 AND grant_id = ''", userID); err != nil {
-		return fmt.Errorf("end token families: %w", err)
-	}
-	return nil
+	return database.Exec(ctx, tb.db, "end token families", "DELETE FROM oauth_families WHERE user_id = $1 AND grant_id = ''", userID)
 }

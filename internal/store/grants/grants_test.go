@@ -177,7 +177,7 @@ func TestOAuthFamilyFollowsItsPerson(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, at := range []time.Time{database.Now(), {}} {
-			if err := db.People.DisableUser(ctx, u.ID, at); err != nil {
+			if err := db.People.Lock(ctx, u.ID, at); err != nil {
 				t.Fatal(err)
 			}
 			for _, id := range []string{f.ID, own.ID} {

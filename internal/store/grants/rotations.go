@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
-	"fmt"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -99,7 +98,7 @@ func (q *rotations) commit(ctx context.Context, batch []*rotation) {
 	defer cancel()
 	// One order for all replicas, so that none waits in a circle.
 	slices.SortStableFunc(batch, func(a, b *rotation) int { return cmp.Compare(a.FamilyID, b.FamilyID) })
-	err := q.db.Tx(ctx, func(tx *sql.Tx) error {
+	err := q.db.Tx(ctx, "rotate refresh tokens", func(tx *sql.Tx) error {
 		stmt, err := tx.PrepareContext(ctx, `UPDATE oauth_families SET previous = token, token = $3, generation = generation + 1, rotated_at = $4, expires_at = $5
 			WHERE id = $1 AND token = $2`)
 		if err != nil {
@@ -119,9 +118,6 @@ func (q *rotations) commit(ctx context.Context, batch []*rotation) {
 		}
 		return nil
 	})
-	if err != nil {
-		err = fmt.Errorf("rotate refresh tokens: %w", err)
-	}
 	for _, r := range batch {
 		r.won, r.err = r.won && err == nil, err
 		close(r.done)

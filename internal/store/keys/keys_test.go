@@ -37,6 +37,11 @@ func TestKeys(t *testing.T) {
 		if err := db.Keys.Touch(ctx, map[string]time.Time{"k1": used.Add(-time.Second)}); err != nil {
 			t.Fatal(err)
 		}
+		storetest.WantCode(t, db.Keys.SetRate(ctx, "somebody else", "k1", 9), beeos.NotFound)
+		storetest.WantCode(t, db.Keys.SetRate(ctx, u.ID, "k1", -1), beeos.InvalidParam, "0 (the default)")
+		if err := db.Keys.SetRate(ctx, u.ID, "k1", 9); err != nil {
+			t.Fatal(err)
+		}
 		storetest.WantCode(t, db.Keys.Revoke(ctx, "somebody else", "k1"), beeos.NotFound)
 		storetest.WantCode(t, db.Keys.Revoke(ctx, u.ID, "k\x001"), beeos.NotFound)
 		for range 2 {
@@ -45,13 +50,14 @@ func TestKeys(t *testing.T) {
 			}
 		}
 		keys, err := db.Keys.List(ctx, keystore.Filter{Owner: u.ID, Kind: beeos.UserKey})
-		if err != nil || len(keys) != 1 || keys[0].RevokedAt.IsZero() || !keys[0].LastUsedAt.Equal(used) {
-			t.Errorf("after use and revocation: %+v, %v", keys, err)
+		if err != nil || len(keys) != 1 || keys[0].RevokedAt.IsZero() || !keys[0].LastUsedAt.Equal(used) || keys[0].RatePerMinute != 9 {
+			t.Errorf("after use, a new limit and revocation: %+v, %v", keys, err)
 		}
+		storetest.WantCode(t, db.Keys.SetRate(ctx, u.ID, "k1", 3), beeos.NotFound)
 
 		k.ID, k.ExpiresAt = "k2", database.Now().Add(-time.Second)
 		storetest.WantCode(t, db.Keys.Create(ctx, k, storetest.HashOf("two")), beeos.InvalidParam, "past")
-		if err := db.People.DisableUser(ctx, u.ID, database.Now()); err != nil {
+		if err := db.People.Lock(ctx, u.ID, database.Now()); err != nil {
 			t.Fatal(err)
 		}
 		_, err = db.Keys.GetByHash(ctx, storetest.HashOf("one"))

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/beeos/beeos"
@@ -19,16 +18,11 @@ const canSignIn = "disabled_at = 0 AND (password_hash <> '' OR EXISTS (SELECT 1 
 
 // AnyoneCanSignIn reports whether there is somebody who could.
 func (tb *Table) AnyoneCanSignIn(ctx context.Context) (bool, error) {
-	yes, err := anyoneCanSignIn(ctx, tb.db)
-	if err != nil {
-		return false, fmt.Errorf("look for somebody who can sign in: %w", err)
-	}
-	return yes, nil
+	return anyoneCanSignIn(ctx, tb.db)
 }
 
-func anyoneCanSignIn(ctx context.Context, q database.Querier) (yes bool, err error) {
-	err = q.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM users WHERE "+canSignIn+")").Scan(&yes)
-	return yes, err
+func anyoneCanSignIn(ctx context.Context, q database.Querier) (bool, error) {
+	return database.GetValue[bool](ctx, q, "look for somebody who can sign in", "SELECT EXISTS (SELECT 1 FROM users WHERE "+canSignIn+")")
 }
 
 // Lock disables a person and ends their sessions, or, with a zero time, lets
@@ -40,7 +34,7 @@ func (tb *Table) Lock(ctx context.Context, id string, at time.Time) error {
 				return err
 			}
 		}
-		return oneUser(tx.ExecContext(ctx, "UPDATE users SET disabled_at = $2 WHERE id = $1", id, database.Micros(at)))
+		return changeUser(ctx, tx, id, "disabled_at", database.Time(&at))
 	})
 }
 
@@ -48,7 +42,7 @@ func (tb *Table) Lock(ctx context.Context, id string, at time.Time) error {
 // stays one.
 func (tb *Table) SetAdmin(ctx context.Context, id string, admin bool) error {
 	return tb.keepAnAdmin(ctx, "set admin", id, !admin, func(tx *sql.Tx) error {
-		return oneUser(tx.ExecContext(ctx, "UPDATE users SET admin = $2 WHERE id = $1", id, admin))
+		return changeUser(ctx, tx, id, "admin", admin)
 	})
 }
 
@@ -57,18 +51,18 @@ func (tb *Table) RenameUser(ctx context.Context, id, name string) error {
 	if err := database.CheckName("user name", name, 1); err != nil {
 		return err
 	}
-	return tb.changeUser(ctx, "UPDATE users SET name = $2 WHERE id = $1", id, name)
+	return changeUser(ctx, tb.db, id, "name", name)
 }
 
 // keepAnAdmin runs change, unless it would take away the only admin. It locks
 // the admins' rows first: two of them must not put each other out at once.
 func (tb *Table) keepAnAdmin(ctx context.Context, what, id string, takes bool, change func(*sql.Tx) error) error {
-	err := tb.db.Tx(ctx, func(tx *sql.Tx) error {
+	return tb.db.Tx(ctx, what, func(tx *sql.Tx) error {
 		if takes {
 			if _, err := tx.ExecContext(ctx, "UPDATE users SET admin = admin WHERE admin"); err != nil {
 				return err
 			}
-			admins, err := database.ReadTexts(ctx, tx, "SELECT id FROM users WHERE admin AND "+canSignIn)
+			admins, err := database.ListTexts(ctx, tx, "list admins", "SELECT id FROM users WHERE admin AND "+canSignIn)
 			if err != nil {
 				return err
 			}
@@ -78,43 +72,24 @@ func (tb *Table) keepAnAdmin(ctx context.Context, what, id string, takes bool, c
 		}
 		return change(tx)
 	})
-	if err != nil {
-		return fmt.Errorf("%s: %w", what, err)
-	}
-	return nil
-}
-
-// oneUser turns a change that met nobody into NotFound.
-func oneUser(res sql.Result, err error) error {
-	if err != nil {
-		return err
-	}
-	if n, err := res.RowsAffected(); err != nil || n == 0 {
-		return database.NotFound("user")
-	}
-	return nil
 }
 
 // ChangePassword replaces a person's password and ends all their sessions.
 func (tb *Table) ChangePassword(ctx context.Context, id, hash string) error {
-	err := tb.db.Tx(ctx, func(tx *sql.Tx) error { return changePassword(ctx, tx, id, hash) })
-	if err != nil {
-		return fmt.Errorf("change password: %w", err)
-	}
-	return nil
+	return tb.db.Tx(ctx, "change password", func(tx *sql.Tx) error { return changePassword(ctx, tx, id, hash) })
 }
 
 func changePassword(ctx context.Context, tx *sql.Tx, id, hash string) error {
 	if err := endWaysIn(ctx, tx, id); err != nil {
 		return err
 	}
-	return oneUser(tx.ExecContext(ctx, "UPDATE users SET password_hash = $2 WHERE id = $1", id, hash))
+	return changeUser(ctx, tx, id, "password_hash", hash)
 }
 
 // endWaysIn ends a person's sessions, and the link to a new password that they
 // may still have.
 func endWaysIn(ctx context.Context, tx *sql.Tx, id string) error {
 	_, logins := tx.ExecContext(ctx, "DELETE FROM logins WHERE user_id = $1", id)
-	_, links := tx.ExecContext(ctx, "DELETE FROM links WHERE kind = $1 AND user_id = $2", string(ResetLink), id)
+	_, links := tx.ExecContext(ctx, "DELETE FROM links WHERE kind = $1 AND user_id = $2", ResetLink, id)
 	return errors.Join(logins, links)
 }

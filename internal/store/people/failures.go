@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
-	"fmt"
 	"slices"
 	"time"
 
@@ -31,21 +30,17 @@ const failuresFor = time.Hour
 func (tb *Table) CountAttempt(ctx context.Context, attempts []*Attempt, now time.Time) error {
 	sorted := slices.Clone(attempts) // one order, so that nobody waits in a circle
 	slices.SortFunc(sorted, func(a, b *Attempt) int { return bytes.Compare(a.Hash, b.Hash) })
-	err := tb.db.Tx(ctx, func(tx *sql.Tx) error {
+	return tb.db.Tx(ctx, "count attempt", func(tx *sql.Tx) error {
 		for _, a := range sorted {
-			if err := count(ctx, tx, a, now); err != nil {
+			if err := countAttempt(ctx, tx, a, now); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-	if err != nil {
-		return fmt.Errorf("count attempt: %w", err)
-	}
-	return nil
 }
 
-func count(ctx context.Context, tx *sql.Tx, a *Attempt, now time.Time) error {
+func countAttempt(ctx context.Context, tx *sql.Tx, a *Attempt, now time.Time) error {
 	var free int64
 	err := tx.QueryRowContext(ctx, `INSERT INTO signin_failures (hash, failures, free_at, expires_at) VALUES ($1, 1, 0, $3)
 		ON CONFLICT (hash) DO UPDATE SET
@@ -65,16 +60,15 @@ func count(ctx context.Context, tx *sql.Tx, a *Attempt, now time.Time) error {
 	if wait == 0 {
 		return nil
 	}
-	_, err = tx.ExecContext(ctx, "UPDATE signin_failures SET free_at = $2 WHERE hash = $1", a.Hash, database.Micros(now.Add(wait)))
-	return err
+	return database.Exec(ctx, tx, "make it wait", "UPDATE signin_failures SET free_at = $2 WHERE hash = $1", a.Hash, database.Micros(now.Add(wait)))
 }
 
 // ForgiveAttempt takes back what CountAttempt counted: the sign-in was good.
 func (tb *Table) ForgiveAttempt(ctx context.Context, attempts []*Attempt) error {
 	for _, a := range attempts {
-		_, err := tb.db.Write(ctx, "UPDATE signin_failures SET failures = failures - 1, free_at = 0 WHERE hash = $1 AND failures > 0", a.Hash)
+		err := database.Exec(ctx, tb.db, "forgive attempt", "UPDATE signin_failures SET failures = failures - 1, free_at = 0 WHERE hash = $1 AND failures > 0", a.Hash)
 		if err != nil {
-			return fmt.Errorf("forgive attempt: %w", err)
+			return err
 		}
 	}
 	return nil
@@ -82,8 +76,5 @@ func (tb *Table) ForgiveAttempt(ctx context.Context, attempts []*Attempt) error 
 
 // ForgetFailures clears a counter.
 func (tb *Table) ForgetFailures(ctx context.Context, hash []byte) error {
-	if _, err := tb.db.Write(ctx, "DELETE FROM signin_failures WHERE hash = $1", hash); err != nil {
-		return fmt.Errorf("forget failures: %w", err)
-	}
-	return nil
+	return database.Exec(ctx, tb.db, "forget failures", "DELETE FROM signin_failures WHERE hash = $1", hash)
 }

@@ -27,11 +27,6 @@ func (tb *Table) CreateUser(ctx context.Context, u beeos.User) error {
 	if u.CreatedAt.IsZero() {
 		u.CreatedAt = time.Now()
 	}
-	unlock, err := tb.db.LockWriter(ctx)
-	if err != nil {
-		return err
-	}
-	defer unlock()
 	return insertUser(ctx, tb.db, u)
 }
 
@@ -42,12 +37,8 @@ func insertUser(ctx context.Context, q database.Querier, u beeos.User) error {
 	if err := checkPerson(u); err != nil {
 		return err
 	}
-	_, err := q.ExecContext(ctx, "INSERT INTO users ("+userColumns+") VALUES ($1, $2, $3, $4, $5, $6, $7)",
-		u.ID, foldEmail(u.Email), u.Name, u.PasswordHash, u.Admin, database.Micros(u.CreatedAt), database.Micros(u.DisabledAt))
-	if err := takenEmail(err); err != nil {
-		return fmt.Errorf("create user: %w", err)
-	}
-	return nil
+	u.Email = foldEmail(u.Email)
+	return takenEmail(database.Insert(ctx, q, "create user", "users", userColumns, userFields(&u)...))
 }
 
 func checkPerson(u beeos.User) error {
@@ -67,62 +58,30 @@ func takenEmail(err error) error {
 
 // GetUser returns a person by id, disabled or not.
 func (tb *Table) GetUser(ctx context.Context, id string) (beeos.User, error) {
-	return tb.user(ctx, "id", id)
+	return getUser(ctx, tb.db, database.NotFound("user"), "id = $1", id)
 }
 
 // GetUserByEmail returns a person by e-mail address, in any case of letters.
 func (tb *Table) GetUserByEmail(ctx context.Context, email string) (beeos.User, error) {
-	return tb.user(ctx, "email", foldEmail(email))
+	return getUser(ctx, tb.db, database.NotFound("user"), "email = $1", foldEmail(email))
 }
 
-func (tb *Table) user(ctx context.Context, column, value string) (beeos.User, error) {
-	u, err := scanUser(tb.db.QueryRowContext(ctx, "SELECT "+userColumns+" FROM users WHERE "+column+" = $1", value))
-	if database.IsAbsent(err) {
-		return beeos.User{}, database.NotFound("user")
-	}
-	if err != nil {
-		return beeos.User{}, fmt.Errorf("read user: %w", err)
-	}
-	return u, nil
+func getUser(ctx context.Context, q database.Querier, none error, where string, args ...any) (beeos.User, error) {
+	return database.Get(ctx, q, "read user", none, userFields, "SELECT "+userColumns+" FROM users WHERE "+where, args...)
 }
 
 // ListUsers returns everybody, the first comers first.
 func (tb *Table) ListUsers(ctx context.Context) ([]beeos.User, error) {
-	rows, err := tb.db.QueryContext(ctx, "SELECT "+userColumns+" FROM users ORDER BY created_at, id")
-	users, err := database.Collect(rows, err, scanUser)
-	if err != nil {
-		return nil, fmt.Errorf("list users: %w", err)
-	}
-	return users, nil
+	return database.List(ctx, tb.db, "list users", userFields, "SELECT "+userColumns+" FROM users ORDER BY created_at, id")
 }
 
-// SetPassword replaces the hash that a sign-in is checked against.
-func (tb *Table) SetPassword(ctx context.Context, id, hash string) error {
-	return tb.changeUser(ctx, "UPDATE users SET password_hash = $2 WHERE id = $1", id, hash)
+// changeUser changes one column of a person.
+func changeUser(ctx context.Context, q database.Querier, id, column string, value any) error {
+	return database.ChangeOne(ctx, q, "change user", database.NotFound("user"), "UPDATE users SET "+column+" = $2 WHERE id = $1", id, value)
 }
 
-// DisableUser locks a person out, with all keys and instances; a zero time
-// lets them in again.
-func (tb *Table) DisableUser(ctx context.Context, id string, at time.Time) error {
-	return tb.changeUser(ctx, "UPDATE users SET disabled_at = $2 WHERE id = $1", id, database.Micros(at))
-}
-
-func (tb *Table) changeUser(ctx context.Context, query string, args ...any) error {
-	res, err := tb.db.Write(ctx, query, args...)
-	if err != nil {
-		return fmt.Errorf("change user: %w", err)
-	}
-	if n, err := res.RowsAffected(); err == nil && n == 0 {
-		return database.NotFound("user")
-	}
-	return nil
-}
-
-func scanUser(row database.Scanner) (u beeos.User, err error) {
-	var created, disabled int64
-	err = row.Scan(&u.ID, &u.Email, &u.Name, &u.PasswordHash, &u.Admin, &created, &disabled)
-	u.CreatedAt, u.DisabledAt = database.Moment(created), database.Moment(disabled)
-	return u, err
+func userFields(u *beeos.User) []any {
+	return []any{&u.ID, &u.Email, &u.Name, &u.PasswordHash, &u.Admin, database.Time(&u.CreatedAt), database.Time(&u.DisabledAt)}
 }
 
 func foldEmail(email string) string { return strings.ToLower(strings.TrimSpace(email)) }

@@ -38,16 +38,16 @@ func TestUsers(t *testing.T) {
 			_, err = db.People.GetUser(ctx, id)
 			storetest.WantCode(t, err, beeos.NotFound)
 		}
-		if err := db.People.SetPassword(ctx, bob.ID, "new"); err != nil {
+		if err := db.People.ChangePassword(ctx, bob.ID, "new"); err != nil {
 			t.Fatal(err)
 		}
 		at := database.Now()
-		if err := db.People.DisableUser(ctx, bob.ID, at); err != nil {
+		if err := db.People.Lock(ctx, bob.ID, at); err != nil {
 			t.Fatal(err)
 		}
 		if got, err := db.People.GetUser(ctx, bob.ID); err != nil || got.PasswordHash != "new" || !got.DisabledAt.Equal(at) {
 			t.Errorf("changed user: %+v, %v", got, err)
 		}
-		storetest.WantCode(t, db.People.DisableUser(ctx, "nobody", at), beeos.NotFound)
+		storetest.WantCode(t, db.People.Lock(ctx, "nobody", at), beeos.NotFound)
 	})
 }

@@ -41,7 +41,7 @@ func Fill(t *testing.T, db *store.Store) {
 		db.Audit.Add(ctx, audit.Row{Actor: "a", Action: "b", Subject: "c", Detail: map[string]string{"d": "e"}}),
 		db.Cluster.PutNode(ctx, cluster.Node{ID: "n", SeenAt: database.Now()}),
 		db.Sessions.End(ctx, sessions.Ended{ID: "s", EndedAt: database.Now(), Expires: database.Now()}),
-		db.Sessions.Subscribe(ctx, "s", "note://a", database.Now()),
+		db.Sessions.Subscribe(ctx, "o", "s", "note://a", database.Now()),
 		db.Files.Create(ctx, files.File{ID: "f", Owner: "user:" + u.ID, OwnerID: u.ID, Filename: "a", ContentType: "text/plain", CreatedAt: database.Now(), ExpiresAt: database.Now()}))
 	if err != nil {
 		t.Fatal(err)
@@ -101,7 +101,7 @@ func fillPeople(t *testing.T, db *store.Store, u beeos.User) {
 func fillSkills(t *testing.T, db *store.Store) {
 	t.Helper()
 	ctx, b := t.Context(), Builtin(t, db, "helper")
-	_, pinned := db.Builtins.PinSkillTool(ctx, builtins.SkillTool{BuiltinID: b.ID, Skill: "s", Tool: "t", Hash: "1", UpdatedAt: database.Now()})
+	_, pinned := db.Builtins.PinSkillTools(ctx, b.ID, "s", []builtins.SkillTool{{Tool: "t", Hash: "1"}}, database.Now())
 	UnderWay(t, db, "turn of "+b.ID)
 	_, _, taken := db.Builtins.TakeStep(ctx, b.ID, builtins.Step{Turn: "turn of " + b.ID, Step: 1, Content: "{}"}, database.Now())
 	err := errors.Join(pinned, taken, db.Builtins.PutSkillToken(ctx, b.ID, "s", "https://a", "https://as", []byte{0, 255}, database.Now()),
@@ -214,7 +214,7 @@ func Builtin(t *testing.T, db *store.Store, name string) builtins.Builtin {
 // UnderWay makes a request that nobody has answered yet.
 func UnderWay(t *testing.T, db *store.Store, turn string) {
 	t.Helper()
-	_, err := db.Write(t.Context(), `INSERT INTO deliveries (turn, channel, off, agent_id, lane, seq, leased, attempt, lease_until, started, mode, redelivery, deadline)
+	_, err := db.ExecContext(t.Context(), `INSERT INTO deliveries (turn, channel, off, agent_id, lane, seq, leased, attempt, lease_until, started, mode, redelivery, deadline)
 		VALUES ($1, 'c', 1, 'a', '', 1, TRUE, 1, 0, FALSE, 'stream', 'always', 0)`, turn)
 	if err != nil {
 		t.Fatal(err)

@@ -112,12 +112,9 @@ var parameter = regexp.MustCompile(`\$\d+`)
 // rows there are. SQLite says how it would run one.
 func WantIndex(t *testing.T, db *store.Store, query string) {
 	t.Helper()
-	rows, err := db.Query("EXPLAIN QUERY PLAN " + parameter.ReplaceAllString(query, "'x'"))
-	plan, err := database.Collect(rows, err, func(row database.Scanner) (step string, err error) {
-		var id, parent, unused int
-		err = row.Scan(&id, &parent, &unused, &step)
-		return step, err
-	})
+	var id, parent, unused int
+	plan, err := database.List(t.Context(), db, "explain", func(step *string) []any { return []any{&id, &parent, &unused, step} },
+		"EXPLAIN QUERY PLAN "+parameter.ReplaceAllString(query, "'x'"))
 	if err != nil {
 		t.Fatalf("%s: %v", query, err)
 	}

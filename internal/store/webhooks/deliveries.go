@@ -2,8 +2,6 @@ package webhooks
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"time"
 
 	"github.com/beeos/beeos"
@@ -50,50 +48,32 @@ type Attempt struct {
 // and again.
 const maxHistory = 50
 
-const webhookDeliveryColumns = "id, webhook_id, payload, status, attempts, tries, due, lease, response, error, history, attempted_at, created_at, completed_at"
+const deliveryColumns = "id, webhook_id, payload, status, attempts, tries, due, lease, response, error, history, attempted_at, created_at, completed_at"
 
-func scanWebhookDelivery(row database.Scanner) (d Delivery, err error) {
-	var due, attempted, created, completed int64
-	var history string
-	err = row.Scan(&d.ID, &d.WebhookID, &d.Payload, &d.Status, &d.Attempts, &d.Tries, &due, &d.Lease, &d.Response, &d.Error, &history,
-		&attempted, &created, &completed)
-	if err != nil {
-		return d, err
+func deliveryFields(d *Delivery) []any {
+	return []any{
+		&d.ID, &d.WebhookID, &d.Payload, &d.Status, &d.Attempts, &d.Tries, database.Time(&d.Due), &d.Lease, &d.Response, &d.Error,
+		database.JSON(&d.History), database.Time(&d.AttemptedAt), database.Time(&d.CreatedAt), database.Time(&d.CompletedAt),
 	}
-	d.Due, d.AttemptedAt, d.CreatedAt, d.CompletedAt = database.Moment(due), database.Moment(attempted), database.Moment(created), database.Moment(completed)
-	return d, json.Unmarshal([]byte(history), &d.History)
 }
 
 // ListDeliveries returns the newest deliveries of a webhook, newest first.
 func (tb *Table) ListDeliveries(ctx context.Context, webhookID string, limit int) ([]Delivery, error) {
-	rows, err := tb.db.QueryContext(ctx, "SELECT "+webhookDeliveryColumns+" FROM webhook_deliveries WHERE webhook_id = $1 ORDER BY seq DESC LIMIT $2", webhookID, limit)
-	list, err := database.Collect(rows, err, scanWebhookDelivery)
-	if err != nil {
-		return nil, fmt.Errorf("list webhook deliveries: %w", err)
-	}
-	return list, nil
+	return database.List(ctx, tb.db, "list webhook deliveries", deliveryFields,
+		"SELECT "+deliveryColumns+" FROM webhook_deliveries WHERE webhook_id = $1 ORDER BY seq DESC LIMIT $2", webhookID, limit)
 }
 
 // GetDelivery returns one delivery of a webhook.
 func (tb *Table) GetDelivery(ctx context.Context, webhookID, id string) (Delivery, error) {
-	d, err := scanWebhookDelivery(tb.db.QueryRowContext(ctx, "SELECT "+webhookDeliveryColumns+" FROM webhook_deliveries WHERE webhook_id = $1 AND id = $2", webhookID, id))
-	if database.IsAbsent(err) {
-		return d, database.NotFound("delivery")
-	}
-	if err != nil {
-		return d, fmt.Errorf("read webhook delivery: %w", err)
-	}
-	return d, nil
+	return database.Get(ctx, tb.db, "read webhook delivery", database.NotFound("delivery"), deliveryFields,
+		"SELECT "+deliveryColumns+" FROM webhook_deliveries WHERE webhook_id = $1 AND id = $2", webhookID, id)
 }
 
 // AnyDue reports whether there is anything to claim. It only reads, for
 // the many times when there is not.
 func (tb *Table) AnyDue(ctx context.Context, now time.Time) (due bool, err error) {
-	err = tb.db.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM webhook_deliveries WHERE due > 0 AND due <= $1 AND lease_until < $1)", database.Micros(now)).Scan(&due)
-	if err != nil {
-		return false, fmt.Errorf("look for due webhooks: %w", err)
-	}
-	return due, nil
+	return database.GetValue[bool](ctx, tb.db, "look for due webhooks",
+		"SELECT EXISTS (SELECT 1 FROM webhook_deliveries WHERE due > 0 AND due <= $1 AND lease_until < $1)", database.Micros(now))
 }
 
 // The first attempts of one webhook happen in order; what has failed once
@@ -103,8 +83,8 @@ const (
 		SELECT d.id FROM webhook_deliveries d WHERE d.due > 0 AND d.due <= $1 AND d.lease_until < $1
 		AND NOT EXISTS (SELECT 1 FROM webhook_deliveries e WHERE e.webhook_id = d.webhook_id AND e.seq < d.seq AND e.status = 'pending')
 		ORDER BY d.due, d.id LIMIT $4`
-	claimSQLite   = claimDeliveries + `) RETURNING ` + webhookDeliveryColumns
-	claimPostgres = claimDeliveries + ` FOR UPDATE SKIP LOCKED) RETURNING ` + webhookDeliveryColumns
+	claimSQLite   = claimDeliveries + `) RETURNING ` + deliveryColumns
+	claimPostgres = claimDeliveries + ` FOR UPDATE SKIP LOCKED) RETURNING ` + deliveryColumns
 )
 
 // ClaimDeliveries gives what is due to the worker that names its lease,
@@ -119,12 +99,7 @@ func (tb *Table) ClaimDeliveries(ctx context.Context, lease string, now, until t
 		return nil, err
 	}
 	defer unlock()
-	rows, err := tb.db.QueryContext(ctx, query, database.Micros(now), lease, database.Micros(until), limit)
-	list, err := database.Collect(rows, err, scanWebhookDelivery)
-	if err != nil {
-		return nil, fmt.Errorf("claim webhook deliveries: %w", err)
-	}
-	return list, nil
+	return database.List(ctx, tb.db, "claim webhook deliveries", deliveryFields, query, database.Micros(now), lease, database.Micros(until), limit)
 }
 
 // ListByDeliveries returns the webhooks of deliveries, by id.
@@ -135,7 +110,7 @@ func (tb *Table) ListByDeliveries(ctx context.Context, list []Delivery) (map[str
 	}
 	where := database.Conditions{}
 	where.AddList("w.id", ids)
-	found, err := tb.webhooks(ctx, tb.db, where.SQL(), where.Args...)
+	found, err := listWebhooks(ctx, tb.db, where.SQL(), where.Args...)
 	byID := map[string]Webhook{}
 	for _, w := range found {
 		byID[w.ID] = w
@@ -146,25 +121,18 @@ func (tb *Table) ListByDeliveries(ctx context.Context, list []Delivery) (map[str
 // FinishDelivery writes down what came of an attempt, unless its lease
 // has gone to somebody else. What was disabled meanwhile is not tried again.
 func (tb *Table) FinishDelivery(ctx context.Context, d Delivery) error {
-	history, err := json.Marshal(d.History[max(0, len(d.History)-maxHistory):])
-	if err != nil {
-		return fmt.Errorf("encode the attempts of a delivery: %w", err)
-	}
-	_, err = tb.db.Write(ctx, `UPDATE webhook_deliveries SET status = CAST($3 AS TEXT), attempts = $4, tries = $5, due = $6, lease = '', lease_until = 0,
+	d.History = d.History[max(0, len(d.History)-maxHistory):]
+	return database.Exec(ctx, tb.db, "finish webhook delivery", `UPDATE webhook_deliveries SET status = CAST($3 AS TEXT), attempts = $4, tries = $5, due = $6, lease = '', lease_until = 0,
 		response = $7, error = $8, history = $9, attempted_at = $10, completed_at = $11
 		WHERE id = $1 AND lease = $2 AND (due > 0 OR CAST($3 AS TEXT) = 'succeeded')`,
-		d.ID, d.Lease, string(d.Status), d.Attempts, d.Tries, database.Micros(d.Due), d.Response, d.Error, string(history), database.Micros(d.AttemptedAt), database.Micros(d.CompletedAt))
-	if err != nil {
-		return fmt.Errorf("finish webhook delivery: %w", err)
-	}
-	return nil
+		d.ID, d.Lease, d.Status, d.Attempts, d.Tries, database.Micros(d.Due), d.Response, d.Error, database.JSON(&d.History), database.Micros(d.AttemptedAt), database.Micros(d.CompletedAt))
 }
 
 // RepeatDelivery makes a delivery due again, with a fresh schedule. It
 // is a Conflict for one that is on its way anyway.
 func (tb *Table) RepeatDelivery(ctx context.Context, webhookID, id string, now time.Time) (Delivery, error) {
 	busy := beeos.Errorf(beeos.Conflict, "this delivery is on its way already; wait for its result")
-	err := tb.db.ChangeOne(ctx, "repeat webhook delivery", busy, `UPDATE webhook_deliveries SET status = 'pending', tries = 0, due = $3, completed_at = 0
+	err := database.ChangeOne(ctx, tb.db, "repeat webhook delivery", busy, `UPDATE webhook_deliveries SET status = 'pending', tries = 0, due = $3, completed_at = 0
 		WHERE webhook_id = $1 AND id = $2 AND status <> 'pending' AND lease_until < $3`, webhookID, id, database.Micros(now))
 	if err != nil {
 		return Delivery{}, err

@@ -47,14 +47,14 @@ type Options struct {
 	Now       func() time.Time
 }
 
-// Gateway serves the surface.
-type Gateway struct {
+// Surface serves the surface.
+type Surface struct {
 	opt   Options
 	cards *card.Cards
 }
 
-// New returns a Gateway.
-func New(opt Options) (*Gateway, error) {
+// New returns the surface.
+func New(opt Options) (*Surface, error) {
 	if opt.Now == nil {
 		opt.Now = time.Now
 	}
@@ -70,31 +70,31 @@ func New(opt Options) (*Gateway, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Gateway{opt, card.New(seed, opt.PublicURL)}, nil
+	return &Surface{opt, card.New(seed, opt.PublicURL)}, nil
 }
 
 // ServeHTTP is the site map. Empty segments of a path do not count, so every
 // address works with a slash at its end, and without.
-func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (s *Surface) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	path := strings.FieldsFunc(r.URL.Path, func(c rune) bool { return c == '/' })
 	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
 	switch {
 	case reads && len(path) == 2 && path[0] == ".well-known" && path[1] == "jwks.json":
-		g.cards.ServeKeys(w)
+		s.cards.ServeKeys(w)
 	case reads && len(path) == 2 && path[0] == ".well-known" && isCardName(path[1]):
-		g.serveCard(w, r, r.URL.Query().Get("id"))
+		s.serveCard(w, r, r.URL.Query().Get("id"))
 	case reads && len(path) == 3 && path[1] == ".well-known" && isCardName(path[2]):
-		g.serveCard(w, r, path[0])
+		s.serveCard(w, r, path[0])
 	case len(path) == 0 || path[0] == ".well-known" || len(path) == 3 && path[1] == ".well-known" && isCardName(path[2]):
 		refusePath(w, r)
-	case foreignOrigin(r, g.opt.PublicURL):
+	case foreignOrigin(r, s.opt.PublicURL):
 		httpd.WriteError(w, r, beeos.Errorf(beeos.Forbidden, "web pages of other origins may not call agents; call from a server or from a program"))
 	case len(path) == 1 && r.Method == http.MethodPost:
-		g.serveRPC(w, r, path[0])
+		s.serveRPC(w, r, path[0])
 	case len(path) == 3 && path[1] == "v1" && path[2] == "invoke":
-		g.servePlainInvoke(w, r, path[0])
+		s.servePlainInvoke(w, r, path[0])
 	case len(path) > 1:
-		g.serveREST(w, r, path[0], path[1:])
+		s.serveREST(w, r, path[0], path[1:])
 	default:
 		refusePath(w, r)
 	}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/access/auth"
-	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
 // audience is where the credentials of this surface have to be good.
@@ -18,14 +17,14 @@ var audience = auth.Audience{Surface: auth.A2A}
 // agent's own keys in, and its owner; X-A2A-Agent-ID and the like are for the
 // agent to read and say nothing about who may.
 func (o *operation) authorize(agentID string) error {
-	c, err := o.g.opt.Auth.Authenticate(o.r, audience)
+	c, err := o.surface.opt.Auth.Authenticate(o.r, audience)
 	if err != nil {
 		return err
 	}
 	if c.IsAgentKey() && c.AgentID != agentID {
 		return beeos.Errorf(beeos.Unauthorized, "this agent key was issued for another agent")
 	}
-	a, err := o.g.findAgent(o.r.Context(), agentID)
+	a, err := o.surface.findAgent(o.r.Context(), agentID)
 	switch {
 	case err != nil:
 		return err
@@ -38,18 +37,15 @@ func (o *operation) authorize(agentID string) error {
 	return nil
 }
 
-// checkRevoked tells why the credential is no good any more, which a stream can
-// outlive; nil = it is good, or nobody knows at the moment.
-func (o *operation) checkRevoked() error {
-	if _, err := o.g.opt.Auth.Authenticate(o.r, audience); err != nil && httpd.Status(beeos.CodeOf(err)) == http.StatusUnauthorized {
-		return err
-	}
-	return nil
+// openStream makes the answer a stream, which ends when its credential does.
+func (o *operation) openStream() *auth.Stream {
+	o.open, o.r = o.surface.opt.Auth.OpenStream(o.r, audience, o.caller, o.agent)
+	return o.open
 }
 
 // findAgent gives one answer for what does not exist and for what is not an id.
-func (g *Gateway) findAgent(ctx context.Context, id string) (*beeos.Agent, error) {
-	a, err := g.opt.Calls.Agent(ctx, id)
+func (s *Surface) findAgent(ctx context.Context, id string) (*beeos.Agent, error) {
+	a, err := s.opt.Calls.Agent(ctx, id)
 	if beeos.CodeOf(err) == beeos.AgentNotFound {
 		err = unknownAgent()
 	}

@@ -4,29 +4,22 @@ import (
 	"crypto/ed25519"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/access/auth"
-	"github.com/beeos/beeos/internal/engine/bus"
 	"github.com/beeos/beeos/internal/engine/invoke"
-	"github.com/beeos/beeos/internal/engine/ledger"
-	"github.com/beeos/beeos/internal/store"
 	"github.com/beeos/beeos/internal/surface/a2a"
+	"github.com/beeos/beeos/test/enginetest"
 )
 
 // TestUnknownKindOfCredentialIsRefused: a credential that is good, of a kind
 // that this surface knows nothing of, opens no door.
 func TestUnknownKindOfCredentialIsRefused(t *testing.T) {
 	ctx := t.Context()
-	db, err := store.Open(ctx, "sqlite:"+filepath.Join(t.TempDir(), "test.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { db.Close() })
+	db, b, l := enginetest.Open(t)
 	owner := beeos.User{ID: beeos.NewID(), Email: "a@example.com"}
 	if err := db.People.CreateUser(ctx, owner); err != nil {
 		t.Fatal(err)
@@ -44,19 +37,9 @@ func TestUnknownKindOfCredentialIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := synced.IDs()["clerk"]
-	b, err := bus.Open(ctx, bus.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(b.Close)
-	l, err := ledger.Open(ctx, db.DB, ledger.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(l.Close)
 	g, err := a2a.New(a2a.Options{
 		Context: ctx, Cluster: db.Cluster, Calls: invoke.New(invoke.Options{Agents: db.Agents, Approvals: db.Approvals, Cluster: db.Cluster, Ledger: l, Bus: b}), PublicURL: "http://a2a.test",
-		Auth: auth.New(auth.Options{DB: db, Methods: []auth.Method{{
+		Auth: auth.New(auth.Options{Keys: db.Keys, Instances: db.Instances, People: db.People, Cluster: db.Cluster, Methods: []auth.Method{{
 			Prefix: "new_", Surfaces: []auth.Surface{auth.A2A}, Check: func(*http.Request, string, auth.Audience) (beeos.Caller, error) {
 				return beeos.Caller{Kind: "new", UserID: owner.ID, CredentialID: "c", AgentID: id, AgentIDs: []string{id}, AllAgents: true}, nil
 			},

@@ -7,12 +7,16 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
 )
 
 func TestCardShowsWhatItsReaderMaySee(t *testing.T) {
@@ -51,39 +55,127 @@ func TestCardShowsWhatItsReaderMaySee(t *testing.T) {
 	}
 }
 
-// TestCardIsSigned checks the signature as a client would: with the published
-// key, over the card's canonical form. A card of plain ASCII in sorted Go maps
-// is that form already.
+// TestCardIsSigned checks the signatures as clients would, with the published
+// key over the card's canonical form: of the members that 1.0 knows, as the SDKs
+// do, and of the card as it came. A card of plain ASCII in sorted Go maps is
+// that form already. What is empty does not count, so nothing may be.
 func TestCardIsSigned(t *testing.T) {
 	s := start(t)
-	card := s.do("GET", s.url+"/.well-known/agent-card.json", "").json(t)
 	keys := s.do("GET", s.A2A+"/.well-known/jwks.json", "", "Authorization", "").json(t)
 	public, err := base64.RawURLEncoding.DecodeString(at(keys, "keys", 0, "x").(string))
 	if err != nil {
 		t.Fatal(err)
 	}
-	protected := at(card, "signatures", 0, "protected").(string)
-	signature, err := base64.RawURLEncoding.DecodeString(at(card, "signatures", 0, "signature").(string))
+	for name, credential := range map[string]string{"the owner": "Bearer " + s.key, "a stranger": ""} {
+		served := s.do("GET", s.url+"/.well-known/agent-card.json", "", "Authorization", credential, "A2A-Version", "")
+		card := served.json(t)
+		if where := findEmpty(card, "card"); where != "" {
+			t.Errorf("%s: %s is empty", name, where)
+		}
+		if !isSigned(t, public, at(card, "signatures", 1), card) {
+			t.Errorf("%s: the signature does not fit the card as it came", name)
+		}
+		var known a2a.AgentCard
+		if err := json.Unmarshal(served.body, &known); err != nil {
+			t.Fatal(err)
+		}
+		raw, err := json.Marshal(known)
+		if err != nil {
+			t.Fatal(err)
+		}
+		modern := response{body: raw}.json(t)
+		if !isSigned(t, public, at(card, "signatures", 0), modern) {
+			t.Errorf("%s: the signature does not fit %s", name, raw)
+		}
+		modern["name"] = "somebody else"
+		if isSigned(t, public, at(card, "signatures", 0), modern) {
+			t.Errorf("%s: the signature fits another card as well", name)
+		}
+		header, _ := base64.RawURLEncoding.DecodeString(at(card, "signatures", 0, "protected").(string)) //nolint:errcheck // shows in what follows
+		if !strings.Contains(string(header), `"kid":"`+at(keys, "keys", 0, "kid").(string)+`"`) || !strings.Contains(string(header), "EdDSA") {
+			t.Errorf("%s", header)
+		}
+	}
+}
+
+// isSigned verifies one signature of a card.
+func isSigned(t *testing.T, public ed25519.PublicKey, signature any, card map[string]any) bool {
+	t.Helper()
+	proof, err := base64.RawURLEncoding.DecodeString(at(signature, "signature").(string))
 	if err != nil {
 		t.Fatal(err)
 	}
-	delete(card, "signatures")
-	payload, err := json.Marshal(card)
+	signed := maps.Clone(card)
+	delete(signed, "signatures")
+	payload, err := json.Marshal(signed)
 	if err != nil {
 		t.Fatal(err)
 	}
-	signed := protected + "." + base64.RawURLEncoding.EncodeToString(payload)
-	if !ed25519.Verify(public, []byte(signed), signature) {
-		t.Errorf("the signature does not fit %s", payload)
+	return ed25519.Verify(public, []byte(at(signature, "protected").(string)+"."+base64.RawURLEncoding.EncodeToString(payload)), proof)
+}
+
+// findEmpty names a member that is empty. The scopes of 0.3's requirements are:
+// there are none.
+func findEmpty(v any, name string) string {
+	switch v := v.(type) {
+	case string:
+		if v == "" {
+			return name
+		}
+	case []any:
+		for i, one := range v {
+			if found := findEmpty(one, fmt.Sprintf("%s[%d]", name, i)); found != "" {
+				return found
+			}
+		}
+		if len(v) == 0 {
+			return name
+		}
+	case map[string]any:
+		for member, one := range v {
+			if found := findEmpty(one, name+"."+member); found != "" && member != "security" {
+				return found
+			}
+		}
 	}
-	card["name"] = "somebody else"
-	payload, _ = json.Marshal(card) //nolint:errcheck // it did a moment ago
-	if ed25519.Verify(public, []byte(protected+"."+base64.RawURLEncoding.EncodeToString(payload)), signature) {
-		t.Error("the signature fits another card as well")
-	}
-	header, _ := base64.RawURLEncoding.DecodeString(protected) //nolint:errcheck // shows in what follows
-	if !strings.Contains(string(header), `"kid":"`+at(keys, "keys", 0, "kid").(string)+`"`) || !strings.Contains(string(header), "EdDSA") {
-		t.Errorf("%s", header)
+	return ""
+}
+
+// TestOneCardForBothGenerations: whoever fetches a card without saying which
+// version it speaks finds what it needs, in its own words.
+func TestOneCardForBothGenerations(t *testing.T) {
+	s := start(t)
+	for name, credential := range map[string]string{"the owner": "Bearer " + s.key, "a stranger": ""} {
+		card := s.do("GET", s.url+"/.well-known/agent-card.json", "", "Authorization", credential, "A2A-Version", "").json(t)
+		for _, c := range []struct {
+			want any
+			path []any
+		}{
+			{s.url, []any{"supportedInterfaces", 0, "url"}},
+			{"1.0", []any{"supportedInterfaces", 0, "protocolVersion"}},
+			{"Bearer", []any{"securitySchemes", "bearer", "httpAuthSecurityScheme", "scheme"}},
+			{true, []any{"capabilities", "extendedAgentCard"}},
+			// 0.3
+			{"0.3.0", []any{"protocolVersion"}},
+			{s.url, []any{"url"}},
+			{"JSONRPC", []any{"preferredTransport"}},
+			{"HTTP+JSON", []any{"additionalInterfaces", 1, "transport"}},
+			{"http", []any{"securitySchemes", "bearer", "type"}},
+			{"Bearer", []any{"securitySchemes", "bearer", "scheme"}},
+			{"header", []any{"securitySchemes", "apiKey", "in"}},
+			{true, []any{"supportsAuthenticatedExtendedCard"}},
+		} {
+			if got := at(card, c.path...); got != c.want {
+				t.Errorf("to %s: %v is %v, want %v", name, c.path, got, c.want)
+			}
+		}
+		modern := s.do("GET", s.url+"/.well-known/agent-card.json", "", "Authorization", credential, "A2A-Version", "1.0").json(t)
+		if modern["protocolVersion"] != nil || at(modern, "securitySchemes", "bearer", "type") != nil || at(modern, "signatures", 0) == nil {
+			t.Errorf("to %s, who speaks 1.0: %v", name, modern)
+		}
+		if at(card, "security", 0, "bearer") == nil || at(card, "skills", 0, "tags", 0) == nil {
+			t.Errorf("to %s: %v", name, card)
+		}
 	}
 }
 

@@ -45,6 +45,15 @@ func TestEachDialectIsAnsweredInItsWords(t *testing.T) {
 	}
 }
 
+// addChunk puts an artifact together; what does not append begins anew.
+func addChunk(sofar string, update map[string]any) string {
+	piece, _ := at(update, "artifact", "parts", 0, "text").(string)
+	if update["append"] == true {
+		return sofar + piece
+	}
+	return piece
+}
+
 // TestStreamsOfBothVersions: the same call, as 1.0 and 0.3 stream it.
 func TestStreamsOfBothVersions(t *testing.T) {
 	s := start(t)
@@ -54,8 +63,8 @@ func TestStreamsOfBothVersions(t *testing.T) {
 		for kind := range at(ev, "result").(map[string]any) {
 			kinds += kind + " "
 		}
-		if piece, ok := at(ev, "result", "artifactUpdate", "artifact", "parts", 0, "text").(string); ok {
-			text += piece
+		if u, ok := at(ev, "result", "artifactUpdate").(map[string]any); ok {
+			text = addChunk(text, u)
 		}
 	}
 	if text != "you said: a b" || !strings.HasPrefix(kinds, "task ") || !strings.HasSuffix(kinds, "statusUpdate ") {
@@ -66,12 +75,52 @@ func TestStreamsOfBothVersions(t *testing.T) {
 	var last map[string]any
 	for ev := range s.stream(t.Context(), s.url, call, "A2A-Version", "") {
 		last, _ = at(ev, "result").(map[string]any)
-		if piece, ok := at(last, "artifact", "parts", 0, "text").(string); ok {
-			text += piece
+		if last["kind"] == "artifact-update" {
+			text = addChunk(text, last)
 		}
 	}
 	if text != "you said: a b" || last["kind"] != "status-update" || last["final"] != true || at(last, "status", "state") != "completed" {
 		t.Errorf("%q, then %v", text, last)
+	}
+}
+
+// TestHTTPOf03: over HTTP+JSON, 0.3 has its protocol buffers as JSON: messages
+// with content, wrapped data, and a word of their own for cancelled tasks.
+func TestHTTPOf03(t *testing.T) {
+	s := start(t)
+	content := `[{"text":"meta"},{"data":{"data":{"n":1}}},{"file":{"fileWithBytes":"aGk=","mimeType":"text/plain","name":"hi.txt"}}]`
+	send := func(id, content, more string) map[string]any {
+		return s.do("POST", s.url+"/v1/message:send", `{"message":{"role":"ROLE_USER","messageId":"`+id+`","content":`+content+`}`+more+`}`, "A2A-Version", "").json(t)
+	}
+	got := send("h-1", content, "")
+	want := `{"data":{"n":1},"type":"structured"},{"type":"file","url":"data:text/plain;base64,aGk=","mime_type":"text/plain","name":"hi.txt"}`
+	if text, _ := at(got, "task", "artifacts", 0, "parts", 0, "text").(string); !strings.Contains(text, want) {
+		t.Errorf("the agent got %q of %v", text, got)
+	}
+	history := at(got, "task", "history", 0)
+	if at(history, "role") != "ROLE_USER" || at(history, "content", 1, "data", "data", "n") != 1.0 || at(history, "content", 2, "file", "fileWithBytes") != "aGk=" {
+		t.Errorf("history: %v", history)
+	}
+	if at(got, "task", "kind") != nil || at(got, "task", "status", "state") != "TASK_STATE_COMPLETED" {
+		t.Errorf("%v", got)
+	}
+	waiting := at(send("h-2", `[{"text":"wait"}]`, `,"configuration":{"historyLength":1}`), "task", "id").(string) // no blocking is false
+	cancelled := s.do("POST", s.url+"/v1/tasks/"+waiting+":cancel", `{"name":"tasks/`+waiting+`"}`, "A2A-Version", "").json(t)
+	if at(cancelled, "status", "state") != "TASK_STATE_CANCELLED" {
+		t.Errorf("cancelled: %v", cancelled)
+	}
+	var last map[string]any
+	for last = range s.stream(t.Context(), s.url+"/v1/message:stream", `{"message":{"role":"ROLE_USER","messageId":"h-3","content":[{"text":"a b"}]}}`, "A2A-Version", "") {
+	}
+	if at(last, "statusUpdate", "final") != true {
+		t.Errorf("the last event: %v", last)
+	}
+	if none := s.do("GET", s.url+"/v1/tasks/nothing", "", "A2A-Version", ""); none.StatusCode != 404 || at(none.json(t), "code") != -32001.0 {
+		t.Errorf("no such task: %d %s", none.StatusCode, none.body)
+	}
+	odd := s.do("POST", s.url+"/v1/message:send", `{"message":{"kind":"message","role":"user","messageId":"h-4","parts":[{"kind":"text","text":"hi"}]}}`, "A2A-Version", "").json(t)
+	if at(odd, "kind") != "task" || at(odd, "status", "state") != "completed" {
+		t.Errorf("with parts: %v", odd)
 	}
 }
 
@@ -231,9 +280,9 @@ func TestAnswerToPausedTaskMayBeFiles(t *testing.T) {
 	for name, step := range map[string]struct{ part, want string }{
 		"by id":        {`{"url":"beeos:` + f.FileID + `"}`, "here: note.txt text/plain uploaded <nil>; "},
 		"by metadata":  {`{"metadata":{"file_id":"` + f.FileID + `"},"filename":"other.txt"}`, "here: other.txt text/plain uploaded <nil>; "},
-		"by address":   {`{"url":"https://example.com/a.png","mediaType":"image/png"}`, `here: [{"mime_type":"image/png","name":"","type":"file","url":"https://example.com/a.png"}]`},
-		"bytes":        {`{"raw":"aGk=","filename":"b.txt"}`, `here: [{"mime_type":"","name":"b.txt","type":"file","url":"data:application/octet-stream;base64,aGk="}]`},
-		"bytes of 0.3": {`{"kind":"file","file":{"bytes":"aGk=","name":"b.txt"}}`, `here: [{"mime_type":"","name":"b.txt","type":"file","url":"data:application/octet-stream;base64,aGk="}]`},
+		"by address":   {`{"url":"https://example.com/a.png","mediaType":"image/png"}`, `here: [{"type":"file","url":"https://example.com/a.png","mime_type":"image/png"}]`},
+		"bytes":        {`{"raw":"aGk=","filename":"b.txt"}`, `here: [{"type":"file","url":"data:application/octet-stream;base64,aGk=","mime_type":"","name":"b.txt"}]`},
+		"bytes of 0.3": {`{"kind":"file","file":{"bytes":"aGk=","name":"b.txt"}}`, `here: [{"type":"file","url":"data:application/octet-stream;base64,aGk=","mime_type":"","name":"b.txt"}]`},
 	} {
 		paused := s.rpc("SendMessage", message("p "+name, "pause"))
 		id, _ := at(paused, "result", "task", "id").(string)

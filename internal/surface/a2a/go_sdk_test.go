@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"strings"
 	"testing"
 	"time"
 
@@ -66,17 +65,20 @@ func talkGo(ctx context.Context, t *testing.T, c *a2aclient.Client) {
 	if task := send(ask("hi")); task.Artifacts[0].Parts[0].Text() != "you said: hi" {
 		t.Errorf("%+v", task)
 	}
-	var text strings.Builder
+	var text string
 	for ev, err := range c.SendStreamingMessage(ctx, ask("one two")) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		if a, ok := ev.(*a2a.TaskArtifactUpdateEvent); ok {
-			text.WriteString(a.Artifact.Parts[0].Text())
+			if !a.Append {
+				text = ""
+			}
+			text += a.Artifact.Parts[0].Text()
 		}
 	}
-	if text.String() != "you said: one two" {
-		t.Errorf("streamed %q", text.String())
+	if text != "you said: one two" {
+		t.Errorf("streamed %q", text)
 	}
 	if list, err := c.ListTasks(ctx, &a2a.ListTasksRequest{PageSize: 1}); err != nil || len(list.Tasks) != 1 || list.NextPageToken == "" {
 		t.Errorf("%+v %v", list, err)

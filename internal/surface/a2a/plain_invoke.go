@@ -24,12 +24,12 @@ type plainAnswer struct {
 
 // servePlainInvoke is for those who want an answer and nothing of the protocol:
 // message in, text out, as one body or as server-sent events.
-func (g *Gateway) servePlainInvoke(w http.ResponseWriter, r *http.Request, agentID string) {
+func (s *Surface) servePlainInvoke(w http.ResponseWriter, r *http.Request, agentID string) {
 	if r.Method != http.MethodPost {
 		refusePath(w, r)
 		return
 	}
-	o := &operation{g: g, w: w, r: r, dialect: wire.Legacy}
+	o := &operation{surface: s, w: w, r: r, dialect: wire.Legacy}
 	var req invoke.Request
 	err := o.authorize(agentID)
 	if err == nil {
@@ -37,9 +37,9 @@ func (g *Gateway) servePlainInvoke(w http.ResponseWriter, r *http.Request, agent
 	}
 	if err == nil && strings.Contains(r.Header.Get("Accept"), "text/event-stream") {
 		req.Live = true
-		err = g.streamInvoke(w, r, req)
+		err = o.streamInvoke(req)
 	} else if err == nil {
-		err = g.answerInvoke(w, r, req)
+		err = s.answerInvoke(w, r, req)
 	}
 	if err != nil {
 		wire.Challenge(w, err)
@@ -74,8 +74,8 @@ func (o *operation) readPlainInvoke() (req invoke.Request, err error) {
 	return req, err
 }
 
-func (g *Gateway) answerInvoke(w http.ResponseWriter, r *http.Request, req invoke.Request) error {
-	m, err := invoke.Last(g.opt.Calls.Do(r.Context(), &req))
+func (s *Surface) answerInvoke(w http.ResponseWriter, r *http.Request, req invoke.Request) error {
+	m, err := invoke.Last(s.opt.Calls.Do(r.Context(), &req))
 	if err != nil {
 		return err
 	}
@@ -83,38 +83,50 @@ func (g *Gateway) answerInvoke(w http.ResponseWriter, r *http.Request, req invok
 	return nil
 }
 
-// streamInvoke sends agent_reply_delta frames, then agent_reply.
-func (g *Gateway) streamInvoke(w http.ResponseWriter, r *http.Request, req invoke.Request) error {
+// plainReply is the last frame of a stream.
+type plainReply struct {
+	Type beeos.MessageType `json:"type"`
+	plainAnswer
+}
+
+// streamInvoke sends agent_reply_delta frames, then agent_reply. What a frame
+// is stands in its name and in the type of its data: readers of plain data
+// lines have no name to go by.
+func (o *operation) streamInvoke(req invoke.Request) error {
+	defer o.openStream().Close()
 	var sse *httpd.SSE
 	defer func() {
 		if sse != nil {
 			sse.Close()
 		}
 	}()
-	send := func(name string, v any) bool {
+	send := func(name beeos.MessageType, v any) bool {
 		if sse == nil {
-			sse = httpd.NewSSE(w)
+			sse = httpd.NewSSE(o.w)
 			sse.KeepAlive(keepAlive)
 		}
 		data, err := beeos.EncodeJSON(v)
-		return err == nil && sse.Event(name, "", data) == nil
+		return err == nil && sse.Event(string(name), "", data) == nil
 	}
-	for ev, err := range g.opt.Calls.Do(r.Context(), &req) {
+	for ev, err := range o.surface.opt.Calls.Do(o.r.Context(), &req) {
+		if ended := o.open.Check(); ended != nil {
+			err = ended
+		}
 		switch {
 		case err != nil && sse == nil:
 			return err
 		case err != nil:
 			public := beeos.Public(err)
-			httpd.Report(r, err)
-			send("error", map[string]any{"code": public.Code, "message": public.Message})
+			httpd.Report(o.r, err)
+			send("error", map[string]any{"type": "error", "code": public.Code, "message": public.Message})
 			return nil
 		case ev.Kind == beeos.EventDelta && ev.Text != "":
-			if !send("agent_reply_delta", map[string]string{"text": ev.Text}) {
+			if !send(beeos.AgentReplyDelta, map[string]any{"type": beeos.AgentReplyDelta, "text": ev.Text}) {
 				return nil
 			}
 		case ev.Kind == beeos.EventMessage && ev.Message.Type.Terminal():
 			m := ev.Message
-			send("agent_reply", plainAnswer{"ok", m.Body, wire.ContextOf(req.Call.Metadata, m.Channel), m.IsError()})
+			send(beeos.AgentReply, plainReply{beeos.AgentReply, plainAnswer{"ok", m.Body, wire.ContextOf(req.Call.Metadata, m.Channel), m.IsError()}})
 		}
 	}
 	return nil

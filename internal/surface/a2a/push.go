@@ -81,12 +81,12 @@ func (o *operation) readPush(ctx context.Context, p wire.Params) (*webhook.Regis
 	case strings.EqualFold(r.Scheme, schemeHMAC):
 		r.Scheme, r.Secret, r.Token = "", r.Token, ""
 	}
-	return r, o.g.opt.Hooks.Check(ctx, r)
+	return r, o.surface.opt.Hooks.Check(ctx, r)
 }
 
 // registerPush lets a receiver be told about a task.
 func (o *operation) registerPush(ctx context.Context, t *task.Task, r *webhook.Registration) (*a2a.PushConfig, error) {
-	hook, err := o.g.opt.Acts.RegisterWebhook(ctx, o.caller, t, *r)
+	hook, err := o.surface.opt.Acts.RegisterWebhook(ctx, o.caller, t, *r)
 	return pushConfig(t, webhook.Described{Webhook: hook, Name: r.Name, Scheme: r.Scheme}), err
 }
 
@@ -106,7 +106,7 @@ func pushConfig(t *task.Task, d webhook.Described) *a2a.PushConfig {
 // the one that is. 0.3 has the task's id in id where 1.0 has it in taskId.
 func (o *operation) findPush(ctx context.Context) (t task.Task, all []webhook.Described, id string, err error) {
 	if t, id, err = o.readPushTask(ctx); err == nil {
-		all, err = o.g.opt.Hooks.Describe(ctx, t.Turn, o.pushFormat())
+		all, err = o.surface.opt.Hooks.Describe(ctx, t.Turn, o.pushFormat())
 	}
 	return t, all, id, err
 }
@@ -134,7 +134,7 @@ func (o *operation) setPush(ctx context.Context) (any, error) {
 		return nil, err
 	}
 	p := o.params
-	for _, name := range []string{"pushNotificationConfig", "config"} { // 0.3, and drafts of 1.0
+	for _, name := range []string{"config", "pushNotificationConfig"} { // drafts of 1.0, and 0.3, which has one in the other over HTTP+JSON
 		if p.Has(name) {
 			p = p.Object(name)
 		}
@@ -143,6 +143,7 @@ func (o *operation) setPush(ctx context.Context) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.Name = cmp.Or(r.Name, o.params.Text("configId"))
 	return o.registerPush(ctx, &t, r)
 }
 
@@ -177,7 +178,7 @@ func (o *operation) deletePush(ctx context.Context) (any, error) {
 	case id == "":
 		err = beeos.Errorf(beeos.MissingParam, "the id of the configuration is required: the task may have several")
 	case i >= 0:
-		err = o.g.opt.Acts.DeleteWebhook(ctx, o.caller, all[i].Webhook)
+		err = o.surface.opt.Acts.DeleteWebhook(ctx, o.caller, all[i].Webhook)
 	}
 	return &wire.Nothing{}, err
 }

@@ -55,16 +55,16 @@ type restBinding struct{}
 
 func (restBinding) status(f wire.Fault) int { return f.Status }
 
-func (restBinding) body(_ wire.Dialect, result any, err error) any {
+func (restBinding) body(d wire.Dialect, result any, err error) any {
 	if err != nil {
-		return wire.FaultOf(err).RESTError()
+		return wire.FaultOf(err).RESTError(d)
 	}
 	return result
 }
 
 // serveREST answers one request of the HTTP+JSON binding.
-func (g *Gateway) serveREST(w http.ResponseWriter, r *http.Request, agentID string, path []string) {
-	o := &operation{g: g, w: w, r: r, binding: restBinding{}}
+func (s *Surface) serveREST(w http.ResponseWriter, r *http.Request, agentID string, path []string) {
+	o := &operation{surface: s, w: w, r: r, binding: restBinding{}}
 	o.run(o.readREST(agentID, path))
 }
 
@@ -82,7 +82,9 @@ func (o *operation) readREST(agentID string, path []string) (handler, error) {
 	if err != nil {
 		return h, err
 	}
-	o.dialect = wire.DialectOf(version, old)
+	if o.dialect = wire.DialectOf(version, old); o.dialect == wire.V03 {
+		o.dialect = wire.V03HTTP
+	}
 	if err := o.authorize(agentID); err != nil {
 		return h, err
 	}
@@ -94,6 +96,9 @@ func (o *operation) readREST(agentID string, path []string) (handler, error) {
 	}
 	if o.params, err = wire.ReadParams(body); err == nil && o.r.Method == http.MethodGet {
 		err = o.params.AddQuery(o.r.URL.Query())
+	}
+	if o.dialect == wire.V03HTTP && o.params.Object("message").Has("parts") {
+		o.dialect = wire.V03 // whoever writes 0.3 as JSON-RPC has it is answered so
 	}
 	for name, id := range ids { // the path names what is meant, whatever the rest says
 		o.params.Set(name, id)

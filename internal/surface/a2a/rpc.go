@@ -71,9 +71,9 @@ func (b *rpcBinding) body(d wire.Dialect, result any, err error) any {
 }
 
 // serveRPC answers one JSON-RPC request. There are no batches in A2A.
-func (g *Gateway) serveRPC(w http.ResponseWriter, r *http.Request, agentID string) {
+func (s *Surface) serveRPC(w http.ResponseWriter, r *http.Request, agentID string) {
 	b := &rpcBinding{}
-	o := &operation{g: g, w: w, r: r, binding: b}
+	o := &operation{surface: s, w: w, r: r, binding: b}
 	o.run(o.readRPC(agentID, b))
 }
 
@@ -117,8 +117,8 @@ func (b *rpcBinding) readEnvelope(body []byte) (method string, err error) {
 	if _, text := strictjson.StringValue(id); text || len(id) > 0 && (id[0] == '-' || id[0] >= '0' && id[0] <= '9') {
 		b.id = id
 	}
-	method, named := strictjson.StringValue(strictjson.Field(body, "method"))
-	version, _ := strictjson.StringValue(strictjson.Field(body, "jsonrpc"))
+	method, named := strictjson.StringField(body, "method")
+	version, _ := strictjson.StringField(body, "jsonrpc")
 	switch {
 	case version != "2.0":
 		err = beeos.Errorf(beeos.InvalidBody, `jsonrpc must be "2.0"`)

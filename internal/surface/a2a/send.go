@@ -42,11 +42,11 @@ func (o *operation) readSend(ctx context.Context) (*sending, error) {
 	}
 	conf := o.params.Object("configuration")
 	s := &sending{Message: m, atOnce: conf.Flag("returnImmediately"), history: conf.HistoryLength()}
-	if conf.Has("blocking") { // 0.3
+	if conf.Has("blocking") || o.dialect == wire.V03HTTP && o.params.Has("configuration") { // 0.3; its HTTP+JSON leaves false out
 		s.atOnce = !conf.Flag("blocking")
 	}
 	err = conf.Err()
-	for _, name := range []string{"taskPushNotificationConfig", "pushNotificationConfig"} {
+	for _, name := range []string{"taskPushNotificationConfig", "pushNotificationConfig", "pushNotification"} {
 		if err == nil && conf.Has(name) {
 			s.push, err = o.readPush(ctx, conf.Object(name))
 		}
@@ -82,7 +82,7 @@ func (o *operation) newRequest(m *wire.Message) (invoke.Request, error) {
 	req := invoke.Request{
 		Caller: o.caller, Agent: o.agent, Surface: "a2a", Kind: beeos.KindA2A, Body: m.Text, Attachments: m.Files,
 		ContextID: m.ContextID, KeepOpen: true, IdempotencyKey: cmp.Or(o.r.Header.Get("Idempotency-Key"), m.ID), Join: true,
-		Deadline: o.g.opt.Now().Add(taskLife), Call: beeos.Call{Metadata: map[string]string{}},
+		Deadline: o.surface.opt.Now().Add(taskLife), Call: beeos.Call{Metadata: map[string]string{}},
 	}
 	maps.Copy(req.Call.Metadata, m.Metadata)
 	for name, value := range map[string]string{invoke.MetaA2AMessage: m.ID, invoke.MetaA2AAgent: o.r.Header.Get("X-A2A-Agent-ID")} {
@@ -142,7 +142,7 @@ func (o *operation) sendMessage(ctx context.Context) (any, error) {
 func (o *operation) sendAndWait(ctx context.Context, s *sending) (any, error) {
 	req := s.req
 	req.Live = true // for the pauses
-	for ev, err := range o.g.opt.Calls.Do(ctx, &req) {
+	for ev, err := range o.surface.opt.Calls.Do(ctx, &req) {
 		switch {
 		case err != nil && beeos.CodeOf(err) == beeos.ServiceTimeout && o.dialect != wire.Legacy:
 			if t, missing := o.ownTask(ctx, req.TurnID); missing == nil {
@@ -164,7 +164,12 @@ func (o *operation) sendAndWait(ctx context.Context, s *sending) (any, error) {
 // there is to know about it is at hand.
 func (o *operation) finalResult(ctx context.Context, s *sending, ev *beeos.Event) (any, error) {
 	if ev.Replayed {
-		return o.currentResult(ctx, ev.Turn, s.history)
+		t, err := o.ownTask(ctx, ev.Turn)
+		if err != nil {
+			return nil, err
+		}
+		t.Done = ev.Message
+		return o.resultOf(ctx, t, s.history)
 	}
 	context := wire.ContextOf(s.req.Call.Metadata, ev.Channel)
 	if wire.IsDirect(ev.Message) {
@@ -188,16 +193,16 @@ func (o *operation) resultOf(ctx context.Context, t task.Task, history *int) (an
 	if t.Done != nil && wire.IsDirect(t.Done) {
 		return wire.DirectReply(t.Done, wire.ContextOf(t.Metadata, t.Channel)), nil
 	}
-	v, err := viewTask(ctx, o.g.opt.Calls, &t, history)
+	v, err := viewTask(ctx, o.surface.opt.Calls, &t, history)
 	return a2a.StreamResponse{Event: v}, err
 }
 
 // waitForTask waits until a task ends or waits for its caller, and answers with
 // it; when that takes too long, as it stands.
 func (o *operation) waitForTask(ctx context.Context, t task.Task, since int64, history *int) (any, error) {
-	wait, cancel := context.WithTimeout(ctx, cmp.Or(max(o.agent.Timeout, 0), o.g.opt.Timeout))
+	wait, cancel := context.WithTimeout(ctx, cmp.Or(max(o.agent.Timeout, 0), o.surface.opt.Timeout))
 	defer cancel()
-	for ev, err := range o.g.opt.Calls.WatchTurn(wait, t.Channel, t.Turn, since) {
+	for ev, err := range o.surface.opt.Calls.WatchTurn(wait, t.Channel, t.Turn, since) {
 		if err != nil && wait.Err() == nil {
 			return nil, err
 		}

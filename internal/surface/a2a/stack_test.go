@@ -68,8 +68,8 @@ func (s *stack) connect(name string, handler agent.Handler) string {
 	}
 }
 
-// work is the agent: "pause" asks, "wait" goes on until it is cancelled, "fail"
-// fails, "refuse" refuses, everything else is said back in pieces.
+// work is the agent: "pause" asks, "wait" goes on until it is cancelled, "finish"
+// and "giveup" answer that, "fail" fails, "refuse" refuses, everything else is said back in pieces.
 func work(ctx context.Context, m agent.Message, r *agent.Reply) error {
 	switch word, _, _ := strings.Cut(m.Text, " "); word {
 	case "pause":
@@ -89,6 +89,12 @@ func work(ctx context.Context, m agent.Message, r *agent.Reply) error {
 		}
 		<-ctx.Done()
 		return ctx.Err()
+	case "finish":
+		<-ctx.Done()
+		return r.Send("nearly done")
+	case "giveup":
+		<-ctx.Done()
+		return r.Refuse("not any more")
 	case "fail":
 		return r.Fail("it broke")
 	case "refuse":

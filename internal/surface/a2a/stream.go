@@ -24,7 +24,7 @@ func (o *operation) streamMessage(ctx context.Context) (events, error) {
 	first := wire.TaskOf(&t)
 	if s.task == nil && t.Done == nil {
 		s.addHistory(first)
-	} else if first, err = viewTask(ctx, o.g.opt.Calls, &t, s.history); err != nil {
+	} else if first, err = viewTask(ctx, o.surface.opt.Calls, &t, s.history); err != nil {
 		return nil, err
 	}
 	return o.streamUpdates(ctx, &t, first, since, true), nil
@@ -41,7 +41,7 @@ func (o *operation) subscribeToTask(ctx context.Context) (events, error) {
 	if t.Done != nil {
 		return nil, wire.Refuse(wire.UnsupportedOperation, "the task is %s, nothing more will happen to it; get it instead", t.Status)
 	}
-	said, err := o.g.opt.Calls.TaskMessages(ctx, &t)
+	said, err := o.surface.opt.Calls.TaskMessages(ctx, &t)
 	if err != nil {
 		return nil, err
 	}
@@ -64,10 +64,7 @@ func (o *operation) streamUpdates(ctx context.Context, t *task.Task, first *a2a.
 			return
 		}
 		updates := wire.UpdatesAfter(first)
-		for ev, err := range o.g.opt.Calls.WatchTurn(ctx, t.Channel, t.Turn, since) {
-			if err == nil {
-				err = o.checkRevoked()
-			}
+		for ev, err := range o.surface.opt.Calls.WatchTurn(ctx, t.Channel, t.Turn, since) {
 			if err != nil {
 				yield(nil, err)
 				return

@@ -17,7 +17,7 @@ func (o *operation) submitMessage(ctx context.Context, s *sending) (t task.Task,
 	if s.task != nil {
 		return o.continueTask(ctx, s)
 	}
-	sent, err := o.g.opt.Calls.Submit(ctx, s.req)
+	sent, err := o.surface.opt.Calls.Submit(ctx, s.req)
 	if err != nil {
 		return t, 0, err
 	}
@@ -26,19 +26,20 @@ func (o *operation) submitMessage(ctx context.Context, s *sending) (t task.Task,
 		Status: beeos.TaskQueued, Created: sent.Message.CreatedAt, Metadata: s.req.Call.Metadata, Done: sent.Done,
 	}
 	if t.Created.IsZero() {
-		t.Created = o.g.opt.Now()
+		t.Created = o.surface.opt.Now()
 	}
 	if sent.Replayed || sent.Done != nil {
 		if t, err = o.ownTask(ctx, t.Turn); err != nil {
 			return t, 0, err
 		}
-	}
-	if s.push != nil {
-		if _, err := o.registerPush(ctx, &t, s.push); err != nil {
-			return t, 0, err
+		if sent.Replayed && t.Done != nil {
+			t.Done = invoke.FinalOutcome(t.Done)
 		}
 	}
-	return t, t.Offset, nil
+	if s.push != nil {
+		_, err = o.registerPush(ctx, &t, s.push)
+	}
+	return t, t.Offset, err
 }
 
 // continueTask gives a paused task what it waits for.
@@ -68,14 +69,14 @@ func (o *operation) continueTask(ctx context.Context, s *sending) (t task.Task, 
 		}
 	}
 	if len(s.Files) > 0 {
-		if payload["attachments"], err = o.g.opt.Calls.AttachTo(ctx, o.caller, &m, s.Files); err != nil {
+		if payload["attachments"], err = o.surface.opt.Calls.AttachTo(ctx, o.caller, &m, s.Files); err != nil {
 			return t, 0, err
 		}
 	}
 	if m.Payload, err = beeos.EncodeJSON(payload); err != nil {
 		return t, 0, err
 	}
-	if m, err = o.g.opt.Calls.Continue(ctx, m); err != nil {
+	if m, err = o.surface.opt.Calls.Continue(ctx, m); err != nil {
 		if beeos.CodeOf(err) == beeos.NotFound || beeos.CodeOf(err) == beeos.Conflict {
 			err = wire.Refuse(wire.UnsupportedOperation, "the task has just moved on; get it to see how it stands")
 		}

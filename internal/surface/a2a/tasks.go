@@ -39,7 +39,7 @@ func (o *operation) ownTask(ctx context.Context, id string) (task.Task, error) {
 	if id == "" {
 		return task.Task{}, beeos.Errorf(beeos.MissingParam, "the id of the task is required")
 	}
-	t, err := o.g.opt.Calls.Task(ctx, o.caller.Principal(), strings.TrimPrefix(id, "tasks/"))
+	t, err := o.surface.opt.Calls.Task(ctx, o.caller.Principal(), strings.TrimPrefix(id, "tasks/"))
 	if err != nil && beeos.CodeOf(err) != beeos.NotFound {
 		return t, err
 	}
@@ -77,7 +77,7 @@ func (o *operation) getTask(ctx context.Context) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return viewTask(ctx, o.g.opt.Calls, &t, history)
+	return viewTask(ctx, o.surface.opt.Calls, &t, history)
 }
 
 // cancelTask asks the agent to stop, and answers with what came of it.
@@ -89,13 +89,13 @@ func (o *operation) cancelTask(ctx context.Context) (any, error) {
 	if t.Done != nil {
 		return nil, wire.Refuse(wire.TaskNotCancelable, "the task is %s already", t.Status)
 	}
-	if err := o.g.opt.Calls.Stop(ctx, t.Channel, t.Turn, "cancelled over A2A"); err != nil {
+	if err := o.surface.opt.Calls.Stop(ctx, t.Channel, t.Turn, "cancelled over A2A"); err != nil {
 		return nil, err
 	}
 	if t, err = o.ownTask(ctx, t.Turn); err != nil {
 		return nil, err
 	}
-	return viewTask(ctx, o.g.opt.Calls, &t, nil)
+	return viewTask(ctx, o.surface.opt.Calls, &t, nil)
 }
 
 // listTasks lists the caller's tasks with this agent, the one that changed
@@ -111,7 +111,7 @@ func (o *operation) listTasks(ctx context.Context) (any, error) {
 	}
 	size := f.AtMost
 	f.AtMost++
-	tasks, total, err := o.g.opt.Calls.TaskPage(ctx, f)
+	tasks, total, err := o.surface.opt.Calls.TaskPage(ctx, f)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +121,7 @@ func (o *operation) listTasks(ctx context.Context) (any, error) {
 		list.NextPageToken = pageToken(&tasks[size-1])
 	}
 	for i := range tasks {
-		v, err := viewTask(ctx, o.g.opt.Calls, &tasks[i].Task, history)
+		v, err := viewTask(ctx, o.surface.opt.Calls, &tasks[i].Task, history)
 		if err != nil {
 			return nil, err
 		}
@@ -140,7 +140,7 @@ func (o *operation) readFilter() (f task.PageFilter, err error) {
 		f.AtMost = *n
 	}
 	if context := o.params.Text("contextId"); context != "" {
-		f.Channel = invoke.ContextChannel(o.caller.Principal(), o.agent.ID, context)
+		f.Channel = invoke.ContextChannel(&o.caller, o.agent.ID, context)
 	}
 	after, token := o.params.Text("statusTimestampAfter"), o.params.Text("pageToken")
 	if f.Status, err = wire.ReadState(o.params.Text("status")); err == nil {

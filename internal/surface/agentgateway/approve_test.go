@@ -2,6 +2,7 @@ package agentgateway
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -76,14 +77,18 @@ func TestApproveAsks(t *testing.T) {
 		if got.err != nil || got.reply.Body != "done" {
 			t.Fatalf("%+v", got)
 		}
-		progress := ""
+		heard := []string{}
 		for _, ev := range got.events {
 			if ev.Kind == beeos.EventProgress {
-				progress = ev.Text
+				heard = append(heard, ev.Text)
 			}
 		}
-		if progress != "waiting for approval of files / save_csv" {
-			t.Errorf("the caller heard %q", progress)
+		want := []string{"waiting for approval of files / save_csv", "files / save_csv is rejected"}
+		if approve {
+			want[1] = "files / save_csv is approved"
+		}
+		if !slices.Equal(heard, want) {
+			t.Errorf("the caller heard %q", heard)
 		}
 	}
 }

@@ -10,18 +10,18 @@ import (
 
 // connect opens a connection: a WebSocket, or a stream of server-sent events
 // for a client that asks for one.
-func (g *Gateway) connect(w http.ResponseWriter, r *http.Request, inst beeos.Instance, _ []byte) error {
+func (s *Surface) connect(w http.ResponseWriter, r *http.Request, inst beeos.Instance, _ []byte) error {
 	if strings.Contains(r.Header.Get("Accept"), "text/event-stream") {
-		return g.serveEvents(w, r, inst)
+		return s.serveEvents(w, r, inst)
 	}
 	if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
 		return beeos.Errorf(beeos.InvalidParam, "connect by WebSocket, or send Accept: text/event-stream")
 	}
-	return g.serveWebSocket(w, r, inst)
+	return s.serveWebSocket(w, r, inst)
 }
 
 // open connects an instance by a transport, for the agents that the request
 // names.
-func (g *Gateway) open(r *http.Request, inst beeos.Instance, t link.Transport) (*link.Connection, error) {
-	return g.hub.Open(r.Context(), inst, r.URL.Query()["agents"], t)
+func (s *Surface) open(r *http.Request, inst beeos.Instance, t link.Transport) (*link.Connection, error) {
+	return s.hub.Open(r.Context(), inst, r.URL.Query()["agents"], t)
 }

@@ -12,12 +12,11 @@ import (
 // acknowledgements and refusals, one per line, once every reply in it is on
 // disk. Without a connection, or with one to another node, replies are accepted
 // all the same; frames about turns in progress have no effect.
-func (g *Gateway) receiveFrames(w http.ResponseWriter, r *http.Request, inst beeos.Instance, body []byte) error {
-	query := r.URL.Query()
-	c := g.hub.Connection(query.Get("connection"), inst.ID)
+func (s *Surface) receiveFrames(w http.ResponseWriter, r *http.Request, inst beeos.Instance, body []byte) error {
+	c := s.hub.Connection(r.URL.Query().Get("connection"), inst.ID)
 	if c == nil {
 		var err error
-		if c, err = g.hub.Open(r.Context(), inst, query["agents"], nil); err != nil {
+		if c, err = s.open(r, inst, nil); err != nil {
 			return err
 		}
 	}

@@ -47,15 +47,15 @@ type Options struct {
 	Heartbeat time.Duration // how often an agent hears from us at least; 0 = 10 s
 }
 
-// Gateway is this node's door for agents.
-type Gateway struct {
+// Surface is this node's door for agents.
+type Surface struct {
 	Options
 	routes http.Handler
 	hub    *link.Hub
 }
 
 // New returns a gateway; Run must be running while it serves.
-func New(opt Options) *Gateway {
+func New(opt Options) *Surface {
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)
 	}
@@ -65,7 +65,7 @@ func New(opt Options) *Gateway {
 	if opt.Heartbeat <= 0 {
 		opt.Heartbeat = 10 * time.Second
 	}
-	g := &Gateway{Options: opt, hub: link.New(link.Options{
+	g := &Surface{Options: opt, hub: link.New(link.Options{
 		Options:   question.Options{Agents: opt.Agents, Ledger: opt.Ledger, Bus: opt.Bus, Calls: opt.Calls, Approvals: opt.Approvals, Log: opt.Log},
 		Instances: opt.Instances, Now: opt.Now, Heartbeat: opt.Heartbeat,
 	})}
@@ -74,19 +74,19 @@ func New(opt Options) *Gateway {
 }
 
 // handler is the route table.
-func (g *Gateway) handler() http.Handler {
+func (s *Surface) handler() http.Handler {
 	mux := http.NewServeMux()
 	for _, route := range []struct {
 		pattern string
 		do      action
 	}{
-		{"POST /api/v1/agents/join", g.join},
-		{"POST /api/v1/agents/sync", g.signed(syncLimit, httpd.ReadJSON, g.sync)},
-		{"GET /api/v1/agents/connect", g.signed(0, noBody, g.connect)},
-		{"GET /api/v1/agents/poll", g.signed(0, noBody, g.poll)},
-		{"POST /api/v1/agents/frames", g.signed(link.MaxInbound, httpd.ReadBody, g.receiveFrames)},
-		{"POST /api/v1/agents/files", g.signed(fileLimit, httpd.ReadJSON, g.createFile)},
-		{"GET /api/v1/agents/channels/{channel}/messages", g.signed(0, noBody, g.listMessages)},
+		{"POST /api/v1/agents/join", s.join},
+		{"POST /api/v1/agents/sync", s.signed(syncLimit, httpd.ReadJSON, s.sync)},
+		{"GET /api/v1/agents/connect", s.signed(0, noBody, s.connect)},
+		{"GET /api/v1/agents/poll", s.signed(0, noBody, s.poll)},
+		{"POST /api/v1/agents/frames", s.signed(link.MaxInbound, httpd.ReadBody, s.receiveFrames)},
+		{"POST /api/v1/agents/files", s.signed(fileLimit, httpd.ReadJSON, s.createFile)},
+		{"GET /api/v1/agents/channels/{channel}/messages", s.signed(0, noBody, s.listMessages)},
 		{"/", notFound},
 	} {
 		mux.HandleFunc(route.pattern, func(w http.ResponseWriter, r *http.Request) {
@@ -101,16 +101,12 @@ func (g *Gateway) handler() http.Handler {
 type action func(http.ResponseWriter, *http.Request) error
 
 // signed lets through what an instance has signed, body included.
-func (g *Gateway) signed(
+func (s *Surface) signed(
 	limit int64, read func(http.ResponseWriter, *http.Request, int64) ([]byte, error),
 	do func(w http.ResponseWriter, r *http.Request, inst beeos.Instance, body []byte) error,
 ) action {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		body, err := read(w, r, limit)
-		if err != nil {
-			return err
-		}
-		inst, err := g.Auth.Instance(r, body)
+		inst, body, err := s.Auth.Instance(r, func() ([]byte, error) { return read(w, r, limit) })
 		if err != nil {
 			return err
 		}
@@ -120,7 +116,7 @@ func (g *Gateway) signed(
 
 func noBody(http.ResponseWriter, *http.Request, int64) ([]byte, error) { return nil, nil }
 
-func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) { g.routes.ServeHTTP(w, r) }
+func (s *Surface) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.routes.ServeHTTP(w, r) }
 
 func notFound(_ http.ResponseWriter, r *http.Request) error {
 	return beeos.Errorf(beeos.NotFound, "there is no %s %s on the agent gateway", r.Method, r.URL.Path)
@@ -128,14 +124,14 @@ func notFound(_ http.ResponseWriter, r *http.Request) error {
 
 // Run keeps connections and their work going until ctx ends. Then it closes
 // every connection, gives their work back and returns.
-func (g *Gateway) Run(ctx context.Context) error { return g.hub.Run(ctx) }
+func (s *Surface) Run(ctx context.Context) error { return s.hub.Run(ctx) }
 
 // Connections is how many agents are connected to this node now.
-func (g *Gateway) Connections() int { return g.hub.Size() }
+func (s *Surface) Connections() int { return s.hub.Size() }
 
-func (g *Gateway) audit(ctx context.Context, row audit.Row) {
-	row.At = g.Now()
-	if err := g.Audit.Add(ctx, row); err != nil {
-		g.Log.ErrorContext(ctx, "audit row not written", "action", row.Action, "subject", row.Subject, "err", err)
+func (s *Surface) audit(ctx context.Context, row audit.Row) {
+	row.At = s.Now()
+	if err := s.Audit.Add(ctx, row); err != nil {
+		s.Log.ErrorContext(ctx, "audit row not written", "action", row.Action, "subject", row.Subject, "err", err)
 	}
 }

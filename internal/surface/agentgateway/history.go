@@ -1,6 +1,7 @@
 package agentgateway
 
 import (
+	"cmp"
 	"net/http"
 	"strconv"
 
@@ -21,29 +22,26 @@ type messageList struct {
 
 // listMessages lists the messages of a channel to the instance that serves its
 // agent, from where it was cleared on. To any other the channel does not exist.
-func (g *Gateway) listMessages(w http.ResponseWriter, r *http.Request, inst beeos.Instance, _ []byte) error {
-	since, err := intParam(r, "since", 0)
-	if err != nil {
-		return err
-	}
-	limit, err := intParam(r, "limit", historyPage)
-	if err != nil {
+func (s *Surface) listMessages(w http.ResponseWriter, r *http.Request, inst beeos.Instance, _ []byte) error {
+	since, badSince := intParam(r, "since", 0)
+	limit, badLimit := intParam(r, "limit", historyPage)
+	if err := cmp.Or(badSince, badLimit); err != nil {
 		return err
 	}
 	limit = min(max(limit, 1), maxHistoryPage)
 	id := r.PathValue("channel")
-	ch, err := g.Ledger.Channel(r.Context(), id)
+	ch, err := s.Ledger.Channel(r.Context(), id)
 	if err != nil {
 		return err
 	}
-	_, serves, err := g.Agents.List(r.Context(), agents.Filter{InstanceID: inst.ID, IDs: []string{ch.AgentID}, Limit: 1})
+	_, serves, err := s.Agents.List(r.Context(), agents.Filter{InstanceID: inst.ID, IDs: []string{ch.AgentID}, Limit: 1})
 	if err != nil {
 		return err
 	}
 	if serves == 0 {
 		return beeos.Errorf(beeos.NotFound, "there is no channel %q for the agents of this instance", id)
 	}
-	ms, err := g.Ledger.Messages(r.Context(), id, max(since, ch.Cleared), int(limit)+1) // one more tells whether there are more
+	ms, err := s.Ledger.Messages(r.Context(), id, max(since, ch.Cleared), int(limit)+1) // one more tells whether there are more
 	if err != nil {
 		return err
 	}

@@ -26,7 +26,7 @@ func TestLockedOutOwnersAreDisconnected(t *testing.T) {
 				t.Fatal("a new name cost a connection")
 			}
 
-			s.must(s.db.People.DisableUser(s.ctx, s.owner.ID, time.Now()))
+			s.must(s.db.People.Lock(s.ctx, s.owner.ID, time.Now()))
 			if tell {
 				s.bus.Control(bus.Control{Kind: bus.KeyRevoked, ID: s.owner.ID})
 			} else {

@@ -28,9 +28,9 @@ func (p *poller) Wake()       { p.news.Wake() }
 func (p *poller) Shut(string) { close(p.over) }
 
 // openPolling connects an instance that will poll.
-func (g *Gateway) openPolling(r *http.Request, inst beeos.Instance) (*link.Connection, *poller, error) {
+func (s *Surface) openPolling(r *http.Request, inst beeos.Instance) (*link.Connection, *poller, error) {
 	p := &poller{news: link.NewSignal(), busy: make(chan struct{}, 1), over: make(chan struct{})}
-	c, err := g.open(r, inst, p)
+	c, err := s.open(r, inst, p)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -41,18 +41,18 @@ func (g *Gateway) openPolling(r *http.Request, inst beeos.Instance) (*link.Conne
 // poll answers with the frames that are there, or come while it waits, one per
 // line; 204 when none came. The first poll opens the connection and gets its
 // id in a hello frame; a connection that is unknown is opened anew.
-func (g *Gateway) poll(w http.ResponseWriter, r *http.Request, inst beeos.Instance, _ []byte) error {
+func (s *Surface) poll(w http.ResponseWriter, r *http.Request, inst beeos.Instance, _ []byte) error {
 	wait, err := pollTime(r)
 	if err != nil {
 		return err
 	}
-	c := g.hub.Connection(r.URL.Query().Get("connection"), inst.ID)
+	c := s.hub.Connection(r.URL.Query().Get("connection"), inst.ID)
 	var p *poller
 	if c != nil {
 		p, _ = c.Transport().(*poller)
 	}
 	if p == nil {
-		if c, p, err = g.openPolling(r, inst); err != nil {
+		if c, p, err = s.openPolling(r, inst); err != nil {
 			return err
 		}
 	}

@@ -111,10 +111,10 @@ func TestResend(t *testing.T) {
 // comes again to the node that works on it is not begun twice.
 func TestLeases(t *testing.T) {
 	s, _, agent, m, wait := begin(t, beeos.Definition{Name: "echo"})
-	before, err := s.ledger.Turn(s.ctx, m.MessageID)
+	before, err := s.ledger.OpenDelivery(s.ctx, m.MessageID)
 	s.must(err)
 	s.gateway.hub.ExtendLeases(s.ctx)
-	after, err := s.ledger.Turn(s.ctx, m.MessageID)
+	after, err := s.ledger.OpenDelivery(s.ctx, m.MessageID)
 	s.must(err)
 	if !after.LeaseUntil.After(before.LeaseUntil) {
 		t.Errorf("lease until %s, was %s", after.LeaseUntil, before.LeaseUntil)

@@ -21,17 +21,17 @@ func (s eventStream) Wake()       { s.news.Wake() }
 func (s eventStream) Shut(string) { s.cancel() }
 
 // serveEvents writes the frames of a connection until either side ends it.
-func (g *Gateway) serveEvents(w http.ResponseWriter, r *http.Request, inst beeos.Instance) error {
+func (s *Surface) serveEvents(w http.ResponseWriter, r *http.Request, inst beeos.Instance) error {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	news := link.NewSignal()
-	c, err := g.open(r, inst, eventStream{news, cancel})
+	c, err := s.open(r, inst, eventStream{news, cancel})
 	if err != nil {
 		return err
 	}
 	defer c.Close()
 	stream := httpd.NewSSE(w)
-	stream.KeepAlive(g.Heartbeat)
+	stream.KeepAlive(s.Heartbeat)
 	defer stream.Close()
 	for {
 		out := c.Take()

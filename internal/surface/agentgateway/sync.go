@@ -17,7 +17,7 @@ const syncLimit = 1 << 20
 
 // sync makes the instance's agents exactly those of the body: what is new is
 // created, what has changed updated, what is missing deactivated.
-func (g *Gateway) sync(w http.ResponseWriter, r *http.Request, inst beeos.Instance, body []byte) error {
+func (s *Surface) sync(w http.ResponseWriter, r *http.Request, inst beeos.Instance, body []byte) error {
 	var req struct {
 		Agents []beeos.Definition `json:"agents"`
 	}
@@ -27,7 +27,7 @@ func (g *Gateway) sync(w http.ResponseWriter, r *http.Request, inst beeos.Instan
 	if err := json.Unmarshal(body, &req); err != nil {
 		return beeos.Wrap(beeos.InvalidBody, err, shapeOf(err))
 	}
-	done, err := g.Agents.Sync(r.Context(), inst, req.Agents)
+	done, err := s.Agents.Sync(r.Context(), inst, req.Agents)
 	if err != nil {
 		return err
 	}
@@ -35,8 +35,8 @@ func (g *Gateway) sync(w http.ResponseWriter, r *http.Request, inst beeos.Instan
 		"agent.create": done.Created, "agent.update": done.Updated, "agent.deactivate": done.Deactivated,
 	} {
 		for _, a := range list {
-			g.audit(r.Context(), audit.Row{OwnerID: inst.OwnerID, Actor: "instance:" + inst.ID, Action: action, Subject: a.ID, Detail: map[string]string{"name": a.Name}})
-			g.Bus.Control(bus.Control{Kind: bus.AgentChanged, AgentID: a.ID})
+			s.audit(r.Context(), audit.Row{OwnerID: inst.OwnerID, Actor: "instance:" + inst.ID, Action: action, Subject: a.ID, Detail: map[string]string{"name": a.Name}})
+			s.Bus.Control(bus.Control{Kind: bus.AgentChanged, AgentID: a.ID})
 		}
 	}
 	httpd.WriteData(w, http.StatusOK, done)
@@ -46,8 +46,7 @@ func (g *Gateway) sync(w http.ResponseWriter, r *http.Request, inst beeos.Instan
 // shapeOf says where a body is not of the shape of a sync, in the words of
 // JSON and not of the decoder.
 func shapeOf(err error) string {
-	var wrong *json.UnmarshalTypeError
-	if errors.As(err, &wrong) && wrong.Field != "" {
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field != "" {
 		return "the body is not a list of agent definitions: " + wrong.Field + " must not be a " + wrong.Value
 	}
 	return "the body is not a list of agent definitions"

@@ -286,7 +286,7 @@ func TestBeforeStart(t *testing.T) {
 			if started {
 				agent.send(beeos.Frame{Type: beeos.FrameProgress, MessageID: m.MessageID, Progress: 1})
 				s.eventually("the start is noted", func() bool {
-					d, err := s.ledger.Turn(s.ctx, m.MessageID)
+					d, err := s.ledger.OpenDelivery(s.ctx, m.MessageID)
 					return err == nil && d.Started
 				})
 			}
@@ -298,7 +298,7 @@ func TestBeforeStart(t *testing.T) {
 				second.send(beeos.Frame{Type: beeos.FrameReply, MessageID: m.MessageID, Body: "paid"})
 			} else {
 				s.eventually("it is given back", func() bool {
-					d, err := s.ledger.Turn(s.ctx, m.MessageID)
+					d, err := s.ledger.OpenDelivery(s.ctx, m.MessageID)
 					return err == nil && !d.Leased
 				})
 				s.later(time.Minute) // nobody is expected to come back with it any more

@@ -1,9 +1,9 @@
 package agentgateway
 
 import (
+	"bytes"
 	"context"
 	"errors"
-	"io"
 	"net/http"
 	"sync/atomic"
 	"time"
@@ -14,47 +14,56 @@ import (
 	"github.com/beeos/beeos/internal/surface/agentgateway/link"
 )
 
-// missesAllowed is how many pings may stay unanswered.
-const missesAllowed = 1
+const (
+	missesAllowed = 1                // how many pings may stay unanswered
+	messageTime   = 60 * time.Second // for a message that has begun to be there
+	maxPings      = 1000             // of the agent's per heartbeat, unless it sends messages as well
+)
 
 // socket is the WebSocket transport of a connection. Its reader is a goroutine
 // of its own, so that the request and all that hangs on it can be forgotten; a
 // writer exists only while there is something to write, and a ping only while
 // it is on its way.
 type socket struct {
-	g     *Gateway
-	c     *link.Connection // nil until ready
-	ws    *websocket.Conn  // nil until ready, and when there was no handshake
-	ready chan struct{}
-	heard atomic.Bool // since the last tick
-	timer *time.Timer
+	surface *Surface
+	c       *link.Connection // nil until ready
+	ws      *websocket.Conn  // nil until ready, and when there was no handshake
+	ready   chan struct{}
+	heard   atomic.Bool  // since the last tick
+	begun   atomic.Int64 // when the message that is being read began, in nanoseconds; 0 = there is none
+	acting  atomic.Bool  // on a message; meanwhile nothing is read, pongs neither
+	pings   atomic.Int32 // since the last message or tick
+	timer   *time.Timer
 }
 
-func (g *Gateway) serveWebSocket(w http.ResponseWriter, r *http.Request, inst beeos.Instance) error {
+func (s *Surface) serveWebSocket(w http.ResponseWriter, r *http.Request, inst beeos.Instance) error {
 	// Opened before the handshake, so that a refusal is an ordinary answer;
 	// what is queued meanwhile waits for ready.
-	s := &socket{g: g, ready: make(chan struct{})}
-	defer close(s.ready)
-	c, err := g.open(r, inst, s)
+	sock := &socket{surface: s, ready: make(chan struct{})}
+	defer close(sock.ready)
+	c, err := s.open(r, inst, sock)
 	if err != nil {
 		return err
 	}
-	s.c = c
-	s.ws, err = websocket.Accept(w, r, &websocket.AcceptOptions{CompressionMode: websocket.CompressionDisabled})
+	sock.c = c
+	sock.ws, err = websocket.Accept(w, r, &websocket.AcceptOptions{
+		CompressionMode: websocket.CompressionDisabled,
+		OnPingReceived:  sock.allowPong,
+	})
 	if err != nil {
 		c.Close()
-		g.Log.WarnContext(r.Context(), "no WebSocket", "instance", inst.ID, "err", err)
+		s.Log.WarnContext(r.Context(), "no WebSocket", "instance", inst.ID, "err", err)
 		return nil // Accept has answered
 	}
-	s.ws.SetReadLimit(link.MaxInbound)
-	s.timer = time.AfterFunc(time.Hour, s.tick)
-	s.timer.Reset(g.Heartbeat) // tick must find the timer
-	g.hub.Go(s.read)
+	sock.ws.SetReadLimit(link.MaxInbound)
+	sock.timer = time.AfterFunc(time.Hour, sock.tick)
+	sock.timer.Reset(s.Heartbeat) // tick must find the timer
+	s.hub.Go(sock.read)
 	return nil
 }
 
 // Wake writes what is queued.
-func (s *socket) Wake() { s.g.hub.Go(s.write) }
+func (s *socket) Wake() { s.surface.hub.Go(s.write) }
 
 // read acts on messages until the socket closes.
 func (s *socket) read() {
@@ -62,7 +71,7 @@ func (s *socket) read() {
 	defer s.ws.CloseNow() //nolint:errcheck // it is over either way
 	defer s.timer.Stop()
 	err := s.readMessages()
-	s.g.Log.Info("agent disconnected", "instance", s.c.Instance, "reason", farewell(err))
+	s.surface.Log.Info("agent disconnected", "instance", s.c.Instance, "reason", farewell(err))
 }
 
 // readMessages holds no buffer while it waits.
@@ -74,14 +83,29 @@ func (s *socket) readMessages() error {
 		if err != nil {
 			return err
 		}
-		buf, err := readAll(r, link.TakeBuffer())
-		if err != nil {
+		s.begun.Store(time.Now().UnixNano())
+		buf := bytes.NewBuffer(link.TakeBuffer())
+		if _, err := buf.ReadFrom(r); err != nil {
 			return err
 		}
+		s.acting.Store(true)
+		s.begun.Store(0)
 		s.heard.Store(true)
-		s.c.Receive(buf, &s.c.Replies)
-		link.PutBuffer(buf)
+		s.pings.Store(0)
+		s.c.Receive(buf.Bytes(), &s.c.Replies)
+		s.acting.Store(false)
+		link.PutBuffer(buf.Bytes())
 	}
+}
+
+// allowPong lets an agent's ping be answered. The reader calls it; one that does
+// nothing but ping is left.
+func (s *socket) allowPong(context.Context, []byte) bool {
+	n := s.pings.Add(1)
+	if n == maxPings+1 {
+		s.surface.hub.Go(func() { s.ws.CloseNow() }) //nolint:errcheck // it is over either way; not here, it waits for the reader
+	}
+	return n <= maxPings
 }
 
 // farewell is what the agent said when it left; without that, what broke.
@@ -90,22 +114,6 @@ func farewell(err error) string {
 		return bye.Reason
 	}
 	return err.Error()
-}
-
-func readAll(r io.Reader, buf []byte) ([]byte, error) {
-	for {
-		if len(buf) == cap(buf) {
-			buf = append(buf, 0)[:len(buf)]
-		}
-		n, err := r.Read(buf[len(buf):cap(buf)])
-		buf = buf[:len(buf)+n]
-		if errors.Is(err, io.EOF) {
-			return buf, nil
-		}
-		if err != nil {
-			return buf, err
-		}
-	}
 }
 
 // write writes what is queued, all that has gathered in one message, until
@@ -123,10 +131,15 @@ func (s *socket) write() {
 }
 
 // tick runs every heartbeat. An agent that said nothing meanwhile is pinged,
-// and given up when it misses two pings.
+// and given up when it misses two pings, or never ends a message.
 func (s *socket) tick() {
-	for misses := 0; !s.heard.Swap(false); misses++ {
-		ctx, cancel := context.WithTimeout(context.Background(), s.g.Heartbeat)
+	s.pings.Store(0)
+	if begun := s.begun.Load(); begun > 0 && time.Since(time.Unix(0, begun)) > messageTime {
+		s.ws.CloseNow() //nolint:errcheck // it is over either way
+		return
+	}
+	for misses := 0; !s.heard.Swap(false) && !s.acting.Load(); misses++ {
+		ctx, cancel := context.WithTimeout(context.Background(), s.surface.Heartbeat)
 		err := s.ws.Ping(ctx)
 		late := ctx.Err() != nil
 		cancel()
@@ -139,13 +152,13 @@ func (s *socket) tick() {
 		}
 	}
 	if !s.c.IsClosed() {
-		s.timer.Reset(s.g.Heartbeat)
+		s.timer.Reset(s.surface.Heartbeat)
 	}
 }
 
 // Shut ends the socket from our side.
 func (s *socket) Shut(reason string) {
-	s.g.hub.Go(func() {
+	s.surface.hub.Go(func() {
 		if <-s.ready; s.ws != nil {
 			s.ws.Close(websocket.StatusServiceRestart, reason) //nolint:errcheck // it is over either way
 		}

@@ -33,7 +33,7 @@ func TestStillWorking(t *testing.T) {
 	if f := expect(t, again, beeos.FrameWorking); f.MessageID != m.MessageID {
 		t.Errorf("got %s", show(f))
 	}
-	d, err := s.ledger.Turn(s.ctx, m.MessageID)
+	d, err := s.ledger.OpenDelivery(s.ctx, m.MessageID)
 	s.must(err)
 	if held := s.gateway.hub.Leases(); len(held) != 1 || held[0].Attempt != d.Attempt || d.Attempt != 2 {
 		t.Errorf("held %+v, stored %+v", held, d)
@@ -46,7 +46,7 @@ func TestStillWorking(t *testing.T) {
 	expect(t, third, beeos.FrameWorking)
 	again.kill()
 	s.gateway.hub.ExtendLeases(s.ctx)
-	if d, err = s.ledger.Turn(s.ctx, m.MessageID); err != nil || d.Attempt != 3 {
+	if d, err = s.ledger.OpenDelivery(s.ctx, m.MessageID); err != nil || d.Attempt != 3 {
 		t.Errorf("stored %+v, %v", d, err)
 	}
 	third.send(beeos.Frame{Type: beeos.FrameReply, MessageID: m.MessageID, Body: "paid"})

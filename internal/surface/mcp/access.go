@@ -1,29 +1,33 @@
 package mcp
 
 import (
+	"io"
 	"net/http"
+	"time"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/access/auth"
 	"github.com/beeos/beeos/internal/surface/mcp/catalog"
 	"github.com/beeos/beeos/internal/surface/mcp/wire"
+	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
-// access answers who is calling and which agent; none is all of them. An agent that is not there
-// and one that this caller may not see are the same error.
-func (g *Gateway) access(r *http.Request, agentID string) (beeos.Caller, *catalog.Server, error) {
-	caller, err := g.opt.Auth.Authenticate(r, g.audience(agentID))
+// authorize answers who is calling and which agent; none is all of them. An
+// agent that is not there and one that this caller may not see are the same
+// error.
+func (s *Surface) authorize(r *http.Request, agentID string) (beeos.Caller, *catalog.Server, error) {
+	caller, err := s.opt.Auth.Authenticate(r, s.audience(agentID))
 	if err != nil {
 		return caller, nil, err
 	}
 	if agentID == "" {
-		e, err := g.catalog.Union(r.Context(), caller)
+		e, err := s.catalog.Union(r.Context(), caller)
 		return caller, e, err
 	}
 	if caller.IsAgentKey() && caller.AgentID != agentID {
 		return caller, nil, beeos.Errorf(beeos.Unauthorized, "this agent key was issued for another agent")
 	}
-	e, err := g.catalog.Agent(r.Context(), agentID)
+	e, err := s.catalog.Agent(r.Context(), agentID)
 	if err != nil && beeos.CodeOf(err) != beeos.AgentNotFound {
 		return caller, nil, err
 	}
@@ -40,11 +44,11 @@ func (g *Gateway) access(r *http.Request, agentID string) (beeos.Caller, *catalo
 }
 
 // audience is an agent's endpoint, or that for all.
-func (g *Gateway) audience(agentID string) auth.Audience {
+func (s *Surface) audience(agentID string) auth.Audience {
 	if agentID == "" {
-		return auth.Audience{Surface: auth.MCP, Resource: g.opt.PublicURL + "/mcp"}
+		return auth.Audience{Surface: auth.MCP, Resource: s.opt.PublicURL + "/mcp"}
 	}
-	return auth.Audience{Surface: auth.MCP, Resource: g.opt.PublicURL + "/" + agentID + "/mcp"}
+	return auth.Audience{Surface: auth.MCP, Resource: s.opt.PublicURL + "/" + agentID + "/mcp"}
 }
 
 // notGranted is for an app that its person has let at other agents: it may ask
@@ -54,19 +58,42 @@ func notGranted() error {
 }
 
 // refuse answers a request that never became a JSON-RPC message of a known
-// caller. The answer has no id, but is JSON-RPC all the same.
-func (g *Gateway) refuse(w http.ResponseWriter, r *http.Request, agentID string, err error) {
+// caller. The answer is JSON-RPC all the same, with the id that the client waits
+// for, if it can be read.
+func (x *request) refuse(err error) {
 	f := wire.FaultOf(err)
 	if f.Status == http.StatusUnauthorized || f.Status == http.StatusForbidden {
-		w.Header()["Www-Authenticate"] = []string{g.challenge(agentID, f.Err)}
+		x.w.Header()["Www-Authenticate"] = []string{x.challenge(f.Err)}
 	}
-	wire.NewResponder(w, r).SendError(r, nil, wire.Unversioned, err)
+	x.Out.SendError(x.HTTP, x.refusedID(), wire.Unversioned, err)
+}
+
+// A stranger's body is read for its id alone, so little of it and not for long.
+const (
+	refusedBody   = 16 << 10
+	refusedWithin = 2 * time.Second
+)
+
+// refusedID is the id of the request that is refused, or nil.
+func (x *request) refusedID() []byte {
+	body := x.body
+	if body == nil && x.HTTP.Method == http.MethodPost && x.HTTP.ContentLength <= refusedBody {
+		http.NewResponseController(x.w).SetReadDeadline(time.Now().Add(refusedWithin)) //nolint:errcheck // then the listener's own holds
+		body, _ = io.ReadAll(io.LimitReader(x.HTTP.Body, refusedBody))                 // what is cut off is not JSON
+		if strictjson.Check(body) != nil {
+			return nil
+		}
+	}
+	if m, err := wire.ParseMessage(body); err == nil && !m.IsResponse() {
+		return m.ID
+	}
+	return nil
 }
 
 // challenge tells clients where to learn how to get a credential.
-func (g *Gateway) challenge(agentID string, err error) string {
-	if g.opt.OAuth == nil {
+func (x *request) challenge(err error) string {
+	if x.surface.opt.OAuth == nil {
 		return `Bearer realm="MCP"`
 	}
-	return g.opt.OAuth.Challenge(agentID, err)
+	return x.surface.opt.OAuth.Challenge(x.EndpointAgent, err)
 }

@@ -81,7 +81,7 @@ func TestAttachmentsMustBeTheCallers(t *testing.T) {
 		t.Fatalf("%d %s", status, first)
 	}
 	f := <-next
-	link, _ := strictjson.StringValue(strictjson.Field(partOf(t, f.Parts), "url"))
+	link, _ := strictjson.StringField(partOf(t, f.Parts), "url")
 	if !strings.HasPrefix(link, "https://rest.example.com/files/"+own+"?") {
 		t.Errorf("link %q", link)
 	}

@@ -12,9 +12,9 @@ import (
 
 const batchMax = 50 // messages
 
-// batch answers an array of messages with an array, one after the other and
-// without events: it exists in one old revision only.
-func (x *request) batch(body []byte) {
+// answerBatch answers an array of messages with an array, one after the other
+// and without events: it exists in one old revision only.
+func (x *request) answerBatch(body []byte) {
 	var list []json.RawMessage
 	err := x.settleVersion(&wire.Message{})
 	if err == nil && !x.Version.Batches() {
@@ -33,7 +33,7 @@ func (x *request) batch(body []byte) {
 	x.Out.AcceptsStream = false
 	var answers []byte
 	for _, one := range list {
-		if answer := x.answerOne(one); answer != nil {
+		if answer := x.answerBatched(one); answer != nil {
 			answers = append(append(answers, ','), answer...)
 		}
 	}
@@ -45,8 +45,8 @@ func (x *request) batch(body []byte) {
 	x.Out.SendAnswer(http.StatusOK, nil, answers, []byte{']'})
 }
 
-// answerOne answers a message of a batch; nil for one that has no answer.
-func (x *request) answerOne(body []byte) []byte {
+// answerBatched answers a message of a batch; nil for one that has no answer.
+func (x *request) answerBatched(body []byte) []byte {
 	m, err := wire.ParseMessage(bytes.TrimSpace(body))
 	var result []byte
 	if err == nil && m.Method == "initialize" {

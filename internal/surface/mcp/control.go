@@ -4,17 +4,20 @@ import "github.com/beeos/beeos/internal/engine/bus"
 
 // handleControl acts on what replicas tell each other, this one's own messages
 // included. It does not block.
-func (g *Gateway) handleControl(c bus.Control) {
+func (s *Surface) handleControl(c bus.Control) {
 	switch c.Kind {
 	case bus.CancelRequest:
-		g.runner.CancelRequest(c.ID, c.Reason)
+		s.runner.CancelRequest(c.ID, c.Reason)
 	case bus.Answer:
-		g.runner.DeliverAnswer(c.ID, c.Data)
+		s.runner.DeliverAnswer(c.ID, c.Data)
 	case bus.AgentChanged:
-		g.opt.Calls.Forget(c.AgentID)
-		g.catalog.ForgetUnions()
+		s.opt.Calls.Forget(c.AgentID)
+		s.catalog.ForgetUnions()
+	case bus.ClientReturned:
+		s.runner.ClientReturned(c.ID)
 	case bus.SessionEnded:
-		g.sessions.HeardOfEnd(c.ID)
+		s.sessions.HeardOfEnd(c.ID)
+		s.runner.EndSession(c.ID)
 	}
-	g.hub.HandleControl(c)
+	s.hub.HandleControl(c)
 }

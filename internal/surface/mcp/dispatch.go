@@ -3,8 +3,57 @@ package mcp
 import (
 	"context"
 
+	"github.com/beeos/beeos/internal/surface/mcp/catalog"
+	"github.com/beeos/beeos/internal/surface/mcp/replies"
 	"github.com/beeos/beeos/internal/surface/mcp/wire"
 )
+
+// handler answers one method.
+type handler = func(*request, context.Context, *wire.Message) ([]byte, error)
+
+// commonMethods are those that all revisions have.
+var commonMethods = map[string]handler{
+	"tools/list":               (*request).listTools,
+	"tools/call":               (*request).CallTool,
+	"resources/list":           pageOf(func(l *catalog.Lists) catalog.List { return l.Resources }),
+	"resources/templates/list": pageOf(func(l *catalog.Lists) catalog.List { return l.Templates }),
+	"resources/read":           atMember((*request).readResource),
+	"prompts/list":             pageOf(func(l *catalog.Lists) catalog.List { return l.Prompts }),
+	"prompts/get":              atMember((*request).getPrompt),
+	"completion/complete":      atMember((*request).complete),
+}
+
+// handshakeMethods are those that the stateless era took away.
+var handshakeMethods = map[string]handler{
+	"initialize":            (*request).initialize,
+	"ping":                  answerNothing,
+	"logging/setLevel":      (*request).setLevel,
+	"resources/subscribe":   (*request).subscribe,
+	"resources/unsubscribe": (*request).subscribe,
+}
+
+// statelessMethods are those that only the stateless era has.
+var statelessMethods = map[string]handler{
+	"server/discover":          (*request).discover,
+	"subscriptions/listen":     (*request).listen,
+	"skills/list":              pageOf(func(l *catalog.Lists) catalog.List { return l.Skills.List }),
+	"skills/get":               (*request).getSkill,
+	"resources/directory/read": atMember((*request).readDirectory),
+	"tasks/get":                (*request).GetTask,
+	"tasks/update":             (*request).UpdateTask,
+	"tasks/cancel":             (*request).CancelTask,
+}
+
+// findMethod returns nil for a method that the revision does not have.
+func findMethod(name string, v wire.Version) handler {
+	if h := commonMethods[name]; h != nil {
+		return h
+	}
+	if v.Stateless() {
+		return statelessMethods[name]
+	}
+	return handshakeMethods[name]
+}
 
 // handle runs one message. A request has a result or an error; what has
 // neither was a notification or a response.
@@ -18,57 +67,20 @@ func (x *request) handle(ctx context.Context, m *wire.Message) ([]byte, error) {
 		}
 		return nil, nil
 	}
-	switch m.Method {
-	case "initialize":
-		return x.initialize(m.Params)
-	case "ping":
-		return []byte(`{}`), nil
-	case "logging/setLevel":
-		return x.setLevel(ctx, m.Params)
-	case "resources/subscribe", "resources/unsubscribe":
-		return x.subscribe(ctx, m)
-	case "tools/list":
-		return x.listTools(m.Params)
-	case "tools/call":
-		return x.CallTool(ctx, m)
-	case "resources/list":
-		return x.Lists.Resources.Page("resources", m.Params)
-	case "resources/templates/list":
-		return x.Lists.Templates.Page("resourceTemplates", m.Params)
-	case "resources/read":
-		return x.atMember(ctx, m, (*request).readResource)
-	case "prompts/list":
-		return x.Lists.Prompts.Page("prompts", m.Params)
-	case "prompts/get":
-		return x.atMember(ctx, m, (*request).getPrompt)
-	case "completion/complete":
-		return x.atMember(ctx, m, (*request).complete)
-	}
-	if x.Version.Stateless() {
-		return x.handleModern(ctx, m)
+	if h := findMethod(m.Method, x.Version); h != nil {
+		result, err := h(x, ctx, m)
+		return replies.RenderFor(x.Version, m.Method, result), err
 	}
 	return nil, wire.MethodNotFound(m.Method)
 }
 
-// handleModern runs what only the stateless era has.
-func (x *request) handleModern(ctx context.Context, m *wire.Message) ([]byte, error) {
-	switch m.Method {
-	case "server/discover":
-		return x.discover()
-	case "subscriptions/listen":
-		return x.listen(ctx, m)
-	case "skills/list":
-		return x.listSkills(m)
-	case "skills/get":
-		return x.getSkill(m)
-	case "resources/directory/read":
-		return x.atMember(ctx, m, (*request).readDirectory)
-	case "tasks/get":
-		return x.GetTask(ctx, m)
-	case "tasks/update":
-		return x.UpdateTask(ctx, m)
-	case "tasks/cancel":
-		return x.CancelTask(ctx, m)
+// pageOf answers a method that lists what there is.
+func pageOf(list func(*catalog.Lists) catalog.List) handler {
+	return func(x *request, _ context.Context, m *wire.Message) ([]byte, error) {
+		return list(x.Lists).Page(m.Params)
 	}
-	return nil, wire.MethodNotFound(m.Method)
+}
+
+func answerNothing(*request, context.Context, *wire.Message) ([]byte, error) {
+	return []byte(`{}`), nil
 }

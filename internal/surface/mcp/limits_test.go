@@ -154,7 +154,7 @@ func TestSlowListener(t *testing.T) {
 	s.must(err)
 	r.Header = http.Header{"Accept": {"text/event-stream"}, "Authorization": {"Bearer " + s.keys["user"]}, wire.HeaderSession: {session}}
 	s.raw(t, s.narrow(t), r)
-	open := func() int { return s.gateway.hub.CountStreams("user:" + s.owner.ID) }
+	open := func() int { return s.gateway.opt.Auth.Streams.Count(s.owner.ID) }
 	s.until(t, "the stream is open", func() bool { return open() == 1 })
 	sealed, _ := s.gateway.sessions.OpenSession(s.agents["clerk"], "user:"+s.owner.ID, session)
 	other := bufio.NewScanner(s.sessionStream(t.Context(), t, s.server.URL, session).Body)

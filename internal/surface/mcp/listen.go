@@ -22,33 +22,33 @@ func (x *request) listen(ctx context.Context, m *wire.Message) ([]byte, error) {
 		return nil, err
 	}
 	if strictjson.Field(wanted, "taskIds") != nil && !x.Can.Has(wire.CanTasks) {
-		return nil, wire.MissingCapability(wire.CanTasks.Declaration())
+		return nil, wire.MissingCapability(wire.CanTasks)
 	}
 	if len(tasks) > stream.PendingMax { // each is looked for
 		return nil, beeos.Errorf(beeos.InvalidParam, "a stream listens to at most %d tasks: open another one for the rest", stream.PendingMax)
 	}
 	tag := append(append([]byte(`"_meta":{"`+wire.MetaSubscription+`":`), m.ID...), '}')
-	watch := stream.NewTaskWatch(ctx, &x.Client, tasks, tag)
+	watched := stream.OwnTasks(ctx, &x.Client, tasks)
 	topics := []string{stream.TopicAgent + x.EndpointAgent}
-	for task := range watch.Last {
+	for task := range watched {
 		topics = append(topics, stream.TopicTurn+task)
 	}
-	s, leave, err := x.g.hub.Open(x.Caller.Principal(), topics...)
-	if err != nil {
+	if err := x.open.Follow(); err != nil {
 		return nil, err
 	}
+	s, leave := x.surface.hub.Open(topics...)
 	defer leave()
 	s.SetMembers(x.Lists)
 	f := x.newFollower(s, wants)
-	f.Tag, f.Tasks = tag, watch
-	if err := f.Notify("notifications/subscriptions/acknowledged", stream.Acknowledged(wanted, wants, watch.Last)); err != nil {
+	f.Tag, f.Tasks = tag, watched
+	if err := f.Notify("notifications/subscriptions/acknowledged", stream.Acknowledged(wanted, wants, watched)); err != nil {
 		return nil, err
 	}
-	s.NoteTurns(watch) // something may have happened before the stream was open
+	s.NoteTurns(watched) // something may have happened before the stream was open
 	if err := f.Run(ctx); err != nil {
 		return nil, err
 	}
-	if ctx.Err() != nil && x.g.opt.Context.Err() != nil { // we are stopping: say goodbye
+	if ctx.Err() != nil && x.surface.opt.Context.Err() != nil { // we are stopping: say goodbye
 		x.SendResult(m, append(append([]byte{'{'}, tag...), '}'))
 	}
 	return append(append([]byte{'{'}, tag...), '}'), nil

@@ -71,8 +71,8 @@ type Options struct {
 	NodeDead time.Duration
 }
 
-// Gateway serves MCP.
-type Gateway struct {
+// Surface serves MCP.
+type Surface struct {
 	opt      Options
 	catalog  *catalog.Catalog
 	sessions *sessions.Registry
@@ -83,8 +83,8 @@ type Gateway struct {
 // maxBody is the contract's limit.
 const maxBody = 1 << 20
 
-// New returns a Gateway.
-func New(opt Options) (*Gateway, error) {
+// New returns the surface.
+func New(opt Options) (*Surface, error) {
 	if opt.Agents == nil || opt.Auth == nil || opt.Calls == nil || opt.Bus == nil || opt.PublicURL == "" {
 		return nil, errors.New("mcp: the tables, Auth, Calls, Bus and PublicURL are required")
 	}
@@ -102,7 +102,7 @@ func New(opt Options) (*Gateway, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &Gateway{
+	g := &Surface{
 		opt:      opt,
 		catalog:  catalog.New(opt.Agents, opt.Calls, opt.Now),
 		sessions: registry,
@@ -118,49 +118,60 @@ func New(opt Options) (*Gateway, error) {
 }
 
 // Run keeps what the surface knows about sessions fresh until ctx ends.
-func (g *Gateway) Run(ctx context.Context) error { return g.sessions.KeepFresh(ctx) }
+func (s *Surface) Run(ctx context.Context) error { return s.sessions.KeepFresh(ctx) }
 
 // ServeHTTP is the site map below an agent.
-func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	agentID, door := g.route(w, r)
+func (s *Surface) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	agentID, door := s.route(w, r)
 	if door == "" {
 		return
 	}
-	switch r.Method + " " + door {
-	case "POST mcp":
-		g.post(w, r, agentID)
-	case "GET mcp":
-		g.serveSessionStream(w, r, agentID)
-	case "DELETE mcp":
-		g.serveDelete(w, r, agentID)
-	case "GET sse":
-		g.openOldTransport(w, r, agentID)
-	case "POST messages":
-		g.postOldTransport(w, r, agentID)
-	case "OPTIONS mcp", "OPTIONS sse", "OPTIONS messages":
+	if r.Method == http.MethodOptions {
 		w.Header().Set("Allow", allowed)
 		w.WriteHeader(http.StatusNoContent)
+		return
+	}
+	x, err := s.newRequest(w, r, agentID)
+	if err != nil {
+		x.refuse(err)
+		return
+	}
+	defer x.Out.Close()
+	if x.Out.AcceptsStream || door == "sse" {
+		defer x.openStream()()
+	}
+	switch r.Method + " " + door {
+	case "POST mcp":
+		x.answerPost()
+	case "GET mcp":
+		x.serveSessionStream()
+	case "DELETE mcp":
+		x.endSession()
+	case "GET sse":
+		x.openOldTransport()
+	case "POST messages":
+		x.postOldTransport()
 	default:
-		g.refuseMethod(w, r, agentID)
+		x.refuseMethod()
 	}
 }
 
 // route finds the agent, or all of them, and the door that a request goes to.
 // There is none when it was answered: by the authorization server, or because
 // there is nothing behind it.
-func (g *Gateway) route(w http.ResponseWriter, r *http.Request) (agentID, door string) {
-	if g.opt.OAuth != nil && (r.URL.Path == "/oauth/authorize" || r.URL.Path == "/oauth/return") {
-		g.opt.OAuth.ServeHTTP(w, r) // a person's browser goes there, and no page's script
+func (s *Surface) route(w http.ResponseWriter, r *http.Request) (agentID, door string) {
+	if s.opt.OAuth != nil && (r.URL.Path == "/oauth/authorize" || r.URL.Path == "/oauth/return") {
+		s.opt.OAuth.ServeHTTP(w, r) // a person's browser goes there, and no page's script
 		return "", ""
 	}
-	if !g.crossOrigin(w, r) {
+	if !s.allowOrigin(w, r) {
 		httpd.WriteError(w, r, beeos.Errorf(beeos.Forbidden, "pages of this origin may not call this server"))
 		return "", ""
 	}
 	agentID, door, _ = strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 	switch {
-	case g.opt.OAuth != nil && (agentID == "oauth" || strings.Contains(r.URL.Path, "/.well-known/")):
-		g.opt.OAuth.ServeHTTP(w, r)
+	case s.opt.OAuth != nil && (agentID == "oauth" || strings.Contains(r.URL.Path, "/.well-known/")):
+		s.opt.OAuth.ServeHTTP(w, r)
 	case r.URL.Path == "/mcp":
 		return "", "mcp"
 	case plainID(agentID) && (door == "mcp" || door == "sse" || door == "messages"):
@@ -180,16 +191,16 @@ func plainID(s string) bool {
 	})
 }
 
-// crossOrigin answers browsers' questions about a request of a web page. No
+// allowOrigin answers browsers' questions about a request of a web page. No
 // cookie is read here, so a page can do nothing that its own credential does
 // not allow; a sandboxed page ("null") has no name to allow.
-func (g *Gateway) crossOrigin(w http.ResponseWriter, r *http.Request) bool {
+func (s *Surface) allowOrigin(w http.ResponseWriter, r *http.Request) bool {
 	origins := r.Header["Origin"]
 	if len(origins) == 0 {
 		return true
 	}
 	origin := origins[0]
-	if len(origins) > 1 || origin == "null" || len(g.opt.Origins) > 0 && !slices.Contains(g.opt.Origins, origin) {
+	if len(origins) > 1 || origin == "null" || len(s.opt.Origins) > 0 && !slices.Contains(s.opt.Origins, origin) {
 		return false
 	}
 	h := w.Header()
@@ -197,7 +208,7 @@ func (g *Gateway) crossOrigin(w http.ResponseWriter, r *http.Request) bool {
 	h.Set("Vary", "Origin")
 	h.Set("Access-Control-Expose-Headers", "Mcp-Session-Id, Mcp-Protocol-Version, WWW-Authenticate, Retry-After, X-Request-Id")
 	if r.Method == http.MethodOptions {
-		h.Set("Access-Control-Allow-Methods", "GET, POST, DELETE, OPTIONS")
+		h.Set("Access-Control-Allow-Methods", allowed)
 		h.Set("Access-Control-Max-Age", "7200")
 		if asked := r.Header.Get("Access-Control-Request-Headers"); asked != "" {
 			h.Set("Access-Control-Allow-Headers", asked)

@@ -15,7 +15,7 @@ import (
 // getPrompt answers prompts/get: a static template from here, the rest by the
 // agent.
 func (x *request) getPrompt(ctx context.Context, m *wire.Message) ([]byte, error) {
-	name, ok := strictjson.StringValue(strictjson.Field(m.Params, "name"))
+	name, ok := strictjson.StringField(m.Params, "name")
 	if !ok || name == "" {
 		return nil, beeos.Errorf(beeos.MissingParam, "params.name must name a prompt; prompts/list has them")
 	}
@@ -23,6 +23,7 @@ func (x *request) getPrompt(ctx context.Context, m *wire.Message) ([]byte, error
 	if p == nil {
 		return nil, beeos.Errorf(beeos.InvalidParam, "unknown prompt %.100q; prompts/list has them", name)
 	}
+	m.Params = catalog.DropNullArguments(m.Params)
 	raw := strictjson.Field(m.Params, "arguments")
 	given, err := catalog.PromptArguments(p, raw)
 	if err != nil {
@@ -41,13 +42,12 @@ func (x *request) getPrompt(ctx context.Context, m *wire.Message) ([]byte, error
 // readResource answers resources/read: what is static from here, the rest by
 // the agent.
 func (x *request) readResource(ctx context.Context, m *wire.Message) ([]byte, error) {
-	uri, ok := strictjson.StringValue(strictjson.Field(m.Params, "uri"))
+	uri, ok := strictjson.StringField(m.Params, "uri")
 	if !ok || uri == "" {
 		return nil, beeos.Errorf(beeos.MissingParam, "params.uri must name a resource; resources/list has them")
 	}
-	res := x.Lists.ResourceAt[uri]
-	if res != nil && res.Contents != nil {
-		return res.Contents, nil
+	if static := x.Lists.Contents[uri]; static != nil {
+		return static, nil
 	}
 	if !x.Lists.HasResource(uri) {
 		return nil, wire.ResourceNotFound(uri)
@@ -71,8 +71,8 @@ func (x *request) complete(ctx context.Context, m *wire.Message) ([]byte, error)
 	if err := x.checkReference(ref); err != nil {
 		return nil, err
 	}
-	_, named := strictjson.StringValue(strictjson.Field(argument, "name"))
-	_, valued := strictjson.StringValue(strictjson.Field(argument, "value"))
+	_, named := strictjson.StringField(argument, "name")
+	_, valued := strictjson.StringField(argument, "value")
 	if !named || !valued {
 		return nil, beeos.Errorf(beeos.InvalidParam, "params.argument must have a name and a value, both strings")
 	}
@@ -95,9 +95,9 @@ func (x *request) complete(ctx context.Context, m *wire.Message) ([]byte, error)
 
 // checkReference makes sure that there is what the client wants completed.
 func (x *request) checkReference(ref []byte) error {
-	kind, _ := strictjson.StringValue(strictjson.Field(ref, "type"))
-	name, _ := strictjson.StringValue(strictjson.Field(ref, "name"))
-	uri, _ := strictjson.StringValue(strictjson.Field(ref, "uri"))
+	kind, _ := strictjson.StringField(ref, "type")
+	name, _ := strictjson.StringField(ref, "name")
+	uri, _ := strictjson.StringField(ref, "uri")
 	switch {
 	case kind == "ref/prompt" && x.Lists.PromptByName[name] != nil:
 		return nil
@@ -107,14 +107,9 @@ func (x *request) checkReference(ref []byte) error {
 	return beeos.Errorf(beeos.InvalidParam, "params.ref must name a prompt (ref/prompt) or a resource template (ref/resource) of this agent")
 }
 
-// listSkills answers skills/list.
-func (x *request) listSkills(m *wire.Message) ([]byte, error) {
-	return x.Lists.Skills.List.Page("skills", m.Params)
-}
-
 // getSkill answers skills/get.
-func (x *request) getSkill(m *wire.Message) ([]byte, error) {
-	uri, _ := strictjson.StringValue(strictjson.Field(m.Params, "uri"))
+func (x *request) getSkill(_ context.Context, m *wire.Message) ([]byte, error) {
+	uri, _ := strictjson.StringField(m.Params, "uri")
 	skill := x.Lists.Skills.ByFile[uri]
 	if skill == nil {
 		return nil, beeos.Errorf(beeos.InvalidParam, "params.uri is not the SKILL.md of a skill; skills/list has them")
@@ -124,48 +119,46 @@ func (x *request) getSkill(m *wire.Message) ([]byte, error) {
 
 // readDirectory answers resources/directory/read.
 func (x *request) readDirectory(_ context.Context, m *wire.Message) ([]byte, error) {
-	uri, _ := strictjson.StringValue(strictjson.Field(m.Params, "uri"))
-	list := x.Lists.Skills.Directories[strings.TrimSuffix(uri, "/")]
-	if list == nil {
+	uri, _ := strictjson.StringField(m.Params, "uri")
+	list, ok := x.Lists.Skills.Directories[strings.TrimSuffix(uri, "/")]
+	if !ok {
 		return nil, beeos.Errorf(beeos.InvalidParam, "params.uri is not a folder of a skill")
 	}
-	return list.Page("resources", m.Params)
+	return list.Page(m.Params)
 }
 
 // listTools answers tools/list. Who names no revision waits for results, and
-// sees what the agent has.
-func (x *request) listTools(params []byte) ([]byte, error) {
-	if x.Version == wire.Unversioned {
-		return x.Lists.Tools.Page("tools", params)
+// sees what the agent has; so does everybody where results are not fetched.
+func (x *request) listTools(_ context.Context, m *wire.Message) ([]byte, error) {
+	if x.Version == wire.Unversioned || x.EndpointAgent != "" && !x.Agent.HandOver {
+		return x.Lists.Tools.Page(m.Params)
 	}
-	return x.Lists.ToolsAndFetch.Page("tools", params)
+	return x.Lists.ToolsAndFetch.Page(m.Params)
 }
 
 // discover answers server/discover.
-func (x *request) discover() ([]byte, error) { return x.Lists.Discovery, nil }
-
-// handler answers one method.
-type handler = func(*request, context.Context, *wire.Message) ([]byte, error)
+func (x *request) discover(context.Context, *wire.Message) ([]byte, error) {
+	return x.Lists.Discovery, nil
+}
 
 // atMember lets do answer a method that names a prompt or a resource. In a
 // union that happens at the agent that has it, in its own names; the answer
 // comes back in those of the union. What nobody has is do's to refuse.
-func (x *request) atMember(ctx context.Context, m *wire.Message, do handler) ([]byte, error) {
-	if x.EndpointAgent != "" {
-		return do(x, ctx, m)
+func atMember(do handler) handler {
+	return func(x *request, ctx context.Context, m *wire.Message) ([]byte, error) {
+		e, local, uri := x.Lists.FindMember(m)
+		if e == nil {
+			return do(x, ctx, m)
+		}
+		there := *x
+		there.Agent, there.Lists = e.Agent, e.Lists
+		result, err := do(&there, ctx, local)
+		var f *wire.Fault
+		if errors.As(err, &f) && f.Number == wire.NumberNoResource {
+			return nil, wire.ResourceNotFound(e.UnionURI(uri))
+		}
+		return e.ToUnion(result, uri), err
 	}
-	e, local, uri := x.Lists.FindMember(m)
-	if e == nil {
-		return do(x, ctx, m)
-	}
-	there := *x
-	there.Agent, there.Lists = e.Agent, e.Lists
-	result, err := do(&there, ctx, local)
-	var f *wire.Fault
-	if errors.As(err, &f) && f.Number == wire.NumberNoResource {
-		return nil, wire.ResourceNotFound(e.URIPrefix() + uri)
-	}
-	return e.ToUnion(result, uri), err
 }
 
 // canRead reports whether the client can read a resource of that name here.

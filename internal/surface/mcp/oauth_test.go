@@ -80,7 +80,7 @@ func (s *stack) token(resource string, agents ...string) string {
 
 // revoked returns the token after its grant, the newest, was revoked.
 func (s *stack) revoked(token string) string {
-	grants, err := s.oauth.Grants(context.Background(), s.owner.ID)
+	grants, err := s.oauth.ListGrants(context.Background(), s.owner.ID)
 	s.must(err)
 	_, err = s.db.Grants.RevokeGrant(context.Background(), s.owner.ID, grants[0].ID, time.Now())
 	s.must(err)

@@ -2,7 +2,6 @@ package mcp
 
 import (
 	"context"
-	"net/http"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -26,31 +25,25 @@ import (
 const oldMemory = time.Hour
 
 // openOldTransport serves the stream.
-func (g *Gateway) openOldTransport(w http.ResponseWriter, r *http.Request, agentID string) {
-	caller, e, err := g.access(r, agentID)
-	if err != nil {
-		g.refuse(w, r, agentID, err)
-		return
-	}
-	s := sessions.NewSession(wire.V20241105, 0, g.opt.Now())
-	x := g.newRequest(w, r, agentID, caller, e)
+func (x *request) openOldTransport() {
+	ctx, now := x.HTTP.Context(), x.surface.opt.Now
+	s := sessions.NewSession(wire.V20241105, 0, now())
 	x.Version, x.Session, x.OldTransport = s.Version, s, true
 	x.Out.AcceptsStream = true
-	defer x.Out.Close()
-	st, leave, err := g.hub.Open(caller.Principal(), stream.TopicAgent+agentID, stream.TopicSession+s.Channel)
-	if err != nil {
-		g.refuse(w, r, agentID, err)
+	if err := x.open.Follow(); err != nil {
+		x.refuse(err)
 		return
 	}
+	st, leave := x.surface.hub.Open(stream.TopicAgent+x.Agent.ID, stream.TopicSession+s.Channel)
 	defer leave()
-	address := "/" + e.Agent.ID + "/messages?session=" + g.runner.Sealer.Seal(sessions.SealedOldTransport, e.Agent.ID, caller.Principal(), []byte(s.Channel))
+	address := "/" + x.Agent.ID + "/messages?session=" + x.Runner.Sealer.Seal(sessions.SealedOldTransport, x.Agent.ID, x.Caller.Principal(), []byte(s.Channel))
 	if err := x.Out.SendNamedEvent("endpoint", []byte(address)); err != nil {
 		return
 	}
-	x.serveOld(r.Context(), st)
+	x.serveOld(ctx, st)
 	// Its address leads nowhere now; who still has it finds that out soon.
-	if err := g.sessions.EndSession(context.WithoutCancel(r.Context()), s, g.opt.Now().Add(oldMemory)); err != nil {
-		g.opt.Log.WarnContext(r.Context(), "end a session", "err", err)
+	if err := x.surface.sessions.EndSession(context.WithoutCancel(ctx), x.Caller.Principal(), s, now().Add(oldMemory)); err != nil {
+		x.surface.opt.Log.WarnContext(ctx, "end a session", "err", err)
 	}
 }
 
@@ -58,8 +51,8 @@ func (g *Gateway) openOldTransport(w http.ResponseWriter, r *http.Request, agent
 func (x *request) serveOld(ctx context.Context, st *stream.Stream) {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(stream.PendingMax)
-	f := x.newFollower(st, stream.Filter{Tools: true, Prompts: true, Resources: true})
-	f.Resubscribe = func(ctx context.Context) (map[string]bool, error) { return x.watched(ctx, x.Session.Channel) }
+	f := x.newFollower(st, stream.AllLists())
+	f.Resubscribe = func(ctx context.Context) (map[string]bool, error) { return x.watchedURIs(ctx, x.Session.Channel) }
 	f.Incoming = func(body []byte) {
 		m, err := wire.ParseMessage(body)
 		if err == nil && m.Method == "initialize" { // what it settles holds for all that follow
@@ -99,25 +92,20 @@ func (x *request) answerOld(ctx context.Context, m *wire.Message) {
 }
 
 // postOldTransport passes a message on to the replica that holds the stream.
-func (g *Gateway) postOldTransport(w http.ResponseWriter, r *http.Request, agentID string) {
-	caller, e, err := g.access(r, agentID)
-	if err != nil {
-		g.refuse(w, r, agentID, err)
+func (x *request) postOldTransport() {
+	channel, ok := x.Runner.Sealer.Open(sessions.SealedOldTransport, x.Agent.ID, x.Caller.Principal(), x.HTTP.URL.Query().Get("session"))
+	if !ok || x.surface.sessions.HasEnded(string(channel)) {
+		x.refuse(wire.UnknownSession())
 		return
 	}
-	channel, ok := g.runner.Sealer.Open(sessions.SealedOldTransport, e.Agent.ID, caller.Principal(), r.URL.Query().Get("session"))
-	if !ok || g.sessions.HasEnded(string(channel)) {
-		g.refuse(w, r, agentID, wire.UnknownSession())
-		return
-	}
-	body, err := httpd.ReadJSON(w, r, maxBody)
+	body, err := httpd.ReadJSON(x.w, x.HTTP, maxBody)
 	if err == nil && wire.Kind(body) != '{' {
 		err = beeos.Errorf(beeos.InvalidBody, "a JSON-RPC message is a JSON object")
 	}
 	if err != nil {
-		g.refuse(w, r, agentID, err)
+		x.refuse(err)
 		return
 	}
-	g.opt.Bus.Control(bus.Control{Kind: bus.SessionMessage, ID: string(channel), Data: body})
-	w.WriteHeader(http.StatusAccepted)
+	x.surface.opt.Bus.Control(bus.Control{Kind: bus.SessionMessage, ID: string(channel), Data: body})
+	x.Out.SendAccepted()
 }

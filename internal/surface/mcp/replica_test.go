@@ -82,7 +82,7 @@ func TestAskAcrossReplicas(t *testing.T) {
 			`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ask","arguments":{"method":"`+tt.method+`","params":{"message":"?"}}}}`)
 		events := bufio.NewScanner(resp.Body)
 		ask := nextEvent(t, events)
-		if m, _ := strictjson.StringValue(strictjson.Field(ask, "method")); m != tt.method {
+		if m, _ := strictjson.StringField(ask, "method"); m != tt.method {
 			t.Fatalf("asked %s", ask)
 		}
 		answer := fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,%s}`, strictjson.Field(ask, "id"), tt.answer)

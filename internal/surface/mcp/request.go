@@ -1,13 +1,14 @@
 package mcp
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"strings"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/access/auth"
 	"github.com/beeos/beeos/internal/surface/mcp/call"
-	"github.com/beeos/beeos/internal/surface/mcp/catalog"
 	"github.com/beeos/beeos/internal/surface/mcp/sessions"
 	"github.com/beeos/beeos/internal/surface/mcp/wire"
 	"github.com/beeos/beeos/internal/wire/httpd"
@@ -17,55 +18,61 @@ import (
 // request is one HTTP request of a client, and the surface that it came to.
 type request struct {
 	call.Client
-	g *Gateway
+	surface *Surface
+	w       http.ResponseWriter
+	body    []byte       // strict JSON; nil = not read yet
+	open    *auth.Stream // nil = the client takes no stream
 }
 
-// newRequest is the request of a client that access has let in.
-func (g *Gateway) newRequest(w http.ResponseWriter, r *http.Request, agentID string, caller beeos.Caller, e *catalog.Server) *request {
-	x := &request{g: g}
-	x.Runner, x.HTTP, x.Out = g.runner, r, wire.NewResponder(w, r)
-	x.Out.DropAfter = g.opt.WriteWithin
-	x.Caller, x.EndpointAgent, x.Agent, x.Lists = caller, agentID, e.Agent, e.Lists
-	return x
+// newRequest finds out who is calling and which agent. With an error, all that
+// can be done with the request is to refuse it.
+func (s *Surface) newRequest(w http.ResponseWriter, r *http.Request, agentID string) (*request, error) {
+	x := &request{surface: s, w: w}
+	x.Runner, x.HTTP, x.EndpointAgent, x.Out = s.runner, r, agentID, wire.NewResponder(w, r)
+	x.Out.DropAfter = s.opt.WriteWithin
+	caller, e, err := s.authorize(r, agentID)
+	if err != nil {
+		return x, err
+	}
+	x.Caller, x.Agent, x.Lists = caller, e.Agent, e.Lists
+	return x, nil
 }
 
-func (g *Gateway) post(w http.ResponseWriter, r *http.Request, agentID string) {
-	x, body := g.readRequest(w, r, agentID)
-	if x == nil {
-		return
+// openStream lets the answer become a stream, which ends when its credential
+// does: at once, and nothing is sent on it from then on.
+func (x *request) openStream() (closeIt func()) {
+	agent := x.Agent
+	if x.EndpointAgent == "" {
+		agent = nil // of all of them, some may remain
 	}
-	defer x.Out.Close()
-	if wire.Kind(body) == '[' {
-		x.batch(body)
-		return
-	}
-	if m := x.message(body); m != nil {
-		result, err := x.handle(r.Context(), m)
-		x.finish(m, result, err)
-	}
+	x.open, x.HTTP = x.surface.opt.Auth.OpenStream(x.HTTP, x.surface.audience(x.EndpointAgent), x.Caller, agent)
+	x.Out.Permit = x.open.Check
+	return x.open.Close
 }
 
-// readRequest lets a request in and reads its body, or refuses it.
-func (g *Gateway) readRequest(w http.ResponseWriter, r *http.Request, agentID string) (*request, []byte) {
-	caller, e, err := g.access(r, agentID)
-	var body []byte
-	if err == nil {
-		body, err = httpd.ReadJSON(w, r, maxBody)
+// answerPost answers a message, or a batch of them.
+func (x *request) answerPost() {
+	body, err := httpd.ReadJSON(x.w, x.HTTP, maxBody)
+	x.body = body
+	if err == nil && !x.Out.AcceptsJSON && !x.Out.AcceptsStream {
+		err = wire.WithStatus(http.StatusNotAcceptable, beeos.Errorf(beeos.InvalidBody, "answers are application/json or text/event-stream: accept one of them"))
 	}
 	if err != nil {
-		g.refuse(w, r, agentID, err)
-		return nil, nil
+		x.refuse(err)
+		return
 	}
-	x := g.newRequest(w, r, agentID, caller, e)
-	if !x.Out.AcceptsJSON && !x.Out.AcceptsStream {
-		x.Out.SendError(r, nil, wire.Unversioned, wire.WithStatus(http.StatusNotAcceptable, beeos.Errorf(beeos.InvalidBody, "answers are application/json or text/event-stream: accept one of them")))
-		return nil, nil
+	if wire.Kind(body) == '[' {
+		x.answerBatch(body)
+		return
 	}
-	return x, body
+	if m := x.readMessage(body); m != nil {
+		result, err := x.handle(x.HTTP.Context(), m)
+		x.sendOutcome(m, result, err)
+	}
 }
 
-// message reads the one message of a body, or refuses it.
-func (x *request) message(body []byte) *wire.Message {
+// readMessage reads the one message of a body, or refuses it.
+func (x *request) readMessage(body []byte) *wire.Message {
 	m, err := wire.ParseMessage(body)
 	if err == nil {
 		err = x.settleVersion(&m)
@@ -77,10 +84,14 @@ func (x *request) message(body []byte) *wire.Message {
 	return &m
 }
 
-// finish sends what came of a message.
-func (x *request) finish(m *wire.Message, result []byte, err error) {
+// sendOutcome sends what came of a message.
+func (x *request) sendOutcome(m *wire.Message, result []byte, err error) {
 	switch {
-	case x.HTTP.Context().Err() != nil && x.g.opt.Context.Err() == nil: // nobody is there to read an answer; at our own end somebody is
+	case x.open != nil && x.open.Err() != nil: // revoked; a stream just ends
+		if !x.Out.IsStream() {
+			x.refuse(x.open.Err())
+		}
+	case x.HTTP.Context().Err() != nil && x.surface.opt.Context.Err() == nil: // nobody is there to read an answer; at our own end somebody is
 	case errors.Is(err, call.ErrClientReturns):
 		x.Out.StartStream()
 	case err != nil && m.IsResponse():
@@ -109,23 +120,26 @@ func (x *request) settleVersion(m *wire.Message) error {
 			return wire.UnsupportedVersion(name)
 		}
 	}
-	id := x.HTTP.Header.Get(wire.HeaderSession)
-	if id == "" {
+	if x.HTTP.Header.Get(wire.HeaderSession) == "" {
 		return nil
 	}
-	s, err := x.g.sessions.OpenSession(x.EndpointAgent, x.Caller.Principal(), id)
-	if err != nil {
-		return err
+	return x.openSession()
+}
+
+// openSession opens the session that the request names. What was negotiated in
+// it counts: some clients name their own newest revision in the header of every
+// request.
+func (x *request) openSession() error {
+	s, err := x.surface.sessions.OpenSession(x.EndpointAgent, x.Caller.Principal(), x.HTTP.Header.Get(wire.HeaderSession))
+	if err == nil {
+		x.Session, x.Version, x.Can = s, s.Version, s.Can
 	}
-	// What was negotiated counts. Some clients name their own newest revision
-	// in the header of every request.
-	x.Session, x.Version, x.Can = s, s.Version, s.Can
-	return nil
+	return err
 }
 
 // initialize agrees on a revision and begins a session.
-func (x *request) initialize(params []byte) ([]byte, error) {
-	name, ok := strictjson.StringValue(strictjson.Field(params, "protocolVersion"))
+func (x *request) initialize(_ context.Context, m *wire.Message) ([]byte, error) {
+	name, ok := strictjson.StringField(m.Params, "protocolVersion")
 	if !ok {
 		return nil, beeos.Errorf(beeos.InvalidParam, "params.protocolVersion must be a string")
 	}
@@ -133,7 +147,7 @@ func (x *request) initialize(params []byte) ([]byte, error) {
 	if v == wire.Unversioned {
 		v = wire.NewestHandshake
 	}
-	s := sessions.NewSession(min(v, wire.NewestHandshake), wire.ReadCapabilities(strictjson.Field(params, "capabilities")), x.g.opt.Now())
+	s := sessions.NewSession(min(v, wire.NewestHandshake), wire.ReadCapabilities(strictjson.Field(m.Params, "capabilities")), x.surface.opt.Now())
 	if x.OldTransport {
 		x.Session.Version, x.Session.Can = s.Version, s.Can
 		x.Version, x.Can = s.Version, s.Can
@@ -144,19 +158,15 @@ func (x *request) initialize(params []byte) ([]byte, error) {
 	return append(append(b, x.Lists.InitializeMembers...), '}'), nil
 }
 
-// serveDelete ends a session, at every replica.
-func (g *Gateway) serveDelete(w http.ResponseWriter, r *http.Request, agentID string) {
-	caller, _, err := g.access(r, agentID)
-	var s *sessions.Session
+// endSession ends a session, at every replica.
+func (x *request) endSession() {
+	err := x.openSession()
 	if err == nil {
-		s, err = g.sessions.OpenSession(agentID, caller.Principal(), r.Header.Get(wire.HeaderSession))
-	}
-	if err == nil {
-		err = g.sessions.EndSession(r.Context(), s, s.Expires())
+		err = x.surface.sessions.EndSession(x.HTTP.Context(), x.Caller.Principal(), x.Session, x.Session.Expires())
 	}
 	if err != nil {
-		g.refuse(w, r, agentID, err)
+		x.refuse(err)
 		return
 	}
-	w.WriteHeader(http.StatusNoContent)
+	x.w.WriteHeader(http.StatusNoContent)
 }

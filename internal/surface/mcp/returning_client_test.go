@@ -94,7 +94,7 @@ func TestOldTransport(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 	question := ask(`{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"ask","arguments":{"method":"sampling/createMessage","params":{}}}}`)
-	if method, _ := strictjson.StringValue(strictjson.Field(question, "method")); method != "sampling/createMessage" {
+	if method, _ := strictjson.StringField(question, "method"); method != "sampling/createMessage" {
 		t.Errorf("%s", question)
 	}
 	if got = ask(`{"jsonrpc":"2.0","id":` + field(question, "id") + `,"result":{"role":"assistant"}}`); field(got, "id") != "4" || !strings.Contains(string(got), "assistant") {

@@ -14,13 +14,13 @@ import (
 const subscriptionsMax = 1000 // per session
 
 // setLevel answers logging/setLevel.
-func (x *request) setLevel(ctx context.Context, params []byte) ([]byte, error) {
-	level, _ := strictjson.StringValue(strictjson.Field(params, "level"))
+func (x *request) setLevel(ctx context.Context, m *wire.Message) ([]byte, error) {
+	level, _ := strictjson.StringField(m.Params, "level")
 	if !slices.Contains(wire.LogLevels, level) {
 		return nil, beeos.Errorf(beeos.InvalidParam, "params.level must be one of debug, info, notice, warning, error, critical, alert, emergency")
 	}
 	if x.Session != nil {
-		if err := x.g.opt.Sessions.SetLevel(ctx, x.Session.Channel, level, x.Session.Expires()); err != nil {
+		if err := x.surface.opt.Sessions.SetLevel(ctx, x.Caller.Principal(), x.Session.Channel, level, x.Session.Expires()); err != nil {
 			return nil, err
 		}
 	}
@@ -29,7 +29,7 @@ func (x *request) setLevel(ctx context.Context, params []byte) ([]byte, error) {
 
 // subscribe answers resources/subscribe and resources/unsubscribe.
 func (x *request) subscribe(ctx context.Context, m *wire.Message) ([]byte, error) {
-	uri, ok := strictjson.StringValue(strictjson.Field(m.Params, "uri"))
+	uri, ok := strictjson.StringField(m.Params, "uri")
 	if !ok || uri == "" || len(uri) > catalog.URIMax {
 		return nil, beeos.Errorf(beeos.MissingParam, "params.uri must name a resource; resources/list has them")
 	}
@@ -38,26 +38,26 @@ func (x *request) subscribe(ctx context.Context, m *wire.Message) ([]byte, error
 	}
 	id := x.Session.Channel
 	if m.Method == "resources/unsubscribe" {
-		if err := x.g.opt.Sessions.Unsubscribe(ctx, id, uri); err != nil {
+		if err := x.surface.opt.Sessions.Unsubscribe(ctx, id, uri); err != nil {
 			return nil, err
 		}
-	} else if err := x.watch(ctx, id, uri); err != nil {
+	} else if err := x.watchResource(ctx, id, uri); err != nil {
 		return nil, err
 	}
-	x.g.opt.Bus.Control(bus.Control{Kind: bus.SessionChanged, ID: id})
+	x.surface.opt.Bus.Control(bus.Control{Kind: bus.SessionChanged, ID: id})
 	return []byte(`{}`), nil
 }
 
-func (x *request) watch(ctx context.Context, session, uri string) error {
+func (x *request) watchResource(ctx context.Context, session, uri string) error {
 	if !x.canRead(uri) {
 		return wire.ResourceNotFound(uri)
 	}
-	watched, err := x.g.opt.Sessions.ListSubscriptions(ctx, session)
+	watched, err := x.surface.opt.Sessions.ListSubscriptions(ctx, session)
 	if err != nil {
 		return err
 	}
 	if len(watched) >= subscriptionsMax {
 		return beeos.Errorf(beeos.InvalidParam, "a session watches at most %d resources: unsubscribe from some", subscriptionsMax)
 	}
-	return x.g.opt.Sessions.Subscribe(ctx, session, uri, x.Session.Expires())
+	return x.surface.opt.Sessions.Subscribe(ctx, x.Caller.Principal(), session, uri, x.Session.Expires())
 }

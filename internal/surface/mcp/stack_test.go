@@ -39,8 +39,8 @@ type stack struct {
 	calls   *invoke.Calls
 	oauth   *oauth.Server
 	apps    int // clients of it so far
-	gateway *Gateway
-	replica *Gateway // a second one, which shares nothing but the stores
+	gateway *Surface
+	replica *Surface // a second one, which shares nothing but the stores
 	server  *httptest.Server
 	other   *httptest.Server // in front of replica
 
@@ -137,10 +137,10 @@ func newStack(t testing.TB) *stack {
 	s.must(err)
 	files := &files.Files{Table: s.db.Files, Links: &blob.Signer{Key: blob.NewKey(), Base: "https://rest.example.com"}, Now: time.Now}
 	s.calls = invoke.New(invoke.Options{Agents: s.db.Agents, Approvals: s.db.Approvals, Cluster: s.db.Cluster, Ledger: s.ledger, Bus: s.bus, Files: files, RateLimit: 100_000, OnCall: s.record})
-	s.oauth, err = oauth.New(ctx, oauth.Options{Grants: s.db.Grants, Agents: s.db.Agents, Trail: s.db.Audit, Cluster: s.db.Cluster, Issuer: publicURL, LoginURL: "https://console.example.com"})
+	s.oauth, err = oauth.New(ctx, oauth.Options{Grants: s.db.Grants, Keys: s.db.Keys, Agents: s.db.Agents, Trail: s.db.Audit, Cluster: s.db.Cluster, Issuer: publicURL, ConsoleURL: "https://console.example.com"})
 	s.must(err)
-	check := auth.New(auth.Options{DB: s.db, Methods: append(s.oauth.Methods(), s.newKind())})
-	open := func() (*Gateway, *httptest.Server) {
+	open := func() (*Surface, *httptest.Server) {
+		check := auth.New(auth.Options{Keys: s.db.Keys, Instances: s.db.Instances, People: s.db.People, Cluster: s.db.Cluster, Methods: append(s.oauth.Methods(), s.newKind())})
 		g, err := New(Options{Agents: s.db.Agents, Sessions: s.db.Sessions, Cluster: s.db.Cluster, Auth: check, OAuth: s.oauth, Calls: s.calls, Bus: s.bus, PublicURL: publicURL, Context: ctx, Now: s.now})
 		s.must(err)
 		return g, httptest.NewServer(&httpd.Handler{Next: g, Log: slog.New(slog.DiscardHandler)})
@@ -391,13 +391,13 @@ func (a *testAgent) work() {
 
 // ask puts a question to the client and tells what came back.
 func (a *testAgent) ask(arguments []byte) {
-	method, _ := strictjson.StringValue(strictjson.Field(arguments, "method"))
+	method, _ := strictjson.StringField(arguments, "method")
 	a.say(string(a.put("q", method, strictjson.Field(arguments, "params"), 0)().Data))
 }
 
 // job is what its arguments say, some of it in the background.
 func (a *testAgent) job(call beeos.Call) {
-	how, _ := strictjson.StringValue(strictjson.Field(call.Arguments, "how"))
+	how, _ := strictjson.StringField(call.Arguments, "how")
 	switch how {
 	case "background":
 		a.publish(beeos.Event{Kind: beeos.EventBackground})
@@ -468,7 +468,7 @@ func (a *testAgent) put(key, method string, params []byte, total float64) (wait 
 // rounds asks in the ways that its arguments say: two questions at once, one
 // after the other, or by ending the turn.
 func (a *testAgent) rounds(call beeos.Call) {
-	how, _ := strictjson.StringValue(strictjson.Field(call.Arguments, "how"))
+	how, _ := strictjson.StringField(call.Arguments, "how")
 	form := []byte(`{"message":"?","requestedSchema":{"type":"object","properties":{}}}`)
 	switch {
 	case how == "together":

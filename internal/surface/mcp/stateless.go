@@ -33,7 +33,7 @@ func (x *request) settleModern(m *wire.Message, header string) error {
 	if !ok {
 		return wire.BadMeta(wire.MetaVersion + " must be a string: the revision that this request speaks")
 	}
-	tolerated := !x.g.opt.Strict && wire.VersionOf(header) != wire.Unversioned && !wire.VersionOf(header).Stateless()
+	tolerated := !x.surface.opt.Strict && wire.VersionOf(header) != wire.Unversioned && !wire.VersionOf(header).Stateless()
 	if header != name && !tolerated {
 		return wire.HeaderMismatch("MCP-Protocol-Version must be there once and equal _meta[%q]", wire.MetaVersion)
 	}
@@ -44,21 +44,10 @@ func (x *request) settleModern(m *wire.Message, header string) error {
 		return wire.BadMeta(wire.MetaCapabilities + " must be an object: what this client can do")
 	}
 	x.Can = wire.ReadCapabilities(x.Meta.Capabilities)
-	if !modernMethods[m.Method] {
+	if findMethod(m.Method, x.Version) == nil {
 		return wire.MethodNotFound(m.Method)
 	}
 	return x.checkHeaders(m, tolerated)
-}
-
-// modernMethods are those that the stateless era has. What it took away from
-// the one before is unknown here.
-var modernMethods = map[string]bool{
-	"server/discover": true, "subscriptions/listen": true,
-	"tools/list": true, "tools/call": true,
-	"resources/list": true, "resources/templates/list": true, "resources/read": true,
-	"prompts/list": true, "prompts/get": true, "completion/complete": true,
-	"skills/list": true, "skills/get": true, "resources/directory/read": true,
-	"tasks/get": true, "tasks/update": true, "tasks/cancel": true,
 }
 
 // checkHeaders compares the standard headers with the body. A client that is
@@ -72,7 +61,7 @@ func (x *request) checkHeaders(m *wire.Message, tolerated bool) error {
 	if member == "" || tolerated && h[wire.HeaderName] == nil {
 		return nil
 	}
-	want, ok := strictjson.StringValue(strictjson.Field(m.Params, member))
+	want, ok := strictjson.StringField(m.Params, member)
 	if !ok {
 		return nil // the method itself complains about that
 	}

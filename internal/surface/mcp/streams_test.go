@@ -210,3 +210,44 @@ func TestLogLevels(t *testing.T) {
 		t.Error("a session that wants warnings hears none")
 	}
 }
+
+// TestAgentsOwnResourcesNotify: what an agent is and can do changes without its
+// agent saying so. Whoever watches it hears of it, in a session, on a stream of
+// its own and in the union.
+func TestAgentsOwnResourcesNotify(t *testing.T) {
+	s := newStack(t)
+	session := s.handshake(t, "clerk", "user", `{}`)
+	for _, uri := range []string{"beeos://agent/config", "beeos://agent/skills"} {
+		s.send(t.Context(), t, s.other.URL, "clerk", "user", session, `{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"`+uri+`"}}`)
+	}
+	inSession := bufio.NewScanner(s.sessionStream(t.Context(), t, s.server.URL, session).Body)
+	listening := s.modernStream(t.Context(), t, s.server.URL, "user", "subscriptions/listen", "", `{}`, `"notifications":{"resourceSubscriptions":["beeos://agent/skills"]}`)
+	modern := bufio.NewScanner(listening.Body)
+	nextEvent(t, modern) // the acknowledgement
+	r := s.modernRequest(t.Context(), t, s.server.URL, "user", "subscriptions/listen", "", `{}`, `"notifications":{"resourceSubscriptions":["beeos://clerk/beeos://agent/skills"]}`)
+	r.URL.Path = "/mcp"
+	resp, err := http.DefaultClient.Do(r)
+	s.must(err)
+	defer resp.Body.Close()
+	union := bufio.NewScanner(resp.Body)
+	nextEvent(t, union)
+	s.sync(t, func(d *beeos.Definition) { d.Skills = append(d.Skills, beeos.Skill{Name: "grown"}) })
+	seen := string(nextEvent(t, inSession)) + string(nextEvent(t, inSession)) + string(nextEvent(t, inSession))
+	for _, want := range []string{`resources/updated","params":{"uri":"beeos://agent/config"`, `resources/updated","params":{"uri":"beeos://agent/skills"`, "tools/list_changed"} {
+		if !strings.Contains(seen, want) {
+			t.Errorf("in the session: %s, want %s", seen, want)
+		}
+	}
+	if got := string(nextEvent(t, modern)); !strings.Contains(got, `"uri":"beeos://agent/skills"`) {
+		t.Error(got)
+	}
+	if got := string(nextEvent(t, union)); !strings.Contains(got, `"uri":"beeos://clerk/beeos://agent/skills"`) {
+		t.Error(got)
+	}
+	s.sync(t, func(d *beeos.Definition) {
+		d.Skills, d.Model = append(d.Skills, beeos.Skill{Name: "grown"}), "another"
+	})
+	if got := string(nextEvent(t, inSession)); !strings.Contains(got, `"uri":"beeos://agent/config"`) {
+		t.Errorf("another model: %s", got)
+	}
+}

@@ -126,7 +126,7 @@ func TestTasksRefused(t *testing.T) {
 		}
 	}
 	_, answer := s.modern(t, s.server.URL, "user", "tools/call", "job", `{}`, `"name":"job"`)
-	if field(answer, "error", "data", "requiredCapabilities") != wire.CanTasks.Declaration() {
+	if field(answer, "error", "data", "requiredCapabilities") != `{"extensions":{"`+wire.TasksExtension+`":{}}}` {
 		t.Errorf("a tool that is always a task: %s", answer)
 	}
 	s.task(t, id, "input_required")

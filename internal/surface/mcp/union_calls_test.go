@@ -41,7 +41,7 @@ func (s *stack) allAnswer(t *testing.T, key, body string) []byte {
 func listed(answer []byte) string {
 	var names []string
 	for tool := range strictjson.Elements([]byte(field(answer, "result", "tools"))) {
-		name, _ := strictjson.StringValue(strictjson.Field(tool, "name"))
+		name, _ := strictjson.StringField(tool, "name")
 		names = append(names, name)
 	}
 	return strings.Join(names, " ")

@@ -3,6 +3,7 @@ package mcp
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"io"
 	"net/http"
 	"slices"
@@ -27,7 +28,7 @@ func (s *stack) ask(t *testing.T, key, method, params string) []byte {
 // members returns one member of each element of a list.
 func members(answer []byte, list, member string) (values []string) {
 	for item := range strictjson.Elements([]byte(field(answer, "result", list))) {
-		v, _ := strictjson.StringValue(strictjson.Field(item, member))
+		v, _ := strictjson.StringField(item, member)
 		values = append(values, v)
 	}
 	return values
@@ -216,5 +217,59 @@ func TestUnionForOfficialClient(t *testing.T) {
 	}
 	if got := post("server/discover", "", ""); !strings.Contains(string(got), "io.modelcontextprotocol/skills") {
 		t.Errorf("%s", got)
+	}
+}
+
+// TestAppsInTheUnion: the page that a tool names can be read where the tool is
+// listed, and is known by its scheme; whether clients show pages reaches the
+// agent, and that there are pages the client.
+func TestAppsInTheUnion(t *testing.T) {
+	s := newStack(t)
+	page := "<p>hi</p>"
+	s.sync(t, func(d *beeos.Definition) {
+		d.Skills = append(d.Skills, beeos.Skill{Name: "chart", Meta: json.RawMessage(`{"ui":{"resourceUri":"ui://clerk/chart.html","visibility":["app"]},"k":1}`)},
+			beeos.Skill{Name: "old_chart", Meta: json.RawMessage(`{"ui/resourceUri":"ui://clerk/chart.html"}`)})
+		d.Resources = append(d.Resources, beeos.Resource{URI: "ui://clerk/chart.html", Name: "chart", MIMEType: "text/html;profile=mcp-app", Text: &page})
+	})
+	const shows = `{"extensions":{"io.modelcontextprotocol/ui":{"mimeTypes":["text/html;profile=mcp-app"]}}}`
+	ask := func(method, name, more string) []byte {
+		t.Helper()
+		r := s.modernRequest(t.Context(), t, s.server.URL, "user", method, name, shows, more)
+		r.URL.Path = "/mcp"
+		resp, err := http.DefaultClient.Do(r)
+		s.must(err)
+		defer resp.Body.Close()
+		all, err := io.ReadAll(resp.Body)
+		s.must(err)
+		return all
+	}
+	if got := field(ask("server/discover", "", ""), "result", "capabilities", "extensions", "io.modelcontextprotocol/ui"); got != `{}` {
+		t.Errorf("declared: %s", got)
+	}
+	tools := string(ask("tools/list", "", ""))
+	for _, want := range []string{`"_meta":{"ui":{"resourceUri":"ui://clerk/clerk/chart.html","visibility":["app"]},"k":1}`, `"_meta":{"ui/resourceUri":"ui://clerk/clerk/chart.html"}`} {
+		if !strings.Contains(tools, want) {
+			t.Errorf("%s is not in %s", want, tools)
+		}
+	}
+	if got := ask("resources/list", "", ""); !strings.Contains(string(got), `"uri":"ui://clerk/clerk/chart.html"`) {
+		t.Errorf("%s", got)
+	}
+	const uri = "ui://clerk/clerk/chart.html"
+	if got := ask("resources/read", uri, `"uri":"`+uri+`"`); !strings.Contains(field(got, "result", "contents"), page) || !strings.Contains(string(got), `"uri":"`+uri+`"`) {
+		t.Errorf("%s", got)
+	}
+	if got := ask("tools/call", "clerk__what", `"name":"clerk__what"`); !strings.Contains(string(got), `\"ui\"`) {
+		t.Errorf("what the agent knows of its client: %s", got)
+	}
+	_, own := s.modern(t, s.server.URL, "user", "tools/list", "", shows, "")
+	if !strings.Contains(string(own), `"resourceUri":"ui://clerk/chart.html"`) {
+		t.Errorf("at the agent's own endpoint: %s", own)
+	}
+	resp := s.send(t.Context(), t, s.server.URL, "clerk", "user", "", `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":`+shows+`}}`)
+	all, err := io.ReadAll(resp.Body)
+	s.must(err)
+	if field(all, "result", "capabilities", "extensions") != `{"io.modelcontextprotocol/ui":{}}` {
+		t.Errorf("%s", all)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"strconv"
 	"strings"
 	"time"
 
@@ -27,6 +26,8 @@ type agentView struct {
 	MCPEnabled            bool                       `json:"mcpEnabled"`
 	MCPEnabledSnake       bool                       `json:"mcp_enabled"`
 	MCPURL                string                     `json:"mcpUrl,omitempty"`
+	HandOver              bool                       `json:"handOver"`
+	WhenLeft              beeos.WhenLeft             `json:"whenLeft"`
 	A2AURL                string                     `json:"a2aUrl,omitempty"`
 	DefaultModelID        string                     `json:"defaultModelId,omitempty"`
 	Version               string                     `json:"version,omitempty"`
@@ -44,24 +45,25 @@ const (
 	statusInactive = "inactive"
 )
 
-func (g *Gateway) viewAgent(ctx context.Context, a *beeos.Agent) agentView {
+func (s *Surface) viewAgent(ctx context.Context, a *beeos.Agent) agentView {
 	d := &a.Definition
 	v := agentView{
 		ID: a.ID, InstanceID: a.InstanceID, Name: a.Name, DisplayName: d.DisplayName, Description: d.Description,
 		Slug: a.Slug, Status: statusInactive, Visibility: a.Visibility, MCPEnabled: a.MCPEnabled, MCPEnabledSnake: a.MCPEnabled,
+		HandOver: a.HandOver, WhenLeft: a.WhenLeft,
 		DefaultModelID: d.Model, Version: d.Version, DeliveryMode: d.DeliveryMode, ConversationTransport: "message-service",
 		Capabilities: viewCapabilities(a), Skills: make([]beeos.Skill, len(d.Skills)),
 		CreatedAt: a.CreatedAt, UpdatedAt: a.UpdatedAt,
 	}
 	if a.Active {
 		v.Status = statusActive
-		v.Online = g.opt.Bus.Present(ctx, a.ID)
+		v.Online = s.opt.Bus.Present(ctx, a.ID)
 	}
-	if g.opt.MCPURL != "" {
-		v.MCPURL = strings.TrimRight(g.opt.MCPURL, "/") + "/" + a.ID + "/mcp"
+	if s.opt.MCPURL != "" {
+		v.MCPURL = strings.TrimRight(s.opt.MCPURL, "/") + "/" + a.ID + "/mcp"
 	}
-	if g.opt.A2AURL != "" {
-		v.A2AURL = strings.TrimRight(g.opt.A2AURL, "/") + "/" + a.ID + "/"
+	if s.opt.A2AURL != "" {
+		v.A2AURL = strings.TrimRight(s.opt.A2AURL, "/") + "/" + a.ID + "/"
 	}
 	for i, sk := range d.Skills {
 		exposed := sk.Exposed()
@@ -71,36 +73,13 @@ func (g *Gateway) viewAgent(ctx context.Context, a *beeos.Agent) agentView {
 	return v
 }
 
-// contractCapabilities are the booleans that generated clients insist on.
-var contractCapabilities = strings.Fields(`multipleConversations loadConversation createConversation canvas terminal
-	webSsh fileSystem image audio mcp cron streaming pushNotifications a2a extendedAgentCard modelsList modelsSet
-	skillsList skillsInstall skillsUninstall skillsUpdate`)
-
-// viewCapabilities fills what the contract requires with what the agent
-// declared; mcp is the owner's setting, and every agent here can stream.
-func viewCapabilities(a *beeos.Agent) map[string]json.RawMessage {
-	var declared map[string]json.RawMessage
-	if json.Unmarshal(a.Definition.Capabilities, &declared) != nil || declared == nil {
-		declared = map[string]json.RawMessage{}
-	}
-	for _, name := range contractCapabilities {
-		if v := string(declared[name]); v != "true" && v != "false" {
-			declared[name] = boolJSON(name == "streaming")
-		}
-	}
-	declared["mcp"] = boolJSON(a.MCPEnabled)
-	return declared
-}
-
-func boolJSON(b bool) json.RawMessage { return strconv.AppendBool(nil, b) }
-
-func (g *Gateway) listAgents(r *route.Request) (any, error) {
+func (s *Surface) listAgents(r *route.Request) (any, error) {
 	f, err := readAgentFilter(r)
 	if err != nil {
 		return nil, err
 	}
-	found, total, err := g.opt.DB.Agents.List(r.Context(), f)
-	view := func(a **beeos.Agent) agentView { return g.viewAgent(r.Context(), *a) }
+	found, total, err := s.opt.DB.Agents.List(r.Context(), f)
+	view := func(a **beeos.Agent) agentView { return s.viewAgent(r.Context(), *a) }
 	return route.ListOf(route.Views(found, view), total), err
 }
 
@@ -123,7 +102,7 @@ func readAgentFilter(r *route.Request) (f agents.Filter, err error) {
 	default:
 		return f, beeos.Errorf(beeos.InvalidParam, "status must be %s or %s", statusActive, statusInactive)
 	}
-	limit, err := r.QueryInt("limit", 50, 1, 200)
+	limit, err := r.QueryLimit("limit", 50, 200)
 	if err != nil {
 		return f, err
 	}
@@ -132,44 +111,46 @@ func readAgentFilter(r *route.Request) (f agents.Filter, err error) {
 	return f, err
 }
 
-func (g *Gateway) getAgent(r *route.Request) (any, error) {
+func (s *Surface) getAgent(r *route.Request) (any, error) {
 	id := r.PathValue("agentId")
-	a, err := g.opt.DB.Agents.Get(r.Context(), id)
+	a, err := s.opt.DB.Agents.Get(r.Context(), id)
 	if a, err = r.ReachableAgent(id, a, err); err != nil {
 		return nil, err
 	}
-	return g.viewAgent(r.Context(), a), nil
+	return s.viewAgent(r.Context(), a), nil
 }
 
-func (g *Gateway) patchAgent(r *route.Request) (any, error) {
+func (s *Surface) patchAgent(r *route.Request) (any, error) {
 	patch, err := readPatch(r)
 	if err != nil {
 		return nil, err
 	}
-	a, err := g.opt.Acts.UpdateAgent(r.Context(), r.Caller, r.PathValue("agentId"), patch)
+	a, err := s.opt.Acts.UpdateAgent(r.Context(), r.Caller, r.PathValue("agentId"), patch)
 	if err != nil {
 		return nil, err
 	}
-	return g.viewAgent(r.Context(), a), nil
+	return s.viewAgent(r.Context(), a), nil
 }
 
-// readPatch takes the two settings that are the owner's, under any of their
+// readPatch takes the settings that are the owner's, under any of their
 // names, and refuses a body that changes nothing.
 func readPatch(r *route.Request) (p agents.Patch, err error) {
-	var visibility *string
+	var visibility, title, left *string
 	var camel, snake *bool
-	err = r.ReadSettings(route.Strict, route.Shape{"visibility": &visibility, "mcpEnabled": &camel, "mcp_enabled": &snake})
-	p.Visibility, p.MCPEnabled = (*beeos.Visibility)(visibility), cmp.Or(camel, snake)
+	err = r.ReadSettings(route.Strict, route.Shape{
+		"visibility": &visibility, "mcpEnabled": &camel, "mcp_enabled": &snake, "displayName": &title, "handOver": &p.HandOver, "whenLeft": &left,
+	})
+	p.Visibility, p.MCPEnabled, p.Title, p.WhenLeft = (*beeos.Visibility)(visibility), cmp.Or(camel, snake), title, (*beeos.WhenLeft)(left)
 	switch {
 	case err != nil:
 	case camel != nil && snake != nil && *camel != *snake:
 		err = beeos.Errorf(beeos.InvalidBody, "mcpEnabled and mcp_enabled contradict each other")
-	case p.Visibility == nil && p.MCPEnabled == nil:
-		err = beeos.Errorf(beeos.InvalidBody, "nothing to change: give visibility or mcpEnabled")
+	case p == agents.Patch{}:
+		err = beeos.Errorf(beeos.InvalidBody, "nothing to change: give visibility, mcpEnabled, displayName, handOver or whenLeft")
 	}
 	return p, err
 }
 
-func (g *Gateway) deleteAgent(r *route.Request) (any, error) {
-	return route.NoContent, g.opt.Acts.DeleteAgent(r.Context(), r.Caller, r.PathValue("agentId"))
+func (s *Surface) deleteAgent(r *route.Request) (any, error) {
+	return route.NoContent, s.opt.Acts.DeleteAgent(r.Context(), r.Caller, r.PathValue("agentId"))
 }

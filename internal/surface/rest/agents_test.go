@@ -96,6 +96,37 @@ func TestPatchAgent(t *testing.T) {
 	}
 }
 
+// TestOwnerSaysWhatBecomesOfLongCalls: the settings for long calls over MCP and
+// for clients that leave are read and changed like their neighbours.
+func TestOwnerSaysWhatBecomesOfLongCalls(t *testing.T) {
+	s := start(t)
+	path := "/api/v1/agents/" + s.agent
+	type settings struct {
+		HandOver *bool
+		WhenLeft *string
+	}
+	expect := func(step string, got settings, handOver bool, whenLeft string) {
+		t.Helper()
+		if got.HandOver == nil || *got.HandOver != handOver || got.WhenLeft == nil || *got.WhenLeft != whenLeft {
+			t.Errorf("%s: %+v, want %v and %q", step, got, handOver, whenLeft)
+		}
+	}
+	expect("at first", ok[settings](s, "GET", path, ""), true, "")
+	expect("no hand-over", ok[settings](s, "PATCH", path, `{"handOver":false}`), false, "")
+	expect("go on", ok[settings](s, "PATCH", path, `{"whenLeft":"go_on"}`), false, "go_on")
+	s.audited("agent.update", s.agent)
+	expect("both", ok[settings](s, "PATCH", path, `{"handOver":true,"whenLeft":""}`), true, "")
+	for body, code := range map[string]string{`{"whenLeft":"maybe"}`: "invalid_param", `{"handOver":"no"}`: "invalid_body", `{"hand_over":false}`: "invalid_body"} {
+		if a := s.do("PATCH", path, s.key, body); a.code != code {
+			t.Errorf("%s: %d %s", body, a.status, a.raw)
+		}
+	}
+	if a := s.do("PATCH", path, s.other, `{"handOver":false}`); a.status != 404 {
+		t.Errorf("a stranger: %d %s", a.status, a.raw)
+	}
+	expect("in the end", ok[settings](s, "GET", path, ""), true, "")
+}
+
 func TestDeleteAgent(t *testing.T) {
 	s := start(t)
 	path := "/api/v1/agents/" + s.agent

@@ -28,19 +28,19 @@ type policyTool struct {
 }
 
 // ownAgent returns the agent of the path if it is the caller's own.
-func (g *Gateway) ownAgent(r *route.Request) (*beeos.Agent, error) {
-	return g.opt.Acts.OwnAgent(r.Context(), r.Caller, r.PathValue("agentId"))
+func (s *Surface) ownAgent(r *route.Request) (*beeos.Agent, error) {
+	return s.opt.Acts.OwnAgent(r.Context(), r.Caller, r.PathValue("agentId"))
 }
 
-func (g *Gateway) getPolicy(r *route.Request, a *beeos.Agent) (any, error) {
-	rules, err := g.opt.DB.Approvals.ListRules(r.Context(), a.ID)
+func (s *Surface) getPolicy(r *route.Request, a *beeos.Agent) (any, error) {
+	rules, err := s.opt.DB.Approvals.ListRules(r.Context(), a.ID)
 	v := policyView{AgentID: a.ID, Timeout: int64(approval.Timeout / time.Second), Tools: []policyTool{}}
 	for _, rule := range rules {
 		if rule.Skill != "" || rule.Tool != "" {
-			v.Tools = append(v.Tools, policyTool{rule.Skill, rule.Tool, autoOf(rule.Mode), rule.Version})
+			v.Tools = append(v.Tools, policyTool{rule.Skill, rule.Tool, autoFromMode(rule.Mode), rule.Version})
 			continue
 		}
-		v.AutoApprove = autoOf(rule.Mode)
+		v.AutoApprove = autoFromMode(rule.Mode)
 		if rule.Timeout > 0 {
 			v.Timeout = int64(rule.Timeout / time.Second)
 		}
@@ -48,7 +48,7 @@ func (g *Gateway) getPolicy(r *route.Request, a *beeos.Agent) (any, error) {
 	return v, err
 }
 
-func autoOf(m approvals.Mode) *bool {
+func autoFromMode(m approvals.Mode) *bool {
 	if m == approvals.ModeUnset {
 		return nil
 	}
@@ -56,7 +56,7 @@ func autoOf(m approvals.Mode) *bool {
 	return &auto
 }
 
-func modeOf(auto *bool) approvals.Mode {
+func modeFromAuto(auto *bool) approvals.Mode {
 	switch {
 	case auto == nil:
 		return approvals.ModeUnset
@@ -68,18 +68,18 @@ func modeOf(auto *bool) approvals.Mode {
 
 // patchPolicy changes what it names and leaves the rest; null takes a word
 // back.
-func (g *Gateway) patchPolicy(r *route.Request, a *beeos.Agent) (any, error) {
-	rules, err := g.readPolicy(r, a.ID)
+func (s *Surface) patchPolicy(r *route.Request, a *beeos.Agent) (any, error) {
+	rules, err := s.readPolicy(r, a.ID)
 	if err != nil {
 		return nil, err
 	}
-	if err := g.opt.Acts.SetRules(r.Context(), r.Caller, a.ID, rules); err != nil {
+	if err := s.opt.Acts.SetRules(r.Context(), r.Caller, a.ID, rules); err != nil {
 		return nil, err
 	}
-	return g.getPolicy(r, a)
+	return s.getPolicy(r, a)
 }
 
-func (g *Gateway) readPolicy(r *route.Request, agentID string) (rules []approvals.Rule, err error) {
+func (s *Surface) readPolicy(r *route.Request, agentID string) (rules []approvals.Rule, err error) {
 	var auto, timeout json.RawMessage
 	var tools []json.RawMessage
 	err = r.ReadSettings(route.Strict, route.Shape{"auto_approve": &auto, "timeout_seconds": &timeout, "tools": &tools})
@@ -90,7 +90,7 @@ func (g *Gateway) readPolicy(r *route.Request, agentID string) (rules []approval
 		return nil, beeos.Errorf(beeos.InvalidBody, "nothing to change: give auto_approve, timeout_seconds or tools")
 	}
 	if auto != nil || timeout != nil {
-		own, err := g.agentRule(r, agentID)
+		own, err := s.findAgentRule(r, agentID)
 		if err == nil {
 			err = changeRule(&own, auto, timeout)
 		}
@@ -107,14 +107,14 @@ func (g *Gateway) readPolicy(r *route.Request, agentID string) (rules []approval
 		if t.Skill == "" && t.Tool == "" {
 			return nil, beeos.Errorf(beeos.MissingParam, "each of tools needs a tool, or a skill for all tools of it")
 		}
-		rules = append(rules, approvals.Rule{Skill: t.Skill, Tool: t.Tool, Mode: modeOf(t.AutoApprove)})
+		rules = append(rules, approvals.Rule{Skill: t.Skill, Tool: t.Tool, Mode: modeFromAuto(t.AutoApprove)})
 	}
 	return rules, nil
 }
 
-// agentRule is the word about the agent as it stands.
-func (g *Gateway) agentRule(r *route.Request, agentID string) (approvals.Rule, error) {
-	rules, err := g.opt.DB.Approvals.ListRules(r.Context(), agentID)
+// findAgentRule returns the word about the agent as it stands.
+func (s *Surface) findAgentRule(r *route.Request, agentID string) (approvals.Rule, error) {
+	rules, err := s.opt.DB.Approvals.ListRules(r.Context(), agentID)
 	for _, rule := range rules {
 		if rule.Skill == "" && rule.Tool == "" {
 			return rule, err
@@ -130,7 +130,7 @@ func changeRule(rule *approvals.Rule, auto, timeout json.RawMessage) error {
 		if json.Unmarshal(auto, &yes) != nil {
 			return beeos.Errorf(beeos.InvalidBody, "auto_approve must be true, false or null")
 		}
-		rule.Mode = modeOf(yes)
+		rule.Mode = modeFromAuto(yes)
 	}
 	if timeout != nil {
 		var seconds int64

@@ -53,7 +53,7 @@ type approvalList struct {
 
 // listApprovals lists what waits for the caller, or with status what was
 // decided, or all; newest first.
-func (g *Gateway) listApprovals(r *route.Request) (any, error) {
+func (s *Surface) listApprovals(r *route.Request) (any, error) {
 	p, err := r.ReadPage(200)
 	if err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func (g *Gateway) listApprovals(r *route.Request) (any, error) {
 	default:
 		return nil, beeos.Errorf(beeos.InvalidParam, "status must be pending, decided or all")
 	}
-	rows, err := g.opt.DB.Approvals.List(r.Context(), f)
+	rows, err := s.opt.DB.Approvals.List(r.Context(), f)
 	if err != nil {
 		return nil, err
 	}
@@ -76,43 +76,43 @@ func (g *Gateway) listApprovals(r *route.Request) (any, error) {
 	list.Data, list.NextSince = route.CutPage(p, rows, viewApproval, func(a *approvals.Approval) string { return a.ID })
 	list.HasMore = list.NextSince != ""
 	if open {
-		list.Data = slices.DeleteFunc(list.Data, func(v approvalView) bool { return !v.ExpiresAt.After(g.opt.Now()) }) // about to be swept
+		list.Data = slices.DeleteFunc(list.Data, func(v approvalView) bool { return !v.ExpiresAt.After(s.opt.Now()) }) // about to be swept
 	}
 	return route.Whole(http.StatusOK, list), nil
 }
 
-// decider is the caller as somebody who decides.
-func (g *Gateway) decider(r *route.Request) (approval.Decider, error) {
-	u, err := g.opt.DB.People.GetUser(r.Context(), r.Caller.UserID)
+// findDecider returns the caller as somebody who decides.
+func (s *Surface) findDecider(r *route.Request) (approval.Decider, error) {
+	u, err := s.opt.DB.People.GetUser(r.Context(), r.Caller.UserID)
 	return approval.Decider{User: u, Via: "rest"}, err
 }
 
-func (g *Gateway) pathApproval(r *route.Request) (*approvals.Approval, error) {
-	by, err := g.decider(r)
+func (s *Surface) pathApproval(r *route.Request) (*approvals.Approval, error) {
+	by, err := s.findDecider(r)
 	if err != nil {
 		return nil, err
 	}
-	a, err := g.opt.Approvals.Find(r.Context(), r.PathValue("id"), by)
+	a, err := s.opt.Approvals.Find(r.Context(), r.PathValue("id"), by)
 	return &a, err
 }
 
-func (g *Gateway) getApproval(_ *route.Request, a *approvals.Approval) (any, error) {
+func (s *Surface) getApproval(_ *route.Request, a *approvals.Approval) (any, error) {
 	return viewApproval(a), nil
 }
 
-// decide approves or rejects. An optional body has a reason, which the agent
-// is told.
-func (g *Gateway) decide(approve bool) route.Action {
+// decideApproval approves or rejects. An optional body has a reason, which the
+// agent is told.
+func (s *Surface) decideApproval(approve bool) route.Action {
 	return func(r *route.Request) (any, error) {
 		var reason string
 		if err := r.ReadOptional(route.SettingLimit, route.Strict, route.Shape{"reason": &reason}); err != nil {
 			return nil, err
 		}
-		by, err := g.decider(r)
+		by, err := s.findDecider(r)
 		if err != nil {
 			return nil, err
 		}
-		a, err := g.opt.Approvals.Decide(r.Context(), r.PathValue("id"), by, approve, reason)
+		a, err := s.opt.Approvals.Decide(r.Context(), r.PathValue("id"), by, approve, reason)
 		return viewApproval(&a), err
 	}
 }
@@ -123,8 +123,8 @@ type approvalLinkView struct {
 }
 
 // linkApproval makes an address at which whoever has it may decide, once.
-func (g *Gateway) linkApproval(r *route.Request, a *approvals.Approval) (any, error) {
+func (s *Surface) linkApproval(r *route.Request, a *approvals.Approval) (any, error) {
 	r.ForbidCaching()
-	url, err := g.opt.Acts.LinkApproval(r.Context(), r.Caller, a)
+	url, err := s.opt.Acts.LinkApproval(r.Context(), r.Caller, a)
 	return route.Created(approvalLinkView{url, a.ExpiresAt}), err
 }

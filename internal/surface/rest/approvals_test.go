@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos/internal/access/approval"
+	"github.com/beeos/beeos/internal/store/storetest"
 )
 
 type approvalJSON struct {
@@ -25,9 +26,9 @@ func (s *stack) asks(turn string) string {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	row, err := s.approvals.Request(s.t.Context(), approval.ToolCall{
-		Agent: a, Caller: "user:" + s.user, Turn: turn, Request: "r", Skill: "files", Tool: "save_csv", Arguments: json.RawMessage(`{"name": "a.csv"}`),
-	})
+	q := storetest.Question(a.OwnerID, turn, `{"name": "a.csv"}`, s.now())
+	q.AgentID, q.Caller, q.Skill, q.Hash, q.ExpiresAt = a.ID, "user:"+s.user, "files", storetest.HashOf("arguments"), q.CreatedAt.Add(approval.Timeout)
+	row, _, err := s.db.Approvals.Ask(s.t.Context(), q, "r")
 	if err != nil {
 		s.t.Fatal(err)
 	}

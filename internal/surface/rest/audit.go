@@ -27,24 +27,19 @@ func viewAudit(row *audit.Row) auditView {
 }
 
 // listAudit shows who did what to what is the caller's, newest first.
-func (g *Gateway) listAudit(r *route.Request) (any, error) {
+func (s *Surface) listAudit(r *route.Request) (any, error) {
 	p, err := r.ReadPage(200)
 	if err != nil {
 		return nil, err
 	}
 	var rows []audit.Row
 	if p.Before == "" {
-		rows, err = g.opt.DB.Audit.List(r.Context(), r.Caller.UserID, p.AtMost())
+		rows, err = s.opt.DB.Audit.List(r.Context(), r.Caller.UserID, p.AtMost())
 	} else {
-		rows, err = g.opt.DB.Audit.ListBefore(r.Context(), r.Caller.UserID, p.Before, p.AtMost())
+		rows, err = s.opt.DB.Audit.ListBefore(r.Context(), r.Caller.UserID, p.Before, p.AtMost())
 	}
 	if beeos.CodeOf(err) == beeos.NotFound {
 		err = route.InvalidSince()
 	}
-	var list struct {
-		Entries   []auditView `json:"entries"`
-		NextSince string      `json:"next_since,omitempty"`
-	}
-	list.Entries, list.NextSince = route.CutPage(p, rows, viewAudit, func(row *audit.Row) string { return row.ID })
-	return list, err
+	return route.PageOf("entries", p, rows, viewAudit, func(row *audit.Row) string { return row.ID }), err
 }

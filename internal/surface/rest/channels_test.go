@@ -107,7 +107,7 @@ func TestChannelsRefuseBadRequests(t *testing.T) {
 		{"POST", path + "/messages", s.key, `{"type":"user.continue","body":"x","in_reply_to":"unknown"}`, "not_found"},
 		{"POST", path + "/messages", s.key, `{"body":"x"}`, "agent_offline"},
 		{"GET", path + "/messages?since=-1", s.key, "", "invalid_param"},
-		{"GET", path + "/messages?limit=501", s.key, "", "invalid_param"},
+		{"GET", path + "/messages?limit=0", s.key, "", "invalid_param"},
 		{"POST", path + "/wait", s.key, `{}`, "missing_param"},
 		{"POST", path + "/wait", s.key, `{"in_reply_to":"unknown","timeout_ms":1}`, "not_found"},
 	} {

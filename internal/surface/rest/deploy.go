@@ -95,7 +95,7 @@ func (d *deployment) configure(config json.RawMessage) error {
 
 // deployInstance makes a built-in agent, or makes the caller's of that name
 // what the request says.
-func (g *Gateway) deployInstance(r *route.Request) (any, error) {
+func (s *Surface) deployInstance(r *route.Request) (any, error) {
 	d, err := readDeployment(r)
 	if err != nil {
 		return nil, err
@@ -109,7 +109,7 @@ func (g *Gateway) deployInstance(r *route.Request) (any, error) {
 		return nil, err
 	}
 	deploy := func(dry bool) (builtins.Builtin, builtin.Outcome, error) {
-		return g.opt.Acts.Deploy(r.Context(), r.Caller, d.Definition, d.secrets, dry)
+		return s.opt.Acts.Deploy(r.Context(), r.Caller, d.Definition, d.secrets, dry)
 	}
 	if dry || key != "" { // a key stands for what is worth doing
 		row, outcome, err := deploy(true)
@@ -119,12 +119,12 @@ func (g *Gateway) deployInstance(r *route.Request) (any, error) {
 	}
 	var row builtins.Builtin
 	outcome := builtin.Unchanged
-	replayed, err := g.router.Once(r, route.KeyedAct{Key: key, Name: "deploy", Details: []any{d.Definition, d.secrets}}, func() (err error) {
+	replayed, err := s.router.Once(r, "deploy", []any{d.Definition, d.secrets}, func() (err error) {
 		row, outcome, err = deploy(false)
 		return err
 	})
 	if err == nil && replayed {
-		row, err = g.opt.DB.Builtins.GetByName(r.Context(), r.Caller.UserID, d.Name)
+		row, err = s.opt.DB.Builtins.GetByName(r.Context(), r.Caller.UserID, d.Name)
 		if beeos.CodeOf(err) == beeos.NotFound {
 			err = beeos.Errorf(beeos.Conflict, "agent %q was deployed under this idempotency key and has been deleted since; use a new key to deploy it again", d.Name)
 		}
@@ -132,7 +132,7 @@ func (g *Gateway) deployInstance(r *route.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, err := g.viewBuiltin(r, row, outcome)
+	v, err := s.viewBuiltin(r, row, outcome)
 	return route.Created(v), err
 }
 
@@ -140,9 +140,11 @@ func (g *Gateway) deployInstance(r *route.Request) (any, error) {
 // secret is in a skill.Server.
 type serverView struct {
 	URL         string                  `json:"url,omitempty"`
+	Description string                  `json:"description,omitempty"`
 	Command     string                  `json:"command,omitempty"`
 	AutoApprove bool                    `json:"autoApprove"`
 	Tools       map[string]skill.Policy `json:"tools,omitempty"`
+	Offer       []string                `json:"offer,omitempty"`
 	Auth        skill.Auth              `json:"auth,omitzero"`
 }
 
@@ -156,12 +158,12 @@ type builtinView struct {
 	Outcome      builtin.Outcome       `json:"outcome,omitempty"`
 }
 
-func (g *Gateway) viewBuiltin(r *route.Request, row builtins.Builtin, outcome builtin.Outcome) (any, error) {
-	i, err := g.opt.DB.Instances.Get(r.Context(), row.ID)
+func (s *Surface) viewBuiltin(r *route.Request, row builtins.Builtin, outcome builtin.Outcome) (any, error) {
+	i, err := s.opt.DB.Instances.Get(r.Context(), row.ID)
 	if err != nil {
 		return nil, err
 	}
-	v := g.viewInstance(r.Context(), i)
+	v := s.viewInstance(r.Context(), i)
 	v.Outcome = outcome
 	err = v.addBuiltin(row)
 	return v, err
@@ -180,35 +182,55 @@ func (v *instanceView) addBuiltin(row builtins.Builtin) error {
 	}}
 	v.MCPServers = map[string]serverView{}
 	for _, one := range d.Servers {
-		v.MCPServers[one.Name] = serverView{one.URL, one.Command, one.AutoApprove, one.Policies, one.Auth}
+		v.MCPServers[one.Name] = serverView{one.URL, one.Description, one.Command, one.AutoApprove, one.Policies, one.Offer, one.Auth}
 	}
-	if row.Stopped {
-		v.DesiredStatus = instanceStopped
-		if v.Reason != "" {
-			v.Reason = "it is stopped"
+	switch {
+	case row.Stopped:
+		v.DesiredStatus, v.HaltReason = instanceStopped, haltedByOwner
+		if v.Status != instanceRunning {
+			v.Status = instanceStopped
 		}
+	case v.Status != instanceRunning:
+		v.Status = instanceStarting
 	}
 	return nil
 }
 
-// operateInstance starts, stops or restarts a built-in agent.
-func (g *Gateway) operateInstance(verb string, do func(context.Context, beeos.Caller, string) error) route.Action {
+// operateInstance starts or stops a built-in agent.
+func (s *Surface) operateInstance(verb string, do func(context.Context, beeos.Caller, string) error) route.Action {
 	return func(r *route.Request) (any, error) {
 		id := r.PathValue("id")
-		if err := g.opt.Acts.CheckBuiltin(r.Context(), r.Caller, id); err != nil {
+		if err := s.opt.Acts.CheckBuiltin(r.Context(), r.Caller, id); err != nil {
 			return nil, err
 		}
-		key, err := r.IdempotencyKey("")
+		if _, err := s.router.Once(r, verb+" "+id, nil, func() error { return do(r.Context(), r.Caller, id) }); err != nil {
+			return nil, err
+		}
+		row, err := s.opt.DB.Builtins.Get(r.Context(), r.Caller.UserID, id)
 		if err != nil {
 			return nil, err
 		}
-		if _, err := g.router.Once(r, route.KeyedAct{Key: key, Name: verb + " " + id}, func() error { return do(r.Context(), r.Caller, id) }); err != nil {
-			return nil, err
-		}
-		row, err := g.opt.DB.Builtins.Get(r.Context(), r.Caller.UserID, id)
-		if err != nil {
-			return nil, err
-		}
-		return g.viewBuiltin(r, row, "")
+		return s.viewBuiltin(r, row, "")
 	}
+}
+
+// restartInstance restarts a built-in agent, or asks an instance that runs
+// elsewhere to restart.
+func (s *Surface) restartInstance(r *route.Request) (any, error) {
+	id := r.PathValue("id")
+	i, err := s.opt.Acts.OwnInstance(r.Context(), r.Caller, id)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := s.router.Once(r, "restart "+id, nil, func() error { return s.opt.Acts.RestartInstance(r.Context(), r.Caller, id) }); err != nil {
+		return nil, err
+	}
+	row, err := s.opt.DB.Builtins.Get(r.Context(), i.OwnerID, id)
+	switch {
+	case err == nil:
+		return s.viewBuiltin(r, row, "")
+	case beeos.CodeOf(err) == beeos.NotFound:
+		return s.viewInstance(r.Context(), i), nil
+	}
+	return nil, err
 }

@@ -45,7 +45,7 @@ func (s *stack) deploy(body string) deployedJSON {
 const invoices = `{"name":"clerk","modelPrimary":"small","models":["large"],"systemPrompt":"Be brief.",
 	"config":{"displayName":"The clerk","description":"Files invoices.","limits":{"turns":3,"seconds":60}},
 	"mcpServers":{
-		"files":{"type":"http","url":"https://files.example/mcp","auto_approve":false,"tools":{"list":{"auto_approve":true}},
+		"files":{"type":"http","url":"https://files.example/mcp","auto_approve":false,"tools":{"list":{"auto_approve":true}},"description":"Keeps them.","offer":["list"],
 			"auth":{"grant":"client_credentials","clientId":"c","clientSecret":"s3cret-of-the-clerk","issuer":"https://as.example"}},
 		"books":{"command":"sqlite","autoApprove":true}}}`
 
@@ -58,7 +58,7 @@ func TestDeployChangesTheAgentOfThatName(t *testing.T) {
 		ID: made.ID, Name: "clerk",
 		Desired: "running", Hosting: "built-in", ModelPrimary: "small", Models: []string{"large"}, SystemPrompt: "Be brief.", Outcome: "created",
 		MCPServers: map[string]json.RawMessage{
-			"files": json.RawMessage(`{"url":"https://files.example/mcp","autoApprove":false,"tools":{"list":{"autoApprove":true}},"auth":{"grant":"client_credentials","clientId":"c","issuer":"https://as.example"}}`),
+			"files": json.RawMessage(`{"url":"https://files.example/mcp","description":"Keeps them.","autoApprove":false,"tools":{"list":{"autoApprove":true}},"offer":["list"],"auth":{"grant":"client_credentials","clientId":"c","issuer":"https://as.example"}}`),
 			"books": json.RawMessage(`{"command":"sqlite","autoApprove":true}`),
 		},
 		Config: json.RawMessage(`{"displayName":"The clerk","description":"Files invoices.","limits":{"turns":3,"calls":50,"tokens":500000,"seconds":60}}`),
@@ -262,8 +262,8 @@ func (s *stack) exec(query string) {
 	}
 }
 
-// TestDeployNeedsAWorker: a process without a runtime says so.
-func TestDeployNeedsAWorker(t *testing.T) {
+// TestDeployNeedsAServer: a process that cannot reach built-in agents says so.
+func TestDeployNeedsAServer(t *testing.T) {
 	s := start(t)
 	path := "/api/v1/instances/" + s.deploy(`{"name":"x"}`).ID
 	s.acts.Builtins = nil
@@ -272,7 +272,7 @@ func TestDeployNeedsAWorker(t *testing.T) {
 		if c[1] != path && !strings.HasSuffix(c[1], "stop") {
 			body = `{"name":"y"}`
 		}
-		if a := s.do(c[0], c[1], s.key, body); a.code != "conflict" || !strings.Contains(a.text, "worker") {
+		if a := s.do(c[0], c[1], s.key, body); a.code != "conflict" || !strings.Contains(a.text, "beeos serve") {
 			t.Errorf("%v: %d %s", c, a.status, a.raw)
 		}
 	}

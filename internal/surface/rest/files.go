@@ -33,15 +33,15 @@ type fileView struct {
 	DownloadURL string `json:"download_url,omitempty"`
 }
 
-func (g *Gateway) viewFile(f filestore.File) fileView {
+func (s *Surface) viewFile(f filestore.File) fileView {
 	v := fileView{FileID: f.ID, Filename: f.Filename, ContentType: f.ContentType}
 	if f.Stored {
-		v.Size, v.DownloadURL = &f.Size, g.opt.Files.Link(f.ID)
+		v.Size, v.DownloadURL = &f.Size, s.opt.Files.Link(f.ID)
 	}
 	return v
 }
 
-func (g *Gateway) presignUpload(r *route.Request) (any, error) {
+func (s *Surface) presignUpload(r *route.Request) (any, error) {
 	var filename, contentType *string
 	err := r.ReadSettings(route.Lenient, route.Shape{"filename": &filename, "content_type": &contentType})
 	switch {
@@ -52,30 +52,30 @@ func (g *Gateway) presignUpload(r *route.Request) (any, error) {
 	case contentType == nil:
 		return nil, beeos.Errorf(beeos.MissingParam, "content_type is required")
 	}
-	up, err := g.opt.Files.Announce(r.Context(), r.Caller, *filename, *contentType)
+	up, err := s.opt.Files.Announce(r.Context(), r.Caller, *filename, *contentType)
 	return uploadView{up.FileID, up.UploadURL, up.DownloadURL, int64(up.DownloadExpires / time.Second)}, err
 }
 
-func (g *Gateway) getFile(r *route.Request) (any, error) {
-	f, err := g.opt.Files.Find(r.Context(), r.Caller, r.PathValue("id"))
-	return g.viewFile(f), err
+func (s *Surface) getFile(r *route.Request) (any, error) {
+	f, err := s.opt.Files.Find(r.Context(), r.Caller, r.PathValue("id"))
+	return s.viewFile(f), err
 }
 
 // serveSignedFile serves the links: whoever has one needs no other credential.
-func (g *Gateway) serveSignedFile(r *route.Request) (any, error) {
-	link, err := g.opt.Files.Links.Check(r.Method, r.PathValue("id"), r.URL.RawQuery, g.opt.Now())
+func (s *Surface) serveSignedFile(r *route.Request) (any, error) {
+	link, err := s.opt.Files.Links.Check(r.Method, r.PathValue("id"), r.URL.RawQuery, s.opt.Now())
 	if err != nil {
 		return nil, err
 	}
 	return route.Writer(func(w http.ResponseWriter) error {
 		if link.Method == http.MethodPut {
-			return g.upload(w, r, link)
+			return s.upload(w, r, link)
 		}
-		return g.download(w, r.Request, link)
+		return s.download(w, r.Request, link)
 	}), nil
 }
 
-func (g *Gateway) upload(w http.ResponseWriter, r *route.Request, link blob.Grant) error {
+func (s *Surface) upload(w http.ResponseWriter, r *route.Request, link blob.Grant) error {
 	if given := r.Header["Content-Type"]; len(given) != 1 || given[0] != link.ContentType {
 		return beeos.Errorf(beeos.Forbidden, "this link was made for Content-Type: %s; send the file with that", link.ContentType)
 	}
@@ -83,21 +83,18 @@ func (g *Gateway) upload(w http.ResponseWriter, r *route.Request, link blob.Gran
 		w.Header().Set("Connection", "close")
 		return beeos.Errorf(beeos.PayloadTooLarge, "the file is larger than %d bytes, the most this link takes", link.MaxBytes)
 	}
-	deadline := http.NewResponseController(w)
-	if deadline.SetReadDeadline(time.Now().Add(files.UploadTime)) == nil {
-		defer deadline.SetReadDeadline(time.Time{}) //nolint:errcheck // it worked a moment ago
-	}
-	f, err := g.opt.Files.Receive(r.Context(), link, r.Body)
+	httpd.AllowBody(w, files.UploadTime)
+	f, err := s.opt.Files.Receive(r.Context(), link, r.Body)
 	if err != nil {
 		return err
 	}
-	httpd.WriteData(w, http.StatusOK, g.viewFile(f))
+	httpd.WriteData(w, http.StatusOK, s.viewFile(f))
 	return nil
 }
 
 // download sends a file in a way that no browser shows or runs it.
-func (g *Gateway) download(w http.ResponseWriter, r *http.Request, link blob.Grant) error {
-	f, content, err := g.opt.Files.Open(r.Context(), link.FileID)
+func (s *Surface) download(w http.ResponseWriter, r *http.Request, link blob.Grant) error {
+	f, content, err := s.opt.Files.Open(r.Context(), link.FileID)
 	if errors.Is(err, fs.ErrNotExist) {
 		return beeos.Wrap(beeos.InternalError, err, "the file's bytes are not on this server; see that all servers share one folder for files")
 	}

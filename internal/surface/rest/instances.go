@@ -3,6 +3,7 @@ package rest
 import (
 	"cmp"
 	"context"
+	"math"
 	"net/url"
 	"slices"
 	"strings"
@@ -20,10 +21,21 @@ import (
 
 // Words of an instance's state.
 const (
-	instanceRunning = "running"
-	instanceStopped = "stopped"
-	framework       = "beeos"
-	provider        = "self"
+	instancePending  = "pending"      // it has never connected
+	instanceStarting = "provisioning" // this server is to run it, and it is not there yet
+	instanceRunning  = "running"
+	instanceStopped  = "stopped"
+
+	connectivityUnknown = "unknown"
+	connectivityOnline  = "online"
+	connectivityOffline = "offline"
+
+	reasonNeverConnected = "instance_never_connected"
+	reasonDisconnected   = "instance_disconnected"
+	haltedByOwner        = "stopped_by_owner"
+
+	framework = "beeos"
+	provider  = "self"
 )
 
 // instanceView is the contract's InstanceDataDTO.
@@ -47,6 +59,7 @@ type instanceView struct {
 	TotalRunSeconds  int64          `json:"totalRunSeconds"`
 	Connectivity     string         `json:"connectivity"`
 	Reason           string         `json:"connectivityReason,omitempty"`
+	HaltReason       string         `json:"haltReason,omitempty"`
 	Delivery         string         `json:"delivery"`
 	ProviderConfig   map[string]any `json:"providerConfig"`
 	ConnectionStatus string         `json:"msConnectionStatus"`
@@ -55,50 +68,50 @@ type instanceView struct {
 	builtinView
 }
 
-func (g *Gateway) viewInstance(ctx context.Context, i beeos.Instance) instanceView {
+func (s *Surface) viewInstance(ctx context.Context, i beeos.Instance) instanceView {
 	v := instanceView{
 		ID: i.ID, OwnerID: i.OwnerID, AgentFramework: framework, ProviderID: provider, HostingType: "self-hosted", Name: i.Name,
-		Models: []string{}, Status: instanceStopped, DesiredStatus: instanceRunning, IdentityID: i.ID, Connectivity: "offline",
+		Models: []string{}, Status: instanceStopped, DesiredStatus: instanceRunning, IdentityID: i.ID, Connectivity: connectivityOffline,
 		Delivery: "message-service", ProviderConfig: map[string]any{}, ConnectionStatus: "disconnected", LastSeenAt: i.LastSeen, CreatedAt: i.CreatedAt,
 	}
 	switch {
-	case g.opt.Bus.Connected(ctx, i.ID):
-		v.Status, v.Connectivity, v.ConnectionStatus = instanceRunning, "online", "connected"
+	case s.opt.Bus.Connected(ctx, i.ID):
+		v.Status, v.Connectivity, v.ConnectionStatus = instanceRunning, connectivityOnline, "connected"
 	case i.LastSeen.IsZero():
-		v.Reason, v.ConnectionStatus = "it has never connected", "unknown"
+		v.Status, v.Connectivity, v.Reason, v.ConnectionStatus = instancePending, connectivityUnknown, reasonNeverConnected, "unknown"
 	default:
-		v.Reason = "its last connection has ended"
+		v.Reason = reasonDisconnected
 	}
 	return v
 }
 
 // listInstances lists the caller's instances, oldest first. There are few of
 // them, and who is connected is not in the database, so it filters here.
-func (g *Gateway) listInstances(r *route.Request) (any, error) {
+func (s *Surface) listInstances(r *route.Request) (any, error) {
 	number, err := r.QueryInt("page", 0, 0, 1<<31-1)
 	if err != nil {
 		return nil, err
 	}
-	size, err := r.QueryInt("pageSize", 50, 0, 200)
+	size, err := r.QueryInt("pageSize", 50, 0, math.MaxInt64)
 	if err != nil {
 		return nil, err
 	}
-	found, err := g.viewInstances(r.Context(), r.Caller.UserID)
+	found, err := s.viewInstances(r.Context(), r.Caller.UserID)
 	if err != nil {
 		return nil, err
 	}
 	found = slices.DeleteFunc(found, func(v instanceView) bool { return !v.matches(r.URL.Query()) })
-	total, size := int64(len(found)), cmp.Or(size, 50)
+	total, size := int64(len(found)), min(cmp.Or(size, 50), 200)
 	from := min(max(number-1, 0)*size, total) // pages count from 1; 0 is the first, too
 	return route.ListOf(found[from:min(from+size, total)], len(found)), nil
 }
 
-func (g *Gateway) viewInstances(ctx context.Context, owner string) ([]instanceView, error) {
-	all, err := g.opt.DB.Instances.List(ctx, owner)
+func (s *Surface) viewInstances(ctx context.Context, owner string) ([]instanceView, error) {
+	all, err := s.opt.DB.Instances.List(ctx, owner)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := g.opt.DB.Builtins.List(ctx, owner)
+	rows, err := s.opt.DB.Builtins.List(ctx, owner)
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +124,7 @@ func (g *Gateway) viewInstances(ctx context.Context, owner string) ([]instanceVi
 		if !i.RevokedAt.IsZero() {
 			continue
 		}
-		v := g.viewInstance(ctx, i)
+		v := s.viewInstance(ctx, i)
 		if row, ok := byID[i.ID]; ok {
 			if err := v.addBuiltin(row); err != nil {
 				return nil, err
@@ -135,25 +148,25 @@ func (v *instanceView) matches(q url.Values) bool {
 	return strings.Contains(strings.ToLower(v.Name), want) || strings.Contains(v.ID, want)
 }
 
-func (g *Gateway) getInstance(r *route.Request) (any, error) {
-	i, err := g.opt.Acts.OwnInstance(r.Context(), r.Caller, r.PathValue("id"))
+func (s *Surface) getInstance(r *route.Request) (any, error) {
+	i, err := s.opt.Acts.OwnInstance(r.Context(), r.Caller, r.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}
-	row, err := g.opt.DB.Builtins.Get(r.Context(), i.OwnerID, i.ID)
+	row, err := s.opt.DB.Builtins.Get(r.Context(), i.OwnerID, i.ID)
 	if beeos.CodeOf(err) == beeos.NotFound {
-		return g.viewInstance(r.Context(), i), nil
+		return s.viewInstance(r.Context(), i), nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	return g.viewBuiltin(r, row, "")
+	return s.viewBuiltin(r, row, "")
 }
 
 // destroyInstance takes an instance away, or the built-in agent that it is.
-func (g *Gateway) destroyInstance(r *route.Request) (any, error) {
+func (s *Surface) destroyInstance(r *route.Request) (any, error) {
 	id := r.PathValue("id")
-	deleted, err := g.opt.Acts.EndInstance(r.Context(), r.Caller, id)
+	deleted, err := s.opt.Acts.EndInstance(r.Context(), r.Caller, id)
 	if deleted {
 		return "built-in agent " + id + " is deleted", err
 	}

@@ -14,7 +14,7 @@ type instanceJSON struct {
 func TestListAndEndInstances(t *testing.T) {
 	s := start(t)
 	path := "/api/v1/instances/" + s.instance
-	if got := ok[instanceJSON](s, "GET", path, ""); got.Status != "stopped" || got.Connectivity != "offline" || got.Reason == "" {
+	if got := ok[instanceJSON](s, "GET", path, ""); got.Status != "pending" || got.Connectivity != "unknown" || got.Reason != "instance_never_connected" {
 		t.Errorf("before it connects: %+v", got)
 	}
 	leave, err := s.bus.Announce(s.instance)

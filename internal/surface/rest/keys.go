@@ -32,13 +32,13 @@ func viewKey(k *beeos.Key, secret string) keyView {
 
 // listKeys lists the keys of the agent of the path, or the caller's own where
 // the path names none.
-func (g *Gateway) listKeys(r *route.Request) (any, error) {
-	keys, err := g.opt.Acts.Keys(r.Context(), r.Caller, beeos.UserKey, r.PathValue("agentId"))
+func (s *Surface) listKeys(r *route.Request) (any, error) {
+	keys, err := s.opt.Acts.Keys(r.Context(), r.Caller, beeos.UserKey, r.PathValue("agentId"))
 	return route.Views(keys, func(k *beeos.Key) keyView { return viewKey(k, "") }), err
 }
 
 // createKey makes a key for what listKeys lists, and shows the secret once.
-func (g *Gateway) createKey(r *route.Request) (any, error) {
+func (s *Surface) createKey(r *route.Request) (any, error) {
 	k := beeos.Key{AgentID: r.PathValue("agentId")}
 	err := r.ReadSettings(route.Strict, route.Shape{
 		"name": &k.Name, "rate_limit_per_minute": &k.RatePerMinute, "expires_at": &k.ExpiresAt,
@@ -47,12 +47,25 @@ func (g *Gateway) createKey(r *route.Request) (any, error) {
 		return nil, err
 	}
 	r.ForbidCaching()
-	k, secret, err := g.opt.Acts.CreateKey(r.Context(), r.Caller, k)
+	k, secret, err := s.opt.Acts.CreateKey(r.Context(), r.Caller, k)
 	return route.Created(viewKey(&k, secret)), err
 }
 
-func (g *Gateway) revokeKey(r *route.Request) (any, error) {
-	return route.NoContent, g.opt.Acts.RevokeKey(r.Context(), r.Caller, r.PathValue("agentId"), r.PathValue("keyId"))
+// patchKey changes the limit of a key that listKeys lists.
+func (s *Surface) patchKey(r *route.Request) (any, error) {
+	perMinute, err := readRate(r)
+	if err != nil {
+		return nil, err
+	}
+	k, err := s.opt.Acts.LimitKey(r.Context(), r.Caller, r.PathValue("agentId"), r.PathValue("keyId"), perMinute)
+	if err != nil {
+		return nil, err
+	}
+	return viewKey(&k, ""), nil
+}
+
+func (s *Surface) revokeKey(r *route.Request) (any, error) {
+	return route.NoContent, s.opt.Acts.RevokeKey(r.Context(), r.Caller, r.PathValue("agentId"), r.PathValue("keyId"))
 }
 
 type joinTokenView struct {
@@ -62,13 +75,13 @@ type joinTokenView struct {
 
 // createJoinToken makes a token with which one machine may register its
 // public key as an agent instance of this user, once.
-func (g *Gateway) createJoinToken(r *route.Request) (any, error) {
+func (s *Surface) createJoinToken(r *route.Request) (any, error) {
 	seconds := int64(act.JoinTokenTTL / time.Second)
 	if err := r.ReadSettings(route.Strict, route.Shape{"ttl_seconds": &seconds}); err != nil {
 		return nil, err
 	}
 	r.ForbidCaching()
 	ttl := time.Duration(min(max(seconds, 0), 1<<31)) * time.Second // more would not fit
-	token, expires, err := g.opt.Acts.CreateJoinToken(r.Context(), r.Caller, ttl)
+	token, expires, err := s.opt.Acts.CreateJoinToken(r.Context(), r.Caller, ttl)
 	return route.Created(joinTokenView{token, expires}), err
 }

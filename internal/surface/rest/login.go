@@ -1,8 +1,6 @@
 package rest
 
 import (
-	"time"
-
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/access/oauth/tokens"
 	"github.com/beeos/beeos/internal/surface/rest/route"
@@ -20,7 +18,7 @@ type tokensView struct {
 
 // logIn is for scripts of a person who has no key at hand. It is open to
 // anybody, so the throttle of sign-in stands in front.
-func (g *Gateway) logIn(r *route.Request) (any, error) {
+func (s *Surface) logIn(r *route.Request) (any, error) {
 	var email, password string
 	err := r.ReadSettings(route.Strict, route.Shape{"email": &email, "password": &password})
 	if err == nil && (email == "" || password == "") {
@@ -29,16 +27,16 @@ func (g *Gateway) logIn(r *route.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	u, err := g.opt.People.SignIn(r.Context(), email, password, httpd.ClientIP(r.Request))
+	u, err := s.opt.People.SignIn(r.Context(), email, password, httpd.ClientIP(r.Request))
 	if err != nil {
 		return nil, err
 	}
-	pair, err := g.opt.OAuth.LogIn(r.Context(), u)
+	pair, err := s.opt.OAuth.IssueUserTokens(r.Context(), u)
 	return viewTokens(r, pair), err
 }
 
 // refresh changes a refresh token into the next tokens.
-func (g *Gateway) refresh(r *route.Request) (any, error) {
+func (s *Surface) refresh(r *route.Request) (any, error) {
 	var token string
 	err := r.ReadSettings(route.Strict, route.Shape{"refresh_token": &token})
 	if err == nil && token == "" {
@@ -47,11 +45,11 @@ func (g *Gateway) refresh(r *route.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	pair, err := g.opt.OAuth.Refresh(r.Context(), token)
+	pair, err := s.opt.OAuth.RefreshUserTokens(r.Context(), token)
 	return viewTokens(r, pair), err
 }
 
 func viewTokens(r *route.Request, pair tokens.Pair) tokensView {
 	r.ForbidCaching()
-	return tokensView{AccessToken: pair.Access, TokenType: "Bearer", ExpiresIn: int(pair.ExpiresIn / time.Second), RefreshToken: pair.Refresh}
+	return tokensView{AccessToken: pair.Access, TokenType: "Bearer", ExpiresIn: int(pair.ExpiresIn), RefreshToken: pair.Refresh}
 }

@@ -26,7 +26,7 @@ func (s *stack) ann() beeos.User {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	u, err := s.users.Accept(s.t.Context(), token, "Ann", "", "correct horse battery")
+	u, err := s.users.AcceptLink(s.t.Context(), token, "Ann", "", "correct horse battery")
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func TestLogInAndRefresh(t *testing.T) {
 	if a := s.do("GET", "/api/v1/api-keys", next.Access, ""); a.status != http.StatusOK || !strings.Contains(a.raw, `"ci"`) {
 		t.Errorf("with the next token: %d %s", a.status, a.raw)
 	}
-	if err := s.users.EndAll(t.Context(), ann.ID); err != nil {
+	if err := s.users.EndSessions(t.Context(), ann.ID); err != nil {
 		t.Fatal(err)
 	}
 	if a := s.do("POST", "/api/v1/auth/refresh", "", `{"refresh_token":"`+next.Refresh+`"}`); a.status != http.StatusUnauthorized || a.code != "invalid_token" {

@@ -19,6 +19,7 @@ import (
 var bodies = map[string]string{
 	"createApiKey": `{"name":"k"}`, "createAgentKey": `{"name":"k"}`, "createJoinToken": `{}`, "deployInstance": `{"name":"private words"}`,
 	"updateAgent": `{"mcpEnabled":true}`, "invokeAgent": `{"message":"x"}`, "createTask": `{"message":"x"}`,
+	"updateAgentLimits": `{"rate_limit_per_minute":5}`, "updateApiKey": `{"rate_limit_per_minute":5}`, "updateAgentKey": `{"rate_limit_per_minute":5}`,
 	"cancelTask": `{}`, "continueTask": `{"input":"x"}`, "createConversation": `{}`, "renameConversation": `{"title":"x"}`,
 	"sendConversationMessage": `{"message":"x"}`, "cancelConversation": `{"target_message_id":"TASK"}`, "setConversationModel": `{"modelOverrideId":null}`,
 	"createChannel": `{"agent_id":"AGENT"}`, "sendMessage": `{"body":"x"}`, "waitReply": `{"in_reply_to":"TASK","timeout_ms":1}`,
@@ -29,7 +30,7 @@ var bodies = map[string]string{
 
 // ownersOnly are the operations on an agent that others may call, but not own:
 // to them it exists, and it is not theirs.
-var ownersOnly = strings.Fields(`updateAgent deleteAgent listAgentKeys createAgentKey revokeAgentKey getApprovalPolicy updateApprovalPolicy`)
+var ownersOnly = strings.Fields(`updateAgent deleteAgent listAgentKeys createAgentKey updateAgentKey revokeAgentKey getApprovalPolicy updateApprovalPolicy`)
 
 // things are one of each kind, by the names that they have in paths.
 type things map[string]string
@@ -38,7 +39,7 @@ type things map[string]string
 func nothing() things {
 	return things{
 		"agentId": "agent_0000000000000000", "taskId": beeos.NewID(), "convId": beeos.NewChannelID(), "conversationId": beeos.NewChannelID(),
-		"keyId": beeos.NewID(), "id": beeos.NewID(), "channel": beeos.NewChannelID(),
+		"keyId": beeos.NewID(), "id": beeos.NewID(), "instanceId": beeos.NewID(), "channel": beeos.NewChannelID(),
 		"webhookId": "wh_" + beeos.NewID(), "deliveryId": "whd_" + beeos.NewID(),
 	}
 }
@@ -53,7 +54,7 @@ func (s *stack) all(agent string) things {
 	hook := ok[webhookJSON](s, "POST", base+"/tasks/"+sent.ID+"/webhooks", `{"url":"http://127.0.0.1:9/private"}`)
 	return things{
 		"webhookId": hook.ID, "deliveryId": "whd_" + beeos.NewID(),
-		"agentId": agent, "taskId": sent.ID, "convId": conv.ID, "conversationId": conv.ID, "channel": conv.ID, "keyId": key.ID, "id": s.instance,
+		"agentId": agent, "taskId": sent.ID, "convId": conv.ID, "conversationId": conv.ID, "channel": conv.ID, "keyId": key.ID, "id": s.instance, "instanceId": s.instance,
 	}
 }
 
@@ -223,7 +224,7 @@ func TestEveryRouteIsInTheContract(t *testing.T) {
 	theContract().operations(func(_, method, path string, _ *openapi3.Operation) {
 		documented[method+" "+name.ReplaceAllString(path, "{}")] = true
 	})
-	routes := regexp.MustCompile(`"([A-Z]+ /[^"]*)": +(route\.With\(|[gh]\.)`).FindAllSubmatch(text, -1)
+	routes := regexp.MustCompile(`"([A-Z]+ /[^"]*)": +(route\.With\(|[sh]\.)`).FindAllSubmatch(text, -1)
 	for _, m := range routes {
 		route := name.ReplaceAllString(string(m[1]), "{}")
 		if !documented[route] {

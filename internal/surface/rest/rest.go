@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/access/act"
 	"github.com/beeos/beeos/internal/access/approval"
 	"github.com/beeos/beeos/internal/access/auth"
@@ -22,7 +21,6 @@ import (
 	"github.com/beeos/beeos/internal/store"
 	"github.com/beeos/beeos/internal/surface/rest/calls"
 	"github.com/beeos/beeos/internal/surface/rest/route"
-	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
 // Options are the parts that the surface stands on.
@@ -46,21 +44,21 @@ type Options struct {
 	A2AURL string
 }
 
-// Gateway serves the surface.
-type Gateway struct {
+// Surface serves the surface.
+type Surface struct {
 	http.Handler
 	opt    Options
 	router *route.Router
 }
 
-// New returns a Gateway.
-func New(opt Options) *Gateway {
+// New returns the surface.
+func New(opt Options) *Surface {
 	if opt.Now == nil {
 		opt.Now = time.Now
 	}
 	router := &route.Router{Auth: opt.Auth, Ledger: opt.Ledger, Now: opt.Now}
 	mux := http.NewServeMux()
-	g := &Gateway{Handler: mux, opt: opt, router: router}
+	g := &Surface{Handler: mux, opt: opt, router: router}
 	g.register(mux)
 	calls.New(calls.Options{
 		Agents: opt.DB.Agents, Webhooks: opt.DB.Webhooks, Ledger: opt.Ledger, Calls: opt.Calls, Hooks: opt.Hooks, Acts: opt.Acts, Router: router, Now: opt.Now,
@@ -70,49 +68,60 @@ func New(opt Options) *Gateway {
 
 // register is the site map of what people own. The routes below /files/ take
 // signed links instead of credentials.
-func (g *Gateway) register(mux *http.ServeMux) {
-	g.router.Handle(mux, route.Public, route.Table{
-		"POST /api/v1/auth/login":   g.logIn,
-		"POST /api/v1/auth/refresh": g.refresh,
-		"/files/{id}":               g.serveSignedFile,
+func (s *Surface) register(mux *http.ServeMux) {
+	s.router.Handle(mux, route.Public, route.Table{
+		"POST /api/v1/auth/login":   s.logIn,
+		"POST /api/v1/auth/refresh": s.refresh,
+		"/files/{id}":               s.serveSignedFile,
 	})
-	g.router.Handle(mux, route.AnyKey, route.Table{
-		"POST /api/v1/files/presign-upload": g.presignUpload,
-		"GET /api/v1/files/{id}":            g.getFile,
+	s.router.Handle(mux, route.AnyKey, route.Table{
+		"POST /api/v1/files/presign-upload": s.presignUpload,
+		"GET /api/v1/files/{id}":            s.getFile,
 	})
-	g.router.Handle(mux, route.UsersOnly, route.Table{
-		"GET /api/v1/agents":              g.listAgents,
-		"GET /api/v1/agents/{agentId}":    g.getAgent,
-		"PATCH /api/v1/agents/{agentId}":  g.patchAgent,
-		"DELETE /api/v1/agents/{agentId}": g.deleteAgent,
+	s.router.Handle(mux, route.UsersOnly, route.Table{
+		"GET /api/v1/marketplace": s.listMarketplace,
 
-		"GET /api/v1/agents/{agentId}/keys":            g.listKeys,
-		"POST /api/v1/agents/{agentId}/keys":           g.createKey,
-		"DELETE /api/v1/agents/{agentId}/keys/{keyId}": g.revokeKey,
-		"GET /api/v1/api-keys":                         g.listKeys,
-		"POST /api/v1/api-keys":                        g.createKey,
-		"DELETE /api/v1/api-keys/{keyId}":              g.revokeKey,
-		"POST /api/v1/join-tokens":                     g.createJoinToken,
+		"GET /api/v1/agents":              s.listAgents,
+		"GET /api/v1/agents/{agentId}":    s.getAgent,
+		"PATCH /api/v1/agents/{agentId}":  s.patchAgent,
+		"DELETE /api/v1/agents/{agentId}": s.deleteAgent,
 
-		"GET /api/v1/instances":               g.listInstances,
-		"POST /api/v1/instances":              g.deployInstance,
-		"GET /api/v1/instances/{id}":          g.getInstance,
-		"DELETE /api/v1/instances/{id}":       g.destroyInstance,
-		"POST /api/v1/instances/{id}/start":   g.operateInstance("start", g.opt.Acts.StartBuiltin),
-		"POST /api/v1/instances/{id}/stop":    g.operateInstance("stop", g.opt.Acts.StopBuiltin),
-		"POST /api/v1/instances/{id}/restart": g.operateInstance("restart", g.opt.Acts.RestartBuiltin),
+		"GET /api/v1/agents/{agentId}/limits":   route.With(s.ownAgent, s.getLimits),
+		"PATCH /api/v1/agents/{agentId}/limits": route.With(s.ownAgent, s.patchLimits),
 
-		"GET /api/v1/audit":                              g.listAudit,
-		"GET /api/v1/approvals":                          g.listApprovals,
-		"GET /api/v1/approvals/{id}":                     route.With(g.pathApproval, g.getApproval),
-		"POST /api/v1/approvals/{id}/approve":            g.decide(true),
-		"POST /api/v1/approvals/{id}/reject":             g.decide(false),
-		"POST /api/v1/approvals/{id}/link":               route.With(g.pathApproval, g.linkApproval),
-		"GET /api/v1/agents/{agentId}/approval-policy":   route.With(g.ownAgent, g.getPolicy),
-		"PATCH /api/v1/agents/{agentId}/approval-policy": route.With(g.ownAgent, g.patchPolicy),
+		"GET /api/v1/agents/{agentId}/keys":            s.listKeys,
+		"POST /api/v1/agents/{agentId}/keys":           s.createKey,
+		"PATCH /api/v1/agents/{agentId}/keys/{keyId}":  s.patchKey,
+		"DELETE /api/v1/agents/{agentId}/keys/{keyId}": s.revokeKey,
+		"GET /api/v1/api-keys":                         s.listKeys,
+		"POST /api/v1/api-keys":                        s.createKey,
+		"PATCH /api/v1/api-keys/{keyId}":               s.patchKey,
+		"DELETE /api/v1/api-keys/{keyId}":              s.revokeKey,
+		"POST /api/v1/join-tokens":                     s.createJoinToken,
+
+		"GET /api/v1/instances":               s.listInstances,
+		"POST /api/v1/instances":              s.deployInstance,
+		"GET /api/v1/instances/{id}":          s.getInstance,
+		"DELETE /api/v1/instances/{id}":       s.destroyInstance,
+		"POST /api/v1/instances/{id}/start":   s.operateInstance("start", s.opt.Acts.StartBuiltin),
+		"POST /api/v1/instances/{id}/stop":    s.operateInstance("stop", s.opt.Acts.StopBuiltin),
+		"POST /api/v1/instances/{id}/restart": s.restartInstance,
+
+		"GET /api/v1/instances/{id}/operations":           s.listOperations,
+		"GET /api/v1/instances/{id}/runtime-capabilities": s.getRuntimeCapabilities,
+		"GET /api/v1/deploy/models":                       s.listDeployModels,
+		"GET /api/v1/deploy/regions":                      s.listDeployRegions,
+		"GET /api/v1/providers":                           s.listProviders,
+
+		"GET /api/v1/audit":                              s.listAudit,
+		"GET /api/v1/approvals":                          s.listApprovals,
+		"GET /api/v1/approvals/{id}":                     route.With(s.pathApproval, s.getApproval),
+		"POST /api/v1/approvals/{id}/approve":            s.decideApproval(true),
+		"POST /api/v1/approvals/{id}/reject":             s.decideApproval(false),
+		"POST /api/v1/approvals/{id}/link":               route.With(s.pathApproval, s.linkApproval),
+		"GET /api/v1/agents/{agentId}/approval-policy":   route.With(s.ownAgent, s.getPolicy),
+		"PATCH /api/v1/agents/{agentId}/approval-policy": route.With(s.ownAgent, s.patchPolicy),
 	})
 	serveDocument(mux)
-	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		httpd.WriteError(w, r, beeos.Errorf(beeos.NotFound, "there is no %s %s on this surface; /docs says what there is", r.Method, r.URL.Path))
-	})
+	mux.HandleFunc("/", refuseUnknownPath)
 }

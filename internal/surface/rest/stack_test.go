@@ -109,12 +109,12 @@ func start(t *testing.T) *stack {
 	running.Go(func() { s.hooks.Run(run) }) //nolint:errcheck // likewise
 	t.Cleanup(func() { stop(); running.Wait() })
 
-	tokens, err := oauth.New(ctx, oauth.Options{Grants: s.db.Grants, Agents: s.db.Agents, Trail: s.db.Audit, Cluster: s.db.Cluster, Issuer: "http://mcp.test", Log: log})
+	tokens, err := oauth.New(ctx, oauth.Options{Grants: s.db.Grants, Keys: s.db.Keys, Agents: s.db.Agents, Trail: s.db.Audit, Cluster: s.db.Cluster, Issuer: "http://mcp.test", Log: log})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.users = &signin.People{DB: s.db, Log: log, EndTokens: tokens.EndUser}
-	s.approvals = approval.New(approval.Options{DB: s.db, Ledger: s.ledger, Bus: s.bus, Log: log, Now: s.now, Web: "http://console.test"})
+	s.users = &signin.People{Table: s.db.People, Audit: s.db.Audit, EndTokens: tokens.EndUserTokens}
+	s.approvals = approval.New(approval.Options{Table: s.db.Approvals, Agents: s.db.Agents, People: s.db.People, Cluster: s.db.Cluster, Ledger: s.ledger, Bus: s.bus, Log: log, Now: s.now, Web: "http://console.test"})
 	s.builtins, err = builtin.New(ctx, builtin.Options{ // nobody runs them: what it is about here is what is said about them
 		Agents: s.db.Agents, Builtins: s.db.Builtins, Cluster: s.db.Cluster, Gateway: "http://127.0.0.1:9", Folder: t.TempDir(), HTTP: outbound.Transport(outbound.Options{}), Console: "http://console.test", Log: log, Now: s.now,
 		Model: listed{"small", "large"}, Commands: map[string][]string{"sqlite": {"mcp-sqlite"}}, Assertions: map[string]builtin.Assertion{"pod": {File: "/nowhere", For: []string{"https://as.example"}}},
@@ -122,7 +122,7 @@ func start(t *testing.T) *stack {
 	if err != nil {
 		t.Fatal(err)
 	}
-	callers := auth.New(auth.Options{DB: s.db, Methods: append(tokens.Methods(), s.newKind())})
+	callers := auth.New(auth.Options{Keys: s.db.Keys, Instances: s.db.Instances, People: s.db.People, Cluster: s.db.Cluster, Methods: append(tokens.Methods(), s.newKind())})
 	s.acts = act.New(act.Options{
 		DB: s.db, Ledger: s.ledger, Bus: s.bus, Approvals: s.approvals, Hooks: s.hooks, People: s.users, OAuth: tokens, Builtins: s.builtins, Log: log, Now: s.now,
 	})
@@ -138,6 +138,8 @@ func start(t *testing.T) *stack {
 			s.changed = append(s.changed, c.AgentID)
 		case bus.KeyRevoked:
 			s.revoked = append(s.revoked, c.ID)
+			callers.Forget(c.ID)
+		case bus.KeyChanged:
 			callers.Forget(c.ID)
 		}
 	}))

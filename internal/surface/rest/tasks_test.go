@@ -342,7 +342,7 @@ func TestTasksRefuseBadRequests(t *testing.T) {
 		{"POST", s.tasksPath(), `{"message":"x","attachments":[{"file_id":"f"}]}`, "invalid_param"},
 		{"POST", "/api/v1/agents/" + s.offline + "/tasks", `{"message":"x"}`, "agent_offline"},
 		{"GET", s.tasksPath() + "?state=done", "", "invalid_param"},
-		{"GET", s.tasksPath() + "?limit=101", "", "invalid_param"},
+		{"GET", s.tasksPath() + "?limit=0", "", "invalid_param"},
 		{"GET", s.tasksPath() + "?since=x", "", "invalid_param"},
 		{"GET", s.tasksPath() + "/unknown", "", "agent_not_found"},
 		{"GET", "/api/v1/agents/" + s.offline + "/tasks/" + made.ID, "", "agent_not_found"},

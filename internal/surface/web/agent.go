@@ -2,8 +2,8 @@ package web
 
 import (
 	"context"
-	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/store/agents"
@@ -14,6 +14,7 @@ import (
 type agentData struct {
 	Agent    *beeos.Agent
 	Row      page.AgentRow
+	About    string // what it says about itself, in Markdown
 	MCP      string
 	REST     string
 	Snippets []snippet
@@ -21,81 +22,69 @@ type agentData struct {
 	Card     *cardData    // nil = there is no A2A here
 	Calls    []callRow
 	Keys     keysData
+
+	Visibilities []visibilityChoice
 }
 
-// owned returns the agent of the path when it is the visitor's own. What is
-// not looks the same as what does not exist.
-func (s *Site) owned(r *http.Request, v *page.Visitor) (*beeos.Agent, error) {
-	a, err := s.Acts.OwnAgent(r.Context(), v.Caller(), r.PathValue("agent"))
+// visibilityChoice is who may call an agent, and where they find it.
+type visibilityChoice struct {
+	Value       beeos.Visibility
+	Title, Text string
+}
+
+var visibilityChoices = []visibilityChoice{
+	{beeos.VisiblePrivate, "Private", "Only you can see and call it."},
+	{beeos.VisibleUnlisted, "Unlisted", "Everybody on this server who knows its id can call it; no list has it."},
+	{beeos.VisiblePublic, "Public", "Everybody on this server can call it, and finds it among the agents that you show."},
+	{beeos.VisibleMarketplace, "Marketplace", "Everybody on this server can call it, and finds it in the marketplace and its search."},
+}
+
+// findOwnAgent returns the agent of the path when it is the visitor's own. What
+// is not looks the same as what does not exist.
+func (s *Surface) findOwnAgent(r *page.Request) (*beeos.Agent, error) {
+	a, err := s.Acts.OwnAgent(r.Context(), r.Caller(), r.PathValue("agent"))
 	if beeos.CodeOf(err) == beeos.Forbidden {
 		err = beeos.Errorf(beeos.AgentNotFound, "there is no such agent; check the id, or list your agents")
 	}
 	return a, err
 }
 
-func (s *Site) agent(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
-	return s.showAgent(w, r, v, http.StatusOK, page.View{}, fresh{})
+func (s *Surface) showAgent(r *page.Request, a *beeos.Agent) (page.Answer, error) {
+	return s.showAgentWith(r, a, freshKey{})
 }
 
-// showAgent is the agent's page; fresh has a key that was just made.
-func (s *Site) showAgent(w http.ResponseWriter, r *http.Request, v *page.Visitor, status int, p page.View, f fresh) error {
-	a, err := s.owned(r, v)
+// showAgentWith shows the agent's page; fresh is a key that was just made.
+func (s *Surface) showAgentWith(r *page.Request, a *beeos.Agent, fresh freshKey) (page.Answer, error) {
+	d, err := s.loadAgent(r.Context(), r.Visitor, a)
+	d.Keys.Fresh, d.Snippets = fresh, s.listSnippets(a, fresh.Secret)
+	return page.View{Page: "agent", Title: d.Row.Title, Room: "agents", Live: "/agents/" + a.ID + "/live", Here: "/agents/" + a.ID, Data: d}, err
+}
+
+// showAgentStatus shows what changes on the agent's page by itself.
+func (s *Surface) showAgentStatus(r *page.Request, a *beeos.Agent) (page.Answer, error) {
+	row, err := s.describeAgent(r.Context(), a)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	d, err := s.agentData(r.Context(), v, a)
-	if err != nil {
-		return err
-	}
-	d.Keys.Fresh = f
-	if f.Secret != "" {
-		d.Snippets = s.snippets(a, f.Secret)
-	}
-	p.Title, p.Room, p.Live, p.Here, p.Data = d.Row.Title, "agents", "/agents/"+a.ID+"/live", "/agents/"+a.ID, d
-	return s.ShowPage(w, r, v, status, "agent", p)
+	calls, err := s.lastCalls(r.Context(), r.Visitor, []page.AgentRow{row}, 10)
+	return page.View{Page: "agent", Data: agentData{Agent: a, Row: row, Calls: calls}}, err
 }
 
-func (s *Site) agentLive(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
-	return s.streamAgent(w, r, v, func(ctx context.Context, a *beeos.Agent, row page.AgentRow) ([]byte, error) {
-		calls, err := s.lastCalls(ctx, v, []page.AgentRow{row}, 10)
-		if err != nil {
-			return nil, err
-		}
-		return s.RenderPart("agent", "live", agentData{Agent: a, Row: row, Calls: calls})
-	})
-}
-
-// streamAgent is StreamPage for a page about the agent of the path, which is
-// looked up anew each time: it may have changed, or hands.
-func (s *Site) streamAgent(w http.ResponseWriter, r *http.Request, v *page.Visitor, render func(ctx context.Context, a *beeos.Agent, row page.AgentRow) ([]byte, error)) error {
-	return s.StreamPage(w, r, v, func(ctx context.Context) ([]byte, error) {
-		a, err := s.owned(r, v)
-		if err != nil {
-			return nil, err
-		}
-		b, err := s.builtin(ctx, a)
-		if err != nil {
-			return nil, err
-		}
-		return render(ctx, a, s.agentRow(ctx, a, b))
-	})
-}
-
-func (s *Site) agentData(ctx context.Context, v *page.Visitor, a *beeos.Agent) (d agentData, err error) {
-	b, err := s.builtin(ctx, a)
+func (s *Surface) loadAgent(ctx context.Context, v *page.Visitor, a *beeos.Agent) (d agentData, err error) {
+	b, err := s.findBuiltin(ctx, a)
 	if err != nil {
 		return d, err
 	}
 	d = agentData{
-		Agent: a, Row: s.agentRow(ctx, a, b), MCP: s.mcpURL(a.ID), REST: s.RESTURL + "/api/v1/agents/" + a.ID + "/invoke",
-		Snippets: s.snippets(a, ""),
+		Agent: a, Row: s.newAgentRow(ctx, a, b), About: a.Definition.Description, MCP: s.mcpURL(a.ID), REST: s.restURL(a.ID),
+		Visibilities: visibilityChoices,
 	}
 	if b != nil {
-		if d.Builtin, err = s.builtinData(ctx, a, b); err != nil {
+		if d.Builtin, err = s.loadBuiltin(ctx, a, b); err != nil {
 			return d, err
 		}
 	}
-	if d.Card, err = s.cardData(a); err != nil {
+	if d.Card, err = s.loadCard(a); err != nil {
 		return d, err
 	}
 	if d.Calls, err = s.lastCalls(ctx, v, []page.AgentRow{d.Row}, 10); err != nil {
@@ -106,30 +95,45 @@ func (s *Site) agentData(ctx context.Context, v *page.Visitor, a *beeos.Agent) (
 	return d, err
 }
 
-func (s *Site) toAgent(w http.ResponseWriter, r *http.Request, _ *page.Visitor) error {
+func (s *Surface) redirectToAgent(r *page.Request) (page.Answer, error) {
 	target := "/agents/" + url.PathEscape(r.PathValue("agent"))
 	if r.PathValue("form") == "keys" {
 		target += "#keys"
 	}
-	http.Redirect(w, r, target, http.StatusSeeOther)
-	return nil
+	return page.Redirect(target, ""), nil
 }
 
-func (s *Site) toSkills(w http.ResponseWriter, r *http.Request, _ *page.Visitor) error {
-	http.Redirect(w, r, "/agents/"+url.PathEscape(r.PathValue("agent"))+"/skills", http.StatusSeeOther)
-	return nil
+func (s *Surface) redirectToSkills(r *page.Request) (page.Answer, error) {
+	return page.Redirect("/agents/"+url.PathEscape(r.PathValue("agent"))+"/skills", ""), nil
 }
 
 // setAgent changes what the owner decides about an agent.
-func (s *Site) setAgent(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
+func (s *Surface) setAgent(r *page.Request) (page.Answer, error) {
 	id, visibility := r.PathValue("agent"), beeos.Visibility(r.FormValue("visibility"))
 	mcp, self := r.FormValue("mcp") == "on", r.FormValue("self") == "on"
-	_, err := s.Acts.UpdateAgent(r.Context(), v.Caller(), id, agents.Patch{Visibility: &visibility, MCPEnabled: &mcp, SelfTool: &self})
-	if message, status, ok := page.FormProblem(err); ok {
-		return s.showAgent(w, r, v, status, page.View{Problem: message}, fresh{})
+	handOver, left := r.FormValue("hand_over") == "on", beeos.WhenLeft(r.FormValue("when_left"))
+	p := agents.Patch{Visibility: &visibility, MCPEnabled: &mcp, SelfTool: &self, HandOver: &handOver, WhenLeft: &left}
+	if r.PostForm.Has("title") {
+		title := strings.TrimSpace(r.PostFormValue("title"))
+		p.Title = &title
 	}
-	if err != nil {
-		return err
+	if r.PostForm.Has("rate") {
+		perMinute, err := readRate(r)
+		if err != nil {
+			return nil, err
+		}
+		p.RateLimit = &perMinute
 	}
-	return page.Redirect(w, r, "/agents/"+id, "saved")
+	_, err := s.Acts.UpdateAgent(r.Context(), r.Caller(), id, p)
+	return page.Redirect("/agents/"+id, "saved"), err
+}
+
+// confirmDelete asks first: what goes does not come back.
+func (s *Surface) confirmDelete(r *page.Request, a *beeos.Agent) (page.Answer, error) {
+	row, err := s.describeAgent(r.Context(), a)
+	return page.View{Page: "delete_agent", Title: "Delete " + row.Title + "?", Room: "agents", Data: row}, err
+}
+
+func (s *Surface) deleteAgent(r *page.Request) (page.Answer, error) {
+	return page.Redirect("/agents", "agent-deleted"), s.Acts.DeleteAgent(r.Context(), r.Caller(), r.PathValue("agent"))
 }

@@ -21,8 +21,8 @@ type cardData struct {
 	Whole, Redacted string
 }
 
-// cardData is nil where no A2A surface runs.
-func (s *Site) cardData(a *beeos.Agent) (*cardData, error) {
+// loadCard returns the card of an agent, or nil where no A2A surface runs.
+func (s *Surface) loadCard(a *beeos.Agent) (*cardData, error) {
 	if s.Card == nil {
 		return nil, nil
 	}

@@ -2,7 +2,6 @@ package web
 
 import (
 	"context"
-	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
@@ -28,30 +27,16 @@ type agentsData struct {
 	Prev, Next string // addresses of the neighbouring pages
 }
 
-func (s *Site) agents(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
-	d, err := s.agentsData(r.Context(), v, r.URL.Query())
-	if err != nil {
-		return err
-	}
+func (s *Surface) showAgents(r *page.Request) (page.Answer, error) {
+	d, err := s.loadAgents(r.Context(), r.Visitor, r.URL.Query())
 	live := "/agents/live"
 	if q := r.URL.RawQuery; q != "" {
 		live += "?" + r.URL.Query().Encode()
 	}
-	return s.ShowPage(w, r, v, http.StatusOK, "agents", page.View{Title: "Agents", Room: "agents", Live: live, Data: d})
+	return page.View{Page: "agents", Title: "Agents", Room: "agents", Live: live, Data: d}, err
 }
 
-func (s *Site) agentsLive(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
-	query := r.URL.Query()
-	return s.StreamPage(w, r, v, func(ctx context.Context) ([]byte, error) {
-		d, err := s.agentsData(ctx, v, query)
-		if err != nil {
-			return nil, err
-		}
-		return s.RenderPart("agents", "live", d)
-	})
-}
-
-func (s *Site) agentsData(ctx context.Context, v *page.Visitor, query url.Values) (d agentsData, err error) {
+func (s *Surface) loadAgents(ctx context.Context, v *page.Visitor, query url.Values) (d agentsData, err error) {
 	d.Query = strings.TrimSpace(query.Get("q"))
 	offset, err := strconv.Atoi(query.Get("from"))
 	if err != nil || offset < 0 {
@@ -62,7 +47,7 @@ func (s *Site) agentsData(ctx context.Context, v *page.Visitor, query url.Values
 		d.Total = len(d.Agents)
 		return d, err
 	}
-	if d.Agents, d.Total, err = s.agentRows(ctx, v, agentsPerPage, offset); err != nil {
+	if d.Agents, d.Total, err = s.listAgents(ctx, v, agentsPerPage, offset); err != nil {
 		return d, err
 	}
 	if offset > 0 {
@@ -74,20 +59,20 @@ func (s *Site) agentsData(ctx context.Context, v *page.Visitor, query url.Values
 	return d, nil
 }
 
-// agentRows are the visitor's agents.
-func (s *Site) agentRows(ctx context.Context, v *page.Visitor, limit, offset int) ([]page.AgentRow, int, error) {
-	list, total, err := s.DB.Agents.List(ctx, agents.Filter{OwnerID: v.User.ID, Limit: limit, Offset: offset})
+// listAgents returns the visitor's agents, and how many they have.
+func (s *Surface) listAgents(ctx context.Context, v *page.Visitor, limit, offset int) ([]page.AgentRow, int, error) {
+	list, total, err := s.Agents.List(ctx, agents.Filter{OwnerID: v.User.ID, Limit: limit, Offset: offset})
 	if err != nil {
 		return nil, 0, err
 	}
-	rows, err := s.rowsOf(ctx, v, list)
+	rows, err := s.describeAgents(ctx, v, list)
 	return rows, total, err
 }
 
-// rowsOf asks for the presence of several agents at once: those on other
-// nodes cost a question each.
-func (s *Site) rowsOf(ctx context.Context, v *page.Visitor, list []*beeos.Agent) ([]page.AgentRow, error) {
-	made, err := s.DB.Builtins.List(ctx, v.User.ID)
+// describeAgents asks for the presence of several agents at once: those on
+// other nodes cost a question each.
+func (s *Surface) describeAgents(ctx context.Context, v *page.Visitor, list []*beeos.Agent) ([]page.AgentRow, error) {
+	made, err := s.Builtins.List(ctx, v.User.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +85,7 @@ func (s *Site) rowsOf(ctx context.Context, v *page.Visitor, list []*beeos.Agent)
 	asking.SetLimit(askAtOnce)
 	for i, a := range list {
 		asking.Go(func() error {
-			rows[i] = s.agentRow(ctx, a, builtins[a.InstanceID])
+			rows[i] = s.newAgentRow(ctx, a, builtins[a.InstanceID])
 			return nil
 		})
 	}
@@ -112,8 +97,8 @@ func (s *Site) rowsOf(ctx context.Context, v *page.Visitor, list []*beeos.Agent)
 const maxOwned = 10_000
 
 // findAgents returns the agents with the words somewhere in what they say.
-func (s *Site) findAgents(ctx context.Context, v *page.Visitor, words string) ([]page.AgentRow, error) {
-	list, _, err := s.DB.Agents.List(ctx, agents.Filter{OwnerID: v.User.ID, Limit: maxOwned})
+func (s *Surface) findAgents(ctx context.Context, v *page.Visitor, words string) ([]page.AgentRow, error) {
+	list, _, err := s.Agents.List(ctx, agents.Filter{OwnerID: v.User.ID, Limit: maxOwned})
 	if err != nil {
 		return nil, err
 	}
@@ -124,16 +109,20 @@ func (s *Site) findAgents(ctx context.Context, v *page.Visitor, words string) ([
 			found = append(found, a)
 		}
 	}
-	return s.rowsOf(ctx, v, found)
+	return s.describeAgents(ctx, v, found)
 }
 
-// agentRow describes an agent; b is what it is made of when it is built in.
-func (s *Site) agentRow(ctx context.Context, a *beeos.Agent, b *builtinstore.Builtin) page.AgentRow {
+// newAgentRow describes an agent; b is what it is made of when it is built in.
+func (s *Surface) newAgentRow(ctx context.Context, a *beeos.Agent, b *builtinstore.Builtin) page.AgentRow {
 	return page.AgentRow{
 		ID: a.ID, Name: a.Name, Slug: a.Slug, Title: page.AgentTitle(a), Text: safetext.Line(a.Definition.Description, 160),
-		Online: s.online(ctx, a), Active: a.Active, MCP: a.MCPEnabled, Visibility: a.Visibility, Skills: len(a.Definition.Skills),
-		InstanceID: a.InstanceID, Builtin: b != nil, Stopped: b != nil && b.Stopped,
+		Online: s.isOnline(ctx, a), Active: a.Active, MCP: a.MCPEnabled, Visibility: a.Visibility, Skills: len(a.Definition.Skills),
+		InstanceID: a.InstanceID, Chats: page.Chats(a), Builtin: b != nil, Stopped: b != nil && b.Stopped,
 	}
 }
 
-func (s *Site) mcpURL(agentID string) string { return s.MCPURL + "/" + agentID + "/mcp" }
+func (s *Surface) restURL(agentID string) string {
+	return s.RESTURL + "/api/v1/agents/" + agentID + "/invoke"
+}
+
+func (s *Surface) mcpURL(agentID string) string { return s.MCPURL + "/" + agentID + "/mcp" }

@@ -2,10 +2,8 @@ package web
 
 import (
 	"context"
-	"net/http"
 	"strings"
 
-	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/access/approval"
 	"github.com/beeos/beeos/internal/store/approvals"
 	"github.com/beeos/beeos/internal/surface/web/page"
@@ -23,60 +21,33 @@ type approvalsData struct {
 	Next    string // address of the older ones
 }
 
-func (s *Site) approvals(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
-	return s.showInbox(w, r, v, http.StatusOK, "")
+func (s *Surface) showApprovals(r *page.Request) (page.Answer, error) {
+	list, err := s.Approvals.Open(r.Context(), r.User.ID, inboxMost)
+	d := approvalsData{Rows: s.describeApprovals(r.Context(), r.Visitor, list)}
+	return page.View{Page: "approvals", Title: "Approvals", Room: "approvals", Live: "/approvals/live", Here: "/approvals", Data: d}, err
 }
 
-func (s *Site) showInbox(w http.ResponseWriter, r *http.Request, v *page.Visitor, status int, problem string) error {
-	d, err := s.inbox(r.Context(), v)
-	if err != nil {
-		return err
-	}
-	return s.ShowPage(w, r, v, status, "approvals", page.View{Title: "Approvals", Room: "approvals", Live: "/approvals/live", Here: "/approvals", Problem: problem, Data: d})
-}
-
-func (s *Site) approvalsLive(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
-	return s.StreamPage(w, r, v, func(ctx context.Context) ([]byte, error) {
-		d, err := s.inbox(ctx, v)
-		if err != nil {
-			return nil, err
-		}
-		return s.RenderPart("approvals", "live", d)
-	})
-}
-
-func (s *Site) inbox(ctx context.Context, v *page.Visitor) (d approvalsData, err error) {
-	list, err := s.Approvals.Open(ctx, v.User.ID, inboxMost)
-	if err != nil {
-		return d, err
-	}
-	d.Rows = s.approvalRows(ctx, v, list)
-	return d, nil
-}
-
-func (s *Site) approvalHistory(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
-	list, err := s.Approvals.History(r.Context(), v.User.ID, r.URL.Query().Get("before"), historyPage+1)
-	if err != nil {
-		return err
-	}
+func (s *Surface) showApprovalHistory(r *page.Request) (page.Answer, error) {
+	list, err := s.Approvals.History(r.Context(), r.User.ID, r.URL.Query().Get("before"), historyPage+1)
 	d := approvalsData{History: true}
 	if len(list) > historyPage {
 		list = list[:historyPage]
 		d.Next = "/approvals/history?before=" + list[historyPage-1].ID
 	}
-	d.Rows = s.approvalRows(r.Context(), v, list)
-	return s.ShowPage(w, r, v, http.StatusOK, "approvals", page.View{Title: "Approvals", Room: "approvals", Data: d})
+	d.Rows = s.describeApprovals(r.Context(), r.Visitor, list)
+	return page.View{Page: "approvals", Title: "Approvals", Room: "approvals", Data: d}, err
 }
 
-// approvalRows names agents and people, each looked up once.
-func (s *Site) approvalRows(ctx context.Context, v *page.Visitor, list []approvals.Approval) []page.ApprovalCard {
-	names, titles := s.callers(ctx, v), map[string]string{}
+// describeApprovals makes cards that name agents and people, each looked up
+// once.
+func (s *Surface) describeApprovals(ctx context.Context, v *page.Visitor, list []approvals.Approval) []page.ApprovalCard {
+	names, titles := s.nameCallers(ctx, v), map[string]string{}
 	rows := make([]page.ApprovalCard, len(list))
 	for i := range list {
 		a := &list[i]
 		if titles[a.AgentID] == "" {
 			titles[a.AgentID] = "an agent that is gone"
-			if agent, err := s.DB.Agents.Get(ctx, a.AgentID); err == nil {
+			if agent, err := s.Agents.Get(ctx, a.AgentID); err == nil {
 				titles[a.AgentID] = page.AgentTitle(agent)
 			}
 		}
@@ -84,7 +55,7 @@ func (s *Site) approvalRows(ctx context.Context, v *page.Visitor, list []approva
 			ID: a.ID, Tool: safetext.Line(approval.ToolName(a), 120), Agent: titles[a.AgentID], Caller: names(a.Caller), Arguments: safetext.Pieces(approval.FormatArguments(a.Arguments)),
 			At: a.CreatedAt, Until: a.ExpiresAt, Decided: a.DecidedAt, Open: a.Open(), Via: safetext.Line(a.Via, 20), Reason: safetext.Line(a.Reason, 500),
 		}
-		rows[i].State, rows[i].Mood = decision(a)
+		rows[i].State, rows[i].Mood = describeDecision(a)
 		switch {
 		case strings.HasPrefix(a.DecidedBy, "user:"):
 			rows[i].By = names(a.DecidedBy)
@@ -97,8 +68,8 @@ func (s *Site) approvalRows(ctx context.Context, v *page.Visitor, list []approva
 	return rows
 }
 
-// decision says in words what became of an approval, and how good that is.
-func decision(a *approvals.Approval) (words, mood string) {
+// describeDecision says in words what became of an approval, and how good that is.
+func describeDecision(a *approvals.Approval) (words, mood string) {
 	switch {
 	case a.Open():
 		return "waiting", "busy"
@@ -112,30 +83,22 @@ func decision(a *approvals.Approval) (words, mood string) {
 	return string(a.State), "bad"
 }
 
-// decideApproval answers a form of the inbox, or of a conversation. Who comes second sees the first
-// decision.
-func (s *Site) decideApproval(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
-	yes, back := strings.HasSuffix(r.URL.Path, "/approve"), "/approvals"
+// decideApproval answers a form of the inbox, or of a conversation. Who comes
+// second sees the first decision.
+func (s *Surface) decideApproval(r *page.Request) (page.Answer, error) {
+	yes, back, did := strings.HasSuffix(r.URL.Path, "/approve"), "/approvals", "rejected"
 	if b := page.LocalPath(r.FormValue("back")); strings.HasPrefix(b, "/agents/") {
 		back = b
 	}
-	_, err := s.Approvals.Decide(r.Context(), r.PathValue("id"), approval.Decider{User: v.User, Via: "console"}, yes, r.FormValue("reason"))
-	switch {
-	case err == nil && page.IsScripted(r):
-		w.WriteHeader(http.StatusNoContent)
-		return nil
-	case beeos.CodeOf(err) == beeos.Conflict && !page.IsScripted(r):
-		return s.showInbox(w, r, v, http.StatusConflict, page.Sentence(beeos.Public(err).Message))
-	case err != nil:
-		return err
-	case yes:
-		return page.Redirect(w, r, back, "approved")
+	if yes {
+		did = "approved"
 	}
-	return page.Redirect(w, r, back, "rejected")
+	_, err := s.Approvals.Decide(r.Context(), r.PathValue("id"), approval.Decider{User: r.User, Via: "console"}, yes, r.FormValue("reason"))
+	return page.Redirect(back, did), err
 }
 
-// approvalNeeds is what Home says of approvals.
-func (s *Site) approvalNeeds(ctx context.Context, v *page.Visitor) ([]need, error) {
+// listApprovalNeeds returns what Home says of approvals.
+func (s *Surface) listApprovalNeeds(ctx context.Context, v *page.Visitor) ([]need, error) {
 	list, err := s.Approvals.Open(ctx, v.User.ID, inboxMost)
 	switch {
 	case err != nil || len(list) == 0:
@@ -144,7 +107,7 @@ func (s *Site) approvalNeeds(ctx context.Context, v *page.Visitor) ([]need, erro
 		return []need{{Text: page.Plural(len(list), "tool call") + " wait for your approval.", Link: "/approvals", Label: "Decide"}}, nil
 	}
 	var needs []need
-	for _, row := range s.approvalRows(ctx, v, list) {
+	for _, row := range s.describeApprovals(ctx, v, list) {
 		needs = append(needs, need{Text: row.Agent + " wants to call " + row.Tool + ".", Link: "/approvals#ask-" + row.ID, Label: "Decide"})
 	}
 	return needs, nil

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"encoding/json"
 	"net/http"
 	"net/url"
 	"strings"
@@ -11,14 +10,22 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/access/approval"
 	"github.com/beeos/beeos/internal/store/approvals"
+	"github.com/beeos/beeos/internal/store/storetest"
 )
 
 // asks lets an agent ask for a tool call.
 func (k *stack) asks(a *beeos.Agent, caller, turn, arguments string) approvals.Approval {
 	k.t.Helper()
-	row, err := k.desk.Request(k.t.Context(), approval.ToolCall{
-		Agent: a, Caller: "user:" + caller, Turn: turn, Request: "r", Skill: "files", Tool: "save_csv", Arguments: json.RawMessage(arguments),
-	})
+	return k.storeQuestion(a, beeos.Frame{MessageID: turn}, caller, "save_csv", arguments)
+}
+
+// storeQuestion stores what an agent asks about a tool of its files.
+func (k *stack) storeQuestion(a *beeos.Agent, f beeos.Frame, caller, tool, arguments string) approvals.Approval {
+	k.t.Helper()
+	q := storetest.Question(a.OwnerID, f.MessageID, arguments, time.Now())
+	q.AgentID, q.Caller, q.Channel, q.Skill, q.Tool = a.ID, "user:"+caller, f.ChannelID, "files", tool
+	q.ExpiresAt = q.CreatedAt.Add(approval.Timeout)
+	row, _, err := k.db.Approvals.Ask(k.t.Context(), q, tool)
 	if err != nil {
 		k.t.Fatal(err)
 	}

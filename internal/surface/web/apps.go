@@ -2,7 +2,7 @@ package web
 
 import (
 	"context"
-	"net/http"
+	"slices"
 
 	agentstore "github.com/beeos/beeos/internal/store/agents"
 	grantstore "github.com/beeos/beeos/internal/store/grants"
@@ -14,14 +14,10 @@ import (
 type appRow struct {
 	grantstore.Grant
 	Name, Host string
-	Agents     []appAgent // of the visitor's agents, those it reaches first
-	Reached    int
+	Agents     []appAgent // of the visitor's agents, those it reaches
 }
 
-type appAgent struct {
-	ID, Title string
-	Granted   bool
-}
+type appAgent struct{ ID, Title string }
 
 type appsData struct {
 	Apps  []appRow
@@ -29,25 +25,22 @@ type appsData struct {
 	URL   string
 }
 
-// alive reports whether a grant still lets somebody in.
-func (s *Site) alive(g grantstore.Grant) bool {
+// isAlive reports whether a grant still lets somebody in.
+func (s *Surface) isAlive(g grantstore.Grant) bool {
 	return g.RevokedAt.IsZero() && (g.ExpiresAt.IsZero() || g.ExpiresAt.After(s.Now()))
 }
 
-func (s *Site) apps(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
-	d, err := s.appsData(r.Context(), v)
-	if err != nil {
-		return err
-	}
-	return s.ShowPage(w, r, v, http.StatusOK, "apps", page.View{Title: "Connected apps", Room: "apps", Data: d})
+func (s *Surface) showApps(r *page.Request) (page.Answer, error) {
+	d, err := s.loadApps(r.Context(), r.Visitor)
+	return page.View{Page: "apps", Title: "Connected apps", Room: "apps", Data: d}, err
 }
 
-func (s *Site) appsData(ctx context.Context, v *page.Visitor) (d appsData, err error) {
-	grants, err := s.OAuth.Grants(ctx, v.User.ID)
+func (s *Surface) loadApps(ctx context.Context, v *page.Visitor) (d appsData, err error) {
+	grants, err := s.OAuth.ListGrants(ctx, v.User.ID)
 	if err != nil {
 		return d, err
 	}
-	agents, _, err := s.DB.Agents.List(ctx, agentstore.Filter{OwnerID: v.User.ID, Limit: maxOwned})
+	agents, _, err := s.Agents.List(ctx, agentstore.Filter{OwnerID: v.User.ID, Limit: maxOwned})
 	if err != nil {
 		return d, err
 	}
@@ -56,46 +49,31 @@ func (s *Site) appsData(ctx context.Context, v *page.Visitor) (d appsData, err e
 		d.Agent, d.URL = agents[0].Slug, s.mcpURL(agents[0].ID)
 	}
 	for _, g := range grants {
-		if !s.alive(g) {
+		if !s.isAlive(g) {
 			continue
 		}
-		row := appRow{Grant: g, Name: safetext.Line(g.ClientName, 60), Host: safetext.Line(g.ClientHost, 100)}
-		if row.Name == "" {
-			row.Name = "A program without a name"
-		}
-		granted := map[string]bool{}
-		for _, id := range g.Agents {
-			granted[id] = true
-		}
+		row := appRow{Grant: g, Name: page.ProgramName(g.ClientName), Host: safetext.Line(g.ClientHost, 100)}
 		for _, a := range agents {
-			if g.All || granted[a.ID] {
-				row.Agents = append(row.Agents, appAgent{a.ID, page.AgentTitle(a), true})
+			if g.All || slices.Contains(g.Agents, a.ID) {
+				row.Agents = append(row.Agents, appAgent{a.ID, page.AgentTitle(a)})
 			}
 		}
-		row.Reached = len(row.Agents)
 		d.Apps = append(d.Apps, row)
 	}
 	return d, nil
 }
 
 // narrowApp leaves a program only the agents that are still ticked.
-func (s *Site) narrowApp(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
+func (s *Surface) narrowApp(r *page.Request) (page.Answer, error) {
 	if err := r.ParseForm(); err != nil {
-		return err
+		return nil, err
 	}
-	id := r.PathValue("grant")
 	if len(r.PostForm["agent"]) == 0 {
-		return s.revokeApp(w, r, v) // none left is nothing granted
+		return s.revokeApp(r) // none left is nothing granted
 	}
-	if err := s.Acts.NarrowGrant(r.Context(), v.Caller(), id, r.PostForm["agent"]); err != nil {
-		return err
-	}
-	return page.Redirect(w, r, "/apps", "app-changed")
+	return page.Redirect("/apps", "app-changed"), s.Acts.NarrowGrant(r.Context(), r.Caller(), r.PathValue("grant"), r.PostForm["agent"])
 }
 
-func (s *Site) revokeApp(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
-	if err := s.Acts.RevokeGrant(r.Context(), v.Caller(), r.PathValue("grant")); err != nil {
-		return err
-	}
-	return page.Redirect(w, r, "/apps", "app-revoked")
+func (s *Surface) revokeApp(r *page.Request) (page.Answer, error) {
+	return page.Redirect("/apps", "app-revoked"), s.Acts.RevokeGrant(r.Context(), r.Caller(), r.PathValue("grant"))
 }

@@ -22,18 +22,18 @@ func TestAppsAreNarrowedAndRevoked(t *testing.T) {
 	}
 	granted := func() []string {
 		t.Helper()
-		grants, err := k.oauth.Grants(t.Context(), ann.ID)
+		grants, err := k.oauth.ListGrants(t.Context(), ann.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, g := range grants {
-			if k.site.alive(g) {
+			if k.site.isAlive(g) {
 				return g.Agents
 			}
 		}
 		return nil
 	}
-	grants, err := k.oauth.Grants(t.Context(), ann.ID)
+	grants, err := k.oauth.ListGrants(t.Context(), ann.ID)
 	if err != nil || len(grants) != 1 || len(granted()) != 2 {
 		t.Fatalf("granted: %+v, %v", grants, err)
 	}

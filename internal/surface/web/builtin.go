@@ -2,7 +2,6 @@ package web
 
 import (
 	"context"
-	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
@@ -23,7 +22,6 @@ type builtinData struct {
 	Minutes    int
 	Stopped    bool
 	HasModel   bool
-	Elsewhere  bool // another process runs it, and only that one can change it
 }
 
 // newData is the form of an agent that is not there yet.
@@ -31,11 +29,10 @@ type newData struct {
 	Definition builtin.Definition
 	Skill, URL string
 	HasModel   bool
-	Elsewhere  bool
 }
 
-// builtin returns the row of a built-in agent; nil = the agent is not one.
-func (s *Site) builtin(ctx context.Context, a *beeos.Agent) (*builtins.Builtin, error) {
+// findBuiltin returns the row of a built-in agent; nil = the agent is not one.
+func (s *Surface) findBuiltin(ctx context.Context, a *beeos.Agent) (*builtins.Builtin, error) {
 	b, ok, err := s.Acts.BuiltinOf(ctx, a)
 	if !ok {
 		return nil, err
@@ -43,76 +40,86 @@ func (s *Site) builtin(ctx context.Context, a *beeos.Agent) (*builtins.Builtin, 
 	return &b, nil
 }
 
-// ownBuiltin is owned for what only built-in agents have.
-func (s *Site) ownBuiltin(r *http.Request, v *page.Visitor) (*beeos.Agent, *builtins.Builtin, error) {
-	a, err := s.owned(r, v)
-	if err != nil {
-		return nil, nil, err
-	}
-	b, err := s.builtin(r.Context(), a)
-	switch {
-	case err != nil:
-		return nil, nil, err
-	case b == nil:
-		return nil, nil, beeos.Errorf(beeos.NotFound, "this agent is a program of yours; change it in its code")
-	}
-	return a, b, s.Acts.CheckBuiltin(r.Context(), v.Caller(), b.ID)
+// ownBuiltin is a built-in agent of the visitor's.
+type ownBuiltin struct {
+	*builtins.Builtin
+	agent *beeos.Agent
 }
 
-func (s *Site) builtinData(ctx context.Context, a *beeos.Agent, b *builtins.Builtin) (*builtinData, error) {
-	d := &builtinData{ID: a.ID, Stopped: b.Stopped, Elsewhere: s.Acts.Builtins == nil}
-	if s.Acts.Builtins == nil {
-		return d, nil
+// findOwnBuiltin is findOwnAgent for what only built-in agents have.
+func (s *Surface) findOwnBuiltin(r *page.Request) (own ownBuiltin, err error) {
+	if own.agent, err = s.findOwnAgent(r); err != nil {
+		return own, err
 	}
+	own.Builtin, err = s.findBuiltin(r.Context(), own.agent)
+	switch {
+	case err != nil:
+		return own, err
+	case own.Builtin == nil:
+		return own, beeos.Errorf(beeos.NotFound, "this agent is a program of yours; change it in its code")
+	}
+	return own, s.Acts.CheckBuiltin(r.Context(), r.Caller(), own.ID)
+}
+
+// changeBuiltin is an action that changes a built-in agent and then shows the
+// page below the agent's own, with a notice.
+func (s *Surface) changeBuiltin(below, notice string, change func(r *page.Request, id string) error) page.Action {
+	return page.With(s.findOwnBuiltin, func(r *page.Request, own ownBuiltin) (page.Answer, error) {
+		return page.Redirect("/agents/"+own.agent.ID+below, notice), change(r, own.ID)
+	})
+}
+
+func (s *Surface) loadBuiltin(ctx context.Context, a *beeos.Agent, b *builtins.Builtin) (*builtinData, error) {
+	d := &builtinData{ID: a.ID, Stopped: b.Stopped}
 	var err error
-	d.HasModel = s.Acts.Builtins.HasModel()
+	d.HasModel = s.Acts.Builtins.HasModel(ctx)
 	d.Definition, err = s.Acts.Builtins.Definition(ctx, a.OwnerID, b.ID)
 	d.Minutes = int(d.Definition.Limits.Wall / time.Minute)
 	return d, err
 }
 
-func (s *Site) newAgent(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
-	return s.showNew(w, r, v, http.StatusOK, newData{}, "")
+// showNewAgent shows the form, with what somebody has filled in already.
+func (s *Surface) showNewAgent(r *page.Request) (page.Answer, error) {
+	d := readNewAgent(r)
+	d.HasModel = s.Acts.Builtins.HasModel(r.Context())
+	return page.View{Page: "new_agent", Title: "New agent", Room: "agents", Here: "/agents/new", Data: d}, nil
 }
 
-func (s *Site) showNew(w http.ResponseWriter, r *http.Request, v *page.Visitor, status int, d newData, problem string) error {
-	d.Elsewhere = s.Acts.Builtins == nil
-	d.HasModel = s.Acts.Builtins != nil && s.Acts.Builtins.HasModel()
-	return s.ShowPage(w, r, v, status, "new", page.View{Title: "New agent", Room: "agents", Here: "/agents/new", Problem: problem, Data: d})
+func readNewAgent(r *page.Request) (d newData) {
+	d.Skill, d.URL = readField(r, "skill"), readField(r, "url")
+	d.Definition.Name = readField(r, "name")
+	readDefinition(r, &d.Definition)
+	return d
+}
+
+// readField returns a field of a form that was sent, without the blanks around
+// it.
+func readField(r *page.Request, field string) string {
+	return strings.TrimSpace(r.PostFormValue(field))
 }
 
 // createAgent makes a built-in agent and leads to its page, where it can be
 // seen to connect.
-func (s *Site) createAgent(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
-	d := newData{Skill: strings.TrimSpace(r.FormValue("skill")), URL: strings.TrimSpace(r.FormValue("url"))}
-	readDefinition(r, &d.Definition)
-	d.Definition.Name = strings.TrimSpace(r.FormValue("name"))
+func (s *Surface) createAgent(r *page.Request) (page.Answer, error) {
+	d := readNewAgent(r)
+	if err := checkPrompt(d.Definition); err != nil {
+		return nil, err
+	}
+	below := ""
 	if d.URL != "" {
-		d.Definition.Servers = []skill.Server{{Name: nameOf(d.Skill, d.URL), URL: d.URL}}
+		d.Definition.Servers, below = []skill.Server{{Name: nameServer(d.Skill, d.URL), URL: d.URL}}, "/skills"
 	}
-	err := checkPrompt(d.Definition)
-	var a *beeos.Agent
-	if err == nil {
-		a, err = s.Acts.CreateBuiltin(r.Context(), v.Caller(), d.Definition)
-	}
-	if message, status, ok := page.FormProblem(err); ok {
-		return s.showNew(w, r, v, status, d, message)
-	}
+	a, err := s.Acts.CreateBuiltin(r.Context(), r.Caller(), d.Definition)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	next := "/agents/" + a.ID
-	if d.URL != "" {
-		next += "/skills"
-	}
-	return page.Redirect(w, r, next, "created")
+	return page.Redirect("/agents/"+a.ID+below, "created"), nil
 }
 
 // readDefinition takes what a person can say of any built-in agent.
-func readDefinition(r *http.Request, d *builtin.Definition) {
-	d.Description = strings.TrimSpace(r.FormValue("description"))
-	d.Model = strings.TrimSpace(r.FormValue("model"))
-	d.Prompt = strings.ReplaceAll(strings.TrimSpace(r.FormValue("prompt")), "\r\n", "\n")
+func readDefinition(r *page.Request, d *builtin.Definition) {
+	d.Description, d.Model = readField(r, "description"), readField(r, "model")
+	d.Prompt = strings.ReplaceAll(readField(r, "prompt"), "\r\n", "\n")
 }
 
 func checkPrompt(d builtin.Definition) error {
@@ -125,9 +132,9 @@ func checkPrompt(d builtin.Definition) error {
 	return nil
 }
 
-// nameOf is a name for a skill server: the one that was given, or the part of
-// its host by which people know it.
-func nameOf(given, address string) string {
+// nameServer returns a name for a skill server: the one that was given, or the
+// part of its host by which people know it.
+func nameServer(given, address string) string {
 	if given != "" {
 		return given
 	}
@@ -142,30 +149,19 @@ func nameOf(given, address string) string {
 	return labels[0]
 }
 
-// changeBuiltin takes the form of the agent's page.
-func (s *Site) changeBuiltin(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
-	a, b, err := s.ownBuiltin(r, v)
-	if err != nil {
-		return err
-	}
-	err = s.Acts.ChangeBuiltin(r.Context(), v.Caller(), b.ID, func(d *builtin.Definition) error {
+// changeDefinition takes the form of the agent's page.
+func (s *Surface) changeDefinition(r *page.Request, id string) error {
+	return s.Acts.ChangeBuiltin(r.Context(), r.Caller(), id, func(d *builtin.Definition) error {
 		readDefinition(r, d)
 		if err := checkPrompt(*d); err != nil {
 			return err
 		}
 		return readLimits(r, &d.Limits)
 	})
-	if message, status, ok := page.FormProblem(err); ok {
-		return s.showAgent(w, r, v, status, page.View{Problem: message}, fresh{})
-	}
-	if err != nil {
-		return err
-	}
-	return page.Redirect(w, r, "/agents/"+a.ID, "agent-changed")
 }
 
 // readLimits takes the limits of one answer; an empty field is the default.
-func readLimits(r *http.Request, l *answering.Limits) error {
+func readLimits(r *page.Request, l *answering.Limits) error {
 	minutes := 0
 	for _, f := range []struct {
 		name string
@@ -173,7 +169,7 @@ func readLimits(r *http.Request, l *answering.Limits) error {
 		most int
 	}{{"turns", &l.Turns, 1000}, {"calls", &l.Calls, 10_000}, {"tokens", &l.Tokens, 100_000_000}, {"wall", &minutes, 55}} {
 		*f.into = 0
-		text := strings.TrimSpace(r.FormValue(f.name))
+		text := readField(r, f.name)
 		if text == "" {
 			continue
 		}
@@ -188,17 +184,10 @@ func readLimits(r *http.Request, l *answering.Limits) error {
 }
 
 // setStopped stops a built-in agent, or starts it.
-func (s *Site) setStopped(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
-	a, b, err := s.ownBuiltin(r, v)
-	if err != nil {
-		return err
-	}
+func (s *Surface) setStopped(r *page.Request) (page.Answer, error) {
 	do, did := s.Acts.StartBuiltin, "agent-started"
 	if r.FormValue("stopped") == "true" {
 		do, did = s.Acts.StopBuiltin, "agent-stopped"
 	}
-	if err := do(r.Context(), v.Caller(), b.ID); err != nil {
-		return err
-	}
-	return page.Redirect(w, r, "/agents/"+a.ID, did)
+	return s.changeBuiltin("", did, func(r *page.Request, id string) error { return do(r.Context(), r.Caller(), id) })(r)
 }

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"time"
@@ -26,41 +27,33 @@ type callRow struct {
 
 // lastCalls reads the newest calls to these agents, all of which are the
 // visitor's own.
-func (s *Site) lastCalls(ctx context.Context, v *page.Visitor, agents []page.AgentRow, limit int) ([]callRow, error) {
+func (s *Surface) lastCalls(ctx context.Context, v *page.Visitor, agents []page.AgentRow, limit int) ([]callRow, error) {
 	ids, titles := make([]string, 0, len(agents)), map[string]string{}
 	for _, a := range agents {
 		ids = append(ids, a.ID)
 		titles[a.ID] = a.Title
 	}
-	recent, err := s.Ledger.Recent(ctx, ids, limit)
+	recent, err := s.Ledger.RecentCalls(ctx, ids, limit)
 	if err != nil {
 		return nil, err
 	}
-	names := s.callers(ctx, v)
+	names := s.nameCallers(ctx, v)
 	rows := make([]callRow, len(recent))
 	for i, c := range recent {
-		what := c.Tool
-		switch {
-		case what != "":
-		case c.Method != "":
-			what = c.Method
-		default:
-			what = "message"
-		}
 		rows[i] = callRow{
 			ID: c.Turn, At: c.At, Surface: c.Protocol, Caller: names(c.Caller), AgentID: c.AgentID, Agent: titles[c.AgentID],
-			What: safetext.Line(what, 60), Took: c.Took,
+			What: safetext.Line(cmp.Or(c.Tool, c.Method, "message"), 60), Took: c.Took,
 		}
-		rows[i].Outcome, rows[i].Mood = outcome(c.Outcome, c.Reason)
+		rows[i].Outcome, rows[i].Mood = describeOutcome(c.Outcome, c.Reason)
 	}
 	return rows, nil
 }
 
-func outcome(t beeos.MessageType, reason string) (words, mood string) {
+func describeOutcome(t beeos.MessageType, reason string) (words, mood string) {
 	switch {
 	case t == "":
 		return "working", "busy"
-	case t == beeos.AgentReply && reason == beeos.StopUser:
+	case reason == beeos.StopUser: // whatever the agent made of it
 		return "stopped", "good"
 	case t == beeos.AgentReply:
 		return "ok", "good"
@@ -76,9 +69,9 @@ func outcome(t beeos.MessageType, reason string) (words, mood string) {
 	return "failed", "bad"
 }
 
-// callers names principals: the visitor, other people, and keys. Each name
+// nameCallers names principals: the visitor, other people, and keys. Each name
 // is looked up once per page.
-func (s *Site) callers(ctx context.Context, v *page.Visitor) func(principal string) string {
+func (s *Surface) nameCallers(ctx context.Context, v *page.Visitor) func(principal string) string {
 	known := map[string]string{"user:" + v.User.ID: "you"}
 	var keys map[string]string
 	return func(principal string) string {
@@ -89,12 +82,12 @@ func (s *Site) callers(ctx context.Context, v *page.Visitor) func(principal stri
 		kind, id, _ := strings.Cut(principal, ":")
 		switch kind {
 		case "user":
-			if u, err := s.DB.People.GetUser(ctx, id); err == nil {
+			if u, err := s.Users.GetUser(ctx, id); err == nil {
 				name = safetext.Line(u.Name, 40)
 			}
 		case "key":
 			if keys == nil {
-				keys = s.keyNames(ctx, v)
+				keys = s.loadKeyNames(ctx, v)
 			}
 			name = "an agent key"
 			if n := keys[id]; n != "" {
@@ -106,9 +99,9 @@ func (s *Site) callers(ctx context.Context, v *page.Visitor) func(principal stri
 	}
 }
 
-// keyNames are the names of the visitor's keys; a page without them is still
-// a page, so an error only leaves them out.
-func (s *Site) keyNames(ctx context.Context, v *page.Visitor) map[string]string {
+// loadKeyNames returns the names of the visitor's keys; a page without them is
+// still a page, so an error only leaves them out.
+func (s *Surface) loadKeyNames(ctx context.Context, v *page.Visitor) map[string]string {
 	names := map[string]string{}
 	keys, err := s.Acts.Keys(ctx, v.Caller(), "", "")
 	if err != nil {

@@ -15,7 +15,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/access/approval"
 	"github.com/beeos/beeos/internal/engine/bus"
 	"github.com/beeos/beeos/internal/store/agents"
 	"github.com/beeos/beeos/internal/store/approvals"
@@ -24,13 +23,7 @@ import (
 // asksFor lets the agent of a turn ask for a tool call.
 func (p *puppet) asksFor(f beeos.Frame, caller beeos.User, tool, arguments string) approvals.Approval {
 	p.k.t.Helper()
-	a, err := p.k.desk.Request(p.k.t.Context(), approval.ToolCall{
-		Agent: p.agent, Caller: "user:" + caller.ID, Channel: f.ChannelID, Turn: f.MessageID, Request: tool, Skill: "files", Tool: tool, Arguments: json.RawMessage(arguments),
-	})
-	if err != nil {
-		p.k.t.Fatal(err)
-	}
-	return a
+	return p.k.storeQuestion(p.agent, f, caller.ID, tool, arguments)
 }
 
 // TestApprovalsAreDecidedInTheConversation: who may decide sees the card where

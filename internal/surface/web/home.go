@@ -2,7 +2,6 @@ package web
 
 import (
 	"context"
-	"net/http"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/surface/web/page"
@@ -35,26 +34,13 @@ type step struct {
 // homeAgents is how many agents Home counts and shows calls of.
 const homeAgents = 500
 
-func (s *Site) home(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
-	d, err := s.homeData(r.Context(), v)
-	if err != nil {
-		return err
-	}
-	return s.ShowPage(w, r, v, http.StatusOK, "home", page.View{Title: "Home", Room: "home", Live: "/live", Data: d})
+func (s *Surface) showHome(r *page.Request) (page.Answer, error) {
+	d, err := s.loadHome(r.Context(), r.Visitor)
+	return page.View{Page: "home", Title: "Home", Room: "home", Live: "/live", Data: d}, err
 }
 
-func (s *Site) homeLive(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
-	return s.StreamPage(w, r, v, func(ctx context.Context) ([]byte, error) {
-		d, err := s.homeData(ctx, v)
-		if err != nil {
-			return nil, err
-		}
-		return s.RenderPart("home", "live", d)
-	})
-}
-
-func (s *Site) homeData(ctx context.Context, v *page.Visitor) (d homeData, err error) {
-	rows, total, err := s.agentRows(ctx, v, homeAgents, 0)
+func (s *Surface) loadHome(ctx context.Context, v *page.Visitor) (d homeData, err error) {
+	rows, total, err := s.listAgents(ctx, v, homeAgents, 0)
 	if err != nil {
 		return d, err
 	}
@@ -64,37 +50,37 @@ func (s *Site) homeData(ctx context.Context, v *page.Visitor) (d homeData, err e
 			d.Online++
 		}
 	}
-	grants, err := s.OAuth.Grants(ctx, v.User.ID)
+	grants, err := s.OAuth.ListGrants(ctx, v.User.ID)
 	if err != nil {
 		return d, err
 	}
 	for _, g := range grants {
-		if s.alive(g) {
+		if s.isAlive(g) {
 			d.Apps++
 		}
 	}
 	if d.Calls, err = s.lastCalls(ctx, v, rows, 15); err != nil {
 		return d, err
 	}
-	if d.Needs, err = s.needs(ctx, v, rows); err != nil {
+	if d.Needs, err = s.listNeeds(ctx, v, rows); err != nil {
 		return d, err
 	}
-	d.Steps = s.steps(d)
+	d.Steps = s.listSteps(d)
 	return d, nil
 }
 
-// needs lists what waits for the person.
-func (s *Site) needs(ctx context.Context, v *page.Visitor, agents []page.AgentRow) (list []need, err error) {
-	if list, err = s.approvalNeeds(ctx, v); err != nil {
+// listNeeds returns what waits for the person.
+func (s *Surface) listNeeds(ctx context.Context, v *page.Visitor, agents []page.AgentRow) (list []need, err error) {
+	if list, err = s.listApprovalNeeds(ctx, v); err != nil {
 		return nil, err
 	}
-	held, err := s.DB.Builtins.CountHeldSkillTools(ctx, v.User.ID)
+	held, err := s.Builtins.CountHeldSkillTools(ctx, v.User.ID)
 	if err != nil {
 		return nil, err
 	}
 	for _, a := range agents {
 		if n := held[a.InstanceID]; n > 0 {
-			list = append(list, need{Text: a.Title + " has " + page.Plural(n, "tool") + " that changed and must be accepted.", Link: "/agents/" + a.ID + "/skills", Label: "Look"})
+			list = append(list, need{Text: a.Title + " has " + page.Plural(n, "tool") + " that changed or came new, and must be accepted.", Link: "/agents/" + a.ID + "/skills", Label: "Look"})
 		}
 	}
 	waiting := len(list)
@@ -124,8 +110,8 @@ func keyPage(k beeos.Key) string {
 	return "/keys"
 }
 
-// steps leads a newcomer; nil once all three are done.
-func (s *Site) steps(d homeData) []step {
+// listSteps returns what leads a newcomer; nil once all three are done.
+func (s *Surface) listSteps(d homeData) []step {
 	name, url := "my-agent", s.MCPURL+"/AGENT_ID/mcp"
 	if len(d.Agents) > 0 {
 		name, url = d.Agents[0].Slug, s.mcpURL(d.Agents[0].ID)

@@ -95,7 +95,7 @@ func TestStreamsSendStates(t *testing.T) {
 		}
 	}
 
-	if err := k.people.EndAll(t.Context(), ann.ID); err != nil {
+	if err := k.people.EndSessions(t.Context(), ann.ID); err != nil {
 		t.Fatal(err)
 	}
 	k.site.WakeStreams()
@@ -104,8 +104,5 @@ func TestStreamsSendStates(t *testing.T) {
 	}
 	if res := b.get("/agents/live"); res.status != http.StatusSeeOther {
 		t.Errorf("signed out, the stream answers %d", res.status)
-	}
-	if n := k.site.OpenStreams(); n > 1 {
-		t.Errorf("%d viewers are still counted", n)
 	}
 }

@@ -76,7 +76,7 @@ func TestSignInThroughAProvider(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			k := newStack(t)
 			k.user("Ann", false)
-			k.site.signIn.OIDC = signin.NewOIDC(signin.OIDCOptions{
+			k.trust(signin.OIDCOptions{
 				Issuer: provider(t, jwt.MapClaims{"email": tt.email, "email_verified": true}), ClientID: "beeos", RedirectURL: k.web + "/signin/oidc/return",
 			})
 			b := k.browser()

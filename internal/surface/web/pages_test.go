@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -22,7 +23,7 @@ import (
 )
 
 // fixture is a page's data with n rows in each of its lists.
-func fixture(s *Site, n int) map[string]any {
+func fixture(s *Surface, n int) map[string]any {
 	now := time.Now()
 	agentRows := pagetest.Repeat(n, func(i int) page.AgentRow {
 		return page.AgentRow{ID: fmt.Sprint("agent_", i), Name: "a", Slug: "a", Title: fmt.Sprint("Agent ", i), Text: "Does things.", Online: i%2 == 0, Active: i%3 > 0, Visibility: beeos.VisiblePrivate, Skills: i}
@@ -36,26 +37,33 @@ func fixture(s *Site, n int) map[string]any {
 	agent := &beeos.Agent{ID: "agent_0", Name: "a", Slug: "a", Visibility: beeos.VisiblePrivate}
 	return map[string]any{
 		"home": homeData{
-			Agents: agentRows, Total: n, Calls: calls, Steps: s.steps(homeData{Agents: agentRows}),
+			Agents: agentRows, Total: n, Calls: calls, Steps: s.listSteps(homeData{Agents: agentRows}),
 			Needs: pagetest.Repeat(n, func(i int) need { return need{"Agent is offline.", "/agents", "Open"} }),
 		},
 		"agents": agentsData{Agents: agentRows, Total: n, Next: "/agents?from=50"},
 		"agent": agentData{
-			Agent: agent, Row: page.AgentRow{ID: "agent_0", Title: "A"}, Calls: calls, Keys: keys, Snippets: s.snippets(agent, ""),
-			Builtin: []*builtinData{nil, {ID: "agent_0", Elsewhere: true}, {ID: "agent_0", Minutes: 10, Stopped: true}}[min(n, 2)],
+			Visibilities: visibilityChoices, Agent: agent, Row: page.AgentRow{ID: "agent_0", Title: "A"}, Calls: calls, Keys: keys, Snippets: s.listSnippets(agent, ""),
+			Builtin: []*builtinData{nil, {ID: "agent_0"}, {ID: "agent_0", Minutes: 10, Stopped: true}}[min(n, 2)],
 			Card:    []*cardData{nil, {URL: "http://a2a/card", Signed: true, Whole: "{}"}, {URL: "http://a2a/card", Whole: "{}", Redacted: "{}"}}[min(n, 2)],
 		},
-		"new":    newData{Definition: builtin.Definition{Name: "clerk", Prompt: "Be <brief>."}, HasModel: n > 0, Elsewhere: n == 60},
-		"delete": page.AgentRow{ID: "agent_0", Title: "A"},
-		"go":     goData{"files", "login.example", "https://login.example/authorize?x=1", "/agents/agent_0/skills"},
-		"skills": skillsFixture(n),
+		"new_agent":       newData{Definition: builtin.Definition{Name: "clerk", Prompt: "Be <brief>."}, HasModel: n > 0},
+		"delete_agent":    page.AgentRow{ID: "agent_0", Title: "A"},
+		"authorize_skill": authorizeData{"files", "login.example", "https://login.example/authorize?x=1", "/agents/agent_0/skills"},
+		"skills":          skillsFixture(n),
 		"approvals": approvalsData{History: n == 60, Next: "/approvals/history?before=x", Rows: pagetest.Repeat(n, func(i int) page.ApprovalCard {
 			return page.ApprovalCard{ID: fmt.Sprint("p", i), Tool: "save_csv", Agent: "A", Caller: "you", Arguments: safetext.Pieces("{\n  \"a\": \"⟨U+202E⟩\"\n}"), At: now, Until: now, Open: n < 60, State: "approved", Mood: "good", By: "you", Via: "rest"}
 		})},
-		"approve": approveData{Token: "t", Row: page.ApprovalCard{Tool: "save_csv", Open: n > 0}, Head: "Approved", Text: "Done."},
-		"keys":    keys,
+		"approval_link": linkData{Token: "t", Row: page.ApprovalCard{Tool: "save_csv", Open: n > 0}, Head: "Approved", Text: "Done."},
+		"keys":          keys,
+		"marketplace": marketData{Next: "/marketplace?after=x", OwnerID: strings.Repeat("u", n%2), Owner: "Ann", Offers: pagetest.Repeat(n, func(i int) offerRow {
+			return offerRow{agentRows[i], "Ann <b>", i%2 == 0}
+		})},
+		"offer": offerData{
+			offerRow: offerRow{page.AgentRow{ID: "agent_0", Title: "A", Chats: n > 0}, "Ann", n == 1}, MCP: strings.Repeat("http://mcp", n%2), REST: "http://rest",
+			Snippets: s.listOfferSnippets(agent), Offered: pagetest.Repeat(n, func(i int) offeredSkill { return offeredSkill{fmt.Sprint("skill", i), "Does things."} }),
+		},
 		"apps": appsData{Apps: pagetest.Repeat(n, func(i int) appRow {
-			return appRow{Grant: grants.Grant{ID: fmt.Sprint("g", i), CreatedAt: now, All: i%2 == 0}, Name: "Claude", Host: "claude.ai", Agents: pagetest.Repeat(n, func(i int) appAgent { return appAgent{fmt.Sprint("agent_", i), "A", true} })}
+			return appRow{Grant: grants.Grant{ID: fmt.Sprint("g", i), CreatedAt: now, All: i%2 == 0}, Name: "Claude", Host: "claude.ai", Agents: pagetest.Repeat(n, func(i int) appAgent { return appAgent{fmt.Sprint("agent_", i), "A"} })}
 		})},
 		"account": accountData{HasPassword: true, This: "l0", Logins: pagetest.Repeat(n, func(i int) people.Login {
 			return people.Login{ID: fmt.Sprint("l", i), Device: "Firefox on Linux", Address: "127.0.0.1", SeenAt: now}
@@ -88,7 +96,9 @@ func skillsFixture(n int) skillsData {
 			return serverRow{
 				Path: "/agents/agent_0/skills/files", Name: fmt.Sprint("files", i), Where: "https://files.example/mcp", State: "working", Mood: "good",
 				Trouble: strings.Repeat("Down.", i%3), Detail: "<b>", Consent: i%4 == 0, Agreed: i%2 == 1, Issuer: strings.Repeat("https://login.example", i%2), Tools: tools,
-				Held: pagetest.Repeat(i%2, func(int) heldRow { return heldRow{"save", "abc", safetext.Compare("a\nb\nc\nd\ne", "a\nb\nc\nd\nf")} }),
+				Held: pagetest.Repeat(i%2, func(int) heldRow {
+					return heldRow{Title: "save", Hash: "abc", Changes: safetext.Compare("a\nb\nc\nd\ne", "a\nb\nc\nd\nf")}
+				}),
 			}
 		}),
 	}
@@ -98,7 +108,7 @@ func TestEveryPageRendersEmptyOneAndMany(t *testing.T) {
 	s := newStack(t).site
 	pagetest.RenderAll(t, s.Server, templates, func(n int) map[string]any { return fixture(s, n) }, map[string]string{
 		"home": `data-call="`, "agents": `data-agent="`, "agent": `data-call="`, "keys": `data-key="`, "apps": `data-grant="`,
-		"account": `data-login="`, "users": `data-user="`, "skills": `data-skill="`, "audit": `data-audit="`,
+		"account": `data-login="`, "users": `data-user="`, "skills": `data-skill="`, "audit": `data-audit="`, "marketplace": `data-offer="`,
 	})
 }
 
@@ -112,10 +122,10 @@ func TestRoomsAnswer(t *testing.T) {
 		Message: beeos.Message{ID: beeos.NewID(), Type: beeos.ChatMessage, Publisher: "user:" + bob.ID, Payload: []byte(`{"protocol":"mcp","tool":"forecast"}`)},
 	}
 	o.Message.Channel = o.Channel.ID
-	if _, _, err := k.ledger.Begin(t.Context(), o); err != nil {
+	if _, _, err := k.ledger.BeginRequest(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
-	rooms := []string{"/", "/approvals", "/approvals/history", "/agents", "/agents?q=agent-1", "/agents?from=50", "/apps", "/keys", "/account", "/audit", "/users", "/audit?of=everyone", "/agents/" + agents[0].ID}
+	rooms := []string{"/", "/approvals", "/approvals/history", "/agents", "/agents?q=agent-1", "/agents?from=50", "/marketplace", "/marketplace?q=x", "/apps", "/keys", "/account", "/audit", "/users", "/audit?of=everyone", "/agents/" + agents[0].ID}
 	full, empty := k.signedIn(ann), k.signedIn(bob)
 	for _, room := range rooms {
 		if res := full.get(room); res.status != http.StatusOK {
@@ -202,6 +212,47 @@ func TestKeysAreShownOnce(t *testing.T) {
 	}
 }
 
+// TestKeysAreLimited: when they are made, and later.
+func TestKeysAreLimited(t *testing.T) {
+	k := newStack(t)
+	ann := k.user("Ann", false)
+	a := k.agents(ann, 1)[0]
+	b, bob := k.signedIn(ann), k.signedIn(k.user("Bob", false))
+	for _, page := range []string{"/keys", "/agents/" + a.ID} {
+		path := page
+		if page != "/keys" {
+			path += "/keys"
+		}
+		newest := func() beeos.Key {
+			t.Helper()
+			keys, err := k.db.Keys.List(t.Context(), keystore.Filter{Owner: ann.ID})
+			if err != nil || len(keys) == 0 {
+				t.Fatal(keys, err)
+			}
+			return keys[len(keys)-1]
+		}
+		if res := b.post(path, map[string][]string{"name": {"ci"}, "rate": {"soon"}}); res.status != http.StatusBadRequest {
+			t.Errorf("%s, no number: %d", path, res.status)
+		}
+		if res := b.post(path, map[string][]string{"name": {"ci"}, "rate": {"12"}}); res.status != http.StatusOK || newest().RatePerMinute != 12 {
+			t.Errorf("%s: %d, %+v", path, res.status, newest())
+		}
+		form := path + "/" + newest().ID + "/limit"
+		for _, rate := range []string{"7", ""} {
+			res := b.post(form, map[string][]string{"rate": {rate}})
+			if want, _ := strconv.Atoi(rate); res.status != http.StatusSeeOther || !strings.HasPrefix(res.location(), page+"?") || newest().RatePerMinute != want {
+				t.Errorf("%s to %q: %d to %q, %+v", form, rate, res.status, res.location(), newest())
+			}
+		}
+		if res := b.post(form, map[string][]string{"rate": {"-4"}}); res.status != http.StatusBadRequest || !strings.Contains(res.body, "leave the field empty") {
+			t.Errorf("%s below nothing: %d", form, res.status)
+		}
+		if res := bob.post(form, map[string][]string{"rate": {"4"}}); res.status != http.StatusNotFound {
+			t.Errorf("%s by somebody else: %d", form, res.status)
+		}
+	}
+}
+
 func TestAgentSettings(t *testing.T) {
 	k := newStack(t)
 	ann, bob := k.user("Ann", false), k.user("Bob", false)
@@ -223,6 +274,28 @@ func TestAgentSettings(t *testing.T) {
 	got, err := k.db.Agents.Get(t.Context(), a.ID)
 	if err != nil || got.Visibility != beeos.VisiblePublic || got.MCPEnabled || !got.SelfTool {
 		t.Errorf("the agent is %+v, %v", got, err)
+	}
+	settings["title"] = []string{" My parrot "}
+	if res := b.post("/agents/"+a.ID+"/settings", settings); res.status != http.StatusSeeOther {
+		t.Errorf("renaming gave %d", res.status)
+	}
+	if body := b.get("/agents/" + a.ID).body; !strings.Contains(body, "<h1>My parrot</h1>") || !strings.Contains(body, `name="title" maxlength="60" value="My parrot"`) {
+		t.Errorf("renamed: %s", body)
+	}
+	for rate, want := range map[string]int{"30": 30, "": 0} {
+		settings["rate"] = []string{rate}
+		if res := b.post("/agents/"+a.ID+"/settings", settings); res.status != http.StatusSeeOther {
+			t.Errorf("a limit of %q gave %d", rate, res.status)
+		}
+		if got, err := k.db.Agents.Get(t.Context(), a.ID); err != nil || got.RateLimit != want {
+			t.Errorf("a limit of %q is %d, %v", rate, got.RateLimit, err)
+		}
+	}
+	for _, bad := range []string{"-1", "many", "1000001", "99999999999999999999"} {
+		settings["rate"] = []string{bad}
+		if res := b.post("/agents/"+a.ID+"/settings", settings); res.status != http.StatusBadRequest || !strings.Contains(res.body, "leave the field empty") {
+			t.Errorf("a limit of %q gave %d", bad, res.status)
+		}
 	}
 	if res := b.post("/agents/"+a.ID+"/settings", map[string][]string{"visibility": {"nobody"}}); res.status != http.StatusBadRequest || !strings.Contains(res.body, `role="alert"`) {
 		t.Errorf("a visibility that does not exist: %d", res.status)

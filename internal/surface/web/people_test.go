@@ -115,7 +115,7 @@ func TestSignInRefusals(t *testing.T) {
 	if res := b.get("/signin/oidc"); res.status != http.StatusNotFound {
 		t.Errorf("a provider that is not set up: %d", res.status)
 	}
-	k.site.signIn.OIDC = signin.NewOIDC(signin.OIDCOptions{Issuer: "https://login.example.com/tenant", ClientID: "x", RedirectURL: k.web + "/signin/oidc/return"})
+	k.trust(signin.OIDCOptions{Issuer: "https://login.example.com/tenant", ClientID: "x", RedirectURL: k.web + "/signin/oidc/return"})
 	if body := b.get("/signin").body; !strings.Contains(body, "Sign in with login.example.com") {
 		t.Error("the provider is not offered")
 	}

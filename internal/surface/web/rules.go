@@ -3,7 +3,7 @@ package web
 import (
 	"cmp"
 	"context"
-	"net/http"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -33,14 +33,14 @@ type ruleBook struct {
 // seenTools is how far back tools are looked for that an agent asked about.
 const seenTools = 500
 
-// ruleBook reads the rules of an agent, and which tools it has asked about.
-func (s *Site) ruleBook(ctx context.Context, a *beeos.Agent) (b ruleBook, err error) {
+// loadRules reads the rules of an agent, and which tools it has asked about.
+func (s *Surface) loadRules(ctx context.Context, a *beeos.Agent) (b ruleBook, err error) {
 	b = ruleBook{agent: a, modes: map[[2]string]approvals.Mode{}}
-	rules, err := s.DB.Approvals.ListRules(ctx, a.ID)
+	rules, err := s.ApprovalTable.ListRules(ctx, a.ID)
 	if err != nil {
 		return b, err
 	}
-	seen, err := s.DB.Approvals.ListSeenTools(ctx, a.ID, a.OwnerID, seenTools)
+	seen, err := s.ApprovalTable.ListSeenTools(ctx, a.ID, a.OwnerID, seenTools)
 	if err != nil {
 		return b, err
 	}
@@ -57,54 +57,48 @@ func (s *Site) ruleBook(ctx context.Context, a *beeos.Agent) (b ruleBook, err er
 	return b, nil
 }
 
-// byDefault is what counts for a skill of a built-in agent without a rule
+// defaultMode is what counts for a skill of a built-in agent without a rule
 // about it: the agent's rule, else how the skill was set up.
-func (b ruleBook) byDefault(auto bool) approvals.Mode {
-	switch {
-	case b.own.Mode != approvals.ModeUnset:
-		return b.own.Mode
-	case auto:
-		return approvals.ModeAuto
+func (b ruleBook) defaultMode(auto bool) approvals.Mode {
+	if auto {
+		return cmp.Or(b.own.Mode, approvals.ModeAuto)
 	}
-	return approvals.ModeAsk
+	return cmp.Or(b.own.Mode, approvals.ModeAsk)
 }
 
-// declared lists the tools that an agent declares, those that it has asked
+// listDeclared returns the tools that an agent declares, those that it has asked
 // about, and those that have a rule.
-func (b ruleBook) declared(a *beeos.Agent) rulesData {
+func (b ruleBook) listDeclared(a *beeos.Agent) rulesData {
 	rows := map[[2]string]toolRow{}
 	for pair, mode := range b.modes {
-		rows[pair] = ruleRow(pair, mode)
+		rows[pair] = newRuleRow(pair, mode)
 	}
 	for _, sk := range a.Definition.Skills {
-		row := ruleRow([2]string{"", sk.Name}, b.modes[[2]string{"", sk.Name}])
+		row := newRuleRow([2]string{"", sk.Name}, b.modes[[2]string{"", sk.Name}])
 		row.Text, row.Hidden, row.Destructive = safetext.Pieces(beeos.Visible(sk.Description)), !sk.Exposed(), approval.Destructive(a, sk.Name)
 		rows[[2]string{"", sk.Name}] = row
 	}
-	return b.data(rows)
+	return b.sortRules(rows)
 }
 
-// rest lists the rules that no card of a server has a control for.
-func (b ruleBook) rest(servers []serverRow) rulesData {
+// listOthers returns the rules that no card of a server has a control for.
+func (b ruleBook) listOthers(servers []serverRow) rulesData {
 	rows := map[[2]string]toolRow{}
 	for pair, mode := range b.modes {
-		if !knows(servers, pair) {
-			rows[pair] = ruleRow(pair, mode)
+		if !hasControl(servers, pair) {
+			rows[pair] = newRuleRow(pair, mode)
 		}
 	}
-	return b.data(rows)
+	return b.sortRules(rows)
 }
 
-func (b ruleBook) data(rows map[[2]string]toolRow) rulesData {
+func (b ruleBook) sortRules(rows map[[2]string]toolRow) rulesData {
 	d := rulesData{Path: "/agents/" + b.agent.ID + "/approvals", Mode: b.own.Mode, Minutes: int(b.own.Timeout / time.Minute)}
-	for _, row := range rows {
-		d.Tools = append(d.Tools, row)
-	}
-	slices.SortFunc(d.Tools, func(a, b toolRow) int { return cmp.Or(cmp.Compare(a.Skill, b.Skill), cmp.Compare(a.Tool, b.Tool)) })
+	d.Tools = slices.SortedFunc(maps.Values(rows), func(a, b toolRow) int { return cmp.Or(cmp.Compare(a.Skill, b.Skill), cmp.Compare(a.Tool, b.Tool)) })
 	return d
 }
 
-func ruleRow(pair [2]string, mode approvals.Mode) toolRow {
+func newRuleRow(pair [2]string, mode approvals.Mode) toolRow {
 	row := toolRow{Skill: pair[0], Tool: pair[1], Mode: mode}
 	row.Title = safetext.Line(approval.ToolName(&approvals.Approval{Skill: row.Skill, Tool: row.Tool}), 100)
 	if row.Tool == "" {
@@ -115,25 +109,15 @@ func ruleRow(pair [2]string, mode approvals.Mode) toolRow {
 
 // setRules takes a form of the skills page: the rules of the agent, those of
 // some tools, or both.
-func (s *Site) setRules(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
-	a, err := s.owned(r, v)
-	if err != nil {
-		return err
-	}
+func (s *Surface) setRules(r *page.Request, a *beeos.Agent) (page.Answer, error) {
 	rules, err := readRules(r)
 	if err == nil {
-		err = s.Acts.SetRules(r.Context(), v.Caller(), a.ID, rules)
+		err = s.Acts.SetRules(r.Context(), r.Caller(), a.ID, rules)
 	}
-	if message, status, ok := page.FormProblem(err); ok {
-		return s.showSkills(w, r, v, status, page.View{Problem: message}, addData{})
-	}
-	if err != nil {
-		return err
-	}
-	return page.Redirect(w, r, "/agents/"+a.ID+"/skills", "saved")
+	return page.Redirect("/agents/"+a.ID+"/skills", "saved"), err
 }
 
-func readRules(r *http.Request) (rules []approvals.Rule, err error) {
+func readRules(r *page.Request) (rules []approvals.Rule, err error) {
 	if err := r.ParseForm(); err != nil {
 		return nil, beeos.Wrap(beeos.InvalidBody, err, "the form could not be read; send it again")
 	}

@@ -1,14 +1,13 @@
 package web
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
-	"strings"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/outward/skill"
 	"github.com/beeos/beeos/internal/store/agents"
-	"github.com/beeos/beeos/internal/store/builtins"
 	"github.com/beeos/beeos/internal/surface/web/page"
 	"github.com/beeos/beeos/internal/surface/web/safetext"
 )
@@ -33,31 +32,23 @@ var ways = map[string]string{
 	"credentials": "client_credentials",
 }
 
-// addServer adds a skill server to a built-in agent.
-func (s *Site) addServer(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
-	a, b, err := s.ownBuiltin(r, v)
-	if err != nil {
-		return err
+// readAddForm returns the form, with what somebody has filled in already.
+func (s *Surface) readAddForm(r *page.Request, agentID string) addData {
+	d := addData{
+		Path: "/agents/" + agentID + "/skills", Name: nameServer(readField(r, "name"), readField(r, "url")), URL: readField(r, "url"), Command: readField(r, "command"),
+		How: readField(r, "how"), ClientID: readField(r, "client_id"), Issuer: readField(r, "issuer"),
 	}
-	field := func(name string) string { return strings.TrimSpace(r.PostFormValue(name)) }
-	add := addData{
-		Open: true, Name: field("name"), URL: field("url"), Command: field("command"), How: field("how"), ClientID: field("client_id"), Issuer: field("issuer"),
+	d.Open = r.PostForm.Has("url") || r.PostForm.Has("command")
+	d.Name = cmp.Or(d.Name, d.Command)
+	if s.Acts.Builtins != nil {
+		d.Commands = s.Acts.Builtins.Commands(r.Context())
 	}
-	add.Name = nameOf(add.Name, add.URL)
-	if add.Name == "" {
-		add.Name = add.Command
-	}
-	err = s.putServer(r, v, b, add, skill.Secrets{ClientSecret: field("client_secret"), PrivateKey: field("private_key")})
-	if message, status, ok := page.FormProblem(err); ok {
-		return s.showSkills(w, r, v, status, page.View{Problem: message}, add)
-	}
-	if err != nil {
-		return err
-	}
-	return page.Redirect(w, r, "/agents/"+a.ID+"/skills", "skill-added")
+	return d
 }
 
-func (s *Site) putServer(r *http.Request, v *page.Visitor, b *builtins.Builtin, add addData, secrets skill.Secrets) error {
+// addServer adds a skill server to a built-in agent.
+func (s *Surface) addServer(r *page.Request, id string) error {
+	add, secrets := s.readAddForm(r, ""), skill.Secrets{ClientSecret: readField(r, "client_secret"), PrivateKey: readField(r, "private_key")}
 	grant, ok := ways[add.How]
 	server := skill.Server{Name: add.Name, URL: add.URL, Command: add.Command}
 	switch {
@@ -75,114 +66,78 @@ func (s *Site) putServer(r *http.Request, v *page.Visitor, b *builtins.Builtin, 
 	} else {
 		secrets = skill.Secrets{}
 	}
-	return s.Acts.ConnectSkill(r.Context(), v.Caller(), b.ID, server, secrets)
+	return s.Acts.ConnectSkill(r.Context(), r.Caller(), id, server, secrets)
 }
 
 // removeServer takes a skill away, with all that it was given.
-func (s *Site) removeServer(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
-	a, b, err := s.ownBuiltin(r, v)
-	if err != nil {
-		return err
-	}
-	if err := s.Acts.DisconnectSkill(r.Context(), v.Caller(), b.ID, r.PathValue("skill")); err != nil {
-		return err
-	}
-	return page.Redirect(w, r, "/agents/"+a.ID+"/skills", "skill-removed")
-}
-
-// goData leads to where somebody has to go.
-type goData struct{ Skill, Host, URL, Back string }
-
-// authorizeSkill sends the owner to the authorization server. It is a page
-// that leads there, because browsers hold a form's redirects to the
-// form-action of our policy.
-func (s *Site) authorizeSkill(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
-	a, b, err := s.ownBuiltin(r, v)
-	if err != nil {
-		return err
-	}
-	name := r.PathValue("skill")
-	target, err := s.Acts.Builtins.StartConsent(r.Context(), v.User.ID, b.ID, name)
-	if problem, status, ok := skillProblem(err); ok {
-		return s.showSkillsOf(w, r, v, a, status, page.View{Problem: problem}, addData{})
-	}
-	if err != nil {
-		return err
-	}
-	w.Header().Set("Refresh", "0; url="+target)
-	d := goData{Skill: name, Host: safetext.LinkHost(target), URL: target, Back: "/agents/" + a.ID + "/skills"}
-	return s.ShowPage(w, r, v, http.StatusOK, "go", page.View{Title: "Going to " + d.Host, Here: d.Back, Data: d})
-}
-
-// authorized takes the owner back from the authorization server.
-func (s *Site) authorized(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
-	id, err := s.Acts.AuthorizeSkill(r.Context(), v.Caller(), r.URL.Query())
-	if id == "" {
-		return err
-	}
-	list, _, found := s.DB.Agents.List(r.Context(), agents.Filter{OwnerID: v.User.ID, InstanceID: id, Limit: 1})
-	if found != nil || len(list) == 0 {
-		return found
-	}
-	if problem, status, ok := skillProblem(err); ok {
-		return s.showSkillsOf(w, r, v, list[0], status, page.View{Problem: problem}, addData{})
-	}
-	if err != nil {
-		return err
-	}
-	return page.Redirect(w, r, "/agents/"+list[0].ID+"/skills", "skill-authorized")
-}
-
-// skillProblem is page.FormProblem for what other people's servers do, which is no
-// fault of ours either.
-func skillProblem(err error) (message string, status int, ok bool) {
-	switch beeos.CodeOf(err) {
-	case beeos.AgentServiceUnavailable, beeos.Unauthorized, beeos.Forbidden:
-		return page.Sentence(safetext.Line(beeos.Public(err).Message, 400)), http.StatusBadGateway, err != nil
-	}
-	return page.FormProblem(err)
+func (s *Surface) removeServer(r *page.Request, id string) error {
+	return s.Acts.DisconnectSkill(r.Context(), r.Caller(), id, r.PathValue("skill"))
 }
 
 // forgetSkill drops the tokens of a skill.
-func (s *Site) forgetSkill(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
-	a, b, err := s.ownBuiltin(r, v)
-	if err != nil {
-		return err
-	}
-	if err := s.Acts.ForgetSkill(r.Context(), v.Caller(), b.ID, r.PathValue("skill")); err != nil {
-		return err
-	}
-	return page.Redirect(w, r, "/agents/"+a.ID+"/skills", "skill-forgotten")
+func (s *Surface) forgetSkill(r *page.Request, id string) error {
+	return s.Acts.ForgetSkill(r.Context(), r.Caller(), id, r.PathValue("skill"))
 }
 
 // acceptTool lets the model see a tool as it is now. The form holds the hash
 // of what was shown, which no other state of the tool has.
-func (s *Site) acceptTool(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
-	a, b, err := s.ownBuiltin(r, v)
-	if err != nil {
-		return err
-	}
-	err = s.Acts.AcceptTool(r.Context(), v.Caller(), b.ID, r.PathValue("skill"), r.PostFormValue("hash"))
-	if message, status, ok := page.FormProblem(err); ok {
-		return s.showSkillsOf(w, r, v, a, status, page.View{Problem: message}, addData{})
-	}
-	if err != nil {
-		return err
-	}
-	return page.Redirect(w, r, "/agents/"+a.ID+"/skills", "tool-accepted")
+func (s *Surface) acceptTool(r *page.Request, id string) error {
+	return s.Acts.AcceptTool(r.Context(), r.Caller(), id, r.PathValue("skill"), r.PostFormValue("hash"))
 }
 
-// clientDocument says to authorization servers who asks their people.
-func (s *Site) clientDocument(w http.ResponseWriter, _ *http.Request, _ *page.Visitor) error {
-	if s.Acts.Builtins == nil {
-		return beeos.Errorf(beeos.NotFound, "built-in agents run in another process here, and so does what they say about themselves")
-	}
-	body, err := json.Marshal(s.Acts.Builtins.ClientDocument())
+// authorizeData leads to where somebody has to go.
+type authorizeData struct{ Skill, Host, URL, Back string }
+
+// authorizeSkill sends the owner to the authorization server. It is a page
+// that leads there, because browsers hold a form's redirects to the
+// form-action of our policy.
+func (s *Surface) authorizeSkill(r *page.Request, own ownBuiltin) (page.Answer, error) {
+	a, name := own.agent, r.PathValue("skill")
+	target, err := s.Acts.Builtins.StartConsent(r.Context(), r.User.ID, own.ID, name)
 	if err != nil {
-		return err
+		return s.showSkillProblem(r, a, err)
 	}
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Cache-Control", "public, max-age=300")
-	w.Write(body) //nolint:errcheck // the reader is gone; nobody is left to tell
-	return nil
+	d := authorizeData{Skill: name, Host: safetext.LinkHost(target), URL: target, Back: "/agents/" + a.ID + "/skills"}
+	return page.View{Page: "authorize_skill", Title: "Going to " + d.Host, Here: d.Back, Next: target, Data: d}, nil
+}
+
+// finishAuthorization takes the owner back from the authorization server.
+func (s *Surface) finishAuthorization(r *page.Request) (page.Answer, error) {
+	id, err := s.Acts.AuthorizeSkill(r.Context(), r.Caller(), r.URL.Query())
+	if id == "" {
+		return nil, err
+	}
+	list, _, found := s.Agents.List(r.Context(), agents.Filter{OwnerID: r.User.ID, InstanceID: id, Limit: 1})
+	switch {
+	case found != nil || len(list) == 0:
+		return page.Redirect("/agents", ""), found // it is gone
+	case err != nil:
+		return s.showSkillProblem(r, list[0], err)
+	}
+	return page.Redirect("/agents/"+list[0].ID+"/skills", "skill-authorized"), nil
+}
+
+// showSkillProblem says on the agent's page what went wrong at other people's
+// servers, which is no fault of ours.
+func (s *Surface) showSkillProblem(r *page.Request, a *beeos.Agent, err error) (page.Answer, error) {
+	switch beeos.CodeOf(err) {
+	case beeos.AgentServiceUnavailable, beeos.Unauthorized, beeos.Forbidden:
+		r.SetProblem(safetext.Line(beeos.Public(err).Message, 400), http.StatusBadGateway)
+	default:
+		if !r.NoteProblem(err) {
+			return nil, err
+		}
+	}
+	return s.showSkills(r, a)
+}
+
+// serveClientDocument says to authorization servers who asks their people.
+func (s *Surface) serveClientDocument(*page.Request) (page.Answer, error) {
+	body, err := json.Marshal(s.Acts.Builtins.ClientDocument())
+	return page.Writer(func(w http.ResponseWriter) error {
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Cache-Control", "public, max-age=300")
+		w.Write(body) //nolint:errcheck // the reader is gone; nobody is left to tell
+		return nil
+	}), err
 }

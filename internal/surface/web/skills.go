@@ -3,7 +3,6 @@ package web
 import (
 	"cmp"
 	"context"
-	"net/http"
 	"slices"
 	"time"
 
@@ -22,11 +21,10 @@ const lookWithin = 4 * time.Second
 // skillsData is what an agent can do and which of it waits for its owner: the
 // tools of its skill servers when it is built in, else those it declares.
 type skillsData struct {
-	Row       page.AgentRow
-	Elsewhere bool
-	Servers   []serverRow
-	Rules     rulesData
-	Add       addData
+	Row     page.AgentRow
+	Servers []serverRow
+	Rules   rulesData
+	Add     addData
 }
 
 // serverRow is a skill server of a built-in agent.
@@ -42,6 +40,7 @@ type serverRow struct {
 	Default         approvals.Mode // what counts without it
 	Tools           []toolRow
 	Held            []heldRow
+	LeftOut         []string // tools that nobody is offered, and why
 }
 
 // toolRow is a tool with what its owner decided about it.
@@ -49,88 +48,105 @@ type toolRow struct {
 	Skill, Tool  string // as rules name it
 	Title        string
 	Text, Schema []safetext.Piece
+	Cut          bool // there is more to it than the page has room for
 	Destructive  bool
 	Hidden       bool // a skill that is not offered as a tool
 	Held         bool // the model does not see it
+	Own          bool // the agent was set up with a rule for this tool
 	Mode         approvals.Mode
 	Default      approvals.Mode
 }
 
-// heldRow is a tool that has changed.
+// heldRow is a tool that is new or has changed.
 type heldRow struct {
 	Title, Hash string
-	Changes     []safetext.Change
+	New         bool
+	Changes     []safetext.Change // none = the page has no room for them, and nobody accepts what they do not see
 }
 
-func (s *Site) skills(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
-	return s.showSkills(w, r, v, http.StatusOK, page.View{}, addData{})
-}
+// A page shows so many bytes of what tools say, and of how they have changed. The
+// first change is shown however long it is.
+const (
+	roomForTools   = 1 << 20
+	roomForChanges = 1 << 20
+	bytesOfMarkup  = 80 // about, around each piece of a text
+)
 
-// showSkills is the page; add is what a form said that could not be taken.
-func (s *Site) showSkills(w http.ResponseWriter, r *http.Request, v *page.Visitor, status int, p page.View, add addData) error {
-	a, err := s.owned(r, v)
-	if err != nil {
-		return err
+// pageRoom is how much room is left on a page.
+type pageRoom struct{ tools, changes int }
+
+// compare returns the changes of a tool, while there is room for them.
+func (p *pageRoom) compare(h *skill.Held) []safetext.Change {
+	if p.changes <= 0 {
+		return nil
 	}
-	return s.showSkillsOf(w, r, v, a, status, p, add)
-}
-
-func (s *Site) showSkillsOf(w http.ResponseWriter, r *http.Request, v *page.Visitor, a *beeos.Agent, status int, p page.View, add addData) error {
-	d, err := s.skillsData(r.Context(), a)
-	if err != nil {
-		return err
+	changes := safetext.Compare(h.Was, h.Is)
+	for _, c := range changes {
+		p.changes -= bytesOfMarkup * (1 + len(c.Was) + len(c.Is))
+		for _, span := range slices.Concat(c.Was, c.Is) {
+			p.changes -= len(span.Text)
+		}
 	}
-	add.Path, add.Commands, add.Open = "/agents/"+a.ID+"/skills", d.Add.Commands, add.Open || len(d.Servers) == 0
-	d.Add = add
-	p.Title, p.Room, p.Live, p.Here, p.Data = "Skills of "+d.Row.Title, "agents", "/agents/"+a.ID+"/skills/live", add.Path, d
-	return s.ShowPage(w, r, v, status, "skills", p)
+	return changes
 }
 
-// skillsLive keeps the status fresh. Servers are asked when somebody opens
-// the page, not every few seconds.
-func (s *Site) skillsLive(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
-	return s.streamAgent(w, r, v, func(_ context.Context, _ *beeos.Agent, row page.AgentRow) ([]byte, error) {
-		return s.RenderPart("skills", "live", skillsData{Row: row})
-	})
+// pieces returns the pieces of a text; none when there is no room for them.
+func (p *pageRoom) pieces(text string) (list []safetext.Piece, cut bool) {
+	if len(text) > p.tools {
+		return nil, true
+	}
+	list = safetext.Pieces(text)
+	p.tools -= len(text) + bytesOfMarkup*len(list)
+	return list, false
 }
 
-func (s *Site) skillsData(ctx context.Context, a *beeos.Agent) (d skillsData, err error) {
-	b, err := s.builtin(ctx, a)
+func (s *Surface) showSkills(r *page.Request, a *beeos.Agent) (page.Answer, error) {
+	d, err := s.loadSkills(r.Context(), a)
+	d.Add = s.readAddForm(r, a.ID)
+	d.Add.Open = d.Add.Open || len(d.Servers) == 0
+	return page.View{Page: "skills", Title: "Skills of " + d.Row.Title, Room: "agents", Live: d.Add.Path + "/live", Here: d.Add.Path, Data: d}, err
+}
+
+// showSkillsStatus shows what changes on the page by itself. Servers are asked when
+// somebody opens the page, not every few seconds.
+func (s *Surface) showSkillsStatus(r *page.Request, a *beeos.Agent) (page.Answer, error) {
+	row, err := s.describeAgent(r.Context(), a)
+	return page.View{Page: "skills", Data: skillsData{Row: row}}, err
+}
+
+func (s *Surface) loadSkills(ctx context.Context, a *beeos.Agent) (d skillsData, err error) {
+	b, err := s.findBuiltin(ctx, a)
 	if err != nil {
 		return d, err
 	}
-	d.Row = s.agentRow(ctx, a, b)
-	rules, err := s.ruleBook(ctx, a)
+	d.Row = s.newAgentRow(ctx, a, b)
+	rules, err := s.loadRules(ctx, a)
 	if err != nil {
 		return d, err
 	}
 	if b == nil {
-		d.Rules = rules.declared(a)
+		d.Rules = rules.listDeclared(a)
 		return d, nil
 	}
-	if s.Acts.Builtins == nil {
-		d.Elsewhere, d.Rules = true, rules.rest(nil)
-		return d, nil
-	}
-	d.Add.Commands = s.Acts.Builtins.Commands()
 	looking, cancel := context.WithTimeout(ctx, lookWithin)
 	defer cancel()
 	states, err := s.Acts.Builtins.CheckSkills(looking, a.OwnerID, b.ID)
 	if err != nil {
 		return d, err
 	}
+	room := &pageRoom{tools: roomForTools, changes: roomForChanges}
 	for _, state := range states {
-		d.Servers = append(d.Servers, serverOf(a.ID, state, rules))
+		d.Servers = append(d.Servers, newServerRow(a.ID, state, rules, room))
 	}
-	d.Rules = rules.rest(d.Servers)
+	d.Rules = rules.listOthers(d.Servers)
 	return d, nil
 }
 
-func serverOf(agentID string, state builtin.SkillState, rules ruleBook) serverRow {
+func newServerRow(agentID string, state builtin.SkillState, rules ruleBook, room *pageRoom) serverRow {
 	row := serverRow{
 		Path: "/agents/" + agentID + "/skills/" + state.Name, Name: state.Name, Where: safetext.Line(state.URL, 200),
 		Trouble: page.Sentence(state.Trouble), Detail: safetext.Line(state.Detail, 300), Consent: state.Consent, Issuer: safetext.Line(state.Issuer, 120),
-		Mode: rules.modes[[2]string{state.Name, ""}], Default: rules.byDefault(state.AutoApprove),
+		LeftOut: state.LeftOut, Mode: rules.modes[[2]string{state.Name, ""}], Default: rules.defaultMode(state.AutoApprove),
 	}
 	row.Agreed = state.Issuer != "" && ways["own"] == cmp.Or(state.Auth.Grant, ways["own"])
 	if state.URL == "" {
@@ -147,32 +163,33 @@ func serverOf(agentID string, state builtin.SkillState, rules ruleBook) serverRo
 			row.State, row.Mood = "needs a look", "busy"
 		}
 	}
-	otherwise := row.Mode
-	if otherwise == approvals.ModeUnset {
-		otherwise = row.Default
-	}
 	for _, t := range state.Tools {
-		row.Tools = append(row.Tools, toolOf(t, rules.modes[[2]string{state.Name, t.Name}], otherwise))
+		tool := newToolRow(t, rules.modes[[2]string{state.Name, t.Name}], cmp.Or(row.Mode, rules.defaultMode(state.Auto(t.Name))), room)
+		if _, own := state.Policies[t.Name]; own && row.Mode == "" && rules.own.Mode == "" {
+			tool.Own = true
+		}
+		row.Tools = append(row.Tools, tool)
 		if t.Held != nil {
-			row.Held = append(row.Held, heldRow{Title: safetext.Line(t.Shown, 100), Hash: t.Held.Hash, Changes: safetext.Compare(t.Held.Was, t.Held.Is)})
+			row.Held = append(row.Held, heldRow{Title: safetext.Line(t.Shown, 100), Hash: t.Held.Hash, New: t.Held.Was == "", Changes: room.compare(t.Held)})
 		}
 	}
 	return row
 }
 
-func toolOf(t skill.Known, mode, otherwise approvals.Mode) toolRow {
+func newToolRow(t skill.Known, mode, otherwise approvals.Mode, room *pageRoom) toolRow {
 	row := toolRow{
-		Skill: t.Skill, Tool: t.Name, Title: safetext.Line(t.Shown, 100), Text: safetext.Pieces(t.Description), Schema: safetext.Pieces(t.Schema), Destructive: t.Destructive, Held: t.Held != nil,
-		Mode: mode, Default: otherwise,
+		Skill: t.Skill, Tool: t.Name, Title: safetext.Line(t.Shown, 100),
+		Destructive: t.Destructive, Held: t.Held != nil, Mode: mode, Default: otherwise,
 	}
-	if t.Description == "" {
-		row.Text = safetext.Pieces(t.Title)
-	}
+	var cut [2]bool
+	row.Text, cut[0] = room.pieces(cmp.Or(t.Description, t.Title))
+	row.Schema, cut[1] = room.pieces(t.Schema)
+	row.Cut = cut[0] || cut[1]
 	return row
 }
 
-// knows reports whether a server's card has a control for the rule.
-func knows(servers []serverRow, pair [2]string) bool {
+// hasControl reports whether a server's card has a control for the rule.
+func hasControl(servers []serverRow, pair [2]string) bool {
 	return slices.ContainsFunc(servers, func(srv serverRow) bool {
 		return srv.Name == pair[0] && (pair[1] == "" || slices.ContainsFunc(srv.Tools, func(t toolRow) bool { return t.Tool == pair[1] }))
 	})

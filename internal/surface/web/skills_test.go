@@ -242,6 +242,44 @@ func TestChangedTool(t *testing.T) {
 	}
 }
 
+// TestSkillsPageIsBounded: a definition of a megabyte is left out, and a server
+// with many long tools that all are new does not make a page of megabytes. What
+// is not shown cannot be accepted.
+func TestSkillsPageIsBounded(t *testing.T) {
+	k := newStack(t)
+	ann := k.user("Ann", false)
+	k.withRuntime(nil, nil)
+	me := k.signedIn(ann)
+	as := issuer.New(t, map[string]issuer.Client{"c": {Secret: "s"}})
+	server, address := skillFiles(t, as)
+	a := me.make(ann, "clerk")
+	page := "/agents/" + a.ID + "/skills"
+	if res := me.post(page, url.Values{"url": {address}, "name": {"files"}, "how": {"credentials"}, "client_id": {"c"}, "client_secret": {"s"}}); res.status != http.StatusSeeOther {
+		t.Fatalf("%d %s", res.status, res.body)
+	}
+	me.get(page)
+	add := func(name, description string) {
+		server.AddTool(&mcp.Tool{Name: name, Description: description, InputSchema: map[string]any{"type": "object"}}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return &mcp.CallToolResult{}, nil
+		})
+	}
+	add("huge", strings.Repeat("word ", 1<<20/5))
+	for i := range 40 {
+		add(fmt.Sprintf("long-%02d", i), strings.Repeat("word ", 12_000))
+	}
+	body := me.get(page).body
+	if len(body) > 4<<20 {
+		t.Errorf("a page of %d bytes", len(body))
+	}
+	if !strings.Contains(body, "huge has a definition of") || strings.Contains(body, "The new tool huge") {
+		t.Error("nobody is told that a tool is left out")
+	}
+	held, accepts := strings.Count(body, "data-held="), strings.Count(body, "Accept the new tool")
+	if held != 40 || accepts == 0 || accepts == held || strings.Count(body, "There is no room for it") != held-accepts {
+		t.Errorf("%d are held, %d can be accepted", held, accepts)
+	}
+}
+
 // TestAddressesStayWithTheOwner: what an address carries beside the place is
 // nothing for the audit trail, which is kept and exported.
 func TestAddressesStayWithTheOwner(t *testing.T) {

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"encoding/json"
 
 	"github.com/beeos/beeos"
@@ -14,23 +15,21 @@ type snippet struct {
 	Note      string
 }
 
-// snippets are for MCP clients that sign in by themselves, and for programs
-// that send a key. key is one that may be shown, or "".
-func (s *Site) snippets(a *beeos.Agent, key string) []snippet {
+// listSnippets returns those for MCP clients that sign in by themselves, and for
+// programs that send a key. key is one that may be shown, or "".
+func (s *Surface) listSnippets(a *beeos.Agent, key string) []snippet {
 	url, name := s.mcpURL(a.ID), a.Slug
-	if key == "" {
-		key = beeos.AgentKeyPrefix + "…"
-	}
+	key = cmp.Or(key, beeos.AgentKeyPrefix+"…")
 	const signsIn = "It opens this console once and asks you which agents it may use."
 	return []snippet{
 		{ID: "claude-code", Title: "Claude Code", Where: "In a terminal", Code: "claude mcp add --transport http " + name + " " + url, Note: signsIn},
 		{
 			ID: "claude-desktop", Title: "Claude Desktop", Where: "Settings → Developer → Edit Config",
-			Code: config("mcpServers", name, map[string]any{"command": "npx", "args": []string{"-y", "mcp-remote", url}}),
+			Code: formatConfig("mcpServers", name, map[string]any{"command": "npx", "args": []string{"-y", "mcp-remote", url}}),
 			Note: "On a public https address, add the URL under Settings → Connectors instead. " + signsIn,
 		},
-		{ID: "cursor", Title: "Cursor", Where: "~/.cursor/mcp.json", Code: config("mcpServers", name, map[string]any{"url": url}), Note: signsIn},
-		{ID: "vscode", Title: "VS Code", Where: ".vscode/mcp.json", Code: config("servers", name, map[string]any{"type": "http", "url": url}), Note: signsIn},
+		{ID: "cursor", Title: "Cursor", Where: "~/.cursor/mcp.json", Code: formatConfig("mcpServers", name, map[string]any{"url": url}), Note: signsIn},
+		{ID: "vscode", Title: "VS Code", Where: ".vscode/mcp.json", Code: formatConfig("servers", name, map[string]any{"type": "http", "url": url}), Note: signsIn},
 		{
 			ID: "n8n", Title: "n8n", Where: "MCP Client Tool node",
 			Code: "Endpoint          " + url + "\nServer Transport  HTTP Streamable\nAuthentication    Bearer Auth\nToken             " + key,
@@ -44,8 +43,29 @@ func (s *Site) snippets(a *beeos.Agent, key string) []snippet {
 	}
 }
 
-// config is the JSON that most clients keep: servers by name.
-func config(section, name string, server any) string {
+// listOfferSnippets returns how an agent of anybody's is called. Apps that sign in
+// by themselves reach only what their person owns, so all of these send a key.
+func (s *Surface) listOfferSnippets(a *beeos.Agent) (list []snippet) {
+	const key = beeos.UserKeyPrefix + "…"
+	const note = "Put a key from API keys in the place of " + key + "; it acts as you."
+	if a.MCPEnabled {
+		url, headers := s.mcpURL(a.ID), map[string]any{"Authorization": "Bearer " + key}
+		list = []snippet{
+			{ID: "claude-code", Title: "Claude Code", Where: "In a terminal", Code: "claude mcp add --transport http " + a.Slug + " " + url + " \\\n  --header 'Authorization: Bearer " + key + "'", Note: note},
+			{ID: "cursor", Title: "Cursor", Where: "~/.cursor/mcp.json", Code: formatConfig("mcpServers", a.Slug, map[string]any{"url": url, "headers": headers}), Note: note},
+			{ID: "vscode", Title: "VS Code", Where: ".vscode/mcp.json", Code: formatConfig("servers", a.Slug, map[string]any{"type": "http", "url": url, "headers": headers}), Note: note},
+		}
+	}
+	return append(list,
+		snippet{ID: "beeos", Title: "beeos", Where: "In a terminal", Code: "beeos call " + a.ID + " hello", Note: "With BEEOS_URL and BEEOS_KEY set to this server and to a key of yours."},
+		snippet{
+			ID: "curl", Title: "curl", Where: "In a terminal",
+			Code: "curl " + s.restURL(a.ID) + " \\\n  -H 'Authorization: Bearer " + key + "' \\\n  --json '{\"message\":\"hello\"}'", Note: note,
+		})
+}
+
+// formatConfig writes the JSON that most clients keep: servers by name.
+func formatConfig(section, name string, server any) string {
 	b, err := json.MarshalIndent(map[string]any{section: map[string]any{name: server}}, "", "  ")
 	if err != nil {
 		panic("web: encode a snippet: " + err.Error()) // maps of strings always encode

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -28,6 +27,7 @@ import (
 	"github.com/beeos/beeos/internal/engine/ledger"
 	"github.com/beeos/beeos/internal/store"
 	"github.com/beeos/beeos/internal/store/agents"
+	"github.com/beeos/beeos/test/enginetest"
 )
 
 const (
@@ -49,7 +49,7 @@ type stack struct {
 	desk   *approval.Approvals
 	people *signin.People
 	oauth  *oauth.Server
-	site   *Site
+	site   *Surface
 	web    string
 	mcp    string
 	online map[string]bool
@@ -58,26 +58,12 @@ type stack struct {
 func newStack(t *testing.T) *stack {
 	t.Helper()
 	ctx := context.Background()
-	db, err := store.Open(ctx, "sqlite:"+filepath.Join(t.TempDir(), "beeos.db")+"?durability=os")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { db.Close() })
-	b, err := bus.Open(ctx, bus.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(b.Close)
-	l, err := ledger.Open(ctx, db.DB, ledger.Options{Committed: invoke.Committed(b)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(l.Close)
+	db, b, l := enginetest.Open(t)
 	k := &stack{t: t, db: db, ledger: l, bus: b, online: map[string]bool{}}
 	k.calls = invoke.New(invoke.Options{Agents: db.Agents, Approvals: db.Approvals, Cluster: db.Cluster, Ledger: l, Bus: b, Files: k.files(), RateLimit: 1e6})
 	k.run(k.calls.Run)
 	log := slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
-	k.people = &signin.People{DB: db, Log: log}
+	k.people = &signin.People{Table: db.People, Audit: db.Audit}
 
 	var mcp http.Handler
 	mcpServer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { mcp.ServeHTTP(w, r) }))
@@ -85,14 +71,15 @@ func newStack(t *testing.T) *stack {
 	webServer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { k.site.ServeHTTP(w, r) }))
 	t.Cleanup(webServer.Close)
 	k.mcp, k.web = mcpServer.URL, webServer.URL
-	if k.oauth, err = oauth.New(ctx, oauth.Options{Grants: db.Grants, Agents: db.Agents, Trail: db.Audit, Cluster: db.Cluster, Issuer: k.mcp, LoginURL: k.web, Log: log}); err != nil {
+	var err error
+	if k.oauth, err = oauth.New(ctx, oauth.Options{Grants: db.Grants, Keys: db.Keys, Agents: db.Agents, Trail: db.Audit, Cluster: db.Cluster, Issuer: k.mcp, ConsoleURL: k.web, Log: log}); err != nil {
 		t.Fatal(err)
 	}
 	mcp = k.oauth
-	k.desk = approval.New(approval.Options{DB: db, Ledger: l, Bus: b, Web: k.web})
+	k.desk = approval.New(approval.Options{Table: db.Approvals, Agents: db.Agents, People: db.People, Cluster: db.Cluster, Ledger: l, Bus: b, Web: k.web})
 	k.site, err = New(Options{
-		Acts: act.New(act.Options{DB: db, Ledger: l, Bus: b, Approvals: k.desk, People: k.people, OAuth: k.oauth, Log: log}),
-		DB:   db, Ledger: l, Bus: b, Approvals: k.desk, Calls: k.calls, Files: k.files(), People: k.people, OAuth: k.oauth, Log: log,
+		Acts:   act.New(act.Options{DB: db, Ledger: l, Bus: b, Approvals: k.desk, People: k.people, OAuth: k.oauth, Log: log}),
+		Agents: db.Agents, Builtins: db.Builtins, Users: db.People, ApprovalTable: db.Approvals, Trail: db.Audit, Ledger: l, Bus: b, Approvals: k.desk, Calls: k.calls, Files: k.files(), People: k.people, OAuth: k.oauth, Log: log,
 		PublicURL: k.web, MCPURL: k.mcp, RESTURL: "http://rest.example",
 		Online: func(_ context.Context, id string) bool { return k.online[id] },
 	})
@@ -100,6 +87,17 @@ func newStack(t *testing.T) *stack {
 		t.Fatal(err)
 	}
 	return k
+}
+
+// trust lets people sign in through an outside provider, too.
+func (k *stack) trust(provider signin.OIDCOptions) {
+	k.t.Helper()
+	opt := k.site.Options
+	opt.OIDC = signin.NewOIDC(provider)
+	var err error
+	if k.site, err = New(opt); err != nil {
+		k.t.Fatal(err)
+	}
 }
 
 // run runs a service until the test ends.

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"net/http"
 	"strings"
 
 	"github.com/beeos/beeos"
@@ -20,80 +19,61 @@ type usersData struct {
 // freshLink is a link that was just made: the only time it is shown.
 type freshLink struct{ For, URL, Lasts string }
 
-func (s *Site) users(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
-	return s.showUsers(w, r, v, http.StatusOK, usersData{}, "")
+func (s *Surface) showUsers(r *page.Request) (page.Answer, error) {
+	return s.showUsersWith(r, usersData{Email: strings.TrimSpace(r.PostFormValue("email"))})
 }
 
-func (s *Site) showUsers(w http.ResponseWriter, r *http.Request, v *page.Visitor, status int, d usersData, problem string) (err error) {
-	if d.Users, err = s.DB.People.ListUsers(r.Context()); err != nil {
-		return err
+func (s *Surface) showUsersWith(r *page.Request, d usersData) (_ page.Answer, err error) {
+	if d.Users, err = s.Users.ListUsers(r.Context()); err != nil {
+		return nil, err
 	}
-	if d.Invitations, err = s.People.Invitations(r.Context()); err != nil {
-		return err
-	}
-	d.Me = v.User.ID
-	return s.ShowPage(w, r, v, status, "users", page.View{Title: "Users", Room: "users", Problem: problem, Here: "/users", Data: d})
+	d.Me = r.User.ID
+	d.Invitations, err = s.People.ListInvitations(r.Context())
+	return page.View{Page: "users", Title: "Users", Room: "users", Here: "/users", Data: d}, err
 }
 
-func (s *Site) invite(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
-	d := usersData{Email: strings.TrimSpace(r.FormValue("email"))}
-	token, err := s.Acts.InviteUser(r.Context(), v.Caller(), d.Email, r.FormValue("admin") == "on")
-	if message, status, ok := page.FormProblem(err); ok {
-		return s.showUsers(w, r, v, status, d, message)
-	}
+// showLink shows a link that was just made for somebody.
+func (s *Surface) showLink(r *page.Request, email, token, lasts string) (page.Answer, error) {
+	return s.showUsersWith(r, usersData{Link: &freshLink{email, s.PublicURL + "/welcome?token=" + token, lasts}})
+}
+
+func (s *Surface) inviteUser(r *page.Request) (page.Answer, error) {
+	email := strings.TrimSpace(r.FormValue("email"))
+	token, err := s.Acts.InviteUser(r.Context(), r.Caller(), email, r.FormValue("admin") == "on")
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return s.showUsers(w, r, v, http.StatusOK, usersData{Link: &freshLink{d.Email, s.PublicURL + "/welcome?token=" + token, "7 days"}}, "")
+	return s.showLink(r, email, token, "7 days")
 }
 
-func (s *Site) resetLink(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
-	u, err := s.DB.People.GetUser(r.Context(), r.PathValue("user"))
+func (s *Surface) makeResetLink(r *page.Request) (page.Answer, error) {
+	u, err := s.Users.GetUser(r.Context(), r.PathValue("user"))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	token, err := s.Acts.ResetPassword(r.Context(), v.Caller(), u.ID)
-	if message, status, ok := page.FormProblem(err); ok {
-		return s.showUsers(w, r, v, status, usersData{}, message)
-	}
+	token, err := s.Acts.ResetPassword(r.Context(), r.Caller(), u.ID)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return s.showUsers(w, r, v, http.StatusOK, usersData{Link: &freshLink{u.Email, s.PublicURL + "/welcome?token=" + token, "one hour"}}, "")
+	return s.showLink(r, u.Email, token, "one hour")
 }
 
-func (s *Site) withdraw(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
-	if err := s.Acts.WithdrawInvitation(r.Context(), v.Caller(), r.PathValue("link")); err != nil {
-		return err
-	}
-	return page.Redirect(w, r, "/users", "withdrawn")
+func (s *Surface) withdrawInvitation(r *page.Request) (page.Answer, error) {
+	return page.Redirect("/users", "withdrawn"), s.Acts.WithdrawInvitation(r.Context(), r.Caller(), r.PathValue("link"))
 }
 
-func (s *Site) setDisabled(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
-	off := r.FormValue("off") == "1"
-	did := "enabled"
+func (s *Surface) setDisabled(r *page.Request) (page.Answer, error) {
+	off, did := r.FormValue("off") == "1", "enabled"
 	if off {
 		did = "disabled"
 	}
-	return s.changeUser(w, r, v, did, s.Acts.SetDisabled(r.Context(), v.Caller(), r.PathValue("user"), off))
+	return page.Redirect("/users", did), s.Acts.SetDisabled(r.Context(), r.Caller(), r.PathValue("user"), off)
 }
 
-func (s *Site) setAdmin(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
-	on := r.FormValue("on") == "1"
-	did := "no-admin"
+func (s *Surface) setAdmin(r *page.Request) (page.Answer, error) {
+	on, did := r.FormValue("on") == "1", "no-admin"
 	if on {
 		did = "admin"
 	}
-	return s.changeUser(w, r, v, did, s.Acts.SetAdmin(r.Context(), v.Caller(), r.PathValue("user"), on))
-}
-
-// changeUser says how a change went on the page that it was made on.
-func (s *Site) changeUser(w http.ResponseWriter, r *http.Request, v *page.Visitor, did string, err error) error {
-	if message, status, ok := page.FormProblem(err); ok {
-		return s.showUsers(w, r, v, status, usersData{}, message)
-	}
-	if err != nil {
-		return err
-	}
-	return page.Redirect(w, r, "/users", did)
+	return page.Redirect("/users", did), s.Acts.SetAdmin(r.Context(), r.Caller(), r.PathValue("user"), on)
 }

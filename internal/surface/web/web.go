@@ -2,14 +2,15 @@
 // on the server, with htmx where it makes them smoother. routes.go is the site
 // map. The pages of owners are here, a file each: home, agents, agent with its
 // settings and its A2A card, builtin for agents that are made here, skills with
-// their servers and the rules for approvals, approvals, keys, apps (what was
-// granted), account, users, audit; approve is for links that let somebody
-// decide. The other rooms are packages of their own: chat and its transcript,
+// their servers and the rules for approvals, marketplace with what people offer
+// each other, approvals, keys, apps (what was granted), account, users, audit;
+// approval_link is for links that let somebody decide. The other rooms are packages of their own: chat and its transcript,
 // and signin. They share page (templates, sessions, streams) and safetext (what
 // others wrote, made safe to show).
 package web
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"errors"
@@ -20,13 +21,18 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/access/act"
 	"github.com/beeos/beeos/internal/access/approval"
+	"github.com/beeos/beeos/internal/access/auth"
 	"github.com/beeos/beeos/internal/access/oauth"
 	"github.com/beeos/beeos/internal/access/signin"
 	"github.com/beeos/beeos/internal/engine/bus"
 	"github.com/beeos/beeos/internal/engine/files"
 	"github.com/beeos/beeos/internal/engine/invoke"
 	"github.com/beeos/beeos/internal/engine/ledger"
-	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/agents"
+	"github.com/beeos/beeos/internal/store/approvals"
+	"github.com/beeos/beeos/internal/store/audit"
+	"github.com/beeos/beeos/internal/store/builtins"
+	"github.com/beeos/beeos/internal/store/people"
 	"github.com/beeos/beeos/internal/surface/web/chat"
 	"github.com/beeos/beeos/internal/surface/web/login"
 	"github.com/beeos/beeos/internal/surface/web/page"
@@ -37,18 +43,23 @@ var templates embed.FS
 
 // Options is what the console stands on.
 type Options struct {
-	DB        *store.Store
-	Ledger    *ledger.Ledger
-	Bus       *bus.Bus // nil: pages do not refresh themselves when calls come
-	Approvals *approval.Approvals
-	Calls     *invoke.Calls
-	Acts      *act.Acts
-	Files     *files.Files // nil: files cannot be attached
-	People    *signin.People
-	OAuth     *oauth.Server
-	OIDC      *signin.OIDC // nil: no outside provider
-	Log       *slog.Logger
-	Now       func() time.Time // nil = time.Now
+	Agents        *agents.Table
+	Builtins      *builtins.Table
+	Users         *people.Table
+	ApprovalTable *approvals.Table
+	Trail         *audit.Table
+	Ledger        *ledger.Ledger
+	Bus           *bus.Bus // nil: pages do not refresh themselves when calls come
+	Approvals     *approval.Approvals
+	Calls         *invoke.Calls
+	Acts          *act.Acts
+	Files         *files.Files // nil: files cannot be attached
+	People        *signin.People
+	OAuth         *oauth.Server
+	OIDC          *signin.OIDC // nil: no outside provider
+	Log           *slog.Logger
+	Now           func() time.Time // nil = time.Now
+	Streams       *auth.Streams    // nil: those of the console alone are counted
 
 	// Where people and programs reach the surfaces, without a slash at the end.
 	PublicURL, MCPURL, RESTURL string
@@ -60,31 +71,28 @@ type Options struct {
 	Card func(*beeos.Agent) (Card, error)
 }
 
-// Site is the console.
-type Site struct {
+// Surface is the console.
+type Surface struct {
 	Options
 	*page.Server
-	signIn *login.SignIn
 }
 
 // New parses the templates and lays out the site.
-func New(opt Options) (*Site, error) {
-	if opt.DB == nil || opt.Ledger == nil || opt.Approvals == nil || opt.Calls == nil || opt.Acts == nil || opt.People == nil || opt.OAuth == nil {
+func New(opt Options) (*Surface, error) {
+	if opt.Agents == nil || opt.Builtins == nil || opt.Users == nil || opt.ApprovalTable == nil || opt.Trail == nil || opt.Ledger == nil || opt.Approvals == nil || opt.Calls == nil || opt.Acts == nil || opt.People == nil || opt.OAuth == nil {
 		return nil, errors.New("web: a part is missing")
 	}
-	if opt.Log == nil {
-		opt.Log = slog.New(slog.DiscardHandler)
-	}
+	opt.Log = cmp.Or(opt.Log, slog.New(slog.DiscardHandler))
 	if opt.Now == nil {
 		opt.Now = time.Now
 	}
 	for _, u := range []*string{&opt.PublicURL, &opt.MCPURL, &opt.RESTURL} {
 		*u = strings.TrimRight(*u, "/")
 	}
-	s := &Site{Options: opt}
+	s := &Surface{Options: opt}
 	var err error
 	s.Server, err = page.New(page.Options{
-		People: opt.People, Log: opt.Log, Now: opt.Now, PublicURL: opt.PublicURL, CountWaiting: opt.DB.Approvals.CountOpen,
+		People: opt.People, Log: opt.Log, Now: opt.Now, PublicURL: opt.PublicURL, CountWaiting: opt.ApprovalTable.CountOpen, Streams: opt.Streams,
 	})
 	if err != nil {
 		return nil, err
@@ -93,33 +101,32 @@ func New(opt Options) (*Site, error) {
 		return nil, err
 	}
 	if opt.Bus != nil {
-		s.refreshOn(opt.Bus)
+		s.refreshPages(opt.Bus)
 	}
 	return s, nil
 }
 
 // mountRooms adds the owners' pages, and the rooms that are packages of their
 // own.
-func (s *Site) mountRooms() (err error) {
+func (s *Surface) mountRooms() error {
 	if err := s.AddTemplates(templates); err != nil {
 		return err
 	}
 	s.addRoutes()
-	s.signIn, err = login.Mount(login.Options{
-		Pages: s.Server, Agents: s.DB.Agents, Users: s.DB.People, People: s.People, OAuth: s.OAuth, OIDC: s.OIDC, Log: s.Log, MCPURL: s.MCPURL, Online: s.online,
+	err := login.Mount(login.Options{
+		Pages: s.Server, Agents: s.Agents, Users: s.Users, People: s.People, OAuth: s.OAuth, OIDC: s.OIDC, Log: s.Log, MCPURL: s.MCPURL, Online: s.isOnline,
 	})
 	if err != nil {
 		return err
 	}
-	_, err = chat.Mount(chat.Options{
-		Pages: s.Server, Agents: s.DB.Agents, Approvals: s.DB.Approvals, Ledger: s.Ledger, Bus: s.Bus, Calls: s.Calls, Files: s.Files, Log: s.Log,
-		Online: s.online, DescribeAgent: s.describeAgent, ShowApprovals: s.approvalRows, Acts: s.Acts,
+	return chat.Mount(chat.Options{
+		Pages: s.Server, Agents: s.Agents, Approvals: s.ApprovalTable, Ledger: s.Ledger, Bus: s.Bus, Calls: s.Calls, Files: s.Files, Log: s.Log,
+		Online: s.isOnline, DescribeAgent: s.describeAgent, ShowApprovals: s.describeApprovals, Acts: s.Acts,
 	})
-	return err
 }
 
-// refreshOn makes open pages refresh themselves when calls and decisions come.
-func (s *Site) refreshOn(b *bus.Bus) {
+// refreshPages makes open pages refresh themselves when calls and decisions come.
+func (s *Surface) refreshPages(b *bus.Bus) {
 	b.OnNotice(func(n bus.Notice) {
 		if n.Terminal || n.Type == beeos.ChatMessage || n.Type == "" {
 			s.WakeStreams()
@@ -132,16 +139,16 @@ func (s *Site) refreshOn(b *bus.Bus) {
 	})
 }
 
-// online reports whether an agent can be reached now.
-func (s *Site) online(ctx context.Context, a *beeos.Agent) bool {
+// isOnline reports whether an agent can be reached now.
+func (s *Surface) isOnline(ctx context.Context, a *beeos.Agent) bool {
 	return a.Active && s.Online != nil && s.Online(ctx, a.ID)
 }
 
-// describeAgent is agentRow for an agent of which nothing else is known yet.
-func (s *Site) describeAgent(ctx context.Context, a *beeos.Agent) (page.AgentRow, error) {
-	b, err := s.builtin(ctx, a)
+// describeAgent is newAgentRow for an agent of which nothing else is known yet.
+func (s *Surface) describeAgent(ctx context.Context, a *beeos.Agent) (page.AgentRow, error) {
+	b, err := s.findBuiltin(ctx, a)
 	if err != nil {
 		return page.AgentRow{}, err
 	}
-	return s.agentRow(ctx, a, b), nil
+	return s.newAgentRow(ctx, a, b), nil
 }

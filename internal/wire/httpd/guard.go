@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // local reports whether a request to a loopback listener really comes from
@@ -57,3 +58,18 @@ func loopbackOrigin(origin string) bool {
 	u, err := url.Parse(origin)
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && loopbackName(u.Hostname())
 }
+
+// isText reports whether what an address says is text that every database can
+// hold: UTF-8 without the zero byte. Path and query are the only text that gets
+// past the JSON reader.
+func isText(u *url.URL) bool {
+	query := u.RawQuery
+	if strings.Contains(query, "%") {
+		if plain, err := url.QueryUnescape(query); err == nil { // whoever reads a broken one finds nothing in it
+			query = plain
+		}
+	}
+	return storable(u.Path) && storable(query)
+}
+
+func storable(s string) bool { return utf8.ValidString(s) && !strings.Contains(s, "\x00") }

@@ -1,7 +1,9 @@
 package httpd
 
 import (
+	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 )
@@ -91,6 +93,28 @@ func TestLoopbackGuardKnowsItsOwnPages(t *testing.T) {
 		}
 		if w, _ := serve(h, r); (w.Code == 204) != ok {
 			t.Errorf("Sec-Fetch-Site %q: %d", site, w.Code)
+		}
+	}
+}
+
+// TestAddressesAreText: what no database could look up gets a clear answer
+// before a surface sees it.
+func TestAddressesAreText(t *testing.T) {
+	h := &Handler{Next: http.HandlerFunc(ok), Log: slog.New(slog.DiscardHandler)}
+	for target, want := range map[string]int{
+		"/plain?state=a%20b&x=%C3%A9":            200,
+		"/caf%C3%A9":                             200,
+		"/x?broken=%zz":                          200, // net/url drops what it cannot read
+		"/x?state=a%00b":                         400,
+		"/x?scope=%FF":                           400,
+		"/x?" + strings.Repeat("a", 100) + "%ff": 400,
+		"/agents/%00":                            400,
+		"/agents/%c3%28":                         400,
+	} {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest("GET", target, nil))
+		if w.Code != want {
+			t.Errorf("%s: %d, want %d", target, w.Code, want)
 		}
 	}
 }

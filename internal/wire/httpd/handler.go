@@ -22,10 +22,10 @@ type Handler struct {
 	Next     http.Handler
 	Log      *slog.Logger
 	HTTP     *telemetry.HTTP // where this surface's requests are counted
-	Metrics  http.Handler    // served as /metrics
 	Ready    []Check         // asked by /readyz
 	Loopback bool            // behind a loopback listener: see guard.go
 	Hosts    []string        // public names that may reach a loopback listener
+	HTTPS    bool            // the public address is an https one: browsers are to use no other
 }
 
 // trackedResponse is that of one request on its way: a writer that knows what
@@ -39,21 +39,39 @@ type trackedResponse struct {
 	hurry  bool // the client was given leftTime
 }
 
-// body is that of a request, and whether there is more of it to come.
+// body is that of a request, and whether there is more of it to come. While
+// there is, the connection has a deadline, and it is taken away nowhere else:
+// whoever sends a byte a minute would hold the connection for ever.
 type body struct {
 	io.ReadCloser
-	left bool
+	deadline *http.ResponseController
+	left     bool
 }
 
 func (b *body) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	b.left = b.left && err != io.EOF
+	if err == nil || !b.left {
+		return n, err
+	}
+	b.left = false
+	if err == io.EOF {
+		b.deadline.SetReadDeadline(time.Time{}) //nolint:errcheck // where there are no deadlines, there is none to take away
+	}
 	return n, err
 }
 
-// leftTime is how long a client may take to send what nobody wants to read.
-// net/http waits for it before it sends our answer.
-const leftTime = 5 * time.Second
+const (
+	// bodyTime is how long a client may take to send a body.
+	bodyTime = 20 * time.Second
+	// leftTime is how long it may take to send what nobody wants to read.
+	// net/http waits for it before it sends our answer.
+	leftTime = 5 * time.Second
+)
+
+// AllowBody gives the client of a large upload more time for its body.
+func AllowBody(w http.ResponseWriter, within time.Duration) {
+	http.NewResponseController(w).SetReadDeadline(time.Now().Add(within)) //nolint:errcheck // what has no deadlines is no connection
+}
 
 type responseKey struct{}
 
@@ -88,8 +106,15 @@ func With(ctx context.Context, key, value string) context.Context {
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	resp, r := begin(w, r)
 	defer h.finish(resp, r)
+	if h.HTTPS {
+		w.Header()["Strict-Transport-Security"] = oneYear
+	}
 	if h.Loopback && !h.local(r) {
 		WriteError(resp, r, beeos.Errorf(beeos.Forbidden, "this address answers to localhost only: use a localhost URL without a foreign Origin"))
+		return
+	}
+	if !isText(r.URL) {
+		WriteError(resp, r, beeos.Errorf(beeos.InvalidParam, "the address holds bytes that are no text: write it in UTF-8, without the zero byte, and percent-encode that"))
 		return
 	}
 	if page := h.page(r); page != nil {
@@ -108,13 +133,17 @@ func begin(w http.ResponseWriter, r *http.Request) (*trackedResponse, *http.Requ
 	header["X-Content-Type-Options"] = nosniff
 	r = r.WithContext(&requestContext{telemetry.With(r.Context(), "request", id), resp})
 	if r.ContentLength != 0 {
-		resp.body = body{r.Body, true}
+		resp.body = body{r.Body, http.NewResponseController(w), true}
+		resp.body.deadline.SetReadDeadline(resp.start.Add(bodyTime)) //nolint:errcheck // what has no deadlines is no connection
 		r.Body = &resp.body
 	}
 	return resp, r
 }
 
-var nosniff = []string{"nosniff"}
+var (
+	nosniff = []string{"nosniff"}
+	oneYear = []string{"max-age=31536000"}
+)
 
 // finish runs last, panic or not: it answers for a handler that fell over,
 // counts, and writes the request's one log line where there is one to write.
@@ -175,8 +204,7 @@ func (resp *trackedResponse) answer(status int) {
 	}
 	resp.status = status
 	if resp.body.left {
-		ctl := http.NewResponseController(resp.ResponseWriter)
-		resp.hurry = ctl.SetReadDeadline(time.Now().Add(leftTime)) == nil
+		resp.hurry = resp.body.deadline.SetReadDeadline(time.Now().Add(leftTime)) == nil
 	}
 }
 

@@ -22,10 +22,6 @@ func (h *Handler) page(r *http.Request) http.HandlerFunc {
 		return readOnly(h.healthz)
 	case "/readyz":
 		return readOnly(h.readyz)
-	case "/metrics":
-		if h.Metrics != nil {
-			return readOnly(h.Metrics.ServeHTTP)
-		}
 	}
 	return nil
 }

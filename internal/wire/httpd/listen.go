@@ -27,9 +27,11 @@ const (
 type Part struct {
 	Name    string
 	Addr    string
+	Spare   string       // where to listen when another program has Addr; empty = that is an error
 	Setting string       // what sets Addr, for errors; empty = NAME_ADDR
 	Handler http.Handler // may also be given later, with Server.Handle
 	Hosts   []string     // public names under which a proxy reaches a loopback Addr
+	HTTPS   bool         // a proxy speaks https with the public
 }
 
 // Server is a set of parts whose ports are open. The exported fields may be
@@ -51,6 +53,9 @@ func Listen(parts []Part) (*Server, error) {
 	var taken []Part
 	for _, p := range parts {
 		ln, err := net.Listen("tcp", p.Addr)
+		if p.Spare != "" && errors.Is(err, syscall.EADDRINUSE) {
+			ln, err = net.Listen("tcp", p.Spare)
+		}
 		switch {
 		case errors.Is(err, syscall.EADDRINUSE):
 			taken = append(taken, p)
@@ -161,12 +166,12 @@ func (s *Server) Serve(ctx context.Context) error {
 }
 
 func (s *Server) server(ctx context.Context, p Part, ln net.Listener) *http.Server {
-	h := &Handler{Next: p.Handler, Log: s.log(), Ready: s.Ready, Hosts: p.Hosts}
+	h := &Handler{Next: p.Handler, Log: s.log(), Ready: s.Ready, Hosts: p.Hosts, HTTPS: p.HTTPS}
 	if tcp, ok := ln.Addr().(*net.TCPAddr); ok {
 		h.Loopback = tcp.IP.IsLoopback()
 	}
 	if s.Metrics != nil {
-		h.HTTP, h.Metrics = s.Metrics.HTTP(p.Name), s.Metrics.Handler()
+		h.HTTP = s.Metrics.HTTP(p.Name)
 	}
 	return &http.Server{
 		Handler:           h,

@@ -64,7 +64,7 @@ func TestServeAnswersOnEveryPart(t *testing.T) {
 	if status, body := fetch(t, "http://"+s.Addr("mcp")+"/"); status != 200 || body != s.Addr("mcp") {
 		t.Errorf("%d %s", status, body)
 	}
-	for _, page := range []string{"/healthz", "/readyz", "/metrics"} {
+	for _, page := range []string{"/healthz", "/readyz"} {
 		for _, part := range []string{"mcp", "web"} {
 			if status, body := fetch(t, "http://"+s.Addr(part)+page); status != 200 {
 				t.Errorf("%s%s: %d %s", part, page, status, body)

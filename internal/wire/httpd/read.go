@@ -6,15 +6,11 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/wire/strictjson"
+	"golang.org/x/sync/semaphore"
 )
-
-// bodyTime is how long a client may take to send a body of ours; without it
-// a byte a minute would hold a connection forever.
-const bodyTime = 30 * time.Second
 
 // ReadJSON reads a request's JSON body: Content-Type application/json, at
 // most limit bytes, one strict pass. The slice is the caller's to keep.
@@ -41,11 +37,7 @@ func ReadBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, erro
 		w.Header().Set("Connection", "close")
 		return nil, tooLarge(limit)
 	}
-	deadline := http.NewResponseController(w)
-	if deadline.SetReadDeadline(time.Now().Add(bodyTime)) == nil {
-		defer deadline.SetReadDeadline(time.Time{}) //nolint:errcheck // it worked a moment ago
-	}
-	if r.ContentLength < 0 || r.ContentLength > pooledBuffer {
+	if r.ContentLength < 0 || r.ContentLength > announcedMost {
 		return readGrowing(w, r, limit)
 	}
 	body := make([]byte, r.ContentLength)
@@ -61,9 +53,14 @@ func ReadBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, erro
 func readGrowing(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
 	b := buffers.Get().(*bytes.Buffer)
 	defer putBuffer(b)
-	_, err := b.ReadFrom(http.MaxBytesReader(w, r.Body, limit))
+	arriving := &arrivingBody{Reader: http.MaxBytesReader(w, r.Body, limit)}
+	defer arriving.release()
+	_, err := b.ReadFrom(arriving)
 	var over *http.MaxBytesError
 	switch {
+	case errors.Is(err, errNoRoom):
+		w.Header().Set("Connection", "close")
+		return nil, err
 	case errors.As(err, &over):
 		return nil, tooLarge(limit)
 	case err != nil:
@@ -71,6 +68,43 @@ func readGrowing(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, e
 	}
 	return bytes.Clone(b.Bytes()), nil
 }
+
+// All bodies that are on their way at one moment share this much memory, on all
+// listeners: whoever begins thousands of large ones and ends none can fill no
+// more. A small part of each is free, so that short requests always get in.
+const (
+	arrivingMost  = 64 << 20
+	arrivingFree  = 64 << 10
+	announcedMost = 8 << 10 // what gets its memory when it is announced
+)
+
+var (
+	arrivingRoom = semaphore.NewWeighted(arrivingMost)
+	errNoRoom    = &beeos.Error{
+		Code: beeos.AgentServiceUnavailable, RetryAfter: bodyTime,
+		Message: "the server is receiving too much at once; send the request again in a moment",
+	}
+)
+
+// arrivingBody takes room for what has arrived.
+type arrivingBody struct {
+	io.Reader
+	size, held int64
+}
+
+func (b *arrivingBody) Read(p []byte) (int, error) {
+	n, err := b.Reader.Read(p)
+	b.size += int64(n)
+	if more := b.size - arrivingFree - b.held; more > 0 {
+		if !arrivingRoom.TryAcquire(more) {
+			return 0, errNoRoom
+		}
+		b.held += more
+	}
+	return n, err
+}
+
+func (b *arrivingBody) release() { arrivingRoom.Release(b.held) }
 
 func cutShort(err error) error {
 	return beeos.Wrap(beeos.InvalidBody, err, "the body could not be read to its end; send it again")

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"testing/iotest"
 
@@ -169,3 +170,43 @@ func BenchmarkReadJSON(b *testing.B) {
 }
 
 const request = `{"jsonrpc":"2.0","id":17,"method":"tools/call","params":{"name":"weather","arguments":{"city":"Berlin","days":3,"units":"metric"},"_meta":{"progressToken":"abc"}}}`
+
+// TestArrivingBodiesShareRoom: what is on its way is bounded in total; a short
+// body still gets in, and room comes back with every end.
+func TestArrivingBodiesShareRoom(t *testing.T) {
+	const size, count = 4 << 20, arrivingMost / (4 << 20)
+	var hold sync.WaitGroup
+	full, release := make(chan struct{}, count), make(chan struct{})
+	read := func(body io.Reader) error {
+		r := httptest.NewRequest("POST", "/", body)
+		r.ContentLength = -1
+		_, err := ReadBody(httptest.NewRecorder(), r, 2*size)
+		return err
+	}
+	for range count {
+		hold.Go(func() {
+			stuck := readerFunc(func([]byte) (int, error) { full <- struct{}{}; <-release; return 0, io.EOF })
+			if err := read(io.MultiReader(strings.NewReader(strings.Repeat("x", size)), stuck)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	for range count {
+		<-full
+	}
+	if err := read(strings.NewReader(strings.Repeat("x", size))); beeos.CodeOf(err) != beeos.AgentServiceUnavailable {
+		t.Errorf("one more: %v", err)
+	}
+	if err := read(strings.NewReader(strings.Repeat("x", arrivingFree))); err != nil {
+		t.Errorf("a short one: %v", err)
+	}
+	close(release)
+	hold.Wait()
+	if err := read(strings.NewReader(strings.Repeat("x", size))); err != nil {
+		t.Errorf("afterwards: %v", err)
+	}
+}
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }

@@ -23,6 +23,10 @@ var errIdle = errors.New("the server has sent nothing for too long; try again, o
 // that reading them is the attack.
 const streamFactor = 16
 
+// maxEvents is how many events a stream may have: whoever reads one keeps more
+// of a small event than its bytes.
+const maxEvents = 250_000
+
 // bounded hands out answers that cannot be read beyond their limits.
 type bounded struct {
 	base    http.RoundTripper
@@ -80,6 +84,7 @@ type body struct {
 	stream   bool
 	event    int64 // bytes of the event that is being read
 	line     int64 // of its line
+	events   int   // so far
 	cr       bool  // the byte before was \r: a \n belongs to it
 }
 
@@ -125,15 +130,18 @@ func (b *body) take(p []byte) int {
 			b.cr = false
 			continue
 		case c == '\n' || c == '\r':
-			if b.line == 0 {
-				b.event = 0 // an empty line ends an event
+			if b.line == 0 { // an empty line ends an event
+				if b.event > 1 {
+					b.events++
+				}
+				b.event = 0
 			}
 			b.line, b.cr = 0, c == '\r'
 		default:
 			b.line++
 			b.cr = false
 		}
-		if b.event > b.perEvent {
+		if b.event > b.perEvent || b.events > maxEvents {
 			return i
 		}
 	}

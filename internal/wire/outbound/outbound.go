@@ -4,12 +4,14 @@
 // client from here connects only to addresses that the table in addresses.go
 // allows, checked at the moment of dialling, so that a name which points
 // elsewhere by then does not help. It bounds what comes back (body.go): bytes
-// after decompression, headers, time and redirects. CheckURL (url.go) tells a
-// person at once what a dial would refuse later.
+// after decompression, headers, time and redirects; events.go reads it where it
+// is a stream of events. CheckURL (url.go) tells a person at once what a dial
+// would refuse later.
 package outbound
 
 import (
 	"cmp"
+	"context"
 	"crypto/tls"
 	"errors"
 	"net"
@@ -47,7 +49,7 @@ type Options struct {
 
 	// MaxBody bounds an answer after decompression. Of an event stream that is
 	// not compressed it bounds each event, and the whole may have sixteen times
-	// as much. 0 = 16 MiB.
+	// as much, in 250,000 events. 0 = 16 MiB.
 	MaxBody int64
 	// Timeout bounds a request as a whole, its answer included; 0 = none, as
 	// streams need it.
@@ -145,4 +147,17 @@ func portOf(u *url.URL) string {
 		return p
 	}
 	return map[string]string{"https": "443", "http": "80"}[u.Scheme]
+}
+
+// Wait waits before another try, unless ctx ends first, whose cause is the error
+// then.
+func Wait(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }

@@ -80,6 +80,10 @@ func StringValue(raw []byte) (s string, ok bool) {
 	return unescape(inside), true
 }
 
+// StringField returns the string that is one member's value; ok is false when
+// obj has none of exactly that name, or it is not a string.
+func StringField(obj []byte, name string) (s string, ok bool) { return StringValue(Field(obj, name)) }
+
 // open returns the index of the first thing inside a container that starts
 // with bracket, or len(b) when b is something else.
 func open(b []byte, bracket byte) int {

@@ -1,7 +1,7 @@
 // Package strictjson reads JSON of strangers so that everybody who looks at it
 // sees the same: Strict checks a whole value in one pass (strict.go, text.go),
-// Fields, Field, Elements and StringValue take out of it what is needed without
-// decoding the rest (fields.go).
+// Fields, Field, Elements, StringValue and StringField take out of it what is
+// needed without decoding the rest (fields.go).
 package strictjson
 
 import (

@@ -18,6 +18,7 @@ import (
 	"github.com/beeos/beeos/internal/outward/oauthclient"
 	"github.com/beeos/beeos/internal/outward/skill"
 	"github.com/beeos/beeos/internal/wire/outbound"
+	"github.com/beeos/beeos/test/issuer"
 )
 
 // situation is what the suite tells about a scenario.
@@ -58,7 +59,7 @@ func run(ctx context.Context, scenario, server string) error {
 		return err
 	}
 	transport, err := oauthclient.New(oauthclient.Options{
-		URL: server, Client: who, Vault: &oauthclient.Memory{}, Consent: consent, Base: outbound.Transport(outbound.Options{AllowPrivate: true}), Plain: true,
+		URL: server, Client: who, Vault: &issuer.Vault{}, Consent: consent, Base: outbound.Transport(outbound.Options{AllowPrivate: true}), Plain: true,
 	})
 	if err != nil {
 		return err

@@ -34,10 +34,14 @@ func Send(w http.ResponseWriter, status int, v any) {
 	httpd.WriteJSON(w, status, v)
 }
 
-// FailWith answers with whatever went wrong: ours in the words of the
+// Answer answers with v, or with what went wrong: ours in the words of the
 // protocol, a flood as such, and anything else as a fault of this server that
 // only its log explains.
-func FailWith(w http.ResponseWriter, r *http.Request, err error) {
+func Answer(w http.ResponseWriter, r *http.Request, status int, v any, err error) {
+	if err == nil {
+		Send(w, status, v)
+		return
+	}
 	if e, ok := err.(*Error); ok {
 		Fail(w, http.StatusBadRequest, e.Code, e.Description)
 		return
@@ -49,6 +53,7 @@ func FailWith(w http.ResponseWriter, r *http.Request, err error) {
 		Fail(w, http.StatusTooManyRequests, "slow_down", public.Message)
 	case beeos.AgentServiceUnavailable:
 		w.Header().Set("Retry-After", "3600")
+		httpd.SetRetryAfter(w, public) // a database that is away comes back sooner
 		Fail(w, http.StatusServiceUnavailable, "temporarily_unavailable", public.Message)
 	case beeos.PayloadTooLarge:
 		Fail(w, http.StatusRequestEntityTooLarge, "invalid_request", public.Message)

@@ -5,13 +5,13 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
 	"golang.org/x/sync/singleflight"
 
+	"github.com/beeos/beeos/internal/access/auth"
 	"github.com/beeos/beeos/internal/store/grants"
 )
 
@@ -29,8 +29,7 @@ type keyring struct {
 	set   atomic.Pointer[keyset]
 	loads singleflight.Group
 
-	mu     sync.Mutex
-	looked time.Time
+	looks auth.Limiter // for keys that are not known: made-up ones must not ask the database each time
 }
 
 type keyset struct {
@@ -39,7 +38,7 @@ type keyset struct {
 }
 
 func (k *keyring) open(ctx context.Context, table *grants.Table, now func() time.Time) error {
-	k.table, k.now = table, now
+	k.table, k.now, k.looks = table, now, auth.Limiter{Most: 1, Per: keyPause, Now: now}
 	if err := table.AddSigningKey(ctx, newKey(now()), now(), true); err != nil {
 		return err
 	}
@@ -75,29 +74,16 @@ func (k *keyring) reload(ctx context.Context) error {
 // find returns a key that still verifies.
 func (k *keyring) find(ctx context.Context, id string) (grants.SigningKey, error) {
 	key, ok := k.set.Load().byID[id]
-	if !ok && k.mayLook() {
+	if !ok && k.looks.Take("") == nil {
 		if err := k.reload(ctx); err != nil {
 			return key, err
 		}
 		key, ok = k.set.Load().byID[id]
 	}
 	if !ok || !key.RetiresAt.IsZero() && !k.now().Before(key.RetiresAt) {
-		return key, errUnknownKey
+		return key, errors.New("unknown kid")
 	}
 	return key, nil
-}
-
-var errUnknownKey = errors.New("unknown kid")
-
-// mayLook keeps tokens with made-up keys from asking the database each time.
-func (k *keyring) mayLook() bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if now := k.now(); now.Sub(k.looked) >= keyPause {
-		k.looked = now
-		return true
-	}
-	return false
 }
 
 // sign writes a token of some type with the newest key.
@@ -112,9 +98,9 @@ func (k *keyring) sign(kind string, c claims) (string, error) {
 	return text, nil
 }
 
-// Rotate makes a new signing key in a database and returns its id. The servers that use it learn
-// of it from the first token that one of them signs with it, or in half a
-// minute.
+// Rotate makes a new signing key in a database and returns its id. The servers
+// that use it learn of it from the first token that one of them signs with it,
+// or in half a minute.
 func Rotate(ctx context.Context, table *grants.Table, now time.Time) (id string, err error) {
 	key := newKey(now)
 	if err := table.AddSigningKey(ctx, key, now.Add(keyOverlap), false); err != nil {

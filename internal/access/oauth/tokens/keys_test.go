@@ -32,7 +32,7 @@ func rotateWithOverlap(t *testing.T, dsn string) {
 	at := time.Now().UTC().Truncate(time.Second)
 	opt := Options{
 		Grants: db.Grants, Trail: db.Audit, Cluster: db.Cluster, Issuer: "https://mcp.example.com", Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return at },
-		Tell: func(string, string) {}, // the news gets lost
+		Tell: func(string) {}, // the news gets lost
 	}
 	one, err := New(ctx, opt)
 	must(err)
@@ -49,13 +49,13 @@ func rotateWithOverlap(t *testing.T, dsn string) {
 	}
 	person := beeos.User{ID: beeos.NewID(), Email: "owner@example.com", CreatedAt: at}
 	must(db.People.CreateUser(ctx, person))
-	old, err := one.LogIn(ctx, person)
+	old, err := one.IssueUserTokens(ctx, person)
 	must(err)
 	before := other.keys.set.Load().newest
 	_, err = Rotate(ctx, db.Grants, at)
 	must(err)
 	must(one.keys.reload(ctx))
-	fresh, err := one.Refresh(ctx, old.Refresh)
+	fresh, err := one.RefreshUserTokens(ctx, old.Refresh)
 	must(err)
 	if other.keys.set.Load().newest != before {
 		t.Fatal("the other replica knows already")

@@ -49,24 +49,24 @@ func (m *Minter) successor(secret string) string {
 	return encode(mac.Sum(nil))
 }
 
-// refresh gives the next tokens of a chain.
-func (m *Minter) refresh(ctx context.Context, form url.Values) (tokenAnswer, error) {
+// refreshTokens gives the next tokens of a chain.
+func (m *Minter) refreshTokens(ctx context.Context, form url.Values) (Pair, error) {
 	family, secret, ok := parseRefresh(form.Get("refresh_token"))
 	switch {
 	case form.Get("refresh_token") == "":
-		return tokenAnswer{}, protocol.Refuse("invalid_request", "refresh_token is missing")
+		return Pair{}, protocol.Refuse("invalid_request", "refresh_token is missing")
 	case form.Get("client_id") == "":
-		return tokenAnswer{}, protocol.Refuse("invalid_request", "client_id is missing")
+		return Pair{}, protocol.Refuse("invalid_request", "client_id is missing")
 	case !ok:
-		return tokenAnswer{}, badRefresh()
+		return Pair{}, badRefresh()
 	}
 	f, g, next, err := m.rotate(ctx, family, secret, func(f grants.Family, g grants.Grant) error {
 		return m.mayRefresh(f, g, form)
 	})
 	if err != nil {
-		return tokenAnswer{}, err
+		return Pair{}, err
 	}
-	return m.answerFor(f, g, next)
+	return m.mint(f, g, next)
 }
 
 // mayRefresh checks what a client asks of a chain. It cannot get more than it
@@ -140,7 +140,7 @@ func (m *Minter) reused(ctx context.Context, f grants.Family, g grants.Grant, se
 	if err := m.Grants.EndFamily(ctx, f.ID); err != nil {
 		return err
 	}
-	m.Changed("family", f.ID)
+	m.Changed(f.ID)
 	m.Audit(ctx, f.UserID, "client:"+f.ClientID, "grant.reuse", f.GrantID, map[string]string{"client": g.ClientName})
 	m.Log.WarnContext(ctx, "a refresh token was used twice; its tokens are revoked", "grant", f.GrantID, "client", f.ClientID)
 	return badRefresh()

@@ -16,16 +16,12 @@ func (m *Minter) ServeRevoke(w http.ResponseWriter, r *http.Request) {
 		err = protocol.Refuse("invalid_request", "token is missing")
 	}
 	if err == nil {
-		err = m.end(r.Context(), form.Get("token"), form.Get("client_id"))
+		err = m.endFamily(r.Context(), form.Get("token"), form.Get("client_id"))
 	}
-	if err != nil {
-		protocol.FailWith(w, r, err)
-		return
-	}
-	protocol.Send(w, http.StatusOK, struct{}{})
+	protocol.Answer(w, r, http.StatusOK, struct{}{}, err)
 }
 
-func (m *Minter) end(ctx context.Context, token, clientID string) error {
+func (m *Minter) endFamily(ctx context.Context, token, clientID string) error {
 	family, secret, isRefresh := parseRefresh(token)
 	if !isRefresh {
 		c, err := m.keys.verify(ctx, token, typeAccess, m.Issuer)
@@ -35,7 +31,7 @@ func (m *Minter) end(ctx context.Context, token, clientID string) error {
 		family = c.Family
 	}
 	f, _, err := m.Grants.GetFamily(ctx, family, m.Now())
-	if beeos.CodeOf(err) == beeos.NotFound && err != nil {
+	if beeos.CodeOf(err) == beeos.NotFound {
 		return nil
 	}
 	if err != nil {
@@ -47,6 +43,6 @@ func (m *Minter) end(ctx context.Context, token, clientID string) error {
 	if err := m.Grants.EndFamily(ctx, f.ID); err != nil {
 		return err
 	}
-	m.Changed("family", f.ID)
+	m.Changed(f.ID)
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,36 +17,35 @@ import (
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
-// tokenAnswer is what the token endpoint gives.
-type tokenAnswer struct {
+// Pair is an access token and the refresh token that the next pair is for, as
+// the token endpoint gives them.
+type Pair struct {
 	Access    string `json:"access_token"`
 	Type      string `json:"token_type"`
-	ExpiresIn int64  `json:"expires_in"`
-	Refresh   string `json:"refresh_token"`
+	ExpiresIn int64  `json:"expires_in"` // of Access, in seconds
+	Refresh   string `json:"refresh_token,omitempty"`
 	Scope     string `json:"scope,omitempty"`
 }
 
 // ServeToken is the token endpoint: codes and refresh tokens become tokens.
 func (m *Minter) ServeToken(w http.ResponseWriter, r *http.Request) {
 	form, err := readForm(w, r)
-	var answer tokenAnswer
+	var answer Pair
 	if err == nil {
 		switch form.Get("grant_type") {
 		case "authorization_code":
-			answer, err = m.redeem(r.Context(), form)
+			answer, err = m.redeemCode(r.Context(), form)
 		case "refresh_token":
-			answer, err = m.refresh(r.Context(), form)
+			answer, err = m.refreshTokens(r.Context(), form)
+		case "client_credentials":
+			answer, err = m.identifyMachine(r, form)
 		case "":
 			err = protocol.Refuse("invalid_request", "grant_type is missing")
 		default:
-			err = protocol.Refuse("unsupported_grant_type", "grant_type is authorization_code or refresh_token")
+			err = protocol.Refuse("unsupported_grant_type", "grant_type is authorization_code, refresh_token or client_credentials")
 		}
 	}
-	if err != nil {
-		protocol.FailWith(w, r, err)
-		return
-	}
-	protocol.Send(w, http.StatusOK, answer)
+	protocol.Answer(w, r, http.StatusOK, answer, err)
 }
 
 // readForm reads a form in which nothing is said twice, but for resource. The
@@ -82,11 +82,11 @@ func isForm(contentType string) bool {
 	return false
 }
 
-// redeem changes a code into tokens.
-func (m *Minter) redeem(ctx context.Context, form url.Values) (tokenAnswer, error) {
+// redeemCode changes a code into tokens.
+func (m *Minter) redeemCode(ctx context.Context, form url.Values) (Pair, error) {
 	for _, name := range []string{"code", "code_verifier", "client_id", "redirect_uri"} {
 		if form.Get(name) == "" {
-			return tokenAnswer{}, protocol.Refuse("invalid_request", name+" is missing")
+			return Pair{}, protocol.Refuse("invalid_request", name+" is missing")
 		}
 	}
 	secret := newRefreshSecret()
@@ -94,16 +94,16 @@ func (m *Minter) redeem(ctx context.Context, form url.Values) (tokenAnswer, erro
 		return m.familyOf(c, g, form, secret)
 	})
 	if spent != "" {
-		m.Changed("family", spent)
+		m.Changed(spent)
 		m.Log.WarnContext(ctx, "a code was used twice; what it gave is revoked", "client", form.Get("client_id"))
 	}
 	if beeos.CodeOf(err) == beeos.NotFound {
-		return tokenAnswer{}, protocol.Refuse("invalid_grant", "the code is unknown, used or too old")
+		return Pair{}, protocol.Refuse("invalid_grant", "the code is unknown, used or too old")
 	}
 	if err != nil {
-		return tokenAnswer{}, err
+		return Pair{}, err
 	}
-	return m.answerFor(f, g, secret)
+	return m.mint(f, g, secret)
 }
 
 // familyOf checks a code against the request that brings it, and returns the
@@ -152,12 +152,7 @@ func (m *Minter) covers(g grants.Grant, resource string) bool {
 	if !ok || agentID == "" || g.All {
 		return ok
 	}
-	for _, id := range g.Agents {
-		if id == agentID {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(g.Agents, agentID)
 }
 
 func notCovered() *protocol.Error {
@@ -172,19 +167,23 @@ func until(g grants.Grant, t time.Time) time.Time {
 	return t
 }
 
-// answerFor mints the access token of a chain and writes its refresh token.
-func (m *Minter) answerFor(f grants.Family, g grants.Grant, secret string) (tokenAnswer, error) {
-	now := m.Now()
+// mint makes the access token of a chain, and writes its refresh token. The
+// chain of a person's own tokens has no grant.
+func (m *Minter) mint(f grants.Family, g grants.Grant, secret string) (Pair, error) {
+	now, kind := m.Now(), typeAccess
+	if f.GrantID == "" {
+		kind = typeUser
+	}
 	expires := until(g, now.Add(accessFor))
 	scope, agents := scopeOf(g)
-	access, err := m.keys.sign(typeAccess, claims{
+	access, err := m.keys.sign(kind, claims{
 		Issuer: m.Issuer, Subject: f.UserID, Audience: f.Resource, Client: f.ClientID, Scope: scope, Agents: agents,
 		IssuedAt: now.Unix(), Expires: expires.Unix(), ID: beeos.NewID(), Family: f.ID,
 	})
 	if err != nil {
-		return tokenAnswer{}, err
+		return Pair{}, err
 	}
-	return tokenAnswer{
+	return Pair{
 		Access: access, Type: "Bearer", ExpiresIn: int64(expires.Sub(now) / time.Second),
 		Refresh: refreshToken(f.ID, secret), Scope: scope,
 	}, nil

@@ -2,25 +2,28 @@
 // are good for, and ends them. A code becomes tokens (token.go), a refresh token
 // the next ones (refresh.go), until somebody revokes them (revoke.go). Access
 // tokens are JWTs (jwt.go) signed with keys that the store keeps (keys.go);
-// check.go and token_cache.go answer who holds one, and login.go issues those of
-// people for the REST surface. Replicas share nothing but the database.
+// machines.go gives them to programs that have an API key and nobody to ask;
+// check.go answers who holds one, and user_tokens.go issues those of people for
+// the REST surface. Replicas share nothing but the database.
 package tokens
 
 import (
 	"context"
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/access/auth"
 	"github.com/beeos/beeos/internal/store/audit"
 	"github.com/beeos/beeos/internal/store/cluster"
 	"github.com/beeos/beeos/internal/store/grants"
+	"github.com/beeos/beeos/internal/store/keys"
 )
 
 // Options are the parts that a Minter stands on; all are needed.
 type Options struct {
 	Grants  *grants.Table
+	Keys    *keys.Table
 	Trail   *audit.Table
 	Cluster *cluster.Table
 	Issuer  string // without a slash at its end
@@ -29,18 +32,16 @@ type Options struct {
 
 	// Tell brings an id to the Forget of every replica: a grant, a token
 	// family or a user about which something has changed.
-	Tell func(kind, id string)
+	Tell func(id string)
 }
 
 // Minter is the only code that makes tokens.
 type Minter struct {
 	Options
-	chain  []byte // makes each refresh token out of the one before
-	keys   keyring
-	tokens tokenCache
-
-	mu   sync.Mutex
-	used map[string]time.Time // grants, since the last flush
+	chain []byte // makes each refresh token out of the one before
+	keys  keyring
+	cache auth.Cache[*cachedToken]
+	used  auth.LastUsed // grants
 }
 
 const (
@@ -56,10 +57,7 @@ func New(ctx context.Context, opt Options) (*Minter, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Minter{
-		Options: opt, chain: chain,
-		tokens: tokenCache{entries: map[tokenHash]*cachedToken{}}, used: map[string]time.Time{},
-	}
+	m := &Minter{Options: opt, chain: chain}
 	return m, m.keys.open(ctx, m.Grants, opt.Now)
 }
 
@@ -103,13 +101,13 @@ func (m *Minter) Run(ctx context.Context) error {
 // Forget drops what is cached about a grant, a token family or a user, because
 // something about it has changed, here or on another replica.
 func (m *Minter) Forget(id string) {
-	m.tokens.forget(id)
+	m.cache.Forget(func(e *cachedToken) bool { return e.concerns(id) })
 }
 
 // Changed forgets here and everywhere.
-func (m *Minter) Changed(kind, id string) {
+func (m *Minter) Changed(id string) {
 	m.Forget(id)
-	m.Tell(kind, id)
+	m.Tell(id)
 }
 
 // Audit writes a line into a person's trail. It is no reason to fail.

@@ -47,24 +47,19 @@ func (o *Options) Run(ctx context.Context, s settings.Bridge) error {
 		options: s.Agent, header: s.Header, oauth: s.OAuthClient(false), log: s.Log(), contexts: contexts{of: map[string]string{}},
 		cards: peer.CardReader{URL: o.URL, Origins: o.Origins, Header: s.Header, HTTP: upstream.NewClient()},
 	}
-	card, err := b.connect(ctx)
-	if err != nil {
-		return upstream.UnlessStopped(ctx, err)
+	card, ok := b.connect(ctx)
+	if !ok {
+		return nil // asked to stop
 	}
 	a := s.Agent
 	// A peer that has begun may have done its work already.
 	a.Redelivery = cmp.Or(a.Redelivery, beeos.RedeliverBeforeStart)
 	card.Describe(&a, b.tools)
+	var err error
 	if b.agent, err = agent.New(a, b.answerMessage); err != nil {
 		return err
 	}
-	life, stop := context.WithCancel(ctx)
-	var keeper sync.WaitGroup
-	keeper.Go(func() { b.keepCardFresh(life, card) })
-	err = b.agent.Run(ctx)
-	stop()
-	keeper.Wait()
-	return err
+	return upstream.ServeBeside(ctx, func(life context.Context) { b.keepCardFresh(life, card) }, b.agent.Run)
 }
 
 // bridge stands between an agent of ours and one of another platform.
@@ -85,29 +80,24 @@ type bridge struct {
 }
 
 // connect reads the card, however often it takes.
-func (b *bridge) connect(ctx context.Context) (peer.Card, error) {
-	for pause := upstream.MinPause; ; pause = min(2*pause, upstream.MaxPause) {
-		card, access, err := b.cards.Read(ctx)
-		if err == nil {
-			err = b.useCard(&card, access)
+func (b *bridge) connect(ctx context.Context) (card peer.Card, ok bool) {
+	ok = upstream.KeepTrying(ctx, func() (err error) {
+		if card, err = b.readCard(ctx); err != nil {
+			return err
 		}
-		if err == nil {
-			err = b.client.Transport.EnsureConsent(ctx)
-		}
-		if err == nil {
-			return card, nil
-		}
-		if ctx.Err() == nil {
-			b.log.Warn("the agent cannot be used; trying again", "in", pause.String(), "err", err)
-		}
-		if !upstream.Pause(ctx, pause) {
-			return card, context.Cause(ctx)
-		}
-	}
+		return b.client.Transport.EnsureConsent(ctx)
+	}, func(pause time.Duration, err error) {
+		b.log.Warn("the agent cannot be used; trying again", "in", pause.String(), "err", err)
+	})
+	return card, ok
 }
 
-// useCard talks to the peer as its card says, from now on.
-func (b *bridge) useCard(card *peer.Card, access peer.Interface) error {
+// readCard reads the card and talks to the peer as that says, from now on.
+func (b *bridge) readCard(ctx context.Context) (peer.Card, error) {
+	card, access, err := b.cards.Read(ctx)
+	if err != nil {
+		return card, err
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.client == nil || b.client.Interface != access {
@@ -115,7 +105,7 @@ func (b *bridge) useCard(card *peer.Card, access peer.Interface) error {
 		if b.oauth != nil && access.Binding == "JSONRPC" { // which has one address
 			g, err := b.oauth.NewTransport(access.URL)
 			if err != nil {
-				return err
+				return card, err
 			}
 			c.Transport, c.HTTP = g, g.HTTPClient()
 		}
@@ -123,17 +113,14 @@ func (b *bridge) useCard(card *peer.Card, access peer.Interface) error {
 	}
 	b.stream = card.Capabilities.Streaming
 	b.tools, b.skills = card.Tools()
-	return nil
+	return card, nil
 }
 
 // keepCardFresh reads the card again now and then, and tells the gateway what
 // has changed.
 func (b *bridge) keepCardFresh(ctx context.Context, shown peer.Card) {
 	for upstream.Pause(ctx, cardInterval) {
-		card, access, err := b.cards.Read(ctx)
-		if err == nil {
-			err = b.useCard(&card, access)
-		}
+		card, err := b.readCard(ctx)
 		if err != nil {
 			b.log.Warn("the agent's card cannot be read; what it said before counts", "err", err)
 			continue

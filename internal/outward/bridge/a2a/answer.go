@@ -70,7 +70,7 @@ type contextMemory struct {
 
 // buildMessage is what the peer gets of a message of ours.
 func (b *bridge) buildMessage(ctx context.Context, m agent.Message, r *agent.Reply) (peer.OutMessage, error) {
-	msg := peer.OutMessage{ID: m.ID}
+	msg := peer.OutMessage{Message: peer.Message{ID: m.ID}}
 	text := m.Text
 	switch m.Method {
 	case "":
@@ -87,16 +87,13 @@ func (b *bridge) buildMessage(ctx context.Context, m agent.Message, r *agent.Rep
 		return msg, errors.New("this agent has nothing to read; talk to it")
 	}
 	if text != "" {
-		msg.Parts = append(msg.Parts, peer.OutPart{Text: text})
+		msg.Parts = append(msg.Parts, peer.TextPart(text))
 	}
 	files, err := readParts(ctx, m.Parts, m.Attachments)
 	if err != nil {
 		return msg, err
 	}
 	msg.Parts = append(msg.Parts, files...)
-	if len(msg.Parts) == 0 {
-		msg.Parts = []peer.OutPart{{Text: ""}}
-	}
 	msg.Context, err = b.findContext(ctx, m, r)
 	return msg, err
 }
@@ -124,7 +121,7 @@ func (b *bridge) findContext(ctx context.Context, m agent.Message, r *agent.Repl
 
 // readParts are the files and values that came along. Files of this server go
 // as bytes: the peer may not reach it. What lies elsewhere goes by its address.
-func readParts(ctx context.Context, raw json.RawMessage, files []agent.Attachment) (parts []peer.OutPart, err error) {
+func readParts(ctx context.Context, raw json.RawMessage, files []agent.Attachment) (parts []peer.Part, err error) {
 	var all []struct {
 		Type     string          `json:"type"`
 		URL      string          `json:"url"`
@@ -137,7 +134,7 @@ func readParts(ctx context.Context, raw json.RawMessage, files []agent.Attachmen
 	for _, p := range all {
 		switch {
 		case p.Type == "structured" && len(p.Data) > 0:
-			parts = append(parts, peer.OutPart{Data: p.Data})
+			parts = append(parts, peer.Part{Data: p.Data})
 		case p.Type != "file" || p.FileID != "": // attachments have those
 		case strings.HasPrefix(p.URL, "data:"):
 			_, text, _ := strings.Cut(p.URL, ";base64,")
@@ -145,17 +142,18 @@ func readParts(ctx context.Context, raw json.RawMessage, files []agent.Attachmen
 			if err != nil {
 				return nil, fmt.Errorf("the file %q that came along cannot be read", p.Name)
 			}
-			parts = append(parts, peer.OutPart{Raw: b, Name: p.Name, MediaType: p.MIMEType})
+			parts = append(parts, peer.Part{Raw: b, Filename: p.Name, MediaType: p.MIMEType})
 		case p.URL != "":
-			parts = append(parts, peer.OutPart{URL: p.URL, Name: p.Name, MediaType: p.MIMEType})
+			parts = append(parts, peer.Part{URL: p.URL, Filename: p.Name, MediaType: p.MIMEType})
 		}
 	}
 	for _, f := range files {
-		p := peer.OutPart{URL: f.URL, Name: f.Filename, MediaType: f.ContentType}
+		p := peer.Part{URL: f.URL, Filename: f.Filename, MediaType: f.ContentType}
 		if f.Size <= maxInlineFile {
 			if p.Raw, err = f.Download(ctx); err != nil {
 				return nil, err
 			}
+			p.URL = ""
 		}
 		parts = append(parts, p)
 	}
@@ -164,48 +162,39 @@ func readParts(ctx context.Context, raw json.RawMessage, files []agent.Attachmen
 
 // askCaller puts the peer's question to our caller and returns the answer.
 func (t *remoteTask) askCaller(ctx context.Context) (peer.OutMessage, error) {
-	msg := peer.OutMessage{ID: beeos.NewID(), Task: t.task, Context: t.context}
+	msg := peer.OutMessage{Message: peer.Message{ID: beeos.NewID(), Task: t.task, Context: t.context}}
 	question := orDefault(textOf(t.status), "The agent needs more to go on.")
 	t.asked = t.status
+	ask := t.r.InputRequired
 	if t.state == peer.StateAuth {
-		got, err := t.r.AuthRequired(ctx, question, nil)
-		if err != nil {
-			return msg, t.publicError(ctx, err)
-		}
-		var p struct {
-			Grant  *bool  `json:"auth_grant"`
-			Action string `json:"action"`
-		}
-		_ = json.Unmarshal(got.Payload, &p) // of another shape: then it says nothing against it
-		granted := (p.Grant == nil || *p.Grant) && p.Action != "decline" && p.Action != "cancel"
-		if got.Text != "" {
-			msg.Parts = append(msg.Parts, peer.OutPart{Text: got.Text})
-		}
-		msg.Parts = append(msg.Parts, peer.OutPart{Data: upstream.EncodeJSON(map[string]bool{"auth_grant": granted})})
-		return msg, nil
+		ask = t.r.AuthRequired
 	}
-	got, err := t.r.InputRequired(ctx, question, nil)
+	got, err := ask(ctx, question, nil)
 	if err != nil {
 		return msg, t.publicError(ctx, err)
 	}
 	var p struct {
+		Grant  *bool           `json:"auth_grant"`
 		Action string          `json:"action"`
 		Input  json.RawMessage `json:"input"`
 	}
-	_ = json.Unmarshal(got.Payload, &p) // of another shape: then the text is all
-	if p.Action == "decline" || p.Action == "cancel" {
-		return msg, errors.New("the agent asked for more, and got no answer")
-	}
+	_ = json.Unmarshal(got.Payload, &p) // of another shape: then the text is all, and says nothing against it
+	declined := p.Action == "decline" || p.Action == "cancel"
 	if got.Text != "" {
-		msg.Parts = append(msg.Parts, peer.OutPart{Text: got.Text})
+		msg.Parts = append(msg.Parts, peer.TextPart(got.Text))
 	}
-	if len(p.Input) > 0 && (p.Input[0] == '{' || p.Input[0] == '[') {
-		msg.Parts = append(msg.Parts, peer.OutPart{Data: p.Input})
+	switch {
+	case t.state == peer.StateAuth:
+		granted := (p.Grant == nil || *p.Grant) && !declined
+		msg.Parts = append(msg.Parts, peer.Part{Data: upstream.EncodeJSON(map[string]bool{"auth_grant": granted})})
+		return msg, nil
+	case declined:
+		return msg, errors.New("the agent asked for more, and got no answer")
+	case len(p.Input) > 0 && (p.Input[0] == '{' || p.Input[0] == '['):
+		msg.Parts = append(msg.Parts, peer.Part{Data: p.Input})
 	}
 	files, err := readParts(ctx, got.Parts, got.Attachments)
-	if msg.Parts = append(msg.Parts, files...); len(msg.Parts) == 0 {
-		msg.Parts = []peer.OutPart{{Text: ""}}
-	}
+	msg.Parts = append(msg.Parts, files...)
 	return msg, err
 }
 

@@ -59,7 +59,7 @@ func TestArtifactsAreBounded(t *testing.T) {
 	words, piece := strings.Repeat("x", maxWords/2), strings.Repeat("x", upstream.MaxMessage/2)
 	for range 3 {
 		_, err = long.add(peer.Artifact{ID: "a", Parts: []peer.Part{{Text: &words}}}, true)
-		if _, err := again.add(peer.Artifact{ID: "a", Parts: []peer.Part{{Raw: piece}}}, false); err != nil {
+		if _, err := again.add(peer.Artifact{ID: "a", Parts: []peer.Part{{Raw: peer.Bytes(piece)}}}, false); err != nil {
 			t.Errorf("again: %v", err)
 		}
 	}

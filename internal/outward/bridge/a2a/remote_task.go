@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/agent"
 	"github.com/beeos/beeos/internal/outward/bridge/a2a/peer"
 	"github.com/beeos/beeos/internal/outward/bridge/upstream"
@@ -245,19 +246,15 @@ func (t *remoteTask) sendReply(ctx context.Context) error {
 // caller's, the rest as it is.
 func (t *remoteTask) forwardPart(ctx context.Context, p peer.Part) error {
 	switch {
-	case p.Raw != "":
-		b, err := p.Bytes()
-		if err != nil {
-			return peer.ErrNotA2A
-		}
-		_, err = t.r.Attach(ctx, orDefault(p.Filename, "file"), orDefault(p.MediaType, "application/octet-stream"), bytes.NewReader(b))
+	case len(p.Raw) > 0:
+		_, err := t.r.Attach(ctx, orDefault(p.Filename, "file"), orDefault(p.MediaType, "application/octet-stream"), bytes.NewReader(p.Raw))
 		return err
 	case p.URL != "":
 		if upstream.Origin(p.URL) == "" {
 			t.bridge.log.Warn("the agent sent the address of a file that nobody can open")
 			return nil
 		}
-		return t.r.Part(map[string]string{"type": "file", "url": p.URL, "mime_type": p.MediaType, "name": p.Filename})
+		return t.r.Part(beeos.FilePart{Type: beeos.PartFile, URL: p.URL, MIMEType: p.MediaType, Name: p.Filename})
 	case len(p.Data) > 0:
 		return t.r.Structured(p.Data)
 	}

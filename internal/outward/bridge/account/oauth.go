@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -23,19 +24,29 @@ import (
 // its own, or with the consent of the person at the terminal. It does nothing
 // until the server asks.
 type Client struct {
-	Named    bool // the operator has named it; else it is for servers that ask
-	ClientID string
-	Secret   string   // or
-	Key      string   // a private key in PEM; with either, it is the client's own grant
-	Issuer   string   // the only one that the client is registered with; empty = the first that is met
-	Scopes   []string // beside those that the server asks for
-	Redirect string   // where a person comes back to on this machine; empty = some port of 127.0.0.1
-	Folder   string   // of tokens; empty = in the user's configuration folder
-	Name     string   // of the agent: each has tokens of its own
+	Named    bool            `yaml:"-"` // the operator has named it; else it is for servers that ask
+	ClientID string          `yaml:"client"`
+	Secret   upstream.Secret `yaml:"secret"`   // or
+	Key      upstream.Secret `yaml:"key"`      // a private key in PEM; with either, it is the client's own grant
+	Issuer   string          `yaml:"issuer"`   // the only one that the client is registered with; empty = the first that is met
+	Scopes   []string        `yaml:"scopes"`   // beside those that the server asks for
+	Redirect string          `yaml:"redirect"` // where a person comes back to on this machine; empty = some port of 127.0.0.1
+	Folder   string          `yaml:"-"`        // of tokens; empty = in the user's configuration folder
+	Name     string          `yaml:"-"`        // of the agent: each has tokens of its own
 
 	// Show leads the person to an address. Nil = nobody is there.
-	Show func(address string)
-	Log  *slog.Logger
+	Show func(address string) `yaml:"-"`
+	Log  *slog.Logger         `yaml:"-"`
+}
+
+// ReadSecrets replaces the references of a client that a file in dir names with
+// its secrets.
+func (o *Client) ReadSecrets(dir string) error {
+	if err := cmp.Or(o.Secret.Resolve(dir), o.Key.Resolve(dir)); err != nil {
+		return fmt.Errorf("oauth: %w", err)
+	}
+	o.Named = true
+	return o.Check()
 }
 
 // Check finds mistakes before anything is dialled.
@@ -49,7 +60,7 @@ func (o *Client) Check() error {
 		return errors.New("a client has a secret or a key, not both")
 	}
 	if o.Key != "" {
-		_, err := oauthclient.ParseKey(o.Key)
+		_, err := oauthclient.ParseKey(string(o.Key))
 		return err
 	}
 	return nil
@@ -80,13 +91,13 @@ func (o *Client) NewTransport(address string) (*Transport, error) {
 	}
 	v.kept.Redirect = g.redirect
 	c := oauthclient.Client{
-		Grant: oauthclient.AuthorizationCode, ID: o.ClientID, Secret: o.Secret, Issuer: o.Issuer, Scopes: o.Scopes, Name: "BeeOS: " + o.Name, Redirect: g.redirect,
+		Grant: oauthclient.AuthorizationCode, ID: o.ClientID, Secret: string(o.Secret), Issuer: o.Issuer, Scopes: o.Scopes, Name: "BeeOS: " + o.Name, Redirect: g.redirect,
 	}
 	if o.Secret+o.Key != "" {
 		c.Grant = oauthclient.ClientCredentials
 	}
 	if o.Key != "" {
-		if c.Key, err = oauthclient.ParseKey(o.Key); err != nil {
+		if c.Key, err = oauthclient.ParseKey(string(o.Key)); err != nil {
 			return nil, err
 		}
 	}

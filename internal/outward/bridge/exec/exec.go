@@ -7,6 +7,7 @@ package exec
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"log/slog"
 	"os/exec"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/beeos/beeos/agent"
@@ -39,16 +41,15 @@ func (o *Options) Run(ctx context.Context, s settings.Bridge) error {
 	if _, err := exec.LookPath(command[0]); err != nil {
 		return fmt.Errorf("the program cannot be run; check its path and that it is executable: %w", err)
 	}
-	p := &program{command: command, dir: s.Dir, env: s.Env, log: s.Log().With("program", command[0]), ready: make(chan struct{})}
-
-	// The program outlives the agent: answers in hand are finished first.
-	life, end := context.WithCancel(context.WithoutCancel(ctx))
-	var keeper sync.WaitGroup
-	keeper.Go(func() { p.keepAlive(life) })
-	err := agent.Run(ctx, s.Agent, p.answerMessage)
-	end()
-	keeper.Wait()
-	return err
+	p := &program{command: command, dir: s.Dir, env: s.Env, log: s.Log().With("program", command[0]), current: upstream.NewSlot[process]()}
+	watched := p.connected.Watch(s.Agent)
+	watched.Restart = p.restart
+	a, err := agent.New(watched, p.answerMessage)
+	if err != nil {
+		return err
+	}
+	p.agent = a
+	return upstream.ServeBeside(ctx, p.keepAlive, a.Run)
 }
 
 // program is what stands behind an agent: one process after the other.
@@ -57,10 +58,19 @@ type program struct {
 	dir     string
 	env     []string
 	log     *slog.Logger
+	current *upstream.Slot[process]
+	agent   *agent.Agent
+	running atomic.Pointer[process]
+	asked   atomic.Bool // its owner asked for the restart that is under way
 
-	mu    sync.Mutex
-	now   *process      // nil while there is none
-	ready chan struct{} // closed while there is one
+	connected jsonline.Connected
+}
+
+// declare shows callers what the program says that it offers.
+func (p *program) declare(ctx context.Context, d *jsonline.Declaration) {
+	if err := p.connected.Declare(ctx, p.agent, d); err != nil {
+		p.log.Warn("the gateway was not told what the program offers", "err", err)
+	}
 }
 
 // process is one life of the program.
@@ -68,9 +78,11 @@ type process struct {
 	stdin chan []byte   // lines for it
 	over  chan struct{} // closed when there will be no more of them
 	gone  chan struct{} // closed when it has ended
+	stop  func()        // tells it to end
 
-	mu   sync.Mutex
-	open map[string]*openMessage // messages that it has not answered
+	mu      sync.Mutex
+	open    map[string]*openMessage // messages that it has not answered
+	leaving chan struct{}           // not nil: it gets no more messages; closed when none is open
 }
 
 // openMessage is one message and what the program says about it.
@@ -78,6 +90,10 @@ type openMessage struct {
 	said chan jsonline.Output
 	done chan struct{} // closed when nobody listens any more
 }
+
+// finishWithin is how long a program that is to be restarted may take over what it
+// works on.
+const finishWithin = 30 * time.Second
 
 var errInputBlocked = errors.New("the program behind this agent does not read its input")
 
@@ -88,11 +104,10 @@ func (p *program) answerMessage(ctx context.Context, m agent.Message, r *agent.R
 	if err != nil {
 		return fmt.Errorf("the message cannot be passed on: %w", err)
 	}
-	proc, err := p.currentProcess(ctx)
+	proc, x, err := p.openMessage(ctx, m.ID)
 	if err != nil {
 		return err
 	}
-	x := proc.openMessage(m.ID)
 	defer proc.closeMessage(m.ID, x)
 	if err := proc.writeLine(ctx, line); err != nil {
 		return err
@@ -108,11 +123,11 @@ func (p *program) answerMessage(ctx context.Context, m agent.Message, r *agent.R
 			if s.Approve != nil {
 				questions.Go(func() { p.decideApproval(asking, proc, m.ID, *s.Approve, r) })
 			}
-			if err := s.Forward(r); err != nil || s.IsFinal() {
+			if err := p.forward(ctx, s, r); err != nil || s.IsFinal() {
 				return err
 			}
 		case <-proc.gone:
-			return x.forwardRest(r)
+			return p.forwardRest(ctx, x, r)
 		case <-ctx.Done():
 			proc.cancelMessage(m.ID, context.Cause(ctx))
 			return context.Cause(ctx)
@@ -135,32 +150,63 @@ func (p *program) decideApproval(ctx context.Context, proc *process, id string, 
 	}
 }
 
-// currentProcess returns the process, once there is one.
-func (p *program) currentProcess(ctx context.Context) (*process, error) {
-	p.mu.Lock()
-	now, ready := p.now, p.ready
-	p.mu.Unlock()
-	if now != nil {
-		return now, nil
-	}
-	patience := time.NewTimer(upstream.StartWithin)
-	defer patience.Stop()
-	select {
-	case <-ready:
-		return p.currentProcess(ctx)
-	case <-patience.C:
-		return nil, upstream.ErrAbsent
-	case <-ctx.Done():
-		return nil, upstream.ErrAbsent
+// openMessage gives a message to the process that runs, or to the next.
+func (p *program) openMessage(ctx context.Context, id string) (*process, *openMessage, error) {
+	for {
+		proc, err := p.current.Wait(ctx)
+		if err != nil && p.asked.Load() && ctx.Err() == nil {
+			continue // the one before finishes its answers first
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		if x := proc.openMessage(id); x != nil {
+			return proc, x, nil
+		}
 	}
 }
 
+// openMessage returns nil when the process gets no more messages.
 func (proc *process) openMessage(id string) *openMessage {
 	x := &openMessage{said: make(chan jsonline.Output, 64), done: make(chan struct{})}
 	proc.mu.Lock()
 	defer proc.mu.Unlock()
+	if proc.leaving != nil {
+		return nil
+	}
 	proc.open[id] = x
 	return x
+}
+
+// restart lets the process finish what it works on and starts another, at which
+// messages that come meanwhile wait.
+func (p *program) restart() {
+	proc := p.running.Load()
+	if proc == nil || !p.current.Empty(proc) {
+		return // it is about to be started anyway
+	}
+	p.asked.Store(true)
+	idle := proc.leave()
+	go func() {
+		select {
+		case <-idle:
+		case <-proc.gone:
+		case <-time.After(finishWithin):
+			p.log.Warn("the program is restarted with unfinished answers", "after", finishWithin)
+		}
+		proc.stop()
+	}()
+}
+
+// leave takes no more messages; what it returns is closed when none is open.
+func (proc *process) leave() (idle <-chan struct{}) {
+	proc.mu.Lock()
+	defer proc.mu.Unlock()
+	proc.leaving = make(chan struct{})
+	if len(proc.open) == 0 {
+		close(proc.leaving)
+	}
+	return proc.leaving
 }
 
 func (proc *process) closeMessage(id string, x *openMessage) {
@@ -168,6 +214,9 @@ func (proc *process) closeMessage(id string, x *openMessage) {
 	proc.mu.Lock()
 	defer proc.mu.Unlock()
 	delete(proc.open, id)
+	if proc.leaving != nil && len(proc.open) == 0 {
+		close(proc.leaving)
+	}
 }
 
 func (proc *process) writeLine(ctx context.Context, line []byte) error {
@@ -206,12 +255,20 @@ func (proc *process) deliverOutput(s jsonline.Output) {
 	}
 }
 
+// forward passes on a saying of the program's, with the files that it names.
+func (p *program) forward(ctx context.Context, s jsonline.Output, r *agent.Reply) error {
+	if err := s.AttachFiles(ctx, r, cmp.Or(p.dir, ".")); err != nil {
+		return err
+	}
+	return s.Forward(r)
+}
+
 // forwardRest passes on what the program had said when it ended.
-func (x *openMessage) forwardRest(r *agent.Reply) error {
+func (p *program) forwardRest(ctx context.Context, x *openMessage, r *agent.Reply) error {
 	for {
 		select {
 		case s := <-x.said:
-			if err := s.Forward(r); err != nil || s.IsFinal() {
+			if err := p.forward(ctx, s, r); err != nil || s.IsFinal() {
 				return err
 			}
 		default:
@@ -223,6 +280,10 @@ func (x *openMessage) forwardRest(r *agent.Reply) error {
 // keepAlive runs the program, and runs it again when it ends, until ctx does.
 func (p *program) keepAlive(ctx context.Context) {
 	upstream.KeepRunning(ctx, p.runOnce, func(pause time.Duration, err error) {
+		if p.asked.Swap(false) {
+			p.log.Info("the program is restarted, as its owner asked", "in", pause.String())
+			return
+		}
 		p.log.Error("the program ended; starting it again", "in", pause.String(), "err", err)
 	})
 }
@@ -237,43 +298,30 @@ func (p *program) runOnce(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	proc := &process{stdin: make(chan []byte, 64), over: make(chan struct{}), gone: make(chan struct{}), open: map[string]*openMessage{}}
+	proc := &process{stdin: make(chan []byte, 64), over: make(chan struct{}), gone: make(chan struct{}), stop: stop, open: map[string]*openMessage{}}
 	cmd.Cancel = func() error { // its stdin ends, the polite way to say it; after WaitDelay it is killed
 		close(proc.over)
 		return nil
 	}
 	stdout, toStdout := io.Pipe()
-	stderr, toStderr := io.Pipe()
-	cmd.Stdout, cmd.Stderr = toStdout, toStderr
+	stderr := &upstream.LineLog{Log: p.log}
+	cmd.Stdout, cmd.Stderr = toStdout, stderr
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	p.setCurrent(proc)
-	var pipes sync.WaitGroup
-	pipes.Go(func() { proc.writeInput(stdin) })
-	var readers sync.WaitGroup
-	readers.Go(func() { p.logStderr(stderr) })
-	readers.Go(func() { p.readOutput(proc, stdout, stop) })
+	p.running.Store(proc)
+	p.current.Fill(proc)
+	var writer, reader sync.WaitGroup
+	writer.Go(func() { proc.writeInput(stdin) })
+	reader.Go(func() { p.readOutput(ctx, proc, stdout, stop) })
 	err = cmd.Wait()
+	stderr.Flush()
 	toStdout.Close() //nolint:errcheck // never fails
-	toStderr.Close() //nolint:errcheck // never fails
-	readers.Wait()   // its last words count
-	p.setCurrent(nil)
+	reader.Wait()    // its last words count
+	p.current.Empty(proc)
 	close(proc.gone)
-	pipes.Wait()
+	writer.Wait()
 	return err
-}
-
-// setCurrent makes proc the current process; nil = there is none.
-func (p *program) setCurrent(proc *process) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.now = proc
-	if proc != nil {
-		close(p.ready)
-	} else {
-		p.ready = make(chan struct{})
-	}
 }
 
 // writeInput writes lines until the program has ended. One that is to end gets
@@ -301,7 +349,7 @@ func (proc *process) writeInput(stdin io.WriteCloser) {
 
 // readOutput reads the program's lines. One whose lines cannot be told apart
 // any more is stopped: nothing that it answers would be heard.
-func (p *program) readOutput(proc *process, stdout io.Reader, stop func()) {
+func (p *program) readOutput(ctx context.Context, proc *process, stdout io.Reader, stop func()) {
 	lines := bufio.NewScanner(stdout)
 	lines.Buffer(nil, upstream.MaxLine)
 	for lines.Scan() {
@@ -313,20 +361,16 @@ func (p *program) readOutput(proc *process, stdout io.Reader, stop func()) {
 			p.log.Warn("a line of the program's cannot be used", "err", err, "line", upstream.Shorten(lines.Text()))
 			continue
 		}
-		proc.deliverOutput(s)
+		if s.Declare != nil {
+			p.declare(ctx, s.Declare)
+		}
+		if s.ID != "" {
+			proc.deliverOutput(s)
+		}
 	}
 	if err := lines.Err(); err != nil {
 		p.log.Error("the program's output cannot be read any more", "err", err)
 		stop()
 		io.Copy(io.Discard, stdout) //nolint:errcheck // so that it can at least end
 	}
-}
-
-func (p *program) logStderr(stderr io.Reader) {
-	lines := bufio.NewScanner(stderr)
-	lines.Buffer(nil, upstream.MaxLine)
-	for lines.Scan() {
-		p.log.Info(lines.Text())
-	}
-	io.Copy(io.Discard, stderr) //nolint:errcheck // a line too long: the rest is not worth more
 }

@@ -1,11 +1,8 @@
 package exec_test
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"log/slog"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -30,7 +27,7 @@ func TestProgramAnswers(t *testing.T) {
 	connected, done := make(chan string, 1), make(chan error, 1)
 	var log bridgetest.Journal
 	go func() { // awaited below
-		done <- (&exec.Options{Command: upstream.NewCommand(self)}).Run(ctx, settings.Bridge{
+		done <- (&exec.Options{Command: bridgetest.Command(self)}).Run(ctx, settings.Bridge{
 			Env: append(os.Environ(), "BRIDGE_TEST_PROGRAM=1"),
 			Agent: agent.Options{
 				Name: "program", Description: "Does what it is told.", Log: slog.New(slog.NewTextHandler(&log, nil)),
@@ -63,34 +60,9 @@ func TestProgramAnswers(t *testing.T) {
 			t.Errorf("%s: %+v, want %q", step.text, got, step.want)
 		}
 	}
-	post := func(path, body string) (id string) {
-		req, err := http.NewRequestWithContext(t.Context(), "POST", app.REST+path, strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		req.Header.Set("Authorization", "Bearer "+app.UserKey)
-		req.Header.Set("Content-Type", "application/json")
-		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer resp.Body.Close()
-		var got struct {
-			Data struct {
-				Channel string `json:"channel_id"`
-				Message string `json:"message_id"`
-			} `json:"data"`
-		}
-		if err := json.NewDecoder(resp.Body).Decode(&got); err != nil || resp.StatusCode >= 300 {
-			t.Fatalf("%s: %d %v", path, resp.StatusCode, err)
-		}
-		return cmp.Or(got.Data.Message, got.Data.Channel)
-	}
-	channel := post("/channels", `{"agent_id":"`+id+`"}`)
-	turn := post("/channels/"+channel+"/messages", `{"body":"hang"}`)
-	log.Await(t, "hanging") // a program that never got the message need not hear of its end
-	post("/channels/"+channel+"/messages", `{"type":"chat_cancel","in_reply_to":"`+turn+`","reason":"enough"}`)
-	post("/channels/"+channel+"/wait", `{"in_reply_to":"`+turn+`"}`)
+	bridgetest.CancelTurn(t, app, id, "hang", func() {
+		log.Await(t, "hanging") // a program that never got the message need not hear of its end
+	})
 
 	cancel()
 	if err := <-done; err != nil {
@@ -104,7 +76,7 @@ func TestProgramAnswers(t *testing.T) {
 }
 
 func TestMissingProgramIsRefused(t *testing.T) {
-	for _, command := range []upstream.Command{{}, upstream.NewCommand("./no-such-program")} {
+	for _, command := range []upstream.Command{{}, bridgetest.Command("./no-such-program")} {
 		if err := (&exec.Options{Command: command}).Run(t.Context(), settings.Bridge{}); err == nil {
 			t.Errorf("%+v: no error", command)
 		}

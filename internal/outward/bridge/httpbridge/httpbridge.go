@@ -4,7 +4,6 @@
 package httpbridge
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,6 +19,7 @@ import (
 	"github.com/beeos/beeos/internal/outward/bridge/jsonline"
 	"github.com/beeos/beeos/internal/outward/bridge/settings"
 	"github.com/beeos/beeos/internal/outward/bridge/upstream"
+	"github.com/beeos/beeos/internal/wire/outbound"
 )
 
 // Options say which endpoint becomes an agent.
@@ -37,7 +37,11 @@ func (o *Options) Check(s *settings.Bridge) error { return upstream.CheckURL(s.O
 // Run serves the endpoint as an agent until ctx ends.
 func (o *Options) Run(ctx context.Context, s settings.Bridge) error {
 	e := &endpoint{url: o.URL, header: s.Header, timeout: time.Duration(o.Timeout), http: upstream.NewClient()}
-	return agent.Run(ctx, s.Agent, e.answerMessage)
+	a, err := agent.New(e.connected.Watch(s.Agent), e.answerMessage)
+	if err != nil {
+		return err
+	}
+	return upstream.ServeBeside(ctx, func(life context.Context) { e.learnOffer(life, a, s.Log()) }, a.Run)
 }
 
 // endpoint is what stands behind an agent.
@@ -46,6 +50,8 @@ type endpoint struct {
 	header  http.Header
 	timeout time.Duration
 	http    *http.Client
+
+	connected jsonline.Connected
 }
 
 // maxApprovals is how often an endpoint may ask in one answer.
@@ -86,7 +92,7 @@ func (e *endpoint) postAndForward(ctx context.Context, q jsonline.Input, r *agen
 		return nil, err
 	}
 	defer resp.Body.Close()
-	return e.forwardResponse(resp, r)
+	return e.forwardResponse(ctx, resp, r)
 }
 
 func (e *endpoint) postMessage(ctx context.Context, q jsonline.Input) (*http.Response, error) {
@@ -94,19 +100,13 @@ func (e *endpoint) postMessage(ctx context.Context, q jsonline.Input) (*http.Res
 	if err != nil {
 		return nil, fmt.Errorf("the message cannot be passed on: %w", err)
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.url, bytes.NewReader(body))
+	req, err := upstream.NewRequest(ctx, http.MethodPost, e.url, body, e.header, "application/json, text/event-stream, text/plain")
 	if err != nil {
 		return nil, err
 	}
-	for name, values := range e.header {
-		req.Header[name] = values
-	}
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Accept", "application/json, text/event-stream, text/plain")
 	if req.Header.Set("Idempotency-Key", q.ID); q.Decision != nil {
 		req.Header.Set("Idempotency-Key", q.ID+"-"+q.Decision.Request)
 	}
-	req.Header.Set("User-Agent", "beeos/"+beeos.Version)
 	return e.http.Do(req)
 }
 
@@ -126,7 +126,7 @@ func (e *endpoint) publicError(ctx context.Context, err error) error {
 }
 
 // forwardResponse passes the answer on.
-func (e *endpoint) forwardResponse(resp *http.Response, r *agent.Reply) (*jsonline.Approval, error) {
+func (e *endpoint) forwardResponse(ctx context.Context, resp *http.Response, r *agent.Reply) (*jsonline.Approval, error) {
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")) // none: then it is taken for JSON
 	switch {
 	case resp.StatusCode >= 300:
@@ -134,7 +134,7 @@ func (e *endpoint) forwardResponse(resp *http.Response, r *agent.Reply) (*jsonli
 	case resp.StatusCode == http.StatusNoContent:
 		return nil, r.Send("")
 	case kind == "text/event-stream":
-		return forwardStream(resp.Body, r)
+		return forwardStream(ctx, resp.Body, r)
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, upstream.MaxLine+1))
 	if err != nil {
@@ -148,18 +148,38 @@ func (e *endpoint) forwardResponse(resp *http.Response, r *agent.Reply) (*jsonli
 	}
 	var s jsonline.Output
 	if err := json.Unmarshal(body, &s); err != nil {
+		return nil, describeType(resp.Header.Get("Content-Type"))
+	}
+	if !s.IsFinal() && s.Delta == "" && len(s.Parts) == 0 && len(s.Structured) == 0 && len(s.Attach) == 0 && s.Approve == nil {
 		return nil, errNoAnswer
 	}
-	if !s.IsFinal() && s.Delta == "" && len(s.Parts) == 0 && len(s.Structured) == 0 && s.Approve == nil {
-		return nil, errNoAnswer
+	return s.Approve, forward(ctx, s, r)
+}
+
+// describeType says which content type kept an answer from being understood: a
+// text that is announced as nothing, or as a page, is what most first endpoints
+// send.
+func describeType(given string) error {
+	kind := "no content type"
+	if given != "" {
+		kind = "the content type " + beeos.Shorten(beeos.Visible(given), 100)
 	}
-	return s.Approve, s.Forward(r)
+	return fmt.Errorf("%w: it is not JSON and came with %s; send text/plain for a text, application/json for {\"reply\": ...}, or text/event-stream", errNoAnswer, kind)
+}
+
+// forward passes on what the endpoint said, with its files. An endpoint may be
+// anywhere, so it names no paths of this machine.
+func forward(ctx context.Context, s jsonline.Output, r *agent.Reply) error {
+	if err := s.AttachFiles(ctx, r, ""); err != nil {
+		return err
+	}
+	return s.Forward(r)
 }
 
 // forwardStream passes events on as they come. The stream's end is the end of
 // the answer, if none of them was.
-func forwardStream(body io.Reader, r *agent.Reply) (*jsonline.Approval, error) {
-	for ev, err := range upstream.ReadEvents(body) {
+func forwardStream(ctx context.Context, body io.Reader, r *agent.Reply) (*jsonline.Approval, error) {
+	for ev, err := range outbound.ReadEvents(body, upstream.MaxLine) {
 		if err != nil {
 			return nil, err
 		}
@@ -173,7 +193,7 @@ func forwardStream(body io.Reader, r *agent.Reply) (*jsonline.Approval, error) {
 		if err := json.Unmarshal([]byte(ev.Data), &s); err != nil {
 			return nil, errNoAnswer
 		}
-		if err := s.Forward(r); err != nil || s.IsFinal() || s.Approve != nil {
+		if err := forward(ctx, s, r); err != nil || s.IsFinal() || s.Approve != nil {
 			return s.Approve, err
 		}
 	}

@@ -22,6 +22,10 @@ func TestEndpointAnswers(t *testing.T) {
 	app := apptest.Start(t, apptest.Config(t))
 	begun, gone := make(chan struct{}, 1), make(chan struct{}, 1)
 	endpoint := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodPost { // it does not say what it offers
+			http.Error(w, "POST", http.StatusMethodNotAllowed)
+			return
+		}
 		var m struct{ ID, Text, Channel string }
 		if err := json.NewDecoder(r.Body).Decode(&m); err != nil || m.ID == "" || r.Header.Get("Idempotency-Key") != m.ID {
 			t.Errorf("the endpoint got %+v, %v", m, err)
@@ -93,7 +97,7 @@ func TestEndpointAnswers(t *testing.T) {
 		{id, "done", "all", false},
 		{id, "nothing", "", false},
 		{id, "broken", "the stream broke off: unexpected EOF", true},
-		{id, "nonsense", "the endpoint behind this agent answered with something that is no answer", true},
+		{id, "nonsense", `the endpoint behind this agent answered with something that is no answer: it is not JSON and came with the content type text/html; charset=utf-8; send text/plain for a text, application/json for {"reply": ...}, or text/event-stream`, true},
 		{id, "empty", "the endpoint behind this agent answered with something that is no answer", true},
 		{id, "fails", "the endpoint behind this agent answered 418 I'm a teapot: no coffee for [hidden]", true},
 		{id, "says so", "as you wish", true},

@@ -5,7 +5,8 @@
 //	{"id":"…","text":"hello","tool":"","arguments":{…},"method":"","params":{…},
 //	 "channel":"…","from":"…","attempt":1,"deadline_ms":0,"metadata":{…},"attachments":[…]}
 //
-// What is empty is left out. A caller who gave up shows as
+// What is empty is left out. deadline_ms is the moment at which nobody waits any
+// more, in milliseconds since 1970. A caller who gave up shows as
 //
 //	{"id":"…","cancel":"why"}
 //
@@ -26,7 +27,12 @@
 //
 // The answer is everything that was sent as delta, then the reply. A reply may
 // carry "parts", an array of content such as images, and "structured", a
-// value.
+// value; any line may "attach" files. A message with a method, such as
+// resources/read, is answered with its "result".
+//
+// What it offers, a program says on a line without an id, at best its first:
+//
+//	{"declare":{"tools":[…],"resources":[…],"prompts":[…]}}
 package jsonline
 
 import (
@@ -126,6 +132,9 @@ type Output struct {
 	Approve    *Approval         `json:"approve"`
 	Parts      []json.RawMessage `json:"parts"`
 	Structured json.RawMessage   `json:"structured"`
+	Result     json.RawMessage   `json:"result"` // of a method, such as resources/read
+	Attach     []FileOutput      `json:"attach"`
+	Declare    *Declaration      `json:"declare"` // on a line of its own, without an id
 }
 
 // ParseOutput reads a line that has to say which message it is about.
@@ -133,14 +142,14 @@ func ParseOutput(line []byte) (s Output, err error) {
 	if err := json.Unmarshal(line, &s); err != nil {
 		return s, fmt.Errorf("not a JSON line: %w", err)
 	}
-	if s.ID == "" {
+	if s.ID == "" && s.Declare == nil {
 		return s, fmt.Errorf("a line without the id of its message")
 	}
 	return s, nil
 }
 
 // IsFinal reports whether s ends the answer.
-func (s *Output) IsFinal() bool { return s.Reply != nil || s.Error != nil }
+func (s *Output) IsFinal() bool { return s.Reply != nil || s.Error != nil || len(s.Result) > 0 }
 
 // Forward passes s on to the caller.
 func (s *Output) Forward(r *agent.Reply) error {
@@ -163,9 +172,16 @@ func (s *Output) Forward(r *agent.Reply) error {
 			return fmt.Errorf("the program sent an unusable value: %w", err)
 		}
 	}
+	if len(s.Result) > 0 {
+		if err := r.Result(s.Result); err != nil {
+			return fmt.Errorf("the program sent an unusable result: %w", err)
+		}
+	}
 	switch {
 	case s.Error != nil:
 		return r.Fail(*s.Error)
+	case s.Reply == nil && len(s.Result) > 0:
+		return r.Send("")
 	case s.Reply != nil:
 		return r.Send(*s.Reply)
 	}

@@ -37,7 +37,7 @@ func (b *bridge) answerMessage(ctx context.Context, m agent.Message, r *agent.Re
 	}
 	defer leave()
 	raw, err := s.Call(ctx, m.Method, paramsFor(s, m), hooksFor(m, r))
-	if fault := (*jsonrpc.Error)(nil); isFault(err, &fault) {
+	if fault, ok := errors.AsType[*jsonrpc.Error](err); ok {
 		var data any
 		if len(fault.Data) > 0 {
 			data = fault.Data
@@ -50,26 +50,25 @@ func (b *bridge) answerMessage(ctx context.Context, m agent.Message, r *agent.Re
 	return forwardResult(raw, m, r)
 }
 
-func isFault(err error, fault **jsonrpc.Error) bool { return errors.As(err, fault) }
-
 // sessionFor returns the session that makes the call. A caller of the older
 // revisions who can be asked has one of its own; the others share the base.
 func (b *bridge) sessionFor(ctx context.Context, m agent.Message) (*session.Session, func(), error) {
-	base, w, err := b.currentBase(ctx)
+	base, err := b.currentBase(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
 	if m.Method == "resources/read" {
-		w.addResource(ctx, m.URI())
+		base.watchResource(ctx, m.URI())
 	}
 	can := clientCapabilities(askableThings(m))
 	if m.Method != "tools/call" || len(can) == 0 || base.Modern() && m.Revision >= session.ModernRevision {
-		return base, func() {}, nil
+		return base.Session, func() {}, nil
 	}
+	can = clientCapabilities(callerAbilities(m))
 	s, leave, err := b.callers.acquire(ctx, m.Channel, can)
 	if err != nil && base.Modern() && !errors.Is(err, errTooManyCallers) {
 		b.log.Debug("the server speaks the newest revision only", "err", err)
-		return base, func() {}, nil
+		return base.Session, func() {}, nil
 	}
 	return s, leave, err
 }
@@ -84,6 +83,16 @@ func askableThings(m agent.Message) (can []string) {
 	return can
 }
 
+// callerAbilities is that, and what the caller can show: which is nothing to ask,
+// and no reason for a session of its own.
+func callerAbilities(m agent.Message) []string {
+	can := askableThings(m)
+	if m.Can("ui") {
+		can = append(can, "ui")
+	}
+	return can
+}
+
 // clientCapabilities writes that as a client's capabilities.
 func clientCapabilities(can []string) session.Object {
 	o := session.Object{}
@@ -93,6 +102,8 @@ func clientCapabilities(can []string) session.Object {
 			o[what] = json.RawMessage(`{"form":{}}`)
 		case "elicitation/url":
 			o["elicitation"] = json.RawMessage(`{"form":{},"url":{}}`)
+		case "ui": // MCP Apps: the pages of tools, and their one kind
+			o["extensions"] = json.RawMessage(`{"io.modelcontextprotocol/ui":{"mimeTypes":["text/html;profile=mcp-app"]}}`)
 		default:
 			o[what] = json.RawMessage(`{}`)
 		}
@@ -122,7 +133,7 @@ func paramsFor(s *session.Session, m agent.Message) session.Object {
 		delete(params, name)
 	}
 	if s.Modern() {
-		meta[session.MetaCapabilities] = upstream.EncodeJSON(clientCapabilities(askableThings(m)))
+		meta[session.MetaCapabilities] = upstream.EncodeJSON(clientCapabilities(callerAbilities(m)))
 		if m.Input != nil {
 			params["inputResponses"] = upstream.EncodeJSON(m.Input)
 		}
@@ -174,13 +185,10 @@ func hooksFor(m agent.Message, r *agent.Reply) session.Hooks {
 
 // result is what a server answers a call with.
 type result struct {
-	Type       string                     `json:"resultType"`
-	Requests   map[string]json.RawMessage `json:"inputRequests"`
-	State      string                     `json:"requestState"`
-	Content    []json.RawMessage          `json:"content"`
-	Structured json.RawMessage            `json:"structuredContent"`
-	IsError    bool                       `json:"isError"`
-	Meta       session.Object             `json:"_meta"`
+	Type     string                     `json:"resultType"`
+	Requests map[string]json.RawMessage `json:"inputRequests"`
+	State    string                     `json:"requestState"`
+	Meta     session.Object             `json:"_meta"`
 }
 
 // forwardResult hands the server's result to the caller.
@@ -207,57 +215,7 @@ func forwardResult(raw json.RawMessage, m agent.Message, r *agent.Reply) error {
 		}
 		return r.Send("")
 	}
-	return res.forwardToolResult(whole, r)
-}
-
-// forwardToolResult hands on the result of a tool: as parts, which every
-// surface knows, and as it is where parts would say less.
-func (res *result) forwardToolResult(whole session.Object, r *agent.Reply) error {
-	known := len(res.Content) > 0 || len(res.Structured) == 0
-	var text strings.Builder
-	for _, raw := range res.Content {
-		var block struct{ Type, Text string }
-		if json.Unmarshal(raw, &block) != nil || r.Content(raw) != nil {
-			return errors.New("the server behind this agent answered with content that has no type")
-		}
-		switch block.Type {
-		case "text":
-			text.WriteString(block.Text)
-		case "image", "audio", "resource", "resource_link":
-		default:
-			known = false
-		}
-	}
-	if len(res.Structured) > 0 {
-		known = known && res.Structured[0] == '{'
-		if err := r.Structured(res.Structured); err != nil {
-			return err
-		}
-	}
-	if len(res.Meta) > 0 {
-		if err := r.Meta(res.Meta); err != nil {
-			return err
-		}
-	}
-	for name := range whole {
-		switch name {
-		case "content", "structuredContent", "isError", "_meta":
-		default:
-			known = false
-		}
-	}
-	if !known {
-		if whole["content"] == nil {
-			whole["content"] = json.RawMessage(`[]`)
-		}
-		if err := r.Result(whole); err != nil {
-			return err
-		}
-	}
-	if res.IsError {
-		return r.Fail(text.String())
-	}
-	return r.Send(text.String())
+	return r.SendToolResult(upstream.EncodeJSON(whole))
 }
 
 // forwardQuestions sends the caller away with the server's questions.

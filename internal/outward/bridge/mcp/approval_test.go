@@ -14,7 +14,6 @@ import (
 	"github.com/beeos/beeos/client"
 	bridge "github.com/beeos/beeos/internal/outward/bridge/mcp"
 	"github.com/beeos/beeos/internal/outward/bridge/settings"
-	"github.com/beeos/beeos/internal/outward/bridge/upstream"
 	"github.com/beeos/beeos/test/apptest"
 	"github.com/beeos/beeos/test/bridgetest"
 )
@@ -28,7 +27,7 @@ func TestOwnerDecidesAboutTools(t *testing.T) {
 	app := apptest.Start(t, apptest.Config(t))
 	var log bridgetest.Journal
 	id := bridgetest.Connect(t, app, &log, "stand", func(ctx context.Context, ao agent.Options) error {
-		return (&bridge.Options{Server: upstream.NewCommand(behind.URL)}).Run(ctx, settings.Bridge{Agent: ao})
+		return (&bridge.Options{Server: bridgetest.Command(behind.URL)}).Run(ctx, settings.Bridge{Agent: ao})
 	})
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPatch, app.REST+"/api/v1/agents/"+id+"/approval-policy", strings.NewReader(`{"tools":[{"tool":"echo","auto_approve":false}]}`))
 	if err != nil {

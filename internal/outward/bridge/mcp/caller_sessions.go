@@ -128,7 +128,7 @@ func (v *callerSessions) closeUnused(old func(*callerSession) bool) {
 	var ending []*session.Session
 	v.mu.Lock()
 	for key, one := range v.byKey {
-		if one.s != nil && (one.users == 0 && old(one) || one.s.Ended() && one.users == 0) {
+		if one.s != nil && one.users == 0 && (old(one) || one.s.Ended()) {
 			delete(v.byKey, key)
 			ending = append(ending, one.s)
 		}

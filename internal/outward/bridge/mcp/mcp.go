@@ -13,11 +13,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"os/exec"
 	"reflect"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/beeos/beeos"
@@ -48,38 +48,28 @@ func (o *Options) Check(s *settings.Bridge) error {
 // ends. When the server goes away it is started, or dialled, again.
 func (o *Options) Run(ctx context.Context, s settings.Bridge) error {
 	b := &bridge{
-		url: o.Server.URL(), header: s.Header, command: o.Server.Words(s.Args), dir: s.Dir, env: s.Env,
-		log: s.Log(), ready: make(chan struct{}), changed: make(chan struct{}, 1), idleCheckInterval: callerSessionIdle / 5,
+		settings: s, url: o.Server.URL(), command: o.Server.Words(s.Args), log: s.Log(),
+		base: upstream.NewSlot[baseSession](), changed: make(chan struct{}, 1), idleCheckInterval: callerSessionIdle / 5,
 	}
 	if err := b.prepare(s.OAuthClient(true)); err != nil {
 		return err
 	}
 	b.callers = callerSessions{open: b.openCallerSession, now: time.Now, byKey: map[string]*callerSession{}}
-	defer b.close()
-	base, offer, err := b.connect(ctx)
-	if err != nil {
-		return upstream.UnlessStopped(ctx, err)
+	defer b.callers.closeAll()
+	base, offer, ok := b.connect(ctx)
+	if !ok {
+		return nil // asked to stop
 	}
 	describe(&s.Agent, base.About)
 	offer.Describe(&s.Agent, b.answerMessage)
 	a, err := agent.New(s.Agent, b.answerMessage)
 	if err != nil {
-		base.Close()
+		base.close()
 		return err
 	}
-	b.mu.Lock()
-	b.agent = a
-	b.mu.Unlock()
+	b.agent.Store(a)
 	b.useBase(base, offer)
-
-	// The server outlives the agent: answers in hand are finished first.
-	life, stop := context.WithCancel(context.WithoutCancel(ctx))
-	var keeper sync.WaitGroup
-	keeper.Go(func() { b.keepBase(life, base, offer) })
-	err = b.agent.Run(ctx)
-	stop()
-	keeper.Wait()
-	return err
+	return upstream.ServeBeside(ctx, func(life context.Context) { b.keepBase(life, base, offer) }, a.Run)
 }
 
 // prepare finds the program, or the way into the server.
@@ -100,6 +90,9 @@ func describe(o *agent.Options, a session.About) {
 	o.DisplayName = cmp.Or(o.DisplayName, a.Info.Title)
 	o.Description = cmp.Or(o.Description, a.Instructions)
 	o.Version = cmp.Or(o.Version, a.Info.Version)
+	if o.Capabilities == nil {
+		o.Capabilities = json.RawMessage(`{"chat":false}`) // it has tools, and no words of its own
+	}
 	// A tool that has begun may have done its work already.
 	o.Redelivery = cmp.Or(o.Redelivery, beeos.RedeliverBeforeStart)
 }
@@ -108,25 +101,21 @@ func describe(o *agent.Options, a session.About) {
 // always there: it knows what the server offers, hears of changes, and makes
 // every call whose caller cannot be asked. The newest revision needs no other.
 type bridge struct {
+	settings  settings.Bridge
 	url       string // of the server; empty = it is a program
-	header    http.Header
 	command   []string
-	dir       string
-	env       []string
 	log       *slog.Logger
 	transport *account.Transport // nil = there is none
+	agent     atomic.Pointer[agent.Agent]
+	base      *upstream.Slot[baseSession]
 	callers   callerSessions
+	legacy    bool // the server broke when it was asked for the newest revision
 
 	changed           chan struct{} // has room for one: the server's lists are others now
 	idleCheckInterval time.Duration
 
-	mu            sync.Mutex
-	agent         *agent.Agent
-	base          *session.Session
-	subscriptions *subscriptions
-	stale         []string      // lists that the server says have changed
-	legacy        bool          // the server broke when it was asked for the newest revision
-	ready         chan struct{} // closed while there is a base
+	mu    sync.Mutex
+	stale []string // lists that the server says have changed
 }
 
 // openSession opens a way to the server.
@@ -136,9 +125,9 @@ func (b *bridge) openSession(ctx context.Context, notice func(string, json.RawMe
 		if b.transport != nil {
 			client = b.transport.HTTPClient()
 		}
-		return session.New(session.OpenHTTP(b.url, b.header, client, b.log), b.log, notice), nil
+		return session.New(session.OpenHTTP(b.url, b.settings.Header, client, b.log), b.log, notice), nil
 	}
-	l, err := session.StartStdio(ctx, b.command, b.dir, b.env, b.log)
+	l, err := session.StartStdio(ctx, b.command, b.settings.Dir, b.settings.Env, b.log)
 	if err != nil {
 		return nil, err
 	}
@@ -147,49 +136,42 @@ func (b *bridge) openSession(ctx context.Context, notice func(string, json.RawMe
 
 // connect opens the base and lists what the server offers, however often it
 // takes.
-func (b *bridge) connect(ctx context.Context) (*session.Session, session.Offers, error) {
-	for pause := upstream.MinPause; ; pause = min(2*pause, upstream.MaxPause) {
-		s, offer, err := b.connectOnce(ctx)
-		if err == nil {
-			return s, offer, nil
+func (b *bridge) connect(ctx context.Context) (base *baseSession, offer session.Offers, ok bool) {
+	ok = upstream.KeepTrying(ctx, func() (err error) {
+		base, offer, err = b.connectOnce(ctx)
+		for b.transport.ObtainConsent(ctx, err) {
+			base, offer, err = b.connectOnce(ctx)
 		}
-		if b.transport.ObtainConsent(ctx, err) {
-			continue
-		}
-		if ctx.Err() == nil {
-			b.log.Warn("the server cannot be used; trying again", "in", pause.String(), "err", err)
-		}
-		if !upstream.Pause(ctx, pause) {
-			return nil, session.Offers{}, context.Cause(ctx)
-		}
-	}
+		return err
+	}, func(pause time.Duration, err error) {
+		b.log.Warn("the server cannot be used; trying again", "in", pause.String(), "err", err)
+	})
+	return base, offer, ok
 }
 
-func (b *bridge) connectOnce(ctx context.Context) (*session.Session, session.Offers, error) {
+func (b *bridge) connectOnce(ctx context.Context) (base *baseSession, offer session.Offers, err error) {
 	s, err := b.openSession(ctx, b.handleNotice)
 	if err != nil {
-		return nil, session.Offers{}, err
+		return nil, offer, err
 	}
-	s.MarkShared()
 	// Some servers offer more to clients that can be asked.
-	err = s.Open(ctx, !b.legacy, clientCapabilities([]string{"elicitation", "sampling", "roots"}))
+	err = s.Open(ctx, !b.legacy, clientCapabilities([]string{"elicitation", "sampling", "roots", "ui"}))
 	if err != nil && (s.Ended() || errors.Is(err, session.ErrSilent)) {
 		b.legacy = !b.legacy // the other way, next time
 	}
-	var offer session.Offers
 	if err == nil {
 		offer, err = s.ListOffers(ctx)
 	}
 	if err != nil {
 		s.Close()
-		return nil, session.Offers{}, err
+		return nil, offer, err
 	}
-	return s, offer, nil
+	return newBaseSession(s), offer, nil
 }
 
 // openCallerSession opens a session for one caller.
 func (b *bridge) openCallerSession(ctx context.Context, can session.Object) (*session.Session, error) {
-	s, err := b.openSession(ctx, func(string, json.RawMessage) {}) // the base hears of changes
+	s, err := b.openSession(ctx, nil) // the base hears of changes
 	if err != nil {
 		return nil, err
 	}
@@ -216,53 +198,31 @@ func (b *bridge) handleNotice(method string, params json.RawMessage) {
 		var p struct {
 			URI string `json:"uri"`
 		}
-		b.mu.Lock()
-		a := b.agent
-		b.mu.Unlock()
-		if json.Unmarshal(params, &p) == nil && a != nil {
+		if a := b.agent.Load(); a != nil && json.Unmarshal(params, &p) == nil {
 			a.ResourceUpdated(p.URI)
 		}
 	}
 }
 
-// useBase makes s the base.
-func (b *bridge) useBase(s *session.Session, offer session.Offers) {
-	w := newSubscriptions(s)
-	b.mu.Lock()
-	b.base, b.subscriptions = s, w
-	close(b.ready)
-	b.mu.Unlock()
+// useBase makes base the one that there is.
+func (b *bridge) useBase(base *baseSession, offer session.Offers) {
+	b.base.Fill(base)
 	ctx, cancel := context.WithTimeout(context.Background(), upstream.OpenWithin)
 	defer cancel()
-	w.addOffers(ctx, offer)
+	base.watchOffers(ctx, offer)
 }
 
-// dropBase ends s, if that is still the base.
-func (b *bridge) dropBase(s *session.Session) {
-	b.mu.Lock()
-	w := b.subscriptions
-	mine := s != nil && s == b.base
-	if mine {
-		b.base, b.subscriptions, b.ready = nil, nil, make(chan struct{})
+// dropBase ends base, if that is still the one that there is.
+func (b *bridge) dropBase(base *baseSession) {
+	if b.base.Empty(base) {
+		base.close()
 	}
-	b.mu.Unlock()
-	if mine {
-		w.close()
-		s.Close()
-	}
-}
-
-func (b *bridge) close() {
-	b.mu.Lock()
-	s := b.base
-	b.mu.Unlock()
-	b.dropBase(s)
-	b.callers.closeAll()
 }
 
 // keepBase replaces the base when it ends, and tells the gateway what has
 // changed.
-func (b *bridge) keepBase(ctx context.Context, s *session.Session, shown session.Offers) {
+func (b *bridge) keepBase(ctx context.Context, base *baseSession, shown session.Offers) {
+	defer func() { b.dropBase(base) }()
 	tick := time.NewTicker(b.idleCheckInterval)
 	defer tick.Stop()
 	pause, since := upstream.MinPause, time.Now()
@@ -273,9 +233,9 @@ func (b *bridge) keepBase(ctx context.Context, s *session.Session, shown session
 		case <-tick.C:
 			b.callers.closeIdle()
 		case <-b.changed:
-			shown = b.refreshOffers(ctx, s, shown)
-		case <-s.Gone:
-			b.dropBase(s)
+			shown = b.refreshOffers(ctx, base, shown)
+		case <-base.Gone:
+			b.dropBase(base)
 			if time.Since(since) >= upstream.SteadyRun {
 				pause = upstream.MinPause
 			}
@@ -284,25 +244,25 @@ func (b *bridge) keepBase(ctx context.Context, s *session.Session, shown session
 				return
 			}
 			pause = min(2*pause, upstream.MaxPause)
-			next, offer, err := b.connect(ctx)
-			if err != nil {
+			next, offer, ok := b.connect(ctx)
+			if !ok {
 				return
 			}
-			s, since = next, time.Now()
+			base, since = next, time.Now()
 			shown = b.publishOffers(ctx, shown, offer)
-			b.useBase(s, offer)
+			b.useBase(base, offer)
 		}
 	}
 }
 
 // refreshOffers reads the lists again. A list that reads as before has changed
 // all the same, if the server says so: its clients are told.
-func (b *bridge) refreshOffers(ctx context.Context, s *session.Session, shown session.Offers) session.Offers {
+func (b *bridge) refreshOffers(ctx context.Context, base *baseSession, shown session.Offers) session.Offers {
 	b.mu.Lock()
 	stale := b.stale
 	b.stale = nil
 	b.mu.Unlock()
-	now, err := s.ListOffers(ctx)
+	now, err := base.ListOffers(ctx)
 	if err != nil {
 		b.log.Warn("the server's lists cannot be read", "err", err)
 		return shown
@@ -314,20 +274,11 @@ func (b *bridge) refreshOffers(ctx context.Context, s *session.Session, shown se
 	shown = b.publishOffers(ctx, shown, now)
 	for _, list := range stale {
 		if same[list] {
-			b.agent.ResourceUpdated("beeos://agent/" + list)
+			b.agent.Load().ResourceUpdated("beeos://agent/" + list)
 		}
 	}
-	b.watchOffers(ctx, now)
+	base.watchOffers(ctx, now)
 	return shown
-}
-
-func (b *bridge) watchOffers(ctx context.Context, offer session.Offers) {
-	b.mu.Lock()
-	w := b.subscriptions
-	b.mu.Unlock()
-	if w != nil {
-		w.addOffers(ctx, offer)
-	}
 }
 
 // publishOffers tells the gateway what the server offers now.
@@ -335,7 +286,7 @@ func (b *bridge) publishOffers(ctx context.Context, before, now session.Offers) 
 	if reflect.DeepEqual(before, now) {
 		return before
 	}
-	err := b.agent.Change(ctx, func(o *agent.Options) { now.Describe(o, b.answerMessage) })
+	err := b.agent.Load().Change(ctx, func(o *agent.Options) { now.Describe(o, b.answerMessage) })
 	if err != nil {
 		b.log.Warn("the gateway was not told what the server offers now", "err", err)
 	}
@@ -343,26 +294,12 @@ func (b *bridge) publishOffers(ctx context.Context, before, now session.Offers) 
 }
 
 // currentBase returns the base, once there is one.
-func (b *bridge) currentBase(ctx context.Context) (*session.Session, *subscriptions, error) {
-	patience := time.NewTimer(upstream.StartWithin)
-	defer patience.Stop()
+func (b *bridge) currentBase(ctx context.Context) (*baseSession, error) {
 	for {
-		b.mu.Lock()
-		s, w, ready := b.base, b.subscriptions, b.ready
-		b.mu.Unlock()
-		if s != nil && !s.Ended() {
-			return s, w, nil
+		base, err := b.base.Wait(ctx)
+		if err != nil || !base.Ended() {
+			return base, err
 		}
-		if s != nil { // keepBase has not noticed yet
-			b.dropBase(s)
-			continue
-		}
-		select {
-		case <-ready:
-		case <-patience.C:
-			return nil, nil, upstream.ErrAbsent
-		case <-ctx.Done():
-			return nil, nil, upstream.ErrAbsent
-		}
+		b.dropBase(base) // keepBase has not noticed yet
 	}
 }

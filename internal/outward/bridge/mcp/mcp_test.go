@@ -20,7 +20,6 @@ import (
 	"github.com/beeos/beeos/agent"
 	bridge "github.com/beeos/beeos/internal/outward/bridge/mcp"
 	"github.com/beeos/beeos/internal/outward/bridge/settings"
-	"github.com/beeos/beeos/internal/outward/bridge/upstream"
 	"github.com/beeos/beeos/test/apptest"
 	"github.com/beeos/beeos/test/bridgetest"
 )
@@ -116,7 +115,7 @@ func TestServerAnswers(t *testing.T) {
 			app := apptest.Start(t, apptest.Config(t))
 			var log bridgetest.Journal
 			id := bridgetest.Connect(t, app, &log, "stand", func(ctx context.Context, ao agent.Options) error {
-				return (&bridge.Options{Server: upstream.NewCommand(server)}).Run(ctx, settings.Bridge{
+				return (&bridge.Options{Server: bridgetest.Command(server)}).Run(ctx, settings.Bridge{
 					Env: append(os.Environ(), "BRIDGE_TEST_MCP=1"), Header: http.Header{"Authorization": {"Bearer " + bridgetest.Secret}}, Agent: ao,
 				})
 			})

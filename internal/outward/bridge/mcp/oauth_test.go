@@ -18,7 +18,6 @@ import (
 	"github.com/beeos/beeos/internal/outward/bridge/account"
 	bridge "github.com/beeos/beeos/internal/outward/bridge/mcp"
 	"github.com/beeos/beeos/internal/outward/bridge/settings"
-	"github.com/beeos/beeos/internal/outward/bridge/upstream"
 	"github.com/beeos/beeos/test/apptest"
 	"github.com/beeos/beeos/test/bridgetest"
 	"github.com/beeos/beeos/test/issuer"
@@ -51,7 +50,7 @@ func TestClientGetsIntoProtectedServer(t *testing.T) {
 	g, folder := guarded(t, as), t.TempDir()
 	var log bridgetest.Journal
 	id := bridgetest.Connect(t, app, &log, "tools", func(ctx context.Context, o agent.Options) error {
-		return (&bridge.Options{Server: upstream.NewCommand(g.URL)}).Run(ctx, settings.Bridge{Agent: o, OAuth: account.Client{
+		return (&bridge.Options{Server: bridgetest.Command(g.URL)}).Run(ctx, settings.Bridge{Agent: o, OAuth: account.Client{
 			Named: true, ClientID: "clerk", Secret: bridgetest.Secret, Folder: folder,
 		}})
 	})
@@ -103,7 +102,7 @@ func TestConsentGetsIntoProtectedServer(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		id, done := make(chan string, 16), make(chan error, 1)
 		go func() { // awaited below
-			done <- (&bridge.Options{Server: upstream.NewCommand(g.URL)}).Run(ctx, settings.Bridge{
+			done <- (&bridge.Options{Server: bridgetest.Command(g.URL)}).Run(ctx, settings.Bridge{
 				OAuth: account.Client{Folder: folder, Show: show},
 				Agent: agent.Options{Name: "tools", Gateway: app.Agents, Key: app.UserKey, Identity: identity, Log: bridgetest.NewLogger(&log), Connected: func(a string) { id <- a }},
 			})
@@ -141,7 +140,7 @@ func TestNobodyThereToConsent(t *testing.T) {
 	var log bridgetest.Journal
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	server := bridge.Options{Server: upstream.NewCommand(g.URL)}
+	server := bridge.Options{Server: bridgetest.Command(g.URL)}
 	err := server.Run(ctx, settings.Bridge{OAuth: account.Client{Folder: t.TempDir()}, Agent: agent.Options{Name: "x", Log: bridgetest.NewLogger(&log)}})
 	if err != nil || !strings.Contains(log.String(), "run this once in a terminal") {
 		t.Errorf("%v\n%s", err, log.String())

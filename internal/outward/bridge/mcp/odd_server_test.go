@@ -14,7 +14,6 @@ import (
 	"github.com/beeos/beeos/agent"
 	bridge "github.com/beeos/beeos/internal/outward/bridge/mcp"
 	"github.com/beeos/beeos/internal/outward/bridge/settings"
-	"github.com/beeos/beeos/internal/outward/bridge/upstream"
 	"github.com/beeos/beeos/test/apptest"
 	"github.com/beeos/beeos/test/bridgetest"
 )
@@ -80,7 +79,7 @@ func TestOddAnswers(t *testing.T) {
 	server := oddServer(t)
 	var log bridgetest.Journal
 	id := bridgetest.Connect(t, app, &log, "odd", func(ctx context.Context, o agent.Options) error {
-		return (&bridge.Options{Server: upstream.NewCommand(server.URL)}).Run(ctx, settings.Bridge{Header: http.Header{"X-Key": {bridgetest.Secret}}, Agent: o})
+		return (&bridge.Options{Server: bridgetest.Command(server.URL)}).Run(ctx, settings.Bridge{Header: http.Header{"X-Key": {bridgetest.Secret}}, Agent: o})
 	})
 	// By hand: a client's types would hide what is passed on.
 	callTool := func(name string) string {
@@ -130,7 +129,7 @@ func TestUnreachableServer(t *testing.T) {
 	server := oddServer(t)
 	var log bridgetest.Journal
 	id := bridgetest.Connect(t, app, &log, "odd", func(ctx context.Context, o agent.Options) error {
-		return (&bridge.Options{Server: upstream.NewCommand(server.URL)}).Run(ctx, settings.Bridge{Agent: o})
+		return (&bridge.Options{Server: bridgetest.Command(server.URL)}).Run(ctx, settings.Bridge{Agent: o})
 	})
 	server.Close()
 	c := call(t, app, id, "")
@@ -140,7 +139,7 @@ func TestUnreachableServer(t *testing.T) {
 	}
 	// A program that ends when it is asked how new it is, as some do.
 	shy := bridgetest.Connect(t, app, &bridgetest.Journal{}, "shy", func(ctx context.Context, o agent.Options) error {
-		return (&bridge.Options{Server: upstream.NewCommand("sh", "-c", shyServer)}).Run(ctx, settings.Bridge{Agent: o})
+		return (&bridge.Options{Server: bridgetest.Command("sh", "-c", shyServer)}).Run(ctx, settings.Bridge{Agent: o})
 	})
 	if text, failed := call(t, app, shy, "").tool(t, "hello", nil); text != "hi" || failed {
 		t.Errorf("%q", text)

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -19,6 +20,7 @@ import (
 	"github.com/beeos/beeos/agent"
 	"github.com/beeos/beeos/internal/outward/bridge/settings"
 	"github.com/beeos/beeos/internal/outward/bridge/upstream"
+	"github.com/beeos/beeos/internal/outward/llm"
 )
 
 // maxMessages is how many messages of a conversation a model gets to see,
@@ -53,8 +55,7 @@ func (o *Options) Check(s *settings.Bridge) (err error) {
 		return err
 	}
 	if s.Folder == "" {
-		key, err := upstream.ReadSecretEnv("OPENAI_API_KEY")
-		o.Key = upstream.Secret(key)
+		o.Key, err = upstream.ReadSecretEnv("OPENAI_API_KEY")
 		return err
 	}
 	if err := o.Key.Resolve(s.Folder); err != nil {
@@ -68,7 +69,7 @@ func (o *Options) Check(s *settings.Bridge) (err error) {
 func (o *Options) Run(ctx context.Context, s settings.Bridge) error {
 	cfg := openai.DefaultConfig(string(o.Key))
 	cfg.BaseURL = strings.TrimRight(o.URL, "/")
-	cfg.HTTPClient = withHeader{upstream.NewClient(), s.Header, o.Key == ""}
+	cfg.HTTPClient = llm.OpenAIFiles{Next: withHeader{upstream.NewClient(), s.Header, o.Key == ""}}
 	m := &model{
 		name: o.Model, system: o.System, client: openai.NewClientWithConfig(cfg),
 		secrets: append(upstream.SecretsOf(s.Header), string(o.Key)),
@@ -89,10 +90,13 @@ func (c withHeader) Do(req *http.Request) (*http.Response, error) {
 	if c.noKey {
 		req.Header.Del("Authorization")
 	}
-	for name, values := range c.header {
-		req.Header[name] = values
+	maps.Copy(req.Header, c.header)
+	resp, err := c.http.Do(req)
+	if err == nil && resp.StatusCode >= 300 && resp.StatusCode < 400 { // which go-openai takes for an answer
+		resp.Body.Close()
+		return nil, fmt.Errorf("the endpoint answered %s; its operator has to give the address that it leads to", resp.Status)
 	}
-	return c.http.Do(req)
+	return resp, err
 }
 
 // model is what stands behind an agent.
@@ -113,7 +117,10 @@ func (a *model) answerMessage(ctx context.Context, m agent.Message, r *agent.Rep
 	if err != nil {
 		return err
 	}
-	stream, err := a.client.CreateChatCompletionStream(ctx, openai.ChatCompletionRequest{Model: a.name, Messages: messages})
+	stream, err := a.client.CreateChatCompletionStream(ctx, a.request(messages))
+	if llm.HasFiles(messages) && refusesContent(err) {
+		stream, err = a.client.CreateChatCompletionStream(ctx, a.request(llm.WithoutFiles(messages)))
+	}
 	if err != nil {
 		return a.publicError(ctx, err)
 	}
@@ -144,52 +151,63 @@ func (a *model) answerMessage(ctx context.Context, m agent.Message, r *agent.Rep
 	}
 }
 
-// buildPrompt is what was said before, and the message.
-func (a *model) buildPrompt(ctx context.Context, m agent.Message, r *agent.Reply) ([]openai.ChatCompletionMessage, error) {
+// request is what the endpoint is asked.
+func (a *model) request(messages []llm.Message) openai.ChatCompletionRequest {
+	q := openai.ChatCompletionRequest{Model: a.name}
+	for _, m := range messages {
+		message := openai.ChatCompletionMessage{Role: string(m.Role)}
+		llm.SetOpenAIContent(&message, m)
+		q.Messages = append(q.Messages, message)
+	}
+	return q
+}
+
+// refusesContent reports whether an endpoint does not take what it was sent: many
+// models take no pictures, and many endpoints no documents.
+func refusesContent(err error) bool {
+	if e, ok := errors.AsType[*openai.APIError](err); ok {
+		return llm.RefusesContent(e.HTTPStatusCode)
+	}
+	e, ok := errors.AsType[*openai.RequestError](err)
+	return ok && llm.RefusesContent(e.HTTPStatusCode)
+}
+
+// buildPrompt is what was said before, and the message with its files.
+func (a *model) buildPrompt(ctx context.Context, m agent.Message, r *agent.Reply) ([]llm.Message, error) {
 	history, err := r.History(ctx)
 	if err != nil {
 		return nil, err
 	}
-	said := []openai.ChatCompletionMessage{{Role: openai.ChatMessageRoleUser, Content: textWithFiles(m)}}
+	now := llm.Message{Role: llm.User, Text: m.Text}
+	reader := llm.NewAttachmentReader() // the newest files have room first
+	reader.Add(ctx, &now, m.Attachments)
+	said := []llm.Message{now}
 	size := len(m.Text)
 	for _, h := range slices.Backward(history) {
 		role := roles[h.Type]
-		if h.ID == m.ID || role == "" || h.Body == "" {
+		files := llm.PastAttachments(h)
+		if h.ID == m.ID || role == "" || h.Body == "" && len(files) == 0 {
 			continue
 		}
 		if size += len(h.Body); size > maxHistory || len(said) >= maxMessages {
 			break
 		}
-		said = append(said, openai.ChatCompletionMessage{Role: role, Content: h.Body})
+		before := llm.Message{Role: role, Text: h.Body}
+		reader.Add(ctx, &before, files)
+		said = append(said, before)
 	}
 	if a.system != "" {
-		said = append(said, openai.ChatCompletionMessage{Role: openai.ChatMessageRoleSystem, Content: a.system})
+		said = append(said, llm.Message{Role: openai.ChatMessageRoleSystem, Text: a.system})
 	}
 	slices.Reverse(said)
 	return said, nil
 }
 
 // roles are who said what; the rest of a channel is not for the model.
-var roles = map[beeos.MessageType]string{
-	beeos.ChatMessage: openai.ChatMessageRoleUser,
-	beeos.Continue:    openai.ChatMessageRoleUser,
-	beeos.AgentReply:  openai.ChatMessageRoleAssistant,
-}
-
-// textWithFiles names what came along, so that the model can say that it does
-// not read files instead of making something up.
-func textWithFiles(m agent.Message) string {
-	if len(m.Attachments) == 0 {
-		return m.Text
-	}
-	var b strings.Builder
-	b.WriteString(m.Text)
-	b.WriteString("\n\n[Files came along that you cannot read:")
-	for _, f := range m.Attachments {
-		fmt.Fprintf(&b, " %q (%s, %d bytes)", f.Filename, f.ContentType, f.Size)
-	}
-	b.WriteString("]")
-	return b.String()
+var roles = map[beeos.MessageType]llm.Role{
+	beeos.ChatMessage: llm.User,
+	beeos.Continue:    llm.User,
+	beeos.AgentReply:  llm.Assistant,
 }
 
 // publicError says what went wrong in the endpoint's words, without its

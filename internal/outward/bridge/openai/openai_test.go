@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -113,10 +114,63 @@ func TestModelAnswers(t *testing.T) {
 	<-gone
 }
 
+// TestRedirectIsNoAnswer: the error says what to do about it.
+func TestRedirectIsNoAnswer(t *testing.T) {
+	app := apptest.Start(t, apptest.Config(t))
+	var endpoint *httptest.Server
+	endpoint = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, endpoint.URL, http.StatusTemporaryRedirect)
+	}))
+	t.Cleanup(endpoint.Close)
+	id := bridgetest.Connect(t, app, &bridgetest.Journal{}, "llm", func(ctx context.Context, o agent.Options) error {
+		return (&openai.Options{URL: endpoint.URL + "/v1", Model: "tiny"}).Run(ctx, settings.Bridge{Agent: o})
+	})
+	got, err := client.New(app.REST, app.UserKey).Invoke(t.Context(), id, client.InvokeRequest{Message: "hello"})
+	if err != nil || !got.IsError || !strings.Contains(got.Text, "307") || strings.Contains(got.Text, endpoint.URL) {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
 func TestCheckComplains(t *testing.T) {
 	for _, o := range []openai.Options{{URL: "localhost:1", Model: "m"}, {URL: "http://localhost:1/v1"}} {
 		if err := o.Check(&settings.Bridge{}); err == nil {
 			t.Errorf("%+v: no error", o)
 		}
+	}
+}
+
+// TestModelSeesAttachments: the endpoint gets texts, pictures and PDF, and no link.
+func TestModelSeesAttachments(t *testing.T) {
+	app := apptest.Start(t, apptest.Config(t))
+	seen := make(chan string, 1)
+	endpoint := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		seen <- string(body)
+		fmt.Fprint(w, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"seen\"}}]}\n\ndata: [DONE]\n\n")
+	}))
+	t.Cleanup(endpoint.Close)
+	id := bridgetest.Connect(t, app, &bridgetest.Journal{}, "llm", func(ctx context.Context, o agent.Options) error {
+		return (&openai.Options{URL: endpoint.URL + "/v1", Model: "tiny"}).Run(ctx, settings.Bridge{Agent: o})
+	})
+	c := client.New(app.REST, app.UserKey)
+	var files []client.Attachment
+	for _, f := range [][3]string{{"sums.csv", "text/csv", "a,42"}, {"dot.png", "image/png", "\x89PNG\r\n\x1a\nx"}, {"doc.pdf", "application/pdf", "%PDF-1.7 x"}, {"all.zip", "application/zip", "PK"}} {
+		up, err := c.Upload(t.Context(), f[0], f[1], strings.NewReader(f[2]), int64(len(f[2])))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, client.Attachment{FileID: up.FileID})
+	}
+	if got, err := c.Invoke(t.Context(), id, client.InvokeRequest{Message: "look", Attachments: files}); err != nil || got.Text != "seen" {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	body := <-seen
+	for _, want := range []string{`a,42`, `{"type":"image_url","image_url":{"url":"data:image/png;base64,`, `"file_data":"data:application/pdf;base64,`, `all.zip\" (application/zip, 2 bytes): you cannot see it`} {
+		if !strings.Contains(body, want) {
+			t.Errorf("no %s in %s", want, body)
+		}
+	}
+	if strings.Contains(body, "http") {
+		t.Errorf("a link went to the endpoint: %s", body)
 	}
 }

@@ -1,15 +1,20 @@
 package upstream
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
+	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/wire/outbound"
 )
 
@@ -26,6 +31,22 @@ func CheckURL(option, text string) error {
 // for the address that was given.
 func NewClient() *http.Client {
 	return outbound.Client(outbound.Options{Trusted: true, MaxBody: MaxMessage})
+}
+
+// NewRequest returns a request with a body of JSON, or none, and the operator's
+// headers, which may be credentials.
+func NewRequest(ctx context.Context, method, address string, body []byte, header http.Header, accept string) (*http.Request, error) {
+	req, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(req.Header, header)
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	req.Header.Set("Accept", accept)
+	req.Header.Set("User-Agent", "beeos/"+beeos.Version)
+	return req, nil
 }
 
 // WithoutAddress says why something could not be dialled, but not where.
@@ -78,12 +99,8 @@ func (e *Unreachable) Unwrap() error { return e.Err }
 
 // SameOrigin reports whether address has the origin of one that is allowed.
 func SameOrigin(address string, allowed []string) bool {
-	for _, one := range allowed {
-		if o := Origin(address); o != "" && o == Origin(one) {
-			return true
-		}
-	}
-	return false
+	origin := Origin(address)
+	return origin != "" && slices.ContainsFunc(allowed, func(one string) bool { return Origin(one) == origin })
 }
 
 // Origin returns scheme, host and port; all names of this machine are one.

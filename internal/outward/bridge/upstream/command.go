@@ -17,9 +17,6 @@ type Command struct {
 	list []string
 }
 
-// NewCommand returns the command of these words.
-func NewCommand(words ...string) Command { return Command{list: words} }
-
 // UnmarshalText reads a line, as the command line has it.
 func (c *Command) UnmarshalText(line []byte) error {
 	*c = Command{line: string(line)}

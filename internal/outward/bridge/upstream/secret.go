@@ -17,9 +17,9 @@ import (
 
 // ReadSecretEnv returns the value of an environment variable or, when NAME_FILE
 // is set instead, what is in that file. Neither is no error.
-func ReadSecretEnv(name string) (string, error) {
+func ReadSecretEnv(name string) (Secret, error) {
 	if v := os.Getenv(name); v != "" {
-		return v, nil
+		return Secret(v), nil
 	}
 	path := os.Getenv(name + "_FILE")
 	if path == "" {
@@ -29,7 +29,7 @@ func ReadSecretEnv(name string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%s_FILE: %w", name, err)
 	}
-	return v, nil
+	return Secret(v), nil
 }
 
 func readSecret(path string) (string, error) {

@@ -1,7 +1,9 @@
 package upstream
 
 import (
+	"bytes"
 	"encoding/json"
+	"log/slog"
 	"net/http"
 	"strings"
 
@@ -47,4 +49,30 @@ func SecretsOf(h http.Header) (secrets []string) {
 		}
 	}
 	return secrets
+}
+
+// LineLog logs what a program writes, line by line.
+type LineLog struct {
+	Log  *slog.Logger
+	rest []byte
+}
+
+func (l *LineLog) Write(b []byte) (int, error) {
+	l.rest = append(l.rest, b...)
+	for {
+		line, rest, ok := bytes.Cut(l.rest, []byte("\n"))
+		if !ok && len(l.rest) < MaxLine {
+			return len(b), nil
+		}
+		l.Log.Info(string(line))
+		l.rest = rest
+	}
+}
+
+// Flush logs what was written after the last line.
+func (l *LineLog) Flush() {
+	if len(l.rest) > 0 {
+		l.Log.Info(string(l.rest))
+	}
+	l.rest = nil
 }

@@ -1,6 +1,7 @@
 // Package answer is how a built-in agent answers one message: a loop between
 // the model and its tools (answer.go, tools.go) over the conversation so far
-// (history.go), within limits (limits.go). What it has done is kept for whoever
+// (history.go), or, where the owner lets callers have a tool, one call of that
+// (direct.go), within limits (limits.go, stopwatch.go). What it has done is kept for whoever
 // has to go on with it after a crash (journal.go).
 package answer
 
@@ -15,6 +16,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 
 	"github.com/beeos/beeos/agent"
 	"github.com/beeos/beeos/internal/outward/llm"
@@ -47,8 +50,8 @@ type Agent struct {
 	Limits Limits
 	Skills []Skill
 
-	LLM     llm.Model     // nil = none is configured, and every answer says so
-	Reading chan struct{} // taken by who reads a conversation, whichever agent's; MaxReading at once
+	LLM     llm.Model           // nil = none is configured, and every answer says so
+	Reading *semaphore.Weighted // taken by who reads a conversation, whichever agent's; MaxReading at once
 	Steps   *builtins.Table
 
 	// Approve asks the owner about a tool call; nil means that only skills that
@@ -70,90 +73,106 @@ func (a *Agent) Answer(ctx context.Context, m agent.Message, r *agent.Reply) err
 	if model != a.Model && !slices.Contains(a.Models, model) {
 		return r.Fail(fmt.Sprintf("The model %q that was chosen for this conversation is not one that this agent may use; choose one of %q.", model, a.Models))
 	}
-	limits := a.Limits
-	ctx, cancel := context.WithTimeoutCause(ctx, limits.Wall, errWall)
-	defer cancel()
-	t := &turn{a: a, r: r, model: model}
-	talk, first, err := a.history(ctx, m, r)
-	if errors.Is(context.Cause(ctx), errWall) {
-		return t.end(overTime(limits))
+	ctx, watch, stop := startStopwatch(ctx, a.Limits.Wall, errWall)
+	defer stop()
+	t := &turn{a: a, r: r, model: model, watch: watch, skill: m.Tool}
+	last, err := t.runLoop(ctx, m)
+	if err != nil && errors.Is(context.Cause(ctx), errWall) {
+		last, err = timeLimitReached(a.Limits), nil
 	}
 	if err != nil {
 		return err
 	}
-	t.talk, t.tools = talk, a.discoverTools(ctx, first)
-	if t.journal, err = a.openJournal(ctx, m.ID); err != nil {
-		return err
+	return t.endAnswer(last)
+}
+
+// runLoop asks and acts until the model has said all that it wants to, and returns
+// a last word for the caller, if there is one.
+func (t *turn) runLoop(ctx context.Context, m agent.Message) (last string, err error) {
+	talk, first, err := t.a.readHistory(ctx, m, t.r)
+	if err != nil {
+		return "", err
+	}
+	t.messages, t.tools = talk, t.a.discoverTools(ctx, first)
+	if t.journal, err = t.a.openJournal(ctx, m.ID); err != nil {
+		return "", err
 	}
 	for {
-		if why := t.used.over(limits); why != "" {
-			return t.end(why)
+		if why := t.used.limitReached(t.a.Limits); why != "" {
+			return why, nil
 		}
-		calls, err := t.think(ctx)
-		if errors.Is(context.Cause(ctx), errWall) {
-			return t.end(overTime(limits))
+		calls, err := t.askOrReplay(ctx)
+		if err != nil || len(calls) == 0 {
+			return t.cut, err
 		}
-		if err != nil {
-			return err
+		if why := t.used.callLimitReached(t.a.Limits, len(calls)); why != "" {
+			return why, nil
 		}
-		if len(calls) == 0 {
-			return t.end(t.cut)
-		}
-		if why := t.used.overCalls(limits, len(calls)); why != "" {
-			return t.end(why)
-		}
-		results := t.act(ctx, calls)
-		if errors.Is(context.Cause(ctx), errWall) {
-			return t.end(overTime(limits))
-		}
+		t.messages = append(t.messages, t.makeCalls(ctx, calls)...)
 		if ctx.Err() != nil {
-			return context.Cause(ctx)
+			return "", context.Cause(ctx)
 		}
-		t.talk = append(t.talk, results...)
 	}
 }
 
 // turn is one answer in the making.
 type turn struct {
-	a       *Agent
-	r       *agent.Reply
-	model   string
-	talk    []llm.Message
-	tools   toolbox
-	journal *journal
-	used    used
-	steps   atomic.Int64 // calls that were begun; several are at once
-	said    int          // bytes that were streamed
-	mused   strings.Builder
-	cut     string // why the model's last words are not whole
+	a        *Agent
+	r        *agent.Reply
+	model    string
+	skill    string // that the caller asks for; "" = none
+	messages []llm.Message
+	tools    toolbox
+	journal  *journal
+	used     used
+	watch    *stopwatch
+	steps    atomic.Int64 // calls that were begun; several are at once
+	said     int          // bytes that were streamed
+	thoughts strings.Builder
+	cut      string // why the model's last words are not whole
 }
 
-// think asks the model once, or repeats what it said before a crash, and
+// askOrReplay asks the model once, or repeats what it said before a crash, and
 // returns the calls that it wants.
-func (t *turn) think(ctx context.Context) ([]llm.Call, error) {
+func (t *turn) askOrReplay(ctx context.Context) ([]llm.Call, error) {
 	t.used.turns++
 	w, known := t.journal.said[t.used.turns]
 	var err error
 	if known {
-		err = t.stream(llm.Delta{Text: w.Text}, &strings.Builder{})
-	} else if w, err = t.ask(ctx); err == nil && len(w.Calls) > 0 {
-		w, err = t.journal.think(ctx, t.used.turns, w)
+		err = t.streamDelta(llm.Delta{Text: w.Text}, &strings.Builder{})
+	} else if w, err = t.askWithFiles(ctx); err == nil && len(w.Calls) > 0 {
+		w, err = t.journal.keepWords(ctx, t.used.turns, w)
 	}
 	if err != nil {
 		return nil, err
 	}
 	t.used.tokens += w.Tokens
-	t.talk = append(t.talk, llm.Message{Role: llm.Assistant, Text: w.Text, Calls: w.Calls})
+	t.messages = append(t.messages, llm.Message{Role: llm.Assistant, Text: w.Text, Calls: w.Calls})
 	return w.Calls, nil
 }
 
-// ask asks the model once and streams what it says.
-func (t *turn) ask(ctx context.Context) (w words, err error) {
-	request := llm.Request{Model: t.model, System: t.system(), Messages: t.talk, Tools: t.tools.offered}
-	if left := t.a.Limits.Tokens - t.used.tokens; left < 8192 {
+// askWithFiles is askModel, and again without pictures and documents if the service
+// does not take those.
+func (t *turn) askWithFiles(ctx context.Context) (modelWords, error) {
+	w, err := t.askModel(ctx)
+	if err != nil && llm.MayRefuseFiles(err) && llm.HasFiles(t.messages) {
+		t.a.Log.Warn("the model service takes no files; it is asked without them", "err", err)
+		t.messages = llm.WithoutFiles(t.messages)
+		w, err = t.askModel(ctx)
+	}
+	return w, err
+}
+
+// askModel asks the model once and streams what it says.
+func (t *turn) askModel(ctx context.Context) (w modelWords, err error) {
+	request := llm.Request{Model: t.model, System: t.systemPrompt(), Messages: t.messages, Tools: t.tools.offered}
+	left := t.a.Limits.Tokens - t.used.tokens
+	if left < 8192 {
 		request.MaxTokens = left
 	}
 	var text strings.Builder
+	var stop llm.Stop
+	written := 0
 	t.cut = ""
 	for d, err := range t.a.LLM.Stream(ctx, request) {
 		if err != nil {
@@ -165,27 +184,40 @@ func (t *turn) ask(ctx context.Context) (w words, err error) {
 		if d.Call != nil {
 			w.Calls = append(w.Calls, *d.Call)
 		}
+		stop = cmp.Or(d.Stop, stop)
 		switch d.Stop {
 		case llm.StopLength:
 			t.cut = "[The answer was cut off here: the model may write no more at once.]"
 		case llm.StopFilter:
 			t.cut = "[The model's service stopped the answer here.]"
 		}
-		if err := t.stream(d, &text); err != nil {
+		if err := t.streamDelta(d, &text); err != nil {
 			return w, err
+		}
+		if written += len(d.Text) + len(d.Reasoning); written/bytesPerToken > left { // not every service keeps to MaxTokens
+			t.cut, stop = tokenLimitReached(t.a.Limits, t.used.tokens+written/bytesPerToken), llm.StopLength
+			break
+		}
+	}
+	if w.Tokens == 0 { // the service does not tell
+		w.Tokens = (request.Size() + written) / bytesPerToken
+	}
+	for i := range w.Calls {
+		if stop.CutOff() {
+			w.Calls[i].Invalidate(stop)
 		}
 	}
 	w.Text = text.String()
 	return w, nil
 }
 
-// stream passes on what the model says. Texts of several turns are paragraphs.
-func (t *turn) stream(d llm.Delta, text *strings.Builder) error {
+// streamDelta passes on what the model says. Texts of several turns are paragraphs.
+func (t *turn) streamDelta(d llm.Delta, text *strings.Builder) error {
 	if err := t.r.Reasoning(d.Reasoning); err != nil {
 		return err
 	}
-	if t.mused.Len()+len(d.Reasoning) <= longestPart {
-		t.mused.WriteString(d.Reasoning)
+	if t.thoughts.Len()+len(d.Reasoning) <= longestPart {
+		t.thoughts.WriteString(d.Reasoning)
 	}
 	if d.Text == "" {
 		return nil
@@ -199,22 +231,25 @@ func (t *turn) stream(d llm.Delta, text *strings.Builder) error {
 	return t.r.Delta(d.Text)
 }
 
-// end ends the answer, with a last word if there is one.
-func (t *turn) end(last string) error {
+// endAnswer ends the answer, with a last word if there is one.
+func (t *turn) endAnswer(last string) error {
 	if last != "" && t.said > 0 {
 		last = "\n\n" + last
 	}
-	t.muse()
+	t.recordThoughts()
 	return t.r.Send(last)
 }
 
-// system is the owner's prompt, and what the model should know about skills
-// that it does not have now.
-func (t *turn) system() string {
+// systemPrompt returns the owner's prompt, and what the model should know about the
+// skill that it is asked for and about those that it does not have now.
+func (t *turn) systemPrompt() string {
 	var b strings.Builder
 	b.WriteString(t.a.Prompt)
 	for _, note := range t.tools.missing {
 		fmt.Fprintf(&b, "\n\n%s", note)
+	}
+	if slices.ContainsFunc(t.a.Skills, func(s Skill) bool { return s.Name == t.skill }) {
+		fmt.Fprintf(&b, "\n\nThe caller asks for your skill %q: use it where it helps.", t.skill)
 	}
 	return strings.TrimSpace(b.String())
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/beeos/beeos/internal/outward/llm"
 	"github.com/beeos/beeos/internal/outward/skill"
 	"github.com/beeos/beeos/internal/store/builtins"
+	"github.com/beeos/beeos/internal/wire/outbound"
 )
 
 const (
@@ -26,29 +27,29 @@ const (
 type journal struct {
 	a     *Agent
 	turn  string
-	said  map[int]words
-	calls map[place]builtins.Step
+	said  map[int]modelWords
+	calls map[callPlace]builtins.Step
 }
 
-// words is an answer of the model's that asks for calls.
-type words struct {
+// modelWords is an answer of the model's that asks for calls.
+type modelWords struct {
 	Text   string     `json:"text,omitempty"`
 	Calls  []llm.Call `json:"calls"`
 	Tokens int        `json:"tokens,omitempty"`
 }
 
-// place is where a call stands: in which answer of the model's, and as which
+// callPlace is where a call stands: in which answer of the model's, and as which
 // of its calls, both from 1.
-type place struct{ step, call int }
+type callPlace struct{ step, call int }
 
 // key is the call's name before the approval gate.
-func (p place) key() string { return fmt.Sprintf("step-%d-%d", p.step, p.call) }
+func (p callPlace) key() string { return fmt.Sprintf("step-%d-%d", p.step, p.call) }
 
 // openJournal reads the journal of a request.
 func (a *Agent) openJournal(ctx context.Context, turn string) (*journal, error) {
-	j := &journal{a: a, turn: turn, said: map[int]words{}, calls: map[place]builtins.Step{}}
+	j := &journal{a: a, turn: turn, said: map[int]modelWords{}, calls: map[callPlace]builtins.Step{}}
 	var steps []builtins.Step
-	err := j.through(ctx, func() (err error) {
+	err := j.retryFaults(ctx, func() (err error) {
 		steps, err = a.Steps.ListSteps(ctx, turn)
 		return err
 	})
@@ -57,7 +58,7 @@ func (a *Agent) openJournal(ctx context.Context, turn string) (*journal, error) 
 	}
 	for _, s := range steps {
 		if s.Call > 0 {
-			j.calls[place{s.Step, s.Call}] = s
+			j.calls[callPlace{s.Step, s.Call}] = s
 		} else if j.said[s.Step], err = readWords(s); err != nil {
 			return nil, err
 		}
@@ -65,66 +66,66 @@ func (a *Agent) openJournal(ctx context.Context, turn string) (*journal, error) 
 	return j, nil
 }
 
-// think keeps an answer of the model's and returns the one that counts, which
+// keepWords keeps an answer of the model's and returns the one that counts, which
 // is another instance's if that was first. Also one's own is returned as it was
 // kept: the arguments that are approved and sent are the same ones, byte for
 // byte, whoever goes on.
-func (j *journal) think(ctx context.Context, step int, w words) (words, error) {
+func (j *journal) keepWords(ctx context.Context, step int, w modelWords) (modelWords, error) {
 	text, err := beeos.EncodeJSON(w) // arguments stay as the model wrote them
 	if err != nil {
 		return w, fmt.Errorf("keep the model's answer: %w", err)
 	}
-	kept, _, err := j.take(ctx, builtins.Step{Step: step, Done: true, Content: string(text)})
+	kept, _, err := j.takeStep(ctx, builtins.Step{Step: step, Done: true, Content: string(text)})
 	if err != nil {
 		return w, err
 	}
 	return readWords(kept)
 }
 
-// past returns what came of a call that was made before, or may have been.
-func (j *journal) past(p place) (skill.Result, bool) {
+// pastCall returns what came of a call that was made before, or may have been.
+func (j *journal) pastCall(p callPlace) (skill.Result, bool) {
 	s, ok := j.calls[p]
-	return outcome(s), ok
+	return stepOutcome(s), ok
 }
 
-// begin notes that a call is about to be made. Unless mine, somebody else makes
+// beginCall notes that a call is about to be made. Unless mine, somebody else makes
 // it or has made it, and got is what is known of that.
-func (j *journal) begin(ctx context.Context, p place) (got skill.Result, mine bool, err error) {
-	kept, mine, err := j.take(ctx, builtins.Step{Step: p.step, Call: p.call, Content: "{}"})
-	return outcome(kept), mine, err
+func (j *journal) beginCall(ctx context.Context, p callPlace) (got skill.Result, mine bool, err error) {
+	kept, mine, err := j.takeStep(ctx, builtins.Step{Step: p.step, Call: p.call, Content: "{}"})
+	return stepOutcome(kept), mine, err
 }
 
-// refuse notes that a call is not made, so that nobody makes it later on.
-func (j *journal) refuse(ctx context.Context, p place, why skill.Result) skill.Result {
-	kept, mine, err := j.take(ctx, builtins.Step{Step: p.step, Call: p.call, Done: true, Content: encode(why)})
+// refuseCall notes that a call is not made, so that nobody makes it later on.
+func (j *journal) refuseCall(ctx context.Context, p callPlace, why skill.Result) skill.Result {
+	kept, mine, err := j.takeStep(ctx, builtins.Step{Step: p.step, Call: p.call, Done: true, Content: encodeResult(why)})
 	if err != nil || mine {
 		return why // the next step fails as well
 	}
-	return outcome(kept)
+	return stepOutcome(kept)
 }
 
-// end notes what a call came to, also when whoever wanted it has gone.
-func (j *journal) end(ctx context.Context, p place, got skill.Result) {
+// endCall notes what a call came to, also when whoever wanted it has gone.
+func (j *journal) endCall(ctx context.Context, p callPlace, got skill.Result) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endWithin)
 	defer cancel()
-	if err := j.a.Steps.EndStep(ctx, builtins.Step{Turn: j.turn, Step: p.step, Call: p.call, Content: encode(got)}); err != nil {
+	if err := j.a.Steps.EndStep(ctx, builtins.Step{Turn: j.turn, Step: p.step, Call: p.call, Content: encodeResult(got)}); err != nil {
 		j.a.Log.Error("the answer of a tool is not kept; after a crash it would be unknown", "turn", j.turn, "err", err)
 	}
 }
 
-// take writes a step down.
-func (j *journal) take(ctx context.Context, s builtins.Step) (kept builtins.Step, mine bool, err error) {
+// takeStep writes a step down.
+func (j *journal) takeStep(ctx context.Context, s builtins.Step) (kept builtins.Step, mine bool, err error) {
 	s.Turn = j.turn
-	err = j.through(ctx, func() (err error) {
+	err = j.retryFaults(ctx, func() (err error) {
 		kept, mine, err = j.a.Steps.TakeStep(ctx, j.a.ID, s, j.a.Now())
 		return err
 	})
 	return kept, mine, err
 }
 
-// through does something again and again, through faults of the database that
+// retryFaults does something again and again, through faults of the database that
 // may pass.
-func (j *journal) through(ctx context.Context, do func() error) error {
+func (j *journal) retryFaults(ctx context.Context, do func() error) error {
 	for {
 		err := do()
 		var ours *beeos.Error
@@ -134,32 +135,30 @@ func (j *journal) through(ctx context.Context, do func() error) error {
 		if ctx.Err() == nil {
 			j.a.Log.Error("the steps of an answer cannot be kept; trying again", "turn", j.turn, "err", err)
 		}
-		select {
-		case <-time.After(retryEvery):
-		case <-ctx.Done():
-			return context.Cause(ctx)
+		if err := outbound.Wait(ctx, retryEvery); err != nil {
+			return err
 		}
 	}
 }
 
-// lost is what the model hears about a call whose answer nobody has.
-var lost = failure("the agent was interrupted while it made this call: it may have been carried out; its result is not known. " +
+// lostResult is what the model hears about a call whose answer nobody has.
+var lostResult = failedResult("the agent was interrupted while it made this call: it may have been carried out; its result is not known. " +
 	"Find out before you make it again, or say so.")
 
-// outcome is what a step says about its call.
-func outcome(s builtins.Step) (got skill.Result) {
+// stepOutcome returns what a step says about its call.
+func stepOutcome(s builtins.Step) (got skill.Result) {
 	if !s.Done || json.Unmarshal([]byte(s.Content), &got) != nil {
-		return lost
+		return lostResult
 	}
 	return got
 }
 
-func encode(r skill.Result) string {
+func encodeResult(r skill.Result) string {
 	text, _ := json.Marshal(r) // a text and a bool
 	return string(text)
 }
 
-func readWords(s builtins.Step) (w words, err error) {
+func readWords(s builtins.Step) (w modelWords, err error) {
 	if err := json.Unmarshal([]byte(s.Content), &w); err != nil {
 		return w, fmt.Errorf("read the model's answer: %w", err)
 	}

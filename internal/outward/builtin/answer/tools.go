@@ -25,8 +25,9 @@ type toolbox struct {
 }
 
 type tool struct {
-	skill Skill
-	name  string // the server's
+	skill  Skill
+	name   string // the server's
+	direct bool   // a caller calls it, not the model
 }
 
 // discoverTools asks every skill server for its tools; with fresh, even those that
@@ -49,26 +50,29 @@ func (a *Agent) discoverTools(ctx context.Context, fresh bool) toolbox {
 			box.missing = append(box.missing, fmt.Sprintf("The tools of the skill %q are not there now: %v", s.Name, faults[i]))
 			continue
 		}
+		for _, why := range s.LeftOut() {
+			box.missing = append(box.missing, fmt.Sprintf("A tool of the skill %q is not there: %s", s.Name, why))
+		}
 		for _, t := range lists[i] {
-			box.byName[t.FullName] = tool{s, t.Name}
+			box.byName[t.FullName] = tool{skill: s, name: t.Name}
 			box.offered = append(box.offered, llm.Tool{Name: t.FullName, Description: t.Description, Schema: t.Schema})
 		}
 	}
 	return box
 }
 
-// act makes the calls, several at once, and returns what they came to in the
+// makeCalls makes the calls, several at once, and returns what they came to in the
 // order of the calls.
-func (t *turn) act(ctx context.Context, calls []llm.Call) []llm.Message {
+func (t *turn) makeCalls(ctx context.Context, calls []llm.Call) []llm.Message {
 	t.used.calls += len(calls)
 	results := make([]llm.Message, len(calls))
 	var group errgroup.Group
 	group.SetLimit(atOnce)
 	for i, call := range calls {
 		group.Go(func() error {
-			t.record(toolUse{Type: "tool_use", ID: call.ID, Name: call.Name, Arguments: short(call.Arguments), TextOffset: t.said})
-			got := t.call(ctx, place{t.used.turns, i + 1}, call)
-			t.record(toolResult{Type: "tool_result", ToolUseID: call.ID, Content: beeos.Shorten(got.Text, longestPart), IsError: got.IsError})
+			t.recordPart(toolUse{Type: "tool_use", ID: call.ID, Name: call.Name, Arguments: shortArguments(call.Arguments), TextOffset: t.said})
+			got := t.makeCall(ctx, callPlace{t.used.turns, i + 1}, call)
+			t.recordPart(toolResult{Type: "tool_result", ToolUseID: call.ID, Content: beeos.Shorten(got.Text, longestPart), IsError: got.IsError})
 			results[i] = llm.Message{Role: llm.ToolRole, CallID: call.ID, Text: got.Text, IsError: got.IsError}
 			return nil
 		})
@@ -77,46 +81,70 @@ func (t *turn) act(ctx context.Context, calls []llm.Call) []llm.Message {
 	return results
 }
 
-// call makes one call, if its owner agrees and unless it was made before a
+// makeCall makes one call, if its owner agrees and unless it was made before a
 // crash. Whatever goes wrong goes back to the model, which may try something
 // else.
-func (t *turn) call(ctx context.Context, at place, call llm.Call) skill.Result {
-	if past, ok := t.journal.past(at); ok {
+func (t *turn) makeCall(ctx context.Context, at callPlace, call llm.Call) skill.Result {
+	if past, ok := t.journal.pastCall(at); ok {
 		return past
+	}
+	if call.Invalid != "" {
+		return t.journal.refuseCall(ctx, at, failedResult("the call was not made: %s", call.Invalid))
 	}
 	target, ok := t.tools.byName[call.Name]
 	if !ok {
-		return t.journal.refuse(ctx, at, failure("there is no tool %q; use one of those that you were given", call.Name))
+		return t.journal.refuseCall(ctx, at, failedResult("there is no tool %q; use one of those that you were given", call.Name))
 	}
-	if err := t.approve(ctx, at, target, call.Arguments); err != nil {
-		denied := failure("the call was denied and not made: %v", err)
+	return t.callOnce(ctx, at, target, call.Arguments)
+}
+
+// callOnce calls a tool, if its owner agrees and unless somebody else has begun to.
+func (t *turn) callOnce(ctx context.Context, at callPlace, target tool, arguments json.RawMessage) skill.Result {
+	if err := t.approveCall(ctx, at, target, arguments); err != nil {
+		denied := failedResult("the call was denied and not made: %v", err)
 		if ctx.Err() != nil {
 			return denied // nobody has decided
 		}
-		return t.journal.refuse(ctx, at, denied)
+		return t.journal.refuseCall(ctx, at, denied)
 	}
-	if past, mine, err := t.journal.begin(ctx, at); err != nil {
-		return failure("the call was not made: %v", err)
+	if past, mine, err := t.journal.beginCall(ctx, at); err != nil {
+		return failedResult("the call was not made: %v", err)
 	} else if !mine {
 		return past
 	}
 	_ = t.r.Progress(float64(t.steps.Add(1)), 0, fmt.Sprintf("calling %s of %s", beeos.Visible(target.name), target.skill.Name)) // nobody need watch
-	got, err := target.skill.Call(ctx, target.name, call.Arguments)
+	got, err := target.call(ctx, arguments)
 	if err != nil {
-		got = failure("%v", err)
 		if ctx.Err() != nil {
 			return got // how it ends is not known
 		}
 	}
-	t.journal.end(ctx, at, got)
+	t.journal.endCall(ctx, at, got)
 	return got
 }
 
-// approve asks the owner. The arguments are those that the call is made with,
+// call sends the call to its server. With an error it also returns what to say
+// about it: the model hears all, a caller what is meant for strangers.
+func (t tool) call(ctx context.Context, arguments json.RawMessage) (got skill.Result, err error) {
+	if !t.direct {
+		if got, err = t.skill.Call(ctx, t.name, arguments); err != nil {
+			got = failedResult("%v", err)
+		}
+		return got, err
+	}
+	if got, err = t.skill.CallWhole(ctx, t.name, arguments); err != nil {
+		got = failedResult("%s", publicText(err))
+	}
+	return got, err
+}
+
+// approveCall asks the owner. The arguments are those that the call is made with,
 // byte for byte.
-func (t *turn) approve(ctx context.Context, at place, target tool, arguments json.RawMessage) error {
+func (t *turn) approveCall(ctx context.Context, at callPlace, target tool, arguments json.RawMessage) error {
 	auto := target.skill.Auto(target.name)
 	if ask := t.a.Approve; ask != nil {
+		t.watch.pause()
+		defer t.watch.resume()
 		return ask(ctx, t.r, Approval{Key: at.key(), Skill: target.skill.Name, Tool: target.name, Arguments: arguments, Auto: auto})
 	}
 	if !auto {
@@ -125,7 +153,7 @@ func (t *turn) approve(ctx context.Context, at place, target tool, arguments jso
 	return nil
 }
 
-func failure(format string, args ...any) skill.Result {
+func failedResult(format string, args ...any) skill.Result {
 	return skill.Result{Text: fmt.Sprintf(format, args...), IsError: true}
 }
 
@@ -147,12 +175,12 @@ type toolResult struct {
 	IsError   bool   `json:"is_error,omitempty"`
 }
 
-// muse puts what the model thought into the record; who watched has seen it.
-func (t *turn) muse() {
-	if t.mused.Len() == 0 {
+// recordThoughts puts what the model thought into the record; who watched has seen it.
+func (t *turn) recordThoughts() {
+	if t.thoughts.Len() == 0 {
 		return
 	}
-	part, err := json.Marshal(map[string]string{"type": "thinking", "text": t.mused.String()})
+	part, err := json.Marshal(map[string]string{"type": "thinking", "text": t.thoughts.String()})
 	if err == nil {
 		err = t.r.Content(part)
 	}
@@ -161,14 +189,14 @@ func (t *turn) muse() {
 	}
 }
 
-func (t *turn) record(part any) {
+func (t *turn) recordPart(part any) {
 	if err := t.r.Part(part); err != nil {
 		t.a.Log.Debug("a step of an answer was not recorded", "err", err)
 	}
 }
 
-// short is the arguments, unless they are too much for a record.
-func short(arguments json.RawMessage) json.RawMessage {
+// shortArguments returns the arguments, unless they are too much for a record.
+func shortArguments(arguments json.RawMessage) json.RawMessage {
 	if len(arguments) > longestPart {
 		return nil
 	}

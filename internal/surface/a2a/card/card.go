@@ -5,14 +5,14 @@
 package card
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
 	"net/http"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
+	"time"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
@@ -43,10 +43,20 @@ type Cards struct {
 	made      map[cardKey]Card
 }
 
+// Form is for which clients a card is written.
+type Form int
+
+// The forms.
+const (
+	FormBoth Form = iota // of 1.0 and of 0.3
+	Form10
+	Form03
+)
+
 type cardKey struct {
 	agent, fingerprint string
 	detail             Detail
-	dialect            wire.Dialect
+	form               Form
 }
 
 // Card is a card as it is served.
@@ -62,20 +72,14 @@ func New(seed []byte, publicURL string) *Cards {
 }
 
 // Get returns the card of an agent.
-func (c *Cards) Get(a *beeos.Agent, d Detail, dialect wire.Dialect) (Card, error) {
-	key := cardKey{a.ID, a.Fingerprint, d, dialect}
+func (c *Cards) Get(a *beeos.Agent, d Detail, form Form) (Card, error) {
+	key := cardKey{a.ID, a.Fingerprint, d, form}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if made, ok := c.made[key]; ok {
 		return made, nil
 	}
-	value := c.describe(a, d)
-	signature, err := c.signer.sign(value)
-	if err != nil {
-		return Card{}, err
-	}
-	value.Signatures = []a2a.AgentCardSignature{signature}
-	raw, err := beeos.EncodeJSON(dialect.Encode(value))
+	raw, err := c.write(c.describe(a, d), form)
 	if err != nil {
 		return Card{}, err
 	}
@@ -86,6 +90,33 @@ func (c *Cards) Get(a *beeos.Agent, d Detail, dialect wire.Dialect) (Card, error
 	}
 	c.made[key] = made
 	return made, nil
+}
+
+// write writes a card that has no signature yet. What clients of 1.0 read of it
+// is signed. So is all of it, for those who check what they got as it is, and
+// because the address is in both generations' members.
+func (c *Cards) write(value *a2a.AgentCard, form Form) ([]byte, error) {
+	if form == Form03 {
+		return beeos.EncodeJSON(wire.V03.Encode(value))
+	}
+	signature, err := c.signer.sign(value)
+	if err != nil {
+		return nil, err
+	}
+	signatures := []a2a.AgentCardSignature{signature}
+	if form == Form10 {
+		value.Signatures = signatures
+		return beeos.EncodeJSON(value)
+	}
+	both, err := wire.CardForBoth(value)
+	if err != nil {
+		return nil, err
+	}
+	if signature, err = c.signer.sign(both); err != nil {
+		return nil, err
+	}
+	both["signatures"] = append(signatures, signature)
+	return beeos.EncodeJSON(both)
 }
 
 // describe makes the card of an agent. It has no securityRequirements: the
@@ -99,9 +130,10 @@ func (c *Cards) describe(a *beeos.Agent, d Detail) *a2a.AgentCard {
 			{URL: at, ProtocolBinding: a2a.TransportProtocolJSONRPC, ProtocolVersion: "1.0"},
 			{URL: at, ProtocolBinding: a2a.TransportProtocolHTTPJSON, ProtocolVersion: "1.0"},
 			{URL: at, ProtocolBinding: a2a.TransportProtocolJSONRPC, ProtocolVersion: "0.3"},
+			{URL: at, ProtocolBinding: a2a.TransportProtocolHTTPJSON, ProtocolVersion: "0.3"},
 		},
 		Capabilities:      a2a.AgentCapabilities{Streaming: true, PushNotifications: true, ExtendedAgentCard: true},
-		DefaultInputModes: wire.DefaultInput, DefaultOutputModes: wire.DefaultOutput, Skills: []a2a.AgentSkill{},
+		DefaultInputModes: wire.DefaultInput, DefaultOutputModes: wire.DefaultOutput, Skills: []a2a.AgentSkill{secretSkill},
 		SecuritySchemes: a2a.NamedSecuritySchemes{
 			"bearer": a2a.HTTPAuthSecurityScheme{Scheme: "Bearer", Description: "A key of this agent (bak_), or one of its owner's (oag_)."},
 			"apiKey": a2a.APIKeySecurityScheme{Location: a2a.APIKeySecuritySchemeLocationHeader, Name: "X-Agent-API-Key", Description: "The same keys."},
@@ -116,6 +148,12 @@ func (c *Cards) describe(a *beeos.Agent, d Detail) *a2a.AgentCard {
 	card.DefaultInputModes, card.DefaultOutputModes = wire.InputModes(a), wire.OutputModes(a)
 	card.Skills = skillsOf(a, d)
 	return card
+}
+
+// secretSkill stands for the skills of a private agent. The protocol wants one
+// at least, and its SDKs leave an empty list out of what they verify.
+var secretSkill = a2a.AgentSkill{
+	ID: "private", Name: "Private agent", Description: "Prove who you are to see what it does.", Tags: []string{"agent"},
 }
 
 // skillsOf are the agent's; one that declares none has itself.
@@ -137,9 +175,10 @@ func skillsOf(a *beeos.Agent, d Detail) []a2a.AgentSkill {
 	return all
 }
 
-// tagsOr: the protocol wants a list, and some clients something in it.
+// tagsOr: the protocol wants a list, and some clients something in it. Empty
+// tags would be left out of what clients verify.
 func tagsOr(own []string) []string {
-	if len(own) == 0 {
+	if own = slices.DeleteFunc(slices.Clone(own), func(tag string) bool { return tag == "" }); len(own) == 0 {
 		return []string{"agent"}
 	}
 	return own
@@ -154,17 +193,8 @@ func (c Card) Write(w http.ResponseWriter, r *http.Request, a *beeos.Agent) {
 	if h.Set("Cache-Control", "public, "+cardAge); a.Visibility == beeos.VisiblePrivate {
 		h.Set("Cache-Control", "private, "+cardAge)
 	}
-	if slices.ContainsFunc(strings.Split(r.Header.Get("If-None-Match"), ","), func(tag string) bool {
-		return strings.TrimPrefix(strings.TrimSpace(tag), "W/") == c.etag || strings.TrimSpace(tag) == "*"
-	}) {
-		w.WriteHeader(http.StatusNotModified)
-		return
-	}
 	h.Set("Content-Type", "application/json")
-	h.Set("Content-Length", strconv.Itoa(len(c.Body)))
-	if r.Method != http.MethodHead {
-		w.Write(c.Body) //nolint:errcheck // the client is gone; nobody is left to tell
-	}
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(c.Body)) // the tag decides: a card may change without its agent
 }
 
 // Preview is an agent as peers see it.
@@ -176,11 +206,11 @@ type Preview struct {
 
 // Preview returns what peers see of an agent, for its owner.
 func (c *Cards) Preview(a *beeos.Agent) (Preview, error) {
-	whole, err := c.Get(a, Public, wire.V10)
+	whole, err := c.Get(a, Public, FormBoth)
 	p := Preview{URL: c.publicURL + "/" + a.ID + "/.well-known/agent-card.json", Whole: whole.Body}
 	if err == nil && a.Visibility == beeos.VisiblePrivate {
 		var rest Card
-		rest, err = c.Get(a, Redacted, wire.V10)
+		rest, err = c.Get(a, Redacted, FormBoth)
 		p.Redacted = rest.Body
 	}
 	return p, err

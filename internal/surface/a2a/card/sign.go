@@ -33,7 +33,7 @@ func newSigner(seed []byte, keys string) *signer {
 }
 
 // sign returns the signature of a card that has none.
-func (s *signer) sign(c *a2a.AgentCard) (a2a.AgentCardSignature, error) {
+func (s *signer) sign(c any) (a2a.AgentCardSignature, error) {
 	raw, err := beeos.EncodeJSON(c)
 	if err != nil {
 		return a2a.AgentCardSignature{}, fmt.Errorf("encode the card: %w", err)

@@ -1,9 +1,9 @@
-// Package wire is A2A as bytes. It tells the three dialects of the protocol
+// Package wire is A2A as bytes. It tells the dialects of the protocol
 // apart (dialect.go), reads parameters and messages in any of them (params.go,
 // message.go), and shows tasks, replies, updates and errors in the types of the
 // A2A Go SDK, which are 1.0 as they stand (task.go, parts.go, updates.go,
-// errors.go); v03.go turns those into the shapes of 0.3. It knows no request:
-// who may do what, and what is done, is the surface's.
+// errors.go); v03.go and v03_http.go turn those into the shapes of 0.3. It knows
+// no request: who may do what, and what is done, is the surface's.
 package wire
 
 import (
@@ -19,9 +19,10 @@ type Dialect int
 
 // The dialects.
 const (
-	V10    Dialect = iota // A2A-Version: 1.0
-	V03                   // 0.3, by its header or by its methods' names
-	Legacy                // the names of 1.0 and no version: 0.3's shapes under them, as early clients of ours were told
+	V10     Dialect = iota // A2A-Version: 1.0
+	V03                    // 0.3, by its header or by its methods' names
+	V03HTTP                // 0.3 over HTTP+JSON, which has other shapes than over JSON-RPC
+	Legacy                 // the names of 1.0 and no version: 0.3's shapes under them, as early clients of ours were told
 )
 
 // DialectOf takes the client's version and whether it uses names of 0.3.
@@ -41,10 +42,13 @@ func (d Dialect) Old() bool { return d != V10 }
 // Encode turns a value of the SDK's types into what the dialect writes: as it
 // is for 1.0, in the shapes of 0.3 otherwise.
 func (d Dialect) Encode(v any) any {
-	if d.Old() {
-		return oldForm(v)
+	switch d {
+	case V10:
+		return v
+	case V03HTTP:
+		return httpForm(v)
 	}
-	return v
+	return oldForm(v)
 }
 
 // ReadVersion reads the client's version; the empty one is the protocol's rule

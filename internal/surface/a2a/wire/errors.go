@@ -141,23 +141,17 @@ func (f Fault) RPCStatus(understood bool) int {
 	return http.StatusOK
 }
 
-// detail is a google.rpc.ErrorInfo.
-type detail struct {
-	Type     string            `json:"@type"`
-	Reason   string            `json:"reason"`
-	Domain   string            `json:"domain"`
-	Metadata map[string]string `json:"metadata,omitempty"`
-}
-
-func (f Fault) details() []detail {
-	d := detail{Type: "type.googleapis.com/google.rpc.ErrorInfo", Reason: f.reason, Domain: a2a.ProtocolDomain}
+// details are one google.rpc.ErrorInfo.
+func (f Fault) details() []object {
+	d := object{"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": f.reason, "domain": a2a.ProtocolDomain}
 	if f.public != nil {
-		d.Metadata = map[string]string{"code": string(f.public.Code)}
+		metadata := map[string]string{"code": string(f.public.Code)}
 		if ms := f.public.RetryAfter.Milliseconds(); ms > 0 {
-			d.Metadata["retryAfterMs"] = fmt.Sprint(ms)
+			metadata["retryAfterMs"] = fmt.Sprint(ms)
 		}
+		d["metadata"] = metadata
 	}
-	return []detail{d}
+	return []object{d}
 }
 
 // RPCError is the error member of a JSON-RPC answer.
@@ -166,21 +160,17 @@ func (f Fault) RPCError(d Dialect) any {
 	if f.public != nil && d == Legacy {
 		code = cmp.Or(early[f.public.Code], code)
 	}
-	return struct {
-		Code    int      `json:"code"`
-		Message string   `json:"message"`
-		Data    []detail `json:"data"`
-	}{code, f.sentence(), f.details()}
+	return object{"code": code, "message": f.sentence(), "data": f.details()}
 }
 
-// RESTError is the body that HTTP+JSON refuses with.
-func (f Fault) RESTError() any {
-	return object{"error": struct {
-		Code    int      `json:"code"`
-		Status  string   `json:"status"`
-		Message string   `json:"message"`
-		Details []detail `json:"details"`
-	}{f.Status, f.grpc, f.sentence(), f.details()}}
+// RESTError is the body that HTTP+JSON refuses with. Clients of 0.3 look for the
+// number of JSON-RPC beside it.
+func (f Fault) RESTError(d Dialect) any {
+	body := object{"error": object{"code": f.Status, "status": f.grpc, "message": f.sentence(), "details": f.details()}}
+	if d == V03HTTP {
+		body["code"], body["message"] = f.rpc, f.sentence()
+	}
+	return body
 }
 
 // sentence makes sure that there is something to read.

@@ -31,10 +31,13 @@ func OutputModes(a *beeos.Agent) []string { return modes(a, "outputModes", Defau
 func modes(a *beeos.Agent, name string, otherwise []string) []string {
 	var own []string
 	p, err := ReadParams(a.Definition.Capabilities)
-	if err == nil && json.Unmarshal(p.Raw(name), &own) == nil && len(own) > 0 {
-		return own
+	if err != nil || json.Unmarshal(p.Raw(name), &own) != nil {
+		return otherwise
 	}
-	return otherwise
+	if own = slices.DeleteFunc(own, func(mode string) bool { return mode == "" }); len(own) == 0 {
+		return otherwise
+	}
+	return own
 }
 
 // Message is a message of the client's.
@@ -48,7 +51,8 @@ type Message struct {
 }
 
 // ReadMessage reads a message in any dialect: parts say what they are by a
-// member's name (1.0) or by kind (0.3).
+// member's name (1.0) or by kind (0.3), and are called content in the HTTP+JSON
+// of 0.3.
 func ReadMessage(params Params, d Dialect, agent *beeos.Agent) (*Message, error) {
 	if !params.Has("message") {
 		return nil, beeos.Errorf(beeos.MissingParam, "message is required")
@@ -69,7 +73,7 @@ func ReadMessage(params Params, d Dialect, agent *beeos.Agent) (*Message, error)
 		m.Metadata, err = readMetadata(p.Raw("metadata"))
 	}
 	if err == nil {
-		err = m.readParts(p, InputModes(agent))
+		err = m.readParts(p, d, InputModes(agent))
 	}
 	return m, err
 }
@@ -90,14 +94,18 @@ func readMetadata(raw []byte) (map[string]string, error) {
 	return md, invoke.CheckMetadata(md)
 }
 
-func (m *Message) readParts(p Params, modes []string) error {
-	raw := p.Raw("parts")
+func (m *Message) readParts(p Params, d Dialect, modes []string) error {
+	name := "parts"
+	if d == V03HTTP {
+		name = "content"
+	}
+	raw := p.Raw(name)
 	if len(raw) == 0 || raw[0] != '[' {
-		return beeos.Errorf(beeos.MissingParam, "message.parts must be a list with at least one part")
+		return beeos.Errorf(beeos.MissingParam, "message.%s must be a list with at least one part", name)
 	}
 	var texts []string
 	for one := range strictjson.Elements(raw) {
-		text, err := m.readPart(readObject(one, "each part", p.err), modes)
+		text, err := m.readPart(readObject(one, "each part", p.err), d, modes)
 		if err != nil {
 			return err
 		}
@@ -106,7 +114,7 @@ func (m *Message) readParts(p Params, modes []string) error {
 		}
 	}
 	if m.Text = strings.Join(texts, "\n"); strings.TrimSpace(m.Text) == "" && len(m.Parts)+len(m.Data)+len(m.Files) == 0 {
-		return beeos.Errorf(beeos.InvalidParam, "message.parts says nothing; add a part with text")
+		return beeos.Errorf(beeos.InvalidParam, "message.%s says nothing; add a part with text", name)
 	}
 	return nil
 }
@@ -118,13 +126,16 @@ type content struct {
 	has                        int // how many of text, url, raw and data there are
 }
 
-func readContent(p Params) content {
+func readContent(p Params, d Dialect) content {
 	c := content{text: p.Text("text"), url: p.Text("url"), raw: p.Text("raw"), name: p.Text("filename"), mode: p.Text("mediaType"), data: p.Raw("data")}
 	if p.Has("file") { // 0.3
 		file := p.Object("file")
 		c.url = cmp.Or(c.url, file.Text("uri"), file.Text("fileWithUri"))
 		c.raw = cmp.Or(c.raw, file.Text("bytes"), file.Text("fileWithBytes"))
 		c.name, c.mode = cmp.Or(c.name, file.Text("name")), cmp.Or(c.mode, file.Text("mimeType"))
+	}
+	if d == V03HTTP && c.data != nil { // wrapped once more
+		c.data = p.Object("data").Raw("data")
 	}
 	for _, there := range []bool{p.Has("text"), c.url != "", c.raw != "", c.data != nil} {
 		if there {
@@ -136,8 +147,8 @@ func readContent(p Params) content {
 
 // readPart adds a part, or returns its text. A file of the caller's is named
 // by metadata.file_id, or by an address that begins with beeos:.
-func (m *Message) readPart(p Params, modes []string) (text string, err error) {
-	c := readContent(p)
+func (m *Message) readPart(p Params, d Dialect, modes []string) (text string, err error) {
+	c := readContent(p, d)
 	fileID := p.Object("metadata").Text("fileId")
 	if id, ours := strings.CutPrefix(c.url, "beeos:"); ours && fileID == "" {
 		fileID = id
@@ -159,12 +170,12 @@ func (m *Message) readPart(p Params, modes []string) (text string, err error) {
 		c.url = "data:" + cmp.Or(c.mode, "application/octet-stream") + ";base64," + c.raw
 		fallthrough
 	case c.url != "":
-		return "", m.addPart(object{"type": "file", "url": c.url, "mime_type": c.mode, "name": c.name})
+		return "", m.addPart(beeos.FilePart{Type: beeos.PartFile, URL: c.url, MIMEType: c.mode, Name: c.name})
 	}
 	return c.text, nil
 }
 
-func (m *Message) addPart(part object) error {
+func (m *Message) addPart(part any) error {
 	raw, err := beeos.EncodeJSON(part)
 	if err != nil {
 		return beeos.Wrap(beeos.InvalidParam, err, "a part cannot be read")

@@ -83,7 +83,7 @@ func partOf(raw []byte) *a2a.Part {
 }
 
 func textField(raw []byte, name string) string {
-	s, _ := strictjson.StringValue(strictjson.Field(raw, name))
+	s, _ := strictjson.StringField(raw, name)
 	return s
 }
 
@@ -91,7 +91,7 @@ func textField(raw []byte, name string) string {
 func resourceOf(raw []byte) *a2a.Part {
 	uri := textField(raw, "uri")
 	p := &a2a.Part{Filename: uri[strings.LastIndex(uri, "/")+1:], MediaType: textField(raw, "mimeType")}
-	if text, ok := strictjson.StringValue(strictjson.Field(raw, "text")); ok {
+	if text, ok := strictjson.StringField(raw, "text"); ok {
 		p.Content = a2a.Text(text)
 		return p
 	}

@@ -30,7 +30,11 @@ func (u *TaskUpdates) Translate(ev *beeos.Event) []a2a.Event {
 	case ev.Kind == beeos.EventMessage:
 		return u.translateMessage(ev.Message)
 	case ev.Kind == beeos.EventDelta && ev.Text != "":
-		return append(u.changeState(a2a.TaskStateWorking, nil), u.addText(ev)...)
+		all := u.changeState(a2a.TaskStateWorking, nil)
+		if ev.SoFar {
+			return append(all, u.completeText(ev.Text)...)
+		}
+		return append(all, u.chunk(ev.Text, false))
 	case ev.Kind == beeos.EventDelta, ev.Kind == beeos.EventProgress:
 		return u.changeState(a2a.TaskStateWorking, nil)
 	}
@@ -54,10 +58,7 @@ func (u *TaskUpdates) translateMessage(m *beeos.Message) []a2a.Event {
 	if state != a2a.TaskStateCompleted {
 		return u.changeState(state, m)
 	}
-	var all []a2a.Event
-	if ev := u.missingText(m.Body); ev != nil {
-		all = append(all, ev)
-	}
+	all := u.closeText(m.Body)
 	for _, part := range partArtifacts(m) {
 		all = append(all, &a2a.TaskArtifactUpdateEvent{TaskID: u.task.TaskID, ContextID: u.task.ContextID, LastChunk: true, Artifact: part})
 	}
@@ -78,36 +79,33 @@ func (u *TaskUpdates) changeState(to a2a.TaskState, m *beeos.Message) []a2a.Even
 	return []a2a.Event{ev}
 }
 
-// addText adds a piece of text, or replaces it by all there is so far.
-func (u *TaskUpdates) addText(ev *beeos.Event) []a2a.Event {
-	piece, replace := ev.Text, false
-	if ev.SoFar {
-		more, goesOn := strings.CutPrefix(ev.Text, string(u.text))
-		if piece = more; !goesOn {
-			piece, replace = ev.Text, true
-		}
-	}
-	if piece == "" {
-		return nil
-	}
-	return []a2a.Event{u.chunk(piece, replace, false)}
-}
-
-// missingText is what the reader does not have yet of the whole text.
-func (u *TaskUpdates) missingText(body string) a2a.Event {
-	more, goesOn := strings.CutPrefix(body, string(u.text))
+// completeText adds what the reader does not have yet of the text, or replaces
+// what it has.
+func (u *TaskUpdates) completeText(whole string) []a2a.Event {
+	more, goesOn := strings.CutPrefix(whole, string(u.text))
 	switch {
 	case !goesOn:
-		return u.chunk(body, true, true)
+		return []a2a.Event{u.chunk(whole, true)}
 	case more != "":
-		return u.chunk(more, false, true)
+		return []a2a.Event{u.chunk(more, false)}
 	}
 	return nil
 }
 
-func (u *TaskUpdates) chunk(text string, replace, last bool) a2a.Event {
+// closeText ends the text with all of it once more. A reader may take chunks
+// for a preview and keep nothing but the last one, as google-adk does.
+func (u *TaskUpdates) closeText(whole string) []a2a.Event {
+	if whole == "" && len(u.text) == 0 {
+		return nil
+	}
+	last := u.chunk(whole, true)
+	last.LastChunk = true
+	return []a2a.Event{last}
+}
+
+func (u *TaskUpdates) chunk(text string, replace bool) *a2a.TaskArtifactUpdateEvent {
 	ev := &a2a.TaskArtifactUpdateEvent{
-		TaskID: u.task.TaskID, ContextID: u.task.ContextID, Append: len(u.text) > 0 && !replace, LastChunk: last,
+		TaskID: u.task.TaskID, ContextID: u.task.ContextID, Append: len(u.text) > 0 && !replace,
 		Artifact: &a2a.Artifact{ID: textArtifact, Parts: a2a.ContentParts{a2a.NewTextPart(text)}},
 	}
 	if replace {

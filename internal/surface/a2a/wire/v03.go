@@ -1,8 +1,10 @@
 package wire
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"reflect"
 	"strings"
 
 	"github.com/a2aproject/a2a-go/v2/a2a"
@@ -31,7 +33,19 @@ func oldForm(v any) any {
 }
 
 // object is JSON in the making.
-type object = map[string]any
+type object map[string]any
+
+// with adds the members that are not empty.
+func (o object) with(optional object) object {
+	for name, value := range optional {
+		v := reflect.ValueOf(value)
+		if k := v.Kind(); v.IsZero() || (k == reflect.Slice || k == reflect.Map) && v.Len() == 0 {
+			continue
+		}
+		o[name] = value
+	}
+	return o
+}
 
 func each[T any](all []T, form func(T) object) []object {
 	objects := make([]object, len(all))
@@ -48,9 +62,9 @@ func oldEvent(ev a2a.Event) any {
 	case *a2a.Message:
 		return oldMessage(ev)
 	case *a2a.TaskStatusUpdateEvent:
-		state := ev.Status.State
-		final := state.Terminal() || state == a2a.TaskStateInputRequired || state == a2a.TaskStateAuthRequired
-		return object{"kind": "status-update", "taskId": ev.TaskID, "contextId": ev.ContextID, "status": oldStatus(ev.Status), "final": final}
+		return object{
+			"kind": "status-update", "taskId": ev.TaskID, "contextId": ev.ContextID, "status": oldStatus(ev.Status), "final": endsStream(ev.Status.State),
+		}
 	case *a2a.TaskArtifactUpdateEvent:
 		return object{
 			"kind": "artifact-update", "taskId": ev.TaskID, "contextId": ev.ContextID, "artifact": oldArtifact(ev.Artifact),
@@ -60,22 +74,18 @@ func oldEvent(ev a2a.Event) any {
 	return nil
 }
 
+// endsStream: 0.3 marks the status after which nothing follows for now.
+func endsStream(s a2a.TaskState) bool {
+	return s.Terminal() || s == a2a.TaskStateInputRequired || s == a2a.TaskStateAuthRequired
+}
+
 func oldTask(t *a2a.Task) object {
-	o := object{"kind": "task", "id": t.ID, "contextId": t.ContextID, "status": oldStatus(t.Status)}
-	if len(t.Artifacts) > 0 {
-		o["artifacts"] = each(t.Artifacts, oldArtifact)
-	}
-	if len(t.History) > 0 {
-		o["history"] = each(t.History, oldMessage)
-	}
-	return o
+	return object{"kind": "task", "id": t.ID, "contextId": t.ContextID, "status": oldStatus(t.Status)}.
+		with(object{"artifacts": each(t.Artifacts, oldArtifact), "history": each(t.History, oldMessage)})
 }
 
 func oldStatus(s a2a.TaskStatus) object {
-	o := object{"state": oldState(s.State)}
-	if s.Timestamp != nil {
-		o["timestamp"] = s.Timestamp
-	}
+	o := object{"state": oldState(s.State)}.with(object{"timestamp": s.Timestamp})
 	if s.Message != nil {
 		o["message"] = oldMessage(s.Message)
 	}
@@ -92,48 +102,39 @@ func oldMessage(m *a2a.Message) object {
 	if m.Role == a2a.MessageRoleUser {
 		role = "user"
 	}
-	o := object{"kind": "message", "messageId": m.ID, "role": role, "parts": each(m.Parts, oldPart)}
-	if m.ContextID != "" {
-		o["contextId"] = m.ContextID
-	}
-	if m.TaskID != "" {
-		o["taskId"] = m.TaskID
-	}
-	return o
+	return object{"kind": "message", "messageId": m.ID, "role": role, "parts": each(m.Parts, oldPart)}.
+		with(object{"contextId": m.ContextID, "taskId": m.TaskID})
 }
 
 func oldArtifact(a *a2a.Artifact) object {
-	o := object{"artifactId": a.ID, "parts": each(a.Parts, oldPart)}
-	if a.Name != "" {
-		o["name"] = a.Name
+	return object{"artifactId": a.ID, "parts": each(a.Parts, oldPart)}.with(object{"name": a.Name})
+}
+
+func oldPart(p *a2a.Part) object {
+	o := object{}.with(object{"metadata": p.Metadata})
+	file := object{}.with(object{"mimeType": p.MediaType, "name": p.Filename})
+	switch c := p.Content.(type) {
+	case a2a.Text:
+		o["kind"], o["text"] = "text", c
+	case a2a.Data:
+		o["kind"], o["data"] = "data", oldData(c)
+	case a2a.Raw:
+		file["bytes"] = base64.StdEncoding.EncodeToString(c)
+		o["kind"], o["file"] = "file", file
+	case a2a.URL:
+		file["uri"] = c
+		o["kind"], o["file"] = "file", file
 	}
 	return o
 }
 
-func oldPart(p *a2a.Part) object {
-	o, file := object{}, object{}
-	if p.MediaType != "" {
-		file["mimeType"] = p.MediaType
+// oldData: 0.3 knows objects alone, so anything else becomes the value of one.
+func oldData(d a2a.Data) any {
+	raw, ok := d.Value.(json.RawMessage)
+	if ok && !bytes.HasPrefix(raw, []byte("{")) {
+		return object{"value": raw}
 	}
-	if p.Filename != "" {
-		file["name"] = p.Filename
-	}
-	switch c := p.Content.(type) {
-	case a2a.Text:
-		o = object{"kind": "text", "text": c}
-	case a2a.Data:
-		o = object{"kind": "data", "data": c.Value}
-	case a2a.Raw:
-		file["bytes"] = base64.StdEncoding.EncodeToString(c)
-		o = object{"kind": "file", "file": file}
-	case a2a.URL:
-		file["uri"] = c
-		o = object{"kind": "file", "file": file}
-	}
-	if len(p.Metadata) > 0 {
-		o["metadata"] = p.Metadata
-	}
-	return o
+	return d.Value
 }
 
 func oldPush(c *a2a.PushConfig) object {
@@ -142,25 +143,4 @@ func oldPush(c *a2a.PushConfig) object {
 		conf["authentication"] = object{"schemes": []string{c.Auth.Scheme}}
 	}
 	return object{"taskId": c.TaskID, "pushNotificationConfig": conf}
-}
-
-// oldCard is a card for clients that know no list of interfaces.
-func oldCard(c *a2a.AgentCard) object {
-	skills := each(c.Skills, func(s a2a.AgentSkill) object {
-		return object{"id": s.ID, "name": s.Name, "description": s.Description, "tags": s.Tags}
-	})
-	at := c.SupportedInterfaces[0].URL
-	return object{
-		"protocolVersion": "0.3.0", "name": c.Name, "description": c.Description, "version": c.Version,
-		"url": at, "preferredTransport": a2a.TransportProtocolJSONRPC,
-		"additionalInterfaces": []object{{"url": at, "transport": a2a.TransportProtocolJSONRPC}, {"url": at, "transport": a2a.TransportProtocolHTTPJSON}},
-		"capabilities":         object{"streaming": true, "pushNotifications": true, "stateTransitionHistory": false},
-		"defaultInputModes":    c.DefaultInputModes, "defaultOutputModes": c.DefaultOutputModes, "skills": skills,
-		"securitySchemes": object{
-			"bearer": object{"type": "http", "scheme": "bearer"},
-			"apiKey": object{"type": "apiKey", "in": "header", "name": "X-Agent-API-Key"},
-		},
-		"security":                          []object{{"bearer": []string{}}, {"apiKey": []string{}}},
-		"supportsAuthenticatedExtendedCard": true,
-	}
 }

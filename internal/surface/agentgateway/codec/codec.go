@@ -3,6 +3,7 @@
 package codec
 
 import (
+	"bytes"
 	"encoding/json"
 	"strconv"
 
@@ -10,25 +11,28 @@ import (
 	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
-// Decode reads one frame that an agent sent. Raw members share line's memory;
+// Decode makes f the frame that an agent sent. Raw members share line's memory;
 // members that agents have no business sending are ignored. A frame that comes
 // with an error names at least what the error is about, if that can be read.
-func Decode(line []byte) (f beeos.Frame, err error) {
+func Decode(line []byte, f *beeos.Frame) (wrong error) {
 	if err := strictjson.Check(line); err != nil {
-		return readAddress(line), err
+		*f = readAddress(line)
+		return err
 	}
+	*f = beeos.Frame{}
 	if line[0] != '{' {
-		return f, beeos.Errorf(beeos.InvalidBody, "a frame is a JSON object")
+		return beeos.Errorf(beeos.InvalidBody, "a frame is a JSON object")
 	}
 	for name, raw := range strictjson.Fields(line) {
-		if raw[0] == 'n' { // null says nothing
+		m, known := members[name]
+		if !known || raw[0] == 'n' { // null says nothing
 			continue
 		}
-		if want := setMember(&f, name, raw); want != "" && err == nil {
-			err = beeos.Errorf(beeos.InvalidBody, "%q must be %s", name, want)
+		if !m.set(f, raw) && wrong == nil {
+			wrong = beeos.Errorf(beeos.InvalidBody, "%q must be %s", name, m.want)
 		}
 	}
-	return f, err
+	return wrong
 }
 
 // readAddress reads from a frame that cannot be used what the refusal has to
@@ -44,97 +48,75 @@ func readAddress(line []byte) beeos.Frame {
 	return beeos.Frame{Type: about.Type, MessageID: about.MessageID, RequestID: about.RequestID}
 }
 
-// setMember sets one member of the frame. If the value is of the wrong kind it
-// returns what it should have been.
-func setMember(f *beeos.Frame, name string, raw []byte) (want string) {
-	switch name {
-	case "type":
-		return setString(raw, (*string)(&f.Type))
-	case "message_id":
-		return setString(raw, &f.MessageID)
-	case "agent_id":
-		return setString(raw, &f.AgentID)
-	case "body":
-		return setString(raw, &f.Body)
-	case "text":
-		return setString(raw, &f.Text)
-	case "reasoning":
-		return setString(raw, &f.Reasoning)
-	case "reason":
-		return setString(raw, &f.Reason)
-	case "stop_reason":
-		return setString(raw, &f.StopReason)
-	case "request_id":
-		return setString(raw, &f.RequestID)
-	case "key":
-		return setString(raw, &f.Key)
-	case "method":
-		return setString(raw, &f.Method)
-	case "level":
-		return setString(raw, &f.Level)
-	case "logger":
-		return setString(raw, &f.Logger)
-	case "uri":
-		return setString(raw, &f.URI)
-	case "parts":
-		return setRaw(raw, &f.Parts, '[')
-	case "payload":
-		return setRaw(raw, &f.Payload, '{')
-	case "part":
-		return setRaw(raw, &f.Part, '{')
-	case "skill":
-		return setString(raw, &f.Skill)
-	case "tool":
-		return setString(raw, &f.Tool)
-	case "arguments":
-		return setRaw(raw, &f.Arguments, 0)
-	case "auto":
-		f.Auto = raw[0] == 't'
-		return wantUnless(raw[0] == 't' || raw[0] == 'f', "true or false")
-	case "params":
-		return setRaw(raw, &f.Params, '{')
-	case "data":
-		return setRaw(raw, &f.Data, 0)
-	case "progress":
-		return setNumber(raw, &f.Progress)
-	case "total":
-		return setNumber(raw, &f.Total)
-	case "is_error":
-		f.IsError = raw[0] == 't'
-		return wantUnless(raw[0] == 't' || raw[0] == 'f', "true or false")
-	case "error":
+// member is how one member of a frame is read. set reports false for a value
+// that is not what is wanted.
+type member struct {
+	want string
+	set  func(f *beeos.Frame, raw []byte) bool
+}
+
+// members are those that agents may send.
+var members = map[string]member{
+	"type":        text(func(f *beeos.Frame) *string { return (*string)(&f.Type) }),
+	"message_id":  text(func(f *beeos.Frame) *string { return &f.MessageID }),
+	"agent_id":    text(func(f *beeos.Frame) *string { return &f.AgentID }),
+	"body":        text(func(f *beeos.Frame) *string { return &f.Body }),
+	"text":        text(func(f *beeos.Frame) *string { return &f.Text }),
+	"reasoning":   text(func(f *beeos.Frame) *string { return &f.Reasoning }),
+	"reason":      text(func(f *beeos.Frame) *string { return &f.Reason }),
+	"stop_reason": text(func(f *beeos.Frame) *string { return &f.StopReason }),
+	"request_id":  text(func(f *beeos.Frame) *string { return &f.RequestID }),
+	"key":         text(func(f *beeos.Frame) *string { return &f.Key }),
+	"method":      text(func(f *beeos.Frame) *string { return &f.Method }),
+	"level":       text(func(f *beeos.Frame) *string { return &f.Level }),
+	"logger":      text(func(f *beeos.Frame) *string { return &f.Logger }),
+	"uri":         text(func(f *beeos.Frame) *string { return &f.URI }),
+	"skill":       text(func(f *beeos.Frame) *string { return &f.Skill }),
+	"tool":        text(func(f *beeos.Frame) *string { return &f.Tool }),
+	"payload":     document("an object", "{", func(f *beeos.Frame) *json.RawMessage { return &f.Payload }),
+	"part":        document("an object", "{", func(f *beeos.Frame) *json.RawMessage { return &f.Part }),
+	"params":      document("an object", "{", func(f *beeos.Frame) *json.RawMessage { return &f.Params }),
+	"parts":       document("an array", "[", func(f *beeos.Frame) *json.RawMessage { return &f.Parts }),
+	"arguments":   document("JSON", "", func(f *beeos.Frame) *json.RawMessage { return &f.Arguments }),
+	"data":        document("JSON", "", func(f *beeos.Frame) *json.RawMessage { return &f.Data }),
+	"progress":    number(func(f *beeos.Frame) *float64 { return &f.Progress }),
+	"total":       number(func(f *beeos.Frame) *float64 { return &f.Total }),
+	"auto":        truth(func(f *beeos.Frame) *bool { return &f.Auto }),
+	"is_error":    truth(func(f *beeos.Frame) *bool { return &f.IsError }),
+	"error": {"an object with code and message", func(f *beeos.Frame, raw []byte) bool {
 		f.Error = new(beeos.FrameFault)
-		return wantUnless(json.Unmarshal(raw, f.Error) == nil, "an object with code and message")
-	}
-	return ""
+		return json.Unmarshal(raw, f.Error) == nil
+	}},
 }
 
-func wantUnless(ok bool, want string) string {
-	if ok {
-		return ""
-	}
-	return want
+func text(at func(*beeos.Frame) *string) member {
+	return member{"a string", func(f *beeos.Frame, raw []byte) (ok bool) {
+		*at(f), ok = strictjson.StringValue(raw)
+		return ok
+	}}
 }
 
-func setString(raw []byte, into *string) string {
-	s, ok := strictjson.StringValue(raw)
-	*into = s
-	return wantUnless(ok, "a string")
+// document is JSON that is kept as it is, if it opens with a bracket.
+func document(want, bracket string, at func(*beeos.Frame) *json.RawMessage) member {
+	return member{want, func(f *beeos.Frame, raw []byte) bool {
+		*at(f) = raw
+		return bytes.HasPrefix(raw, []byte(bracket))
+	}}
 }
 
-// setRaw takes raw as it is if it opens with bracket, or anything for 0.
-func setRaw(raw []byte, into *json.RawMessage, bracket byte) string {
-	*into = raw
-	if bracket == '[' {
-		return wantUnless(raw[0] == '[', "an array")
-	}
-	return wantUnless(bracket == 0 || raw[0] == bracket, "an object")
+func number(at func(*beeos.Frame) *float64) member {
+	return member{"a number", func(f *beeos.Frame, raw []byte) bool {
+		v, err := strconv.ParseFloat(string(raw), 64)
+		*at(f) = v
+		return err == nil
+	}}
 }
 
-func setNumber(raw []byte, into *float64) string {
-	v, err := strconv.ParseFloat(string(raw), 64)
-	*into = v
-	return wantUnless(err == nil, "a number")
+func truth(at func(*beeos.Frame) *bool) member {
+	return member{"true or false", func(f *beeos.Frame, raw []byte) bool {
+		*at(f) = raw[0] == 't'
+		return raw[0] == 't' || raw[0] == 'f'
+	}}
 }
 
 // Encode returns a frame for an agent as one line. It cannot fail: the raw JSON

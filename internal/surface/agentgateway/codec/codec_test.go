@@ -3,6 +3,8 @@ package codec
 import (
 	"bytes"
 	"testing"
+
+	"github.com/beeos/beeos"
 )
 
 func FuzzDecode(f *testing.F) {
@@ -14,8 +16,8 @@ func FuzzDecode(f *testing.F) {
 		if len(line) == 0 {
 			return
 		}
-		frame, err := Decode(line)
-		if err == nil && len(Encode(&frame)) == 0 {
+		var frame beeos.Frame
+		if Decode(line, &frame) == nil && len(Encode(&frame)) == 0 {
 			t.Errorf("%q cannot be encoded again", line)
 		}
 	})

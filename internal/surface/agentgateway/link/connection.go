@@ -36,7 +36,8 @@ type Connection struct {
 	only      map[string]bool // names of the agents it wants to serve; nil = all that its instance declared
 	transport Transport       // nil for a visitor
 
-	load atomic.Int32 // turns in hand
+	load   atomic.Int32 // turns in hand
+	budget budget
 
 	mu       sync.Mutex
 	agents   map[string]bool // ids that it serves

@@ -26,6 +26,10 @@ func (h *Hub) onControl(m bus.Control) {
 		if h.registry.hasOwner(m.ID) { // renamed, or locked out
 			h.lockouts.Wake()
 		}
+	case bus.RestartInstance:
+		for _, c := range h.registry.find(m.ID, "") {
+			c.enqueue(codec.Encode(&beeos.Frame{Type: beeos.FrameRestart}))
+		}
 	case bus.AgentChanged:
 		h.changes.add(m.AgentID)
 	}

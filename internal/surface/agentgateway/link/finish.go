@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"strings"
 	"time"
 
@@ -34,8 +33,13 @@ func (c *Connection) finish(f *beeos.Frame, to *Responses) error {
 			m.Payload, _ = json.Marshal(map[string]string{"partial": cutPartial(streamed)}) // a string
 		}
 	}
+	size := storeCost + len(m.Body) + len(m.Parts) + len(m.Payload)
+	if t == nil { // it is looked up, which is for those who reconnect
+		size += 7 * storeCost
+		c.budget.spend(lookUpCost)
+	}
 	to.Pending.Add(1)
-	c.hub.Go(func() {
+	c.work(size, func() {
 		defer to.Pending.Done()
 		to.Send(c.storeReply(t, m))
 	})
@@ -114,7 +118,7 @@ func (c *Connection) locateTurn(ctx context.Context, t *heldTurn, m *beeos.Messa
 		m.Channel = t.Channel
 		return t.Agent, nil
 	}
-	d, err := c.hub.Ledger.Turn(ctx, m.InReplyTo)
+	d, err := c.hub.Ledger.OpenDelivery(ctx, m.InReplyTo)
 	switch {
 	case beeos.CodeOf(err) == beeos.NotFound:
 		return "", beeos.Errorf(beeos.MessageTerminal, "this message already has its final reply")
@@ -133,7 +137,7 @@ func (c *Connection) locateTurn(ctx context.Context, t *heldTurn, m *beeos.Messa
 func (h *Hub) hasEnded(turnID string) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), lookWithin)
 	defer cancel()
-	_, err := h.Ledger.Turn(ctx, turnID)
+	_, err := h.Ledger.OpenDelivery(ctx, turnID)
 	return beeos.CodeOf(err) == beeos.NotFound
 }
 
@@ -144,8 +148,7 @@ func errNotServed(turnID string) error {
 // retryable turns a fault that may pass into the code that tells an agent to
 // try again; what is the agent's own doing stays as it is.
 func retryable(err error) error {
-	var e *beeos.Error
-	if errors.As(err, &e) && e.Code != beeos.InternalError {
+	if beeos.CodeOf(err) != beeos.InternalError {
 		return err
 	}
 	return beeos.Wrap(beeos.AgentServiceUnavailable, err, "the reply could not be stored now; send it again")

@@ -6,7 +6,8 @@
 // instances declare, and lockout.go ends those of people who may no longer have
 // any.
 //
-// inbound.go acts on the frames that agents send, finish.go stores the replies
+// inbound.go acts on the frames that agents send, as many as budget.go lets
+// through, finish.go stores the replies
 // that end a turn, and control.go passes on what callers say meanwhile. lease.go
 // keeps the leases of all turns, gives them back when a connection is gone, and
 // carries a turn over to its agent's next connection.
@@ -20,7 +21,6 @@ import (
 
 	"github.com/beeos/beeos/internal/store/agents"
 	"github.com/beeos/beeos/internal/surface/agentgateway/question"
-	"github.com/beeos/beeos/internal/surface/agentgateway/turn"
 )
 
 // Options are the parts that a hub stands on; all are needed but Approvals.
@@ -37,7 +37,6 @@ type Hub struct {
 	registry  registry
 	turns     turnTable
 	questions *question.Questions
-	publisher *turn.Publisher
 	changes   changedAgents
 	lockouts  Signal // somebody may have been locked out
 	workers   workers
@@ -46,14 +45,14 @@ type Hub struct {
 // New returns a hub; Run must be running while it is used.
 func New(opt Options) *Hub {
 	h := &Hub{
-		Options: opt, publisher: turn.NewPublisher(opt.Bus, opt.Now), workers: workers{log: opt.Log},
+		Options: opt, workers: workers{log: opt.Log},
 		changes: changedAgents{ready: NewSignal()}, lockouts: NewSignal(),
 	}
 	h.questions = question.New(opt.Options, h.Go)
 	return h
 }
 
-// Run keeps leases, streams and connections going until ctx ends. Then it
+// Run keeps leases and connections going until ctx ends. Then it
 // closes every connection, gives their work back and returns.
 func (h *Hub) Run(ctx context.Context) error {
 	defer h.Bus.OnControl(h.onControl)()
@@ -63,7 +62,6 @@ func (h *Hub) Run(ctx context.Context) error {
 
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return h.keepLeases(ctx) })
-	group.Go(func() error { return h.publisher.Run(ctx) })
 	group.Go(func() error { return h.followChanges(ctx) })
 	group.Go(func() error { return h.followLockouts(ctx) })
 	err := group.Wait()

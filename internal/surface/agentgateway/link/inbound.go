@@ -2,7 +2,6 @@ package link
 
 import (
 	"bytes"
-	"context"
 	"sync"
 
 	"github.com/beeos/beeos"
@@ -29,27 +28,38 @@ type Responses struct {
 // cannot be used is answered with the reason; the others are not affected.
 // data may be reused afterwards.
 func (c *Connection) Receive(data []byte, to *Responses) {
+	f := new(beeos.Frame) // one for all of them: nothing keeps it
+	refused := 0
 	for line := range bytes.Lines(data) {
 		line = bytes.TrimSpace(line)
 		if len(line) == 0 {
 			continue
 		}
-		f, err := codec.Decode(line)
+		c.budget.spend(len(line) + frameCost)
+		err := codec.Decode(line, f)
 		if err == nil && len(line) > MaxFrame {
 			err = beeos.Errorf(beeos.PayloadTooLarge, "the frame has %d bytes, the limit is %d; send large things as files", len(line), MaxFrame)
 		}
 		if err == nil {
-			err = c.act(&f, to)
+			err = c.act(f, len(line), to)
 		}
-		if err != nil {
-			to.Send(codec.Refusal(&f, err))
+		if err == nil {
+			continue
+		}
+		c.budget.spend(refuseCost)
+		c.wasteFrame(len(line))
+		if refused++; refused > maxRefusals {
+			*f, err = beeos.Frame{}, beeos.Errorf(beeos.RateLimited, "more than %d of the frames that came together cannot be used; the rest was not read", maxRefusals)
+		}
+		if to.Send(codec.Refusal(f, err)); refused > maxRefusals {
+			return
 		}
 	}
 }
 
 // act does what one frame asks for. What names a turn that is not ours any
 // more is not an error: it was overtaken on its way.
-func (c *Connection) act(f *beeos.Frame, to *Responses) error {
+func (c *Connection) act(f *beeos.Frame, size int, to *Responses) error {
 	switch f.Type {
 	case beeos.FrameHeartbeat:
 		return nil
@@ -64,17 +74,20 @@ func (c *Connection) act(f *beeos.Frame, to *Responses) error {
 	}
 	switch f.Type {
 	case beeos.FrameReply, beeos.FrameError, beeos.FrameRefuse, beeos.FrameBusy:
+		c.budget.useful()
 		return c.finish(f, to)
 	case beeos.FrameWorking:
 		c.resume(f.MessageID)
 		return nil
 	}
 	t := c.heldTurn(f.MessageID)
-	if t == nil {
+	if t == nil || !c.countStream(t, size, to) {
+		c.wasteFrame(size)
 		return nil
 	}
-	if t.ShouldNoteStart() {
-		c.hub.Go(func() { c.hub.noteStart(t) })
+	c.budget.useful()
+	if t.noteStart != nil && !t.begun.Swap(true) {
+		c.hub.Go(t.noteStart)
 	}
 	switch f.Type {
 	case beeos.FrameDelta:
@@ -86,8 +99,10 @@ func (c *Connection) act(f *beeos.Frame, to *Responses) error {
 	case beeos.FrameBackground:
 		t.Publish(beeos.Event{Kind: beeos.EventBackground})
 	case beeos.FrameRequest:
+		c.budget.spend(lookUpCost)
 		return c.hub.questions.Ask(&t.Turn, f, c.Replies.Send)
 	case beeos.FrameApprove:
+		c.budget.spend(lookUpCost)
 		return c.hub.questions.Approve(&t.Turn, f, c.Replies.Send)
 	case beeos.FrameInputRequired, beeos.FrameAuthRequired:
 		c.pause(t, f, to)
@@ -119,8 +134,9 @@ func addDelta(t *heldTurn, f *beeos.Frame) {
 func (c *Connection) pause(t *heldTurn, f *beeos.Frame, to *Responses) {
 	m := question.NewPause(&t.Turn, f)
 	named := beeos.Frame{Type: f.Type, MessageID: f.MessageID, RequestID: f.RequestID}
+	c.budget.spend(lookUpCost)
 	to.Pending.Add(1)
-	c.hub.Go(func() {
+	c.work(storeCost+len(m.Body)+len(m.Parts)+len(m.Payload), func() {
 		defer to.Pending.Done()
 		if err := c.hub.questions.Pause(&t.Turn, &m, c.Replies.Send); err != nil {
 			to.Send(codec.Refusal(&named, retryable(err)))
@@ -137,15 +153,7 @@ func (c *Connection) announceResource(f *beeos.Frame) error {
 	if f.URI == "" || !c.serves(id) {
 		return beeos.Errorf(beeos.InvalidParam, "resource_updated needs the uri and the agent_id of an agent that this connection serves")
 	}
+	c.budget.spend(lookUpCost)
 	c.hub.Bus.Control(bus.Control{Kind: bus.ResourceUpdated, AgentID: id, ID: f.URI})
 	return nil
-}
-
-// noteStart tells the ledger that the agent has begun: its work must not be
-// given to another instance.
-func (h *Hub) noteStart(t *heldTurn) {
-	if err := h.Ledger.Started(context.Background(), t.ID); err != nil {
-		h.Log.Error("the start of a turn was not noted", "turn", t.ID, "err", err)
-	}
-	t.StartNoted()
 }

@@ -43,7 +43,7 @@ func (h *Hub) ExtendLeases(ctx context.Context) {
 	leases := h.Leases()
 	ctx, cancel := context.WithTimeout(ctx, invoke.LeaseTTL/3)
 	defer cancel()
-	if err := h.Ledger.Extend(ctx, leases, now.Add(invoke.LeaseTTL)); err != nil && ctx.Err() == nil {
+	if err := h.Ledger.ExtendLeases(ctx, leases, now.Add(invoke.LeaseTTL)); err != nil && ctx.Err() == nil {
 		h.Log.Error("leases not extended", "turns", len(leases), "err", err)
 	}
 }
@@ -58,15 +58,15 @@ func (h *Hub) releaseTurns(turns []*heldTurn) {
 		leases := make([]ledger.Lease, len(turns))
 		agents := map[string]bool{}
 		for i, t := range turns {
-			if t.IsNotingStart() { // the ledger must hear of the start before it hears of the end
-				h.noteStart(t)
+			if t.begun.Load() { // the ledger must hear of the start before it hears of the end
+				t.noteStart()
 			}
 			leases[i] = t.Lease()
 			agents[t.Agent] = true
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), releaseWithin)
 		defer cancel()
-		if err := h.Ledger.Release(ctx, leases); err != nil {
+		if err := h.Ledger.ReleaseLeases(ctx, leases); err != nil {
 			h.Log.Error("turns not given back; their leases will run out", "turns", len(leases), "err", err)
 			return
 		}
@@ -84,7 +84,8 @@ func (c *Connection) resume(turnID string) {
 	if c.transport == nil || c.heldTurn(turnID) != nil {
 		return
 	}
-	c.hub.Go(func() {
+	c.budget.spend(lookUpCost)
+	c.work(8*storeCost, func() {
 		if err := c.takeOver(turnID); err != nil {
 			c.hub.Log.Error("a turn was not put on its agent's new connection", "turn", turnID, "err", err)
 		}
@@ -94,7 +95,7 @@ func (c *Connection) resume(turnID string) {
 func (c *Connection) takeOver(id string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), releaseWithin)
 	defer cancel()
-	d, err := c.hub.Ledger.Turn(ctx, id)
+	d, err := c.hub.Ledger.OpenDelivery(ctx, id)
 	switch {
 	case beeos.CodeOf(err) == beeos.NotFound: // it ended while the agent was away
 		c.enqueue(codec.Ended(id))
@@ -104,13 +105,13 @@ func (c *Connection) takeOver(id string) error {
 	case !d.Final() || !c.serves(d.AgentID):
 		return nil
 	}
-	lease, ok, err := c.hub.Ledger.Resume(ctx, &d, c.hub.Now().Add(invoke.LeaseTTL))
+	lease, ok, err := c.hub.Ledger.ResumeDelivery(ctx, &d, c.hub.Now().Add(invoke.LeaseTTL))
 	if err != nil || !ok {
 		return err
 	}
 	t := c.hub.newTurn(&bus.Dispatch{AgentID: d.AgentID, MessageID: id, Channel: d.Channel, Attempt: lease.Attempt, Deadline: d.Deadline}, false)
 	if !c.deliver(t, codec.Encode(&beeos.Frame{Type: beeos.FrameWorking, MessageID: id})) {
-		return c.hub.Ledger.Release(ctx, []ledger.Lease{lease})
+		return c.hub.Ledger.ReleaseLeases(ctx, []ledger.Lease{lease})
 	}
 	return nil
 }

@@ -21,6 +21,10 @@ type registry struct {
 	announced map[string]func() // instances on the bus, and how to take them off
 }
 
+// maxConnections is how many connections one instance may have to this node: one
+// for each of its agents, and then some.
+const maxConnections = 2048
+
 // servedAgent is one agent that this node can reach.
 type servedAgent struct {
 	hub  *Hub
@@ -43,6 +47,9 @@ func (r *registry) add(c *Connection, agents []*beeos.Agent) (first []string, er
 	if r.conns == nil {
 		r.agents, r.conns, r.instances = map[string]*servedAgent{}, map[string]*Connection{}, map[string]map[*Connection]bool{}
 		r.announced = map[string]func(){}
+	}
+	if set := r.instances[c.Instance]; len(set) >= maxConnections && !set[c] {
+		return nil, beeos.Errorf(beeos.RateLimited, "this instance has %d connections to this node already; close some of them, or let other agents join as an instance of their own", maxConnections)
 	}
 	r.conns[c.ID] = c
 	if r.instances[c.Instance] == nil {
@@ -68,9 +75,11 @@ func (r *registry) add(c *Connection, agents []*beeos.Agent) (first []string, er
 	return first, nil
 }
 
-// unserveLocked takes c off the agents given, and those off the bus that nobody
-// here serves then. r.mu is held.
-func (r *registry) unserveLocked(c *Connection, ids []string) {
+// unserve takes c off some of its agents, and those off the bus that nobody
+// here serves then; c stays connected and speaks for them.
+func (r *registry) unserve(c *Connection, ids []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	for _, id := range ids {
 		if s := r.agents[id]; s != nil && s.removeConnection(c) {
 			s.stop()
@@ -79,20 +88,11 @@ func (r *registry) unserveLocked(c *Connection, ids []string) {
 	}
 }
 
-// unserve takes c off some of its agents; it stays connected and speaks for
-// them.
-func (r *registry) unserve(c *Connection, ids []string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.unserveLocked(c, ids)
-}
-
 // remove forgets c.
 func (r *registry) remove(c *Connection) {
-	ids := c.servedAgents()
+	r.unserve(c, c.servedAgents())
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.unserveLocked(c, ids)
 	delete(r.conns, c.ID)
 	if set := r.instances[c.Instance]; set != nil {
 		delete(set, c)

@@ -1,9 +1,9 @@
 package link
 
 import (
-	"maps"
-	"slices"
+	"context"
 	"sync"
+	"sync/atomic"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/engine/bus"
@@ -15,48 +15,52 @@ import (
 type heldTurn struct {
 	turn.Turn
 	conn *Connection
+
+	begun     atomic.Bool // the agent has shown a sign of work
+	streamed  atomic.Int64
+	noteStart func() // tells the ledger of it, once; nil = it need not know
 }
 
+// newTurn returns the turn of a dispatch. noteStart says that the ledger wants
+// to know when the agent begins: its work must not be given to another instance
+// from then on.
 func (h *Hub) newTurn(d *bus.Dispatch, noteStart bool) *heldTurn {
-	return &heldTurn{Turn: turn.New(h.publisher, d, noteStart)}
-}
-
-// turnTable is what the agents of this node are working on. The bus looks
-// things up here, so nothing may call the bus with the lock held.
-type turnTable struct {
-	mu    sync.RWMutex
-	turns map[string]*heldTurn
-}
-
-func (tt *turnTable) add(t *heldTurn) {
-	tt.mu.Lock()
-	defer tt.mu.Unlock()
-	if tt.turns == nil {
-		tt.turns = map[string]*heldTurn{}
+	t := &heldTurn{Turn: turn.New(h.Bus, h.Now, d)}
+	if noteStart {
+		t.noteStart = sync.OnceFunc(func() {
+			if err := h.Ledger.MarkStarted(context.Background(), t.ID); err != nil {
+				h.Log.Error("the start of a turn was not noted", "turn", t.ID, "err", err)
+			}
+		})
 	}
-	tt.turns[t.ID] = t
+	return t
 }
+
+// turnTable is what the agents of this node are working on.
+type turnTable struct {
+	byID sync.Map // of *heldTurn
+}
+
+func (tt *turnTable) add(t *heldTurn) { tt.byID.Store(t.ID, t) }
 
 // drop forgets a turn, and ends what depends on it.
 func (tt *turnTable) drop(t *heldTurn) {
 	t.Drop()
-	tt.mu.Lock()
-	defer tt.mu.Unlock()
-	if tt.turns[t.ID] == t {
-		delete(tt.turns, t.ID)
-	}
+	tt.byID.CompareAndDelete(t.ID, t)
 }
 
+// get returns a turn, or nil when nobody here holds it.
 func (tt *turnTable) get(id string) *heldTurn {
-	tt.mu.RLock()
-	defer tt.mu.RUnlock()
-	return tt.turns[id]
+	v, _ := tt.byID.Load(id)
+	t, _ := v.(*heldTurn)
+	return t
 }
 
-func (tt *turnTable) all() []*heldTurn {
-	tt.mu.RLock()
-	defer tt.mu.RUnlock()
-	return slices.Collect(maps.Values(tt.turns))
+func (tt *turnTable) all() (turns []*heldTurn) {
+	for _, t := range tt.byID.Range {
+		turns = append(turns, t.(*heldTurn))
+	}
+	return turns
 }
 
 // Leases are those of the turns that this node's agents work on.

@@ -60,8 +60,9 @@ type prompter struct {
 	send Send
 }
 
-func (p prompter) ShowProgress(text string) {
-	p.turn.Publish(beeos.Event{Kind: beeos.EventProgress, Text: text})
+func (p prompter) ShowProgress(text, method string, step beeos.ApprovalStep) {
+	data, _ := json.Marshal(step) //nolint:errcheck // strings and a time
+	p.turn.Publish(beeos.Event{Kind: beeos.EventProgress, Text: text, Method: method, Data: data})
 }
 
 func (p prompter) OpenPrompt(o approval.Offer, form json.RawMessage) error {

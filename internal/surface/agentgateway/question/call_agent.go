@@ -16,16 +16,16 @@ import (
 // the rights of its owner. The answer goes back to the agent that asked; the
 // work is a request like any other, under a key that stays the same when the
 // turn is given to another instance.
-func (q *Questions) callAgent(t *turn.Turn, f *beeos.Frame, send Send) {
+func (q *Questions) callAgent(t *turn.Turn, f *beeos.Frame, send Send) error {
 	name, _ := strictjson.StringValue(strictjson.Field(f.Params, "agent"))
 	message, _ := strictjson.StringValue(strictjson.Field(f.Params, "message"))
 	id, key := f.RequestID, f.Key
-	ctx, cancel := context.WithCancel(context.Background())
-	if !t.OnDrop(cancel) {
-		cancel()
+	ctx, err := q.beginCall(t)
+	if err != nil || ctx == nil {
+		return err
 	}
 	q.start(func() {
-		defer cancel()
+		defer q.endCall(t)
 		answer := beeos.Frame{Type: beeos.FrameAnswer, RequestID: id}
 		m, err := q.awaitAgent(ctx, t, name, message, key)
 		switch {
@@ -39,6 +39,31 @@ func (q *Questions) callAgent(t *turn.Turn, f *beeos.Frame, send Send) {
 		}
 		send(codec.Encode(&answer))
 	})
+	return nil
+}
+
+// beginCall counts a call of another agent, and returns the context that ends
+// with the turn; nil when it has ended already.
+func (q *Questions) beginCall(t *turn.Turn) (context.Context, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	a := q.askerOf(t)
+	switch {
+	case a == nil:
+		return nil, nil
+	case a.calls >= maxOpen:
+		return nil, beeos.Errorf(beeos.RateLimited, "%d agents are being called for this message; call more when there is an answer", maxOpen)
+	}
+	a.calls++
+	return a.life, nil
+}
+
+func (q *Questions) endCall(t *turn.Turn) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if a := q.turns[t]; a != nil {
+		a.calls--
+	}
 }
 
 // awaitAgent makes the call and waits for its reply.
@@ -77,7 +102,7 @@ func (q *Questions) awaitAgent(ctx context.Context, t *turn.Turn, name, message,
 
 // callChain returns the agents that led to a turn, its own last.
 func (q *Questions) callChain(ctx context.Context, t *turn.Turn) ([]string, error) {
-	m, err := q.Ledger.Find(ctx, t.Channel, t.ID)
+	m, err := q.Ledger.FindMessage(ctx, t.Channel, t.ID)
 	if err != nil {
 		return nil, err
 	}

@@ -34,6 +34,9 @@ func NewPause(t *turn.Turn, f *beeos.Frame) beeos.Message {
 
 // Pause stores an agent's question to the person and puts it to the caller.
 func (q *Questions) Pause(t *turn.Turn, m *beeos.Message, send Send) error {
+	if err := q.countPause(t); err != nil { // before it is stored
+		return err
+	}
 	if _, err := q.Ledger.Append(context.Background(), *m); err != nil {
 		q.Log.Error("an agent's question was not stored", "turn", t.ID, "err", err)
 		return err
@@ -41,6 +44,21 @@ func (q *Questions) Pause(t *turn.Turn, m *beeos.Message, send Send) error {
 	return q.ask(t, question{send: send, pause: m.Type}, beeos.Event{
 		AskID: beeos.PauseAsk + beeos.NewID(), Method: "elicitation/create", Data: pauseForm(m),
 	})
+}
+
+// countPause refuses a pause of a turn that has had its share: a caller who
+// cannot be asked says so at once, and an agent may ask again and again.
+func (q *Questions) countPause(t *turn.Turn) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	a := q.askerOf(t)
+	if a == nil {
+		return nil // it has ended meanwhile
+	}
+	if a.pauses++; a.pauses > maxPauses {
+		return beeos.Errorf(beeos.RateLimited, "this message has asked for input %d times, which is the limit; end it", maxPauses)
+	}
+	return nil
 }
 
 // pauseForm is a pause as an elicitation: by an address, if the agent gives

@@ -7,6 +7,7 @@ package question
 
 import (
 	"bytes"
+	"context"
 	"log/slog"
 	"slices"
 	"strings"
@@ -21,8 +22,10 @@ import (
 	"github.com/beeos/beeos/internal/surface/agentgateway/turn"
 )
 
-// maxOpen is how many questions of one turn may wait for an answer at a time.
-const maxOpen = 128
+const (
+	maxOpen   = 128  // questions of one turn that may wait for an answer at a time
+	maxPauses = 1000 // of one turn; each is stored
+)
 
 // Options are the parts that questions stand on.
 type Options struct {
@@ -50,6 +53,10 @@ type Questions struct {
 type asker struct {
 	ids     []string          // of its questions, oldest first
 	pending *approval.Pending // its tool calls that wait for a decision; nil = none so far
+	calls   int               // of other agents, under way
+	pauses  int               // so far
+	life    context.Context   // of the turn on this node
+	end     context.CancelFunc
 }
 
 // New returns questions of which none is open.
@@ -79,8 +86,7 @@ func (q *Questions) Ask(t *turn.Turn, f *beeos.Frame, send Send) error {
 		return beeos.Errorf(beeos.InvalidParam, "a key may not begin with %q", approval.KeyPrefix)
 	}
 	if f.Method == beeos.MethodCallAgent {
-		q.callAgent(t, f, send)
-		return nil
+		return q.callAgent(t, f, send)
 	}
 	return q.ask(t, question{send: send, request: f.RequestID}, beeos.Event{
 		AskID: "ask_" + beeos.NewID(), Key: f.Key, Total: f.Total, Method: f.Method, Data: bytes.Clone(f.Params),
@@ -126,6 +132,7 @@ func (q *Questions) askerOf(t *turn.Turn) *asker {
 	a := q.turns[t]
 	if a == nil && t.OnDrop(func() { q.forgetTurn(t) }) {
 		a = &asker{}
+		a.life, a.end = context.WithCancel(context.Background())
 		q.turns[t] = a
 	}
 	return a
@@ -142,6 +149,7 @@ func (q *Questions) forgetTurn(t *turn.Turn) {
 	if a.pending != nil {
 		a.pending.Close()
 	}
+	a.end()
 	delete(q.turns, t)
 }
 

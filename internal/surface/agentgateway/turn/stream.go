@@ -20,7 +20,7 @@ const (
 // AddText takes a piece of text, or of reasoning. The first goes out at once;
 // those that follow within gatherFor are gathered.
 func (t *Turn) AddText(text string, thoughts bool) {
-	now := t.publisher.Now()
+	now := t.now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if thoughts {
@@ -42,8 +42,16 @@ func (t *Turn) AddText(text string, thoughts bool) {
 		t.flush(now)
 	case !t.queued:
 		t.queued = true
-		t.publisher.add(t)
+		time.AfterFunc(gatherFor, t.publishGathered)
 	}
+}
+
+func (t *Turn) publishGathered() {
+	now := t.now()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.queued = false
+	t.flush(now)
 }
 
 // ReplaceText takes text that the agent had streamed on an earlier connection.
@@ -75,7 +83,7 @@ func (t *Turn) AddPart(raw json.RawMessage) {
 	} else {
 		t.parts = appendExtra(nil, string(raw))
 	}
-	t.flush(t.publisher.Now())
+	t.flush(t.now())
 	t.publish(beeos.Event{Kind: beeos.EventDelta, Part: raw})
 }
 
@@ -92,7 +100,7 @@ func appendExtra(kept []byte, more string) []byte {
 func (t *Turn) Snapshot() beeos.Event {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.flush(t.publisher.Now())
+	t.flush(t.now())
 	ev := beeos.Event{
 		Kind: beeos.EventDelta, Channel: t.Channel, Turn: t.ID, Attempt: t.attempt, Seq: t.seq, Text: string(t.text), SoFar: true,
 		Reasoning: string(t.reasoning),
@@ -107,7 +115,7 @@ func (t *Turn) Snapshot() beeos.Event {
 func (t *Turn) Publish(ev beeos.Event) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.flush(t.publisher.Now())
+	t.flush(t.now())
 	t.publish(ev)
 }
 
@@ -136,5 +144,5 @@ func (t *Turn) publishText(now time.Time, text string) {
 func (t *Turn) publish(ev beeos.Event) {
 	t.seq++
 	ev.Channel, ev.Turn, ev.Attempt, ev.Seq = t.Channel, t.ID, t.attempt, t.seq
-	t.publisher.Bus.Publish(ev)
+	t.bus.Publish(ev)
 }

@@ -1,7 +1,6 @@
 // Package turn is one request in the hands of an agent on this node: who has it
 // and how far it has come (turn.go), and what its agent says before the reply,
-// which goes out live and is kept for whoever joins late (stream.go,
-// publisher.go).
+// which goes out live and is kept for whoever joins late (stream.go).
 package turn
 
 import (
@@ -20,12 +19,11 @@ type Turn struct {
 	Agent    string
 	Deadline time.Time // zero = none
 
-	publisher *Publisher
+	bus *bus.Bus
+	now func() time.Time
 
 	mu        sync.Mutex
 	attempt   int
-	noteStart bool // tell the ledger when the agent shows a sign of work
-	noting    bool // that is on its way
 	finishing bool // its terminal reply is being stored
 	lost      bool // its connection is gone
 	dropped   bool // nobody here holds the turn any more
@@ -39,16 +37,15 @@ type Turn struct {
 	seq       int64  // of the last event
 	pending   []byte // gathered, not published yet
 	thoughts  bool   // pending is reasoning
-	queued    bool   // the publisher knows about pending
+	queued    bool   // pending will be published soon
 	published time.Time
 }
 
-// New returns the turn of a dispatch. noteStart says that the ledger wants to
-// know when the agent begins.
-func New(p *Publisher, d *bus.Dispatch, noteStart bool) Turn {
+// New returns the turn of a dispatch, which publishes what its agent says on b.
+func New(b *bus.Bus, now func() time.Time, d *bus.Dispatch) Turn {
 	return Turn{
 		ID: d.MessageID, Channel: d.Channel, Agent: d.AgentID, Deadline: d.Deadline,
-		publisher: p, attempt: d.Attempt, noteStart: noteStart,
+		bus: b, now: now, attempt: d.Attempt,
 	}
 }
 
@@ -89,37 +86,12 @@ func (t *Turn) Adopt(attempt int) {
 	t.attempt = max(t.attempt, attempt)
 }
 
-// ShouldNoteStart reports, once, that the ledger wants to know about this sign
-// of work.
-func (t *Turn) ShouldNoteStart() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	tell := t.noteStart
-	t.noteStart, t.noting = false, t.noting || tell
-	return tell
-}
-
-// IsNotingStart reports whether a sign of work is still on its way to the
-// ledger.
-func (t *Turn) IsNotingStart() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.noting
-}
-
-// StartNoted says that the ledger knows about the sign of work.
-func (t *Turn) StartNoted() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.noting = false
-}
-
 // Finish publishes the last of the text and marks the turn as being stored. It
 // returns the whole text that was streamed, if that is known.
 func (t *Turn) Finish() (text string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.flush(t.publisher.Now())
+	t.flush(t.now())
 	t.finishing = true
 	if !t.truncated {
 		text = string(t.text)

@@ -23,6 +23,7 @@ type activeCall struct {
 	questions        []beeos.Event // questions for the client's next round
 	handOverAfter    time.Duration // after which the client gets something else; 0 = it waits
 	handOverResult   resultForTurn // what it gets
+	stopsWhenLeft    bool          // the agent is told when the client has left for good
 	joinsEarlierCall bool          // the call is an earlier one, which is not this request's to stop
 	outcome          Outcome
 }
@@ -153,6 +154,9 @@ func (c *activeCall) followEvents(ctx context.Context, do startCall) {
 			c.endEarly(c.x.inputRequired(c.m, c.questions))
 		case errors.Is(context.Cause(ctx), errHandOver):
 			c.handOver(ctx, err)
+		case err != nil && (errors.Is(context.Cause(ctx), errClientLeft) || ctx.Err() == nil && c.waiting.leaving.isAway()):
+			c.x.stopAgent(ctx, c.waiting, leftReason)
+			c.endWithError(err) // nobody reads it
 		case err != nil && ctx.Err() != nil && c.joinsEarlierCall:
 			c.endWithError(beeos.Errorf(beeos.AgentServiceUnavailable, "the wait has ended, the work goes on: ask again"))
 		case err != nil && ctx.Err() != nil:
@@ -212,6 +216,7 @@ func (x *Client) ForwardMethod(ctx context.Context, m *wire.Message, arguments [
 		c.endWithError(err)
 		return &c.outcome
 	}
+	c.stopsWhenLeft = x.stopsWhenLeft("")
 	o := c.runToEnd(ctx)
 	if o.Reply != nil {
 		if err := replies.AgentError(o.Reply, x.Version); err != nil {

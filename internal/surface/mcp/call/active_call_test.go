@@ -6,18 +6,15 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/engine/bus"
 	"github.com/beeos/beeos/internal/engine/invoke"
-	"github.com/beeos/beeos/internal/engine/ledger"
-	"github.com/beeos/beeos/internal/store"
 	"github.com/beeos/beeos/internal/surface/mcp/catalog"
 	"github.com/beeos/beeos/internal/surface/mcp/sessions"
 	"github.com/beeos/beeos/internal/surface/mcp/wire"
+	"github.com/beeos/beeos/test/enginetest"
 )
 
 // TestRefusedCallIsNotHandedOver: a call that is refused when its client has
@@ -70,30 +67,15 @@ func TestCancelEndsOneRequest(t *testing.T) {
 	if beeos.CodeOf(c.outcome.Err) != beeos.Conflict {
 		t.Error(c.outcome.Err)
 	}
-	if n := len(run.pending.byName); n != 0 {
-		t.Errorf("%d requests are still registered", n)
+	for name := range run.pending.Range {
+		t.Errorf("%v is still registered", name)
 	}
 }
 
 // newTestRunner is a runner on real stores.
 func newTestRunner(t *testing.T) *Runner {
 	t.Helper()
-	ctx := context.Background()
-	db, err := store.Open(ctx, "sqlite:"+filepath.Join(t.TempDir(), "test.db")+"?durability=os")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { db.Close() })
-	b, err := bus.Open(ctx, bus.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(b.Close)
-	l, err := ledger.Open(ctx, db.DB, ledger.Options{Committed: invoke.Committed(b)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
+	db, b, l := enginetest.Open(t)
 	calls := invoke.New(invoke.Options{Agents: db.Agents, Approvals: db.Approvals, Cluster: db.Cluster, Ledger: l, Bus: b})
-	return NewRunner(Options{Sessions: db.Sessions, Calls: calls, Bus: b, Catalog: catalog.New(db.Agents, calls, time.Now), Log: slog.New(slog.DiscardHandler), Now: time.Now, Context: ctx})
+	return NewRunner(Options{Sessions: db.Sessions, Calls: calls, Bus: b, Catalog: catalog.New(db.Agents, calls, time.Now), Log: slog.New(slog.DiscardHandler), Now: time.Now, Context: context.Background()})
 }

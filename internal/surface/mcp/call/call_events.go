@@ -63,7 +63,7 @@ func (c *activeCall) canAskClient(ev *beeos.Event) bool {
 // client cannot be asked: waiting would lead nowhere.
 func (c *activeCall) giveUpPaused(ctx context.Context, ev *beeos.Event) {
 	c.x.stopAgent(ctx, c.waiting, "the caller's program cannot be asked")
-	question, _ := strictjson.StringValue(strictjson.Field(ev.Data, "message"))
+	question, _ := strictjson.StringField(ev.Data, "message")
 	c.endEarly(wire.ErrorResult("The agent needs an answer before it can go on, and this client cannot be asked (it does not declare elicitation): " + question))
 }
 

@@ -29,7 +29,7 @@ func (x *Client) HandleCancelled(params []byte) {
 	if x.Session == nil || id == nil {
 		return
 	}
-	reason, _ := strictjson.StringValue(strictjson.Field(params, "reason"))
+	reason, _ := strictjson.StringField(params, "reason")
 	reason = cmp.Or(beeos.Shorten(reason, 500), "cancelled by the client")
 	name := requestName(x.Session, id)
 	if !x.Runner.CancelRequest(name, reason) {
@@ -39,14 +39,11 @@ func (x *Client) HandleCancelled(params []byte) {
 
 // CancelRequest stops a request if this replica runs it. It does not block.
 func (r *Runner) CancelRequest(request, reason string) (ours bool) {
-	r.pending.mu.Lock()
-	f := r.pending.byName[request]
-	r.pending.mu.Unlock()
-	if f == nil {
-		return false
+	f, ours := r.pending.Load(request)
+	if ours {
+		f.(*pendingRequest).cancel(&cancelledError{reason})
 	}
-	f.cancel(&cancelledError{reason})
-	return true
+	return ours
 }
 
 // stopCall is for a call that ended before its reply: cancelled, or with its
@@ -62,7 +59,7 @@ func (c *activeCall) stopCall(ctx context.Context) error {
 		return beeos.Errorf(beeos.Conflict, "the client cancelled this request")
 	case x.Runner.Context.Err() != nil, x.Out.Dropped(): // it did not leave, we sent it away: the agent may finish for whoever asks again
 	case x.Version.Stateless(), x.OldTransport, x.Session == nil && c.req.IdempotencyKey == "":
-		x.stopAgent(ctx, f, "the client went away")
+		x.stopAgent(ctx, f, leftReason)
 	}
 	return beeos.Errorf(beeos.AgentServiceUnavailable, "the server is stopping: try again") // if anybody still reads it
 }

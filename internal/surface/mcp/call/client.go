@@ -39,8 +39,8 @@ func (x *Client) SendResult(m *wire.Message, result []byte) {
 	x.Out.SendAnswer(http.StatusOK, head, body, []byte{'}'})
 }
 
-// reach returns an agent that the caller may call at this endpoint.
-func (x *Client) reach(ctx context.Context, agentID string) (*beeos.Agent, error) {
+// findReachable returns an agent that the caller may call at this endpoint.
+func (x *Client) findReachable(ctx context.Context, agentID string) (*beeos.Agent, error) {
 	if x.EndpointAgent == agentID {
 		return x.Agent, nil
 	}

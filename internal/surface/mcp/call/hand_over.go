@@ -41,31 +41,31 @@ func (x *Client) handOverNotice(t *catalog.Tool) resultForTurn {
 
 // fetchTask makes a call of the tool ready: it joins the call, as if the client
 // had never stopped waiting, and stops waiting again before the client does.
-func (x *Client) fetchTask(ctx context.Context, m *wire.Message, t *catalog.Tool, given []byte) (*activeCall, []byte, error) {
+func (x *Client) fetchTask(ctx context.Context, m *wire.Message, t *catalog.Tool, given []byte) (*activeCall, error) {
 	args, err := t.SplitArguments(given)
+	if err == nil {
+		err = x.checkArguments(t, args.Own)
+	}
+	if err == nil {
+		err = x.takePoll()
+	}
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	if result, err := x.checkArguments(t, args.Own); result != nil || err != nil {
-		return nil, result, err
-	}
-	if err := x.takePoll(); err != nil {
-		return nil, nil, err
-	}
-	id, _ := strictjson.StringValue(strictjson.Field(args.Own, "task_id"))
+	id, _ := strictjson.StringField(args.Own, "task_id")
 	task, err := x.TaskByID(ctx, id)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	if x.Agent, err = x.reach(ctx, task.AgentID); err != nil {
-		return nil, nil, err
+	if x.Agent, err = x.findReachable(ctx, task.AgentID); err != nil {
+		return nil, err
 	}
 	c := &activeCall{x: x, m: m, joinsEarlierCall: true, handOverResult: x.handOverNotice(t), handOverAfter: max(x.fetchWait(args.Own), time.Millisecond)}
 	if err := c.prepareRequest(); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	c.req.TurnID, c.req.Channel, c.req.Timeout = task.Turn, task.Channel, c.handOverAfter+time.Minute
-	return c, nil, nil
+	return c, nil
 }
 
 // fetchWait is how long a fetch may take.

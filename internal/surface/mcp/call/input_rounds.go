@@ -82,15 +82,13 @@ func (x *Client) openState(m *wire.Message, sealed string, rd *inputRound) bool 
 }
 
 func (x *Client) stateOwner(m *wire.Message) string {
-	name, _ := strictjson.StringValue(strictjson.Field(m.Params, wire.NameMembers[m.Method]))
+	name, _ := strictjson.StringField(m.Params, wire.NameMembers[m.Method])
 	return x.Caller.Principal() + "\x00" + m.Method + "\x00" + name
 }
 
 // inputRequired is the result that sends a client away with questions.
 func (x *Client) inputRequired(m *wire.Message, asks []beeos.Event) []byte {
-	b := append([]byte(`{"resultType":"input_required","inputRequests":`), wire.InputRequests(asks)...)
-	b = append(b, `,"requestState":`...)
-	return append(wire.AppendText(b, x.sealState(m, stateWaiting, asks[0].Turn+"\n"+asks[0].Channel)), '}')
+	return wire.InputRequired(wire.InputRequests(asks), x.sealState(m, stateWaiting, asks[0].Turn+"\n"+asks[0].Channel))
 }
 
 // inputRequiredAgain is the result for an agent that ended its turn with
@@ -98,15 +96,10 @@ func (x *Client) inputRequired(m *wire.Message, asks []beeos.Event) []byte {
 func (x *Client) inputRequiredAgain(m *wire.Message, n *replies.NeededInput) ([]byte, error) {
 	for _, q := range strictjson.Fields(n.Requests) {
 		ev := beeos.Event{Data: strictjson.Field(q, "params")}
-		ev.Method, _ = strictjson.StringValue(strictjson.Field(q, "method"))
+		ev.Method, _ = strictjson.StringField(q, "method")
 		if need := wire.NeededCapability(&ev); !x.Can.Has(need) {
-			return nil, wire.MissingCapability(need.Declaration())
+			return nil, wire.MissingCapability(need)
 		}
 	}
-	b := []byte(`{"resultType":"input_required"`)
-	if len(n.Requests) > 0 {
-		b = append(append(b, `,"inputRequests":`...), n.Requests...)
-	}
-	b = append(b, `,"requestState":`...)
-	return append(wire.AppendText(b, x.sealState(m, stateAgain, n.State)), '}'), nil
+	return wire.InputRequired(n.Requests, x.sealState(m, stateAgain, n.State)), nil
 }

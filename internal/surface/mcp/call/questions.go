@@ -2,6 +2,7 @@ package call
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 
 	"github.com/beeos/beeos"
@@ -11,10 +12,10 @@ import (
 )
 
 // An agent may ask the client something in the middle of a call: a person's
-// answer, its model, its folders. Up to 2025-11-25 (rounds.go has the rest) the
-// question goes out as a request of ours
-// on the call's stream, and the client answers with a POST of its own, which
-// any replica may get: the id of our request is the agent's ask, sealed.
+// answer, its model, its folders. Up to 2025-11-25 (input_rounds.go has the
+// rest) the question goes out as a request of ours on the call's stream, and the
+// client answers with a POST of its own, which any replica may get: the id of
+// our request is the agent's ask, sealed.
 
 // refuseQuestion answers a question that cannot be put, or the agent would wait
 // for nothing.
@@ -30,13 +31,7 @@ func (x *Client) questionRequest(ctx context.Context, ev *beeos.Event) []byte {
 		return nil
 	}
 	id := x.Runner.Sealer.Seal(sessions.SealedAsk, x.EndpointAgent, x.Caller.Principal(), []byte(ev.AskID))
-	b := append([]byte(nil), `{"jsonrpc":"2.0","id":"`+id+`","method":`...)
-	b = wire.AppendText(b, ev.Method)
-	if len(ev.Data) > 0 {
-		b = append(b, `,"params":`...)
-		b = append(b, ev.Data...)
-	}
-	return append(b, '}')
+	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":"%s",%s}`, id, wire.QuestionMembers(ev))
 }
 
 // ReceiveAnswer carries the client's response to the agent that asked.
@@ -49,7 +44,7 @@ func (x *Client) ReceiveAnswer(ctx context.Context, m *wire.Message) error {
 	var refusal *beeos.FrameFault
 	if m.Fault != nil {
 		refusal = &beeos.FrameFault{Code: string(strictjson.Field(m.Fault, "code"))}
-		refusal.Message, _ = strictjson.StringValue(strictjson.Field(m.Fault, "message"))
+		refusal.Message, _ = strictjson.StringField(m.Fault, "message")
 	}
 	x.answerAgent(ctx, string(ask), m.Result, refusal)
 	return nil

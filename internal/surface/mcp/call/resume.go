@@ -1,8 +1,10 @@
 package call
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"strconv"
 	"strings"
 	"time"
 
@@ -28,11 +30,12 @@ func (x *Client) resumable() bool {
 // LostStream is a call whose stream a client has lost.
 type LostStream struct {
 	turn, channel, agent, tool string
+	stopsWhenLeft              bool   // as the call that it was
 	id                         []byte // of the request
 }
 
 func (x *Client) sealStreamID(l LostStream) string {
-	text := l.turn + "\n" + l.channel + "\n" + l.agent + "\n" + l.tool + "\n" + string(l.id)
+	text := l.turn + "\n" + l.channel + "\n" + l.agent + "\n" + l.tool + "\n" + strconv.FormatBool(l.stopsWhenLeft) + "\n" + string(l.id)
 	return x.Runner.Sealer.Seal(sessions.SealedEvent, x.EndpointAgent, x.Caller.Principal(), []byte(text))
 }
 
@@ -41,19 +44,20 @@ func (x *Client) OpenStreamID(id string) (l LostStream, ok bool) {
 	if !ok {
 		return l, false
 	}
-	parts := strings.SplitN(string(text), "\n", 5)
-	if len(parts) != 5 {
+	parts := strings.SplitN(string(text), "\n", 6)
+	if len(parts) != 6 {
 		return l, false
 	}
-	return LostStream{parts[0], parts[1], parts[2], parts[3], []byte(parts[4])}, true
+	return LostStream{parts[0], parts[1], parts[2], parts[3], parts[4] == "true", []byte(parts[5])}, true
 }
 
 // ResumeStream sends the rest of a call to a client that has come back for it.
 // Its progress starts over, so there is none.
 func (x *Client) ResumeStream(ctx context.Context, l LostStream) {
 	m := &wire.Message{ID: l.id, Method: "tools/call"}
-	c := &activeCall{x: x, m: m}
-	agent, err := x.reach(ctx, l.agent)
+	c := &activeCall{x: x, m: m, stopsWhenLeft: l.stopsWhenLeft}
+	x.announceReturn(l.id)
+	agent, err := x.findReachable(ctx, l.agent)
 	if err == nil {
 		x.Agent = agent
 		err = c.prepareRequest()
@@ -65,7 +69,7 @@ func (x *Client) ResumeStream(ctx context.Context, l LostStream) {
 	c.req.TurnID, c.req.Channel, c.req.Live = l.turn, l.channel, true
 	x.Out.FirstEventID = func() string { return x.sealStreamID(l) }
 	x.Out.StartStream()
-	c.handOverAfter, c.handOverResult = x.remainingHandOver(l)
+	x.planRest(c, l)
 	result, err := x.toolOutcome(c.joinEarlierCall(ctx))
 	switch {
 	case x.HTTP.Context().Err() != nil, errors.Is(err, ErrClientReturns):
@@ -76,12 +80,19 @@ func (x *Client) ResumeStream(ctx context.Context, l LostStream) {
 	}
 }
 
-// remainingHandOver is handOverPlan for a call whose client has come back: its own
-// clock has run since the beginning.
-func (x *Client) remainingHandOver(l LostStream) (time.Duration, resultForTurn) {
+// planRest is handOverPlan for a call whose client has come back: its own clock
+// has run since the beginning.
+func (x *Client) planRest(c *activeCall, l LostStream) {
 	t := x.Lists.ToolByName[l.tool]
 	if t == nil {
 		t = &catalog.Tool{Name: l.tool}
 	}
-	return max(x.Runner.HandOver-x.Runner.Now().Sub(beeos.IDTime(l.turn)), time.Millisecond), x.handOverNotice(t)
+	rest := func(of time.Duration) time.Duration {
+		return max(of-x.Runner.Now().Sub(beeos.IDTime(l.turn)), time.Millisecond)
+	}
+	if x.Agent.HandOver {
+		c.handOverAfter, c.handOverResult = rest(x.Runner.HandOver), x.handOverNotice(t)
+	} else {
+		c.req.Timeout = rest(cmp.Or(x.Agent.Timeout, x.Runner.Calls.Timeout()))
+	}
 }

@@ -7,6 +7,7 @@ package call
 import (
 	"context"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/beeos/beeos/internal/engine/bus"
@@ -19,8 +20,8 @@ import (
 // Runner runs the calls of clients at this replica.
 type Runner struct {
 	Options
-	pending   pendingRequests
-	questions pendingQuestions
+	pending   sync.Map // the calls that run here for sessions: name -> *pendingRequest
+	questions sync.Map // those put on our own account: ask -> chan []byte, for {"result"} or {"error"}
 	polls     pollLimit
 }
 
@@ -33,6 +34,8 @@ type Options struct {
 	Log      *slog.Logger
 	Now      func() time.Time
 
+	LeaveAfter time.Duration // how long a client may take to resume a stream; 0 = the default
+
 	HandOver time.Duration   // as in the options of package mcp; 0 = its default
 	Context  context.Context // ends when the server stops
 }
@@ -41,10 +44,8 @@ func NewRunner(opt Options) *Runner {
 	if opt.HandOver <= 0 {
 		opt.HandOver = min(defaultHandOver, opt.Calls.Timeout()*5/6)
 	}
-	return &Runner{
-		Options:   opt,
-		pending:   pendingRequests{byName: map[string]*pendingRequest{}},
-		questions: pendingQuestions{waiting: map[string]chan []byte{}},
-		polls:     pollLimit{fullAt: map[string]time.Time{}},
+	if opt.LeaveAfter <= 0 {
+		opt.LeaveAfter = defaultLeave
 	}
+	return &Runner{Options: opt, polls: pollLimit{fullAt: map[string]time.Time{}}}
 }

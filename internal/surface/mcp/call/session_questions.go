@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/beeos/beeos"
@@ -25,33 +24,10 @@ const (
 	answerWithin = 10 * time.Minute // for a person
 )
 
-// pendingQuestions holds the questions that this replica has put on its own
-// account.
-type pendingQuestions struct {
-	mu      sync.Mutex
-	waiting map[string]chan []byte // ask -> {"result"} or {"error"}
-}
-
-func (b *pendingQuestions) add(id string) (answer chan []byte, closeIt func()) {
-	answer = make(chan []byte, 1)
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.waiting[id] = answer
-	return answer, func() {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		delete(b.waiting, id)
-	}
-}
-
 // DeliverAnswer hands an answer to whoever waits for it here.
 func (r *Runner) DeliverAnswer(id string, data []byte) {
-	b := &r.questions
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if answer := b.waiting[id]; answer != nil {
-		delete(b.waiting, id)
-		answer <- data // it has room for one
+	if answer, waiting := r.questions.LoadAndDelete(id); waiting {
+		answer.(chan []byte) <- data // it has room for one
 	}
 }
 
@@ -66,12 +42,13 @@ func (c *activeCall) askClient(ctx context.Context, n *replies.NeededInput) (inp
 	answers := map[string]chan []byte{}
 	for key, q := range strictjson.Fields(n.Requests) {
 		ev := beeos.Event{AskID: "gateway_" + beeos.NewID(), Data: strictjson.Field(q, "params")}
-		ev.Method, _ = strictjson.StringValue(strictjson.Field(q, "method"))
+		ev.Method, _ = strictjson.StringField(q, "method")
 		if c.x.Session == nil || !c.x.Out.AcceptsStream || !c.x.Can.Has(wire.NeededCapability(&ev)) {
 			return nil, wire.ErrorResult("The agent needs an answer before it can go on, and this client cannot be asked (" + ev.Method + ").")
 		}
-		answer, forget := c.x.Runner.questions.add(ev.AskID)
-		defer forget()
+		answer := make(chan []byte, 1)
+		c.x.Runner.questions.Store(ev.AskID, answer)
+		defer c.x.Runner.questions.Delete(ev.AskID)
 		answers[strings.Clone(key)] = answer
 		c.x.Out.SendEvent(c.x.questionRequest(ctx, &ev)) //nolint:errcheck // then no answer comes
 	}

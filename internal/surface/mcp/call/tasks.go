@@ -2,6 +2,7 @@ package call
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/engine/task"
@@ -24,19 +25,19 @@ func (c *activeCall) startTask(ctx context.Context) ([]byte, error) {
 	return wire.CreatedTask(sent.ID), nil
 }
 
-// task finds the task that a request names.
-func (x *Client) task(ctx context.Context, params []byte) (task.Task, error) {
+// readTask finds the task that a request names.
+func (x *Client) readTask(ctx context.Context, params []byte) (task.Task, error) {
 	if !x.Can.Has(wire.CanTasks) {
-		return task.Task{}, wire.MissingCapability(wire.CanTasks.Declaration())
+		return task.Task{}, wire.MissingCapability(wire.CanTasks)
 	}
-	id, _ := strictjson.StringValue(strictjson.Field(params, "taskId"))
+	id, _ := strictjson.StringField(params, "taskId")
 	return x.TaskByID(ctx, id)
 }
 
 func (x *Client) TaskByID(ctx context.Context, id string) (task.Task, error) {
 	t, err := x.Runner.Calls.Task(ctx, x.Caller.Principal(), id)
 	if err == nil {
-		_, err = x.reach(ctx, t.AgentID)
+		_, err = x.findReachable(ctx, t.AgentID)
 	}
 	if code := beeos.CodeOf(err); err != nil && (code == beeos.NotFound || code == beeos.AgentNotFound) {
 		return t, beeos.Errorf(beeos.InvalidParam, "Task not found: params.taskId is not one that this credential has here, or it has expired")
@@ -49,19 +50,18 @@ func (x *Client) GetTask(ctx context.Context, m *wire.Message) ([]byte, error) {
 	if err := x.takePoll(); err != nil {
 		return nil, err
 	}
-	t, err := x.task(ctx, m.Params)
+	t, err := x.readTask(ctx, m.Params)
 	if err != nil {
 		return nil, err
 	}
-	return append(append([]byte{'{'}, x.TaskState(ctx, &t)...), '}'), nil
+	return fmt.Appendf(nil, `{%s}`, x.TaskState(ctx, &t)), nil
 }
 
 // TaskState writes a task as it is now: its members.
 func (x *Client) TaskState(ctx context.Context, t *task.Task) []byte {
 	if t.Done == nil {
 		if asks := x.openAsks(ctx, t.Turn); len(asks) > 0 {
-			b := append(wire.TaskHead(t.Turn, "input_required", t.Created), `,"inputRequests":`...)
-			return append(b, wire.InputRequests(asks)...)
+			return fmt.Appendf(nil, `%s,"inputRequests":%s`, wire.TaskHead(t.Turn, "input_required", t.Created), wire.InputRequests(asks))
 		}
 		return wire.TaskHead(t.Turn, "working", t.Created)
 	}
@@ -104,7 +104,7 @@ func (x *Client) openAsks(ctx context.Context, turn string) (asks []beeos.Event)
 // UpdateTask answers tasks/update: answers for the agent's open questions.
 // Those for others are ignored.
 func (x *Client) UpdateTask(ctx context.Context, m *wire.Message) ([]byte, error) {
-	t, err := x.task(ctx, m.Params)
+	t, err := x.readTask(ctx, m.Params)
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +123,7 @@ func (x *Client) UpdateTask(ctx context.Context, m *wire.Message) ([]byte, error
 
 // CancelTask answers tasks/cancel. To cancel what is over is no error.
 func (x *Client) CancelTask(ctx context.Context, m *wire.Message) ([]byte, error) {
-	t, err := x.task(ctx, m.Params)
+	t, err := x.readTask(ctx, m.Params)
 	if err == nil && t.Done == nil {
 		err = x.Runner.Calls.Cancel(ctx, t.Channel, t.Turn, "cancelled by the client")
 	}

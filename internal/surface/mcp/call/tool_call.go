@@ -2,6 +2,7 @@ package call
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 
@@ -16,10 +17,23 @@ import (
 // that have returned, with their frames, before it waits.
 func (x *Client) CallTool(ctx context.Context, m *wire.Message) ([]byte, error) {
 	c, result, err := x.toolCall(ctx, m)
-	if c == nil {
-		return result, err
+	if c != nil {
+		result, err = x.toolOutcome(c.runToEnd(ctx))
 	}
-	return x.toolOutcome(c.runToEnd(ctx))
+	if told, ok := errors.AsType[modelError](err); ok {
+		return wire.ErrorResult(string(told)), nil
+	}
+	return result, err
+}
+
+// modelError is the cause of an error for a model to read and correct, and so
+// the text of a result.
+type modelError string
+
+func (e modelError) Error() string { return string(e) }
+
+func newModelError(text string) error {
+	return beeos.Wrap(beeos.InvalidParam, modelError(text), text)
 }
 
 // toolCall makes a tools/call ready to run, or answers it.
@@ -46,18 +60,19 @@ func (x *Client) toolCall(ctx context.Context, m *wire.Message) (*activeCall, []
 		result, err := x.Lists.SearchTools(given)
 		return nil, result, err
 	case t.IsFetch:
-		return x.fetchTask(ctx, m, t, given)
+		c, err := x.fetchTask(ctx, m, t, given)
+		return c, nil, err
 	}
 	if t.Agent != nil {
 		x.Agent = t.Agent
 	}
 	c := &activeCall{x: x, m: m}
-	if result, err := c.fillRequest(t, given); result != nil || err != nil {
-		return nil, result, err
+	if err := c.fillRequest(t, given); err != nil {
+		return nil, nil, err
 	}
 	needsTask := x.Version.Stateless() && t.TaskSupport == catalog.TaskRequired
 	if needsTask && !x.Can.Has(wire.CanTasks) {
-		return nil, nil, wire.MissingCapability(wire.CanTasks.Declaration())
+		return nil, nil, wire.MissingCapability(wire.CanTasks)
 	}
 	if err := c.prepareRequest(); err != nil {
 		return nil, nil, err
@@ -70,29 +85,24 @@ func (x *Client) toolCall(ctx context.Context, m *wire.Message) (*activeCall, []
 }
 
 // fillRequest puts into the request what the client gave, if it fits the tool.
-func (c *activeCall) fillRequest(t *catalog.Tool, given []byte) ([]byte, error) {
+func (c *activeCall) fillRequest(t *catalog.Tool, given []byte) error {
 	x, req := c.x, &c.req
 	args, err := t.SplitArguments(given)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if t.IsAgent {
-		message, complaint := selfMessage(args.Own)
-		if complaint != "" {
-			return x.badArguments(t, complaint)
-		}
-		if strings.TrimSpace(message) == "" {
-			return nil, beeos.Errorf(beeos.InvalidParam, "message must not be empty")
-		}
-		req.Body = message
+		req.Body, err = x.selfMessage(t, args.Own)
 	} else {
-		if result, err := x.checkArguments(t, args.Own); result != nil || err != nil {
-			return result, err
-		}
 		req.Call = beeos.Call{Method: "tools/call", Tool: t.Name, Arguments: args.Own}
+		req.Check = func() error { return x.checkArguments(t, args.Own) }
+	}
+	if err != nil {
+		return err
 	}
 	req.IdempotencyKey, req.Attachments = args.IdempotencyKey, args.Attachments
 	req.ContextID = args.ContextID
+	c.stopsWhenLeft = x.stopsWhenLeft(req.IdempotencyKey)
 	if x.Session != nil {
 		if req.SessionID = x.Session.Channel; x.EndpointAgent == "" { // a channel has one agent
 			req.SessionID = "session " + x.Session.Channel
@@ -101,16 +111,19 @@ func (c *activeCall) fillRequest(t *catalog.Tool, given []byte) ([]byte, error) 
 	if c.handOverAfter, c.handOverResult = x.handOverPlan(t); c.handOverAfter > 0 {
 		req.Deadline = x.Runner.Now().Add(wire.TaskLife)
 	}
-	return nil, nil
+	return nil
 }
 
 // handOverPlan is after how long the call becomes something to come back for,
 // and what the client gets instead of its result; 0 = never. Who names no
-// revision waits for the agent's timeout, as documented.
+// revision waits for the agent's timeout, as documented, and so does everybody
+// where the agent's owner has switched it off.
 func (x *Client) handOverPlan(t *catalog.Tool) (time.Duration, resultForTurn) {
 	switch {
 	case x.Version == wire.Unversioned:
 		return 0, nil
+	case (!x.Version.Stateless() || !x.Can.Has(wire.CanTasks)) && !x.Agent.HandOver:
+		return 0, nil // its owner wants callers to wait, or to be told that it took too long
 	case !x.Version.Stateless() || !x.Can.Has(wire.CanTasks) || t.TaskSupport == catalog.TaskForbidden:
 		return x.Runner.HandOver, x.handOverNotice(t)
 	case t.TaskSupport == catalog.TaskOptional, t.TaskSupport == catalog.TaskRequired:
@@ -139,40 +152,41 @@ func toolParams(params []byte) (name string, arguments []byte, err error) {
 	return "", nil, beeos.Errorf(beeos.InvalidParam, "params.arguments must be an object")
 }
 
-// selfMessage reads the one argument of an agent's own tool; complaint says
-// how the arguments do not fit the tool's schema.
-func selfMessage(args []byte) (message, complaint string) {
+// selfMessage reads the one argument of an agent's own tool.
+func (x *Client) selfMessage(t *catalog.Tool, args []byte) (string, error) {
 	raw := strictjson.Field(args, "message")
-	if raw == nil {
-		return "", `missing "message": the text for the agent`
-	}
 	message, ok := strictjson.StringValue(raw)
-	if !ok {
-		return "", `"message" must be a string`
+	switch {
+	case raw == nil:
+		return "", x.badArguments(t, `missing "message": the text for the agent`)
+	case !ok:
+		return "", x.badArguments(t, `"message" must be a string`)
+	case strings.TrimSpace(message) == "":
+		return "", beeos.Errorf(beeos.InvalidParam, "message must not be empty")
 	}
-	return message, ""
+	return message, nil
 }
 
-// checkArguments returns nothing when args fit the tool's schema.
-func (x *Client) checkArguments(t *catalog.Tool, args []byte) ([]byte, error) {
+// checkArguments holds args to the tool's schema.
+func (x *Client) checkArguments(t *catalog.Tool, args []byte) error {
 	s, err := t.Schema()
 	if err != nil {
-		return wire.ErrorResult("the tool " + t.Name + " cannot be called: its inputSchema cannot be checked: " + beeos.Shorten(err.Error(), schema.ComplaintSize)), nil
+		return newModelError("the tool " + t.Name + " cannot be called: its inputSchema cannot be checked: " + beeos.Shorten(err.Error(), schema.ComplaintSize))
 	}
 	if err := s.Check(args); err != nil {
 		return x.badArguments(t, err.Error())
 	}
-	return nil, nil
+	return nil
 }
 
-// badArguments is an error for a program to read up to 2025-06-18, and a
-// result for a model to read since.
-func (x *Client) badArguments(t *catalog.Tool, complaint string) ([]byte, error) {
+// badArguments is an error for a program to read up to 2025-06-18, and for a
+// model since.
+func (x *Client) badArguments(t *catalog.Tool, complaint string) error {
 	complaint = "invalid arguments for " + t.Name + ": " + complaint
 	if x.Version.BadArgumentsAreResults() {
-		return wire.ErrorResult(complaint), nil
+		return newModelError(complaint)
 	}
-	return nil, beeos.Errorf(beeos.InvalidParam, "%s", complaint)
+	return beeos.Errorf(beeos.InvalidParam, "%s", complaint)
 }
 
 // resolveCallTool resolves call_tool: the tool that is meant, and its

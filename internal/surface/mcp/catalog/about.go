@@ -2,15 +2,16 @@ package catalog
 
 import (
 	"cmp"
+	"fmt"
+	"strings"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/surface/mcp/wire"
+	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
 // What an agent can do, to those who shake hands and to those who ask.
-const (
-	serverCapabilities = `"completions":{},"logging":{},"prompts":{"listChanged":true},"resources":{"listChanged":true,"subscribe":true},"tools":{"listChanged":true}`
-)
+const serverCapabilities = `"completions":{},"logging":{},"prompts":{"listChanged":true},"resources":{"listChanged":true,"subscribe":true},"tools":{"listChanged":true}`
 
 // skillsDeclared declares the skills extension for an agent that has any.
 func (l *Lists) skillsDeclared() string {
@@ -20,6 +21,28 @@ func (l *Lists) skillsDeclared() string {
 	return `,"` + skillsExtension + `":{"directoryRead":true}`
 }
 
+// uiDeclared declares MCP Apps for an agent, or a union, that has a page to
+// show.
+func (l *Lists) uiDeclared() string {
+	for uri := range l.Contents {
+		if strings.HasPrefix(uri, uiScheme) {
+			return `,"` + wire.UIExtension + `":{}`
+		}
+	}
+	for _, e := range l.memberBySlug {
+		if declared := e.Lists.uiDeclared(); declared != "" {
+			return declared
+		}
+	}
+	for _, t := range l.ToolByName {
+		meta := strictjson.Field(t.definition, "_meta")
+		if strictjson.Field(meta, "ui") != nil || strictjson.Field(meta, "ui/resourceUri") != nil {
+			return `,"` + wire.UIExtension + `":{}`
+		}
+	}
+	return ""
+}
+
 // describeServer is what initialize and server/discover say about the agent.
 func (l *Lists) describeServer(a *beeos.Agent) {
 	d := &a.Definition
@@ -27,9 +50,11 @@ func (l *Lists) describeServer(a *beeos.Agent) {
 	info = wire.AppendMember(info, "title", d.DisplayName)
 	l.ServerInfo = append(wire.AppendMember(info, "version", cmp.Or(d.Version, beeos.Version)), '}')
 	instructions := wire.AppendMember(nil, "instructions", d.Description)
-
-	b := append([]byte(`"capabilities":{`+serverCapabilities+`},"serverInfo":`), l.ServerInfo...)
-	l.InitializeMembers = append(b, instructions...)
-	b = []byte(`{"supportedVersions":` + wire.SupportedVersions + `,"capabilities":{` + serverCapabilities + `,"extensions":{"` + wire.TasksExtension + `":{}` + l.skillsDeclared() + `}}`)
-	l.Discovery = append(append(b, instructions...), '}')
+	extensions, ui := "", l.uiDeclared()
+	if ui != "" {
+		extensions = `,"extensions":{` + ui[1:] + `}`
+	}
+	l.InitializeMembers = fmt.Appendf(nil, `"capabilities":{%s%s},"serverInfo":%s%s`, serverCapabilities, extensions, l.ServerInfo, instructions)
+	l.Discovery = fmt.Appendf(nil, `{"supportedVersions":%s,"capabilities":{%s,"extensions":{"%s":{}%s%s}}%s}`,
+		wire.SupportedVersions, serverCapabilities, wire.TasksExtension, l.skillsDeclared(), ui, instructions)
 }

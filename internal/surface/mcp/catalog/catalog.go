@@ -74,13 +74,17 @@ func (c *Catalog) Agent(ctx context.Context, id string) (*Server, error) {
 func (c *Catalog) keep(id string, e *Server) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	makeRoom(c.agents, catalogMax)
 	c.agents[id] = e
-	for other := range c.agents { // any victim will do: its lists are made again
-		if len(c.agents) <= catalogMax {
-			break
+}
+
+// makeRoom makes room for one more. Any victim will do: what it had is made
+// again.
+func makeRoom(kept map[string]*Server, most int) {
+	for victim := range kept {
+		if len(kept) < most {
+			return
 		}
-		if other != id {
-			delete(c.agents, other)
-		}
+		delete(kept, victim)
 	}
 }

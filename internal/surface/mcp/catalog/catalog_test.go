@@ -1,20 +1,16 @@
 package catalog
 
 import (
-	"context"
 	"crypto/ed25519"
-	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/engine/bus"
 	"github.com/beeos/beeos/internal/engine/invoke"
-	"github.com/beeos/beeos/internal/engine/ledger"
-	"github.com/beeos/beeos/internal/store"
 	agentstore "github.com/beeos/beeos/internal/store/agents"
+	"github.com/beeos/beeos/test/enginetest"
 )
 
 // TestCatalog: a change shows with its agent; what did not change keeps its
@@ -116,9 +112,7 @@ func newTestCatalog(t *testing.T) (c *Catalog, owner string) {
 			t.Fatal(err)
 		}
 	}
-	db, err := store.Open(ctx, "sqlite:"+filepath.Join(t.TempDir(), "test.db")+"?durability=os")
-	must(err)
-	t.Cleanup(func() { db.Close() })
+	db, b, l := enginetest.Open(t)
 	user := beeos.User{ID: beeos.NewID(), Email: "owner@example.com", Name: "owner", CreatedAt: time.Now()}
 	must(db.People.CreateUser(ctx, user))
 	public, _, err := ed25519.GenerateKey(nil)
@@ -127,12 +121,6 @@ func newTestCatalog(t *testing.T) (c *Catalog, owner string) {
 	must(db.Instances.Create(ctx, instance))
 	_, err = db.Agents.Sync(ctx, instance, []beeos.Definition{{Name: "clerk", Skills: []beeos.Skill{{Name: "web_search"}}}, {Name: "talker"}})
 	must(err)
-	b, err := bus.Open(context.Background(), bus.Options{})
-	must(err)
-	t.Cleanup(b.Close)
-	l, err := ledger.Open(context.Background(), db.DB, ledger.Options{Committed: invoke.Committed(b)})
-	must(err)
-	t.Cleanup(func() { l.Close() })
 	return New(db.Agents, invoke.New(invoke.Options{Agents: db.Agents, Approvals: db.Approvals, Cluster: db.Cluster, Ledger: l, Bus: b}), time.Now), user.ID
 }
 

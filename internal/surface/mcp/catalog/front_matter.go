@@ -1,7 +1,9 @@
 package catalog
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -31,7 +33,7 @@ func readFrontMatter(text string) (object []byte, name string, ok bool) {
 	if yaml.Unmarshal([]byte(head), &doc) != nil || len(doc.Content) != 1 || doc.Content[0].Kind != yaml.MappingNode {
 		return nil, "", false
 	}
-	object, ok = appendYAML(nil, doc.Content[0], 2)
+	object, ok = encodeYAML(doc.Content[0], 2)
 	var said struct{ Name, Description any }
 	if !ok || json.Unmarshal(object, &said) != nil {
 		return nil, "", false
@@ -51,60 +53,53 @@ func cutFrontMatter(text string) (head string, ok bool) {
 	return head + "\n", ok
 }
 
-// appendYAML appends a node as JSON. Lists and maps go as deep as it says;
+// encodeYAML writes a node as JSON. Lists and maps go as deep as it says;
 // anchors and aliases, which make a bomb of a few lines, are refused.
-func appendYAML(b []byte, n *yaml.Node, depth int) ([]byte, bool) {
+func encodeYAML(n *yaml.Node, depth int) ([]byte, bool) {
 	if n.Anchor != "" || n.LineComment != "" || n.Style&(yaml.FlowStyle|yaml.TaggedStyle) != 0 {
 		return nil, false
 	}
 	switch {
 	case n.Kind == yaml.ScalarNode:
-		return appendYAMLScalar(b, n)
+		return encodeYAMLScalar(n)
 	case n.Kind == yaml.MappingNode && depth > 0:
-		return appendYAMLMap(b, n, depth)
+		return encodeYAMLMap(n, depth)
 	case n.Kind == yaml.SequenceNode && depth > 0:
-		b = append(b, '[')
-		for i, item := range n.Content {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			var ok bool
-			if b, ok = appendYAML(b, item, 0); !ok {
+		var items [][]byte
+		for _, one := range n.Content {
+			item, ok := encodeYAML(one, 0)
+			if !ok {
 				return nil, false
 			}
+			items = append(items, item)
 		}
-		return append(b, ']'), true
+		return fmt.Appendf(nil, `[%s]`, bytes.Join(items, []byte{','})), true
 	}
 	return nil, false
 }
 
-func appendYAMLMap(b []byte, n *yaml.Node, depth int) ([]byte, bool) {
-	b = append(b, '{')
+func encodeYAMLMap(n *yaml.Node, depth int) ([]byte, bool) {
+	var members [][]byte
 	seen := map[string]bool{}
 	for i := 0; i < len(n.Content); i += 2 {
 		key := n.Content[i]
-		if key.ShortTag() != "!!str" || key.Anchor != "" || seen[key.Value] {
+		value, ok := encodeYAML(n.Content[i+1], depth-1)
+		if !ok || key.ShortTag() != "!!str" || key.Anchor != "" || seen[key.Value] {
 			return nil, false
 		}
 		seen[key.Value] = true
-		if i > 0 {
-			b = append(b, ',')
-		}
-		var ok bool
-		if b, ok = appendYAML(append(wire.AppendText(b, key.Value), ':'), n.Content[i+1], depth-1); !ok {
-			return nil, false
-		}
+		members = append(members, fmt.Appendf(nil, `%s:%s`, wire.EncodeText(key.Value), value))
 	}
-	return append(b, '}'), true
+	return fmt.Appendf(nil, `{%s}`, bytes.Join(members, []byte{','})), true
 }
 
-func appendYAMLScalar(b []byte, n *yaml.Node) ([]byte, bool) {
+func encodeYAMLScalar(n *yaml.Node) ([]byte, bool) {
 	switch n.ShortTag() {
 	case "!!str", "!!timestamp":
 		paragraphs := n.Style&yaml.FoldedStyle != 0 && strings.Contains(strings.TrimSuffix(n.Value, "\n"), "\n")
-		return wire.AppendText(b, n.Value), !paragraphs
+		return wire.EncodeText(n.Value), !paragraphs
 	case "!!bool", "!!null", "!!int", "!!float":
-		return append(b, n.Value...), json.Valid([]byte(n.Value)) // 0x10 and True are not for everybody
+		return []byte(n.Value), json.Valid([]byte(n.Value)) // 0x10 and True are not for everybody
 	}
 	return nil, false
 }

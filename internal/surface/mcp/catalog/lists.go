@@ -6,31 +6,26 @@ import (
 	"strings"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/surface/mcp/wire"
 )
 
 // Lists is everything a client can ask about an agent, built once: whole
 // pages of bytes to write, and the indexes that calls are looked up in. The
 // schemas and annotations in them are the agent's own bytes.
 type Lists struct {
-	Tools, Resources, Templates, Prompts Pages
-	ToolsAndFetch                        Pages // tools, and the one that brings results later
+	Tools, Resources, Templates, Prompts List
+	ToolsAndFetch                        List // tools, and the one that brings results later
 	FetchToolName                        string
 
 	InitializeMembers []byte // members of the initialize result that follow protocolVersion
 	Discovery         []byte // the result of server/discover
 	ServerInfo        []byte // whom every stateless result comes from
 	ToolByName        map[string]*Tool
-	toolNames         []string // in order
-	ResourceAt        map[string]*Resource
+	toolNames         []string          // in order
+	Contents          map[string][]byte // resource -> the whole result of reading it; nil = the agent answers
 	PromptByName      map[string]*beeos.Prompt
 	TemplateAt        map[string]bool
 	patterns          []*regexp.Regexp // of the URI templates
 	Skills            Skills
-
-	// What a union is made of: the elements of the lists, in order.
-	resourceURIs               []string
-	templateItems, promptItems [][]byte
 
 	// Of a union: its members, by slug and by id, and whose its prompts are.
 	memberBySlug, MemberByAgent map[string]*Server
@@ -44,13 +39,14 @@ const URIMax = 4096
 // HasResource reports whether there is such a resource, or a template that
 // makes it.
 func (l *Lists) HasResource(uri string) bool {
-	return l.ResourceAt[uri] != nil || len(uri) <= URIMax && slices.ContainsFunc(l.patterns, func(p *regexp.Regexp) bool { return p.MatchString(uri) })
+	_, listed := l.Contents[uri]
+	return listed || len(uri) <= URIMax && slices.ContainsFunc(l.patterns, func(p *regexp.Regexp) bool { return p.MatchString(uri) })
 }
 
 func newLists(a *beeos.Agent) *Lists {
 	l := &Lists{
 		ToolByName:   map[string]*Tool{},
-		ResourceAt:   map[string]*Resource{},
+		Contents:     map[string][]byte{},
 		PromptByName: map[string]*beeos.Prompt{},
 		TemplateAt:   map[string]bool{},
 	}
@@ -71,8 +67,8 @@ func (l *Lists) addTools(a *beeos.Agent) {
 			items = append(items, t.definition)
 		}
 	}
-	for i := range a.Definition.Skills {
-		if s := &a.Definition.Skills[i]; s.Exposed() {
+	for _, s := range a.Definition.Skills {
+		if s.Exposed() {
 			add(newTool(s))
 		}
 	}
@@ -84,29 +80,21 @@ func (l *Lists) addTools(a *beeos.Agent) {
 
 func (l *Lists) addResources(a *beeos.Agent) {
 	var items, templates [][]byte
-	add := func(r *Resource) {
-		if r != nil && l.ResourceAt[r.uri] == nil {
-			l.ResourceAt[r.uri] = r
-			l.resourceURIs = append(l.resourceURIs, r.uri)
-			items = append(items, r.definition)
-		}
-	}
-	add(configResource(a))
-	add(skillsResource(a))
-	for i := range a.Definition.Resources {
-		r := &a.Definition.Resources[i]
-		if r.URITemplate == "" {
-			add(newResource(r))
-			continue
-		}
-		if shown, ok := resourceDefinition(r); ok {
+	for _, r := range append(ownResources(a), a.Definition.Resources...) {
+		shown, err := resourceDefinition(&r)
+		_, known := l.Contents[r.URI]
+		switch {
+		case err != nil: // the store has checked it; should it be broken after all, it is left out
+		case r.URITemplate != "":
 			templates = append(templates, shown)
 			l.TemplateAt[r.URITemplate] = true
 			l.patterns = append(l.patterns, templatePattern(r.URITemplate))
+		case !known:
+			l.Contents[r.URI] = staticContents(&r)
+			items = append(items, shown)
 		}
 	}
-	l.Resources = newPages("resources", items)
-	l.templateItems, l.Templates = templates, newPages("resourceTemplates", templates)
+	l.Resources, l.Templates = newList("resources", items), newList("resourceTemplates", templates)
 }
 
 func (l *Lists) addPrompts(a *beeos.Agent) {
@@ -115,35 +103,31 @@ func (l *Lists) addPrompts(a *beeos.Agent) {
 		p := &a.Definition.Prompts[i]
 		shown := *p
 		shown.Messages = nil // what prompts/get is for
-		if item, ok := wire.Encode(shown); ok && l.PromptByName[p.Name] == nil {
+		if item, err := beeos.EncodeJSON(shown); err == nil && l.PromptByName[p.Name] == nil {
 			l.PromptByName[p.Name] = p
 			items = append(items, item)
 		}
 	}
-	l.promptItems, l.Prompts = items, newPages("prompts", items)
+	l.Prompts = newList("prompts", items)
 }
 
 // templatePattern matches the URIs that a simple URI template can make: {x}
 // stands for one segment, {+x} and anything fancier for any text.
 func templatePattern(template string) *regexp.Regexp {
-	var p strings.Builder
-	p.WriteString("^")
+	pattern := "^"
 	for {
-		open := strings.IndexByte(template, '{')
-		end := strings.IndexByte(template, '}')
-		if open < 0 || end < open {
-			p.WriteString(regexp.QuoteMeta(template))
+		before, rest, opened := strings.Cut(template, "{")
+		name, after, closed := strings.Cut(rest, "}")
+		if !opened || !closed {
 			break
 		}
-		p.WriteString(regexp.QuoteMeta(template[:open]))
-		name := template[open+1 : end]
+		pattern += regexp.QuoteMeta(before)
 		if strings.ContainsAny(name, "+#/?&;.*,:") {
-			p.WriteString(".*")
+			pattern += ".*"
 		} else {
-			p.WriteString("[^/?#]+")
+			pattern += "[^/?#]+"
 		}
-		template = template[end+1:]
+		template = after
 	}
-	p.WriteString("$")
-	return regexp.MustCompile(p.String()) // only quoted text and our own two classes
+	return regexp.MustCompile(pattern + regexp.QuoteMeta(template) + "$") // only quoted text and our own two classes
 }

@@ -17,7 +17,7 @@ func toolNames(t *testing.T, l *Lists) []string {
 	var names []string
 	params := []byte(nil)
 	for range 10 {
-		page, err := l.Tools.Page("tools", params)
+		page, err := l.Tools.Page(params)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -123,8 +123,8 @@ func TestFetchTool(t *testing.T) {
 		if l.FetchToolName != tt.want || !l.ToolByName[tt.want].IsFetch {
 			t.Errorf("%v: %s", tt.skills, l.FetchToolName)
 		}
-		if !json.Valid(l.ToolsAndFetch[0]) || !strings.Contains(string(l.ToolsAndFetch[0]), `"name":"`+tt.want+`"`) || strings.Contains(string(l.Tools[0]), fetchText) {
-			t.Errorf("%s", l.ToolsAndFetch[0])
+		if !json.Valid(l.ToolsAndFetch.pages[0]) || !strings.Contains(string(l.ToolsAndFetch.pages[0]), `"name":"`+tt.want+`"`) || strings.Contains(string(l.Tools.pages[0]), fetchText) {
+			t.Errorf("%s", l.ToolsAndFetch.pages[0])
 		}
 	}
 }

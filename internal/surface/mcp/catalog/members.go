@@ -29,31 +29,44 @@ func (l *Lists) FindMember(m *wire.Message) (e *Server, local *wire.Message, uri
 }
 
 func (l *Lists) ownPrompt(params []byte) (*Server, []byte) {
-	name, _ := strictjson.StringValue(strictjson.Field(params, "name"))
+	name, _ := strictjson.StringField(params, "name")
 	o := l.promptOf[name]
-	return o.member, wire.ReplaceMember(params, "name", wire.AppendText(nil, o.name))
+	return o.member, wire.ReplaceMember(params, "name", wire.EncodeText(o.name))
 }
 
 func (l *Lists) ownResource(params []byte) (*Server, []byte, string) {
-	abroad, _ := strictjson.StringValue(strictjson.Field(params, "uri"))
+	abroad, _ := strictjson.StringField(params, "uri")
 	e, uri := l.ResourceOwner(abroad)
-	return e, wire.ReplaceMember(params, "uri", wire.AppendText(nil, uri)), uri
+	return e, wire.ReplaceMember(params, "uri", wire.EncodeText(uri)), uri
 }
 
 // ResourceOwner returns the agent of a union that has a resource, or a template
 // of that name, and what it is there.
 func (l *Lists) ResourceOwner(abroad string) (*Server, string) {
-	rest, ok := strings.CutPrefix(abroad, "beeos://")
-	slug, uri, _ := strings.Cut(rest, "/")
-	if e := l.memberBySlug[slug]; ok && e != nil && (e.Lists.ownsURI(uri) || e.Lists.TemplateAt[uri]) {
+	slug, uri := localURI(abroad)
+	if e := l.memberBySlug[slug]; e != nil && (e.Lists.ownsURI(uri) || e.Lists.TemplateAt[uri]) {
 		return e, uri
 	}
 	return nil, ""
 }
 
+// StaticContents is the result of reading a resource that needs no agent; nil =
+// there is none. Of a union, the member's that has it.
+func (l *Lists) StaticContents(uri string) []byte {
+	if l.memberBySlug == nil {
+		return l.Contents[uri]
+	}
+	e, local := l.ResourceOwner(uri)
+	if e == nil {
+		return nil
+	}
+	return e.Lists.Contents[local]
+}
+
 // ownsURI reports whether a URI is the agent's to answer for.
 func (l *Lists) ownsURI(uri string) bool {
-	return l.HasResource(uri) || l.Skills.Directories[strings.TrimSuffix(uri, "/")] != nil
+	_, folder := l.Skills.Directories[strings.TrimSuffix(uri, "/")]
+	return folder || l.HasResource(uri)
 }
 
 // membersWithURIs are the members of a result in which an agent names its
@@ -63,7 +76,7 @@ var membersWithURIs = map[string]bool{"contents": true, "content": true, "messag
 // ToUnion returns a result of the agent's with the URIs of its own resources,
 // and the one that was asked for, as a union has them. Others are the world's.
 func (e *Server) ToUnion(raw []byte, asked string) []byte {
-	if !bytes.Contains(raw, []byte(`"uri"`)) {
+	if !bytes.Contains(raw, []byte(`"uri"`)) && !bytes.Contains(raw, []byte(`resourceUri"`)) {
 		return raw
 	}
 	switch wire.Kind(raw) {
@@ -74,24 +87,19 @@ func (e *Server) ToUnion(raw []byte, asked string) []byte {
 		}
 		return append(bytes.TrimSuffix(b, []byte{','}), ']')
 	case '{':
-		b := []byte{'{'}
-		for name, value := range strictjson.Fields(raw) {
-			b = append(wire.AppendText(b, name), ':')
-			uri, text := "", false
-			if name == "uri" {
-				uri, text = strictjson.StringValue(value)
-			}
+		return wire.EditMembers(raw, func(name string, value []byte) []byte {
 			switch {
-			case text && (uri == asked || e.Lists.ownsURI(uri)):
-				b = wire.AppendText(b, e.URIPrefix()+uri)
 			case membersWithURIs[name]:
-				b = append(b, e.ToUnion(value, asked)...)
-			default:
-				b = append(b, value...)
+				return e.ToUnion(value, asked)
+			case name == "_meta":
+				return e.uiInUnion(value)
+			case name == "uri":
+				if uri, text := strictjson.StringValue(value); text && (uri == asked || e.Lists.ownsURI(uri)) {
+					return wire.EncodeText(e.UnionURI(uri))
+				}
 			}
-			b = append(b, ',')
-		}
-		return append(bytes.TrimSuffix(b, []byte{','}), '}')
+			return value
+		})
 	}
 	return raw
 }

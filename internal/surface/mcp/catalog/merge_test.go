@@ -66,7 +66,7 @@ func TestUnionNames(t *testing.T) {
 	if len(one) != nameMax || len(two) != nameMax || one == two {
 		t.Errorf("%s and %s", one, two)
 	}
-	if got := string(wire.ReplaceString([]byte(`{"name":"a\"b","x":1}`), `{"name":`, "new")); got != `{"name":"new","x":1}` {
+	if got := string(wire.ReplaceMember([]byte(`{"name":"a\"b","x":1}`), "name", wire.EncodeText("new"))); got != `{"name":"new","x":1}` {
 		t.Error(got)
 	}
 }

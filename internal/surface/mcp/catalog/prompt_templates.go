@@ -27,6 +27,22 @@ func PromptArguments(p *beeos.Prompt, raw []byte) (map[string]string, error) {
 	return given, nil
 }
 
+// DropNullArguments leaves out the arguments of a prompt that are null, which
+// none can be: some clients send what nobody filled in that way.
+func DropNullArguments(params []byte) []byte {
+	given := strictjson.Field(params, "arguments")
+	nulls := map[string]bool{}
+	for name, value := range strictjson.Fields(given) {
+		if wire.Kind(value) == 'n' {
+			nulls[name] = true
+		}
+	}
+	if len(nulls) == 0 {
+		return params
+	}
+	return wire.ReplaceMember(params, "arguments", wire.PruneMembers(given, func(name string) bool { return nulls[name] }))
+}
+
 // RenderPrompt puts the arguments into the texts of a static prompt. They go
 // in as decoded strings, one pass, so an argument can bring neither JSON nor
 // another placeholder along.
@@ -39,15 +55,11 @@ func RenderPrompt(p *beeos.Prompt, given map[string]string) ([]byte, error) {
 	for _, a := range p.Arguments {
 		pairs = append(pairs, "{"+a.Name+"}", given[a.Name])
 	}
-	body, ok := wire.Encode(fillPlaceholders(messages, strings.NewReplacer(pairs...)))
-	if !ok {
-		return nil, beeos.Errorf(beeos.InternalError, "the prompt cannot be encoded")
-	}
-	b := []byte(`{`)
+	result := map[string]any{"messages": fillPlaceholders(messages, strings.NewReplacer(pairs...))}
 	if p.Description != "" {
-		b = append(wire.AppendText(append(b, `"description":`...), p.Description), ',')
+		result["description"] = p.Description
 	}
-	return append(append(append(b, `"messages":`...), body...), '}'), nil
+	return beeos.EncodeJSON(result)
 }
 
 func fillPlaceholders(v any, with *strings.Replacer) any {

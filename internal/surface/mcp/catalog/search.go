@@ -2,13 +2,12 @@ package catalog
 
 import (
 	"cmp"
+	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/surface/mcp/schema"
 	"github.com/beeos/beeos/internal/surface/mcp/wire"
 	"github.com/beeos/beeos/internal/wire/strictjson"
 )
@@ -20,6 +19,7 @@ import (
 const (
 	listedMax      = 100 // tools that a union lists one by one
 	searchLimit    = 10
+	searchMost     = 50
 	searchToolName = "search_tools"
 	CallToolName   = "call_tool"
 	searchSchema   = `{"type":"object","properties":{"query":{"type":"string","description":"Words that say what the tool should do; empty for any"},"limit":{"type":"integer","minimum":1,"maximum":50}},"required":["query"]}`
@@ -30,57 +30,46 @@ const (
 func searchItems(l *Lists) [][]byte {
 	count := strconv.Itoa(len(l.toolNames))
 	return [][]byte{
-		metaTool(l, searchToolName, "Find tools of your agents, of which there are "+count+", by what they do. Returns their names, descriptions and input schemas.", searchSchema),
-		metaTool(l, CallToolName, "Call a tool that "+searchToolName+" has found.", callSchema),
+		l.addMetaTool(searchToolName, "Find tools of your agents, of which there are "+count+", by what they do. Returns their names, descriptions and input schemas.", searchSchema),
+		l.addMetaTool(CallToolName, "Call a tool that "+searchToolName+" has found.", callSchema),
 	}
 }
 
-func metaTool(l *Lists, name, description, input string) []byte {
-	b := wire.AppendText([]byte(`{"name":`), name)
-	b = wire.AppendMember(b, "description", description)
-	b = append(b, `,"inputSchema":`+input+`}`...)
-	t := &Tool{Name: name, definition: b, IsMeta: true}
-	t.Schema = sync.OnceValues(func() (*schema.Schema, error) { return schema.Compile([]byte(input)) })
+// addMetaTool makes a tool that finds or calls others, and returns its definition.
+func (l *Lists) addMetaTool(name, description, input string) []byte {
+	t := newTool(beeos.Skill{Name: name, Description: description, InputSchema: json.RawMessage(input)})
+	t.IsMeta = true
 	l.ToolByName[name] = t
-	return b
+	return t.definition
 }
 
 // SearchTools answers a call of search_tools.
 func (l *Lists) SearchTools(given []byte) ([]byte, error) {
-	query, ok := strictjson.StringValue(strictjson.Field(given, "query"))
+	query, ok := strictjson.StringField(given, "query")
 	if !ok {
 		return nil, beeos.Errorf(beeos.InvalidParam, "query must be a string: words that say what the tool should do")
 	}
 	limit := searchLimit
-	if raw := strictjson.Field(given, "limit"); raw != nil {
-		if n, err := strconv.Atoi(string(raw)); err == nil {
-			limit = min(max(n, 1), 50)
-		}
+	if n, err := strconv.Atoi(string(strictjson.Field(given, "limit"))); err == nil {
+		limit = min(max(n, 1), searchMost)
 	}
-	b := []byte(`{"tools":[`)
-	for i, t := range l.findTools(query, limit) {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(b, t.definition...)
-	}
-	b = append(b, `]}`...)
-	result := wire.AppendTextBlock([]byte(`{"content":[`), string(b))
-	return append(append(append(result, `],"structuredContent":`...), b...), '}'), nil
+	found := newList("tools", l.findTools(query, limit)).pages[0]
+	result := wire.AppendTextBlock([]byte(`{"content":[`), string(found))
+	return append(append(append(result, `],"structuredContent":`...), found...), '}'), nil
 }
 
-// findTools returns the tools that have most of the words, in the name or in
-// what is said about them.
-func (l *Lists) findTools(query string, limit int) []*Tool {
+// findTools returns the definitions of the tools that have most of the words,
+// in the name or in what is said about them.
+func (l *Lists) findTools(query string, limit int) (found [][]byte) {
 	type hit struct {
-		t     *Tool
-		score int
+		definition []byte
+		score      int
 	}
 	words := strings.Fields(strings.ToLower(query))
 	var hits []hit
 	for _, name := range l.toolNames {
 		t := l.ToolByName[name]
-		said, _ := strictjson.StringValue(strictjson.Field(t.definition, "description"))
+		said, _ := strictjson.StringField(t.definition, "description")
 		said, name = strings.ToLower(said), strings.ToLower(name)
 		score := 0
 		for _, w := range words {
@@ -92,13 +81,12 @@ func (l *Lists) findTools(query string, limit int) []*Tool {
 			}
 		}
 		if score > 0 || len(words) == 0 {
-			hits = append(hits, hit{t, score})
+			hits = append(hits, hit{t.definition, score})
 		}
 	}
 	slices.SortStableFunc(hits, func(a, b hit) int { return cmp.Compare(b.score, a.score) })
-	var found []*Tool
 	for _, h := range hits[:min(limit, len(hits))] {
-		found = append(found, h.t)
+		found = append(found, h.definition)
 	}
 	return found
 }

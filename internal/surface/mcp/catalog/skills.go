@@ -1,10 +1,10 @@
 package catalog
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
-	"strconv"
+	"fmt"
 	"strings"
 
 	"github.com/beeos/beeos"
@@ -23,16 +23,15 @@ const (
 
 // Skills is what the extension's methods answer with.
 type Skills struct {
-	List        Pages
-	items       [][]byte          // its elements
+	List        List
 	ByFile      map[string][]byte // SKILL.md -> its skill as lists show it
-	Directories map[string]Pages  // folder -> the result of reading it
+	Directories map[string]List   // folder -> the result of reading it
 }
 
 // addSkills finds the skills among the resources.
 func (l *Lists) addSkills(a *beeos.Agent) {
 	resources := a.Definition.Resources
-	l.Skills = Skills{ByFile: map[string][]byte{}, Directories: map[string]Pages{}}
+	l.Skills = Skills{ByFile: map[string][]byte{}, Directories: map[string]List{}}
 	var items [][]byte
 	for i := range resources {
 		root, ok := strings.CutSuffix(resources[i].URI, skillFile)
@@ -47,7 +46,7 @@ func (l *Lists) addSkills(a *beeos.Agent) {
 		items = append(items, skill)
 		l.Skills.addDirectories(root, resources)
 	}
-	l.Skills.items, l.Skills.List = items, newPages("skills", items)
+	l.Skills.List = newList("skills", items)
 }
 
 // describeSkill describes the skill below root; nil for a SKILL.md that makes
@@ -60,15 +59,13 @@ func describeSkill(root string, file *beeos.Resource, resources []beeos.Resource
 	if !ok || name != root[strings.LastIndexByte(root, '/')+1:] {
 		return nil
 	}
-	b := wire.AppendText([]byte(`{"uri":`), file.URI)
-	b = append(append(b, `,"frontmatter":`...), front...)
-	return append(append(append(b, `,"resources":`...), manifest(root, resources)...), '}')
+	return fmt.Appendf(nil, `{"uri":%s,"frontmatter":%s,"resources":%s}`, wire.EncodeText(file.URI), front, manifest(root, resources))
 }
 
 // manifest lists the files below root. One that the agent answers itself can
 // have no digest, and so the skill none of them.
 func manifest(root string, resources []beeos.Resource) []byte {
-	b := []byte{'['}
+	var files [][]byte
 	seen := map[string]bool{}
 	for i := range resources {
 		r := &resources[i]
@@ -80,15 +77,9 @@ func manifest(root string, resources []beeos.Resource) []byte {
 		if !ok {
 			return []byte(`"dynamic"`)
 		}
-		if len(b) > 1 {
-			b = append(b, ',')
-		}
-		sum := sha256.Sum256(content)
-		b = wire.AppendText(append(b, `{"uri":`...), r.URI)
-		b = append(b, `,"digest":"sha256:`+hex.EncodeToString(sum[:])+`","size":`...)
-		b = append(strconv.AppendInt(b, int64(len(content)), 10), '}')
+		files = append(files, fmt.Appendf(nil, `{"uri":%s,"digest":"sha256:%x","size":%d}`, wire.EncodeText(r.URI), sha256.Sum256(content), len(content)))
 	}
-	return append(b, ']')
+	return fmt.Appendf(nil, `[%s]`, bytes.Join(files, []byte{','}))
 }
 
 func contentOfFile(r *beeos.Resource) ([]byte, bool) {
@@ -114,8 +105,8 @@ func (s *Skills) addDirectories(root string, resources []beeos.Resource) {
 	}
 	for i := range resources {
 		r := &resources[i]
-		shown, ok := resourceDefinition(r)
-		if !ok || !strings.HasPrefix(r.URI, root+"/") {
+		shown, err := resourceDefinition(r)
+		if err != nil || !strings.HasPrefix(r.URI, root+"/") {
 			continue
 		}
 		add(r.URI, shown)
@@ -126,6 +117,6 @@ func (s *Skills) addDirectories(root string, resources []beeos.Resource) {
 		}
 	}
 	for dir, list := range children {
-		s.Directories[dir] = newPages("resources", list)
+		s.Directories[dir] = newList("resources", list)
 	}
 }

@@ -1,36 +1,18 @@
 package catalog
 
 import (
-	"bytes"
+	"encoding/json"
 	"slices"
-	"sync"
 
-	"github.com/beeos/beeos/internal/surface/mcp/schema"
-	"github.com/beeos/beeos/internal/surface/mcp/wire"
-	"github.com/beeos/beeos/internal/wire/strictjson"
+	"github.com/beeos/beeos"
 )
 
-// TaskSupport is what a tool says about tasks.
-type TaskSupport uint8
-
+// What a tool may say about tasks.
 const (
-	TaskUnsaid TaskSupport = iota
-	TaskForbidden
-	TaskOptional
-	TaskRequired
+	TaskForbidden = "forbidden"
+	TaskOptional  = "optional"
+	TaskRequired  = "required"
 )
-
-func supportOf(execution []byte) TaskSupport {
-	switch s, _ := strictjson.StringValue(strictjson.Field(execution, "taskSupport")); s {
-	case "forbidden":
-		return TaskForbidden
-	case "optional":
-		return TaskOptional
-	case "required":
-		return TaskRequired
-	}
-	return TaskUnsaid
-}
 
 // The tool that brings the results of calls that took long.
 const (
@@ -42,22 +24,18 @@ const (
 // setTools makes the lists of tools: as they are, and with the one that brings
 // results later. The agent's own names come first.
 func (l *Lists) setTools(items [][]byte) {
-	l.Tools = newPages("tools", items)
+	l.Tools = newList("tools", items)
 	l.FetchToolName = FetchToolName
 	for l.ToolByName[l.FetchToolName] != nil {
 		l.FetchToolName = "beeos_" + l.FetchToolName
 	}
-	b := wire.AppendText([]byte(`{"name":`), l.FetchToolName)
-	b = wire.AppendMember(b, "title", "Task result")
-	b = wire.AppendMember(b, "description", fetchText)
-	b = append(b, `,"inputSchema":`+fetchSchema+`,"annotations":{"readOnlyHint":true,"openWorldHint":false}}`...)
-	t := &Tool{Name: l.FetchToolName, definition: b, IsFetch: true}
-	t.Schema = sync.OnceValues(func() (*schema.Schema, error) { return schema.Compile([]byte(fetchSchema)) })
+	t := newTool(beeos.Skill{
+		Name: l.FetchToolName, Title: "Task result", Description: fetchText,
+		InputSchema: json.RawMessage(fetchSchema), Annotations: json.RawMessage(`{"readOnlyHint":true,"openWorldHint":false}`),
+	})
+	t.IsFetch = true
 	l.ToolByName[t.Name] = t
-	l.ToolsAndFetch = newPages("tools", append(slices.Clip(items), b))
-	for i, page := range l.Tools { // all but the last are the same
-		if bytes.Equal(page, l.ToolsAndFetch[i]) {
-			l.ToolsAndFetch[i] = page
-		}
-	}
+	l.ToolsAndFetch = newList("tools", append(slices.Clip(items), t.definition))
+	shared := len(l.Tools.pages) - 1 // all but the last are the same
+	copy(l.ToolsAndFetch.pages, l.Tools.pages[:shared])
 }

@@ -42,9 +42,30 @@ func (t *Tool) SplitArguments(raw []byte) (Arguments, error) {
 		reserved = reserved || ours
 	}
 	if reserved {
-		a.Own = t.withoutReserved(raw)
+		a.Own = wire.PruneMembers(raw, t.isReserved)
 	}
+	a.Own = t.dropNulls(a.Own)
 	return a, nil
+}
+
+// dropNulls leaves out arguments that are null and need not be there, where the
+// schema takes no null. Some clients fill in every argument that a model left
+// out that way, and mean the same.
+func (t *Tool) dropNulls(args []byte) []byte {
+	nulls := map[string]bool{}
+	for name, value := range strictjson.Fields(args) {
+		if wire.Kind(value) == 'n' {
+			nulls[name] = true
+		}
+	}
+	if len(nulls) == 0 {
+		return args
+	}
+	s, err := t.Schema()
+	if err != nil {
+		return args // whoever checks them says why they cannot be
+	}
+	return wire.PruneMembers(args, func(name string) bool { return nulls[name] && s.MayOmitNull(name) })
 }
 
 // readReserved reads one argument if it is ours.
@@ -55,16 +76,14 @@ func (t *Tool) readReserved(a *Arguments, name string, value []byte) (ours bool,
 	if wire.Kind(value) == 'n' {
 		return true, nil
 	}
-	ok := true
+	text, isText := strictjson.StringValue(value)
 	switch name {
 	case argIdempotencyKey:
-		a.IdempotencyKey, ok = strictjson.StringValue(value)
-		if !ok || a.IdempotencyKey == "" {
+		if a.IdempotencyKey = text; text == "" {
 			return true, invoke.ErrIdempotencyKey
 		}
 	case argContextID:
-		a.ContextID, ok = strictjson.StringValue(value)
-		if !ok {
+		if a.ContextID = text; !isText {
 			return true, beeos.Errorf(beeos.InvalidParam, "context_id must be a string")
 		}
 	case argAttachments:
@@ -82,5 +101,3 @@ func (t *Tool) isReserved(name string) bool {
 	}
 	return false
 }
-
-func (t *Tool) withoutReserved(raw []byte) []byte { return wire.PruneMembers(raw, t.isReserved) }

@@ -1,6 +1,8 @@
 package catalog
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
 	"sync"
 
@@ -18,12 +20,12 @@ type Tool struct {
 	Agent           *beeos.Agent // in a union: whose it is
 	IsMeta          bool         // finds or calls other tools
 	IsFetch         bool         // brings the result of a call that took long
-	HasOutputSchema bool         // it has an outputSchema
+	HasOutputSchema bool         // its results are held to an outputSchema
 
-	// declares are the reserved argument names that the tool's own schema
+	// ownNames are the reserved argument names that the tool's own schema
 	// uses; they are the tool's then and not ours.
 	ownNames    map[string]bool
-	TaskSupport TaskSupport
+	TaskSupport string                         // what it says about tasks; empty = nothing
 	Bindings    []wire.Binding                 // arguments that stateless clients repeat in headers
 	Schema      func() (*schema.Schema, error) // compiled at the first call
 }
@@ -31,20 +33,63 @@ type Tool struct {
 const selfSchema = `{"type":"object","properties":{"message":{"type":"string"},"context_id":{"type":"string"}},"required":["message"]}`
 
 // newTool returns nil for a skill whose JSON is broken.
-func newTool(s *beeos.Skill) *Tool {
-	input := s.InputSchema
-	if len(input) == 0 {
-		input = json.RawMessage(`{"type":"object"}`)
+func newTool(s beeos.Skill) *Tool {
+	s.InputSchema = listedSchema(s.InputSchema)
+	definition, ok := toolDefinition(&s)
+	if !ok {
+		return nil
 	}
-	b := []byte(`{"name":`)
-	b = wire.AppendText(b, s.Name)
+	t := &Tool{
+		Name: s.Name, definition: definition, HasOutputSchema: len(s.OutputSchema) > 0, ownNames: map[string]bool{},
+		Bindings: wire.FindBindings(s.InputSchema, nil),
+		Schema:   sync.OnceValues(func() (*schema.Schema, error) { return schema.Compile(s.InputSchema) }),
+	}
+	t.TaskSupport, _ = strictjson.StringField(s.Execution, "taskSupport")
+	properties := strictjson.Field(s.InputSchema, "properties")
+	for _, name := range []string{argIdempotencyKey, argContextID, argAttachments} {
+		t.ownNames[name] = strictjson.Field(properties, name) != nil
+	}
+	return t
+}
+
+// listedSchema is an inputSchema with the two members that clients count on
+// without asking: MCP wants its type to be object, and some cannot read a tool
+// without properties. Neither changes what fits: arguments are objects.
+func listedSchema(raw json.RawMessage) json.RawMessage {
+	if len(raw) == 0 {
+		return json.RawMessage(`{"type":"object","properties":{}}`)
+	}
+	if wire.Kind(raw) != '{' || !json.Valid(raw) {
+		return raw
+	}
+	var more []byte
+	if strictjson.Field(raw, "type") == nil {
+		more = append(more, `,"type":"object"`...)
+	}
+	if strictjson.Field(raw, "properties") == nil {
+		more = append(more, `,"properties":{}`...)
+	}
+	if more == nil {
+		return raw
+	}
+	members := bytes.TrimRight(raw, " \t\r\n")
+	members = members[:len(members)-1]
+	if len(bytes.TrimSpace(members)) == 1 {
+		more = more[1:] // it is the first member
+	}
+	return append(append(bytes.Clone(members), more...), '}')
+}
+
+// toolDefinition is a tool as lists show it: the agent's JSON byte for byte.
+func toolDefinition(s *beeos.Skill) ([]byte, bool) {
+	b := wire.AppendText([]byte(`{"name":`), s.Name)
 	b = wire.AppendMember(b, "title", s.Title)
 	b = wire.AppendMember(b, "description", s.Description)
 	for _, m := range []struct {
 		name string
 		raw  json.RawMessage
 	}{
-		{"inputSchema", input},
+		{"inputSchema", s.InputSchema},
 		{"outputSchema", s.OutputSchema},
 		{"annotations", s.Annotations},
 		{"icons", s.Icons},
@@ -55,34 +100,19 @@ func newTool(s *beeos.Skill) *Tool {
 			continue
 		}
 		if !json.Valid(m.raw) {
-			return nil
+			return nil, false
 		}
-		b = append(b, `,"`+m.name+`":`...)
-		b = append(b, m.raw...)
+		b = append(append(b, `,"`+m.name+`":`...), m.raw...)
 	}
-	t := &Tool{Name: s.Name, definition: append(b, '}'), ownNames: map[string]bool{}}
-	t.HasOutputSchema = len(s.OutputSchema) > 0
-	t.Bindings, t.TaskSupport = wire.FindBindings(input, nil), supportOf(s.Execution)
-	properties := strictjson.Field(input, "properties")
-	for _, name := range []string{argIdempotencyKey, argContextID, argAttachments} {
-		t.ownNames[name] = strictjson.Field(properties, name) != nil
-	}
-	t.Schema = sync.OnceValues(func() (*schema.Schema, error) { return schema.Compile(input) })
-	return t
+	return append(b, '}'), true
 }
 
 // newSelfTool is the agent as a tool, in the shape that all agents share.
 func newSelfTool(a *beeos.Agent) *Tool {
-	description := a.Definition.Description
-	if description == "" {
-		description = "Send a message to " + a.Name + " and get its reply."
-	}
-	b := []byte(`{"name":`)
-	b = wire.AppendText(b, a.ID)
-	b = wire.AppendMember(b, "title", a.Definition.DisplayName)
-	b = wire.AppendMember(b, "description", description)
-	b = append(b, `,"inputSchema":`+selfSchema+`}`...)
-	t := &Tool{Name: a.ID, definition: b, IsAgent: true}
-	t.Schema = sync.OnceValues(func() (*schema.Schema, error) { return schema.Compile([]byte(selfSchema)) })
+	t := newTool(beeos.Skill{
+		Name: a.ID, Title: a.Definition.DisplayName, InputSchema: json.RawMessage(selfSchema),
+		Description: cmp.Or(a.Definition.Description, "Send a message to "+a.Name+" and get its reply."),
+	})
+	t.IsAgent, t.ownNames = true, nil // its context_id is the reserved one
 	return t
 }

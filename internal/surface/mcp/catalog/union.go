@@ -83,12 +83,7 @@ func (c *Catalog) loadUnion(ctx context.Context, caller beeos.Caller, scope stri
 	if u.round != round {
 		return e, nil // it may have changed meanwhile: good for this request only
 	}
-	for other := range u.byScope {
-		if len(u.byScope) < unionMax {
-			break
-		}
-		delete(u.byScope, other)
-	}
+	makeRoom(u.byScope, unionMax)
 	u.byScope[scope] = e
 	return e, nil
 }
@@ -124,7 +119,7 @@ func (c *Catalog) unionMembers(ctx context.Context, caller beeos.Caller) ([]*Ser
 	case caller.IsApp(), caller.IsPerson():
 		f.OwnerID = caller.UserID
 	default:
-		return nil, auth.ErrUnknownKind()
+		return nil, auth.RefuseCredential()
 	}
 	agents, _, err := c.table.List(ctx, f)
 	if err != nil {

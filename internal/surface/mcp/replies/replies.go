@@ -1,6 +1,7 @@
 // Package replies turns what agents reply into the results of MCP's methods:
 // content blocks, resource contents, prompt messages, errors. Clients refuse a
-// result as a whole for one member of the wrong kind, so shapes are checked.
+// result as a whole for one member of the wrong kind, so shapes are checked, and
+// for content that is newer than their revision, so that is shown in older words.
 package replies
 
 import (
@@ -28,14 +29,14 @@ func AgentResult(method string, m *beeos.Message) ([]byte, error) {
 
 // agentFault is for methods whose results cannot say that they failed.
 func agentFault(m *beeos.Message) error {
-	code, number := beeos.InternalError, wire.CodeNumbers[beeos.InternalError]
+	code := beeos.InternalError
 	switch {
 	case m.Type == beeos.AgentBusy, m.Type == beeos.AgentRefuse:
-		code, number = beeos.Conflict, wire.CodeNumbers[beeos.Conflict]
+		code = beeos.Conflict
 	case m.StopReason == beeos.StopAgentLost:
-		code, number = beeos.AgentServiceUnavailable, wire.CodeNumbers[beeos.AgentServiceUnavailable]
+		code = beeos.AgentServiceUnavailable
 	}
-	return &wire.Fault{Err: beeos.Errorf(code, "%s", cmp.Or(m.Body, "the agent could not answer")), Number: number}
+	return beeos.Errorf(code, "%s", cmp.Or(m.Body, "the agent could not answer"))
 }
 
 // urlElicitation is MCP's code for a call that needs a person to open a page
@@ -54,16 +55,16 @@ func AgentError(m *beeos.Message, v wire.Version) error {
 		return nil
 	}
 	f := &wire.Fault{Err: beeos.Errorf(beeos.InternalError, "%s", m.Body), Number: number}
-	if text, ok := strictjson.StringValue(strictjson.Field(raw, "message")); ok {
+	if text, ok := strictjson.StringField(raw, "message"); ok {
 		f.Err.Message = text
 	}
 	switch {
-	case number == wire.CodeNumbers[beeos.InvalidParam], number == urlElicitation:
+	case number == wire.NumberOf(beeos.InvalidParam), number == urlElicitation:
 		f.Err.Code = beeos.InvalidParam
 	case number == wire.NumberNoCapability:
 		f.Err.Code, f.Status = beeos.InvalidParam, 400
 	case number <= -32000 && number >= -32099: // not an agent's to use
-		f.Number = wire.CodeNumbers[beeos.InternalError]
+		f.Number = wire.NumberOf(beeos.InternalError)
 	}
 	for name, value := range strictjson.Fields(strictjson.Field(raw, "data")) {
 		if name != "code" {
@@ -122,6 +123,6 @@ func ReadNeededInput(m *beeos.Message) *NeededInput {
 		return nil
 	}
 	n := &NeededInput{Requests: strictjson.Field(raw, "requests")}
-	n.State, _ = strictjson.StringValue(strictjson.Field(raw, "state"))
+	n.State, _ = strictjson.StringField(raw, "state")
 	return n
 }

@@ -45,9 +45,9 @@ func isContents(raw []byte) bool {
 
 // isPromptMessage reports whether raw is a message of a prompt.
 func isPromptMessage(raw []byte) bool {
-	role, _ := strictjson.StringValue(strictjson.Field(raw, "role"))
+	role, _ := strictjson.StringField(raw, "role")
 	block := strictjson.Field(raw, "content")
-	t, _ := strictjson.StringValue(strictjson.Field(block, "type"))
+	t, _ := strictjson.StringField(block, "type")
 	return (role == "user" || role == "assistant") && (shapes[t] != nil || t == "resource") && wellFormed(t, block)
 }
 
@@ -69,7 +69,7 @@ func checkResult(method string, result []byte) error {
 }
 
 func malformed(method string) error {
-	return &wire.Fault{Err: beeos.Errorf(beeos.InternalError, "the agent's answer to %s is not of the method's shape", method), Number: wire.CodeNumbers[beeos.InternalError]}
+	return beeos.Errorf(beeos.InternalError, "the agent's answer to %s is not of the method's shape", method)
 }
 
 func allElements(array []byte, is func([]byte) bool) bool {

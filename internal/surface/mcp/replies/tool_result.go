@@ -88,14 +88,14 @@ func sortParts(raw json.RawMessage, c *content) (blocks [][]byte, said map[strin
 	said = map[string]bool{}
 	var all strings.Builder
 	for p := range strictjson.Elements(raw) {
-		t, _ := strictjson.StringValue(strictjson.Field(p, "type"))
+		t, _ := strictjson.StringField(p, "type")
 		if !wellFormed(t, p) {
 			c.broken = "a block of type " + t
 			continue
 		}
 		switch t {
 		case "text":
-			s, _ := strictjson.StringValue(strictjson.Field(p, "text"))
+			s, _ := strictjson.StringField(p, "text")
 			said[s] = true
 			all.WriteString(s)
 			blocks = append(blocks, p)
@@ -115,14 +115,14 @@ func sortParts(raw json.RawMessage, c *content) (blocks [][]byte, said map[strin
 
 // fileLink is a file part as MCP has it: the address of something to read.
 func fileLink(part []byte) []byte {
-	url, ok := strictjson.StringValue(strictjson.Field(part, "url"))
+	url, ok := strictjson.StringField(part, "url")
 	if !ok || url == "" {
 		return nil
 	}
-	name, _ := strictjson.StringValue(strictjson.Field(part, "name"))
+	name, _ := strictjson.StringField(part, "name")
 	b := wire.AppendText([]byte(`{"type":"resource_link","uri":`), url)
 	b = wire.AppendText(append(b, `,"name":`...), cmp.Or(name, "file"))
-	if mime, ok := strictjson.StringValue(strictjson.Field(part, "mime_type")); ok {
+	if mime, ok := strictjson.StringField(part, "mime_type"); ok {
 		b = wire.AppendText(append(b, `,"mimeType":`...), mime)
 	}
 	if size := strictjson.Field(part, "size"); wire.Kind(size) == '0' {

@@ -4,8 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
+	"maps"
 	"net/url"
+	"reflect"
 	"regexp/syntax"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -18,7 +22,8 @@ import (
 type cost struct {
 	root    any
 	anchors map[string]any
-	nodes   int            // schemas in it
+	nodes   int // values in it, schemas or not
+	walked  map[uintptr]walk
 	refs    []string       // without any, nodes times the size of the value is the limit
 	steps   map[string]int // how much a byte costs each of its regular expressions
 	total   int            // of them, as often as they are there
@@ -28,19 +33,28 @@ const (
 	budget    = 200_000 // visits; around 50 ms of validation
 	deepest   = 500     // schemas inside each other on one value
 	printUnit = 64      // bytes that cost as much to print as a visit
+	walkUnit  = 2       // names that cost as much to look up
+	equalUnit = 4       // values that cost as much to compare with
 	matchUnit = 128     // steps of regular expressions that do
 	stepsMost = 100_000 // in one schema: each takes memory, too
 )
 
+// walk is what the validator goes through of one schema by itself, whatever it
+// is applied to and however little of that there is.
+type walk struct {
+	always int // on every value
+	object int // on objects, besides
+}
+
 func newCost(raw []byte) (*cost, error) {
-	c := &cost{anchors: map[string]any{}, steps: map[string]int{}}
+	c := &cost{anchors: map[string]any{}, steps: map[string]int{}, walked: map[uintptr]walk{}}
 	if err := json.Unmarshal(raw, &c.root); err != nil {
 		return nil, err
 	}
 	if _, ok := c.root.(map[string]any); !ok {
 		return nil, errors.New("it is not an object")
 	}
-	if err := c.survey(c.root, true); err != nil {
+	if _, err := c.survey(c.root, true); err != nil {
 		return nil, err
 	}
 	for _, ref := range c.refs {
@@ -51,28 +65,65 @@ func newCost(raw []byte) (*cost, error) {
 	return c, nil
 }
 
-// survey counts what looks like a schema, collects anchors and refuses what
-// the dry run cannot follow.
-func (c *cost) survey(v any, root bool) error {
+// survey counts what may be walked through, collects anchors and refuses what
+// the dry run cannot follow. It returns the weight of v.
+func (c *cost) survey(v any, root bool) (size int, err error) {
+	c.nodes++
+	size = 8
 	switch v := v.(type) {
+	case string:
+		size += len(v)
 	case []any:
 		for _, e := range v {
-			if err := c.survey(e, false); err != nil {
-				return err
+			n, err := c.survey(e, false)
+			if err != nil {
+				return 0, err
 			}
+			size += n
 		}
 	case map[string]any:
-		c.nodes++
 		if err := c.surveyNames(v, root); err != nil {
-			return err
+			return 0, err
 		}
-		for _, e := range v {
-			if err := c.survey(e, false); err != nil {
-				return err
+		compared := 0
+		for name, e := range v {
+			n, err := c.survey(e, false)
+			if err != nil {
+				return 0, err
+			}
+			if size += len(name) + n; name == "enum" || name == "const" {
+				compared += n
+			}
+		}
+		c.walked[reflect.ValueOf(v).Pointer()] = walkOf(v, compared)
+	}
+	return size, nil
+}
+
+// walkOf counts the names that are looked up in every object, and the values, of
+// some weight, that every value is compared with, and printed beside when it is
+// none of them.
+func walkOf(s map[string]any, compared int) walk {
+	names := 0
+	for _, keyword := range []string{"properties", "required", "dependentRequired", "dependencies", "dependentSchemas"} {
+		for e := range inside(s[keyword]) {
+			names++
+			if list, ok := e.([]any); ok {
+				names += len(list)
 			}
 		}
 	}
-	return nil
+	enum, _ := s["enum"].([]any)
+	return walk{always: len(enum)/equalUnit + compared/printUnit, object: names / walkUnit}
+}
+
+// inside ranges over the elements of a list, or the values of an object.
+func inside(v any) iter.Seq[any] {
+	if list, ok := v.([]any); ok {
+		return slices.Values(list)
+	}
+	members, _ := v.(map[string]any)
+	return maps.Values(members)
 }
 
 func (c *cost) surveyNames(v map[string]any, root bool) error {
@@ -154,7 +205,15 @@ func (r *dryRun) visit(schema, value any, depth int) bool {
 		return false
 	}
 	s, ok := schema.(map[string]any)
-	return !ok || r.here(s, value, depth+1) && r.below(s, value)
+	if !ok {
+		return true
+	}
+	w := r.walked[reflect.ValueOf(s).Pointer()]
+	r.left -= w.always
+	if _, ok := value.(map[string]any); ok {
+		r.left -= w.object
+	}
+	return r.left > 0 && r.here(s, value, depth+1) && r.below(s, value)
 }
 
 // here follows the keywords that apply other schemas to the same value.
@@ -165,28 +224,14 @@ func (r *dryRun) here(s map[string]any, value any, depth int) bool {
 	if ref, ok := s["$ref"].(string); ok && !r.visit(r.target(ref), value, depth) {
 		return false
 	}
-	for _, name := range []string{"not", "if", "then", "else"} {
-		if sub := s[name]; sub != nil && !r.visit(sub, value, depth) {
-			return false
-		}
-	}
-	for _, name := range []string{"allOf", "anyOf", "oneOf"} {
-		list, _ := s[name].([]any)
-		for _, sub := range list {
+	for _, name := range []string{"allOf", "anyOf", "oneOf", "dependentSchemas", "dependencies"} {
+		for sub := range inside(s[name]) {
 			if !r.visit(sub, value, depth) {
 				return false
 			}
 		}
 	}
-	for _, name := range []string{"dependentSchemas", "dependencies"} {
-		subs, _ := s[name].(map[string]any)
-		for _, sub := range subs {
-			if !r.visit(sub, value, depth) {
-				return false
-			}
-		}
-	}
-	return true
+	return r.each(s, value, depth, "not", "if", "then", "else")
 }
 
 // below follows the keywords that apply schemas to members and elements.
@@ -196,13 +241,13 @@ func (r *dryRun) below(s map[string]any, value any) bool {
 		properties, _ := s["properties"].(map[string]any)
 		for name, v := range value {
 			if sub, ok := properties[name]; ok {
-				if !r.visit(sub, v, 0) || !r.each(s, v, "unevaluatedProperties") {
+				if !r.visit(sub, v, 0) || !r.each(s, v, 0, "unevaluatedProperties") {
 					return false
 				}
-			} else if !r.each(s, v, "additionalProperties", "unevaluatedProperties") {
+			} else if !r.each(s, v, 0, "additionalProperties", "unevaluatedProperties") {
 				return false
 			}
-			if !r.patterns(s, name, v) || !r.each(s, name, "propertyNames") {
+			if !r.patterns(s, name, v) || !r.each(s, name, 0, "propertyNames") {
 				return false
 			}
 		}
@@ -213,7 +258,7 @@ func (r *dryRun) below(s map[string]any, value any) bool {
 			if i < len(prefix) && !r.visit(prefix[i], v, 0) || i < len(tuple) && !r.visit(tuple[i], v, 0) {
 				return false
 			}
-			if !r.each(s, v, "items", "additionalItems", "contains", "unevaluatedItems") {
+			if !r.each(s, v, 0, "items", "additionalItems", "contains", "unevaluatedItems") {
 				return false
 			}
 		}
@@ -238,9 +283,10 @@ func (r *dryRun) match(pattern any, text string) bool {
 	return r.left > 0
 }
 
-func (r *dryRun) each(s map[string]any, v any, names ...string) bool {
+// each visits the schemas that s has under some keywords.
+func (r *dryRun) each(s map[string]any, v any, depth int, names ...string) bool {
 	for _, name := range names {
-		if sub := s[name]; sub != nil && !r.visit(sub, v, 0) {
+		if sub := s[name]; sub != nil && !r.visit(sub, v, depth) {
 			return false
 		}
 	}
@@ -259,6 +305,11 @@ func (c *cost) target(ref string) any {
 	if pointer[0] != '/' {
 		return c.anchors[pointer]
 	}
+	return c.walk(pointer)
+}
+
+// walk follows a JSON pointer, which begins with a slash.
+func (c *cost) walk(pointer string) any {
 	at := c.root
 	for token := range strings.SplitSeq(pointer[1:], "/") {
 		token = strings.ReplaceAll(strings.ReplaceAll(token, "~1", "/"), "~0", "~")

@@ -7,11 +7,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
-
-	"github.com/beeos/beeos"
 )
 
 // Schema is a tool's compiled inputSchema. An agent wrote it, so it may be
@@ -38,7 +35,7 @@ func Compile(raw []byte) (s *Schema, err error) {
 	}
 	var js jsonschema.Schema
 	if err := json.Unmarshal(raw, &js); err != nil {
-		return nil, err
+		return nil, plainDecodeError(err)
 	}
 	// Without a loader a $ref to anywhere else is an error: nothing is fetched.
 	resolved, err := js.Resolve(&jsonschema.ResolveOptions{})
@@ -60,21 +57,9 @@ func (s *Schema) Check(args []byte) (err error) {
 		return errors.New("the arguments are too large to be checked against the tool's inputSchema")
 	}
 	if err := s.resolved.Validate(value); err != nil {
-		return errors.New(complaint(err))
+		return errors.New(s.complaint(err))
 	}
 	return nil
-}
-
-// complaint is the innermost of the library's wrappings, the one that says
-// where, and short.
-func complaint(err error) string {
-	for next := errors.Unwrap(err); next != nil; next = errors.Unwrap(next) {
-		if errors.Unwrap(next) != nil {
-			err = next
-		}
-	}
-	where := strings.TrimPrefix(err.Error(), "validating ")
-	return beeos.Shorten(strings.TrimPrefix(where, "root: "), ComplaintSize)
 }
 
 func recovered(err *error) {

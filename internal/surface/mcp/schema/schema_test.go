@@ -31,7 +31,7 @@ func TestBadSchemasAreRefused(t *testing.T) {
 	}{
 		{name: "fits", schema: `{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}`, args: `{"a":"x"}`},
 		{name: "missing", schema: `{"type":"object","required":["a"]}`, args: `{}`, check: `missing properties: ["a"]`},
-		{name: "wrong type", schema: `{"properties":{"a":{"type":"string"}}}`, args: `{"a":1}`, check: `/properties/a: type: 1`},
+		{name: "wrong type", schema: `{"properties":{"a":{"type":"string"}}}`, args: `{"a":1}`, check: `/properties/a: type: has type "integer"`},
 		{name: "recursive", schema: tree, args: `{"v":1,"kids":[{"v":2,"kids":[]},{}]}`},
 		{name: "recursive, wrong deep inside", schema: tree, args: `{"kids":[{"kids":[{"v":"x"}]}]}`, check: "/properties/v"},
 		{name: "anchor", schema: `{"properties":{"a":{"$ref":"#n"}},"$defs":{"x":{"$anchor":"n","type":"number"}}}`, args: `{"a":"x"}`, check: "type"},
@@ -92,6 +92,36 @@ func TestBadSchemasAreRefused(t *testing.T) {
 			schema: `{"allOf":[` + strings.TrimSuffix(strings.Repeat(`{"pattern":"x{1000}"},`, 9000), ",") + `]}`,
 			args:   `{}`, compile: "too large",
 		},
+		{
+			name:   "many properties on many empty objects",
+			schema: `{"properties":{"a":{"items":{"properties":{` + names(5000, `"p%d":{}`) + `}}}}}`,
+			args:   `{"a":[` + strings.Repeat("{},", 90_000) + `{}]}`, check: "too large",
+		},
+		{
+			name:   "many required names on many objects",
+			schema: `{"properties":{"a":{"items":{"anyOf":[{"required":[` + names(5000, `"p%d"`) + `]},{}]}}}}`,
+			args:   `{"a":[` + strings.Repeat("{},", 30_000) + `{}]}`, check: "too large",
+		},
+		{
+			name:   "many dependent names on many objects",
+			schema: `{"properties":{"a":{"items":{"dependentRequired":{"x":[` + names(5000, `"x","p%d"`) + `]}}}}}`,
+			args:   `{"a":[` + strings.Repeat(`{"x":1},`, 30_000) + `{}]}`, check: "too large",
+		},
+		{
+			name:   "a long enum on a long list",
+			schema: `{"properties":{"a":{"contains":{"enum":[` + names(20_000, `"v%d"`) + `]},"minContains":0}}}`,
+			args:   `{"a":[` + strings.Repeat(`"",`, 90_000) + `""]}`, check: "too large",
+		},
+		{
+			name:   "a large constant on a long list",
+			schema: `{"properties":{"a":{"contains":{"const":[` + names(20_000, `%d`) + `]},"minContains":0}}}`,
+			args:   `{"a":[` + strings.Repeat(`[0],`, 90_000) + `[0]]}`, check: "too large",
+		},
+		{
+			name:   "rows of a table",
+			schema: `{"properties":{"a":{"items":{"properties":{` + names(40, `"p%d":{"enum":["a","b","c"]}`) + `},"required":["p1","p2"]}}}}`,
+			args:   `{"a":[` + strings.Repeat(`{"p1":"a","p2":"b","p3":"c"},`, 2000) + `{"p1":"a","p2":"b"}]}`,
+		},
 		{name: "a long list", schema: `{"properties":{"a":{"items":{"anyOf":[{"type":"integer"},{"type":"null"}]}}}}`, args: `{"a":[` + strings.Repeat("1,", 20_000) + `null]}`},
 	}
 	for _, tt := range tests {
@@ -117,6 +147,15 @@ func optionals(n int) string {
 	return b.String()
 }
 
+// names is n members or elements, each with its number.
+func names(n int, format string) string {
+	list := make([]string, n)
+	for i := range list {
+		list[i] = fmt.Sprintf(format, i)
+	}
+	return strings.Join(list, ",")
+}
+
 func complain(t *testing.T, what string, err error, want string) {
 	t.Helper()
 	switch {
@@ -126,5 +165,71 @@ func complain(t *testing.T, what string, err error, want string) {
 		t.Errorf("%s: %.300s, want %q", what, err, want)
 	case err != nil && len(err.Error()) > ComplaintSize+100:
 		t.Errorf("%s: a complaint of %d bytes", what, len(err.Error()))
+	}
+}
+
+// TestNullThatSaysNothing: a null may be left out where the property is
+// optional and takes no null, and nowhere else.
+func TestNullThatSaysNothing(t *testing.T) {
+	for property, want := range map[string]bool{
+		`{"type":"string"}`:                               true,
+		`{"type":["string","integer"]}`:                   true,
+		`{"enum":["a","b"]}`:                              true,
+		`{"const":1}`:                                     true,
+		`{"$ref":"#/$defs/text"}`:                         true,
+		`{"anyOf":[{"type":"string"},{"type":"number"}]}`: true,
+		`{"allOf":[{},{"type":"string"}]}`:                true,
+		`false`:                                           true,
+		`{}`:                                              false,
+		`true`:                                            false,
+		`{"type":["string","null"]}`:                      false,
+		`{"enum":["a",null]}`:                             false,
+		`{"const":null}`:                                  false,
+		`{"oneOf":[{"type":"string"},{"type":"null"}]}`: false,
+		`{"$ref":"#/properties/x"}`:                     false,
+	} {
+		for _, required := range []bool{false, true} {
+			list := `[]`
+			if required {
+				list = `["x"]`
+			}
+			s, err := Compile([]byte(`{"properties":{"x":` + property + `},"required":` + list + `,"$defs":{"text":{"type":"string"}}}`))
+			if err != nil {
+				t.Fatal(property, err)
+			}
+			if got := s.MayOmitNull("x"); got != (want && !required) || s.MayOmitNull("other") {
+				t.Errorf("%s, required %v: %v", property, required, got)
+			}
+		}
+	}
+}
+
+// TestComplaintsSpeakJSON: a model reads what is wrong, in JSON's words.
+func TestComplaintsSpeakJSON(t *testing.T) {
+	for _, tt := range []struct{ property, value, want string }{
+		{`{"type":"string"}`, `null`, `/properties/x: type: has type "null", want "string"`},
+		{`{"type":"string"}`, `{"a":[1,null]}`, `/properties/x: type: has type "object", want "string"`},
+		{`{"type":["string","null"]}`, `[{"a":1}]`, `/properties/x: type: has type "array", want one of "string, null"`},
+		{`{"enum":["a",null,{"b":1}]}`, `{"c":null}`, `/properties/x: enum: must be one of ["a",null,{"b":1}]`},
+		{`{"const":{"a":null}}`, `3`, `/properties/x: const: must be {"a":null}`},
+		{`{"minimum":5}`, `3.5`, `/properties/x: minimum: must be at least 5`},
+		{`{"multipleOf":2}`, `3`, `/properties/x: multipleOf: must be a multiple of 2`},
+		{`{"anyOf":[{"type":"string"},{"type":"null"}]}`, `3`, `/properties/x: anyOf: must fit one of [{"type":"string"},{"type":"null"}]`},
+		{`{"oneOf":[{"type":"string"},{"maxLength":9}]}`, `"a"`, `/properties/x: oneOf: must fit exactly one of [{"type":"string"},{"maxLength":9}]`},
+		{`{"not":{"type":"null"}}`, `null`, `/properties/x: not: must not fit {"type":"null"}`},
+		{`{"contains":{"type":"null"}}`, `[{"a":1}]`, `/properties/x: contains: must have an item that fits {"type":"null"}`},
+	} {
+		s, err := Compile([]byte(`{"properties":{"x":` + tt.property + `}}`))
+		if err != nil {
+			t.Fatal(tt.property, err)
+		}
+		if err := s.Check([]byte(`{"x":` + tt.value + `}`)); err == nil || err.Error() != tt.want {
+			t.Errorf("%s for %s:\n got %v\nwant %s", tt.value, tt.property, err, tt.want)
+		}
+	}
+	for _, broken := range []string{`{"properties":5}`, `{"minLength":"x"}`, `{"required":"x"}`, `{"items":5}`, `{"properties":{"x":{"maximum":"a"}}}`} {
+		if _, err := Compile([]byte(broken)); err == nil || strings.Contains(err.Error(), "Go ") || strings.Contains(err.Error(), "struct") || strings.Contains(err.Error(), "jsonschema.") {
+			t.Errorf("%s: %v", broken, err)
+		}
 	}
 }

@@ -18,7 +18,11 @@ import (
 	"github.com/beeos/beeos/internal/wire/seal"
 )
 
-const rereadEnded = 2 * time.Second
+const (
+	rereadEnded = 2 * time.Second
+	tidyEvery   = time.Minute
+	endedMost   = 100_000 // that are known here, around 15 MB
+)
 
 // Registry opens sessions and ends them. A session is sealed into its id, so
 // all there is to know here is which ids no longer open.
@@ -27,7 +31,13 @@ type Registry struct {
 	Sealer *Sealer
 
 	mu    sync.RWMutex
-	ended map[string]time.Time // session -> until when to remember it
+	ended map[string]endedMark // by session
+}
+
+// endedMark is what is known about a session that has ended.
+type endedMark struct {
+	until time.Time // when its id no longer opens anyway
+	heard time.Time // last, from the store or another replica
 }
 
 type Options struct {
@@ -50,20 +60,22 @@ func Open(ctx context.Context, opt Options) (*Registry, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Registry{Options: opt, Sealer: sealer, ended: map[string]time.Time{}}
+	r := &Registry{Options: opt, Sealer: sealer, ended: map[string]endedMark{}}
 	return r, r.readEnded(ctx, time.Time{})
 }
 
 // KeepFresh has ended sessions known here until ctx ends: by a control message
 // at once, by reading the store a moment later.
 func (r *Registry) KeepFresh(ctx context.Context) error {
-	tick, tidy := time.NewTicker(rereadEnded), time.NewTicker(time.Hour)
+	tick, tidy := time.NewTicker(rereadEnded), time.NewTicker(tidyEvery)
 	defer tick.Stop()
 	defer tidy.Stop()
 	for {
 		select {
 		case <-tidy.C:
-			r.forgetExpired(r.Now())
+			if err := r.tidy(ctx); err != nil && ctx.Err() == nil {
+				r.Log.Warn("ended sessions", "err", err)
+			}
 		case <-tick.C:
 			if err := r.readEnded(ctx, r.Now().Add(-10*rereadEnded)); err != nil && ctx.Err() == nil {
 				r.Log.Warn("ended sessions", "err", err)
@@ -96,8 +108,8 @@ func (r *Registry) OpenSession(agentID, principal, id string) (*Session, error) 
 
 // EndSession makes the session unknown from now on, everywhere, for as long as
 // its id would open.
-func (r *Registry) EndSession(ctx context.Context, s *Session, expires time.Time) error {
-	if err := r.Sessions.End(ctx, sessions.Ended{ID: s.Channel, EndedAt: r.Now(), Expires: expires}); err != nil {
+func (r *Registry) EndSession(ctx context.Context, principal string, s *Session, expires time.Time) error {
+	if err := r.Sessions.End(ctx, sessions.Ended{ID: s.Channel, Owner: principal, EndedAt: r.Now(), Expires: expires}); err != nil {
 		return err
 	}
 	r.noteEnded(s.Channel, expires)
@@ -116,15 +128,29 @@ func (r *Registry) HeardOfEnd(id string) { r.noteEnded(id, r.Now().Add(10*reread
 func (r *Registry) noteEnded(id string, until time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if until.After(r.ended[id]) {
-		r.ended[id] = until
+	known, ok := r.ended[id]
+	for victim := range r.ended {
+		if ok || len(r.ended) < endedMost {
+			break
+		}
+		delete(r.ended, victim) // its client ended it, and has no reason to come back
 	}
+	if known.until.After(until) {
+		until = known.until
+	}
+	r.ended[id] = endedMark{until, r.Now()}
 }
 
-func (r *Registry) forgetExpired(now time.Time) {
+// tidy forgets what the store has forgotten, which bounds what it keeps.
+func (r *Registry) tidy(ctx context.Context) error {
+	began := r.Now()
+	if err := r.readEnded(ctx, time.Time{}); err != nil {
+		return err
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	maps.DeleteFunc(r.ended, func(_ string, until time.Time) bool { return until.Before(now) })
+	maps.DeleteFunc(r.ended, func(_ string, m endedMark) bool { return m.heard.Before(began) || m.until.Before(began) })
+	return nil
 }
 
 func (r *Registry) HasEnded(id string) bool {

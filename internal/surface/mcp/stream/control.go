@@ -13,7 +13,7 @@ func (h *Hub) HandleControl(c bus.Control) {
 		h.notify(TopicAgent+c.AgentID, func(s *Stream) { s.noteUpdate(c.ID) })
 		h.notify(TopicAgent, func(s *Stream) {
 			if e := s.members[c.AgentID]; e != nil {
-				s.noteUpdate(e.URIPrefix() + c.ID)
+				s.noteUpdate(e.UnionURI(c.ID))
 			}
 		})
 	case bus.SessionChanged:

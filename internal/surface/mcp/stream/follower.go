@@ -26,7 +26,9 @@ type Follower struct {
 
 	Resubscribe func(context.Context) (map[string]bool, error) // nil = what it watches is fixed
 	Incoming    func(msg []byte)                               // takes messages that came for the stream; nil = they are sent
-	Tasks       *TaskWatch                                     // nil = none
+	Tasks       map[string][]byte                              // those that it watches -> as the client was last told
+
+	failed error // of the first message that did not get through
 }
 
 // Run serves the stream until the client leaves, the server stops, or the
@@ -55,99 +57,81 @@ func (f *Follower) deliver(ctx context.Context, n noted, check bool) (more bool,
 	if f.Client.Caller, err = f.CheckCaller(); err != nil || f.Client.EndpointAgent != "" && !f.Client.Caller.MayReach(f.Client.Agent) {
 		return false, nil //nolint:nilerr // the next request gets to hear why
 	}
-	if n.changed || check {
-		now, err := f.ReadLists()
-		if err != nil {
-			return false, nil //nolint:nilerr // the next request gets to hear why
-		}
-		if err := f.notifyListChanges(now); err != nil {
-			return false, err
-		}
-	}
 	if n.resubscribed && f.Resubscribe != nil {
 		if f.Wants.URIs, err = f.Resubscribe(ctx); err != nil {
 			return false, err
 		}
 	}
-	for _, uri := range n.updated {
-		if method := f.listNotice(uri); method != "" {
-			if err := f.Notify(method, nil); err != nil {
-				return false, err
-			}
+	if n.changed || check {
+		now, err := f.ReadLists()
+		if err != nil {
+			return false, nil //nolint:nilerr // the next request gets to hear why
 		}
-		if f.Wants.URIs[uri] {
-			if err := f.Notify("notifications/resources/updated", append([]byte(`"uri":`), wire.AppendText(nil, uri)...)); err != nil {
-				return false, err
-			}
-		}
+		f.notifyListChanges(now)
 	}
-	if f.Tasks != nil {
-		if check { // control messages can be lost
-			for id := range f.Tasks.Last {
-				n.turns[id] = true
-			}
-		}
-		for id := range n.turns {
-			if msg := f.Tasks.nextNotification(ctx, id); msg != nil {
-				n.messages = append(n.messages, msg)
-			}
+	for _, uri := range n.updated {
+		f.notifyUpdate(uri)
+	}
+	for id := range f.Tasks {
+		if n.turns[id] || check { // control messages can be lost
+			f.notifyTask(ctx, id)
 		}
 	}
 	for _, msg := range n.messages {
 		if f.Incoming != nil {
 			f.Incoming(msg)
-			continue
-		}
-		if err := f.Client.Out.SendEvent(msg); err != nil {
-			return false, err
+		} else {
+			f.send(msg)
 		}
 	}
-	return !n.ended, nil
+	return !n.ended, f.failed
 }
 
-// listNotice is what an agent means that calls one of its lists updated, to a
-// client that wants to know. Another server stands behind such an agent: it
-// said so, though the list reads as before.
-func (f *Follower) listNotice(uri string) string {
-	switch {
-	case uri == "beeos://agent/tools" && f.Wants.Tools:
-		return "notifications/tools/list_changed"
-	case uri == "beeos://agent/prompts" && f.Wants.Prompts:
-		return "notifications/prompts/list_changed"
-	case uri == "beeos://agent/resources" && f.Wants.Resources:
-		return "notifications/resources/list_changed"
+// notifyUpdate tells the client that a resource has changed, if it wants to
+// know. An agent may also call one of its lists updated: another server stands
+// behind such an agent, and said so, though the list reads as before.
+func (f *Follower) notifyUpdate(uri string) {
+	for _, c := range changingLists {
+		if c.uri == uri && f.Wants.lists[c.method] {
+			f.Notify(c.method, nil) //nolint:errcheck // deliver returns it
+		}
 	}
-	return ""
+	if f.Wants.URIs[uri] {
+		f.Notify("notifications/resources/updated", wire.AppendText([]byte(`"uri":`), uri)) //nolint:errcheck // deliver returns it
+	}
 }
 
-// notifyListChanges tells the client which lists have changed.
-func (f *Follower) notifyListChanges(now *catalog.Lists) error {
+// notifyListChanges tells the client which lists have changed, and which of the
+// resources that it watches read otherwise now though no agent said so: what an
+// agent is and can do, and what it declared whole.
+func (f *Follower) notifyListChanges(now *catalog.Lists) {
 	before := f.Lists
 	f.Lists = now
 	if before == now {
-		return nil
+		return
 	}
 	f.Stream.SetMembers(now)
-	for _, l := range []struct {
-		wanted        bool
-		before, after catalog.Pages
-		method        string
-	}{
-		{f.Wants.Tools, before.Tools, now.Tools, "notifications/tools/list_changed"},
-		{f.Wants.Prompts, before.Prompts, now.Prompts, "notifications/prompts/list_changed"},
-		{f.Wants.Resources, before.Resources, now.Resources, "notifications/resources/list_changed"},
-		{f.Wants.Resources, before.Templates, now.Templates, "notifications/resources/list_changed"},
-	} {
-		if l.wanted && !slices.EqualFunc(l.before, l.after, bytes.Equal) {
-			if err := f.Notify(l.method, nil); err != nil {
-				return err
-			}
+	for uri := range f.Wants.URIs {
+		if !bytes.Equal(before.StaticContents(uri), now.StaticContents(uri)) {
+			f.Notify("notifications/resources/updated", wire.AppendText([]byte(`"uri":`), uri)) //nolint:errcheck // deliver returns it
 		}
 	}
-	return nil
+	for _, c := range changingLists {
+		if f.Wants.lists[c.method] && !slices.EqualFunc(c.lists(before), c.lists(now), catalog.List.Equal) {
+			f.Notify(c.method, nil) //nolint:errcheck // deliver returns it
+		}
+	}
 }
 
 // Notify sends a notification; params are its members, if it has any.
 func (f *Follower) Notify(method string, params []byte) error {
-	return f.Client.Out.SendEvent(wire.Notification(method, f.Tag, params))
+	f.send(wire.Notification(method, f.Tag, params))
+	return f.failed
+}
+
+// send sends a message, unless an earlier one did not get through.
+func (f *Follower) send(msg []byte) {
+	if f.failed == nil {
+		f.failed = f.Client.Out.SendEvent(msg)
+	}
 }

@@ -5,22 +5,20 @@
 package stream
 
 import (
+	"slices"
 	"sync"
 
-	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/surface/mcp/catalog"
-	"github.com/beeos/beeos/internal/surface/mcp/wire"
 )
 
 // Hub knows the streams that are open at this replica, by what they are about.
 type Hub struct {
-	mu         sync.Mutex
-	topics     map[string]map[*Stream]struct{}
-	principals map[string]int
+	mu     sync.Mutex
+	topics map[string]map[*Stream]struct{}
 }
 
 func NewHub() *Hub {
-	return &Hub{topics: map[string]map[*Stream]struct{}{}, principals: map[string]int{}}
+	return &Hub{topics: map[string]map[*Stream]struct{}{}}
 }
 
 // What a stream can be about.
@@ -30,63 +28,52 @@ const (
 	TopicTurn    = "turn "
 )
 
-const (
-	streamsPerPrincipal = 100 // each costs some 30 KB
-	PendingMax          = 256 // updates or messages that wait for a slow reader
-)
+// PendingMax is how many updates or messages wait for a slow reader.
+const PendingMax = 256
 
-// Stream is one open stream. What happens is noted here; the
-// goroutine that serves it takes them.
+// Stream is one open stream. What happens is noted here; the goroutine that
+// serves it takes that.
 type Stream struct {
 	wake chan struct{} // holds one
 
-	mu           sync.Mutex
-	changed      bool                       // the agent
-	resubscribed bool                       // what the session watches
-	ended        bool                       // the session, or a reader too slow
-	updated      []string                   // resources
-	messages     [][]byte                   // ready to be sent
-	turns        map[string]bool            // whose state may have changed
-	members      map[string]*catalog.Server // of the union that it is about, by id
+	mu sync.Mutex
+	noted
+	members map[string]*catalog.Server // of the union that it is about, by id
 }
 
-// Open registers a stream, unless its principal has too many already.
-func (h *Hub) Open(principal string, topics ...string) (s *Stream, closeIt func(), err error) {
-	s = &Stream{wake: make(chan struct{}, 1), turns: map[string]bool{}}
+// noted is what has happened since the stream's goroutine last looked.
+type noted struct {
+	changed      bool            // the agent
+	resubscribed bool            // what the session watches
+	ended        bool            // the session, or a reader too slow
+	updated      []string        // resources
+	messages     [][]byte        // ready to be sent
+	turns        map[string]bool // whose state may have changed
+}
+
+// Open registers a stream. How many a credential may have is decided elsewhere.
+func (h *Hub) Open(topics ...string) (s *Stream, closeIt func()) {
+	s = &Stream{wake: make(chan struct{}, 1), noted: noted{turns: map[string]bool{}}}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.principals[principal] >= streamsPerPrincipal {
-		return nil, nil, &beeos.Error{Code: beeos.RateLimited, RetryAfter: wire.KeepAliveEvery, Message: "this credential has too many open streams: close some"}
-	}
-	h.principals[principal]++
 	for _, topic := range topics {
 		if h.topics[topic] == nil {
 			h.topics[topic] = map[*Stream]struct{}{}
 		}
 		h.topics[topic][s] = struct{}{}
 	}
-	return s, func() { h.close(s, principal, topics) }, nil
+	return s, func() { h.close(s, topics) }
 }
 
-func (h *Hub) close(s *Stream, principal string, topics []string) {
+func (h *Hub) close(s *Stream, topics []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.principals[principal]--; h.principals[principal] == 0 {
-		delete(h.principals, principal)
-	}
 	for _, topic := range topics {
 		delete(h.topics[topic], s)
 		if len(h.topics[topic]) == 0 {
 			delete(h.topics, topic)
 		}
 	}
-}
-
-// CountStreams returns how many streams a principal has open here.
-func (h *Hub) CountStreams(principal string) int {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.principals[principal]
 }
 
 // notify notes something on every stream about the topic and wakes it.
@@ -108,11 +95,11 @@ func (s *Stream) wakeUp() {
 	}
 }
 
-// NoteTurns has the stream look at the turns that it watches.
-func (s *Stream) NoteTurns(watch *TaskWatch) {
+// NoteTurns has the stream look at the tasks that it watches.
+func (s *Stream) NoteTurns(tasks map[string][]byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for turn := range watch.Last {
+	for turn := range tasks {
 		s.turns[turn] = true
 	}
 	s.wakeUp()
@@ -127,12 +114,7 @@ func (s *Stream) SetMembers(l *catalog.Lists) {
 
 // noteUpdate notes that a resource has changed; s.mu is held. Once is enough.
 func (s *Stream) noteUpdate(uri string) {
-	for _, known := range s.updated {
-		if known == uri {
-			return
-		}
-	}
-	if len(s.updated) < PendingMax {
+	if !slices.Contains(s.updated, uri) && len(s.updated) < PendingMax {
 		s.updated = append(s.updated, uri)
 	}
 }
@@ -151,15 +133,7 @@ func (s *Stream) queueMessage(msg []byte) {
 func (s *Stream) takeNoted() (n noted) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n = noted{s.changed, s.resubscribed, s.ended, s.updated, s.messages, s.turns}
-	s.changed, s.resubscribed, s.updated, s.messages = false, false, nil, nil
-	s.turns = map[string]bool{}
+	n = s.noted
+	s.noted = noted{ended: n.ended, turns: map[string]bool{}}
 	return n
-}
-
-type noted struct {
-	changed, resubscribed, ended bool
-	updated                      []string
-	messages                     [][]byte
-	turns                        map[string]bool
 }

@@ -13,7 +13,8 @@ const (
 	CanElicitURL
 	CanSample
 	CanListRoots
-	CanTasks // not asked: it can come back for results
+	CanTasks  // not asked: it can come back for results
+	CanShowUI // not asked: it shows the pages of tools
 )
 
 func (c Capability) Has(want Capability) bool { return want != 0 && c&want == want }
@@ -32,6 +33,9 @@ func ReadCapabilities(declared []byte) (can Capability) {
 			if strictjson.Field(value, TasksExtension) != nil {
 				can |= CanTasks
 			}
+			if strictjson.Field(value, UIExtension) != nil {
+				can |= CanShowUI
+			}
 		}
 	}
 	return can
@@ -49,38 +53,25 @@ func readElicitation(value []byte) (can Capability) {
 }
 
 // AgentNames are the words that agents know the capabilities by.
-func (c Capability) AgentNames() []string {
-	var list []string
-	if c&(CanElicitForm|CanElicitURL) != 0 {
-		list = append(list, "elicitation")
-	}
-	if c.Has(CanElicitURL) {
-		list = append(list, "elicitation/url")
-	}
-	if c.Has(CanSample) {
-		list = append(list, "sampling")
-	}
-	if c.Has(CanListRoots) {
-		list = append(list, "roots")
+func (c Capability) AgentNames() (list []string) {
+	for _, known := range []struct {
+		by   Capability // any of them
+		name string
+	}{{CanElicitForm | CanElicitURL, "elicitation"}, {CanElicitURL, "elicitation/url"}, {CanSample, "sampling"}, {CanListRoots, "roots"}, {CanShowUI, "ui"}} {
+		if c&known.by != 0 {
+			list = append(list, known.name)
+		}
 	}
 	return list
 }
 
-// Declaration is how a client would say that it can.
-func (c Capability) Declaration() string {
-	switch c {
-	case CanElicitForm:
-		return `{"elicitation":{"form":{}}}`
-	case CanElicitURL:
-		return `{"elicitation":{"url":{}}}`
-	case CanSample:
-		return `{"sampling":{}}`
-	case CanListRoots:
-		return `{"roots":{}}`
-	case CanTasks:
-		return `{"extensions":{"` + TasksExtension + `":{}}}`
-	}
-	return `{}`
+// declarations are how a client would say that it can.
+var declarations = map[Capability]string{
+	CanElicitForm: `{"elicitation":{"form":{}}}`,
+	CanElicitURL:  `{"elicitation":{"url":{}}}`,
+	CanSample:     `{"sampling":{}}`,
+	CanListRoots:  `{"roots":{}}`,
+	CanTasks:      `{"extensions":{"` + TasksExtension + `":{}}}`,
 }
 
 // NeededCapability is what a client must be capable of to be asked; 0 = no
@@ -88,7 +79,7 @@ func (c Capability) Declaration() string {
 func NeededCapability(ev *beeos.Event) Capability {
 	switch ev.Method {
 	case "elicitation/create":
-		if mode, _ := strictjson.StringValue(strictjson.Field(ev.Data, "mode")); mode == "url" {
+		if mode, _ := strictjson.StringField(ev.Data, "mode"); mode == "url" {
 			return CanElicitURL
 		}
 		return CanElicitForm

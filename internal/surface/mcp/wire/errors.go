@@ -1,7 +1,9 @@
 package wire
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"net/http"
 	"strconv"
 
@@ -9,31 +11,21 @@ import (
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
-// CodeNumbers is the one table from error code to JSON-RPC number. JSON-RPC's
-// own numbers stand for what JSON-RPC has a word for, -32003 is documented as
-// the reply timeout, and every other code is its plain HTTP number: that lies
-// outside the ranges which MCP reserves, and explains itself.
-var CodeNumbers = map[beeos.Code]int{
-	beeos.InvalidJSON:             -32700,
-	beeos.InvalidBody:             -32600,
-	beeos.InvalidParam:            -32602,
-	beeos.MissingParam:            -32602,
-	beeos.MissingToken:            401,
-	beeos.Unauthorized:            401,
-	beeos.InvalidToken:            401,
-	beeos.Forbidden:               403,
-	beeos.AgentNotFound:           404,
-	beeos.NotFound:                404,
-	beeos.Conflict:                409,
-	beeos.MessageTerminal:         410,
-	beeos.PayloadTooLarge:         413,
-	beeos.LoginRejected:           422,
-	beeos.RateLimited:             429,
-	beeos.InternalError:           -32603,
-	beeos.AgentOffline:            503,
-	beeos.AgentServiceUnavailable: 503,
-	beeos.ServiceTimeout:          -32003,
+// codeNumbers are the codes that JSON-RPC has a number for; -32003 is documented
+// as the reply timeout.
+var codeNumbers = map[beeos.Code]int{
+	beeos.InvalidJSON:    -32700,
+	beeos.InvalidBody:    -32600,
+	beeos.InvalidParam:   -32602,
+	beeos.MissingParam:   -32602,
+	beeos.InternalError:  -32603,
+	beeos.ServiceTimeout: -32003,
 }
+
+// NumberOf is the JSON-RPC number of a code. Where JSON-RPC has none it is the
+// HTTP status: that lies outside the ranges which MCP reserves, and explains
+// itself.
+func NumberOf(code beeos.Code) int { return cmp.Or(codeNumbers[code], httpd.Status(code)) }
 
 // Numbers that belong to a condition rather than to a code.
 const (
@@ -45,7 +37,7 @@ const (
 )
 
 // Fault is an error in the words of JSON-RPC. Handlers return ordinary
-// errors; one of them is a *fault only where its number or its HTTP status
+// errors; one of them is a *Fault only where its number or its HTTP status
 // is not the one that its code has everywhere.
 type Fault struct {
 	Err          *beeos.Error
@@ -66,7 +58,7 @@ func FaultOf(err error) *Fault {
 		return f
 	}
 	e := *beeos.Public(err)
-	f = &Fault{Err: &e, Number: CodeNumbers[e.Code]}
+	f = &Fault{Err: &e, Number: NumberOf(e.Code)}
 	switch e.Code {
 	case beeos.InvalidJSON, beeos.PayloadTooLarge,
 		beeos.MissingToken, beeos.Unauthorized, beeos.InvalidToken, beeos.AgentNotFound:
@@ -86,7 +78,7 @@ func FaultOf(err error) *Fault {
 
 // WithStatus is an error that has this HTTP status in every revision.
 func WithStatus(status int, err *beeos.Error) error {
-	return &Fault{Err: err, Number: CodeNumbers[err.Code], Status: status}
+	return &Fault{Err: err, Number: NumberOf(err.Code), Status: status}
 }
 
 // IsInternal reports whether the fault is one that we must look into.
@@ -118,13 +110,7 @@ func (f *Fault) AppendObject(b []byte, v Version) []byte {
 	if v.Stateless() && f.modernNumber != 0 {
 		number = f.modernNumber
 	}
-	b = strconv.AppendInt(append(b, `{"code":`...), int64(number), 10)
-	b = append(b, `,"message":`...)
-	b = AppendText(b, f.Err.Message)
-	b = append(b, `,"data":{"code":`...)
-	b = AppendText(b, string(f.Err.Code))
-	b = append(b, f.MoreData...)
-	return append(b, `}}`...)
+	return fmt.Appendf(b, `{"code":%d,"message":%s,"data":{"code":%s%s}}`, number, EncodeText(f.Err.Message), EncodeText(string(f.Err.Code)), f.MoreData)
 }
 
 // AppendResponseHead writes the beginning of a response. A message whose id
@@ -141,21 +127,18 @@ func MethodNotFound(method string) error {
 	return &Fault{Err: beeos.Errorf(beeos.NotFound, "Method not found: %.100s", method), Number: NumberNoMethod}
 }
 
-func ToolNotFound(name string) error {
-	return &Fault{
-		Err:          beeos.Errorf(beeos.NotFound, "Tool not found"),
-		Number:       NumberNoMethod,
-		modernNumber: CodeNumbers[beeos.InvalidParam],
-		MoreData:     AppendText([]byte(`,"tool":`), name),
-	}
-}
+func ToolNotFound(name string) error { return notFound("Tool", NumberNoMethod, "tool", name) }
 
-func ResourceNotFound(uri string) error {
+func ResourceNotFound(uri string) error { return notFound("Resource", NumberNoResource, "uri", uri) }
+
+// notFound names what is missing in a member of data. Since 2026-07-28 its name
+// is an invalid parameter.
+func notFound(what string, number int, member, name string) error {
 	return &Fault{
-		Err:          beeos.Errorf(beeos.NotFound, "Resource not found"),
-		Number:       NumberNoResource,
-		modernNumber: CodeNumbers[beeos.InvalidParam],
-		MoreData:     AppendText([]byte(`,"uri":`), uri),
+		Err:          beeos.Errorf(beeos.NotFound, "%s not found", what),
+		Number:       number,
+		modernNumber: NumberOf(beeos.InvalidParam),
+		MoreData:     AppendMember(nil, member, name),
 	}
 }
 
@@ -165,34 +148,25 @@ func UnknownSession() error {
 
 // MissingCapability names what the client would have to declare, as an object
 // of the shape in which it declares.
-func MissingCapability(required string) error {
-	return &Fault{
-		Err:      beeos.Errorf(beeos.InvalidParam, "this needs a capability that the client has not declared: see data.requiredCapabilities"),
-		Number:   NumberNoCapability,
-		Status:   http.StatusBadRequest,
-		MoreData: append([]byte(`,"requiredCapabilities":`), required...),
-	}
+func MissingCapability(c Capability) error {
+	return badRequest(NumberNoCapability, `,"requiredCapabilities":`+cmp.Or(declarations[c], `{}`),
+		"this needs a capability that the client has not declared: see data.requiredCapabilities")
 }
 
 func UnsupportedVersion(requested string) error {
-	extra := append([]byte(`,"supported":`), SupportedVersions...)
-	extra = append(extra, `,"requested":`...)
-	return &Fault{
-		Err:      beeos.Errorf(beeos.InvalidParam, "unsupported MCP-Protocol-Version: see data.supported"),
-		Number:   NumberNoVersion,
-		Status:   http.StatusBadRequest,
-		MoreData: AppendText(extra, requested),
-	}
+	return badRequest(NumberNoVersion, `,"supported":`+SupportedVersions+`,"requested":`+string(EncodeText(requested)),
+		"unsupported MCP-Protocol-Version: see data.supported")
 }
 
 func HeaderMismatch(format string, args ...any) error {
-	return &Fault{
-		Err:    beeos.Errorf(beeos.InvalidParam, "Header mismatch: "+format, args...),
-		Number: NumberHeaderMismatch,
-		Status: http.StatusBadRequest,
-	}
+	return badRequest(NumberHeaderMismatch, "", "Header mismatch: "+format, args...)
 }
 
 func BadMeta(what string) error {
-	return WithStatus(http.StatusBadRequest, beeos.Errorf(beeos.InvalidParam, "params._meta: %s", what))
+	return badRequest(NumberOf(beeos.InvalidParam), "", "params._meta: %s", what)
+}
+
+// badRequest is a parameter that is wrong in a way which has its own number.
+func badRequest(number int, moreData, format string, args ...any) error {
+	return &Fault{Err: beeos.Errorf(beeos.InvalidParam, format, args...), Number: number, Status: http.StatusBadRequest, MoreData: []byte(moreData)}
 }

@@ -82,7 +82,7 @@ func TestErrorTable(t *testing.T) {
 			t.Error("an internal cause reached the client")
 		}
 	}
-	for code := range CodeNumbers {
+	for code := range codeNumbers {
 		if !covered[code] {
 			t.Errorf("%s has no line in this test", code)
 		}

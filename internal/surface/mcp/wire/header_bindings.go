@@ -21,8 +21,8 @@ type Binding struct {
 func FindBindings(schema []byte, path []string) (found []Binding) {
 	for name, property := range strictjson.Fields(strictjson.Field(schema, "properties")) {
 		at := append(path[:len(path):len(path)], strings.Clone(name))
-		header, ok := strictjson.StringValue(strictjson.Field(property, "x-mcp-header"))
-		kind, _ := strictjson.StringValue(strictjson.Field(property, "type"))
+		header, ok := strictjson.StringField(property, "x-mcp-header")
+		kind, _ := strictjson.StringField(property, "type")
 		switch {
 		case ok && isToken(header) && (kind == "string" || kind == "boolean" || kind == "integer"):
 			found = append(found, Binding{http.CanonicalHeaderKey(headerParam + header), at, kind == "integer"})

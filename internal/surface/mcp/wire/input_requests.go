@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	"github.com/beeos/beeos"
@@ -26,16 +27,28 @@ func ReadInput(raw []byte) (map[string]json.RawMessage, error) {
 
 // InputRequests writes questions by their keys.
 func InputRequests(asks []beeos.Event) []byte {
-	b := []byte{'{'}
-	for i, ev := range asks {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = AppendText(append(AppendText(b, ev.Key), `:{"method":`...), ev.Method)
-		if len(ev.Data) > 0 {
-			b = append(append(b, `,"params":`...), ev.Data...)
-		}
-		b = append(b, '}')
+	var list [][]byte
+	for i := range asks {
+		list = append(list, fmt.Appendf(nil, `%s:{%s}`, EncodeText(asks[i].Key), QuestionMembers(&asks[i])))
 	}
-	return append(b, '}')
+	return fmt.Appendf(nil, `{%s}`, bytes.Join(list, []byte{','}))
+}
+
+// QuestionMembers writes what a question asks of a client.
+func QuestionMembers(ev *beeos.Event) []byte {
+	b := AppendText([]byte(`"method":`), ev.Method)
+	if len(ev.Data) > 0 {
+		b = append(append(b, `,"params":`...), ev.Data...)
+	}
+	return b
+}
+
+// InputRequired is the result that sends a client away with questions, if there
+// are any, and a state to bring back.
+func InputRequired(requests []byte, state string) []byte {
+	b := []byte(`{"resultType":"input_required"`)
+	if len(requests) > 0 {
+		b = append(append(b, `,"inputRequests":`...), requests...)
+	}
+	return append(AppendMember(b, "requestState", state), '}')
 }

@@ -13,6 +13,7 @@ const (
 	metaServerInfo   = MetaPrefix + "serverInfo"
 	MetaSubscription = MetaPrefix + "subscriptionId"
 	TasksExtension   = MetaPrefix + "tasks"
+	UIExtension      = MetaPrefix + "ui" // MCP Apps: pages of tools, shown by the client
 )
 
 // Meta is what a request says about itself, in ranges of its body.
@@ -45,23 +46,18 @@ func ReadMeta(params []byte) (m Meta) {
 	return m
 }
 
-// How long clients may keep what they got, in milliseconds. All of it is
-// private: what a list shows depends on who asks.
-const (
-	freshDiscovery = 300_000
-	freshList      = 60_000
-	freshContents  = 0
-)
+// How long clients may keep lists, in milliseconds.
+const freshList = 60_000
 
-// resultTTL is the ttlMs of a method's result; -1 = it has none.
-func resultTTL(method string) int {
-	switch method {
-	case "server/discover":
-		return freshDiscovery
-	case "tools/list", "resources/list", "resources/templates/list", "prompts/list", "skills/list", "skills/get":
-		return freshList
-	case "resources/read":
-		return freshContents
-	}
-	return -1
+// resultTTL is how long clients may keep the results of methods that say so, in
+// milliseconds. All of it is private: what a list shows depends on who asks.
+var resultTTL = map[string]int{
+	"server/discover":          300_000,
+	"tools/list":               freshList,
+	"resources/list":           freshList,
+	"resources/templates/list": freshList,
+	"prompts/list":             freshList,
+	"skills/list":              freshList,
+	"skills/get":               freshList,
+	"resources/read":           0,
 }

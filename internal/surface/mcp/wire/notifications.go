@@ -1,38 +1,60 @@
 package wire
 
 import (
+	"fmt"
+	"math"
 	"slices"
-	"strconv"
 
 	"github.com/beeos/beeos"
 )
 
 // Progress turns deltas and progress reports into notifications/progress,
-// whose value must rise with every one.
+// whose value must rise with every one and never passes its total.
 type Progress struct {
 	Token []byte // as the client wrote it; nil = it did not ask
 	last  float64
+	total float64 // that the agent works towards; 0 = none that could be shown
 }
+
+// stepsLeft is how many deltas share what is left up to the total, roughly:
+// each takes one part of what then remains.
+const stepsLeft = 10_000
 
 func (p *Progress) Notification(ev *beeos.Event) []byte {
 	if p.Token == nil {
 		return nil
 	}
-	next := p.last + 1
-	if ev.Kind == beeos.EventProgress && ev.Progress > p.last {
-		next = ev.Progress
+	p.advance(ev)
+	params := fmt.Appendf(nil, `"progressToken":%s,"progress":%g`, p.Token, p.last)
+	if p.total > 0 {
+		params = fmt.Appendf(params, `,"total":%g`, p.total)
 	}
-	p.last = next
-	b := append(make([]byte, 0, 160+len(ev.Text)), `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":`...)
-	b = append(b, p.Token...)
-	b = append(b, `,"progress":`...)
-	b = strconv.AppendFloat(b, next, 'g', -1, 64)
-	if ev.Kind == beeos.EventProgress && ev.Total > 0 {
-		b = append(b, `,"total":`...)
-		b = strconv.AppendFloat(b, ev.Total, 'g', -1, 64)
+	return Notification("notifications/progress", nil, AppendMember(params, "message", ev.Text))
+}
+
+// advance finds the next value. Deltas count one by one until the agent names a
+// total; from then on they move a little of the way that is left, so that they
+// neither pass the total nor overtake the agent's own reports by much.
+func (p *Progress) advance(ev *beeos.Event) {
+	report := ev.Kind == beeos.EventProgress
+	if report && ev.Total > 0 {
+		p.total = ev.Total
 	}
-	b = AppendMember(b, "message", ev.Text)
-	return append(b, `}}`...)
+	if p.last > p.total {
+		p.total = 0 // what was counted so far has passed it already
+	}
+	left := p.total - p.last
+	switch {
+	case report && ev.Progress > p.last && (p.total == 0 || ev.Progress <= p.total):
+		p.last = ev.Progress
+	case left > 0:
+		p.last = max(p.last+min(1, left/stepsLeft), math.Nextafter(p.last, p.total))
+	case p.total > 0: // there was more to come than the agent thought
+		p.last++
+		p.total = p.last
+	default:
+		p.last++
+	}
 }
 
 // LogLevels are the words that MCP has, from chatter to disaster.
@@ -49,25 +71,22 @@ func LogNotification(ev *beeos.Event, from int) []byte {
 	if level < from {
 		return nil
 	}
-	b := append([]byte(nil), `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"`+LogLevels[level]+`"`...)
-	b = AppendMember(b, "logger", ev.Logger)
-	b = append(b, `,"data":`...)
-	if len(ev.Data) == 0 {
-		b = append(b, "null"...)
+	params := AppendMember([]byte(`"level":"`+LogLevels[level]+`"`), "logger", ev.Logger)
+	data := ev.Data
+	if len(data) == 0 {
+		data = []byte("null")
 	}
-	b = append(b, ev.Data...)
-	return append(b, `}}`...)
+	return Notification("notifications/message", nil, fmt.Appendf(params, `,"data":%s`, data))
 }
 
 // Notification writes one whose params are tag, a whole member, and params.
 func Notification(method string, tag, params []byte) []byte {
-	b := append(make([]byte, 0, 96+len(tag)+len(params)), `{"jsonrpc":"2.0","method":"`+method+`"`...)
 	if tag == nil && params == nil {
-		return append(b, '}')
+		return fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"%s"}`, method)
 	}
-	b = append(append(b, `,"params":{`...), tag...)
+	comma := ""
 	if tag != nil && params != nil {
-		b = append(b, ',')
+		comma = ","
 	}
-	return append(append(b, params...), `}}`...)
+	return fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"%s","params":{%s%s%s}}`, method, tag, comma, params)
 }

@@ -30,8 +30,11 @@ type Responder struct {
 
 	DropAfter time.Duration // for a client to take what is written; 0 = the stream's own
 
-	// first makes the id of the event that a stream begins with, to come back
-	// by; nil = none.
+	// Permit says why nothing more may be sent on the stream; nil = nobody asks.
+	Permit func() error
+
+	// FirstEventID makes the id of the event that a stream begins with, to come
+	// back by; nil = none.
 	FirstEventID func() string
 
 	mu     sync.Mutex
@@ -84,11 +87,7 @@ func (o *Responder) KeepAlive() {
 
 // SendEvent sends a notification or a request of ours. The caller has checked
 // that the client takes streams.
-func (o *Responder) SendEvent(msg []byte) error {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.stream().Event("message", "", msg)
-}
+func (o *Responder) SendEvent(msg []byte) error { return o.SendNamedEvent("message", msg) }
 
 // StartStream makes the response a stream before there is an event.
 func (o *Responder) StartStream() {
@@ -120,7 +119,19 @@ func (o *Responder) stream() *httpd.SSE {
 func (o *Responder) SendNamedEvent(name string, data []byte) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if o.Permit != nil {
+		if err := o.Permit(); err != nil {
+			return err
+		}
+	}
 	return o.stream().Event(name, "", data)
+}
+
+// IsStream reports whether the response has become a stream.
+func (o *Responder) IsStream() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.sse != nil
 }
 
 // SendAnswer writes the last message: head, body and tail are one JSON text.
@@ -128,6 +139,9 @@ func (o *Responder) SendNamedEvent(name string, data []byte) error {
 func (o *Responder) SendAnswer(status int, head, body, tail []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if o.sse != nil && o.Permit != nil && o.Permit() != nil {
+		return // long after its credential was looked at
+	}
 	if o.sse != nil || (!o.AcceptsJSON && o.AcceptsStream && status == http.StatusOK) {
 		msg := make([]byte, 0, len(head)+len(body)+len(tail))
 		msg = append(append(append(msg, head...), body...), tail...)
@@ -195,7 +209,7 @@ func (o *Responder) SendError(r *http.Request, id []byte, v Version, err error) 
 	if f.IsInternal() {
 		httpd.Report(r, err)
 	}
-	if status == http.StatusTooManyRequests {
+	if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
 		httpd.SetRetryAfter(o.w, f.Err)
 	}
 	o.SendAnswer(status, nil, f.AppendResponse(nil, id, v), nil)

@@ -2,7 +2,8 @@ package wire
 
 import (
 	"bytes"
-	"strconv"
+	"fmt"
+	"slices"
 
 	"github.com/beeos/beeos/internal/wire/strictjson"
 )
@@ -22,10 +23,9 @@ func FrameResult(v Version, m *Message, serverInfo, result []byte) (head, body [
 		head = append(head, `"resultType":"complete",`...)
 		said = append(said, "resultType")
 	}
-	if ttl := resultTTL(m.Method); ttl >= 0 {
+	if ttl, ok := resultTTL[m.Method]; ok {
 		said = append(said, "cacheScope", "ttlMs")
-		head = strconv.AppendInt(append(head, `"cacheScope":"private","ttlMs":`...), int64(ttl), 10)
-		head = append(head, ',')
+		head = fmt.Appendf(head, `"cacheScope":"private","ttlMs":%d,`, ttl)
 	}
 	head = append(head, `"_meta":{"`+metaServerInfo+`":`...)
 	head = append(head, serverInfo...)
@@ -36,7 +36,14 @@ func FrameResult(v Version, m *Message, serverInfo, result []byte) (head, body [
 		}
 	}
 	head = append(head, '}')
-	body = withoutMembers(result, said)
+	isSaid := func(name string) bool { return slices.Contains(said, name) }
+	repeats := false
+	for name := range strictjson.Fields(result) {
+		repeats = repeats || isSaid(name)
+	}
+	if body = result; repeats {
+		body = PruneMembers(result, isSaid)
+	}
 	if len(body) > 2 {
 		head = append(head, ',')
 	}

@@ -41,18 +41,19 @@ func New(opt Options) *Handlers { return &Handlers{opt: opt, router: opt.Router}
 
 // Register is the site map of calls.
 func (h *Handlers) Register(mux *http.ServeMux) {
+	// Whoever may call an agent may see to what became of the call.
 	h.router.Handle(mux, route.AnyKey, route.Table{
-		"POST /api/v1/agents/{agentId}/invoke": h.invoke,
+		"POST /api/v1/agents/{agentId}/invoke":                  h.invoke,
+		"GET /api/v1/agents/{agentId}/tasks":                    route.With(h.pathAgent, h.listAgentTasks),
+		"GET /api/v1/agents/{agentId}/tasks/{taskId}":           h.getTask,
+		"GET /api/v1/agents/{agentId}/tasks/{taskId}/messages":  route.With(h.visibleTask, h.listTaskMessages),
+		"GET /api/v1/agents/{agentId}/tasks/{taskId}/events":    route.With(h.visibleTask, h.streamTaskEvents),
+		"POST /api/v1/agents/{agentId}/tasks/{taskId}/cancel":   route.With(h.visibleTask, h.cancelTask),
+		"POST /api/v1/agents/{agentId}/tasks/{taskId}/continue": route.With(h.pathTask, h.continueTask),
 	})
 	h.router.Handle(mux, route.UsersOnly, route.Table{
 		"POST /api/v1/agents/{agentId}/tasks":                                                                 h.createTask,
-		"GET /api/v1/agents/{agentId}/tasks":                                                                  route.With(h.pathAgent, h.listAgentTasks),
 		"GET /api/v1/tasks":                                                                                   h.listUserTasks,
-		"GET /api/v1/agents/{agentId}/tasks/{taskId}":                                                         h.getTask,
-		"GET /api/v1/agents/{agentId}/tasks/{taskId}/messages":                                                route.With(h.pathTask, h.listTaskMessages),
-		"GET /api/v1/agents/{agentId}/tasks/{taskId}/events":                                                  route.With(h.pathTask, h.streamTaskEvents),
-		"POST /api/v1/agents/{agentId}/tasks/{taskId}/cancel":                                                 route.With(h.pathTask, h.cancelTask),
-		"POST /api/v1/agents/{agentId}/tasks/{taskId}/continue":                                               route.With(h.pathTask, h.continueTask),
 		"POST /api/v1/agents/{agentId}/tasks/{taskId}/webhooks":                                               route.With(h.pathTask, h.registerWebhook),
 		"GET /api/v1/agents/{agentId}/tasks/{taskId}/webhooks":                                                route.With(h.pathTask, h.listWebhooks),
 		"DELETE /api/v1/agents/{agentId}/tasks/{taskId}/webhooks/{webhookId}":                                 route.With(h.pathWebhook, h.deleteWebhook),

@@ -31,7 +31,7 @@ func (h *Handlers) sendConversationMessage(r *route.Request, conv *conversation)
 }
 
 func (h *Handlers) listConversationMessages(r *route.Request, conv *conversation) (any, error) {
-	return pageMessages(r, 200, h.messagesOf(r, conv.ID))
+	return pageMessages(r, 200, &conv.Channel, h.messagesOf(r, conv.ID))
 }
 
 // streamConversationEvents stays open over as many messages as there come.
@@ -41,7 +41,7 @@ func (h *Handlers) streamConversationEvents(r *route.Request, conv *conversation
 
 // cancelConversation asks the agent to stop working on one message.
 func (h *Handlers) cancelConversation(r *route.Request, conv *conversation) (any, error) {
-	operation, err := operationID(r)
+	operation, err := readOperationID(r)
 	if err != nil {
 		return nil, err
 	}
@@ -69,8 +69,8 @@ func (h *Handlers) cancelConversation(r *route.Request, conv *conversation) (any
 // operationPattern is what the contract takes for the id of an operation.
 var operationPattern = regexp.MustCompile(`(?i)^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
-// operationID is the client's own name for the operation, or a new one.
-func operationID(r *route.Request) (string, error) {
+// readOperationID returns the client's own name for the operation, or a new one.
+func readOperationID(r *route.Request) (string, error) {
 	id := r.Header.Get("X-BeeOS-Operation-Id")
 	switch {
 	case id == "":
@@ -85,11 +85,6 @@ func acceptOperation(id string) any {
 	return route.Accepted(map[string]string{"operation_id": id, "status": "accepted"})
 }
 
-// actOnce acts on a conversation unless that was done before under its key.
-func (h *Handlers) actOnce(r *route.Request, conv *conversation, verb string, details []any, do func() error) (replayed bool, err error) {
-	return h.router.Once(r, route.KeyedAct{Key: conv.key, Name: verb + " " + conv.ID, Details: details}, do)
-}
-
 func (h *Handlers) renameConversation(r *route.Request, conv *conversation) (any, error) {
 	var title string
 	if err := r.ReadSettings(route.Strict, route.Shape{"title": &title}); err != nil {
@@ -98,11 +93,12 @@ func (h *Handlers) renameConversation(r *route.Request, conv *conversation) (any
 	if err := act.CheckTitle(title); err != nil {
 		return nil, err
 	}
-	replayed, err := h.actOnce(r, conv, "rename", []any{title}, func() error {
+	replayed, err := h.router.Once(r, "rename "+conv.ID, []any{title}, func() error {
 		return h.opt.Acts.RenameConversation(r.Context(), r.Caller, conv.Channel, title)
 	})
-	if !replayed {
+	if err == nil && !replayed {
 		conv.Title = title
+		conv.Version++
 	}
 	return viewConversation(&conv.Channel, conv.agent), err
 }
@@ -111,14 +107,14 @@ func (h *Handlers) renameConversation(r *route.Request, conv *conversation) (any
 // the conversation, and is not told to the model again. What other agents
 // remember is not ours to clear.
 func (h *Handlers) clearConversation(r *route.Request, conv *conversation) (any, error) {
-	operation, err := operationID(r)
+	operation, err := readOperationID(r)
 	if err != nil {
 		return nil, err
 	}
 	if err := h.opt.Acts.CheckClear(r.Context(), conv.agent, conv.Channel); err != nil {
 		return nil, err
 	}
-	_, err = h.actOnce(r, conv, "clear", nil, func() (err error) {
+	_, err = h.router.Once(r, "clear "+conv.ID, nil, func() (err error) {
 		conv.Generation, err = h.opt.Acts.ClearConversation(r.Context(), r.Caller, conv.Channel)
 		return err
 	})
@@ -134,7 +130,7 @@ func (h *Handlers) clearConversation(r *route.Request, conv *conversation) (any,
 // setConversationModel chooses a model, for agents that say that they take one
 // from their callers.
 func (h *Handlers) setConversationModel(r *route.Request, conv *conversation) (any, error) {
-	operation, err := operationID(r)
+	operation, err := readOperationID(r)
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +147,7 @@ func (h *Handlers) setConversationModel(r *route.Request, conv *conversation) (a
 	if err := h.opt.Acts.CheckModel(r.Context(), conv.agent, model); err != nil {
 		return nil, err
 	}
-	_, err = h.actOnce(r, conv, "model", []any{model}, func() error {
+	_, err = h.router.Once(r, "model "+conv.ID, []any{model}, func() error {
 		return h.opt.Acts.SetConversationModel(r.Context(), r.Caller, conv.Channel, model)
 	})
 	return acceptOperation(operation), err

@@ -2,6 +2,7 @@ package calls
 
 import (
 	"cmp"
+	"strconv"
 	"time"
 	"unicode/utf8"
 
@@ -24,19 +25,32 @@ type conversationView struct {
 	ClosedAt       time.Time         `json:"closed_at,omitzero"`
 	ModelOverride  string            `json:"modelOverrideId,omitempty"`
 	EffectiveModel string            `json:"effectiveModelId,omitempty"`
+	historyView
+}
+
+// historyView says up to where the agent has forgotten a conversation. Numbers
+// are decimal strings, as clients keep them that go beyond what a float can.
+type historyView struct {
+	Generation string `json:"historyGeneration"`     // how often it was cleared
+	Version    string `json:"metadataVersion"`       // of the conversation; rises with every change
+	Boundary   string `json:"historyBoundaryOffset"` // the last message that is forgotten
+}
+
+func viewHistory(ch *beeos.Channel) historyView {
+	return historyView{strconv.FormatInt(ch.Generation, 10), strconv.FormatInt(ch.Version, 10), strconv.FormatInt(ch.Cleared<<offsetShift, 10)}
 }
 
 // conversation is the one of the path, with its agent.
 type conversation struct {
 	beeos.Channel
 	agent *beeos.Agent
-	key   string // of an act that needs one
 }
 
 func viewConversation(ch *beeos.Channel, a *beeos.Agent) conversationView {
 	v := conversationView{
 		ID: ch.ID, AgentID: ch.AgentID, Title: ch.Title, State: "active", Metadata: ch.Metadata,
 		CreatedAt: ch.CreatedAt, LastActivityAt: ch.UpdatedAt, ModelOverride: ch.Model, EffectiveModel: cmp.Or(ch.Model, a.Definition.Model),
+		historyView: viewHistory(ch),
 	}
 	if ch.Closed {
 		v.State, v.ClosedAt = "closed", ch.UpdatedAt
@@ -67,7 +81,7 @@ func (h *Handlers) pathConversation(r *route.Request) (*conversation, error) {
 func (h *Handlers) keyedConversation(r *route.Request) (*conversation, error) {
 	conv, err := h.pathConversation(r)
 	if err == nil {
-		conv.key, err = r.RequireKey()
+		err = r.RequireKey()
 	}
 	return conv, err
 }
@@ -107,11 +121,11 @@ func (h *Handlers) earlierConversation(r *route.Request, ch *beeos.Channel) (fou
 	if err != nil || key == "" {
 		return false, err
 	}
-	k, err := h.router.Idempotency(r, route.KeyedAct{Key: key, Name: "conversation " + ch.AgentID, Details: []any{ch.Title, ch.Metadata}})
+	k, err := h.router.Idempotency(r, key, "conversation "+ch.AgentID, []any{ch.Title, ch.Metadata})
 	if err != nil {
 		return false, err
 	}
-	dup, err := h.opt.Ledger.Remember(r.Context(), k, ch.ID)
+	dup, err := h.opt.Ledger.ClaimKey(r.Context(), k, ch.ID)
 	if err != nil || dup == nil {
 		return false, err
 	}
@@ -132,17 +146,8 @@ func (h *Handlers) listConversations(r *route.Request, a *beeos.Agent) (any, err
 	found, err := h.opt.Ledger.Conversations(r.Context(), ledger.ConversationFilter{
 		Owner: r.Caller.Principal(), AgentID: a.ID, Open: p.Open, Closed: p.Closed, Before: p.Before, Limit: p.AtMost(),
 	})
-	if err != nil {
-		return nil, err
-	}
-	var list struct {
-		Conversations []conversationView `json:"conversations"`
-		NextSince     string             `json:"next_since,omitempty"`
-	}
-	list.Conversations, list.NextSince = route.CutPage(p, found,
-		func(ch *beeos.Channel) conversationView { return viewConversation(ch, a) },
-		func(ch *beeos.Channel) string { return ch.ID })
-	return list, nil
+	view := func(ch *beeos.Channel) conversationView { return viewConversation(ch, a) }
+	return route.PageOf("conversations", p, found, view, func(ch *beeos.Channel) string { return ch.ID }), err
 }
 
 func (h *Handlers) getConversation(r *route.Request, conv *conversation) (any, error) {

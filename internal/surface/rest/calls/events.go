@@ -1,6 +1,7 @@
 package calls
 
 import (
+	"context"
 	"encoding/json"
 	"iter"
 	"net/http"
@@ -42,7 +43,10 @@ func (h *Handlers) followChannel(r *route.Request, ch *beeos.Channel) (any, erro
 		return nil, err
 	}
 	return h.follow(r, &stream{
-		agent: ch.AgentID, channel: ch.ID, since: since, events: h.opt.Calls.Watch(r.Context(), ch.ID, since>>offsetShift),
+		agent: ch.AgentID, channel: ch.ID, since: since,
+		events: func(ctx context.Context) iter.Seq2[beeos.Event, error] {
+			return h.opt.Calls.Watch(ctx, ch.ID, since>>offsetShift)
+		},
 		endReason: func() string {
 			if now, err := h.opt.Ledger.Channel(r.Context(), ch.ID); err == nil && now.Closed {
 				return "channel_closed"
@@ -56,7 +60,7 @@ func (h *Handlers) followChannel(r *route.Request, ch *beeos.Channel) (any, erro
 type stream struct {
 	agent, channel string
 	since          int64 // as the client gave it
-	events         iter.Seq2[beeos.Event, error]
+	events         func(context.Context) iter.Seq2[beeos.Event, error]
 	endReason      func() string
 }
 
@@ -64,18 +68,23 @@ type stream struct {
 // outlive its credential: what is revoked or expired gets to hear nothing more.
 func (h *Handlers) follow(r *route.Request, st *stream) route.Writer {
 	return func(w http.ResponseWriter) error {
+		open := h.router.OpenStream(r)
+		defer open.Close()
+		if err := open.Follow(); err != nil {
+			return err
+		}
 		sse := httpd.NewSSE(w)
 		defer sse.Close()
 		sse.KeepAlive(keepAlive)
 		wire := &offsets{durable: st.since >> offsetShift, deltas: st.since & (1<<offsetShift - 1)}
-		for ev, err := range st.events {
+		for ev, err := range st.events(r.Context()) {
 			if err != nil {
 				if r.Context().Err() == nil {
 					httpd.Report(r.Request, err)
 				}
 				break
 			}
-			if !h.router.CheckAgain(r) {
+			if open.Check() != nil {
 				break
 			}
 			id, data, err := wire.encode(st, ev)
@@ -96,10 +105,10 @@ func (h *Handlers) follow(r *route.Request, st *stream) route.Writer {
 // readSince returns where a reader of events wants to go on: the parameter, or
 // else what a browser sends by itself when it reconnects.
 func readSince(r *route.Request) (int64, error) {
-	return r.QueryInt("since", lastEventID(r.Request), 0, maxOffset)
+	return r.QueryInt("since", readLastEventID(r.Request), 0, maxOffset)
 }
 
-func lastEventID(r *http.Request) int64 {
+func readLastEventID(r *http.Request) int64 {
 	n, err := strconv.ParseInt(r.Header.Get("Last-Event-ID"), 10, 64)
 	if err != nil || n < 0 || n > maxOffset {
 		return 0
@@ -112,6 +121,7 @@ func lastEventID(r *http.Request) int64 {
 type offsets struct {
 	durable int64
 	deltas  int64
+	told    approvalSteps
 }
 
 // encode returns the id and the data of an event; nil for those that do not
@@ -133,11 +143,25 @@ func (o *offsets) encode(st *stream, ev beeos.Event) (id string, data []byte, er
 		}
 		wire = o.durable<<offsetShift | o.deltas
 		v = viewDelta(st, ev, wire)
+	case beeos.EventProgress:
+		if !isApprovalStep(&ev) || o.told.repeats(&ev) {
+			return "", nil, nil
+		}
+		o.deltas = min(o.deltas+1, 1<<offsetShift-1)
+		wire = o.durable<<offsetShift | o.deltas
+		v = viewApprovalStep(st, ev, wire)
 	default:
 		return "", nil, nil
 	}
 	data, err = json.Marshal(v)
 	return strconv.FormatInt(wire, 10), data, err
+}
+
+// viewApprovalStep is an approval of a tool call as a message that is not stored.
+func viewApprovalStep(st *stream, ev beeos.Event, wire int64) deltaView {
+	v := viewDelta(st, ev, wire)
+	v.Type, v.Payload = beeos.MessageType(ev.Method), ev.Data
+	return v
 }
 
 func viewDelta(st *stream, ev beeos.Event, wire int64) deltaView {
@@ -153,7 +177,7 @@ func viewDelta(st *stream, ev beeos.Event, wire int64) deltaView {
 		v.Parts = append(v.Parts, part)
 	}
 	if ev.Part != nil {
-		v.Parts = append(v.Parts, ev.Part)
+		v.Parts = append(v.Parts, viewPart(ev.Part))
 	}
 	return v
 }

@@ -33,6 +33,7 @@ func (h *Handlers) invoke(r *route.Request) (any, error) {
 		return nil, err
 	}
 	req.Timeout, req.Live = time.Duration(timeout)*time.Millisecond, acceptsEvents(r.Request)
+	req.KeepTimeout = timeout > 0 && !req.Live // a stream says that it is suspended, one answer could not
 	if req.Live {
 		return h.streamInvoke(r, &req), nil
 	}
@@ -43,15 +44,15 @@ func (h *Handlers) answerInvoke(r *route.Request, req *invoke.Request) (_ any, e
 	var last beeos.Event
 	for last, err = range h.opt.Calls.Do(r.Context(), req) {
 		if err != nil {
-			return nil, unavailable(err)
+			return nil, renameOffline(err)
 		}
 	}
 	m := last.Message
-	if err := refusal(m); err != nil {
+	if err := refusalError(m); err != nil {
 		return nil, err
 	}
 	r.MarkReplay(last.Replayed)
-	return answerView{Text: m.Body, ContextID: m.Channel, IsError: m.IsError(), Parts: m.Parts}, nil
+	return answerView{Text: m.Body, ContextID: m.Channel, IsError: m.IsError(), Parts: viewParts(m.Parts)}, nil
 }
 
 func acceptsEvents(r *http.Request) bool {
@@ -64,9 +65,9 @@ func acceptsEvents(r *http.Request) bool {
 	return false
 }
 
-// refusal turns the terminal messages that are no answer at all into the
+// refusalError turns the terminal messages that are no answer at all into the
 // errors that the contract has for them.
-func refusal(m *beeos.Message) error {
+func refusalError(m *beeos.Message) error {
 	switch {
 	case m.Type == beeos.AgentBusy || m.Type == beeos.AgentRefuse:
 		return beeos.Errorf(beeos.Conflict, "%s", cmp.Or(m.Body, "the agent is busy or refused"))
@@ -76,8 +77,8 @@ func refusal(m *beeos.Message) error {
 	return nil
 }
 
-// unavailable renames an offline agent as the contract wants it on invoke.
-func unavailable(err error) error {
+// renameOffline renames an offline agent as the contract wants it on invoke.
+func renameOffline(err error) error {
 	if beeos.CodeOf(err) == beeos.AgentOffline {
 		return beeos.Errorf(beeos.AgentServiceUnavailable, "%s", beeos.Public(err).Message)
 	}

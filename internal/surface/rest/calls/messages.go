@@ -8,6 +8,7 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/engine/invoke"
 	"github.com/beeos/beeos/internal/surface/rest/route"
+	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
 // Offsets on the wire leave room for the live deltas between two durable
@@ -18,8 +19,10 @@ const offsetShift = 20
 // maxOffset is the largest number that JSON clients keep exactly.
 const maxOffset = 1<<53 - 1
 
+// viewMessage is a message as the contract has it.
 func viewMessage(m beeos.Message) beeos.Message {
 	m.Offset <<= offsetShift
+	m.Parts = viewParts(m.Parts)
 	return m
 }
 
@@ -82,6 +85,11 @@ func readPublication(r *route.Request) (p publication, err error) {
 	default:
 		return p, beeos.Errorf(beeos.InvalidParam, "type must be chat_message, chat_cancel, user.continue or user.auth_grant")
 	}
+	for _, part := range parts {
+		if _, ok := strictjson.StringField(part, "type"); !ok {
+			return p, beeos.Errorf(beeos.InvalidParam, "each of parts must be an object with a type, which is a string")
+		}
+	}
 	if len(parts) > 0 {
 		p.Parts, err = json.Marshal(parts)
 	}
@@ -90,15 +98,31 @@ func readPublication(r *route.Request) (p publication, err error) {
 
 // messageList is the contract's ListMessagesResponse.
 type messageList struct {
-	Messages     []beeos.Message `json:"messages"`
+	Messages     []listedMessage `json:"messages"`
 	LatestOffset int64           `json:"latest_offset"`
 	NextSince    string          `json:"next_since,omitempty"`
 	HasMore      bool            `json:"has_more"`
+	historyView
+}
+
+// listedMessage is a message and the history that it belongs to: the agent's,
+// or one that was cleared.
+type listedMessage struct {
+	beeos.Message
+	Generation string `json:"historyGeneration"`
+}
+
+func listMessage(m *beeos.Message, ch *beeos.Channel) listedMessage {
+	generation := ch.Generation
+	if m.Offset <= ch.Cleared && generation > 0 {
+		generation-- // or an earlier one, which is forgotten as well
+	}
+	return listedMessage{viewMessage(*m), strconv.FormatInt(generation, 10)}
 }
 
 // listChannelMessages pages through a channel.
 func (h *Handlers) listChannelMessages(r *route.Request, ch *beeos.Channel) (any, error) {
-	return pageMessages(r, 500, h.messagesOf(r, ch.ID))
+	return pageMessages(r, 500, ch, h.messagesOf(r, ch.ID))
 }
 
 // messagesOf returns what loads the messages of a channel.
@@ -108,15 +132,16 @@ func (h *Handlers) messagesOf(r *route.Request, channel string) func(since int64
 	}
 }
 
-// pageMessages answers with one page of what load returns after an offset.
+// pageMessages answers with one page of what load returns of a channel after an
+// offset.
 // Deltas are never stored, so include_deltas changes nothing: the terminal
 // message has the whole text.
-func pageMessages(r *route.Request, most int64, load func(since int64, limit int) ([]beeos.Message, error)) (any, error) {
+func pageMessages(r *route.Request, most int64, ch *beeos.Channel, load func(since int64, limit int) ([]beeos.Message, error)) (any, error) {
 	since, err := r.QueryInt("since", 0, 0, maxOffset)
 	if err != nil {
 		return nil, err
 	}
-	limit, err := r.QueryInt("limit", 100, 1, most)
+	limit, err := r.QueryLimit("limit", 100, most)
 	if err != nil {
 		return nil, err
 	}
@@ -128,9 +153,9 @@ func pageMessages(r *route.Request, most int64, load func(since int64, limit int
 	if err != nil {
 		return nil, err
 	}
-	list := messageList{LatestOffset: since}
+	list := messageList{LatestOffset: since, historyView: viewHistory(ch)}
 	list.Messages, list.NextSince = route.CutPage(p, ms,
-		func(m *beeos.Message) beeos.Message { return viewMessage(*m) },
+		func(m *beeos.Message) listedMessage { return listMessage(m, ch) },
 		func(m *beeos.Message) string { return strconv.FormatInt(m.Offset<<offsetShift, 10) })
 	list.HasMore = list.NextSince != ""
 	if n := len(list.Messages); n > 0 {
@@ -154,7 +179,7 @@ func (h *Handlers) waitForReply(r *route.Request, ch *beeos.Channel) (any, error
 		return nil, beeos.Errorf(beeos.InvalidParam, "timeout_ms must be from 0 to %d", maxTimeoutMS)
 	}
 	// Before the wait, or who guesses others' ids learns how long they take.
-	if _, err := h.opt.Ledger.Find(r.Context(), ch.ID, turn); err != nil {
+	if _, err := h.opt.Ledger.FindMessage(r.Context(), ch.ID, turn); err != nil {
 		if beeos.CodeOf(err) == beeos.NotFound {
 			err = beeos.Errorf(beeos.NotFound, "the channel has no message %q", turn)
 		}

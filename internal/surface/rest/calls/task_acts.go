@@ -2,7 +2,9 @@ package calls
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"iter"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/engine/task"
@@ -12,8 +14,12 @@ import (
 
 // listTaskMessages pages through what belongs to one task.
 func (h *Handlers) listTaskMessages(r *route.Request, t *task.Task) (any, error) {
-	return pageMessages(r, 500, func(since int64, limit int) ([]beeos.Message, error) {
-		return h.opt.Ledger.MessagesOf(r.Context(), t.Channel, t.Turn, since, limit)
+	ch, err := h.opt.Ledger.Channel(r.Context(), t.Channel)
+	if err != nil {
+		return nil, err
+	}
+	return pageMessages(r, 500, &ch, func(since int64, limit int) ([]beeos.Message, error) {
+		return h.opt.Ledger.RequestMessages(r.Context(), t.Channel, t.Turn, since, limit)
 	})
 }
 
@@ -25,7 +31,9 @@ func (h *Handlers) streamTaskEvents(r *route.Request, t *task.Task) (any, error)
 	}
 	return h.follow(r, &stream{
 		agent: t.AgentID, channel: t.Channel, since: since,
-		events: h.opt.Calls.WatchTurn(r.Context(), t.Channel, t.Turn, since>>offsetShift),
+		events: func(ctx context.Context) iter.Seq2[beeos.Event, error] {
+			return h.opt.Calls.WatchTurn(ctx, t.Channel, t.Turn, since>>offsetShift)
+		},
 		endReason: func() string {
 			if now, err := h.opt.Calls.Task(r.Context(), t.Caller, t.Turn); err == nil && now.Done != nil {
 				return "task_terminal"
@@ -70,7 +78,7 @@ func (h *Handlers) continueTask(r *route.Request, t *task.Task) (any, error) {
 	if t.Done != nil {
 		return nil, beeos.Errorf(beeos.Conflict, "the task is %s; start a new one", t.Status)
 	}
-	m := beeos.Message{Type: beeos.Continue, Channel: t.Channel, InReplyTo: t.Turn, Publisher: r.Caller.Principal(), Body: inputText(given.Input)}
+	m := beeos.Message{Type: beeos.Continue, Channel: t.Channel, InReplyTo: t.Turn, Publisher: r.Caller.Principal(), Body: formatInput(given.Input)}
 	if given.Grant != nil {
 		m.Type = beeos.AuthGrant
 	}
@@ -87,9 +95,9 @@ func (h *Handlers) continueTask(r *route.Request, t *task.Task) (any, error) {
 	return h.getTask(r)
 }
 
-// inputText is the input for an agent that reads plain text: a string as it
-// is, anything else as JSON.
-func inputText(input json.RawMessage) string {
+// formatInput returns the input for an agent that reads plain text: a string as
+// it is, anything else as JSON.
+func formatInput(input json.RawMessage) string {
 	if text, ok := strictjson.StringValue(input); ok {
 		return text
 	}

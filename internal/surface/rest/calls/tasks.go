@@ -32,9 +32,20 @@ type taskView struct {
 // taskDetail is the contract's TaskResponse, with a few members of ours.
 type taskDetail struct {
 	taskView
-	Result      *resultView `json:"result,omitempty"`
-	Error       string      `json:"error,omitempty"`
-	CompletedAt time.Time   `json:"completed_at,omitzero"`
+	Question    *questionView `json:"question,omitempty"` // while it is input_required or auth_required
+	Result      *resultView   `json:"result,omitempty"`
+	Error       string        `json:"error,omitempty"`
+	CompletedAt time.Time     `json:"completed_at,omitzero"`
+}
+
+// questionView is what the agent waits to be told.
+type questionView struct {
+	MessageID string            `json:"message_id"`
+	Type      beeos.MessageType `json:"type"`
+	Text      string            `json:"text"`
+	Parts     json.RawMessage   `json:"parts,omitempty"`
+	Payload   json.RawMessage   `json:"payload,omitempty"`
+	AskedAt   time.Time         `json:"asked_at"`
 }
 
 // resultView is what the agent replied.
@@ -60,7 +71,7 @@ func describeTask(t *task.Task) taskDetail {
 	if m := t.Done; m != nil {
 		v.CompletedAt = m.CreatedAt
 		if t.Status == beeos.TaskCompleted {
-			v.Result = &resultView{m.Body, m.Parts, m.Payload}
+			v.Result = &resultView{m.Body, viewParts(m.Parts), m.Payload}
 		} else {
 			v.Error = cmp.Or(m.Body, "the agent gave no reason")
 		}
@@ -93,11 +104,12 @@ func (h *Handlers) createTask(r *route.Request) (any, error) {
 	}
 	r.MarkReplay(sent.Replayed)
 	m := &sent.Message
-	return route.Accepted(taskView{TaskID: m.ID, AgentID: req.Agent.ID, ContextID: m.Channel, Status: firstStatus(&sent), CreatedAt: m.CreatedAt}), nil
+	return route.Accepted(taskView{TaskID: m.ID, AgentID: req.Agent.ID, ContextID: m.Channel, Status: initialStatus(&sent), CreatedAt: m.CreatedAt}), nil
 }
 
-// firstStatus is queued, unless the request found its end at once, or before.
-func firstStatus(sent *invoke.Sent) beeos.TaskStatus {
+// initialStatus returns queued, unless the request found its end at once, or
+// before.
+func initialStatus(sent *invoke.Sent) beeos.TaskStatus {
 	if sent.Done == nil {
 		return beeos.TaskQueued
 	}
@@ -111,8 +123,27 @@ func (h *Handlers) pathTask(r *route.Request) (*task.Task, error) {
 	if err != nil {
 		return nil, err
 	}
+	return h.findTask(r, a, r.Caller.Principal())
+}
+
+// visibleTask is pathTask for those who look at a task or end it, as the owner
+// of an agent may with what was called with a key of the agent.
+func (h *Handlers) visibleTask(r *route.Request) (*task.Task, error) {
+	a, err := h.pathAgent(r)
+	if err != nil {
+		return nil, err
+	}
+	principal, err := h.opt.Acts.TaskPrincipal(r.Context(), r.Caller, a, r.PathValue("taskId"))
+	if err != nil {
+		return nil, err
+	}
+	return h.findTask(r, a, principal)
+}
+
+// findTask returns the task of the path if it is the principal's and the agent's.
+func (h *Handlers) findTask(r *route.Request, a *beeos.Agent, principal string) (*task.Task, error) {
 	id := r.PathValue("taskId")
-	t, err := h.opt.Calls.Task(r.Context(), r.Caller.Principal(), id)
+	t, err := h.opt.Calls.Task(r.Context(), principal, id)
 	if err != nil && beeos.CodeOf(err) != beeos.NotFound {
 		return nil, err
 	}
@@ -123,16 +154,52 @@ func (h *Handlers) pathTask(r *route.Request) (*task.Task, error) {
 }
 
 func (h *Handlers) getTask(r *route.Request) (any, error) {
-	t, err := h.pathTask(r)
+	t, err := h.visibleTask(r)
 	if err != nil {
 		return nil, err
 	}
-	return describeTask(t), nil
+	v := describeTask(t)
+	v.Question, err = h.openQuestion(r, t)
+	return v, err
 }
 
-// listAgentTasks lists the caller's tasks with one agent.
+// openQuestion returns what the agent of a task asked last, while it waits for
+// the answer.
+func (h *Handlers) openQuestion(r *route.Request, t *task.Task) (*questionView, error) {
+	if t.Status != beeos.TaskInputRequired && t.Status != beeos.TaskAuthRequired {
+		return nil, nil
+	}
+	const page = 200
+	var asked *questionView
+	for since := t.Offset - 1; ; {
+		ms, err := h.opt.Ledger.RequestMessages(r.Context(), t.Channel, t.Turn, since, page)
+		if err != nil {
+			return nil, err
+		}
+		for i := range ms {
+			if m := &ms[i]; m.Type == beeos.AgentInputRequired || m.Type == beeos.AgentAuthRequired {
+				asked = &questionView{m.ID, m.Type, m.Body, viewParts(m.Parts), m.Payload, m.CreatedAt}
+			}
+		}
+		if len(ms) < page {
+			return asked, nil
+		}
+		since = ms[len(ms)-1].Offset
+	}
+}
+
+// listAgentTasks lists the caller's tasks with one agent, or for its owner those
+// that were made with one of the agent's keys.
 func (h *Handlers) listAgentTasks(r *route.Request, a *beeos.Agent) (any, error) {
-	return h.listTasks(r, task.Filter{Caller: r.Caller, Agent: a})
+	f := task.Filter{Caller: r.Caller, Agent: a}
+	if key := r.URL.Query().Get("key_id"); key != "" {
+		by, err := h.opt.Acts.KeyCaller(r.Context(), r.Caller, a, key)
+		if err != nil {
+			return nil, err
+		}
+		f.Caller = by
+	}
+	return h.listTasks(r, f)
 }
 
 // listUserTasks lists the caller's tasks with all agents, or some. A filter
@@ -171,14 +238,9 @@ func (h *Handlers) agentsOfInstance(r *route.Request, instance string) ([]string
 	return route.Views(declared, func(a **beeos.Agent) string { return (*a).ID }), err
 }
 
-// taskList is the contract's ListTasksResponse.
-type taskList struct {
-	Tasks     []taskSummary `json:"tasks"`
-	NextSince string        `json:"next_since,omitempty"`
-}
+var noTasks = map[string][]taskSummary{"tasks": {}}
 
-var noTasks = taskList{Tasks: []taskSummary{}}
-
+// listTasks answers with the contract's ListTasksResponse.
 func (h *Handlers) listTasks(r *route.Request, f task.Filter) (any, error) {
 	p, err := r.ReadStatePage(100)
 	if err != nil {
@@ -186,10 +248,5 @@ func (h *Handlers) listTasks(r *route.Request, f task.Filter) (any, error) {
 	}
 	f.Open, f.Closed, f.Before, f.AtMost = p.Open, p.Closed, p.Before, p.AtMost()
 	tasks, err := h.opt.Calls.Tasks(r.Context(), f)
-	if err != nil {
-		return nil, err
-	}
-	var list taskList
-	list.Tasks, list.NextSince = route.CutPage(p, tasks, summarizeTask, func(t *task.Task) string { return t.Turn })
-	return list, nil
+	return route.PageOf("tasks", p, tasks, summarizeTask, func(t *task.Task) string { return t.Turn }), err
 }

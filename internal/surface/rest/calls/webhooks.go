@@ -94,7 +94,7 @@ func (h *Handlers) deleteWebhook(r *route.Request, hook *webhooks.Webhook) (any,
 
 // listDeliveries shows what was sent to a webhook, newest first.
 func (h *Handlers) listDeliveries(r *route.Request, hook *webhooks.Webhook) (any, error) {
-	limit, err := r.QueryInt("limit", 50, 1, 200)
+	limit, err := r.QueryLimit("limit", 50, 200)
 	if err != nil {
 		return nil, err
 	}

@@ -82,7 +82,7 @@ func describeType(to any) string {
 	switch to.(type) {
 	case *string, **string, *beeos.MessageType:
 		return "a string"
-	case *int, *int64:
+	case *int, **int, *int64:
 		return "an integer"
 	case *bool, **bool:
 		return "true or false"

@@ -1,6 +1,7 @@
 package route
 
 import (
+	"math"
 	"strconv"
 	"strings"
 
@@ -21,7 +22,7 @@ func (r *Request) ReadPage(most int64) (p Page, err error) {
 	if p.Before != "" && beeos.IDTime(strings.TrimPrefix(p.Before, "ch-")).IsZero() {
 		return p, InvalidSince()
 	}
-	limit, err := r.QueryInt("limit", 50, 1, most)
+	limit, err := r.QueryLimit("limit", 50, most)
 	p.Limit = int(limit)
 	return p, err
 }
@@ -43,6 +44,17 @@ func CutPage[R, V any](p Page, rows []R, view func(*R) V, id func(*R) string) (v
 		next = id(&rows[p.Limit-1])
 	}
 	return Views(rows, view), next
+}
+
+// PageOf answers with the rows on the page as the member of that name, and with
+// where the next page begins if there is one.
+func PageOf[R, V any](member string, p Page, rows []R, view func(*R) V, id func(*R) string) any {
+	views, next := CutPage(p, rows, view, id)
+	list := map[string]any{member: views}
+	if next != "" {
+		list["next_since"] = next
+	}
+	return list
 }
 
 // Views shows every row.
@@ -77,9 +89,23 @@ func (r *Request) QueryInt(name string, def, low, high int64) (int64, error) {
 	}
 	n, err := strconv.ParseInt(v, 10, 64)
 	if err != nil || n < low || n > high {
-		return 0, beeos.Errorf(beeos.InvalidParam, "%s must be an integer from %d to %d", name, low, high)
+		return 0, beeos.Errorf(beeos.InvalidParam, "%s must be an integer from %d%s", name, low, describeMost(high))
 	}
 	return n, nil
+}
+
+// QueryLimit reads how many rows a page is to have. Who asks for more than the
+// most gets the most, and the place where the next page begins.
+func (r *Request) QueryLimit(name string, def, most int64) (int64, error) {
+	n, err := r.QueryInt(name, def, 1, math.MaxInt64)
+	return min(n, most), err
+}
+
+func describeMost(high int64) string {
+	if high == math.MaxInt64 {
+		return " upwards"
+	}
+	return " to " + strconv.FormatInt(high, 10)
 }
 
 // QueryBool reads a parameter that is true or false; absent is false.

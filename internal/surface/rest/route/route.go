@@ -77,7 +77,7 @@ func (rt *Router) Handle(mux *http.ServeMux, accepts Permission, table Table) {
 func (rt *Router) perform(r *Request, accepts Permission, do Action) (any, error) {
 	if accepts != Public {
 		var err error
-		if r.Caller, err = rt.authenticate(r); err != nil {
+		if r.Caller, err = rt.Auth.Authenticate(r.Request, audience); err != nil {
 			return nil, err
 		}
 		if err := accepts.check(r.Caller); err != nil {
@@ -88,14 +88,15 @@ func (rt *Router) perform(r *Request, accepts Permission, do Action) (any, error
 	return do(r)
 }
 
-func (rt *Router) authenticate(r *Request) (beeos.Caller, error) {
-	return rt.Auth.Authenticate(r.Request, auth.Audience{Surface: auth.REST})
-}
+// audience is where the credentials of this surface have to be good.
+var audience = auth.Audience{Surface: auth.REST}
 
-// CheckAgain reports whether the credential of a long request is still good.
-func (rt *Router) CheckAgain(r *Request) bool {
-	_, err := rt.authenticate(r)
-	return err == nil
+// OpenStream makes the answer to a request a stream, which ends when its
+// credential does: the request's context is over then. Close it in the end.
+func (rt *Router) OpenStream(r *Request) *auth.Stream {
+	st, req := rt.Auth.OpenStream(r.Request, audience, r.Caller, nil)
+	r.Request = req
+	return st
 }
 
 // check refuses callers of a kind that a route does not take.
@@ -104,7 +105,7 @@ func (p Permission) check(c beeos.Caller) error {
 	case c.IsPerson(), c.IsAgentKey() && p == AnyKey:
 		return nil
 	case c.IsAgentKey():
-		return beeos.Errorf(beeos.Unauthorized, "an agent key (bak_) only invokes its own agent; use a user key (oag_) here")
+		return beeos.Errorf(beeos.Unauthorized, "an agent key (bak_) only calls its own agent and sees to those calls; use a user key (oag_) here")
 	}
 	return beeos.Errorf(beeos.Unauthorized, "this kind of credential is not good here; use a user key (oag_)")
 }

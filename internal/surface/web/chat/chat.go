@@ -8,7 +8,6 @@ import (
 	"context"
 	"embed"
 	"log/slog"
-	"net/http"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/access/act"
@@ -46,23 +45,27 @@ type Options struct {
 type Chat struct{ Options }
 
 // Mount adds the templates and routes to the console.
-func Mount(opt Options) (*Chat, error) {
+func Mount(opt Options) error {
 	c := &Chat{opt}
 	if err := c.Pages.AddTemplates(templates); err != nil {
-		return nil, err
+		return err
 	}
 	const list, one = "/agents/{agent}/chat", "/agents/{agent}/chat/{conversation}"
-	c.Pages.Handle("GET "+list, page.SignedIn, c.show)
-	c.Pages.Handle("POST "+list, page.FileSenders, c.beginConversation)
-	c.Pages.Handle("GET "+one, page.SignedIn, c.show)
-	c.Pages.Handle("POST "+one, page.FileSenders, c.sendMessage)
-	c.Pages.Handle("GET "+one+"/live", page.SignedIn, c.streamConversation)
-	c.Pages.Handle("POST "+one+"/stop", page.SignedIn, c.stopAgent)
-	c.Pages.Handle("POST "+one+"/answer", page.SignedIn, c.answerQuestion)
-	c.Pages.Handle("POST "+one+"/title", page.SignedIn, c.renameConversation)
-	c.Pages.Handle("POST "+one+"/delete", page.SignedIn, c.deleteConversation)
-	c.Pages.Handle("GET "+one+"/{form}", page.SignedIn, c.redirectToConversation)
-	return c, nil
+	show := page.With(c.findConversation, c.show)
+	form := func(do func(*page.Request, conversation) (page.Answer, error)) page.Action {
+		return page.Form(page.With(c.findConversation, do), show)
+	}
+	c.Pages.Handle("GET "+list, page.SignedIn, show)
+	c.Pages.Handle("POST "+list, page.FileSenders, form(c.beginConversation))
+	c.Pages.Handle("GET "+one, page.SignedIn, show)
+	c.Pages.Handle("POST "+one, page.FileSenders, form(c.sendMessage))
+	c.Pages.Handle("GET "+one+"/live", page.SignedIn, page.With(c.findConversation, c.streamConversation))
+	c.Pages.Handle("POST "+one+"/stop", page.SignedIn, form(c.stopAgent))
+	c.Pages.Handle("POST "+one+"/answer", page.SignedIn, form(c.answerQuestion))
+	c.Pages.Handle("POST "+one+"/title", page.SignedIn, form(c.renameConversation))
+	c.Pages.Handle("POST "+one+"/delete", page.SignedIn, form(c.deleteConversation))
+	c.Pages.Handle("GET "+one+"/{form}", page.SignedIn, page.With(c.findConversation, redirectToConversation))
+	return nil
 }
 
 // conversation is one of the visitor's own, with the agent that they talk with.
@@ -86,9 +89,9 @@ func (c conversation) path() string {
 // findConversation returns the conversation of the path if the visitor may call
 // its agent and it is their own; without an id it is one that has not begun.
 // What they may not see looks the same as what does not exist.
-func (c *Chat) findConversation(r *http.Request, v *page.Visitor) (conversation, error) {
+func (c *Chat) findConversation(r *page.Request) (conversation, error) {
 	a, err := c.Agents.Get(r.Context(), r.PathValue("agent"))
-	if err == nil && !v.Caller().MayReach(a) {
+	if err == nil && !r.Caller().MayReach(a) {
 		err = beeos.Errorf(beeos.AgentNotFound, "there is no such agent; check the id, or list your agents")
 	}
 	id := r.PathValue("conversation")
@@ -99,7 +102,7 @@ func (c *Chat) findConversation(r *http.Request, v *page.Visitor) (conversation,
 	if err != nil && beeos.CodeOf(err) != beeos.NotFound {
 		return conversation{}, err
 	}
-	if err != nil || ch.Owner != v.Caller().Principal() || ch.AgentID != a.ID || ch.Kind != beeos.KindConversation {
+	if err != nil || ch.Owner != r.Caller().Principal() || ch.AgentID != a.ID || ch.Kind != beeos.KindConversation {
 		return conversation{}, beeos.Errorf(beeos.NotFound, "you have no such conversation with this agent")
 	}
 	return conversation{a, ch}, nil

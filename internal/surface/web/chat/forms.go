@@ -2,7 +2,6 @@ package chat
 
 import (
 	"encoding/json"
-	"net/http"
 	"strings"
 
 	"github.com/beeos/beeos"
@@ -11,53 +10,29 @@ import (
 )
 
 // stopAgent asks the agent to stop whatever it does in this conversation.
-func (c *Chat) stopAgent(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
-	here, err := c.findConversation(r, v)
-	if err != nil {
-		return err
-	}
+func (c *Chat) stopAgent(r *page.Request, here conversation) (page.Answer, error) {
 	open, err := c.Ledger.OpenTurns(r.Context(), here.channel.ID)
-	if err != nil {
-		return err
-	}
 	for _, turn := range open {
 		if err := c.Calls.Cancel(r.Context(), here.channel.ID, turn, "stopped in the console"); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return acceptForm(w, r, here)
+	return here.end(), err
 }
 
-// acceptForm answers a form that worked: its result is on the page.
-func acceptForm(w http.ResponseWriter, r *http.Request, here conversation) error {
-	if page.IsScripted(r) {
-		w.WriteHeader(http.StatusNoContent)
-		return nil
-	}
-	return page.Redirect(w, r, here.path()+"#end", "")
-}
+// end leads to the end of the conversation, where the result of a form is.
+func (c conversation) end() page.Answer { return page.Redirect(c.path()+"#end", "") }
 
 // answerQuestion answers what the agent asks.
-func (c *Chat) answerQuestion(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
-	here, err := c.findConversation(r, v)
+func (c *Chat) answerQuestion(r *page.Request, here conversation) (page.Answer, error) {
+	t, err := c.loadTranscript(r, here, maxMessages)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	t, err := c.loadTranscript(r.Context(), v, here, maxMessages)
-	if err != nil {
-		return err
-	}
-	if err = c.sendAnswer(r, v, t, here.channel.ID); err == nil {
-		return acceptForm(w, r, here)
-	}
-	message, status, ok := page.FormProblem(err)
-	if !ok || page.IsScripted(r) {
-		return err
-	}
-	return c.showPage(w, r, v, here, status, message, "")
+	return here.end(), c.sendAnswer(r, t, here.channel.ID)
 }
 
-func (c *Chat) sendAnswer(r *http.Request, v *page.Visitor, t *transcript.Transcript, channel string) error {
+func (c *Chat) sendAnswer(r *page.Request, t *transcript.Transcript, channel string) error {
 	q := t.OpenQuestion(r.PostFormValue("question"))
 	if q == nil {
 		return beeos.Errorf(beeos.Conflict, "the agent no longer asks this; look at the conversation again")
@@ -81,7 +56,7 @@ func (c *Chat) sendAnswer(r *http.Request, v *page.Visitor, t *transcript.Transc
 	if q.FormID != "" {
 		return c.Calls.Answer(r.Context(), q.FormID, payload, nil)
 	}
-	m := beeos.Message{Type: beeos.Continue, Channel: channel, InReplyTo: q.Turn, Publisher: v.Caller().Principal(), Body: text, Payload: payload}
+	m := beeos.Message{Type: beeos.Continue, Channel: channel, InReplyTo: q.Turn, Publisher: r.Caller().Principal(), Body: text, Payload: payload}
 	if q.Grant {
 		m.Type = beeos.AuthGrant
 	}
@@ -89,43 +64,18 @@ func (c *Chat) sendAnswer(r *http.Request, v *page.Visitor, t *transcript.Transc
 	return err
 }
 
-func (c *Chat) renameConversation(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
-	here, err := c.findConversation(r, v)
-	if err != nil {
-		return err
-	}
-	err = c.Acts.RenameConversation(r.Context(), v.Caller(), here.channel, strings.TrimSpace(r.FormValue("title")))
-	if message, status, ok := page.FormProblem(err); ok {
-		return c.showPage(w, r, v, here, status, message, "")
-	}
-	if err != nil {
-		return err
-	}
-	return page.Redirect(w, r, here.path(), "titled")
+func (c *Chat) renameConversation(r *page.Request, here conversation) (page.Answer, error) {
+	title := strings.TrimSpace(r.FormValue("title"))
+	return page.Redirect(here.path(), "titled"), c.Acts.RenameConversation(r.Context(), r.Caller(), here.channel, title)
 }
 
 // deleteConversation deletes a conversation and everything said in it.
-func (c *Chat) deleteConversation(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
-	here, err := c.findConversation(r, v)
-	if err != nil {
-		return err
-	}
-	err = c.Acts.DeleteConversation(r.Context(), v.Caller(), here.channel)
-	if message, status, ok := page.FormProblem(err); ok {
-		return c.showPage(w, r, v, here, status, message, "")
-	}
-	if err != nil {
-		return err
-	}
-	return page.Redirect(w, r, here.listPath(), "chat-deleted")
+func (c *Chat) deleteConversation(r *page.Request, here conversation) (page.Answer, error) {
+	return page.Redirect(here.listPath(), "chat-deleted"), c.Acts.DeleteConversation(r.Context(), r.Caller(), here.channel)
 }
 
 // redirectToConversation leads back from the address of a form, where the
 // browser was left, to the conversation.
-func (c *Chat) redirectToConversation(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
-	here, err := c.findConversation(r, v)
-	if err != nil {
-		return err
-	}
-	return page.Redirect(w, r, here.path(), "")
+func redirectToConversation(_ *page.Request, here conversation) (page.Answer, error) {
+	return page.Redirect(here.path(), ""), nil
 }

@@ -25,53 +25,32 @@ const (
 // and the rest of the page at most twice a second. An event has the whole state
 // of each turn that it is about, so after an interruption on either side the
 // browser misses nothing and gets nothing twice.
-func (c *Chat) streamConversation(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
-	here, err := c.findConversation(r, v)
+func (c *Chat) streamConversation(r *page.Request, here conversation) (page.Answer, error) {
+	t, err := c.loadTranscript(r, here, messageCount(r))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	t, err := c.loadTranscript(r.Context(), v, here, messageCount(r))
-	if err != nil {
-		return err
-	}
-	shown := newRendering(c.Pages, t)
-	if err := shown.update(); err != nil {
-		return err
-	}
-	has := cmp.Or(r.Header.Get("Last-Event-ID"), r.URL.Query().Get("state"))
-	s := &stream{Chat: c, visitor: v, request: r, transcript: t, shown: shown, has: has}
-	ctx, cancel := context.WithCancel(r.Context())
-	defer cancel()
-	s.out = httpd.NewSSE(w)
-	defer s.out.Close()
-	s.out.KeepAlive(page.KeepAlive)
-	var g errgroup.Group
-	g.Go(func() error {
-		defer cancel()
-		for ev, err := range c.Calls.Watch(ctx, here.channel.ID, t.LastOffset()) {
-			if err != nil {
-				return err
-			}
-			t.AddEvent(&ev)
+	s := &stream{Chat: c, request: r, transcript: t, shown: newRendering(c.Pages, t), has: cmp.Or(r.Header.Get("Last-Event-ID"), r.URL.Query().Get("state"))}
+	return page.Writer(func(w http.ResponseWriter) error {
+		open, err := c.Pages.OpenStream(r)
+		if err != nil {
+			return err
+		}
+		defer open.Close()
+		s.out = httpd.NewSSE(w)
+		defer s.out.Close()
+		s.out.KeepAlive(page.KeepAlive)
+		if err := s.follow(here.channel.ID); err != nil && r.Context().Err() == nil {
+			c.Log.WarnContext(r.Context(), "live updates of a conversation stopped", "channel", here.channel.ID, "err", err)
 		}
 		return nil
-	})
-	err = s.run(ctx)
-	cancel()
-	if e := g.Wait(); err == nil {
-		err = e
-	}
-	if err != nil && r.Context().Err() == nil {
-		c.Log.WarnContext(r.Context(), "live updates of a conversation stopped", "channel", here.channel.ID, "err", err)
-	}
-	return nil
+	}), s.shown.update()
 }
 
 // stream is one stream of a conversation.
 type stream struct {
 	*Chat
-	visitor    *page.Visitor
-	request    *http.Request
+	request    *page.Request
 	transcript *transcript.Transcript
 	shown      *rendering
 	out        *httpd.SSE
@@ -79,12 +58,32 @@ type stream struct {
 	frame      []byte // what was sent of the page around the transcript
 }
 
+// follow adds to the transcript what happens in the channel, while run sends it.
+func (s *stream) follow(channel string) error {
+	ctx, cancel := context.WithCancel(s.request.Context())
+	defer cancel()
+	var g errgroup.Group
+	g.Go(func() error {
+		defer cancel()
+		for ev, err := range s.Calls.Watch(ctx, channel, s.transcript.LastOffset()) {
+			if err != nil {
+				return err
+			}
+			s.transcript.AddEvent(&ev)
+		}
+		return nil
+	})
+	err := s.run(ctx)
+	cancel()
+	return cmp.Or(err, g.Wait())
+}
+
 // run sends what has changed until the visitor is gone, or may no longer look.
 func (s *stream) run(ctx context.Context) error {
 	wake, leave := s.Pages.JoinStreams()
 	defer leave()
 	looked := time.Now()
-	frame, err := s.renderFrame(ctx)
+	frame, err := s.renderFrame()
 	for err == nil {
 		size := 0
 		if size, err = s.sendChanges(frame); err != nil {
@@ -93,12 +92,12 @@ func (s *stream) run(ctx context.Context) error {
 		if !s.wait(ctx, wake, looked, minPause+time.Duration(size)*time.Second/bytesPerSecond) {
 			return nil
 		}
-		if s.Pages.RefreshVisitor(ctx, s.visitor) != nil {
+		if s.Pages.RefreshVisitor(ctx, s.request.Visitor) != nil {
 			return nil // signed out; the browser learns so when it tries again
 		}
-		if time.Since(looked) >= lookEvery {
+		if time.Since(looked) >= s.lookEvery() {
 			looked = time.Now()
-			if frame, err = s.renderFrame(ctx); err != nil {
+			if frame, err = s.renderFrame(); err != nil {
 				break
 			}
 		}
@@ -127,11 +126,8 @@ func (s *stream) sendChanges(frame []byte) (int, error) {
 // wait returns when there may be something to show, but not before pause is
 // over; false when ctx is.
 func (s *stream) wait(ctx context.Context, wake <-chan struct{}, looked time.Time, pause time.Duration) bool {
-	least, most := time.NewTimer(pause), time.NewTimer(page.MaxRefresh)
-	defer least.Stop()
-	defer most.Stop()
 	select {
-	case <-least.C:
+	case <-time.After(pause):
 	case <-ctx.Done():
 		return false
 	}
@@ -139,36 +135,31 @@ func (s *stream) wait(ctx context.Context, wake <-chan struct{}, looked time.Tim
 	case <-s.transcript.Changed:
 		return true
 	case <-wake: // somebody called, or decided; not for every call of others
-	case <-most.C:
+	case <-time.After(page.MaxRefresh):
 		return true
 	case <-ctx.Done():
 		return false
 	}
-	rest := time.NewTimer(lookEvery - time.Since(looked))
-	defer rest.Stop()
 	select {
 	case <-s.transcript.Changed:
-	case <-rest.C:
+	case <-time.After(s.lookEvery() - time.Since(looked)):
 	case <-ctx.Done():
 		return false
 	}
 	return true
 }
 
+func (s *stream) lookEvery() time.Duration { return s.Pages.Pace(s.request.Visitor, lookEvery) }
+
 // renderFrame looks for what the events of the conversation do not tell, and
 // renders the page around the transcript.
-func (s *stream) renderFrame(ctx context.Context) ([]byte, error) {
-	here, err := s.findConversation(s.request, s.visitor)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.addFindings(ctx, s.visitor, here.agent, s.transcript, false); err != nil {
-		return nil, err
-	}
-	d, err := s.loadPage(ctx, s.visitor, here, "")
-	if err != nil {
-		return nil, err
-	}
-	d.Open = s.transcript.IsBusy()
-	return s.Pages.WithBadge(s.visitor, func(context.Context) ([]byte, error) { return s.Pages.RenderPart("chat", "live", d) })(ctx)
+func (s *stream) renderFrame() ([]byte, error) {
+	return s.Pages.RenderLive(s.request, page.With(s.findConversation, func(r *page.Request, here conversation) (page.Answer, error) {
+		if err := s.addFindings(r, here.agent, s.transcript, false); err != nil {
+			return nil, err
+		}
+		d, err := s.loadPage(r, here, "")
+		d.Open = s.transcript.IsBusy()
+		return page.View{Page: "chat", Data: d}, err
+	}))
 }

@@ -1,9 +1,8 @@
 package chat
 
 import (
-	"context"
+	"cmp"
 	"html/template"
-	"net/http"
 	"strconv"
 	"time"
 
@@ -47,45 +46,37 @@ type conversationRow struct {
 	Closed    bool
 }
 
-func (c *Chat) show(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
-	here, err := c.findConversation(r, v)
+// show is the page of a conversation. After a form that could not be taken, it
+// has the message that was written and could not be sent.
+func (c *Chat) show(r *page.Request, here conversation) (page.Answer, error) {
+	d, err := c.loadPage(r, here, r.URL.Query().Get("before"))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return c.showPage(w, r, v, here, http.StatusOK, "", "")
-}
-
-// showPage renders the page of a conversation; problem says what was wrong with
-// a form, and unsent is a message that was written and could not be sent.
-func (c *Chat) showPage(w http.ResponseWriter, r *http.Request, v *page.Visitor, here conversation, status int, problem, unsent string) error {
-	d, err := c.loadPage(r.Context(), v, here, r.URL.Query().Get("before"))
-	if err != nil {
-		return err
-	}
-	d.Message, d.Key = unsent, beeos.NewID()
-	view := page.View{Title: d.Row.Title, Room: "agents", Here: here.path(), Problem: problem}
+	d.Message, d.Key = messageText(r), beeos.NewID()
+	view := page.View{Page: "chat", Title: d.Row.Title, Room: "agents", Here: here.path()}
 	if here.hasBegun() {
 		size := messageCount(r)
-		t, err := c.loadTranscript(r.Context(), v, here, size)
+		t, err := c.loadTranscript(r, here, size)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		shown := newRendering(c.Pages, t)
 		if err := shown.update(); err != nil {
-			return err
+			return nil, err
 		}
-		d.Transcript, d.Open, d.Empty = template.HTML(shown.whole()), t.IsBusy(), len(shown.order) == 0 //nolint:gosec // made by our templates
+		d.Transcript, d.Open, d.Empty = template.HTML(shown.whole()), t.IsBusy(), len(shown.turns) == 0 //nolint:gosec // made by our templates
 		view.Live = here.path() + "/live?last=" + strconv.Itoa(size) + "&state=" + shown.checksum()
 		if d.Full = t.TooLong; t.HasEarlier && size < maxMessages {
 			d.Earlier = here.path() + "?last=" + strconv.Itoa(2*size)
 		}
 	}
 	view.Data = d
-	return c.Pages.ShowPage(w, r, v, status, "chat", view)
+	return view, nil
 }
 
 // messageCount is how many messages are shown.
-func messageCount(r *http.Request) int {
+func messageCount(r *page.Request) int {
 	n, err := strconv.Atoi(r.URL.Query().Get("last"))
 	if err != nil {
 		return minMessages
@@ -95,13 +86,13 @@ func messageCount(r *http.Request) int {
 
 // loadPage reads the page without what was said; before is where the list of
 // conversations begins.
-func (c *Chat) loadPage(ctx context.Context, v *page.Visitor, here conversation, before string) (d pageData, err error) {
-	d = pageData{Owner: here.agent.OwnerID == v.User.ID, Path: here.listPath(), Files: c.Files != nil && c.Files.Blobs != nil}
-	if d.Row, err = c.DescribeAgent(ctx, here.agent); err != nil {
+func (c *Chat) loadPage(r *page.Request, here conversation, before string) (d pageData, err error) {
+	d = pageData{Owner: here.agent.OwnerID == r.User.ID, Path: here.listPath(), Files: c.Files != nil && c.Files.Blobs != nil}
+	if d.Row, err = c.DescribeAgent(r.Context(), here.agent); err != nil {
 		return d, err
 	}
-	list, err := c.Ledger.Conversations(ctx, ledger.ConversationFilter{
-		Owner: v.Caller().Principal(), AgentID: here.agent.ID, Before: before, Limit: conversationsPerPage + 1,
+	list, err := c.Ledger.Conversations(r.Context(), ledger.ConversationFilter{
+		Owner: r.Caller().Principal(), AgentID: here.agent.ID, Before: before, Limit: conversationsPerPage + 1,
 	})
 	if err != nil {
 		return d, err
@@ -123,16 +114,13 @@ func (c *Chat) loadPage(ctx context.Context, v *page.Visitor, here conversation,
 }
 
 func newConversationRow(ch *beeos.Channel) conversationRow {
-	row := conversationRow{ID: ch.ID, Title: safetext.Line(ch.Title, 80), At: ch.UpdatedAt, Closed: ch.Closed}
-	if row.Title == "" {
-		row.Title = "Conversation of " + ch.CreatedAt.Format("2 Jan 15:04")
-	}
-	return row
+	title := cmp.Or(safetext.Line(ch.Title, 80), "Conversation of "+ch.CreatedAt.Format("2 Jan 15:04"))
+	return conversationRow{ID: ch.ID, Title: title, At: ch.UpdatedAt, Closed: ch.Closed}
 }
 
 // loadTranscript reads the end of a conversation, and what is asked in it now.
-func (c *Chat) loadTranscript(ctx context.Context, v *page.Visitor, here conversation, size int) (*transcript.Transcript, error) {
-	list, tooLong, err := c.Ledger.Latest(ctx, here.channel.ID, size, maxPageBytes)
+func (c *Chat) loadTranscript(r *page.Request, here conversation, size int) (*transcript.Transcript, error) {
+	list, tooLong, err := c.Ledger.LatestMessages(r.Context(), here.channel.ID, size, maxPageBytes)
 	if err != nil {
 		return nil, err
 	}
@@ -144,36 +132,36 @@ func (c *Chat) loadTranscript(ctx context.Context, v *page.Visitor, here convers
 	if c.Bus != nil {
 		_, open := t.Unsettled(true)
 		for _, id := range open {
-			if ev, ok := c.Bus.Snapshot(ctx, id); ok {
+			if ev, ok := c.Bus.Snapshot(r.Context(), id); ok {
 				ev.Turn = id
 				t.AddEvent(&ev)
 			}
 		}
 	}
-	return t, c.addFindings(ctx, v, here.agent, t, true)
+	return t, c.addFindings(r, here.agent, t, true)
 }
 
 // addFindings adds what neither the ledger nor the bus tells about a
 // conversation: forms that were put before anybody looked, and what a person is
 // asked to decide; with all, also for turns that were over by then.
-func (c *Chat) addFindings(ctx context.Context, v *page.Visitor, a *beeos.Agent, t *transcript.Transcript, all bool) error {
+func (c *Chat) addFindings(r *page.Request, a *beeos.Agent, t *transcript.Transcript, all bool) error {
 	ids, open := t.Unsettled(all)
 	if len(ids) == 0 {
 		return nil
 	}
-	found := transcript.Findings{Online: c.Online(ctx, a), Forms: map[string][]beeos.Event{}}
+	found := transcript.Findings{Online: c.Online(r.Context(), a), Forms: map[string][]beeos.Event{}}
 	for _, id := range open {
-		if list, ok := c.Calls.Asks(ctx, id); ok {
+		if list, ok := c.Calls.Asks(r.Context(), id); ok {
 			found.Forms[id] = list
 		}
 	}
-	if a.OwnerID == v.User.ID || v.User.Admin { // others do not learn of approvals
+	if a.OwnerID == r.User.ID || r.User.Admin { // others do not learn of approvals
 		var err error
-		if found.Approvals, err = c.Approvals.ListByTurns(ctx, ids); err != nil {
+		if found.Approvals, err = c.Approvals.ListByTurns(r.Context(), ids); err != nil {
 			return err
 		}
 	}
-	found.Cards = c.ShowApprovals(ctx, v, found.Approvals)
+	found.Cards = c.ShowApprovals(r.Context(), r.Visitor, found.Approvals)
 	t.AddFindings(ids, found)
 	return nil
 }

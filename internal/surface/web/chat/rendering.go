@@ -4,65 +4,65 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"maps"
 
 	"github.com/beeos/beeos/internal/surface/web/page"
 	"github.com/beeos/beeos/internal/surface/web/transcript"
 )
 
-// rendering is a transcript as one browser has it: the HTML of each turn with
-// its checksum, and the checksum of what was sent of it.
+// rendering is a transcript as one browser has it.
 type rendering struct {
 	pages      *page.Server
 	transcript *transcript.Transcript
-	order      []string // ids of turns
-	html       map[string][]byte
-	sums       map[string]string
-	final      map[string]bool // will not look different any more
-	sent       map[string]string
+	turns      []*renderedTurn
+	byID       map[string]*renderedTurn
+	begun      bool // something was sent, or the browser had it
+}
+
+// renderedTurn is the HTML of a turn with its checksum, and the checksum of what
+// was sent of it.
+type renderedTurn struct {
+	id        string
+	html      []byte
+	sum, sent string
+	final     bool // will not look different any more
 }
 
 func newRendering(pages *page.Server, t *transcript.Transcript) *rendering {
-	return &rendering{
-		pages: pages, transcript: t,
-		html: map[string][]byte{}, sums: map[string]string{}, final: map[string]bool{}, sent: map[string]string{},
-	}
+	return &rendering{pages: pages, transcript: t, byID: map[string]*renderedTurn{}}
 }
 
 // update renders the turns that may look different now.
 func (d *rendering) update() error {
-	return d.transcript.EachTurn(func(u *transcript.Turn) error {
-		if d.final[u.ID] {
+	return d.transcript.EachTurn(func(u *transcript.Turn) (err error) {
+		turn := d.byID[u.ID]
+		if turn == nil {
+			turn = &renderedTurn{id: u.ID}
+			d.turns, d.byID[u.ID] = append(d.turns, turn), turn
+		}
+		if turn.final {
 			return nil
 		}
-		html, err := d.pages.RenderPart("chat", "turn", u)
-		if err != nil {
-			return err
-		}
-		if _, known := d.html[u.ID]; !known {
-			d.order = append(d.order, u.ID)
-		}
-		d.html[u.ID], d.sums[u.ID], d.final[u.ID] = html, checksum(html), u.IsFinal()
-		return nil
+		turn.html, err = d.pages.RenderPart("chat", "turn", u)
+		turn.sum, turn.final = checksum(turn.html), u.IsFinal()
+		return err
 	})
 }
 
 // whole is the HTML of all turns.
-func (d *rendering) whole() []byte {
-	var b bytes.Buffer
-	for _, id := range d.order {
-		b.Write(d.html[id])
+func (d *rendering) whole() (html []byte) {
+	for _, turn := range d.turns {
+		html = append(html, turn.html...)
 	}
-	return b.Bytes()
+	return html
 }
 
 // checksum names what the transcript looks like.
 func (d *rendering) checksum() string {
-	var b bytes.Buffer
-	for _, id := range d.order {
-		b.WriteString(d.sums[id])
+	var sums []byte
+	for _, turn := range d.turns {
+		sums = append(sums, turn.sum...)
 	}
-	return checksum(b.Bytes())
+	return checksum(sums)
 }
 
 func checksum(b []byte) string {
@@ -79,21 +79,19 @@ func (d *rendering) changes(has string) []byte {
 		b.Write(html)
 		b.WriteString(`</hx-partial>`)
 	}
-	if len(d.sent) == 0 {
-		if has != d.checksum() {
-			put("#transcript", "innerMorph", d.whole())
-		}
-		maps.Copy(d.sent, d.sums)
+	if !d.begun && has != d.checksum() {
+		put("#transcript", "innerMorph", d.whole())
 	}
-	for _, id := range d.order {
-		sum, known := d.sent[id]
+	for _, turn := range d.turns {
 		switch {
-		case !known:
-			put("#transcript", "beforeend", d.html[id])
-		case sum != d.sums[id]:
-			put("#turn-"+id, "outerMorph", d.html[id])
+		case !d.begun || turn.sent == turn.sum:
+		case turn.sent == "":
+			put("#transcript", "beforeend", turn.html)
+		default:
+			put("#turn-"+turn.id, "outerMorph", turn.html)
 		}
-		d.sent[id] = d.sums[id]
+		turn.sent = turn.sum
 	}
+	d.begun = len(d.turns) > 0
 	return b.Bytes()
 }

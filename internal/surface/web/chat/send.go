@@ -1,7 +1,7 @@
 package chat
 
 import (
-	"context"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -16,7 +16,6 @@ import (
 	"github.com/beeos/beeos/internal/engine/invoke"
 	"github.com/beeos/beeos/internal/surface/web/page"
 	"github.com/beeos/beeos/internal/surface/web/safetext"
-	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
 const (
@@ -35,11 +34,11 @@ type messageForm struct {
 // was written on, and of the message: pressing Send twice, or again after a
 // failure, sends it once, and other words from a page that the browser had kept
 // are another message.
-func readMessage(r *http.Request) (f messageForm, err error) {
+func readMessage(r *page.Request) (f messageForm, err error) {
 	if err := r.ParseMultipartForm(uploadMemory); err != nil && !errors.Is(err, http.ErrNotMultipart) {
 		return f, beeos.Wrap(beeos.InvalidParam, err, fmt.Sprintf("the message arrived incomplete; its files may have %d MB together", files.MaxBytes>>20))
 	}
-	f.text = strings.TrimSpace(strings.ReplaceAll(r.PostFormValue("message"), "\r\n", "\n"))
+	f.text = messageText(r)
 	pageKey := r.PostFormValue("key")
 	about := f.text
 	if r.MultipartForm != nil {
@@ -65,66 +64,56 @@ func readMessage(r *http.Request) (f messageForm, err error) {
 	return f, nil
 }
 
+// messageText is what was written in the composer.
+func messageText(r *page.Request) string {
+	return strings.TrimSpace(strings.ReplaceAll(r.PostFormValue("message"), "\r\n", "\n"))
+}
+
 // beginConversation sends the first message of a conversation, which begins
 // with it.
-func (c *Chat) beginConversation(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
-	here, err := c.findConversation(r, v)
-	if err != nil {
-		return err
-	}
+func (c *Chat) beginConversation(r *page.Request, here conversation) (page.Answer, error) {
 	f, err := readMessage(r)
-	var sent invoke.Sent
-	if err == nil {
-		sent, err = c.submit(r.Context(), v, here.agent, "", f)
-	}
-	if err == nil && !sent.Replayed {
-		err = c.Ledger.Rename(r.Context(), sent.Message.Channel, firstTitle(f))
-	}
 	if err != nil {
-		return c.showUnsent(w, r, v, here, f.text, err)
+		return nil, err
+	}
+	sent, err := c.submit(r, here, f)
+	if err == nil && !sent.Replayed {
+		err = c.Ledger.RenameChannel(r.Context(), sent.Message.Channel, firstTitle(f))
 	}
 	here.channel.ID = sent.Message.Channel // of the first time, if this is another
-	return page.Redirect(w, r, here.path(), "")
+	return page.Redirect(here.path(), ""), err
 }
 
 // sendMessage sends a message in a conversation.
-func (c *Chat) sendMessage(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
-	here, err := c.findConversation(r, v)
-	if err != nil {
-		return err
-	}
+func (c *Chat) sendMessage(r *page.Request, here conversation) (page.Answer, error) {
 	f, err := readMessage(r)
 	if err == nil && here.channel.Closed {
 		err = beeos.Errorf(beeos.Conflict, "this conversation is closed (%s); begin a new one", here.channel.ClosedReason)
 	}
 	if err == nil {
-		_, err = c.submit(r.Context(), v, here.agent, here.channel.ID, f)
+		_, err = c.submit(r, here, f)
 	}
-	if err != nil {
-		return c.showUnsent(w, r, v, here, f.text, err)
-	}
-	return acceptForm(w, r, here)
+	return here.end(), err
 }
 
-// submit hands the message to the call path, like every surface; without a
-// channel it begins a conversation.
-func (c *Chat) submit(ctx context.Context, v *page.Visitor, a *beeos.Agent, channel string, f messageForm) (invoke.Sent, error) {
-	caller := v.Caller()
+// submit hands the message to the call path, like every surface; a conversation
+// that has not begun begins with it.
+func (c *Chat) submit(r *page.Request, here conversation, f messageForm) (invoke.Sent, error) {
 	req := invoke.Request{
-		Caller: caller, Agent: a, Surface: "web", Channel: channel, KeepOpen: true, Kind: beeos.KindConversation, Body: f.text,
+		Caller: r.Caller(), Agent: here.agent, Surface: "web", Channel: here.channel.ID, KeepOpen: true, Kind: beeos.KindConversation, Body: f.text,
 		Call: beeos.Call{Can: []string{"elicitation", "progress"}}, IdempotencyKey: f.key,
 	}
 	for i, header := range f.files {
-		id, err := c.storeFile(ctx, caller, fmt.Sprintf("%s %d", f.key, i), header)
+		id, err := c.storeFile(r, fmt.Sprintf("%s %d", f.key, i), header)
 		if err != nil {
 			return invoke.Sent{}, err
 		}
 		req.Attachments = append(req.Attachments, files.Attachment{FileID: id})
 	}
-	return c.Calls.Submit(ctx, req)
+	return c.Calls.Submit(r.Context(), req)
 }
 
-func (c *Chat) storeFile(ctx context.Context, caller beeos.Caller, key string, header *multipart.FileHeader) (id string, err error) {
+func (c *Chat) storeFile(r *page.Request, key string, header *multipart.FileHeader) (id string, err error) {
 	if c.Files == nil {
 		return "", beeos.Errorf(beeos.InvalidParam, "files cannot be attached here; set OPENAPI_PUBLIC_URL")
 	}
@@ -133,11 +122,8 @@ func (c *Chat) storeFile(ctx context.Context, caller beeos.Caller, key string, h
 		return "", fmt.Errorf("read an upload: %w", err)
 	}
 	defer body.Close()
-	kind := header.Header.Get("Content-Type")
-	if kind == "" {
-		kind = "application/octet-stream"
-	}
-	file, err := c.Files.Store(ctx, caller, key, header.Filename, kind, body)
+	kind := cmp.Or(header.Header.Get("Content-Type"), "application/octet-stream")
+	file, err := c.Files.Store(r.Context(), r.Caller(), key, header.Filename, kind, body)
 	return file.ID, err
 }
 
@@ -148,16 +134,4 @@ func firstTitle(f messageForm) string {
 		line = f.files[0].Filename
 	}
 	return safetext.Line(line, 60)
-}
-
-// showUnsent shows the page again with the message that was not sent, and why.
-func (c *Chat) showUnsent(w http.ResponseWriter, r *http.Request, v *page.Visitor, here conversation, text string, err error) error {
-	problem, status, ok := page.FormProblem(err)
-	if beeos.CodeOf(err) == beeos.AgentOffline {
-		problem, status, ok = page.Sentence(beeos.Public(err).Message), httpd.StatusOf(err), true
-	}
-	if !ok || page.IsScripted(r) {
-		return err
-	}
-	return c.showPage(w, r, v, here, status, problem, text)
 }

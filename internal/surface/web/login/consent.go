@@ -43,7 +43,7 @@ const (
 
 // readTransaction takes the id out of return_to, which must be exactly the
 // address that the MCP surface itself gives.
-func (s *SignIn) readTransaction(r *http.Request) (returnTo, tx string, ok bool) {
+func (s *SignIn) readTransaction(r *page.Request) (returnTo, tx string, ok bool) {
 	returnTo = r.FormValue("return_to")
 	tx, ok = strings.CutPrefix(returnTo, s.MCPURL+"/oauth/return?tx=")
 	if !ok || tx == "" || len(tx) > 128 {
@@ -58,38 +58,44 @@ func (s *SignIn) readTransaction(r *http.Request) (returnTo, tx string, ok bool)
 	return returnTo, tx, true
 }
 
-func (s *SignIn) askConsent(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
+func (s *SignIn) askConsent(r *page.Request) (page.Answer, error) {
 	returnTo, tx, ok := s.readTransaction(r)
 	if !ok {
-		http.Redirect(w, r, "/", http.StatusSeeOther)
-		return nil
+		return page.Redirect("/", ""), nil
 	}
-	return s.showConsent(w, r, v, http.StatusOK, returnTo, tx, oauth.Choice{}, "")
-}
-
-func (s *SignIn) showConsent(w http.ResponseWriter, r *http.Request, v *page.Visitor, status int, returnTo, tx string, c oauth.Choice, problem string) error {
-	ask, err := s.OAuth.AskFor(r.Context(), tx, v.User.ID)
+	ask, err := s.OAuth.AskFor(r.Context(), tx, r.User.ID)
 	if err != nil {
-		return explainExpiry(err)
+		return nil, explainExpiry(err)
 	}
+	c := readChoice(r)
 	d := consentData{
-		Name: safetext.Line(ask.Client.Name, 60), Host: safetext.Line(ask.Client.Host, 100), Loopback: ask.Client.Loopback, SendsTo: safetext.Line(ask.RedirectHost, 100),
+		Name: page.ProgramName(ask.Client.Name), Host: safetext.Line(ask.Client.Host, 100), Loopback: ask.Client.Loopback, SendsTo: safetext.Line(ask.RedirectHost, 100),
 		Remembered: ask.RememberedAll || len(ask.Remembered) > 0, All: c.All || ask.RememberedAll, For: int(c.For.Seconds()), ReturnTo: returnTo,
-	}
-	if d.Name == "" {
-		d.Name = "A program without a name"
 	}
 	if ask.Client.Loopback && ask.Client.Registered == oauth.Dynamic {
 		d.Host = ""
 	}
-	if d.Agents, err = s.grantableAgents(r.Context(), v, slices.Concat(ask.Remembered, ask.Agents, c.Agents)); err != nil {
-		return err
+	if d.Agents, err = s.grantableAgents(r.Context(), r.Visitor, slices.Concat(ask.Remembered, ask.Agents, c.Agents)); err != nil {
+		return nil, err
 	}
 	d.Wanted = ask.AgentID
 	if !slices.ContainsFunc(d.Agents, func(a consentAgent) bool { return a.ID == d.Wanted }) && d.Wanted != "" {
 		d.Agents, d.Foreign = nil, safetext.Line(d.Wanted, 80)
 	}
-	return s.Pages.ShowPage(w, r, v, status, "consent", page.View{Title: "Allow " + d.Name + "?", Problem: problem, Here: "/", Data: d})
+	return page.View{Page: "consent", Title: "Allow " + d.Name + "?", Here: "/", Data: d}, nil
+}
+
+// readChoice reads what the visitor has picked; nothing while they have not been
+// asked, or if somebody else was.
+func readChoice(r *page.Request) (c oauth.Choice) {
+	if r.PostFormValue("user") != r.User.ID {
+		return c
+	}
+	c = oauth.Choice{Agents: r.PostForm["agent"], All: r.PostFormValue("all") == "1"}
+	if seconds, err := strconv.ParseInt(r.PostFormValue("for"), 10, 64); err == nil && seconds > 0 {
+		c.For = min(time.Duration(min(seconds, int64(maxGrant.Seconds())))*time.Second, maxGrant)
+	}
+	return c
 }
 
 // explainExpiry says what to do when the request can no longer be answered.
@@ -125,42 +131,43 @@ func (s *SignIn) grantableAgents(ctx context.Context, v *page.Visitor, asked []s
 
 // takeConsent takes the answer. It ends on a page of ours that leads back, because
 // browsers hold a form's redirects to the form-action of our policy.
-func (s *SignIn) takeConsent(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
-	returnTo, tx, ok := s.readTransaction(r)
+func (s *SignIn) takeConsent(r *page.Request) (page.Answer, error) {
+	_, tx, ok := s.readTransaction(r)
 	if !ok {
-		http.Redirect(w, r, "/", http.StatusSeeOther)
-		return nil
+		return page.Redirect("/", ""), nil
 	}
-	if r.PostFormValue("user") != v.User.ID {
-		return s.showConsent(w, r, v, http.StatusConflict, returnTo, tx, oauth.Choice{}, "Somebody else was signed in when this page was opened. Look again and answer as yourself.")
+	if r.PostFormValue("user") != r.User.ID {
+		return s.askAgain(r, http.StatusConflict, "Somebody else was signed in when this page was opened. Look again and answer as yourself.")
 	}
 	switch r.PostFormValue("decision") {
 	case "deny":
-		target, err := s.OAuth.Deny(r.Context(), tx, v.User.ID)
-		return s.leadBack(w, r, v, target, false, err)
+		target, err := s.OAuth.Deny(r.Context(), tx, r.User.ID)
+		return leadBack(target, false), explainExpiry(err)
 	case "allow":
 	default:
-		return beeos.Errorf(beeos.InvalidParam, "answer with Allow or Deny")
+		return nil, beeos.Errorf(beeos.InvalidParam, "answer with Allow or Deny")
 	}
-	c := oauth.Choice{Agents: r.PostForm["agent"], All: r.PostFormValue("all") == "1"}
-	if seconds, err := strconv.ParseInt(r.PostFormValue("for"), 10, 64); err == nil && seconds > 0 {
-		c.For = min(time.Duration(min(seconds, int64(maxGrant.Seconds())))*time.Second, maxGrant)
-	}
+	c := readChoice(r)
 	if !c.All && len(c.Agents) == 0 {
-		return s.showConsent(w, r, v, http.StatusUnprocessableEntity, returnTo, tx, c, "Pick at least one agent, or deny.")
+		return s.askAgain(r, http.StatusUnprocessableEntity, "Pick at least one agent, or deny.")
 	}
 	ask, err := s.OAuth.Ask(r.Context(), tx)
 	if err != nil {
-		return explainExpiry(err)
+		return nil, explainExpiry(err)
 	}
 	if ask.AgentID != "" && !c.All && !slices.Contains(c.Agents, ask.AgentID) {
-		return s.showConsent(w, r, v, http.StatusUnprocessableEntity, returnTo, tx, c, "The agent it asks for must be among them. Tick it, or deny.")
+		return s.askAgain(r, http.StatusUnprocessableEntity, "The agent it asks for must be among them. Tick it, or deny.")
 	}
-	target, err := s.OAuth.Allow(r.Context(), tx, v.User.ID, c)
-	if message, status, ok := page.FormProblem(err); ok {
-		return s.showConsent(w, r, v, status, returnTo, tx, c, message)
+	target, err := s.OAuth.Allow(r.Context(), tx, r.User.ID, c)
+	if r.NoteProblem(err) {
+		return s.askConsent(r)
 	}
-	return s.leadBack(w, r, v, target, true, err)
+	return leadBack(target, true), explainExpiry(err)
+}
+
+func (s *SignIn) askAgain(r *page.Request, status int, problem string) (page.Answer, error) {
+	r.SetProblem(problem, status)
+	return s.askConsent(r)
 }
 
 // backData leads back to the program that asked.
@@ -169,10 +176,6 @@ type backData struct {
 	Allowed bool
 }
 
-func (s *SignIn) leadBack(w http.ResponseWriter, r *http.Request, v *page.Visitor, target string, allowed bool, err error) error {
-	if err != nil {
-		return explainExpiry(err)
-	}
-	w.Header().Set("Refresh", "0; url="+target)
-	return s.Pages.ShowPage(w, r, v, http.StatusOK, "back", page.View{Title: "Going back", Here: "/", Data: backData{target, allowed}})
+func leadBack(target string, allowed bool) page.Answer {
+	return page.View{Page: "back", Title: "Going back", Here: "/", Next: target, Data: backData{target, allowed}}
 }

@@ -37,19 +37,19 @@ type Options struct {
 type SignIn struct{ Options }
 
 // Mount adds the templates and routes to the console.
-func Mount(opt Options) (*SignIn, error) {
+func Mount(opt Options) error {
 	s := &SignIn{opt}
 	if err := s.Pages.AddTemplates(templates); err != nil {
-		return nil, err
+		return err
 	}
 	s.Pages.Handle("GET /signin", page.Anyone, s.showForm)
-	s.Pages.Handle("POST /signin", page.Anyone, s.signIn)
+	s.Pages.Handle("POST /signin", page.Anyone, page.Form(s.signIn, s.showForm))
 	s.Pages.Handle("GET /signin/oidc", page.Anyone, s.startOIDC)
 	s.Pages.Handle("GET /signin/oidc/return", page.Anyone, s.finishOIDC)
 	s.Pages.Handle("POST /signout", page.Anyone, s.signOut)
 	s.Pages.Handle("GET /welcome", page.Anyone, s.showLink)
-	s.Pages.Handle("POST /welcome", page.Anyone, s.acceptLink)
+	s.Pages.Handle("POST /welcome", page.Anyone, page.Form(s.acceptLink, s.showLink))
 	s.Pages.Handle("GET /mcp-login", page.SignedIn, s.askConsent)
 	s.Pages.Handle("POST /mcp-login", page.SignedIn, s.takeConsent)
-	return s, nil
+	return nil
 }

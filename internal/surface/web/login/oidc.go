@@ -22,30 +22,30 @@ const (
 )
 
 // startOIDC sends the browser to the outside provider.
-func (s *SignIn) startOIDC(w http.ResponseWriter, r *http.Request, _ *page.Visitor) error {
+func (s *SignIn) startOIDC(r *page.Request) (page.Answer, error) {
 	if s.OIDC == nil {
-		return beeos.Errorf(beeos.NotFound, "no outside provider is set up here; sign in with your password")
+		return nil, noProvider()
 	}
 	if !s.Pages.KeepsCookies(r) {
-		return s.showFormWith(w, r, http.StatusForbidden, formData{Next: "/"}, "")
+		return s.showFormFor(r, "/")
 	}
 	target, pending, err := s.OIDC.Start(r.Context())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	b, err := json.Marshal(pendingSignIn{pending, page.LocalPath(r.FormValue("next"))})
-	if err != nil {
-		return err
-	}
-	page.SetCookie(w, oidcCookie, base64.RawURLEncoding.EncodeToString(b), oidcSeconds)
-	http.Redirect(w, r, target, http.StatusSeeOther)
-	return nil
+	r.SetCookie(oidcCookie, base64.RawURLEncoding.EncodeToString(b), oidcSeconds)
+	return page.Redirect(target, ""), err
+}
+
+func noProvider() error {
+	return beeos.Errorf(beeos.NotFound, "no outside provider is set up here; sign in with your password")
 }
 
 // finishOIDC takes the browser back from the provider.
-func (s *SignIn) finishOIDC(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
+func (s *SignIn) finishOIDC(r *page.Request) (page.Answer, error) {
 	if s.OIDC == nil {
-		return beeos.Errorf(beeos.NotFound, "no outside provider is set up here; sign in with your password")
+		return nil, noProvider()
 	}
 	var begun pendingSignIn
 	c, err := r.Cookie(oidcCookie)
@@ -56,31 +56,29 @@ func (s *SignIn) finishOIDC(w http.ResponseWriter, r *http.Request, v *page.Visi
 		}
 	}
 	if err != nil {
-		return s.showFormWith(w, r, http.StatusForbidden, formData{Next: "/"}, "This sign-in was started in another browser, or too long ago. Try again.")
+		r.SetProblem("This sign-in was started in another browser, or too long ago. Try again.", http.StatusForbidden)
+		return s.showFormFor(r, "/")
 	}
-	page.SetCookie(w, oidcCookie, "", -1)
+	r.SetCookie(oidcCookie, "", -1)
 	next := page.LocalPath(begun.Next)
 	id, err := s.OIDC.Finish(r.Context(), begun.Pending, r.URL.Query())
 	if err != nil {
-		return s.showRefusal(w, r, next, err)
+		return s.showRefusal(r, next, err)
 	}
 	u, err := s.People.SignInAs(r.Context(), id)
 	if err != nil {
-		return s.showRefusal(w, r, next, err)
+		return s.showRefusal(r, next, err)
 	}
-	if err := s.Pages.BeginSession(w, r, v, u, id.Issuer); err != nil {
-		return err
-	}
-	http.Redirect(w, r, next, http.StatusSeeOther)
-	return nil
+	return page.Redirect(next, ""), s.Pages.BeginSession(r, u, id.Issuer)
 }
 
 // showRefusal says on the sign-in page why the provider's user is not let in.
-func (s *SignIn) showRefusal(w http.ResponseWriter, r *http.Request, next string, err error) error {
+func (s *SignIn) showRefusal(r *page.Request, next string, err error) (page.Answer, error) {
 	switch beeos.CodeOf(err) {
 	case beeos.Forbidden, beeos.LoginRejected, beeos.Unauthorized, beeos.InvalidToken, beeos.InvalidParam, beeos.RateLimited:
 		s.Log.InfoContext(r.Context(), "a sign-in through the provider was refused", "err", err)
-		return s.showFormWith(w, r, http.StatusForbidden, formData{Next: next}, page.Sentence(beeos.Public(err).Message))
+		r.SetProblem(beeos.Public(err).Message, http.StatusForbidden)
+		return s.showFormFor(r, next)
 	}
-	return err
+	return nil, err
 }

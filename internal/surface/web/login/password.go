@@ -20,54 +20,43 @@ type formData struct {
 	App      bool   // an app has sent them here
 }
 
-func (s *SignIn) showForm(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
+func (s *SignIn) showForm(r *page.Request) (page.Answer, error) {
 	next := page.LocalPath(r.FormValue("next"))
-	if v.User.ID != "" {
-		http.Redirect(w, r, next, http.StatusSeeOther)
-		return nil
+	if r.User.ID != "" && r.Method == http.MethodGet {
+		return page.Redirect(next, ""), nil
 	}
-	return s.showFormWith(w, r, http.StatusOK, formData{Next: next}, "")
+	return s.showFormFor(r, next)
 }
 
-func (s *SignIn) showFormWith(w http.ResponseWriter, r *http.Request, status int, d formData, problem string) error {
+// showFormFor is the sign-in form for somebody who wants to go on to next.
+func (s *SignIn) showFormFor(r *page.Request, next string) (page.Answer, error) {
+	d := formData{Next: next, Email: r.PostFormValue("email"), App: strings.HasPrefix(next, "/mcp-login?")}
 	if s.OIDC != nil {
 		d.Provider = providerName(s.OIDC.Issuer())
 	}
+	status := 0
 	if !s.Pages.KeepsCookies(r) {
 		d.Insecure, status = s.Pages.PublicURL, http.StatusForbidden
 	}
 	able, err := s.Users.AnyoneCanSignIn(r.Context())
-	if err != nil {
-		return err
-	}
-	d.First, d.App = !able, strings.HasPrefix(d.Next, "/mcp-login?")
-	return s.Pages.ShowPage(w, r, &page.Visitor{}, status, "signin", page.View{Title: "Sign in", Problem: problem, Here: "/signin", Data: d})
+	d.First = !able
+	r.Visitor = &page.Visitor{} // who asks for this page is nobody yet, or somebody else
+	return page.View{Page: "signin", Status: status, Title: "Sign in", Here: "/signin", Data: d}, err
 }
 
-func (s *SignIn) signIn(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
-	d := formData{Next: page.LocalPath(r.FormValue("next")), Email: r.FormValue("email")}
+func (s *SignIn) signIn(r *page.Request) (page.Answer, error) {
 	if !s.Pages.KeepsCookies(r) {
-		return s.showFormWith(w, r, http.StatusForbidden, d, "")
+		return s.showForm(r)
 	}
-	u, err := s.People.SignIn(r.Context(), d.Email, r.FormValue("password"), httpd.ClientIP(r))
-	if message, status, ok := page.FormProblem(err); ok {
-		return s.showFormWith(w, r, status, d, message)
+	u, err := s.People.SignIn(r.Context(), r.FormValue("email"), r.FormValue("password"), httpd.ClientIP(r.Request))
+	if err == nil {
+		err = s.Pages.BeginSession(r, u, "password")
 	}
-	if err != nil {
-		return err
-	}
-	if err := s.Pages.BeginSession(w, r, v, u, "password"); err != nil {
-		return err
-	}
-	http.Redirect(w, r, d.Next, http.StatusSeeOther)
-	return nil
+	return page.Redirect(page.LocalPath(r.FormValue("next")), ""), err
 }
 
-func (s *SignIn) signOut(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
-	if err := s.Pages.EndSession(w, r, v); err != nil {
-		return err
-	}
-	return page.Redirect(w, r, "/signin", "signed-out")
+func (s *SignIn) signOut(r *page.Request) (page.Answer, error) {
+	return page.Redirect("/signin", "signed-out"), s.Pages.EndSession(r)
 }
 
 // providerName is the name by which people know an issuer: its host.

@@ -1,6 +1,7 @@
 package login
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 
@@ -17,19 +18,12 @@ type linkData struct {
 	Setup, Reset bool
 }
 
-func (s *SignIn) showLink(w http.ResponseWriter, r *http.Request, _ *page.Visitor) error {
-	return s.showLinkForm(w, r, http.StatusOK, linkData{Token: r.FormValue("token")}, "")
-}
-
-func (s *SignIn) showLinkForm(w http.ResponseWriter, r *http.Request, status int, d linkData, problem string) error {
-	l, err := s.People.Link(r.Context(), d.Token)
-	if err != nil {
-		return err
-	}
+func (s *SignIn) showLink(r *page.Request) (page.Answer, error) {
+	d := linkData{Token: r.FormValue("token"), Name: r.PostFormValue("name")}
+	l, err := s.People.FindLink(r.Context(), d.Token)
 	d.Link, d.Setup, d.Reset = l, l.Kind == people.SetupLink, l.Kind == people.ResetLink
-	if l.Email != "" {
-		d.Email = l.Email
-	}
+	d.Email = cmp.Or(l.Email, r.PostFormValue("email"))
+	status := 0
 	if !s.Pages.KeepsCookies(r) {
 		d.Insecure, status = s.Pages.PublicURL+"/welcome?token="+url.QueryEscape(d.Token), http.StatusForbidden
 	}
@@ -37,25 +31,18 @@ func (s *SignIn) showLinkForm(w http.ResponseWriter, r *http.Request, status int
 	if d.Reset {
 		title = "Set a new password"
 	}
-	return s.Pages.ShowPage(w, r, &page.Visitor{}, status, "welcome", page.View{Title: title, Problem: problem, Here: "/signin", Data: d})
+	r.Visitor = &page.Visitor{} // the link may be for somebody else
+	return page.View{Page: "welcome", Status: status, Title: title, Here: "/signin", Data: d}, err
 }
 
 // acceptLink uses up the link and signs its user in.
-func (s *SignIn) acceptLink(w http.ResponseWriter, r *http.Request, v *page.Visitor) error {
-	d := linkData{Token: r.FormValue("token"), Name: r.FormValue("name"), Email: r.FormValue("email")}
+func (s *SignIn) acceptLink(r *page.Request) (page.Answer, error) {
 	if !s.Pages.KeepsCookies(r) {
-		return s.showLinkForm(w, r, http.StatusForbidden, d, "")
+		return s.showLink(r)
 	}
-	u, err := s.People.Accept(r.Context(), d.Token, d.Name, d.Email, r.FormValue("password"))
-	if message, status, ok := page.FormProblem(err); ok {
-		return s.showLinkForm(w, r, status, d, message)
+	u, err := s.People.AcceptLink(r.Context(), r.FormValue("token"), r.FormValue("name"), r.FormValue("email"), r.FormValue("password"))
+	if err == nil {
+		err = s.Pages.BeginSession(r, u, "link")
 	}
-	if err != nil {
-		return err
-	}
-	if err := s.Pages.BeginSession(w, r, v, u, "link"); err != nil {
-		return err
-	}
-	http.Redirect(w, r, "/", http.StatusSeeOther)
-	return nil
+	return page.Redirect("/", ""), err
 }

@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/engine/files"
@@ -12,8 +11,18 @@ import (
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
-// Action answers one route. The error that it returns becomes a page.
-type Action func(w http.ResponseWriter, r *http.Request, v *Visitor) error
+// Action answers one route: with a View, a Redirect or a Writer. An error goes
+// first, and becomes a page. Form and Live make actions out of others.
+type Action func(r *Request) (Answer, error)
+
+// Request is a request whose visitor is known.
+type Request struct {
+	*http.Request
+	*Visitor
+	w       http.ResponseWriter
+	problem string // what was wrong with the form
+	status  int    // of the page that says so
+}
 
 // Audience says who may use a route.
 type Audience int
@@ -35,9 +44,7 @@ const (
 	maxForm   = 256 << 10 // bytes; a consent may name many agents
 	maxUpload = files.MaxBytes + maxForm
 
-	// formTime is how long a browser may take to send a form; without it a byte
-	// a minute would hold a connection for ever.
-	formTime = 30 * time.Second
+	strangersForm = 16 << 10 // without a sign-in there are only short ones, and anybody can send thousands
 )
 
 // setHeaders sets what goes on every response, errors included.
@@ -53,43 +60,52 @@ func setHeaders(h http.Header) {
 // Handle registers a route. Before the action sees anything of a request, it
 // is known who is there, and forms that another site sent are refused.
 func (s *Server) Handle(pattern string, who Audience, do Action) {
-	s.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
-		v, err := s.identifyVisitor(r)
+	s.mux.HandleFunc(pattern, func(w http.ResponseWriter, req *http.Request) {
+		r := &Request{Request: req, w: w}
+		err := s.identifyVisitor(r)
+		if err == nil {
+			err = s.admit(r, who)
+		}
+		if beeos.CodeOf(err) == beeos.MissingToken {
+			askToSignIn(w, req)
+			return
+		}
+		if err == nil {
+			defer s.removeUploads(r) // net/http would, but knows only the request as it came, not the one with a caller
+			r.limitBody(who)
+			if err = r.readForm(who); err == nil {
+				err = s.perform(r, do)
+			}
+		}
 		if err != nil {
-			s.showError(w, r, v, err)
-			return
-		}
-		if v.User.ID != "" {
-			r = r.WithContext(httpd.With(r.Context(), "caller", "user:"+v.User.ID))
-		}
-		if err := s.admit(r, who, v); err != nil {
-			if beeos.CodeOf(err) == beeos.MissingToken {
-				askToSignIn(w, r)
-				return
-			}
-			s.showError(w, r, v, err)
-			return
-		}
-		most, within := int64(maxForm), formTime
-		if who == FileSenders {
-			most, within = maxUpload, files.UploadTime
-		}
-		r.Body = http.MaxBytesReader(w, r.Body, most)
-		if r.Method == http.MethodPost {
-			deadline := http.NewResponseController(w)
-			if deadline.SetReadDeadline(time.Now().Add(within)) == nil {
-				defer deadline.SetReadDeadline(time.Time{}) //nolint:errcheck // it worked a moment ago
-			}
-		}
-		defer s.removeUploads(r) // net/http would, but knows only the request as it came, not the one with a caller
-		if err := do(w, r, v); err != nil {
-			s.showError(w, r, v, err)
+			s.showError(r, err)
 		}
 	})
 }
 
+func (s *Server) perform(r *Request, do Action) error {
+	answer, err := do(r)
+	if err != nil {
+		return err
+	}
+	return answer.write(s, r)
+}
+
+// limitBody bounds how much the browser may send; files may take their time.
+func (r *Request) limitBody(who Audience) {
+	most := int64(maxForm)
+	switch {
+	case who == FileSenders:
+		most = maxUpload
+		httpd.AllowBody(r.w, files.UploadTime)
+	case r.User.ID == "":
+		most = strangersForm
+	}
+	r.Body = http.MaxBytesReader(r.w, r.Body, most)
+}
+
 // removeUploads removes the temporary files of an upload.
-func (s *Server) removeUploads(r *http.Request) {
+func (s *Server) removeUploads(r *Request) {
 	if r.MultipartForm == nil {
 		return
 	}
@@ -98,14 +114,14 @@ func (s *Server) removeUploads(r *http.Request) {
 	}
 }
 
-func (s *Server) admit(r *http.Request, who Audience, v *Visitor) error {
-	if err := s.cross.Check(r); err != nil {
+func (s *Server) admit(r *Request, who Audience) error {
+	if err := s.cross.Check(r.Request); err != nil {
 		return beeos.Wrap(beeos.Forbidden, err, "this form came from another site; open the page here and send it again")
 	}
 	switch {
-	case who != Anyone && v.User.ID == "":
+	case who != Anyone && r.User.ID == "":
 		return beeos.Errorf(beeos.MissingToken, "sign in first")
-	case who == Admins && !v.User.Admin:
+	case who == Admins && !r.User.Admin:
 		return beeos.Errorf(beeos.Forbidden, "this page is for admins; ask one of them")
 	}
 	return nil
@@ -135,12 +151,12 @@ func LocalPath(next string) string {
 	return next
 }
 
-// IsScripted reports whether a script sent the form: it has the page already
+// isScripted reports whether a script sent the form: it has the page already
 // and only wants to know whether the form worked.
-func IsScripted(r *http.Request) bool {
+func (r *Request) isScripted() bool {
 	return r.Header.Get("HX-Request") != "" && r.Header.Get("Accept") == "text/plain"
 }
 
-func showNotFound(_ http.ResponseWriter, r *http.Request, _ *Visitor) error {
-	return beeos.Errorf(beeos.NotFound, "there is no page %s", safetext.Line(r.URL.Path, 80))
+func showNotFound(r *Request) (Answer, error) {
+	return nil, beeos.Errorf(beeos.NotFound, "there is no page %s", safetext.Line(r.URL.Path, 80))
 }

@@ -1,10 +1,5 @@
 package page
 
-import (
-	"net/http"
-	"net/url"
-)
-
 // notices is what the page after a change can say, by the code in its address:
 // the address never carries text.
 var notices = map[string]string{
@@ -26,6 +21,7 @@ var notices = map[string]string{
 
 	"approved":    "Approved. The agent continues.",
 	"rejected":    "Rejected. The agent has been told.",
+	"key-limited": "Saved. The key's new limit holds from its next call on.",
 	"key-revoked": "The key has been revoked. It stopped working at once.",
 	"app-revoked": "The app has been disconnected. Its tokens stopped working.",
 	"app-changed": "Saved. The app now reaches the agents you left ticked.",
@@ -39,19 +35,4 @@ var notices = map[string]string{
 	"no-admin":    "They are no longer an admin.",
 	"signed-out":  "You are signed out.",
 	"everywhere":  "You are signed out everywhere.",
-}
-
-// Redirect sends the browser to another page of ours, which shows the notice;
-// "" = none.
-func Redirect(w http.ResponseWriter, r *http.Request, path, notice string) error {
-	if notice != "" {
-		path += "?did=" + url.QueryEscape(notice)
-	}
-	http.Redirect(w, r, path, http.StatusSeeOther)
-	return nil
-}
-
-// RedirectTo is an action that leads to another page of ours.
-func RedirectTo(path string) Action {
-	return func(w http.ResponseWriter, r *http.Request, _ *Visitor) error { return Redirect(w, r, path, "") }
 }

@@ -1,5 +1,6 @@
 // Package page is what all rooms of the console share: who visits and may see
-// what (visitor.go, guard.go), templates with their layout and the static files
+// what (visitor.go, guard.go), what an action answers, also to a form that it
+// cannot take (answer.go), templates with their layout and the static files
 // (render.go, static.go), errors as pages, the notice after a change
 // (notices.go), streams that keep pages fresh (stream.go) and the parts that
 // several rooms show (parts.go, words.go). A room hands its templates to
@@ -14,6 +15,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/beeos/beeos/internal/access/auth"
 	"github.com/beeos/beeos/internal/access/signin"
 )
 
@@ -26,6 +28,10 @@ type Options struct {
 	Log       *slog.Logger
 	Now       func() time.Time
 	PublicURL string // where people reach the console, without a slash at the end
+
+	// Streams counts open streams, and ends them with their session; nil = a
+	// set of its own.
+	Streams *auth.Streams
 
 	// CountWaiting says how many approvals wait for a user.
 	CountWaiting func(ctx context.Context, userID string) (int, error)
@@ -45,7 +51,10 @@ type Server struct {
 
 // New parses the layout and registers what belongs to no room.
 func New(opt Options) (*Server, error) {
-	s := &Server{Options: opt, mux: http.NewServeMux(), cross: http.NewCrossOriginProtection(), pages: map[string]*template.Template{}}
+	if opt.Streams == nil {
+		opt.Streams = auth.NewStreams()
+	}
+	s := &Server{Options: opt, mux: http.NewServeMux(), cross: http.NewCrossOriginProtection(), pages: map[string]*template.Template{}, streams: streams{wakes: map[chan struct{}]bool{}}}
 	if err := s.cross.AddTrustedOrigin(opt.PublicURL); err != nil {
 		return nil, err
 	}
@@ -62,7 +71,7 @@ func New(opt Options) (*Server, error) {
 	s.mux.Handle("GET /static/", s.static)
 	s.mux.Handle("GET /favicon.ico", http.RedirectHandler(s.static.url("logo.svg"), http.StatusFound))
 	s.Handle("POST /theme", Anyone, s.setTheme)
-	s.Handle("GET /approvals/badge/live", SignedIn, s.streamBadge)
+	s.Handle("GET /approvals/badge/live", SignedIn, Live(func(*Request) (Answer, error) { return View{Page: "error"}, nil })) // for pages that have no stream
 	s.Handle("/", Anyone, showNotFound)
 	return s, nil
 }

@@ -1,6 +1,8 @@
 package page
 
 import (
+	"cmp"
+	"encoding/json"
 	"time"
 
 	"github.com/beeos/beeos"
@@ -13,16 +15,28 @@ type AgentRow struct {
 	InstanceID                  string
 	Online, Active, MCP         bool
 	Builtin, Stopped            bool
+	Chats                       bool // it answers messages, not only calls of its tools
 	Visibility                  beeos.Visibility
 	Skills                      int
 }
 
+// Chats reports whether one can talk with an agent. One that stands for an MCP
+// server says that it only has tools.
+func Chats(a *beeos.Agent) bool {
+	var declared struct {
+		Chat *bool `json:"chat"`
+	}
+	return json.Unmarshal(a.Definition.Capabilities, &declared) != nil || declared.Chat == nil || *declared.Chat
+}
+
 // AgentTitle is what people call an agent.
 func AgentTitle(a *beeos.Agent) string {
-	if t := safetext.Line(a.Definition.DisplayName, 60); t != "" {
-		return t
-	}
-	return safetext.Line(a.Name, 60)
+	return cmp.Or(safetext.Line(a.Definition.DisplayName, 60), safetext.Line(a.Name, 60))
+}
+
+// ProgramName is what people call a program that asks for their agents.
+func ProgramName(name string) string {
+	return cmp.Or(safetext.Line(name, 60), "A program without a name")
 }
 
 // ApprovalCard is a tool call that waits, or waited, for a person.

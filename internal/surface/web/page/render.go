@@ -2,6 +2,7 @@ package page
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"html/template"
 	"io/fs"
@@ -15,8 +16,11 @@ import (
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
-// View is what every template gets.
+// View is a page to show: which, and what its template gets.
 type View struct {
+	Page    string // the name of its template's file
+	Status  int    // 0 = 200, or that of the problem
+	Next    string // where the browser goes on to by itself, at once
 	Title   string
 	Room    string // the entry of the menu that is lit; "" = no menu
 	User    beeos.User
@@ -103,26 +107,26 @@ func dict(pairs ...any) map[string]any {
 	return m
 }
 
-// ShowPage renders a whole page before it sends anything.
-func (s *Server) ShowPage(w http.ResponseWriter, r *http.Request, v *Visitor, status int, name string, p View) error {
-	p.User, p.Theme = v.User, chosenTheme(r)
-	p.Waiting = s.countWaiting(r.Context(), v)
-	if p.Live == "" {
-		p.Live = "/approvals/badge/live"
-	}
-	if p.Here == "" {
-		p.Here = r.URL.Path
-	}
+// write renders the whole page before it sends anything.
+func (p View) write(s *Server, r *Request) error {
+	p.User, p.Theme = r.User, chosenTheme(r.Request)
+	p.Waiting = s.countWaiting(r)
+	p.Problem = cmp.Or(p.Problem, r.problem)
+	p.Live = cmp.Or(p.Live, "/approvals/badge/live")
+	p.Here = cmp.Or(p.Here, r.URL.Path)
 	if r.Method == http.MethodGet && p.Said == "" {
 		p.Said = notices[r.URL.Query().Get("did")]
 	}
 	var b bytes.Buffer
-	if err := s.pages[name].ExecuteTemplate(&b, "layout.html", p); err != nil {
-		return fmt.Errorf("render %s: %w", name, err)
+	if err := s.pages[p.Page].ExecuteTemplate(&b, "layout.html", p); err != nil {
+		return fmt.Errorf("render %s: %w", p.Page, err)
 	}
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.WriteHeader(status)
-	w.Write(b.Bytes()) //nolint:errcheck // the reader is gone; nobody is left to tell
+	if p.Next != "" {
+		r.w.Header().Set("Refresh", "0; url="+p.Next)
+	}
+	r.w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	r.w.WriteHeader(cmp.Or(p.Status, r.status, http.StatusOK))
+	r.w.Write(b.Bytes()) //nolint:errcheck // the reader is gone; nobody is left to tell
 	return nil
 }
 
@@ -142,13 +146,13 @@ type failure struct {
 }
 
 // showError answers with the error page. The cause goes to the log alone.
-func (s *Server) showError(w http.ResponseWriter, r *http.Request, v *Visitor, err error) {
+func (s *Server) showError(r *Request, err error) {
 	public, status := beeos.Public(err), httpd.StatusOf(err)
-	if IsScripted(r) {
+	if r.isScripted() {
 		if status >= http.StatusInternalServerError && public.Code != beeos.AgentOffline {
-			httpd.Report(r, err)
+			httpd.Report(r.Request, err)
 		}
-		http.Error(w, Sentence(public.Message), status)
+		http.Error(r.w, Sentence(public.Message), status)
 		return
 	}
 	f := failure{Status: status, Message: Sentence(public.Message)}
@@ -159,24 +163,18 @@ func (s *Server) showError(w http.ResponseWriter, r *http.Request, v *Visitor, e
 		f.Heading = "Not allowed"
 	case status >= http.StatusInternalServerError:
 		f.Heading, f.Request = "Something went wrong", httpd.RequestID(r.Context())
-		httpd.Report(r, err)
+		httpd.Report(r.Request, err)
 	default:
 		f.Heading = "That did not work"
 	}
-	httpd.SetRetryAfter(w, public)
-	if err := s.ShowPage(w, r, v, status, "error", View{Title: f.Heading, Data: f}); err != nil {
-		httpd.WriteError(w, r, err)
+	httpd.SetRetryAfter(r.w, public)
+	view := View{Page: "error", Status: status, Title: f.Heading, Data: f}
+	if r.User.ID != "" {
+		view.Room = "none" // the menu, with nothing lit
 	}
-}
-
-// FormProblem returns what a person can correct in a form; ok is false for any
-// other error.
-func FormProblem(err error) (message string, status int, ok bool) {
-	switch beeos.CodeOf(err) {
-	case beeos.InvalidParam, beeos.InvalidBody, beeos.MissingParam, beeos.Conflict, beeos.LoginRejected, beeos.RateLimited:
-		return Sentence(beeos.Public(err).Message), httpd.StatusOf(err), true
+	if err := view.write(s, r); err != nil {
+		httpd.WriteError(r.w, r.Request, err)
 	}
-	return "", 0, false
 }
 
 const themeCookie = "beeos_theme"
@@ -191,11 +189,11 @@ func chosenTheme(r *http.Request) string {
 
 // setTheme keeps the choice in a cookie, so that the first byte of every page
 // knows it.
-func (s *Server) setTheme(w http.ResponseWriter, r *http.Request, _ *Visitor) error {
+func (s *Server) setTheme(r *Request) (Answer, error) {
 	value, seconds := r.FormValue("theme"), 365*24*60*60
 	if value != "light" && value != "dark" {
 		value, seconds = "", -1
 	}
-	http.SetCookie(w, &http.Cookie{Name: themeCookie, Value: value, Path: "/", MaxAge: seconds, HttpOnly: true, Secure: s.KeepsCookies(r), SameSite: http.SameSiteLaxMode})
-	return Redirect(w, r, LocalPath(r.FormValue("back")), "")
+	http.SetCookie(r.w, &http.Cookie{Name: themeCookie, Value: value, Path: "/", MaxAge: seconds, HttpOnly: true, Secure: s.KeepsCookies(r), SameSite: http.SameSiteLaxMode})
+	return Redirect(LocalPath(r.FormValue("back")), ""), nil
 }

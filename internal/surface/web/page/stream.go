@@ -4,16 +4,21 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"net/http"
 	"sync"
-	"sync/atomic"
 	"time"
 
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/access/auth"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
 const (
 	minRefresh = time.Second // between two looks at the ledger for one viewer
+
+	// fastStreams is how many streams of one person look as often as they may.
+	// More of them share that: what one person's streams cost is bounded, and
+	// the rest of the machine is there for others.
+	fastStreams = 8
 
 	// MaxRefresh is when a stream looks again at the latest: agents come and go
 	// without a notice.
@@ -24,9 +29,8 @@ const (
 )
 
 // streams are the open ones. A call costs each of them one attempt to fill a
-// channel, and nothing while nobody looks.
+// channel.
 type streams struct {
-	count atomic.Int32
 	mu    sync.Mutex
 	wakes map[chan struct{}]bool
 }
@@ -37,25 +41,17 @@ func (s *Server) JoinStreams() (wake <-chan struct{}, leave func()) {
 	all, own := &s.streams, make(chan struct{}, 1)
 	all.mu.Lock()
 	defer all.mu.Unlock()
-	if all.wakes == nil {
-		all.wakes = map[chan struct{}]bool{}
-	}
 	all.wakes[own] = true
-	all.count.Add(1)
 	return own, func() {
 		all.mu.Lock()
 		defer all.mu.Unlock()
 		delete(all.wakes, own)
-		all.count.Add(-1)
 	}
 }
 
 // WakeStreams makes the open streams look for changes.
 func (s *Server) WakeStreams() {
 	all := &s.streams
-	if all.count.Load() == 0 {
-		return
-	}
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	for wake := range all.wakes {
@@ -66,26 +62,58 @@ func (s *Server) WakeStreams() {
 	}
 }
 
-// OpenStreams counts them.
-func (s *Server) OpenStreams() int { return int(s.streams.count.Load()) }
+// OpenStream makes the answer a stream, if the visitor has not too many. It ends
+// when they are signed out: the request's context is over then. Close it in the
+// end.
+func (s *Server) OpenStream(r *Request) (*auth.Stream, error) {
+	parent, caller, token := r.Context(), r.Caller(), r.token
+	open, ctx := s.Streams.Open(parent, caller, func() (beeos.Caller, error) {
+		if token == "" {
+			return caller, nil // of a page for anyone
+		}
+		_, _, err := s.People.FindSession(parent, token)
+		return caller, err
+	})
+	if err := open.Follow(); err != nil {
+		open.Close()
+		return nil, err
+	}
+	r.Request = r.WithContext(ctx)
+	return open, nil
+}
 
-// StreamPage sends what render returns whenever that has changed. Every event
-// is the whole state of what it replaces, and its id is a checksum of that
-// state, so a browser that was away misses nothing and gets nothing twice.
-func (s *Server) StreamPage(w http.ResponseWriter, r *http.Request, v *Visitor, render func(ctx context.Context) ([]byte, error)) error {
+// Pace stretches the time between two looks for a visitor with many streams.
+func (s *Server) Pace(v *Visitor, between time.Duration) time.Duration {
+	return between * time.Duration(1+s.Streams.Count(v.User.ID)/fastStreams)
+}
+
+// Live streams the part "live" of the page that load returns, whenever that has
+// changed. Every event is the whole state of what it replaces, and its id is a
+// checksum of that state, so a browser that was away misses nothing and gets
+// nothing twice.
+func Live(load Action) Action {
+	return func(*Request) (Answer, error) { return stream(load), nil }
+}
+
+type stream Action
+
+func (load stream) write(s *Server, r *Request) error {
+	open, err := s.OpenStream(r)
+	if err != nil {
+		return err
+	}
+	defer open.Close()
 	ctx := r.Context()
-	render = s.WithBadge(v, render)
-	first, err := render(ctx) // while an error can still be a page
+	body, err := s.RenderLive(r, Action(load)) // while an error can still be a page
 	if err != nil {
 		return err
 	}
 	wake, leave := s.JoinStreams()
 	defer leave()
-	out := httpd.NewSSE(w)
+	out := httpd.NewSSE(r.w)
 	defer out.Close()
 	out.KeepAlive(KeepAlive)
-	last := r.Header.Get("Last-Event-ID")
-	for body := first; ; {
+	for last := r.Header.Get("Last-Event-ID"); ; {
 		sum := sha256.Sum256(body)
 		if id := hex.EncodeToString(sum[:8]); id != last {
 			if out.Event("", id, body) != nil {
@@ -93,13 +121,13 @@ func (s *Server) StreamPage(w http.ResponseWriter, r *http.Request, v *Visitor, 
 			}
 			last = id
 		}
-		if !waitForChange(ctx, wake) {
+		if !waitForChange(ctx, wake, s.Pace(r.Visitor, minRefresh)) {
 			return nil
 		}
-		if s.RefreshVisitor(ctx, v) != nil {
+		if s.RefreshVisitor(ctx, r.Visitor) != nil {
 			return nil // signed out; the browser learns so when it tries again
 		}
-		if body, err = render(ctx); err != nil {
+		if body, err = s.RenderLive(r, Action(load)); err != nil {
 			if ctx.Err() == nil {
 				s.Log.WarnContext(ctx, "live updates of a page stopped", "path", r.URL.Path, "err", err)
 			}
@@ -108,51 +136,48 @@ func (s *Server) StreamPage(w http.ResponseWriter, r *http.Request, v *Visitor, 
 	}
 }
 
-// waitForChange waits until there may be something new; false when ctx is over.
-func waitForChange(ctx context.Context, wake <-chan struct{}) bool {
-	least, most := time.NewTimer(minRefresh), time.NewTimer(MaxRefresh)
-	defer least.Stop()
-	defer most.Stop()
+// RenderLive renders the part "live" of the page that load returns, if it has
+// one, and the number of waiting approvals, which every page has.
+func (s *Server) RenderLive(r *Request, load Action) ([]byte, error) {
+	answer, err := load(r)
+	if err != nil {
+		return nil, err
+	}
+	p := answer.(View) // nothing else has parts
+	badge, err := s.RenderPart(p.Page, "badge-live", s.countWaiting(r))
+	if err != nil || s.pages[p.Page].Lookup("live") == nil {
+		return badge, err
+	}
+	body, err := s.RenderPart(p.Page, "live", p.Data)
+	return append(badge, body...), err
+}
+
+// waitForChange waits until there may be something new, at least for that long;
+// false when ctx is over.
+func waitForChange(ctx context.Context, wake <-chan struct{}, least time.Duration) bool {
 	select {
-	case <-least.C:
+	case <-time.After(least):
 	case <-ctx.Done():
 		return false
 	}
 	select {
 	case <-wake:
-	case <-most.C:
+	case <-time.After(MaxRefresh):
 	case <-ctx.Done():
 		return false
 	}
 	return true
 }
 
-// WithBadge adds the number of waiting approvals to what a stream sends.
-func (s *Server) WithBadge(v *Visitor, render func(context.Context) ([]byte, error)) func(context.Context) ([]byte, error) {
-	return func(ctx context.Context) ([]byte, error) {
-		badge, err := s.RenderPart("error", "badge-live", s.countWaiting(ctx, v)) // every page has this part
-		if err != nil {
-			return nil, err
-		}
-		body, err := render(ctx)
-		return append(badge, body...), err
-	}
-}
-
-// streamBadge is the stream of pages that have none of their own.
-func (s *Server) streamBadge(w http.ResponseWriter, r *http.Request, v *Visitor) error {
-	return s.StreamPage(w, r, v, func(context.Context) ([]byte, error) { return nil, nil })
-}
-
 // countWaiting is the number on the badge. A page without it is still a page,
 // so an error only leaves it out.
-func (s *Server) countWaiting(ctx context.Context, v *Visitor) int {
-	if v.User.ID == "" || s.CountWaiting == nil {
+func (s *Server) countWaiting(r *Request) int {
+	if r.User.ID == "" || s.CountWaiting == nil {
 		return 0
 	}
-	n, err := s.CountWaiting(ctx, v.User.ID)
-	if err != nil && ctx.Err() == nil {
-		s.Log.WarnContext(ctx, "a page has no badge", "err", err)
+	n, err := s.CountWaiting(r.Context(), r.User.ID)
+	if err != nil && r.Context().Err() == nil {
+		s.Log.WarnContext(r.Context(), "a page has no badge", "err", err)
 	}
 	return n
 }

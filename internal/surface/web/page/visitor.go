@@ -32,68 +32,79 @@ func (v *Visitor) Caller() beeos.Caller {
 
 // identifyVisitor reads the session. One that has ended is no error: it is
 // nobody's.
-func (s *Server) identifyVisitor(r *http.Request) (*Visitor, error) {
+func (s *Server) identifyVisitor(r *Request) error {
+	r.Visitor = &Visitor{}
 	c, err := r.Cookie(sessionCookie)
 	if err != nil {
-		return &Visitor{}, nil
+		return nil
 	}
-	u, login, err := s.People.Session(r.Context(), c.Value)
+	u, login, err := s.People.FindSession(r.Context(), c.Value)
 	if beeos.CodeOf(err) == beeos.InvalidToken {
-		return &Visitor{}, nil
+		return nil
 	}
 	if err != nil {
-		return &Visitor{}, err
+		return err
 	}
-	return &Visitor{User: u, Login: login, token: c.Value}, nil
+	r.Visitor = &Visitor{User: u, Login: login, token: c.Value}
+	r.Request = r.WithContext(httpd.With(r.Context(), "caller", "user:"+u.ID))
+	return nil
 }
 
 // RefreshVisitor reads the visitor again, who may have changed while a page was
 // open; an error means that they are signed out.
 func (s *Server) RefreshVisitor(ctx context.Context, v *Visitor) (err error) {
-	v.User, _, err = s.People.Session(ctx, v.token)
+	v.User, _, err = s.People.FindSession(ctx, v.token)
 	return err
 }
 
 // BeginSession signs a user in, in this browser. An earlier session ends:
 // whoever used the browser before does not stay signed in.
-func (s *Server) BeginSession(w http.ResponseWriter, r *http.Request, v *Visitor, u beeos.User, method string) error {
-	if v.token != "" {
-		if err := s.People.End(r.Context(), v.token); err != nil {
-			return err
-		}
+func (s *Server) BeginSession(r *Request, u beeos.User, method string) error {
+	if err := s.endSession(r); err != nil {
+		return err
 	}
-	token, err := s.People.Begin(r.Context(), u, people.Login{Method: method, Address: httpd.ClientIP(r), Device: describeDevice(r.UserAgent())})
+	token, err := s.People.BeginSession(r.Context(), u, people.Login{Method: method, Address: httpd.ClientIP(r.Request), Device: describeDevice(r.UserAgent())})
 	if err != nil {
 		return err
 	}
-	SetCookie(w, sessionCookie, token, sessionSeconds)
+	r.SetCookie(sessionCookie, token, sessionSeconds)
 	return nil
 }
 
 // EndSession signs the visitor out, in this browser.
-func (s *Server) EndSession(w http.ResponseWriter, r *http.Request, v *Visitor) error {
-	if v.token != "" {
-		if err := s.People.End(r.Context(), v.token); err != nil && beeos.CodeOf(err) != beeos.InvalidToken {
-			return err
-		}
+func (s *Server) EndSession(r *Request) error {
+	err := s.endSession(r)
+	if err == nil {
+		r.ForgetSession()
 	}
-	ForgetSession(w)
-	return nil
+	return err
+}
+
+// endSession ends the visitor's session, if it has not ended already.
+func (s *Server) endSession(r *Request) error {
+	if r.token == "" {
+		return nil
+	}
+	err := s.People.EndSession(r.Context(), r.token)
+	if beeos.CodeOf(err) == beeos.InvalidToken {
+		return nil
+	}
+	return err
 }
 
 // ForgetSession makes the browser forget a session that has ended.
-func ForgetSession(w http.ResponseWriter) { SetCookie(w, sessionCookie, "", -1) }
+func (r *Request) ForgetSession() { r.SetCookie(sessionCookie, "", -1) }
 
 // SetCookie sets a cookie that only we can read; seconds < 0 removes it.
-func SetCookie(w http.ResponseWriter, name, value string, seconds int) {
-	http.SetCookie(w, &http.Cookie{
+func (r *Request) SetCookie(name, value string, seconds int) {
+	http.SetCookie(r.w, &http.Cookie{
 		Name: name, Value: value, Path: "/", MaxAge: seconds, Secure: true, HttpOnly: true, SameSite: http.SameSiteLaxMode,
 	})
 }
 
 // KeepsCookies reports whether the browser will keep our cookies: over https, or
 // on this machine.
-func (s *Server) KeepsCookies(r *http.Request) bool {
+func (s *Server) KeepsCookies(r *Request) bool {
 	if r.TLS != nil || strings.HasPrefix(s.PublicURL, "https://") {
 		return true
 	}

@@ -23,20 +23,24 @@ type Span struct {
 // contextLines is how many unchanged lines stand beside a changed one.
 const contextLines = 2
 
-// maxCells bounds the work of one comparison. Longer texts are shown as
-// replaced: still whole, only marked less finely.
+// maxCells bounds the work of one comparison, its lines and their words together.
+// What goes beyond is shown as replaced: still whole, only marked less finely.
 const maxCells = 1 << 20
+
+// comparison is two texts being compared, and the cells that are left for it.
+type comparison struct{ cells int }
 
 // Compare puts two texts side by side, by lines and within lines by words.
 func Compare(was, is string) (list []Change) {
 	before, after := strings.Split(was, "\n"), strings.Split(is, "\n")
+	work := &comparison{cells: maxCells}
 	var removed, added []string
 	flush := func() {
 		for i := range max(len(removed), len(added)) {
 			var c Change
 			switch {
 			case i < len(removed) && i < len(added):
-				c.Was, c.Is = compareWords(removed[i], added[i])
+				c.Was, c.Is = work.compareWords(removed[i], added[i])
 			case i < len(removed):
 				c.Was = lineSpans(removed[i], true)
 			default:
@@ -46,7 +50,7 @@ func Compare(was, is string) (list []Change) {
 		}
 		removed, added = nil, nil
 	}
-	for _, p := range align(before, after) {
+	for _, p := range work.align(before, after) {
 		switch {
 		case p.was >= 0 && p.is >= 0:
 			flush()
@@ -81,30 +85,51 @@ func dropUnchanged(list []Change) (short []Change) {
 var wordPattern = regexp.MustCompile(`[\pL\pN_]+|\s+|.`)
 
 // compareWords marks what differs between two lines.
-func compareWords(was, is string) (left, right []Span) {
+func (c *comparison) compareWords(was, is string) ([]Span, []Span) {
 	before, after := wordPattern.FindAllString(was, -1), wordPattern.FindAllString(is, -1)
-	for _, p := range align(before, after) {
+	var left, right markedLine
+	for _, p := range c.align(before, after) {
 		switch {
 		case p.was >= 0 && p.is >= 0:
-			left, right = appendSpan(left, before[p.was], false), appendSpan(right, after[p.is], false)
+			left.add(before[p.was], false)
+			right.add(after[p.is], false)
 		case p.was >= 0:
-			left = appendSpan(left, before[p.was], true)
+			left.add(before[p.was], true)
 		default:
-			right = appendSpan(right, after[p.is], true)
+			right.add(after[p.is], true)
 		}
 	}
-	return splitPieces(left), splitPieces(right)
+	return left.spans(), right.spans()
 }
 
-func lineSpans(line string, mark bool) []Span { return splitPieces(appendSpan(nil, line, mark)) }
+func lineSpans(line string, mark bool) []Span { return splitPieces([]Span{{Piece{Text: line}, mark}}) }
 
-// appendSpan adds text to a line, to its last span where that fits.
-func appendSpan(line []Span, text string, mark bool) []Span {
-	if n := len(line) - 1; n >= 0 && line[n].Mark == mark {
-		line[n].Text += text
-		return line
+// markedLine is a line that is put together from words.
+type markedLine struct {
+	done []Span
+	text strings.Builder // of the last span
+	mark bool
+}
+
+// add adds text to a line, to its last span where that fits.
+func (l *markedLine) add(text string, mark bool) {
+	if mark != l.mark {
+		l.endSpan()
 	}
-	return append(line, Span{Piece{Text: text}, mark})
+	l.mark = mark
+	l.text.WriteString(text)
+}
+
+func (l *markedLine) endSpan() {
+	if l.text.Len() > 0 {
+		l.done = append(l.done, Span{Piece{Text: l.text.String()}, l.mark})
+		l.text.Reset()
+	}
+}
+
+func (l *markedLine) spans() []Span {
+	l.endSpan()
+	return splitPieces(l.done)
 }
 
 // splitPieces separates the signs for invisible characters in a line.
@@ -122,7 +147,7 @@ type pair struct{ was, is int }
 
 // align finds a longest common subsequence and returns all of both lists in
 // order: equal elements together, old ones before new ones.
-func align(a, b []string) (pairs []pair) {
+func (c *comparison) align(a, b []string) (pairs []pair) {
 	head := 0
 	for head < len(a) && head < len(b) && a[head] == b[head] {
 		pairs = append(pairs, pair{head, head})
@@ -132,7 +157,7 @@ func align(a, b []string) (pairs []pair) {
 	for tail < len(a)-head && tail < len(b)-head && a[len(a)-1-tail] == b[len(b)-1-tail] {
 		tail++
 	}
-	pairs = append(pairs, alignMiddle(a[head:len(a)-tail], b[head:len(b)-tail], head)...)
+	pairs = append(pairs, c.alignMiddle(a[head:len(a)-tail], b[head:len(b)-tail], head)...)
 	for i := tail; i > 0; i-- {
 		pairs = append(pairs, pair{len(a) - i, len(b) - i})
 	}
@@ -140,10 +165,11 @@ func align(a, b []string) (pairs []pair) {
 }
 
 // alignMiddle aligns lists that have no common beginning or end.
-func alignMiddle(a, b []string, offset int) (pairs []pair) {
+func (c *comparison) alignMiddle(a, b []string, offset int) (pairs []pair) {
 	// longest[i][j] is the length of what a[i:] and b[j:] have in common.
 	longest := make([][]int, len(a)+1)
-	if len(a)*len(b) <= maxCells {
+	if cells := len(a) * len(b); cells <= c.cells {
+		c.cells -= cells
 		for i := range longest {
 			longest[i] = make([]int, len(b)+1)
 		}

@@ -43,6 +43,24 @@ type part struct {
 	TextOffset int `json:"text_offset"` // of ours, with tool_use
 }
 
+// payload is what a message or a form may say beside its words.
+type payload struct {
+	Approval json.RawMessage `json:"approval"` // it asks about a tool call
+	Decision json.RawMessage `json:"decision"` // it answers for one
+	Message  string          `json:"message"`
+	Schema   json.RawMessage `json:"requestedSchema"`
+	URL      string          `json:"url"`
+	Content  map[string]any  `json:"content"` // of an answer
+	Partial  string          `json:"partial"` // how far an answer came that failed
+}
+
+// readPayload reads what it understands of a payload: nobody has to say more
+// than words.
+func readPayload(raw json.RawMessage) (p payload) {
+	_ = json.Unmarshal(raw, &p) // what does not fit is left out
+	return p
+}
+
 // File is a file that goes along with words.
 type File struct{ Name, Kind, URL string }
 

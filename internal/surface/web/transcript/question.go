@@ -2,6 +2,7 @@ package transcript
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"net/url"
 	"slices"
@@ -44,12 +45,7 @@ var freeText = []Field{{Name: "message", Label: "Your answer", Kind: "text", Req
 // addPause adds a question that the ledger has. Those about tool calls are left
 // out: the approval desk has them, and they are shown as approvals.
 func (u *Turn) addPause(m *beeos.Message) {
-	var about struct {
-		Approval json.RawMessage `json:"approval"`
-		Schema   json.RawMessage `json:"requestedSchema"`
-		URL      string          `json:"url"`
-	}
-	_ = json.Unmarshal(m.Payload, &about) // an agent need not say more than its words
+	about := readPayload(m.Payload)
 	if about.Approval != nil {
 		return
 	}
@@ -72,8 +68,8 @@ func (u *Turn) addQuestion(q *Question, address string, schema json.RawMessage) 
 
 // answerPause notes what was answered.
 func (u *Turn) answerPause(m *beeos.Message) {
-	if isDecision(m.Payload) {
-		return
+	if readPayload(m.Payload).Decision != nil {
+		return // it is for a tool call
 	}
 	for _, q := range u.Questions {
 		if q.Open && q.FormID == "" {
@@ -82,23 +78,12 @@ func (u *Turn) answerPause(m *beeos.Message) {
 	}
 }
 
-// isDecision reports whether a message answers for a tool call.
-func isDecision(payload json.RawMessage) bool {
-	var about struct {
-		Decision json.RawMessage `json:"decision"`
-	}
-	return json.Unmarshal(payload, &about) == nil && about.Decision != nil
-}
-
 func answerText(m *beeos.Message) string {
 	if m.Body != "" {
 		return safetext.Reveal(m.Body)
 	}
-	var about struct {
-		Content map[string]any `json:"content"`
-	}
-	if json.Unmarshal(m.Payload, &about) == nil && len(about.Content) > 0 {
-		said, _ := json.Marshal(about.Content) // decoded a moment ago
+	if content := readPayload(m.Payload).Content; len(content) > 0 {
+		said, _ := json.Marshal(content) // decoded a moment ago
 		return safetext.Reveal(string(said))
 	}
 	return "Go on."
@@ -116,12 +101,7 @@ func (u *Turn) addForm(ev *beeos.Event) {
 	if known || ev.Method != "elicitation/create" || strings.HasPrefix(ev.AskID, beeos.PauseAsk) || strings.HasPrefix(ev.AskID, beeos.ApprovalAsk) {
 		return
 	}
-	var about struct {
-		Message string          `json:"message"`
-		Schema  json.RawMessage `json:"requestedSchema"`
-		URL     string          `json:"url"`
-	}
-	_ = json.Unmarshal(ev.Data, &about) // checked when it came in
+	about := readPayload(ev.Data)
 	u.addQuestion(&Question{ID: ev.AskID, FormID: ev.AskID, Text: safetext.Reveal(about.Message)}, about.URL, about.Schema)
 }
 
@@ -179,10 +159,7 @@ type property struct {
 }
 
 func (p *property) field(name string, required bool) Field {
-	f := Field{Name: name, Label: safetext.Line(p.Title, 80), Hint: safetext.Line(p.Description, 200), Required: required}
-	if f.Label == "" {
-		f.Label = safetext.Line(name, 80)
-	}
+	f := Field{Name: name, Label: cmp.Or(safetext.Line(p.Title, 80), safetext.Line(name, 80)), Hint: safetext.Line(p.Description, 200), Required: required}
 	if json.Unmarshal(p.Default, &f.Value) != nil {
 		f.Value = string(p.Default)
 	}

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/store/approvals"
+	"github.com/beeos/beeos/internal/surface/web/page"
 )
 
 // TestUnfinishedAnswerIsBounded: an agent that does not stop talking cannot fill
@@ -69,5 +71,44 @@ func TestToolCallsStandInTheText(t *testing.T) {
 		if got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
 		}
+	}
+}
+
+// TestApprovalStaysWhenAnswerIsToldAnew: who joins gets all that was said so far
+// once more, and the card of a tool call that waits stays where it is.
+func TestApprovalStaysWhenAnswerIsToldAnew(t *testing.T) {
+	all := New("a", "/")
+	all.AddMessage(&beeos.Message{ID: "m", Type: beeos.ChatMessage})
+	soFar := beeos.Event{Kind: beeos.EventDelta, Turn: "m", SoFar: true, Text: "One moment.", Parts: json.RawMessage(`[{"type":"tool_use","id":"1","name":"drive__save","arguments":{"a":1}}]`)}
+	all.AddEvent(&soFar)
+	asked := []approvals.Approval{{ID: "ask", Turn: "m", Skill: "drive", Tool: "save", Arguments: json.RawMessage(`{"a": 1}`)}}
+	all.AddFindings([]string{"m"}, Findings{Online: true, Approvals: asked, Cards: []page.ApprovalCard{{ID: "ask", Open: true}}})
+	check := func(when string) {
+		t.Helper()
+		u := all.byID["m"]
+		if len(u.ToolCalls) != 1 || u.ToolCalls[0].Approval == nil || u.ToolCalls[0].Approval.ID != "ask" || len(u.Approvals) != 0 || u.Open && !u.WaitsForVisitor() {
+			t.Errorf("%s: %+v, beside it %+v", when, u.ToolCalls, u.Approvals)
+		}
+	}
+	check("at first")
+	all.AddEvent(&soFar)
+	check("told anew")
+	all.AddMessage(&beeos.Message{Type: beeos.AgentReply, InReplyTo: "m", Body: "Done.", Parts: soFar.Parts})
+	check("at the end")
+}
+
+// TestApprovalFindsToolCallThatComesLater: an approval may be known before the
+// agent tells of the call, and is then not shown twice.
+func TestApprovalFindsToolCallThatComesLater(t *testing.T) {
+	all := New("a", "/")
+	all.AddMessage(&beeos.Message{ID: "m", Type: beeos.ChatMessage})
+	asked := []approvals.Approval{{ID: "ask", Turn: "m", Tool: "save"}}
+	all.AddFindings([]string{"m"}, Findings{Online: true, Approvals: asked, Cards: []page.ApprovalCard{{ID: "ask", Open: true}}})
+	if u := all.byID["m"]; len(u.Approvals) != 1 {
+		t.Errorf("before the call: %+v", u.Approvals)
+	}
+	all.AddEvent(&beeos.Event{Kind: beeos.EventDelta, Turn: "m", Part: json.RawMessage(`{"type":"tool_use","id":"1","name":"save"}`)})
+	if u := all.byID["m"]; len(u.Approvals) != 0 || u.ToolCalls[0].Approval == nil {
+		t.Errorf("after it: %+v, beside it %+v", u.ToolCalls[0], u.Approvals)
 	}
 }

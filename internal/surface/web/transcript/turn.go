@@ -1,6 +1,7 @@
 package transcript
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -41,6 +42,13 @@ type Turn struct {
 	liveBytes int    // about how much of the answer came before its end
 	blocks    string // text in content blocks, beside the answer's own text
 	settled   bool   // all is known about it
+	asked     []askedApproval
+}
+
+// askedApproval is an approval of the turn, and how it is shown.
+type askedApproval struct {
+	approval *approvalstore.Approval
+	card     page.ApprovalCard
 }
 
 // Limits of what is kept of an unfinished answer: an agent may talk for an hour.
@@ -51,10 +59,7 @@ const (
 )
 
 func newTurn(m *beeos.Message, agent, path string) *Turn {
-	u := &Turn{ID: m.ID, Agent: agent, Path: path, At: m.CreatedAt, Message: m.Body, Open: true}
-	if m.Body == "" {
-		u.Message = describeCall(m.Payload)
-	}
+	u := &Turn{ID: m.ID, Agent: agent, Path: path, At: m.CreatedAt, Message: cmp.Or(m.Body, describeCall(m.Payload)), Open: true}
 	for _, p := range readParts(m.Parts) {
 		if p.Type == "file" {
 			u.Attachments = append(u.Attachments, p.file(false))
@@ -104,6 +109,7 @@ func (u *Turn) addEvent(ev *beeos.Event) {
 		if ev.Part != nil {
 			u.addParts(json.RawMessage("[" + string(ev.Part) + "]"))
 		}
+		u.placeApprovals()
 	case beeos.EventProgress:
 		u.Progress, u.Percent = safetext.Line(ev.Text, 200), 0
 		if ev.Total > 0 && ev.Progress >= 0 {
@@ -138,14 +144,8 @@ func (u *Turn) finish(m *beeos.Message) {
 		u.ToolCalls = before // a failure need not say what was done before it
 	}
 	u.addParts(m.Parts)
-	if u.Reasoning == "" {
-		u.Reasoning = reasoning // which need not be part of the answer
-	}
-	for i := range min(len(before), len(u.ToolCalls)) {
-		if u.ToolCalls[i].ID == before[i].ID {
-			u.ToolCalls[i].Approval = before[i].Approval
-		}
-	}
+	u.Reasoning = cmp.Or(u.Reasoning, reasoning) // which need not be part of the answer
+	u.placeApprovals()
 	if m.Type == beeos.AgentReply {
 		u.Text = m.Body
 		if u.blocks != "" && u.blocks != m.Body {
@@ -154,11 +154,7 @@ func (u *Turn) finish(m *beeos.Message) {
 		u.Stopped = m.StopReason == beeos.StopUser
 		return
 	}
-	var about struct {
-		Partial string `json:"partial"`
-	}
-	_ = json.Unmarshal(m.Payload, &about) // an error may have no payload
-	u.Text = about.Partial
+	u.Text = readPayload(m.Payload).Partial
 	if m.State == beeos.StateCancelled {
 		u.Stopped = true
 		return
@@ -187,24 +183,36 @@ func describeFailure(m *beeos.Message, agent string) (problem, advice string) {
 	return page.Sentence(problem), advice
 }
 
-// setApprovals puts each approval of the turn beside the tool call that it was
-// asked for. The lists are of all turns; cards[i] shows approvals[i].
+// setApprovals takes the approvals of the turn out of lists of all turns;
+// cards[i] shows approvals[i].
 func (u *Turn) setApprovals(approvals []approvalstore.Approval, cards []page.ApprovalCard) {
-	u.settled, u.Approvals = !u.Open, nil
-	for _, c := range u.ToolCalls {
-		c.Approval = nil
-	}
+	u.settled, u.asked = !u.Open, nil
 	for i := range approvals {
 		if approvals[i].Turn != u.ID {
 			continue
 		}
 		card := cards[i]
 		card.Back = u.Path
-		at := slices.IndexFunc(u.ToolCalls, func(c *ToolCall) bool { return c.Approval == nil && c.matches(&approvals[i]) })
+		u.asked = append(u.asked, askedApproval{approval: &approvals[i], card: card})
+	}
+	u.placeApprovals()
+}
+
+// placeApprovals puts each approval beside the tool call that it was asked for.
+// The tool calls may be told anew at any moment, and a card that somebody is
+// about to press must not vanish until the approvals are read again.
+func (u *Turn) placeApprovals() {
+	u.Approvals = nil
+	for _, c := range u.ToolCalls {
+		c.Approval = nil
+	}
+	for i := range u.asked {
+		asked := &u.asked[i]
+		at := slices.IndexFunc(u.ToolCalls, func(c *ToolCall) bool { return c.Approval == nil && c.matches(asked.approval) })
 		if at < 0 {
-			u.Approvals = append(u.Approvals, card)
+			u.Approvals = append(u.Approvals, asked.card)
 		} else {
-			u.ToolCalls[at].Approval = &card
+			u.ToolCalls[at].Approval = &asked.card
 		}
 	}
 }

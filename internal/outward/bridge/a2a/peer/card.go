@@ -146,15 +146,10 @@ func (r *CardReader) Read(ctx context.Context) (c Card, a Interface, err error) 
 }
 
 func (r *CardReader) fetchCard(ctx context.Context, place string, c *Card) (found bool, err error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, place, nil)
+	req, err := upstream.NewRequest(ctx, http.MethodGet, place, nil, r.Header, "application/json")
 	if err != nil {
 		return false, err
 	}
-	for name, values := range r.Header {
-		req.Header[name] = values
-	}
-	req.Header.Set("Accept", "application/json")
-	req.Header.Set("User-Agent", "beeos/"+beeos.Version)
 	resp, err := r.HTTP.Do(req)
 	if err != nil {
 		return false, fmt.Errorf("the card cannot be read: %w", upstream.WithoutAddress(err))

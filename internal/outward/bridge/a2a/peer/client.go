@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"maps"
 	"mime"
 	"net/http"
 	"net/url"
@@ -85,7 +86,7 @@ func (c *Client) Params(m *OutMessage, task string) map[string]any {
 		p["id"] = task
 		return p
 	}
-	p["message"] = m.encode(c.Interface.isLegacy())
+	p["message"] = m.inDialect(c.Interface.isLegacy())
 	return p
 }
 
@@ -100,9 +101,12 @@ func (c *Client) ReturnImmediately(p map[string]any) map[string]any {
 
 // sendRequest sends a request. How far it came decides what an error means.
 func (c *Client) sendRequest(ctx context.Context, op Operation, p map[string]any, accept string, who Attribution) (*http.Response, error) {
-	method, address, body := http.MethodPost, c.Interface.URL, upstream.EncodeJSON(map[string]any{"jsonrpc": "2.0", "id": 1, "method": op.name, "params": p})
-	switch {
-	case c.Interface.Binding == "HTTP+JSON":
+	name, version := op.name, "1.0"
+	if c.Interface.isLegacy() {
+		name, version = op.old, "0.3"
+	}
+	method, address, body := http.MethodPost, c.Interface.URL, upstream.EncodeJSON(map[string]any{"jsonrpc": "2.0", "id": 1, "method": name, "params": p})
+	if c.Interface.Binding == "HTTP+JSON" {
 		id, _ := p["id"].(string)
 		tenant := ""
 		if c.Interface.Tenant != "" {
@@ -112,22 +116,14 @@ func (c *Client) sendRequest(ctx context.Context, op Operation, p map[string]any
 		if body = upstream.EncodeJSON(p); method == http.MethodGet {
 			body = nil
 		}
-	case c.Interface.isLegacy():
-		body = upstream.EncodeJSON(map[string]any{"jsonrpc": "2.0", "id": 1, "method": op.old, "params": p})
 	}
-	req, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(body))
+	header := http.Header{}
+	who.setHeaders(header)
+	maps.Copy(header, c.Header)
+	header.Set("A2A-Version", version)
+	req, err := upstream.NewRequest(ctx, method, address, body, header, accept)
 	if err != nil {
 		return nil, err
-	}
-	who.setHeaders(req.Header)
-	for name, values := range c.Header {
-		req.Header[name] = values
-	}
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Accept", accept)
-	req.Header.Set("User-Agent", "beeos/"+beeos.Version)
-	if req.Header.Set("A2A-Version", "1.0"); c.Interface.isLegacy() {
-		req.Header.Set("A2A-Version", "0.3")
 	}
 	resp, err := c.HTTP.Do(req)
 	if err != nil {
@@ -146,11 +142,7 @@ func (c *Client) Call(ctx context.Context, op Operation, p map[string]any, who A
 		return ev, err
 	}
 	defer resp.Body.Close()
-	raw, err := c.readResult(resp)
-	if err != nil {
-		return ev, err
-	}
-	return readEvent(raw)
+	return c.readResponse(resp)
 }
 
 // Stream asks and yields what the peer tells, until it stops.
@@ -164,15 +156,10 @@ func (c *Client) Stream(ctx context.Context, op Operation, p map[string]any, who
 		defer resp.Body.Close()
 		kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")) // none: then it is no stream
 		if kind != "text/event-stream" || resp.StatusCode >= 300 {
-			raw, err := c.readResult(resp)
-			var ev Event
-			if err == nil {
-				ev, err = readEvent(raw)
-			}
-			yield(ev, err)
+			yield(c.readResponse(resp))
 			return
 		}
-		for one, err := range upstream.ReadEvents(resp.Body) {
+		for one, err := range outbound.ReadEvents(resp.Body, upstream.MaxLine) {
 			if err != nil {
 				yield(Event{}, readError(err))
 				return
@@ -180,35 +167,37 @@ func (c *Client) Stream(ctx context.Context, op Operation, p map[string]any, who
 			if one.Data == "" {
 				continue
 			}
-			var ev Event
-			raw, err := c.unwrapResult([]byte(one.Data))
-			if err == nil {
-				ev, err = readEvent(raw)
-			}
-			if !yield(ev, err) || err != nil {
+			if ev, err := c.parseEvent([]byte(one.Data)); !yield(ev, err) || err != nil {
 				return
 			}
 		}
 	}
 }
 
-// readResult is the answer in a response that is no stream.
-func (c *Client) readResult(resp *http.Response) (json.RawMessage, error) {
+// readResponse reads the answer in a response that is no stream.
+func (c *Client) readResponse(resp *http.Response) (ev Event, err error) {
 	body, err := io.ReadAll(resp.Body)
 	if err != nil {
-		return nil, readError(err)
+		return ev, readError(err)
 	}
 	if resp.StatusCode < 300 {
-		return c.unwrapResult(body)
+		return c.parseEvent(body)
 	}
-	if _, err := c.unwrapResult(body); err != nil {
-		if f, ok := errors.AsType[*Fault](err); ok {
-			return nil, f
-		}
+	_, err = c.unwrapResult(body)
+	if f, ok := errors.AsType[*Fault](err); ok {
+		return ev, f
 	}
 	resp.Body = io.NopCloser(bytes.NewReader(body))
 	said, _ := strings.CutPrefix(upstream.StatusError(resp, upstream.SecretsOf(c.Header)...).Error(), "the endpoint behind this agent answered ")
-	return nil, &Fault{resp.StatusCode, said}
+	return ev, &Fault{resp.StatusCode, said}
+}
+
+// parseEvent reads an event in its envelope.
+func (c *Client) parseEvent(raw []byte) (ev Event, err error) {
+	if raw, err = c.unwrapResult(raw); err != nil {
+		return ev, err
+	}
+	return readEvent(raw)
 }
 
 // unwrapResult takes an answer out of its envelope.

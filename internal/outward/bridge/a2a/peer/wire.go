@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 )
 
@@ -23,20 +24,29 @@ const (
 	StateRejected  = "rejected"
 )
 
+// Part is a piece of a message or of an artifact: text, a file by its bytes or
+// by its address, or a value.
 type Part struct {
-	Text      *string         `json:"text"`
-	Raw       string          `json:"raw"`
-	URL       string          `json:"url"`
-	Data      json.RawMessage `json:"data"`
-	Filename  string          `json:"filename"`
-	MediaType string          `json:"mediaType"`
-	File      *struct {       // 0.3
-		URI      string `json:"uri"`
-		Bytes    string `json:"bytes"`
-		Name     string `json:"name"`
-		MIMEType string `json:"mimeType"`
-	} `json:"file"`
+	Text      *string         `json:"text,omitempty"`
+	Raw       Bytes           `json:"raw,omitzero"`
+	URL       string          `json:"url,omitempty"`
+	Data      json.RawMessage `json:"data,omitempty"`
+	Filename  string          `json:"filename,omitempty"`
+	MediaType string          `json:"mediaType,omitempty"`
+	Kind      string          `json:"kind,omitempty"` // 0.3, down from here
+	File      *File           `json:"file,omitempty"`
 }
+
+// File is where 0.3 has a file.
+type File struct {
+	URI      string `json:"uri,omitempty"`
+	Bytes    Bytes  `json:"bytes,omitzero"`
+	Name     string `json:"name,omitempty"`
+	MIMEType string `json:"mimeType,omitempty"`
+}
+
+// TextPart is a part of words.
+func TextPart(text string) Part { return Part{Text: &text} }
 
 // Modern puts what 0.3 says about a file where 1.0 has it.
 func (p Part) Modern() Part {
@@ -46,16 +56,35 @@ func (p Part) Modern() Part {
 	return p
 }
 
-// Bytes are those of a file that came in place.
-func (p Part) Bytes() ([]byte, error) {
-	text := strings.NewReplacer("-", "+", "_", "/", "=", "").Replace(p.Raw)
-	return base64.RawStdEncoding.DecodeString(text)
+// legacy is the opposite of Modern.
+func (p Part) legacy() Part {
+	switch {
+	case p.Text != nil:
+		return Part{Kind: "text", Text: p.Text}
+	case p.Data != nil:
+		return Part{Kind: "data", Data: p.Data}
+	}
+	return Part{Kind: "file", File: &File{p.URL, p.Raw, p.Filename, p.MediaType}}
+}
+
+// Bytes are those of a file that comes in place. They are read in each of the
+// alphabets of base64, with padding or without.
+type Bytes []byte
+
+func (b *Bytes) UnmarshalJSON(raw []byte) (err error) {
+	var text string
+	if err := json.Unmarshal(raw, &text); err != nil {
+		return err
+	}
+	text = strings.NewReplacer("-", "+", "_", "/", "=", "").Replace(text)
+	*b, err = base64.RawStdEncoding.DecodeString(text)
+	return err
 }
 
 type Message struct {
 	ID      string `json:"messageId"`
-	Context string `json:"contextId"`
-	Task    string `json:"taskId"`
+	Context string `json:"contextId,omitempty"`
+	Task    string `json:"taskId,omitempty"`
 	Parts   []Part `json:"parts"`
 }
 
@@ -95,24 +124,24 @@ func readEvent(raw []byte) (ev Event, err error) {
 	if json.Unmarshal(raw, &head) != nil {
 		return ev, ErrNotA2A
 	}
-	switch {
-	case head.Kind == "task":
-		return readTask(raw)
-	case head.Task != nil:
-		return readTask(head.Task)
-	case head.Kind == "status-update":
-		return readUpdate(raw)
-	case head.StatusUpdate != nil:
-		return readUpdate(head.StatusUpdate)
-	case head.Kind == "artifact-update":
-		return readUpdate(raw)
-	case head.ArtifactUpdate != nil:
-		return readUpdate(head.ArtifactUpdate)
-	case head.Kind == "message":
-		return readMessage(raw)
-	case head.Message != nil:
-		return readMessage(head.Message)
-	case head.Kind == "" && head.ID != "":
+	for _, one := range []struct {
+		kind   string          // 0.3
+		member json.RawMessage // 1.0
+		read   func([]byte) (Event, error)
+	}{
+		{"task", head.Task, readTask},
+		{"status-update", head.StatusUpdate, readUpdate},
+		{"artifact-update", head.ArtifactUpdate, readUpdate},
+		{"message", head.Message, readMessage},
+	} {
+		switch {
+		case head.Kind == one.kind:
+			return one.read(raw)
+		case one.member != nil:
+			return one.read(one.member)
+		}
+	}
+	if head.Kind == "" && head.ID != "" {
 		return readTask(raw)
 	}
 	return ev, ErrNotA2A
@@ -166,83 +195,24 @@ func parseState(s string) string {
 	return strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(s, "TASK_STATE_")), "_", "-")
 }
 
-// OutPart is a part of a message to the peer: text, a file by bytes or by
-// address, or a value.
-type OutPart struct {
-	Text      string
-	Raw       []byte
-	URL       string
-	Data      json.RawMessage
-	Name      string
-	MediaType string
-}
-
 // OutMessage is a message to the peer.
 type OutMessage struct {
-	ID, Task, Context string
-	Parts             []OutPart
-	Metadata          map[string]string
+	Message
+	Metadata map[string]string `json:"metadata,omitempty"`
+	Role     string            `json:"role"`
+	Kind     string            `json:"kind,omitempty"` // 0.3
 }
 
-// encode is the message in the peer's dialect.
-func (m OutMessage) encode(old bool) map[string]any {
-	parts := make([]map[string]any, len(m.Parts))
-	for i, p := range m.Parts {
-		if parts[i] = p.encode(); old {
-			parts[i] = p.encodeLegacy()
+// inDialect is the message as the peer reads it.
+func (m OutMessage) inDialect(legacy bool) OutMessage {
+	if m.Role = "ROLE_USER"; len(m.Parts) == 0 {
+		m.Parts = []Part{TextPart("")}
+	}
+	if legacy {
+		m.Kind, m.Role, m.Parts = "message", "user", slices.Clone(m.Parts)
+		for i, p := range m.Parts {
+			m.Parts[i] = p.legacy()
 		}
 	}
-	out := map[string]any{"messageId": m.ID, "role": "ROLE_USER", "parts": parts}
-	if old {
-		out["kind"], out["role"] = "message", "user"
-	}
-	for name, value := range map[string]string{"taskId": m.Task, "contextId": m.Context} {
-		if value != "" {
-			out[name] = value
-		}
-	}
-	if len(m.Metadata) > 0 {
-		out["metadata"] = m.Metadata
-	}
-	return out
-}
-
-func (p OutPart) encode() map[string]any {
-	out := map[string]any{}
-	switch {
-	case p.Raw != nil:
-		out["raw"] = base64.StdEncoding.EncodeToString(p.Raw)
-	case p.URL != "":
-		out["url"] = p.URL
-	case p.Data != nil:
-		out["data"] = p.Data
-	default:
-		out["text"] = p.Text
-	}
-	for name, value := range map[string]string{"filename": p.Name, "mediaType": p.MediaType} {
-		if value != "" {
-			out[name] = value
-		}
-	}
-	return out
-}
-
-func (p OutPart) encodeLegacy() map[string]any {
-	file := map[string]any{}
-	for name, value := range map[string]string{"name": p.Name, "mimeType": p.MediaType} {
-		if value != "" {
-			file[name] = value
-		}
-	}
-	switch {
-	case p.Raw != nil:
-		file["bytes"] = base64.StdEncoding.EncodeToString(p.Raw)
-	case p.URL != "":
-		file["uri"] = p.URL
-	case p.Data != nil:
-		return map[string]any{"kind": "data", "data": p.Data}
-	default:
-		return map[string]any{"kind": "text", "text": p.Text}
-	}
-	return map[string]any{"kind": "file", "file": file}
+	return m
 }

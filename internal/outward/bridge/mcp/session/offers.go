@@ -34,18 +34,14 @@ type Offers struct {
 func (s *Session) ListOffers(ctx context.Context) (o Offers, err error) {
 	can := s.About.Capabilities
 	o.completes = can.Completions != nil
-	if can.Tools != nil {
-		if err := s.listTools(ctx, &o); err != nil {
-			return o, err
+	for _, part := range []struct {
+		offered *Feature
+		list    func(context.Context, *Offers) error
+	}{{can.Tools, s.listTools}, {can.Resources, s.listResources}, {can.Prompts, s.listPrompts}} {
+		if part.offered == nil {
+			continue
 		}
-	}
-	if can.Resources != nil {
-		if err := s.listResources(ctx, &o); err != nil {
-			return o, err
-		}
-	}
-	if can.Prompts != nil {
-		if err := s.listPrompts(ctx, &o); err != nil {
+		if err := part.list(ctx, &o); err != nil {
 			return o, err
 		}
 	}
@@ -138,8 +134,7 @@ func (s *Session) readPages(ctx context.Context, method, member string) (items [
 	params := Object{}
 	for range maxPages {
 		raw, err := s.Call(ctx, method, params, Hooks{})
-		var fault *jsonrpc.Error
-		if errors.As(err, &fault) && fault.Code == jsonrpc.CodeMethodNotFound {
+		if fault, ok := errors.AsType[*jsonrpc.Error](err); ok && fault.Code == jsonrpc.CodeMethodNotFound {
 			return items, nil
 		}
 		if err != nil {

@@ -34,10 +34,7 @@ func (s *Session) handleServerMessage(ctx context.Context, req *jsonrpc.Request,
 			return
 		}
 		id, _ := jsonrpc.MakeID(float64(p.Token))
-		s.mu.Lock()
-		c := s.calls[id]
-		s.mu.Unlock()
-		if c != nil && c.hear.Progress != nil {
+		if c := s.findCall(id); c != nil && c.hear.Progress != nil {
 			c.hear.Progress(req.Params)
 		}
 	case "notifications/message":
@@ -50,10 +47,7 @@ func (s *Session) handleServerMessage(ctx context.Context, req *jsonrpc.Request,
 		}
 		c.hear.Log(req.Params)
 	case hungUp:
-		s.mu.Lock()
-		c := s.calls[of]
-		s.mu.Unlock()
-		if c != nil && c.hear.Later != nil {
+		if c := s.findCall(of); c != nil && c.hear.Later != nil {
 			c.hear.Later()
 		}
 	case "notifications/cancelled":
@@ -67,8 +61,16 @@ func (s *Session) handleServerMessage(ctx context.Context, req *jsonrpc.Request,
 			s.cancelQuestion(id)
 		}
 	default:
-		s.notice(req.Method, req.Params)
+		if s.notice != nil {
+			s.notice(req.Method, req.Params)
+		}
 	}
+}
+
+func (s *Session) findCall(id jsonrpc.ID) *pendingCall {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.calls[id]
 }
 
 // callAskedBy is the call that a question belongs to: the one on whose stream
@@ -79,7 +81,7 @@ func (s *Session) callAskedBy(of jsonrpc.ID) *pendingCall {
 	if c := s.calls[of]; c != nil && of.IsValid() {
 		return c
 	}
-	if s.shared {
+	if s.notice != nil {
 		return nil
 	}
 	var latest *pendingCall
@@ -196,13 +198,8 @@ func (b headerBinding) writeHeader(arguments json.RawMessage, h http.Header) {
 
 // encodeHeaderValue writes text so that a header can carry it.
 func encodeHeaderValue(text string) string {
-	plain := text == strings.TrimSpace(text) && !strings.HasPrefix(text, "=?base64?")
-	for i := range len(text) {
-		if c := text[i]; c < ' ' || c > '~' {
-			plain = false
-		}
-	}
-	if plain {
+	special := func(r rune) bool { return r < ' ' || r > '~' }
+	if text == strings.TrimSpace(text) && !strings.HasPrefix(text, "=?base64?") && !strings.ContainsFunc(text, special) {
 		return text
 	}
 	return fmt.Sprintf("=?base64?%s?=", base64.StdEncoding.EncodeToString([]byte(text)))

@@ -67,7 +67,7 @@ type Session struct {
 	link   link
 	Log    *slog.Logger
 	About  About
-	notice func(method string, params json.RawMessage) // what concerns no call
+	notice func(method string, params json.RawMessage) // what concerns no call; nil = this is one caller's own session
 
 	Gone    chan struct{} // closed when the session is over
 	running sync.WaitGroup
@@ -75,7 +75,6 @@ type Session struct {
 
 	mu      sync.Mutex
 	closing bool
-	shared  bool // by all callers
 	last    int64
 	calls   map[jsonrpc.ID]*pendingCall
 	asks    map[jsonrpc.ID]context.CancelFunc // questions of the server's
@@ -97,6 +96,8 @@ type Hooks struct {
 	Ask      func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error)
 }
 
+// New begins a session over a link. notice hears what concerns no call; a
+// session without one is for the calls of one caller.
 func New(l link, log *slog.Logger, notice func(string, json.RawMessage)) *Session {
 	ctx, stop := context.WithCancel(context.Background())
 	s := &Session{
@@ -108,13 +109,6 @@ func New(l link, log *slog.Logger, notice func(string, json.RawMessage)) *Sessio
 }
 
 func (s *Session) Modern() bool { return s.About.Revision >= ModernRevision }
-
-// MarkShared makes this a session for the calls of all callers.
-func (s *Session) MarkShared() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.shared = true
-}
 
 // readMessages reads until the link ends.
 func (s *Session) readMessages(ctx context.Context) {

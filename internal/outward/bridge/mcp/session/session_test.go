@@ -30,7 +30,7 @@ func TestServerMessagesReachTheirCall(t *testing.T) {
 	}
 	// In the session that all callers share the question may be about
 	// somebody else's call, one that its caller has given up included.
-	s.shared = true
+	s.notice = func(string, json.RawMessage) {}
 	if s.callAskedBy(one) != first || s.callAskedBy(jsonrpc.ID{}) != nil {
 		t.Error("in a shared session: want the call by its stream, nobody without one")
 	}

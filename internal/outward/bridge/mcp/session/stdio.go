@@ -1,7 +1,6 @@
 package session
 
 import (
-	"bytes"
 	"context"
 	"log/slog"
 	"net/http"
@@ -20,7 +19,7 @@ type link interface {
 	// write sends a message. What it answers lives no longer than ctx. The
 	// header is for links that have one.
 	write(ctx context.Context, msg jsonrpc.Message, header http.Header) error
-	// speak says which revision was agreed on.
+	// setRevision says which revision was agreed on.
 	setRevision(revision string)
 	close()
 }
@@ -40,7 +39,7 @@ type stdio struct {
 
 func StartStdio(ctx context.Context, command []string, dir string, env []string, log *slog.Logger) (link, error) {
 	cmd := exec.Command(command[0], command[1:]...)
-	cmd.Dir, cmd.Env, cmd.Stderr, cmd.WaitDelay = dir, env, &lineLog{log: log}, upstream.ExitWithin
+	cmd.Dir, cmd.Env, cmd.Stderr, cmd.WaitDelay = dir, env, &upstream.LineLog{Log: log}, upstream.ExitWithin
 	conn, err := (&mcp.CommandTransport{Command: cmd, TerminateDuration: upstream.ExitWithin}).Connect(ctx)
 	if err != nil {
 		return nil, err
@@ -62,23 +61,5 @@ func (p *stdio) setRevision(string) {}
 func (p *stdio) close() {
 	if err := p.Close(); err != nil {
 		p.log.Debug("the program was stopped", "err", err)
-	}
-}
-
-// lineLog logs what a program writes, line by line.
-type lineLog struct {
-	log  *slog.Logger
-	rest []byte
-}
-
-func (l *lineLog) Write(b []byte) (int, error) {
-	l.rest = append(l.rest, b...)
-	for {
-		line, rest, ok := bytes.Cut(l.rest, []byte("\n"))
-		if !ok && len(l.rest) < upstream.MaxLine {
-			return len(b), nil
-		}
-		l.log.Info(upstream.Shorten(string(line)))
-		l.rest = rest
 	}
 }

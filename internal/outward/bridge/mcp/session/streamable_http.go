@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"mime"
 	"net/http"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
-	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/outward/bridge/upstream"
 	"github.com/beeos/beeos/internal/wire/outbound"
 )
@@ -90,29 +90,20 @@ func (l *streamableHTTP) spawn(f func()) error {
 }
 
 func (l *streamableHTTP) doRequest(ctx context.Context, method string, body []byte, header http.Header) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, method, l.url, bytes.NewReader(body))
+	accept := "text/event-stream"
+	if method == http.MethodPost {
+		accept = "application/json, text/event-stream"
+	}
+	req, err := upstream.NewRequest(ctx, method, l.url, body, l.header, accept)
 	if err != nil {
 		return nil, err
 	}
-	for _, h := range []http.Header{l.header, header} {
-		for name, values := range h {
-			req.Header[name] = values
-		}
-	}
-	req.Header.Set("User-Agent", "beeos/"+beeos.Version)
-	switch method {
-	case http.MethodPost:
-		req.Header.Set("Content-Type", "application/json")
-		req.Header.Set("Accept", "application/json, text/event-stream")
-	case http.MethodGet:
-		req.Header.Set("Accept", "text/event-stream")
-	}
+	maps.Copy(req.Header, header)
 	l.mu.Lock()
-	if l.revision != "" {
-		req.Header.Set("MCP-Protocol-Version", l.revision)
-	}
-	if l.session != "" {
-		req.Header.Set("Mcp-Session-Id", l.session)
+	for name, value := range map[string]string{"MCP-Protocol-Version": l.revision, "Mcp-Session-Id": l.session} {
+		if value != "" {
+			req.Header.Set(name, value)
+		}
 	}
 	l.mu.Unlock()
 	resp, err := l.http.Do(req)
@@ -167,7 +158,7 @@ func (l *streamableHTTP) readResponse(resp *http.Response, id jsonrpc.ID) (answe
 	defer resp.Body.Close()
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")) // none: then nothing that we read
 	if kind == "text/event-stream" && resp.StatusCode < 300 {
-		for ev, err := range upstream.ReadEvents(resp.Body) {
+		for ev, err := range outbound.ReadEvents(resp.Body, upstream.MaxLine) {
 			if errors.Is(err, outbound.ErrTooLarge) {
 				return false, last, err // it would be again
 			}
@@ -226,14 +217,18 @@ func (l *streamableHTTP) deliverTo(id jsonrpc.ID, msg jsonrpc.Message) {
 
 // statusError is an answer that is none. A session that is over ends the link.
 func (l *streamableHTTP) statusError(resp *http.Response) error {
-	l.mu.Lock()
-	session := l.session
-	l.mu.Unlock()
-	if resp.StatusCode == http.StatusNotFound && session != "" {
+	if resp.StatusCode == http.StatusNotFound && l.sessionID() != "" {
 		l.end(errSessionOver)
 		return errSessionOver
 	}
 	return upstream.StatusError(resp, upstream.SecretsOf(l.header)...)
+}
+
+// sessionID is the server's name for the session; empty = it has none.
+func (l *streamableHTTP) sessionID() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.session
 }
 
 // answerWithFault answers req in the server's place.
@@ -246,9 +241,8 @@ func (l *streamableHTTP) answerWithFault(req *jsonrpc.Request, err error) {
 func (l *streamableHTTP) setRevision(revision string) {
 	l.mu.Lock()
 	l.revision = revision
-	session := l.session
 	l.mu.Unlock()
-	if session != "" && revision < ModernRevision {
+	if l.sessionID() != "" && revision < ModernRevision {
 		_ = l.spawn(l.listenForNotices) // closing: then nobody wants to hear
 	}
 }
@@ -281,10 +275,7 @@ func (l *streamableHTTP) listenForNotices() {
 }
 
 func (l *streamableHTTP) close() {
-	l.mu.Lock()
-	session := l.session
-	l.mu.Unlock()
-	if session != "" && !errors.Is(context.Cause(l.life), errSessionOver) {
+	if l.sessionID() != "" && !errors.Is(context.Cause(l.life), errSessionOver) {
 		ctx, cancel := context.WithTimeout(context.Background(), upstream.ExitWithin)
 		defer cancel()
 		if resp, err := l.doRequest(ctx, http.MethodDelete, nil, nil); err == nil {

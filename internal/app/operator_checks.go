@@ -1,0 +1,80 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/beeos/beeos/internal/config"
+	"github.com/beeos/beeos/internal/engine/bus"
+	"github.com/beeos/beeos/internal/store"
+)
+
+// Migrate copies everything from the SQLite file in the data folder into the
+// empty PostgreSQL that url names. Nothing may write meanwhile.
+func Migrate(ctx context.Context, data, url string, progress func(table string, rows int)) error {
+	file := filepath.Join(data, "beeos.db")
+	if _, err := os.Stat(file); err != nil {
+		return fmt.Errorf("there is nothing to copy in %s: name the data folder with --data: %w", data, err)
+	}
+	from, err := store.Open(ctx, "sqlite:"+file)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	switch nodes, err := from.Cluster.ListNodes(ctx, time.Now().Add(-nodeDead)); {
+	case err != nil:
+		return err
+	case len(nodes) > 0:
+		return fmt.Errorf("a server is using %s: stop it first, and wait %s if it was killed", data, nodeDead)
+	}
+	to, err := store.Open(ctx, url)
+	if err != nil {
+		return err
+	}
+	defer to.Close()
+	return store.Copy(ctx, from, to, progress)
+}
+
+// CheckDatabase reports what state the database is in, in words; the error
+// says what to do about it. It changes nothing.
+func CheckDatabase(ctx context.Context, cfg config.Config) (string, error) {
+	dsn, err := DSN(cfg)
+	if err != nil {
+		return "", err
+	}
+	where := "PostgreSQL"
+	if cfg.DatabaseURL == "" {
+		where = filepath.Join(cfg.Data, "beeos.db")
+		if _, err := os.Stat(where); errors.Is(err, fs.ErrNotExist) {
+			return where + " will be made at the first start", nil
+		}
+	}
+	stored, known, err := store.Inspect(ctx, dsn)
+	switch {
+	case err != nil:
+		return "", err
+	case stored > known:
+		return "", fmt.Errorf("the data was written by a newer version (tables %d, this program knows %d); use that version", stored, known)
+	case stored < known:
+		return fmt.Sprintf("%s has tables of version %d and will be upgraded to %d at the next start", where, stored, known), nil
+	}
+	return fmt.Sprintf("%s, tables of version %d", where, stored), nil
+}
+
+// CheckNATS reports how the nodes talk; the error says what to do about it.
+func CheckNATS(ctx context.Context, cfg config.Config) (string, error) {
+	if cfg.NATSURL == "" {
+		return "inside the server", nil
+	}
+	b, err := bus.Open(ctx, bus.Options{URL: cfg.NATSURL})
+	if err != nil {
+		return "", err
+	}
+	b.Close()
+	return "external", nil
+}

@@ -1,0 +1,52 @@
+package store
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"testing"
+)
+
+// released are the migrations that somebody's data may have gone through, in
+// order. A new one goes to the end, with a number above all others: data that is
+// at a later number already would be refused. What stands here never changes.
+var released = []struct{ name, sum string }{
+	{"0001_store.sql", "30d7ca22338442ea"},
+	{"0002_ledger.sql", "dcf9716030b3837a"},
+	{"0003_mcp.sql", "4eae0c872b71eea6"},
+	{"0004_files.sql", "5c73e9ff4ea329d1"},
+	{"0005_people.sql", "8108eeddfbeca74a"},
+	{"0006_oauth.sql", "338af1a2c092aff9"},
+	{"0007_tasks.sql", "e21a2c69cac9573c"},
+	{"0008_quotas.sql", "6f57278ce74742ef"},
+	{"0009_webhooks.sql", "91135eba8c16d8e7"},
+	{"0010_skills.sql", "49b9cc00d6cddbbc"},
+	{"0011_approvals.sql", "a3b6f06703fb6422"},
+	{"0013_deliveries.sql", "4236f5e300c13a79"},
+	{"0014_deployed.sql", "25c5f828ef7e16e6"},
+	{"0016_steps.sql", "3129edd67be07a29"},
+	{"0017_lanes.sql", "cae04b6f948ed576"},
+	{"0019_skill_listings.sql", "b341a95d6f65bafa"},
+	{"0020_mcp_sessions.sql", "968779af1b037a5c"},
+	{"0021_conversations.sql", "4febe538a1121c01"},
+	{"0022_agent_titles.sql", "144fc2eae31f453b"},
+}
+
+func TestMigrationsRise(t *testing.T) {
+	files, err := migrations.ReadDir("migrations")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) != len(released) {
+		t.Fatalf("%d migrations, %d of them listed here", len(files), len(released))
+	}
+	for i, f := range files {
+		text, err := migrations.ReadFile("migrations/" + f.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum := sha256.Sum256(text)
+		if got := hex.EncodeToString(sum[:8]); f.Name() != released[i].name || got != released[i].sum {
+			t.Errorf("migration %d is %s (%s), want %s (%s): add a new one instead", i, f.Name(), got, released[i].name, released[i].sum)
+		}
+	}
+}
