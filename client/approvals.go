@@ -13,6 +13,7 @@ type Approval struct {
 	ID          string          `json:"id"`
 	AgentID     string          `json:"agent_id"`
 	Caller      string          `json:"caller"`
+	CallerName  string          `json:"caller_name"`
 	Skill       string          `json:"skill,omitempty"`
 	Tool        string          `json:"tool"`
 	Arguments   json.RawMessage `json:"arguments"`
@@ -22,6 +23,7 @@ type Approval struct {
 	ExpiresAt   time.Time       `json:"expires_at"`
 	DecidedAt   time.Time       `json:"decided_at,omitzero"`
 	DecidedBy   string          `json:"decided_by,omitempty"`
+	DeciderName string          `json:"decided_by_name,omitempty"` // if it was a person
 	Via         string          `json:"via,omitempty"`
 	Reason      string          `json:"reason,omitempty"`
 	UsedAt      time.Time       `json:"used_at,omitzero"`

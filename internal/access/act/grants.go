@@ -15,10 +15,11 @@ func (a *Acts) NarrowGrant(ctx context.Context, c beeos.Caller, id string, agent
 	if err := RequirePerson(c); err != nil {
 		return err
 	}
-	if err := a.OAuth.NarrowGrant(ctx, c.UserID, id, agents); err != nil {
+	g, err := a.OAuth.NarrowGrant(ctx, c.UserID, id, agents)
+	if err != nil {
 		return err
 	}
-	a.record(ctx, c, c.UserID, GrantNarrow, id, nil)
+	a.record(ctx, c, c.UserID, GrantNarrow, id, map[string]string{"client": g.ClientName})
 	return nil
 }
 

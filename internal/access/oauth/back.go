@@ -30,7 +30,7 @@ func (s *Server) returnFromConsole(_ http.ResponseWriter, r *http.Request) (loca
 		return "", err
 	}
 	if binder := readBinder(r); binder == "" || subtle.ConstantTimeCompare(auth.Hash(binder), t.Binder) != 1 {
-		s.Audit(r.Context(), t.UserID, "user:"+t.UserID, "grant.refuse", t.ClientID, map[string]string{"reason": "another browser began the request"})
+		s.Audit(r.Context(), t.UserID, "user:"+t.UserID, "grant.refuse", t.ClientID, map[string]string{"client": t.ClientName, "reason": "another browser began the request"})
 		return "", beeos.Errorf(beeos.Forbidden, "Another browser began this request to connect an app, so it ends here. If you did not start it yourself, somebody may have tried to get at your agents; they did not.")
 	}
 	if !t.Allowed {

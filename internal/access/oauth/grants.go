@@ -20,12 +20,12 @@ func (s *Server) ListGrants(ctx context.Context, userID string) ([]grants.Grant,
 // NarrowGrant leaves a grant only some of its agents, from the next call on. It
 // gives nothing that was not granted before; of all agents, those of the
 // person may stay by name.
-func (s *Server) NarrowGrant(ctx context.Context, userID, grantID string, agents []string) error {
+func (s *Server) NarrowGrant(ctx context.Context, userID, grantID string, agents []string) (grants.Grant, error) {
 	own, err := s.grantable(ctx, userID, Choice{Agents: agents}, "")
 	if err != nil {
-		return err
+		return grants.Grant{}, err
 	}
-	_, err = s.opt.Grants.NarrowGrant(ctx, userID, grantID, func(g grants.Grant) ([]string, error) {
+	g, err := s.opt.Grants.NarrowGrant(ctx, userID, grantID, func(g grants.Grant) ([]string, error) {
 		stay := own
 		if !g.All {
 			stay = slices.DeleteFunc(slices.Clone(own), func(id string) bool { return !slices.Contains(g.Agents, id) })
@@ -36,8 +36,8 @@ func (s *Server) NarrowGrant(ctx context.Context, userID, grantID string, agents
 		return stay, nil
 	})
 	if err != nil {
-		return err
+		return grants.Grant{}, err
 	}
 	s.Changed(grantID)
-	return nil
+	return g, nil
 }

@@ -174,13 +174,14 @@ func TestRefreshAfterAnAgentWasTaken(t *testing.T) {
 	access, refresh := r.tokens(r.query(), "a", "b")
 	grants, err := r.s.ListGrants(ctx, r.owner.ID)
 	r.must(err)
-	r.must(r.other.NarrowGrant(ctx, r.owner.ID, grants[0].ID, []string{r.agents["b"]}))
+	_, err = r.other.NarrowGrant(ctx, r.owner.ID, grants[0].ID, []string{r.agents["b"]})
+	r.must(err)
 	caller, err := r.s.CheckAccess(ctx, access, r.endpoint("a"))
 	if err != nil || len(caller.AgentIDs) != 1 || caller.AgentIDs[0] != r.agents["b"] {
 		t.Errorf("%+v, %v", caller, err)
 	}
 	r.wantError(t, "its agent was taken", r.renewal(refresh), "invalid_target")
-	if err := r.s.NarrowGrant(ctx, r.owner.ID, grants[0].ID, []string{r.agents["a"]}); beeos.CodeOf(err) != beeos.InvalidParam {
+	if _, err := r.s.NarrowGrant(ctx, r.owner.ID, grants[0].ID, []string{r.agents["a"]}); beeos.CodeOf(err) != beeos.InvalidParam {
 		t.Errorf("narrowing to what is not granted: %v", err)
 	}
 }

@@ -2,6 +2,7 @@ package talk
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -57,11 +58,11 @@ func (c *ApprovalsListCmd) Run(ctx context.Context, t *terminal.Terminal, cl *cl
 func describeApproval(a *client.Approval, names agentNames) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s  %s  %s\n", a.ID, a.Status, describeTool(a))
-	fmt.Fprintf(&b, "  agent %s, called by %s, asked %s", terminal.Printable(names.of(a.AgentID)), terminal.Printable(a.Caller), terminal.Ago(a.RequestedAt))
+	fmt.Fprintf(&b, "  agent %s, called by %s, asked %s", terminal.Printable(names.of(a.AgentID)), terminal.Printable(cmp.Or(a.CallerName, a.Caller)), terminal.Ago(a.RequestedAt))
 	if a.Status == "pending" {
 		fmt.Fprintf(&b, ", until %s", a.ExpiresAt.Local().Format("15:04:05"))
 	} else {
-		fmt.Fprintf(&b, ", decided %s by %s", terminal.Ago(a.DecidedAt), terminal.Printable(a.DecidedBy))
+		fmt.Fprintf(&b, ", decided %s by %s", terminal.Ago(a.DecidedAt), terminal.Printable(cmp.Or(a.DeciderName, a.DecidedBy)))
 	}
 	if a.Reason != "" {
 		fmt.Fprintf(&b, ": %s", terminal.Printable(a.Reason))

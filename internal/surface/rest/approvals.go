@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/beeos/beeos"
@@ -21,6 +22,7 @@ type approvalView struct {
 	Conversation  string          `json:"conversation_id"`
 	MessageID     string          `json:"message_id"`
 	Caller        string          `json:"caller"`
+	CallerName    string          `json:"caller_name"`
 	Skill         string          `json:"skill,omitempty"`
 	Tool          string          `json:"tool"`
 	Arguments     json.RawMessage `json:"arguments"`
@@ -31,9 +33,22 @@ type approvalView struct {
 	ExpiresAt     time.Time       `json:"expires_at"`
 	DecidedAt     time.Time       `json:"decided_at,omitzero"`
 	DecidedBy     string          `json:"decided_by,omitempty"`
+	DeciderName   string          `json:"decided_by_name,omitempty"` // if it was a person
 	Via           string          `json:"via,omitempty"`
 	Reason        string          `json:"reason,omitempty"`
 	UsedAt        time.Time       `json:"used_at,omitzero"`
+}
+
+// viewApprovals returns what shows approvals with the names of people.
+func (s *Surface) viewApprovals(r *route.Request) func(*approvals.Approval) approvalView {
+	names := s.opt.Acts.NamePrincipals(r.Context(), r.Caller)
+	return func(a *approvals.Approval) approvalView {
+		v := viewApproval(a)
+		if v.CallerName = names(a.Caller); strings.HasPrefix(a.DecidedBy, "user:") {
+			v.DeciderName = names(a.DecidedBy)
+		}
+		return v
+	}
 }
 
 func viewApproval(a *approvals.Approval) approvalView {
@@ -73,7 +88,7 @@ func (s *Surface) listApprovals(r *route.Request) (any, error) {
 		return nil, err
 	}
 	list := approvalList{Success: true}
-	list.Data, list.NextSince = route.CutPage(p, rows, viewApproval, func(a *approvals.Approval) string { return a.ID })
+	list.Data, list.NextSince = route.CutPage(p, rows, s.viewApprovals(r), func(a *approvals.Approval) string { return a.ID })
 	list.HasMore = list.NextSince != ""
 	if open {
 		list.Data = slices.DeleteFunc(list.Data, func(v approvalView) bool { return !v.ExpiresAt.After(s.opt.Now()) }) // about to be swept
@@ -96,8 +111,8 @@ func (s *Surface) pathApproval(r *route.Request) (*approvals.Approval, error) {
 	return &a, err
 }
 
-func (s *Surface) getApproval(_ *route.Request, a *approvals.Approval) (any, error) {
-	return viewApproval(a), nil
+func (s *Surface) getApproval(r *route.Request, a *approvals.Approval) (any, error) {
+	return s.viewApprovals(r)(a), nil
 }
 
 // decideApproval approves or rejects. An optional body has a reason, which the
@@ -113,7 +128,7 @@ func (s *Surface) decideApproval(approve bool) route.Action {
 			return nil, err
 		}
 		a, err := s.opt.Approvals.Decide(r.Context(), r.PathValue("id"), by, approve, reason)
-		return viewApproval(&a), err
+		return s.viewApprovals(r)(&a), err
 	}
 }
 

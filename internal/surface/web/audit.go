@@ -101,17 +101,27 @@ func (s *Surface) findActor(r *page.Request, who string) (string, error) {
 	switch {
 	case who == "" || who == "operator":
 		return who, nil
-	case who == "me" || who == "you" || strings.EqualFold(who, r.User.Email):
+	case who == "me" || who == "you":
 		return "user:" + r.User.ID, nil
 	}
+	people := []beeos.User{r.User}
 	if r.User.Admin {
-		if u, err := s.Users.GetUserByEmail(r.Context(), who); err == nil {
-			return "user:" + u.ID, nil
-		} else if beeos.CodeOf(err) != beeos.NotFound {
+		var err error
+		if people, err = s.Users.ListUsers(r.Context()); err != nil {
 			return "", err
 		}
 	}
-	return "", beeos.Errorf(beeos.InvalidParam, "nobody here has that address; write an e-mail address, “me”, or “operator” for who works on the server itself")
+	named := slices.DeleteFunc(slices.Clone(people), func(u beeos.User) bool { return !strings.EqualFold(who, u.Name) })
+	if i := slices.IndexFunc(people, func(u beeos.User) bool { return strings.EqualFold(who, u.Email) }); i >= 0 {
+		named = people[i : i+1]
+	}
+	switch len(named) {
+	case 0:
+		return "", beeos.Errorf(beeos.InvalidParam, "nobody here has that name or address; write a name, an e-mail address, “me”, or “operator” for who works on the server itself")
+	case 1:
+		return "user:" + named[0].ID, nil
+	}
+	return "", beeos.Errorf(beeos.InvalidParam, "%d people have that name; write an e-mail address", len(named))
 }
 
 // findAuditedAgent returns the id of the agent that somebody asks about. One
@@ -142,8 +152,11 @@ func (s *Surface) describeAudit(ctx context.Context, v *page.Visitor, rows []aud
 			subject = "user:" + subject
 		}
 		list[i] = auditRow{ID: r.ID, Actor: names(r.Actor), ActorID: safetext.Line(r.Actor, 80), Action: safetext.Line(r.Action, 60), Subject: names(subject), SubjectID: safetext.Line(r.Subject, 80), At: r.At}
-		if name := r.Detail["name"]; name != "" && list[i].Subject == list[i].SubjectID {
-			list[i].Subject = safetext.Line(name, 80) // of what is gone since
+		if name := cmp.Or(r.Detail["name"], r.Detail["client"]); name != "" && list[i].Subject == list[i].SubjectID {
+			list[i].Subject = safetext.Line(name, 80) // of what is gone since, and of apps
+		}
+		if name := r.Detail["client"]; name != "" && strings.HasPrefix(r.Actor, "client:") {
+			list[i].Actor = safetext.Line(name, 80)
 		}
 		for k, value := range r.Detail {
 			if value != "" {
@@ -158,7 +171,7 @@ func (s *Surface) describeAudit(ctx context.Context, v *page.Visitor, rows []aud
 // nameAudited names what stands in the trail by its id: people, keys, and the
 // agents that the visitor may know. Anything else stays as it is.
 func (s *Surface) nameAudited(ctx context.Context, v *page.Visitor) func(id string) string {
-	callers, keys, known := s.nameCallers(ctx, v), s.loadKeyNames(ctx, v), map[string]string{}
+	callers, keys, known := s.nameCallers(ctx, v), s.Acts.KeyNames(ctx, v.Caller()), map[string]string{}
 	return func(id string) string {
 		if strings.HasPrefix(id, "user:") || strings.HasPrefix(id, "key:") {
 			return callers(id)
@@ -167,7 +180,7 @@ func (s *Surface) nameAudited(ctx context.Context, v *page.Visitor) func(id stri
 			return "the agent's program"
 		}
 		if name := keys[id]; name != "" {
-			return "key " + name
+			return "key " + safetext.Line(name, 40)
 		}
 		if name, ok := known[id]; ok || !strings.HasPrefix(id, "agent_") {
 			return cmp.Or(name, safetext.Line(id, 120))

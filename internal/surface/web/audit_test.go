@@ -21,6 +21,7 @@ func TestAuditNamesFiltersAndExports(t *testing.T) {
 	for _, row := range []audit.Row{
 		{OwnerID: ann.ID, At: day, Actor: "user:" + ann.ID, Action: "agent.update", Subject: mine.ID, Detail: map[string]string{"title": "=1+1"}},
 		{OwnerID: ann.ID, At: day.AddDate(0, 0, 1), Actor: "operator", Action: "agent.delete", Subject: "agent_gone", Detail: map[string]string{"name": "old one"}},
+		{OwnerID: ann.ID, At: day.AddDate(0, 0, 2), Actor: "client:c1", Action: "grant.reuse", Subject: "grant_1", Detail: map[string]string{"client": "Desk app"}},
 		{OwnerID: bob.ID, At: day, Actor: "user:" + bob.ID, Action: "agent.stop", Subject: his.ID},
 	} {
 		if err := k.db.Audit.Add(t.Context(), row); err != nil {
@@ -29,26 +30,28 @@ func TestAuditNamesFiltersAndExports(t *testing.T) {
 	}
 	me, him := k.signedIn(ann), k.signedIn(bob)
 	body := me.get("/audit").body
-	for _, want := range []string{`title="` + mine.ID + `">Agent 0<`, `">you<`, `">old one<`, `title="agent_gone"`} {
+	for _, want := range []string{`title="` + mine.ID + `">Agent 0<`, `">you<`, `">old one<`, `title="agent_gone"`, `title="client:c1">Desk app<`, `title="grant_1">Desk app<`} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the page has no %s: %s", want, body)
 		}
 	}
-	all := []string{"agent.update", "agent.delete", "agent.stop"}
+	all := []string{"agent.update", "agent.delete", "agent.stop", "grant.reuse"}
 	for _, c := range []struct {
 		who   *browser
 		query url.Values
 		want  string
 	}{
-		{me, url.Values{}, "agent.update agent.delete"},
+		{me, url.Values{}, "agent.update agent.delete grant.reuse"},
 		{me, url.Values{"action": {"agent.up"}}, "agent.update"},
 		{me, url.Values{"who": {"me"}}, "agent.update"},
 		{me, url.Values{"who": {"operator"}}, "agent.delete"},
 		{me, url.Values{"agent": {"agent 0"}}, "agent.update"},
 		{me, url.Values{"agent": {"agent_gone"}}, "agent.delete"},
 		{me, url.Values{"to": {"2027-01-31"}}, "agent.update"},
-		{me, url.Values{"from": {"2027-02-01"}}, "agent.delete"},
+		{me, url.Values{"from": {"2027-02-01"}}, "agent.delete grant.reuse"},
 		{me, url.Values{"of": {"everyone"}, "who": {bob.Email}}, "agent.stop"},
+		{me, url.Values{"of": {"everyone"}, "who": {"bob"}}, "agent.stop"},
+		{him, url.Values{"who": {"Bob"}}, "agent.stop"},
 		{him, url.Values{"of": {"everyone"}}, "agent.stop"},
 		{him, url.Values{"agent": {mine.ID}}, ""},
 	} {
@@ -76,7 +79,9 @@ func TestAuditNamesFiltersAndExports(t *testing.T) {
 			t.Errorf("export of %s: %d", query, res.status)
 		}
 	}
-	if res := him.get("/audit?who=" + url.QueryEscape(ann.Email)); res.status != http.StatusBadRequest {
-		t.Errorf("who is no admin learns who is here: %d", res.status)
+	for _, who := range []string{ann.Email, "Ann"} {
+		if res := him.get("/audit?who=" + url.QueryEscape(who)); res.status != http.StatusBadRequest {
+			t.Errorf("who is no admin learns who is here: %d", res.status)
+		}
 	}
 }

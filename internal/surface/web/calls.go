@@ -3,7 +3,6 @@ package web
 import (
 	"cmp"
 	"context"
-	"strings"
 	"time"
 
 	"github.com/beeos/beeos"
@@ -69,46 +68,13 @@ func describeOutcome(t beeos.MessageType, reason string) (words, mood string) {
 	return "failed", "bad"
 }
 
-// nameCallers names principals: the visitor, other people, and keys. Each name
-// is looked up once per page.
+// nameCallers names principals: the visitor, other people, and keys.
 func (s *Surface) nameCallers(ctx context.Context, v *page.Visitor) func(principal string) string {
-	known := map[string]string{"user:" + v.User.ID: "you"}
-	var keys map[string]string
+	names := s.Acts.NamePrincipals(ctx, v.Caller())
 	return func(principal string) string {
-		if name, ok := known[principal]; ok {
-			return name
+		if principal == "user:"+v.User.ID {
+			return "you"
 		}
-		name := "somebody"
-		kind, id, _ := strings.Cut(principal, ":")
-		switch kind {
-		case "user":
-			if u, err := s.Users.GetUser(ctx, id); err == nil {
-				name = safetext.Line(u.Name, 40)
-			}
-		case "key":
-			if keys == nil {
-				keys = s.loadKeyNames(ctx, v)
-			}
-			name = "an agent key"
-			if n := keys[id]; n != "" {
-				name = "key " + n
-			}
-		}
-		known[principal] = name
-		return name
+		return safetext.Line(names(principal), 44)
 	}
-}
-
-// loadKeyNames returns the names of the visitor's keys; a page without them is
-// still a page, so an error only leaves them out.
-func (s *Surface) loadKeyNames(ctx context.Context, v *page.Visitor) map[string]string {
-	names := map[string]string{}
-	keys, err := s.Acts.Keys(ctx, v.Caller(), "", "")
-	if err != nil {
-		s.Log.WarnContext(ctx, "calls are shown without the names of keys", "err", err)
-	}
-	for _, k := range keys {
-		names[k.ID] = safetext.Line(k.Name, 40)
-	}
-	return names
 }
