@@ -41,15 +41,11 @@ func calls(ctx context.Context, s settings) (string, error) {
 	}
 	defer sdk.server.stop()
 	rigs = append(rigs, sdk)
-	for _, side := range []struct{ name, binary, durability string }{
-		{"BeeOS, fsync", s.server, "fsync"},
-		{"BeeOS, os", s.server, "os"},
-		{"BeeOS, fsync, the other one", s.other, "fsync"},
+	for _, side := range []struct{ name, durability string }{
+		{"BeeOS, fsync", "fsync"},
+		{"BeeOS, os", "os"},
 	} {
-		if side.binary == "" {
-			continue
-		}
-		b, id, stop, err := startServer(ctx, side.binary, side.durability, 0)
+		b, id, stop, err := startServer(ctx, s.server, side.durability, 0)
 		if err != nil {
 			return "", err
 		}

@@ -3,6 +3,8 @@
 //
 //	calls     a full authenticated, durable tools/call to an agent in another
 //	          process, against a bare go-sdk server that answers in process
+//	versions  the same call to two binaries, for the middle of many pairs; only
+//	          when it is named
 //	sessions  the same call bare, in a session and stateless, and the memory
 //	          of sessions that do nothing
 //	streams   how late an agent's words come to 1,000 open streams, and the
@@ -17,7 +19,7 @@
 //	tasks     the memory of 10,000 open event streams of tasks
 //	lists     a page of 50 among 1,000,000 tasks, on both databases
 //
-// main.go picks; calls.go, sessions.go, streams.go, a2a.go, tokens.go, idle.go,
+// main.go picks; calls.go, versions.go, sessions.go, streams.go, a2a.go, tokens.go, idle.go,
 // agents.go, scale.go (with fill.go), rest.go, tasks.go and lists.go measure;
 // server.go runs the server under test and memory.go weighs it; peers.go and
 // readers.go are the processes around it (this program,
@@ -63,6 +65,7 @@ type benchmark struct {
 
 var benchmarks = []benchmark{
 	{"calls", calls},
+	{"versions", versions},
 	{"sessions", sessions},
 	{"streams", streams},
 	{"a2a", peers},
@@ -96,7 +99,7 @@ func main() {
 	flag.IntVar(&s.watched, "watched", 10_000, "tasks: how many streams of events are open")
 	flag.StringVar(&s.profile, "profile", "", "write a CPU profile of the server here: calls, sessions and rest under load from 64 connections, streams while delays are noted")
 	flag.StringVar(&s.server, "server", "", "server binary to measure; empty = built from this tree")
-	flag.StringVar(&s.other, "other", "", "calls: another server binary to compare it with in the same run")
+	flag.StringVar(&s.other, "other", "", "versions: the server binary to compare it with")
 	flag.Parse()
 	chosen, err := choose(flag.Args())
 	if err != nil {
@@ -114,12 +117,12 @@ func choose(names []string) (chosen []benchmark, err error) {
 	for _, name := range names {
 		i := slices.IndexFunc(benchmarks, func(b benchmark) bool { return b.name == name })
 		if i < 0 {
-			return nil, fmt.Errorf("there is no benchmark %q; choose from calls, sessions, streams, a2a, tokens, idle, agents, scale, rest, tasks, lists", name)
+			return nil, fmt.Errorf("there is no benchmark %q; choose from calls, versions, sessions, streams, a2a, tokens, idle, agents, scale, rest, tasks, lists", name)
 		}
 		chosen = append(chosen, benchmarks[i])
 	}
 	if len(names) == 0 {
-		chosen = benchmarks
+		chosen = slices.DeleteFunc(slices.Clone(benchmarks), func(b benchmark) bool { return b.name == "versions" })
 	}
 	return chosen, nil
 }
