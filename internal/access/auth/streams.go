@@ -25,24 +25,24 @@ const (
 // credential does.
 type Streams struct {
 	mu      sync.Mutex
-	open    map[*Stream]struct{}
+	last    *Stream        // of those that are open, a list: every call comes and goes
 	follows map[string]int // by credential, and by user
 }
 
 // NewStreams returns an empty set.
-func NewStreams() *Streams {
-	return &Streams{open: map[*Stream]struct{}{}, follows: map[string]int{}}
-}
+func NewStreams() *Streams { return &Streams{follows: map[string]int{}} }
 
 // Stream is one of them. Its context is over when its credential is.
 type Stream struct {
-	set     *Streams
-	caller  beeos.Caller
-	check   func() (beeos.Caller, error) // who holds the credential now
-	agent   *beeos.Agent                 // whom it is about; nil = no single one
-	ctx     context.Context
-	cancel  context.CancelCauseFunc
-	follows bool // it is counted; set.mu
+	set    *Streams
+	caller beeos.Caller
+	check  func() (beeos.Caller, error) // who holds the credential now
+	agent  *beeos.Agent                 // whom it is about; nil = no single one
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	// set.mu
+	follows        bool // it is counted
+	earlier, later *Stream
 }
 
 // Open registers a stream whose work runs in the context that it returns.
@@ -54,9 +54,13 @@ func (s *Streams) Open(ctx context.Context, c beeos.Caller, check func() (beeos.
 
 func (st *Stream) register(ctx context.Context) context.Context {
 	st.ctx, st.cancel = context.WithCancelCause(ctx)
-	st.set.mu.Lock()
-	defer st.set.mu.Unlock()
-	st.set.open[st] = struct{}{}
+	s := st.set
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if st.earlier = s.last; s.last != nil {
+		s.last.later = st
+	}
+	s.last = st
 	return st.ctx
 }
 
@@ -138,7 +142,7 @@ func (st *Stream) Close() {
 	s := st.set
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.open, st)
+	s.remove(st)
 	if !st.follows {
 		return
 	}
@@ -151,12 +155,28 @@ func (st *Stream) Close() {
 	}
 }
 
+// remove takes st out of the list, once; s.mu is held.
+func (s *Streams) remove(st *Stream) {
+	switch {
+	case st.later != nil:
+		st.later.earlier = st.earlier
+	case s.last == st:
+		s.last = st.earlier
+	default:
+		return // it is not there any more
+	}
+	if st.earlier != nil {
+		st.earlier.later = st.later
+	}
+	st.earlier, st.later = nil, nil
+}
+
 // Recheck ends those streams of a key, a grant, a user or an agent whose
 // credential is no good any more; "" = look at all. It does not wait for that.
 func (s *Streams) Recheck(id string) {
 	var found []*Stream
 	s.mu.Lock()
-	for st := range s.open {
+	for st := s.last; st != nil; st = st.earlier {
 		if id == "" || st.concerns(id) {
 			found = append(found, st)
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/beeos/beeos"
@@ -99,7 +100,10 @@ func chatFrame(d *ledger.Delivery, m *beeos.Message) []byte {
 	b = append(b, d.Channel...)
 	b = append(b, `","message_id":"`...)
 	b = append(b, d.Turn...)
-	b = fmt.Appendf(b, `","offset":%d,"attempt":%d,"deadline_ms":%d,"publisher_id":"%s"`, m.Offset, d.Attempt, d.Deadline.UnixMilli(), m.Publisher)
+	b = strconv.AppendInt(append(b, `","offset":`...), m.Offset, 10)
+	b = strconv.AppendInt(append(b, `,"attempt":`...), int64(d.Attempt), 10)
+	b = strconv.AppendInt(append(b, `,"deadline_ms":`...), d.Deadline.UnixMilli(), 10)
+	b = append(append(append(b, `,"publisher_id":"`...), m.Publisher...), '"')
 	if m.Body != "" {
 		body, _ := json.Marshal(m.Body) // a string always encodes
 		b = append(append(b, `,"body":`...), body...)

@@ -82,7 +82,7 @@ func (s *statement) chunks(postgres bool, values []any, f func(text string, valu
 // execRows runs s over values and returns how many rows it changed.
 func (w *writer) execRows(ctx context.Context, s *statement, values []any) (changed int64, err error) {
 	err = s.chunks(w.l.db.Postgres, values, func(text string, values []any) error {
-		stmt, err := w.prepared(ctx, text)
+		stmt, ctx, err := w.prepared(ctx, text)
 		if err != nil {
 			return err
 		}
@@ -105,7 +105,7 @@ func (w *writer) queryRows(ctx context.Context, s *statement, values []any, scan
 }
 
 func (w *writer) query(ctx context.Context, text string, values []any, scan func(*sql.Rows) error) error {
-	stmt, err := w.prepared(ctx, text)
+	stmt, ctx, err := w.prepared(ctx, text)
 	if err != nil {
 		return err
 	}

@@ -256,20 +256,30 @@ func (w *writer) reconnect(ctx context.Context) error {
 }
 
 // prepared returns query prepared on this writer's connection.
-func (w *writer) prepared(ctx context.Context, query string) (*sql.Stmt, error) {
+//
+// With it comes the context to run it in. SQLite would start a goroutine for each
+// statement whose context can end, which costs as much as the statement: there
+// the time is looked at between them.
+func (w *writer) prepared(ctx context.Context, query string) (*sql.Stmt, context.Context, error) {
+	if !w.l.db.Postgres {
+		if err := ctx.Err(); err != nil {
+			return nil, ctx, err
+		}
+		ctx = context.WithoutCancel(ctx)
+	}
 	if s := w.stmts[query]; s != nil {
-		return s, nil
+		return s, ctx, nil
 	}
 	s, err := w.conn.PrepareContext(ctx, query)
 	if err != nil {
-		return nil, err
+		return nil, ctx, err
 	}
 	w.stmts[query] = s
-	return s, nil
+	return s, ctx, nil
 }
 
 func (w *writer) exec(ctx context.Context, query string, args ...any) error {
-	s, err := w.prepared(ctx, query)
+	s, ctx, err := w.prepared(ctx, query)
 	if err != nil {
 		return err
 	}
