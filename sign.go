@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // SignatureWindow is how far a signature's clock may be off.
@@ -42,7 +43,7 @@ func ParseSignature(header string) (s Signature, ok bool) {
 		return s, false
 	}
 	f := strings.Split(rest, ":")
-	if len(f) != 4 || f[0] == "" || len(f[2]) < 16 || len(f[2]) > 64 {
+	if len(f) != 4 || f[0] == "" || !utf8.ValidString(rest) || len(f[2]) < 16 || len(f[2]) > 64 {
 		return s, false
 	}
 	ts, err := strconv.ParseInt(f[1], 10, 64)

@@ -1,7 +1,6 @@
 package faults
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"maps"
@@ -95,27 +94,6 @@ func hold(addr, half string) (time.Duration, error) {
 		return time.Since(start), fmt.Errorf("held for %s", time.Since(start))
 	}
 	return time.Since(start), nil // a reset is an end, too
-}
-
-// slowest calls the agent so often and returns the 99th percentile.
-func (c *caller) slowest(t testing.TB, calls int) time.Duration {
-	t.Helper()
-	took := make([]time.Duration, calls)
-	g, ctx := errgroup.WithContext(t.Context())
-	g.SetLimit(4)
-	for i := range calls {
-		g.Go(func() error {
-			start := time.Now()
-			_, err := c.invoke(context.WithoutCancel(ctx), "hello")
-			took[i] = time.Since(start)
-			return err
-		})
-	}
-	if err := g.Wait(); err != nil {
-		t.Error(err)
-	}
-	slices.Sort(took)
-	return took[calls*99/100]
 }
 
 // residentMemory is how much memory a process has, in bytes.

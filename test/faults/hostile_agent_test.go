@@ -124,7 +124,14 @@ func (b *bystander) sufferAgents(ctx context.Context, t *testing.T, n *node, key
 	b.suffer(t, strings.Join(names, ", "), func() {
 		var attacks errgroup.Group
 		for i, h := range agents {
-			attacks.Go(func() error { return named("agent", names[i], all[names[i]](h)) })
+			attacks.Go(func() error {
+				err := all[names[i]](h)
+				if errors.Is(err, errKeptAway) { // and asks again, whatever it was told
+					pause(h.ctx, 200*time.Millisecond)
+					return nil
+				}
+				return named("agent", names[i], err)
+			})
 		}
 		if err := attacks.Wait(); err != nil {
 			t.Error(err)
@@ -217,7 +224,11 @@ func (h *hostileAgent) postLines() error {
 	if err != nil {
 		return err
 	}
-	return resp.Body.Close()
+	resp.Body.Close()
+	if resp.StatusCode == http.StatusTooManyRequests {
+		return errKeptAway
+	}
+	return nil
 }
 
 // streamWithoutEnd streams an answer until the gateway has had enough, and then
@@ -278,6 +289,9 @@ func (h *hostileAgent) readNothing() error {
 	long := strings.Repeat("x", 500<<10)
 	for range 20 {
 		calls.Go(func() error { return h.call(long) })
+		if !pause(h.ctx, 100*time.Millisecond) { // what it does not read is the point, not what callers write
+			break
+		}
 	}
 	return calls.Wait()
 }

@@ -48,6 +48,8 @@ func TestMain(m *testing.M) {
 	switch os.Getenv(roleVar) {
 	case "agent":
 		os.Exit(runAgent())
+	case "bystander":
+		os.Exit(runBystander())
 	case "nats":
 		os.Exit(runNATS())
 	}

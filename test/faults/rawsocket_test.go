@@ -62,6 +62,9 @@ func (h *hostileAgent) open(header string, read bool) (*rawSocket, error) {
 	return s, nil
 }
 
+// errKeptAway is what an agent meets that was cut off a moment ago.
+var errKeptAway = errors.New("the gateway keeps the agent away")
+
 func (s *rawSocket) upgrade(in *bufio.Reader, addr, path, authorization, header string) error {
 	_, err := fmt.Fprintf(s, "GET %s HTTP/1.1\r\nHost: %s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"+
 		"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nAuthorization: %s\r\n%s\r\n", path, addr, authorization, header)
@@ -73,6 +76,9 @@ func (s *rawSocket) upgrade(in *bufio.Reader, addr, path, authorization, header 
 		return err
 	}
 	defer resp.Body.Close()
+	if resp.StatusCode == http.StatusTooManyRequests {
+		return errKeptAway
+	}
 	if resp.StatusCode != http.StatusSwitchingProtocols {
 		return fmt.Errorf("the gateway answers %s", resp.Status)
 	}

@@ -50,8 +50,9 @@ type Authenticator struct {
 	Options
 	methods []Method // the longest prefix first
 	cache   Cache[*cachedKey]
-	used    LastUsed
-	guesses Limiter // credentials that are no good, by address
+	used    LastUsed // keys
+	seen    LastUsed // instances
+	guesses Limiter  // credentials that are no good, by address
 }
 
 // New returns an Authenticator that knows API keys and the methods of opt.
@@ -117,8 +118,11 @@ func (a *Authenticator) Run(ctx context.Context) error {
 // flush writes the last-used times that have changed. They are for people to
 // look at, so a failure is logged and the next flush tries again.
 func (a *Authenticator) flush(ctx context.Context) {
-	err := a.used.Flush(func(used map[string]time.Time) error { return a.Keys.Touch(ctx, used) })
+	err := errors.Join(
+		a.used.Flush(func(used map[string]time.Time) error { return a.Keys.Touch(ctx, used) }),
+		a.seen.Flush(func(seen map[string]time.Time) error { return a.Instances.Touch(ctx, seen) }),
+	)
 	if err != nil && !errors.Is(err, context.Canceled) {
-		a.Log.Warn("last-used times of keys not written", "err", err)
+		a.Log.Warn("last-used times of keys and instances not written", "err", err)
 	}
 }

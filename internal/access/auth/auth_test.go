@@ -246,6 +246,10 @@ func TestLastUsedIsWrittenAtTheEnd(t *testing.T) {
 		}
 	}
 	r.Forget("u2") // must not lose its time
+	key := r.signUp()
+	if _, _, err := r.Instance(signed(beeos.Sign(key, r.inst.ID, "POST", syncPath, nil), nil), noBody); err != nil {
+		t.Fatal(err)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := r.Run(ctx); err != nil {
@@ -259,6 +263,9 @@ func TestLastUsedIsWrittenAtTheEnd(t *testing.T) {
 		if k.LastUsedAt.UnixMicro() != r.clock.UnixMicro() {
 			t.Errorf("%s was last used %v", k.ID, k.LastUsedAt)
 		}
+	}
+	if inst, err := r.DB.Instances.Get(t.Context(), r.inst.ID); err != nil || inst.LastSeen.UnixMicro() != r.clock.UnixMicro() {
+		t.Errorf("the instance was last seen %v, %v", inst.LastSeen, err)
 	}
 	if left := r.used.at; len(left) > 0 {
 		t.Errorf("still to write: %v", left)

@@ -36,6 +36,7 @@ func (a *Authenticator) Instance(r *http.Request, read func() ([]byte, error)) (
 	if !fresh {
 		return beeos.Instance{}, nil, beeos.Errorf(beeos.InvalidToken, "this signature was used before; sign every request anew")
 	}
+	a.seen.Note(inst.ID, a.Now())
 	return inst, body, nil
 }
 

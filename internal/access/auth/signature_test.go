@@ -71,6 +71,7 @@ func TestInstance(t *testing.T) {
 		{name: "unknown instance", header: beeos.Sign(key, "nobody", "POST", syncPath, body), body: body, code: beeos.InvalidToken, says: "register again", unread: true},
 		{name: "other nonce", header: otherNonce(good()), body: body, code: beeos.InvalidToken, says: "does not fit"},
 		{name: "broken", header: good() + "x", body: body, code: beeos.Unauthorized, unread: true},
+		{name: "no text", header: beeos.Sign(key, "nobody\xff", "POST", syncPath, body), body: body, code: beeos.Unauthorized, unread: true},
 		{name: "non-canonical S", header: nonCanonical(t, good()), body: body, code: beeos.InvalidToken},
 		{name: "bearer", header: "Bearer oag_x", body: body, code: beeos.Unauthorized, says: "Ed25519 <keyId>", unread: true},
 		{name: "none", body: body, change: func(q *http.Request) { q.Header.Del("Authorization") }, code: beeos.MissingToken, says: "not signed", unread: true},

@@ -107,9 +107,9 @@ func (tb *Instances) ListLocked(ctx context.Context, since time.Time) ([]string,
 	return database.ListTexts(ctx, tb.db, "list locked instances", "SELECT i.id FROM instances i JOIN users u ON u.id = i.owner_id WHERE i.revoked_at >= $1 OR u.disabled_at >= $1", database.Micros(since))
 }
 
-// Touch notes when an instance was last seen.
-func (tb *Instances) Touch(ctx context.Context, id string, at time.Time) error {
-	return database.Exec(ctx, tb.db, "touch instance", "UPDATE instances SET last_seen = $2 WHERE id = $1 AND last_seen < $2", id, database.Micros(at))
+// Touch notes when instances were last seen.
+func (tb *Instances) Touch(ctx context.Context, seen map[string]time.Time) error {
+	return tb.db.Touch(ctx, "touch instances", "UPDATE instances SET last_seen = $2 WHERE id = $1 AND last_seen < $2", seen)
 }
 
 // Revoke ends an owner's identity for good. It no longer declares any

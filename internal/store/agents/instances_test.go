@@ -31,7 +31,7 @@ func TestInstances(t *testing.T) {
 			t.Errorf("everybody's: %d, %v", len(all), err)
 		}
 		seen := database.Now()
-		if err := db.Instances.Touch(ctx, inst.ID, seen); err != nil {
+		if err := db.Instances.Touch(ctx, map[string]time.Time{inst.ID: seen}); err != nil {
 			t.Fatal(err)
 		}
 		if got, err := db.Instances.Get(ctx, inst.ID); err != nil || !got.LastSeen.Equal(seen) || got.Name != "laptop" {

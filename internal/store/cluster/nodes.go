@@ -10,10 +10,15 @@ import (
 )
 
 // Table keeps what nodes share: secrets, nonces, quotas and who they are.
-type Table struct{ db *database.DB }
+type Table struct {
+	db     *database.DB
+	nonces *database.Batch
+}
 
 // New returns the tables of db.
-func New(db *database.DB) *Table { return &Table{db: db} }
+func New(db *database.DB) *Table {
+	return &Table{db: db, nonces: db.NewBatch("use nonce", useNonce)}
+}
 
 // Shareable reports whether other nodes can use the same database.
 func (tb *Table) Shareable() bool { return tb.db.Postgres }
@@ -38,11 +43,12 @@ func (tb *Table) secret(ctx context.Context, name string) ([]byte, error) {
 	return database.GetValue[[]byte](ctx, tb.db, "read secret "+name, "SELECT value FROM secrets WHERE name = $1", name)
 }
 
+const useNonce = "INSERT INTO nonces (key_id, nonce, expires_at) VALUES ($1, $2, $3) ON CONFLICT (key_id, nonce) DO NOTHING"
+
 // UseNonce reports whether nobody has used this nonce of the key before; it
 // is remembered until expires.
 func (tb *Table) UseNonce(ctx context.Context, keyID, nonce string, expires time.Time) (fresh bool, err error) {
-	return database.Change(ctx, tb.db, "use nonce", "INSERT INTO nonces (key_id, nonce, expires_at) VALUES ($1, $2, $3) ON CONFLICT (key_id, nonce) DO NOTHING",
-		keyID, nonce, database.Micros(expires))
+	return tb.nonces.Change(ctx, keyID+":"+nonce, keyID, nonce, database.Micros(expires))
 }
 
 // Prune forgets what ended before the given time: nonces, join tokens, marks of

@@ -1,8 +1,9 @@
 // Package database is the one handle to the database, and what all tables
 // share: transactions that run again when the database asks for it, how rows
-// are read and written (rows.go), the words of a query (query.go), how SQLite
-// (sqlite.go) and PostgreSQL (postgres.go, stale_unix.go) are opened, and what
-// their errors mean (errors.go). There is one SQL dialect; a statement that
+// are read and written (rows.go), small writes that share a commit (batch.go),
+// the words of a query (query.go), how SQLite (sqlite.go) and PostgreSQL
+// (postgres.go, stale_unix.go) are opened, and what their errors mean
+// (errors.go). There is one SQL dialect; a statement that
 // truly differs has two named constants side by side.
 package database
 

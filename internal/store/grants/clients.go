@@ -15,13 +15,13 @@ import (
 // Table keeps what the authorization server knows: signing keys,
 // clients, sign-ins under way, grants and their token families.
 type Table struct {
-	db    *database.DB
-	queue *rotations
+	db        *database.DB
+	rotations *database.Batch
 }
 
 // New returns the tables of db.
 func New(db *database.DB) *Table {
-	return &Table{db: db, queue: newRotations(db)}
+	return &Table{db: db, rotations: db.NewBatch("rotate refresh token", rotate)}
 }
 
 // SigningKey signs tokens while it is the newest, and verifies them until it

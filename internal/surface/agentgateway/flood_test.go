@@ -76,6 +76,14 @@ func TestAnswerToManyBadLinesIsShort(t *testing.T) {
 	if status != http.StatusOK || len(answer) > 1<<20 || !strings.Contains(string(answer), "the rest was not read") {
 		t.Errorf("%d, %d bytes that end with %.300s", status, len(answer), answer[max(0, len(answer)-300):])
 	}
+	if status, answer := h.post([]byte(`{"type":"heartbeat"}`)); status != http.StatusTooManyRequests || !strings.Contains(string(answer), "cut off") {
+		t.Errorf("whoever sent that goes on: %d %s", status, answer)
+	}
+	other := &httpPeer{inbox: newInbox(t), p: s.join()}
+	other.p.sync(beeos.Definition{Name: "other"})
+	if status, answer := other.post([]byte(`{"type":"heartbeat"}`)); status != http.StatusOK {
+		t.Errorf("another instance: %d %s", status, answer)
+	}
 }
 
 // TestPausesAreBounded: each is stored, also when nobody can be asked.

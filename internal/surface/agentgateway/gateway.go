@@ -1,6 +1,6 @@
 // Package agentgateway is where agents connect (port 8083). An instance joins
 // once with its public key (join.go) and from then on signs what it sends; it
-// declares its agents (sync.go), reads the channels they serve (history.go),
+// declares its agents (sync.go), as often as pace.go lets it, reads the channels they serve (history.go),
 // makes files for callers (files.go) and connects (connect.go) to receive
 // messages: by WebSocket (websocket.go), by server-sent events (sse.go) or by
 // long poll (poll.go), the latter two with POSTed frames for the way back
@@ -52,6 +52,7 @@ type Surface struct {
 	Options
 	routes http.Handler
 	hub    *link.Hub
+	pace   pace
 }
 
 // New returns a gateway; Run must be running while it serves.
@@ -69,6 +70,7 @@ func New(opt Options) *Surface {
 		Options:   question.Options{Agents: opt.Agents, Ledger: opt.Ledger, Bus: opt.Bus, Calls: opt.Calls, Approvals: opt.Approvals, Log: opt.Log},
 		Instances: opt.Instances, Now: opt.Now, Heartbeat: opt.Heartbeat,
 	})}
+	g.hub.Offended = func(instance string) { g.pace.offend(instance, opt.Now()) }
 	g.routes = g.handler()
 	return g
 }
@@ -81,8 +83,8 @@ func (s *Surface) handler() http.Handler {
 		do      action
 	}{
 		{"POST /api/v1/agents/join", s.join},
-		{"POST /api/v1/agents/sync", s.signed(syncLimit, httpd.ReadJSON, s.sync)},
-		{"GET /api/v1/agents/connect", s.signed(0, noBody, s.connect)},
+		{"POST /api/v1/agents/sync", s.signed(syncLimit, httpd.ReadJSON, s.paced(s.sync))},
+		{"GET /api/v1/agents/connect", s.signed(0, noBody, s.paced(s.connect))},
 		{"GET /api/v1/agents/poll", s.signed(0, noBody, s.poll)},
 		{"POST /api/v1/agents/frames", s.signed(link.MaxInbound, httpd.ReadBody, s.receiveFrames)},
 		{"POST /api/v1/agents/files", s.signed(fileLimit, httpd.ReadJSON, s.createFile)},
@@ -100,12 +102,17 @@ func (s *Surface) handler() http.Handler {
 
 type action func(http.ResponseWriter, *http.Request) error
 
+// signedAction is one of an instance that has signed the request.
+type signedAction func(w http.ResponseWriter, r *http.Request, inst beeos.Instance, body []byte) error
+
 // signed lets through what an instance has signed, body included.
 func (s *Surface) signed(
-	limit int64, read func(http.ResponseWriter, *http.Request, int64) ([]byte, error),
-	do func(w http.ResponseWriter, r *http.Request, inst beeos.Instance, body []byte) error,
+	limit int64, read func(http.ResponseWriter, *http.Request, int64) ([]byte, error), do signedAction,
 ) action {
 	return func(w http.ResponseWriter, r *http.Request) error {
+		if err := s.refuseOffender(r); err != nil {
+			return err
+		}
 		inst, body, err := s.Auth.Instance(r, func() ([]byte, error) { return read(w, r, limit) })
 		if err != nil {
 			return err

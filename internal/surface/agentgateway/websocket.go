@@ -71,6 +71,9 @@ func (s *socket) read() {
 	defer s.ws.CloseNow() //nolint:errcheck // it is over either way
 	defer s.timer.Stop()
 	err := s.readMessages()
+	if errors.Is(err, websocket.ErrMessageTooBig) {
+		s.surface.hub.Offended(s.c.Instance)
+	}
 	s.surface.Log.Info("agent disconnected", "instance", s.c.Instance, "reason", farewell(err))
 }
 
@@ -103,6 +106,7 @@ func (s *socket) readMessages() error {
 func (s *socket) allowPong(context.Context, []byte) bool {
 	n := s.pings.Add(1)
 	if n == maxPings+1 {
+		s.surface.hub.Offended(s.c.Instance)
 		s.surface.hub.Go(func() { s.ws.CloseNow() }) //nolint:errcheck // it is over either way; not here, it waits for the reader
 	}
 	return n <= maxPings

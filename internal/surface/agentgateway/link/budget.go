@@ -31,8 +31,8 @@ const (
 // budget is what is left of that.
 type budget struct {
 	mu       sync.Mutex
-	spent    float64 // of the burst
-	at       time.Time
+	spent    float64   // of the burst, since at
+	at       time.Time // when that was last looked at
 	underway int
 	room     *sync.Cond // nil until somebody had to wait
 	wasted   int
@@ -40,10 +40,16 @@ type budget struct {
 
 // spend counts a cost, and waits when there was too much of late.
 func (b *budget) spend(cost int) {
-	now := time.Now()
 	b.mu.Lock()
-	b.spent = max(0, b.spent-now.Sub(b.at).Seconds()*rate) + float64(cost)
-	b.at = now
+	if b.at.IsZero() {
+		b.at = time.Now()
+	}
+	b.spent += float64(cost)
+	if b.spent > burst { // rarely: the clock is not free
+		now := time.Now()
+		b.spent = max(float64(cost), b.spent-now.Sub(b.at).Seconds()*rate)
+		b.at = now
+	}
 	wait := time.Duration((b.spent - burst) / rate * float64(time.Second))
 	b.mu.Unlock()
 	if wait >= shortWait {
@@ -102,8 +108,17 @@ func (c *Connection) work(size int, f func()) {
 // wasteFrame counts a frame that was of no use. An agent that sends nothing else
 // is cut off.
 func (c *Connection) wasteFrame(size int) {
-	if c.budget.waste(size+frameCost) && c.transport != nil {
-		c.hub.Go(func() { c.End("nothing that the agent sends can be used") })
+	if c.budget.waste(size + frameCost) {
+		c.cutOff("nothing that the agent sends can be used")
+	}
+}
+
+// cutOff ends a connection for what came over it, and keeps its instance away
+// for a while.
+func (c *Connection) cutOff(reason string) {
+	c.hub.Offended(c.Instance)
+	if c.transport != nil {
+		c.hub.Go(func() { c.End(reason) })
 	}
 }
 

@@ -54,10 +54,11 @@ func cutPartial(text string) string {
 	return text
 }
 
-// replyMessage is the message that a terminal frame stands for.
-func replyMessage(f *beeos.Frame) beeos.Message {
-	m := beeos.Message{
-		InReplyTo: f.MessageID, Body: f.Body, StopReason: f.StopReason,
+// replyMessage is the message that a terminal frame stands for. It has its id
+// already: making one takes more stack than a goroutine begins with.
+func replyMessage(f *beeos.Frame) *beeos.Message {
+	m := &beeos.Message{
+		ID: beeos.NewID(), InReplyTo: f.MessageID, Body: f.Body, StopReason: f.StopReason,
 		Parts: bytes.Clone(f.Parts), Payload: bytes.Clone(f.Payload),
 	}
 	stop := beeos.StopEndTurn
@@ -86,13 +87,13 @@ func replyMessage(f *beeos.Frame) beeos.Message {
 // storeReply stores m and returns the acknowledgement. t is nil when this node
 // does not hold the turn: the agent has reconnected and brings a reply whose
 // acknowledgement it never got.
-func (c *Connection) storeReply(t *heldTurn, m beeos.Message) []byte {
+func (c *Connection) storeReply(t *heldTurn, m *beeos.Message) []byte {
 	ctx := context.Background() // the reply is to be kept whatever becomes of the connection
 	var stored beeos.Message
-	agent, err := c.locateTurn(ctx, t, &m)
+	agent, err := c.locateTurn(ctx, t, m)
 	if err == nil {
 		m.Publisher = "agent:" + agent
-		stored, err = c.hub.Ledger.Finish(ctx, m)
+		stored, err = c.hub.Ledger.Finish(ctx, *m)
 	}
 	code := beeos.CodeOf(err)
 	if err == nil || code == beeos.MessageTerminal {

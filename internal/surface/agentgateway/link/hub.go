@@ -29,6 +29,9 @@ type Options struct {
 	Instances *agents.Instances
 	Now       func() time.Time
 	Heartbeat time.Duration // how often an agent hears from us at least
+
+	// Offended is told of instances that were cut off for what they sent.
+	Offended func(instance string)
 }
 
 // Hub is where the connections of this node's agents meet.

@@ -52,6 +52,7 @@ func (c *Connection) Receive(data []byte, to *Responses) {
 			*f, err = beeos.Frame{}, beeos.Errorf(beeos.RateLimited, "more than %d of the frames that came together cannot be used; the rest was not read", maxRefusals)
 		}
 		if to.Send(codec.Refusal(f, err)); refused > maxRefusals {
+			c.cutOff(err.Error())
 			return
 		}
 	}

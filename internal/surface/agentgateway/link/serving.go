@@ -42,9 +42,6 @@ func (h *Hub) Open(ctx context.Context, inst beeos.Instance, wanted []string, t 
 		c.Close()
 		return nil, err
 	}
-	if err := h.Instances.Touch(ctx, inst.ID, h.Now()); err != nil && ctx.Err() == nil { // else it is gone again
-		h.Log.WarnContext(ctx, "last seen not noted", "instance", inst.ID, "err", err)
-	}
 	h.Log.InfoContext(ctx, "agent connected", "instance", inst.ID, "name", inst.Name, "agents", len(agents))
 	return c, nil
 }
