@@ -3,6 +3,7 @@ package client
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"iter"
 	"net/http"
@@ -75,7 +76,10 @@ type a2aTask struct {
 type a2aArtifact struct {
 	ID    string `json:"artifactId"`
 	Parts []struct {
-		Text string `json:"text"`
+		Text      string `json:"text"`
+		URL       string `json:"url"`
+		Filename  string `json:"filename"`
+		MediaType string `json:"mediaType"`
 	} `json:"parts"`
 }
 
@@ -93,6 +97,19 @@ func (a *Answer) addText(text string, piece bool) (news string) {
 	news, _ = strings.CutPrefix(text, a.Text)
 	a.Text = text
 	return news
+}
+
+// addFiles takes the files of an artifact, which comes whole.
+func (a *Answer) addFiles(artifact *a2aArtifact) {
+	files := a.Files()
+	for _, p := range artifact.Parts {
+		if p.URL != "" {
+			files = append(files, beeos.FilePart{Type: beeos.PartFile, URL: p.URL, Name: p.Filename, MIMEType: p.MediaType})
+		}
+	}
+	if len(files) > 0 {
+		a.Parts, _ = json.Marshal(files) // of texts and numbers
+	}
 }
 
 func (a *a2aArtifact) text() string {
@@ -113,6 +130,8 @@ func (ev *a2aEvent) event(answer *Answer) (news Event, last bool, err error) {
 	if u := ev.Result.ArtifactUpdate; u != nil {
 		if u.Artifact.ID == a2aText {
 			news.Delta = answer.addText(u.Artifact.text(), u.Append)
+		} else {
+			answer.addFiles(&u.Artifact)
 		}
 		return news, false, nil
 	}
@@ -123,6 +142,7 @@ func (ev *a2aEvent) event(answer *Answer) (news Event, last bool, err error) {
 	answer.ContextID = t.ContextID
 	for i := range t.Artifacts {
 		answer.Text += t.Artifacts[i].text()
+		answer.addFiles(&t.Artifacts[i])
 	}
 	switch t.Status.State {
 	case "TASK_STATE_COMPLETED":

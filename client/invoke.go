@@ -29,6 +29,20 @@ type Answer struct {
 	Parts json.RawMessage `json:"parts,omitempty"` // what the agent said besides text, files for one
 }
 
+// Files are those parts of the answer that are files.
+func (a *Answer) Files() []beeos.FilePart {
+	var parts, files []beeos.FilePart
+	if json.Unmarshal(a.Parts, &parts) != nil {
+		return nil
+	}
+	for _, p := range parts {
+		if p.Type == beeos.PartFile {
+			files = append(files, p)
+		}
+	}
+	return files
+}
+
 // Event is one piece of a streamed answer.
 type Event struct {
 	Delta     string  // a piece of text
@@ -58,6 +72,8 @@ type invokeFrame struct {
 	Message   string     `json:"message"`
 	ContextID string     `json:"context_id"`
 	IsError   bool       `json:"is_error"`
+
+	Parts json.RawMessage `json:"parts"`
 }
 
 // event translates a frame; last says that nothing of interest follows.
@@ -70,7 +86,7 @@ func (f invokeFrame) event() (ev Event, last bool, err error) {
 	case "error":
 		return Event{}, true, &beeos.Error{Code: f.Code, Message: f.Message}
 	case "done":
-		return Event{Done: &Answer{Text: f.Text, ContextID: f.ContextID, IsError: f.IsError}}, true, nil
+		return Event{Done: &Answer{Text: f.Text, ContextID: f.ContextID, IsError: f.IsError, Parts: f.Parts}}, true, nil
 	}
 	return Event{}, false, nil // a newer server may send more; it cannot matter to us
 }

@@ -35,6 +35,20 @@ func (r *ToolResult) Text() string {
 	return strings.Join(texts, "\n")
 }
 
+// Files are those parts of the result that point to files.
+func (r *ToolResult) Files() (files []beeos.FilePart) {
+	for _, raw := range r.Content {
+		var part struct {
+			Type, URI, Name, MIMEType string
+			Size                      int64
+		}
+		if json.Unmarshal(raw, &part) == nil && part.Type == "resource_link" {
+			files = append(files, beeos.FilePart{Type: beeos.PartFile, URL: part.URI, Name: part.Name, MIMEType: part.MIMEType, Size: part.Size})
+		}
+	}
+	return files
+}
+
 // CallTool calls one tool of an agent at its MCP endpoint, which checks the
 // arguments against the tool's schema.
 func (c *Client) CallTool(ctx context.Context, a *Agent, tool string, args json.RawMessage) (*ToolResult, error) {

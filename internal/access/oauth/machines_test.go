@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -102,12 +103,13 @@ func TestMachinesAreRefused(t *testing.T) {
 		id, secret string
 		more       url.Values
 		want       string
+		status     int // 0 = 400
 	}{
 		"no client":            {want: "invalid_client"},
 		"no secret":            {more: url.Values{"client_id": {user.ID}}, want: "invalid_client"},
-		"another key's id":     {id: bound.ID, secret: secret, want: "invalid_client"},
-		"an unknown secret":    {id: user.ID, secret: "oag_" + strings.Repeat("0", 64), want: "invalid_client"},
-		"a revoked key":        {id: revoked.ID, secret: revokedSecret, want: "invalid_client"},
+		"another key's id":     {id: bound.ID, secret: secret, want: "invalid_client", status: 401},
+		"an unknown secret":    {id: user.ID, secret: "oag_" + strings.Repeat("0", 64), want: "invalid_client", status: 401},
+		"a revoked key":        {id: revoked.ID, secret: revokedSecret, want: "invalid_client", status: 401},
 		"twice":                {id: user.ID, secret: secret, more: url.Values{"client_secret": {secret}}, want: "invalid_request"},
 		"a foreign resource":   {id: user.ID, secret: secret, more: url.Values{"resource": {"https://elsewhere.example/mcp"}}, want: "invalid_target"},
 		"not the key's agent":  {id: bound.ID, secret: boundSecret, more: url.Values{"resource": {r.endpoint("b")}}, want: "invalid_target"},
@@ -119,7 +121,7 @@ func TestMachinesAreRefused(t *testing.T) {
 				form[k] = v
 			}
 			status, body := r.askToken(form, tt.id, tt.secret)
-			if got := field(t, body, "error"); got != tt.want || status < 400 || status >= 500 || strings.Contains(body, "oag_") {
+			if got := field(t, body, "error"); got != tt.want || status != cmp.Or(tt.status, http.StatusBadRequest) || strings.Contains(body, "oag_") {
 				t.Errorf("%d %s, want %s", status, body, tt.want)
 			}
 		})

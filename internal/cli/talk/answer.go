@@ -1,11 +1,13 @@
 package talk
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
 	"sync"
 
+	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/cli/terminal"
 )
 
@@ -80,10 +82,20 @@ func (p *answerPrinter) printSoFar(text string) {
 	}
 }
 
+// nameFiles says where the files of an answer are.
+func (p *answerPrinter) nameFiles(files []beeos.FilePart) {
+	for _, f := range files {
+		p.t.Note("file %s: %s", terminal.Printable(cmp.Or(f.Name, "without a name")), terminal.Printable(f.URL))
+	}
+}
+
 // finish prints what the deltas have not shown yet. The whole text is the
 // truth; deltas may have got lost on the way.
-func (p *answerPrinter) finish(text string, isError bool, whole any) error {
+func (p *answerPrinter) finish(text string, isError bool, files []beeos.FilePart, whole any) error {
 	p.clearWaiting()
+	if !p.quiet {
+		defer p.nameFiles(files)
+	}
 	var failed error
 	if isError {
 		failed = terminal.ErrAgent

@@ -17,10 +17,10 @@ func TestAnswersCannotCommandTheTerminal(t *testing.T) {
 	const hostile = "a\x1b]0;title\x07b\x1b[2Jc\u009b31md\re\x00f h 👨‍👩‍👧"
 	const harmless = "a⟨U+001B⟩]0;title⟨U+0007⟩b⟨U+001B⟩[2Jc⟨U+009B⟩31mde⟨U+0000⟩f h 👨‍👩‍👧"
 	for name, print := range map[string]func(p *answerPrinter) error{
-		"delta":     func(p *answerPrinter) error { p.printDelta(hostile); return p.finish(hostile, false, nil) },
-		"so far":    func(p *answerPrinter) error { p.printSoFar(hostile); return p.finish(hostile, false, nil) },
-		"whole":     func(p *answerPrinter) error { return p.finish(hostile, false, nil) },
-		"failure":   func(p *answerPrinter) error { p.finish(hostile, true, nil); return nil },
+		"delta":     func(p *answerPrinter) error { p.printDelta(hostile); return p.finish(hostile, false, nil, nil) },
+		"so far":    func(p *answerPrinter) error { p.printSoFar(hostile); return p.finish(hostile, false, nil, nil) },
+		"whole":     func(p *answerPrinter) error { return p.finish(hostile, false, nil, nil) },
+		"failure":   func(p *answerPrinter) error { p.finish(hostile, true, nil, nil); return nil },
 		"reasoning": func(p *answerPrinter) error { p.printReasoning(hostile); return nil },
 		"note":      func(p *answerPrinter) error { p.t.Note("%s", hostile); return nil },
 	} {
@@ -68,7 +68,7 @@ func TestAnswerPrinter(t *testing.T) {
 		for _, d := range c.deltas {
 			p.printDelta(d)
 		}
-		err := p.finish(c.final, c.isError, nil)
+		err := p.finish(c.final, c.isError, nil, nil)
 		if out.String() != c.out || errs.String() != c.err || errors.Is(err, terminal.ErrAgent) != c.failed {
 			t.Errorf("%s: out %q, err %q, %v", name, out.String(), errs.String(), err)
 		}

@@ -97,7 +97,7 @@ func printAnswer(p *answerPrinter, a *client.Agent, events iter.Seq2[client.Even
 		case err != nil:
 			return err
 		case ev.Done != nil:
-			return p.finish(ev.Done.Text, ev.Done.IsError, struct {
+			return p.finish(ev.Done.Text, ev.Done.IsError, ev.Done.Files(), struct {
 				AgentID string `json:"agent_id"`
 				*client.Answer
 			}{a.ID, ev.Done})
@@ -132,7 +132,7 @@ func (c *CallCmd) callTool(ctx context.Context, cl *client.Client, a *client.Age
 	if err != nil {
 		return terminal.HintOn(beeos.NotFound, err, fmt.Sprintf("agent %q has no tool %q", a.Name, tool), hint)
 	}
-	return p.finish(r.Text(), r.IsError, r)
+	return p.finish(r.Text(), r.IsError, r.Files(), r)
 }
 
 // addFiles puts attachments among the arguments of a tool, where MCP has them.

@@ -89,7 +89,11 @@ func (c *TasksGetCmd) Run(ctx context.Context, t *terminal.Terminal, cl *client.
 	if err != nil {
 		return err
 	}
-	text, took := task.Error, ""
+	text, took, question := task.Error, "", ""
+	if q := task.Question; q != nil {
+		question = q.Text
+		defer t.Note("%s", hintContinue(task.ID, q.Type))
+	}
 	if task.Result != nil {
 		text = task.Result.Text
 	}
@@ -102,6 +106,7 @@ func (c *TasksGetCmd) Run(ctx context.Context, t *terminal.Terminal, cl *client.
 		{"Status", string(task.Status)},
 		{"Made", terminal.Ago(task.CreatedAt)},
 		{"Took", took},
+		{"Question", question},
 		{"Result", text},
 	})
 }
@@ -126,7 +131,7 @@ func followTask(ctx context.Context, t *terminal.Terminal, cl *client.Client, ta
 		case u.Delta:
 			p.printDelta(m.Body)
 		case m.Type.Terminal():
-			return p.finish(m.Body, m.IsError(), m)
+			return p.finish(m.Body, m.IsError(), (&client.Answer{Parts: m.Parts}).Files(), m)
 		case m.Type == beeos.AgentInputRequired, m.Type == beeos.AgentAuthRequired:
 			t.Note("the agent waits for you: %s\n%s", terminal.Printable(m.Body), hintContinue(task.ID, m.Type))
 		}
@@ -150,6 +155,8 @@ func (c *TasksCancelCmd) Run(ctx context.Context, t *terminal.Terminal, cl *clie
 		return t.PrintJSON(task)
 	case task.Status != beeos.TaskCanceled:
 		t.Note("it was %s already", task.Status)
+	default:
+		t.Note("cancelled")
 	}
 	return nil
 }

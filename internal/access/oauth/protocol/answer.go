@@ -43,7 +43,12 @@ func Answer(w http.ResponseWriter, r *http.Request, status int, v any, err error
 		return
 	}
 	if e, ok := err.(*Error); ok {
-		Fail(w, http.StatusBadRequest, e.Code, e.Description)
+		refused := http.StatusBadRequest
+		if e.Code == "invalid_client" && r.Header.Get("Authorization") != "" { // RFC 6749, 5.2
+			w.Header().Set("WWW-Authenticate", `Basic realm="BeeOS"`)
+			refused = http.StatusUnauthorized
+		}
+		Fail(w, refused, e.Code, e.Description)
 		return
 	}
 	public := beeos.Public(err)
