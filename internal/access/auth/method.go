@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
 // Surface is a door through which requests with credentials come.
@@ -61,7 +62,11 @@ func (a *Authenticator) Authenticate(r *http.Request, at Audience) (beeos.Caller
 	if m == nil {
 		return beeos.Caller{}, a.countGuess(r, RefuseCredential())
 	}
-	return m.Check(r, credential, at)
+	caller, err := m.Check(r, credential, at)
+	if err == nil {
+		httpd.SetSender(r, caller.UserID)
+	}
+	return caller, err
 }
 
 // methodFor returns the method of a credential if that is good at a surface.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
 // Instance returns the agent instance that signed the request, and the body that
@@ -21,6 +22,7 @@ func (a *Authenticator) Instance(r *http.Request, read func() ([]byte, error)) (
 	if err != nil {
 		return beeos.Instance{}, nil, err
 	}
+	httpd.SetSender(r, inst.OwnerID) // or whoever knows that id
 	body, err := read()
 	if err != nil {
 		return beeos.Instance{}, nil, err

@@ -46,7 +46,7 @@ func (t *turn) await(ctx context.Context, yield func(*beeos.Event) bool) error {
 		case m := <-t.waiter.Terminal:
 			return t.finish(m, yield)
 		case <-t.waiter.Away():
-			return beeos.Errorf(beeos.AgentServiceUnavailable, "the agent went away while it worked on this and may come back; read task %s, or call again with the same idempotency key (over A2A, the messageId), to learn how it ends", t.id)
+			return beeos.Errorf(beeos.AgentServiceUnavailable, "the agent went away while it worked on this and may come back; read task %s, or call again with the same idempotency key (over A2A, the messageId) until it has ended, to learn how", t.id)
 		case <-t.feed.News():
 			if !t.yieldLive(yield) {
 				return errReaderLeft

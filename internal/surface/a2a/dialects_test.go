@@ -246,6 +246,9 @@ func TestOnlyOwnerAndOwnKeysMayCall(t *testing.T) {
 			headers[1] = ""
 		}
 		got := s.do("POST", c.url, call, headers...)
+		if !strings.Contains(string(got.body), `"id":1,`) && !strings.Contains(string(got.body), `"id":1}`) {
+			t.Errorf("%s: no id in %s", c.name, got.body)
+		}
 		if got.StatusCode != c.status || c.status == 401 && got.Header.Get("WWW-Authenticate") == "" {
 			t.Errorf("%s: %d %s", c.name, got.StatusCode, got.body)
 		}

@@ -85,6 +85,9 @@ func (o *operation) readRPC(agentID string, b *rpcBinding) (h handler, err error
 		o.dialect = wire.DialectOf(version, false)
 	}
 	if err := o.authorize(agentID); err != nil {
+		if body := httpd.ReadRefused(o.w, o.r); body != nil {
+			b.readEnvelope(body) //nolint:errcheck // for its id
+		}
 		return h, err
 	}
 	body, err := httpd.ReadJSON(o.w, o.r, messageLimit)

@@ -1,15 +1,13 @@
 package mcp
 
 import (
-	"io"
 	"net/http"
-	"time"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/access/auth"
 	"github.com/beeos/beeos/internal/surface/mcp/catalog"
 	"github.com/beeos/beeos/internal/surface/mcp/wire"
-	"github.com/beeos/beeos/internal/wire/strictjson"
+	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
 // authorize answers who is calling and which agent; none is all of them. An
@@ -68,21 +66,11 @@ func (x *request) refuse(err error) {
 	x.Out.SendError(x.HTTP, x.refusedID(), wire.Unversioned, err)
 }
 
-// A stranger's body is read for its id alone, so little of it and not for long.
-const (
-	refusedBody   = 16 << 10
-	refusedWithin = 2 * time.Second
-)
-
 // refusedID is the id of the request that is refused, or nil.
 func (x *request) refusedID() []byte {
 	body := x.body
-	if body == nil && x.HTTP.Method == http.MethodPost && x.HTTP.ContentLength <= refusedBody {
-		http.NewResponseController(x.w).SetReadDeadline(time.Now().Add(refusedWithin)) //nolint:errcheck // then the listener's own holds
-		body, _ = io.ReadAll(io.LimitReader(x.HTTP.Body, refusedBody))                 // what is cut off is not JSON
-		if strictjson.Check(body) != nil {
-			return nil
-		}
+	if body == nil {
+		body = httpd.ReadRefused(x.w, x.HTTP)
 	}
 	if m, err := wire.ParseMessage(body); err == nil && !m.IsResponse() {
 		return m.ID

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/beeos/beeos/internal/surface/mcp/wire"
+	"github.com/beeos/beeos/internal/wire/httpd"
 	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
@@ -90,7 +91,7 @@ func TestRefusalsCarryTheID(t *testing.T) {
 		"twice an id":        {`{"jsonrpc":"2.0","id":"q7","id":8,"method":"ping"}`, func(r *http.Request) { r.Header.Del("Authorization") }, `null`},
 		"a response":         {`{"jsonrpc":"2.0","id":"q7","result":{}}`, func(r *http.Request) { r.Header.Del("Authorization") }, `null`},
 		"a stranger's large body": {
-			`{"jsonrpc":"2.0","id":"q7","method":"tools/list","params":{"x":"` + strings.Repeat("x", refusedBody) + `"}}`,
+			`{"jsonrpc":"2.0","id":"q7","method":"tools/list","params":{"x":"` + strings.Repeat("x", httpd.RefusedBody) + `"}}`,
 			func(r *http.Request) { r.Header.Del("Authorization") }, `null`,
 		},
 	} {

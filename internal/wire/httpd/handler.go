@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"runtime/debug"
+	"sync/atomic"
 	"time"
 
 	"github.com/beeos/beeos"
@@ -37,6 +38,7 @@ type trackedResponse struct {
 	err    error
 	body   body
 	hurry  bool // the client was given leftTime
+	sender atomic.Pointer[string]
 }
 
 // body is that of a request, and whether there is more of it to come. While

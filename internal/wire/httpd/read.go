@@ -6,10 +6,10 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/wire/strictjson"
-	"golang.org/x/sync/semaphore"
 )
 
 // ReadJSON reads a request's JSON body: Content-Type application/json, at
@@ -27,6 +27,26 @@ func ReadJSON(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, erro
 		return nil, err
 	}
 	return body, nil
+}
+
+// What is read of the body of somebody who is refused: little, and not for long.
+const (
+	RefusedBody   = 16 << 10
+	refusedWithin = 2 * time.Second
+)
+
+// ReadRefused reads the JSON of a request that is refused anyway, for the id that
+// the refusal is to carry; nil = it cannot be had.
+func ReadRefused(w http.ResponseWriter, r *http.Request) []byte {
+	if r.Method != http.MethodPost || r.ContentLength > RefusedBody {
+		return nil
+	}
+	http.NewResponseController(w).SetReadDeadline(time.Now().Add(refusedWithin)) //nolint:errcheck // then the listener's own holds
+	body, _ := io.ReadAll(io.LimitReader(r.Body, RefusedBody))                   // what is cut off is not JSON
+	if strictjson.Check(body) != nil {
+		return nil
+	}
+	return body
 }
 
 // ReadBody reads at most limit bytes of body, whatever they are. A longer
@@ -53,7 +73,7 @@ func ReadBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, erro
 func readGrowing(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
 	b := buffers.Get().(*bytes.Buffer)
 	defer putBuffer(b)
-	arriving := &arrivingBody{Reader: http.MaxBytesReader(w, r.Body, limit)}
+	arriving := &arrivingBody{Reader: http.MaxBytesReader(w, r.Body, limit), sender: senderOf(r)}
 	defer arriving.release()
 	_, err := b.ReadFrom(arriving)
 	var over *http.MaxBytesError
@@ -68,43 +88,6 @@ func readGrowing(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, e
 	}
 	return bytes.Clone(b.Bytes()), nil
 }
-
-// All bodies that are on their way at one moment share this much memory, on all
-// listeners: whoever begins thousands of large ones and ends none can fill no
-// more. A small part of each is free, so that short requests always get in.
-const (
-	arrivingMost  = 64 << 20
-	arrivingFree  = 64 << 10
-	announcedMost = 8 << 10 // what gets its memory when it is announced
-)
-
-var (
-	arrivingRoom = semaphore.NewWeighted(arrivingMost)
-	errNoRoom    = &beeos.Error{
-		Code: beeos.AgentServiceUnavailable, RetryAfter: bodyTime,
-		Message: "the server is receiving too much at once; send the request again in a moment",
-	}
-)
-
-// arrivingBody takes room for what has arrived.
-type arrivingBody struct {
-	io.Reader
-	size, held int64
-}
-
-func (b *arrivingBody) Read(p []byte) (int, error) {
-	n, err := b.Reader.Read(p)
-	b.size += int64(n)
-	if more := b.size - arrivingFree - b.held; more > 0 {
-		if !arrivingRoom.TryAcquire(more) {
-			return 0, errNoRoom
-		}
-		b.held += more
-	}
-	return n, err
-}
-
-func (b *arrivingBody) release() { arrivingRoom.Release(b.held) }
 
 func cutShort(err error) error {
 	return beeos.Wrap(beeos.InvalidBody, err, "the body could not be read to its end; send it again")

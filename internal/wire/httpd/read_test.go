@@ -171,39 +171,55 @@ func BenchmarkReadJSON(b *testing.B) {
 
 const request = `{"jsonrpc":"2.0","id":17,"method":"tools/call","params":{"name":"weather","arguments":{"city":"Berlin","days":3,"units":"metric"},"_meta":{"progressToken":"abc"}}}`
 
-// TestArrivingBodiesShareRoom: what is on its way is bounded in total; a short
-// body still gets in, and room comes back with every end.
+// TestArrivingBodiesShareRoom: what is on its way is bounded, for each person and
+// in total; a short body still gets in, and room comes back with every end.
 func TestArrivingBodiesShareRoom(t *testing.T) {
 	const size, count = 4 << 20, arrivingMost / (4 << 20)
 	var hold sync.WaitGroup
 	full, release := make(chan struct{}, count), make(chan struct{})
-	read := func(body io.Reader) error {
+	read := func(sender string, body io.Reader) error {
 		r := httptest.NewRequest("POST", "/", body)
 		r.ContentLength = -1
-		_, err := ReadBody(httptest.NewRecorder(), r, 2*size)
+		w, r := begin(httptest.NewRecorder(), r)
+		SetSender(r, sender)
+		_, err := ReadBody(w, r, 2*size)
 		return err
 	}
-	for range count {
+	fill := func(sender string) {
 		hold.Go(func() {
 			stuck := readerFunc(func([]byte) (int, error) { full <- struct{}{}; <-release; return 0, io.EOF })
-			if err := read(io.MultiReader(strings.NewReader(strings.Repeat("x", size)), stuck)); err != nil {
+			if err := read(sender, io.MultiReader(strings.NewReader(strings.Repeat("x", size)), stuck)); err != nil {
 				t.Error(err)
 			}
 		})
-	}
-	for range count {
 		<-full
 	}
-	if err := read(strings.NewReader(strings.Repeat("x", size))); beeos.CodeOf(err) != beeos.AgentServiceUnavailable {
+	long := func() io.Reader { return strings.NewReader(strings.Repeat("x", size)) }
+	for range count / 2 {
+		fill("bob")
+	}
+	if err := read("bob", long()); beeos.CodeOf(err) != beeos.AgentServiceUnavailable {
+		t.Errorf("bob's share has no end: %v", err)
+	}
+	if err := read("ann", long()); err != nil {
+		t.Errorf("bob is in ann's way: %v", err)
+	}
+	for range count / 2 {
+		fill("ann")
+	}
+	if err := read("eve", long()); beeos.CodeOf(err) != beeos.AgentServiceUnavailable {
 		t.Errorf("one more: %v", err)
 	}
-	if err := read(strings.NewReader(strings.Repeat("x", arrivingFree))); err != nil {
+	if err := read("eve", strings.NewReader(strings.Repeat("x", arrivingFree))); err != nil {
 		t.Errorf("a short one: %v", err)
 	}
 	close(release)
 	hold.Wait()
-	if err := read(strings.NewReader(strings.Repeat("x", size))); err != nil {
+	if err := read("bob", long()); err != nil {
 		t.Errorf("afterwards: %v", err)
+	}
+	if arriving.total != 0 || len(arriving.by) != 0 {
+		t.Errorf("%d bytes are still held: %v", arriving.total, arriving.by)
 	}
 }
 
