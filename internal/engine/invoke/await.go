@@ -39,20 +39,19 @@ func (t *turn) close() {
 
 // await yields events until the terminal reply, the timeout or ctx's end.
 func (t *turn) await(ctx context.Context, yield func(*beeos.Event) bool) error {
-	t.start, t.timer, t.look = t.c.opt.Now(), time.NewTimer(t.timeout), t.startLookTimer()
+	t.startTimers()
 	defer t.timer.Stop()
 	for {
 		select {
 		case m := <-t.waiter.Terminal:
 			return t.finish(m, yield)
 		case <-t.waiter.Away():
-			return beeos.Errorf(beeos.AgentServiceUnavailable, "the agent went away while it worked on this and may come back; read task %s, or call again with the same idempotency key (over A2A, the messageId) until it has ended, to learn how", t.id)
+			return t.agentAway()
 		case <-t.feed.News():
 			if !t.yieldLive(yield) {
 				return errReaderLeft
 			}
-			t.personDecided = false
-			t.timer.Reset(t.remainingWait())
+			t.noteLife()
 		case <-t.look.C:
 			if !t.yieldOpenAsks(ctx, yield) {
 				return errReaderLeft
@@ -66,6 +65,32 @@ func (t *turn) await(ctx context.Context, yield func(*beeos.Event) bool) error {
 			return ctx.Err()
 		}
 	}
+}
+
+// What follows is apart from the wait: what needs room on the stack there keeps
+// it for as long as the wait takes.
+
+//go:noinline
+func (t *turn) startTimers() {
+	t.start, t.timer, t.look = t.c.opt.Now(), time.NewTimer(t.timeout), t.startLookTimer()
+}
+
+// noteLife lets an agent that says something have its time again.
+//
+//go:noinline
+func (t *turn) noteLife() {
+	t.personDecided = false
+	t.timer.Reset(t.remainingWait())
+}
+
+//go:noinline
+func (t *turn) agentAway() error {
+	return beeos.Errorf(beeos.AgentServiceUnavailable, "the agent went away while it worked on this and may come back; read task %s, or call again with the same idempotency key (over A2A, the messageId) until it has ended, to learn how", t.id)
+}
+
+//go:noinline
+func (t *turn) inFlight() error {
+	return beeos.Errorf(beeos.Conflict, "a call with this idempotency_key is still in flight; ask again with the same key until it has ended, or read task %s", t.id)
 }
 
 // finish yields what is left before the terminal reply, and the reply.

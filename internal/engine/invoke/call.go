@@ -73,7 +73,7 @@ func (c *Calls) runCall(ctx context.Context, r *Request, yield func(*beeos.Event
 	case t.repeat && r.Join:
 		return c.joinFirstCall(ctx, r, t, yield)
 	case t.repeat:
-		return beeos.Errorf(beeos.Conflict, "a call with this idempotency_key is still in flight; ask again with the same key until it has ended, or read task %s", t.id)
+		return t.inFlight()
 	}
 	return t.await(ctx, yield)
 }

@@ -80,8 +80,10 @@ type Outcome struct {
 	pendingInput *replies.NeededInput // what the agent ended its turn for, to be asked of a session's client
 }
 
-func (c *activeCall) endWithReply(m *beeos.Message)       { c.outcome = Outcome{Reply: m} }
-func (c *activeCall) endEarly(result []byte)              { c.outcome = Outcome{EarlyResult: result} }
+func (c *activeCall) endWithReply(m *beeos.Message) { c.outcome = Outcome{Reply: m} }
+
+//go:noinline
+func (c *activeCall) endEarly(result []byte)              { c.outcome = Outcome{EarlyResult: result} } // on no stack that waits
 func (c *activeCall) endWithError(err error)              { c.outcome = Outcome{Err: err} }
 func (c *activeCall) endWithInput(n *replies.NeededInput) { c.outcome = Outcome{pendingInput: n} }
 
