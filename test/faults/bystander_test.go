@@ -4,10 +4,10 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"os"
+	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
@@ -74,7 +74,9 @@ func newBystander(t testing.TB, n *node, key string, others ...*process) *bystan
 	}
 	b := &bystander{process: start(t, "the bystander", os.Args[0], []string{roleVar + "=bystander", specVar + "=" + string(told)}), watched: append(others, n.proc)}
 	b.expect(b.Out, "warm up", func(line string) bool { return line == "ready" })
-	if !strict {
+	if strict {
+		keepApart(t, []*process{n.proc, a.process, b.process}, others)
+	} else {
 		b.calm = b.measure(t, func() { pause(t.Context(), time.Second) })
 	}
 	return b
@@ -190,26 +192,33 @@ func (b *bystander) tell(t testing.TB, order string) {
 	}
 }
 
-// beNice gives all threads of this process, which attacks, a low priority, and
-// returns what takes that back: an attacker elsewhere would not use the
-// processors of those who are measured. Where that may not be done, the figures
-// have the attacker's own work in them.
-func beNice(t testing.TB) (end func()) {
+// keepApart leaves one processor to those who are measured, and gives everybody
+// else, the attackers in this process for one, what remains of the other: in life
+// they are elsewhere, and the figures should not have their own work in them.
+func keepApart(t testing.TB, measured, others []*process) {
 	t.Helper()
-	set := func(nice int) {
-		threads, err := os.ReadDir("/proc/self/task")
+	set := func(pid int, processors string, priority int) {
+		if out, err := exec.Command("taskset", "--all-tasks", "--cpu-list", "--pid", processors, strconv.Itoa(pid)).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s; this takes a machine with two processors", err, out)
+		}
+		threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, thread := range threads {
-			id, _ := strconv.Atoi(thread.Name())                                                            // a number
-			if err := syscall.Setpriority(syscall.PRIO_PROCESS, id, nice); errors.Is(err, syscall.EACCES) { // a thread that has ended is none
-				t.Log("these figures need root: the attacker's own work is in them")
+			id, _ := strconv.Atoi(thread.Name()) // a number
+			if syscall.Setpriority(syscall.PRIO_PROCESS, id, priority) == syscall.EACCES {
+				t.Fatal("this takes root: what this process has started has its low priority")
 			}
 		}
 	}
-	set(19)
-	return func() { set(0) }
+	set(os.Getpid(), "1", 19)
+	for _, p := range others {
+		set(p.Pid(), "1", 19)
+	}
+	for _, p := range measured {
+		set(p.Pid(), "0,1", 0)
+	}
 }
 
 // suffer has somebody attack while the bystander goes on calling. The processes
@@ -243,9 +252,6 @@ func (b *bystander) sufferOnce(t testing.TB, name string, attack func()) figures
 	}
 	begun := time.Now()
 	under := b.measure(t, func() {
-		if strict {
-			defer beNice(t)()
-		}
 		for attack(); strict && !t.Failed() && time.Since(begun) < calmFor; {
 			attack()
 		}

@@ -136,6 +136,9 @@ func (c *Calls) beginTurn(ctx context.Context, r *Request) (*turn, error) {
 		return c.repeat(ctx, r, dup)
 	}
 	if r.Check != nil {
+		if err := ctx.Err(); err != nil {
+			return nil, err // nobody waits for what it would find
+		}
 		if err := r.Check(); err != nil {
 			return nil, err
 		}

@@ -419,16 +419,17 @@ func TestSendTwiceUnderOneKeyIsOneRequest(t *testing.T) {
 // TestCostlyCheckComesLast: what takes work is not done for whom the quota or an
 // absent agent turns away.
 func TestCostlyCheckComesLast(t *testing.T) {
-	n := lone(t, func(o *Options) { o.RateLimit = 2 })
+	n := lone(t, func(o *Options) { o.RateLimit = 3 })
 	a := anAgent(beeos.DeliverPush)
 	checked := 0
-	call := func(key string) error {
+	callIn := func(ctx context.Context, key string) error {
 		r := aCall(a, "x")
 		r.IdempotencyKey = key
 		r.Check = func() error { checked++; return nil }
-		_, err := Last(n.Do(t.Context(), r))
+		_, err := Last(n.Do(ctx, r))
 		return err
 	}
+	call := func(key string) error { return callIn(t.Context(), key) }
 	if err := call(""); beeos.CodeOf(err) != beeos.AgentOffline || checked != 0 {
 		t.Errorf("offline: %v, checked %d times", err, checked)
 	}
@@ -437,6 +438,11 @@ func TestCostlyCheckComesLast(t *testing.T) {
 	})()
 	if err := call("k"); err != nil || checked != 1 {
 		t.Errorf("%v, checked %d times", err, checked)
+	}
+	left, leave := context.WithCancel(t.Context())
+	leave()
+	if err := callIn(left, "left"); err == nil || checked != 1 {
+		t.Errorf("nobody waits: %v, checked %d times", err, checked)
 	}
 	if err := call("other"); beeos.CodeOf(err) != beeos.RateLimited || checked != 1 {
 		t.Errorf("over the quota: %v, checked %d times", err, checked)

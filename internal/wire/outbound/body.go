@@ -27,6 +27,15 @@ const streamFactor = 16
 // of a small event than its bytes.
 const maxEvents = 250_000
 
+// A long answer is not read as fast as it comes: whoever sends as much as they
+// can would have this process do nothing else.
+const (
+	readAtOnce = 256 << 10
+	readRate   = 16 << 20 // a second, beyond that
+	eventCost  = 1 << 10  // that each event of a stream counts for besides
+	shortWait  = time.Millisecond
+)
+
 // bounded hands out answers that cannot be read beyond their limits.
 type bounded struct {
 	base    http.RoundTripper
@@ -78,6 +87,8 @@ type body struct {
 	idle   time.Duration
 	timer  *time.Timer
 	err    error // for good
+	begun  time.Time
+	read   int64
 
 	left     int64 // of all of it
 	perEvent int64
@@ -107,7 +118,25 @@ func (b *body) Read(p []byte) (int, error) {
 		b.cancel(b.err) // what else is on its way is of no use
 		return fits, b.err
 	}
+	b.slowDown(n)
 	return n, err
+}
+
+// slowDown waits when more was read than there was time for.
+func (b *body) slowDown(n int) {
+	b.read += int64(n)
+	read := b.read + int64(b.events)*eventCost
+	if read <= readAtOnce {
+		return
+	}
+	now := time.Now()
+	if b.begun.IsZero() {
+		b.begun = now
+	}
+	due := time.Duration(float64(read-readAtOnce) / readRate * float64(time.Second))
+	if wait := due - now.Sub(b.begun); wait >= shortWait {
+		<-time.After(wait) // one piece of the answer's worth
+	}
 }
 
 func (b *body) Close() error {

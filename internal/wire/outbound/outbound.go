@@ -27,7 +27,7 @@ import (
 )
 
 const (
-	defaultBody   = 16 << 20
+	defaultBody   = 8 << 20
 	defaultIdle   = time.Hour // the longest that one answer of a built-in agent may take
 	connectWithin = 10 * time.Second
 	maxHeaders    = 64 << 10
@@ -49,7 +49,7 @@ type Options struct {
 
 	// MaxBody bounds an answer after decompression. Of an event stream that is
 	// not compressed it bounds each event, and the whole may have sixteen times
-	// as much, in 250,000 events. 0 = 16 MiB.
+	// as much, in 250,000 events. 0 = 8 MiB.
 	MaxBody int64
 	// Timeout bounds a request as a whole, its answer included; 0 = none, as
 	// streams need it.

@@ -10,6 +10,7 @@ import (
 // TestSmallEventsAreBounded: a stream of them ends long before its size would
 // end it.
 func TestSmallEventsAreBounded(t *testing.T) {
+	t.Parallel() // it takes its time, by itself
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		for range 1_000_000 {

@@ -13,8 +13,9 @@ import (
 // MaxLine is how long a line from a program, or of a stream, may be.
 const MaxLine = 4 << 20
 
-// MaxMessage is how large one message from a server may be.
-const MaxMessage = 16 << 20
+// MaxMessage is how large one message from a server may be: twice of what an
+// agent can pass on.
+const MaxMessage = 8 << 20
 
 // EncodeJSON is beeos.EncodeJSON for what cannot fail: strings, and JSON that
 // was read before.

@@ -18,6 +18,7 @@ const (
 	shortWait = 5 * time.Millisecond // shorter ones are saved up
 
 	frameCost  = 1 << 10  // any frame: as many as 64,000 a second
+	longFrame  = 4 << 10  // beyond, bytes count four times: reading them is then most of the work
 	refuseCost = 4 << 10  // one that has to be answered with what is wrong with it
 	storeCost  = 32 << 10 // one that is stored, while it is
 	lookUpCost = 16 << 10 // one about a turn that is looked up first, or that reaches other nodes
@@ -37,6 +38,9 @@ type budget struct {
 	room     *sync.Cond // nil until somebody had to wait
 	wasted   int
 }
+
+// readCost is what it costs to read a frame.
+func readCost(size int) int { return frameCost + size + 3*max(0, size-longFrame) }
 
 // spend counts a cost, and waits when there was too much of late.
 func (b *budget) spend(cost int) {

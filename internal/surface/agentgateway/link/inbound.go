@@ -35,7 +35,7 @@ func (c *Connection) Receive(data []byte, to *Responses) {
 		if len(line) == 0 {
 			continue
 		}
-		c.budget.spend(len(line) + frameCost)
+		c.budget.spend(readCost(len(line)))
 		err := codec.Decode(line, f)
 		if err == nil && len(line) > MaxFrame {
 			err = beeos.Errorf(beeos.PayloadTooLarge, "the frame has %d bytes, the limit is %d; send large things as files", len(line), MaxFrame)
