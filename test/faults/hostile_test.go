@@ -17,7 +17,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/client"
 )
 
@@ -155,15 +154,16 @@ func TestHostilePeers(t *testing.T) {
 	evil := newAttacker(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 16*patience)
 	defer cancel()
-	attack := func(names ...string) {
+	attack := func(skilled map[string]string, names ...string) {
 		var visits errgroup.Group
 		for _, name := range names {
 			visits.Go(func() error {
 				return named("webhook", name, visitAsWebhook(ctx, n, a, key, evil.address("webhook", name)))
 			})
 			visits.Go(func() error { return named("document", name, visitForDocument(ctx, n, evil.address("document", name))) })
-			visits.Go(func() error {
-				return named("skill", name, visitAsSkill(ctx, n, key, evil.address("skill", name), name))
+			visits.Go(func() error { // it looks at what its skill can do; what it answers is not the point
+				client.New(n.rest, key).Invoke(ctx, skilled[name], client.InvokeRequest{Message: "hello"}) //nolint:errcheck // see above
+				return nil
 			})
 		}
 		if err := visits.Wait(); err != nil {
@@ -176,7 +176,11 @@ func TestHostilePeers(t *testing.T) {
 		}
 	}
 	suffer := func(names ...string) {
-		b.suffer(t, strings.Join(names, ", "), func() { attack(names...) })
+		skilled := map[string]string{}
+		for _, name := range names {
+			skilled[name] = deploySkilled(ctx, t, n, key, evil.address("skill", name), name)
+		}
+		b.suffer(t, strings.Join(names, ", "), func() { attack(skilled, names...) })
 	}
 	for name := range attacks {
 		if !slices.Contains(slow, name) {
@@ -248,27 +252,26 @@ func visitForDocument(ctx context.Context, n *node, address string) error {
 	return nil
 }
 
-// visitAsSkill deploys an agent with a skill behind the address, and calls it: it
-// then looks at what its skill can do. What it answers is not the point.
-func visitAsSkill(ctx context.Context, n *node, key, address, name string) error {
+// deploySkilled deploys an agent with a skill behind the address.
+func deploySkilled(ctx context.Context, t testing.TB, n *node, key, address, name string) (agentID string) {
+	t.Helper()
 	server, err := json.Marshal(map[string]string{"url": address})
 	if err != nil {
-		return err
+		t.Fatal(err)
 	}
 	cl := client.New(n.rest, key)
-	name = "clerk-" + strings.ReplaceAll(name, " ", "-") + "-" + beeos.NewID()[24:]
-	_, err = cl.Deploy(ctx, client.Deployment{Name: name, Prompt: "Be brief.", Servers: map[string]json.RawMessage{"files": server}}, false)
-	for err == nil {
-		a, missing := cl.Find(ctx, name)
-		if missing == nil && a.Online {
-			cl.Invoke(ctx, a.ID, client.InvokeRequest{Message: "hello"}) //nolint:errcheck // see above
-			return nil
+	name = "clerk-" + strings.ReplaceAll(name, " ", "-")
+	if _, err = cl.Deploy(ctx, client.Deployment{Name: name, Prompt: "Be brief.", Servers: map[string]json.RawMessage{"files": server}}, false); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if a, err := cl.Find(ctx, name); err == nil && a.Online {
+			return a.ID
 		}
 		if !pause(ctx, 50*time.Millisecond) {
-			err = ctx.Err()
+			t.Fatalf("%s does not come online", name)
 		}
 	}
-	return err
 }
 
 // watchMemory notes the most memory that a process has until stop.

@@ -50,7 +50,8 @@ var methods = map[string]handler{
 
 // rpcBinding wraps answers in JSON-RPC.
 type rpcBinding struct {
-	id json.RawMessage // nil = the request has none that can be read
+	id      json.RawMessage // nil = the request has none that can be read
+	refused bool            // before it was looked at what is asked for
 }
 
 // rpcAnswer is a JSON-RPC response.
@@ -61,7 +62,7 @@ type rpcAnswer struct {
 	Error   any             `json:"error,omitempty"`
 }
 
-func (b *rpcBinding) status(f wire.Fault) int { return f.RPCStatus(b.id != nil) }
+func (b *rpcBinding) status(f wire.Fault) int { return f.RPCStatus(b.id != nil && !b.refused) }
 
 func (b *rpcBinding) body(d wire.Dialect, result any, err error) any {
 	if err != nil {
@@ -88,6 +89,7 @@ func (o *operation) readRPC(agentID string, b *rpcBinding) (h handler, err error
 		if body := httpd.ReadRefused(o.w, o.r); body != nil {
 			b.readEnvelope(body) //nolint:errcheck // for its id
 		}
+		b.refused = true
 		return h, err
 	}
 	body, err := httpd.ReadJSON(o.w, o.r, messageLimit)
