@@ -61,14 +61,17 @@ type figures struct {
 }
 
 // bystanderSpec is what its process is told.
-type bystanderSpec struct{ REST, Agent, Key string }
+type bystanderSpec struct {
+	REST, Agent, Key string
+	First            int // calls that warm up
+}
 
 // newBystander has an agent of its own connect to a node that runs; key is that
 // of its user.
 func newBystander(t testing.TB, n *node, key string, others ...*process) *bystander {
 	t.Helper()
 	a := startAgent(t, "the bystander's agent", spec{Name: "bystander", Gateway: n.agents, Key: key, Identity: t.TempDir() + "/id.json"})
-	told, err := json.Marshal(bystanderSpec{n.rest, a.id, key})
+	told, err := json.Marshal(bystanderSpec{n.rest, a.id, key, much(2000, 100)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +105,7 @@ func runBystander() int {
 	var first errgroup.Group // calls open connections, and a server has a working set
 	for range 4 {
 		first.Go(func() error {
-			for range 500 {
+			for range told.First / 4 {
 				if err := call(); err != nil {
 					return err
 				}

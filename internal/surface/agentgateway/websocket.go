@@ -71,9 +71,6 @@ func (s *socket) read() {
 	defer s.ws.CloseNow() //nolint:errcheck // it is over either way
 	defer s.timer.Stop()
 	err := s.readMessages()
-	if errors.Is(err, websocket.ErrMessageTooBig) {
-		s.surface.hub.Offended(s.c.Instance)
-	}
 	s.surface.Log.Info("agent disconnected", "instance", s.c.Instance, "reason", farewell(err))
 }
 
