@@ -42,6 +42,7 @@ func inspect(t *testing.T, page url.URL, way string) {
 	person.Do(chromedp.WaitVisible(`#consent`))
 	person.pick(w.AgentID)
 	person.Do(chromedp.Click(`button[value="allow"]`))
+	person.comesBack()
 	person.picksTool("Echo")
 	person.runsTool("by hand", "you said: by hand")
 
@@ -56,6 +57,26 @@ func inspect(t *testing.T, page url.URL, way string) {
 	console.Do(chromedp.WaitVisible(`#calls-title`))
 	console.disconnects(w.Web, "MCP Inspector")
 	person.runsTool("once more", "or revoked; ")
+}
+
+// comesBack waits until the Inspector, which has its token now, has connected. On
+// a slow machine it may forget to; then a person presses the button again.
+func (b *tab) comesBack() {
+	b.T.Helper()
+	b.Await("the Inspector is connected", `(() => {
+		const button = text => [...document.querySelectorAll("button")].find(e => e.innerText.trim() === text && !e.disabled);
+		if (button("Tools")) return true;
+		if (!button("Connect")) {
+			window.idleSince = 0;
+			return false;
+		}
+		window.idleSince ||= Date.now();
+		if (Date.now() - window.idleSince > 5000) {
+			window.idleSince = Infinity;
+			button("Connect").click();
+		}
+		return false;
+	})()`)
 }
 
 // picksTool lists the tools on the Inspector's page, and opens one.
