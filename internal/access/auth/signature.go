@@ -22,7 +22,7 @@ func (a *Authenticator) Instance(r *http.Request, read func() ([]byte, error)) (
 	if err != nil {
 		return beeos.Instance{}, nil, err
 	}
-	httpd.SetSender(r, inst.OwnerID) // or whoever knows that id
+	httpd.SetSender(r, inst.OwnerID) // as it says: the signature covers the body, which is read first
 	body, err := read()
 	if err != nil {
 		return beeos.Instance{}, nil, err

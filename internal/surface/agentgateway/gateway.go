@@ -1,8 +1,8 @@
 // Package agentgateway is where agents connect (port 8083). An instance joins
 // once with its public key (join.go) and from then on signs what it sends; it
-// declares its agents (sync.go), as often as pace.go lets it, reads the channels they serve (history.go),
-// makes files for callers (files.go) and connects (connect.go) to receive
-// messages: by WebSocket (websocket.go), by server-sent events (sse.go) or by
+// declares its agents (sync.go), reads the channels they serve (history.go),
+// makes files for callers (files.go) and connects (connect.go), as often as
+// pace.go lets it, to receive messages: by WebSocket (websocket.go), by server-sent events (sse.go) or by
 // long poll (poll.go), the latter two with POSTed frames for the way back
 // (frames.go).
 //

@@ -135,7 +135,10 @@ func (b *body) slowDown(n int) {
 	}
 	due := time.Duration(float64(read-readAtOnce) / readRate * float64(time.Second))
 	if wait := due - now.Sub(b.begun); wait >= shortWait {
-		<-time.After(wait) // one piece of the answer's worth
+		select {
+		case <-time.After(wait):
+		case <-b.ctx.Done(): // the next Read says why
+		}
 	}
 }
 
