@@ -229,9 +229,15 @@ func keepApart(t testing.TB, measured, others []*process) {
 // less than twice what they take without.
 func (b *bystander) suffer(t testing.TB, name string, attack func()) {
 	t.Helper()
+	b.sufferMore(t, name, func() { pause(t.Context(), calmFor) }, attack)
+}
+
+// sufferMore is suffer where something goes on without the attack as well.
+func (b *bystander) sufferMore(t testing.TB, name string, calm, attack func()) {
+	t.Helper()
 	for try := 1; ; try++ {
 		if strict {
-			b.calm = b.measure(t, func() { pause(t.Context(), calmFor) })
+			b.calm = b.measure(t, calm)
 		}
 		under := b.sufferOnce(t, name, attack)
 		if !strict || under.P99 < 2*b.calm.P99 {

@@ -115,8 +115,11 @@ func newAttacker(t testing.TB) *attacker {
 	a.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		kind, name, _ := strings.Cut(strings.Trim(r.URL.Path, "/"), "/")
 		attack := attacks[strings.ReplaceAll(name, "-", " ")]
+		if name == manners {
+			attack = http.NotFound
+		}
 		if attack == nil {
-			http.NotFound(w, r)
+			http.Error(w, "there is no such attack", http.StatusInternalServerError)
 			return
 		}
 		a.count(a.came, kind+"/"+name)
@@ -154,7 +157,7 @@ func TestHostilePeers(t *testing.T) {
 	evil := newAttacker(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 16*patience)
 	defer cancel()
-	attack := func(skilled map[string]string, names ...string) {
+	visit := func(t *testing.T, skilled map[string]string, names ...string) {
 		var visits errgroup.Group
 		for _, name := range names {
 			visits.Go(func() error {
@@ -176,11 +179,15 @@ func TestHostilePeers(t *testing.T) {
 		}
 	}
 	suffer := func(names ...string) {
-		skilled := map[string]string{}
-		for _, name := range names {
-			skilled[name] = deploySkilled(ctx, t, n, key, evil.address("skill", name), name)
-		}
-		b.suffer(t, strings.Join(names, ", "), func() { attack(skilled, names...) })
+		all := strings.Join(names, ", ")
+		t.Run(all, func(t *testing.T) {
+			skilled := map[string]string{}
+			for _, name := range append(names, manners) {
+				skilled[name] = deploySkilled(ctx, t, n, key, evil.address("skill", name), name)
+			}
+			polite := slices.Repeat([]string{manners}, len(names))
+			b.sufferMore(t, all, func() { evenly(ctx, func() { visit(t, skilled, polite...) }) }, func() { evenly(ctx, func() { visit(t, skilled, names...) }) })
+		})
 	}
 	for name := range attacks {
 		if !slices.Contains(slow, name) {
@@ -190,6 +197,24 @@ func TestHostilePeers(t *testing.T) {
 	suffer(slow...)
 	if _, err := c.invoke(ctx, "still there?"); err != nil {
 		t.Error(err)
+	}
+}
+
+// manners is no attack. What others wait for while a server behaves, which is also
+// visited, is not what an attack costs them.
+const manners = "manners"
+
+// visitEvery is between two visits, whatever became of those before: how often it
+// is visited is not for the visited to say.
+const visitEvery = 250 * time.Millisecond
+
+// evenly visits once, or for as long as it is measured.
+func evenly(ctx context.Context, visit func()) {
+	var visits sync.WaitGroup
+	defer visits.Wait()
+	visits.Go(visit)
+	for begun := time.Now(); strict && time.Since(begun) < calmFor && pause(ctx, visitEvery); {
+		visits.Go(visit)
 	}
 }
 

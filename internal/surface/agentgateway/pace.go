@@ -16,6 +16,7 @@ const (
 	paceBurst   = 200 * paceStep
 	paceLongest = 10 * time.Second // to wait; beyond, it is refused
 	paceMost    = 10_000           // instances that are remembered
+	paceTooLong = 100 * paceStep   // what a message that is too long counts for: it was read for nothing
 
 	cutOffFor = 10 * time.Second // one that had to be cut off stays away
 )
@@ -30,13 +31,18 @@ type pace struct {
 // reserve returns how long an instance has to wait for its turn; false = so long
 // that it gets none.
 func (p *pace) reserve(instance string, now time.Time) (wait time.Duration, ok bool) {
+	return p.charge(instance, paceStep, now)
+}
+
+// charge makes what an instance did count for that much time.
+func (p *pace) charge(instance string, cost time.Duration, now time.Time) (wait time.Duration, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	at := p.next[instance]
 	if idle := now.Add(-paceBurst); at.Before(idle) {
 		at = idle
 	}
-	at = at.Add(paceStep)
+	at = at.Add(cost)
 	if wait = at.Sub(now); wait > paceLongest {
 		return wait, false
 	}

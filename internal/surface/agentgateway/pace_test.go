@@ -27,6 +27,16 @@ func TestPace(t *testing.T) {
 	if wait, ok := p.reserve("b", now); wait != 0 || !ok {
 		t.Errorf("another waits %s, %v", wait, ok)
 	}
+	for i := range 4 { // the first two are forgiven
+		want := time.Duration(max(0, i-2))*paceTooLong + time.Duration(i+1)*paceStep
+		if i < 2 {
+			want = 0
+		}
+		if wait, ok := p.reserve("e", now); wait != want || !ok {
+			t.Errorf("after %d messages that were too long an instance waits %s, not %s", i, wait, want)
+		}
+		p.charge("e", paceTooLong, now)
+	}
 	p.offend("d", now)
 	if wait := p.isCutOff("d", now); wait != cutOffFor {
 		t.Errorf("an offender is back after %s", wait)

@@ -71,6 +71,9 @@ func (s *socket) read() {
 	defer s.ws.CloseNow() //nolint:errcheck // it is over either way
 	defer s.timer.Stop()
 	err := s.readMessages()
+	if errors.Is(err, websocket.ErrMessageTooBig) { // it may come back, and not again and again
+		s.surface.pace.charge(s.c.Instance, paceTooLong, s.surface.Now())
+	}
 	s.surface.Log.Info("agent disconnected", "instance", s.c.Instance, "reason", farewell(err))
 }
 
