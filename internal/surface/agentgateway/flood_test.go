@@ -18,10 +18,6 @@ import (
 // took.
 func (w *wsPeer) untilClosed(text string, most int) (sent int) {
 	w.p.t.Helper()
-	go func() { // ends with the socket
-		for range w.frames {
-		}
-	}()
 	for ; sent < most; sent += len(text) {
 		if w.ws.Write(w.p.ctx, websocket.MessageText, []byte(text)) != nil {
 			return sent
@@ -31,15 +27,17 @@ func (w *wsPeer) untilClosed(text string, most int) (sent int) {
 	return sent
 }
 
-// TestUselessFramesEndConnection: an agent that sends nothing else is cut off.
+// TestUselessFramesEndConnection: an agent that sends nothing else is cut off, and
+// what it sends after that is not read for long.
 func TestUselessFramesEndConnection(t *testing.T) {
 	for name, text := range map[string]string{
 		"refused":       strings.Repeat("{\n", 900),
 		"of no request": `{"type":"delta","message_id":"x","text":"` + strings.Repeat("x", 512<<10) + `"}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, _, agent, _, _ := begin(t, beeos.Definition{Name: "echo"})
-			agent.untilClosed(text, 256<<20)
+			p := newStack(t).join()
+			p.sync(beeos.Definition{Name: "echo"})
+			p.dial("").untilClosed(text, 256<<20)
 		})
 	}
 }

@@ -272,24 +272,30 @@ type wsPeer struct {
 	ws *websocket.Conn
 }
 
-func (p *process) websocket(query string) *wsPeer {
+// dial connects and reads nothing.
+func (p *process) dial(query string) *wsPeer {
 	p.t.Helper()
 	path := "/api/v1/agents/connect" + query
 	ws, _, err := websocket.Dial(p.ctx, p.server.URL+path, &websocket.DialOptions{HTTPHeader: http.Header{"Authorization": {p.sign("GET", path, nil)}}})
 	p.must(err)
 	ws.SetReadLimit(-1)
-	w := &wsPeer{inbox: newInbox(p.t), p: p, ws: ws}
+	p.t.Cleanup(func() { ws.CloseNow() })
+	return &wsPeer{inbox: newInbox(p.t), p: p, ws: ws}
+}
+
+func (p *process) websocket(query string) *wsPeer {
+	p.t.Helper()
+	w := p.dial(query)
 	go func() { // ends with the socket
 		defer close(w.frames)
 		for {
-			_, data, err := ws.Read(context.Background())
+			_, data, err := w.ws.Read(context.Background())
 			if err != nil {
 				return
 			}
 			w.fill(data)
 		}
 	}()
-	p.t.Cleanup(func() { ws.CloseNow() })
 	return w
 }
 

@@ -1,9 +1,11 @@
 package agentgateway
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
+	"net"
 	"net/http"
 	"sync/atomic"
 	"time"
@@ -17,7 +19,8 @@ import (
 const (
 	missesAllowed = 1                // how many pings may stay unanswered
 	messageTime   = 60 * time.Second // for a message that has begun to be there
-	maxPings      = 1000             // of the agent's per heartbeat, unless it sends messages as well
+	goodbyeTime   = 250 * time.Millisecond
+	maxPings      = 1000 // of the agent's per heartbeat, unless it sends messages as well
 )
 
 // socket is the WebSocket transport of a connection. Its reader is a goroutine
@@ -28,6 +31,7 @@ type socket struct {
 	surface *Surface
 	c       *link.Connection // nil until ready
 	ws      *websocket.Conn  // nil until ready, and when there was no handshake
+	conn    net.Conn         // below it
 	ready   chan struct{}
 	heard   atomic.Bool  // since the last tick
 	begun   atomic.Int64 // when the message that is being read began, in nanoseconds; 0 = there is none
@@ -46,7 +50,8 @@ func (s *Surface) serveWebSocket(w http.ResponseWriter, r *http.Request, inst be
 		return err
 	}
 	sock.c = c
-	sock.ws, err = websocket.Accept(w, r, &websocket.AcceptOptions{
+	taken := &hijacked{ResponseWriter: w}
+	sock.ws, err = websocket.Accept(taken, r, &websocket.AcceptOptions{
 		CompressionMode: websocket.CompressionDisabled,
 		OnPingReceived:  sock.allowPong,
 	})
@@ -55,11 +60,24 @@ func (s *Surface) serveWebSocket(w http.ResponseWriter, r *http.Request, inst be
 		s.Log.WarnContext(r.Context(), "no WebSocket", "instance", inst.ID, "err", err)
 		return nil // Accept has answered
 	}
+	sock.conn = taken.conn
 	sock.ws.SetReadLimit(link.MaxInbound)
 	sock.timer = time.AfterFunc(time.Hour, sock.tick)
 	sock.timer.Reset(s.Heartbeat) // tick must find the timer
 	s.hub.Go(sock.read)
 	return nil
+}
+
+// hijacked keeps the connection that a WebSocket takes over.
+type hijacked struct {
+	http.ResponseWriter
+	conn net.Conn
+}
+
+// Hijack is http.Hijacker's.
+func (h *hijacked) Hijack() (conn net.Conn, rw *bufio.ReadWriter, err error) {
+	h.conn, rw, err = http.NewResponseController(h.ResponseWriter).Hijack()
+	return h.conn, rw, err
 }
 
 // Wake writes what is queued.
@@ -164,7 +182,10 @@ func (s *socket) tick() {
 func (s *socket) Shut(reason string) {
 	s.surface.hub.Go(func() {
 		if <-s.ready; s.ws != nil {
-			s.ws.Close(websocket.StatusServiceRestart, reason) //nolint:errcheck // it is over either way
+			// Close looks for the agent's goodbye behind all that it still sends,
+			// byte by byte: not for long.
+			s.conn.SetReadDeadline(time.Now().Add(goodbyeTime)) //nolint:errcheck // it is over either way
+			s.ws.Close(websocket.StatusServiceRestart, reason)  //nolint:errcheck // as above
 		}
 	})
 }

@@ -19,13 +19,14 @@ const (
 
 	frameCost  = 1 << 10  // any frame: as many as 64,000 a second
 	longFrame  = 4 << 10  // beyond, bytes count four times: reading them is then most of the work
+	longDelta  = 12       // times more, where they are a piece of an answer, which goes to whoever watches, or of no use
 	refuseCost = 4 << 10  // one that has to be answered with what is wrong with it
 	storeCost  = 32 << 10 // one that is stored, while it is
 	lookUpCost = 16 << 10 // one about a turn that is looked up first, or that reaches other nodes
 
 	maxUnderway = 8 << 20  // of frames that are being stored or looked up
 	maxStreamed = 64 << 20 // of one turn before its reply
-	maxWasted   = 64 << 20 // in a row that were of no use: then the connection ends
+	maxWasted   = 16 << 20 // in a row that were of no use: then the connection ends
 	maxRefusals = 1000     // of one message or POST
 )
 
@@ -41,6 +42,9 @@ type budget struct {
 
 // readCost is what it costs to read a frame.
 func readCost(size int) int { return frameCost + size + 3*max(0, size-longFrame) }
+
+// streamCost is what a piece of an answer, or a frame of no use, costs besides.
+func streamCost(size int) int { return longDelta * max(0, size-longFrame) }
 
 // spend counts a cost, and waits when there was too much of late.
 func (b *budget) spend(cost int) {
@@ -112,6 +116,7 @@ func (c *Connection) work(size int, f func()) {
 // wasteFrame counts a frame that was of no use. An agent that sends nothing else
 // is cut off.
 func (c *Connection) wasteFrame(size int) {
+	c.budget.spend(streamCost(size))
 	if c.budget.waste(size + frameCost) {
 		c.cutOff("nothing that the agent sends can be used")
 	}

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	maxQueued = 8 << 20  // bytes for an agent that does not read; then it gets no more work
-	maxPooled = 64 << 10 // larger buffers are left to the garbage collector
+	maxQueued = 8 << 20   // bytes for an agent that does not read; then it gets no more work
+	maxPooled = 256 << 10 // larger buffers are left to the garbage collector
 )
 
 // Transport carries the frames of a connection to its agent.

@@ -92,6 +92,7 @@ func (c *Connection) act(f *beeos.Frame, size int, to *Responses) error {
 	}
 	switch f.Type {
 	case beeos.FrameDelta:
+		c.budget.spend(streamCost(size))
 		addDelta(t, f)
 	case beeos.FrameProgress:
 		t.Publish(beeos.Event{Kind: beeos.EventProgress, Progress: f.Progress, Total: f.Total, Text: f.Text})
