@@ -41,7 +41,7 @@ type commands struct {
 	Tasks   talk.TasksCmd    `cmd:"" help:"Give agents work to come back for; list, follow, continue and cancel it."`
 
 	Conversations talk.ConversationsCmd `cmd:"" help:"See and go on with your conversations."`
-	Logs          talk.LogsCmd          `cmd:"" help:"Print your latest calls, a line each, and follow them."`
+	Calls         talk.CallsCmd         `cmd:"" help:"See the calls to your agents, and look into one."`
 
 	Marketplace talk.MarketplaceCmd `cmd:"" help:"Find agents that others offer to everybody on the server."`
 

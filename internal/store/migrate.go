@@ -1,11 +1,14 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"embed"
 	"fmt"
+	"io"
 	"io/fs"
+	"strings"
 	"time"
 
 	"github.com/pressly/goose/v3"
@@ -23,7 +26,7 @@ const migratePause = 50 * time.Millisecond
 // migrate brings the tables up to this program's version. Replicas that start
 // at the same moment take turns.
 func migrate(ctx context.Context, db *database.DB) error {
-	files, err := fs.Sub(migrations, "migrations")
+	files, err := migrationsFor(db.Postgres)
 	if err != nil {
 		return err
 	}
@@ -52,6 +55,44 @@ func migrate(ctx context.Context, db *database.DB) error {
 		}
 	}
 }
+
+// migrationsFor is the migrations in an engine's words.
+func migrationsFor(postgres bool) (fs.FS, error) {
+	files, err := fs.Sub(migrations, "migrations")
+	if err != nil || postgres {
+		return files, err
+	}
+	return sqliteWords{files}, nil
+}
+
+// sqliteWords calls a number that is the key of its table as SQLite does: by any
+// other name it would be looked up in a second tree.
+type sqliteWords struct{ fs.FS }
+
+func (w sqliteWords) Open(name string) (fs.File, error) {
+	file, err := w.FS.Open(name)
+	if err != nil || !strings.HasSuffix(name, ".sql") {
+		return file, err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	text, err := io.ReadAll(file)
+	if err != nil {
+		return nil, err
+	}
+	return wordedFile{bytes.NewReader(bytes.ReplaceAll(text, []byte("BIGINT PRIMARY KEY"), []byte("INTEGER PRIMARY KEY"))), info}, nil
+}
+
+type wordedFile struct {
+	*bytes.Reader
+	info fs.FileInfo
+}
+
+func (f wordedFile) Stat() (fs.FileInfo, error) { return f.info, nil }
+func (f wordedFile) Close() error               { return nil }
 
 func upgrade(ctx context.Context, p *goose.Provider) error {
 	stored, err := p.GetDBVersion(ctx)

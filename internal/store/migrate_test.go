@@ -29,6 +29,7 @@ var released = []struct{ name, sum string }{
 	{"0020_mcp_sessions.sql", "968779af1b037a5c"},
 	{"0021_conversations.sql", "4febe538a1121c01"},
 	{"0022_agent_titles.sql", "144fc2eae31f453b"},
+	{"0023_calls.sql", "98a15b1a2c8e2c30"},
 }
 
 func TestMigrationsRise(t *testing.T) {

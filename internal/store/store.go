@@ -16,6 +16,7 @@ import (
 	"github.com/beeos/beeos/internal/store/approvals"
 	"github.com/beeos/beeos/internal/store/audit"
 	"github.com/beeos/beeos/internal/store/builtins"
+	"github.com/beeos/beeos/internal/store/calls"
 	"github.com/beeos/beeos/internal/store/cluster"
 	"github.com/beeos/beeos/internal/store/database"
 	"github.com/beeos/beeos/internal/store/files"
@@ -41,6 +42,7 @@ type Store struct {
 	Audit     *audit.Table
 	Sessions  *sessions.Table
 	Cluster   *cluster.Table
+	Calls     *calls.Table
 }
 
 // Open connects to the database that dsn names, creates or upgrades its
@@ -79,5 +81,6 @@ func tablesOf(db *database.DB) *Store {
 		Audit:     audit.New(db),
 		Sessions:  sessions.New(db),
 		Cluster:   cluster.New(db),
+		Calls:     calls.New(db),
 	}
 }

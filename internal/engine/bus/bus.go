@@ -112,6 +112,11 @@ func Open(ctx context.Context, opt Options) (*Bus, error) {
 // Node returns this node's id.
 func (b *Bus) Node() string { return b.node }
 
+// NodeName is the end of this node's id: enough to tell nodes apart.
+func (b *Bus) NodeName() string { return b.node[max(0, len(b.node)-nameLength):] }
+
+const nameLength = 8
+
 // Close takes this node off the bus.
 func (b *Bus) Close() {
 	if b.nc != nil {

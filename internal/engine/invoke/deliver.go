@@ -78,14 +78,16 @@ func (c *Calls) giveBack(ctx context.Context, d *ledger.Delivery, cause error) {
 	if !nobody {
 		c.opt.Log.Warn("request not handed to its agent; it waits for an instance", "turn", d.Turn, "agent", d.AgentID, "err", cause)
 	}
-	release := c.opt.Ledger.ReleaseLeases
-	if d.Redelivery == beeos.RedeliverNever {
-		if !nobody {
-			return
-		}
-		release = c.opt.Ledger.UndoClaim
+	if d.Redelivery == beeos.RedeliverNever && !nobody {
+		return
 	}
-	if err := release(ctx, []ledger.Lease{{Turn: d.Turn, Attempt: d.Attempt}}); err != nil {
+	lease, err := []ledger.Lease{{Turn: d.Turn, Attempt: d.Attempt}}, error(nil)
+	if d.Redelivery == beeos.RedeliverNever {
+		err = c.opt.Ledger.UndoClaim(ctx, lease)
+	} else {
+		err = c.opt.Ledger.ReleaseLeases(ctx, lease, ledger.Attempt{Why: ledger.NotHandedOut, Node: c.opt.Bus.NodeName()})
+	}
+	if err != nil {
 		c.opt.Log.Error("release lease", "turn", d.Turn, "err", err)
 	}
 }

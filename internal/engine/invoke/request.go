@@ -1,6 +1,7 @@
 package invoke
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -201,7 +202,7 @@ func (c *Calls) composeOpening(ctx context.Context, r *Request, o *ledger.Openin
 	}
 	o.Delivery = &ledger.Delivery{
 		AgentID: r.Agent.ID, Mode: r.Agent.Definition.DeliveryMode, Redelivery: redelivery(r), Lane: lane(r.Agent, &o.Channel, fresh),
-		LeaseUntil: c.opt.Now().Add(LeaseTTL), Deadline: c.deadline(r),
+		LeaseUntil: c.opt.Now().Add(LeaseTTL), Deadline: c.deadline(r), Surface: r.Surface, Tool: cmp.Or(r.Call.Tool, r.Call.Method),
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/store/calls"
 	"github.com/beeos/beeos/internal/store/database"
 )
 
@@ -28,13 +29,12 @@ var (
 		FROM (VALUES `, `(?, CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS BIGINT))`, `) AS v WHERE id = v.column1
 		RETURNING id, next_off, agent_id, owner, closed_reason`)
 	insertMessages = newStatement(
-		`INSERT INTO messages (channel, off, id, type, in_reply_to, terminal, state, stop_reason, publisher, body, parts, payload, created_at, agent_id) VALUES `,
-		`(?,?,?,?,?,?,?,?,?,?,?,?,?,?)`, ` ON CONFLICT (in_reply_to) WHERE terminal DO NOTHING`)
+		`INSERT INTO messages (channel, off, id, type, in_reply_to, terminal, state, stop_reason, publisher, body, parts, payload, created_at, agent_id, trail) VALUES `,
+		`(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`, ` ON CONFLICT (in_reply_to) WHERE terminal DO NOTHING`)
 	winners          = newStatement(`SELECT id FROM messages WHERE terminal AND in_reply_to IN (`, `?`, `)`)
 	insertDeliveries = newStatement(
-		`INSERT INTO deliveries (turn, channel, off, agent_id, lane, seq, leased, attempt, lease_until, started, mode, redelivery, deadline, owner) VALUES `,
-		`(?,?,?,?,?,?,?,?,?,?,?,?,?,?)`, ` ON CONFLICT (lane) WHERE leased AND lane <> '' DO NOTHING`)
-	endDeliveries = newStatement(`DELETE FROM deliveries WHERE turn IN (`, `?`, `) RETURNING turn, agent_id, lane, cancel_at`)
+		`INSERT INTO deliveries (turn, channel, off, agent_id, lane, seq, leased, attempt, lease_until, started, mode, redelivery, deadline, owner, surface, tool) VALUES `,
+		`(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`, ` ON CONFLICT (lane) WHERE leased AND lane <> '' DO NOTHING`)
 )
 
 // batch is one transaction's work.
@@ -44,8 +44,10 @@ type batch struct {
 	now       int64
 	committed []beeos.Message
 	callers   []callerAgent // who were noted to call whom
-	freed     []string      // agents with a lane that a terminal reply freed
-	xid       int64         // PostgreSQL's name of the transaction, when no message is proof of it
+	endings   map[string]ending
+	routes    map[calls.Route]knownRoute // that calls which have ended took
+	freed     []string                   // agents with a lane that a terminal reply freed
+	xid       int64                      // PostgreSQL's name of the transaction, when no message is proof of it
 }
 
 func newBatch(w *writer, ops []*op) *batch {
@@ -127,8 +129,11 @@ func (b *batch) apply(ctx context.Context) error {
 		{"number messages", b.assignOffsets},
 		{"answer questions", b.endPauses},
 		{"release idempotency keys", b.releaseKeys},
+		{"mark deliveries", b.markDeliveries},
+		{"end deliveries", b.endDeliveries},
 		{"insert messages", b.insertMessages},
 		{"insert deliveries", b.insertDeliveries},
+		{"record calls", b.recordCalls},
 		{"note callers", b.noteCallers},
 		{"other writes", b.runOthers},
 		{"name the transaction", b.nameTransaction},
@@ -361,24 +366,24 @@ func (b *batch) numberMessages(channels map[string]*channelNumbers) {
 func (b *batch) insertMessages(ctx context.Context) error {
 	var values, turns []any
 	sent := 0
-	add := func(m *beeos.Message, agent string) {
+	add := func(m *beeos.Message, agent, trail string) {
 		m.CreatedAt = database.Moment(b.now)
 		m.UpdatedAt = m.CreatedAt
 		terminal := m.Type.Terminal()
 		values = append(values, m.Channel, m.Offset, m.ID, string(m.Type), m.InReplyTo, terminal, m.State, m.StopReason,
-			m.Publisher, m.Body, string(m.Parts), string(m.Payload), b.now, agent)
+			m.Publisher, m.Body, string(m.Parts), string(m.Payload), b.now, agent, trail)
 		if terminal {
 			turns = append(turns, m.InReplyTo)
 		}
 		sent++
 	}
 	for _, open := range b.standingOpenings {
-		add(&open.Message, open.Channel.AgentID)
+		add(&open.Message, open.Channel.AgentID, "")
 		b.committed = append(b.committed, open.Message)
 	}
 	for _, o := range b.ops {
 		if o.message != nil && o.err == nil {
-			add(o.message, "")
+			add(o.message, "", b.trailOf(o))
 		}
 	}
 	changed, err := b.w.execRows(ctx, insertMessages, values)
@@ -393,12 +398,9 @@ func (b *batch) insertMessages(ctx context.Context) error {
 	for _, o := range b.ops {
 		if o.message != nil && o.err == nil {
 			b.committed = append(b.committed, *o.message)
-			if err := b.markDelivery(ctx, o.message); err != nil {
-				return err
-			}
 		}
 	}
-	return b.endDeliveries(ctx, turns)
+	return nil
 }
 
 func (b *batch) refuseLosers(ctx context.Context, turns []any) error {
@@ -456,7 +458,7 @@ func (b *batch) deliveryRow(open *Opening) []any {
 	if d.Mode == beeos.DeliverQueue {
 		leased, attempt, until = false, 0, b.now
 	}
-	return []any{m.ID, m.Channel, m.Offset, d.AgentID, d.Lane, b.w.seq, leased, attempt, until, false, string(d.Mode), string(d.Redelivery), database.Micros(d.Deadline), m.Publisher}
+	return []any{m.ID, m.Channel, m.Offset, d.AgentID, d.Lane, b.w.seq, leased, attempt, until, false, string(d.Mode), string(d.Redelivery), database.Micros(d.Deadline), m.Publisher, d.Surface, d.Tool}
 }
 
 // refuseAsBusy answers a request for an agent that takes one at a time and has one.

@@ -29,6 +29,9 @@ type Delivery struct {
 	Deadline   time.Time         // then the request ends as timed out; zero = never
 	Paused     beeos.MessageType // what the agent waits for; empty = nothing
 	CancelAt   time.Time         // when its end was asked for; zero = it was not
+	Surface    string            // by which it came
+	Tool       string            // of the agent's; empty = the agent itself
+	Trail      string            // how it went so far
 }
 
 // Lease names one attempt at a delivery, so that a holder who has lost it
@@ -38,71 +41,14 @@ type Lease struct {
 	Attempt int
 }
 
-const deliveryColumns = `turn, channel, off, agent_id, lane, attempt, started, mode, redelivery, leased, lease_until, deadline, paused, cancel_at`
+const deliveryColumns = `turn, channel, off, agent_id, lane, attempt, started, mode, redelivery, leased, lease_until, deadline, paused, cancel_at, surface, tool, trail`
 
 func deliveryFields(d *Delivery) []any {
 	return []any{
 		&d.Turn, &d.Channel, &d.Offset, &d.AgentID, &d.Lane, &d.Attempt, &d.Started, &d.Mode, &d.Redelivery,
 		&d.Leased, database.Time(&d.LeaseUntil), database.Time(&d.Deadline), &d.Paused, database.Time(&d.CancelAt),
+		&d.Surface, &d.Tool, &d.Trail,
 	}
-}
-
-// markDelivery notes on the delivery of a request what a message about it means: it
-// waits for its caller, goes on, or should end.
-func (b *batch) markDelivery(ctx context.Context, m *beeos.Message) error {
-	switch m.Type {
-	case beeos.AgentInputRequired, beeos.AgentAuthRequired:
-		return b.w.exec(ctx, `UPDATE deliveries SET paused = $2 WHERE turn = $1 AND leased`, m.InReplyTo, string(m.Type))
-	case beeos.Continue, beeos.AuthGrant:
-		return b.w.exec(ctx, `UPDATE deliveries SET paused = '' WHERE turn = $1`, m.InReplyTo)
-	case beeos.ChatCancel:
-		return b.w.exec(ctx, `UPDATE deliveries SET cancel_at = $2 WHERE turn = $1 AND cancel_at = 0`, m.InReplyTo, b.now)
-	}
-	return nil
-}
-
-// endDeliveries ends the deliveries of turns that have their terminal reply.
-func (b *batch) endDeliveries(ctx context.Context, turns []any) error {
-	cancelled := map[string]bool{}
-	err := b.w.queryRows(ctx, endDeliveries, turns, func(r *sql.Rows) error {
-		var turn, agent, lane string
-		var cancelAt int64
-		err := r.Scan(&turn, &agent, &lane, &cancelAt)
-		if lane != "" {
-			b.freed = append(b.freed, agent)
-		}
-		if cancelAt > 0 {
-			cancelled[turn] = true
-		}
-		return err
-	})
-	if err != nil || len(cancelled) == 0 {
-		return err
-	}
-	return b.markCancelled(ctx, cancelled)
-}
-
-// markCancelled makes the replies to requests whose end was asked for say so,
-// whatever their agents call it: the words are kept, but whoever cancelled finds
-// the request cancelled.
-func (b *batch) markCancelled(ctx context.Context, turns map[string]bool) error {
-	for i := range b.committed {
-		m := &b.committed[i]
-		if !m.Type.Terminal() || !turns[m.InReplyTo] {
-			continue
-		}
-		m.State, m.StopReason = beeos.StateCancelled, beeos.StopUser
-		err := b.w.exec(ctx, `UPDATE messages SET state = $3, stop_reason = $4 WHERE channel = $1 AND off = $2`, m.Channel, m.Offset, m.State, m.StopReason)
-		if err != nil {
-			return err
-		}
-		for _, o := range b.ops {
-			if o.message != nil && o.message.ID == m.ID {
-				o.message.State, o.message.StopReason = m.State, m.StopReason
-			}
-		}
-	}
-	return nil
 }
 
 // endPauses ends the pauses that messages answer. One that comes second is refused:
@@ -185,13 +131,21 @@ func (l *Ledger) ExtendLeases(ctx context.Context, leases []Lease, until time.Ti
 }
 
 // ReleaseLeases gives leases back: another instance may take the work at once.
-func (l *Ledger) ReleaseLeases(ctx context.Context, leases []Lease) error {
+// Of the attempt that is over, only why and who are looked at.
+func (l *Ledger) ReleaseLeases(ctx context.Context, leases []Lease, over Attempt) error {
 	if len(leases) == 0 {
 		return nil
 	}
 	return l.runInWriter(ctx, func(ctx context.Context, b *batch) error {
-		return b.perLease(ctx, `UPDATE deliveries SET leased = FALSE, lease_until = $1 WHERE turn IN (%s)`, leases, b.now)
+		return b.releaseLeases(ctx, ``, leases, b.now, &over)
 	})
+}
+
+// releaseLeases releases the leases that are as if says.
+func (b *batch) releaseLeases(ctx context.Context, as string, leases []Lease, now int64, over *Attempt) error {
+	end := fmt.Sprintf(" %s %s %s;", over.Why, trailWord(over.Node), trailWord(over.Instance))
+	return b.perLease(ctx, `UPDATE deliveries SET leased = FALSE, lease_until = $1, `+appendTrail(`'r' || attempt || ' ' || ($1 - seq) || CAST($2 AS TEXT)`)+
+		` WHERE `+as+`turn IN (%s)`, leases, now, end)
 }
 
 // UndoClaim gives leases back as if they had never been taken: nobody got the work.
@@ -208,9 +162,9 @@ func (l *Ledger) ResumeDelivery(ctx context.Context, d *Delivery, until time.Tim
 	given := false
 	err = l.runInWriter(ctx, func(ctx context.Context, b *batch) error {
 		given = false
-		return b.w.query(ctx, `UPDATE deliveries SET leased = TRUE, attempt = attempt + 1, lease_until = $3
+		return b.w.query(ctx, `UPDATE deliveries SET leased = TRUE, attempt = attempt + 1, lease_until = $3, `+appendTrail(`'w' || (attempt + 1) || ' ' || ($4 - seq) || ';'`)+`
 			WHERE turn IN (SELECT turn FROM deliveries WHERE turn = $1 AND attempt = $2`+b.skipLocked()+`) AND (lane = '' OR NOT EXISTS (SELECT 1 FROM deliveries x WHERE x.lane = deliveries.lane AND x.lane <> '' AND x.leased AND x.turn <> deliveries.turn))
-			RETURNING turn`, []any{d.Turn, d.Attempt, database.Micros(until)}, func(*sql.Rows) error {
+			RETURNING turn`, []any{d.Turn, d.Attempt, database.Micros(until), b.now}, func(*sql.Rows) error {
 			given = true
 			return nil
 		})
@@ -250,13 +204,13 @@ func (l *Ledger) ClaimDeliveries(ctx context.Context, agentID string, until time
 				return err
 			}
 		}
-		err := b.w.query(ctx, `UPDATE deliveries SET leased = TRUE, attempt = attempt + 1, lease_until = $2, paused = '' WHERE turn `+b.anyOf(`
+		err := b.w.query(ctx, `UPDATE deliveries SET leased = TRUE, attempt = attempt + 1, lease_until = $2, paused = '', `+appendTrail(`'c' || (attempt + 1) || ' ' || ($4 - seq) || ';'`)+` WHERE turn `+b.anyOf(`
 			SELECT turn FROM deliveries d WHERE agent_id = $1 AND NOT leased AND cancel_at = 0
 			AND (attempt = 0 OR NOT (redelivery = 'never' OR redelivery = 'before_start' AND started)) AND (lane = '' OR (
 				NOT EXISTS (SELECT 1 FROM deliveries x WHERE x.lane = d.lane AND x.lane <> '' AND x.leased)
 				AND NOT EXISTS (SELECT 1 FROM deliveries x WHERE x.lane = d.lane AND x.lane <> '' AND NOT x.leased AND (x.seq, x.turn) < (d.seq, d.turn))))
 			ORDER BY seq, turn LIMIT $3`+b.skipLocked())+`
-			RETURNING `+deliveryColumns+`, seq`, []any{agentID, database.Micros(until), limit}, func(r *sql.Rows) error {
+			RETURNING `+deliveryColumns+`, seq`, []any{agentID, database.Micros(until), limit, b.now}, func(r *sql.Rows) error {
 			var d Delivery
 			var n int64
 			err := r.Scan(append(deliveryFields(&d), &n)...)
@@ -341,7 +295,7 @@ func (l *Ledger) releaseStale(ctx context.Context, leases []Lease, now int64) er
 		return nil
 	}
 	return l.runInWriter(ctx, func(ctx context.Context, b *batch) error {
-		return b.perLease(ctx, `UPDATE deliveries SET leased = FALSE, lease_until = $1 WHERE lease_until < $1 AND turn IN (%s)`, leases, now)
+		return b.releaseLeases(ctx, `lease_until < $1 AND `, leases, now, &Attempt{Why: LeaseExpired})
 	})
 }
 

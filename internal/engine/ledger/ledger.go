@@ -7,7 +7,8 @@
 // whatever has queued as a few multi-row statements (apply.go, rows.go).
 // Offsets rise per channel and come from the channel's row under its lock.
 // Exactly one terminal reply per request is a unique index, nothing else.
-// delivery.go leases requests to agents, read.go reads, turns.go and
+// delivery.go leases requests to agents, ending.go ends them, and record.go notes
+// each call that has ended, with its trail (trail.go). read.go reads, turns.go and
 // conversations.go list (callers.go knows who calls whom), recent.go finds the
 // last calls for people to look at, retention.go forgets.
 package ledger
@@ -49,6 +50,7 @@ type Ledger struct {
 	done    sync.WaitGroup
 	freed   atomic.Pointer[func(agentID string)]
 	callers knownCallers
+	routes  routes
 	probe   probe
 }
 

@@ -80,10 +80,15 @@ func (l *Ledger) AppendAnswer(ctx context.Context, m beeos.Message, to beeos.Mes
 // Finish stores the terminal reply to the request m.InReplyTo. Whoever comes
 // second, from whichever replica, gets MessageTerminal.
 func (l *Ledger) Finish(ctx context.Context, m beeos.Message) (beeos.Message, error) {
+	return l.FinishAttempt(ctx, m, nil)
+}
+
+// FinishAttempt is Finish by an instance that was given the request.
+func (l *Ledger) FinishAttempt(ctx context.Context, m beeos.Message, by *Attempt) (beeos.Message, error) {
 	if !m.Type.Terminal() || m.InReplyTo == "" {
 		return beeos.Message{}, beeos.Errorf(beeos.InvalidBody, "message type %s in reply to %q ends no turn", m.Type, m.InReplyTo)
 	}
-	return l.append(ctx, &op{message: &m})
+	return l.append(ctx, &op{message: &m, attempt: by})
 }
 
 func (l *Ledger) append(ctx context.Context, o *op) (beeos.Message, error) {

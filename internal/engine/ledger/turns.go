@@ -35,10 +35,19 @@ const requestColumns = `m.channel, m.off, m.id, m.type, m.in_reply_to, m.state, 
 
 // requestMore adds what became of a request: its delivery d, its reply t.
 const requestMore = requestColumns + `, COALESCE(d.turn, ''), COALESCE(d.leased, FALSE), COALESCE(d.attempt, 0), COALESCE(d.deadline, 0),
-	COALESCE(d.paused, ''), COALESCE(d.cancel_at, 0), COALESCE(t.type, ''), COALESCE(t.state, ''), COALESCE(t.stop_reason, ''), COALESCE(t.created_at, 0)`
+	COALESCE(d.paused, ''), COALESCE(d.cancel_at, 0), COALESCE(d.surface, ''), COALESCE(d.tool, ''), COALESCE(t.type, ''), COALESCE(t.state, ''), COALESCE(t.stop_reason, ''), COALESCE(t.created_at, 0)`
 
 // Request returns the caller's own request with that id.
 func (l *Ledger) Request(ctx context.Context, caller, turn string) (Request, error) {
+	r, err := l.FindRequest(ctx, turn)
+	if err == nil && r.Publisher != caller {
+		return Request{}, requestNotFound(turn)
+	}
+	return r, err
+}
+
+// FindRequest returns the request with that id, whosever it is.
+func (l *Ledger) FindRequest(ctx context.Context, turn string) (Request, error) {
 	// The delivery first: a reply that comes in between is then found, too.
 	open, unknown := l.OpenDelivery(ctx, turn)
 	if unknown != nil && beeos.CodeOf(unknown) != beeos.NotFound {
@@ -57,9 +66,6 @@ func (l *Ledger) Request(ctx context.Context, caller, turn string) (Request, err
 	}
 	fields := func(r *Request) []any { return append(messageFields(&r.Message), &r.AgentID) }
 	r, err := database.Get(ctx, l.db, "read request", requestNotFound(turn), fields, `SELECT `+requestColumns+` FROM messages m WHERE `+where, at...)
-	if err == nil && r.Publisher != caller {
-		err = requestNotFound(turn)
-	}
 	if err != nil {
 		return Request{}, err
 	}
@@ -67,6 +73,19 @@ func (l *Ledger) Request(ctx context.Context, caller, turn string) (Request, err
 		r.Open = &open
 	}
 	return r, nil
+}
+
+// Attempts returns who was given a request, first to last, as far as is known.
+func (l *Ledger) Attempts(ctx context.Context, r *Request) ([]Attempt, error) {
+	if r.Open != nil {
+		list := parseTrail(r.Open.Trail, r.CreatedAt)
+		if r.Open.Attempt > 0 && len(list) == 0 { // it was handed out with the request
+			list = append(list, Attempt{Number: 1, Began: r.CreatedAt})
+		}
+		return list, nil
+	}
+	trail, err := database.GetValue[string](ctx, l.db, "read a trail", `SELECT trail FROM messages WHERE terminal AND in_reply_to = $1`, r.ID)
+	return parseTrail(trail, r.CreatedAt), err
 }
 
 func requestNotFound(turn string) error {
@@ -184,7 +203,7 @@ func requestFields(r *requestRow) []any {
 	d, t := &r.delivery, &r.reply
 	return append(messageFields(&r.message),
 		&r.agent, &d.Turn, &d.Leased, &d.Attempt, database.Time(&d.Deadline), &d.Paused, database.Time(&d.CancelAt),
-		&t.Type, &t.State, &t.StopReason, database.Time(&t.CreatedAt))
+		&d.Surface, &d.Tool, &t.Type, &t.State, &t.StopReason, database.Time(&t.CreatedAt))
 }
 
 func (r *requestRow) request() Request {

@@ -28,6 +28,7 @@ type op struct {
 	opening *Opening                            // a request
 	message *beeos.Message                      // anything else that is appended
 	answers beeos.MessageType                   // what the message's request must be waiting for
+	attempt *Attempt                            // which brought the message, if that ends a request; nil = none did
 	do      func(context.Context, *batch) error // any other write
 
 	dup  *Duplicate
@@ -167,6 +168,7 @@ func (w *writer) commit(ops []*op) {
 	}
 	w.l.opt.Commit(len(ops), time.Since(start))
 	w.l.callers.remember(b.callers, b.now)
+	w.l.routes.remember(b.routes)
 	if len(b.committed) > 0 {
 		w.l.opt.Committed(b.committed)
 	}

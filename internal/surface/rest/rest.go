@@ -113,6 +113,8 @@ func (s *Surface) register(mux *http.ServeMux) {
 		"GET /api/v1/deploy/regions":                      s.listDeployRegions,
 		"GET /api/v1/providers":                           s.listProviders,
 
+		"GET /api/v1/calls":                              s.listCalls,
+		"GET /api/v1/calls/{id}":                         s.getCall,
 		"GET /api/v1/audit":                              s.listAudit,
 		"GET /api/v1/approvals":                          s.listApprovals,
 		"GET /api/v1/approvals/{id}":                     route.With(s.pathApproval, s.getApproval),

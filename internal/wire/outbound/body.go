@@ -32,7 +32,7 @@ const maxEvents = 250_000
 const (
 	readAtOnce = 256 << 10
 	readRate   = 16 << 20 // a second, beyond that
-	eventCost  = 1 << 10  // that each event of a stream counts for besides
+	eventCost  = 2 << 10  // that each event of a stream counts for besides: whoever reads it has work with it
 	shortWait  = time.Millisecond
 )
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/engine/ledger"
 	"github.com/beeos/beeos/internal/surface/agentgateway/codec"
 	"github.com/beeos/beeos/internal/surface/agentgateway/turn"
 )
@@ -93,7 +94,7 @@ func (c *Connection) storeReply(t *heldTurn, m *beeos.Message) []byte {
 	agent, err := c.locateTurn(ctx, t, m)
 	if err == nil {
 		m.Publisher = "agent:" + agent
-		stored, err = c.hub.Ledger.Finish(ctx, *m)
+		stored, err = c.hub.Ledger.FinishAttempt(ctx, *m, c.attemptAt(t))
 	}
 	code := beeos.CodeOf(err)
 	if err == nil || code == beeos.MessageTerminal {
@@ -111,6 +112,17 @@ func (c *Connection) storeReply(t *heldTurn, m *beeos.Message) []byte {
 		c.hub.releaseTurns([]*heldTurn{t})
 	}
 	return codec.Refusal(&beeos.Frame{Type: beeos.FrameReply, MessageID: m.InReplyTo}, retryable(err))
+}
+
+// attemptAt is the attempt that brings the reply to a turn; of one that is not
+// held here nothing is known but who brings it.
+func (c *Connection) attemptAt(t *heldTurn) *ledger.Attempt {
+	a := ledger.Attempt{}
+	if t != nil {
+		a = t.Attempt()
+	}
+	a.Node, a.Instance = c.hub.Bus.NodeName(), c.Instance
+	return &a
 }
 
 // locateTurn fills in m's channel and returns whose turn it is.

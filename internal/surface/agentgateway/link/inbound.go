@@ -87,6 +87,7 @@ func (c *Connection) act(f *beeos.Frame, size int, to *Responses) error {
 		return nil
 	}
 	c.budget.useful()
+	t.NoteSign()
 	if t.noteStart != nil && !t.begun.Swap(true) {
 		c.hub.Go(t.noteStart)
 	}

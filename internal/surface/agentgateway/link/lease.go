@@ -48,25 +48,25 @@ func (h *Hub) ExtendLeases(ctx context.Context) {
 	}
 }
 
-// releaseTurns gives turns back so that other instances can take them at once.
+// releaseTurns gives turns of one connection back so that other instances can take them at once.
 // If that fails their leases run out, which is slower but comes to the same.
 func (h *Hub) releaseTurns(turns []*heldTurn) {
 	if len(turns) == 0 {
 		return
 	}
 	h.Go(func() {
-		leases := make([]ledger.Lease, len(turns))
+		leases, over := make([]ledger.Lease, len(turns)), ledger.Attempt{Why: ledger.InstanceGone, Node: h.Bus.NodeName()}
 		agents := map[string]bool{}
 		for i, t := range turns {
 			if t.begun.Load() { // the ledger must hear of the start before it hears of the end
 				t.noteStart()
 			}
-			leases[i] = t.Lease()
+			leases[i], over.Instance = t.Lease(), t.conn.Instance
 			agents[t.Agent] = true
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), releaseWithin)
 		defer cancel()
-		if err := h.Ledger.ReleaseLeases(ctx, leases); err != nil {
+		if err := h.Ledger.ReleaseLeases(ctx, leases, over); err != nil {
 			h.Log.Error("turns not given back; their leases will run out", "turns", len(leases), "err", err)
 			return
 		}
@@ -111,7 +111,7 @@ func (c *Connection) takeOver(id string) error {
 	}
 	t := c.hub.newTurn(&bus.Dispatch{AgentID: d.AgentID, MessageID: id, Channel: d.Channel, Attempt: lease.Attempt, Deadline: d.Deadline}, false)
 	if !c.deliver(t, codec.Encode(&beeos.Frame{Type: beeos.FrameWorking, MessageID: id})) {
-		return c.hub.Ledger.ReleaseLeases(ctx, []ledger.Lease{lease})
+		return c.hub.Ledger.ReleaseLeases(ctx, []ledger.Lease{lease}, ledger.Attempt{Why: ledger.InstanceGone, Node: c.hub.Bus.NodeName(), Instance: c.Instance})
 	}
 	return nil
 }

@@ -26,6 +26,9 @@ func (t *Turn) AddText(text string, thoughts bool) {
 	if thoughts {
 		t.reasoning = appendExtra(t.reasoning, text)
 	} else {
+		if t.worded.IsZero() {
+			t.worded = now
+		}
 		t.appendText(text)
 	}
 	if thoughts != t.thoughts {

@@ -6,10 +6,12 @@ package turn
 import (
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/beeos/beeos/internal/engine/bus"
 	"github.com/beeos/beeos/internal/engine/ledger"
+	"github.com/beeos/beeos/internal/store/database"
 )
 
 // Turn is one message that an agent on this node is working on.
@@ -22,11 +24,15 @@ type Turn struct {
 	bus *bus.Bus
 	now func() time.Time
 
+	given  time.Time    // to its agent
+	signed atomic.Int64 // when the agent showed the first sign of work, in microseconds; 0 = it has not
+
 	mu        sync.Mutex
 	attempt   int
-	finishing bool // its terminal reply is being stored
-	lost      bool // its connection is gone
-	dropped   bool // nobody here holds the turn any more
+	worded    time.Time // when it said the first words
+	finishing bool      // its terminal reply is being stored
+	lost      bool      // its connection is gone
+	dropped   bool      // nobody here holds the turn any more
 	onDrop    []func()
 	questions int // that the agent has asked so far
 
@@ -45,7 +51,7 @@ type Turn struct {
 func New(b *bus.Bus, now func() time.Time, d *bus.Dispatch) Turn {
 	return Turn{
 		ID: d.MessageID, Channel: d.Channel, Agent: d.AgentID, Deadline: d.Deadline,
-		bus: b, now: now, attempt: d.Attempt,
+		bus: b, now: now, attempt: d.Attempt, given: now(),
 	}
 }
 
@@ -76,6 +82,20 @@ func (t *Turn) Lease() ledger.Lease {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return ledger.Lease{Turn: t.ID, Attempt: t.attempt}
+}
+
+// NoteSign notes that the agent has shown a sign of work.
+func (t *Turn) NoteSign() {
+	if t.signed.Load() == 0 {
+		t.signed.Store(t.now().UnixMicro())
+	}
+}
+
+// Attempt is how far this attempt came, and when.
+func (t *Turn) Attempt() ledger.Attempt {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return ledger.Attempt{Number: t.attempt, Given: t.given, Started: database.Moment(t.signed.Load()), FirstText: t.worded}
 }
 
 // Adopt takes over a later attempt of a turn that the agent still works on: its

@@ -1,0 +1,114 @@
+package act
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/engine/ledger"
+	"github.com/beeos/beeos/internal/engine/sight"
+	agentstore "github.com/beeos/beeos/internal/store/agents"
+	"github.com/beeos/beeos/internal/store/calls"
+)
+
+// Whose calls one may look into: the owner of an agent those to the agent,
+// whoever made them.
+
+// CallFilter picks calls.
+type CallFilter struct {
+	calls.Filter        // AgentIDs is set here
+	AgentID      string // empty = of all agents of the caller's
+}
+
+// maxOwned bounds whose calls are listed at once.
+const maxOwned = 10_000
+
+// Calls lists calls to agents of the caller's, those that began last first.
+func (a *Acts) Calls(ctx context.Context, c beeos.Caller, f CallFilter) ([]calls.Call, error) {
+	if err := a.pickAgents(ctx, c, &f); err != nil {
+		return nil, err
+	}
+	all := len(f.Outcomes) == 0
+	working := all || slices.Contains(f.Outcomes, calls.Working)
+	f.Outcomes = slices.DeleteFunc(f.Outcomes, func(o calls.Outcome) bool { return o == calls.Working })
+	var list []calls.Call
+	var err error
+	if working {
+		if list, err = a.openCalls(ctx, &f); err != nil {
+			return nil, err
+		}
+	}
+	if all || len(f.Outcomes) > 0 {
+		ended, err := a.DB.Calls.Find(ctx, f.Filter)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, ended...)
+	}
+	slices.SortStableFunc(list, func(x, y calls.Call) int { return strings.Compare(y.Turn, x.Turn) })
+	list = slices.CompactFunc(list, func(x, y calls.Call) bool { return x.Turn == y.Turn }) // one may have ended in between
+	return list[:min(len(list), f.Limit)], nil
+}
+
+// CallNames returns what calls to agents of the caller's can be filtered by.
+func (a *Acts) CallNames(ctx context.Context, c beeos.Caller) (calls.Names, error) {
+	f := CallFilter{}
+	if err := a.pickAgents(ctx, c, &f); err != nil {
+		return calls.Names{}, err
+	}
+	return a.DB.Calls.Names(ctx, f.AgentIDs)
+}
+
+// pickAgents fills in of which agents the caller may see calls.
+func (a *Acts) pickAgents(ctx context.Context, c beeos.Caller, f *CallFilter) error {
+	if f.AgentID != "" {
+		agent, err := a.OwnAgent(ctx, c, f.AgentID)
+		if err == nil {
+			f.AgentIDs = []string{agent.ID}
+		}
+		return err
+	}
+	if err := RequirePerson(c); err != nil {
+		return err
+	}
+	owned, _, err := a.DB.Agents.List(ctx, agentstore.Filter{OwnerID: c.UserID, Limit: maxOwned})
+	f.AgentIDs = make([]string, len(owned))
+	for i, agent := range owned {
+		f.AgentIDs[i] = agent.ID
+	}
+	return err
+}
+
+// openCalls are those that a filter picks and that have no outcome yet.
+func (a *Acts) openCalls(ctx context.Context, f *CallFilter) ([]calls.Call, error) {
+	if len(f.AgentIDs) == 0 {
+		return nil, nil
+	}
+	open, err := a.Ledger.Requests(ctx, ledger.RequestFilter{AgentIDs: f.AgentIDs, Open: true, Before: f.Before, Limit: f.Limit})
+	var list []calls.Call
+	for i := range open {
+		r := &open[i]
+		of := calls.Route{AgentID: r.AgentID, Caller: r.Publisher, Surface: r.Open.Surface, Tool: r.Open.Tool}
+		if took := a.Now().Sub(r.CreatedAt); f.Picks(of, r.CreatedAt, took) {
+			list = append(list, calls.Call{Turn: r.ID, Offset: r.Offset, Route: of, Outcome: calls.Working, Began: r.CreatedAt, Took: took})
+		}
+	}
+	return list, err
+}
+
+// Call returns what is known of a call to an agent of the caller's.
+func (a *Acts) Call(ctx context.Context, c beeos.Caller, turn string) (sight.Call, error) {
+	if err := RequirePerson(c); err != nil {
+		return sight.Call{}, err
+	}
+	found, err := (&sight.Reader{Ledger: a.Ledger, Approvals: a.DB.Approvals}).Call(ctx, turn)
+	if err == nil {
+		_, err = a.OwnAgent(ctx, c, found.AgentID)
+	}
+	switch beeos.CodeOf(err) {
+	case beeos.NotFound, beeos.AgentNotFound, beeos.Forbidden:
+		return sight.Call{}, beeos.Errorf(beeos.NotFound, "there is no call %q to an agent of yours; list them to see which there are", turn)
+	}
+	return found, err
+}

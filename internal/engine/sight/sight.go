@@ -1,0 +1,60 @@
+// Package sight puts together what is known of one call: the request and its
+// reply, who was given it and when, what was asked and decided in between
+// (timeline.go). It reads what the ledger and the approvals have anyway; nothing
+// is written for it but the ledger's trail.
+package sight
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/engine/ledger"
+	"github.com/beeos/beeos/internal/store/approvals"
+	"github.com/beeos/beeos/internal/store/calls"
+)
+
+// Reader reads calls.
+type Reader struct {
+	Ledger    *ledger.Ledger
+	Approvals *approvals.Table
+}
+
+// Call is all that is known of a call.
+type Call struct {
+	ledger.Request
+	Payload   beeos.Call // what the protocol said besides the text
+	Outcome   calls.Outcome
+	Attempts  []ledger.Attempt
+	Approvals []approvals.Approval
+	Timeline  []Moment
+}
+
+// maxMessages bounds what is read of one exchange.
+const maxMessages = 500
+
+// Call returns what is known of the call with this request.
+func (r *Reader) Call(ctx context.Context, turn string) (Call, error) {
+	var c Call
+	var err error
+	if c.Request, err = r.Ledger.FindRequest(ctx, turn); err != nil {
+		return Call{}, err
+	}
+	_ = json.Unmarshal(c.Request.Payload, &c.Payload) // written by invoke; a request without one has nothing to show
+	c.Outcome = calls.Working
+	if c.Done != nil {
+		c.Outcome = calls.OutcomeOf(c.Done)
+	}
+	if c.Attempts, err = r.Ledger.Attempts(ctx, &c.Request); err != nil {
+		return Call{}, err
+	}
+	if c.Approvals, err = r.Approvals.ListByTurns(ctx, []string{turn}); err != nil {
+		return Call{}, err
+	}
+	messages, err := r.Ledger.RequestMessages(ctx, c.Channel, turn, c.Offset, maxMessages)
+	if err != nil {
+		return Call{}, err
+	}
+	c.Timeline = timeline(&c, messages)
+	return c, nil
+}
