@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 
@@ -78,8 +79,13 @@ func (b *batch) trailOf(o *op) string {
 	if !ok || !o.message.Type.Terminal() {
 		return ""
 	}
-	if e.trail == "" && o.attempt == nil && e.attempt == 1 {
+	if o.attempt != nil {
+		by := *o.attempt
+		by.Number = cmp.Or(by.Number, int(e.attempt))
+		return e.trail + by.line(e.began)
+	}
+	if e.trail == "" && e.attempt == 1 {
 		return "c1 0;" // it was handed out with the request, and nobody brought a reply
 	}
-	return e.trail + o.attempt.line(e.began)
+	return e.trail
 }

@@ -9,8 +9,7 @@
 // Exactly one terminal reply per request is a unique index, nothing else.
 // delivery.go leases requests to agents, ending.go ends them, and record.go notes
 // each call that has ended, with its trail (trail.go). read.go reads, turns.go and
-// conversations.go list (callers.go knows who calls whom), recent.go finds the
-// last calls for people to look at, retention.go forgets.
+// conversations.go list (callers.go knows who calls whom), retention.go forgets.
 package ledger
 
 import (

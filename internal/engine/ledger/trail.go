@@ -22,7 +22,7 @@ import (
 
 // Attempt is one instance's work on a request.
 type Attempt struct {
-	Number    int
+	Number    int       // 0 = whoever brings the reply does not know; then it is the last one
 	Node      string    // that the instance was connected to; empty = not known
 	Instance  string    // not known of one whose node died
 	Began     time.Time // when it was to be handed out
@@ -54,7 +54,7 @@ func appendTrail(what string) string {
 
 // line is what the attempt that brought the reply adds to the trail.
 func (a *Attempt) line(base int64) string {
-	if a == nil || a.Number == 0 {
+	if a.Number == 0 {
 		return ""
 	}
 	since := func(t time.Time) string {

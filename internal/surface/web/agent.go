@@ -20,7 +20,7 @@ type agentData struct {
 	Snippets []snippet
 	Builtin  *builtinData // nil = a program of its owner's
 	Card     *cardData    // nil = there is no A2A here
-	Calls    []callRow
+	Calls    []page.CallRow
 	Keys     keysData
 
 	Visibilities []visibilityChoice
@@ -66,7 +66,7 @@ func (s *Surface) showAgentStatus(r *page.Request, a *beeos.Agent) (page.Answer,
 	if err != nil {
 		return nil, err
 	}
-	calls, err := s.lastCalls(r.Context(), r.Visitor, []page.AgentRow{row}, 10)
+	calls, err := s.explorer.Latest(r.Context(), r.Visitor, a.ID, 10)
 	return page.View{Page: "agent", Data: agentData{Agent: a, Row: row, Calls: calls}}, err
 }
 
@@ -87,7 +87,7 @@ func (s *Surface) loadAgent(ctx context.Context, v *page.Visitor, a *beeos.Agent
 	if d.Card, err = s.loadCard(a); err != nil {
 		return d, err
 	}
-	if d.Calls, err = s.lastCalls(ctx, v, []page.AgentRow{d.Row}, 10); err != nil {
+	if d.Calls, err = s.explorer.Latest(ctx, v, a.ID, 10); err != nil {
 		return d, err
 	}
 	d.Keys.Path, d.Keys.Most = "/agents/"+a.ID+"/keys", beeos.MaxKeysPerAgent

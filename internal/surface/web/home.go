@@ -15,7 +15,7 @@ type homeData struct {
 	Online   int
 	Apps     int
 	Needs    []need
-	Calls    []callRow
+	Calls    []page.CallRow
 	Steps    []step
 	Snippets []snippet // how to connect the first agent
 }
@@ -59,7 +59,7 @@ func (s *Surface) loadHome(ctx context.Context, v *page.Visitor) (d homeData, er
 			d.Apps++
 		}
 	}
-	if d.Calls, err = s.lastCalls(ctx, v, rows, 15); err != nil {
+	if d.Calls, err = s.explorer.Latest(ctx, v, "", 15); err != nil {
 		return d, err
 	}
 	if d.Needs, err = s.listNeeds(ctx, v, rows); err != nil {

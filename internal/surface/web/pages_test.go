@@ -28,8 +28,8 @@ func fixture(s *Surface, n int) map[string]any {
 	agentRows := pagetest.Repeat(n, func(i int) page.AgentRow {
 		return page.AgentRow{ID: fmt.Sprint("agent_", i), Name: "a", Slug: "a", Title: fmt.Sprint("Agent ", i), Text: "Does things.", Online: i%2 == 0, Active: i%3 > 0, Visibility: beeos.VisiblePrivate, Skills: i}
 	})
-	calls := pagetest.Repeat(n, func(i int) callRow {
-		return callRow{ID: fmt.Sprint("turn", i), At: now.Add(-time.Duration(i) * time.Hour), Surface: "mcp", Caller: "you", AgentID: "agent_0", Agent: "Agent", What: "add", Outcome: "ok", Mood: "good", Took: time.Duration(i) * time.Millisecond}
+	calls := pagetest.Repeat(n, func(i int) page.CallRow {
+		return page.CallRow{ID: fmt.Sprint("turn", i), At: now.Add(-time.Duration(i) * time.Hour), Surface: "mcp", Caller: "you", AgentID: "agent_0", Agent: "Agent", What: "add", Outcome: "ok", Mood: "good", Took: time.Duration(i) * time.Millisecond}
 	})
 	keys := keysData{Path: "/keys", REST: "http://rest", Keys: pagetest.Repeat(n, func(i int) beeos.Key {
 		return beeos.Key{ID: fmt.Sprint("k", i), Name: "key", Prefix: "oag_12345678", LastUsedAt: now, ExpiresAt: now.Add(time.Hour)}
@@ -120,12 +120,15 @@ func TestRoomsAnswer(t *testing.T) {
 	o := &ledger.Opening{
 		Channel: beeos.Channel{ID: beeos.NewChannelID(), AgentID: agents[0].ID, Owner: "user:" + bob.ID, Kind: beeos.KindInvoke, SingleShot: true}, Fresh: true,
 		Message: beeos.Message{ID: beeos.NewID(), Type: beeos.ChatMessage, Publisher: "user:" + bob.ID, Payload: []byte(`{"protocol":"mcp","tool":"forecast"}`)},
+		Delivery: &ledger.Delivery{
+			AgentID: agents[0].ID, Mode: beeos.DeliverPush, Redelivery: beeos.RedeliverAlways, LeaseUntil: time.Now().Add(time.Minute), Surface: "mcp", Tool: "forecast",
+		},
 	}
 	o.Message.Channel = o.Channel.ID
 	if _, _, err := k.ledger.BeginRequest(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
-	rooms := []string{"/", "/approvals", "/approvals/history", "/agents", "/agents?q=agent-1", "/agents?from=50", "/marketplace", "/marketplace?q=x", "/apps", "/keys", "/account", "/audit", "/users", "/audit?of=everyone", "/agents/" + agents[0].ID}
+	rooms := []string{"/", "/approvals", "/approvals/history", "/agents", "/agents?q=agent-1", "/agents?from=50", "/marketplace", "/marketplace?q=x", "/apps", "/keys", "/account", "/audit", "/users", "/audit?of=everyone", "/calls", "/calls?outcome=problems&last=24h&slower=1s&agent=" + agents[0].ID, "/calls/" + o.Message.ID, "/agents/" + agents[0].ID}
 	full, empty := k.signedIn(ann), k.signedIn(bob)
 	for _, room := range rooms {
 		if res := full.get(room); res.status != http.StatusOK {
@@ -135,7 +138,7 @@ func TestRoomsAnswer(t *testing.T) {
 		switch {
 		case room == "/users":
 			want = http.StatusForbidden
-		case strings.HasPrefix(room, "/agents/"):
+		case strings.HasPrefix(room, "/agents/"), strings.HasPrefix(room, "/calls/"), strings.HasPrefix(room, "/calls?"):
 			want = http.StatusNotFound
 		}
 		if res := empty.get(room); res.status != want {

@@ -4,8 +4,8 @@
 // settings and its A2A card, builtin for agents that are made here, skills with
 // their servers and the rules for approvals, marketplace with what people offer
 // each other, approvals, keys, apps (what was granted), account, users, audit;
-// approval_link is for links that let somebody decide. The other rooms are packages of their own: chat and its transcript,
-// and signin. They share page (templates, sessions, streams) and safetext (what
+// approval_link is for links that let somebody decide. The other rooms are packages of their own: explorer for calls, chat and
+// its transcript, and login. They share page (templates, sessions, streams) and safetext (what
 // others wrote, made safe to show).
 package web
 
@@ -34,6 +34,7 @@ import (
 	"github.com/beeos/beeos/internal/store/builtins"
 	"github.com/beeos/beeos/internal/store/people"
 	"github.com/beeos/beeos/internal/surface/web/chat"
+	"github.com/beeos/beeos/internal/surface/web/explorer"
 	"github.com/beeos/beeos/internal/surface/web/login"
 	"github.com/beeos/beeos/internal/surface/web/page"
 )
@@ -75,6 +76,7 @@ type Options struct {
 type Surface struct {
 	Options
 	*page.Server
+	explorer *explorer.Explorer
 }
 
 // New parses the templates and lays out the site.
@@ -117,6 +119,11 @@ func (s *Surface) mountRooms() error {
 		Pages: s.Server, Agents: s.Agents, Users: s.Users, People: s.People, OAuth: s.OAuth, OIDC: s.OIDC, Log: s.Log, MCPURL: s.MCPURL, Online: s.isOnline,
 	})
 	if err != nil {
+		return err
+	}
+	if s.explorer, err = explorer.Mount(explorer.Options{
+		Pages: s.Server, Agents: s.Agents, Acts: s.Acts, Now: s.Now, RESTURL: s.RESTURL, NameCallers: s.nameCallers, ShowApprovals: s.describeApprovals,
+	}); err != nil {
 		return err
 	}
 	return chat.Mount(chat.Options{

@@ -39,6 +39,20 @@ func ProgramName(name string) string {
 	return cmp.Or(safetext.Line(name, 60), "A program without a name")
 }
 
+// CallRow is a call in a list, or at the head of a page about it.
+type CallRow struct {
+	ID      string
+	At      time.Time
+	Surface string
+	Caller  string
+	AgentID string
+	Agent   string
+	What    string
+	Outcome string // in words
+	Mood    string // good, bad or busy: what colour it has
+	Took    time.Duration
+}
+
 // ApprovalCard is a tool call that waits, or waited, for a person.
 type ApprovalCard struct {
 	ID, Tool, Agent, Caller string

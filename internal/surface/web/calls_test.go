@@ -1,0 +1,101 @@
+package web
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/engine/ledger"
+)
+
+// TestOwnerLooksIntoCalls: the list finds calls by what they are, and the page of
+// one says what was said, who had it and why that took so long.
+func TestOwnerLooksIntoCalls(t *testing.T) {
+	k := newStack(t)
+	ann, bob := k.user("Ann", false), k.user("Bob", false)
+	agents := k.agents(ann, 2)
+	call := func(agent, tool, text string, end func(*ledger.Opening)) string {
+		t.Helper()
+		o := &ledger.Opening{
+			Channel: beeos.Channel{ID: beeos.NewChannelID(), AgentID: agent, Owner: "user:" + bob.ID, Kind: beeos.KindInvoke, SingleShot: true}, Fresh: true,
+			Message:  beeos.Message{ID: beeos.NewID(), Type: beeos.ChatMessage, Publisher: "user:" + bob.ID, Body: text, Payload: []byte(`{"protocol":"mcp","tool":"` + tool + `","arguments":{"city":"<b>Rome"}}`)},
+			Delivery: &ledger.Delivery{AgentID: agent, Mode: beeos.DeliverPush, Redelivery: beeos.RedeliverAlways, LeaseUntil: time.Now().Add(time.Minute), Surface: "mcp", Tool: tool},
+		}
+		o.Message.Channel = o.Channel.ID
+		if _, _, err := k.ledger.BeginRequest(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+		if end != nil {
+			end(o)
+		}
+		return o.Message.ID
+	}
+	finish := func(m beeos.Message, by *ledger.Attempt) func(*ledger.Opening) {
+		return func(o *ledger.Opening) {
+			m.Channel, m.InReplyTo = o.Channel.ID, o.Message.ID
+			if _, err := k.ledger.FinishAttempt(t.Context(), m, by); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	good := call(agents[0].ID, "forecast", "", finish(beeos.Message{Type: beeos.AgentReply, State: beeos.StateCompleted, Body: "sunny"}, &ledger.Attempt{Instance: "inst_one"}))
+	bad := call(agents[1].ID, "", "do \u202ethis", func(o *ledger.Opening) {
+		if err := k.ledger.ReleaseLeases(t.Context(), []ledger.Lease{{Turn: o.Message.ID, Attempt: 1}}, ledger.Attempt{Why: ledger.InstanceGone, Instance: "inst_one"}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := k.ledger.ClaimDeliveries(t.Context(), agents[1].ID, time.Now().Add(time.Minute), 1); err != nil {
+			t.Fatal(err)
+		}
+		finish(beeos.Message{Type: beeos.AgentReplyError, State: beeos.StateFailed, StopReason: beeos.StopError, Body: "it broke"}, &ledger.Attempt{Number: 2, Instance: "inst_two", Given: time.Now()})(o)
+	})
+	open := call(agents[0].ID, "forecast", "", nil)
+
+	at := k.signedIn(ann)
+	for query, want := range map[string][]string{
+		"":                      {good, bad, open},
+		"outcome=problems":      {bad},
+		"outcome=ok":            {good},
+		"outcome=working":       {open},
+		"agent=" + agents[0].ID: {good, open},
+		"tool=forecast":         {good, open},
+		"caller=" + url.QueryEscape("user:"+bob.ID): {good, bad, open},
+		"surface=a2a":      nil,
+		"slower=1h":        nil,
+		"last=1h":          {good, bad, open},
+		"before=" + bad:    {good},
+		"before=nonsense":  nil,
+		"outcome=nonsense": nil,
+		"last=nonsense":    nil,
+	} {
+		res := at.get("/calls?" + query)
+		if res.status != http.StatusOK && !strings.Contains(query, "nonsense") {
+			t.Fatalf("%s: %d %s", query, res.status, res.body)
+		}
+		if n := strings.Count(res.body, `data-call="`); n != len(want) {
+			t.Errorf("%s shows %d calls, not %d", query, n, len(want))
+		}
+		for _, id := range want {
+			if !strings.Contains(res.body, `href="/calls/`+id) {
+				t.Errorf("%s lacks %s", query, id)
+			}
+		}
+	}
+	for id, words := range map[string][]string{
+		good: {"sunny", "replied", "&lt;b&gt;Rome", "Bob", "forecast", "attempt 1"},
+		bad:  {"it broke", "U&#43;202E", "attempt 1", "its instance disconnected", "attempt 2", "inst_two", "The agent answered with an error", "curl -X POST", "2 attempts"},
+		open: {"working", "There is none yet", "so far", "/calls/" + open + "/live"},
+	} {
+		res := at.get("/calls/" + id)
+		for _, word := range words {
+			if res.status != http.StatusOK || !strings.Contains(res.body, word) {
+				t.Errorf("%s: %d lacks %q", id, res.status, word)
+			}
+		}
+	}
+	if res := k.signedIn(bob).get("/calls/" + good); res.status != http.StatusNotFound {
+		t.Errorf("who called an agent looks into it: %d", res.status) // it is the owner's page
+	}
+}

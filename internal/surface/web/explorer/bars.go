@@ -1,0 +1,118 @@
+package explorer
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/beeos/beeos/internal/engine/sight"
+	"github.com/beeos/beeos/internal/store/calls"
+	"github.com/beeos/beeos/internal/surface/web/safetext"
+)
+
+// bar is a stretch of a call's time.
+type bar struct {
+	Kind  string // wait, work, lost or person: how it is drawn
+	Label string
+	Note  string // how it ended, or who decided
+	After time.Duration
+	Took  time.Duration
+	Open  bool    // it goes on
+	X, W  float64 // in hundredths of the whole
+}
+
+// shortWait is not worth a bar.
+const shortWait = time.Millisecond
+
+// attemptEnds say why an attempt was over without a reply.
+var attemptEnds = map[string]string{
+	"gone":        "its instance disconnected",
+	"lease":       "its server was not heard of any more",
+	"undelivered": "nobody took it",
+}
+
+// barsOf draws a call: what was waited for, each attempt, and the people who
+// were asked in between. now ends what goes on.
+func barsOf(c *sight.Call, names func(string) string, now time.Time) (bars []bar, whole time.Duration) {
+	start, end := c.Timeline[0].At, now
+	if c.Done != nil {
+		end = c.Done.CreatedAt
+	}
+	whole = max(end.Sub(start), time.Microsecond)
+	add := func(b bar, from, to time.Time) {
+		if b.Open = to.IsZero(); b.Open {
+			to, b.Open = end, c.Done == nil
+		}
+		b.After, b.Took = max(0, from.Sub(start)), max(0, to.Sub(from))
+		b.X = min(99.5, 100*float64(b.After)/float64(whole))
+		b.W = min(100-b.X, max(.5, 100*float64(b.Took)/float64(whole)))
+		bars = append(bars, b)
+	}
+	waiting := start
+	for _, a := range c.Attempts {
+		if begun := later(a.Began, a.Given); begun.Sub(waiting) >= shortWait {
+			add(bar{Kind: "wait", Label: "waited"}, waiting, begun)
+		}
+		work := bar{Kind: "work", Label: fmt.Sprintf("attempt %d", a.Number)}
+		switch {
+		case a.Why != "":
+			work.Kind, work.Note = "lost", attemptEnds[string(a.Why)]
+		case c.Done == nil:
+			work.Note = "under way"
+		case a.Instance != "":
+			work.Note = "replied"
+		default:
+			work.Kind, work.Note = "lost", "no reply"
+		}
+		if a.Resumed {
+			work.Label += ", the same instance"
+		}
+		add(work, later(a.Began, a.Given), a.Ended)
+		if waiting = a.Ended; waiting.IsZero() {
+			waiting = end
+		}
+	}
+	if len(c.Attempts) == 0 || end.Sub(waiting) >= shortWait {
+		add(bar{Kind: "wait", Label: "waited"}, waiting, time.Time{})
+	}
+	asked := time.Time{}
+	for _, m := range c.Timeline {
+		switch m.Kind {
+		case sight.QuestionAsked:
+			asked = m.At
+		case sight.QuestionAnswer:
+			if !asked.IsZero() {
+				add(bar{Kind: "person", Label: "question", Note: "answered by " + names(m.Who)}, asked, m.At)
+				asked = time.Time{}
+			}
+		}
+	}
+	if !asked.IsZero() {
+		add(bar{Kind: "person", Label: "question", Note: map[bool]string{true: "nobody has answered yet", false: "never answered"}[c.Outcome == calls.Working]}, asked, time.Time{})
+	}
+	for _, a := range c.Approvals {
+		b := bar{Kind: "person", Label: "approval of " + safetext.Line(a.Tool, 40), Note: string(a.State)}
+		if a.DecidedBy != "" {
+			b.Note += " by " + nameDecider(a.DecidedBy, names)
+		}
+		add(b, a.CreatedAt, a.DecidedAt)
+	}
+	return bars, whole
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+// nameDecider names who decided: a person, or what did it in their stead.
+func nameDecider(by string, names func(string) string) string {
+	switch by {
+	case "link":
+		return "whoever had the link"
+	case "system":
+		return "the rules"
+	}
+	return names(by)
+}

@@ -1,0 +1,132 @@
+package explorer
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/engine/sight"
+	"github.com/beeos/beeos/internal/store/calls"
+	"github.com/beeos/beeos/internal/surface/web/page"
+	"github.com/beeos/beeos/internal/surface/web/safetext"
+)
+
+// callData is the page of a call.
+type callData struct {
+	Row       page.CallRow
+	Advice    string // what to do about it, where something went wrong
+	Attempts  int
+	Bars      []bar
+	Whole     time.Duration
+	Request   said
+	Reply     *said // nil = there is none yet
+	Approvals []page.ApprovalCard
+	IDs       []pair
+	Curl      string // the same call again; empty = REST has no such call
+}
+
+// said is what one side said, as far as a page shows it.
+type said struct {
+	Text []safetext.Piece
+	Data []safetext.Piece // JSON
+	Cut  bool
+}
+
+type pair struct{ Name, Value string }
+
+// maxShown bounds what a page shows of what was said, in bytes.
+const maxShown = 64 << 10
+
+// advices say what to do about a call that did not go well.
+var advices = map[calls.Outcome]string{
+	calls.Failed:   "The agent answered with an error. What it said is below; its own log has more.",
+	calls.Refused:  "The agent refused this. What it said is below.",
+	calls.Busy:     "The agent takes one request at a time and had one. Let it queue requests, or call again later.",
+	calls.TimedOut: "The agent did not reply before the deadline. See below where the time went; give the agent a longer timeout, or its program more instances.",
+	calls.Lost:     "The agent's program went away while it worked on this and did not come back. See why its attempts ended, below, and whether it runs.",
+}
+
+func (e *Explorer) showCall(r *page.Request) (page.Answer, error) {
+	c, err := e.Acts.Call(r.Context(), r.Caller(), r.PathValue("call"))
+	if err != nil {
+		return nil, err
+	}
+	d, err := e.describeCall(r, &c)
+	view := page.View{Page: "call", Title: "Call of " + d.Row.Agent, Room: "calls", Data: d}
+	if c.Outcome == calls.Working {
+		view.Live = "/calls/" + c.ID + "/live"
+	}
+	return view, err
+}
+
+func (e *Explorer) describeCall(r *page.Request, c *sight.Call) (d callData, err error) {
+	end := e.Now()
+	if c.Done != nil {
+		end = c.Done.CreatedAt
+	}
+	rows, err := e.describeCalls(r.Context(), r.Visitor, []calls.Call{{
+		Turn: c.ID, Outcome: c.Outcome, Began: c.CreatedAt, Took: end.Sub(c.CreatedAt),
+		Route: calls.Route{AgentID: c.AgentID, Caller: c.Publisher, Surface: c.Payload.Protocol, Tool: cmp.Or(c.Payload.Tool, c.Payload.Method)},
+	}})
+	if err != nil {
+		return d, err
+	}
+	d.Row, d.Advice, d.Attempts = rows[0], advices[c.Outcome], len(c.Attempts)
+	d.Bars, d.Whole = barsOf(c, e.NameCallers(r.Context(), r.Visitor), end)
+	data := c.Payload.Arguments
+	if len(data) == 0 {
+		data = c.Payload.Params
+	}
+	d.Request = show(c.Body, data)
+	if m := c.Done; m != nil {
+		reply := show(m.Body, m.Payload)
+		d.Reply = &reply
+	}
+	d.Approvals = e.ShowApprovals(r.Context(), r.Visitor, c.Approvals)
+	d.IDs = []pair{{"Call", c.ID}, {"Context", c.Channel}, {"Agent", c.AgentID}, {"Caller", c.Publisher}}
+	if len(c.Attempts) > 0 {
+		last := c.Attempts[len(c.Attempts)-1]
+		for _, p := range []pair{{"Instance", last.Instance}, {"Server", last.Node}} {
+			if p.Value != "" {
+				d.IDs = append(d.IDs, p)
+			}
+		}
+	}
+	if e.RESTURL != "" && c.Payload.Method == "" {
+		d.Curl = curl(e.RESTURL, c)
+	}
+	return d, nil
+}
+
+// show is what was said, as far as a page shows it.
+func show(text string, data json.RawMessage) (s said) {
+	if len(text) > maxShown {
+		text, s.Cut = strings.ToValidUTF8(text[:maxShown], ""), true
+	}
+	if text != "" {
+		s.Text = safetext.Pieces(beeos.Visible(text))
+	}
+	if len(data) > 0 && string(data) != "null" {
+		var b bytes.Buffer
+		if len(data) > maxShown || json.Indent(&b, data, "", "  ") != nil {
+			b.Reset()
+			b.Write(data[:min(len(data), maxShown)])
+			s.Cut = s.Cut || len(data) > maxShown
+		}
+		s.Data = safetext.Pieces(beeos.Visible(strings.ToValidUTF8(b.String(), "")))
+	}
+	return s
+}
+
+// curl is the command that makes the same call again.
+func curl(base string, c *sight.Call) string {
+	body, err := beeos.EncodeJSON(map[string]string{"message": beeos.Shorten(c.Body, 4000)})
+	if err != nil {
+		return ""
+	}
+	return "curl -X POST " + base + "/api/v1/agents/" + c.AgentID + "/invoke \\\n  -H \"Authorization: Bearer $BEEOS_KEY\" \\\n  -H 'Content-Type: application/json' \\\n  -d '" +
+		strings.ReplaceAll(strings.TrimSpace(string(body)), "'", `'\''`) + "'"
+}

@@ -1,0 +1,37 @@
+package explorer
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/beeos/beeos/internal/surface/web/page"
+	"github.com/beeos/beeos/internal/surface/web/safetext"
+	"github.com/beeos/beeos/test/pagetest"
+)
+
+func TestPagesRenderEmptyOneAndMany(t *testing.T) {
+	pagetest.RenderAll(t, pagetest.NewServer(t, templates), templates, func(n int) map[string]any {
+		rows := pagetest.Repeat(n, func(i int) page.CallRow {
+			return page.CallRow{ID: fmt.Sprint("turn", i), At: time.Now(), Surface: "mcp", Caller: "you", AgentID: "agent_0", Agent: "A", What: "add", Outcome: "failed", Mood: "bad", Took: time.Second}
+		})
+		one := callData{
+			Row: page.CallRow{ID: "turn", Agent: "A <b>", What: "add", Outcome: "failed", Mood: "bad", Took: time.Second}, Advice: "Look.", Attempts: n,
+			Bars: pagetest.Repeat(n, func(i int) bar {
+				return bar{Kind: []string{"wait", "work", "lost", "person"}[i%4], Label: "attempt", Note: "its instance disconnected", After: time.Duration(i), Took: time.Duration(i), Open: i == 59, X: float64(i), W: 1}
+			}),
+			Request: said{Text: safetext.Pieces("hello"), Data: safetext.Pieces("{}"), Cut: n > 1}, IDs: []pair{{"Call", "turn"}}, Curl: "curl",
+			Approvals: pagetest.Repeat(n, func(i int) page.ApprovalCard {
+				return page.ApprovalCard{ID: "a", Tool: "save", State: "approved", Mood: "good", Open: i > 0}
+			}),
+		}
+		if n > 0 {
+			one.Reply = &said{}
+		}
+		choices := []choice{{Value: "x", Text: "X <b>", Picked: true}}
+		return map[string]any{
+			"calls": listData{Rows: rows, Filtered: n > 1, Older: "/calls?before=x", Newest: "/calls", Agents: choices, Tools: choices, Outcomes: choices},
+			"call":  one,
+		}
+	}, map[string]string{"calls": `data-call="`, "call": "<rect "})
+}

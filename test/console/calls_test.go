@@ -1,0 +1,111 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/beeos/beeos/agent"
+	"github.com/beeos/beeos/client"
+	"github.com/beeos/beeos/test/apptest"
+)
+
+// frail connects an instance of an agent whose first instance goes away over the
+// work that it is given.
+func frail(t *testing.T, a *apptest.App, handle agent.Handler) (id string, leave context.CancelFunc) {
+	t.Helper()
+	connected := make(chan string, 1)
+	w, err := agent.New(agent.Options{
+		Name: "clerk", DisplayName: "Clerk", Log: slog.New(slog.DiscardHandler), Gateway: a.Agents, Key: a.UserKey,
+		Identity: filepath.Join(t.TempDir(), "clerk.json"), Redelivery: "always", Connected: func(id string) { connected <- id },
+	}, handle)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- w.Run(ctx) }() // awaited below
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil && !errors.Is(err, context.Canceled) {
+			t.Errorf("the clerk ended with: %v", err)
+		}
+	})
+	return <-connected, cancel
+}
+
+// TestCalls: an owner finds the call that went wrong among all others, and sees
+// where its time went; one that is under way changes by itself.
+func TestCalls(t *testing.T) {
+	a := apptest.Start(t, apptest.Config(t))
+	rest := client.New(a.REST, a.UserKey)
+	b := open(t)
+	b.Look(1280, "light")
+	b.SignUp(a.Setup)
+	b.inspect(a.Web + "/calls") // empty
+
+	had, answer := make(chan struct{}), make(chan struct{})
+	clerk, leave := frail(t, a, func(ctx context.Context, _ agent.Message, _ *agent.Reply) error {
+		close(had)
+		<-ctx.Done()
+		return ctx.Err()
+	})
+	made, err := rest.CreateTask(t.Context(), clerk, client.TaskRequest{Message: "file this"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-had
+	leave()
+	frail(t, a, func(ctx context.Context, m agent.Message, r *agent.Reply) error {
+		if m.Text == "fail" {
+			return errors.New("the cabinet is locked; unlock it and call again")
+		}
+		if err := r.Delta("Looking for the right drawer. "); err != nil {
+			return err
+		}
+		select {
+		case <-answer:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		return r.Send("Filed under F.")
+	})
+	page := a.Web + "/calls/" + made.ID
+	b.Look(1280, "light")
+	b.Do(chromedp.Navigate(page))
+	b.Await("two attempts", `document.querySelectorAll(".bars tr.work").length === 1 && document.querySelectorAll(".bars tr.lost").length === 1`)
+	close(answer)
+	b.Await("the answer, without a reload", `document.querySelector("main").innerText.includes("Filed under F.")`)
+	b.inspect(page)
+	b.Look(1280, "light")
+	b.picture("call")
+
+	if got, err := rest.Invoke(t.Context(), clerk, client.InvokeRequest{Message: "fail"}); err != nil || !got.IsError {
+		t.Fatal(got, err)
+	}
+	for range 3 {
+		call(t, a, a.AgentID)
+	}
+	b.Do(chromedp.Navigate(a.Web+"/calls"), chromedp.WaitVisible(`[data-call]`))
+	if n := eval[int](b, `document.querySelectorAll("[data-call]").length`); n != 5 {
+		t.Errorf("%d calls are shown", n)
+	}
+	call(t, a, a.AgentID)
+	b.Await("a call that comes, without a reload", `document.querySelectorAll("[data-call]").length === 6`)
+	b.picture("calls")
+	b.Do(chromedp.SetValue(`select[name="outcome"]`, "problems"), chromedp.Click(`.filter button`), chromedp.WaitVisible(`.filter a.button`))
+	b.Await("the one that failed", `document.querySelectorAll("[data-call]").length === 1`)
+	b.inspectHere("the calls that failed")
+	b.Look(1280, "light")
+	b.Do(chromedp.Click(`[data-call] a`), chromedp.WaitVisible(`.bars`))
+	if text := eval[string](b, `document.querySelector("main").innerText`); !strings.Contains(text, "The cabinet is locked") && !strings.Contains(text, "the cabinet is locked") || !strings.Contains(text, "The agent answered with an error") {
+		t.Errorf("the page says %s", text)
+	}
+	b.inspectHere("a call that failed")
+	b.NoComplaints()
+}
