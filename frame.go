@@ -20,8 +20,8 @@ const (
 
 	// Agent to gateway.
 	FrameDelta           FrameType = "delta"            // MessageID, Text | Reasoning | Part; Reason "replay": said before, on a connection that broke
-	FrameReply           FrameType = "reply"            // MessageID, Body, Parts, Payload, IsError, StopReason
-	FrameRefuse          FrameType = "refuse"           // MessageID, Body
+	FrameReply           FrameType = "reply"            // MessageID, Body, Parts, Payload, IsError, StopReason, Steps
+	FrameRefuse          FrameType = "refuse"           // MessageID, Body, Steps
 	FrameBusy            FrameType = "busy"             // MessageID, Body
 	FrameInputRequired   FrameType = "input_required"   // MessageID, Body, Payload
 	FrameAuthRequired    FrameType = "auth_required"    // MessageID, Body, Payload
@@ -60,6 +60,7 @@ type Frame struct {
 	Payload      json.RawMessage   `json:"payload,omitempty"`
 	IsError      bool              `json:"is_error,omitempty"`
 	StopReason   string            `json:"stop_reason,omitempty"`
+	Steps        json.RawMessage   `json:"steps,omitempty"`       // a list of Step: what was done for the answer
 	DeadlineMS   int64             `json:"deadline_ms,omitempty"` // unix milliseconds
 	Text         string            `json:"text,omitempty"`
 	Reasoning    string            `json:"reasoning,omitempty"`

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"time"
 	"unicode/utf8"
 
 	"github.com/beeos/beeos"
@@ -35,12 +36,14 @@ type Reply struct {
 	ctx           context.Context
 	cancel        context.CancelCauseFunc
 	continuations chan beeos.Frame // user.continue and user.auth_grant
+	began         time.Time
 
 	mu       sync.Mutex
 	body     []byte            // what was streamed
 	parts    []json.RawMessage // content besides the text
 	texts    string            // of the parts that are text
 	payload  map[string]json.RawMessage
+	steps    []beeos.Step
 	asked    map[string]int // questions so far, by what they ask for
 	terminal []byte         // the terminal frame; set once
 	retries  int            // how often the gateway could not take it
@@ -195,12 +198,17 @@ func (r *Reply) end(f beeos.Frame) error {
 	if len(r.payload) > 0 {
 		f.Payload, _ = beeos.EncodeJSON(r.payload) // each value is JSON already
 	}
+	f.Steps = r.tellSteps()
 	final := encode(f)
+	if len(final) > maxReply && f.Steps != nil { // they are worth less than the answer
+		f.Steps = nil
+		final = encode(f)
+	}
 	if len(final) > maxReply {
 		text := fmt.Sprintf("the agent's answer is too large (%d bytes, the limit is %d); it should send a link to a file", len(final), maxReply)
 		final = r.failure(text)
 	}
-	r.terminal, r.body, r.parts, r.payload = final, nil, nil, nil
+	r.terminal, r.body, r.parts, r.payload, r.steps = final, nil, nil, nil, nil
 	r.mu.Unlock()
 	r.a.send(final)
 	return nil

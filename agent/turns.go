@@ -85,7 +85,7 @@ func (a *Agent) beginTurn(f beeos.Frame) {
 		a.mu.Unlock() // the gateway gives it to another instance when this one is gone
 		return
 	}
-	r := &Reply{a: a, m: m, continuations: make(chan beeos.Frame, 8)}
+	r := &Reply{a: a, m: m, continuations: make(chan beeos.Frame, 8), began: time.Now()}
 	r.ctx, r.cancel = a.handlerContext(m)
 	a.turns[m.ID] = r
 	if a.opts.Concurrency > 0 && a.activeHandlers >= a.opts.Concurrency {

@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"strconv"
 	"time"
+
+	"github.com/beeos/beeos"
 )
 
 // Call is a call to an agent of the user's, by whoever and over whichever
@@ -35,6 +37,7 @@ type CallDetail struct {
 	Reply     *CallReply    `json:"reply,omitempty"`
 	Attempts  []CallAttempt `json:"attempts"`
 	Approvals []Approval    `json:"approvals"`
+	Steps     []beeos.Step  `json:"steps"` // what the agent told of its work
 	Timeline  []CallMoment  `json:"timeline"`
 }
 

@@ -68,11 +68,16 @@ func TestCalls(t *testing.T) {
 		if err := r.Delta("Looking for the right drawer. "); err != nil {
 			return err
 		}
+		think := r.Step("choose a drawer", agent.StepModel).Tokens("small-1", 210, 12)
+		think.Step("read the labels", agent.StepRetrieval).Set("drawers", "26").End(nil)
+		think.End(nil)
+		filing := r.Step("file", agent.StepTool)
 		select {
 		case <-answer:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
+		filing.End(nil)
 		return r.Send("Filed under F.")
 	})
 	page := a.Web + "/calls/" + made.ID
@@ -81,6 +86,9 @@ func TestCalls(t *testing.T) {
 	b.Await("two attempts", `document.querySelectorAll(".bars tr.work").length === 1 && document.querySelectorAll(".bars tr.lost").length === 1`)
 	close(answer)
 	b.Await("the answer, without a reload", `document.querySelector("main").innerText.includes("Filed under F.")`)
+	if text := eval[string](b, `document.querySelector(".bars").innerText`); !containsAll(text, "choose a drawer", "210 tokens in, 12 out", "read the labels", "drawers 26") {
+		t.Errorf("what the agent did: %s", text)
+	}
 	b.inspect(page)
 	b.Look(1280, "light")
 	b.picture("call")

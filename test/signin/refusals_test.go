@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
+
+	"github.com/beeos/beeos/test/browser"
 )
 
 // asked has a client ask for the demo's agent and returns the address that it
@@ -56,7 +58,7 @@ func TestRefusals(t *testing.T) {
 		b.Do(chromedp.Navigate(address))
 		b.SignIn()
 		for {
-			b.Do(chromedp.WaitVisible(`#consent`), chromedp.Click(`button[value="deny"]`))
+			b.Do(chromedp.WaitVisible(`#consent`), browser.Leads(chromedp.Click(`button[value="deny"]`)))
 			select {
 			case address = <-c.opened(): // this one asks again, for an older protocol
 				b.Do(chromedp.Navigate(address))

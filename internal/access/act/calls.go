@@ -102,7 +102,7 @@ func (a *Acts) Call(ctx context.Context, c beeos.Caller, turn string) (sight.Cal
 	if err := RequirePerson(c); err != nil {
 		return sight.Call{}, err
 	}
-	found, err := (&sight.Reader{Ledger: a.Ledger, Approvals: a.DB.Approvals}).Call(ctx, turn)
+	found, err := (&sight.Reader{Ledger: a.Ledger, Approvals: a.DB.Approvals, Calls: a.DB.Calls}).Call(ctx, turn)
 	if err == nil {
 		_, err = a.OwnAgent(ctx, c, found.AgentID)
 	}

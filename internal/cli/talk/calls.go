@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -191,7 +192,35 @@ func describeCall(c *client.CallDetail, names agentNames) string {
 	for _, m := range c.Timeline {
 		fmt.Fprintf(&b, "  %10s  %s\n", "+"+roundTook(max(0, m.At.Sub(c.Timeline[0].At))), describeMoment(&m, c.Attempts))
 	}
+	if len(c.Steps) > 0 {
+		b.WriteString("\nwhat the agent did\n")
+	}
+	depths := make([]int, len(c.Steps)+1)
+	for i, s := range c.Steps {
+		if s.Parent >= 0 && s.Parent <= i {
+			depths[i+1] = depths[s.Parent] + 1
+		}
+		fmt.Fprintf(&b, "  %10s  %s%s\n", roundTook(time.Duration(s.TookUS)*time.Microsecond), strings.Repeat("  ", depths[i+1]-1), describeStep(&s))
+	}
 	return strings.TrimRight(b.String(), "\n")
+}
+
+// describeStep says in a line what an agent did.
+func describeStep(s *beeos.Step) string {
+	line := string(s.Kind) + " " + s.Name
+	if s.Model != "" {
+		line += " (" + s.Model + ")"
+	}
+	if s.InputTokens+s.OutputTokens > 0 {
+		line += fmt.Sprintf(", %d tokens in, %d out", s.InputTokens, s.OutputTokens)
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Attributes)) {
+		line += ", " + name + " " + s.Attributes[name]
+	}
+	if s.Error != "" {
+		line += ": " + s.Error
+	}
+	return terminal.Printable(line)
 }
 
 func writeSaid(b *strings.Builder, title, text string, data []byte) {

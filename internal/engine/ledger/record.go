@@ -59,6 +59,7 @@ func (r *routes) remember(found map[calls.Route]knownRoute) {
 // recordCalls notes the calls that have ended.
 func (b *batch) recordCalls(ctx context.Context) error {
 	var values []any
+	steps := map[int][]byte{} // by where the row of their call begins
 	for _, o := range b.ops {
 		m := o.message
 		if m == nil || o.err != nil || !m.Type.Terminal() {
@@ -68,6 +69,9 @@ func (b *batch) recordCalls(ctx context.Context) error {
 			row, err := b.callRow(ctx, m, &e)
 			if err != nil {
 				return err
+			}
+			if o.attempt != nil && len(o.attempt.Steps) > 0 {
+				steps[len(values)] = o.attempt.Steps
 			}
 			values = append(values, row...)
 		}
@@ -92,6 +96,11 @@ func (b *batch) recordCalls(ctx context.Context) error {
 			if err := b.moveCall(ctx, row); err != nil {
 				return err
 			}
+		}
+	}
+	for at, list := range steps {
+		if err := b.w.exec(ctx, calls.AddSteps, values[at], string(list)); err != nil {
+			return err
 		}
 	}
 	return err
@@ -169,9 +178,11 @@ func (b *batch) forgetCalls(ctx context.Context, turns []string) error {
 			places = append(places, calls.Places(turn)...)
 			ids = append(ids, calls.Request(turn))
 		}
-		text := `DELETE FROM calls WHERE n IN (` + listOf.from(len(places), 1) + `) AND turn IN (` + listOf.from(len(ids), len(places)+1) + `)`
-		if err := b.execOnce(ctx, text, append(places, ids...)); err != nil {
-			return err
+		which := ` WHERE n IN (` + listOf.from(len(places), 1) + `) AND turn IN (` + listOf.from(len(ids), len(places)+1) + `)`
+		for _, text := range []string{`DELETE FROM call_steps WHERE n IN (SELECT n FROM calls` + which + `)`, `DELETE FROM calls` + which} {
+			if err := b.execOnce(ctx, text, slices.Concat(places, ids)); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

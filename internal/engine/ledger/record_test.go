@@ -120,6 +120,37 @@ func TestCallsOfOneMoment(t *testing.T) {
 	})
 }
 
+// TestStepsAreKept with the call whose reply brought them, and leave with it.
+func TestStepsAreKept(t *testing.T) {
+	engines(t, func(t *testing.T, open func(Options) *Ledger) {
+		l := open(Options{})
+		table := calls.New(l.db)
+		with, without := request("agent_a"), request("agent_a")
+		for o, by := range map[*Opening]*Attempt{with: {Number: 1, Steps: []byte(`[{"name":"search","after_us":1,"took_us":2}]`)}, without: {Number: 1}} {
+			begin(t, l, o)
+			for range 2 { // the second reply brings nothing
+				_, err := l.FinishAttempt(t.Context(), reply(o, "hi"), by)
+				if err != nil && beeos.CodeOf(err) != beeos.MessageTerminal {
+					t.Fatal(err)
+				}
+			}
+		}
+		if got, err := table.Steps(t.Context(), with.Message.ID); err != nil || len(got) != 1 || got[0].Name != "search" || got[0].TookUS != 2 {
+			t.Errorf("%+v, %v", got, err)
+		}
+		if got, err := table.Steps(t.Context(), without.Message.ID); err != nil || got != nil {
+			t.Errorf("%+v, %v", got, err)
+		}
+		if err := l.DeleteChannel(t.Context(), with.Channel.ID); err != nil {
+			t.Fatal(err)
+		}
+		var left int
+		if err := l.db.QueryRowContext(t.Context(), `SELECT COUNT(*) FROM call_steps`).Scan(&left); err != nil || left != 0 {
+			t.Errorf("%d are left, %v", left, err)
+		}
+	})
+}
+
 // TestTrail: what happened to a request on its way is known when it is over.
 func TestTrail(t *testing.T) {
 	engines(t, func(t *testing.T, open func(Options) *Ledger) {

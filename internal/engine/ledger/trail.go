@@ -32,6 +32,7 @@ type Attempt struct {
 	Ended     time.Time // zero = it goes on, or ended with the reply
 	Why       Ended     // it ended without a reply
 	Resumed   bool      // the instance of the attempt before went on with it
+	Steps     []byte    // JSON: what it told of its work, with the reply; not read back here
 }
 
 // Ended says why an attempt was over without a reply.

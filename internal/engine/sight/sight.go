@@ -18,6 +18,7 @@ import (
 type Reader struct {
 	Ledger    *ledger.Ledger
 	Approvals *approvals.Table
+	Calls     *calls.Table
 }
 
 // Call is all that is known of a call.
@@ -27,6 +28,7 @@ type Call struct {
 	Outcome   calls.Outcome
 	Attempts  []ledger.Attempt
 	Approvals []approvals.Approval
+	Steps     []beeos.Step // what the agent told of its work, with the reply
 	Timeline  []Moment
 }
 
@@ -49,6 +51,9 @@ func (r *Reader) Call(ctx context.Context, turn string) (Call, error) {
 		return Call{}, err
 	}
 	if c.Approvals, err = r.Approvals.ListByTurns(ctx, []string{turn}); err != nil {
+		return Call{}, err
+	}
+	if c.Steps, err = r.Calls.Steps(ctx, turn); err != nil {
 		return Call{}, err
 	}
 	messages, err := r.Ledger.RequestMessages(ctx, c.Channel, turn, c.Offset, maxMessages)

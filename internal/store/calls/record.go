@@ -12,6 +12,9 @@ const (
 		SELECT COALESCE(MAX(id), 0) + 1, CAST($1 AS TEXT), CAST($2 AS TEXT), CAST($3 AS TEXT), CAST($4 AS TEXT), CAST($5 AS BIGINT) FROM routes WHERE TRUE ON CONFLICT DO NOTHING`
 	SeeRoute = `UPDATE routes SET seen_at = $2 WHERE id = $1 AND seen_at < $2`
 
+	// AddSteps adds what an agent told of its work for a call.
+	AddSteps = `INSERT INTO call_steps (n, steps) VALUES ($1, $2) ON CONFLICT (n) DO NOTHING`
+
 	// Occupant is who has a place in the record.
 	Occupant = `SELECT turn FROM calls WHERE n = $1`
 )

@@ -44,6 +44,7 @@ type callDetail struct {
 	Reply     *callReply     `json:"reply,omitempty"`
 	Attempts  []attemptView  `json:"attempts"`
 	Approvals []approvalView `json:"approvals"`
+	Steps     []beeos.Step   `json:"steps"`
 	Timeline  []momentView   `json:"timeline"`
 }
 
@@ -161,7 +162,7 @@ func (s *Surface) getCall(r *route.Request) (any, error) {
 	names := s.opt.Acts.NamePrincipals(r.Context(), r.Caller)
 	end := s.opt.Now()
 	v := callDetail{
-		ContextID: c.Channel, Attempts: route.Views(c.Attempts, viewAttempt), Timeline: route.Views(c.Timeline, viewMoment),
+		ContextID: c.Channel, Steps: append([]beeos.Step{}, c.Steps...), Attempts: route.Views(c.Attempts, viewAttempt), Timeline: route.Views(c.Timeline, viewMoment),
 		Approvals: route.Views(c.Approvals, func(a *approvals.Approval) approvalView { return viewApproval(a) }),
 		Request: callRequest{
 			Text: c.Body, Parts: c.Parts, Method: c.Payload.Method, Arguments: c.Payload.Arguments, Params: c.Payload.Params,

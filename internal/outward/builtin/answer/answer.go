@@ -136,8 +136,10 @@ type turn struct {
 // returns the calls that it wants.
 func (t *turn) askOrReplay(ctx context.Context) ([]llm.Call, error) {
 	t.used.turns++
+	step := t.r.Step(cmp.Or(t.model, "model"), agent.StepModel)
 	w, known := t.journal.said[t.used.turns]
 	var err error
+	defer func() { t.endModelStep(step, &w, known, err) }()
 	if known {
 		err = t.streamDelta(llm.Delta{Text: w.Text}, &strings.Builder{})
 	} else if w, err = t.askWithFiles(ctx); err == nil && len(w.Calls) > 0 {
@@ -179,7 +181,7 @@ func (t *turn) askModel(ctx context.Context) (w modelWords, err error) {
 			return w, err
 		}
 		if d.Usage != nil {
-			w.Tokens = d.Usage.Total()
+			w.Tokens, w.Input, w.Output = d.Usage.Total(), d.Usage.Input, d.Usage.Output
 		}
 		if d.Call != nil {
 			w.Calls = append(w.Calls, *d.Call)
@@ -200,8 +202,10 @@ func (t *turn) askModel(ctx context.Context) (w modelWords, err error) {
 		}
 	}
 	if w.Tokens == 0 { // the service does not tell
-		w.Tokens = (request.Size() + written) / bytesPerToken
+		w.Input, w.Output, w.Estimated = request.Size()/bytesPerToken, written/bytesPerToken, true
+		w.Tokens = w.Input + w.Output
 	}
+	w.Finish = string(stop)
 	for i := range w.Calls {
 		if stop.CutOff() {
 			w.Calls[i].Invalidate(stop)

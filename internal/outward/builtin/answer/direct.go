@@ -58,7 +58,10 @@ func (t *turn) callDirectly(ctx context.Context, m agent.Message, target tool) (
 	if len(arguments) == 0 {
 		arguments = json.RawMessage("{}")
 	}
-	return t.callOnce(ctx, at, target, arguments), nil
+	step := t.r.Step(target.name, agent.StepTool)
+	got = t.callOnce(ctx, at, target, arguments)
+	endToolStep(step, target.skill.Name, &got)
+	return got, nil
 }
 
 // publicText is an error as far as it is meant for callers: without what lies

@@ -36,6 +36,12 @@ type modelWords struct {
 	Text   string     `json:"text,omitempty"`
 	Calls  []llm.Call `json:"calls"`
 	Tokens int        `json:"tokens,omitempty"`
+
+	// For people to look at.
+	Input     int    `json:"input,omitempty"` // of Tokens
+	Output    int    `json:"output,omitempty"`
+	Estimated bool   `json:"estimated,omitempty"` // the service did not tell
+	Finish    string `json:"finish,omitempty"`    // why the model stopped, where it said so
 }
 
 // callPlace is where a call stands: in which answer of the model's, and as which

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/agent"
 	"github.com/beeos/beeos/internal/outward/llm"
 	"github.com/beeos/beeos/internal/outward/skill"
 )
@@ -84,7 +85,9 @@ func (t *turn) makeCalls(ctx context.Context, calls []llm.Call) []llm.Message {
 // makeCall makes one call, if its owner agrees and unless it was made before a
 // crash. Whatever goes wrong goes back to the model, which may try something
 // else.
-func (t *turn) makeCall(ctx context.Context, at callPlace, call llm.Call) skill.Result {
+func (t *turn) makeCall(ctx context.Context, at callPlace, call llm.Call) (got skill.Result) {
+	step := t.r.Step(call.Name, agent.StepTool)
+	defer func() { endToolStep(step, t.tools.byName[call.Name].skill.Name, &got) }()
 	if past, ok := t.journal.pastCall(at); ok {
 		return past
 	}

@@ -77,6 +77,7 @@ var members = map[string]member{
 	"part":        document("an object", "{", func(f *beeos.Frame) *json.RawMessage { return &f.Part }),
 	"params":      document("an object", "{", func(f *beeos.Frame) *json.RawMessage { return &f.Params }),
 	"parts":       document("an array", "[", func(f *beeos.Frame) *json.RawMessage { return &f.Parts }),
+	"steps":       document("an array", "[", func(f *beeos.Frame) *json.RawMessage { return &f.Steps }),
 	"arguments":   document("JSON", "", func(f *beeos.Frame) *json.RawMessage { return &f.Arguments }),
 	"data":        document("JSON", "", func(f *beeos.Frame) *json.RawMessage { return &f.Data }),
 	"progress":    number(func(f *beeos.Frame) *float64 { return &f.Progress }),

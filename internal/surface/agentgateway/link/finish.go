@@ -34,7 +34,8 @@ func (c *Connection) finish(f *beeos.Frame, to *Responses) error {
 			m.Payload, _ = json.Marshal(map[string]string{"partial": cutPartial(streamed)}) // a string
 		}
 	}
-	size := storeCost + len(m.Body) + len(m.Parts) + len(m.Payload)
+	steps := codec.ReadSteps(f.Steps)
+	size := storeCost + len(m.Body) + len(m.Parts) + len(m.Payload) + len(steps)
 	if t == nil { // it is looked up, which is for those who reconnect
 		size += 7 * storeCost
 		c.budget.spend(lookUpCost)
@@ -42,7 +43,7 @@ func (c *Connection) finish(f *beeos.Frame, to *Responses) error {
 	to.Pending.Add(1)
 	c.work(size, func() {
 		defer to.Pending.Done()
-		to.Send(c.storeReply(t, m))
+		to.Send(c.storeReply(t, m, steps))
 	})
 	return nil
 }
@@ -88,13 +89,13 @@ func replyMessage(f *beeos.Frame) *beeos.Message {
 // storeReply stores m and returns the acknowledgement. t is nil when this node
 // does not hold the turn: the agent has reconnected and brings a reply whose
 // acknowledgement it never got.
-func (c *Connection) storeReply(t *heldTurn, m *beeos.Message) []byte {
+func (c *Connection) storeReply(t *heldTurn, m *beeos.Message, steps []byte) []byte {
 	ctx := context.Background() // the reply is to be kept whatever becomes of the connection
 	var stored beeos.Message
 	agent, err := c.locateTurn(ctx, t, m)
 	if err == nil {
 		m.Publisher = "agent:" + agent
-		stored, err = c.hub.Ledger.FinishAttempt(ctx, *m, c.attemptAt(t))
+		stored, err = c.hub.Ledger.FinishAttempt(ctx, *m, c.attemptAt(t, steps))
 	}
 	code := beeos.CodeOf(err)
 	if err == nil || code == beeos.MessageTerminal {
@@ -116,12 +117,12 @@ func (c *Connection) storeReply(t *heldTurn, m *beeos.Message) []byte {
 
 // attemptAt is the attempt that brings the reply to a turn; of one that is not
 // held here nothing is known but who brings it.
-func (c *Connection) attemptAt(t *heldTurn) *ledger.Attempt {
+func (c *Connection) attemptAt(t *heldTurn, steps []byte) *ledger.Attempt {
 	a := ledger.Attempt{}
 	if t != nil {
 		a = t.Attempt()
 	}
-	a.Node, a.Instance = c.hub.Bus.NodeName(), c.Instance
+	a.Node, a.Instance, a.Steps = c.hub.Bus.NodeName(), c.Instance, steps
 	return &a
 }
 

@@ -2,8 +2,12 @@ package explorer
 
 import (
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
+	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/engine/sight"
 	"github.com/beeos/beeos/internal/store/calls"
 	"github.com/beeos/beeos/internal/surface/web/safetext"
@@ -11,7 +15,7 @@ import (
 
 // bar is a stretch of a call's time.
 type bar struct {
-	Kind  string // wait, work, lost or person: how it is drawn
+	Kind  string // wait, work, lost, person or step: how it is drawn
 	Label string
 	Note  string // how it ended, or who decided
 	After time.Duration
@@ -74,6 +78,7 @@ func barsOf(c *sight.Call, names func(string) string, now time.Time) (bars []bar
 	if len(c.Attempts) == 0 || end.Sub(waiting) >= shortWait {
 		add(bar{Kind: "wait", Label: "waited"}, waiting, time.Time{})
 	}
+	addSteps(c, add)
 	asked := time.Time{}
 	for _, m := range c.Timeline {
 		switch m.Kind {
@@ -97,6 +102,45 @@ func barsOf(c *sight.Call, names func(string) string, now time.Time) (bars []bar
 		add(b, a.CreatedAt, a.DecidedAt)
 	}
 	return bars, whole
+}
+
+// addSteps draws what the agent told of its work in the attempt that brought the
+// reply.
+func addSteps(c *sight.Call, add func(b bar, from, to time.Time)) {
+	if len(c.Steps) == 0 || len(c.Attempts) == 0 {
+		return
+	}
+	last := c.Attempts[len(c.Attempts)-1]
+	given := later(last.Began, last.Given)
+	depths := make([]int, len(c.Steps)+1)
+	for i := range c.Steps {
+		s := &c.Steps[i]
+		depths[i+1] = depths[s.Parent] + 1 // parents come first
+		b := bar{Kind: "step", Label: strings.Repeat("· ", depths[i+1]) + safetext.Line(s.Name, 60), Note: describeStep(s)}
+		if s.Error != "" {
+			b.Kind = "lost"
+		}
+		from := given.Add(time.Duration(s.AfterUS) * time.Microsecond)
+		add(b, from, from.Add(time.Duration(s.TookUS)*time.Microsecond))
+	}
+}
+
+// describeStep says in a line what came of a step.
+func describeStep(s *beeos.Step) string {
+	parts := []string{string(s.Kind)}
+	if s.Model != "" {
+		parts = append(parts, s.Model)
+	}
+	if s.InputTokens+s.OutputTokens > 0 {
+		parts = append(parts, fmt.Sprintf("%d tokens in, %d out", s.InputTokens, s.OutputTokens))
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Attributes)) {
+		parts = append(parts, name+" "+s.Attributes[name])
+	}
+	if s.Error != "" {
+		parts = append(parts, s.Error)
+	}
+	return safetext.Line(strings.Join(parts, ", "), 300)
 }
 
 func later(a, b time.Time) time.Time {

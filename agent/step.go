@@ -1,0 +1,112 @@
+package agent
+
+import (
+	"encoding/json"
+	"maps"
+	"time"
+
+	"github.com/beeos/beeos"
+)
+
+// Kinds of steps.
+const (
+	StepTool      = beeos.StepTool
+	StepModel     = beeos.StepModel
+	StepRetrieval = beeos.StepRetrieval
+	StepOther     = beeos.StepOther
+)
+
+// Step is something that the agent does on its way to an answer. Whoever owns the
+// agent sees it on the page of the call: when it began, how long it took, what it
+// was part of. Its methods may be called from several goroutines; those of a nil
+// Step do nothing.
+type Step struct {
+	r  *Reply
+	no int // in the list of the answer's steps, from 1
+}
+
+// Step begins one. End it, or it ends with the answer.
+//
+//	s := r.Step("search", agent.StepTool)
+//	found, err := search(query)
+//	s.Set("query", query).End(err)
+//
+// The first 200 of an answer are kept, up to 64 KiB.
+func (r *Reply) Step(name string, kind beeos.StepKind) *Step { return r.beginStep(name, kind, 0) }
+
+// Step begins a step that is part of this one.
+func (s *Step) Step(name string, kind beeos.StepKind) *Step {
+	if s == nil {
+		return nil
+	}
+	return s.r.beginStep(name, kind, s.no)
+}
+
+func (r *Reply) beginStep(name string, kind beeos.StepKind, parent int) *Step {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.steps) >= beeos.MaxSteps || r.terminal != nil {
+		return nil
+	}
+	r.steps = append(r.steps, beeos.Step{Name: name, Kind: kind, Parent: parent, AfterUS: time.Since(r.began).Microseconds(), TookUS: -1})
+	return &Step{r, len(r.steps)}
+}
+
+// change lets f change what is known of the step, until the answer has ended.
+func (s *Step) change(f func(*beeos.Step)) *Step {
+	if s != nil {
+		s.r.mu.Lock()
+		defer s.r.mu.Unlock()
+		if s.r.terminal == nil {
+			f(&s.r.steps[s.no-1])
+		}
+	}
+	return s
+}
+
+// Set says more about the step: what was looked for, how much was found. Do not
+// put secrets there.
+func (s *Step) Set(name, value string) *Step {
+	return s.change(func(b *beeos.Step) {
+		all := maps.Clone(b.Attributes)
+		if all == nil {
+			all = map[string]string{}
+		}
+		all[name] = value
+		b.Attributes = all
+	})
+}
+
+// Tokens says which model was asked, and what that took.
+func (s *Step) Tokens(model string, input, output int64) *Step {
+	return s.change(func(b *beeos.Step) { b.Model, b.InputTokens, b.OutputTokens = model, input, output })
+}
+
+// End ends the step, with what went wrong if anything did.
+func (s *Step) End(err error) {
+	s.change(func(b *beeos.Step) {
+		if b.TookUS < 0 {
+			b.TookUS = max(0, time.Since(s.r.began).Microseconds()-b.AfterUS)
+		}
+		if err != nil {
+			b.Error = beeos.Shorten(err.Error(), 500)
+		}
+	})
+}
+
+// tellSteps is the steps as they go with the end of an answer, as many as the
+// gateway keeps; nil = there were none. r.mu is held.
+func (r *Reply) tellSteps() json.RawMessage {
+	now := time.Since(r.began).Microseconds()
+	for i := range r.steps {
+		if s := &r.steps[i]; s.TookUS < 0 {
+			s.TookUS = max(0, now-s.AfterUS)
+		}
+	}
+	for list := r.steps; len(list) > 0; list = list[:len(list)/2] {
+		if data, err := beeos.EncodeJSON(list); err == nil && len(data) <= beeos.MaxStepBytes {
+			return data
+		}
+	}
+	return nil
+}

@@ -1,0 +1,45 @@
+package answer
+
+import (
+	"errors"
+	"strconv"
+
+	"github.com/beeos/beeos/agent"
+	"github.com/beeos/beeos/internal/outward/skill"
+)
+
+// endModelStep tells what it took to ask the model once.
+func (t *turn) endModelStep(s *agent.Step, w *modelWords, known bool, err error) {
+	s.Tokens(t.model, int64(w.Input), int64(w.Output))
+	for name, value := range map[string]string{
+		"finish":     w.Finish,
+		"tool_calls": count(len(w.Calls)),
+		"tokens":     map[bool]string{true: "estimated"}[w.Estimated],
+		"words":      map[bool]string{true: "from before a crash"}[known],
+	} {
+		if value != "" {
+			s.Set(name, value)
+		}
+	}
+	s.End(err)
+}
+
+func count(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.Itoa(n)
+}
+
+// endToolStep tells what came of a call. What was said is in the answer's parts.
+func endToolStep(s *agent.Step, server string, got *skill.Result) {
+	if server != "" {
+		s.Set("server", server)
+	}
+	s.Set("result_bytes", strconv.Itoa(len(got.Text)+len(got.Whole)))
+	if got.IsError {
+		s.End(errors.New(got.Text))
+		return
+	}
+	s.End(nil)
+}
