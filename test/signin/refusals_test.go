@@ -9,8 +9,6 @@ import (
 	"testing"
 
 	"github.com/chromedp/chromedp"
-
-	"github.com/beeos/beeos/test/browser"
 )
 
 // asked has a client ask for the demo's agent and returns the address that it
@@ -58,7 +56,10 @@ func TestRefusals(t *testing.T) {
 		b.Do(chromedp.Navigate(address))
 		b.SignIn()
 		for {
-			b.Do(chromedp.WaitVisible(`#consent`), browser.Leads(chromedp.Click(`button[value="deny"]`)))
+			b.Do(chromedp.WaitVisible(`#consent`), chromedp.Click(`button[value="deny"]`))
+			// By a page that goes on by itself: whatever is opened before the browser
+			// has arrived would be given up for that.
+			b.Await("the browser comes back to the client", `!["`+w.Web+`", "`+w.MCP+`"].includes(location.origin) && document.readyState === "complete"`)
 			select {
 			case address = <-c.opened(): // this one asks again, for an older protocol
 				b.Do(chromedp.Navigate(address))
