@@ -1,5 +1,12 @@
 package beeos
 
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
 // Step is something that an agent did on its way to an answer, as it tells: a
 // tool it used, a model it asked, what it looked up. Times count from the moment
 // at which it was given the request, so that its clock does not matter.
@@ -14,6 +21,35 @@ type Step struct {
 	Model        string            `json:"model,omitempty"`
 	InputTokens  int64             `json:"input_tokens,omitempty"`
 	OutputTokens int64             `json:"output_tokens,omitempty"`
+}
+
+// Summary says in a line what came of the step, without its name.
+func (s *Step) Summary() string {
+	parts := []string{string(s.Kind)}
+	if s.Model != "" {
+		parts = append(parts, s.Model)
+	}
+	if s.InputTokens+s.OutputTokens > 0 {
+		parts = append(parts, fmt.Sprintf("%d tokens in, %d out", s.InputTokens, s.OutputTokens))
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Attributes)) {
+		parts = append(parts, name+" "+s.Attributes[name])
+	}
+	if s.Error != "" {
+		parts = append(parts, s.Error)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// StepDepths returns how deep each step of a list lies in others: 0 = in none.
+func StepDepths(list []Step) []int {
+	depths := make([]int, len(list))
+	for i := range list {
+		if p := list[i].Parent; p > 0 && p <= i { // parents come first
+			depths[i] = depths[p-1] + 1
+		}
+	}
+	return depths
 }
 
 // StepKind says what was done.

@@ -21,8 +21,10 @@ type CallFilter struct {
 	AgentID      string // empty = of all agents of the caller's
 }
 
-// maxOwned bounds whose calls are listed at once.
-const maxOwned = 10_000
+const (
+	maxOwned     = 10_000 // agents whose calls are listed at once
+	maxOpenPages = 100    // of calls under way that are looked through for those that a filter picks
+)
 
 // Calls lists calls to agents of the caller's, those that began last first.
 func (a *Acts) Calls(ctx context.Context, c beeos.Caller, f CallFilter) ([]calls.Call, error) {
@@ -85,16 +87,26 @@ func (a *Acts) openCalls(ctx context.Context, f *CallFilter) ([]calls.Call, erro
 	if len(f.AgentIDs) == 0 {
 		return nil, nil
 	}
-	open, err := a.Ledger.Requests(ctx, ledger.RequestFilter{AgentIDs: f.AgentIDs, Open: true, Before: f.Before, Limit: f.Limit})
 	var list []calls.Call
-	for i := range open {
-		r := &open[i]
-		of := calls.Route{AgentID: r.AgentID, Caller: r.Publisher, Surface: r.Open.Surface, Tool: r.Open.Tool}
-		if took := a.Now().Sub(r.CreatedAt); f.Picks(of, r.CreatedAt, took) {
-			list = append(list, calls.Call{Turn: r.ID, Offset: r.Offset, Route: of, Outcome: calls.Working, Began: r.CreatedAt, Took: took})
+	before := f.Before
+	for range maxOpenPages {
+		open, err := a.Ledger.Requests(ctx, ledger.RequestFilter{AgentIDs: f.AgentIDs, Open: true, Before: before, Limit: f.Limit})
+		if err != nil {
+			return nil, err
 		}
+		for i := range open {
+			r := &open[i]
+			of := calls.Route{AgentID: r.AgentID, Caller: r.Publisher, Surface: r.Open.Surface, Tool: r.Open.Tool}
+			if took := a.Now().Sub(r.CreatedAt); f.Picks(of, r.CreatedAt, took) {
+				list = append(list, calls.Call{Turn: r.ID, Offset: r.Offset, Route: of, Outcome: calls.Working, Began: r.CreatedAt, Took: took})
+			}
+		}
+		if len(open) < f.Limit || len(list) >= f.Limit {
+			break
+		}
+		before = open[len(open)-1].ID
 	}
-	return list, err
+	return list, nil
 }
 
 // Call returns what is known of a call to an agent of the caller's.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -27,7 +26,7 @@ type CallsListCmd struct {
 	Agent   string        `help:"Only those to this agent: id, slug or name."`
 	Tool    string        `help:"Only those of this tool."`
 	Surface string        `help:"Only those that came over mcp, a2a, rest, web or agent."`
-	Caller  string        `help:"Only those of this caller: user:ID, key:ID or app:ID."`
+	Caller  string        `help:"Only those of this caller: user:ID or key:ID."`
 	Outcome []string      `help:"Only those that ended so: ok, failed, refused, busy, canceled, timeout, agent_lost; or working."`
 	Slower  time.Duration `placeholder:"DURATION" help:"Only those that took at least so long: 10s."`
 	Since   time.Duration `placeholder:"DURATION" help:"Only those of the last while: 24h."`
@@ -195,32 +194,11 @@ func describeCall(c *client.CallDetail, names agentNames) string {
 	if len(c.Steps) > 0 {
 		b.WriteString("\nwhat the agent did\n")
 	}
-	depths := make([]int, len(c.Steps)+1)
+	depths := beeos.StepDepths(c.Steps)
 	for i, s := range c.Steps {
-		if s.Parent >= 0 && s.Parent <= i {
-			depths[i+1] = depths[s.Parent] + 1
-		}
-		fmt.Fprintf(&b, "  %10s  %s%s\n", roundTook(time.Duration(s.TookUS)*time.Microsecond), strings.Repeat("  ", depths[i+1]-1), describeStep(&s))
+		fmt.Fprintf(&b, "  %10s  %s%s\n", roundTook(time.Duration(s.TookUS)*time.Microsecond), strings.Repeat("  ", depths[i]), terminal.Printable(s.Name+": "+s.Summary()))
 	}
 	return strings.TrimRight(b.String(), "\n")
-}
-
-// describeStep says in a line what an agent did.
-func describeStep(s *beeos.Step) string {
-	line := string(s.Kind) + " " + s.Name
-	if s.Model != "" {
-		line += " (" + s.Model + ")"
-	}
-	if s.InputTokens+s.OutputTokens > 0 {
-		line += fmt.Sprintf(", %d tokens in, %d out", s.InputTokens, s.OutputTokens)
-	}
-	for _, name := range slices.Sorted(maps.Keys(s.Attributes)) {
-		line += ", " + name + " " + s.Attributes[name]
-	}
-	if s.Error != "" {
-		line += ": " + s.Error
-	}
-	return terminal.Printable(line)
 }
 
 func writeSaid(b *strings.Builder, title, text string, data []byte) {
@@ -234,13 +212,6 @@ func writeSaid(b *strings.Builder, title, text string, data []byte) {
 	if len(data) > 0 {
 		fmt.Fprintf(b, "  %s\n", beeos.Visible(string(data)))
 	}
-}
-
-// attemptEnds are the reasons why an attempt can be over without a reply.
-var attemptEnds = map[string]string{
-	"gone":        "its instance disconnected",
-	"lease":       "its server was not heard of any more",
-	"undelivered": "nobody took it",
 }
 
 // describeMoment says in words what happened.
@@ -264,7 +235,7 @@ func describeMoment(m *client.CallMoment, attempts []client.CallAttempt) string 
 	case "first_text":
 		return at + "first words"
 	case "attempt_over":
-		return at + "is over: " + cmp.Or(attemptEnds[m.What], m.What)
+		return at + "is over: " + terminal.Printable(beeos.AttemptEnd(m.What).Words())
 	case "question_asked":
 		return "the agent asked: " + terminal.Printable(m.What)
 	case "question_answered":

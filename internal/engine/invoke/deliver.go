@@ -85,7 +85,7 @@ func (c *Calls) giveBack(ctx context.Context, d *ledger.Delivery, cause error) {
 	if d.Redelivery == beeos.RedeliverNever {
 		err = c.opt.Ledger.UndoClaim(ctx, lease)
 	} else {
-		err = c.opt.Ledger.ReleaseLeases(ctx, lease, ledger.Attempt{Why: ledger.NotHandedOut, Node: c.opt.Bus.NodeName()})
+		err = c.opt.Ledger.ReleaseLeases(ctx, lease, ledger.Attempt{Why: beeos.NotHandedOut, Node: c.opt.Bus.NodeName()})
 	}
 	if err != nil {
 		c.opt.Log.Error("release lease", "turn", d.Turn, "err", err)

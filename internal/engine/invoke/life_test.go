@@ -167,9 +167,9 @@ func (l *life) happen(m beeos.Message, e task.Event) {
 		l.pass(lifeLimit + time.Second)
 		l.tolerate(l.calls.Sweep(ctx))
 	case task.OnAgentLost:
-		l.tolerate(l.led.ReleaseLeases(ctx, l.lease(m.ID), ledger.Attempt{Why: ledger.InstanceGone}))
+		l.tolerate(l.led.ReleaseLeases(ctx, l.lease(m.ID), ledger.Attempt{Why: beeos.InstanceGone}))
 	case task.OnGivenUp:
-		l.tolerate(l.led.ReleaseLeases(ctx, l.lease(m.ID), ledger.Attempt{Why: ledger.InstanceGone}))
+		l.tolerate(l.led.ReleaseLeases(ctx, l.lease(m.ID), ledger.Attempt{Why: beeos.InstanceGone}))
 		l.gone()
 		l.pass(defaultLostAfter + time.Second)
 		l.tolerate(l.calls.Sweep(ctx))

@@ -31,7 +31,7 @@ func TestDroppedWorkIsRedeliveredThenLost(t *testing.T) {
 	attempts := 0
 	defer n.answer(t, "agent_a", func(d bus.Dispatch, _ string) *beeos.Message {
 		attempts = d.Attempt // one at a time: each waits for the release of the one before
-		if err := n.ledger.ReleaseLeases(context.Background(), []ledger.Lease{{Turn: d.MessageID, Attempt: d.Attempt}}, ledger.Attempt{Why: ledger.InstanceGone}); err != nil {
+		if err := n.ledger.ReleaseLeases(context.Background(), []ledger.Lease{{Turn: d.MessageID, Attempt: d.Attempt}}, ledger.Attempt{Why: beeos.InstanceGone}); err != nil {
 			t.Error(err)
 		}
 		n.Kick("agent_a")
@@ -58,7 +58,7 @@ func TestRedeliveryNever(t *testing.T) {
 		if d.Attempt > 1 {
 			t.Error("delivered a second time")
 		}
-		if err := n.ledger.ReleaseLeases(context.Background(), []ledger.Lease{{Turn: d.MessageID, Attempt: d.Attempt}}, ledger.Attempt{Why: ledger.InstanceGone}); err != nil {
+		if err := n.ledger.ReleaseLeases(context.Background(), []ledger.Lease{{Turn: d.MessageID, Attempt: d.Attempt}}, ledger.Attempt{Why: beeos.InstanceGone}); err != nil {
 			t.Error(err)
 		}
 		n.Kick(a.ID)
@@ -121,7 +121,7 @@ func TestCallOfDeadAgentEndsSoon(t *testing.T) {
 			die = n.serve(t, a.ID, func(d bus.Dispatch) bool {
 				go func() {
 					die()
-					if err := n.ledger.ReleaseLeases(context.Background(), []ledger.Lease{{Turn: d.MessageID, Attempt: d.Attempt}}, ledger.Attempt{Why: ledger.InstanceGone}); err != nil && !c.untook {
+					if err := n.ledger.ReleaseLeases(context.Background(), []ledger.Lease{{Turn: d.MessageID, Attempt: d.Attempt}}, ledger.Attempt{Why: beeos.InstanceGone}); err != nil && !c.untook {
 						t.Error(err)
 					}
 					close(dead)
@@ -167,7 +167,7 @@ func TestCallerHearsThatTheAgentIsAway(t *testing.T) {
 	dropped := make(chan bus.Dispatch, 1)
 	n.serve(t, a.ID, func(d bus.Dispatch) bool {
 		go func() {
-			if err := n.ledger.ReleaseLeases(context.Background(), []ledger.Lease{{Turn: d.MessageID, Attempt: d.Attempt}}, ledger.Attempt{Why: ledger.InstanceGone}); err != nil {
+			if err := n.ledger.ReleaseLeases(context.Background(), []ledger.Lease{{Turn: d.MessageID, Attempt: d.Attempt}}, ledger.Attempt{Why: beeos.InstanceGone}); err != nil {
 				t.Error(err)
 			}
 			dropped <- d
@@ -214,7 +214,7 @@ func TestServerThatWasDownWaitsForAgents(t *testing.T) {
 		t.Fatal(err)
 	}
 	die()
-	if err := first.ledger.ReleaseLeases(t.Context(), []ledger.Lease{{Turn: m.ID, Attempt: 1}}, ledger.Attempt{Why: ledger.InstanceGone}); err != nil {
+	if err := first.ledger.ReleaseLeases(t.Context(), []ledger.Lease{{Turn: m.ID, Attempt: 1}}, ledger.Attempt{Why: beeos.InstanceGone}); err != nil {
 		t.Fatal(err)
 	}
 	up := time.Now().Add(10 * time.Minute)
@@ -271,7 +271,7 @@ func TestKeyedCallIsHandedOutOnce(t *testing.T) {
 						}
 						return
 					}
-					if err := n.ledger.ReleaseLeases(context.Background(), []ledger.Lease{{Turn: d.MessageID, Attempt: d.Attempt}}, ledger.Attempt{Why: ledger.InstanceGone}); err != nil {
+					if err := n.ledger.ReleaseLeases(context.Background(), []ledger.Lease{{Turn: d.MessageID, Attempt: d.Attempt}}, ledger.Attempt{Why: beeos.InstanceGone}); err != nil {
 						t.Error(err)
 					}
 					n.Kick(a.ID)

@@ -295,7 +295,7 @@ func (l *Ledger) releaseStale(ctx context.Context, leases []Lease, now int64) er
 		return nil
 	}
 	return l.runInWriter(ctx, func(ctx context.Context, b *batch) error {
-		return b.releaseLeases(ctx, `lease_until < $1 AND `, leases, now, &Attempt{Why: LeaseExpired})
+		return b.releaseLeases(ctx, `lease_until < $1 AND `, leases, now, &Attempt{Why: beeos.LeaseExpired})
 	})
 }
 

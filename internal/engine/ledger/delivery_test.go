@@ -38,7 +38,7 @@ func TestOnceMeansOnce(t *testing.T) {
 			t.Fatalf("nobody took it: %+v, %v", turn(), err)
 		}
 		claim(1)
-		if err := l.ReleaseLeases(t.Context(), []Lease{{o.Message.ID, 1}}, Attempt{Why: InstanceGone}); err != nil || !turn().Final() {
+		if err := l.ReleaseLeases(t.Context(), []Lease{{o.Message.ID, 1}}, Attempt{Why: beeos.InstanceGone}); err != nil || !turn().Final() {
 			t.Fatalf("somebody had it: %+v, %v", turn(), err)
 		}
 		claim(0)
@@ -50,7 +50,7 @@ func TestOnceMeansOnce(t *testing.T) {
 		if _, ok, err := l.ResumeDelivery(t.Context(), before, until); ok || err != nil {
 			t.Errorf("a second one was given it too: %t, %v", ok, err)
 		}
-		if err := l.ReleaseLeases(t.Context(), []Lease{{o.Message.ID, 1}}, Attempt{Why: InstanceGone}); err != nil {
+		if err := l.ReleaseLeases(t.Context(), []Lease{{o.Message.ID, 1}}, Attempt{Why: beeos.InstanceGone}); err != nil {
 			t.Fatal(err)
 		}
 		claim(0)
@@ -72,7 +72,7 @@ func TestResumeRespectsTheLane(t *testing.T) {
 			begin(t, l, o)
 			turns = append(turns, o)
 			if len(turns) == 1 {
-				if err := l.ReleaseLeases(t.Context(), []Lease{{o.Message.ID, 1}}, Attempt{Why: InstanceGone}); err != nil {
+				if err := l.ReleaseLeases(t.Context(), []Lease{{o.Message.ID, 1}}, Attempt{Why: beeos.InstanceGone}); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -146,7 +146,7 @@ func useEverything(t *testing.T, l *Ledger) {
 		}
 		_, err = l.Append(ctx, beeos.Message{Channel: o.Channel.ID, InReplyTo: o.Message.ID, Type: beeos.ChatCancel})
 		must(err)
-		must(l.ReleaseLeases(ctx, lease, Attempt{Why: InstanceGone}))
+		must(l.ReleaseLeases(ctx, lease, Attempt{Why: beeos.InstanceGone}))
 		must(l.UndoClaim(ctx, lease))
 		d, err := l.OpenDelivery(ctx, o.Message.ID)
 		must(err)

@@ -383,11 +383,11 @@ func TestLeases(t *testing.T) {
 		now = now.Add(8 * time.Second)
 		sweep(0, 1) // ran out
 		claim(1)    // attempt 2
-		if err := l.ReleaseLeases(t.Context(), lease, Attempt{Why: InstanceGone}); err != nil {
+		if err := l.ReleaseLeases(t.Context(), lease, Attempt{Why: beeos.InstanceGone}); err != nil {
 			t.Fatal(err)
 		}
 		claim(0) // attempt 1 can no longer give it back
-		if err := l.ReleaseLeases(t.Context(), []Lease{{o.Message.ID, 2}}, Attempt{Why: InstanceGone}); err != nil {
+		if err := l.ReleaseLeases(t.Context(), []Lease{{o.Message.ID, 2}}, Attempt{Why: beeos.InstanceGone}); err != nil {
 			t.Fatal(err)
 		}
 		claim(1)

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/beeos/beeos"
 )
 
 // A trail is how a request came to its end: what the rows of a request do not
@@ -22,27 +24,18 @@ import (
 
 // Attempt is one instance's work on a request.
 type Attempt struct {
-	Number    int       // 0 = whoever brings the reply does not know; then it is the last one
-	Node      string    // that the instance was connected to; empty = not known
-	Instance  string    // not known of one whose node died
-	Began     time.Time // when it was to be handed out
-	Given     time.Time // when the instance was given it; zero = not known
-	Started   time.Time // the first sign of work; zero = there was none
-	FirstText time.Time // the first words of the answer; zero = there were none
-	Ended     time.Time // zero = it goes on, or ended with the reply
-	Why       Ended     // it ended without a reply
-	Resumed   bool      // the instance of the attempt before went on with it
-	Steps     []byte    // JSON: what it told of its work, with the reply; not read back here
+	Number    int              // 0 = whoever brings the reply does not know; then it is the last one
+	Node      string           // that the instance was connected to; empty = not known
+	Instance  string           // not known of one whose node died
+	Began     time.Time        // when it was to be handed out
+	Given     time.Time        // when the instance was given it; zero = not known
+	Started   time.Time        // the first sign of work; zero = there was none
+	FirstText time.Time        // the first words of the answer; zero = there were none
+	Ended     time.Time        // zero = it goes on, or ended with the reply
+	Why       beeos.AttemptEnd // it ended without a reply
+	Resumed   bool             // the instance of the attempt before went on with it
+	Steps     []byte           // JSON: what it told of its work, with the reply; not read back here
 }
-
-// Ended says why an attempt was over without a reply.
-type Ended string
-
-const (
-	InstanceGone Ended = "gone"        // its connection closed
-	LeaseExpired Ended = "lease"       // its node was not heard of any more
-	NotHandedOut Ended = "undelivered" // nobody took it
-)
 
 // maxTrail bounds a trail: beyond, nothing is appended.
 const maxTrail = 1000
@@ -118,7 +111,7 @@ func parseTrail(trail string, began time.Time) []Attempt {
 		case 'c', 'w':
 			*a = Attempt{Number: n, Began: moment(1), Resumed: f[0][0] == 'w'}
 		case 'r':
-			a.Ended, a.Why, a.Node, a.Instance = moment(1), Ended(name(2)), name(3), name(4)
+			a.Ended, a.Why, a.Node, a.Instance = moment(1), beeos.AttemptEnd(name(2)), name(3), name(4)
 		case 'e':
 			a.Given, a.Started, a.FirstText, a.Node, a.Instance = moment(1), moment(2), moment(3), name(4), name(5)
 		}

@@ -98,6 +98,16 @@ func TestOwnersSeeCalls(t *testing.T) {
 		}
 	}
 
+	if a := s.do("POST", s.invokePath(), key.Key, `{"message":"wait","timeout_ms":1}`); a.status == 200 {
+		t.Fatal(a.raw)
+	}
+	for range 5 { // calls under way of somebody else, which are newer, are not in the way
+		ok[taskJSON](s, "POST", s.tasksPath(), `{"message":"wait"}`)
+	}
+	if got := outcomes("outcome=working&limit=1&caller=" + url.QueryEscape(all[1].Caller)); got != "working" {
+		t.Errorf("under way for the key: %q", got)
+	}
+
 	failed := ok[callDetailJSON](s, "GET", "/api/v1/calls/"+all[1].ID, "")
 	if failed.Request.Text != "fail" || failed.Reply == nil || failed.Reply.Text != "broken" || failed.Outcome != "failed" || failed.CallerName != "key ci" {
 		t.Errorf("%+v", failed)

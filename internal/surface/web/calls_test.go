@@ -43,7 +43,7 @@ func TestOwnerLooksIntoCalls(t *testing.T) {
 	}
 	good := call(agents[0].ID, "forecast", "", finish(beeos.Message{Type: beeos.AgentReply, State: beeos.StateCompleted, Body: "sunny"}, &ledger.Attempt{Instance: "inst_one"}))
 	bad := call(agents[1].ID, "", "do \u202ethis", func(o *ledger.Opening) {
-		if err := k.ledger.ReleaseLeases(t.Context(), []ledger.Lease{{Turn: o.Message.ID, Attempt: 1}}, ledger.Attempt{Why: ledger.InstanceGone, Instance: "inst_one"}); err != nil {
+		if err := k.ledger.ReleaseLeases(t.Context(), []ledger.Lease{{Turn: o.Message.ID, Attempt: 1}}, ledger.Attempt{Why: beeos.InstanceGone, Instance: "inst_one"}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := k.ledger.ClaimDeliveries(t.Context(), agents[1].ID, time.Now().Add(time.Minute), 1); err != nil {

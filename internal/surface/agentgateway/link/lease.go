@@ -55,7 +55,7 @@ func (h *Hub) releaseTurns(turns []*heldTurn) {
 		return
 	}
 	h.Go(func() {
-		leases, over := make([]ledger.Lease, len(turns)), ledger.Attempt{Why: ledger.InstanceGone, Node: h.Bus.NodeName()}
+		leases, over := make([]ledger.Lease, len(turns)), ledger.Attempt{Why: beeos.InstanceGone, Node: h.Bus.NodeName()}
 		agents := map[string]bool{}
 		for i, t := range turns {
 			if t.begun.Load() { // the ledger must hear of the start before it hears of the end
@@ -111,7 +111,7 @@ func (c *Connection) takeOver(id string) error {
 	}
 	t := c.hub.newTurn(&bus.Dispatch{AgentID: d.AgentID, MessageID: id, Channel: d.Channel, Attempt: lease.Attempt, Deadline: d.Deadline}, false)
 	if !c.deliver(t, codec.Encode(&beeos.Frame{Type: beeos.FrameWorking, MessageID: id})) {
-		return c.hub.Ledger.ReleaseLeases(ctx, []ledger.Lease{lease}, ledger.Attempt{Why: ledger.InstanceGone, Node: c.hub.Bus.NodeName(), Instance: c.Instance})
+		return c.hub.Ledger.ReleaseLeases(ctx, []ledger.Lease{lease}, ledger.Attempt{Why: beeos.InstanceGone, Node: c.hub.Bus.NodeName(), Instance: c.Instance})
 	}
 	return nil
 }

@@ -2,8 +2,6 @@ package explorer
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -26,13 +24,6 @@ type bar struct {
 
 // shortWait is not worth a bar.
 const shortWait = time.Millisecond
-
-// attemptEnds say why an attempt was over without a reply.
-var attemptEnds = map[string]string{
-	"gone":        "its instance disconnected",
-	"lease":       "its server was not heard of any more",
-	"undelivered": "nobody took it",
-}
 
 // barsOf draws a call: what was waited for, each attempt, and the people who
 // were asked in between. now ends what goes on.
@@ -59,7 +50,7 @@ func barsOf(c *sight.Call, names func(string) string, now time.Time) (bars []bar
 		work := bar{Kind: "work", Label: fmt.Sprintf("attempt %d", a.Number)}
 		switch {
 		case a.Why != "":
-			work.Kind, work.Note = "lost", attemptEnds[string(a.Why)]
+			work.Kind, work.Note = "lost", a.Why.Words()
 		case c.Done == nil:
 			work.Note = "under way"
 		case a.Instance != "":
@@ -112,35 +103,16 @@ func addSteps(c *sight.Call, add func(b bar, from, to time.Time)) {
 	}
 	last := c.Attempts[len(c.Attempts)-1]
 	given := later(last.Began, last.Given)
-	depths := make([]int, len(c.Steps)+1)
+	depths := beeos.StepDepths(c.Steps)
 	for i := range c.Steps {
 		s := &c.Steps[i]
-		depths[i+1] = depths[s.Parent] + 1 // parents come first
-		b := bar{Kind: "step", Label: strings.Repeat("· ", depths[i+1]) + safetext.Line(s.Name, 60), Note: describeStep(s)}
+		b := bar{Kind: "step", Label: strings.Repeat("· ", depths[i]+1) + safetext.Line(s.Name, 60), Note: safetext.Line(s.Summary(), 300)}
 		if s.Error != "" {
 			b.Kind = "lost"
 		}
 		from := given.Add(time.Duration(s.AfterUS) * time.Microsecond)
 		add(b, from, from.Add(time.Duration(s.TookUS)*time.Microsecond))
 	}
-}
-
-// describeStep says in a line what came of a step.
-func describeStep(s *beeos.Step) string {
-	parts := []string{string(s.Kind)}
-	if s.Model != "" {
-		parts = append(parts, s.Model)
-	}
-	if s.InputTokens+s.OutputTokens > 0 {
-		parts = append(parts, fmt.Sprintf("%d tokens in, %d out", s.InputTokens, s.OutputTokens))
-	}
-	for _, name := range slices.Sorted(maps.Keys(s.Attributes)) {
-		parts = append(parts, name+" "+s.Attributes[name])
-	}
-	if s.Error != "" {
-		parts = append(parts, s.Error)
-	}
-	return safetext.Line(strings.Join(parts, ", "), 300)
 }
 
 func later(a, b time.Time) time.Time {
