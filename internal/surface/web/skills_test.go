@@ -268,6 +268,9 @@ func TestSkillsPageIsBounded(t *testing.T) {
 		add(fmt.Sprintf("long-%02d", i), strings.Repeat("word ", 12_000))
 	}
 	body := me.get(page).body
+	for end := time.Now().Add(time.Minute); !strings.Contains(body, "huge") && time.Now().Before(end); {
+		body = me.get(page).body // the page waits a moment for servers, and people look again
+	}
 	if len(body) > 4<<20 {
 		t.Errorf("a page of %d bytes", len(body))
 	}
