@@ -32,21 +32,28 @@ func (a *Acts) Calls(ctx context.Context, c beeos.Caller, f CallFilter) ([]calls
 		return nil, err
 	}
 	all := len(f.Outcomes) == 0
+	apart := f.Slower > 0 || !all // what is under way has to be looked for by itself
 	working := all || slices.Contains(f.Outcomes, calls.Working)
 	f.Outcomes = slices.DeleteFunc(f.Outcomes, func(o calls.Outcome) bool { return o == calls.Working })
 	var list []calls.Call
-	var err error
-	if working {
-		if list, err = a.openCalls(ctx, &f); err != nil {
-			return nil, err
-		}
-	}
 	if all || len(f.Outcomes) > 0 {
-		ended, err := a.DB.Calls.Find(ctx, f.Filter)
+		found, err := a.DB.Calls.Find(ctx, f.Filter)
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, ended...)
+		for i := range found {
+			if c := &found[i]; c.Outcome == calls.Working {
+				c.Took = a.Now().Sub(c.Began)
+			}
+		}
+		list = found
+	}
+	if working && apart {
+		open, err := a.openCalls(ctx, &f)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, open...)
 	}
 	slices.SortStableFunc(list, func(x, y calls.Call) int { return strings.Compare(y.Turn, x.Turn) })
 	list = slices.CompactFunc(list, func(x, y calls.Call) bool { return x.Turn == y.Turn }) // one may have ended in between
@@ -96,9 +103,9 @@ func (a *Acts) openCalls(ctx context.Context, f *CallFilter) ([]calls.Call, erro
 		}
 		for i := range open {
 			r := &open[i]
-			of := calls.Route{AgentID: r.AgentID, Caller: r.Publisher, Surface: r.Open.Surface, Tool: r.Open.Tool}
+			of := calls.Route{AgentID: r.AgentID, Caller: r.Publisher, Surface: r.Surface, Tool: r.Tool}
 			if took := a.Now().Sub(r.CreatedAt); f.Picks(of, r.CreatedAt, took) {
-				list = append(list, calls.Call{Turn: r.ID, Offset: r.Offset, Route: of, Outcome: calls.Working, Began: r.CreatedAt, Took: took})
+				list = append(list, calls.Call{Turn: r.ID, Route: of, Outcome: calls.Working, Began: r.CreatedAt, Took: took})
 			}
 		}
 		if len(open) < f.Limit || len(list) >= f.Limit {

@@ -29,12 +29,12 @@ var (
 		FROM (VALUES `, `(?, CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS BIGINT))`, `) AS v WHERE id = v.column1
 		RETURNING id, next_off, agent_id, owner, closed_reason`)
 	insertMessages = newStatement(
-		`INSERT INTO messages (channel, off, id, type, in_reply_to, terminal, state, stop_reason, publisher, body, parts, payload, created_at, agent_id, trail) VALUES `,
-		`(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`, ` ON CONFLICT (in_reply_to) WHERE terminal DO NOTHING`)
+		`INSERT INTO messages (channel, off, id, type, in_reply_to, terminal, state, stop_reason, publisher, body, parts, payload, created_at, agent_id, route, n, outcome, slow, took, trail, steps) VALUES `,
+		`(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`, ` ON CONFLICT (in_reply_to) WHERE terminal DO NOTHING`)
 	winners          = newStatement(`SELECT id FROM messages WHERE terminal AND in_reply_to IN (`, `?`, `)`)
 	insertDeliveries = newStatement(
-		`INSERT INTO deliveries (turn, channel, off, agent_id, lane, seq, leased, attempt, lease_until, started, mode, redelivery, deadline, owner, surface, tool) VALUES `,
-		`(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`, ` ON CONFLICT (lane) WHERE leased AND lane <> '' DO NOTHING`)
+		`INSERT INTO deliveries (turn, channel, off, agent_id, lane, seq, leased, attempt, lease_until, started, mode, redelivery, deadline, owner, route) VALUES `,
+		`(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`, ` ON CONFLICT (lane) WHERE leased AND lane <> '' DO NOTHING`)
 )
 
 // batch is one transaction's work.
@@ -43,11 +43,10 @@ type batch struct {
 	ops       []*op
 	now       int64
 	committed []beeos.Message
-	callers   []callerAgent // who were noted to call whom
 	endings   map[string]ending
-	routes    map[calls.Route]knownRoute // that calls which have ended took
-	freed     []string                   // agents with a lane that a terminal reply freed
-	xid       int64                      // PostgreSQL's name of the transaction, when no message is proof of it
+	inUse     []int64  // routes that are to be noted to be in use
+	freed     []string // agents with a lane that a terminal reply freed
+	xid       int64    // PostgreSQL's name of the transaction, when no message is proof of it
 }
 
 func newBatch(w *writer, ops []*op) *batch {
@@ -65,6 +64,9 @@ func (b *batch) run(ctx context.Context) (sent bool, err error) {
 		return false, err
 	}
 	defer unlock()
+	if err := b.numberRoutes(ctx); err != nil {
+		return false, fmt.Errorf("number routes: %w", err)
+	}
 	begin := "BEGIN"
 	if !b.w.l.db.Postgres {
 		begin = "BEGIN IMMEDIATE"
@@ -133,8 +135,7 @@ func (b *batch) apply(ctx context.Context) error {
 		{"end deliveries", b.endDeliveries},
 		{"insert messages", b.insertMessages},
 		{"insert deliveries", b.insertDeliveries},
-		{"record calls", b.recordCalls},
-		{"note callers", b.noteCallers},
+		{"note routes in use", b.noteRoutes},
 		{"other writes", b.runOthers},
 		{"name the transaction", b.nameTransaction},
 	} {
@@ -366,24 +367,24 @@ func (b *batch) numberMessages(channels map[string]*channelNumbers) {
 func (b *batch) insertMessages(ctx context.Context) error {
 	var values, turns []any
 	sent := 0
-	add := func(m *beeos.Message, agent, trail string) {
+	add := func(m *beeos.Message, agent string, r *record) {
 		m.CreatedAt = database.Moment(b.now)
 		m.UpdatedAt = m.CreatedAt
 		terminal := m.Type.Terminal()
 		values = append(values, m.Channel, m.Offset, m.ID, string(m.Type), m.InReplyTo, terminal, m.State, m.StopReason,
-			m.Publisher, m.Body, string(m.Parts), string(m.Payload), b.now, agent, trail)
+			m.Publisher, m.Body, string(m.Parts), string(m.Payload), b.now, agent, r.route, r.n, int64(r.outcome), r.slow, r.took, r.trail, r.steps)
 		if terminal {
 			turns = append(turns, m.InReplyTo)
 		}
 		sent++
 	}
 	for _, open := range b.standingOpenings {
-		add(&open.Message, open.Channel.AgentID, "")
+		add(&open.Message, open.Channel.AgentID, &record{route: open.route, n: calls.Key(open.Message.ID)})
 		b.committed = append(b.committed, open.Message)
 	}
 	for _, o := range b.ops {
 		if o.message != nil && o.err == nil {
-			add(o.message, "", b.trailOf(o))
+			add(o.message, "", b.recordOf(o))
 		}
 	}
 	changed, err := b.w.execRows(ctx, insertMessages, values)
@@ -458,7 +459,7 @@ func (b *batch) deliveryRow(open *Opening) []any {
 	if d.Mode == beeos.DeliverQueue {
 		leased, attempt, until = false, 0, b.now
 	}
-	return []any{m.ID, m.Channel, m.Offset, d.AgentID, d.Lane, b.w.seq, leased, attempt, until, false, string(d.Mode), string(d.Redelivery), database.Micros(d.Deadline), m.Publisher, d.Surface, d.Tool}
+	return []any{m.ID, m.Channel, m.Offset, d.AgentID, d.Lane, b.w.seq, leased, attempt, until, false, string(d.Mode), string(d.Redelivery), database.Micros(d.Deadline), m.Publisher, open.route}
 }
 
 // refuseAsBusy answers a request for an agent that takes one at a time and has one.
@@ -467,7 +468,7 @@ func (b *batch) refuseAsBusy(ctx context.Context, o *op, open *Opening) error {
 		ID: beeos.NewID(), Channel: open.Channel.ID, Type: beeos.AgentBusy, State: beeos.StateRefused, StopReason: beeos.StopRefused,
 		InReplyTo: open.Message.ID, Publisher: "agent:" + open.Channel.AgentID, Body: "The agent is busy with another request; try again later.",
 	}
-	answer := &batch{w: b.w, ops: []*op{{message: m}}, now: b.now}
+	answer := &batch{w: b.w, ops: []*op{{message: m}}, now: b.now, endings: map[string]ending{open.Message.ID: {route: open.route, began: b.now}}}
 	if err := answer.assignOffsets(ctx); err != nil {
 		return err
 	}

@@ -80,7 +80,7 @@ func (l *Ledger) DeleteChannel(ctx context.Context, id string) error {
 		if err != nil || busy {
 			return err
 		}
-		if err := b.forgetMessages(ctx, []any{id}); err != nil {
+		if _, err := b.w.execRows(ctx, forgetMessages, []any{id}); err != nil {
 			return err
 		}
 		_, err = b.w.execRows(ctx, forgetChannels, []any{id})

@@ -29,8 +29,6 @@ type Delivery struct {
 	Deadline   time.Time         // then the request ends as timed out; zero = never
 	Paused     beeos.MessageType // what the agent waits for; empty = nothing
 	CancelAt   time.Time         // when its end was asked for; zero = it was not
-	Surface    string            // by which it came
-	Tool       string            // of the agent's; empty = the agent itself
 	Trail      string            // how it went so far
 }
 
@@ -41,13 +39,13 @@ type Lease struct {
 	Attempt int
 }
 
-const deliveryColumns = `turn, channel, off, agent_id, lane, attempt, started, mode, redelivery, leased, lease_until, deadline, paused, cancel_at, surface, tool, trail`
+const deliveryColumns = `turn, channel, off, agent_id, lane, attempt, started, mode, redelivery, leased, lease_until, deadline, paused, cancel_at, trail`
 
 func deliveryFields(d *Delivery) []any {
 	return []any{
 		&d.Turn, &d.Channel, &d.Offset, &d.AgentID, &d.Lane, &d.Attempt, &d.Started, &d.Mode, &d.Redelivery,
 		&d.Leased, database.Time(&d.LeaseUntil), database.Time(&d.Deadline), &d.Paused, database.Time(&d.CancelAt),
-		&d.Surface, &d.Tool, &d.Trail,
+		&d.Trail,
 	}
 }
 

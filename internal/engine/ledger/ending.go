@@ -1,14 +1,22 @@
 package ledger
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 
 	"github.com/beeos/beeos"
 )
 
-var endDeliveries = newStatement(`DELETE FROM deliveries WHERE turn IN (`, `?`, `) RETURNING turn, agent_id, owner, surface, tool, lane, trail, off, cancel_at, seq, attempt`)
+var endDeliveries = newStatement(`DELETE FROM deliveries WHERE turn IN (`, `?`, `) RETURNING turn, agent_id, route, lane, trail, cancel_at, seq, attempt`)
+
+// ending is a delivery that ends in this batch.
+type ending struct {
+	route       int64
+	lane, trail string
+	cancelAt    int64
+	began       int64 // when the request was stored
+	attempt     int64 // the last one; 0 = it was never handed out
+}
 
 // markDeliveries notes on the deliveries of requests what messages about them mean.
 func (b *batch) markDeliveries(ctx context.Context) error {
@@ -53,11 +61,11 @@ func (b *batch) endDeliveries(ctx context.Context) error {
 	}
 	b.endings = make(map[string]ending, len(turns))
 	err := b.w.queryRows(ctx, endDeliveries, turns, func(r *sql.Rows) error {
-		var turn string
+		var turn, agent string
 		var e ending
-		err := r.Scan(&turn, &e.route.AgentID, &e.route.Caller, &e.route.Surface, &e.route.Tool, &e.lane, &e.trail, &e.off, &e.cancelAt, &e.began, &e.attempt)
+		err := r.Scan(&turn, &agent, &e.route, &e.lane, &e.trail, &e.cancelAt, &e.began, &e.attempt)
 		if e.lane != "" {
-			b.freed = append(b.freed, e.route.AgentID)
+			b.freed = append(b.freed, agent)
 		}
 		b.endings[turn] = e
 		return err
@@ -71,21 +79,4 @@ func (b *batch) endDeliveries(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// trailOf is how the request came to its end that an operation ends.
-func (b *batch) trailOf(o *op) string {
-	e, ok := b.endings[o.message.InReplyTo]
-	if !ok || !o.message.Type.Terminal() {
-		return ""
-	}
-	if o.attempt != nil {
-		by := *o.attempt
-		by.Number = cmp.Or(by.Number, int(e.attempt))
-		return e.trail + by.line(e.began)
-	}
-	if e.trail == "" && e.attempt == 1 {
-		return "c1 0;" // it was handed out with the request, and nobody brought a reply
-	}
-	return e.trail
 }

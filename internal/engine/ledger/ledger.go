@@ -7,9 +7,10 @@
 // whatever has queued as a few multi-row statements (apply.go, rows.go).
 // Offsets rise per channel and come from the channel's row under its lock.
 // Exactly one terminal reply per request is a unique index, nothing else.
-// delivery.go leases requests to agents, ending.go ends them, and record.go notes
-// each call that has ended, with its trail (trail.go). read.go reads, turns.go and
-// conversations.go list (callers.go knows who calls whom), retention.go forgets.
+// delivery.go leases requests to agents, ending.go ends them, and record.go says
+// with each reply how the call went, with its trail (trail.go); routes.go numbers
+// the ways that calls take. read.go reads, turns.go and
+// conversations.go list, retention.go forgets.
 package ledger
 
 import (
@@ -48,8 +49,7 @@ type Ledger struct {
 	seed    maphash.Seed
 	done    sync.WaitGroup
 	freed   atomic.Pointer[func(agentID string)]
-	callers knownCallers
-	routes  routes
+	routes  knownRoutes
 	probe   probe
 }
 

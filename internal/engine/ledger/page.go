@@ -46,17 +46,20 @@ var standing = map[beeos.TaskStatus]string{
 	beeos.TaskFailed:        `t.type = 'agent_reply_error' AND t.state <> 'cancelled' AND t.stop_reason <> 'timeout'`,
 }
 
-const pageTables = ` FROM messages m LEFT JOIN deliveries d ON d.turn = m.id LEFT JOIN messages t ON t.terminal AND t.in_reply_to = m.id`
+const pageTables = ` FROM messages m` + standingTables
 
 // RequestPage returns the requests that f selects, the one that changed last
 // first, and how many there are without regard to pages. It sorts all of them:
 // what changes cannot be kept in an index of what was written.
 func (l *Ledger) RequestPage(ctx context.Context, f PageFilter) (page []PageRequest, total int, err error) {
 	q := &clause{}
-	q.add(`m.type = 'chat_message' AND m.publisher = ?`, f.Caller)
-	q.add(`m.agent_id || '' = ?`, f.AgentID)
+	q.add(`m.type = 'chat_message'`)
 	if f.Channel != "" {
+		q.add(`m.publisher = ?`, f.Caller)
+		q.add(`m.agent_id = ?`, f.AgentID)
 		q.add(`m.channel = ?`, f.Channel)
+	} else {
+		q.add(`m.route IN (SELECT id FROM routes WHERE caller = ? AND agent_id = ?)`, f.Caller, f.AgentID)
 	}
 	if len(f.Status) > 0 {
 		var either []string

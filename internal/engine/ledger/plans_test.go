@@ -102,7 +102,7 @@ func fillLane(t *testing.T, l *Ledger) {
 			`SELECT 't' || i, 'c' || i, 1, 'agent_a', 'agent_a', i, FALSE, 0, 9000000000000000, FALSE, 'queue', 'always', 0, 'user:' || (i % 100) FROM n`,
 		`INSERT INTO idempotency (scope, key, turn, channel, fingerprint, expires_at) ` + rows +
 			`SELECT 's', 'k' || i, 't' || i, 'c' || i, '', 9000000000000000 FROM n`,
-		`INSERT INTO callers (principal, agent_id, seen_at) ` + rows + `SELECT 'user:' || i, 'agent_' || i, 1 FROM n`,
+		`INSERT INTO routes (id, agent_id, caller, surface, tool, seen_at) ` + rows + `SELECT i, 'agent_' || i, 'user:' || i, '', '', 1 FROM n`,
 		`ANALYZE`,
 	} {
 		if _, err := l.db.ExecContext(t.Context(), text); err != nil {

@@ -18,8 +18,12 @@ type Opening struct {
 	Fresh       bool // the channel was made for this message; no one else can know it yet
 	Known       bool // the channel must be there already
 	Message     beeos.Message
+	Surface     string // by which it came
+	Tool        string // of the agent's; empty = the agent itself
 	Idempotency *Idempotency
 	Delivery    *Delivery
+
+	route int64 // its number, once it is known
 }
 
 // Idempotency guards a request against being made twice.

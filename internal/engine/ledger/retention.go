@@ -96,7 +96,7 @@ func (l *Ledger) forgetChannels(ctx context.Context, ids []string, before time.T
 		if err != nil {
 			return err
 		}
-		if err := b.forgetMessages(ctx, still); err != nil {
+		if _, err := b.w.execRows(ctx, forgetMessages, still); err != nil {
 			return err
 		}
 		_, err = b.w.execRows(ctx, forgetChannels, still)
@@ -107,24 +107,6 @@ func (l *Ledger) forgetChannels(ctx context.Context, ids []string, before time.T
 var (
 	stillIdle         = newStatement(`SELECT id, updated_at FROM channels WHERE id IN (`, `?`, `)`)
 	stillIdlePostgres = newStatement(`SELECT id, updated_at FROM channels WHERE id IN (`, `?`, `) FOR UPDATE SKIP LOCKED`)
-	forgetMessages    = newStatement(`DELETE FROM messages WHERE channel IN (`, `?`, `) RETURNING CASE WHEN terminal THEN in_reply_to ELSE '' END`)
+	forgetMessages    = newStatement(`DELETE FROM messages WHERE channel IN (`, `?`, `)`)
 	forgetChannels    = newStatement(`DELETE FROM channels WHERE id IN (`, `?`, `)`)
 )
-
-// forgetMessages removes what was said in channels, and what is recorded of the
-// calls in them.
-func (b *batch) forgetMessages(ctx context.Context, channels []any) error {
-	var turns []string
-	err := b.w.queryRows(ctx, forgetMessages, channels, func(r *sql.Rows) error {
-		var turn string
-		err := r.Scan(&turn)
-		if turn != "" {
-			turns = append(turns, turn)
-		}
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	return b.forgetCalls(ctx, turns)
-}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/store/calls"
 	"github.com/beeos/beeos/internal/store/database"
 )
 
@@ -16,6 +17,8 @@ import (
 type Request struct {
 	beeos.Message
 	AgentID string
+	Surface string         // by which it came
+	Tool    string         // of the agent's; empty = the agent itself
 	Open    *Delivery      // while it has no terminal reply
 	Done    *beeos.Message // the terminal reply; without its contents in a list
 }
@@ -31,11 +34,15 @@ type RequestFilter struct {
 	Limit    int
 }
 
-const requestColumns = `m.channel, m.off, m.id, m.type, m.in_reply_to, m.state, m.stop_reason, m.publisher, m.body, m.parts, m.payload, m.created_at, m.agent_id`
+const requestColumns = `m.channel, m.off, m.id, m.type, m.in_reply_to, m.state, m.stop_reason, m.publisher, m.body, m.parts, m.payload, m.created_at, m.agent_id, COALESCE(r.surface, ''), COALESCE(r.tool, '')`
+
+func requestHead(m *beeos.Message, agent, surface, tool *string) []any {
+	return append(messageFields(m), agent, surface, tool)
+}
 
 // requestMore adds what became of a request: its delivery d, its reply t.
 const requestMore = requestColumns + `, COALESCE(d.turn, ''), COALESCE(d.leased, FALSE), COALESCE(d.attempt, 0), COALESCE(d.deadline, 0),
-	COALESCE(d.paused, ''), COALESCE(d.cancel_at, 0), COALESCE(d.surface, ''), COALESCE(d.tool, ''), COALESCE(t.type, ''), COALESCE(t.state, ''), COALESCE(t.stop_reason, ''), COALESCE(t.created_at, 0)`
+	COALESCE(d.paused, ''), COALESCE(d.cancel_at, 0), COALESCE(t.type, ''), COALESCE(t.state, ''), COALESCE(t.stop_reason, ''), COALESCE(t.created_at, 0)`
 
 // Request returns the caller's own request with that id.
 func (l *Ledger) Request(ctx context.Context, caller, turn string) (Request, error) {
@@ -64,8 +71,8 @@ func (l *Ledger) FindRequest(ctx context.Context, turn string) (Request, error) 
 		}
 		where, at = `m.channel = $1 AND m.id = $2`, []any{done.Channel, turn}
 	}
-	fields := func(r *Request) []any { return append(messageFields(&r.Message), &r.AgentID) }
-	r, err := database.Get(ctx, l.db, "read request", requestNotFound(turn), fields, `SELECT `+requestColumns+` FROM messages m WHERE `+where, at...)
+	fields := func(r *Request) []any { return requestHead(&r.Message, &r.AgentID, &r.Surface, &r.Tool) }
+	r, err := database.Get(ctx, l.db, "read request", requestNotFound(turn), fields, `SELECT `+requestColumns+` FROM messages m LEFT JOIN routes r ON r.id = m.route WHERE `+where, at...)
 	if err != nil {
 		return Request{}, err
 	}
@@ -93,31 +100,38 @@ func requestNotFound(turn string) error {
 }
 
 // Requests returns the newest requests that f selects, newest first. Open ones
-// are read off the deliveries, by who made them. The others lie in one index by
-// agent and caller; each such pair is a few steps in it, however many requests
-// of others there are, and pairs that have not called since are left out.
+// are read off the deliveries, by who made them; all of them are found as calls.
 func (l *Ledger) Requests(ctx context.Context, f RequestFilter) ([]Request, error) {
 	if f.Open {
 		return l.requests(ctx, f.openClause())
 	}
-	pairs, err := l.recentCallers(ctx, &f)
-	if err != nil {
+	places, err := calls.New(l.db).Places(ctx, f.calls())
+	if err != nil || len(places) == 0 {
 		return nil, err
 	}
-	var all []Request
-	for _, p := range pairs {
-		if len(all) == f.Limit && p.at.Add(2*seenEvery).Before(beeos.IDTime(all[f.Limit-1].ID)) {
-			break
-		}
-		found, err := l.requests(ctx, f.pairClause(p.callerAgent))
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, found...)
-		slices.SortFunc(all, func(a, b Request) int { return strings.Compare(b.ID, a.ID) })
-		all = all[:min(len(all), f.Limit)]
+	q := &clause{}
+	q.text.WriteString(requestStanding)
+	from, args := calls.FromPlaces(places)
+	q.text.WriteString(from + standingTables)
+	q.args = args
+	list, err := l.requests(ctx, q)
+	slices.SortFunc(list, func(a, b Request) int { return strings.Compare(b.ID, a.ID) })
+	return list, err
+}
+
+// calls is the selection as one of calls.
+func (f *RequestFilter) calls() calls.Filter {
+	c := calls.Filter{Before: f.Before, Limit: f.Limit}
+	if f.Caller != "" {
+		c.Callers = []string{f.Caller}
 	}
-	return all, nil
+	if len(f.AgentIDs) > 0 {
+		c.AgentIDs = f.AgentIDs
+	}
+	if f.Closed {
+		c.Outcomes = calls.Ended()
+	}
+	return c
 }
 
 func (l *Ledger) requests(ctx context.Context, q *clause) ([]Request, error) {
@@ -131,10 +145,13 @@ func (l *Ledger) requests(ctx context.Context, q *clause) ([]Request, error) {
 
 const requestStanding = `SELECT ` + requestMore
 
+// standingTables adds to the requests m what requestStanding needs.
+const standingTables = ` LEFT JOIN routes r ON r.id = m.route LEFT JOIN deliveries d ON d.turn = m.id LEFT JOIN messages t ON t.terminal AND t.in_reply_to = m.id`
+
 // openClause is the selection of requests without a terminal reply.
 func (f *RequestFilter) openClause() *clause {
 	q := &clause{}
-	q.text.WriteString(requestStanding + ` FROM deliveries d JOIN messages m ON m.channel = d.channel AND m.off = d.off
+	q.text.WriteString(requestStanding + ` FROM deliveries d JOIN messages m ON m.channel = d.channel AND m.off = d.off LEFT JOIN routes r ON r.id = m.route
 		LEFT JOIN messages t ON t.terminal AND t.in_reply_to = m.id`)
 	if f.Caller != "" {
 		q.add(`d.owner = ?`, f.Caller)
@@ -146,23 +163,6 @@ func (f *RequestFilter) openClause() *clause {
 		q.add(`d.turn < ?`, f.Before)
 	}
 	fmt.Fprintf(&q.text, ` ORDER BY d.turn DESC LIMIT %d`, f.Limit)
-	return q
-}
-
-// pairClause is the selection of one caller's requests to one agent.
-func (f *RequestFilter) pairClause(p callerAgent) *clause {
-	q := &clause{}
-	q.text.WriteString(requestStanding + ` FROM messages m LEFT JOIN deliveries d ON d.turn = m.id LEFT JOIN messages t ON t.terminal AND t.in_reply_to = m.id`)
-	q.add(`m.type = 'chat_message'`)
-	q.add(`m.agent_id = ?`, p.agent)
-	q.add(`m.publisher = ?`, p.principal)
-	if f.Before != "" {
-		q.add(`m.id < ?`, f.Before)
-	}
-	if f.Closed {
-		q.add(`d.turn IS NULL`)
-	}
-	fmt.Fprintf(&q.text, ` ORDER BY m.id DESC LIMIT %d`, f.Limit)
 	return q
 }
 
@@ -192,8 +192,7 @@ func (c *clause) in(column string, values []string) {
 // requestRow is a request with its delivery and its reply, which are empty when
 // there is none.
 type requestRow struct {
-	message  beeos.Message
-	agent    string
+	Request
 	delivery Delivery
 	reply    beeos.Message
 	changed  time.Time
@@ -201,13 +200,13 @@ type requestRow struct {
 
 func requestFields(r *requestRow) []any {
 	d, t := &r.delivery, &r.reply
-	return append(messageFields(&r.message),
-		&r.agent, &d.Turn, &d.Leased, &d.Attempt, database.Time(&d.Deadline), &d.Paused, database.Time(&d.CancelAt),
-		&d.Surface, &d.Tool, &t.Type, &t.State, &t.StopReason, database.Time(&t.CreatedAt))
+	return append(requestHead(&r.Message, &r.AgentID, &r.Surface, &r.Tool),
+		&d.Turn, &d.Leased, &d.Attempt, database.Time(&d.Deadline), &d.Paused, database.Time(&d.CancelAt),
+		&t.Type, &t.State, &t.StopReason, database.Time(&t.CreatedAt))
 }
 
 func (r *requestRow) request() Request {
-	q := Request{Message: r.message, AgentID: r.agent}
+	q := r.Request
 	if d := &r.delivery; d.Turn != "" {
 		d.AgentID, d.Channel, d.Offset = q.AgentID, q.Channel, q.Offset
 		q.Open = d

@@ -167,8 +167,6 @@ func (w *writer) commit(ops []*op) {
 		return
 	}
 	w.l.opt.Commit(len(ops), time.Since(start))
-	w.l.callers.remember(b.callers, b.now)
-	w.l.routes.remember(b.routes)
 	if len(b.committed) > 0 {
 		w.l.opt.Committed(b.committed)
 	}

@@ -1,11 +1,10 @@
-// Package calls is the record of calls that have ended: who called what, how it
-// came out and how long it took, in small numbers. The ledger writes it in the
-// transaction that ends a call (record.go has the form of its rows); here it is
-// searched (find.go). What was said stays in the messages.
+// Package calls is the record of calls: who called what, how it came out and how
+// long it took, in small numbers. The record is part of the messages, written by the
+// ledger with the request and its reply (record.go has what the numbers mean); here
+// it is searched (find.go).
 package calls
 
 import (
-	"encoding/hex"
 	"hash/fnv"
 	"strings"
 	"time"
@@ -47,6 +46,14 @@ var outcomeNames = [...]string{OK: "ok", Failed: "failed", Refused: "refused", B
 
 // Outcomes are the names of all outcomes.
 func Outcomes() []string { return append(outcomeNames[:], Working.String()) }
+
+// Ended are all outcomes of calls that are over.
+func Ended() (list []Outcome) {
+	for o := range outcomeNames {
+		list = append(list, Outcome(o))
+	}
+	return list
+}
 
 func (o Outcome) String() string {
 	if o == Working {
@@ -90,62 +97,52 @@ func OutcomeOf(m *beeos.Message) Outcome {
 	return Failed
 }
 
-// spare are the lowest bits of a key: what of it is not time.
-const spare = 9
-
-// Key is where the call with this request stands in the record: by the time in
-// its id, to a quarter of a microsecond. Ids of one process never share a time;
-// for those of several a few random bits are added, and who still meets another
-// takes the place after it.
+// Key is where a call stands in the order of calls: the time in the id of its
+// request, in 4096ths of a millisecond. Ids of one process never share one, those
+// of several processes rarely.
 func Key(turn string) int64 {
-	id := encodeID(turn)
-	if len(id) != idBytes {
+	key, whole := readKey(turn)
+	if !whole {
 		h := fnv.New64a()
-		h.Write(id) //nolint:errcheck // a hash takes everything
-		return int64(h.Sum64() >> 1)
+		h.Write([]byte(turn)) //nolint:errcheck // a hash takes everything
+		return int64(h.Sum64() >> 4)
 	}
-	var ms int64
-	for _, b := range id[:6] {
-		ms = ms<<8 | int64(b)
-	}
-	tick := ms<<12 | int64(id[6]&0x0f)<<8 | int64(id[7])
-	return tick<<spare | int64(id[8]&0x01)<<8 | int64(id[9])
+	return key
+}
+
+// LastKey is the largest key of a request whose id stands before this text, which
+// need not be an id that anybody has made.
+func LastKey(before string) int64 {
+	key, _ := readKey(before)
+	return key
 }
 
 // KeyOf is the key of the first call that can have begun at t.
 func KeyOf(t time.Time) int64 {
-	return (t.UnixMilli()<<12 | int64(t.Nanosecond()%1e6)<<12/1e6) << spare
+	return t.UnixMilli()<<12 | int64(t.Nanosecond()%1e6)<<12/1e6
 }
 
 // began is when the call with this key did.
 func began(n int64) time.Time {
-	tick := n >> spare
-	return time.UnixMilli(tick >> 12).Add(time.Duration(tick & 0xfff * 1e6 >> 12)).UTC().Truncate(time.Microsecond)
+	return time.UnixMilli(n >> 12).Add(time.Duration(n & 0xfff * 1e6 >> 12)).UTC().Truncate(time.Microsecond)
 }
 
-const idBytes = 16
+// keyDigits are where an id has its time: 48 bits of milliseconds, and 12 more
+// after the digit of its version.
+var keyDigits = [...]int{0, 1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 12, 15, 16, 17}
 
-// encodeID is an id as it is stored: a UUID in 16 bytes, anything else as it is.
-func encodeID(id string) []byte {
-	if len(id) != 36 || id[8] != '-' || id[13] != '-' || id[18] != '-' || id[23] != '-' {
-		return []byte(id)
+// readKey reads the key off an id. Of a text that is none, what is missing counts
+// as the highest digit: no id that begins like it stands behind that.
+func readKey(id string) (key int64, whole bool) {
+	whole = true
+	for _, at := range keyDigits {
+		digit := 0xf
+		if whole = whole && at < len(id) && strings.IndexByte(hexDigits, id[at]) >= 0; whole {
+			digit = strings.IndexByte(hexDigits, id[at])
+		}
+		key = key<<4 | int64(digit)
 	}
-	b, err := hex.DecodeString(id[:8] + id[9:13] + id[14:18] + id[19:23] + id[24:])
-	if err != nil || formatID(b) != id {
-		return []byte(id)
-	}
-	return b
+	return key, whole
 }
 
-// decodeID is the id that was stored.
-func decodeID(b []byte) string {
-	if len(b) != idBytes {
-		return string(b)
-	}
-	return formatID(b)
-}
-
-func formatID(b []byte) string {
-	s := hex.EncodeToString(b)
-	return s[:8] + "-" + s[8:12] + "-" + s[12:16] + "-" + s[16:20] + "-" + s[20:]
-}
+const hexDigits = "0123456789abcdef"

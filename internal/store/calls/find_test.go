@@ -55,10 +55,15 @@ func fill(t testing.TB, db *store.Store, n int, of func(i int) (calls.Route, cal
 		}
 		id := beeos.IDFloor(begun.Add(time.Duration(i) * time.Millisecond))
 		id = id[:14] + "7" + id[15:19] + "8" + id[20:28] + fmt.Sprintf("%08x", rand.Uint32())
-		rows = append(rows, calls.Values(id, 1, numbers[r], outcome, took.Microseconds()))
-		all = append(all, calls.Call{Turn: id, Offset: 1, Route: r, Outcome: outcome, Took: took, Began: beeos.IDTime(id)})
+		us := took.Microseconds()
+		rows = append(rows,
+			[]any{"ch-" + id, 1, id, "chat_message", "", false, "", "", r.Caller, "hello", "", "{}", 1, r.AgentID, numbers[r], calls.Key(id), 0, 0, 0},
+			[]any{"ch-" + id, 2, "r" + id, "agent_reply", id, true, "", "", "agent:" + r.AgentID, "hi", "", "{}", 1, "", numbers[r], calls.Key(id), int64(outcome), calls.Slowness(us), us})
+		all = append(all, calls.Call{Turn: id, Route: r, Outcome: outcome, Took: took, Began: beeos.IDTime(id)})
 	}
-	if err := database.InsertRows(ctx, db, "calls", calls.Columns, rows, ""); err != nil {
+	err := database.InsertRows(ctx, db, "messages",
+		"channel, off, id, type, in_reply_to, terminal, state, stop_reason, publisher, body, parts, payload, created_at, agent_id, route, n, outcome, slow, took", rows, "")
+	if err != nil {
 		t.Fatal(err)
 	}
 	return all

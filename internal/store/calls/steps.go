@@ -11,8 +11,7 @@ import (
 
 // Steps returns what the agent told of its work for a call.
 func (t *Table) Steps(ctx context.Context, turn string) (list []beeos.Step, err error) {
-	text, err := database.GetValue[string](ctx, t.db, "read steps",
-		`SELECT s.steps FROM calls c JOIN call_steps s ON s.n = c.n WHERE c.n IN ($1, $2) AND c.turn = $3`, append(Places(turn), encodeID(turn))...)
+	text, err := database.GetValue[string](ctx, t.db, "read steps", `SELECT steps FROM messages WHERE terminal AND in_reply_to = $1`, turn)
 	if err != nil || text == "" {
 		return nil, err
 	}

@@ -22,7 +22,8 @@ func TestOwnerLooksIntoCalls(t *testing.T) {
 		o := &ledger.Opening{
 			Channel: beeos.Channel{ID: beeos.NewChannelID(), AgentID: agent, Owner: "user:" + bob.ID, Kind: beeos.KindInvoke, SingleShot: true}, Fresh: true,
 			Message:  beeos.Message{ID: beeos.NewID(), Type: beeos.ChatMessage, Publisher: "user:" + bob.ID, Body: text, Payload: []byte(`{"protocol":"mcp","tool":"` + tool + `","arguments":{"city":"<b>Rome"}}`)},
-			Delivery: &ledger.Delivery{AgentID: agent, Mode: beeos.DeliverPush, Redelivery: beeos.RedeliverAlways, LeaseUntil: time.Now().Add(time.Minute), Surface: "mcp", Tool: tool},
+			Delivery: &ledger.Delivery{AgentID: agent, Mode: beeos.DeliverPush, Redelivery: beeos.RedeliverAlways, LeaseUntil: time.Now().Add(time.Minute)},
+			Surface:  "mcp", Tool: tool,
 		}
 		o.Message.Channel = o.Channel.ID
 		if _, _, err := k.ledger.BeginRequest(t.Context(), o); err != nil {

@@ -121,8 +121,9 @@ func TestRoomsAnswer(t *testing.T) {
 		Channel: beeos.Channel{ID: beeos.NewChannelID(), AgentID: agents[0].ID, Owner: "user:" + bob.ID, Kind: beeos.KindInvoke, SingleShot: true}, Fresh: true,
 		Message: beeos.Message{ID: beeos.NewID(), Type: beeos.ChatMessage, Publisher: "user:" + bob.ID, Payload: []byte(`{"protocol":"mcp","tool":"forecast"}`)},
 		Delivery: &ledger.Delivery{
-			AgentID: agents[0].ID, Mode: beeos.DeliverPush, Redelivery: beeos.RedeliverAlways, LeaseUntil: time.Now().Add(time.Minute), Surface: "mcp", Tool: "forecast",
+			AgentID: agents[0].ID, Mode: beeos.DeliverPush, Redelivery: beeos.RedeliverAlways, LeaseUntil: time.Now().Add(time.Minute),
 		},
+		Surface: "mcp", Tool: "forecast",
 	}
 	o.Message.Channel = o.Channel.ID
 	if _, _, err := k.ledger.BeginRequest(t.Context(), o); err != nil {
