@@ -53,6 +53,15 @@ func (c Caller) Principal() string {
 	return "unknown:" + c.CredentialID
 }
 
+// Instrument is the key or the app with which the caller acts; empty = a person
+// who is signed in, whose credentials come and go.
+func (c Caller) Instrument() string {
+	if c.Kind == BySession {
+		return ""
+	}
+	return c.CredentialID
+}
+
 // MayReach reports whether the caller may call the agent at all.
 func (c Caller) MayReach(a *Agent) bool {
 	switch {

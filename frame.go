@@ -20,8 +20,8 @@ const (
 
 	// Agent to gateway.
 	FrameDelta           FrameType = "delta"            // MessageID, Text | Reasoning | Part; Reason "replay": said before, on a connection that broke
-	FrameReply           FrameType = "reply"            // MessageID, Body, Parts, Payload, IsError, StopReason, Steps
-	FrameRefuse          FrameType = "refuse"           // MessageID, Body, Steps
+	FrameReply           FrameType = "reply"            // MessageID, Body, Parts, Payload, IsError, StopReason, Steps, Usage
+	FrameRefuse          FrameType = "refuse"           // MessageID, Body, Steps, Usage
 	FrameBusy            FrameType = "busy"             // MessageID, Body
 	FrameInputRequired   FrameType = "input_required"   // MessageID, Body, Payload
 	FrameAuthRequired    FrameType = "auth_required"    // MessageID, Body, Payload
@@ -61,6 +61,7 @@ type Frame struct {
 	IsError      bool              `json:"is_error,omitempty"`
 	StopReason   string            `json:"stop_reason,omitempty"`
 	Steps        json.RawMessage   `json:"steps,omitempty"`       // a list of Step: what was done for the answer
+	Usage        json.RawMessage   `json:"usage,omitempty"`       // a list of Usage: what the answer took, where its steps do not say all of it
 	DeadlineMS   int64             `json:"deadline_ms,omitempty"` // unix milliseconds
 	Text         string            `json:"text,omitempty"`
 	Reasoning    string            `json:"reasoning,omitempty"`

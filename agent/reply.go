@@ -44,6 +44,8 @@ type Reply struct {
 	texts    string            // of the parts that are text
 	payload  map[string]json.RawMessage
 	steps    []beeos.Step
+	usage    []beeos.Usage // as the author says it
+	beyond   []beeos.Usage // of steps that are too many to be kept
 	asked    map[string]int // questions so far, by what they ask for
 	terminal []byte         // the terminal frame; set once
 	retries  int            // how often the gateway could not take it
@@ -198,17 +200,17 @@ func (r *Reply) end(f beeos.Frame) error {
 	if len(r.payload) > 0 {
 		f.Payload, _ = beeos.EncodeJSON(r.payload) // each value is JSON already
 	}
-	f.Steps = r.tellSteps()
+	f.Steps, f.Usage = r.tellSteps()
 	final := encode(f)
 	if len(final) > maxReply && f.Steps != nil { // they are worth less than the answer
-		f.Steps = nil
+		f.Steps, f.Usage = nil, encodeUsage(r.countUsage())
 		final = encode(f)
 	}
 	if len(final) > maxReply {
 		text := fmt.Sprintf("the agent's answer is too large (%d bytes, the limit is %d); it should send a link to a file", len(final), maxReply)
 		final = r.failure(text)
 	}
-	r.terminal, r.body, r.parts, r.payload, r.steps = final, nil, nil, nil, nil
+	r.terminal, r.body, r.parts, r.payload, r.steps, r.usage, r.beyond = final, nil, nil, nil, nil, nil, nil
 	r.mu.Unlock()
 	r.a.send(final)
 	return nil

@@ -3,6 +3,7 @@ package agent
 import (
 	"encoding/json"
 	"maps"
+	"math"
 	"time"
 
 	"github.com/beeos/beeos"
@@ -22,7 +23,7 @@ const (
 // Step do nothing.
 type Step struct {
 	r  *Reply
-	no int // in the list of the answer's steps, from 1
+	no int // in the list of the answer's steps, from 1; 0 = it is not kept
 }
 
 // Step begins one. End it, or it ends with the answer.
@@ -45,8 +46,11 @@ func (s *Step) Step(name string, kind beeos.StepKind) *Step {
 func (r *Reply) beginStep(name string, kind beeos.StepKind, parent int) *Step {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.steps) >= beeos.MaxSteps || r.terminal != nil {
+	if r.terminal != nil {
 		return nil
+	}
+	if len(r.steps) >= beeos.MaxSteps {
+		return &Step{r, 0}
 	}
 	r.steps = append(r.steps, beeos.Step{Name: name, Kind: kind, Parent: parent, AfterUS: time.Since(r.began).Microseconds(), TookUS: -1})
 	return &Step{r, len(r.steps)}
@@ -54,7 +58,7 @@ func (r *Reply) beginStep(name string, kind beeos.StepKind, parent int) *Step {
 
 // change lets f change what is known of the step, until the answer has ended.
 func (s *Step) change(f func(*beeos.Step)) *Step {
-	if s != nil {
+	if s != nil && s.no > 0 {
 		s.r.mu.Lock()
 		defer s.r.mu.Unlock()
 		if s.r.terminal == nil {
@@ -79,6 +83,12 @@ func (s *Step) Set(name, value string) *Step {
 
 // Tokens says which model was asked, and what that took.
 func (s *Step) Tokens(model string, input, output int64) *Step {
+	if s != nil && s.no == 0 { // what it took counts all the same
+		s.r.mu.Lock()
+		defer s.r.mu.Unlock()
+		s.r.beyond = beeos.AddUsage(s.r.beyond, beeos.Usage{Model: model, InputTokens: input, OutputTokens: output})
+		return s
+	}
 	return s.change(func(b *beeos.Step) { b.Model, b.InputTokens, b.OutputTokens = model, input, output })
 }
 
@@ -94,9 +104,44 @@ func (s *Step) End(err error) {
 	})
 }
 
+// Usage says what the answer took of a model, for agents that tell no steps: what
+// is said here counts instead of the tokens of steps, and adds up. costUSD is
+// what it cost; 0 = that is left to the server's price list.
+func (r *Reply) Usage(model string, input, output int64, costUSD float64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if math.IsNaN(costUSD) || math.IsInf(costUSD, 0) {
+		costUSD = 0
+	}
+	if r.terminal == nil {
+		r.usage = beeos.AddUsage(r.usage, beeos.Usage{Model: model, InputTokens: input, OutputTokens: output, CostUSD: costUSD})
+	}
+}
+
+// countUsage is what the answer took, as far as it was told. r.mu is held.
+func (r *Reply) countUsage() []beeos.Usage {
+	if len(r.usage) > 0 {
+		return r.usage
+	}
+	list := beeos.UsageOf(r.steps)
+	for _, u := range r.beyond {
+		list = beeos.AddUsage(list, u)
+	}
+	return list
+}
+
+func encodeUsage(list []beeos.Usage) json.RawMessage {
+	if len(list) == 0 {
+		return nil
+	}
+	data, _ := beeos.EncodeJSON(list) // strings and numbers
+	return data
+}
+
 // tellSteps is the steps as they go with the end of an answer, as many as the
-// gateway keeps; nil = there were none. r.mu is held.
-func (r *Reply) tellSteps() json.RawMessage {
+// gateway keeps; nil = there were none. With them goes what the answer took,
+// where they do not say it. r.mu is held.
+func (r *Reply) tellSteps() (steps, usage json.RawMessage) {
 	now := time.Since(r.began).Microseconds()
 	for i := range r.steps {
 		if s := &r.steps[i]; s.TookUS < 0 {
@@ -105,8 +150,11 @@ func (r *Reply) tellSteps() json.RawMessage {
 	}
 	for list := r.steps; len(list) > 0; list = list[:len(list)/2] {
 		if data, err := beeos.EncodeJSON(list); err == nil && len(data) <= beeos.MaxStepBytes {
-			return data
+			if len(list) < len(r.steps) || len(r.usage)+len(r.beyond) > 0 {
+				usage = encodeUsage(r.countUsage())
+			}
+			return data, usage
 		}
 	}
-	return nil
+	return nil, encodeUsage(r.countUsage())
 }

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/beeos/beeos"
 )
@@ -20,7 +22,7 @@ func TestStepsGoWithTheAnswer(t *testing.T) {
 	search.Set("query", "weather").Set("found", "3").End(errors.New("timed out"))
 	search.End(nil) // the second end changes nothing but what went wrong, which it does not say
 	r.mu.Lock()
-	raw := r.tellSteps()
+	raw, _ := r.tellSteps()
 	r.mu.Unlock()
 	var got []beeos.Step
 	if err := json.Unmarshal(raw, &got); err != nil || len(got) != 2 {
@@ -41,10 +43,33 @@ func TestStepsAreBounded(t *testing.T) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if raw := r.tellSteps(); len(raw) > beeos.MaxStepBytes || len(raw) < beeos.MaxStepBytes/4 {
+	if raw, _ := r.tellSteps(); len(raw) > beeos.MaxStepBytes || len(raw) < beeos.MaxStepBytes/4 {
 		t.Errorf("%d bytes are told", len(raw))
 	}
 	if (*Step)(nil).Set("a", "b").Tokens("m", 1, 1).Step("x", StepTool) != nil {
 		t.Error("a step that is not there has parts")
+	}
+}
+
+// TestUsageIsWhole: what steps took counts also where the steps are too many to be
+// kept, and what the author says counts instead.
+func TestUsageIsWhole(t *testing.T) {
+	r := &Reply{began: time.Now()}
+	for range 2 * beeos.MaxSteps {
+		r.Step("ask", StepModel).Tokens("m", 10, 1).End(nil)
+	}
+	_, usage := r.tellSteps()
+	if want := fmt.Sprintf(`[{"model":"m","input_tokens":%d,"output_tokens":%d}]`, 20*beeos.MaxSteps, 2*beeos.MaxSteps); strings.TrimSpace(string(usage)) != want {
+		t.Errorf("%s, want %s", usage, want)
+	}
+	r.Usage("x", 1, 2, 0.5)
+	r.Usage("x", 1, 2, math.NaN())
+	if _, usage := r.tellSteps(); strings.TrimSpace(string(usage)) != `[{"model":"x","input_tokens":2,"output_tokens":4,"cost_usd":0.5}]` {
+		t.Errorf("%s", usage)
+	}
+	few := &Reply{began: time.Now()}
+	few.Step("ask", StepModel).Tokens("m", 10, 1).End(nil)
+	if steps, usage := few.tellSteps(); len(steps) == 0 || usage != nil {
+		t.Errorf("%s, %s: the steps say it", steps, usage)
 	}
 }

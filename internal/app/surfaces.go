@@ -7,6 +7,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/config"
+	"github.com/beeos/beeos/internal/engine/price"
 	"github.com/beeos/beeos/internal/surface/a2a"
 	"github.com/beeos/beeos/internal/surface/agentgateway"
 	"github.com/beeos/beeos/internal/surface/mcp"
@@ -138,7 +139,11 @@ func (p *parts) openREST(context.Context) (http.Handler, error) {
 }
 
 func (p *parts) openAgentGateway(context.Context) (http.Handler, error) {
-	g := agentgateway.New(agentgateway.Options{Agents: p.db.Agents, Instances: p.db.Instances, Audit: p.db.Audit, Auth: p.auth, Ledger: p.ledger, Bus: p.bus, Calls: p.calls, Files: p.files, Approvals: p.approvals, Log: p.log})
+	prices, err := price.Load(p.cfg.Prices)
+	if err != nil {
+		return nil, err
+	}
+	g := agentgateway.New(agentgateway.Options{Agents: p.db.Agents, Instances: p.db.Instances, Audit: p.db.Audit, Auth: p.auth, Ledger: p.ledger, Bus: p.bus, Calls: p.calls, Files: p.files, Approvals: p.approvals, Prices: prices, Log: p.log})
 	p.run = append(p.run, g.Run)
 	p.metrics.Gauge("connected_agents", "Agent connections on this node.", func() float64 { return float64(g.Connections()) })
 	return g, nil

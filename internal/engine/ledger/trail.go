@@ -1,12 +1,12 @@
 package ledger
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/store/calls"
 )
 
 // A trail is how a request came to its end: what the rows of a request do not
@@ -35,6 +35,7 @@ type Attempt struct {
 	Why       beeos.AttemptEnd // it ended without a reply
 	Resumed   bool             // the instance of the attempt before went on with it
 	Steps     []byte           // JSON: what it told of its work, with the reply; not read back here
+	Usage     []calls.Usage    // what that took; not read back here
 }
 
 // maxTrail bounds a trail: beyond, nothing is appended.
@@ -51,13 +52,19 @@ func (a *Attempt) line(base int64) string {
 	if a.Number == 0 {
 		return ""
 	}
-	since := func(t time.Time) string {
-		if t.IsZero() {
-			return "-"
+	line := make([]byte, 0, 128)
+	line = strconv.AppendInt(append(line, 'e'), int64(a.Number), 10)
+	for _, t := range []time.Time{a.Given, a.Started, a.FirstText} {
+		if line = append(line, ' '); t.IsZero() {
+			line = append(line, '-')
+		} else {
+			line = strconv.AppendInt(line, max(0, t.UnixMicro()-base), 10)
 		}
-		return strconv.FormatInt(max(0, t.UnixMicro()-base), 10)
 	}
-	return fmt.Sprintf("e%d %s %s %s %s %s;", a.Number, since(a.Given), since(a.Started), since(a.FirstText), trailWord(a.Node), trailWord(a.Instance))
+	for _, name := range []string{a.Node, a.Instance} {
+		line = append(append(line, ' '), trailWord(name)...)
+	}
+	return string(append(line, ';'))
 }
 
 // trailWord is a name as it stands in a trail.

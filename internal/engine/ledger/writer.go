@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	"database/sql"
+	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -50,10 +51,11 @@ type writer struct {
 	stmts map[string]*sql.Stmt
 	ops   []*op
 	seq   int64
+	slot  int64 // whose rows of sums are this writer's alone
 }
 
 func newWriter(l *Ledger) *writer {
-	return &writer{l: l, queue: make(chan *op, queueLength), quit: make(chan struct{}), ended: make(chan struct{})}
+	return &writer{l: l, queue: make(chan *op, queueLength), quit: make(chan struct{}), ended: make(chan struct{}), slot: rand.Int64()}
 }
 
 func (w *writer) stop() { w.once.Do(func() { close(w.quit) }) }

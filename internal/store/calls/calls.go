@@ -21,10 +21,11 @@ func New(db *database.DB) *Table { return &Table{db: db} }
 
 // Route is a way to an agent: calls that have all of this in common.
 type Route struct {
-	AgentID string
-	Caller  string // a Caller.Principal
-	Surface string // mcp, a2a, rest, web, agent
-	Tool    string // empty = the agent itself
+	AgentID    string
+	Caller     string // a Caller.Principal
+	Credential string // a Caller.CredentialID; empty = a person who is signed in
+	Surface    string // mcp, a2a, rest, web, agent
+	Tool       string // empty = the agent itself
 }
 
 // Outcome says how a call ended. The numbers are stored.

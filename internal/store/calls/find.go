@@ -90,10 +90,10 @@ type route struct {
 }
 
 func routeFields(r *route) []any {
-	return []any{&r.id, &r.AgentID, &r.Caller, &r.Surface, &r.Tool, database.Time(&r.seenAt)}
+	return []any{&r.id, &r.AgentID, &r.Caller, &r.Credential, &r.Surface, &r.Tool, database.Time(&r.seenAt)}
 }
 
-const routeColumns = `id, agent_id, caller, surface, tool, seen_at`
+const routeColumns = `id, agent_id, caller, credential, surface, tool, seen_at`
 
 // Find returns the newest calls that the filter picks, newest first.
 func (t *Table) Find(ctx context.Context, f Filter) ([]Call, error) {
@@ -258,7 +258,7 @@ func rowFields(r *row) []any { return []any{&r.N, &r.Route, &r.turn, &r.outcome,
 func (s *search) read(ctx context.Context, places []Place) (rows []row, err error) {
 	for some := range slices.Chunk(slices.Compact(places), readAtOnce) {
 		from, args := FromPlaces(some)
-		found, err := database.List(ctx, s.db, "read calls", rowFields, `SELECT m.n, m.route, m.id, COALESCE(t.outcome, -1), COALESCE(t.took, 0)`+
+		found, err := database.List(ctx, s.db, "read calls", rowFields, `SELECT m.n, m.route, m.id, COALESCE(t.outcome, -1), COALESCE(t.created_at - m.created_at, 0)`+
 			from+` LEFT JOIN messages t ON t.terminal AND t.in_reply_to = m.id`, args...)
 		if err != nil {
 			return nil, err

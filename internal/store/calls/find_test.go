@@ -43,12 +43,12 @@ func fill(t testing.TB, db *store.Store, n int, of func(i int) (calls.Route, cal
 	for i := range n {
 		r, outcome, took := of(i)
 		if numbers[r] == 0 {
-			if _, err := db.ExecContext(ctx, calls.AddRoute, r.AgentID, r.Caller, r.Surface, r.Tool, database.Micros(time.Now())); err != nil {
+			if _, err := db.ExecContext(ctx, calls.AddRoute, r.AgentID, r.Caller, r.Credential, r.Surface, r.Tool, database.Micros(time.Now())); err != nil {
 				t.Fatal(err)
 			}
 			var seen int64
 			id := int64(0)
-			if err := db.QueryRowContext(ctx, calls.FindRoute, r.AgentID, r.Caller, r.Surface, r.Tool).Scan(&id, &seen); err != nil {
+			if err := db.QueryRowContext(ctx, calls.FindRoute, r.AgentID, r.Caller, r.Credential, r.Surface, r.Tool).Scan(&id, &seen); err != nil {
 				t.Fatal(err)
 			}
 			numbers[r] = id
@@ -57,12 +57,12 @@ func fill(t testing.TB, db *store.Store, n int, of func(i int) (calls.Route, cal
 		id = id[:14] + "7" + id[15:19] + "8" + id[20:28] + fmt.Sprintf("%08x", rand.Uint32())
 		us := took.Microseconds()
 		rows = append(rows,
-			[]any{"ch-" + id, 1, id, "chat_message", "", false, "", "", r.Caller, "hello", "", "{}", 1, r.AgentID, numbers[r], calls.Key(id), 0, 0, 0},
-			[]any{"ch-" + id, 2, "r" + id, "agent_reply", id, true, "", "", "agent:" + r.AgentID, "hi", "", "{}", 1, "", numbers[r], calls.Key(id), int64(outcome), calls.Slowness(us), us})
+			[]any{"ch-" + id, 1, id, "chat_message", "", false, "", "", r.Caller, "hello", "", "{}", 1, r.AgentID, numbers[r], calls.Key(id), 0, 0},
+			[]any{"ch-" + id, 2, "r" + id, "agent_reply", id, true, "", "", "agent:" + r.AgentID, "hi", "", "{}", 1 + us, "", numbers[r], calls.Key(id), int64(outcome), calls.Slowness(us)})
 		all = append(all, calls.Call{Turn: id, Route: r, Outcome: outcome, Took: took, Began: beeos.IDTime(id)})
 	}
 	err := database.InsertRows(ctx, db, "messages",
-		"channel, off, id, type, in_reply_to, terminal, state, stop_reason, publisher, body, parts, payload, created_at, agent_id, route, n, outcome, slow, took", rows, "")
+		"channel, off, id, type, in_reply_to, terminal, state, stop_reason, publisher, body, parts, payload, created_at, agent_id, route, n, outcome, slow", rows, "")
 	if err != nil {
 		t.Fatal(err)
 	}

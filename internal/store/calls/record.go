@@ -4,9 +4,9 @@ package calls
 const (
 	// FindRoute and AddRoute give the number of a route. Two who add one at the
 	// same moment, or two at once, may find that nothing was added: look again.
-	FindRoute = `SELECT id, seen_at FROM routes WHERE agent_id = $1 AND caller = $2 AND surface = $3 AND tool = $4`
-	AddRoute  = `INSERT INTO routes (id, agent_id, caller, surface, tool, seen_at)
-		SELECT COALESCE(MAX(id), 0) + 1, CAST($1 AS TEXT), CAST($2 AS TEXT), CAST($3 AS TEXT), CAST($4 AS TEXT), CAST($5 AS BIGINT) FROM routes WHERE TRUE ON CONFLICT DO NOTHING`
+	FindRoute = `SELECT id, seen_at FROM routes WHERE agent_id = $1 AND caller = $2 AND credential = $3 AND surface = $4 AND tool = $5`
+	AddRoute  = `INSERT INTO routes (id, agent_id, caller, credential, surface, tool, seen_at)
+		SELECT COALESCE(MAX(id), 0) + 1, CAST($1 AS TEXT), CAST($2 AS TEXT), CAST($3 AS TEXT), CAST($4 AS TEXT), CAST($5 AS TEXT), CAST($6 AS BIGINT) FROM routes WHERE TRUE ON CONFLICT DO NOTHING`
 )
 
 // slowness are the classes of calls that took long, in microseconds: there is an

@@ -1,16 +1,20 @@
 -- The messages are the record of calls. A request has the number of its route and
--- of its time, its terminal reply the same two and how it came out: an index of
--- two small numbers does what one of three texts did, and there is no row that is
--- written for the record alone.
+-- of its time; its terminal reply has the same two where it went wrong or took
+-- long, and how it came out. An index of two small numbers does what one of three
+-- texts did, and no row is written for the record alone.
 
 -- +goose Up
-ALTER TABLE messages ADD COLUMN route BIGINT NOT NULL DEFAULT 0; -- of a request and its terminal reply: routes.id
+ALTER TABLE messages ADD COLUMN route BIGINT NOT NULL DEFAULT 0; -- of a request, and of a terminal reply that is noted: routes.id
 ALTER TABLE messages ADD COLUMN n BIGINT NOT NULL DEFAULT 0; -- of both: calls.Key of the request's id
 ALTER TABLE messages ADD COLUMN outcome BIGINT NOT NULL DEFAULT 0; -- of a terminal reply: a calls.Outcome
 ALTER TABLE messages ADD COLUMN slow BIGINT NOT NULL DEFAULT 0; -- of a terminal reply: calls.Slowness
-ALTER TABLE messages ADD COLUMN took BIGINT NOT NULL DEFAULT 0; -- of a terminal reply: microseconds since the request
 ALTER TABLE messages ADD COLUMN steps TEXT NOT NULL DEFAULT ''; -- of a terminal reply: JSON, a list of beeos.Step
 ALTER TABLE deliveries ADD COLUMN route BIGINT NOT NULL DEFAULT 0;
+
+-- With which key or app a route is used; '' = by a person who is signed in.
+ALTER TABLE routes ADD COLUMN credential TEXT NOT NULL DEFAULT '';
+DROP INDEX routes_named;
+CREATE UNIQUE INDEX routes_named ON routes (agent_id, caller, surface, tool, credential);
 
 -- Requests from before are found as they were, by agent and caller: which surface
 -- and tool they were for stands in their payload alone.
@@ -20,7 +24,7 @@ INSERT INTO routes (id, agent_id, caller, surface, tool, seen_at)
 UPDATE messages SET n = created_at * 512 / 125,
     route = COALESCE((SELECT r.id FROM routes r WHERE r.agent_id = messages.agent_id AND r.caller = messages.publisher AND r.surface = '' AND r.tool = ''), 0)
     WHERE type = 'chat_message';
-UPDATE messages SET route = m.route, n = m.n, took = messages.created_at - m.created_at,
+UPDATE messages SET route = m.route, n = m.n,
     outcome = CASE WHEN messages.state = 'cancelled' THEN 4 WHEN messages.type = 'agent.refuse' THEN 2 WHEN messages.type = 'agent_busy' THEN 3
         WHEN messages.type = 'agent_reply' THEN 0 WHEN messages.stop_reason = 'timeout' THEN 5 WHEN messages.stop_reason = 'agent_lost' THEN 6 ELSE 1 END,
     slow = CASE WHEN messages.created_at - m.created_at >= 10000000 THEN 3 WHEN messages.created_at - m.created_at >= 1000000 THEN 2
@@ -46,6 +50,10 @@ ALTER TABLE deliveries DROP COLUMN tool;
 ALTER TABLE deliveries DROP COLUMN surface;
 
 -- +goose Down
+DROP INDEX routes_named;
+DELETE FROM routes WHERE id NOT IN (SELECT MIN(id) FROM routes GROUP BY agent_id, caller, surface, tool);
+CREATE UNIQUE INDEX routes_named ON routes (agent_id, caller, surface, tool);
+ALTER TABLE routes DROP COLUMN credential;
 ALTER TABLE deliveries ADD COLUMN surface TEXT NOT NULL DEFAULT '';
 ALTER TABLE deliveries ADD COLUMN tool TEXT NOT NULL DEFAULT '';
 CREATE TABLE callers (
@@ -83,7 +91,6 @@ DROP INDEX messages_of_route;
 CREATE INDEX messages_asked ON messages (agent_id, publisher, id) WHERE type = 'chat_message';
 ALTER TABLE deliveries DROP COLUMN route;
 ALTER TABLE messages DROP COLUMN steps;
-ALTER TABLE messages DROP COLUMN took;
 ALTER TABLE messages DROP COLUMN slow;
 ALTER TABLE messages DROP COLUMN outcome;
 ALTER TABLE messages DROP COLUMN n;

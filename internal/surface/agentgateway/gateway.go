@@ -23,6 +23,7 @@ import (
 	"github.com/beeos/beeos/internal/engine/files"
 	"github.com/beeos/beeos/internal/engine/invoke"
 	"github.com/beeos/beeos/internal/engine/ledger"
+	"github.com/beeos/beeos/internal/engine/price"
 	"github.com/beeos/beeos/internal/store/agents"
 	"github.com/beeos/beeos/internal/store/audit"
 	"github.com/beeos/beeos/internal/surface/agentgateway/link"
@@ -41,6 +42,7 @@ type Options struct {
 	Calls     *invoke.Calls
 	Files     *files.Files        // nil = agents cannot make files
 	Approvals *approval.Approvals // nil = nobody can be asked
+	Prices    *price.List         // nil = nobody knows what tokens cost
 	Log       *slog.Logger
 	Now       func() time.Time // nil = time.Now
 
@@ -68,7 +70,7 @@ func New(opt Options) *Surface {
 	}
 	g := &Surface{Options: opt, hub: link.New(link.Options{
 		Options:   question.Options{Agents: opt.Agents, Ledger: opt.Ledger, Bus: opt.Bus, Calls: opt.Calls, Approvals: opt.Approvals, Log: opt.Log},
-		Instances: opt.Instances, Now: opt.Now, Heartbeat: opt.Heartbeat,
+		Instances: opt.Instances, Prices: opt.Prices, Now: opt.Now, Heartbeat: opt.Heartbeat,
 	})}
 	g.hub.Offended = func(instance string) { g.pace.offend(instance, opt.Now()) }
 	g.routes = g.handler()

@@ -78,6 +78,7 @@ var members = map[string]member{
 	"params":      document("an object", "{", func(f *beeos.Frame) *json.RawMessage { return &f.Params }),
 	"parts":       document("an array", "[", func(f *beeos.Frame) *json.RawMessage { return &f.Parts }),
 	"steps":       document("an array", "[", func(f *beeos.Frame) *json.RawMessage { return &f.Steps }),
+	"usage":       document("an array", "[", func(f *beeos.Frame) *json.RawMessage { return &f.Usage }),
 	"arguments":   document("JSON", "", func(f *beeos.Frame) *json.RawMessage { return &f.Arguments }),
 	"data":        document("JSON", "", func(f *beeos.Frame) *json.RawMessage { return &f.Data }),
 	"progress":    number(func(f *beeos.Frame) *float64 { return &f.Progress }),

@@ -10,34 +10,57 @@ import (
 const (
 	maxStepName = 200 // bytes
 	maxStepText = 1000
+	maxCostUSD  = 1e6 // of one model in one answer
 )
 
 // ReadSteps returns the steps that an agent told with its answer, as they are
 // kept. What is not as it should be is left out: the answer counts, and how it
 // came about is for people to look at.
-func ReadSteps(raw json.RawMessage) []byte {
+func ReadSteps(raw json.RawMessage) (steps []beeos.Step, kept []byte) {
 	if len(raw) == 0 || len(raw) > 2*beeos.MaxStepBytes {
-		return nil
+		return nil, nil
 	}
 	var told []json.RawMessage
 	if json.Unmarshal(raw, &told) != nil {
-		return nil
+		return nil, nil
 	}
-	kept := make([]beeos.Step, 0, min(len(told), beeos.MaxSteps))
+	steps = make([]beeos.Step, 0, min(len(told), beeos.MaxSteps))
 	for _, one := range told[:min(len(told), beeos.MaxSteps)] {
 		var s beeos.Step
 		if json.Unmarshal(one, &s) != nil {
 			s = beeos.Step{Name: "a step that cannot be read"} // those after it name their parents by number
 		}
-		kept = append(kept, tidy(s, len(kept)))
+		steps = append(steps, tidy(s, len(steps)))
 	}
-	for ; len(kept) > 0; kept = kept[:len(kept)/2] {
-		if data, err := beeos.EncodeJSON(kept); err == nil && len(data) <= beeos.MaxStepBytes {
-			return data
+	for some := steps; len(some) > 0; some = some[:len(some)/2] {
+		if data, err := beeos.EncodeJSON(some); err == nil && len(data) <= beeos.MaxStepBytes {
+			return steps, data
 		}
 	}
-	return nil
+	return steps, nil
 }
+
+// ReadUsage returns what an answer took, by model: as its agent says, or else as
+// its steps do.
+func ReadUsage(raw json.RawMessage, steps []beeos.Step) []beeos.Usage {
+	var told, list []beeos.Usage
+	if len(raw) == 0 || len(raw) > beeos.MaxStepBytes || json.Unmarshal(raw, &told) != nil {
+		told = beeos.UsageOf(steps)
+	}
+	for _, u := range told {
+		u.Model = storable(u.Model, maxStepName)
+		u.InputTokens, u.OutputTokens = tokens(u.InputTokens), tokens(u.OutputTokens)
+		if !(u.CostUSD > 0 && u.CostUSD < maxCostUSD) { // nor NaN
+			u.CostUSD = 0
+		}
+		if list = beeos.AddUsage(list, u); len(list) > beeos.MaxUsage {
+			return list[:beeos.MaxUsage]
+		}
+	}
+	return list
+}
+
+func tokens(n int64) int64 { return min(max(0, n), beeos.MaxTokens) }
 
 // tidy makes a step one that can be shown; before are those before it.
 func tidy(s beeos.Step, before int) beeos.Step {
@@ -51,7 +74,7 @@ func tidy(s beeos.Step, before int) beeos.Step {
 	}
 	s.Name, s.Error, s.Model = storable(s.Name, maxStepName), storable(s.Error, maxStepText), storable(s.Model, maxStepName)
 	s.AfterUS, s.TookUS = max(0, s.AfterUS), max(0, s.TookUS)
-	s.InputTokens, s.OutputTokens = max(0, s.InputTokens), max(0, s.OutputTokens)
+	s.InputTokens, s.OutputTokens = tokens(s.InputTokens), tokens(s.OutputTokens)
 	for name, value := range s.Attributes {
 		s.Attributes[name] = storable(value, maxStepText)
 	}

@@ -2,6 +2,7 @@ package codec
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -24,7 +25,7 @@ func TestStepsAreTidied(t *testing.T) {
 		},
 	} {
 		var got []beeos.Step
-		if kept := ReadSteps([]byte(raw)); kept != nil {
+		if _, kept := ReadSteps([]byte(raw)); kept != nil {
 			if err := json.Unmarshal(kept, &got); err != nil {
 				t.Fatal(err)
 			}
@@ -35,7 +36,33 @@ func TestStepsAreTidied(t *testing.T) {
 	}
 	many := `[` + strings.Repeat(`{"name":"x","kind":"tool"},`, 999) + `{"name":"x"}]`
 	var got []beeos.Step
-	if err := json.Unmarshal(ReadSteps([]byte(many)), &got); err != nil || len(got) != beeos.MaxSteps {
+	_, kept := ReadSteps([]byte(many))
+	if err := json.Unmarshal(kept, &got); err != nil || len(got) != beeos.MaxSteps {
 		t.Errorf("%d steps, %v", len(got), err)
+	}
+}
+
+// TestUsageIsTidied: what an agent says counts, and else what its steps say.
+func TestUsageIsTidied(t *testing.T) {
+	steps := []beeos.Step{{Model: "m", InputTokens: 1, OutputTokens: 2}, {Name: "no model"}, {Model: "m", InputTokens: 3}, {Model: "n", OutputTokens: 4}}
+	ofSteps := []beeos.Usage{{Model: "m", InputTokens: 4, OutputTokens: 2}, {Model: "n", OutputTokens: 4}}
+	for raw, want := range map[string][]beeos.Usage{
+		"":            ofSteps,
+		"nonsense":    ofSteps,
+		`{"model":1}`: ofSteps,
+		"[]":          nil,
+		`[{"model":"x","input_tokens":5,"cost_usd":0.5},{"model":"x","output_tokens":6,"cost_usd":-1}]`: {{Model: "x", InputTokens: 5, OutputTokens: 6, CostUSD: 0.5}},
+		`[{"model":"x","input_tokens":-5,"output_tokens":9223372036854775807,"cost_usd":1e300}]`:        {{Model: "x", OutputTokens: beeos.MaxTokens}},
+	} {
+		if diff := cmp.Diff(want, ReadUsage([]byte(raw), steps)); diff != "" {
+			t.Errorf("%s: %s", raw, diff)
+		}
+	}
+	var many []string
+	for i := range 3 * beeos.MaxUsage {
+		many = append(many, fmt.Sprintf(`{"model":"m%d","input_tokens":1}`, i))
+	}
+	if got := ReadUsage([]byte("["+strings.Join(many, ",")+"]"), nil); len(got) != beeos.MaxUsage {
+		t.Errorf("%d models are kept", len(got))
 	}
 }

@@ -34,8 +34,9 @@ func (c *Connection) finish(f *beeos.Frame, to *Responses) error {
 			m.Payload, _ = json.Marshal(map[string]string{"partial": cutPartial(streamed)}) // a string
 		}
 	}
-	steps := codec.ReadSteps(f.Steps)
-	size := storeCost + len(m.Body) + len(m.Parts) + len(m.Payload) + len(steps)
+	steps, kept := codec.ReadSteps(f.Steps)
+	usage := codec.ReadUsage(f.Usage, steps)
+	size := storeCost + len(m.Body) + len(m.Parts) + len(m.Payload) + len(kept)
 	if t == nil { // it is looked up, which is for those who reconnect
 		size += 7 * storeCost
 		c.budget.spend(lookUpCost)
@@ -43,7 +44,7 @@ func (c *Connection) finish(f *beeos.Frame, to *Responses) error {
 	to.Pending.Add(1)
 	c.work(size, func() {
 		defer to.Pending.Done()
-		to.Send(c.storeReply(t, m, steps))
+		to.Send(c.storeReply(t, m, kept, usage))
 	})
 	return nil
 }
@@ -89,13 +90,13 @@ func replyMessage(f *beeos.Frame) *beeos.Message {
 // storeReply stores m and returns the acknowledgement. t is nil when this node
 // does not hold the turn: the agent has reconnected and brings a reply whose
 // acknowledgement it never got.
-func (c *Connection) storeReply(t *heldTurn, m *beeos.Message, steps []byte) []byte {
+func (c *Connection) storeReply(t *heldTurn, m *beeos.Message, steps []byte, usage []beeos.Usage) []byte {
 	ctx := context.Background() // the reply is to be kept whatever becomes of the connection
 	var stored beeos.Message
 	agent, err := c.locateTurn(ctx, t, m)
 	if err == nil {
 		m.Publisher = "agent:" + agent
-		stored, err = c.hub.Ledger.FinishAttempt(ctx, *m, c.attemptAt(t, steps))
+		stored, err = c.hub.Ledger.FinishAttempt(ctx, *m, c.attemptAt(t, steps, usage))
 	}
 	code := beeos.CodeOf(err)
 	if err == nil || code == beeos.MessageTerminal {
@@ -117,12 +118,12 @@ func (c *Connection) storeReply(t *heldTurn, m *beeos.Message, steps []byte) []b
 
 // attemptAt is the attempt that brings the reply to a turn; of one that is not
 // held here nothing is known but who brings it.
-func (c *Connection) attemptAt(t *heldTurn, steps []byte) *ledger.Attempt {
+func (c *Connection) attemptAt(t *heldTurn, steps []byte, usage []beeos.Usage) *ledger.Attempt {
 	a := ledger.Attempt{}
 	if t != nil {
 		a = t.Attempt()
 	}
-	a.Node, a.Instance, a.Steps = c.hub.Bus.NodeName(), c.Instance, steps
+	a.Node, a.Instance, a.Steps, a.Usage = c.hub.Bus.NodeName(), c.Instance, steps, c.hub.Prices.Charge(usage)
 	return &a
 }
 

@@ -19,6 +19,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/beeos/beeos/internal/engine/price"
 	"github.com/beeos/beeos/internal/store/agents"
 	"github.com/beeos/beeos/internal/surface/agentgateway/question"
 )
@@ -32,6 +33,7 @@ type Options struct {
 
 	// Offended is told of instances that were cut off for what they sent.
 	Offended func(instance string)
+	Prices   *price.List // nil = nobody knows what tokens cost
 }
 
 // Hub is where the connections of this node's agents meet.
