@@ -44,8 +44,8 @@ type Reply struct {
 	texts    string            // of the parts that are text
 	payload  map[string]json.RawMessage
 	steps    []beeos.Step
-	usage    []beeos.Usage // as the author says it
-	beyond   []beeos.Usage // of steps that are too many to be kept
+	usage    []beeos.Usage  // as the author says it
+	beyond   []beeos.Usage  // of steps that are too many to be kept
 	asked    map[string]int // questions so far, by what they ask for
 	terminal []byte         // the terminal frame; set once
 	retries  int            // how often the gateway could not take it

@@ -20,22 +20,23 @@ import (
 // likes, with the operator's prices, and only for who owns the agents.
 func TestUsage(t *testing.T) {
 	cfg := apptest.Config(t)
-	cfg.Prices = filepath.Join(t.TempDir(), "prices.json")
-	if err := os.WriteFile(cfg.Prices, []byte(`{"models": {"dear": {"input": 10, "output": 100}}}`), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(cfg.Data, "prices.json"), []byte(`{"models": {"dear": {"input": 10, "output": 100}}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	app := apptest.Start(t, cfg)
 	ctx := t.Context()
 	c := client.New(app.REST, app.UserKey)
-	steps := app.Connect(t, agent.Options{Name: "stepper"}, func(_ context.Context, _ *agent.Message, r *agent.Reply) error {
+	steps := app.Connect(t, agent.Options{Name: "stepper"}, func(_ context.Context, _ agent.Message, r *agent.Reply) error {
 		think := r.Step("think", agent.StepModel)
 		think.Step("ask", agent.StepModel).Tokens("dear-2026-01-01", 100, 10).End(nil)
 		think.Tokens("free-for-all", 7, 3).End(nil)
-		return r.Text("done")
+		r.Text("done")
+		return nil
 	})
-	teller := app.Connect(t, agent.Options{Name: "teller"}, func(_ context.Context, _ *agent.Message, r *agent.Reply) error {
+	teller := app.Connect(t, agent.Options{Name: "teller"}, func(_ context.Context, _ agent.Message, r *agent.Reply) error {
 		r.Usage("secret-sauce", 1, 1, 0.25)
-		return r.Text("done")
+		r.Text("done")
+		return nil
 	})
 	for _, id := range []string{steps, steps, teller} {
 		if _, err := c.Invoke(ctx, id, client.InvokeRequest{Message: "hi"}); err != nil {

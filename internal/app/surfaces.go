@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"net/http"
+	"path/filepath"
 	"net/url"
 
 	"github.com/beeos/beeos"
@@ -139,7 +140,7 @@ func (p *parts) openREST(context.Context) (http.Handler, error) {
 }
 
 func (p *parts) openAgentGateway(context.Context) (http.Handler, error) {
-	prices, err := price.Load(p.cfg.Prices)
+	prices, err := price.Load(filepath.Join(p.cfg.Data, "prices.json"))
 	if err != nil {
 		return nil, err
 	}

@@ -44,7 +44,6 @@ type Config struct {
 
 	RateLimit    int           `env:"BEEOS_RATE_LIMIT" default:"60" help:"Calls a minute from one credential to one agent, where neither key nor agent says otherwise." group:"Calls"`
 	AnswerTokens int           `env:"BEEOS_ANSWER_TOKENS" default:"10000000" help:"Most tokens that one answer of a built-in agent may use, read and written, whatever its owner sets: the model's key is the operator's." group:"Calls"`
-	Prices       string        `env:"BEEOS_PRICES" placeholder:"FILE" help:"Price list of models, JSON: {\"as_of\": \"2026-01-31\", \"models\": {\"some-model\": {\"input\": 3, \"output\": 15}}}, in US dollars per million tokens. Its prices count before those that come with BeeOS." group:"Calls"`
 	CallTimeout  time.Duration `env:"BEEOS_CALL_TIMEOUT" default:"60s" help:"How long a call waits for an agent that does not say otherwise." group:"Calls"`
 
 	AllowPrivate bool `env:"BEEOS_ALLOW_PRIVATE" negatable:"" help:"Let addresses that a caller names lead to this machine and to private networks. beeos dev: yes, unless said otherwise." group:"Calls"`

@@ -11,7 +11,6 @@ import (
 	"slices"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/store/calls"
 	"github.com/beeos/beeos/internal/store/database"
 )
 
@@ -28,18 +27,6 @@ var (
 			closed_reason = CASE WHEN single_shot AND v.column3 = 1 AND closed_reason = '' THEN 'completed' ELSE closed_reason END
 		FROM (VALUES `, `(?, CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS BIGINT))`, `) AS v WHERE id = v.column1
 		RETURNING id, next_off, agent_id, owner, closed_reason`)
-	// Values are bound one by one, which is a good part of what a row costs: what is
-	// the same in all rows, or empty in nearly all, stands in the text or is left out.
-	insertRequests = newStatement(
-		`INSERT INTO messages (channel, off, id, type, in_reply_to, terminal, state, stop_reason, publisher, body, parts, payload, created_at, agent_id, route, n) VALUES `,
-		`(?,?,?,'chat_message','',FALSE,?,'',?,?,?,?,?,?,?,?)`, ``)
-	insertMessages = newStatement(
-		`INSERT INTO messages (channel, off, id, type, in_reply_to, terminal, state, stop_reason, publisher, body, parts, payload, created_at, trail) VALUES `,
-		`(?,?,?,?,?,?,?,?,?,?,?,?,?,?)`, ` ON CONFLICT (in_reply_to) WHERE terminal DO NOTHING`)
-	insertNotedReplies = newStatement(
-		`INSERT INTO messages (channel, off, id, type, in_reply_to, terminal, state, stop_reason, publisher, body, parts, payload, created_at, trail, route, n, outcome, slow, steps) VALUES `,
-		`(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`, ` ON CONFLICT (in_reply_to) WHERE terminal DO NOTHING`)
-	winners          = newStatement(`SELECT id FROM messages WHERE terminal AND in_reply_to IN (`, `?`, `)`)
 	insertDeliveries = newStatement(
 		`INSERT INTO deliveries (turn, channel, off, agent_id, lane, seq, leased, attempt, lease_until, started, mode, redelivery, deadline, owner, route) VALUES `,
 		`(?,?,?,?,?,?,?,?,?,FALSE,?,?,?,?,?)`, ` ON CONFLICT (lane) WHERE leased AND lane <> '' DO NOTHING`)
@@ -52,7 +39,8 @@ type batch struct {
 	now       int64
 	committed []beeos.Message
 	endings   map[string]ending
-	inUse     []int64  // routes that are to be noted to be in use
+	inUse     []int64 // routes that are to be noted to be in use
+	ended     []Ended
 	freed     []string // agents with a lane that a terminal reply freed
 	xid       int64    // PostgreSQL's name of the transaction, when no message is proof of it
 }
@@ -372,94 +360,6 @@ func (b *batch) numberMessages(channels map[string]*channelNumbers) {
 	}
 }
 
-// insertRequests writes the messages that are requests.
-func (b *batch) insertRequests(ctx context.Context) error {
-	var values []any
-	for _, open := range b.standingOpenings {
-		m := &open.Message
-		m.Type, m.InReplyTo, m.StopReason = beeos.ChatMessage, "", ""
-		b.setTime(m)
-		values = append(values, m.Channel, m.Offset, m.ID, m.State, m.Publisher, m.Body, string(m.Parts), string(m.Payload), b.now,
-			open.Channel.AgentID, open.route, calls.Key(m.ID))
-		b.committed = append(b.committed, *m)
-	}
-	_, err := b.w.execRows(ctx, insertRequests, values)
-	return err
-}
-
-func (b *batch) setTime(m *beeos.Message) {
-	m.CreatedAt = database.Moment(b.now)
-	m.UpdatedAt = m.CreatedAt
-}
-
-// insertMessages writes all other messages. A terminal one that finds another in
-// its place is refused; its offset stays a hole.
-func (b *batch) insertMessages(ctx context.Context) error {
-	var plain, noted, turns []any
-	sent := int64(0)
-	for _, o := range b.ops {
-		m := o.message
-		if m == nil || o.err != nil {
-			continue
-		}
-		b.setTime(m)
-		terminal := m.Type.Terminal()
-		r := record{}
-		if terminal {
-			r = b.recordOf(o)
-			turns = append(turns, m.InReplyTo)
-		}
-		to := &plain
-		if r.isNoted() {
-			to = &noted
-		}
-		*to = append(*to, m.Channel, m.Offset, m.ID, string(m.Type), m.InReplyTo, terminal, m.State, m.StopReason,
-			m.Publisher, m.Body, string(m.Parts), string(m.Payload), b.now, r.trail)
-		if r.isNoted() {
-			*to = append(*to, r.route, r.n, int64(r.outcome), r.slow, r.steps)
-		}
-		sent++
-	}
-	changed, err := b.w.execRows(ctx, insertMessages, plain)
-	if err != nil {
-		return err
-	}
-	more, err := b.w.execRows(ctx, insertNotedReplies, noted)
-	if err != nil {
-		return err
-	}
-	if changed+more < sent {
-		if err := b.refuseLosers(ctx, turns); err != nil {
-			return err
-		}
-	}
-	for _, o := range b.ops {
-		if o.message != nil && o.err == nil {
-			b.committed = append(b.committed, *o.message)
-		}
-	}
-	return nil
-}
-
-func (b *batch) refuseLosers(ctx context.Context, turns []any) error {
-	won := map[string]bool{}
-	err := b.w.queryRows(ctx, winners, turns, func(r *sql.Rows) error {
-		var id string
-		err := r.Scan(&id)
-		won[id] = true
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	for _, o := range b.ops {
-		if o.message != nil && o.err == nil && o.message.Type.Terminal() && !won[o.message.ID] {
-			o.err = ErrTerminal
-		}
-	}
-	return nil
-}
-
 // insertDeliveries makes requests into work for agents.
 func (b *batch) insertDeliveries(ctx context.Context) error {
 	var plain []any
@@ -516,6 +416,6 @@ func (b *batch) refuseAsBusy(ctx context.Context, o *op, open *Opening) error {
 	if err := b.releaseKey(ctx, open.Idempotency); err != nil {
 		return err
 	}
-	b.committed = append(b.committed, answer.committed...)
+	b.committed, b.ended = append(b.committed, answer.committed...), append(b.ended, answer.ended...)
 	return nil
 }

@@ -39,6 +39,9 @@ type Options struct {
 	Committed func([]beeos.Message)
 	// Commit is told how many operations shared a commit, and how long it took.
 	Commit func(n int, took time.Duration)
+	// Ended is told which requests a commit has ended, after everybody else. It must
+	// not block. nil = nobody wants to know.
+	Ended func([]Ended)
 }
 
 // Ledger is the message log.

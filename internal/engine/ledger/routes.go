@@ -23,6 +23,7 @@ type knownRoute struct{ id, seen int64 }
 type knownRoutes struct {
 	mu    sync.Mutex
 	known map[calls.Route]knownRoute
+	names map[int64]calls.Route
 }
 
 func (r *knownRoutes) get(route calls.Route) (knownRoute, bool) {
@@ -36,9 +37,17 @@ func (r *knownRoutes) remember(route calls.Route, k knownRoute) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.known == nil || len(r.known) > seenMax {
-		r.known = map[calls.Route]knownRoute{}
+		r.known, r.names = map[calls.Route]knownRoute{}, map[int64]calls.Route{}
 	}
-	r.known[route] = k
+	r.known[route], r.names[k.id] = k, route
+}
+
+// named is the route with this number, if it is known.
+func (r *knownRoutes) named(id int64) (calls.Route, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	route, ok := r.names[id]
+	return route, ok
 }
 
 // numberRoutes finds the numbers of the routes that requests take, and adds those

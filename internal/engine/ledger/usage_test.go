@@ -60,8 +60,10 @@ func TestUsageIsAddedUp(t *testing.T) {
 			f    calls.UsageFilter
 			want []calls.UsageRow
 		}{
-			"whole": {calls.UsageFilter{AgentIDs: []string{"agent_a", "agent_b"}},
-				[]calls.UsageRow{{UsageSum: calls.UsageSum{Answers: 43, Input: 3032, Output: 253, Micros: 30320, Unpriced: 43}}}},
+			"whole": {
+				calls.UsageFilter{AgentIDs: []string{"agent_a", "agent_b"}},
+				[]calls.UsageRow{{UsageSum: calls.UsageSum{Answers: 43, Input: 3032, Output: 253, Micros: 30320, Unpriced: 43}}},
+			},
 			"day and model": {calls.UsageFilter{AgentIDs: []string{"agent_a"}, By: []string{"day", "model", "day"}}, []calls.UsageRow{
 				{Day: tomorrow, Model: "m", UsageSum: calls.UsageSum{Answers: 1, Input: 1000, Output: 1, Micros: 10000, Unpriced: 1}},
 				{Day: today, Model: "m", UsageSum: calls.UsageSum{Answers: 21, Input: 2005, Output: 205, Micros: 20050, Unpriced: 21}},

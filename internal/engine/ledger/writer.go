@@ -180,6 +180,7 @@ func (w *writer) commit(ops []*op) {
 	for _, o := range ops {
 		close(o.done)
 	}
+	w.tellEnded(b.ended) // last: those who count can wait, those who call cannot
 }
 
 // transact runs the batch, again when the database says that it may succeed.

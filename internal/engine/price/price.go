@@ -1,4 +1,4 @@
-// Package price says what tokens cost: by the list in a file, and by the one that
+// Package price says what tokens cost: by the list in the data folder, and by the one that
 // comes with the program (prices.json), which has the date that it is from.
 package price
 
@@ -6,7 +6,9 @@ import (
 	"bytes"
 	_ "embed"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"os"
 	"strings"
@@ -40,13 +42,13 @@ func Default() *List {
 }
 
 // Load reads a list from a file and adds it to the one that comes with the program:
-// of a model that is in both, the file's price counts. No path = no file.
+// of a model that is in both, the file's price counts. The file need not be there.
 func Load(path string) (*List, error) {
 	list := Default()
-	if path == "" {
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
 		return list, nil
 	}
-	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("read the price list: %w", err)
 	}

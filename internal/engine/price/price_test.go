@@ -47,14 +47,14 @@ func TestCharge(t *testing.T) {
 }
 
 func TestLoad(t *testing.T) {
-	shipped, err := Load("")
+	path := filepath.Join(t.TempDir(), "prices.json")
+	shipped, err := Load(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := time.Parse(time.DateOnly, shipped.AsOf); err != nil || len(shipped.Models) < 20 {
 		t.Errorf("the list that comes with us is of %q and has %d models", shipped.AsOf, len(shipped.Models))
 	}
-	path := filepath.Join(t.TempDir(), "prices.json")
 	write := func(text string) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -76,7 +76,7 @@ func TestLoad(t *testing.T) {
 			t.Errorf("%s: %v", bad, err)
 		}
 	}
-	if _, err := Load(path + ".missing"); err == nil {
-		t.Error("a file that is not there was read")
+	if _, err := Load(filepath.Dir(path)); err == nil {
+		t.Error("a folder was read")
 	}
 }

@@ -54,9 +54,9 @@ func (f *Filter) picksEnd(r *row) bool {
 
 // span is which keys the filter picks, from low to below high.
 func (f *Filter) span() (low, high int64) {
-	high = 1 << 62
+	low, high = 1, 1<<62 // what is no request of its own has none
 	if !f.Since.IsZero() {
-		low = KeyOf(f.Since)
+		low = max(low, KeyOf(f.Since))
 	}
 	if !f.Until.IsZero() {
 		high = KeyOf(f.Until)
