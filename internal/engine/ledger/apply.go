@@ -133,6 +133,7 @@ func (b *batch) apply(ctx context.Context) error {
 		{"end deliveries", b.endDeliveries},
 		{"insert messages", b.insertMessages},
 		{"insert deliveries", b.insertDeliveries},
+		{"link replays", b.linkReplays},
 		{"record calls", b.recordCalls},
 		{"note callers", b.noteCallers},
 		{"other writes", b.runOthers},
@@ -231,8 +232,8 @@ func (b *batch) createChannels(ctx context.Context) error {
 		c := &open.Channel
 		next := int64(1)
 		if open.Fresh {
-			next = 2 // the opening message is number 1
-			open.Message.Offset = 1
+			open.Message.Offset = open.numberPast()
+			next = open.Message.Offset + 1
 		}
 		meta, err := encodeMetadata(c.Metadata)
 		if err != nil {
@@ -378,6 +379,9 @@ func (b *batch) insertMessages(ctx context.Context) error {
 		sent++
 	}
 	for _, open := range b.standingOpenings {
+		for i := range open.Past {
+			add(&open.Past[i], "", "") // of no agent: nobody is asked again
+		}
 		add(&open.Message, open.Channel.AgentID, "")
 		b.committed = append(b.committed, open.Message)
 	}

@@ -184,6 +184,9 @@ func (b *batch) forgetCalls(ctx context.Context, turns []string) error {
 				return err
 			}
 		}
+		if err := b.unlinkReplays(ctx, ids); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -20,6 +20,8 @@ type Opening struct {
 	Message     beeos.Message
 	Idempotency *Idempotency
 	Delivery    *Delivery
+	ReplayOf    string          // the request that this one repeats; empty = none
+	Past        []beeos.Message // what a fresh channel begins with, before the message
 }
 
 // Idempotency guards a request against being made twice.

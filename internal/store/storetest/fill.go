@@ -81,6 +81,7 @@ func fillLedger(t *testing.T, db *store.Store) {
 	exec("INSERT INTO routes (id, agent_id, caller, surface, tool, seen_at) VALUES (1, 'a', 'user:u', 'mcp', 'add', 4)")
 	exec("INSERT INTO calls (n, turn, off, route, outcome, took) VALUES (9007199254740993, $1, 1, 1, 2, 5)", []byte{0xff, 0})
 	exec("INSERT INTO call_steps (n, steps) VALUES (9007199254740993, '[]')")
+	exec("INSERT INTO replays (replay, original, at) VALUES ($1, $2, 6)", []byte{0xff, 1}, []byte{0xff, 0})
 	exec("INSERT INTO callers (principal, agent_id, seen_at) VALUES ('user:u', 'a', 4)")
 	exec(`INSERT INTO deliveries (turn, channel, off, agent_id, lane, seq, leased, attempt, lease_until, started, mode, redelivery, deadline)
 		VALUES ('m1', 'c', 1, 'agent', '', 1, FALSE, 0, 0, TRUE, 'push', 'always', 0)`)

@@ -46,6 +46,14 @@ type callDetail struct {
 	Approvals []approvalView `json:"approvals"`
 	Steps     []beeos.Step   `json:"steps"`
 	Timeline  []momentView   `json:"timeline"`
+	ReplayOf  string         `json:"replay_of,omitempty"`
+	Replays   []replayedAs   `json:"replays,omitempty"`
+}
+
+// replayedAs is a call that repeats another.
+type replayedAs struct {
+	ID string    `json:"id"`
+	At time.Time `json:"at"`
 }
 
 type callRequest struct {
@@ -169,6 +177,7 @@ func (s *Surface) getCall(r *route.Request) (any, error) {
 			Metadata: c.Payload.Metadata, Model: c.Payload.Model,
 		},
 	}
+	v.ReplayOf, v.Replays = c.ReplayOf, route.Views(c.Replays, func(r *storedcalls.Replay) replayedAs { return replayedAs{r.Turn, r.At} })
 	if m := c.Done; m != nil {
 		end = m.CreatedAt
 		v.Reply = &callReply{Text: m.Body, Parts: m.Parts, Payload: m.Payload, StopReason: m.StopReason, StoredAt: m.CreatedAt}
