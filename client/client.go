@@ -1,6 +1,7 @@
 // Package client is a small client of the BeeOS REST surface: the agents a
 // key reaches, their keys, join tokens, files, webhooks, tasks, conversations
-// (follow.go reads what both stream), approvals, limits, the marketplace,
+// (follow.go reads what both stream), calls and how to make them again
+// (replay.go), approvals, limits, the marketplace,
 // built-in agents (instances.go), and Invoke, which waits for an answer or streams it.
 // stream.go reads what comes in pieces. Every refusal by the server comes back as a
 // *beeos.Error, so that a caller switches on the same codes as everywhere else.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/engine/files"
@@ -46,6 +47,9 @@ const (
 // does for its caller what that person may have done, and to speak in somebody
 // else's name would be to take their rights.
 func (a *Acts) ReplayCall(ctx context.Context, c beeos.Caller, r Replay) (Replayed, error) {
+	if err := r.checkSize(); err != nil {
+		return Replayed{}, err
+	}
 	call, err := a.Call(ctx, c, r.Call)
 	if err != nil {
 		return Replayed{}, err
@@ -78,6 +82,17 @@ func (a *Acts) ReplayCall(ctx context.Context, c beeos.Caller, r Replay) (Replay
 		a.record(ctx, c, c.UserID, CallReplay, call.ID, map[string]string{"replay": sent.Message.ID, "agent": target.ID})
 	}
 	return Replayed{sent, target.ID}, nil
+}
+
+// checkSize refuses what is too long for what it is.
+func (r *Replay) checkSize() error {
+	if utf8.RuneCountInString(r.Model) > maxModelName || beeos.Visible(r.Model) != r.Model {
+		return beeos.Errorf(beeos.InvalidParam, "a model's name may have at most %d printable characters", maxModelName)
+	}
+	if r.Prompt != nil {
+		return builtin.CheckPrompt(*r.Prompt)
+	}
+	return nil
 }
 
 // replayRequest is the call as it is made again.
@@ -208,9 +223,6 @@ func (a *Acts) chooseModel(ctx context.Context, c beeos.Caller, call *sight.Call
 		if !mayTry {
 			return beeos.Errorf(beeos.Conflict, "another prompt can be tried with a built-in agent of yours alone; agent %q has its own", req.Agent.Name)
 		}
-		if err := builtin.CheckPrompt(*r.Prompt); err != nil {
-			return err
-		}
 		trial.Prompt = r.Prompt
 	}
 	switch {
@@ -237,9 +249,6 @@ func (a *Acts) chooseModel(ctx context.Context, c beeos.Caller, call *sight.Call
 func (a *Acts) checkTrialModel(ctx context.Context, model string) error {
 	if a.Builtins == nil {
 		return errElsewhere
-	}
-	if len(model) > maxModelName || beeos.Visible(model) != model {
-		return beeos.Errorf(beeos.InvalidParam, "a model's name may have at most %d printable characters", maxModelName)
 	}
 	known, err := a.Builtins.Models(ctx)
 	if err != nil || len(known) == 0 || slices.Contains(known, model) {
