@@ -61,6 +61,9 @@ func (e *UnreachableError) Unwrap() error { return e.Err }
 // URL is the base URL that the client talks to.
 func (c *Client) URL() string { return c.base }
 
+// KeyPrefix is the beginning of the client's key, by which people recognise it.
+func (c *Client) KeyPrefix() string { return c.key[:min(len(c.key), 12)] }
+
 // envelope is the shape of every JSON answer.
 type envelope struct {
 	Data  json.RawMessage `json:"data"`
