@@ -133,8 +133,10 @@ func splitAttachments(parts, list json.RawMessage) (json.RawMessage, []files.Att
 	if err := json.Unmarshal(list, &attached); err != nil {
 		return nil, nil, fmt.Errorf("read the attachments of a call: %w", err)
 	}
-	if err := json.Unmarshal(parts, &all); err != nil {
-		return nil, nil, fmt.Errorf("read the parts of a call: %w", err)
+	if len(parts) > 0 {
+		if err := json.Unmarshal(parts, &all); err != nil {
+			return nil, nil, fmt.Errorf("read the parts of a call: %w", err)
+		}
 	}
 	all = slices.DeleteFunc(all, func(raw json.RawMessage) bool {
 		var p beeos.FilePart

@@ -24,7 +24,7 @@ func New(db *database.DB) *Table { return &Table{db: db} }
 type Route struct {
 	AgentID string
 	Caller  string // a Caller.Principal
-	Surface string // mcp, a2a, rest, web, agent
+	Surface string // mcp, a2a, rest, web, agent, replay
 	Tool    string // empty = the agent itself
 }
 

@@ -38,6 +38,16 @@ func Read(text string, parts, payload json.RawMessage) Answer {
 	return a
 }
 
+// ReadInput takes what was said to an agent in the same form: its text, and the
+// arguments of its tool.
+func ReadInput(text string, arguments json.RawMessage) Answer {
+	a := Answer{Text: text}
+	if v := decode(arguments); v != nil {
+		a.Data = encode(v)
+	}
+	return a
+}
+
 // String is the whole answer, for people who compare it with another.
 func (a Answer) String() string {
 	return strings.TrimSuffix(a.Text+"\n"+a.Data, "\n")
