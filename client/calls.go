@@ -62,6 +62,7 @@ type CallRequest struct {
 	Params    json.RawMessage   `json:"params,omitempty"`
 	Metadata  map[string]string `json:"metadata,omitempty"`
 	Model     string            `json:"model,omitempty"`
+	Prompt    *string           `json:"prompt,omitempty"` // that was tried in place of a built-in agent's own
 }
 
 // CallReply is how the call ended.

@@ -134,7 +134,7 @@ func (l *callList) printOne(one *client.Call) error {
 	if one.Outcome != "working" {
 		took = terminal.Took(one.Took())
 	}
-	return l.terminal.PrintLine(fmt.Sprintf("%s  %-10s  %8s  %-20s  %-16s  %-5s  %-16s  %s", one.BeganAt.Local().Format(time.DateTime), one.Outcome, took,
+	return l.terminal.PrintLine(fmt.Sprintf("%s  %-10s  %8s  %-20s  %-16s  %-6s  %-16s  %s", one.BeganAt.Local().Format(time.DateTime), one.Outcome, took,
 		terminal.Shorten(terminal.Printable(l.names.of(one.AgentID)), 20), terminal.Shorten(terminal.Printable(cmp.Or(one.Tool, "-")), 16),
 		one.Surface, terminal.Shorten(terminal.Printable(one.CallerName), 16), one.ID))
 }
@@ -174,6 +174,12 @@ func describeCall(c *client.CallDetail, names agentNames) string {
 		c.BeganAt.Local().Format(time.DateTime), c.ID, c.ContextID)
 	if c.ReplayOf != "" {
 		fmt.Fprintf(&b, "  replay of %s\n", c.ReplayOf)
+	}
+	if c.Request.Model != "" {
+		fmt.Fprintf(&b, "  model %s\n", terminal.Printable(c.Request.Model))
+	}
+	if c.Request.Prompt != nil {
+		fmt.Fprintf(&b, "  prompt tried: %s\n", terminal.Shorten(terminal.Printable(*c.Request.Prompt), 200))
 	}
 	for _, r := range c.Replays {
 		fmt.Fprintf(&b, "  replayed as %s, %s\n", r.ID, r.At.Local().Format(time.DateTime))

@@ -72,6 +72,9 @@ func TestOwnerTriesAnotherPromptAndModel(t *testing.T) {
 			t.Errorf("%+v: %+v, want %s", c.r, got.Reply, c.want)
 		}
 		tried = got.ID
+		if got.Request.Model != c.r.Model || (got.Request.Prompt == nil) != (c.r.Prompt == nil) {
+			t.Errorf("%+v: the call says that it was asked with %q, %v", c.r, got.Request.Model, got.Request.Prompt)
+		}
 	}
 	if got := replay(tried, client.ReplayRequest{}); got.Reply == nil || got.Reply.Text != "large|Be brief.|user:one|assistant:one|user:two" {
 		t.Errorf("a replay of what was tried: %+v", got.Reply)

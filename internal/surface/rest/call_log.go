@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"encoding/json"
 	"math"
 	"time"
@@ -64,6 +65,7 @@ type callRequest struct {
 	Params    json.RawMessage   `json:"params,omitempty"`
 	Metadata  map[string]string `json:"metadata,omitempty"`
 	Model     string            `json:"model,omitempty"`
+	Prompt    *string           `json:"prompt,omitempty"`
 }
 
 type callReply struct {
@@ -176,6 +178,9 @@ func (s *Surface) getCall(r *route.Request) (any, error) {
 			Text: c.Body, Parts: c.Parts, Method: c.Payload.Method, Arguments: c.Payload.Arguments, Params: c.Payload.Params,
 			Metadata: c.Payload.Metadata, Model: c.Payload.Model,
 		},
+	}
+	if tried := c.Payload.Trial; tried != nil {
+		v.Request.Model, v.Request.Prompt = cmp.Or(tried.Model, v.Request.Model), tried.Prompt
 	}
 	v.ReplayOf, v.Replays = c.ReplayOf, route.Views(c.Replays, func(r *storedcalls.Replay) replayedAs { return replayedAs{r.Turn, r.At} })
 	if m := c.Done; m != nil {

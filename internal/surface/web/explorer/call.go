@@ -91,6 +91,14 @@ func (e *Explorer) describeCall(r *page.Request, c *sight.Call) (d callData, err
 			}
 		}
 	}
+	if tried := c.Payload.Trial; tried != nil {
+		if tried.Model != "" {
+			d.IDs = append(d.IDs, pair{"Model tried", tried.Model})
+		}
+		if tried.Prompt != nil {
+			d.IDs = append(d.IDs, pair{"Prompt tried", safetext.Line(*tried.Prompt, 300)})
+		}
+	}
 	if e.RESTURL != "" && c.Payload.Method == "" {
 		d.Curl = curl(e.RESTURL, c)
 	}
