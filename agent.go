@@ -125,6 +125,15 @@ type Skill struct {
 // Exposed reports whether the skill is offered as a tool.
 func (s Skill) Exposed() bool { return s.ExposeAsTool == nil || *s.ExposeAsTool }
 
+// IsReadOnly reports whether a tool with these annotations says of itself that it
+// changes nothing. One that says nothing may change anything.
+func IsReadOnly(annotations json.RawMessage) bool {
+	var hints struct {
+		ReadOnly bool `json:"readOnlyHint"`
+	}
+	return len(annotations) > 0 && json.Unmarshal(annotations, &hints) == nil && hints.ReadOnly
+}
+
 // Resource is something a client can read. With Text or Blob it is static;
 // otherwise the agent answers each read. URITemplate makes it a template.
 type Resource struct {

@@ -23,6 +23,7 @@ const (
 	AgentNotFound           Code = "agent_not_found"
 	NotFound                Code = "not_found"
 	Conflict                Code = "conflict"
+	ConfirmationRequired    Code = "confirmation_required"
 	MessageTerminal         Code = "message_terminal"
 	PayloadTooLarge         Code = "payload_too_large"
 	LoginRejected           Code = "login_rejected"

@@ -130,7 +130,7 @@ func NewChannelID() string { return "ch-" + NewID() }
 // Call is the payload of a chat_message: what the caller's protocol asked
 // for, beyond the plain text in Body.
 type Call struct {
-	Protocol    string            `json:"protocol,omitempty"`  // mcp, a2a, rest, web
+	Protocol    string            `json:"protocol,omitempty"`  // mcp, a2a, rest, web; replay for a call that is made again
 	Revision    string            `json:"revision,omitempty"`  // of the protocol, where it has several: 2025-11-25
 	Method      string            `json:"method,omitempty"`    // empty = talk to the agent; tools/call, resources/read, prompts/get, completion/complete
 	Tool        string            `json:"tool,omitempty"`      // with tools/call
@@ -141,10 +141,17 @@ type Call struct {
 	DeadlineMS  int64             `json:"deadline_ms,omitempty"` // how long the caller gives the agent, if it said so
 	Model       string            `json:"model,omitempty"`       // which the caller chose for this conversation
 	Can         []string          `json:"can,omitempty"`         // what the caller can be asked mid-call: elicitation, sampling, roots, progress
+	Trial       *Trial            `json:"trial,omitempty"`       // with which a built-in agent's owner tries it
 
 	// A call that is made again because the agent needed input first.
 	Input map[string]json.RawMessage `json:"input,omitempty"` // answers by the agent's names for its questions
 	State string                     `json:"state,omitempty"` // what the agent gave along with its questions
+}
+
+// Trial is what takes the place of a built-in agent's own settings for one call.
+type Trial struct {
+	Model  string  `json:"model,omitempty"`  // empty = the agent's
+	Prompt *string `json:"prompt,omitempty"` // nil = the agent's
 }
 
 // EventKind says what an Event carries.

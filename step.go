@@ -62,6 +62,10 @@ const (
 	StepOther     StepKind = "other"
 )
 
+// StepReadOnly is the attribute of a step of kind tool that, as the tool says of
+// itself, has changed nothing; its value is true.
+const StepReadOnly = "read_only"
+
 // What of an agent's steps is kept with its answer.
 const (
 	MaxSteps     = 200

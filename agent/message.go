@@ -25,9 +25,10 @@ type Message struct {
 	Arguments json.RawMessage // with tools/call and prompts/get
 	Params    json.RawMessage // with the other methods
 
-	Model       string // which the caller chose; empty = the agent's own
-	Protocol    string // mcp, a2a, rest or web
-	Revision    string // of MCP, as the caller speaks it; empty = none, or another protocol
+	Model       string       // which the caller chose; empty = the agent's own
+	Trial       *beeos.Trial // for built-in agents: what their owner tries in place of their settings
+	Protocol    string       // mcp, a2a, rest or web; replay for a call that somebody makes again
+	Revision    string       // of MCP, as the caller speaks it; empty = none, or another protocol
 	Metadata    map[string]string
 	Attachments []Attachment
 
@@ -58,7 +59,7 @@ func newMessage(f beeos.Frame) (Message, error) {
 	}
 	m.Method, m.Tool, m.Arguments, m.Params = c.Method, c.Tool, c.Arguments, c.Params
 	m.Protocol, m.Revision, m.Metadata, m.can = c.Protocol, c.Revision, c.Metadata, c.Can
-	m.Input, m.State, m.Model = c.Input, c.State, c.Model
+	m.Input, m.State, m.Model, m.Trial = c.Input, c.State, c.Model, c.Trial
 	if len(c.Attachments) > 0 {
 		if err := json.Unmarshal(c.Attachments, &m.Attachments); err != nil {
 			return m, fmt.Errorf("read the attachments of message %s: %w", m.ID, err)

@@ -39,6 +39,18 @@ type CallDetail struct {
 	Approvals []Approval    `json:"approvals"`
 	Steps     []beeos.Step  `json:"steps"` // what the agent told of its work
 	Timeline  []CallMoment  `json:"timeline"`
+	ReplayOf  string        `json:"replay_of,omitempty"` // the call that the user made again with this one
+	Replays   []ReplayedAs  `json:"replays,omitempty"`   // those that repeat it, the newest first
+}
+
+// Tokens are those that went into models for the call and came out of them, as
+// its agent told.
+func (c *CallDetail) Tokens() (input, output int64) {
+	for i := range c.Steps {
+		input += c.Steps[i].InputTokens
+		output += c.Steps[i].OutputTokens
+	}
+	return input, output
 }
 
 // CallRequest is what the caller said.
@@ -50,6 +62,7 @@ type CallRequest struct {
 	Params    json.RawMessage   `json:"params,omitempty"`
 	Metadata  map[string]string `json:"metadata,omitempty"`
 	Model     string            `json:"model,omitempty"`
+	Prompt    *string           `json:"prompt,omitempty"` // that was tried in place of a built-in agent's own
 }
 
 // CallReply is how the call ended.

@@ -1,6 +1,7 @@
 // Package client is a small client of the BeeOS REST surface: the agents a
 // key reaches, their keys, join tokens, files, webhooks, tasks, conversations
-// (follow.go reads what both stream), approvals, limits, the marketplace,
+// (follow.go reads what both stream), calls and how to make them again
+// (replay.go), approvals, limits, the marketplace,
 // built-in agents (instances.go), and Invoke, which waits for an answer or streams it.
 // stream.go reads what comes in pieces. Every refusal by the server comes back as a
 // *beeos.Error, so that a caller switches on the same codes as everywhere else.
@@ -59,6 +60,9 @@ func (e *UnreachableError) Unwrap() error { return e.Err }
 
 // URL is the base URL that the client talks to.
 func (c *Client) URL() string { return c.base }
+
+// KeyPrefix is the beginning of the client's key, by which people recognise it.
+func (c *Client) KeyPrefix() string { return c.key[:min(len(c.key), 12)] }
 
 // envelope is the shape of every JSON answer.
 type envelope struct {

@@ -36,6 +36,7 @@ import (
 	"github.com/beeos/beeos/internal/outward/builtin"
 	"github.com/beeos/beeos/internal/store"
 	"github.com/beeos/beeos/internal/surface/a2a"
+	"github.com/beeos/beeos/internal/surface/mcp/schema"
 	"github.com/beeos/beeos/internal/telemetry"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
@@ -177,7 +178,7 @@ func (p *parts) openCalls(context.Context) error {
 // changed on other nodes.
 func (p *parts) openActs(context.Context) error {
 	p.acts = act.New(act.Options{
-		DB: p.db, Ledger: p.ledger, Bus: p.bus, Approvals: p.approvals, Hooks: p.hooks, People: p.people, OAuth: p.oauth, Builtins: p.owned, Log: p.log,
+		DB: p.db, Ledger: p.ledger, Bus: p.bus, Invoke: p.calls, CheckArguments: schema.CheckArguments, Approvals: p.approvals, Hooks: p.hooks, People: p.people, OAuth: p.oauth, Builtins: p.owned, Log: p.log,
 	})
 	p.bus.OnControl(func(c bus.Control) {
 		switch c.Kind {

@@ -3,8 +3,8 @@ package app
 import (
 	"context"
 	"net/http"
-	"path/filepath"
 	"net/url"
+	"path/filepath"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/config"

@@ -24,6 +24,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/cli/manage"
+	"github.com/beeos/beeos/internal/cli/replay"
 	"github.com/beeos/beeos/internal/cli/talk"
 	"github.com/beeos/beeos/internal/cli/terminal"
 	"github.com/beeos/beeos/internal/config"
@@ -42,6 +43,7 @@ type commands struct {
 
 	Conversations talk.ConversationsCmd `cmd:"" help:"See and go on with your conversations."`
 	Calls         talk.CallsCmd         `cmd:"" help:"See the calls to your agents, and look into one."`
+	Replay        replay.Cmd            `cmd:"" help:"Make a call again, or many against another agent, and compare the answers."`
 	Usage         manage.UsageCmd       `cmd:"" help:"See what answers of your agents took, in tokens and money."`
 
 	Marketplace talk.MarketplaceCmd `cmd:"" help:"Find agents that others offer to everybody on the server."`

@@ -33,6 +33,7 @@ var released = []struct{ name, sum string }{
 	{"0024_steps.sql", "3e352e72b3e9689e"},
 	{"0025_requests_by_route.sql", "3785607dd7d7aeb6"},
 	{"0026_usage.sql", "6375db9e05b824f7"},
+	{"0027_replays.sql", "146d9926dc688e8a"},
 }
 
 func TestMigrationsRise(t *testing.T) {

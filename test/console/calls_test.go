@@ -78,7 +78,10 @@ func TestCalls(t *testing.T) {
 			return ctx.Err()
 		}
 		filing.End(nil)
-		return r.Send("Filed under F.")
+		if strings.Contains(m.Text, "urgent") {
+			return r.Send("Filed under U, on top.\nSomebody should look at it.")
+		}
+		return r.Send("Filed under F.\nSomebody should look at it.")
 	})
 	page := a.Web + "/calls/" + made.ID
 	b.Look(1280, "light")
@@ -115,5 +118,35 @@ func TestCalls(t *testing.T) {
 		t.Errorf("the page says %s", text)
 	}
 	b.inspectHere("a call that failed")
-	b.NoComplaints()
+	b.replay(page)
+	b.NoComplaints("409") // the replay that is not confirmed
+}
+
+// replay makes a call again with another text: the page asks whether it may, and
+// then shows both answers.
+func (b *tab) replay(page string) {
+	b.T.Helper()
+	const send = `form[action$="/replay"] button`
+	b.Look(1280, "light")
+	b.Do(
+		chromedp.Navigate(page), chromedp.WaitVisible(send), chromedp.SetValue(`textarea[name="input"]`, "file this, it is urgent"),
+		chromedp.Click(send), chromedp.WaitVisible(`.note.bad[role="alert"]`),
+	)
+	b.inspectHere("a replay that is not confirmed")
+	if text := eval[string](b, `document.querySelector('textarea[name="input"]').value`); text != "file this, it is urgent" {
+		b.T.Errorf("what was typed is %q now", text)
+	}
+	b.Look(1280, "light")
+	b.Do(chromedp.Click(`input[name="confirm"]`), chromedp.Click(send), chromedp.WaitVisible(`#compare`))
+	b.Await("both answers, without a reload", `document.querySelectorAll(".diff").length === 2`)
+	if text := eval[string](b, `document.querySelector("main").innerText`); !containsAll(text, "different", "Filed under F.", "Filed under U, on top.", "it is urgent", "210") {
+		b.T.Errorf("the comparison: %s", text)
+	}
+	b.inspectHere("two answers")
+	b.Look(1280, "light")
+	b.picture("compare")
+	b.Do(chromedp.Navigate(page), chromedp.WaitVisible(`#replays-title`), chromedp.Click(`input[name="confirm"]`), chromedp.Click(send), chromedp.WaitVisible(`#compare`))
+	b.Await("the same answer", `document.querySelector("main").innerText.includes("the same")`)
+	b.inspectHere("the same answer twice")
+	b.inspect(page) // which names its replays now
 }

@@ -15,7 +15,8 @@
 // stops in order (shutdown_test.go), the loss of what servers stand on
 // (outage_test.go) and of any piece in turn (answers_test.go), the quota that
 // servers keep together (quota_test.go), calls that must not happen twice
-// (idempotency_test.go), calls that wait for a person (approval_test.go), also
+// (idempotency_test.go), replays of many calls that are broken off
+// (replay_test.go), calls that wait for a person (approval_test.go), also
 // those of a built-in agent, whose tools must not run twice (hands_test.go),
 // watchers whose connections (frayed_test.go) are cut again and again
 // (watch_test.go), a killed sender of webhooks (webhooks_test.go), strangers who

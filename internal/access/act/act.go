@@ -1,12 +1,13 @@
 // Package act is what owners and admins do: to agents and the built-in ones
 // among them, to skills, keys, join tokens, instances, approval rules, webhooks,
-// conversations, users and grants; a file for each. An act checks who may do it
+// conversations, calls, users and grants; a file for each. An act checks who may do it
 // (who.go), does it, writes one row into the audit trail (audit.go) and tells
 // the other nodes. What owners show to others is read here, too (offers.go). REST, console and command line translate to it and back.
 package act
 
 import (
 	"cmp"
+	"encoding/json"
 	"log/slog"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/beeos/beeos/internal/access/oauth"
 	"github.com/beeos/beeos/internal/access/signin"
 	"github.com/beeos/beeos/internal/engine/bus"
+	"github.com/beeos/beeos/internal/engine/invoke"
 	"github.com/beeos/beeos/internal/engine/ledger"
 	"github.com/beeos/beeos/internal/engine/webhook"
 	"github.com/beeos/beeos/internal/store"
@@ -26,6 +28,7 @@ type Options struct {
 	DB        *store.Store // whole: acts change things in nine of its tables
 	Ledger    *ledger.Ledger
 	Bus       *bus.Bus // nil: running servers find out within half a minute
+	Invoke    *invoke.Calls
 	Approvals *approval.Approvals
 	Hooks     *webhook.Hooks
 	People    *signin.People
@@ -33,6 +36,10 @@ type Options struct {
 	Builtins  Builtins // nil: nobody runs built-in agents, as on the command line
 	Log       *slog.Logger
 	Now       func() time.Time // nil = time.Now
+
+	// CheckArguments says what is wrong with arguments of a tool that has this
+	// schema; nil = the tool finds out.
+	CheckArguments func(schema, arguments json.RawMessage) error
 }
 
 // Acts does what owners and admins ask for.

@@ -125,6 +125,7 @@ func (r *rig) everyAct(ctx context.Context, c beeos.Caller) map[string]error {
 	all["delete conversation"] = r.DeleteConversation(ctx, c, ch)
 	_, all["clear conversation"] = r.ClearConversation(ctx, c, ch)
 	all["model"] = r.SetConversationModel(ctx, c, ch, "x")
+	_, all["replay"] = r.ReplayCall(ctx, c, act.Replay{Call: beeos.NewID()})
 	_, all["create user"] = r.CreateUser(ctx, c, "x", "x@example.com")
 	_, all["invite"] = r.InviteUser(ctx, c, "x@example.com", true)
 	all["withdraw"] = r.WithdrawInvitation(ctx, c, "x")

@@ -41,6 +41,8 @@ const (
 	ConversationModel  Action = "conversation.model"
 	ConversationRename Action = "conversation.rename"
 
+	CallReplay Action = "call.replay"
+
 	UserCreate    Action = "user.create"
 	UserInvite    Action = "user.invite" // the subject is the invitation
 	UserWithdraw  Action = "user.withdraw"

@@ -116,7 +116,9 @@ func (a *Acts) openCalls(ctx context.Context, f *CallFilter) ([]calls.Call, erro
 	return list, nil
 }
 
-// Call returns what is known of a call to an agent of the caller's.
+// Call returns what is known of a call to an agent of the caller's. Of a replay
+// that they sent to an agent of somebody else's they see what was said, and none
+// of what that agent's owner alone may know.
 func (a *Acts) Call(ctx context.Context, c beeos.Caller, turn string) (sight.Call, error) {
 	if err := RequirePerson(c); err != nil {
 		return sight.Call{}, err
@@ -125,9 +127,27 @@ func (a *Acts) Call(ctx context.Context, c beeos.Caller, turn string) (sight.Cal
 	if err == nil {
 		_, err = a.OwnAgent(ctx, c, found.AgentID)
 	}
+	mine := found.Publisher == c.Principal()
 	switch beeos.CodeOf(err) {
-	case beeos.NotFound, beeos.AgentNotFound, beeos.Forbidden:
+	case beeos.AgentNotFound, beeos.Forbidden:
+		if mine && found.ReplayOf != "" {
+			hideWork(&found)
+			return found, nil
+		}
+		fallthrough
+	case beeos.NotFound:
 		return sight.Call{}, beeos.Errorf(beeos.NotFound, "there is no call %q to an agent of yours; list them to see which there are", turn)
 	}
+	if !mine && c.Kind != beeos.ByOperator {
+		found.ReplayOf = "" // a call to somebody else's agent, perhaps
+	}
 	return found, err
+}
+
+// hideWork leaves out of a call what concerns the owner of its agent.
+func hideWork(c *sight.Call) {
+	c.Steps, c.Attempts, c.Approvals = nil, nil, nil
+	c.Timeline = slices.DeleteFunc(c.Timeline, func(m sight.Moment) bool {
+		return m.Kind != sight.Received && m.Kind != sight.Stored && m.Kind != sight.ReplyStored
+	})
 }

@@ -25,7 +25,7 @@ type CallsListCmd struct {
 	remote.Server
 	Agent   string        `help:"Only those to this agent: id, slug or name."`
 	Tool    string        `help:"Only those of this tool."`
-	Surface string        `help:"Only those that came over mcp, a2a, rest, web or agent."`
+	Surface string        `help:"Only those that came over mcp, a2a, rest, web or agent; or replay."`
 	Caller  string        `help:"Only those of this caller: user:ID or key:ID."`
 	Outcome []string      `help:"Only those that ended so: ok, failed, refused, busy, canceled, timeout, agent_lost; or working."`
 	Slower  time.Duration `placeholder:"DURATION" help:"Only those that took at least so long: 10s."`
@@ -132,22 +132,11 @@ func (l *callList) printOne(one *client.Call) error {
 	}
 	took := ""
 	if one.Outcome != "working" {
-		took = roundTook(one.Took())
+		took = terminal.Took(one.Took())
 	}
-	return l.terminal.PrintLine(fmt.Sprintf("%s  %-10s  %8s  %-20s  %-16s  %-5s  %-16s  %s", one.BeganAt.Local().Format(time.DateTime), one.Outcome, took,
+	return l.terminal.PrintLine(fmt.Sprintf("%s  %-10s  %8s  %-20s  %-16s  %-6s  %-16s  %s", one.BeganAt.Local().Format(time.DateTime), one.Outcome, took,
 		terminal.Shorten(terminal.Printable(l.names.of(one.AgentID)), 20), terminal.Shorten(terminal.Printable(cmp.Or(one.Tool, "-")), 16),
 		one.Surface, terminal.Shorten(terminal.Printable(one.CallerName), 16), one.ID))
-}
-
-// roundTook writes a duration with as many digits as anybody reads.
-func roundTook(d time.Duration) string {
-	switch {
-	case d < 10*time.Millisecond:
-		return d.Round(10 * time.Microsecond).String()
-	case d < 10*time.Second:
-		return d.Round(time.Millisecond).String()
-	}
-	return d.Round(100 * time.Millisecond).String()
 }
 
 // CallsShowCmd shows one.
@@ -180,23 +169,35 @@ func describeCall(c *client.CallDetail, names agentNames) string {
 	if c.Tool != "" {
 		what += " / " + terminal.Printable(c.Tool)
 	}
-	fmt.Fprintf(&b, "%s  %s  %s\n", what, c.Outcome, roundTook(c.Took()))
+	fmt.Fprintf(&b, "%s  %s  %s\n", what, c.Outcome, terminal.Took(c.Took()))
 	fmt.Fprintf(&b, "  by %s (%s) over %s, %s\n  id %s, context %s\n", terminal.Printable(c.CallerName), terminal.Printable(c.Caller), c.Surface,
 		c.BeganAt.Local().Format(time.DateTime), c.ID, c.ContextID)
+	if c.ReplayOf != "" {
+		fmt.Fprintf(&b, "  replay of %s\n", c.ReplayOf)
+	}
+	if c.Request.Model != "" {
+		fmt.Fprintf(&b, "  model %s\n", terminal.Printable(c.Request.Model))
+	}
+	if c.Request.Prompt != nil {
+		fmt.Fprintf(&b, "  prompt tried: %s\n", terminal.Shorten(terminal.Printable(*c.Request.Prompt), 200))
+	}
+	for _, r := range c.Replays {
+		fmt.Fprintf(&b, "  replayed as %s, %s\n", r.ID, r.At.Local().Format(time.DateTime))
+	}
 	writeSaid(&b, "request", c.Request.Text, c.Request.Arguments)
 	if c.Reply != nil {
 		writeSaid(&b, "reply", c.Reply.Text, c.Reply.Payload)
 	}
 	b.WriteString("\nwhat happened\n")
 	for _, m := range c.Timeline {
-		fmt.Fprintf(&b, "  %10s  %s\n", "+"+roundTook(max(0, m.At.Sub(c.Timeline[0].At))), describeMoment(&m, c.Attempts))
+		fmt.Fprintf(&b, "  %10s  %s\n", "+"+terminal.Took(max(0, m.At.Sub(c.Timeline[0].At))), describeMoment(&m, c.Attempts))
 	}
 	if len(c.Steps) > 0 {
 		b.WriteString("\nwhat the agent did\n")
 	}
 	depths := beeos.StepDepths(c.Steps)
 	for i, s := range c.Steps {
-		fmt.Fprintf(&b, "  %10s  %s%s\n", roundTook(time.Duration(s.TookUS)*time.Microsecond), strings.Repeat("  ", depths[i]), terminal.Printable(s.Name+": "+s.Summary()))
+		fmt.Fprintf(&b, "  %10s  %s%s\n", terminal.Took(time.Duration(s.TookUS)*time.Microsecond), strings.Repeat("  ", depths[i]), terminal.Printable(s.Name+": "+s.Summary()))
 	}
 	return strings.TrimRight(b.String(), "\n")
 }

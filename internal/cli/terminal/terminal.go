@@ -76,6 +76,13 @@ func (t *Terminal) PrintLine(text string) error {
 	return err
 }
 
+// PrintStyled is PrintLine for what has colours; what others wrote of it must be
+// Harmless already.
+func (t *Terminal) PrintStyled(text string) error {
+	_, err := lipgloss.Fprintln(t.Out, text)
+	return err
+}
+
 // Harmless is a text that somebody else wrote, as it may go to a terminal:
 // what would move the cursor, ring or command the terminal is spelled out. Who
 // wants the very bytes asks for JSON.
@@ -185,4 +192,15 @@ func Until(at time.Time) string {
 		return "never"
 	}
 	return at.Local().Format("2006-01-02 15:04")
+}
+
+// Took writes a duration with as many digits as anybody reads.
+func Took(d time.Duration) string {
+	switch {
+	case d < 10*time.Millisecond:
+		return d.Round(10 * time.Microsecond).String()
+	case d < 10*time.Second:
+		return d.Round(time.Millisecond).String()
+	}
+	return d.Round(100 * time.Millisecond).String()
 }

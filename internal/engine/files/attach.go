@@ -36,11 +36,11 @@ type attached struct {
 // Attach turns the files that a caller names into what an agent can read: parts
 // after those given, and a list for its payload. The links in them work, and the
 // files are kept, until then, and for a day at least.
-func (f *Files) Attach(ctx context.Context, c *beeos.Caller, parts json.RawMessage, given []Attachment, until time.Time) (all, list json.RawMessage, err error) {
+func (f *Files) Attach(ctx context.Context, owner string, parts json.RawMessage, given []Attachment, until time.Time) (all, list json.RawMessage, err error) {
 	if len(given) == 0 {
 		return parts, nil, nil
 	}
-	files, err := f.resolve(ctx, c, given, until)
+	files, err := f.resolve(ctx, owner, given, until)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -69,7 +69,7 @@ func (f *Files) Attach(ctx context.Context, c *beeos.Caller, parts json.RawMessa
 }
 
 // resolve looks the files up.
-func (f *Files) resolve(ctx context.Context, c *beeos.Caller, given []Attachment, until time.Time) ([]attached, error) {
+func (f *Files) resolve(ctx context.Context, owner string, given []Attachment, until time.Time) ([]attached, error) {
 	if len(given) > MaxAttachments {
 		return nil, beeos.Errorf(beeos.InvalidParam, "at most %d attachments", MaxAttachments)
 	}
@@ -83,7 +83,7 @@ func (f *Files) resolve(ctx context.Context, c *beeos.Caller, given []Attachment
 	if least := f.Now().Add(linkLife); until.Before(least) {
 		until = least
 	}
-	known, err := f.Table.Keep(ctx, c.Principal(), ids, until)
+	known, err := f.Table.Keep(ctx, owner, ids, until)
 	if err != nil {
 		return nil, err
 	}

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/json"
-	"maps"
-	"slices"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/engine/files"
@@ -27,6 +25,9 @@ type said struct {
 	Metadata    map[string]string  `json:"metadata,omitempty"`
 	Input       map[string]any     `json:"input,omitempty"`
 	State       string             `json:"state,omitempty"`
+	ReplayOf    string             `json:"replay_of,omitempty"`
+	Model       string             `json:"model,omitempty"` // of a replay; a conversation has its own
+	Trial       *beeos.Trial       `json:"trial,omitempty"`
 }
 
 // idempotency is the row that guards the request against being made twice; nil
@@ -50,9 +51,12 @@ func (c *Calls) idempotency(r *Request) (*ledger.Idempotency, error) {
 func fingerprint(r *Request) ([]byte, error) {
 	s := said{
 		Channel: r.namedChannel(), Body: r.Body, Method: r.Call.Method, Tool: r.Call.Tool,
-		Attachments: r.Attachments, Metadata: maps.Clone(r.Call.Metadata), State: r.Call.State,
+		Attachments: r.Attachments, Metadata: OwnMetadata(r.Call.Metadata), State: r.Call.State,
+		ReplayOf: r.ReplayOf, Trial: r.Call.Trial,
 	}
-	maps.DeleteFunc(s.Metadata, func(name, _ string) bool { return slices.Contains(reservedMetadata, name) })
+	if r.ReplayOf != "" {
+		s.Model = r.Call.Model
+	}
 	for to, raw := range map[*any]json.RawMessage{&s.Parts: r.Parts, &s.Arguments: r.Call.Arguments, &s.Params: r.Call.Params} {
 		if err := decode(raw, to); err != nil {
 			return nil, err

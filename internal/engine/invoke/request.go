@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -21,7 +22,7 @@ import (
 type Request struct {
 	Caller  beeos.Caller
 	Agent   *beeos.Agent
-	Surface string // mcp, rest, a2a, web, agent; the agent reads it as the protocol
+	Surface string // mcp, rest, a2a, web, agent, replay; the agent reads it as the protocol
 
 	// Where the call belongs: the first of these that is set, or else a new
 	// channel. The caller has named the first two; a session is the protocol's.
@@ -34,11 +35,15 @@ type Request struct {
 	TurnID string // the message id to use; empty = Do sets a new one
 	Body   string
 	Parts  json.RawMessage
-	Call   beeos.Call // what the protocol said besides; Protocol, Model and Attachments are set here
+	Call   beeos.Call // what the protocol said besides; Protocol, Attachments and, on a channel that is known, Model are set here
 	Chain  []string   // the agents that called each other and so led to this call, first to last
 
 	Attachments []files.Attachment // files of the caller's
+	FilesOf     string             // the principal whose they are; empty = the caller. Who sets it has seen to it that the caller may pass them on
 	Check       func() error       // what costs work to find out: asked when quota and agent let the call in
+
+	ReplayOf string // the request that this one repeats; empty = none
+	Past     Past   // what a new channel begins with
 
 	IdempotencyKey string
 	Join           bool // a repeated key waits for the first call under it, instead of being refused; TurnID and Channel become that call's
@@ -76,6 +81,13 @@ func CheckMetadata(m map[string]string) error {
 		}
 	}
 	return nil
+}
+
+// OwnMetadata is the part of a request's metadata that its caller set.
+func OwnMetadata(m map[string]string) map[string]string {
+	own := maps.Clone(m)
+	maps.DeleteFunc(own, func(name, _ string) bool { return slices.Contains(reservedMetadata, name) })
+	return own
 }
 
 // CheckIdempotencyKey refuses what cannot be an idempotency key: a header may
@@ -190,8 +202,13 @@ func (c *Calls) composeOpening(ctx context.Context, r *Request, o *ledger.Openin
 		r.TurnID = beeos.NewID()
 	}
 	parts := r.Parts
-	if parts, r.Call.Attachments, err = c.opt.Files.Attach(ctx, &r.Caller, parts, r.Attachments, c.deadline(r)); err != nil {
+	if parts, r.Call.Attachments, err = c.opt.Files.Attach(ctx, cmp.Or(r.FilesOf, r.Caller.Principal()), parts, r.Attachments, c.deadline(r)); err != nil {
 		return err
+	}
+	if o.ReplayOf = r.ReplayOf; fresh {
+		if o.Past, err = c.readPast(ctx, r.Past); err != nil {
+			return err
+		}
 	}
 	*m = beeos.Message{
 		ID: r.TurnID, Channel: o.Channel.ID, Type: beeos.ChatMessage, State: beeos.StateCompleted,

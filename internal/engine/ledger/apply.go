@@ -132,6 +132,7 @@ func (b *batch) apply(ctx context.Context) error {
 		{"insert requests", b.insertRequests},
 		{"insert messages", b.insertMessages},
 		{"insert deliveries", b.insertDeliveries},
+		{"link replays", b.linkReplays},
 		{"count usage", b.countUsage},
 		{"note routes in use", b.noteRoutes},
 		{"other writes", b.runOthers},
@@ -230,8 +231,8 @@ func (b *batch) createChannels(ctx context.Context) error {
 		c := &open.Channel
 		next := int64(1)
 		if open.Fresh {
-			next = 2 // the opening message is number 1
-			open.Message.Offset = 1
+			open.Message.Offset = open.numberPast()
+			next = open.Message.Offset + 1
 		}
 		meta, err := encodeMetadata(c.Metadata)
 		if err != nil {

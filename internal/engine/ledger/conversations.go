@@ -80,11 +80,7 @@ func (l *Ledger) DeleteChannel(ctx context.Context, id string) error {
 		if err != nil || busy {
 			return err
 		}
-		if _, err := b.w.execRows(ctx, forgetMessages, []any{id}); err != nil {
-			return err
-		}
-		_, err = b.w.execRows(ctx, forgetChannels, []any{id})
-		return err
+		return b.forgetChannels(ctx, []any{id})
 	})
 	if err == nil && busy {
 		return beeos.Errorf(beeos.Conflict, "the agent still works on a message of this channel; cancel it, or wait for its reply, and try again")

@@ -50,27 +50,34 @@ func (b *batch) insertMessages(ctx context.Context) error {
 	var plain, noted, turns []any
 	records := make([]record, len(b.ops))
 	sent := int64(0)
-	for i, o := range b.ops {
-		m := o.message
-		if m == nil || o.err != nil {
-			continue
-		}
+	add := func(m *beeos.Message, r *record) {
 		b.setTime(m)
-		terminal, r := m.Type.Terminal(), &records[i]
-		if terminal {
-			*r = b.recordOf(o)
-			turns = append(turns, m.InReplyTo)
-		}
 		to := &plain
 		if r.isNoted() {
 			to = &noted
 		}
-		*to = append(*to, m.Channel, m.Offset, m.ID, string(m.Type), m.InReplyTo, terminal, m.State, m.StopReason,
+		*to = append(*to, m.Channel, m.Offset, m.ID, string(m.Type), m.InReplyTo, m.Type.Terminal(), m.State, m.StopReason,
 			m.Publisher, m.Body, string(m.Parts), string(m.Payload), b.now, r.trail)
 		if r.isNoted() {
 			*to = append(*to, r.route, r.n, int64(r.outcome), r.slow, r.steps)
 		}
 		sent++
+	}
+	for _, open := range b.standingOpenings {
+		for i := range open.Past {
+			add(&open.Past[i], &record{}) // of no agent: nobody is asked again
+		}
+	}
+	for i, o := range b.ops {
+		m := o.message
+		if m == nil || o.err != nil {
+			continue
+		}
+		if m.Type.Terminal() {
+			records[i] = b.recordOf(o)
+			turns = append(turns, m.InReplyTo)
+		}
+		add(m, &records[i])
 	}
 	changed, err := b.w.execRows(ctx, insertMessages, plain)
 	if err != nil {

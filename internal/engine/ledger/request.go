@@ -23,6 +23,8 @@ type Opening struct {
 	Tool        string // of the agent's; empty = the agent itself
 	Idempotency *Idempotency
 	Delivery    *Delivery
+	ReplayOf    string          // the request that this one repeats; empty = none
+	Past        []beeos.Message // what a fresh channel begins with, before the message
 
 	route int64 // its number, once it is known
 }

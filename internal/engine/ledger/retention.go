@@ -96,11 +96,7 @@ func (l *Ledger) forgetChannels(ctx context.Context, ids []string, before time.T
 		if err != nil {
 			return err
 		}
-		if _, err := b.w.execRows(ctx, forgetMessages, still); err != nil {
-			return err
-		}
-		_, err = b.w.execRows(ctx, forgetChannels, still)
-		return err
+		return b.forgetChannels(ctx, still)
 	})
 }
 
@@ -110,3 +106,16 @@ var (
 	forgetMessages    = newStatement(`DELETE FROM messages WHERE channel IN (`, `?`, `)`)
 	forgetChannels    = newStatement(`DELETE FROM channels WHERE id IN (`, `?`, `)`)
 )
+
+// forgetChannels removes channels and all that is said in them or known of them.
+func (b *batch) forgetChannels(ctx context.Context, ids []any) error {
+	if err := b.unlinkReplays(ctx, ids); err != nil {
+		return err
+	}
+	for _, forget := range []*statement{forgetMessages, forgetChannels} {
+		if _, err := b.w.execRows(ctx, forget, ids); err != nil {
+			return err
+		}
+	}
+	return nil
+}

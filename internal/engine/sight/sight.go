@@ -14,7 +14,7 @@ import (
 	"github.com/beeos/beeos/internal/store/calls"
 )
 
-// Reader reads calls.
+// Reader reads calls. What of two can be compared is in package compare.
 type Reader struct {
 	Ledger    *ledger.Ledger
 	Approvals *approvals.Table
@@ -30,6 +30,8 @@ type Call struct {
 	Approvals []approvals.Approval
 	Steps     []beeos.Step // what the agent told of its work, with the reply
 	Timeline  []Moment
+	ReplayOf  string         // the request that it repeats; empty = none
+	Replays   []calls.Replay // those that repeat it, the newest first
 }
 
 // maxMessages bounds what is read of one exchange.
@@ -54,6 +56,12 @@ func (r *Reader) Call(ctx context.Context, turn string) (Call, error) {
 		return Call{}, err
 	}
 	if c.Steps, err = r.Calls.Steps(ctx, turn); err != nil {
+		return Call{}, err
+	}
+	if c.ReplayOf, err = r.Calls.ReplayOf(ctx, turn); err != nil {
+		return Call{}, err
+	}
+	if c.Replays, err = r.Calls.Replays(ctx, turn); err != nil {
 		return Call{}, err
 	}
 	messages, err := r.Ledger.RequestMessages(ctx, c.Channel, turn, c.Offset, maxMessages)

@@ -40,12 +40,20 @@ const (
 	listWithin = 3 * time.Second // for the service to say which models it has
 )
 
+// CheckPrompt says what is wrong with a system prompt.
+func CheckPrompt(prompt string) error {
+	if utf8.RuneCountInString(prompt) > longestPrompt {
+		return beeos.Errorf(beeos.InvalidParam, "the system prompt is longer than %d characters; shorten it", longestPrompt)
+	}
+	return nil
+}
+
 // checkDefinition says what is wrong with a definition, and completes it.
 func (rt *Supervisor) checkDefinition(ctx context.Context, d *Definition, secrets map[string]skill.Secrets) error {
-	switch {
-	case utf8.RuneCountInString(d.Prompt) > longestPrompt:
-		return beeos.Errorf(beeos.InvalidParam, "the system prompt is longer than %d characters; shorten it", longestPrompt)
-	case len(d.Servers) > mostServers:
+	if err := CheckPrompt(d.Prompt); err != nil {
+		return err
+	}
+	if len(d.Servers) > mostServers {
 		return beeos.Errorf(beeos.InvalidParam, "an agent can have %d skill servers; make a second agent for the others", mostServers)
 	}
 	if err := rt.checkModels(ctx, d); err != nil {

@@ -1,7 +1,10 @@
 package builtin_test
 
 import (
+	"context"
 	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/client"
@@ -39,5 +42,41 @@ func TestStepsOfAnAnswer(t *testing.T) {
 	}
 	if tool.Kind != beeos.StepTool || tool.Name != "files__save_csv" || tool.Attributes["server"] != "files" || tool.Attributes["result_bytes"] == "" || tool.Error != "" {
 		t.Errorf("the tool: %+v", tool)
+	}
+}
+
+// TestStepsTellWhatOnlyReads: a tool that says of itself that it changes nothing
+// is told as one, and no other.
+func TestStepsTellWhatOnlyReads(t *testing.T) {
+	srv := skillServer(t)
+	mcp.AddTool(srv.mcp, &mcp.Tool{Name: "look", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}, func(context.Context, *mcp.CallToolRequest, struct{}) (*mcp.CallToolResult, any, error) {
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "nothing there"}}}, nil, nil
+	})
+	s := start(t, builtin.Options{Model: llm.Script(func(r llm.Request) []llm.Delta {
+		if r.Messages[len(r.Messages)-1].Role == llm.ToolRole {
+			return llm.Say("done")
+		}
+		return []llm.Delta{call("c1", "files__look", struct{}{}), call("c2", "files__save_csv", csv{Filename: "x", Rows: []map[string]any{}})}
+	})})
+	_, id := s.create(t, builtin.Definition{Name: "clerk", Servers: files(srv.URL, true)}, nil)
+	s.ask(t, id, "", "look and save")
+	c := client.New(s.REST, s.UserKey)
+	told := map[string]string{}
+	for one, err := range c.Calls(t.Context(), client.CallFilter{AgentID: id}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		made, err := c.Call(t.Context(), one.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, step := range made.Steps {
+			if step.Kind == beeos.StepTool {
+				told[step.Name] = step.Attributes[beeos.StepReadOnly]
+			}
+		}
+	}
+	if len(told) != 2 || told["files__look"] != "true" || told["files__save_csv"] != "" {
+		t.Errorf("%v", told)
 	}
 }

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"encoding/json"
 	"math"
 	"time"
@@ -46,6 +47,14 @@ type callDetail struct {
 	Approvals []approvalView `json:"approvals"`
 	Steps     []beeos.Step   `json:"steps"`
 	Timeline  []momentView   `json:"timeline"`
+	ReplayOf  string         `json:"replay_of,omitempty"`
+	Replays   []replayedAs   `json:"replays,omitempty"`
+}
+
+// replayedAs is a call that repeats another.
+type replayedAs struct {
+	ID string    `json:"id"`
+	At time.Time `json:"at"`
 }
 
 type callRequest struct {
@@ -56,6 +65,7 @@ type callRequest struct {
 	Params    json.RawMessage   `json:"params,omitempty"`
 	Metadata  map[string]string `json:"metadata,omitempty"`
 	Model     string            `json:"model,omitempty"`
+	Prompt    *string           `json:"prompt,omitempty"`
 }
 
 type callReply struct {
@@ -169,6 +179,10 @@ func (s *Surface) getCall(r *route.Request) (any, error) {
 			Metadata: c.Payload.Metadata, Model: c.Payload.Model,
 		},
 	}
+	if tried := c.Payload.Trial; tried != nil {
+		v.Request.Model, v.Request.Prompt = cmp.Or(tried.Model, v.Request.Model), tried.Prompt
+	}
+	v.ReplayOf, v.Replays = c.ReplayOf, route.Views(c.Replays, func(r *storedcalls.Replay) replayedAs { return replayedAs{r.Turn, r.At} })
 	if m := c.Done; m != nil {
 		end = m.CreatedAt
 		v.Reply = &callReply{Text: m.Body, Parts: m.Parts, Payload: m.Payload, StopReason: m.StopReason, StoredAt: m.CreatedAt}

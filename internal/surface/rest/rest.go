@@ -116,6 +116,7 @@ func (s *Surface) register(mux *http.ServeMux) {
 		"GET /api/v1/calls":                              s.listCalls,
 		"GET /api/v1/calls/{id}":                         s.getCall,
 		"GET /api/v1/usage":                              s.getUsage,
+		"POST /api/v1/calls/{id}/replay":                 s.replayCall,
 		"GET /api/v1/audit":                              s.listAudit,
 		"GET /api/v1/approvals":                          s.listApprovals,
 		"GET /api/v1/approvals/{id}":                     route.With(s.pathApproval, s.getApproval),

@@ -78,7 +78,7 @@ func newStack(t *testing.T) *stack {
 	mcp = k.oauth
 	k.desk = approval.New(approval.Options{Table: db.Approvals, Agents: db.Agents, People: db.People, Cluster: db.Cluster, Ledger: l, Bus: b, Web: k.web})
 	k.site, err = New(Options{
-		Acts:   act.New(act.Options{DB: db, Ledger: l, Bus: b, Approvals: k.desk, People: k.people, OAuth: k.oauth, Log: log}),
+		Acts:   act.New(act.Options{DB: db, Ledger: l, Bus: b, Invoke: k.calls, Approvals: k.desk, People: k.people, OAuth: k.oauth, Log: log}),
 		Agents: db.Agents, Builtins: db.Builtins, Users: db.People, ApprovalTable: db.Approvals, Trail: db.Audit, Ledger: l, Bus: b, Approvals: k.desk, Calls: k.calls, Files: k.files(), People: k.people, OAuth: k.oauth, Log: log,
 		PublicURL: k.web, MCPURL: k.mcp, RESTURL: "http://rest.example",
 		Online: func(_ context.Context, id string) bool { return k.online[id] },

@@ -34,6 +34,7 @@ var kinds = map[beeos.Code]kind{
 	beeos.AgentNotFound:           {http.StatusNotFound, "not_found_error"},
 	beeos.NotFound:                {http.StatusNotFound, "not_found_error"},
 	beeos.Conflict:                {http.StatusConflict, "conflict_error"},
+	beeos.ConfirmationRequired:    {http.StatusConflict, "conflict_error"},
 	beeos.MessageTerminal:         {http.StatusGone, "conflict_error"},
 	beeos.PayloadTooLarge:         {http.StatusRequestEntityTooLarge, "invalid_request_error"},
 	beeos.LoginRejected:           {http.StatusUnprocessableEntity, "authentication_error"},

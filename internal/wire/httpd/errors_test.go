@@ -31,6 +31,7 @@ func TestEveryCodeHasItsStatus(t *testing.T) {
 		{"agent_not_found", 404, "not_found_error"},
 		{"not_found", 404, "not_found_error"},
 		{"conflict", 409, "conflict_error"},
+		{"confirmation_required", 409, "conflict_error"},
 		{"message_terminal", 410, "conflict_error"},
 		{"payload_too_large", 413, "invalid_request_error"},
 		{"login_rejected", 422, "authentication_error"},

@@ -69,13 +69,21 @@ func (a *Agent) Answer(ctx context.Context, m agent.Message, r *agent.Reply) err
 	if a.LLM == nil {
 		return r.Fail(noModel)
 	}
-	model := cmp.Or(m.Model, a.Model)
-	if model != a.Model && !slices.Contains(a.Models, model) {
+	model, prompt, tried := cmp.Or(m.Model, a.Model), a.Prompt, false
+	if m.Trial != nil { // which only the agent's owner could set
+		if tried = m.Trial.Model != ""; tried {
+			model = m.Trial.Model
+		}
+		if m.Trial.Prompt != nil {
+			prompt = *m.Trial.Prompt
+		}
+	}
+	if model != a.Model && !tried && !slices.Contains(a.Models, model) {
 		return r.Fail(fmt.Sprintf("The model %q that was chosen for this conversation is not one that this agent may use; choose one of %q.", model, a.Models))
 	}
 	ctx, watch, stop := startStopwatch(ctx, a.Limits.Wall, errWall)
 	defer stop()
-	t := &turn{a: a, r: r, model: model, watch: watch, skill: m.Tool}
+	t := &turn{a: a, r: r, model: model, prompt: prompt, watch: watch, skill: m.Tool}
 	last, err := t.runLoop(ctx, m)
 	if err != nil && errors.Is(context.Cause(ctx), errWall) {
 		last, err = timeLimitReached(a.Limits), nil
@@ -120,6 +128,7 @@ type turn struct {
 	a        *Agent
 	r        *agent.Reply
 	model    string
+	prompt   string
 	skill    string // that the caller asks for; "" = none
 	messages []llm.Message
 	tools    toolbox
@@ -248,7 +257,7 @@ func (t *turn) endAnswer(last string) error {
 // skill that it is asked for and about those that it does not have now.
 func (t *turn) systemPrompt() string {
 	var b strings.Builder
-	b.WriteString(t.a.Prompt)
+	b.WriteString(t.prompt)
 	for _, note := range t.tools.missing {
 		fmt.Fprintf(&b, "\n\n%s", note)
 	}

@@ -51,16 +51,18 @@ func (t *turn) callDirectly(ctx context.Context, m agent.Message, target tool) (
 	if err != nil {
 		return failedResult("%s", publicText(err)), nil
 	}
-	if !slices.ContainsFunc(list, func(known skill.Tool) bool { return known.Name == target.name }) {
+	i := slices.IndexFunc(list, func(known skill.Tool) bool { return known.Name == target.name })
+	if i < 0 {
 		return t.journal.refuseCall(ctx, at, failedResult("the tool %s of skill %s is not offered now: its server has changed it or has it no more; list the tools again", beeos.Visible(target.name), target.skill.Name)), nil
 	}
+	target.readOnly = beeos.IsReadOnly(list[i].Annotations)
 	arguments := m.Arguments
 	if len(arguments) == 0 {
 		arguments = json.RawMessage("{}")
 	}
 	step := t.r.Step(target.name, agent.StepTool)
 	got = t.callOnce(ctx, at, target, arguments)
-	endToolStep(step, target.skill.Name, &got)
+	endToolStep(step, target, &got)
 	return got, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strconv"
 
+	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/agent"
 	"github.com/beeos/beeos/internal/outward/skill"
 )
@@ -32,9 +33,12 @@ func count(n int) string {
 }
 
 // endToolStep tells what came of a call. What was said is in the answer's parts.
-func endToolStep(s *agent.Step, server string, got *skill.Result) {
-	if server != "" {
-		s.Set("server", server)
+func endToolStep(s *agent.Step, used tool, got *skill.Result) {
+	if used.skill.Name != "" {
+		s.Set("server", used.skill.Name)
+	}
+	if used.readOnly {
+		s.Set(beeos.StepReadOnly, "true")
 	}
 	s.Set("result_bytes", strconv.Itoa(len(got.Text)+len(got.Whole)))
 	if got.IsError {

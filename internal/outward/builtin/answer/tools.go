@@ -29,6 +29,8 @@ type tool struct {
 	skill  Skill
 	name   string // the server's
 	direct bool   // a caller calls it, not the model
+
+	readOnly bool // as its server says
 }
 
 // discoverTools asks every skill server for its tools; with fresh, even those that
@@ -55,7 +57,7 @@ func (a *Agent) discoverTools(ctx context.Context, fresh bool) toolbox {
 			box.missing = append(box.missing, fmt.Sprintf("A tool of the skill %q is not there: %s", s.Name, why))
 		}
 		for _, t := range lists[i] {
-			box.byName[t.FullName] = tool{skill: s, name: t.Name}
+			box.byName[t.FullName] = tool{skill: s, name: t.Name, readOnly: beeos.IsReadOnly(t.Annotations)}
 			box.offered = append(box.offered, llm.Tool{Name: t.FullName, Description: t.Description, Schema: t.Schema})
 		}
 	}
@@ -87,7 +89,7 @@ func (t *turn) makeCalls(ctx context.Context, calls []llm.Call) []llm.Message {
 // else.
 func (t *turn) makeCall(ctx context.Context, at callPlace, call llm.Call) (got skill.Result) {
 	step := t.r.Step(call.Name, agent.StepTool)
-	defer func() { endToolStep(step, t.tools.byName[call.Name].skill.Name, &got) }()
+	defer func() { endToolStep(step, t.tools.byName[call.Name], &got) }()
 	if past, ok := t.journal.pastCall(at); ok {
 		return past
 	}

@@ -67,3 +67,13 @@ func recovered(err *error) {
 		*err = fmt.Errorf("the schema cannot be used: %.200v", fault)
 	}
 }
+
+// CheckArguments reports what is wrong with the arguments of a tool that has this
+// schema, for whoever calls it once.
+func CheckArguments(schema, arguments json.RawMessage) error {
+	s, err := Compile(schema)
+	if err != nil {
+		return fmt.Errorf("its inputSchema cannot be checked: %w", err)
+	}
+	return s.Check(arguments)
+}

@@ -26,6 +26,9 @@ type callData struct {
 	Approvals []page.ApprovalCard
 	IDs       []pair
 	Curl      string // the same call again; empty = REST has no such call
+	ReplayOf  string // a call; empty = it is none
+	Replays   []calls.Replay
+	Replay    *replayForm // nil = it cannot be made again yet
 }
 
 // said is what one side said, as far as a page shows it.
@@ -63,19 +66,12 @@ func (e *Explorer) showCall(r *page.Request) (page.Answer, error) {
 }
 
 func (e *Explorer) describeCall(r *page.Request, c *sight.Call) (d callData, err error) {
-	end := e.Now()
-	if c.Done != nil {
-		end = c.Done.CreatedAt
-	}
-	rows, err := e.describeCalls(r.Context(), r.Visitor, []calls.Call{{
-		Turn: c.ID, Outcome: c.Outcome, Began: c.CreatedAt, Took: end.Sub(c.CreatedAt),
-		Route: calls.Route{AgentID: c.AgentID, Caller: c.Publisher, Surface: c.Payload.Protocol, Tool: cmp.Or(c.Payload.Tool, c.Payload.Method)},
-	}})
+	rows, err := e.describeCalls(r.Context(), r.Visitor, []calls.Call{e.rowOf(c)})
 	if err != nil {
 		return d, err
 	}
 	d.Row, d.Advice, d.Attempts = rows[0], advices[c.Outcome], len(c.Attempts)
-	d.Bars, d.Whole = barsOf(c, e.NameCallers(r.Context(), r.Visitor), end)
+	d.Bars, d.Whole = barsOf(c, e.NameCallers(r.Context(), r.Visitor), e.Now())
 	data := c.Payload.Arguments
 	if len(data) == 0 {
 		data = c.Payload.Params
@@ -95,10 +91,34 @@ func (e *Explorer) describeCall(r *page.Request, c *sight.Call) (d callData, err
 			}
 		}
 	}
+	if tried := c.Payload.Trial; tried != nil {
+		if tried.Model != "" {
+			d.IDs = append(d.IDs, pair{"Model tried", tried.Model})
+		}
+		if tried.Prompt != nil {
+			d.IDs = append(d.IDs, pair{"Prompt tried", safetext.Line(*tried.Prompt, 300)})
+		}
+	}
 	if e.RESTURL != "" && c.Payload.Method == "" {
 		d.Curl = curl(e.RESTURL, c)
 	}
-	return d, nil
+	d.ReplayOf, d.Replays = c.ReplayOf, c.Replays
+	if c.Done != nil {
+		d.Replay, err = e.newReplayForm(r, c)
+	}
+	return d, err
+}
+
+// rowOf is a call as the record has it.
+func (e *Explorer) rowOf(c *sight.Call) calls.Call {
+	end := e.Now()
+	if c.Done != nil {
+		end = c.Done.CreatedAt
+	}
+	return calls.Call{
+		Turn: c.ID, Outcome: c.Outcome, Began: c.CreatedAt, Took: end.Sub(c.CreatedAt),
+		Route: calls.Route{AgentID: c.AgentID, Caller: c.Publisher, Surface: c.Payload.Protocol, Tool: cmp.Or(c.Payload.Tool, c.Payload.Method)},
+	}
 }
 
 // show is what was said, as far as a page shows it.

@@ -1,6 +1,7 @@
 // Package explorer is the part of the console where owners see the calls to
-// their agents: the list with its filters (list.go) and the page of one call
-// (call.go), with what happened to it as bars in time (bars.go).
+// their agents: the list with its filters (list.go), the page of one call
+// (call.go), with what happened to it as bars in time (bars.go), the form that
+// makes it again (replay.go), and two calls side by side (compare.go).
 package explorer
 
 import (
@@ -46,6 +47,9 @@ func Mount(opt Options) (*Explorer, error) {
 	e.Pages.Handle("GET /calls/live", page.SignedIn, page.Live(e.showCalls))
 	e.Pages.Handle("GET /calls/{call}", page.SignedIn, e.showCall)
 	e.Pages.Handle("GET /calls/{call}/live", page.SignedIn, page.Live(e.showCall))
+	e.Pages.Handle("POST /calls/{call}/replay", page.SignedIn, page.Form(e.replayCall, e.showCall))
+	e.Pages.Handle("GET /calls/{call}/compare/{other}", page.SignedIn, e.compareCalls)
+	e.Pages.Handle("GET /calls/{call}/compare/{other}/live", page.SignedIn, page.Live(e.compareCalls))
 	return e, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/beeos/beeos/internal/store/calls"
 	"github.com/beeos/beeos/internal/surface/web/page"
 	"github.com/beeos/beeos/internal/surface/web/safetext"
 	"github.com/beeos/beeos/test/pagetest"
@@ -26,12 +27,21 @@ func TestPagesRenderEmptyOneAndMany(t *testing.T) {
 			}),
 		}
 		if n > 0 {
-			one.Reply = &said{}
+			one.Reply, one.ReplayOf = &said{}, "before"
+			one.Replay = &replayForm{Key: "k", Agents: []choice{{Value: "x", Text: "X <b>", Picked: true}}, Label: "Text", Input: "<b>"}
+			one.Replays = pagetest.Repeat(n, func(i int) calls.Replay { return calls.Replay{Turn: fmt.Sprint("turn", i), At: time.Now()} })
+		}
+		both := compareData{
+			Was: side{Name: "original", Row: one.Row, Input: 3}, Is: side{Name: "replay", Row: one.Row}, Working: n == 0, Same: n == 1, Cut: n > 1,
+			Answer: safetext.Pieces("yes"), Changes: safetext.Compare("a\nb", "a\nc"),
+		}
+		if n > 1 {
+			both.Edited = both.Changes
 		}
 		choices := []choice{{Value: "x", Text: "X <b>", Picked: true}}
 		return map[string]any{
 			"calls": listData{Rows: rows, Filtered: n > 1, Older: "/calls?before=x", Newest: "/calls", Agents: choices, Tools: choices, Outcomes: choices},
-			"call":  one,
+			"call":  one, "compare": both,
 		}
-	}, map[string]string{"calls": `data-call="`, "call": "<rect "})
+	}, map[string]string{"calls": `data-call="`, "call": "<rect ", "compare": ""})
 }

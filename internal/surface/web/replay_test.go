@@ -1,0 +1,99 @@
+package web
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/engine/invoke"
+)
+
+// TestOwnerReplaysCalls without JavaScript: the form asks for confirmation, keeps
+// what was typed, makes one request however often it is sent, and leads to both
+// answers side by side.
+func TestOwnerReplaysCalls(t *testing.T) {
+	k := newStack(t)
+	ann, bob := k.user("Ann", false), k.user("Bob", false)
+	agents := k.agents(ann, 2)
+	first, second := k.puppet(agents[0]), k.puppet(agents[1])
+	call := func(r invoke.Request) beeos.Message {
+		t.Helper()
+		r.Caller, r.Agent, r.Surface = beeos.Caller{Kind: beeos.BySession, UserID: ann.ID}, agents[0], "web"
+		m, err := k.calls.Send(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	asked := call(invoke.Request{Body: "one\ntwo"})
+	f := first.turn()
+	at := k.signedIn(ann)
+	path := "/calls/" + asked.ID
+	if res := at.get(path); strings.Contains(res.body, `name="confirm"`) {
+		t.Error("a call that is under way can be replayed")
+	}
+	first.reply(f, beeos.Message{Body: "the \u202esame\nold"})
+	page := at.get(path).body
+	for _, word := range []string{`action="` + path + `/replay"`, "one\ntwo</textarea>", `value="` + agents[0].ID + `" selected`, agents[1].ID} {
+		if !strings.Contains(page, word) {
+			t.Errorf("the page lacks %s", word)
+		}
+	}
+
+	form := url.Values{"agent": {agents[1].ID}, "input": {"one\r\n<two>"}, "key": {"once"}}
+	res := at.post(path+"/replay", form)
+	if res.status != http.StatusConflict || !strings.Contains(res.body, "ick the box") || !strings.Contains(res.body, "&lt;two&gt;</textarea>") || !strings.Contains(res.body, `value="`+agents[1].ID+`" selected`) {
+		t.Errorf("unconfirmed: %d %s", res.status, res.body)
+	}
+	form.Set("confirm", "on")
+	res = at.post(path+"/replay", form)
+	g := second.turn()
+	if want := path + "/compare/" + g.MessageID; res.status != http.StatusSeeOther || res.location() != want || g.Body != "one\n<two>" {
+		t.Fatalf("%d to %s, want %s; the agent was told %q", res.status, res.location(), want, g.Body)
+	}
+	if again := at.post(path+"/replay", form); again.location() != res.location() || len(second.turns) != 0 {
+		t.Errorf("sent twice: %d to %s", again.status, again.location())
+	}
+	both := res.location()
+	if res := at.get(both); res.status != http.StatusOK || !strings.Contains(res.body, "no answer yet") || !strings.Contains(res.body, both+"/live") {
+		t.Errorf("while it works: %d %s", res.status, res.body)
+	}
+	second.reply(g, beeos.Message{Body: "the \u202esame\nnew"})
+	res = at.get(both)
+	for _, word := range []string{"different", "<del>old</del>", "<ins>new</ins>", "<ins>&lt;</ins>", "U&#43;202E", "original, ", "replay, ", "Agent 1"} {
+		if !strings.Contains(res.body, word) {
+			t.Errorf("the comparison lacks %s: %s", word, res.body)
+		}
+	}
+	for address, word := range map[string]string{path: `href="` + both + `"`, "/calls/" + g.MessageID: "A replay of"} {
+		if res := at.get(address); !strings.Contains(res.body, word) {
+			t.Errorf("%s lacks %s", address, word)
+		}
+	}
+
+	tool := call(invoke.Request{Call: beeos.Call{Method: "tools/call", Tool: "forecast", Arguments: []byte(`{"city":"Rome"}`)}})
+	first.reply(first.turn(), beeos.Message{Body: "sunny"})
+	path = "/calls/" + tool.ID
+	form = url.Values{"confirm": {"on"}, "key": {"second"}, "input": {"{"}}
+	if res := at.post(path+"/replay", form); res.status != http.StatusBadRequest || !strings.Contains(res.body, "are not JSON") {
+		t.Errorf("broken arguments: %d", res.status)
+	}
+	form.Set("input", "{\r\n  \"city\": \"Rome\"\r\n}") // as it was shown
+	res = at.post(path+"/replay", form)
+	f = first.turn()
+	first.reply(f, beeos.Message{Body: "sunny"})
+	if !strings.Contains(string(f.Payload), `"arguments":{"city":"Rome"}`) {
+		t.Errorf("the tool was told %s", f.Payload)
+	}
+	if res := at.get(res.location()); !strings.Contains(res.body, "the same") || !strings.Contains(res.body, "sunny") || strings.Contains(res.body, `class="diff"`) {
+		t.Errorf("the same answer: %s", res.body)
+	}
+	stranger := k.signedIn(bob)
+	for _, res := range []answer{stranger.get(both), stranger.post(path+"/replay", form)} {
+		if res.status != http.StatusNotFound {
+			t.Errorf("a stranger: %d", res.status)
+		}
+	}
+}
