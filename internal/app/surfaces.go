@@ -113,7 +113,7 @@ func (p *parts) card() func(*beeos.Agent) (web.Card, error) {
 func (p *parts) openMCP(ctx context.Context) (http.Handler, error) {
 	g, err := mcp.New(mcp.Options{
 		Context: ctx, Agents: p.db.Agents, Sessions: p.db.Sessions, Cluster: p.db.Cluster, Auth: p.auth, OAuth: p.oauth, Calls: p.calls, PublicURL: p.info.MCP,
-		Origins: p.cfg.MCP.Origins, Strict: p.cfg.MCP.Strict, Log: p.log, Bus: p.bus, NodeDead: nodeDead,
+		Origins: p.cfg.MCP.Origins, Strict: p.cfg.MCP.Strict, Log: p.log, Bus: p.bus, NodeDead: nodeDead, Answered: p.metrics.Operation,
 	})
 	if err != nil {
 		return nil, err

@@ -75,7 +75,9 @@ func (p *People) createLink(ctx context.Context, l people.Link, lasts time.Durat
 
 // FindLink returns what a link is for; NotFound when it was used or is too old.
 func (p *People) FindLink(ctx context.Context, token string) (people.Link, error) {
-	return p.Table.LinkByHash(ctx, auth.Hash(token), p.now())
+	l, err := p.Table.LinkByHash(ctx, auth.Hash(token), p.now())
+	p.NoteRefusal("link", err)
+	return l, err
 }
 
 // AcceptLink uses a link up, exactly once: the person it makes, or whose

@@ -45,6 +45,7 @@ type batch struct {
 	committed []beeos.Message
 	callers   []callerAgent // who were noted to call whom
 	endings   map[string]ending
+	ended     []Ended
 	routes    map[calls.Route]knownRoute // that calls which have ended took
 	freed     []string                   // agents with a lane that a terminal reply freed
 	xid       int64                      // PostgreSQL's name of the transaction, when no message is proof of it

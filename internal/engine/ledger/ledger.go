@@ -9,7 +9,8 @@
 // Exactly one terminal reply per request is a unique index, nothing else.
 // delivery.go leases requests to agents, ending.go ends them, and record.go notes
 // each call that has ended, with its trail (trail.go). read.go reads, turns.go and
-// conversations.go list (callers.go knows who calls whom), retention.go forgets.
+// conversations.go list (callers.go knows who calls whom), load.go counts what is
+// open, retention.go forgets.
 package ledger
 
 import (
@@ -22,6 +23,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/store/calls"
 	"github.com/beeos/beeos/internal/store/database"
 )
 
@@ -38,7 +40,30 @@ type Options struct {
 	Committed func([]beeos.Message)
 	// Commit is told how many operations shared a commit, and how long it took.
 	Commit func(n int, took time.Duration)
+	// Ended is told which requests a commit has ended. It must not block.
+	Ended func([]Ended)
+	// Lost is told how many leases ended without a reply, and why.
+	Lost func(why beeos.AttemptEnd, n int)
+	// Redelivered is told how many requests were handed out again, and why their
+	// attempts before had ended: a beeos.AttemptEnd, Resumed or Unknown.
+	Redelivered func(why string, n int)
+	// Steps is told, as JSON, what an agent did for a reply that was stored.
+	Steps func([]byte)
 }
+
+// Ended is a request that has ended.
+type Ended struct {
+	AgentID, Surface string
+	Tool             string // empty = the agent itself
+	Outcome          calls.Outcome
+	Took             time.Duration // since it was stored
+}
+
+// Why a request is handed out again, besides how its last attempt ended.
+const (
+	Resumed = "resumed" // the instance never stopped to work on it
+	Unknown = "unknown" // its trail is full
+)
 
 // Ledger is the message log.
 type Ledger struct {
@@ -70,6 +95,18 @@ func Open(ctx context.Context, db *database.DB, opt Options) (*Ledger, error) {
 	}
 	if opt.Commit == nil {
 		opt.Commit = func(int, time.Duration) {}
+	}
+	if opt.Ended == nil {
+		opt.Ended = func([]Ended) {}
+	}
+	if opt.Lost == nil {
+		opt.Lost = func(beeos.AttemptEnd, int) {}
+	}
+	if opt.Redelivered == nil {
+		opt.Redelivered = func(string, int) {}
+	}
+	if opt.Steps == nil {
+		opt.Steps = func([]byte) {}
 	}
 	l := &Ledger{db: db, opt: opt, seed: maphash.MakeSeed()}
 	n := 1

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/store/calls"
@@ -111,7 +112,9 @@ func (b *batch) callRow(ctx context.Context, end *beeos.Message, e *ending) ([]a
 	if err != nil {
 		return nil, fmt.Errorf("number a route: %w", err)
 	}
-	return calls.Values(end.InReplyTo, e.off, route, calls.OutcomeOf(end), b.now-e.began), nil
+	outcome, took := calls.OutcomeOf(end), b.now-e.began
+	b.ended = append(b.ended, Ended{e.route.AgentID, e.route.Surface, e.route.Tool, outcome, time.Duration(took) * time.Microsecond})
+	return calls.Values(end.InReplyTo, e.off, route, outcome, took), nil
 }
 
 // moveCall puts a call into the place after its own, when somebody else has that:

@@ -88,7 +88,11 @@ func (l *Ledger) FinishAttempt(ctx context.Context, m beeos.Message, by *Attempt
 	if !m.Type.Terminal() || m.InReplyTo == "" {
 		return beeos.Message{}, beeos.Errorf(beeos.InvalidBody, "message type %s in reply to %q ends no turn", m.Type, m.InReplyTo)
 	}
-	return l.append(ctx, &op{message: &m, attempt: by})
+	stored, err := l.append(ctx, &op{message: &m, attempt: by})
+	if err == nil && by != nil && len(by.Steps) > 0 {
+		l.opt.Steps(by.Steps)
+	}
+	return stored, err
 }
 
 func (l *Ledger) append(ctx context.Context, o *op) (beeos.Message, error) {

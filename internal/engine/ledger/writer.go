@@ -167,6 +167,9 @@ func (w *writer) commit(ops []*op) {
 		return
 	}
 	w.l.opt.Commit(len(ops), time.Since(start))
+	if len(b.ended) > 0 {
+		w.l.opt.Ended(b.ended)
+	}
 	w.l.callers.remember(b.callers, b.now)
 	w.l.routes.remember(b.routes)
 	if len(b.committed) > 0 {

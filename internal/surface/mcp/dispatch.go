@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"time"
 
 	"github.com/beeos/beeos/internal/surface/mcp/catalog"
 	"github.com/beeos/beeos/internal/surface/mcp/replies"
@@ -67,11 +68,16 @@ func (x *request) handle(ctx context.Context, m *wire.Message) ([]byte, error) {
 		}
 		return nil, nil
 	}
-	if h := findMethod(m.Method, x.Version); h != nil {
-		result, err := h(x, ctx, m)
-		return replies.RenderFor(x.Version, m.Method, result), err
+	h := findMethod(m.Method, x.Version)
+	if h == nil {
+		x.surface.opt.Answered(unknownName, errorNames[wire.NumberNoMethod], 0)
+		return nil, wire.MethodNotFound(m.Method)
 	}
-	return nil, wire.MethodNotFound(m.Method)
+	start := time.Now()
+	x.ToolFailed = false
+	result, err := h(x, ctx, m)
+	x.surface.opt.Answered(m.Method, x.operationError(err), time.Since(start))
+	return replies.RenderFor(x.Version, m.Method, result), err
 }
 
 // pageOf answers a method that lists what there is.

@@ -10,6 +10,7 @@ import (
 	"github.com/beeos/beeos/internal/surface/mcp/catalog"
 	"github.com/beeos/beeos/internal/surface/mcp/schema"
 	"github.com/beeos/beeos/internal/surface/mcp/wire"
+	"github.com/beeos/beeos/internal/wire/httpd"
 	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
@@ -21,6 +22,8 @@ func (x *Client) CallTool(ctx context.Context, m *wire.Message) ([]byte, error) 
 		result, err = x.toolOutcome(c.runToEnd(ctx))
 	}
 	if told, ok := errors.AsType[modelError](err); ok {
+		httpd.CountRefusal(x.HTTP, err)
+		x.ToolFailed = true
 		return wire.ErrorResult(string(told)), nil
 	}
 	return result, err

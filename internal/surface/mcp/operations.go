@@ -1,0 +1,47 @@
+package mcp
+
+import (
+	"errors"
+	"net/http"
+	"strconv"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/surface/mcp/call"
+	"github.com/beeos/beeos/internal/surface/mcp/wire"
+)
+
+// unknownName is what the conventions of OpenTelemetry call a method or an error
+// that is not one of those that exist: anybody can make those up.
+const unknownName = "_OTHER"
+
+// errorNames are the JSON-RPC numbers of our errors. An agent can answer with any
+// number; what is not one of these is unknownName.
+var errorNames = map[int]string{}
+
+func init() {
+	for _, n := range []int{
+		wire.NumberNoMethod, wire.NumberNoResource, wire.NumberHeaderMismatch, wire.NumberNoCapability, wire.NumberNoVersion,
+		wire.NumberOf(beeos.InvalidJSON), wire.NumberOf(beeos.InvalidBody), wire.NumberOf(beeos.InvalidParam),
+		wire.NumberOf(beeos.InternalError), wire.NumberOf(beeos.ServiceTimeout), http.StatusGatewayTimeout,
+		http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusConflict, http.StatusGone,
+		http.StatusRequestEntityTooLarge, http.StatusTooManyRequests, http.StatusServiceUnavailable,
+	} {
+		errorNames[n] = strconv.Itoa(n)
+	}
+}
+
+// operationError is the error.type of a request: "" = it went well.
+func (x *request) operationError(err error) string {
+	switch {
+	case err == nil && x.ToolFailed:
+		return "tool_error"
+	case err == nil:
+		return ""
+	case x.HTTP.Context().Err() != nil, errors.Is(err, call.ErrClientReturns):
+		return "client_left"
+	}
+	if name, ok := errorNames[wire.FaultOf(err).NumberFor(x.Version)]; ok {
+		return name
+	}
+	return unknownName
+}
