@@ -103,6 +103,7 @@ func (p *People) AcceptLink(ctx context.Context, token, name, email, password st
 	who := beeos.User{ID: beeos.NewID(), Name: cmp.Or(strings.TrimSpace(name), strings.TrimSpace(email)), Email: email, PasswordHash: hash}
 	u, l, err := p.Table.AcceptLink(ctx, auth.Hash(token), who, p.now())
 	if err != nil {
+		p.NoteRefusal("link", err)
 		return beeos.User{}, err
 	}
 	if err := p.signOut(ctx, u.ID); err != nil {
