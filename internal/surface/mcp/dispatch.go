@@ -2,7 +2,6 @@ package mcp
 
 import (
 	"context"
-	"time"
 
 	"github.com/beeos/beeos/internal/surface/mcp/catalog"
 	"github.com/beeos/beeos/internal/surface/mcp/replies"
@@ -68,16 +67,13 @@ func (x *request) handle(ctx context.Context, m *wire.Message) ([]byte, error) {
 		}
 		return nil, nil
 	}
-	h := findMethod(m.Method, x.Version)
-	if h == nil {
-		x.surface.opt.Answered(unknownName, errorNames[wire.NumberNoMethod], 0)
-		return nil, wire.MethodNotFound(m.Method)
+	if h := findMethod(m.Method, x.Version); h != nil {
+		x.beginOperation()
+		result, err := h(x, ctx, m)
+		x.endOperation(m.Method, err)
+		return replies.RenderFor(x.Version, m.Method, result), err
 	}
-	start := time.Now()
-	x.ToolFailed = false
-	result, err := h(x, ctx, m)
-	x.surface.opt.Answered(m.Method, x.operationError(err), time.Since(start))
-	return replies.RenderFor(x.Version, m.Method, result), err
+	return nil, x.refuseUnknown(m.Method)
 }
 
 // pageOf answers a method that lists what there is.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
+	"time"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/surface/mcp/call"
@@ -28,6 +29,23 @@ func init() {
 	} {
 		errorNames[n] = strconv.Itoa(n)
 	}
+}
+
+// What follows is apart from the wait, like what is beside that of package call:
+// what needs room on the stack there keeps it for as long as the wait takes.
+
+//go:noinline
+func (x *request) beginOperation() { x.began, x.ToolFailed = time.Now(), false }
+
+//go:noinline
+func (x *request) endOperation(method string, err error) {
+	x.surface.opt.Answered(method, x.operationError(err), time.Since(x.began))
+}
+
+//go:noinline
+func (x *request) refuseUnknown(method string) error {
+	x.surface.opt.Answered(unknownName, errorNames[wire.NumberNoMethod], 0)
+	return wire.MethodNotFound(method)
 }
 
 // operationError is the error.type of a request: "" = it went well.
