@@ -38,7 +38,7 @@ fi
 
 if ! has apt-get; then
   say "missing: ${missing[*]}. Install them with this system's package manager" >&2
-  say '(macOS: brew install postgresql jq python3), then run this again.' >&2
+  say '(macOS: brew install postgresql jq python3 prometheus), then run this again.' >&2
   exit 1
 fi
 

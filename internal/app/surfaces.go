@@ -140,6 +140,6 @@ func (p *parts) openREST(context.Context) (http.Handler, error) {
 func (p *parts) openAgentGateway(context.Context) (http.Handler, error) {
 	g := agentgateway.New(agentgateway.Options{Agents: p.db.Agents, Instances: p.db.Instances, Audit: p.db.Audit, Auth: p.auth, Ledger: p.ledger, Bus: p.bus, Calls: p.calls, Files: p.files, Approvals: p.approvals, Log: p.log})
 	p.run = append(p.run, g.Run)
-	p.metrics.Gauge("connected_agents", "Agent connections on this node.", func() float64 { return float64(g.Connections()) })
+	p.metrics.Gauge("connected_agents", "Connections of agents. Of this node.", func() float64 { return float64(g.Connections()) })
 	return g, nil
 }

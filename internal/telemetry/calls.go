@@ -67,12 +67,16 @@ func (m *Metrics) Ended(agent, tool, surface, outcome string, isError bool, took
 	m.agents.add(pair{agent, cmp.Or(tool, "message")}, 1, errors)
 }
 
-// Tokens records what a model read and wrote for an answer.
+// mostTokens is more than any model takes at once. Agents can report any number,
+// and a sum that runs over would go down.
+const mostTokens = 100_000_000
+
+// Tokens records what a model read and wrote for a step of an answer.
 func (m *Metrics) Tokens(model string, input, output int64) {
-	if input < 0 || output < 0 || input+output <= 0 {
-		return
+	read, written := uint64(min(max(0, input), mostTokens)), uint64(min(max(0, output), mostTokens))
+	if read+written > 0 {
+		m.models.add(pair{cmp.Or(model, "unknown")}, read, written)
 	}
-	m.models.add(pair{cmp.Or(model, "unknown")}, uint64(input), uint64(output))
 }
 
 // NameAgents sets where the names of agents are found, by their ids.

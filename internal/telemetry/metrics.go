@@ -71,7 +71,7 @@ func NewMetrics() *Metrics {
 	m.batch = m.histogram("commit_batch_size", "Writes that shared one ledger commit. Of this node.", prometheus.ExponentialBuckets(1, 2, 10))
 	m.commit = m.histogram("commit_seconds", "Duration of one ledger commit. Of this node.", []float64{.0001, .0005, .001, .0025, .005, .01, .025, .1, .5, 2})
 	m.lost = m.counters("leases_lost_total", "Times that an instance was given a request and did not end it: gone (it disconnected), lease (its server was not heard of any more), undelivered (nobody took it). Of this node, which noticed.", "reason")
-	m.redelivered = m.counters("redeliveries_total", "Times that a request was handed out again, by why it had to be; resumed: the same instance came back and went on. Of this node, which did so.", "reason")
+	m.redelivered = m.counters("redeliveries_total", "Times that a request was handed out again, by why the attempt before was lost: gone, lease, undelivered, or unknown where that is not recorded any more; resumed: the same instance came back and went on. Of this node, which did so.", "reason")
 	m.webhooks = m.counters("webhook_attempts_total", "Attempts to send a webhook: succeeded, failed (it is tried again), dead_letter (it is not). Of this node.", "outcome")
 	m.signIns = m.counters("sign_in_failures_total", "Sign-ins of people that were refused, by method (password, provider, link) and error code. Of this node.", "method", "reason")
 	m.blobs = m.counters("blob_operations_total", "What was asked of the place for files: put, open, delete, sweep; and what came of it: ok, refused (too large, or not there), failed. Of this node.", "operation", "outcome")

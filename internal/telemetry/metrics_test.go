@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net/http/httptest"
 	"regexp"
 	"strconv"
@@ -54,7 +55,8 @@ func TestMetrics(t *testing.T) {
 	m.Tokens("", 1, 0)
 	m.Tokens("other", 5, 0) // a name that would be twice on the page
 	m.Tokens("no text \xff", 5, 0)
-	m.Tokens("m1", -1, 5)
+	m.Tokens("liar", math.MinInt64, math.MaxInt64)
+	m.Tokens("liar", 1, math.MaxInt64)
 	m.Commit(5, time.Millisecond)
 	m.Lost("lease", 2)
 	m.Redelivered("gone", 3)
@@ -90,6 +92,8 @@ func TestMetrics(t *testing.T) {
 		`beeos_model_output_tokens_total{model="m1"} 10`,
 		`beeos_model_input_tokens_total{model="unknown"} 1`,
 		`beeos_model_input_tokens_total{model="other"} 5`,
+		`beeos_model_input_tokens_total{model="liar"} 1`,
+		`beeos_model_output_tokens_total{model="liar"} 2e+08`,
 		`beeos_commit_batch_size_bucket{le="8"} 1`,
 		`beeos_commit_seconds_count 1`,
 		`beeos_leases_lost_total{reason="lease"} 2`,

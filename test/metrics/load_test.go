@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -103,6 +104,15 @@ func (l *load) beRefused() {
 	l.want(http.StatusNotFound, http.MethodPost, invoke("agent_nobody"), l.key, `{"message":"hi"}`)
 	l.want(http.StatusBadRequest, http.MethodPost, invoke(l.worker), l.key, `{}`)
 	l.want(http.StatusUnprocessableEntity, http.MethodPost, l.near.REST+"/api/v1/auth/login", "", `{"email":"eve@example.com","password":"guess"}`)
+	answer := l.want(http.StatusOK, http.MethodPost, l.near.A2A+"/"+l.worker, l.key, `{"jsonrpc":"2.0","id":1,"method":"made/up"}`)
+	if !strings.Contains(answer, `"error"`) {
+		l.t.Error(answer)
+	}
+	resp, err := http.PostForm(l.near.Web+"/signin", url.Values{"email": {"eve@example.com"}, "password": {"guess"}})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	resp.Body.Close()
 	sleeper, stop := connect(l.t, l.far, l.key, agent.Options{Name: "sleeper"}, answerNothing)
 	stop()
 	await(l.t, func() string {

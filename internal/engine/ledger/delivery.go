@@ -321,7 +321,7 @@ func (l *Ledger) releaseStale(ctx context.Context, leases []Lease, now int64) er
 // countRedeliveries tells which of the claimed had been handed out before.
 func (l *Ledger) countRedeliveries(claimed []Delivery) {
 	for i := range claimed {
-		if claimed[i].Attempt > 1 {
+		if n := claimed[i].Attempt; n > 1 && n <= beeos.MaxAttempts { // beyond it is given to nobody
 			l.opt.Redelivered(lastEnd(claimed[i].Trail), 1)
 		}
 	}

@@ -40,14 +40,16 @@ type Options struct {
 	Committed func([]beeos.Message)
 	// Commit is told how many operations shared a commit, and how long it took.
 	Commit func(n int, took time.Duration)
-	// Ended is told which requests a commit has ended. It must not block.
+	// Ended is told which requests a commit has ended, after everybody else. It
+	// must not block.
 	Ended func([]Ended)
 	// Lost is told how many leases ended without a reply, and why.
 	Lost func(why beeos.AttemptEnd, n int)
 	// Redelivered is told how many requests were handed out again, and why their
 	// attempts before had ended: a beeos.AttemptEnd, Resumed or Unknown.
 	Redelivered func(why string, n int)
-	// Steps is told, as JSON, what an agent did for a reply that was stored.
+	// Steps is told, as JSON, what an agent did for a reply that was stored, before
+	// the agent hears that it was.
 	Steps func([]byte)
 }
 

@@ -80,6 +80,7 @@ func TestAttemptsAreCounted(t *testing.T) {
 		if _, err := l.FinishAttempt(ctx, reply(o, "4"), by); beeos.CodeOf(err) != beeos.MessageTerminal {
 			t.Fatal(err)
 		}
+		l.Close() // what is told last has been told then
 		if diff := cmp.Diff(map[beeos.AttemptEnd]int{beeos.InstanceGone: 1, beeos.LeaseExpired: 1, beeos.NotHandedOut: 1}, h.lost); diff != "" {
 			t.Error(diff)
 		}

@@ -167,9 +167,6 @@ func (w *writer) commit(ops []*op) {
 		return
 	}
 	w.l.opt.Commit(len(ops), time.Since(start))
-	if len(b.ended) > 0 {
-		w.l.opt.Ended(b.ended)
-	}
 	w.l.callers.remember(b.callers, b.now)
 	w.l.routes.remember(b.routes)
 	if len(b.committed) > 0 {
@@ -182,6 +179,9 @@ func (w *writer) commit(ops []*op) {
 	}
 	for _, o := range ops {
 		close(o.done)
+	}
+	if len(b.ended) > 0 { // last: those who count can wait, those who call cannot
+		w.l.opt.Ended(b.ended)
 	}
 }
 

@@ -17,18 +17,20 @@ const unknownName = "_OTHER"
 
 // errorNames are the JSON-RPC numbers of our errors. An agent can answer with any
 // number; what is not one of these is unknownName.
-var errorNames = map[int]string{}
+var errorNames = nameErrors(
+	wire.NumberNoMethod, wire.NumberNoResource, wire.NumberHeaderMismatch, wire.NumberNoCapability, wire.NumberNoVersion,
+	wire.NumberOf(beeos.InvalidJSON), wire.NumberOf(beeos.InvalidBody), wire.NumberOf(beeos.InvalidParam),
+	wire.NumberOf(beeos.InternalError), wire.NumberOf(beeos.ServiceTimeout), http.StatusGatewayTimeout,
+	http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusConflict, http.StatusGone,
+	http.StatusRequestEntityTooLarge, http.StatusTooManyRequests, http.StatusServiceUnavailable,
+)
 
-func init() {
-	for _, n := range []int{
-		wire.NumberNoMethod, wire.NumberNoResource, wire.NumberHeaderMismatch, wire.NumberNoCapability, wire.NumberNoVersion,
-		wire.NumberOf(beeos.InvalidJSON), wire.NumberOf(beeos.InvalidBody), wire.NumberOf(beeos.InvalidParam),
-		wire.NumberOf(beeos.InternalError), wire.NumberOf(beeos.ServiceTimeout), http.StatusGatewayTimeout,
-		http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusConflict, http.StatusGone,
-		http.StatusRequestEntityTooLarge, http.StatusTooManyRequests, http.StatusServiceUnavailable,
-	} {
-		errorNames[n] = strconv.Itoa(n)
+func nameErrors(numbers ...int) map[int]string {
+	names := map[int]string{}
+	for _, n := range numbers {
+		names[n] = strconv.Itoa(n)
 	}
+	return names
 }
 
 // What follows is apart from the wait, like what is beside that of package call:
