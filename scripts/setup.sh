@@ -29,6 +29,7 @@ python3 -c 'import ensurepip, venv' 2>/dev/null || missing+=(python3-venv) # cli
 has npm      || missing+=(npm) # official MCP clients and suite; they bring the Node they need
 has java     || missing+=(default-jre-headless) # a generator of clients
 has chromium || has google-chrome || missing+=(chromium) # the console's pages are tested in a real browser
+has promtool && has prometheus || missing+=(prometheus) # alert rules and dashboard are tested against the real one
 
 if [ ${#missing[@]} -eq 0 ]; then
   say 'everything is here'
@@ -37,7 +38,7 @@ fi
 
 if ! has apt-get; then
   say "missing: ${missing[*]}. Install them with this system's package manager" >&2
-  say '(macOS: brew install postgresql jq python3), then run this again.' >&2
+  say '(macOS: brew install postgresql jq python3 prometheus), then run this again.' >&2
   exit 1
 fi
 
@@ -48,6 +49,15 @@ if [ "$(id -u)" -ne 0 ]; then
     exit 1
   fi
   as_root=(sudo)
+fi
+
+# Tests start what they need themselves, so no package may start a service. Debian asks this
+# file before it does; where there is one already, its owner has decided.
+policy=/usr/sbin/policy-rc.d
+if [ ! -e "$policy" ]; then
+  printf '#!/bin/sh\nexit 101\n' | "${as_root[@]}" tee "$policy" >/dev/null
+  "${as_root[@]}" chmod +x "$policy"
+  trap '"${as_root[@]}" rm -f "$policy"' EXIT
 fi
 
 say "installing ${missing[*]}"

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/access/auth"
 	"github.com/beeos/beeos/internal/access/oauth"
 	"github.com/beeos/beeos/internal/access/signin"
@@ -36,7 +37,7 @@ func (p *parts) openAccess(ctx context.Context) (err error) {
 	p.people = &signin.People{Table: p.db.People, Audit: p.db.Audit, Now: p.opt.Now, EndTokens: p.oauth.EndUserTokens, Changed: func(userID string) {
 		p.forget(userID)
 		tell(userID)
-	}}
+	}, Refused: func(method string, why beeos.Code) { p.metrics.SignInFailed(method, string(why)) }}
 	if o := p.cfg.OIDC; o.Issuer != "" {
 		p.oidc = signin.NewOIDC(signin.OIDCOptions{
 			Issuer: o.Issuer, ClientID: o.ClientID, ClientSecret: o.ClientSecret, RedirectURL: p.info.Web + "/signin/oidc/return",

@@ -1,6 +1,6 @@
 // Package app builds the parts that a configuration asks for and runs them:
 // app.go is the order in which they start and stop, surfaces.go what listens
-// where, admin.go what the operator alone sees, files.go where files lie, hooks.go who is told about tasks, mesh.go how
+// where, admin.go what the operator alone sees, metrics.go what is counted, files.go where files lie, hooks.go who is told about tasks, mesh.go how
 // nodes find each other, access.go who is let in and how the first person is,
 // builtin.go which agents need no code, memory.go how much may pile up, demo.go
 // what `beeos dev` adds, claim.go who has the data folder. What an operator does
@@ -119,7 +119,7 @@ func Run(ctx context.Context, cfg config.Config, opt Options) error {
 		}
 	}()
 	for _, step := range []func(context.Context) error{
-		p.openData, p.openFiles, p.openCalls, p.openAccess, p.openBuiltins, p.openHooks, p.openActs, p.mount,
+		p.openData, p.openFiles, p.openCalls, p.openAccess, p.openBuiltins, p.openHooks, p.openActs, p.openMetrics, p.mount,
 	} {
 		if err := step(ctx); err != nil {
 			return errors.Join(err, p.server.Close())
@@ -148,10 +148,9 @@ func (p *parts) openData(ctx context.Context) (err error) {
 		return err
 	}
 	p.closers = append(p.closers, p.bus.Close)
-	p.ledger, err = ledger.Open(ctx, p.db.DB, ledger.Options{
-		Log: p.log, Committed: invoke.Committed(p.bus), Commit: p.metrics.Commit,
-	})
-	if err != nil {
+	opt := p.countLedger()
+	opt.Log, opt.Committed = p.log, invoke.Committed(p.bus)
+	if p.ledger, err = ledger.Open(ctx, p.db.DB, opt); err != nil {
 		return err
 	}
 	p.closers = append(p.closers, p.ledger.Close)
@@ -216,17 +215,6 @@ func (p *parts) serve(ctx context.Context, start time.Time) error {
 		return p.awaitDemo(ctx)
 	})
 	return group.Wait()
-}
-
-func (p *parts) onCall(r CallRecord) {
-	outcome := r.Outcome
-	if outcome == string(beeos.AgentReplyError) || outcome == string(beeos.AgentRefuse) || outcome == string(beeos.AgentBusy) {
-		outcome = "agent_error"
-	}
-	p.metrics.Call(r.Surface, outcome, r.Took)
-	if p.opt.OnCall != nil {
-		p.opt.OnCall(r)
-	}
 }
 
 // DSN is the database that a configuration names.

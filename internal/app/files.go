@@ -38,14 +38,14 @@ func (p *parts) openBlobs(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		p.files.Blobs = bucket
+		p.files.Blobs = p.countBlobs(bucket)
 		return nil
 	}
 	disk, err := blob.OpenDisk(filepath.Join(p.cfg.Data, "files"))
 	if err != nil {
 		return err
 	}
-	p.files.Blobs = disk
+	p.files.Blobs = p.countBlobs(disk)
 	p.closers = append(p.closers, func() { disk.Close() }) //nolint:errcheck // nothing is written through it
 	return nil
 }

@@ -15,6 +15,7 @@ func (p *parts) openHooks(ctx context.Context) (err error) {
 	p.hooks, err = webhook.New(ctx, webhook.Options{
 		Webhooks: p.db.Webhooks, Cluster: p.db.Cluster, Ledger: p.ledger, Bus: p.bus, Log: p.log, Status: task.StatusOf,
 		Formats: a2a.PushFormats(p.calls), AllowPrivate: p.cfg.AllowPrivate,
+		Attempted: func(s webhooks.DeliveryStatus) { p.metrics.Webhook(string(s)) },
 		ApprovalLink: func(ctx context.Context, id string, w webhooks.Webhook) (string, error) {
 			return p.approvals.LinkFor(ctx, id, w.Turn, w.Owner)
 		},

@@ -115,7 +115,7 @@ func (p *parts) card() func(*beeos.Agent) (web.Card, error) {
 func (p *parts) openMCP(ctx context.Context) (http.Handler, error) {
 	g, err := mcp.New(mcp.Options{
 		Context: ctx, Agents: p.db.Agents, Sessions: p.db.Sessions, Cluster: p.db.Cluster, Auth: p.auth, OAuth: p.oauth, Calls: p.calls, PublicURL: p.info.MCP,
-		Origins: p.cfg.MCP.Origins, Strict: p.cfg.MCP.Strict, Log: p.log, Bus: p.bus, NodeDead: nodeDead,
+		Origins: p.cfg.MCP.Origins, Strict: p.cfg.MCP.Strict, Log: p.log, Bus: p.bus, NodeDead: nodeDead, Answered: p.metrics.Operation,
 	})
 	if err != nil {
 		return nil, err
@@ -146,6 +146,6 @@ func (p *parts) openAgentGateway(context.Context) (http.Handler, error) {
 	}
 	g := agentgateway.New(agentgateway.Options{Agents: p.db.Agents, Instances: p.db.Instances, Audit: p.db.Audit, Auth: p.auth, Ledger: p.ledger, Bus: p.bus, Calls: p.calls, Files: p.files, Approvals: p.approvals, Prices: prices, Log: p.log})
 	p.run = append(p.run, g.Run)
-	p.metrics.Gauge("connected_agents", "Agent connections on this node.", func() float64 { return float64(g.Connections()) })
+	p.metrics.Gauge("connected_agents", "Connections of agents. Of this node.", func() float64 { return float64(g.Connections()) })
 	return g, nil
 }

@@ -6,11 +6,9 @@ import (
 	"encoding/json"
 	"io"
 	"log/slog"
-	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -75,48 +73,5 @@ func TestLevelCanChange(t *testing.T) {
 	logger.WithGroup("g").Debug("after", "k", "v")
 	if got := log.String(); strings.Contains(got, "before") || !strings.Contains(got, `"g":{"k":"v"}`) {
 		t.Error(got)
-	}
-}
-
-func TestMetrics(t *testing.T) {
-	m := NewMetrics()
-	h := m.HTTP("rest")
-	h.Done(200, 3*time.Millisecond)
-	h.Done(200, 3*time.Millisecond)
-	h.Done(404, time.Second)
-	h.Done(7, 0)
-	m.Call("mcp", "ok", 20*time.Millisecond)
-	m.Call("mcp", "service_timeout", time.Minute)
-	m.Commit(5, time.Millisecond)
-	m.Gauge("connected_agents", "Agents connected to this node.", func() float64 { return 3 })
-
-	w := httptest.NewRecorder()
-	m.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
-	page := w.Body.String()
-	for _, want := range []string{
-		`beeos_http_requests_total{code="200",surface="rest"} 2`,
-		`beeos_http_requests_total{code="404",surface="rest"} 1`,
-		`beeos_http_requests_total{code="599",surface="rest"} 1`,
-		`beeos_http_request_seconds_count{surface="rest"} 4`,
-		`beeos_call_seconds_count{outcome="ok",surface="mcp"} 1`,
-		`beeos_call_seconds_bucket{outcome="service_timeout",surface="mcp",le="60"} 1`,
-		`beeos_commit_batch_size_bucket{le="8"} 1`,
-		`beeos_commit_seconds_count 1`,
-		`beeos_connected_agents 3`,
-		`go_goroutines `,
-		`process_open_fds `,
-	} {
-		if !strings.Contains(page, want) {
-			t.Errorf("no %s", want)
-		}
-	}
-	NewMetrics().Gauge("connected_agents", "again", func() float64 { return 0 }) // registries do not meet
-}
-
-func BenchmarkHTTPDone(b *testing.B) {
-	h := NewMetrics().HTTP("mcp")
-	b.ReportAllocs()
-	for b.Loop() {
-		h.Done(200, time.Millisecond)
 	}
 }

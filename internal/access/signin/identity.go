@@ -21,8 +21,9 @@ type Identity struct {
 // SignInAs returns whose identity it is. One that is new here goes to the
 // user, or the invitation, with its address, when the provider has verified
 // that; nobody else gets in.
-func (p *People) SignInAs(ctx context.Context, id Identity) (beeos.User, error) {
-	u, err := p.Table.UserByIdentity(ctx, id.Issuer, id.Subject)
+func (p *People) SignInAs(ctx context.Context, id Identity) (u beeos.User, err error) {
+	defer func() { p.NoteRefusal("provider", err) }()
+	u, err = p.Table.UserByIdentity(ctx, id.Issuer, id.Subject)
 	if beeos.CodeOf(err) == beeos.NotFound {
 		u, err = p.adoptIdentity(ctx, id)
 	}

@@ -75,7 +75,9 @@ func (p *People) createLink(ctx context.Context, l people.Link, lasts time.Durat
 
 // FindLink returns what a link is for; NotFound when it was used or is too old.
 func (p *People) FindLink(ctx context.Context, token string) (people.Link, error) {
-	return p.Table.LinkByHash(ctx, auth.Hash(token), p.now())
+	l, err := p.Table.LinkByHash(ctx, auth.Hash(token), p.now())
+	p.NoteRefusal("link", err)
+	return l, err
 }
 
 // AcceptLink uses a link up, exactly once: the person it makes, or whose
@@ -101,6 +103,7 @@ func (p *People) AcceptLink(ctx context.Context, token, name, email, password st
 	who := beeos.User{ID: beeos.NewID(), Name: cmp.Or(strings.TrimSpace(name), strings.TrimSpace(email)), Email: email, PasswordHash: hash}
 	u, l, err := p.Table.AcceptLink(ctx, auth.Hash(token), who, p.now())
 	if err != nil {
+		p.NoteRefusal("link", err)
 		return beeos.User{}, err
 	}
 	if err := p.signOut(ctx, u.ID); err != nil {

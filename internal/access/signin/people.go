@@ -31,6 +31,10 @@ type People struct {
 	// EndTokens, when set, ends what the person's own scripts signed in for.
 	EndTokens func(ctx context.Context, userID string) error
 
+	// Refused, when set, hears that somebody was not let in: by which method
+	// (password, provider, link), and why.
+	Refused func(method string, why beeos.Code)
+
 	sessions auth.Cache[session]
 }
 
@@ -84,6 +88,17 @@ func (p *People) changed(userID string) {
 	p.Forget(userID)
 	if p.Changed != nil {
 		p.Changed(userID)
+	}
+}
+
+// NoteRefusal tells that somebody was not let in, unless it is our own fault or
+// nobody's.
+func (p *People) NoteRefusal(method string, err error) {
+	if err == nil || p.Refused == nil {
+		return
+	}
+	if why := beeos.CodeOf(err); why != beeos.InternalError {
+		p.Refused(method, why)
 	}
 }
 

@@ -14,12 +14,13 @@ import (
 // disabled one and a wrong password get one and the same answer, after the
 // same work. Too many failures of the account or from the address are
 // RateLimited for a while.
-func (p *People) SignIn(ctx context.Context, email, password, from string) (beeos.User, error) {
+func (p *People) SignIn(ctx context.Context, email, password, from string) (u beeos.User, err error) {
+	defer func() { p.NoteRefusal("password", err) }()
 	try := newAttempt(email, from)
 	if err := p.Table.CountAttempt(ctx, try, p.now()); err != nil {
 		return beeos.User{}, err
 	}
-	u, err := p.Table.GetUserByEmail(ctx, email)
+	u, err = p.Table.GetUserByEmail(ctx, email)
 	if err != nil && beeos.CodeOf(err) != beeos.NotFound {
 		return beeos.User{}, err
 	}

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/access/auth"
 )
@@ -41,6 +43,29 @@ func TestSignInSaysOneThing(t *testing.T) {
 		if err.Error() != first {
 			t.Errorf("%q says %q", tt[0], err)
 		}
+	}
+}
+
+// TestRefusalsAreTold: whoever counts hears of everybody who was not let in, and
+// of nobody else.
+func TestRefusalsAreTold(t *testing.T) {
+	c := newCrowd(t)
+	ctx := t.Context()
+	c.admin()
+	got := map[string]int{}
+	c.Refused = func(method string, why beeos.Code) { got[method+" "+string(why)]++ }
+	c.SignIn(ctx, "ann@example.com", password, "10.0.0.1") //nolint:errcheck // they are counted
+	for range 10 {
+		c.SignIn(ctx, "ann@example.com", "wrong", "10.0.0.1") //nolint:errcheck // as above
+	}
+	c.SignInAs(ctx, Identity{Issuer: "https://id.example", Subject: "9", Email: "stranger@example.com", Verified: true}) //nolint:errcheck // as above
+	c.FindLink(ctx, "guess")                                                                                             //nolint:errcheck // as above
+	c.AcceptLink(ctx, "guess", "", "", password)                                                                         //nolint:errcheck // as above
+	gone, cancel := context.WithCancel(ctx)
+	cancel()
+	c.SignIn(gone, "ann@example.com", password, "10.0.0.2") //nolint:errcheck // who leaves was not refused
+	if diff := cmp.Diff(map[string]int{"password login_rejected": 5, "password rate_limited": 5, "provider forbidden": 1, "link not_found": 2}, got); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -1,7 +1,7 @@
 // Package blob keeps the bytes of files under their ids and nothing else: who
 // owns a file, what it is called and whether it is complete stands in the
 // store. Store is what a place for files must do, disk.go is the folder on
-// this machine, s3.go a bucket. sign.go makes links that carry their own permission, name.go
+// this machine, s3.go a bucket, counted.go tells what is asked of either. sign.go makes links that carry their own permission, name.go
 // writes the names that people give to files where a header or an agent reads
 // them.
 package blob

@@ -17,6 +17,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -57,6 +58,7 @@ type Bus struct {
 	load     func(Dispatch) (json.RawMessage, error)
 	asks     func(turn string) ([]beeos.Event, bool)
 
+	slow     atomic.Uint64  // messages were dropped because this node did not keep up
 	inbox    chan *nats.Msg // everything that subscriptions bring, read by one goroutine
 	requests chan *nats.Msg // dispatches, read by another: they may take a moment
 	stop     chan struct{}
@@ -150,6 +152,28 @@ func (b *Bus) Ready() error {
 		return errors.New("not connected to NATS; check NATS_URL")
 	}
 	return nil
+}
+
+// Stats is how this node's end of the bus does.
+type Stats struct {
+	Connected     bool
+	Pending       int    // messages that have arrived and wait for this node
+	SlowConsumers uint64 // times that this node, or its embedded server's peer, did not keep up and messages were dropped
+	Reconnects    uint64
+	In, Out       uint64 // messages
+}
+
+// Stats reads the numbers, for those who watch.
+func (b *Bus) Stats() Stats {
+	carried := b.nc.Stats()
+	s := Stats{
+		Connected: b.nc.IsConnected(), Pending: len(b.inbox) + len(b.requests), SlowConsumers: b.slow.Load(),
+		Reconnects: carried.Reconnects, In: carried.InMsgs, Out: carried.OutMsgs,
+	}
+	if b.server != nil {
+		s.SlowConsumers += uint64(max(0, b.server.NumSlowConsumers()))
+	}
+	return s
 }
 
 // Alone reports that there is no other node and never can be one.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/test/ports"
@@ -202,6 +203,7 @@ func TestNoticesAndControlReachAllNodesOnce(t *testing.T) {
 				}
 			})()
 		}
+		before := b.Stats()
 		a.Notify([]Notice{{Channel: "c", Turn: "t", Terminal: true, Message: &beeos.Message{}}})
 		a.Control(Control{Kind: KeyRevoked, ID: "k"})
 		want := map[string]bool{"a notice ttrue": true, "b notice tfalse": true, "a control k": true, "b control k": true}
@@ -211,6 +213,14 @@ func TestNoticesAndControlReachAllNodesOnce(t *testing.T) {
 				t.Errorf("unexpected or twice: %s", x)
 			}
 			delete(want, x)
+		}
+		if s := b.Stats(); !s.Connected || s.Pending != 0 || s.SlowConsumers != 0 || s.In < before.In+2 || a.Stats().Out < 2 {
+			t.Errorf("%+v, %+v", s, a.Stats())
+		}
+		b.nc.Opts.AsyncErrorCB(b.nc, nil, nats.ErrSlowConsumer)
+		b.nc.Opts.AsyncErrorCB(b.nc, nil, nats.ErrBadSubject)
+		if s := b.Stats(); s.SlowConsumers != 1 {
+			t.Errorf("%+v", s)
 		}
 	})
 }

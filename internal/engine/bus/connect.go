@@ -29,6 +29,9 @@ func (b *Bus) connect(ctx context.Context, opt Options) error {
 		nats.ReconnectWait(200 * time.Millisecond),
 		nats.Timeout(startWithin),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+			if errors.Is(err, nats.ErrSlowConsumer) {
+				b.slow.Add(1)
+			}
 			b.log.Warn("bus", "err", err)
 		}),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {

@@ -207,7 +207,7 @@ func (c *Calls) repeat(ctx context.Context, r *Request, dup *ledger.Duplicate) (
 func (c *Calls) record(r *Request, start time.Time, last *beeos.Message, err error) {
 	rec := CallRecord{
 		At: start, Surface: r.Surface, Caller: r.Caller.Name, AgentID: r.Agent.ID, AgentName: r.Agent.Name,
-		What: r.Call.Tool, Took: c.opt.Now().Sub(start), Outcome: "ok",
+		What: r.Call.Tool, Method: cmp.Or(r.Call.Method, "message"), Took: c.opt.Now().Sub(start), Outcome: "ok",
 	}
 	if rec.What == "" {
 		rec.What = "message"

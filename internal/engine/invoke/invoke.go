@@ -63,6 +63,7 @@ type CallRecord struct {
 	AgentID   string
 	AgentName string
 	What      string // the tool, or "message"
+	Method    string // of MCP, or "message"; one that exists
 	Outcome   string // ok, or an error code, or the terminal type
 	Took      time.Duration
 	Preview   string // first words of the reply

@@ -92,8 +92,8 @@ func (b *batch) anyOf(query string) string {
 }
 
 // perLease runs update over the leases in chunks; update has %s where the
-// selection of rows goes.
-func (b *batch) perLease(ctx context.Context, update string, leases []Lease, head ...any) error {
+// selection of rows goes. It returns how many there were.
+func (b *batch) perLease(ctx context.Context, update string, leases []Lease, head ...any) (changed int, err error) {
 	row := `(?, CAST(? AS BIGINT))`
 	s := newStatement(``, row, ``)
 	for len(leases) > 0 {
@@ -104,12 +104,17 @@ func (b *batch) perLease(ctx context.Context, update string, leases []Lease, hea
 		}
 		list := s.from(n, len(head)+1)
 		text := fmt.Sprintf(update, `SELECT turn FROM deliveries WHERE leased AND (turn, attempt) IN (VALUES `+list+`)`+b.skipLocked())
-		if err := b.execOnce(ctx, text, values); err != nil {
-			return err
+		done, err := b.w.conn.ExecContext(ctx, text, values...)
+		if err != nil {
+			return 0, err
 		}
-		leases = leases[n:]
+		rows, err := done.RowsAffected()
+		if err != nil {
+			return 0, err
+		}
+		leases, changed = leases[n:], changed+int(rows)
 	}
-	return nil
+	return changed, nil
 }
 
 // execOnce runs a text that is not worth keeping prepared.
@@ -124,7 +129,8 @@ func (l *Ledger) ExtendLeases(ctx context.Context, leases []Lease, until time.Ti
 		return nil
 	}
 	return l.runInWriter(ctx, func(ctx context.Context, b *batch) error {
-		return b.perLease(ctx, `UPDATE deliveries SET lease_until = $1 WHERE turn IN (%s)`, leases, database.Micros(until))
+		_, err := b.perLease(ctx, `UPDATE deliveries SET lease_until = $1 WHERE turn IN (%s)`, leases, database.Micros(until))
+		return err
 	})
 }
 
@@ -134,13 +140,23 @@ func (l *Ledger) ReleaseLeases(ctx context.Context, leases []Lease, over Attempt
 	if len(leases) == 0 {
 		return nil
 	}
-	return l.runInWriter(ctx, func(ctx context.Context, b *batch) error {
-		return b.releaseLeases(ctx, ``, leases, b.now, &over)
-	})
+	return l.releaseLeases(ctx, ``, leases, func(b *batch) int64 { return b.now }, &over)
 }
 
-// releaseLeases releases the leases that are as if says.
-func (b *batch) releaseLeases(ctx context.Context, as string, leases []Lease, now int64, over *Attempt) error {
+// releaseLeases releases the leases that are as if says, and tells how many.
+func (l *Ledger) releaseLeases(ctx context.Context, as string, leases []Lease, at func(*batch) int64, over *Attempt) error {
+	lost := 0
+	err := l.runInWriter(ctx, func(ctx context.Context, b *batch) (err error) {
+		lost, err = b.releaseLeases(ctx, as, leases, at(b), over)
+		return err
+	})
+	if err == nil && lost > 0 {
+		l.opt.Lost(over.Why, lost)
+	}
+	return err
+}
+
+func (b *batch) releaseLeases(ctx context.Context, as string, leases []Lease, now int64, over *Attempt) (released int, err error) {
 	end := fmt.Sprintf(" %s %s %s;", over.Why, trailWord(over.Node), trailWord(over.Instance))
 	return b.perLease(ctx, `UPDATE deliveries SET leased = FALSE, lease_until = $1, `+appendTrail(`'r' || attempt || ' ' || ($1 - seq) || CAST($2 AS TEXT)`)+
 		` WHERE `+as+`turn IN (%s)`, leases, now, end)
@@ -149,7 +165,8 @@ func (b *batch) releaseLeases(ctx context.Context, as string, leases []Lease, no
 // UndoClaim gives leases back as if they had never been taken: nobody got the work.
 func (l *Ledger) UndoClaim(ctx context.Context, leases []Lease) error {
 	return l.runInWriter(ctx, func(ctx context.Context, b *batch) error {
-		return b.perLease(ctx, `UPDATE deliveries SET leased = FALSE, attempt = attempt - 1, lease_until = $1 WHERE turn IN (%s)`, leases, b.now)
+		_, err := b.perLease(ctx, `UPDATE deliveries SET leased = FALSE, attempt = attempt - 1, lease_until = $1 WHERE turn IN (%s)`, leases, b.now)
+		return err
 	})
 }
 
@@ -169,6 +186,9 @@ func (l *Ledger) ResumeDelivery(ctx context.Context, d *Delivery, until time.Tim
 	})
 	if err != nil {
 		return Lease{}, false, err // given may still be the writer's
+	}
+	if given {
+		l.opt.Redelivered(Resumed, 1)
 	}
 	return Lease{Turn: d.Turn, Attempt: d.Attempt + 1}, given, nil
 }
@@ -224,6 +244,7 @@ func (l *Ledger) ClaimDeliveries(ctx context.Context, agentID string, until time
 	if err != nil {
 		return nil, err // claimed may still be the writer's
 	}
+	l.countRedeliveries(claimed)
 	return claimed, nil
 }
 
@@ -292,9 +313,16 @@ func (l *Ledger) releaseStale(ctx context.Context, leases []Lease, now int64) er
 	if len(leases) == 0 {
 		return nil
 	}
-	return l.runInWriter(ctx, func(ctx context.Context, b *batch) error {
-		return b.releaseLeases(ctx, `lease_until < $1 AND `, leases, now, &Attempt{Why: beeos.LeaseExpired})
-	})
+	return l.releaseLeases(ctx, `lease_until < $1 AND `, leases, func(*batch) int64 { return now }, &Attempt{Why: beeos.LeaseExpired})
+}
+
+// countRedeliveries tells which of the claimed had been handed out before.
+func (l *Ledger) countRedeliveries(claimed []Delivery) {
+	for i := range claimed {
+		if n := claimed[i].Attempt; n > 1 && n <= beeos.MaxAttempts { // beyond it is given to nobody
+			l.opt.Redelivered(lastEnd(claimed[i].Trail), 1)
+		}
+	}
 }
 
 // OpenDelivery returns the delivery of a request that has no terminal reply yet.

@@ -9,8 +9,9 @@
 // Exactly one terminal reply per request is a unique index, nothing else.
 // delivery.go leases requests to agents, ending.go ends them, and record.go says
 // with each reply how the call went, with its trail (trail.go); routes.go numbers
-// the ways that calls take. read.go reads, turns.go and
-// conversations.go list, retention.go forgets.
+// the ways that calls take, usage.go adds up what answers took, and ended.go tells
+// those who count. read.go reads, turns.go and conversations.go list, load.go
+// counts what is open, retention.go forgets.
 package ledger
 
 import (
@@ -42,7 +43,18 @@ type Options struct {
 	// Ended is told which requests a commit has ended, after everybody else. It must
 	// not block. nil = nobody wants to know.
 	Ended func([]Ended)
+	// Lost is told how many leases ended without a reply, and why.
+	Lost func(why beeos.AttemptEnd, n int)
+	// Redelivered is told how many requests were handed out again, and why their
+	// attempts before had ended: a beeos.AttemptEnd, Resumed or Unknown.
+	Redelivered func(why string, n int)
 }
+
+// Why a request is handed out again, besides how its last attempt ended.
+const (
+	Resumed = "resumed" // the instance never stopped to work on it
+	Unknown = "unknown" // its trail is full
+)
 
 // Ledger is the message log.
 type Ledger struct {
@@ -73,6 +85,12 @@ func Open(ctx context.Context, db *database.DB, opt Options) (*Ledger, error) {
 	}
 	if opt.Commit == nil {
 		opt.Commit = func(int, time.Duration) {}
+	}
+	if opt.Lost == nil {
+		opt.Lost = func(beeos.AttemptEnd, int) {}
+	}
+	if opt.Redelivered == nil {
+		opt.Redelivered = func(string, int) {}
 	}
 	l := &Ledger{db: db, opt: opt, seed: maphash.MakeSeed()}
 	n := 1

@@ -21,9 +21,11 @@ import (
 // walks are the statements that may look at all open requests: none of them
 // runs inside the writer, and each reads a page's worth of short rows.
 var walks = []string{
-	`SELECT DISTINCT agent_id FROM deliveries`,              // an index of those that wait, and nothing else
-	`FROM deliveries WHERE (leased AND lease_until < $1)`,   // the sweep, once a second: an index on
-	`FROM deliveries WHERE NOT leased AND (mode <> 'queue'`, // leases would cost every call more than this look
+	`SELECT DISTINCT agent_id FROM deliveries`,               // an index of those that wait, and nothing else
+	`SELECT COUNT(*) FROM deliveries`,                        // for the operator, some times a minute: an index
+	`SELECT COUNT(*), COALESCE(MIN(seq), 0) FROM deliveries`, // the same
+	`FROM deliveries WHERE (leased AND lease_until < $1)`,    // the sweep, once a second: an index on
+	`FROM deliveries WHERE NOT leased AND (mode <> 'queue'`,  // leases would cost every call more than this look
 }
 
 // TestStatementsUseTheirIndex runs all that a call and the sweeps do while
@@ -182,6 +184,8 @@ func useEverything(t *testing.T, l *Ledger) {
 		t.Fatalf("claimed %+v, %v", claimed, err)
 	}
 	_, err = l.Sweep(ctx)
+	must(err)
+	_, err = l.Load(ctx)
 	must(err)
 	c := beeos.Channel{ID: "conv", AgentID: "agent_a", Owner: "user:u", Kind: beeos.KindConversation, Title: "t"}
 	must(l.CreateChannel(ctx, c))

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -73,6 +74,16 @@ func trailWord(s string) string {
 		return "-"
 	}
 	return s
+}
+
+// lastEnd is why the last attempt that ended without a reply did.
+func lastEnd(trail string) string {
+	for _, a := range slices.Backward(parseTrail(trail, time.Time{})) {
+		if a.Why != "" {
+			return string(a.Why)
+		}
+	}
+	return Unknown
 }
 
 // parseTrail reads the attempts off a trail. began is when the request was stored.

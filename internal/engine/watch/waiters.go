@@ -74,6 +74,13 @@ func (w *Watcher) TellAway(turn string) {
 // Leave ends an AwaitReply.
 func (w *Watcher) Leave(turn string, x *Waiter) { w.remove(w.byTurn, turn, x) }
 
+// CountWaiting is how many turns are waited for on this node.
+func (w *Watcher) CountWaiting() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.byTurn)
+}
+
 func (w *Watcher) add(m map[string][]*Waiter, key string) *Waiter {
 	x := &Waiter{Terminal: make(chan *beeos.Message, 1), wake: make(chan struct{}, 1)}
 	w.mu.Lock()

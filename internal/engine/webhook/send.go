@@ -38,6 +38,9 @@ func (h *Hooks) attempt(ctx context.Context, d webhooks.Delivery, w webhooks.Web
 	default:
 		d.Status, d.Due = webhooks.DeliveryFailed, now.Add(next)
 	}
+	if h.opt.Attempted != nil {
+		h.opt.Attempted(d.Status)
+	}
 	if err := h.opt.Webhooks.FinishDelivery(ctx, d); err != nil {
 		return err
 	}

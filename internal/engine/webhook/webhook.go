@@ -53,6 +53,9 @@ type Options struct {
 	AllowPrivate bool
 	// Resolver finds the addresses of receivers; nil = the system's.
 	Resolver *net.Resolver
+	// Attempted is told what came of an attempt to send something: a
+	// webhooks.DeliveryStatus.
+	Attempted func(webhooks.DeliveryStatus)
 	// Every is how often the worker looks for what nobody told it about.
 	Every time.Duration
 }

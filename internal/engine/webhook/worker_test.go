@@ -112,7 +112,12 @@ func TestForgottenTask(t *testing.T) {
 
 // TestRetriesThenDeadLetter walks through the whole schedule.
 func TestRetriesThenDeadLetter(t *testing.T) {
-	r := newRig(t, sqliteDSN(t)).start()
+	var failed, dead atomic.Int64 // as whoever counts is told
+	r := newRig(t, sqliteDSN(t), func(o *Options) {
+		o.Attempted = func(s webhooks.DeliveryStatus) {
+			map[webhooks.DeliveryStatus]*atomic.Int64{webhooks.DeliveryFailed: &failed, webhooks.DeliveryDead: &dead}[s].Add(1)
+		}
+	}).start()
 	rec := newReceiver(t, func(_ int, w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) })
 	task := r.task()
 	r.finish(task)
@@ -133,8 +138,8 @@ func TestRetriesThenDeadLetter(t *testing.T) {
 	if due, err := r.db.Webhooks.AnyDue(t.Context(), r.now()); due || err != nil {
 		t.Errorf("a dead letter is due again: %v", err)
 	}
-	if n := len(rec.all()); n != 6 {
-		t.Errorf("%d attempts, want 6", n)
+	if n := len(rec.all()); n != 6 || failed.Load() != 5 || dead.Load() != 1 {
+		t.Errorf("%d attempts, want 6; %d failed, %d given up", n, failed.Load(), dead.Load())
 	}
 }
 

@@ -74,6 +74,20 @@ func getAgent(ctx context.Context, q database.Querier, where string, args ...any
 	return database.Get(ctx, q, "read agent", NotFound(), agentFields, "SELECT "+agentColumns+" FROM agents WHERE NOT deleted AND "+where, args...)
 }
 
+// ListNames returns the names of agents, also of deleted ones, by their ids.
+func (tb *Table) ListNames(ctx context.Context, ids []string) (map[string]string, error) {
+	type named struct{ id, name string }
+	where := database.Conditions{}
+	where.AddList("id", database.Args(ids))
+	rows, err := database.List(ctx, tb.db, "list names of agents", func(n *named) []any { return []any{&n.id, &n.name} },
+		"SELECT id, name FROM agents "+where.SQL(), where.Args...)
+	names := make(map[string]string, len(rows))
+	for _, n := range rows {
+		names[n.id] = n.name
+	}
+	return names, err
+}
+
 // List lists agents, the oldest first, and says how many there are without
 // limit and offset.
 func (tb *Table) List(ctx context.Context, f Filter) (list []*beeos.Agent, total int, err error) {

@@ -257,6 +257,9 @@ func TestDeleteAgent(t *testing.T) {
 		if k, err := db.Keys.GetByHash(ctx, storetest.HashOf("k")); err != nil || k.RevokedAt.IsZero() {
 			t.Errorf("its key: %+v, %v", k, err)
 		}
+		if names, err := db.Agents.ListNames(ctx, []string{id, "agent_nobody"}); err != nil || !cmp.Equal(names, map[string]string{id: "a"}) { // who counts knows it still
+			t.Error(names, err)
+		}
 		if again := storetest.Sync(t, db, inst, beeos.Definition{Name: "a"}); len(again.Created) != 1 || again.Created[0].ID == id || again.Created[0].Slug != "a" {
 			t.Errorf("synced again: %+v", again)
 		}

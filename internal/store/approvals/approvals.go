@@ -144,6 +144,15 @@ func (tb *Table) listByState(ctx context.Context, f Filter, open bool) ([]Approv
 	return database.List(ctx, tb.db, "list approvals", approvalFields, approvalSelect+c.SQL()+fmt.Sprintf(" ORDER BY id DESC LIMIT $%d", len(c.Args)), c.Args...)
 }
 
+// CountWaiting tells how many calls wait for a person, and since when the first does.
+func (tb *Table) CountWaiting(ctx context.Context) (waiting int, since time.Time, err error) {
+	err = tb.db.QueryRowContext(ctx, "SELECT COUNT(*), COALESCE(MIN(created_at), 0) FROM approvals WHERE open").Scan(&waiting, database.Time(&since))
+	if err != nil {
+		err = fmt.Errorf("count open approvals: %w", err)
+	}
+	return waiting, since, err
+}
+
 // ListByTurns lists what was asked for these turns, the oldest first.
 func (tb *Table) ListByTurns(ctx context.Context, turns []string) ([]Approval, error) {
 	if len(turns) == 0 {

@@ -157,6 +157,9 @@ func TestApprovedButTooOld(t *testing.T) {
 func TestApprovalLists(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		at := database.Now()
+		if n, since, err := db.Approvals.CountWaiting(t.Context()); err != nil || n != 0 || !since.IsZero() {
+			t.Error(n, since, err)
+		}
 		var ids []string
 		for i := range 5 {
 			a, _ := askApproval(t, db, storetest.Question("ann", fmt.Sprint("turn ", i), `{}`, at), "r")
@@ -196,6 +199,9 @@ func TestApprovalLists(t *testing.T) {
 		}
 		if n, err := db.Approvals.CountOpen(t.Context(), "ann"); err != nil || n != 4 {
 			t.Error(n, err)
+		}
+		if n, since, err := db.Approvals.CountWaiting(t.Context()); err != nil || n != 5 || !since.Equal(at) {
+			t.Error(n, since, err)
 		}
 		if err := db.Approvals.Forget(t.Context(), at.Add(time.Hour)); err != nil {
 			t.Fatal(err)

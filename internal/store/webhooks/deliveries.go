@@ -2,6 +2,7 @@ package webhooks
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/beeos/beeos"
@@ -74,6 +75,16 @@ func (tb *Table) GetDelivery(ctx context.Context, webhookID, id string) (Deliver
 func (tb *Table) AnyDue(ctx context.Context, now time.Time) (due bool, err error) {
 	return database.GetValue[bool](ctx, tb.db, "look for due webhooks",
 		"SELECT EXISTS (SELECT 1 FROM webhook_deliveries WHERE due > 0 AND due <= $1 AND lease_until < $1)", database.Micros(now))
+}
+
+// CountUnsent tells how many deliveries are still to be sent, and when the first
+// of them is or was due.
+func (tb *Table) CountUnsent(ctx context.Context) (unsent int, due time.Time, err error) {
+	err = tb.db.QueryRowContext(ctx, "SELECT COUNT(*), COALESCE(MIN(due), 0) FROM webhook_deliveries WHERE due > 0").Scan(&unsent, database.Time(&due))
+	if err != nil {
+		err = fmt.Errorf("count webhook deliveries: %w", err)
+	}
+	return unsent, due, err
 }
 
 // The first attempts of one webhook happen in order; what has failed once

@@ -86,7 +86,15 @@ func TestDeliveriesHaveOneOwner(t *testing.T) {
 func TestDeliveryLease(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		ctx := t.Context()
+		unsent := func(want int) {
+			t.Helper()
+			if n, due, err := db.Webhooks.CountUnsent(ctx); err != nil || n != want || due.IsZero() != (want == 0) || time.Since(due) < 0 {
+				t.Errorf("%d are to be sent, the first at %s, %v; want %d", n, due, err, want)
+			}
+		}
+		unsent(0)
 		w, ids := storetest.News(t, db, storetest.Webhook(t, db, "turn-1", "https://example.com/"), 1)
+		unsent(1)
 		claim := func(lease string, at time.Time) []webhooks.Delivery {
 			t.Helper()
 			list, err := db.Webhooks.ClaimDeliveries(ctx, lease, at, at.Add(time.Minute), 5)
@@ -115,6 +123,7 @@ func TestDeliveryLease(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		unsent(0)
 		done.Lease = ""
 		got, err := db.Webhooks.GetDelivery(ctx, w.ID, ids[0])
 		if diff := cmp.Diff(done, got); diff != "" || err != nil {

@@ -121,6 +121,7 @@ func (o *operation) writeEvents(ctx context.Context, all events) {
 func (o *operation) writeEvent(sse *httpd.SSE, ev any, err error) (more bool) {
 	if err != nil {
 		httpd.Report(o.r, err)
+		wire.CountRefusal(o.r, err)
 	}
 	data, failed := beeos.EncodeJSON(o.binding.body(o.dialect, o.dialect.Encode(ev), err))
 	if failed != nil {

@@ -58,6 +58,7 @@ func (x *request) answerBatched(body []byte) []byte {
 	switch {
 	case err != nil && (m.ID != nil || m.Method == ""):
 		f := wire.FaultOf(err)
+		httpd.CountRefusal(x.HTTP, err)
 		if f.IsInternal() {
 			httpd.Report(x.HTTP, err)
 		}

@@ -68,10 +68,12 @@ func (x *request) handle(ctx context.Context, m *wire.Message) ([]byte, error) {
 		return nil, nil
 	}
 	if h := findMethod(m.Method, x.Version); h != nil {
+		x.beginOperation()
 		result, err := h(x, ctx, m)
+		x.endOperation(m.Method, err)
 		return replies.RenderFor(x.Version, m.Method, result), err
 	}
-	return nil, wire.MethodNotFound(m.Method)
+	return nil, x.refuseUnknown(m.Method)
 }
 
 // pageOf answers a method that lists what there is.

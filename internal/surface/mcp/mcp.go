@@ -6,7 +6,8 @@
 // some of the paths) and access.go (who calls, which agent), is tied to a
 // revision and a session in request.go or, since 2026-07-28, to nothing
 // (stateless.go), and finds its method in dispatch.go: methods.go,
-// session_methods.go, listen.go, or a call in package call. session_stream.go
+// session_methods.go, listen.go, or a call in package call. operations.go says how
+// it went. session_stream.go
 // and old_transport.go serve streams; control.go hears from other replicas.
 //
 // The rooms below it: wire is the protocol as bytes, catalog what agents have,
@@ -67,6 +68,10 @@ type Options struct {
 	// their connection, but not this.
 	Context context.Context
 
+	// Answered is told of every request that was answered: its method, what kind
+	// of error it came to ("" = none), and how long it took.
+	Answered func(method, errorType string, took time.Duration)
+
 	// NodeDead is how long a node may be silent before it counts as gone.
 	NodeDead time.Duration
 }
@@ -93,6 +98,9 @@ func New(opt Options) (*Surface, error) {
 	}
 	if opt.Now == nil {
 		opt.Now = time.Now
+	}
+	if opt.Answered == nil {
+		opt.Answered = func(string, string, time.Duration) {}
 	}
 	if opt.Context == nil {
 		opt.Context = context.Background()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/access/auth"
@@ -22,6 +23,7 @@ type request struct {
 	w       http.ResponseWriter
 	body    []byte       // strict JSON; nil = not read yet
 	open    *auth.Stream // nil = the client takes no stream
+	began   time.Time    // when the request under way did
 }
 
 // newRequest finds out who is calling and which agent. With an error, all that

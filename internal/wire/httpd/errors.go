@@ -86,6 +86,9 @@ func WriteError(w http.ResponseWriter, r *http.Request, err error) {
 		err = beeos.Wrap(beeos.AgentServiceUnavailable, err, "the request was given up because the server is stopping; send it again")
 	}
 	public := beeos.Public(err)
+	if resp := responseOf(r.Context()); resp == nil || !resp.failed.Load() {
+		CountRefusal(r, err)
+	}
 	status := StatusOf(err)
 	body := errorBody{Error: errorDetail{
 		Type: Family(public.Code), Code: public.Code, Message: public.Message, Details: map[string]any{},
@@ -98,6 +101,22 @@ func WriteError(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	SetRetryAfter(w, public)
 	WriteJSON(w, status, body)
+}
+
+// CountRefusal counts that a request is answered with an error: for surfaces that
+// have a form of their own for it, or that call it by another name. WriteError
+// does not count another one.
+func CountRefusal(r *http.Request, err error) {
+	resp := responseOf(r.Context())
+	if resp == nil || resp.counts == nil {
+		return
+	}
+	code := beeos.CodeOf(err)
+	if _, known := kinds[code]; !known {
+		code = beeos.InternalError
+	}
+	resp.failed.Store(true)
+	resp.counts.Refused(string(code))
 }
 
 // cancelled reports whether err is no more than the end of the request: the

@@ -38,6 +38,8 @@ type trackedResponse struct {
 	err    error
 	body   body
 	hurry  bool // the client was given leftTime
+	counts *telemetry.HTTP
+	failed atomic.Bool // the error that it is answered with was counted
 	sender atomic.Pointer[string]
 }
 
@@ -107,6 +109,7 @@ func With(ctx context.Context, key, value string) context.Context {
 
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	resp, r := begin(w, r)
+	resp.counts = h.HTTP
 	defer h.finish(resp, r)
 	if h.HTTPS {
 		w.Header()["Strict-Transport-Security"] = oneYear

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -166,6 +167,40 @@ func TestHandlerHeadersAndMetrics(t *testing.T) {
 	m.Handler().ServeHTTP(w, get("/metrics"))
 	if want := `beeos_http_requests_total{code="418",surface="mcp"} 1`; !strings.Contains(w.Body.String(), want) {
 		t.Errorf("metrics lack %s", want)
+	}
+}
+
+// TestRefusalsAreCounted: an answer that is an error counts once, under the code
+// that it had first, and never under a word that is not ours.
+func TestRefusalsAreCounted(t *testing.T) {
+	m := telemetry.NewMetrics()
+	offline := beeos.Errorf(beeos.AgentOffline, "it is offline")
+	h := &Handler{HTTP: m.HTTP("rest"), Next: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/renamed":
+			CountRefusal(r, offline)
+			WriteError(w, r, beeos.Errorf(beeos.AgentServiceUnavailable, "it is not there"))
+		case "/strange":
+			WriteError(w, r, beeos.Errorf("made_up", "no such code"))
+		default:
+			WriteError(w, r, offline)
+		}
+	})}
+	for _, path := range []string{"/", "/renamed", "/strange"} {
+		serve(h, get(path))
+	}
+	WriteError(httptest.NewRecorder(), get("/"), offline) // behind no handler there is nobody to tell
+	w := httptest.NewRecorder()
+	m.Handler().ServeHTTP(w, get("/metrics"))
+	var got []string
+	for line := range strings.Lines(w.Body.String()) {
+		if strings.HasPrefix(line, "beeos_refusals_total{") {
+			got = append(got, strings.TrimSpace(line))
+		}
+	}
+	want := []string{`beeos_refusals_total{reason="agent_offline",surface="rest"} 2`, `beeos_refusals_total{reason="internal_error",surface="rest"} 1`}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q", got)
 	}
 }
 

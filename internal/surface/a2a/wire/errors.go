@@ -114,11 +114,16 @@ func (f Fault) Report(w http.ResponseWriter, r *http.Request, err error) {
 	if f.Status >= http.StatusInternalServerError {
 		httpd.Report(r, err)
 	}
+	CountRefusal(r, err)
 	Challenge(w, err)
 	if f.public != nil {
 		httpd.SetRetryAfter(w, f.public)
 	}
 }
+
+// CountRefusal counts an error; a refusal of the protocol's has no code of ours,
+// and is about what was asked for.
+func CountRefusal(r *http.Request, err error) { httpd.CountRefusal(r, PlainError(err)) }
 
 // Challenge tells a client that it needs a credential.
 func Challenge(w http.ResponseWriter, err error) {

@@ -30,6 +30,7 @@ type Client struct {
 	OldTransport  bool              // over the transport of 2024-11-05
 	logs          *int              // the lowest level to tell; nil = not known yet
 	Out           *wire.Responder
+	ToolFailed    bool // the last tools/call has a result that says so
 }
 
 // SendResult sends the result of a request, and an end to what was said on the
@@ -91,6 +92,7 @@ func (x *Client) toolOutcome(o *Outcome) ([]byte, error) {
 	if o.Reply == nil {
 		return o.EarlyResult, o.Err
 	}
+	x.ToolFailed = o.Reply.IsError()
 	if err := replies.AgentError(o.Reply, x.Version); err != nil {
 		return nil, err
 	}

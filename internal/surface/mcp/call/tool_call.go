@@ -10,6 +10,7 @@ import (
 	"github.com/beeos/beeos/internal/surface/mcp/catalog"
 	"github.com/beeos/beeos/internal/surface/mcp/schema"
 	"github.com/beeos/beeos/internal/surface/mcp/wire"
+	"github.com/beeos/beeos/internal/wire/httpd"
 	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
@@ -20,10 +21,23 @@ func (x *Client) CallTool(ctx context.Context, m *wire.Message) ([]byte, error) 
 	if c != nil {
 		result, err = x.toolOutcome(c.runToEnd(ctx))
 	}
-	if told, ok := errors.AsType[modelError](err); ok {
-		return wire.ErrorResult(string(told)), nil
+	if err != nil {
+		return x.tellModel(err)
 	}
-	return result, err
+	return result, nil
+}
+
+// tellModel makes a result of an error that is for a model to read.
+//
+//go:noinline
+func (x *Client) tellModel(err error) ([]byte, error) { // on no stack that waits
+	told, ok := errors.AsType[modelError](err)
+	if !ok {
+		return nil, err
+	}
+	httpd.CountRefusal(x.HTTP, err)
+	x.ToolFailed = true
+	return wire.ErrorResult(string(told)), nil
 }
 
 // modelError is the cause of an error for a model to read and correct, and so

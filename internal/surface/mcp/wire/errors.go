@@ -104,12 +104,17 @@ func (f *Fault) AppendResponse(b, id []byte, v Version) []byte {
 	return append(f.AppendObject(b, v), '}')
 }
 
+// NumberFor is the JSON-RPC number that a client of version v gets.
+func (f *Fault) NumberFor(v Version) int {
+	if v.Stateless() && f.modernNumber != 0 {
+		return f.modernNumber
+	}
+	return f.Number
+}
+
 // AppendObject writes f as an error object.
 func (f *Fault) AppendObject(b []byte, v Version) []byte {
-	number := f.Number
-	if v.Stateless() && f.modernNumber != 0 {
-		number = f.modernNumber
-	}
+	number := f.NumberFor(v)
 	return fmt.Appendf(b, `{"code":%d,"message":%s,"data":{"code":%s%s}}`, number, EncodeText(f.Err.Message), EncodeText(string(f.Err.Code)), f.MoreData)
 }
 

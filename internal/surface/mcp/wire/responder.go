@@ -205,6 +205,7 @@ func (o *Responder) Close() {
 // with its cause, and never further.
 func (o *Responder) SendError(r *http.Request, id []byte, v Version, err error) {
 	f := FaultOf(err)
+	httpd.CountRefusal(r, err)
 	status := f.httpStatus(v)
 	if f.IsInternal() {
 		httpd.Report(r, err)

@@ -10,6 +10,7 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/engine/invoke"
 	"github.com/beeos/beeos/internal/surface/rest/route"
+	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
 // answerView is the contract's InvokeAgentResponse, with what the agent said
@@ -44,7 +45,7 @@ func (h *Handlers) answerInvoke(r *route.Request, req *invoke.Request) (_ any, e
 	var last beeos.Event
 	for last, err = range h.opt.Calls.Do(r.Context(), req) {
 		if err != nil {
-			return nil, renameOffline(err)
+			return nil, renameOffline(r.Request, err)
 		}
 	}
 	m := last.Message
@@ -77,8 +78,10 @@ func refusalError(m *beeos.Message) error {
 	return nil
 }
 
-// renameOffline renames an offline agent as the contract wants it on invoke.
-func renameOffline(err error) error {
+// renameOffline renames an offline agent as the contract wants it on invoke. The
+// operator sees what it was.
+func renameOffline(r *http.Request, err error) error {
+	httpd.CountRefusal(r, err)
 	if beeos.CodeOf(err) == beeos.AgentOffline {
 		return beeos.Errorf(beeos.AgentServiceUnavailable, "%s", beeos.Public(err).Message)
 	}

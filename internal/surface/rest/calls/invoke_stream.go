@@ -47,7 +47,7 @@ func (h *Handlers) streamInvoke(r *route.Request, req *invoke.Request) route.Wri
 				ev, err = beeos.Event{}, ended
 			}
 			if err != nil && sse == nil {
-				return renameOffline(err)
+				return renameOffline(r.Request, err)
 			}
 			if err == nil && told.repeats(&ev) {
 				continue
@@ -81,7 +81,7 @@ func sendFrame(sse *httpd.SSE, f invokeFrame) error {
 // encodeFrames translates one event of the call, or the error that ends it.
 func encodeFrames(r *http.Request, ev beeos.Event, err error) []invokeFrame {
 	if err != nil {
-		return encodeFailure(r, renameOffline(err))
+		return encodeFailure(r, renameOffline(r, err))
 	}
 	if ev.Kind == beeos.EventMessage && ev.Message.Type.Terminal() {
 		return encodeDone(r, ev.Message)
@@ -108,6 +108,7 @@ func encodeFrames(r *http.Request, ev beeos.Event, err error) []invokeFrame {
 // encodeDone ends a stream with the whole reply.
 func encodeDone(r *http.Request, m *beeos.Message) []invokeFrame {
 	if err := refusalError(m); err != nil {
+		httpd.CountRefusal(r, err)
 		return encodeFailure(r, err)
 	}
 	isError := m.IsError()

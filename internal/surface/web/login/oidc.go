@@ -63,6 +63,7 @@ func (s *SignIn) finishOIDC(r *page.Request) (page.Answer, error) {
 	next := page.LocalPath(begun.Next)
 	id, err := s.OIDC.Finish(r.Context(), begun.Pending, r.URL.Query())
 	if err != nil {
+		s.People.NoteRefusal("provider", err)
 		return s.showRefusal(r, next, err)
 	}
 	u, err := s.People.SignInAs(r.Context(), id)

@@ -148,6 +148,7 @@ type failure struct {
 // showError answers with the error page. The cause goes to the log alone.
 func (s *Server) showError(r *Request, err error) {
 	public, status := beeos.Public(err), httpd.StatusOf(err)
+	httpd.CountRefusal(r.Request, err)
 	if r.isScripted() {
 		if status >= http.StatusInternalServerError && public.Code != beeos.AgentOffline {
 			httpd.Report(r.Request, err)
