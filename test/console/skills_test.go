@@ -71,10 +71,12 @@ func TestBuiltInAgent(t *testing.T) {
 		chromedp.SendKeys(`input[name="description"]`, "Files invoices and answers questions about them."),
 		chromedp.SendKeys(`textarea[name="prompt"]`, "You keep the books of a small company. Save every invoice as a CSV file, and be brief."),
 		chromedp.Click(`form.card button[type="submit"]`),
-		chromedp.WaitVisible(`#builtin-title`),
+		chromedp.WaitVisible(`#connect-title`),
 	)
 	page := eval[string](b, "location.pathname")
 	b.Await("it connects, and the page shows it without being asked", `document.querySelector("#status").innerText === "online"`)
+	b.inspect(a.Web + page + "/access")
+	b.inspect(a.Web + page + "/settings")
 	b.inspect(a.Web + page)
 	b.cardAsServed(a)
 	b.Do(chromedp.Navigate(a.Web+page+"/skills"), chromedp.Click(`#how-credentials`))
