@@ -67,8 +67,12 @@ func listFacts(a *beeos.Agent, row page.AgentRow) []fact {
 		kind = "built in"
 	}
 	list := []fact{
-		{"Kind", kind}, {"Version", safetext.Line(a.Definition.Version, 60)}, {"Model", safetext.Line(a.Definition.Model, 60)},
-		{"Takes requests", deliveryModes[a.Definition.DeliveryMode]}, {"Visibility", string(a.Visibility)}, {"Known since", a.CreatedAt.UTC().Format("2 Jan 2006")},
+		{"Kind", kind},
+		{"Version", safetext.Line(a.Definition.Version, 60)},
+		{"Model", safetext.Line(a.Definition.Model, 60)},
+		{"Takes requests", deliveryModes[a.Definition.DeliveryMode]},
+		{"Visibility", string(a.Visibility)},
+		{"Known since", a.CreatedAt.UTC().Format("2 Jan 2006")},
 	}
 	return slices.DeleteFunc(list, func(f fact) bool { return f.Text == "" })
 }

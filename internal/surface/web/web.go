@@ -4,8 +4,8 @@
 // settings and its A2A card, builtin for agents that are made here, skills with
 // their servers and the rules for approvals, marketplace with what people offer
 // each other, approvals, keys, apps (what was granted), account, users, audit;
-// approval_link is for links that let somebody decide. The other rooms are packages of their own: explorer for calls, chat and
-// its transcript, and login. They share page (templates, sessions, streams) and safetext (what
+// approval_link is for links that let somebody decide. The other rooms are packages of their own: explorer for calls, playground for
+// tools, chat and its transcript, and login. They share page (templates, sessions, streams) and safetext (what
 // others wrote, made safe to show).
 package web
 
@@ -37,6 +37,7 @@ import (
 	"github.com/beeos/beeos/internal/surface/web/explorer"
 	"github.com/beeos/beeos/internal/surface/web/login"
 	"github.com/beeos/beeos/internal/surface/web/page"
+	"github.com/beeos/beeos/internal/surface/web/playground"
 )
 
 //go:embed templates
@@ -123,6 +124,11 @@ func (s *Surface) mountRooms() error {
 	}
 	if s.explorer, err = explorer.Mount(explorer.Options{
 		Pages: s.Server, Agents: s.Agents, Acts: s.Acts, Now: s.Now, RESTURL: s.RESTURL, NameCallers: s.nameCallers, ShowApprovals: s.describeApprovals,
+	}); err != nil {
+		return err
+	}
+	if err := playground.Mount(playground.Options{
+		Pages: s.Server, Acts: s.Acts, Calls: s.Calls, FindAgent: s.findOwnAgent, DescribeAgent: s.describeAgent, ShowApprovals: s.describeApprovals,
 	}); err != nil {
 		return err
 	}
