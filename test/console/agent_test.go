@@ -4,12 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
 
 	"github.com/beeos/beeos/agent"
+	"github.com/beeos/beeos/client"
 	"github.com/beeos/beeos/test/apptest"
 	"github.com/beeos/beeos/test/browser"
 )
@@ -37,7 +39,9 @@ func forecaster(t *testing.T, a *apptest.App, release <-chan struct{}) string {
 					if err := json.Unmarshal(m.Arguments, &args); err != nil {
 						return err
 					}
+					r.Log(slog.LevelInfo, "stations", "asking 3 stations near "+args.City)
 					if args.City == "Atlantis" {
+						r.Log(slog.LevelError, "stations", map[string]any{"city": args.City, "found": 0})
 						return errors.New("there is no station in Atlantis; name a city on land")
 					}
 					return r.Send("Tomorrow in " + args.City + ": sunny, 21 °C, no rain.")
@@ -117,4 +121,51 @@ func TestAgentTabs(t *testing.T) {
 	b.Await("the answer, without a reload", `document.querySelector("#run").innerText.includes("All at zero.")`)
 	b.Do(chromedp.Click(`#run a`), chromedp.WaitVisible(`.bars`))
 	b.NoComplaints("400")
+}
+
+// TestHealth: an owner sees a process come and go without a reload, what it has in
+// hand, what went wrong last and what it logged.
+func TestHealth(t *testing.T) {
+	a := apptest.Start(t, apptest.Config(t))
+	rest := client.New(a.REST, a.UserKey)
+	b := open(t)
+	b.Look(1280, "light")
+	b.SignUp(a.Setup)
+	answer := make(chan struct{})
+	id, leave := frail(t, a, func(ctx context.Context, m agent.Message, r *agent.Reply) error {
+		if m.Text == "fail" {
+			r.Log(slog.LevelError, "cabinet", "the key does not turn")
+			return errors.New("the cabinet is locked; unlock it and call again")
+		}
+		r.Log(slog.LevelInfo, "cabinet", map[string]any{"drawer": "F", "sheets": 3})
+		select {
+		case <-answer:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		return r.Send("Filed under F.")
+	})
+	page := a.Web + "/agents/" + id + "/health"
+	b.Do(chromedp.Navigate(page), chromedp.WaitVisible(`[data-connection]`))
+	if got, err := rest.Invoke(t.Context(), id, client.InvokeRequest{Message: "fail"}); err != nil || !got.IsError {
+		t.Fatal(got, err)
+	}
+	if _, err := rest.CreateTask(t.Context(), id, client.TaskRequest{Message: "file this"}); err != nil {
+		t.Fatal(err)
+	}
+	b.Await("what went wrong, and what it has in hand", `document.querySelector("#health").innerText.includes("the cabinet is locked") && document.querySelector("[data-connection] .num").innerText === "1"`)
+	b.Await("what it logged", `document.querySelectorAll("[data-line]").length === 2`)
+	if text := eval[string](b, `document.querySelector("#health").innerText`); !containsAll(text, "beeos-agent/", "the key does not turn", `"drawer":"F"`) {
+		t.Errorf("the page says %s", text)
+	}
+	b.picture("health")
+	b.inspectHere(page)
+	leave()
+	b.Await("that it is gone", `document.querySelector("#health").innerText.includes("No process of it is connected")`)
+	b.Await("what waits", `[...document.querySelectorAll(".about div")].find(d => d.innerText.startsWith("Waiting")).innerText.endsWith("1")`)
+	b.inspectHere("an agent that is away")
+	close(answer)
+	frail(t, a, func(_ context.Context, _ agent.Message, r *agent.Reply) error { return r.Send("Filed.") })
+	b.Await("that it is back, without a reload", `document.querySelectorAll("[data-connection]").length === 1`)
+	b.NoComplaints()
 }

@@ -2,7 +2,8 @@
 // messages to whichever node holds an agent's socket (dispatch.go), presence,
 // live events of a channel (events.go), notices of what the ledger committed,
 // small control messages to everyone (control.go), and what agents are waiting
-// to be told (asks.go), and acts that only some nodes can do (acts.go). settle.go waits until news have arrived. It runs on core NATS,
+// to be told (asks.go), what nodes know of an agent (health.go), and acts that
+// only some nodes can do (acts.go). settle.go waits until news have arrived. It runs on core NATS,
 // embedded in the process, meshed with the embedded servers of other nodes,
 // by TLS (mesh_tls.go), or external (connect.go).
 //
@@ -56,6 +57,7 @@ type Bus struct {
 	snapshot func(turn string) (beeos.Event, bool)
 	load     func(Dispatch) (json.RawMessage, error)
 	asks     func(turn string) ([]beeos.Event, bool)
+	health   func(agentID string) (Health, bool)
 
 	inbox    chan *nats.Msg // everything that subscriptions bring, read by one goroutine
 	requests chan *nats.Msg // dispatches, read by another: they may take a moment
@@ -94,7 +96,7 @@ func Open(ctx context.Context, opt Options) (*Bus, error) {
 	if err := b.connect(ctx, opt); err != nil {
 		return nil, err
 	}
-	for _, subject := range []string{subjectNotice, subjectControl, subjectSnapshot, subjectAsks, subjectSettle} {
+	for _, subject := range []string{subjectNotice, subjectControl, subjectSnapshot, subjectAsks, subjectSettle, subjectHealth} {
 		if _, err := b.nc.ChanSubscribe(subject, b.inbox); err != nil {
 			b.Close()
 			return nil, err

@@ -5,7 +5,7 @@
 // their servers and the rules for approvals, marketplace with what people offer
 // each other, approvals, keys, apps (what was granted), account, users, audit;
 // approval_link is for links that let somebody decide. The other rooms are packages of their own: explorer for calls, playground for
-// tools, chat and its transcript, and login. They share page (templates, sessions, streams) and safetext (what
+// tools, health for how an agent does, chat and its transcript, and login. They share page (templates, sessions, streams) and safetext (what
 // others wrote, made safe to show).
 package web
 
@@ -35,6 +35,7 @@ import (
 	"github.com/beeos/beeos/internal/store/people"
 	"github.com/beeos/beeos/internal/surface/web/chat"
 	"github.com/beeos/beeos/internal/surface/web/explorer"
+	"github.com/beeos/beeos/internal/surface/web/health"
 	"github.com/beeos/beeos/internal/surface/web/login"
 	"github.com/beeos/beeos/internal/surface/web/page"
 	"github.com/beeos/beeos/internal/surface/web/playground"
@@ -130,6 +131,9 @@ func (s *Surface) mountRooms() error {
 	if err := playground.Mount(playground.Options{
 		Pages: s.Server, Acts: s.Acts, Calls: s.Calls, FindAgent: s.findOwnAgent, DescribeAgent: s.describeAgent, ShowApprovals: s.describeApprovals,
 	}); err != nil {
+		return err
+	}
+	if err := health.Mount(health.Options{Pages: s.Server, Acts: s.Acts, FindAgent: s.findOwnAgent, DescribeAgent: s.describeAgent}); err != nil {
 		return err
 	}
 	return chat.Mount(chat.Options{
