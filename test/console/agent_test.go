@@ -83,7 +83,7 @@ func TestAgentTabs(t *testing.T) {
 	if lit := eval[string](b, `document.querySelector(".tabs [aria-current]").innerText`); lit != "Tools" {
 		t.Errorf("the tab that is lit: %s", lit)
 	}
-	b.Do(chromedp.Click(`a[aria-label="Try Forecast"]`), chromedp.WaitVisible(`[name="/city"]`))
+	b.Do(chromedp.Click(`a[aria-label="Try it: Forecast"]`), chromedp.WaitVisible(`[name="/city"]`))
 	b.Do(
 		chromedp.SendKeys(`[name="/city"]`, "Atlantis"), chromedp.SetValue(`[name="/unit"]`, `"celsius"`), chromedp.SendKeys(`[name="/api_key"]`, "hush"),
 		chromedp.SendKeys(`[name="/near/lat"]`, "46.9"), browser.Leads(chromedp.Click(`.try button`)), chromedp.WaitVisible(`#run`),

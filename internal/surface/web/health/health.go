@@ -61,7 +61,7 @@ type data struct {
 // connection is a process of the agent that is connected.
 type connection struct {
 	ID, Name, Address, Program, Node string
-	Since, Seen                      time.Time
+	Since                            time.Time
 	Working                          int
 }
 
@@ -100,7 +100,7 @@ func newData(row page.AgentRow, a *beeos.Agent, found *act.Health) data {
 			d.Working += c.Working
 			d.Connections = append(d.Connections, connection{
 				ID: c.Instance, Name: cmp.Or(safetext.Line(inst.Name, 60), "without a name"), Address: safetext.Line(c.Address, 60), Program: safetext.Line(c.Program, 60),
-				Node: node.Node, Since: c.Since, Seen: inst.LastSeen, Working: c.Working,
+				Node: node.Node, Since: c.Since, Working: c.Working,
 			})
 		}
 	}

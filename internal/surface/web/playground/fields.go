@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/beeos/beeos/internal/surface/web/safetext"
 	"github.com/beeos/beeos/internal/wire/strictjson"
@@ -148,7 +150,7 @@ func newField(path, key string, raw json.RawMessage, required, top bool, left *i
 	if !ok {
 		return f
 	}
-	f.Text = safetext.Line(cmp.Or(n.Description, n.Title), 400)
+	f.Text = endSentence(safetext.Line(cmp.Or(n.Description, n.Title), 400))
 	f.Type = n.simpleType()
 	switch {
 	case n.WriteOnly || n.Secret:
@@ -173,6 +175,14 @@ func newField(path, key string, raw json.RawMessage, required, top bool, left *i
 		f.fill(n.Default)
 	}
 	return f
+}
+
+// endSentence puts a full stop behind a text that other words follow.
+func endSentence(s string) string {
+	if last, _ := utf8.DecodeLastRuneInString(s); unicode.IsLetter(last) || unicode.IsDigit(last) {
+		return s + "."
+	}
+	return s
 }
 
 // simpleTypes are those of values that stand on one line.
