@@ -68,7 +68,7 @@ func TestRooms(t *testing.T) {
 	offer(t, a, weatherID)
 
 	call(t, a, weatherID)
-	for _, path := range []string{"/", "/agents", "/agents?q=nothing", "/agents/" + weatherID, "/agents/" + weatherID + "/access", "/agents/" + weatherID + "/settings", "/agents/new", "/marketplace", "/marketplace?q=nothing", "/marketplace/" + weatherID, "/keys", "/account", "/users", "/audit", "/audit?of=everyone", "/nowhere"} {
+	for _, path := range []string{"/", "/agents", "/agents?q=nothing", "/agents/" + weatherID, "/agents/" + weatherID + "/access", "/agents/" + weatherID + "/settings", "/agents/new", "/marketplace", "/marketplace?q=nothing", "/marketplace/" + weatherID, "/keys", "/account", "/users", "/system", "/audit", "/audit?of=everyone", "/nowhere"} {
 		b.inspect(a.Web + path)
 	}
 

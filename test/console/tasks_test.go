@@ -83,5 +83,11 @@ func TestTasks(t *testing.T) {
 	b.inspectHere("conversations")
 	b.Look(1280, "light")
 	b.Do(browser.Leads(chromedp.SendKeys(`#q`, "fox\r")), chromedp.WaitVisible(`[data-conversation]`), browser.Leads(chromedp.Click(`[data-conversation] a`)), chromedp.WaitVisible(`#transcript`))
+
+	b.Do(chromedp.Navigate(a.Web+"/system"), chromedp.WaitVisible(`[data-setting]`))
+	if text := eval[string](b, `document.querySelector("main").innerText`); !containsAll(text, "SQLite", "shows this page", "BEEOS_DATA", "free of") {
+		t.Errorf("the system page says %s", text)
+	}
+	b.inspectHere("the system page")
 	b.NoComplaints()
 }

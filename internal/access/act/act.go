@@ -31,7 +31,8 @@ type Options struct {
 	Hooks     *webhook.Hooks
 	People    *signin.People
 	OAuth     *oauth.Server
-	Builtins  Builtins // nil: nobody runs built-in agents, as on the command line
+	Builtins  Builtins      // nil: nobody runs built-in agents, as on the command line
+	Server    func() Server // what this process knows of itself; nil = nothing, as on the command line
 	Log       *slog.Logger
 	Now       func() time.Time // nil = time.Now
 }

@@ -154,6 +154,17 @@ func (b *Bus) Ready() error {
 	return nil
 }
 
+// Kind says what the bus runs on.
+func (b *Bus) Kind() string {
+	switch {
+	case b.server == nil:
+		return "a NATS server of its own"
+	case b.alone:
+		return "inside this process, for it alone"
+	}
+	return "inside this process, meshed with other servers"
+}
+
 // Alone reports that there is no other node and never can be one.
 func (b *Bus) Alone() bool { return b.alone }
 

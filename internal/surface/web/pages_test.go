@@ -138,7 +138,7 @@ func TestRoomsAnswer(t *testing.T) {
 	rooms := []string{
 		"/", "/approvals", "/approvals/history", "/agents", "/agents?q=agent-1", "/agents?from=50", "/marketplace", "/marketplace?q=x", "/apps", "/keys", "/account", "/audit", "/users", "/audit?of=everyone", "/calls", "/calls?outcome=problems&last=24h&slower=1s&agent=" + agents[0].ID, "/calls/" + o.Message.ID, "/agents/" + agents[0].ID,
 		"/agents/" + agents[0].ID + "/tools", "/agents/" + agents[0].ID + "/health", "/agents/" + agents[0].ID + "/access", "/agents/" + agents[0].ID + "/settings",
-		"/tasks", "/tasks?state=ended", "/conversations", "/conversations?q=x", "/webhooks", "/webhooks?only=problems",
+		"/tasks", "/tasks?state=ended", "/conversations", "/conversations?q=x", "/webhooks", "/webhooks?only=problems", "/system",
 	}
 	full, empty := k.signedIn(ann), k.signedIn(bob)
 	for _, room := range rooms {
@@ -147,7 +147,7 @@ func TestRoomsAnswer(t *testing.T) {
 		}
 		want := http.StatusOK
 		switch {
-		case room == "/users":
+		case room == "/users", room == "/system":
 			want = http.StatusForbidden
 		case strings.HasPrefix(room, "/agents/"), strings.HasPrefix(room, "/calls/"), strings.HasPrefix(room, "/calls?"):
 			want = http.StatusNotFound

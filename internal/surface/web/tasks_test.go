@@ -147,3 +147,18 @@ func TestWebhookDeliveries(t *testing.T) {
 		t.Errorf("written down: %+v, %v", rows, err)
 	}
 }
+
+// TestSystemPage: admins see what it runs on; nobody else does.
+func TestSystemPage(t *testing.T) {
+	k := newStack(t)
+	ann, bob := k.user("Ann", true), k.user("Bob", false)
+	if res := k.signedIn(bob).get("/system"); res.status != http.StatusForbidden {
+		t.Errorf("somebody who is no admin: %d", res.status)
+	}
+	if _, err := k.site.Acts.System(t.Context(), beeos.Caller{Kind: beeos.BySession, UserID: bob.ID}); beeos.CodeOf(err) != beeos.Forbidden {
+		t.Errorf("the act itself: %v", err)
+	}
+	if body := k.signedIn(ann).get("/system").body; !strings.Contains(body, beeos.Version) || !strings.Contains(body, "SQLite 3.") || !strings.Contains(body, "for it alone") {
+		t.Errorf("the page: %s", body)
+	}
+}
