@@ -126,7 +126,7 @@ func TestBuiltInAgent(t *testing.T) {
 		t.Errorf("after accepting: %s", body)
 	}
 
-	b.Do(chromedp.Navigate(a.Web+page), chromedp.Click(`form[action$="/stopped"] button`), chromedp.WaitReady(`input[name="stopped"][value="false"]`))
+	b.Do(chromedp.Navigate(a.Web+page+"/settings"), chromedp.Click(`form[action$="/stopped"] button`), chromedp.WaitReady(`input[name="stopped"][value="false"]`))
 	b.Await("it stops", `document.querySelector("#status").innerText === "stopped"`)
 	b.Do(chromedp.Click(`form[action$="/stopped"] button`), chromedp.WaitReady(`input[name="stopped"][value="true"]`))
 	b.Await("it starts again", `document.querySelector("#status").innerText === "online"`)
@@ -202,7 +202,7 @@ func TestBuiltInAgentWithoutJavaScript(t *testing.T) {
 	b.Do(
 		browser.Leads(chromedp.Click(`[data-held] button`)), chromedp.WaitNotPresent(`[data-held]`),
 		browser.Leads(chromedp.Click(`form[action$="/remove"] button`)), chromedp.WaitVisible(`details.add[open]`),
-		browser.Leads(chromedp.Click(`.tabs a:first-child`)), browser.Leads(chromedp.Click(`a[href$="/delete"]`)), browser.Leads(chromedp.Click(`form[action$="/delete"] button`)), chromedp.WaitVisible(`#agents`),
+		browser.Leads(chromedp.Click(`.tabs a[href$="/settings"]`)), browser.Leads(chromedp.Click(`a[href$="/delete"]`)), browser.Leads(chromedp.Click(`form[action$="/delete"] button`)), chromedp.WaitVisible(`#agents`),
 	)
 }
 
