@@ -111,6 +111,9 @@ func TestWebhookDeliveries(t *testing.T) {
 		ids[turn] = news[0]
 	}
 	body := me.get("/webhooks").body
+	if !strings.Contains(body, `href="/tasks/one"`) || strings.Contains(body, `href="/tasks/two"`) { // what a key began is not on the pages of tasks
+		t.Errorf("the links: %s", body)
+	}
 	if !strings.Contains(body, "https://one.example/in") || !strings.Contains(body, "https://two.example/in") || strings.Contains(body, "three") || strings.Contains(body, "hush") || strings.Contains(body, ">Redeliver<") {
 		t.Errorf("the list: %s", body)
 	}

@@ -15,8 +15,8 @@ func TestPageRendersEmptyOneAndMany(t *testing.T) {
 		return map[string]any{"webhooks": data{Problems: n == 0, Older: "/webhooks?before=x", Newest: "/webhooks", Rows: pagetest.Repeat(n, func(i int) row {
 			return newRow(&hookstore.Sent{
 				Delivery: hookstore.Delivery{ID: fmt.Sprint("whd_", i), Status: all[i%4], Attempts: i, Response: 500 * (i % 2), CreatedAt: time.Now()},
-				Webhook:  hookstore.Webhook{URL: "https://a.example/<b>?token=x", Disabled: i%5 == 1},
-			})
+				Webhook:  hookstore.Webhook{Turn: "turn", Owner: []string{"me", "key:k"}[i%2], URL: "https://a.example/<b>?token=x", Disabled: i%5 == 1},
+			}, "me")
 		})}}
 	}, map[string]string{"webhooks": "data-delivery="})
 }

@@ -48,7 +48,8 @@ type data struct {
 
 // row is one delivery.
 type row struct {
-	ID, Task    string
+	ID          string
+	Task        string // of the visitor's own; empty = of a key's
 	To          string // where it goes, without what stands behind a question mark
 	Form        string
 	State, Mood string
@@ -85,7 +86,7 @@ func (room *Room) show(r *page.Request) (page.Answer, error) {
 		d.Older = "/webhooks" + at(found[perPage-1].ID)
 	}
 	for i := range found {
-		d.Rows = append(d.Rows, newRow(&found[i]))
+		d.Rows = append(d.Rows, newRow(&found[i], r.Caller().Principal()))
 	}
 	view.Data = d
 	return view, nil
@@ -99,11 +100,14 @@ var states = map[hookstore.DeliveryStatus]struct{ words, mood string }{
 	hookstore.DeliveryDead:      {"given up", "bad"},
 }
 
-func newRow(s *hookstore.Sent) row {
+func newRow(s *hookstore.Sent, visitor string) row {
 	said := states[s.Status]
 	r := row{
-		ID: s.ID, Task: s.Webhook.Turn, To: describeAddress(s.Webhook.URL), Form: s.Webhook.Renderer, State: said.words, Mood: said.mood,
+		ID: s.ID, To: describeAddress(s.Webhook.URL), Form: s.Webhook.Renderer, State: said.words, Mood: said.mood,
 		Attempts: s.Attempts, At: s.CreatedAt, Next: s.Due, Again: s.Status != hookstore.DeliveryPending && !s.Webhook.Disabled,
+	}
+	if s.Webhook.Owner == visitor {
+		r.Task = s.Webhook.Turn
 	}
 	switch {
 	case s.Error != "":
