@@ -72,7 +72,7 @@ var livesIn = map[string]string{
 
 	// protocols and models
 	"github.com/coder/websocket":             "agent internal/surface/agentgateway",
-	"github.com/google/jsonschema-go":        "internal/surface/mcp/schema",
+	"github.com/google/jsonschema-go":        "internal/wire/schema",
 	"github.com/a2aproject/a2a-go/v2":        "internal/surface/a2a internal/outward/bridge",
 	"github.com/modelcontextprotocol/go-sdk": "internal/outward/skill internal/outward/oauthclient internal/outward/bridge",
 	"github.com/sashabaranov/go-openai":      "internal/outward/llm internal/outward/bridge",

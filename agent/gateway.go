@@ -179,12 +179,16 @@ func (g *gateway) sign(method, path string, body []byte) string {
 	return beeos.Sign(g.id.key, g.id.instance(g.base), method, path, body)
 }
 
+// userAgent is how the owner of an agent recognises that it uses this package.
+func userAgent() string { return "beeos-agent/" + beeos.Version }
+
 // exchange sends req and decodes the data of the answer into out.
 func (g *gateway) exchange(req *http.Request, out any) error {
 	ctx, cancel := context.WithTimeout(req.Context(), requestWithin)
 	defer cancel()
 	req = req.WithContext(ctx)
 	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("User-Agent", userAgent())
 	resp, err := g.http.Do(req)
 	if err != nil {
 		return err

@@ -307,7 +307,7 @@ func (g *gateway) dial(ctx context.Context, name string, alive func()) (*websock
 	path := "/api/v1/agents/connect?agents=" + url.QueryEscape(name)
 	ws, resp, err := websocket.Dial(ctx, g.base+path, &websocket.DialOptions{
 		HTTPClient:     g.http,
-		HTTPHeader:     http.Header{"Authorization": {g.sign(http.MethodGet, path, nil)}},
+		HTTPHeader:     http.Header{"Authorization": {g.sign(http.MethodGet, path, nil)}, "User-Agent": {userAgent()}},
 		OnPingReceived: func(context.Context, []byte) bool { alive(); return true },
 	})
 	if err != nil {

@@ -168,7 +168,7 @@ func TestEveryDoorWritesOneLine(t *testing.T) {
 		{"rest", "agent.create", func() { o.rest("POST", "/api/v1/instances", `{"name":"new"}`) }, func() string { return o.agent("new") }},
 		{"console", "agent.create", func() { o.form("/agents", url.Values{"name": {"newer"}, "prompt": {"x"}}) }, func() string { return o.agent("newer") }},
 		{"rest", "agent.update", func() { o.rest("PATCH", agents+restAgent, `{"visibility":"public"}`) }, id(restAgent)},
-		{"console", "agent.update", func() { o.form("/agents/"+webAgent+"/settings", url.Values{"visibility": {"public"}}) }, id(webAgent)},
+		{"console", "agent.update", func() { o.form("/agents/"+webAgent+"/access", url.Values{"visibility": {"public"}}) }, id(webAgent)},
 		{"rest", "agent.update", func() { o.rest("POST", "/api/v1/instances", `{"name":"by-rest","systemPrompt":"Be kind."}`) }, id(restAgent)},
 		{"console", "agent.update", func() { o.form("/agents/"+webAgent+"/builtin", url.Values{"prompt": {"Be kind."}}) }, id(webAgent)},
 		{"rest", "agent.stop", func() { o.rest("POST", "/api/v1/instances/"+restInstance+"/stop", "") }, id(restAgent)},

@@ -36,7 +36,6 @@ import (
 	"github.com/beeos/beeos/internal/outward/builtin"
 	"github.com/beeos/beeos/internal/store"
 	"github.com/beeos/beeos/internal/surface/a2a"
-	"github.com/beeos/beeos/internal/surface/mcp/schema"
 	"github.com/beeos/beeos/internal/telemetry"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
@@ -75,6 +74,7 @@ type parts struct {
 	log       *slog.Logger
 	metrics   *telemetry.Metrics
 	node      string
+	started   time.Time
 	route     string // where other nodes mesh with this one; empty = nowhere
 	db        *store.Store
 	bus       *bus.Bus
@@ -104,7 +104,7 @@ type parts struct {
 func Run(ctx context.Context, cfg config.Config, opt Options) error {
 	start := time.Now()
 	opt.Log = cmp.Or(opt.Log, slog.New(slog.DiscardHandler))
-	p := &parts{cfg: cfg, opt: opt, log: opt.Log, metrics: telemetry.NewMetrics(), node: beeos.NewID()}
+	p := &parts{cfg: cfg, opt: opt, log: opt.Log, metrics: telemetry.NewMetrics(), node: beeos.NewID(), started: start}
 	free, err := claim(cfg)
 	if err != nil {
 		return err
@@ -177,7 +177,7 @@ func (p *parts) openCalls(context.Context) error {
 // changed on other nodes.
 func (p *parts) openActs(context.Context) error {
 	p.acts = act.New(act.Options{
-		DB: p.db, Ledger: p.ledger, Bus: p.bus, Invoke: p.calls, CheckArguments: schema.CheckArguments, Approvals: p.approvals, Hooks: p.hooks, People: p.people, OAuth: p.oauth, Builtins: p.owned, Log: p.log,
+		DB: p.db, Ledger: p.ledger, Bus: p.bus, Invoke: p.calls, Approvals: p.approvals, Hooks: p.hooks, People: p.people, OAuth: p.oauth, Builtins: p.owned, Server: p.describeServer, Log: p.log,
 	})
 	p.bus.OnControl(func(c bus.Control) {
 		switch c.Kind {

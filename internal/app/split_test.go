@@ -122,7 +122,7 @@ func TestBuiltinsAreManagedFromEveryProcess(t *testing.T) {
 	if page, _ := o.page("GET", skills); !strings.Contains(page, hands.SaveCSV) || !strings.Contains(page, "bookkeeper") {
 		t.Errorf("the console shows neither the skill's tools nor the worker's commands:\n%s", page)
 	}
-	if page, _ := o.page("GET", o.app.Web+"/agents/"+agent); !strings.Contains(page, d.Prompt) {
+	if page, _ := o.page("GET", o.app.Web+"/agents/"+agent+"/settings"); !strings.Contains(page, d.Prompt) {
 		t.Error("the console does not show the definition")
 	}
 	o.form("/agents/"+agent+"/skills", url.Values{"name": {"mine"}, "url": {drive.URL}})

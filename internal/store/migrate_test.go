@@ -34,6 +34,7 @@ var released = []struct{ name, sum string }{
 	{"0025_requests_by_route.sql", "3785607dd7d7aeb6"},
 	{"0026_usage.sql", "6375db9e05b824f7"},
 	{"0027_replays.sql", "146d9926dc688e8a"},
+	{"0028_lists_of_owner.sql", "3a35e102becd39df"},
 }
 
 func TestMigrationsRise(t *testing.T) {

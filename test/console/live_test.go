@@ -43,7 +43,7 @@ func TestLive(t *testing.T) {
 
 	b.Do(chromedp.Navigate(a.Web+"/agents/"+id), chromedp.Click(`[data-copy]`))
 	b.Await("copying says so", `document.querySelector("[data-copy] span").textContent === "Copied"`)
-	b.Do(chromedp.Click(`form.card input[name="self"]`), chromedp.Click(`form.card button[type="submit"]`))
+	b.Do(chromedp.Navigate(a.Web+"/agents/"+id+"/settings"), chromedp.Click(`form.card input[name="self"]`), chromedp.Click(`form.card button[type="submit"]`))
 	b.Await("saving says so", `document.querySelector(".note.good")?.textContent.includes("Saved")`)
 	b.NoComplaints()
 }

@@ -62,10 +62,13 @@ func TestRooms(t *testing.T) {
 	b.inspect(a.Web + "/apps") // empty states, while they are
 	b.inspect(a.Web + "/")
 	b.inspect(a.Web + "/marketplace")
+	for _, path := range []string{"/tasks", "/tasks?state=ended", "/conversations", "/webhooks", "/webhooks?only=problems"} {
+		b.inspect(a.Web + path)
+	}
 	offer(t, a, weatherID)
 
 	call(t, a, weatherID)
-	for _, path := range []string{"/", "/agents", "/agents?q=nothing", "/agents/" + weatherID, "/agents/" + weatherID + "/skills", "/agents/new", "/marketplace", "/marketplace?q=nothing", "/marketplace/" + weatherID, "/keys", "/account", "/users", "/audit", "/audit?of=everyone", "/nowhere"} {
+	for _, path := range []string{"/", "/agents", "/agents?q=nothing", "/agents/" + weatherID, "/agents/" + weatherID + "/access", "/agents/" + weatherID + "/settings", "/agents/new", "/marketplace", "/marketplace?q=nothing", "/marketplace/" + weatherID, "/keys", "/account", "/users", "/system", "/audit", "/audit?of=everyone", "/nowhere"} {
 		b.inspect(a.Web + path)
 	}
 
@@ -137,8 +140,8 @@ func TestWithoutJavaScript(t *testing.T) {
 	b.SignUp(a.Setup)
 	b.Do(
 		chromedp.Navigate(a.Web+"/keys"), chromedp.SendKeys(`input[name="name"]`, "n8n"), browser.Leads(chromedp.Click(`form.row button`)), chromedp.WaitVisible(`.once`),
-		chromedp.Navigate(a.Web+"/agents/"+a.AgentID), chromedp.Click(`form.card input[name="self"]`), browser.Leads(chromedp.Click(`form.card button[type="submit"]`)), chromedp.WaitVisible(`.note.good`),
-		chromedp.Navigate(a.Web+"/agents/"+a.AgentID+"/skills"), chromedp.SetValue(`select[name="all"]`, "ask"), browser.Leads(chromedp.Click(`form.rules button[type="submit"]`)), chromedp.WaitVisible(`.note.good`),
+		chromedp.Navigate(a.Web+"/agents/"+a.AgentID+"/settings"), chromedp.Click(`form.card input[name="self"]`), browser.Leads(chromedp.Click(`form.card button[type="submit"]`)), chromedp.WaitVisible(`.note.good`),
+		browser.Leads(chromedp.Click(`.tabs a[href$="/access"]`)), chromedp.SetValue(`select[name="all"]`, "ask"), browser.Leads(chromedp.Click(`form.rules button[type="submit"]`)), chromedp.WaitVisible(`.note.good`),
 		chromedp.Navigate(a.Web+"/agents"), browser.Leads(chromedp.SendKeys(`#q`, "echo\r")), chromedp.WaitVisible(`[data-agent]`),
 		browser.Leads(chromedp.Click(`form[action="/signout"] button`)), chromedp.WaitVisible(`input[name="password"]`),
 	)

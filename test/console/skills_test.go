@@ -71,10 +71,12 @@ func TestBuiltInAgent(t *testing.T) {
 		chromedp.SendKeys(`input[name="description"]`, "Files invoices and answers questions about them."),
 		chromedp.SendKeys(`textarea[name="prompt"]`, "You keep the books of a small company. Save every invoice as a CSV file, and be brief."),
 		chromedp.Click(`form.card button[type="submit"]`),
-		chromedp.WaitVisible(`#builtin-title`),
+		chromedp.WaitVisible(`#connect-title`),
 	)
 	page := eval[string](b, "location.pathname")
 	b.Await("it connects, and the page shows it without being asked", `document.querySelector("#status").innerText === "online"`)
+	b.inspect(a.Web + page + "/access")
+	b.inspect(a.Web + page + "/settings")
 	b.inspect(a.Web + page)
 	b.cardAsServed(a)
 	b.Do(chromedp.Navigate(a.Web+page+"/skills"), chromedp.Click(`#how-credentials`))
@@ -124,7 +126,7 @@ func TestBuiltInAgent(t *testing.T) {
 		t.Errorf("after accepting: %s", body)
 	}
 
-	b.Do(chromedp.Navigate(a.Web+page), chromedp.Click(`form[action$="/stopped"] button`), chromedp.WaitReady(`input[name="stopped"][value="false"]`))
+	b.Do(chromedp.Navigate(a.Web+page+"/settings"), chromedp.Click(`form[action$="/stopped"] button`), chromedp.WaitReady(`input[name="stopped"][value="false"]`))
 	b.Await("it stops", `document.querySelector("#status").innerText === "stopped"`)
 	b.Do(chromedp.Click(`form[action$="/stopped"] button`), chromedp.WaitReady(`input[name="stopped"][value="true"]`))
 	b.Await("it starts again", `document.querySelector("#status").innerText === "online"`)
@@ -200,7 +202,7 @@ func TestBuiltInAgentWithoutJavaScript(t *testing.T) {
 	b.Do(
 		browser.Leads(chromedp.Click(`[data-held] button`)), chromedp.WaitNotPresent(`[data-held]`),
 		browser.Leads(chromedp.Click(`form[action$="/remove"] button`)), chromedp.WaitVisible(`details.add[open]`),
-		browser.Leads(chromedp.Click(`.tabs a:first-child`)), browser.Leads(chromedp.Click(`a[href$="/delete"]`)), browser.Leads(chromedp.Click(`form[action$="/delete"] button`)), chromedp.WaitVisible(`#agents`),
+		browser.Leads(chromedp.Click(`.tabs a[href$="/settings"]`)), browser.Leads(chromedp.Click(`a[href$="/delete"]`)), browser.Leads(chromedp.Click(`form[action$="/delete"] button`)), chromedp.WaitVisible(`#agents`),
 	)
 }
 

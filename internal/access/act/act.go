@@ -2,12 +2,12 @@
 // among them, to skills, keys, join tokens, instances, approval rules, webhooks,
 // conversations, calls, users and grants; a file for each. An act checks who may do it
 // (who.go), does it, writes one row into the audit trail (audit.go) and tells
-// the other nodes. What owners show to others is read here, too (offers.go). REST, console and command line translate to it and back.
+// the other nodes. What owners show to others is read here, too (offers.go), and how their agents do (health.go)
+// and their calls went (calls.go). REST, console and command line translate to it and back.
 package act
 
 import (
 	"cmp"
-	"encoding/json"
 	"log/slog"
 	"time"
 
@@ -33,13 +33,10 @@ type Options struct {
 	Hooks     *webhook.Hooks
 	People    *signin.People
 	OAuth     *oauth.Server
-	Builtins  Builtins // nil: nobody runs built-in agents, as on the command line
+	Builtins  Builtins      // nil: nobody runs built-in agents, as on the command line
+	Server    func() Server // what this process knows of itself; nil = nothing, as on the command line
 	Log       *slog.Logger
 	Now       func() time.Time // nil = time.Now
-
-	// CheckArguments says what is wrong with arguments of a tool that has this
-	// schema; nil = the tool finds out.
-	CheckArguments func(schema, arguments json.RawMessage) error
 }
 
 // Acts does what owners and admins ask for.

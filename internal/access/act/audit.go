@@ -35,6 +35,7 @@ const (
 	ApprovalLink   Action = "approval.link"
 	WebhookCreate  Action = "webhook.create"
 	WebhookDelete  Action = "webhook.delete"
+	WebhookRepeat  Action = "webhook.redeliver"
 
 	ConversationClear  Action = "conversation.clear"
 	ConversationDelete Action = "conversation.delete"

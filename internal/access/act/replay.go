@@ -14,6 +14,7 @@ import (
 	"github.com/beeos/beeos/internal/engine/invoke"
 	"github.com/beeos/beeos/internal/engine/sight"
 	"github.com/beeos/beeos/internal/outward/builtin"
+	"github.com/beeos/beeos/internal/wire/schema"
 )
 
 // Replay is a call that is to be made again: all as it was, but for what is set.
@@ -184,7 +185,7 @@ func (a *Acts) checkTool(req *invoke.Request) error {
 	if skill == nil || !skill.Exposed() {
 		return beeos.Errorf(beeos.Conflict, "agent %q has no tool %q; replay the call against an agent that has", req.Agent.Name, req.Call.Tool)
 	}
-	if a.CheckArguments == nil || len(skill.InputSchema) == 0 {
+	if len(skill.InputSchema) == 0 {
 		return nil
 	}
 	arguments := req.Call.Arguments
@@ -192,7 +193,7 @@ func (a *Acts) checkTool(req *invoke.Request) error {
 		arguments = json.RawMessage("{}")
 	}
 	req.Check = func() error {
-		if err := a.CheckArguments(skill.InputSchema, arguments); err != nil {
+		if err := schema.CheckArguments(skill.InputSchema, arguments); err != nil {
 			return beeos.Errorf(beeos.InvalidParam, "the arguments do not fit the tool %s of agent %q: %s; edit them", skill.Name, req.Agent.Name, err)
 		}
 		return nil

@@ -3,7 +3,6 @@ package act_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"strings"
 	"sync"
 	"testing"
@@ -44,12 +43,6 @@ func newReplays(t *testing.T, db *store.Store) *replays {
 	t.Cleanup(l.Close)
 	r := &replays{rig: newRigOn(t, db, b, l)}
 	r.Invoke = invoke.New(invoke.Options{Agents: db.Agents, Approvals: db.Approvals, Cluster: db.Cluster, Ledger: l, Bus: b, RateLimit: 1000})
-	r.CheckArguments = func(_, arguments json.RawMessage) error {
-		if strings.Contains(string(arguments), "wrong") {
-			return errors.New("it is wrong")
-		}
-		return nil
-	}
 	t.Cleanup(r.work.Wait)
 	run, stop := context.WithCancel(ctx)
 	var running sync.WaitGroup
@@ -60,7 +53,7 @@ func newReplays(t *testing.T, db *store.Store) *replays {
 	if err != nil {
 		t.Fatal(err)
 	}
-	schema := json.RawMessage(`{"type":"object"}`)
+	schema := json.RawMessage(`{"type":"object","properties":{"wrong":false}}`)
 	res, err := db.Agents.Sync(t.Context(), inst, []beeos.Definition{{Name: "clerk"}, {Name: "filer", Skills: []beeos.Skill{
 		{Name: "find", InputSchema: schema, Annotations: json.RawMessage(`{"readOnlyHint":true}`)}, {Name: "save", InputSchema: schema},
 	}}})

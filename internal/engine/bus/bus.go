@@ -2,7 +2,8 @@
 // messages to whichever node holds an agent's socket (dispatch.go), presence,
 // live events of a channel (events.go), notices of what the ledger committed,
 // small control messages to everyone (control.go), and what agents are waiting
-// to be told (asks.go), and acts that only some nodes can do (acts.go). settle.go waits until news have arrived. It runs on core NATS,
+// to be told (asks.go), what nodes know of an agent (health.go), and acts that
+// only some nodes can do (acts.go). settle.go waits until news have arrived. It runs on core NATS,
 // embedded in the process, meshed with the embedded servers of other nodes,
 // by TLS (mesh_tls.go), or external (connect.go).
 //
@@ -57,6 +58,7 @@ type Bus struct {
 	snapshot func(turn string) (beeos.Event, bool)
 	load     func(Dispatch) (json.RawMessage, error)
 	asks     func(turn string) ([]beeos.Event, bool)
+	health   func(agentID string) (Health, bool)
 
 	slow     atomic.Uint64  // messages were dropped because this node did not keep up
 	inbox    chan *nats.Msg // everything that subscriptions bring, read by one goroutine
@@ -96,7 +98,7 @@ func Open(ctx context.Context, opt Options) (*Bus, error) {
 	if err := b.connect(ctx, opt); err != nil {
 		return nil, err
 	}
-	for _, subject := range []string{subjectNotice, subjectControl, subjectSnapshot, subjectAsks, subjectSettle} {
+	for _, subject := range []string{subjectNotice, subjectControl, subjectSnapshot, subjectAsks, subjectSettle, subjectHealth} {
 		if _, err := b.nc.ChanSubscribe(subject, b.inbox); err != nil {
 			b.Close()
 			return nil, err
@@ -174,6 +176,17 @@ func (b *Bus) Stats() Stats {
 		s.SlowConsumers += uint64(max(0, b.server.NumSlowConsumers()))
 	}
 	return s
+}
+
+// Kind says what the bus runs on.
+func (b *Bus) Kind() string {
+	switch {
+	case b.server == nil:
+		return "a NATS server of its own"
+	case b.alone:
+		return "inside this process, for it alone"
+	}
+	return "inside this process, meshed with other servers"
 }
 
 // Alone reports that there is no other node and never can be one.

@@ -213,6 +213,8 @@ func (b *Bus) receive(m *nats.Msg) error {
 			}
 			return m.Respond(data)
 		}
+	case m.Subject == subjectHealth:
+		b.answerHealth(m)
 	case strings.HasPrefix(m.Subject, subjectChannel):
 		var ev beeos.Event
 		if err := json.Unmarshal(m.Data, &ev); err != nil {

@@ -4,17 +4,24 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"strings"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/store/database"
 )
 
-// ConversationFilter selects the conversations of one owner with one agent.
+// ConversationFilter selects conversations of one owner.
 type ConversationFilter struct {
-	Owner, AgentID string
-	Open, Closed   bool   // only those that are; neither = all
-	Before         string // only those with a smaller id
-	Limit          int
+	Owner        string
+	AgentID      string // with this agent; empty = with all
+	Open, Closed bool   // only those that are; neither = all
+	Before       string // only those with a smaller id
+	Limit        int
+
+	// Words picks those that have it in their title, or are with one of Agents;
+	// empty = all.
+	Words  string
+	Agents []string
 }
 
 // Conversations returns the channels that f selects, the newest first.
@@ -22,7 +29,16 @@ func (l *Ledger) Conversations(ctx context.Context, f ConversationFilter) ([]bee
 	var q clause
 	q.add(`kind = 'conversation'`)
 	q.add(`owner = ?`, f.Owner)
-	q.add(`agent_id = ?`, f.AgentID)
+	if f.AgentID != "" {
+		q.add(`agent_id = ?`, f.AgentID)
+	}
+	if f.Words != "" {
+		either, args := `LOWER(title) LIKE ? ESCAPE '!'`, []any{"%" + likeEscape.Replace(strings.ToLower(f.Words)) + "%"}
+		for _, id := range f.Agents {
+			either, args = either+` OR agent_id = ?`, append(args, id)
+		}
+		q.add(`(`+either+`)`, args...)
+	}
 	if f.Before != "" {
 		q.add(`id < ?`, f.Before)
 	}
@@ -34,6 +50,14 @@ func (l *Ledger) Conversations(ctx context.Context, f ConversationFilter) ([]bee
 	}
 	return database.List(ctx, l.db, "list conversations", channelFields,
 		`SELECT `+channelColumns+` FROM channels`+q.text.String()+fmt.Sprintf(` ORDER BY id DESC LIMIT %d`, f.Limit), q.args...)
+}
+
+// likeEscape makes a text mean itself in LIKE.
+var likeEscape = strings.NewReplacer(`!`, `!!`, `%`, `!%`, `_`, `!_`)
+
+// ConversationAgents returns the agents that an owner has conversations with.
+func (l *Ledger) ConversationAgents(ctx context.Context, owner string) ([]string, error) {
+	return database.ListTexts(ctx, l.db, "list agents of conversations", `SELECT DISTINCT agent_id FROM channels WHERE kind = 'conversation' AND owner = $1`, owner)
 }
 
 // RenameChannel gives a channel a title.

@@ -219,3 +219,32 @@ func TestCancelledRequestEndsCancelled(t *testing.T) {
 		}
 	})
 }
+
+// TestBacklog: what waits is counted, with the time at which the first was asked for.
+func TestBacklog(t *testing.T) {
+	engines(t, func(t *testing.T, open func(Options) *Ledger) {
+		l := open(Options{})
+		waits := func(want int) (oldest time.Time) {
+			t.Helper()
+			n, oldest, err := l.Backlog(t.Context(), "agent_a")
+			if err != nil || n != want || oldest.IsZero() != (want == 0) {
+				t.Fatalf("%d since %s, %v; want %d", n, oldest, err, want)
+			}
+			return oldest
+		}
+		waits(0)
+		before := time.Now().Add(-time.Second)
+		for range 3 {
+			o := request("agent_a")
+			begin(t, l, o)
+			if err := l.UndoClaim(t.Context(), []Lease{{o.Message.ID, 1}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		begin(t, l, request("agent_a")) // somebody has this one
+		begin(t, l, request("agent_b"))
+		if oldest := waits(3); oldest.Before(before) || oldest.After(time.Now()) {
+			t.Errorf("the oldest is of %s", oldest)
+		}
+	})
+}

@@ -123,6 +123,8 @@ func useEverything(t *testing.T, l *Ledger) {
 			t.Fatal(err)
 		}
 	}
+	_, _, err := l.Backlog(ctx, "agent_a")
+	must(err)
 	for i, mode := range []beeos.DeliveryMode{beeos.DeliverPush, beeos.DeliverQueue, beeos.DeliverBusyReject} {
 		o := request("agent_a")
 		o.Delivery.Mode = mode

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/store/database"
@@ -216,4 +217,18 @@ func (l *Ledger) CloseChannel(ctx context.Context, id, reason string) error {
 	return l.runInWriter(ctx, func(ctx context.Context, b *batch) error {
 		return b.w.exec(ctx, `UPDATE channels SET closed_reason = $2, updated_at = $3, metadata_version = metadata_version + 1 WHERE id = $1 AND closed_reason = ''`, id, reason, b.now)
 	})
+}
+
+// Backlog is what waits for an agent: how much, and when the oldest of it was
+// asked for; the zero time if nothing waits.
+func (l *Ledger) Backlog(ctx context.Context, agentID string) (waiting int, oldest time.Time, err error) {
+	var micros int64
+	err = l.db.QueryRowContext(ctx, "SELECT COUNT(*), COALESCE(MIN(seq), 0) FROM deliveries WHERE agent_id = $1 AND NOT leased", agentID).Scan(&waiting, &micros)
+	if err != nil {
+		return 0, oldest, fmt.Errorf("count what waits for an agent: %w", err)
+	}
+	if waiting > 0 {
+		oldest = time.UnixMicro(micros).UTC()
+	}
+	return waiting, oldest, nil
 }

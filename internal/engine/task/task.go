@@ -25,6 +25,8 @@ type Task struct {
 	Created  time.Time
 	Deadline time.Time         // zero once it is done, unless its caller set it
 	Metadata map[string]string // as its caller gave it
+	Body     string            // what was asked, in words
+	Tool     string            // or which tool was called
 	Done     *beeos.Message    // the terminal reply; nil while it is worked on
 }
 
@@ -75,11 +77,12 @@ func taskOf(r *ledger.Request) Task {
 	var call struct {
 		Metadata   map[string]string `json:"metadata"`
 		DeadlineMS int64             `json:"deadline_ms"`
+		Tool       string            `json:"tool"`
 	}
 	_ = json.Unmarshal(r.Payload, &call) // written by opening; a request without a payload has neither
 	t := Task{
 		Turn: r.ID, Channel: r.Channel, Offset: r.Offset, AgentID: r.AgentID, Caller: r.Publisher, Status: StatusOf(r),
-		Created: r.CreatedAt, Metadata: call.Metadata, Done: r.Done,
+		Created: r.CreatedAt, Metadata: call.Metadata, Done: r.Done, Body: r.Body, Tool: call.Tool,
 	}
 	switch {
 	case r.Open != nil:

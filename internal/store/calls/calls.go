@@ -48,6 +48,9 @@ var outcomeNames = [...]string{OK: "ok", Failed: "failed", Refused: "refused", B
 // Outcomes are the names of all outcomes.
 func Outcomes() []string { return append(outcomeNames[:], Working.String()) }
 
+// Problems are the outcomes that an owner may have to do something about.
+func Problems() []Outcome { return []Outcome{Failed, Refused, Busy, TimedOut, Lost} }
+
 // Ended are all outcomes of calls that are over.
 func Ended() (list []Outcome) {
 	for o := range outcomeNames {

@@ -176,3 +176,48 @@ func TestDisabledWhileOthersAreSent(t *testing.T) {
 		}
 	})
 }
+
+// TestListSent: deliveries to the webhooks of some owners, newest first, page by
+// page, and those that were not taken alone.
+func TestListSent(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		ctx := t.Context()
+		w, ids := storetest.News(t, db, storetest.Webhook(t, db, "turn-1", "https://example.com/"), 3)
+		list := func(f webhooks.SentFilter) (found []string) {
+			t.Helper()
+			f.Limit = max(f.Limit, 1)
+			all, err := db.Webhooks.ListSent(ctx, f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, s := range all {
+				if s.Webhook.URL != w.URL || s.Webhook.Turn != "turn-1" || s.Payload != nil || s.Webhook.Sealed != nil {
+					t.Errorf("%+v", s)
+				}
+				found = append(found, s.ID)
+			}
+			return found
+		}
+		if diff := cmp.Diff([]string{ids[2], ids[1], ids[0]}, list(webhooks.SentFilter{Owners: []string{"key:x", "user:u"}, Limit: 10})); diff != "" {
+			t.Error(diff)
+		}
+		if diff := cmp.Diff([]string{ids[1]}, list(webhooks.SentFilter{Owners: []string{"user:u"}, Before: ids[2], Limit: 1})); diff != "" {
+			t.Error(diff)
+		}
+		if found := list(webhooks.SentFilter{Owners: []string{"user:other"}, Limit: 10}); found != nil {
+			t.Errorf("of somebody else: %v", found)
+		}
+		if err := db.Webhooks.Disable(ctx, w.ID, database.Now()); err != nil {
+			t.Fatal(err)
+		}
+		if found := list(webhooks.SentFilter{Owners: []string{"user:u"}, Problems: true, Limit: 10}); len(found) != 3 {
+			t.Errorf("given up: %v", found)
+		}
+		if got, err := db.Webhooks.FindByDelivery(ctx, ids[1]); err != nil || got.ID != w.ID {
+			t.Errorf("%+v %v", got, err)
+		}
+		if _, err := db.Webhooks.FindByDelivery(ctx, "whd_none"); beeos.CodeOf(err) != beeos.NotFound {
+			t.Error(err)
+		}
+	})
+}

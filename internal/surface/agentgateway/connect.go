@@ -6,6 +6,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/surface/agentgateway/link"
+	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
 // connect opens a connection: a WebSocket, or a stream of server-sent events
@@ -23,5 +24,5 @@ func (s *Surface) connect(w http.ResponseWriter, r *http.Request, inst beeos.Ins
 // open connects an instance by a transport, for the agents that the request
 // names.
 func (s *Surface) open(r *http.Request, inst beeos.Instance, t link.Transport) (*link.Connection, error) {
-	return s.hub.Open(r.Context(), inst, r.URL.Query()["agents"], t)
+	return s.hub.Open(r.Context(), inst, link.Peer{Address: httpd.ClientIP(r), Program: r.UserAgent()}, r.URL.Query()["agents"], t)
 }

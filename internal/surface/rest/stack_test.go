@@ -31,7 +31,6 @@ import (
 	"github.com/beeos/beeos/internal/engine/webhook"
 	"github.com/beeos/beeos/internal/outward/builtin"
 	"github.com/beeos/beeos/internal/store"
-	"github.com/beeos/beeos/internal/surface/mcp/schema"
 	"github.com/beeos/beeos/internal/surface/rest"
 	"github.com/beeos/beeos/internal/wire/httpd"
 	"github.com/beeos/beeos/internal/wire/outbound"
@@ -125,7 +124,7 @@ func start(t *testing.T) *stack {
 	}
 	callers := auth.New(auth.Options{Keys: s.db.Keys, Instances: s.db.Instances, People: s.db.People, Cluster: s.db.Cluster, Methods: append(tokens.Methods(), s.newKind())})
 	s.acts = act.New(act.Options{
-		DB: s.db, Ledger: s.ledger, Bus: s.bus, Invoke: s.calls, CheckArguments: schema.CheckArguments, Approvals: s.approvals, Hooks: s.hooks, People: s.users, OAuth: tokens, Builtins: s.builtins, Log: log, Now: s.now,
+		DB: s.db, Ledger: s.ledger, Bus: s.bus, Invoke: s.calls, Approvals: s.approvals, Hooks: s.hooks, People: s.users, OAuth: tokens, Builtins: s.builtins, Log: log, Now: s.now,
 	})
 	surface := rest.New(rest.Options{
 		DB: s.db, Ledger: s.ledger, Bus: s.bus, Calls: s.calls, Approvals: s.approvals, Files: s.files, Hooks: s.hooks, Now: s.now, Auth: callers,

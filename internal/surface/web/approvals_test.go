@@ -149,15 +149,15 @@ func TestApprovalLinkPage(t *testing.T) {
 	}
 }
 
-// TestRulesOnSkillsPage: the owner sets who is asked, for the agent and for
+// TestRulesOnAccessPage: the owner sets who is asked, for the agent and for
 // each tool.
-func TestRulesOnSkillsPage(t *testing.T) {
+func TestRulesOnAccessPage(t *testing.T) {
 	k := newStack(t)
 	ann, bob := k.user("Ann", false), k.user("Bob", false)
 	agent := k.agents(ann, 1)[0]
 	k.asks(agent, ann.ID, "turn", `{}`)
 	me, path := k.signedIn(ann), "/agents/"+agent.ID+"/approvals"
-	page := me.get("/agents/" + agent.ID + "/skills").body
+	page := me.get("/agents/" + agent.ID + "/access").body
 	for _, want := range []string{`<code>forecast</code>`, "Tomorrow&#39;s weather.", `<code>files / save_csv</code>`} { // declared, and asked about
 		if !strings.Contains(page, want) {
 			t.Errorf("the page has no %s", want)
@@ -177,7 +177,7 @@ func TestRulesOnSkillsPage(t *testing.T) {
 		}
 	}
 	// A form with some tools leaves the others, and the agent's own rule, alone.
-	if res := me.post(path, url.Values{"skill": {"files"}, "tool": {""}, "mode": {"auto"}}); res.location() != "/agents/"+agent.ID+"/skills?did=saved" {
+	if res := me.post(path, url.Values{"skill": {"files"}, "tool": {""}, "mode": {"auto"}}); res.location() != "/agents/"+agent.ID+"/access?did=saved" {
 		t.Fatalf("%d %s", res.status, res.body)
 	}
 	if rules, err = k.db.Approvals.ListRules(t.Context(), agent.ID); err != nil || len(rules) != 3 || rules[0].Timeout != 10*time.Minute || rules[2].Skill != "files" {

@@ -189,5 +189,5 @@ func (s *Surface) setStopped(r *page.Request) (page.Answer, error) {
 	if r.FormValue("stopped") == "true" {
 		do, did = s.Acts.StopBuiltin, "agent-stopped"
 	}
-	return s.changeBuiltin("", did, func(r *page.Request, id string) error { return do(r.Context(), r.Caller(), id) })(r)
+	return s.changeBuiltin("/settings", did, func(r *page.Request, id string) error { return do(r.Context(), r.Caller(), id) })(r)
 }

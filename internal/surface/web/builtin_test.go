@@ -86,7 +86,7 @@ func TestNewAgent(t *testing.T) {
 	if err != nil || d.Prompt != "Be\nbrief." || d.Model != "gpt-x" || len(d.Servers) != 1 || d.Servers[0].Name != "files" || d.Servers[0].AutoApprove {
 		t.Errorf("%+v, %v", d, err)
 	}
-	if page := me.get("/agents/" + a.ID).body; !strings.Contains(page, "connecting…") || !strings.Contains(page, "Be\nbrief.</textarea>") {
+	if page := me.get("/agents/" + a.ID + "/settings").body; !strings.Contains(page, "connecting…") || !strings.Contains(page, "Be\nbrief.</textarea>") {
 		t.Errorf("its page: %s", page)
 	}
 	if page := me.get("/agents").body; !strings.Contains(page, "built in") || !strings.Contains(page, `href="/agents/new"`) {
@@ -107,7 +107,7 @@ func TestBuiltinIsChangedStoppedAndDeleted(t *testing.T) {
 	me := k.signedIn(ann)
 	a := me.make(ann, "clerk")
 	path := "/agents/" + a.ID
-	if page := me.get(path).body; strings.Contains(page, "LLM_MODEL") || !strings.Contains(page, `name="tokens"`) {
+	if page := me.get(path + "/settings").body; strings.Contains(page, "LLM_MODEL") || !strings.Contains(page, `name="tokens"`) {
 		t.Error("the page is about a model that is missing, or has no limits")
 	}
 	for _, bad := range []url.Values{{"prompt": {""}}, {"prompt": {"x"}, "turns": {"0"}}, {"prompt": {"x"}, "wall": {"90"}}, {"prompt": {"x"}, "calls": {"many"}}} {
@@ -115,20 +115,20 @@ func TestBuiltinIsChangedStoppedAndDeleted(t *testing.T) {
 			t.Errorf("%v: %d", bad, res.status)
 		}
 	}
-	if res := me.post(path+"/builtin", url.Values{"prompt": {"Two."}, "turns": {"3"}, "wall": {"2"}}); res.location() != path+"?did=agent-changed" {
+	if res := me.post(path+"/builtin", url.Values{"prompt": {"Two."}, "turns": {"3"}, "wall": {"2"}}); res.location() != path+"/settings?did=agent-changed" {
 		t.Fatalf("%d %s", res.status, res.body)
 	}
 	d, err := k.site.Acts.Builtins.Definition(t.Context(), ann.ID, a.InstanceID)
 	if err != nil || d.Prompt != "Two." || d.Limits.Turns != 3 || d.Limits.Wall.Minutes() != 2 || d.Limits.Calls == 0 {
 		t.Errorf("%+v, %v", d, err)
 	}
-	if res := me.post(path+"/stopped", url.Values{"stopped": {"true"}}); res.location() != path+"?did=agent-stopped" {
+	if res := me.post(path+"/stopped", url.Values{"stopped": {"true"}}); res.location() != path+"/settings?did=agent-stopped" {
 		t.Errorf("%d", res.status)
 	}
-	if page := me.get(path).body; !strings.Contains(page, `class="dot">stopped`) || !strings.Contains(page, ">Start</button>") {
+	if page := me.get(path + "/settings").body; !strings.Contains(page, `class="dot">stopped`) || !strings.Contains(page, ">Start</button>") {
 		t.Error("the page does not say that it is stopped")
 	}
-	if res := me.post(path+"/stopped", url.Values{"stopped": {"false"}}); res.location() != path+"?did=agent-started" {
+	if res := me.post(path+"/stopped", url.Values{"stopped": {"false"}}); res.location() != path+"/settings?did=agent-started" {
 		t.Errorf("%d", res.status)
 	}
 	if res := me.get(path + "/delete"); res.status != http.StatusOK || !strings.Contains(res.body, "cannot be undone") {
@@ -179,7 +179,7 @@ func TestBuiltinRoutesAreMine(t *testing.T) {
 			}
 		}
 	}
-	for _, page := range []string{"", "/skills", "/skills/live", "/delete"} {
+	for _, page := range []string{"", "/access", "/settings", "/status/live", "/skills", "/skills/live", "/delete"} {
 		if res := him.get("/agents/" + a.ID + page); res.status != http.StatusNotFound {
 			t.Errorf("a stranger sees %q: %d", page, res.status)
 		}
@@ -198,7 +198,7 @@ func TestProgramsAreDeletedLikeBuiltins(t *testing.T) {
 	me, him := k.signedIn(ann), k.signedIn(bob)
 	a := k.agents(ann, 1)[0]
 	path := "/agents/" + a.ID
-	if res := me.get(path); !strings.Contains(res.body, path+"/delete") {
+	if res := me.get(path + "/settings"); !strings.Contains(res.body, path+"/delete") {
 		t.Error("the agent's page has no way to delete it")
 	}
 	if res := me.get(path + "/delete"); res.status != http.StatusOK || !strings.Contains(res.body, "goes on running") {

@@ -105,7 +105,7 @@ func (s *Surface) listNeeds(ctx context.Context, v *page.Visitor, agents []page.
 // keyPage is where a key is looked after.
 func keyPage(k beeos.Key) string {
 	if k.Kind == beeos.AgentKey {
-		return "/agents/" + k.AgentID + "#keys"
+		return "/agents/" + k.AgentID + "/access#keys"
 	}
 	return "/keys"
 }

@@ -46,7 +46,7 @@ func (s *Surface) createAgentKey(r *page.Request, a *beeos.Agent) (page.Answer, 
 	if err != nil {
 		return nil, err
 	}
-	return s.showAgentWith(r, a, fresh)
+	return s.showAccessWith(r, a, fresh)
 }
 
 // makeKey makes the key that the form describes.
@@ -99,7 +99,7 @@ func (s *Surface) revokeKey(r *page.Request) (page.Answer, error) {
 
 func keysPage(r *page.Request) string {
 	if agent := r.PathValue("agent"); agent != "" {
-		return "/agents/" + agent
+		return "/agents/" + agent + "/access"
 	}
 	return "/keys"
 }

@@ -50,7 +50,7 @@ func TestAgentPageSaysWhatAgentIs(t *testing.T) {
 	}
 	for name, chats := range map[string]bool{"parrot": true, "tools": false, "odd": true} {
 		body := b.get("/agents/" + ids[name]).body
-		if strings.Contains(body, `href="/agents/`+ids[name]+`/chat"`) != chats || !strings.Contains(body, `href="/agents/`+ids[name]+`/skills"`) {
+		if strings.Contains(body, `href="/agents/`+ids[name]+`/chat"`) != chats || !strings.Contains(body, `href="/agents/`+ids[name]+`/access"`) {
 			t.Errorf("the tabs of %s: %s", name, body)
 		}
 	}

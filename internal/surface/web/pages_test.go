@@ -42,9 +42,16 @@ func fixture(s *Surface, n int) map[string]any {
 		},
 		"agents": agentsData{Agents: agentRows, Total: n, Next: "/agents?from=50"},
 		"agent": agentData{
-			Visibilities: visibilityChoices, Agent: agent, Row: page.AgentRow{ID: "agent_0", Title: "A"}, Calls: calls, Keys: keys, Snippets: s.listSnippets(agent, ""),
+			Agent: agent, Row: page.AgentRow{ID: "agent_0", Title: "A"}, Facts: listFacts(agent, page.AgentRow{}), Calls: calls, Snippets: s.listSnippets(agent, ""),
+			Card: []*cardData{nil, {URL: "http://a2a/card", Signed: true, Whole: "{}"}, {URL: "http://a2a/card", Whole: "{}", Redacted: "{}"}}[min(n, 2)],
+		},
+		"agent_access": accessData{
+			Agent: agent, Row: page.AgentRow{ID: "agent_0", Title: "A", Builtin: n == 1}, Visibilities: visibilityChoices, Keys: keys, Snippets: s.listKeySnippets(agent, strings.Repeat("bak_x", n%2)),
+			Rules: skillsFixture(n).Rules,
+		},
+		"agent_settings": settingsData{
+			Agent: agent, Row: page.AgentRow{ID: "agent_0", Title: "A"},
 			Builtin: []*builtinData{nil, {ID: "agent_0"}, {ID: "agent_0", Minutes: 10, Stopped: true}}[min(n, 2)],
-			Card:    []*cardData{nil, {URL: "http://a2a/card", Signed: true, Whole: "{}"}, {URL: "http://a2a/card", Whole: "{}", Redacted: "{}"}}[min(n, 2)],
 		},
 		"new_agent":       newData{Definition: builtin.Definition{Name: "clerk", Prompt: "Be <brief>."}, HasModel: n > 0},
 		"delete_agent":    page.AgentRow{ID: "agent_0", Title: "A"},
@@ -107,7 +114,7 @@ func skillsFixture(n int) skillsData {
 func TestEveryPageRendersEmptyOneAndMany(t *testing.T) {
 	s := newStack(t).site
 	pagetest.RenderAll(t, s.Server, templates, func(n int) map[string]any { return fixture(s, n) }, map[string]string{
-		"home": `data-call="`, "agents": `data-agent="`, "agent": `data-call="`, "keys": `data-key="`, "apps": `data-grant="`,
+		"home": `data-call="`, "agents": `data-agent="`, "agent": `data-call="`, "agent_access": `data-key="`, "keys": `data-key="`, "apps": `data-grant="`,
 		"account": `data-login="`, "users": `data-user="`, "skills": `data-skill="`, "audit": `data-audit="`, "marketplace": `data-offer="`,
 	})
 }
@@ -129,7 +136,11 @@ func TestRoomsAnswer(t *testing.T) {
 	if _, _, err := k.ledger.BeginRequest(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
-	rooms := []string{"/", "/approvals", "/approvals/history", "/agents", "/agents?q=agent-1", "/agents?from=50", "/marketplace", "/marketplace?q=x", "/apps", "/keys", "/account", "/audit", "/users", "/audit?of=everyone", "/calls", "/calls?outcome=problems&last=24h&slower=1s&agent=" + agents[0].ID, "/calls/" + o.Message.ID, "/agents/" + agents[0].ID}
+	rooms := []string{
+		"/", "/approvals", "/approvals/history", "/agents", "/agents?q=agent-1", "/agents?from=50", "/marketplace", "/marketplace?q=x", "/apps", "/keys", "/account", "/audit", "/users", "/audit?of=everyone", "/calls", "/calls?outcome=problems&last=24h&slower=1s&agent=" + agents[0].ID, "/calls/" + o.Message.ID, "/agents/" + agents[0].ID,
+		"/agents/" + agents[0].ID + "/tools", "/agents/" + agents[0].ID + "/health", "/agents/" + agents[0].ID + "/access", "/agents/" + agents[0].ID + "/settings",
+		"/tasks", "/tasks?state=ended", "/conversations", "/conversations?q=x", "/webhooks", "/webhooks?only=problems", "/system",
+	}
 	full, empty := k.signedIn(ann), k.signedIn(bob)
 	for _, room := range rooms {
 		if res := full.get(room); res.status != http.StatusOK {
@@ -137,7 +148,7 @@ func TestRoomsAnswer(t *testing.T) {
 		}
 		want := http.StatusOK
 		switch {
-		case room == "/users":
+		case room == "/users", room == "/system":
 			want = http.StatusForbidden
 		case strings.HasPrefix(room, "/agents/"), strings.HasPrefix(room, "/calls/"), strings.HasPrefix(room, "/calls?"):
 			want = http.StatusNotFound
@@ -150,7 +161,7 @@ func TestRoomsAnswer(t *testing.T) {
 		}
 	}
 	for from, want := range map[string]string{
-		"/agents/" + agents[0].ID + "/keys": "/agents/" + agents[0].ID + "#keys", "/agents/" + agents[0].ID + "/settings": "/agents/" + agents[0].ID,
+		"/agents/" + agents[0].ID + "/keys": "/agents/" + agents[0].ID + "/access#keys", "/agents/" + agents[0].ID + "/stopped": "/agents/" + agents[0].ID + "/settings",
 		"/account/password": "/account", "/users/x/reset": "/users",
 	} {
 		if res := full.get(from); res.status != http.StatusSeeOther || res.location() != want {
@@ -188,7 +199,7 @@ func TestKeysAreShownOnce(t *testing.T) {
 	for _, page := range []string{"/keys", "/agents/" + a.ID} {
 		path, prefix := "/keys", beeos.UserKeyPrefix
 		if page != path {
-			path, prefix = page+"/keys", beeos.AgentKeyPrefix
+			path, prefix, page = page+"/keys", beeos.AgentKeyPrefix, page+"/access"
 		}
 		if res := b.post(path, map[string][]string{"name": {" "}}); res.status != http.StatusBadRequest || !strings.Contains(res.body, "give the key a name") && !strings.Contains(res.body, "Give the key a name") {
 			t.Errorf("%s without a name: %d", path, res.status)
@@ -223,9 +234,9 @@ func TestKeysAreLimited(t *testing.T) {
 	a := k.agents(ann, 1)[0]
 	b, bob := k.signedIn(ann), k.signedIn(k.user("Bob", false))
 	for _, page := range []string{"/keys", "/agents/" + a.ID} {
-		path := page
+		path, list := page, ""
 		if page != "/keys" {
-			path += "/keys"
+			path, list = path+"/keys", "/access"
 		}
 		newest := func() beeos.Key {
 			t.Helper()
@@ -244,7 +255,7 @@ func TestKeysAreLimited(t *testing.T) {
 		form := path + "/" + newest().ID + "/limit"
 		for _, rate := range []string{"7", ""} {
 			res := b.post(form, map[string][]string{"rate": {rate}})
-			if want, _ := strconv.Atoi(rate); res.status != http.StatusSeeOther || !strings.HasPrefix(res.location(), page+"?") || newest().RatePerMinute != want {
+			if want, _ := strconv.Atoi(rate); res.status != http.StatusSeeOther || !strings.HasPrefix(res.location(), page+list+"?") || newest().RatePerMinute != want {
 				t.Errorf("%s to %q: %d to %q, %+v", form, rate, res.status, res.location(), newest())
 			}
 		}
@@ -267,41 +278,69 @@ func TestAgentSettings(t *testing.T) {
 			changed = c.AgentID
 		}
 	})
-	settings := map[string][]string{"visibility": {"public"}, "self": {"on"}}
-	if res := k.signedIn(bob).post("/agents/"+a.ID+"/settings", settings); res.status != http.StatusNotFound {
-		t.Errorf("somebody else's agent: %d", res.status)
+	page := "/agents/" + a.ID
+	access := map[string][]string{"visibility": {"public"}}
+	for _, form := range []string{"/access", "/settings"} {
+		if res := k.signedIn(bob).post(page+form, access); res.status != http.StatusNotFound {
+			t.Errorf("somebody else's agent: %d", res.status)
+		}
 	}
 	b := k.signedIn(ann)
-	if res := b.post("/agents/"+a.ID+"/settings", settings); res.status != http.StatusSeeOther || changed != a.ID {
+	if res := b.post(page+"/access", access); res.location() != page+"/access?did=saved" || changed != a.ID {
 		t.Errorf("saving gave %d, told %q", res.status, changed)
+	}
+	if res := b.post(page+"/settings", map[string][]string{"self": {"on"}, "title": {" My parrot "}}); res.location() != page+"/settings?did=saved" {
+		t.Errorf("renaming gave %d", res.status)
 	}
 	got, err := k.db.Agents.Get(t.Context(), a.ID)
 	if err != nil || got.Visibility != beeos.VisiblePublic || got.MCPEnabled || !got.SelfTool {
 		t.Errorf("the agent is %+v, %v", got, err)
 	}
-	settings["title"] = []string{" My parrot "}
-	if res := b.post("/agents/"+a.ID+"/settings", settings); res.status != http.StatusSeeOther {
-		t.Errorf("renaming gave %d", res.status)
-	}
-	if body := b.get("/agents/" + a.ID).body; !strings.Contains(body, "<h1>My parrot</h1>") || !strings.Contains(body, `name="title" maxlength="60" value="My parrot"`) {
+	if body := b.get(page + "/settings").body; !strings.Contains(body, "<h1>My parrot</h1>") || !strings.Contains(body, `name="title" maxlength="60" value="My parrot"`) {
 		t.Errorf("renamed: %s", body)
 	}
 	for rate, want := range map[string]int{"30": 30, "": 0} {
-		settings["rate"] = []string{rate}
-		if res := b.post("/agents/"+a.ID+"/settings", settings); res.status != http.StatusSeeOther {
+		access["rate"] = []string{rate}
+		if res := b.post(page+"/access", access); res.status != http.StatusSeeOther {
 			t.Errorf("a limit of %q gave %d", rate, res.status)
 		}
-		if got, err := k.db.Agents.Get(t.Context(), a.ID); err != nil || got.RateLimit != want {
-			t.Errorf("a limit of %q is %d, %v", rate, got.RateLimit, err)
+		if got, err := k.db.Agents.Get(t.Context(), a.ID); err != nil || got.RateLimit != want || got.Title != "My parrot" {
+			t.Errorf("a limit of %q: %+v, %v", rate, got, err)
 		}
 	}
 	for _, bad := range []string{"-1", "many", "1000001", "99999999999999999999"} {
-		settings["rate"] = []string{bad}
-		if res := b.post("/agents/"+a.ID+"/settings", settings); res.status != http.StatusBadRequest || !strings.Contains(res.body, "leave the field empty") {
+		access["rate"] = []string{bad}
+		if res := b.post(page+"/access", access); res.status != http.StatusBadRequest || !strings.Contains(res.body, "leave the field empty") {
 			t.Errorf("a limit of %q gave %d", bad, res.status)
 		}
 	}
-	if res := b.post("/agents/"+a.ID+"/settings", map[string][]string{"visibility": {"nobody"}}); res.status != http.StatusBadRequest || !strings.Contains(res.body, `role="alert"`) {
+	if res := b.post(page+"/access", map[string][]string{"visibility": {"nobody"}}); res.status != http.StatusBadRequest || !strings.Contains(res.body, `role="alert"`) {
 		t.Errorf("a visibility that does not exist: %d", res.status)
+	}
+}
+
+// TestAgentTabs: what is about an agent is on pages with addresses of their own,
+// each of which says which it is; the address of a form leads to its page.
+func TestAgentTabs(t *testing.T) {
+	k := newStack(t)
+	ann, bob := k.user("Ann", false), k.user("Bob", false)
+	a := k.agents(ann, 1)[0]
+	me, him, base := k.signedIn(ann), k.signedIn(bob), "/agents/"+a.ID
+	for _, tab := range []string{"", "/access", "/settings"} {
+		body := me.get(base + tab).body
+		if lit := `<a href="` + base + tab + `" aria-current="page">`; strings.Count(body, lit) != 1 {
+			t.Errorf("%s does not say that it is lit: %s", tab, body)
+		}
+		if !strings.Contains(body, `href="/calls?agent=`+a.ID+`"`) || strings.Contains(body, base+`/skills"`) {
+			t.Errorf("the tabs of %s: %s", tab, body)
+		}
+		if res := him.get(base + tab); res.status != http.StatusNotFound {
+			t.Errorf("%s of somebody else: %d", tab, res.status)
+		}
+	}
+	for form, page := range map[string]string{"/keys": "/access#keys", "/approvals": "/access#approvals", "/skills": "/access#approvals", "/builtin": "/settings", "/stopped": "/settings"} {
+		if res := me.get(base + form); res.location() != base+page {
+			t.Errorf("%s leads to %s", form, res.location())
+		}
 	}
 }

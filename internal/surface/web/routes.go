@@ -8,7 +8,8 @@ import (
 // addRoutes is the site map of the owners' pages; chat and signin have their
 // own.
 func (s *Surface) addRoutes() {
-	agent, skills := page.With(s.findOwnAgent, s.showAgent), page.With(s.findOwnAgent, s.showSkills)
+	access, settings := page.With(s.findOwnAgent, s.showAccess), page.With(s.findOwnAgent, s.showSettings)
+	skills, rules := page.With(s.findOwnAgent, s.showSkills), page.With(s.findOwnAgent, s.showRules)
 	for _, r := range []struct {
 		pattern string
 		who     page.Audience
@@ -21,14 +22,20 @@ func (s *Surface) addRoutes() {
 		{"POST /agents", page.SignedIn, page.Form(s.createAgent, s.showNewAgent)},
 		{"GET /agents/live", page.SignedIn, page.Live(s.showAgents)},
 		{"GET /agents/new", page.SignedIn, s.showNewAgent},
-		{"GET /agents/{agent}", page.SignedIn, agent},
-		{"GET /agents/{agent}/live", page.SignedIn, page.Live(page.With(s.findOwnAgent, s.showAgentStatus))},
-		{"POST /agents/{agent}/settings", page.SignedIn, page.Form(s.setAgent, agent)},
-		{"POST /agents/{agent}/keys", page.SignedIn, page.Form(page.With(s.findOwnAgent, s.createAgentKey), agent)},
-		{"POST /agents/{agent}/keys/{key}/limit", page.SignedIn, page.Form(s.limitKey, agent)},
-		{"POST /agents/{agent}/keys/{key}/revoke", page.SignedIn, s.revokeKey},
+		{"GET /agents/{agent}", page.SignedIn, page.With(s.findOwnAgent, s.showAgent)},
+		{"GET /agents/{agent}/live", page.SignedIn, page.Live(page.With(s.findOwnAgent, s.showAgentOverviewStatus))},
+		{"GET /agents/{agent}/status/live", page.SignedIn, page.Live(page.With(s.findOwnAgent, s.showAgentStatus))},
 
-		{"POST /agents/{agent}/builtin", page.SignedIn, page.Form(s.changeBuiltin("", "agent-changed", s.changeDefinition), agent)},
+		{"GET /agents/{agent}/access", page.SignedIn, access},
+		{"POST /agents/{agent}/access", page.SignedIn, page.Form(s.setAccess, access)},
+		{"POST /agents/{agent}/keys", page.SignedIn, page.Form(page.With(s.findOwnAgent, s.createAgentKey), access)},
+		{"POST /agents/{agent}/keys/{key}/limit", page.SignedIn, page.Form(s.limitKey, access)},
+		{"POST /agents/{agent}/keys/{key}/revoke", page.SignedIn, s.revokeKey},
+		{"POST /agents/{agent}/approvals", page.SignedIn, page.Form(page.With(s.findOwnAgent, s.setRules), rules)},
+
+		{"GET /agents/{agent}/settings", page.SignedIn, settings},
+		{"POST /agents/{agent}/settings", page.SignedIn, page.Form(s.setAgent, settings)},
+		{"POST /agents/{agent}/builtin", page.SignedIn, page.Form(s.changeBuiltin("/settings", "agent-changed", s.changeDefinition), settings)},
 		{"POST /agents/{agent}/stopped", page.SignedIn, s.setStopped},
 		{"GET /agents/{agent}/delete", page.SignedIn, page.With(s.findOwnAgent, s.confirmDelete)},
 		{"POST /agents/{agent}/delete", page.SignedIn, s.deleteAgent},
@@ -40,7 +47,6 @@ func (s *Surface) addRoutes() {
 		{"POST /agents/{agent}/skills/{skill}/authorize", page.SignedIn, page.With(s.findOwnBuiltin, s.authorizeSkill)},
 		{"POST /agents/{agent}/skills/{skill}/forget", page.SignedIn, s.changeBuiltin("/skills", "skill-forgotten", s.forgetSkill)},
 		{"POST /agents/{agent}/skills/{skill}/accept", page.SignedIn, page.Form(s.changeBuiltin("/skills", "tool-accepted", s.acceptTool), skills)},
-		{"POST /agents/{agent}/approvals", page.SignedIn, page.Form(page.With(s.findOwnAgent, s.setRules), skills)},
 		{"GET " + builtin.Authorized, page.SignedIn, s.finishAuthorization},
 		{"GET " + builtin.Document, page.Anyone, s.serveClientDocument},
 
@@ -83,7 +89,6 @@ func (s *Surface) addRoutes() {
 		// The address of a form, where the browser was left, opened again.
 		{"GET /agents/{agent}/{form}", page.SignedIn, s.redirectToAgent},
 		{"GET /agents/{agent}/skills/{skill}/{form}", page.SignedIn, s.redirectToSkills},
-		{"GET /agents/{agent}/approvals", page.SignedIn, s.redirectToSkills},
 		{"GET /account/{form}", page.SignedIn, page.RedirectTo("/account")},
 		{"GET /approvals/{id}/{form}", page.SignedIn, page.RedirectTo("/approvals")},
 		{"GET /users/{user}/{form}", page.Admins, page.RedirectTo("/users")},

@@ -107,14 +107,33 @@ func newRuleRow(pair [2]string, mode approvals.Mode) toolRow {
 	return row
 }
 
-// setRules takes a form of the skills page: the rules of the agent, those of
+// setRules takes a form of the access or the skills page: the rules of the agent, those of
 // some tools, or both.
 func (s *Surface) setRules(r *page.Request, a *beeos.Agent) (page.Answer, error) {
 	rules, err := readRules(r)
 	if err == nil {
 		err = s.Acts.SetRules(r.Context(), r.Caller(), a.ID, rules)
 	}
-	return page.Redirect("/agents/"+a.ID+"/skills", "saved"), err
+	if err != nil {
+		return nil, err
+	}
+	b, err := s.findBuiltin(r.Context(), a)
+	if b != nil {
+		return page.Redirect("/agents/"+a.ID+"/skills", "saved"), err
+	}
+	return page.Redirect("/agents/"+a.ID+"/access", "saved"), err
+}
+
+// showRules shows the page that has the rules of an agent.
+func (s *Surface) showRules(r *page.Request, a *beeos.Agent) (page.Answer, error) {
+	b, err := s.findBuiltin(r.Context(), a)
+	if err != nil {
+		return nil, err
+	}
+	if b != nil {
+		return s.showSkills(r, a)
+	}
+	return s.showAccess(r, a)
 }
 
 func readRules(r *page.Request) (rules []approvals.Rule, err error) {

@@ -10,6 +10,7 @@ import (
 	"github.com/beeos/beeos/internal/outward/builtin"
 	"github.com/beeos/beeos/internal/outward/skill"
 	"github.com/beeos/beeos/internal/store/approvals"
+	"github.com/beeos/beeos/internal/store/builtins"
 	"github.com/beeos/beeos/internal/surface/web/page"
 	"github.com/beeos/beeos/internal/surface/web/safetext"
 )
@@ -18,8 +19,8 @@ import (
 // one has not answered.
 const lookWithin = 4 * time.Second
 
-// skillsData is what an agent can do and which of it waits for its owner: the
-// tools of its skill servers when it is built in, else those it declares.
+// skillsData is what a built-in agent can do and which of it waits for its owner:
+// the tools of its skill servers.
 type skillsData struct {
 	Row     page.AgentRow
 	Servers []serverRow
@@ -101,7 +102,14 @@ func (p *pageRoom) pieces(text string) (list []safetext.Piece, cut bool) {
 }
 
 func (s *Surface) showSkills(r *page.Request, a *beeos.Agent) (page.Answer, error) {
-	d, err := s.loadSkills(r.Context(), a)
+	b, err := s.findBuiltin(r.Context(), a)
+	if err != nil {
+		return nil, err
+	}
+	if b == nil { // it says itself what it can do
+		return page.Redirect("/agents/"+a.ID+"/access#approvals", ""), nil
+	}
+	d, err := s.loadSkills(r.Context(), a, b)
 	d.Add = s.readAddForm(r, a.ID)
 	d.Add.Open = d.Add.Open || len(d.Servers) == 0
 	return page.View{Page: "skills", Title: "Skills of " + d.Row.Title, Room: "agents", Live: d.Add.Path + "/live", Here: d.Add.Path, Data: d}, err
@@ -114,19 +122,11 @@ func (s *Surface) showSkillsStatus(r *page.Request, a *beeos.Agent) (page.Answer
 	return page.View{Page: "skills", Data: skillsData{Row: row}}, err
 }
 
-func (s *Surface) loadSkills(ctx context.Context, a *beeos.Agent) (d skillsData, err error) {
-	b, err := s.findBuiltin(ctx, a)
-	if err != nil {
-		return d, err
-	}
+func (s *Surface) loadSkills(ctx context.Context, a *beeos.Agent, b *builtins.Builtin) (d skillsData, err error) {
 	d.Row = s.newAgentRow(ctx, a, b)
 	rules, err := s.loadRules(ctx, a)
 	if err != nil {
 		return d, err
-	}
-	if b == nil {
-		d.Rules = rules.listDeclared(a)
-		return d, nil
 	}
 	looking, cancel := context.WithTimeout(ctx, lookWithin)
 	defer cancel()

@@ -3,6 +3,7 @@ package web
 import (
 	"cmp"
 	"encoding/json"
+	"slices"
 
 	"github.com/beeos/beeos"
 )
@@ -14,6 +15,9 @@ type snippet struct {
 	Code      string
 	Note      string
 }
+
+// keyNote stands below what sends a key.
+const keyNote = "Make a key for it under Access; it reaches this agent only."
 
 // listSnippets returns those for MCP clients that sign in by themselves, and for
 // programs that send a key. key is one that may be shown, or "".
@@ -33,14 +37,24 @@ func (s *Surface) listSnippets(a *beeos.Agent, key string) []snippet {
 		{
 			ID: "n8n", Title: "n8n", Where: "MCP Client Tool node",
 			Code: "Endpoint          " + url + "\nServer Transport  HTTP Streamable\nAuthentication    Bearer Auth\nToken             " + key,
-			Note: "Make a key below for the token; it reaches this agent only.",
+			Note: keyNote,
 		},
 		{
 			ID: "curl", Title: "curl", Where: "In a terminal",
 			Code: "curl " + s.RESTURL + "/api/v1/agents/" + a.ID + "/invoke \\\n  -H 'Authorization: Bearer " + key + "' \\\n  --json '{\"message\":\"hello\"}'",
-			Note: "Make a key below; it reaches this agent only.",
+			Note: keyNote,
 		},
 	}
+}
+
+// listKeySnippets returns the lines of listSnippets that send a key, with this one
+// in them.
+func (s *Surface) listKeySnippets(a *beeos.Agent, key string) []snippet {
+	list := slices.DeleteFunc(s.listSnippets(a, key), func(sn snippet) bool { return sn.Note != keyNote })
+	for i := range list {
+		list[i].Note = ""
+	}
+	return list
 }
 
 // listOfferSnippets returns how an agent of anybody's is called. Apps that sign in

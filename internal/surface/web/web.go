@@ -4,8 +4,8 @@
 // settings and its A2A card, builtin for agents that are made here, skills with
 // their servers and the rules for approvals, marketplace with what people offer
 // each other, approvals, keys, apps (what was granted), account, users, audit;
-// approval_link is for links that let somebody decide. The other rooms are packages of their own: explorer for calls, chat and
-// its transcript, and login. They share page (templates, sessions, streams) and safetext (what
+// approval_link is for links that let somebody decide. The other rooms are packages of their own: explorer for calls, playground for
+// tools, health for how an agent does, webhooks, tasks, system for admins, chat and its transcript, and login. They share page (templates, sessions, streams) and safetext (what
 // others wrote, made safe to show).
 package web
 
@@ -35,8 +35,13 @@ import (
 	"github.com/beeos/beeos/internal/store/people"
 	"github.com/beeos/beeos/internal/surface/web/chat"
 	"github.com/beeos/beeos/internal/surface/web/explorer"
+	"github.com/beeos/beeos/internal/surface/web/health"
 	"github.com/beeos/beeos/internal/surface/web/login"
 	"github.com/beeos/beeos/internal/surface/web/page"
+	"github.com/beeos/beeos/internal/surface/web/playground"
+	"github.com/beeos/beeos/internal/surface/web/system"
+	"github.com/beeos/beeos/internal/surface/web/tasks"
+	"github.com/beeos/beeos/internal/surface/web/webhooks"
 )
 
 //go:embed templates
@@ -126,10 +131,28 @@ func (s *Surface) mountRooms() error {
 	}); err != nil {
 		return err
 	}
-	return chat.Mount(chat.Options{
+	if err := playground.Mount(playground.Options{
+		Pages: s.Server, Acts: s.Acts, Calls: s.Calls, FindAgent: s.findOwnAgent, DescribeAgent: s.describeAgent, ShowApprovals: s.describeApprovals,
+	}); err != nil {
+		return err
+	}
+	if err := health.Mount(health.Options{Pages: s.Server, Acts: s.Acts, FindAgent: s.findOwnAgent, DescribeAgent: s.describeAgent}); err != nil {
+		return err
+	}
+	if err := webhooks.Mount(webhooks.Options{Pages: s.Server, Acts: s.Acts}); err != nil {
+		return err
+	}
+	if err := system.Mount(system.Options{Pages: s.Server, Acts: s.Acts, Now: s.Now}); err != nil {
+		return err
+	}
+	talk, err := chat.Mount(chat.Options{
 		Pages: s.Server, Agents: s.Agents, Approvals: s.ApprovalTable, Ledger: s.Ledger, Bus: s.Bus, Calls: s.Calls, Files: s.Files, Log: s.Log,
 		Online: s.isOnline, DescribeAgent: s.describeAgent, ShowApprovals: s.describeApprovals, Acts: s.Acts,
 	})
+	if err != nil {
+		return err
+	}
+	return tasks.Mount(tasks.Options{Pages: s.Server, Agents: s.Agents, Ledger: s.Ledger, Calls: s.Calls, ShowTurn: talk.ShowTurn, AnswerTurn: talk.AnswerTurn})
 }
 
 // refreshPages makes open pages refresh themselves when calls and decisions come.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/surface/agentgateway/codec"
@@ -35,6 +36,8 @@ type Connection struct {
 	owner     string          // the user behind the instance
 	only      map[string]bool // names of the agents it wants to serve; nil = all that its instance declared
 	transport Transport       // nil for a visitor
+	peer      Peer
+	since     time.Time
 
 	load   atomic.Int32 // turns in hand
 	budget budget

@@ -10,7 +10,8 @@
 // through, finish.go stores the replies
 // that end a turn, and control.go passes on what callers say meanwhile. lease.go
 // keeps the leases of all turns, gives them back when a connection is gone, and
-// carries a turn over to its agent's next connection.
+// carries a turn over to its agent's next connection. health.go remembers what
+// people ask about an agent: when it connected, and what it logged last.
 package link
 
 import (
@@ -45,13 +46,14 @@ type Hub struct {
 	changes   changedAgents
 	lockouts  Signal // somebody may have been locked out
 	workers   workers
+	book      healthBook
 }
 
 // New returns a hub; Run must be running while it is used.
 func New(opt Options) *Hub {
 	h := &Hub{
 		Options: opt, workers: workers{log: opt.Log},
-		changes: changedAgents{ready: NewSignal()}, lockouts: NewSignal(),
+		changes: changedAgents{ready: NewSignal()}, lockouts: NewSignal(), book: healthBook{since: opt.Now()},
 	}
 	h.questions = question.New(opt.Options, h.Go)
 	return h
@@ -64,6 +66,7 @@ func (h *Hub) Run(ctx context.Context) error {
 	defer h.Bus.OnNotice(h.onNotice)()
 	h.Bus.ServeSnapshots(h.snapshot)
 	h.Bus.ServeAsks(h.openQuestions)
+	h.Bus.ServeHealth(h.health)
 
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return h.keepLeases(ctx) })

@@ -98,6 +98,7 @@ func (c *Connection) act(f *beeos.Frame, size int, to *Responses) error {
 	case beeos.FrameProgress:
 		t.Publish(beeos.Event{Kind: beeos.EventProgress, Progress: f.Progress, Total: f.Total, Text: f.Text})
 	case beeos.FrameLog:
+		c.hub.book.addLine(t.Agent, newLine(c.hub.Now(), f))
 		t.Publish(beeos.Event{Kind: beeos.EventLog, Level: f.Level, Logger: f.Logger, Data: bytes.Clone(f.Data)})
 	case beeos.FrameBackground:
 		t.Publish(beeos.Event{Kind: beeos.EventBackground})

@@ -20,8 +20,11 @@ const (
 // Open connects an instance for the agents that it names, or for all that it
 // declares, and tells the bus. Without a transport the connection is a visitor:
 // it receives nothing and only brings replies.
-func (h *Hub) Open(ctx context.Context, inst beeos.Instance, wanted []string, t Transport) (*Connection, error) {
-	c := &Connection{ID: "conn_" + beeos.NewID(), Instance: inst.ID, hub: h, owner: inst.OwnerID, transport: t}
+func (h *Hub) Open(ctx context.Context, inst beeos.Instance, from Peer, wanted []string, t Transport) (*Connection, error) {
+	c := &Connection{
+		ID: "conn_" + beeos.NewID(), Instance: inst.ID, hub: h, owner: inst.OwnerID, transport: t,
+		peer: Peer{cut(from.Address, maxProgram), cut(from.Program, maxProgram)}, since: h.Now(),
+	}
 	c.Replies.Send = c.enqueue
 	agents, err := h.declaredAgents(ctx, inst.ID, nil)
 	if err != nil {
@@ -42,6 +45,7 @@ func (h *Hub) Open(ctx context.Context, inst beeos.Instance, wanted []string, t 
 		c.Close()
 		return nil, err
 	}
+	h.book.addOpened(agents)
 	h.Log.InfoContext(ctx, "agent connected", "instance", inst.ID, "name", inst.Name, "agents", len(agents))
 	return c, nil
 }

@@ -8,9 +8,9 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/surface/mcp/catalog"
-	"github.com/beeos/beeos/internal/surface/mcp/schema"
 	"github.com/beeos/beeos/internal/surface/mcp/wire"
 	"github.com/beeos/beeos/internal/wire/httpd"
+	"github.com/beeos/beeos/internal/wire/schema"
 	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 

@@ -7,8 +7,8 @@ import (
 	"sync"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/surface/mcp/schema"
 	"github.com/beeos/beeos/internal/surface/mcp/wire"
+	"github.com/beeos/beeos/internal/wire/schema"
 	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 

@@ -105,6 +105,9 @@ func (h *Handlers) listDeliveries(r *route.Request, hook *webhooks.Webhook) (any
 
 // redeliver sends a delivery once more, at once.
 func (h *Handlers) redeliver(r *route.Request, hook *webhooks.Webhook) (any, error) {
-	d, err := h.opt.Hooks.Redeliver(r.Context(), *hook, r.PathValue("deliveryId"))
+	if _, err := h.opt.Webhooks.GetDelivery(r.Context(), hook.ID, r.PathValue("deliveryId")); err != nil {
+		return nil, err // of another task
+	}
+	d, err := h.opt.Acts.RedeliverWebhook(r.Context(), r.Caller, r.PathValue("deliveryId"))
 	return route.Accepted(viewDelivery(&d, hook)), err
 }

@@ -1,7 +1,9 @@
 // Package chat is the part of the console where people talk with agents: the
-// page of a conversation and the list of them (chat.go, page.go), sending a
+// page of a conversation and the list of them (chat.go, page.go), those with all
+// agents (all.go), sending a
 // message (send.go), the other forms (forms.go) and the stream that shows what
-// is said while it is said (live.go).
+// is said while it is said (live.go). turn.go shows one request by itself, for the
+// room of tasks.
 package chat
 
 import (
@@ -45,16 +47,17 @@ type Options struct {
 type Chat struct{ Options }
 
 // Mount adds the templates and routes to the console.
-func Mount(opt Options) error {
+func Mount(opt Options) (*Chat, error) {
 	c := &Chat{opt}
 	if err := c.Pages.AddTemplates(templates); err != nil {
-		return err
+		return nil, err
 	}
 	const list, one = "/agents/{agent}/chat", "/agents/{agent}/chat/{conversation}"
 	show := page.With(c.findConversation, c.show)
 	form := func(do func(*page.Request, conversation) (page.Answer, error)) page.Action {
 		return page.Form(page.With(c.findConversation, do), show)
 	}
+	c.Pages.Handle("GET /conversations", page.SignedIn, c.showAll)
 	c.Pages.Handle("GET "+list, page.SignedIn, show)
 	c.Pages.Handle("POST "+list, page.FileSenders, form(c.beginConversation))
 	c.Pages.Handle("GET "+one, page.SignedIn, show)
@@ -65,7 +68,7 @@ func Mount(opt Options) error {
 	c.Pages.Handle("POST "+one+"/title", page.SignedIn, form(c.renameConversation))
 	c.Pages.Handle("POST "+one+"/delete", page.SignedIn, form(c.deleteConversation))
 	c.Pages.Handle("GET "+one+"/{form}", page.SignedIn, page.With(c.findConversation, redirectToConversation))
-	return nil
+	return c, nil
 }
 
 // conversation is one of the visitor's own, with the agent that they talk with.

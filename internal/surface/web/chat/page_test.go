@@ -2,6 +2,7 @@ package chat
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,7 +12,10 @@ import (
 
 func TestPageRendersEmptyOneAndMany(t *testing.T) {
 	pagetest.RenderAll(t, pagetest.NewServer(t, templates), templates, func(n int) map[string]any {
-		return map[string]any{"chat": pageData{
+		all := allData{Query: strings.Repeat("<b>", n%2), Older: "/conversations?before=x", Newest: "/conversations", Rows: pagetest.Repeat(n, func(i int) talkRow {
+			return talkRow{ID: fmt.Sprint("c", i), Title: "First <b>", Agent: "A", Path: "/agents/agent_0/chat/c", At: time.Now(), Closed: i > 3}
+		})}
+		return map[string]any{"conversations": all, "chat": pageData{
 			Row: page.AgentRow{ID: "agent_0", Title: "A"}, Owner: n > 0, Path: "/agents/agent_0/chat",
 			Older: "/agents/agent_0/chat?before=x", Earlier: "/agents/agent_0/chat/c0?last=200",
 			Here: &conversationRow{ID: "c0", Title: "First"}, Open: n > 0, Files: true, Key: "k",
@@ -19,5 +23,5 @@ func TestPageRendersEmptyOneAndMany(t *testing.T) {
 				return conversationRow{ID: fmt.Sprint("c", i), Title: "Conversation", At: time.Now(), Lit: i == 0}
 			}),
 		}}
-	}, map[string]string{"chat": `data-chat="`})
+	}, map[string]string{"chat": `data-chat="`, "conversations": `data-conversation="`})
 }

@@ -48,8 +48,6 @@ var (
 // notOK is the choice of all outcomes that are not what the caller hoped for.
 const notOK = "problems"
 
-var problems = []calls.Outcome{calls.Failed, calls.Refused, calls.Busy, calls.TimedOut, calls.Lost}
-
 func (e *Explorer) showCalls(r *page.Request) (page.Answer, error) {
 	q := r.URL.Query()
 	d := listData{Filter: form{q.Get("agent"), q.Get("tool"), q.Get("outcome"), q.Get("caller"), q.Get("surface"), q.Get("last"), q.Get("slower")}}
@@ -113,7 +111,7 @@ func (f form) read(now time.Time) (act.CallFilter, error) {
 	switch f.Outcome {
 	case "":
 	case notOK:
-		c.Outcomes = slices.Clone(problems)
+		c.Outcomes = calls.Problems()
 	default:
 		o, err := calls.ParseOutcome(f.Outcome)
 		if err != nil {

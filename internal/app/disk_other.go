@@ -1,0 +1,5 @@
+//go:build !linux && !darwin
+
+package app
+
+func diskSpace(string) (free, total uint64) { return 0, 0 }

@@ -1,0 +1,31 @@
+package webhooks
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	hookstore "github.com/beeos/beeos/internal/store/webhooks"
+	"github.com/beeos/beeos/test/pagetest"
+)
+
+func TestPageRendersEmptyOneAndMany(t *testing.T) {
+	all := []hookstore.DeliveryStatus{hookstore.DeliveryPending, hookstore.DeliveryFailed, hookstore.DeliverySucceeded, hookstore.DeliveryDead}
+	pagetest.RenderAll(t, pagetest.NewServer(t, templates), templates, func(n int) map[string]any {
+		return map[string]any{"webhooks": data{Problems: n == 0, Older: "/webhooks?before=x", Newest: "/webhooks", Rows: pagetest.Repeat(n, func(i int) row {
+			return newRow(&hookstore.Sent{
+				Delivery: hookstore.Delivery{ID: fmt.Sprint("whd_", i), Status: all[i%4], Attempts: i, Response: 500 * (i % 2), CreatedAt: time.Now()},
+				Webhook:  hookstore.Webhook{Turn: "turn", Owner: []string{"me", "key:k"}[i%2], URL: "https://a.example/<b>?token=x", Disabled: i%5 == 1},
+			}, "me")
+		})}}
+	}, map[string]string{"webhooks": "data-delivery="})
+}
+
+// TestAddressHidesKeys: what people put into addresses to be let in is not shown.
+func TestAddressHidesKeys(t *testing.T) {
+	for in, want := range map[string]string{"https://me:secret@a.example/in/x?key=secret#secret": "https://a.example/in/x", "://secret": "an address that cannot be read"} {
+		if got := describeAddress(in); got != want {
+			t.Errorf("%s is shown as %s", in, got)
+		}
+	}
+}
