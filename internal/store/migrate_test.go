@@ -31,6 +31,7 @@ var released = []struct{ name, sum string }{
 	{"0022_agent_titles.sql", "144fc2eae31f453b"},
 	{"0023_calls.sql", "98a15b1a2c8e2c30"},
 	{"0024_steps.sql", "3e352e72b3e9689e"},
+	{"0026_traces.sql", "5c2651e83193aba3"},
 }
 
 func TestMigrationsRise(t *testing.T) {

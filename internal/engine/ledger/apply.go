@@ -33,8 +33,8 @@ var (
 		`(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`, ` ON CONFLICT (in_reply_to) WHERE terminal DO NOTHING`)
 	winners          = newStatement(`SELECT id FROM messages WHERE terminal AND in_reply_to IN (`, `?`, `)`)
 	insertDeliveries = newStatement(
-		`INSERT INTO deliveries (turn, channel, off, agent_id, lane, seq, leased, attempt, lease_until, started, mode, redelivery, deadline, owner, surface, tool) VALUES `,
-		`(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`, ` ON CONFLICT (lane) WHERE leased AND lane <> '' DO NOTHING`)
+		`INSERT INTO deliveries (turn, channel, off, agent_id, lane, seq, leased, attempt, lease_until, started, mode, redelivery, deadline, owner, surface, tool, trace) VALUES `,
+		`(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`, ` ON CONFLICT (lane) WHERE leased AND lane <> '' DO NOTHING`)
 )
 
 // batch is one transaction's work.
@@ -458,7 +458,7 @@ func (b *batch) deliveryRow(open *Opening) []any {
 	if d.Mode == beeos.DeliverQueue {
 		leased, attempt, until = false, 0, b.now
 	}
-	return []any{m.ID, m.Channel, m.Offset, d.AgentID, d.Lane, b.w.seq, leased, attempt, until, false, string(d.Mode), string(d.Redelivery), database.Micros(d.Deadline), m.Publisher, d.Surface, d.Tool}
+	return []any{m.ID, m.Channel, m.Offset, d.AgentID, d.Lane, b.w.seq, leased, attempt, until, false, string(d.Mode), string(d.Redelivery), database.Micros(d.Deadline), m.Publisher, d.Surface, d.Tool, d.Trace}
 }
 
 // refuseAsBusy answers a request for an agent that takes one at a time and has one.

@@ -32,6 +32,7 @@ type Delivery struct {
 	Surface    string            // by which it came
 	Tool       string            // of the agent's; empty = the agent itself
 	Trail      string            // how it went so far
+	Trace      string            // where it stands in a distributed trace; opaque here, empty = in none
 }
 
 // Lease names one attempt at a delivery, so that a holder who has lost it
@@ -41,13 +42,13 @@ type Lease struct {
 	Attempt int
 }
 
-const deliveryColumns = `turn, channel, off, agent_id, lane, attempt, started, mode, redelivery, leased, lease_until, deadline, paused, cancel_at, surface, tool, trail`
+const deliveryColumns = `turn, channel, off, agent_id, lane, attempt, started, mode, redelivery, leased, lease_until, deadline, paused, cancel_at, surface, tool, trail, trace`
 
 func deliveryFields(d *Delivery) []any {
 	return []any{
 		&d.Turn, &d.Channel, &d.Offset, &d.AgentID, &d.Lane, &d.Attempt, &d.Started, &d.Mode, &d.Redelivery,
 		&d.Leased, database.Time(&d.LeaseUntil), database.Time(&d.Deadline), &d.Paused, database.Time(&d.CancelAt),
-		&d.Surface, &d.Tool, &d.Trail,
+		&d.Surface, &d.Tool, &d.Trail, &d.Trace,
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/beeos/beeos"
 )
 
-var endDeliveries = newStatement(`DELETE FROM deliveries WHERE turn IN (`, `?`, `) RETURNING turn, agent_id, owner, surface, tool, lane, trail, off, cancel_at, seq, attempt`)
+var endDeliveries = newStatement(`DELETE FROM deliveries WHERE turn IN (`, `?`, `) RETURNING turn, agent_id, owner, surface, tool, lane, trail, off, cancel_at, seq, attempt, trace`)
 
 // markDeliveries notes on the deliveries of requests what messages about them mean.
 func (b *batch) markDeliveries(ctx context.Context) error {
@@ -55,7 +55,7 @@ func (b *batch) endDeliveries(ctx context.Context) error {
 	err := b.w.queryRows(ctx, endDeliveries, turns, func(r *sql.Rows) error {
 		var turn string
 		var e ending
-		err := r.Scan(&turn, &e.route.AgentID, &e.route.Caller, &e.route.Surface, &e.route.Tool, &e.lane, &e.trail, &e.off, &e.cancelAt, &e.began, &e.attempt)
+		err := r.Scan(&turn, &e.route.AgentID, &e.route.Caller, &e.route.Surface, &e.route.Tool, &e.lane, &e.trail, &e.off, &e.cancelAt, &e.began, &e.attempt, &e.trace)
 		if e.lane != "" {
 			b.freed = append(b.freed, e.route.AgentID)
 		}
@@ -79,13 +79,13 @@ func (b *batch) trailOf(o *op) string {
 	if !ok || !o.message.Type.Terminal() {
 		return ""
 	}
+	trail := e.trail
 	if o.attempt != nil {
 		by := *o.attempt
 		by.Number = cmp.Or(by.Number, int(e.attempt))
-		return e.trail + by.line(e.began)
+		trail += by.line(e.began)
+	} else if trail == "" && e.attempt == 1 {
+		trail = "c1 0;" // it was handed out with the request, and nobody brought a reply
 	}
-	if e.trail == "" && e.attempt == 1 {
-		return "c1 0;" // it was handed out with the request, and nobody brought a reply
-	}
-	return e.trail
+	return trail + traceWord(e.trace)
 }

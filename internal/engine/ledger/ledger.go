@@ -8,7 +8,8 @@
 // Offsets rise per channel and come from the channel's row under its lock.
 // Exactly one terminal reply per request is a unique index, nothing else.
 // delivery.go leases requests to agents, ending.go ends them, and record.go notes
-// each call that has ended, with its trail (trail.go). read.go reads, turns.go and
+// each call that has ended, with its trail (trail.go); traces.go tells of those that
+// are part of a trace. read.go reads, turns.go and
 // conversations.go list (callers.go knows who calls whom), retention.go forgets.
 package ledger
 
@@ -48,6 +49,7 @@ type Ledger struct {
 	seed    maphash.Seed
 	done    sync.WaitGroup
 	freed   atomic.Pointer[func(agentID string)]
+	ended   atomic.Pointer[func(*Ended)]
 	callers knownCallers
 	routes  routes
 	probe   probe

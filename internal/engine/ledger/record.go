@@ -22,6 +22,7 @@ type ending struct {
 	off, cancelAt int64
 	began         int64 // when the request was stored
 	attempt       int64 // the last one
+	trace         string
 }
 
 // knownRoute is the number of a route, and when it was last noted to be in use.

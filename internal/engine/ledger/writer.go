@@ -177,6 +177,7 @@ func (w *writer) commit(ops []*op) {
 			(*f)(agent)
 		}
 	}
+	b.tellEnded()
 	for _, o := range ops {
 		close(o.done)
 	}

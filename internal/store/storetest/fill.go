@@ -82,8 +82,8 @@ func fillLedger(t *testing.T, db *store.Store) {
 	exec("INSERT INTO calls (n, turn, off, route, outcome, took) VALUES (9007199254740993, $1, 1, 1, 2, 5)", []byte{0xff, 0})
 	exec("INSERT INTO call_steps (n, steps) VALUES (9007199254740993, '[]')")
 	exec("INSERT INTO callers (principal, agent_id, seen_at) VALUES ('user:u', 'a', 4)")
-	exec(`INSERT INTO deliveries (turn, channel, off, agent_id, lane, seq, leased, attempt, lease_until, started, mode, redelivery, deadline)
-		VALUES ('m1', 'c', 1, 'agent', '', 1, FALSE, 0, 0, TRUE, 'push', 'always', 0)`)
+	exec(`INSERT INTO deliveries (turn, channel, off, agent_id, lane, seq, leased, attempt, lease_until, started, mode, redelivery, deadline, trace)
+		VALUES ('m1', 'c', 1, 'agent', '', 1, FALSE, 0, 0, TRUE, 'push', 'always', 0, '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01')`)
 }
 
 // fillPeople puts something into every table of how people get in.
