@@ -8,7 +8,7 @@ type FrameType string
 const (
 	// Gateway to agent.
 	FrameHello     FrameType = "hello"           // ConnectionID, Agents, HeartbeatMS
-	FrameMessage   FrameType = "chat_message"    // AgentID, ChannelID, MessageID, Offset, Attempt, PublisherID, Body, Parts, Payload, DeadlineMS
+	FrameMessage   FrameType = "chat_message"    // AgentID, ChannelID, MessageID, Offset, Attempt, PublisherID, Body, Parts, Payload, DeadlineMS, TraceParent, TraceState, Spans
 	FrameCancel    FrameType = "chat_cancel"     // MessageID of the turn, Reason
 	FrameContinue  FrameType = "user.continue"   // MessageID of the turn, Body, Payload
 	FrameAuthGrant FrameType = "user.auth_grant" // MessageID of the turn, Payload
@@ -62,6 +62,9 @@ type Frame struct {
 	StopReason   string            `json:"stop_reason,omitempty"`
 	Steps        json.RawMessage   `json:"steps,omitempty"`       // a list of Step: what was done for the answer
 	DeadlineMS   int64             `json:"deadline_ms,omitempty"` // unix milliseconds
+	TraceParent  string            `json:"traceparent,omitempty"` // the place in a distributed trace of what the agent does, as in a Trace
+	TraceState   string            `json:"tracestate,omitempty"`
+	Spans        bool              `json:"spans,omitempty"` // steps that have a span_id become spans of that trace
 	Text         string            `json:"text,omitempty"`
 	Reasoning    string            `json:"reasoning,omitempty"`
 	Part         json.RawMessage   `json:"part,omitempty"`

@@ -22,7 +22,7 @@ import (
 // frames under the wait make it: below here events and requests go by pointer,
 // and what needs room returns before await does its waiting.
 func (c *Calls) Do(ctx context.Context, r *Request) iter.Seq2[beeos.Event, error] {
-	return c.recordCall(ctx, r, c.runCall)
+	return c.recordCall(ctx, r, c.runTraced)
 }
 
 // recordCall makes an iterator of a call and records how it ended.
@@ -42,6 +42,9 @@ func (c *Calls) recordCall(ctx context.Context, r *Request, do func(context.Cont
 		}
 	}
 }
+
+// outcomeLeft is that of a call whose caller did not wait for the end.
+const outcomeLeft = "disconnected"
 
 // errReaderLeft: whoever ranges over Do has stopped.
 var errReaderLeft = errors.New("stopped")
@@ -106,7 +109,9 @@ type Sent struct {
 // Submit is Send with more detail about what was stored.
 func (c *Calls) Submit(ctx context.Context, r Request) (Sent, error) {
 	r.Live = false
+	ctx, span := c.startSpan(ctx, &r)
 	t, err := c.beginTurn(ctx, &r)
+	c.endSpan(span, &r, t, nil, err)
 	if err != nil {
 		return Sent{}, err
 	}
@@ -214,7 +219,7 @@ func (c *Calls) record(r *Request, start time.Time, last *beeos.Message, err err
 	}
 	switch {
 	case errors.Is(err, context.Canceled), errors.Is(err, errReaderLeft):
-		rec.Outcome = "disconnected"
+		rec.Outcome = outcomeLeft
 	case err != nil:
 		rec.Outcome = string(beeos.CodeOf(err))
 	case last != nil:

@@ -41,7 +41,7 @@ func (c *Calls) dispatch(ctx context.Context, a *beeos.Agent, o *ledger.Opening)
 func (c *Calls) deliver(ctx context.Context, d *ledger.Delivery, m *beeos.Message) error {
 	return c.opt.Bus.Deliver(ctx, bus.Dispatch{
 		AgentID: d.AgentID, MessageID: d.Turn, Channel: d.Channel, Offset: d.Offset, Attempt: d.Attempt, Deadline: d.Deadline,
-		Frame: chatFrame(d, m),
+		Trace: d.Trace, Frame: chatFrame(d, m),
 	})
 }
 
@@ -54,7 +54,7 @@ func (c *Calls) loadFrame(d bus.Dispatch) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	return chatFrame(&ledger.Delivery{AgentID: d.AgentID, Turn: d.MessageID, Channel: d.Channel, Attempt: d.Attempt, Deadline: d.Deadline}, &m), nil
+	return chatFrame(&ledger.Delivery{AgentID: d.AgentID, Turn: d.MessageID, Channel: d.Channel, Attempt: d.Attempt, Deadline: d.Deadline, Trace: d.Trace}, &m), nil
 }
 
 // redelivery is what becomes of a request whose instance died. Who gives an
@@ -115,6 +115,9 @@ func chatFrame(d *ledger.Delivery, m *beeos.Message) []byte {
 	}
 	if len(m.Payload) > 0 {
 		b = append(append(b, `,"payload":`...), m.Payload...)
+	}
+	if d.Trace != "" {
+		b = appendTrace(b, d)
 	}
 	return append(b, '}')
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/engine/files"
 	"github.com/beeos/beeos/internal/engine/ledger"
+	"github.com/beeos/beeos/internal/telemetry/trace"
 	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
@@ -47,6 +48,11 @@ type Request struct {
 	KeepTimeout bool          // wait no longer, either, while a person decides about a tool call
 	Deadline    time.Time     // when the request itself ends; zero = an hour from now
 	Live        bool          // yield deltas, progress, logs and asks too
+
+	Entry trace.Entry // how the caller's protocol calls this, for its trace; the place in that is the context's
+	Links beeos.Trace // another trace that the caller's request is part of
+
+	origin string // where the request stands in a trace, as it is stored
 }
 
 const (
@@ -202,7 +208,7 @@ func (c *Calls) composeOpening(ctx context.Context, r *Request, o *ledger.Openin
 	}
 	o.Delivery = &ledger.Delivery{
 		AgentID: r.Agent.ID, Mode: r.Agent.Definition.DeliveryMode, Redelivery: redelivery(r), Lane: lane(r.Agent, &o.Channel, fresh),
-		LeaseUntil: c.opt.Now().Add(LeaseTTL), Deadline: c.deadline(r), Surface: r.Surface, Tool: cmp.Or(r.Call.Tool, r.Call.Method),
+		LeaseUntil: c.opt.Now().Add(LeaseTTL), Deadline: c.deadline(r), Surface: r.Surface, Tool: cmp.Or(r.Call.Tool, r.Call.Method), Trace: r.origin,
 	}
 	return nil
 }

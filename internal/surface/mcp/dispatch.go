@@ -68,7 +68,7 @@ func (x *request) handle(ctx context.Context, m *wire.Message) ([]byte, error) {
 		return nil, nil
 	}
 	if h := findMethod(m.Method, x.Version); h != nil {
-		result, err := h(x, ctx, m)
+		result, err := h(x, x.WithMetaTrace(ctx), m)
 		return replies.RenderFor(x.Version, m.Method, result), err
 	}
 	return nil, wire.MethodNotFound(m.Method)

@@ -88,7 +88,7 @@ type Entry struct {
 	Surface  string
 	Method   string // mcp: tools/call; a2a: SendMessage; others: the verb and the route, POST /api/v1/agents/{id}/invoke
 	Target   string // mcp: the tool or the prompt
-	RPCID    string // mcp: which request of the client's
+	RPCID    []byte // mcp: which request of the client's, as JSON
 	Revision string // of mcp
 	Session  string // of mcp
 	Message  string // of a2a: the client's id of its message
@@ -110,7 +110,7 @@ func (e *Entry) Attrs() []Attr {
 	attrs := []Attr{Text(Surface, e.Surface)}
 	switch e.Surface {
 	case "mcp":
-		attrs = append(attrs, Text(MCPMethod, e.Method), Text(JSONRPCRequest, e.RPCID), Text(MCPVersion, e.Revision), Text(MCPSession, e.Session),
+		attrs = append(attrs, Text(MCPMethod, e.Method), Text(JSONRPCRequest, strings.Trim(string(e.RPCID), `"`)), Text(MCPVersion, e.Revision), Text(MCPSession, e.Session),
 			Text(NetworkProtocol, "http"))
 		switch e.Method {
 		case methodTool:

@@ -73,7 +73,7 @@ func TestSpansAreCollected(t *testing.T) {
 	t.Setenv("OTEL_RESOURCE_ATTRIBUTES", "deployment.environment.name=test")
 	tracer, receiver := open(t)
 	other := beeos.ParseTrace("00-11111111111111111111111111111111-2222222222222222-01", "")
-	e := Entry{Surface: "mcp", Method: "tools/call", Target: "search", RPCID: "7", Revision: "2025-11-25", Session: "ch-1"}
+	e := Entry{Surface: "mcp", Method: "tools/call", Target: "search", RPCID: []byte(`"7"`), Revision: "2025-11-25", Session: "ch-1"}
 	span := tracer.Start(caller, e.Name(), Server, other)
 	if got := span.Trace(); got.ID() != callerTrace || got.Span() == callerSpan || !got.IsSampled() || got.State != "vendor=1" || !span.IsRecorded() {
 		t.Errorf("%+v", got)
@@ -236,7 +236,7 @@ func openFor(b *testing.B, ratio string) *Tracer {
 }
 
 func benchmarkSpan(tracer *Tracer) {
-	e := Entry{Surface: "mcp", Method: "tools/call", Target: "search", RPCID: "7", Revision: "2025-11-25", Session: "ch-1"}
+	e := Entry{Surface: "mcp", Method: "tools/call", Target: "search", RPCID: []byte(`"7"`), Revision: "2025-11-25", Session: "ch-1"}
 	span := tracer.Start(beeos.Trace{}, e.Name(), Server)
 	if span.IsRecorded() {
 		span.Set(e.Attrs()...)

@@ -38,6 +38,7 @@ type trackedResponse struct {
 	err    error
 	body   body
 	hurry  bool // the client was given leftTime
+	trace  string
 	sender atomic.Pointer[string]
 }
 
@@ -133,7 +134,7 @@ func begin(w http.ResponseWriter, r *http.Request) (*trackedResponse, *http.Requ
 	header := w.Header()
 	header["X-Request-Id"] = []string{id}
 	header["X-Content-Type-Options"] = nosniff
-	r = r.WithContext(&requestContext{telemetry.With(r.Context(), "request", id), resp})
+	r = r.WithContext(&requestContext{withTrace(telemetry.With(r.Context(), "request", id), r.Header), resp})
 	if r.ContentLength != 0 {
 		resp.body = body{r.Body, http.NewResponseController(w), true}
 		resp.body.deadline.SetReadDeadline(resp.start.Add(bodyTime)) //nolint:errcheck // what has no deadlines is no connection
@@ -192,6 +193,9 @@ func (h *Handler) log(resp *trackedResponse, r *http.Request, took time.Duration
 	attrs := []slog.Attr{
 		slog.String("method", r.Method), slog.String("path", r.URL.Path),
 		slog.Int("status", resp.status), slog.Duration("took", took),
+	}
+	if resp.trace != "" {
+		attrs = append(attrs, slog.String("trace", resp.trace))
 	}
 	if resp.err != nil {
 		attrs = append(attrs, slog.Any("err", resp.err))

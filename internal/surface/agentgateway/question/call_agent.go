@@ -9,6 +9,7 @@ import (
 	"github.com/beeos/beeos/internal/engine/invoke"
 	"github.com/beeos/beeos/internal/surface/agentgateway/codec"
 	"github.com/beeos/beeos/internal/surface/agentgateway/turn"
+	"github.com/beeos/beeos/internal/telemetry/trace"
 	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
@@ -91,6 +92,7 @@ func (q *Questions) awaitAgent(ctx context.Context, t *turn.Turn, name, message,
 		Agent:  to, Surface: "agent", Body: message, Chain: chain, KeepOpen: true,
 		IdempotencyKey: "call " + t.ID + " " + key, Join: true, Deadline: t.Deadline,
 	}
+	ctx = beeos.WithTrace(ctx, trace.ParseOrigin(t.Trace).AtAttempt(t.ID, t.Lease().Attempt))
 	m, err := invoke.Last(q.Calls.Do(ctx, &req))
 	if err != nil && ctx.Err() != nil && !t.IsLost() { // whoever wanted it has finished, or was cancelled
 		if err := q.Calls.Cancel(context.WithoutCancel(ctx), "", req.TurnID, "the agent that asked has stopped"); err != nil {
