@@ -26,7 +26,7 @@ const (
 	FrameInputRequired   FrameType = "input_required"   // MessageID, Body, Payload
 	FrameAuthRequired    FrameType = "auth_required"    // MessageID, Body, Payload
 	FrameHeartbeat       FrameType = "heartbeat"        // nothing
-	FrameRequest         FrameType = "request"          // MessageID, RequestID, Key, Total, Method, Params
+	FrameRequest         FrameType = "request"          // MessageID, RequestID, Key, Total, Method, Params, TraceParent
 	FrameApprove         FrameType = "approve"          // MessageID, RequestID, Skill, Tool, Arguments, Auto
 	FrameBackground      FrameType = "background"       // MessageID: it takes longer than the caller should wait
 	FrameLog             FrameType = "log"              // MessageID, Level, Logger, Data

@@ -124,7 +124,8 @@ func TestOneTraceOverEverybody(t *testing.T) {
 			place <- beeos.TraceOf(inner.Context(ctx))
 			inner.End(nil)
 			s.End(errors.New("secret-failure"))
-			said, err := r.Call(ctx, "clerk", "file the secret-invoice")
+			delegate := r.Step("delegate", agent.StepOther)
+			said, err := r.Call(delegate.Context(ctx), "clerk", "file the secret-invoice")
 			if err != nil {
 				return err
 			}
@@ -146,7 +147,7 @@ func TestOneTraceOverEverybody(t *testing.T) {
 	if gaps := tr.Gaps(callerSpan); len(gaps) > 0 {
 		t.Errorf("no parent is there of %v", gaps)
 	}
-	if len(tr) != 11 {
+	if len(tr) != 12 {
 		t.Errorf("%d spans:\n%s", len(tr), tr)
 	}
 	span := func(name, kind, parent string, attrs map[string]string) otlp.Span {
@@ -172,7 +173,8 @@ func TestOneTraceOverEverybody(t *testing.T) {
 		"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "front", "gen_ai.agent.id": id, "gen_ai.provider.name": "beeos", "gen_ai.tool.name": "file",
 		"beeos.surface": "mcp", "beeos.outcome": "ok", "beeos.request.id": entry.Attrs["beeos.request.id"], "gen_ai.conversation.id": entry.Attrs["gen_ai.conversation.id"], "error.type": "",
 	})
-	clerk := span("invoke_agent clerk", "CLIENT", given.Span(), map[string]string{"beeos.surface": "agent", "gen_ai.agent.name": "clerk", "beeos.outcome": "ok"})
+	delegate := span("delegate", "INTERNAL", given.Span(), map[string]string{"beeos.step.kind": "other"})
+	clerk := span("invoke_agent clerk", "CLIENT", delegate.ID, map[string]string{"beeos.surface": "agent", "gen_ai.agent.name": "clerk", "beeos.outcome": "ok"})
 	attempts := map[string]otlp.Span{} // by what they are part of
 	for _, s := range tr.Named("attempt") {
 		attempts[s.Parent] = s
@@ -209,7 +211,8 @@ func TestOneTraceOverEverybody(t *testing.T) {
 		}
 	}
 	inside(entry, front)
-	inside(front, attempts[front.ID], lookUp, library, clerk)
+	inside(front, attempts[front.ID], lookUp, library, delegate)
+	inside(delegate, clerk)
 	inside(clerk, append(chats, attempts[clerk.ID], tool, wait)...)
 
 	// What the model and the skill server were told names the spans of the calls.

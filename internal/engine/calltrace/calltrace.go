@@ -57,6 +57,7 @@ func (m *Maker) Take(e *ledger.Ended) {
 	if o := trace.ParseOrigin(e.Trace); !o.Spans || !o.IsSampled() {
 		return
 	}
+	e.Reply.Body, e.Reply.Parts, e.Reply.Payload = "", nil, nil // no span has them, and many may queue
 	select {
 	case m.queue <- e:
 	default:
@@ -77,7 +78,7 @@ func (m *Maker) Close() {
 func (m *Maker) run() {
 	for e := range m.queue {
 		some := []*ledger.Ended{e}
-		for len(some) < maxAtOnce && len(m.queue) > 0 {
+		for len(some) < maxAtOnce && len(m.queue) > 0 { // nobody else takes from it
 			some = append(some, <-m.queue)
 		}
 		m.emitAll(some)
@@ -93,9 +94,7 @@ func (m *Maker) emitAll(some []*ledger.Ended) {
 	defer cancel()
 	var turns []string
 	for _, e := range some {
-		if e != nil {
-			turns = append(turns, e.Turn)
-		}
+		turns = append(turns, e.Turn)
 	}
 	asked, err := m.opt.Approvals.ListByTurns(ctx, turns)
 	if err != nil {
@@ -107,9 +106,6 @@ func (m *Maker) emitAll(some []*ledger.Ended) {
 	}
 	alive := map[string]bool{"": true, m.opt.Node: true}
 	for _, e := range some {
-		if e == nil {
-			continue
-		}
 		r := request{m: m, Ended: e, origin: trace.ParseOrigin(e.Trace)}
 		node := r.origin.Node
 		if _, known := alive[node]; !known {

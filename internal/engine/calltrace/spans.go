@@ -105,7 +105,7 @@ func (r *request) emitSteps(by *ledger.Attempt) {
 	if base.IsZero() {
 		base = by.Began
 	}
-	ids, taken := make([]string, len(steps)), map[string]bool{}
+	ids, taken := make([]string, len(steps)), map[string]bool{trace.RequestSpan(r.Turn): true, trace.AttemptSpan(r.Turn, by.Number): true}
 	for i := range steps {
 		s := &steps[i]
 		if ids[i] = s.SpanID; ids[i] == "" || taken[ids[i]] {

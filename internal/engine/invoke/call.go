@@ -22,7 +22,10 @@ import (
 // frames under the wait make it: below here events and requests go by pointer,
 // and what needs room returns before await does its waiting.
 func (c *Calls) Do(ctx context.Context, r *Request) iter.Seq2[beeos.Event, error] {
-	return c.recordCall(ctx, r, c.runTraced)
+	if c.isTraced(ctx) {
+		return c.recordCall(ctx, r, c.runTraced)
+	}
+	return c.recordCall(ctx, r, c.runCall)
 }
 
 // recordCall makes an iterator of a call and records how it ended.

@@ -76,7 +76,7 @@ func redelivery(r *Request) beeos.Redelivery {
 func (c *Calls) giveBack(ctx context.Context, d *ledger.Delivery, cause error) {
 	nobody := errors.Is(cause, bus.ErrNobody)
 	if !nobody {
-		c.opt.Log.Warn("request not handed to its agent; it waits for an instance", "turn", d.Turn, "agent", d.AgentID, "err", cause)
+		c.opt.Log.WarnContext(logContext(ctx, d.Trace), "request not handed to its agent; it waits for an instance", "turn", d.Turn, "agent", d.AgentID, "err", cause)
 	}
 	if d.Redelivery == beeos.RedeliverNever && !nobody {
 		return
@@ -88,7 +88,7 @@ func (c *Calls) giveBack(ctx context.Context, d *ledger.Delivery, cause error) {
 		err = c.opt.Ledger.ReleaseLeases(ctx, lease, ledger.Attempt{Why: beeos.NotHandedOut, Node: c.opt.Bus.NodeName()})
 	}
 	if err != nil {
-		c.opt.Log.Error("release lease", "turn", d.Turn, "err", err)
+		c.opt.Log.ErrorContext(logContext(ctx, d.Trace), "release lease", "turn", d.Turn, "err", err)
 	}
 }
 

@@ -12,7 +12,6 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/engine/files"
 	"github.com/beeos/beeos/internal/engine/ledger"
-	"github.com/beeos/beeos/internal/telemetry/trace"
 	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
@@ -49,10 +48,18 @@ type Request struct {
 	Deadline    time.Time     // when the request itself ends; zero = an hour from now
 	Live        bool          // yield deltas, progress, logs and asks too
 
-	Entry trace.Entry // how the caller's protocol calls this, for its trace; the place in that is the context's
-	Links beeos.Trace // another trace that the caller's request is part of
+	Entry Entry // for the trace
 
 	origin string // where the request stands in a trace, as it is stored
+}
+
+// Entry is what the trace of a call is told of the request that the caller has made
+// in its protocol. Its place in the trace is the context's.
+type Entry struct {
+	Method string      // as in trace.Entry
+	Target string      // as in trace.Entry
+	RPCID  []byte      // as in trace.Entry
+	Link   beeos.Trace // another trace that it is part of
 }
 
 const (

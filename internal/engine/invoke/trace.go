@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/engine/ledger"
@@ -27,7 +28,7 @@ func (c *Calls) startSpan(ctx context.Context, r *Request) (context.Context, *tr
 		r.origin = trace.Origin{Trace: in}.String()
 		return ctx, nil
 	case r.Surface == surfaceAgent:
-		r.origin = trace.Origin{Trace: in, Spans: true}.String()
+		r.origin = trace.Origin{Trace: in, Spans: in.IsSampled()}.String()
 		return ctx, nil
 	}
 	return c.beginSpan(ctx, r, in)
@@ -35,23 +36,37 @@ func (c *Calls) startSpan(ctx context.Context, r *Request) (context.Context, *tr
 
 //go:noinline
 func (c *Calls) beginSpan(ctx context.Context, r *Request, in beeos.Trace) (context.Context, *trace.Span) {
-	e := &r.Entry
-	e.Surface, e.Revision = r.Surface, r.Call.Revision
-	span := c.opt.Tracer.Start(in, e.Name(), trace.Server, r.Links)
-	if span.IsRecorded() {
-		span.Set(e.Attrs()...)
-		span.Set(trace.Text(trace.AgentID, r.Agent.ID), trace.Text(trace.AgentName, r.Agent.Name))
-	}
+	e := r.entry()
+	span := c.opt.Tracer.Start(in, e.Name(), trace.Server, r.Entry.Link)
 	at := span.Trace()
-	r.origin = trace.Origin{Trace: at, Spans: true, Node: c.opt.Bus.NodeName(), Outer: in.Span()}.String()
 	c.opt.OnTrace(ctx, at.ID())
+	if !span.IsRecorded() { // nobody looks at the trace, and whoever is next is told so
+		r.origin = trace.Origin{Trace: at}.String()
+		return ctx, nil
+	}
+	span.Set(e.Attrs()...)
+	span.Set(trace.Text(trace.AgentID, r.Agent.ID), trace.Text(trace.AgentName, r.Agent.Name))
+	r.origin = trace.Origin{Trace: at, Spans: true, Node: c.opt.Bus.NodeName(), Outer: in.Span()}.String()
 	return telemetry.With(beeos.WithTrace(ctx, at), "trace", at.ID()), span
+}
+
+// entry is the caller's request as the conventions know it.
+func (r *Request) entry() trace.Entry {
+	return trace.Entry{
+		Surface: r.Surface, Method: r.Entry.Method, Target: r.Entry.Target, RPCID: r.Entry.RPCID, Revision: r.Call.Revision,
+		Session: strings.TrimPrefix(r.SessionID, "session "), Message: r.Call.Metadata[MetaA2AMessage],
+	}
+}
+
+// isTraced reports whether a call has to do with traces at all.
+func (c *Calls) isTraced(ctx context.Context) bool {
+	return c.opt.Tracer != nil || !beeos.TraceOf(ctx).IsZero()
 }
 
 // runTraced is runCall within the span of its caller's request.
 func (c *Calls) runTraced(ctx context.Context, r *Request, yield func(*beeos.Event) bool) error {
 	ctx, span := c.startSpan(ctx, r)
-	if !span.IsRecorded() {
+	if span == nil {
 		return c.runCall(ctx, r, yield)
 	}
 	var last *beeos.Event
@@ -68,9 +83,10 @@ func (c *Calls) runTraced(ctx context.Context, r *Request, yield func(*beeos.Eve
 // endSpan ends the span of a caller's request: stored is what became of it, last
 // how it ended, as far as either is known.
 func (c *Calls) endSpan(span *trace.Span, r *Request, stored *turn, last *beeos.Event, err error) {
-	if !span.IsRecorded() {
+	if span == nil {
 		return
 	}
+	e := r.entry()
 	id, channel, replayed := r.TurnID, r.ChannelID(), false
 	var reply *beeos.Message
 	if stored != nil {
@@ -80,21 +96,30 @@ func (c *Calls) endSpan(span *trace.Span, r *Request, stored *turn, last *beeos.
 		id, channel, replayed, reply = last.Turn, last.Channel, last.Replayed, last.Message
 	}
 	if id != "" {
-		span.Set(r.Entry.TaskAttr(id), trace.Text(trace.RequestID, id), trace.Text(trace.ConversationID, channel))
+		span.Set(e.TaskAttr(id), trace.Text(trace.RequestID, id), trace.Text(trace.ConversationID, channel))
 	}
 	if replayed {
 		span.Set(trace.Text(trace.Replayed, "true"))
 	}
 	switch {
-	case errors.Is(err, context.Canceled), errors.Is(err, errReaderLeft):
-		span.End(outcomeLeft, "the caller has left")
-	case err != nil:
-		span.End(string(beeos.CodeOf(err)), beeos.Public(err).Message)
+	case errors.Is(err, context.Canceled), errors.Is(err, errReaderLeft): // it may come back, or was given a task instead
+		span.Set(trace.Text(trace.Outcome, outcomeLeft))
+		span.End("", "")
+	case err != nil: // without its words, which may repeat the caller's
+		span.End(string(beeos.CodeOf(err)), "")
 	case reply != nil && reply.IsError():
-		span.End(r.Entry.FailedReply(reply.Type), "")
+		span.End(e.FailedReply(reply.Type), "")
 	default:
 		span.End("", "")
 	}
+}
+
+// logContext is ctx with the trace of a request, for the log.
+func logContext(ctx context.Context, origin string) context.Context {
+	if origin == "" {
+		return ctx
+	}
+	return telemetry.With(ctx, "trace", trace.ParseOrigin(origin).ID())
 }
 
 // appendTrace adds to the frame of an attempt its place in the trace.
@@ -109,7 +134,7 @@ func appendTrace(b []byte, d *ledger.Delivery) []byte {
 		state, _ := json.Marshal(t.State) // a string always encodes
 		b = append(append(b, `,"tracestate":`...), state...)
 	}
-	if o.Spans && o.IsSampled() {
+	if o.Spans {
 		b = append(b, `,"spans":true`...)
 	}
 	return b

@@ -12,6 +12,7 @@ import (
 	"github.com/beeos/beeos/internal/engine/ledger"
 	"github.com/beeos/beeos/internal/store/approvals"
 	"github.com/beeos/beeos/internal/store/calls"
+	"github.com/beeos/beeos/internal/telemetry/trace"
 )
 
 // Reader reads calls.
@@ -30,6 +31,7 @@ type Call struct {
 	Approvals []approvals.Approval
 	Steps     []beeos.Step // what the agent told of its work, with the reply
 	Timeline  []Moment
+	TraceID   string // of the distributed trace that the call is part of; "" = of none
 }
 
 // maxMessages bounds what is read of one exchange.
@@ -56,6 +58,11 @@ func (r *Reader) Call(ctx context.Context, turn string) (Call, error) {
 	if c.Steps, err = r.Calls.Steps(ctx, turn); err != nil {
 		return Call{}, err
 	}
+	stored, err := r.Ledger.Trace(ctx, turn)
+	if err != nil {
+		return Call{}, err
+	}
+	c.TraceID = trace.ParseOrigin(stored).ID()
 	messages, err := r.Ledger.RequestMessages(ctx, c.Channel, turn, c.Offset, maxMessages)
 	if err != nil {
 		return Call{}, err

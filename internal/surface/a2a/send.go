@@ -15,7 +15,6 @@ import (
 	"github.com/beeos/beeos/internal/engine/task"
 	"github.com/beeos/beeos/internal/engine/webhook"
 	"github.com/beeos/beeos/internal/surface/a2a/wire"
-	"github.com/beeos/beeos/internal/telemetry/trace"
 )
 
 // sending is a message together with how its sender wants to be answered.
@@ -84,7 +83,7 @@ func (o *operation) newRequest(m *wire.Message) (invoke.Request, error) {
 		Caller: o.caller, Agent: o.agent, Surface: "a2a", Kind: beeos.KindA2A, Body: m.Text, Attachments: m.Files,
 		ContextID: m.ContextID, KeepOpen: true, IdempotencyKey: cmp.Or(o.r.Header.Get("Idempotency-Key"), m.ID), Join: true,
 		Deadline: o.surface.opt.Now().Add(taskLife), Call: beeos.Call{Metadata: map[string]string{}},
-		Entry: trace.Entry{Method: "SendMessage", Message: m.ID},
+		Entry: invoke.Entry{Method: "SendMessage"},
 	}
 	maps.Copy(req.Call.Metadata, m.Metadata)
 	for name, value := range map[string]string{invoke.MetaA2AMessage: m.ID, invoke.MetaA2AAgent: o.r.Header.Get("X-A2A-Agent-ID")} {

@@ -11,6 +11,7 @@ import (
 	"context"
 	"encoding/hex"
 	"log/slog"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -77,7 +78,7 @@ func (t *Tracer) Emit(r *Record) {
 	if !r.Root {
 		ctx = otel.ContextWithRemoteSpanContext(ctx, parent)
 	}
-	_, span := t.tracer.Start(ctx, r.Name, otel.WithSpanKind(r.Kind), otel.WithTimestamp(r.Start), otel.WithAttributes(said(r.Attrs)...))
+	_, span := t.tracer.Start(ctx, tidy(r.Name), otel.WithSpanKind(r.Kind), otel.WithTimestamp(r.Start), otel.WithAttributes(said(r.Attrs)...))
 	fail(span, r.Error, r.Words)
 	span.End(otel.WithTimestamp(latest(r.Start, r.End)))
 }
@@ -97,15 +98,27 @@ func fail(span otel.Span, kind, words string) {
 	}
 }
 
-// said is attributes without those that say nothing.
+// maxText bounds a name, and the text of an attribute: some are strangers'.
+const maxText = 256
+
+// said is attributes without those that say nothing, and cut where they say too
+// much.
 func said(attrs []Attr) []Attr {
-	kept := attrs[:0:0]
+	kept := make([]Attr, 0, len(attrs))
 	for _, a := range attrs {
-		if a.Value.Type() != attribute.STRING || a.Value.AsString() != "" {
+		if a.Value.Type() != attribute.STRING {
 			kept = append(kept, a)
+		} else if text := a.Value.AsString(); text != "" {
+			kept = append(kept, Text(string(a.Key), tidy(text)))
 		}
 	}
 	return kept
+}
+
+// tidy is a text that can be sent: one that is no UTF-8 would keep all those from
+// being sent that go with it.
+func tidy(text string) string {
+	return beeos.Shorten(strings.ToValidUTF8(text, "\uFFFD"), maxText)
 }
 
 // Span is one under way. That of a nil Tracer is nil.
@@ -130,7 +143,7 @@ func (t *Tracer) Start(in beeos.Trace, name string, kind Kind, links ...beeos.Tr
 			options = append(options, otel.WithLinks(otel.Link{SpanContext: other}))
 		}
 	}
-	_, span := t.tracer.Start(ctx, name, options...)
+	_, span := t.tracer.Start(ctx, tidy(name), options...)
 	c := span.SpanContext()
 	parent := "00-" + c.TraceID().String() + "-" + c.SpanID().String() + "-" + c.TraceFlags().String()
 	return &Span{span, beeos.Trace{Parent: parent, State: c.TraceState().String()}}

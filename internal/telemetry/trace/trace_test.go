@@ -243,3 +243,16 @@ func benchmarkSpan(tracer *Tracer) {
 	}
 	span.End("", "")
 }
+
+// TestWordsOfStrangers: what is too long is cut, and what is no text does not keep
+// other spans from being collected.
+func TestWordsOfStrangers(t *testing.T) {
+	tracer, receiver := open(t)
+	span := tracer.Start(caller, "bad \xff", Server)
+	span.Set(Text("long", strings.Repeat("x", 10_000)), Text("bad", "\xff\xfe"))
+	span.End("", "")
+	s := receiver.Await(t, callerTrace, "bad \uFFFD").Span(t, "bad \uFFFD")
+	if n := len(s.Attrs["long"]); n > 300 || n < 200 || s.Attrs["bad"] != "\uFFFD" {
+		t.Errorf("%+v", s.Attrs)
+	}
+}

@@ -38,7 +38,7 @@ type trackedResponse struct {
 	err    error
 	body   body
 	hurry  bool // the client was given leftTime
-	trace  string
+	trace  atomic.Pointer[string]
 	sender atomic.Pointer[string]
 }
 
@@ -194,8 +194,8 @@ func (h *Handler) log(resp *trackedResponse, r *http.Request, took time.Duration
 		slog.String("method", r.Method), slog.String("path", r.URL.Path),
 		slog.Int("status", resp.status), slog.Duration("took", took),
 	}
-	if resp.trace != "" {
-		attrs = append(attrs, slog.String("trace", resp.trace))
+	if id := resp.trace.Load(); id != nil {
+		attrs = append(attrs, slog.String("trace", *id))
 	}
 	if resp.err != nil {
 		attrs = append(attrs, slog.Any("err", resp.err))

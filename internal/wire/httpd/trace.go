@@ -27,6 +27,6 @@ func withTrace(ctx context.Context, h http.Header) context.Context {
 // was begun for it.
 func NoteTrace(ctx context.Context, id string) {
 	if resp := responseOf(ctx); resp != nil && telemetry.Value(ctx, "trace") != id {
-		resp.trace = id
+		resp.trace.Store(&id) // calls of a stream run side by side
 	}
 }

@@ -25,6 +25,7 @@ func (q *Questions) callAgent(t *turn.Turn, f *beeos.Frame, send Send) error {
 	if err != nil || ctx == nil {
 		return err
 	}
+	ctx = beeos.WithTrace(ctx, placeOf(t, f.TraceParent))
 	q.start(func() {
 		defer q.endCall(t)
 		answer := beeos.Frame{Type: beeos.FrameAnswer, RequestID: id}
@@ -41,6 +42,17 @@ func (q *Questions) callAgent(t *turn.Turn, f *beeos.Frame, send Send) error {
 		send(codec.Encode(&answer))
 	})
 	return nil
+}
+
+// placeOf is where in its trace an agent calls another one: in its attempt, or in
+// a step of that, as it says.
+func placeOf(t *turn.Turn, said string) beeos.Trace {
+	o := trace.ParseOrigin(t.Trace)
+	at := o.AtAttempt(t.ID, t.Lease().Attempt)
+	if step := beeos.ParseTrace(said, ""); o.Spans && step.ID() == at.ID() {
+		return at.At(step.Span())
+	}
+	return at
 }
 
 // beginCall counts a call of another agent, and returns the context that ends
@@ -92,7 +104,6 @@ func (q *Questions) awaitAgent(ctx context.Context, t *turn.Turn, name, message,
 		Agent:  to, Surface: "agent", Body: message, Chain: chain, KeepOpen: true,
 		IdempotencyKey: "call " + t.ID + " " + key, Join: true, Deadline: t.Deadline,
 	}
-	ctx = beeos.WithTrace(ctx, trace.ParseOrigin(t.Trace).AtAttempt(t.ID, t.Lease().Attempt))
 	m, err := invoke.Last(q.Calls.Do(ctx, &req))
 	if err != nil && ctx.Err() != nil && !t.IsLost() { // whoever wanted it has finished, or was cancelled
 		if err := q.Calls.Cancel(context.WithoutCancel(ctx), "", req.TurnID, "the agent that asked has stopped"); err != nil {

@@ -68,14 +68,12 @@ func (x *Client) WithMetaTrace(ctx context.Context) context.Context {
 // describeEntry says in the request what the trace is told of the client's.
 func (c *activeCall) describeEntry() {
 	e := &c.req.Entry
-	if e.Method, e.RPCID = c.m.Method, c.m.ID; c.x.Session != nil {
-		e.Session = c.x.Session.Channel
-	}
+	e.Method, e.RPCID = c.m.Method, c.m.ID
 	if e.Method == "prompts/get" {
 		e.Target, _ = strictjson.StringField(c.m.Params, "name")
 	}
 	if c.x.Meta.TraceParent != nil {
-		c.req.Links = beeos.TraceOf(c.x.HTTP.Context())
+		e.Link = beeos.TraceOf(c.x.HTTP.Context())
 	}
 }
 

@@ -16,7 +16,6 @@ import (
 	"github.com/beeos/beeos/internal/engine/invoke"
 	"github.com/beeos/beeos/internal/surface/web/page"
 	"github.com/beeos/beeos/internal/surface/web/safetext"
-	"github.com/beeos/beeos/internal/telemetry/trace"
 )
 
 const (
@@ -103,7 +102,7 @@ func (c *Chat) submit(r *page.Request, here conversation, f messageForm) (invoke
 	req := invoke.Request{
 		Caller: r.Caller(), Agent: here.agent, Surface: "web", Channel: here.channel.ID, KeepOpen: true, Kind: beeos.KindConversation, Body: f.text,
 		Call: beeos.Call{Can: []string{"elicitation", "progress"}}, IdempotencyKey: f.key,
-		Entry: trace.Entry{Method: r.Pattern},
+		Entry: invoke.Entry{Method: r.Pattern},
 	}
 	for i, header := range f.files {
 		id, err := c.storeFile(r, fmt.Sprintf("%s %d", f.key, i), header)
