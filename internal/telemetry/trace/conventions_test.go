@@ -49,7 +49,7 @@ func TestStepsBecomeSpans(t *testing.T) {
 		got := DescribeStep(&c.step)
 		attrs := map[string]string{}
 		for _, a := range said(got.Attrs) {
-			attrs[string(a.Key)] = a.Value.Emit()
+			attrs[string(a.Key)] = a.Value.String()
 		}
 		if diff := cmp.Diff(c.attrs, attrs); diff != "" || got.Name != name || got.Kind != c.kind || got.Error != c.fails || strings.Contains(got.Words, "secret") {
 			t.Errorf("%s: %q, kind %v, %q: %s", name, got.Name, got.Kind, got.Error, diff)
@@ -75,7 +75,7 @@ func TestEntriesAreNamed(t *testing.T) {
 	rest := Entry{Surface: "rest", Method: "POST /api/v1/tasks"}
 	attrs := map[string]string{}
 	for _, a := range said(rest.Attrs()) {
-		attrs[string(a.Key)] = a.Value.Emit()
+		attrs[string(a.Key)] = a.Value.String()
 	}
 	if diff := cmp.Diff(map[string]string{"beeos.surface": "rest", "http.request.method": "POST", "http.route": "/api/v1/tasks"}, attrs); diff != "" {
 		t.Error(diff)

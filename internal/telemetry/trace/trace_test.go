@@ -156,8 +156,12 @@ func TestSampling(t *testing.T) {
 
 func TestOriginIsKept(t *testing.T) {
 	for _, o := range []Origin{
-		{}, {Trace: caller}, {Trace: beeos.Trace{Parent: caller.Parent}}, {Trace: caller, Spans: true},
-		{Trace: caller, Spans: true, Node: "node-1"}, {Trace: caller, Spans: true, Node: "node-1", Outer: callerSpan},
+		{},
+		{Trace: caller},
+		{Trace: beeos.Trace{Parent: caller.Parent}},
+		{Trace: caller, Spans: true},
+		{Trace: caller, Spans: true, Node: "node-1"},
+		{Trace: caller, Spans: true, Node: "node-1", Outer: callerSpan},
 		{Trace: beeos.Trace{Parent: caller.Parent, State: "a=x y,b=;"}, Spans: true, Outer: callerSpan},
 	} {
 		if diff := cmp.Diff(o, ParseOrigin(o.String())); diff != "" {
