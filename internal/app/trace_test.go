@@ -374,3 +374,42 @@ func TestTracesPassWithoutTracing(t *testing.T) {
 		t.Errorf("the webhook was told %q", got)
 	}
 }
+
+// TestUnsampledCalls: the agent of a call that nobody looks at is told so, and
+// there is no span.
+func TestUnsampledCalls(t *testing.T) {
+	receiver := otlp.Start(t)
+	receiver.Use(t)
+	t.Setenv("OTEL_TRACES_SAMPLER", "parentbased_traceidratio")
+	t.Setenv("OTEL_TRACES_SAMPLER_ARG", "0")
+	a := apptest.Start(t, apptest.Config(t))
+	place := make(chan beeos.Trace, 1)
+	id := a.Connect(t, agent.Options{Name: "listener"}, func(_ context.Context, m agent.Message, r *agent.Reply) error {
+		s := r.Step("x", agent.StepTool)
+		if place <- m.Trace; !m.Trace.IsSampled() && s.Trace() != m.Trace {
+			t.Errorf("a step has the place %+v in a trace that nobody looks at", s.Trace())
+		}
+		return r.Send("heard")
+	})
+	url := a.REST + "/api/v1/agents/" + id + "/invoke"
+	postTraced(t, url, a.UserKey, "", map[string]any{"message": "hi"})
+	if got := <-place; got.IsZero() || got.IsSampled() {
+		t.Errorf("of a call without a trace the agent was told %+v", got)
+	}
+	postTraced(t, url, a.UserKey, strings.TrimSuffix(callerPlace, "1")+"0", map[string]any{"message": "hi"})
+	if got := <-place; got.ID() != callerTrace || got.IsSampled() {
+		t.Errorf("of one with a trace that nobody looks at it was told %+v", got)
+	}
+	postTraced(t, url, a.UserKey, callerPlace, map[string]any{"message": "hi"})
+	if got := <-place; got.ID() != callerTrace || !got.IsSampled() {
+		t.Errorf("of one with a trace that somebody looks at it was told %+v", got)
+	}
+	if tr := receiver.Await(t, callerTrace, "invoke_agent listener", "attempt"); len(tr.Named("invoke_agent listener")) != 1 {
+		t.Errorf("spans of calls that nobody looks at\n%s", tr)
+	}
+	for _, s := range receiver.All() {
+		if s.Trace != callerTrace {
+			t.Errorf("%+v", s)
+		}
+	}
+}

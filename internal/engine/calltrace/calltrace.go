@@ -20,7 +20,8 @@ import (
 
 const (
 	maxQueued  = 4096 // requests whose spans are to be made; beyond, there are none
-	maxAtOnce  = 64   // whose approvals are read together
+	maxAtOnce  = 500  // whose approvals are read together
+	gatherFor  = 250 * time.Millisecond
 	readWithin = 5 * time.Second
 )
 
@@ -77,15 +78,29 @@ func (m *Maker) Close() {
 
 func (m *Maker) run() {
 	for e := range m.queue {
-		some := []*ledger.Ended{e}
-		for len(some) < maxAtOnce && len(m.queue) > 0 { // nobody else takes from it
-			some = append(some, <-m.queue)
-		}
-		m.emitAll(some)
+		m.emitAll(m.gather(e))
 		if n := m.dropped.Swap(0); n > 0 {
 			m.opt.Log.Warn("calls have no spans: too many ended at once; sample fewer with OTEL_TRACES_SAMPLER", "calls", n)
 		}
 	}
+}
+
+// gather takes what else comes within a moment: one look at the approvals for many
+// requests costs little, one for each as much as all of their spans.
+func (m *Maker) gather(first *ledger.Ended) []*ledger.Ended {
+	some, late := []*ledger.Ended{first}, time.After(gatherFor)
+	for len(some) < maxAtOnce {
+		select {
+		case e, more := <-m.queue:
+			if !more {
+				return some
+			}
+			some = append(some, e)
+		case <-late:
+			return some
+		}
+	}
+	return some
 }
 
 // emitAll makes the spans of some requests.

@@ -173,7 +173,7 @@ func (c *Calls) beginTurn(ctx context.Context, r *Request) (*turn, error) {
 	case busy != nil:
 		t.done = busy
 	default:
-		c.dispatch(ctx, r.Agent, open)
+		c.dispatch(ctx, r, open)
 	}
 	t.message = open.Message
 	return t, nil

@@ -1,6 +1,7 @@
 package invoke
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -26,12 +27,13 @@ const LeaseTTL = 15 * time.Second
 // dispatch hands a request that was just stored to its agent. It is leased
 // already, unless the agent queues. A failure is not the caller's: the lease
 // goes back and the request waits for an instance.
-func (c *Calls) dispatch(ctx context.Context, a *beeos.Agent, o *ledger.Opening) {
-	if a.Definition.DeliveryMode == beeos.DeliverQueue {
-		c.Kick(a.ID)
+func (c *Calls) dispatch(ctx context.Context, r *Request, o *ledger.Opening) {
+	if r.Agent.Definition.DeliveryMode == beeos.DeliverQueue {
+		c.Kick(r.Agent.ID)
 		return
 	}
 	d := *o.Delivery
+	d.Trace = cmp.Or(d.Trace, r.passed)
 	d.Turn, d.Channel, d.Offset, d.Attempt = o.Message.ID, o.Channel.ID, o.Message.Offset, 1
 	if err := c.deliver(context.WithoutCancel(ctx), &d, &o.Message); err != nil {
 		c.giveBack(context.WithoutCancel(ctx), &d, err)

@@ -44,7 +44,7 @@ type Options struct {
 	OnCall    func(CallRecord) // told about every finished call; must not block
 
 	Tracer  *trace.Tracer                        // nil = nobody wants spans
-	OnTrace func(ctx context.Context, id string) // told which trace a call is part of, where there is a Tracer
+	OnTrace func(ctx context.Context, id string) // told which trace a call is part of, where it has a span
 }
 
 // Calls is the call path.

@@ -51,6 +51,7 @@ type Request struct {
 	Entry Entry // for the trace
 
 	origin string // where the request stands in a trace, as it is stored
+	passed string // the same, of one that nobody looks at: not worth storing, but the agent is told so
 }
 
 // Entry is what the trace of a call is told of the request that the caller has made

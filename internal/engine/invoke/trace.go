@@ -39,13 +39,14 @@ func (c *Calls) beginSpan(ctx context.Context, r *Request, in beeos.Trace) (cont
 	e := r.entry()
 	span := c.opt.Tracer.Start(in, e.Name(), trace.Server, r.Entry.Link)
 	at := span.Trace()
-	c.opt.OnTrace(ctx, at.ID())
-	if !span.IsRecorded() { // nobody looks at the trace, and whoever is next is told so
-		r.origin = trace.Origin{Trace: at}.String()
+	if !span.IsRecorded() {
+		if r.passed = at.Parent; !in.IsZero() {
+			r.origin = trace.Origin{Trace: at}.String()
+		}
 		return ctx, nil
 	}
-	span.Set(e.Attrs()...)
-	span.Set(trace.Text(trace.AgentID, r.Agent.ID), trace.Text(trace.AgentName, r.Agent.Name))
+	c.opt.OnTrace(ctx, at.ID())
+	span.Set(append(e.Attrs(), trace.Text(trace.AgentID, r.Agent.ID), trace.Text(trace.AgentName, r.Agent.Name))...)
 	r.origin = trace.Origin{Trace: at, Spans: true, Node: c.opt.Bus.NodeName(), Outer: in.Span()}.String()
 	return telemetry.With(beeos.WithTrace(ctx, at), "trace", at.ID()), span
 }

@@ -144,9 +144,17 @@ func (t *Tracer) Start(in beeos.Trace, name string, kind Kind, links ...beeos.Tr
 		}
 	}
 	_, span := t.tracer.Start(ctx, tidy(name), options...)
-	c := span.SpanContext()
-	parent := "00-" + c.TraceID().String() + "-" + c.SpanID().String() + "-" + c.TraceFlags().String()
-	return &Span{span, beeos.Trace{Parent: parent, State: c.TraceState().String()}}
+	return &Span{span, placeOf(span.SpanContext())}
+}
+
+// placeOf is a place in a trace as the rest of BeeOS has it.
+func placeOf(c otel.SpanContext) beeos.Trace {
+	id, span := c.TraceID(), c.SpanID()
+	b := make([]byte, 0, 55)
+	b = hex.AppendEncode(append(b, "00-"...), id[:])
+	b = hex.AppendEncode(append(b, '-'), span[:])
+	b = hex.AppendEncode(append(b, '-'), []byte{byte(c.TraceFlags())})
+	return beeos.Trace{Parent: string(b), State: c.TraceState().String()}
 }
 
 // Trace is the place in the trace that the span is.
