@@ -103,6 +103,7 @@ var livesIn = map[string]string{
 	"github.com/johannesboyne/gofakes3": "",
 	"github.com/getkin/kin-openapi":     "",
 	"github.com/oasdiff/yaml":           "",
+	"google.golang.org/grpc":            "",
 	"google.golang.org/protobuf":        "",
 }
 

@@ -1,15 +1,18 @@
 // Package otlp is a collector of spans for tests: it takes what an OTLP exporter
-// sends over HTTP, and is asked for whole traces (spans.go).
+// sends, over HTTP or gRPC, and is asked for whole traces (spans.go).
 package otlp
 
 import (
+	"context"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"sync"
 	"testing"
 
 	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 )
 
@@ -55,6 +58,40 @@ func (r *Receiver) take(w http.ResponseWriter, req *http.Request) {
 		http.Error(w, "POST /v1/traces with an ExportTraceServiceRequest", http.StatusBadRequest)
 		return
 	}
+	r.keep(&sent)
+	w.Header().Set("Content-Type", "application/x-protobuf")
+	_, _ = w.Write(nil) // an empty message: everything was taken
+}
+
+// grpcService takes spans over gRPC.
+type grpcService struct {
+	collector.UnimplementedTraceServiceServer
+	r *Receiver
+}
+
+func (s grpcService) Export(_ context.Context, sent *collector.ExportTraceServiceRequest) (*collector.ExportTraceServiceResponse, error) {
+	s.r.keep(sent)
+	return &collector.ExportTraceServiceResponse{}, nil
+}
+
+// StartGRPC is Start for spans that come over gRPC.
+func StartGRPC(t testing.TB) *Receiver {
+	t.Helper()
+	r := &Receiver{more: make(chan struct{})}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := grpc.NewServer()
+	collector.RegisterTraceServiceServer(server, grpcService{r: r})
+	go server.Serve(listener) //nolint:errcheck // ends with the test
+	t.Cleanup(server.Stop)
+	r.URL = "http://" + listener.Addr().String()
+	return r
+}
+
+// keep keeps what was sent.
+func (r *Receiver) keep(sent *collector.ExportTraceServiceRequest) {
 	r.mu.Lock()
 	for _, from := range sent.GetResourceSpans() {
 		for _, scope := range from.GetScopeSpans() {
@@ -66,6 +103,4 @@ func (r *Receiver) take(w http.ResponseWriter, req *http.Request) {
 	close(r.more)
 	r.more = make(chan struct{})
 	r.mu.Unlock()
-	w.Header().Set("Content-Type", "application/x-protobuf")
-	_, _ = w.Write(nil) // an empty message: everything was taken
 }

@@ -112,6 +112,23 @@ func TestSpansAreCollected(t *testing.T) {
 	}
 }
 
+// TestSpansGoOverGRPC: when the standard variable says so.
+func TestSpansGoOverGRPC(t *testing.T) {
+	receiver := otlp.StartGRPC(t)
+	receiver.Use(t)
+	t.Setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")
+	tracer, err := Open(t.Context(), "node-1", quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(tracer.Close)
+	span := tracer.Start(caller, "x", Server)
+	span.End("", "")
+	if s := receiver.Await(t, callerTrace, "x").Span(t, "x"); s.Parent != callerSpan || s.Kind != "SERVER" {
+		t.Errorf("%+v", s)
+	}
+}
+
 // TestServiceName: the standard variable wins over ours.
 func TestServiceName(t *testing.T) {
 	t.Setenv("OTEL_SERVICE_NAME", "mine")
