@@ -187,7 +187,9 @@ func (d *Drive) noteTrace(req *mcp.CallToolRequest) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	parent, _ := req.Params.Meta["traceparent"].(string)
-	d.trace = append(d.trace, parent, req.Extra.Header.Get("Traceparent"))
+	if d.trace = append(d.trace, parent); req.Extra != nil {
+		d.trace = append(d.trace, req.Extra.Header.Get("Traceparent"))
+	}
 }
 
 // Traces are what calls of save_csv said of their traces: the traceparent in
