@@ -88,6 +88,7 @@ var livesIn = map[string]string{
 	// what a process needs
 	"golang.org/x/sync":                   "*",
 	"github.com/prometheus/client_golang": "internal/telemetry",
+	"go.opentelemetry.io":                 "internal/telemetry/trace",
 
 	// what a person sees
 	"github.com/alecthomas/kong": "internal/cli internal/config",
@@ -102,6 +103,8 @@ var livesIn = map[string]string{
 	"github.com/johannesboyne/gofakes3": "",
 	"github.com/getkin/kin-openapi":     "",
 	"github.com/oasdiff/yaml":           "",
+	"google.golang.org/grpc":            "",
+	"google.golang.org/protobuf":        "",
 }
 
 // badNames say nothing about what is inside.

@@ -8,7 +8,7 @@ type FrameType string
 const (
 	// Gateway to agent.
 	FrameHello     FrameType = "hello"           // ConnectionID, Agents, HeartbeatMS
-	FrameMessage   FrameType = "chat_message"    // AgentID, ChannelID, MessageID, Offset, Attempt, PublisherID, Body, Parts, Payload, DeadlineMS
+	FrameMessage   FrameType = "chat_message"    // AgentID, ChannelID, MessageID, Offset, Attempt, PublisherID, Body, Parts, Payload, DeadlineMS, TraceParent, TraceState, Spans
 	FrameCancel    FrameType = "chat_cancel"     // MessageID of the turn, Reason
 	FrameContinue  FrameType = "user.continue"   // MessageID of the turn, Body, Payload
 	FrameAuthGrant FrameType = "user.auth_grant" // MessageID of the turn, Payload
@@ -26,7 +26,7 @@ const (
 	FrameInputRequired   FrameType = "input_required"   // MessageID, Body, Payload
 	FrameAuthRequired    FrameType = "auth_required"    // MessageID, Body, Payload
 	FrameHeartbeat       FrameType = "heartbeat"        // nothing
-	FrameRequest         FrameType = "request"          // MessageID, RequestID, Key, Total, Method, Params
+	FrameRequest         FrameType = "request"          // MessageID, RequestID, Key, Total, Method, Params, TraceParent
 	FrameApprove         FrameType = "approve"          // MessageID, RequestID, Skill, Tool, Arguments, Auto
 	FrameBackground      FrameType = "background"       // MessageID: it takes longer than the caller should wait
 	FrameLog             FrameType = "log"              // MessageID, Level, Logger, Data
@@ -63,6 +63,9 @@ type Frame struct {
 	Steps        json.RawMessage   `json:"steps,omitempty"`       // a list of Step: what was done for the answer
 	Usage        json.RawMessage   `json:"usage,omitempty"`       // a list of Usage: what the answer took, where its steps do not say all of it
 	DeadlineMS   int64             `json:"deadline_ms,omitempty"` // unix milliseconds
+	TraceParent  string            `json:"traceparent,omitempty"` // the place in a distributed trace of what the agent does, as in a Trace
+	TraceState   string            `json:"tracestate,omitempty"`
+	Spans        bool              `json:"spans,omitempty"` // steps that have a span_id become spans of that trace
 	Text         string            `json:"text,omitempty"`
 	Reasoning    string            `json:"reasoning,omitempty"`
 	Part         json.RawMessage   `json:"part,omitempty"`

@@ -21,6 +21,7 @@ type Step struct {
 	Model        string            `json:"model,omitempty"`
 	InputTokens  int64             `json:"input_tokens,omitempty"`
 	OutputTokens int64             `json:"output_tokens,omitempty"`
+	SpanID       string            `json:"span_id,omitempty"` // its span in the trace of the request, if that has one
 }
 
 // Summary says in a line what came of the step, without its name.

@@ -188,6 +188,7 @@ func (r *Reply) ask(ctx context.Context, q request) (json.RawMessage, error) {
 func (r *Reply) sendRequest(ctx context.Context, q request) (json.RawMessage, error) {
 	answer, err := r.pose(ctx, q.method, beeos.Frame{
 		Type: beeos.FrameRequest, RequestID: beeos.NewID(), Key: q.key, Total: float64(q.together), Method: q.method, Params: q.params,
+		TraceParent: beeos.TraceOf(ctx).Parent,
 	}, nil)
 	return answer.Result, err
 }

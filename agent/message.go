@@ -38,7 +38,14 @@ type Message struct {
 	Attempt  int       // 1, and more when an earlier instance died over it
 	Deadline time.Time // zero = none
 
-	can []string
+	// Trace is the place in a distributed trace of what the agent does for this
+	// message; the handler's context has it, too. Pass it on to servers that the
+	// agent asks: Trace.Parent is the header traceparent, Trace.State, if it is not
+	// empty, tracestate. Zero = the call is part of none.
+	Trace beeos.Trace
+
+	can   []string
+	spans bool // steps become spans of the trace
 }
 
 // newMessage reads a chat_message frame.
@@ -50,6 +57,8 @@ func newMessage(f beeos.Frame) (Message, error) {
 	if f.DeadlineMS > 0 {
 		m.Deadline = time.UnixMilli(f.DeadlineMS)
 	}
+	m.Trace = beeos.ParseTrace(f.TraceParent, f.TraceState)
+	m.spans = f.Spans && m.Trace.IsSampled()
 	if len(f.Payload) == 0 {
 		return m, nil
 	}

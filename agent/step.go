@@ -1,9 +1,12 @@
 package agent
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"math"
+	"math/rand/v2"
 	"time"
 
 	"github.com/beeos/beeos"
@@ -24,6 +27,8 @@ const (
 type Step struct {
 	r  *Reply
 	no int // in the list of the answer's steps, from 1; 0 = it is not kept
+
+	span string // its id in a trace; "" = it has none
 }
 
 // Step begins one. End it, or it ends with the answer.
@@ -50,10 +55,35 @@ func (r *Reply) beginStep(name string, kind beeos.StepKind, parent int) *Step {
 		return nil
 	}
 	if len(r.steps) >= beeos.MaxSteps {
-		return &Step{r, 0}
+		return &Step{r: r}
 	}
-	r.steps = append(r.steps, beeos.Step{Name: name, Kind: kind, Parent: parent, AfterUS: time.Since(r.began).Microseconds(), TookUS: -1})
-	return &Step{r, len(r.steps)}
+	s := beeos.Step{Name: name, Kind: kind, Parent: parent, AfterUS: time.Since(r.began).Microseconds(), TookUS: -1}
+	if r.m.spans {
+		s.SpanID = fmt.Sprintf("%016x", max(1, rand.Uint64()))
+	}
+	r.steps = append(r.steps, s)
+	return &Step{r, len(r.steps), s.SpanID}
+}
+
+// Context is ctx within the step: what the agent asks of others with it is part of
+// the step, where the call is traced.
+func (s *Step) Context(ctx context.Context) context.Context {
+	if s == nil || s.span == "" {
+		return ctx
+	}
+	return beeos.WithTrace(ctx, s.Trace())
+}
+
+// Trace is the place of the step in a distributed trace, or that of the message
+// where steps have none.
+func (s *Step) Trace() beeos.Trace {
+	switch {
+	case s == nil:
+		return beeos.Trace{}
+	case s.span == "":
+		return s.r.m.Trace
+	}
+	return s.r.m.Trace.At(s.span)
 }
 
 // change lets f change what is known of the step, until the answer has ended.

@@ -73,3 +73,52 @@ func TestUsageIsWhole(t *testing.T) {
 		t.Errorf("%s, %s: the steps say it", steps, usage)
 	}
 }
+
+// TestStepsHavePlacesInTraces: where the gateway makes spans of them, and only
+// there; elsewhere what is asked of others is part of what the message is.
+func TestStepsHavePlacesInTraces(t *testing.T) {
+	const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-0"
+	for name, c := range map[string]struct {
+		frame beeos.Frame
+		spans bool
+	}{
+		"spans are made":   {beeos.Frame{TraceParent: parent + "1", TraceState: "a=1", Spans: true}, true},
+		"passed on":        {beeos.Frame{TraceParent: parent + "1"}, false},
+		"nobody looks":     {beeos.Frame{TraceParent: parent + "0", Spans: true}, false},
+		"no trace at all":  {beeos.Frame{}, false},
+		"a malformed one":  {beeos.Frame{TraceParent: "00-1-2-01", TraceState: "a=1", Spans: true}, false},
+		"state without it": {beeos.Frame{TraceState: "a=1"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, err := newMessage(c.frame)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := beeos.ParseTrace(c.frame.TraceParent, c.frame.TraceState); m.Trace != want {
+				t.Errorf("%+v, want %+v", m.Trace, want)
+			}
+			ctx, cancel := (&Agent{base: t.Context()}).handlerContext(m)
+			defer cancel(nil)
+			r := &Reply{a: &Agent{}, m: m, ctx: ctx}
+			s, other := r.Step("a", StepTool), r.Step("b", StepTool)
+			at := beeos.TraceOf(s.Context(ctx))
+			if at != s.Trace() || at.ID() != m.Trace.ID() || at.State != m.Trace.State || (at != m.Trace) != c.spans || c.spans && at == other.Trace() {
+				t.Errorf("the step is at %+v, the next at %+v", at, other.Trace())
+			}
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			var told []beeos.Step
+			raw, _ := r.tellSteps()
+			if err := json.Unmarshal(raw, &told); err != nil {
+				t.Fatal(err)
+			}
+			if want := map[bool]string{true: at.Span()}[c.spans]; told[0].SpanID != want {
+				t.Errorf("it is told to have the span %q, want %q", told[0].SpanID, want)
+			}
+		})
+	}
+	var none *Step
+	if ctx := t.Context(); none.Context(ctx) != ctx || !none.Trace().IsZero() {
+		t.Error("a step that is not there has a place")
+	}
+}

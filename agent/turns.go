@@ -99,7 +99,7 @@ func (a *Agent) beginTurn(f beeos.Frame) {
 }
 
 func (a *Agent) handlerContext(m Message) (context.Context, context.CancelCauseFunc) {
-	ctx, cancel := context.WithCancelCause(a.base)
+	ctx, cancel := context.WithCancelCause(beeos.WithTrace(a.base, m.Trace))
 	if m.Deadline.IsZero() {
 		return ctx, cancel
 	}

@@ -33,6 +33,7 @@ func (c *Call) Took() time.Duration { return time.Duration(c.TookMS * float64(ti
 type CallDetail struct {
 	Call
 	ContextID string        `json:"context_id"`
+	TraceID   string        `json:"trace_id,omitempty"` // of the OpenTelemetry trace that it is part of
 	Request   CallRequest   `json:"request"`
 	Reply     *CallReply    `json:"reply,omitempty"`
 	Attempts  []CallAttempt `json:"attempts"`

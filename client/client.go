@@ -157,6 +157,12 @@ func (c *Client) newRequest(ctx context.Context, method, path, accept string, in
 	if c.key != "" {
 		req.Header.Set("Authorization", "Bearer "+c.key)
 	}
+	if t := beeos.TraceOf(ctx); !t.IsZero() {
+		req.Header.Set("Traceparent", t.Parent)
+		if t.State != "" {
+			req.Header.Set("Tracestate", t.State)
+		}
+	}
 	return req, nil
 }
 

@@ -1,6 +1,6 @@
 // Package app builds the parts that a configuration asks for and runs them:
 // app.go is the order in which they start and stop, surfaces.go what listens
-// where, admin.go what the operator alone sees, metrics.go what is counted, files.go where files lie, hooks.go who is told about tasks, mesh.go how
+// where, admin.go what the operator alone sees, metrics.go what is counted, tracing.go where spans go, files.go where files lie, hooks.go who is told about tasks, mesh.go how
 // nodes find each other, access.go who is let in and how the first person is,
 // builtin.go which agents need no code, memory.go how much may pile up, demo.go
 // what `beeos dev` adds, claim.go who has the data folder. What an operator does
@@ -29,6 +29,7 @@ import (
 	"github.com/beeos/beeos/internal/access/signin"
 	"github.com/beeos/beeos/internal/config"
 	"github.com/beeos/beeos/internal/engine/bus"
+	"github.com/beeos/beeos/internal/engine/calltrace"
 	"github.com/beeos/beeos/internal/engine/files"
 	"github.com/beeos/beeos/internal/engine/invoke"
 	"github.com/beeos/beeos/internal/engine/ledger"
@@ -37,6 +38,7 @@ import (
 	"github.com/beeos/beeos/internal/store"
 	"github.com/beeos/beeos/internal/surface/a2a"
 	"github.com/beeos/beeos/internal/telemetry"
+	"github.com/beeos/beeos/internal/telemetry/trace"
 	"github.com/beeos/beeos/internal/wire/httpd"
 )
 
@@ -73,6 +75,8 @@ type parts struct {
 	surfaces  []surface
 	log       *slog.Logger
 	metrics   *telemetry.Metrics
+	tracer    *trace.Tracer    // nil = nobody wants spans
+	spans     *calltrace.Maker // nil = nobody wants spans
 	node      string
 	started   time.Time
 	route     string // where other nodes mesh with this one; empty = nowhere
@@ -119,7 +123,7 @@ func Run(ctx context.Context, cfg config.Config, opt Options) error {
 		}
 	}()
 	for _, step := range []func(context.Context) error{
-		p.openData, p.openFiles, p.openCalls, p.openAccess, p.openBuiltins, p.openHooks, p.openActs, p.openMetrics, p.mount,
+		p.openTracer, p.openData, p.openFiles, p.openCalls, p.openAccess, p.openBuiltins, p.openHooks, p.openActs, p.openMetrics, p.mount,
 	} {
 		if err := step(ctx); err != nil {
 			return errors.Join(err, p.server.Close())
@@ -148,6 +152,9 @@ func (p *parts) openData(ctx context.Context) (err error) {
 		return err
 	}
 	p.closers = append(p.closers, p.bus.Close)
+	if err := p.openSpans(); err != nil {
+		return err
+	}
 	opt := p.countLedger()
 	opt.Log, opt.Committed = p.log, invoke.Committed(p.bus)
 	if p.ledger, err = ledger.Open(ctx, p.db.DB, opt); err != nil {
@@ -162,6 +169,7 @@ func (p *parts) openCalls(context.Context) error {
 	p.calls = invoke.New(invoke.Options{
 		Agents: p.db.Agents, Approvals: p.db.Approvals, Cluster: p.db.Cluster, Ledger: p.ledger, Bus: p.bus, Files: p.files, Log: p.log,
 		Timeout: p.cfg.CallTimeout, RateLimit: p.cfg.RateLimit, OnCall: p.onCall,
+		Tracer: p.tracer, OnTrace: httpd.NoteTrace,
 	})
 	p.approvals = approval.New(approval.Options{
 		Table: p.db.Approvals, Agents: p.db.Agents, People: p.db.People, Cluster: p.db.Cluster,

@@ -33,11 +33,15 @@ func (p *parts) countLedger() ledger.Options {
 	}
 }
 
-// countEnded counts requests that have ended, and what their answers took.
+// countEnded counts requests that have ended and what their answers took, and has
+// spans made of those that are part of a trace.
 func (p *parts) countEnded(list []ledger.Ended) {
 	for i := range list {
 		e := &list[i]
 		p.metrics.Ended(e.Route.AgentID, e.Route.Tool, e.Route.Surface, e.Outcome.String(), e.Outcome != calls.OK && e.Outcome != calls.Canceled, e.Took())
+		if p.spans != nil && e.Trace != "" {
+			p.spans.Take(e)
+		}
 		for _, u := range e.Usage {
 			p.metrics.Tokens(u.Model, u.Input, u.Output)
 			p.metrics.Money(u.Micros)

@@ -241,7 +241,9 @@ func (e *echo) answer(ctx context.Context, m agent.Message, r *agent.Reply) erro
 		if err := r.Approve(ctx, "save_csv", map[string]string{"rows": rows}); err != nil {
 			return err
 		}
+		step := r.Step("save_csv", agent.StepTool)
 		e.say("saved %s", rows)
+		step.End(nil)
 	}
 	if n, ok := strings.CutPrefix(m.Text, "count "); ok {
 		return e.count(ctx, n, open, r)

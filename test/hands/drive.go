@@ -52,6 +52,7 @@ type Drive struct {
 	mu    sync.Mutex
 	down  bool
 	saved []string      // one per execution of save_csv, done or not
+	trace []string      // what each said of its trace
 	begun chan struct{} // closed and replaced at every execution
 	hold  chan struct{} // while set, executions wait until it is closed
 }
@@ -128,7 +129,8 @@ type Invoice struct {
 // Forbidden is a filename that the drive does not take.
 const Forbidden = "forbidden"
 
-func (d *Drive) save(ctx context.Context, _ *mcp.CallToolRequest, in Invoice) (*mcp.CallToolResult, any, error) {
+func (d *Drive) save(ctx context.Context, req *mcp.CallToolRequest, in Invoice) (*mcp.CallToolResult, any, error) {
+	d.noteTrace(req)
 	if err := d.enter(ctx, in.Filename); err != nil {
 		return nil, nil, err
 	}
@@ -178,6 +180,24 @@ func (d *Drive) enter(ctx context.Context, filename string) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// noteTrace keeps what a call says of its trace, twice.
+func (d *Drive) noteTrace(req *mcp.CallToolRequest) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	parent, _ := req.Params.Meta["traceparent"].(string)
+	if d.trace = append(d.trace, parent); req.Extra != nil {
+		d.trace = append(d.trace, req.Extra.Header.Get("Traceparent"))
+	}
+}
+
+// Traces are what calls of save_csv said of their traces: the traceparent in
+// their _meta, and the one in their headers.
+func (d *Drive) Traces() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.trace)
 }
 
 // Hold lets executions wait, from now until Release.

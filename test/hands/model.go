@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/beeos/beeos/internal/config"
 )
 
 // modelKey is what the model wants to see.
@@ -20,6 +22,7 @@ type Model struct {
 	mu     sync.Mutex
 	script func(Talk) Words
 	talks  []Talk
+	traces []string // the traceparent of each
 }
 
 // Talk is what the model is asked.
@@ -89,6 +92,18 @@ func (m *Model) Talks() []Talk {
 	return slices.Clone(m.talks)
 }
 
+// Traces are the headers traceparent that it was asked with.
+func (m *Model) Traces() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.traces)
+}
+
+// Settings are those of Env, for a server in this process.
+func (m *Model) Settings() config.LLM {
+	return config.LLM{Provider: "openai", URL: m.front.URL + "/v1", Model: "script", APIKey: modelKey}
+}
+
 func (m *Model) complete(w http.ResponseWriter, r *http.Request) {
 	var asked struct {
 		Model    string    `json:"model"`
@@ -109,7 +124,7 @@ func (m *Model) complete(w http.ResponseWriter, r *http.Request) {
 		talk.Tools = append(talk.Tools, t.Function.Name)
 	}
 	m.mu.Lock()
-	m.talks = append(m.talks, talk)
+	m.talks, m.traces = append(m.talks, talk), append(m.traces, r.Header.Get("Traceparent"))
 	n, script := len(m.talks), m.script
 	m.mu.Unlock()
 	m.stream(w, n, script(talk))

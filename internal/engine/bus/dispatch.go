@@ -34,6 +34,7 @@ type Dispatch struct {
 	Offset    int64           `json:"offset"`
 	Attempt   int             `json:"attempt"`
 	Deadline  time.Time       `json:"deadline"`
+	Trace     string          `json:"trace,omitempty"` // where the message stands in a distributed trace
 	Frame     json.RawMessage `json:"frame,omitempty"` // the chat_message frame, ready to be written to the agent
 }
 

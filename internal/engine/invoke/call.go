@@ -22,6 +22,9 @@ import (
 // frames under the wait make it: below here events and requests go by pointer,
 // and what needs room returns before await does its waiting.
 func (c *Calls) Do(ctx context.Context, r *Request) iter.Seq2[beeos.Event, error] {
+	if c.isTraced(ctx) {
+		return c.recordCall(ctx, r, c.runTraced)
+	}
 	return c.recordCall(ctx, r, c.runCall)
 }
 
@@ -42,6 +45,9 @@ func (c *Calls) recordCall(ctx context.Context, r *Request, do func(context.Cont
 		}
 	}
 }
+
+// outcomeLeft is that of a call whose caller did not wait for the end.
+const outcomeLeft = "disconnected"
 
 // errReaderLeft: whoever ranges over Do has stopped.
 var errReaderLeft = errors.New("stopped")
@@ -106,7 +112,9 @@ type Sent struct {
 // Submit is Send with more detail about what was stored.
 func (c *Calls) Submit(ctx context.Context, r Request) (Sent, error) {
 	r.Live = false
+	ctx, span := c.startSpan(ctx, &r)
 	t, err := c.beginTurn(ctx, &r)
+	c.endSpan(span, &r, t, nil, err)
 	if err != nil {
 		return Sent{}, err
 	}
@@ -165,7 +173,7 @@ func (c *Calls) beginTurn(ctx context.Context, r *Request) (*turn, error) {
 	case busy != nil:
 		t.done = busy
 	default:
-		c.dispatch(ctx, r.Agent, open)
+		c.dispatch(ctx, r, open)
 	}
 	t.message = open.Message
 	return t, nil
@@ -214,7 +222,7 @@ func (c *Calls) record(r *Request, start time.Time, last *beeos.Message, err err
 	}
 	switch {
 	case errors.Is(err, context.Canceled), errors.Is(err, errReaderLeft):
-		rec.Outcome = "disconnected"
+		rec.Outcome = outcomeLeft
 	case err != nil:
 		rec.Outcome = string(beeos.CodeOf(err))
 	case last != nil:

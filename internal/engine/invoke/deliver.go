@@ -1,6 +1,7 @@
 package invoke
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -26,12 +27,13 @@ const LeaseTTL = 15 * time.Second
 // dispatch hands a request that was just stored to its agent. It is leased
 // already, unless the agent queues. A failure is not the caller's: the lease
 // goes back and the request waits for an instance.
-func (c *Calls) dispatch(ctx context.Context, a *beeos.Agent, o *ledger.Opening) {
-	if a.Definition.DeliveryMode == beeos.DeliverQueue {
-		c.Kick(a.ID)
+func (c *Calls) dispatch(ctx context.Context, r *Request, o *ledger.Opening) {
+	if r.Agent.Definition.DeliveryMode == beeos.DeliverQueue {
+		c.Kick(r.Agent.ID)
 		return
 	}
 	d := *o.Delivery
+	d.Trace = cmp.Or(d.Trace, r.passed)
 	d.Turn, d.Channel, d.Offset, d.Attempt = o.Message.ID, o.Channel.ID, o.Message.Offset, 1
 	if err := c.deliver(context.WithoutCancel(ctx), &d, &o.Message); err != nil {
 		c.giveBack(context.WithoutCancel(ctx), &d, err)
@@ -41,7 +43,7 @@ func (c *Calls) dispatch(ctx context.Context, a *beeos.Agent, o *ledger.Opening)
 func (c *Calls) deliver(ctx context.Context, d *ledger.Delivery, m *beeos.Message) error {
 	return c.opt.Bus.Deliver(ctx, bus.Dispatch{
 		AgentID: d.AgentID, MessageID: d.Turn, Channel: d.Channel, Offset: d.Offset, Attempt: d.Attempt, Deadline: d.Deadline,
-		Frame: chatFrame(d, m),
+		Trace: d.Trace, Frame: chatFrame(d, m),
 	})
 }
 
@@ -54,7 +56,7 @@ func (c *Calls) loadFrame(d bus.Dispatch) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	return chatFrame(&ledger.Delivery{AgentID: d.AgentID, Turn: d.MessageID, Channel: d.Channel, Attempt: d.Attempt, Deadline: d.Deadline}, &m), nil
+	return chatFrame(&ledger.Delivery{AgentID: d.AgentID, Turn: d.MessageID, Channel: d.Channel, Attempt: d.Attempt, Deadline: d.Deadline, Trace: d.Trace}, &m), nil
 }
 
 // redelivery is what becomes of a request whose instance died. Who gives an
@@ -76,7 +78,7 @@ func redelivery(r *Request) beeos.Redelivery {
 func (c *Calls) giveBack(ctx context.Context, d *ledger.Delivery, cause error) {
 	nobody := errors.Is(cause, bus.ErrNobody)
 	if !nobody {
-		c.opt.Log.Warn("request not handed to its agent; it waits for an instance", "turn", d.Turn, "agent", d.AgentID, "err", cause)
+		c.opt.Log.WarnContext(logContext(ctx, d.Trace), "request not handed to its agent; it waits for an instance", "turn", d.Turn, "agent", d.AgentID, "err", cause)
 	}
 	if d.Redelivery == beeos.RedeliverNever && !nobody {
 		return
@@ -88,7 +90,7 @@ func (c *Calls) giveBack(ctx context.Context, d *ledger.Delivery, cause error) {
 		err = c.opt.Ledger.ReleaseLeases(ctx, lease, ledger.Attempt{Why: beeos.NotHandedOut, Node: c.opt.Bus.NodeName()})
 	}
 	if err != nil {
-		c.opt.Log.Error("release lease", "turn", d.Turn, "err", err)
+		c.opt.Log.ErrorContext(logContext(ctx, d.Trace), "release lease", "turn", d.Turn, "err", err)
 	}
 }
 
@@ -115,6 +117,9 @@ func chatFrame(d *ledger.Delivery, m *beeos.Message) []byte {
 	}
 	if len(m.Payload) > 0 {
 		b = append(append(b, `,"payload":`...), m.Payload...)
+	}
+	if d.Trace != "" {
+		b = appendTrace(b, d)
 	}
 	return append(b, '}')
 }

@@ -3,7 +3,7 @@
 // and compared with earlier calls under its idempotency key (fingerprint.go),
 // stored, handed to the agent (deliver.go) and waited for (await.go) until its one
 // terminal reply. Do (call.go) returns the call as an iterator of events, Resume
-// joins one that is under way, Send, Continue and Cancel are its pieces for
+// joins one that is under way (trace.go has the span of a caller's request), Send, Continue and Cancel are its pieces for
 // surfaces that keep channels open. agents.go keeps agents at hand, asks.go finds
 // questions that a caller has missed.
 package invoke
@@ -25,6 +25,7 @@ import (
 	"github.com/beeos/beeos/internal/store/agents"
 	"github.com/beeos/beeos/internal/store/approvals"
 	"github.com/beeos/beeos/internal/store/cluster"
+	"github.com/beeos/beeos/internal/telemetry/trace"
 )
 
 // Options are the parts that calls run on, and the defaults of a call.
@@ -41,6 +42,9 @@ type Options struct {
 	RateLimit int              // calls per minute, credential and agent; 0 = 60
 	LostAfter time.Duration    // how long a dropped request waits for its agent to come back; 0 = 20 s
 	OnCall    func(CallRecord) // told about every finished call; must not block
+
+	Tracer  *trace.Tracer                        // nil = nobody wants spans
+	OnTrace func(ctx context.Context, id string) // told which trace a call is part of, where it has a span
 }
 
 // Calls is the call path.
@@ -98,6 +102,9 @@ func New(opt Options) *Calls {
 	}
 	if opt.OnCall == nil {
 		opt.OnCall = func(CallRecord) {}
+	}
+	if opt.OnTrace == nil {
+		opt.OnTrace = func(context.Context, string) {}
 	}
 	c := &Calls{
 		Reader: &task.Reader{Ledger: opt.Ledger}, Watcher: watch.NewWatcher(opt.Ledger, opt.Bus, opt.Log),

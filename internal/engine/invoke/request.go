@@ -52,6 +52,20 @@ type Request struct {
 	KeepTimeout bool          // wait no longer, either, while a person decides about a tool call
 	Deadline    time.Time     // when the request itself ends; zero = an hour from now
 	Live        bool          // yield deltas, progress, logs and asks too
+
+	Entry Entry // for the trace
+
+	origin string // where the request stands in a trace, as it is stored
+	passed string // the same, of one that nobody looks at: not worth storing, but the agent is told so
+}
+
+// Entry is what the trace of a call is told of the request that the caller has made
+// in its protocol. Its place in the trace is the context's.
+type Entry struct {
+	Method string      // as in trace.Entry
+	Target string      // as in trace.Entry
+	RPCID  []byte      // as in trace.Entry
+	Link   beeos.Trace // another trace that it is part of
 }
 
 const (
@@ -220,7 +234,7 @@ func (c *Calls) composeOpening(ctx context.Context, r *Request, o *ledger.Openin
 	o.Credential, o.Surface, o.Tool = r.Caller.Instrument(), r.Surface, cmp.Or(r.Call.Tool, r.Call.Method)
 	o.Delivery = &ledger.Delivery{
 		AgentID: r.Agent.ID, Mode: r.Agent.Definition.DeliveryMode, Redelivery: redelivery(r), Lane: lane(r.Agent, &o.Channel, fresh),
-		LeaseUntil: c.opt.Now().Add(LeaseTTL), Deadline: c.deadline(r),
+		LeaseUntil: c.opt.Now().Add(LeaseTTL), Deadline: c.deadline(r), Trace: r.origin,
 	}
 	return nil
 }

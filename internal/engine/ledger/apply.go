@@ -28,8 +28,8 @@ var (
 		FROM (VALUES `, `(?, CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS BIGINT))`, `) AS v WHERE id = v.column1
 		RETURNING id, next_off, agent_id, owner, closed_reason`)
 	insertDeliveries = newStatement(
-		`INSERT INTO deliveries (turn, channel, off, agent_id, lane, seq, leased, attempt, lease_until, started, mode, redelivery, deadline, owner, route) VALUES `,
-		`(?,?,?,?,?,?,?,?,?,FALSE,?,?,?,?,?)`, ` ON CONFLICT (lane) WHERE leased AND lane <> '' DO NOTHING`)
+		`INSERT INTO deliveries (turn, channel, off, agent_id, lane, seq, leased, attempt, lease_until, started, mode, redelivery, deadline, owner, route, trace) VALUES `,
+		`(?,?,?,?,?,?,?,?,?,FALSE,?,?,?,?,?,?)`, ` ON CONFLICT (lane) WHERE leased AND lane <> '' DO NOTHING`)
 )
 
 // batch is one transaction's work.
@@ -397,7 +397,7 @@ func (b *batch) deliveryRow(open *Opening) []any {
 	if d.Mode == beeos.DeliverQueue {
 		leased, attempt, until = false, 0, b.now
 	}
-	return []any{m.ID, m.Channel, m.Offset, d.AgentID, d.Lane, b.w.seq, leased, attempt, until, string(d.Mode), string(d.Redelivery), database.Micros(d.Deadline), m.Publisher, open.route}
+	return []any{m.ID, m.Channel, m.Offset, d.AgentID, d.Lane, b.w.seq, leased, attempt, until, string(d.Mode), string(d.Redelivery), database.Micros(d.Deadline), m.Publisher, open.route, d.Trace}
 }
 
 // refuseAsBusy answers a request for an agent that takes one at a time and has one.
@@ -406,7 +406,7 @@ func (b *batch) refuseAsBusy(ctx context.Context, o *op, open *Opening) error {
 		ID: beeos.NewID(), Channel: open.Channel.ID, Type: beeos.AgentBusy, State: beeos.StateRefused, StopReason: beeos.StopRefused,
 		InReplyTo: open.Message.ID, Publisher: "agent:" + open.Channel.AgentID, Body: "The agent is busy with another request; try again later.",
 	}
-	answer := &batch{w: b.w, ops: []*op{{message: m}}, now: b.now, endings: map[string]ending{open.Message.ID: {route: open.route, began: b.now}}}
+	answer := &batch{w: b.w, ops: []*op{{message: m}}, now: b.now, endings: map[string]ending{open.Message.ID: {route: open.route, began: b.now, trace: open.Delivery.Trace}}}
 	if err := answer.assignOffsets(ctx); err != nil {
 		return err
 	}

@@ -30,6 +30,7 @@ type Delivery struct {
 	Paused     beeos.MessageType // what the agent waits for; empty = nothing
 	CancelAt   time.Time         // when its end was asked for; zero = it was not
 	Trail      string            // how it went so far
+	Trace      string            // where it stands in a distributed trace; opaque here, empty = in none
 }
 
 // Lease names one attempt at a delivery, so that a holder who has lost it
@@ -39,13 +40,13 @@ type Lease struct {
 	Attempt int
 }
 
-const deliveryColumns = `turn, channel, off, agent_id, lane, attempt, started, mode, redelivery, leased, lease_until, deadline, paused, cancel_at, trail`
+const deliveryColumns = `turn, channel, off, agent_id, lane, attempt, started, mode, redelivery, leased, lease_until, deadline, paused, cancel_at, trail, trace`
 
 func deliveryFields(d *Delivery) []any {
 	return []any{
 		&d.Turn, &d.Channel, &d.Offset, &d.AgentID, &d.Lane, &d.Attempt, &d.Started, &d.Mode, &d.Redelivery,
 		&d.Leased, database.Time(&d.LeaseUntil), database.Time(&d.Deadline), &d.Paused, database.Time(&d.CancelAt),
-		&d.Trail,
+		&d.Trail, &d.Trace,
 	}
 }
 

@@ -19,6 +19,7 @@ type Ended struct {
 	Reply   beeos.Message // which ended it
 	Steps   []byte        // JSON: what its agent told of its work; nil = nothing
 	Usage   []calls.Usage // what that took of models
+	Trace   string        // as its Delivery had it; empty = it is part of none
 
 	trail string
 	route int64
@@ -36,7 +37,7 @@ func (b *batch) noteEnded(o *op, r *record) {
 	if !ok || b.w.l.opt.Ended == nil {
 		return
 	}
-	done := Ended{Turn: o.message.InReplyTo, Outcome: r.outcome, Began: database.Moment(e.began), Reply: *o.message, trail: r.trail, route: e.route}
+	done := Ended{Turn: o.message.InReplyTo, Outcome: r.outcome, Began: database.Moment(e.began), Reply: *o.message, Trace: e.trace, trail: r.trail, route: e.route}
 	if o.attempt != nil {
 		done.Steps, done.Usage = o.attempt.Steps, o.attempt.Usage
 	}

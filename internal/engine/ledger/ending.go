@@ -7,7 +7,7 @@ import (
 	"github.com/beeos/beeos"
 )
 
-var endDeliveries = newStatement(`DELETE FROM deliveries WHERE turn IN (`, `?`, `) RETURNING turn, agent_id, route, lane, trail, cancel_at, seq, attempt`)
+var endDeliveries = newStatement(`DELETE FROM deliveries WHERE turn IN (`, `?`, `) RETURNING turn, agent_id, route, lane, trail, cancel_at, seq, attempt, trace`)
 
 // ending is a delivery that ends in this batch.
 type ending struct {
@@ -16,6 +16,7 @@ type ending struct {
 	cancelAt    int64
 	began       int64 // when the request was stored
 	attempt     int64 // the last one; 0 = it was never handed out
+	trace       string
 }
 
 // markDeliveries notes on the deliveries of requests what messages about them mean.
@@ -63,7 +64,7 @@ func (b *batch) endDeliveries(ctx context.Context) error {
 	err := b.w.queryRows(ctx, endDeliveries, turns, func(r *sql.Rows) error {
 		var turn, agent string
 		var e ending
-		err := r.Scan(&turn, &agent, &e.route, &e.lane, &e.trail, &e.cancelAt, &e.began, &e.attempt)
+		err := r.Scan(&turn, &agent, &e.route, &e.lane, &e.trail, &e.cancelAt, &e.began, &e.attempt, &e.trace)
 		if e.lane != "" {
 			b.freed = append(b.freed, agent)
 		}

@@ -10,7 +10,7 @@
 // delivery.go leases requests to agents, ending.go ends them, and record.go says
 // with each reply how the call went, with its trail (trail.go); routes.go numbers
 // the ways that calls take, usage.go adds up what answers took, and ended.go tells
-// those who count. read.go reads, turns.go and conversations.go list, load.go
+// those who count; traces.go keeps the place of requests in traces. read.go reads, turns.go and conversations.go list, load.go
 // counts what is open, retention.go forgets.
 package ledger
 

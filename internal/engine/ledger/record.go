@@ -28,7 +28,7 @@ func (b *batch) recordOf(o *op) record {
 		return record{} // it comes too late, and is not stored
 	}
 	r := record{
-		trail: e.trailWith(o.attempt), route: e.route, n: calls.Key(o.message.InReplyTo),
+		trail: e.trailWith(o.attempt) + traceWord(e.trace), route: e.route, n: calls.Key(o.message.InReplyTo),
 		outcome: calls.OutcomeOf(o.message), slow: calls.Slowness(b.now - e.began),
 	}
 	if o.attempt != nil {

@@ -20,6 +20,7 @@ import (
 //	e2 5000400 5000900 - NODE INSTANCE;
 //	                               attempt 2 brought the reply: when the instance was given
 //	                               it, showed the first sign of work, said the first words
+//	t TRACE;                       the trace that the request is part of; only of one that has ended
 //
 // Attempt 1 has no c where it was handed out with the request.
 

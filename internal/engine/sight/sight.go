@@ -12,6 +12,7 @@ import (
 	"github.com/beeos/beeos/internal/engine/ledger"
 	"github.com/beeos/beeos/internal/store/approvals"
 	"github.com/beeos/beeos/internal/store/calls"
+	"github.com/beeos/beeos/internal/telemetry/trace"
 )
 
 // Reader reads calls. What of two can be compared is in package compare.
@@ -32,6 +33,7 @@ type Call struct {
 	Timeline  []Moment
 	ReplayOf  string         // the request that it repeats; empty = none
 	Replays   []calls.Replay // those that repeat it, the newest first
+	TraceID   string         // of the distributed trace that the call is part of; "" = of none
 }
 
 // maxMessages bounds what is read of one exchange.
@@ -64,6 +66,11 @@ func (r *Reader) Call(ctx context.Context, turn string) (Call, error) {
 	if c.Replays, err = r.Calls.Replays(ctx, turn); err != nil {
 		return Call{}, err
 	}
+	stored, err := r.Ledger.Trace(ctx, turn)
+	if err != nil {
+		return Call{}, err
+	}
+	c.TraceID = trace.ParseOrigin(stored).ID()
 	messages, err := r.Ledger.RequestMessages(ctx, c.Channel, turn, c.Offset, maxMessages)
 	if err != nil {
 		return Call{}, err

@@ -11,6 +11,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/store/webhooks"
+	"github.com/beeos/beeos/internal/telemetry/trace"
 )
 
 // attempt sends a delivery once and writes down what came of it.
@@ -57,7 +58,7 @@ func (h *Hooks) post(ctx context.Context, d webhooks.Delivery, w webhooks.Webhoo
 	if err != nil {
 		return 0, 0, err
 	}
-	resp, err := h.client.Do(req)
+	resp, err := h.client.Do(req.WithContext(h.withTrace(ctx, w.Turn)))
 	if err != nil {
 		return 0, 0, fmt.Errorf("%s", publicReason(err)) // the whole error would tell about our network
 	}
@@ -73,6 +74,15 @@ func (h *Hooks) post(ctx context.Context, d webhooks.Delivery, w webhooks.Webhoo
 	default:
 		return code, retryAfter(resp.Header, h.opt.Now()), fmt.Errorf("the receiver answered %d", code)
 	}
+}
+
+// withTrace is ctx at the place of a task in its distributed trace, if it has one.
+func (h *Hooks) withTrace(ctx context.Context, turn string) context.Context {
+	stored, err := h.opt.Ledger.Trace(ctx, turn)
+	if err != nil {
+		h.opt.Log.DebugContext(ctx, "a webhook is sent without its trace", "turn", turn, "err", err)
+	}
+	return beeos.WithTrace(ctx, trace.ParseOrigin(stored).At(turn))
 }
 
 func (h *Hooks) newRequest(ctx context.Context, d webhooks.Delivery, w webhooks.Webhook) (*http.Request, error) {

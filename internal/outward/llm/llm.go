@@ -137,6 +137,21 @@ func Models(ctx context.Context, m Model) ([]string, error) {
 	return nil, nil
 }
 
+// Describe names the service of a model, and the model that it uses when a
+// request names none; "" = it does not tell.
+func Describe(m Model) (provider, model string) {
+	if d, ok := m.(interface {
+		describe() (provider, model string)
+	}); ok {
+		return d.describe()
+	}
+	return "", ""
+}
+
+func (m *openAIModel) describe() (provider, model string)    { return OpenAI, m.model }
+func (m *anthropicModel) describe() (provider, model string) { return Anthropic, m.model }
+func (Script) describe() (provider, model string)            { return Scripted, "" }
+
 // Settings name a service.
 type Settings struct {
 	Provider string // openai when empty

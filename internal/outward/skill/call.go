@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/beeos/beeos"
 )
 
 // longestResult is how much of a tool's answer the model reads.
@@ -65,7 +67,7 @@ func (c *Client) callTool(ctx context.Context, tool string, arguments json.RawMe
 			return nil, err
 		}
 		sent, f := c.followCall(ctx)
-		got, err := session.CallTool(sent, &mcp.CallToolParams{Name: tool, Arguments: arguments})
+		got, err := session.CallTool(sent, &mcp.CallToolParams{Name: tool, Arguments: arguments, Meta: traceMeta(ctx)})
 		if err == nil {
 			return got, nil
 		}
@@ -86,6 +88,20 @@ func (c *Client) callTool(ctx context.Context, tool string, arguments json.RawMe
 		}
 		return nil, c.explainFailure(f, err)
 	}
+}
+
+// traceMeta tells the server where the call stands in a distributed trace, if it
+// does: servers that are no HTTP have no headers, and proxies may change those.
+func traceMeta(ctx context.Context) mcp.Meta {
+	t := beeos.TraceOf(ctx)
+	if t.IsZero() {
+		return nil
+	}
+	meta := mcp.Meta{"traceparent": t.Parent}
+	if t.State != "" {
+		meta["tracestate"] = t.State
+	}
+	return meta
 }
 
 // resultText writes a result as a model reads it.

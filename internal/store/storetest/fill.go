@@ -81,8 +81,8 @@ func fillLedger(t *testing.T, db *store.Store) {
 	exec("INSERT INTO usage (route, day, model, slot, answers, input, output, micros, unpriced) VALUES (1, 20000, 'm', 7, 1, 2, 3, 4, 5)")
 	exec("INSERT INTO routes (id, agent_id, caller, surface, tool, seen_at) VALUES (1, 'a', 'user:u', 'mcp', 'add', 4)")
 	exec("INSERT INTO replays (replay, original, at) VALUES ('m3', 'm1', 6)")
-	exec(`INSERT INTO deliveries (turn, channel, off, agent_id, lane, seq, leased, attempt, lease_until, started, mode, redelivery, deadline)
-		VALUES ('m1', 'c', 1, 'agent', '', 1, FALSE, 0, 0, TRUE, 'push', 'always', 0)`)
+	exec(`INSERT INTO deliveries (turn, channel, off, agent_id, lane, seq, leased, attempt, lease_until, started, mode, redelivery, deadline, trace)
+		VALUES ('m1', 'c', 1, 'agent', '', 1, FALSE, 0, 0, TRUE, 'push', 'always', 0, '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01')`)
 }
 
 // fillPeople puts something into every table of how people get in.

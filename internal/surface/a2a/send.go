@@ -83,6 +83,7 @@ func (o *operation) newRequest(m *wire.Message) (invoke.Request, error) {
 		Caller: o.caller, Agent: o.agent, Surface: "a2a", Kind: beeos.KindA2A, Body: m.Text, Attachments: m.Files,
 		ContextID: m.ContextID, KeepOpen: true, IdempotencyKey: cmp.Or(o.r.Header.Get("Idempotency-Key"), m.ID), Join: true,
 		Deadline: o.surface.opt.Now().Add(taskLife), Call: beeos.Call{Metadata: map[string]string{}},
+		Entry: invoke.Entry{Method: "SendMessage"},
 	}
 	maps.Copy(req.Call.Metadata, m.Metadata)
 	for name, value := range map[string]string{invoke.MetaA2AMessage: m.ID, invoke.MetaA2AAgent: o.r.Header.Get("X-A2A-Agent-ID")} {

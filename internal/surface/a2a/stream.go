@@ -17,6 +17,7 @@ func (o *operation) streamMessage(ctx context.Context) (events, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.req.Entry.Method = "SendStreamingMessage"
 	t, since, err := o.submitMessage(ctx, s)
 	if err != nil {
 		return nil, err

@@ -69,7 +69,7 @@ func (x *request) handle(ctx context.Context, m *wire.Message) ([]byte, error) {
 	}
 	if h := findMethod(m.Method, x.Version); h != nil {
 		x.beginOperation()
-		result, err := h(x, ctx, m)
+		result, err := h(x, x.WithMetaTrace(ctx), m)
 		x.endOperation(m.Method, err)
 		return replies.RenderFor(x.Version, m.Method, result), err
 	}

@@ -41,6 +41,7 @@ func milliseconds(d time.Duration) float64 { return math.Round(float64(d.Microse
 type callDetail struct {
 	callView
 	ContextID string         `json:"context_id"`
+	TraceID   string         `json:"trace_id,omitempty"`
 	Request   callRequest    `json:"request"`
 	Reply     *callReply     `json:"reply,omitempty"`
 	Attempts  []attemptView  `json:"attempts"`
@@ -172,7 +173,7 @@ func (s *Surface) getCall(r *route.Request) (any, error) {
 	names := s.opt.Acts.NamePrincipals(r.Context(), r.Caller)
 	end := s.opt.Now()
 	v := callDetail{
-		ContextID: c.Channel, Steps: append([]beeos.Step{}, c.Steps...), Attempts: route.Views(c.Attempts, viewAttempt), Timeline: route.Views(c.Timeline, viewMoment),
+		ContextID: c.Channel, TraceID: c.TraceID, Steps: append([]beeos.Step{}, c.Steps...), Attempts: route.Views(c.Attempts, viewAttempt), Timeline: route.Views(c.Timeline, viewMoment),
 		Approvals: route.Views(c.Approvals, func(a *approvals.Approval) approvalView { return viewApproval(a) }),
 		Request: callRequest{
 			Text: c.Body, Parts: c.Parts, Method: c.Payload.Method, Arguments: c.Payload.Arguments, Params: c.Payload.Params,

@@ -40,6 +40,7 @@ type trackedResponse struct {
 	hurry  bool // the client was given leftTime
 	counts *telemetry.HTTP
 	failed atomic.Bool // the error that it is answered with was counted
+	trace  atomic.Pointer[string]
 	sender atomic.Pointer[string]
 }
 
@@ -136,7 +137,7 @@ func begin(w http.ResponseWriter, r *http.Request) (*trackedResponse, *http.Requ
 	header := w.Header()
 	header["X-Request-Id"] = []string{id}
 	header["X-Content-Type-Options"] = nosniff
-	r = r.WithContext(&requestContext{telemetry.With(r.Context(), "request", id), resp})
+	r = r.WithContext(&requestContext{withTrace(telemetry.With(r.Context(), "request", id), r.Header), resp})
 	if r.ContentLength != 0 {
 		resp.body = body{r.Body, http.NewResponseController(w), true}
 		resp.body.deadline.SetReadDeadline(resp.start.Add(bodyTime)) //nolint:errcheck // what has no deadlines is no connection
@@ -195,6 +196,9 @@ func (h *Handler) log(resp *trackedResponse, r *http.Request, took time.Duration
 	attrs := []slog.Attr{
 		slog.String("method", r.Method), slog.String("path", r.URL.Path),
 		slog.Int("status", resp.status), slog.Duration("took", took),
+	}
+	if id := resp.trace.Load(); id != nil {
+		attrs = append(attrs, slog.String("trace", *id))
 	}
 	if resp.err != nil {
 		attrs = append(attrs, slog.Any("err", resp.err))

@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/beeos/beeos"
 )
 
 // ErrTooLarge is the error of an answer that has more than MaxBody, and of the
@@ -49,7 +51,11 @@ func newBounded(base http.RoundTripper, o Options) *bounded {
 
 func (b *bounded) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(req.Context())
-	resp, err := b.base.RoundTrip(req.WithContext(ctx))
+	req = req.WithContext(ctx)
+	if t := beeos.TraceOf(ctx); !t.IsZero() {
+		addTrace(req, t)
+	}
+	resp, err := b.base.RoundTrip(req)
 	if err != nil {
 		cancel(nil)
 		return nil, err
@@ -60,6 +66,23 @@ func (b *bounded) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	resp.Body = body
 	return resp, nil
+}
+
+// addTrace says in the headers of a request, which is ours, where it stands in a
+// distributed trace, unless they say so already.
+func addTrace(req *http.Request, t beeos.Trace) {
+	if req.Header["Traceparent"] != nil {
+		return
+	}
+	headers := req.Header.Clone()
+	if headers == nil {
+		headers = http.Header{}
+	}
+	headers["Traceparent"] = []string{t.Parent}
+	if t.State != "" {
+		headers["Tracestate"] = []string{t.State}
+	}
+	req.Header = headers
 }
 
 // isStream reports whether an answer will be read event by event. Who did not

@@ -3,7 +3,8 @@
 // of its own. A line on the program's stdin is one message:
 //
 //	{"id":"…","text":"hello","tool":"","arguments":{…},"method":"","params":{…},
-//	 "channel":"…","from":"…","attempt":1,"deadline_ms":0,"metadata":{…},"attachments":[…]}
+//	 "channel":"…","from":"…","attempt":1,"deadline_ms":0,"metadata":{…},"attachments":[…],
+//	 "traceparent":"…","tracestate":"…"}
 //
 // What is empty is left out. deadline_ms is the moment at which nobody waits any
 // more, in milliseconds since 1970. A caller who gave up shows as
@@ -59,6 +60,8 @@ type Input struct {
 	DeadlineMS  int64              `json:"deadline_ms,omitempty"`
 	Metadata    map[string]string  `json:"metadata,omitempty"`
 	Attachments []agent.Attachment `json:"attachments,omitempty"`
+	TraceParent string             `json:"traceparent,omitempty"` // where the message stands in a distributed trace
+	TraceState  string             `json:"tracestate,omitempty"`
 	Cancel      string             `json:"cancel,omitempty"`
 	Decision    *Decision          `json:"decision,omitempty"`
 }
@@ -106,6 +109,7 @@ func NewInput(m agent.Message) Input {
 	q := Input{
 		ID: m.ID, Text: m.Text, Tool: m.Tool, Arguments: m.Arguments, Method: m.Method, Params: m.Params,
 		Channel: m.Channel, From: m.From, Attempt: m.Attempt, Metadata: m.Metadata, Attachments: m.Attachments,
+		TraceParent: m.Trace.Parent, TraceState: m.Trace.State,
 	}
 	if !m.Deadline.IsZero() {
 		q.DeadlineMS = m.Deadline.UnixMilli()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
+	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/agent"
 	"github.com/beeos/beeos/internal/outward/bridge/mcp/session"
 	"github.com/beeos/beeos/internal/outward/bridge/upstream"
@@ -129,6 +130,7 @@ func paramsFor(s *session.Session, m agent.Message) session.Object {
 			delete(meta, name) // between the caller and the gateway
 		}
 	}
+	addTrace(meta, m.Trace)
 	for _, name := range []string{"_meta", "inputResponses", "requestState"} {
 		delete(params, name)
 	}
@@ -145,6 +147,20 @@ func paramsFor(s *session.Session, m agent.Message) session.Object {
 		params["_meta"] = upstream.EncodeJSON(meta)
 	}
 	return params
+}
+
+// addTrace tells the server where the call stands in a distributed trace: as part
+// of this agent's work, whatever the caller has said.
+func addTrace(meta session.Object, t beeos.Trace) {
+	delete(meta, "traceparent")
+	delete(meta, "tracestate")
+	if t.IsZero() {
+		return
+	}
+	meta["traceparent"] = upstream.EncodeJSON(t.Parent)
+	if t.State != "" {
+		meta["tracestate"] = upstream.EncodeJSON(t.State)
+	}
 }
 
 // hooksFor brings what happens on the way to the caller, and its questions.

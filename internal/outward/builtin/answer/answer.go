@@ -151,7 +151,7 @@ func (t *turn) askOrReplay(ctx context.Context) ([]llm.Call, error) {
 	defer func() { t.endModelStep(step, &w, known, err) }()
 	if known {
 		err = t.streamDelta(llm.Delta{Text: w.Text}, &strings.Builder{})
-	} else if w, err = t.askWithFiles(ctx); err == nil && len(w.Calls) > 0 {
+	} else if w, err = t.askWithFiles(step.Context(ctx)); err == nil && len(w.Calls) > 0 {
 		w, err = t.journal.keepWords(ctx, t.used.turns, w)
 	}
 	if err != nil {

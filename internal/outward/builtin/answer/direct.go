@@ -61,7 +61,7 @@ func (t *turn) callDirectly(ctx context.Context, m agent.Message, target tool) (
 		arguments = json.RawMessage("{}")
 	}
 	step := t.r.Step(target.name, agent.StepTool)
-	got = t.callOnce(ctx, at, target, arguments)
+	got = t.callOnce(step.Context(ctx), at, target, arguments)
 	endToolStep(step, target, &got)
 	return got, nil
 }

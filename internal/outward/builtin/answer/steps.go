@@ -1,18 +1,22 @@
 package answer
 
 import (
+	"cmp"
 	"errors"
 	"strconv"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/agent"
+	"github.com/beeos/beeos/internal/outward/llm"
 	"github.com/beeos/beeos/internal/outward/skill"
 )
 
 // endModelStep tells what it took to ask the model once.
 func (t *turn) endModelStep(s *agent.Step, w *modelWords, known bool, err error) {
-	s.Tokens(t.model, int64(w.Input), int64(w.Output))
+	provider, model := llm.Describe(t.a.LLM)
+	s.Tokens(cmp.Or(t.model, model), int64(w.Input), int64(w.Output))
 	for name, value := range map[string]string{
+		"provider":   provider,
 		"finish":     w.Finish,
 		"tool_calls": count(len(w.Calls)),
 		"tokens":     map[bool]string{true: "estimated"}[w.Estimated],

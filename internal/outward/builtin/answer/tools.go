@@ -100,7 +100,7 @@ func (t *turn) makeCall(ctx context.Context, at callPlace, call llm.Call) (got s
 	if !ok {
 		return t.journal.refuseCall(ctx, at, failedResult("there is no tool %q; use one of those that you were given", call.Name))
 	}
-	return t.callOnce(ctx, at, target, call.Arguments)
+	return t.callOnce(step.Context(ctx), at, target, call.Arguments)
 }
 
 // callOnce calls a tool, if its owner agrees and unless somebody else has begun to.

@@ -71,6 +71,7 @@ var members = map[string]member{
 	"level":       text(func(f *beeos.Frame) *string { return &f.Level }),
 	"logger":      text(func(f *beeos.Frame) *string { return &f.Logger }),
 	"uri":         text(func(f *beeos.Frame) *string { return &f.URI }),
+	"traceparent": text(func(f *beeos.Frame) *string { return &f.TraceParent }),
 	"skill":       text(func(f *beeos.Frame) *string { return &f.Skill }),
 	"tool":        text(func(f *beeos.Frame) *string { return &f.Tool }),
 	"payload":     document("an object", "{", func(f *beeos.Frame) *json.RawMessage { return &f.Payload }),

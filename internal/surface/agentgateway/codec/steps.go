@@ -2,6 +2,7 @@ package codec
 
 import (
 	"encoding/json"
+	"strconv"
 	"strings"
 
 	"github.com/beeos/beeos"
@@ -75,10 +76,19 @@ func tidy(s beeos.Step, before int) beeos.Step {
 	s.Name, s.Error, s.Model = storable(s.Name, maxStepName), storable(s.Error, maxStepText), storable(s.Model, maxStepName)
 	s.AfterUS, s.TookUS = max(0, s.AfterUS), max(0, s.TookUS)
 	s.InputTokens, s.OutputTokens = tokens(s.InputTokens), tokens(s.OutputTokens)
+	if !isSpanID(s.SpanID) {
+		s.SpanID = ""
+	}
 	for name, value := range s.Attributes {
 		s.Attributes[name] = storable(value, maxStepText)
 	}
 	return s
+}
+
+// isSpanID reports whether a span may have that id.
+func isSpanID(id string) bool {
+	n, err := strconv.ParseUint(id, 16, 64)
+	return len(id) == 16 && err == nil && n != 0 && strings.ToLower(id) == id
 }
 
 // storable is a text that every database takes.

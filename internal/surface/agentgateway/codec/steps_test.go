@@ -20,6 +20,9 @@ func TestStepsAreTidied(t *testing.T) {
 		`[{"name":"a","kind":"magic","parent":9,"after_us":-1,"took_us":5,"input_tokens":-3},{"name":"b","kind":"tool","parent":1,"took_us":1}]`: {
 			{Name: "a", Kind: "other", TookUS: 5}, {Name: "b", Kind: "tool", Parent: 1, TookUS: 1},
 		},
+		`[{"name":"a","span_id":"00f067aa0ba902b7"},{"name":"b","span_id":"00F067AA0BA902B7"},{"name":"c","span_id":"0000000000000000"},{"name":"d","span_id":"+0f067aa0ba902b7"}]`: {
+			{Name: "a", Kind: "other", SpanID: "00f067aa0ba902b7"}, {Name: "b", Kind: "other"}, {Name: "c", Kind: "other"}, {Name: "d", Kind: "other"},
+		},
 		`[{"name":"a\u0000b","attributes":{"k":"` + strings.Repeat("x", 2000) + `"}}]`: {
 			{Name: "a\uFFFDb", Kind: "other", Attributes: map[string]string{"k": beeos.Shorten(strings.Repeat("x", 2000), 1000)}},
 		},

@@ -109,7 +109,7 @@ func (c *Connection) takeOver(id string) error {
 	if err != nil || !ok {
 		return err
 	}
-	t := c.hub.newTurn(&bus.Dispatch{AgentID: d.AgentID, MessageID: id, Channel: d.Channel, Attempt: lease.Attempt, Deadline: d.Deadline}, false)
+	t := c.hub.newTurn(&bus.Dispatch{AgentID: d.AgentID, MessageID: id, Channel: d.Channel, Attempt: lease.Attempt, Deadline: d.Deadline, Trace: d.Trace}, false)
 	if !c.deliver(t, codec.Encode(&beeos.Frame{Type: beeos.FrameWorking, MessageID: id})) {
 		return c.hub.Ledger.ReleaseLeases(ctx, []ledger.Lease{lease}, ledger.Attempt{Why: beeos.InstanceGone, Node: c.hub.Bus.NodeName(), Instance: c.Instance})
 	}

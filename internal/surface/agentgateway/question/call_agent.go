@@ -9,6 +9,7 @@ import (
 	"github.com/beeos/beeos/internal/engine/invoke"
 	"github.com/beeos/beeos/internal/surface/agentgateway/codec"
 	"github.com/beeos/beeos/internal/surface/agentgateway/turn"
+	"github.com/beeos/beeos/internal/telemetry/trace"
 	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
@@ -24,6 +25,7 @@ func (q *Questions) callAgent(t *turn.Turn, f *beeos.Frame, send Send) error {
 	if err != nil || ctx == nil {
 		return err
 	}
+	ctx = beeos.WithTrace(ctx, placeOf(t, f.TraceParent))
 	q.start(func() {
 		defer q.endCall(t)
 		answer := beeos.Frame{Type: beeos.FrameAnswer, RequestID: id}
@@ -40,6 +42,17 @@ func (q *Questions) callAgent(t *turn.Turn, f *beeos.Frame, send Send) error {
 		send(codec.Encode(&answer))
 	})
 	return nil
+}
+
+// placeOf is where in its trace an agent calls another one: in its attempt, or in
+// a step of that, as it says.
+func placeOf(t *turn.Turn, said string) beeos.Trace {
+	o := trace.ParseOrigin(t.Trace)
+	at := o.AtAttempt(t.ID, t.Lease().Attempt)
+	if step := beeos.ParseTrace(said, ""); o.Spans && step.ID() == at.ID() {
+		return at.At(step.Span())
+	}
+	return at
 }
 
 // beginCall counts a call of another agent, and returns the context that ends

@@ -20,6 +20,7 @@ type Turn struct {
 	Channel  string
 	Agent    string
 	Deadline time.Time // zero = none
+	Trace    string    // where it stands in a distributed trace
 
 	bus *bus.Bus
 	now func() time.Time
@@ -50,7 +51,7 @@ type Turn struct {
 // New returns the turn of a dispatch, which publishes what its agent says on b.
 func New(b *bus.Bus, now func() time.Time, d *bus.Dispatch) Turn {
 	return Turn{
-		ID: d.MessageID, Channel: d.Channel, Agent: d.AgentID, Deadline: d.Deadline,
+		ID: d.MessageID, Channel: d.Channel, Agent: d.AgentID, Deadline: d.Deadline, Trace: d.Trace,
 		bus: b, now: now, attempt: d.Attempt, given: now(),
 	}
 }

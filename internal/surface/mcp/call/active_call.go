@@ -56,6 +56,7 @@ func (c *activeCall) prepareRequest() (err error) {
 	c.progress.Token = x.Meta.Token
 	req.Caller, req.Agent, req.Surface, req.Kind = x.Caller, x.Agent, "mcp", beeos.KindMCP
 	req.TurnID = beeos.NewID()
+	c.describeEntry()
 	req.Call.Revision = x.Version.String()
 	req.Call.Input, req.Call.State = c.round.input, c.round.state
 	watches := x.Out.AcceptsStream && x.Meta.Token != nil

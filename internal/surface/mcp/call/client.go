@@ -11,6 +11,7 @@ import (
 	"github.com/beeos/beeos/internal/surface/mcp/replies"
 	"github.com/beeos/beeos/internal/surface/mcp/sessions"
 	"github.com/beeos/beeos/internal/surface/mcp/wire"
+	"github.com/beeos/beeos/internal/telemetry"
 	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
@@ -53,6 +54,28 @@ func (x *Client) findReachable(ctx context.Context, agentID string) (*beeos.Agen
 		return nil, err
 	}
 	return e.Agent, nil
+}
+
+// WithMetaTrace is ctx at the place in a trace that the request names in its _meta:
+// that counts more than the one in its headers, which may be a proxy's.
+func (x *Client) WithMetaTrace(ctx context.Context) context.Context {
+	t := x.Meta.Trace()
+	if t.IsZero() {
+		return ctx
+	}
+	return telemetry.With(beeos.WithTrace(ctx, t), "trace", t.ID())
+}
+
+// describeEntry says in the request what the trace is told of the client's.
+func (c *activeCall) describeEntry() {
+	e := &c.req.Entry
+	e.Method, e.RPCID = c.m.Method, c.m.ID
+	if e.Method == "prompts/get" {
+		e.Target, _ = strictjson.StringField(c.m.Params, "name")
+	}
+	if c.x.Meta.TraceParent != nil {
+		e.Link = beeos.TraceOf(c.x.HTTP.Context())
+	}
 }
 
 // wantsLogs reports whether the client wants to hear log messages at all. In

@@ -101,6 +101,7 @@ func (x *Client) toolCall(ctx context.Context, m *wire.Message) (*activeCall, []
 // fillRequest puts into the request what the client gave, if it fits the tool.
 func (c *activeCall) fillRequest(t *catalog.Tool, given []byte) error {
 	x, req := c.x, &c.req
+	req.Entry.Target = t.Name
 	args, err := t.SplitArguments(given)
 	if err != nil {
 		return err

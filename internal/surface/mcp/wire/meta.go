@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
@@ -22,6 +23,18 @@ type Meta struct {
 	Version      []byte // nil = a request of the older era
 	Capabilities []byte
 	Level        []byte
+	TraceParent  []byte // the place in a distributed trace of what the client does
+	TraceState   []byte
+}
+
+// Trace is the place in a trace that the request names, if it does.
+func (m *Meta) Trace() beeos.Trace {
+	if m.TraceParent == nil {
+		return beeos.Trace{}
+	}
+	parent, _ := strictjson.StringValue(m.TraceParent)
+	state, _ := strictjson.StringValue(m.TraceState)
+	return beeos.ParseTrace(parent, state)
 }
 
 func ReadMeta(params []byte) (m Meta) {
@@ -41,6 +54,10 @@ func ReadMeta(params []byte) (m Meta) {
 			m.Capabilities = value
 		case MetaLogLevel:
 			m.Level = value
+		case "traceparent":
+			m.TraceParent = value
+		case "tracestate":
+			m.TraceState = value
 		}
 	}
 	return m

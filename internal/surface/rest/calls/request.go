@@ -29,7 +29,7 @@ func readRequest(r *route.Request, s route.Strictness, req *invoke.Request, memb
 	if err == nil {
 		req.IdempotencyKey, err = r.IdempotencyKey(req.IdempotencyKey)
 	}
-	req.Caller, req.Surface = r.Caller, "rest"
+	req.Caller, req.Surface, req.Entry.Method = r.Caller, "rest", r.Pattern
 	return err
 }
 

@@ -102,6 +102,7 @@ func (c *Chat) submit(r *page.Request, here conversation, f messageForm) (invoke
 	req := invoke.Request{
 		Caller: r.Caller(), Agent: here.agent, Surface: "web", Channel: here.channel.ID, KeepOpen: true, Kind: beeos.KindConversation, Body: f.text,
 		Call: beeos.Call{Can: []string{"elicitation", "progress"}}, IdempotencyKey: f.key,
+		Entry: invoke.Entry{Method: r.Pattern},
 	}
 	for i, header := range f.files {
 		id, err := c.storeFile(r, fmt.Sprintf("%s %d", f.key, i), header)
