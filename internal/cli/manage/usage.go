@@ -66,10 +66,7 @@ func (c *UsageCmd) table(found []client.Usage, names map[string]string) (head []
 		"model":      func(u *client.Usage) string { return cmp.Or(u.Model, "-") },
 	}
 	by := slices.Compact(slices.Sorted(slices.Values(c.By)))
-	for _, name := range by {
-		head = append(head, name)
-	}
-	head = append(head, "answers", "input_tokens", "output_tokens", "cost_usd", "unpriced_tokens")
+	head = append(slices.Clone(by), "answers", "input_tokens", "output_tokens", "cost_usd", "unpriced_tokens")
 	for i := range found {
 		u := &found[i]
 		var row []string

@@ -118,12 +118,6 @@ func (b *batch) perLease(ctx context.Context, update string, leases []Lease, hea
 	return changed, nil
 }
 
-// execOnce runs a text that is not worth keeping prepared.
-func (b *batch) execOnce(ctx context.Context, text string, values []any) error {
-	_, err := b.w.conn.ExecContext(ctx, text, values...)
-	return err
-}
-
 // ExtendLeases moves leases forward.
 func (l *Ledger) ExtendLeases(ctx context.Context, leases []Lease, until time.Time) error {
 	if len(leases) == 0 {

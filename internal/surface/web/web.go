@@ -5,7 +5,7 @@
 // their servers and the rules for approvals, marketplace with what people offer
 // each other, approvals, keys, apps (what was granted), account, users, audit;
 // approval_link is for links that let somebody decide. The other rooms are packages of their own: explorer for calls, playground for
-// tools, health for how an agent does, webhooks, tasks, system for admins, chat and its transcript, and login. They share page (templates, sessions, streams) and safetext (what
+// tools, health for how an agent does, webhooks, tasks, usage, system for admins, chat and its transcript, and login. They share page (templates, sessions, streams) and safetext (what
 // others wrote, made safe to show).
 package web
 
@@ -41,6 +41,7 @@ import (
 	"github.com/beeos/beeos/internal/surface/web/playground"
 	"github.com/beeos/beeos/internal/surface/web/system"
 	"github.com/beeos/beeos/internal/surface/web/tasks"
+	"github.com/beeos/beeos/internal/surface/web/usage"
 	"github.com/beeos/beeos/internal/surface/web/webhooks"
 )
 
@@ -140,6 +141,9 @@ func (s *Surface) mountRooms() error {
 		return err
 	}
 	if err := webhooks.Mount(webhooks.Options{Pages: s.Server, Acts: s.Acts}); err != nil {
+		return err
+	}
+	if err := usage.Mount(usage.Options{Pages: s.Server, Acts: s.Acts, Now: s.Now}); err != nil {
 		return err
 	}
 	if err := system.Mount(system.Options{Pages: s.Server, Acts: s.Acts, Now: s.Now}); err != nil {
