@@ -26,19 +26,12 @@ const migratePause = 50 * time.Millisecond
 // migrate brings the tables up to this program's version. Replicas that start
 // at the same moment take turns.
 func migrate(ctx context.Context, db *database.DB) error {
-	files, err := migrationsFor(db.Postgres)
-	if err != nil {
-		return err
-	}
-	dialect := goose.DialectSQLite3
-	opts := []goose.ProviderOption{goose.WithDisableGlobalRegistry(true), goose.WithLogger(goose.NopLogger())}
 	tries := 20 // a SQLite migration that lost a race finds itself done the next time
 	if db.Postgres {
-		dialect, tries = goose.DialectPostgres, 1
-		opts = append(opts, goose.WithSessionLocker(migrationLock{}))
+		tries = 1
 	}
 	for ; ; tries-- {
-		provider, err := goose.NewProvider(dialect, db.DB, files, opts...)
+		provider, err := newProvider(db)
 		if err != nil {
 			return fmt.Errorf("read the migrations: %w", err)
 		}
@@ -54,6 +47,21 @@ func migrate(ctx context.Context, db *database.DB) error {
 			return err
 		}
 	}
+}
+
+// newProvider returns what runs the migrations on a database.
+func newProvider(db *database.DB) (*goose.Provider, error) {
+	files, err := migrationsFor(db.Postgres)
+	if err != nil {
+		return nil, err
+	}
+	dialect := goose.DialectSQLite3
+	opts := []goose.ProviderOption{goose.WithDisableGlobalRegistry(true), goose.WithLogger(goose.NopLogger())}
+	if db.Postgres {
+		dialect = goose.DialectPostgres
+		opts = append(opts, goose.WithSessionLocker(migrationLock{}))
+	}
+	return goose.NewProvider(dialect, db.DB, files, opts...)
 }
 
 // migrationsFor is the migrations in an engine's words.
