@@ -28,6 +28,9 @@ var (
 		FROM (VALUES `, `(?, CAST(? AS BIGINT), CAST(? AS BIGINT), CAST(? AS BIGINT))`, `) AS v WHERE id = v.column1
 		RETURNING id, next_off, agent_id, owner, closed_reason`)
 	insertDeliveries = newStatement(
+		`INSERT INTO deliveries (turn, channel, off, agent_id, lane, seq, leased, attempt, lease_until, started, mode, redelivery, deadline, owner, route) VALUES `,
+		`(?,?,?,?,?,?,?,?,?,FALSE,?,?,?,?,?)`, ` ON CONFLICT (lane) WHERE leased AND lane <> '' DO NOTHING`)
+	insertTracedDeliveries = newStatement(
 		`INSERT INTO deliveries (turn, channel, off, agent_id, lane, seq, leased, attempt, lease_until, started, mode, redelivery, deadline, owner, route, trace) VALUES `,
 		`(?,?,?,?,?,?,?,?,?,FALSE,?,?,?,?,?,?)`, ` ON CONFLICT (lane) WHERE leased AND lane <> '' DO NOTHING`)
 )
@@ -363,18 +366,21 @@ func (b *batch) numberMessages(channels map[string]*channelNumbers) {
 
 // insertDeliveries makes requests into work for agents.
 func (b *batch) insertDeliveries(ctx context.Context) error {
-	var plain []any
+	var plain, traced []any
 	for o, open := range b.standingOpenings {
 		d := open.Delivery
 		if d == nil {
 			continue
 		}
-		row := b.deliveryRow(open)
+		row, insert, rows := b.deliveryRow(open), insertDeliveries, &plain
+		if d.Trace != "" {
+			row, insert, rows = append(row, d.Trace), insertTracedDeliveries, &traced
+		}
 		if d.Mode != beeos.DeliverBusyReject {
-			plain = append(plain, row...)
+			*rows = append(*rows, row...)
 			continue
 		}
-		n, err := b.w.execRows(ctx, insertDeliveries, row)
+		n, err := b.w.execRows(ctx, insert, row)
 		if err != nil {
 			return err
 		}
@@ -384,7 +390,10 @@ func (b *batch) insertDeliveries(ctx context.Context) error {
 			}
 		}
 	}
-	_, err := b.w.execRows(ctx, insertDeliveries, plain)
+	if _, err := b.w.execRows(ctx, insertDeliveries, plain); err != nil {
+		return err
+	}
+	_, err := b.w.execRows(ctx, insertTracedDeliveries, traced)
 	return err
 }
 
@@ -397,7 +406,7 @@ func (b *batch) deliveryRow(open *Opening) []any {
 	if d.Mode == beeos.DeliverQueue {
 		leased, attempt, until = false, 0, b.now
 	}
-	return []any{m.ID, m.Channel, m.Offset, d.AgentID, d.Lane, b.w.seq, leased, attempt, until, string(d.Mode), string(d.Redelivery), database.Micros(d.Deadline), m.Publisher, open.route, d.Trace}
+	return []any{m.ID, m.Channel, m.Offset, d.AgentID, d.Lane, b.w.seq, leased, attempt, until, string(d.Mode), string(d.Redelivery), database.Micros(d.Deadline), m.Publisher, open.route}
 }
 
 // refuseAsBusy answers a request for an agent that takes one at a time and has one.
