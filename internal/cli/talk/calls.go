@@ -172,6 +172,9 @@ func describeCall(c *client.CallDetail, names agentNames) string {
 	fmt.Fprintf(&b, "%s  %s  %s\n", what, c.Outcome, terminal.Took(c.Took()))
 	fmt.Fprintf(&b, "  by %s (%s) over %s, %s\n  id %s, context %s\n", terminal.Printable(c.CallerName), terminal.Printable(c.Caller), c.Surface,
 		c.BeganAt.Local().Format(time.DateTime), c.ID, c.ContextID)
+	if c.TraceID != "" {
+		fmt.Fprintf(&b, "  trace %s\n", c.TraceID)
+	}
 	if c.ReplayOf != "" {
 		fmt.Fprintf(&b, "  replay of %s\n", c.ReplayOf)
 	}

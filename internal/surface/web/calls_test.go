@@ -22,7 +22,7 @@ func TestOwnerLooksIntoCalls(t *testing.T) {
 		o := &ledger.Opening{
 			Channel: beeos.Channel{ID: beeos.NewChannelID(), AgentID: agent, Owner: "user:" + bob.ID, Kind: beeos.KindInvoke, SingleShot: true}, Fresh: true,
 			Message:  beeos.Message{ID: beeos.NewID(), Type: beeos.ChatMessage, Publisher: "user:" + bob.ID, Body: text, Payload: []byte(`{"protocol":"mcp","tool":"` + tool + `","arguments":{"city":"<b>Rome"}}`)},
-			Delivery: &ledger.Delivery{AgentID: agent, Mode: beeos.DeliverPush, Redelivery: beeos.RedeliverAlways, LeaseUntil: time.Now().Add(time.Minute)},
+			Delivery: &ledger.Delivery{AgentID: agent, Mode: beeos.DeliverPush, Redelivery: beeos.RedeliverAlways, LeaseUntil: time.Now().Add(time.Minute), Trace: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01 node-1 00f067aa0ba902b7"},
 			Surface:  "mcp", Tool: tool,
 		}
 		o.Message.Channel = o.Channel.ID
@@ -85,9 +85,9 @@ func TestOwnerLooksIntoCalls(t *testing.T) {
 		}
 	}
 	for id, words := range map[string][]string{
-		good: {"sunny", "replied", "&lt;b&gt;Rome", "Bob", "forecast", "attempt 1"},
+		good: {"sunny", "replied", "&lt;b&gt;Rome", "Bob", "forecast", "attempt 1", "0af7651916cd43dd8448eb211c80319c"},
 		bad:  {"it broke", "U&#43;202E", "attempt 1", "its instance disconnected", "attempt 2", "inst_two", "The agent answered with an error", "curl -X POST", "2 attempts"},
-		open: {"working", "There is none yet", "so far", "/calls/" + open + "/live"},
+		open: {"working", "There is none yet", "so far", "0af7651916cd43dd8448eb211c80319c", "/calls/" + open + "/live"},
 	} {
 		res := at.get("/calls/" + id)
 		for _, word := range words {

@@ -99,6 +99,9 @@ func (e *Explorer) describeCall(r *page.Request, c *sight.Call) (d callData, err
 			d.IDs = append(d.IDs, pair{"Prompt tried", safetext.Line(*tried.Prompt, 300)})
 		}
 	}
+	if c.TraceID != "" {
+		d.IDs = append(d.IDs, pair{"Trace", c.TraceID})
+	}
 	if e.RESTURL != "" && c.Payload.Method == "" {
 		d.Curl = curl(e.RESTURL, c)
 	}
