@@ -132,6 +132,7 @@ func (b *batch) apply(ctx context.Context) error {
 		{"release idempotency keys", b.releaseKeys},
 		{"mark deliveries", b.markDeliveries},
 		{"end deliveries", b.endDeliveries},
+		{"insert what was said before", b.insertPast},
 		{"insert requests", b.insertRequests},
 		{"insert messages", b.insertMessages},
 		{"insert deliveries", b.insertDeliveries},

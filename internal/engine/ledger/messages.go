@@ -39,6 +39,26 @@ func (b *batch) insertRequests(ctx context.Context) error {
 	return err
 }
 
+// insertPast writes what fresh channels begin with. It is of no agent: nobody is
+// asked again.
+func (b *batch) insertPast(ctx context.Context) error {
+	var values []any
+	for _, open := range b.standingOpenings {
+		for i := range open.Past {
+			values = b.appendMessage(values, &open.Past[i], "")
+		}
+	}
+	_, err := b.w.execRows(ctx, insertMessages, values)
+	return err
+}
+
+// appendMessage adds the row of a message to values.
+func (b *batch) appendMessage(values []any, m *beeos.Message, trail string) []any {
+	b.setTime(m)
+	return append(values, m.Channel, m.Offset, m.ID, string(m.Type), m.InReplyTo, m.Type.Terminal(), m.State, m.StopReason,
+		m.Publisher, m.Body, string(m.Parts), string(m.Payload), b.now, trail)
+}
+
 func (b *batch) setTime(m *beeos.Message) {
 	m.CreatedAt = database.Moment(b.now)
 	m.UpdatedAt = m.CreatedAt
@@ -47,47 +67,35 @@ func (b *batch) setTime(m *beeos.Message) {
 // insertMessages writes all other messages. A terminal one that finds another in
 // its place is refused; its offset stays a hole.
 func (b *batch) insertMessages(ctx context.Context) error {
-	var plain, noted, turns []any
+	var turns []any
 	records := make([]record, len(b.ops))
-	sent := int64(0)
-	add := func(m *beeos.Message, r *record) {
-		b.setTime(m)
-		to := &plain
-		if r.isNoted() {
-			to = &noted
-		}
-		*to = append(*to, m.Channel, m.Offset, m.ID, string(m.Type), m.InReplyTo, m.Type.Terminal(), m.State, m.StopReason,
-			m.Publisher, m.Body, string(m.Parts), string(m.Payload), b.now, r.trail)
-		if r.isNoted() {
-			*to = append(*to, r.route, r.n, int64(r.outcome), r.slow, r.steps)
-		}
-		sent++
-	}
-	for _, open := range b.standingOpenings {
-		for i := range open.Past {
-			add(&open.Past[i], &record{}) // of no agent: nobody is asked again
-		}
-	}
+	insert := insertMessages
 	for i, o := range b.ops {
-		m := o.message
-		if m == nil || o.err != nil {
+		if o.message == nil || o.err != nil || !o.message.Type.Terminal() {
 			continue
 		}
-		if m.Type.Terminal() {
-			records[i] = b.recordOf(o)
-			turns = append(turns, m.InReplyTo)
+		records[i] = b.recordOf(o)
+		turns = append(turns, o.message.InReplyTo)
+		if records[i].isNoted() { // then all have its columns: rows come in the order of their offsets
+			insert = insertNotedReplies
 		}
-		add(m, &records[i])
 	}
-	changed, err := b.w.execRows(ctx, insertMessages, plain)
+	var values []any
+	for i, o := range b.ops {
+		if o.message == nil || o.err != nil {
+			continue
+		}
+		r := &records[i]
+		values = b.appendMessage(values, o.message, r.trail)
+		if insert == insertNotedReplies {
+			values = append(values, r.route, r.n, int64(r.outcome), r.slow, r.steps)
+		}
+	}
+	changed, err := b.w.execRows(ctx, insert, values)
 	if err != nil {
 		return err
 	}
-	more, err := b.w.execRows(ctx, insertNotedReplies, noted)
-	if err != nil {
-		return err
-	}
-	if changed+more < sent {
+	if changed < int64(len(values)/insert.columns()) {
 		if err := b.refuseLosers(ctx, turns); err != nil {
 			return err
 		}

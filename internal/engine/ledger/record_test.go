@@ -246,3 +246,28 @@ func TestTrailIsBounded(t *testing.T) {
 		t.Errorf("it reads %+v", got)
 	}
 }
+
+// TestRowsComeInTheOrderOfOffsets: also where a batch has replies with and without
+// a record.
+func TestRowsComeInTheOrderOfOffsets(t *testing.T) {
+	l := openSQLite(t, Options{})
+	o := request("agent_a")
+	o.Past = []beeos.Message{{ID: beeos.NewID(), Type: beeos.ChatMessage, State: beeos.StateCompleted, Publisher: "user:u", Body: "before"}}
+	begin(t, l, o)
+	wrong := reply(o, "no")
+	wrong.ID, wrong.Type = beeos.NewID(), beeos.AgentReplyError
+	note := beeos.Message{ID: beeos.NewID(), Channel: o.Channel.ID, Type: beeos.ChatCancel, InReplyTo: o.Message.ID, Publisher: "user:u"}
+	ops := []*op{{message: &wrong, done: make(chan struct{})}, {message: &note, done: make(chan struct{})}}
+	l.Close()
+	w := newWriter(l)
+	if err := w.connect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(w.disconnect)
+	w.commit(ops)
+	var falls, all int
+	err := l.db.QueryRowContext(t.Context(), `SELECT COUNT(*), COALESCE(SUM(off <= before), 0) FROM (SELECT off, lag(off) OVER (ORDER BY rowid) AS before FROM messages)`).Scan(&all, &falls)
+	if err != nil || falls > 0 || all != 4 || ops[0].err != nil || ops[1].err != nil {
+		t.Errorf("%d of %d, %v, %v, %v", falls, all, err, ops[0].err, ops[1].err)
+	}
+}

@@ -89,6 +89,9 @@ func (db *DB) tryTx(ctx context.Context, fn func(*sql.Tx) error) (sent bool, err
 	}
 	defer tx.Rollback() //nolint:errcheck // after a commit it does nothing
 	if err := fn(tx); err != nil {
+		if errors.Is(err, sql.ErrTxDone) && ctx.Err() != nil { // it was rolled back because whoever asked is gone
+			err = ctx.Err()
+		}
 		return false, err
 	}
 	return true, tx.Commit()
