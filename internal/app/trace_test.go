@@ -199,13 +199,16 @@ func TestOneTraceOverEverybody(t *testing.T) {
 	}
 	tool := span("tools/call files__save_csv", "CLIENT", work, map[string]string{"gen_ai.operation.name": "execute_tool", "mcp.method.name": "tools/call", "beeos.skill": "files", "gen_ai.tool.name": "files__save_csv"})
 	wait := span("approval save_csv", "INTERNAL", clerk.ID, map[string]string{"beeos.approval.state": "approved", "gen_ai.tool.name": "save_csv", "beeos.skill": "files"})
-	if !strings.HasPrefix(wait.Attrs["beeos.approval.decided_by"], "user:") || wait.Start.Before(tool.Start) || wait.End.After(tool.End) {
+	if !strings.HasPrefix(wait.Attrs["beeos.approval.decided_by"], "user:") {
 		t.Errorf("%+v", wait)
 	}
+	// A step is told in time since its agent was given the request, which is later
+	// than when the gateway gave it: by as much as the frame was on its way.
+	const onItsWay = time.Second
 	inside := func(of otlp.Span, parts ...otlp.Span) {
 		t.Helper()
 		for _, s := range parts {
-			if s.Start.Before(of.Start.Add(-time.Millisecond)) || s.End.After(of.End.Add(time.Millisecond)) {
+			if s.Start.Before(of.Start.Add(-onItsWay)) || s.End.After(of.End.Add(onItsWay)) {
 				t.Errorf("%s is from %s to %s, %s from %s to %s", s.Name, s.Start, s.End, of.Name, of.Start, of.End)
 			}
 		}
@@ -214,6 +217,7 @@ func TestOneTraceOverEverybody(t *testing.T) {
 	inside(front, attempts[front.ID], lookUp, library, delegate)
 	inside(delegate, clerk)
 	inside(clerk, append(chats, attempts[clerk.ID], tool, wait)...)
+	inside(tool, wait)
 
 	// What the model and the skill server were told names the spans of the calls.
 	at := func(id string) string { return "00-" + callerTrace + "-" + id + "-01" }
