@@ -1,7 +1,6 @@
 package explorer
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"strings"
@@ -126,21 +125,10 @@ func (e *Explorer) rowOf(c *sight.Call) calls.Call {
 
 // show is what was said, as far as a page shows it.
 func show(text string, data json.RawMessage) (s said) {
-	if len(text) > maxShown {
-		text, s.Cut = strings.ToValidUTF8(text[:maxShown], ""), true
-	}
-	if text != "" {
-		s.Text = safetext.Pieces(beeos.Visible(text))
-	}
-	if len(data) > 0 && string(data) != "null" {
-		var b bytes.Buffer
-		if len(data) > maxShown || json.Indent(&b, data, "", "  ") != nil {
-			b.Reset()
-			b.Write(data[:min(len(data), maxShown)])
-			s.Cut = s.Cut || len(data) > maxShown
-		}
-		s.Data = safetext.Pieces(beeos.Visible(strings.ToValidUTF8(b.String(), "")))
-	}
+	var cutText, cutData bool
+	s.Text, cutText = safetext.Text(text, maxShown)
+	s.Data, cutData = safetext.JSON(data, maxShown)
+	s.Cut = cutText || cutData
 	return s
 }
 

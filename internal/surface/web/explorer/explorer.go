@@ -10,6 +10,7 @@ import (
 	"embed"
 	"time"
 
+	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/access/act"
 	"github.com/beeos/beeos/internal/store/agents"
 	"github.com/beeos/beeos/internal/store/approvals"
@@ -64,19 +65,12 @@ func (e *Explorer) Latest(ctx context.Context, v *page.Visitor, agentID string, 
 
 // describeCalls makes calls rows of a page.
 func (e *Explorer) describeCalls(ctx context.Context, v *page.Visitor, found []calls.Call) ([]page.CallRow, error) {
-	names, titles := e.NameCallers(ctx, v), map[string]string{}
+	names := e.NameCallers(ctx, v)
+	titles := page.NameAgents(func(id string) (*beeos.Agent, error) { return e.Agents.Get(ctx, id) })
 	rows := make([]page.CallRow, len(found))
 	for i, c := range found {
-		title, known := titles[c.Route.AgentID]
-		if !known {
-			title = safetext.Line(c.Route.AgentID, 60) // of one that is deleted
-			if a, err := e.Agents.Get(ctx, c.Route.AgentID); err == nil {
-				title = page.AgentTitle(a)
-			}
-			titles[c.Route.AgentID] = title
-		}
 		rows[i] = page.CallRow{
-			ID: c.Turn, At: c.Began, Surface: c.Route.Surface, Caller: names(c.Route.Caller), AgentID: c.Route.AgentID, Agent: title,
+			ID: c.Turn, At: c.Began, Surface: c.Route.Surface, Caller: names(c.Route.Caller), AgentID: c.Route.AgentID, Agent: titles(c.Route.AgentID),
 			What: safetext.Line(cmp.Or(c.Route.Tool, "message"), 60), Took: c.Took,
 		}
 		rows[i].Outcome, rows[i].Mood = describeOutcome(c.Outcome)

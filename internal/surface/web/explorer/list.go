@@ -28,21 +28,15 @@ type listData struct {
 	Older    string // where the next page is; empty = this is the last
 	Newest   string // where the first is; empty = this is it
 
-	Agents, Callers, Surfaces, Tools, Outcomes, Times, Durations []choice
+	Agents, Callers, Surfaces, Tools, Outcomes, Times, Durations []page.Choice
 }
 
 // form is which calls the visitor wants, as they were asked for.
 type form struct{ Agent, Tool, Outcome, Caller, Surface, Last, Slower string }
 
-// choice is an entry of a list to pick from.
-type choice struct {
-	Value, Text string
-	Picked      bool
-}
-
 var (
-	times     = []choice{{Value: "1h", Text: "last hour"}, {Value: "24h", Text: "last day"}, {Value: "168h", Text: "last 7 days"}, {Value: "720h", Text: "last 30 days"}}
-	durations = []choice{{Value: "1s", Text: "a second or more"}, {Value: "10s", Text: "10 seconds or more"}, {Value: "1m", Text: "a minute or more"}}
+	times     = []page.Choice{{Value: "1h", Text: "last hour"}, {Value: "24h", Text: "last day"}, {Value: "168h", Text: "last 7 days"}, {Value: "720h", Text: "last 30 days"}}
+	durations = []page.Choice{{Value: "1s", Text: "a second or more"}, {Value: "10s", Text: "10 seconds or more"}, {Value: "1m", Text: "a minute or more"}}
 )
 
 // notOK is the choice of all outcomes that are not what the caller hoped for.
@@ -149,9 +143,9 @@ func (e *Explorer) fillChoices(r *page.Request, d *listData) error {
 		return err
 	}
 	for _, a := range owned {
-		d.Agents = append(d.Agents, choice{Value: a.ID, Text: page.AgentTitle(a)})
+		d.Agents = append(d.Agents, page.Choice{Value: a.ID, Text: page.AgentTitle(a)})
 	}
-	slices.SortFunc(d.Agents, func(a, b choice) int {
+	slices.SortFunc(d.Agents, func(a, b page.Choice) int {
 		return cmp.Or(strings.Compare(strings.ToLower(a.Text), strings.ToLower(b.Text)), strings.Compare(a.Value, b.Value))
 	})
 	d.Agents = pick(d.Agents, d.Filter.Agent)
@@ -160,24 +154,24 @@ func (e *Explorer) fillChoices(r *page.Request, d *listData) error {
 		return err
 	}
 	callers := e.NameCallers(ctx, r.Visitor)
-	list := func(values []string, picked string, name func(string) string) []choice {
-		var list []choice
+	list := func(values []string, picked string, name func(string) string) []page.Choice {
+		var list []page.Choice
 		for _, v := range values[:min(len(values), maxChoice)] {
-			list = append(list, choice{Value: v, Text: name(v)})
+			list = append(list, page.Choice{Value: v, Text: name(v)})
 		}
 		return pick(list, picked)
 	}
 	line := func(s string) string { return safetext.Line(s, 60) }
 	d.Callers, d.Surfaces, d.Tools = list(names.Callers, d.Filter.Caller, callers), list(names.Surfaces, d.Filter.Surface, line), list(names.Tools, d.Filter.Tool, line)
 	d.Times, d.Durations = pick(slices.Clone(times), d.Filter.Last), pick(slices.Clone(durations), d.Filter.Slower)
-	d.Outcomes = append(d.Outcomes, choice{Value: notOK, Text: "any problem"})
+	d.Outcomes = append(d.Outcomes, page.Choice{Value: notOK, Text: "any problem"})
 	for _, name := range calls.Outcomes() {
 		o, err := calls.ParseOutcome(name)
 		if err != nil {
 			return err
 		}
 		words, _ := describeOutcome(o)
-		d.Outcomes = append(d.Outcomes, choice{Value: name, Text: words})
+		d.Outcomes = append(d.Outcomes, page.Choice{Value: name, Text: words})
 	}
 	d.Outcomes = pick(d.Outcomes, d.Filter.Outcome)
 	return nil
@@ -185,13 +179,13 @@ func (e *Explorer) fillChoices(r *page.Request, d *listData) error {
 
 // pick marks the choice that was made. One that is not in the list, as an address
 // may name it, is added.
-func pick(list []choice, value string) []choice {
+func pick(list []page.Choice, value string) []page.Choice {
 	if value == "" {
 		return list
 	}
-	i := slices.IndexFunc(list, func(c choice) bool { return c.Value == value })
+	i := slices.IndexFunc(list, func(c page.Choice) bool { return c.Value == value })
 	if i < 0 {
-		list, i = append(list, choice{Value: value, Text: safetext.Line(value, 60)}), len(list)
+		list, i = append(list, page.Choice{Value: value, Text: safetext.Line(value, 60)}), len(list)
 	}
 	list[i].Picked = true
 	return list

@@ -28,7 +28,7 @@ func TestPagesRenderEmptyOneAndMany(t *testing.T) {
 		}
 		if n > 0 {
 			one.Reply, one.ReplayOf = &said{}, "before"
-			one.Replay = &replayForm{Key: "k", Agents: []choice{{Value: "x", Text: "X <b>", Picked: true}}, Label: "Text", Input: "<b>"}
+			one.Replay = &replayForm{Key: "k", Agents: []page.Choice{{Value: "x", Text: "X <b>", Picked: true}}, Label: "Text", Input: "<b>"}
 			one.Replays = pagetest.Repeat(n, func(i int) calls.Replay { return calls.Replay{Turn: fmt.Sprint("turn", i), At: time.Now()} })
 		}
 		both := compareData{
@@ -38,7 +38,7 @@ func TestPagesRenderEmptyOneAndMany(t *testing.T) {
 		if n > 1 {
 			both.Edited = both.Changes
 		}
-		choices := []choice{{Value: "x", Text: "X <b>", Picked: true}}
+		choices := []page.Choice{{Value: "x", Text: "X <b>", Picked: true}}
 		return map[string]any{
 			"calls": listData{Rows: rows, Filtered: n > 1, Older: "/calls?before=x", Newest: "/calls", Agents: choices, Tools: choices, Outcomes: choices},
 			"call":  one, "compare": both,

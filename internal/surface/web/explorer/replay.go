@@ -16,9 +16,9 @@ import (
 
 // replayForm is how a call is made again.
 type replayForm struct {
-	Key     string   // so that it is made once, however often it is sent
-	Agents  []choice // that can be asked
-	Label   string   // what Input is; empty = it cannot be edited here
+	Key     string        // so that it is made once, however often it is sent
+	Agents  []page.Choice // that can be asked
+	Label   string        // what Input is; empty = it cannot be edited here
 	Input   string
 	Confirm bool
 }
@@ -35,10 +35,10 @@ func (e *Explorer) newReplayForm(r *page.Request, c *sight.Call) (*replayForm, e
 	for _, a := range owned {
 		hasTool := func(s beeos.Skill) bool { return s.Name == c.Payload.Tool && s.Exposed() }
 		if a.ID == c.AgentID || c.Payload.Tool == "" || slices.ContainsFunc(a.Definition.Skills, hasTool) {
-			f.Agents = append(f.Agents, choice{Value: a.ID, Text: page.AgentTitle(a)})
+			f.Agents = append(f.Agents, page.Choice{Value: a.ID, Text: page.AgentTitle(a)})
 		}
 	}
-	slices.SortFunc(f.Agents, func(a, b choice) int {
+	slices.SortFunc(f.Agents, func(a, b page.Choice) int {
 		return cmp.Or(strings.Compare(strings.ToLower(a.Text), strings.ToLower(b.Text)), strings.Compare(a.Value, b.Value))
 	})
 	asked := c.AgentID

@@ -2,7 +2,6 @@ package tasks
 
 import (
 	"cmp"
-	"net/url"
 	"time"
 
 	"github.com/beeos/beeos"
@@ -50,22 +49,15 @@ func newRow(t *task.Task, agentTitle string) row {
 }
 
 func (room *Room) showTasks(r *page.Request) (page.Answer, error) {
-	before, ended := r.URL.Query().Get("before"), r.URL.Query().Get("state") == "ended"
-	d, view := listData{Ended: ended}, page.View{Page: "tasks", Title: "Tasks", Room: "tasks"}
-	at := func(before string) string {
-		q := url.Values{}
-		if ended {
-			q.Set("state", "ended")
-		}
-		if before != "" {
-			q.Set("before", before)
-		}
-		return "?" + q.Encode()
+	before, ended, state := r.URL.Query().Get("before"), r.URL.Query().Get("state") == "ended", ""
+	if ended {
+		state = "ended"
 	}
+	d, view := listData{Ended: ended}, page.View{Page: "tasks", Title: "Tasks", Room: "tasks"}
 	if before == "" { // what is older changes little
-		view.Live = "/tasks/live" + at("")
+		view.Live = page.Address("/tasks/live", "state", state)
 	} else {
-		d.Newest = "/tasks" + at("")
+		d.Newest = page.Address("/tasks", "state", state)
 	}
 	if before != "" && beeos.IDTime(before).IsZero() {
 		return nil, beeos.Errorf(beeos.NotFound, "there is no such page of tasks; begin with the newest")
@@ -76,18 +68,11 @@ func (room *Room) showTasks(r *page.Request) (page.Answer, error) {
 	}
 	if len(found) > perPage {
 		found = found[:perPage]
-		d.Older = "/tasks" + at(found[perPage-1].Turn)
+		d.Older = page.Address("/tasks", "state", state, "before", found[perPage-1].Turn)
 	}
-	titles := map[string]string{}
+	titles := page.NameAgents(func(id string) (*beeos.Agent, error) { return room.Agents.Get(r.Context(), id) })
 	for i := range found {
-		id := found[i].AgentID
-		if titles[id] == "" {
-			titles[id] = safetext.Line(id, 60) // of one that is deleted
-			if a, err := room.Agents.Get(r.Context(), id); err == nil {
-				titles[id] = page.AgentTitle(a)
-			}
-		}
-		d.Rows = append(d.Rows, newRow(&found[i], titles[id]))
+		d.Rows = append(d.Rows, newRow(&found[i], titles(found[i].AgentID)))
 	}
 	view.Data = d
 	return view, nil

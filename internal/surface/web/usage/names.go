@@ -3,14 +3,14 @@ package usage
 import (
 	"cmp"
 
+	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/surface/web/page"
 	"github.com/beeos/beeos/internal/surface/web/safetext"
 )
 
 // names says who is who on the page; each is looked up once.
 type names struct {
-	agents map[string]string
-	titles func(id string) string
+	agent  func(id string) string
 	people func(principal string) string
 	keys   map[string]string
 }
@@ -18,23 +18,9 @@ type names struct {
 func (room *Room) newNames(r *page.Request) *names {
 	ctx, c := r.Context(), r.Caller()
 	return &names{
-		agents: map[string]string{}, people: room.Acts.NamePrincipals(ctx, c), keys: room.Acts.KeyNames(ctx, c),
-		titles: func(id string) string {
-			if a, err := room.Acts.OwnAgent(ctx, c, id); err == nil {
-				return page.AgentTitle(a)
-			}
-			return safetext.Line(id, 60) // of one that is deleted
-		},
+		agent:  page.NameAgents(func(id string) (*beeos.Agent, error) { return room.Acts.OwnAgent(ctx, c, id) }),
+		people: room.Acts.NamePrincipals(ctx, c), keys: room.Acts.KeyNames(ctx, c),
 	}
-}
-
-func (n *names) agent(id string) string {
-	title, known := n.agents[id]
-	if !known {
-		title = n.titles(id)
-		n.agents[id] = title
-	}
-	return title
 }
 
 func (n *names) caller(principal string) string { return safetext.Line(n.people(principal), 60) }

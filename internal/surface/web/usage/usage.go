@@ -40,12 +40,6 @@ func Mount(opt Options) error {
 	return room.Pages.AddTemplates(templates)
 }
 
-// choice is an entry of a list to pick from.
-type choice struct {
-	Value, Text string
-	Picked      bool
-}
-
 // group is something that usage is added up by.
 type group struct {
 	value, text string
@@ -67,15 +61,15 @@ var groups = []group{
 	{"model", "model", []string{"model"}, []string{"Model"}, func(r *calls.UsageRow, n *names) []string { return []string{n.model(r.Model)} }},
 }
 
-var spans = []choice{{Value: "1", Text: "today"}, {Value: "7", Text: "last 7 days"}, {Value: "30", Text: "last 30 days"}, {Value: "90", Text: "last 90 days"}}
+var spans = []page.Choice{{Value: "1", Text: "today"}, {Value: "7", Text: "last 7 days"}, {Value: "30", Text: "last 30 days"}, {Value: "90", Text: "last 90 days"}}
 
 // data is the page.
 type data struct {
 	Heads  []string
 	Rows   []row
 	Total  row
-	By     []choice
-	Days   []choice
+	By     []page.Choice
+	Days   []page.Choice
 	Export string
 	AsOf   string // the date of the prices that come with the program
 }
@@ -91,12 +85,12 @@ type row struct {
 func (room *Room) read(r *page.Request) (d data, rows []calls.UsageRow, err error) {
 	q := r.URL.Query()
 	by := groups[max(0, slices.IndexFunc(groups, func(g group) bool { return g.value == q.Get("by") }))]
-	days := spans[max(0, slices.IndexFunc(spans, func(c choice) bool { return c.Value == cmp.Or(q.Get("days"), "30") }))]
+	days := spans[max(0, slices.IndexFunc(spans, func(c page.Choice) bool { return c.Value == cmp.Or(q.Get("days"), "30") }))]
 	for _, g := range groups {
-		d.By = append(d.By, choice{g.value, g.text, g.value == by.value})
+		d.By = append(d.By, page.Choice{Value: g.value, Text: g.text, Picked: g.value == by.value})
 	}
 	for _, c := range spans {
-		d.Days = append(d.Days, choice{c.Value, c.Text, c.Value == days.Value})
+		d.Days = append(d.Days, page.Choice{Value: c.Value, Text: c.Text, Picked: c.Value == days.Value})
 	}
 	back, _ := strconv.Atoi(days.Value) // one of ours
 	now := room.Now().UTC()
@@ -105,7 +99,7 @@ func (room *Room) read(r *page.Request) (d data, rows []calls.UsageRow, err erro
 		return d, nil, err
 	}
 	names := room.newNames(r)
-	d.Heads, d.AsOf, d.Export = by.heads, price.Default().AsOf, "/usage/export?by="+by.value+"&days="+days.Value
+	d.Heads, d.AsOf, d.Export = by.heads, price.Default().AsOf, page.Address("/usage/export", "by", by.value, "days", days.Value)
 	var total calls.UsageSum
 	for i := range rows {
 		d.Rows = append(d.Rows, newRow(by.cells(&rows[i], names), &rows[i].UsageSum))

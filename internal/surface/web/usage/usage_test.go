@@ -5,13 +5,14 @@ import (
 	"testing"
 
 	"github.com/beeos/beeos/internal/store/calls"
+	"github.com/beeos/beeos/internal/surface/web/page"
 	"github.com/beeos/beeos/test/pagetest"
 )
 
 func TestPageRendersEmptyOneAndMany(t *testing.T) {
 	pagetest.RenderAll(t, pagetest.NewServer(t, templates), templates, func(n int) map[string]any {
 		return map[string]any{"usage": data{
-			Heads: []string{"Agent", "Model"}, By: []choice{{"agent", "agent", true}}, Days: spans, Export: "/usage/export", AsOf: "2026-01-31",
+			Heads: []string{"Agent", "Model"}, By: []page.Choice{{Value: "agent", Text: "agent", Picked: true}}, Days: spans, Export: "/usage/export", AsOf: "2026-01-31",
 			Rows: pagetest.Repeat(n, func(i int) row {
 				return newRow([]string{fmt.Sprint("<b>", i), "m"}, &calls.UsageSum{Answers: int64(i), Unpriced: int64(i % 2)})
 			}),

@@ -66,24 +66,18 @@ func (room *Room) show(r *page.Request) (page.Answer, error) {
 		return nil, err
 	}
 	d, view := data{Problems: problems}, page.View{Page: "webhooks", Title: "Webhooks", Room: "webhooks", Here: "/webhooks"}
-	at := func(before string) string {
-		q := url.Values{}
-		if problems {
-			q.Set("only", "problems")
-		}
-		if before != "" {
-			q.Set("before", before)
-		}
-		return "?" + q.Encode()
+	only := ""
+	if problems {
+		only = "problems"
 	}
 	if before == "" { // what is older changes little
-		view.Live = "/webhooks/live" + at("")
+		view.Live = page.Address("/webhooks/live", "only", only)
 	} else {
-		d.Newest = "/webhooks" + at("")
+		d.Newest = page.Address("/webhooks", "only", only)
 	}
 	if len(found) > perPage {
 		found = found[:perPage]
-		d.Older = "/webhooks" + at(found[perPage-1].ID)
+		d.Older = page.Address("/webhooks", "only", only, "before", found[perPage-1].ID)
 	}
 	for i := range found {
 		d.Rows = append(d.Rows, newRow(&found[i], r.Caller().Principal()))
