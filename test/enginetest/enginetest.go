@@ -22,6 +22,14 @@ func Open(t testing.TB) (*store.Store, *bus.Bus, *ledger.Ledger) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
+	b, l := OpenOn(t, db)
+	return db, b, l
+}
+
+// OpenOn opens bus and ledger on a database until the test ends.
+func OpenOn(t testing.TB, db *store.Store) (*bus.Bus, *ledger.Ledger) {
+	t.Helper()
+	ctx := context.Background()
 	b, err := bus.Open(ctx, bus.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -32,5 +40,5 @@ func Open(t testing.TB) (*store.Store, *bus.Bus, *ledger.Ledger) {
 		t.Fatal(err)
 	}
 	t.Cleanup(l.Close)
-	return db, b, l
+	return b, l
 }

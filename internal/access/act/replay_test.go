@@ -16,6 +16,7 @@ import (
 	"github.com/beeos/beeos/internal/store"
 	"github.com/beeos/beeos/internal/store/agents"
 	"github.com/beeos/beeos/internal/store/storetest"
+	"github.com/beeos/beeos/test/enginetest"
 )
 
 // replays is a rig whose agents answer: clerk has no tools, filer has two.
@@ -30,21 +31,11 @@ type replays struct {
 
 func newReplays(t *testing.T, db *store.Store) *replays {
 	t.Helper()
-	ctx := context.Background()
-	b, err := bus.Open(ctx, bus.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(b.Close)
-	l, err := ledger.Open(ctx, db.DB, ledger.Options{Committed: invoke.Committed(b)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(l.Close)
+	b, l := enginetest.OpenOn(t, db)
 	r := &replays{rig: newRigOn(t, db, b, l)}
 	r.Invoke = invoke.New(invoke.Options{Agents: db.Agents, Approvals: db.Approvals, Cluster: db.Cluster, Ledger: l, Bus: b, RateLimit: 1000})
 	t.Cleanup(r.work.Wait)
-	run, stop := context.WithCancel(ctx)
+	run, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { r.Invoke.Run(run) }) //nolint:errcheck // it ends with run
 	t.Cleanup(func() { stop(); running.Wait() })
