@@ -10,6 +10,8 @@ FUZZTIME  ?= 30s
 # four fifths of the time.
 AT_ONCE   := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
 RACE       = -race -p $(AT_ONCE) -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/libc=-race=false -timeout $(TIMEOUT)
+# The longest come first: at the end there is then none that everything waits for.
+PACKAGES   = ./test/faults ./test/console ./internal/cli ./test/clients ./test/hands ./internal/surface/web ./internal/surface/mcp ./...
 
 .DEFAULT_GOAL := help
 .PHONY: help build test race lint format vuln bench conformance clients fuzz hostile dev docs setup clean
@@ -26,10 +28,10 @@ test: setup lint ## What CI runs: set-up, lint, build, MCP conformance, every te
 	$(GO) run ./test/conformance
 	$(GO) run ./test/conformance -bridge
 	$(GO) test -run 'TestThousandConversations|SmallStacks|IdleAgentsAreCheap' ./internal/outward/builtin ./internal/surface/... # weights, which the race detector would change
-	$(GO) test $(RACE) -vet=off -ldflags=-w ./... # lint has vetted it
+	$(GO) test $(RACE) -vet=off -ldflags=-w $(PACKAGES) # lint has vetted it
 
 race: setup ## Every test with the race detector, nothing else
-	$(GO) test $(RACE) ./...
+	$(GO) test $(RACE) $(PACKAGES)
 
 lint: ## Formatting, go vet, staticcheck
 	@unformatted=$$($(TOOL) gofumpt -l .); if [ -n "$$unformatted" ]; then \

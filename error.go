@@ -28,6 +28,7 @@ const (
 	PayloadTooLarge         Code = "payload_too_large"
 	LoginRejected           Code = "login_rejected"
 	RateLimited             Code = "rate_limited"
+	BudgetExceeded          Code = "budget_exceeded"
 	InternalError           Code = "internal_error"
 	AgentOffline            Code = "agent_offline"
 	AgentServiceUnavailable Code = "agent_service_unavailable"
@@ -40,7 +41,7 @@ type Error struct {
 	Code       Code
 	Message    string
 	Err        error
-	RetryAfter time.Duration // with RateLimited
+	RetryAfter time.Duration // with RateLimited and BudgetExceeded
 }
 
 func (e *Error) Error() string {

@@ -28,6 +28,7 @@ import (
 	"github.com/beeos/beeos/internal/access/oauth"
 	"github.com/beeos/beeos/internal/access/signin"
 	"github.com/beeos/beeos/internal/config"
+	"github.com/beeos/beeos/internal/engine/budget"
 	"github.com/beeos/beeos/internal/engine/bus"
 	"github.com/beeos/beeos/internal/engine/calltrace"
 	"github.com/beeos/beeos/internal/engine/files"
@@ -166,14 +167,15 @@ func (p *parts) openData(ctx context.Context) (err error) {
 
 // openCalls makes the call path, and what waits for people on it.
 func (p *parts) openCalls(context.Context) error {
+	p.approvals = approval.New(approval.Options{
+		Table: p.db.Approvals, Agents: p.db.Agents, People: p.db.People, Cluster: p.db.Cluster, Budgets: p.db.Budgets,
+		Ledger: p.ledger, Bus: p.bus, Log: p.log, Web: p.info.Web, Keep: p.cfg.Retention,
+	})
 	p.calls = invoke.New(invoke.Options{
 		Agents: p.db.Agents, Approvals: p.db.Approvals, Cluster: p.db.Cluster, Ledger: p.ledger, Bus: p.bus, Files: p.files, Log: p.log,
+		Budgets: budget.New(budget.Options{Table: p.db.Budgets, Log: p.log, Ask: p.approvals.AskBudget}),
 		Timeout: p.cfg.CallTimeout, RateLimit: p.cfg.RateLimit, OnCall: p.onCall,
 		Tracer: p.tracer, OnTrace: httpd.NoteTrace,
-	})
-	p.approvals = approval.New(approval.Options{
-		Table: p.db.Approvals, Agents: p.db.Agents, People: p.db.People, Cluster: p.db.Cluster,
-		Ledger: p.ledger, Bus: p.bus, Log: p.log, Web: p.info.Web, Keep: p.cfg.Retention,
 	})
 	p.run = append(p.run, tuneMemory, p.calls.Run, p.approvals.Run, p.keepNode, func(ctx context.Context) error {
 		return p.ledger.RunRetention(ctx, p.cfg.Retention)

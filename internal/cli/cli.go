@@ -44,6 +44,7 @@ type commands struct {
 	Conversations talk.ConversationsCmd `cmd:"" help:"See and go on with your conversations."`
 	Calls         talk.CallsCmd         `cmd:"" help:"See the calls to your agents, and look into one."`
 	Replay        replay.Cmd            `cmd:"" help:"Make a call again, or many against another agent, and compare the answers."`
+	Budgets       manage.BudgetsCmd     `cmd:"" help:"Bound what calls may take in a day or a month."`
 	Usage         manage.UsageCmd       `cmd:"" help:"See what answers of your agents took, in tokens and money."`
 
 	Marketplace talk.MarketplaceCmd `cmd:"" help:"Find agents that others offer to everybody on the server."`

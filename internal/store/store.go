@@ -15,6 +15,7 @@ import (
 	"github.com/beeos/beeos/internal/store/agents"
 	"github.com/beeos/beeos/internal/store/approvals"
 	"github.com/beeos/beeos/internal/store/audit"
+	"github.com/beeos/beeos/internal/store/budgets"
 	"github.com/beeos/beeos/internal/store/builtins"
 	"github.com/beeos/beeos/internal/store/calls"
 	"github.com/beeos/beeos/internal/store/cluster"
@@ -43,6 +44,7 @@ type Store struct {
 	Sessions  *sessions.Table
 	Cluster   *cluster.Table
 	Calls     *calls.Table
+	Budgets   *budgets.Table
 }
 
 // Open connects to the database that dsn names, creates or upgrades its
@@ -82,5 +84,6 @@ func tablesOf(db *database.DB) *Store {
 		Sessions:  sessions.New(db),
 		Cluster:   cluster.New(db),
 		Calls:     calls.New(db),
+		Budgets:   budgets.New(db),
 	}
 }

@@ -62,7 +62,7 @@ func TestRooms(t *testing.T) {
 	b.inspect(a.Web + "/apps") // empty states, while they are
 	b.inspect(a.Web + "/")
 	b.inspect(a.Web + "/marketplace")
-	for _, path := range []string{"/tasks", "/tasks?state=ended", "/conversations", "/webhooks", "/webhooks?only=problems", "/usage", "/usage?by=day&days=7"} {
+	for _, path := range []string{"/tasks", "/tasks?state=ended", "/conversations", "/webhooks", "/webhooks?only=problems", "/usage", "/usage?by=day&days=7", "/budgets"} {
 		b.inspect(a.Web + path)
 	}
 	offer(t, a, weatherID)

@@ -44,6 +44,9 @@ const (
 
 	CallReplay Action = "call.replay"
 
+	BudgetSet    Action = "budget.set"
+	BudgetDelete Action = "budget.delete"
+
 	UserCreate    Action = "user.create"
 	UserInvite    Action = "user.invite" // the subject is the invitation
 	UserWithdraw  Action = "user.withdraw"

@@ -5,7 +5,7 @@
 // waited for (prompt.go) and decides there if the agent is its own (caller.go).
 // link.go makes signed links for deciding without signing in, show.go what
 // people get to see, and approvals.go wakes those who wait and ends what nobody
-// decided.
+// decided. An owner is asked about budgets that are used up, too (budget.go).
 //
 // An approval is a row in the store, so it survives the death of every process.
 // It is bound to its caller, agent, turn, skill, tool, arguments and rule: an
@@ -26,6 +26,7 @@ import (
 	"github.com/beeos/beeos/internal/engine/ledger"
 	"github.com/beeos/beeos/internal/store/agents"
 	"github.com/beeos/beeos/internal/store/approvals"
+	"github.com/beeos/beeos/internal/store/budgets"
 	"github.com/beeos/beeos/internal/store/cluster"
 	"github.com/beeos/beeos/internal/store/people"
 )
@@ -46,6 +47,7 @@ type Options struct {
 	Agents  *agents.Table
 	People  *people.Table
 	Cluster *cluster.Table
+	Budgets *budgets.Table
 	Ledger  *ledger.Ledger
 	Bus     *bus.Bus
 	Log     *slog.Logger

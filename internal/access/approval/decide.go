@@ -76,7 +76,10 @@ func (s *Approvals) Decide(ctx context.Context, id string, by Decider, approve b
 	}
 	if won {
 		s.announceChange(a.ID)
-		return a, nil
+		if approve && strings.HasPrefix(a.Turn, approvals.BudgetTurn) {
+			err = s.liftBudget(ctx, &a)
+		}
+		return a, err
 	}
 	if a.Open() { // its time ran out in between
 		if a, err = s.expire(ctx, id); err != nil {

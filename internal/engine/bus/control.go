@@ -54,6 +54,7 @@ const (
 	TurnChanged     ControlKind = "turn_changed"     // ID = turn: it asked, was answered or ended
 	BuiltinChanged  ControlKind = "builtin_changed"  // Data = what about which built-in agent
 	ApprovalChanged ControlKind = "approval_changed" // ID = approval: it was asked for, decided or used
+	BudgetsChanged  ControlKind = "budgets_changed"
 )
 
 // Control is a small message for whichever node it concerns; all get it.

@@ -88,5 +88,7 @@ func (c *Calls) onControl(m bus.Control) {
 		c.Forget(m.AgentID)
 	case bus.AgentAway:
 		c.TellAway(m.ID)
+	case bus.BudgetsChanged:
+		c.opt.Budgets.Changed()
 	}
 }

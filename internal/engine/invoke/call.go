@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/engine/budget"
 	"github.com/beeos/beeos/internal/engine/ledger"
 	"github.com/beeos/beeos/internal/engine/watch"
 )
@@ -123,23 +124,27 @@ func (c *Calls) Submit(ctx context.Context, r Request) (Sent, error) {
 }
 
 // beginTurn checks, stores and dispatches a request.
-func (c *Calls) beginTurn(ctx context.Context, r *Request) (*turn, error) {
+func (c *Calls) beginTurn(ctx context.Context, r *Request) (t *turn, err error) {
 	if err := c.checkRequest(ctx, r); err != nil {
 		return nil, err
 	}
-	offline := c.checkPresence(ctx, r.Agent)
-	if offline != nil && r.IdempotencyKey == "" {
-		return nil, offline
+	taken, refused := c.admit(ctx, r)
+	if refused != nil && r.IdempotencyKey == "" {
+		return nil, refused
 	}
+	defer func() {
+		if t == nil || t.repeat {
+			taken.Return()
+		}
+	}()
 	open := &ledger.Opening{}
-	var err error
 	if open.Idempotency, err = c.idempotency(r); err != nil {
 		return nil, err
 	}
-	if offline != nil { // what it has answered before can be had without it
+	if refused != nil { // what was answered before can be had for nothing, and without the agent
 		dup, err := c.opt.Ledger.FindByKey(ctx, open.Idempotency)
 		if err != nil || dup == nil {
-			return nil, cmp.Or(err, offline)
+			return nil, cmp.Or(err, refused)
 		}
 		return c.repeat(ctx, r, dup)
 	}
@@ -154,7 +159,7 @@ func (c *Calls) beginTurn(ctx context.Context, r *Request) (*turn, error) {
 	if err := c.composeOpening(ctx, r, open); err != nil {
 		return nil, err
 	}
-	t := &turn{c: c, id: open.Message.ID, channel: open.Channel.ID, timeout: c.timeout(r), keepTimeout: r.KeepTimeout}
+	t = &turn{c: c, id: open.Message.ID, channel: open.Channel.ID, timeout: c.timeout(r), keepTimeout: r.KeepTimeout}
 	// Before the message exists, so that its reply cannot be missed.
 	t.waiter = c.AwaitReply(t.id)
 	if r.Live {
@@ -177,6 +182,14 @@ func (c *Calls) beginTurn(ctx context.Context, r *Request) (*turn, error) {
 	}
 	t.message = open.Message
 	return t, nil
+}
+
+// admit lets a request in that somebody would take, and that its budgets allow.
+func (c *Calls) admit(ctx context.Context, r *Request) (budget.Taken, error) {
+	if err := c.checkPresence(ctx, r.Agent); err != nil {
+		return nil, err
+	}
+	return c.opt.Budgets.Take(ctx, &r.Caller, r.Agent)
 }
 
 // checkPresence is why nobody would take the request now; nil = somebody would, or

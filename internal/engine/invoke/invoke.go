@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/engine/budget"
 	"github.com/beeos/beeos/internal/engine/bus"
 	"github.com/beeos/beeos/internal/engine/files"
 	"github.com/beeos/beeos/internal/engine/ledger"
@@ -35,7 +36,8 @@ type Options struct {
 	Cluster   *cluster.Table
 	Ledger    *ledger.Ledger
 	Bus       *bus.Bus
-	Files     *files.Files // nil = calls have no attachments
+	Budgets   *budget.Budgets // nil = there are none
+	Files     *files.Files    // nil = calls have no attachments
 	Log       *slog.Logger
 	Now       func() time.Time
 	Timeout   time.Duration    // how long a caller waits when neither it nor the agent says; 0 = 60 s
@@ -115,6 +117,9 @@ func New(opt Options) *Calls {
 		Cluster: opt.Cluster, Log: opt.Log, Now: opt.Now, PerMinute: opt.RateLimit,
 		Shared: opt.Cluster != nil && opt.Cluster.Shareable() && !opt.Bus.Alone(),
 	})
+	if opt.Budgets == nil {
+		c.opt.Budgets = budget.New(budget.Options{})
+	}
 	opt.Bus.OnControl(c.onControl)
 	opt.Bus.LoadFrames(c.loadFrame)
 	opt.Ledger.OnFreed(c.Kick)
@@ -131,6 +136,7 @@ func (c *Calls) Run(ctx context.Context) error {
 	g.Go(func() error { return c.handOut(ctx) })
 	g.Go(func() error { return c.sweep(ctx) })
 	g.Go(func() error { return c.quotas.Run(ctx) })
+	g.Go(func() error { return c.opt.Budgets.Run(ctx) })
 	return g.Wait()
 }
 

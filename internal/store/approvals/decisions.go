@@ -78,6 +78,10 @@ func (tb *Table) Use(ctx context.Context, id string, hash []byte, policyVersion,
 	return refuse("it is too old")
 }
 
+// BudgetTurn begins the turn of an approval that is about a budget instead: its
+// id follows.
+const BudgetTurn = "budget:"
+
 // ListLapsed returns open approvals that are past their time, and those
 // whose turn has ended.
 func (tb *Table) ListLapsed(ctx context.Context, now time.Time) (late, left []string, err error) {
@@ -86,7 +90,7 @@ func (tb *Table) ListLapsed(ctx context.Context, now time.Time) (late, left []st
 		return nil, nil, err
 	}
 	left, err = database.ListTexts(ctx, tb.db, "list approvals of ended turns",
-		"SELECT id FROM approvals WHERE open AND NOT EXISTS (SELECT 1 FROM deliveries WHERE deliveries.turn = approvals.turn)")
+		"SELECT id FROM approvals WHERE open AND turn NOT LIKE '"+BudgetTurn+"%' AND NOT EXISTS (SELECT 1 FROM deliveries WHERE deliveries.turn = approvals.turn)")
 	return late, left, err
 }
 

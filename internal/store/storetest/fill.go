@@ -14,6 +14,7 @@ import (
 	"github.com/beeos/beeos/internal/store/agents"
 	"github.com/beeos/beeos/internal/store/approvals"
 	"github.com/beeos/beeos/internal/store/audit"
+	"github.com/beeos/beeos/internal/store/budgets"
 	"github.com/beeos/beeos/internal/store/builtins"
 	"github.com/beeos/beeos/internal/store/cluster"
 	"github.com/beeos/beeos/internal/store/database"
@@ -35,7 +36,8 @@ func Fill(t *testing.T, db *store.Store) {
 	_, nonce := db.Cluster.UseNonce(ctx, "key", "nonce", time.Now())
 	_, _, approval := db.Approvals.Ask(ctx, Question(u.ID, "m1", `{"a": 1}`, database.Now()), "r")
 	_, quota := db.Cluster.DrawQuota(ctx, database.Now(), []cluster.Draw{{Credential: "k", Agent: id, PerMinute: 60, Want: 1}})
-	err := errors.Join(token, secret, nonce, quota, approval,
+	_, budget := db.Budgets.Set(ctx, budgets.Budget{ID: "b", OwnerID: u.ID, Subject: budgets.Subject{Kind: budgets.OfAgent, ID: id}, Unit: budgets.Calls, Period: budgets.Day, Most: 9})
+	err := errors.Join(token, secret, nonce, quota, approval, budget,
 		db.Approvals.SetRules(ctx, []approvals.Rule{{AgentID: id, Tool: "save_csv", Mode: approvals.ModeAsk, UpdatedAt: database.Now()}}),
 		db.Keys.Create(ctx, beeos.Key{ID: "k", Kind: beeos.AgentKey, OwnerID: u.ID, AgentID: id}, HashOf("k")),
 		db.Audit.Add(ctx, audit.Row{Actor: "a", Action: "b", Subject: "c", Detail: map[string]string{"d": "e"}}),

@@ -107,7 +107,7 @@ func exampleOf(schema *openapi3.Schema) any {
 
 // refersToThings are members whose values name things, so that any value which
 // names none is refused.
-var refersToThings = strings.Fields("agent_id in_reply_to target_message_id modelOverrideId modelPrimary agentFramework")
+var refersToThings = strings.Fields("agent_id subject_id in_reply_to target_message_id modelOverrideId modelPrimary agentFramework")
 
 // TestDocumentTellsMaxima: what is one more than the document allows is refused,
 // and nothing is refused for its size of which the document says no maximum.

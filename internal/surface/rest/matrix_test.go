@@ -24,7 +24,7 @@ var bodies = map[string]string{
 	"sendConversationMessage": `{"message":"x"}`, "cancelConversation": `{"target_message_id":"TASK"}`, "setConversationModel": `{"modelOverrideId":null}`,
 	"createChannel": `{"agent_id":"AGENT"}`, "sendMessage": `{"body":"x"}`, "waitReply": `{"in_reply_to":"TASK","timeout_ms":1}`,
 	"presignFileUpload": `{"filename":"x","content_type":"text/plain"}`, "registerTaskWebhook": `{"url":"http://127.0.0.1:9/"}`,
-	"replayCall": `{}`, "approve": `{}`, "reject": `{}`, "updateApprovalPolicy": `{"auto_approve":false}`,
+	"setBudget": `{"subject_type":"agent","subject_id":"AGENT","unit":"calls","period":"month","limit":1000000}`, "replayCall": `{}`, "approve": `{}`, "reject": `{}`, "updateApprovalPolicy": `{"auto_approve":false}`,
 	"login": `{"email":"nobody@example.com","password":"wrong, and long enough"}`, "refreshLogin": `{"refresh_token":"x"}`,
 }
 

@@ -139,7 +139,7 @@ func TestRoomsAnswer(t *testing.T) {
 	rooms := []string{
 		"/", "/approvals", "/approvals/history", "/agents", "/agents?q=agent-1", "/agents?from=50", "/marketplace", "/marketplace?q=x", "/apps", "/keys", "/account", "/audit", "/users", "/audit?of=everyone", "/calls", "/calls?outcome=problems&last=24h&slower=1s&agent=" + agents[0].ID, "/calls/" + o.Message.ID, "/agents/" + agents[0].ID,
 		"/agents/" + agents[0].ID + "/tools", "/agents/" + agents[0].ID + "/health", "/agents/" + agents[0].ID + "/access", "/agents/" + agents[0].ID + "/settings",
-		"/tasks", "/tasks?state=ended", "/conversations", "/conversations?q=x", "/webhooks", "/webhooks?only=problems", "/usage", "/usage?by=day&days=90", "/usage/export?by=credential", "/system",
+		"/tasks", "/tasks?state=ended", "/conversations", "/conversations?q=x", "/webhooks", "/webhooks?only=problems", "/usage", "/usage?by=day&days=90", "/usage/export?by=credential", "/budgets", "/system",
 	}
 	full, empty := k.signedIn(ann), k.signedIn(bob)
 	for _, room := range rooms {

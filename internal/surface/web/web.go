@@ -5,7 +5,7 @@
 // their servers and the rules for approvals, marketplace with what people offer
 // each other, approvals, keys, apps (what was granted), account, users, audit;
 // approval_link is for links that let somebody decide. The other rooms are packages of their own: explorer for calls, playground for
-// tools, health for how an agent does, webhooks, tasks, usage, system for admins, chat and its transcript, and login. They share page (templates, sessions, streams) and safetext (what
+// tools, health for how an agent does, webhooks, tasks, usage, budgets, system for admins, chat and its transcript, and login. They share page (templates, sessions, streams) and safetext (what
 // others wrote, made safe to show).
 package web
 
@@ -33,6 +33,7 @@ import (
 	"github.com/beeos/beeos/internal/store/audit"
 	"github.com/beeos/beeos/internal/store/builtins"
 	"github.com/beeos/beeos/internal/store/people"
+	"github.com/beeos/beeos/internal/surface/web/budgets"
 	"github.com/beeos/beeos/internal/surface/web/chat"
 	"github.com/beeos/beeos/internal/surface/web/explorer"
 	"github.com/beeos/beeos/internal/surface/web/health"
@@ -144,6 +145,9 @@ func (s *Surface) mountRooms() error {
 		return err
 	}
 	if err := usage.Mount(usage.Options{Pages: s.Server, Acts: s.Acts, Now: s.Now}); err != nil {
+		return err
+	}
+	if err := budgets.Mount(budgets.Options{Pages: s.Server, Acts: s.Acts}); err != nil {
 		return err
 	}
 	if err := system.Mount(system.Options{Pages: s.Server, Acts: s.Acts, Now: s.Now}); err != nil {

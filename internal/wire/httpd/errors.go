@@ -39,6 +39,7 @@ var kinds = map[beeos.Code]kind{
 	beeos.PayloadTooLarge:         {http.StatusRequestEntityTooLarge, "invalid_request_error"},
 	beeos.LoginRejected:           {http.StatusUnprocessableEntity, "authentication_error"},
 	beeos.RateLimited:             {http.StatusTooManyRequests, "rate_limit_error"},
+	beeos.BudgetExceeded:          {http.StatusTooManyRequests, "rate_limit_error"},
 	beeos.InternalError:           {http.StatusInternalServerError, "api_error"},
 	beeos.AgentOffline:            {http.StatusServiceUnavailable, "api_error"},
 	beeos.AgentServiceUnavailable: {http.StatusServiceUnavailable, "api_error"},

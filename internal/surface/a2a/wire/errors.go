@@ -53,6 +53,7 @@ var kinds = map[beeos.Code]*ErrorKind{
 	beeos.MessageTerminal:         UnsupportedOperation,
 	beeos.PayloadTooLarge:         {413, http.StatusRequestEntityTooLarge, "INVALID_ARGUMENT", "PAYLOAD_TOO_LARGE"},
 	beeos.RateLimited:             {429, http.StatusTooManyRequests, "RESOURCE_EXHAUSTED", "RATE_LIMITED"},
+	beeos.BudgetExceeded:          {429, http.StatusTooManyRequests, "RESOURCE_EXHAUSTED", "BUDGET_EXCEEDED"},
 	beeos.AgentOffline:            {503, http.StatusServiceUnavailable, "UNAVAILABLE", "AGENT_OFFLINE"},
 	beeos.AgentServiceUnavailable: {503, http.StatusServiceUnavailable, "UNAVAILABLE", "AGENT_SERVICE_UNAVAILABLE"},
 	beeos.ServiceTimeout:          {504, http.StatusGatewayTimeout, "DEADLINE_EXCEEDED", "SERVICE_TIMEOUT"},

@@ -77,7 +77,7 @@ var noContent = Writer(func(w http.ResponseWriter) error {
 // the page that they see next; false for any other error.
 func (r *Request) NoteProblem(err error) bool {
 	switch beeos.CodeOf(err) {
-	case beeos.InvalidParam, beeos.InvalidBody, beeos.MissingParam, beeos.Conflict, beeos.ConfirmationRequired, beeos.LoginRejected, beeos.RateLimited, beeos.AgentOffline:
+	case beeos.InvalidParam, beeos.InvalidBody, beeos.MissingParam, beeos.Conflict, beeos.ConfirmationRequired, beeos.LoginRejected, beeos.RateLimited, beeos.BudgetExceeded, beeos.AgentOffline:
 		httpd.CountRefusal(r.Request, err)
 		r.SetProblem(beeos.Public(err).Message, httpd.StatusOf(err))
 		return true

@@ -27,6 +27,8 @@ var notices = map[string]string{
 	"key-revoked":   "The key has been revoked. It stopped working at once.",
 	"app-revoked":   "The app has been disconnected. Its tokens stopped working.",
 	"app-changed":   "Saved. The app now reaches the agents you left ticked.",
+	"budget-set":    "Saved. The budget counts from the next call on.",
+	"budget-gone":   "The budget has been deleted.",
 	"renamed":       "Your name has been changed.",
 	"password":      "Your password has been changed. Your other sessions were signed out.",
 	"ended":         "That session has been signed out.",

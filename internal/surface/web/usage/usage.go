@@ -138,9 +138,9 @@ func (room *Room) export(r *page.Request) (page.Answer, error) {
 }
 
 func newRow(cells []string, s *calls.UsageSum) row {
-	r := row{Cells: cells, Answers: thousands(s.Answers), Input: thousands(s.Input), Output: thousands(s.Output)}
+	r := row{Cells: cells, Answers: page.Thousands(s.Answers), Input: page.Thousands(s.Input), Output: page.Thousands(s.Output)}
 	if s.Unpriced > 0 {
-		r.Missing = thousands(s.Unpriced)
+		r.Missing = page.Thousands(s.Unpriced)
 	}
 	switch usd := dollars(s.Micros); {
 	case !isPriced(s):
@@ -156,12 +156,3 @@ func newRow(cells []string, s *calls.UsageSum) row {
 func isPriced(s *calls.UsageSum) bool { return s.Micros > 0 || s.Unpriced == 0 }
 
 func dollars(micros int64) float64 { return float64(micros) / 1e6 }
-
-// thousands writes a number as people read it.
-func thousands(n int64) string {
-	digits := strconv.FormatInt(n, 10)
-	for at := len(digits) - 3; at > 0; at -= 3 {
-		digits = digits[:at] + "," + digits[at:]
-	}
-	return digits
-}

@@ -1,0 +1,101 @@
+package budget
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/beeos/beeos/internal/store/budgets"
+)
+
+// readEvery is how soon a budget counts that another process has set without
+// telling anybody.
+const readEvery = 30 * time.Second
+
+// Budgets knows which budgets there are.
+type Budgets struct {
+	opt Options
+
+	known   atomic.Pointer[map[budgets.Subject][]*purse] // nil = not read yet
+	reading sync.Mutex
+	changed chan struct{}
+}
+
+// New returns the budgets of this node; Run must be running for changes to be seen.
+func New(opt Options) *Budgets {
+	opt.Log = cmp.Or(opt.Log, slog.New(slog.DiscardHandler))
+	if opt.Now == nil {
+		opt.Now = time.Now
+	}
+	return &Budgets{opt: opt, changed: make(chan struct{}, 1)}
+}
+
+// Run reads budgets anew when they change, until ctx ends.
+func (b *Budgets) Run(ctx context.Context) error {
+	if b.opt.Table == nil {
+		return nil
+	}
+	tick := time.NewTicker(readEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-b.changed:
+		case <-ctx.Done():
+			return nil
+		}
+		if _, err := b.read(ctx); err != nil && ctx.Err() == nil {
+			b.opt.Log.Error("read budgets; those of before go on", "err", err)
+		}
+	}
+}
+
+// Changed says that somebody has changed budgets.
+func (b *Budgets) Changed() {
+	select {
+	case b.changed <- struct{}{}:
+	default: // they are about to be read
+	}
+}
+
+// find returns the budgets that are known, or reads them the first time.
+func (b *Budgets) find(ctx context.Context) (map[budgets.Subject][]*purse, error) {
+	if known := b.known.Load(); known != nil {
+		return *known, nil
+	}
+	if b.opt.Table == nil {
+		return nil, nil
+	}
+	return b.read(ctx)
+}
+
+// read reads all budgets. A purse whose budget is as it was stays.
+func (b *Budgets) read(ctx context.Context) (map[budgets.Subject][]*purse, error) {
+	b.reading.Lock()
+	defer b.reading.Unlock()
+	list, err := b.opt.Table.List(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	old := map[budgets.Budget]*purse{}
+	if known := b.known.Load(); known != nil {
+		for _, purses := range *known {
+			for _, p := range purses {
+				old[p.budget] = p
+			}
+		}
+	}
+	known := map[budgets.Subject][]*purse{}
+	for _, row := range list {
+		p := old[row]
+		if p == nil {
+			p = newPurse(row, &b.opt)
+		}
+		known[row.Subject] = append(known[row.Subject], p)
+	}
+	b.known.Store(&known)
+	return known, nil
+}
