@@ -127,7 +127,7 @@ func (room *Room) export(r *page.Request) (page.Answer, error) {
 	for i, s := range rows {
 		cost := ""
 		if isPriced(&s.UsageSum) {
-			cost = fmt.Sprintf("%.6f", dollars(s.Micros))
+			cost = fmt.Sprintf("%.6f", float64(s.Micros)/1e6)
 		}
 		table[i] = append(slices.Clone(d.Rows[i].Cells), fmt.Sprint(s.Answers), fmt.Sprint(s.Input), fmt.Sprint(s.Output), cost, fmt.Sprint(s.Unpriced))
 	}
@@ -138,30 +138,15 @@ func (room *Room) export(r *page.Request) (page.Answer, error) {
 }
 
 func newRow(cells []string, s *calls.UsageSum) row {
-	r := row{Cells: cells, Answers: thousands(s.Answers), Input: thousands(s.Input), Output: thousands(s.Output)}
+	r := row{Cells: cells, Answers: page.Thousands(s.Answers), Input: page.Thousands(s.Input), Output: page.Thousands(s.Output)}
 	if s.Unpriced > 0 {
-		r.Missing = thousands(s.Unpriced)
+		r.Missing = page.Thousands(s.Unpriced)
 	}
-	switch usd := dollars(s.Micros); {
-	case !isPriced(s):
-	case usd > 0 && usd < 0.01:
-		r.Cost = fmt.Sprintf("$%.4f", usd)
-	default:
-		r.Cost = fmt.Sprintf("$%.2f", usd)
+	if isPriced(s) {
+		r.Cost = page.FormatMoney(s.Micros)
 	}
 	return r
 }
 
 // isPriced reports whether any of the tokens has a price: an unknown one is not 0.
 func isPriced(s *calls.UsageSum) bool { return s.Micros > 0 || s.Unpriced == 0 }
-
-func dollars(micros int64) float64 { return float64(micros) / 1e6 }
-
-// thousands writes a number as people read it.
-func thousands(n int64) string {
-	digits := strconv.FormatInt(n, 10)
-	for at := len(digits) - 3; at > 0; at -= 3 {
-		digits = digits[:at] + "," + digits[at:]
-	}
-	return digits
-}
