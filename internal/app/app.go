@@ -34,6 +34,7 @@ import (
 	"github.com/beeos/beeos/internal/engine/files"
 	"github.com/beeos/beeos/internal/engine/invoke"
 	"github.com/beeos/beeos/internal/engine/ledger"
+	"github.com/beeos/beeos/internal/engine/series"
 	"github.com/beeos/beeos/internal/engine/webhook"
 	"github.com/beeos/beeos/internal/outward/builtin"
 	"github.com/beeos/beeos/internal/store"
@@ -78,6 +79,7 @@ type parts struct {
 	metrics   *telemetry.Metrics
 	tracer    *trace.Tracer    // nil = nobody wants spans
 	spans     *calltrace.Maker // nil = nobody wants spans
+	series    *series.Collector
 	node      string
 	started   time.Time
 	route     string // where other nodes mesh with this one; empty = nowhere
@@ -156,6 +158,8 @@ func (p *parts) openData(ctx context.Context) (err error) {
 	if err := p.openSpans(); err != nil {
 		return err
 	}
+	p.series = series.Start(series.Options{Table: p.db.Calls, Keep: p.cfg.Retention, Log: p.log})
+	p.closers = append(p.closers, p.series.Close)
 	opt := p.countLedger()
 	opt.Log, opt.Committed = p.log, invoke.Committed(p.bus)
 	if p.ledger, err = ledger.Open(ctx, p.db.DB, opt); err != nil {

@@ -7,7 +7,6 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/engine/blob"
 	"github.com/beeos/beeos/internal/engine/ledger"
-	"github.com/beeos/beeos/internal/store/calls"
 	"github.com/beeos/beeos/internal/telemetry"
 )
 
@@ -33,12 +32,13 @@ func (p *parts) countLedger() ledger.Options {
 	}
 }
 
-// countEnded counts requests that have ended and what their answers took, and has
-// spans made of those that are part of a trace.
+// countEnded counts requests that have ended and what their answers took, for metrics
+// and for charts, and has spans made of those that are part of a trace.
 func (p *parts) countEnded(list []ledger.Ended) {
+	p.series.Count(list)
 	for i := range list {
 		e := &list[i]
-		p.metrics.Ended(e.Route.AgentID, e.Route.Tool, e.Route.Surface, e.Outcome.String(), e.Outcome != calls.OK && e.Outcome != calls.Canceled, e.Took())
+		p.metrics.Ended(e.Route.AgentID, e.Route.Tool, e.Route.Surface, e.Outcome.String(), e.Outcome.IsProblem(), e.Took())
 		if p.spans != nil && e.Trace != "" {
 			p.spans.Take(e)
 		}

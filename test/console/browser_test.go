@@ -1,6 +1,7 @@
 // Package console tests the web console in a real Chromium: that a person can
 // come in and look around, wide and narrow, light and dark (rooms_test.go),
-// that what is live is (live_test.go), that the pages of an agent work and its
+// that what is live is (live_test.go), that charts show what was called
+// (charts_test.go), that the pages of an agent work and its
 // tools can be tried (agent_test.go), that tasks are answered and webhooks told
 // again (tasks_test.go), that an agent is made and its skills
 // looked after (skills_test.go), that people can talk with agents and decide

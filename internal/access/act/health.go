@@ -6,6 +6,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/engine/bus"
+	"github.com/beeos/beeos/internal/engine/ledger"
 	"github.com/beeos/beeos/internal/store/calls"
 )
 
@@ -52,4 +53,13 @@ func (a *Acts) AgentHealth(ctx context.Context, c beeos.Caller, id string) (h He
 		h.LastReply = said.Body
 	}
 	return h, err
+}
+
+// Backlogs returns what waits for agents of the caller's.
+func (a *Acts) Backlogs(ctx context.Context, c beeos.Caller) ([]ledger.Waiting, error) {
+	mine := CallFilter{}
+	if err := a.pickAgents(ctx, c, &mine); err != nil {
+		return nil, err
+	}
+	return a.Ledger.Backlogs(ctx, mine.AgentIDs)
 }

@@ -140,3 +140,29 @@ func TestLoadIsOfTheCluster(t *testing.T) {
 		want(Load{InFlight: 2})
 	})
 }
+
+// TestBacklogs: what waits for each of some agents is counted.
+func TestBacklogs(t *testing.T) {
+	engines(t, func(t *testing.T, open func(Options) *Ledger) {
+		clock := time.Now().UTC().Truncate(time.Microsecond)
+		l := open(Options{Now: func() time.Time { return clock }})
+		first := clock
+		for _, agent := range []string{"agent_a", "agent_a", "agent_b", "agent_c"} {
+			o := request(agent)
+			o.Delivery.Mode = beeos.DeliverQueue
+			begin(t, l, o)
+			clock = clock.Add(time.Minute)
+		}
+		begin(t, l, request("agent_d")) // which is under way
+		got, err := l.Backlogs(t.Context(), []string{"agent_d", "agent_c", "agent_a"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]Waiting{{"agent_a", 2, first}, {"agent_c", 1, first.Add(3 * time.Minute)}}, got); diff != "" {
+			t.Error(diff)
+		}
+		if got, err := l.Backlogs(t.Context(), nil); err != nil || got != nil {
+			t.Errorf("of no agents: %v, %v", got, err)
+		}
+	})
+}

@@ -125,6 +125,8 @@ func useEverything(t *testing.T, l *Ledger) {
 	}
 	_, _, err := l.Backlog(ctx, "agent_a")
 	must(err)
+	_, err = l.Backlogs(ctx, []string{"agent_a", "agent_b"})
+	must(err)
 	for i, mode := range []beeos.DeliveryMode{beeos.DeliverPush, beeos.DeliverQueue, beeos.DeliverBusyReject} {
 		o := request("agent_a")
 		o.Delivery.Mode = mode

@@ -232,3 +232,23 @@ func (l *Ledger) Backlog(ctx context.Context, agentID string) (waiting int, olde
 	}
 	return waiting, oldest, nil
 }
+
+// Waiting is what waits for an agent.
+type Waiting struct {
+	AgentID  string
+	Requests int
+	Oldest   time.Time // when the first of them was asked for
+}
+
+// Backlogs returns what waits for each of some agents; those for which nothing does
+// are left out.
+func (l *Ledger) Backlogs(ctx context.Context, agentIDs []string) ([]Waiting, error) {
+	if len(agentIDs) == 0 {
+		return nil, nil
+	}
+	var where database.Conditions
+	where.Text("NOT leased")
+	where.AddList("agent_id", database.Args(agentIDs))
+	return database.List(ctx, l.db, "count what waits for agents", func(w *Waiting) []any { return []any{&w.AgentID, &w.Requests, database.Time(&w.Oldest)} },
+		"SELECT agent_id, COUNT(*), MIN(seq) FROM deliveries"+where.SQL()+" GROUP BY agent_id ORDER BY agent_id", where.Args...)
+}

@@ -1,7 +1,8 @@
 // Package calls is the record of calls: who called what, how it came out and how
 // long it took, in small numbers. The record is part of the messages, written by the
 // ledger with the request and its reply (record.go has what the numbers mean); here
-// it is searched (find.go).
+// it is searched (find.go). Beside it stand the sums of what answers took (usage.go)
+// and those that charts are drawn of (series.go).
 package calls
 
 import (
@@ -50,6 +51,9 @@ func Outcomes() []string { return append(outcomeNames[:], Working.String()) }
 
 // Problems are the outcomes that an owner may have to do something about.
 func Problems() []Outcome { return []Outcome{Failed, Refused, Busy, TimedOut, Lost} }
+
+// IsProblem reports whether it is one of Problems.
+func (o Outcome) IsProblem() bool { return o > OK && o != Canceled }
 
 // Ended are all outcomes of calls that are over.
 func Ended() (list []Outcome) {

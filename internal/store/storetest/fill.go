@@ -82,6 +82,8 @@ func fillLedger(t *testing.T, db *store.Store) {
 	exec("INSERT INTO idempotency (scope, key, turn, channel, fingerprint, expires_at) VALUES ('s', 'k', 'm1', 'c', $1, 3)", []byte{0xff, 0})
 	exec("INSERT INTO usage (route, day, model, slot, answers, input, output, micros, unpriced) VALUES (1, 20000, 'm', 7, 1, 2, 3, 4, 5)")
 	exec("INSERT INTO routes (id, agent_id, caller, surface, tool, seen_at) VALUES (1, 'a', 'user:u', 'mcp', 'add', 4)")
+	exec(`INSERT INTO series (agent_id, minutes, at, slot, calls, problems, input, output, micros, unpriced, t0, t1, t2, t3, t4, t5, t6, t7, t8, t9, t10, t11, t12, t13, t14, t15, t16, t17, t18, t19)
+		VALUES ('a', 5, 29000000, 7, 3, 1, 2, 3, 4, 5, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0)`)
 	exec("INSERT INTO replays (replay, original, at) VALUES ('m3', 'm1', 6)")
 	exec(`INSERT INTO deliveries (turn, channel, off, agent_id, lane, seq, leased, attempt, lease_until, started, mode, redelivery, deadline, trace)
 		VALUES ('m1', 'c', 1, 'agent', '', 1, FALSE, 0, 0, TRUE, 'push', 'always', 0, '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01')`)

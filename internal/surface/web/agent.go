@@ -9,8 +9,8 @@ import (
 	"github.com/beeos/beeos/internal/surface/web/safetext"
 )
 
-// agentData is the overview of one agent: what it is, how it is reached, and
-// whether it is there.
+// agentData is the overview of one agent: what it is, whether it is there, how its
+// calls went, and how it is reached.
 type agentData struct {
 	Agent    *beeos.Agent
 	Row      page.AgentRow
@@ -20,6 +20,7 @@ type agentData struct {
 	REST     string
 	Snippets []snippet
 	Card     *cardData // nil = there is no A2A here
+	Activity activityData
 	Calls    []page.CallRow
 }
 
@@ -51,8 +52,12 @@ func (s *Surface) showAgent(r *page.Request, a *beeos.Agent) (page.Answer, error
 	if d.Card, err = s.loadCard(a); err != nil {
 		return nil, err
 	}
+	var live string
+	if d.Activity, live, err = s.loadActivity(r, "/agents/"+a.ID, a.ID, true); err != nil {
+		return nil, err
+	}
 	d.Calls, err = s.explorer.Latest(ctx, r.Visitor, a.ID, latestCalls)
-	return page.View{Page: "agent", Title: row.Title, Room: "agents", Live: "/agents/" + a.ID + "/live", Here: "/agents/" + a.ID, Data: d}, err
+	return page.View{Page: "agent", Title: row.Title, Room: "agents", Live: live, Here: "/agents/" + a.ID, Data: &d}, err
 }
 
 // deliveryModes say how many requests an agent takes at once.
@@ -83,9 +88,16 @@ func (s *Surface) showAgentOverviewStatus(r *page.Request, a *beeos.Agent) (page
 	if err != nil {
 		return nil, err
 	}
-	calls, err := s.explorer.Latest(r.Context(), r.Visitor, a.ID, latestCalls)
-	return page.View{Page: "agent", Data: agentData{Row: row, Calls: calls}}, err
+	d := agentData{Row: row}
+	if d.Activity, _, err = s.loadActivity(r, "/agents/"+a.ID, a.ID, true); err != nil {
+		return nil, err
+	}
+	d.Calls, err = s.explorer.Latest(r.Context(), r.Visitor, a.ID, latestCalls)
+	return page.View{Page: "agent", Data: &d}, err
 }
+
+// agentActivity is the charts of an agent.
+func agentActivity(v *page.View) *activityData { return &v.Data.(*agentData).Activity }
 
 // showAgentStatus shows what changes by itself on pages of an agent where nothing
 // but its status does.

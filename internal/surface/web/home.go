@@ -4,17 +4,22 @@ import (
 	"context"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/engine/ledger"
+	"github.com/beeos/beeos/internal/store/calls"
 	"github.com/beeos/beeos/internal/surface/web/page"
 	"github.com/beeos/beeos/internal/surface/web/safetext"
 )
 
-// homeData is what is connected, what needs me, and what happened last.
+// homeData is whether all is well, what needs me, and what is happening.
 type homeData struct {
 	Agents   []page.AgentRow
 	Total    int
 	Online   int
 	Apps     int
+	Hour     calls.SeriesSum // calls that ended in the last hour
+	Health   healthData
 	Needs    []need
+	Activity activityData
 	Calls    []page.CallRow
 	Steps    []step
 	Snippets []snippet // how to connect the first agent
@@ -34,10 +39,21 @@ type step struct {
 // homeAgents is how many agents Home counts and shows calls of.
 const homeAgents = 500
 
+// homeCalls is how many calls Home shows.
+const homeCalls = 8
+
 func (s *Surface) showHome(r *page.Request) (page.Answer, error) {
 	d, err := s.loadHome(r.Context(), r.Visitor)
-	return page.View{Page: "home", Title: "Home", Room: "home", Live: "/live", Data: d}, err
+	if err != nil {
+		return nil, err
+	}
+	var live string
+	d.Activity, live, err = s.loadActivity(r, "/", "", false)
+	return page.View{Page: "home", Title: "Home", Room: "home", Live: live, Data: &d}, err
 }
+
+// homeActivity is the charts of Home.
+func homeActivity(v *page.View) *activityData { return &v.Data.(*homeData).Activity }
 
 func (s *Surface) loadHome(ctx context.Context, v *page.Visitor) (d homeData, err error) {
 	rows, total, err := s.listAgents(ctx, v, homeAgents, 0)
@@ -59,18 +75,28 @@ func (s *Surface) loadHome(ctx context.Context, v *page.Visitor) (d homeData, er
 			d.Apps++
 		}
 	}
-	if d.Calls, err = s.explorer.Latest(ctx, v, "", 15); err != nil {
+	if d.Calls, err = s.explorer.Latest(ctx, v, "", homeCalls); err != nil {
 		return d, err
 	}
-	if d.Needs, err = s.listNeeds(ctx, v, rows); err != nil {
+	waiting, err := s.listWaiting(ctx, v)
+	if err != nil {
 		return d, err
 	}
+	if d.Needs, err = s.listNeeds(ctx, v, rows, waiting); err != nil {
+		return d, err
+	}
+	hour, err := s.readSeries(ctx, v, "", pickRange("1h"))
+	if err != nil {
+		return d, err
+	}
+	d.Hour = hour.Total()
+	d.Health = d.describeHealth(waiting)
 	d.Steps = s.listSteps(d)
 	return d, nil
 }
 
 // listNeeds returns what waits for the person.
-func (s *Surface) listNeeds(ctx context.Context, v *page.Visitor, agents []page.AgentRow) (list []need, err error) {
+func (s *Surface) listNeeds(ctx context.Context, v *page.Visitor, agents []page.AgentRow, waiting map[string]ledger.Waiting) (list []need, err error) {
 	if list, err = s.listApprovalNeeds(ctx, v); err != nil {
 		return nil, err
 	}
@@ -83,14 +109,13 @@ func (s *Surface) listNeeds(ctx context.Context, v *page.Visitor, agents []page.
 			list = append(list, need{Text: a.Title + " has " + page.Plural(n, "tool") + " that changed or came new, and must be accepted.", Link: "/agents/" + a.ID + "/skills", Label: "Look"})
 		}
 	}
-	waiting := len(list)
-	for _, a := range agents {
-		if !a.Online && a.Active && !a.Builtin { // those connect by themselves, or were stopped
-			list = append(list, need{Text: a.Title + " is offline: no process of it is connected.", Link: "/agents/" + a.ID, Label: "Open"})
-		}
+	list = append(list, s.listAbsent(agents, waiting)...)
+	unsent, err := s.countUnsent(ctx, v)
+	if err != nil {
+		return nil, err
 	}
-	if off := len(list) - waiting; off > 3 {
-		list = append(list[:waiting], need{Text: page.Plural(off, "agent") + " are offline: no process of them is connected.", Link: "/agents", Label: "Look"})
+	if unsent > 0 {
+		list = append(list, need{Text: oneOrMany(unsent, "webhook delivery", "webhook deliveries") + " of the last day failed.", Link: "/webhooks?only=problems", Label: "Look"})
 	}
 	expiring, err := s.expiringKeys(ctx, v)
 	if err != nil {

@@ -37,12 +37,12 @@ func fixture(s *Surface, n int) map[string]any {
 	agent := &beeos.Agent{ID: "agent_0", Name: "a", Slug: "a", Visibility: beeos.VisiblePrivate}
 	return map[string]any{
 		"home": homeData{
-			Agents: agentRows, Total: n, Calls: calls, Steps: s.listSteps(homeData{Agents: agentRows}),
+			Agents: agentRows, Total: n, Calls: calls, Activity: activityFixture(n), Steps: s.listSteps(homeData{Agents: agentRows}),
 			Needs: pagetest.Repeat(n, func(i int) need { return need{"Agent is offline.", "/agents", "Open"} }),
 		},
 		"agents": agentsData{Agents: agentRows, Total: n, Next: "/agents?from=50"},
 		"agent": agentData{
-			Agent: agent, Row: page.AgentRow{ID: "agent_0", Title: "A"}, Facts: listFacts(agent, page.AgentRow{}), Calls: calls, Snippets: s.listSnippets(agent, ""),
+			Agent: agent, Row: page.AgentRow{ID: "agent_0", Title: "A"}, Facts: listFacts(agent, page.AgentRow{}), Activity: activityFixture(n), Calls: calls, Snippets: s.listSnippets(agent, ""),
 			Card: []*cardData{nil, {URL: "http://a2a/card", Signed: true, Whole: "{}"}, {URL: "http://a2a/card", Whole: "{}", Redacted: "{}"}}[min(n, 2)],
 		},
 		"agent_access": accessData{
@@ -137,7 +137,7 @@ func TestRoomsAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	rooms := []string{
-		"/", "/approvals", "/approvals/history", "/agents", "/agents?q=agent-1", "/agents?from=50", "/marketplace", "/marketplace?q=x", "/apps", "/keys", "/account", "/audit", "/users", "/audit?of=everyone", "/calls", "/calls?outcome=problems&last=24h&slower=1s&agent=" + agents[0].ID, "/calls/" + o.Message.ID, "/agents/" + agents[0].ID,
+		"/", "/?range=7d", "/?range=nonsense", "/approvals", "/approvals/history", "/agents", "/agents?q=agent-1", "/agents?from=50", "/marketplace", "/marketplace?q=x", "/apps", "/keys", "/account", "/audit", "/users", "/audit?of=everyone", "/calls", "/calls?outcome=problems&last=24h&slower=1s&agent=" + agents[0].ID, "/calls/" + o.Message.ID, "/agents/" + agents[0].ID, "/agents/" + agents[0].ID + "?range=1h",
 		"/agents/" + agents[0].ID + "/tools", "/agents/" + agents[0].ID + "/health", "/agents/" + agents[0].ID + "/access", "/agents/" + agents[0].ID + "/settings",
 		"/tasks", "/tasks?state=ended", "/conversations", "/conversations?q=x", "/webhooks", "/webhooks?only=problems", "/usage", "/usage?by=day&days=90", "/usage/export?by=credential", "/budgets", "/system",
 	}

@@ -16,14 +16,14 @@ func (s *Surface) addRoutes() {
 		do      page.Action
 	}{
 		{"GET /{$}", page.SignedIn, s.showHome},
-		{"GET /live", page.SignedIn, page.Live(s.showHome)},
+		{"GET /live", page.SignedIn, streamActivity(s.showHome, homeActivity)},
 
 		{"GET /agents", page.SignedIn, s.showAgents},
 		{"POST /agents", page.SignedIn, page.Form(s.createAgent, s.showNewAgent)},
 		{"GET /agents/live", page.SignedIn, page.Live(s.showAgents)},
 		{"GET /agents/new", page.SignedIn, s.showNewAgent},
 		{"GET /agents/{agent}", page.SignedIn, page.With(s.findOwnAgent, s.showAgent)},
-		{"GET /agents/{agent}/live", page.SignedIn, page.Live(page.With(s.findOwnAgent, s.showAgentOverviewStatus))},
+		{"GET /agents/{agent}/live", page.SignedIn, streamActivity(page.With(s.findOwnAgent, s.showAgentOverviewStatus), agentActivity)},
 		{"GET /agents/{agent}/status/live", page.SignedIn, page.Live(page.With(s.findOwnAgent, s.showAgentStatus))},
 
 		{"GET /agents/{agent}/access", page.SignedIn, access},

@@ -1,6 +1,7 @@
 // Package web is the console (port 3000): pages for people, made of templates
 // on the server, with htmx where it makes them smoother. routes.go is the site
-// map. The pages of owners are here, a file each: home, agents, agent with its
+// map. The pages of owners are here, a file each: home, activity with the charts of
+// home and of an agent, agents, agent with its
 // settings and its A2A card, builtin for agents that are made here, skills with
 // their servers and the rules for approvals, marketplace with what people offer
 // each other, approvals, keys, apps (what was granted), account, users, audit;
@@ -84,6 +85,8 @@ type Surface struct {
 	Options
 	*page.Server
 	explorer *explorer.Explorer
+	series   recent[act.Series]
+	unsent   recent[int]
 }
 
 // New parses the templates and lays out the site.

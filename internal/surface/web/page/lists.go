@@ -2,7 +2,6 @@ package page
 
 import (
 	"net/url"
-	"strconv"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/surface/web/safetext"
@@ -41,13 +40,4 @@ func NameAgents(find func(id string) (*beeos.Agent, error)) func(id string) stri
 		}
 		return title
 	}
-}
-
-// Thousands writes a number as people read it.
-func Thousands(n int64) string {
-	digits := strconv.FormatInt(n, 10)
-	for at := len(digits) - 3; at > 0; at -= 3 {
-		digits = digits[:at] + "," + digits[at:]
-	}
-	return digits
 }

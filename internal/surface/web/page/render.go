@@ -79,13 +79,14 @@ func (s *Server) functions() template.FuncMap {
 		"until": func(t time.Time) template.HTML {
 			return formatTime(t, Until(s.Now(), t))
 		},
-		"took":     formatDuration,
-		"plural":   Plural,
-		"clean":    safetext.Line,
-		"markdown": safetext.Markdown,
-		"reveal":   safetext.Reveal,
-		"pieces":   safetext.Pieces,
-		"dict":     dict,
+		"took":      FormatDuration,
+		"plural":    Plural,
+		"thousands": Thousands,
+		"clean":     safetext.Line,
+		"markdown":  safetext.Markdown,
+		"reveal":    safetext.Reveal,
+		"pieces":    safetext.Pieces,
+		"dict":      dict,
 	}
 }
 

@@ -2,6 +2,7 @@ package page
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -50,8 +51,8 @@ func Plural(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// formatDuration shows a duration in the two figures that matter.
-func formatDuration(d time.Duration) string {
+// FormatDuration shows a duration in the two figures that matter.
+func FormatDuration(d time.Duration) string {
 	switch {
 	case d <= 0:
 		return ""
@@ -63,6 +64,24 @@ func formatDuration(d time.Duration) string {
 		return fmt.Sprintf("%.1f s", d.Seconds())
 	}
 	return d.Round(time.Second).String()
+}
+
+// Thousands writes a number as people read it.
+func Thousands(n int64) string {
+	digits := strconv.FormatInt(n, 10)
+	for at := len(digits) - 3; at > 0; at -= 3 {
+		digits = digits[:at] + "," + digits[at:]
+	}
+	return digits
+}
+
+// FormatMoney shows millionths of a US dollar; small sums with more figures.
+func FormatMoney(micros int64) string {
+	usd := float64(micros) / 1e6
+	if usd > 0 && usd < 0.01 {
+		return fmt.Sprintf("$%.4f", usd)
+	}
+	return fmt.Sprintf("$%.2f", usd)
 }
 
 // Sentence turns a message of ours into a sentence: errors begin with a small

@@ -27,8 +27,21 @@ func TestTimesInWords(t *testing.T) {
 		t.Error("no time at all is never")
 	}
 	for d, want := range map[time.Duration]string{0: "", 200 * time.Microsecond: "<1 ms", 41 * time.Millisecond: "41 ms", 2500 * time.Millisecond: "2.5 s", 61 * time.Second: "1m1s"} {
-		if got := formatDuration(d); got != want {
+		if got := FormatDuration(d); got != want {
 			t.Errorf("%s took %q, want %q", d, got, want)
+		}
+	}
+}
+
+func TestNumbersInWords(t *testing.T) {
+	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567"} {
+		if got := Thousands(n); got != want {
+			t.Errorf("%d is %q, want %q", n, got, want)
+		}
+	}
+	for micros, want := range map[int64]string{0: "$0.00", 1234: "$0.0012", 12_345_678: "$12.35"} {
+		if got := FormatMoney(micros); got != want {
+			t.Errorf("%d is %q, want %q", micros, got, want)
 		}
 	}
 }

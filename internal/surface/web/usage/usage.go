@@ -127,7 +127,7 @@ func (room *Room) export(r *page.Request) (page.Answer, error) {
 	for i, s := range rows {
 		cost := ""
 		if isPriced(&s.UsageSum) {
-			cost = fmt.Sprintf("%.6f", dollars(s.Micros))
+			cost = fmt.Sprintf("%.6f", float64(s.Micros)/1e6)
 		}
 		table[i] = append(slices.Clone(d.Rows[i].Cells), fmt.Sprint(s.Answers), fmt.Sprint(s.Input), fmt.Sprint(s.Output), cost, fmt.Sprint(s.Unpriced))
 	}
@@ -142,17 +142,11 @@ func newRow(cells []string, s *calls.UsageSum) row {
 	if s.Unpriced > 0 {
 		r.Missing = page.Thousands(s.Unpriced)
 	}
-	switch usd := dollars(s.Micros); {
-	case !isPriced(s):
-	case usd > 0 && usd < 0.01:
-		r.Cost = fmt.Sprintf("$%.4f", usd)
-	default:
-		r.Cost = fmt.Sprintf("$%.2f", usd)
+	if isPriced(s) {
+		r.Cost = page.FormatMoney(s.Micros)
 	}
 	return r
 }
 
 // isPriced reports whether any of the tokens has a price: an unknown one is not 0.
 func isPriced(s *calls.UsageSum) bool { return s.Micros > 0 || s.Unpriced == 0 }
-
-func dollars(micros int64) float64 { return float64(micros) / 1e6 }
