@@ -172,7 +172,7 @@ func (p *parts) openCalls(context.Context) error {
 		Tracer: p.tracer, OnTrace: httpd.NoteTrace,
 	})
 	p.approvals = approval.New(approval.Options{
-		Table: p.db.Approvals, Agents: p.db.Agents, People: p.db.People, Cluster: p.db.Cluster,
+		Table: p.db.Approvals, Agents: p.db.Agents, Tools: p.db.Builtins, People: p.db.People, Cluster: p.db.Cluster,
 		Ledger: p.ledger, Bus: p.bus, Log: p.log, Web: p.info.Web, Keep: p.cfg.Retention,
 	})
 	p.run = append(p.run, tuneMemory, p.calls.Run, p.approvals.Run, p.keepNode, func(ctx context.Context) error {

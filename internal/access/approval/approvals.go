@@ -26,6 +26,7 @@ import (
 	"github.com/beeos/beeos/internal/engine/ledger"
 	"github.com/beeos/beeos/internal/store/agents"
 	"github.com/beeos/beeos/internal/store/approvals"
+	"github.com/beeos/beeos/internal/store/builtins"
 	"github.com/beeos/beeos/internal/store/cluster"
 	"github.com/beeos/beeos/internal/store/people"
 )
@@ -44,6 +45,7 @@ const (
 type Options struct {
 	Table   *approvals.Table
 	Agents  *agents.Table
+	Tools   *builtins.Table // of built-in agents
 	People  *people.Table
 	Cluster *cluster.Table
 	Ledger  *ledger.Ledger
