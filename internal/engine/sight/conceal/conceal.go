@@ -111,9 +111,12 @@ func (r *Reader) approvalSecrets(ctx context.Context, a *approvals.Approval) (un
 	}
 	gone := err != nil
 	var schemas []json.RawMessage
-	if a.Skill == "" {
+	switch {
+	case a.Skill == "":
 		schemas, err = r.toolSchemas(ctx, a.AgentID, a.Tool)
-	} else if !gone {
+	case gone:
+		return unknown, nil
+	default:
 		schemas, err = r.skillSchemas(ctx, agent, a)
 		gone = len(schemas) == 0 && err == nil && r.isBuiltin(ctx, agent)
 	}
