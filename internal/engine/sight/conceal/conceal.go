@@ -132,14 +132,14 @@ func (r *Reader) isBuiltin(ctx context.Context, agent *beeos.Agent) bool {
 }
 
 // skillSchemas are those of a tool of a built-in agent's skill server: as a person
-// knows it, and as it is described now.
+// knows it, as they knew it before, and as it is described now.
 func (r *Reader) skillSchemas(ctx context.Context, agent *beeos.Agent, a *approvals.Approval) (schemas []json.RawMessage, err error) {
 	tools, err := r.Builtins.ListSkillTools(ctx, agent.InstanceID, a.Skill)
 	for _, t := range tools {
 		if t.Tool != a.Tool {
 			continue
 		}
-		for _, text := range []string{t.Definition, t.Held} {
+		for _, text := range []string{t.Definition, t.Held, t.Past} {
 			var described struct {
 				InputSchema json.RawMessage `json:"inputSchema"`
 			}

@@ -48,6 +48,15 @@ func TestApprovalsAreMasked(t *testing.T) {
 		expect(helper, "files", "plain", shown)
 		expect(helper, "files", "gone", none)
 		expect(helper, "other", "login", none)
+		changed := []builtins.SkillTool{{Tool: "login", Hash: "3", Definition: `{"name":"login","inputSchema":{"type":"object"}}`}}
+		if _, err := db.Builtins.PinSkillTools(ctx, b.ID, "files", changed, database.Now()); err != nil {
+			t.Fatal(err)
+		}
+		expect(helper, "files", "login", some)
+		if err := db.Builtins.AcceptSkillTool(ctx, b.ID, "files", "login", "3", database.Now()); err != nil {
+			t.Fatal(err)
+		}
+		expect(helper, "files", "login", some) // of the time before
 		expect(program, "", "login", some)
 		expect(program, "", "made up", shown) // by the agent, which says what is to be shown
 		expect(program, "files", "made up", shown)
