@@ -67,20 +67,25 @@ func (a *Agent) StopsWhenLeft() bool {
 
 // Agent is one registered agent as the store knows it.
 type Agent struct {
-	ID          string
-	OwnerID     string
-	InstanceID  string // the instance that synced it last
-	Name        string // unique per owner; sync finds the agent by it
-	Slug        string
-	Title       string // what its owner calls it; empty = its own DisplayName
-	Active      bool   // false once no instance declares it any more
-	Visibility  Visibility
-	MCPEnabled  bool
-	SelfTool    bool // offer the agent itself as a tool beside its skills
-	RateLimit   int  // calls per minute and credential; 0 = the default
-	HandOver    bool // answer long calls over MCP with where to fetch the result
-	WhenLeft    WhenLeft
-	Timeout     time.Duration
+	ID         string
+	OwnerID    string
+	InstanceID string // the instance that synced it last
+	Name       string // unique per owner; sync finds the agent by it
+	Slug       string
+	Title      string // what its owner calls it; empty = its own DisplayName
+	Active     bool   // false once no instance declares it any more
+	Visibility Visibility
+	MCPEnabled bool
+	SelfTool   bool // offer the agent itself as a tool beside its skills
+	RateLimit  int  // calls per minute and credential; 0 = the default
+	HandOver   bool // answer long calls over MCP with where to fetch the result
+	WhenLeft   WhenLeft
+	Timeout    time.Duration
+
+	// MetadataOnly keeps from its owner what its callers say and are told; that it
+	// was called, by whom and how it went is seen all the same.
+	MetadataOnly bool
+
 	Definition  Definition
 	Fingerprint string // changes whenever anything a client can see changes
 	CreatedAt   time.Time

@@ -29,7 +29,7 @@ const (
 	FrameRequest         FrameType = "request"          // MessageID, RequestID, Key, Total, Method, Params, TraceParent
 	FrameApprove         FrameType = "approve"          // MessageID, RequestID, Skill, Tool, Arguments, Auto
 	FrameBackground      FrameType = "background"       // MessageID: it takes longer than the caller should wait
-	FrameLog             FrameType = "log"              // MessageID, Level, Logger, Data
+	FrameLog             FrameType = "log"              // MessageID, Level, Logger, Data; Reason LogForOwner: callers do not see it
 	FrameProgress        FrameType = "progress"         // MessageID, Progress, Total, Text
 	FrameResourceUpdated FrameType = "resource_updated" // AgentID, URI
 	FrameDrain           FrameType = "drain"            // give me no more work, I am stopping
@@ -39,6 +39,9 @@ const (
 	// in between may be said again.
 	FrameWorking FrameType = "working"
 )
+
+// LogForOwner as the Reason of a FrameLog keeps it from callers.
+const LogForOwner = "owner"
 
 // MethodCallAgent as the Method of a FrameRequest is for the gateway: another
 // agent is to be asked. All others are for the caller.

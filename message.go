@@ -143,6 +143,10 @@ type Call struct {
 	Can         []string          `json:"can,omitempty"`         // what the caller can be asked mid-call: elicitation, sampling, roots, progress
 	Trial       *Trial            `json:"trial,omitempty"`       // with which a built-in agent's owner tries it
 
+	// MetadataOnly: the agent's owner does not get to see what is said. It is noted
+	// with the call, so that it outlives the agent's setting.
+	MetadataOnly bool `json:"metadata_only,omitempty"`
+
 	// A call that is made again because the agent needed input first.
 	Input map[string]json.RawMessage `json:"input,omitempty"` // answers by the agent's names for its questions
 	State string                     `json:"state,omitempty"` // what the agent gave along with its questions

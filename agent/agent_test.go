@@ -57,9 +57,11 @@ func TestAnswers(t *testing.T) {
 		}},
 		{"live", func(_ context.Context, _ Message, r *Reply) error {
 			r.Log(slog.LevelWarn, "db", map[string]int{"n": 1})
+			r.LogForOwner(slog.LevelInfo, "stderr", "a<b")
 			return errors.Join(r.Reasoning("hm"), r.Progress(1, 2, "half"), r.Part(map[string]string{"type": "source", "url": "a<b"}))
 		}, []beeos.Frame{
 			{Type: beeos.FrameLog, MessageID: "m1", Level: "warning", Logger: "db", Data: json.RawMessage(`{"n":1}`)},
+			{Type: beeos.FrameLog, MessageID: "m1", Level: "info", Logger: "stderr", Data: json.RawMessage(`"a<b"`), Reason: beeos.LogForOwner},
 			{Type: beeos.FrameDelta, MessageID: "m1", Reasoning: "hm"},
 			{Type: beeos.FrameProgress, MessageID: "m1", Progress: 1, Total: 2, Text: "half"},
 			{Type: beeos.FrameDelta, MessageID: "m1", Part: json.RawMessage(`{"type":"source","url":"a<b"}`)},

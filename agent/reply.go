@@ -106,6 +106,13 @@ func (r *Reply) LogAs(level, logger string, data json.RawMessage) {
 	_ = r.streamFrame(beeos.Frame{Type: beeos.FrameLog, Level: level, Logger: logger, Data: data})
 }
 
+// LogForOwner logs a line for the owner of the agent alone, who finds the newest on
+// its page in the console. Callers do not see it.
+func (r *Reply) LogForOwner(level slog.Level, logger, text string) {
+	raw, _ := beeos.EncodeJSON(text) // a string
+	_ = r.streamFrame(beeos.Frame{Type: beeos.FrameLog, Level: levelName(level), Logger: logger, Data: raw, Reason: beeos.LogForOwner})
+}
+
 func levelName(l slog.Level) string {
 	switch {
 	case l < slog.LevelInfo:

@@ -24,8 +24,9 @@ type Agent struct {
 	Visibility   string          `json:"visibility"`
 	MCPEnabled   bool            `json:"mcpEnabled"`
 	MCPURL       string          `json:"mcpUrl,omitempty"`
-	HandOver     bool            `json:"handOver"` // long calls over MCP are answered with where to fetch the result
-	WhenLeft     string          `json:"whenLeft"` // stop, go_on, or empty for the default
+	HandOver     bool            `json:"handOver"`     // long calls over MCP are answered with where to fetch the result
+	WhenLeft     string          `json:"whenLeft"`     // stop, go_on, or empty for the default
+	MetadataOnly bool            `json:"metadataOnly"` // its owner does not see what its callers say and are told
 	A2AURL       string          `json:"a2aUrl,omitempty"`
 	DeliveryMode string          `json:"deliveryMode,omitempty"`
 	Version      string          `json:"version,omitempty"`
@@ -111,6 +112,9 @@ type AgentUpdate struct {
 	// WhenLeft says what becomes of a call over MCP whose client has left: stop,
 	// go_on, or "" for the default.
 	WhenLeft *string `json:"whenLeft,omitempty"`
+
+	// MetadataOnly keeps from the owner what callers say and are told.
+	MetadataOnly *bool `json:"metadataOnly,omitempty"`
 }
 
 // UpdateAgent changes what belongs to the owner of an agent.

@@ -42,6 +42,9 @@ type CallDetail struct {
 	Timeline  []CallMoment  `json:"timeline"`
 	ReplayOf  string        `json:"replay_of,omitempty"` // the call that the user made again with this one
 	Replays   []ReplayedAs  `json:"replays,omitempty"`   // those that repeat it, the newest first
+
+	// MetadataOnly: what was said is kept from the agent's owner.
+	MetadataOnly bool `json:"metadata_only,omitempty"`
 }
 
 // Tokens are those that went into models for the call and came out of them, as
@@ -59,7 +62,7 @@ type CallRequest struct {
 	Text      string            `json:"text,omitempty"`
 	Parts     json.RawMessage   `json:"parts,omitempty"`
 	Method    string            `json:"method,omitempty"`
-	Arguments json.RawMessage   `json:"arguments,omitempty"`
+	Arguments json.RawMessage   `json:"arguments,omitempty"` // what the tool's schema names secret is "•••"
 	Params    json.RawMessage   `json:"params,omitempty"`
 	Metadata  map[string]string `json:"metadata,omitempty"`
 	Model     string            `json:"model,omitempty"`

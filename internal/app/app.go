@@ -172,7 +172,7 @@ func (p *parts) openData(ctx context.Context) (err error) {
 // openCalls makes the call path, and what waits for people on it.
 func (p *parts) openCalls(context.Context) error {
 	p.approvals = approval.New(approval.Options{
-		Table: p.db.Approvals, Agents: p.db.Agents, People: p.db.People, Cluster: p.db.Cluster, Budgets: p.db.Budgets,
+		Table: p.db.Approvals, Agents: p.db.Agents, Tools: p.db.Builtins, People: p.db.People, Cluster: p.db.Cluster, Budgets: p.db.Budgets,
 		Ledger: p.ledger, Bus: p.bus, Log: p.log, Web: p.info.Web, Keep: p.cfg.Retention,
 	})
 	p.calls = invoke.New(invoke.Options{

@@ -37,6 +37,7 @@ var released = []struct{ name, sum string }{
 	{"0028_lists_of_owner.sql", "3a35e102becd39df"},
 	{"0029_traces.sql", "5c2651e83193aba3"},
 	{"0030_series.sql", "aa1c20413af900e0"},
+	{"0031_secrets.sql", "65f9aad214b56273"},
 	{"0032_budgets.sql", "14e451ff5eb6a0f7"},
 }
 

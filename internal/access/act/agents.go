@@ -36,6 +36,9 @@ func (a *Acts) UpdateAgent(ctx context.Context, c beeos.Caller, id string, p age
 	if p.WhenLeft != nil {
 		detail["when_left"] = string(*p.WhenLeft)
 	}
+	if p.MetadataOnly != nil {
+		detail["metadata_only"] = strconv.FormatBool(*p.MetadataOnly)
+	}
 	if p.RateLimit != nil {
 		detail["rate_limit"] = strconv.Itoa(*p.RateLimit)
 	}

@@ -116,16 +116,33 @@ func (a *Acts) openCalls(ctx context.Context, f *CallFilter) ([]calls.Call, erro
 	return list, nil
 }
 
-// Call returns what is known of a call to an agent of the caller's. Of a replay
-// that they sent to an agent of somebody else's they see what was said, and none
-// of what that agent's owner alone may know.
+// Call returns what is known of a call to an agent of the caller's, without what
+// nobody gets to see of it (conceal.go). Of a replay that they sent to an agent of
+// somebody else's they see what was said, and none of what that agent's owner alone
+// may know.
 func (a *Acts) Call(ctx context.Context, c beeos.Caller, turn string) (sight.Call, error) {
+	found, err := a.findCall(ctx, c, turn)
+	if err != nil {
+		return sight.Call{}, err
+	}
+	if err := a.concealCall(ctx, &found); err != nil {
+		return sight.Call{}, err
+	}
+	if found.Publisher != c.Principal() && c.Kind != beeos.ByOperator {
+		found.ReplayOf = "" // a call to somebody else's agent, perhaps
+	}
+	return found, nil
+}
+
+// findCall is Call with the secrets in it, for who makes the call again.
+func (a *Acts) findCall(ctx context.Context, c beeos.Caller, turn string) (sight.Call, error) {
 	if err := RequirePerson(c); err != nil {
 		return sight.Call{}, err
 	}
-	found, err := (&sight.Reader{Ledger: a.Ledger, Approvals: a.DB.Approvals, Calls: a.DB.Calls}).Call(ctx, turn)
+	found, err := a.sightReader().Call(ctx, turn)
+	var agent *beeos.Agent
 	if err == nil {
-		_, err = a.OwnAgent(ctx, c, found.AgentID)
+		agent, err = a.OwnAgent(ctx, c, found.AgentID)
 	}
 	mine := found.Publisher == c.Principal()
 	switch beeos.CodeOf(err) {
@@ -138,10 +155,15 @@ func (a *Acts) Call(ctx context.Context, c beeos.Caller, turn string) (sight.Cal
 	case beeos.NotFound:
 		return sight.Call{}, beeos.Errorf(beeos.NotFound, "there is no call %q to an agent of yours; list them to see which there are", turn)
 	}
-	if !mine && c.Kind != beeos.ByOperator {
-		found.ReplayOf = "" // a call to somebody else's agent, perhaps
+	if err != nil {
+		return sight.Call{}, err
 	}
-	return found, err
+	found.MetadataOnly = !mine && (agent.MetadataOnly || found.Payload.MetadataOnly)
+	return found, nil
+}
+
+func (a *Acts) sightReader() *sight.Reader {
+	return &sight.Reader{Ledger: a.Ledger, Approvals: a.DB.Approvals, Calls: a.DB.Calls}
 }
 
 // hideWork leaves out of a call what concerns the owner of its agent.

@@ -48,9 +48,12 @@ func (a *Acts) AgentHealth(ctx context.Context, c beeos.Caller, id string) (h He
 		return h, err
 	}
 	h.LastError = &wrong[0]
-	said, err := a.Ledger.Terminal(ctx, wrong[0].Turn)
-	if said != nil {
-		h.LastReply = said.Body
+	last, err := a.Call(ctx, c, wrong[0].Turn)
+	switch {
+	case isAbsent(err): // it has left in between
+		return h, nil
+	case last.Done != nil:
+		h.LastReply = last.Done.Body
 	}
 	return h, err
 }

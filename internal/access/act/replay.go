@@ -51,9 +51,12 @@ func (a *Acts) ReplayCall(ctx context.Context, c beeos.Caller, r Replay) (Replay
 	if err := r.checkSize(); err != nil {
 		return Replayed{}, err
 	}
-	call, err := a.Call(ctx, c, r.Call)
+	call, err := a.findCall(ctx, c, r.Call)
 	if err != nil {
 		return Replayed{}, err
+	}
+	if call.MetadataOnly {
+		return Replayed{}, beeos.Errorf(beeos.Forbidden, "what was said in this call is kept from the agent's owner (metadata only), so only who made it can make it again; replay one of your own")
 	}
 	if call.Done == nil {
 		return Replayed{}, beeos.Errorf(beeos.Conflict, "the call is still under way; replay it when it has ended")
@@ -108,6 +111,9 @@ func (a *Acts) replayRequest(ctx context.Context, c beeos.Caller, call *sight.Ca
 		},
 	}
 	if req.Parts, req.Attachments, err = splitAttachments(call.Parts, was.Attachments); err != nil {
+		return req, err
+	}
+	if err := a.restoreSecrets(ctx, call, r); err != nil {
 		return req, err
 	}
 	if err := editInput(&req, r); err != nil {

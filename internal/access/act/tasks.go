@@ -7,6 +7,7 @@ import (
 
 	"github.com/beeos/beeos"
 	keystore "github.com/beeos/beeos/internal/store/keys"
+	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
 // Whose tasks one may see: everybody their own, and the owner of an agent those
@@ -16,7 +17,7 @@ import (
 // an agent. It is the caller's own where there is nothing else to see.
 func (a *Acts) TaskPrincipal(ctx context.Context, c beeos.Caller, agent *beeos.Agent, turn string) (string, error) {
 	own := c.Principal()
-	if !c.IsPerson() || agent.OwnerID != c.UserID {
+	if !c.IsPerson() || agent.OwnerID != c.UserID || agent.MetadataOnly {
 		return own, nil
 	}
 	maker, err := a.taskMaker(ctx, turn)
@@ -31,11 +32,18 @@ func (a *Acts) TaskPrincipal(ctx context.Context, c beeos.Caller, agent *beeos.A
 	if !known {
 		return own, err
 	}
+	asked, err := a.Ledger.FindRequest(ctx, turn)
+	if err != nil || strictjson.Field(asked.Payload, "metadata_only") != nil {
+		return own, err
+	}
 	return maker, nil
 }
 
 // KeyCaller returns who calls with a key of the agent, for the agent's owner.
 func (a *Acts) KeyCaller(ctx context.Context, c beeos.Caller, agent *beeos.Agent, keyID string) (beeos.Caller, error) {
+	if agent.MetadataOnly && owns(c, agent.OwnerID) {
+		return beeos.Caller{}, beeos.Errorf(beeos.Forbidden, "what callers of this agent say is kept from its owner (metadata only); look at its calls instead")
+	}
 	known := false
 	var err error
 	if c.IsPerson() && agent.OwnerID == c.UserID {

@@ -33,7 +33,7 @@ func newRig(t *testing.T) *rig {
 	}
 	t.Cleanup(func() { db.Close() })
 	r := &rig{t: t, DB: db, now: time.Now(), owner: beeos.User{ID: "ann"}, agent: &beeos.Agent{ID: "agent", OwnerID: "ann"}}
-	r.Approvals = New(Options{Table: db.Approvals, Agents: db.Agents, People: db.People, Cluster: db.Cluster, Now: func() time.Time { return r.now }, Web: "http://console.example/"})
+	r.Approvals = New(Options{Table: db.Approvals, Agents: db.Agents, Tools: db.Builtins, People: db.People, Cluster: db.Cluster, Now: func() time.Time { return r.now }, Web: "http://console.example/"})
 	return r
 }
 

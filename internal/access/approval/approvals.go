@@ -27,6 +27,7 @@ import (
 	"github.com/beeos/beeos/internal/store/agents"
 	"github.com/beeos/beeos/internal/store/approvals"
 	"github.com/beeos/beeos/internal/store/budgets"
+	"github.com/beeos/beeos/internal/store/builtins"
 	"github.com/beeos/beeos/internal/store/cluster"
 	"github.com/beeos/beeos/internal/store/people"
 )
@@ -45,6 +46,7 @@ const (
 type Options struct {
 	Table   *approvals.Table
 	Agents  *agents.Table
+	Tools   *builtins.Table // of built-in agents
 	People  *people.Table
 	Cluster *cluster.Table
 	Budgets *budgets.Table

@@ -41,9 +41,9 @@ const (
 // prompt is what the caller sees of one approval while it waits.
 type prompt struct {
 	*Pending
-	row            approvals.Approval
-	offer          *Offer // nil = the caller cannot decide here
-	inConversation bool   // the question is a message of the conversation
+	row            approvals.Approval // without secrets
+	offer          *Offer             // nil = the caller cannot decide here
+	inConversation bool               // the question is a message of the conversation
 }
 
 // openPrompt tells the caller that a person is being asked, and lets it decide
@@ -51,6 +51,7 @@ type prompt struct {
 func (p *Pending) openPrompt(ctx context.Context, a approvals.Approval, fresh bool) *prompt {
 	shown := &prompt{Pending: p, row: a}
 	if a.Caller == "user:"+a.OwnerID {
+		shown.row = p.approvals.Conceal(ctx, a)[0]
 		shown.offerDecision(ctx, fresh)
 	}
 	shown.remind()

@@ -19,6 +19,8 @@ type AgentSetCmd struct {
 	HandOver   string `enum:",on,off" default:"" help:"Whether an MCP call that takes long is answered with where to fetch the result: on or off."`
 	WhenLeft   string `enum:",default,stop,go_on" default:"" help:"What becomes of an MCP call whose client has left: the agent is told to stop, or goes on; default: stop, unless its redelivery is never."`
 	JSON       bool   `help:"Print JSON."`
+
+	MetadataOnly string `enum:",on,off" default:"" help:"Whether what its callers say and are told is kept from you: on or off. Calls are listed all the same."`
 }
 
 // Run changes what was given, and nothing else.
@@ -72,6 +74,11 @@ func (c *AgentSetCmd) listChanges() (u client.AgentUpdate, changes []string) {
 		left := strings.TrimPrefix(c.WhenLeft, "default")
 		u.WhenLeft = &left
 		note("when left", c.WhenLeft)
+	}
+	if c.MetadataOnly != "" {
+		on := c.MetadataOnly == "on"
+		u.MetadataOnly = &on
+		note("metadata only", c.MetadataOnly)
 	}
 	return u, changes
 }

@@ -88,6 +88,7 @@ func (c *AgentShowCmd) Run(ctx context.Context, t *terminal.Terminal, cl *client
 		{"Calls/min", rate},
 		{"Hand-over", describeSwitch(a.HandOver)},
 		{"When left", cmp.Or(a.WhenLeft, "default")},
+		{"Metadata only", describeSwitch(a.MetadataOnly)},
 		{"Created", terminal.Ago(a.CreatedAt)},
 		{"Changed", terminal.Ago(a.UpdatedAt)},
 	}

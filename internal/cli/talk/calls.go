@@ -187,8 +187,12 @@ func describeCall(c *client.CallDetail, names agentNames) string {
 	for _, r := range c.Replays {
 		fmt.Fprintf(&b, "  replayed as %s, %s\n", r.ID, r.At.Local().Format(time.DateTime))
 	}
-	writeSaid(&b, "request", c.Request.Text, c.Request.Arguments)
-	if c.Reply != nil {
+	if c.MetadataOnly {
+		b.WriteString("\nwhat was said is kept from you: the agent is set to metadata only\n")
+	} else {
+		writeSaid(&b, "request", c.Request.Text, c.Request.Arguments)
+	}
+	if c.Reply != nil && !c.MetadataOnly {
 		writeSaid(&b, "reply", c.Reply.Text, c.Reply.Payload)
 	}
 	b.WriteString("\nwhat happened\n")
@@ -241,7 +245,7 @@ func describeMoment(m *client.CallMoment, attempts []client.CallAttempt) string 
 	case "attempt_over":
 		return at + "is over: " + terminal.Printable(beeos.AttemptEnd(m.What).Words())
 	case "question_asked":
-		return "the agent asked: " + terminal.Printable(m.What)
+		return strings.TrimSuffix("the agent asked: "+terminal.Printable(m.What), ": ")
 	case "question_answered":
 		return "answered by " + terminal.Printable(m.Who)
 	case "approval_asked":

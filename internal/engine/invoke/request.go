@@ -35,7 +35,7 @@ type Request struct {
 	TurnID string // the message id to use; empty = Do sets a new one
 	Body   string
 	Parts  json.RawMessage
-	Call   beeos.Call // what the protocol said besides; Protocol, Attachments and, on a channel that is known, Model are set here
+	Call   beeos.Call // what the protocol said besides; Protocol, Attachments, MetadataOnly and, on a channel that is known, Model are set here
 	Chain  []string   // the agents that called each other and so led to this call, first to last
 
 	Attachments []files.Attachment // files of the caller's
@@ -200,7 +200,7 @@ func (c *Calls) composeOpening(ctx context.Context, r *Request, o *ledger.Openin
 	m, fresh := &o.Message, false
 	o.Channel, fresh = r.channel()
 	o.Fresh, o.Known = fresh, r.Channel == "" && isContextChannel(r.ContextID)
-	r.Call.Protocol = r.Surface
+	r.Call.Protocol, r.Call.MetadataOnly = r.Surface, r.Agent.MetadataOnly
 	if !fresh {
 		if r.Call.Model, err = c.chosenModel(ctx, r.Agent, o.Channel.ID); err != nil {
 			return err

@@ -34,6 +34,49 @@ type Call struct {
 	ReplayOf  string         // the request that it repeats; empty = none
 	Replays   []calls.Replay // those that repeat it, the newest first
 	TraceID   string         // of the distributed trace that the call is part of; "" = of none
+
+	MetadataOnly bool // what was said is kept from who looks
+}
+
+// HideWords leaves out of a call what was said: the request, the reply, what was
+// asked in between, and what the agent told of its work beyond what it was.
+func (c *Call) HideWords() {
+	c.Body, c.Parts, c.Request.Payload = "", nil, nil
+	c.Payload = beeos.Call{
+		Protocol: c.Payload.Protocol, Revision: c.Payload.Revision, Method: c.Payload.Method, Tool: c.Payload.Tool, Model: c.Payload.Model, MetadataOnly: true,
+	}
+	if c.Done != nil {
+		done := *c.Done
+		done.Body, done.Parts, done.Payload = "", nil, nil
+		c.Done = &done
+	}
+	for i := range c.Approvals {
+		c.Approvals[i].Arguments, c.Approvals[i].Hash, c.Approvals[i].Reason = nil, nil, ""
+	}
+	for i := range c.Steps {
+		hideStepWords(&c.Steps[i])
+	}
+	for i := range c.Timeline {
+		if m := &c.Timeline[i]; m.Kind == QuestionAsked {
+			m.What = ""
+		}
+	}
+}
+
+// ownAttributes are those of steps that are no words of callers: as built-in agents
+// and bridges tell them.
+var ownAttributes = []string{"server", "provider", "finish", "result_bytes", "tool_calls", "task", "state", beeos.StepReadOnly}
+
+func hideStepWords(s *beeos.Step) {
+	kept := map[string]string{}
+	for _, name := range ownAttributes {
+		if v, ok := s.Attributes[name]; ok {
+			kept[name] = beeos.Shorten(v, 100)
+		}
+	}
+	if s.Attributes = kept; s.Error != "" {
+		s.Error = "failed"
+	}
 }
 
 // maxMessages bounds what is read of one exchange.

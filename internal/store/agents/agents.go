@@ -1,7 +1,7 @@
 // Package agents keeps agents, what they declare, and the instances that
 // declare them. Sync compares what an instance says with what is stored
 // (sync.go) and writes the difference (sync_write.go); definition.go says what
-// an agent may declare.
+// an agent may declare, and past_schemas.go what it named secret before.
 package agents
 
 import (
@@ -25,7 +25,7 @@ type Table struct{ db *database.DB }
 // New returns the tables of db.
 func New(db *database.DB) *Table { return &Table{db: db} }
 
-const agentColumns = "id, owner_id, instance_id, name, slug, active, visibility, mcp_enabled, self_tool, rate_limit, title, hand_over, when_left, definition, fingerprint, created_at, updated_at"
+const agentColumns = "id, owner_id, instance_id, name, slug, active, visibility, mcp_enabled, self_tool, rate_limit, title, hand_over, when_left, metadata_only, definition, fingerprint, created_at, updated_at"
 
 // Filter picks agents; an empty field picks all.
 type Filter struct {
@@ -42,13 +42,14 @@ type Filter struct {
 
 // Patch is what an owner may change; nil leaves a field as it is.
 type Patch struct {
-	Visibility *beeos.Visibility
-	MCPEnabled *bool
-	SelfTool   *bool
-	RateLimit  *int
-	Title      *string
-	HandOver   *bool
-	WhenLeft   *beeos.WhenLeft
+	Visibility   *beeos.Visibility
+	MCPEnabled   *bool
+	SelfTool     *bool
+	RateLimit    *int
+	Title        *string
+	HandOver     *bool
+	WhenLeft     *beeos.WhenLeft
+	MetadataOnly *bool
 }
 
 // Get returns an agent by id; a deleted one is not found.
@@ -161,8 +162,8 @@ func (tb *Table) Update(ctx context.Context, id string, p Patch) (*beeos.Agent, 
 			return nil, err
 		}
 		a.Fingerprint, a.UpdatedAt = fingerprint(a, text), database.Now()
-		return a, database.Exec(ctx, tx, "write agent", "UPDATE agents SET visibility = $2, mcp_enabled = $3, self_tool = $4, rate_limit = $5, title = $6, fingerprint = $7, updated_at = $8, hand_over = $9, when_left = $10 WHERE id = $1",
-			id, a.Visibility, a.MCPEnabled, a.SelfTool, a.RateLimit, a.Title, a.Fingerprint, database.Micros(a.UpdatedAt), a.HandOver, a.WhenLeft)
+		return a, database.Exec(ctx, tx, "write agent", "UPDATE agents SET visibility = $2, mcp_enabled = $3, self_tool = $4, rate_limit = $5, title = $6, fingerprint = $7, updated_at = $8, hand_over = $9, when_left = $10, metadata_only = $11 WHERE id = $1",
+			id, a.Visibility, a.MCPEnabled, a.SelfTool, a.RateLimit, a.Title, a.Fingerprint, database.Micros(a.UpdatedAt), a.HandOver, a.WhenLeft, a.MetadataOnly)
 	}))
 }
 
@@ -193,6 +194,7 @@ func (p Patch) apply(a *beeos.Agent) {
 	set(&a.Title, p.Title)
 	set(&a.HandOver, p.HandOver)
 	set(&a.WhenLeft, p.WhenLeft)
+	set(&a.MetadataOnly, p.MetadataOnly)
 }
 
 func set[T any](field, value *T) {
@@ -216,6 +218,9 @@ func (tb *Table) Delete(ctx context.Context, id string) error {
 		if _, err := tx.ExecContext(ctx, "DELETE FROM agent_homes WHERE agent_id = $1", id); err != nil {
 			return err
 		}
+		if _, err := tx.ExecContext(ctx, "DELETE FROM past_schemas WHERE agent_id = $1", id); err != nil {
+			return err
+		}
 		return database.Exec(ctx, tx, "revoke keys", "UPDATE api_keys SET revoked_at = $2 WHERE agent_id = $1 AND agent_id <> '' AND revoked_at = 0", id, at)
 	})
 }
@@ -234,7 +239,7 @@ func agentFields(p **beeos.Agent) []any {
 	a := &beeos.Agent{}
 	*p = a
 	return []any{
-		&a.ID, &a.OwnerID, &a.InstanceID, &a.Name, &a.Slug, &a.Active, &a.Visibility, &a.MCPEnabled, &a.SelfTool, &a.RateLimit, &a.Title, &a.HandOver, &a.WhenLeft,
+		&a.ID, &a.OwnerID, &a.InstanceID, &a.Name, &a.Slug, &a.Active, &a.Visibility, &a.MCPEnabled, &a.SelfTool, &a.RateLimit, &a.Title, &a.HandOver, &a.WhenLeft, &a.MetadataOnly,
 		definitionColumn{a},
 		&a.Fingerprint, database.Time(&a.CreatedAt), database.Time(&a.UpdatedAt),
 	}

@@ -43,8 +43,8 @@ func (r SyncResult) IDs() map[string]string {
 // either: InvalidBody names the definition that is wrong, Conflict the one
 // whose delivery_mode has changed.
 //
-// Visibility, MCPEnabled, SelfTool, RateLimit, HandOver and WhenLeft belong to the owner; a sync
-// only sets their defaults in a new agent.
+// Visibility, MCPEnabled, SelfTool, RateLimit, HandOver, WhenLeft and MetadataOnly belong to the owner;
+// a sync only sets their defaults in a new agent.
 func (tb *Table) Sync(ctx context.Context, inst beeos.Instance, defs []beeos.Definition) (SyncResult, error) {
 	declared, err := prepareDefinitions(defs)
 	if err != nil {
@@ -106,6 +106,8 @@ type change struct {
 	created bool
 	updated bool
 	moved   bool // only where it lives has changed, which no client sees
+
+	before []beeos.Skill // of an agent that is stored
 }
 
 // syncing is the difference between what is declared and what is stored.
@@ -203,7 +205,7 @@ func (d declaration) compareWith(a *beeos.Agent, inst beeos.Instance) (change, e
 	if err != nil {
 		return change{}, err
 	}
-	c := change{agent: a, text: text, updated: text != before || !a.Active, moved: a.InstanceID != inst.ID}
+	c := change{agent: a, text: text, updated: text != before || !a.Active, moved: a.InstanceID != inst.ID, before: a.Definition.Skills}
 	a.Definition, a.Active, a.InstanceID = def, true, inst.ID
 	return c, nil
 }

@@ -53,7 +53,7 @@ func (c change) row() []any {
 	a := c.agent
 	a.UpdatedAt, a.Fingerprint = a.CreatedAt, fingerprint(a, c.text)
 	return []any{
-		a.ID, a.OwnerID, a.InstanceID, a.Name, a.Slug, a.Active, a.Visibility, a.MCPEnabled, a.SelfTool, a.RateLimit, a.Title, a.HandOver, a.WhenLeft,
+		a.ID, a.OwnerID, a.InstanceID, a.Name, a.Slug, a.Active, a.Visibility, a.MCPEnabled, a.SelfTool, a.RateLimit, a.Title, a.HandOver, a.WhenLeft, a.MetadataOnly,
 		c.text, a.Fingerprint, database.Micros(a.CreatedAt), database.Micros(a.UpdatedAt), false,
 	}
 }
@@ -62,6 +62,9 @@ func (c change) update(ctx context.Context, tx *sql.Tx) error {
 	a := c.agent
 	if c.updated {
 		a.UpdatedAt = database.Now()
+	}
+	if err := keepPastSchemas(ctx, tx, a, c.before); err != nil {
+		return err
 	}
 	a.Fingerprint = fingerprint(a, c.text)
 	return database.Exec(ctx, tx, "update agent", "UPDATE agents SET instance_id = $2, active = TRUE, definition = $3, fingerprint = $4, updated_at = $5 WHERE id = $1",

@@ -16,10 +16,11 @@ type SkillTool struct {
 
 	Hash, Definition string // empty = nobody has accepted it yet
 	HeldHash, Held   string // empty = it is as it was
+	Past             string // as it was known before; empty = not otherwise
 	UpdatedAt        time.Time
 }
 
-const skillToolColumns = "builtin_id, skill, tool, hash, definition, held_hash, held, updated_at"
+const skillToolColumns = "builtin_id, skill, tool, hash, definition, held_hash, held, past, updated_at"
 
 // PinSkillTools notes how a skill's server describes its tools, all of them, and
 // returns what is pinned. What the server shows first counts as known; a tool
@@ -119,12 +120,12 @@ func (tb *Table) CountHeldSkillTools(ctx context.Context, owner string) (map[str
 // one with that hash: nobody accepts what they have not seen.
 func (tb *Table) AcceptSkillTool(ctx context.Context, builtinID, skill, tool, hash string, at time.Time) error {
 	changed := beeos.Errorf(beeos.Conflict, "the tool has changed again, or nothing of it is held; look at it once more")
-	return database.ChangeOne(ctx, tb.db, "accept tool", changed, `UPDATE skill_tools SET hash = held_hash, definition = held, held_hash = '', held = '', updated_at = $5
+	return database.ChangeOne(ctx, tb.db, "accept tool", changed, `UPDATE skill_tools SET past = CASE WHEN definition = '' THEN past ELSE definition END, hash = held_hash, definition = held, held_hash = '', held = '', updated_at = $5
 		WHERE builtin_id = $1 AND skill = $2 AND tool = $3 AND held_hash = $4 AND held_hash <> ''`, builtinID, skill, tool, hash, database.Micros(at))
 }
 
 func skillToolFields(t *SkillTool) []any {
-	return []any{&t.BuiltinID, &t.Skill, &t.Tool, &t.Hash, &t.Definition, &t.HeldHash, &t.Held, database.Time(&t.UpdatedAt)}
+	return []any{&t.BuiltinID, &t.Skill, &t.Tool, &t.Hash, &t.Definition, &t.HeldHash, &t.Held, &t.Past, database.Time(&t.UpdatedAt)}
 }
 
 // PutSkillToken keeps what a skill was given for one resource by one issuer,

@@ -31,6 +31,8 @@ func Fill(t *testing.T, db *store.Store) {
 	ctx := t.Context()
 	u, inst := Owner(t, db, "a@example.com")
 	id := Sync(t, db, inst, RawDefinition(), beeos.Definition{Name: "b"}).IDs()["b"]
+	Sync(t, db, inst, RawDefinition(), beeos.Definition{Name: "b", Skills: []beeos.Skill{{Name: "gone"}}})
+	Sync(t, db, inst, RawDefinition(), beeos.Definition{Name: "b"})
 	_, token := db.Instances.CreateJoinToken(ctx, u.ID, time.Hour)
 	_, secret := db.Cluster.Secret(ctx, "s", func() []byte { return []byte{0, 1, 255} })
 	_, nonce := db.Cluster.UseNonce(ctx, "key", "nonce", time.Now())

@@ -410,3 +410,36 @@ func TestApproveOneQuestionPerRequest(t *testing.T) {
 	agent.send(beeos.Frame{Type: beeos.FrameReply, MessageID: m.MessageID, Body: "done"})
 	wait()
 }
+
+// TestApprovalHidesSecrets: the question that the caller is asked, in the conversation
+// and as a form, has none of what the tool's schema names secret, and the decision is
+// about the true arguments.
+func TestApprovalHidesSecrets(t *testing.T) {
+	login := beeos.Skill{Name: "login", InputSchema: json.RawMessage(`{"type":"object","properties":{"pass":{"type":"string","writeOnly":true}}}`)}
+	s, _, agent, m, wait := approving(t, beeos.Definition{Name: "files", Skills: []beeos.Skill{login}}, beeos.Frame{RequestID: "r1", Tool: "login", Arguments: json.RawMessage(`{"pass":"hush","user":"ann"}`)})
+	a := s.waits()
+	if string(a.Arguments) != `{"pass":"hush","user":"ann"}` {
+		t.Errorf("what is decided about is %s", a.Arguments)
+	}
+	var asked beeos.Message
+	s.eventually("the question", func() bool {
+		ms, err := s.ledger.Messages(s.ctx, m.ChannelID, 0, 100)
+		s.must(err)
+		asked = ms[len(ms)-1]
+		return asked.Type == beeos.AgentInputRequired
+	})
+	if said := asked.Body + string(asked.Payload); strings.Contains(said, "hush") || !strings.Contains(said, `"pass":"•••"`) {
+		t.Errorf("the conversation has %s", said)
+	}
+	_, err := s.approvals.Decide(s.ctx, a.ID, s.byOwner(), true, "")
+	s.must(err)
+	if f := expect(t, agent, beeos.FrameDecision); !made(t, f).Approved {
+		t.Errorf("%s", show(f))
+	}
+	agent.send(beeos.Frame{Type: beeos.FrameReply, MessageID: m.MessageID, Body: "done"})
+	for _, ev := range wait().events {
+		if all, err := json.Marshal(ev); err != nil || strings.Contains(string(all), "hush") {
+			t.Errorf("the caller was told %s, %v", all, err)
+		}
+	}
+}

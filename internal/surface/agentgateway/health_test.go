@@ -34,7 +34,7 @@ func TestHealth(t *testing.T) {
 	}
 	agent.send(
 		beeos.Frame{Type: beeos.FrameLog, MessageID: m.MessageID, Level: "warning", Logger: "db", Data: json.RawMessage(`"slow"`)},
-		beeos.Frame{Type: beeos.FrameLog, MessageID: m.MessageID, Level: "info", Data: json.RawMessage(`{"n": 1}`)},
+		beeos.Frame{Type: beeos.FrameLog, MessageID: m.MessageID, Level: "info", Data: json.RawMessage(`{"n": 1}`), Reason: beeos.LogForOwner},
 		beeos.Frame{Type: beeos.FrameLog, MessageID: "of another turn", Data: json.RawMessage(`"nobody's"`)},
 		beeos.Frame{Type: beeos.FrameReply, MessageID: m.MessageID, Body: "done"},
 	)

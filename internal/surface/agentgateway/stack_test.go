@@ -68,7 +68,7 @@ func newStack(t testing.TB) *stack {
 	s.ledger, err = ledger.Open(ctx, s.db.DB, ledger.Options{Committed: invoke.Committed(s.bus), Now: s.now})
 	s.must(err)
 	s.calls = invoke.New(invoke.Options{Agents: s.db.Agents, Approvals: s.db.Approvals, Cluster: s.db.Cluster, Ledger: s.ledger, Bus: s.bus, RateLimit: 1_000_000, Now: s.now})
-	s.approvals = approval.New(approval.Options{Table: s.db.Approvals, Agents: s.db.Agents, People: s.db.People, Cluster: s.db.Cluster, Ledger: s.ledger, Bus: s.bus, Web: "http://console.example"})
+	s.approvals = approval.New(approval.Options{Table: s.db.Approvals, Agents: s.db.Agents, Tools: s.db.Builtins, People: s.db.People, Cluster: s.db.Cluster, Ledger: s.ledger, Bus: s.bus, Web: "http://console.example"})
 	check := auth.New(auth.Options{Keys: s.db.Keys, Instances: s.db.Instances, People: s.db.People, Cluster: s.db.Cluster, Methods: []auth.Method{{ // of a kind that the gateway knows nothing of
 		Prefix: "new_", Surfaces: []auth.Surface{auth.Agents}, Check: func(*http.Request, string, auth.Audience) (beeos.Caller, error) {
 			return beeos.Caller{Kind: "new", UserID: s.owner.ID}, nil

@@ -132,6 +132,7 @@ func TestEvents(t *testing.T) {
 		beeos.Frame{Type: beeos.FrameDelta, MessageID: id, Text: "b"},
 		beeos.Frame{Type: beeos.FrameProgress, MessageID: id, Progress: 1, Total: 2, Text: "half"},
 		beeos.Frame{Type: beeos.FrameLog, MessageID: id, Level: "info", Logger: "x", Data: json.RawMessage(`{"n":1}`)},
+		beeos.Frame{Type: beeos.FrameLog, MessageID: id, Level: "info", Data: json.RawMessage(`"not for callers"`), Reason: beeos.LogForOwner},
 		beeos.Frame{Type: beeos.FrameDelta, MessageID: id, Part: json.RawMessage(`{"type":"source"}`)},
 		beeos.Frame{Type: beeos.FrameHeartbeat},
 		beeos.Frame{Type: beeos.FrameDelta, MessageID: "another-turn", Text: "nobody's"},

@@ -28,6 +28,7 @@ type agentView struct {
 	MCPURL                string                     `json:"mcpUrl,omitempty"`
 	HandOver              bool                       `json:"handOver"`
 	WhenLeft              beeos.WhenLeft             `json:"whenLeft"`
+	MetadataOnly          bool                       `json:"metadataOnly"`
 	A2AURL                string                     `json:"a2aUrl,omitempty"`
 	DefaultModelID        string                     `json:"defaultModelId,omitempty"`
 	Version               string                     `json:"version,omitempty"`
@@ -50,7 +51,7 @@ func (s *Surface) viewAgent(ctx context.Context, a *beeos.Agent) agentView {
 	v := agentView{
 		ID: a.ID, InstanceID: a.InstanceID, Name: a.Name, DisplayName: d.DisplayName, Description: d.Description,
 		Slug: a.Slug, Status: statusInactive, Visibility: a.Visibility, MCPEnabled: a.MCPEnabled, MCPEnabledSnake: a.MCPEnabled,
-		HandOver: a.HandOver, WhenLeft: a.WhenLeft,
+		HandOver: a.HandOver, WhenLeft: a.WhenLeft, MetadataOnly: a.MetadataOnly,
 		DefaultModelID: d.Model, Version: d.Version, DeliveryMode: d.DeliveryMode, ConversationTransport: "message-service",
 		Capabilities: viewCapabilities(a), Skills: make([]beeos.Skill, len(d.Skills)),
 		CreatedAt: a.CreatedAt, UpdatedAt: a.UpdatedAt,
@@ -139,6 +140,7 @@ func readPatch(r *route.Request) (p agents.Patch, err error) {
 	var camel, snake *bool
 	err = r.ReadSettings(route.Strict, route.Shape{
 		"visibility": &visibility, "mcpEnabled": &camel, "mcp_enabled": &snake, "displayName": &title, "handOver": &p.HandOver, "whenLeft": &left,
+		"metadataOnly": &p.MetadataOnly,
 	})
 	p.Visibility, p.MCPEnabled, p.Title, p.WhenLeft = (*beeos.Visibility)(visibility), cmp.Or(camel, snake), title, (*beeos.WhenLeft)(left)
 	switch {
@@ -146,7 +148,7 @@ func readPatch(r *route.Request) (p agents.Patch, err error) {
 	case camel != nil && snake != nil && *camel != *snake:
 		err = beeos.Errorf(beeos.InvalidBody, "mcpEnabled and mcp_enabled contradict each other")
 	case p == agents.Patch{}:
-		err = beeos.Errorf(beeos.InvalidBody, "nothing to change: give visibility, mcpEnabled, displayName, handOver or whenLeft")
+		err = beeos.Errorf(beeos.InvalidBody, "nothing to change: give visibility, mcpEnabled, displayName, handOver, whenLeft or metadataOnly")
 	}
 	return p, err
 }

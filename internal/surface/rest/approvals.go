@@ -26,7 +26,7 @@ type approvalView struct {
 	Skill         string          `json:"skill,omitempty"`
 	Tool          string          `json:"tool"`
 	Arguments     json.RawMessage `json:"arguments"`
-	Hash          string          `json:"arguments_sha256"`
+	Hash          string          `json:"arguments_sha256,omitempty"` // of none that hold secrets
 	PolicyVersion string          `json:"policy_version"`
 	Status        approvals.State `json:"status"`
 	RequestedAt   time.Time       `json:"requested_at"`
@@ -87,6 +87,7 @@ func (s *Surface) listApprovals(r *route.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	rows = s.opt.Approvals.Conceal(r.Context(), rows...)
 	list := approvalList{Success: true}
 	list.Data, list.NextSince = route.CutPage(p, rows, s.viewApprovals(r), func(a *approvals.Approval) string { return a.ID })
 	list.HasMore = list.NextSince != ""
@@ -112,7 +113,7 @@ func (s *Surface) pathApproval(r *route.Request) (*approvals.Approval, error) {
 }
 
 func (s *Surface) getApproval(r *route.Request, a *approvals.Approval) (any, error) {
-	return s.viewApprovals(r)(a), nil
+	return s.viewApprovals(r)(&s.opt.Approvals.Conceal(r.Context(), *a)[0]), nil
 }
 
 // decideApproval approves or rejects. An optional body has a reason, which the
@@ -128,7 +129,7 @@ func (s *Surface) decideApproval(approve bool) route.Action {
 			return nil, err
 		}
 		a, err := s.opt.Approvals.Decide(r.Context(), r.PathValue("id"), by, approve, reason)
-		return s.viewApprovals(r)(&a), err
+		return s.viewApprovals(r)(&s.opt.Approvals.Conceal(r.Context(), a)[0]), err
 	}
 }
 

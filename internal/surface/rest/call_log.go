@@ -50,6 +50,8 @@ type callDetail struct {
 	Timeline  []momentView   `json:"timeline"`
 	ReplayOf  string         `json:"replay_of,omitempty"`
 	Replays   []replayedAs   `json:"replays,omitempty"`
+
+	MetadataOnly bool `json:"metadata_only,omitempty"`
 }
 
 // replayedAs is a call that repeats another.
@@ -173,7 +175,7 @@ func (s *Surface) getCall(r *route.Request) (any, error) {
 	names := s.opt.Acts.NamePrincipals(r.Context(), r.Caller)
 	end := s.opt.Now()
 	v := callDetail{
-		ContextID: c.Channel, TraceID: c.TraceID, Steps: append([]beeos.Step{}, c.Steps...), Attempts: route.Views(c.Attempts, viewAttempt), Timeline: route.Views(c.Timeline, viewMoment),
+		ContextID: c.Channel, TraceID: c.TraceID, MetadataOnly: c.MetadataOnly, Steps: append([]beeos.Step{}, c.Steps...), Attempts: route.Views(c.Attempts, viewAttempt), Timeline: route.Views(c.Timeline, viewMoment),
 		Approvals: route.Views(c.Approvals, func(a *approvals.Approval) approvalView { return viewApproval(a) }),
 		Request: callRequest{
 			Text: c.Body, Parts: c.Parts, Method: c.Payload.Method, Arguments: c.Payload.Arguments, Params: c.Payload.Params,

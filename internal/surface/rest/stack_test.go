@@ -114,7 +114,7 @@ func start(t *testing.T) *stack {
 		t.Fatal(err)
 	}
 	s.users = &signin.People{Table: s.db.People, Audit: s.db.Audit, EndTokens: tokens.EndUserTokens}
-	s.approvals = approval.New(approval.Options{Table: s.db.Approvals, Agents: s.db.Agents, People: s.db.People, Cluster: s.db.Cluster, Ledger: s.ledger, Bus: s.bus, Log: log, Now: s.now, Web: "http://console.test"})
+	s.approvals = approval.New(approval.Options{Table: s.db.Approvals, Agents: s.db.Agents, Tools: s.db.Builtins, People: s.db.People, Cluster: s.db.Cluster, Ledger: s.ledger, Bus: s.bus, Log: log, Now: s.now, Web: "http://console.test"})
 	s.builtins, err = builtin.New(ctx, builtin.Options{ // nobody runs them: what it is about here is what is said about them
 		Agents: s.db.Agents, Builtins: s.db.Builtins, Cluster: s.db.Cluster, Gateway: "http://127.0.0.1:9", Folder: t.TempDir(), HTTP: outbound.Transport(outbound.Options{}), Console: "http://console.test", Log: log, Now: s.now,
 		Model: listed{"small", "large"}, Commands: map[string][]string{"sqlite": {"mcp-sqlite"}}, Assertions: map[string]builtin.Assertion{"pod": {File: "/nowhere", For: []string{"https://as.example"}}},

@@ -30,8 +30,9 @@ func (s *Surface) showSettings(r *page.Request, a *beeos.Agent) (page.Answer, er
 // setAgent changes what the owner decides about an agent, besides who reaches it.
 func (s *Surface) setAgent(r *page.Request) (page.Answer, error) {
 	id, title := r.PathValue("agent"), strings.TrimSpace(r.PostFormValue("title"))
+	metadataOnly := r.PostFormValue("metadata_only") == "on"
 	self, handOver, left := r.PostFormValue("self") == "on", r.PostFormValue("hand_over") == "on", beeos.WhenLeft(r.PostFormValue("when_left"))
-	_, err := s.Acts.UpdateAgent(r.Context(), r.Caller(), id, agents.Patch{Title: &title, SelfTool: &self, HandOver: &handOver, WhenLeft: &left})
+	_, err := s.Acts.UpdateAgent(r.Context(), r.Caller(), id, agents.Patch{Title: &title, SelfTool: &self, HandOver: &handOver, WhenLeft: &left, MetadataOnly: &metadataOnly})
 	return page.Redirect("/agents/"+id+"/settings", "saved"), err
 }
 

@@ -41,7 +41,7 @@ func (s *Surface) showApprovalHistory(r *page.Request) (page.Answer, error) {
 // describeApprovals makes cards that name agents and people, each looked up
 // once.
 func (s *Surface) describeApprovals(ctx context.Context, v *page.Visitor, list []approvals.Approval) []page.ApprovalCard {
-	names, titles := s.nameCallers(ctx, v), map[string]string{}
+	names, titles, list := s.nameCallers(ctx, v), map[string]string{}, s.Approvals.Conceal(ctx, list...)
 	rows := make([]page.ApprovalCard, len(list))
 	for i := range list {
 		a := &list[i]

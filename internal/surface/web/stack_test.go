@@ -78,7 +78,7 @@ func newStack(t *testing.T) *stack {
 		t.Fatal(err)
 	}
 	mcp = k.oauth
-	k.desk = approval.New(approval.Options{Table: db.Approvals, Agents: db.Agents, People: db.People, Cluster: db.Cluster, Ledger: l, Bus: b, Web: k.web})
+	k.desk = approval.New(approval.Options{Table: db.Approvals, Agents: db.Agents, Tools: db.Builtins, People: db.People, Cluster: db.Cluster, Ledger: l, Bus: b, Web: k.web})
 	hooks, err := webhook.New(ctx, webhook.Options{Webhooks: db.Webhooks, Cluster: db.Cluster, Ledger: l, Bus: b, Status: task.StatusOf})
 	if err != nil {
 		t.Fatal(err)

@@ -45,7 +45,7 @@ func (b *bridge) answerMessage(ctx context.Context, m agent.Message, r *agent.Re
 	t.client, t.streams = b.currentClient()
 	defer t.cancelUnlessDone(ctx)
 	for {
-		if err := t.sendMessage(ctx, msg); err != nil {
+		if err := t.sendAsStep(ctx, msg); err != nil {
 			return t.publicError(ctx, err)
 		}
 		if t.context != "" {

@@ -43,6 +43,23 @@ func (t *remoteTask) isAtRest() bool {
 	return t.direct != nil
 }
 
+// sendAsStep is sendMessage, told as a step of the answer.
+func (t *remoteTask) sendAsStep(ctx context.Context, m peer.OutMessage) error {
+	step := t.r.Step("SendMessage", agent.StepOther)
+	err := t.sendMessage(step.Context(ctx), m)
+	for name, value := range map[string]string{"task": t.task, "state": t.state} {
+		if value != "" {
+			step.Set(name, upstream.Shorten(value))
+		}
+	}
+	if err == nil && (t.state == peer.StateFailed || t.state == peer.StateRejected || t.state == peer.StateCanceled) {
+		step.End(errors.New("the task of the agent behind this one did not come to a result"))
+		return nil
+	}
+	step.End(err)
+	return err
+}
+
 // sendMessage gives the peer a message and listens until its task rests.
 func (t *remoteTask) sendMessage(ctx context.Context, m peer.OutMessage) error {
 	t.state, t.status = "", nil

@@ -1,8 +1,9 @@
 // Package exec turns a program into an agent: it keeps the program running,
 // writes each message to its stdin as a line of JSON, and forwards the lines
 // that it answers with. Package jsonline has the format. What the program
-// writes to stderr goes to the log; when it ends it is started again, and the
-// messages that it had not answered fail.
+// writes to stderr goes to the log and, while it works on a message, to the page
+// of the agent (stderr.go); when it ends it is started again, and the messages
+// that it had not answered fail.
 package exec
 
 import (
@@ -41,7 +42,7 @@ func (o *Options) Run(ctx context.Context, s settings.Bridge) error {
 	if _, err := exec.LookPath(command[0]); err != nil {
 		return fmt.Errorf("the program cannot be run; check its path and that it is executable: %w", err)
 	}
-	p := &program{command: command, dir: s.Dir, env: s.Env, log: s.Log().With("program", command[0]), current: upstream.NewSlot[process]()}
+	p := &program{command: command, dir: s.Dir, env: s.Env, log: s.Log().With("program", command[0]), secrets: findSecrets(&s), current: upstream.NewSlot[process]()}
 	watched := p.connected.Watch(s.Agent)
 	watched.Restart = p.restart
 	a, err := agent.New(watched, p.answerMessage)
@@ -58,6 +59,7 @@ type program struct {
 	dir     string
 	env     []string
 	log     *slog.Logger
+	secrets []string // what must not leave the machine
 	current *upstream.Slot[process]
 	agent   *agent.Agent
 	running atomic.Pointer[process]
@@ -82,13 +84,16 @@ type process struct {
 
 	mu      sync.Mutex
 	open    map[string]*openMessage // messages that it has not answered
+	opened  int                     // messages so far
 	leaving chan struct{}           // not nil: it gets no more messages; closed when none is open
 }
 
 // openMessage is one message and what the program says about it.
 type openMessage struct {
-	said chan jsonline.Output
-	done chan struct{} // closed when nobody listens any more
+	reply  *agent.Reply
+	number int // among those that the process was given
+	said   chan jsonline.Output
+	done   chan struct{} // closed when nobody listens any more
 }
 
 // finishWithin is how long a program that is to be restarted may take over what it
@@ -104,7 +109,7 @@ func (p *program) answerMessage(ctx context.Context, m agent.Message, r *agent.R
 	if err != nil {
 		return fmt.Errorf("the message cannot be passed on: %w", err)
 	}
-	proc, x, err := p.openMessage(ctx, m.ID)
+	proc, x, err := p.openMessage(ctx, m.ID, r)
 	if err != nil {
 		return err
 	}
@@ -151,7 +156,7 @@ func (p *program) decideApproval(ctx context.Context, proc *process, id string, 
 }
 
 // openMessage gives a message to the process that runs, or to the next.
-func (p *program) openMessage(ctx context.Context, id string) (*process, *openMessage, error) {
+func (p *program) openMessage(ctx context.Context, id string, r *agent.Reply) (*process, *openMessage, error) {
 	for {
 		proc, err := p.current.Wait(ctx)
 		if err != nil && p.asked.Load() && ctx.Err() == nil {
@@ -160,21 +165,22 @@ func (p *program) openMessage(ctx context.Context, id string) (*process, *openMe
 		if err != nil {
 			return nil, nil, err
 		}
-		if x := proc.openMessage(id); x != nil {
+		if x := proc.openMessage(id, r); x != nil {
 			return proc, x, nil
 		}
 	}
 }
 
 // openMessage returns nil when the process gets no more messages.
-func (proc *process) openMessage(id string) *openMessage {
-	x := &openMessage{said: make(chan jsonline.Output, 64), done: make(chan struct{})}
+func (proc *process) openMessage(id string, r *agent.Reply) *openMessage {
+	x := &openMessage{reply: r, said: make(chan jsonline.Output, 64), done: make(chan struct{})}
 	proc.mu.Lock()
 	defer proc.mu.Unlock()
 	if proc.leaving != nil {
 		return nil
 	}
-	proc.open[id] = x
+	proc.opened++
+	x.number, proc.open[id] = proc.opened, x
 	return x
 }
 
@@ -304,9 +310,12 @@ func (p *program) runOnce(ctx context.Context) error {
 		return nil
 	}
 	stdout, toStdout := io.Pipe()
-	stderr := &upstream.LineLog{Log: p.log}
+	lines := newStderrLines(proc, p.secrets)
+	lines.run()
+	stderr := &upstream.LineLog{Log: p.log, Also: lines.add}
 	cmd.Stdout, cmd.Stderr = toStdout, stderr
 	if err := cmd.Start(); err != nil {
+		lines.close()
 		return err
 	}
 	p.running.Store(proc)
@@ -316,6 +325,7 @@ func (p *program) runOnce(ctx context.Context) error {
 	reader.Go(func() { p.readOutput(ctx, proc, stdout, stop) })
 	err = cmd.Wait()
 	stderr.Flush()
+	lines.close()
 	toStdout.Close() //nolint:errcheck // never fails
 	reader.Wait()    // its last words count
 	p.current.Empty(proc)

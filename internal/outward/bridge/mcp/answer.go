@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync/atomic"
 
@@ -37,7 +38,7 @@ func (b *bridge) answerMessage(ctx context.Context, m agent.Message, r *agent.Re
 		return err
 	}
 	defer leave()
-	raw, err := s.Call(ctx, m.Method, paramsFor(s, m), hooksFor(m, r))
+	raw, err := callServer(ctx, s, m, r)
 	if fault, ok := errors.AsType[*jsonrpc.Error](err); ok {
 		var data any
 		if len(fault.Data) > 0 {
@@ -49,6 +50,47 @@ func (b *bridge) answerMessage(ctx context.Context, m agent.Message, r *agent.Re
 		return err
 	}
 	return forwardResult(raw, m, r)
+}
+
+// callServer makes the call. That of a tool is told as a step of the answer.
+func callServer(ctx context.Context, s *session.Session, m agent.Message, r *agent.Reply) (raw json.RawMessage, err error) {
+	place := m.Trace
+	if m.Method == "tools/call" {
+		step := r.Step(m.Tool, agent.StepTool)
+		if name := s.About.Info.Name; name != "" {
+			step.Set("server", upstream.Shorten(name))
+		}
+		defer func() { endToolStep(step, raw, err) }()
+		ctx, place = step.Context(ctx), step.Trace()
+	}
+	return s.Call(ctx, m.Method, paramsFor(s, m, place), hooksFor(m, r))
+}
+
+// endToolStep tells what came of the call of a tool.
+func endToolStep(step *agent.Step, raw json.RawMessage, err error) {
+	if err != nil {
+		step.End(err)
+		return
+	}
+	step.Set("result_bytes", strconv.Itoa(len(raw)))
+	var said struct {
+		IsError bool `json:"isError"`
+		Content []struct {
+			Text string `json:"text"`
+		} `json:"content"`
+	}
+	if json.Unmarshal(raw, &said) != nil || !said.IsError {
+		step.End(nil)
+		return
+	}
+	words := "the tool answered with an error"
+	for _, c := range said.Content {
+		if c.Text != "" {
+			words = c.Text
+			break
+		}
+	}
+	step.End(errors.New(words))
 }
 
 // sessionFor returns the session that makes the call. A caller of the older
@@ -112,8 +154,8 @@ func clientCapabilities(can []string) session.Object {
 	return o
 }
 
-// paramsFor writes the call in the server's terms.
-func paramsFor(s *session.Session, m agent.Message) session.Object {
+// paramsFor writes the call, which has its place in a trace, in the server's terms.
+func paramsFor(s *session.Session, m agent.Message, place beeos.Trace) session.Object {
 	params := session.Object{}
 	if m.Method == "tools/call" {
 		params["name"], params["arguments"] = upstream.EncodeJSON(m.Tool), m.Arguments
@@ -130,7 +172,7 @@ func paramsFor(s *session.Session, m agent.Message) session.Object {
 			delete(meta, name) // between the caller and the gateway
 		}
 	}
-	addTrace(meta, m.Trace)
+	addTrace(meta, place)
 	for _, name := range []string{"_meta", "inputResponses", "requestState"} {
 		delete(params, name)
 	}

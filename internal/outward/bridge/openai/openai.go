@@ -1,5 +1,5 @@
 // Package openai turns a model behind an OpenAI-compatible endpoint into an
-// agent that one can talk to.
+// agent that one can talk to. ask.go asks it once, and tells that as a step.
 package openai
 
 import (
@@ -7,12 +7,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	openai "github.com/sashabaranov/go-openai"
 
@@ -104,7 +104,8 @@ type model struct {
 	name    string
 	system  string // what it is told first
 	client  *openai.Client
-	secrets []string // what no error may show
+	secrets []string    // what no error may show
+	noUsage atomic.Bool // the endpoint does not take the question what an answer took
 }
 
 // answerMessage handles one message: the conversation goes to the model, what
@@ -117,43 +118,29 @@ func (a *model) answerMessage(ctx context.Context, m agent.Message, r *agent.Rep
 	if err != nil {
 		return err
 	}
-	stream, err := a.client.CreateChatCompletionStream(ctx, a.request(messages))
+	got, err := a.ask(ctx, messages, r)
 	if llm.HasFiles(messages) && refusesContent(err) {
-		stream, err = a.client.CreateChatCompletionStream(ctx, a.request(llm.WithoutFiles(messages)))
+		got, err = a.ask(ctx, llm.WithoutFiles(messages), r)
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return a.publicError(ctx, err)
+	case got.refusal != "":
+		return r.Refuse(got.refusal)
+	case got.finish == openai.FinishReasonContentFilter && !got.said:
+		return r.Refuse("the model's content filter stopped the answer")
+	case !got.said:
+		return errors.New("the model behind this agent said nothing")
 	}
-	defer stream.Close()
-	said := false
-	for {
-		piece, err := stream.Recv()
-		switch {
-		case errors.Is(err, io.EOF) && !said:
-			return errors.New("the model behind this agent said nothing")
-		case errors.Is(err, io.EOF):
-			return r.Send("")
-		case err != nil:
-			return a.publicError(ctx, err)
-		case len(piece.Choices) == 0: // usage
-			continue
-		}
-		c := piece.Choices[0]
-		_ = r.Reasoning(c.Delta.ReasoningContent) // who gave up is told by the context
-		_ = r.Delta(c.Delta.Content)
-		said = said || c.Delta.Content != "" || c.Delta.Refusal != ""
-		switch {
-		case c.Delta.Refusal != "":
-			return r.Refuse(c.Delta.Refusal)
-		case c.FinishReason == openai.FinishReasonContentFilter && !said:
-			return r.Refuse("the model's content filter stopped the answer")
-		}
-	}
+	return r.Send("")
 }
 
 // request is what the endpoint is asked.
 func (a *model) request(messages []llm.Message) openai.ChatCompletionRequest {
 	q := openai.ChatCompletionRequest{Model: a.name}
+	if !a.noUsage.Load() {
+		q.StreamOptions = &openai.StreamOptions{IncludeUsage: true}
+	}
 	for _, m := range messages {
 		message := openai.ChatCompletionMessage{Role: string(m.Role)}
 		llm.SetOpenAIContent(&message, m)

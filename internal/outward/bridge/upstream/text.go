@@ -55,6 +55,7 @@ func SecretsOf(h http.Header) (secrets []string) {
 // LineLog logs what a program writes, line by line.
 type LineLog struct {
 	Log  *slog.Logger
+	Also func(line string) // nil = nobody else hears of it
 	rest []byte
 }
 
@@ -65,15 +66,22 @@ func (l *LineLog) Write(b []byte) (int, error) {
 		if !ok && len(l.rest) < MaxLine {
 			return len(b), nil
 		}
-		l.Log.Info(string(line))
+		l.log(string(line))
 		l.rest = rest
+	}
+}
+
+func (l *LineLog) log(line string) {
+	l.Log.Info(line)
+	if l.Also != nil {
+		l.Also(line)
 	}
 }
 
 // Flush logs what was written after the last line.
 func (l *LineLog) Flush() {
 	if len(l.rest) > 0 {
-		l.Log.Info(string(l.rest))
+		l.log(string(l.rest))
 	}
 	l.rest = nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/beeos/beeos/agent"
 	"github.com/beeos/beeos/internal/outward/llm"
 	"github.com/beeos/beeos/internal/outward/skill"
+	"github.com/beeos/beeos/internal/wire/schema"
 )
 
 const (
@@ -31,6 +32,7 @@ type tool struct {
 	direct bool   // a caller calls it, not the model
 
 	readOnly bool // as its server says
+	schema   json.RawMessage
 }
 
 // discoverTools asks every skill server for its tools; with fresh, even those that
@@ -57,7 +59,7 @@ func (a *Agent) discoverTools(ctx context.Context, fresh bool) toolbox {
 			box.missing = append(box.missing, fmt.Sprintf("A tool of the skill %q is not there: %s", s.Name, why))
 		}
 		for _, t := range lists[i] {
-			box.byName[t.FullName] = tool{skill: s, name: t.Name, readOnly: beeos.IsReadOnly(t.Annotations)}
+			box.byName[t.FullName] = tool{skill: s, name: t.Name, readOnly: beeos.IsReadOnly(t.Annotations), schema: t.Schema}
 			box.offered = append(box.offered, llm.Tool{Name: t.FullName, Description: t.Description, Schema: t.Schema})
 		}
 	}
@@ -73,7 +75,7 @@ func (t *turn) makeCalls(ctx context.Context, calls []llm.Call) []llm.Message {
 	group.SetLimit(atOnce)
 	for i, call := range calls {
 		group.Go(func() error {
-			t.recordPart(toolUse{Type: "tool_use", ID: call.ID, Name: call.Name, Arguments: shortArguments(call.Arguments), TextOffset: t.said})
+			t.recordPart(toolUse{Type: "tool_use", ID: call.ID, Name: call.Name, Arguments: t.shownArguments(call), TextOffset: t.said})
 			got := t.makeCall(ctx, callPlace{t.used.turns, i + 1}, call)
 			t.recordPart(toolResult{Type: "tool_result", ToolUseID: call.ID, Content: beeos.Shorten(got.Text, longestPart), IsError: got.IsError})
 			results[i] = llm.Message{Role: llm.ToolRole, CallID: call.ID, Text: got.Text, IsError: got.IsError}
@@ -200,10 +202,15 @@ func (t *turn) recordPart(part any) {
 	}
 }
 
-// shortArguments returns the arguments, unless they are too much for a record.
-func shortArguments(arguments json.RawMessage) json.RawMessage {
-	if len(arguments) > longestPart {
+// shownArguments returns the arguments without what the tool's schema names secret,
+// unless they are too much for a record. Of a tool that is none, everything is.
+func (t *turn) shownArguments(call llm.Call) json.RawMessage {
+	if len(call.Arguments) > longestPart {
 		return nil
 	}
-	return arguments
+	secrets := schema.Secrets{}
+	if known, ok := t.tools.byName[call.Name]; ok {
+		secrets = schema.ReadSecrets(known.schema)
+	}
+	return secrets.Mask(call.Arguments)
 }

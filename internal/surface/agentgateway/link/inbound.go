@@ -99,6 +99,9 @@ func (c *Connection) act(f *beeos.Frame, size int, to *Responses) error {
 		t.Publish(beeos.Event{Kind: beeos.EventProgress, Progress: f.Progress, Total: f.Total, Text: f.Text})
 	case beeos.FrameLog:
 		c.hub.book.addLine(t.Agent, newLine(c.hub.Now(), f))
+		if f.Reason == beeos.LogForOwner {
+			return nil
+		}
 		t.Publish(beeos.Event{Kind: beeos.EventLog, Level: f.Level, Logger: f.Logger, Data: bytes.Clone(f.Data)})
 	case beeos.FrameBackground:
 		t.Publish(beeos.Event{Kind: beeos.EventBackground})

@@ -124,7 +124,7 @@ func (c *Chat) loadTranscript(r *page.Request, here conversation, size int) (*tr
 	if err != nil {
 		return nil, err
 	}
-	t := transcript.New(page.AgentTitle(here.agent), here.path())
+	t := transcript.New(here.agent, here.path())
 	t.HasEarlier, t.TooLong = len(list) == size, tooLong
 	for i := range list {
 		t.AddMessage(&list[i])

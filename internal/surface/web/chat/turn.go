@@ -41,7 +41,7 @@ func (c *Chat) loadTurn(r *page.Request, a *beeos.Agent, t *task.Task, path stri
 	if err != nil {
 		return nil, err
 	}
-	shown := transcript.New(page.AgentTitle(a), path)
+	shown := transcript.New(a, path)
 	for i := range list {
 		shown.AddMessage(&list[i])
 	}

@@ -27,7 +27,9 @@ type callData struct {
 	Curl      string // the same call again; empty = REST has no such call
 	ReplayOf  string // a call; empty = it is none
 	Replays   []calls.Replay
-	Replay    *replayForm // nil = it cannot be made again yet
+	Replay    *replayForm // nil = it cannot be made again, or not yet
+
+	MetadataOnly bool // what was said is kept from the visitor
 }
 
 // said is what one side said, as far as a page shows it.
@@ -101,11 +103,12 @@ func (e *Explorer) describeCall(r *page.Request, c *sight.Call) (d callData, err
 	if c.TraceID != "" {
 		d.IDs = append(d.IDs, pair{"Trace", c.TraceID})
 	}
-	if e.RESTURL != "" && c.Payload.Method == "" {
+	d.MetadataOnly = c.MetadataOnly
+	if e.RESTURL != "" && c.Payload.Method == "" && !c.MetadataOnly {
 		d.Curl = curl(e.RESTURL, c)
 	}
 	d.ReplayOf, d.Replays = c.ReplayOf, c.Replays
-	if c.Done != nil {
+	if c.Done != nil && !c.MetadataOnly {
 		d.Replay, err = e.newReplayForm(r, c)
 	}
 	return d, err

@@ -41,6 +41,9 @@ func (e *Explorer) compareCalls(r *page.Request) (page.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
+	if was.MetadataOnly || is.MetadataOnly {
+		return nil, beeos.Errorf(beeos.Forbidden, "what was said in these calls is kept from you (metadata only), so they cannot be compared; look at each by itself")
+	}
 	rows, err := e.describeCalls(r.Context(), r.Visitor, []calls.Call{e.rowOf(&was), e.rowOf(&is)})
 	if err != nil {
 		return nil, err

@@ -12,6 +12,7 @@ import (
 	"github.com/beeos/beeos/internal/engine/sight"
 	agentstore "github.com/beeos/beeos/internal/store/agents"
 	"github.com/beeos/beeos/internal/surface/web/page"
+	"github.com/beeos/beeos/internal/wire/schema"
 )
 
 // replayForm is how a call is made again.
@@ -20,6 +21,7 @@ type replayForm struct {
 	Agents  []page.Choice // that can be asked
 	Label   string        // what Input is; empty = it cannot be edited here
 	Input   string
+	Masked  bool // some of Input is not shown
 	Confirm bool
 }
 
@@ -28,6 +30,7 @@ type replayForm struct {
 func (e *Explorer) newReplayForm(r *page.Request, c *sight.Call) (*replayForm, error) {
 	f := &replayForm{Key: beeos.NewID()}
 	f.Label, f.Input = editableInput(c)
+	f.Masked = strings.Contains(string(c.Payload.Arguments), schema.Mask)
 	owned, _, err := e.Options.Agents.List(r.Context(), agentstore.Filter{OwnerID: r.User.ID, Limit: maxChoice})
 	if err != nil {
 		return nil, err

@@ -81,6 +81,9 @@ func (p *Playground) runTool(r *page.Request, t tool) (page.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
+	if schema.ReadSecrets(t.skill.InputSchema).HasMask(args) {
+		return nil, beeos.Errorf(beeos.InvalidParam, "secrets of an earlier call are not shown again; write the secret in place of %s", schema.Mask)
+	}
 	if !describeTool(t.agent, t.skill).ReadOnly && r.PostFormValue("sure") != "on" {
 		return nil, beeos.Errorf(beeos.InvalidParam, "this tool may change things; tick the box above the button to run it all the same")
 	}

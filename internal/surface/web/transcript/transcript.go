@@ -22,7 +22,7 @@ type Transcript struct {
 	TooLong    bool          // and they are too long to be shown
 	Changed    chan struct{} // gets a value when there may be something new
 
-	agent string // what people call the agent
+	agent *beeos.Agent
 
 	mu     sync.Mutex
 	offset int64 // of the newest message
@@ -31,8 +31,8 @@ type Transcript struct {
 }
 
 // New returns an empty transcript of a conversation at that path.
-func New(agentTitle, path string) *Transcript {
-	return &Transcript{Path: path, Changed: make(chan struct{}, 1), agent: agentTitle, byID: map[string]*Turn{}}
+func New(agent *beeos.Agent, path string) *Transcript {
+	return &Transcript{Path: path, Changed: make(chan struct{}, 1), agent: agent, byID: map[string]*Turn{}}
 }
 
 // AddEvent adds what the bus tells: a message, or something an agent shows

@@ -21,7 +21,7 @@ func TestUnfinishedAnswerIsBounded(t *testing.T) {
 		"tools":     {Kind: beeos.EventDelta, Part: json.RawMessage(`{"type":"tool_use","name":"x"}`)},
 		"questions": {Kind: beeos.EventAsk, Method: "elicitation/create", Data: json.RawMessage(`{"message":"x"}`)},
 	} {
-		all := New("a", "/")
+		all := New(&beeos.Agent{Name: "a"}, "/")
 		all.AddMessage(&beeos.Message{ID: "m", Type: beeos.ChatMessage})
 		u := all.byID["m"]
 		ev.Turn = "m"
@@ -77,7 +77,7 @@ func TestToolCallsStandInTheText(t *testing.T) {
 // TestApprovalStaysWhenAnswerIsToldAnew: who joins gets all that was said so far
 // once more, and the card of a tool call that waits stays where it is.
 func TestApprovalStaysWhenAnswerIsToldAnew(t *testing.T) {
-	all := New("a", "/")
+	all := New(&beeos.Agent{Name: "a"}, "/")
 	all.AddMessage(&beeos.Message{ID: "m", Type: beeos.ChatMessage})
 	soFar := beeos.Event{Kind: beeos.EventDelta, Turn: "m", SoFar: true, Text: "One moment.", Parts: json.RawMessage(`[{"type":"tool_use","id":"1","name":"drive__save","arguments":{"a":1}}]`)}
 	all.AddEvent(&soFar)
@@ -100,7 +100,7 @@ func TestApprovalStaysWhenAnswerIsToldAnew(t *testing.T) {
 // TestApprovalFindsToolCallThatComesLater: an approval may be known before the
 // agent tells of the call, and is then not shown twice.
 func TestApprovalFindsToolCallThatComesLater(t *testing.T) {
-	all := New("a", "/")
+	all := New(&beeos.Agent{Name: "a"}, "/")
 	all.AddMessage(&beeos.Message{ID: "m", Type: beeos.ChatMessage})
 	asked := []approvals.Approval{{ID: "ask", Turn: "m", Tool: "save"}}
 	all.AddFindings([]string{"m"}, Findings{Online: true, Approvals: asked, Cards: []page.ApprovalCard{{ID: "ask", Open: true}}})
@@ -110,5 +110,20 @@ func TestApprovalFindsToolCallThatComesLater(t *testing.T) {
 	all.AddEvent(&beeos.Event{Kind: beeos.EventDelta, Turn: "m", Part: json.RawMessage(`{"type":"tool_use","id":"1","name":"save"}`)})
 	if u := all.byID["m"]; len(u.Approvals) != 0 || u.ToolCalls[0].Approval == nil {
 		t.Errorf("after it: %+v, beside it %+v", u.ToolCalls[0], u.Approvals)
+	}
+}
+
+// TestCallsShowNoSecrets: a tool's call stands in the conversation of who made it
+// without what its schema names secret, and without all values if there is none.
+func TestCallsShowNoSecrets(t *testing.T) {
+	agent := &beeos.Agent{Name: "a", Definition: beeos.Definition{Skills: []beeos.Skill{
+		{Name: "login", InputSchema: json.RawMessage(`{"properties":{"pass":{"writeOnly":true}}}`)}, {Name: "plain"},
+	}}}
+	for tool, want := range map[string]string{"login": `login {"pass":"•••","n":1}`, "plain": `plain {"pass":"x","n":1}`, "gone": `gone {"pass":"•••","n":"•••"}`} {
+		all := New(agent, "/")
+		all.AddMessage(&beeos.Message{ID: "m", Type: beeos.ChatMessage, Payload: json.RawMessage(`{"tool":"` + tool + `","arguments":{"pass":"x","n":1}}`)})
+		if got := all.byID["m"].Message; got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
 	}
 }

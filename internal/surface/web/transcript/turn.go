@@ -11,6 +11,7 @@ import (
 	approvalstore "github.com/beeos/beeos/internal/store/approvals"
 	"github.com/beeos/beeos/internal/surface/web/page"
 	"github.com/beeos/beeos/internal/surface/web/safetext"
+	"github.com/beeos/beeos/internal/wire/schema"
 )
 
 // Turn is what a person said, and what the agent made of it.
@@ -58,8 +59,8 @@ const (
 	livePartCost = 1 << 10 // what each part counts for, beside its own bytes
 )
 
-func newTurn(m *beeos.Message, agent, path string) *Turn {
-	u := &Turn{ID: m.ID, Agent: agent, Path: path, At: m.CreatedAt, Message: cmp.Or(m.Body, describeCall(m.Payload)), Open: true}
+func newTurn(m *beeos.Message, agent *beeos.Agent, path string) *Turn {
+	u := &Turn{ID: m.ID, Agent: page.AgentTitle(agent), Path: path, At: m.CreatedAt, Message: cmp.Or(m.Body, describeCall(agent, m.Payload)), Open: true}
 	for _, p := range readParts(m.Parts) {
 		if p.Type == "file" {
 			u.Attachments = append(u.Attachments, p.file(false))
@@ -68,13 +69,20 @@ func newTurn(m *beeos.Message, agent, path string) *Turn {
 	return u
 }
 
-// describeCall says what a message without words asks for.
-func describeCall(payload json.RawMessage) string {
+// describeCall says what a message without words asks for, but for what the tool's
+// schema names secret: somebody may look over one's shoulder.
+func describeCall(agent *beeos.Agent, payload json.RawMessage) string {
 	var call beeos.Call
 	if json.Unmarshal(payload, &call) != nil || call.Tool == "" {
 		return ""
 	}
-	return call.Tool + " " + string(call.Arguments)
+	secrets := schema.Secrets{}
+	for _, s := range agent.Definition.Skills {
+		if s.Name == call.Tool {
+			secrets = schema.ReadSecrets(s.InputSchema)
+		}
+	}
+	return call.Tool + " " + string(secrets.Mask(call.Arguments))
 }
 
 // IsFinal reports whether the turn will not look different any more.
