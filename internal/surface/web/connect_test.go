@@ -74,7 +74,7 @@ func TestConnectLeadsToAgent(t *testing.T) {
 	res := at.post("/connect/pigeon", url.Values{"name": {"bird"}, "o.pigeon": {"ring <7>"}, "o.corn": {""}})
 	body := html.UnescapeString(res.body)
 	found := joins.FindStringSubmatch(body)
-	if found == nil || !strings.Contains(body, "AGENT_GATEWAY_URL=http://agents.example BEEOS_JOIN_TOKEN="+found[1]+" \\\n  beeos connect --name bird --pigeon 'ring <7>'") {
+	if found == nil || !strings.Contains(body, "AGENT_GATEWAY_URL=http://agents.example \\\nBEEOS_JOIN_TOKEN="+found[1]+" \\\n  beeos connect --name bird --pigeon 'ring <7>'") {
 		t.Fatalf("%d %s", res.status, body)
 	}
 	if !strings.Contains(body, `/connect/pigeon/live?name=bird`) || !strings.Contains(body, "Nothing is connected as bird yet") {

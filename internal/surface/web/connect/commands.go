@@ -20,7 +20,7 @@ type access struct{ gateway, token string }
 
 // variables sets both for one command.
 func (a access) variables() string {
-	return "AGENT_GATEWAY_URL=" + quoteWord(a.gateway) + " BEEOS_JOIN_TOKEN=" + quoteWord(a.token) + " \\\n  "
+	return "AGENT_GATEWAY_URL=" + quoteWord(a.gateway) + " \\\nBEEOS_JOIN_TOKEN=" + quoteWord(a.token) + " \\\n  "
 }
 
 // bridgeCommands connect a program that is no agent by itself.

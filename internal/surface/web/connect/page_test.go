@@ -35,7 +35,7 @@ func TestShellReadsWhatWasTyped(t *testing.T) {
 		}
 	}
 	d := data{Name: "we're", Fields: []field{{Option{Flag: "exec"}, "-x y"}, {Option{Flag: "model"}, ""}}}
-	want := "AGENT_GATEWAY_URL=http://gw:1 BEEOS_JOIN_TOKEN=t \\\n  beeos connect --name 'we'\\''re' --exec='-x y'"
+	want := "AGENT_GATEWAY_URL=http://gw:1 \\\nBEEOS_JOIN_TOKEN=t \\\n  beeos connect --name 'we'\\''re' --exec='-x y'"
 	if got := bridgeCommands(&d, access{"http://gw:1", "t"})[0].Code; got != want {
 		t.Errorf("the command is\n%s\nwant\n%s", got, want)
 	}

@@ -26,14 +26,14 @@ var goName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,62}$`)
 // listWays returns all ways, those that need the least first.
 func (c *Connect) listWays() []way {
 	list := []way{
-		{Bridge: Bridge{Name: inGo, Title: "A program in Go", About: "With the SDK: a function that gets messages and answers them. Begin with a new one, or make an agent of one that you have."}, commands: goCommands},
+		{Bridge: Bridge{Name: inGo, Title: "A program in Go", About: "A function that gets messages and answers them: in a new program, or in one that you have."}, commands: goCommands},
 	}
 	for _, b := range c.Bridges {
 		list = append(list, way{Bridge: b, commands: bridgeCommands})
 	}
 	list = append(list,
-		way{Bridge: Bridge{Name: byProtocol, Title: "By the protocol", About: "From any place that has HTTP: signed requests, and frames of JSON. Here is a whole agent in the shell to begin with."}, commands: protocolCommands},
-		way{Bridge: Bridge{Name: "builtin", Title: "A built-in agent", About: "No program at all: a model, a prompt, and skill servers whose tools the model may use. BeeOS runs it."}, To: "/agents/new"},
+		way{Bridge: Bridge{Name: byProtocol, Title: "By the protocol", About: "From any language that has HTTP: signed requests and frames of JSON. With a whole agent in the shell."}, commands: protocolCommands},
+		way{Bridge: Bridge{Name: "builtin", Title: "A built-in agent", About: "No program at all: a model, a prompt and skill servers. BeeOS runs it."}, To: "/agents/new"},
 	)
 	for i := range list {
 		if list[i].To == "" {
