@@ -119,6 +119,12 @@ func TestConnect(t *testing.T) {
 	b.Await("its answer", lastProse+` === "you said: hello"`)
 
 	b.Do(
+		chromedp.Navigate(web+"/connect/go"), chromedp.SendKeys(`[name="name"]`, "weather"),
+		browser.Leads(chromedp.Click(`.wizard form button[type="submit"]`)), chromedp.WaitVisible(`#run [data-copy]`),
+	)
+	b.inspectHere("an agent in Go")
+	b.Look(1280, "light")
+	b.Do(
 		chromedp.Navigate(web+"/connect/protocol"), chromedp.SendKeys(`[name="name"]`, "by hand"),
 		browser.Leads(chromedp.Click(`.wizard form button[type="submit"]`)), chromedp.WaitVisible(`#run [data-copy]`),
 	)
