@@ -39,6 +39,7 @@ import (
 	"github.com/beeos/beeos/internal/outward/builtin"
 	"github.com/beeos/beeos/internal/store"
 	"github.com/beeos/beeos/internal/surface/a2a"
+	"github.com/beeos/beeos/internal/surface/web/connect"
 	"github.com/beeos/beeos/internal/telemetry"
 	"github.com/beeos/beeos/internal/telemetry/trace"
 	"github.com/beeos/beeos/internal/wire/httpd"
@@ -53,6 +54,10 @@ type Options struct {
 	Demo   bool             // a user, keys and an agent to try things with
 	Ready  func(Info)       // called once everything answers
 	OnCall func(CallRecord) // called for every finished call
+
+	// Bridges are the kinds of programs that the command line turns into
+	// agents, for the console to tell about.
+	Bridges []connect.Bridge
 
 	// Now is the clock of sign-in: of people's sessions, and of grants and
 	// their tokens. nil = time.Now; a test lets an hour pass with it.

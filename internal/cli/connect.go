@@ -16,6 +16,7 @@ import (
 	"github.com/beeos/beeos/internal/outward/bridge/account"
 	"github.com/beeos/beeos/internal/outward/bridge/settings"
 	"github.com/beeos/beeos/internal/outward/bridge/upstream"
+	"github.com/beeos/beeos/internal/surface/web/connect"
 )
 
 // ConnectCmd turns something that is not an agent into one.
@@ -146,4 +147,16 @@ func (c *ConnectCmd) readOAuth(t *terminal.Terminal) (o account.Client, err erro
 // askForConsent asks the person to go to an address.
 func askForConsent(t *terminal.Terminal, name, address string) {
 	t.Note("The server of %s wants your consent. Open this address in a browser on this machine:\n%s", name, address)
+}
+
+// listBridges tells the console of the kinds that ConnectCmd knows.
+func listBridges() (list []connect.Bridge) {
+	for _, k := range bridge.ListKinds() {
+		b := connect.Bridge{Name: k.Name, Title: k.Title, About: k.About, Sample: k.Sample}
+		for _, o := range k.Options {
+			b.Options = append(b.Options, connect.Option(o))
+		}
+		list = append(list, b)
+	}
+	return list
 }

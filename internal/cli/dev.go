@@ -30,7 +30,7 @@ func (c *DevCmd) Run(ctx context.Context, t *terminal.Terminal) error {
 		}
 		s.showStart(i)
 	}
-	return app.Run(ctx, c.Config, app.Options{Log: log, Demo: true, Ready: ready, OnCall: s.showCall})
+	return app.Run(ctx, c.Config, app.Options{Log: log, Demo: true, Ready: ready, OnCall: s.showCall, Bridges: listBridges()})
 }
 
 // ServeCmd runs the server for machines.
@@ -52,5 +52,5 @@ func (c *ServeCmd) Run(ctx context.Context, t *terminal.Terminal) error {
 			t.Say("nobody can sign in yet; open the link in %s once, within 30 minutes, to become the first admin", i.SetupFile)
 		}
 	}
-	return app.Run(ctx, c.Config, app.Options{Log: log, Ready: ready})
+	return app.Run(ctx, c.Config, app.Options{Log: log, Ready: ready, Bridges: listBridges()})
 }

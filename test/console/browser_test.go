@@ -5,10 +5,12 @@
 // tools can be tried (agent_test.go), that tasks are answered and webhooks told
 // again (tasks_test.go), that an agent is made and its skills
 // looked after (skills_test.go), that people can talk with agents and decide
-// while they do (chat_test.go), that the inbox works (approvals_test.go), that
+// while they do (chat_test.go), that every page holds what a mixed load leaves
+// (load_test.go, walk_test.go), that the inbox works (approvals_test.go), that an
+// agent is connected by the command that a page shows (connect_test.go), that
 // consent leads back to the program that asked (consent_test.go), and that
 // nobody is kept out who uses no mouse or no eyes (axe_test.go). The browser is
-// from test/browser; browser_test.go opens it.
+// from test/browser; browser_test.go opens it, picture_test.go keeps pictures.
 //
 // Pictures for docs/images are taken with: go test ./test/console -pictures
 // Every page in every look is put into a folder with: -album FOLDER
@@ -24,8 +26,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-
-	"github.com/chromedp/chromedp"
 
 	"github.com/beeos/beeos/agent"
 	"github.com/beeos/beeos/test/apptest"
@@ -58,14 +58,6 @@ func open(t *testing.T) *tab {
 func eval[T any](b *tab, expression string) T {
 	b.T.Helper()
 	return browser.Eval[T](b.Tab, expression)
-}
-
-// picture keeps what the window shows for the documents.
-func (b *tab) picture(name string) {
-	b.T.Helper()
-	if *pictures {
-		b.Save(filepath.Join("..", "..", "docs", "images", name+".png"), chromedp.CaptureScreenshot())
-	}
 }
 
 // weather connects a second agent and returns its id and how to stop it.

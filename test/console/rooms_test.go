@@ -19,11 +19,18 @@ func npmContext() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), 5*time.Minute)
 }
 
-// looks are the windows that every page is seen in.
-var looks = []struct {
+// look is a window of a width, on a system that prefers a scheme.
+type look struct {
 	width  int64
 	scheme string
-}{{1280, "light"}, {1280, "dark"}, {360, "light"}, {360, "dark"}}
+}
+
+// looks are the windows that every page is seen in; telephone has the width that
+// most telephones have, which pictures are looked at in.
+var (
+	looks     = []look{{1280, "light"}, {1280, "dark"}, {360, "light"}, {360, "dark"}}
+	telephone = []look{{1280, "light"}, {1280, "dark"}, {390, "light"}, {390, "dark"}}
+)
 
 // inspect visits a page in every look: nothing serious for axe, nothing that
 // sticks out of a narrow window.
@@ -34,6 +41,11 @@ func (b *tab) inspect(target string) {
 }
 
 func (b *tab) inspectHere(target string) {
+	b.T.Helper()
+	b.inspectIn(looks, target)
+}
+
+func (b *tab) inspectIn(looks []look, target string) {
 	b.T.Helper()
 	for _, l := range looks {
 		b.Look(l.width, l.scheme)

@@ -6,6 +6,24 @@ import (
 	"testing"
 )
 
+// TestKindsAreDescribed shows that each row says what people are told about it,
+// and which of its options are needed.
+func TestKindsAreDescribed(t *testing.T) {
+	for _, k := range ListKinds() {
+		if k.Title == "" || !strings.HasSuffix(k.About, ".") || k.Options[0].Flag != k.Name || k.Options[0].Example == "" {
+			t.Errorf("the row %s: %+v", k.Name, k)
+		}
+		for _, o := range k.Options {
+			if !strings.HasSuffix(o.Help, ".") || strings.HasPrefix(o.Help, "With") || o.Flag == "key" {
+				t.Errorf("--%s of %s: %s", o.Flag, k.Name, o.Help)
+			}
+		}
+	}
+	if list := ListKinds(); !strings.Contains(list[0].Sample, "sys.stdin") || list[2].Options[1] != (Option{"model", "The model.", "llama3"}) {
+		t.Errorf("the kinds are %+v", list)
+	}
+}
+
 // TestRowsAreBridges shows that each row of the table is a bridge that a flag
 // and a field of a file choose, both called what the kind is called.
 func TestRowsAreBridges(t *testing.T) {

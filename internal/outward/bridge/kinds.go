@@ -11,6 +11,7 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
 	"reflect"
 	"strings"
@@ -24,15 +25,16 @@ import (
 )
 
 // Kinds is the table of the kinds of bridges. A row is called what the kind is
-// called, on the command line and in a file. Its type has the options of the
-// kind, with their flags and the fields of the file as tags, and implements
-// Bridge.
+// called, on the command line and in a file; its tags say what people call it,
+// and what it is about. Its type has the options of the kind, with their flags
+// and the fields of the file as tags, and implements Bridge. An option with an
+// example must be given.
 type Kinds struct {
-	Exec   exec.Options       `embed:"" yaml:",inline"`
-	HTTP   httpbridge.Options `embed:"" yaml:",inline"`
-	OpenAI openai.Options     `embed:"" yaml:",inline"`
-	MCP    mcp.Options        `embed:"" yaml:",inline"`
-	A2A    a2a.Options        `embed:"" yaml:",inline"`
+	Exec   exec.Options       `embed:"" yaml:",inline" title:"Any program" about:"In any language: it reads messages as lines of JSON and writes its answers as lines."`
+	HTTP   httpbridge.Options `embed:"" yaml:",inline" title:"A web service" about:"It is posted each message, and answers with JSON, text or server-sent events."`
+	OpenAI openai.Options     `embed:"" yaml:",inline" title:"A model" about:"Behind any OpenAI-compatible address: Ollama, vLLM, a provider, a gateway of your own."`
+	MCP    mcp.Options        `embed:"" yaml:",inline" title:"An MCP server" about:"A command or an address. Its tools, resources and prompts become the agent's."`
+	A2A    a2a.Options        `embed:"" yaml:",inline" title:"An agent of another platform" about:"One that speaks A2A, by its own address or that of its card."`
 }
 
 // Bridge is a row of the table: what is to become an agent, and how.
@@ -45,10 +47,47 @@ type Bridge interface {
 	Run(ctx context.Context, s settings.Bridge) error
 }
 
+// Kind is a row of the table as people are told about it.
+type Kind struct {
+	Name    string // on the command line and in a file
+	Title   string
+	About   string
+	Options []Option // the first one chooses the kind
+	Sample  string   // a whole program for such a bridge; empty = there is nothing to write
+}
+
+// Option is a flag of a kind.
+type Option struct {
+	Flag    string
+	Help    string
+	Example string // empty = it can be left out
+}
+
+// ListKinds describes the kinds, as their tags do.
+func ListKinds() (list []Kind) {
+	for _, row := range reflect.VisibleFields(reflect.TypeFor[Kinds]()) {
+		k := Kind{Name: strings.ToLower(row.Name), Title: row.Tag.Get("title"), About: row.Tag.Get("about")}
+		for _, f := range reflect.VisibleFields(row.Type) {
+			if f.Tag.Get("kong") == "-" {
+				continue
+			}
+			help := strings.TrimPrefix(f.Tag.Get("help"), "With --"+k.Name+": ")
+			k.Options = append(k.Options, Option{
+				Flag: cmp.Or(f.Tag.Get("name"), strings.ToLower(f.Name)), Help: strings.ToUpper(help[:min(1, len(help))]) + help[min(1, len(help)):], Example: f.Tag.Get("example"),
+			})
+		}
+		if s, ok := reflect.New(row.Type).Interface().(interface{ Sample() string }); ok {
+			k.Sample = s.Sample()
+		}
+		list = append(list, k)
+	}
+	return list
+}
+
 // KindNames lists the kinds.
 func KindNames() (names []string) {
-	for _, row := range reflect.VisibleFields(reflect.TypeFor[Kinds]()) {
-		names = append(names, strings.ToLower(row.Name))
+	for _, k := range ListKinds() {
+		names = append(names, k.Name)
 	}
 	return names
 }

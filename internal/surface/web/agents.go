@@ -115,7 +115,7 @@ func (s *Surface) findAgents(ctx context.Context, v *page.Visitor, words string)
 // newAgentRow describes an agent; b is what it is made of when it is built in.
 func (s *Surface) newAgentRow(ctx context.Context, a *beeos.Agent, b *builtinstore.Builtin) page.AgentRow {
 	return page.AgentRow{
-		ID: a.ID, Name: a.Name, Slug: a.Slug, Title: page.AgentTitle(a), Text: safetext.Line(a.Definition.Description, 160),
+		ID: a.ID, Name: a.Name, Slug: a.Slug, Title: page.AgentTitle(a), Text: safetext.Summary(a.Definition.Description, 160),
 		Online: s.isOnline(ctx, a), Active: a.Active, MCP: a.MCPEnabled, Visibility: a.Visibility, Skills: len(a.Definition.Skills),
 		InstanceID: a.InstanceID, Chats: page.Chats(a), Builtin: b != nil, Stopped: b != nil && b.Stopped,
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/engine/invoke"
+	"github.com/beeos/beeos/internal/outward/llm"
 )
 
 // TestOwnerReplaysCalls without JavaScript: the form asks for confirmation, keeps
@@ -95,5 +96,50 @@ func TestOwnerReplaysCalls(t *testing.T) {
 		if res.status != http.StatusNotFound {
 			t.Errorf("a stranger: %d", res.status)
 		}
+	}
+}
+
+// TestOwnerTriesAnotherPrompt: the owner of a built-in agent asks it again with
+// another model and prompt; a prompt that is left as it was shown is not another
+// one, and for other agents nothing of it is asked.
+func TestOwnerTriesAnotherPrompt(t *testing.T) {
+	k := newStack(t)
+	ann := k.user("Ann", false)
+	k.withRuntime(llm.Script(func(llm.Request) []llm.Delta { return llm.Say("hi") }), nil)
+	at := k.signedIn(ann)
+	plain := k.agents(ann, 1)[0]
+	clerk := at.make(ann, "clerk")
+	p := k.puppet(clerk)
+	asked, err := k.calls.Send(t.Context(), invoke.Request{Caller: beeos.Caller{Kind: beeos.BySession, UserID: ann.ID}, Agent: clerk, Surface: "web", Body: "hello"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.reply(p.turn(), beeos.Message{Body: "hi"})
+	path := "/calls/" + asked.ID
+	page := at.get(path).body
+	if !strings.Contains(page, `name="model"`) || !strings.Contains(page, "Be brief.</textarea>") {
+		t.Fatalf("the form lacks model or prompt: %s", page)
+	}
+	send := func(form url.Values) string {
+		t.Helper()
+		form.Set("key", beeos.NewID())
+		form.Set("confirm", "on")
+		if res := at.post(path+"/replay", form); res.status != http.StatusSeeOther {
+			t.Fatalf("%v: %d %s", form, res.status, res.body)
+		}
+		f := p.turn()
+		p.reply(f, beeos.Message{Body: "hi"})
+		return string(f.Payload)
+	}
+	if told := send(url.Values{"model": {""}, "prompt": {"Be brief."}}); strings.Contains(told, "trial") {
+		t.Errorf("as it was shown: %s", told)
+	}
+	told := send(url.Values{"model": {" small-1 "}, "prompt": {"Be\r\nlong."}})
+	if !strings.Contains(told, `"trial":{"model":"small-1","prompt":"Be\nlong."}`) {
+		t.Errorf("with both changed: %s", told)
+	}
+	res := at.post(path+"/replay", url.Values{"key": {"x"}, "confirm": {"on"}, "agent": {plain.ID}, "prompt": {"Be <long>."}})
+	if res.status != http.StatusConflict && res.status != http.StatusBadRequest || !strings.Contains(res.body, "built-in agent") || !strings.Contains(res.body, "Be &lt;long&gt;.</textarea>") {
+		t.Errorf("another agent: %d %s", res.status, res.body)
 	}
 }

@@ -6,15 +6,10 @@ import (
 	"slices"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/surface/web/page"
 )
 
-// snippet is how one program is connected to an agent, ready to paste.
-type snippet struct {
-	ID, Title string
-	Where     string // where it belongs
-	Code      string
-	Note      string
-}
+type snippet = page.Snippet
 
 // keyNote stands below what sends a key.
 const keyNote = "Make a key for it under Access; it reaches this agent only."

@@ -5,8 +5,10 @@
 // settings and its A2A card, builtin for agents that are made here, skills with
 // their servers and the rules for approvals, marketplace with what people offer
 // each other, approvals, keys, apps (what was granted), account, users, audit;
-// approval_link is for links that let somebody decide. The other rooms are packages of their own: explorer for calls, playground for
-// tools, health for how an agent does, webhooks, tasks, usage, budgets, system for admins, chat and its transcript, and login. They share page (templates, sessions, streams) and safetext (what
+// approval_link is for links that let somebody decide. The other rooms are packages of their own: connect for
+// agents that are to come, explorer for calls, playground for tools, health for how an agent does,
+// webhooks, tasks, usage, budgets,
+// system for admins, chat and its transcript, and login. They share page (templates, sessions, streams) and safetext (what
 // others wrote, made safe to show).
 package web
 
@@ -36,6 +38,7 @@ import (
 	"github.com/beeos/beeos/internal/store/people"
 	"github.com/beeos/beeos/internal/surface/web/budgets"
 	"github.com/beeos/beeos/internal/surface/web/chat"
+	"github.com/beeos/beeos/internal/surface/web/connect"
 	"github.com/beeos/beeos/internal/surface/web/explorer"
 	"github.com/beeos/beeos/internal/surface/web/health"
 	"github.com/beeos/beeos/internal/surface/web/login"
@@ -73,6 +76,10 @@ type Options struct {
 	// Where people and programs reach the surfaces, without a slash at the end.
 	PublicURL, MCPURL, RESTURL string
 
+	// How programs become agents, and where they connect.
+	Bridges    []connect.Bridge
+	GatewayURL string
+
 	// Online says whether an agent is connected.
 	Online func(ctx context.Context, agentID string) bool
 
@@ -98,7 +105,7 @@ func New(opt Options) (*Surface, error) {
 	if opt.Now == nil {
 		opt.Now = time.Now
 	}
-	for _, u := range []*string{&opt.PublicURL, &opt.MCPURL, &opt.RESTURL} {
+	for _, u := range []*string{&opt.PublicURL, &opt.MCPURL, &opt.RESTURL, &opt.GatewayURL} {
 		*u = strings.TrimRight(*u, "/")
 	}
 	s := &Surface{Options: opt}
@@ -132,7 +139,7 @@ func (s *Surface) mountRooms() error {
 		return err
 	}
 	if s.explorer, err = explorer.Mount(explorer.Options{
-		Pages: s.Server, Agents: s.Agents, Acts: s.Acts, Now: s.Now, RESTURL: s.RESTURL, NameCallers: s.nameCallers, ShowApprovals: s.describeApprovals,
+		Pages: s.Server, Agents: s.Agents, Builtins: s.Builtins, Acts: s.Acts, Now: s.Now, RESTURL: s.RESTURL, NameCallers: s.nameCallers, ShowApprovals: s.describeApprovals,
 	}); err != nil {
 		return err
 	}
@@ -142,6 +149,12 @@ func (s *Surface) mountRooms() error {
 		return err
 	}
 	if err := health.Mount(health.Options{Pages: s.Server, Acts: s.Acts, FindAgent: s.findOwnAgent, DescribeAgent: s.describeAgent}); err != nil {
+		return err
+	}
+	if err := connect.Mount(connect.Options{
+		Pages: s.Server, Agents: s.Agents, Acts: s.Acts, Bridges: s.Bridges, Gateway: s.GatewayURL, DescribeAgent: s.describeAgent,
+		ListSnippets: func(a *beeos.Agent) []page.Snippet { return s.listSnippets(a, "") },
+	}); err != nil {
 		return err
 	}
 	if err := webhooks.Mount(webhooks.Options{Pages: s.Server, Acts: s.Acts}); err != nil {

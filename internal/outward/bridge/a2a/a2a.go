@@ -28,7 +28,7 @@ const cardInterval = 5 * time.Minute
 
 // Options say which agent of another platform becomes one of ours.
 type Options struct {
-	URL     string   `name:"a2a" xor:"what" placeholder:"URL" yaml:"a2a" help:"Agent of another platform, or its card. It becomes an agent of yours."`
+	URL     string   `name:"a2a" xor:"what" placeholder:"URL" example:"https://example.com/agents/7" yaml:"a2a" help:"Agent of another platform, or its card. It becomes an agent of yours."`
 	Origins []string `name:"a2a-origin" placeholder:"URL" yaml:"origins" help:"With --a2a: where else its card may lead to, as in https://api.example.com."`
 }
 

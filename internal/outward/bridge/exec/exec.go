@@ -10,6 +10,7 @@ import (
 	"bufio"
 	"cmp"
 	"context"
+	_ "embed" // of the sample
 	"errors"
 	"fmt"
 	"io"
@@ -27,8 +28,14 @@ import (
 
 // Options say which program becomes an agent.
 type Options struct {
-	Command upstream.Command `name:"exec" xor:"what" placeholder:"CMD" yaml:"exec" help:"Program that answers: a JSON line on stdin per message, JSON lines on stdout. More than one word is run by the shell."`
+	Command upstream.Command `name:"exec" xor:"what" placeholder:"CMD" example:"python3 agent.py" yaml:"exec" help:"Program that answers: a JSON line on stdin per message, JSON lines on stdout. More than one word is run by the shell."`
 }
+
+//go:embed sample.py
+var sample string
+
+// Sample is a whole agent that answers with what it was told.
+func (*Options) Sample() string { return sample }
 
 // Given reports whether there is a program.
 func (o *Options) Given() bool { return o.Command.Given() }

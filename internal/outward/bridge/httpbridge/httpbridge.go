@@ -24,7 +24,7 @@ import (
 
 // Options say which endpoint becomes an agent.
 type Options struct {
-	URL     string            `name:"http" xor:"what" placeholder:"URL" yaml:"http" help:"Endpoint that answers: a POST per message, JSON or server-sent events back."`
+	URL     string            `name:"http" xor:"what" placeholder:"URL" example:"http://localhost:8000" yaml:"http" help:"Endpoint that answers: a POST per message, JSON or server-sent events back."`
 	Timeout upstream.Duration `placeholder:"DURATION" yaml:"timeout" help:"With --http: how long one answer may take. Empty: as long as the caller waits."`
 }
 

@@ -30,7 +30,7 @@ import (
 
 // Options say which MCP server becomes an agent.
 type Options struct {
-	Server upstream.Command `name:"mcp" xor:"what" placeholder:"CMD|URL" yaml:"mcp" help:"MCP server, whose tools, resources and prompts become the agent's: a command, or an address."`
+	Server upstream.Command `name:"mcp" xor:"what" placeholder:"CMD|URL" example:"npx -y some-mcp-server" yaml:"mcp" help:"MCP server, whose tools, resources and prompts become the agent's: a command, or an address."`
 }
 
 // Given reports whether there is a server.

@@ -32,8 +32,8 @@ const (
 
 // Options say which model becomes an agent.
 type Options struct {
-	URL    string          `name:"openai" xor:"what" placeholder:"URL" yaml:"openai" help:"OpenAI-compatible endpoint, with its /v1. The key is in OPENAI_API_KEY or in the file that OPENAI_API_KEY_FILE names."`
-	Model  string          `yaml:"model" help:"With --openai: the model."`
+	URL    string          `name:"openai" xor:"what" placeholder:"URL" example:"http://localhost:11434/v1" yaml:"openai" help:"OpenAI-compatible endpoint, with its /v1. The key is in OPENAI_API_KEY or in the file that OPENAI_API_KEY_FILE names."`
+	Model  string          `example:"llama3" yaml:"model" help:"With --openai: the model."`
 	System string          `placeholder:"TEXT" yaml:"system" help:"With --openai: what the model is told first."`
 	Key    upstream.Secret `kong:"-" yaml:"key"` // empty = the endpoint wants none
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/engine/sight"
+	"github.com/beeos/beeos/internal/store/approvals"
 	"github.com/beeos/beeos/internal/store/calls"
 	"github.com/beeos/beeos/internal/surface/web/safetext"
 )
@@ -87,6 +88,9 @@ func barsOf(c *sight.Call, names func(string) string, now time.Time) (bars []bar
 	}
 	for _, a := range c.Approvals {
 		b := bar{Kind: "person", Label: "approval of " + safetext.Line(a.Tool, 40), Note: string(a.State)}
+		if a.State == approvals.Pending {
+			b.Note = "waiting"
+		}
 		if a.DecidedBy != "" {
 			b.Note += " by " + nameDecider(a.DecidedBy, names)
 		}

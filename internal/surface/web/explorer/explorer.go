@@ -14,6 +14,7 @@ import (
 	"github.com/beeos/beeos/internal/access/act"
 	"github.com/beeos/beeos/internal/store/agents"
 	"github.com/beeos/beeos/internal/store/approvals"
+	"github.com/beeos/beeos/internal/store/builtins"
 	"github.com/beeos/beeos/internal/store/calls"
 	"github.com/beeos/beeos/internal/surface/web/page"
 	"github.com/beeos/beeos/internal/surface/web/safetext"
@@ -24,11 +25,12 @@ var templates embed.FS
 
 // Options is what the explorer stands on.
 type Options struct {
-	Pages   *page.Server
-	Agents  *agents.Table
-	Acts    *act.Acts
-	Now     func() time.Time
-	RESTURL string // where programs reach agents; empty = they do not
+	Pages    *page.Server
+	Agents   *agents.Table
+	Builtins *builtins.Table
+	Acts     *act.Acts
+	Now      func() time.Time
+	RESTURL  string // where programs reach agents; empty = they do not
 
 	// What other rooms of the console know.
 	NameCallers   func(ctx context.Context, v *page.Visitor) func(principal string) string

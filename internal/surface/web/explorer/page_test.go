@@ -28,7 +28,7 @@ func TestPagesRenderEmptyOneAndMany(t *testing.T) {
 		}
 		if n > 0 {
 			one.Reply, one.ReplayOf = &said{}, "before"
-			one.Replay = &replayForm{Key: "k", Agents: []page.Choice{{Value: "x", Text: "X <b>", Picked: true}}, Label: "Text", Input: "<b>"}
+			one.Replay = &replayForm{Key: "k", Agents: []page.Choice{{Value: "x", Text: "X <b>", Picked: true}}, Label: "Text", Input: "<b>", Models: true, Prompts: n > 1, Prompt: "<i>", Tried: n > 1}
 			one.Replays = pagetest.Repeat(n, func(i int) calls.Replay { return calls.Replay{Turn: fmt.Sprint("turn", i), At: time.Now()} })
 		}
 		both := compareData{

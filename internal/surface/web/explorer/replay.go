@@ -10,6 +10,7 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/access/act"
 	"github.com/beeos/beeos/internal/engine/sight"
+	"github.com/beeos/beeos/internal/outward/builtin"
 	agentstore "github.com/beeos/beeos/internal/store/agents"
 	"github.com/beeos/beeos/internal/surface/web/page"
 	"github.com/beeos/beeos/internal/wire/schema"
@@ -23,6 +24,12 @@ type replayForm struct {
 	Input   string
 	Masked  bool // some of Input is not shown
 	Confirm bool
+
+	Models  bool   // one of the agents answers with another model if it is told to
+	Prompts bool   // one of them with another prompt
+	Model   string // to answer with; empty = as the call was
+	Prompt  string
+	Tried   bool // something else than before was asked for
 }
 
 // newReplayForm is the form as it is first shown, or, after something was wrong
@@ -35,10 +42,18 @@ func (e *Explorer) newReplayForm(r *page.Request, c *sight.Call) (*replayForm, e
 	if err != nil {
 		return nil, err
 	}
+	prompts, err := e.listPrompts(r)
+	if err != nil {
+		return nil, err
+	}
 	for _, a := range owned {
 		hasTool := func(s beeos.Skill) bool { return s.Name == c.Payload.Tool && s.Exposed() }
 		if a.ID == c.AgentID || c.Payload.Tool == "" || slices.ContainsFunc(a.Definition.Skills, hasTool) {
 			f.Agents = append(f.Agents, page.Choice{Value: a.ID, Text: page.AgentTitle(a)})
+			f.offerTrial(a, prompts)
+		}
+		if a.ID == c.AgentID {
+			f.Prompt = currentPrompt(c, prompts[a.InstanceID])
 		}
 	}
 	slices.SortFunc(f.Agents, func(a, b page.Choice) int {
@@ -50,9 +65,52 @@ func (e *Explorer) newReplayForm(r *page.Request, c *sight.Call) (*replayForm, e
 		if f.Label != "" {
 			f.Input = sent.Get("input")
 		}
+		f.Model, f.Tried = sent.Get("model"), sent.Get("model") != ""
+		if prompt := unixLines(sent.Get("prompt")); sent.Has("prompt") && prompt != f.Prompt {
+			f.Prompt, f.Tried = prompt, true
+		}
 	}
 	f.Agents = pick(f.Agents, asked)
 	return f, nil
+}
+
+// listPrompts returns the prompts of the visitor's built-in agents, by instance.
+func (e *Explorer) listPrompts(r *page.Request) (map[string]string, error) {
+	made, err := e.Builtins.List(r.Context(), r.User.ID)
+	if err != nil {
+		return nil, err
+	}
+	prompts := map[string]string{}
+	for _, row := range made {
+		d, err := builtin.ReadDefinition(row)
+		if err != nil {
+			return nil, err
+		}
+		prompts[row.ID] = d.Prompt
+	}
+	return prompts, nil
+}
+
+// offerTrial notes what an agent can be told to answer with. What it may use is
+// decided when the call is made.
+func (f *replayForm) offerTrial(a *beeos.Agent, prompts map[string]string) {
+	var declared struct {
+		ModelsSet bool `json:"modelsSet"`
+	}
+	if _, ok := prompts[a.InstanceID]; ok {
+		f.Models, f.Prompts = true, true
+	} else if json.Unmarshal(a.Definition.Capabilities, &declared) == nil && declared.ModelsSet {
+		f.Models = true
+	}
+}
+
+// currentPrompt is what a built-in agent was told for a call: its own prompt, or
+// one that was tried.
+func currentPrompt(c *sight.Call, own string) string {
+	if t := c.Payload.Trial; t != nil && t.Prompt != nil {
+		own = *t.Prompt
+	}
+	return unixLines(own)
 }
 
 // editableInput is the input of a call as people edit it: its text, or the
@@ -76,15 +134,18 @@ func (e *Explorer) replayCall(r *page.Request) (page.Answer, error) {
 	}
 	order := act.Replay{Call: c.ID, AgentID: r.PostForm.Get("agent"), Confirm: r.PostForm.Get("confirm") != "", Key: r.PostForm.Get("key")}
 	label, was := editableInput(&c)
-	input := strings.ReplaceAll(r.PostForm.Get("input"), "\r\n", "\n") // as browsers send lines
+	input := unixLines(r.PostForm.Get("input"))
 	switch {
-	case label == "" || !r.PostForm.Has("input") || input == strings.ReplaceAll(was, "\r\n", "\n"):
+	case label == "" || !r.PostForm.Has("input") || input == unixLines(was):
 	case label == "Text":
 		order.Text = &input
 	case !json.Valid([]byte(input)):
 		return nil, beeos.Errorf(beeos.InvalidParam, "the arguments are not JSON; correct them and send the form again")
 	default:
 		order.Arguments = json.RawMessage(input)
+	}
+	if err := e.readTrial(r, &c, &order); err != nil {
+		return nil, err
 	}
 	made, err := e.Acts.ReplayCall(r.Context(), r.Caller(), order)
 	if beeos.CodeOf(err) == beeos.ConfirmationRequired {
@@ -96,3 +157,30 @@ func (e *Explorer) replayCall(r *page.Request) (page.Answer, error) {
 	}
 	return page.Redirect("/calls/"+c.ID+"/compare/"+made.Message.ID, ""), nil
 }
+
+// readTrial takes the model and the prompt from the form. A prompt that is left as
+// it was shown is not another one.
+func (e *Explorer) readTrial(r *page.Request, c *sight.Call, order *act.Replay) error {
+	order.Model = strings.TrimSpace(r.PostForm.Get("model"))
+	if !r.PostForm.Has("prompt") {
+		return nil
+	}
+	prompts, err := e.listPrompts(r)
+	if err != nil {
+		return err
+	}
+	own := ""
+	switch agent, err := e.Options.Agents.Get(r.Context(), c.AgentID); {
+	case err == nil:
+		own = prompts[agent.InstanceID]
+	case beeos.CodeOf(err) != beeos.AgentNotFound:
+		return err
+	}
+	if prompt := unixLines(r.PostForm.Get("prompt")); prompt != currentPrompt(c, own) {
+		order.Prompt = &prompt
+	}
+	return nil
+}
+
+// unixLines undoes what browsers do to the ends of lines.
+func unixLines(text string) string { return strings.ReplaceAll(text, "\r\n", "\n") }

@@ -116,7 +116,7 @@ func (s *SignIn) grantableAgents(ctx context.Context, v *page.Visitor, asked []s
 	var picked, others []consentAgent
 	for i, a := range list {
 		row := consentAgent{
-			ID: a.ID, Title: page.AgentTitle(a), Text: safetext.Line(a.Definition.Description, 120),
+			ID: a.ID, Title: page.AgentTitle(a), Text: safetext.Summary(a.Definition.Description, 120),
 			Picked: slices.Contains(asked, a.ID) || len(list) == 1,
 			Online: i < maxPresence && s.Online(ctx, a),
 		}

@@ -39,6 +39,15 @@ func ProgramName(name string) string {
 	return cmp.Or(safetext.Line(name, 60), "A program without a name")
 }
 
+// Snippet is how one program is connected to an agent, ready to paste; the
+// template "snippets" shows several.
+type Snippet struct {
+	ID, Title string
+	Where     string // where it belongs
+	Code      string
+	Note      string
+}
+
 // CallRow is a call in a list, or at the head of a page about it.
 type CallRow struct {
 	ID      string

@@ -1,5 +1,5 @@
 // Package safetext makes text that strangers wrote safe to show: one clean line
-// for a sentence of ours, invisible characters spelled out, Markdown laid out
+// for a sentence of ours (also of Markdown), invisible characters spelled out, Markdown laid out
 // without letting any HTML through, links that lead to the web alone, and two
 // versions of a text side by side.
 package safetext
