@@ -16,8 +16,8 @@
 // (outage_test.go) and of any piece in turn (answers_test.go), the quota that
 // servers keep together (quota_test.go), calls that must not happen twice
 // (idempotency_test.go), replays of many calls that are broken off
-// (replay_test.go), backups of a busy server (backup_test.go), calls that wait
-// for a person
+// (replay_test.go), backups of a busy server (backup_test.go), what the service
+// manager hears (systemd_test.go), calls that wait for a person
 // (approval_test.go), also those of a built-in agent, whose tools must not run
 // twice (hands_test.go), watchers whose connections (frayed_test.go) are cut
 // again and again (watch_test.go), a killed sender of webhooks
