@@ -6,8 +6,8 @@
 // those that save a server's data in backup, what they print with is in
 // terminal. Here are the others: dev.go runs a server (screen.go is what people
 // see of it); scaffold.go, run.go, join.go and connect.go are for those who make
-// agents; doctor.go, migrate.go and config.go look after a server; completion.go
-// is for the shell.
+// agents; doctor.go, migrate.go and config.go look after a server; health.go is
+// for containers, completion.go for the shell, man.go for packagers.
 package cli
 
 import (
@@ -63,11 +63,13 @@ type commands struct {
 	Restore backup.RestoreCmd `cmd:"" help:"Bring a backup back, into an empty folder or database."`
 	Verify  backup.VerifyCmd  `cmd:"" help:"Look for damage in what a server keeps, whether it runs or not."`
 	Migrate MigrateCmd        `cmd:"" help:"Copy everything into another database; ids and offsets stay."`
+	Health  HealthCmd         `cmd:"" help:"Ask the server on this machine whether it takes requests."`
 	Version VersionCmd        `cmd:"" help:"Print the version."`
 
 	ShowVersion kong.VersionFlag `name:"version" help:"Print the version."`
 
 	Completion CompletionCmd `cmd:"" help:"Print how to switch on tab completion."`
+	Man        ManCmd        `cmd:"" hidden:"" help:"Print the manual page."`
 }
 
 // AgentCmd is about agents.
