@@ -177,7 +177,7 @@ func TestChartRefuses(t *testing.T) {
 
 func TestChartPassesLint(t *testing.T) {
 	for name, tt := range cases {
-		linter := lint.RunAll(folder, tt.values, "default")
+		linter := lint.AllWithKubeVersion(folder, tt.values, "default", nil)
 		for _, m := range linter.Messages {
 			if m.Severity >= support.WarningSev {
 				t.Errorf("%s: %s", name, m)
