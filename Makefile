@@ -14,7 +14,7 @@ RACE       = -race -p $(AT_ONCE) -gcflags=modernc.org/sqlite/lib=-race=false -gc
 PACKAGES   = ./test/faults ./test/console ./internal/cli ./test/clients ./test/hands ./internal/surface/web ./internal/surface/mcp ./...
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race lint format vuln bench conformance clients fuzz hostile dev docs setup clean
+.PHONY: help build test race lint format vuln bench conformance clients fuzz hostile dev docs release packages charts setup clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -70,6 +70,17 @@ docs: ## Write the generated pages, check all of them
 	$(GO) test ./internal/config ./api -update
 	$(GO) test -run TestDocs . -update
 	$(GO) test ./test/docs
+
+release: ## Everything that a version is shipped as, into dist/ (VERSION=1.2.3; see RELEASING.md)
+	$(GO) run -C tools ./release -version "$(VERSION)" -out ../dist
+	cp scripts/install.sh dist/
+
+packages: ## Make what is shipped for this machine from the last commit, twice, and try it: same bytes, installer, deb, rpm, image
+	$(GO) vet -tags release ./test/deploy
+	$(GO) test -tags release -count=1 -v -timeout 60m ./test/deploy
+
+charts: ## Lint and render the Helm chart, read it with the types of Kubernetes
+	$(GO) test -C tools/charts -timeout 30m ./...
 
 setup: ## Install what the tests need and is missing
 	@scripts/setup.sh

@@ -19,17 +19,23 @@ import (
 	"github.com/beeos/beeos/test/apptest"
 )
 
-// TestFilesInABucket: bytes go through the server into the bucket and back, and
-// nothing of them lies in the data folder.
-func TestFilesInABucket(t *testing.T) {
+// newBucket is a place for files outside of the server.
+func newBucket(t *testing.T) config.S3 {
+	t.Helper()
 	backend := s3mem.New()
 	if err := backend.CreateBucket("files"); err != nil {
 		t.Fatal(err)
 	}
 	srv := httptest.NewServer(gofakes3.New(backend).Server())
 	t.Cleanup(srv.Close)
+	return config.S3{Endpoint: srv.URL + "/files", AccessKey: "key", SecretKey: "secret"}
+}
+
+// TestFilesInABucket: bytes go through the server into the bucket and back, and
+// nothing of them lies in the data folder.
+func TestFilesInABucket(t *testing.T) {
 	cfg := apptest.Config(t)
-	cfg.S3 = config.S3{Endpoint: srv.URL + "/files", AccessKey: "key", SecretKey: "secret"}
+	cfg.S3 = newBucket(t)
 	app := apptest.Start(t, cfg)
 	cl := client.New(app.REST, app.UserKey)
 	content := make([]byte, 300_000)

@@ -3,10 +3,11 @@
 // go to stderr, success without a result is silent, every listing has --json.
 //
 // cli.go is the tree of commands; those that work on a server are in manage,
-// what they print with is in terminal. Here are the others: dev.go runs a
-// server (screen.go is what people see of it); scaffold.go, run.go, join.go and
-// connect.go are for those who make agents; doctor.go, migrate.go and config.go
-// look after a server; completion.go is for the shell.
+// those that save a server's data in backup, what they print with is in
+// terminal. Here are the others: dev.go runs a server (screen.go is what people
+// see of it); scaffold.go, run.go, join.go and connect.go are for those who make
+// agents; doctor.go, migrate.go and config.go look after a server; health.go is
+// for containers, completion.go for the shell, man.go for packagers.
 package cli
 
 import (
@@ -23,6 +24,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/cli/backup"
 	"github.com/beeos/beeos/internal/cli/manage"
 	"github.com/beeos/beeos/internal/cli/replay"
 	"github.com/beeos/beeos/internal/cli/talk"
@@ -56,14 +58,19 @@ type commands struct {
 	Users     manage.UsersCmd   `cmd:"" help:"Invite people, lock them out, help them back in."`
 	Grants    manage.GrantsCmd  `cmd:"" help:"See and end what people let apps reach."`
 
-	Doctor  DoctorCmd  `cmd:"" help:"Check this machine and the server, with a fix for whatever fails."`
-	Config  ConfigCmd  `cmd:"" help:"Print the settings in force and where each came from."`
-	Migrate MigrateCmd `cmd:"" help:"Copy everything into another database; ids and offsets stay."`
-	Version VersionCmd `cmd:"" help:"Print the version."`
+	Doctor  DoctorCmd         `cmd:"" help:"Check this machine and the server, with a fix for whatever fails."`
+	Config  ConfigCmd         `cmd:"" help:"Print the settings in force and where each came from."`
+	Backup  backup.Cmd        `cmd:"" help:"Save everything that a server keeps into one file, while it runs."`
+	Restore backup.RestoreCmd `cmd:"" help:"Bring a backup back, into an empty folder or database."`
+	Verify  backup.VerifyCmd  `cmd:"" help:"Look for damage in what a server keeps, whether it runs or not."`
+	Migrate MigrateCmd        `cmd:"" help:"Copy everything into another database; ids and offsets stay."`
+	Health  HealthCmd         `cmd:"" help:"Ask the server on this machine whether it takes requests."`
+	Version VersionCmd        `cmd:"" help:"Print the version."`
 
 	ShowVersion kong.VersionFlag `name:"version" help:"Print the version."`
 
 	Completion CompletionCmd `cmd:"" help:"Print how to switch on tab completion."`
+	Man        ManCmd        `cmd:"" hidden:"" help:"Print the manual page."`
 }
 
 // AgentCmd is about agents.

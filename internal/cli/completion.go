@@ -79,6 +79,9 @@ func completions(line string, n *kong.Node) []completed {
 	c := completed{Line: line}
 	var below []completed
 	for _, child := range n.Children {
+		if child.Hidden {
+			continue
+		}
 		c.Commands += " " + child.Name
 		below = append(below, completions(line+" "+child.Name, child)...)
 	}

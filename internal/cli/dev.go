@@ -7,6 +7,7 @@ import (
 	"github.com/beeos/beeos/internal/cli/remote"
 	"github.com/beeos/beeos/internal/cli/terminal"
 	"github.com/beeos/beeos/internal/config"
+	"github.com/beeos/beeos/internal/wire/systemd"
 )
 
 // DevCmd runs everything for one developer.
@@ -40,17 +41,31 @@ type ServeCmd struct {
 
 // Run serves until the context ends. Where everything is goes to the log;
 // keys never do, and the first person's link, which must reach somebody, goes
-// to stderr beside it, once.
+// to stderr beside it, once. A service manager that started the server hears when
+// it is ready, that it lives, and when it stops.
 func (c *ServeCmd) Run(ctx context.Context, t *terminal.Terminal) error {
 	log := app.Logger(t.Err, c.Config)
 	for _, w := range append(listMisspelt(), c.Warnings()...) {
 		log.Warn(w)
 	}
+	manager := systemd.Find(log)
+	defer context.AfterFunc(ctx, manager.Stopping)()
 	ready := func(i app.Info) {
+		manager.Ready()
+		go manager.Watch(ctx, func(ctx context.Context) error { return checkAlive(ctx, i.Admin) }) // ends with ctx
 		log.Info("ready", "took_ms", i.Took.Milliseconds(), "web", i.Web, "mcp", i.MCP, "a2a", i.A2A, "rest", i.REST, "agents", i.Agents, "admin", i.Admin)
 		if i.SetupFile != "" {
 			t.Say("nobody can sign in yet; open the link in %s once, within 30 minutes, to become the first admin", i.SetupFile)
 		}
 	}
 	return app.Run(ctx, c.Config, app.Options{Log: log, Ready: ready, Bridges: listBridges()})
+}
+
+// checkAlive asks the server itself, over its own listener, whether it lives. One
+// without the operator's listener has to be believed.
+func checkAlive(ctx context.Context, admin string) error {
+	if admin == "" {
+		return nil
+	}
+	return checkHealth(ctx, admin+"/healthz")
 }

@@ -25,15 +25,24 @@ func TestMain(m *testing.M) {
 
 // TestScript runs the command line as people do: testdata/script/*.txtar.
 func TestScript(t *testing.T) {
-	testscript.Run(t, params(t, "testdata/script", nil))
+	testscript.Run(t, params(t, "testdata/script"))
 }
 
-// TestPostgres runs what needs a PostgreSQL, which the scripts find in $POSTGRES.
+// TestPostgres runs what needs a PostgreSQL. Each script finds three empty databases
+// of its own, in $POSTGRES, $POSTGRES2 and $POSTGRES3.
 func TestPostgres(t *testing.T) {
-	testscript.Run(t, params(t, "testdata/postgres", map[string]string{"POSTGRES": pgtest.URL(t)}))
+	p := params(t, "testdata/postgres")
+	setup := p.Setup
+	p.Setup = func(env *testscript.Env) error {
+		for _, name := range []string{"POSTGRES", "POSTGRES2", "POSTGRES3"} {
+			env.Setenv(name, pgtest.URL(t))
+		}
+		return setup(env)
+	}
+	testscript.Run(t, p)
 }
 
-func params(t *testing.T, dir string, extra map[string]string) testscript.Params {
+func params(t *testing.T, dir string) testscript.Params {
 	repo, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)
@@ -54,9 +63,6 @@ func params(t *testing.T, dir string, extra map[string]string) testscript.Params
 					return err
 				}
 				env.Setenv(name, strings.TrimSpace(string(out)))
-			}
-			for name, value := range extra {
-				env.Setenv(name, value)
 			}
 			return nil
 		},

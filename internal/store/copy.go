@@ -27,7 +27,7 @@ func Copy(ctx context.Context, from, to *Store, progress func(table string, rows
 	if progress == nil {
 		progress = func(string, int) {}
 	}
-	source, err := snapshot(ctx, from.DB)
+	source, err := from.Snapshot(ctx)
 	if err != nil {
 		return fmt.Errorf("copy: read the source: %w", err)
 	}
@@ -59,15 +59,6 @@ func Copy(ctx context.Context, from, to *Store, progress func(table string, rows
 		return fmt.Errorf("copy: %w", err)
 	}
 	return nil
-}
-
-// snapshot is a transaction that sees one moment of the database.
-func snapshot(ctx context.Context, db *database.DB) (*sql.Tx, error) {
-	opts := &sql.TxOptions{ReadOnly: true} // SQLite: as it was at the first read
-	if db.Postgres {
-		opts.Isolation = sql.LevelRepeatableRead
-	}
-	return db.BeginTx(ctx, opts)
 }
 
 // checkTarget makes sure that the target can take the tables.

@@ -50,6 +50,53 @@ func Inspect(ctx context.Context, dsn string) (stored, known int64, err error) {
 	return stored, known, nil
 }
 
+// OpenUnchanged opens a database that is there already, as it is: unlike Open it
+// makes nothing and upgrades nothing. version is that of its tables.
+func OpenUnchanged(ctx context.Context, dsn string) (db *Store, version int64, err error) {
+	stored, known, err := Inspect(ctx, dsn)
+	switch {
+	case err != nil:
+		return nil, 0, err
+	case stored == 0:
+		return nil, 0, errors.New("there is no ledger yet; name the data folder with --data, or the database with DATABASE_URL")
+	case stored > known:
+		return nil, 0, tooNew{stored: stored, known: known}
+	}
+	opened, err := database.Open(ctx, dsn)
+	if err != nil {
+		return nil, 0, err
+	}
+	return tablesOf(opened), stored, nil
+}
+
+// IsCurrent reports whether tables of that version are those that this program
+// works with.
+func IsCurrent(version int64) bool {
+	known, err := newestMigration()
+	return err == nil && version == known
+}
+
+const (
+	countTablesSQLite   = "SELECT count(*) FROM sqlite_master WHERE type = 'table'"
+	countTablesPostgres = "SELECT count(*) FROM pg_tables WHERE schemaname = current_schema()"
+)
+
+// IsEmpty reports whether the database that dsn names has no tables at all,
+// neither ours nor anybody else's.
+func IsEmpty(ctx context.Context, dsn string) (bool, error) {
+	db, err := database.Open(ctx, dsn)
+	if err != nil {
+		return false, err
+	}
+	defer db.Close()
+	query := countTablesSQLite
+	if db.Postgres {
+		query = countTablesPostgres
+	}
+	tables, err := database.GetValue[int64](ctx, db, "count the tables", query)
+	return tables == 0, err
+}
+
 // newestMigration is the number that the last migration's file name begins with.
 func newestMigration() (int64, error) {
 	files, err := fs.Glob(migrations, "migrations/*.sql")

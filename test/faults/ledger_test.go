@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/verify"
 )
 
 // records is what the database holds, read without the server.
@@ -101,6 +102,10 @@ func (r records) sound(requests int) {
 	r.none("messages past the end of their channel, or without one", `SELECT count(*) FROM messages m
 		LEFT JOIN channels c ON c.id = m.channel AND m.off < c.next_off WHERE c.id IS NULL`)
 	r.none("message ids that are there twice", `SELECT count(*) FROM (SELECT id, count(*) AS n FROM messages GROUP BY id) x WHERE n > 1`)
+	report, err := verify.Run(r.t.Context(), r.db, verify.Options{})
+	if err != nil || !report.Clean() {
+		r.t.Errorf("verify finds %+v, %v", report.Findings, err)
+	}
 	if !r.db.Postgres { // rows are numbered as they come
 		r.none("offsets that fall", `SELECT count(*) FROM (
 			SELECT off, lag(off) OVER (PARTITION BY channel ORDER BY rowid) AS before FROM messages) x WHERE off <= before`)

@@ -16,15 +16,17 @@
 // (outage_test.go) and of any piece in turn (answers_test.go), the quota that
 // servers keep together (quota_test.go), calls that must not happen twice
 // (idempotency_test.go), replays of many calls that are broken off
-// (replay_test.go), calls that wait for a person (approval_test.go), also
-// those of a built-in agent, whose tools must not run twice (hands_test.go),
-// watchers whose connections (frayed_test.go) are cut again and again
-// (watch_test.go), a killed sender of webhooks (webhooks_test.go), strangers who
-// never end what they begin (halfsent_test.go), and other people's servers that
-// send too much or too little, called by the server (hostile_test.go), behind a
-// bridge (hostile_bridge_test.go) or as agents (hostile_agent_test.go, which
-// speaks by rawsocket_test.go), all of it beside somebody who just goes on
-// calling (bystander_test.go).
+// (replay_test.go), backups of a busy server (backup_test.go), what the service
+// manager hears (systemd_test.go), calls that wait for a person
+// (approval_test.go), also those of a built-in agent, whose tools must not run
+// twice (hands_test.go), watchers whose connections (frayed_test.go) are cut
+// again and again (watch_test.go), a killed sender of webhooks
+// (webhooks_test.go), strangers who never end what they begin
+// (halfsent_test.go), and other people's servers that send too much or too
+// little, called by the server (hostile_test.go), behind a bridge
+// (hostile_bridge_test.go) or as agents (hostile_agent_test.go, which speaks by
+// rawsocket_test.go), all of it beside somebody who just goes on calling
+// (bystander_test.go).
 package faults
 
 import (

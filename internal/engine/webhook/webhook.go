@@ -85,7 +85,7 @@ func New(ctx context.Context, opt Options) (*Hooks, error) {
 	if opt.Every <= 0 {
 		opt.Every = time.Second
 	}
-	key, err := opt.Cluster.Secret(ctx, "webhook credentials", seal.NewKey)
+	key, err := opt.Cluster.Secret(ctx, webhooks.SealedWith, seal.NewKey)
 	if err != nil {
 		return nil, err
 	}

@@ -44,7 +44,7 @@ func (rt *Supervisor) StartConsent(ctx context.Context, ownerID, id, skillName s
 		return "", err
 	}
 	c := builtins.SkillConsent{BuiltinID: id, Skill: skillName}
-	if c.Sealed, err = rt.sealer.SealJSON(p, "consent "+id+" "+skillName); err != nil {
+	if c.Sealed, err = rt.sealer.SealJSON(p, builtins.ConsentPlace(id, skillName)); err != nil {
 		return "", err
 	}
 	if err := rt.opt.Builtins.PutSkillConsent(ctx, p.State, c, rt.opt.Now().Add(consentWithin)); err != nil {
@@ -71,7 +71,7 @@ func (rt *Supervisor) FinishConsent(ctx context.Context, ownerID string, query u
 	}
 	done := Authorization{ID: c.BuiltinID, Skill: c.Skill}
 	var p oauthclient.Pending
-	if err := rt.sealer.OpenJSON(c.Sealed, "consent "+c.BuiltinID+" "+c.Skill, &p); err != nil {
+	if err := rt.sealer.OpenJSON(c.Sealed, builtins.ConsentPlace(c.BuiltinID, c.Skill), &p); err != nil {
 		return done, fmt.Errorf("read the consent: %w", err)
 	}
 	if err := t.Finish(ctx, p, query); err != nil {

@@ -128,7 +128,7 @@ func New(ctx context.Context, opt Options) (*Supervisor, error) {
 	}
 	opt.Log = cmp.Or(opt.Log, slog.New(slog.DiscardHandler))
 	opt.Node = cmp.Or(opt.Node, beeos.NewID())
-	key, err := opt.Cluster.Secret(ctx, "skills", seal.NewKey)
+	key, err := opt.Cluster.Secret(ctx, builtins.SealedWith, seal.NewKey)
 	if err != nil {
 		return nil, err
 	}

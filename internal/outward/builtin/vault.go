@@ -43,7 +43,7 @@ func (v vault) Put(ctx context.Context, s oauthclient.Session) error {
 	return v.rt.opt.Builtins.PutSkillToken(ctx, v.id, v.skill, v.url, s.Issuer, sealed, v.rt.opt.Now())
 }
 
-func (v vault) place() string { return strings.Join([]string{"token", v.id, v.skill, v.url}, " ") }
+func (v vault) place() string { return builtins.TokenPlace(v.id, v.skill, v.url) }
 
 // newTransport returns how the client of a skill reaches its server.
 func (rt *Supervisor) newTransport(row builtins.Builtin, s skill.Server, secrets skill.Secrets) (*oauthclient.Transport, error) {

@@ -2,8 +2,8 @@
 // share: transactions that run again when the database asks for it, how rows
 // are read and written (rows.go), small writes that share a commit (batch.go),
 // the words of a query (query.go), how SQLite (sqlite.go) and PostgreSQL
-// (postgres.go, stale_unix.go) are opened, and what their errors mean
-// (errors.go). There is one SQL dialect; a statement that
+// (postgres.go, stale_unix.go) are opened, how a SQLite file in use is copied
+// (sqlite_copy.go), and what the errors of both mean (errors.go). There is one SQL dialect; a statement that
 // truly differs has two named constants side by side.
 package database
 
@@ -122,6 +122,20 @@ func (db *DB) LockWriter(ctx context.Context) (unlock func(), err error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+}
+
+// Snapshot begins a transaction that sees one moment of the database and writes
+// nothing: on SQLite as it is at the first read, whatever others commit meanwhile.
+func (db *DB) Snapshot(ctx context.Context) (*sql.Tx, error) {
+	return db.DB.BeginTx(ctx, db.snapshotOptions())
+}
+
+func (db *DB) snapshotOptions() *sql.TxOptions {
+	opts := &sql.TxOptions{ReadOnly: true}
+	if db.Postgres {
+		opts.Isolation = sql.LevelRepeatableRead
+	}
+	return opts
 }
 
 // Querier is what *DB, *sql.Tx and *sql.Conn have in common.

@@ -18,6 +18,10 @@ type Table struct{ db *database.DB }
 // New returns the tables of db.
 func New(db *database.DB) *Table { return &Table{db: db} }
 
+// SealedWith is the name of the key that seals the credentials of webhooks, each
+// for its webhook's id.
+const SealedWith = "webhook credentials"
+
 // Webhook is somebody who wants to be told how a task goes.
 type Webhook struct {
 	ID        string
