@@ -125,31 +125,50 @@ var operations map[string]operation
 
 func init() {
 	operations = map[string]operation{
-		"delta":         func(_ context.Context, a *actor, g arguments) error { return a.r.Delta(g.text(-1)) },
-		"reasoning":     func(_ context.Context, a *actor, g arguments) error { return a.r.Reasoning(g.text(-1)) },
-		"progress":      func(_ context.Context, a *actor, g arguments) error { return a.r.Progress(get[float64](g, 0), get[float64](g, 1), g.text(2)) },
-		"log":           func(_ context.Context, a *actor, g arguments) error { a.r.LogAs(g.text(0), g.text(1), g.list[2]); return nil },
-		"background":    func(_ context.Context, a *actor, _ arguments) error { return a.r.Background() },
-		"part":          func(_ context.Context, a *actor, g arguments) error { return a.r.Part(g.whole) },
-		"text":          func(_ context.Context, a *actor, g arguments) error { a.r.Text(g.text(-1)); return nil },
-		"image":         func(_ context.Context, a *actor, g arguments) error { a.r.Image(g.text(0), fromBase64(g.text(1))); return nil },
-		"audio":         func(_ context.Context, a *actor, g arguments) error { a.r.Audio(g.text(0), fromBase64(g.text(1))); return nil },
-		"resource":      func(_ context.Context, a *actor, g arguments) error { a.r.Resource(g.text(0), g.text(1), g.text(2)); return nil },
-		"resource_link": func(_ context.Context, a *actor, g arguments) error { a.r.ResourceLink(g.text(0), g.text(1), g.text(2)); return nil },
-		"structured":    func(_ context.Context, a *actor, g arguments) error { return a.r.Structured(g.whole) },
-		"result":        func(_ context.Context, a *actor, g arguments) error { return a.r.Result(g.whole) },
-		"meta":          func(_ context.Context, a *actor, g arguments) error { return a.r.Meta(g.whole) },
-		"remember":      func(_ context.Context, a *actor, g arguments) error { return a.r.Remember(g.whole) },
-		"direct":        func(_ context.Context, a *actor, _ arguments) error { return a.r.Direct() },
-		"send":          func(_ context.Context, a *actor, g arguments) error { return a.r.Send(g.text(-1)) },
-		"correct":       func(_ context.Context, a *actor, g arguments) error { return a.r.Correct(g.text(-1)) },
-		"fail":          func(_ context.Context, a *actor, g arguments) error { return a.r.Fail(g.text(-1)) },
-		"refuse":        func(_ context.Context, a *actor, g arguments) error { return a.r.Refuse(g.text(-1)) },
-		"busy":          func(_ context.Context, a *actor, g arguments) error { return a.r.Busy(g.text(-1)) },
-		"fault":         func(_ context.Context, a *actor, g arguments) error { return a.r.Fault(get[int](g, 0), g.text(1), g.list[2]) },
-		"raise":         func(_ context.Context, _ *actor, g arguments) error { return errors.New(g.text(-1)) },
-		"crash":         func(context.Context, *actor, arguments) error { panic("as it was told") },
-		"step":          runStep,
+		"delta":     func(_ context.Context, a *actor, g arguments) error { return a.r.Delta(g.text(-1)) },
+		"reasoning": func(_ context.Context, a *actor, g arguments) error { return a.r.Reasoning(g.text(-1)) },
+		"progress": func(_ context.Context, a *actor, g arguments) error {
+			return a.r.Progress(get[float64](g, 0), get[float64](g, 1), g.text(2))
+		},
+		"log": func(_ context.Context, a *actor, g arguments) error {
+			a.r.LogAs(g.text(0), g.text(1), g.list[2])
+			return nil
+		},
+		"background": func(_ context.Context, a *actor, _ arguments) error { return a.r.Background() },
+		"part":       func(_ context.Context, a *actor, g arguments) error { return a.r.Part(g.whole) },
+		"text":       func(_ context.Context, a *actor, g arguments) error { a.r.Text(g.text(-1)); return nil },
+		"image": func(_ context.Context, a *actor, g arguments) error {
+			a.r.Image(g.text(0), fromBase64(g.text(1)))
+			return nil
+		},
+		"audio": func(_ context.Context, a *actor, g arguments) error {
+			a.r.Audio(g.text(0), fromBase64(g.text(1)))
+			return nil
+		},
+		"resource": func(_ context.Context, a *actor, g arguments) error {
+			a.r.Resource(g.text(0), g.text(1), g.text(2))
+			return nil
+		},
+		"resource_link": func(_ context.Context, a *actor, g arguments) error {
+			a.r.ResourceLink(g.text(0), g.text(1), g.text(2))
+			return nil
+		},
+		"structured": func(_ context.Context, a *actor, g arguments) error { return a.r.Structured(g.whole) },
+		"result":     func(_ context.Context, a *actor, g arguments) error { return a.r.Result(g.whole) },
+		"meta":       func(_ context.Context, a *actor, g arguments) error { return a.r.Meta(g.whole) },
+		"remember":   func(_ context.Context, a *actor, g arguments) error { return a.r.Remember(g.whole) },
+		"direct":     func(_ context.Context, a *actor, _ arguments) error { return a.r.Direct() },
+		"send":       func(_ context.Context, a *actor, g arguments) error { return a.r.Send(g.text(-1)) },
+		"correct":    func(_ context.Context, a *actor, g arguments) error { return a.r.Correct(g.text(-1)) },
+		"fail":       func(_ context.Context, a *actor, g arguments) error { return a.r.Fail(g.text(-1)) },
+		"refuse":     func(_ context.Context, a *actor, g arguments) error { return a.r.Refuse(g.text(-1)) },
+		"busy":       func(_ context.Context, a *actor, g arguments) error { return a.r.Busy(g.text(-1)) },
+		"fault": func(_ context.Context, a *actor, g arguments) error {
+			return a.r.Fault(get[int](g, 0), g.text(1), g.list[2])
+		},
+		"raise": func(_ context.Context, _ *actor, g arguments) error { return errors.New(g.text(-1)) },
+		"crash": func(context.Context, *actor, arguments) error { panic("as it was told") },
+		"step":  runStep,
 		"usage": func(_ context.Context, a *actor, g arguments) error {
 			a.r.Usage(g.text(0), get[int64](g, 1), get[int64](g, 2), get[float64](g, 3))
 			return nil
@@ -157,12 +176,18 @@ func init() {
 		"elicit": func(ctx context.Context, a *actor, g arguments) error {
 			return a.keep(a.r.Elicit(ctx, g.text(0), g.list[1]))
 		},
-		"sample":  func(ctx context.Context, a *actor, g arguments) error { return a.keep(a.r.Sample(ctx, g.whole)) },
-		"roots":   func(ctx context.Context, a *actor, _ arguments) error { return a.keep(a.r.Roots(ctx)) },
-		"ask_all": func(ctx context.Context, a *actor, g arguments) error { return a.keep(a.r.AskAll(ctx, get[map[string]agent.Question](g, -1))) },
-		"call":    func(ctx context.Context, a *actor, g arguments) error { return a.keep(a.r.Call(ctx, g.text(0), g.text(1))) },
+		"sample": func(ctx context.Context, a *actor, g arguments) error { return a.keep(a.r.Sample(ctx, g.whole)) },
+		"roots":  func(ctx context.Context, a *actor, _ arguments) error { return a.keep(a.r.Roots(ctx)) },
+		"ask_all": func(ctx context.Context, a *actor, g arguments) error {
+			return a.keep(a.r.AskAll(ctx, get[map[string]agent.Question](g, -1)))
+		},
+		"call": func(ctx context.Context, a *actor, g arguments) error {
+			return a.keep(a.r.Call(ctx, g.text(0), g.text(1)))
+		},
 		"approve": func(ctx context.Context, a *actor, g arguments) error { return a.r.Approve(ctx, g.text(0), g.list[1]) },
-		"gate":    func(ctx context.Context, a *actor, g arguments) error { return a.r.Gate(ctx, get[agent.Approval](g, -1)) },
+		"gate": func(ctx context.Context, a *actor, g arguments) error {
+			return a.r.Gate(ctx, get[agent.Approval](g, -1))
+		},
 		"input_required": func(ctx context.Context, a *actor, g arguments) error {
 			return a.keepWords(a.r.InputRequired(ctx, g.text(0), get[any](g, 1)))
 		},

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
-
 )
 
 // transcript is one file of sdk/spec/transcripts; sdk/spec/README.md says what
@@ -302,4 +301,3 @@ func encode(t *testing.T, v any) []byte {
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
-
