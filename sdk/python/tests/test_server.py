@@ -26,6 +26,7 @@ from beeos import (
     Error,
     Image,
     Message,
+    Question,
     SyncClient,
     SyncContext,
 )
@@ -63,7 +64,8 @@ def test_five_lines(server: Server, client: SyncClient, tmp_path: Path) -> None:
     (tmp_path / "weather.py").write_text(FIVE_LINES)
     agent = subprocess.Popen([sys.executable, str(tmp_path / "weather.py")], env=server.environment(), stderr=subprocess.PIPE)
     try:
-        found = wait_until(lambda: next((a for a in client.agents() if a.name == "weather" and a.online), None), "its start")
+        wait_until(lambda: any(a.name == "weather" and a.online for a in client.agents()), "the start of the agent")
+        found = client.agent("weather")
         key = server.dev["user_key"]
         called = rpc(found.mcp_url, key, "tools/call", {"name": "forecast", "arguments": {"city": "Rome", "days": 3}})
         assert called["content"] == [{"type": "text", "text": "sunny in Rome for 3 days"}]
@@ -84,24 +86,29 @@ def test_five_lines(server: Server, client: SyncClient, tmp_path: Path) -> None:
 
 def test_streaming(server: Server) -> None:
     bot = server.agent("streamer")
+    seen = threading.Semaphore(0)
 
     @bot.message
     async def chat(text: str, ctx: Context) -> AsyncIterator[str]:
         await ctx.reasoning("let me think")
         for word in text.split():
             yield word.upper() + " "
-            await asyncio.sleep(0.01)
+            await asyncio.to_thread(seen.acquire, timeout=WITHIN)  # it arrives before the answer ends
 
     async def check() -> None:
+        events = []
         async with server.async_client() as client:
-            events = [event async for event in client.stream("streamer", "one two three")]
+            async for event in client.stream("streamer", "one two three"):
+                events.append(event)
+                if event.delta:
+                    seen.release()
         assert "".join(e.reasoning for e in events) == "let me think"
-        assert "".join(e.delta for e in events) == "ONE TWO THREE "
+        assert [e.delta for e in events if e.delta] == ["ONE ", "TWO ", "THREE "]
         assert events[-1].done and events[-1].done.text == "ONE TWO THREE "
-        assert len(events) > 3
 
     with server.serving(bot):
         run(check())
+        seen.release(2)
         with server.client() as client:
             assert "".join(e.delta for e in client.stream("streamer", "by threads")) == "BY THREADS "
 
@@ -159,7 +166,7 @@ def test_results(server: Server, client: SyncClient) -> None:
     @bot.tool
     def breaks(how: str) -> str:
         if how == "crash":
-            return {}["nothing"]
+            return server.dev["nothing"]
         raise ValueError("the disk is full")
 
     @bot.resource("note://{name}", mime_type="text/plain")
@@ -311,6 +318,44 @@ def _mcp_stream(url: str, key: str, session: str, message: Any) -> Iterator[dict
                 yield json.loads(line[5:])
 
 
+def test_need_input(server: Server, client: SyncClient) -> None:
+    """A caller of MCP 2026-07-28 brings the answers along with the next call."""
+    bot = server.agent("rounds")
+
+    @bot.tool
+    async def order(item: str, ctx: Context) -> str | None:
+        if "count" not in ctx.message.input:
+            question = Question("elicitation/create", {"message": "How many?", "requestedSchema": {"type": "object"}})
+            await ctx.need_input({"count": question}, state="asked")
+            return None
+        assert ctx.message.state == "asked"
+        return f"{ctx.message.input['count']['content']['n']} {item}"
+
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {"elicitation": {}},
+    }
+    headers = {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "order"}
+    params: dict[str, Any] = {"_meta": meta, "name": "order", "arguments": {"item": "hives"}}
+    with server.serving(bot):
+        url, key = client.agent("rounds").mcp_url, server.dev["user_key"]
+
+        def call(**more: Any) -> Any:
+            body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {**params, **more}}
+            accept = {"Accept": "application/json, text/event-stream"}
+            request = urllib.request.Request(url, json.dumps(body).encode(), {**_mcp_headers(key), **headers, **accept})
+            with urllib.request.urlopen(request, timeout=WITHIN) as answer:
+                text = answer.read().decode()
+            return json.loads(text[text.rfind("data: ") + 6 :] if "data: " in text else text)["result"]
+
+        asked = call()
+        assert asked["resultType"] == "input_required"
+        assert asked["inputRequests"]["count"]["params"]["message"] == "How many?"
+        brought = {"count": {"action": "accept", "content": {"n": 3}}}
+        done = call(requestState=asked["requestState"], inputResponses=brought)
+        assert done["content"][0]["text"] == "3 hives"
+
+
 def test_approve(server: Server, client: SyncClient) -> None:
     bot = server.agent("careful")
 
@@ -323,14 +368,14 @@ def test_approve(server: Server, client: SyncClient) -> None:
         return f"erased {text}"
 
     with server.serving(bot):
-        for path, decide, text in (
-            ("a", lambda one: client.approve(one.id), "erased a"),
-            ("b", lambda one: client.reject(one.id, "keep it"), "so not: erase was denied: keep it"),
-        ):
+        for path, text in {"a": "erased a", "b": "so not: erase was denied: keep it"}.items():
             task = client.create_task("careful", path)
             waiting = wait_until(lambda: [a for a in client.approvals() if a.arguments == {"path": path}], "the question")
             assert waiting[0].tool == "erase"
-            decide(waiting[0])
+            if path == "a":
+                client.approve(waiting[0].id)
+            else:
+                client.reject(waiting[0].id, "keep it")
             assert client.wait_for_task("careful", task.task_id).text == text
 
 
