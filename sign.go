@@ -30,7 +30,11 @@ type Signature struct {
 
 // Sign returns the Authorization header for one request.
 func Sign(key ed25519.PrivateKey, keyID, method, path string, body []byte) string {
-	s := Signature{KeyID: keyID, Timestamp: time.Now().Unix(), Nonce: NewSecret("")[:32]}
+	return signAt(key, Signature{KeyID: keyID, Timestamp: time.Now().Unix(), Nonce: NewSecret("")[:32]}, method, path, body)
+}
+
+// signAt is Sign with clock and nonce given by s.
+func signAt(key ed25519.PrivateKey, s Signature, method, path string, body []byte) string {
 	s.Signature = ed25519.Sign(key, s.text(method, path, body))
 	return fmt.Sprintf("Ed25519 %s:%d:%s:%s", s.KeyID, s.Timestamp, s.Nonce, base64.StdEncoding.EncodeToString(s.Signature))
 }

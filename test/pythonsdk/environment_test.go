@@ -1,0 +1,52 @@
+//go:build unix
+
+package pythonsdk
+
+import (
+	"context"
+	_ "embed"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/beeos/beeos/test/python"
+)
+
+//go:embed requirements.txt
+var requirements []byte
+
+// environment is where the SDK is tried.
+type environment struct {
+	tools  string // a Python that builds and checks it
+	python string // one that has its wheel, and what that depends on
+}
+
+// newEnvironment builds the wheel and the source archive, and installs the wheel.
+func newEnvironment(ctx context.Context, t *testing.T) environment {
+	t.Helper()
+	tools, err := python.Install(ctx, requirements)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	env := environment{tools: tools, python: filepath.Join(dir, "venv", "bin", "python")}
+	dist := filepath.Join(dir, "dist")
+	run(ctx, t, tools, "-m", "hatchling", "build", "-d", dist)
+	wheel := findOne(t, dist, "beeos-*.whl")
+	findOne(t, dist, "beeos-*.tar.gz")
+	if out, err := exec.CommandContext(ctx, "python3", "-m", "venv", filepath.Join(dir, "venv")).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	run(ctx, t, env.python, "-m", "pip", "install", "-q", "--no-compile", "-c", absolute(t, "wheel.txt"), wheel)
+	run(ctx, t, env.python, "-c", "import beeos, pathlib; assert (pathlib.Path(beeos.__file__).parent / 'py.typed').exists()")
+	return env
+}
+
+func findOne(t *testing.T, dir, pattern string) string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(dir, pattern))
+	if err != nil || len(found) != 1 {
+		t.Fatalf("%s: %v %v", pattern, found, err)
+	}
+	return found[0]
+}

@@ -1,0 +1,79 @@
+//go:build unix
+
+// Package pythonsdk tests the Python SDK as its users get it: a wheel, built and
+// installed into an environment that has nothing else (environment_test.go). Its
+// types are checked strictly, the program at the top of its README is called over
+// MCP, A2A and REST by clients that others wrote (five_lines_test.go), and its own
+// tests run against a real server.
+package pythonsdk
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/beeos/beeos/test/cluster"
+)
+
+const (
+	sdk    = "../../sdk/python"
+	within = 5 * time.Minute
+)
+
+func TestPythonSDK(t *testing.T) {
+	if testing.Short() {
+		t.Skip("installs Python packages")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), within)
+	t.Cleanup(cancel) // after the parallel ones
+	env := newEnvironment(ctx, t)
+	t.Run("five lines", func(t *testing.T) { callFiveLines(ctx, t, env.python) })
+	t.Run("types", func(t *testing.T) {
+		t.Parallel()
+		run(ctx, t, env.tools, "-m", "mypy", "--strict", "--cache-dir", t.TempDir())
+	})
+	t.Run("tests", func(t *testing.T) {
+		t.Parallel()
+		server, err := cluster.BuildOne(ctx, t.TempDir(), "github.com/beeos/beeos/cmd/beeos")
+		if err != nil {
+			t.Fatal(err)
+		}
+		run(ctx, t, env.python, "-m", "pip", "install", "-q", "--no-compile", "-r", absolute(t, "tests.txt"))
+		runWith(ctx, t, []string{"BEEOS_BIN=" + server}, env.python, "-m", "pytest")
+	})
+	t.Run("transcripts with orjson", func(t *testing.T) {
+		t.Parallel()
+		run(ctx, t, env.tools, "-m", "pytest", "-o", "pythonpath=src", "-k", "async", "tests/test_transcripts.py")
+	})
+}
+
+// run runs Python in the folder of the SDK.
+func run(ctx context.Context, t *testing.T, python string, args ...string) {
+	t.Helper()
+	runWith(ctx, t, nil, python, args...)
+}
+
+// runWith is run with more in the environment.
+func runWith(ctx context.Context, t *testing.T, env []string, python string, args ...string) {
+	t.Helper()
+	cmd := exec.CommandContext(ctx, python, args...)
+	cmd.Dir = sdk
+	cmd.Env = append(append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1"), env...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("python %s: %v\n%s", strings.Join(args, " "), err, bytes.TrimSpace(out))
+	}
+}
+
+func absolute(t *testing.T, path string) string {
+	t.Helper()
+	full, err := filepath.Abs(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return full
+}
