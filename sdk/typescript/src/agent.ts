@@ -1,12 +1,10 @@
 import type { Part } from "./answer.ts";
-import { isResourceFor, type Prompt, type Resource, type Tool } from "./define.ts";
-import { Fault } from "./errors.ts";
+import { defineAgent, isResourceFor, type Prompt, type PromptOptions, type Resource, type ResourceOptions, type Tool, type ToolOptions } from "./define.ts";
+import { Fault, Refusal } from "./errors.ts";
 import { isObject, type JsonObject } from "./frame.ts";
 import { Gateway, type Definition } from "./gateway.ts";
 import { logWith, silent, standardLog, type Logger } from "./log.ts";
 import { paramOf, type Message } from "./message.ts";
-import { defineAgent, type PromptOptions, type ResourceOptions, type ToolOptions } from "./define.ts";
-import { Refusal } from "./errors.ts";
 import { Misfit, validate, type Schema } from "./schema.ts";
 import { Settings, type Place } from "./settings.ts";
 import { onSignals } from "./signals.ts";
@@ -237,8 +235,12 @@ export class Agent {
   }
 
   #definition(): Definition {
-    const { tools, resources, prompts } = { tools: this.#tools.values(), resources: this.#resources.values(), prompts: this.#prompts.values() };
-    return defineAgent(this.name, this.#options, { tools: [...tools], resources: [...resources], prompts: [...prompts], completions: !!this.#complete });
+    return defineAgent(this.name, this.#options, {
+      tools: [...this.#tools.values()],
+      resources: [...this.#resources.values()],
+      prompts: [...this.#prompts.values()],
+      completions: this.#complete !== undefined,
+    });
   }
 
   /** Who answers a message: the tool, resource or prompt that it is for, or else the handler of messages. */

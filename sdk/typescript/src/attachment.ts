@@ -66,7 +66,7 @@ export class Attachment {
 }
 
 /** Content as fetch sends it. `duplex` is what fetch wants with streams. */
-export function uploadBody(content: FileContent): { body: BodyInit; duplex?: "half" } {
+export function uploadBody(content: FileContent): { body: NonNullable<RequestInit["body"]>; duplex?: "half" } {
   if (typeof content === "string" || content instanceof Blob) return { body: content };
   if (content instanceof Uint8Array) return { body: content as Uint8Array<ArrayBuffer> };
   const stream = content instanceof ReadableStream ? content : ReadableStream.from(content);

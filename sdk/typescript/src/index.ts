@@ -17,3 +17,15 @@ export { traceHeaders } from "./trace.ts";
 export type { Trace } from "./trace.ts";
 export type { ApprovalOptions, Continued, LogLevel, Turn, WaitOptions } from "./turn.ts";
 export { version } from "./version.ts";
+
+export { Client } from "./client/client.ts";
+export type { Answer, AnswerEvent, InvokeOptions, ToolResult } from "./client/client.ts";
+export type { AgentInfo } from "./client/agents.ts";
+export type { Approval } from "./client/approvals.ts";
+export type { Conversation } from "./client/conversations.ts";
+export type { Update } from "./client/events.ts";
+export type { File, FilePart } from "./client/files.ts";
+export type { Task, TaskOptions, TaskStatus, Webhook } from "./client/tasks.ts";
+export type { CallOptions, ClientOptions } from "./client/transport.ts";
+export { readWebhook, verifyWebhook } from "./client/webhook.ts";
+export type { WebhookEvent } from "./client/webhook.ts";
