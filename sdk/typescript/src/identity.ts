@@ -39,7 +39,7 @@ export class Identity {
   }
 
   static #read(path: string): Identity {
-    const text = readFileSync(path, "utf8");
+    const text = readIdentity(path);
     const wrong = new Error(`${path} is not an agent's identity; move it away and a new one is made`);
     let file: { private_key?: unknown; instances?: Record<string, string> };
     try {
@@ -86,6 +86,15 @@ export class Identity {
     } finally {
       rmSync(fresh, { force: true });
     }
+  }
+}
+
+function readIdentity(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    if (hasCode(error, "ENOENT")) throw error;
+    throw new Error(`read the identity; set the option identity to a file that can be read: ${(error as Error).message}`, { cause: error });
   }
 }
 

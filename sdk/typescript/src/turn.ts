@@ -8,7 +8,7 @@ import type { Gateway, HistoryMessage } from "./gateway.ts";
 import { newId } from "./ids.ts";
 import { readAttachments, readParts, type Capability, type Message } from "./message.ts";
 import type { Continuations, Questions } from "./questions.ts";
-import { isStandard, jsonSchemaOf, validate, type Infer, type Schema } from "./schema.ts";
+import { jsonSchemaOf, validate, type Infer, type Schema } from "./schema.ts";
 import { runStep, type Step, type StepKind, type Tokens } from "./step.ts";
 import { addToolResult } from "./toolresult.ts";
 import type { Trace } from "./trace.ts";
@@ -298,7 +298,7 @@ export class Turn {
     if (!isObject(answer)) throw new Error("elicit: the caller answered something else");
     const { action, content } = answer as { action: "accept" | "decline" | "cancel"; content?: unknown };
     if (action !== "accept") return { action };
-    return { action, content: isStandard(schema) ? await validate(schema, content) : (content as Infer<S>) };
+    return { action, content: await validate<S>(schema, content) };
   }
 
   /** Asks the caller's model. Parameters and result are those of MCP's sampling/createMessage. */

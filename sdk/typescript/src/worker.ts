@@ -278,8 +278,10 @@ export class Worker implements Outlet {
       refused: false,
     };
     if (message.deadline) {
-      const left = Math.min(Math.max(message.deadline.getTime() - Date.now(), 0), longestTimer);
-      turn.deadline = setTimeout(() => controller.abort(new Aborted("deadline")), left);
+      const left = message.deadline.getTime() - Date.now();
+      const giveUp = () => controller.abort(new Aborted("deadline"));
+      if (left > 0) turn.deadline = setTimeout(giveUp, Math.min(left, longestTimer));
+      else giveUp();
     }
     this.#turns.set(message.id, turn);
     return turn;

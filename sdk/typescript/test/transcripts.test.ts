@@ -27,13 +27,15 @@ describe("transcripts", () => {
   const names = readdirSync(join(spec, "transcripts"));
   assert.ok(names.length > 10);
   for (const name of names) {
-    test(name, { timeout: 60_000 }, async () => {
+    test(name, { timeout: 30_000 }, async () => {
       const transcript = JSON.parse(readFileSync(join(spec, "transcripts", name), "utf8")) as Transcript;
       assert.equal(transcript.protocol, 1);
       const gateway = await FakeGateway.start();
+      const player = new Player(gateway, transcript, join(folder, name));
       try {
-        await new Player(gateway, transcript, join(folder, name)).play();
+        await player.play();
       } finally {
+        void player.agent.stop();
         gateway.stop();
       }
     });
