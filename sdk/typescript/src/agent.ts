@@ -1,7 +1,7 @@
 import type { Part } from "./answer.ts";
 import { defineAgent, isResourceFor, type Prompt, type PromptOptions, type Resource, type ResourceOptions, type Tool, type ToolOptions } from "./define.ts";
 import { Fault, Refusal } from "./errors.ts";
-import { isObject, type JsonObject } from "./frame.ts";
+import { exceeds, isObject, type JsonObject } from "./frame.ts";
 import { Gateway, type Definition } from "./gateway.ts";
 import { logWith, silent, standardLog, type Logger } from "./log.ts";
 import { paramOf, type Message } from "./message.ts";
@@ -65,6 +65,9 @@ export interface CompletionRequest {
 export type CompletionHandler = (request: CompletionRequest, turn: Turn) => readonly string[] | JsonObject | Promise<readonly string[] | JsonObject>;
 
 const badArguments = -32602;
+
+/** How large structured content may be, in bytes, to be the answer's text as well. */
+const maxSaidTwice = 256 << 10;
 
 /** From this revision of MCP on, arguments that do not fit are for the model to read. */
 const misfitsAreResults = "2025-11-25";
@@ -315,8 +318,10 @@ async function answerWith(turn: Turn, result: HandlerResult): Promise<void> {
   if (turn.ended) return;
   if (value === undefined || value === null) return turn.send();
   if (typeof value === "string") return turn.send(value);
-  if (isObject(value)) turn.addStructured(value);
-  turn.send(JSON.stringify(value));
+  const json = JSON.stringify(value);
+  if (!isObject(value)) return turn.send(json);
+  turn.addStructured(value);
+  turn.send(exceeds(json, maxSaidTwice) ? "" : json);
 }
 
 /** Streams what an iterator yields, and returns what it returns. It is stopped when nobody wants more. */
