@@ -5,9 +5,11 @@ package typescript
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -22,6 +24,8 @@ import (
 )
 
 const patience = time.Minute
+
+var runtime = flag.String("runtime", "", `what runs the agents instead of Node: "bun", or "deno run -A"`)
 
 // server is a `beeos dev` that can be killed and come back where it was.
 type server struct {
@@ -108,7 +112,12 @@ type agentProcess struct {
 func (s *server) startAgent(script string, args ...string) *agentProcess {
 	s.t.Helper()
 	w := theProject(s.t)
-	p, err := program.Start(script, append(s.env, "XDG_CONFIG_HOME="+filepath.Dir(s.data)), w.node, append([]string{filepath.Join(w.project, script)}, args...)...)
+	command := strings.Fields(*runtime)
+	if len(command) == 0 {
+		command = []string{w.node}
+	}
+	command = slices.Concat(command, []string{filepath.Join(w.project, script)}, args)
+	p, err := program.Start(script, append(s.env, "XDG_CONFIG_HOME="+filepath.Dir(s.data)), command[0], command[1:]...)
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -185,22 +185,38 @@ test("a result that another server made goes through", async () => {
   });
 });
 
-test("a slow connection holds a streaming handler back", async () => {
+test("a connection that does not move holds a streaming handler back", async () => {
   const piece = "x".repeat(64 << 10);
+  const all = 384; // 24 MiB, more than the system takes on its own account
   let made = 0;
   await start(
     newAgent().message(async function* () {
-      for (; made < 256; made++) yield piece; // 16 MiB
+      for (; made < all; made++) yield piece;
     }),
   );
   say("1", "go");
-  let got = 0;
-  for (;;) {
-    const frame = await gateway.nextFrame();
-    if (frame.type === "reply") break;
-    got += frame.text!.length;
+  gateway.pause();
+  for (let before = -1; before !== made; ) {
+    before = made;
+    await new Promise((resolve) => setTimeout(resolve, 300));
   }
-  assert.equal(got, 256 * piece.length);
+  assert.ok(made < all, `${made} pieces were made for nobody`);
+  gateway.resume();
+  let got = 0;
+  for (let frame = await gateway.nextFrame(); frame.type !== "reply"; frame = await gateway.nextFrame()) got += frame.text!.length;
+  assert.equal(got, all * piece.length);
+});
+
+test("a gateway that is silent is asked something, and left when it does not answer", async () => {
+  await start(newAgent().message(() => "hi"));
+  gateway.send({ type: "hello", agents: { test: "agent_1" }, heartbeat_ms: 600 });
+  const probe = await gateway.nextFrame();
+  assert.equal(probe.type, "working");
+  gateway.send({ type: "chat_cancel", message_id: probe.message_id!, reason: "the request has ended" });
+  assert.equal((await gateway.nextFrame()).type, "working"); // it has not left
+  await gateway.welcome("test"); // and now it comes again
+  say("1", "still there?");
+  assert.equal((await reply()).body, "hi");
 });
 
 test("what stops the agent before it begins", async () => {

@@ -132,6 +132,15 @@ export class FakeGateway {
     }
   }
 
+  /** Reads nothing until it resumes. */
+  pause(): void {
+    this.#socket!.pause();
+  }
+
+  resume(): void {
+    this.#socket!.resume();
+  }
+
   /** Cuts the connection without a goodbye. */
   breakConnection(): void {
     this.#socket?.terminate();
