@@ -21,7 +21,7 @@ type BudgetsCmd struct {
 type BudgetsSetCmd struct {
 	remote.Server
 	Agent string `xor:"subject" required:"" placeholder:"AGENT" help:"For all calls to this agent: id, slug or name."`
-	Key   string `xor:"subject" required:"" placeholder:"ID" help:"For all calls with this key."`
+	Key   string `name:"api-key" xor:"subject" required:"" placeholder:"ID" help:"For all calls with this key: an id from beeos keys list."`
 	App   string `xor:"subject" required:"" placeholder:"ID" help:"For all calls of this app: an id from the console's page of apps."`
 	User  string `xor:"subject" required:"" placeholder:"ID" help:"For all calls of this user: you, or for admins anybody."`
 
