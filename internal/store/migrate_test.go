@@ -36,6 +36,7 @@ var released = []struct{ name, sum string }{
 	{"0027_replays.sql", "146d9926dc688e8a"},
 	{"0028_lists_of_owner.sql", "3a35e102becd39df"},
 	{"0029_traces.sql", "5c2651e83193aba3"},
+	{"0033_find_by_index.sql", "cd0d1ba6978ae758"},
 }
 
 func TestMigrationsRise(t *testing.T) {
