@@ -44,6 +44,9 @@ func (c *traced) checkPage(at *node, tr otlp.Trace) {
 	if !shown("work", fmt.Sprint("attempt ", attempts), "replied") || !shown("person", "approval of save_csv", "approved by") {
 		c.t.Errorf("the last of %d attempts and the approval are not shown in\n%s", attempts, strings.Join(rows, "\n"))
 	}
+	if shown("person", "question", "") {
+		c.t.Errorf("the approval is shown as a question, too, in\n%s", strings.Join(rows, "\n"))
+	}
 	if lead := browser.Eval[string](b, `document.querySelector(".lead").innerText`); !strings.Contains(lead, fmt.Sprint(attempts, " attempts")) {
 		c.t.Errorf("the page says %q", lead)
 	}

@@ -139,6 +139,9 @@ func TestTraceOutlivesEverybody(t *testing.T) {
 			t.Errorf("%+v", s)
 		}
 	}
+	if step := tr.Span(t, "execute_tool save_csv"); step.Start.Before(call.Start) || step.End.After(call.End) {
+		t.Errorf("the step, from %s to %s, is not part of the call, from %s to %s", step.Start, step.End, call.Start, call.End)
+	}
 	c.checkPage(n, tr)
 }
 
