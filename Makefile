@@ -14,7 +14,7 @@ RACE       = -race -p $(AT_ONCE) -gcflags=modernc.org/sqlite/lib=-race=false -gc
 PACKAGES   = ./test/faults ./test/console ./internal/cli ./test/clients ./test/hands ./internal/surface/web ./internal/surface/mcp ./...
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race lint format vuln bench conformance clients fuzz hostile dev docs release packages charts setup clean
+.PHONY: help build test race lint format vuln bench conformance clients fuzz hostile traces dev docs release packages charts setup clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -62,6 +62,10 @@ fuzz: ## Fuzz every target for FUZZTIME each (30s), and the REST surface for 90s
 hostile: ## Attack a server and its bridges; needs a quiet machine: others' calls must not slow down
 	$(GO) vet -tags hostile ./test/faults
 	FAULTS_STRICT=1 $(GO) test -tags hostile -count=1 -v -timeout 30m -run 'Hostile|HalfSent' ./test/faults
+
+traces: ## The tests of traces against a real OpenTelemetry Collector, built from test/collector
+	cd test/collector && $(GO) vet . && $(GO) build -o $(CURDIR)/bin/collector .
+	BEEOS_TEST_COLLECTOR=$(CURDIR)/bin/collector $(GO) test -count=1 -v -timeout $(TIMEOUT) -run Trace ./test/faults ./internal/app ./internal/telemetry/trace
 
 dev: ## Everything on this machine, with a demo agent
 	$(GO) run ./cmd/beeos dev

@@ -186,6 +186,23 @@ const (
 	ApprovalDecided   = "approval.decided"
 )
 
+// AskedApproval is the approval that a message asks the caller for, by its own
+// account: the payload is the agent's to fill.
+func (m *Message) AskedApproval() string {
+	if m.Type != AgentInputRequired {
+		return ""
+	}
+	var payload struct {
+		Approval struct {
+			ID string `json:"id"`
+		} `json:"approval"`
+	}
+	if json.Unmarshal(m.Payload, &payload) != nil {
+		return ""
+	}
+	return payload.Approval.ID
+}
+
 // ApprovalStep is what everybody who watches a turn may know of an approval.
 type ApprovalStep struct {
 	ID        string    `json:"id"`

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Step is something that an agent did on its way to an answer, as it tells: a
@@ -51,6 +52,21 @@ func StepDepths(list []Step) []int {
 		}
 	}
 	return depths
+}
+
+// StepsBegin returns from when on the times of steps count: given, when the attempt
+// that brought the answer was handed out; or earlier, where an instance had the
+// request before and went on with its work, because no step ends after its answer.
+// Nothing begins before the request was there.
+func StepsBegin(list []Step, asked, given, answered time.Time) time.Time {
+	most, whole := answered.Sub(asked).Microseconds(), int64(0)
+	for i := range list {
+		whole = max(whole, min(most, list[i].AfterUS)+min(most, list[i].TookUS))
+	}
+	if begin := answered.Add(-time.Duration(min(most, whole)) * time.Microsecond); begin.Before(given) {
+		return begin
+	}
+	return given
 }
 
 // StepKind says what was done.

@@ -39,6 +39,7 @@ var released = []struct{ name, sum string }{
 	{"0030_series.sql", "aa1c20413af900e0"},
 	{"0031_secrets.sql", "65f9aad214b56273"},
 	{"0032_budgets.sql", "14e451ff5eb6a0f7"},
+	{"0033_find_by_index.sql", "cd0d1ba6978ae758"},
 }
 
 func TestMigrationsRise(t *testing.T) {

@@ -18,9 +18,11 @@
 //	rest      an invoke over REST against the same call over MCP
 //	tasks     the memory of 10,000 open event streams of tasks
 //	lists     a page of 50 among 1,000,000 tasks, on both databases
+//	explorer  a page of 50 among 1,000,000 calls, by each filter, on both databases
+//	weight    what a call takes on disk, with two binaries; only when it is named
 //
 // main.go picks; calls.go, versions.go, sessions.go, streams.go, a2a.go, tokens.go, idle.go,
-// agents.go, scale.go (with fill.go), rest.go, tasks.go and lists.go measure;
+// agents.go, scale.go (with fill.go), rest.go, tasks.go, lists.go, explorer.go and weight.go measure;
 // server.go runs the server under test and memory.go weighs it; peers.go and
 // readers.go are the processes around it (this program,
 // started again); load.go and response.go make the load; report.go writes
@@ -49,6 +51,7 @@ type settings struct {
 	streams  int
 	delayed  int
 	watched  int
+	weighed  int
 
 	conversations int
 
@@ -76,6 +79,8 @@ var benchmarks = []benchmark{
 	{"rest", rest},
 	{"tasks", tasks},
 	{"lists", lists},
+	{"explorer", explorer},
+	{"weight", callWeight},
 }
 
 func main() {
@@ -91,15 +96,16 @@ func main() {
 	flag.Float64Var(&s.seconds, "seconds", 3, "length of one sample")
 	flag.IntVar(&s.rounds, "rounds", 3, "samples of each kind; the median counts")
 	flag.IntVar(&s.agents, "agents", 10_000, "idle: agents that connect")
-	flag.IntVar(&s.stored, "stored", 1_000_000, "scale and lists: messages, or tasks, that are there already")
+	flag.IntVar(&s.stored, "stored", 1_000_000, "scale, lists and explorer: messages, tasks or calls that are there already")
 	flag.IntVar(&s.sessions, "sessions", 10_000, "sessions: idle ones")
 	flag.IntVar(&s.streams, "streams", 5_000, "streams: how many are open while they are weighed")
 	flag.IntVar(&s.delayed, "delayed", 1_000, "streams: how many are open while delays are noted")
 	flag.IntVar(&s.conversations, "conversations", 1_000, "agents: how many are open at once")
 	flag.IntVar(&s.watched, "watched", 10_000, "tasks: how many streams of events are open")
+	flag.IntVar(&s.weighed, "weighed", 20_000, "weight: how many calls are made")
 	flag.StringVar(&s.profile, "profile", "", "write a CPU profile of the server here: calls, sessions and rest under load from 64 connections, streams while delays are noted")
 	flag.StringVar(&s.server, "server", "", "server binary to measure; empty = built from this tree")
-	flag.StringVar(&s.other, "other", "", "versions: the server binary to compare it with")
+	flag.StringVar(&s.other, "other", "", "versions and weight: the server binary to compare it with")
 	flag.Parse()
 	chosen, err := choose(flag.Args())
 	if err != nil {
@@ -117,12 +123,12 @@ func choose(names []string) (chosen []benchmark, err error) {
 	for _, name := range names {
 		i := slices.IndexFunc(benchmarks, func(b benchmark) bool { return b.name == name })
 		if i < 0 {
-			return nil, fmt.Errorf("there is no benchmark %q; choose from calls, versions, sessions, streams, a2a, tokens, idle, agents, scale, rest, tasks, lists", name)
+			return nil, fmt.Errorf("there is no benchmark %q; choose from calls, versions, sessions, streams, a2a, tokens, idle, agents, scale, rest, tasks, lists, explorer, weight", name)
 		}
 		chosen = append(chosen, benchmarks[i])
 	}
 	if len(names) == 0 {
-		chosen = slices.DeleteFunc(slices.Clone(benchmarks), func(b benchmark) bool { return b.name == "versions" })
+		chosen = slices.DeleteFunc(slices.Clone(benchmarks), func(b benchmark) bool { return b.name == "versions" || b.name == "weight" })
 	}
 	return chosen, nil
 }

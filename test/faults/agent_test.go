@@ -32,6 +32,7 @@ type spec struct {
 	Mode     beeos.DeliveryMode
 	Lane     beeos.Lane
 	Again    beeos.Redelivery
+	Spends   bool // it tells what its answers took of models
 }
 
 // agentProcess is an agent as a process of its own. It echoes; a text that
@@ -176,7 +177,7 @@ func runAgent() int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	e := &echo{open: make(chan struct{})}
+	e := &echo{open: make(chan struct{}), spends: s.Spends}
 	go e.obey()
 	err := agent.Run(ctx, agent.Options{
 		Name: s.Name, Gateway: s.Gateway, Key: s.Key, Identity: s.Identity, DeliveryMode: s.Mode, Lane: s.Lane, Redelivery: s.Again,
@@ -192,8 +193,9 @@ func runAgent() int {
 
 // echo is the agent's handler.
 type echo struct {
-	mu   sync.Mutex
-	open chan struct{} // closed when held answers may go
+	mu     sync.Mutex
+	open   chan struct{} // closed when held answers may go
+	spends bool
 }
 
 // say writes one line for the test to read.
@@ -250,6 +252,9 @@ func (e *echo) answer(ctx context.Context, m agent.Message, r *agent.Reply) erro
 	}
 	if strings.HasPrefix(m.Text, talkPrefix) {
 		return e.talk(ctx, open, r)
+	}
+	if e.spends {
+		tellSpending(m.Text, r)
 	}
 	e.say("end %s", m.ID) // before anybody can know
 	return r.Send(echoed(m.Text))

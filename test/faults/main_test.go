@@ -17,8 +17,9 @@
 // servers keep together (quota_test.go), calls that must not happen twice
 // (idempotency_test.go), replays of many calls that are broken off
 // (replay_test.go), backups of a busy server (backup_test.go), what the service
-// manager hears (systemd_test.go), calls that wait for a person
-// (approval_test.go), also those of a built-in agent, whose tools must not run
+// manager hears (systemd_test.go), what answers took, added up (usage_test.go),
+// traces (trace_test.go) and the pages of calls that outlived everybody
+// (callpage_test.go), calls that wait for a person (approval_test.go), also those of a built-in agent, whose tools must not run
 // twice (hands_test.go), watchers whose connections (frayed_test.go) are cut
 // again and again (watch_test.go), a killed sender of webhooks
 // (webhooks_test.go), strangers who never end what they begin
@@ -61,6 +62,7 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	code := m.Run()
+	chromium.Close()
 	if built.dir != "" {
 		os.RemoveAll(built.dir) //nolint:errcheck // a temporary folder
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/beeos/beeos/client"
 	"github.com/beeos/beeos/test/otlp"
 	"github.com/beeos/beeos/test/pgtest"
+	"github.com/beeos/beeos/test/ports"
 )
 
 const (
@@ -102,11 +103,11 @@ func ends(tr otlp.Trace) (list []string) {
 
 // TestTraceOutlivesEverybody: while a call waits for a person, its agent is
 // killed, then its server. What the receiver has in the end is one trace without
-// gaps, with each attempt and the wait.
+// gaps, with each attempt and the wait; so has the page of the call.
 func TestTraceOutlivesEverybody(t *testing.T) {
 	t.Parallel()
 	receiver := otlp.Start(t)
-	n := newNode(t, "server", append(sendSpans(receiver), "BEEOS_DURABILITY=fsync")...)
+	n := newNode(t, "server", append(sendSpans(receiver), "BEEOS_DURABILITY=fsync", "WEB_ADDR="+ports.Addr(t))...)
 	key := n.owner()
 	n.start()
 	c, a, asked := callTraced(t, receiver, key, n, n)
@@ -138,6 +139,10 @@ func TestTraceOutlivesEverybody(t *testing.T) {
 			t.Errorf("%+v", s)
 		}
 	}
+	if step := tr.Span(t, "execute_tool save_csv"); step.Start.Before(call.Start) || step.End.After(call.End) {
+		t.Errorf("the step, from %s to %s, is not part of the call, from %s to %s", step.Start, step.End, call.Start, call.End)
+	}
+	c.checkPage(n, tr)
 }
 
 // TestTraceOverTwoNodes: one takes the call and another has the agent. The span

@@ -1,5 +1,6 @@
 // Package otlp is a collector of spans for tests: it takes what an OTLP exporter
-// sends, over HTTP or gRPC, and is asked for whole traces (spans.go).
+// sends, over HTTP or gRPC, and is asked for whole traces (spans.go). A real
+// collector can take its place (collector.go).
 package otlp
 
 import (
@@ -29,6 +30,9 @@ type Receiver struct {
 func Start(t testing.TB) *Receiver {
 	t.Helper()
 	r := &Receiver{more: make(chan struct{})}
+	if r.startCollector(t, false) {
+		return r
+	}
 	server := httptest.NewServer(http.HandlerFunc(r.take))
 	t.Cleanup(server.Close)
 	r.URL = server.URL
@@ -78,6 +82,9 @@ func (s grpcService) Export(_ context.Context, sent *collector.ExportTraceServic
 func StartGRPC(t testing.TB) *Receiver {
 	t.Helper()
 	r := &Receiver{more: make(chan struct{})}
+	if r.startCollector(t, true) {
+		return r
+	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -16,7 +16,7 @@ import (
 
 // CallsCmd is about calls to the user's agents.
 type CallsCmd struct {
-	List CallsListCmd `cmd:"" default:"withargs" help:"List calls to your agents, by whoever and over whichever surface."`
+	List CallsListCmd `cmd:"" default:"withargs" help:"List calls to your agents, by whoever and over whichever surface. What was said is not searched; a call is found by its id with: beeos calls show ID"`
 	Show CallsShowCmd `cmd:"" help:"Show all that is known of a call: what was said, who had it when, what was decided."`
 }
 

@@ -105,6 +105,7 @@ func (r *request) emitSteps(by *ledger.Attempt) {
 	if base.IsZero() {
 		base = by.Began
 	}
+	base = beeos.StepsBegin(steps, r.Began, base, r.Reply.CreatedAt)
 	ids, taken := make([]string, len(steps)), map[string]bool{trace.RequestSpan(r.Turn): true, trace.AttemptSpan(r.Turn, by.Number): true}
 	for i := range steps {
 		s := &steps[i]

@@ -26,6 +26,8 @@ var walks = []string{
 	`SELECT COUNT(*), COALESCE(MIN(seq), 0) FROM deliveries`, // the same
 	`FROM deliveries WHERE (leased AND lease_until < $1)`,    // the sweep, once a second: an index on
 	`FROM deliveries WHERE NOT leased AND (mode <> 'queue'`,  // leases would cost every call more than this look
+	`LIMIT 2000) AS g`,    // a glance at the newest calls, these and no others
+	`LIMIT 1 OFFSET 1999`, // and where it ends
 }
 
 // TestStatementsUseTheirIndex runs all that a call and the sweeps do while

@@ -67,6 +67,10 @@ func timeline(c *Call, messages []beeos.Message) []Moment {
 		add(a.Ended, who)
 	}
 	for i := range messages {
+		asks := func(a approvals.Approval) bool { return a.ID == messages[i].AskedApproval() }
+		if slices.ContainsFunc(c.Approvals, asks) {
+			continue // it has moments of its own
+		}
 		if m := momentOf(&messages[i]); m.Kind != "" {
 			add(messages[i].CreatedAt, m)
 		}

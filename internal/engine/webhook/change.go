@@ -2,7 +2,6 @@ package webhook
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -64,7 +63,7 @@ func (h *Hooks) readChanges(ctx context.Context, w webhooks.Webhook) (next webho
 	told := len(said) == lookAt // there is more, whatever this is about
 	for i := range said {
 		if to := h.statusAfter(&said[i]); to != "" && !next.Status.Terminal() {
-			turn(to, said[i].CreatedAt, askedApproval(&said[i]))
+			turn(to, said[i].CreatedAt, said[i].AskedApproval())
 			told = true
 		}
 	}
@@ -93,22 +92,6 @@ func (h *Hooks) statusAfter(m *beeos.Message) beeos.TaskStatus {
 		return beeos.TaskRunning
 	}
 	return ""
-}
-
-// askedApproval is the approval that a message asks for, by its own account.
-func askedApproval(m *beeos.Message) string {
-	if m.Type != beeos.AgentInputRequired {
-		return ""
-	}
-	var payload struct {
-		Approval struct {
-			ID string `json:"id"`
-		} `json:"approval"`
-	}
-	if json.Unmarshal(m.Payload, &payload) != nil {
-		return "" // the payload is the agent's to fill
-	}
-	return payload.Approval.ID
 }
 
 func (h *Hooks) render(ctx context.Context, w webhooks.Webhook, events []Event) ([]webhooks.Delivery, error) {

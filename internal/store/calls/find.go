@@ -68,12 +68,13 @@ func (f *Filter) span() (low, high int64) {
 }
 
 const (
-	glance     = 2000            // calls that are looked through before routes are asked one by one
-	maxLook    = 4000            // calls that are read at once to see how they ended
-	atOnce     = 25              // routes that one statement asks
-	readAtOnce = 100             // calls that one statement reads
-	seenEvery  = 2 * time.Minute // how late a route may be noted to be in use
+	maxLook    = 4000 // calls that are read at once to see how they ended
+	atOnce     = 50   // routes that one statement asks
+	readAtOnce = 100  // calls that one statement reads
 )
+
+// glance is how many calls are looked through before routes are asked one by one.
+var glance = 2000
 
 // Place is where a call stands in the indexes: its Key and the number of its route.
 type Place struct{ N, Route int64 }
@@ -85,15 +86,14 @@ func newestFirst(a, b Place) int { return cmp.Or(cmp.Compare(b.N, a.N), cmp.Comp
 // route is a route as it is stored.
 type route struct {
 	Route
-	id     int64
-	seenAt time.Time
+	id int64
 }
 
 func routeFields(r *route) []any {
-	return []any{&r.id, &r.AgentID, &r.Caller, &r.Credential, &r.Surface, &r.Tool, database.Time(&r.seenAt)}
+	return []any{&r.id, &r.AgentID, &r.Caller, &r.Credential, &r.Surface, &r.Tool}
 }
 
-const routeColumns = `id, agent_id, caller, credential, surface, tool, seen_at`
+const routeColumns = `id, agent_id, caller, credential, surface, tool`
 
 // Find returns the newest calls that the filter picks, newest first.
 func (t *Table) Find(ctx context.Context, f Filter) ([]Call, error) {
@@ -125,12 +125,6 @@ func (t *Table) find(ctx context.Context, f *Filter) ([]row, error) {
 		return nil, nil
 	}
 	s := search{Filter: f, db: t.db}
-	if f.byRoute() {
-		var err error
-		if s.routes, err = t.routes(ctx, f); err != nil || len(s.routes) == 0 {
-			return nil, err
-		}
-	}
 	s.low, s.high = f.span()
 	var page []row
 	for look := f.Limit; len(page) < f.Limit; look = min(2*look, maxLook) {
@@ -153,96 +147,6 @@ func (t *Table) find(ctx context.Context, f *Filter) ([]row, error) {
 		s.high = places[len(places)-1].N
 	}
 	return page[:min(len(page), f.Limit)], nil
-}
-
-// search is a filter at work.
-type search struct {
-	*Filter
-	db        *database.DB
-	routes    []route // that the filter picks, the one in use last first; nil = all
-	low, high int64
-}
-
-// places returns where the newest calls stand that the filter may pick.
-//
-// Where a filter leaves out routes, the newest calls of all are looked through
-// first: who has most of them has a page at once. Whoever has few is found by
-// its routes, each by index; those that were not in use since are left out.
-func (s *search) places(ctx context.Context, limit int) ([]Place, error) {
-	if s.routes == nil {
-		return s.newest(ctx, nil, limit)
-	}
-	picked := make(map[int64]bool, len(s.routes))
-	for _, r := range s.routes {
-		picked[r.id] = true
-	}
-	all, err := s.newest(ctx, nil, glance)
-	if err != nil {
-		return nil, err
-	}
-	list := slices.DeleteFunc(slices.Clone(all), func(p Place) bool { return !picked[p.Route] })
-	if len(list) >= limit || len(all) < glance {
-		return list[:min(len(list), limit)], nil
-	}
-	return s.newestByRoute(ctx, limit)
-}
-
-// newestByRoute asks the routes one by one, until those that are left were not in
-// use since the last place that was found.
-func (s *search) newestByRoute(ctx context.Context, limit int) (list []Place, err error) {
-	for some := range slices.Chunk(s.routes, atOnce) {
-		if len(list) == limit && some[0].seenAt.Add(seenEvery).Before(began(list[limit-1].N)) {
-			break
-		}
-		found, err := s.newest(ctx, some, limit)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, found...)
-		slices.SortFunc(list, newestFirst)
-		list = list[:min(len(list), limit)]
-	}
-	return list, nil
-}
-
-// newest returns the newest places in the indexes that serve the filter best; of
-// these routes, if any are given.
-func (s *search) newest(ctx context.Context, of []route, limit int) ([]Place, error) {
-	args := []any{s.low, s.high}
-	var parts []string
-	for _, index := range s.indexes() {
-		pick := func(route string) {
-			parts = append(parts, fmt.Sprintf(`SELECT * FROM (SELECT n, route FROM messages WHERE %s%s AND n >= $1 AND n < $2 ORDER BY n DESC LIMIT %d) AS p%d`, index, route, limit, len(parts)))
-		}
-		if of == nil {
-			pick(``)
-		}
-		for _, r := range of {
-			args = append(args, r.id)
-			pick(fmt.Sprintf(` AND route = $%d`, len(args)))
-		}
-	}
-	list, err := database.List(ctx, s.db, "find calls", placeFields, strings.Join(parts, ` UNION ALL `), args...)
-	slices.SortFunc(list, newestFirst)
-	return list[:min(len(list), limit)], err
-}
-
-// indexes are conditions, each of which one index serves. Where an index has only
-// some of the calls, its own condition has to be said in its words.
-func (s *search) indexes() (list []string) {
-	switch {
-	case len(s.Outcomes) > 0 && !slices.Contains(s.Outcomes, OK):
-		for _, o := range s.Outcomes {
-			list = append(list, fmt.Sprintf(`outcome <> 0 AND outcome = %d`, o))
-		}
-	case Slowness(s.Slower.Microseconds()) > 0:
-		for class := Slowness(s.Slower.Microseconds()); class < int64(len(slowness)); class++ {
-			list = append(list, fmt.Sprintf(`slow <> 0 AND slow = %d`, class))
-		}
-	default:
-		list = append(list, `type = 'chat_message'`)
-	}
-	return list
 }
 
 // row is a call as it is stored.
@@ -279,20 +183,6 @@ func FromPlaces(places []Place) (from string, args []any) {
 	return ` FROM (VALUES ` + strings.Join(values, `, `) + `) AS p JOIN messages m ON m.type = 'chat_message' AND m.n = p.column1 AND m.route = p.column2`, args
 }
 
-// routes are those that a filter picks, the one in use last first.
-func (t *Table) routes(ctx context.Context, f *Filter) ([]route, error) {
-	var where database.Conditions
-	if f.AgentIDs != nil {
-		where.AddList("agent_id", database.Args(f.AgentIDs))
-	}
-	if f.Callers != nil {
-		where.AddList("caller", database.Args(f.Callers))
-	}
-	where.AddUnlessEmpty("surface = ?", f.Surface)
-	where.AddUnlessEmpty("tool = ?", f.Tool)
-	return database.List(ctx, t.db, "find routes", routeFields, `SELECT `+routeColumns+` FROM routes`+where.SQL()+` ORDER BY seen_at DESC`, where.Args...)
-}
-
 // callsOf adds to rows what their routes are.
 func (t *Table) callsOf(ctx context.Context, rows []row) ([]Call, error) {
 	var ids []any
@@ -317,28 +207,4 @@ func (t *Table) callsOf(ctx context.Context, rows []row) ([]Call, error) {
 		list[i] = Call{Turn: r.turn, Route: known[r.Route], Outcome: Outcome(r.outcome), Began: began(r.N), Took: time.Duration(r.took) * time.Microsecond}
 	}
 	return list, nil
-}
-
-// Names are what calls to some agents can be filtered by.
-type Names struct{ Callers, Surfaces, Tools []string }
-
-// Names returns those of all calls to these agents; nil = to all.
-func (t *Table) Names(ctx context.Context, agentIDs []string) (n Names, err error) {
-	routes, err := t.routes(ctx, &Filter{AgentIDs: agentIDs})
-	if err != nil {
-		return n, err
-	}
-	add := func(list *[]string, name string) {
-		if name != "" && !slices.Contains(*list, name) {
-			*list = append(*list, name)
-		}
-	}
-	for _, r := range routes {
-		add(&n.Callers, r.Caller)
-		add(&n.Surfaces, r.Surface)
-		add(&n.Tools, r.Tool)
-	}
-	slices.Sort(n.Surfaces)
-	slices.Sort(n.Tools)
-	return n, nil
 }

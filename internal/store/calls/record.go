@@ -11,7 +11,10 @@ const (
 
 // slowness are the classes of calls that took long, in microseconds: there is an
 // index by class, which calls that are quick do not pay for.
-var slowness = [...]int64{1: 100_000, 2: 1_000_000, 3: 10_000_000}
+var slowness = [...]int64{1: 100_000, 2: 1_000_000, 3: 10_000_000, 4: 60_000_000, 5: 600_000_000}
+
+// classOfMinutes is the first of those that took minutes.
+const classOfMinutes = 4
 
 // Slowness is the class of a call that took so many microseconds; 0 = it was quick.
 func Slowness(took int64) int64 {

@@ -107,6 +107,9 @@ func addSteps(c *sight.Call, add func(b bar, from, to time.Time)) {
 	}
 	last := c.Attempts[len(c.Attempts)-1]
 	given := later(last.Began, last.Given)
+	if c.Done != nil {
+		given = beeos.StepsBegin(c.Steps, c.CreatedAt, given, c.Done.CreatedAt)
+	}
 	depths := beeos.StepDepths(c.Steps)
 	for i := range c.Steps {
 		s := &c.Steps[i]
