@@ -14,7 +14,7 @@ RACE       = -race -p $(AT_ONCE) -gcflags=modernc.org/sqlite/lib=-race=false -gc
 PACKAGES   = ./test/faults ./test/console ./internal/cli ./test/clients ./test/hands ./internal/surface/web ./internal/surface/mcp ./...
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race lint format vuln bench conformance clients fuzz hostile traces dev docs release packages charts setup clean
+.PHONY: help build test race lint format vuln bench conformance clients fuzz hostile walk traces dev docs release packages charts setup clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -58,6 +58,10 @@ clients: setup ## Every client in docs/clients.md, also those that take minutes 
 
 fuzz: ## Fuzz every target for FUZZTIME each (30s), and the REST surface for 90s
 	scripts/fuzz.sh $(FUZZTIME)
+
+walk: setup ## Look at every page of the console, four ways, full of a mixed load; takes minutes
+	$(GO) vet -tags walk ./test/console
+	$(GO) test -tags walk -count=1 -v -timeout 30m -run TestWalk ./test/console
 
 hostile: ## Attack a server and its bridges; needs a quiet machine: others' calls must not slow down
 	$(GO) vet -tags hostile ./test/faults

@@ -12,7 +12,7 @@
 // nobody is kept out who uses no mouse or no eyes (axe_test.go). The browser is
 // from test/browser; browser_test.go opens it, picture_test.go keeps pictures.
 //
-// Pictures for docs/images are taken with: go test ./test/console -pictures
+// Pictures for docs/images are taken with: go test -tags walk ./test/console -pictures
 // Every page in every look is put into a folder with: -album FOLDER
 package console
 

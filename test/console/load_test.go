@@ -1,3 +1,5 @@
+//go:build walk
+
 package console
 
 import (
