@@ -25,12 +25,8 @@ type look struct {
 	scheme string
 }
 
-// looks are the windows that every page is seen in; telephone has the width that
-// most telephones have, which pictures are looked at in.
-var (
-	looks     = []look{{1280, "light"}, {1280, "dark"}, {360, "light"}, {360, "dark"}}
-	telephone = []look{{1280, "light"}, {1280, "dark"}, {390, "light"}, {390, "dark"}}
-)
+// looks are the windows that every page is seen in.
+var looks = []look{{1280, "light"}, {1280, "dark"}, {360, "light"}, {360, "dark"}}
 
 // inspect visits a page in every look: nothing serious for axe, nothing that
 // sticks out of a narrow window.

@@ -9,6 +9,9 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
+// telephone has the width that most telephones have.
+var telephone = []look{{1280, "light"}, {1280, "dark"}, {390, "light"}, {390, "dark"}}
+
 // TestWalk looks at every page of the console, full of what a mixed load has left:
 // wide and as narrow as a telephone, light and dark, nothing sticks out, nobody is
 // kept out, and the browser has nothing to complain about. Pages that the other
