@@ -36,6 +36,7 @@ func TestEveryCodeHasItsStatus(t *testing.T) {
 		{"payload_too_large", 413, "invalid_request_error"},
 		{"login_rejected", 422, "authentication_error"},
 		{"rate_limited", 429, "rate_limit_error"},
+		{"budget_exceeded", 429, "rate_limit_error"},
 		{"internal_error", 500, "api_error"},
 		{"agent_offline", 503, "api_error"},
 		{"agent_service_unavailable", 503, "api_error"},
