@@ -33,8 +33,7 @@ type BudgetStatus struct {
 	State    BudgetState
 }
 
-// Budgets lists those that the caller has set, or that are about the caller, and
-// counts what was taken of each.
+// Budgets lists those that the caller has set, and counts what was taken of each.
 func (a *Acts) Budgets(ctx context.Context, c beeos.Caller) ([]BudgetStatus, error) {
 	if err := RequirePerson(c); err != nil {
 		return nil, err

@@ -30,7 +30,7 @@ type rig struct {
 	db    *store.Store
 	nodes []node
 	ahead atomic.Int64
-	ask   func() bool
+	ask   func() (refused bool, err error)
 }
 
 type node struct {
@@ -39,7 +39,7 @@ type node struct {
 }
 
 func newRig(t *testing.T, db *store.Store, nodes int) *rig {
-	r := &rig{t: t, db: db, ask: func() bool { t.Error("asked"); return false }}
+	r := &rig{t: t, db: db, ask: func() (bool, error) { t.Error("asked"); return false, nil }}
 	for range nodes {
 		_, l := enginetest.OpenOn(t, db)
 		r.addNode(l)
@@ -56,7 +56,7 @@ func (r *rig) addNode(l *ledger.Ledger) *node {
 	r.nodes = append(r.nodes, node{budget.New(budget.Options{
 		Table: r.db.Budgets, Now: r.now,
 		Ask: func(context.Context, *budgets.Budget, budget.Call, time.Time, time.Time) (bool, error) {
-			return r.ask(), nil
+			return r.ask()
 		},
 	}), l})
 	return &r.nodes[len(r.nodes)-1]
@@ -226,8 +226,8 @@ func TestOwnerIsAsked(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		r := newRig(t, db, 1)
 		n := &r.nodes[0]
-		asked, no := 0, false
-		r.ask = func() bool { asked++; return no }
+		asked, no, away := 0, false, errors.New("away")
+		r.ask = func() (bool, error) { asked++; return no, away }
 		b := r.set(budgets.Calls, 1)
 		b.Ask = true
 		if _, err := db.Budgets.Set(t.Context(), b); err != nil {
@@ -243,6 +243,12 @@ func TestOwnerIsAsked(t *testing.T) {
 		if err := n.call(t.Context(), 1); err != nil {
 			t.Fatal(err)
 		}
+		for range 2 { // who cannot be asked has not said yes
+			if err := n.call(t.Context(), 1); !errors.Is(err, away) {
+				t.Errorf("nobody can be asked: %v", err)
+			}
+		}
+		asked, away = 0, nil
 		refused(time.Minute)
 		refused(time.Minute)
 		if asked != 1 {

@@ -102,7 +102,10 @@ func (p *purse) fill(ctx context.Context, now time.Time, by Call) error {
 		return p.refuse(ctx, now, by)
 	}
 	p.left, p.filled = min(p.left, 0)+s.Took, now // the last call may have taken more than there was
-	return p.warn(ctx, now, &s)
+	if err := p.warn(ctx, now, &s); err != nil {  // the call is as good as without it
+		p.opt.Log.Warn("nobody can be warned of a budget", "budget", p.budget.ID, "err", err)
+	}
+	return nil
 }
 
 // isWorthCounting reports whether less may have been taken than was drawn.
@@ -171,7 +174,6 @@ func (p *purse) warn(ctx context.Context, now time.Time, s *budgets.Standing) er
 // refuse is the refusal of calls for a moment. The owner is asked if they want to
 // be.
 func (p *purse) refuse(ctx context.Context, now time.Time, by Call) error {
-	p.empty = now.Add(emptyFor)
 	retry, why := p.ends.Sub(now), "is used up; "+until(p.ends)
 	switch {
 	case p.budget.Unit != budgets.Calls && p.spent < p.budget.Most:
@@ -186,7 +188,7 @@ func (p *purse) refuse(ctx context.Context, now time.Time, by Call) error {
 			retry, why = askAgain, "is used up; its owner was asked whether calls may go on, so try again in a moment"
 		}
 	}
-	p.refusal = exceeded(&p.budget, retry, why)
+	p.refusal, p.empty = exceeded(&p.budget, retry, why), now.Add(emptyFor)
 	return p.refusal
 }
 
@@ -195,7 +197,8 @@ func (p *purse) ask(ctx context.Context, now time.Time, by Call) (err error) {
 	if p.refused || now.Sub(p.asked) < askEvery {
 		return nil
 	}
-	p.asked = now
-	p.refused, err = p.opt.Ask(ctx, &p.budget, by, p.began, p.ends)
+	if p.refused, err = p.opt.Ask(ctx, &p.budget, by, p.began, p.ends); err == nil {
+		p.asked = now
+	}
 	return err
 }

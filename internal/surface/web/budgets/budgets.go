@@ -5,7 +5,6 @@ package budgets
 import (
 	"cmp"
 	"embed"
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -104,7 +103,7 @@ func newRow(b *act.BudgetStatus, name string) row {
 // amount is an amount as people read it.
 func amount(u budgetstore.Unit, n int64) string {
 	if u == budgetstore.Money {
-		return fmt.Sprintf("$%.2f", float64(n)/u.Scale())
+		return page.FormatMoney(n)
 	}
 	return page.Thousands(n) + " " + string(u)
 }
