@@ -20,20 +20,21 @@ type Budgets struct {
 	opt Options
 
 	known   atomic.Pointer[map[budgets.Subject][]*purse] // nil = not read yet
+	changed atomic.Bool                                  // since they were read
 	reading sync.Mutex
-	changed chan struct{}
 }
 
-// New returns the budgets of this node; Run must be running for changes to be seen.
+// New returns the budgets of this node; Run must be running for changes to be seen
+// that nobody tells of.
 func New(opt Options) *Budgets {
 	opt.Log = cmp.Or(opt.Log, slog.New(slog.DiscardHandler))
 	if opt.Now == nil {
 		opt.Now = time.Now
 	}
-	return &Budgets{opt: opt, changed: make(chan struct{}, 1)}
+	return &Budgets{opt: opt}
 }
 
-// Run reads budgets anew when they change, until ctx ends.
+// Run reads budgets anew now and then, until ctx ends.
 func (b *Budgets) Run(ctx context.Context) error {
 	if b.opt.Table == nil {
 		return nil
@@ -43,7 +44,6 @@ func (b *Budgets) Run(ctx context.Context) error {
 	for {
 		select {
 		case <-tick.C:
-		case <-b.changed:
 		case <-ctx.Done():
 			return nil
 		}
@@ -53,17 +53,13 @@ func (b *Budgets) Run(ctx context.Context) error {
 	}
 }
 
-// Changed says that somebody has changed budgets.
-func (b *Budgets) Changed() {
-	select {
-	case b.changed <- struct{}{}:
-	default: // they are about to be read
-	}
-}
+// Changed says that somebody has changed budgets: the next call reads them.
+func (b *Budgets) Changed() { b.changed.Store(true) }
 
-// find returns the budgets that are known, or reads them the first time.
+// find returns the budgets that are known, or reads them the first time and after a
+// change.
 func (b *Budgets) find(ctx context.Context) (map[budgets.Subject][]*purse, error) {
-	if known := b.known.Load(); known != nil {
+	if known := b.known.Load(); known != nil && !b.changed.Load() {
 		return *known, nil
 	}
 	if b.opt.Table == nil {
@@ -76,8 +72,10 @@ func (b *Budgets) find(ctx context.Context) (map[budgets.Subject][]*purse, error
 func (b *Budgets) read(ctx context.Context) (map[budgets.Subject][]*purse, error) {
 	b.reading.Lock()
 	defer b.reading.Unlock()
+	b.changed.Store(false) // what changes from here on is read again
 	list, err := b.opt.Table.List(ctx, "")
 	if err != nil {
+		b.changed.Store(true)
 		return nil, err
 	}
 	old := map[budgets.Budget]*purse{}
