@@ -50,16 +50,13 @@ func (w *watch) events(ctx context.Context) iter.Seq2[beeos.Event, error] {
 		w.heard, w.live = map[string]place{}, NewFeed(w.turn)
 		defer w.w.bus.Watch(w.channel, w.live.Push)()
 		say := func(ev *beeos.Event) bool { return yield(*ev, nil) }
-		more, err := w.replay(ctx, say)
-		if err == nil && more {
-			more, err = w.catchUp(ctx, say)
-		}
+		more, err := w.catchUp(ctx, say)
 		for err == nil && more {
 			news.seen.Store(w.since)
 			select {
 			case <-news.wake: // live events that came before the message go out before it
 				if more = w.flush(ctx, say); more {
-					more, err = w.replay(ctx, say)
+					more, err = w.tellNew(ctx, say)
 				}
 			case <-w.live.ready:
 				more = w.flush(ctx, say)
@@ -73,14 +70,19 @@ func (w *watch) events(ctx context.Context) iter.Seq2[beeos.Event, error] {
 	}
 }
 
-// replay yields stored messages; false when there will be no more, or the
-// reader has had enough.
-func (w *watch) replay(ctx context.Context, yield func(*beeos.Event) bool) (more bool, err error) {
-	// Read before the messages: what has ended by now has them all.
+// tellNew yields the messages that were stored since; false when there will be
+// no more, or the reader has had enough.
+func (w *watch) tellNew(ctx context.Context, yield func(*beeos.Event) bool) (more bool, err error) {
 	ended, err := w.ended(ctx)
 	if err != nil {
 		return false, err
 	}
+	return w.replay(ctx, ended, yield)
+}
+
+// replay yields stored messages. Whether there are more after them is read before
+// they are: what has ended by then has them all.
+func (w *watch) replay(ctx context.Context, ended bool, yield func(*beeos.Event) bool) (more bool, err error) {
 	for {
 		ms, err := w.w.ledger.Messages(ctx, w.channel, w.since, watchPage)
 		if err != nil {
@@ -117,21 +119,47 @@ func (w *watch) ended(ctx context.Context) (bool, error) {
 	return ch.Closed, err
 }
 
-// catchUp yields the text so far of the turns under way, so that whoever joins
-// late, or again, has what the others have.
+// catchUp yields what is stored, then the text so far of the turns under way, so
+// that whoever joins late, or again, has what the others have. The text is fetched
+// first: who reads a question may answer it at once, and then the turn ends before
+// its node can be asked what was said before the question.
 func (w *watch) catchUp(ctx context.Context, yield func(*beeos.Event) bool) (more bool, err error) {
-	turns := []string{w.turn}
-	if w.turn == "" {
-		if turns, err = w.w.ledger.OpenTurns(ctx, w.channel); err != nil {
-			return false, err
-		}
+	ended, err := w.ended(ctx)
+	if err != nil {
+		return false, err
 	}
-	for _, turn := range turns {
-		if !w.yieldMessages(ctx, turn, yield) {
+	said, err := w.fetchSaid(ctx, ended)
+	if err != nil {
+		return false, err
+	}
+	if more, err = w.replay(ctx, ended, yield); err != nil || !more {
+		return false, err
+	}
+	for i := range said {
+		if _, open := w.heard[said[i].Turn]; open && !yieldSaid(&said[i], yield) {
 			return false, nil
 		}
 	}
 	return true, nil
+}
+
+// fetchSaid returns the text so far of every turn under way.
+func (w *watch) fetchSaid(ctx context.Context, ended bool) (said []beeos.Event, err error) {
+	if ended {
+		return nil, nil
+	}
+	turns := []string{w.turn}
+	if w.turn == "" {
+		if turns, err = w.w.ledger.OpenTurns(ctx, w.channel); err != nil {
+			return nil, err
+		}
+	}
+	for _, turn := range turns {
+		if ev, ok := w.snapshot(ctx, turn); ok {
+			said = append(said, ev)
+		}
+	}
+	return said, nil
 }
 
 func (w *watch) flush(ctx context.Context, yield func(*beeos.Event) bool) bool {
@@ -160,7 +188,8 @@ func (w *watch) yieldMessage(ctx context.Context, ev *Piece, yield func(*beeos.E
 	case ev.Attempt < last.attempt, ev.Seq < next:
 		return ev.Kind == beeos.EventDelta || yield(&ev.Event)
 	case ev.first != next && ev.Kind == beeos.EventDelta:
-		return w.yieldMessages(ctx, ev.Turn, yield)
+		said, ok := w.snapshot(ctx, ev.Turn)
+		return !ok || yieldSaid(&said, yield)
 	case ev.first > next:
 		return yield(&ev.Event) // what is missing is still missing
 	case ev.Kind == beeos.EventDelta && known && ev.Attempt > last.attempt && ev.Reasoning == "":
@@ -170,15 +199,18 @@ func (w *watch) yieldMessage(ctx context.Context, ev *Piece, yield func(*beeos.E
 	return yield(&ev.Event)
 }
 
-// yieldMessages yields the text so far of a turn, and what was thought and done for
-// it, if its node can be asked.
-func (w *watch) yieldMessages(ctx context.Context, turn string, yield func(*beeos.Event) bool) bool {
-	ev, ok := w.w.bus.Snapshot(ctx, turn)
-	if !ok {
-		return true
+// snapshot asks a turn's node for the text so far, and what was thought and done
+// for it; what comes after that is news.
+func (w *watch) snapshot(ctx context.Context, turn string) (ev beeos.Event, ok bool) {
+	if ev, ok = w.w.bus.Snapshot(ctx, turn); ok {
+		w.heard[turn] = place{ev.Attempt, ev.Seq}
 	}
-	w.heard[turn] = place{ev.Attempt, ev.Seq}
-	return ev.Text == "" && ev.Reasoning == "" && ev.Parts == nil || yield(&ev)
+	return ev, ok
+}
+
+// yieldSaid yields the text so far, if there is any.
+func yieldSaid(ev *beeos.Event, yield func(*beeos.Event) bool) bool {
+	return ev.Text == "" && ev.Reasoning == "" && ev.Parts == nil || yield(ev)
 }
 
 // YieldError ends an iterator of events with an error.

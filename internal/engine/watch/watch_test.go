@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -187,5 +188,46 @@ func TestWatchEndsWithItsChannel(t *testing.T) {
 	}
 	if err := <-ended; beeos.CodeOf(err) != beeos.NotFound || err == nil {
 		t.Errorf("the watch ended with %v, %v; want not found", err, ctx.Err())
+	}
+}
+
+// TestLateWatcherAnswersAtOnce: who joins while a question is open, and answers it
+// before anything else goes out, still gets what was said before the question.
+func TestLateWatcherAnswersAtOnce(t *testing.T) {
+	n := start(t)
+	ch := beeos.Channel{ID: beeos.NewChannelID(), AgentID: "agent_a", Owner: "user:u", Kind: beeos.KindInvoke}
+	if err := n.ledger.CreateChannel(t.Context(), ch); err != nil {
+		t.Fatal(err)
+	}
+	turn := beeos.NewID()
+	for _, m := range []beeos.Message{
+		{ID: turn, Type: beeos.ChatMessage, Publisher: ch.Owner, Body: "go"},
+		{ID: beeos.NewID(), Type: beeos.AgentInputRequired, Publisher: "agent:agent_a", InReplyTo: turn, Body: "sure?"},
+	} {
+		m.Channel = ch.ID
+		if _, err := n.ledger.Append(t.Context(), m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var answered atomic.Bool
+	n.bus.ServeSnapshots(func(string) (beeos.Event, bool) {
+		return beeos.Event{Kind: beeos.EventDelta, Turn: turn, Seq: 1, Text: "thinking aloud", SoFar: true}, !answered.Load()
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	text := ""
+	for ev, err := range n.WatchTurn(ctx, ch.ID, turn, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text += ev.Text; ev.Kind == beeos.EventDelta {
+			break
+		}
+		if ev.Message.Type == beeos.AgentInputRequired {
+			answered.Store(true)
+		}
+	}
+	if text != "thinking aloud" {
+		t.Errorf("the watcher has %q of the text", text)
 	}
 }
