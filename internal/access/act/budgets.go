@@ -53,6 +53,14 @@ func (a *Acts) Budgets(ctx context.Context, c beeos.Caller) ([]BudgetStatus, err
 	return found, nil
 }
 
+// LowBudgets counts those that the caller has set and that are used up or nearly so.
+func (a *Acts) LowBudgets(ctx context.Context, c beeos.Caller) (int, error) {
+	if err := RequirePerson(c); err != nil {
+		return 0, err
+	}
+	return a.DB.Budgets.CountLow(ctx, c.UserID, a.Now())
+}
+
 func (a *Acts) budgetStatus(ctx context.Context, b budgets.Budget) (BudgetStatus, error) {
 	now := a.Now()
 	_, ends := b.Period.Span(now)

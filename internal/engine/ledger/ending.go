@@ -3,20 +3,39 @@ package ledger
 import (
 	"context"
 	"database/sql"
+	"strings"
 
 	"github.com/beeos/beeos"
 )
 
-var endDeliveries = newStatement(`DELETE FROM deliveries WHERE turn IN (`, `?`, `) RETURNING turn, agent_id, route, lane, trail, cancel_at, seq, attempt, trace`)
+// What is empty in nearly all rows comes as one value: each that is read costs a
+// call.
+const (
+	separator     = "\x1f" // in no id, trail or trace
+	rareOfEndings = `CASE WHEN lane = '' AND trail = '' AND cancel_at = 0 AND trace = '' THEN ''
+		ELSE agent_id || '` + separator + `' || lane || '` + separator + `' || trail || '` + separator + `' || cancel_at || '` + separator + `' || trace END`
+)
+
+var endDeliveries = newStatement(`DELETE FROM deliveries WHERE turn IN (`, `?`, `) RETURNING turn, route, seq, attempt, `+rareOfEndings)
 
 // ending is a delivery that ends in this batch.
 type ending struct {
 	route       int64
 	lane, trail string
-	cancelAt    int64
+	cancelled   bool
 	began       int64 // when the request was stored
 	attempt     int64 // the last one; 0 = it was never handed out
 	trace       string
+}
+
+// readRare reads what few endings have, and returns the agent.
+func (e *ending) readRare(text string) (agent string) {
+	f := strings.SplitN(text, separator, 5)
+	if len(f) < 5 {
+		return ""
+	}
+	e.lane, e.trail, e.cancelled, e.trace = f[1], f[2], f[3] != "0", f[4]
+	return f[0]
 }
 
 // markDeliveries notes on the deliveries of requests what messages about them mean.
@@ -62,10 +81,10 @@ func (b *batch) endDeliveries(ctx context.Context) error {
 	}
 	b.endings = make(map[string]ending, len(turns))
 	err := b.w.queryRows(ctx, endDeliveries, turns, func(r *sql.Rows) error {
-		var turn, agent string
+		var turn, rare string
 		var e ending
-		err := r.Scan(&turn, &agent, &e.route, &e.lane, &e.trail, &e.cancelAt, &e.began, &e.attempt, &e.trace)
-		if e.lane != "" {
+		err := r.Scan(&turn, &e.route, &e.began, &e.attempt, &rare)
+		if agent := e.readRare(rare); e.lane != "" {
 			b.freed = append(b.freed, agent)
 		}
 		b.endings[turn] = e
@@ -75,7 +94,7 @@ func (b *batch) endDeliveries(ctx context.Context) error {
 		return err
 	}
 	for _, o := range b.ops {
-		if o.message != nil && b.endings[o.message.InReplyTo].cancelAt > 0 && o.message.Type.Terminal() {
+		if o.message != nil && b.endings[o.message.InReplyTo].cancelled && o.message.Type.Terminal() {
 			o.message.State, o.message.StopReason = beeos.StateCancelled, beeos.StopUser
 		}
 	}

@@ -6,31 +6,49 @@ import (
 	"math/bits"
 	"strconv"
 	"strings"
+	"sync"
 )
 
-// maxRows bounds one statement. Rows are sent in chunks of a power of two, so
-// that only a few texts per statement are ever prepared.
+// maxRows bounds one statement. Rows are sent in chunks of a few sizes (chunkSize),
+// so that only so many texts per statement are ever prepared.
 const maxRows = 64
 
 // statement is one text over many rows: head, then row (with ? for each
 // value) once per row, then tail.
 type statement struct {
-	head, row, tail string
-	sqlite          [bitsOfMaxRows + 1]string // by log2 of the rows
-	postgres        [bitsOfMaxRows + 1]string
+	head, row, tail  string
+	sqlite, postgres func() *[maxRows + 1]string // by the number of rows; made when first used
 }
-
-const bitsOfMaxRows = 6
 
 func newStatement(head, row, tail string) *statement {
 	s := &statement{head: head, row: row, tail: tail}
-	for i := range s.postgres {
-		s.postgres[i] = s.head + s.from(1<<i, 1) + s.tail
-		// SQLite looks the name of every numbered parameter up in a list, which
-		// is slow for hundreds; nameless ones it just counts.
-		s.sqlite[i] = s.head + strings.Repeat(s.row+",", 1<<i-1) + s.row + s.tail
-	}
+	s.postgres = s.texts(func(rows int) string { return s.from(rows, 1) })
+	// SQLite looks the name of every numbered parameter up in a list, which is slow
+	// for hundreds; nameless ones it just counts.
+	s.sqlite = s.texts(func(rows int) string { return strings.Repeat(s.row+",", rows-1) + s.row })
 	return s
+}
+
+// texts returns the text for every size of a chunk.
+func (s *statement) texts(middle func(rows int) string) func() *[maxRows + 1]string {
+	return sync.OnceValue(func() *[maxRows + 1]string {
+		var texts [maxRows + 1]string
+		for rows := 1; rows <= maxRows; rows++ {
+			if rows == chunkSize(rows) {
+				texts[rows] = s.head + middle(rows) + s.tail
+			}
+		}
+		return &texts
+	})
+}
+
+// chunkSize is how many of so many rows the next chunk has: the number with all but
+// its first three binary digits set to zero. Nearly everything is then one chunk or
+// two, for the price of twenty sizes.
+func chunkSize(rows int) int {
+	rows = min(rows, maxRows)
+	rest := max(0, bits.Len(uint(rows))-3)
+	return rows >> rest << rest
 }
 
 // columns is how many values a row has.
@@ -63,15 +81,14 @@ func (s *statement) from(rows, first int) string {
 // chunks calls f with the text and the values of each chunk.
 func (s *statement) chunks(postgres bool, values []any, f func(text string, values []any) error) error {
 	cols := s.columns()
-	texts := &s.sqlite
+	texts := s.sqlite
 	if postgres {
-		texts = &s.postgres
+		texts = s.postgres
 	}
 	for len(values) > 0 {
-		rows := min(len(values)/cols, maxRows)
-		log := bits.Len(uint(rows)) - 1
-		n := cols << log
-		if err := f(texts[log], values[:n]); err != nil {
+		rows := chunkSize(len(values) / cols)
+		n := cols * rows
+		if err := f(texts()[rows], values[:n]); err != nil {
 			return err
 		}
 		values = values[n:]

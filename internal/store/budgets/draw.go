@@ -59,3 +59,13 @@ func (t *Table) Warn(ctx context.Context, id string, began time.Time) (bool, err
 func (t *Table) LetGoOn(ctx context.Context, id string, began time.Time) error {
 	return database.Exec(ctx, t.db, "lift a budget", "UPDATE budgets SET beyond = TRUE WHERE id = $1 AND began = $2", id, database.Micros(began))
 }
+
+// CountLow counts the budgets of an owner that are used up, or near it as they were
+// set to warn, at a moment. It goes by what is drawn, and counts no calls.
+func (t *Table) CountLow(ctx context.Context, ownerID string, now time.Time) (int, error) {
+	day, _ := Day.Span(now)
+	month, _ := Month.Span(now)
+	return database.GetValue[int](ctx, t.db, "count low budgets",
+		`SELECT COUNT(*) FROM budgets WHERE owner_id = $1 AND NOT beyond AND (warned OR drawn >= most) AND began = CASE period WHEN 'day' THEN CAST($2 AS BIGINT) ELSE CAST($3 AS BIGINT) END`,
+		ownerID, database.Micros(day), database.Micros(month))
+}

@@ -54,19 +54,20 @@ func (s *search) union(ctx context.Context, indexes []string, more []any, statem
 // picks. It is enough if there are as many as wanted, or no others.
 func (s *search) glance(ctx context.Context, limit int) (list []Place, enough bool, err error) {
 	indexes, where := s.indexes(), s.routesPicked()
+	deep := max(1, 2*glance/(1+len(indexes))) // the look is to stay short, however many indexes there are
 	columns := `n, route`
 	if s.rest() != "" {
 		columns += `, outcome, slow, created_at`
 	}
 	list, err = s.union(ctx, indexes, where.Args[2:], func(index string) string {
 		return fmt.Sprintf(`SELECT n, route FROM (SELECT %s FROM messages WHERE %s AND n >= $1 AND n < $2 ORDER BY n DESC LIMIT %d) AS g
-			WHERE EXISTS (SELECT 1 FROM routes r%s AND r.id = g.route)%s ORDER BY n DESC LIMIT %d`, columns, index, glance, where.SQL(), s.rest(), limit)
+			WHERE EXISTS (SELECT 1 FROM routes r%s AND r.id = g.route)%s ORDER BY n DESC LIMIT %d`, columns, index, deep, where.SQL(), s.rest(), limit)
 	})
 	if err != nil || len(indexes) == 1 && len(list) == limit {
 		return list, true, err
 	}
 	edges, err := s.union(ctx, indexes, nil, func(index string) string {
-		return fmt.Sprintf(`SELECT n, route FROM messages WHERE %s AND n >= $1 AND n < $2 ORDER BY n DESC LIMIT 1 OFFSET %d`, index, glance-1)
+		return fmt.Sprintf(`SELECT n, route FROM messages WHERE %s AND n >= $1 AND n < $2 ORDER BY n DESC LIMIT 1 OFFSET %d`, index, deep-1)
 	})
 	if len(edges) > 0 { // what is older was not looked through in each index
 		list = slices.DeleteFunc(list, func(p Place) bool { return p.N < edges[0].N })

@@ -110,6 +110,13 @@ func (s *Surface) listNeeds(ctx context.Context, v *page.Visitor, agents []page.
 		}
 	}
 	list = append(list, s.listAbsent(agents, waiting)...)
+	low, err := s.Acts.LowBudgets(ctx, v.Caller())
+	if err != nil {
+		return nil, err
+	}
+	if low > 0 {
+		list = append(list, need{Text: oneOrMany(low, "budget is", "budgets are") + " used up, or nearly.", Link: "/budgets", Label: "Look"})
+	}
 	unsent, err := s.countUnsent(ctx, v)
 	if err != nil {
 		return nil, err

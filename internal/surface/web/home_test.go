@@ -11,6 +11,7 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/access/act"
 	"github.com/beeos/beeos/internal/engine/ledger"
+	"github.com/beeos/beeos/internal/store/budgets"
 	"github.com/beeos/beeos/internal/store/calls"
 	"github.com/beeos/beeos/internal/store/database"
 	"github.com/beeos/beeos/internal/store/storetest"
@@ -56,6 +57,25 @@ func (k *stack) wait(agentID, caller string) {
 	}
 }
 
+// useUpBudget gives an agent a budget of which nothing is left.
+func (k *stack) useUpBudget(owner beeos.User, agentID string) {
+	k.t.Helper()
+	ctx, now := k.t.Context(), time.Now()
+	b, err := k.db.Budgets.Set(ctx, budgets.Budget{
+		ID: "b1", OwnerID: owner.ID, Subject: budgets.Subject{Kind: budgets.OfAgent, ID: agentID}, Unit: budgets.Calls, Period: budgets.Day, Most: 5, CreatedAt: now,
+	})
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	if _, _, err := k.db.Budgets.Count(ctx, &b, now, now); err != nil {
+		k.t.Fatal(err)
+	}
+	began, _ := b.Period.Span(now)
+	if s, ok, err := k.db.Budgets.Draw(ctx, b.ID, began, now, 10); err != nil || !ok || s.Took != 5 {
+		k.t.Fatalf("drew %+v, %v, %v", s, ok, err)
+	}
+}
+
 // TestHomeSaysHowThingsAre: whether agents are there and calls go well, what needs the
 // person, and what is happening; to each what is theirs.
 func TestHomeSaysHowThingsAre(t *testing.T) {
@@ -81,8 +101,11 @@ func TestHomeSaysHowThingsAre(t *testing.T) {
 		t.Fatal(err)
 	}
 
+	k.useUpBudget(ann, hers[0].ID)
+
 	for who, words := range map[string][]string{
 		ann.Name: {
+			"1 budget is used up, or nearly.",
 			"Not healthy", "Work waits for 1 agent that is not there.", "Of 1,234 calls in the last hour, 6 went wrong (0.5 %).", "2<small> of 3", "1,234<small> 6 went wrong</small>",
 			"is offline while 2 requests wait for it; the oldest was asked for just now.", "1 webhook delivery of the last day failed.", "Calls that ended in the last 24 hours: 1,234, 6 went wrong",
 			`<svg class="chart" role="img"`, "data-step",

@@ -15,6 +15,7 @@ import (
 // wrong, endless or a bomb: compile and check answer with an error, never
 // with a panic, a fetch or a minute of work.
 type Schema struct {
+	plain    *plain // nil = it says more than that
 	resolved *jsonschema.Resolved
 	cost     *cost
 }
@@ -42,12 +43,22 @@ func Compile(raw []byte) (s *Schema, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Schema{resolved, c}, nil
+	return &Schema{newPlain(c.root), resolved, c}, nil
 }
 
 // Check reports what is wrong with args, an object that passed the strict
 // reader.
-func (s *Schema) Check(args []byte) (err error) {
+func (s *Schema) Check(args []byte) error {
+	if s.plain.accepts(args) {
+		return nil
+	}
+	return s.judge(args)
+}
+
+// judge has the library say what is wrong.
+//
+//go:noinline // what is plain does not pay for its frame
+func (s *Schema) judge(args []byte) (err error) {
 	defer recovered(&err)
 	var value any
 	if err := json.Unmarshal(args, &value); err != nil {

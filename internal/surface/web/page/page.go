@@ -43,8 +43,8 @@ type Server struct {
 	Options
 	mux     *http.ServeMux
 	cross   *http.CrossOriginProtection
-	layout  *template.Template            // parts.html and layout.html, which every page has
-	pages   map[string]*template.Template // by the name of the file
+	layout  *template.Template                            // parts.html and layout.html, which every page has
+	pages   map[string]func() (*template.Template, error) // by the name of the file
 	static  staticFiles
 	streams streams
 }
@@ -54,7 +54,7 @@ func New(opt Options) (*Server, error) {
 	if opt.Streams == nil {
 		opt.Streams = auth.NewStreams()
 	}
-	s := &Server{Options: opt, mux: http.NewServeMux(), cross: http.NewCrossOriginProtection(), pages: map[string]*template.Template{}, streams: streams{wakes: map[chan struct{}]bool{}}}
+	s := &Server{Options: opt, mux: http.NewServeMux(), cross: http.NewCrossOriginProtection(), pages: map[string]func() (*template.Template, error){}, streams: streams{wakes: map[chan struct{}]bool{}}}
 	if err := s.cross.AddTrustedOrigin(opt.PublicURL); err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"path"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/beeos/beeos"
@@ -41,8 +42,10 @@ func (s *Server) parseLayout() (*template.Template, error) {
 	return t, nil
 }
 
-// AddTemplates parses the pages of a room: the files in its folder templates.
+// AddTemplates adds the pages of a room: the files in its folder templates.
 // Each defines "content", and the rows of its lists, which its stream uses, too.
+// They are parsed when somebody first looks: together they are more memory than all
+// else of a server, and one that only passes on calls is the better for it.
 func (s *Server) AddTemplates(files fs.FS) error {
 	names, err := fs.Glob(files, "templates/*.html")
 	if err != nil {
@@ -53,13 +56,37 @@ func (s *Server) AddTemplates(files fs.FS) error {
 		if name == "layout" || name == "parts" {
 			continue
 		}
-		t, err := template.Must(s.layout.Clone()).ParseFS(files, file)
-		if err != nil {
-			return fmt.Errorf("parse %s: %w", file, err)
-		}
-		s.pages[name] = t
+		s.pages[name] = sync.OnceValues(func() (*template.Template, error) {
+			t, err := template.Must(s.layout.Clone()).ParseFS(files, file)
+			if err != nil {
+				return nil, fmt.Errorf("parse %s: %w", file, err)
+			}
+			return t, nil
+		})
 	}
 	return nil
+}
+
+// findPage returns the templates of a page.
+func (s *Server) findPage(name string) (*template.Template, error) {
+	parsed, ok := s.pages[name]
+	if !ok {
+		return nil, fmt.Errorf("there is no page %q", name)
+	}
+	return parsed()
+}
+
+// RenderPart renders one named template of a page.
+func (s *Server) RenderPart(page, part string, data any) ([]byte, error) {
+	t, err := s.findPage(page)
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	if err := t.ExecuteTemplate(&b, part, data); err != nil {
+		return nil, fmt.Errorf("render %s: %w", page, err)
+	}
+	return b.Bytes(), nil
 }
 
 func (s *Server) functions() template.FuncMap {
@@ -118,24 +145,17 @@ func (p View) write(s *Server, r *Request) error {
 	if r.Method == http.MethodGet && p.Said == "" {
 		p.Said = notices[r.URL.Query().Get("did")]
 	}
-	var b bytes.Buffer
-	if err := s.pages[p.Page].ExecuteTemplate(&b, "layout.html", p); err != nil {
-		return fmt.Errorf("render %s: %w", p.Page, err)
+	html, err := s.RenderPart(p.Page, "layout.html", p)
+	if err != nil {
+		return err
 	}
 	if p.Next != "" {
 		r.w.Header().Set("Refresh", "0; url="+p.Next)
 	}
 	r.w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	r.w.WriteHeader(cmp.Or(p.Status, r.status, http.StatusOK))
-	r.w.Write(b.Bytes()) //nolint:errcheck // the reader is gone; nobody is left to tell
+	r.w.Write(html) //nolint:errcheck // the reader is gone; nobody is left to tell
 	return nil
-}
-
-// RenderPart renders one named template of a page, for its stream.
-func (s *Server) RenderPart(name, part string, data any) ([]byte, error) {
-	var b bytes.Buffer
-	err := s.pages[name].ExecuteTemplate(&b, part, data)
-	return b.Bytes(), err
 }
 
 // failure is what the error page says.

@@ -145,7 +145,10 @@ func (s *Server) RenderLive(r *Request, load Action) ([]byte, error) {
 	}
 	p := answer.(View) // nothing else has parts
 	badge, err := s.RenderPart(p.Page, "badge-live", s.countWaiting(r))
-	if err != nil || s.pages[p.Page].Lookup("live") == nil {
+	if err != nil {
+		return nil, err
+	}
+	if t, err := s.findPage(p.Page); err != nil || t.Lookup("live") == nil {
 		return badge, err
 	}
 	body, err := s.RenderPart(p.Page, "live", p.Data)
