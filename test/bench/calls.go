@@ -138,7 +138,7 @@ func startSDK(ctx context.Context) (rig, error) {
 
 // startServer starts a server with one agent, which so many other users can
 // call as well as its owner; without others the owner is the only key.
-func startServer(ctx context.Context, binary, durability string, others int) (*beeosServer, string, func(), error) {
+func startServer(ctx context.Context, binary, durability string, others int, env ...string) (*beeosServer, string, func(), error) {
 	var keys []string
 	s, err := prepare(ctx, durability, func(ctx context.Context, db *store.Store, _ string) error {
 		for i := range others {
@@ -153,6 +153,7 @@ func startServer(ctx context.Context, binary, durability string, others int) (*b
 	if err != nil {
 		return nil, "", nil, err
 	}
+	s.env = env
 	if err := s.run(ctx, binary, durability); err != nil {
 		s.close()
 		return nil, "", nil, err

@@ -81,6 +81,7 @@ var benchmarks = []benchmark{
 	{"lists", lists},
 	{"explorer", explorer},
 	{"weight", callWeight},
+	{"traces", traces},
 }
 
 func main() {
@@ -123,7 +124,7 @@ func choose(names []string) (chosen []benchmark, err error) {
 	for _, name := range names {
 		i := slices.IndexFunc(benchmarks, func(b benchmark) bool { return b.name == name })
 		if i < 0 {
-			return nil, fmt.Errorf("there is no benchmark %q; choose from calls, versions, sessions, streams, a2a, tokens, idle, agents, scale, rest, tasks, lists, explorer, weight", name)
+			return nil, fmt.Errorf("there is no benchmark %q; choose from calls, versions, sessions, streams, a2a, tokens, idle, agents, scale, rest, tasks, lists, explorer, weight, traces", name)
 		}
 		chosen = append(chosen, benchmarks[i])
 	}

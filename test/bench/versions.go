@@ -26,6 +26,12 @@ func versions(ctx context.Context, s settings) (string, error) {
 		defer stop()
 		rigs = append(rigs, rig{binary, b.callTarget(id), b.process})
 	}
+	return comparePairs(ctx, s, rigs)
+}
+
+// comparePairs loads two servers in turn, and returns how the first stands against
+// the second.
+func comparePairs(ctx context.Context, s settings, rigs []rig) (string, error) {
 	conns := []int{64, 512}
 	d := time.Duration(s.seconds * float64(time.Second))
 	rates, costs := map[int][]float64{}, map[int][]float64{}
