@@ -69,7 +69,7 @@ hostile: ## Attack a server and its bridges; needs a quiet machine: others' call
 
 traces: ## The tests of traces against a real OpenTelemetry Collector, built from test/collector
 	cd test/collector && $(GO) vet . && $(GO) build -o $(CURDIR)/bin/collector .
-	BEEOS_TEST_COLLECTOR=$(CURDIR)/bin/collector $(GO) test -count=1 -v -timeout $(TIMEOUT) -run Trace ./test/faults ./internal/app ./internal/telemetry/trace
+	BEEOS_TEST_COLLECTOR=$(CURDIR)/bin/collector $(GO) test -count=1 -v -timeout $(TIMEOUT) -run "Trace|Span|Entries|Unsampled" ./test/faults ./internal/app ./internal/telemetry/trace ./internal/engine/calltrace
 
 dev: ## Everything on this machine, with a demo agent
 	$(GO) run ./cmd/beeos dev

@@ -14,6 +14,7 @@ import (
 
 	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	"google.golang.org/grpc"
+	_ "google.golang.org/grpc/encoding/gzip" // what may come compressed
 	"google.golang.org/protobuf/proto"
 )
 

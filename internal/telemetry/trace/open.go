@@ -1,7 +1,6 @@
 package trace
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -12,23 +11,17 @@ import (
 	otelglobal "go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 
 	"github.com/beeos/beeos"
 )
 
-// The variables that are looked at here. Endpoint, headers, certificates,
-// timeouts, the sampler and the resource are read by OpenTelemetry itself.
+// The variables that say whether there are traces at all. Those about the collector
+// are in collector_settings.go; OpenTelemetry itself reads sampler and resource.
 const (
-	envDisabled       = "OTEL_SDK_DISABLED"
-	envExporter       = "OTEL_TRACES_EXPORTER"
-	envEndpoint       = "OTEL_EXPORTER_OTLP_ENDPOINT"
-	envTracesEndpoint = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
-	envProtocol       = "OTEL_EXPORTER_OTLP_PROTOCOL"
-	envTracesProtocol = "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"
+	envDisabled = "OTEL_SDK_DISABLED"
+	envExporter = "OTEL_TRACES_EXPORTER"
 )
 
 // closeWithin is how long the last spans may take to be collected.
@@ -65,7 +58,8 @@ func isWanted() (bool, error) {
 	}
 	switch exporter := os.Getenv(envExporter); exporter {
 	case "":
-		return os.Getenv(envEndpoint) != "" || os.Getenv(envTracesEndpoint) != "", nil
+		endpoint, _ := lookUp(envEndpoint)
+		return endpoint != "", nil
 	case "none":
 		return false, nil
 	case "otlp":
@@ -76,14 +70,11 @@ func isWanted() (bool, error) {
 }
 
 func newExporter(ctx context.Context) (*otlptrace.Exporter, error) {
-	switch protocol := cmp.Or(os.Getenv(envTracesProtocol), os.Getenv(envProtocol)); protocol {
-	case "", "http/protobuf":
-		return otlptracehttp.New(ctx)
-	case "grpc":
-		return otlptracegrpc.New(ctx)
-	default:
-		return nil, fmt.Errorf("%s=%s is not known here — set it to http/protobuf or grpc", envProtocol, protocol)
+	settings, err := readCollectorSettings()
+	if err != nil {
+		return nil, err
 	}
+	return otlptrace.New(ctx, newCollectorClient(settings))
 }
 
 // Close sends what has not been sent yet, and ends.
