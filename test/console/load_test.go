@@ -51,10 +51,24 @@ func newLoad(t *testing.T, b *tab) *load {
 	l.workOnTasks()
 	l.grant(b)
 	offer(t, l.App, l.forecaster)
+	l.setBudgets()
 	b.Do(chromedp.Navigate(l.Web + "/agents/" + l.archivist + "/chat"))
 	b.typeIn("Where is the letter of Mr. Fox?")
 	b.Do(chromedp.WaitVisible(`form.question`))
 	return l
+}
+
+// setBudgets bounds an agent that has much left, and one that has nothing.
+func (l *load) setBudgets() {
+	l.t.Helper()
+	for _, r := range []client.BudgetRequest{
+		{SubjectType: "agent", SubjectID: l.forecaster, WarnAt: 80, Unit: "calls", Period: "day", Limit: 40},
+		{SubjectType: "agent", SubjectID: l.assistant, Unit: "tokens", Period: "month", Limit: 2_000_000},
+		{SubjectType: "agent", SubjectID: l.clerk, Unit: "calls", Period: "day", Limit: 1},
+	} {
+		_, err := l.rest.SetBudget(l.t.Context(), r)
+		l.must(err)
+	}
 }
 
 // askWhere is an agent that cannot go on without an answer.

@@ -7,6 +7,7 @@ import (
 	"database/sql"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/beeos/beeos"
@@ -50,6 +51,14 @@ func (u Unit) Scale() float64 {
 		return 1e6
 	}
 	return 1
+}
+
+// Noun is what n of them are called.
+func (u Unit) Noun(n int64) string {
+	if n == 1 {
+		return strings.TrimSuffix(string(u), "s")
+	}
+	return string(u)
 }
 
 // Amount is an amount that people have named as it is stored.
@@ -107,7 +116,7 @@ type Budget struct {
 
 // String names a budget as people do.
 func (b *Budget) String() string {
-	what := fmt.Sprintf("%d %s", b.Most, b.Unit)
+	what := fmt.Sprintf("%d %s", b.Most, b.Unit.Noun(b.Most))
 	if b.Unit == Money {
 		what = fmt.Sprintf("$%.2f", float64(b.Most)/1e6)
 	}

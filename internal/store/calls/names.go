@@ -13,7 +13,7 @@ import (
 type Names struct{ Callers, Surfaces, Tools []string }
 
 // maxNamed bounds how many routes, and how many calls, are read for names.
-const maxNamed = 2000
+const maxNamed = 1000
 
 // Names returns those of the calls to these agents; nil = to all. Callers who called
 // last come first. Where there are very many routes, they are those of the newest

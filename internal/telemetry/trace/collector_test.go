@@ -3,6 +3,7 @@ package trace
 import (
 	"compress/gzip"
 	"context"
+	"encoding/hex"
 	"encoding/pem"
 	"io"
 	"net/http"
@@ -21,7 +22,7 @@ import (
 )
 
 // oneSpan is what the tests send.
-var oneSpan = []*tracepb.ResourceSpans{{ScopeSpans: []*tracepb.ScopeSpans{{Spans: []*tracepb.Span{{Name: "x", TraceId: make([]byte, 16), SpanId: make([]byte, 8)}}}}}}
+var oneSpan = []*tracepb.ResourceSpans{{ScopeSpans: []*tracepb.ScopeSpans{{Spans: []*tracepb.Span{{Name: "x", TraceId: []byte("one trace of ours"[:16]), SpanId: []byte("one span")}}}}}}
 
 // upload sends a span to a collector, with variables like OTEL_EXPORTER_OTLP_GZIP
 // set by the last part of their names.
@@ -47,7 +48,7 @@ func TestSpansAreCompressed(t *testing.T) {
 			if err := upload(t, t.Context(), map[string]string{envEndpoint: receiver.URL, envProtocol: protocol, envCompression: "gzip"}); err != nil {
 				t.Fatal(err)
 			}
-			receiver.Await(t, strings.Repeat("0", 32), "x")
+			receiver.Await(t, hex.EncodeToString(oneSpan[0].ScopeSpans[0].Spans[0].TraceId), "x")
 		})
 	}
 }

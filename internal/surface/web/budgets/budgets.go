@@ -105,7 +105,7 @@ func amount(u budgetstore.Unit, n int64) string {
 	if u == budgetstore.Money {
 		return page.FormatMoney(n)
 	}
-	return page.Thousands(n) + " " + string(u)
+	return page.Thousands(n) + " " + u.Noun(n)
 }
 
 // set sets the budget that the form describes.

@@ -28,7 +28,7 @@ func TestAmountsAreReadable(t *testing.T) {
 		unit budgetstore.Unit
 		n    int64
 		want string
-	}{{budgetstore.Calls, 1234567, "1,234,567 calls"}, {budgetstore.Money, 2_500_000, "$2.50"}, {budgetstore.Tokens, 0, "0 tokens"}} {
+	}{{budgetstore.Calls, 1234567, "1,234,567 calls"}, {budgetstore.Money, 2_500_000, "$2.50"}, {budgetstore.Tokens, 0, "0 tokens"}, {budgetstore.Calls, 1, "1 call"}} {
 		if got := amount(c.unit, c.n); got != c.want {
 			t.Errorf("%d %s is %s", c.n, c.unit, got)
 		}
