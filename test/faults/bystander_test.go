@@ -279,3 +279,27 @@ func (b *bystander) sufferOnce(t testing.TB, name string, attack func()) figures
 		name, time.Since(begun).Round(time.Millisecond), under.P50, under.P99, b.calm.P50, b.calm.P99)
 	return under
 }
+
+// watchMemory notes the most memory that a process has until stop.
+func watchMemory(t testing.TB, pid int) (peak *int64, stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	var done sync.WaitGroup
+	peak = new(int64)
+	done.Go(func() {
+		for {
+			*peak = max(*peak, residentMemory(t, pid))
+			if !pause(ctx, 100*time.Millisecond) {
+				return
+			}
+		}
+	})
+	return peak, func() { cancel(); done.Wait() }
+}
+
+func named(kind, attack string, err error) error {
+	if err != nil {
+		return fmt.Errorf("%s, %s: %w", kind, attack, err)
+	}
+	return nil
+}

@@ -1,3 +1,5 @@
+//go:build hostile
+
 package faults
 
 import (
@@ -221,13 +223,6 @@ func evenly(ctx context.Context, visit func()) {
 // slow are the attacks by waiting, which may go on side by side.
 var slow = []string{"silence", "a byte a minute", "a million small events"}
 
-func named(kind, attack string, err error) error {
-	if err != nil {
-		return fmt.Errorf("%s, %s: %w", kind, attack, err)
-	}
-	return nil
-}
-
 // settled waits until the server has hung up on every visit of one kind.
 func (a *attacker) settled(ctx context.Context, t testing.TB, what string) {
 	t.Helper()
@@ -297,21 +292,4 @@ func deploySkilled(ctx context.Context, t testing.TB, n *node, key, address, nam
 			t.Fatalf("%s does not come online", name)
 		}
 	}
-}
-
-// watchMemory notes the most memory that a process has until stop.
-func watchMemory(t testing.TB, pid int) (peak *int64, stop func()) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	var done sync.WaitGroup
-	peak = new(int64)
-	done.Go(func() {
-		for {
-			*peak = max(*peak, residentMemory(t, pid))
-			if !pause(ctx, 100*time.Millisecond) {
-				return
-			}
-		}
-	})
-	return peak, func() { cancel(); done.Wait() }
 }
