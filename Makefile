@@ -45,14 +45,14 @@ format: ## Rewrite the Go files in gofumpt's format
 vuln: ## Known vulnerabilities in what we import (asks the Go vulnerability database)
 	$(TOOL) govulncheck ./...
 
-bench: setup ## Measure calls and memory against a bare server; writes docs/benchmarks.md
-	$(GO) run ./test/bench -o docs/benchmarks.md
+bench: setup ## Measure calls and memory against a bare server; writes docs/reference/benchmarks.md
+	$(GO) run ./test/bench -o docs/reference/benchmarks.md
 
-conformance: setup ## The official suites of MCP and A2A; writes docs/conformance.md
-	$(GO) run ./test/conformance -o docs/conformance.md
-	$(GO) run ./test/tck -o docs/conformance.md
+conformance: setup ## The official suites of MCP and A2A; writes docs/reference/conformance.md
+	$(GO) run ./test/conformance -o docs/reference/conformance.md
+	$(GO) run ./test/tck -o docs/reference/conformance.md
 
-clients: setup ## Every client in docs/clients.md, also those that take minutes to install
+clients: setup ## Every client in docs/reference/clients.md, also those that take minutes to install
 	$(GO) vet -tags clients ./test/frameworks ./test/sdk
 	$(GO) test -tags clients -timeout 60m -v ./test/clients ./test/frameworks ./test/sdk
 

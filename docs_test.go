@@ -21,7 +21,7 @@ func TestDocsAreShort(t *testing.T) {
 	}{
 		{"README.md", 149},
 		{"AGENTS.md", 60},
-		{"docs/architecture.md", 120},
+		{"docs/explanation/architecture.md", 120},
 	} {
 		if n := strings.Count(read(t, doc.path), "\n"); n > doc.most {
 			t.Errorf("%s has %d lines, the limit is %d.\n\tMove detail to a page of its own and link to it.", doc.path, n, doc.most)
@@ -67,10 +67,10 @@ func TestDocsListDecisions(t *testing.T) {
 
 var update = flag.Bool("update", false, "write the generated documents instead of comparing them")
 
-// TestDocsListPackages keeps docs/packages.md what the packages say of
+// TestDocsListPackages keeps docs/reference/packages.md what the packages say of
 // themselves: the first sentence of each package comment, level by level.
 func TestDocsListPackages(t *testing.T) {
-	const page = "docs/packages.md"
+	const page = "docs/reference/packages.md"
 	says := map[string]string{}
 	for _, s := range sources(t) {
 		if doc := s.file.Doc.Text(); doc != "" && s.dir != "" && (!s.test || says[s.dir] == "") {

@@ -144,7 +144,7 @@ func readAllowed(data string, opt *builtin.Options) error {
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("%s cannot be used; it names commands and assertions, see docs/skills.md: %w", path, err)
+		return fmt.Errorf("%s cannot be used; it names commands and assertions, see docs/how-to/skills.md: %w", path, err)
 	}
 	opt.Commands, opt.Assertions = allowed.Commands, allowed.Assertions
 	return nil

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-var update = flag.Bool("update", false, "rewrite docs/configuration.md")
+var update = flag.Bool("update", false, "rewrite docs/reference/configuration.md")
 
 // cli has the shape of the real one: two commands that share Config.
 type cli struct {
@@ -304,7 +304,7 @@ func TestURLFor(t *testing.T) {
 }
 
 func TestDocs(t *testing.T) {
-	const path = "../../docs/configuration.md"
+	const path = "../../docs/reference/configuration.md"
 	if *update {
 		if err := os.WriteFile(path, []byte(settingsPage()), 0o644); err != nil {
 			t.Fatal(err)
@@ -315,7 +315,7 @@ func TestDocs(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(page), settingsPage()); diff != "" {
-		t.Errorf("docs/configuration.md is stale: run go test ./internal/config -update\n%s", diff)
+		t.Errorf("docs/reference/configuration.md is stale: run go test ./internal/config -update\n%s", diff)
 	}
 }
 

@@ -11,7 +11,7 @@ Every setting is a flag of ` + "`beeos dev` and `beeos serve`" + ` and an enviro
 what is in force and where each value came from. ` + "`DATABASE_URL`, `NATS_URL`, `OIDC_CLIENT_SECRET`, `S3_SECRET_KEY` and `LLM_API_KEY`" + `
 hold secrets, so each can also be given as the path of a file, in ` + "`DATABASE_URL_FILE`" + ` and so on. An address is ` + "`host:port`" + `; without a host it
 is every interface. ` + "`beeos dev`" + ` differs in two things: its addresses default to ` + "`127.0.0.1`" + `, and it lets addresses that callers
-name lead to this machine. Where traces go is said with the variables of OpenTelemetry: [observability.md](observability.md).
+name lead to this machine. Where traces go is said with the variables of OpenTelemetry: [observability.md](../how-to/observability.md).
 
 This page is generated from ` + "`internal/config`" + `: change the struct there, then run ` + "`go test ./internal/config -update`" + `.
 `

@@ -26,7 +26,7 @@
 // server.go runs the server under test and memory.go weighs it; peers.go and
 // readers.go are the processes around it (this program,
 // started again); load.go and response.go make the load; report.go writes
-// docs/benchmarks.md.
+// docs/reference/benchmarks.md.
 package main
 
 import (

@@ -31,7 +31,7 @@ var setting = regexp.MustCompile(`\b(?:BEEOS|MCP|A2A|OPENAPI|AGENT_GATEWAY|WEB|D
 
 // TestSettingsExist: what files for others set is read by somebody.
 func TestSettingsExist(t *testing.T) {
-	known := setting.FindAllString(read(t, "docs/configuration.md"), -1)
+	known := setting.FindAllString(read(t, "docs/reference/configuration.md"), -1)
 	for _, pattern := range []string{"deploy/*/*", "deploy/helm/beeos/*", "deploy/helm/beeos/templates/*"} {
 		files, err := filepath.Glob(filepath.Join(root, pattern))
 		if err != nil || len(files) == 0 {

@@ -12,9 +12,9 @@ import (
 	"github.com/beeos/beeos/internal/outward/bridge"
 )
 
-// TestAgentsPage runs the three ways of docs/agents.md to write an agent.
+// TestAgentsPage runs the three ways of docs/how-to/agents.md to write an agent.
 func TestAgentsPage(t *testing.T) {
-	guide, s := read(t, "docs/agents.md"), newShell(t)
+	guide, s := read(t, "docs/how-to/agents.md"), newShell(t)
 	s.program()
 	dev := s.start(s.folder, "beeos dev")
 	dev.expect("Ctrl-C stops.")
@@ -71,15 +71,15 @@ func main() {
 	})
 
 	if n := len(guide.blocks("sh")); n != 4 {
-		t.Errorf("docs/agents.md has %d shell blocks; this test runs 4 of them", n)
+		t.Errorf("docs/how-to/agents.md has %d shell blocks; this test runs 4 of them", n)
 	}
 	dev.interrupt()
 }
 
-// TestServiceUnit: systemd takes the unit of docs/agents.md, and its options are
+// TestServiceUnit: systemd takes the unit of docs/how-to/agents.md, and its options are
 // ones that the program has. The file of agents there can be read.
 func TestServiceUnit(t *testing.T) {
-	guide, s := read(t, "docs/agents.md"), newShell(t)
+	guide, s := read(t, "docs/how-to/agents.md"), newShell(t)
 	s.program()
 	unit := guide.block(t, "ini")
 	if !strings.Contains(unit, "ExecStart=/usr/local/bin/beeos connect --file /etc/beeos/beeos.yaml\n") {

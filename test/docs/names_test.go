@@ -81,7 +81,7 @@ func firstWord(s string) string {
 
 // TestSettingsExist: every variable that a document names is one.
 func TestSettingsExist(t *testing.T) {
-	known := setting.FindAllString(read(t, "docs/configuration.md").text, -1)
+	known := setting.FindAllString(read(t, "docs/reference/configuration.md").text, -1)
 	for _, p := range pages(t) {
 		for _, name := range setting.FindAllString(p.text, -1) {
 			if !slices.Contains(known, name) && otherSettings[name] == "" {
@@ -93,11 +93,11 @@ func TestSettingsExist(t *testing.T) {
 
 // TestBenchmarksHaveRoom: make bench writes its tables between these marks.
 func TestBenchmarksHaveRoom(t *testing.T) {
-	text := read(t, "docs/benchmarks.md").text
+	text := read(t, "docs/reference/benchmarks.md").text
 	for _, name := range []string{"calls", "sessions", "streams", "a2a", "tokens", "idle", "scale"} {
 		_, rest, found := strings.Cut(text, "<!-- bench:"+name+" -->\n")
 		if _, _, closed := strings.Cut(rest, "<!-- /bench:"+name+" -->"); !found || !closed {
-			t.Errorf("docs/benchmarks.md has no marks for the table %s", name)
+			t.Errorf("docs/reference/benchmarks.md has no marks for the table %s", name)
 		}
 	}
 }

@@ -1,6 +1,6 @@
 //go:build unix
 
-// Package docs keeps the documents true: what README.md and docs/agents.md
+// Package docs keeps the documents true: what README.md and docs/how-to/agents.md
 // tell people to type is typed here, the first screen that README.md shows is
 // compared with the real one, and every command, setting and make target that
 // any document names must exist.
@@ -38,7 +38,7 @@ func read(t *testing.T, name string) page {
 func pages(t *testing.T) []page {
 	t.Helper()
 	var all []page
-	for _, pattern := range []string{"*.md", "docs/*.md", "docs/adr/*.md"} {
+	for _, pattern := range []string{"*.md", "docs/*/*.md"} {
 		found, err := filepath.Glob(filepath.Join(repo, pattern))
 		if err != nil {
 			t.Fatal(err)

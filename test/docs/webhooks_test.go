@@ -50,20 +50,20 @@ func v1(secret, stamp, body string) string {
 func vector(t *testing.T) string {
 	t.Helper()
 	sum := v1(hookSecret, fmt.Sprint(hookTime), hookBody)
-	if !strings.Contains(read(t, "docs/webhooks.md").text, sum) {
-		t.Fatalf("docs/webhooks.md does not have the vector %s", sum)
+	if !strings.Contains(read(t, "docs/how-to/webhooks.md").text, sum) {
+		t.Fatalf("docs/how-to/webhooks.md does not have the vector %s", sum)
 	}
 	return sum
 }
 
-// recipes runs the verifiers of docs/webhooks.md in all three languages.
+// recipes runs the verifiers of docs/how-to/webhooks.md in all three languages.
 func recipes(t *testing.T, cases []signed) {
 	t.Helper()
 	input, err := json.Marshal(cases)
 	if err != nil {
 		t.Fatal(err)
 	}
-	guide := read(t, "docs/webhooks.md")
+	guide := read(t, "docs/how-to/webhooks.md")
 	for language, command := range map[string]func(*testing.T, string) *exec.Cmd{"go": goRecipe, "js": nodeRecipe, "python": pythonRecipe} {
 		t.Run(language, func(t *testing.T) {
 			cmd := command(t, guide.block(t, language))

@@ -10,10 +10,10 @@ import (
 	"testing"
 )
 
-// TestDocumentNamesVersions: what docs/clients.md says was tested is what is
+// TestDocumentNamesVersions: what docs/reference/clients.md says was tested is what is
 // pinned here. The first line of a file of requirements names what it is for.
 func TestDocumentNamesVersions(t *testing.T) {
-	document := string(read(t, "..", "..", "docs", "clients.md"))
+	document := string(read(t, "..", "..", "docs", "reference", "clients.md"))
 	files, err := os.ReadDir("requirements")
 	if err != nil {
 		t.Fatal(err)
@@ -44,6 +44,6 @@ func checkRow(t *testing.T, document, name, version string) {
 	t.Helper()
 	row := regexp.MustCompile(`(?m)^\| ` + regexp.QuoteMeta(name) + `[ ,(][^|]*\| ` + regexp.QuoteMeta(version) + ` \|`)
 	if !row.MatchString(document) {
-		t.Errorf("docs/clients.md has no row for %s %s, which is what is tested", name, version)
+		t.Errorf("docs/reference/clients.md has no row for %s %s, which is what is tested", name, version)
 	}
 }

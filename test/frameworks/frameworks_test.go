@@ -4,7 +4,7 @@
 // with, each connected as its manual says and used without a model: what the
 // model would be offered is listed, and what it would call is called. What is
 // quick to install runs with all tests, the rest with `make clients`
-// (heavy_test.go). docs/clients.md is the list.
+// (heavy_test.go). docs/reference/clients.md is the list.
 package frameworks
 
 import (

@@ -16,7 +16,7 @@ import (
 	"github.com/beeos/beeos/internal/config"
 )
 
-var update = flag.Bool("update", false, "write the table of docs/metrics.md anew")
+var update = flag.Bool("update", false, "write the table of docs/reference/metrics.md anew")
 
 // family is a metric as its page describes it.
 type family struct {
@@ -185,7 +185,7 @@ func TestPageOfServer(t *testing.T) {
 }
 
 const (
-	document = "../../docs/metrics.md"
+	document = "../../docs/reference/metrics.md"
 	begin    = "<!-- written by: go test ./test/metrics -update -->\n"
 	end      = "<!-- end -->\n"
 )

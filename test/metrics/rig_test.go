@@ -2,7 +2,7 @@
 
 // Package metrics shows that what operators read is right: the page of metrics of
 // real servers after a mixed load, on both databases and over two replicas
-// (page_test.go), the table in docs/metrics.md, and the alert rules and the
+// (page_test.go), the table in docs/reference/metrics.md, and the alert rules and the
 // dashboard below deploy, in a real Prometheus that scrapes those servers
 // (prometheus_test.go). promtool and prometheus are Debian's; scripts/setup.sh
 // installs them.

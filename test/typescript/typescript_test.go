@@ -31,10 +31,10 @@ import (
 const (
 	sources = "../../sdk"
 	readme  = "../../sdk/typescript/README.md"
-	howTo   = "../../docs/typescript.md"
+	howTo   = "../../docs/how-to/typescript.md"
 )
 
-// around stands before what docs/typescript.md shows, for what that takes as given.
+// around stands before what docs/how-to/typescript.md shows, for what that takes as given.
 const around = `import { unlink } from "node:fs/promises";
 import { Client } from "@beeos/sdk";
 declare function model(text: string, signal: AbortSignal): AsyncIterable<string>;

@@ -10,7 +10,7 @@ import (
 )
 
 // TestSignatureVectors: the same vectors as in the recipes of
-// docs/webhooks.md, which test/docs runs in three languages.
+// docs/how-to/webhooks.md, which test/docs runs in three languages.
 func TestSignatureVectors(t *testing.T) {
 	at := time.Unix(1893456000, 0)
 	body := `{"type":"task_status","task_id":"t1","context_id":"ch-1","status":"completed","final":true,"timestamp":"2030-01-01T00:00:00Z"}`

@@ -20,7 +20,7 @@ import (
 
 // heaviest is what one open conversation may hold, the caller's and the skill
 // server's ends included, which are in this process as well: two and a
-// half times what it did when this was written. docs/benchmarks.md has what the server holds alone.
+// half times what it did when this was written. docs/reference/benchmarks.md has what the server holds alone.
 const heaviest = 400 << 10
 
 // live is the memory that is in use.

@@ -23,7 +23,7 @@ const (
 )
 
 // schemeHMAC is an authentication whose credentials are never sent: they sign
-// what is, as docs/webhooks.md says.
+// what is, as docs/how-to/webhooks.md says.
 const schemeHMAC = "hmac-sha256"
 
 // PushFormats are the forms of this surface. In both, a receiver gets the whole

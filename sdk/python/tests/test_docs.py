@@ -12,7 +12,7 @@ import pytest
 from beeos import Agent, SyncClient
 from beeos.models import Answer, StreamEvent
 
-PAGES = [Path(__file__).parents[1] / "README.md", Path(__file__).parents[3] / "docs" / "python.md"]
+PAGES = [Path(__file__).parents[1] / "README.md", Path(__file__).parents[3] / "docs" / "how-to" / "python.md"]
 PROGRAMS = [
     pytest.param(code, id=f"{page.name}-{number}")
     for page in PAGES
