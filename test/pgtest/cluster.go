@@ -39,11 +39,7 @@ type Server struct {
 // Cluster starts a cluster that belongs to one test and ends with it.
 func Cluster(t testing.TB, opts ...Option) *Server {
 	t.Helper()
-	var s settings
-	for _, o := range opts {
-		o(&s)
-	}
-	server, err := start(s)
+	server, err := Start(opts...)
 	if err != nil {
 		t.Fatalf("start PostgreSQL: %v", err)
 	}
@@ -52,7 +48,13 @@ func Cluster(t testing.TB, opts ...Option) *Server {
 }
 
 // Start starts a cluster for a program that is not a test; Stop ends it.
-func Start() (*Server, error) { return start(settings{}) }
+func Start(opts ...Option) (*Server, error) {
+	var s settings
+	for _, o := range opts {
+		o(&s)
+	}
+	return start(s)
+}
 
 // Stop ends the cluster and forgets its data.
 func (s *Server) Stop() { s.stop() }
@@ -77,11 +79,16 @@ func (s *Server) Database() (string, error) {
 // what it has left on disk.
 func (s *Server) Crash(t testing.TB) {
 	t.Helper()
-	io.WriteString(s.leash, "stay\n") //nolint:errcheck // a keeper that is gone shows in run
-	s.stop()
-	if err := s.run(); err != nil {
+	if err := s.Restart(); err != nil {
 		t.Fatalf("start PostgreSQL again: %v", err)
 	}
+}
+
+// Restart is Crash for a program that is not a test.
+func (s *Server) Restart() error {
+	io.WriteString(s.leash, "stay\n") //nolint:errcheck // a keeper that is gone shows in run
+	s.stop()
+	return s.run()
 }
 
 // address uses a Unix socket in the cluster's own folder: no port to collide.

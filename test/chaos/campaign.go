@@ -1,0 +1,126 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/beeos/beeos/test/chaos/history"
+	"github.com/beeos/beeos/test/chaos/load"
+	"github.com/beeos/beeos/test/chaos/world"
+)
+
+// campaign is a world and what is done to it.
+type campaign struct {
+	name   string
+	about  string
+	layout world.Layout
+	faults []fault
+}
+
+var campaigns = []campaign{
+	{
+		"sqlite", "one server on SQLite",
+		world.Layout{Nodes: 1, Agents: 2},
+		[]fault{killNode, stopNode, freezeNode, killAgent, stopAgent, freezeAgent, silentAgent, cutAgent},
+	},
+	{
+		"mesh", "three servers on PostgreSQL that mesh",
+		world.Layout{Nodes: 3, Agents: 4, Postgres: true},
+		[]fault{killNode, stopNode, freezeNode, killAgent, stopAgent, freezeAgent, silentAgent, cutAgent, cutDatabase, slowDatabase, silentDatabase, restartDatabase},
+	},
+	{
+		"nats", "three servers on PostgreSQL and one NATS server",
+		world.Layout{Nodes: 3, Agents: 4, Postgres: true, NATS: true},
+		[]fault{killNode, stopNode, killAgent, freezeAgent, cutAgent, cutDatabase, restartDatabase, killNATS, freezeNATS},
+	},
+}
+
+// result is how a campaign went.
+type result struct {
+	campaign campaign
+	seed     uint64
+	took     time.Duration
+	*history.Verdict
+}
+
+// settleWithin is how long after the last fault everything may take to end:
+// leases of the dead run out, webhooks are tried again.
+const settleWithin = 3 * time.Minute
+
+// run carries out a campaign in a folder, which holds its history afterwards.
+func (c campaign) run(ctx context.Context, dir, binary string, seed uint64, length time.Duration, callers int) (*result, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	w, err := world.Start(ctx, dir, binary, c.layout)
+	if err != nil {
+		return nil, err
+	}
+	defer w.Stop()
+	h, err := history.New(filepath.Join(dir, "history.jsonl"))
+	if err != nil {
+		return nil, err
+	}
+	defer h.Close()
+	l, err := load.Start(ctx, w, h, seed, callers)
+	if err != nil {
+		return nil, err
+	}
+	err = c.hurt(ctx, w, h, seed, length)
+	l.Stop()
+	if err != nil {
+		return nil, err
+	}
+	return c.judge(ctx, w, h, l, seed)
+}
+
+// hurt breaks one thing after the other.
+func (c campaign) hurt(ctx context.Context, w *world.World, h *history.History, seed uint64, length time.Duration) error {
+	for _, s := range plan(seed, c.faults, length) {
+		select {
+		case <-time.After(s.after):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		if err := s.carryOut(ctx, w, h); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// judge waits until everything has ended and says what held.
+func (c campaign) judge(ctx context.Context, w *world.World, h *history.History, l *load.Load, seed uint64) (*result, error) {
+	settling, cancel := context.WithTimeout(ctx, settleWithin)
+	defer cancel()
+	l.Settle(settling)
+	untold := l.UntoldWebhooks(ctx, settleWithin)
+	other := l.RepeatAnswered(ctx, 200)
+	done, err := w.Executions()
+	if err != nil {
+		return nil, err
+	}
+	v := h.Check(done)
+	v.Lost = append(v.Lost, untold...)
+	v.Wrong = append(v.Wrong, other...)
+	db, err := w.Open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer db.Close()
+	if err := awaitQuiet(settling, db); err != nil {
+		v.Lost = append(v.Lost, err.Error())
+	}
+	if err := h.CheckStored(ctx, db, v); err != nil {
+		return nil, fmt.Errorf("look into the database: %w", err)
+	}
+	for _, n := range w.Nodes {
+		h.Note("%s said at last:\n%s", n.Name, n.Logs())
+	}
+	return &result{c, seed, h.Now(), v}, nil
+}

@@ -1,0 +1,94 @@
+//go:build unix
+
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+)
+
+// line is a campaign in one line.
+func (r *result) line() string {
+	return fmt.Sprintf("%s: %d operations (%s), %d faults in %s: %d lost, %d doubled, %d hung, %d otherwise wrong; longest silence %s, healed within %s (half of them %s)",
+		r.campaign.name, sum(r.Ops), counts(r.Outcomes), sum(r.Faults), r.took.Round(time.Second), len(r.Lost), len(r.Doubled), len(r.Hung), len(r.Wrong),
+		short(r.LongestSilence), short(healed100(r.Heal, 100)), short(healed100(r.Heal, 50)))
+}
+
+func sum[K comparable](m map[K]int) (n int) {
+	for _, c := range m {
+		n += c
+	}
+	return n
+}
+
+// counts is a list of what there was, the most first.
+func counts[K cmp.Ordered](m map[K]int) string {
+	keys := slices.SortedFunc(maps.Keys(m), func(a, b K) int { return cmp.Or(cmp.Compare(m[b], m[a]), cmp.Compare(a, b)) })
+	list := make([]string, len(keys))
+	for i, k := range keys {
+		list[i] = fmt.Sprintf("%d %v", m[k], k)
+	}
+	return strings.Join(list, ", ")
+}
+
+func short(d time.Duration) string {
+	if d < time.Second {
+		return d.Round(time.Millisecond).String()
+	}
+	return d.Round(100 * time.Millisecond).String()
+}
+
+// healed100 is within which time so many of a hundred faults had healed.
+func healed100(heal []time.Duration, percent int) time.Duration {
+	if len(heal) == 0 {
+		return 0
+	}
+	return heal[(len(heal)*percent-1)/100]
+}
+
+const (
+	reportBegins = "<!-- chaos -->\n"
+	reportEnds   = "<!-- /chaos -->"
+)
+
+// writeReport puts the figures between the marks of a document.
+func writeReport(path string, all []*result) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	before, rest, ok1 := strings.Cut(string(text), reportBegins)
+	_, after, ok2 := strings.Cut(rest, reportEnds)
+	if !ok1 || !ok2 {
+		return fmt.Errorf("%s has no %s and %s to write between", path, strings.TrimSpace(reportBegins), reportEnds)
+	}
+	return os.WriteFile(path, []byte(before+reportBegins+table(all)+reportEnds+after), 0o644)
+}
+
+func table(all []*result) string {
+	var b strings.Builder
+	b.WriteString("\n| | operations | faults | lost | doubled | hung | otherwise wrong | longest silence | healed, half | all |\n|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n")
+	for _, r := range all {
+		fmt.Fprintf(&b, "| %s, seed %d, %s | %d | %d | %d | %d | %d | %d | %s | %s | %s |\n", r.campaign.about, r.seed, r.took.Round(time.Minute),
+			sum(r.Ops), sum(r.Faults), len(r.Lost), len(r.Doubled), len(r.Hung), len(r.Wrong), short(r.LongestSilence), short(healed100(r.Heal, 50)), short(healed100(r.Heal, 100)))
+	}
+	ops, outcomes, faults := map[string]int{}, map[string]int{}, map[string]int{}
+	for _, r := range all {
+		for k, n := range r.Ops {
+			ops[string(k)] += n
+		}
+		for k, n := range r.Outcomes {
+			outcomes[string(k)] += n
+		}
+		for k, n := range r.Faults {
+			faults[k] += n
+		}
+	}
+	fmt.Fprintf(&b, "\nOperations: %s. How they ended for whoever asked: %s. Faults: %s.\n\n", counts(ops), counts(outcomes), counts(faults))
+	return b.String()
+}

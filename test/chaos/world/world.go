@@ -1,0 +1,254 @@
+//go:build unix
+
+// Package world is what a campaign breaks: servers, agents, the database and
+// NATS as processes of their own, and between them lines (line.go) that go
+// silent or slow. agent.go is the agent, nats.go the NATS server; both are this
+// program, run again.
+package world
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/test/pgtest"
+	"github.com/beeos/beeos/test/ports"
+	"github.com/beeos/beeos/test/program"
+)
+
+// Layout is what a world consists of.
+type Layout struct {
+	Nodes    int
+	Agents   int  // for each node one, and more
+	Postgres bool // else SQLite, with one node
+	NATS     bool // one server for all; else the nodes mesh
+}
+
+// World is what is running.
+type World struct {
+	Layout Layout
+	Dir    string
+	Key    string // of the person who owns everything
+	Nodes  []*Node
+	Agents []*Agent
+
+	binary   string
+	db       *pgtest.Server
+	database string // its address, without a line
+	nats     *NATS
+	free     []func()
+	lines    []*Line
+}
+
+// Node is one server, which comes back on the same ports and data.
+type Node struct {
+	Name           string
+	MCP, REST, A2A string // URLs
+	Database       *Line  // nil with SQLite
+
+	agents string // host:port of the agent gateway
+	env    []string
+	world  *World
+	proc   *program.Process
+}
+
+// readyWithin is generous: the machine may be busy.
+const readyWithin = time.Minute
+
+// Start builds a world in a folder. Its parts run until Stop.
+func Start(ctx context.Context, dir, binary string, layout Layout) (w *World, err error) {
+	w = &World{Layout: layout, Dir: dir, binary: binary}
+	defer func() {
+		if err != nil {
+			w.Stop()
+		}
+	}()
+	if layout.Postgres {
+		if w.db, err = pgtest.Start(pgtest.Fsync); err != nil {
+			return w, err
+		}
+		if w.database, err = w.db.Database(); err != nil {
+			return w, err
+		}
+	}
+	if layout.NATS {
+		if w.nats, err = startNATS(ctx, w); err != nil {
+			return w, err
+		}
+	}
+	for i := range layout.Nodes {
+		n, err := w.layOut(i)
+		if err != nil {
+			return w, err
+		}
+		w.Nodes = append(w.Nodes, n)
+	}
+	if w.Key, err = w.createKey(ctx); err != nil {
+		return w, err
+	}
+	for _, n := range w.Nodes {
+		if err := n.Start(ctx); err != nil {
+			return w, err
+		}
+	}
+	for i := range layout.Agents {
+		a, err := w.newAgent(i, w.Nodes[i%len(w.Nodes)])
+		if err != nil {
+			return w, err
+		}
+		w.Agents = append(w.Agents, a)
+		if err := a.Start(ctx); err != nil {
+			return w, err
+		}
+	}
+	return w, nil
+}
+
+// reserve returns addresses that belong to this world until it ends.
+func (w *World) reserve(n int) ([]string, error) {
+	addrs, free, err := ports.Addrs(n)
+	if err == nil {
+		w.free = append(w.free, free)
+	}
+	return addrs, err
+}
+
+// line lays a line that ends with the world.
+func (w *World) line(network, peer string) (*Line, error) {
+	l, err := NewLine(network, peer)
+	if err == nil {
+		w.lines = append(w.lines, l)
+	}
+	return l, err
+}
+
+func (w *World) layOut(i int) (*Node, error) {
+	addrs, err := w.reserve(5)
+	if err != nil {
+		return nil, err
+	}
+	n := &Node{
+		Name: fmt.Sprint("node ", i+1), world: w, agents: addrs[3],
+		MCP: "http://" + addrs[0], REST: "http://" + addrs[1], A2A: "http://" + addrs[2],
+	}
+	n.env = []string{
+		fmt.Sprintf("BEEOS_DATA=%s/data%d", w.Dir, i), "BEEOS_RATE_LIMIT=1000000000", "BEEOS_ALLOW_PRIVATE=true", "LOG_LEVEL=warn",
+		"MCP_ADDR=" + addrs[0], "OPENAPI_ADDR=" + addrs[1], "A2A_ADDR=" + addrs[2], "AGENT_GATEWAY_ADDR=" + addrs[3],
+		"WEB_ADDR=127.0.0.1:0", "BEEOS_ADMIN_ADDR=off",
+	}
+	if w.Layout.Postgres {
+		u, err := url.Parse(w.database)
+		if err != nil {
+			return nil, err
+		}
+		if n.Database, err = w.line("unix", filepath.Join(u.Query().Get("host"), ".s.PGSQL.5432")); err != nil {
+			return nil, err
+		}
+		n.env = append(n.env, "DATABASE_URL=postgres://postgres@"+n.Database.Addr+u.Path+"?sslmode=disable")
+	}
+	switch {
+	case w.nats != nil:
+		n.env = append(n.env, "NATS_URL="+w.nats.URL)
+	case w.Layout.Nodes > 1:
+		n.env = append(n.env, "BEEOS_CLUSTER_ADDR="+addrs[4])
+	}
+	return n, nil
+}
+
+// createKey makes the person who owns everything, on the database itself.
+func (w *World) createKey(ctx context.Context) (string, error) {
+	cmd := exec.CommandContext(ctx, w.binary, "keys", "create", "--owner", "owner@example.com")
+	cmd.Env = append([]string{"HOME=" + w.Dir}, w.Nodes[0].env...)
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("make a key: %w\n%s", err, out)
+	}
+	return strings.TrimSpace(string(out)), nil
+}
+
+// Start runs the server and returns once it is ready.
+func (n *Node) Start(ctx context.Context) (err error) {
+	env := append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + n.world.Dir}, n.env...)
+	if n.proc, err = program.Start(n.Name, env, n.world.binary, "serve"); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, readyWithin)
+	defer cancel()
+	if err := awaitReady(ctx, n.REST+"/readyz"); err != nil {
+		return fmt.Errorf("%s: %w\n%s", n.Name, err, n.proc.Text())
+	}
+	return nil
+}
+
+// Kill ends the server as a power cut would.
+func (n *Node) Kill() { n.proc.Kill() }
+
+// Terminate asks the server to stop, as an init system does.
+func (n *Node) Terminate() error {
+	code, err := n.proc.Terminate(time.Minute)
+	if err == nil && code != 0 {
+		err = fmt.Errorf("%s ended with %d", n.Name, code)
+	}
+	return err
+}
+
+// Freeze stops the process where it is; Thaw lets it go on.
+func (n *Node) Freeze() { sendSignal(n.proc, syscall.SIGSTOP) }
+func (n *Node) Thaw()   { sendSignal(n.proc, syscall.SIGCONT) }
+
+func sendSignal(p *program.Process, s syscall.Signal) {
+	syscall.Kill(p.Pid(), s) //nolint:errcheck // whatever is gone cannot be stopped
+}
+
+// Logs are the server's last lines.
+func (n *Node) Logs() string {
+	lines := strings.Split(strings.TrimSpace(n.proc.Text()), "\n")
+	return strings.Join(lines[max(0, len(lines)-30):], "\n")
+}
+
+// RestartDatabase ends PostgreSQL without a chance to tidy up, and starts it
+// again on what it has left on disk.
+func (w *World) RestartDatabase() error { return w.db.Restart() }
+
+// NATS is the server that all nodes share; nil when they mesh.
+func (w *World) NATS() *NATS { return w.nats }
+
+// Open opens the database behind the servers' backs.
+func (w *World) Open(ctx context.Context) (*store.Store, error) {
+	if w.Layout.Postgres {
+		return store.Open(ctx, w.database)
+	}
+	return store.Open(ctx, "sqlite:"+filepath.Join(w.Dir, "data0", "beeos.db"))
+}
+
+// Stop ends everything.
+func (w *World) Stop() {
+	for _, a := range w.Agents {
+		a.stop()
+	}
+	for _, n := range w.Nodes {
+		if n.proc != nil {
+			n.Thaw()
+			n.proc.Kill()
+		}
+	}
+	if w.nats != nil {
+		w.nats.stop()
+	}
+	for _, l := range w.lines {
+		l.Close()
+	}
+	if w.db != nil {
+		w.db.Stop()
+	}
+	for _, free := range w.free {
+		free()
+	}
+}
