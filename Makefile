@@ -3,7 +3,7 @@
 
 GO        ?= go
 TOOL       = $(GO) tool -modfile=tools/go.mod
-TIMEOUT   ?= 20m
+TIMEOUT   ?= 40m
 FUZZTIME  ?= 30s
 # Tests wait more than they compute, so there is one package more at a time than processors. The race
 # detector watches our code; in SQLite, which is C made into Go, it would find nothing of ours and cost
