@@ -15,6 +15,12 @@ func serveDocument(mux *http.ServeMux) {
 		w.Header().Set("Cache-Control", "max-age=300")
 		w.Write(api.JSON) //nolint:errcheck // the client is gone
 	})
+	mux.HandleFunc("GET /docs/page.js", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/javascript; charset=utf-8")
+		w.Header().Set("Cache-Control", "max-age=300")
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		w.Write(api.PageScript) //nolint:errcheck // the client is gone
+	})
 	mux.HandleFunc("GET /docs", func(w http.ResponseWriter, _ *http.Request) {
 		h := w.Header()
 		h.Set("Content-Type", "text/html; charset=utf-8")

@@ -114,6 +114,9 @@ func (h *Help) showPage(r *page.Request) (page.Answer, error) {
 			data.Outline = append(data.Outline, s)
 		}
 	}
+	if len(data.Outline) < 2 {
+		data.Outline = nil
+	}
 	return page.View{Page: "help_page", Title: d.Title, Room: "help", Data: data}, nil
 }
 
@@ -146,7 +149,7 @@ func (h *Help) listForModels(*page.Request) (page.Answer, error) {
 		"Every page is also HTML: leave out `.md`. The REST contract is at " + h.RESTURL + "/openapi.json.\n")
 	for _, p := range l.parts {
 		name := p.Name
-		if p.Anchor == "decisions" {
+		if p.Anchor == decisions {
 			name = "Optional" // why it is as it is
 		}
 		fmt.Fprintf(&b, "\n## %s\n\n", name)

@@ -13,7 +13,15 @@ import (
 type part struct {
 	Name, Anchor string
 	About        string
-	Pages        []*document
+	Groups       []group
+	Pages        []*document // those of all groups
+}
+
+// group is what belongs together within a part; most parts have one, without a
+// name.
+type group struct {
+	Name  string
+	Pages []*document
 }
 
 // document is one page of the manual.
@@ -49,6 +57,8 @@ const (
 	root     = "/help"
 	contents = "README"
 
+	decisions = "decisions" // the part that is read last
+
 	// repository has what the manual names and the program does not carry:
 	// pictures, examples, the files of deploy/.
 	repository = "https://github.com/beeos/beeos/blob/main/"
@@ -63,9 +73,10 @@ type library struct {
 }
 
 var (
-	partLine = regexp.MustCompile(`^## (.+)$`)
-	pageLine = regexp.MustCompile(`^- \[([^\]]+)\]\(([^)]+)\.md\): (.+)$`)
-	adrLine  = regexp.MustCompile(`^\| \[(\d+)\]\(([^)]+)\.md\) \| (.+) \|$`)
+	partLine  = regexp.MustCompile(`^## (.+)$`)
+	groupLine = regexp.MustCompile(`^### (.+)$`)
+	pageLine  = regexp.MustCompile(`^- \[([^\]]+)\]\(([^)]+)\.md\): (.+)$`)
+	adrLine   = regexp.MustCompile(`^\| \[(\d+)\]\(([^)]+)\.md\) \| (.+) \|$`)
 )
 
 // loadLibrary reads and lays out every page that the table of contents lists.
@@ -79,7 +90,7 @@ func loadLibrary(files fs.FS, addresses *strings.Replacer) (*library, error) {
 		return nil, err
 	}
 	for _, d := range l.pages {
-		if strings.HasPrefix(d.Path, "start/") || strings.HasPrefix(d.Path, "how-to/") {
+		if d.Path != "reference/configuration" && !strings.HasPrefix(d.Path, "adr/") { // the defaults stay the defaults
 			d.Markdown = addresses.Replace(d.Markdown)
 		}
 		l.layOut(d)
@@ -111,6 +122,10 @@ func (l *library) readContents(files fs.FS) error {
 			l.parts = append(l.parts, p)
 			continue
 		}
+		if m := groupLine.FindStringSubmatch(line); m != nil && p != nil {
+			p.Groups = append(p.Groups, group{Name: m[1]})
+			continue
+		}
 		if m := pageLine.FindStringSubmatch(line); m != nil && p != nil {
 			if _, err := l.read(files, m[2], p, m[3]); err != nil {
 				return err
@@ -130,7 +145,7 @@ func (l *library) readDecisions(files fs.FS) error {
 	if list == nil {
 		return fmt.Errorf("the table of contents does not list the decisions")
 	}
-	p := &part{Name: "Decisions", Anchor: "decisions"}
+	p := &part{Name: "Decisions", Anchor: decisions}
 	for line := range strings.Lines(list.Markdown) {
 		if m := adrLine.FindStringSubmatch(strings.TrimSpace(line)); m != nil {
 			if _, err := l.read(files, "adr/"+m[2], p, m[3]); err != nil {
@@ -151,9 +166,18 @@ func (l *library) read(files fs.FS, name string, p *part, about string) (*docume
 	d := &document{Path: name, Title: strings.ReplaceAll(strings.TrimPrefix(first, "# "), "`", ""), About: about, Part: p, Markdown: string(text)}
 	l.pages[name] = d
 	if p != nil {
-		p.Pages = append(p.Pages, d)
+		p.add(d)
 	}
 	return d, nil
+}
+
+func (p *part) add(d *document) {
+	p.Pages = append(p.Pages, d)
+	if len(p.Groups) == 0 {
+		p.Groups = []group{{}}
+	}
+	last := &p.Groups[len(p.Groups)-1]
+	last.Pages = append(last.Pages, d)
 }
 
 // resolve returns where a link of a page leads, on this server if the manual has

@@ -177,7 +177,7 @@ func (x *index) score(word string) map[int]float64 {
 		for _, h := range hits {
 			p := x.sections[h.section]
 			score := worth * rare * h.weight * (k + 1) / (h.weight + k*(1-b+b*p.length/x.average))
-			if strings.HasPrefix(p.page.Path, "adr/") {
+			if p.page.Part.Anchor == decisions {
 				score *= ofHistory
 			}
 			scores[h.section] = max(scores[h.section], score)
@@ -189,6 +189,9 @@ func (x *index) score(word string) map[int]float64 {
 func (x *index) describe(at int, asked []string) result {
 	p := x.sections[at]
 	r := result{Page: p.page.Title, Part: p.page.Part.Name, Heading: p.section.Heading, URL: p.page.URL(), Snippet: snippet(p.section.Text, asked)}
+	if p.page.Part.Anchor == decisions { // whose sections are called alike
+		r.Heading = p.page.Title
+	}
 	if p.section.Anchor != "" {
 		r.URL += "#" + p.section.Anchor
 	}
