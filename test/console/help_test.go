@@ -25,7 +25,7 @@ func TestHelp(t *testing.T) {
 		chromedp.SendKeys(`input[name="q"]`, "agent_offline\r"),
 		chromedp.WaitVisible(`[data-result] a`),
 		chromedp.Click(`[data-result] a`),
-		chromedp.WaitVisible(`#agent_offline`),
+		chromedp.WaitVisible(`h2[id="agent_offline"]`),
 	)
 	b.Await("the section that was looked for", `location.pathname + location.hash === "/help/reference/errors#agent_offline"`)
 	b.Do(chromedp.Navigate(a.Web + "/help/how-to/connect-cursor"))
@@ -43,11 +43,11 @@ func TestRESTPage(t *testing.T) {
 	a := apptest.Start(t, apptest.Config(t))
 	b := open(t)
 	b.Look(1280, "light")
-	b.Do(chromedp.Navigate(a.REST+"/docs"), chromedp.SendKeys(`#search`, "invokeAgent"))
+	b.Do(chromedp.Navigate(a.REST+"/docs"), chromedp.SendKeys(`input[id="search"]`, "invokeAgent"))
 	b.Await("one operation", `document.querySelectorAll("article:not([hidden])").length === 1`) // a page small enough for axe
 	const invoke = `article[data-path="/api/v1/agents/{agentId}/invoke"]`
 	b.Do(
-		chromedp.SendKeys(`#key`, a.UserKey),
+		chromedp.SendKeys(`input[id="key"]`, a.UserKey),
 		chromedp.Click(invoke+` summary`),
 		chromedp.WaitVisible(invoke+` form`),
 		chromedp.SendKeys(invoke+` input[name="agentId"]`, a.AgentID),
@@ -59,7 +59,7 @@ func TestRESTPage(t *testing.T) {
 	if kept := eval[string](b, `JSON.stringify([{...localStorage}, {...sessionStorage}, document.cookie])`); strings.Contains(kept, a.UserKey) {
 		t.Error("the key is kept")
 	}
-	b.Do(chromedp.Reload(), chromedp.WaitVisible(`#key`))
+	b.Do(chromedp.Reload(), chromedp.WaitVisible(`input[id="key"]`))
 	if got := eval[string](b, `document.getElementById("key").value`); got != "" {
 		t.Error("the key is still there after the page was loaded again")
 	}

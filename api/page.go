@@ -1,4 +1,4 @@
-package api_test
+package api
 
 import (
 	"bytes"
@@ -9,13 +9,14 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 )
 
 //go:embed page.html
 var pageText string
 
-//go:embed page.css
-var pageStyle string
+// Page is the document for people, in HTML. It is made when somebody first looks.
+var Page = sync.OnceValues(func() ([]byte, error) { return renderPage(JSON) })
 
 // document is what the page shows of an OpenAPI document.
 type document struct {
