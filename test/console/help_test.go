@@ -44,7 +44,7 @@ func TestRESTPage(t *testing.T) {
 	b := open(t)
 	b.Look(1280, "light")
 	b.Do(chromedp.Navigate(a.REST+"/docs"), chromedp.SendKeys(`input[id="search"]`, "invokeAgent"))
-	b.Await("one operation", `document.querySelectorAll("article:not([hidden])").length === 1`) // a page small enough for axe
+	b.Await("one operation", `document.querySelectorAll("article[data-path]:not([hidden])").length === 1`) // a page small enough for axe
 	const invoke = `article[data-path="/api/v1/agents/{agentId}/invoke"]`
 	b.Do(
 		chromedp.SendKeys(`input[id="key"]`, a.UserKey),
