@@ -26,6 +26,8 @@
       const entry = document.querySelector(`[data-for="${article.id}"]`);
       if (entry) entry.hidden = article.hidden;
     }
+    for (const list of document.querySelectorAll("nav ul")) list.previousElementSibling.hidden = !list.querySelector("li:not([hidden])");
+    document.body.classList.toggle("searching", words.length > 0);
     for (const section of document.querySelectorAll("section")) section.hidden = !section.querySelector("article:not([hidden])");
     document.getElementById("found").textContent = words.length ? `${shown} found` : "";
   });
