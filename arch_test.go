@@ -30,7 +30,7 @@ const (
 // lies in a level below its own, and its neighbours within the level; the
 // compiler keeps neighbours from going round in circles.
 var levels = [][]string{
-	{""},                       // words: imports std alone
+	{""},                               // words: imports std alone
 	{"api", "docs", "agent", "client"}, // public: the contract, the manual, the SDK, the REST client
 	{"internal/config", "internal/telemetry"},
 	{"internal/wire"},    // bytes in and out, bounded
