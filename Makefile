@@ -75,7 +75,7 @@ dev: ## Everything on this machine, with a demo agent
 	$(GO) run ./cmd/beeos dev
 
 docs: ## Write the generated pages, check all of them
-	$(GO) test ./internal/config ./api -update
+	$(GO) test ./internal/config ./api ./docs -update
 	$(GO) test -run TestDocs . -update
 	$(GO) test ./test/docs
 

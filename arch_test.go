@@ -30,8 +30,8 @@ const (
 // lies in a level below its own, and its neighbours within the level; the
 // compiler keeps neighbours from going round in circles.
 var levels = [][]string{
-	{""},                       // words: imports std alone
-	{"api", "agent", "client"}, // public: the contract, the SDK, the REST client
+	{""},                               // words: imports std alone
+	{"api", "docs", "agent", "client"}, // public: the contract, the manual, the SDK, the REST client
 	{"internal/config", "internal/telemetry"},
 	{"internal/wire"},    // bytes in and out, bounded
 	{"internal/store"},   // what is known: one database, a package per family of tables
@@ -47,7 +47,7 @@ var levels = [][]string{
 
 // apart are levels whose packages do not know each other: a surface never
 // imports another one, nor does the SDK know the REST client.
-var apart = []string{"internal/surface", "agent", "client", "api"}
+var apart = []string{"internal/surface", "agent", "client", "api", "docs"}
 
 // onlyFor names packages that a level above may not use freely.
 var onlyFor = map[string]string{

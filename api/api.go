@@ -1,7 +1,7 @@
 // Package api is the contract of the REST surface: openapi.yaml, which people
-// edit, and what `go test ./api -update` makes of it: openapi.json, which is the
-// same for programs, and openapi.html, a page to read it (page_test.go renders
-// page.html) that needs nothing from any other host. The tests of
+// edit, and openapi.json, the same for programs, which `go test ./api -update`
+// makes of it. page.go and schema.go show it to people: a page to read and try
+// (page.html, page.css, page.js) that needs nothing from any other host. The tests of
 // internal/surface/rest hold the surface to it.
 package api
 
@@ -21,18 +21,19 @@ var YAML []byte
 //go:embed openapi.json
 var JSON []byte
 
-// Page is the same document for people, in HTML.
-//
-//go:embed openapi.html
-var Page []byte
-
 //go:embed page.css
-var pageStyle []byte
+var pageStyle string
 
-// PagePolicy is the Content-Security-Policy that lets the one style sheet of
-// Page in and nothing else.
+// PageScript is what Page runs, from /docs/page.js: search, and forms that try
+// operations.
+//
+//go:embed page.js
+var PageScript []byte
+
+// PagePolicy is the Content-Security-Policy that lets the one style sheet and
+// the one script of Page in, and lets that talk to this server and nobody else.
 func PagePolicy() string {
-	sum := sha256.Sum256(pageStyle)
+	sum := sha256.Sum256([]byte(pageStyle))
 	return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) +
-		"'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+		"'; script-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 }

@@ -96,7 +96,7 @@ func (p *parts) openWeb(context.Context) (http.Handler, error) {
 	return web.New(web.Options{
 		Agents: p.db.Agents, Builtins: p.db.Builtins, Users: p.db.People, ApprovalTable: p.db.Approvals, Trail: p.db.Audit,
 		Ledger: p.ledger, Bus: p.bus, Approvals: p.approvals, Calls: p.calls, Acts: p.acts, Files: p.files, People: p.people, OAuth: p.oauth, OIDC: p.oidc, Log: p.log, Now: p.opt.Now,
-		PublicURL: p.info.Web, MCPURL: p.info.MCP, RESTURL: p.info.REST, GatewayURL: p.info.Agents, Bridges: p.opt.Bridges,
+		PublicURL: p.info.Web, MCPURL: p.info.MCP, A2AURL: p.info.A2A, RESTURL: p.info.REST, GatewayURL: p.info.Agents, Bridges: p.opt.Bridges,
 		Online: p.bus.Present, Card: p.card(), Streams: p.auth.Streams,
 	})
 }

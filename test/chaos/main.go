@@ -9,7 +9,7 @@
 // A seed breaks the same things at the same moments again. What happened is in
 // the folder that it names: history.jsonl has every operation and fault.
 // campaign.go lists the campaigns, fault.go what can be broken, report.go writes
-// docs/reliability.md. Below: world has the processes, load the callers, history
+// docs/explanation/reliability.md. Below: world has the processes, load the callers, history
 // what they saw and what must hold.
 package main
 

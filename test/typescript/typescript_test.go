@@ -32,6 +32,7 @@ const (
 	sources = "../../sdk"
 	readme  = "../../sdk/typescript/README.md"
 	howTo   = "../../docs/how-to/typescript.md"
+	start   = "../../docs/start/agent-typescript.md"
 )
 
 // around stands before what docs/how-to/typescript.md shows, for what that takes as given.
@@ -176,14 +177,18 @@ var block = regexp.MustCompile("(?s)```ts\n(.*?)```")
 func (w *workshop) compileAgents(ctx context.Context) error {
 	shown, err1 := readBlocks(readme)
 	told, err2 := readBlocks(howTo)
+	first, err4 := readBlocks(start)
 	scenarios, err3 := os.ReadFile("testdata/scenarios.ts")
-	if err := errors.Join(err1, err2, err3); err != nil {
+	if err := errors.Join(err1, err2, err3, err4); err != nil {
 		return err
+	}
+	if len(first) != 1 {
+		return fmt.Errorf("%s shows %d programs, want one", start, len(first))
 	}
 	if len(shown) != 2 || len(told) == 0 {
 		return fmt.Errorf("%s shows %d programs, want an agent and a client; %s shows %d", readme, len(shown), howTo, len(told))
 	}
-	programs := map[string]string{"weather.ts": shown[0], "ask.ts": shown[1], "told.ts": around + strings.Join(told, "\n"), "scenarios.ts": string(scenarios)}
+	programs := map[string]string{"weather.ts": shown[0], "ask.ts": shown[1], "told.ts": around + strings.Join(told, "\n"), "first.ts": first[0], "scenarios.ts": string(scenarios)}
 	for name, text := range programs {
 		if err := os.WriteFile(filepath.Join(w.project, name), []byte(text), 0o600); err != nil {
 			return err

@@ -8,7 +8,7 @@
 // approval_link is for links that let somebody decide. The other rooms are packages of their own: connect for
 // agents that are to come, explorer for calls, playground for tools, health for how an agent does,
 // webhooks, tasks, usage, budgets,
-// system for admins, chat and its transcript, and login. They share page (templates, sessions, streams) and safetext (what
+// system for admins, help for everybody, chat and its transcript, and login. They share page (templates, sessions, streams) and safetext (what
 // others wrote, made safe to show).
 package web
 
@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/docs"
 	"github.com/beeos/beeos/internal/access/act"
 	"github.com/beeos/beeos/internal/access/approval"
 	"github.com/beeos/beeos/internal/access/auth"
@@ -41,6 +42,7 @@ import (
 	"github.com/beeos/beeos/internal/surface/web/connect"
 	"github.com/beeos/beeos/internal/surface/web/explorer"
 	"github.com/beeos/beeos/internal/surface/web/health"
+	"github.com/beeos/beeos/internal/surface/web/help"
 	"github.com/beeos/beeos/internal/surface/web/login"
 	"github.com/beeos/beeos/internal/surface/web/page"
 	"github.com/beeos/beeos/internal/surface/web/playground"
@@ -74,7 +76,7 @@ type Options struct {
 	Streams       *auth.Streams    // nil: those of the console alone are counted
 
 	// Where people and programs reach the surfaces, without a slash at the end.
-	PublicURL, MCPURL, RESTURL string
+	PublicURL, MCPURL, A2AURL, RESTURL string
 
 	// How programs become agents, and where they connect.
 	Bridges    []connect.Bridge
@@ -105,7 +107,7 @@ func New(opt Options) (*Surface, error) {
 	if opt.Now == nil {
 		opt.Now = time.Now
 	}
-	for _, u := range []*string{&opt.PublicURL, &opt.MCPURL, &opt.RESTURL, &opt.GatewayURL} {
+	for _, u := range []*string{&opt.PublicURL, &opt.MCPURL, &opt.A2AURL, &opt.RESTURL, &opt.GatewayURL} {
 		*u = strings.TrimRight(*u, "/")
 	}
 	s := &Surface{Options: opt}
@@ -167,6 +169,9 @@ func (s *Surface) mountRooms() error {
 		return err
 	}
 	if err := system.Mount(system.Options{Pages: s.Server, Acts: s.Acts, Now: s.Now}); err != nil {
+		return err
+	}
+	if err := help.Mount(help.Options{Pages: s.Server, Files: docs.Files, PublicURL: s.PublicURL, MCPURL: s.MCPURL, A2AURL: s.A2AURL, RESTURL: s.RESTURL, GatewayURL: s.GatewayURL}); err != nil {
 		return err
 	}
 	talk, err := chat.Mount(chat.Options{

@@ -12,7 +12,8 @@ import pytest
 from beeos import Agent, SyncClient
 from beeos.models import Answer, StreamEvent
 
-PAGES = [Path(__file__).parents[1] / "README.md", Path(__file__).parents[3] / "docs" / "how-to" / "python.md"]
+DOCS = Path(__file__).parents[3] / "docs"
+PAGES = [Path(__file__).parents[1] / "README.md", DOCS / "how-to" / "python.md", DOCS / "start" / "agent-python.md"]
 PROGRAMS = [
     pytest.param(code, id=f"{page.name}-{number}")
     for page in PAGES

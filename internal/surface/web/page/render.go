@@ -161,6 +161,7 @@ func (p View) write(s *Server, r *Request) error {
 // failure is what the error page says.
 type failure struct {
 	Status  int
+	Code    beeos.Code
 	Heading string
 	Message string
 	Request string // the id under which the log has more
@@ -177,7 +178,7 @@ func (s *Server) showError(r *Request, err error) {
 		http.Error(r.w, Sentence(public.Message), status)
 		return
 	}
-	f := failure{Status: status, Message: Sentence(public.Message)}
+	f := failure{Status: status, Code: public.Code, Message: Sentence(public.Message)}
 	switch {
 	case status == http.StatusNotFound:
 		f.Heading = "Nothing here"

@@ -1,4 +1,4 @@
-package api_test
+package api
 
 import (
 	"encoding/json"
@@ -34,23 +34,23 @@ type schema struct {
 	all map[string]*schema // where names lead, for examples
 }
 
-// Field is one member of an object.
-type Field struct {
+// member is one member of an object.
+type member struct {
 	Name     string
 	Required bool
 	Schema   *schema
 }
 
 // Fields are the members of an object, the required ones first.
-func (s *schema) Fields() []Field {
-	var list []Field
+func (s *schema) Fields() []member {
+	var list []member
 	for _, part := range s.AllOf { // an envelope, which goes without saying, and what is in it
 		list = append(list, part.Fields()...)
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
-		list = append(list, Field{name, slices.Contains(s.Required, name), s.Properties[name]})
+		list = append(list, member{name, slices.Contains(s.Required, name), s.Properties[name]})
 	}
-	slices.SortStableFunc(list, func(a, b Field) int {
+	slices.SortStableFunc(list, func(a, b member) int {
 		switch {
 		case a.Required == b.Required:
 			return 0

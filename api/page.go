@@ -1,4 +1,4 @@
-package api_test
+package api
 
 import (
 	"bytes"
@@ -9,13 +9,14 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 )
 
 //go:embed page.html
 var pageText string
 
-//go:embed page.css
-var pageStyle string
+// Page is the document for people, in HTML. It is made when somebody first looks.
+var Page = sync.OnceValues(func() ([]byte, error) { return renderPage(JSON) })
 
 // document is what the page shows of an OpenAPI document.
 type document struct {
@@ -176,6 +177,32 @@ func lastName(ref string) string { return ref[strings.LastIndexByte(ref, '/')+1:
 
 // Public reports whether the operation needs no credential.
 func (op *operation) Public() bool { return op.Security != nil && len(*op.Security) == 0 }
+
+// Kind is the content type of the body, if there is one.
+func (op *operation) Kind() string {
+	if op.RequestBody != nil {
+		for kind := range op.RequestBody.Content {
+			return kind
+		}
+	}
+	return ""
+}
+
+// Streams reports whether the answer can also come piece by piece.
+func (op *operation) Streams() bool {
+	content := op.Responses["200"].Content
+	_, events := content["text/event-stream"]
+	return events && len(content) > 1
+}
+
+// Body is an example of the body.
+func (op *operation) Body() string {
+	if op.Kind() != "application/json" {
+		return ""
+	}
+	body, _ := json.MarshalIndent(op.RequestBody.Content[op.Kind()].Schema.example(), "", "  ") //nolint:errcheck // strings, numbers and maps of them
+	return string(body)
+}
 
 // Curl is a command that tries the operation.
 func (op *operation) Curl() string {

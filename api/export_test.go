@@ -1,0 +1,4 @@
+package api
+
+// RenderPage is for tests of other documents.
+var RenderPage = renderPage
