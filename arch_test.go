@@ -218,7 +218,7 @@ func TestImportsGoDown(t *testing.T) {
 	for _, s := range sources(t) {
 		mine, entry := levelOf(s.dir)
 		if mine < 0 {
-			t.Errorf("%s: package %q is in no level.\n\tPut it into a folder of the table, or add a level there and in docs/explanation/architecture.md.", s.path, s.dir)
+			t.Errorf("%s: package %q is in no level.\n\tPut it into a folder of the table, or add a level there and in docs/architecture.md.", s.path, s.dir)
 			continue
 		}
 		if s.test {

@@ -9,5 +9,5 @@ import "embed"
 
 // Files are the pages, in folders by what they are for.
 //
-//go:embed README.md start how-to reference explanation adr
+//go:embed README.md architecture.md start how-to reference explanation adr
 var Files embed.FS
