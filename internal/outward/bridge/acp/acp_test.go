@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -16,6 +17,98 @@ import (
 	"github.com/beeos/beeos/test/apptest"
 	"github.com/beeos/beeos/test/bridgetest"
 )
+
+// TestWorkIsSteps: plans and tool calls are steps, thoughts are none of the answer's
+// words, and what it took is told.
+func TestWorkIsSteps(t *testing.T) {
+	s := connect(t, "x", acp.Options{})
+	got := s.say("work")
+	if got.Text != "I look.\n\nDone it." || !strings.Contains(string(got.Parts), `"image/png"`) {
+		t.Errorf("%+v", got)
+	}
+	var told []string
+	for _, step := range s.steps() {
+		if step.Kind == beeos.StepModel && (step.Model != "tiny-2" || step.InputTokens != 110 || step.OutputTokens != 50) {
+			t.Errorf("%+v", step)
+		}
+		told = append(told, step.Name+"|"+string(step.Kind)+"|"+strconv.Itoa(step.Parent)+"|"+step.Attributes["kind"]+"|"+step.Attributes[beeos.StepReadOnly]+"|"+step.Error)
+	}
+	want := []string{"session/prompt|model|0|||", "plan|other|0|||", "Look|other|2|||", "Read|tool|0|read|true|", "Running make|tool|0|execute||no rule", "Do it|other|2|||"}
+	if !slices.Equal(told, want) {
+		t.Errorf("the steps are\n%q\nwant\n%q", told, want)
+	}
+	took, err := s.c.Usage(t.Context(), client.UsageFilter{AgentID: s.id})
+	if err != nil || len(took) != 1 || took[0].Model != "tiny-2" || took[0].InputTokens != 110 || took[0].OutputTokens != 50 || *took[0].CostUSD != 0.25 {
+		t.Errorf("it took %+v, %v", took, err)
+	}
+}
+
+// TestAttachmentsBecomeBlocks that the program can take.
+func TestAttachmentsBecomeBlocks(t *testing.T) {
+	for how, want := range map[string][]string{
+		"image embedded": {`{"type":"text","text":"blocks"}`, `{"type":"image","data":"cGl4","mimeType":"image/png"}`, `"resource":{"uri":"attachment:a.txt","mimeType":"text/plain","text":"words"}`},
+		"x":              {`{"type":"text","text":"blocks"}`, `"name":"p.png"`, `"name":"a.txt"`, `"type":"resource_link"`},
+	} {
+		s := connect(t, how, acp.Options{})
+		var files []client.Attachment
+		for name, kind := range map[string]string{"p.png": "image/png", "a.txt": "text/plain"} {
+			text := map[string]string{"p.png": "pix", "a.txt": "words"}[name]
+			f, err := s.c.Upload(t.Context(), name, kind, strings.NewReader(text), int64(len(text)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			files = append(files, client.Attachment{FileID: f.FileID})
+		}
+		got, err := s.c.Invoke(t.Context(), s.id, client.InvokeRequest{Message: "blocks", Attachments: files})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, w := range want {
+			if !strings.Contains(got.Text, w) {
+				t.Errorf("%s: no %s in %s", how, w, got.Text)
+			}
+		}
+	}
+}
+
+// TestLoginIsNamed: who calls is told what its operator can do.
+func TestLoginIsNamed(t *testing.T) {
+	s := connect(t, "locked", acp.Options{})
+	if got := s.say("hi"); !got.IsError || !strings.Contains(got.Text, "is not logged in (Authentication required)") || !strings.Contains(got.Text, "--acp-login") || !strings.Contains(got.Text, "A key (key)") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestOddProgramsAreBounded: one that speaks something else, or too much at a time,
+// is ended, and there for the next message.
+func TestOddProgramsAreBounded(t *testing.T) {
+	s := connect(t, "x", acp.Options{})
+	for _, text := range []string{"babble", "endless"} {
+		s.want(text, "the program behind this agent ended before it had answered; try again")
+		s.want("hi", "you said: hi")
+	}
+	bridgetest.CancelTurn(t, s.app, s.id, "hang", func() { s.log.Await(t, "hanging in") })
+	s.log.Await(t, "cancelled s")
+	bridgetest.CancelTurn(t, s.app, s.id, "flood", func() { s.log.Await(t, "64 requests are being worked on already") })
+	s.want("hi", "you said: hi")
+}
+
+// TestOptionsAreChecked before anything runs.
+func TestOptionsAreChecked(t *testing.T) {
+	for want, o := range map[string]acp.Options{
+		`allow can be read, write and terminal, not "all"`: {Allow: []string{"all"}},
+		"there is no folder /nowhere":                      {Cwd: "/nowhere"},
+		"are for --sandbox":                                {Write: []string{"x"}},
+	} {
+		if err := o.Check(&settings.Bridge{Folder: "/x"}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	o := acp.Options{Command: bridgetest.Command("./no-such-program")}
+	if err := o.Run(t.Context(), settings.Bridge{}); err == nil || !strings.Contains(err.Error(), "cannot be run") {
+		t.Error(err)
+	}
+}
 
 // stand is a scripted coding agent behind a bridge.
 type stand struct {
@@ -89,7 +182,9 @@ func TestCodingAgentAnswers(t *testing.T) {
 	s.want("hi", "you said: hi")
 	s.want("two\nlines", "you said: two\nlines")
 	s.want("noise", "fine")
-	s.want("stop refusal", "the agent declined to answer this")
+	if _, err := s.c.Invoke(t.Context(), s.id, client.InvokeRequest{Message: "stop refusal"}); err == nil || !strings.Contains(err.Error(), "the agent declined to answer this") {
+		t.Errorf("a refusal: %v", err)
+	}
 	s.want("cut", "half\n\n[cut off: the agent reached its model's limit of tokens; tell it to go on]")
 	s.want("fail oh no", "the program behind this agent answered with an error: oh no")
 	s.want("stop cancelled", "the program behind this agent ended the turn as cancelled, which nobody had asked for; try again")

@@ -196,6 +196,7 @@ func (a *scripted) prompt(m wire, s, text string, blocks []json.RawMessage, stop
 			options = append(options, object{"optionId": "o-" + kind, "name": "Name of " + kind, "kind": kind})
 		}
 		got := a.ask("session/request_permission", object{"sessionId": s, "toolCall": q.Call, "options": options})
+		fmt.Fprintln(os.Stderr, "permitted", string(got.Result))
 		a.say(s, string(got.Result)+string(got.Error))
 	case "request":
 		method, params, _ := strings.Cut(rest, " ")

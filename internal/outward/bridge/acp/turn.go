@@ -28,7 +28,8 @@ type turn struct {
 	tools map[string]*toolCall
 	plan  plan
 	words words
-	cost  float64 // of it, in dollars
+	cost  float64     // of it, in dollars
+	step  *agent.Step // all of it
 }
 
 // answerMessage handles one message: the program gets it as a prompt, the caller
@@ -73,6 +74,7 @@ type prompted struct {
 // the session waits for it without the caller.
 func (t *turn) run(ctx context.Context, prompt []content) error {
 	s := t.session
+	t.step = t.r.Step("session/prompt", agent.StepModel)
 	s.setTurn(t)
 	ended := make(chan prompted, 1)
 	t.process.bridge.settling.Go(func() {
@@ -129,12 +131,15 @@ func (t *turn) finish(ctx context.Context, got prompted) error {
 		return cause
 	}
 	if got.err != nil {
-		return t.process.publicError(got.err)
+		err := t.process.publicError(got.err)
+		t.step.End(err)
+		return err
 	}
 	t.mu.Lock()
 	said := t.words.any
 	t.mu.Unlock()
 	t.tellUsage(got.result.Usage)
+	t.step.Set("finish", upstream.Shorten(got.result.Reason)).End(nil)
 	switch got.result.Reason {
 	case "refusal":
 		if !said {
@@ -177,7 +182,8 @@ func (t *turn) tellUsage(u *usage) {
 	t.mu.Lock()
 	cost := t.cost
 	t.mu.Unlock()
-	if input > 0 || output > 0 || cost > 0 {
+	t.step.Tokens(model, max(0, input), max(0, output))
+	if cost > 0 { // else the price list says it
 		t.r.Usage(model, max(0, input), max(0, output), cost)
 	}
 }
