@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"strconv"
 	"strings"
 	"sync"
@@ -46,7 +47,9 @@ func runAgent(how string) {
 			a.mu.Lock()
 			answer := a.answers[string(m.ID)]
 			a.mu.Unlock()
-			answer <- m
+			if answer != nil {
+				answer <- m
+			}
 			continue
 		}
 		a.handle(m)
@@ -207,6 +210,9 @@ func (a *scripted) prompt(m wire, s, text string, blocks []json.RawMessage, stop
 		p["sessionId"] = s
 		got := a.ask(method, p)
 		a.say(s, string(got.Result)+string(got.Error))
+	case "sh": // by a tool of its own
+		out, err := exec.Command("sh", "-c", rest).CombinedOutput()
+		a.say(s, fmt.Sprint(string(out), err))
 	case "terminal":
 		a.terminal(s, rest)
 	case "hang":

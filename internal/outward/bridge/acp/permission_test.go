@@ -105,7 +105,7 @@ func TestCancelReachesQuestions(t *testing.T) {
 	call := `{"toolCallId":"1","kind":"edit"}`
 	bridgetest.CancelTurn(t, s.app, s.id, permit(call, bothOnce), func() { bridgetest.AwaitApproval(t, s.c) })
 	s.log.Await(t, "cancelled s")
-	s.log.Await(t, `permitted {"outcome":{"outcome":"cancelled"}}`)
+	s.log.Await(t, `permitted {\"outcome\":{\"outcome\":\"cancelled\"}}`) // as the log quotes it
 	s.want("hi", "you said: hi")
 }
 

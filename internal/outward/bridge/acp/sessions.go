@@ -18,6 +18,7 @@ import (
 const (
 	maxSessions = 256 // of a program at a time
 	sessionIdle = 30 * time.Minute
+	stuckAfter  = 15 * time.Second // a program that is asked for a session and says nothing at all
 )
 
 var errTooManySessions = fmt.Errorf("the program behind this agent is working in %d conversations; try again later", maxSessions)
@@ -194,6 +195,7 @@ func (p *process) takeIdle() (idle []*session) {
 func (p *process) openSession(ctx context.Context, s *session, r *agent.Reply) error {
 	ctx, cancel := context.WithTimeout(ctx, upstream.OpenWithin)
 	defer cancel()
+	defer p.stopIfStuck(ctx, time.Now())
 	before, err := p.bridge.sessions.find(ctx, s.channel, r)
 	if err != nil {
 		return err
@@ -225,6 +227,15 @@ func (p *process) openSession(ctx context.Context, s *session, r *agent.Reply) e
 	defer p.mu.Unlock()
 	p.byID[s.id] = s
 	return nil
+}
+
+// stopIfStuck ends a program that has not said anything since then, while somebody
+// waited for a session until ctx ended: others would wait in vain, too.
+func (p *process) stopIfStuck(ctx context.Context, since time.Time) {
+	if ctx.Err() != nil && time.Since(since) >= stuckAfter && p.peer.SilentSince(since) {
+		p.bridge.log.Error("the program does not answer any more; it is stopped", "for", time.Since(since).Round(time.Second))
+		p.Stop()
+	}
 }
 
 func (p *process) openParams(id string) openParams {

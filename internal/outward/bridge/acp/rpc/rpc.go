@@ -11,6 +11,8 @@ import (
 	"log/slog"
 	"strconv"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/outward/bridge/upstream"
@@ -54,6 +56,7 @@ type Options struct {
 type Peer struct {
 	Options
 	answering sync.WaitGroup
+	heard     atomic.Int64 // when the last line came
 
 	mu      sync.Mutex
 	last    int64
@@ -113,6 +116,9 @@ func read(method string, got message, result any) error {
 	return nil
 }
 
+// SilentSince reports whether nothing has come from the other end since then.
+func (p *Peer) SilentSince(t time.Time) bool { return p.heard.Load() < t.UnixNano() }
+
 func (p *Peer) begin() (id string, answer chan message) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -155,6 +161,7 @@ const (
 // Receive acts on a line of the other end's. Requests are answered beside it;
 // everything else has been acted on when it returns.
 func (p *Peer) Receive(ctx context.Context, line []byte) {
+	p.heard.Store(time.Now().UnixNano())
 	var m message
 	err := json.Unmarshal(line, &m)
 	if err == nil && m.Method == "" && len(m.ID) == 0 {
