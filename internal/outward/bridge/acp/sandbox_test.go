@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/beeos/beeos/internal/outward/bridge/acp"
+	"github.com/beeos/beeos/internal/outward/bridge/settings"
+	"github.com/beeos/beeos/test/bridgetest"
 )
 
 // TestSandboxConfines the program's own tools and its terminals to the folder, and to
@@ -25,6 +27,9 @@ func TestSandboxConfines(t *testing.T) {
 		t.Fatal(err)
 	}
 	kept := filepath.Join(home, "kept")
+	if err := os.Mkdir(kept, 0o700); err != nil {
+		t.Fatal(err)
+	}
 	s := connect(t, "x", acp.Options{Sandbox: true, Read: []string{filepath.Dir(self)}, Write: []string{kept}, Allow: []string{"terminal"}})
 	for _, way := range []string{"sh", "terminal"} {
 		for command, want := range map[string]string{
@@ -47,7 +52,8 @@ func TestSandboxConfines(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(home, "x")); err == nil {
 		t.Error("it wrote into the home")
 	}
-	if err := os.WriteFile(filepath.Join(home, "program"), []byte("#!/bin/sh\n"), 0o700); err != nil {
-		t.Fatal(err)
+	missing := acp.Options{Sandbox: true, Cwd: s.dir, Command: bridgetest.Command(filepath.Join(home, "program"))}
+	if err := missing.Run(t.Context(), settings.Bridge{}); err == nil || !strings.Contains(err.Error(), "is not there in the sandbox; name the folder") {
+		t.Error(err)
 	}
 }

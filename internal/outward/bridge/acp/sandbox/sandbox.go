@@ -19,7 +19,7 @@ import (
 type Options struct {
 	Folder string   // to work in; absolute, without symbolic links
 	Read   []string // more paths that it may read
-	Write  []string // more paths that it may change; those that do not exist are made folders
+	Write  []string // more paths that it may change
 }
 
 // Box is how programs are run in a sandbox.
@@ -89,20 +89,16 @@ func arguments(bwrap string, o Options) ([]string, error) {
 	if home, err := os.UserHomeDir(); err == nil && filepath.Dir(home) != home {
 		words = append(words, "--tmpfs", home)
 	}
-	for _, path := range o.Read {
-		if _, err := os.Stat(path); err != nil {
-			return nil, fmt.Errorf("--sandbox-read: %w", err)
-		}
-		words = append(words, "--ro-bind", path, path)
-	}
-	for _, path := range o.Write {
-		if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
-			err = os.MkdirAll(path, 0o700)
-			if err != nil {
-				return nil, fmt.Errorf("--sandbox-write: %w", err)
+	for _, more := range []struct {
+		option, flag string
+		paths        []string
+	}{{"read", "--ro-bind", o.Read}, {"write", "--bind", o.Write}} {
+		for _, path := range more.paths {
+			if _, err := os.Stat(path); err != nil {
+				return nil, fmt.Errorf("--sandbox-%s: there is no %s; make it, or leave it out", more.option, path)
 			}
+			words = append(words, more.flag, path, path)
 		}
-		words = append(words, "--bind", path, path)
 	}
 	return append(words, "--bind", o.Folder, o.Folder, "--unsetenv", "SSH_AUTH_SOCK", "--unsetenv", "DBUS_SESSION_BUS_ADDRESS"), nil
 }

@@ -1,3 +1,5 @@
+//go:build unix && clients
+
 // Package acp runs coding agents that others wrote behind the bridge for them: the
 // example agent of the protocol, and Claude Code with a model that is played by a
 // server of the test (make clients).
