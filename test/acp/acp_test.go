@@ -128,7 +128,7 @@ func TestClaudeCode(t *testing.T) {
 	}
 	for name, approve := range map[string]bool{"yes.txt": true, "no.txt": false} {
 		path := filepath.Join(s.dir, name)
-		answer := s.say("write " + path)
+		answer := s.say("kindly-write " + path)
 		a := s.decide(approve)
 		if !strings.Contains(string(a.Arguments), "from the model") || !strings.Contains(string(a.Arguments), path) {
 			t.Errorf("asked about %s %s", a.Tool, a.Arguments)
@@ -154,7 +154,7 @@ func TestClaudeCode(t *testing.T) {
 		}
 	}
 	outside := filepath.Join(t.TempDir(), "x.txt")
-	got := <-s.say("write " + outside)
+	got := <-s.say("kindly-write " + outside)
 	if _, err := os.Stat(outside); err == nil {
 		t.Errorf("it left its folder: %+v", got)
 	}

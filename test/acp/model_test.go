@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-// model is a server that plays Anthropic's. Asked to "write PATH" it uses the tool
+// model is a server that plays Anthropic's. Asked to "kindly-write PATH" it uses the tool
 // Write once, and says how that went when it sees the result; asked to "wait" it
 // answers nothing until the test ends.
 type model struct {
@@ -43,7 +43,7 @@ type block struct {
 	Input any    `json:"input,omitempty"`
 }
 
-var writeWhat = regexp.MustCompile(`write ([^\s"\\]+)`)
+var writeWhat = regexp.MustCompile(`kindly-write ([^\s"\\]+)`)
 
 func (m *model) answer(w http.ResponseWriter, r *http.Request) {
 	var q struct {
@@ -64,7 +64,7 @@ func (m *model) answer(w http.ResponseWriter, r *http.Request) {
 	}
 	blocks, reason := []block{{Type: "text", Text: "Hello."}}, "end_turn"
 	// The prompts of a session follow each other: what was asked last counts.
-	last := strings.LastIndex(said, "write ")
+	last := strings.LastIndex(said, "kindly-write ")
 	result := strings.LastIndex(said, `"tool_result"`)
 	switch path := writeWhat.FindStringSubmatch(said[max(last, 0):]); {
 	case path == nil || len(q.Tools) == 0:

@@ -11,9 +11,9 @@ import (
 	"github.com/beeos/beeos/internal/outward/bridge/enclosed"
 )
 
-// awaitBlocks reads what came with a message. What becomes of it, depends on what
+// readPrompt reads what came with a message. What becomes of it, depends on what
 // the program can take.
-func (b *bridge) awaitBlocks(ctx context.Context, m agent.Message) (func(*about) []content, error) {
+func readPrompt(ctx context.Context, m agent.Message) (func(*about) []content, error) {
 	items, err := enclosed.Read(ctx, m)
 	if err != nil {
 		return nil, err

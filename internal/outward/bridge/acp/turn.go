@@ -38,7 +38,7 @@ func (b *bridge) answerMessage(ctx context.Context, m agent.Message, r *agent.Re
 	if m.Method != "" {
 		return r.Refuse("this agent has no tools or resources of its own; talk to it")
 	}
-	blocks, err := b.awaitBlocks(ctx, m)
+	promptFor, err := readPrompt(ctx, m)
 	if err != nil {
 		return err
 	}
@@ -61,7 +61,7 @@ func (b *bridge) answerMessage(ctx context.Context, m agent.Message, r *agent.Re
 	t.ctx, t.end = context.WithCancel(ctx)
 	defer t.end()
 	p.newest.Store(t)
-	return t.run(ctx, blocks(&p.about))
+	return t.run(ctx, promptFor(&p.about))
 }
 
 // prompted is how the prompt of a turn ended.
