@@ -86,13 +86,13 @@ func TestConnect(t *testing.T) {
 	b.Look(1280, "light")
 	b.SignUp(link)
 	b.Do(browser.Leads(chromedp.Click(`#steps a[href="/connect"]`)), chromedp.WaitVisible(`[data-way]`))
-	if ways := eval[string](b, `[...document.querySelectorAll("[data-way]")].map(e => e.dataset.way).join()`); ways != "go,exec,http,openai,mcp,a2a,protocol,builtin" {
+	if ways := eval[string](b, `[...document.querySelectorAll("[data-way]")].map(e => e.dataset.way).join()`); ways != "go,exec,acp,http,openai,mcp,a2a,protocol,builtin" {
 		t.Errorf("the ways are %s", ways)
 	}
 	b.inspectHere("ways to connect")
 	b.Look(1280, "light")
 	b.picture("connect-ways")
-	for _, way := range []string{"go", "http", "openai", "mcp", "a2a", "protocol"} {
+	for _, way := range []string{"go", "acp", "http", "openai", "mcp", "a2a", "protocol"} {
 		b.inspect(web + "/connect/" + way)
 	}
 

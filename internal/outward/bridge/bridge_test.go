@@ -19,7 +19,7 @@ func TestKindsAreDescribed(t *testing.T) {
 			}
 		}
 	}
-	if list := ListKinds(); !strings.Contains(list[0].Sample, "sys.stdin") || list[2].Options[1] != (Option{"model", "The model.", "llama3"}) {
+	if list := ListKinds(); !strings.Contains(list[0].Sample, "sys.stdin") || list[3].Options[1] != (Option{Flag: "model", Help: "The model.", Example: "llama3"}) {
 		t.Errorf("the kinds are %+v", list)
 	}
 }

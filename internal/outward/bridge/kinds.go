@@ -1,13 +1,15 @@
 // Package bridge turns programs that are not agents into agents. Kinds is the
 // table of the ways to do that, each a package below this one: a program that
-// reads and writes JSON lines, an endpoint that is posted the same, a model, an
-// MCP server, an agent of another platform. A new kind is a package and a row.
+// reads and writes JSON lines, a coding agent, an endpoint that is posted the same
+// lines, a model, an MCP server, an agent of another platform. A new kind is a
+// package and a row.
 // The command line, file.go (several agents in one file) and builtin.go (those
 // of the file that a server runs by itself) read the table.
 //
 // Below the kinds, upstream has what it takes to reach what stands behind an
-// agent, account gets into servers that want tokens, jsonline is the format of
-// programs and endpoints, and settings is what every bridge is given.
+// agent, program runs it where it is one, account gets into servers that want
+// tokens, jsonline is the format of programs and endpoints, enclosed reads what
+// comes along with a message, and settings is what every bridge is given.
 package bridge
 
 import (
@@ -17,6 +19,7 @@ import (
 	"strings"
 
 	"github.com/beeos/beeos/internal/outward/bridge/a2a"
+	"github.com/beeos/beeos/internal/outward/bridge/acp"
 	"github.com/beeos/beeos/internal/outward/bridge/exec"
 	"github.com/beeos/beeos/internal/outward/bridge/httpbridge"
 	"github.com/beeos/beeos/internal/outward/bridge/mcp"
@@ -31,6 +34,7 @@ import (
 // example must be given.
 type Kinds struct {
 	Exec   exec.Options       `embed:"" yaml:",inline" title:"Any program" about:"In any language: it reads messages as lines of JSON and writes its answers as lines."`
+	ACP    acp.Options        `embed:"" yaml:",inline" title:"A coding agent" about:"Claude Code, Codex, Gemini CLI, Goose: whatever speaks the Agent Client Protocol. It works in one folder, and a person decides about its tools."`
 	HTTP   httpbridge.Options `embed:"" yaml:",inline" title:"A web service" about:"It is posted each message, and answers with JSON, text or server-sent events."`
 	OpenAI openai.Options     `embed:"" yaml:",inline" title:"A model" about:"Behind any OpenAI-compatible address: Ollama, vLLM, a provider, a gateway of your own."`
 	MCP    mcp.Options        `embed:"" yaml:",inline" title:"An MCP server" about:"A command or an address. Its tools, resources and prompts become the agent's."`
@@ -61,6 +65,7 @@ type Option struct {
 	Flag    string
 	Help    string
 	Example string // empty = it can be left out
+	Switch  bool   // it has no value: it is there or not
 }
 
 // ListKinds describes the kinds, as their tags do.
@@ -74,6 +79,7 @@ func ListKinds() (list []Kind) {
 			help := strings.TrimPrefix(f.Tag.Get("help"), "With --"+k.Name+": ")
 			k.Options = append(k.Options, Option{
 				Flag: cmp.Or(f.Tag.Get("name"), strings.ToLower(f.Name)), Help: strings.ToUpper(help[:min(1, len(help))]) + help[min(1, len(help)):], Example: f.Tag.Get("example"),
+				Switch: f.Type.Kind() == reflect.Bool,
 			})
 		}
 		if s, ok := reflect.New(row.Type).Interface().(interface{ Sample() string }); ok {

@@ -2,7 +2,6 @@ package a2a
 
 import (
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +12,7 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/agent"
 	"github.com/beeos/beeos/internal/outward/bridge/a2a/peer"
+	"github.com/beeos/beeos/internal/outward/bridge/enclosed"
 	"github.com/beeos/beeos/internal/outward/bridge/upstream"
 )
 
@@ -21,7 +21,6 @@ const (
 	maxPollInterval = 5 * time.Second // between two looks at a task
 	taskNameWithin  = 2 * time.Second // for the name of a task that is to be cancelled
 	cancelWithin    = 5 * time.Second
-	maxInlineFile   = 4 << 20 // bytes of a file that goes along as it is; larger ones by address
 )
 
 // answerMessage handles one message: the peer gets it, the caller all that
@@ -89,11 +88,11 @@ func (b *bridge) buildMessage(ctx context.Context, m agent.Message, r *agent.Rep
 	if text != "" {
 		msg.Parts = append(msg.Parts, peer.TextPart(text))
 	}
-	files, err := readParts(ctx, m.Parts, m.Attachments)
+	items, err := enclosed.Read(ctx, m)
 	if err != nil {
 		return msg, err
 	}
-	msg.Parts = append(msg.Parts, files...)
+	msg.Parts = append(msg.Parts, peerParts(items)...)
 	msg.Context, err = b.findContext(ctx, m, r)
 	return msg, err
 }
@@ -119,45 +118,19 @@ func (b *bridge) findContext(ctx context.Context, m agent.Message, r *agent.Repl
 	return "", nil
 }
 
-// readParts are the files and values that came along. Files of this server go
-// as bytes: the peer may not reach it. What lies elsewhere goes by its address.
-func readParts(ctx context.Context, raw json.RawMessage, files []agent.Attachment) (parts []peer.Part, err error) {
-	var all []struct {
-		Type     string          `json:"type"`
-		URL      string          `json:"url"`
-		Name     string          `json:"name"`
-		MIMEType string          `json:"mime_type"`
-		FileID   string          `json:"file_id"`
-		Data     json.RawMessage `json:"data"`
-	}
-	_ = json.Unmarshal(raw, &all) // of another shape: then there is nothing that A2A could carry
-	for _, p := range all {
+// peerParts are the files and values that came along, as the peer gets them.
+func peerParts(items []enclosed.Item) (parts []peer.Part) {
+	for _, it := range items {
 		switch {
-		case p.Type == "structured" && len(p.Data) > 0:
-			parts = append(parts, peer.Part{Data: p.Data})
-		case p.Type != "file" || p.FileID != "": // attachments have those
-		case strings.HasPrefix(p.URL, "data:"):
-			_, text, _ := strings.Cut(p.URL, ";base64,")
-			b, err := base64.StdEncoding.DecodeString(text)
-			if err != nil {
-				return nil, fmt.Errorf("the file %q that came along cannot be read", p.Name)
-			}
-			parts = append(parts, peer.Part{Raw: b, Filename: p.Name, MediaType: p.MIMEType})
-		case p.URL != "":
-			parts = append(parts, peer.Part{URL: p.URL, Filename: p.Name, MediaType: p.MIMEType})
+		case len(it.Value) > 0:
+			parts = append(parts, peer.Part{Data: it.Value})
+		case it.Bytes != nil:
+			parts = append(parts, peer.Part{Raw: it.Bytes, Filename: it.Name, MediaType: it.Kind})
+		default:
+			parts = append(parts, peer.Part{URL: it.URL, Filename: it.Name, MediaType: it.Kind})
 		}
 	}
-	for _, f := range files {
-		p := peer.Part{URL: f.URL, Filename: f.Filename, MediaType: f.ContentType}
-		if f.Size <= maxInlineFile {
-			if p.Raw, err = f.Download(ctx); err != nil {
-				return nil, err
-			}
-			p.URL = ""
-		}
-		parts = append(parts, p)
-	}
-	return parts, nil
+	return parts
 }
 
 // askCaller puts the peer's question to our caller and returns the answer.
@@ -193,8 +166,8 @@ func (t *remoteTask) askCaller(ctx context.Context) (peer.OutMessage, error) {
 	case len(p.Input) > 0 && (p.Input[0] == '{' || p.Input[0] == '['):
 		msg.Parts = append(msg.Parts, peer.Part{Data: p.Input})
 	}
-	files, err := readParts(ctx, got.Parts, got.Attachments)
-	msg.Parts = append(msg.Parts, files...)
+	items, err := enclosed.ReadParts(ctx, got.Parts, got.Attachments)
+	msg.Parts = append(msg.Parts, peerParts(items)...)
 	return msg, err
 }
 

@@ -1,19 +1,14 @@
 // Package exec turns a program into an agent: it keeps the program running,
 // writes each message to its stdin as a line of JSON, and forwards the lines
-// that it answers with. Package jsonline has the format. What the program
-// writes to stderr goes to the log and, while it works on a message, to the page
-// of the agent (stderr.go); when it ends it is started again, and the messages
-// that it had not answered fail.
+// that it answers with. Package jsonline has the format, package program runs it;
+// when it ends it is started again, and the messages that it had not answered fail.
 package exec
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	_ "embed" // of the sample
-	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os/exec"
 	"sync"
@@ -22,6 +17,7 @@ import (
 
 	"github.com/beeos/beeos/agent"
 	"github.com/beeos/beeos/internal/outward/bridge/jsonline"
+	"github.com/beeos/beeos/internal/outward/bridge/program"
 	"github.com/beeos/beeos/internal/outward/bridge/settings"
 	"github.com/beeos/beeos/internal/outward/bridge/upstream"
 )
@@ -49,7 +45,7 @@ func (o *Options) Run(ctx context.Context, s settings.Bridge) error {
 	if _, err := exec.LookPath(command[0]); err != nil {
 		return fmt.Errorf("the program cannot be run; check its path and that it is executable: %w", err)
 	}
-	p := &program{command: command, dir: s.Dir, env: s.Env, log: s.Log().With("program", command[0]), secrets: findSecrets(&s), current: upstream.NewSlot[process]()}
+	p := &bridge{command: command, dir: s.Dir, env: s.Env, log: s.Log().With("program", command[0]), secrets: program.FindSecrets(&s), current: upstream.NewSlot[process]()}
 	watched := p.connected.Watch(s.Agent)
 	watched.Restart = p.restart
 	a, err := agent.New(watched, p.answerMessage)
@@ -60,8 +56,8 @@ func (o *Options) Run(ctx context.Context, s settings.Bridge) error {
 	return upstream.ServeBeside(ctx, p.keepAlive, a.Run)
 }
 
-// program is what stands behind an agent: one process after the other.
-type program struct {
+// bridge keeps the program behind an agent: one process after the other.
+type bridge struct {
 	command []string
 	dir     string
 	env     []string
@@ -76,7 +72,7 @@ type program struct {
 }
 
 // declare shows callers what the program says that it offers.
-func (p *program) declare(ctx context.Context, d *jsonline.Declaration) {
+func (p *bridge) declare(ctx context.Context, d *jsonline.Declaration) {
 	if err := p.connected.Declare(ctx, p.agent, d); err != nil {
 		p.log.Warn("the gateway was not told what the program offers", "err", err)
 	}
@@ -84,10 +80,7 @@ func (p *program) declare(ctx context.Context, d *jsonline.Declaration) {
 
 // process is one life of the program.
 type process struct {
-	stdin chan []byte   // lines for it
-	over  chan struct{} // closed when there will be no more of them
-	gone  chan struct{} // closed when it has ended
-	stop  func()        // tells it to end
+	*program.Process
 
 	mu      sync.Mutex
 	open    map[string]*openMessage // messages that it has not answered
@@ -107,11 +100,9 @@ type openMessage struct {
 // works on.
 const finishWithin = 30 * time.Second
 
-var errInputBlocked = errors.New("the program behind this agent does not read its input")
-
 // answerMessage handles one message: it writes the line and passes on what
 // comes back.
-func (p *program) answerMessage(ctx context.Context, m agent.Message, r *agent.Reply) error {
+func (p *bridge) answerMessage(ctx context.Context, m agent.Message, r *agent.Reply) error {
 	line, err := jsonline.NewInput(m).Encode()
 	if err != nil {
 		return fmt.Errorf("the message cannot be passed on: %w", err)
@@ -121,7 +112,7 @@ func (p *program) answerMessage(ctx context.Context, m agent.Message, r *agent.R
 		return err
 	}
 	defer proc.closeMessage(m.ID, x)
-	if err := proc.writeLine(ctx, line); err != nil {
+	if err := proc.Write(ctx, line); err != nil {
 		return err
 	}
 	// Questions that are open when the answer ends are nobody's any more.
@@ -138,7 +129,7 @@ func (p *program) answerMessage(ctx context.Context, m agent.Message, r *agent.R
 			if err := p.forward(ctx, s, r); err != nil || s.IsFinal() {
 				return err
 			}
-		case <-proc.gone:
+		case <-proc.Gone:
 			return p.forwardRest(ctx, x, r)
 		case <-ctx.Done():
 			proc.cancelMessage(m.ID, context.Cause(ctx))
@@ -148,7 +139,7 @@ func (p *program) answerMessage(ctx context.Context, m agent.Message, r *agent.R
 }
 
 // decideApproval has a question of the program's decided and tells it how.
-func (p *program) decideApproval(ctx context.Context, proc *process, id string, a jsonline.Approval, r *agent.Reply) {
+func (p *bridge) decideApproval(ctx context.Context, proc *process, id string, a jsonline.Approval, r *agent.Reply) {
 	d, err := a.Decide(ctx, r)
 	if ctx.Err() != nil {
 		return
@@ -158,12 +149,12 @@ func (p *program) decideApproval(ctx context.Context, proc *process, id string, 
 		d.Reason = "nobody can decide about it now"
 	}
 	if line, err := (jsonline.Input{ID: id, Decision: &d}).Encode(); err == nil {
-		_ = proc.writeLine(ctx, line) // ended, or does not read: then it need not know
+		_ = proc.Write(ctx, line) // ended, or does not read: then it need not know
 	}
 }
 
 // openMessage gives a message to the process that runs, or to the next.
-func (p *program) openMessage(ctx context.Context, id string, r *agent.Reply) (*process, *openMessage, error) {
+func (p *bridge) openMessage(ctx context.Context, id string, r *agent.Reply) (*process, *openMessage, error) {
 	for {
 		proc, err := p.current.Wait(ctx)
 		if err != nil && p.asked.Load() && ctx.Err() == nil {
@@ -193,7 +184,7 @@ func (proc *process) openMessage(id string, r *agent.Reply) *openMessage {
 
 // restart lets the process finish what it works on and starts another, at which
 // messages that come meanwhile wait.
-func (p *program) restart() {
+func (p *bridge) restart() {
 	proc := p.running.Load()
 	if proc == nil || !p.current.Empty(proc) {
 		return // it is about to be started anyway
@@ -203,11 +194,11 @@ func (p *program) restart() {
 	go func() {
 		select {
 		case <-idle:
-		case <-proc.gone:
+		case <-proc.Gone:
 		case <-time.After(finishWithin):
 			p.log.Warn("the program is restarted with unfinished answers", "after", finishWithin)
 		}
-		proc.stop()
+		proc.Stop()
 	}()
 }
 
@@ -232,25 +223,11 @@ func (proc *process) closeMessage(id string, x *openMessage) {
 	}
 }
 
-func (proc *process) writeLine(ctx context.Context, line []byte) error {
-	select {
-	case proc.stdin <- line:
-		return nil
-	case <-proc.gone:
-		return upstream.ErrGone
-	case <-ctx.Done():
-		return errInputBlocked
-	}
-}
-
 // cancelMessage tells the program that nobody waits for the answer any more;
 // one that does not read need not know.
 func (proc *process) cancelMessage(id string, why error) {
 	if line, err := (jsonline.Input{ID: id, Cancel: why.Error()}).Encode(); err == nil {
-		select {
-		case proc.stdin <- line:
-		default:
-		}
+		proc.TryWrite(line)
 	}
 }
 
@@ -269,7 +246,7 @@ func (proc *process) deliverOutput(s jsonline.Output) {
 }
 
 // forward passes on a saying of the program's, with the files that it names.
-func (p *program) forward(ctx context.Context, s jsonline.Output, r *agent.Reply) error {
+func (p *bridge) forward(ctx context.Context, s jsonline.Output, r *agent.Reply) error {
 	if err := s.AttachFiles(ctx, r, cmp.Or(p.dir, ".")); err != nil {
 		return err
 	}
@@ -277,7 +254,7 @@ func (p *program) forward(ctx context.Context, s jsonline.Output, r *agent.Reply
 }
 
 // forwardRest passes on what the program had said when it ended.
-func (p *program) forwardRest(ctx context.Context, x *openMessage, r *agent.Reply) error {
+func (p *bridge) forwardRest(ctx context.Context, x *openMessage, r *agent.Reply) error {
 	for {
 		select {
 		case s := <-x.said:
@@ -291,7 +268,7 @@ func (p *program) forwardRest(ctx context.Context, x *openMessage, r *agent.Repl
 }
 
 // keepAlive runs the program, and runs it again when it ends, until ctx does.
-func (p *program) keepAlive(ctx context.Context) {
+func (p *bridge) keepAlive(ctx context.Context) {
 	upstream.KeepRunning(ctx, p.runOnce, func(pause time.Duration, err error) {
 		if p.asked.Swap(false) {
 			p.log.Info("the program is restarted, as its owner asked", "in", pause.String())
@@ -302,92 +279,48 @@ func (p *program) keepAlive(ctx context.Context) {
 }
 
 // runOnce is one life of the program.
-func (p *program) runOnce(ctx context.Context) error {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	cmd := exec.CommandContext(ctx, p.command[0], p.command[1:]...)
-	cmd.Dir, cmd.Env, cmd.WaitDelay = p.dir, p.env, upstream.ExitWithin
-	stdin, err := cmd.StdinPipe()
+func (p *bridge) runOnce(ctx context.Context) error {
+	proc := &process{open: map[string]*openMessage{}}
+	proc.Process = program.New(program.Options{
+		Command: p.command, Dir: p.dir, Env: p.env, Log: p.log, Secrets: p.secrets, MaxLine: upstream.MaxLine,
+		Read:   func(ctx context.Context, line []byte) { p.readLine(ctx, proc, line) },
+		Newest: proc.newestReply,
+		Ended:  func() { p.current.Empty(proc) },
+	})
+	return proc.Run(ctx, func() {
+		p.running.Store(proc)
+		p.current.Fill(proc)
+	})
+}
+
+// readLine acts on a line of the program's.
+func (p *bridge) readLine(ctx context.Context, proc *process, line []byte) {
+	s, err := jsonline.ParseOutput(line)
 	if err != nil {
-		return err
+		p.log.Warn("a line of the program's cannot be used", "err", err, "line", upstream.Shorten(string(line)))
+		return
 	}
-	proc := &process{stdin: make(chan []byte, 64), over: make(chan struct{}), gone: make(chan struct{}), stop: stop, open: map[string]*openMessage{}}
-	cmd.Cancel = func() error { // its stdin ends, the polite way to say it; after WaitDelay it is killed
-		close(proc.over)
+	if s.Declare != nil {
+		p.declare(ctx, s.Declare)
+	}
+	if s.ID != "" {
+		proc.deliverOutput(s)
+	}
+}
+
+// newestReply is the answer that the program began last; nil = it works on none.
+// Whose line on stderr it is, it does not say.
+func (proc *process) newestReply() *agent.Reply {
+	proc.mu.Lock()
+	defer proc.mu.Unlock()
+	var newest *openMessage
+	for _, x := range proc.open {
+		if newest == nil || x.number > newest.number {
+			newest = x
+		}
+	}
+	if newest == nil {
 		return nil
 	}
-	stdout, toStdout := io.Pipe()
-	lines := newStderrLines(proc, p.secrets)
-	lines.run()
-	stderr := &upstream.LineLog{Log: p.log, Also: lines.add}
-	cmd.Stdout, cmd.Stderr = toStdout, stderr
-	if err := cmd.Start(); err != nil {
-		lines.close()
-		return err
-	}
-	p.running.Store(proc)
-	p.current.Fill(proc)
-	var writer, reader sync.WaitGroup
-	writer.Go(func() { proc.writeInput(stdin) })
-	reader.Go(func() { p.readOutput(ctx, proc, stdout, stop) })
-	err = cmd.Wait()
-	stderr.Flush()
-	lines.close()
-	toStdout.Close() //nolint:errcheck // never fails
-	reader.Wait()    // its last words count
-	p.current.Empty(proc)
-	close(proc.gone)
-	writer.Wait()
-	return err
-}
-
-// writeInput writes lines until the program has ended. One that is to end gets
-// what is left of them, and then the end of the file.
-func (proc *process) writeInput(stdin io.WriteCloser) {
-	defer stdin.Close() //nolint:errcheck // it is over either way
-	for {
-		var line []byte
-		select {
-		case line = <-proc.stdin:
-		case <-proc.gone:
-			return
-		case <-proc.over:
-			select {
-			case line = <-proc.stdin:
-			default:
-				return
-			}
-		}
-		if _, err := stdin.Write(line); err != nil {
-			return // it is ending
-		}
-	}
-}
-
-// readOutput reads the program's lines. One whose lines cannot be told apart
-// any more is stopped: nothing that it answers would be heard.
-func (p *program) readOutput(ctx context.Context, proc *process, stdout io.Reader, stop func()) {
-	lines := bufio.NewScanner(stdout)
-	lines.Buffer(nil, upstream.MaxLine)
-	for lines.Scan() {
-		if len(lines.Bytes()) == 0 {
-			continue
-		}
-		s, err := jsonline.ParseOutput(lines.Bytes())
-		if err != nil {
-			p.log.Warn("a line of the program's cannot be used", "err", err, "line", upstream.Shorten(lines.Text()))
-			continue
-		}
-		if s.Declare != nil {
-			p.declare(ctx, s.Declare)
-		}
-		if s.ID != "" {
-			proc.deliverOutput(s)
-		}
-	}
-	if err := lines.Err(); err != nil {
-		p.log.Error("the program's output cannot be read any more", "err", err)
-		stop()
-		io.Copy(io.Discard, stdout) //nolint:errcheck // so that it can at least end
-	}
+	return newest.reply
 }

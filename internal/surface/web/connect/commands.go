@@ -30,7 +30,10 @@ func bridgeCommands(d *data, a access) []command {
 		line += formatFlag("description", d.Description)
 	}
 	for _, f := range d.Fields {
-		if f.Value != "" {
+		switch {
+		case f.Value != "" && f.Switch:
+			line += " --" + f.Flag
+		case f.Value != "":
 			line += formatFlag(f.Flag, f.Value)
 		}
 	}

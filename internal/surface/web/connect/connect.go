@@ -46,6 +46,7 @@ type Option struct {
 	Flag    string
 	Help    string
 	Example string // empty = it can be left out
+	Switch  bool   // it has no value: it is there or not
 }
 
 // Connect serves the pages.

@@ -13,7 +13,7 @@ func TestPagesRenderEmptyOneAndMany(t *testing.T) {
 	pagetest.RenderAll(t, pagetest.NewServer(t, templates), templates, func(n int) map[string]any {
 		one := data{Way: way{Bridge: Bridge{Name: "exec", Title: "Any <b>", About: "A program.", Sample: "import sys"}}, Name: "we <i>", Await: n > 0}
 		one.Fields = pagetest.Repeat(n, func(i int) field {
-			return field{Option{Flag: fmt.Sprint("flag", i), Help: "It is <needed>.", Example: "x"}, "<value>"}
+			return field{Option{Flag: fmt.Sprint("flag", i), Help: "It is <needed>.", Example: "x", Switch: i%2 == 1}, "<value>"}
 		})
 		if n == 60 {
 			one.Found = &found{page.AgentRow{ID: "agent_0", Title: "A", Online: true, Chats: true, Skills: 1}, []page.Snippet{{ID: "x", Title: "X", Code: "<code>"}}}
@@ -34,8 +34,8 @@ func TestShellReadsWhatWasTyped(t *testing.T) {
 			t.Errorf("%q is read as %q, %v", word, out, err)
 		}
 	}
-	d := data{Name: "we're", Fields: []field{{Option{Flag: "exec"}, "-x y"}, {Option{Flag: "model"}, ""}}}
-	want := "AGENT_GATEWAY_URL=http://gw:1 \\\nBEEOS_JOIN_TOKEN=t \\\n  beeos connect --name 'we'\\''re' --exec='-x y'"
+	d := data{Name: "we're", Fields: []field{{Option{Flag: "exec"}, "-x y"}, {Option{Flag: "model"}, ""}, {Option{Flag: "on", Switch: true}, "on"}, {Option{Flag: "off", Switch: true}, ""}}}
+	want := "AGENT_GATEWAY_URL=http://gw:1 \\\nBEEOS_JOIN_TOKEN=t \\\n  beeos connect --name 'we'\\''re' --exec='-x y' --on"
 	if got := bridgeCommands(&d, access{"http://gw:1", "t"})[0].Code; got != want {
 		t.Errorf("the command is\n%s\nwant\n%s", got, want)
 	}

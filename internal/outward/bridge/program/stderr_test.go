@@ -1,4 +1,4 @@
-package exec
+package program
 
 import (
 	"fmt"
@@ -27,22 +27,20 @@ func TestPlainText(t *testing.T) {
 	}
 }
 
-// TestStderrLines: lines go to the answer that was begun last and to none that is
-// over, without secrets, and no more of them than are good for a page.
+// TestStderrLines: lines go to the answer that was begun last, without secrets, and no more of them than are good for a page.
 func TestStderrLines(t *testing.T) {
-	proc := &process{open: map[string]*openMessage{}}
+	var newest *agent.Reply
 	now := time.Now()
-	s := newStderrLines(proc, findSecrets(&settings.Bridge{
+	s := newStderrLines(func() *agent.Reply { return newest }, FindSecrets(&settings.Bridge{
 		Agent: agent.Options{Key: "oag_owner"}, Header: http.Header{"Authorization": {"Bearer header-word"}},
 		Env: []string{"HOME=/home/ann", "BEEOS_KEY=bak_hush", "DB_PASSWORD=geheim", "EMPTY_TOKEN=", "API_TOKEN=x=y=zzz"},
 	}))
 	s.now = func() time.Time { return now }
 	s.add("nobody asked anything")
 	first, second := &agent.Reply{}, &agent.Reply{}
-	proc.openMessage("a", first)
-	b := proc.openMessage("b", second)
+	newest = second
 	s.add("for the second: oag_owner bak_hush geheim x=y=zzz header-word /home/ann")
-	proc.closeMessage("b", b)
+	newest = first
 	s.add("for the first: " + strings.Repeat("x", 2*maxStderrLine))
 	if got := <-s.queue; got.to != second || got.text != "for the second: [hidden] [hidden] [hidden] [hidden] [hidden] /home/ann" {
 		t.Errorf("%q", got.text)

@@ -1,4 +1,4 @@
-package exec
+package program
 
 import (
 	"fmt"
@@ -27,7 +27,7 @@ const (
 
 // stderrLines passes lines on, as many as are good for a page.
 type stderrLines struct {
-	proc    *process
+	newest  func() *agent.Reply
 	secrets []string
 	now     func() time.Time
 	queue   chan stderrLine
@@ -44,9 +44,8 @@ type stderrLine struct {
 	text string
 }
 
-func newStderrLines(proc *process, secrets []string) *stderrLines {
-	s := &stderrLines{proc: proc, secrets: secrets, now: time.Now, queue: make(chan stderrLine, linesQueued)}
-	return s
+func newStderrLines(newest func() *agent.Reply, secrets []string) *stderrLines {
+	return &stderrLines{newest: newest, secrets: secrets, now: time.Now, queue: make(chan stderrLine, linesQueued)}
 }
 
 // run passes on what was taken until close.
@@ -61,7 +60,7 @@ func (s *stderrLines) run() {
 // add takes a line. When the program works on nothing, it is in the bridge's own log
 // alone. It never waits: a program must not stand still because nobody reads.
 func (s *stderrLines) add(line string) {
-	to := s.proc.newestReply()
+	to := s.newest()
 	line = plainText(line)
 	if to == nil || line == "" {
 		return
@@ -95,23 +94,6 @@ func (s *stderrLines) close() {
 	}
 }
 
-// newestReply is the answer that the program began last; nil = it works on none.
-// Whose line it is, it does not say.
-func (proc *process) newestReply() *agent.Reply {
-	proc.mu.Lock()
-	defer proc.mu.Unlock()
-	var newest *openMessage
-	for _, x := range proc.open {
-		if newest == nil || x.number > newest.number {
-			newest = x
-		}
-	}
-	if newest == nil {
-		return nil
-	}
-	return newest.reply
-}
-
 // escapes are the codes with which programs colour a terminal, and set its title.
 var escapes = regexp.MustCompile(`\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])`)
 
@@ -125,8 +107,8 @@ func plainText(line string) string {
 // secretNames are what variables are called whose values no log may show.
 var secretNames = regexp.MustCompile(`(?i)(KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL)`)
 
-// findSecrets lists what of the program's environment must not leave the machine.
-func findSecrets(s *settings.Bridge) []string {
+// FindSecrets lists what of the program's environment must not leave the machine.
+func FindSecrets(s *settings.Bridge) []string {
 	env := s.Env
 	if env == nil {
 		env = os.Environ()
