@@ -33,9 +33,11 @@ type turn struct {
 
 // tools are what the agent does, by what it is told.
 var tools = map[string]func(ctx context.Context, t turn) error{
-	"who":      func(_ context.Context, t turn) error { return t.Send(me) },
-	"count":    func(_ context.Context, t turn) error { return t.Send(strconv.Itoa(begun.get(t.said))) },
-	"tally":    func(_ context.Context, t turn) error { return t.Send(fmt.Sprint(t.said, " ", begun.get("tally "+t.said))) },
+	"who":   func(_ context.Context, t turn) error { return t.Send(me) },
+	"count": func(_ context.Context, t turn) error { return t.Send(strconv.Itoa(begun.get(t.said))) },
+	"tally": func(_ context.Context, t turn) error {
+		return t.Send(fmt.Sprint(t.said, " ", begun.get("tally "+t.said)))
+	},
 	"stream":   stream,
 	"think":    think,
 	"progress": progress,
