@@ -48,6 +48,7 @@ type result struct {
 	TookMS   int64   `json:"took_ms"`
 	Expected string  `json:"expected"`
 	Problem  string  `json:"problem,omitempty"` // or why it was not tried
+	Note     string  `json:"note,omitempty"`    // what was seen
 }
 
 // Run runs the scenarios and prints what came of them. It fails if one of them did.
@@ -130,11 +131,12 @@ func (c *Cmd) try(ctx context.Context, w *world, s *scenario) (r result) {
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
 	began := time.Now()
+	w.note = ""
 	err := w.mend(ctx)
 	if err == nil {
 		err = s.start(ctx, w)
 	}
-	r.TookMS = time.Since(began).Milliseconds()
+	r.TookMS, r.Note = time.Since(began).Milliseconds(), w.note
 	if missing, ok := errors.AsType[*missingError](err); ok {
 		r.Result, r.Problem = notSupported, missing.Error()
 	} else if err != nil {
@@ -151,10 +153,13 @@ func printResult(t *terminal.Terminal, r result) error {
 	if r.Result != notSupported {
 		took = terminal.Took(time.Duration(r.TookMS) * time.Millisecond)
 	}
-	if err := t.PrintLine(formatRow(r.Scenario, string(r.Result), took, r.Expected)); err != nil || r.Problem == "" {
-		return err
+	lines := formatRow(r.Scenario, string(r.Result), took, r.Expected)
+	for _, more := range []string{r.Problem, r.Note} {
+		if more != "" {
+			lines += "\n    " + terminal.Printable(terminal.Shorten(more, 500))
+		}
 	}
-	return t.PrintLine("    " + terminal.Printable(terminal.Shorten(r.Problem, 500)))
+	return t.PrintLine(lines)
 }
 
 func formatRow(scenario, result, took, expected string) string {

@@ -161,6 +161,7 @@ func killUnderLoad(ctx context.Context, w *world) error {
 	if err := all.Wait(); err != nil {
 		return err
 	}
+	w.note = fmt.Sprintf("%d calls over %d kills", l.made.Load(), w.kills)
 	if len(l.wrong) > 0 {
 		return fmt.Errorf("%d of %d calls went wrong; %s", len(l.wrong), l.made.Load(), l.wrong[0])
 	}

@@ -25,6 +25,7 @@ type world struct {
 	program *program
 	kills   int
 	tools   map[string]client.Skill // that the agent declares
+	note    string                  // what the scenario saw
 
 	rest atomic.Pointer[client.Client] // changes when the server comes back
 	id   string                        // of the agent
