@@ -28,7 +28,7 @@ func TestLaterGatewayAddsToFrames(t *testing.T) {
 		t.Errorf("%d messages were changed", g.added.Load())
 	}
 	r := bufio.NewReader(&out)
-	for line := ""; !strings.HasPrefix(line, "HTTP/1.1 101"); {
+	for line := ""; !strings.Contains(line, "HTTP/1.1 101"); {
 		var err error
 		if line, err = r.ReadString('\n'); err != nil {
 			t.Fatal(err)
