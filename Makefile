@@ -50,6 +50,8 @@ bench: setup ## Measure calls and memory against a bare server; writes docs/refe
 
 conformance: setup ## The official suites of MCP and A2A; writes docs/reference/conformance.md
 	$(GO) run ./test/conformance -o docs/reference/conformance.md
+	$(GO) run ./test/conformance -fixture python -o docs/reference/conformance.md
+	$(GO) run ./test/conformance -fixture typescript -o docs/reference/conformance.md
 	$(GO) run ./test/tck -o docs/reference/conformance.md
 
 clients: setup ## Every client in docs/reference/clients.md, also those that take minutes to install

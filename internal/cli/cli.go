@@ -25,6 +25,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/cli/backup"
+	"github.com/beeos/beeos/internal/cli/check"
 	"github.com/beeos/beeos/internal/cli/manage"
 	"github.com/beeos/beeos/internal/cli/replay"
 	"github.com/beeos/beeos/internal/cli/talk"
@@ -77,6 +78,7 @@ type commands struct {
 type AgentCmd struct {
 	New      AgentNewCmd           `cmd:"" help:"Write a new agent in Go."`
 	Run      AgentRunCmd           `cmd:"" help:"Build and run the agent in a folder, connected to the server."`
+	Check    check.Cmd             `cmd:"" help:"Try whether a program does what agents must do, in whatever language it is written."`
 	List     manage.AgentListCmd   `cmd:"" help:"List your agents and who is connected."`
 	Show     manage.AgentShowCmd   `cmd:"" help:"Show one agent."`
 	Rename   manage.AgentRenameCmd `cmd:"" help:"Give an agent the name that people see."`

@@ -182,24 +182,32 @@ func (s *beeosServer) callTarget(agentID string) target {
 
 // connectAgent starts an agent process and waits until it is connected.
 func (s *beeosServer) connectAgent(ctx context.Context) (stop func(), id string, err error) {
-	cmd := exec.CommandContext(ctx, os.Args[0])
-	cmd.Env = append(os.Environ(), roleEnv+"=agent", "AGENT_GATEWAY_URL=http://"+s.agents, "BEEOS_KEY="+s.key,
-		"BEEOS_BENCH_IDENTITY="+filepath.Join(s.data, "agent.json"))
-	out, err := cmd.StdoutPipe()
+	s.agent, id, err = s.startAgent(ctx, "agent", []string{roleEnv + "=agent", "BEEOS_BENCH_IDENTITY=" + filepath.Join(s.data, "agent.json")}, os.Args[0])
 	if err != nil {
 		return nil, "", err
 	}
-	cmd.Stderr = os.Stderr
-	if err := cmd.Start(); err != nil {
+	return s.agent.kill, id, nil
+}
+
+// startAgent starts an agent with a configuration folder of this name, and waits
+// until it has said that it is connected.
+func (s *beeosServer) startAgent(ctx context.Context, name string, env []string, command ...string) (p *process, id string, err error) {
+	p = &process{cmd: exec.CommandContext(ctx, command[0], command[1:]...), freePorts: func() {}}
+	p.cmd.Env = append(append(os.Environ(), "AGENT_GATEWAY_URL=http://"+s.agents, "BEEOS_KEY="+s.key, "XDG_CONFIG_HOME="+filepath.Join(s.data, name)), env...)
+	out, err := p.cmd.StdoutPipe()
+	if err != nil {
 		return nil, "", err
 	}
-	stop = func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }
+	p.cmd.Stderr = &p.log
+	if err := p.cmd.Start(); err != nil {
+		return nil, "", err
+	}
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
-		stop()
-		return nil, "", fmt.Errorf("the agent did not connect: %w", err)
+		p.kill()
+		return nil, "", fmt.Errorf("the agent did not connect: %w\n%s", err, p.log.String())
 	}
-	return stop, strings.TrimSpace(strings.TrimPrefix(line, "connected ")), nil
+	return p, strings.TrimSpace(strings.TrimPrefix(line, "connected ")), nil
 }
 
 func callsTable(rigs []rig, samples map[cell][]sample) string {

@@ -3,6 +3,7 @@
 //
 //	calls     a full authenticated, durable tools/call to an agent in another
 //	          process, against a bare go-sdk server that answers in process
+//	sdks      the same call to an agent written with each SDK, and what the agent takes
 //	versions  the same call to two binaries, for the middle of many pairs; only
 //	          when it is named
 //	sessions  the same call bare, in a session and stateless, and the memory
@@ -21,7 +22,7 @@
 //	explorer  a page of 50 among 1,000,000 calls, by each filter, on both databases
 //	weight    what a call takes on disk, with two binaries; only when it is named
 //
-// main.go picks; calls.go, versions.go, sessions.go, streams.go, a2a.go, tokens.go, idle.go,
+// main.go picks; calls.go, sdks.go (with echo.py and echo.mts), versions.go, sessions.go, streams.go, a2a.go, tokens.go, idle.go,
 // agents.go, scale.go (with fill.go), rest.go, tasks.go, lists.go, explorer.go and weight.go measure;
 // server.go runs the server under test and memory.go weighs it; peers.go and
 // readers.go are the processes around it (this program,
@@ -68,6 +69,7 @@ type benchmark struct {
 
 var benchmarks = []benchmark{
 	{"calls", calls},
+	{"sdks", sdks},
 	{"versions", versions},
 	{"sessions", sessions},
 	{"streams", streams},
@@ -124,7 +126,7 @@ func choose(names []string) (chosen []benchmark, err error) {
 	for _, name := range names {
 		i := slices.IndexFunc(benchmarks, func(b benchmark) bool { return b.name == name })
 		if i < 0 {
-			return nil, fmt.Errorf("there is no benchmark %q; choose from calls, versions, sessions, streams, a2a, tokens, idle, agents, scale, rest, tasks, lists, explorer, weight, traces", name)
+			return nil, fmt.Errorf("there is no benchmark %q; choose from calls, sdks, versions, sessions, streams, a2a, tokens, idle, agents, scale, rest, tasks, lists, explorer, weight, traces", name)
 		}
 		chosen = append(chosen, benchmarks[i])
 	}

@@ -49,6 +49,12 @@ func (p *process) stop() {
 	p.freePorts()
 }
 
+func (p *process) kill() {
+	_ = p.cmd.Process.Kill() // it may be gone already
+	_ = p.cmd.Wait()         // how it ends is not measured
+	p.freePorts()
+}
+
 // cpu is the CPU time that the process has used.
 func (p *process) cpu() time.Duration {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
@@ -85,6 +91,7 @@ type beeosServer struct {
 	key                          string
 	keys                         []string // of other users
 	user                         string
+	agent                        *process
 	env                          []string // more settings
 }
 

@@ -32,6 +32,8 @@ type Options struct {
 	Agent  string
 	Env    []string // more for the servers
 	Bridge []string // instead of Agent: arguments of Server that make it connect one
+
+	Command []string // instead of Agent: a command that is one
 }
 
 // Build builds the programs once for several clusters.
@@ -78,7 +80,7 @@ func Start(ctx context.Context, o Options) (c *Cluster, err error) {
 	if c.dir, err = os.MkdirTemp("", "beeos-cluster-"); err != nil {
 		return c, err
 	}
-	if o.Server == "" || o.Agent == "" && o.Bridge == nil {
+	if o.Server == "" || o.Agent == "" && o.Bridge == nil && o.Command == nil {
 		built, err := Build(ctx, c.dir)
 		if err != nil {
 			return c, err
@@ -105,8 +107,11 @@ func Start(ctx context.Context, o Options) (c *Cluster, err error) {
 		return c, err
 	}
 	command := []string{o.Agent}
-	if o.Bridge != nil {
+	switch {
+	case o.Bridge != nil:
 		command = append([]string{o.Server}, o.Bridge...)
+	case o.Command != nil:
+		command = o.Command
 	}
 	if err := c.startAgent(ctx, command); err != nil {
 		return c, err

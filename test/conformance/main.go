@@ -10,7 +10,8 @@
 // authorization server; test/person signs in and consents for it. compare.go
 // runs the suite against a server of somebody else's, directly and as an agent
 // (beeos connect --mcp), and tells them apart. In skillclient.go the suite is the
-// server, and ./client what it looks at.
+// server, and ./client what it looks at. fixture.go runs it against the fixture as
+// it is written in other languages.
 package main
 
 import (
@@ -47,6 +48,7 @@ type settings struct {
 	scenario string
 	only     string
 	bridge   bool
+	fixture  string
 	repeat   int
 	cluster  cluster.Options
 }
@@ -59,6 +61,7 @@ func main() {
 	flag.StringVar(&s.scenario, "scenario", "", "run one scenario, and show all that the suite says about it")
 	flag.StringVar(&s.only, "only", "", "run only the selections that contain this, for example 2026-07-28")
 	flag.BoolVar(&s.bridge, "bridge", false, "compare the official Go server with itself behind beeos connect --mcp")
+	flag.StringVar(&s.fixture, "fixture", "go", "which fixture is the agent: go, python or typescript; with another one than go, only what agents take part in is run")
 	flag.IntVar(&s.repeat, "repeat", 1, "run everything this often, to find what fails now and then")
 	flag.StringVar(&s.cluster.Server, "server", "", "beeos binary to test; empty = built from this tree")
 	flag.Parse()
@@ -82,6 +85,9 @@ func run(ctx context.Context, s settings) (failed int, err error) {
 	if err != nil {
 		return 0, err
 	}
+	if s.cluster.Command, err = fixtureCommand(ctx, tools, s.fixture); err != nil {
+		return 0, err
+	}
 	c, err := cluster.Start(ctx, s.cluster)
 	if err != nil {
 		return 0, err
@@ -100,7 +106,7 @@ func run(ctx context.Context, s settings) (failed int, err error) {
 	}
 	var results []selection
 	for _, step := range slices.Repeat(steps(official, c), s.repeat) {
-		if !strings.Contains(step.name, s.only) {
+		if !strings.Contains(step.name, s.only) || s.fixture != inGo && !slices.Contains(selections, step.name) {
 			continue
 		}
 		r, err := step.run(ctx)
@@ -112,8 +118,11 @@ func run(ctx context.Context, s settings) (failed int, err error) {
 		fmt.Println(r.line())
 	}
 	fmt.Print("\n", complaints(results))
-	if s.out != "" {
+	switch {
+	case s.out != "" && s.fixture == inGo:
 		return failed, os.WriteFile(s.out, []byte(document(results)), 0o644)
+	case s.out != "":
+		return failed, addSection(s.out, s.fixture, results)
 	}
 	return failed, nil
 }

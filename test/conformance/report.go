@@ -92,20 +92,30 @@ Clients that others wrote hold a conversation each in ` + "`go test ./test/clien
 session is killed: the TypeScript libraries 1.32 and 2.4 (legacy and auto), go-sdk in five revisions, mcp-remote; and
 the Inspector's command line.
 
+The same fixture, written with the SDKs for Python and TypeScript, has sections of its own below, for what an agent takes
+part in (` + "`go run ./test/conformance -fixture python`" + `).
+
 ` + "`go run ./test/conformance -bridge`" + ` runs the suite against the official Go server, directly and as an agent
 (` + "`beeos connect --mcp`" + `, over stdio and HTTP), and fails on a check that passes directly and not through us.
 
 `
 
-// document is the page with the results.
-func document(results []selection) string {
+// table has a row per selection.
+func table(results []selection) string {
 	var b strings.Builder
-	b.WriteString(intro)
 	b.WriteString("| selection | scenarios | passed | failed | warnings | skipped |\n|---|---:|---:|---:|---:|---:|\n")
 	for _, r := range results {
 		t := r.total()
 		fmt.Fprintf(&b, "| `%s` | %d | %d | %d | %d | %d |\n", r.args, len(r.scenarios), t.passed, t.failed, t.warnings, t.skipped)
 	}
+	return b.String()
+}
+
+// document is the page with the results.
+func document(results []selection) string {
+	var b strings.Builder
+	b.WriteString(intro)
+	b.WriteString(table(results))
 	for _, r := range results[:min(1, len(results))] {
 		fmt.Fprintf(&b, "\n## `%s`, scenario by scenario\n\n| scenario | passed | failed | warnings | skipped |\n|---|---:|---:|---:|---:|\n", r.args)
 		for _, s := range r.scenarios {

@@ -61,3 +61,23 @@ func TestLostChecks(t *testing.T) {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
 }
+
+// TestSections: another fixture's results have a place of their own, and take it
+// again.
+func TestSections(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "page.md")
+	if err := os.WriteFile(path, []byte("intro\n\n## A2A\nits own\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, add := range []struct{ language, args string }{{"python", "--old"}, {"typescript", "--other"}, {"python", "--new"}} {
+		if err := addSection(path, add.language, []selection{{args: add.args}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const head = "\n| selection | scenarios | passed | failed | warnings | skipped |\n|---|---:|---:|---:|---:|---:|\n"
+	want := "intro\n\n## The fixture in python\n" + head + "| `--new` | 0 | 0 | 0 | 0 | 0 |\n" +
+		"\n## The fixture in typescript\n" + head + "| `--other` | 0 | 0 | 0 | 0 | 0 |\n\n## A2A\nits own\n"
+	if got, err := os.ReadFile(path); err != nil || string(got) != want {
+		t.Errorf("%s, %v\nwant\n%s", got, err, want)
+	}
+}

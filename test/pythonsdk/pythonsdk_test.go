@@ -3,8 +3,8 @@
 // Package pythonsdk tests the Python SDK as its users get it: a wheel, built and
 // installed into an environment that has nothing else (environment_test.go). Its
 // types are checked strictly, the program at the top of its README is called over
-// MCP, A2A and REST by clients that others wrote (five_lines_test.go), and its own
-// tests run against a real server.
+// MCP, A2A and REST by clients that others wrote (five_lines_test.go), its own tests
+// run against a real server, and beeos agent check tries an agent.
 package pythonsdk
 
 import (
@@ -32,17 +32,21 @@ func TestPythonSDK(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), within)
 	t.Cleanup(cancel) // after the parallel ones
 	env := newEnvironment(ctx, t)
+	server, err := cluster.BuildOne(ctx, t.TempDir(), "github.com/beeos/beeos/cmd/beeos")
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Run("five lines", func(t *testing.T) { callFiveLines(ctx, t, env.python) })
 	t.Run("types", func(t *testing.T) {
 		t.Parallel()
-		run(ctx, t, env.tools, "-m", "mypy", "--strict", "--cache-dir", t.TempDir())
+		run(ctx, t, env.tools, "-m", "mypy", "--strict", "--cache-dir", t.TempDir(), "src", "tests", "../../examples/check/agent.py")
+	})
+	t.Run("check", func(t *testing.T) {
+		t.Parallel()
+		checkAgent(ctx, t, server, env.python)
 	})
 	t.Run("tests", func(t *testing.T) {
 		t.Parallel()
-		server, err := cluster.BuildOne(ctx, t.TempDir(), "github.com/beeos/beeos/cmd/beeos")
-		if err != nil {
-			t.Fatal(err)
-		}
 		run(ctx, t, env.python, "-m", "pip", "install", "-q", "--no-compile", "-r", absolute(t, "tests.txt"))
 		runWith(ctx, t, []string{"BEEOS_BIN=" + server}, env.python, "-m", "pytest")
 	})
@@ -50,6 +54,16 @@ func TestPythonSDK(t *testing.T) {
 		t.Parallel()
 		run(ctx, t, env.tools, "-m", "pytest", "-o", "pythonpath=src", "-k", "async", "tests/test_transcripts.py")
 	})
+}
+
+// checkAgent tries an agent of this SDK: it does all that agents must do, also while
+// the server is killed under load, or it itself.
+func checkAgent(ctx context.Context, t *testing.T, server, python string) {
+	cmd := exec.CommandContext(ctx, server, "agent", "check", "--kills", "2", python, "../../examples/check/agent.py")
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "28 passed, 0 failed, 0 not supported\n") {
+		t.Errorf("%v\n%s", err, out)
+	}
 }
 
 // run runs Python in the folder of the SDK.

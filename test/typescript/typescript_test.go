@@ -3,9 +3,9 @@
 // Package typescript tests the TypeScript SDK the way its users get it: its own
 // tests run on the sources (package_test.go), then it is built, packed and
 // installed into an empty folder, where agents are compiled against it and run
-// beside a real server. They are called over REST, MCP and A2A
-// (scenarios_test.go) while that is killed (kill_test.go). world_test.go starts the
-// processes; testdata/scenarios.ts is the agent.
+// beside a real server. They are called over REST, MCP and A2A (scenarios_test.go,
+// whose agent is testdata/scenarios.ts); examples/check/agent.ts is tried by beeos
+// agent check (check_test.go). world_test.go starts the processes.
 package typescript
 
 import (
@@ -179,7 +179,8 @@ func (w *workshop) compileAgents(ctx context.Context) error {
 	told, err2 := readBlocks(howTo)
 	first, err4 := readBlocks(start)
 	scenarios, err3 := os.ReadFile("testdata/scenarios.ts")
-	if err := errors.Join(err1, err2, err3, err4); err != nil {
+	tried, err5 := os.ReadFile("../../examples/check/agent.ts")
+	if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
 		return err
 	}
 	if len(first) != 1 {
@@ -188,7 +189,7 @@ func (w *workshop) compileAgents(ctx context.Context) error {
 	if len(shown) != 2 || len(told) == 0 {
 		return fmt.Errorf("%s shows %d programs, want an agent and a client; %s shows %d", readme, len(shown), howTo, len(told))
 	}
-	programs := map[string]string{"weather.ts": shown[0], "ask.ts": shown[1], "told.ts": around + strings.Join(told, "\n"), "first.ts": first[0], "scenarios.ts": string(scenarios)}
+	programs := map[string]string{"weather.ts": shown[0], "ask.ts": shown[1], "told.ts": around + strings.Join(told, "\n"), "first.ts": first[0], "scenarios.ts": string(scenarios), "agent.ts": string(tried)}
 	for name, text := range programs {
 		if err := os.WriteFile(filepath.Join(w.project, name), []byte(text), 0o600); err != nil {
 			return err

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -111,12 +110,7 @@ type agentProcess struct {
 // the folder of `beeos dev`.
 func (s *server) startAgent(script string, args ...string) *agentProcess {
 	s.t.Helper()
-	w := theProject(s.t)
-	command := strings.Fields(*runtime)
-	if len(command) == 0 {
-		command = []string{w.node}
-	}
-	command = slices.Concat(command, []string{filepath.Join(w.project, script)}, args)
+	command := append(runCommand(s.t, filepath.Join(theProject(s.t).project, script)), args...)
 	p, err := program.Start(script, append(s.env, "XDG_CONFIG_HOME="+filepath.Dir(s.data)), command[0], command[1:]...)
 	if err != nil {
 		s.t.Fatal(err)
@@ -130,34 +124,22 @@ func (s *server) startAgent(script string, args ...string) *agentProcess {
 	return &agentProcess{Process: p, t: s.t}
 }
 
+// runCommand is what runs a compiled program.
+func runCommand(t *testing.T, script string) []string {
+	t.Helper()
+	command := strings.Fields(*runtime)
+	if len(command) == 0 {
+		command = []string{theProject(t).node}
+	}
+	return append(command, script)
+}
+
 // startScenarios runs the agent of the tests and returns once it is connected.
 func (s *server) startScenarios() *agentProcess {
 	s.t.Helper()
 	a := s.startAgent("scenarios.js")
 	a.id = strings.TrimPrefix(await(s.t, a.Process, "connected "), "connected ")
 	return a
-}
-
-// count is how many lines of an agent begin like that.
-func (a *agentProcess) count(prefix string) int {
-	n := 0
-	for _, line := range a.Out.All() {
-		if strings.HasPrefix(line, prefix) {
-			n++
-		}
-	}
-	return n
-}
-
-// awaitCount waits until so many lines of an agent begin like that.
-func (a *agentProcess) awaitCount(prefix string, n int) {
-	a.t.Helper()
-	ctx, cancel := context.WithTimeout(a.t.Context(), patience)
-	defer cancel()
-	_, err := a.Out.Await(ctx, func(string) bool { return a.count(prefix) >= n })
-	if err != nil {
-		a.t.Fatalf("%s: %d lines %q, want %d: %v\n%s", a.Name, a.count(prefix), prefix, n, err, a.Text())
-	}
 }
 
 func (s *server) client() *client.Client { return client.New(s.REST, s.UserKey) }

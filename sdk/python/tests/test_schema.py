@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, Optional, TypedDict, Union
 
 import pytest
 
-from beeos import Context, SyncContext
+from beeos import Agent, Context, SyncContext
 from beeos.functions import Arguments, Function, output_schema
 
 
@@ -246,3 +246,20 @@ def test_pydantic() -> None:
     with pytest.raises(ValueError, match="do not fit: order.count: "):
         made.read({"order": {"item": "hive", "count": 0}})
     assert (output_schema(Function(buy)) or {})["required"] == ["item"]
+
+
+def test_tools_and_prompts_come_and_go() -> None:
+    bot = Agent("changing")
+
+    async def still_here() -> str:
+        return "still here"
+
+    bot.tool(name="job", execution={"taskSupport": "required"})(still_here)
+    bot.prompt(name="greeting")(still_here)
+    (job,) = bot.definition()["skills"]
+    assert job["execution"] == {"taskSupport": "required"}
+    bot.remove_tool("job")
+    bot.remove_prompt("greeting")
+    assert bot.definition() == {"name": "changing"}
+    bot.tool(name="job")(still_here)
+    assert [tool["name"] for tool in bot.definition()["skills"]] == ["job"]

@@ -68,9 +68,8 @@ agent.tool("save", {
 
 agent.tool("echo", { schema: { type: "object" }, handler: (args) => args });
 
-/** Work that is counted. */
+/** Work that is told of in a step. */
 async function work(text: string, turn: Turn): Promise<string> {
-  console.log("did", turn.message.attempt, text);
   await turn.step("think", "model", async (step) => {
     step.tokens("small", { input: 3, output: 4 });
     await pause(Math.random() * 30);
@@ -85,12 +84,6 @@ const talks: Record<string, (turn: Turn) => AsyncGenerator<string, string | unde
     yield "Wait. ";
     const { text } = await turn.inputRequired("Which one?");
     return `You chose ${text}.`;
-  },
-  async *hold(turn) {
-    console.log("holding");
-    yield "so far, ";
-    for await (const line of process.stdin) if (String(line).includes("go on")) break;
-    return `so good; attempt ${turn.message.attempt}`;
   },
   async *files(turn) {
     const texts = await Promise.all(turn.attachments.map((file) => file.text()));
@@ -116,7 +109,6 @@ const talks: Record<string, (turn: Turn) => AsyncGenerator<string, string | unde
 agent.message(async function* (turn) {
   const talk = talks[turn.text];
   if (talk) return yield* talk(turn);
-  if (turn.text.startsWith("work ")) return work(turn.text.slice("work ".length), turn);
   yield "you said: ";
   return turn.text;
 });

@@ -124,6 +124,7 @@ class Agent:
         read_only: bool | None = None,
         destructive: bool | None = None,
         annotations: dict[str, Any] | None = None,
+        execution: dict[str, Any] | None = None,
         tags: list[str] | None = None,
         meta: dict[str, Any] | None = None,
         hidden: bool = False,
@@ -140,6 +141,7 @@ class Agent:
         read_only: bool | None = None,
         destructive: bool | None = None,
         annotations: dict[str, Any] | None = None,
+        execution: dict[str, Any] | None = None,
         tags: list[str] | None = None,
         meta: dict[str, Any] | None = None,
         hidden: bool = False,
@@ -161,6 +163,7 @@ class Agent:
                 description=description,
                 outputSchema=output_schema,
                 annotations=hints,
+                execution=execution,
                 tags=tags,
                 _meta=meta,
             )
@@ -170,6 +173,14 @@ class Agent:
             return function
 
         return add if function is None else add(function)
+
+    def remove_tool(self, name: str) -> None:
+        """Offer a tool no more. While the agent serves, ``redeclare`` tells the gateway."""
+        self._tools.pop(name, None)
+
+    def remove_prompt(self, name: str) -> None:
+        """Offer a prompt no more. While the agent serves, ``redeclare`` tells the gateway."""
+        self._prompts.pop(name, None)
 
     def message(self, function: F) -> F:
         """Make a function answer whoever talks to the agent.
