@@ -1,0 +1,51 @@
+"""What does not chat but takes inputs: a graph without messages, a workflow, a crew.
+
+It is a tool with the schema of its inputs, and whoever just talks to the agent gives them as a JSON object, or as
+text where one text is all that is needed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from ..agent import Agent
+from ..context import Context
+from ..errors import Refuse
+from ..message import Message
+from .conversation import read_words
+
+Schema = dict[str, Any]
+Run = Callable[[dict[str, Any], Context], Awaitable[None]]
+
+
+def offer_inputs(agent: Agent, tool: str, description: str, schema: Schema, run: Run) -> None:
+    """Let the agent run something that takes these inputs, as a tool and in talk."""
+
+    @agent.tool(name=tool, description=description, schema=schema)
+    async def call(ctx: Context, **inputs: Any) -> None:
+        await run(inputs, ctx)
+
+    @agent.message
+    async def chat(message: Message, ctx: Context) -> None:
+        await run(read_inputs(await read_words(message), schema), ctx)
+
+
+def read_inputs(text: str, schema: Schema) -> dict[str, Any]:
+    """The inputs in what somebody says."""
+    if text.lstrip().startswith("{"):
+        try:
+            given = json.loads(text)
+        except ValueError:
+            given = None
+        if isinstance(given, dict):
+            return given
+    known: dict[str, Any] = schema.get("properties") or {}
+    needed = [name for name in schema.get("required") or [] if name in known]
+    wanted = needed or list(known)
+    if not wanted:
+        return {}
+    if len(wanted) == 1 and known[wanted[0]].get("type", "string") == "string":
+        return {wanted[0]: text}
+    raise Refuse(f"this agent needs a JSON object with: {', '.join(wanted)}")
