@@ -188,7 +188,7 @@ class _Trail(BaseCallbackHandler):
             return
         for generations in response.generations:
             for one in generations[:1]:
-                message = getattr(one, "message", None)
+                message: Any = getattr(one, "message", None)
                 used = getattr(message, "usage_metadata", None)
                 if used:
                     model = message.response_metadata.get("model_name") or step.name
