@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-_OF_ALL = ("test_framework.py",)
-collect_ignore = [
-    path.name
-    for path in Path(__file__).parent.glob("test_*.py")
-    if path.name not in (*_OF_ALL, f"test_{os.environ.get('BEEOS_FRAMEWORK')}.py")
-]
+_HERE = Path(__file__).parent
+_FRAMEWORK = os.environ.get("BEEOS_FRAMEWORK")
+_WANTED = {f"test_{_FRAMEWORK}.py"} | ({"test_framework.py"} if (_HERE / f"with_{_FRAMEWORK}.py").exists() else set())
+collect_ignore = [path.name for path in _HERE.glob("test_*.py") if path.name not in _WANTED]

@@ -6,10 +6,8 @@ from __future__ import annotations
 import importlib
 import json
 import os
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import pytest
 from conftest import WITHIN, Server, run, wait_until
@@ -17,6 +15,7 @@ from conftest import WITHIN, Server, run, wait_until
 from beeos import Agent, SyncClient, adapt
 
 from .script import INPUT_TOKENS, MODEL, OUTPUT_TOKENS, Hands, pace
+from .steps import place, steps_of_last_call
 
 FRAMEWORK = os.environ["BEEOS_FRAMEWORK"]
 made_with = importlib.import_module(f".with_{FRAMEWORK}", __package__)
@@ -29,10 +28,6 @@ def serving(server: Server, hands: Hands, name: str = FRAMEWORK) -> Iterator[Age
     agent = adapt(made_with.make(hands), name, **place(server, name), **getattr(made_with, "ADAPT", {}))
     with server.serving(agent):
         yield agent
-
-
-def place(server: Server, name: str) -> dict[str, Any]:
-    return {"gateway": server.dev["agents"], "key": server.dev["user_key"], "identity": server.config / f"{name}.json"}
 
 
 def test_conversation(server: Server, client: SyncClient) -> None:
@@ -123,16 +118,3 @@ def test_cancel(server: Server, client: SyncClient) -> None:
         client.cancel_task(FRAMEWORK, task.task_id, "enough")
         assert hands.cancelled.wait(WITHIN), "the tool goes on"
         assert client.wait_for_task(FRAMEWORK, task.task_id).status == "canceled"
-
-
-def steps_of_last_call(server: Server, client: SyncClient, name: str) -> list[dict[str, Any]]:
-    base, key = server.dev["rest"], server.dev["user_key"]
-    calls = get(f"{base}/api/v1/calls?agent_id={client.agent(name).id}", key)["calls"]
-    found: list[dict[str, Any]] = get(f"{base}/api/v1/calls/{calls[0]['id']}", key)["steps"]
-    return found
-
-
-def get(url: str, key: str) -> Any:
-    request = urllib.request.Request(url, headers={"Authorization": f"Bearer {key}"})
-    with urllib.request.urlopen(request, timeout=WITHIN) as answer:
-        return json.load(answer)["data"]

@@ -15,7 +15,7 @@ from typing_extensions import TypedDict
 from beeos import Agent, SyncClient, adapt
 
 from .script import next_move
-from .test_framework import place
+from .steps import place
 
 
 def graph_of(step: Any, state: Any = MessagesState) -> Any:

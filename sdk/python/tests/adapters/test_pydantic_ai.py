@@ -15,7 +15,7 @@ from pydantic_ai.models.test import TestModel
 
 from beeos import SyncClient, adapt
 
-from .test_framework import place
+from .steps import place
 
 
 class Weather(BaseModel):
