@@ -50,7 +50,12 @@ def adapt(x: Any, name: str = "", *, options: Mapping[str, Any] | None = None, *
     """
     if isinstance(x, Agent):
         return x
-    module = importlib.import_module(f".{_adapter_of(x)}", __name__)
+    adapter = _adapter_of(x)
+    try:
+        module = importlib.import_module(f".{adapter}", __name__)
+    except ImportError as err:
+        extra = adapter.replace("_", "-")
+        raise ImportError(f"{err}; the versions that this needs come with: pip install 'beeos[{extra}]'") from err
     made: Agent = module.adapt(x, name, dict(options or {}), settings)
     return made
 

@@ -11,10 +11,10 @@ from ..functions import Function
 from ..message import Message
 from ..results import end_with
 from .conversation import Conversations
+from .inputs import HISTORY
 
 # Parameters that are what somebody says, rather than an argument of a tool.
 _WORDS = ("message", "text", "prompt", "query", "question", "input")
-_HISTORY = "history"
 
 
 def adapt(function: Any, name: str, options: dict[str, Any], settings: dict[str, Any]) -> Agent:
@@ -25,7 +25,7 @@ def adapt(function: Any, name: str, options: dict[str, Any], settings: dict[str,
         raise TypeError(f"a function takes no options: {', '.join(options)}")
     made = Function(function)
     agent = Agent(name or made.name.replace("_", "-"), **{"description": made.about, **settings})
-    wanted = [p for p in made.parameters if p.name != _HISTORY]
+    wanted = [p for p in made.parameters if p.name != HISTORY]
     if len(wanted) != 1 or not _is_words(wanted[0], made.hints.get(wanted[0].name)):
         agent.tool(function)
     elif len(wanted) == len(made.parameters):
@@ -52,6 +52,6 @@ class _Talk:
         past = await self._talks.read_past(ctx)
         given = {
             self._words: message if self._takes_message else message.text,
-            _HISTORY: [{"role": said.role, "content": said.text} for said in past.said],
+            HISTORY: [{"role": said.role, "content": said.text} for said in past.said],
         }
         await end_with(ctx, await self._function.run(ctx, **given))
