@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from typing import Any
 
 os.environ.update(CREWAI_DISABLE_TELEMETRY="true", OTEL_SDK_DISABLED="true", CREWAI_TRACING_ENABLED="false")
@@ -50,9 +51,12 @@ def _said(messages: Any) -> list[tuple[str, str]]:
     last = texts[-1][1]
     if "Observation:" in last:
         return [("tool", last.rpartition("Observation:")[2].strip().splitlines()[0])]
-    task = next(text for _, text in texts if "<conversation>" in text)
-    lines = task.partition("<conversation>")[2].partition("</conversation>")[0].strip().splitlines()
-    return [(role, text) for role, _, text in (line.partition(": ") for line in lines)]
+    lines = re.findall(r"^(?:Current Task: )?(user|assistant): (.*)", last, re.MULTILINE)
+    return [(role, text) for role, text in lines]
+
+
+def model() -> Any:
+    return Scripted(model=MODEL)
 
 
 def make(hands: Hands) -> Any:
@@ -72,9 +76,9 @@ def make(hands: Hands) -> Any:
         return await hands.wait()
 
     tools = [forecast, erase, wait]
-    agent = Agent(role="helper", goal="help", backstory="none", llm=Scripted(model=MODEL), tools=tools, max_retry_limit=0)
+    agent = Agent(role="helper", goal="help", backstory="none", llm=model(), tools=tools, max_retry_limit=0)
     task = Task(
-        description="Answer the user.\n<conversation>\n{history}\nuser: {message}\n</conversation>",
+        description="{history}\nuser: {message}",
         expected_output="An answer.",
         agent=agent,
     )

@@ -38,6 +38,10 @@ def _said(content: Any, part: Any) -> tuple[str, str]:
     return "user" if content.role == "user" else "assistant", part.text or ""
 
 
+def model() -> Any:
+    return Scripted(model=MODEL)
+
+
 def make(hands: Hands) -> Any:
     tools: list[Any] = [hands.forecast, FunctionTool(hands.erase, require_confirmation=True), hands.wait]
-    return LlmAgent(name="helper", model=Scripted(model=MODEL), tools=tools)
+    return LlmAgent(name="helper", model=model(), tools=tools)

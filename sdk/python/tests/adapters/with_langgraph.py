@@ -50,6 +50,10 @@ class Scripted(BaseChatModel):
         return ChatResult(generations=[ChatGeneration(message=whole.message)])
 
 
+def model() -> Any:
+    return Scripted()
+
+
 def make(hands: Hands) -> Any:
     tools = [tool(hands.forecast), tool(hands.erase), tool(hands.wait)]
-    return create_agent(Scripted(), tools, middleware=[HumanInTheLoopMiddleware(interrupt_on={"erase": True})])
+    return create_agent(model(), tools, middleware=[HumanInTheLoopMiddleware(interrupt_on={"erase": True})])

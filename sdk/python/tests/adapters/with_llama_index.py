@@ -38,6 +38,10 @@ class Scripted(MockFunctionCallingLLM):
         return stream()
 
 
+def model() -> Any:
+    return Scripted()
+
+
 def make(hands: Hands) -> Any:
     async def erase(ctx: Context, path: str) -> str:
         """Erase a file."""
@@ -47,4 +51,4 @@ def make(hands: Hands) -> Any:
         )
         return hands.erase(path) if said.approved else str(said.reason)
 
-    return FunctionAgent(name="helper", llm=Scripted(), tools=[hands.forecast, erase, hands.wait], timeout=None)
+    return FunctionAgent(name="helper", llm=model(), tools=[hands.forecast, erase, hands.wait], timeout=None)

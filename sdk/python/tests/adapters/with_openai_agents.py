@@ -65,10 +65,14 @@ def _said(item: Any) -> tuple[str, str]:
     return str(item.get("role", "")), content
 
 
+def model() -> Any:
+    return Scripted()
+
+
 def make(hands: Hands) -> Any:
     tools = [
         function_tool(hands.forecast),
         function_tool(hands.erase, needs_approval=True),
         function_tool(hands.wait),
     ]
-    return Agent(name="helper", model=Scripted(), tools=tools)
+    return Agent(name="helper", model=model(), tools=tools)

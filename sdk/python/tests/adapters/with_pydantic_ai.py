@@ -27,6 +27,10 @@ async def say(messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[An
         await pace.wait_async()
 
 
+def model() -> Any:
+    return FunctionModel(stream_function=say, model_name=MODEL)
+
+
 def make(hands: Hands) -> Any:
     tools = [hands.forecast, Tool(hands.erase, requires_approval=True), hands.wait]
-    return Agent(FunctionModel(stream_function=say, model_name=MODEL), tools=tools)
+    return Agent(model(), tools=tools)
