@@ -116,7 +116,8 @@ def test_function_with_history(server: Server, client: SyncClient) -> None:
         yield f"{text} after "
         yield ",".join(f"{said['role'][0]}:{said['content']}" for said in history) or "nothing"
 
-    place = {"gateway": server.dev["agents"], "key": server.dev["user_key"], "identity": server.config / "recaller.json"}
+    place: dict[str, Any] = {"gateway": server.dev["agents"], "key": server.dev["user_key"]}
+    place["identity"] = server.config / "recaller.json"
     with server.serving(adapt(chat, "recaller", **place)):
         first = client.call("recaller", "one")
         assert first.text == "one after nothing"
@@ -184,8 +185,8 @@ def test_shared_questions_and_steps(server: Server, client: SyncClient) -> None:
         assert done.text == "Let me see.\n\nerase was denied: keep it"
         for given, text in ((2, "2"), ("two", "two"), ({"n": 2}, "{'n': 2}")):
             task = client.create_task("engine", "ask")
-            question = wait_until(lambda t=task: client.task("engine", t.task_id).question, "the question")  # type: ignore[misc]
-            assert question["text"] == "Which?" and question["payload"]["choices"] == [1, 2]
+            question = wait_until(lambda: client.task("engine", task.task_id).question, "the question")
+            assert question and question["text"] == "Which?" and question["payload"]["choices"] == [1, 2]
             client.continue_task("engine", task.task_id, given)
             assert client.wait_for_task("engine", task.task_id).text.endswith(text)
 

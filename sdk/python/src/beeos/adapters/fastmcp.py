@@ -171,8 +171,15 @@ def _handlers_of(ctx: Context) -> dict[str, Any]:
     def _key(kind: str) -> str:
         return ctx._turn.next_key(kind)
 
-    askable = {"elicitation": ("elicitation_handler", elicit), "sampling": ("sampling_handler", sample), "roots": ("roots", roots)}
-    return {"log_handler": log, **dict(pair for can, pair in askable.items() if can in ctx.message.can)}
+    can = ctx.message.can
+    handlers: dict[str, Any] = {"log_handler": log}
+    if "elicitation" in can:
+        handlers["elicitation_handler"] = elicit
+    if "sampling" in can:
+        handlers["sampling_handler"] = sample
+    if "roots" in can:
+        handlers["roots"] = roots
+    return handlers
 
 
 def _plain(made: Any) -> dict[str, Any]:

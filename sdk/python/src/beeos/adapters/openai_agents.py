@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from agents import RunHooks, Runner
 from agents.models.default_models import get_default_model
@@ -38,7 +38,7 @@ class _Runs:
     async def answer(self, message: Message, ctx: Context) -> None:
         telling = Telling(ctx)
         options = {**self._options, "hooks": _Witness(telling)}
-        agent, given = self._agent, await read_words(message)
+        agent, given = self._agent, cast(Any, await read_words(message))
         if self._session is not None:
             options["session"] = self._session(message.channel)
         else:
