@@ -15,7 +15,7 @@ import beeos
 from beeos import Agent, Context, Message, Refuse, StoredMessage, SyncClient, adapt
 from beeos import adapters as known
 from beeos.adapters.asking import ask_person, find_objection, read_arguments
-from beeos.adapters.conversation import MAX_SAID, Conversations, Said, _said_since, read_words
+from beeos.adapters.conversation import MAX_SAID, Conversations, Said, _said_between, read_words
 from beeos.adapters.inputs import offer_inputs, read_inputs
 from beeos.adapters.telling import Telling, to_plain
 
@@ -208,10 +208,11 @@ def test_what_was_said() -> None:
         said(8, "agent_reply_error", "failed", "3"),
         said(9, "agent_reply", "late", "1"),
     ]
-    assert _said_since(log, 1) == [Said("user", "two", "3"), Said("assistant", "which?", "6"), Said("user", "this", "7")]
-    assert [s.text for s in _said_since(log, 0)] == ["one", "1", "two", "which?", "this", "late"]
+    assert _said_between(log, 1, 10) == [Said("user", "two", "3"), Said("assistant", "which?", "6"), Said("user", "this", "7")]
+    assert [s.text for s in _said_between(log, 0, 10)] == ["one", "1", "two", "which?", "this", "late"]
+    assert [s.text for s in _said_between(log, 0, 3)] == ["one", "1"]
     many = [said(n, "chat_message", str(n)) for n in range(1, 500)]
-    assert [s.text for s in _said_since(many, 0)] == [str(n) for n in range(500 - MAX_SAID, 500)]
+    assert [s.text for s in _said_between(many, 0, 500)] == [str(n) for n in range(500 - MAX_SAID, 500)]
 
 
 def test_inputs() -> None:

@@ -7,13 +7,15 @@ import threading
 from collections.abc import Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
+from urllib.error import HTTPError
 
+import mcp_types as mcp
 import pytest
 from conftest import WITHIN, Server, wait_until
 from fastmcp import Context, FastMCP
-from fastmcp.exceptions import ToolError
+from fastmcp.exceptions import ResourceError, ToolError
 from pydantic import BaseModel
-from test_server import _mcp_post, _mcp_session, _mcp_stream, post, rpc
+from test_server import _mcp_post, _mcp_session, _mcp_stream, rpc
 
 from beeos import SyncClient, adapt
 
@@ -72,8 +74,9 @@ class Made:
         @server.tool
         async def think(ctx: Context) -> str:
             """Ask the caller's model."""
-            said = await ctx.sample("Think of a number.")
-            return f"it said {said.text}"
+            words = mcp.SamplingMessage(role="user", content=mcp.TextContent(type="text", text="Think of a number."))
+            said = await ctx.session.create_message([words], max_tokens=9)
+            return f"it said {said.content.text}"
 
         @server.tool
         async def wait() -> str:
@@ -104,7 +107,7 @@ class Made:
                 return "grown"
 
             server.add_tool(grown)
-            await ctx.send_notification(_changed())
+            await ctx.send_notification(mcp.ToolListChangedNotification())
             return "done"
 
     def _add_documents(self) -> None:
@@ -112,6 +115,8 @@ class Made:
 
         @server.resource("note://{name}", mime_type="text/plain")
         def note(name: str) -> str:
+            if name == "broken":
+                raise ResourceError("no such note")
             return f"about {name}"
 
         @server.resource("data://all", mime_type="application/json")
@@ -122,12 +127,6 @@ class Made:
         def review(code: str) -> str:
             """Review code."""
             return f"Review this: {code}"
-
-
-def _changed() -> Any:
-    import mcp_types
-
-    return mcp_types.ToolListChangedNotification()
 
 
 @contextmanager
@@ -150,7 +149,9 @@ def test_offers(server: Server, client: SyncClient, made: Made) -> None:
     assert tools["forecast"]["description"] == "The forecast for a city."
     assert tools["forecast"]["inputSchema"]["properties"]["days"]["default"] == 1
     assert tools["measure"]["outputSchema"]["properties"]["count"]["type"] == "integer"
-    assert [r["uri"] for r in rpc(url, key, "resources/list", {})["resources"]] == ["data://all"]
+    assert "data://all" in [r["uri"] for r in rpc(url, key, "resources/list", {})["resources"]]
+    templates = rpc(url, key, "resources/templates/list", {})["resourceTemplates"]
+    assert "note://{name}" in [t["uriTemplate"] for t in templates]
     assert [p["name"] for p in rpc(url, key, "prompts/list", {})["prompts"]] == ["review"]
     assert client.agent(NAME).description == "Tools of a test."
 
@@ -169,8 +170,8 @@ def test_calls(server: Server, client: SyncClient, made: Made) -> None:
     assert (read["text"], read["mimeType"]) == ("about bees", "text/plain")
     got = rpc(url, key, "prompts/get", {"name": "review", "arguments": {"code": "x = 1"}})
     assert got["messages"][0]["content"]["text"] == "Review this: x = 1"
-    refused = post(url, key, {"jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": {"uri": "nope://x"}})
-    assert "error" in refused
+    with pytest.raises(HTTPError):  # an error of the protocol, in the server's words
+        rpc(url, key, "resources/read", {"uri": "note://broken"})
 
 
 def test_progress_logs_and_questions(server: Server, client: SyncClient, made: Made) -> None:

@@ -20,6 +20,7 @@ T = TypeVar("T")
 MAX_CHANNELS = 256
 MAX_SAID = 100  # messages of a history that is read anew, and their characters: the newest count
 MAX_CHARACTERS = 256 << 10
+MAX_LOOKED_AT = 4 * MAX_SAID  # offsets back; holes and deltas among them
 MAX_INLINE = 64 << 10  # bytes of a text that came as a file and is read to the model
 
 _ROLES = {
@@ -59,8 +60,8 @@ class Conversations(Generic[T]):
         if message.offset <= 1:
             return Past()
         seen, kept = self._kept.get(message.channel, (0, None))
-        earlier = [m for m in await ctx.history() if m.offset < message.offset]
-        return Past(kept, _said_since(earlier, seen))
+        since = max(seen, message.offset - MAX_LOOKED_AT)
+        return Past(kept, _said_between(await ctx.history(since), since, message.offset))
 
     def keep(self, ctx: Context, record: T) -> None:
         """Keep the record of the conversation, up to this answer."""
@@ -73,15 +74,15 @@ class Conversations(Generic[T]):
             self._kept.popitem(last=False)
 
 
-def _said_since(messages: list[StoredMessage], seen: int) -> list[Said]:
-    """What was said in turns that began after an offset."""
-    begun = {m.id: m.offset for m in messages if m.type == "chat_message"}
+def _said_between(messages: list[StoredMessage], since: int, before: int) -> list[Said]:
+    """What was said from an offset to another, in turns that began there."""
+    turns = {m.id for m in messages if m.type == "chat_message" and since < m.offset < before}
     said: list[Said] = []
     characters = 0
     for m in reversed(messages):
         role = _ROLES.get(m.type)
-        turn = begun.get(m.in_reply_to, m.offset)
-        if role is None or not m.body or turn <= seen or _is_about_approval(m):
+        turn = m.id if m.type == "chat_message" else m.in_reply_to
+        if role is None or not m.body or turn not in turns or m.offset >= before or _is_about_approval(m):
             continue
         characters += len(m.body)
         if characters > MAX_CHARACTERS or len(said) == MAX_SAID:

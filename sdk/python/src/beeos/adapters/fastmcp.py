@@ -159,17 +159,19 @@ def _handlers_of(ctx: Context) -> dict[str, Any]:
     async def log(record: Any) -> None:
         await ctx.log(record.data, record.level, record.logger or "")
 
+    def key(kind: str) -> str:
+        return ctx._turn.next_key(kind)
+
     async def elicit(words: str, kind: Any, params: Any, context: Any) -> Any:
-        return mcp.ElicitResult(**await ctx.ask(_key("elicitation"), "elicitation/create", _plain(params)))
+        return mcp.ElicitResult(**await ctx.ask(key("elicitation"), "elicitation/create", _plain(params)))
 
     async def sample(messages: Any, params: Any, context: Any) -> Any:
-        return mcp.CreateMessageResult(**await ctx.ask(_key("sampling"), "sampling/createMessage", _plain(params)))
+        made = await ctx.ask(key("sampling"), "sampling/createMessage", _plain(params))
+        several = isinstance(made.get("content"), list)
+        return mcp.CreateMessageResultWithTools(**made) if several else mcp.CreateMessageResult(**made)
 
     async def roots(context: Any) -> Any:
         return [mcp.Root(**root) for root in await ctx.roots()]
-
-    def _key(kind: str) -> str:
-        return ctx._turn.next_key(kind)
 
     can = ctx.message.can
     handlers: dict[str, Any] = {"log_handler": log}
