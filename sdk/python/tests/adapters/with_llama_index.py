@@ -7,7 +7,7 @@ from typing import Any
 
 from llama_index.core.agent.workflow import FunctionAgent
 from llama_index.core.base.llms.types import ToolCallBlock
-from llama_index.core.llms import ChatMessage, ChatResponse
+from llama_index.core.llms import ChatMessage, ChatResponse, LLMMetadata
 from llama_index.core.llms.callbacks import llm_chat_callback
 from llama_index.core.llms.mock import MockFunctionCallingLLM
 from llama_index.core.workflow import Context, HumanResponseEvent, InputRequiredEvent
@@ -18,7 +18,9 @@ _USED = {"usage": {"prompt_tokens": INPUT_TOKENS, "completion_tokens": OUTPUT_TO
 
 
 class Scripted(MockFunctionCallingLLM):
-    model: str = MODEL
+    @property
+    def metadata(self) -> LLMMetadata:
+        return LLMMetadata(model_name=MODEL, is_function_calling_model=True, is_chat_model=True)
 
     @llm_chat_callback()
     async def astream_chat(self, messages: Any, **more: Any) -> Any:

@@ -114,7 +114,9 @@ def _message_of(said: Said) -> Any:
 
 async def _answer_event(event: Any, ctx: Context) -> Any:
     """What a workflow waits for. It may want back what it asked with, to tell its questions apart."""
-    asked = event.model_dump()
+    told = event.model_dump()
+    asked = {**told, **told.pop("_data", {})}  # what its class does not declare
+    asked.pop("_data", None)
     if "tool" in asked and "arguments" in asked:
         no = await find_objection(ctx, str(asked["tool"]), asked["arguments"])
         given: dict[str, Any] = {"response": "yes" if no is None else "no", "approved": no is None, "reason": no or ""}
