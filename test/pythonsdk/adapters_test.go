@@ -49,7 +49,7 @@ func testFramework(t *testing.T, server, framework, list string) {
 	settings := []string{
 		"BEEOS_BIN=" + server,
 		"BEEOS_FRAMEWORK=" + framework,
-		"PYTHONDONTWRITEBYTECODE=",                  // compiling a framework takes longer than its tests
+		"PYTHONDONTWRITEBYTECODE=", // compiling a framework takes longer than its tests
 		"PYTHONPYCACHEPREFIX=" + filepath.Join(filepath.Dir(env), "compiled"), // and not in the folder of the SDK
 	}
 	runWith(ctx, t, settings, env, "-m", "pytest", "-o", "pythonpath=src", "tests/adapters")
