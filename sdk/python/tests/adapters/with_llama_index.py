@@ -1,6 +1,7 @@
-"""An agent of LlamaIndex. It asks for approval as its documents say: a tool waits for an event."""
+"""An agent of LlamaIndex. It asks for approval as its documents say: a tool waits for an event.
 
-from __future__ import annotations
+LlamaIndex looks for the annotation Context of a tool as it is, so annotations are not put off here.
+"""
 
 from collections.abc import AsyncGenerator
 from typing import Any

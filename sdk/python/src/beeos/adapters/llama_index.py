@@ -100,7 +100,8 @@ async def _take(event: Any, handler: Any, telling: Telling) -> None:
         await telling.say(event.delta)
         await telling.ctx.reasoning(event.thinking_delta or "")
     elif isinstance(event, ToolCall):
-        telling.begin(("tool", event.tool_id), event.tool_name, "tool")
+        if not telling.is_open(("tool", event.tool_id)):  # one that waited for an event is called again
+            telling.begin(("tool", event.tool_id), event.tool_name, "tool")
     elif isinstance(event, ToolCallResult):
         output = event.tool_output
         telling.end(("tool", event.tool_id), output.content if output.is_error else None)
