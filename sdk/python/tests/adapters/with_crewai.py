@@ -16,6 +16,7 @@ from crewai.tools import tool  # noqa: E402
 
 from .script import INPUT_TOKENS, MODEL, OUTPUT_TOKENS, Call, Hands, next_move, pace, words_of  # noqa: E402
 
+CANNOT = frozenset({"cancel"})  # a tool that has begun; test_crewai.py has what it can
 ADAPT = {"options": {"approve": ["erase"]}}
 _USED = {"prompt_tokens": INPUT_TOKENS, "completion_tokens": OUTPUT_TOKENS}
 
@@ -47,12 +48,12 @@ class Scripted(BaseLLM):
 
 def _said(messages: Any) -> list[tuple[str, str]]:
     """The conversation in the task, and the result of the last tool."""
-    texts = [(m["role"], str(m["content"] or "")) for m in messages]
-    last = texts[-1][1]
-    if "Observation:" in last:
-        return [("tool", last.rpartition("Observation:")[2].strip().splitlines()[0])]
-    lines = re.findall(r"^(?:Current Task: )?(user|assistant): (.*)", last, re.MULTILINE)
-    return [(role, text) for role, text in lines]
+    for text in reversed([str(m["content"] or "") for m in messages]):
+        if "Observation:" in text and "Action:" in text:
+            return [("tool", text.rpartition("Observation:")[2].strip().splitlines()[0])]
+        if lines := re.findall(r"^(?:Current Task: )?(user|assistant): (.*)", text, re.MULTILINE):
+            return lines
+    raise AssertionError(f"nobody said anything: {messages}")
 
 
 def model() -> Any:

@@ -80,6 +80,8 @@ class _Run:
             task = asyncio.current_task()
             assert task is not None
             self._loop.call_soon_threadsafe(began.set_result, (asyncio.get_running_loop(), task))
+            if self._ctx._turn.cause:  # cancelled before it began
+                return None
             set_provider(_Reviewer(self))
             hooks = {
                 InterceptionPoint.PRE_TOOL_CALL: [self._before_tool],
@@ -94,9 +96,11 @@ class _Run:
         try:
             result = await asyncio.shield(thread)
         except asyncio.CancelledError:
-            apart, task = await began
-            apart.call_soon_threadsafe(task.cancel)
-            await asyncio.wait([thread])
+            # CrewAI calls tools in threads: one that has begun goes on, and nothing comes after it.
+            thread.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
+            if began.done():
+                apart, task = began.result()
+                apart.call_soon_threadsafe(task.cancel)
             raise
         except Exception as err:
             self.telling.end_all(err)
