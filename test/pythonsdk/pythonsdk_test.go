@@ -4,7 +4,9 @@
 // installed into an environment that has nothing else (environment_test.go). Its
 // types are checked strictly, the program at the top of its README is called over
 // MCP, A2A and REST by clients that others wrote (five_lines_test.go), its own tests
-// run against a real server, and beeos agent check tries an agent.
+// run against a real server, and beeos agent check tries an agent. With the tag
+// adapters, what other frameworks made is served as well, each in an environment of
+// its own (adapters_test.go).
 package pythonsdk
 
 import (

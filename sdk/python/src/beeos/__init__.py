@@ -16,6 +16,7 @@ REST:
 """
 
 from ._version import __version__
+from .adapters import adapt, serve
 from .agent import Agent, run
 from .client import Client
 from .context import Context, Continued, Elicitation, Question
@@ -95,6 +96,8 @@ __all__ = [
     "Update",
     "Webhook",
     "__version__",
+    "adapt",
     "run",
+    "serve",
     "verify_webhook",
 ]

@@ -335,10 +335,10 @@ class Context:
             str(said.get("body") or ""), answered, said.get("parts") or [], [Attachment.parse(f) for f in files]
         )
 
-    async def history(self) -> list[StoredMessage]:
-        """The conversation that the message belongs to, oldest first."""
+    async def history(self, since: int = 0) -> list[StoredMessage]:
+        """The conversation that the message belongs to, oldest first; with ``since``, what is after that offset."""
         try:
-            return await self._turn.worker.gateway.read_history(self.message.channel)
+            return await self._turn.worker.gateway.read_history(self.message.channel, since)
         except Exception as err:
             raise QuestionFailed(f"read the history: {err}", getattr(err, "code", "")) from err
 

@@ -84,10 +84,9 @@ class Gateway:
         self._untried, self.synced = True, False
         self._identity.joined(self.url, instance)
 
-    async def read_history(self, channel: str) -> list[StoredMessage]:
-        """All that was said on a channel of this agent's, oldest first."""
+    async def read_history(self, channel: str, since: int = 0) -> list[StoredMessage]:
+        """What was said on a channel of this agent's after an offset, oldest first."""
         found: list[StoredMessage] = []
-        since = 0
         while True:
             path = f"/api/v1/agents/channels/{quote(channel, safe='')}/messages?since={since}"
             page = await self._send_signed("GET", path)

@@ -118,6 +118,10 @@ class Step:
         self._entry = entry
         self._tokens: list[Token[Any]] = []
 
+    @property
+    def name(self) -> str:
+        return str(self._entry["name"])
+
     def set(self, name: str, value: object) -> Step:
         """Say more about the step: what was looked for, how much was found. No secrets."""
         self._entry.setdefault("attributes", {})[name] = str(value)
