@@ -3,8 +3,9 @@
 // Package pythonsdk tests the Python SDK as its users get it: a wheel, built and
 // installed into an environment that has nothing else (environment_test.go). Its
 // types are checked strictly, the program at the top of its README is called over
-// MCP, A2A and REST by clients that others wrote (five_lines_test.go), and its own
-// tests run against a real server.
+// MCP, A2A and REST by clients that others wrote (five_lines_test.go), what `beeos
+// agent new` writes is run and changed (generated_test.go), and its own tests run
+// against a real server.
 package pythonsdk
 
 import (
@@ -33,6 +34,7 @@ func TestPythonSDK(t *testing.T) {
 	t.Cleanup(cancel) // after the parallel ones
 	env := newEnvironment(ctx, t)
 	t.Run("five lines", func(t *testing.T) { callFiveLines(ctx, t, env.python) })
+	t.Run("generated", func(t *testing.T) { t.Parallel(); runGenerated(ctx, t, env) })
 	t.Run("types", func(t *testing.T) {
 		t.Parallel()
 		run(ctx, t, env.tools, "-m", "mypy", "--strict", "--cache-dir", t.TempDir())

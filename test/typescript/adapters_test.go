@@ -30,6 +30,8 @@ type framework struct {
 
 var frameworks = []framework{
 	{name: "vercel", denied: "wrong folder", broken: "the tool is broken"},
+	{name: "mastra", denied: "wrong folder", broken: "the tool is broken"},
+	{name: "langchain", denied: "wrong folder", broken: "the tool is broken"},
 }
 
 // TestAdapters: an agent of each framework is served as it is, beside a real
@@ -69,7 +71,7 @@ func (f framework) build(t *testing.T) string {
 	modules := filepath.Join(dir, "node_modules")
 	must(t, os.Mkdir(modules, 0o700))
 	must(t, os.WriteFile(filepath.Join(dir, "package.json"), manifest, 0o600))
-	for _, name := range []string{"agent.ts", "../script.ts"} {
+	for _, name := range []string{"agent.ts", "../script.ts", "../model.ts"} {
 		text, err := os.ReadFile(filepath.Join(from, name))
 		must(t, err)
 		must(t, os.WriteFile(filepath.Join(dir, filepath.Base(name)), text, 0o600))

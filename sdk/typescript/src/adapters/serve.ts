@@ -1,5 +1,8 @@
 import { Agent, type AgentOptions, type HandlerResult, type MessageHandler } from "../agent.ts";
+import { asGraph } from "./langgraph.ts";
+import { asMastraAgent } from "./mastra.ts";
 import { isPlainFunction, type PlainFunction } from "./plain.ts";
+import { asRunnable } from "./runnable.ts";
 import { Talk, type Answers } from "./talk.ts";
 import { asVercelAgent } from "./vercel.ts";
 
@@ -19,6 +22,9 @@ export interface ServeOptions extends AgentOptions {
 /** The frameworks, by the name under which memories are kept. Each recognises what it makes without being imported. */
 const frameworks: Record<string, (target: object) => Answers | undefined> = {
   vercel: asVercelAgent,
+  mastra: asMastraAgent,
+  langchain: asGraph,
+  runnable: asRunnable,
 };
 
 /**

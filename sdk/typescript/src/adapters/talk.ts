@@ -7,6 +7,8 @@ import { ofKind, readPast, textOf, type Exchange } from "./past.ts";
 /** What may be kept with an answer, in bytes; a longer one is remembered by its text alone. */
 const mostMemory = 256 << 10;
 
+const theModel = "the model";
+
 /** What a person decided about a tool call. */
 export interface Decision {
   approved: boolean;
@@ -27,8 +29,7 @@ export class Talk {
   readonly turn: Turn;
   readonly text: string;
   readonly #kind: string;
-  #model: Step | undefined;
-  #tools = new Map<string, Step>();
+  readonly #steps = new Map<string, Step>();
 
   /** `kind` names the framework. */
   constructor(turn: Turn, kind: string) {
@@ -80,30 +81,26 @@ export class Talk {
 
   // What was done for the answer.
 
-  modelBegins(): void {
-    this.#model ??= this.turn.step("model", "model");
+  /** `id` tells models apart that are asked at once. */
+  modelBegins(id = theModel): void {
+    if (!this.#steps.has(id)) this.#steps.set(id, this.turn.step("model", "model"));
   }
 
-  /** The model has said what it wants; `modelTook` may tell more about it. */
-  modelPauses(): void {
-    this.#model?.end();
-  }
-
-  modelTook(model: string, input: number | undefined, output: number | undefined): void {
-    const step = this.#model ?? this.turn.step("model", "model");
-    step.tokens(model, { input: input ?? 0, output: output ?? 0 });
-    step.end();
-    this.#model = undefined;
+  modelTook(model: string, input: number | undefined, output: number | undefined, id = theModel): void {
+    this.modelBegins(id);
+    this.#steps.get(id)?.tokens(model, { input: input ?? 0, output: output ?? 0 });
+    this.ends(id);
   }
 
   toolBegins(id: string, name: string): void {
-    this.#model?.end();
-    if (!this.#tools.has(id)) this.#tools.set(id, this.turn.step(name, "tool"));
+    this.#steps.get(theModel)?.end(); // it has said what it wants; how much it took comes later
+    if (!this.#steps.has(id)) this.#steps.set(id, this.turn.step(name, "tool"));
   }
 
-  toolEnds(id: string, error?: unknown): void {
-    this.#tools.get(id)?.end(error);
-    this.#tools.delete(id);
+  /** Ends the step of a tool, or of a model that gave no answer. */
+  ends(id: string, error?: unknown): void {
+    this.#steps.get(id)?.end(error);
+    this.#steps.delete(id);
   }
 
   // Whom the framework asks.
@@ -160,4 +157,12 @@ export function questionOf(value: unknown, otherwise: string): string {
   }
   const json = JSON.stringify(value);
   return json === "{}" ? otherwise : `${otherwise} ${json}`;
+}
+
+/** An error out of whatever a framework calls one: often one of its own, around that of a tool or a model. */
+export function failureOf(error: unknown): Error {
+  if (error instanceof Error && !(error.cause instanceof Error)) return error;
+  const { cause, message } = (error ?? {}) as { cause?: unknown; message?: unknown };
+  if (cause) return failureOf(cause);
+  return new Error(typeof message === "string" && message ? message : typeof error === "string" ? error : JSON.stringify(error));
 }

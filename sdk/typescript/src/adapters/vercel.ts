@@ -1,6 +1,6 @@
 /** Agents of Vercel's AI SDK: ToolLoopAgent and whatever else implements its interface Agent. */
 import type { JsonObject } from "../frame.ts";
-import { questionOf, type Answers, type Talk } from "./talk.ts";
+import { failureOf, questionOf, type Answers, type Talk } from "./talk.ts";
 
 /** What of `ai` is used. */
 interface VercelAgent {
@@ -94,16 +94,16 @@ async function tell(agent: VercelAgent, talk: Talk, part: StreamPart, wanted: Wa
     case "tool-call":
       return noteCall(agent, talk, part as ToolCall, wanted);
     case "tool-result":
-      return part.preliminary ? undefined : talk.toolEnds(part.toolCallId!);
+      return part.preliminary ? undefined : talk.ends(part.toolCallId!);
     case "tool-error":
-      return talk.toolEnds(part.toolCallId!, part.error);
+      return talk.ends(part.toolCallId!, part.error);
     case "tool-output-denied":
-      return talk.toolEnds(part.toolCallId!, "denied");
+      return talk.ends(part.toolCallId!, "denied");
     case "tool-approval-request":
       if (!part.isAutomatic && part.toolCall) wanted.approvals.push({ id: part.approvalId!, call: part.toolCall });
       return;
     case "error":
-      throw part.error instanceof Error ? part.error : new Error(questionOf(part.error, "the model failed"));
+      throw failureOf(part.error);
   }
 }
 
