@@ -70,13 +70,9 @@ hostile: ## Attack a server and its bridges; needs a quiet machine: others' call
 	$(GO) vet -tags hostile ./test/faults
 	FAULTS_STRICT=1 $(GO) test -tags hostile -count=1 -v -timeout 30m -run 'Hostile|HalfSent' ./test/faults
 
-traces: ## The tests of traces against a real OpenTelemetry Collector, built from test/collector
-	cd test/collector && $(GO) vet . && $(GO) build -o $(CURDIR)/bin/collector .
-	BEEOS_TEST_COLLECTOR=$(CURDIR)/bin/collector $(GO) test -count=1 -v -timeout $(TIMEOUT) -run "Trace|Span|Entries|Unsampled" ./test/faults ./internal/app ./internal/telemetry/trace ./internal/engine/calltrace
-
 adapters: setup ## Serve what each framework makes, with scripted models; installs gigabytes, takes minutes
-	$(GO) vet -tags adapters ./test/pythonsdk
-	$(GO) test -tags adapters -count=1 -v -timeout 90m -run TestAdapters ./test/pythonsdk
+	$(GO) vet -tags adapters ./test/pythonsdk ./test/typescript
+	$(GO) test -tags adapters -count=1 -v -timeout 90m -run TestAdapters ./test/pythonsdk ./test/typescript
 
 dev: ## Everything on this machine, with a demo agent
 	$(GO) run ./cmd/beeos dev

@@ -3,10 +3,10 @@
 // go to stderr, success without a result is silent, every listing has --json.
 //
 // cli.go is the tree of commands; those that work on a server are in manage,
-// those that save a server's data in backup, what they print with is in
-// terminal. Here are the others: dev.go runs a server (screen.go is what people
-// see of it); scaffold.go, run.go, join.go and connect.go are for those who make
-// agents; doctor.go, migrate.go and config.go look after a server; health.go is
+// those that save a server's data in backup, those that write and run agents in
+// project, what they print with is in terminal. Here are the others: dev.go runs
+// a server (screen.go is what people see of it); join.go and connect.go are for
+// those who make agents; doctor.go, migrate.go and config.go look after a server; health.go is
 // for containers, completion.go for the shell, man.go for packagers.
 package cli
 
@@ -27,6 +27,7 @@ import (
 	"github.com/beeos/beeos/internal/cli/backup"
 	"github.com/beeos/beeos/internal/cli/check"
 	"github.com/beeos/beeos/internal/cli/manage"
+	"github.com/beeos/beeos/internal/cli/project"
 	"github.com/beeos/beeos/internal/cli/replay"
 	"github.com/beeos/beeos/internal/cli/talk"
 	"github.com/beeos/beeos/internal/cli/terminal"
@@ -76,8 +77,8 @@ type commands struct {
 
 // AgentCmd is about agents.
 type AgentCmd struct {
-	New      AgentNewCmd           `cmd:"" help:"Write a new agent in Go."`
-	Run      AgentRunCmd           `cmd:"" help:"Build and run the agent in a folder, connected to the server."`
+	New      project.NewCmd        `cmd:"" help:"Write a new agent in Go, Python or TypeScript."`
+	Run      project.RunCmd        `cmd:"" help:"Run the agent in a folder, connected to the server, again whenever it changes."`
 	Check    check.Cmd             `cmd:"" help:"Try whether a program does what agents must do, in whatever language it is written."`
 	List     manage.AgentListCmd   `cmd:"" help:"List your agents and who is connected."`
 	Show     manage.AgentShowCmd   `cmd:"" help:"Show one agent."`

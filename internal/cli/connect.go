@@ -10,6 +10,7 @@ import (
 
 	"github.com/beeos/beeos/agent"
 	"github.com/beeos/beeos/internal/app"
+	"github.com/beeos/beeos/internal/cli/remote"
 	"github.com/beeos/beeos/internal/cli/terminal"
 	"github.com/beeos/beeos/internal/config"
 	"github.com/beeos/beeos/internal/outward/bridge"
@@ -21,7 +22,7 @@ import (
 
 // ConnectCmd turns something that is not an agent into one.
 type ConnectCmd struct {
-	agentEnv
+	remote.AgentEnv
 	Name        string `help:"Name of the agent."`
 	Description string `help:"What it does, for callers and their models."`
 	Token       string `env:"BEEOS_JOIN_TOKEN" placeholder:"TOKEN" help:"One-time token to join with, from: beeos agent token."`
@@ -59,7 +60,7 @@ func (c *ConnectCmd) Validate() error {
 
 // Run serves until the context ends.
 func (c *ConnectCmd) Run(ctx context.Context, t *terminal.Terminal) error {
-	c.completeFromDev()
+	c.CompleteFromDev()
 	o := agent.Options{
 		Name: c.Name, Description: c.Description, Gateway: c.Gateway, Key: c.Key, JoinToken: c.Token, Identity: c.Identity,
 		Log: app.Logger(t.Err, config.Config{}), // what a program writes to stderr is in it

@@ -23,7 +23,7 @@ func (c *DevCmd) Run(ctx context.Context, t *terminal.Terminal) error {
 			c.LogLevel = "warn"
 		}
 	}
-	s := &screen{out: t.Out, me: programName()}
+	s := &screen{out: t.Out, me: terminal.ProgramName()}
 	log := app.Logger(t.Err, c.Config)
 	ready := func(i app.Info) {
 		if err := remote.RememberDev(i.Data); err != nil {

@@ -10,18 +10,19 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/agent"
+	"github.com/beeos/beeos/internal/cli/remote"
 	"github.com/beeos/beeos/internal/cli/terminal"
 )
 
 // identity says which key pair signs for an agent.
 type identity struct {
-	agentEnv
+	remote.AgentEnv
 	Name     string `arg:"" help:"Name of the agent, under which its identity is kept."`
 	Identity string `placeholder:"FILE" help:"File of the identity. Empty: one per agent in the user's configuration folder."`
 }
 
 func (i *identity) agentOptions() agent.Options {
-	i.completeFromDev()
+	i.CompleteFromDev()
 	return agent.Options{
 		Name: i.Name, Gateway: i.Gateway, Key: i.Key, Identity: i.Identity,
 		Log: slog.New(slog.DiscardHandler), // what matters comes back as a result

@@ -2,11 +2,6 @@
 
 package cli
 
-import (
-	"errors"
-	"os/exec"
-)
-
-func ownGroup(*exec.Cmd) {}
+import "errors"
 
 func freeDisk(string) (uint64, error) { return 0, errors.ErrUnsupported }

@@ -2,13 +2,7 @@
 
 package cli
 
-import (
-	"os/exec"
-	"syscall"
-)
-
-// ownGroup keeps the terminal's signals away from cmd.
-func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
+import "syscall"
 
 // freeDisk returns how many bytes this user may still write below path.
 func freeDisk(path string) (uint64, error) {

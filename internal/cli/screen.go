@@ -96,12 +96,3 @@ func (s *screen) print(text string) {
 	defer s.mu.Unlock()
 	lipgloss.Fprint(s.out, text) //nolint:errcheck // a screen that is gone stops nothing
 }
-
-// programName returns how this program was most likely called, for commands
-// that a person may copy.
-func programName() string {
-	if exe, err := os.Executable(); err == nil && strings.Contains(exe, "go-build") {
-		return "go run ./cmd/beeos"
-	}
-	return "beeos"
-}

@@ -19,6 +19,7 @@ var requirements []byte
 type environment struct {
 	tools  string // a Python that builds and checks it
 	python string // one that has its wheel, and what that depends on
+	wheel  string
 }
 
 // newEnvironment builds the wheel and the source archive, and installs the wheel.
@@ -32,12 +33,12 @@ func newEnvironment(ctx context.Context, t *testing.T) environment {
 	env := environment{tools: tools, python: filepath.Join(dir, "venv", "bin", "python")}
 	dist := filepath.Join(dir, "dist")
 	run(ctx, t, tools, "-m", "hatchling", "build", "-d", dist)
-	wheel := findOne(t, dist, "beeos-*.whl")
+	env.wheel = findOne(t, dist, "beeos-*.whl")
 	findOne(t, dist, "beeos-*.tar.gz")
 	if out, err := exec.CommandContext(ctx, "python3", "-m", "venv", filepath.Join(dir, "venv")).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	run(ctx, t, env.python, "-m", "pip", "install", "-q", "--no-compile", "-c", absolute(t, "wheel.txt"), wheel)
+	run(ctx, t, env.python, "-m", "pip", "install", "-q", "--no-compile", "-c", absolute(t, "wheel.txt"), env.wheel)
 	run(ctx, t, env.python, "-c", "import beeos, pathlib; assert (pathlib.Path(beeos.__file__).parent / 'py.typed').exists()")
 	return env
 }

@@ -3,10 +3,11 @@
 // Package pythonsdk tests the Python SDK as its users get it: a wheel, built and
 // installed into an environment that has nothing else (environment_test.go). Its
 // types are checked strictly, the program at the top of its README is called over
-// MCP, A2A and REST by clients that others wrote (five_lines_test.go), its own tests
-// run against a real server, and beeos agent check tries an agent. With the tag
-// adapters, what other frameworks made is served as well, each in an environment of
-// its own (adapters_test.go).
+// MCP, A2A and REST by clients that others wrote (five_lines_test.go), what `beeos
+// agent new` writes is run and changed (generated_test.go), its own tests run against
+// a real server, and beeos agent check tries an agent. With the tag adapters, what
+// other frameworks made is served as well, each in an environment of its own
+// (adapters_test.go).
 package pythonsdk
 
 import (
@@ -39,6 +40,7 @@ func TestPythonSDK(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Run("five lines", func(t *testing.T) { callFiveLines(ctx, t, env.python) })
+	t.Run("generated", func(t *testing.T) { t.Parallel(); runGenerated(ctx, t, env) })
 	t.Run("types", func(t *testing.T) {
 		t.Parallel()
 		run(ctx, t, env.tools, "-m", "mypy", "--strict", "--cache-dir", t.TempDir(), "src", "tests", "../../examples/check/agent.py")

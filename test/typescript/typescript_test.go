@@ -5,7 +5,9 @@
 // installed into an empty folder, where agents are compiled against it and run
 // beside a real server. They are called over REST, MCP and A2A (scenarios_test.go,
 // whose agent is testdata/scenarios.ts); examples/check/agent.ts is tried by beeos
-// agent check (check_test.go). world_test.go starts the processes.
+// agent check (check_test.go). world_test.go starts the processes. What `beeos agent
+// new` writes is in generated_test.go; agents of other frameworks are in
+// adapters_test.go, behind a tag.
 package typescript
 
 import (
@@ -38,6 +40,8 @@ const (
 // around stands before what docs/how-to/typescript.md shows, for what that takes as given.
 const around = `import { unlink } from "node:fs/promises";
 import { Client } from "@beeos/sdk";
+import type { Servable } from "@beeos/sdk/adapters";
+declare const support: Servable;
 declare function model(text: string, signal: AbortSignal): AsyncIterable<string>;
 `
 

@@ -204,3 +204,12 @@ func Took(d time.Duration) string {
 	}
 	return d.Round(100 * time.Millisecond).String()
 }
+
+// ProgramName returns how this program was most likely called, for commands
+// that a person may copy.
+func ProgramName() string {
+	if exe, err := os.Executable(); err == nil && strings.Contains(exe, "go-build") {
+		return "go run ./cmd/beeos"
+	}
+	return "beeos"
+}

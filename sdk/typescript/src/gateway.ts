@@ -99,10 +99,10 @@ export class Gateway {
     this.#identity.joined(this.base, got.instance_id);
   }
 
-  /** Reads a channel of this agent's, the oldest message first. */
-  async readHistory(channel: string, signal?: AbortSignal): Promise<HistoryMessage[]> {
+  /** Reads a channel of this agent's, the oldest message first, from after the offset `since` on. */
+  async readHistory(channel: string, since: number, signal?: AbortSignal): Promise<HistoryMessage[]> {
     const all: HistoryMessage[] = [];
-    for (let since = 0; ; since = all.at(-1)!.offset) {
+    for (; ; since = all.at(-1)!.offset) {
       const path = `/api/v1/agents/channels/${escapeUrl(channel)}/messages?since=${since}`;
       const page = (await this.#readPage(path, signal)) as { messages?: HistoryMessage[]; has_more?: boolean };
       const messages = page.messages ?? [];

@@ -405,10 +405,10 @@ export class Turn {
     return { text: said.body ?? "", payload: said.payload, parts: readParts(said.parts), attachments: readAttachments(said.payload) };
   }
 
-  /** Reads the conversation that the message belongs to, the oldest first. */
-  history(options: WaitOptions = {}): Promise<HistoryMessage[]> {
+  /** Reads the conversation that the message belongs to, the oldest first; with `since`, what came after that offset. */
+  history(options: WaitOptions & { since?: number } = {}): Promise<HistoryMessage[]> {
     const signal = options.signal ? AbortSignal.any([options.signal, this.signal]) : this.signal;
-    return this.#gateway.readHistory(this.message.channel, signal);
+    return this.#gateway.readHistory(this.message.channel, options.since ?? 0, signal);
   }
 
   /** Sends a question towards the caller, if it can be asked that. */
