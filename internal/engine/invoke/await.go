@@ -2,6 +2,7 @@ package invoke
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/beeos/beeos"
@@ -88,6 +89,18 @@ func (t *turn) agentAway() error {
 	return beeos.Errorf(beeos.AgentServiceUnavailable, "the agent went away while it worked on this and may come back; read task %s, or call again with the same idempotency key (over A2A, the messageId) until it has ended, to learn how", t.id)
 }
 
+// unreadable: the reply may be there, and nobody can tell.
+//
+//go:noinline
+func (t *turn) unreadable(err error) error {
+	return &beeos.Error{
+		Code: beeos.AgentServiceUnavailable, Stored: beeos.StoredYes, RetryAfter: retryAfter, Err: err,
+		Message: fmt.Sprintf("the database does not answer; the call is stored and goes on: read task %s in a moment, or call again with the same idempotency key", t.id),
+	}
+}
+
+const retryAfter = 5 * time.Second
+
 //go:noinline
 func (t *turn) inFlight() error {
 	return beeos.Errorf(beeos.Conflict, "a call with this idempotency_key is still in flight; ask again with the same key until it has ended, or read task %s", t.id)
@@ -105,7 +118,11 @@ func (t *turn) finish(m *beeos.Message, yield func(*beeos.Event) bool) error {
 // extendOrTimeOut finds a reason to wait longer, or returns the timeout.
 func (t *turn) extendOrTimeOut(ctx context.Context) error {
 	was := t.personDecided
-	switch t.personDecided = t.c.personDecides(ctx, t.id); {
+	decides, err := t.c.personDecides(ctx, t.id)
+	if beeos.CodeOf(err) == beeos.AgentServiceUnavailable && ctx.Err() == nil {
+		return t.unreadable(err)
+	}
+	switch t.personDecided = decides; {
 	case t.personDecided && t.keepTimeout:
 		return beeos.Errorf(beeos.ServiceTimeout, "nobody has approved a tool call of the agent within %s; the call goes on: approve or reject it, then read task %s", t.timeout, t.id)
 	case t.personDecided: // whose time is not the agent's

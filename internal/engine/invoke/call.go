@@ -125,6 +125,7 @@ func (c *Calls) Submit(ctx context.Context, r Request) (Sent, error) {
 
 // beginTurn checks, stores and dispatches a request.
 func (c *Calls) beginTurn(ctx context.Context, r *Request) (t *turn, err error) {
+	began := c.opt.Now()
 	if err := c.checkRequest(ctx, r); err != nil {
 		return nil, err
 	}
@@ -167,10 +168,12 @@ func (c *Calls) beginTurn(ctx context.Context, r *Request) (t *turn, err error) 
 		t.unwatch = c.opt.Bus.Watch(t.channel, t.feed.Push)
 	}
 	// Not cut short when the caller leaves: what is stored must be dispatched.
+	open.Within = min(storeAtMost, max(storeAtLeast, t.timeout+storeLate-c.opt.Now().Sub(began)))
 	dup, busy, err := c.opt.Ledger.BeginRequest(context.WithoutCancel(ctx), open)
 	switch {
 	case err != nil:
 		t.close()
+		c.dispatchLate(ctx, r, open, err)
 		return nil, err
 	case dup != nil:
 		t.close()
@@ -183,6 +186,14 @@ func (c *Calls) beginTurn(ctx context.Context, r *Request) (t *turn, err error) 
 	t.message = open.Message
 	return t, nil
 }
+
+// How long a caller waits for its request to be stored: as long as for the reply,
+// and a moment more.
+const (
+	storeLate    = time.Second
+	storeAtLeast = time.Second
+	storeAtMost  = 30 * time.Second
+)
 
 // admit lets a request in that somebody would take, and that its budgets allow.
 func (c *Calls) admit(ctx context.Context, r *Request) (budget.Taken, error) {

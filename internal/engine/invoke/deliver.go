@@ -12,12 +12,13 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/engine/bus"
 	"github.com/beeos/beeos/internal/engine/ledger"
+	"github.com/beeos/beeos/internal/store/database"
 )
 
 const (
-	sweepEvery = time.Second
-	claimLimit = 256
-	loadWithin = time.Second
+	sweepEvery  = time.Second
+	claimLimit  = 256
+	loadWithin  = time.Second
 )
 
 // LeaseTTL is how long an edge may be silent about a request it holds; it
@@ -38,6 +39,21 @@ func (c *Calls) dispatch(ctx context.Context, r *Request, o *ledger.Opening) {
 	if err := c.deliver(context.WithoutCancel(ctx), &d, &o.Message); err != nil {
 		c.giveBack(context.WithoutCancel(ctx), &d, err)
 	}
+}
+
+// dispatchLate hands a request out whose caller was told that nobody knows whether
+// it was stored, once it is known that it was. When its lease is about to end, that
+// is left to the sweep.
+func (c *Calls) dispatchLate(ctx context.Context, r *Request, o *ledger.Opening, err error) {
+	late, ok := errors.AsType[*ledger.Unsettled](err)
+	if !ok {
+		return
+	}
+	c.late.Go(func() {
+		if late.Stored() && c.opt.Ledger.Now().Add(LeaseTTL/3).Before(o.Delivery.LeaseUntil) {
+			c.dispatch(ctx, r, o)
+		}
+	})
 }
 
 func (c *Calls) deliver(ctx context.Context, d *ledger.Delivery, m *beeos.Message) error {
@@ -153,7 +169,7 @@ func (c *Calls) handOutTo(ctx context.Context, agentID string) error {
 			return nil
 		}
 		// Not cut short when this node stops: what is claimed is handed out or goes back.
-		claimed, err := c.opt.Ledger.ClaimDeliveries(context.WithoutCancel(ctx), agentID, c.opt.Now().Add(LeaseTTL), claimLimit)
+		claimed, err := c.opt.Ledger.ClaimDeliveries(context.WithoutCancel(ctx), agentID, c.opt.Ledger.Now().Add(LeaseTTL), claimLimit)
 		if err != nil {
 			return err
 		}
@@ -226,7 +242,7 @@ func (c *Calls) sweep(ctx context.Context) error {
 	for {
 		select {
 		case <-tick.C:
-			if err := c.Sweep(ctx); err != nil && ctx.Err() == nil {
+			if err := database.Within(ctx, c.Sweep); err != nil && ctx.Err() == nil {
 				c.opt.Log.Error("sweep", "err", err)
 			}
 		case <-ctx.Done():
@@ -281,7 +297,7 @@ func (c *Calls) giveUp(ctx context.Context, d *ledger.Delivery) error {
 	if since.Before(c.started) { // agents could not come back to a server that was down
 		since = c.started
 	}
-	switch away := c.opt.Now().Sub(since); {
+	switch away := c.opt.Ledger.Now().Sub(since); {
 	case away <= callLostAfter:
 		return nil
 	case away > c.opt.LostAfter:

@@ -11,6 +11,7 @@ package invoke
 import (
 	"context"
 	"log/slog"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -58,7 +59,8 @@ type Calls struct {
 	quotas *quota.Quotas
 	kicks  chan string // agents whose waiting requests can be handed out
 
-	started time.Time // of this node
+	started time.Time      // of this node, by the ledger's clock
+	late    sync.WaitGroup // requests whose storing takes long
 }
 
 // CallRecord is one finished call, for people who watch.
@@ -110,7 +112,7 @@ func New(opt Options) *Calls {
 	}
 	c := &Calls{
 		Reader: &task.Reader{Ledger: opt.Ledger}, Watcher: watch.NewWatcher(opt.Ledger, opt.Bus, opt.Log),
-		opt: opt, kicks: make(chan string, 4096), started: opt.Now(),
+		opt: opt, kicks: make(chan string, 4096), started: opt.Ledger.Now(),
 	}
 	c.agents.known = map[string]knownAgent{}
 	c.quotas = quota.New(quota.Options{
@@ -137,6 +139,7 @@ func (c *Calls) Run(ctx context.Context) error {
 	g.Go(func() error { return c.sweep(ctx) })
 	g.Go(func() error { return c.quotas.Run(ctx) })
 	g.Go(func() error { return c.opt.Budgets.Run(ctx) })
+	defer c.late.Wait()
 	return g.Wait()
 }
 
