@@ -1,6 +1,8 @@
 package database
 
 import (
+	"context"
+	"log/slog"
 	"sync/atomic"
 	"time"
 )
@@ -36,8 +38,29 @@ func (db *DB) Now() time.Time {
 // Ahead is how far this process's clock is ahead of the database's; below zero it
 // is behind.
 func (db *DB) Ahead() time.Duration {
-	r := db.clock.read.Load()
-	if r == nil || !db.Postgres {
+	if !db.Postgres {
+		return 0
+	}
+	return db.clock.ahead()
+}
+
+// ReadClock asks the database for the time, and tells how far this process's clock
+// is ahead.
+func (db *DB) ReadClock(ctx context.Context) (time.Duration, error) {
+	if !db.Postgres {
+		return 0, nil
+	}
+	sent := time.Now()
+	micros, err := GetValue[int64](ctx, db, "read the clock", askTime)
+	if err == nil {
+		db.clock.set(sent.Add(time.Since(sent)/2), Moment(micros))
+	}
+	return db.Ahead(), err
+}
+
+func (c *clock) ahead() time.Duration {
+	r := c.read.Load()
+	if r == nil {
 		return 0
 	}
 	now := time.Now()
@@ -47,6 +70,20 @@ func (db *DB) Ahead() time.Duration {
 // IsOff reports whether this process's clock is wrong, by the database's: what it
 // signs and dates is then wrong for others.
 func (db *DB) IsOff() bool { return db.Ahead().Abs() > jump }
+
+// note sets what the time is at a moment, and logs when that is not what this
+// process thought. off is what it returned the last time.
+func (c *clock) note(at, now time.Time, off bool, log *slog.Logger) (stillOff bool) {
+	if c.set(at, now) {
+		log.Warn("the clock of the database was set; for a while nothing is ended because its time is over")
+	}
+	ahead := c.ahead()
+	if stillOff = ahead.Abs() > jump; stillOff != off {
+		log.Warn("this machine's clock and the database's differ; leases and deadlines go by the database's, what is signed and dated here by this one: set both by NTP",
+			"ahead", ahead.Round(time.Millisecond), "off", stillOff)
+	}
+	return stillOff
+}
 
 // JumpedWithin reports whether the time of the database was set within so long
 // ago: what is dated by it did not last as long as it seems.
@@ -59,10 +96,13 @@ func (db *DB) JumpedWithin(d time.Duration) bool {
 	return at != nil && time.Since(*at) < d
 }
 
-// set notes what the time is at a moment.
-func (c *clock) set(at, now time.Time) {
-	if before := c.read.Load(); before != nil && now.Sub(before.time.Add(at.Sub(before.at))).Abs() > jump {
+// set sets what the time is at a moment, and reports whether it should have been
+// another one.
+func (c *clock) set(at, now time.Time) (jumped bool) {
+	before := c.read.Load()
+	if jumped = before != nil && now.Sub(before.time.Add(at.Sub(before.at))).Abs() > jump; jumped {
 		c.jumped.Store(&at) // before anybody reads the new time
 	}
 	c.read.Store(&reading{at: at, time: now})
+	return jumped
 }

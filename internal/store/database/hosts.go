@@ -1,12 +1,10 @@
 package database
 
 import (
-	"context"
 	"crypto/tls"
 	"net"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -55,22 +53,4 @@ func aim(cfg *pgx.ConnConfig, hosts ...host) {
 			cfg.Fallbacks = append(cfg.Fallbacks, &pgconn.FallbackConfig{Host: h.address, Port: h.port, TLSConfig: way})
 		}
 	}
-}
-
-// A connection whose other end has gone without a word: the kernel asks for it
-// when nothing is said, and does not wait for long when what was said is not
-// acknowledged.
-const (
-	quietFor       = 5 * time.Second
-	askAgain       = 2 * time.Second
-	askAtMost      = 3
-	unacknowledged = 10 * time.Second
-)
-
-func dialHost(ctx context.Context, network, address string) (net.Conn, error) {
-	d := net.Dialer{
-		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: quietFor, Interval: askAgain, Count: askAtMost},
-		Control:         limitUnacknowledged,
-	}
-	return d.DialContext(ctx, network, address)
 }

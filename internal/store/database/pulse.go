@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/beeos/beeos/internal/wire/tcp"
 )
 
 // pulse finds out that a PostgreSQL has gone silent: frozen, or behind a network
@@ -67,7 +69,7 @@ func (c *watchedConn) Close() error {
 }
 
 func (p *pulse) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	conn, err := dialHost(ctx, network, address)
+	conn, err := tcp.Dial(ctx, network, address)
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +121,7 @@ func (p *pulse) run(ctx context.Context, c *clock, log *slog.Logger) {
 		conn, at, err := p.connect(ctx)
 		if err == nil {
 			p.welcome(conn, at, log)
-			err = ask(ctx, conn, c)
+			err = ask(ctx, conn, c, log)
 			p.leave(conn)
 		}
 		if ctx.Err() == nil && isSilence(err) {
@@ -158,7 +160,8 @@ func (p *pulse) connect(ctx context.Context) (*pgx.Conn, int, error) {
 const askTime = `SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)`
 
 // ask asks for the time every second until there is no answer.
-func ask(ctx context.Context, conn *pgx.Conn, c *clock) error {
+func ask(ctx context.Context, conn *pgx.Conn, c *clock, log *slog.Logger) error {
+	off := c.ahead().Abs() > jump
 	tick := time.NewTicker(pulseEvery)
 	defer tick.Stop()
 	for {
@@ -172,7 +175,7 @@ func ask(ctx context.Context, conn *pgx.Conn, c *clock) error {
 		}
 		took := time.Since(sent)
 		if old := c.read.Load(); took < precise || old == nil || time.Since(old.at) > oldReading {
-			c.set(sent.Add(took/2), Moment(micros))
+			off = c.note(sent.Add(took/2), Moment(micros), off, log)
 		}
 		select {
 		case <-tick.C:
