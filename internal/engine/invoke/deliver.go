@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	sweepEvery  = time.Second
-	claimLimit  = 256
-	loadWithin  = time.Second
+	sweepEvery = time.Second
+	claimLimit = 256
+	loadWithin = time.Second
 )
 
 // LeaseTTL is how long an edge may be silent about a request it holds; it
