@@ -76,7 +76,7 @@ func (c *Calls) personDecides(ctx context.Context, turn string) (bool, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, decideWithin)
 	defer cancel()
-	waits, err := c.opt.Approvals.TurnAwaits(ctx, turn, c.opt.Ledger.Now())
+	waits, err := c.opt.Approvals.TurnAwaits(ctx, turn, c.opt.Now())
 	if err != nil && ctx.Err() == nil {
 		c.opt.Log.WarnContext(ctx, "is anybody asked?", "turn", turn, "err", err)
 	}

@@ -88,7 +88,7 @@ func isContextChannel(s string) bool { return isChannelID(s) && s[len("ch-")+14]
 // AttachTo adds files of a caller's to what they say to a turn that paused: as
 // parts, and as a list for its payload.
 func (c *Calls) AttachTo(ctx context.Context, caller beeos.Caller, m *beeos.Message, given []files.Attachment) (list json.RawMessage, err error) {
-	m.Parts, list, err = c.opt.Files.Attach(ctx, caller.Principal(), m.Parts, given, c.opt.Ledger.Now().Add(turnLimit))
+	m.Parts, list, err = c.opt.Files.Attach(ctx, caller.Principal(), m.Parts, given, c.opt.Now().Add(turnLimit))
 	return list, err
 }
 

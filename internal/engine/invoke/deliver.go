@@ -50,7 +50,7 @@ func (c *Calls) dispatchLate(ctx context.Context, r *Request, o *ledger.Opening,
 		return
 	}
 	c.late.Go(func() {
-		if late.Stored() && c.opt.Ledger.Now().Add(LeaseTTL/3).Before(o.Delivery.LeaseUntil) {
+		if late.Stored() && c.opt.Now().Add(LeaseTTL/3).Before(o.Delivery.LeaseUntil) {
 			c.dispatch(ctx, r, o)
 		}
 	})
@@ -169,7 +169,7 @@ func (c *Calls) handOutTo(ctx context.Context, agentID string) error {
 			return nil
 		}
 		// Not cut short when this node stops: what is claimed is handed out or goes back.
-		claimed, err := c.opt.Ledger.ClaimDeliveries(context.WithoutCancel(ctx), agentID, c.opt.Ledger.Now().Add(LeaseTTL), claimLimit)
+		claimed, err := c.opt.Ledger.ClaimDeliveries(context.WithoutCancel(ctx), agentID, c.opt.Now().Add(LeaseTTL), claimLimit)
 		if err != nil {
 			return err
 		}
@@ -297,7 +297,7 @@ func (c *Calls) giveUp(ctx context.Context, d *ledger.Delivery) error {
 	if since.Before(c.started) { // agents could not come back to a server that was down
 		since = c.started
 	}
-	switch away := c.opt.Ledger.Now().Sub(since); {
+	switch away := c.opt.Now().Sub(since); {
 	case away <= callLostAfter:
 		return nil
 	case away > c.opt.LostAfter:

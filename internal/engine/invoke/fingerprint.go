@@ -42,7 +42,7 @@ func (c *Calls) idempotency(r *Request) (*ledger.Idempotency, error) {
 	}
 	return &ledger.Idempotency{
 		Scope: r.Caller.CredentialID + " " + r.Agent.ID, Key: r.IdempotencyKey,
-		Fingerprint: print, Expires: c.opt.Ledger.Now().Add(idempotencyTTL),
+		Fingerprint: print, Expires: c.opt.Now().Add(idempotencyTTL),
 	}, nil
 }
 

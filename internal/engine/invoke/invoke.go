@@ -40,7 +40,7 @@ type Options struct {
 	Budgets   *budget.Budgets // nil = there are none
 	Files     *files.Files    // nil = calls have no attachments
 	Log       *slog.Logger
-	Now       func() time.Time
+	Now       func() time.Time // of leases and deadlines, which other nodes read; nil = the ledger's
 	Timeout   time.Duration    // how long a caller waits when neither it nor the agent says; 0 = 60 s
 	RateLimit int              // calls per minute, credential and agent; 0 = 60
 	LostAfter time.Duration    // how long a dropped request waits for its agent to come back; 0 = 20 s
@@ -59,7 +59,7 @@ type Calls struct {
 	quotas *quota.Quotas
 	kicks  chan string // agents whose waiting requests can be handed out
 
-	started time.Time      // of this node, by the ledger's clock
+	started time.Time      // of this node, by that clock
 	late    sync.WaitGroup // requests whose storing takes long
 }
 
@@ -93,7 +93,7 @@ func New(opt Options) *Calls {
 		opt.Log = slog.New(slog.DiscardHandler)
 	}
 	if opt.Now == nil {
-		opt.Now = time.Now
+		opt.Now = opt.Ledger.Now
 	}
 	if opt.Timeout <= 0 {
 		opt.Timeout = defaultTimeout
@@ -112,7 +112,7 @@ func New(opt Options) *Calls {
 	}
 	c := &Calls{
 		Reader: &task.Reader{Ledger: opt.Ledger}, Watcher: watch.NewWatcher(opt.Ledger, opt.Bus, opt.Log),
-		opt: opt, kicks: make(chan string, 4096), started: opt.Ledger.Now(),
+		opt: opt, kicks: make(chan string, 4096), started: opt.Now(),
 	}
 	c.agents.known = map[string]knownAgent{}
 	c.quotas = quota.New(quota.Options{

@@ -234,7 +234,7 @@ func (c *Calls) composeOpening(ctx context.Context, r *Request, o *ledger.Openin
 	o.Credential, o.Surface, o.Tool = r.Caller.Instrument(), r.Surface, cmp.Or(r.Call.Tool, r.Call.Method)
 	o.Delivery = &ledger.Delivery{
 		AgentID: r.Agent.ID, Mode: r.Agent.Definition.DeliveryMode, Redelivery: redelivery(r), Lane: lane(r.Agent, &o.Channel, fresh),
-		LeaseUntil: c.opt.Ledger.Now().Add(LeaseTTL), Deadline: c.deadline(r), Trace: r.origin,
+		LeaseUntil: c.opt.Now().Add(LeaseTTL), Deadline: c.deadline(r), Trace: r.origin,
 	}
 	return nil
 }
@@ -255,7 +255,7 @@ func (c *Calls) chosenModel(ctx context.Context, a *beeos.Agent, channel string)
 // deadline is when the request itself ends.
 func (c *Calls) deadline(r *Request) time.Time {
 	if r.Deadline.IsZero() {
-		return c.opt.Ledger.Now().Add(turnLimit)
+		return c.opt.Now().Add(turnLimit)
 	}
 	return r.Deadline
 }
