@@ -135,10 +135,10 @@ func startHasty(t *testing.T, n *node, agentID, key string) *hasty {
 	ctx, stop := context.WithCancel(t.Context())
 	h := &hasty{stop: stop, worst: map[string]time.Duration{}, ends: map[string]int{}}
 	c := newCaller(t, n, agentID, key, 8)
-	for range 4 {
+	for i := range 4 {
 		h.done.Go(func() {
-			for ctx.Err() == nil {
-				body := fmt.Appendf(nil, `{"message":"quick","timeout_ms":%d}`, hastyTimeout.Milliseconds())
+			for n := 0; ctx.Err() == nil; n++ {
+				body := fmt.Appendf(nil, `{"message":"quick %d %d","timeout_ms":%d}`, i, n, hastyTimeout.Milliseconds())
 				h.ask(t, c, "invoke", http.MethodPost, "/agents/"+agentID+"/invoke", body)
 				pause(ctx, 100*time.Millisecond)
 			}
