@@ -14,7 +14,7 @@ RACE       = -race -p $(AT_ONCE) -gcflags=modernc.org/sqlite/lib=-race=false -gc
 PACKAGES   = ./test/faults ./test/console ./internal/cli ./test/clients ./test/hands ./internal/surface/web ./internal/surface/mcp ./...
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race lint format vuln bench conformance clients fuzz hostile walk traces adapters dev docs release packages charts setup clean
+.PHONY: help build test race lint format vuln bench conformance clients fuzz hostile silence walk traces adapters dev docs release packages charts setup clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -69,6 +69,14 @@ walk: setup ## Look at every page of the console, four ways, full of a mixed loa
 hostile: ## Attack a server and its bridges; needs a quiet machine: others' calls must not slow down
 	$(GO) vet -tags hostile ./test/faults
 	FAULTS_STRICT=1 $(GO) test -tags hostile -count=1 -v -timeout 30m -run 'Hostile|HalfSent' ./test/faults
+
+silence: setup ## Freeze PostgreSQL under load and promote its standby; set one node's clock wrong; takes minutes
+	$(GO) vet -tags silence ./test/faults
+	$(GO) test -tags silence -count=1 -v -timeout 30m -run 'Silent|Clock|Frozen|Descriptors' ./test/faults
+
+traces: ## The tests of traces against a real OpenTelemetry Collector, built from test/collector
+	cd test/collector && $(GO) vet . && $(GO) build -o $(CURDIR)/bin/collector .
+	BEEOS_TEST_COLLECTOR=$(CURDIR)/bin/collector $(GO) test -count=1 -v -timeout $(TIMEOUT) -run "Trace|Span|Entries|Unsampled" ./test/faults ./internal/app ./internal/telemetry/trace ./internal/engine/calltrace
 
 adapters: setup ## Serve what each framework makes, with scripted models; installs gigabytes, takes minutes
 	$(GO) vet -tags adapters ./test/pythonsdk ./test/typescript

@@ -42,7 +42,17 @@ type Error struct {
 	Message    string
 	Err        error
 	RetryAfter time.Duration // with RateLimited and BudgetExceeded
+	Stored     Stored        // with AgentServiceUnavailable, when the database went away in the middle of a call
 }
+
+// Stored is what became of a call whose caller gets no answer.
+type Stored string
+
+const (
+	StoredYes     Stored = "yes"     // it goes on
+	StoredNo      Stored = "no"      // it can be made again
+	StoredUnknown Stored = "unknown" // the idempotency key tells: the same call under it finds out
+)
 
 func (e *Error) Error() string {
 	if e.Err != nil {

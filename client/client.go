@@ -71,6 +71,9 @@ type envelope struct {
 	Error *struct {
 		Code    beeos.Code `json:"code"`
 		Message string     `json:"message"`
+		Details struct {
+			Stored beeos.Stored `json:"stored"`
+		} `json:"details"`
 	} `json:"error"`
 }
 
@@ -194,7 +197,7 @@ func (c *Client) readError(resp *http.Response) error {
 	var rpc struct{ Error *rpcError }
 	switch {
 	case json.Unmarshal(body, &env) == nil && env.Error != nil && env.Error.Code != "":
-		e.Code, e.Message = env.Error.Code, env.Error.Message
+		e.Code, e.Message, e.Stored = env.Error.Code, env.Error.Message, env.Error.Details.Stored
 	case json.Unmarshal(body, &rpc) == nil && rpc.Error != nil:
 		e = rpc.Error.public()
 	default:

@@ -86,7 +86,8 @@ type rpcError struct {
 	Code    int    `json:"code"`
 	Message string `json:"message"`
 	Data    struct {
-		Code beeos.Code `json:"code"`
+		Code   beeos.Code   `json:"code"`
+		Stored beeos.Stored `json:"stored"`
 	} `json:"data"`
 }
 
@@ -103,5 +104,5 @@ func (e *rpcError) public() *beeos.Error {
 	default:
 		code = beeos.InternalError
 	}
-	return &beeos.Error{Code: code, Message: e.Message}
+	return &beeos.Error{Code: code, Message: e.Message, Stored: e.Data.Stored}
 }

@@ -155,7 +155,7 @@ func (p *parts) openData(ctx context.Context) (err error) {
 	if p.db, err = openStore(ctx, p.cfg); err != nil {
 		return err
 	}
-	p.closers = append(p.closers, func() { p.db.Close() })
+	p.closers = append(p.closers, func() { p.db.Close() }, p.db.Watch(p.log))
 	if p.bus, err = p.openBus(ctx); err != nil {
 		return err
 	}
@@ -178,7 +178,7 @@ func (p *parts) openData(ctx context.Context) (err error) {
 func (p *parts) openCalls(context.Context) error {
 	p.approvals = approval.New(approval.Options{
 		Table: p.db.Approvals, Agents: p.db.Agents, Tools: p.db.Builtins, People: p.db.People, Cluster: p.db.Cluster, Budgets: p.db.Budgets,
-		Ledger: p.ledger, Bus: p.bus, Log: p.log, Web: p.info.Web, Keep: p.cfg.Retention,
+		Ledger: p.ledger, Bus: p.bus, Log: p.log, Now: p.db.Now, Web: p.info.Web, Keep: p.cfg.Retention,
 	})
 	p.calls = invoke.New(invoke.Options{
 		Agents: p.db.Agents, Approvals: p.db.Approvals, Cluster: p.db.Cluster, Ledger: p.ledger, Bus: p.bus, Files: p.files, Log: p.log,

@@ -13,7 +13,7 @@ import (
 // processes that run the worker.
 func (p *parts) openHooks(ctx context.Context) (err error) {
 	p.hooks, err = webhook.New(ctx, webhook.Options{
-		Webhooks: p.db.Webhooks, Cluster: p.db.Cluster, Ledger: p.ledger, Bus: p.bus, Log: p.log, Status: task.StatusOf,
+		Webhooks: p.db.Webhooks, Cluster: p.db.Cluster, Ledger: p.ledger, Bus: p.bus, Log: p.log, Now: p.db.Now, Status: task.StatusOf,
 		Formats: a2a.PushFormats(p.calls), AllowPrivate: p.cfg.AllowPrivate,
 		Attempted: func(s webhooks.DeliveryStatus) { p.metrics.Webhook(string(s)) },
 		ApprovalLink: func(ctx context.Context, id string, w webhooks.Webhook) (string, error) {

@@ -10,6 +10,7 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/engine/bus"
 	"github.com/beeos/beeos/internal/store/cluster"
+	"github.com/beeos/beeos/internal/store/database"
 )
 
 const (
@@ -57,7 +58,7 @@ func (p *parts) meetNodes(ctx context.Context, opt *bus.Options) error {
 	if err := p.beat(ctx); err != nil {
 		return err
 	}
-	nodes, err := p.db.Cluster.ListNodes(ctx, time.Now().Add(-nodeDead))
+	nodes, err := p.db.Cluster.ListNodes(ctx, p.db.Now().Add(-nodeDead))
 	if err != nil {
 		return err
 	}
@@ -84,7 +85,7 @@ func fixPort(addr string) (string, error) {
 
 // beat says that this node is alive and where others reach it.
 func (p *parts) beat(ctx context.Context) error {
-	return p.db.Cluster.PutNode(ctx, cluster.Node{ID: p.node, RouteURL: p.route, SeenAt: time.Now()})
+	return p.db.Cluster.PutNode(ctx, cluster.Node{ID: p.node, RouteURL: p.route, SeenAt: p.db.Now()})
 }
 
 // keepNode keeps this node's row fresh for those that come later.
@@ -102,7 +103,7 @@ func (p *parts) keepNode(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		}
-		if err := p.beat(ctx); err != nil && ctx.Err() == nil {
+		if err := database.Within(ctx, p.beat); err != nil && ctx.Err() == nil {
 			p.log.Error("node beat", "err", fmt.Errorf("tell the database that this node is alive: %w", err))
 		}
 	}

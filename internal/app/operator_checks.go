@@ -66,6 +66,16 @@ func CheckDatabase(ctx context.Context, cfg config.Config) (string, error) {
 	return fmt.Sprintf("%s, tables of version %d", where, stored), nil
 }
 
+// CheckClock tells how far this machine's clock is ahead of the database's; 0 with
+// SQLite, which has none.
+func CheckClock(ctx context.Context, cfg config.Config) (time.Duration, error) {
+	dsn, err := DSN(cfg)
+	if err != nil || cfg.DatabaseURL == "" {
+		return 0, err
+	}
+	return store.CompareClocks(ctx, dsn)
+}
+
 // CheckNATS reports how the nodes talk; the error says what to do about it.
 func CheckNATS(ctx context.Context, cfg config.Config) (string, error) {
 	if cfg.NATSURL == "" {

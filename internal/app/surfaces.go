@@ -2,9 +2,11 @@ package app
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/url"
 	"path/filepath"
+	"time"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/config"
@@ -53,7 +55,7 @@ func (p *parts) listen() error {
 	p.surfaces = p.chosen()
 	var list []httpd.Part
 	for _, s := range p.surfaces {
-		part := httpd.Part{Name: s.name, Addr: s.at.Addr, Setting: s.setting}
+		part := httpd.Part{Name: s.name, Addr: s.at.Addr, Setting: s.setting, Watched: s.name == "agents"}
 		if u, err := url.Parse(s.at.PublicURL); err == nil && u.Hostname() != "" {
 			part.Hosts, part.HTTPS = []string{u.Hostname()}, u.Scheme == "https"
 		}
@@ -76,8 +78,17 @@ func (p *parts) listen() error {
 	p.server.Ready = []httpd.Check{
 		{Name: "database", Check: func(ctx context.Context) error { return p.ledger.Ready(ctx) }},
 		{Name: "bus", Check: func(context.Context) error { return p.bus.Ready() }},
+		{Name: "clock", Check: func(context.Context) error { return p.checkClock() }, Warns: true},
 	}
 	return nil
+}
+
+// checkClock reports that this machine has another time than the database.
+func (p *parts) checkClock() error {
+	if !p.db.IsOff() {
+		return nil
+	}
+	return fmt.Errorf("this machine's clock is ahead of the database's by %s", p.db.Ahead().Round(time.Second))
 }
 
 // mount gives every listener its surface.
@@ -147,5 +158,6 @@ func (p *parts) openAgentGateway(context.Context) (http.Handler, error) {
 	g := agentgateway.New(agentgateway.Options{Agents: p.db.Agents, Instances: p.db.Instances, Audit: p.db.Audit, Auth: p.auth, Ledger: p.ledger, Bus: p.bus, Calls: p.calls, Files: p.files, Approvals: p.approvals, Prices: prices, Log: p.log})
 	p.run = append(p.run, g.Run)
 	p.metrics.Gauge("connected_agents", "Connections of agents. Of this node.", func() float64 { return float64(g.Connections()) })
+	p.metrics.Gauge("overdue_agents", "Connections of agents that were given work and give no sign of life. Of this node.", func() float64 { return float64(g.Overdue()) })
 	return g, nil
 }

@@ -25,6 +25,7 @@ const (
 	checkWithin = 10 * time.Second
 	littleDisk  = 1 << 30 // bytes below which a server soon stops
 	clockSlack  = beeos.SignatureWindow / 2
+	nodeSlack   = 2 * time.Second // of a server, which others compare their clocks with
 )
 
 // DoctorCmd looks for what is wrong.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/client"
+	"github.com/beeos/beeos/internal/app"
 	"github.com/beeos/beeos/internal/cli/remote"
 	"github.com/beeos/beeos/internal/cli/terminal"
 	"github.com/beeos/beeos/internal/wire/outbound"
@@ -66,8 +67,12 @@ func (c *DoctorCmd) findServer() *client.Client {
 	return cl
 }
 
-// checkClock compares clocks: signatures of agents live for a minute.
+// checkClock compares clocks: what nodes sign and date is read by others, and
+// signatures of agents live for a minute.
 func (c *DoctorCmd) checkClock(ctx context.Context) finding {
+	if ahead, err := app.CheckClock(ctx, c.Config); err == nil && ahead.Abs() > nodeSlack {
+		return bad(fmt.Sprintf("this clock and the database's differ by %s", ahead.Abs().Round(time.Second)), "set both by NTP")
+	}
 	cl := c.findServer()
 	if cl == nil {
 		return skipped("no server to compare with")

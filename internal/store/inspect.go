@@ -8,6 +8,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/beeos/beeos/internal/store/database"
 )
@@ -48,6 +49,17 @@ func Inspect(ctx context.Context, dsn string) (stored, known int64, err error) {
 		return 0, known, fmt.Errorf("read the version of the tables: %w", err)
 	}
 	return stored, known, nil
+}
+
+// CompareClocks tells how far this machine's clock is ahead of that of the server
+// that dsn names.
+func CompareClocks(ctx context.Context, dsn string) (time.Duration, error) {
+	db, err := database.Open(ctx, dsn)
+	if err != nil {
+		return 0, err
+	}
+	defer db.Close()
+	return db.ReadClock(ctx)
 }
 
 // OpenUnchanged opens a database that is there already, as it is: unlike Open it

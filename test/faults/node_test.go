@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os/exec"
@@ -23,6 +24,7 @@ type node struct {
 	env               []string
 	mcp, rest, agents string
 	a2a               string
+	program           string   // empty = the one under test
 	proc              *process // the current or last one
 }
 
@@ -56,7 +58,7 @@ func (n *node) launch() {
 	if n.proc != nil {
 		n.proc.replaced = true
 	}
-	n.proc = start(n.t, n.name, binary(n.t), n.env, "serve")
+	n.proc = start(n.t, n.name, cmp.Or(n.program, binary(n.t)), n.env, "serve")
 }
 
 func (n *node) ready() {

@@ -4,7 +4,6 @@ package pgtest
 
 import (
 	"bytes"
-	"io"
 	"net"
 	"net/url"
 	"os"
@@ -28,6 +27,8 @@ type Line struct {
 	closed time.Time // connections are refused until then
 	count  int       // of those that were
 	conns  []net.Conn
+	mute   chan struct{} // what the cut does instead of hanging up; nil = it hangs up
+	muted  chan struct{} // nothing is passed on until it is closed; nil = it is
 }
 
 const socket = ".s.PGSQL.5432"
@@ -84,21 +85,66 @@ func (ln *Line) carry(conn net.Conn) error {
 	var g errgroup.Group
 	g.Go(func() error {
 		defer db.Close()
-		_, err := io.Copy(db, conn)
-		return err
+		return ln.pass(db, conn, func([]byte) bool { return false })
 	})
 	defer g.Wait() //nolint:errcheck // as above
 	defer conn.Close()
+	return ln.pass(conn, db, ln.cuts)
+}
+
+// pass passes on what comes from one end to the other.
+func (ln *Line) pass(to, from net.Conn, cuts func([]byte) bool) error {
 	buf := make([]byte, 1<<16)
 	for {
-		n, err := db.Read(buf)
-		if err != nil || ln.cuts(buf[:n]) {
+		n, err := from.Read(buf)
+		if err != nil || cuts(buf[:n]) {
 			return err
 		}
-		if _, err := conn.Write(buf[:n]); err != nil {
+		ln.mu.Lock()
+		muted := ln.muted
+		ln.mu.Unlock()
+		if muted != nil {
+			<-muted
+		}
+		if _, err := to.Write(buf[:n]); err != nil {
 			return err
 		}
 	}
+}
+
+// Mute lets nothing through any more, either way; connections stay, and others can
+// be made. The end of the test lets it go on.
+func (ln *Line) Mute(t testing.TB) {
+	ln.mu.Lock()
+	defer ln.mu.Unlock()
+	muted := make(chan struct{})
+	ln.muted = muted
+	t.Cleanup(func() { close(muted) })
+}
+
+// MuteAt is Mute from the next answer to a command on, which PostgreSQL has
+// carried out by then.
+func (ln *Line) MuteAt(t testing.TB, command string) {
+	ln.mu.Lock()
+	defer ln.mu.Unlock()
+	mute := make(chan struct{})
+	ln.cut, ln.mute = []byte(command+"\x00"), mute
+	t.Cleanup(func() { close(mute) })
+}
+
+// Beside is the address of the database by two ways: this line, and when that does
+// not answer, another one.
+func (ln *Line) Beside(t testing.TB, other string) string {
+	t.Helper()
+	here, err1 := url.Parse(ln.URL)
+	there, err2 := url.Parse(other)
+	if err1 != nil || err2 != nil {
+		t.Fatal(err1, err2)
+	}
+	q := here.Query()
+	q.Set("host", q.Get("host")+","+there.Query().Get("host"))
+	here.RawQuery = q.Encode()
+	return here.String()
 }
 
 // CutAt breaks the line at the next answer to a command, such as COMMIT, which
@@ -115,7 +161,11 @@ func (ln *Line) cuts(answer []byte) bool {
 	if ln.cut == nil || !bytes.Contains(answer, ln.cut) {
 		return false
 	}
-	ln.cut, ln.closed = nil, time.Now().Add(ln.away)
+	if ln.cut = nil; ln.mute != nil {
+		ln.muted, ln.mute = ln.mute, nil
+		return false
+	}
+	ln.closed = time.Now().Add(ln.away)
 	ln.hangUp()
 	return true
 }

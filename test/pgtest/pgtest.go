@@ -5,7 +5,8 @@
 // call makes a fresh database on it. Nothing stays behind when the binary
 // ends, however it ends. With BEEOS_TEST_POSTGRES, the URL of a superuser,
 // the databases are made on that server instead. line.go is a way to a database
-// that breaks at will.
+// that breaks, or goes silent, at will; standby.go has servers that follow another
+// one, and servers that are frozen.
 package pgtest
 
 import (

@@ -29,6 +29,7 @@ import (
 	"github.com/beeos/beeos/internal/store/budgets"
 	"github.com/beeos/beeos/internal/store/builtins"
 	"github.com/beeos/beeos/internal/store/cluster"
+	"github.com/beeos/beeos/internal/store/database"
 	"github.com/beeos/beeos/internal/store/people"
 )
 
@@ -93,8 +94,8 @@ func (s *Approvals) Run(ctx context.Context) error {
 		var err error
 		select {
 		case <-look.C:
-			if err = s.endLapsed(ctx); err == nil {
-				err = s.wakeSettled(ctx)
+			if err = database.Within(ctx, s.endLapsed); err == nil {
+				err = database.Within(ctx, s.wakeSettled)
 			}
 		case <-forget.C:
 			if s.Keep > 0 {

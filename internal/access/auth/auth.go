@@ -20,6 +20,7 @@ import (
 
 	"github.com/beeos/beeos/internal/store/agents"
 	"github.com/beeos/beeos/internal/store/cluster"
+	"github.com/beeos/beeos/internal/store/database"
 	"github.com/beeos/beeos/internal/store/keys"
 	"github.com/beeos/beeos/internal/store/people"
 )
@@ -118,10 +119,12 @@ func (a *Authenticator) Run(ctx context.Context) error {
 // flush writes the last-used times that have changed. They are for people to
 // look at, so a failure is logged and the next flush tries again.
 func (a *Authenticator) flush(ctx context.Context) {
-	err := errors.Join(
-		a.used.Flush(func(used map[string]time.Time) error { return a.Keys.Touch(ctx, used) }),
-		a.seen.Flush(func(seen map[string]time.Time) error { return a.Instances.Touch(ctx, seen) }),
-	)
+	err := database.Within(ctx, func(ctx context.Context) error {
+		return errors.Join(
+			a.used.Flush(func(used map[string]time.Time) error { return a.Keys.Touch(ctx, used) }),
+			a.seen.Flush(func(seen map[string]time.Time) error { return a.Instances.Touch(ctx, seen) }),
+		)
+	})
 	if err != nil && !errors.Is(err, context.Canceled) {
 		a.Log.Warn("last-used times of keys and instances not written", "err", err)
 	}

@@ -15,6 +15,9 @@ import (
 // telling anybody.
 const readEvery = 30 * time.Second
 
+// readWithin bounds a look at budgets, which calls wait for.
+const readWithin = 10 * time.Second
+
 // Budgets knows which budgets there are.
 type Budgets struct {
 	opt Options
@@ -73,6 +76,8 @@ func (b *Budgets) read(ctx context.Context) (map[budgets.Subject][]*purse, error
 	b.reading.Lock()
 	defer b.reading.Unlock()
 	b.changed.Store(false) // what changes from here on is read again
+	ctx, cancel := context.WithTimeout(ctx, readWithin)
+	defer cancel()
 	list, err := b.opt.Table.List(ctx, "")
 	if err != nil {
 		b.changed.Store(true)

@@ -19,6 +19,11 @@ const (
 	meshUser    = "node"
 
 	handshakeWithin = 10 * time.Second
+
+	// A link of the mesh that carries nothing is given up and made anew, every
+	// second: waiting for what TCP sends again takes much longer once it is healed.
+	meshPing   = 2 * time.Second
+	meshMissed = 2
 )
 
 func (b *Bus) connect(ctx context.Context, opt Options) error {
@@ -133,6 +138,7 @@ func mesh(o *server.Options, opt Options) error {
 		Name: "beeos", Host: host, Port: n,
 		Username: meshUser, Password: opt.Secret,
 		TLSConfig: secured, TLSTimeout: handshakeWithin.Seconds(),
+		PingInterval: meshPing, MaxPingsOut: meshMissed,
 	}
 	for _, r := range opt.Routes {
 		u, err := url.Parse(r)

@@ -19,6 +19,7 @@ const (
 	instancePrefix = "instance-" // no agent's id begins like this
 
 	deliverWithin = 2 * time.Second
+	deliverTries  = 4
 )
 
 var (
@@ -34,8 +35,9 @@ type Dispatch struct {
 	Offset    int64           `json:"offset"`
 	Attempt   int             `json:"attempt"`
 	Deadline  time.Time       `json:"deadline"`
-	Trace     string          `json:"trace,omitempty"` // where the message stands in a distributed trace
-	Frame     json.RawMessage `json:"frame,omitempty"` // the chat_message frame, ready to be written to the agent
+	Trace     string          `json:"trace,omitempty"`  // where the message stands in a distributed trace
+	Anyone    bool            `json:"anyone,omitempty"` // also to a connection that gives no sign of life
+	Frame     json.RawMessage `json:"frame,omitempty"`  // the chat_message frame, ready to be written to the agent
 }
 
 // Serve announces that this node can reach the agent: deliver hands a
@@ -72,11 +74,34 @@ func (b *Bus) Connected(ctx context.Context, instance string) bool {
 }
 
 // Deliver hands d to some live connection of its agent: one of this node's
-// if there is any, else another node's. ErrNobody when there is none.
+// if there is any, else another node's. Those that give no sign of life come
+// last. ErrNobody when there is none.
 func (b *Bus) Deliver(ctx context.Context, d Dispatch) error {
 	if b.deliverHere(d) {
 		return nil
 	}
+	err := ErrNobody
+	for range deliverTries { // one of many nodes is asked, and may have nobody who lives
+		if err = b.deliverElsewhere(ctx, d); !errors.Is(err, errDeclined) {
+			break
+		}
+	}
+	if !errors.Is(err, ErrNobody) {
+		return err
+	}
+	if d.Anyone = true; b.deliverHere(d) {
+		return nil
+	}
+	if errors.Is(err, errDeclined) {
+		err = b.deliverElsewhere(ctx, d)
+	}
+	return err
+}
+
+// errDeclined is of a node that knows the agent and has nobody who takes it.
+var errDeclined = fmt.Errorf("the node that was asked declines: %w", ErrNobody)
+
+func (b *Bus) deliverElsewhere(ctx context.Context, d Dispatch) error {
 	if !b.peers() {
 		return ErrNobody
 	}
@@ -133,7 +158,7 @@ func (b *Bus) ask(ctx context.Context, m *nats.Msg) error {
 	case err != nil:
 		return fmt.Errorf("ask the bus for the agent: %w", err)
 	case string(reply.Data) != string(accepted):
-		return ErrNobody
+		return errDeclined
 	}
 	return nil
 }

@@ -66,14 +66,19 @@ func (t *turn) yieldOnce(ev *beeos.Event, yield func(*beeos.Event) bool) bool {
 // decideLook is how soon a call looks again whether a person still decides.
 const decideLook = 10 * time.Second
 
+// decideWithin bounds the look: its caller's time is over.
+const decideWithin = 700 * time.Millisecond
+
 // personDecides reports whether a turn waits for somebody's approval.
-func (c *Calls) personDecides(ctx context.Context, turn string) bool {
+func (c *Calls) personDecides(ctx context.Context, turn string) (bool, error) {
 	if c.opt.Approvals == nil {
-		return false
+		return false, nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, decideWithin)
+	defer cancel()
 	waits, err := c.opt.Approvals.TurnAwaits(ctx, turn, c.opt.Now())
 	if err != nil && ctx.Err() == nil {
 		c.opt.Log.WarnContext(ctx, "is anybody asked?", "turn", turn, "err", err)
 	}
-	return waits
+	return waits, err
 }

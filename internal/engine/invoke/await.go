@@ -2,6 +2,7 @@ package invoke
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/beeos/beeos"
@@ -72,7 +73,7 @@ func (t *turn) await(ctx context.Context, yield func(*beeos.Event) bool) error {
 
 //go:noinline
 func (t *turn) startTimers() {
-	t.start, t.timer, t.look = t.c.opt.Now(), time.NewTimer(t.timeout), t.startLookTimer()
+	t.start, t.timer, t.look = time.Now(), time.NewTimer(t.timeout), t.startLookTimer()
 }
 
 // noteLife lets an agent that says something have its time again.
@@ -87,6 +88,18 @@ func (t *turn) noteLife() {
 func (t *turn) agentAway() error {
 	return beeos.Errorf(beeos.AgentServiceUnavailable, "the agent went away while it worked on this and may come back; read task %s, or call again with the same idempotency key (over A2A, the messageId) until it has ended, to learn how", t.id)
 }
+
+// unreadable: the reply may be there, and nobody can tell.
+//
+//go:noinline
+func (t *turn) unreadable(err error) error {
+	return &beeos.Error{
+		Code: beeos.AgentServiceUnavailable, Stored: beeos.StoredYes, RetryAfter: retryAfter, Err: err,
+		Message: fmt.Sprintf("the database does not answer; the call is stored and goes on: read task %s in a moment, or call again with the same idempotency key", t.id),
+	}
+}
+
+const retryAfter = 5 * time.Second
 
 //go:noinline
 func (t *turn) inFlight() error {
@@ -105,22 +118,26 @@ func (t *turn) finish(m *beeos.Message, yield func(*beeos.Event) bool) error {
 // extendOrTimeOut finds a reason to wait longer, or returns the timeout.
 func (t *turn) extendOrTimeOut(ctx context.Context) error {
 	was := t.personDecided
-	switch t.personDecided = t.c.personDecides(ctx, t.id); {
+	decides, err := t.c.personDecides(ctx, t.id)
+	if beeos.CodeOf(err) == beeos.AgentServiceUnavailable && ctx.Err() == nil {
+		return t.unreadable(err)
+	}
+	switch t.personDecided = decides; {
 	case t.personDecided && t.keepTimeout:
 		return beeos.Errorf(beeos.ServiceTimeout, "nobody has approved a tool call of the agent within %s; the call goes on: approve or reject it, then read task %s", t.timeout, t.id)
 	case t.personDecided: // whose time is not the agent's
-		t.start = t.c.opt.Now()
+		t.start = time.Now()
 		t.timer.Reset(min(t.timeout, decideLook))
 		return nil
 	case was: // the agent's begins again
-		t.start = t.c.opt.Now()
+		t.start = time.Now()
 		t.timer.Reset(t.timeout)
 		return nil
 	}
 	said, _ := t.c.opt.Bus.Snapshot(ctx, t.id)
 	left := t.remainingWait()
 	if len(said.Text) <= t.seen || left <= 0 {
-		return beeos.Errorf(beeos.ServiceTimeout, "the agent did not reply within %s", t.c.opt.Now().Sub(t.start).Round(time.Second))
+		return beeos.Errorf(beeos.ServiceTimeout, "the agent did not reply within %s", time.Since(t.start).Round(time.Second))
 	}
 	t.seen = len(said.Text)
 	t.timer.Reset(left)
@@ -137,7 +154,7 @@ func (t *turn) last(m *beeos.Message) *beeos.Event {
 
 // remainingWait is the timeout from now on, cut at the hard cap.
 func (t *turn) remainingWait() time.Duration {
-	return min(t.timeout, max(maxTimeout, t.timeout)-t.c.opt.Now().Sub(t.start))
+	return min(t.timeout, max(maxTimeout, t.timeout)-time.Since(t.start))
 }
 
 func (t *turn) yieldLive(yield func(*beeos.Event) bool) bool {

@@ -32,7 +32,7 @@ func (c *Calls) Do(ctx context.Context, r *Request) iter.Seq2[beeos.Event, error
 // recordCall makes an iterator of a call and records how it ended.
 func (c *Calls) recordCall(ctx context.Context, r *Request, do func(context.Context, *Request, func(*beeos.Event) bool) error) iter.Seq2[beeos.Event, error] {
 	return func(yield func(beeos.Event, error) bool) {
-		start := c.opt.Now()
+		start := time.Now()
 		var last *beeos.Message
 		err := do(ctx, r, func(ev *beeos.Event) bool {
 			if ev.Message != nil {
@@ -125,6 +125,7 @@ func (c *Calls) Submit(ctx context.Context, r Request) (Sent, error) {
 
 // beginTurn checks, stores and dispatches a request.
 func (c *Calls) beginTurn(ctx context.Context, r *Request) (t *turn, err error) {
+	began := time.Now()
 	if err := c.checkRequest(ctx, r); err != nil {
 		return nil, err
 	}
@@ -167,10 +168,12 @@ func (c *Calls) beginTurn(ctx context.Context, r *Request) (t *turn, err error) 
 		t.unwatch = c.opt.Bus.Watch(t.channel, t.feed.Push)
 	}
 	// Not cut short when the caller leaves: what is stored must be dispatched.
+	open.Within = min(storeAtMost, max(storeAtLeast, t.timeout+storeLate-time.Since(began)))
 	dup, busy, err := c.opt.Ledger.BeginRequest(context.WithoutCancel(ctx), open)
 	switch {
 	case err != nil:
 		t.close()
+		c.dispatchLate(ctx, r, open, err)
 		return nil, err
 	case dup != nil:
 		t.close()
@@ -183,6 +186,14 @@ func (c *Calls) beginTurn(ctx context.Context, r *Request) (t *turn, err error) 
 	t.message = open.Message
 	return t, nil
 }
+
+// How long a caller waits for its request to be stored: as long as for the reply,
+// and a moment more.
+const (
+	storeLate    = time.Second
+	storeAtLeast = time.Second
+	storeAtMost  = 30 * time.Second
+)
 
 // admit lets a request in that somebody would take, and that its budgets allow.
 func (c *Calls) admit(ctx context.Context, r *Request) (budget.Taken, error) {
@@ -228,7 +239,7 @@ func (c *Calls) repeat(ctx context.Context, r *Request, dup *ledger.Duplicate) (
 func (c *Calls) record(r *Request, start time.Time, last *beeos.Message, err error) {
 	rec := CallRecord{
 		At: start, Surface: r.Surface, Caller: r.Caller.Name, AgentID: r.Agent.ID, AgentName: r.Agent.Name,
-		What: r.Call.Tool, Method: cmp.Or(r.Call.Method, "message"), Took: c.opt.Now().Sub(start), Outcome: "ok",
+		What: r.Call.Tool, Method: cmp.Or(r.Call.Method, "message"), Took: time.Since(start), Outcome: "ok",
 	}
 	if rec.What == "" {
 		rec.What = "message"

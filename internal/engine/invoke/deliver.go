@@ -12,6 +12,7 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/engine/bus"
 	"github.com/beeos/beeos/internal/engine/ledger"
+	"github.com/beeos/beeos/internal/store/database"
 )
 
 const (
@@ -38,6 +39,21 @@ func (c *Calls) dispatch(ctx context.Context, r *Request, o *ledger.Opening) {
 	if err := c.deliver(context.WithoutCancel(ctx), &d, &o.Message); err != nil {
 		c.giveBack(context.WithoutCancel(ctx), &d, err)
 	}
+}
+
+// dispatchLate hands a request out whose caller was told that nobody knows whether
+// it was stored, once it is known that it was. When its lease is about to end, that
+// is left to the sweep.
+func (c *Calls) dispatchLate(ctx context.Context, r *Request, o *ledger.Opening, err error) {
+	late, ok := errors.AsType[*ledger.Unsettled](err)
+	if !ok {
+		return
+	}
+	c.late.Go(func() {
+		if late.Stored() && c.opt.Now().Add(LeaseTTL/3).Before(o.Delivery.LeaseUntil) {
+			c.dispatch(ctx, r, o)
+		}
+	})
 }
 
 func (c *Calls) deliver(ctx context.Context, d *ledger.Delivery, m *beeos.Message) error {
@@ -226,7 +242,7 @@ func (c *Calls) sweep(ctx context.Context) error {
 	for {
 		select {
 		case <-tick.C:
-			if err := c.Sweep(ctx); err != nil && ctx.Err() == nil {
+			if err := database.Within(ctx, c.Sweep); err != nil && ctx.Err() == nil {
 				c.opt.Log.Error("sweep", "err", err)
 			}
 		case <-ctx.Done():

@@ -11,6 +11,7 @@ package invoke
 import (
 	"context"
 	"log/slog"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -39,7 +40,7 @@ type Options struct {
 	Budgets   *budget.Budgets // nil = there are none
 	Files     *files.Files    // nil = calls have no attachments
 	Log       *slog.Logger
-	Now       func() time.Time
+	Now       func() time.Time // of leases and deadlines, which other nodes read; nil = the ledger's
 	Timeout   time.Duration    // how long a caller waits when neither it nor the agent says; 0 = 60 s
 	RateLimit int              // calls per minute, credential and agent; 0 = 60
 	LostAfter time.Duration    // how long a dropped request waits for its agent to come back; 0 = 20 s
@@ -58,7 +59,8 @@ type Calls struct {
 	quotas *quota.Quotas
 	kicks  chan string // agents whose waiting requests can be handed out
 
-	started time.Time // of this node
+	started time.Time      // of this node, by that clock
+	late    sync.WaitGroup // requests whose storing takes long
 }
 
 // CallRecord is one finished call, for people who watch.
@@ -91,7 +93,7 @@ func New(opt Options) *Calls {
 		opt.Log = slog.New(slog.DiscardHandler)
 	}
 	if opt.Now == nil {
-		opt.Now = time.Now
+		opt.Now = opt.Ledger.Now
 	}
 	if opt.Timeout <= 0 {
 		opt.Timeout = defaultTimeout
@@ -137,6 +139,7 @@ func (c *Calls) Run(ctx context.Context) error {
 	g.Go(func() error { return c.sweep(ctx) })
 	g.Go(func() error { return c.quotas.Run(ctx) })
 	g.Go(func() error { return c.opt.Budgets.Run(ctx) })
+	defer c.late.Wait()
 	return g.Wait()
 }
 

@@ -34,7 +34,7 @@ const writersOnPostgres = 2
 // Options tunes a Ledger; the zero value is fine.
 type Options struct {
 	Log *slog.Logger
-	Now func() time.Time
+	Now func() time.Time // nil = the database's clock
 	// Committed is told about every durable message after its commit, in
 	// order, before its publisher is. It must not block.
 	Committed func([]beeos.Message)
@@ -78,7 +78,7 @@ func Open(ctx context.Context, db *database.DB, opt Options) (*Ledger, error) {
 		opt.Log = slog.New(slog.DiscardHandler)
 	}
 	if opt.Now == nil {
-		opt.Now = time.Now
+		opt.Now = db.Now
 	}
 	if opt.Committed == nil {
 		opt.Committed = func([]beeos.Message) {}
@@ -108,6 +108,10 @@ func Open(ctx context.Context, db *database.DB, opt Options) (*Ledger, error) {
 	}
 	return l, nil
 }
+
+// Now is the time by which leases and deadlines are written and read, on all nodes
+// alike.
+func (l *Ledger) Now() time.Time { return l.opt.Now() }
 
 // Close lets queued writes commit and stops the writers.
 func (l *Ledger) Close() {

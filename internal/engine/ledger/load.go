@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/beeos/beeos/internal/store/database"
@@ -25,7 +24,7 @@ func (l *Ledger) Load(ctx context.Context) (Load, error) {
 		err = l.db.QueryRowContext(ctx, `SELECT COUNT(*), COALESCE(MIN(seq), 0) FROM deliveries WHERE NOT leased`).Scan(&waiting, &first)
 	}
 	if err != nil {
-		return Load{}, fmt.Errorf("count open requests: %w", err)
+		return Load{}, database.Explain("count open requests", err)
 	}
 	load := Load{Waiting: waiting, InFlight: max(0, open-waiting)}
 	if waiting > 0 {

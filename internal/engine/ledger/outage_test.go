@@ -2,7 +2,9 @@ package ledger
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -84,5 +86,57 @@ func TestFewestConnections(t *testing.T) {
 			t.Errorf("with %d connections: %v", n, err)
 		}
 		return
+	}
+}
+
+// TestSilentDatabaseAtCommit: PostgreSQL has committed a request and cannot say so.
+// Its caller is told in time that nobody knows, another one that nothing was stored.
+// Both are true when the database answers again, by another way.
+func TestSilentDatabaseAtCommit(t *testing.T) {
+	t.Parallel() // it waits more than it works
+	direct := pgtest.Cluster(t).URL(t)
+	line := pgtest.NewLine(t, direct)
+	db, err := store.Open(t.Context(), line.Beside(t, direct))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	defer db.Watch(slog.New(slog.DiscardHandler))()
+	l, err := Open(t.Context(), db.DB, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	reader := openOn(t, direct, Options{})
+	begin(t, l, request("agent_a"))
+
+	line.MuteAt(t, "COMMIT")
+	sent, queued := request("agent_a"), request("agent_a")
+	for l.writer(queued.Channel.ID) != l.writer(sent.Channel.ID) {
+		queued = request("agent_a")
+	}
+	sent.Within, queued.Within = time.Second, time.Second
+	began := time.Now()
+	_, _, unknown := l.BeginRequest(t.Context(), sent)
+	_, _, no := l.BeginRequest(t.Context(), queued)
+	if took := time.Since(began); took > 4*time.Second {
+		t.Errorf("they heard of it after %s", took)
+	}
+	if e, ok := errors.AsType[*beeos.Error](unknown); !ok || e.Stored != beeos.StoredUnknown {
+		t.Errorf("who was sent hears %v", unknown)
+	}
+	if e, ok := errors.AsType[*beeos.Error](no); !ok || e.Stored != beeos.StoredNo {
+		t.Errorf("who was queued hears %v", no)
+	}
+	late, ok := errors.AsType[*Unsettled](unknown)
+	if !ok || !late.Stored() {
+		t.Fatalf("it was not found in the database: %v", unknown)
+	}
+	t.Logf("known after %s", time.Since(began).Round(time.Millisecond))
+	begin(t, l, request("agent_a")) // behind the one that was queued
+	for o, want := range map[*Opening]int{sent: 1, queued: 0} {
+		if got, err := reader.Messages(t.Context(), o.Channel.ID, 0, 10); err != nil || len(got) != want {
+			t.Errorf("%d messages, %v; want %d", len(got), err, want)
+		}
 	}
 }

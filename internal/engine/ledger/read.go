@@ -57,13 +57,13 @@ func (l *Ledger) Messages(ctx context.Context, channel string, since int64, limi
 func (l *Ledger) LatestMessages(ctx context.Context, channel string, limit, bytes int) (ms []beeos.Message, full bool, err error) {
 	rows, err := l.db.QueryContext(ctx, `SELECT `+messageColumns+` FROM messages WHERE channel = $1 ORDER BY off DESC LIMIT $2`, channel, limit)
 	if err != nil {
-		return nil, false, fmt.Errorf("read the last messages: %w", err)
+		return nil, false, database.Explain("read the last messages", err)
 	}
 	defer rows.Close()
 	for rows.Next() {
 		var m beeos.Message
 		if err := rows.Scan(messageFields(&m)...); err != nil {
-			return nil, false, fmt.Errorf("read the last messages: %w", err)
+			return nil, false, database.Explain("read the last messages", err)
 		}
 		if bytes -= len(m.Body) + len(m.Parts) + len(m.Payload); bytes < 0 && len(ms) > 0 {
 			full = true
@@ -225,7 +225,7 @@ func (l *Ledger) Backlog(ctx context.Context, agentID string) (waiting int, olde
 	var micros int64
 	err = l.db.QueryRowContext(ctx, "SELECT COUNT(*), COALESCE(MIN(seq), 0) FROM deliveries WHERE agent_id = $1 AND NOT leased", agentID).Scan(&waiting, &micros)
 	if err != nil {
-		return 0, oldest, fmt.Errorf("count what waits for an agent: %w", err)
+		return 0, oldest, database.Explain("count what waits for an agent", err)
 	}
 	if waiting > 0 {
 		oldest = time.UnixMicro(micros).UTC()

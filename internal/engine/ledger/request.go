@@ -3,7 +3,6 @@ package ledger
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/beeos/beeos"
@@ -25,6 +24,7 @@ type Opening struct {
 	Delivery    *Delivery
 	ReplayOf    string          // the request that this one repeats; empty = none
 	Past        []beeos.Message // what a fresh channel begins with, before the message
+	Within      time.Duration   // how long to wait for its being stored; 0 = a while
 
 	route int64 // its number, once it is known
 }
@@ -44,7 +44,7 @@ type Duplicate struct{ Turn, Channel string }
 // payload under that key is a Conflict. For a busy agent in busy_reject mode
 // the request is stored together with the agent_busy that answers it.
 func (l *Ledger) BeginRequest(ctx context.Context, o *Opening) (dup *Duplicate, busy *beeos.Message, err error) {
-	w := &op{opening: o}
+	w := &op{opening: o, within: o.Within}
 	if err := l.writer(o.Channel.ID).submit(ctx, w); err != nil {
 		return nil, nil, err
 	}
@@ -62,7 +62,7 @@ func (l *Ledger) FindByKey(ctx context.Context, k *Idempotency) (*Duplicate, err
 	case database.IsAbsent(err):
 		return nil, nil
 	case err != nil:
-		return nil, fmt.Errorf("read an idempotency key: %w", err)
+		return nil, database.Explain("read an idempotency key", err)
 	case !bytes.Equal(print, k.Fingerprint):
 		return nil, errReused
 	}

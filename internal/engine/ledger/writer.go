@@ -1,10 +1,12 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/beeos/beeos"
@@ -17,7 +19,8 @@ const (
 	queueLength  = 4096
 	retryPause   = 5 * time.Millisecond
 	longestPause = 320 * time.Millisecond
-	rideOut      = 5 * time.Second // for a database that restarts, or hands over to its standby
+	rideOut      = 5 * time.Second  // for a database that restarts, or hands over to its standby
+	settleWithin = 20 * time.Second // the same, when it has to tell whether it took a batch
 	commitWithin = 30 * time.Second
 
 	rollbackWithin = 5 * time.Second
@@ -36,6 +39,9 @@ type op struct {
 	busy *beeos.Message // the agent_busy that answered the opening
 	err  error
 	done chan struct{}
+
+	within time.Duration // how long whoever submits it waits; 0 = patience
+	state  atomic.Int32
 }
 
 // writer commits operations in groups: while one group is being synced to
@@ -86,12 +92,16 @@ func (w *writer) disconnect() {
 // submit queues an operation and waits for its commit.
 func (w *writer) submit(ctx context.Context, o *op) error {
 	o.done = make(chan struct{})
+	timer := startTimer(cmp.Or(o.within, patience))
+	defer stopTimer(timer)
 	select {
 	case w.queue <- o:
 	case <-w.quit:
 		return errClosed
 	case <-ctx.Done():
 		return ctx.Err()
+	case <-timer.C:
+		return o.leave()
 	}
 	select {
 	case <-o.done:
@@ -104,8 +114,10 @@ func (w *writer) submit(ctx context.Context, o *op) error {
 			return errClosed
 		}
 	case <-ctx.Done():
-		// It may still commit; the caller only stops waiting for it.
+		o.leave() //nolint:errcheck // whoever has gone does not ask
 		return ctx.Err()
+	case <-timer.C:
+		return o.leave()
 	}
 }
 
@@ -117,13 +129,16 @@ func (w *writer) run() {
 	for {
 		select {
 		case o := <-w.queue:
-			w.ops = append(w.ops[:0], o)
+			if w.ops = w.ops[:0]; o.take() {
+				w.ops = append(w.ops, o)
+			}
 		case <-w.quit:
 			w.drain()
 			return
 		}
-		w.takeQueued()
-		w.commit(w.ops)
+		if w.takeQueued(); len(w.ops) > 0 {
+			w.commit(w.ops)
+		}
 	}
 }
 
@@ -132,7 +147,9 @@ func (w *writer) takeQueued() {
 	for len(w.ops) < maxBatch {
 		select {
 		case o := <-w.queue:
-			w.ops = append(w.ops, o)
+			if o.take() {
+				w.ops = append(w.ops, o)
+			}
 		default:
 			return
 		}
@@ -153,8 +170,8 @@ func (w *writer) drain() {
 // operation's own, each is tried alone, so that it alone fails.
 func (w *writer) commit(ops []*op) {
 	start := time.Now()
-	b, err := w.transact(ops)
-	if err != nil && len(ops) > 1 && !w.isBroken() {
+	b, unsure, err := w.transact(ops)
+	if err != nil && len(ops) > 1 && !unsure && !w.isBroken() {
 		for i := range ops {
 			w.commit(ops[i : i+1])
 		}
@@ -162,7 +179,9 @@ func (w *writer) commit(ops []*op) {
 	}
 	if err != nil {
 		for _, o := range ops {
-			o.err = beeos.Wrap(beeos.AgentServiceUnavailable, err, "the message could not be stored; try again in a moment")
+			if o.err = errNotStored(err); unsure {
+				o.err = errUnknown(err)
+			}
 			close(o.done)
 		}
 		w.l.opt.Log.Error("ledger commit failed", "operations", len(ops), "err", err)
@@ -185,23 +204,30 @@ func (w *writer) commit(ops []*op) {
 
 // transact runs the batch, again when the database says that it may succeed.
 // A database that has just gone away is waited for; while it stays away,
-// those who come are told soon.
-func (w *writer) transact(ops []*op) (*batch, error) {
+// those who come are told soon. unsure says that nobody knows whether the batch
+// was stored.
+func (w *writer) transact(ops []*op) (done *batch, unsure bool, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), commitWithin)
 	defer cancel()
-	began := time.Now()
-	var unsure *batch
+	var broke time.Time
+	var sent *batch
 	for try := 1; ; try++ {
-		b, err := w.attempt(ctx, ops, &unsure)
+		b, err := w.attempt(ctx, ops, &sent)
 		if err == nil {
 			w.away = false
-			return b, nil
+			return b, false, nil
 		}
 		gone := w.isBroken()
-		patient := gone && !w.away && !w.stopping() && time.Since(began) < rideOut
-		if (!gone && !w.l.db.Retryable(err)) || (try >= commitTries && !patient) {
+		if gone && broke.IsZero() {
+			broke = time.Now()
+		}
+		patient := gone && !w.away && !w.stopping() && time.Since(broke) < rideOut
+		if sent != nil {
+			patient = !w.stopping() && time.Since(broke) < settleWithin
+		}
+		if (!gone && sent == nil && !w.l.db.Retryable(err)) || (try >= commitTries && !patient) || ctx.Err() != nil {
 			w.away = gone
-			return nil, err
+			return nil, sent != nil, err
 		}
 		w.pause(min(retryPause<<(2*try), longestPause))
 	}

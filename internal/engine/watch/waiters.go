@@ -13,6 +13,7 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/engine/bus"
 	"github.com/beeos/beeos/internal/engine/ledger"
+	"github.com/beeos/beeos/internal/store/database"
 )
 
 // rereadEvery is the net under lost notices.
@@ -167,20 +168,22 @@ func (w *Watcher) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		}
-		found, err := w.ledger.Terminals(ctx, turns)
-		if err == nil {
-			err = w.rereadChannels(ctx, channels)
-		}
-		if err != nil {
-			if ctx.Err() == nil {
-				w.log.Error("re-read of what is waited for", "err", err)
-			}
-			continue
-		}
-		for i := range found {
-			w.handReply(&found[i])
+		err := database.Within(ctx, func(ctx context.Context) error { return w.reread(ctx, turns, channels) })
+		if err != nil && ctx.Err() == nil {
+			w.log.Error("re-read of what is waited for", "err", err)
 		}
 	}
+}
+
+func (w *Watcher) reread(ctx context.Context, turns, channels []string) error {
+	found, err := w.ledger.Terminals(ctx, turns)
+	if err != nil {
+		return err
+	}
+	for i := range found {
+		w.handReply(&found[i])
+	}
+	return w.rereadChannels(ctx, channels)
 }
 
 // rereadChannels wakes who watches a channel that has more than they read, or

@@ -9,6 +9,8 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/engine/bus"
+	"github.com/beeos/beeos/internal/store/database"
+	"github.com/beeos/beeos/internal/store/webhooks"
 )
 
 const (
@@ -97,22 +99,24 @@ func (h *Hooks) runWatch(ctx context.Context) error {
 		if prune {
 			known = time.Time{} // all of them anew: nobody tells which have ended
 		}
-		turns, err := h.opt.Webhooks.ListWatchedTurns(ctx, known)
-		if err == nil {
+		h.logFailure(ctx, "look for changes of tasks", database.Within(ctx, func(ctx context.Context) error {
+			turns, err := h.opt.Webhooks.ListWatchedTurns(ctx, known)
+			if err != nil {
+				return err
+			}
 			h.watched.put(turns, prune)
 			known = now.Add(-lateBy)
-			err = h.catchUp(ctx)
-		}
-		if err == nil && prune {
-			pruned = now
-			err = h.opt.Webhooks.Prune(ctx, now.Add(-keepClosed))
-		}
-		h.logFailure(ctx, "look for changes of tasks", err)
+			if err = h.catchUp(ctx); err == nil && prune {
+				pruned = now
+				err = h.opt.Webhooks.Prune(ctx, now.Add(-keepClosed))
+			}
+			return err
+		}))
 		for waiting := true; waiting; {
 			select {
 			case turn := <-h.noticed:
 				h.watched.add(turn)
-				h.logFailure(ctx, "look for changes of a task", h.recordChangesOf(ctx, turn))
+				h.logFailure(ctx, "look for changes of a task", database.Within(ctx, func(ctx context.Context) error { return h.recordChangesOf(ctx, turn) }))
 			case <-tick.C:
 				waiting = false
 			case <-ctx.Done():
@@ -180,18 +184,22 @@ func (h *Hooks) runDeliveries(ctx context.Context) error {
 // be attempted. Every end pokes, so that the room is used again.
 func (h *Hooks) startAttempts(ctx context.Context, under *sync.WaitGroup, free chan struct{}) error {
 	room := cap(free) - len(free)
-	now := h.opt.Now()
 	if room == 0 {
 		return nil
 	}
-	if due, err := h.opt.Webhooks.AnyDue(ctx, now); err != nil || !due {
+	var list []webhooks.Delivery
+	var hooks map[string]webhooks.Webhook
+	err := database.Within(ctx, func(ctx context.Context) (err error) {
+		now := h.opt.Now()
+		if due, err := h.opt.Webhooks.AnyDue(ctx, now); err != nil || !due {
+			return err
+		}
+		if list, err = h.opt.Webhooks.ClaimDeliveries(ctx, beeos.NewID(), now, now.Add(leaseLife), room); err != nil || len(list) == 0 {
+			return err
+		}
+		hooks, err = h.opt.Webhooks.ListByDeliveries(ctx, list)
 		return err
-	}
-	list, err := h.opt.Webhooks.ClaimDeliveries(ctx, beeos.NewID(), now, now.Add(leaseLife), room)
-	if err != nil || len(list) == 0 {
-		return err
-	}
-	hooks, err := h.opt.Webhooks.ListByDeliveries(ctx, list)
+	})
 	if err != nil {
 		return err
 	}

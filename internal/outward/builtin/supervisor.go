@@ -33,6 +33,7 @@ import (
 	"github.com/beeos/beeos/internal/store/agents"
 	"github.com/beeos/beeos/internal/store/builtins"
 	"github.com/beeos/beeos/internal/store/cluster"
+	"github.com/beeos/beeos/internal/store/database"
 	"github.com/beeos/beeos/internal/wire/seal"
 )
 
@@ -200,11 +201,14 @@ func (rt *Supervisor) tellNodes(n News) {
 
 // reconcile starts what should run here and does not, and stops the rest.
 func (rt *Supervisor) reconcile(ctx context.Context, group *errgroup.Group) error {
-	list, err := rt.opt.Builtins.List(ctx, "")
-	if err != nil {
+	var want map[string]builtins.Builtin
+	err := database.Within(ctx, func(ctx context.Context) error {
+		list, err := rt.opt.Builtins.List(ctx, "")
+		if err == nil {
+			want, err = rt.claimAgents(ctx, list)
+		}
 		return err
-	}
-	want, err := rt.claimAgents(ctx, list)
+	})
 	if err != nil {
 		return err
 	}

@@ -62,6 +62,9 @@ func (tb *Table) Prune(ctx context.Context, before time.Time) error {
 	return nil
 }
 
+// Now is the time by which nodes say that they are alive.
+func (tb *Table) Now() time.Time { return tb.db.Now() }
+
 // Node is one running server and the address where others join it.
 type Node struct {
 	ID       string

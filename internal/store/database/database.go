@@ -2,8 +2,10 @@
 // share: transactions that run again when the database asks for it, how rows
 // are read and written (rows.go), small writes that share a commit (batch.go),
 // the words of a query (query.go), how SQLite (sqlite.go) and PostgreSQL
-// (postgres.go, stale_unix.go) are opened, how a SQLite file in use is copied
-// (sqlite_copy.go), and what the errors of both mean (errors.go). There is one SQL dialect; a statement that
+// (postgres.go, hosts.go, stale_unix.go) are opened, how a PostgreSQL that has
+// gone silent is left (pulse.go), what time it is for all who share it
+// (clock.go), how a SQLite file in use is copied (sqlite_copy.go), and what the
+// errors of both mean (errors.go). There is one SQL dialect; a statement that
 // truly differs has two named constants side by side.
 package database
 
@@ -20,6 +22,9 @@ import (
 type DB struct {
 	*sql.DB
 	Postgres bool
+
+	clock clock
+	pulse *pulse // nil on SQLite
 
 	// writing makes SQLite's writers in this process queue up in order
 	// instead of polling the file lock; nil on PostgreSQL.
@@ -50,14 +55,14 @@ func (db *DB) Tx(ctx context.Context, what string, fn func(*sql.Tx) error) error
 	for try := 1; ; try++ {
 		sent, err := db.tryTx(ctx, fn)
 		if err == nil || try == txTries || !(isTransient(err) || !sent && isDisconnect(err)) {
-			return wrap(what, err)
+			return Explain(what, err)
 		}
 		// Wide apart: those who ran into each other must not do so again.
 		pause := rand.N(min(time.Second, 4*time.Millisecond<<try))
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
-			return wrap(what, err)
+			return Explain(what, err)
 		}
 	}
 }
@@ -106,6 +111,17 @@ func (db *DB) ExecContext(ctx context.Context, query string, args ...any) (sql.R
 	defer unlock()
 	return db.DB.ExecContext(ctx, query, args...)
 }
+
+// Within does one round of what is done again and again behind everybody's back,
+// and gives it up when it takes too long: the next round may find a database that
+// answers.
+func Within(ctx context.Context, round func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, roundWithin)
+	defer cancel()
+	return round(ctx)
+}
+
+const roundWithin = 20 * time.Second
 
 // Retryable reports whether the same transaction may work when tried again.
 func (db *DB) Retryable(err error) bool { return isTransient(err) }

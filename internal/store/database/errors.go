@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"io"
+	"net"
 	"syscall"
 	"time"
 
@@ -34,24 +35,29 @@ func isDisconnect(err error) bool {
 	if code := postgresCode(err); code != "" {
 		return code == "57P01" || code == "57P02" // shut down by somebody, or after a crash
 	}
-	return pgconn.SafeToRetry(err) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+	for _, broken := range []error{io.ErrUnexpectedEOF, io.EOF, syscall.ECONNRESET, syscall.EPIPE, syscall.ETIMEDOUT, net.ErrClosed, errSilent} {
+		if errors.Is(err, broken) {
+			return true
+		}
+	}
+	return pgconn.SafeToRetry(err)
 }
 
 // tryAgainAfter is when a database that cannot be reached is worth another try.
 const tryAgainAfter = 5 * time.Second
 
 // isUnavailable reports whether the database cannot be asked at present, which
-// is no fault of the question: it is down, starting, full, or out of reach.
+// is no fault of the question: it is down, starting, full, silent, or out of reach.
 func isUnavailable(err error) bool {
 	if errors.Is(err, context.Canceled) { // whoever asked has left
 		return false
 	}
 	switch postgresCode(err) {
-	case "57P03", "53300": // it is starting or stopping; it has no free connection
+	case "57P03", "53300", "25006": // it is starting or stopping; it has no free connection; it only reads, as a standby does
 		return true
 	}
 	_, connecting := errors.AsType[*pgconn.ConnectError](err)
-	return connecting || errors.Is(err, driver.ErrBadConn) || isTransient(err) || isDisconnect(err)
+	return connecting || errors.Is(err, driver.ErrBadConn) || errors.Is(err, context.DeadlineExceeded) || isTransient(err) || isDisconnect(err)
 }
 
 // IsDuplicate reports whether a unique index refused a row.

@@ -7,7 +7,6 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
-	"net"
 	"net/url"
 	"strconv"
 	"strings"
@@ -21,9 +20,10 @@ import (
 
 const (
 	postgresConns   = 20 // per replica, unless the URL has pool_max_conns
-	postgresFewest  = 4  // the ledger's writers keep two; the rest is for everybody else
-	postgresTimeout = 10 * time.Second
-	postgresGrace   = time.Second // for a query whose caller has left
+	postgresFewest  = 5  // the ledger's writers keep two, the pulse one; the rest is for everybody else
+	postgresTimeout = 5 * time.Second
+	severalTimeout  = 2 * time.Second // for each host, when another one is there to be tried
+	postgresGrace   = time.Second     // for a query whose caller has left
 	postgresForm    = "postgres://user:password@host:5432/database"
 )
 
@@ -34,15 +34,16 @@ func openPostgres(ctx context.Context, dsn string) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	pool := stdlib.OpenDB(*cfg, stdlib.OptionShouldPing(shouldPing))
-	pool.SetMaxOpenConns(conns)
-	pool.SetMaxIdleConns(conns)
+	p := newPulse(cfg)
+	pool := stdlib.OpenDB(*cfg, stdlib.OptionShouldPing(shouldPing), stdlib.OptionBeforeConnect(p.admit))
+	pool.SetMaxOpenConns(conns - 1) // one is the pulse's
+	pool.SetMaxIdleConns(conns - 1)
 	pool.SetConnMaxIdleTime(5 * time.Minute)
 	if err := pool.PingContext(ctx); err != nil {
 		pool.Close()
 		return nil, explainPostgres(cfg, err)
 	}
-	return &DB{DB: pool, Postgres: true}, nil
+	return &DB{DB: pool, Postgres: true, pulse: p}, nil
 }
 
 // shouldPing reports whether a connection of the pool is to be tried out before
@@ -56,7 +57,7 @@ func parsePostgres(dsn string) (*pgx.ConnConfig, int, error) {
 	u, err := url.Parse(dsn)
 	if err != nil || strings.Contains(u.Path, "@") {
 		// The cause would quote a piece of the URL, perhaps of the password.
-		return nil, 0, fmt.Errorf("the database URL cannot be read; write it as %s and percent-encode special characters in the password", postgresForm)
+		return nil, 0, fmt.Errorf("the database URL cannot be read; write it as %s, percent-encode special characters in the password, and give each of several hosts a port, or none", postgresForm)
 	}
 	params := u.Query()
 	fsync, err := takeDurability(params)
@@ -78,7 +79,15 @@ func parsePostgres(dsn string) (*pgx.ConnConfig, int, error) {
 		}
 		return nil, 0, fmt.Errorf("the database URL cannot be used; write it as %s: %w", postgresForm, err)
 	}
-	if cfg.ConnectTimeout == 0 {
+	several := len(hostsOf(cfg)) > 1
+	if several && cfg.ValidateConnect == nil { // all but one only read
+		cfg.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
+	}
+	switch {
+	case cfg.ConnectTimeout > 0:
+	case several:
+		cfg.ConnectTimeout = severalTimeout
+	default:
 		cfg.ConnectTimeout = postgresTimeout
 	}
 	if cfg.RuntimeParams["application_name"] == "" {
@@ -99,10 +108,11 @@ func parsePostgres(dsn string) (*pgx.ConnConfig, int, error) {
 
 // explainPostgres says what to do about a server that does not let us in.
 func explainPostgres(cfg *pgx.ConnConfig, err error) error {
-	where := net.JoinHostPort(cfg.Host, strconv.Itoa(int(cfg.Port)))
-	if strings.HasPrefix(cfg.Host, "/") {
-		where = cfg.Host
+	var hosts []string
+	for _, h := range hostsOf(cfg) {
+		hosts = append(hosts, h.name())
 	}
+	where := strings.Join(hosts, " or ")
 	err = oneLine{err}
 	switch postgresCode(err) {
 	case "":
@@ -113,6 +123,8 @@ func explainPostgres(cfg *pgx.ConnConfig, err error) error {
 		return fmt.Errorf("PostgreSQL at %s has no database %q; create it with: createdb %s: %w", where, cfg.Database, cfg.Database, err)
 	case "53300":
 		return fmt.Errorf("PostgreSQL at %s has no free connection; raise its max_connections or add pool_max_conns to the database URL: %w", where, err)
+	case "25006":
+		return fmt.Errorf("PostgreSQL at %s only reads, as a standby does; name the primary as well in the database URL: %w", where, err)
 	case "57P03":
 		return fmt.Errorf("PostgreSQL at %s is still starting; try again in a moment: %w", where, err)
 	}

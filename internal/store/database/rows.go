@@ -22,7 +22,7 @@ import (
 // List reads all rows of a query.
 func List[T any](ctx context.Context, q Querier, what string, fields func(*T) []any, query string, args ...any) ([]T, error) {
 	list, err := readRows(ctx, q, fields, query, args)
-	return list, wrap(what, err)
+	return list, Explain(what, err)
 }
 
 func readRows[T any](ctx context.Context, q Querier, fields func(*T) []any, query string, args []any) (list []T, err error) {
@@ -49,7 +49,7 @@ func Get[T any](ctx context.Context, q Querier, what string, none error, fields 
 	case IsAbsent(err):
 		return zero, none
 	case err != nil:
-		return zero, wrap(what, err)
+		return zero, Explain(what, err)
 	}
 	return v, nil
 }
@@ -71,17 +71,17 @@ func Itself[T any](v *T) []any { return []any{v} }
 // Exec runs a writing statement.
 func Exec(ctx context.Context, q Querier, what, query string, args ...any) error {
 	_, err := q.ExecContext(ctx, query, args...)
-	return wrap(what, err)
+	return Explain(what, err)
 }
 
 // Change runs a writing statement and reports whether it met any row.
 func Change(ctx context.Context, q Querier, what, query string, args ...any) (changed bool, err error) {
 	res, err := q.ExecContext(ctx, query, args...)
 	if err != nil {
-		return false, wrap(what, err)
+		return false, Explain(what, err)
 	}
 	n, err := res.RowsAffected()
-	return n > 0, wrap(what, err)
+	return n > 0, Explain(what, err)
 }
 
 // ChangeOne runs a statement that must meet a row; when there is no such row,
@@ -96,7 +96,7 @@ func ChangeOne(ctx context.Context, q Querier, what string, none error, query st
 
 // Insert adds a row to a table.
 func Insert(ctx context.Context, q Querier, what, table, columns string, row ...any) error {
-	return wrap(what, InsertRows(ctx, q, table, columns, [][]any{row}, ""))
+	return Explain(what, InsertRows(ctx, q, table, columns, [][]any{row}, ""))
 }
 
 // InsertBatch rows go into one INSERT. Both engines bound the number of its
@@ -120,7 +120,9 @@ func InsertRows(ctx context.Context, q Querier, table, columns string, rows [][]
 	return nil
 }
 
-func wrap(what string, err error) error {
+// Explain says what was being done when err came, and whether that can be tried
+// again.
+func Explain(what string, err error) error {
 	if err == nil {
 		return nil
 	}

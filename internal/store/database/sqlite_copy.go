@@ -23,24 +23,24 @@ const copyPages = 1024
 func (db *DB) CopyFile(ctx context.Context, path string, read func(*sql.Tx) error, progress func(done, all int)) error {
 	conn, err := db.Conn(ctx)
 	if err != nil {
-		return wrap("copy the database", err)
+		return Explain("copy the database", err)
 	}
 	defer conn.Close()
 	tx, err := conn.BeginTx(ctx, db.snapshotOptions())
 	if err != nil {
-		return wrap("copy the database", err)
+		return Explain("copy the database", err)
 	}
 	defer tx.Rollback() //nolint:errcheck // it only reads
 	var version int64   // the first read is the moment
 	if err := tx.QueryRowContext(ctx, "PRAGMA schema_version").Scan(&version); err != nil {
-		return wrap("copy the database", err)
+		return Explain("copy the database", err)
 	}
 	if read != nil {
 		if err := read(tx); err != nil {
 			return err
 		}
 	}
-	return wrap("copy the database", conn.Raw(func(driver any) error { return copyAllPages(ctx, driver, path, progress) }))
+	return Explain("copy the database", conn.Raw(func(driver any) error { return copyAllPages(ctx, driver, path, progress) }))
 }
 
 func copyAllPages(ctx context.Context, driver any, path string, progress func(done, all int)) (err error) {

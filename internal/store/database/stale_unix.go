@@ -11,7 +11,11 @@ import (
 // isStale reports whether something waits to be read on a connection that
 // nothing was asked: the server's last words, or its end. It waits for nothing.
 func isStale(conn net.Conn) bool {
-	if c, ok := conn.(interface{ NetConn() net.Conn }); ok { // below TLS
+	for {
+		c, ok := conn.(interface{ NetConn() net.Conn }) // TLS, and what the pulse knows it by
+		if !ok {
+			break
+		}
 		conn = c.NetConn()
 	}
 	c, ok := conn.(syscall.Conn)

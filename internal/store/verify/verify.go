@@ -140,7 +140,7 @@ func (c *checker) each(query string, read func(*sql.Rows) error, args ...any) er
 // PostgreSQL looks after its own, all the time.
 func (c *checker) checkDatabase() (string, error) {
 	if c.postgres {
-		return "PostgreSQL's own checks", nil
+		return c.readTimeline()
 	}
 	err := c.each(fmt.Sprintf("PRAGMA quick_check(%d)", mostFindings), func(r *sql.Rows) error {
 		var says string
@@ -158,6 +158,21 @@ func (c *checker) checkDatabase() (string, error) {
 		return err
 	})
 	return "pages, indexes and foreign keys", errors.Join(err, strays)
+}
+
+// readTimeline tells whether a standby has taken over. What it had not received then
+// is gone without a trace, so that there is nothing to be found here.
+func (c *checker) readTimeline() (looked string, err error) {
+	looked = "PostgreSQL's own checks"
+	err = c.each(`SELECT CASE WHEN pg_is_in_recovery() THEN 1 ELSE CAST(CAST('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) AS BIT(32)) AS INTEGER) END`, func(r *sql.Rows) error {
+		var timeline int
+		err := r.Scan(&timeline)
+		if timeline > 1 {
+			looked += fmt.Sprintf("; it is on timeline %d, so a standby took over or a backup was restored, and what that had not received cannot be found missing", timeline)
+		}
+		return err
+	})
+	return looked, err
 }
 
 // readRoutes reads the numbers of all routes, and checks who uses them besides

@@ -138,6 +138,9 @@ func (s *Surface) Run(ctx context.Context) error { return s.hub.Run(ctx) }
 // Connections is how many agents are connected to this node now.
 func (s *Surface) Connections() int { return s.hub.Size() }
 
+// Overdue is how many of them were given work and give no sign of life.
+func (s *Surface) Overdue() int { return s.hub.CountOverdue() }
+
 func (s *Surface) audit(ctx context.Context, row audit.Row) {
 	row.At = s.Now()
 	if err := s.Audit.Add(ctx, row); err != nil {

@@ -37,6 +37,7 @@ type socket struct {
 	begun   atomic.Int64 // when the message that is being read began, in nanoseconds; 0 = there is none
 	acting  atomic.Bool  // on a message; meanwhile nothing is read, pongs neither
 	pings   atomic.Int32 // since the last message or tick
+	probing atomic.Bool  // look is going to run
 	timer   *time.Timer
 }
 
@@ -112,6 +113,7 @@ func (s *socket) readMessages() error {
 		s.acting.Store(true)
 		s.begun.Store(0)
 		s.heard.Store(true)
+		s.c.NoteLife()
 		s.pings.Store(0)
 		s.c.Receive(buf.Bytes(), &s.c.Replies)
 		s.acting.Store(false)
@@ -175,6 +177,51 @@ func (s *socket) tick() {
 	}
 	if !s.c.IsClosed() {
 		s.timer.Reset(s.surface.Heartbeat)
+	}
+}
+
+// probeAfter is how long an agent that was given work may say nothing before it is
+// asked whether it runs.
+const probeAfter = time.Second
+
+// Probe sees to it that an agent that was given work and does not run is known to be
+// overdue, and that any other is not.
+func (s *socket) Probe() {
+	if s.probing.CompareAndSwap(false, true) {
+		time.AfterFunc(probeAfter, s.look)
+	}
+}
+
+// look asks an agent for a sign of life that it owes. One that gives none stays
+// overdue; that it is dead is for tick to find.
+func (s *socket) look() {
+	waited := s.c.AwaitsLife()
+	switch {
+	case waited == 0 || s.c.IsClosed():
+		if s.probing.Store(false); s.c.AwaitsLife() > 0 && !s.c.IsClosed() { // something came this moment
+			s.Probe()
+		}
+		return
+	case waited < probeAfter:
+		time.AfterFunc(probeAfter-waited, s.look)
+		return
+	case s.acting.Load(): // it is we who do not read
+		s.c.NoteLife()
+	default:
+		s.ask()
+	}
+	time.AfterFunc(probeAfter, s.look)
+}
+
+func (s *socket) ask() {
+	if <-s.ready; s.ws == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), s.surface.Heartbeat)
+	defer cancel()
+	if s.ws.Ping(ctx) == nil {
+		s.heard.Store(true)
+		s.c.NoteLife()
 	}
 }
 

@@ -100,6 +100,9 @@ func WriteError(w http.ResponseWriter, r *http.Request, err error) {
 			body.Error.Details["request_id"] = id
 		}
 	}
+	if public.Stored != "" {
+		body.Error.Details["stored"] = public.Stored
+	}
 	SetRetryAfter(w, public)
 	WriteJSON(w, status, body)
 }

@@ -123,8 +123,13 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		WriteError(resp, r, beeos.Errorf(beeos.InvalidParam, "the address holds bytes that are no text: write it in UTF-8, without the zero byte, and percent-encode that"))
 		return
 	}
+	crowded := isCrowded(w, r)
 	if page := h.page(r); page != nil {
 		page(resp, r)
+		return
+	}
+	if crowded {
+		WriteError(resp, r, errFull)
 		return
 	}
 	h.Next.ServeHTTP(resp, r)

@@ -206,8 +206,8 @@ func TestRefusalsAreCounted(t *testing.T) {
 
 func TestHealthPages(t *testing.T) {
 	broken := errors.New("connection to 10.0.0.7 refused")
-	ok := Check{"store", func(context.Context) error { return nil }}
-	bad := Check{"bus", func(context.Context) error { return broken }}
+	ok := Check{Name: "store", Check: func(context.Context) error { return nil }}
+	bad := Check{Name: "bus", Check: func(context.Context) error { return broken }}
 	next := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })
 	tests := []struct {
 		method, path string

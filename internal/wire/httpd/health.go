@@ -10,6 +10,7 @@ import (
 type Check struct {
 	Name  string
 	Check func(ctx context.Context) error
+	Warns bool // it serves all the same, and says so
 }
 
 const readyTimeout = 2 * time.Second
@@ -40,6 +41,8 @@ func readOnly(page http.HandlerFunc) http.HandlerFunc {
 type health struct {
 	Status string `json:"status"`
 	Check  string `json:"check,omitempty"`
+
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 // healthz says that the process is alive, and nothing about its neighbours:
@@ -49,16 +52,21 @@ func (h *Handler) healthz(w http.ResponseWriter, _ *http.Request) {
 }
 
 // readyz says whether to send requests here. The body names the check that
-// failed; why it failed is for the log.
+// failed, or those that somebody should look at; why they failed is for the log.
 func (h *Handler) readyz(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)
 	defer cancel()
+	state := health{Status: "ok"}
 	for _, c := range h.Ready {
 		if err := c.Check(ctx); err != nil {
+			if c.Warns {
+				state.Warnings = append(state.Warnings, c.Name)
+				continue
+			}
 			Report(r, err)
 			WriteJSON(w, http.StatusServiceUnavailable, health{Status: "unavailable", Check: c.Name})
 			return
 		}
 	}
-	WriteJSON(w, http.StatusOK, health{Status: "ok"})
+	WriteJSON(w, http.StatusOK, state)
 }

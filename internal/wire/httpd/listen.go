@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/beeos/beeos/internal/telemetry"
+	"github.com/beeos/beeos/internal/wire/tcp"
 )
 
 const (
@@ -32,6 +33,7 @@ type Part struct {
 	Handler http.Handler // may also be given later, with Server.Handle
 	Hosts   []string     // public names under which a proxy reaches a loopback Addr
 	HTTPS   bool         // a proxy speaks https with the public
+	Watched bool         // clients stay connected, and it matters soon that one is gone
 }
 
 // Server is a set of parts whose ports are open. The exported fields may be
@@ -44,17 +46,18 @@ type Server struct {
 
 	parts     []Part
 	listeners []net.Listener
+	crowd     *crowd
 }
 
 // Listen opens the ports of all parts, or of none: whoever starts BeeOS hears
 // about every kind of port trouble before anything has begun.
 func Listen(parts []Part) (*Server, error) {
-	s := &Server{Drain: drainTime, parts: parts}
+	s := &Server{Drain: drainTime, parts: parts, crowd: newCrowd(descriptorLimit())}
 	var taken []Part
 	for _, p := range parts {
-		ln, err := net.Listen("tcp", p.Addr)
+		ln, err := p.listen(p.Addr)
 		if p.Spare != "" && errors.Is(err, syscall.EADDRINUSE) {
-			ln, err = net.Listen("tcp", p.Spare)
+			ln, err = p.listen(p.Spare)
 		}
 		switch {
 		case errors.Is(err, syscall.EADDRINUSE):
@@ -63,7 +66,7 @@ func Listen(parts []Part) (*Server, error) {
 			s.Close()
 			return nil, listenError(p, err)
 		default:
-			s.listeners = append(s.listeners, ln)
+			s.listeners = append(s.listeners, s.crowd.newDoor(ln))
 		}
 	}
 	if len(taken) > 0 {
@@ -71,6 +74,13 @@ func Listen(parts []Part) (*Server, error) {
 		return nil, takenError(taken)
 	}
 	return s, nil
+}
+
+func (p Part) listen(addr string) (net.Listener, error) {
+	if p.Watched {
+		return tcp.Listen(context.Background(), addr)
+	}
+	return net.Listen("tcp", addr)
 }
 
 // takenError names every port that another program has, since it is mostly
@@ -176,6 +186,7 @@ func (s *Server) server(ctx context.Context, p Part, ln net.Listener) *http.Serv
 	return &http.Server{
 		Handler:           h,
 		BaseContext:       func(net.Listener) context.Context { return ctx },
+		ConnContext:       noteCrowd,
 		ReadHeaderTimeout: headerTime,
 		IdleTimeout:       idleTime,
 		MaxHeaderBytes:    maxHeaders,

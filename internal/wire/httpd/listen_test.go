@@ -54,7 +54,7 @@ func TestServeAnswersOnEveryPart(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Metrics = telemetry.NewMetrics()
-	s.Ready = []Check{{"store", func(context.Context) error { return nil }}}
+	s.Ready = []Check{{Name: "store", Check: func(context.Context) error { return nil }}}
 	s.Handle("mcp", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, s.Addr("mcp")) }))
 	if s.Addr("nothing") != "" || strings.HasSuffix(s.Addr("mcp"), ":0") || s.Addr("mcp") == s.Addr("web") {
 		t.Errorf("addresses %q %q", s.Addr("mcp"), s.Addr("web"))

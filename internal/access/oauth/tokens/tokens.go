@@ -16,6 +16,7 @@ import (
 	"github.com/beeos/beeos/internal/access/auth"
 	"github.com/beeos/beeos/internal/store/audit"
 	"github.com/beeos/beeos/internal/store/cluster"
+	"github.com/beeos/beeos/internal/store/database"
 	"github.com/beeos/beeos/internal/store/grants"
 	"github.com/beeos/beeos/internal/store/keys"
 )
@@ -79,9 +80,9 @@ func (m *Minter) Run(ctx context.Context) error {
 		var err error
 		select {
 		case <-flush.C:
-			err = m.flush(ctx)
+			err = database.Within(ctx, m.flush)
 		case <-keys.C:
-			err = m.keys.reload(ctx)
+			err = database.Within(ctx, m.keys.reload)
 		case <-prune.C:
 			err = m.Grants.Prune(ctx, m.Now())
 		case <-ctx.Done():

@@ -155,6 +155,9 @@ func (f Fault) details() []object {
 		if ms := f.public.RetryAfter.Milliseconds(); ms > 0 {
 			metadata["retryAfterMs"] = fmt.Sprint(ms)
 		}
+		if f.public.Stored != "" {
+			metadata["stored"] = string(f.public.Stored)
+		}
 		d["metadata"] = metadata
 	}
 	return []object{d}

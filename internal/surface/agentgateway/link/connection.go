@@ -23,6 +23,16 @@ type Transport interface {
 	Shut(reason string) // the connection has ended
 }
 
+// Prober is a transport that finds out whether the agent's process still runs.
+type Prober interface {
+	Probe() // the agent was given something, and should give a sign of life
+}
+
+// overdueAfter is how long an agent may give no sign of life before others are
+// preferred. It need not have begun to work: that its process takes what comes is
+// enough.
+const overdueAfter = 2 * time.Second
+
 // Connection is one agent process that is connected to this node, by whatever
 // transport. Frames for it gather in a queue; the transport takes all of them at
 // once, so that a busy connection pays for few writes. An idle one holds no
@@ -40,6 +50,7 @@ type Connection struct {
 	since     time.Time
 
 	load   atomic.Int32 // turns in hand
+	asked  atomic.Int64 // since when a sign of life is waited for, in nanoseconds; 0 = it is not
 	budget budget
 
 	mu       sync.Mutex
@@ -132,8 +143,26 @@ func (c *Connection) deliver(t *heldTurn, frame []byte) bool {
 	if tell {
 		c.transport.Wake()
 	}
+	if p, ok := c.transport.(Prober); ok && c.asked.CompareAndSwap(0, time.Now().UnixNano()) {
+		p.Probe()
+	}
 	return true
 }
+
+// NoteLife says that the agent has given a sign of life.
+func (c *Connection) NoteLife() { c.asked.Store(0) }
+
+// AwaitsLife reports for how long a sign of life has been waited for; 0 = it is
+// not.
+func (c *Connection) AwaitsLife() time.Duration {
+	asked := c.asked.Load()
+	if asked == 0 {
+		return 0
+	}
+	return max(1, time.Since(time.Unix(0, asked)))
+}
+
+func (c *Connection) isOverdue() bool { return c.AwaitsLife() > overdueAfter }
 
 // heldTurn returns a turn that this connection works on, or nil.
 func (c *Connection) heldTurn(id string) *heldTurn {

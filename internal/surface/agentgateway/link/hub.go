@@ -86,5 +86,8 @@ func (h *Hub) Go(f func()) { h.workers.start(f) }
 // Size is how many agents are connected to this node now.
 func (h *Hub) Size() int { return h.registry.size() }
 
+// CountOverdue is how many of the connected agents owe a sign of life.
+func (h *Hub) CountOverdue() int { return h.registry.countOverdue() }
+
 // Connection returns the connection with this id if it is the instance's own.
 func (h *Hub) Connection(id, instance string) *Connection { return h.registry.connection(id, instance) }

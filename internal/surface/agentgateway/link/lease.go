@@ -34,7 +34,7 @@ func (h *Hub) keepLeases(ctx context.Context) error {
 // ExtendLeases extends every lease once. Turns past their deadline are ended by
 // the ledger's sweep; if that notice never came they are dropped here.
 func (h *Hub) ExtendLeases(ctx context.Context) {
-	now := h.Now()
+	now := h.Ledger.Now()
 	for _, t := range h.turns.all() {
 		if !t.Deadline.IsZero() && now.After(t.Deadline.Add(overtime)) {
 			h.dropEnded(t)
@@ -105,7 +105,7 @@ func (c *Connection) takeOver(id string) error {
 	case !d.Final() || !c.serves(d.AgentID):
 		return nil
 	}
-	lease, ok, err := c.hub.Ledger.ResumeDelivery(ctx, &d, c.hub.Now().Add(invoke.LeaseTTL))
+	lease, ok, err := c.hub.Ledger.ResumeDelivery(ctx, &d, c.hub.Ledger.Now().Add(invoke.LeaseTTL))
 	if err != nil || !ok {
 		return err
 	}

@@ -118,6 +118,17 @@ func (r *registry) size() int {
 	return len(r.conns)
 }
 
+func (r *registry) countOverdue() (n int) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	for _, c := range r.conns {
+		if c.isOverdue() {
+			n++
+		}
+	}
+	return n
+}
+
 // connection returns the one with this id if it is the instance's own.
 func (r *registry) connection(id, instance string) *Connection {
 	r.mu.RLock()
@@ -180,7 +191,8 @@ func (s *servedAgent) connections() []*Connection {
 }
 
 // deliver hands a dispatch from the bus to the least loaded connection that
-// takes it. A turn that an agent here still works on is not begun again.
+// takes it, and gives signs of life unless anyone will do. A turn that an agent
+// here still works on is not begun again.
 func (s *servedAgent) deliver(d bus.Dispatch) bool {
 	if t := s.hub.turns.get(d.MessageID); t != nil {
 		t.Adopt(d.Attempt)
@@ -194,7 +206,7 @@ func (s *servedAgent) deliver(d bus.Dispatch) bool {
 	best := s.pickConnection(nil)
 	s.mu.RUnlock()
 	for best != nil {
-		if best.deliver(s.hub.newTurn(&d, noteStart), d.Frame) {
+		if (d.Anyone || !best.isOverdue()) && best.deliver(s.hub.newTurn(&d, noteStart), d.Frame) {
 			return true
 		}
 		s.mu.RLock()
@@ -227,9 +239,17 @@ func (s *servedAgent) pickConnection(failed *Connection) *Connection {
 	}
 	best := s.conns[start]
 	for i := 1; i < min(n, maxCompared); i++ {
-		if c := s.conns[(start+i)%n]; c.load.Load() < best.load.Load() {
+		if c := s.conns[(start+i)%n]; c.isBetterThan(best) {
 			best = c
 		}
 	}
 	return best
+}
+
+// isBetterThan compares connections for the next dispatch.
+func (c *Connection) isBetterThan(other *Connection) bool {
+	if late := c.isOverdue(); late != other.isOverdue() {
+		return !late
+	}
+	return c.load.Load() < other.load.Load()
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/beeos/beeos/internal/engine/bus"
 	"github.com/beeos/beeos/internal/store/cluster"
+	"github.com/beeos/beeos/internal/store/database"
 	"github.com/beeos/beeos/internal/store/sessions"
 	"github.com/beeos/beeos/internal/surface/mcp/wire"
 	"github.com/beeos/beeos/internal/wire/seal"
@@ -73,17 +74,21 @@ func (r *Registry) KeepFresh(ctx context.Context) error {
 	for {
 		select {
 		case <-tidy.C:
-			if err := r.tidy(ctx); err != nil && ctx.Err() == nil {
+			if err := database.Within(ctx, r.tidy); err != nil && ctx.Err() == nil {
 				r.Log.Warn("ended sessions", "err", err)
 			}
 		case <-tick.C:
-			if err := r.readEnded(ctx, r.Now().Add(-10*rereadEnded)); err != nil && ctx.Err() == nil {
+			if err := database.Within(ctx, r.readLatelyEnded); err != nil && ctx.Err() == nil {
 				r.Log.Warn("ended sessions", "err", err)
 			}
 		case <-ctx.Done():
 			return nil
 		}
 	}
+}
+
+func (r *Registry) readLatelyEnded(ctx context.Context) error {
+	return r.readEnded(ctx, r.Now().Add(-10*rereadEnded))
 }
 
 func (r *Registry) readEnded(ctx context.Context, since time.Time) error {
@@ -115,7 +120,7 @@ func (r *Registry) EndSession(ctx context.Context, principal string, s *Session,
 	r.noteEnded(s.Channel, expires)
 	r.Bus.Control(bus.Control{Kind: bus.SessionEnded, ID: s.Channel})
 	// A client that hears it is over may try the next replica at once.
-	if nodes, err := r.Cluster.ListNodes(ctx, time.Now().Add(-r.NodeDead)); err == nil {
+	if nodes, err := r.Cluster.ListNodes(ctx, r.Cluster.Now().Add(-r.NodeDead)); err == nil {
 		r.Bus.Settle(ctx, len(nodes)-1)
 	}
 	return nil

@@ -70,6 +70,10 @@ func FaultOf(err error) *Fault {
 	case beeos.ServiceTimeout:
 		e.Message = "Agent reply timeout"
 		f.modernNumber = http.StatusGatewayTimeout // the range of -32003 is closed to newcomers
+	case beeos.AgentServiceUnavailable:
+		if e.Stored != "" {
+			f.MoreData = strconv.AppendQuote([]byte(`,"stored":`), string(e.Stored))
+		}
 	case beeos.RateLimited, beeos.BudgetExceeded:
 		f.MoreData = strconv.AppendInt([]byte(`,"retry_after_ms":`), e.RetryAfter.Milliseconds(), 10)
 	}
