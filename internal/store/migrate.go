@@ -117,6 +117,9 @@ func upgrade(ctx context.Context, db *database.DB, p *goose.Provider) error {
 			return err
 		}
 	}
+	if err := forgetFingerprints(ctx, db, have); err != nil {
+		return err
+	}
 	if _, err := p.Up(ctx); err != nil {
 		return fmt.Errorf("upgrade the tables; the data is as it was before, so the previous version still works: %w", err)
 	}

@@ -111,3 +111,16 @@ func hasTable(ctx context.Context, db *database.DB, name string) (bool, error) {
 	tables, err := database.GetValue[int64](ctx, db, "read the list of tables", query, name)
 	return tables > 0, err
 }
+
+// lastOtherFingerprints is the last version of the tables whose programs compared
+// calls under one idempotency key in another way.
+const lastOtherFingerprints = 16
+
+// forgetFingerprints lets the keys of calls from that time stand for whatever is
+// asked with them, for the day that they are kept: a repeat must get its answer.
+func forgetFingerprints(ctx context.Context, db *database.DB, have Tables) error {
+	if have.Version == 0 || have.Version > lastOtherFingerprints {
+		return nil
+	}
+	return database.Exec(ctx, db, "forget fingerprints", "UPDATE idempotency SET fingerprint = $1", database.UnknownFingerprint)
+}
