@@ -12,7 +12,7 @@ import (
 // Value is one setting as it stands.
 type Value struct {
 	Env    string `json:"env"`
-	Flag   string `json:"flag"` // without the dashes, its name in a file
+	Flag   string `json:"flag"`   // without the dashes, its name in a file
 	Value  string `json:"value"`  // credentials are masked
 	Origin string `json:"origin"` // default, "file PATH:LINE", "env NAME" or "flag --name"
 }
