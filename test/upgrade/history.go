@@ -24,9 +24,16 @@ type Programs struct{ Server, Agent string }
 // agentPath is where the agent lies in this tree, and is put in others.
 const agentPath = "test/upgrade/agent"
 
+// builtVar names a folder with programs that are there already, each in a folder named
+// after its commit: those of a release, for example.
+const builtVar = "UPGRADE_PROGRAMS"
+
 // BuildCommit builds the programs as they were at a commit of the repository in
 // root, in a new folder inside of dir.
 func BuildCommit(ctx context.Context, root, dir, commit string) (Programs, error) {
+	if folder := filepath.Join(os.Getenv(builtVar), commit); os.Getenv(builtVar) != "" {
+		return programsIn(folder), nil
+	}
 	tree := filepath.Join(dir, "tree-"+commit)
 	if err := os.Mkdir(tree, 0o700); err != nil {
 		return Programs{}, err
@@ -62,9 +69,13 @@ func BuildCommit(ctx context.Context, root, dir, commit string) (Programs, error
 	return BuildTree(ctx, tree, filepath.Join(dir, commit))
 }
 
+func programsIn(folder string) Programs {
+	return Programs{Server: filepath.Join(folder, "beeos"), Agent: filepath.Join(folder, "agent")}
+}
+
 // BuildTree builds the programs of a tree into a folder; args are for go build.
 func BuildTree(ctx context.Context, tree, folder string, args ...string) (Programs, error) {
-	p := Programs{Server: filepath.Join(folder, "beeos"), Agent: filepath.Join(folder, "agent")}
+	p := programsIn(folder)
 	for path, pkg := range map[string]string{p.Server: "./cmd/beeos", p.Agent: "./" + agentPath} {
 		build := exec.CommandContext(ctx, "go", append(append([]string{"build"}, args...), "-o", path, pkg)...)
 		build.Dir = tree

@@ -4,7 +4,6 @@ package upgrade
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -112,15 +111,15 @@ func (l *load) stream(d Door, key string, _ int64) error {
 	ctx, cancel := context.WithTimeout(context.Background(), startWithin)
 	defer cancel()
 	text := fmt.Sprintf("stream %d %s", pieces, key)
-	last := ""
+	var whole *client.Answer
 	for ev, err := range d.Stream(ctx, l.agentID, client.InvokeRequest{Message: text, IdempotencyKey: key}) {
 		if err != nil {
 			return err
 		}
-		last = ev.Type
+		whole = ev.Done
 	}
-	if last != "done" {
-		return errors.New("a stream ended with " + last)
+	if whole == nil || whole.IsError || !strings.HasSuffix(whole.Text, fmt.Sprint(pieces-1, " end")) {
+		return fmt.Errorf("a stream ended with %+v", whole)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
