@@ -22,8 +22,9 @@ type Node struct {
 	MCP, REST, Agents string // URLs
 	Process           *program.Process
 
-	env  []string
-	free func()
+	env     []string
+	free    func()
+	earlier []*program.Process
 }
 
 // NewNode lays out a place below dir; settings are NAME=value.
@@ -46,6 +47,9 @@ const startWithin = time.Minute
 
 // Start runs a server there and returns once it is ready.
 func (n *Node) Start(ctx context.Context, p Programs) (err error) {
+	if n.Process != nil {
+		n.earlier = append(n.earlier, n.Process)
+	}
 	if n.Process, err = program.Start(n.Name, n.env, p.Server, "serve"); err != nil {
 		return err
 	}

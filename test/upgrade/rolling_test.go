@@ -155,9 +155,14 @@ var trouble = regexp.MustCompile(`panic: |"level":"ERROR"`)
 
 // inspect looks for what must not be in a server's log.
 func (f *fleet) inspect(n *Node) {
-	for _, line := range n.Process.Err.All() {
-		if trouble.MatchString(line) {
-			f.t.Errorf("%s: %s", n.Name, line)
+	for _, p := range append(n.earlier, n.Process) {
+		for _, line := range p.Err.All() {
+			if trouble.MatchString(line) {
+				f.t.Errorf("%s: %s", n.Name, line)
+			}
+			if strings.Contains(line, "internal") {
+				f.t.Logf("%s: %s", n.Name, line)
+			}
 		}
 	}
 }
