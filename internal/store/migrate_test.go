@@ -100,7 +100,7 @@ func TestMigrationsServe(t *testing.T) {
 		}
 		up, _, _ := strings.Cut(string(text), "-- +goose Down")
 		if found := findTakenAway(up); found != "" {
-			t.Errorf("%s has %q: programs that know tables of version %d, which are served, may need what that changes; split it in two steps (docs/upgrading.md)", m.name, found, oldestServed)
+			t.Errorf("%s has %q: programs that know tables of version %d, which are served, may need what that changes; split it in two steps (docs/how-to/upgrading.md)", m.name, found, oldestServed)
 		}
 	}
 	if !served {

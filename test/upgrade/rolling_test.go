@@ -114,7 +114,7 @@ func (f *fleet) connect(programs ...Programs) (all []*Agent) {
 }
 
 // replace puts another program in the place of each node, one by one, as
-// docs/upgrading.md says: stop, start, wait until it is ready, go on.
+// docs/how-to/upgrading.md says: stop, start, wait until it is ready, go on.
 func (f *fleet) replace(p Programs, agents []*Agent, between func()) {
 	f.t.Helper()
 	for i, n := range f.nodes {

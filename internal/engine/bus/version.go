@@ -10,7 +10,7 @@ import (
 // nothing: new members of a message, new kinds of control messages and new subjects
 // are no new version, as nodes leave alone what they do not know. What a node of
 // this version would misunderstand is sent with a mark, and only by a program whose
-// neighbour, the version before it, understands that already (docs/upgrading.md).
+// neighbour, the version before it, understands that already (docs/how-to/upgrading.md).
 const (
 	headerVersion = "v"
 	version       = "1"
