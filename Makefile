@@ -14,7 +14,7 @@ RACE       = -race -p $(AT_ONCE) -gcflags=modernc.org/sqlite/lib=-race=false -gc
 PACKAGES   = ./test/faults ./test/console ./internal/cli ./test/clients ./test/hands ./internal/surface/web ./internal/surface/mcp ./...
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race lint format vuln bench conformance clients fuzz hostile silence walk traces adapters dev docs release packages charts setup clean
+.PHONY: help build test race lint format vuln bench conformance clients fuzz hostile silence walk traces adapters dev docs release packages charts upgrade setup clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -100,6 +100,10 @@ packages: ## Make what is shipped for this machine from the last commit, twice, 
 
 charts: ## Lint and render the Helm chart, read it with the types of Kubernetes
 	$(GO) test -C tools/charts -timeout 30m ./...
+
+upgrade: setup ## Replace nodes of the version before one by one under load, and go back; needs the history
+	$(GO) vet -tags upgrade ./test/upgrade
+	$(GO) test -tags upgrade -count=1 -v -timeout 30m -run 'Rolling|WayBack|FirstSDK' ./test/upgrade
 
 setup: ## Install what the tests need and is missing
 	@scripts/setup.sh

@@ -76,7 +76,7 @@ var livesIn = map[string]string{
 	"github.com/a2aproject/a2a-go/v2":        "internal/surface/a2a internal/outward/bridge",
 	"github.com/modelcontextprotocol/go-sdk": "internal/outward/skill internal/outward/oauthclient internal/outward/bridge",
 	"github.com/sashabaranov/go-openai":      "internal/outward/llm internal/outward/bridge",
-	"go.yaml.in/yaml/v3":                     "internal/outward/bridge internal/surface/mcp/catalog",
+	"go.yaml.in/yaml/v3":                     "internal/config internal/outward/bridge internal/surface/mcp/catalog",
 
 	// guards
 	"github.com/golang-jwt/jwt/v5": "internal/access/oauth/tokens internal/outward/oauthclient",

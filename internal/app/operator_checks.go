@@ -54,16 +54,19 @@ func CheckDatabase(ctx context.Context, cfg config.Config) (string, error) {
 			return where + " will be made at the first start", nil
 		}
 	}
-	stored, known, err := store.Inspect(ctx, dsn)
+	tables, err := store.Inspect(ctx, dsn)
+	if err == nil {
+		err = tables.Check()
+	}
 	switch {
 	case err != nil:
 		return "", err
-	case stored > known:
-		return "", fmt.Errorf("the data was written by a newer version (tables %d, this program knows %d); use that version", stored, known)
-	case stored < known:
-		return fmt.Sprintf("%s has tables of version %d and will be upgraded to %d at the next start", where, stored, known), nil
+	case tables.Version < tables.Known:
+		return fmt.Sprintf("%s has tables of version %d and will be upgraded to %d at the next start", where, tables.Version, tables.Known), nil
+	case tables.Version > tables.Known:
+		return fmt.Sprintf("%s, tables of version %d, which a newer version made and which serve this one too", where, tables.Version), nil
 	}
-	return fmt.Sprintf("%s, tables of version %d", where, stored), nil
+	return fmt.Sprintf("%s, tables of version %d", where, tables.Version), nil
 }
 
 // CheckClock tells how far this machine's clock is ahead of the database's; 0 with

@@ -61,7 +61,7 @@ type commands struct {
 	Grants    manage.GrantsCmd  `cmd:"" help:"See and end what people let apps reach."`
 
 	Doctor  DoctorCmd         `cmd:"" help:"Check this machine and the server, with a fix for whatever fails."`
-	Config  ConfigCmd         `cmd:"" help:"Print the settings in force and where each came from."`
+	Config  ConfigCmd         `cmd:"" help:"Print the settings in force and where each came from; check a file of them."`
 	Backup  backup.Cmd        `cmd:"" help:"Save everything that a server keeps into one file, while it runs."`
 	Restore backup.RestoreCmd `cmd:"" help:"Bring a backup back, into an empty folder or database."`
 	Verify  backup.VerifyCmd  `cmd:"" help:"Look for damage in what a server keeps, whether it runs or not."`
@@ -160,6 +160,9 @@ func reportMisuse(t *terminal.Terminal, err error) int {
 	pe, ok := errors.AsType[*kong.ParseError](err)
 	if !ok {
 		return t.Fail(err)
+	}
+	if bad, ok := errors.AsType[*config.FileError](err); ok {
+		return t.Fail(bad)
 	}
 	help := "beeos --help"
 	if pe.Context != nil {

@@ -30,7 +30,7 @@ func (c *ManCmd) Run(t *terminal.Terminal, k *kong.Kong) error {
 	m.section("COMMANDS")
 	m.commands(k.Model.Node)
 	m.section("SETTINGS")
-	m.text("Of the server, and of the commands that look after it. A variable of the environment does what its flag does; the flag wins. beeos config prints those in force.")
+	m.text("Of the server, and of the commands that look after it. A variable of the environment does what its flag does, and so does a line of a file, named as the flag is; the flag wins, then the variable. beeos config prints those in force.")
 	for _, f := range m.ordered {
 		m.flag(f)
 	}
@@ -75,7 +75,7 @@ func (m *manual) readSettings(root *kong.Node) {
 		if n.Name != "config" {
 			continue
 		}
-		for _, f := range n.Flags {
+		for _, f := range n.DefaultCmd.Flags {
 			if len(f.Envs) > 0 {
 				m.settings[f.Name] = true
 				m.ordered = append(m.ordered, f)

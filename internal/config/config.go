@@ -1,6 +1,7 @@
 // Package config is every setting of BeeOS: one struct whose tags are the
 // flags, the environment names, the defaults and the help (config.go), how
-// kong fills it (load.go), what makes a combination unusable (validate.go),
+// kong fills it (load.go), what a file of them says (file.go, check.go) and may say
+// (schema.go), what makes a combination unusable (validate.go),
 // and where each value came from (effective.go). The page of the manual that
 // lists them is made by a test. Commands embed Config; everything else in the
 // system is handed plain values.
@@ -21,6 +22,8 @@ import (
 type Config struct {
 	// Dev is set for a command whose tag makes addresses default to loopback.
 	Dev bool `kong:"-"`
+
+	File string `name:"config" env:"BEEOS_CONFIG" placeholder:"FILE" help:"File with settings. Empty: beeos.yaml in the data folder, else /etc/beeos/beeos.yaml, where there is one; beeos dev looks in the data folder alone." group:"Settings"`
 
 	Data        string        `env:"BEEOS_DATA" default:"./beeos-data" help:"Folder for all that is kept: database, files, keys." group:"Storage"`
 	DatabaseURL string        `env:"DATABASE_URL" placeholder:"URL" help:"PostgreSQL to keep everything in. Empty: SQLite in the data folder." group:"Storage"`
@@ -54,6 +57,8 @@ type Config struct {
 
 	adminMoves bool              // nobody chose AdminAddr, so another one will do
 	origins    map[string]string // environment name -> where the value came from
+	path       string            // of the file of settings; "" = there is none
+	lines      map[string]int    // name in that file -> where it stands, for what counts
 }
 
 // Surface is where one surface listens and what the world calls it.

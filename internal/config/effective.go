@@ -12,9 +12,9 @@ import (
 // Value is one setting as it stands.
 type Value struct {
 	Env    string `json:"env"`
-	Flag   string `json:"flag"`
+	Flag   string `json:"flag"`   // without the dashes, its name in a file
 	Value  string `json:"value"`  // credentials are masked
-	Origin string `json:"origin"` // default, "env NAME" or "flag --name"
+	Origin string `json:"origin"` // default, "file PATH:LINE", "env NAME" or "flag --name"
 }
 
 // Effective returns every setting, in the order of the manual.

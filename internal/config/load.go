@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"os"
@@ -18,16 +19,23 @@ const (
 // Default returns the configuration of an empty environment and no flags.
 func Default(dev bool) Config {
 	c := Config{Dev: dev}
+	if err := c.setDefaults(); err != nil {
+		panic("config: " + err.Error()) // a tag of ours is wrong
+	}
+	c.fill()
+	return c
+}
+
+func (c *Config) setDefaults() error {
 	for _, f := range c.flags() {
 		if !f.HasDefault {
 			continue
 		}
 		if err := f.Parse(kong.ScanFromTokens(kong.Token{Type: kong.FlagValueToken, Value: f.Default}), f.Target); err != nil {
-			panic("config: default of " + f.Name + ": " + err.Error()) // a tag of ours is wrong
+			return fmt.Errorf("default of %s: %w", f.Name, err)
 		}
 	}
-	c.fill()
-	return c
+	return nil
 }
 
 // flags returns the settings in the order of the struct, bound to c.
@@ -56,9 +64,16 @@ func (c *Config) BeforeReset() error {
 	return nil
 }
 
-// BeforeApply is called by kong between environment and flags: a secret's
-// file counts as its environment variable.
-func (c *Config) BeforeApply() error {
+// BeforeApply is called by kong between environment and flags: the file counts less
+// than the environment, and a secret's file counts as its environment variable.
+func (c *Config) BeforeApply(ctx *kong.Context, vars kong.Vars) error {
+	if err := c.loadFile(ctx, vars["listen"] != ""); err != nil {
+		return err
+	}
+	return c.readSecretFiles()
+}
+
+func (c *Config) readSecretFiles() error {
 	for name, target := range c.secrets() {
 		path := os.Getenv(name + "_FILE")
 		if path == "" {
@@ -79,16 +94,21 @@ func (c *Config) BeforeApply() error {
 // AfterApply is called by kong once every value is set.
 func (c *Config) AfterApply(ctx *kong.Context, vars kong.Vars) error {
 	c.Dev = vars["listen"] != ""
-	c.origins = map[string]string{}
-	for _, f := range c.flags() {
-		c.origins[f.Envs[0]] = findOrigin(ctx, f)
-	}
+	c.noteOrigins(ctx.Path)
 	c.fill()
 	return nil
 }
 
-func findOrigin(ctx *kong.Context, f *kong.Flag) string {
-	for _, p := range ctx.Path {
+// noteOrigins remembers where each value came from; path is what was typed.
+func (c *Config) noteOrigins(path []*kong.Path) {
+	c.origins = map[string]string{}
+	for _, f := range c.flags() {
+		c.origins[f.Envs[0]] = cmp.Or(findOrigin(path, f), c.fromFile(f), "default")
+	}
+}
+
+func findOrigin(path []*kong.Path, f *kong.Flag) string {
+	for _, p := range path {
 		if p.Flag != nil && p.Flag.Name == f.Name {
 			return "flag --" + f.Name
 		}
@@ -101,7 +121,7 @@ func findOrigin(ctx *kong.Context, f *kong.Flag) string {
 			return "env " + name + "_FILE"
 		}
 	}
-	return "default"
+	return ""
 }
 
 // fill gives what nobody set the value that follows from the rest: public

@@ -23,13 +23,17 @@ const keptAtLeast = 24 * time.Hour
 // Validate says in one sentence what is wrong with the configuration and what
 // to do about it. Kong calls it after parsing.
 func (c *Config) Validate() error {
-	checks := []func() error{c.checkSurfaces, c.checkPorts, c.checkStorage, c.checkFiles, c.checkNodes, c.checkSignIn, c.checkModel, c.checkCalls, c.checkAdmin}
-	for _, check := range checks {
+	for _, check := range append(c.checks(), c.checkData) {
 		if err := check(); err != nil {
-			return err
+			return c.inFile(err)
 		}
 	}
 	return nil
+}
+
+// checks are those that do not look at the machine.
+func (c *Config) checks() []func() error {
+	return []func() error{c.checkSurfaces, c.checkPorts, c.checkStorage, c.checkFiles, c.checkNodes, c.checkSignIn, c.checkModel, c.checkCalls, c.checkAdmin}
 }
 
 func (c *Config) checkSurfaces() error {
@@ -103,8 +107,10 @@ func (c *Config) checkStorage() error {
 	if c.Retention != 0 && c.Retention < keptAtLeast {
 		return fmt.Errorf("BEEOS_RETENTION is %s: keep finished work for at least 24h, or for ever with 0s", formatValue(c.Retention))
 	}
-	return checkFolder(c.Data)
+	return nil
 }
+
+func (c *Config) checkData() error { return checkFolder(c.Data) }
 
 // checkFiles: a bucket needs its address and both keys.
 func (c *Config) checkFiles() error {

@@ -13,42 +13,27 @@ import (
 	"github.com/beeos/beeos/internal/store/database"
 )
 
-// Inspect reports the version of the tables in the database that dsn names
-// and the version that this program knows. Unlike Open it changes nothing;
-// a database without tables has version 0.
-func Inspect(ctx context.Context, dsn string) (stored, known int64, err error) {
-	if known, err = newestMigration(); err != nil {
-		return 0, 0, err
+// Inspect reports of which version the tables in the database that dsn names are.
+// Unlike Open it changes nothing.
+func Inspect(ctx context.Context, dsn string) (t Tables, err error) {
+	if t.Known, err = newestMigration(); err != nil {
+		return t, err
 	}
 	if rest, ok := strings.CutPrefix(dsn, "sqlite:"); ok {
 		path, _, err := database.ParseSQLite(rest)
 		if err != nil {
-			return 0, known, err
+			return t, err
 		}
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-			return 0, known, nil // connecting would create it
+			return t, nil // connecting would create it
 		}
 	}
 	db, err := database.Open(ctx, dsn)
 	if err != nil {
-		return 0, known, err
+		return t, err
 	}
 	defer db.Close()
-	table := "SELECT count(*) FROM sqlite_master WHERE name = 'goose_db_version'"
-	if db.Postgres {
-		table = "SELECT count(*) FROM pg_tables WHERE schemaname = current_schema() AND tablename = 'goose_db_version'"
-	}
-	var tables int
-	if err := db.QueryRowContext(ctx, table).Scan(&tables); err != nil {
-		return 0, known, fmt.Errorf("read the list of tables: %w", err)
-	}
-	if tables == 0 {
-		return 0, known, nil
-	}
-	if err := db.QueryRowContext(ctx, "SELECT coalesce(max(version_id), 0) FROM goose_db_version").Scan(&stored); err != nil {
-		return 0, known, fmt.Errorf("read the version of the tables: %w", err)
-	}
-	return stored, known, nil
+	return readTables(ctx, db)
 }
 
 // CompareClocks tells how far this machine's clock is ahead of that of the server
@@ -65,27 +50,28 @@ func CompareClocks(ctx context.Context, dsn string) (time.Duration, error) {
 // OpenUnchanged opens a database that is there already, as it is: unlike Open it
 // makes nothing and upgrades nothing. version is that of its tables.
 func OpenUnchanged(ctx context.Context, dsn string) (db *Store, version int64, err error) {
-	stored, known, err := Inspect(ctx, dsn)
+	tables, err := Inspect(ctx, dsn)
 	switch {
 	case err != nil:
 		return nil, 0, err
-	case stored == 0:
+	case tables.Version == 0:
 		return nil, 0, errors.New("there is no ledger yet; name the data folder with --data, or the database with DATABASE_URL")
-	case stored > known:
-		return nil, 0, tooNew{stored: stored, known: known}
+	}
+	if err := tables.Check(); err != nil {
+		return nil, 0, err
 	}
 	opened, err := database.Open(ctx, dsn)
 	if err != nil {
 		return nil, 0, err
 	}
-	return tablesOf(opened), stored, nil
+	return tablesOf(opened), tables.Version, nil
 }
 
-// IsCurrent reports whether tables of that version are those that this program
-// works with.
+// IsCurrent reports whether tables of that version, which OpenUnchanged has opened,
+// have all that this program works with.
 func IsCurrent(version int64) bool {
 	known, err := newestMigration()
-	return err == nil && version == known
+	return err == nil && version >= known
 }
 
 const (

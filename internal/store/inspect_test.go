@@ -13,17 +13,17 @@ func TestInspect(t *testing.T) {
 		"sqlite":   "sqlite:" + filepath.Join(t.TempDir(), "beeos.db"),
 		"postgres": pgtest.URL(t),
 	} {
-		stored, known, err := store.Inspect(t.Context(), dsn)
-		if err != nil || stored != 0 || known < 2 {
-			t.Errorf("%s, empty: version %d of %d, %v", name, stored, known, err)
+		have, err := store.Inspect(t.Context(), dsn)
+		if err != nil || have.Version != 0 || have.Known < 2 {
+			t.Errorf("%s, empty: %+v, %v", name, have, err)
 		}
 		db, err := store.Open(t.Context(), dsn)
 		if err != nil {
 			t.Fatal(err)
 		}
 		db.Close()
-		if stored, known, err = store.Inspect(t.Context(), dsn); err != nil || stored != known {
-			t.Errorf("%s, opened: version %d of %d, %v", name, stored, known, err)
+		if have, err = store.Inspect(t.Context(), dsn); err != nil || have.Version != have.Known {
+			t.Errorf("%s, opened: %+v, %v", name, have, err)
 		}
 	}
 }

@@ -35,7 +35,7 @@ func migrate(ctx context.Context, db *database.DB) error {
 		if err != nil {
 			return fmt.Errorf("read the migrations: %w", err)
 		}
-		if err = upgrade(ctx, provider); err == nil || tries == 1 || ctx.Err() != nil {
+		if err = upgrade(ctx, db, provider); err == nil || tries == 1 || ctx.Err() != nil {
 			return err
 		}
 		if _, newer := err.(tooNew); newer {
@@ -102,26 +102,31 @@ type wordedFile struct {
 func (f wordedFile) Stat() (fs.FileInfo, error) { return f.info, nil }
 func (f wordedFile) Close() error               { return nil }
 
-func upgrade(ctx context.Context, p *goose.Provider) error {
-	stored, err := p.GetDBVersion(ctx)
+// upgrade brings the tables up, unless they are newer than this program. It looks
+// again at the end: a newer program may have upgraded them meanwhile.
+func upgrade(ctx context.Context, db *database.DB, p *goose.Provider) error {
+	have, err := readTables(ctx, db)
 	if err != nil {
-		return fmt.Errorf("read the version of the tables: %w", err)
+		return err
 	}
-	sources := p.ListSources()
-	if known := sources[len(sources)-1].Version; stored > known {
-		return tooNew{stored: stored, known: known}
+	if err := have.Check(); err != nil || have.Version > have.Known {
+		return err
+	}
+	if have.Version < have.Known || have.Program == "" || have.Oldest < oldestServed {
+		if err := noteServed(ctx, db, have.Known); err != nil {
+			return err
+		}
+	}
+	if err := forgetFingerprints(ctx, db, have); err != nil {
+		return err
 	}
 	if _, err := p.Up(ctx); err != nil {
 		return fmt.Errorf("upgrade the tables; the data is as it was before, so the previous version still works: %w", err)
 	}
-	return nil
-}
-
-// tooNew is the error for data that a later program has upgraded already.
-type tooNew struct{ stored, known int64 }
-
-func (e tooNew) Error() string {
-	return fmt.Sprintf("the data was written by a newer version of BeeOS (tables of version %d, this program knows %d); start that version, or restore a backup from before the upgrade", e.stored, e.known)
+	if have, err = readTables(ctx, db); err != nil {
+		return err
+	}
+	return have.Check()
 }
 
 // migrationLock is goose's session lock. Goose's own one polls every few seconds; this

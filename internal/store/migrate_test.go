@@ -3,6 +3,9 @@ package store
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"regexp"
+	"strconv"
+	"strings"
 	"testing"
 )
 
@@ -58,6 +61,57 @@ func TestMigrationsRise(t *testing.T) {
 		sum := sha256.Sum256(text)
 		if got := hex.EncodeToString(sum[:8]); f.Name() != released[i].name || got != released[i].sum {
 			t.Errorf("migration %d is %s (%s), want %s (%s): add a new one instead", i, f.Name(), got, released[i].name, released[i].sum)
+		}
+	}
+}
+
+// takesAway matches what a program that knows older tables would miss or trip over:
+// a column without a default is one that it does not fill.
+var (
+	takesAway   = regexp.MustCompile(`(?i)\b(DROP (TABLE|COLUMN)|RENAME|ALTER COLUMN)\b|ADD COLUMN [^,;]*NOT NULL(?: *[,;]|$)`)
+	uniqueIndex = regexp.MustCompile(`(?i)CREATE UNIQUE INDEX \w+ ON (\w+)`)
+)
+
+func findTakenAway(up string) string {
+	for _, index := range uniqueIndex.FindAllStringSubmatch(up, -1) {
+		if !strings.Contains(up, "CREATE TABLE "+index[1]+" ") { // of rows that older programs write
+			return index[0]
+		}
+	}
+	return takesAway.FindString(up)
+}
+
+// TestMigrationsServe: what comes after the tables that are still served adds to them
+// and takes nothing away.
+func TestMigrationsServe(t *testing.T) {
+	served := false
+	for _, m := range released {
+		number, err := strconv.ParseInt(m.name[:4], 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		served = served || number == oldestServed
+		if number <= oldestServed {
+			continue
+		}
+		text, err := migrations.ReadFile("migrations/" + m.name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		up, _, _ := strings.Cut(string(text), "-- +goose Down")
+		if found := findTakenAway(up); found != "" {
+			t.Errorf("%s has %q: programs that know tables of version %d, which are served, may need what that changes; split it in two steps (docs/how-to/upgrading.md)", m.name, found, oldestServed)
+		}
+	}
+	if !served {
+		t.Errorf("there are no tables of version %d", oldestServed)
+	}
+	for sql, want := range map[string]bool{
+		"ALTER TABLE a DROP COLUMN b;": true, "ALTER TABLE a ADD COLUMN b TEXT NOT NULL;": true, "DROP TABLE a;": true, "CREATE UNIQUE INDEX a ON b (c);": true,
+		"ALTER TABLE a ADD COLUMN b TEXT NOT NULL DEFAULT '';": false, "CREATE TABLE a (b TEXT NOT NULL);": false, "DROP INDEX a;": false, "CREATE TABLE b (c TEXT); CREATE UNIQUE INDEX a ON b (c);": false,
+	} {
+		if (findTakenAway(sql) != "") != want {
+			t.Errorf("%s: %t", sql, !want)
 		}
 	}
 }

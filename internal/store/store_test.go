@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -57,16 +58,54 @@ func TestOpenErrorsNameTheNextStep(t *testing.T) {
 	})
 }
 
-func TestOpenRefusesNewerData(t *testing.T) {
+// TestOpenNewerData: tables that a later program has made are refused with what to
+// do about it, unless they say that they serve this program too. Nothing is changed
+// in either case.
+func TestOpenNewerData(t *testing.T) {
 	for name, dsn := range map[string]string{"sqlite": storetest.SQLiteURL(t), "postgres": pgtest.URL(t)} {
 		t.Run(name, func(t *testing.T) {
 			db := storetest.Open(t, dsn)
-			if _, err := db.Exec("INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, TRUE)"); err != nil {
+			known, err := store.Inspect(t.Context(), dsn)
+			if err != nil {
 				t.Fatal(err)
 			}
-			_, err := store.Open(t.Context(), dsn)
-			if err == nil || !strings.Contains(err.Error(), "newer version of BeeOS") {
-				t.Errorf("got %v", err)
+			exec := func(query string, args ...any) {
+				t.Helper()
+				if _, err := db.Exec(query, args...); err != nil {
+					t.Fatal(err)
+				}
+			}
+			open := func() error {
+				t.Helper()
+				again, err := store.Open(t.Context(), dsn)
+				if err == nil {
+					again.Close()
+				}
+				unchanged, _, err2 := store.OpenUnchanged(t.Context(), dsn)
+				if err2 == nil {
+					unchanged.Close()
+				}
+				if fmt.Sprint(err2) != strings.TrimPrefix(fmt.Sprint(err), "open store: ") {
+					t.Errorf("opened: %v; opened to look at: %v", err, err2)
+				}
+				return err
+			}
+			refused := func(want string) {
+				t.Helper()
+				if err := open(); err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("got %v, want %q", err, want)
+				}
+			}
+			exec("INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, TRUE)")
+			refused("start that version, or restore a backup") // it does not say whom it serves
+			exec("INSERT INTO goose_serves (version, oldest, program) VALUES (9999, $1, '7.8.9')", known.Known+1)
+			refused("start BeeOS 7.8.9 or later, or restore a backup")
+			exec("UPDATE goose_serves SET oldest = $1 WHERE version = 9999", known.Known)
+			if err := open(); err != nil {
+				t.Errorf("tables that serve this program: %v", err)
+			}
+			if have, err := store.Inspect(t.Context(), dsn); err != nil || have.Version != 9999 || have.Program != "7.8.9" {
+				t.Errorf("%+v, %v", have, err)
 			}
 		})
 	}
@@ -75,9 +114,9 @@ func TestOpenRefusesNewerData(t *testing.T) {
 func TestInspectChangesNothing(t *testing.T) {
 	for name, dsn := range map[string]string{"sqlite": storetest.SQLiteURL(t), "postgres": pgtest.URL(t)} {
 		t.Run(name, func(t *testing.T) {
-			stored, known, err := store.Inspect(t.Context(), dsn)
-			if err != nil || stored != 0 || known < 2 {
-				t.Fatalf("an empty database: %d, %d, %v", stored, known, err)
+			have, err := store.Inspect(t.Context(), dsn)
+			if err != nil || have.Version != 0 || have.Known < 2 {
+				t.Fatalf("an empty database: %+v, %v", have, err)
 			}
 			if path, ok := strings.CutPrefix(dsn, "sqlite:"); ok {
 				if _, err := os.Stat(path); !os.IsNotExist(err) {
@@ -85,8 +124,8 @@ func TestInspectChangesNothing(t *testing.T) {
 				}
 			}
 			storetest.Open(t, dsn)
-			if stored, known, err := store.Inspect(t.Context(), dsn); err != nil || stored != known {
-				t.Errorf("an open one: %d, %d, %v", stored, known, err)
+			if have, err := store.Inspect(t.Context(), dsn); err != nil || have.Version != have.Known {
+				t.Errorf("an open one: %+v, %v", have, err)
 			}
 		})
 	}

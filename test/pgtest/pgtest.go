@@ -84,6 +84,13 @@ func query(bin, target, statement string) error {
 	return nil
 }
 
+// Program is the path of one of PostgreSQL's programs, of the version that servers
+// here run.
+func Program(name string) (string, error) {
+	bin, err := binaries()
+	return filepath.Join(bin, name), err
+}
+
 // freshName is unlike any name of this process or of one beside it.
 func freshName() string {
 	return fmt.Sprintf("beeos_test_%d_%d", os.Getpid(), databases.Add(1))

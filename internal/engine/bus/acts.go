@@ -40,6 +40,12 @@ func (b *Bus) ServeActs(ctx context.Context, do func(ctx context.Context, data [
 		case <-ctx.Done():
 			return nil
 		case m := <-asked:
+			if !b.versions.reads(b, m) {
+				if err := refuse(m); err != nil {
+					b.log.Warn("bus: refuse an act", "err", err)
+				}
+				continue
+			}
 			group.Go(func() error {
 				b.answerAct(m, do(ctx, m.Data))
 				return nil

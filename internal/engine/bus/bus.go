@@ -3,7 +3,8 @@
 // live events of a channel (events.go), notices of what the ledger committed,
 // small control messages to everyone (control.go), and what agents are waiting
 // to be told (asks.go), what nodes know of an agent (health.go), and acts that
-// only some nodes can do (acts.go). settle.go waits until news have arrived. It runs on core NATS,
+// only some nodes can do (acts.go). settle.go waits until news have arrived;
+// version.go says how the form of messages may change. It runs on core NATS,
 // embedded in the process, meshed with the embedded servers of other nodes,
 // by TLS (mesh_tls.go), or external (connect.go).
 //
@@ -60,6 +61,7 @@ type Bus struct {
 	asks     func(turn string) ([]beeos.Event, bool)
 	health   func(agentID string) (Health, bool)
 
+	versions versions
 	slow     atomic.Uint64  // messages were dropped because this node did not keep up
 	inbox    chan *nats.Msg // everything that subscriptions bring, read by one goroutine
 	requests chan *nats.Msg // dispatches, read by another: they may take a moment
@@ -139,7 +141,11 @@ func (b *Bus) read(from chan *nats.Msg, handle func(*nats.Msg) error) {
 	for {
 		select {
 		case m := <-from:
-			if err := handle(m); err != nil {
+			act := handle
+			if !b.versions.reads(b, m) {
+				act = refuse
+			}
+			if err := act(m); err != nil {
 				b.log.Error("bus: message from another node", "subject", m.Subject, "err", err)
 			}
 		case <-b.stop:

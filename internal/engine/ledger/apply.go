@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"bytes"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -202,7 +201,7 @@ func (b *batch) claimKey(ctx context.Context, k *Idempotency, turn, channel stri
 	var fingerprint []byte
 	err = b.w.query(ctx, `SELECT turn, channel, fingerprint FROM idempotency WHERE scope = $1 AND key = $2`, []any{k.Scope, k.Key},
 		func(r *sql.Rows) error { return r.Scan(&dup.Turn, &dup.Channel, &fingerprint) })
-	return dup, bytes.Equal(fingerprint, k.Fingerprint), err
+	return dup, k.fits(fingerprint), err
 }
 
 // releaseKeys gives back the keys of openings that were refused, so that

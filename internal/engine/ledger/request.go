@@ -63,10 +63,15 @@ func (l *Ledger) FindByKey(ctx context.Context, k *Idempotency) (*Duplicate, err
 		return nil, nil
 	case err != nil:
 		return nil, database.Explain("read an idempotency key", err)
-	case !bytes.Equal(print, k.Fingerprint):
+	case !k.fits(print):
 		return nil, errReused
 	}
 	return &dup, nil
+}
+
+// fits reports whether a key that has that fingerprint stands for the same payload.
+func (k *Idempotency) fits(stored []byte) bool {
+	return bytes.Equal(stored, k.Fingerprint) || bytes.Equal(stored, database.UnknownFingerprint)
 }
 
 // Append stores a message that ends nothing: input required, reasoning, a

@@ -31,6 +31,10 @@ type DB struct {
 	writing chan struct{}
 }
 
+// UnknownFingerprint stands with an idempotency key whose payload can no longer be
+// compared: any payload fits.
+var UnknownFingerprint = []byte{0}
+
 // Open opens the database that dsn names.
 func Open(ctx context.Context, dsn string) (*DB, error) {
 	scheme, rest, _ := strings.Cut(dsn, ":")

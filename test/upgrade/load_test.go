@@ -1,0 +1,201 @@
+//go:build unix && upgrade
+
+package upgrade
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/client"
+)
+
+// load is callers that go on while servers are replaced. Each call has an
+// idempotency key; one that fails is made once more, with the same key at the next
+// node, as a client behind a balancer does.
+type load struct {
+	t       *testing.T
+	name    string // what is said and the keys are this load's own
+	doors   []Door
+	agentID string
+
+	stop chan struct{}
+	done sync.WaitGroup
+	n    atomic.Int64 // of the next call
+
+	mu      sync.Mutex
+	asked   []string // texts of calls and streams that were answered
+	calls   int
+	streams int
+	again   int
+	waited  int // of these, while the first try was under way
+	why     map[string]int // what made a call be made again
+	failed  []error
+}
+
+const (
+	callers   = 6
+	streamers = 3
+	pieces    = 40 // of a stream, one each ten milliseconds
+)
+
+func startLoad(t *testing.T, name string, doors []Door, agentID string) *load {
+	l := &load{t: t, name: name, doors: doors, agentID: agentID, stop: make(chan struct{}), why: map[string]int{}}
+	for range callers {
+		l.done.Go(func() { l.run(l.call) })
+	}
+	for range streamers {
+		l.done.Go(func() { l.run(l.stream) })
+	}
+	return l
+}
+
+func (l *load) run(one func(Door, string, int64) error) {
+	for {
+		select {
+		case <-l.stop:
+			return
+		default:
+		}
+		n := l.n.Add(1)
+		key := fmt.Sprintf("%s-%d", l.name, n)
+		err := one(l.doors[n%int64(len(l.doors))], key, n)
+		if err == nil {
+			continue
+		}
+		l.mu.Lock()
+		l.again++
+		l.why[describe(err)]++
+		l.mu.Unlock()
+		if err := l.finish(one, l.doors[(n+1)%int64(len(l.doors))], key, n); err != nil {
+			l.mu.Lock()
+			l.failed = append(l.failed, fmt.Errorf("call %d: %w", n, err))
+			l.mu.Unlock()
+		}
+	}
+}
+
+// finish makes a call the second time. If the first is still under way, it asks on, as
+// the answer says.
+func (l *load) finish(one func(Door, string, int64) error, d Door, key string, n int64) error {
+	waited := false
+	for deadline := time.Now().Add(startWithin); ; {
+		err := one(d, key, n)
+		e, ok := errors.AsType[*beeos.Error](err)
+		if !ok || e.Code != beeos.Conflict || time.Now().After(deadline) {
+			return err
+		}
+		if !waited {
+			waited = true
+			l.mu.Lock()
+			l.waited++
+			l.mu.Unlock()
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// describe cuts what differs from error to error.
+func describe(err error) string {
+	text := err.Error()
+	for _, part := range []string{"connection refused", "connection reset", "EOF", "broken pipe"} {
+		if strings.Contains(text, part) {
+			return part
+		}
+	}
+	return text
+}
+
+func (l *load) call(d Door, key string, n int64) error {
+	ctx, cancel := context.WithTimeout(context.Background(), startWithin)
+	defer cancel()
+	c := Call{Surface: []string{"mcp", "rest"}[n/int64(len(l.doors))%2], Key: key, Text: "call " + key}
+	got, err := d.Ask(ctx, l.agentID, c)
+	if err == nil && got != "echo: "+c.Text {
+		err = fmt.Errorf("%q was answered %q", c.Text, got)
+	}
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.calls++
+	l.asked = append(l.asked, c.Text)
+	return nil
+}
+
+func (l *load) stream(d Door, key string, _ int64) error {
+	ctx, cancel := context.WithTimeout(context.Background(), startWithin)
+	defer cancel()
+	text := fmt.Sprintf("stream %d %s", pieces, key)
+	var whole *client.Answer
+	for ev, err := range d.Stream(ctx, l.agentID, client.InvokeRequest{Message: text, IdempotencyKey: key}) {
+		if err != nil {
+			return err
+		}
+		whole = ev.Done
+	}
+	if whole == nil || whole.IsError || !strings.HasSuffix(whole.Text, fmt.Sprint(pieces-1, " end")) {
+		return fmt.Errorf("a stream ended with %+v", whole)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.streams++
+	l.asked = append(l.asked, text)
+	return nil
+}
+
+// end stops the callers, tells what came of it, and fails the test for each call
+// that was not answered, or was not executed exactly once.
+func (l *load) end(agents ...*Agent) {
+	l.t.Helper()
+	close(l.stop)
+	l.done.Wait()
+	times := map[string]int{}
+	for _, a := range agents {
+		for text, n := range a.Begun() {
+			times[text] += n
+		}
+	}
+	lost, doubled := 0, 0
+	for _, text := range l.asked {
+		switch n := times[text]; {
+		case n == 0:
+			lost++
+		case n > 1:
+			doubled++
+		}
+	}
+	l.t.Logf("%s: %d calls and %d streams, %d of them made a second time, %d of these while the first was still under way (%v): %d failed, %d lost, %d doubled",
+		l.name, l.calls, l.streams, l.again, l.waited, l.why, len(l.failed), lost, doubled)
+	for _, err := range l.failed[:min(5, len(l.failed))] {
+		l.t.Error(err)
+	}
+	if len(l.failed)+lost+doubled > 0 || l.calls == 0 || l.streams == 0 {
+		l.t.Error("not all calls were answered, and executed once")
+	}
+}
+
+// more waits until so many more calls have been answered.
+func (l *load) more(n int) {
+	l.t.Helper()
+	count := func() int {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return l.calls
+	}
+	want, deadline := count()+n, time.Now().Add(startWithin)
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for count() < want {
+		if <-tick.C; time.Now().After(deadline) {
+			l.t.Fatal("no more calls are answered")
+		}
+	}
+}
