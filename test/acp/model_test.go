@@ -13,6 +13,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/beeos/beeos"
 )
 
 // model is a server that plays Anthropic's. Asked to "kindly-write PATH" it uses the tool
@@ -74,11 +76,11 @@ func (m *model) answer(w http.ResponseWriter, r *http.Request) {
 		blocks[0].Text = "Written."
 	default:
 		blocks[0].Text = "I write it."
-		blocks = append(blocks, block{Type: "tool_use", ID: fmt.Sprint("toolu_", len(said)), Name: "Write", Input: map[string]string{"file_path": path[1], "content": "from the model\n"}})
+		blocks = append(blocks, block{Type: "tool_use", ID: "toolu_" + beeos.NewID(), Name: "Write", Input: map[string]string{"file_path": path[1], "content": "from the model\n"}})
 		reason = "tool_use"
 	}
 	message := map[string]any{
-		"id": "msg_1", "type": "message", "role": "assistant", "model": q.Model, "content": []block{},
+		"id": "msg_" + beeos.NewID(), "type": "message", "role": "assistant", "model": q.Model, "content": []block{},
 		"usage": map[string]int{"input_tokens": 100, "output_tokens": 1},
 	}
 	if !q.Stream {

@@ -39,11 +39,7 @@ func TestQuestionsReachThePerson(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		tools, err := session.ListTools(t.Context(), nil)
-		if err != nil || len(tools.Tools) != 1 {
-			t.Fatal(tools, err)
-		}
-		got, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: tools.Tools[0].Name, Arguments: map[string]any{"message": question}})
+		got, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: s.id, Arguments: map[string]any{"message": question}})
 		if err != nil {
 			t.Fatal(err)
 		}
