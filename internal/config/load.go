@@ -84,7 +84,7 @@ func (c *Config) AfterApply(ctx *kong.Context, vars kong.Vars) error {
 		c.origins[f.Envs[0]] = findOrigin(ctx, f)
 	}
 	c.fill()
-	return nil
+	return c.Validate()
 }
 
 func findOrigin(ctx *kong.Context, f *kong.Flag) string {
@@ -109,6 +109,7 @@ func findOrigin(ctx *kong.Context, f *kong.Flag) string {
 // is, and dev's trust in its own machine. A port of 0 leaves a URL empty: it is
 // known after listening.
 func (c *Config) fill() {
+	c.fillAddress()
 	for _, s := range c.surfaces() {
 		if s.PublicURL == "" {
 			s.PublicURL = URLFor(s.Addr)
