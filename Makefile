@@ -14,7 +14,7 @@ RACE       = -race -p $(AT_ONCE) -gcflags=modernc.org/sqlite/lib=-race=false -gc
 PACKAGES   = ./test/faults ./test/console ./internal/cli ./test/clients ./test/hands ./internal/surface/web ./internal/surface/mcp ./...
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race lint format vuln bench conformance clients fuzz hostile silence walk traces adapters dev docs release packages charts upgrade setup clean
+.PHONY: help build test race lint format vuln bench conformance clients fuzz hostile silence walk traces adapters address dev docs release packages charts upgrade setup clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -73,6 +73,11 @@ hostile: ## Attack a server and its bridges; needs a quiet machine: others' call
 silence: setup ## Freeze PostgreSQL under load and promote its standby; set one node's clock wrong; takes minutes
 	$(GO) vet -tags silence ./test/faults
 	$(GO) test -tags silence -count=1 -v -timeout 30m -run 'Silent|Clock|Frozen|Descriptors' ./test/faults
+
+address: ## One address with certificates of a real authority (pebble), and behind the real Caddy, from test/address/programs
+	cd test/address/programs && $(GO) build -o $(CURDIR)/bin/address/ tool
+	$(GO) vet -tags address ./test/address
+	BEEOS_TEST_PROGRAMS=$(CURDIR)/bin/address $(GO) test -tags address -count=1 -v -timeout $(TIMEOUT) ./test/address
 
 traces: ## The tests of traces against a real OpenTelemetry Collector, built from test/collector
 	cd test/collector && $(GO) vet . && $(GO) build -o $(CURDIR)/bin/collector .

@@ -30,6 +30,7 @@ has npm      || missing+=(npm) # official MCP clients and suite; they bring the 
 has java     || missing+=(default-jre-headless) # a generator of clients
 has chromium || has google-chrome || missing+=(chromium) # the console's pages are tested in a real browser
 has promtool && has prometheus || missing+=(prometheus) # alert rules and dashboard are tested against the real one
+has nginx || [ -x /usr/sbin/nginx ] || missing+=(nginx) # the sample files for proxies are tested behind the real one
 
 if [ ${#missing[@]} -eq 0 ]; then
   say 'everything is here'

@@ -25,7 +25,7 @@ const setupFile = "setup-link"
 func (p *parts) openAccess(ctx context.Context) (err error) {
 	tell := func(id string) { p.bus.Control(bus.Control{Kind: bus.KeyRevoked, ID: id}) }
 	p.oauth, err = oauth.New(ctx, oauth.Options{
-		Grants: p.db.Grants, Keys: p.db.Keys, Agents: p.db.Agents, Trail: p.db.Audit, Cluster: p.db.Cluster, Issuer: p.info.MCP, ConsoleURL: cmp.Or(p.cfg.MCP.WebLoginURL, p.info.Web), Log: p.log, Now: p.opt.Now, AllowPrivate: p.cfg.AllowPrivate, Tell: tell,
+		Grants: p.db.Grants, Keys: p.db.Keys, Agents: p.db.Agents, Trail: p.db.Audit, Cluster: p.db.Cluster, Issuer: p.public.MCP, Bases: p.mcpBases(), ConsoleURL: cmp.Or(p.cfg.MCP.WebLoginURL, p.public.Web), Log: p.log, Now: p.opt.Now, AllowPrivate: p.cfg.AllowPrivate, Tell: tell,
 	})
 	if err != nil {
 		return fmt.Errorf("open the authorization server: %w", err)
@@ -40,7 +40,7 @@ func (p *parts) openAccess(ctx context.Context) (err error) {
 	}, Refused: func(method string, why beeos.Code) { p.metrics.SignInFailed(method, string(why)) }}
 	if o := p.cfg.OIDC; o.Issuer != "" {
 		p.oidc = signin.NewOIDC(signin.OIDCOptions{
-			Issuer: o.Issuer, ClientID: o.ClientID, ClientSecret: o.ClientSecret, RedirectURL: p.info.Web + "/signin/oidc/return",
+			Issuer: o.Issuer, ClientID: o.ClientID, ClientSecret: o.ClientSecret, RedirectURL: p.public.Web + "/signin/oidc/return",
 		})
 	}
 	return nil

@@ -1,6 +1,6 @@
 // Package app builds the parts that a configuration asks for and runs them:
 // app.go is the order in which they start and stop, surfaces.go what listens
-// where, admin.go what the operator alone sees, metrics.go what is counted, tracing.go where spans go, files.go where files lie, hooks.go who is told about tasks, mesh.go how
+// where, address.go how they share one address, admin.go what the operator alone sees, metrics.go what is counted, tracing.go where spans go, files.go where files lie, hooks.go who is told about tasks, mesh.go how
 // nodes find each other, access.go who is let in and how the first person is,
 // builtin.go which agents need no code, memory.go how much may pile up, demo.go
 // what `beeos dev` adds, claim.go who has the data folder. What an operator does
@@ -105,6 +105,9 @@ type parts struct {
 	peers     *a2a.Surface        // nil = A2A runs elsewhere
 	server    *httpd.Server
 	info      Info
+	public    urls                          // what surfaces are called by everybody
+	gateway   string                        // where agents inside this process connect; empty = nowhere
+	certs     certificates                  // nil = none are ours
 	demo      chan error                    // the demo agent's end
 	run       []func(context.Context) error // background services
 	closers   []func()                      // what takes down the parts that are up, lowest first
@@ -131,7 +134,7 @@ func Run(ctx context.Context, cfg config.Config, opt Options) error {
 		}
 	}()
 	for _, step := range []func(context.Context) error{
-		p.openTracer, p.openData, p.openFiles, p.openCalls, p.openAccess, p.openBuiltins, p.openHooks, p.openActs, p.openMetrics, p.mount,
+		p.openTracer, p.openData, p.openFiles, p.openCalls, p.openAccess, p.openBuiltins, p.openHooks, p.openActs, p.openMetrics, p.openCertificates, p.mount,
 	} {
 		if err := step(ctx); err != nil {
 			return errors.Join(err, p.server.Close())
@@ -178,7 +181,7 @@ func (p *parts) openData(ctx context.Context) (err error) {
 func (p *parts) openCalls(context.Context) error {
 	p.approvals = approval.New(approval.Options{
 		Table: p.db.Approvals, Agents: p.db.Agents, Tools: p.db.Builtins, People: p.db.People, Cluster: p.db.Cluster, Budgets: p.db.Budgets,
-		Ledger: p.ledger, Bus: p.bus, Log: p.log, Now: p.db.Now, Web: p.info.Web, Keep: p.cfg.Retention,
+		Ledger: p.ledger, Bus: p.bus, Log: p.log, Now: p.db.Now, Web: p.public.Web, Keep: p.cfg.Retention,
 	})
 	p.calls = invoke.New(invoke.Options{
 		Agents: p.db.Agents, Approvals: p.db.Approvals, Cluster: p.db.Cluster, Ledger: p.ledger, Bus: p.bus, Files: p.files, Log: p.log,

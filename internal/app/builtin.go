@@ -29,12 +29,12 @@ const (
 // openBuiltins brings up the built-in agents. They connect to the agent gateway
 // like all others, here or elsewhere.
 func (p *parts) openBuiltins(ctx context.Context) error {
-	if !p.cfg.Runs("worker") || p.info.Agents == "" {
+	if !p.cfg.Runs("worker") || p.gateway == "" {
 		return p.reachBuiltins(ctx)
 	}
 	opt := builtin.Options{
-		Agents: p.db.Agents, Builtins: p.db.Builtins, Cluster: p.db.Cluster, Gateway: p.info.Agents, Folder: filepath.Join(p.cfg.Data, "builtin"), Log: p.log,
-		HTTP: outbound.Transport(outbound.Options{AllowPrivate: p.cfg.AllowPrivate}), Plain: p.cfg.AllowPrivate, Console: p.info.Web, MaxTokens: p.cfg.AnswerTokens,
+		Agents: p.db.Agents, Builtins: p.db.Builtins, Cluster: p.db.Cluster, Gateway: p.gateway, Folder: filepath.Join(p.cfg.Data, "builtin"), Log: p.log,
+		HTTP: outbound.Transport(outbound.Options{AllowPrivate: p.cfg.AllowPrivate}), Plain: p.cfg.AllowPrivate, Console: p.public.Web, MaxTokens: p.cfg.AnswerTokens,
 	}
 	opt.Approve = func(ctx context.Context, r *agent.Reply, a answer.Approval) error {
 		return r.Gate(ctx, agent.Approval{Key: a.Key, Skill: a.Skill, Tool: a.Tool, Arguments: a.Arguments, Auto: a.Auto})
@@ -78,7 +78,7 @@ func (p *parts) openBuiltins(ctx context.Context) error {
 // process runs.
 func (p *parts) reachBuiltins(ctx context.Context) error {
 	remote, err := builtin.NewRemote(ctx, builtin.Options{
-		Agents: p.db.Agents, Builtins: p.db.Builtins, Cluster: p.db.Cluster, Console: p.info.Web, Log: p.log, Tell: p.tellBuiltins,
+		Agents: p.db.Agents, Builtins: p.db.Builtins, Cluster: p.db.Cluster, Console: p.public.Web, Log: p.log, Tell: p.tellBuiltins,
 	}, p.bus.Act)
 	if err != nil {
 		return fmt.Errorf("reach the built-in agents: %w", err)

@@ -28,7 +28,8 @@ type DevFile struct {
 	A2A      string `json:"a2a"`
 	REST     string `json:"rest"`
 	Agents   string `json:"agents"`
-	Admin    string `json:"admin,omitempty"` // the operator's pages; "" = there are none
+	Admin    string `json:"admin,omitempty"`  // the operator's pages; "" = there are none
+	Public   string `json:"public,omitempty"` // where a tunnel leads here from; "" = there is none
 	AgentID  string `json:"agent_id"`
 	UserKey  string `json:"user_key"`
 	AgentKey string `json:"agent_key"`
@@ -105,7 +106,7 @@ func (p *parts) startDemo(ctx context.Context) (id string, err error) {
 	connected := make(chan string, 1)
 	a, err := agent.New(agent.Options{
 		Name: demoAgent, DisplayName: "Echo", Description: "Says back what it is told, one word at a time.",
-		Gateway: p.info.Agents, Key: p.info.UserKey, Identity: filepath.Join(p.cfg.Data, "demo-agent.json"), Log: p.log,
+		Gateway: p.gateway, Key: p.info.UserKey, Identity: filepath.Join(p.cfg.Data, "demo-agent.json"), Log: p.log,
 		Connected: func(id string) {
 			select {
 			case connected <- id:

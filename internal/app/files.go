@@ -14,14 +14,14 @@ import (
 // openFiles gives calls their attachments. The bytes go through the REST
 // surface, so they lie where that runs; every other process only links there.
 func (p *parts) openFiles(ctx context.Context) error {
-	if p.info.REST == "" {
+	if p.public.REST == "" {
 		return nil // it runs elsewhere, at an address that nobody told us
 	}
 	key, err := p.db.Cluster.Secret(ctx, "file urls", blob.NewKey)
 	if err != nil {
 		return err
 	}
-	p.files = &files.Files{Table: p.db.Files, Links: &blob.Signer{Key: key, Base: p.info.REST}, Log: p.log, Now: time.Now}
+	p.files = &files.Files{Table: p.db.Files, Links: &blob.Signer{Key: key, Base: p.public.REST}, Log: p.log, Now: time.Now}
 	if !p.cfg.Runs("rest") {
 		return nil
 	}

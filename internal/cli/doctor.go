@@ -182,7 +182,7 @@ func readAdvice(err error) string {
 // listSurfaces returns the parts that listen: name, setting, address, public
 // URL.
 func (c *DoctorCmd) listSurfaces() [][4]string {
-	return [][4]string{
+	all := [][4]string{
 		{"mcp", "MCP_ADDR", c.MCP.Addr, c.MCP.PublicURL},
 		{"a2a", "A2A_ADDR", c.A2A.Addr, c.A2A.PublicURL},
 		{"rest", "OPENAPI_ADDR", c.REST.Addr, c.REST.PublicURL},
@@ -190,7 +190,14 @@ func (c *DoctorCmd) listSurfaces() [][4]string {
 		{"web", "WEB_ADDR", c.Web.Addr, c.Web.PublicURL},
 		{"admin", "BEEOS_ADMIN_ADDR", c.AdminAddr, config.URLFor(c.AdminAddr)},
 	}
+	if c.HasAddress() {
+		all = append(all, [4]string{addressName, "BEEOS_ADDR", c.Addr[0], "https://" + c.Domain[0]})
+	}
+	return slices.DeleteFunc(all, func(s [4]string) bool { return s[2] == "" })
 }
+
+// addressName is the one that surfaces share.
+const addressName = "address"
 
 // listens reports whether a part would listen where its setting says. An admin
 // listener that nobody gave an address goes elsewhere if it must.
@@ -199,7 +206,16 @@ func (c *DoctorCmd) listens(part string) bool {
 		addr, spare := c.AdminListener()
 		return addr != "" && (spare == "" || len(c.running) > 0 || slices.Equal(c.Only, []string{"worker"}))
 	}
-	return c.Runs(part)
+	return part == addressName || c.Runs(part)
+}
+
+// healthURL is where a part of the server on this machine says how it is. What
+// speaks TLS is asked by its name.
+func (c *DoctorCmd) healthURL(s [4]string) string {
+	if s[0] == addressName && c.Cert != config.CertOff {
+		return s[3] + "/healthz"
+	}
+	return config.URLFor(s[2]) + "/healthz"
 }
 
 // checkPorts tells ports that are free, or ours already, from those that
@@ -215,7 +231,7 @@ func (c *DoctorCmd) checkPorts(ctx context.Context) finding {
 			free++
 			continue
 		}
-		if checkHealth(ctx, config.URLFor(s[2])+"/healthz") != nil {
+		if checkHealth(ctx, c.healthURL(s)) != nil {
 			if _, spare := c.AdminListener(); s[0] == "admin" && spare != "" {
 				continue
 			}

@@ -48,6 +48,9 @@ func (s *screen) showStart(i app.Info) {
 	line("A2A", i.A2A+"/"+i.AgentID+"/") // with the slash that clients resolve the card's address against
 	line("REST", i.REST+"/api/v1")
 	line("Agents", i.Agents+terminal.Faint.Render("   your agents connect here"))
+	if i.Public != "" {
+		line("Tunnel", i.Public+terminal.Faint.Render("   all of it, from elsewhere"))
+	}
 	b.WriteString("\n")
 	line("Try", s.me+` call echo "hello"`+dataFlag(i.Data))
 	line("", "curl "+i.REST+"/api/v1/agents/"+i.AgentID+"/invoke \\")

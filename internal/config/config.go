@@ -1,7 +1,8 @@
 // Package config is every setting of BeeOS: one struct whose tags are the
 // flags, the environment names, the defaults and the help (config.go), how
-// kong fills it (load.go), what a file of them says (file.go, check.go) and may say
-// (schema.go), what makes a combination unusable (validate.go),
+// kong fills it (load.go), how one address takes the place of five (address.go),
+// what a file of them says (file.go, check.go) and may say (schema.go), what makes a
+// combination unusable (validate.go),
 // and where each value came from (effective.go). The page of the manual that
 // lists them is made by a test. Commands embed Config; everything else in the
 // system is handed plain values.
@@ -33,6 +34,12 @@ type Config struct {
 	NATSURL     string   `name:"nats-url" env:"NATS_URL" placeholder:"URL" help:"NATS that several nodes share. Empty: one inside this process." group:"Several nodes"`
 	ClusterAddr string   `env:"BEEOS_CLUSTER_ADDR" placeholder:"HOST:PORT" help:"Address on which the NATS servers inside the nodes reach each other, instead of NATS_URL. Empty: this node stands alone." group:"Several nodes"`
 	Only        []string `env:"BEEOS_ONLY" enum:"mcp,a2a,rest,agents,web,worker" placeholder:"PART,..." help:"Run only some of ${enum}. Empty: all of them." group:"Several nodes"`
+
+	Domain         []string `env:"BEEOS_DOMAIN" placeholder:"NAME,..." help:"Name under which everything is reached, by https, for example bee.example.com; with its port unless that is 443. Names below it, mcp., a2a., api., agents. and app., serve one surface each where they are given, too. Surfaces then have no ports of their own but those that are set. beeos dev: the name of a tunnel to the console's port. Empty: a port for each surface." group:"One address"`
+	Addr           []string `env:"BEEOS_ADDR" placeholder:"HOST:PORT,..." help:"Where the domain is served, and where HTTP is led to it. Empty: :443,:80, or :8080 when BEEOS_CERT is off." group:"One address"`
+	Cert           string   `env:"BEEOS_CERT" default:"acme" help:"The domain's certificate. acme: ordered and renewed by itself, where the name leads here and port 443 or 80 is reachable. off: a proxy in front has it, and speaks HTTP with BeeOS. FILE or FILE,KEYFILE: PEM files, read again when they change." group:"One address"`
+	TrustedProxies []string `env:"BEEOS_TRUSTED_PROXIES" placeholder:"NETWORK,..." help:"Proxies whose X-Forwarded-For is believed: addresses, networks such as 10.0.0.0/8, or the words loopback and private. Empty: nobody's; beeos dev with a domain: loopback." group:"One address"`
+	ACME           ACME     `embed:"" prefix:"acme-" envprefix:"ACME_" group:"Certificate authority"`
 
 	MCP  MCP     `embed:"" prefix:"mcp-" envprefix:"MCP_" set:"port=8094" group:"MCP surface"`
 	A2A  Surface `embed:"" prefix:"a2a-" envprefix:"A2A_" set:"port=8092" group:"A2A surface"`
@@ -81,6 +88,12 @@ type OIDC struct {
 	Issuer       string `env:"ISSUER" placeholder:"URL" help:"OpenID provider through which people can sign in, beside their password. Empty: none."`
 	ClientID     string `env:"CLIENT_ID" placeholder:"ID" help:"What the provider calls this BeeOS. Register the redirect URL WEB_PUBLIC_URL/signin/oidc/return with it."`
 	ClientSecret string `env:"CLIENT_SECRET" placeholder:"SECRET" help:"The secret that the provider gave with it. Empty: a public client."`
+}
+
+// ACME is who signs the domain's certificates.
+type ACME struct {
+	Directory string `env:"DIRECTORY" placeholder:"URL" help:"Certificate authority to order from, by its ACME directory. Empty: Let's Encrypt, whose terms you then agree to."`
+	Email     string `env:"EMAIL" placeholder:"ADDRESS" help:"Where the authority may write to about certificates."`
 }
 
 // S3 is an outside store for the bytes of files.

@@ -65,7 +65,7 @@ func unset(t *testing.T, name string) {
 func TestDefaults(t *testing.T) {
 	surface := func(addr, url string) Surface { return Surface{Addr: addr, PublicURL: url} }
 	serve := Config{
-		Data: "./beeos-data", Durability: "fsync",
+		Data: "./beeos-data", Durability: "fsync", Cert: "acme",
 		MCP:       MCP{Surface: surface(":8094", "http://localhost:8094"), WebLoginURL: "http://localhost:3000"},
 		A2A:       surface(":8092", "http://localhost:8092"),
 		REST:      surface(":8095", "http://localhost:8095"),
@@ -144,7 +144,7 @@ func TestEmptyVariablesCountAsUnset(t *testing.T) {
 func TestSettings(t *testing.T) {
 	flags := new(Config).flags()
 	// docs/adr/0013: what names an outside service counts for that service.
-	own, outside := 0, map[string]int{"DATABASE": 0, "NATS": 0, "OIDC": 0, "S3": 0, "LLM": 0}
+	own, outside := 0, map[string]int{"DATABASE": 0, "NATS": 0, "OIDC": 0, "S3": 0, "LLM": 0, "ACME": 0}
 	for _, f := range flags {
 		service, _, _ := strings.Cut(f.Envs[0], "_")
 		if _, ok := outside[service]; ok {
@@ -171,6 +171,7 @@ func TestSettings(t *testing.T) {
 	want := []string{
 		"BEEOS_CONFIG", "BEEOS_DATA", "DATABASE_URL", "BEEOS_DURABILITY", "BEEOS_RETENTION",
 		"NATS_URL", "BEEOS_CLUSTER_ADDR", "BEEOS_ONLY",
+		"BEEOS_DOMAIN", "BEEOS_ADDR", "BEEOS_CERT", "BEEOS_TRUSTED_PROXIES", "ACME_DIRECTORY", "ACME_EMAIL",
 		"MCP_ADDR", "MCP_PUBLIC_URL", "MCP_WEB_LOGIN_URL", "MCP_STRICT", "MCP_ORIGINS", "A2A_ADDR", "A2A_PUBLIC_URL",
 		"OPENAPI_ADDR", "OPENAPI_PUBLIC_URL", "AGENT_GATEWAY_ADDR", "AGENT_GATEWAY_URL", "WEB_ADDR", "WEB_PUBLIC_URL",
 		"OIDC_ISSUER", "OIDC_CLIENT_ID", "OIDC_CLIENT_SECRET", "S3_ENDPOINT", "S3_ACCESS_KEY", "S3_SECRET_KEY", "S3_REGION",

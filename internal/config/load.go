@@ -96,7 +96,7 @@ func (c *Config) AfterApply(ctx *kong.Context, vars kong.Vars) error {
 	c.Dev = vars["listen"] != ""
 	c.noteOrigins(ctx.Path)
 	c.fill()
-	return nil
+	return c.Validate()
 }
 
 // noteOrigins remembers where each value came from; path is what was typed.
@@ -129,6 +129,7 @@ func findOrigin(path []*kong.Path, f *kong.Flag) string {
 // is, and dev's trust in its own machine. A port of 0 leaves a URL empty: it is
 // known after listening.
 func (c *Config) fill() {
+	c.fillAddress()
 	for _, s := range c.surfaces() {
 		if s.PublicURL == "" {
 			s.PublicURL = URLFor(s.Addr)

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -21,8 +20,12 @@ import (
 const keptAtLeast = 24 * time.Hour
 
 // Validate says in one sentence what is wrong with the configuration and what
-// to do about it. Kong calls it after parsing.
+// to do about it. Kong calls it while values that follow from others are not
+// filled in yet; it is AfterApply that asks in earnest.
 func (c *Config) Validate() error {
+	if c.origins == nil {
+		return nil
+	}
 	for _, check := range append(c.checks(), c.checkData) {
 		if err := check(); err != nil {
 			return c.inFile(err)
@@ -33,12 +36,17 @@ func (c *Config) Validate() error {
 
 // checks are those that do not look at the machine.
 func (c *Config) checks() []func() error {
-	return []func() error{c.checkSurfaces, c.checkPorts, c.checkStorage, c.checkFiles, c.checkNodes, c.checkSignIn, c.checkModel, c.checkCalls, c.checkAdmin}
+	return []func() error{c.checkAddress, c.checkSurfaces, c.checkPorts, c.checkStorage, c.checkFiles, c.checkNodes, c.checkSignIn, c.checkModel, c.checkCalls, c.checkAdmin}
 }
 
 func (c *Config) checkSurfaces() error {
 	for _, s := range c.surfaces() {
-		if err := cmp.Or(checkAddr(s.env, s.Addr), checkURL(s.urlEnv, s.PublicURL)); err != nil {
+		if s.Addr != "" || !c.HasAddress() { // else it is reached at the one that all share
+			if err := checkAddr(s.env, s.Addr); err != nil {
+				return err
+			}
+		}
+		if err := checkURL(s.urlEnv, s.PublicURL); err != nil {
 			return err
 		}
 	}
@@ -79,6 +87,11 @@ func (c *Config) checkPorts() error {
 	all := c.surfaces()
 	if !c.adminMoves {
 		all = append(all, part{Surface: &Surface{Addr: c.AdminAddr}, env: "BEEOS_ADMIN_ADDR"})
+	}
+	if c.HasAddress() {
+		for _, addr := range c.Addr {
+			all = append(all, part{Surface: &Surface{Addr: addr}, env: "BEEOS_ADDR"})
+		}
 	}
 	for _, s := range all {
 		host, port, _ := net.SplitHostPort(s.Addr)
@@ -246,7 +259,7 @@ func (c *Config) checkAdmin() error {
 func (c *Config) Warnings() []string {
 	var open []string
 	for _, s := range c.surfaces() {
-		if c.Runs(s.name) && !isLoopback(s.Addr) && !strings.HasPrefix(s.PublicURL, "https://") {
+		if c.Runs(s.name) && s.Addr != "" && !isLoopback(s.Addr) && !strings.HasPrefix(s.PublicURL, "https://") {
 			open = append(open, s.urlEnv)
 		}
 	}

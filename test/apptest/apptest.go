@@ -29,7 +29,7 @@ func Config(t testing.TB) config.Config {
 	return config.Config{
 		Dev: true, AllowPrivate: true, Data: t.TempDir(), Durability: "os",
 		MCP: config.MCP{Surface: any}, A2A: any, REST: any, Agents: any, Web: any,
-		RateLimit: 1_000_000, CallTimeout: 30 * time.Second,
+		TrustedProxies: []string{"loopback"}, RateLimit: 1_000_000, CallTimeout: 30 * time.Second,
 	}
 }
 

@@ -34,7 +34,7 @@ type load struct {
 	calls   int
 	streams int
 	again   int
-	waited  int // of these, while the first try was under way
+	waited  int            // of these, while the first try was under way
 	why     map[string]int // what made a call be made again
 	failed  []error
 }

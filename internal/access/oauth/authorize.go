@@ -82,7 +82,7 @@ func (s *Server) checkRequest(c grants.Client, q url.Values) (grants.Flow, *prot
 	case q.Get("code_challenge_method") != "S256" || !isChallenge(challenge):
 		return grants.Flow{}, refusal("invalid_request", "PKCE is required: code_challenge with code_challenge_method S256")
 	}
-	resource, refused := protocol.ReadResource(s.Issuer, q["resource"])
+	resource, refused := s.Bases.Read(q["resource"])
 	if refused != nil {
 		return grants.Flow{}, refused
 	}

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"crypto/rsa"
 	"encoding/json"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -122,7 +123,7 @@ func TestTokenOfAnotherAgent(t *testing.T) {
 		}
 	}
 	_, err := r.s.CheckAccess(context.Background(), access, r.endpoint("b"))
-	if got, want := r.s.Challenge(r.agents["b"], err), `Bearer realm="MCP", resource_metadata="`+issuer+`/.well-known/oauth-protected-resource/`+r.agents["b"]+`/mcp", error="invalid_token", scope="agent:`+r.agents["b"]+`"`; got != want {
+	if got, want := r.s.Challenge(httptest.NewRequest("GET", "/", nil), r.agents["b"], err), `Bearer realm="MCP", resource_metadata="`+issuer+`/.well-known/oauth-protected-resource/`+r.agents["b"]+`/mcp", error="invalid_token", scope="agent:`+r.agents["b"]+`"`; got != want {
 		t.Errorf("challenge %s", got)
 	}
 	root, _ := r.tokens(r.query("resource", ""), "a")

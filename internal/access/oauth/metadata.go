@@ -70,7 +70,9 @@ func (s *Server) serveMetadata(w http.ResponseWriter, r *http.Request) {
 	case doc == serverDoc || doc == openidDoc:
 		m = s.serverMetadata(doc == openidDoc)
 	case doc == resourceDoc && before == "":
-		about := resourceMetadata{Resource: resource, Servers: []string{s.Issuer}, Methods: []string{"header"}, Name: "BeeOS"}
+		// The resource is named as the client has reached it (RFC 9728, 3.3).
+		named := httpd.Base(r, s.Issuer) + strings.TrimPrefix(resource, s.Issuer)
+		about := resourceMetadata{Resource: named, Servers: []string{s.Issuer}, Methods: []string{"header"}, Name: "BeeOS"}
 		if agentID != "" {
 			about.Scopes = []string{protocol.AgentScope + agentID}
 		}
@@ -100,9 +102,9 @@ func (s *Server) path() string {
 // Challenge is what tells a client that was refused where to learn how to get
 // a token (RFC 6750, RFC 9728), and which scope it needs. Forbidden means that
 // the token is good, and the agent not among those that were granted.
-func (s *Server) Challenge(agentID string, err error) string {
+func (s *Server) Challenge(r *http.Request, agentID string, err error) string {
 	var b strings.Builder
-	b.WriteString(`Bearer realm="MCP", resource_metadata="` + s.Issuer + wellKnown + resourceDoc)
+	b.WriteString(`Bearer realm="MCP", resource_metadata="` + httpd.Base(r, s.Issuer) + wellKnown + resourceDoc)
 	if agentID != "" {
 		b.WriteString("/" + agentID)
 	}

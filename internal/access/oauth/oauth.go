@@ -18,6 +18,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -39,7 +40,8 @@ type Options struct {
 	Agents     *agents.Table
 	Trail      *audit.Table
 	Cluster    *cluster.Table
-	Issuer     string       // MCP_PUBLIC_URL; every URL that leaves here begins with it
+	Issuer     string       // MCP_PUBLIC_URL; every URL that leaves here begins with it, but names of resources
+	Bases      []string     // other URLs below which the same endpoints are, on this machine
 	ConsoleURL string       // where people sign in and consent
 	Client     *http.Client // fetches client id metadata documents; nil = a guarded one
 	Log        *slog.Logger
@@ -85,7 +87,8 @@ func New(ctx context.Context, opt Options) (*Server, error) {
 		opt.Tell = func(string) {}
 	}
 	opt.ConsoleURL = strings.TrimRight(opt.ConsoleURL, "/")
-	minter, err := tokens.New(ctx, tokens.Options{Grants: opt.Grants, Keys: opt.Keys, Trail: opt.Trail, Cluster: opt.Cluster, Issuer: strings.TrimRight(opt.Issuer, "/"), Log: opt.Log, Now: opt.Now, Tell: opt.Tell})
+	issuer := strings.TrimRight(opt.Issuer, "/")
+	minter, err := tokens.New(ctx, tokens.Options{Grants: opt.Grants, Keys: opt.Keys, Trail: opt.Trail, Cluster: opt.Cluster, Issuer: issuer, Bases: slices.Concat(protocol.Bases{issuer}, opt.Bases), Log: opt.Log, Now: opt.Now, Tell: opt.Tell})
 	if err != nil {
 		return nil, err
 	}

@@ -37,9 +37,11 @@ func Fill(t *testing.T, db *store.Store) {
 	_, secret := db.Cluster.Secret(ctx, "s", func() []byte { return []byte{0, 1, 255} })
 	_, nonce := db.Cluster.UseNonce(ctx, "key", "nonce", time.Now())
 	_, _, approval := db.Approvals.Ask(ctx, Question(u.ID, "m1", `{"a": 1}`, database.Now()), "r")
+	_, order := db.Cluster.HoldOrder(ctx, "bee.example.com", "node", database.Now(), database.Now().Add(time.Minute))
+	certificate := db.Cluster.PutCertificate(ctx, "bee.example.com", []byte{0, 1, 255})
 	_, quota := db.Cluster.DrawQuota(ctx, database.Now(), []cluster.Draw{{Credential: "k", Agent: id, PerMinute: 60, Want: 1}})
 	_, budget := db.Budgets.Set(ctx, budgets.Budget{ID: "b", OwnerID: u.ID, Subject: budgets.Subject{Kind: budgets.OfAgent, ID: id}, Unit: budgets.Calls, Period: budgets.Day, Most: 9})
-	err := errors.Join(token, secret, nonce, quota, approval, budget,
+	err := errors.Join(token, secret, nonce, order, certificate, quota, approval, budget,
 		db.Approvals.SetRules(ctx, []approvals.Rule{{AgentID: id, Tool: "save_csv", Mode: approvals.ModeAsk, UpdatedAt: database.Now()}}),
 		db.Keys.Create(ctx, beeos.Key{ID: "k", Kind: beeos.AgentKey, OwnerID: u.ID, AgentID: id}, HashOf("k")),
 		db.Audit.Add(ctx, audit.Row{Actor: "a", Action: "b", Subject: "c", Detail: map[string]string{"d": "e"}}),

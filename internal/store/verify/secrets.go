@@ -2,6 +2,7 @@ package verify
 
 import (
 	"github.com/beeos/beeos/internal/store/builtins"
+	"github.com/beeos/beeos/internal/store/cluster"
 	"github.com/beeos/beeos/internal/store/database"
 	"github.com/beeos/beeos/internal/store/webhooks"
 	"github.com/beeos/beeos/internal/wire/seal"
@@ -32,6 +33,10 @@ var sealedKinds = []struct {
 	{
 		builtins.SealedWith, "token", "SELECT builtin_id, skill, resource, sealed FROM skill_tokens ORDER BY builtin_id, skill, resource, issuer",
 		func(s *sealed) string { return builtins.TokenPlace(s.id, s.skill, s.resource) },
+	},
+	{
+		cluster.CertificatesSealedWith, "certificate", "SELECT name, '', '', sealed FROM certificates ORDER BY name",
+		func(s *sealed) string { return cluster.CertificatePlace(s.id) },
 	},
 	{
 		builtins.SealedWith, "consent", "SELECT builtin_id, skill, '', sealed FROM skill_consents ORDER BY builtin_id, skill",

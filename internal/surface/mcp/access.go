@@ -83,5 +83,5 @@ func (x *request) challenge(err error) string {
 	if x.surface.opt.OAuth == nil {
 		return `Bearer realm="MCP"`
 	}
-	return x.surface.opt.OAuth.Challenge(x.EndpointAgent, err)
+	return x.surface.opt.OAuth.Challenge(x.HTTP, x.EndpointAgent, err)
 }

@@ -103,6 +103,9 @@ type crowdKey struct{}
 
 // noteCrowd marks the requests of a connection that came when it was full.
 func noteCrowd(ctx context.Context, conn net.Conn) context.Context {
+	if t, ok := conn.(interface{ NetConn() net.Conn }); ok { // TLS
+		conn = t.NetConn()
+	}
 	if v, ok := conn.(*visitor); ok && v.refused {
 		return context.WithValue(ctx, crowdKey{}, true)
 	}

@@ -15,6 +15,10 @@ import (
 // Content-Type or Content-Encoding is not one we read. It answers 415.
 var ErrMediaType = errors.New("unsupported media type")
 
+// ErrMisdirected is wrapped by the NotFound error of a request that came to the
+// wrong host: this is not the server of that name. It answers 421.
+var ErrMisdirected = errors.New("misdirected request")
+
 // kind is how REST shows a code: its HTTP status and the error family.
 type kind struct {
 	status int
@@ -60,8 +64,11 @@ func kindOf(code beeos.Code) kind {
 }
 
 // StatusOf returns the HTTP status of an error: that of its code, or 415 when
-// the request's media type was the trouble.
+// the request's media type was the trouble, 421 when it was its host.
 func StatusOf(err error) int {
+	if errors.Is(err, ErrMisdirected) {
+		return http.StatusMisdirectedRequest
+	}
 	if errors.Is(err, ErrMediaType) {
 		return http.StatusUnsupportedMediaType
 	}

@@ -27,6 +27,8 @@ type Handler struct {
 	Loopback bool            // behind a loopback listener: see guard.go
 	Hosts    []string        // public names that may reach a loopback listener
 	HTTPS    bool            // the public address is an https one: browsers are to use no other
+	Local    string          // URL by which this machine reaches the surface here, if its public one is another
+	Proxies  *Proxies        // whose word on clients counts; nil = nobody's
 }
 
 // trackedResponse is that of one request on its way: a writer that knows what
@@ -39,6 +41,10 @@ type trackedResponse struct {
 	body   body
 	hurry  bool // the client was given leftTime
 	counts *telemetry.HTTP
+
+	proxies *Proxies
+	base    string // see Base; empty = the public URL
+
 	failed atomic.Bool // the error that it is answered with was counted
 	trace  atomic.Pointer[string]
 	sender atomic.Pointer[string]
@@ -102,6 +108,16 @@ func (c *requestContext) Value(key any) any {
 // RequestID returns the id of the request that ctx belongs to, or "".
 func RequestID(ctx context.Context) string { return telemetry.Value(ctx, "request") }
 
+// Base is the URL below which the client has reached the surface: its public one,
+// or that of the listener for programs on this machine. What else a client says
+// in Host counts for nothing.
+func Base(r *http.Request, public string) string {
+	if resp := responseOf(r.Context()); resp != nil && resp.base != "" {
+		return resp.base
+	}
+	return public
+}
+
 // With adds an attribute to every log line of this request's context: caller,
 // agent, channel.
 func With(ctx context.Context, key, value string) context.Context {
@@ -110,7 +126,10 @@ func With(ctx context.Context, key, value string) context.Context {
 
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	resp, r := begin(w, r)
-	resp.counts = h.HTTP
+	resp.counts, resp.proxies = h.HTTP, h.Proxies
+	if h.Local != "" && loopbackName(hostname(r.Host)) {
+		resp.base = h.Local
+	}
 	defer h.finish(resp, r)
 	if h.HTTPS {
 		w.Header()["Strict-Transport-Security"] = oneYear

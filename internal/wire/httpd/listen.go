@@ -2,8 +2,10 @@ package httpd
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"log"
 	"log/slog"
 	"net"
 	"net/http"
@@ -24,7 +26,8 @@ const (
 	maxHeaders = 64 << 10
 )
 
-// Part is one surface on one address.
+// Part is one surface on one address. One without an address is reached at that
+// of a part with a Pick alone.
 type Part struct {
 	Name    string
 	Addr    string
@@ -32,8 +35,15 @@ type Part struct {
 	Setting string       // what sets Addr, for errors; empty = NAME_ADDR
 	Handler http.Handler // may also be given later, with Server.Handle
 	Hosts   []string     // public names under which a proxy reaches a loopback Addr
-	HTTPS   bool         // a proxy speaks https with the public
+	HTTPS   bool         // the public is spoken to in https, by us or by a proxy
+	TLS     *tls.Config  // nil = plain HTTP
 	Watched bool         // clients stay connected, and it matters soon that one is gone
+	Local   string       // see Handler
+	Public  bool         // it looks at hosts itself, also where it listens on loopback behind a proxy
+
+	// Pick makes this address one that parts share: it names the part that a
+	// request is for. What is no part, or "", is answered by this one itself.
+	Pick func(*http.Request) string
 }
 
 // Server is a set of parts whose ports are open. The exported fields may be
@@ -42,10 +52,11 @@ type Server struct {
 	Log     *slog.Logger
 	Metrics *telemetry.Metrics
 	Ready   []Check       // what /readyz asks
+	Proxies *Proxies      // whose word on clients counts
 	Drain   time.Duration // how long requests in flight may take at shutdown
 
 	parts     []Part
-	listeners []net.Listener
+	listeners []net.Listener // nil = that part has none
 	crowd     *crowd
 }
 
@@ -55,6 +66,10 @@ func Listen(parts []Part) (*Server, error) {
 	s := &Server{Drain: drainTime, parts: parts, crowd: newCrowd(descriptorLimit())}
 	var taken []Part
 	for _, p := range parts {
+		if p.Addr == "" {
+			s.listeners = append(s.listeners, nil)
+			continue
+		}
 		ln, err := p.listen(p.Addr)
 		if p.Spare != "" && errors.Is(err, syscall.EADDRINUSE) {
 			ln, err = p.listen(p.Spare)
@@ -120,10 +135,10 @@ func listenError(p Part, err error) error {
 }
 
 // Addr returns the address that a part really has, with its port when 0 was
-// asked for, or "" when there is no such part.
+// asked for, or "" when it has none.
 func (s *Server) Addr(name string) string {
 	for i, p := range s.parts {
-		if p.Name == name {
+		if p.Name == name && s.listeners[i] != nil {
 			return s.listeners[i].Addr().String()
 		}
 	}
@@ -132,11 +147,14 @@ func (s *Server) Addr(name string) string {
 
 // Handle gives a part its handler, for those that have to know their address
 // first. It panics when there is no such part.
-func (s *Server) Handle(name string, h http.Handler) {
+func (s *Server) Handle(name string, h http.Handler) { s.Part(name).Handler = h }
+
+// Part returns a part, for what is known about it only after Listen. It panics
+// when there is no such part.
+func (s *Server) Part(name string) *Part {
 	for i := range s.parts {
 		if s.parts[i].Name == name {
-			s.parts[i].Handler = h
-			return
+			return &s.parts[i]
 		}
 	}
 	panic("httpd: no part is named " + name)
@@ -146,7 +164,9 @@ func (s *Server) Handle(name string, h http.Handler) {
 func (s *Server) Close() error {
 	var errs []error
 	for _, ln := range s.listeners {
-		errs = append(errs, ln.Close())
+		if ln != nil {
+			errs = append(errs, ln.Close())
+		}
 	}
 	return errors.Join(errs...)
 }
@@ -156,12 +176,16 @@ func (s *Server) Close() error {
 // running after Drain is cut off.
 func (s *Server) Serve(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
-	servers := make([]*http.Server, len(s.parts))
+	servers := map[string]*http.Server{}
 	for i, p := range s.parts {
-		srv := s.server(ctx, p, s.listeners[i])
-		servers[i] = srv
+		ln := s.listeners[i]
+		if ln == nil {
+			continue
+		}
+		srv := s.server(ctx, p, ln)
+		servers[p.Name] = srv
 		group.Go(func() error {
-			if err := srv.Serve(s.listeners[i]); !errors.Is(err, http.ErrServerClosed) {
+			if err := serveListener(srv, ln); !errors.Is(err, http.ErrServerClosed) {
 				return fmt.Errorf("serve %s: %w", p.Name, err)
 			}
 			return nil
@@ -175,35 +199,85 @@ func (s *Server) Serve(ctx context.Context) error {
 	return group.Wait()
 }
 
+func serveListener(srv *http.Server, ln net.Listener) error {
+	if srv.TLSConfig != nil {
+		return srv.ServeTLS(ln, "", "")
+	}
+	return srv.Serve(ln)
+}
+
 func (s *Server) server(ctx context.Context, p Part, ln net.Listener) *http.Server {
-	h := &Handler{Next: p.Handler, Log: s.log(), Ready: s.Ready, Hosts: p.Hosts, HTTPS: p.HTTPS}
-	if tcp, ok := ln.Addr().(*net.TCPAddr); ok {
-		h.Loopback = tcp.IP.IsLoopback()
-	}
-	if s.Metrics != nil {
-		h.HTTP = s.Metrics.HTTP(p.Name)
-	}
 	return &http.Server{
-		Handler:           h,
+		Handler:           s.handler(p, ln),
+		TLSConfig:         p.TLS,
 		BaseContext:       func(net.Listener) context.Context { return ctx },
 		ConnContext:       noteCrowd,
 		ReadHeaderTimeout: headerTime,
 		IdleTimeout:       idleTime,
 		MaxHeaderBytes:    maxHeaders,
-		ErrorLog:          slog.NewLogLogger(s.log().Handler(), slog.LevelWarn),
+		ErrorLog:          log.New(serverLog{s.log()}, "", 0),
 	}
+}
+
+// handler answers at one listener: for its part, and where it has a Pick for the
+// others as well, each with a handler of its own.
+func (s *Server) handler(p Part, ln net.Listener) http.Handler {
+	loopback := false
+	if tcp, ok := ln.Addr().(*net.TCPAddr); ok && !p.Public {
+		loopback = tcp.IP.IsLoopback()
+	}
+	wrap := func(q Part) http.Handler {
+		h := &Handler{
+			Next: q.Handler, Log: s.log(), Ready: s.Ready, Proxies: s.Proxies,
+			Loopback: loopback, Hosts: p.Hosts, HTTPS: p.HTTPS, Local: p.Local,
+		}
+		if s.Metrics != nil {
+			h.HTTP = s.Metrics.HTTP(q.Name)
+		}
+		return h
+	}
+	own := wrap(p)
+	if p.Pick == nil {
+		return own
+	}
+	behind := map[string]http.Handler{p.Name: own}
+	for _, q := range s.parts {
+		if behind[q.Name] == nil && q.Handler != nil {
+			behind[q.Name] = wrap(q)
+		}
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := behind[p.Pick(r)]
+		if h == nil {
+			h = own
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+// serverLog takes what net/http complains about. Handshakes that came to nothing
+// are no news on an address that scanners find.
+type serverLog struct{ log *slog.Logger }
+
+func (l serverLog) Write(line []byte) (int, error) {
+	text, level := strings.TrimSpace(string(line)), slog.LevelWarn
+	if strings.Contains(text, "TLS handshake error") {
+		level = slog.LevelDebug
+	}
+	l.log.Log(context.Background(), level, text)
+	return len(line), nil
 }
 
 // shutdown closes every listener at once, waits for requests in flight, and
 // cuts off what is left.
-func (s *Server) shutdown(ctx context.Context, servers []*http.Server) {
+func (s *Server) shutdown(ctx context.Context, servers map[string]*http.Server) {
 	ctx, cancel := context.WithTimeout(ctx, s.Drain)
 	defer cancel()
 	var group errgroup.Group
-	for i, srv := range servers {
+	for name, srv := range servers {
 		group.Go(func() error {
 			if err := srv.Shutdown(ctx); err != nil {
-				s.log().Warn("requests were cut off at shutdown", "part", s.parts[i].Name, "after", s.Drain)
+				s.log().Warn("requests were cut off at shutdown", "part", name, "after", s.Drain)
 				return srv.Close()
 			}
 			return nil

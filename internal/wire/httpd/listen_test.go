@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
 	"sync"
@@ -258,5 +259,42 @@ func TestSlowHeadersAreCut(t *testing.T) {
 	conn.SetReadDeadline(time.Now().Add(10 * time.Second))
 	if answer, err := io.ReadAll(conn); err != nil || strings.Contains(string(answer), "200 OK") {
 		t.Errorf("answer %q, %v", answer, err)
+	}
+}
+
+// TestPartsShareAnAddress: each is counted by its own name, and what is nobody's
+// goes to the part whose address it is.
+func TestPartsShareAnAddress(t *testing.T) {
+	say := func(text string) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, text+" "+Base(r, "public")) })
+	}
+	s, err := Listen([]Part{
+		{Name: "mcp", Handler: say("mcp")},
+		{Name: "rest", Addr: anyPort, Handler: say("rest")},
+		{Name: "shared", Addr: anyPort, Handler: say("nobody"), Local: "here", Pick: func(r *http.Request) string { return strings.Trim(r.URL.Path, "/") }},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Metrics = telemetry.NewMetrics()
+	stop := run(t, s)
+	if got := s.Addr("mcp"); got != "" {
+		t.Errorf("mcp listens on %s", got)
+	}
+	shared, rest := "http://"+s.Addr("shared"), "http://"+s.Addr("rest")
+	for url, want := range map[string]string{shared + "/mcp": "mcp here", shared + "/rest": "rest here", shared + "/x": "nobody here", rest + "/mcp": "rest public"} {
+		if _, body := fetch(t, url); body != want {
+			t.Errorf("%s: %q, want %q", url, body, want)
+		}
+	}
+	w := httptest.NewRecorder()
+	s.Metrics.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	for name, n := range map[string]string{"mcp": "1", "rest": "2", "shared": "1"} {
+		if !strings.Contains(w.Body.String(), `surface="`+name+`"`) || !strings.Contains(w.Body.String(), `_count{surface="`+name+`"} `+n) {
+			t.Errorf("%s is not counted %s times", name, n)
+		}
+	}
+	if err := stop(); err != nil {
+		t.Error(err)
 	}
 }

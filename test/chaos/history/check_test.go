@@ -35,11 +35,13 @@ func TestCheckFinds(t *testing.T) {
 		{"too late", ok(func(op *Op) { op.FirstTime = 13 * time.Second }), once, nil, "hung: keyed plain 1 (rest at node 1) wanted to wait 10s and waited 13s"},
 		{
 			"too late, at a server that could not speak", ok(func(op *Op) { op.FirstTime = 13 * time.Second }), once,
-			[]Fault{{Target: "node 1", Mute: true, Began: 5 * time.Second, Ended: 14 * time.Second}}, "",
+			[]Fault{{Target: "node 1", Mute: true, Began: 5 * time.Second, Ended: 14 * time.Second}},
+			"",
 		},
 		{
 			"too late, and another server could not speak", ok(func(op *Op) { op.FirstTime = 13 * time.Second }), once,
-			[]Fault{{Target: "node 2", Mute: true, Began: 5 * time.Second, Ended: 14 * time.Second}}, "hung",
+			[]Fault{{Target: "node 2", Mute: true, Began: 5 * time.Second, Ended: 14 * time.Second}},
+			"hung",
 		},
 		{"done although somebody said no", ok(func(op *Op) { op.Kind, op.WantsNo, op.Outcome = Approval, true, Told }), append(once, Execution{What: "saved", Text: "keyed plain 1"}), nil, "was done although somebody said no"},
 		{"not done although answered so", ok(func(op *Op) { op.Kind = Approval }), once, nil, "was answered as done and was not"},

@@ -9,6 +9,21 @@ const (
 	AllScope   = "agents"
 )
 
+// Bases are the URLs below which this server has MCP endpoints. The first one is
+// the issuer; a resource below another is the same as that below the issuer, and
+// is known by that name from then on.
+type Bases []string
+
+// Parse is ParseResource for what a client says.
+func (b Bases) Parse(resource string) (canonical, agentID string, ok bool) {
+	for _, base := range b {
+		if rest, below := strings.CutPrefix(resource, base); below && (rest == "" || rest[0] == '/') {
+			return ParseResource(b[0], b[0]+rest)
+		}
+	}
+	return ParseResource(b[0], resource)
+}
+
 // ParseResource reads a resource of an issuer: an agent's endpoint, that of all
 // agents, or the gateway as a whole, which none also means.
 func ParseResource(issuer, resource string) (canonical, agentID string, ok bool) {
@@ -33,12 +48,12 @@ func IsAgentID(s string) bool {
 	})
 }
 
-// ReadResource reads the parameter of that name, which may be given once.
-func ReadResource(issuer string, values []string) (string, *Error) {
+// Read reads the parameter that names a resource, which may be given once.
+func (b Bases) Read(values []string) (string, *Error) {
 	if len(values) > 1 {
 		return "", Refuse("invalid_target", "give one resource")
 	}
-	canonical, _, ok := ParseResource(issuer, strings.Join(values, ""))
+	canonical, _, ok := b.Parse(strings.Join(values, ""))
 	if !ok {
 		return "", Refuse("invalid_target", "resource is the URL of an MCP endpoint of this server")
 	}

@@ -72,7 +72,7 @@ func machineCredentials(r *http.Request, form url.Values) (id, secret string, er
 // machineResource is what a token of a key is for: what was asked for, or all
 // that the key reaches.
 func (m *Minter) machineResource(caller beeos.Caller, asked []string) (resource, scope string, err error) {
-	resource, refused := protocol.ReadResource(m.Issuer, asked)
+	resource, refused := m.Bases.Read(asked)
 	if refused != nil {
 		return "", "", refused
 	}

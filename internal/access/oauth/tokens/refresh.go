@@ -76,7 +76,7 @@ func (m *Minter) mayRefresh(f grants.Family, g grants.Grant, form url.Values) er
 		return badRefresh()
 	}
 	if len(form["resource"]) > 0 {
-		given, refused := protocol.ReadResource(m.Issuer, form["resource"])
+		given, refused := m.Bases.Read(form["resource"])
 		if refused != nil {
 			return refused
 		}

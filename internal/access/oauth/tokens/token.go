@@ -120,7 +120,7 @@ func (m *Minter) familyOf(c grants.Code, g grants.Grant, form url.Values, secret
 	}
 	resource := c.Resource
 	if len(form["resource"]) > 0 {
-		given, refused := protocol.ReadResource(m.Issuer, form["resource"])
+		given, refused := m.Bases.Read(form["resource"])
 		if refused != nil {
 			return grants.Family{}, refused
 		}

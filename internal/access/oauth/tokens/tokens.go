@@ -14,6 +14,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/access/auth"
+	"github.com/beeos/beeos/internal/access/oauth/protocol"
 	"github.com/beeos/beeos/internal/store/audit"
 	"github.com/beeos/beeos/internal/store/cluster"
 	"github.com/beeos/beeos/internal/store/database"
@@ -27,7 +28,8 @@ type Options struct {
 	Keys    *keys.Table
 	Trail   *audit.Table
 	Cluster *cluster.Table
-	Issuer  string // without a slash at its end
+	Issuer  string         // without a slash at its end
+	Bases   protocol.Bases // the issuer first
 	Log     *slog.Logger
 	Now     func() time.Time
 

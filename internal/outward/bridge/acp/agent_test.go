@@ -72,6 +72,7 @@ func (a *scripted) write(v any) {
 }
 
 func (a *scripted) result(m wire, v any) { a.write(object{"jsonrpc": "2.0", "id": m.ID, "result": v}) }
+
 func (a *scripted) fail(m wire, code int, text string) {
 	a.write(object{"jsonrpc": "2.0", "id": m.ID, "error": object{"code": code, "message": text}})
 }

@@ -80,8 +80,16 @@ func TestTexts(t *testing.T) {
 		line, limit int
 		want        string
 	}{
-		{"n/e/w", 1, -1, "one\ntwo\nthree"}, {"n/e/w", 2, 1, "two\n"}, {"n/e/w", 3, 9, "three"}, {"n/e/w", 9, 9, ""}, {"n/e/w", 0, 0, ""},
-		{"big", 1, -1, "larger than"}, {"bytes", 1, -1, "not a text"}, {"sub", 1, -1, "not a plain file"}, {"none", 1, -1, "no such file"}, {"out/x", 1, -1, "outside"},
+		{"n/e/w", 1, -1, "one\ntwo\nthree"},
+		{"n/e/w", 2, 1, "two\n"},
+		{"n/e/w", 3, 9, "three"},
+		{"n/e/w", 9, 9, ""},
+		{"n/e/w", 0, 0, ""},
+		{"big", 1, -1, "larger than"},
+		{"bytes", 1, -1, "not a text"},
+		{"sub", 1, -1, "not a plain file"},
+		{"none", 1, -1, "no such file"},
+		{"out/x", 1, -1, "outside"},
 	} {
 		text, err := f.ReadText(c.path, c.line, c.limit)
 		if err != nil {
