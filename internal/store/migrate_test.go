@@ -43,6 +43,7 @@ var released = []struct{ name, sum string }{
 	{"0031_secrets.sql", "65f9aad214b56273"},
 	{"0032_budgets.sql", "14e451ff5eb6a0f7"},
 	{"0033_find_by_index.sql", "cd0d1ba6978ae758"},
+	{"0034_certificates.sql", "cc9d81cec59a623d"},
 }
 
 func TestMigrationsRise(t *testing.T) {
