@@ -136,6 +136,7 @@ const (
 // load is callers who never rest.
 type load struct {
 	w     *world
+	agent string // its id, which the world looks up anew while calls are made
 	made  atomic.Int64
 	mu    sync.Mutex
 	wrong []string
@@ -147,7 +148,7 @@ func killUnderLoad(ctx context.Context, w *world) error {
 	if err != nil {
 		return err
 	}
-	l := &load{w: w}
+	l := &load{w: w, agent: w.id}
 	all, ctx := errgroup.WithContext(ctx)
 	resting, rest := context.WithCancel(ctx)
 	defer rest()
@@ -226,7 +227,7 @@ func (l *load) call(ctx, resting context.Context, name string) error {
 // callOnce makes a call that is worked on once, however often it must be asked for.
 func (l *load) callOnce(ctx context.Context, key string) (string, error) {
 	for {
-		answer, err := l.w.client().Invoke(ctx, l.w.id, client.InvokeRequest{Message: "tally " + key, IdempotencyKey: key, TimeoutMS: callWithin})
+		answer, err := l.w.client().Invoke(ctx, l.agent, client.InvokeRequest{Message: "tally " + key, IdempotencyKey: key, TimeoutMS: callWithin})
 		switch {
 		case err == nil:
 			return answer.Text, nil
