@@ -15,6 +15,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -111,6 +112,7 @@ func (w tour) connect(t *testing.T, name string, handle agent.Handler) (id strin
 // so nothing on the way may hold it back.
 func (w tour) streamsAsItComes(t *testing.T) {
 	arrived := make(chan struct{})
+	arrive := sync.OnceFunc(func() { close(arrived) })
 	id := w.connect(t, "slow", func(ctx context.Context, m agent.Message, r *agent.Reply) error {
 		if err := r.Delta("one "); err != nil {
 			return err
@@ -129,9 +131,8 @@ func (w tour) streamsAsItComes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if ev.Delta != "" && arrived != nil {
-			close(arrived)
-			arrived = nil
+		if ev.Delta != "" {
+			arrive()
 		}
 		if ev.Done != nil {
 			answer = ev.Done.Text
