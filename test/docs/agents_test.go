@@ -109,8 +109,11 @@ func TestServiceUnit(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	if err := os.Mkdir(filepath.Join(s.folder, "project"), 0o700); err != nil { // in which the coding agent works
+		t.Fatal(err)
+	}
 	_, err := bridge.ReadFile(filepath.Join(s.folder, "beeos.yaml"))
-	if n := strings.Count(guide.block(t, "yaml"), "- name:"); err != nil || n != 6 {
+	if n := strings.Count(guide.block(t, "yaml"), "- name:"); err != nil || n != 7 {
 		t.Errorf("%d agents, %v", n, err)
 	}
 }
