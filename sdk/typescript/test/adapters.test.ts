@@ -93,7 +93,7 @@ test("what is not known is named", () => {
 test("frameworks are recognised by what they can do", () => {
   const fn = () => {};
   handlerOf(vercelAgent().agent);
-  handlerOf({ stream: fn, resumeStream: fn, approveToolCall: fn, declineToolCall: fn });
+  handlerOf({ stream: fn, resumeStream: fn, approveToolCall: fn, declineToolCall: fn } as Servable);
   handlerOf({ lg_is_pregel: true, stream: fn } as Servable);
   handlerOf({ graph: { lg_is_pregel: true }, stream: fn } as Servable);
   handlerOf({ lc_runnable: true, stream: fn } as Servable);
