@@ -16,7 +16,7 @@ import (
 func (r *result) line() string {
 	return fmt.Sprintf("%s: %d operations (%s), %d faults in %s: %d lost, %d doubled, %d hung, %d otherwise wrong; longest silence %s, healed within %s (half of them %s)",
 		r.campaign.name, sum(r.Ops), counts(r.Outcomes), sum(r.Faults), r.took.Round(time.Second), len(r.Lost), len(r.Doubled), len(r.Hung), len(r.Wrong),
-		short(r.LongestSilence), short(healed100(r.Heal, 100)), short(healed100(r.Heal, 50)))
+		short(r.LongestSilence), short(healedWithin(r.Heal, 100)), short(healedWithin(r.Heal, 50)))
 }
 
 func sum[K comparable](m map[K]int) (n int) {
@@ -43,8 +43,8 @@ func short(d time.Duration) string {
 	return d.Round(100 * time.Millisecond).String()
 }
 
-// healed100 is within which time so many of a hundred faults had healed.
-func healed100(heal []time.Duration, percent int) time.Duration {
+// healedWithin is the time within which so many of a hundred faults had healed.
+func healedWithin(heal []time.Duration, percent int) time.Duration {
 	if len(heal) == 0 {
 		return 0
 	}
@@ -75,7 +75,7 @@ func table(all []*result) string {
 	b.WriteString("\n| | operations | faults | lost | doubled | hung | otherwise wrong | longest silence | healed, half | all |\n|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n")
 	for _, r := range all {
 		fmt.Fprintf(&b, "| %s, seed %d, %s | %d | %d | %d | %d | %d | %d | %s | %s | %s |\n", r.campaign.about, r.seed, r.took.Round(time.Minute),
-			sum(r.Ops), sum(r.Faults), len(r.Lost), len(r.Doubled), len(r.Hung), len(r.Wrong), short(r.LongestSilence), short(healed100(r.Heal, 50)), short(healed100(r.Heal, 100)))
+			sum(r.Ops), sum(r.Faults), len(r.Lost), len(r.Doubled), len(r.Hung), len(r.Wrong), short(r.LongestSilence), short(healedWithin(r.Heal, 50)), short(healedWithin(r.Heal, 100)))
 	}
 	ops, outcomes, faults := map[string]int{}, map[string]int{}, map[string]int{}
 	for _, r := range all {

@@ -9,8 +9,8 @@ import (
 	"github.com/beeos/beeos/test/apptest"
 )
 
-// TestHelp: somebody without an account finds their way through the manual, also
-// without scripts; who is signed in has it in the menu.
+// TestHelp: somebody without an account finds their way through the manual;
+// who is signed in has it in the menu.
 func TestHelp(t *testing.T) {
 	a := apptest.Start(t, apptest.Config(t))
 	b := open(t)

@@ -16,7 +16,7 @@ type receiver struct {
 
 	server *http.Server
 	mu     sync.Mutex
-	bodies []string
+	ended  map[string]bool // tasks of whose end it was told
 }
 
 func newReceiver() (*receiver, error) {
@@ -24,26 +24,31 @@ func newReceiver() (*receiver, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &receiver{URL: "http://" + ln.Addr().String() + "/hook"}
+	r := &receiver{URL: "http://" + ln.Addr().String() + "/hook", ended: map[string]bool{}}
 	r.server = &http.Server{Handler: r}
 	go r.server.Serve(ln) //nolint:errcheck // ends with the campaign
 	return r, nil
 }
 
 func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	body, err := io.ReadAll(io.LimitReader(req.Body, 1<<20))
-	if err != nil || !json.Valid(body) {
-		http.Error(w, "this is no event", http.StatusBadRequest)
+	var event struct {
+		TaskID string `json:"task_id"`
+		Final  bool
+	}
+	if json.NewDecoder(io.LimitReader(req.Body, 1<<20)).Decode(&event) != nil || event.TaskID == "" {
+		http.Error(w, "this is no event of a task", http.StatusBadRequest)
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.bodies = append(r.bodies, string(body))
+	if event.Final {
+		r.ended[event.TaskID] = true
+	}
 }
 
-// all is what was received so far.
-func (r *receiver) all() []string {
+// hasHeardEnd reports whether it was told that a task has ended.
+func (r *receiver) hasHeardEnd(taskID string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.bodies[:len(r.bodies):len(r.bodies)]
+	return r.ended[taskID]
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -77,10 +76,9 @@ func (l *Load) UntoldWebhooks(ctx context.Context, within time.Duration) (untold
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	for {
-		all := strings.Join(l.receiver.all(), "\n")
 		untold = untold[:0]
 		for _, op := range l.history.Ops {
-			if op.Webhook && !strings.Contains(all, op.Stored) {
+			if op.Webhook && !l.receiver.hasHeardEnd(op.Stored) {
 				untold = append(untold, "no webhook told of the end of "+op.Stored)
 			}
 		}
