@@ -187,7 +187,7 @@ func (c *fakeConn) expect(want beeos.FrameType) beeos.Frame {
 			c.t.Fatalf("got %s, want %s", encode(f), want)
 		}
 		return f
-	case <-time.After(10 * time.Second):
+	case <-time.After(30 * time.Second):
 		c.t.Fatalf("no %s came", want)
 		return beeos.Frame{}
 	}

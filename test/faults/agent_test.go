@@ -48,14 +48,19 @@ type agentProcess struct {
 // startAgent runs an agent and returns once it is connected.
 func startAgent(t testing.TB, label string, s spec) *agentProcess {
 	t.Helper()
+	a := launchAgent(t, label, s)
+	a.id = a.connected(0)
+	return a
+}
+
+// launchAgent starts an agent and does not wait until it has connected.
+func launchAgent(t testing.TB, label string, s spec) *agentProcess {
+	t.Helper()
 	text, err := json.Marshal(s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := start(t, label, os.Args[0], []string{roleVar + "=agent", specVar + "=" + string(text)})
-	a := &agentProcess{process: p}
-	a.id = a.connected(0)
-	return a
+	return &agentProcess{process: start(t, label, os.Args[0], []string{roleVar + "=agent", specVar + "=" + string(text)})}
 }
 
 // connections is how often the agent has connected so far.

@@ -143,9 +143,12 @@ func testCrashes(t *testing.T, server bool, crashes []*crash) {
 	}
 	began := time.Now()
 	heirs := map[*crash]*agentProcess{}
-	for _, c := range crashes {
-		heirs[c] = startAgent(t, c.name+", second instance", c.spec)
-		heirs[c].release()
+	for _, c := range crashes { // all at once: an agent that stays away for 30 seconds is lost
+		heirs[c] = launchAgent(t, c.name+", second instance", c.spec)
+	}
+	for _, heir := range heirs {
+		heir.connected(0)
+		heir.release()
 	}
 	for _, c := range crashes {
 		if !server {
