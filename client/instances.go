@@ -22,6 +22,7 @@ type Deployment struct {
 type DeploymentConfig struct {
 	DisplayName string           `json:"displayName,omitempty"`
 	Description string           `json:"description,omitempty"`
+	Fallbacks   []string         `json:"fallbacks,omitempty"` // models that are asked when the agent's does not answer
 	Limits      DeploymentLimits `json:"limits,omitzero"`
 }
 

@@ -49,13 +49,16 @@ func (p *parts) openBuiltins(ctx context.Context) error {
 		}
 		opt.Model = model
 	}
+	var err error
+	if opt.Model, err = llm.OpenServices(opt.Model, filepath.Join(p.cfg.Data, llm.ServicesFile)); err != nil {
+		return err
+	}
 	if p.opt.Demo {
 		opt.Local = map[string]skill.Local{skill.DemoName: skill.Demo(ctx, time.Now)}
 	}
 	if err := p.shareBuiltins(&opt); err != nil {
 		return err
 	}
-	var err error
 	if p.builtins, err = builtin.New(ctx, opt); err != nil {
 		return fmt.Errorf("open the built-in agents: %w", err)
 	}

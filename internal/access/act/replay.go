@@ -14,6 +14,7 @@ import (
 	"github.com/beeos/beeos/internal/engine/invoke"
 	"github.com/beeos/beeos/internal/engine/sight"
 	"github.com/beeos/beeos/internal/outward/builtin"
+	"github.com/beeos/beeos/internal/outward/llm"
 	"github.com/beeos/beeos/internal/wire/schema"
 )
 
@@ -260,7 +261,7 @@ func (a *Acts) checkTrialModel(ctx context.Context, model string) error {
 		return errElsewhere
 	}
 	known, err := a.Builtins.Models(ctx)
-	if err != nil || len(known) == 0 || slices.Contains(known, model) {
+	if err != nil || !llm.Lacks(known, model) {
 		return nil //nolint:nilerr // not every service has a list; then the call finds out
 	}
 	return beeos.Errorf(beeos.InvalidParam, "there is no model %q; choose one of %s", model, strings.Join(known[:min(len(known), 20)], ", "))

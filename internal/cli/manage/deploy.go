@@ -60,7 +60,7 @@ func newDeployment(b bridge.BuiltinAgent) client.Deployment {
 	return client.Deployment{
 		Name: b.Name, Model: b.Model, Models: b.Models, Prompt: b.Prompt, Servers: b.Skills,
 		Config: &client.DeploymentConfig{
-			DisplayName: b.DisplayName, Description: b.Description,
+			DisplayName: b.DisplayName, Description: b.Description, Fallbacks: b.Fallbacks,
 			Limits: client.DeploymentLimits{Turns: b.Limits.Turns, Calls: b.Limits.Calls, Tokens: b.Limits.Tokens, Seconds: b.Limits.Seconds},
 		},
 	}

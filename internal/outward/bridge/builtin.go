@@ -29,7 +29,8 @@ import (
 type BuiltinAgent struct {
 	Name, DisplayName, Description, Model, Prompt string
 
-	Models []string
+	Models, Fallbacks []string
+
 	Limits BuiltinLimits
 	Skills map[string]json.RawMessage // as REST wants them
 }
@@ -48,6 +49,7 @@ type builtin struct {
 	Prompt      string                 `yaml:"prompt"`
 	DisplayName string                 `yaml:"display_name"`
 	Models      []string               `yaml:"models"`
+	Fallbacks   []string               `yaml:"fallbacks"`
 	Skills      map[string]*skillEntry `yaml:"skills"`
 	Limits      BuiltinLimits          `yaml:"limits"`
 }
@@ -128,7 +130,7 @@ func ReadBuiltins(path string) (list []BuiltinAgent, others []string, err error)
 
 // readBuiltin returns the agent with its secrets.
 func (e *entry) readBuiltin(dir string) (b BuiltinAgent, err error) {
-	b = BuiltinAgent{Name: e.Name, DisplayName: e.DisplayName, Description: e.Description, Model: e.OpenAI.Model, Prompt: e.Prompt, Models: e.Models, Limits: e.Limits}
+	b = BuiltinAgent{Name: e.Name, DisplayName: e.DisplayName, Description: e.Description, Model: e.OpenAI.Model, Prompt: e.Prompt, Models: e.Models, Fallbacks: e.Fallbacks, Limits: e.Limits}
 	if span := e.Limits.Time; span != 0 {
 		b.Limits.Seconds = max(int(time.Duration(span).Seconds()), 1)
 	}

@@ -27,6 +27,7 @@ func TestReadBuiltins(t *testing.T) {
     prompt: You file invoices.
     model: small
     models: [large]
+    fallbacks: [local/tiny]
     limits: {turns: 5, time: 90s}
     skills:
       files:
@@ -45,7 +46,7 @@ func TestReadBuiltins(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []BuiltinAgent{{
-		Name: "clerk", Model: "small", Prompt: "You file invoices.", Models: []string{"large"},
+		Name: "clerk", Model: "small", Prompt: "You file invoices.", Models: []string{"large"}, Fallbacks: []string{"local/tiny"},
 		Limits: BuiltinLimits{Turns: 5, Time: upstream.Duration(90e9), Seconds: 90},
 		Skills: map[string]json.RawMessage{"files": json.RawMessage(`{"url":"https://files.example/mcp","autoApprove":true,"tools":{"delete":{"autoApprove":false}},"offer":["list"],` +
 			`"auth":{"grant":"client_credentials","clientId":"clerk","privateKey":"PEM","scopes":["a","b"]}}`)},

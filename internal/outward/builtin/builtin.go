@@ -59,7 +59,7 @@ func (rt *Supervisor) prepareAgent(ctx context.Context, row builtins.Builtin) (*
 	}
 	d.Limits.CapTokens(rt.opt.MaxTokens) // it may have been lowered since
 	b.talker = &answer.Agent{
-		ID: row.ID, Prompt: d.Prompt, Model: d.Model, Models: d.Models, Limits: d.Limits,
+		ID: row.ID, Prompt: d.Prompt, Model: d.Model, Models: d.Models, Fallbacks: d.Fallbacks, Limits: d.Limits,
 		LLM: rt.opt.Model, Reading: rt.reading, Steps: rt.opt.Builtins, Approve: rt.opt.Approve, Log: rt.opt.Log, Now: rt.opt.Now,
 	}
 	for _, s := range b.skills {

@@ -24,8 +24,9 @@ type Definition struct {
 	Name        string         `json:"-"`
 	DisplayName string         `json:"displayName,omitempty"`
 	Description string         `json:"description,omitempty"`
-	Model       string         `json:"model,omitempty"`  // empty = the one that is configured
-	Models      []string       `json:"models,omitempty"` // that callers may choose for a conversation
+	Model       string         `json:"model,omitempty"`     // empty = the one that is configured
+	Models      []string       `json:"models,omitempty"`    // that callers may choose for a conversation
+	Fallbacks   []string       `json:"fallbacks,omitempty"` // asked in turn when the model does not answer
 	Prompt      string         `json:"prompt,omitempty"`
 	Servers     []skill.Server `json:"servers,omitempty"`
 	Limits      answer.Limits  `json:"limits,omitzero"`
@@ -36,6 +37,7 @@ const (
 	longestModel  = 128
 	mostServers   = 32
 	mostModels    = 32
+	mostFallbacks = 4
 
 	listWithin = 3 * time.Second // for the service to say which models it has
 )
@@ -100,9 +102,12 @@ func (rt *Supervisor) checkModels(ctx context.Context, d *Definition) error {
 	if len(d.Models) > mostModels {
 		return beeos.Errorf(beeos.InvalidParam, "an agent can offer %d models; leave some out", mostModels)
 	}
-	named := d.Models
+	if len(d.Fallbacks) > mostFallbacks {
+		return beeos.Errorf(beeos.InvalidParam, "an agent can have %d models to fall back on; leave some out", mostFallbacks)
+	}
+	named := slices.Concat(d.Models, d.Fallbacks)
 	if d.Model != "" {
-		named = append([]string{d.Model}, d.Models...)
+		named = append(named, d.Model)
 	}
 	for _, m := range named {
 		if m == "" || len(m) > longestModel || beeos.Visible(m) != m {
@@ -120,9 +125,9 @@ func (rt *Supervisor) checkModels(ctx context.Context, d *Definition) error {
 		return nil
 	}
 	for _, m := range named {
-		if !slices.Contains(known, m) {
+		if llm.Lacks(known, m) {
 			slices.Sort(known)
-			return beeos.Errorf(beeos.InvalidParam, "there is no model %q; the configured service has %s", m, strings.Join(known[:min(len(known), 20)], ", "))
+			return beeos.Errorf(beeos.InvalidParam, "there is no model %q; there are %s", m, strings.Join(known[:min(len(known), 20)], ", "))
 		}
 	}
 	return nil

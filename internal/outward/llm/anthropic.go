@@ -24,13 +24,13 @@ const (
 
 // anthropicModel is Anthropic's service.
 type anthropicModel struct {
-	http            *http.Client
-	url, key, model string
+	http                  *http.Client
+	url, key, model, hint string
 }
 
 func newAnthropic(s Settings) *anthropicModel {
 	base := strings.TrimSuffix(strings.TrimRight(cmp.Or(s.URL, anthropicURL), "/"), "/v1")
-	return &anthropicModel{http: s.HTTP, url: base + "/v1/messages", key: s.Key, model: s.Model}
+	return &anthropicModel{http: s.HTTP, url: base + "/v1/messages", key: s.Key, model: s.Model, hint: s.Hint}
 }
 
 func (m *anthropicModel) Stream(ctx context.Context, r Request) iter.Seq2[Delta, error] {
@@ -43,7 +43,7 @@ func (m *anthropicModel) Stream(ctx context.Context, r Request) iter.Seq2[Delta,
 			return
 		}
 		defer body.Close()
-		s := &anthropicStream{}
+		s := &anthropicStream{hint: m.hint}
 		broken := io.ErrUnexpectedEOF
 		for ev, err := range outbound.ReadEvents(body, longestLine) {
 			if err != nil {
@@ -105,7 +105,7 @@ func (m *anthropicModel) open(ctx context.Context, r Request) (io.ReadCloser, er
 	if json.Unmarshal(said, &body) == nil && body.Error.Message != "" {
 		said = []byte(body.Error.Message)
 	}
-	return nil, serviceError(resp.StatusCode, string(said))
+	return nil, serviceError(m.hint, resp.StatusCode, string(said))
 }
 
 type anthropicError struct {

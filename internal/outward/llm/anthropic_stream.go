@@ -12,6 +12,7 @@ type anthropicStream struct {
 	call      *anthropicBlock // the tool_use that is being written
 	arguments []byte
 	done      bool
+	hint      string // Settings.Hint
 }
 
 type anthropicEvent struct {
@@ -66,7 +67,7 @@ func (s *anthropicStream) read(data []byte) (Delta, error) {
 		d.Stop = s.stop
 		return d, nil
 	case "error":
-		return Delta{}, serviceError(anthropicStatus[e.Error.Type], e.Error.Message)
+		return Delta{}, serviceError(s.hint, anthropicStatus[e.Error.Type], e.Error.Message)
 	}
 	return Delta{}, nil // ping, and what later versions add
 }

@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -14,13 +15,13 @@ var errBroken = errors.New("the model's answer broke off; try again")
 // serviceError says what a service's refusal means for who waits for the answer. The
 // service's own words are kept, cut short: it never sees anything of ours but
 // the conversation and the key, which it does not repeat whole.
-func serviceError(status int, said string) error {
+func serviceError(hint string, status int, said string) error {
 	said = beeos.Shorten(said, 300)
 	switch {
 	case status == http.StatusUnauthorized, status == http.StatusForbidden:
-		return beeos.Errorf(beeos.AgentServiceUnavailable, "the model service refuses the key (%d): check LLM_API_KEY", status)
+		return beeos.Errorf(beeos.AgentServiceUnavailable, "the model service refuses the key (%d): check %s", status, cmp.Or(hint, "LLM_API_KEY"))
 	case status == http.StatusNotFound:
-		return beeos.Errorf(beeos.AgentServiceUnavailable, "the model service knows no such model or address (404): check LLM_MODEL and LLM_URL; it says: %s", said)
+		return beeos.Errorf(beeos.AgentServiceUnavailable, "the model service knows no such model or address (404): check the name, and the service's URL; it says: %s", said)
 	case status == http.StatusTooManyRequests:
 		return beeos.Errorf(beeos.RateLimited, "the model service is over its rate limit; try again later")
 	case status >= 500:

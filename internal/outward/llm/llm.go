@@ -3,19 +3,21 @@
 // used. There are three: any service that speaks OpenAI's chat completions
 // (openai.go), Anthropic's messages over plain HTTP (anthropic.go), and a
 // Script (script.go), which needs no key and no network: tests and the demo of
-// `beeos dev` decide with it. Open picks one by settings. attachments.go puts files
-// of callers before a model. What a service says
-// with an error is in fault.go, and how long to wait for one that is busy in
+// `beeos dev` decide with it. Open picks one by settings, and services.go makes one
+// of several. attachments.go puts files of callers before a model. What a service
+// says with an error is in fault.go, and how long to wait for one that is busy in
 // patience.go.
 package llm
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/beeos/beeos"
@@ -137,20 +139,39 @@ func Models(ctx context.Context, m Model) ([]string, error) {
 	return nil, nil
 }
 
-// Describe names the service of a model, and the model that it uses when a
-// request names none; "" = it does not tell.
-func Describe(m Model) (provider, model string) {
-	if d, ok := m.(interface {
-		describe() (provider, model string)
-	}); ok {
-		return d.describe()
+// Lacks reports whether a model is missing among those that services list: it is
+// not there, although others of its service are. Not every service has a list.
+func Lacks(known []string, model string) bool {
+	if slices.Contains(known, model) {
+		return false
 	}
-	return "", ""
+	service, _, cut := strings.Cut(model, "/")
+	return slices.ContainsFunc(known, func(k string) bool {
+		before, _, has := strings.Cut(k, "/")
+		return has == cut && (!cut || before == service)
+	})
 }
 
-func (m *openAIModel) describe() (provider, model string)    { return OpenAI, m.model }
-func (m *anthropicModel) describe() (provider, model string) { return Anthropic, m.model }
-func (Script) describe() (provider, model string)            { return Scripted, "" }
+// Describe names the service that answers when a request names a model, and the
+// model, also when it names none; "" = it does not tell.
+func Describe(m Model, named string) (provider, model string) {
+	if d, ok := m.(interface {
+		describe(named string) (provider, model string)
+	}); ok {
+		return d.describe(named)
+	}
+	return "", named
+}
+
+func (m *openAIModel) describe(named string) (provider, model string) {
+	return OpenAI, cmp.Or(named, m.model)
+}
+
+func (m *anthropicModel) describe(named string) (provider, model string) {
+	return Anthropic, cmp.Or(named, m.model)
+}
+
+func (Script) describe(named string) (provider, model string) { return Scripted, named }
 
 // Settings name a service.
 type Settings struct {
@@ -158,6 +179,7 @@ type Settings struct {
 	URL      string // of an OpenAI-compatible service or of Anthropic; theirs when empty
 	Model    string
 	Key      string
+	Hint     string // where the key is to be checked; LLM_API_KEY when empty
 
 	HTTP *http.Client // nil = one that waits as long as the context allows
 }

@@ -16,13 +16,14 @@ import (
 type openAIModel struct {
 	client *openai.Client
 	model  string
+	hint   string
 }
 
 func newOpenAI(s Settings) *openAIModel {
 	c := openai.DefaultConfig(s.Key)
 	c.BaseURL = cmp.Or(s.URL, c.BaseURL)
 	c.HTTPClient = OpenAIFiles{s.HTTP}
-	return &openAIModel{client: openai.NewClientWithConfig(c), model: s.Model}
+	return &openAIModel{client: openai.NewClientWithConfig(c), model: s.Model, hint: s.Hint}
 }
 
 // Models lists the service's models, and the configured one, which a service
@@ -47,7 +48,7 @@ func (c *openAIModel) Stream(ctx context.Context, r Request) iter.Seq2[Delta, er
 		defer cancel()
 		stream, err := c.client.CreateChatCompletionStream(ctx, c.request(r))
 		if err != nil {
-			yield(Delta{}, openAIError(ctx, err))
+			yield(Delta{}, c.describeError(ctx, err))
 			return
 		}
 		defer stream.Close()
@@ -59,7 +60,7 @@ func (c *openAIModel) Stream(ctx context.Context, r Request) iter.Seq2[Delta, er
 				break
 			}
 			if err != nil {
-				yield(Delta{}, openAIError(ctx, err))
+				yield(Delta{}, c.describeError(ctx, err))
 				return
 			}
 			if u := got.Usage; u != nil && !yield(Delta{Usage: &Usage{u.PromptTokens, u.CompletionTokens}}, nil) {
@@ -88,8 +89,8 @@ func (c *openAIModel) Stream(ctx context.Context, r Request) iter.Seq2[Delta, er
 	}
 }
 
-// openAIError turns what the client library reports into what people read.
-func openAIError(ctx context.Context, err error) error {
+// describeError turns what the client library reports into what people read.
+func (c *openAIModel) describeError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -97,11 +98,11 @@ func openAIError(ctx context.Context, err error) error {
 	var request *openai.RequestError
 	switch {
 	case errors.As(err, &api) && api.HTTPStatusCode > 0:
-		return serviceError(api.HTTPStatusCode, api.Message)
+		return serviceError(c.hint, api.HTTPStatusCode, api.Message)
 	case errors.As(err, &api): // in the middle of a stream
-		return serviceError(500, api.Message)
+		return serviceError(c.hint, 500, api.Message)
 	case errors.As(err, &request) && request.HTTPStatusCode > 0:
-		return serviceError(request.HTTPStatusCode, string(request.Body))
+		return serviceError(c.hint, request.HTTPStatusCode, string(request.Body))
 	}
 	return errors.Join(errBroken, err)
 }

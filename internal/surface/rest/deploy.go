@@ -34,6 +34,7 @@ type deployment struct {
 type configView struct {
 	DisplayName string      `json:"displayName,omitempty"`
 	Description string      `json:"description,omitempty"`
+	Fallbacks   []string    `json:"fallbacks,omitempty"`
 	Limits      *limitsView `json:"limits,omitempty"`
 }
 
@@ -76,7 +77,7 @@ func readDeployment(r *route.Request) (d deployment, err error) {
 func (d *deployment) configure(config json.RawMessage) error {
 	var limits json.RawMessage
 	var l limitsView
-	err := route.Shape{"displayName": &d.DisplayName, "description": &d.Description, "limits": &limits}.Decode(config, route.Strict)
+	err := route.Shape{"displayName": &d.DisplayName, "description": &d.Description, "fallbacks": &d.Fallbacks, "limits": &limits}.Decode(config, route.Strict)
 	if err == nil && len(limits) > 0 {
 		err = route.Shape{"turns": &l.Turns, "calls": &l.Calls, "tokens": &l.Tokens, "seconds": &l.Seconds}.Decode(limits, route.Strict)
 	}
@@ -177,7 +178,7 @@ func (v *instanceView) addBuiltin(row builtins.Builtin) error {
 	}
 	v.HostingType, v.ModelPrimary, v.SystemPrompt, v.UpdatedAt = hostedHere, d.Model, d.Prompt, row.UpdatedAt
 	v.Models = append(v.Models, d.Models...)
-	v.Config = &configView{DisplayName: d.DisplayName, Description: d.Description, Limits: &limitsView{
+	v.Config = &configView{DisplayName: d.DisplayName, Description: d.Description, Fallbacks: d.Fallbacks, Limits: &limitsView{
 		Turns: d.Limits.Turns, Calls: d.Limits.Calls, Tokens: d.Limits.Tokens, Seconds: int(d.Limits.Wall / time.Second),
 	}}
 	v.MCPServers = map[string]serverView{}

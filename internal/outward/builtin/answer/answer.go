@@ -47,6 +47,9 @@ type Agent struct {
 	Prompt string
 	Model  string   // empty = the one that is configured
 	Models []string // that callers may choose for a conversation
+	// Fallbacks are asked in turn when a model does not begin to answer.
+	Fallbacks []string
+
 	Limits Limits
 	Skills []Skill
 
@@ -84,6 +87,9 @@ func (a *Agent) Answer(ctx context.Context, m agent.Message, r *agent.Reply) err
 	ctx, watch, stop := startStopwatch(ctx, a.Limits.Wall, errWall)
 	defer stop()
 	t := &turn{a: a, r: r, model: model, prompt: prompt, watch: watch, skill: m.Tool}
+	if !tried { // a trial is to show what that model says
+		t.fallbacks = slices.DeleteFunc(slices.Clone(a.Fallbacks), func(f string) bool { return f == model })
+	}
 	last, err := t.runLoop(ctx, m)
 	if err != nil && errors.Is(context.Cause(ctx), errWall) {
 		last, err = timeLimitReached(a.Limits), nil
@@ -125,33 +131,35 @@ func (t *turn) runLoop(ctx context.Context, m agent.Message) (last string, err e
 
 // turn is one answer in the making.
 type turn struct {
-	a        *Agent
-	r        *agent.Reply
-	model    string
-	prompt   string
-	skill    string // that the caller asks for; "" = none
-	messages []llm.Message
-	tools    toolbox
-	journal  *journal
-	used     used
-	watch    *stopwatch
-	steps    atomic.Int64 // calls that were begun; several are at once
-	said     int          // bytes that were streamed
-	thoughts strings.Builder
-	cut      string // why the model's last words are not whole
+	a     *Agent
+	r     *agent.Reply
+	model string
+	// fallbacks are the models that can still be asked.
+	fallbacks []string
+	prompt    string
+	skill     string // that the caller asks for; "" = none
+	messages  []llm.Message
+	tools     toolbox
+	journal   *journal
+	used      used
+	watch     *stopwatch
+	steps     atomic.Int64 // calls that were begun; several are at once
+	said      int          // bytes that were streamed
+	thoughts  strings.Builder
+	cut       string // why the model's last words are not whole
 }
 
 // askOrReplay asks the model once, or repeats what it said before a crash, and
 // returns the calls that it wants.
 func (t *turn) askOrReplay(ctx context.Context) ([]llm.Call, error) {
 	t.used.turns++
-	step := t.r.Step(cmp.Or(t.model, "model"), agent.StepModel)
 	w, known := t.journal.said[t.used.turns]
 	var err error
-	defer func() { t.endModelStep(step, &w, known, err) }()
 	if known {
+		step := t.r.Step(cmp.Or(t.model, "model"), agent.StepModel)
 		err = t.streamDelta(llm.Delta{Text: w.Text}, &strings.Builder{})
-	} else if w, err = t.askWithFiles(step.Context(ctx)); err == nil && len(w.Calls) > 0 {
+		t.endModelStep(step, &w, known, err)
+	} else if w, err = t.askWithFallbacks(ctx); err == nil && len(w.Calls) > 0 {
 		w, err = t.journal.keepWords(ctx, t.used.turns, w)
 	}
 	if err != nil {
@@ -160,6 +168,21 @@ func (t *turn) askOrReplay(ctx context.Context) ([]llm.Call, error) {
 	t.used.tokens += w.Tokens
 	t.messages = append(t.messages, llm.Message{Role: llm.Assistant, Text: w.Text, Calls: w.Calls})
 	return w.Calls, nil
+}
+
+// askWithFallbacks is askWithFiles, and again of the next model when one does not
+// begin to answer. The rest of the answer stays with the model that did.
+func (t *turn) askWithFallbacks(ctx context.Context) (w modelWords, err error) {
+	for {
+		step := t.r.Step(cmp.Or(t.model, "model"), agent.StepModel)
+		w, err = t.askWithFiles(step.Context(ctx))
+		t.endModelStep(step, &w, false, err)
+		if err == nil || w.Begun || ctx.Err() != nil || len(t.fallbacks) == 0 {
+			return w, err
+		}
+		t.a.Log.Warn("a model does not answer; the next is asked", "model", t.model, "next", t.fallbacks[0], "err", err)
+		t.model, t.fallbacks = t.fallbacks[0], t.fallbacks[1:]
+	}
 }
 
 // askWithFiles is askModel, and again without pictures and documents if the service
@@ -189,6 +212,7 @@ func (t *turn) askModel(ctx context.Context) (w modelWords, err error) {
 		if err != nil {
 			return w, err
 		}
+		w.Begun = true
 		if d.Usage != nil {
 			w.Tokens, w.Input, w.Output = d.Usage.Total(), d.Usage.Input, d.Usage.Output
 		}

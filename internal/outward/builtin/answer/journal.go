@@ -36,6 +36,7 @@ type modelWords struct {
 	Text   string     `json:"text,omitempty"`
 	Calls  []llm.Call `json:"calls"`
 	Tokens int        `json:"tokens,omitempty"`
+	Begun  bool       `json:"-"` // something has come of it
 
 	// For people to look at.
 	Input     int    `json:"input,omitempty"` // of Tokens

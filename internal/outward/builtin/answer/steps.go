@@ -1,7 +1,6 @@
 package answer
 
 import (
-	"cmp"
 	"errors"
 	"strconv"
 
@@ -13,8 +12,8 @@ import (
 
 // endModelStep tells what it took to ask the model once.
 func (t *turn) endModelStep(s *agent.Step, w *modelWords, known bool, err error) {
-	provider, model := llm.Describe(t.a.LLM)
-	s.Tokens(cmp.Or(t.model, model), int64(w.Input), int64(w.Output))
+	provider, model := llm.Describe(t.a.LLM, t.model)
+	s.Tokens(model, int64(w.Input), int64(w.Output))
 	for name, value := range map[string]string{
 		"provider":   provider,
 		"finish":     w.Finish,
