@@ -32,6 +32,10 @@ var (
 	insertTracedDeliveries = newStatement(
 		`INSERT INTO deliveries (turn, channel, off, agent_id, lane, seq, leased, attempt, lease_until, started, mode, redelivery, deadline, owner, route, trace) VALUES `,
 		`(?,?,?,?,?,?,?,?,?,FALSE,?,?,?,?,?,?)`, ` ON CONFLICT (lane) WHERE leased AND lane <> '' DO NOTHING`)
+	// What waits in a queue of several nodes is in the order of one clock.
+	insertQueuedDeliveries = newStatement(
+		`INSERT INTO deliveries (turn, channel, off, agent_id, lane, seq, leased, attempt, lease_until, started, mode, redelivery, deadline, owner, route, trace) VALUES `,
+		`(?,?,?,?,?,CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT),FALSE,0,?,FALSE,?,?,?,?,?,?)`, ``)
 )
 
 // batch is one transaction's work.
@@ -366,10 +370,14 @@ func (b *batch) numberMessages(channels map[string]*channelNumbers) {
 
 // insertDeliveries makes requests into work for agents.
 func (b *batch) insertDeliveries(ctx context.Context) error {
-	var plain, traced []any
+	var plain, traced, queued []any
 	for o, open := range b.standingOpenings {
 		d := open.Delivery
 		if d == nil {
+			continue
+		}
+		if d.Mode == beeos.DeliverQueue && b.w.l.db.Postgres {
+			queued = append(queued, b.queuedRow(open)...)
 			continue
 		}
 		row, insert, rows := b.deliveryRow(open), insertDeliveries, &plain
@@ -393,8 +401,19 @@ func (b *batch) insertDeliveries(ctx context.Context) error {
 	if _, err := b.w.execRows(ctx, insertDeliveries, plain); err != nil {
 		return err
 	}
-	_, err := b.w.execRows(ctx, insertTracedDeliveries, traced)
+	if _, err := b.w.execRows(ctx, insertTracedDeliveries, traced); err != nil {
+		return err
+	}
+	_, err := b.w.execRows(ctx, insertQueuedDeliveries, queued)
 	return err
+}
+
+// queuedRow is a row of insertQueuedDeliveries: its place in the queue is the moment
+// at which PostgreSQL writes it. What a node takes for the time is some milliseconds
+// off, and what one node has acknowledged must come before what another takes next.
+func (b *batch) queuedRow(open *Opening) []any {
+	d, m := open.Delivery, &open.Message
+	return []any{m.ID, m.Channel, m.Offset, d.AgentID, d.Lane, b.now, string(d.Mode), string(d.Redelivery), database.Micros(d.Deadline), m.Publisher, open.route, d.Trace}
 }
 
 // deliveryRow: what queues starts unleased and is claimed in order; the rest

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/test/pgtest"
 )
 
 // TestOnceMeansOnce: a request that must not be handed out twice is claimed
@@ -180,6 +181,33 @@ func TestClaimInOrder(t *testing.T) {
 			t.Errorf("claimed %v, %v; want %v", got, err, want)
 		}
 	})
+}
+
+// TestQueueOfNodesWithTwoClocks: requests that one node after the other stores are
+// handed out in that order, also when what the nodes take for the time differs.
+func TestQueueOfNodesWithTwoClocks(t *testing.T) {
+	url := pgtest.URL(t)
+	nodes := []*Ledger{openOn(t, url, Options{}), openOn(t, url, Options{Now: func() time.Time { return time.Now().Add(-time.Second) }})}
+	var want, got []string
+	for i := range 20 {
+		o := request("agent_a")
+		o.Delivery.Mode, o.Delivery.Lane = beeos.DeliverQueue, "agent_a"
+		begin(t, nodes[i%2], o)
+		want = append(want, o.Message.ID)
+	}
+	for range want {
+		claimed, err := nodes[0].ClaimDeliveries(t.Context(), "agent_a", time.Now().Add(time.Minute), 1)
+		if err != nil || len(claimed) != 1 {
+			t.Fatalf("claimed %+v, %v", claimed, err)
+		}
+		got = append(got, claimed[0].Turn)
+		if _, err := nodes[0].Finish(t.Context(), beeos.Message{Channel: claimed[0].Channel, InReplyTo: claimed[0].Turn, Type: beeos.AgentReply}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("handed out %v; want %v", got, want)
+	}
 }
 
 // TestCancelledRequestEndsCancelled: once its end was asked for, a request ends

@@ -117,7 +117,7 @@ func parseTrail(trail string, began time.Time) []Attempt {
 			if err != nil {
 				return time.Time{}
 			}
-			return began.Add(time.Duration(us) * time.Microsecond)
+			return began.Add(time.Duration(max(0, us)) * time.Microsecond) // clocks of nodes differ by a little
 		}
 		name := func(i int) string {
 			if i >= len(f) || f[i] == "-" {
