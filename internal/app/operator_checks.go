@@ -14,32 +14,6 @@ import (
 	"github.com/beeos/beeos/internal/store"
 )
 
-// Migrate copies everything from the SQLite file in the data folder into the
-// empty PostgreSQL that url names. Nothing may write meanwhile.
-func Migrate(ctx context.Context, data, url string, progress func(table string, rows int)) error {
-	file := filepath.Join(data, "beeos.db")
-	if _, err := os.Stat(file); err != nil {
-		return fmt.Errorf("there is nothing to copy in %s: name the data folder with --data: %w", data, err)
-	}
-	from, err := store.Open(ctx, "sqlite:"+file)
-	if err != nil {
-		return err
-	}
-	defer from.Close()
-	switch nodes, err := from.Cluster.ListNodes(ctx, time.Now().Add(-nodeDead)); {
-	case err != nil:
-		return err
-	case len(nodes) > 0:
-		return fmt.Errorf("a server is using %s: stop it first, and wait %s if it was killed", data, nodeDead)
-	}
-	to, err := store.Open(ctx, url)
-	if err != nil {
-		return err
-	}
-	defer to.Close()
-	return store.Copy(ctx, from, to, progress)
-}
-
 // CheckDatabase reports what state the database is in, in words; the error
 // says what to do about it. It changes nothing.
 func CheckDatabase(ctx context.Context, cfg config.Config) (string, error) {

@@ -27,6 +27,8 @@ import (
 const (
 	version  = "9.8.7"
 	patience = 2 * time.Minute
+
+	largestImage = 50_000_000 // bytes, unpacked
 )
 
 // run runs a command that must succeed.
@@ -74,6 +76,7 @@ func TestRelease(t *testing.T) {
 			t.Errorf("%v\n%s", err, said)
 		}
 	})
+	t.Run("pages", func(t *testing.T) { tryPages(t, shippedProgram(t, out)) })
 	t.Run("deb", func(t *testing.T) { tryDeb(t, shippedAs(out, "deb")) })
 	t.Run("rpm", func(t *testing.T) { tryRPM(t, shippedAs(out, "rpm")) })
 	t.Run("image", func(t *testing.T) { tryImage(t, filepath.Join(out, "beeos_"+version+"_image.tar")) })
@@ -125,7 +128,11 @@ func tryImage(t *testing.T, path string) {
 		return
 	}
 	folder, data := t.TempDir(), t.TempDir()
-	unpackImage(t, path, folder)
+	size := unpackImage(t, path, folder)
+	t.Logf("%.1f MB", float64(size)/1e6)
+	if size >= largestImage {
+		t.Errorf("the image has %d bytes, README.md promises less than %d", size, largestImage)
+	}
 	if err := os.Chown(data, 65532, 65532); err != nil {
 		t.Fatal(err)
 	}
@@ -172,8 +179,9 @@ func tryImage(t *testing.T, path string) {
 	}
 }
 
-// unpackImage writes the file system of the image for this machine into a folder.
-func unpackImage(t *testing.T, path, folder string) {
+// unpackImage writes the file system of the image for this machine into a folder,
+// and returns how many bytes it has.
+func unpackImage(t *testing.T, path, folder string) (size int) {
 	t.Helper()
 	f, err := os.Open(path)
 	if err != nil {
@@ -214,11 +222,13 @@ func unpackImage(t *testing.T, path, folder string) {
 			return errors.Join(os.MkdirAll(to, 0o755), os.Chmod(to, fs.FileMode(head.Mode)), os.Chown(to, head.Uid, head.Gid))
 		}
 		text, err := io.ReadAll(r)
+		size += len(text)
 		return errors.Join(err, os.WriteFile(to, text, fs.FileMode(head.Mode)))
 	})
 	if err = errors.Join(err, os.Chmod(folder, 0o755)); err != nil {
 		t.Fatal(err)
 	}
+	return size
 }
 
 func blobName(digest string) string { return "blobs/" + strings.Replace(digest, ":", "/", 1) }

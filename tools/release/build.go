@@ -21,7 +21,7 @@ func (r *release) program(t target) string {
 // buildAll compiles the program for every target.
 func (r *release) buildAll() error {
 	for _, t := range r.targets {
-		if err := r.build(t); err != nil {
+		if err := errors.Join(r.build(t), r.weigh(t)); err != nil {
 			return fmt.Errorf("build %s: %w", t, err)
 		}
 	}
@@ -29,9 +29,14 @@ func (r *release) buildAll() error {
 }
 
 // build compiles for one target: no C, no path of this machine, no symbols, and
-// nothing that differs from build to build.
+// nothing that differs from build to build; and no method that nobody calls (slim.go).
 func (r *release) build(t target) error {
-	cmd := exec.Command("go", "build", "-mod=readonly", "-trimpath", "-buildvcs=false",
+	if _, err := os.Stat(r.overlay()); err != nil {
+		if err := r.slim(); err != nil {
+			return fmt.Errorf("leave out what nobody calls: %w", err)
+		}
+	}
+	cmd := exec.Command("go", "build", "-mod=readonly", "-trimpath", "-buildvcs=false", "-overlay", r.overlay(),
 		"-ldflags=-s -w -buildid= -X github.com/beeos/beeos.Version="+r.version, "-o", r.program(t), "./cmd/beeos")
 	cmd.Dir = r.root
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+t.os, "GOARCH="+t.arch, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS=", "GOEXPERIMENT=")

@@ -3,7 +3,7 @@
 //
 //	go run -C tools ./release -version 0.2.0 -out ../dist
 //
-// main.go says in which order, build.go compiles, archive.go packs what people
+// main.go says in which order, slim.go and build.go compile, archive.go packs what people
 // download, packages.go makes deb and rpm, image.go the container image, sbom.go
 // says what is inside, formula.go is for Homebrew. The same source gives the same
 // bytes: times come from the last commit, or from SOURCE_DATE_EPOCH.
@@ -51,6 +51,7 @@ var steps = []struct {
 	name string
 	do   func(*release) error
 }{
+	{"slim", (*release).slim},
 	{"binaries", (*release).buildAll},
 	{"extras", (*release).writeExtras},
 	{"archives", (*release).packAll},
@@ -73,7 +74,7 @@ func run(args []string) error {
 	version := flags.String("version", "", "version to ship, without a v; empty = what the program says of itself")
 	out := flags.String("out", "../dist", "folder to write to; it is emptied first")
 	targets := flags.String("targets", "", "systems to build for, such as linux/amd64,darwin/arm64; empty = all")
-	only := flags.String("steps", "", "which of binaries, extras, archives, sbom, packages, image, formula, sums to make; empty = all")
+	only := flags.String("steps", "", "which of slim, binaries, extras, archives, sbom, packages, image, formula, sums to make; empty = all")
 	roots := flags.String("roots", "/etc/ssl/certs/ca-certificates.crt", "certificates that the image trusts")
 	base := flags.String("base", "https://github.com/beeos/beeos/releases/download", "where the files will be downloaded from")
 	if err := flags.Parse(args); err != nil {
@@ -95,6 +96,9 @@ func run(args []string) error {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
 		fmt.Printf("%-9s %s\n", s.name, time.Since(began).Round(100*time.Millisecond))
+	}
+	if *only != "" { // somebody looks at a step, and may want to see what it left
+		return nil
 	}
 	return r.clear()
 }

@@ -13,6 +13,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -263,5 +264,51 @@ func TestVersionsAreChecked(t *testing.T) {
 	}
 	if err := (&release{root: "../.."}).choose("1.0.0", "plan9/mips"); err == nil {
 		t.Error("an unknown target passes")
+	}
+}
+
+// TestSlimmed: what is compiled instead has every method written out that may be
+// looked up, and looks for no other.
+func TestSlimmed(t *testing.T) {
+	r := newRelease(t)
+	if err := r.slim(); err != nil {
+		t.Fatal(err)
+	}
+	for name, words := range map[string][]string{
+		"template/exec.go":  {"methodNamed(ptr, fieldName)", `case "OperationID":`},
+		"kong/callbacks.go": {`case "Run":`, `case "AfterApply":`, `case "ProvideClient":`},
+		"kong/context.go":   {`range []string{"Provide`},
+		"go.mod":            {"replace " + kong + " => "},
+	} {
+		text, err := os.ReadFile(r.work("slim", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, w := range words {
+			if !bytes.Contains(text, []byte(w)) {
+				t.Errorf("%s has no %q", name, w)
+			}
+		}
+		if open := openLookUp.Find(text); open != nil {
+			t.Errorf("%s looks up what the linker cannot see: %s", name, open)
+		}
+	}
+	if _, err := apply("there.go", []byte("else"), []edit{{"before", "after", 1}}); err == nil || !strings.Contains(err.Error(), "there.go") {
+		t.Errorf("a source that has changed: %v", err)
+	}
+}
+
+var openLookUp = regexp.MustCompile(`\.(Method\(i\)|MethodByName\([a-z]\w*\))`)
+
+func TestLargeProgramIsRefused(t *testing.T) {
+	r := newRelease(t)
+	if err := r.weigh(allTargets[0]); err != nil {
+		t.Error(err)
+	}
+	if err := os.Truncate(r.program(allTargets[0]), largest); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.weigh(allTargets[0]); err == nil {
+		t.Error("one byte too many passes")
 	}
 }

@@ -76,7 +76,7 @@ func (r *release) describe(t target) error {
 		Components: []component{{Type: "platform", Ref: "go", Name: "go", Version: info.GoVersion}},
 	}
 	for _, m := range info.Deps {
-		if m.Replace != nil {
+		if m.Replace != nil && m.Replace.Version != "(devel)" { // not by an edited copy of itself (slim.go)
 			m = m.Replace
 		}
 		purl := "pkg:golang/" + m.Path + "@" + url.PathEscape(m.Version)

@@ -36,8 +36,7 @@ type Target struct {
 // backup is unpacked: the data folder itself may be a mounted disk.
 const stageName = ".restoring-"
 
-// Restore brings a backup back. The database comes last into the folder, so that a
-// server that is started after a crash finds the whole of it or none.
+// Restore brings a backup back.
 func Restore(ctx context.Context, file string, to Target) (h Header, err error) {
 	r, err := openArchive(file)
 	if err != nil {
@@ -63,7 +62,7 @@ func Restore(ctx context.Context, file string, to Target) (h Header, err error) 
 			return h, err
 		}
 	}
-	return r.header, moveInto(stage, to.Folder)
+	return r.header, MoveInto(stage, to.Folder)
 }
 
 // CheckEmptyFolder refuses a folder that holds anything.
@@ -141,8 +140,9 @@ type discarded struct{}
 func (discarded) Write(p []byte) (int, error) { return len(p), nil }
 func (discarded) Close() error                { return nil }
 
-// moveInto moves everything from one folder into another, the database last.
-func moveInto(from, to string) error {
+// MoveInto moves everything from one folder into another, the database last: a
+// server that is started after a crash finds the whole of it or none.
+func MoveInto(from, to string) error {
 	list, err := os.ReadDir(from)
 	if err != nil {
 		return fmt.Errorf("restore: %w", err)
