@@ -93,6 +93,7 @@ dev: ## Everything on this machine, with a demo agent
 docs: ## Write the generated pages, check all of them
 	$(GO) test ./internal/config ./api ./docs -update
 	$(GO) test -run TestDocs . -update
+	$(GO) test ./test/reference -update
 	$(GO) test ./test/docs
 
 release: ## Everything that a version is shipped as, into dist/ (VERSION=1.2.3; see RELEASING.md)

@@ -1,8 +1,10 @@
-"""The agent of the benchmark sdks, in Python."""
+"""The agent of the benchmark sdks, in Python, under the name that it is given."""
+
+import sys
 
 from beeos import Agent
 
-bot = Agent("bench-python", on_connect=lambda id: print("connected", id, flush=True))
+bot = Agent(sys.argv[1], on_connect=lambda id: print("connected", id, flush=True))
 
 
 @bot.tool

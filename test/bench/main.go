@@ -106,7 +106,7 @@ func main() {
 	flag.IntVar(&s.conversations, "conversations", 1_000, "agents: how many are open at once")
 	flag.IntVar(&s.watched, "watched", 10_000, "tasks: how many streams of events are open")
 	flag.IntVar(&s.weighed, "weighed", 20_000, "weight: how many calls are made")
-	flag.StringVar(&s.profile, "profile", "", "write a CPU profile of the server here: calls, sessions and rest under load from 64 connections, streams while delays are noted")
+	flag.StringVar(&s.profile, "profile", "", "write a CPU profile of the server here: calls, sessions and rest under load from 64 connections, streams while delays are noted; sdks: profiles of the agents, under this name and theirs")
 	flag.StringVar(&s.server, "server", "", "server binary to measure; empty = built from this tree")
 	flag.StringVar(&s.other, "other", "", "versions and weight: the server binary to compare it with")
 	flag.Parse()

@@ -23,7 +23,7 @@ func sdks(ctx context.Context, s settings) (string, error) {
 	}
 	defer stop()
 	rigs := []rig{{"Go", b.callTarget(id), b.agent}}
-	others, err := sdkCommands(ctx)
+	others, err := sdkCommands(ctx, s.profile)
 	if err != nil {
 		return "", err
 	}
@@ -60,13 +60,14 @@ type sdkCommand struct {
 }
 
 // sdkCommands are the agents that are not in Go, from the sources of their SDKs: the
-// benchmark runs where the repository is.
-func sdkCommands(ctx context.Context) ([]sdkCommand, error) {
-	requirements, err := os.ReadFile("test/pythonsdk/requirements.txt") // with orjson and uvloop
+// benchmark runs where the repository is. With a file for profiles, each writes one
+// when it ends, under that name and its own.
+func sdkCommands(ctx context.Context, profile string) ([]sdkCommand, error) {
+	alone, err := pythonWith(ctx, "wheel.txt")
 	if err != nil {
 		return nil, err
 	}
-	interpreter, err := python.Install(ctx, requirements)
+	fast, err := pythonWith(ctx, "requirements.txt") // with orjson and uvloop
 	if err != nil {
 		return nil, err
 	}
@@ -78,8 +79,28 @@ func sdkCommands(ctx context.Context) ([]sdkCommand, error) {
 	if err != nil {
 		return nil, err
 	}
+	python := func(name, interpreter, agent string) sdkCommand {
+		command := []string{interpreter}
+		if profile != "" {
+			command = append(command, "-m", "cProfile", "-o", profile+"."+agent)
+		}
+		return sdkCommand{name, []string{"PYTHONPATH=" + source, "PYTHONDONTWRITEBYTECODE=1"}, append(command, "test/bench/echo.py", agent)}
+	}
+	node := []string{tools.Module(".bin/node")}
+	if profile != "" {
+		node = append(node, "--cpu-prof", "--cpu-prof-dir="+filepath.Dir(profile), "--cpu-prof-name="+filepath.Base(profile)+".bench-typescript")
+	}
 	return []sdkCommand{
-		{"Python, with orjson and uvloop", []string{"PYTHONPATH=" + source, "PYTHONDONTWRITEBYTECODE=1"}, []string{interpreter, "test/bench/echo.py"}},
-		{"TypeScript, on Node", nil, []string{tools.Module(".bin/node"), "test/bench/echo.mts"}},
+		python("Python", alone, "bench-python"),
+		python("Python, with orjson and uvloop", fast, "bench-python-fast"),
+		{"TypeScript, on Node", nil, append(node, "test/bench/echo.mts")},
 	}, nil
+}
+
+func pythonWith(ctx context.Context, requirements string) (interpreter string, err error) {
+	list, err := os.ReadFile(filepath.Join("test/pythonsdk", requirements))
+	if err != nil {
+		return "", err
+	}
+	return python.Install(ctx, list)
 }

@@ -43,7 +43,7 @@ func TestPythonSDK(t *testing.T) {
 	t.Run("generated", func(t *testing.T) { t.Parallel(); runGenerated(ctx, t, env) })
 	t.Run("types", func(t *testing.T) {
 		t.Parallel()
-		run(ctx, t, env.tools, "-m", "mypy", "--strict", "--cache-dir", t.TempDir(), "src", "tests", "../../examples/check/agent.py")
+		run(ctx, t, env.tools, "-m", "mypy", "--strict", "--cache-dir", t.TempDir(), "src", "tests", "reference.py", "../../examples/check/agent.py")
 	})
 	t.Run("check", func(t *testing.T) {
 		t.Parallel()

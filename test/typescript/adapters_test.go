@@ -45,6 +45,7 @@ func TestAdapters(t *testing.T) {
 			t.Run("streaming", r.testStreaming)
 			t.Run("steps", r.testSteps)
 			t.Run("approval", r.testApprovals)
+			t.Run("files", r.testFiles)
 			t.Run("failure", r.testFailures)
 			t.Run("cancel", r.testCancel)
 			t.Run("question", r.testQuestions)
@@ -238,6 +239,25 @@ func (r *rig) testApprovals(t *testing.T) {
 		if yes && text != "Well: "+path+" is gone" || !yes && !strings.Contains(text, r.framework.denied) {
 			t.Errorf("%s: %q", path, text)
 		}
+	}
+}
+
+// testFiles: a text that comes along is read to the model and an image is shown to
+// it; the next turn still knows the text.
+func (r *rig) testFiles(t *testing.T) {
+	c := r.s.client()
+	notes, err := c.Upload(t.Context(), "notes.txt", "text/plain", strings.NewReader("buy milk"), 8)
+	must(t, err)
+	photo, err := c.Upload(t.Context(), "photo.png", "image/png", strings.NewReader("\x01\x02\x03"), 3)
+	must(t, err)
+	first, err := c.Invoke(t.Context(), r.agent.id, client.InvokeRequest{Message: "look", Attachments: []client.Attachment{{FileID: notes.FileID}, {FileID: photo.FileID}}})
+	must(t, err)
+	const words = "look\n\nThe file \"notes.txt\":\nbuy milk"
+	if want := "I see: " + words + "<image/png: AQID>"; first.Text != want {
+		t.Errorf("%q, want %q", first.Text, want)
+	}
+	if second := r.say(t, first.ContextID, "what did I show you?"); !strings.HasPrefix(second.Text, "You showed me: look\n\n") || !strings.Contains(second.Text, "buy milk") {
+		t.Errorf("%q", second.Text)
 	}
 }
 

@@ -78,7 +78,7 @@ var openWorkshop = sync.OnceValues(func() (*workshop, error) {
 			return nil, err
 		}
 	}
-	for _, name := range []string{"package.json", "tsconfig.json", "tsconfig.build.json", "README.md"} {
+	for _, name := range []string{"package.json", "tsconfig.json", "tsconfig.build.json", "reference.ts", "README.md"} {
 		text, err := os.ReadFile(filepath.Join(sources, "typescript", name))
 		if err == nil {
 			err = os.WriteFile(filepath.Join(w.dir, name), text, 0o600)

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { handlerOf, type Servable } from "../src/adapters/index.ts";
 import { failureOf } from "../src/adapters/talk.ts";
+import { Attachment } from "../src/attachment.ts";
 import { Aborted, Denied } from "../src/errors.ts";
 import type { HistoryMessage } from "../src/gateway.ts";
 import type { Turn } from "../src/turn.ts";
@@ -10,12 +11,13 @@ import type { Turn } from "../src/turn.ts";
 type Said = [name: string, ...rest: unknown[]];
 
 /** A turn that notes what is done with it. */
-function fakeTurn(text: string, more: { history?: Partial<HistoryMessage>[]; can?: string[]; state?: string; input?: object; deny?: string[] } = {}) {
+function fakeTurn(text: string, more: { history?: Partial<HistoryMessage>[]; can?: string[]; state?: string; input?: object; deny?: string[]; attachments?: Attachment[] } = {}) {
   const said: Said[] = [];
   const controller = new AbortController();
   const note = (...what: Said) => void said.push(what);
   const turn = {
     text,
+    attachments: more.attachments ?? [],
     signal: controller.signal,
     message: { id: "m9", offset: 9, channel: "ch", from: "user:1", tool: "", arguments: undefined, state: more.state ?? "", input: more.input ?? {} },
     history: async () => more.history ?? [],
@@ -192,4 +194,64 @@ test("a chain gets what its prompt asks for", async () => {
   await answer(chain as unknown as Servable, turn);
   assert.deepEqual(inputs, [{ question: "now", chat_history: [{ role: "user", content: "two" }, { role: "assistant", content: "text" }] }]);
   assert.deepEqual(said, [["delta", "pie"], ["delta", "ces"]]);
+});
+
+const photo = file("photo.png", "image/png", new Uint8Array([1, 2, 3]));
+const notes = file("notes.txt", "text/plain; charset=utf-8", "milk");
+const song = file("song.mp3", "audio/mpeg", "la");
+const book = file("book.txt", "text/plain", "x".repeat((64 << 10) + 1));
+
+/** A file that is in its own link. */
+function file(filename: string, type: string, content: string | Uint8Array): Attachment {
+  const bytes = Buffer.from(content);
+  return new Attachment({ file_id: filename, filename, content_type: type, size: bytes.length, url: `data:application/octet-stream;base64,${bytes.toString("base64")}` });
+}
+
+const toldOfFiles = 'look\n\nThe file "notes.txt":\nmilk\n\nThe file "song.mp3" (audio/mpeg, 2 bytes) came along.\n\nThe file "book.txt" (text/plain, 65537 bytes) came along.';
+const toldOfAll = toldOfFiles.replace("look\n\n", 'look\n\nThe file "photo.png" (image/png, 3 bytes) came along.\n\n');
+
+test("texts that came along are read to the model, and images are shown to it", async () => {
+  const { agent, heard } = vercelAgent({ parts: [], messages: [{ role: "assistant", content: "seen" }] });
+  const { turn, said } = fakeTurn("look", { attachments: [photo, notes, song, book] });
+  await answer(agent, turn);
+  const content = [{ type: "text", text: toldOfFiles }, { type: "file", filename: "photo.png", mediaType: "image/png", data: "AQID" }];
+  assert.deepEqual(heard, [[{ role: "user", content }]]);
+  assert.deepEqual(said, [["remember", { vercel: { messages: [{ role: "assistant", content: "seen" }], asked: toldOfAll } }]]);
+});
+
+test("an image alone is a message", async () => {
+  const { agent, heard } = vercelAgent({ parts: [] });
+  await answer(agent, fakeTurn("", { attachments: [photo] }).turn);
+  assert.deepEqual(heard, [[{ role: "user", content: [{ type: "file", filename: "photo.png", mediaType: "image/png", data: "AQID" }] }]]);
+});
+
+test("later turns know what files said", async () => {
+  const { agent, heard } = vercelAgent({ parts: [] });
+  const history: Partial<HistoryMessage>[] = [
+    { message_id: "m1", offset: 1, type: "chat_message", body: "look" },
+    { offset: 2, type: "agent_reply", in_reply_to: "m1", body: "seen", payload: { memory: { vercel: { messages: [], asked: toldOfAll } } } },
+  ];
+  await answer(agent, fakeTurn("and?", { history }).turn);
+  assert.deepEqual(heard, [[{ role: "user", content: toldOfAll }, { role: "user", content: "and?" }]]);
+});
+
+test("LangChain's models get images as links that hold them, and prompts their text", async () => {
+  const inputs: unknown[] = [];
+  const runnable = {
+    lc_runnable: true,
+    first: { inputVariables: ["question", "messages"] },
+    stream: async function* (input: unknown) {
+      inputs.push(input);
+    },
+  };
+  const { turn, said } = fakeTurn("look", { attachments: [photo] });
+  await answer(runnable as unknown as Servable, turn);
+  const question = 'look\n\nThe file "photo.png" (image/png, 3 bytes) came along.';
+  const content = [{ type: "text", text: "look" }, { type: "image_url", image_url: { url: "data:image/png;base64,AQID" } }];
+  assert.deepEqual(inputs, [{ question, messages: [{ role: "user", content }] }]);
+  assert.deepEqual(said, [["remember", { runnable: { asked: question } }]]);
+});
+
+test("a function is given the text as it is", async () => {
+  assert.equal(await answer((text, { attachments }) => `${text} ${attachments.length}`, fakeTurn("look", { attachments: [notes] }).turn), "look 1");
 });

@@ -76,6 +76,7 @@ class Client:
         await self.close()
 
     async def close(self) -> None:
+        """Let go of the connections; ``async with`` does it by itself."""
         self._http.close()
 
     # Agents.

@@ -78,10 +78,12 @@ class Context:
 
     @property
     def message(self) -> Message:
+        """What the caller asks."""
         return self._turn.message
 
     @property
     def agent(self) -> Agent:
+        """The agent that answers."""
         return self._turn.worker.agent
 
     @property
@@ -126,9 +128,11 @@ class Context:
         self._turn.add_text(text)
 
     def image(self, data: bytes, mime_type: str) -> None:
+        """Add a picture."""
         self._turn.add_part({"type": "image", "data": base64.b64encode(data).decode(), "mimeType": mime_type})
 
     def audio(self, data: bytes, mime_type: str) -> None:
+        """Add a sound."""
         self._turn.add_part({"type": "audio", "data": base64.b64encode(data).decode(), "mimeType": mime_type})
 
     def resource(self, uri: str, content: str | bytes, mime_type: str = "") -> None:
@@ -192,11 +196,13 @@ class Context:
     # Steps.
 
     def step(self, name: str, kind: StepKind = "") -> Step:
-        """Begin a step; use it with ``with``. The first 200 of an answer are kept, up to 64 KiB.
+        """Begin a step; use it with ``with``.
 
-        with ctx.step("search", "tool") as step:
-            found = await search(query)
-            step.set("found", len(found))
+        The first 200 of an answer are kept, up to 64 KiB.
+
+            with ctx.step("search", "tool") as step:
+                found = await search(query)
+                step.set("found", len(found))
         """
         return self._turn.record.begin(name, kind, current_step())
 

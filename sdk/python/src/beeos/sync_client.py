@@ -15,10 +15,12 @@ T = TypeVar("T")
 
 
 class SyncClient:
-    """Client without await. It may be used from several threads.
+    """Client without await.
 
-    with SyncClient() as client:
-        print(client.call("weather", "How is it in Rome?").text)
+    It may be used from several threads.
+
+        with SyncClient() as client:
+            print(client.call("weather", "How is it in Rome?").text)
     """
 
     def __init__(self, url: str = "", key: str = "", *, retries: int = 0) -> None:
@@ -38,6 +40,7 @@ class SyncClient:
         self.close()
 
     def close(self) -> None:
+        """Let go of the connections; ``with`` does it by itself."""
         if self._loop.is_closed():
             return
         self._wait(self._async.close())

@@ -39,12 +39,19 @@ export async function streamPiece(talk: Talk, piece: LangMessage | string): Prom
 }
 
 /** The conversation so far and what is said now, as LangChain takes messages. */
-export function retellAll(past: Exchange[], now: string): JsonObject[] {
+export function retellAll(past: Exchange[], now: unknown): JsonObject[] {
   const before = past.flatMap(({ asked, answered, memory }) => [
     { role: "user", content: asked },
     ...(Array.isArray(memory?.messages) ? (memory.messages as JsonObject[]) : answered ? [{ role: "assistant", content: answered }] : []),
   ]);
   return [...before, { role: "user", content: now }];
+}
+
+/** What is said now, with images in the form that the models of all makers take. */
+export function contentOf({ shown: { text, images } }: Talk): unknown {
+  if (images.length === 0) return text;
+  const shown = images.map(({ mediaType, data }) => ({ type: "image_url", image_url: { url: `data:${mediaType};base64,${data}` } }));
+  return [...(text ? [{ type: "text", text }] : []), ...shown];
 }
 
 /** What to keep of a message. */

@@ -4,7 +4,7 @@
  * is told again from the log of BeeOS.
  */
 import { isObject, type JsonObject } from "../frame.ts";
-import { keepMessage, langText, retellAll, stepsOf, streamPiece, type LangMessage } from "./langchain.ts";
+import { contentOf, keepMessage, langText, retellAll, stepsOf, streamPiece, type LangMessage } from "./langchain.ts";
 import { questionOf, type Answers, type Asked, type Talk } from "./talk.ts";
 
 type Config = JsonObject & { configurable: { thread_id: string } };
@@ -57,8 +57,8 @@ async function answer(agent: Graph, graph: Graph, talk: Talk): Promise<void> {
 /** What the graph is given, and on which thread. */
 async function begin(graph: Graph, talk: Talk): Promise<{ input: unknown; thread: string }> {
   const { channel, id } = talk.turn.message;
-  const now = { messages: [{ role: "user", content: talk.text }] };
-  if (!graph.checkpointer) return { input: { messages: retellAll(await talk.past(), talk.text) }, thread: id };
+  const now = { messages: [{ role: "user", content: contentOf(talk) }] };
+  if (!graph.checkpointer) return { input: { messages: retellAll(await talk.past(), contentOf(talk)) }, thread: id };
   const pending = talk.pending();
   if (pending && waits(await graph.getState(threadConfig(String(pending.thread))))) {
     const { thread, resolved, asked } = pending as { thread: string; resolved: Resolved; asked: string[] };
@@ -67,7 +67,7 @@ async function begin(graph: Graph, talk: Talk): Promise<{ input: unknown; thread
   const state = await graph.getState(threadConfig(channel));
   if (state.values?.messages?.length && !waits(state)) return { input: now, thread: channel };
   // A thread that waits for an answer nobody will give any more is left as it is.
-  return { input: { messages: retellAll(await talk.past(), talk.text) }, thread: waits(state) ? id : channel };
+  return { input: { messages: retellAll(await talk.past(), contentOf(talk)) }, thread: waits(state) ? id : channel };
 }
 
 function waits(state: State): boolean {

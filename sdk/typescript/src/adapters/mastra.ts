@@ -1,5 +1,6 @@
 /** Agents of Mastra. Approvals and questions need a storage in their `new Mastra({ storage })`, as without BeeOS. */
 import { isObject, type JsonObject } from "../frame.ts";
+import { partsOf } from "./parts.ts";
 import type { Exchange } from "./past.ts";
 import { failureOf, questionOf, type Answers, type Talk } from "./talk.ts";
 
@@ -73,7 +74,7 @@ async function optionsFor(agent: MastraAgent, talk: Talk): Promise<Options> {
 
 /** What the agent does not know yet: all of the conversation, unless its own memory has it. */
 async function messagesFor(agent: MastraAgent, talk: Talk): Promise<Message[]> {
-  const now: Message = { role: "user", content: talk.text };
+  const now: Message = { role: "user", content: partsOf(talk) };
   const memory = agent.hasOwnMemory?.() ? await agent.getMemory?.() : undefined;
   if (memory && (await memory.getThreadById?.({ threadId: talk.turn.message.channel }))) return [now];
   return [...(await talk.past()).flatMap(retell), now];

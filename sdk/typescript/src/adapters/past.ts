@@ -31,12 +31,13 @@ function pairUp(messages: HistoryMessage[], kind: string): Exchange[] {
   const replies = new Map(messages.filter(({ type }) => type === "agent_reply").map((reply) => [reply.in_reply_to, reply]));
   const exchanges: Exchange[] = [];
   for (const message of messages) {
-    const asked = textOf(message.body, message.payload);
-    if (message.type !== "chat_message" || !asked) continue;
+    if (message.type !== "chat_message") continue;
     const reply = replies.get(message.message_id);
     if (isObject(reply?.payload) && reply.payload.input_required) continue;
     const failed = !reply || reply.stop_reason === "error";
-    exchanges.push({ asked, answered: failed ? undefined : reply.body, memory: failed ? undefined : memoryOf(reply, kind) });
+    const memory = failed ? undefined : memoryOf(reply, kind);
+    const asked = typeof memory?.asked === "string" ? memory.asked : textOf(message.body, message.payload);
+    if (asked) exchanges.push({ asked, answered: failed ? undefined : reply.body, memory });
   }
   return exchanges;
 }

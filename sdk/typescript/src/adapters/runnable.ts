@@ -1,6 +1,6 @@
 /** Other runnables of LangChain.js: models, chains, functions. They have no tools of their own, and nothing to ask. */
 import { isObject, type JsonObject } from "../frame.ts";
-import { retellAll, stepsOf, streamPiece, type LangMessage } from "./langchain.ts";
+import { contentOf, retellAll, stepsOf, streamPiece, type LangMessage } from "./langchain.ts";
 import type { Answers, Talk } from "./talk.ts";
 
 interface Runnable {
@@ -23,6 +23,7 @@ async function answer(runnable: Runnable, talk: Talk): Promise<void> {
     else await talk.turn.delta(JSON.stringify(piece));
   }
   talk.signal.throwIfAborted();
+  if (talk.turn.attachments.length > 0) talk.remember({});
 }
 
 function isMessage(piece: unknown): piece is LangMessage {
@@ -36,10 +37,10 @@ function isMessage(piece: unknown): piece is LangMessage {
 async function inputFor(runnable: Runnable, talk: Talk): Promise<unknown> {
   const first = (isObject(runnable.first) ? runnable.first : runnable) as Runnable;
   if (Array.isArray(first.inputVariables)) {
-    const conversation = retellAll(await talk.past(), talk.text);
+    const conversation = retellAll(await talk.past(), contentOf(talk));
     return Object.fromEntries(first.inputVariables.map((name) => [name, variable(name, conversation, talk.text)]));
   }
-  if (typeof first.bindTools === "function") return retellAll(await talk.past(), talk.text);
+  if (typeof first.bindTools === "function") return retellAll(await talk.past(), contentOf(talk));
   return talk.text;
 }
 

@@ -3,7 +3,7 @@ import { asGraph } from "./langgraph.ts";
 import { asMastraAgent } from "./mastra.ts";
 import { isPlainFunction, type PlainFunction } from "./plain.ts";
 import { asRunnable } from "./runnable.ts";
-import { Talk, type Answers } from "./talk.ts";
+import { Talk, wordsOf, type Answers } from "./talk.ts";
 import { asVercelAgent } from "./vercel.ts";
 
 /** Something that answers by streaming: an agent of the AI SDK or Mastra, a runnable or graph of LangChain.js. */
@@ -47,10 +47,10 @@ export function handlerOf(target: Servable): MessageHandler {
   if (typeof target === "object" && target !== null) {
     for (const [kind, recognise] of Object.entries(frameworks)) {
       const answers = recognise(target);
-      if (answers) return (turn) => answers(new Talk(turn, kind));
+      if (answers) return async (turn) => answers(await Talk.open(turn, kind));
     }
   }
-  if (isPlainFunction(target)) return (turn): HandlerResult => target(new Talk(turn, "plain").text, turn);
+  if (isPlainFunction(target)) return (turn): HandlerResult => target(wordsOf(turn), turn);
   throw new Error(`serve does not know what ${describeTarget(target)} is; it takes an agent of the AI SDK or Mastra, a runnable or graph of LangChain.js, or a function (text, turn) => answer`);
 }
 

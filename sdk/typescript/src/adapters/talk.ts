@@ -2,6 +2,7 @@ import { Denied, messageOf } from "../errors.ts";
 import { exceeds, type JsonObject } from "../frame.ts";
 import type { Step } from "../step.ts";
 import type { Turn } from "../turn.ts";
+import { readWords, type Image, type Words } from "./attached.ts";
 import { ofKind, readPast, textOf, type Exchange } from "./past.ts";
 
 /** What may be kept with an answer, in bytes; a longer one is remembered by its text alone. */
@@ -27,16 +28,29 @@ export type Answers = (talk: Talk) => Promise<void>;
 /** What all adapters have in common: one turn, in the words of frameworks. */
 export class Talk {
   readonly turn: Turn;
-  readonly text: string;
+  readonly #words: Words;
   readonly #kind: string;
   readonly #steps = new Map<string, Step>();
 
-  /** `kind` names the framework. */
-  constructor(turn: Turn, kind: string) {
+  private constructor(turn: Turn, kind: string, words: Words) {
     this.turn = turn;
     this.#kind = kind;
-    const { tool, arguments: args } = turn.message;
-    this.text = textOf(turn.text, tool ? { arguments: args } : undefined);
+    this.#words = words;
+  }
+
+  /** Reads what the message says, and the files that came with it. `kind` names the framework. */
+  static async open(turn: Turn, kind: string): Promise<Talk> {
+    return new Talk(turn, kind, await readWords(wordsOf(turn), turn.attachments, turn.signal));
+  }
+
+  /** All that is said, for what takes nothing but text. */
+  get text(): string {
+    return this.#words.all;
+  }
+
+  /** What a model that takes images is told, and is shown. */
+  get shown(): { text: string; images: Image[] } {
+    return { text: this.#words.withoutImages, images: this.#words.images };
   }
 
   get signal(): AbortSignal {
@@ -142,9 +156,17 @@ export class Talk {
 
   /** Keeps what the next turn, or the next process, needs to know. */
   remember(memory: JsonObject): void {
-    const json = JSON.stringify(memory);
+    // The log has the words of the message, but not those of its files, whose links do not last.
+    const asked = this.turn.attachments.length > 0 ? { asked: this.text } : {};
+    const json = JSON.stringify({ ...memory, ...asked });
     if (!exceeds(json, mostMemory)) this.turn.remember({ [this.#kind]: JSON.parse(json) });
   }
+}
+
+/** What the message of a turn says without its files. */
+export function wordsOf(turn: Turn): string {
+  const { tool, arguments: args } = turn.message;
+  return textOf(turn.text, tool ? { arguments: args } : undefined);
 }
 
 /** What a tool call asks, where it is a question. */

@@ -1,5 +1,6 @@
 /** Agents of Vercel's AI SDK: ToolLoopAgent and whatever else implements its interface Agent. */
 import type { JsonObject } from "../frame.ts";
+import { partsOf } from "./parts.ts";
 import { failureOf, questionOf, type Answers, type Talk } from "./talk.ts";
 
 /** What of `ai` is used. */
@@ -51,12 +52,12 @@ export function asVercelAgent(target: object): Answers | undefined {
 }
 
 async function answer(agent: VercelAgent, talk: Talk): Promise<void> {
-  const before = (await talk.past()).flatMap(({ asked, answered, memory }) => [user(asked), ...(messagesIn(memory) ?? assistant(answered))]);
+  const before = (await talk.past()).flatMap(({ asked, answered, memory }) => [{ role: "user", content: asked }, ...(messagesIn(memory) ?? assistant(answered))]);
   // What this turn adds to the conversation.
   const own = messagesIn(talk.pending()) ?? [];
   addToolParts(own, openCalls(own).map((call) => toolResult(call, talk.answerTo(call.toolCallId))));
   for (;;) {
-    const { added, wanted } = await runOnce(agent, talk, [...before, user(talk.text), ...own]);
+    const { added, wanted } = await runOnce(agent, talk, [...before, user(talk), ...own]);
     own.push(...added);
     addToolParts(own, await decideAll(talk, wanted.approvals));
     if (wanted.questions.length > 0) {
@@ -123,8 +124,8 @@ function decideAll(talk: Talk, approvals: Wanted["approvals"]): Promise<JsonObje
   );
 }
 
-function user(text: string): ModelMessage {
-  return { role: "user", content: text };
+function user(talk: Talk): ModelMessage {
+  return { role: "user", content: partsOf(talk) };
 }
 
 function assistant(text: string | undefined): ModelMessage[] {

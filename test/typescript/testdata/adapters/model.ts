@@ -1,6 +1,6 @@
 /** A model of the AI SDK that says what the script says. Mastra takes it, too. */
 import { convertArrayToReadableStream, MockLanguageModelV4 } from "ai/test";
-import { modelName, nextMove, tokens, untilAborted, type Said } from "./script.ts";
+import { modelName, nextMove, sayImage, tokens, untilAborted, type Said } from "./script.ts";
 
 type Options = Parameters<MockLanguageModelV4["doStream"]>[0];
 type Part = Awaited<ReturnType<MockLanguageModelV4["doStream"]>>["stream"] extends ReadableStream<infer P> ? P : never;
@@ -10,6 +10,7 @@ function readPrompt(prompt: Options["prompt"]): Said[] {
     if (typeof content === "string") return { role, text: content };
     const texts = content.map((part) => {
       if (part.type === "text") return part.text;
+      if (part.type === "file") return part.data.type === "data" ? sayImage(part.mediaType, part.data.data) : "";
       if (part.type !== "tool-result") return "";
       return part.output.type === "execution-denied" ? `denied: ${part.output.reason}` : "value" in part.output ? String(part.output.value) : "";
     });

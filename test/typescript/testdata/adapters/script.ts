@@ -6,6 +6,11 @@ export interface Said {
   text: string;
 }
 
+/** How an image stands in what a user says. */
+export function sayImage(mediaType: string | undefined, data: unknown): string {
+  return `<${mediaType}: ${typeof data === "string" ? data : Buffer.from(data as Uint8Array).toString("base64")}>`;
+}
+
 /** What a model does next. */
 export type Move = { text: string[] } | { tool: string; args: Record<string, unknown> } | { wait: true };
 
@@ -30,6 +35,8 @@ export function nextMove(conversation: Said[]): Move {
   if (asked.startsWith("delete ")) return result ? { text: ["Well: ", result] } : { tool: "delete_file", args: { path: asked.slice("delete ".length) } };
   if (asked === "ask me") return result ? { text: ["You said ", result] } : { tool: "ask_person", args: { question: "Which city?" } };
   if (asked === "break a tool") return result ? { text: ["The tool says: ", result] } : { tool: "broken", args: {} };
+  if (asked.startsWith("look")) return { text: ["I see: ", asked] };
+  if (asked === "what did I show you?") return { text: ["You showed me: ", conversation.find(({ role, text }) => role === "user" && text.startsWith("look"))?.text ?? "nothing"] };
   if (asked === "fail") throw new Error("the model is down");
   if (asked === "wait") return { wait: true };
   return { text: [`I do not know what "${asked}" means.`] };

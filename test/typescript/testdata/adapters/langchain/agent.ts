@@ -7,7 +7,7 @@ import { ChatGenerationChunk, type ChatResult } from "@langchain/core/outputs";
 import { interrupt, MemorySaver } from "@langchain/langgraph";
 import { createAgent, humanInTheLoopMiddleware, tool } from "langchain";
 import { z } from "zod";
-import { broken, deleteFile, forecast, modelName, nextMove, tokens, untilAborted, type Said } from "./script.ts";
+import { broken, deleteFile, forecast, modelName, nextMove, sayImage, tokens, untilAborted, type Said } from "./script.ts";
 
 const roles: Record<string, Said["role"]> = { human: "user", ai: "assistant", tool: "tool", system: "system" };
 
@@ -31,7 +31,7 @@ class Scripted extends BaseChatModel {
   }
 
   override async *_streamResponseChunks(messages: BaseMessage[], options: this["ParsedCallOptions"], run?: CallbackManagerForLLMRun): AsyncGenerator<ChatGenerationChunk> {
-    const move = nextMove(messages.map((message) => ({ role: roles[message.getType()] ?? "system", text: message.text })));
+    const move = nextMove(messages.map((message) => ({ role: roles[message.getType()] ?? "system", text: message.text + imagesOf(message) })));
     if ("wait" in move) {
       yield piece({ content: "Let me think. " });
       await untilAborted(options.signal);
@@ -46,6 +46,12 @@ class Scripted extends BaseChatModel {
     const usage = { input_tokens: tokens.input, output_tokens: tokens.output, total_tokens: tokens.input + tokens.output };
     yield piece({ content: "", usage_metadata: usage, response_metadata: { model_name: modelName } });
   }
+}
+
+function imagesOf({ content }: BaseMessage): string {
+  if (typeof content === "string") return "";
+  const urls = content.flatMap((block) => (block.type === "image_url" ? [(block.image_url as { url: string }).url] : []));
+  return urls.map((url) => /^data:(.*);base64,(.*)$/.exec(url)).map((found) => sayImage(found?.[1], found?.[2])).join("");
 }
 
 function piece(fields: { content: string } & Partial<AIMessageChunk>): ChatGenerationChunk {
