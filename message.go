@@ -156,6 +156,11 @@ type Call struct {
 type Trial struct {
 	Model  string  `json:"model,omitempty"`  // empty = the agent's
 	Prompt *string `json:"prompt,omitempty"` // nil = the agent's
+
+	// A fork: what was done for another request, until its model was asked for the
+	// Step-th time, counts as done for this one.
+	Fork string `json:"fork,omitempty"` // that request; empty = none
+	Step int    `json:"step,omitempty"` // from 2; the model is asked again from here on
 }
 
 // EventKind says what an Event carries.

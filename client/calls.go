@@ -66,7 +66,8 @@ type CallRequest struct {
 	Params    json.RawMessage   `json:"params,omitempty"`
 	Metadata  map[string]string `json:"metadata,omitempty"`
 	Model     string            `json:"model,omitempty"`
-	Prompt    *string           `json:"prompt,omitempty"` // that was tried in place of a built-in agent's own
+	Prompt    *string           `json:"prompt,omitempty"`  // that was tried in place of a built-in agent's own
+	AtStep    int               `json:"at_step,omitempty"` // at which the answer of the call that it repeats was taken up; 0 = from the beginning
 }
 
 // CallReply is how the call ended.

@@ -17,6 +17,7 @@ type ReplayRequest struct {
 	Arguments      json.RawMessage `json:"arguments,omitempty"` // of the tool instead
 	Model          string          `json:"model,omitempty"`     // answer with this one instead
 	Prompt         *string         `json:"prompt,omitempty"`    // instead of a built-in agent's own
+	AtStep         int             `json:"at_step,omitempty"`   // from which on a built-in agent asks its model again; 0 = from the beginning
 	Confirm        bool            `json:"confirm,omitempty"`   // although it may change things
 	IdempotencyKey string          `json:"idempotency_key,omitempty"`
 }

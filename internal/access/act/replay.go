@@ -26,6 +26,7 @@ type Replay struct {
 	Arguments json.RawMessage // the tool's, instead
 	Model     string          // to answer with instead
 	Prompt    *string         // instead of a built-in agent's own
+	AtStep    int             // from which on a built-in agent asks its model again; 0 = from the beginning
 	Confirm   bool            // although it may change things
 	Key       string          // idempotency key
 }
@@ -76,7 +77,7 @@ func (a *Acts) ReplayCall(ctx context.Context, c beeos.Caller, r Replay) (Replay
 	if err != nil {
 		return Replayed{}, err
 	}
-	if why := whatMayChange(&call, target); why != "" && !r.Confirm {
+	if why := whatMayChange(&call, target, r.AtStep); why != "" && !r.Confirm {
 		return Replayed{}, beeos.Errorf(beeos.ConfirmationRequired, "%s, and would perhaps be done a second time; replay the call with confirm if it may be", why)
 	}
 	sent, err := a.Invoke.Submit(ctx, req)
@@ -249,6 +250,9 @@ func (a *Acts) chooseModel(ctx context.Context, c beeos.Caller, call *sight.Call
 	case call.Payload.Model != "" && a.CheckModel(ctx, req.Agent, call.Payload.Model) == nil:
 		req.Call.Model = call.Payload.Model // another agent may not know it
 	}
+	if err := a.chooseStep(ctx, call, req.Agent, r, mayTry, &trial); err != nil {
+		return err
+	}
 	if trial != (beeos.Trial{}) {
 		req.Call.Trial = &trial
 	}
@@ -278,9 +282,9 @@ func (a *Acts) pastOf(ctx context.Context, c beeos.Caller, call *sight.Call, tar
 	return invoke.Past{Channel: call.Channel, After: ch.Cleared, Before: call.Offset}, err
 }
 
-// whatMayChange says what of a call, made again, could change things; empty =
-// nothing, as far as the agent and its tools say.
-func whatMayChange(call *sight.Call, target *beeos.Agent) string {
+// whatMayChange says what of a call, made again from a step on, could change
+// things; empty = nothing, as far as the agent and its tools say.
+func whatMayChange(call *sight.Call, target *beeos.Agent, from int) string {
 	switch call.Payload.Method {
 	case "tools/call":
 		if skill := findSkill(target, call.Payload.Tool); skill == nil || !beeos.IsReadOnly(skill.Annotations) {
@@ -291,8 +295,7 @@ func whatMayChange(call *sight.Call, target *beeos.Agent) string {
 	default:
 		return "" // the other methods of MCP read
 	}
-	for i := range call.Steps {
-		s := &call.Steps[i]
+	for _, s := range stepsFrom(call.Steps, from) {
 		if s.Kind != beeos.StepTool || s.Attributes[beeos.StepReadOnly] == "true" {
 			continue
 		}

@@ -27,6 +27,7 @@ type Cmd struct {
 	Edit       bool          `help:"Change the input in $EDITOR first: the text, or the arguments of a tool as JSON."`
 	Model      string        `help:"Answer with this model instead: of a built-in agent of yours any, else one that the agent lets callers choose."`
 	PromptFile string        `placeholder:"FILE" type:"existingfile" help:"Answer with this system prompt instead; of a built-in agent of yours."`
+	AtStep     int           `placeholder:"N" help:"Take the answer up where its model was asked for the N-th time: what came before stays as it was. Of a built-in agent of yours."`
 	Yes        bool          `help:"Do it again although it may change things. What needs approval needs it again all the same."`
 	Timeout    time.Duration `placeholder:"DURATION" help:"How long to wait for an answer. Default: as long as it takes; 10m for each of many."`
 	JSON       bool          `help:"Print JSON."`
@@ -59,6 +60,10 @@ func (c *Cmd) Validate() error {
 		return errors.New("give one of: the id of a call, --agent and --resume")
 	case c.Edit && c.Request == "":
 		return errors.New("--edit is for one call")
+	case c.AtStep < 0:
+		return errors.New("--at-step counts from 1")
+	case c.AtStep > 0 && (c.Request == "" || c.Edit || c.Against != ""):
+		return errors.New("--at-step is for one call, as it was, by the agent that answered it: without --edit and --against")
 	case !many && (c.Since > 0 || c.Until > 0 || c.Tool != "" || len(c.Outcome) > 0 || c.State != ""):
 		return errors.New("--since, --until, --tool, --outcome and --state go with --agent")
 	case c.Sample < 1 || c.Concurrency < 1 || c.Concurrency > maxConcurrency:
@@ -84,7 +89,7 @@ func (c *Cmd) Run(ctx context.Context, t *terminal.Terminal, cl *client.Client) 
 
 // newRequest is what of the calls is to be different.
 func (c *Cmd) newRequest(ctx context.Context, cl *client.Client) (r client.ReplayRequest, err error) {
-	r.Model, r.Confirm = c.Model, c.Yes
+	r.Model, r.AtStep, r.Confirm = c.Model, c.AtStep, c.Yes
 	if c.PromptFile != "" {
 		text, err := os.ReadFile(c.PromptFile)
 		if err != nil {

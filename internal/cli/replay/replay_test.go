@@ -163,6 +163,26 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// TestStepsAreOfOneCallAsItWas: what was done until a step answers no other
+// request, and no other agent has done it.
+func TestStepsAreOfOneCallAsItWas(t *testing.T) {
+	for _, c := range []struct {
+		cmd Cmd
+		ok  bool
+	}{
+		{Cmd{Request: "a", AtStep: 2}, true},
+		{Cmd{Request: "a", AtStep: -1}, false},
+		{Cmd{Agent: "a", AtStep: 2}, false},
+		{Cmd{Request: "a", AtStep: 2, Edit: true}, false},
+		{Cmd{Request: "a", AtStep: 2, Against: "b"}, false},
+	} {
+		c.cmd.Sample, c.cmd.Concurrency = 1, 1
+		if err := c.cmd.Validate(); (err == nil) != c.ok {
+			t.Errorf("%+v: %v", c.cmd, err)
+		}
+	}
+}
+
 // TestOldReplaysAreNotRepeated: after a day the server has forgotten the key.
 func TestOldReplaysAreNotRepeated(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

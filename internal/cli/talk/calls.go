@@ -184,6 +184,9 @@ func describeCall(c *client.CallDetail, names agentNames) string {
 	if c.Request.Prompt != nil {
 		fmt.Fprintf(&b, "  prompt tried: %s\n", terminal.Shorten(terminal.Printable(*c.Request.Prompt), 200))
 	}
+	if c.Request.AtStep > 0 {
+		fmt.Fprintf(&b, "  taken up at step %d\n", c.Request.AtStep)
+	}
 	for _, r := range c.Replays {
 		fmt.Fprintf(&b, "  replayed as %s, %s\n", r.ID, r.At.Local().Format(time.DateTime))
 	}

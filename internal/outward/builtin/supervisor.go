@@ -41,11 +41,12 @@ import (
 // change were lost.
 const lookEvery = 3 * time.Second
 
-// What was done for a request is forgotten after twice the time that a request
-// may take: nobody is at work on it any more.
+// What was done for a request is kept for a day, so that its owner can fork it.
+// After twice the time that a request may take nobody is at work on it any more,
+// and what belongs to no stored answer goes.
 const (
-	forgetEvery = 10 * time.Minute
-	forgetAfter = 2 * time.Hour
+	forgetEvery        = 10 * time.Minute
+	forgetDeletedAfter = 2 * time.Hour
 )
 
 // lastWord is how much longer a caller waits than an answer may take, so that
@@ -166,7 +167,8 @@ func (rt *Supervisor) Run(ctx context.Context) error {
 		case <-rt.wake:
 		case <-timer.C:
 		case <-forget.C:
-			if err := rt.opt.Builtins.ForgetSteps(ctx, rt.opt.Now().Add(-forgetAfter)); err != nil && ctx.Err() == nil {
+			now := rt.opt.Now()
+			if err := rt.opt.Builtins.ForgetSteps(ctx, now.Add(-answer.StepsKept), now.Add(-forgetDeletedAfter)); err != nil && ctx.Err() == nil {
 				rt.opt.Log.Error("what built-in agents did is not forgotten", "err", err)
 			}
 		}

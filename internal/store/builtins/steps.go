@@ -49,16 +49,39 @@ func (tb *Table) TakeStep(ctx context.Context, builtinID string, s Step, now tim
 	return kept, mine && err == nil, err
 }
 
+// A fork takes over what was done before a step of another request: only of the
+// same agent, and once, however often it is begun anew.
+const forkSteps = `INSERT INTO builtin_steps (` + stepColumns + `, builtin_id, created_at)
+	SELECT CAST($1 AS TEXT), step, call, done, content, builtin_id, CAST($2 AS BIGINT) FROM builtin_steps WHERE turn = $3 AND step < $4 AND builtin_id = $5
+	AND EXISTS (SELECT 1 FROM deliveries WHERE turn = CAST($1 AS TEXT))
+	ON CONFLICT (turn, step, call) DO NOTHING`
+
+// ForkSteps makes what was done for a request before a step of it count as done
+// for another, which is under way.
+func (tb *Table) ForkSteps(ctx context.Context, builtinID, from, to string, before int, now time.Time) error {
+	return database.Exec(ctx, tb.db, "fork steps", forkSteps, to, database.Micros(now), from, before, builtinID)
+}
+
+// LastStep returns for which step of a request it is last known what the model
+// said; 0 = for none.
+func (tb *Table) LastStep(ctx context.Context, turn string) (int, error) {
+	last, err := database.GetValue[int64](ctx, tb.db, "read the last step", "SELECT COALESCE(MAX(step), 0) FROM builtin_steps WHERE turn = $1 AND call = 0", turn)
+	return int(last), err
+}
+
 // EndStep notes how a step that was taken came out.
 func (tb *Table) EndStep(ctx context.Context, s Step) error {
 	return database.Exec(ctx, tb.db, "keep the end of a step", "UPDATE builtin_steps SET done = TRUE, content = $4 WHERE turn = $1 AND step = $2 AND call = $3",
 		s.Turn, s.Step, s.Call, s.Content)
 }
 
-// ForgetSteps drops what was done before then for requests that have ended.
-func (tb *Table) ForgetSteps(ctx context.Context, before time.Time) error {
-	return database.Exec(ctx, tb.db, "forget steps", `DELETE FROM builtin_steps WHERE created_at < $1
-		AND NOT EXISTS (SELECT 1 FROM deliveries WHERE deliveries.turn = builtin_steps.turn)`, database.Micros(before))
+// ForgetSteps drops what was done before the first time for requests that have
+// ended, and what was done before the second for those whose answer has been
+// deleted, too: nobody can fork them any more.
+func (tb *Table) ForgetSteps(ctx context.Context, before, deletedBefore time.Time) error {
+	return database.Exec(ctx, tb.db, "forget steps", `DELETE FROM builtin_steps WHERE created_at < $2
+		AND NOT EXISTS (SELECT 1 FROM deliveries WHERE deliveries.turn = builtin_steps.turn)
+		AND (created_at < $1 OR NOT EXISTS (SELECT 1 FROM messages WHERE terminal AND in_reply_to = builtin_steps.turn))`, database.Micros(before), database.Micros(deletedBefore))
 }
 
 func stepFields(s *Step) []any { return []any{&s.Turn, &s.Step, &s.Call, &s.Done, &s.Content} }

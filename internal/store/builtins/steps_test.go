@@ -85,13 +85,25 @@ func TestStepsEndWithTheirRequest(t *testing.T) {
 			storetest.WantCode(t, err, beeos.MessageTerminal)
 		}
 		refused()
-		if err := db.Builtins.ForgetSteps(ctx, database.Now().Add(-time.Hour)); err != nil {
-			t.Fatal(err)
+		past, future := database.Now().Add(-time.Hour), database.Now().Add(time.Hour)
+		forget := func(before, deletedBefore time.Time) {
+			t.Helper()
+			if err := db.Builtins.ForgetSteps(ctx, before, deletedBefore); err != nil {
+				t.Fatal(err)
+			}
 		}
+		forget(past, past)
 		count("over", 1) // somebody may still be at work on it
-		if err := db.Builtins.ForgetSteps(ctx, database.Now().Add(time.Hour)); err != nil {
+		if _, err := db.ExecContext(ctx, `INSERT INTO messages (channel, off, id, type, in_reply_to, terminal, state, stop_reason, publisher, body, parts, payload, created_at)
+			VALUES ('c', 2, 'reply', 'agent_reply', 'over', TRUE, 'completed', '', 'a', '', '', '', 0)`); err != nil {
 			t.Fatal(err)
 		}
+		forget(past, future)
+		count("over", 1) // its answer is there, and can be forked
+		if _, err := db.ExecContext(ctx, "DELETE FROM messages"); err != nil {
+			t.Fatal(err)
+		}
+		forget(past, future)
 		count("over", 0)
 		count("open", 1)
 		refused()
@@ -99,5 +111,45 @@ func TestStepsEndWithTheirRequest(t *testing.T) {
 			t.Fatal(err)
 		}
 		count("open", 0)
+	})
+}
+
+// TestForkTakesOverSteps of another request, up to one of them, once, and only of
+// the same agent.
+func TestForkTakesOverSteps(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		ctx, b := t.Context(), storetest.Builtin(t, db, "helper")
+		take := func(turn string, step, call int, content string) {
+			t.Helper()
+			if _, _, err := db.Builtins.TakeStep(ctx, b.ID, builtins.Step{Turn: turn, Step: step, Call: call, Done: true, Content: content}, database.Now()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		storetest.UnderWay(t, db, "first")
+		for step := 1; step <= 3; step++ {
+			take("first", step, 0, `"said"`)
+			take("first", step, 1, `"done"`)
+		}
+		if last, err := db.Builtins.LastStep(ctx, "first"); err != nil || last != 3 {
+			t.Errorf("the last step is %d, %v", last, err)
+		}
+		fork := func(agent string, before, want int) {
+			t.Helper()
+			if err := db.Builtins.ForkSteps(ctx, agent, "first", "fork", before, database.Now()); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := db.Builtins.ListSteps(ctx, "fork"); err != nil || len(got) != want {
+				t.Errorf("the fork has %v, %v", got, err)
+			}
+		}
+		fork(b.ID, 3, 0) // there is no such request under way
+		storetest.UnderWay(t, db, "fork")
+		fork("somebody else", 3, 0)
+		fork(b.ID, 3, 4)
+		take("fork", 3, 0, `"otherwise"`)
+		fork(b.ID, 3, 5) // begun anew after a crash
+		if last, err := db.Builtins.LastStep(ctx, "nothing"); err != nil || last != 0 {
+			t.Errorf("the last step of nothing is %d, %v", last, err)
+		}
 	})
 }

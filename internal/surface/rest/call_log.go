@@ -69,6 +69,7 @@ type callRequest struct {
 	Metadata  map[string]string `json:"metadata,omitempty"`
 	Model     string            `json:"model,omitempty"`
 	Prompt    *string           `json:"prompt,omitempty"`
+	AtStep    int               `json:"at_step,omitempty"`
 }
 
 type callReply struct {
@@ -183,7 +184,7 @@ func (s *Surface) getCall(r *route.Request) (any, error) {
 		},
 	}
 	if tried := c.Payload.Trial; tried != nil {
-		v.Request.Model, v.Request.Prompt = cmp.Or(tried.Model, v.Request.Model), tried.Prompt
+		v.Request.Model, v.Request.Prompt, v.Request.AtStep = cmp.Or(tried.Model, v.Request.Model), tried.Prompt, tried.Step
 	}
 	v.ReplayOf, v.Replays = c.ReplayOf, route.Views(c.Replays, func(r *storedcalls.Replay) replayedAs { return replayedAs{r.Turn, r.At} })
 	if m := c.Done; m != nil {

@@ -21,7 +21,7 @@ type replayView struct {
 func (s *Surface) replayCall(r *route.Request) (any, error) {
 	p := act.Replay{Call: r.PathValue("id")}
 	err := r.ReadBody(route.Strict, route.Shape{
-		"agent_id": &p.AgentID, "text": &p.Text, "arguments": &p.Arguments, "model": &p.Model, "prompt": &p.Prompt, "confirm": &p.Confirm, "idempotency_key": &p.Key,
+		"agent_id": &p.AgentID, "text": &p.Text, "arguments": &p.Arguments, "model": &p.Model, "prompt": &p.Prompt, "at_step": &p.AtStep, "confirm": &p.Confirm, "idempotency_key": &p.Key,
 	})
 	if err == nil {
 		p.Key, err = r.IdempotencyKey(p.Key)

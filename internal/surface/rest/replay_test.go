@@ -53,6 +53,8 @@ func TestCallsAreReplayed(t *testing.T) {
 		`{"confirm":true,"arguments":{}}`:      {400, "invalid_param"},
 		`{"confirm":true,"model":"small"}`:     {409, "conflict"},
 		`{"confirm":true,"prompt":"be brief"}`: {409, "conflict"},
+		`{"confirm":true,"at_step":2}`:         {409, "conflict"},
+		`{"confirm":true,"at_step":"two"}`:     {400, "invalid_body"},
 	} {
 		if a := s.do("POST", path, s.key, body); a.status != c.status || a.code != c.code {
 			t.Errorf("%s: %d %s", body, a.status, a.raw)

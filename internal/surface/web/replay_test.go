@@ -5,10 +5,13 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/engine/invoke"
+	"github.com/beeos/beeos/internal/engine/ledger"
 	"github.com/beeos/beeos/internal/outward/llm"
+	"github.com/beeos/beeos/internal/store/builtins"
 )
 
 // TestOwnerReplaysCalls without JavaScript: the form asks for confirmation, keeps
@@ -114,11 +117,23 @@ func TestOwnerTriesAnotherPrompt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.reply(p.turn(), beeos.Message{Body: "hi"})
+	f := p.turn()
+	_, _, err = k.db.Builtins.TakeStep(t.Context(), clerk.InstanceID, builtins.Step{Turn: f.MessageID, Step: 1, Done: true, Content: "{}"}, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = k.ledger.FinishAttempt(t.Context(), beeos.Message{
+		Channel: f.ChannelID, InReplyTo: f.MessageID, Publisher: "agent:" + clerk.ID, Type: beeos.AgentReply, State: beeos.StateCompleted, Body: "hi",
+	}, &ledger.Attempt{Number: 1, Steps: []byte(`[{"name":"m","kind":"model","after_us":1,"took_us":1},{"name":"files__save","kind":"tool","after_us":2,"took_us":1},{"name":"m","kind":"model","after_us":3,"took_us":1}]`)})
+	if err != nil {
+		t.Fatal(err)
+	}
 	path := "/calls/" + asked.ID
 	page := at.get(path).body
-	if !strings.Contains(page, `name="model"`) || !strings.Contains(page, "Be brief.</textarea>") {
-		t.Fatalf("the form lacks model or prompt: %s", page)
+	for _, word := range []string{`name="model"`, "Be brief.</textarea>", `<option value="2">step 2, after files__save</option>`} {
+		if !strings.Contains(page, word) {
+			t.Fatalf("the form lacks %s: %s", word, page)
+		}
 	}
 	send := func(form url.Values) string {
 		t.Helper()
@@ -138,7 +153,15 @@ func TestOwnerTriesAnotherPrompt(t *testing.T) {
 	if !strings.Contains(told, `"trial":{"model":"small-1","prompt":"Be\nlong."}`) {
 		t.Errorf("with both changed: %s", told)
 	}
-	res := at.post(path+"/replay", url.Values{"key": {"x"}, "confirm": {"on"}, "agent": {plain.ID}, "prompt": {"Be <long>."}})
+	told = send(url.Values{"model": {""}, "prompt": {"Be brief."}, "step": {"2"}})
+	if !strings.Contains(told, `"trial":{"fork":"`+asked.ID+`","step":2}`) {
+		t.Errorf("from a step on: %s", told)
+	}
+	res := at.post(path+"/replay", url.Values{"key": {"x"}, "confirm": {"on"}, "step": {"3"}})
+	if res.status != http.StatusBadRequest || !strings.Contains(res.body, "from 1 to 2") || !strings.Contains(res.body, `<option value="3" selected>`) {
+		t.Errorf("a step that there is not: %d %s", res.status, res.body)
+	}
+	res = at.post(path+"/replay", url.Values{"key": {"x"}, "confirm": {"on"}, "agent": {plain.ID}, "prompt": {"Be <long>."}})
 	if res.status != http.StatusConflict && res.status != http.StatusBadRequest || !strings.Contains(res.body, "built-in agent") || !strings.Contains(res.body, "Be &lt;long&gt;.</textarea>") {
 		t.Errorf("another agent: %d %s", res.status, res.body)
 	}

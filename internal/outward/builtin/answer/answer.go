@@ -108,7 +108,7 @@ func (t *turn) runLoop(ctx context.Context, m agent.Message) (last string, err e
 		return "", err
 	}
 	t.messages, t.tools = talk, t.a.discoverTools(ctx, first)
-	if t.journal, err = t.a.openJournal(ctx, m.ID); err != nil {
+	if t.journal, err = t.a.openJournal(ctx, m.ID, m.Trial); err != nil {
 		return "", err
 	}
 	for {
@@ -156,16 +156,22 @@ func (t *turn) askOrReplay(ctx context.Context) ([]llm.Call, error) {
 	w, known := t.journal.said[t.used.turns]
 	var err error
 	if known {
-		step := t.r.Step(cmp.Or(t.model, "model"), agent.StepModel)
+		name, from := cmp.Or(t.model, "model"), t.journal.origin(t.used.turns)
+		if from == fromFork {
+			name = "model" // perhaps not the one that this answer is tried with
+		}
+		step := t.r.Step(name, agent.StepModel)
 		err = t.streamDelta(llm.Delta{Text: w.Text}, &strings.Builder{})
-		t.endModelStep(step, &w, known, err)
+		t.endModelStep(step, &w, from, err)
 	} else if w, err = t.askWithFallbacks(ctx); err == nil && len(w.Calls) > 0 {
 		w, err = t.journal.keepWords(ctx, t.used.turns, w)
 	}
 	if err != nil {
 		return nil, err
 	}
-	t.used.tokens += w.Tokens
+	if t.used.turns >= t.journal.forked { // what a fork takes over has been paid for
+		t.used.tokens += w.Tokens
+	}
 	t.messages = append(t.messages, llm.Message{Role: llm.Assistant, Text: w.Text, Calls: w.Calls})
 	return w.Calls, nil
 }
@@ -176,7 +182,7 @@ func (t *turn) askWithFallbacks(ctx context.Context) (w modelWords, err error) {
 	for {
 		step := t.r.Step(cmp.Or(t.model, "model"), agent.StepModel)
 		w, err = t.askWithFiles(step.Context(ctx))
-		t.endModelStep(step, &w, false, err)
+		t.endModelStep(step, &w, "", err)
 		if err == nil || w.Begun || ctx.Err() != nil || len(t.fallbacks) == 0 {
 			return w, err
 		}

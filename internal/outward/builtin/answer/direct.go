@@ -39,7 +39,7 @@ func (a *Agent) ToolHandler(s Skill, toolName string) agent.Handler {
 
 // callDirectly makes the only call of an answer, unless it was made before a crash.
 func (t *turn) callDirectly(ctx context.Context, m agent.Message, target tool) (got skill.Result, err error) {
-	if t.journal, err = t.a.openJournal(ctx, m.ID); err != nil {
+	if t.journal, err = t.a.openJournal(ctx, m.ID, nil); err != nil {
 		return got, err
 	}
 	at := callPlace{1, 1}

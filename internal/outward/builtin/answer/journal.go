@@ -17,6 +17,9 @@ import (
 const (
 	retryEvery = time.Second     // when a step cannot be written down
 	endWithin  = 5 * time.Second // how long a call's answer may take to be
+
+	// StepsKept is how long it is known exactly what was done for a request.
+	StepsKept = 24 * time.Hour
 )
 
 // journal is what was done for a request so far. It is written before each
@@ -25,10 +28,11 @@ const (
 // made a second time. Of two instances at work on one request, each takes the
 // steps that the other has not taken.
 type journal struct {
-	a     *Agent
-	turn  string
-	said  map[int]modelWords
-	calls map[callPlace]builtins.Step
+	a      *Agent
+	turn   string
+	said   map[int]modelWords
+	calls  map[callPlace]builtins.Step
+	forked int // the steps before this one were done for another request; 0 = none
 }
 
 // modelWords is an answer of the model's that asks for calls.
@@ -52,11 +56,34 @@ type callPlace struct{ step, call int }
 // key is the call's name before the approval gate.
 func (p callPlace) key() string { return fmt.Sprintf("step-%d-%d", p.step, p.call) }
 
-// openJournal reads the journal of a request.
-func (a *Agent) openJournal(ctx context.Context, turn string) (*journal, error) {
+// Where the steps of an answer come from, if they were not taken just now.
+const (
+	fromCrash = "from before a crash"
+	fromFork  = "of the call that was forked"
+)
+
+// origin says where a step that is known already comes from.
+func (j *journal) origin(step int) string {
+	if step < j.forked {
+		return fromFork
+	}
+	return fromCrash
+}
+
+// openJournal reads the journal of a request. That of a fork begins with what was
+// done for the other request.
+func (a *Agent) openJournal(ctx context.Context, turn string, trial *beeos.Trial) (*journal, error) {
 	j := &journal{a: a, turn: turn, said: map[int]modelWords{}, calls: map[callPlace]builtins.Step{}}
+	if trial != nil && trial.Fork != "" {
+		j.forked = trial.Step
+	}
 	var steps []builtins.Step
 	err := j.retryFaults(ctx, func() (err error) {
+		if j.forked > 0 {
+			if err := a.Steps.ForkSteps(ctx, a.ID, trial.Fork, turn, trial.Step, a.Now()); err != nil {
+				return err
+			}
+		}
 		steps, err = a.Steps.ListSteps(ctx, turn)
 		return err
 	})
@@ -70,8 +97,16 @@ func (a *Agent) openJournal(ctx context.Context, turn string) (*journal, error) 
 			return nil, err
 		}
 	}
+	for step := 1; step < j.forked; step++ {
+		if _, ok := j.said[step]; !ok {
+			return nil, ErrStepsForgotten
+		}
+	}
 	return j, nil
 }
+
+// ErrStepsForgotten is for a fork that comes too late.
+var ErrStepsForgotten = beeos.Errorf(beeos.Conflict, "what the agent did for this call, step by step, is known for %d hours and no longer; replay the call from its beginning", int(StepsKept.Hours()))
 
 // keepWords keeps an answer of the model's and returns the one that counts, which
 // is another instance's if that was first. Also one's own is returned as it was

@@ -10,16 +10,19 @@ import (
 	"github.com/beeos/beeos/internal/outward/skill"
 )
 
-// endModelStep tells what it took to ask the model once.
-func (t *turn) endModelStep(s *agent.Step, w *modelWords, known bool, err error) {
+// endModelStep tells what it took to ask the model once. from is where its words
+// come from, if it was not asked just now: what a fork takes over took nothing.
+func (t *turn) endModelStep(s *agent.Step, w *modelWords, from string, err error) {
 	provider, model := llm.Describe(t.a.LLM, t.model)
-	s.Tokens(model, int64(w.Input), int64(w.Output))
+	if from != fromFork {
+		s.Tokens(model, int64(w.Input), int64(w.Output))
+	}
 	for name, value := range map[string]string{
 		"provider":   provider,
 		"finish":     w.Finish,
 		"tool_calls": count(len(w.Calls)),
 		"tokens":     map[bool]string{true: "estimated"}[w.Estimated],
-		"words":      map[bool]string{true: "from before a crash"}[known],
+		"words":      from,
 	} {
 		if value != "" {
 			s.Set(name, value)

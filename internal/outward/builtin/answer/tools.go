@@ -93,6 +93,7 @@ func (t *turn) makeCall(ctx context.Context, at callPlace, call llm.Call) (got s
 	step := t.r.Step(call.Name, agent.StepTool)
 	defer func() { endToolStep(step, t.tools.byName[call.Name], &got) }()
 	if past, ok := t.journal.pastCall(at); ok {
+		step.Set("result", t.journal.origin(at.step))
 		return past
 	}
 	if call.Invalid != "" {

@@ -3,6 +3,7 @@ package explorer
 import (
 	"cmp"
 	"encoding/json"
+	"strconv"
 	"strings"
 	"time"
 
@@ -98,6 +99,9 @@ func (e *Explorer) describeCall(r *page.Request, c *sight.Call) (d callData, err
 		}
 		if tried.Prompt != nil {
 			d.IDs = append(d.IDs, pair{"Prompt tried", safetext.Line(*tried.Prompt, 300)})
+		}
+		if tried.Fork != "" {
+			d.IDs = append(d.IDs, pair{"Taken up at step", strconv.Itoa(tried.Step)})
 		}
 	}
 	if c.TraceID != "" {

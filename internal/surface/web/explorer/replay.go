@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/beeos/beeos"
@@ -13,6 +15,7 @@ import (
 	"github.com/beeos/beeos/internal/outward/builtin"
 	agentstore "github.com/beeos/beeos/internal/store/agents"
 	"github.com/beeos/beeos/internal/surface/web/page"
+	"github.com/beeos/beeos/internal/surface/web/safetext"
 	"github.com/beeos/beeos/internal/wire/schema"
 )
 
@@ -29,7 +32,8 @@ type replayForm struct {
 	Prompts bool   // one of them with another prompt
 	Model   string // to answer with; empty = as the call was
 	Prompt  string
-	Tried   bool // something else than before was asked for
+	Steps   []page.Choice // at which a built-in agent's answer can be taken up; none = only from the beginning
+	Tried   bool          // something else than before was asked for
 }
 
 // newReplayForm is the form as it is first shown, or, after something was wrong
@@ -52,8 +56,13 @@ func (e *Explorer) newReplayForm(r *page.Request, c *sight.Call) (*replayForm, e
 			f.Agents = append(f.Agents, page.Choice{Value: a.ID, Text: page.AgentTitle(a)})
 			f.offerTrial(a, prompts)
 		}
-		if a.ID == c.AgentID {
-			f.Prompt = currentPrompt(c, prompts[a.InstanceID])
+		if own, built := prompts[a.InstanceID]; a.ID == c.AgentID {
+			f.Prompt = currentPrompt(c, own)
+			if built {
+				if f.Steps, err = e.listSteps(r, c); err != nil {
+					return nil, err
+				}
+			}
 		}
 	}
 	slices.SortFunc(f.Agents, func(a, b page.Choice) int {
@@ -69,9 +78,32 @@ func (e *Explorer) newReplayForm(r *page.Request, c *sight.Call) (*replayForm, e
 		if prompt := unixLines(sent.Get("prompt")); sent.Has("prompt") && prompt != f.Prompt {
 			f.Prompt, f.Tried = prompt, true
 		}
+		if step := sent.Get("step"); step != "" {
+			f.Steps, f.Tried = pick(f.Steps, step), true
+		}
 	}
 	f.Agents = pick(f.Agents, asked)
 	return f, nil
+}
+
+// listSteps returns at which steps the answer of a built-in agent can be taken up:
+// where it asked its model again, as far as it is known what had been done before.
+func (e *Explorer) listSteps(r *page.Request, c *sight.Call) (steps []page.Choice, err error) {
+	known, err := e.Builtins.LastStep(r.Context(), c.ID)
+	if err != nil || known == 0 {
+		return nil, err
+	}
+	asked, after := 0, ""
+	for i := range c.Steps {
+		if s := &c.Steps[i]; s.Kind == beeos.StepTool {
+			after = s.Name
+		} else if s.Kind == beeos.StepModel {
+			if asked++; asked > 1 && asked <= known+1 {
+				steps = append(steps, page.Choice{Value: strconv.Itoa(asked), Text: fmt.Sprintf("step %d, after %s", asked, safetext.Line(after, 60))})
+			}
+		}
+	}
+	return steps, nil
 }
 
 // listPrompts returns the prompts of the visitor's built-in agents, by instance.
@@ -158,10 +190,17 @@ func (e *Explorer) replayCall(r *page.Request) (page.Answer, error) {
 	return page.Redirect("/calls/"+c.ID+"/compare/"+made.Message.ID, ""), nil
 }
 
-// readTrial takes the model and the prompt from the form. A prompt that is left as
+// readTrial takes the model, the prompt and the step from the form. A prompt that is left as
 // it was shown is not another one.
 func (e *Explorer) readTrial(r *page.Request, c *sight.Call, order *act.Replay) error {
 	order.Model = strings.TrimSpace(r.PostForm.Get("model"))
+	if step := r.PostForm.Get("step"); step != "" {
+		at, err := strconv.Atoi(step)
+		if err != nil {
+			return beeos.Errorf(beeos.InvalidParam, "%q is no step of the call; choose one from the list", beeos.Shorten(step, 20))
+		}
+		order.AtStep = at
+	}
 	if !r.PostForm.Has("prompt") {
 		return nil
 	}
