@@ -48,10 +48,15 @@ func (t *turn) yieldOpenAsks(ctx context.Context, yield func(*beeos.Event) bool)
 	return true
 }
 
-// yieldOnce yields an event, and a question only once: it may come live and be
-// found as well.
+// yieldOnce yields an event, and what it says only once: a question may come live
+// and be found as well, and a lost connection has its agent say again what it said.
 func (t *turn) yieldOnce(ev *beeos.Event, yield func(*beeos.Event) bool) bool {
-	if ev.Kind == beeos.EventAsk {
+	switch ev.Kind {
+	case beeos.EventDelta:
+		if !t.told.goesOn(ev) {
+			return true
+		}
+	case beeos.EventAsk:
 		if t.shown[ev.AskID] {
 			return true
 		}

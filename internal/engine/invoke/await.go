@@ -22,6 +22,7 @@ type turn struct {
 	waiter      *watch.Waiter
 	feed        *watch.Feed     // nil unless the caller wants live events
 	shown       map[string]bool // questions that the caller has seen
+	told        told            // how much of the text the caller has heard
 	unwatch     func()
 
 	start         time.Time   // from when the timeout counts

@@ -86,7 +86,7 @@ func (f *Feed) add(ev *beeos.Event) {
 // join makes one event of two that follow each other, if that loses nothing:
 // text goes on, and of two reports of progress the later one counts.
 func join(last, ev *beeos.Event) bool {
-	if ev.Turn != last.Turn || ev.Attempt != last.Attempt || ev.Kind != last.Kind {
+	if ev.Turn != last.Turn || ev.Attempt != last.Attempt || ev.Kind != last.Kind || ev.SoFar {
 		return false
 	}
 	switch {

@@ -1,6 +1,7 @@
 package agentgateway
 
 import (
+	"context"
 	"testing"
 
 	"github.com/beeos/beeos"
@@ -77,5 +78,70 @@ func TestNoLongerWorking(t *testing.T) {
 	again.send(beeos.Frame{Type: beeos.FrameWorking, MessageID: m.MessageID})
 	if f := expect(t, again, beeos.FrameCancel); f.MessageID != m.MessageID {
 		t.Errorf("got %s", show(f))
+	}
+}
+
+// TestWordsOfALostConnection: what an agent said while it had no connection reaches
+// those who are listening before what it asks next, and nothing reaches them twice.
+func TestWordsOfALostConnection(t *testing.T) {
+	s, p, agent, m, wait := begin(t, beeos.Definition{Name: "pay", Redelivery: beeos.RedeliverNever})
+	words := make(chan string, 100)
+	watching, stop := context.WithCancel(s.ctx)
+	defer stop()
+	go func() { // ends with the test
+		for ev, err := range s.calls.WatchTurn(watching, m.ChannelID, m.MessageID, 0) {
+			switch {
+			case err != nil:
+				return
+			case ev.Kind == beeos.EventDelta && ev.SoFar:
+				words <- "all: " + ev.Text
+			case ev.Kind == beeos.EventDelta:
+				words <- ev.Text
+			case ev.Message != nil && !ev.Message.Type.Terminal():
+				words <- string(ev.Message.Type) + ": " + ev.Message.Body
+			}
+		}
+	}()
+	said := func(text string) beeos.Frame {
+		return beeos.Frame{Type: beeos.FrameDelta, MessageID: m.MessageID, Text: text}
+	}
+	hear := func(want ...string) {
+		t.Helper()
+		for _, w := range want {
+			select {
+			case got := <-words:
+				if got != w {
+					t.Errorf("heard %q, want %q", got, w)
+				}
+			case <-s.ctx.Done():
+				t.Fatalf("never heard %q", w)
+			}
+		}
+	}
+	hear("chat_message: hi")
+	agent.send(said("to be "))
+	hear("to be ")
+	agent.kill()
+	s.eventually("the lease is given back", func() bool { return len(s.gateway.hub.Leases()) == 0 })
+	again := p.websocket("")
+	expect(t, again, beeos.FrameHello)
+	again.send(beeos.Frame{Type: beeos.FrameWorking, MessageID: m.MessageID})
+	expect(t, again, beeos.FrameWorking)
+	all := said("to be or not to be")
+	all.Reason = "replay"
+	again.send(all, beeos.Frame{Type: beeos.FrameInputRequired, MessageID: m.MessageID, Body: "which?"})
+	hear("all: to be or not to be", "agent.input_required: which?")
+	again.send(beeos.Frame{Type: beeos.FrameReply, MessageID: m.MessageID})
+	expect(t, again, beeos.FrameAck)
+	got := wait()
+	if got.err != nil || got.reply.Body != "to be or not to be" {
+		t.Fatalf("got %+v", got)
+	}
+	caller := "" // who is on the line takes pieces alone
+	for _, ev := range got.events {
+		caller += ev.Text
+	}
+	if caller != "to be or not to be" {
+		t.Errorf("the caller heard %q", caller)
 	}
 }

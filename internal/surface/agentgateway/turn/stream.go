@@ -57,15 +57,17 @@ func (t *Turn) publishGathered() {
 	t.flush(now)
 }
 
-// ReplaceText takes text that the agent had streamed on an earlier connection.
-// Whoever watches has most of it or nothing: the number that nobody is sent
-// makes everybody ask for the text so far before the next piece.
+// ReplaceText takes all the text that the agent had streamed by the time its last
+// connection broke, and tells it to whoever watches: what it said while it had no
+// connection nobody has heard, and its next word may be its last.
 func (t *Turn) ReplaceText(text string) {
+	now := t.now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.seq++
-	t.text = t.text[:0]
+	t.flush(now)
+	t.text, t.truncated = t.text[:0], false
 	t.appendText(text)
+	t.publish(beeos.Event{Kind: beeos.EventDelta, Text: string(t.text), SoFar: true})
 }
 
 // appendText keeps the text so far, up to a bound; t.mu is held.
