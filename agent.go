@@ -1,6 +1,7 @@
 package beeos
 
 import (
+	"cmp"
 	"encoding/json"
 	"time"
 )
@@ -111,6 +112,9 @@ type Definition struct {
 	Resources    []Resource      `json:"resources,omitempty"`
 	Prompts      []Prompt        `json:"prompts,omitempty"`
 }
+
+// PublicVersion is what clients are told: the agent's own, or else ours.
+func (d *Definition) PublicVersion() string { return cmp.Or(d.Version, Version) }
 
 // Skill is one capability; unless ExposeAsTool is false it is an MCP tool.
 type Skill struct {

@@ -159,7 +159,7 @@ func (p *parts) card() func(*beeos.Agent) (web.Card, error) {
 
 func (p *parts) openMCP(ctx context.Context) (http.Handler, error) {
 	g, err := mcp.New(mcp.Options{
-		Context: ctx, Agents: p.db.Agents, Sessions: p.db.Sessions, Cluster: p.db.Cluster, Auth: p.auth, OAuth: p.oauth, Calls: p.calls, PublicURL: p.public.MCP,
+		Context: ctx, Agents: p.db.Agents, Sessions: p.db.Sessions, Cluster: p.db.Cluster, Auth: p.auth, OAuth: p.oauth, Calls: p.calls, Acts: p.acts, PublicURL: p.public.MCP, A2AURL: p.public.A2A,
 		Origins: p.cfg.MCP.Origins, Strict: p.cfg.MCP.Strict, Log: p.log, Bus: p.bus, NodeDead: nodeDead, Answered: p.metrics.Operation,
 	})
 	if err != nil {

@@ -53,6 +53,7 @@ func TestOneAddressAnswersAsTheSurfaceDoes(t *testing.T) {
 			"GET /mcp", "POST /mcp", "DELETE /mcp", "OPTIONS /mcp", "POST " + id + "/mcp", "GET " + id + "/sse", "POST " + id + "/messages", "GET /oauth/authorize", "GET /oauth/return", "POST /oauth/register",
 			"POST /oauth/token", "POST /oauth/revoke", "GET /oauth/jwks", "GET /oauth/nothing", "GET /.well-known/oauth-authorization-server", "GET /.well-known/oauth-protected-resource",
 			"GET /.well-known/oauth-protected-resource/mcp", "GET /.well-known/oauth-protected-resource" + id + "/mcp", "GET /.well-known/openid-configuration", "GET " + id + "/mcp/.well-known/openid-configuration",
+			"GET /.well-known/ai-catalog.json", "GET " + id + "/mcp/server-card", "GET /v0.1/servers", "GET /v0.1/servers/x%2Fy/versions/latest",
 		},
 		dev.A2A: {
 			"GET /.well-known/jwks.json", "GET /.well-known/agent-card.json", "GET /.well-known/agent-card.json?id=" + dev.AgentID, "GET /.well-known/agent.json", "POST " + id, "POST " + id + "/", "GET " + id,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/beeos/beeos"
 	agentstore "github.com/beeos/beeos/internal/store/agents"
@@ -17,10 +18,12 @@ type Offer struct {
 
 // OfferFilter picks offers; an empty field picks all.
 type OfferFilter struct {
-	Words   string // each is in the name, the description or a skill
-	Tag     string // of a skill
-	OwnerID string // also those of this owner that are public
-	After   string // the last one of the page before
+	Words   string    // each is in the name, the description or a skill
+	Tag     string    // of a skill
+	OwnerID string    // also those of this owner that are public
+	Version string    // that the agent says it has
+	Since   time.Time // changed then or later
+	After   string    // the last one of the page before
 	Limit   int
 }
 
@@ -34,11 +37,38 @@ func (a *Acts) Offers(ctx context.Context, c beeos.Caller, f OfferFilter) (found
 	if err := RequirePerson(c); err != nil {
 		return nil, "", err
 	}
-	active := true
-	pick := agentstore.Filter{OwnerID: f.OwnerID, After: f.After, Active: &active, Limit: offerBatch, Visibility: []beeos.Visibility{beeos.VisibleMarketplace}}
+	pick := agentstore.Filter{OwnerID: f.OwnerID, Visibility: []beeos.Visibility{beeos.VisibleMarketplace}}
 	if f.OwnerID != "" {
 		pick.Visibility = append(pick.Visibility, beeos.VisiblePublic)
 	}
+	return a.findOffers(ctx, pick, f)
+}
+
+// Directory lists the agents that a caller finds over MCP, the oldest first: a
+// person's own and those in the marketplace, and those that an app or a key was
+// issued for. Nobody finds nothing.
+func (a *Acts) Directory(ctx context.Context, c beeos.Caller, f OfferFilter) (found []Offer, next string, err error) {
+	enabled := true
+	pick := agentstore.Filter{MCPEnabled: &enabled}
+	switch {
+	case c.IsPerson():
+		pick.OfferedTo = c.UserID
+	case c.IsApp() && c.AllAgents:
+		pick.OwnerID = c.UserID
+	case c.IsApp():
+		pick.OwnerID, pick.IDs = c.UserID, append([]string{}, c.AgentIDs...) // none of them is none at all
+	case c.IsAgentKey():
+		pick.IDs = []string{c.AgentID}
+	default:
+		return nil, "", nil
+	}
+	return a.findOffers(ctx, pick, f)
+}
+
+// findOffers reads the active agents of a filter until a page is full.
+func (a *Acts) findOffers(ctx context.Context, pick agentstore.Filter, f OfferFilter) (found []Offer, next string, err error) {
+	active := true
+	pick.Active, pick.After, pick.Limit = &active, f.After, offerBatch
 	owners := ownerNames{acts: a, known: map[string]string{}}
 	for {
 		batch, _, err := a.DB.Agents.List(ctx, pick)
@@ -50,7 +80,7 @@ func (a *Acts) Offers(ctx context.Context, c beeos.Caller, f OfferFilter) (found
 			if err != nil {
 				return nil, "", err
 			}
-			if owner == "" || !matchesOffer(agent, f.Words, f.Tag) {
+			if owner == "" || !f.matches(agent) {
 				continue
 			}
 			if len(found) == f.Limit {
@@ -85,21 +115,24 @@ func (a *Acts) Offer(ctx context.Context, c beeos.Caller, id string) (Offer, err
 	return Offer{}, beeos.Errorf(beeos.AgentNotFound, "nobody offers you an agent %q; look at what is offered in the marketplace", id)
 }
 
-// matchesOffer reports whether an agent has every word in its name, its
-// description or a skill that it shows, and a skill with the tag.
-func matchesOffer(a *beeos.Agent, words, tag string) bool {
+// matches reports whether an agent has every word in its name, its description
+// or a skill that it shows, a skill with the tag, the version, and changed since.
+func (f *OfferFilter) matches(a *beeos.Agent) bool {
 	d := &a.Definition
+	if f.Version != "" && f.Version != d.PublicVersion() || a.UpdatedAt.Before(f.Since) {
+		return false
+	}
 	text := []string{a.Name, d.DisplayName, d.Description}
-	tagged := tag == ""
+	tagged := f.Tag == ""
 	for _, sk := range d.Skills {
 		if !sk.Exposed() {
 			continue
 		}
 		text = append(append(text, sk.Name, sk.Title, sk.Description), sk.Tags...)
-		tagged = tagged || slices.ContainsFunc(sk.Tags, func(t string) bool { return strings.EqualFold(t, tag) })
+		tagged = tagged || slices.ContainsFunc(sk.Tags, func(t string) bool { return strings.EqualFold(t, f.Tag) })
 	}
 	where := strings.ToLower(strings.Join(text, "\n"))
-	for word := range strings.FieldsSeq(strings.ToLower(words)) {
+	for word := range strings.FieldsSeq(strings.ToLower(f.Words)) {
 		if !strings.Contains(where, word) {
 			return false
 		}

@@ -30,6 +30,7 @@ const agentColumns = "id, owner_id, instance_id, name, slug, active, visibility,
 // Filter picks agents; an empty field picks all.
 type Filter struct {
 	OwnerID    string
+	OfferedTo  string             // owned by this person, or in the marketplace
 	InstanceID string             // declared by this instance
 	IDs        []string           // nil = all, empty = none
 	Visibility []beeos.Visibility // one of these; nil = any
@@ -123,6 +124,7 @@ func (tb *Table) List(ctx context.Context, f Filter) (list []*beeos.Agent, total
 func (f Filter) Conditions() (where database.Conditions, none bool) {
 	where.Text("NOT deleted")
 	where.AddUnlessEmpty("owner_id = ?", f.OwnerID)
+	where.AddUnlessEmpty("(owner_id = ? OR visibility = '"+string(beeos.VisibleMarketplace)+"')", f.OfferedTo)
 	where.AddUnlessEmpty("id IN (SELECT agent_id FROM agent_homes WHERE instance_id = ?)", f.InstanceID)
 	if f.Visibility != nil {
 		where.AddList("visibility", database.Args(f.Visibility))

@@ -61,7 +61,7 @@ func notGranted() error {
 func (x *request) refuse(err error) {
 	f := wire.FaultOf(err)
 	if f.Status == http.StatusUnauthorized || f.Status == http.StatusForbidden {
-		x.w.Header()["Www-Authenticate"] = []string{x.challenge(f.Err)}
+		x.w.Header()["Www-Authenticate"] = []string{x.surface.challenge(x.HTTP, x.EndpointAgent, f.Err)}
 	}
 	x.Out.SendError(x.HTTP, x.refusedID(), wire.Unversioned, err)
 }
@@ -79,9 +79,9 @@ func (x *request) refusedID() []byte {
 }
 
 // challenge tells clients where to learn how to get a credential.
-func (x *request) challenge(err error) string {
-	if x.surface.opt.OAuth == nil {
+func (s *Surface) challenge(r *http.Request, agentID string, err error) string {
+	if s.opt.OAuth == nil {
 		return `Bearer realm="MCP"`
 	}
-	return x.surface.opt.OAuth.Challenge(x.HTTP, x.EndpointAgent, err)
+	return s.opt.OAuth.Challenge(r, agentID, err)
 }

@@ -13,7 +13,8 @@
 // The rooms below it: wire is the protocol as bytes, catalog what agents have,
 // schema their schemas, sessions what was agreed on at initialize, call the
 // calls under way, replies what agents answer, stream what changes outside of
-// calls. No replica remembers anything that another would need.
+// calls, directory what programs read before they connect. No replica remembers
+// anything that another would need.
 package mcp
 
 import (
@@ -26,6 +27,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/access/act"
 	"github.com/beeos/beeos/internal/access/auth"
 	"github.com/beeos/beeos/internal/access/oauth"
 	"github.com/beeos/beeos/internal/engine/bus"
@@ -35,6 +37,7 @@ import (
 	sessionstore "github.com/beeos/beeos/internal/store/sessions"
 	"github.com/beeos/beeos/internal/surface/mcp/call"
 	"github.com/beeos/beeos/internal/surface/mcp/catalog"
+	"github.com/beeos/beeos/internal/surface/mcp/directory"
 	"github.com/beeos/beeos/internal/surface/mcp/sessions"
 	"github.com/beeos/beeos/internal/surface/mcp/stream"
 	"github.com/beeos/beeos/internal/wire/httpd"
@@ -49,9 +52,11 @@ type Options struct {
 	OAuth     *oauth.Server // nil = keys alone
 	Calls     *invoke.Calls
 	Bus       *bus.Bus
-	PublicURL string   // MCP_PUBLIC_URL, without a slash at its end
-	Origins   []string // browser origins that may call; empty = any
-	Strict    bool     // refuse an older version header on a request of 2026-07-28, which some hosted clients send
+	Acts      *act.Acts // nil = no directory
+	PublicURL string    // MCP_PUBLIC_URL, without a slash at its end
+	A2AURL    string    // of the same agents as peers; "" = there is no such surface
+	Origins   []string  // browser origins that may call; empty = any
+	Strict    bool      // refuse an older version header on a request of 2026-07-28, which some hosted clients send
 	Log       *slog.Logger
 	Now       func() time.Time
 
@@ -78,11 +83,12 @@ type Options struct {
 
 // Surface serves MCP.
 type Surface struct {
-	opt      Options
-	catalog  *catalog.Catalog
-	sessions *sessions.Registry
-	runner   *call.Runner
-	hub      *stream.Hub
+	opt       Options
+	catalog   *catalog.Catalog
+	directory *directory.Directory
+	sessions  *sessions.Registry
+	runner    *call.Runner
+	hub       *stream.Hub
 }
 
 // maxBody is the contract's limit.
@@ -120,6 +126,9 @@ func New(opt Options) (*Surface, error) {
 		Sessions: opt.Sessions, Calls: opt.Calls, Bus: opt.Bus, Catalog: g.catalog, Sealer: registry.Sealer, Log: opt.Log, Now: opt.Now,
 		HandOver: opt.HandOver, Context: opt.Context,
 	})
+	if opt.Acts != nil {
+		g.directory = directory.New(directory.Options{Acts: opt.Acts, Auth: opt.Auth, Agents: opt.Agents, MCPURL: opt.PublicURL, A2AURL: opt.A2AURL, Challenge: g.challenge})
+	}
 	opt.Bus.OnControl(g.handleControl)
 	opt.Bus.OnNotice(g.hub.HandleNotice)
 	return g, nil
@@ -178,6 +187,8 @@ func (s *Surface) route(w http.ResponseWriter, r *http.Request) (agentID, door s
 	}
 	agentID, door, _ = strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 	switch {
+	case s.directory != nil && directory.Serves(r.URL.Path):
+		s.directory.ServeHTTP(w, r)
 	case s.opt.OAuth != nil && (agentID == "oauth" || strings.Contains(r.URL.Path, "/.well-known/")):
 		s.opt.OAuth.ServeHTTP(w, r)
 	case r.URL.Path == "/mcp":

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/access/act"
 	"github.com/beeos/beeos/internal/access/auth"
 	"github.com/beeos/beeos/internal/access/oauth"
 	"github.com/beeos/beeos/internal/engine/blob"
@@ -141,7 +142,7 @@ func newStack(t testing.TB) *stack {
 	s.must(err)
 	open := func() (*Surface, *httptest.Server) {
 		check := auth.New(auth.Options{Keys: s.db.Keys, Instances: s.db.Instances, People: s.db.People, Cluster: s.db.Cluster, Methods: append(s.oauth.Methods(), s.newKind())})
-		g, err := New(Options{Agents: s.db.Agents, Sessions: s.db.Sessions, Cluster: s.db.Cluster, Auth: check, OAuth: s.oauth, Calls: s.calls, Bus: s.bus, PublicURL: publicURL, Context: ctx, Now: s.now})
+		g, err := New(Options{Agents: s.db.Agents, Sessions: s.db.Sessions, Cluster: s.db.Cluster, Auth: check, OAuth: s.oauth, Calls: s.calls, Bus: s.bus, Acts: act.New(act.Options{DB: s.db}), PublicURL: publicURL, A2AURL: "https://a2a.example.com", Context: ctx, Now: s.now})
 		s.must(err)
 		return g, httptest.NewServer(&httpd.Handler{Next: g, Log: slog.New(slog.DiscardHandler)})
 	}

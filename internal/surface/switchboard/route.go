@@ -17,6 +17,8 @@ const (
 const (
 	agentID   = "agent_" // what ids of agents begin with, and no page does
 	wellKnown = ".well-known"
+
+	mcpRegistry = "v0.1" // the version that registries of MCP servers have in their paths
 )
 
 var (
@@ -39,14 +41,14 @@ func Route(path string) string {
 		return MCP
 	}
 	switch {
-	case p[0] == "oauth", p[0] == "mcp" && len(p) == 1:
+	case p[0] == "oauth", p[0] == "mcp" && len(p) == 1, p[0] == mcpRegistry:
 		return MCP
 	case isGateway(p):
 		return Agents
 	case slices.Contains([]string{"api", "channels", "files", "openapi.json", "docs"}, p[0]):
 		return REST
 	case strings.HasPrefix(p[0], agentID):
-		if len(p) == 2 && slices.Contains(mcpDoors, p[1]) {
+		if len(p) == 2 && slices.Contains(mcpDoors, p[1]) || len(p) == 3 && p[1] == "mcp" && p[2] == "server-card" {
 			return MCP
 		}
 		return A2A

@@ -19,7 +19,8 @@ func TestRoute(t *testing.T) {
 		MCP: `/mcp /mcp/ /oauth /oauth/authorize /oauth/return /oauth/register /oauth/token /oauth/revoke /oauth/jwks
 			/.well-known/oauth-authorization-server /.well-known/oauth-protected-resource /.well-known/oauth-protected-resource/mcp
 			/.well-known/oauth-protected-resource` + id + `/mcp /.well-known/openid-configuration ` + id + `/mcp/.well-known/openid-configuration
-			/.well-known/jwks.json/x /.well-known /.well-known/security.txt /.well-known/agent.json/mcp ` + id + `/mcp ` + id + `/sse ` + id + `/messages ` + id + `/mcp/`,
+			/.well-known/jwks.json/x /.well-known /.well-known/security.txt /.well-known/agent.json/mcp ` + id + `/mcp ` + id + `/sse ` + id + `/messages ` + id + `/mcp/
+			/.well-known/ai-catalog.json ` + id + `/mcp/server-card /v0.1/servers /v0.1/servers/com.example%2Fx/versions/latest`,
 		A2A: `/.well-known/jwks.json /.well-known/agent-card.json /.well-known/agent.json ` + id + ` ` + id + `/ ` + id + `/.well-known/agent-card.json
 			` + id + `/.well-known/agent.json ` + id + `/v1/invoke ` + id + `/v1/message:send ` + id + `/message:send ` + id + `/message:stream ` + id + `/tasks
 			` + id + `/tasks/x:cancel ` + id + `/extendedAgentCard ` + id + `/card ` + id + `/mcp/x /` + id + `//tasks/`,

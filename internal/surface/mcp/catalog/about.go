@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 
@@ -48,7 +47,7 @@ func (l *Lists) describeServer(a *beeos.Agent) {
 	d := &a.Definition
 	info := wire.AppendText([]byte(`{"name":`), a.Name)
 	info = wire.AppendMember(info, "title", d.DisplayName)
-	l.ServerInfo = append(wire.AppendMember(info, "version", cmp.Or(d.Version, beeos.Version)), '}')
+	l.ServerInfo = append(wire.AppendMember(info, "version", d.PublicVersion()), '}')
 	instructions := wire.AppendMember(nil, "instructions", d.Description)
 	extensions, ui := "", l.uiDeclared()
 	if ui != "" {
