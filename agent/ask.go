@@ -141,22 +141,43 @@ func (r *Reply) NeedInput(questions map[string]Question, state string) error {
 // once: when this message is given to another instance, the calls that it makes
 // in the same order get the answers of the first ones.
 func (r *Reply) Call(ctx context.Context, agent, message string) (string, error) {
+	return r.CallAgent(ctx, AgentCall{Agent: agent, Message: message})
+}
+
+// AgentCall is a call of another agent: a message to it, or one of its tools.
+type AgentCall struct {
+	Agent     string `json:"agent"` // its id, or the name that it has with the same owner
+	Message   string `json:"message,omitempty"`
+	Tool      string `json:"tool,omitempty"`      // instead of a message
+	Arguments any    `json:"arguments,omitempty"` // of the tool: a struct, a map, or JSON
+
+	// Key names the call among those that are made for the message; empty = its
+	// place among them does. Calls that are made at once have no sure place.
+	Key string `json:"-"`
+}
+
+// CallAgent is Call with all that there is to say about it. Of a tool that answers
+// with a value and no text, the value is returned as JSON.
+func (r *Reply) CallAgent(ctx context.Context, c AgentCall) (string, error) {
 	var answer struct {
 		Text    string `json:"text"`
 		IsError bool   `json:"is_error"`
 	}
-	raw, err := encodeParams(map[string]string{"agent": agent, "message": message})
+	if c.Key == "" {
+		c.Key = r.nextKey("call")
+	}
+	raw, err := encodeParams(c)
 	if err == nil {
-		raw, err = r.sendRequest(ctx, request{key: r.nextKey("call"), method: beeos.MethodCallAgent, params: raw})
+		raw, err = r.sendRequest(ctx, request{key: c.Key, method: beeos.MethodCallAgent, params: raw})
 	}
 	if err == nil {
 		err = json.Unmarshal(raw, &answer)
 	}
 	if err != nil {
-		return "", fmt.Errorf("call %s: %w", agent, err)
+		return "", fmt.Errorf("call %s: %w", c.Agent, err)
 	}
 	if answer.IsError {
-		return answer.Text, fmt.Errorf("agent %s failed: %s", agent, answer.Text)
+		return answer.Text, fmt.Errorf("agent %s failed: %s", c.Agent, answer.Text)
 	}
 	return answer.Text, nil
 }

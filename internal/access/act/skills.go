@@ -14,7 +14,7 @@ import (
 // ConnectSkill adds a skill server to a built-in agent.
 func (a *Acts) ConnectSkill(ctx context.Context, c beeos.Caller, id string, server skill.Server, secrets skill.Secrets) error {
 	where, _, _ := strings.Cut(server.URL, "?") // people put keys behind it
-	detail := map[string]string{"skill": server.Name, "url": where, "command": server.Command, "grant": server.Auth.Grant}
+	detail := map[string]string{"skill": server.Name, "url": where, "command": server.Command, "agent": server.Agent, "grant": server.Auth.Grant}
 	return a.redefine(ctx, c, id, SkillConnect, detail, map[string]skill.Secrets{server.Name: secrets}, func(d *builtin.Definition) error {
 		d.Servers = append(d.Servers, server)
 		return nil

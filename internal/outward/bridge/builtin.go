@@ -59,6 +59,7 @@ type skillEntry struct {
 	URL         string                `yaml:"url" json:"url,omitempty"`
 	Description string                `yaml:"description" json:"description,omitempty"`
 	Command     string                `yaml:"command" json:"command,omitempty"`
+	Agent       string                `yaml:"agent" json:"agent,omitempty"`
 	AutoApprove bool                  `yaml:"auto_approve" json:"autoApprove"`
 	Tools       map[string]*toolEntry `yaml:"tools" json:"tools,omitempty"`
 	Offer       []string              `yaml:"offer" json:"offer,omitempty"`
@@ -93,7 +94,7 @@ func (e *entry) checkBuiltin() error {
 	}
 	for name, s := range e.Skills {
 		if s == nil {
-			return fmt.Errorf("the skill %q has neither url nor command", name)
+			return fmt.Errorf("the skill %q has neither url, command nor agent", name)
 		}
 		for tool, p := range s.Tools {
 			if p == nil || p.AutoApprove == nil {

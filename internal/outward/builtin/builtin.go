@@ -88,6 +88,10 @@ func (rt *Supervisor) prepareAgent(ctx context.Context, row builtins.Builtin) (*
 // connected yet. changed, unless nil, is called when its tools may have changed.
 func (rt *Supervisor) connectSkill(row builtins.Builtin, s skill.Server, secrets skill.Secrets, changed func()) (*connected, error) {
 	c := &connected{Skill: answer.Skill{Server: s}}
+	if s.Agent != "" {
+		c.Peer = func(ctx context.Context) ([]skill.Tool, error) { return rt.peerTools(ctx, row.OwnerID, s) }
+		return c, nil
+	}
 	opt := skill.Options{
 		Server: s, Command: rt.opt.Commands[s.Command], Local: rt.opt.Local[s.Command],
 		Changed: changed, Builtins: rt.opt.Builtins, BuiltinID: row.ID, Log: rt.opt.Log.With("agent", row.Name), Now: rt.opt.Now,

@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/outward/builtin/answer"
 	"github.com/beeos/beeos/internal/outward/oauthclient"
 	"github.com/beeos/beeos/internal/outward/skill"
 	"github.com/beeos/beeos/internal/store/builtins"
@@ -85,19 +86,26 @@ func (rt *Supervisor) checkSkill(ctx context.Context, row builtins.Builtin, s sk
 
 // skillClient returns the one that the running agent uses; while that does not run
 // here as it is defined now, one that done ends.
-func (rt *Supervisor) skillClient(row builtins.Builtin, s skill.Server, secrets skill.Secrets) (c *skill.Client, done func(), err error) {
+func (rt *Supervisor) skillClient(row builtins.Builtin, s skill.Server, secrets skill.Secrets) (c answer.Skill, done func(), err error) {
 	if running, of := rt.runningSkill(row.ID, s.Name); running != nil && of.UpdatedAt.Equal(row.UpdatedAt) {
-		return running.Client, func() {}, nil
+		return running.Skill, func() {}, nil
 	}
 	mine, err := rt.connectSkill(row, s, secrets, nil)
 	if err != nil {
-		return nil, nil, err
+		return c, nil, err
 	}
-	return mine.Client, func() { rt.leaveSkill(mine) }, nil
+	return mine.Skill, func() { rt.leaveSkill(mine) }, nil
 }
 
-// presentTools returns the tools of one skill that are worth showing.
+// presentTools returns the tools of one skill that are worth showing. Nothing is
+// pinned of an agent of the same owner.
 func presentTools(state SkillState, known []skill.Known, offered []skill.Tool) (list []skill.Known) {
+	if state.Agent != "" {
+		for _, t := range offered {
+			list = append(list, skill.DescribeTool(state.Name, t))
+		}
+		return list
+	}
 	for _, k := range known {
 		here := state.Trouble != "" || k.Held != nil || slices.ContainsFunc(offered, func(t skill.Tool) bool { return t.Name == k.Name })
 		if k.Skill == state.Name && here {

@@ -51,7 +51,7 @@ func CheckPrompt(prompt string) error {
 }
 
 // checkDefinition says what is wrong with a definition, and completes it.
-func (rt *Supervisor) checkDefinition(ctx context.Context, d *Definition, secrets map[string]skill.Secrets) error {
+func (rt *Supervisor) checkDefinition(ctx context.Context, ownerID string, d *Definition, secrets map[string]skill.Secrets) error {
 	if err := CheckPrompt(d.Prompt); err != nil {
 		return err
 	}
@@ -73,6 +73,12 @@ func (rt *Supervisor) checkDefinition(ctx context.Context, d *Definition, secret
 		if err := cmp.Or(checkDescription(s), rt.checkServer(s, secrets[s.Name])); err != nil {
 			return err
 		}
+		if s.Agent == "" {
+			continue
+		}
+		if err := rt.checkPeer(ctx, ownerID, d.Name, s); err != nil {
+			return err
+		}
 	}
 	return d.Limits.Check(rt.opt.MaxTokens)
 }
@@ -81,7 +87,7 @@ func (rt *Supervisor) checkDefinition(ctx context.Context, d *Definition, secret
 func (rt *Supervisor) checkServer(s skill.Server, secrets skill.Secrets) error {
 	if s.URL == "" {
 		if secrets != (skill.Secrets{}) || !s.Auth.IsZero() {
-			return beeos.Errorf(beeos.InvalidParam, "skill %s is a local command, which needs no auth; leave that out", s.Name)
+			return beeos.Errorf(beeos.InvalidParam, "skill %s is on this server and needs no auth; leave that out", s.Name)
 		}
 		return nil
 	}

@@ -39,7 +39,7 @@ func (rt *Supervisor) Deploy(ctx context.Context, ownerID string, d Definition, 
 	case err != nil:
 		return row, "", err
 	}
-	if err := rt.checkDefinition(ctx, &d, secrets); err != nil {
+	if err := rt.checkDefinition(ctx, ownerID, &d, secrets); err != nil {
 		return row, "", err
 	}
 	next := row
@@ -84,7 +84,7 @@ func (rt *Supervisor) Create(ctx context.Context, ownerID string, d Definition, 
 
 // checkNew is check for an agent that there is not yet.
 func (rt *Supervisor) checkNew(ctx context.Context, ownerID string, d *Definition, secrets map[string]skill.Secrets) error {
-	if err := rt.checkDefinition(ctx, d, secrets); err != nil {
+	if err := rt.checkDefinition(ctx, ownerID, d, secrets); err != nil {
 		return err
 	}
 	if err := agents.ValidateDefinition(d.declared()); err != nil {
@@ -110,7 +110,7 @@ func (rt *Supervisor) declareAgent(ctx context.Context, row builtins.Builtin, d 
 // Change replaces the definition of a built-in agent, all but its name. Skills
 // that secrets does not name keep theirs.
 func (rt *Supervisor) Change(ctx context.Context, ownerID, id string, d Definition, secrets map[string]skill.Secrets) error {
-	if err := rt.checkDefinition(ctx, &d, secrets); err != nil {
+	if err := rt.checkDefinition(ctx, ownerID, &d, secrets); err != nil {
 		return err
 	}
 	var old Definition
@@ -136,7 +136,7 @@ func (rt *Supervisor) forgetSkill(ctx context.Context, id string, s skill.Server
 	switch i := slices.IndexFunc(now, func(n skill.Server) bool { return n.Name == s.Name }); {
 	case i < 0:
 		return rt.opt.Builtins.ForgetSkill(ctx, id, s.Name)
-	case now[i].URL != s.URL || now[i].Command != s.Command:
+	case now[i].URL != s.URL || now[i].Command != s.Command || now[i].Agent != s.Agent:
 		return rt.opt.Builtins.ForgetSkillRules(ctx, id, s.Name)
 	}
 	return nil

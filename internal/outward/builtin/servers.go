@@ -20,6 +20,7 @@ type server struct {
 	URL     string              `json:"url"`
 	About   string              `json:"description"`
 	Command string              `json:"command"`
+	Agent   string              `json:"agent"`
 	Auto    *bool               `json:"autoApprove"`
 	Auto2   *bool               `json:"auto_approve"`
 	Tools   map[string]approval `json:"tools"`
@@ -64,7 +65,7 @@ func ParseServers(raw json.RawMessage) ([]skill.Server, map[string]skill.Secrets
 		if err != nil {
 			return nil, nil, err
 		}
-		one := skill.Server{Name: name, Description: s.About, URL: s.URL, Command: s.Command, Offer: s.Offer, Auth: s.Auth.Auth}
+		one := skill.Server{Name: name, Description: s.About, URL: s.URL, Command: s.Command, Agent: s.Agent, Offer: s.Offer, Auth: s.Auth.Auth}
 		if one.AutoApprove, err = (approval{s.Auto, s.Auto2}).auto(name); err != nil {
 			return nil, nil, err
 		}
@@ -95,7 +96,7 @@ func parseServer(name string, raw json.RawMessage) (s server, err error) {
 	if err := dec.Decode(&s); err != nil {
 		// The decoder's own words may repeat what must not be repeated.
 		if m := unknownKey.FindStringSubmatch(err.Error()); m != nil {
-			return s, beeos.Errorf(beeos.InvalidBody, "skill %s has a member %s that there is not; a skill has url or command, description, autoApprove, tools, offer and auth", name, m[1])
+			return s, beeos.Errorf(beeos.InvalidBody, "skill %s has a member %s that there is not; a skill has url, command or agent, description, autoApprove, tools, offer and auth", name, m[1])
 		}
 		where := "it"
 		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field != "" {

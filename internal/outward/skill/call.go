@@ -39,7 +39,7 @@ func (c *Client) Call(ctx context.Context, tool string, arguments json.RawMessag
 	if err != nil {
 		return Result{}, err
 	}
-	return Result{Text: shortenResult(resultText(got)), IsError: got.IsError}, nil
+	return Result{Text: Shorten(resultText(got)), IsError: got.IsError}, nil
 }
 
 // CallWhole is Call for somebody who gets the result as the server wrote it.
@@ -56,7 +56,7 @@ func (c *Client) CallWhole(ctx context.Context, tool string, arguments json.RawM
 		text := fmt.Sprintf("the tool was called and answered with %d KiB, and %d KiB is the most; ask it for less", len(whole)>>10, MaxWhole>>10)
 		return Result{Text: text, IsError: true}, nil
 	}
-	return Result{Text: shortenResult(resultText(got)), IsError: got.IsError, Whole: whole}, nil
+	return Result{Text: Shorten(resultText(got)), IsError: got.IsError, Whole: whole}, nil
 }
 
 // callTool calls a tool once.
@@ -133,7 +133,8 @@ func resultText(r *mcp.CallToolResult) string {
 	return strings.Join(parts, "\n")
 }
 
-func shortenResult(s string) string {
+// Shorten cuts an answer to what a model reads of it.
+func Shorten(s string) string {
 	if len(s) <= longestResult {
 		return s
 	}

@@ -34,6 +34,18 @@ func KnownTools(ctx context.Context, table *builtins.Table, builtinID string) ([
 	return known, nil
 }
 
+// DescribeTool returns a tool of a skill that is not pinned, as people are shown it.
+func DescribeTool(skillName string, t Tool) Known {
+	var hints struct {
+		Destructive bool `json:"destructiveHint"`
+	}
+	_ = json.Unmarshal(t.Annotations, &hints) // one that says nothing says no
+	return Known{
+		Skill: skillName, Name: t.Name, Shown: beeos.Visible(t.Name), Title: beeos.Visible(t.Title), Description: beeos.Visible(t.Description),
+		Schema: indentVisible(string(t.Schema)), Destructive: hints.Destructive,
+	}
+}
+
 func knownTool(t builtins.SkillTool) Known {
 	k := Known{Skill: t.Skill, Name: t.Tool, Shown: beeos.Visible(t.Tool)}
 	var p pinned

@@ -30,6 +30,7 @@ type Server struct {
 	Description string            `json:"description,omitempty"` // of the skill, for callers
 	URL         string            `json:"url,omitempty"`
 	Command     string            `json:"command,omitempty"` // the name of a command that the admin allowed
+	Agent       string            `json:"agent,omitempty"`   // another agent of the owner's, by its name or id, instead of a server
 	AutoApprove bool              `json:"autoApprove,omitempty"`
 	Policies    map[string]Policy `json:"tools,omitempty"` // those that are not as AutoApprove says
 	Offer       []string          `json:"offer,omitempty"` // tools that callers may call themselves; AllTools = all
@@ -92,8 +93,17 @@ func (s Server) Check(commands map[string][]string) error {
 	if !nameForm.MatchString(s.Name) {
 		return beeos.Errorf(beeos.InvalidParam, "the skill name %q is not usable; write 1 to 32 small letters, digits and dashes", s.Name)
 	}
-	if (s.URL == "") == (s.Command == "") {
-		return beeos.Errorf(beeos.InvalidParam, "skill %s needs a url, or the name of an allowed command, and not both", s.Name)
+	given := 0
+	for _, where := range []string{s.URL, s.Command, s.Agent} {
+		if where != "" {
+			given++
+		}
+	}
+	if given != 1 {
+		return beeos.Errorf(beeos.InvalidParam, "skill %s needs a url, the name of an allowed command, or an agent of yours, and only one of them", s.Name)
+	}
+	if s.Agent != "" && len(s.Offer) > 0 {
+		return beeos.Errorf(beeos.InvalidParam, "skill %s is an agent, which callers reach by itself; leave offer out", s.Name)
 	}
 	if _, ok := commands[s.Command]; s.Command != "" && !ok {
 		return beeos.Errorf(beeos.Forbidden, "no command %q is allowed here; an admin allows one in the configuration of the server, or give the skill a url", s.Command)

@@ -21,6 +21,7 @@ type Tool struct {
 	Schema      json.RawMessage
 	Output      json.RawMessage // the schema of its results; empty = it says nothing
 	Annotations json.RawMessage // empty = it says nothing
+	Message     bool            // it is a message to another agent, and no tool of a server
 }
 
 // Tools returns what the server offers and a person knows. With fresh, as a

@@ -143,6 +143,7 @@ type serverView struct {
 	URL         string                  `json:"url,omitempty"`
 	Description string                  `json:"description,omitempty"`
 	Command     string                  `json:"command,omitempty"`
+	Agent       string                  `json:"agent,omitempty"`
 	AutoApprove bool                    `json:"autoApprove"`
 	Tools       map[string]skill.Policy `json:"tools,omitempty"`
 	Offer       []string                `json:"offer,omitempty"`
@@ -183,7 +184,7 @@ func (v *instanceView) addBuiltin(row builtins.Builtin) error {
 	}}
 	v.MCPServers = map[string]serverView{}
 	for _, one := range d.Servers {
-		v.MCPServers[one.Name] = serverView{one.URL, one.Description, one.Command, one.AutoApprove, one.Policies, one.Offer, one.Auth}
+		v.MCPServers[one.Name] = serverView{one.URL, one.Description, one.Command, one.Agent, one.AutoApprove, one.Policies, one.Offer, one.Auth}
 	}
 	switch {
 	case row.Stopped:

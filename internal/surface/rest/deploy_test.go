@@ -155,7 +155,7 @@ func TestDeployRefuses(t *testing.T) {
 		"plain http":            {server(`{"url":"http://files.example/mcp"}`), "invalid_param", "https://"},
 		"no address":            {server(`{"url":"files"}`), "invalid_param", "url"},
 		"neither":               {server(`{}`), "invalid_param", "url"},
-		"both":                  {server(`{"url":"https://x","command":"sqlite"}`), "invalid_param", "not both"},
+		"both":                  {server(`{"url":"https://x","command":"sqlite"}`), "invalid_param", "only one of them"},
 		"command":               {server(`{"command":"/bin/sh"}`), "forbidden", "admin"},
 		"arguments":             {server(`{"command":"sqlite","args":["-c"]}`), "forbidden", "admin"},
 		"environment":           {server(`{"command":"sqlite","env":{"A":"s3cret"}}`), "forbidden", "admin"},

@@ -2,8 +2,10 @@ package web
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"net/http"
+	"strings"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/outward/skill"
@@ -17,11 +19,12 @@ import (
 type addData struct {
 	Path     string
 	Commands []string // that an admin allowed
+	Agents   []page.Choice
 	Open     bool
 
-	Name, URL, Command string
-	How                string // a way of ways
-	ClientID, Issuer   string
+	Name, URL, Command, Agent string
+	How                       string // a way of ways
+	ClientID, Issuer          string
 }
 
 // ways are how an agent can be let in by a protected server, by what the form
@@ -35,10 +38,10 @@ var ways = map[string]string{
 // readAddForm returns the form, with what somebody has filled in already.
 func (s *Surface) readAddForm(r *page.Request, agentID string) addData {
 	d := addData{
-		Path: "/agents/" + agentID + "/skills", Name: nameServer(readField(r, "name"), readField(r, "url")), URL: readField(r, "url"), Command: readField(r, "command"),
+		Path: "/agents/" + agentID + "/skills", Name: nameServer(readField(r, "name"), readField(r, "url")), URL: readField(r, "url"), Command: readField(r, "command"), Agent: readField(r, "agent"),
 		How: readField(r, "how"), ClientID: readField(r, "client_id"), Issuer: readField(r, "issuer"),
 	}
-	d.Open = r.PostForm.Has("url") || r.PostForm.Has("command")
+	d.Open = r.PostForm.Has("url") || r.PostForm.Has("command") || r.PostForm.Has("agent")
 	d.Name = cmp.Or(d.Name, d.Command)
 	if s.Acts.Builtins != nil {
 		d.Commands = s.Acts.Builtins.Commands(r.Context())
@@ -46,16 +49,42 @@ func (s *Surface) readAddForm(r *page.Request, agentID string) addData {
 	return d
 }
 
+// listPeers adds the other agents of the owner, which can be skills, too.
+func (d *addData) listPeers(ctx context.Context, table *agents.Table, of *beeos.Agent) error {
+	active := true
+	list, _, err := table.List(ctx, agents.Filter{OwnerID: of.OwnerID, Active: &active, Limit: mostPeers})
+	for _, a := range list {
+		if a.ID != of.ID {
+			d.Agents = append(d.Agents, page.Choice{Value: a.ID, Text: page.AgentTitle(a), Picked: a.ID == d.Agent})
+		}
+	}
+	return err
+}
+
+// mostPeers is how many agents are offered to pick from.
+const mostPeers = 500
+
+// nameAfter is the short name of a skill that is an agent.
+func nameAfter(a *beeos.Agent) string {
+	name := strings.Trim(strings.ReplaceAll(strings.ToLower(a.Slug), "_", "-"), "-")
+	return strings.TrimRight(name[:min(len(name), 32)], "-")
+}
+
 // addServer adds a skill server to a built-in agent.
 func (s *Surface) addServer(r *page.Request, id string) error {
 	add, secrets := s.readAddForm(r, ""), skill.Secrets{ClientSecret: readField(r, "client_secret"), PrivateKey: readField(r, "private_key")}
 	grant, ok := ways[add.How]
-	server := skill.Server{Name: add.Name, URL: add.URL, Command: add.Command}
+	server := skill.Server{Name: add.Name, URL: add.URL, Command: add.Command, Agent: add.Agent}
+	if add.Agent != "" && add.Name == "" {
+		if a, err := s.Agents.Get(r.Context(), add.Agent); err == nil {
+			server.Name = nameAfter(a)
+		}
+	}
 	switch {
 	case !ok:
 		return beeos.Errorf(beeos.InvalidParam, "choose how the agent is let in")
-	case add.URL == "" && add.Command == "":
-		return beeos.Errorf(beeos.MissingParam, "give the address of the skill server")
+	case add.URL == "" && add.Command == "" && add.Agent == "":
+		return beeos.Errorf(beeos.MissingParam, "give the address of the skill server, or choose an agent")
 	case grant != "" && add.ClientID == "":
 		return beeos.Errorf(beeos.MissingParam, "give the client id that the authorization server knows")
 	case add.How == "credentials" && secrets == skill.Secrets{}:

@@ -112,6 +112,7 @@ func (s *Surface) showSkills(r *page.Request, a *beeos.Agent) (page.Answer, erro
 	d, err := s.loadSkills(r.Context(), a, b)
 	d.Add = s.readAddForm(r, a.ID)
 	d.Add.Open = d.Add.Open || len(d.Servers) == 0
+	err = cmp.Or(err, d.Add.listPeers(r.Context(), s.Agents, a))
 	return page.View{Page: "skills", Title: "Skills of " + d.Row.Title, Room: "agents", Live: d.Add.Path + "/live", Here: d.Add.Path, Data: d}, err
 }
 
@@ -136,7 +137,11 @@ func (s *Surface) loadSkills(ctx context.Context, a *beeos.Agent, b *builtins.Bu
 	}
 	room := &pageRoom{tools: roomForTools, changes: roomForChanges}
 	for _, state := range states {
-		d.Servers = append(d.Servers, newServerRow(a.ID, state, rules, room))
+		row := newServerRow(a.ID, state, rules, room)
+		if peer, err := s.Agents.Get(ctx, state.Agent); err == nil && peer.OwnerID == a.OwnerID {
+			row.Where = "your agent " + safetext.Line(page.AgentTitle(peer), 100)
+		}
+		d.Servers = append(d.Servers, row)
 	}
 	d.Rules = rules.listOthers(d.Servers)
 	return d, nil
@@ -149,7 +154,10 @@ func newServerRow(agentID string, state builtin.SkillState, rules ruleBook, room
 		LeftOut: state.LeftOut, Mode: rules.modes[[2]string{state.Name, ""}], Default: rules.defaultMode(state.AutoApprove),
 	}
 	row.Agreed = state.Issuer != "" && ways["own"] == cmp.Or(state.Auth.Grant, ways["own"])
-	if state.URL == "" {
+	switch {
+	case state.Agent != "":
+		row.Where = "your agent " + safetext.Line(state.Agent, 100)
+	case state.Command != "":
 		row.Where = "the command " + state.Command + " on this server"
 	}
 	switch {

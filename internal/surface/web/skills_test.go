@@ -125,6 +125,30 @@ func TestAuthorizeSkill(t *testing.T) {
 	}
 }
 
+// TestAgentAsSkill: another agent of one's own is picked from a list, and shows what it
+// can do; that of somebody else is not there, and cannot be had by its id.
+func TestAgentAsSkill(t *testing.T) {
+	k := newStack(t)
+	ann, bob := k.user("Ann", false), k.user("Bob", false)
+	k.withRuntime(nil, nil)
+	me, him := k.signedIn(ann), k.signedIn(bob)
+	clerk, other, foreign := me.make(ann, "clerk"), me.make(ann, "Weather_Desk"), him.make(bob, "spy")
+	page := "/agents/" + clerk.ID + "/skills"
+	body := me.get(page).body
+	if !strings.Contains(body, `<option value="`+other.ID+`"`) || strings.Contains(body, foreign.ID) || strings.Contains(body, `<option value="`+clerk.ID) {
+		t.Errorf("to pick from: %s", body)
+	}
+	if res := me.post(page, url.Values{"agent": {foreign.ID}, "name": {"spy"}}); res.status != http.StatusNotFound || !strings.Contains(res.body, "you have none of that name or id") {
+		t.Errorf("somebody else's: %d %s", res.status, res.body)
+	}
+	if res := me.post(page, url.Values{"agent": {other.ID}}); res.location() != page+"?did=skill-added" {
+		t.Fatalf("%d %s", res.status, res.body)
+	}
+	if body := me.get(page).body; !strings.Contains(body, ">working<") || !strings.Contains(body, "<code>message</code>") || !strings.Contains(body, "your agent Weather_Desk") {
+		t.Errorf("after: %s", body)
+	}
+}
+
 // TestSkillClient: what an owner brings for a server goes in and is never
 // shown again; who the console is to authorization servers is no secret.
 func TestSkillClient(t *testing.T) {

@@ -1,5 +1,5 @@
 // Package answer is how a built-in agent answers one message: a loop between
-// the model and its tools (answer.go, tools.go) over the conversation so far
+// the model and its tools (answer.go, tools.go, skills.go) over the conversation so far
 // (history.go), or, where the owner lets callers have a tool, one call of that
 // (direct.go), within limits (limits.go, stopwatch.go). What it has done is kept for whoever
 // has to go on with it after a crash (journal.go).
@@ -21,17 +21,10 @@ import (
 
 	"github.com/beeos/beeos/agent"
 	"github.com/beeos/beeos/internal/outward/llm"
-	"github.com/beeos/beeos/internal/outward/skill"
 	"github.com/beeos/beeos/internal/store/builtins"
 )
 
 const noModel = "This agent has no model to think with: set LLM_MODEL and LLM_API_KEY (or LLM_URL) on the server, and restart it."
-
-// Skill is a skill server with the client that reaches it.
-type Skill struct {
-	skill.Server
-	*skill.Client
-}
 
 // Approval is a tool call that is about to be made.
 type Approval struct {

@@ -31,6 +31,7 @@ type tool struct {
 	name   string // the server's
 	direct bool   // a caller calls it, not the model
 
+	message  bool // it is a message to another agent
 	readOnly bool // as its server says
 	schema   json.RawMessage
 }
@@ -59,7 +60,7 @@ func (a *Agent) discoverTools(ctx context.Context, fresh bool) toolbox {
 			box.missing = append(box.missing, fmt.Sprintf("A tool of the skill %q is not there: %s", s.Name, why))
 		}
 		for _, t := range lists[i] {
-			box.byName[t.FullName] = tool{skill: s, name: t.Name, readOnly: beeos.IsReadOnly(t.Annotations), schema: t.Schema}
+			box.byName[t.FullName] = tool{skill: s, name: t.Name, message: t.Message, readOnly: beeos.IsReadOnly(t.Annotations), schema: t.Schema}
 			box.offered = append(box.offered, llm.Tool{Name: t.FullName, Description: t.Description, Schema: t.Schema})
 		}
 	}
@@ -121,7 +122,7 @@ func (t *turn) callOnce(ctx context.Context, at callPlace, target tool, argument
 		return past
 	}
 	_ = t.r.Progress(float64(t.steps.Add(1)), 0, fmt.Sprintf("calling %s of %s", beeos.Visible(target.name), target.skill.Name)) // nobody need watch
-	got, err := target.call(ctx, arguments)
+	got, err := t.sendCall(ctx, at, target, arguments)
 	if err != nil {
 		if ctx.Err() != nil {
 			return got // how it ends is not known
@@ -131,17 +132,23 @@ func (t *turn) callOnce(ctx context.Context, at callPlace, target tool, argument
 	return got
 }
 
-// call sends the call to its server. With an error it also returns what to say
-// about it: the model hears all, a caller what is meant for strangers.
-func (t tool) call(ctx context.Context, arguments json.RawMessage) (got skill.Result, err error) {
-	if !t.direct {
-		if got, err = t.skill.Call(ctx, t.name, arguments); err != nil {
-			got = failedResult("%v", err)
+// sendCall sends the call to its server, or to the agent. With an error it also
+// returns what to say about it: the model hears all, a caller what is meant for
+// strangers.
+func (t *turn) sendCall(ctx context.Context, at callPlace, target tool, arguments json.RawMessage) (got skill.Result, err error) {
+	switch {
+	case target.direct:
+		if got, err = target.skill.CallWhole(ctx, target.name, arguments); err != nil {
+			got = failedResult("%s", publicText(err))
 		}
 		return got, err
+	case target.skill.Peer != nil:
+		got, err = t.callPeer(ctx, at, target, arguments)
+	default:
+		got, err = target.skill.Call(ctx, target.name, arguments)
 	}
-	if got, err = t.skill.CallWhole(ctx, t.name, arguments); err != nil {
-		got = failedResult("%s", publicText(err))
+	if err != nil {
+		got = failedResult("%v", err)
 	}
 	return got, err
 }

@@ -1,8 +1,10 @@
 package question
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/beeos/beeos"
@@ -10,6 +12,7 @@ import (
 	"github.com/beeos/beeos/internal/surface/agentgateway/codec"
 	"github.com/beeos/beeos/internal/surface/agentgateway/turn"
 	"github.com/beeos/beeos/internal/telemetry/trace"
+	"github.com/beeos/beeos/internal/wire/schema"
 	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
@@ -18,9 +21,7 @@ import (
 // work is a request like any other, under a key that stays the same when the
 // turn is given to another instance.
 func (q *Questions) callAgent(t *turn.Turn, f *beeos.Frame, send Send) error {
-	name, _ := strictjson.StringValue(strictjson.Field(f.Params, "agent"))
-	message, _ := strictjson.StringValue(strictjson.Field(f.Params, "message"))
-	id, key := f.RequestID, f.Key
+	c, id := readAgentCall(f), f.RequestID
 	ctx, err := q.beginCall(t)
 	if err != nil || ctx == nil {
 		return err
@@ -29,7 +30,7 @@ func (q *Questions) callAgent(t *turn.Turn, f *beeos.Frame, send Send) error {
 	q.start(func() {
 		defer q.endCall(t)
 		answer := beeos.Frame{Type: beeos.FrameAnswer, RequestID: id}
-		m, err := q.awaitAgent(ctx, t, name, message, key)
+		m, err := q.awaitAgent(ctx, t, c)
 		switch {
 		case err != nil:
 			answer.Error = codec.Fault(err)
@@ -37,7 +38,7 @@ func (q *Questions) callAgent(t *turn.Turn, f *beeos.Frame, send Send) error {
 				q.Log.Error("an agent's call of another one failed", "turn", t.ID, "err", err)
 			}
 		default:
-			answer.Result, _ = json.Marshal(map[string]any{"text": m.Body, "is_error": m.IsError()}) //nolint:errcheck // a string and a bool
+			answer.Result, _ = json.Marshal(map[string]any{"text": answerText(m), "is_error": m.IsError()}) //nolint:errcheck // a string and a bool
 		}
 		send(codec.Encode(&answer))
 	})
@@ -79,18 +80,78 @@ func (q *Questions) endCall(t *turn.Turn) {
 	}
 }
 
+// agentCall is what an agent wants of another one.
+type agentCall struct {
+	agent     string // its id, or the name that it has with the same owner
+	message   string
+	tool      string          // instead of a message
+	arguments json.RawMessage // of the tool
+	key       string          // the same when the call is repeated
+}
+
+func readAgentCall(f *beeos.Frame) (c agentCall) {
+	c.agent, _ = strictjson.StringValue(strictjson.Field(f.Params, "agent"))
+	c.message, _ = strictjson.StringValue(strictjson.Field(f.Params, "message"))
+	c.tool, _ = strictjson.StringValue(strictjson.Field(f.Params, "tool"))
+	c.arguments, c.key = bytes.Clone(strictjson.Field(f.Params, "arguments")), f.Key
+	return c
+}
+
+// fill puts into the request what is wanted, if the agent has that.
+func (c *agentCall) fill(req *invoke.Request) error {
+	if c.tool == "" {
+		req.Body = c.message
+		return nil
+	}
+	skills := req.Agent.Definition.Skills
+	i := slices.IndexFunc(skills, func(s beeos.Skill) bool { return s.Name == c.tool && s.Exposed() })
+	if i < 0 {
+		return beeos.Errorf(beeos.NotFound, "agent %s has no tool %q", req.Agent.Name, c.tool)
+	}
+	if len(c.arguments) == 0 {
+		c.arguments = json.RawMessage("{}")
+	}
+	if c.arguments[0] != '{' {
+		return beeos.Errorf(beeos.InvalidParam, "arguments of a tool are an object")
+	}
+	req.Call = beeos.Call{Method: "tools/call", Tool: c.tool, Arguments: c.arguments}
+	req.Check = func() error {
+		if len(skills[i].InputSchema) == 0 {
+			return nil
+		}
+		if err := schema.CheckArguments(skills[i].InputSchema, c.arguments); err != nil {
+			return beeos.Errorf(beeos.InvalidParam, "these arguments do not fit the tool %s: %s", c.tool, err)
+		}
+		return nil
+	}
+	return nil
+}
+
+// answerText is an answer in words: of one that has none, its structured value.
+func answerText(m *beeos.Message) string {
+	if m.Body != "" {
+		return m.Body
+	}
+	for part := range strictjson.Elements(m.Parts) {
+		if kind, _ := strictjson.StringField(part, "type"); kind == "structured" {
+			return string(strictjson.Field(part, "data"))
+		}
+	}
+	return ""
+}
+
 // awaitAgent makes the call and waits for its reply.
-func (q *Questions) awaitAgent(ctx context.Context, t *turn.Turn, name, message, key string) (*beeos.Message, error) {
-	if name == "" || strings.TrimSpace(message) == "" {
-		return nil, beeos.Errorf(beeos.InvalidParam, "a call needs the id or name of an agent, and a message")
+func (q *Questions) awaitAgent(ctx context.Context, t *turn.Turn, c agentCall) (*beeos.Message, error) {
+	if c.agent == "" || (strings.TrimSpace(c.message) == "") == (c.tool == "") {
+		return nil, beeos.Errorf(beeos.InvalidParam, "a call needs the id or name of an agent, and a message or a tool")
 	}
 	from, err := q.Agents.Get(ctx, t.Agent)
 	if err != nil {
 		return nil, err
 	}
-	to, err := q.Agents.Get(ctx, name)
+	to, err := q.Agents.Get(ctx, c.agent)
 	if beeos.CodeOf(err) == beeos.AgentNotFound && err != nil {
-		to, err = q.Agents.GetByName(ctx, from.OwnerID, name)
+		to, err = q.Agents.GetByName(ctx, from.OwnerID, c.agent)
 	}
 	if err != nil {
 		return nil, err
@@ -101,8 +162,11 @@ func (q *Questions) awaitAgent(ctx context.Context, t *turn.Turn, name, message,
 	}
 	req := invoke.Request{
 		Caller: beeos.Caller{Kind: beeos.ByUserKey, UserID: from.OwnerID, CredentialID: "agent:" + from.ID, Name: from.Name},
-		Agent:  to, Surface: "agent", Body: message, Chain: chain, KeepOpen: true,
-		IdempotencyKey: "call " + t.ID + " " + key, Join: true, Deadline: t.Deadline,
+		Agent:  to, Surface: "agent", Chain: chain, KeepOpen: true,
+		IdempotencyKey: "call " + t.ID + " " + c.key, Join: true, Deadline: t.Deadline,
+	}
+	if err := c.fill(&req); err != nil {
+		return nil, err
 	}
 	m, err := invoke.Last(q.Calls.Do(ctx, &req))
 	if err != nil && ctx.Err() != nil && !t.IsLost() { // whoever wanted it has finished, or was cancelled
