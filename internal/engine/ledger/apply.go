@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/store/calls"
 	"github.com/beeos/beeos/internal/store/database"
 )
 
@@ -47,6 +48,7 @@ type batch struct {
 	endings   map[string]ending
 	inUse     []int64 // routes that are to be noted to be in use
 	ended     []Ended
+	usage     map[routeModel]*calls.UsageSum
 	freed     []string // agents with a lane that a terminal reply freed
 	xid       int64    // PostgreSQL's name of the transaction, when no message is proof of it
 }

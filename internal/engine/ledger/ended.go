@@ -31,10 +31,17 @@ func (e *Ended) Took() time.Duration { return e.Reply.CreatedAt.Sub(e.Began) }
 // Attempts are who was given the request, first to last.
 func (e *Ended) Attempts() []Attempt { return parseTrail(e.trail, e.Began) }
 
-// noteEnded remembers that an operation has ended a request.
+// noteEnded remembers that an operation has ended a request, and what that took. An
+// agent may send its reply again, when it has not heard that it is stored; the same
+// words under the same id are stored then, but it was another reply that ended it.
 func (b *batch) noteEnded(o *op, r *record) {
 	e, ok := b.endings[o.message.InReplyTo]
-	if !ok || b.w.l.opt.Ended == nil {
+	if !ok {
+		return
+	}
+	delete(b.endings, o.message.InReplyTo)
+	b.addUsage(e.route, o.attempt)
+	if b.w.l.opt.Ended == nil {
 		return
 	}
 	done := Ended{Turn: o.message.InReplyTo, Outcome: r.outcome, Began: database.Moment(e.began), Reply: *o.message, Trace: e.trace, trail: r.trail, route: e.route}

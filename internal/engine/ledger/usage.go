@@ -23,29 +23,30 @@ func (a routeModel) compare(b routeModel) int {
 	return cmp.Or(cmp.Compare(a.route, b.route), cmp.Compare(a.model, b.model))
 }
 
+// addUsage adds what an answer took to what the batch counts.
+func (b *batch) addUsage(route int64, by *Attempt) {
+	if by == nil {
+		return
+	}
+	for _, u := range by.Usage {
+		if b.usage == nil {
+			b.usage = map[routeModel]*calls.UsageSum{}
+		}
+		at := routeModel{route, u.Model}
+		if b.usage[at] == nil {
+			b.usage[at] = &calls.UsageSum{}
+		}
+		b.usage[at].Add(u.UsageSum)
+	}
+}
+
 // countUsage adds what answers took to the sums of the day, in the transaction that
 // stores them: an answer that is lost counts nothing, one that is sent twice
 // counts once.
 func (b *batch) countUsage(ctx context.Context) error {
-	var sums map[routeModel]*calls.UsageSum
-	for _, o := range b.ops {
-		if o.err != nil || o.attempt == nil {
-			continue
-		}
-		for _, u := range o.attempt.Usage {
-			if sums == nil {
-				sums = map[routeModel]*calls.UsageSum{}
-			}
-			at := routeModel{b.endings[o.message.InReplyTo].route, u.Model}
-			if sums[at] == nil {
-				sums[at] = &calls.UsageSum{}
-			}
-			sums[at].Add(u.UsageSum)
-		}
-	}
 	var values []any
-	for _, at := range slices.SortedFunc(maps.Keys(sums), routeModel.compare) {
-		s := sums[at]
+	for _, at := range slices.SortedFunc(maps.Keys(b.usage), routeModel.compare) {
+		s := b.usage[at]
 		values = append(values, at.route, b.now/calls.MicrosPerDay, at.model, b.w.slot, s.Answers, s.Input, s.Output, s.Micros, s.Unpriced)
 	}
 	_, err := b.w.execRows(ctx, addUsage, values)

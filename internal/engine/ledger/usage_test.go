@@ -25,10 +25,12 @@ func TestUsageIsAddedUp(t *testing.T) {
 			o := request(agent)
 			o.Surface, o.Tool, o.Credential = "rest", tool, "key-1"
 			begin(t, l, o)
-			for i := range 2 { // sent again, it counts nothing
-				_, err := l.FinishAttempt(t.Context(), reply(o, "hi"), &Attempt{Number: 1, Usage: usage})
-				if (err == nil) != (i == 0) {
-					t.Error(err)
+			first := reply(o, "hi")
+			first.ID = beeos.NewID()
+			for i, m := range []beeos.Message{first, reply(o, "hi"), first} { // sent again, also as it was, it counts nothing
+				_, err := l.FinishAttempt(t.Context(), m, &Attempt{Number: 1, Usage: usage})
+				if (err == nil) != (m.ID == first.ID) {
+					t.Error(i, err)
 				}
 			}
 		}
@@ -54,6 +56,10 @@ func TestUsageIsAddedUp(t *testing.T) {
 				t.Fatal(err)
 			}
 			return rows
+		}
+		var strays int
+		if err := l.db.QueryRowContext(t.Context(), `SELECT COUNT(*) FROM usage WHERE route NOT IN (SELECT id FROM routes)`).Scan(&strays); err != nil || strays > 0 {
+			t.Errorf("%d sums are of no calls, %v", strays, err)
 		}
 		today, tomorrow := day.Truncate(24*time.Hour), day.Truncate(24*time.Hour).Add(24*time.Hour)
 		for name, c := range map[string]struct {
