@@ -7,9 +7,11 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"io"
 	"net/url"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -35,7 +37,7 @@ func openPostgres(ctx context.Context, dsn string) (*DB, error) {
 		return nil, err
 	}
 	p := newPulse(cfg)
-	pool := stdlib.OpenDB(*cfg, stdlib.OptionShouldPing(shouldPing), stdlib.OptionBeforeConnect(p.admit))
+	pool := sql.OpenDB(connector{stdlib.GetConnector(*cfg, stdlib.OptionShouldPing(shouldPing), stdlib.OptionBeforeConnect(p.admit))})
 	pool.SetMaxOpenConns(conns - 1) // one is the pulse's
 	pool.SetMaxIdleConns(conns - 1)
 	pool.SetConnMaxIdleTime(5 * time.Minute)
@@ -44,6 +46,18 @@ func openPostgres(ctx context.Context, dsn string) (*DB, error) {
 		return nil, explainPostgres(cfg, err)
 	}
 	return &DB{DB: pool, Postgres: true, pulse: p}, nil
+}
+
+// connector makes connections, once more when the first is broken off on the way:
+// of what became of connections before theirs nobody is to hear.
+type connector struct{ driver.Connector }
+
+func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
+	conn, err := c.Connector.Connect(ctx)
+	if err != nil && ctx.Err() == nil && (errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET)) {
+		return c.Connector.Connect(ctx)
+	}
+	return conn, err
 }
 
 // shouldPing reports whether a connection of the pool is to be tried out before
