@@ -106,8 +106,9 @@ release: ## Everything that a version is shipped as, into dist/ (VERSION=1.2.3; 
 	cp scripts/install.sh dist/
 
 packages: ## Make what is shipped for this machine from the last commit, twice, and try it: same bytes, installer, deb, rpm, image
+	cd test/address/programs && $(GO) build -o $(CURDIR)/bin/address/ github.com/letsencrypt/pebble/v2/cmd/pebble github.com/letsencrypt/pebble/v2/cmd/pebble-challtestsrv
 	$(GO) vet -tags release ./test/deploy
-	$(GO) test -tags release -count=1 -v -timeout 60m ./test/deploy
+	BEEOS_TEST_PROGRAMS=$(CURDIR)/bin/address $(GO) test -tags release -count=1 -v -timeout 60m ./test/deploy
 
 charts: ## Lint and render the Helm chart, read it with the types of Kubernetes
 	$(GO) test -C tools/charts -timeout 30m ./...

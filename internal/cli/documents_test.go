@@ -19,7 +19,7 @@ import (
 )
 
 // programs are those that documents have people run.
-var programs = strings.Fields("base64 beeos cat claude curl dnf apt docker git go helm jq kubectl litestream make mkdir node npm nohup openssl ls pip python rm sh sleep sudo systemctl tail tr")
+var programs = strings.Fields("base64 beeos cat chmod claude curl dnf apt docker git go helm jq kubectl litestream make mkdir node npm nohup openssl ls pip python rm sh sleep sudo systemctl tail tr")
 
 var (
 	fenced    = regexp.MustCompile("(?ms)^ *```(\\w*)\n(.*?)^ *```$")

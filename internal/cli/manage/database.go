@@ -22,7 +22,6 @@ type database struct {
 	Web         string `name:"web-public-url" env:"WEB_PUBLIC_URL" placeholder:"URL" help:"Console that links lead to. Empty: the one that beeos dev runs here, else the one in the server's settings."`
 }
 
-
 // withDirectory opens the database for one piece of work.
 func (d *database) withDirectory(ctx context.Context, do func(*app.Directory) error) error {
 	if d.DatabaseURL == "" {
