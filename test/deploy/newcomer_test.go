@@ -80,10 +80,16 @@ func (w *walk) step(what string) {
 	w.steps = append(w.steps, fmt.Sprintf("%5.1f s  %s", time.Since(w.began).Seconds(), what))
 }
 
-// start types a block that goes on until the test ends.
+var goesOn = regexp.MustCompile(`(?m)^beeos (serve|connect) `)
+
+// start types a block that goes on until the test ends. Its last command takes the
+// place of the shell, so that nothing is left when that is killed.
 func (w *walk) start(name, before, block string) {
 	w.t.Helper()
-	p, err := program.Start(name, os.Environ(), "nsenter", append(w.enter, "sh", "-euc", "cd /root; "+before+strings.TrimSpace(block))...)
+	if !goesOn.MatchString(block) {
+		w.t.Fatalf("this block is not known to go on:\n%s", block)
+	}
+	p, err := program.Start(name, os.Environ(), "nsenter", append(w.enter, "sh", "-euc", "cd /root; "+before+goesOn.ReplaceAllString(block, "exec beeos $1 "))...)
 	if err != nil {
 		w.t.Fatal(err)
 	}
