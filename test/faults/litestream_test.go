@@ -4,12 +4,17 @@ package faults
 
 import (
 	"fmt"
+	"net/http/httptest"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/johannesboyne/gofakes3"
+	"github.com/johannesboyne/gofakes3/backend/s3mem"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/store"
@@ -25,13 +30,28 @@ func litestream(t *testing.T) string {
 	return path
 }
 
-// copier copies a node's database as the file in deploy/litestream says, but for
-// where to.
+// copier copies a node's database as the file in deploy/litestream says, to a bucket
+// in the memory of this test.
 type copier struct {
 	t      *testing.T
 	config string
 	from   string // the database
 	proc   *process
+}
+
+// bucketKeys are what the page says that the keys of the bucket come from.
+var bucketKeys = []string{"AWS_ACCESS_KEY_ID=id", "AWS_SECRET_ACCESS_KEY=secret"}
+
+// startBucket returns the URL of a bucket, as Litestream writes it.
+func startBucket(t *testing.T) string {
+	t.Helper()
+	backend := s3mem.New()
+	if err := backend.CreateBucket("copies"); err != nil {
+		t.Fatal(err)
+	}
+	srv := httptest.NewServer(gofakes3.New(backend).Server())
+	t.Cleanup(srv.Close)
+	return "s3://copies/beeos?endpoint=" + url.QueryEscape(srv.URL)
 }
 
 func startCopier(t *testing.T, n *node) *copier {
@@ -41,21 +61,23 @@ func startCopier(t *testing.T, n *node) *copier {
 		t.Fatal(err)
 	}
 	c := &copier{t: t, config: filepath.Join(t.TempDir(), "litestream.yml"), from: filepath.Join(n.setting("BEEOS_DATA"), "beeos.db")}
-	mine := strings.NewReplacer("/var/lib/beeos/beeos.db", c.from, "s3://BUCKET/beeos", "file://"+filepath.Join(t.TempDir(), "bucket")).Replace(string(text))
-	if !strings.Contains(mine, c.from) || strings.Contains(mine, "s3://") {
+	mine := strings.NewReplacer("/var/lib/beeos/beeos.db", c.from, "s3://BUCKET/beeos", startBucket(t)).Replace(string(text))
+	if !strings.Contains(mine, c.from) || !strings.Contains(mine, "s3://copies/") {
 		t.Fatalf("the sample is not what this test knows:\n%s", text)
 	}
 	if err := os.WriteFile(c.config, []byte(mine), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c.proc = start(t, "litestream", litestream(t), nil, "replicate", "-config", c.config)
+	c.proc = start(t, "litestream", litestream(t), bucketKeys, "replicate", "-config", c.config)
 	return c
 }
 
 // restore writes what the copy holds into a new folder.
 func (c *copier) restore() (folder string, err error) {
 	folder = filepath.Join(c.t.TempDir(), "data")
-	out, err := exec.CommandContext(c.t.Context(), litestream(c.t), "restore", "-config", c.config, "-o", filepath.Join(folder, "beeos.db"), c.from).CombinedOutput()
+	cmd := exec.CommandContext(c.t.Context(), litestream(c.t), "restore", "-config", c.config, "-o", filepath.Join(folder, "beeos.db"), c.from)
+	cmd.Env = append([]string{"HOME=" + c.t.TempDir(), "PATH=" + os.Getenv("PATH")}, bucketKeys...)
+	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("restore: %w\n%s", err, out)
 	}
