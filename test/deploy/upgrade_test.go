@@ -93,6 +93,18 @@ func stop(t *testing.T, p *program.Process) {
 	}
 }
 
+// checkSettings: the operator who has named the domain in the file of the package, as
+// docs/how-to/deploy-vm.md says, gets a link to it, with nothing in the environment.
+func (m *machine) checkSettings() {
+	m.t.Helper()
+	m.run("sed -i 's/^#domain: /domain: /' /etc/beeos/beeos.yaml")
+	said := m.run("exec setpriv --reuid=beeos --regid=beeos --init-groups beeos users invite you@example.com --admin")
+	if !strings.Contains(said, "https://bee.example.com/welcome?token=") {
+		m.t.Errorf("the invitation is\n%s", said)
+	}
+	m.run("exec setpriv --reuid=beeos --regid=beeos --init-groups beeos keys create --owner you@example.com")
+}
+
 // tryUpgrade installs the deb of the version before, works with it, installs this
 // one over it, and finds everything; and removing it leaves the data.
 func tryUpgrade(t *testing.T, older, deb string) {
@@ -139,6 +151,7 @@ func tryUpgrade(t *testing.T, older, deb string) {
 	}
 	m.run(asService + "verify")
 	stop(t, server)
+	m.checkSettings()
 
 	m.run("dpkg --remove beeos; test ! -e /usr/bin/beeos; test -s /var/lib/beeos/beeos.db")
 	m.run("dpkg --purge beeos; test ! -e /etc/beeos/beeos.env; test -s /var/lib/beeos/beeos.db")
