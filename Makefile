@@ -14,7 +14,7 @@ RACE       = -race -p $(AT_ONCE) -gcflags=modernc.org/sqlite/lib=-race=false -gc
 PACKAGES   = ./test/faults ./test/console ./internal/cli ./test/clients ./test/hands ./internal/surface/web ./internal/surface/mcp ./...
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race lint format vuln bench conformance clients fuzz hostile silence walk traces adapters address dev docs release packages charts upgrade setup clean
+.PHONY: help build test race lint format vuln bench conformance clients fuzz hostile silence walk traces adapters address litestream dev docs release packages charts upgrade setup clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -79,6 +79,11 @@ address: ## One address with certificates of a real authority (pebble), and behi
 	$(GO) vet -tags address ./test/address
 	BEEOS_TEST_PROGRAMS=$(CURDIR)/bin/address $(GO) test -tags address -count=1 -v -timeout $(TIMEOUT) ./test/address
 
+litestream: ## Copy the database of a busy server with the real Litestream, built from test/litestream, and go on with the copy
+	cd test/litestream && $(GO) build -o $(CURDIR)/bin/litestream github.com/benbjohnson/litestream/cmd/litestream
+	$(GO) vet -tags litestream ./test/faults
+	BEEOS_TEST_LITESTREAM=$(CURDIR)/bin/litestream $(GO) test -tags litestream -count=1 -v -timeout $(TIMEOUT) -run TestContinuousCopy ./test/faults
+
 traces: ## The tests of traces against a real OpenTelemetry Collector, built from test/collector
 	cd test/collector && $(GO) vet . && $(GO) build -o $(CURDIR)/bin/collector .
 	BEEOS_TEST_COLLECTOR=$(CURDIR)/bin/collector $(GO) test -count=1 -v -timeout $(TIMEOUT) -run "Trace|Span|Entries|Unsampled" ./test/faults ./internal/app ./internal/telemetry/trace ./internal/engine/calltrace
@@ -101,8 +106,9 @@ release: ## Everything that a version is shipped as, into dist/ (VERSION=1.2.3; 
 	cp scripts/install.sh dist/
 
 packages: ## Make what is shipped for this machine from the last commit, twice, and try it: same bytes, installer, deb, rpm, image
+	cd test/address/programs && $(GO) build -o $(CURDIR)/bin/address/ github.com/letsencrypt/pebble/v2/cmd/pebble github.com/letsencrypt/pebble/v2/cmd/pebble-challtestsrv
 	$(GO) vet -tags release ./test/deploy
-	$(GO) test -tags release -count=1 -v -timeout 60m ./test/deploy
+	BEEOS_TEST_PROGRAMS=$(CURDIR)/bin/address $(GO) test -tags release -count=1 -v -timeout 60m ./test/deploy
 
 charts: ## Lint and render the Helm chart, read it with the types of Kubernetes
 	$(GO) test -C tools/charts -timeout 30m ./...

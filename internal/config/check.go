@@ -1,9 +1,11 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 
 	"github.com/alecthomas/kong"
@@ -33,6 +35,39 @@ func CheckFile(path string) ([]Problem, error) {
 		}
 	}
 	return problems, nil
+}
+
+// OfServer returns the settings of the server on this machine, for commands that are
+// told no more of it than its data folder and its database: what the environment and
+// the file of settings say besides. A folder or database that is named counts more
+// than either; an empty one, and the folder that nobody has to name, counts as not
+// named. dev says that the server is beeos dev, which leaves the system's file alone.
+func OfServer(data, databaseURL string, dev bool) (Config, error) {
+	c := Config{origins: map[string]string{}}
+	if err := c.setDefaults(); err != nil {
+		return c, err
+	}
+	usual := c.Data
+	c.readEnv()
+	named := data != "" && filepath.Clean(data) != filepath.Clean(usual)
+	if named {
+		c.Data = data
+	}
+	if path := findFile(c.File, c.Data, dev); path != "" {
+		problems, err := c.readFile(path)
+		if err == nil && len(problems) > 0 {
+			err = &FileError{path, problems}
+		}
+		if err != nil {
+			return c, err
+		}
+	}
+	if named {
+		c.Data = data
+	}
+	c.DatabaseURL = cmp.Or(databaseURL, c.DatabaseURL)
+	c.fill()
+	return c, nil
 }
 
 // readEnv sets what the environment says, as kong does for commands. What it cannot

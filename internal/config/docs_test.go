@@ -28,8 +28,8 @@ It is the one that ` + "`--config` or `BEEOS_CONFIG`" + ` names; else ` + "`beeo
 ` + "`beeos dev`" + ` leaves alone. A server does not start with a file that has a mistake. ` + "`beeos config check [FILE]`" + ` lists all mistakes
 with their lines: unknown names with the nearest known one, wrong kinds of values, values out of range, settings that contradict
 each other, together with the environment that it runs in. ` + "`beeos config schema`" + ` prints the JSON schema, with which editors complete:
-write it beside the file and begin that with ` + "`# yaml-language-server: $schema=beeos.schema.json`" + `. Commands that take only
-` + "`--data` and `--database-url`" + `, such as ` + "`beeos users`" + `, do not read the file.
+write it beside the file and begin that with ` + "`# yaml-language-server: $schema=beeos.schema.json`" + `. Commands beside a server, such as
+` + "`beeos users`" + `, ` + "`beeos backup`" + ` and ` + "`beeos doctor`" + `, read the same file.
 
 This page is generated from ` + "`internal/config`" + `: change the struct there, then run ` + "`go test ./internal/config -update`" + `.
 `

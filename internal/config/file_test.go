@@ -89,6 +89,38 @@ func TestFileIsFound(t *testing.T) {
 }
 
 // TestMistakesInFiles: the server does not start, and the check finds all at once.
+// TestOfServer: commands beside a server know what it was told in its file.
+func TestOfServer(t *testing.T) {
+	for _, name := range []string{"BEEOS_CONFIG", "BEEOS_DATA", "BEEOS_DOMAIN", "DATABASE_URL", "DATABASE_URL_FILE", "WEB_ADDR", "WEB_PUBLIC_URL"} {
+		t.Setenv(name, "")
+	}
+	data, other := t.TempDir(), t.TempDir()
+	system := filepath.Join(t.TempDir(), "server.yaml")
+	write(t, filepath.Join(data, "beeos.yaml"), "domain: bee.example.com\ndatabase-url: postgres://db/one\n")
+	write(t, filepath.Join(other, "beeos.yaml"), "domian: bee.example.com\n")
+	write(t, system, "data: "+data+"\n")
+	for _, tt := range []struct{ data, url, wantData, wantURL, wantWeb string }{
+		{data, "", data, "postgres://db/one", "https://bee.example.com"},
+		{data, "postgres://db/two", data, "postgres://db/two", "https://bee.example.com"},
+		{"./beeos-data", "", "./beeos-data", "", "http://localhost:3000"},
+	} {
+		c, err := OfServer(tt.data, tt.url, true)
+		if err != nil || c.Data != tt.wantData || c.DatabaseURL != tt.wantURL || c.Web.PublicURL != tt.wantWeb {
+			t.Errorf("%q %q: %q %q %q, %v", tt.data, tt.url, c.Data, c.DatabaseURL, c.Web.PublicURL, err)
+		}
+	}
+	t.Setenv("BEEOS_CONFIG", system)
+	for named, want := range map[string]string{"./beeos-data": data, other: other} {
+		if c, err := OfServer(named, "", false); err != nil || c.Data != want {
+			t.Errorf("%s: %q, %v", named, c.Data, err)
+		}
+	}
+	t.Setenv("BEEOS_CONFIG", "")
+	if _, err := OfServer(other, "", false); err == nil || !strings.Contains(err.Error(), "did you mean domain") {
+		t.Error(err)
+	}
+}
+
 func TestMistakesInFiles(t *testing.T) {
 	for text, want := range map[string]string{
 		"mpc-addr: :1":                             "FILE:1: mpc-addr is no setting; did you mean mcp-addr;",

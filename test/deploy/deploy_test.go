@@ -1,8 +1,10 @@
 // Package deploy checks what BeeOS is shipped with and nothing else runs: the unit
 // (unit_test.go), the installer (install_test.go), the files for Compose and
-// Kubernetes and the program that makes releases (files_test.go). What takes long,
-// such as real packages and images, is behind the build tag release
-// (release_test.go): make packages.
+// Kubernetes and the program that makes releases (files_test.go). What takes long is
+// behind the build tag release (release_test.go): packages, also one over an older
+// one (upgrade_test.go), the image under load (image_test.go, worker_test.go), the
+// console (pages_test.go), and the way from nothing to an address (newcomer_test.go).
+// make packages runs it.
 package deploy
 
 import (

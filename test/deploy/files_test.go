@@ -10,7 +10,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/beeos/beeos/internal/config"
 )
 
 func parse(t *testing.T, path string) map[string]any {
@@ -41,6 +44,35 @@ func TestComposeFiles(t *testing.T) {
 		if found != servers {
 			t.Errorf("%s has %d servers", path, found)
 		}
+	}
+}
+
+// TestComposeDomain: with the second file the server's two listeners are what the
+// machine's ports 443 and 80 lead to, and nothing else is open.
+func TestComposeDomain(t *testing.T) {
+	services, _ := parse(t, "deploy/compose/domain.yaml")["services"].(map[string]any)
+	first, _ := parse(t, "deploy/compose/beeos.yaml")["services"].(map[string]any)
+	server, _ := services["beeos"].(map[string]any)
+	if len(services) != 1 || server == nil || first["beeos"] == nil {
+		t.Fatalf("%v", services)
+	}
+	env, _ := server["environment"].(map[string]any)
+	domain, _ := env["BEEOS_DOMAIN"].(string)
+	addrs, _ := env["BEEOS_ADDR"].(string)
+	cfg := config.Default(false)
+	cfg.Domain, cfg.Addr = []string{"bee.example.com"}, strings.Split(addrs, ",")
+	if err := cfg.Validate(); err != nil || !strings.HasPrefix(domain, "${DOMAIN:?") {
+		t.Errorf("%q at %q: %v", domain, addrs, err)
+	}
+	var want []any
+	for i, port := range []string{"443", "80"} {
+		want = append(want, port+cfg.Addr[i])
+	}
+	if diff := cmp.Diff(want, server["ports"]); diff != "" {
+		t.Error(diff)
+	}
+	if !strings.Contains(read(t, "deploy/compose/domain.yaml"), "ports: !override\n") {
+		t.Error("the ports of beeos.yaml would stay open")
 	}
 }
 

@@ -82,7 +82,8 @@ func TestServiceUnit(t *testing.T) {
 	guide, s := read(t, "docs/how-to/agents.md"), newShell(t)
 	s.program()
 	unit := guide.block(t, "ini")
-	if !strings.Contains(unit, "ExecStart=/usr/local/bin/beeos connect --file /etc/beeos/beeos.yaml\n") {
+	// Not beeos.yaml: in that folder it has the settings of the server.
+	if !strings.Contains(unit, "ExecStart=/usr/local/bin/beeos connect --file /etc/beeos/agents.yaml\n") {
 		t.Fatalf("the unit runs something else:\n%s", unit)
 	}
 	program := s.run(s.folder, "command -v beeos")

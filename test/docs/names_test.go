@@ -3,6 +3,7 @@
 package docs
 
 import (
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -118,4 +119,52 @@ func TestTargetsExist(t *testing.T) {
 			}
 		}
 	}
+}
+
+var (
+	inRepository = regexp.MustCompile(`(?:^|[\s"'=(])(?:\./)?((?:agent|api|client|cmd|deploy|docs|examples|internal|scripts|sdk|test|tools)/[A-Za-z0-9_./{},*-]+)`)
+	noPath       = regexp.MustCompile(`^tools/(call|list)$|/[A-Z]+$`) // methods of MCP, and words to fill in
+	oneOf        = regexp.MustCompile(`\{([^{}]*)\}`)
+)
+
+// TestPathsExist: files and folders of the repository that a document names are there.
+func TestPathsExist(t *testing.T) {
+	found := 0
+	for _, p := range pages(t) {
+		if p.name == "CHANGELOG.md" { // which tells of what was
+			continue
+		}
+		words := p.inline()
+		for _, language := range []string{"", "sh", "ini", "yaml"} {
+			words = append(words, p.blocks(language)...)
+		}
+		for _, text := range words {
+			for _, m := range inRepository.FindAllStringSubmatch(text, -1) {
+				for _, path := range spellPaths(strings.TrimRight(strings.TrimSuffix(m[1], "/..."), ".,/")) {
+					if noPath.MatchString(path) {
+						continue
+					}
+					found++
+					if all, err := filepath.Glob(filepath.Join(repo, path)); err != nil || len(all) == 0 {
+						t.Errorf("%s names %s, which is not there", p.name, path)
+					}
+				}
+			}
+		}
+	}
+	if found < 100 {
+		t.Errorf("only %d paths were found in the documents", found)
+	}
+}
+
+// spellPaths returns the paths that one stands for: "a/{b,c}" is two.
+func spellPaths(path string) (all []string) {
+	at := oneOf.FindStringSubmatchIndex(path)
+	if at == nil {
+		return []string{path}
+	}
+	for one := range strings.SplitSeq(path[at[2]:at[3]], ",") {
+		all = append(all, spellPaths(path[:at[0]]+one+path[at[1]:])...)
+	}
+	return all
 }

@@ -16,7 +16,8 @@
 // (outage_test.go) and of any piece in turn (answers_test.go), the quota that
 // servers keep together (quota_test.go), calls that must not happen twice
 // (idempotency_test.go), replays of many calls that are broken off
-// (replay_test.go), backups of a busy server (backup_test.go), what the service
+// (replay_test.go), backups of a busy server (backup_test.go), its continuous copy by Litestream
+// (litestream_test.go, behind a build tag), what the service
 // manager hears (systemd_test.go), what answers took, added up (usage_test.go),
 // traces (trace_test.go) and the pages of calls that outlived everybody
 // (callpage_test.go), calls that wait for a person (approval_test.go), also those of a built-in agent, whose tools must not run

@@ -19,6 +19,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer/json"
@@ -46,9 +47,16 @@ var cases = map[string]struct {
 			"serviceMonitor": map[string]any{
 				"enabled": true, "labels": map[string]any{"release": "prometheus"},
 			},
-			"settings": map[string]any{"WEB_PUBLIC_URL": "https://bee.example.com", "BEEOS_RATE_LIMIT": 100},
+			"settings": map[string]any{"WEB_PUBLIC_URL": "https://bee.example.com", "BEEOS_RATE_LIMIT": 100, "LLM_MODEL": "m"},
 		},
 		want: map[string]int{"Deployment": 1, "Service": 6, "ServiceAccount": 1, "PodDisruptionBudget": 1, "HorizontalPodAutoscaler": 1, "NetworkPolicy": 1, "ServiceMonitor": 1},
+	},
+	"one address": {
+		values: map[string]any{
+			"domain": "bee.example.com, mcp.bee.example.com", "networkPolicy": map[string]any{"enabled": true},
+			"ingress": map[string]any{"enabled": true, "className": "nginx", "tlsSecret": "bee-tls", "annotations": map[string]any{"nginx.ingress.kubernetes.io/proxy-buffering": "off"}},
+		},
+		want: map[string]int{"Deployment": 1, "Service": 2, "Ingress": 1, "ServiceAccount": 1, "PodDisruptionBudget": 1, "PersistentVolumeClaim": 1, "NetworkPolicy": 1},
 	},
 	"split": {
 		values: map[string]any{"split": true, "database": map[string]any{"secret": "pg"}, "nats": map[string]any{"secret": "nats"}, "imagePullSecrets": []any{map[string]any{"name": "x"}}},
@@ -117,7 +125,7 @@ func TestChartRendersWhatKubernetesKnows(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := map[string]int{}
+			got, named := map[string]int{}, map[string]runtime.Object{}
 			for _, doc := range documents(files) {
 				object, kind, err := strict.Decode([]byte(doc), nil, nil)
 				if err != nil {
@@ -125,8 +133,16 @@ func TestChartRendersWhatKubernetesKnows(t *testing.T) {
 					continue
 				}
 				got[kind.Kind]++
-				if d, ok := object.(*appsv1.Deployment); ok {
-					checkDeployment(t, d)
+				if o, ok := object.(metav1.Object); ok {
+					named[kind.Kind+" "+o.GetName()] = object
+				}
+			}
+			for _, object := range named {
+				switch o := object.(type) {
+				case *appsv1.Deployment:
+					checkDeployment(t, o)
+				case *networkingv1.Ingress:
+					checkIngress(t, o, named)
 				}
 			}
 			if !maps.Equal(got, tt.want) {
@@ -160,6 +176,33 @@ func checkDeployment(t *testing.T, d *appsv1.Deployment) {
 	}
 }
 
+// checkIngress: each host leads to a port of a Service, and that to one of the pods.
+func checkIngress(t *testing.T, in *networkingv1.Ingress, named map[string]runtime.Object) {
+	t.Helper()
+	var hosts []string
+	for _, rule := range in.Spec.Rules {
+		hosts = append(hosts, rule.Host)
+		to := rule.HTTP.Paths[0].Backend.Service
+		service, ok := named["Service "+to.Name].(*corev1.Service)
+		if !ok || service.Spec.Ports[0].Name != to.Port.Name {
+			t.Errorf("%s leads to %s, which is not there", rule.Host, to.Name)
+			continue
+		}
+		pod := named["Deployment bee-beeos"].(*appsv1.Deployment).Spec.Template
+		for k, v := range service.Spec.Selector {
+			if pod.Labels[k] != v {
+				t.Errorf("%s does not select the pods by %s", service.Name, k)
+			}
+		}
+		if target := service.Spec.Ports[0].TargetPort.StrVal; !slices.ContainsFunc(pod.Spec.Containers[0].Ports, func(p corev1.ContainerPort) bool { return p.Name == target }) {
+			t.Errorf("the pods have no port %s", target)
+		}
+	}
+	if want := []string{"bee.example.com", "mcp.bee.example.com"}; !slices.Equal(hosts, want) || !slices.Equal(in.Spec.TLS[0].Hosts, want) {
+		t.Errorf("the hosts are %v, and %v have a certificate", hosts, in.Spec.TLS[0].Hosts)
+	}
+}
+
 // TestChartRefuses: what cannot work is said before it is tried.
 func TestChartRefuses(t *testing.T) {
 	for words, values := range map[string]map[string]any{
@@ -168,6 +211,9 @@ func TestChartRefuses(t *testing.T) {
 		"nothing would outlive the pod":    {"persistence": map[string]any{"enabled": false}},
 		"autoscaling is for pods":          {"split": true, "autoscaling": map[string]any{"enabled": true}, "database": map[string]any{"secret": "pg"}, "nats": map[string]any{"url": "x"}},
 		"additional properties 'replica' ": {"replica": 2},
+		"one address is for pods":          {"domain": "bee.example.com", "split": true, "database": map[string]any{"secret": "pg"}, "nats": map[string]any{"url": "x"}},
+		"need one: set settings.LLM_MODEL": {"llm": map[string]any{"secret": "llm"}},
+		"the Ingress needs a host":         {"ingress": map[string]any{"enabled": true}},
 	} {
 		if _, err := render(values); err == nil || !strings.Contains(err.Error(), strings.TrimSpace(words)) {
 			t.Errorf("%s: %v", words, err)

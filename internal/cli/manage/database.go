@@ -18,15 +18,8 @@ import (
 // reaches the database owns it.
 type database struct {
 	Data        string `env:"BEEOS_DATA" default:"./beeos-data" help:"Data folder of the server."`
-	DatabaseURL string `env:"DATABASE_URL" placeholder:"URL" help:"The server's database. Empty: SQLite in the data folder."`
-	Web         string `name:"web-public-url" env:"WEB_PUBLIC_URL" placeholder:"URL" help:"Console that links lead to. Empty: the one that beeos dev runs here, else http://localhost:3000."`
-}
-
-// newConfig returns the configuration of a server as far as its database goes.
-func newConfig(data, databaseURL string) config.Config {
-	cfg := config.Default(false)
-	cfg.Data, cfg.DatabaseURL = data, databaseURL
-	return cfg
+	DatabaseURL string `env:"DATABASE_URL" placeholder:"URL" help:"The server's database. Empty: as its settings say, else SQLite in the data folder."`
+	Web         string `name:"web-public-url" env:"WEB_PUBLIC_URL" placeholder:"URL" help:"Console that links lead to. Empty: the one that beeos dev runs here, else the one in the server's settings."`
 }
 
 // withDirectory opens the database for one piece of work.
@@ -34,11 +27,16 @@ func (d *database) withDirectory(ctx context.Context, do func(*app.Directory) er
 	if d.DatabaseURL == "" {
 		d.Data = remote.DataFolder(d.Data)
 	}
-	cfg := newConfig(d.Data, d.DatabaseURL)
-	if dev, err := app.ReadDevFile(d.Data); err == nil && d.DatabaseURL == "" {
+	dev, err := app.ReadDevFile(d.Data)
+	isDev := err == nil && d.DatabaseURL == ""
+	cfg, err := config.OfServer(d.Data, d.DatabaseURL, isDev)
+	if err != nil {
+		return err
+	}
+	if isDev {
 		cfg.Web.PublicURL = dev.Web
 	}
-	cfg.Web.PublicURL = cmp.Or(d.Web, cfg.Web.PublicURL)
+	cfg.Web.PublicURL = cmp.Or(d.Web, cfg.Web.PublicURL, config.Default(false).Web.PublicURL) // a free port has no URL yet
 	dir, err := app.OpenDirectory(ctx, cfg)
 	if err != nil {
 		return err

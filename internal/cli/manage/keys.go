@@ -14,6 +14,7 @@ import (
 	"github.com/beeos/beeos/internal/app"
 	"github.com/beeos/beeos/internal/cli/remote"
 	"github.com/beeos/beeos/internal/cli/terminal"
+	"github.com/beeos/beeos/internal/config"
 )
 
 // KeysCmd is about API keys.
@@ -82,7 +83,7 @@ type KeysCreateCmd struct {
 	JSON    bool          `help:"Print JSON."`
 
 	Owner       string `placeholder:"EMAIL" help:"Make the key straight in the database, for this person, who is made when unknown: the first key of a new server."`
-	DatabaseURL string `env:"DATABASE_URL" placeholder:"URL" help:"With --owner: the server's database. Empty: SQLite in the data folder."`
+	DatabaseURL string `env:"DATABASE_URL" placeholder:"URL" help:"With --owner: the server's database. Empty: as its settings say, else SQLite in the data folder."`
 }
 
 // Run prints the key, which is shown this once.
@@ -114,7 +115,12 @@ func (c *KeysCreateCmd) create(ctx context.Context, r client.KeyRequest) (*clien
 	if c.Agent != "" {
 		return nil, errors.New("--owner makes a key for a person; leave --agent out")
 	}
-	k, secret, err := app.IssueKey(ctx, newConfig(c.Data, c.DatabaseURL), c.Owner, beeos.Key{Name: r.Name, RatePerMinute: r.RatePerMinute, ExpiresAt: r.ExpiresAt})
+	_, notDev := app.ReadDevFile(c.Data)
+	cfg, err := config.OfServer(c.Data, c.DatabaseURL, notDev == nil && c.DatabaseURL == "")
+	if err != nil {
+		return nil, err
+	}
+	k, secret, err := app.IssueKey(ctx, cfg, c.Owner, beeos.Key{Name: r.Name, RatePerMinute: r.RatePerMinute, ExpiresAt: r.ExpiresAt})
 	return &client.Key{
 		ID: k.ID, Name: k.Name, Prefix: k.Prefix, Secret: secret, RatePerMinute: k.RatePerMinute,
 		CreatedAt: k.CreatedAt, ExpiresAt: k.ExpiresAt,

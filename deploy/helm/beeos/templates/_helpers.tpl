@@ -37,6 +37,15 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end -}}
 {{- end -}}
 
+{{/* Ports that callers and agents use, by name: one for the domain, or one for each surface. */}}
+{{- define "beeos.ports" -}}
+{{- if .Values.domain -}}
+{{- toYaml (dict "http" 8080) -}}
+{{- else -}}
+{{- toYaml (dict "web" 3000 "agents" 8083 "a2a" 8092 "mcp" 8094 "rest" 8095) -}}
+{{- end -}}
+{{- end -}}
+
 {{/* What cannot work together is refused here, with what to do. */}}
 {{- define "beeos.check" -}}
 {{- $several := or .Values.split (gt (int .Values.replicas) 1) .Values.autoscaling.enabled -}}
@@ -48,6 +57,15 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end -}}
 {{- if and .Values.autoscaling.enabled .Values.split -}}
 {{- fail "autoscaling is for pods that serve everything: set split=false, or scale the parts on their own" -}}
+{{- end -}}
+{{- if and .Values.domain .Values.split -}}
+{{- fail "one address is for pods that serve everything: set split=false, or leave domain empty and route each name to the Service of its part" -}}
+{{- end -}}
+{{- if and .Values.ingress.enabled (not .Values.domain) -}}
+{{- fail "the Ingress needs a host: set domain" -}}
+{{- end -}}
+{{- if and .Values.llm.secret (not (index .Values.settings "LLM_MODEL")) -}}
+{{- fail "agents without a model of their own need one: set settings.LLM_MODEL" -}}
 {{- end -}}
 {{- if and (not .Values.database.secret) (not .Values.persistence.enabled) -}}
 {{- fail "nothing would outlive the pod: set persistence.enabled=true, or name a PostgreSQL in database.secret" -}}
