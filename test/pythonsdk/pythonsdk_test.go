@@ -53,6 +53,8 @@ func TestPythonSDK(t *testing.T) {
 		t.Parallel()
 		run(ctx, t, env.python, "-m", "pip", "install", "-q", "--no-compile", "-r", absolute(t, "tests.txt"))
 		runWith(ctx, t, []string{"BEEOS_BIN=" + server}, env.python, "-m", "pytest")
+		// What all adapters must do, without a framework: make adapters has the others.
+		runWith(ctx, t, []string{"BEEOS_BIN=" + server, "BEEOS_FRAMEWORK=function"}, env.python, "-m", "pytest", "tests/adapters")
 	})
 	t.Run("transcripts with orjson", func(t *testing.T) {
 		t.Parallel()
