@@ -12,12 +12,15 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/chromedp/chromedp"
+
 	"github.com/beeos/beeos/agent"
 	"github.com/beeos/beeos/client"
 	bridge "github.com/beeos/beeos/internal/outward/bridge/acp"
 	"github.com/beeos/beeos/internal/outward/bridge/settings"
 	"github.com/beeos/beeos/test/apptest"
 	"github.com/beeos/beeos/test/bridgetest"
+	"github.com/beeos/beeos/test/browser"
 	"github.com/beeos/beeos/test/npm"
 )
 
@@ -96,18 +99,23 @@ func (s *stand) decide(approve bool) client.Approval {
 
 const example = "@agentclientprotocol/sdk/dist/examples/agent.js"
 
-// TestExampleAgent has its change approved and rejected where it may make it, and
-// refused without asking where it may not.
+// TestExampleAgent has its change approved and rejected in the console where it may
+// make it, and refused without asking where it may not.
 func TestExampleAgent(t *testing.T) {
 	s := connect(t, example, "/")
-	for approve, want := range map[bool]string{true: "I've successfully updated the configuration", false: "I understand you prefer not to make that change"} {
+	var chromium browser.Chromium
+	t.Cleanup(chromium.Close)
+	b := chromium.Open(t)
+	b.SignUp(s.app.Setup)
+	b.Do(chromedp.Navigate(s.app.Web + "/approvals"))
+	for button, want := range map[string]string{"[data-approve]": "I've successfully updated the configuration", ".reject button": "I understand you prefer not to make that change"} {
 		answer := s.say("Improve my project")
-		if a := s.decide(approve); a.Tool != "edit" || !strings.Contains(string(a.Arguments), "/home/user/project/config.json") {
-			t.Errorf("asked about %s %s", a.Tool, a.Arguments)
-		}
+		b.Await("the owner sees what it wants to do", `document.querySelector("[data-ask]")?.textContent.includes("/home/user/project/config.json")`)
+		b.Do(chromedp.Click(`[data-ask] `+button))
 		if got := <-answer; !strings.Contains(got.Text, want) {
-			t.Errorf("approved %v: %+v", approve, got)
+			t.Errorf("%s: %+v", button, got)
 		}
+		b.Await("nothing waits", `!document.querySelector("[data-ask]")`)
 	}
 	outside := connect(t, example, t.TempDir())
 	if got := <-outside.say("Improve my project"); !strings.Contains(got.Text, "I understand you prefer not to make that change") {
