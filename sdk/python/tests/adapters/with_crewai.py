@@ -16,6 +16,7 @@ from crewai.tools import tool  # noqa: E402
 
 from .script import INPUT_TOKENS, MODEL, OUTPUT_TOKENS, Call, Hands, next_move, pace, words_of  # noqa: E402
 
+FORGETS_TOOLS = True  # it is told what was said
 TOOLS_GO_ON = True  # when the caller cancels; test_crewai.py has what else happens then
 ADAPT = {"options": {"approve": ["erase"]}}
 _USED = {"prompt_tokens": INPUT_TOKENS, "completion_tokens": OUTPUT_TOKENS}

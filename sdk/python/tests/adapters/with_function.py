@@ -9,6 +9,8 @@ from beeos import Context, Denied
 
 from .script import INPUT_TOKENS, MODEL, OUTPUT_TOKENS, Call, Hands, next_move, pace, words_of
 
+FORGETS_TOOLS = True  # it is told what was said
+
 
 def make(hands: Hands) -> Any:
     async def use(call: Call, ctx: Context) -> str:

@@ -54,20 +54,20 @@ class _Runs:
     def __init__(self, workflow: Any, options: dict[str, Any]) -> None:
         self._workflow = workflow
         self._options = {k: v for k, v in options.items() if k != "input"}
-        self._talks: Conversations[list[Any]] = Conversations()
+        self._talks: Conversations[list[Any]] = Conversations("llama_index")
 
     async def answer(self, message: Message, ctx: Context) -> None:
         """Answer in a conversation with an agent."""
         past = await self._talks.read_past(ctx)
-        given = {
-            "user_msg": await read_words(message),
-            "chat_history": [*(past.kept or []), *map(_message_of, past.said)],
-        }
+        before = [*(past.kept or []), *(m for said in past.said for m in _messages_of(said))]
+        given = {"user_msg": await read_words(message), "chat_history": before}
         telling = Telling(ctx)
         handler, result = await self._run(given, telling)
         memory = await handler.ctx.store.get("memory", default=None)
         if memory is not None:
-            self._talks.keep(ctx, list(await memory.aget_all()))
+            record = list(await memory.aget_all())
+            added = record[len(before) :] if record[: len(before)] == before else []  # else it has let go of some
+            self._talks.keep(ctx, record, [m.model_dump(mode="json") for m in added])
         await telling.finish(result.structured_response or result.response.content or "")
 
     async def answer_inputs(self, inputs: dict[str, Any], ctx: Context) -> None:
@@ -109,8 +109,10 @@ async def _take(event: Any, handler: Any, telling: Telling) -> None:
         handler.ctx.send_event(await _answer_event(event, telling.ctx))
 
 
-def _message_of(said: Said) -> Any:
-    return ChatMessage(role=said.role, content=said.text)
+def _messages_of(said: Said) -> list[Any]:
+    if said.turn is not None:
+        return [ChatMessage.model_validate(one) for one in said.turn]
+    return [ChatMessage(role=said.role, content=said.text)]
 
 
 async def _answer_event(event: Any, ctx: Context) -> Any:

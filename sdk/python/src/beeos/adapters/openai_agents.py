@@ -13,7 +13,7 @@ from ..context import Context
 from ..message import Message
 from .asking import find_objection
 from .conversation import Conversations, Said, read_words
-from .telling import Telling
+from .telling import Telling, to_plain
 
 # A conversation: its items, and the agent that it was handed to.
 _Record = tuple[list[Any], Any]
@@ -33,10 +33,11 @@ class _Runs:
         self._agent = agent
         self._options = {k: v for k, v in options.items() if k != "session"}
         self._session: Callable[[str], Any] | None = options.get("session")
-        self._talks: Conversations[_Record] = Conversations()
+        self._talks: Conversations[_Record] = Conversations("openai_agents")
 
     async def answer(self, message: Message, ctx: Context) -> None:
         telling = Telling(ctx)
+        before: list[Any] = []
         options = {**self._options, "hooks": _Witness(telling)}
         agent, given = self._agent, cast(Any, await read_words(message))
         if self._session is not None:
@@ -44,7 +45,8 @@ class _Runs:
         else:
             past = await self._talks.read_past(ctx)
             items, agent = past.kept or ([], agent)
-            given = [*items, *map(_item_of, past.said), {"role": "user", "content": given}]
+            before = [*items, *(item for said in past.said for item in _items_of(said))]
+            given = [*before, {"role": "user", "content": given}]
         while True:
             result = Runner.run_streamed(agent, given, **options)
             await _stream(telling, result)
@@ -58,7 +60,9 @@ class _Runs:
                 else:
                     given.reject(call, rejection_message=no)
         if self._session is None:
-            self._talks.keep(ctx, (result.to_input_list(), result.last_agent))
+            items = result.to_input_list()
+            added = items[len(before) :] if items[: len(before)] == before else []  # else a handoff has filtered them
+            self._talks.keep(ctx, (items, result.last_agent), to_plain(added))
         await telling.finish(result.final_output)
 
 
@@ -79,8 +83,8 @@ async def _stream(telling: Telling, result: Any) -> None:
             result.cancel(mode="immediate")
 
 
-def _item_of(said: Said) -> dict[str, Any]:
-    return {"role": said.role, "content": said.text}
+def _items_of(said: Said) -> list[Any]:
+    return [{"role": said.role, "content": said.text}] if said.turn is None else said.turn
 
 
 class _Witness(RunHooks[Any]):

@@ -31,20 +31,21 @@ class _Runs:
         self._agent = agent
         self._options = {k: v for k, v in options.items() if k != "capabilities"}
         self._capabilities: list[Any] = list(options.get("capabilities") or [])
-        self._talks: Conversations[list[Any]] = Conversations()
+        self._talks: Conversations[list[Any]] = Conversations("pydantic_ai")
 
     async def answer(self, message: Message, ctx: Context) -> None:
         telling = Telling(ctx)
         past = await self._talks.read_past(ctx)
         options = {
             **self._options,
-            "message_history": [*(past.kept or []), *map(_message_of, past.said)],
+            "message_history": [*(past.kept or []), *(m for said in past.said for m in _messages_of(said))],
             "capabilities": [*self._capabilities, _Witness(ctx)],
         }
         async with self._agent.run_stream_events(await read_words(message), **options) as events:
             async for event in events:
                 if isinstance(event, AgentRunResultEvent):
-                    self._talks.keep(ctx, event.result.all_messages())
+                    added = said_by.ModelMessagesTypeAdapter.dump_python(event.result.new_messages(), mode="json")
+                    self._talks.keep(ctx, event.result.all_messages(), added)
                     await telling.finish(event.result.output)
                     return
                 await _say(telling, event)
@@ -64,10 +65,12 @@ async def _say(telling: Telling, event: Any) -> None:
             await telling.ctx.reasoning(event.delta.content_delta or "")
 
 
-def _message_of(said: Said) -> Any:
+def _messages_of(said: Said) -> list[Any]:
+    if said.turn is not None:
+        return list(said_by.ModelMessagesTypeAdapter.validate_python(said.turn))
     if said.role == "user":
-        return said_by.ModelRequest(parts=[said_by.UserPromptPart(said.text)])
-    return said_by.ModelResponse(parts=[said_by.TextPart(said.text)])
+        return [said_by.ModelRequest(parts=[said_by.UserPromptPart(said.text)])]
+    return [said_by.ModelResponse(parts=[said_by.TextPart(said.text)])]
 
 
 class _Witness(AbstractCapability[Any]):
