@@ -15,7 +15,7 @@ import beeos
 from beeos import Agent, Context, Message, Refuse, StoredMessage, SyncClient, adapt
 from beeos import adapters as known
 from beeos.adapters.asking import ask_person, find_objection, read_arguments
-from beeos.adapters.conversation import MAX_KEPT, MAX_SAID, Conversations, Said, _said_between, read_words
+from beeos.adapters.conversation import MAX_KEPT, MAX_PICTURE, MAX_SAID, Conversations, Said, _said_between, read_shown, read_words
 from beeos.adapters.inputs import offer_inputs, read_inputs
 from beeos.adapters.sealing import Seal
 from beeos.adapters.telling import Telling, to_plain
@@ -285,5 +285,13 @@ def test_words_with_files() -> None:
         filename, content_type, size = "b.png", "image/png", 7
 
     message = Message("1", "look", attachments=cast(Any, [File(), Picture()]))
-    words = "look\n\nThe file 'a.txt':\nhello\n\nThe file 'b.png' (image/png, 7 bytes) came along."
-    assert run(read_words(message)) == words
+    words = "look\n\nThe file 'a.txt':\nhello"
+    assert run(read_words(message)) == f"{words}\n\nThe file 'b.png' (image/png, 7 bytes) came along."
+    shown, (picture,) = run(read_shown(message))
+    assert (shown, picture.url) == (words, "data:image/png;base64,aGVsbG8=")
+    large = Picture()
+    large.size = MAX_PICTURE + 1
+    assert run(read_shown(Message("1", "", attachments=cast(Any, [large])))) == (
+        f"The file 'b.png' (image/png, {large.size} bytes) came along.",
+        [],
+    )

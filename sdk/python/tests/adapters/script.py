@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import re
 import threading
 from dataclasses import dataclass, field
@@ -44,6 +45,11 @@ def next_move(said: list[tuple[str, str]]) -> str | Call:
     if "how many" in text:
         return f"You have said {sum(who == 'user' for who, _ in said)} things."
     return f"You said: {text}"
+
+
+def sight_of(media_type: str, data: bytes | str) -> str:
+    """How an image stands in what a user says."""
+    return f"<{media_type}: {data if isinstance(data, str) else base64.b64encode(data).decode()}>"
 
 
 def words_of(text: str) -> list[str]:

@@ -9,6 +9,7 @@ from beeos import Context, Denied
 
 from .script import INPUT_TOKENS, MODEL, OUTPUT_TOKENS, Call, Hands, next_move, pace, words_of
 
+SEES = "look"
 FORGETS_TOOLS = True  # it is told what was said
 
 

@@ -8,6 +8,7 @@ the agent said.
 
 from __future__ import annotations
 
+import base64
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
@@ -25,6 +26,8 @@ MAX_CHARACTERS = 256 << 10
 MAX_LOOKED_AT = 4 * MAX_SAID  # offsets back; holes and deltas among them
 MAX_KEPT = 256 << 10  # bytes of the record of one turn
 MAX_INLINE = 64 << 10  # bytes of a text that came as a file and is read to the model
+MAX_PICTURE = 5 << 20  # bytes of an image that a model is shown
+_PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp")  # no model takes all, but all know these
 
 _ROLES = {
     "chat_message": "user",
@@ -135,13 +138,39 @@ def _is_about_approval(m: StoredMessage) -> bool:
     return "approval" in m.payload or "decision" in m.payload
 
 
+@dataclass(frozen=True)
+class Picture:
+    """An image that came along."""
+
+    filename: str
+    media_type: str
+    data: bytes
+
+    @property
+    def url(self) -> str:
+        """A link that holds the image itself."""
+        return f"data:{self.media_type};base64,{base64.b64encode(self.data).decode()}"
+
+
 async def read_words(message: Message) -> str:
     """What the message says, with the texts among its files; of other files, that they came."""
+    return await _read(message, None)
+
+
+async def read_shown(message: Message) -> tuple[str, list[Picture]]:
+    """The same for models that look at images: these are not in the words."""
+    pictures: list[Picture] = []
+    return await _read(message, pictures), pictures
+
+
+async def _read(message: Message, pictures: list[Picture] | None) -> str:
     words = [message.text] if message.text else []
     for file in message.attachments:
-        kind = file.content_type.partition(";")[0]
+        kind = file.content_type.partition(";")[0].strip().lower()
         is_text = kind.startswith("text/") or kind in ("application/json", "application/xml")
-        if is_text and file.size <= MAX_INLINE:
+        if pictures is not None and kind in _PICTURES and file.size <= MAX_PICTURE:
+            pictures.append(Picture(file.filename, kind, await file.download()))
+        elif is_text and file.size <= MAX_INLINE:
             content = (await file.download()).decode(errors="replace")
             words.append(f"The file {file.filename!r}:\n{content}")
         else:

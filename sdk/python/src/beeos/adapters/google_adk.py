@@ -17,7 +17,7 @@ from ..agent import Agent
 from ..context import Context
 from ..message import Message
 from .asking import ask_person, find_objection
-from .conversation import Conversations, Said, read_words
+from .conversation import Conversations, Said, read_shown
 from .telling import Telling, to_plain
 
 _CONFIRM = "adk_request_confirmation"
@@ -53,7 +53,10 @@ class _Runs:
         before = await self._open_session(sessions, place, ctx)
         runner = Runner(app=app, session_service=sessions, **self._options)
         last = _Last()
-        given = types.Content(role="user", parts=[types.Part(text=await read_words(message))])
+        words, pictures = await read_shown(message)
+        shown = [types.Part.from_bytes(data=p.data, mime_type=p.media_type) for p in pictures]
+        told = [types.Part(text=words)] if words or not shown else []
+        given = types.Content(role="user", parts=[*told, *shown])
         while given is not None:
             calls = await self._run(runner, place, given, telling, last)
             parts = [await _answer_call(call, witness, ctx) for call in calls]

@@ -18,7 +18,7 @@ from ..agent import Agent
 from ..context import Context
 from ..message import Message
 from .asking import ask_person, find_objection
-from .conversation import Conversations, Said, read_words
+from .conversation import Conversations, Said, read_shown
 from .inputs import Schema, offer_inputs
 from .telling import Telling, to_plain
 
@@ -63,9 +63,9 @@ class _Runs:
         if not known:
             past = await self._talks.read_past(ctx)
             known = [*(past.kept or []), *(m for said in past.said for m in _messages_of(said))]
-            given = {"messages": [*known, HumanMessage(await read_words(message), id=message.id)]}
+            given = {"messages": [*known, await _read_message(message)]}
         elif not begun:
-            given = {"messages": [HumanMessage(await read_words(message), id=message.id)]}
+            given = {"messages": [await _read_message(message)]}
         if given is not None or state.next:
             state = await self._run(graph, config, given, telling)
         made: list[BaseMessage] = list(state.values["messages"])
@@ -115,6 +115,16 @@ async def _say(telling: Telling, piece: Any) -> None:
             await telling.say(block["text"])
         elif block["type"] == "reasoning" and block.get("reasoning"):
             await telling.ctx.reasoning(block["reasoning"])
+
+
+async def _read_message(message: Message) -> HumanMessage:
+    words, pictures = await read_shown(message)
+    if not pictures:
+        return HumanMessage(words, id=message.id)
+    content: list[Any] = [{"type": "text", "text": words}] if words else []
+    # In the form that the models of all makers take.
+    content += [{"type": "image_url", "image_url": {"url": p.url}} for p in pictures]
+    return HumanMessage(content, id=message.id)
 
 
 def _messages_of(said: Said) -> list[BaseMessage]:

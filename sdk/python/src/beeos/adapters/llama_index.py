@@ -11,14 +11,14 @@ from llama_index.core.instrumentation import get_dispatcher
 from llama_index.core.instrumentation.event_handlers import BaseEventHandler
 from llama_index.core.instrumentation.events.llm import LLMChatEndEvent, LLMChatStartEvent
 from llama_index.core.instrumentation.events.span import SpanDropEvent
-from llama_index.core.llms import ChatMessage
+from llama_index.core.llms import ChatMessage, ImageBlock, TextBlock
 from workflows.events import HumanResponseEvent, InputRequiredEvent
 
 from ..agent import Agent
 from ..context import Context
 from ..message import Message
 from .asking import ask_person, find_objection
-from .conversation import Conversations, Said, read_words
+from .conversation import Conversations, Said, read_shown
 from .inputs import Schema, offer_inputs
 from .telling import Telling
 
@@ -60,7 +60,11 @@ class _Runs:
         """Answer in a conversation with an agent."""
         past = await self._talks.read_past(ctx)
         before = [*(past.kept or []), *(m for said in past.said for m in _messages_of(said))]
-        given = {"user_msg": await read_words(message), "chat_history": before}
+        words, pictures = await read_shown(message)
+        shown = [ImageBlock(image=p.data, image_mimetype=p.media_type) for p in pictures]
+        told = [TextBlock(text=words)] if words else []
+        asked = ChatMessage(role="user", blocks=[*told, *shown]) if shown else words
+        given = {"user_msg": asked, "chat_history": before}
         telling = Telling(ctx)
         handler, result = await self._run(given, telling)
         memory = await handler.ctx.store.get("memory", default=None)

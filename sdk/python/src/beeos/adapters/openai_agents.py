@@ -12,7 +12,7 @@ from ..agent import Agent
 from ..context import Context
 from ..message import Message
 from .asking import find_objection
-from .conversation import Conversations, Said, read_words
+from .conversation import Conversations, Said, read_shown
 from .telling import Telling, to_plain
 
 # A conversation: its items, and the agent that it was handed to.
@@ -39,14 +39,18 @@ class _Runs:
         telling = Telling(ctx)
         before: list[Any] = []
         options = {**self._options, "hooks": _Witness(telling)}
-        agent, given = self._agent, cast(Any, await read_words(message))
+        words, pictures = await read_shown(message)
+        shown = [{"type": "input_image", "detail": "auto", "image_url": p.url} for p in pictures]
+        content: Any = [*([{"type": "input_text", "text": words}] if words else []), *shown] if shown else words
+        said: list[Any] = [{"role": "user", "content": content}]
+        agent, given = self._agent, cast(Any, said if shown else words)
         if self._session is not None:
             options["session"] = self._session(message.channel)
         else:
             past = await self._talks.read_past(ctx)
             items, agent = past.kept or ([], agent)
             before = [*items, *(item for said in past.said for item in _items_of(said))]
-            given = [*before, {"role": "user", "content": given}]
+            given = [*before, *said]
         while True:
             result = Runner.run_streamed(agent, given, **options)
             await _stream(telling, result)

@@ -13,7 +13,7 @@ from ..agent import Agent
 from ..context import Context
 from ..message import Message
 from .asking import ask_person, find_objection
-from .conversation import Conversations, Said, read_words
+from .conversation import Conversations, Said, read_shown
 from .telling import Telling
 
 
@@ -41,7 +41,10 @@ class _Runs:
             "message_history": [*(past.kept or []), *(m for said in past.said for m in _messages_of(said))],
             "capabilities": [*self._capabilities, _Witness(ctx)],
         }
-        async with self._agent.run_stream_events(await read_words(message), **options) as events:
+        words, pictures = await read_shown(message)
+        shown = [said_by.BinaryContent(data=p.data, media_type=p.media_type) for p in pictures]
+        prompt: Any = [*([words] if words else []), *shown] if shown else words
+        async with self._agent.run_stream_events(prompt, **options) as events:
             async for event in events:
                 if isinstance(event, AgentRunResultEvent):
                     added = said_by.ModelMessagesTypeAdapter.dump_python(event.result.new_messages(), mode="json")
