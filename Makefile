@@ -55,9 +55,10 @@ conformance: setup ## The official suites of MCP and A2A; writes docs/reference/
 	$(GO) run ./test/tck -o docs/reference/conformance.md
 
 clients: setup ## Every client in docs/reference/clients.md, also those that take minutes to install
-	$(GO) vet -tags clients ./test/frameworks ./test/sdk ./test/acp ./internal/outward/bridge/acp
+	$(GO) vet -tags clients ./test/frameworks ./test/sdk ./test/acp ./test/typescript ./internal/outward/bridge/acp
 	$(GO) test -tags clients -timeout 60m -v ./test/clients ./test/frameworks ./test/sdk ./test/acp
 	$(GO) test -tags clients -v -run Sandbox ./internal/outward/bridge/acp
+	$(GO) test -tags clients -timeout 30m -v -run TestRuntimes ./test/typescript # agents on Bun and Deno
 
 fuzz: ## Fuzz every target for FUZZTIME each (30s), and the REST surface for 90s
 	scripts/fuzz.sh $(FUZZTIME)

@@ -54,12 +54,17 @@ func (a *Agent) Change(ctx context.Context, change func(*Options)) error {
 
 // handlerFor returns who answers m.
 func (a *Agent) handlerFor(m Message) Handler {
-	own := a.declared.Load().opts.handlerOf(m)
-	switch {
-	case own != nil:
+	o := a.declared.Load().opts
+	if own := o.handlerOf(m); own != nil {
 		return own
-	case a.handle != nil:
+	}
+	if a.handle != nil {
 		return a.handle
+	}
+	if len(o.Tools) == 1 && m.Method == "" {
+		if tool := o.Tools[0].answerByTool(m); tool != nil {
+			return tool
+		}
 	}
 	return refuseAll
 }

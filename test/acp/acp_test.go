@@ -12,12 +12,15 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/chromedp/chromedp"
+
 	"github.com/beeos/beeos/agent"
 	"github.com/beeos/beeos/client"
 	bridge "github.com/beeos/beeos/internal/outward/bridge/acp"
 	"github.com/beeos/beeos/internal/outward/bridge/settings"
 	"github.com/beeos/beeos/test/apptest"
 	"github.com/beeos/beeos/test/bridgetest"
+	"github.com/beeos/beeos/test/browser"
 	"github.com/beeos/beeos/test/npm"
 )
 
@@ -42,6 +45,12 @@ type stand struct {
 // connect runs a script of an installed package behind a bridge, in a folder.
 func connect(t *testing.T, script, dir string, env ...string) *stand {
 	t.Helper()
+	return connectWith(t, bridge.Options{}, script, dir, env...)
+}
+
+// connectWith is connect with more options.
+func connectWith(t *testing.T, o bridge.Options, script, dir string, env ...string) *stand {
+	t.Helper()
 	tools, err := npm.Install(t.Context()) // for its Node
 	if err != nil {
 		t.Fatal(err)
@@ -52,7 +61,7 @@ func connect(t *testing.T, script, dir string, env ...string) *stand {
 	}
 	s := &stand{t: t, app: apptest.Start(t, apptest.Config(t)), dir: dir, pid: filepath.Join(t.TempDir(), "pid")}
 	s.c = client.New(s.app.REST, s.app.UserKey)
-	o := bridge.Options{Cwd: dir, Command: bridgetest.Command("sh", "-c", `echo $$ >"$0"; exec "$@"`, s.pid, tools.Node(t.Context()).Path, agents.Module(script))}
+	o.Cwd, o.Command = dir, bridgetest.Command("sh", "-c", `echo $$ >"$0"; exec "$@"`, s.pid, tools.Node(t.Context()).Path, agents.Module(script))
 	s.id = bridgetest.Connect(t, s.app, &s.log, "coder", func(ctx context.Context, ao agent.Options) error {
 		return o.Run(ctx, settings.Bridge{Agent: ao, Env: append(os.Environ(), env...)})
 	})
@@ -96,18 +105,23 @@ func (s *stand) decide(approve bool) client.Approval {
 
 const example = "@agentclientprotocol/sdk/dist/examples/agent.js"
 
-// TestExampleAgent has its change approved and rejected where it may make it, and
-// refused without asking where it may not.
+// TestExampleAgent has its change approved and rejected in the console where it may
+// make it, and refused without asking where it may not.
 func TestExampleAgent(t *testing.T) {
 	s := connect(t, example, "/")
-	for approve, want := range map[bool]string{true: "I've successfully updated the configuration", false: "I understand you prefer not to make that change"} {
+	var chromium browser.Chromium
+	t.Cleanup(chromium.Close)
+	b := chromium.Open(t)
+	b.SignUp(s.app.Setup)
+	b.Do(chromedp.Navigate(s.app.Web + "/approvals"))
+	for button, want := range map[string]string{"[data-approve]": "I've successfully updated the configuration", ".reject button": "I understand you prefer not to make that change"} {
 		answer := s.say("Improve my project")
-		if a := s.decide(approve); a.Tool != "edit" || !strings.Contains(string(a.Arguments), "/home/user/project/config.json") {
-			t.Errorf("asked about %s %s", a.Tool, a.Arguments)
-		}
+		b.Await("the owner sees what it wants to do", `document.querySelector("[data-ask]")?.textContent.includes("/home/user/project/config.json")`)
+		b.Do(chromedp.Click(`[data-ask] ` + button))
 		if got := <-answer; !strings.Contains(got.Text, want) {
-			t.Errorf("approved %v: %+v", approve, got)
+			t.Errorf("%s: %+v", button, got)
 		}
+		b.Await("nothing waits", `!document.querySelector("[data-ask]")`)
 	}
 	outside := connect(t, example, t.TempDir())
 	if got := <-outside.say("Improve my project"); !strings.Contains(got.Text, "I understand you prefer not to make that change") {
@@ -116,13 +130,20 @@ func TestExampleAgent(t *testing.T) {
 	outside.log.Await(t, "is refused without asking anybody")
 }
 
+// claudeEnv has Claude Code ask a model that is played, and keep what it keeps in a
+// folder of its own.
+func claudeEnv(m *model, home string) []string {
+	return []string{
+		"HOME=" + home, "CLAUDE_CONFIG_DIR=" + home, "ANTHROPIC_BASE_URL=" + m.URL, "ANTHROPIC_API_KEY=sk-ant-made-up", "DISABLE_TELEMETRY=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
+		"IS_SANDBOX=1", // root may not run it otherwise
+	}
+}
+
 // TestClaudeCode makes whole turns: a file that a person allows, one that a person
 // does not, one outside of its folder, and one turn in which it is killed.
 func TestClaudeCode(t *testing.T) {
 	m := newModel(t)
-	home := t.TempDir()
-	s := connect(t, "@agentclientprotocol/claude-agent-acp/dist/index.js", t.TempDir(),
-		"HOME="+home, "CLAUDE_CONFIG_DIR="+home, "ANTHROPIC_BASE_URL="+m.URL, "ANTHROPIC_API_KEY=sk-ant-made-up", "DISABLE_TELEMETRY=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "IS_SANDBOX=1")
+	s := connect(t, "@agentclientprotocol/claude-agent-acp/dist/index.js", t.TempDir(), claudeEnv(m, t.TempDir())...)
 	if got := <-s.say("hello"); got.Text != "Hello." {
 		t.Fatalf("%+v", got)
 	}
@@ -190,9 +211,7 @@ func (s *stand) killProgram() {
 // TestClaudeCodeComesBack: killed, it is started anew and goes on with the session.
 func TestClaudeCodeComesBack(t *testing.T) {
 	m := newModel(t)
-	home := t.TempDir()
-	s := connect(t, "@agentclientprotocol/claude-agent-acp/dist/index.js", t.TempDir(),
-		"HOME="+home, "CLAUDE_CONFIG_DIR="+home, "ANTHROPIC_BASE_URL="+m.URL, "ANTHROPIC_API_KEY=sk-ant-made-up", "DISABLE_TELEMETRY=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1")
+	s := connect(t, "@agentclientprotocol/claude-agent-acp/dist/index.js", t.TempDir(), claudeEnv(m, t.TempDir())...)
 	if got := <-s.say("hello"); got.Text != "Hello." {
 		t.Fatalf("%+v", got)
 	}
@@ -203,5 +222,24 @@ func TestClaudeCodeComesBack(t *testing.T) {
 	}
 	if strings.Contains(s.log.String(), "a conversation begins anew") {
 		t.Error("the session was not gone on with")
+	}
+}
+
+// TestClaudeCodeTakesChoices of a mode and a model, and tells what there would be.
+func TestClaudeCodeTakesChoices(t *testing.T) {
+	m := newModel(t)
+	start := func(o bridge.Options) *stand {
+		return connectWith(t, o, "@agentclientprotocol/claude-agent-acp/dist/index.js", t.TempDir(), claudeEnv(m, t.TempDir())...)
+	}
+	if got := <-start(bridge.Options{Mode: "acceptEdits", Models: []string{"haiku"}}).say("hello"); !strings.HasPrefix(got.Text, "Hello.") {
+		t.Errorf("%+v", got)
+	}
+	if !m.wasAsked("haiku") {
+		t.Errorf("others were asked: %q", m.asked)
+	}
+	for want, o := range map[string]bridge.Options{`does not take the mode "yolo"; it offers`: {Mode: "yolo"}, `does not take the model "abacus"; it offers`: {Models: []string{"abacus"}}} {
+		if got := <-start(o).say("hello"); !got.IsError || !strings.Contains(got.Text, want) {
+			t.Errorf("%+v, want %s", got, want)
+		}
 	}
 }

@@ -11,7 +11,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"regexp"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/beeos/beeos"
@@ -23,6 +25,9 @@ import (
 type model struct {
 	*httptest.Server
 	waiting chan struct{} // hears of each request that waits
+
+	mu    sync.Mutex
+	asked []string // which models
 }
 
 func newModel(t *testing.T) *model {
@@ -34,6 +39,13 @@ func newModel(t *testing.T) *model {
 		m.Close()
 	})
 	return m
+}
+
+// wasAsked reports whether a model of this family was asked.
+func (m *model) wasAsked(family string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.ContainsFunc(m.asked, func(name string) bool { return strings.Contains(name, family) })
 }
 
 // block is a piece of what a model says.
@@ -58,6 +70,9 @@ func (m *model) answer(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
+	m.mu.Lock()
+	m.asked = append(m.asked, q.Model)
+	m.mu.Unlock()
 	said := string(q.Messages)
 	if strings.Contains(said, "wait for me") {
 		m.waiting <- struct{}{}

@@ -39,7 +39,7 @@ var frameworks = []framework{
 func TestAdapters(t *testing.T) {
 	for _, f := range frameworks {
 		t.Run(f.name, func(t *testing.T) {
-			r := &rig{t: t, s: startServer(t), framework: f, dir: f.build(t)}
+			r := &rig{t: t, s: startServer(t), framework: f, dir: f.build(t), script: "agent.ts"}
 			r.start(t)
 			t.Run("conversation", r.testConversation)
 			t.Run("streaming", r.testStreaming)
@@ -50,6 +50,9 @@ func TestAdapters(t *testing.T) {
 			t.Run("cancel", r.testCancel)
 			t.Run("question", r.testQuestions)
 			t.Run("types", r.testTypes)
+			if f.name == "langchain" {
+				t.Run("chain", r.testChain)
+			}
 		})
 	}
 }
@@ -73,8 +76,10 @@ func (f framework) build(t *testing.T) string {
 	modules := filepath.Join(dir, "node_modules")
 	must(t, os.Mkdir(modules, 0o700))
 	must(t, os.WriteFile(filepath.Join(dir, "package.json"), manifest, 0o600))
-	for _, name := range []string{"agent.ts", "../script.ts", "../model.ts"} {
-		text, err := os.ReadFile(filepath.Join(from, name))
+	programs, err := filepath.Glob(filepath.Join(from, "*.ts"))
+	must(t, err)
+	for _, name := range append(programs, filepath.Join(from, "../script.ts"), filepath.Join(from, "../model.ts")) {
+		text, err := os.ReadFile(name)
 		must(t, err)
 		must(t, os.WriteFile(filepath.Join(dir, filepath.Base(name)), text, 0o600))
 	}
@@ -91,11 +96,16 @@ func (f framework) build(t *testing.T) string {
 	return dir
 }
 
-// testTypes checks the agent's types as strictly as its author would: what it hands
-// over is what the SDK takes.
+// testTypes checks the agents' types as strictly as their author would: what they
+// hand over is what the SDK takes.
 func (r *rig) testTypes(t *testing.T) {
-	must(t, theProject(t).compile(t.Context(), r.dir, "--strict", "--noUncheckedIndexedAccess", "--noEmit", "--module", "nodenext", "--target", "es2023",
-		"--lib", "es2024,dom", "--types", "node", "--skipLibCheck", "--allowImportingTsExtensions", "--erasableSyntaxOnly", "agent.ts"))
+	programs, err := filepath.Glob(filepath.Join("testdata", "adapters", r.framework.name, "*.ts"))
+	must(t, err)
+	for i, name := range programs {
+		programs[i] = filepath.Base(name)
+	}
+	must(t, theProject(t).compile(t.Context(), r.dir, append(programs, "--strict", "--noUncheckedIndexedAccess", "--noEmit", "--module", "nodenext", "--target", "es2023",
+		"--lib", "es2024,dom", "--types", "node", "--skipLibCheck", "--allowImportingTsExtensions", "--erasableSyntaxOnly")...))
 }
 
 func must(t *testing.T, err error) {
@@ -111,13 +121,14 @@ type rig struct {
 	s         *server
 	framework framework
 	dir       string
+	script    string // what runs the agent
 	agent     *agentProcess
 }
 
 func (r *rig) start(t *testing.T) {
 	t.Helper()
 	env := append(slices.Clone(r.s.env), "XDG_CONFIG_HOME="+filepath.Dir(r.s.data))
-	p, err := program.Start(r.framework.name, env, theWorkshop(t).node, filepath.Join(r.dir, "agent.ts"))
+	p, err := program.Start(r.framework.name, env, theWorkshop(t).node, filepath.Join(r.dir, r.script))
 	must(t, err)
 	r.t.Cleanup(func() {
 		p.Kill()
@@ -322,6 +333,27 @@ func (r *rig) testQuestions(t *testing.T) {
 	if got := result(t, r.s, r.agent.id, task.ID); got != "You said Bergen" {
 		t.Errorf("task: %q", got)
 	}
+}
+
+// testChain: a runnable that is no graph has no tools and nothing to ask; the rest it
+// does as the others do.
+func (r *rig) testChain(t *testing.T) {
+	chain := *r
+	chain.script = "chain.ts"
+	chain.start(t)
+	first := chain.say(t, "", "my name is Ada")
+	chain.say(t, first.ContextID, "look around")
+	chain.agent.Kill()
+	chain.start(t)
+	if third := chain.say(t, first.ContextID, "what is my name?"); third.Text != "Your name is Ada." {
+		t.Errorf("after a restart: %q", third.Text)
+	}
+	chain.wantSteps(t, "model scripted-1 7 5")
+	if answer := chain.say(t, "", "fail"); !answer.IsError || !strings.Contains(answer.Text, "the model is down") {
+		t.Errorf("%+v", answer)
+	}
+	t.Run("streaming", chain.testStreaming)
+	t.Run("cancel", chain.testCancel)
 }
 
 // result waits for what came of a task.

@@ -3,8 +3,6 @@
 package typescript
 
 import (
-	"flag"
-	"fmt"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -12,16 +10,14 @@ import (
 	"testing"
 )
 
-var kills = flag.Int("kills", 2, "how often the server is killed under load")
-
 // TestCheck: an agent of this SDK does all that agents must do, also while the
-// server is killed under load, or it itself.
+// server is killed twenty times under load, or it itself.
 func TestCheck(t *testing.T) {
 	bin, err := buildServer()
 	if err != nil {
 		t.Fatal(err)
 	}
-	command := slices.Concat([]string{"agent", "check", "--kills", fmt.Sprint(*kills)}, runCommand(t, filepath.Join(theProject(t).project, "agent.js")))
+	command := slices.Concat([]string{"agent", "check", "--kills", "20", "--timeout", "3m"}, runCommand(t, filepath.Join(theProject(t).project, "agent.js")))
 	cmd := exec.CommandContext(t.Context(), bin, command...)
 	cmd.Env = append(cmd.Environ(), "HOME="+t.TempDir())
 	out, err := cmd.CombinedOutput()

@@ -5,9 +5,10 @@
 // installed into an empty folder, where agents are compiled against it and run
 // beside a real server. They are called over REST, MCP and A2A (scenarios_test.go,
 // whose agent is testdata/scenarios.ts); examples/check/agent.ts is tried by beeos
-// agent check (check_test.go). world_test.go starts the processes. What `beeos agent
+// agent check (check_test.go), and the few lines of docs/start by clients that others
+// wrote (five_lines_test.go). world_test.go starts the processes. What `beeos agent
 // new` writes is in generated_test.go; agents of other frameworks are in
-// adapters_test.go, behind a tag.
+// adapters_test.go and agents on Bun and Deno in runtimes_test.go, behind tags.
 package typescript
 
 import (

@@ -15,8 +15,9 @@ import beeos
 from beeos import Agent, Context, Message, Refuse, StoredMessage, SyncClient, adapt
 from beeos import adapters as known
 from beeos.adapters.asking import ask_person, find_objection, read_arguments
-from beeos.adapters.conversation import MAX_SAID, Conversations, Said, _said_between, read_words
+from beeos.adapters.conversation import MAX_KEPT, MAX_PICTURE, MAX_SAID, Conversations, Said, _said_between, read_shown, read_words
 from beeos.adapters.inputs import offer_inputs, read_inputs
+from beeos.adapters.sealing import Seal
 from beeos.adapters.telling import Telling, to_plain
 
 
@@ -191,6 +192,42 @@ def test_shared_questions_and_steps(server: Server, client: SyncClient) -> None:
             assert client.wait_for_task("engine", task.task_id).text.endswith(text)
 
 
+def test_sealed_turns(server: Server, client: SyncClient) -> None:
+    """What a turn has added is kept with its answer: other processes of the agent read it, callers do not."""
+    seen: list[Any] = []
+
+    async def answer(message: Message, ctx: Context) -> None:
+        talks: Conversations[str] = Conversations("engine")  # that of a process which has just begun
+        seen[:] = [(s.role, s.text, s.turn) for s in (await talks.read_past(ctx)).said]
+        kept = [m.memory for m in await ctx.history() if m.from_agent]
+        assert "secret" not in str(kept) and len(kept) == message.text.count("!")
+        large = "x" * MAX_KEPT if message.text == "large!!" else "secret"
+        talks.keep(ctx, "", [{"user": message.text}, {"tool": large}])
+        await ctx.send("done")
+
+    agent = server.agent("sealer")
+    agent.message(answer)
+    with server.serving(agent):
+        first = client.call("sealer", "small")
+        client.call("sealer", "large!", context_id=first.context_id)
+        client.call("sealer", "large!!", context_id=first.context_id)
+        small = ("", "", [{"user": "small"}, {"tool": "secret"}])
+        assert seen == [small, ("", "", [{"user": "large!"}, {"tool": "secret"}])]
+        client.call("sealer", "last!!!", context_id=first.context_id)
+        assert seen[2:] == [("user", "large!!", None), ("assistant", "done", None)]
+
+
+def test_seal() -> None:
+    """A record is opened by the key that closed it, where it was put."""
+    seal, other = Seal(b"a" * 32), Seal(b"b" * 32)
+    closed = seal.close(b"what a tool said", "channel/message")
+    assert seal.open(closed, "channel/message") == b"what a tool said"
+    assert Seal(b"a" * 32).open(closed, "channel/message") == b"what a tool said"
+    for sealed, place, by in ((closed, "channel/other", seal), (closed, "channel/message", other), ("no", "x", seal), ("é", "x", seal)):
+        assert by.open(sealed, place) is None
+    assert seal.close(b"twice", "x") != seal.close(b"twice", "x")
+
+
 def test_what_was_said() -> None:
     """Turns after those that are kept; no talk about approvals; the newest, if there is much."""
 
@@ -248,5 +285,13 @@ def test_words_with_files() -> None:
         filename, content_type, size = "b.png", "image/png", 7
 
     message = Message("1", "look", attachments=cast(Any, [File(), Picture()]))
-    words = "look\n\nThe file 'a.txt':\nhello\n\nThe file 'b.png' (image/png, 7 bytes) came along."
-    assert run(read_words(message)) == words
+    words = "look\n\nThe file 'a.txt':\nhello"
+    assert run(read_words(message)) == f"{words}\n\nThe file 'b.png' (image/png, 7 bytes) came along."
+    shown, (picture,) = run(read_shown(message))
+    assert (shown, picture.url) == (words, "data:image/png;base64,aGVsbG8=")
+    large = Picture()
+    large.size = MAX_PICTURE + 1
+    assert run(read_shown(Message("1", "", attachments=cast(Any, [large])))) == (
+        f"The file 'b.png' (image/png, {large.size} bytes) came along.",
+        [],
+    )

@@ -5,7 +5,8 @@ import { exceeds, isObject, type JsonObject } from "./frame.ts";
 import { Gateway, type Definition } from "./gateway.ts";
 import { logWith, silent, standardLog, type Logger } from "./log.ts";
 import { paramOf, type Message } from "./message.ts";
-import { Misfit, validate, type Schema } from "./schema.ts";
+import { findMisfit, readArguments } from "./onetool.ts";
+import { isStandard, jsonSchemaOf, Misfit, validate, type Schema } from "./schema.ts";
 import { Settings, type Place } from "./settings.ts";
 import { onSignals } from "./signals.ts";
 import type { Turn } from "./turn.ts";
@@ -147,7 +148,10 @@ export class Agent {
     return this;
   }
 
-  /** Answers whoever talks to the agent, and whatever has no handler of its own. */
+  /**
+   * Answers whoever talks to the agent, and whatever has no handler of its own. Without it, an agent with a single tool
+   * is that tool: what is said is its one required argument, or a JSON object of arguments.
+   */
   message(handler: MessageHandler): this {
     this.#message = handler;
     return this;
@@ -277,14 +281,32 @@ export class Agent {
   async #talk(turn: Turn): Promise<void> {
     if (this.#message) return answerWith(turn, this.#message(turn));
     if (turn.message.tool) throw new Error(`this agent has no tool "${turn.message.tool}"`);
+    if (await this.#answerByTool(turn)) return;
     turn.refuse("this agent does not chat; call one of its tools");
+  }
+
+  /** REST and A2A have no tools: there, an agent that is one tool is that tool. False: what is said is nothing for it. */
+  async #answerByTool(turn: Turn): Promise<boolean> {
+    const [tool, ...others] = this.#tools.values();
+    if (turn.message.method || !tool?.handler || others.length > 0) return false;
+    const { schema = {} } = tool;
+    const described = jsonSchemaOf(schema, "input", `tool "${tool.name}"`);
+    const args = readArguments(turn.text, described);
+    if (!args) return false;
+    if (!isStandard(schema)) {
+      const misfit = findMisfit(args, described);
+      if (misfit === undefined) return false;
+      if (misfit) throw new Error(`the arguments do not fit: ${misfit}`);
+    }
+    await callTool(tool, turn, args);
+    return true;
   }
 }
 
-async function callTool(tool: Tool, turn: Turn): Promise<void> {
+async function callTool(tool: Tool, turn: Turn, given = turn.message.arguments): Promise<void> {
   let args: unknown;
   try {
-    args = await validate(tool.schema, turn.message.arguments);
+    args = await validate(tool.schema, given);
   } catch (error) {
     if (!(error instanceof Misfit)) throw error;
     const text = `the arguments do not fit: ${error.message}`;

@@ -3,6 +3,7 @@ import { BeeosError, codeOf, describe, reasonOf, Refusal } from "./errors.ts";
 import { wellFormed } from "./frame.ts";
 import { escapeUrl, readError, readText } from "./http.ts";
 import { Identity } from "./identity.ts";
+import type { Seal } from "./sealing.ts";
 import type { Logger } from "./log.ts";
 import type { Settings } from "./settings.ts";
 import { authorization, publicKeyOf } from "./sign.ts";
@@ -48,6 +49,10 @@ export class Gateway {
     this.#settings = settings;
     this.#identity = Identity.open(settings.identity);
     this.#log = log;
+  }
+
+  get seal(): Seal {
+    return this.#identity.seal;
   }
 
   /** Joins and declares the agent if the gateway does not know it yet. */

@@ -2,6 +2,7 @@ import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } 
 import { dirname, join } from "node:path";
 import type { KeyObject } from "node:crypto";
 import { newId } from "./ids.ts";
+import { Seal } from "./sealing.ts";
 import { keyFromSeed, newSeed } from "./sign.ts";
 
 /**
@@ -10,6 +11,8 @@ import { keyFromSeed, newSeed } from "./sign.ts";
  */
 export class Identity {
   readonly key: KeyObject;
+  /** Opens what other instances of the agent have sealed. */
+  readonly seal: Seal;
   readonly #path: string;
   readonly #seed: Buffer;
   readonly #instances: Map<string, string>;
@@ -19,6 +22,7 @@ export class Identity {
     this.#seed = seed;
     this.#instances = new Map(Object.entries(instances));
     this.key = keyFromSeed(seed);
+    this.seal = new Seal(seed);
   }
 
   /** Reads the file, or makes it with a new key. */

@@ -5,6 +5,7 @@ import { Attachment, type FileContent } from "./attachment.ts";
 import { CannotAsk, codeOf, Denied, describe, Ended, Fault } from "./errors.ts";
 import { isObject, snapshot, type Frame, type JsonObject } from "./frame.ts";
 import type { Gateway, HistoryMessage } from "./gateway.ts";
+import type { Seal } from "./sealing.ts";
 import { newId } from "./ids.ts";
 import { readAttachments, readParts, type Capability, type Message } from "./message.ts";
 import type { Continuations, Questions } from "./questions.ts";
@@ -83,6 +84,11 @@ export class Turn {
     this.#gateway = parts.gateway;
     this.#questions = parts.questions;
     this.#continuations = parts.continuations;
+  }
+
+  /** @internal */
+  get seal(): Seal {
+    return this.#gateway.seal;
   }
 
   /** What the caller said. */

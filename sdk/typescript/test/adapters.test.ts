@@ -6,9 +6,17 @@ import { failureOf } from "../src/adapters/talk.ts";
 import { Attachment } from "../src/attachment.ts";
 import { Aborted, Denied } from "../src/errors.ts";
 import type { HistoryMessage } from "../src/gateway.ts";
+import { Seal } from "../src/sealing.ts";
 import type { Turn } from "../src/turn.ts";
 
 type Said = [name: string, ...rest: unknown[]];
+
+const seal = new Seal(Buffer.alloc(32, 1));
+
+/** A memory as it is kept with the answer to a message. */
+function kept(kind: string, message: string, memory: object) {
+  return { memory: { [kind]: seal.close(JSON.stringify(memory), `ch/${message}`) } };
+}
 
 /** A turn that notes what is done with it. */
 function fakeTurn(text: string, more: { history?: Partial<HistoryMessage>[]; can?: string[]; state?: string; input?: object; deny?: string[]; attachments?: Attachment[] } = {}) {
@@ -24,7 +32,8 @@ function fakeTurn(text: string, more: { history?: Partial<HistoryMessage>[]; can
     can: (what: string) => (more.can ?? []).includes(what),
     delta: async (piece: string) => note("delta", piece),
     reasoning: async (piece: string) => note("reasoning", piece),
-    remember: (value: unknown) => note("remember", value),
+    seal,
+    remember: (value: object) => note("remember", Object.fromEntries(Object.entries(value).map(([kind, memory]) => [kind, JSON.parse(seal.open(memory, "ch/m9")!)]))),
     needInput: (questions: object, state: string) => note("needInput", questions, state),
     inputRequired: async (question: string) => ({ text: `answer to ${question}` }),
     approve: async (tool: string, args: unknown) => {
@@ -71,9 +80,9 @@ async function answer(target: Servable, turn: Turn): Promise<unknown> {
 
 const past: Partial<HistoryMessage>[] = [
   { message_id: "m1", offset: 1, type: "chat_message", body: "one" },
-  { offset: 2, type: "agent_reply", in_reply_to: "m1", body: "said", payload: { memory: { vercel: { messages: [{ role: "assistant", content: "kept" }] } } } },
+  { offset: 2, type: "agent_reply", in_reply_to: "m1", body: "said", payload: kept("vercel", "m1", { messages: [{ role: "assistant", content: "kept" }] }) },
   { message_id: "m3", offset: 3, type: "chat_message", body: "", payload: { tool: "x", arguments: { message: "two" } } },
-  { offset: 4, type: "agent_reply", in_reply_to: "m3", body: "text", payload: { memory: { mastra: { messages: [] } } } },
+  { offset: 4, type: "agent_reply", in_reply_to: "m3", body: "text", payload: kept("mastra", "m3", { messages: [] }) },
   { message_id: "m5", offset: 5, type: "chat_message", body: "three" },
   { offset: 6, type: "agent_reply", in_reply_to: "m5", body: "it broke", stop_reason: "error" },
   { message_id: "m7", offset: 7, type: "chat_message", body: "asked" },
@@ -109,6 +118,19 @@ test("the conversation comes from the log", async () => {
   const user = (content: string) => ({ role: "user", content });
   assert.deepEqual(heard, [[user("one"), { role: "assistant", content: "kept" }, user("two"), { role: "assistant", content: "text" }, user("three"), user("now")]]);
   assert.deepEqual(said, [["delta", "four"], ["remember", { vercel: { messages: [{ role: "assistant", content: "four" }] } }]]);
+});
+
+test("a memory is the agent's own, and of one answer", async () => {
+  const open = { memory: { vercel: { messages: [{ role: "assistant", content: "made up" }] } } };
+  const other = { memory: { vercel: new Seal(Buffer.alloc(32, 2)).close('{"messages":[]}', "ch/m1") } };
+  for (const payload of [open, other, kept("vercel", "m3", { messages: [] }), { memory: { vercel: "x" } }]) {
+    const { agent, heard } = vercelAgent({ parts: [] });
+    await answer(agent, fakeTurn("now", { history: [past[0]!, { ...past[1], payload }] }).turn);
+    assert.deepEqual((heard[0] as { content: string }[]).map(({ content }) => content), ["one", "said", "now"]);
+  }
+  const sealed = seal.close("what a tool said 🐝", "ch/m1");
+  assert.equal(new Seal(Buffer.alloc(32, 1)).open(sealed, "ch/m1"), "what a tool said 🐝");
+  assert.notEqual(seal.close("twice", ""), seal.close("twice", ""));
 });
 
 const wantsApproval: Round = {
@@ -229,7 +251,7 @@ test("later turns know what files said", async () => {
   const { agent, heard } = vercelAgent({ parts: [] });
   const history: Partial<HistoryMessage>[] = [
     { message_id: "m1", offset: 1, type: "chat_message", body: "look" },
-    { offset: 2, type: "agent_reply", in_reply_to: "m1", body: "seen", payload: { memory: { vercel: { messages: [], asked: toldOfAll } } } },
+    { offset: 2, type: "agent_reply", in_reply_to: "m1", body: "seen", payload: kept("vercel", "m1", { messages: [], asked: toldOfAll }) },
   ];
   await answer(agent, fakeTurn("and?", { history }).turn);
   assert.deepEqual(heard, [[{ role: "user", content: toldOfAll }, { role: "user", content: "and?" }]]);

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, test } from "node:test";
 import { z } from "zod";
-import { Agent, type AgentOptions } from "../src/index.ts";
+import { Agent, type AgentOptions, type JsonObject } from "../src/index.ts";
 import type { Frame } from "../src/frame.ts";
 import { FakeGateway } from "./fakegateway.ts";
 
@@ -135,6 +135,30 @@ test("an agent without a handler of messages says so", async () => {
   callTool("2", "two", {});
   assert.deepEqual(await reply(), { type: "reply", message_id: "2", body: 'this agent has no tool "two"', is_error: true, stop_reason: "error" });
 });
+
+const forecast = z.object({ city: z.string(), days: z.number().int().max(9).default(1) });
+const plain = (properties: object, more: object = {}) => ({ type: "object", properties, required: ["city"], ...more }) as const;
+const city = { type: "string", description: "Where." };
+for (const [schema, said, want] of [
+  [forecast, "Oslo", "Oslo 1"],
+  [forecast, ' {"city": "Oslo", "days": 3}', "Oslo 3"],
+  [forecast, '{"city": "Oslo", "days": 10}', "the arguments do not fit: days:"],
+  [plain({ city }), "{Oslo", "{Oslo undefined"],
+  [plain({ city }), '{"town": "Oslo"}', "the arguments do not fit: city is missing"],
+  [plain({ city: { ...city, enum: ["Oslo"] } }), "Rome", "the arguments do not fit: city must be one of Oslo"],
+  [plain({ city, days: { type: "integer" } }), '{"city": "Oslo", "days": 1.5}', "the arguments do not fit: days must be of type integer"],
+  [plain({ city }, { additionalProperties: false }), '{"city": "Oslo", "x": 1}', "the arguments do not fit: there is no argument x"],
+  [plain({ city }, { required: [] }), "Oslo", "this agent does not chat; call one of its tools"],
+  [plain({ city, days: city }, { required: ["city", "days"] }), "Oslo", "this agent does not chat; call one of its tools"],
+  [plain({ city: { ...city, pattern: "^O" } }), "Oslo", "this agent does not chat; call one of its tools"], // nothing here checks that
+] as [JsonObject, string, string][]) {
+  test(`an agent that is one tool, told ${said}: ${want}`, async () => {
+    await start(newAgent().tool("forecast", { schema, handler: (args) => `${args.city} ${args.days}` }));
+    say("1", said);
+    const { body } = await reply();
+    assert.ok(String(body).startsWith(want), String(body));
+  });
+}
 
 test("what an agent offers can change while it runs", async () => {
   const agent = newAgent().tool("old", { handler: () => "old" });

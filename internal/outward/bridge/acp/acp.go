@@ -3,7 +3,8 @@
 // a conversation is a session of it (sessions.go), a message is a prompt
 // (turn.go, prompt.go), and what it tells meanwhile goes to the caller
 // (updates.go, tool_calls.go). What it asks for, it gets from a person
-// (permission.go) or within one folder (requests.go). protocol.go has the words of
+// (permission.go) or within one folder (requests.go). Its mode is the operator's
+// choice, its model also the caller's (choices.go). protocol.go has the words of
 // the protocol.
 //
 // Below, rpc is JSON-RPC over lines, folder the place where the agent may work,
@@ -13,6 +14,7 @@ package acp
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -42,6 +44,8 @@ type Options struct {
 	Cwd     string           `name:"cwd" placeholder:"DIR" yaml:"cwd" help:"With --acp: the folder that it works in. Empty: where the program runs."`
 	Allow   []string         `name:"allow" placeholder:"WHAT" yaml:"allow" help:"With --acp: what it may have this program do in that folder: read, write, terminal; several with commas. Empty: nothing."`
 	Login   string           `name:"acp-login" placeholder:"METHOD" yaml:"acp_login" help:"With --acp: how it is to log in, of the ways that it offers, if it does not by itself."`
+	Mode    string           `name:"acp-mode" placeholder:"MODE" yaml:"acp_mode" help:"With --acp: the mode that it works in, of those that it offers, such as plan. Empty: its own."`
+	Models  []string         `name:"acp-models" placeholder:"MODEL" yaml:"acp_models" help:"With --acp: the models that callers may choose for a conversation, of those that it offers; several with commas. The first answers who chooses none. Empty: its own."`
 
 	Sandbox bool     `name:"sandbox" yaml:"sandbox" help:"With --acp: run the program so that it sees the system and that folder only, and changes that folder only. Linux, with bubblewrap."`
 	Read    []string `name:"sandbox-read" placeholder:"PATH" yaml:"sandbox_read" help:"With --acp: what else it may read in the sandbox; several with commas."`
@@ -107,6 +111,9 @@ func (o *Options) Run(ctx context.Context, s settings.Bridge) error {
 		select { // nothing is online until the program works
 		case first := <-b.first:
 			describe(&s.Agent, first)
+			if len(o.Models) > 1 && len(s.Agent.Capabilities) == 0 {
+				s.Agent.Capabilities = json.RawMessage(`{"modelsSet":true}`)
+			}
 		case <-ctx.Done():
 			return nil
 		}
@@ -127,7 +134,8 @@ type bridge struct {
 	current *upstream.Slot[process]
 	first   chan *about // what the program says about itself; once
 
-	idleFor  time.Duration // after which a session is closed that can be opened again
+	offered  atomic.Pointer[opened] // what a session could be set to, as the program last told
+	idleFor  time.Duration          // after which a session is closed that can be opened again
 	sessions known
 	settling sync.WaitGroup // what answers have begun and do not wait for
 }

@@ -103,6 +103,9 @@ func (a *scripted) handle(m wire) {
 		Prompt  []json.RawMessage `json:"prompt"`
 		Method  string            `json:"methodId"`
 		Cwd     string            `json:"cwd"`
+		Mode    string            `json:"modeId"`
+		Config  string            `json:"configId"`
+		Value   string            `json:"value"`
 	}
 	_ = json.Unmarshal(m.Params, &p)
 	switch m.Method {
@@ -139,7 +142,25 @@ func (a *scripted) handle(m wire) {
 			return
 		}
 		a.sessions++
-		a.result(m, object{"sessionId": fmt.Sprintf("s%d-%d", os.Getpid(), a.sessions), "configOptions": []object{{"id": "m", "category": "model", "currentValue": "tiny"}}})
+		got := object{"sessionId": fmt.Sprintf("s%d-%d", os.Getpid(), a.sessions), "configOptions": a.options("tiny"), "modes": object{"currentModeId": "ask", "availableModes": []object{{"id": "ask"}, {"id": "plan"}}}}
+		if a.can("fixed") {
+			delete(got, "configOptions")
+		}
+		a.result(m, got)
+	case "session/set_config_option":
+		fmt.Fprintln(os.Stderr, "set", p.Config, "to", p.Value)
+		if p.Value != "tiny" && p.Value != "large" {
+			a.fail(m, -32602, "Invalid value")
+			return
+		}
+		a.result(m, object{"configOptions": a.options(p.Value)})
+	case "session/set_mode":
+		fmt.Fprintln(os.Stderr, "mode", p.Mode)
+		if p.Mode != "plan" {
+			a.fail(m, -32602, "Invalid mode")
+			return
+		}
+		a.result(m, object{})
 	case "session/load", "session/resume":
 		if m.Method == "session/load" {
 			a.say(p.Session, "what was said before")
@@ -147,6 +168,10 @@ func (a *scripted) handle(m wire) {
 		a.mu.Lock()
 		a.prompts[p.Session] = 100
 		a.mu.Unlock()
+		if m.Method == "session/load" {
+			a.result(m, object{"configOptions": a.options("tiny")})
+			return
+		}
 		a.result(m, nil)
 	case "session/close":
 		fmt.Fprintln(os.Stderr, "closed", p.Session)
@@ -169,6 +194,16 @@ func (a *scripted) handle(m wire) {
 		a.cancels[p.Session] = stop
 		a.mu.Unlock()
 		go a.prompt(m, p.Session, first.Text, p.Prompt, stop)
+	}
+}
+
+// options are the settings of a session: its model, and some that are none of ours.
+func (a *scripted) options(model string) []object {
+	return []object{
+		{"id": "loud", "type": "boolean", "currentValue": true},
+		{"id": "m", "category": "model", "type": "select", "currentValue": model, "options": []object{
+			{"group": "a", "options": []object{{"value": "tiny", "name": "Tiny"}}}, {"value": "large", "name": "Large"},
+		}},
 	}
 }
 

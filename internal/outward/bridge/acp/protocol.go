@@ -72,7 +72,12 @@ type openParams struct {
 type opened struct {
 	Session string         `json:"sessionId"`
 	Options []configOption `json:"configOptions"`
-	Models  struct {
+	Modes   struct {
+		Available []struct {
+			ID string `json:"id"`
+		} `json:"availableModes"`
+	} `json:"modes"`
+	Models struct {
 		Current string `json:"currentModelId"`
 	} `json:"models"`
 }
@@ -87,8 +92,10 @@ func (o *opened) model() string {
 
 // configOption is a setting of a session.
 type configOption struct {
+	ID       string          `json:"id"`
 	Category string          `json:"category"`
 	Current  json.RawMessage `json:"currentValue"`
+	Choices  json.RawMessage `json:"options"`
 }
 
 func modelOf(options []configOption) (name string) {

@@ -29,7 +29,10 @@ type session struct {
 	free    chan struct{} // has room for one: who has it works on a message
 
 	id      string // the program's name for it; "" = it is not open yet
-	model   string
+	modes   []string
+	options []configOption
+	chosen  string  // model that was set
+	model   string  // that answers
 	cost    float64 // so far, in dollars
 	resumed bool    // what it cost before is not known until the program says it
 	last    time.Time
@@ -64,6 +67,10 @@ func (p *process) acquire(ctx context.Context, m agent.Message, r *agent.Reply) 
 				<-s.free
 				return nil, err
 			}
+		}
+		if err := p.chooseModel(ctx, s, m.Model); err != nil {
+			s.release()
+			return nil, err
 		}
 		return s, nil
 	}
@@ -222,6 +229,11 @@ func (p *process) openSession(ctx context.Context, s *session, r *agent.Reply) e
 		}
 	}
 	s.model = got.model()
+	p.learnChoices(s, &got)
+	if err := p.enterMode(ctx, s); err != nil {
+		p.closeSession(s)
+		return err
+	}
 	p.bridge.sessions.put(s.channel, s.id)
 	p.mu.Lock()
 	defer p.mu.Unlock()

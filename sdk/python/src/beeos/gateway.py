@@ -37,6 +37,11 @@ class Gateway:
         self._known = False  # a signature of ours was accepted at least once
         self._untried = False  # this process joined, and no signature was accepted since
 
+    @property
+    def seed(self) -> bytes:
+        """Of the agent's key: its instances have it, and nobody else."""
+        return self._identity.key.seed
+
     def close(self) -> None:
         self._http.close()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import re
 import threading
 from dataclasses import dataclass, field
@@ -39,9 +40,16 @@ def next_move(said: list[tuple[str, str]]) -> str | Call:
     if "my name" in text:
         names = [found[1] for who, words in said if who == "user" and (found := re.search(r"my name is (\w+)", words))]
         return f"You are {names[-1]}." if names else "I do not know you."
+    if "the tools" in text:
+        return "They said: " + "; ".join(text for who, text in said if who == "tool") + "."
     if "how many" in text:
         return f"You have said {sum(who == 'user' for who, _ in said)} things."
     return f"You said: {text}"
+
+
+def sight_of(media_type: str, data: bytes | str) -> str:
+    """How an image stands in what a user says."""
+    return f"<{media_type}: {data if isinstance(data, str) else base64.b64encode(data).decode()}>"
 
 
 def words_of(text: str) -> list[str]:

@@ -100,6 +100,13 @@ class Made:
             return f"erased {path}"
 
         @server.tool
+        async def note_down(words: str, ctx: Context) -> str:
+            """Keep words, and tell all that were kept."""
+            kept = [*(await ctx.get_state("kept") or []), words]
+            await ctx.set_state("kept", kept)
+            return ", ".join(kept)
+
+        @server.tool
         async def grow(ctx: Context) -> str:
             """Offer one more tool."""
 
@@ -172,6 +179,21 @@ def test_calls(server: Server, client: SyncClient, made: Made) -> None:
     assert got["messages"][0]["content"]["text"] == "Review this: x = 1"
     with pytest.raises(HTTPError):  # an error of the protocol, in the server's words
         rpc(url, key, "resources/read", {"uri": "note://broken"})
+
+
+def test_state_is_the_conversations(server: Server, client: SyncClient, made: Made) -> None:
+    """What the server keeps for a session is there for the next call of the conversation, and for no other."""
+    url, key = client.agent(NAME).mcp_url, server.dev["user_key"]
+
+    def note_down(session: str, words: str) -> str:
+        params = {"name": "note_down", "arguments": {"words": words}}
+        for said in _mcp_stream(url, key, session, {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}):
+            if said.get("id") == 1:
+                return str(said["result"]["content"][0]["text"])
+        raise AssertionError("no answer came")
+
+    (one, _), (other, _) = _mcp_session(url, key, {}), _mcp_session(url, key, {})
+    assert [note_down(one, "a"), note_down(one, "b"), note_down(other, "c"), note_down(one, "d")] == ["a", "a, b", "c", "a, b, d"]
 
 
 def test_progress_logs_and_questions(server: Server, client: SyncClient, made: Made) -> None:

@@ -40,6 +40,25 @@ def test_conversation(server: Server, client: SyncClient) -> None:
         assert client.call(FRAMEWORK, "how many?", context_id=first.context_id).text == "You have said 5 things."
 
 
+def test_images(server: Server, client: SyncClient) -> None:
+    """Models see images where the framework has a place for them. A crew is told that they came; a function looks itself."""
+    photo = client.upload("photo.png", b"\x01\x02\x03", "image/png")
+    with serving(server, Hands()):
+        answer = client.call(FRAMEWORK, "look", attachments=[photo])
+    assert not answer.is_error and answer.text.endswith(getattr(made_with, "SEES", "<image/png: AQID>")), answer
+
+
+if not getattr(made_with, "FORGETS_TOOLS", False):
+
+    def test_tools_are_remembered(server: Server, client: SyncClient) -> None:
+        """A new process knows what tools said."""
+        with serving(server, Hands()):
+            first = client.call(FRAMEWORK, "the forecast for Rome")
+        with serving(server, Hands()):
+            second = client.call(FRAMEWORK, "what did the tools say?", context_id=first.context_id)
+            assert second.text == "They said: sunny in Rome."
+
+
 def test_streaming(server: Server) -> None:
     seen = pace.begin()
 

@@ -16,6 +16,8 @@ from crewai.tools import tool  # noqa: E402
 
 from .script import INPUT_TOKENS, MODEL, OUTPUT_TOKENS, Call, Hands, next_move, pace, words_of  # noqa: E402
 
+SEES = "(image/png, 3 bytes) came along."
+FORGETS_TOOLS = True  # it is told what was said
 TOOLS_GO_ON = True  # when the caller cancels; test_crewai.py has what else happens then
 ADAPT = {"options": {"approve": ["erase"]}}
 _USED = {"prompt_tokens": INPUT_TOKENS, "completion_tokens": OUTPUT_TOKENS}
@@ -51,7 +53,7 @@ def _said(messages: Any) -> list[tuple[str, str]]:
     for text in reversed([str(m["content"] or "") for m in messages]):
         if "Observation:" in text and "Action:" in text:
             return [("tool", text.rpartition("Observation:")[2].strip().splitlines()[0])]
-        if lines := re.findall(r"^(?:Current Task: )?(user|assistant): (.*)", text, re.MULTILINE):
+        if lines := re.findall(r"^(?:Current Task: )?(user|assistant): (.*(?:\n\nThe file .*)?)", text, re.MULTILINE):
             return lines
     raise AssertionError(f"nobody said anything: {messages}")
 

@@ -10,7 +10,7 @@ from google.adk.models import BaseLlm, LlmRequest, LlmResponse
 from google.adk.tools import FunctionTool
 from google.genai import types
 
-from .script import INPUT_TOKENS, MODEL, OUTPUT_TOKENS, Call, Hands, next_move, pace, words_of
+from .script import INPUT_TOKENS, MODEL, OUTPUT_TOKENS, Call, Hands, next_move, pace, sight_of, words_of
 
 _USED = types.GenerateContentResponseUsageMetadata(
     prompt_token_count=INPUT_TOKENS, candidates_token_count=OUTPUT_TOKENS, total_token_count=INPUT_TOKENS + OUTPUT_TOKENS
@@ -35,7 +35,8 @@ def _said(content: Any, part: Any) -> tuple[str, str]:
     if part.function_response:
         response = part.function_response.response or {}
         return "tool", str(response.get("result") or response.get("error"))
-    return "user" if content.role == "user" else "assistant", part.text or ""
+    shown = sight_of(part.inline_data.mime_type, part.inline_data.data) if part.inline_data else ""
+    return "user" if content.role == "user" else "assistant", part.text or shown
 
 
 def model() -> Any:

@@ -13,7 +13,7 @@ from langchain_core.messages import AIMessageChunk, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_core.tools import tool
 
-from .script import INPUT_TOKENS, MODEL, OUTPUT_TOKENS, Call, Hands, next_move, pace, words_of
+from .script import INPUT_TOKENS, MODEL, OUTPUT_TOKENS, Call, Hands, next_move, pace, sight_of, words_of
 
 _ROLES = {"human": "user", "ai": "assistant", "tool": "tool"}
 _USED = {"input_tokens": INPUT_TOKENS, "output_tokens": OUTPUT_TOKENS, "total_tokens": INPUT_TOKENS + OUTPUT_TOKENS}
@@ -31,7 +31,7 @@ class Scripted(BaseChatModel):
         return self
 
     def _stream(self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **more: Any) -> Iterator[Any]:
-        move = next_move([(_ROLES.get(m.type, "system"), m.text) for m in messages])
+        move = next_move([(_ROLES.get(m.type, "system"), m.text + _sights_in(m)) for m in messages])
         pieces = [""] if isinstance(move, Call) else words_of(move)
         for piece in pieces[:-1]:
             yield ChatGenerationChunk(message=AIMessageChunk(content=piece))
@@ -48,6 +48,11 @@ class Scripted(BaseChatModel):
         for chunk in self._stream(messages):
             whole = chunk if whole is None else whole + chunk
         return ChatResult(generations=[ChatGeneration(message=whole.message)])
+
+
+def _sights_in(message: BaseMessage) -> str:
+    blocks = [block for block in message.content_blocks if block["type"] == "image"]
+    return "".join(sight_of(str(block["mime_type"]), str(block["base64"])) for block in blocks)
 
 
 def model() -> Any:

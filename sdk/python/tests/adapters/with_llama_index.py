@@ -7,13 +7,13 @@ from collections.abc import AsyncGenerator
 from typing import Any
 
 from llama_index.core.agent.workflow import FunctionAgent
-from llama_index.core.base.llms.types import ToolCallBlock
+from llama_index.core.base.llms.types import ImageBlock, ToolCallBlock
 from llama_index.core.llms import ChatMessage, ChatResponse, LLMMetadata
 from llama_index.core.llms.callbacks import llm_chat_callback
 from llama_index.core.llms.mock import MockFunctionCallingLLM
 from llama_index.core.workflow import Context, HumanResponseEvent, InputRequiredEvent
 
-from .script import INPUT_TOKENS, MODEL, OUTPUT_TOKENS, Call, Hands, next_move, pace, words_of
+from .script import INPUT_TOKENS, MODEL, OUTPUT_TOKENS, Call, Hands, next_move, pace, sight_of, words_of
 
 _USED = {"usage": {"prompt_tokens": INPUT_TOKENS, "completion_tokens": OUTPUT_TOKENS}}
 
@@ -25,7 +25,7 @@ class Scripted(MockFunctionCallingLLM):
 
     @llm_chat_callback()
     async def astream_chat(self, messages: Any, **more: Any) -> Any:
-        move = next_move([(m.role.value, m.content or "") for m in messages])
+        move = next_move([(m.role.value, (m.content or "") + _sights_in(m)) for m in messages])
 
         async def stream() -> AsyncGenerator[ChatResponse, None]:
             if isinstance(move, Call):
@@ -39,6 +39,11 @@ class Scripted(MockFunctionCallingLLM):
                 await pace.wait_async()
 
         return stream()
+
+
+def _sights_in(message: ChatMessage) -> str:
+    shown = [block for block in message.blocks if isinstance(block, ImageBlock)]
+    return "".join(sight_of(str(block.image_mimetype), bytes(block.image).decode()) for block in shown)
 
 
 def model() -> Any:

@@ -17,7 +17,7 @@ from openai.types.responses import (
     ResponseUsage,
 )
 
-from .script import INPUT_TOKENS, MODEL, OUTPUT_TOKENS, Call, Hands, next_move, pace, words_of
+from .script import INPUT_TOKENS, MODEL, OUTPUT_TOKENS, Call, Hands, next_move, pace, sight_of, words_of
 
 set_tracing_disabled(True)
 
@@ -61,8 +61,13 @@ def _said(item: Any) -> tuple[str, str]:
         return "tool", str(item["output"])
     content = item.get("content") or ""
     if not isinstance(content, str):
-        content = "".join(part.get("text", "") for part in content)
+        content = "".join(part.get("text") or _sight_of(part) for part in content)
     return str(item.get("role", "")), content
+
+
+def _sight_of(part: Any) -> str:
+    media_type, _, data = str(part.get("image_url", "")).removeprefix("data:").partition(";base64,")
+    return sight_of(media_type, data) if data else ""
 
 
 def model() -> Any:

@@ -7,10 +7,10 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from pydantic_ai import Agent, Tool
-from pydantic_ai.messages import ModelMessage, SystemPromptPart, TextPart, ToolReturnPart, UserPromptPart
+from pydantic_ai.messages import BinaryContent, ModelMessage, SystemPromptPart, TextPart, ToolReturnPart, UserPromptPart
 from pydantic_ai.models.function import AgentInfo, DeltaToolCall, FunctionModel
 
-from .script import MODEL, Call, Hands, next_move, pace, words_of
+from .script import MODEL, Call, Hands, next_move, pace, sight_of, words_of
 
 ESTIMATES_TOKENS = True  # FunctionModel counts words
 _ROLES = {UserPromptPart: "user", SystemPromptPart: "system", TextPart: "assistant", ToolReturnPart: "tool"}
@@ -18,13 +18,19 @@ _ROLES = {UserPromptPart: "user", SystemPromptPart: "system", TextPart: "assista
 
 async def say(messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[Any]:
     parts = [part for message in messages for part in message.parts]
-    move = next_move([(_ROLES.get(type(part), ""), str(getattr(part, "content", ""))) for part in parts])
+    move = next_move([(_ROLES.get(type(part), ""), _words_of(getattr(part, "content", ""))) for part in parts])
     if isinstance(move, Call):
         yield {0: DeltaToolCall(move.tool, json.dumps(move.arguments), tool_call_id=f"call_{len(parts)}")}
         return
     for piece in words_of(move):
         yield piece
         await pace.wait_async()
+
+
+def _words_of(content: Any) -> str:
+    """What stands in a part: a text, or a list of texts and images."""
+    listed = content if isinstance(content, list) else [content]
+    return " ".join(sight_of(one.media_type, one.data) if isinstance(one, BinaryContent) else str(one) for one in listed)
 
 
 def model() -> Any:

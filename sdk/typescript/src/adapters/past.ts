@@ -23,11 +23,11 @@ export interface Exchange {
 export async function readPast(turn: Turn, kind: string): Promise<Exchange[]> {
   const { offset } = turn.message;
   const messages = await turn.history({ since: Math.max(0, offset - 2 * mostMessages - 1) });
-  return newest(pairUp(messages.filter((message) => message.offset < offset), kind));
+  return newest(pairUp(messages.filter((message) => message.offset < offset), (reply) => memoryOf(turn, reply, kind)));
 }
 
 /** Pairs questions with their answers. An answer that asked back is told by the one that came after it. */
-function pairUp(messages: HistoryMessage[], kind: string): Exchange[] {
+function pairUp(messages: HistoryMessage[], remembered: (reply: HistoryMessage) => JsonObject | undefined): Exchange[] {
   const replies = new Map(messages.filter(({ type }) => type === "agent_reply").map((reply) => [reply.in_reply_to, reply]));
   const exchanges: Exchange[] = [];
   for (const message of messages) {
@@ -35,7 +35,7 @@ function pairUp(messages: HistoryMessage[], kind: string): Exchange[] {
     const reply = replies.get(message.message_id);
     if (isObject(reply?.payload) && reply.payload.input_required) continue;
     const failed = !reply || reply.stop_reason === "error";
-    const memory = failed ? undefined : memoryOf(reply, kind);
+    const memory = failed ? undefined : remembered(reply);
     const asked = typeof memory?.asked === "string" ? memory.asked : textOf(message.body, message.payload);
     if (asked) exchanges.push({ asked, answered: failed ? undefined : reply.body, memory });
   }
@@ -52,8 +52,15 @@ function newest(exchanges: Exchange[]): Exchange[] {
 }
 
 /** What an adapter of this kind kept. Another kind's, of an agent that was rewritten, is of no use to it. */
-function memoryOf(reply: HistoryMessage | undefined, kind: string): JsonObject | undefined {
-  return isObject(reply?.payload) ? ofKind(reply.payload.memory, kind) : undefined;
+function memoryOf(turn: Turn, { payload, in_reply_to }: HistoryMessage, kind: string): JsonObject | undefined {
+  const memory = isObject(payload) && isObject(payload.memory) ? payload.memory[kind] : undefined;
+  const text = typeof memory === "string" ? turn.seal.open(memory, placeOf(turn, in_reply_to)) : undefined;
+  return text === undefined ? undefined : (JSON.parse(text) as JsonObject);
+}
+
+/** Where the memory of an answer belongs. */
+export function placeOf(turn: Turn, messageID: string | undefined): string {
+  return `${turn.message.channel}/${messageID}`;
 }
 
 export function ofKind(memory: unknown, kind: string): JsonObject | undefined {

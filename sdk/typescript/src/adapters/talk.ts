@@ -3,7 +3,7 @@ import { exceeds, type JsonObject } from "../frame.ts";
 import type { Step } from "../step.ts";
 import type { Turn } from "../turn.ts";
 import { readWords, type Image, type Words } from "./attached.ts";
-import { ofKind, readPast, textOf, type Exchange } from "./past.ts";
+import { ofKind, placeOf, readPast, textOf, type Exchange } from "./past.ts";
 
 /** What may be kept with an answer, in bytes; a longer one is remembered by its text alone. */
 const mostMemory = 256 << 10;
@@ -154,12 +154,12 @@ export class Talk {
     return "The person did not want to answer.";
   }
 
-  /** Keeps what the next turn, or the next process, needs to know. */
+  /** Keeps what the next turn, or the next process, needs to know: sealed, for callers can see it. */
   remember(memory: JsonObject): void {
     // The log has the words of the message, but not those of its files, whose links do not last.
     const asked = this.turn.attachments.length > 0 ? { asked: this.text } : {};
     const json = JSON.stringify({ ...memory, ...asked });
-    if (!exceeds(json, mostMemory)) this.turn.remember({ [this.#kind]: JSON.parse(json) });
+    if (!exceeds(json, mostMemory)) this.turn.remember({ [this.#kind]: this.turn.seal.close(json, placeOf(this.turn, this.turn.message.id)) });
   }
 }
 

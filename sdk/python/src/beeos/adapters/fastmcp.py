@@ -1,17 +1,20 @@
 """FastMCP servers: their tools, resources and prompts become the agent's.
 
 The server runs inside this process. One session with it lists what it offers and keeps it up; each message has a
-session of its own, so that what the server logs and asks in the middle of it is its caller's and nobody else's.
+session of its own, so that what the server logs and asks in the middle of it is its caller's and nobody else's. What
+the server keeps for a session (``ctx.set_state``) it keeps for the conversation: all sessions of one have its name.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from contextvars import ContextVar
 from typing import Any
 
 import mcp_types as mcp
 from fastmcp import Client
+from fastmcp.server.middleware import Middleware
 from mcp import MCPError
 
 from ..agent import Agent
@@ -28,11 +31,27 @@ _CHANGED = (
     mcp.PromptListChangedNotification,
 )
 
+# The conversation that a session is for; empty for the one that lists.
+_channel: ContextVar[str] = ContextVar("beeos_channel", default="")
+
 
 def adapt(server: Any, name: str, options: dict[str, Any], settings: dict[str, Any]) -> Agent:
     """``options`` are more arguments of FastMCP's Client."""
     about = {"description": server.instructions or "", "version": server.version or ""}
+    if not any(isinstance(known, _Naming) for known in server.middleware):
+        server.add_middleware(_Naming())
     return _Server(server, name or server.name, options, {**about, **settings})
+
+
+class _Naming(Middleware):
+    """Names a session after its conversation, where the server looks for what it has kept for a session."""
+
+    async def on_message(self, context: Any, call_next: Any) -> Any:
+        session = context.fastmcp_context.session if context.fastmcp_context else None
+        connection = getattr(session, "_connection", None)
+        if _channel.get() and connection is not None:
+            connection.session_id = _channel.get()
+        return await call_next(context)
 
 
 class _Server(Agent):
@@ -84,6 +103,7 @@ class _Server(Agent):
             tool, arguments = self._read_talk(await read_words(message))
         else:
             tool, arguments = message.tool, message.arguments
+        _channel.set(message.channel)  # of this task, and of what it begins
         async with self._connect(**_handlers_of(ctx)) as session:
             try:
                 if tool:

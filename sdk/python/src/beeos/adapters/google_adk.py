@@ -17,7 +17,7 @@ from ..agent import Agent
 from ..context import Context
 from ..message import Message
 from .asking import ask_person, find_objection
-from .conversation import Conversations, Said, read_words
+from .conversation import Conversations, Said, read_shown
 from .telling import Telling, to_plain
 
 _CONFIRM = "adk_request_confirmation"
@@ -42,7 +42,7 @@ class _Runs:
         self._options = {k: v for k, v in options.items() if k not in ("session_service", "run_config")}
         self._sessions = options.get("session_service")
         self._config = options.get("run_config") or RunConfig(streaming_mode=StreamingMode.SSE)
-        self._talks: Conversations[_Record] = Conversations()
+        self._talks: Conversations[_Record] = Conversations("google_adk")
 
     async def answer(self, message: Message, ctx: Context) -> None:
         telling = Telling(ctx)
@@ -50,28 +50,34 @@ class _Runs:
         app = self._app.model_copy(update={"plugins": [*self._app.plugins, witness]})
         sessions = self._sessions or InMemorySessionService()
         place = {"app_name": app.name, "user_id": message.sender or "user", "session_id": message.channel}
-        await self._open_session(sessions, place, ctx)
+        before = await self._open_session(sessions, place, ctx)
         runner = Runner(app=app, session_service=sessions, **self._options)
         last = _Last()
-        given = types.Content(role="user", parts=[types.Part(text=await read_words(message))])
+        words, pictures = await read_shown(message)
+        shown = [types.Part.from_bytes(data=p.data, mime_type=p.media_type) for p in pictures]
+        told = [types.Part(text=words)] if words or not shown else []
+        given = types.Content(role="user", parts=[*told, *shown])
         while given is not None:
             calls = await self._run(runner, place, given, telling, last)
             parts = [await _answer_call(call, witness, ctx) for call in calls]
             given = types.Content(role="user", parts=parts) if parts else None
         if self._sessions is None:
             session = await sessions.get_session(**place)
-            self._talks.keep(ctx, (list(session.events), dict(session.state)))
+            added = [event.model_dump(mode="json", by_alias=True, exclude_none=True) for event in session.events[before:]]
+            self._talks.keep(ctx, (list(session.events), dict(session.state)), added)
         await telling.finish(last.text)
 
-    async def _open_session(self, sessions: Any, place: dict[str, Any], ctx: Context) -> None:
-        """Go on with the session of the channel, or begin one with what was said before."""
+    async def _open_session(self, sessions: Any, place: dict[str, Any], ctx: Context) -> int:
+        """Go on with the session of the channel, or begin one with what was said before; how many events that is."""
         if self._sessions is not None and await sessions.get_session(**place):
-            return
+            return 0
         past = await self._talks.read_past(ctx)
         events, state = past.kept or ([], {})
         session = await sessions.create_session(**place, state=state)
-        for event in [*events, *(_event_of(said, self._app) for said in past.said)]:
+        events = [*events, *(event for said in past.said for event in _events_of(said, self._app))]
+        for event in events:
             await sessions.append_event(session, event)
+        return len(events)
 
     async def _run(self, runner: Any, place: dict[str, Any], given: Any, telling: Telling, last: _Last) -> list[Any]:
         """Run until the agent has answered, or stops for something; the calls that it stops for."""
@@ -110,10 +116,12 @@ class _Last:
             self.text = text or self.text
 
 
-def _event_of(said: Said, app: Any) -> Any:
+def _events_of(said: Said, app: Any) -> list[Any]:
+    if said.turn is not None:
+        return [Event.model_validate(one) for one in said.turn]
     user = said.role == "user"
     content = types.Content(role="user" if user else "model", parts=[types.Part(text=said.text)])
-    return Event(author="user" if user else app.root_agent.name, content=content, invocation_id=said.id)
+    return [Event(author="user" if user else app.root_agent.name, content=content, invocation_id=said.id)]
 
 
 # What an agent stops for.

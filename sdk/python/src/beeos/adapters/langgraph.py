@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from langchain_core.callbacks import BaseCallbackHandler
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, messages_from_dict, messages_to_dict
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.errors import GraphBubbleUp
@@ -18,9 +18,9 @@ from ..agent import Agent
 from ..context import Context
 from ..message import Message
 from .asking import ask_person, find_objection
-from .conversation import Conversations, Said, read_words
+from .conversation import Conversations, Said, read_shown
 from .inputs import Schema, offer_inputs
-from .telling import Telling
+from .telling import Telling, to_plain
 
 _MARK = "beeos_message"  # in the metadata of checkpoints: the message that they belong to
 
@@ -46,7 +46,7 @@ class _Runs:
         self._options = {k: v for k, v in options.items() if k != "config"}
         self._config: dict[str, Any] = options.get("config") or {}
         self._remembers = isinstance(graph.checkpointer, BaseCheckpointSaver)
-        self._talks: Conversations[list[BaseMessage]] = Conversations()
+        self._talks: Conversations[list[BaseMessage]] = Conversations("langgraph")
         schema: Schema = graph.get_input_jsonschema() if "messages" not in graph.channels else {}
         # What takes one value of any kind has no name for it.
         self._wraps = bool(schema) and schema.get("type") != "object"
@@ -62,15 +62,16 @@ class _Runs:
         given: Any = None
         if not known:
             past = await self._talks.read_past(ctx)
-            known = [*(past.kept or []), *map(_message_of, past.said)]
-            given = {"messages": [*known, HumanMessage(await read_words(message), id=message.id)]}
+            known = [*(past.kept or []), *(m for said in past.said for m in _messages_of(said))]
+            given = {"messages": [*known, await _read_message(message)]}
         elif not begun:
-            given = {"messages": [HumanMessage(await read_words(message), id=message.id)]}
+            given = {"messages": [await _read_message(message)]}
         if given is not None or state.next:
             state = await self._run(graph, config, given, telling)
         made: list[BaseMessage] = list(state.values["messages"])
         if not self._remembers:
-            self._talks.keep(ctx, made)
+            before = {m.id for m in known}
+            self._talks.keep(ctx, made, to_plain(messages_to_dict([m for m in made if m.id not in before])))
         await telling.finish(state.values.get("structured_response") or _last_words(made))
 
     async def answer_inputs(self, inputs: dict[str, Any], ctx: Context) -> None:
@@ -116,9 +117,20 @@ async def _say(telling: Telling, piece: Any) -> None:
             await telling.ctx.reasoning(block["reasoning"])
 
 
-def _message_of(said: Said) -> BaseMessage:
-    made: BaseMessage = (HumanMessage if said.role == "user" else AIMessage)(said.text, id=said.id)
-    return made
+async def _read_message(message: Message) -> HumanMessage:
+    words, pictures = await read_shown(message)
+    if not pictures:
+        return HumanMessage(words, id=message.id)
+    content: list[Any] = [{"type": "text", "text": words}] if words else []
+    # In the form that the models of all makers take.
+    content += [{"type": "image_url", "image_url": {"url": p.url}} for p in pictures]
+    return HumanMessage(content, id=message.id)
+
+
+def _messages_of(said: Said) -> list[BaseMessage]:
+    if said.turn is not None:
+        return list(messages_from_dict(said.turn))
+    return [(HumanMessage if said.role == "user" else AIMessage)(said.text, id=said.id)]
 
 
 def _last_words(messages: list[BaseMessage]) -> str:

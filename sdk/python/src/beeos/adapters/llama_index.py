@@ -11,14 +11,14 @@ from llama_index.core.instrumentation import get_dispatcher
 from llama_index.core.instrumentation.event_handlers import BaseEventHandler
 from llama_index.core.instrumentation.events.llm import LLMChatEndEvent, LLMChatStartEvent
 from llama_index.core.instrumentation.events.span import SpanDropEvent
-from llama_index.core.llms import ChatMessage
+from llama_index.core.llms import ChatMessage, ImageBlock, TextBlock
 from workflows.events import HumanResponseEvent, InputRequiredEvent
 
 from ..agent import Agent
 from ..context import Context
 from ..message import Message
 from .asking import ask_person, find_objection
-from .conversation import Conversations, Said, read_words
+from .conversation import Conversations, Said, read_shown
 from .inputs import Schema, offer_inputs
 from .telling import Telling
 
@@ -54,20 +54,24 @@ class _Runs:
     def __init__(self, workflow: Any, options: dict[str, Any]) -> None:
         self._workflow = workflow
         self._options = {k: v for k, v in options.items() if k != "input"}
-        self._talks: Conversations[list[Any]] = Conversations()
+        self._talks: Conversations[list[Any]] = Conversations("llama_index")
 
     async def answer(self, message: Message, ctx: Context) -> None:
         """Answer in a conversation with an agent."""
         past = await self._talks.read_past(ctx)
-        given = {
-            "user_msg": await read_words(message),
-            "chat_history": [*(past.kept or []), *map(_message_of, past.said)],
-        }
+        before = [*(past.kept or []), *(m for said in past.said for m in _messages_of(said))]
+        words, pictures = await read_shown(message)
+        shown = [ImageBlock(image=p.data, image_mimetype=p.media_type) for p in pictures]
+        told = [TextBlock(text=words)] if words else []
+        asked = ChatMessage(role="user", blocks=[*told, *shown]) if shown else words
+        given = {"user_msg": asked, "chat_history": before}
         telling = Telling(ctx)
         handler, result = await self._run(given, telling)
         memory = await handler.ctx.store.get("memory", default=None)
         if memory is not None:
-            self._talks.keep(ctx, list(await memory.aget_all()))
+            record = list(await memory.aget_all())
+            added = record[len(before) :] if record[: len(before)] == before else []  # else it has let go of some
+            self._talks.keep(ctx, record, [m.model_dump(mode="json") for m in added])
         await telling.finish(result.structured_response or result.response.content or "")
 
     async def answer_inputs(self, inputs: dict[str, Any], ctx: Context) -> None:
@@ -109,8 +113,10 @@ async def _take(event: Any, handler: Any, telling: Telling) -> None:
         handler.ctx.send_event(await _answer_event(event, telling.ctx))
 
 
-def _message_of(said: Said) -> Any:
-    return ChatMessage(role=said.role, content=said.text)
+def _messages_of(said: Said) -> list[Any]:
+    if said.turn is not None:
+        return [ChatMessage.model_validate(one) for one in said.turn]
+    return [ChatMessage(role=said.role, content=said.text)]
 
 
 async def _answer_event(event: Any, ctx: Context) -> Any:

@@ -12,8 +12,8 @@ from ..agent import Agent
 from ..context import Context
 from ..message import Message
 from .asking import find_objection
-from .conversation import Conversations, Said, read_words
-from .telling import Telling
+from .conversation import Conversations, Said, read_shown
+from .telling import Telling, to_plain
 
 # A conversation: its items, and the agent that it was handed to.
 _Record = tuple[list[Any], Any]
@@ -33,18 +33,24 @@ class _Runs:
         self._agent = agent
         self._options = {k: v for k, v in options.items() if k != "session"}
         self._session: Callable[[str], Any] | None = options.get("session")
-        self._talks: Conversations[_Record] = Conversations()
+        self._talks: Conversations[_Record] = Conversations("openai_agents")
 
     async def answer(self, message: Message, ctx: Context) -> None:
         telling = Telling(ctx)
+        before: list[Any] = []
         options = {**self._options, "hooks": _Witness(telling)}
-        agent, given = self._agent, cast(Any, await read_words(message))
+        words, pictures = await read_shown(message)
+        shown = [{"type": "input_image", "detail": "auto", "image_url": p.url} for p in pictures]
+        content: Any = [*([{"type": "input_text", "text": words}] if words else []), *shown] if shown else words
+        said: list[Any] = [{"role": "user", "content": content}]
+        agent, given = self._agent, cast(Any, said if shown else words)
         if self._session is not None:
             options["session"] = self._session(message.channel)
         else:
             past = await self._talks.read_past(ctx)
             items, agent = past.kept or ([], agent)
-            given = [*items, *map(_item_of, past.said), {"role": "user", "content": given}]
+            before = [*items, *(item for said in past.said for item in _items_of(said))]
+            given = [*before, *said]
         while True:
             result = Runner.run_streamed(agent, given, **options)
             await _stream(telling, result)
@@ -58,7 +64,9 @@ class _Runs:
                 else:
                     given.reject(call, rejection_message=no)
         if self._session is None:
-            self._talks.keep(ctx, (result.to_input_list(), result.last_agent))
+            items = result.to_input_list()
+            added = items[len(before) :] if items[: len(before)] == before else []  # else a handoff has filtered them
+            self._talks.keep(ctx, (items, result.last_agent), to_plain(added))
         await telling.finish(result.final_output)
 
 
@@ -79,8 +87,8 @@ async def _stream(telling: Telling, result: Any) -> None:
             result.cancel(mode="immediate")
 
 
-def _item_of(said: Said) -> dict[str, Any]:
-    return {"role": said.role, "content": said.text}
+def _items_of(said: Said) -> list[Any]:
+    return [{"role": said.role, "content": said.text}] if said.turn is None else said.turn
 
 
 class _Witness(RunHooks[Any]):

@@ -13,7 +13,7 @@ from ..agent import Agent
 from ..context import Context
 from ..message import Message
 from .asking import ask_person, find_objection
-from .conversation import Conversations, Said, read_words
+from .conversation import Conversations, Said, read_shown
 from .telling import Telling
 
 
@@ -31,20 +31,24 @@ class _Runs:
         self._agent = agent
         self._options = {k: v for k, v in options.items() if k != "capabilities"}
         self._capabilities: list[Any] = list(options.get("capabilities") or [])
-        self._talks: Conversations[list[Any]] = Conversations()
+        self._talks: Conversations[list[Any]] = Conversations("pydantic_ai")
 
     async def answer(self, message: Message, ctx: Context) -> None:
         telling = Telling(ctx)
         past = await self._talks.read_past(ctx)
         options = {
             **self._options,
-            "message_history": [*(past.kept or []), *map(_message_of, past.said)],
+            "message_history": [*(past.kept or []), *(m for said in past.said for m in _messages_of(said))],
             "capabilities": [*self._capabilities, _Witness(ctx)],
         }
-        async with self._agent.run_stream_events(await read_words(message), **options) as events:
+        words, pictures = await read_shown(message)
+        shown = [said_by.BinaryContent(data=p.data, media_type=p.media_type) for p in pictures]
+        prompt: Any = [*([words] if words else []), *shown] if shown else words
+        async with self._agent.run_stream_events(prompt, **options) as events:
             async for event in events:
                 if isinstance(event, AgentRunResultEvent):
-                    self._talks.keep(ctx, event.result.all_messages())
+                    added = said_by.ModelMessagesTypeAdapter.dump_python(event.result.new_messages(), mode="json")
+                    self._talks.keep(ctx, event.result.all_messages(), added)
                     await telling.finish(event.result.output)
                     return
                 await _say(telling, event)
@@ -64,10 +68,12 @@ async def _say(telling: Telling, event: Any) -> None:
             await telling.ctx.reasoning(event.delta.content_delta or "")
 
 
-def _message_of(said: Said) -> Any:
+def _messages_of(said: Said) -> list[Any]:
+    if said.turn is not None:
+        return list(said_by.ModelMessagesTypeAdapter.validate_python(said.turn))
     if said.role == "user":
-        return said_by.ModelRequest(parts=[said_by.UserPromptPart(said.text)])
-    return said_by.ModelResponse(parts=[said_by.TextPart(said.text)])
+        return [said_by.ModelRequest(parts=[said_by.UserPromptPart(said.text)])]
+    return [said_by.ModelResponse(parts=[said_by.TextPart(said.text)])]
 
 
 class _Witness(AbstractCapability[Any]):
