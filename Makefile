@@ -59,6 +59,8 @@ clients: setup ## Every client in docs/reference/clients.md, also those that tak
 	$(GO) test -tags clients -timeout 60m -v ./test/clients ./test/frameworks ./test/sdk ./test/acp
 	$(GO) test -tags clients -v -run Sandbox ./internal/outward/bridge/acp
 	$(GO) test -tags clients -timeout 30m -v -run TestRuntimes ./test/typescript # agents on Bun and Deno
+	$(GO) build -o bin/check ./examples/check && $(GO) run ./cmd/beeos agent check --kills 20 --timeout 3m bin/check
+	CHECK_KILLS=20 $(GO) test -count=1 -v -run 'TestPythonSDK/check|TestCheck' ./test/pythonsdk ./test/typescript
 
 fuzz: ## Fuzz every target for FUZZTIME each (30s), and the REST surface for 90s
 	scripts/fuzz.sh $(FUZZTIME)
