@@ -5,6 +5,7 @@ import (
 
 	"github.com/beeos/beeos/internal/engine/task"
 	"github.com/beeos/beeos/internal/engine/webhook"
+	"github.com/beeos/beeos/internal/store/outbox"
 	"github.com/beeos/beeos/internal/store/webhooks"
 	"github.com/beeos/beeos/internal/surface/a2a"
 )
@@ -15,7 +16,7 @@ func (p *parts) openHooks(ctx context.Context) (err error) {
 	p.hooks, err = webhook.New(ctx, webhook.Options{
 		Webhooks: p.db.Webhooks, Cluster: p.db.Cluster, Ledger: p.ledger, Bus: p.bus, Log: p.log, Now: p.db.Now, Status: task.StatusOf,
 		Formats: a2a.PushFormats(p.calls), AllowPrivate: p.cfg.AllowPrivate,
-		Attempted: func(s webhooks.DeliveryStatus) { p.metrics.Webhook(string(s)) },
+		Attempted: func(s outbox.Status) { p.metrics.Webhook(string(s)) },
 		ApprovalLink: func(ctx context.Context, id string, w webhooks.Webhook) (string, error) {
 			return p.approvals.LinkFor(ctx, id, w.Turn, w.Owner)
 		},

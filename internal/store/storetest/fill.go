@@ -20,6 +20,7 @@ import (
 	"github.com/beeos/beeos/internal/store/database"
 	"github.com/beeos/beeos/internal/store/files"
 	"github.com/beeos/beeos/internal/store/grants"
+	"github.com/beeos/beeos/internal/store/outbox"
 	"github.com/beeos/beeos/internal/store/people"
 	"github.com/beeos/beeos/internal/store/sessions"
 	"github.com/beeos/beeos/internal/store/webhooks"
@@ -190,10 +191,10 @@ func Webhook(t *testing.T, db *store.Store, turn, url string) webhooks.Webhook {
 // News makes deliveries of a webhook, in order.
 func News(t *testing.T, db *store.Store, w webhooks.Webhook, n int) (webhooks.Webhook, []string) {
 	t.Helper()
-	var list []webhooks.Delivery
+	var list []outbox.Delivery
 	var ids []string
 	for i := range n {
-		list = append(list, webhooks.Delivery{ID: "whd_" + beeos.NewID(), Payload: fmt.Append(nil, i)})
+		list = append(list, outbox.Delivery{ID: "whd_" + beeos.NewID(), Payload: fmt.Append(nil, i)})
 		ids = append(ids, list[i].ID)
 	}
 	next := w
