@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 
+	"github.com/beeos/beeos/internal/access/notify"
 	"github.com/beeos/beeos/internal/engine/task"
 	"github.com/beeos/beeos/internal/engine/webhook"
 	"github.com/beeos/beeos/internal/store/outbox"
@@ -23,6 +24,20 @@ func (p *parts) openHooks(ctx context.Context) (err error) {
 	})
 	if err == nil && p.cfg.Runs("worker") {
 		p.run = append(p.run, p.hooks.Run)
+	}
+	return err
+}
+
+// openNotifications lets people hear of approvals. They are told by the processes
+// that run the worker.
+func (p *parts) openNotifications(ctx context.Context) (err error) {
+	p.notify, err = notify.New(ctx, notify.Options{
+		Table: p.db.Notifications, Approvals: p.approvals, Agents: p.db.Agents, People: p.db.People, Keys: p.db.Keys, Cluster: p.db.Cluster,
+		Bus: p.bus, Log: p.log, Now: p.db.Now, Web: p.public.Web, AllowPrivate: p.cfg.AllowPrivate,
+		Attempted: func(s outbox.Status) { p.metrics.Webhook(string(s)) },
+	})
+	if err == nil && p.cfg.Runs("worker") {
+		p.run = append(p.run, p.notify.Run)
 	}
 	return err
 }

@@ -70,7 +70,7 @@ func TestRooms(t *testing.T) {
 	b.inspect(a.Web + "/apps") // empty states, while they are
 	b.inspect(a.Web + "/")
 	b.inspect(a.Web + "/marketplace")
-	for _, path := range []string{"/tasks", "/tasks?state=ended", "/conversations", "/webhooks", "/webhooks?only=problems", "/usage", "/usage?by=day&days=7", "/budgets"} {
+	for _, path := range []string{"/tasks", "/tasks?state=ended", "/conversations", "/webhooks", "/webhooks?only=problems", "/usage", "/usage?by=day&days=7", "/budgets", "/approvals/channels"} {
 		b.inspect(a.Web + path)
 	}
 	offer(t, a, weatherID)
