@@ -44,6 +44,7 @@ import (
 	"github.com/beeos/beeos/internal/telemetry"
 	"github.com/beeos/beeos/internal/telemetry/trace"
 	"github.com/beeos/beeos/internal/wire/httpd"
+	"github.com/beeos/beeos/internal/wire/mail"
 )
 
 // CallRecord is one finished call.
@@ -98,6 +99,7 @@ type parts struct {
 	acts      *act.Acts
 	hooks     *webhook.Hooks
 	notify    *notify.Notifier
+	mail      *mail.Sender // nil = no mail is sent
 	auth      *auth.Authenticator
 	people    *signin.People
 	oidc      *signin.OIDC // nil = no outside provider
@@ -201,7 +203,7 @@ func (p *parts) openCalls(context.Context) error {
 // changed on other nodes.
 func (p *parts) openActs(context.Context) error {
 	p.acts = act.New(act.Options{
-		DB: p.db, Ledger: p.ledger, Bus: p.bus, Invoke: p.calls, Approvals: p.approvals, Hooks: p.hooks, Notify: p.notify, People: p.people, OAuth: p.oauth, Builtins: p.owned, Server: p.describeServer, Log: p.log,
+		DB: p.db, Ledger: p.ledger, Bus: p.bus, Invoke: p.calls, Approvals: p.approvals, Hooks: p.hooks, Notify: p.notify, Mail: p.mail, Web: p.public.Web, People: p.people, OAuth: p.oauth, Builtins: p.owned, Server: p.describeServer, Log: p.log,
 	})
 	p.bus.OnControl(func(c bus.Control) {
 		switch c.Kind {

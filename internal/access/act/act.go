@@ -21,6 +21,7 @@ import (
 	"github.com/beeos/beeos/internal/engine/ledger"
 	"github.com/beeos/beeos/internal/engine/webhook"
 	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/wire/mail"
 )
 
 // Options is what acts are done with. A process that only works on the
@@ -33,6 +34,8 @@ type Options struct {
 	Approvals *approval.Approvals
 	Hooks     *webhook.Hooks
 	Notify    *notify.Notifier
+	Mail      *mail.Sender // nil: links are shown to whoever makes them
+	Web       string       // where the console is, for links in mail
 	People    *signin.People
 	OAuth     *oauth.Server
 	Builtins  Builtins      // nil: nobody runs built-in agents, as on the command line

@@ -3,7 +3,8 @@
 // approvals who has not been told what, and puts it into the outbox of each channel
 // (watch.go), from which package courier sends it until it is taken. What is told
 // is event.go: what is kept of it has no secret and no link; the link to decide by
-// is made for each attempt (send.go). Each kind of channel is a sender: webhook.go.
+// is made for each attempt (send.go). Each kind of channel is a sender: webhook.go,
+// email.go.
 //
 // An approval is never touched here, so a message that is lost, late or sent twice
 // decides nothing.
@@ -29,6 +30,7 @@ import (
 	"github.com/beeos/beeos/internal/store/notifications"
 	"github.com/beeos/beeos/internal/store/outbox"
 	"github.com/beeos/beeos/internal/store/people"
+	"github.com/beeos/beeos/internal/wire/mail"
 	"github.com/beeos/beeos/internal/wire/seal"
 )
 
@@ -40,7 +42,8 @@ type Options struct {
 	People    *people.Table
 	Keys      *keys.Table
 	Cluster   *cluster.Table
-	Bus       *bus.Bus // nil: the watch looks now and then
+	Mail      *mail.Sender // nil: there are no channels by e-mail
+	Bus       *bus.Bus     // nil: the watch looks now and then
 	Log       *slog.Logger
 	Now       func() time.Time
 	Web       string // where the console is
@@ -82,6 +85,9 @@ func New(ctx context.Context, opt Options) (*Notifier, error) {
 	}
 	n := &Notifier{opt: opt, sealer: sealer, wake: make(chan struct{}, 1)}
 	n.senders = map[notifications.Kind]sender{notifications.Webhook: newWebhookSender(&n.opt)}
+	if opt.Mail != nil {
+		n.senders[notifications.Email] = &emailSender{&n.opt}
+	}
 	n.courier = courier.New(courier.Options[notifications.Channel]{
 		What: "channel", Queue: opt.Table.Queue, Retries: retries, Receivers: opt.Table.ListByDeliveries, Send: n.send, Gone: opt.Table.Disable,
 		Log: opt.Log, Now: opt.Now, Attempted: opt.Attempted, Every: opt.Every,

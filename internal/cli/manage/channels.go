@@ -22,6 +22,7 @@ type ChannelsCmd struct {
 
 // ChannelsAddCmd sets up a channel.
 type ChannelsAddCmd struct {
+	Email   ChannelsAddEmailCmd   `cmd:"" help:"The address of your account."`
 	Webhook ChannelsAddWebhookCmd `cmd:"" help:"A program: signed JSON for every approval.requested, approval.decided and approval.expired."`
 }
 
@@ -40,6 +41,14 @@ func (c *addChannel) add(ctx context.Context, t *terminal.Terminal, cl *client.C
 		t.Note("what it is sent is signed with this secret, which is shown this once: %s", made.Secret)
 	}
 	return t.PrintEither(c.JSON, made, made.ID)
+}
+
+// ChannelsAddEmailCmd sets up mail to oneself.
+type ChannelsAddEmailCmd struct{ addChannel }
+
+// Run prints the id.
+func (c *ChannelsAddEmailCmd) Run(ctx context.Context, t *terminal.Terminal, cl *client.Client) error {
+	return c.add(ctx, t, cl, client.NotificationChannelRequest{Kind: "email"})
 }
 
 // ChannelsAddWebhookCmd sets up a webhook.

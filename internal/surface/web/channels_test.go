@@ -1,6 +1,7 @@
 package web
 
 import (
+	"html"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -19,12 +20,12 @@ func TestChannelsAreOnesOwn(t *testing.T) {
 	ann, bob := k.signedIn(k.user("Ann", false)), k.signedIn(k.user("Bob", true))
 	const path = "/approvals/channels"
 	made := ann.post(path, url.Values{"kind": {"webhook"}, "url": {hook.URL + "/in?key=private"}})
-	secret := regexp.MustCompile(`whsec_[A-Za-z0-9+/=]{32}`).FindString(made.body)
+	secret := regexp.MustCompile(`whsec_[A-Za-z0-9+/=]{32}`).FindString(html.UnescapeString(made.body))
 	id := regexp.MustCompile(`data-channel="(nch_[^"]+)"`).FindStringSubmatch(made.body)
 	if made.status != http.StatusOK || secret == "" || id == nil || strings.Contains(made.body, "private") {
 		t.Fatalf("%d %s", made.status, made.body)
 	}
-	if again := ann.get(path); strings.Contains(again.body, secret) || !strings.Contains(again.body, hook.URL+"/in") {
+	if again := ann.get(path); strings.Contains(html.UnescapeString(again.body), secret) || !strings.Contains(again.body, hook.URL+"/in") {
 		t.Errorf("%s", again.body)
 	}
 	if theirs := bob.get(path); strings.Contains(theirs.body, id[1]) {
