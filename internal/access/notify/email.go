@@ -57,7 +57,7 @@ func (m *message) text(console string) string {
 	line("Tool:    %s", shown(a.ToolName()))
 	line("Caller:  %s", shown(a.CallerName))
 	switch {
-	case m.Type == ApprovalRequested:
+	case m.asks():
 		line("Until:   %s", clock(a.ExpiresAt))
 		line("\nIt would be called with:\n\n%s\n", a.ArgumentsText)
 		if a.URL != "" {

@@ -16,8 +16,9 @@ import (
 // What channels are told.
 const (
 	ApprovalRequested = "approval.requested"
-	ApprovalDecided   = "approval.decided" // by a person
-	ApprovalExpired   = "approval.expired" // nobody decided in time, or need decide any more
+	ApprovalReminder  = "approval.reminder" // half of the time is over
+	ApprovalDecided   = "approval.decided"  // by a person
+	ApprovalExpired   = "approval.expired"  // nobody decided in time, or need decide any more
 	ChannelTest       = "channel.test"
 )
 

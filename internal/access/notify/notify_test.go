@@ -117,6 +117,41 @@ func TestNobodyDecided(t *testing.T) {
 	}
 }
 
+// TestHalfTime: whoever has not decided by then is reminded, once, with a link that works.
+func TestHalfTime(t *testing.T) {
+	r := newRig(t, storetest.Open(t, storetest.SQLiteURL(t)))
+	rec := newReceiver(t)
+	c, _ := r.webhook(rec.URL)
+	r.run(r.Notifier)
+	early, late := r.ask("turn-1"), r.ask("turn-2")
+	for range 2 {
+		if one := rec.next(t); one.Type != ApprovalRequested {
+			t.Errorf("%s", one.body)
+		}
+	}
+	r.decide(early, true)
+	rec.next(t)
+	r.later(2 * time.Minute)
+	if _, err := r.Test(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	if one := rec.next(t); one.Type != ChannelTest {
+		t.Errorf("too early: %s", one.body)
+	}
+	r.later(31 * time.Second)
+	again := rec.next(t)
+	if again.Type != ApprovalReminder || again.Approval.ID != late.ID || again.Approval.Status != approvals.Pending || again.Approval.URL == "" {
+		t.Errorf("%s", again.body)
+	}
+	r.later(time.Minute)
+	r.decide(late, false)
+	if one := rec.next(t); one.Type != ApprovalDecided {
+		t.Errorf("%s", one.body)
+	}
+	r.delivery(c, "taken", status(outbox.Succeeded))
+	rec.quiet(t)
+}
+
 // TestLateChannelHearsWhatWaits, and nothing of what is over.
 func TestLateChannelHearsWhatWaits(t *testing.T) {
 	r := newRig(t, storetest.Open(t, storetest.SQLiteURL(t)))

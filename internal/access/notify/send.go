@@ -62,7 +62,7 @@ func (n *Notifier) compose(ctx context.Context, d *outbox.Delivery, c *notificat
 	if !m.owner.DisabledAt.IsZero() {
 		return nil, "whom this was for is locked out", nil
 	}
-	if m.Type != ApprovalRequested {
+	if !m.asks() {
 		return m, "", nil
 	}
 	a, err := n.opt.Approvals.Table.Get(ctx, m.Approval.ID)
@@ -75,6 +75,9 @@ func (n *Notifier) compose(ctx context.Context, d *outbox.Delivery, c *notificat
 	return m, "", err
 }
 
+// asks reports whether somebody is to decide.
+func (e *Event) asks() bool { return e.Type == ApprovalRequested || e.Type == ApprovalReminder }
+
 // summary says in one line what happened.
 func (m *message) summary() string {
 	if m.Approval == nil {
@@ -83,6 +86,8 @@ func (m *message) summary() string {
 	a := m.Approval
 	what := beeos.Visible(beeos.Shorten(a.ToolName(), 100)) + " of " + beeos.Visible(beeos.Shorten(a.Agent, 100))
 	switch {
+	case m.Type == ApprovalReminder:
+		return "Reminder: approve " + what + "?"
 	case m.Type == ApprovalRequested:
 		return "Approve " + what + "?"
 	case a.Status == approvals.Approved:

@@ -40,27 +40,28 @@ func (n *Notifier) runWatch(ctx context.Context) error {
 	}
 }
 
-// tellNews tells of approvals that wait, and of those that ended.
+// tellNews tells of approvals that wait, also once more when half of their time is
+// over, and of those that ended.
 func (n *Notifier) tellNews(ctx context.Context) error {
 	asked, err := n.opt.Table.ListUntold(ctx, n.opt.Now(), atOnce)
-	if err != nil {
+	if err = tellEach(ctx, asked, err, n.tellAsked); err != nil {
 		return err
 	}
-	for _, news := range asked {
-		if err := n.tellAsked(ctx, news); err != nil {
-			return err
-		}
+	again, err := n.opt.Table.ListToRemind(ctx, n.opt.Now(), atOnce)
+	if err = tellEach(ctx, again, err, n.tellAgain); err != nil {
+		return err
 	}
 	ended, err := n.opt.Table.ListEnded(ctx, atOnce)
-	if err != nil {
-		return err
-	}
-	for _, news := range ended {
-		if err := n.tellEnded(ctx, news); err != nil {
+	return tellEach(ctx, ended, err, n.tellEnded)
+}
+
+func tellEach(ctx context.Context, list []notifications.News, err error, tell func(context.Context, notifications.News) error) error {
+	for _, news := range list {
+		if err := tell(ctx, news); err != nil {
 			return err
 		}
 	}
-	return nil
+	return err
 }
 
 func (n *Notifier) tellAsked(ctx context.Context, news notifications.News) error {
@@ -68,7 +69,28 @@ func (n *Notifier) tellAsked(ctx context.Context, news notifications.News) error
 	if err != nil || d == nil || !a.Open() { // decided this moment: nothing was told, so nothing is to be
 		return err
 	}
-	return n.wakeIf(n.opt.Table.TellAsked(ctx, news, *d, n.opt.Now()))
+	now, half := n.opt.Now(), a.CreatedAt.Add(a.ExpiresAt.Sub(a.CreatedAt)/2)
+	if half.Before(now) {
+		half = time.Time{} // who hears of it so late is not reminded
+	}
+	return n.wakeIf(n.opt.Table.TellAsked(ctx, news, *d, half, now))
+}
+
+func (n *Notifier) tellAgain(ctx context.Context, news notifications.News) error {
+	a, err := n.opt.Approvals.Table.Get(ctx, news.Approval)
+	if beeos.CodeOf(err) == beeos.NotFound || err == nil && (!a.Open() || !a.ExpiresAt.After(n.opt.Now())) { // that is told next
+		return n.wakeIf(n.opt.Table.TellAgain(ctx, news, nil, n.opt.Now()))
+	}
+	if err != nil {
+		return err
+	}
+	e := n.newEvent(ctx, a)
+	e.Type, e.Timestamp = ApprovalReminder, n.opt.Now().UTC()
+	d, err := newDelivery(e)
+	if err != nil {
+		return err
+	}
+	return n.wakeIf(n.opt.Table.TellAgain(ctx, news, &d, n.opt.Now()))
 }
 
 func (n *Notifier) tellEnded(ctx context.Context, news notifications.News) error {

@@ -19,10 +19,12 @@ CREATE TABLE notifications (
     approval   TEXT NOT NULL,
     channel    TEXT NOT NULL REFERENCES notification_channels (id) ON DELETE CASCADE,
     open       BOOLEAN NOT NULL, -- it has not been told how the approval ended
+    remind_at  BIGINT NOT NULL, -- when it is told again that the approval waits; 0 = it was, or is not to be
     created_at BIGINT NOT NULL,
     PRIMARY KEY (approval, channel)
 );
 CREATE INDEX notifications_open ON notifications (approval) WHERE open;
+CREATE INDEX notifications_remind ON notifications (remind_at) WHERE remind_at > 0;
 CREATE INDEX notifications_of_channel ON notifications (channel);
 CREATE INDEX notifications_age ON notifications (created_at) WHERE NOT open;
 

@@ -76,7 +76,7 @@ func TestEachIsToldOnce(t *testing.T) {
 		news := notifications.News{Approval: a.ID, Channel: c}
 		told := make([]bool, 8)
 		storetest.Together(t, 8, func(i int) (err error) {
-			told[i], err = db.Notifications.TellAsked(t.Context(), news, outbox.Delivery{ID: fmt.Sprint("asked-", i), Payload: []byte("{}")}, database.Now())
+			told[i], err = db.Notifications.TellAsked(t.Context(), news, outbox.Delivery{ID: fmt.Sprint("asked-", i), Payload: []byte("{}")}, database.Now().Add(time.Minute), database.Now())
 			return err
 		})
 		if got := untold(t, db, database.Now()); count(told) != 1 || len(got) != 0 || len(ended(t, db)) != 0 {
@@ -119,7 +119,7 @@ func TestNobodyElseIsTold(t *testing.T) {
 		a := asked(t, db, u.ID, "m1")
 		asked(t, db, locked.ID, "m2")
 		for _, c := range []notifications.Channel{off, gone} {
-			if _, err := db.Notifications.TellAsked(t.Context(), notifications.News{Approval: a.ID, Channel: c}, outbox.Delivery{ID: "nd_" + c.ID, Payload: []byte("{}")}, database.Now()); err != nil {
+			if _, err := db.Notifications.TellAsked(t.Context(), notifications.News{Approval: a.ID, Channel: c}, outbox.Delivery{ID: "nd_" + c.ID, Payload: []byte("{}")}, database.Now().Add(time.Minute), database.Now()); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -135,8 +135,41 @@ func TestNobodyElseIsTold(t *testing.T) {
 		if due, err := db.Notifications.AnyDue(t.Context(), database.Now().Add(time.Minute)); due || err != nil {
 			t.Errorf("something is still to be sent: %v", err)
 		}
-		if told, err := db.Notifications.TellAsked(t.Context(), notifications.News{Approval: "a", Channel: gone}, outbox.Delivery{ID: "late", Payload: []byte("{}")}, database.Now()); told || err != nil {
+		if told, err := db.Notifications.TellAsked(t.Context(), notifications.News{Approval: "a", Channel: gone}, outbox.Delivery{ID: "late", Payload: []byte("{}")}, database.Now().Add(time.Minute), database.Now()); told || err != nil {
 			t.Errorf("a channel that is gone was told: %v", err)
+		}
+	})
+}
+
+// TestEachIsRemindedOnce: when it is time, and of what still waits.
+func TestEachIsRemindedOnce(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		u, _ := storetest.Owner(t, db, "ann@example.com")
+		c := channel(t, db, u.ID, "nch_1")
+		waits, over := asked(t, db, u.ID, "m1"), asked(t, db, u.ID, "m2")
+		soon := database.Now().Add(30 * time.Second)
+		for _, a := range []approvals.Approval{waits, over} {
+			if _, err := db.Notifications.TellAsked(t.Context(), notifications.News{Approval: a.ID, Channel: c}, outbox.Delivery{ID: "nd_" + a.ID, Payload: []byte("{}")}, soon, database.Now()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := db.Notifications.TellEnded(t.Context(), notifications.News{Approval: over.ID, Channel: c}, nil, database.Now()); err != nil {
+			t.Fatal(err)
+		}
+		due := func(at time.Time) []string {
+			list, err := db.Notifications.ListToRemind(t.Context(), at, 10)
+			return pairs(t, list, err)
+		}
+		if early, late := due(soon.Add(-time.Second)), due(soon); len(early) != 0 || len(late) != 1 || late[0] != waits.ID+">nch_1" {
+			t.Fatalf("%v, then %v", early, late)
+		}
+		told := make([]bool, 8)
+		storetest.Together(t, 8, func(i int) (err error) {
+			told[i], err = db.Notifications.TellAgain(t.Context(), notifications.News{Approval: waits.ID, Channel: c}, &outbox.Delivery{ID: fmt.Sprint("again-", i), Payload: []byte("{}")}, soon)
+			return err
+		})
+		if left := due(soon); count(told) != 1 || len(left) != 0 {
+			t.Errorf("%v told, left %v", told, left)
 		}
 	})
 }
@@ -159,7 +192,7 @@ func TestOldNewsAreForgotten(t *testing.T) {
 		u, _ := storetest.Owner(t, db, "ann@example.com")
 		c := channel(t, db, u.ID, "nch_1")
 		a := asked(t, db, u.ID, "m1")
-		if _, err := db.Notifications.TellAsked(t.Context(), notifications.News{Approval: a.ID, Channel: c}, outbox.Delivery{ID: "nd_1", Payload: []byte("{}")}, database.Now()); err != nil {
+		if _, err := db.Notifications.TellAsked(t.Context(), notifications.News{Approval: a.ID, Channel: c}, outbox.Delivery{ID: "nd_1", Payload: []byte("{}")}, database.Now().Add(time.Minute), database.Now()); err != nil {
 			t.Fatal(err)
 		}
 		later := database.Now().Add(time.Hour)

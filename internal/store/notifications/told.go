@@ -31,6 +31,10 @@ const (
 		JOIN notification_channels c ON c.id = n.channel
 		WHERE n.open AND NOT EXISTS (SELECT 1 FROM approvals a WHERE a.id = n.approval AND a.open)
 		ORDER BY n.approval, c.id LIMIT $1`
+
+	listToRemind = `SELECT n.approval, ` + channelColumns + ` FROM notifications n
+		JOIN notification_channels c ON c.id = n.channel
+		WHERE n.remind_at > 0 AND n.remind_at <= $1 AND n.open ORDER BY n.remind_at LIMIT $2`
 )
 
 // ListUntold returns approvals that wait, with the channels that do not know of them.
@@ -44,13 +48,18 @@ func (tb *Table) ListEnded(ctx context.Context, limit int) ([]News, error) {
 	return database.List(ctx, tb.db, "list approvals that ended", newsFields, listEnded, limit)
 }
 
-// TellAsked notes that a channel is told of an approval, and sends it. False:
-// another node did already.
-func (tb *Table) TellAsked(ctx context.Context, n News, d outbox.Delivery, now time.Time) (told bool, err error) {
+// ListToRemind returns approvals that channels are to be told of once more.
+func (tb *Table) ListToRemind(ctx context.Context, now time.Time, limit int) ([]News, error) {
+	return database.List(ctx, tb.db, "list reminders", newsFields, listToRemind, database.Micros(now), limit)
+}
+
+// TellAsked notes that a channel is told of an approval, and when it is to be told
+// again, and sends it. False: another node did already.
+func (tb *Table) TellAsked(ctx context.Context, n News, d outbox.Delivery, remindAt, now time.Time) (told bool, err error) {
 	return database.Tx(ctx, tb.db, "tell of an approval", func(tx *sql.Tx) (bool, error) {
-		told, err := database.Change(ctx, tx, "note what is told", `INSERT INTO notifications (approval, channel, open, created_at)
-			SELECT CAST($1 AS TEXT), c.id, TRUE, CAST($3 AS BIGINT) FROM notification_channels c WHERE c.id = $2 AND NOT c.disabled ON CONFLICT (approval, channel) DO NOTHING`,
-			n.Approval, n.Channel.ID, database.Micros(now))
+		told, err := database.Change(ctx, tx, "note what is told", `INSERT INTO notifications (approval, channel, open, created_at, remind_at)
+			SELECT CAST($1 AS TEXT), c.id, TRUE, CAST($3 AS BIGINT), CAST($4 AS BIGINT) FROM notification_channels c WHERE c.id = $2 AND NOT c.disabled ON CONFLICT (approval, channel) DO NOTHING`,
+			n.Approval, n.Channel.ID, database.Micros(now), database.Micros(remindAt))
 		if err != nil || !told {
 			return false, err
 		}
@@ -58,11 +67,22 @@ func (tb *Table) TellAsked(ctx context.Context, n News, d outbox.Delivery, now t
 	})
 }
 
+// TellAgain notes that a channel was reminded of an approval, and does so; nil = it is
+// not to be reminded any more. False: another node did already.
+func (tb *Table) TellAgain(ctx context.Context, n News, d *outbox.Delivery, now time.Time) (told bool, err error) {
+	return tb.note(ctx, n, d, "remind of an approval", "UPDATE notifications SET remind_at = 0 WHERE approval = $1 AND channel = $2 AND remind_at > 0", now)
+}
+
 // TellEnded notes that a channel is told how an approval ended, and sends it; nil =
 // there is nothing to tell. False: another node did already.
 func (tb *Table) TellEnded(ctx context.Context, n News, d *outbox.Delivery, now time.Time) (told bool, err error) {
-	return database.Tx(ctx, tb.db, "tell how an approval ended", func(tx *sql.Tx) (bool, error) {
-		told, err := database.Change(ctx, tx, "note what is told", "UPDATE notifications SET open = FALSE WHERE approval = $1 AND channel = $2 AND open", n.Approval, n.Channel.ID)
+	return tb.note(ctx, n, d, "tell how an approval ended", "UPDATE notifications SET open = FALSE, remind_at = 0 WHERE approval = $1 AND channel = $2 AND open", now)
+}
+
+// note makes a change that only one node can make, and sends what goes with it.
+func (tb *Table) note(ctx context.Context, n News, d *outbox.Delivery, what, change string, now time.Time) (told bool, err error) {
+	return database.Tx(ctx, tb.db, what, func(tx *sql.Tx) (bool, error) {
+		told, err := database.Change(ctx, tx, "note what is told", change, n.Approval, n.Channel.ID)
 		if err != nil || !told || d == nil {
 			return false, err
 		}

@@ -45,7 +45,7 @@ func Fill(t *testing.T, db *store.Store) {
 	_, budget := db.Budgets.Set(ctx, budgets.Budget{ID: "b", OwnerID: u.ID, Subject: budgets.Subject{Kind: budgets.OfAgent, ID: id}, Unit: budgets.Calls, Period: budgets.Day, Most: 9})
 	channel := notifications.Channel{ID: "nch_1", OwnerID: u.ID, Kind: notifications.Webhook, Target: "https://example.com/", Sealed: []byte{0, 255}, CreatedAt: database.Now()}
 	listed := db.Notifications.Create(ctx, channel, 10)
-	_, told := db.Notifications.TellAsked(ctx, notifications.News{Approval: "a", Channel: channel}, outbox.Delivery{ID: "nd_1", Payload: []byte("{}")}, database.Now())
+	_, told := db.Notifications.TellAsked(ctx, notifications.News{Approval: "a", Channel: channel}, outbox.Delivery{ID: "nd_1", Payload: []byte("{}")}, database.Now().Add(time.Minute), database.Now())
 	err := errors.Join(token, secret, nonce, order, certificate, quota, approval, budget, listed, told,
 		db.Approvals.SetRules(ctx, []approvals.Rule{{AgentID: id, Tool: "save_csv", Mode: approvals.ModeAsk, UpdatedAt: database.Now()}}),
 		db.Keys.Create(ctx, beeos.Key{ID: "k", Kind: beeos.AgentKey, OwnerID: u.ID, AgentID: id}, HashOf("k")),

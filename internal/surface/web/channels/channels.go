@@ -138,7 +138,7 @@ func describeTarget(c *notifications.Channel, email string) string {
 
 // said is what people call events.
 var said = map[string]string{
-	notify.ApprovalRequested: "asked about", notify.ApprovalDecided: "decided:", notify.ApprovalExpired: "ended:", notify.ChannelTest: "a test",
+	notify.ApprovalRequested: "asked about", notify.ApprovalReminder: "reminded of", notify.ApprovalDecided: "decided:", notify.ApprovalExpired: "ended:", notify.ChannelTest: "a test",
 }
 
 func newSent(d *outbox.Delivery, c *notifications.Channel, email string) sent {
