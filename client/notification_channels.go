@@ -11,9 +11,11 @@ import (
 // wants no more and is left alone.
 type NotificationChannel struct {
 	ID        string    `json:"id"`
-	Kind      string    `json:"kind"` // webhook or email
+	Kind      string    `json:"kind"` // webhook, email, slack or telegram
 	URL       string    `json:"url,omitempty"`
-	Secret    string    `json:"secret,omitempty"` // when it was made just now
+	To        string    `json:"to,omitempty"`        // of Slack and Telegram
+	PressURL  string    `json:"press_url,omitempty"` // to be entered at Slack
+	Secret    string    `json:"secret,omitempty"`    // when it was made just now
 	Disabled  bool      `json:"disabled,omitempty"`
 	CreatedAt time.Time `json:"created_at"`
 }
@@ -22,8 +24,9 @@ type NotificationChannel struct {
 type NotificationChannelRequest struct {
 	Kind   string `json:"kind"`
 	URL    string `json:"url,omitempty"`    // of a webhook
-	Secret string `json:"secret,omitempty"` // signs what a webhook is sent; empty = one is made
-	Token  string `json:"token,omitempty"`  // sent to a webhook as Authorization: Bearer
+	To     string `json:"to,omitempty"`     // a member of Slack, a chat of Telegram
+	Secret string `json:"secret,omitempty"` // signs what a webhook is sent (empty = one is made); the signing secret of Slack
+	Token  string `json:"token,omitempty"`  // of a bot; sent to a webhook as Authorization: Bearer
 }
 
 // Notification is one thing that a channel was told, or will be. Status is pending,

@@ -38,7 +38,7 @@ func (p *parts) openNotifications(ctx context.Context) (err error) {
 	}
 	p.notify, err = notify.New(ctx, notify.Options{
 		Table: p.db.Notifications, Approvals: p.approvals, Agents: p.db.Agents, People: p.db.People, Keys: p.db.Keys, Cluster: p.db.Cluster,
-		Mail: p.mail, Bus: p.bus, Log: p.log, Now: p.db.Now, Web: p.public.Web, AllowPrivate: p.cfg.AllowPrivate,
+		Mail: p.mail, Bus: p.bus, Log: p.log, Now: p.db.Now, Web: p.public.Web, REST: p.public.REST, AllowPrivate: p.cfg.AllowPrivate,
 		Attempted: func(s outbox.Status) { p.metrics.Webhook(string(s)) },
 	})
 	if err == nil && p.cfg.Runs("worker") {

@@ -2,6 +2,7 @@ package act
 
 import (
 	"context"
+	"net/http"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/access/notify"
@@ -31,6 +32,16 @@ func (a *Acts) CreateChannel(ctx context.Context, c beeos.Caller, s notify.Setup
 	}
 	a.record(ctx, c, c.UserID, ChannelCreate, ch.ID, map[string]string{"kind": string(ch.Kind)})
 	return ch, made, nil
+}
+
+// ChannelPressURL is where the service of a channel has to post what is pressed in its
+// messages; "" = nobody has to enter that anywhere.
+func (a *Acts) ChannelPressURL(c *notifications.Channel) string { return a.Notify.PressURL(c) }
+
+// TakePress takes what a service posts when somebody presses a button, and returns what
+// it wants to hear. What is decided by it stands in the audit trail as a decision.
+func (a *Acts) TakePress(ctx context.Context, channelID string, header http.Header, body []byte) (answer any, err error) {
+	return a.Notify.Press(ctx, channelID, header, body)
 }
 
 // DeleteChannel ends what a channel is told.

@@ -9,21 +9,26 @@ import (
 	"github.com/beeos/beeos/internal/store/outbox"
 )
 
-// maxChannels bounds those of one person.
-const maxChannels = 10
+const (
+	maxChannels = 10 // of one person
+	maxTo       = 32 // bytes of a member or chat
+)
 
 // Setup is a channel to be.
 type Setup struct {
 	Kind   notifications.Kind
 	URL    string // of a webhook
-	Secret string // signs what a webhook is sent; "" = one is made
-	Token  string // sent to a webhook as Authorization, when set
+	To     string // a member of Slack, a chat of Telegram
+	Secret string // signs what a webhook is sent ("" = one is made), and what Slack sends
+	Token  string // of a bot; sent to a webhook as Authorization, when set
 }
 
 // secrets is what a channel must not show to anybody.
 type secrets struct {
 	Secret string `json:"secret,omitempty"`
 	Token  string `json:"token,omitempty"`
+
+	hidden bool // it was made for a service, and nobody else needs it
 }
 
 // Kinds are those of which somebody can set up channels here.
@@ -43,6 +48,9 @@ func (n *Notifier) Create(ctx context.Context, ownerID string, s Setup) (c notif
 	if !ok {
 		return c, "", n.refuseKind(s.Kind)
 	}
+	if len(s.To) > maxTo {
+		return c, "", beeos.Errorf(beeos.InvalidParam, "to may have at most %d bytes", maxTo)
+	}
 	given := s.Secret
 	c = notifications.Channel{ID: newID("nch_"), OwnerID: ownerID, Kind: s.Kind, CreatedAt: n.opt.Now().UTC()}
 	kept, err := to.setUp(ctx, &c, &s)
@@ -56,7 +64,7 @@ func (n *Notifier) Create(ctx context.Context, ownerID string, s Setup) (c notif
 		return c, "", err
 	}
 	n.wakeWatch() // it hears of what waits already
-	if kept.Secret != given {
+	if kept.Secret != given && !kept.hidden {
 		made = kept.Secret
 	}
 	return c, made, nil

@@ -4,10 +4,10 @@
 // (watch.go), from which package courier sends it until it is taken. What is told
 // is event.go: what is kept of it has no secret and no link; the link to decide by
 // is made for each attempt (send.go). Each kind of channel is a sender: webhook.go,
-// email.go.
+// email.go, slack.go, telegram.go; the latter two have buttons (press.go).
 //
-// An approval is never touched here, so a message that is lost, late or sent twice
-// decides nothing.
+// Sending touches no approval, so a message that is lost, late or sent twice decides
+// nothing. A button that is pressed is a decision like any other.
 package notify
 
 import (
@@ -31,6 +31,7 @@ import (
 	"github.com/beeos/beeos/internal/store/outbox"
 	"github.com/beeos/beeos/internal/store/people"
 	"github.com/beeos/beeos/internal/wire/mail"
+	"github.com/beeos/beeos/internal/wire/outbound"
 	"github.com/beeos/beeos/internal/wire/seal"
 )
 
@@ -47,10 +48,13 @@ type Options struct {
 	Log       *slog.Logger
 	Now       func() time.Time
 	Web       string // where the console is
+	REST      string // where services post what is pressed
 
 	// AllowPrivate lets receivers be on this machine and in private networks.
 	AllowPrivate bool
 	Resolver     *net.Resolver       // finds the addresses of receivers; nil = the system's
+	Slack        string              // its API; "" = where it is
+	Telegram     string              // likewise
 	Attempted    func(outbox.Status) // nil = nobody counts
 	Every        time.Duration       // how often the watch looks for what nobody told it about
 }
@@ -84,7 +88,11 @@ func New(ctx context.Context, opt Options) (*Notifier, error) {
 		return nil, fmt.Errorf("secrets of notification channels: %w", err)
 	}
 	n := &Notifier{opt: opt, sealer: sealer, wake: make(chan struct{}, 1)}
-	n.senders = map[notifications.Kind]sender{notifications.Webhook: newWebhookSender(&n.opt)}
+	api := outbound.Client(courier.Reach(opt.AllowPrivate, opt.Resolver))
+	n.senders = map[notifications.Kind]sender{
+		notifications.Webhook: newWebhookSender(&n.opt), notifications.Slack: &slackSender{&n.opt, cmp.Or(opt.Slack, slackAPI), api},
+		notifications.Telegram: &telegramSender{&n.opt, cmp.Or(opt.Telegram, telegramAPI), api},
+	}
 	if opt.Mail != nil {
 		n.senders[notifications.Email] = &emailSender{&n.opt}
 	}

@@ -103,10 +103,11 @@ func TestNobodyDecided(t *testing.T) {
 		t.Run(string(state), func(t *testing.T) {
 			r := newRig(t, storetest.Open(t, storetest.SQLiteURL(t)))
 			rec := newReceiver(t)
-			r.webhook(rec.URL)
+			c, _ := r.webhook(rec.URL)
 			r.run(r.Notifier)
 			a := r.ask("turn-1")
 			rec.next(t)
+			r.delivery(c, "taken", status(outbox.Succeeded))
 			if err := end(r, a); err != nil {
 				t.Fatal(err)
 			}
@@ -131,6 +132,7 @@ func TestHalfTime(t *testing.T) {
 	}
 	r.decide(early, true)
 	rec.next(t)
+	r.delivery(c, "taken", status(outbox.Succeeded)) // a lease would run out with the clock
 	r.later(2 * time.Minute)
 	if _, err := r.Test(t.Context(), c); err != nil {
 		t.Fatal(err)
@@ -138,11 +140,13 @@ func TestHalfTime(t *testing.T) {
 	if one := rec.next(t); one.Type != ChannelTest {
 		t.Errorf("too early: %s", one.body)
 	}
+	r.delivery(c, "taken", status(outbox.Succeeded))
 	r.later(31 * time.Second)
 	again := rec.next(t)
 	if again.Type != ApprovalReminder || again.Approval.ID != late.ID || again.Approval.Status != approvals.Pending || again.Approval.URL == "" {
 		t.Errorf("%s", again.body)
 	}
+	r.delivery(c, "taken", status(outbox.Succeeded))
 	r.later(time.Minute)
 	r.decide(late, false)
 	if one := rec.next(t); one.Type != ApprovalDecided {

@@ -27,6 +27,9 @@ type message struct {
 	channel *notifications.Channel
 	owner   beeos.User
 	secrets secrets
+
+	reference string                                            // of the message that asked; "" = none is known
+	keep      func(ctx context.Context, reference string) error // notes that of this one
 }
 
 // send makes one attempt at a delivery.
@@ -61,6 +64,14 @@ func (n *Notifier) compose(ctx context.Context, d *outbox.Delivery, c *notificat
 	}
 	if !m.owner.DisabledAt.IsZero() {
 		return nil, "whom this was for is locked out", nil
+	}
+	if m.Approval != nil {
+		m.keep = func(ctx context.Context, reference string) error {
+			return n.opt.Table.KeepReference(context.WithoutCancel(ctx), m.Approval.ID, c.ID, reference)
+		}
+		if m.reference, err = n.opt.Table.Reference(ctx, m.Approval.ID, c.ID); err != nil {
+			return nil, "", err
+		}
 	}
 	if !m.asks() {
 		return m, "", nil

@@ -35,6 +35,9 @@ func newWebhookSender(opt *Options) *webhookSender {
 }
 
 func (w *webhookSender) setUp(ctx context.Context, c *notifications.Channel, s *Setup) (secrets, error) {
+	if s.To != "" {
+		return secrets{}, beeos.Errorf(beeos.InvalidParam, "a channel of kind webhook takes no to; its address is url")
+	}
 	if s.URL == "" {
 		return secrets{}, beeos.Errorf(beeos.MissingParam, "url is required: where the webhook is")
 	}

@@ -1,6 +1,7 @@
 package manage
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 
@@ -22,8 +23,10 @@ type ChannelsCmd struct {
 
 // ChannelsAddCmd sets up a channel.
 type ChannelsAddCmd struct {
-	Email   ChannelsAddEmailCmd   `cmd:"" help:"The address of your account."`
-	Webhook ChannelsAddWebhookCmd `cmd:"" help:"A program: signed JSON for every approval.requested, approval.decided and approval.expired."`
+	Email    ChannelsAddEmailCmd    `cmd:"" help:"The address of your account."`
+	Slack    ChannelsAddSlackCmd    `cmd:"" help:"A direct message of a bot, with buttons."`
+	Telegram ChannelsAddTelegramCmd `cmd:"" help:"A private chat with a bot, with buttons."`
+	Webhook  ChannelsAddWebhookCmd  `cmd:"" help:"A program: signed JSON for every approval.requested, approval.decided and approval.expired."`
 }
 
 // addChannel is what the commands that set up a channel have in common.
@@ -40,7 +43,35 @@ func (c *addChannel) add(ctx context.Context, t *terminal.Terminal, cl *client.C
 	if made.Secret != "" && !c.JSON {
 		t.Note("what it is sent is signed with this secret, which is shown this once: %s", made.Secret)
 	}
+	if made.PressURL != "" && !c.JSON {
+		t.Note("for the buttons, enter this as the request URL of interactivity at the app: %s", made.PressURL)
+	}
 	return t.PrintEither(c.JSON, made, made.ID)
+}
+
+// ChannelsAddSlackCmd sets up a bot of Slack.
+type ChannelsAddSlackCmd struct {
+	addChannel
+	Member string `arg:"" help:"Your member ID, such as U024BE7LH."`
+	Token  string `required:"" env:"BEEOS_CHANNEL_TOKEN" placeholder:"TOKEN" help:"The bot's token (xoxb-…), with the scope chat:write."`
+	Secret string `required:"" env:"BEEOS_CHANNEL_SECRET" placeholder:"SECRET" help:"The app's signing secret."`
+}
+
+// Run prints the id.
+func (c *ChannelsAddSlackCmd) Run(ctx context.Context, t *terminal.Terminal, cl *client.Client) error {
+	return c.add(ctx, t, cl, client.NotificationChannelRequest{Kind: "slack", To: c.Member, Token: c.Token, Secret: c.Secret})
+}
+
+// ChannelsAddTelegramCmd sets up a bot of Telegram.
+type ChannelsAddTelegramCmd struct {
+	addChannel
+	Chat  string `arg:"" help:"The number of your private chat with the bot."`
+	Token string `required:"" env:"BEEOS_CHANNEL_TOKEN" placeholder:"TOKEN" help:"The bot's token, from BotFather."`
+}
+
+// Run prints the id.
+func (c *ChannelsAddTelegramCmd) Run(ctx context.Context, t *terminal.Terminal, cl *client.Client) error {
+	return c.add(ctx, t, cl, client.NotificationChannelRequest{Kind: "telegram", To: c.Chat, Token: c.Token})
 }
 
 // ChannelsAddEmailCmd sets up mail to oneself.
@@ -81,7 +112,7 @@ func (c *ChannelsListCmd) Run(ctx context.Context, t *terminal.Terminal, cl *cli
 		if ch.Disabled {
 			state = "disabled"
 		}
-		return []string{ch.ID, ch.Kind, ch.URL, state, terminal.Ago(ch.CreatedAt)}
+		return []string{ch.ID, ch.Kind, cmp.Or(ch.URL, ch.To), state, terminal.Ago(ch.CreatedAt)}
 	})
 }
 

@@ -6,8 +6,8 @@
 CREATE TABLE notification_channels (
     id         TEXT PRIMARY KEY,
     owner_id   TEXT NOT NULL, -- the person who is told
-    kind       TEXT NOT NULL, -- webhook or email
-    target     TEXT NOT NULL, -- the URL of a webhook; '' = the person's own address
+    kind       TEXT NOT NULL, -- webhook, email, slack or telegram
+    target     TEXT NOT NULL, -- URL of a webhook, member of Slack, chat of Telegram; '' = the person's own address
     sealed     BYTEA NOT NULL, -- what proves that we are it, encrypted
     events     BIGINT NOT NULL, -- deliveries made so far
     disabled   BOOLEAN NOT NULL, -- its receiver wants no more
@@ -20,6 +20,7 @@ CREATE TABLE notifications (
     channel    TEXT NOT NULL REFERENCES notification_channels (id) ON DELETE CASCADE,
     open       BOOLEAN NOT NULL, -- it has not been told how the approval ended
     remind_at  BIGINT NOT NULL, -- when it is told again that the approval waits; 0 = it was, or is not to be
+    reference  TEXT NOT NULL, -- of the message, where it is changed when the approval ends; '' = none
     created_at BIGINT NOT NULL,
     PRIMARY KEY (approval, channel)
 );

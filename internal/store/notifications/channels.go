@@ -33,8 +33,10 @@ const SealedWith = "notification channels"
 type Kind string
 
 const (
-	Webhook Kind = "webhook"
-	Email   Kind = "email"
+	Webhook  Kind = "webhook"
+	Email    Kind = "email"
+	Slack    Kind = "slack"
+	Telegram Kind = "telegram"
 )
 
 // Channel is where a person wants to hear of approvals.
@@ -42,7 +44,7 @@ type Channel struct {
 	ID        string
 	OwnerID   string
 	Kind      Kind
-	Target    string // the URL of a webhook; "" = the person's own address
+	Target    string // URL of a webhook, member of Slack, chat of Telegram; "" = the person's own address
 	Sealed    []byte // what proves that we are it, encrypted
 	Disabled  bool   // its receiver wants no more
 	CreatedAt time.Time

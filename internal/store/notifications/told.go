@@ -57,14 +57,28 @@ func (tb *Table) ListToRemind(ctx context.Context, now time.Time, limit int) ([]
 // again, and sends it. False: another node did already.
 func (tb *Table) TellAsked(ctx context.Context, n News, d outbox.Delivery, remindAt, now time.Time) (told bool, err error) {
 	return database.Tx(ctx, tb.db, "tell of an approval", func(tx *sql.Tx) (bool, error) {
-		told, err := database.Change(ctx, tx, "note what is told", `INSERT INTO notifications (approval, channel, open, created_at, remind_at)
-			SELECT CAST($1 AS TEXT), c.id, TRUE, CAST($3 AS BIGINT), CAST($4 AS BIGINT) FROM notification_channels c WHERE c.id = $2 AND NOT c.disabled ON CONFLICT (approval, channel) DO NOTHING`,
+		told, err := database.Change(ctx, tx, "note what is told", `INSERT INTO notifications (approval, channel, open, created_at, remind_at, reference)
+			SELECT CAST($1 AS TEXT), c.id, TRUE, CAST($3 AS BIGINT), CAST($4 AS BIGINT), '' FROM notification_channels c WHERE c.id = $2 AND NOT c.disabled ON CONFLICT (approval, channel) DO NOTHING`,
 			n.Approval, n.Channel.ID, database.Micros(now), database.Micros(remindAt))
 		if err != nil || !told {
 			return false, err
 		}
 		return true, tb.add(ctx, tx, n.Channel.ID, d, now)
 	})
+}
+
+// KeepReference notes which message told a channel of an approval.
+func (tb *Table) KeepReference(ctx context.Context, approval, channel, reference string) error {
+	return database.Exec(ctx, tb.db, "note a message", "UPDATE notifications SET reference = $3 WHERE approval = $1 AND channel = $2", approval, channel, reference)
+}
+
+// Reference returns the message that told a channel of an approval; "" = none did.
+func (tb *Table) Reference(ctx context.Context, approval, channel string) (string, error) {
+	list, err := database.ListTexts(ctx, tb.db, "look for a message", "SELECT reference FROM notifications WHERE approval = $1 AND channel = $2", approval, channel)
+	if err != nil || len(list) == 0 {
+		return "", err
+	}
+	return list[0], nil
 }
 
 // TellAgain notes that a channel was reminded of an approval, and does so; nil = it is

@@ -2,6 +2,7 @@ package rest
 
 import (
 	"encoding/json"
+	"net/http"
 	"time"
 
 	"github.com/beeos/beeos/internal/access/notify"
@@ -15,13 +16,21 @@ type notificationChannelView struct {
 	ID        string             `json:"id"`
 	Kind      notifications.Kind `json:"kind"`
 	URL       string             `json:"url,omitempty"`
-	Secret    string             `json:"secret,omitempty"` // when it was made just now
+	To        string             `json:"to,omitempty"`        // of Slack and Telegram
+	PressURL  string             `json:"press_url,omitempty"` // to be entered at Slack
+	Secret    string             `json:"secret,omitempty"`    // when it was made just now
 	Disabled  bool               `json:"disabled,omitempty"`
 	CreatedAt time.Time          `json:"created_at"`
 }
 
-func viewNotificationChannel(c *notifications.Channel) notificationChannelView {
-	return notificationChannelView{ID: c.ID, Kind: c.Kind, URL: c.Target, Disabled: c.Disabled, CreatedAt: c.CreatedAt}
+func (s *Surface) viewNotificationChannel(c *notifications.Channel) notificationChannelView {
+	v := notificationChannelView{ID: c.ID, Kind: c.Kind, PressURL: s.opt.Acts.ChannelPressURL(c), Disabled: c.Disabled, CreatedAt: c.CreatedAt}
+	if c.Kind == notifications.Webhook {
+		v.URL = c.Target
+	} else {
+		v.To = c.Target
+	}
+	return v
 }
 
 type notificationChannelList struct {
@@ -62,7 +71,7 @@ func viewNotificationDelivery(d *outbox.Delivery) notificationDeliveryView {
 
 func (s *Surface) listNotificationChannels(r *route.Request) (any, error) {
 	list, err := s.opt.Acts.Channels(r.Context(), r.Caller)
-	return notificationChannelList{route.Views(list, viewNotificationChannel), s.opt.Acts.ChannelKinds()}, err
+	return notificationChannelList{route.Views(list, s.viewNotificationChannel), s.opt.Acts.ChannelKinds()}, err
 }
 
 // createNotificationChannel lets the caller hear of approvals somewhere. A secret that
@@ -71,19 +80,30 @@ func (s *Surface) createNotificationChannel(r *route.Request) (any, error) {
 	r.ForbidCaching()
 	var kind string
 	var setup notify.Setup
-	err := r.ReadSettings(route.Strict, route.Shape{"kind": &kind, "url": &setup.URL, "secret": &setup.Secret, "token": &setup.Token})
+	err := r.ReadSettings(route.Strict, route.Shape{"kind": &kind, "url": &setup.URL, "to": &setup.To, "secret": &setup.Secret, "token": &setup.Token})
 	if err != nil {
 		return nil, err
 	}
 	setup.Kind = notifications.Kind(kind)
 	c, made, err := s.opt.Acts.CreateChannel(r.Context(), r.Caller, setup)
-	v := viewNotificationChannel(&c)
+	v := s.viewNotificationChannel(&c)
 	v.Secret = made
 	return route.Created(v), err
 }
 
 func (s *Surface) deleteNotificationChannel(r *route.Request) (any, error) {
 	return route.NoContent, s.opt.Acts.DeleteChannel(r.Context(), r.Caller, r.PathValue("notificationChannelId"))
+}
+
+// takePress takes what Slack or Telegram post when a button of a message is pressed.
+// Their signature is the credential.
+func (s *Surface) takePress(r *route.Request) (any, error) {
+	body, err := r.ReadWhole(route.SettingLimit)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := s.opt.Acts.TakePress(r.Context(), r.PathValue("notificationChannelId"), r.Header, body)
+	return route.Whole(http.StatusOK, answer), err
 }
 
 // testNotificationChannel sends something that asks for nothing.

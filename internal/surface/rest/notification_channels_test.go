@@ -1,9 +1,16 @@
 package rest_test
 
 import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -47,7 +54,7 @@ func TestChannelIsToldOfApprovals(t *testing.T) {
 		t.Errorf("%+v", made)
 	}
 	s.audited("notification_channel.create", made.ID)
-	if a := s.do("GET", "/api/v1/notification-channels", s.key, ""); !strings.Contains(a.raw, made.ID) || strings.Contains(a.raw, made.Secret) || !strings.Contains(a.raw, `"kinds":["webhook"]`) {
+	if a := s.do("GET", "/api/v1/notification-channels", s.key, ""); !strings.Contains(a.raw, made.ID) || strings.Contains(a.raw, made.Secret) || !strings.Contains(a.raw, `"kinds":["slack","telegram","webhook"]`) {
 		t.Errorf("listed: %s", a.raw)
 	}
 	if a := s.do("POST", "/api/v1/notification-channels", s.key, `{"kind":"webhook","url":"`+hook.URL+`"}`); a.status != 409 {
@@ -92,6 +99,62 @@ func TestChannelIsToldOfApprovals(t *testing.T) {
 	if a := s.do("GET", path+"/deliveries", s.key, ""); a.status != 404 {
 		t.Errorf("%d %s", a.status, a.raw)
 	}
+}
+
+// TestPressDecides: what Slack posts as it documents it decides, by its signature alone;
+// to anybody else there is no such channel.
+func TestPressDecides(t *testing.T) {
+	s := start(t)
+	const signing = "8f742231b10e8888abcd99yyyzzz85a5"
+	made := ok[struct {
+		ID       string
+		To       string
+		PressURL string `json:"press_url"`
+	}](s, "POST", "/api/v1/notification-channels", `{"kind":"slack","to":"U024BE7LH","token":"xoxb-1","secret":"`+signing+`"}`)
+	if made.PressURL != s.url+"/api/v1/notification-channels/"+made.ID+"/presses" || made.To != "U024BE7LH" {
+		t.Fatalf("%+v", made)
+	}
+	id := s.question("turn-pressed")
+	press := func(at, secret string) (int, string) {
+		t.Helper()
+		payload := `{"type":"block_actions","user":{"id":"U024BE7LH"},"actions":[{"action_id":"approve","value":"` + id + `"}]}`
+		body := url.Values{"payload": {payload}}.Encode()
+		stamp := strconv.FormatInt(time.Now().Unix(), 10)
+		mac := hmac.New(sha256.New, []byte(secret))
+		mac.Write([]byte("v0:" + stamp + ":" + body))
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, at, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, value := range map[string]string{
+			"Content-Type": "application/x-www-form-urlencoded", "X-Slack-Request-Timestamp": stamp, "X-Slack-Signature": "v0=" + hex.EncodeToString(mac.Sum(nil)),
+		} {
+			req.Header.Set(name, value)
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		text, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return resp.StatusCode, regexp.MustCompile(`"request_id":"[^"]*"`).ReplaceAllString(string(text), "")
+	}
+	forged, theirs := press(made.PressURL, "another secret of somebody")
+	unknown, none := press(strings.Replace(made.PressURL, made.ID, "nch_none", 1), signing)
+	if forged != http.StatusNotFound || forged != unknown || theirs != none {
+		t.Errorf("forged: %d %s, of no channel: %d %s", forged, theirs, unknown, none)
+	}
+	if code, text := press(made.PressURL, signing); code != http.StatusOK {
+		t.Errorf("%d %s", code, text)
+	}
+	row, err := s.db.Approvals.Get(t.Context(), id)
+	if err != nil || row.State != approvals.Approved || row.Via != "slack" {
+		t.Errorf("%+v, %v", row, err)
+	}
+	s.audited("approval.approved", id)
 }
 
 // question makes an approval that waits for the owner.

@@ -73,6 +73,7 @@ func (s *Surface) register(mux *http.ServeMux) {
 		"POST /api/v1/auth/login":   s.logIn,
 		"POST /api/v1/auth/refresh": s.refresh,
 		"/files/{id}":               s.serveSignedFile,
+		"POST /api/v1/notification-channels/{notificationChannelId}/presses": s.takePress,
 	})
 	s.router.Handle(mux, route.AnyKey, route.Table{
 		"POST /api/v1/files/presign-upload": s.presignUpload,

@@ -125,6 +125,7 @@ func start(t *testing.T) *stack {
 	}
 	notifier, err := notify.New(ctx, notify.Options{
 		Table: s.db.Notifications, Approvals: s.approvals, Agents: s.db.Agents, People: s.db.People, Keys: s.db.Keys, Cluster: s.db.Cluster, Bus: s.bus, Log: log, Now: s.now, AllowPrivate: true,
+		REST: "http://" + srv.Listener.Addr().String(), Slack: "http://127.0.0.1:9", Telegram: "http://127.0.0.1:9",
 	})
 	if err != nil {
 		t.Fatal(err)

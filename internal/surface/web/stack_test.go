@@ -84,7 +84,7 @@ func newStack(t *testing.T) *stack {
 	if err != nil {
 		t.Fatal(err)
 	}
-	notifier, err := notify.New(ctx, notify.Options{Table: db.Notifications, Approvals: k.desk, Agents: db.Agents, People: db.People, Keys: db.Keys, Cluster: db.Cluster, Bus: b, AllowPrivate: true})
+	notifier, err := notify.New(ctx, notify.Options{Table: db.Notifications, Approvals: k.desk, Agents: db.Agents, People: db.People, Keys: db.Keys, Cluster: db.Cluster, Bus: b, AllowPrivate: true, Slack: "http://127.0.0.1:9", Telegram: "http://127.0.0.1:9"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -62,6 +62,7 @@ type data struct {
 // row is one channel.
 type row struct {
 	ID, Kind, To string
+	PressURL     string // to be entered at the service; "" = nowhere
 	Disabled     bool
 	Since        time.Time
 }
@@ -85,7 +86,9 @@ var states = map[outbox.Status]struct{ words, mood string }{
 }
 
 // kinds is what people call them.
-var kinds = map[notifications.Kind]string{notifications.Webhook: "Webhook", notifications.Email: "E-mail"}
+var kinds = map[notifications.Kind]string{
+	notifications.Webhook: "Webhook", notifications.Email: "E-mail", notifications.Slack: "Slack", notifications.Telegram: "Telegram",
+}
 
 func (room *Room) show(r *page.Request) (page.Answer, error) { return room.showWith(r, "") }
 
@@ -103,7 +106,9 @@ func (room *Room) showWith(r *page.Request, secret string) (page.Answer, error) 
 		if c.Kind == notifications.Email {
 			d.Kinds[string(c.Kind)] = false // a person has one address
 		}
-		d.Rows = append(d.Rows, newRow(c, r.User.Email))
+		line := newRow(c, r.User.Email)
+		line.PressURL = room.Acts.ChannelPressURL(c)
+		d.Rows = append(d.Rows, line)
 		deliveries, err := room.Acts.ChannelDeliveries(r.Context(), r.Caller(), c.ID, perChannel)
 		if err != nil {
 			return nil, err
@@ -168,6 +173,7 @@ func newSent(d *outbox.Delivery, c *notifications.Channel, email string) sent {
 func (room *Room) create(r *page.Request) (page.Answer, error) {
 	_, made, err := room.Acts.CreateChannel(r.Context(), r.Caller(), notify.Setup{
 		Kind: notifications.Kind(r.FormValue("kind")), URL: strings.TrimSpace(r.FormValue("url")), Secret: strings.TrimSpace(r.FormValue("secret")),
+		To: strings.TrimSpace(r.FormValue("to")), Token: strings.TrimSpace(r.FormValue("token")),
 	})
 	if err != nil {
 		return nil, err
