@@ -82,6 +82,20 @@ func TestRooms(t *testing.T) {
 
 	b.Look(1280, "light")
 	b.Do(
+		chromedp.Navigate(a.Web+"/approvals/channels"),
+		chromedp.SendKeys(`input[name="url"]`, "http://127.0.0.1:9/approvals"),
+		chromedp.Click(`section[aria-labelledby="webhook-title"] button`),
+		chromedp.WaitVisible(`.once`),
+	)
+	b.inspectHere("a fresh channel")
+	b.Look(1280, "light")
+	b.Do(chromedp.Navigate(a.Web+"/approvals/channels"), chromedp.Click(`form[action$="/test"] button`), chromedp.WaitVisible(`[data-delivery]`))
+	b.inspectHere("what was sent")
+	b.Look(1280, "light")
+	b.picture("channels")
+
+	b.Look(1280, "light")
+	b.Do(
 		chromedp.Navigate(a.Web+"/keys"),
 		chromedp.SendKeys(`input[name="name"]`, "n8n"),
 		chromedp.Click(`form.row button`),

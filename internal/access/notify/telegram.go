@@ -96,7 +96,7 @@ func (s *telegramSender) call(ctx context.Context, kept secrets, method string, 
 	case came.Err == nil && !answer.OK:
 		came.Err = errors.New("what came back is not Telegram's")
 	case came.Err == nil && result != nil && json.Unmarshal(answer.Result, result) != nil:
-		came.Err = errors.New("Telegram's answer cannot be read")
+		came.Err = errors.New("the answer cannot be read")
 	}
 	return came
 }
