@@ -2,6 +2,7 @@ package notifications_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -218,4 +219,24 @@ func TestOldNewsAreForgotten(t *testing.T) {
 			t.Errorf("%+v, %v", list, err)
 		}
 	})
+}
+
+// TestLooksReadIndexes: what happens every second reads what is open, and no table of
+// what has been.
+func TestLooksReadIndexes(t *testing.T) {
+	db := storetest.Open(t, storetest.SQLiteURL(t))
+	for query, index := range notifications.Looks {
+		var id, parent, unused int
+		plan, err := database.List(t.Context(), db, "explain", func(step *string) []any { return []any{&id, &parent, &unused, step} },
+			"EXPLAIN QUERY PLAN "+strings.NewReplacer("$1", "1", "$2", "1").Replace(query))
+		all := strings.Join(plan, "\n")
+		if err != nil || !strings.Contains(all, index) {
+			t.Errorf("%s\n%s\n%v", query, all, err)
+		}
+		for _, step := range plan {
+			if strings.HasPrefix(step, "SCAN") && step != "SCAN CONSTANT ROW" && !strings.Contains(step, "INDEX") {
+				t.Errorf("%s\n%s", query, all)
+			}
+		}
+	}
 }

@@ -18,6 +18,8 @@ type News struct {
 func newsFields(n *News) []any { return append([]any{&n.Approval}, channelFields(&n.Channel)...) }
 
 const (
+	anyWaits = "SELECT EXISTS (SELECT 1 FROM approvals WHERE open)"
+
 	// Whoever is locked out is asked for nothing. One statement passes over all that
 	// waits, which is little.
 	listUntold = `SELECT a.id, ` + channelColumns + ` FROM approvals a
@@ -39,6 +41,10 @@ const (
 
 // ListUntold returns approvals that wait, with the channels that do not know of them.
 func (tb *Table) ListUntold(ctx context.Context, now time.Time, limit int) ([]News, error) {
+	waits, err := database.GetValue[bool](ctx, tb.db, "look for approvals", anyWaits) // else a planner may begin with all channels
+	if err != nil || !waits {
+		return nil, err
+	}
 	return database.List(ctx, tb.db, "list untold approvals", newsFields, listUntold, database.Micros(now), limit)
 }
 
