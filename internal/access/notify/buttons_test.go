@@ -347,6 +347,47 @@ func TestButtonsOfOthers(t *testing.T) {
 	}
 }
 
+// TestNoYesToWhatIsCut: what a message does not show whole is approved on the page that
+// does, and not by a button, also not by one that was made up.
+func TestNoYesToWhatIsCut(t *testing.T) {
+	slack, telegram := newService(t, slackDemands), newService(t, telegramDemands)
+	r := newRig(t, storetest.Open(t, storetest.SQLiteURL(t)), func(o *Options) { o.Slack, o.Telegram, o.REST = slack.URL, telegram.URL, "https://api.test" })
+	r.run(r.Notifier)
+	c, _, err := r.Create(t.Context(), r.owner.ID, Setup{Kind: notifications.Slack, To: "U024BE7LH", Token: botToken, Secret: signing})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := r.Create(t.Context(), r.owner.ID, Setup{Kind: notifications.Telegram, To: "42", Token: telegramBot}); err != nil {
+		t.Fatal(err)
+	}
+	telegram.call(t, "setWebhook")
+	q := storetest.Question(r.owner.ID, "turn-1", `{"to":"`+strings.Repeat("x", maxText)+`"}`, r.now())
+	q.AgentID, q.Tool, q.ExpiresAt = r.agent, "pay", r.now().Add(5*time.Minute)
+	a, _, err := r.db.Approvals.Ask(t.Context(), q, "r")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, asked := range map[string]map[string]any{"slack": slack.call(t, "chat.postMessage"), "telegram": telegram.call(t, "sendMessage")} {
+		if text := fmt.Sprint(asked); strings.Contains(text, "action_id:approve") || strings.Contains(text, "callback_data:approve") || !strings.Contains(text, "not all of it") || !strings.Contains(text, "/approve?token=") || !strings.Contains(text, "reject") {
+			t.Errorf("%s: %s", name, text)
+		}
+	}
+	header, body := slackPress("U024BE7LH", "approve", a.ID, signing, r.now())
+	if _, err := r.Press(t.Context(), c.ID, header, body); err != nil {
+		t.Error(err)
+	}
+	if row, err := r.db.Approvals.Get(t.Context(), a.ID); err != nil || !row.Open() {
+		t.Errorf("%+v, %v", row, err)
+	}
+	header, body = slackPress("U024BE7LH", "reject", a.ID, signing, r.now())
+	if _, err := r.Press(t.Context(), c.ID, header, body); err != nil {
+		t.Error(err)
+	}
+	if row, err := r.db.Approvals.Get(t.Context(), a.ID); err != nil || row.State != approvals.Rejected {
+		t.Errorf("%+v, %v", row, err)
+	}
+}
+
 // TestWhatServicesRefuse is told to the person, without the token.
 func TestWhatServicesRefuse(t *testing.T) {
 	slack, telegram := newService(t, slackDemands), newService(t, telegramDemands)

@@ -24,6 +24,7 @@ const (
 
 const (
 	maxArguments = 4 << 10 // bytes that are sent as they are
+	maxName      = 200     // bytes of a name in a message
 	maxText      = 2000    // bytes that people are shown in a message; the page has all of them
 )
 
@@ -47,6 +48,7 @@ type Approval struct {
 	Tool          string          `json:"tool"`
 	Arguments     json.RawMessage `json:"arguments,omitempty"` // absent when they are long
 	ArgumentsText string          `json:"arguments_text"`      // as people read them, shortened
+	Shortened     bool            `json:"shortened,omitempty"` // the tool or its arguments are longer than a message
 	RequestedAt   time.Time       `json:"requested_at"`
 	ExpiresAt     time.Time       `json:"expires_at"`
 	DecidedAt     time.Time       `json:"decided_at,omitzero"`
@@ -72,9 +74,10 @@ func (n *Notifier) newEvent(ctx context.Context, a approvals.Approval) Event {
 		e.Type, e.Timestamp = ApprovalExpired, a.DecidedAt.UTC()
 	}
 	shown := n.opt.Approvals.Conceal(ctx, a)[0]
+	text := approval.FormatArguments(shown.Arguments)
 	e.Approval = &Approval{
 		ID: a.ID, Status: a.State, AgentID: a.AgentID, Agent: n.nameAgent(ctx, a.AgentID), Caller: a.Caller, CallerName: n.nameCaller(ctx, a.Caller),
-		Skill: a.Skill, Tool: a.Tool, ArgumentsText: beeos.Shorten(approval.FormatArguments(shown.Arguments), maxText),
+		Skill: a.Skill, Tool: a.Tool, ArgumentsText: beeos.Shorten(text, maxText), Shortened: len(text) > maxText || len(approval.ToolName(&a)) > maxName,
 		RequestedAt: a.CreatedAt, ExpiresAt: a.ExpiresAt, DecidedAt: a.DecidedAt, DecidedBy: a.DecidedBy, Via: a.Via, Reason: a.Reason,
 	}
 	if len(shown.Arguments) <= maxArguments {

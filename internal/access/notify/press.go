@@ -71,6 +71,12 @@ func (n *Notifier) decide(ctx context.Context, c *notifications.Channel, p *pres
 		return "", err
 	}
 	owner.Admin = false
+	if p.choice == "approve" { // no button says so, and nobody else may
+		a, err := n.opt.Approvals.Table.Get(ctx, p.approval)
+		if err == nil && n.newEvent(ctx, a).Approval.Shortened {
+			return "There is more of it than a message shows; open the link to decide.", nil
+		}
+	}
 	a, err := n.opt.Approvals.Decide(ctx, p.approval, approval.Decider{User: owner, Via: string(c.Kind)}, p.choice == "approve", "")
 	switch beeos.CodeOf(err) {
 	case beeos.Conflict, beeos.NotFound:

@@ -73,7 +73,11 @@ func (s *slackSender) send(ctx context.Context, m *message) courier.Outcome {
 	conversation, stamp, told := strings.Cut(m.reference, " ")
 	switch {
 	case m.Type == ApprovalRequested:
-		buttons := []object{slackButton("approve", "Approve", "primary", m.Approval.ID), slackButton("reject", "Reject", "danger", m.Approval.ID)}
+		var buttons []object
+		if !m.Approval.Shortened { // a yes is for what the person has read
+			buttons = append(buttons, slackButton("approve", "Approve", "primary", m.Approval.ID))
+		}
+		buttons = append(buttons, slackButton("reject", "Reject", "danger", m.Approval.ID))
 		if m.Approval.URL != "" {
 			buttons = append(buttons, object{"type": "button", "action_id": "open", "text": slackText("See all of it"), "url": m.Approval.URL})
 		}

@@ -56,9 +56,11 @@ func (s *telegramSender) send(ctx context.Context, m *message) courier.Outcome {
 	id, err := strconv.ParseInt(m.reference, 10, 64)
 	switch {
 	case m.Type == ApprovalRequested:
-		post["reply_markup"] = object{"inline_keyboard": [][]object{{
-			{"text": "Approve", "callback_data": "approve:" + m.Approval.ID}, {"text": "Reject", "callback_data": "reject:" + m.Approval.ID},
-		}}}
+		row := []object{{"text": "Reject", "callback_data": "reject:" + m.Approval.ID}}
+		if !m.Approval.Shortened { // a yes is for what the person has read
+			row = append([]object{{"text": "Approve", "callback_data": "approve:" + m.Approval.ID}}, row...)
+		}
+		post["reply_markup"] = object{"inline_keyboard": [][]object{row}}
 	case m.Approval != nil && err != nil:
 		return courier.Outcome{Idle: true, Err: errors.New("the question was not delivered, so there is no message to change")}
 	case m.Type == ApprovalReminder:

@@ -37,6 +37,9 @@ func (m *message) brief() string {
 	case m.asks():
 		line("Until:   %s", clock(a.ExpiresAt))
 		line("\nIt would be called with:\n\n%s", a.ArgumentsText)
+		if a.Shortened {
+			line("\nThis is not all of it. Open the link to see the rest, and to decide.")
+		}
 	case a.Status == approvals.Approved, a.Status == approvals.Rejected:
 		line("\n%s %s at %s.", strings.ToUpper(string(a.Status[:1]))+string(a.Status[1:]), m.decider(), clock(a.DecidedAt))
 		if a.Reason != "" {
@@ -63,7 +66,7 @@ func (m *message) decider() string {
 
 // shown is text of others in a message: on one line, with nothing hidden in it.
 func shown(text string) string {
-	return beeos.Visible(beeos.Shorten(strings.Join(strings.Fields(text), " "), 200))
+	return strings.NewReplacer("\n", " ", "\t", " ").Replace(beeos.Visible(beeos.Shorten(text, maxName)))
 }
 
 func clock(at time.Time) string { return at.UTC().Format("2 Jan 2006 15:04:05 UTC") }
