@@ -82,6 +82,7 @@ var livesIn = map[string]string{
 	"github.com/golang-jwt/jwt/v5": "internal/access/oauth/tokens internal/outward/oauthclient",
 	"github.com/coreos/go-oidc/v3": "internal/access/signin",
 	"golang.org/x/crypto":          "internal/access/signin internal/wire/certs",
+	"github.com/wneessen/go-mail":  "internal/wire/mail",
 	"golang.org/x/oauth2":          "internal/access/signin internal/outward/oauthclient",
 	"golang.org/x/time":            "internal/engine/quota",
 

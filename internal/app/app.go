@@ -1,6 +1,6 @@
 // Package app builds the parts that a configuration asks for and runs them:
 // app.go is the order in which they start and stop, surfaces.go what listens
-// where, address.go how they share one address, admin.go what the operator alone sees, metrics.go what is counted, tracing.go where spans go, files.go where files lie, hooks.go who is told about tasks, mesh.go how
+// where, address.go how they share one address, admin.go what the operator alone sees, metrics.go what is counted, tracing.go where spans go, files.go where files lie, hooks.go who is told about tasks and approvals, mesh.go how
 // nodes find each other, access.go who is let in and how the first person is,
 // builtin.go which agents need no code, memory.go how much may pile up, demo.go
 // what `beeos dev` adds, claim.go who has the data folder. What an operator does
@@ -25,6 +25,7 @@ import (
 	"github.com/beeos/beeos/internal/access/act"
 	"github.com/beeos/beeos/internal/access/approval"
 	"github.com/beeos/beeos/internal/access/auth"
+	"github.com/beeos/beeos/internal/access/notify"
 	"github.com/beeos/beeos/internal/access/oauth"
 	"github.com/beeos/beeos/internal/access/signin"
 	"github.com/beeos/beeos/internal/config"
@@ -43,6 +44,7 @@ import (
 	"github.com/beeos/beeos/internal/telemetry"
 	"github.com/beeos/beeos/internal/telemetry/trace"
 	"github.com/beeos/beeos/internal/wire/httpd"
+	"github.com/beeos/beeos/internal/wire/mail"
 )
 
 // CallRecord is one finished call.
@@ -96,6 +98,8 @@ type parts struct {
 	approvals *approval.Approvals
 	acts      *act.Acts
 	hooks     *webhook.Hooks
+	notify    *notify.Notifier
+	mail      *mail.Sender // nil = no mail is sent
 	auth      *auth.Authenticator
 	people    *signin.People
 	oidc      *signin.OIDC // nil = no outside provider
@@ -134,7 +138,7 @@ func Run(ctx context.Context, cfg config.Config, opt Options) error {
 		}
 	}()
 	for _, step := range []func(context.Context) error{
-		p.openTracer, p.openData, p.openFiles, p.openCalls, p.openAccess, p.openBuiltins, p.openHooks, p.openActs, p.openMetrics, p.openCertificates, p.mount,
+		p.openTracer, p.openData, p.openFiles, p.openCalls, p.openAccess, p.openBuiltins, p.openHooks, p.openNotifications, p.openActs, p.openMetrics, p.openCertificates, p.mount,
 	} {
 		if err := step(ctx); err != nil {
 			return errors.Join(err, p.server.Close())
@@ -199,7 +203,7 @@ func (p *parts) openCalls(context.Context) error {
 // changed on other nodes.
 func (p *parts) openActs(context.Context) error {
 	p.acts = act.New(act.Options{
-		DB: p.db, Ledger: p.ledger, Bus: p.bus, Invoke: p.calls, Approvals: p.approvals, Hooks: p.hooks, People: p.people, OAuth: p.oauth, Builtins: p.owned, Server: p.describeServer, Log: p.log,
+		DB: p.db, Ledger: p.ledger, Bus: p.bus, Invoke: p.calls, Approvals: p.approvals, Hooks: p.hooks, Notify: p.notify, Mail: p.mail, Web: p.public.Web, People: p.people, OAuth: p.oauth, Builtins: p.owned, Server: p.describeServer, Log: p.log,
 	})
 	p.bus.OnControl(func(c bus.Control) {
 		switch c.Kind {

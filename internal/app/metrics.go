@@ -107,11 +107,19 @@ func (p *parts) readings() []telemetry.Reading {
 		{
 			What: "webhooks",
 			Values: []telemetry.Family{
-				{Name: "webhook_backlog", Help: "Webhook deliveries that are still to be sent, retries included. Of the whole cluster: every node shows the same."},
+				{Name: "webhook_backlog", Help: "Deliveries to webhooks and notification channels that are still to be sent, retries included. Of the whole cluster: every node shows the same."},
 				{Name: "webhook_overdue_seconds", Help: "For how long the first of beeos_webhook_backlog has been due; 0 = none is. Of the whole cluster: every node shows the same."},
 			},
 			Read: func(ctx context.Context) ([]float64, error) {
 				unsent, due, err := p.db.Webhooks.CountUnsent(ctx)
+				if err != nil {
+					return nil, err
+				}
+				more, first, err := p.db.Notifications.CountUnsent(ctx)
+				unsent += more
+				if due.IsZero() || !first.IsZero() && first.Before(due) {
+					due = first
+				}
 				return []float64{float64(unsent), secondsSince(due)}, err
 			},
 		},

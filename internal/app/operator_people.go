@@ -87,8 +87,8 @@ func (d *Directory) People(ctx context.Context) ([]Person, error) {
 
 // Invite returns the link that makes the owner of an address a user.
 func (d *Directory) Invite(ctx context.Context, email string, admin bool) (string, error) {
-	token, err := d.acts.InviteUser(ctx, act.OperatorFor(""), email, admin)
-	return d.link(token), err
+	letter, err := d.acts.InviteUser(ctx, act.OperatorFor(""), email, admin)
+	return d.link(letter.Token), err
 }
 
 // SetupLink returns a new link that makes its user the first admin, and the
@@ -111,8 +111,8 @@ func (d *Directory) Reset(ctx context.Context, email string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	token, err := d.acts.ResetPassword(ctx, act.OperatorFor(u.ID), u.ID)
-	return d.link(token), err
+	letter, err := d.acts.ResetPassword(ctx, act.OperatorFor(u.ID), u.ID)
+	return d.link(letter.Token), err
 }
 
 // SetDisabled locks a person out, or lets them in again.

@@ -53,12 +53,13 @@ type commands struct {
 
 	Marketplace talk.MarketplaceCmd `cmd:"" help:"Find agents that others offer to everybody on the server."`
 
-	Files     talk.FilesCmd     `cmd:"" help:"Send files to the server and fetch them."`
-	Webhooks  talk.WebhooksCmd  `cmd:"" help:"Be told how a task goes."`
-	Keys      manage.KeysCmd    `cmd:"" help:"Create, list, limit and revoke API keys."`
-	Approvals talk.ApprovalsCmd `cmd:"" help:"See the tool calls that wait for you, and decide."`
-	Users     manage.UsersCmd   `cmd:"" help:"Invite people, lock them out, help them back in."`
-	Grants    manage.GrantsCmd  `cmd:"" help:"See and end what people let apps reach."`
+	Files     talk.FilesCmd      `cmd:"" help:"Send files to the server and fetch them."`
+	Webhooks  talk.WebhooksCmd   `cmd:"" help:"Be told how a task goes."`
+	Keys      manage.KeysCmd     `cmd:"" help:"Create, list, limit and revoke API keys."`
+	Approvals talk.ApprovalsCmd  `cmd:"" help:"See the tool calls that wait for you, and decide."`
+	Channels  manage.ChannelsCmd `cmd:"" help:"Say where you want to hear of approvals: e-mail, Slack, Telegram or a webhook."`
+	Users     manage.UsersCmd    `cmd:"" help:"Invite people, lock them out, help them back in."`
+	Grants    manage.GrantsCmd   `cmd:"" help:"See and end what people let apps reach."`
 
 	Doctor  DoctorCmd         `cmd:"" help:"Check this machine and the server, with a fix for whatever fails."`
 	Config  ConfigCmd         `cmd:"" help:"Print the settings in force and where each came from; check a file of them."`
@@ -122,7 +123,7 @@ func Main() int {
 // ownEnv are the variables that commands read beside the settings of the
 // server; the agent ones are read by the agents that they start.
 var ownEnv = []string{
-	"BEEOS_URL", "BEEOS_KEY", "BEEOS_JOIN_TOKEN", "BEEOS_WEBHOOK_SECRET", "BEEOS_WEBHOOK_TOKEN",
+	"BEEOS_URL", "BEEOS_KEY", "BEEOS_JOIN_TOKEN", "BEEOS_WEBHOOK_SECRET", "BEEOS_WEBHOOK_TOKEN", "BEEOS_CHANNEL_TOKEN", "BEEOS_CHANNEL_SECRET",
 	"BEEOS_BRIDGE_TOKEN", "BEEOS_BRIDGE_TOKEN_FILE",
 	"BEEOS_OAUTH_SECRET", "BEEOS_OAUTH_SECRET_FILE", "BEEOS_OAUTH_KEY", "BEEOS_OAUTH_KEY_FILE",
 }

@@ -71,6 +71,7 @@ func (c *DoctorCmd) Run(ctx context.Context, t *terminal.Terminal) error {
 		{"disk", c.checkDisk},
 		{"database", c.checkDatabase},
 		{"nats", c.checkNATS},
+		{"mail", c.checkMail},
 		{"ports", c.checkPorts},
 		{"urls", c.checkURLs},
 		{"clock", c.checkClock},
@@ -164,6 +165,18 @@ func (c *DoctorCmd) checkNATS(ctx context.Context) finding {
 		return bad(cutAdvice(err), "check NATS_URL and that the NATS server runs")
 	}
 	return good(state)
+}
+
+// checkMail tries the mail server, with its password, and sends nothing.
+func (c *DoctorCmd) checkMail(ctx context.Context) finding {
+	if c.SMTP.URL == "" {
+		return skipped("no mail is sent; set SMTP_URL and SMTP_FROM to let people be told by e-mail")
+	}
+	server, err := app.CheckMail(ctx, c.Config)
+	if err != nil {
+		return bad(fmt.Sprintf("%s: %v", server, err), "check SMTP_URL: address, port, user and password; smtp:// needs STARTTLS, smtps:// TLS from the start")
+	}
+	return good(server + " lets us in")
 }
 
 // cutAdvice returns an error without the advice in it.

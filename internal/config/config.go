@@ -49,6 +49,7 @@ type Config struct {
 	Web    Surface `embed:"" prefix:"web-" envprefix:"WEB_" set:"port=3000" group:"Console"`
 
 	OIDC OIDC `embed:"" prefix:"oidc-" envprefix:"OIDC_" group:"OpenID provider"`
+	SMTP SMTP `embed:"" prefix:"smtp-" envprefix:"SMTP_" group:"Mail server"`
 	S3   S3   `embed:"" prefix:"s3-" envprefix:"S3_" group:"S3 storage"`
 	LLM  LLM  `embed:"" prefix:"llm-" envprefix:"LLM_" group:"Language model"`
 
@@ -90,6 +91,12 @@ type OIDC struct {
 	ClientSecret string `env:"CLIENT_SECRET" placeholder:"SECRET" help:"The secret that the provider gave with it. Empty: a public client."`
 }
 
+// SMTP is the mail server through which people are written to.
+type SMTP struct {
+	URL  string `env:"URL" placeholder:"URL" help:"Mail server that sends what people are told: smtp://user:password@host:587, with STARTTLS, or smtps://user:password@host:465. smtp://host:25?tls=off is for a relay of your own that wants no password. Empty: no mail is sent."`
+	From string `env:"FROM" placeholder:"ADDRESS" help:"Who writes, for example BeeOS <bee@example.com>."`
+}
+
 // ACME is who signs the domain's certificates.
 type ACME struct {
 	Directory string `env:"DIRECTORY" placeholder:"URL" help:"Certificate authority to order from, by its ACME directory. Empty: Let's Encrypt, whose terms you then agree to."`
@@ -115,7 +122,7 @@ type LLM struct {
 // secrets can also be given as the path of a file, in NAME_FILE.
 func (c *Config) secrets() map[string]*string {
 	return map[string]*string{
-		"DATABASE_URL": &c.DatabaseURL, "NATS_URL": &c.NATSURL, "OIDC_CLIENT_SECRET": &c.OIDC.ClientSecret,
+		"DATABASE_URL": &c.DatabaseURL, "NATS_URL": &c.NATSURL, "OIDC_CLIENT_SECRET": &c.OIDC.ClientSecret, "SMTP_URL": &c.SMTP.URL,
 		"S3_SECRET_KEY": &c.S3.SecretKey, "LLM_API_KEY": &c.LLM.APIKey,
 	}
 }

@@ -144,7 +144,7 @@ func TestEmptyVariablesCountAsUnset(t *testing.T) {
 func TestSettings(t *testing.T) {
 	flags := new(Config).flags()
 	// docs/adr/0013: what names an outside service counts for that service.
-	own, outside := 0, map[string]int{"DATABASE": 0, "NATS": 0, "OIDC": 0, "S3": 0, "LLM": 0, "ACME": 0}
+	own, outside := 0, map[string]int{"DATABASE": 0, "NATS": 0, "OIDC": 0, "S3": 0, "LLM": 0, "ACME": 0, "SMTP": 0}
 	for _, f := range flags {
 		service, _, _ := strings.Cut(f.Envs[0], "_")
 		if _, ok := outside[service]; ok {
@@ -174,7 +174,7 @@ func TestSettings(t *testing.T) {
 		"BEEOS_DOMAIN", "BEEOS_ADDR", "BEEOS_CERT", "BEEOS_TRUSTED_PROXIES", "ACME_DIRECTORY", "ACME_EMAIL",
 		"MCP_ADDR", "MCP_PUBLIC_URL", "MCP_WEB_LOGIN_URL", "MCP_STRICT", "MCP_ORIGINS", "A2A_ADDR", "A2A_PUBLIC_URL",
 		"OPENAPI_ADDR", "OPENAPI_PUBLIC_URL", "AGENT_GATEWAY_ADDR", "AGENT_GATEWAY_URL", "WEB_ADDR", "WEB_PUBLIC_URL",
-		"OIDC_ISSUER", "OIDC_CLIENT_ID", "OIDC_CLIENT_SECRET", "S3_ENDPOINT", "S3_ACCESS_KEY", "S3_SECRET_KEY", "S3_REGION",
+		"OIDC_ISSUER", "OIDC_CLIENT_ID", "OIDC_CLIENT_SECRET", "SMTP_URL", "SMTP_FROM", "S3_ENDPOINT", "S3_ACCESS_KEY", "S3_SECRET_KEY", "S3_REGION",
 		"LLM_PROVIDER", "LLM_URL", "LLM_MODEL", "LLM_API_KEY",
 		"BEEOS_RATE_LIMIT", "BEEOS_ANSWER_TOKENS", "BEEOS_CALL_TIMEOUT", "BEEOS_ALLOW_PRIVATE", "LOG_LEVEL", "LOG_FORMAT", "BEEOS_ADMIN_ADDR",
 	}

@@ -91,7 +91,7 @@ func maskURL(s string) string {
 
 // ourPrefixes are the prefixes under which an unknown variable is most likely a
 // setting misspelt.
-var ourPrefixes = []string{"BEEOS_", "MCP_", "A2A_", "OPENAPI_", "AGENT_GATEWAY_", "OIDC_", "S3_", "ACME_"}
+var ourPrefixes = []string{"BEEOS_", "MCP_", "A2A_", "OPENAPI_", "AGENT_GATEWAY_", "OIDC_", "S3_", "ACME_", "SMTP_"}
 
 // UnknownEnv returns the environment variables that look like settings of
 // ours and are not, sorted. Known lists further names that a command reads.

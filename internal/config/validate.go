@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"net/mail"
 	"net/netip"
 	"net/url"
 	"os"
@@ -36,7 +37,7 @@ func (c *Config) Validate() error {
 
 // checks are those that do not look at the machine.
 func (c *Config) checks() []func() error {
-	return []func() error{c.checkAddress, c.checkSurfaces, c.checkPorts, c.checkStorage, c.checkFiles, c.checkNodes, c.checkSignIn, c.checkModel, c.checkCalls, c.checkAdmin}
+	return []func() error{c.checkAddress, c.checkSurfaces, c.checkPorts, c.checkStorage, c.checkFiles, c.checkNodes, c.checkSignIn, c.checkMail, c.checkModel, c.checkCalls, c.checkAdmin}
 }
 
 func (c *Config) checkSurfaces() error {
@@ -200,6 +201,27 @@ func (c *Config) checkNodes() error {
 func hasScheme(s string, schemes ...string) bool {
 	scheme, rest, _ := strings.Cut(s, "://")
 	return rest != "" && slices.Contains(schemes, scheme)
+}
+
+// checkMail: a mail server wants to know who writes, and gets no password in the open.
+func (c *Config) checkMail() error {
+	if c.SMTP == (SMTP{}) {
+		return nil
+	}
+	if c.SMTP.URL == "" || c.SMTP.From == "" {
+		return errors.New("SMTP_URL and SMTP_FROM belong together: set both, or none of SMTP_*")
+	}
+	u, err := url.Parse(c.SMTP.URL)
+	if err != nil || u.Scheme != "smtp" && u.Scheme != "smtps" || u.Hostname() == "" {
+		return errors.New("SMTP_URL does not start with smtp:// or smtps://: write smtp://user:password@host:587, or smtps://user:password@host:465")
+	}
+	if off := u.Query().Get("tls") == "off"; off && (u.User != nil || u.Scheme == "smtps") {
+		return errors.New("SMTP_URL has ?tls=off, with which there can be neither smtps:// nor a password: leave one of them out")
+	}
+	if _, err := mail.ParseAddress(c.SMTP.From); err != nil {
+		return errors.New("SMTP_FROM is no address: write it as bee@example.com, or BeeOS <bee@example.com>")
+	}
+	return nil
 }
 
 func (c *Config) checkSignIn() error {

@@ -44,6 +44,7 @@ var released = []struct{ name, sum string }{
 	{"0032_budgets.sql", "14e451ff5eb6a0f7"},
 	{"0033_find_by_index.sql", "cd0d1ba6978ae758"},
 	{"0034_certificates.sql", "cc9d81cec59a623d"},
+	{"0035_notifications.sql", "ad8ce8cb8d80727c"},
 }
 
 func TestMigrationsRise(t *testing.T) {

@@ -23,6 +23,7 @@ import (
 	"github.com/beeos/beeos/internal/store/files"
 	"github.com/beeos/beeos/internal/store/grants"
 	"github.com/beeos/beeos/internal/store/keys"
+	"github.com/beeos/beeos/internal/store/notifications"
 	"github.com/beeos/beeos/internal/store/people"
 	"github.com/beeos/beeos/internal/store/sessions"
 	"github.com/beeos/beeos/internal/store/webhooks"
@@ -45,6 +46,8 @@ type Store struct {
 	Cluster   *cluster.Table
 	Calls     *calls.Table
 	Budgets   *budgets.Table
+
+	Notifications *notifications.Table
 }
 
 // Open connects to the database that dsn names, creates or upgrades its
@@ -85,5 +88,7 @@ func tablesOf(db *database.DB) *Store {
 		Cluster:   cluster.New(db),
 		Calls:     calls.New(db),
 		Budgets:   budgets.New(db),
+
+		Notifications: notifications.New(db),
 	}
 }

@@ -73,7 +73,7 @@ func NewMetrics() *Metrics {
 	m.commit = m.histogram("commit_seconds", "Duration of one ledger commit. Of this node.", []float64{.0001, .0005, .001, .0025, .005, .01, .025, .1, .5, 2})
 	m.lost = m.counters("leases_lost_total", "Times that an instance was given a request and did not end it: gone (it disconnected), lease (its server was not heard of any more), undelivered (nobody took it). Of this node, which noticed.", "reason")
 	m.redelivered = m.counters("redeliveries_total", "Times that a request was handed out again, by why the attempt before was lost: gone, lease, undelivered, or unknown where that is not recorded any more; resumed: the same instance came back and went on. Of this node, which did so.", "reason")
-	m.webhooks = m.counters("webhook_attempts_total", "Attempts to send a webhook: succeeded, failed (it is tried again), dead_letter (it is not). Of this node.", "outcome")
+	m.webhooks = m.counters("webhook_attempts_total", "Attempts to send to a webhook or a notification channel: succeeded, failed (it is tried again), dead_letter (it is not). Of this node.", "outcome")
 	m.signIns = m.counters("sign_in_failures_total", "Sign-ins of people that were refused, by method (password, provider, link) and error code. Of this node.", "method", "reason")
 	m.blobs = m.counters("blob_operations_total", "What was asked of the place for files: put, open, delete, sweep; and what came of it: ok, refused (too large, or not there), failed. Of this node.", "operation", "outcome")
 	m.blobBytes = m.counters("blob_bytes_total", "Bytes of files that were written and read. Of this node.", "direction")
@@ -133,7 +133,7 @@ func (m *Metrics) Lost(why string, n int) { m.lost.WithLabelValues(why).Add(floa
 // Redelivered records that n requests were handed out again; why is ours.
 func (m *Metrics) Redelivered(why string, n int) { m.redelivered.WithLabelValues(why).Add(float64(n)) }
 
-// Webhook records an attempt to send a webhook.
+// Webhook records an attempt to send to a webhook or a notification channel.
 func (m *Metrics) Webhook(outcome string) { m.webhooks.WithLabelValues(outcome).Inc() }
 
 // SignInFailed records that somebody was not let in; method and reason are ours.

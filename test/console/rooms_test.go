@@ -70,7 +70,7 @@ func TestRooms(t *testing.T) {
 	b.inspect(a.Web + "/apps") // empty states, while they are
 	b.inspect(a.Web + "/")
 	b.inspect(a.Web + "/marketplace")
-	for _, path := range []string{"/tasks", "/tasks?state=ended", "/conversations", "/webhooks", "/webhooks?only=problems", "/usage", "/usage?by=day&days=7", "/budgets"} {
+	for _, path := range []string{"/tasks", "/tasks?state=ended", "/conversations", "/webhooks", "/webhooks?only=problems", "/usage", "/usage?by=day&days=7", "/budgets", "/approvals/channels"} {
 		b.inspect(a.Web + path)
 	}
 	offer(t, a, weatherID)
@@ -79,6 +79,20 @@ func TestRooms(t *testing.T) {
 	for _, path := range []string{"/", "/agents", "/agents?q=nothing", "/agents/" + weatherID, "/agents/" + weatherID + "/access", "/agents/" + weatherID + "/settings", "/agents/new", "/marketplace", "/marketplace?q=nothing", "/marketplace/" + weatherID, "/keys", "/account", "/users", "/system", "/audit", "/audit?of=everyone", "/nowhere"} {
 		b.inspect(a.Web + path)
 	}
+
+	b.Look(1280, "light")
+	b.Do(
+		chromedp.Navigate(a.Web+"/approvals/channels"),
+		chromedp.SendKeys(`input[name="url"]`, "http://127.0.0.1:9/approvals"),
+		chromedp.Click(`section[aria-labelledby="webhook-title"] button`),
+		chromedp.WaitVisible(`.once`),
+	)
+	b.inspectHere("a fresh channel")
+	b.Look(1280, "light")
+	b.Do(chromedp.Navigate(a.Web+"/approvals/channels"), chromedp.Click(`form[action$="/test"] button`), chromedp.WaitVisible(`[data-delivery]`))
+	b.inspectHere("what was sent")
+	b.Look(1280, "light")
+	b.picture("channels")
 
 	b.Look(1280, "light")
 	b.Do(

@@ -60,6 +60,7 @@ func TestWalk(t *testing.T) {
 		{"/tasks/" + l.asks, ""},
 		{"/approvals", ""},
 		{"/approvals/history", "history"},
+		{"/approvals/channels", ""},
 		{"/marketplace", "marketplace"},
 		{"/marketplace/" + l.forecaster, "offer"},
 		{"/apps", "apps"},

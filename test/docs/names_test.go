@@ -22,6 +22,7 @@ var (
 var otherSettings = map[string]string{
 	"BEEOS_KEY": "client", "BEEOS_URL": "client", "BEEOS_JOIN_TOKEN": "agents", "BEEOS_TEST_POSTGRES": "tests",
 	"BEEOS_BRIDGE_TOKEN": "bridges", "BEEOS_BRIDGE_TOKEN_FILE": "bridges", "BEEOS_OAUTH_SECRET": "bridges", "BEEOS_OAUTH_KEY": "bridges",
+	"BEEOS_CHANNEL_TOKEN": "beeos channels", "BEEOS_CHANNEL_SECRET": "beeos channels",
 	"A2A_TCK_DIR": "conformance",
 }
 

@@ -23,7 +23,7 @@
 // (callpage_test.go), calls that wait for a person (approval_test.go), also those of a built-in agent, whose tools must not run
 // twice (hands_test.go), watchers whose connections (frayed_test.go) are cut
 // again and again (watch_test.go), a killed sender of webhooks
-// (webhooks_test.go), strangers who never end what they begin
+// (webhooks_test.go) and of notifications (notifications_test.go), strangers who never end what they begin
 // (halfsent_test.go), and other people's servers that send too much or too
 // little, called by the server (hostile_test.go), behind a bridge
 // (hostile_bridge_test.go) or as agents (hostile_agent_test.go, which speaks by

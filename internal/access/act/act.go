@@ -1,6 +1,6 @@
 // Package act is what owners and admins do: to agents and the built-in ones
 // among them, to skills, keys, join tokens, instances, approval rules, webhooks,
-// budgets, conversations, calls, users and grants; a file for each. An act checks who may do it
+// notification channels, budgets, conversations, calls, users and grants; a file for each. An act checks who may do it
 // (who.go), does it, writes one row into the audit trail (audit.go) and tells
 // the other nodes. What owners show to others is read here, too (offers.go), and how their agents do (health.go)
 // and their calls went (calls.go), without what nobody gets to see (conceal.go). REST, console and command line translate to it and back.
@@ -13,6 +13,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/access/approval"
+	"github.com/beeos/beeos/internal/access/notify"
 	"github.com/beeos/beeos/internal/access/oauth"
 	"github.com/beeos/beeos/internal/access/signin"
 	"github.com/beeos/beeos/internal/engine/bus"
@@ -20,6 +21,7 @@ import (
 	"github.com/beeos/beeos/internal/engine/ledger"
 	"github.com/beeos/beeos/internal/engine/webhook"
 	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/wire/mail"
 )
 
 // Options is what acts are done with. A process that only works on the
@@ -31,6 +33,9 @@ type Options struct {
 	Invoke    *invoke.Calls
 	Approvals *approval.Approvals
 	Hooks     *webhook.Hooks
+	Notify    *notify.Notifier
+	Mail      *mail.Sender // nil: links are shown to whoever makes them
+	Web       string       // where the console is, for links in mail
 	People    *signin.People
 	OAuth     *oauth.Server
 	Builtins  Builtins      // nil: nobody runs built-in agents, as on the command line

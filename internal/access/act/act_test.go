@@ -10,6 +10,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/access/act"
+	"github.com/beeos/beeos/internal/access/notify"
 	"github.com/beeos/beeos/internal/access/signin"
 	"github.com/beeos/beeos/internal/engine/bus"
 	"github.com/beeos/beeos/internal/engine/ledger"
@@ -120,6 +121,12 @@ func (r *rig) everyAct(ctx context.Context, c beeos.Caller) map[string]error {
 	_, all["link"] = r.LinkApproval(ctx, c, &approvals.Approval{})
 	_, all["webhook"] = r.RegisterWebhook(ctx, c, &task.Task{Caller: "user:" + r.owner.ID}, webhook.Registration{})
 	all["drop webhook"] = r.DeleteWebhook(ctx, c, webhooks.Webhook{Owner: "user:" + r.owner.ID})
+	_, all["list channels"] = r.Channels(ctx, c)
+	_, _, all["create channel"] = r.CreateChannel(ctx, c, notify.Setup{})
+	all["delete channel"] = r.DeleteChannel(ctx, c, "nch_1")
+	_, all["test channel"] = r.TestChannel(ctx, c, "nch_1")
+	_, all["channel deliveries"] = r.ChannelDeliveries(ctx, c, "nch_1", 1)
+	_, all["redeliver to channel"] = r.RedeliverToChannel(ctx, c, "nch_1", "nd_1")
 	ch := beeos.Channel{Owner: "user:" + r.owner.ID}
 	all["rename conversation"] = r.RenameConversation(ctx, c, ch, "x")
 	all["delete conversation"] = r.DeleteConversation(ctx, c, ch)

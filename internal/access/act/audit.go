@@ -37,6 +37,11 @@ const (
 	WebhookDelete  Action = "webhook.delete"
 	WebhookRepeat  Action = "webhook.redeliver"
 
+	ChannelCreate Action = "notification_channel.create"
+	ChannelDelete Action = "notification_channel.delete"
+	ChannelTest   Action = "notification_channel.test"
+	ChannelRepeat Action = "notification_channel.redeliver"
+
 	ConversationClear  Action = "conversation.clear"
 	ConversationDelete Action = "conversation.delete"
 	ConversationModel  Action = "conversation.model"

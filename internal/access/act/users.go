@@ -25,18 +25,18 @@ func (a *Acts) CreateUser(ctx context.Context, c beeos.Caller, id, email string)
 	return u, nil
 }
 
-// InviteUser returns the token of a link that makes the owner of an address a
-// user. It replaces an earlier invitation of that address.
-func (a *Acts) InviteUser(ctx context.Context, c beeos.Caller, email string, admin bool) (token string, err error) {
+// InviteUser makes a link that makes the owner of an address a user. It replaces an
+// earlier invitation of that address.
+func (a *Acts) InviteUser(ctx context.Context, c beeos.Caller, email string, admin bool) (Letter, error) {
 	if err := a.requireAdmin(ctx, c); err != nil {
-		return "", err
+		return Letter{}, err
 	}
 	token, l, err := a.People.Invite(ctx, email, admin, actorOf(c))
 	if err != nil {
-		return "", err
+		return Letter{}, err
 	}
 	a.record(ctx, c, c.UserID, UserInvite, l.ID, map[string]string{"email": l.Email, "admin": strconv.FormatBool(admin)})
-	return token, nil
+	return a.mailLink(ctx, l.Email, token, "You are invited to BeeOS", "You are invited to BeeOS. This link makes you an account; it works once, within 7 days:"), nil
 }
 
 // WithdrawInvitation takes an invitation back.
@@ -51,14 +51,20 @@ func (a *Acts) WithdrawInvitation(ctx context.Context, c beeos.Caller, id string
 	return nil
 }
 
-// ResetPassword returns the token of a link with which a person sets a new
-// password.
-func (a *Acts) ResetPassword(ctx context.Context, c beeos.Caller, userID string) (token string, err error) {
-	err = a.manageUser(ctx, c, userID, UserResetLink, nil, func() error {
-		token, err = a.People.CreateResetLink(ctx, userID, actorOf(c))
+// ResetPassword makes a link with which a person sets a new password.
+func (a *Acts) ResetPassword(ctx context.Context, c beeos.Caller, userID string) (Letter, error) {
+	var token string
+	var u beeos.User
+	err := a.manageUser(ctx, c, userID, UserResetLink, nil, func() (err error) {
+		if u, err = a.DB.People.GetUser(ctx, userID); err == nil {
+			token, err = a.People.CreateResetLink(ctx, userID, actorOf(c))
+		}
 		return err
 	})
-	return token, err
+	if err != nil {
+		return Letter{}, err
+	}
+	return a.mailLink(ctx, u.Email, token, "Set a new password for BeeOS", "An admin lets you set a new password. This link works once, within an hour:"), nil
 }
 
 // SetDisabled locks a person out, with all sessions, keys and instances, or

@@ -8,6 +8,7 @@ import (
 	"github.com/beeos/beeos/internal/engine/task"
 	"github.com/beeos/beeos/internal/engine/webhook"
 	keystore "github.com/beeos/beeos/internal/store/keys"
+	"github.com/beeos/beeos/internal/store/outbox"
 	"github.com/beeos/beeos/internal/store/webhooks"
 )
 
@@ -53,17 +54,17 @@ func (a *Acts) WebhookDeliveries(ctx context.Context, c beeos.Caller, f webhooks
 }
 
 // RedeliverWebhook sends a delivery to a webhook of the caller's once more.
-func (a *Acts) RedeliverWebhook(ctx context.Context, c beeos.Caller, deliveryID string) (webhooks.Delivery, error) {
+func (a *Acts) RedeliverWebhook(ctx context.Context, c beeos.Caller, deliveryID string) (outbox.Delivery, error) {
 	owners, err := a.taskOwners(ctx, c)
 	if err != nil {
-		return webhooks.Delivery{}, err
+		return outbox.Delivery{}, err
 	}
 	hook, err := a.DB.Webhooks.FindByDelivery(ctx, deliveryID)
 	if err == nil && !slices.Contains(owners, hook.Owner) || isAbsent(err) {
 		err = beeos.Errorf(beeos.NotFound, "you have no such webhook delivery; list them to see which you have")
 	}
 	if err != nil {
-		return webhooks.Delivery{}, err
+		return outbox.Delivery{}, err
 	}
 	d, err := a.Hooks.Redeliver(ctx, hook, deliveryID)
 	if err == nil {

@@ -32,6 +32,9 @@ func newRig(t *testing.T) *rig {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
+	if err := db.People.CreateUser(t.Context(), beeos.User{ID: "ann", Email: "ann@console.example", Name: "Ann", CreatedAt: time.Now()}); err != nil {
+		t.Fatal(err)
+	}
 	r := &rig{t: t, DB: db, now: time.Now(), owner: beeos.User{ID: "ann"}, agent: &beeos.Agent{ID: "agent", OwnerID: "ann"}}
 	r.Approvals = New(Options{Table: db.Approvals, Agents: db.Agents, Tools: db.Builtins, People: db.People, Cluster: db.Cluster, Now: func() time.Time { return r.now }, Web: "http://console.example/"})
 	return r

@@ -68,7 +68,13 @@ func (s *Approvals) FindByLink(ctx context.Context, token string) (by Decider, a
 		return by, a, beeos.Errorf(beeos.NotFound, "this link is not complete or too old; open the console to see what waits for you")
 	}
 	by = Decider{Via: "link", link: id}
-	a, err = s.Find(ctx, id, by)
+	if a, err = s.Find(ctx, id, by); err != nil {
+		return by, a, err
+	}
+	owner, err := s.People.GetUser(ctx, a.OwnerID)
+	if err == nil && !owner.DisabledAt.IsZero() { // whoever may not decide any more has handed on nothing that does
+		return by, approvals.Approval{}, beeos.Errorf(beeos.NotFound, "whose approval this is has been locked out; ask an admin to decide")
+	}
 	return by, a, err
 }
 

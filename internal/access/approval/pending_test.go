@@ -99,9 +99,6 @@ func (r *rig) declareAgent() *beeos.Agent {
 		r.t.Fatal(err)
 	}
 	inst := beeos.Instance{ID: "inst", OwnerID: r.owner.ID, Name: "inst", PublicKey: key, CreatedAt: r.now}
-	if err := r.DB.People.CreateUser(ctx, beeos.User{ID: r.owner.ID, Email: "ann@example.com", Name: "ann", CreatedAt: r.now}); err != nil {
-		r.t.Fatal(err)
-	}
 	if err := r.DB.Instances.Create(ctx, inst); err != nil {
 		r.t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/engine/ledger"
+	"github.com/beeos/beeos/internal/store/outbox"
 	"github.com/beeos/beeos/internal/store/webhooks"
 )
 
@@ -94,18 +95,18 @@ func (h *Hooks) statusAfter(m *beeos.Message) beeos.TaskStatus {
 	return ""
 }
 
-func (h *Hooks) render(ctx context.Context, w webhooks.Webhook, events []Event) ([]webhooks.Delivery, error) {
+func (h *Hooks) render(ctx context.Context, w webhooks.Webhook, events []Event) ([]outbox.Delivery, error) {
 	format, ok := h.formats[w.Renderer]
 	if !ok {
 		return nil, fmt.Errorf("webhook %s wants the form %q, which this version does not have", w.ID, w.Renderer)
 	}
-	list := make([]webhooks.Delivery, len(events))
+	list := make([]outbox.Delivery, len(events))
 	for i, e := range events {
 		body, err := format.Render(ctx, e)
 		if err != nil {
 			return nil, fmt.Errorf("render an event of webhook %s: %w", w.ID, err)
 		}
-		list[i] = webhooks.Delivery{ID: "whd_" + beeos.NewID(), Payload: body}
+		list[i] = outbox.Delivery{ID: "whd_" + beeos.NewID(), Payload: body}
 	}
 	return list, nil
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/store/outbox"
 	"github.com/beeos/beeos/internal/store/webhooks"
 )
 
@@ -70,12 +71,12 @@ func TestLinksAreMadeForEachAttempt(t *testing.T) {
 	r.claim()
 	rec.wait(t, 1)
 	r.asks(task, "ask-1")
-	about := func(id string, is func(webhooks.Delivery) bool) func(webhooks.Delivery) bool {
-		return func(d webhooks.Delivery) bool { return strings.Contains(string(d.Payload), id) && is(d) }
+	about := func(id string, is func(outbox.Delivery) bool) func(outbox.Delivery) bool {
+		return func(d outbox.Delivery) bool { return strings.Contains(string(d.Payload), id) && is(d) }
 	}
 	r.delivery(w, "refused once", about("ask-1", tried(1)))
 	r.later(2 * time.Minute)
-	d := r.delivery(w, "taken", about("ask-1", status(webhooks.DeliverySucceeded)))
+	d := r.delivery(w, "taken", about("ask-1", status(outbox.Succeeded)))
 	got := rec.wait(t, 3)
 	for _, one := range got[1:] {
 		if a := approvalIn(t, one.body); a.ID != "ask-1" || a.URL != "https://console.test/approve?token=s3cret-ask-1" || one.Event.Status != "input_required" {
@@ -100,10 +101,10 @@ func TestLinksAreMadeForEachAttempt(t *testing.T) {
 	}
 
 	// Without a link nothing is sent, and it is tried again.
-	r.delivery(w, "taken", about("ask-2", status(webhooks.DeliverySucceeded)))
+	r.delivery(w, "taken", about("ask-2", status(outbox.Succeeded)))
 	trouble.Store(true)
 	r.asks(task, "ask-3")
-	d = r.delivery(w, "put off", about("ask-3", status(webhooks.DeliveryFailed)))
+	d = r.delivery(w, "put off", about("ask-3", status(outbox.Failed)))
 	if !strings.Contains(d.Error, "link") || strings.Contains(d.Error, "today") || len(rec.all()) != 4 {
 		t.Errorf("%+v", d)
 	}

@@ -2,9 +2,6 @@ package webhook
 
 import (
 	"bytes"
-	"context"
-	"errors"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -13,7 +10,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/store/webhooks"
+	"github.com/beeos/beeos/internal/store/outbox"
 	"github.com/beeos/beeos/test/dnstest"
 )
 
@@ -51,7 +48,7 @@ func TestRebindingMeetsAClosedDoor(t *testing.T) {
 	at.Store(&[]string{"127.0.0.1"})
 	r.start()
 	d := r.delivery(w, "refused", tried(1))
-	if d.Status != webhooks.DeliveryFailed || d.Response != 0 || !strings.Contains(d.Error, "not in the public Internet") || strings.Contains(d.Error, "127.0.0.1") {
+	if d.Status != outbox.Failed || d.Response != 0 || !strings.Contains(d.Error, "not in the public Internet") || strings.Contains(d.Error, "127.0.0.1") {
 		t.Errorf("%+v", d)
 	}
 	if dialled.Load() != 0 {
@@ -73,7 +70,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 		task := r.task()
 		r.finish(task)
 		d := r.delivery(r.register(task, rec.URL, "", ""), "failed", tried(1))
-		if d.Status != webhooks.DeliveryFailed || d.Response != code || !strings.Contains(d.Error, "redirects are not followed") {
+		if d.Status != outbox.Failed || d.Response != code || !strings.Contains(d.Error, "redirects are not followed") {
 			t.Errorf("%d: %+v", code, d)
 		}
 	}
@@ -107,7 +104,7 @@ func TestAnswersAreCut(t *testing.T) {
 	one, other := r.task(), r.task()
 	r.finish(one)
 	r.finish(other)
-	if d := r.delivery(r.register(one, endless.URL, "", ""), "taken", tried(1)); d.Status != webhooks.DeliverySucceeded {
+	if d := r.delivery(r.register(one, endless.URL, "", ""), "taken", tried(1)); d.Status != outbox.Succeeded {
 		t.Errorf("%+v", d)
 	}
 	select {
@@ -118,7 +115,7 @@ func TestAnswersAreCut(t *testing.T) {
 	if n := wrote.Load(); n > 16<<20 { // what fits into the buffers between, no more
 		t.Errorf("%d bytes of the answer were taken", n)
 	}
-	if d := r.delivery(r.register(other, boastful.URL, "", ""), "failed", tried(1)); d.Status != webhooks.DeliveryFailed {
+	if d := r.delivery(r.register(other, boastful.URL, "", ""), "failed", tried(1)); d.Status != outbox.Failed {
 		t.Errorf("%+v", d)
 	}
 }
@@ -128,18 +125,5 @@ func TestAttemptsHaveTenSeconds(t *testing.T) {
 	r := newRig(t, sqliteDSN(t))
 	if r.hooks.client.Timeout != 10*time.Second {
 		t.Errorf("%s", r.hooks.client.Timeout)
-	}
-	if got := publicReason(context.DeadlineExceeded); got != "no answer within 10s" {
-		t.Error(got)
-	}
-}
-
-func TestReasonsTellNothingAboutUs(t *testing.T) {
-	dns := &net.OpError{Op: "dial", Err: &net.DNSError{Err: "no such host", Name: "x.test", Server: "10.9.8.7:53"}}
-	if got := publicReason(dns); got != "the host name cannot be found" {
-		t.Errorf("%s", got)
-	}
-	if got := publicReason(errors.New(strings.Repeat("ä", 500))); len(got) > 210 || !strings.HasSuffix(got, "…") {
-		t.Errorf("%s", got)
 	}
 }

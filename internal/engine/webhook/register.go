@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/store/outbox"
 	"github.com/beeos/beeos/internal/store/webhooks"
 	"github.com/beeos/beeos/internal/wire/outbound"
 )
@@ -84,15 +85,15 @@ func checkCredentials(r *Registration) error {
 }
 
 // Redeliver sends the bytes of a delivery once more, signed afresh.
-func (h *Hooks) Redeliver(ctx context.Context, w webhooks.Webhook, deliveryID string) (webhooks.Delivery, error) {
+func (h *Hooks) Redeliver(ctx context.Context, w webhooks.Webhook, deliveryID string) (outbox.Delivery, error) {
 	if _, err := h.opt.Webhooks.GetDelivery(ctx, w.ID, deliveryID); err != nil {
-		return webhooks.Delivery{}, err
+		return outbox.Delivery{}, err
 	}
 	if w.Disabled {
-		return webhooks.Delivery{}, beeos.Errorf(beeos.Conflict, "the receiver answered 410, it wants no more; register the webhook again first")
+		return outbox.Delivery{}, beeos.Errorf(beeos.Conflict, "the receiver answered 410, it wants no more; register the webhook again first")
 	}
 	d, err := h.opt.Webhooks.RepeatDelivery(ctx, w.ID, deliveryID, h.opt.Now())
-	h.wakeSender()
+	h.courier.Wake()
 	return d, err
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/beeos/beeos/internal/engine/ledger"
 	"github.com/beeos/beeos/internal/engine/task"
 	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/outbox"
 	"github.com/beeos/beeos/internal/store/webhooks"
 )
 
@@ -160,9 +161,9 @@ func (r *rig) register(task *beeos.Message, url, token, secret string) webhooks.
 }
 
 // delivery waits until the newest delivery of a webhook is as it should be.
-func (r *rig) delivery(w webhooks.Webhook, what string, is func(webhooks.Delivery) bool) webhooks.Delivery {
+func (r *rig) delivery(w webhooks.Webhook, what string, is func(outbox.Delivery) bool) outbox.Delivery {
 	r.t.Helper()
-	var last []webhooks.Delivery
+	var last []outbox.Delivery
 	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); <-time.After(2 * time.Millisecond) {
 		list, err := r.db.Webhooks.ListDeliveries(r.t.Context(), w.ID, 10)
 		if err != nil {
@@ -173,15 +174,15 @@ func (r *rig) delivery(w webhooks.Webhook, what string, is func(webhooks.Deliver
 		}
 	}
 	r.t.Fatalf("never %s: %+v\n%s", what, last, r.log)
-	return webhooks.Delivery{}
+	return outbox.Delivery{}
 }
 
-func status(s webhooks.DeliveryStatus) func(webhooks.Delivery) bool {
-	return func(d webhooks.Delivery) bool { return d.Status == s }
+func status(s outbox.Status) func(outbox.Delivery) bool {
+	return func(d outbox.Delivery) bool { return d.Status == s }
 }
 
-func tried(n int) func(webhooks.Delivery) bool {
-	return func(d webhooks.Delivery) bool { return d.Attempts == n && d.Status != webhooks.DeliveryPending }
+func tried(n int) func(outbox.Delivery) bool {
+	return func(d outbox.Delivery) bool { return d.Attempts == n && d.Status != outbox.Pending }
 }
 
 // received is one request that came to a receiver.

@@ -1,10 +1,10 @@
 // Package webhook tells receivers on the web how a task goes. A webhook is
 // registered for a task (register.go); a worker (worker.go) reads off the
-// ledger what has changed since it last looked (change.go) and sends it
-// (send.go) until the receiver takes it or the schedule ends (schedule.go).
-// Nothing of this is on the path of a call.
+// ledger what has changed since it last looked (change.go), and what is sent
+// (send.go) goes by package courier, until the receiver takes it or the schedule
+// ends. Nothing of this is on the path of a call.
 //
-// What is sent is signed (sign.go) with a secret that is kept encrypted
+// What is sent is signed with a secret that is kept encrypted
 // (credentials.go), and only ever goes to addresses of the public Internet, unless the
 // configuration says otherwise. format.go is the form of the REST surface;
 // others bring their own.
@@ -20,16 +20,13 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/engine/bus"
+	"github.com/beeos/beeos/internal/engine/courier"
 	"github.com/beeos/beeos/internal/engine/ledger"
 	"github.com/beeos/beeos/internal/store/cluster"
+	"github.com/beeos/beeos/internal/store/outbox"
 	"github.com/beeos/beeos/internal/store/webhooks"
 	"github.com/beeos/beeos/internal/wire/outbound"
 	"github.com/beeos/beeos/internal/wire/seal"
-)
-
-const (
-	attemptWithin = 10 * time.Second
-	maxAnswer     = 64 << 10 // of a receiver's answer
 )
 
 // Options is what webhooks stand on.
@@ -54,8 +51,8 @@ type Options struct {
 	// Resolver finds the addresses of receivers; nil = the system's.
 	Resolver *net.Resolver
 	// Attempted is told what came of an attempt to send something: a
-	// webhooks.DeliveryStatus.
-	Attempted func(webhooks.DeliveryStatus)
+	// outbox.Status.
+	Attempted func(outbox.Status)
 	// Every is how often the worker looks for what nobody told it about.
 	Every time.Duration
 }
@@ -69,8 +66,8 @@ type Hooks struct {
 	client  *http.Client
 	formats map[string]Format
 
-	noticed chan string   // tasks that something happened to
-	wake    chan struct{} // something may be due
+	noticed chan string // tasks that something happened to
+	courier *courier.Courier[webhooks.Webhook]
 	watched watchedTasks
 }
 
@@ -95,15 +92,16 @@ func New(ctx context.Context, opt Options) (*Hooks, error) {
 	}
 	h := &Hooks{
 		opt: opt, sealer: sealer, formats: map[string]Format{OpenAPI: openAPI},
-		reach: outbound.Options{
-			AllowPrivate: opt.AllowPrivate, Ports: []uint16{80, 443, 8080, 8443}, Resolver: opt.Resolver,
-			Timeout: attemptWithin, MaxBody: maxAnswer,
-		},
-		noticed: make(chan string, 4096), wake: make(chan struct{}, 1), watched: watchedTasks{turns: map[string]struct{}{}},
+		reach:   courier.Reach(opt.AllowPrivate, opt.Resolver),
+		noticed: make(chan string, 4096), watched: watchedTasks{turns: map[string]struct{}{}},
 	}
 	for name, f := range opt.Formats {
 		h.formats[name] = f
 	}
 	h.client = outbound.Client(h.reach)
+	h.courier = courier.New(courier.Options[webhooks.Webhook]{
+		What: "webhook", Queue: opt.Webhooks.Queue, Receivers: opt.Webhooks.ListByDeliveries, Send: h.send, Gone: opt.Webhooks.Disable,
+		Log: opt.Log, Now: opt.Now, Attempted: opt.Attempted, Every: opt.Every,
+	})
 	return h, nil
 }

@@ -7,16 +7,12 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/engine/bus"
 	"github.com/beeos/beeos/internal/store/database"
-	"github.com/beeos/beeos/internal/store/webhooks"
 )
 
 const (
-	atOnce    = 32                            // attempts under way
-	leaseLife = attemptWithin + 5*time.Second // longer than an attempt, by what writing it down may take
-	staleMost = 1000                          // looked at in one round; the next one goes on
+	staleMost = 1000 // looked at in one round; the next one goes on
 
 	pruneEvery = time.Hour
 	keepClosed = 30 * 24 * time.Hour // how long deliveries can be looked up
@@ -64,7 +60,7 @@ func (h *Hooks) Run(ctx context.Context) error {
 	defer stop()
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return h.runWatch(ctx) })
-	g.Go(func() error { return h.runDeliveries(ctx) })
+	g.Go(func() error { return h.courier.Run(ctx) })
 	return g.Wait()
 }
 
@@ -76,14 +72,6 @@ func (h *Hooks) noteTask(turn string, registered bool) {
 	}
 	select {
 	case h.noticed <- turn:
-	default:
-	}
-}
-
-// wakeSender says that something may be due.
-func (h *Hooks) wakeSender() {
-	select {
-	case h.wake <- struct{}{}:
 	default:
 	}
 }
@@ -135,7 +123,7 @@ func (h *Hooks) catchUp(ctx context.Context) error {
 	for _, w := range stale {
 		news, err := h.recordChanges(ctx, w)
 		if news {
-			h.wakeSender()
+			h.courier.Wake()
 		}
 		h.logFailure(ctx, "look for changes of a task", err) // one that fails holds up no other
 	}
@@ -153,67 +141,11 @@ func (h *Hooks) recordChangesOf(ctx context.Context, turn string) error {
 	for _, w := range hooks {
 		news, err := h.recordChanges(ctx, w)
 		if news {
-			h.wakeSender()
+			h.courier.Wake()
 		}
 		if err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-// runDeliveries makes the attempts that are due.
-func (h *Hooks) runDeliveries(ctx context.Context) error {
-	tick := time.NewTicker(h.opt.Every)
-	defer tick.Stop()
-	var under sync.WaitGroup
-	defer under.Wait()
-	free := make(chan struct{}, atOnce) // holds one per attempt under way
-	for {
-		h.logFailure(ctx, "send webhooks", h.startAttempts(ctx, &under, free))
-		select {
-		case <-h.wake:
-		case <-tick.C:
-		case <-ctx.Done():
-			return nil
-		}
-	}
-}
-
-// startAttempts claims as many deliveries as there is room for and lets each of them
-// be attempted. Every end pokes, so that the room is used again.
-func (h *Hooks) startAttempts(ctx context.Context, under *sync.WaitGroup, free chan struct{}) error {
-	room := cap(free) - len(free)
-	if room == 0 {
-		return nil
-	}
-	var list []webhooks.Delivery
-	var hooks map[string]webhooks.Webhook
-	err := database.Within(ctx, func(ctx context.Context) (err error) {
-		now := h.opt.Now()
-		if due, err := h.opt.Webhooks.AnyDue(ctx, now); err != nil || !due {
-			return err
-		}
-		if list, err = h.opt.Webhooks.ClaimDeliveries(ctx, beeos.NewID(), now, now.Add(leaseLife), room); err != nil || len(list) == 0 {
-			return err
-		}
-		hooks, err = h.opt.Webhooks.ListByDeliveries(ctx, list)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	for _, d := range list {
-		w, ok := hooks[d.WebhookID]
-		if !ok {
-			continue // deleted meanwhile
-		}
-		free <- struct{}{}
-		under.Go(func() {
-			defer h.wakeSender()
-			defer func() { <-free }()
-			h.logFailure(ctx, "send a webhook", h.attempt(ctx, d, w))
-		})
 	}
 	return nil
 }

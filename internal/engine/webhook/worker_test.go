@@ -10,7 +10,8 @@ import (
 	"time"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/store/webhooks"
+	"github.com/beeos/beeos/internal/engine/courier"
+	"github.com/beeos/beeos/internal/store/outbox"
 	"github.com/beeos/beeos/test/pgtest"
 )
 
@@ -28,8 +29,8 @@ func TestEveryChangeIsTold(t *testing.T) {
 	r.say(task, beeos.Continue)
 	rec.wait(t, 3)
 	r.finish(task)
-	r.delivery(w, "told the end", func(d webhooks.Delivery) bool {
-		return d.Status == webhooks.DeliverySucceeded && d.Response == 204
+	r.delivery(w, "told the end", func(d outbox.Delivery) bool {
+		return d.Status == outbox.Succeeded && d.Response == 204
 	})
 	got := rec.wait(t, 4)
 	if s := statuses(got); s != "running input_required running completed" {
@@ -69,7 +70,7 @@ func TestLateRegistrationHearsEverything(t *testing.T) {
 	if s := statuses(got); s != "auth_required running completed" {
 		t.Errorf("told %s", s)
 	}
-	for _, name := range []string{"Authorization", headerSignature, headerStandard} {
+	for _, name := range []string{"Authorization", courier.HeaderSignature, courier.HeaderStandard} {
 		if v := got[0].header.Get(name); v != "" {
 			t.Errorf("%s is %q without anybody having set it", name, v)
 		}
@@ -114,8 +115,8 @@ func TestForgottenTask(t *testing.T) {
 func TestRetriesThenDeadLetter(t *testing.T) {
 	var failed, dead atomic.Int64 // as whoever counts is told
 	r := newRig(t, sqliteDSN(t), func(o *Options) {
-		o.Attempted = func(s webhooks.DeliveryStatus) {
-			map[webhooks.DeliveryStatus]*atomic.Int64{webhooks.DeliveryFailed: &failed, webhooks.DeliveryDead: &dead}[s].Add(1)
+		o.Attempted = func(s outbox.Status) {
+			map[outbox.Status]*atomic.Int64{outbox.Failed: &failed, outbox.Dead: &dead}[s].Add(1)
 		}
 	}).start()
 	rec := newReceiver(t, func(_ int, w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) })
@@ -125,12 +126,12 @@ func TestRetriesThenDeadLetter(t *testing.T) {
 	for i, want := range []time.Duration{time.Minute, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 12 * time.Hour} {
 		d := r.delivery(w, "failed", tried(i+1))
 		wait := d.Due.Sub(d.AttemptedAt)
-		if d.Status != webhooks.DeliveryFailed || wait < want*9/10-time.Millisecond || wait > want*11/10+time.Millisecond {
+		if d.Status != outbox.Failed || wait < want*9/10-time.Millisecond || wait > want*11/10+time.Millisecond {
 			t.Fatalf("after attempt %d: %s, next in %s, want about %s", i+1, d.Status, wait, want)
 		}
 		r.later(want * 12 / 10)
 	}
-	d := r.delivery(w, "given up", status(webhooks.DeliveryDead))
+	d := r.delivery(w, "given up", status(outbox.Dead))
 	if d.Attempts != 6 || len(d.History) != 6 || d.Response != 500 || d.Error == "" || !d.Due.IsZero() || d.CompletedAt.IsZero() {
 		t.Errorf("dead letter %+v", d)
 	}
@@ -143,30 +144,8 @@ func TestRetriesThenDeadLetter(t *testing.T) {
 	}
 }
 
-func TestRetryAfter(t *testing.T) {
-	at := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
-	for _, tt := range []struct {
-		value string
-		tries int
-		least time.Duration
-		most  time.Duration
-	}{
-		{"7200", 1, 2 * time.Hour, 2 * time.Hour},
-		{at.Add(3 * time.Hour).Format(http.TimeFormat), 1, 3 * time.Hour, 3 * time.Hour},
-		{"999999999", 1, maxPatience, maxPatience},
-		{"1", 1, 54 * time.Second, 66 * time.Second}, // not sooner than planned
-		{"-5", 1, 54 * time.Second, 66 * time.Second},
-		{"soon", 2, 270 * time.Second, 330 * time.Second},
-		{"", 5, 648 * time.Minute, 792 * time.Minute},
-	} {
-		h := http.Header{"Retry-After": {tt.value}}
-		if d, again := retryPause(tt.tries, retryAfter(h, at)); !again || d < tt.least || d > tt.most {
-			t.Errorf("%q after %d tries: %s", tt.value, tt.tries, d)
-		}
-	}
-	if _, again := retryPause(6, time.Hour); again {
-		t.Error("a seventh attempt")
-	}
+// TestRetryAfterIsHeard: a receiver says when to come back.
+func TestRetryAfterIsHeard(t *testing.T) {
 	r := newRig(t, sqliteDSN(t)).start()
 	rec := newReceiver(t, func(_ int, w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Retry-After", "3600")
@@ -192,7 +171,7 @@ func TestGoneDisables(t *testing.T) {
 	task := r.task()
 	w := r.register(task, rec.URL, "", "")
 	r.claim()
-	d := r.delivery(w, "given up", status(webhooks.DeliveryDead))
+	d := r.delivery(w, "given up", status(outbox.Dead))
 	r.finish(task)
 	now, err := r.db.Webhooks.Get(t.Context(), task.ID, w.ID)
 	if err != nil || !now.Disabled || now.Watching {
@@ -215,18 +194,18 @@ func TestRedeliver(t *testing.T) {
 	task := r.task()
 	r.finish(task)
 	w := r.register(task, rec.URL, "", "0123456789abcdef")
-	d := r.delivery(w, "taken", status(webhooks.DeliverySucceeded))
+	d := r.delivery(w, "taken", status(outbox.Succeeded))
 	r.later(time.Hour)
 	again, err := r.hooks.Redeliver(t.Context(), w, d.ID)
-	if err != nil || again.Status != webhooks.DeliveryPending || again.ID != d.ID {
+	if err != nil || again.Status != outbox.Pending || again.ID != d.ID {
 		t.Fatalf("%+v, %v", again, err)
 	}
 	d = r.delivery(w, "taken again", tried(2))
 	got := rec.wait(t, 2)
-	if got[0].body != got[1].body || got[0].header.Get(headerID) != got[1].header.Get(headerID) {
+	if got[0].body != got[1].body || got[0].header.Get(courier.HeaderID) != got[1].header.Get(courier.HeaderID) {
 		t.Errorf("sent %q, then %q", got[0].body, got[1].body)
 	}
-	if d.Status != webhooks.DeliverySucceeded || len(d.History) != 2 {
+	if d.Status != outbox.Succeeded || len(d.History) != 2 {
 		t.Errorf("%+v", d)
 	}
 	if _, err := r.hooks.Redeliver(t.Context(), w, "whd_other"); beeos.CodeOf(err) != beeos.NotFound {
@@ -253,19 +232,19 @@ func TestEveryAttemptIsSignedAfresh(t *testing.T) {
 		sent = append(sent, r.now())
 		r.later(wait)
 	}
-	d := r.delivery(w, "taken", status(webhooks.DeliverySucceeded))
+	d := r.delivery(w, "taken", status(outbox.Succeeded))
 	if _, err := r.hooks.Redeliver(t.Context(), w, d.ID); err != nil {
 		t.Fatal(err)
 	}
 	r.delivery(w, "taken again", tried(4))
 	sent = append(sent, r.now())
 	for i, one := range rec.wait(t, 4) {
-		stamp, err := strconv.ParseInt(one.header.Get(headerTimestamp), 10, 64)
+		stamp, err := strconv.ParseInt(one.header.Get(courier.HeaderTimestamp), 10, 64)
 		if off := sent[i].Sub(time.Unix(stamp, 0)); err != nil || off < 0 || off > time.Minute {
 			t.Errorf("attempt %d is stamped %s off", i+1, off)
 		}
 		want := http.Header{}
-		sign(want, d.ID, []string{secret}, time.Unix(stamp, 0), []byte(one.body))
+		courier.Sign(want, d.ID, []string{secret}, time.Unix(stamp, 0), []byte(one.body))
 		for name := range want {
 			if one.header.Get(name) != want.Get(name) {
 				t.Errorf("attempt %d: %s is %s, want %s", i+1, name, one.header.Get(name), want.Get(name))
@@ -281,7 +260,7 @@ func TestSecretRotation(t *testing.T) {
 	r.finish(task)
 	const first, second = "first-secret-of-it", "second-secret-of-it"
 	w := r.register(task, rec.URL, "", first)
-	d := r.delivery(w, "taken", status(webhooks.DeliverySucceeded))
+	d := r.delivery(w, "taken", status(outbox.Succeeded))
 	send := func(n int) received {
 		t.Helper()
 		if _, err := r.hooks.Redeliver(t.Context(), w, d.ID); err != nil {
@@ -292,13 +271,13 @@ func TestSecretRotation(t *testing.T) {
 	}
 	check := func(one received, secrets ...string) {
 		t.Helper()
-		stamp, err := strconv.ParseInt(one.header.Get(headerTimestamp), 10, 64)
+		stamp, err := strconv.ParseInt(one.header.Get(courier.HeaderTimestamp), 10, 64)
 		if err != nil {
 			t.Fatal(err)
 		}
 		want := http.Header{}
-		sign(want, d.ID, secrets, time.Unix(stamp, 0), []byte(one.body))
-		for _, name := range []string{headerSignature, headerStandard} {
+		courier.Sign(want, d.ID, secrets, time.Unix(stamp, 0), []byte(one.body))
+		for _, name := range []string{courier.HeaderSignature, courier.HeaderStandard} {
 			if one.header.Get(name) != want.Get(name) {
 				t.Errorf("%s is %s, want %s", name, one.header.Get(name), want.Get(name))
 			}
@@ -352,7 +331,7 @@ func TestManyWorkers(t *testing.T) {
 	ids := map[string]bool{}
 	byTask := map[string]string{}
 	for _, one := range got {
-		if id := one.header.Get(headerID); ids[id] {
+		if id := one.header.Get(courier.HeaderID); ids[id] {
 			t.Errorf("delivery %s came twice", id)
 		} else {
 			ids[id] = true
@@ -386,7 +365,7 @@ func TestPrune(t *testing.T) {
 	r.finish(over)
 	w := r.register(over, rec.URL, "", "")
 	r.register(open, rec.URL, "", "")
-	r.delivery(w, "taken", status(webhooks.DeliverySucceeded))
+	r.delivery(w, "taken", status(outbox.Succeeded))
 	var left []string
 	for _, age := range []time.Duration{29 * 24 * time.Hour, 31 * 24 * time.Hour} {
 		if err := r.db.Webhooks.Prune(t.Context(), time.Now().Add(age-keepClosed)); err != nil {
@@ -413,7 +392,7 @@ func TestEndedTasksAreForgotten(t *testing.T) {
 	r.register(open, rec.URL, "", "")
 	w := r.register(ended, rec.URL, "", "")
 	r.finish(ended)
-	r.delivery(w, "told", status(webhooks.DeliverySucceeded))
+	r.delivery(w, "told", status(outbox.Succeeded))
 	r.later(2 * pruneEvery)
 	for end := time.Now().Add(5 * time.Second); r.hooks.watched.has(ended.ID); <-time.After(2 * time.Millisecond) {
 		if time.Now().After(end) {

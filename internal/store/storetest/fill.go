@@ -20,6 +20,8 @@ import (
 	"github.com/beeos/beeos/internal/store/database"
 	"github.com/beeos/beeos/internal/store/files"
 	"github.com/beeos/beeos/internal/store/grants"
+	"github.com/beeos/beeos/internal/store/notifications"
+	"github.com/beeos/beeos/internal/store/outbox"
 	"github.com/beeos/beeos/internal/store/people"
 	"github.com/beeos/beeos/internal/store/sessions"
 	"github.com/beeos/beeos/internal/store/webhooks"
@@ -41,7 +43,10 @@ func Fill(t *testing.T, db *store.Store) {
 	certificate := db.Cluster.PutCertificate(ctx, "bee.example.com", []byte{0, 1, 255})
 	_, quota := db.Cluster.DrawQuota(ctx, database.Now(), []cluster.Draw{{Credential: "k", Agent: id, PerMinute: 60, Want: 1}})
 	_, budget := db.Budgets.Set(ctx, budgets.Budget{ID: "b", OwnerID: u.ID, Subject: budgets.Subject{Kind: budgets.OfAgent, ID: id}, Unit: budgets.Calls, Period: budgets.Day, Most: 9})
-	err := errors.Join(token, secret, nonce, order, certificate, quota, approval, budget,
+	channel := notifications.Channel{ID: "nch_1", OwnerID: u.ID, Kind: notifications.Webhook, Target: "https://example.com/", Sealed: []byte{0, 255}, CreatedAt: database.Now()}
+	listed := db.Notifications.Create(ctx, channel, 10)
+	_, told := db.Notifications.TellAsked(ctx, notifications.News{Approval: "a", Channel: channel}, outbox.Delivery{ID: "nd_1", Payload: []byte("{}")}, database.Now().Add(time.Minute), database.Now())
+	err := errors.Join(token, secret, nonce, order, certificate, quota, approval, budget, listed, told,
 		db.Approvals.SetRules(ctx, []approvals.Rule{{AgentID: id, Tool: "save_csv", Mode: approvals.ModeAsk, UpdatedAt: database.Now()}}),
 		db.Keys.Create(ctx, beeos.Key{ID: "k", Kind: beeos.AgentKey, OwnerID: u.ID, AgentID: id}, HashOf("k")),
 		db.Audit.Add(ctx, audit.Row{Actor: "a", Action: "b", Subject: "c", Detail: map[string]string{"d": "e"}}),
@@ -190,10 +195,10 @@ func Webhook(t *testing.T, db *store.Store, turn, url string) webhooks.Webhook {
 // News makes deliveries of a webhook, in order.
 func News(t *testing.T, db *store.Store, w webhooks.Webhook, n int) (webhooks.Webhook, []string) {
 	t.Helper()
-	var list []webhooks.Delivery
+	var list []outbox.Delivery
 	var ids []string
 	for i := range n {
-		list = append(list, webhooks.Delivery{ID: "whd_" + beeos.NewID(), Payload: fmt.Append(nil, i)})
+		list = append(list, outbox.Delivery{ID: "whd_" + beeos.NewID(), Payload: fmt.Append(nil, i)})
 		ids = append(ids, list[i].ID)
 	}
 	next := w

@@ -4,6 +4,7 @@ import (
 	"github.com/beeos/beeos/internal/store/builtins"
 	"github.com/beeos/beeos/internal/store/cluster"
 	"github.com/beeos/beeos/internal/store/database"
+	"github.com/beeos/beeos/internal/store/notifications"
 	"github.com/beeos/beeos/internal/store/webhooks"
 	"github.com/beeos/beeos/internal/wire/seal"
 )
@@ -24,6 +25,10 @@ var sealedKinds = []struct {
 }{
 	{
 		webhooks.SealedWith, "credentials", "SELECT id, '', '', sealed FROM webhooks ORDER BY id",
+		func(s *sealed) string { return s.id },
+	},
+	{
+		notifications.SealedWith, "secrets", "SELECT id, '', '', sealed FROM notification_channels ORDER BY id",
 		func(s *sealed) string { return s.id },
 	},
 	{

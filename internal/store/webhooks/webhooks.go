@@ -10,13 +10,19 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/store/database"
+	"github.com/beeos/beeos/internal/store/outbox"
 )
 
 // Table keeps webhooks and what is to be sent to them.
-type Table struct{ db *database.DB }
+type Table struct {
+	*outbox.Queue // what is sent
+	db            *database.DB
+}
 
 // New returns the tables of db.
-func New(db *database.DB) *Table { return &Table{db: db} }
+func New(db *database.DB) *Table {
+	return &Table{outbox.New(db, "webhook_deliveries", "webhook_id"), db}
+}
 
 // SealedWith is the name of the key that seals the credentials of webhooks, each
 // for its webhook's id.
@@ -128,7 +134,7 @@ func (tb *Table) ListStale(ctx context.Context, limit int) ([]Webhook, error) {
 
 // Advance moves w on from where it is to where next is, together with
 // what is to be sent about it. False: somebody else has moved it already.
-func (tb *Table) Advance(ctx context.Context, w, next Webhook, news []Delivery, now time.Time) (moved bool, err error) {
+func (tb *Table) Advance(ctx context.Context, w, next Webhook, news []outbox.Delivery, now time.Time) (moved bool, err error) {
 	return database.Tx(ctx, tb.db, "advance webhook", func(tx *sql.Tx) (bool, error) {
 		closed := int64(0)
 		if !next.Watching {
@@ -140,14 +146,7 @@ func (tb *Table) Advance(ctx context.Context, w, next Webhook, news []Delivery, 
 		if err != nil || !moved {
 			return false, err
 		}
-		rows := make([][]any, len(news))
-		for i, d := range news {
-			rows[i] = []any{
-				d.ID, w.ID, w.Events + int64(i), d.Payload, DeliveryPending, 0, 0, database.Micros(now), "", 0, 0, "", "[]", 0, database.Micros(now), 0,
-			}
-		}
-		return true, database.InsertRows(ctx, tx, "webhook_deliveries",
-			"id, webhook_id, seq, payload, status, attempts, tries, due, lease, lease_until, response, error, history, attempted_at, created_at, completed_at", rows, "")
+		return true, tb.Add(ctx, tx, w.ID, w.Events, news, now)
 	})
 }
 
@@ -157,8 +156,7 @@ func (tb *Table) Disable(ctx context.Context, id string, now time.Time) error {
 	return tb.db.Tx(ctx, "disable webhook", func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `UPDATE webhooks SET disabled = TRUE, watching = FALSE, closed_at = $2 WHERE id = $1`, id, database.Micros(now))
 		if err == nil {
-			_, err = tx.ExecContext(ctx, `UPDATE webhook_deliveries SET status = 'dead_letter', due = 0, completed_at = $2,
-				error = 'the receiver answered 410 to another delivery' WHERE webhook_id = $1 AND due > 0`, id, database.Micros(now))
+			err = tb.End(ctx, tx, id, "the receiver answered 410 to another delivery", now)
 		}
 		return err
 	})

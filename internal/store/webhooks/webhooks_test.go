@@ -12,6 +12,7 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/store"
 	"github.com/beeos/beeos/internal/store/database"
+	"github.com/beeos/beeos/internal/store/outbox"
 	"github.com/beeos/beeos/internal/store/storetest"
 	"github.com/beeos/beeos/internal/store/webhooks"
 )
@@ -23,7 +24,7 @@ func TestWebhookIsMovedOnce(t *testing.T) {
 		storetest.Together(t, 8, func(i int) error {
 			next := w
 			next.Seen, next.Status = 2, beeos.TaskRunning
-			moved, err := db.Webhooks.Advance(t.Context(), w, next, []webhooks.Delivery{{ID: fmt.Sprint("whd_", i), Payload: []byte("x")}}, database.Now())
+			moved, err := db.Webhooks.Advance(t.Context(), w, next, []outbox.Delivery{{ID: fmt.Sprint("whd_", i), Payload: []byte("x")}}, database.Now())
 			if moved {
 				won.Add(1)
 			}
@@ -95,7 +96,7 @@ func TestDeliveryLease(t *testing.T) {
 		unsent(0)
 		w, ids := storetest.News(t, db, storetest.Webhook(t, db, "turn-1", "https://example.com/"), 1)
 		unsent(1)
-		claim := func(lease string, at time.Time) []webhooks.Delivery {
+		claim := func(lease string, at time.Time) []outbox.Delivery {
 			t.Helper()
 			list, err := db.Webhooks.ClaimDeliveries(ctx, lease, at, at.Add(time.Minute), 5)
 			if err != nil {
@@ -114,11 +115,11 @@ func TestDeliveryLease(t *testing.T) {
 			t.Fatalf("the lease of a dead worker stays: %+v", heir)
 		}
 		done := heir[0]
-		done.Status, done.Attempts, done.Tries, done.Due, done.Response, done.CompletedAt = webhooks.DeliverySucceeded, 1, 1, time.Time{}, 200, database.Now()
-		done.History = []webhooks.Attempt{{At: database.Now(), Response: 200}}
+		done.Status, done.Attempts, done.Tries, done.Due, done.Response, done.CompletedAt = outbox.Succeeded, 1, 1, time.Time{}, 200, database.Now()
+		done.History = []outbox.Attempt{{At: database.Now(), Response: 200}}
 		late := lost[0]
-		late.Status, late.Error = webhooks.DeliveryFailed, "too late"
-		for _, d := range []webhooks.Delivery{done, late} { // the second has lost its lease
+		late.Status, late.Error = outbox.Failed, "too late"
+		for _, d := range []outbox.Delivery{done, late} { // the second has lost its lease
 			if err := db.Webhooks.FinishDelivery(ctx, d); err != nil {
 				t.Fatal(err)
 			}
@@ -133,7 +134,7 @@ func TestDeliveryLease(t *testing.T) {
 			t.Errorf("claimed %+v", list)
 		}
 		again, err := db.Webhooks.RepeatDelivery(ctx, w.ID, ids[0], database.Now())
-		if err != nil || again.Status != webhooks.DeliveryPending || again.Attempts != 1 || again.Tries != 0 {
+		if err != nil || again.Status != outbox.Pending || again.Attempts != 1 || again.Tries != 0 {
 			t.Errorf("%+v, %v", again, err)
 		}
 		if err := db.Webhooks.Delete(ctx, w.ID); err != nil {
@@ -149,7 +150,7 @@ func TestDeliveryLease(t *testing.T) {
 func TestDisabledWhileOthersAreSent(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		ctx := t.Context()
-		for result, want := range map[webhooks.DeliveryStatus]webhooks.DeliveryStatus{webhooks.DeliveryFailed: webhooks.DeliveryDead, webhooks.DeliverySucceeded: webhooks.DeliverySucceeded} {
+		for result, want := range map[outbox.Status]outbox.Status{outbox.Failed: outbox.Dead, outbox.Succeeded: outbox.Succeeded} {
 			w, _ := storetest.News(t, db, storetest.Webhook(t, db, "turn-"+string(result), "https://example.com/"), 1)
 			list, err := db.Webhooks.ClaimDeliveries(ctx, "lease", database.Now(), database.Now().Add(time.Minute), 10)
 			if err != nil || len(list) != 1 {
@@ -159,7 +160,7 @@ func TestDisabledWhileOthersAreSent(t *testing.T) {
 				t.Fatal(err)
 			}
 			d := list[0]
-			if d.Status = result; result == webhooks.DeliveryFailed {
+			if d.Status = result; result == outbox.Failed {
 				d.Due = database.Now().Add(time.Minute)
 			} else {
 				d.Due = time.Time{}

@@ -24,7 +24,7 @@ var bodies = map[string]string{
 	"sendConversationMessage": `{"message":"x"}`, "cancelConversation": `{"target_message_id":"TASK"}`, "setConversationModel": `{"modelOverrideId":null}`,
 	"createChannel": `{"agent_id":"AGENT"}`, "sendMessage": `{"body":"x"}`, "waitReply": `{"in_reply_to":"TASK","timeout_ms":1}`,
 	"presignFileUpload": `{"filename":"x","content_type":"text/plain"}`, "registerTaskWebhook": `{"url":"http://127.0.0.1:9/"}`,
-	"setBudget": `{"subject_type":"agent","subject_id":"AGENT","unit":"calls","period":"month","limit":1000000}`, "replayCall": `{}`, "approve": `{}`, "reject": `{}`, "updateApprovalPolicy": `{"auto_approve":false}`,
+	"setBudget": `{"subject_type":"agent","subject_id":"AGENT","unit":"calls","period":"month","limit":1000000}`, "createNotificationChannel": `{"kind":"webhook","url":"http://127.0.0.1:9/private"}`, "replayCall": `{}`, "approve": `{}`, "reject": `{}`, "updateApprovalPolicy": `{"auto_approve":false}`,
 	"login": `{"email":"nobody@example.com","password":"wrong, and long enough"}`, "refreshLogin": `{"refresh_token":"x"}`,
 }
 
@@ -40,7 +40,7 @@ func nothing() things {
 	return things{
 		"agentId": "agent_0000000000000000", "taskId": beeos.NewID(), "convId": beeos.NewChannelID(), "conversationId": beeos.NewChannelID(),
 		"keyId": beeos.NewID(), "id": beeos.NewID(), "instanceId": beeos.NewID(), "channel": beeos.NewChannelID(),
-		"webhookId": "wh_" + beeos.NewID(), "deliveryId": "whd_" + beeos.NewID(),
+		"webhookId": "wh_" + beeos.NewID(), "deliveryId": "whd_" + beeos.NewID(), "notificationChannelId": "nch_" + beeos.NewID(), "notificationDeliveryId": "nd_" + beeos.NewID(),
 	}
 }
 
@@ -52,7 +52,12 @@ func (s *stack) all(agent string) things {
 	sent := ok[messageJSON](s, "POST", base+"/conversations/"+conv.ID+"/messages", `{"message":"private words"}`)
 	key := ok[struct{ ID string }](s, "POST", base+"/keys", `{"name":"private words"}`)
 	hook := ok[webhookJSON](s, "POST", base+"/tasks/"+sent.ID+"/webhooks", `{"url":"http://127.0.0.1:9/private"}`)
+	channel := ok[struct{ ID string }](s, "POST", "/api/v1/notification-channels", `{"kind":"webhook","url":"http://127.0.0.1:9/private/`+beeos.NewID()+`"}`)
+	told := ok[struct {
+		ID string `json:"delivery_id"`
+	}](s, "POST", "/api/v1/notification-channels/"+channel.ID+"/test", "")
 	return things{
+		"notificationChannelId": channel.ID, "notificationDeliveryId": told.ID,
 		"webhookId": hook.ID, "deliveryId": "whd_" + beeos.NewID(),
 		"agentId": agent, "taskId": sent.ID, "convId": conv.ID, "conversationId": conv.ID, "channel": conv.ID, "keyId": key.ID, "id": s.instance, "instanceId": s.instance,
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/beeos/beeos/internal/access/act"
 	"github.com/beeos/beeos/internal/access/approval"
 	"github.com/beeos/beeos/internal/access/auth"
+	"github.com/beeos/beeos/internal/access/notify"
 	"github.com/beeos/beeos/internal/access/oauth"
 	"github.com/beeos/beeos/internal/access/signin"
 	"github.com/beeos/beeos/internal/engine/blob"
@@ -122,9 +123,17 @@ func start(t *testing.T) *stack {
 	if err != nil {
 		t.Fatal(err)
 	}
+	notifier, err := notify.New(ctx, notify.Options{
+		Table: s.db.Notifications, Approvals: s.approvals, Agents: s.db.Agents, People: s.db.People, Keys: s.db.Keys, Cluster: s.db.Cluster, Bus: s.bus, Log: log, Now: s.now, AllowPrivate: true,
+		REST: "http://" + srv.Listener.Addr().String(), Slack: "http://127.0.0.1:9", Telegram: "http://127.0.0.1:9",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	running.Go(func() { notifier.Run(run) }) //nolint:errcheck // it ends with run
 	callers := auth.New(auth.Options{Keys: s.db.Keys, Instances: s.db.Instances, People: s.db.People, Cluster: s.db.Cluster, Methods: append(tokens.Methods(), s.newKind())})
 	s.acts = act.New(act.Options{
-		DB: s.db, Ledger: s.ledger, Bus: s.bus, Invoke: s.calls, Approvals: s.approvals, Hooks: s.hooks, People: s.users, OAuth: tokens, Builtins: s.builtins, Log: log, Now: s.now,
+		DB: s.db, Ledger: s.ledger, Bus: s.bus, Invoke: s.calls, Approvals: s.approvals, Hooks: s.hooks, Notify: notifier, People: s.users, OAuth: tokens, Builtins: s.builtins, Log: log, Now: s.now,
 	})
 	surface := rest.New(rest.Options{
 		DB: s.db, Ledger: s.ledger, Bus: s.bus, Calls: s.calls, Approvals: s.approvals, Files: s.files, Hooks: s.hooks, Now: s.now, Auth: callers,

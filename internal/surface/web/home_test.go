@@ -14,8 +14,8 @@ import (
 	"github.com/beeos/beeos/internal/store/budgets"
 	"github.com/beeos/beeos/internal/store/calls"
 	"github.com/beeos/beeos/internal/store/database"
+	"github.com/beeos/beeos/internal/store/outbox"
 	"github.com/beeos/beeos/internal/store/storetest"
-	"github.com/beeos/beeos/internal/store/webhooks"
 	"github.com/beeos/beeos/internal/surface/web/page"
 )
 
@@ -97,7 +97,7 @@ func TestHomeSaysHowThingsAre(t *testing.T) {
 		t.Fatal(err)
 	}
 	storetest.News(t, k.db, hook, 1)
-	if _, err := k.db.ExecContext(t.Context(), `UPDATE webhook_deliveries SET status = $1`, string(webhooks.DeliveryDead)); err != nil {
+	if _, err := k.db.ExecContext(t.Context(), `UPDATE webhook_deliveries SET status = $1`, string(outbox.Dead)); err != nil {
 		t.Fatal(err)
 	}
 

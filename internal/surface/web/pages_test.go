@@ -137,7 +137,7 @@ func TestRoomsAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	rooms := []string{
-		"/", "/?range=7d", "/?range=nonsense", "/approvals", "/approvals/history", "/agents", "/agents?q=agent-1", "/agents?from=50", "/marketplace", "/marketplace?q=x", "/apps", "/keys", "/account", "/audit", "/users", "/audit?of=everyone", "/calls", "/calls?outcome=problems&last=24h&slower=1s&agent=" + agents[0].ID, "/calls/" + o.Message.ID, "/agents/" + agents[0].ID, "/agents/" + agents[0].ID + "?range=1h",
+		"/", "/?range=7d", "/?range=nonsense", "/approvals", "/approvals/history", "/approvals/channels", "/agents", "/agents?q=agent-1", "/agents?from=50", "/marketplace", "/marketplace?q=x", "/apps", "/keys", "/account", "/audit", "/users", "/audit?of=everyone", "/calls", "/calls?outcome=problems&last=24h&slower=1s&agent=" + agents[0].ID, "/calls/" + o.Message.ID, "/agents/" + agents[0].ID, "/agents/" + agents[0].ID + "?range=1h",
 		"/agents/" + agents[0].ID + "/tools", "/agents/" + agents[0].ID + "/health", "/agents/" + agents[0].ID + "/access", "/agents/" + agents[0].ID + "/settings",
 		"/tasks", "/tasks?state=ended", "/conversations", "/conversations?q=x", "/webhooks", "/webhooks?only=problems", "/usage", "/usage?by=day&days=90", "/usage/export?by=credential", "/budgets", "/system",
 	}

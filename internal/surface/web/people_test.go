@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/beeos/beeos/internal/access/signin"
+	"github.com/beeos/beeos/internal/wire/mail"
+	"github.com/beeos/beeos/test/smtptest"
 )
 
 var welcomeLink = regexp.MustCompile(`data-copy="[^"]*(/welcome\?token=bol_[0-9a-f]+)"`)
@@ -125,4 +127,39 @@ func TestSignInRefusals(t *testing.T) {
 	if res := b.do(http.MethodGet, "/agents", nil, http.Header{"Hx-Request": {"true"}}); res.status != http.StatusUnauthorized || res.header.Get("HX-Redirect") != "/signin?next=%2Fagents" {
 		t.Errorf("a part of a page, signed out: %d %v", res.status, res.header)
 	}
+}
+
+// TestLinksAreMailed where there is a mail server, and shown when it takes none.
+func TestLinksAreMailed(t *testing.T) {
+	k := newStack(t)
+	server := smtptest.Start(t, smtptest.Plain)
+	sender, err := mail.New(mail.Options{URL: "smtp://" + server.Host + "?tls=off", From: "bee@example.com"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	k.site.Acts.Mail, k.site.Acts.Web = sender, k.web
+	admin, carl := k.signedIn(k.user("Ann", true)), k.user("Carl", false)
+	for path, form := range map[string]url.Values{"/users": {"email": {"bob@example.com"}}, "/users/" + carl.ID + "/reset": nil} {
+		to := "carl@example.com"
+		if form != nil {
+			to = form.Get("email")
+		}
+		res := admin.post(path, form)
+		if res.status != http.StatusOK || welcomeLink.MatchString(res.body) || !strings.Contains(res.body, "mailed to "+to) {
+			t.Errorf("%s: %d %s", path, res.status, res.body)
+		}
+		m := server.Next(t)
+		link := regexp.MustCompile(regexp.QuoteMeta(k.web) + `/welcome\?token=\S+`).FindString(m.Text)
+		if len(m.To) != 1 || m.To[0] != to || link == "" {
+			t.Fatalf("%+v", m)
+		}
+		if res := k.browser().get(strings.TrimPrefix(link, k.web)); res.status != http.StatusOK || !strings.Contains(res.body, to) {
+			t.Errorf("the link in the mail: %d %s", res.status, res.body)
+		}
+	}
+	res := admin.post("/users", url.Values{"email": {"nobody@example.com"}})
+	if !welcomeLink.MatchString(res.body) || !strings.Contains(res.body, "not mailed") {
+		t.Errorf("a link that was not mailed: %d %s", res.status, res.body)
+	}
+	server.Quiet(t)
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/access/act"
 	"github.com/beeos/beeos/internal/access/approval"
+	"github.com/beeos/beeos/internal/access/notify"
 	"github.com/beeos/beeos/internal/access/oauth"
 	"github.com/beeos/beeos/internal/access/signin"
 	"github.com/beeos/beeos/internal/engine/blob"
@@ -83,8 +84,13 @@ func newStack(t *testing.T) *stack {
 	if err != nil {
 		t.Fatal(err)
 	}
+	notifier, err := notify.New(ctx, notify.Options{Table: db.Notifications, Approvals: k.desk, Agents: db.Agents, People: db.People, Keys: db.Keys, Cluster: db.Cluster, Bus: b, AllowPrivate: true, Slack: "http://127.0.0.1:9", Telegram: "http://127.0.0.1:9"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	k.run(notifier.Run)
 	k.site, err = New(Options{
-		Acts:   act.New(act.Options{DB: db, Ledger: l, Bus: b, Invoke: k.calls, Approvals: k.desk, Hooks: hooks, People: k.people, OAuth: k.oauth, Log: log}),
+		Acts:   act.New(act.Options{DB: db, Ledger: l, Bus: b, Invoke: k.calls, Approvals: k.desk, Hooks: hooks, Notify: notifier, People: k.people, OAuth: k.oauth, Log: log}),
 		Agents: db.Agents, Builtins: db.Builtins, Users: db.People, ApprovalTable: db.Approvals, Trail: db.Audit, Ledger: l, Bus: b, Approvals: k.desk, Calls: k.calls, Files: k.files(), People: k.people, OAuth: k.oauth, Log: log,
 		PublicURL: k.web, MCPURL: k.mcp, RESTURL: "http://rest.example",
 		Online: func(_ context.Context, id string) bool { return k.online[id] },

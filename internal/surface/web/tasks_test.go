@@ -11,6 +11,7 @@ import (
 	"github.com/beeos/beeos/internal/store/agents"
 	"github.com/beeos/beeos/internal/store/audit"
 	keystore "github.com/beeos/beeos/internal/store/keys"
+	"github.com/beeos/beeos/internal/store/outbox"
 	"github.com/beeos/beeos/internal/store/storetest"
 	"github.com/beeos/beeos/internal/store/webhooks"
 )
@@ -125,7 +126,7 @@ func TestWebhookDeliveries(t *testing.T) {
 		t.Fatal(claimed, err)
 	}
 	for _, d := range claimed {
-		d.Status, d.Attempts, d.Error, d.Response = webhooks.DeliveryDead, 8, "the receiver answered 500 <oops>", 500
+		d.Status, d.Attempts, d.Error, d.Response = outbox.Dead, 8, "the receiver answered 500 <oops>", 500
 		if err := k.db.Webhooks.FinishDelivery(t.Context(), d); err != nil {
 			t.Fatal(err)
 		}

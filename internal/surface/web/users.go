@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/access/act"
 	"github.com/beeos/beeos/internal/store/people"
 	"github.com/beeos/beeos/internal/surface/web/page"
 )
@@ -12,12 +13,15 @@ type usersData struct {
 	Users       []beeos.User
 	Invitations []people.Link
 	Link        *freshLink
+	Mailed      string // to whom a link was just mailed
+	Mails       bool   // links are mailed
 	Email       string // what the form had
 	Me          string
 }
 
-// freshLink is a link that was just made: the only time it is shown.
-type freshLink struct{ For, URL, Lasts string }
+// freshLink is a link that was just made: the only time it is shown. Why tells that it
+// could not be mailed.
+type freshLink struct{ For, URL, Lasts, Why string }
 
 func (s *Surface) showUsers(r *page.Request) (page.Answer, error) {
 	return s.showUsersWith(r, usersData{Email: strings.TrimSpace(r.PostFormValue("email"))})
@@ -27,23 +31,26 @@ func (s *Surface) showUsersWith(r *page.Request, d usersData) (_ page.Answer, er
 	if d.Users, err = s.Users.ListUsers(r.Context()); err != nil {
 		return nil, err
 	}
-	d.Me = r.User.ID
+	d.Me, d.Mails = r.User.ID, s.Acts.Mail != nil
 	d.Invitations, err = s.People.ListInvitations(r.Context())
 	return page.View{Page: "users", Title: "Users", Room: "users", Here: "/users", Data: d}, err
 }
 
-// showLink shows a link that was just made for somebody.
-func (s *Surface) showLink(r *page.Request, email, token, lasts string) (page.Answer, error) {
-	return s.showUsersWith(r, usersData{Link: &freshLink{email, s.PublicURL + "/welcome?token=" + token, lasts}})
+// showLink shows a link that was just made for somebody, unless it was mailed.
+func (s *Surface) showLink(r *page.Request, email string, letter act.Letter, lasts string) (page.Answer, error) {
+	if letter.Mailed {
+		return s.showUsersWith(r, usersData{Mailed: email})
+	}
+	return s.showUsersWith(r, usersData{Link: &freshLink{email, s.PublicURL + "/welcome?token=" + letter.Token, lasts, letter.Why}})
 }
 
 func (s *Surface) inviteUser(r *page.Request) (page.Answer, error) {
 	email := strings.TrimSpace(r.FormValue("email"))
-	token, err := s.Acts.InviteUser(r.Context(), r.Caller(), email, r.FormValue("admin") == "on")
+	letter, err := s.Acts.InviteUser(r.Context(), r.Caller(), email, r.FormValue("admin") == "on")
 	if err != nil {
 		return nil, err
 	}
-	return s.showLink(r, email, token, "7 days")
+	return s.showLink(r, email, letter, "7 days")
 }
 
 func (s *Surface) makeResetLink(r *page.Request) (page.Answer, error) {
@@ -51,11 +58,11 @@ func (s *Surface) makeResetLink(r *page.Request) (page.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	token, err := s.Acts.ResetPassword(r.Context(), r.Caller(), u.ID)
+	letter, err := s.Acts.ResetPassword(r.Context(), r.Caller(), u.ID)
 	if err != nil {
 		return nil, err
 	}
-	return s.showLink(r, u.Email, token, "one hour")
+	return s.showLink(r, u.Email, letter, "one hour")
 }
 
 func (s *Surface) withdrawInvitation(r *page.Request) (page.Answer, error) {

@@ -7,7 +7,7 @@
 // each other, approvals, keys, apps (what was granted), account, users, audit;
 // approval_link is for links that let somebody decide. The other rooms are packages of their own: connect for
 // agents that are to come, explorer for calls, playground for tools, health for how an agent does,
-// webhooks, tasks, usage, budgets,
+// webhooks, channels, tasks, usage, budgets,
 // system for admins, help for everybody, chat and its transcript, and login. They share page (templates, sessions, streams) and safetext (what
 // others wrote, made safe to show).
 package web
@@ -38,6 +38,7 @@ import (
 	"github.com/beeos/beeos/internal/store/builtins"
 	"github.com/beeos/beeos/internal/store/people"
 	"github.com/beeos/beeos/internal/surface/web/budgets"
+	"github.com/beeos/beeos/internal/surface/web/channels"
 	"github.com/beeos/beeos/internal/surface/web/chat"
 	"github.com/beeos/beeos/internal/surface/web/connect"
 	"github.com/beeos/beeos/internal/surface/web/explorer"
@@ -160,6 +161,9 @@ func (s *Surface) mountRooms() error {
 		return err
 	}
 	if err := webhooks.Mount(webhooks.Options{Pages: s.Server, Acts: s.Acts}); err != nil {
+		return err
+	}
+	if err := channels.Mount(channels.Options{Pages: s.Server, Acts: s.Acts}); err != nil {
 		return err
 	}
 	if err := usage.Mount(usage.Options{Pages: s.Server, Acts: s.Acts, Now: s.Now}); err != nil {

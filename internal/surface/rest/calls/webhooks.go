@@ -6,6 +6,7 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/engine/task"
 	"github.com/beeos/beeos/internal/engine/webhook"
+	"github.com/beeos/beeos/internal/store/outbox"
 	"github.com/beeos/beeos/internal/store/webhooks"
 	"github.com/beeos/beeos/internal/surface/rest/route"
 )
@@ -27,22 +28,22 @@ func viewWebhook(w *webhooks.Webhook) webhookView {
 
 // deliveryView is the contract's WebhookDeliveryResponse, with every attempt.
 type deliveryView struct {
-	DeliveryID         string                  `json:"delivery_id"`
-	WebhookID          string                  `json:"webhook_id"`
-	TaskID             string                  `json:"task_id"`
-	Renderer           string                  `json:"renderer"`
-	Status             webhooks.DeliveryStatus `json:"status"`
-	AttemptNum         int                     `json:"attempt_num"`
-	LastResponseStatus int                     `json:"last_response_status"`
-	LastError          string                  `json:"last_error,omitempty"`
-	NextAttemptAt      time.Time               `json:"next_attempt_at"`
-	LastAttemptedAt    time.Time               `json:"last_attempted_at,omitzero"`
-	CreatedAt          time.Time               `json:"created_at"`
-	CompletedAt        time.Time               `json:"completed_at,omitzero"`
-	Attempts           []webhooks.Attempt      `json:"attempts"`
+	DeliveryID         string           `json:"delivery_id"`
+	WebhookID          string           `json:"webhook_id"`
+	TaskID             string           `json:"task_id"`
+	Renderer           string           `json:"renderer"`
+	Status             outbox.Status    `json:"status"`
+	AttemptNum         int              `json:"attempt_num"`
+	LastResponseStatus int              `json:"last_response_status"`
+	LastError          string           `json:"last_error,omitempty"`
+	NextAttemptAt      time.Time        `json:"next_attempt_at"`
+	LastAttemptedAt    time.Time        `json:"last_attempted_at,omitzero"`
+	CreatedAt          time.Time        `json:"created_at"`
+	CompletedAt        time.Time        `json:"completed_at,omitzero"`
+	Attempts           []outbox.Attempt `json:"attempts"`
 }
 
-func viewDelivery(d *webhooks.Delivery, w *webhooks.Webhook) deliveryView {
+func viewDelivery(d *outbox.Delivery, w *webhooks.Webhook) deliveryView {
 	v := deliveryView{
 		DeliveryID: d.ID, WebhookID: w.ID, TaskID: w.Turn, Renderer: w.Renderer, Status: d.Status, AttemptNum: d.Attempts,
 		LastResponseStatus: d.Response, LastError: d.Error, NextAttemptAt: d.Due, LastAttemptedAt: d.AttemptedAt,
@@ -99,7 +100,7 @@ func (h *Handlers) listDeliveries(r *route.Request, hook *webhooks.Webhook) (any
 		return nil, err
 	}
 	deliveries, err := h.opt.Webhooks.ListDeliveries(r.Context(), hook.ID, int(limit))
-	views := route.Views(deliveries, func(d *webhooks.Delivery) deliveryView { return viewDelivery(d, hook) })
+	views := route.Views(deliveries, func(d *outbox.Delivery) deliveryView { return viewDelivery(d, hook) })
 	return map[string][]deliveryView{"deliveries": views}, err
 }
 

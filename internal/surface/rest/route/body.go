@@ -41,6 +41,11 @@ func (r *Request) ReadSettings(s Strictness, want Shape) error {
 	return r.readUpTo(SettingLimit, s, want)
 }
 
+// ReadWhole returns the bytes of a body that somebody else has signed.
+func (r *Request) ReadWhole(limit int64) ([]byte, error) {
+	return httpd.ReadBody(r.w, r.Request, limit)
+}
+
 // ReadOptional decodes a body that may be absent.
 func (r *Request) ReadOptional(limit int64, s Strictness, want Shape) error {
 	if r.ContentLength == 0 || r.Body == http.NoBody {

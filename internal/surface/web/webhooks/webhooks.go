@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos/internal/access/act"
+	"github.com/beeos/beeos/internal/store/outbox"
 	hookstore "github.com/beeos/beeos/internal/store/webhooks"
 	"github.com/beeos/beeos/internal/surface/web/page"
 	"github.com/beeos/beeos/internal/surface/web/safetext"
@@ -87,18 +88,18 @@ func (room *Room) show(r *page.Request) (page.Answer, error) {
 }
 
 // states say how a delivery stands.
-var states = map[hookstore.DeliveryStatus]struct{ words, mood string }{
-	hookstore.DeliveryPending:   {"to be sent", "busy"},
-	hookstore.DeliveryFailed:    {"will be tried again", "busy"},
-	hookstore.DeliverySucceeded: {"delivered", "good"},
-	hookstore.DeliveryDead:      {"given up", "bad"},
+var states = map[outbox.Status]struct{ words, mood string }{
+	outbox.Pending:   {"to be sent", "busy"},
+	outbox.Failed:    {"will be tried again", "busy"},
+	outbox.Succeeded: {"delivered", "good"},
+	outbox.Dead:      {"given up", "bad"},
 }
 
 func newRow(s *hookstore.Sent, visitor string) row {
 	said := states[s.Status]
 	r := row{
 		ID: s.ID, To: describeAddress(s.Webhook.URL), Form: s.Webhook.Renderer, State: said.words, Mood: said.mood,
-		Attempts: s.Attempts, At: s.CreatedAt, Next: s.Due, Again: s.Status != hookstore.DeliveryPending && !s.Webhook.Disabled,
+		Attempts: s.Attempts, At: s.CreatedAt, Next: s.Due, Again: s.Status != outbox.Pending && !s.Webhook.Disabled,
 	}
 	if s.Webhook.Owner == visitor {
 		r.Task = s.Webhook.Turn

@@ -1,4 +1,4 @@
-package webhook
+package courier
 
 import (
 	"math/rand/v2"
@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// retries is how long after each failed attempt the next one comes.
+// retries is, unless somebody chose others, how long after each failed attempt the next one comes.
 var retries = []time.Duration{time.Minute, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 12 * time.Hour}
 
 // maxPatience bounds what a receiver may ask for with Retry-After.
@@ -16,17 +16,17 @@ const maxPatience = 24 * time.Hour
 // retryPause is how long to wait after so many failed tries; false: they are over.
 // Receivers that failed together are not to be met together again, so it
 // varies by a tenth.
-func retryPause(tries int, asked time.Duration) (time.Duration, bool) {
-	if tries > len(retries) {
+func (c *Courier[R]) retryPause(tries int, asked time.Duration) (time.Duration, bool) {
+	if tries > len(c.opt.Retries) {
 		return 0, false
 	}
-	d := retries[tries-1]
+	d := c.opt.Retries[max(tries, 1)-1]
 	d += time.Duration((rand.Float64()*2 - 1) * float64(d) / 10)
 	return max(d, min(asked, maxPatience)), true
 }
 
-// retryAfter is what the header of that name asks for; 0 = nothing.
-func retryAfter(h http.Header, now time.Time) time.Duration {
+// RetryAfter is what the header of that name asks for; 0 = nothing.
+func RetryAfter(h http.Header, now time.Time) time.Duration {
 	v := h.Get("Retry-After")
 	if s, err := strconv.ParseInt(v, 10, 32); err == nil {
 		return max(0, time.Duration(s)*time.Second)

@@ -1,4 +1,4 @@
-package webhook
+package courier
 
 import (
 	"errors"
@@ -11,14 +11,14 @@ import (
 
 const longestReason = 200 // bytes
 
-// publicReason is an error of an attempt in words that tell nothing about our
+// PublicReason is an error of an attempt in words that tell nothing about our
 // network.
-func publicReason(err error) string {
+func PublicReason(err error) string {
 	if told, ok := errors.AsType[*beeos.Error](err); ok {
 		return told.Message // the address is not allowed
 	}
 	if slow, ok := errors.AsType[net.Error](err); ok && slow.Timeout() {
-		return fmt.Sprintf("no answer within %s", attemptWithin)
+		return fmt.Sprintf("no answer within %s", AttemptWithin)
 	}
 	if _, ok := errors.AsType[*net.DNSError](err); ok {
 		return "the host name cannot be found"

@@ -1,4 +1,4 @@
-package webhook
+package courier
 
 import (
 	"crypto/hmac"
@@ -13,25 +13,25 @@ import (
 
 // Names of the headers that prove where a delivery comes from.
 const (
-	headerSignature = "X-BeeOS-Signature"
+	HeaderSignature = "X-BeeOS-Signature"
 
 	// Standard Webhooks (standardwebhooks.com), for ready-made verifiers.
-	headerID        = "Webhook-Id"
-	headerTimestamp = "Webhook-Timestamp"
-	headerStandard  = "Webhook-Signature"
+	HeaderID        = "Webhook-Id"
+	HeaderTimestamp = "Webhook-Timestamp"
+	HeaderStandard  = "Webhook-Signature"
 )
 
 // standardPrefix begins a secret that is base64, as Standard Webhooks writes
 // them; any other is its own bytes.
 const standardPrefix = "whsec_"
 
-// sign puts the proof of this moment on a request. It is made afresh for
+// Sign puts the proof of this moment on a request. It is made afresh for
 // every attempt, since receivers refuse what is older than a few minutes; the
 // id stays, so that they know a repetition.
-func sign(h http.Header, id string, secrets []string, at time.Time, body []byte) {
+func Sign(h http.Header, id string, secrets []string, at time.Time, body []byte) {
 	t := strconv.FormatInt(at.Unix(), 10)
-	h.Set(headerID, id)
-	h.Set(headerTimestamp, t)
+	h.Set(HeaderID, id)
+	h.Set(HeaderTimestamp, t)
 	if len(secrets) == 0 {
 		return
 	}
@@ -41,8 +41,8 @@ func sign(h http.Header, id string, secrets []string, at time.Time, body []byte)
 		ours = append(ours, "v1="+hex.EncodeToString(computeMAC([]byte(secret), t, ".", string(body))))
 		standard = append(standard, "v1,"+base64.StdEncoding.EncodeToString(computeMAC(standardKey(secret), id, ".", t, ".", string(body))))
 	}
-	h.Set(headerSignature, strings.Join(ours, ","))
-	h.Set(headerStandard, strings.Join(standard, " "))
+	h.Set(HeaderSignature, strings.Join(ours, ","))
+	h.Set(HeaderStandard, strings.Join(standard, " "))
 }
 
 func computeMAC(key []byte, parts ...string) []byte {
