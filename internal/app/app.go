@@ -1,7 +1,7 @@
 // Package app builds the parts that a configuration asks for and runs them:
 // app.go is the order in which they start and stop, surfaces.go what listens
 // where, address.go how they share one address, admin.go what the operator alone sees, metrics.go what is counted, tracing.go where spans go, files.go where files lie, hooks.go who is told about tasks, mesh.go how
-// nodes find each other, access.go who is let in and how the first person is,
+// nodes find each other, apart.go what those are told that do not, access.go who is let in and how the first person is,
 // builtin.go which agents need no code, memory.go how much may pile up, demo.go
 // what `beeos dev` adds, claim.go who has the data folder. What an operator does
 // on the database, with no server running, is in operator_*.go. It is the only
@@ -88,6 +88,7 @@ type parts struct {
 	node      string
 	started   time.Time
 	route     string // where other nodes mesh with this one; empty = nowhere
+	apart     apart
 	db        *store.Store
 	bus       *bus.Bus
 	ledger    *ledger.Ledger
@@ -189,7 +190,7 @@ func (p *parts) openCalls(context.Context) error {
 		Timeout: p.cfg.CallTimeout, RateLimit: p.cfg.RateLimit, OnCall: p.onCall,
 		Tracer: p.tracer, OnTrace: httpd.NoteTrace,
 	})
-	p.run = append(p.run, tuneMemory, p.calls.Run, p.approvals.Run, p.keepNode, func(ctx context.Context) error {
+	p.run = append(p.run, tuneMemory, p.calls.Run, p.approvals.Run, p.keepNode, p.watchApart, func(ctx context.Context) error {
 		return p.ledger.RunRetention(ctx, p.cfg.Retention)
 	})
 	return nil
