@@ -211,8 +211,8 @@ func (p *parts) openActs(context.Context) error {
 	return nil
 }
 
-// serve runs the listeners until ctx ends, the services until the listeners
-// have drained.
+// serve runs the listeners until ctx ends and other nodes have what this one ran,
+// the services until the listeners have drained.
 func (p *parts) serve(ctx context.Context, start time.Time) error {
 	services, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
@@ -223,9 +223,19 @@ func (p *parts) serve(ctx context.Context, start time.Time) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	context.AfterFunc(services, cancel) // a service that fails ends everything
+	listening, closeDoors := context.WithCancel(context.WithoutCancel(ctx))
+	group.Go(func() error {
+		defer closeDoors()
+		<-ctx.Done()
+		if p.builtins != nil {
+			p.builtins.HandOver(services) // who finishes an answer still needs the gateway
+		}
+		return nil
+	})
 	group.Go(func() error {
 		defer stop()
-		return p.server.Serve(ctx)
+		defer cancel()
+		return p.server.Serve(listening)
 	})
 	group.Go(func() error {
 		if err := p.prepare(ctx); err != nil && ctx.Err() == nil {
