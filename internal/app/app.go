@@ -159,7 +159,7 @@ func (p *parts) openData(ctx context.Context) (err error) {
 	if p.db, err = openStore(ctx, p.cfg); err != nil {
 		return err
 	}
-	p.closers = append(p.closers, func() { p.db.Close() }, p.db.Watch(p.log))
+	p.closers = append(p.closers, func() { p.db.Close() }, p.db.Watch(p.node, p.log))
 	if p.bus, err = p.openBus(ctx); err != nil {
 		return err
 	}
@@ -187,7 +187,7 @@ func (p *parts) openCalls(context.Context) error {
 	p.calls = invoke.New(invoke.Options{
 		Agents: p.db.Agents, Approvals: p.db.Approvals, Cluster: p.db.Cluster, Ledger: p.ledger, Bus: p.bus, Files: p.files, Log: p.log,
 		Budgets: budget.New(budget.Options{Table: p.db.Budgets, Log: p.log, Ask: p.approvals.AskBudget}),
-		Timeout: p.cfg.CallTimeout, RateLimit: p.cfg.RateLimit, OnCall: p.onCall,
+		Session: p.db.HasSession, Timeout: p.cfg.CallTimeout, RateLimit: p.cfg.RateLimit, OnCall: p.onCall,
 		Tracer: p.tracer, OnTrace: httpd.NoteTrace,
 	})
 	p.run = append(p.run, tuneMemory, p.calls.Run, p.approvals.Run, p.keepNode, p.watchApart, func(ctx context.Context) error {

@@ -91,6 +91,13 @@ func (tb *Table) IsSilent(n Node) bool {
 	return tb.db.Now().Sub(n.SeenAt) > SilentAfter && !tb.db.JumpedWithin(afterJump)
 }
 
+// HasGoneSilent reports whether a node has given no sign of life for a while, or
+// has said that it stops.
+func (tb *Table) HasGoneSilent(ctx context.Context, id string) (bool, error) {
+	seen, err := database.GetValue[int64](ctx, tb.db, "look for a node", "SELECT COALESCE(MAX(seen_at), 0) FROM nodes WHERE id = $1", id)
+	return err == nil && tb.IsSilent(Node{ID: id, SeenAt: database.Moment(seen)}), err
+}
+
 // PutNode says that a node is alive.
 func (tb *Table) PutNode(ctx context.Context, n Node) error {
 	return database.Exec(ctx, tb.db, "put node", `INSERT INTO nodes (id, route_url, seen_at) VALUES ($1, $2, $3)
