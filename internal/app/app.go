@@ -1,7 +1,7 @@
 // Package app builds the parts that a configuration asks for and runs them:
 // app.go is the order in which they start and stop, surfaces.go what listens
 // where, address.go how they share one address, admin.go what the operator alone sees, metrics.go what is counted, tracing.go where spans go, files.go where files lie, hooks.go who is told about tasks and approvals, mesh.go how
-// nodes find each other, access.go who is let in and how the first person is,
+// nodes find each other, apart.go what those are told that do not, access.go who is let in and how the first person is,
 // builtin.go which agents need no code, memory.go how much may pile up, demo.go
 // what `beeos dev` adds, claim.go who has the data folder. What an operator does
 // on the database, with no server running, is in operator_*.go. It is the only
@@ -90,6 +90,7 @@ type parts struct {
 	node      string
 	started   time.Time
 	route     string // where other nodes mesh with this one; empty = nowhere
+	apart     apart
 	db        *store.Store
 	bus       *bus.Bus
 	ledger    *ledger.Ledger
@@ -162,7 +163,7 @@ func (p *parts) openData(ctx context.Context) (err error) {
 	if p.db, err = openStore(ctx, p.cfg); err != nil {
 		return err
 	}
-	p.closers = append(p.closers, func() { p.db.Close() }, p.db.Watch(p.log))
+	p.closers = append(p.closers, func() { p.db.Close() }, p.db.Watch(p.node, p.log))
 	if p.bus, err = p.openBus(ctx); err != nil {
 		return err
 	}
@@ -190,10 +191,10 @@ func (p *parts) openCalls(context.Context) error {
 	p.calls = invoke.New(invoke.Options{
 		Agents: p.db.Agents, Approvals: p.db.Approvals, Cluster: p.db.Cluster, Ledger: p.ledger, Bus: p.bus, Files: p.files, Log: p.log,
 		Budgets: budget.New(budget.Options{Table: p.db.Budgets, Log: p.log, Ask: p.approvals.AskBudget}),
-		Timeout: p.cfg.CallTimeout, RateLimit: p.cfg.RateLimit, OnCall: p.onCall,
+		Session: p.db.HasSession, Timeout: p.cfg.CallTimeout, RateLimit: p.cfg.RateLimit, OnCall: p.onCall,
 		Tracer: p.tracer, OnTrace: httpd.NoteTrace,
 	})
-	p.run = append(p.run, tuneMemory, p.calls.Run, p.approvals.Run, p.keepNode, func(ctx context.Context) error {
+	p.run = append(p.run, tuneMemory, p.calls.Run, p.approvals.Run, p.keepNode, p.watchApart, func(ctx context.Context) error {
 		return p.ledger.RunRetention(ctx, p.cfg.Retention)
 	})
 	return nil
@@ -214,8 +215,8 @@ func (p *parts) openActs(context.Context) error {
 	return nil
 }
 
-// serve runs the listeners until ctx ends, the services until the listeners
-// have drained.
+// serve runs the listeners until ctx ends and other nodes have what this one ran,
+// the services until the listeners have drained.
 func (p *parts) serve(ctx context.Context, start time.Time) error {
 	services, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
@@ -226,9 +227,19 @@ func (p *parts) serve(ctx context.Context, start time.Time) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	context.AfterFunc(services, cancel) // a service that fails ends everything
+	listening, closeDoors := context.WithCancel(context.WithoutCancel(ctx))
+	group.Go(func() error {
+		defer closeDoors()
+		<-ctx.Done()
+		if p.builtins != nil {
+			p.builtins.HandOver(services) // who finishes an answer still needs the gateway
+		}
+		return nil
+	})
 	group.Go(func() error {
 		defer stop()
-		return p.server.Serve(ctx)
+		defer cancel()
+		return p.server.Serve(listening)
 	})
 	group.Go(func() error {
 		if err := p.prepare(ctx); err != nil && ctx.Err() == nil {

@@ -106,13 +106,15 @@ func (p *parts) shareBuiltins(opt *builtin.Options) error {
 	if p.cfg.NATSURL == "" && p.cfg.ClusterAddr == "" {
 		return nil // there is no other node
 	}
-	if _, err := p.bus.Announce(runner + p.node); err != nil { // until the bus is closed
-		return err
+	opt.Alive = func(ctx context.Context, node string) (bool, error) {
+		if err := p.bus.Ready(); err != nil {
+			return false, err
+		}
+		return p.bus.Connected(ctx, runner+node), nil
 	}
-	opt.Alive = func(ctx context.Context, node string) bool {
-		return p.bus.Ready() != nil || p.bus.Connected(ctx, runner+node) // a node that hears nothing takes nothing over
-	}
-	return nil
+	var err error
+	opt.Leave, err = p.bus.Announce(runner + p.node)
+	return err
 }
 
 // readAllowed reads skills.json in the data folder, with which an admin allows

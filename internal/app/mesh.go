@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	nodeBeat = 5 * time.Second
-	nodeDead = 4 * nodeBeat
+	loneBeat = 5 * time.Second // where nobody takes over what a node had
+	nodeDead = 20 * time.Second
 	natsWait = 10 * time.Second // for a NATS that is started together with this node
 )
 
@@ -95,7 +95,11 @@ func (p *parts) keepNode(ctx context.Context) error {
 			p.log.Warn("this node's row stays behind", "err", err)
 		}
 	}()
-	tick := time.NewTicker(nodeBeat)
+	every := loneBeat
+	if p.db.Cluster.Shareable() {
+		every = cluster.BeatEvery
+	}
+	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
 		select {

@@ -53,6 +53,28 @@ func CheckClock(ctx context.Context, cfg config.Config) (time.Duration, error) {
 	return store.CompareClocks(ctx, dsn)
 }
 
+// CountServers tells how many servers use the database now; 0 with SQLite, which
+// has one at most, and before there are tables.
+func CountServers(ctx context.Context, cfg config.Config) (int, error) {
+	dsn, err := DSN(cfg)
+	if err != nil || cfg.DatabaseURL == "" {
+		return 0, err
+	}
+	if tables, err := store.Inspect(ctx, dsn); err != nil || tables.Version == 0 {
+		return 0, err
+	}
+	db, _, err := store.OpenUnchanged(ctx, dsn)
+	if err != nil {
+		return 0, err
+	}
+	defer db.Close()
+	if _, err := db.ReadClock(ctx); err != nil { // servers are seen by its time
+		return 0, err
+	}
+	nodes, err := db.Cluster.ListNodes(ctx, db.Now().Add(-2*loneBeat))
+	return len(nodes), err
+}
+
 // CheckNATS reports how the nodes talk; the error says what to do about it.
 func CheckNATS(ctx context.Context, cfg config.Config) (string, error) {
 	if cfg.NATSURL == "" {

@@ -85,6 +85,7 @@ func (p *parts) listen() error {
 		{Name: "database", Check: func(ctx context.Context) error { return p.ledger.Ready(ctx) }},
 		{Name: "bus", Check: func(context.Context) error { return p.bus.Ready() }},
 		{Name: "clock", Check: func(context.Context) error { return p.checkClock() }, Warns: true},
+		{Name: "nodes", Check: func(context.Context) error { return p.checkApart() }, Warns: true},
 	}
 	return nil
 }

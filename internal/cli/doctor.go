@@ -75,6 +75,7 @@ func (c *DoctorCmd) Run(ctx context.Context, t *terminal.Terminal) error {
 		{"ports", c.checkPorts},
 		{"urls", c.checkURLs},
 		{"clock", c.checkClock},
+		{"nodes", c.checkNodes},
 		{"rest", c.checkREST},
 		{"mcp", c.checkMCP},
 	} {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,19 +35,28 @@ func (c *DoctorCmd) checkURLs(ctx context.Context) finding {
 
 // checkHealth returns nil when something of ours answers at url and is well.
 func checkHealth(ctx context.Context, url string) error {
+	_, err := readHealth(ctx, url)
+	return err
+}
+
+// readHealth is checkHealth, and returns what somebody should look at all the same.
+func readHealth(ctx context.Context, url string) (warnings []string, err error) {
 	resp, err := fetch(ctx, url)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer resp.Body.Close()
-	var state struct{ Status, Check string }
+	var state struct {
+		Status, Check string
+		Warnings      []string
+	}
 	if err := json.NewDecoder(resp.Body).Decode(&state); err != nil || state.Status == "" {
-		return errors.New("it is not BeeOS that answers")
+		return nil, errors.New("it is not BeeOS that answers")
 	}
 	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s %s", state.Status, state.Check)
+		return nil, fmt.Errorf("%s %s", state.Status, state.Check)
 	}
-	return nil
+	return state.Warnings, nil
 }
 
 func fetch(ctx context.Context, url string) (*http.Response, error) {
@@ -90,6 +100,26 @@ func (c *DoctorCmd) checkClock(ctx context.Context) finding {
 		return bad(fmt.Sprintf("this clock and the server's differ by %s", off.Round(time.Second)), "set both by NTP; signatures of agents fail otherwise")
 	}
 	return good("agrees with the server's")
+}
+
+// checkNodes looks for servers that use one database and do not hear each other.
+func (c *DoctorCmd) checkNodes(ctx context.Context) finding {
+	const fix = "give all of them one NATS_URL, or each a BEEOS_CLUSTER_ADDR"
+	if cl := c.findServer(); cl != nil {
+		if warnings, err := readHealth(ctx, cl.URL()+"/readyz"); err == nil && slices.Contains(warnings, "nodes") {
+			return bad("other servers use the server's database and do not share its bus", fix)
+		}
+	}
+	servers, err := app.CountServers(ctx, c.Config)
+	switch {
+	case err != nil:
+		return skipped("the database does not tell which servers use it")
+	case servers > 1 && c.NATSURL == "" && c.ClusterAddr == "":
+		return bad(fmt.Sprintf("%d servers use this database, and by these settings this one shares a bus with none", servers), fix)
+	case servers > 1:
+		return good(fmt.Sprintf("%d servers use this database", servers))
+	}
+	return good("no other server uses this database")
 }
 
 // checkEcho sends a word through a surface to the demo agent.

@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -64,6 +66,18 @@ func (n *node) launch() {
 func (n *node) ready() {
 	n.t.Helper()
 	n.proc.expect(n.proc.Err, "become ready", func(line string) bool { return strings.Contains(line, `"msg":"ready"`) })
+}
+
+// freeze stops the server without its connections being closed, until thaw is called.
+func (n *node) freeze() (thaw func()) {
+	n.t.Helper()
+	pid := n.proc.Pid()
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		n.t.Fatal(err)
+	}
+	thaw = sync.OnceFunc(func() { syscall.Kill(pid, syscall.SIGCONT) }) //nolint:errcheck // it may have ended
+	n.t.Cleanup(thaw)
+	return thaw
 }
 
 // setting returns the value of one of the node's settings.

@@ -155,3 +155,62 @@ func TestNodeWithAgentDies(t *testing.T) {
 	r.settled(patience)
 	r.sound(8)
 }
+
+// TestWorkOfAKilledNodeGoesOn elsewhere, long before its leases end; that of a frozen
+// one stays where it is.
+func TestWorkOfAKilledNodeGoesOn(t *testing.T) {
+	const (
+		calls    = 8
+		leastTTL = 10 * time.Second // what is left of a lease that is extended every five seconds
+	)
+	for name, killed := range map[string]bool{"killed": true, "frozen": false} {
+		t.Run(name, func(t *testing.T) {
+			p := meshed(t)
+			began := time.Now()
+			s := spec{Name: "echo", Gateway: p.a.agents, Key: p.key, Identity: t.TempDir() + "/id.json"}
+			first := startAgent(t, "agent", s)
+			p.b.online(p.key, first.id, true)
+			ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
+			defer cancel()
+			pause(ctx, 17*time.Second-time.Since(began)) // until node B knows the sessions of others
+
+			c := newCaller(t, p.b, first.id, p.key, calls)
+			var g errgroup.Group
+			for i := range calls {
+				g.Go(func() error { return holdOne(ctx, c, i) })
+			}
+			begun(t, calls, first)
+			s.Gateway = p.b.agents
+			heir := startAgent(t, "heir", s)
+			pause(ctx, 2*time.Second) // until node B has seen the session of node A
+			began = time.Now()
+			if killed {
+				p.a.proc.Kill()
+				first.Kill()
+				begun(t, calls, heir)
+				took := time.Since(began)
+				if t.Logf("the heir has the work %s after kill -9", took.Round(time.Millisecond)); took > leastTTL-time.Second {
+					t.Errorf("the heir has the work %s after kill -9: when the leases ended", took)
+				}
+				heir.release()
+			} else {
+				thaw := p.a.freeze()
+				pause(ctx, leastTTL-2*time.Second)
+				if n := len(heir.executions()); n > 0 {
+					t.Errorf("%d requests of a node that is only silent were handed out again", n)
+				}
+				thaw()
+				first.release()
+			}
+			if err := g.Wait(); err != nil {
+				t.Error(err)
+			}
+			if n := len(first.executions()) + len(heir.executions()); !killed && n != calls {
+				t.Errorf("%d executions of %d calls", n, calls)
+			}
+			r := p.b.records()
+			r.settled(patience)
+			r.sound(calls)
+		})
+	}
+}

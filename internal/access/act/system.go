@@ -15,7 +15,7 @@ type System struct {
 	Version, Go string
 	Server      Server
 	Database    store.Size
-	Nodes       []cluster.Node // that were seen a short while ago
+	Nodes       []cluster.Node // and some that were there and are not, which one may look for
 	Bus         string         // what kind it is
 	BusTrouble  string         // why it carries nothing now; empty = it does
 }
@@ -27,15 +27,12 @@ type Server struct {
 	Parts       []string // what it runs of BeeOS; nil = all
 	Data        string   // the folder that it keeps things in
 	Free, Total uint64   // bytes of the disk that has it; both 0 = unknown
+	Apart       int      // other servers that use the database and do not share the bus
 	Settings    []Setting
 }
 
 // Setting is a setting as it stands. Credentials in it are masked.
 type Setting struct{ Name, Value, Origin string }
-
-// nodesSeen is how long ago a node may have been seen to be shown: some that were
-// there and are not is what one looks for.
-const nodesSeen = time.Hour
 
 // System describes the system to an admin.
 func (a *Acts) System(ctx context.Context, c beeos.Caller) (s System, err error) {
@@ -49,7 +46,7 @@ func (a *Acts) System(ctx context.Context, c beeos.Caller) (s System, err error)
 	if s.Database, err = a.DB.Size(ctx); err != nil {
 		return s, err
 	}
-	if s.Nodes, err = a.DB.Cluster.ListNodes(ctx, a.Now().Add(-nodesSeen)); err != nil {
+	if s.Nodes, err = a.DB.Cluster.ListNodes(ctx, a.DB.Now().Add(-cluster.KeptFor)); err != nil {
 		return s, err
 	}
 	if a.Bus != nil {

@@ -110,6 +110,12 @@ func Open(ctx context.Context, opt Options) (*Bus, error) {
 		b.Close()
 		return nil, err
 	}
+	if !b.alone {
+		if _, err := b.Announce(nodePrefix + b.node); err != nil { // until it is closed
+			b.Close()
+			return nil, err
+		}
+	}
 	b.done.Go(func() { b.read(b.inbox, b.receive) })
 	b.done.Go(func() { b.read(b.requests, b.answer) })
 	return b, nil
@@ -119,7 +125,10 @@ func Open(ctx context.Context, opt Options) (*Bus, error) {
 func (b *Bus) Node() string { return b.node }
 
 // NodeName is the end of this node's id: enough to tell nodes apart.
-func (b *Bus) NodeName() string { return b.node[max(0, len(b.node)-nameLength):] }
+func (b *Bus) NodeName() string { return NameOf(b.node) }
+
+// NameOf is the name of a node by its id.
+func NameOf(node string) string { return node[max(0, len(node)-nameLength):] }
 
 const nameLength = 8
 

@@ -110,6 +110,34 @@ func TestDispatchReachesTheNodeThatServes(t *testing.T) {
 	})
 }
 
+func TestWhoTookADispatchIsKnown(t *testing.T) {
+	pairs(t, func(t *testing.T, a, b *Bus) {
+		taken := ""
+		d := Dispatch{AgentID: "agent_x", Taken: func(node string) { taken = node }}
+		stop, err := b.Serve("agent_x", func(Dispatch) bool { return true })
+		if err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "it is delivered", func() bool { return a.Deliver(t.Context(), d) == nil })
+		if taken != b.Node() {
+			t.Errorf("taken by %q", taken)
+		}
+		stop()
+		taken = ""
+		if _, err := a.Serve("agent_x", func(Dispatch) bool { return true }); err != nil {
+			t.Fatal(err)
+		}
+		if err := a.Deliver(t.Context(), d); err != nil || taken != "" {
+			t.Errorf("taken here, by %q, %v", taken, err)
+		}
+		if a.HasLeft(t.Context(), b.Node()) || !a.HasLeft(t.Context(), "nobody") {
+			t.Error("who is there is not known")
+		}
+		b.nc.Close()
+		eventually(t, "it has left", func() bool { return a.HasLeft(t.Context(), b.Node()) })
+	})
+}
+
 func TestLargeDispatchIsLoadedWhereItArrives(t *testing.T) {
 	pairs(t, func(t *testing.T, a, b *Bus) {
 		got := make(chan Dispatch, 1)

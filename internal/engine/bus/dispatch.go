@@ -15,8 +15,10 @@ const (
 	subjectAgent = "arq." // + agent id; the queue group makes one node take each dispatch
 	queueGroup   = "w"
 	headerProbe  = "probe"
+	headerNode   = "node" // of an answer: who has taken a dispatch
 
 	instancePrefix = "instance-" // no agent's id begins like this
+	nodePrefix     = "node-"     // an instance of which each node has one
 
 	deliverWithin = 2 * time.Second
 	deliverTries  = 4
@@ -38,6 +40,8 @@ type Dispatch struct {
 	Trace     string          `json:"trace,omitempty"`  // where the message stands in a distributed trace
 	Anyone    bool            `json:"anyone,omitempty"` // also to a connection that gives no sign of life
 	Frame     json.RawMessage `json:"frame,omitempty"`  // the chat_message frame, ready to be written to the agent
+
+	Taken func(node string) `json:"-"` // told which other node has it, unless that one is of the version before; nil = nobody wants to know
 }
 
 // Serve announces that this node can reach the agent: deliver hands a
@@ -113,7 +117,11 @@ func (b *Bus) deliverElsewhere(ctx context.Context, d Dispatch) error {
 	if err != nil {
 		return fmt.Errorf("encode dispatch: %w", err)
 	}
-	return b.ask(ctx, &nats.Msg{Subject: subjectAgent + d.AgentID, Data: data})
+	node, err := b.ask(ctx, &nats.Msg{Subject: subjectAgent + d.AgentID, Data: data})
+	if err == nil && node != "" && d.Taken != nil {
+		d.Taken(node)
+	}
+	return err
 }
 
 // LoadFrames says where this node finds the frame of a dispatch that was too
@@ -135,7 +143,25 @@ func (b *Bus) Present(ctx context.Context, agentID string) bool {
 	if !b.peers() {
 		return false
 	}
-	return b.ask(ctx, &nats.Msg{Subject: subjectAgent + agentID, Header: nats.Header{headerProbe: {"1"}}}) == nil
+	return b.probe(ctx, agentID) == nil
+}
+
+func (b *Bus) probe(ctx context.Context, agentID string) error {
+	_, err := b.ask(ctx, &nats.Msg{Subject: subjectAgent + agentID, Header: nats.Header{headerProbe: {"1"}}})
+	return err
+}
+
+// HasLeft reports whether a node is certainly not on the bus. One that does not
+// answer may be.
+func (b *Bus) HasLeft(ctx context.Context, node string) bool {
+	if b.Ready() != nil {
+		return false
+	}
+	if !b.peers() {
+		return true
+	}
+	err := b.probe(ctx, instancePrefix+nodePrefix+node)
+	return errors.Is(err, ErrNobody) && !errors.Is(err, errDeclined)
 }
 
 func (b *Bus) deliverHere(d Dispatch) bool {
@@ -145,22 +171,23 @@ func (b *Bus) deliverHere(d Dispatch) bool {
 	return s != nil && s.deliver(d)
 }
 
-func (b *Bus) ask(ctx context.Context, m *nats.Msg) error {
+// ask sends a question about an agent, and returns who has agreed, if that one says.
+func (b *Bus) ask(ctx context.Context, m *nats.Msg) (node string, err error) {
 	if err := b.Ready(); err != nil {
-		return err // the request would wait for the connection, and its caller with it
+		return "", err // the request would wait for the connection, and its caller with it
 	}
 	ctx, cancel := context.WithTimeout(ctx, deliverWithin)
 	defer cancel()
 	reply, err := b.nc.RequestMsgWithContext(ctx, m)
 	switch {
 	case errors.Is(err, nats.ErrNoResponders):
-		return ErrNobody
+		return "", ErrNobody
 	case err != nil:
-		return fmt.Errorf("ask the bus for the agent: %w", err)
+		return "", fmt.Errorf("ask the bus for the agent: %w", err)
 	case string(reply.Data) != string(accepted):
-		return errDeclined
+		return "", errDeclined
 	}
-	return nil
+	return reply.Header.Get(headerNode), nil
 }
 
 // answer serves the dispatches and probes of other nodes.
@@ -183,7 +210,7 @@ func (b *Bus) answer(m *nats.Msg) error {
 		return errors.Join(fmt.Errorf("load the frame of a dispatch: %w", err), m.Respond(declined))
 	}
 	if b.deliverHere(d) {
-		reply = accepted
+		return m.RespondMsg(&nats.Msg{Data: accepted, Header: nats.Header{headerNode: {b.node}}})
 	}
 	return m.Respond(reply)
 }

@@ -35,7 +35,9 @@ func TestSettle(t *testing.T) {
 			t.Errorf("gave up %d times of 100", late)
 		}
 		start := time.Now()
-		a.Settle(t.Context(), 5) // more than there are
+		if heard := a.Settle(t.Context(), 5); heard != 1 { // there are no more
+			t.Errorf("%d other nodes answered", heard)
+		}
 		if took := time.Since(start); took > 10*settleWithin {
 			t.Errorf("waited %s for nobody", took)
 		}
@@ -43,7 +45,9 @@ func TestSettle(t *testing.T) {
 	t.Run("alone", func(t *testing.T) {
 		b := open(t, Options{})
 		start := time.Now()
-		b.Settle(t.Context(), 1)
+		if heard := b.Settle(t.Context(), 1); heard != 0 {
+			t.Errorf("%d other nodes answered", heard)
+		}
 		if took := time.Since(start); took > settleWithin/2 {
 			t.Errorf("took %s", took)
 		}

@@ -50,7 +50,7 @@ func TestNewerMessagesAreLeftAlone(t *testing.T) {
 		newer := nats.NewMsg(subjectAgent + "agent_x")
 		newer.Header.Set(headerVersion, "2")
 		newer.Data = []byte(`{"agent":"agent_x","message":"m"}`)
-		if err := a.ask(ctx, newer); !errors.Is(err, ErrNobody) || len(got) > 0 {
+		if _, err := a.ask(ctx, newer); !errors.Is(err, ErrNobody) || len(got) > 0 {
 			t.Errorf("a dispatch of a newer version: %v, %d delivered", err, len(got))
 		}
 		serving, done := context.WithCancel(ctx)
@@ -71,7 +71,7 @@ func TestNewerMessagesAreLeftAlone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := a.ask(ctx, &nats.Msg{Subject: subjectAgent + "agent_x", Data: append(same[:len(same)-1], `,"more":1}`...)}); err != nil {
+		if _, err := a.ask(ctx, &nats.Msg{Subject: subjectAgent + "agent_x", Data: append(same[:len(same)-1], `,"more":1}`...)}); err != nil {
 			t.Errorf("a dispatch with more members: %v", err)
 		}
 		if d := <-got; d.MessageID != "m" {

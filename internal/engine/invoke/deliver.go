@@ -57,10 +57,17 @@ func (c *Calls) dispatchLate(ctx context.Context, r *Request, o *ledger.Opening,
 }
 
 func (c *Calls) deliver(ctx context.Context, d *ledger.Delivery, m *beeos.Message) error {
-	return c.opt.Bus.Deliver(ctx, bus.Dispatch{
+	dispatch := bus.Dispatch{
 		AgentID: d.AgentID, MessageID: d.Turn, Channel: d.Channel, Offset: d.Offset, Attempt: d.Attempt, Deadline: d.Deadline,
 		Trace: d.Trace, Frame: chatFrame(d, m),
-	})
+	}
+	if c.opt.Bus.Alone() {
+		return c.opt.Bus.Deliver(ctx, dispatch)
+	}
+	c.holders.expect(d)
+	defer c.holders.settle(d)
+	dispatch.Taken = func(node string) { c.holders.taken(d.Turn, d.Attempt, node) }
+	return c.opt.Bus.Deliver(ctx, dispatch)
 }
 
 // loadFrame makes the frame of a dispatch that came from another node without

@@ -1,7 +1,8 @@
 // Package invoke is the call path that every surface uses. A surface fills a
 // Request (request.go) with what its protocol said; here it is checked, laid out
 // and compared with earlier calls under its idempotency key (fingerprint.go),
-// stored, handed to the agent (deliver.go) and waited for (await.go) until its one
+// stored, handed to the agent (deliver.go; holders.go looks after what other nodes
+// have of it) and waited for (await.go) until its one
 // terminal reply. Do (call.go) returns the call as an iterator of events, Resume
 // joins one that is under way (trace.go has the span of a caller's request), Send, Continue and Cancel are its pieces for
 // surfaces that keep channels open. agents.go keeps agents at hand, asks.go finds
@@ -27,6 +28,7 @@ import (
 	"github.com/beeos/beeos/internal/store/agents"
 	"github.com/beeos/beeos/internal/store/approvals"
 	"github.com/beeos/beeos/internal/store/cluster"
+	"github.com/beeos/beeos/internal/store/database"
 	"github.com/beeos/beeos/internal/telemetry/trace"
 )
 
@@ -46,6 +48,10 @@ type Options struct {
 	LostAfter time.Duration    // how long a dropped request waits for its agent to come back; 0 = 20 s
 	OnCall    func(CallRecord) // told about every finished call; must not block
 
+	// Session says whether the process of another node has a session with the
+	// database (database.DB.HasSession); nil = nobody knows.
+	Session func(ctx context.Context, node string) (bool, error)
+
 	Tracer  *trace.Tracer                        // nil = nobody wants spans
 	OnTrace func(ctx context.Context, id string) // told which trace a call is part of, where it has a span
 }
@@ -58,6 +64,8 @@ type Calls struct {
 	agents agentCache
 	quotas *quota.Quotas
 	kicks  chan string // agents whose waiting requests can be handed out
+
+	holders *holders
 
 	started time.Time      // of this node, by that clock
 	late    sync.WaitGroup // requests whose storing takes long
@@ -110,9 +118,12 @@ func New(opt Options) *Calls {
 	if opt.OnTrace == nil {
 		opt.OnTrace = func(context.Context, string) {}
 	}
+	if opt.Session == nil {
+		opt.Session = func(context.Context, string) (bool, error) { return false, database.ErrUnsure }
+	}
 	c := &Calls{
 		Reader: &task.Reader{Ledger: opt.Ledger}, Watcher: watch.NewWatcher(opt.Ledger, opt.Bus, opt.Log),
-		opt: opt, kicks: make(chan string, 4096), started: opt.Now(),
+		opt: opt, kicks: make(chan string, 4096), started: opt.Now(), holders: newHolders(),
 	}
 	c.agents.known = map[string]knownAgent{}
 	c.quotas = quota.New(quota.Options{
@@ -123,6 +134,7 @@ func New(opt Options) *Calls {
 		c.opt.Budgets = budget.New(budget.Options{})
 	}
 	opt.Bus.OnControl(c.onControl)
+	opt.Bus.OnNotice(c.holders.noteEnd)
 	opt.Bus.LoadFrames(c.loadFrame)
 	opt.Ledger.OnFreed(c.Kick)
 	return c
@@ -137,6 +149,7 @@ func (c *Calls) Run(ctx context.Context) error {
 	g.Go(func() error { return c.Watcher.Run(ctx) })
 	g.Go(func() error { return c.handOut(ctx) })
 	g.Go(func() error { return c.sweep(ctx) })
+	g.Go(func() error { return c.watchHolders(ctx) })
 	g.Go(func() error { return c.quotas.Run(ctx) })
 	g.Go(func() error { return c.opt.Budgets.Run(ctx) })
 	defer c.late.Wait()

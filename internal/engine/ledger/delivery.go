@@ -157,6 +157,24 @@ func (b *batch) releaseLeases(ctx context.Context, as string, leases []Lease, no
 		` WHERE `+as+`turn IN (%s)`, leases, now, end)
 }
 
+// PassOn lets others have the work of a node that died. How long its agent may stay
+// away before the requests are given up still counts from when their leases end.
+func (l *Ledger) PassOn(ctx context.Context, leases []Lease, over Attempt) error {
+	if len(leases) == 0 {
+		return nil
+	}
+	lost := 0
+	err := l.runInWriter(ctx, func(ctx context.Context, b *batch) (err error) {
+		end := fmt.Sprintf(" %s %s %s;", over.Why, trailWord(over.Node), trailWord(over.Instance))
+		lost, err = b.perLease(ctx, `UPDATE deliveries SET leased = FALSE, `+appendTrail(`'r' || attempt || ' ' || (CAST($1 AS BIGINT) - seq) || CAST($2 AS TEXT)`)+` WHERE turn IN (%s)`, leases, b.now, end)
+		return err
+	})
+	if err == nil && lost > 0 {
+		l.opt.Lost(over.Why, lost)
+	}
+	return err
+}
+
 // UndoClaim gives leases back as if they had never been taken: nobody got the work.
 func (l *Ledger) UndoClaim(ctx context.Context, leases []Lease) error {
 	return l.runInWriter(ctx, func(ctx context.Context, b *batch) error {

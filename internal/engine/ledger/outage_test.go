@@ -101,7 +101,7 @@ func TestSilentDatabaseAtCommit(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	defer db.Watch(slog.New(slog.DiscardHandler))()
+	defer db.Watch("", slog.New(slog.DiscardHandler))()
 	l, err := Open(t.Context(), db.DB, Options{})
 	if err != nil {
 		t.Fatal(err)

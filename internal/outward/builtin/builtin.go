@@ -31,6 +31,7 @@ type builtin struct {
 	stop context.CancelFunc // it may take a while to finish its answers
 
 	relieves context.CancelFunc // stops the one before, which finishes its answers
+	from     string             // the node that it is taken over from; empty = none
 }
 
 // connected is a skill with its client.

@@ -2,6 +2,7 @@ package builtin_test
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -11,7 +12,10 @@ import (
 	"github.com/beeos/beeos/client"
 	"github.com/beeos/beeos/internal/outward/builtin"
 	"github.com/beeos/beeos/internal/outward/llm"
+	"github.com/beeos/beeos/internal/store"
 	"github.com/beeos/beeos/internal/store/builtins"
+	"github.com/beeos/beeos/internal/store/cluster"
+	"github.com/beeos/beeos/internal/store/storetest"
 	"github.com/beeos/beeos/internal/wire/outbound"
 )
 
@@ -19,8 +23,11 @@ import (
 type room struct {
 	mu    sync.Mutex
 	nodes map[string]*builtin.Supervisor
-	lost  atomic.Bool // news do not arrive
+	away  map[string]bool // are not heard for a while
+	lost  atomic.Bool     // news do not arrive
 }
+
+func newRoom() *room { return &room{nodes: map[string]*builtin.Supervisor{}, away: map[string]bool{}} }
 
 func (r *room) tell(n builtin.News) {
 	r.mu.Lock()
@@ -32,73 +39,142 @@ func (r *room) tell(n builtin.News) {
 	}
 }
 
-func (r *room) alive(_ context.Context, node string) bool {
+func (r *room) alive(_ context.Context, node string) (bool, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.nodes[node] != nil
+	return r.nodes[node] != nil && !r.away[node], nil
 }
 
-// join runs a second runtime beside the first one; leave ends it in order.
-func (r *room) join(t *testing.T, s *stack, node string, model llm.Model) (rt *builtin.Supervisor, leave func()) {
+func (r *room) set(node string, rt *builtin.Supervisor) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.nodes[node] = rt; rt == nil {
+		delete(r.nodes, node)
+	}
+}
+
+// beats says that a node is alive, until stop is called or it cannot any more.
+func beats(t *testing.T, db *store.Store, node string) (stop func()) {
 	t.Helper()
-	rt, err := builtin.New(t.Context(), builtin.Options{
-		Agents: s.db.Agents, Builtins: s.db.Builtins, Cluster: s.db.Cluster, Gateway: s.Agents, Folder: t.TempDir(), Plain: true, Console: s.Web, HTTP: outbound.Transport(outbound.Options{AllowPrivate: true}), Model: model,
-		Node: node, Alive: r.alive, Tell: r.tell,
+	beat := func() error {
+		return db.Cluster.PutNode(context.Background(), cluster.Node{ID: node, SeenAt: db.Now()})
+	}
+	if err := beat(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var done sync.WaitGroup
+	done.Go(func() {
+		tick := time.NewTicker(cluster.BeatEvery)
+		defer tick.Stop()
+		for err := error(nil); err == nil; {
+			select {
+			case <-tick.C:
+				err = beat()
+			case <-ctx.Done():
+				return
+			}
+		}
 	})
+	stop = func() {
+		cancel()
+		done.Wait()
+	}
+	t.Cleanup(stop)
+	return stop
+}
+
+// member is a node that runs built-in agents beside the stack's own.
+type member struct {
+	*builtin.Supervisor
+	leave func() // in order, as a server that stops does
+	kill  func() // says nothing to anybody
+}
+
+// join runs a further node beside the first one.
+func (r *room) join(t *testing.T, s *stack, node string, model llm.Model) *member {
+	t.Helper()
+	db := storetest.Open(t, s.dsn)
+	rest := beats(t, db, node)
+	opt := builtin.Options{
+		Agents: db.Agents, Builtins: db.Builtins, Cluster: db.Cluster, Gateway: s.Agents, Folder: t.TempDir(), Plain: true, Console: s.Web, HTTP: outbound.Transport(outbound.Options{AllowPrivate: true}), Model: model,
+		Node: node,
+	}
+	if r != nil {
+		opt.Alive, opt.Tell, opt.Leave = r.alive, r.tell, func() { r.setAway(node, true) }
+	}
+	rt, err := builtin.New(t.Context(), opt)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.mu.Lock()
-	r.nodes[node] = rt
-	r.mu.Unlock()
+	if r != nil {
+		r.set(node, rt)
+	}
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- rt.Run(ctx) }()
-	leave = sync.OnceFunc(func() {
+	end := sync.OnceFunc(func() {
 		stop()
 		<-done
-		r.mu.Lock()
-		delete(r.nodes, node)
-		r.mu.Unlock()
+		rest()
+		if r != nil {
+			r.set(node, nil)
+		}
 	})
-	t.Cleanup(leave)
-	return rt, leave
+	t.Cleanup(end)
+	return &member{Supervisor: rt, kill: func() {
+		rest()
+		if r != nil {
+			r.set(node, nil)
+		}
+		db.Close() // it cannot give back what it has
+		end()
+	}, leave: func() {
+		rt.HandOver(t.Context())
+		end()
+		if err := s.db.Cluster.DropNode(t.Context(), node); err != nil {
+			t.Error(err)
+		}
+	}}
+}
+
+func (r *room) setAway(node string, away bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.away[node] = away
 }
 
 // TestOneNodeRunsAnAgent: wherever it was made, stopped or deleted.
 func TestOneNodeRunsAnAgent(t *testing.T) {
-	r := &room{nodes: map[string]*builtin.Supervisor{}}
+	r := newRoom()
 	model := func(node string) llm.Model {
 		return llm.Script(func(llm.Request) []llm.Delta { return llm.Say(node) })
 	}
 	s := start(t, builtin.Options{Model: model("one"), Node: "one", Alive: r.alive, Tell: r.tell})
-	r.mu.Lock()
-	r.nodes["one"] = s.rt
-	r.mu.Unlock()
-	two, leave := r.join(t, s, "two", model("two"))
+	r.set("one", s.rt)
+	beats(t, s.db, "one")
+	two := r.join(t, s, "two", model("two"))
 
 	row, _, err := two.Deploy(t.Context(), s.owner, builtin.Definition{Name: "clerk"}, nil, false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	agentID := ""
-	s.eventually(t, 20*time.Second, "it connects", func() bool {
-		agentID = s.rt.AgentID(row.ID) + two.AgentID(row.ID)
-		return agentID != ""
+	var runs builtins.Builtin
+	s.eventually(t, 20*time.Second, "it runs where it belongs", func() bool {
+		if runs, err = s.db.Builtins.Get(t.Context(), "", row.ID); err != nil {
+			t.Fatal(err)
+		}
+		one, other := s.rt.AgentID(row.ID), two.AgentID(row.ID)
+		agentID = one + other
+		return agentID != "" && (one == "" || other == "") && runs.Node == builtin.NodeFor(row.ID, []string{"one", "two"})
 	})
-	if s.rt.AgentID(row.ID) != "" && two.AgentID(row.ID) != "" {
-		t.Error("both run it")
-	}
-	runs, err := s.db.Builtins.Get(t.Context(), "", row.ID)
-	if err != nil || runs.Node == "" {
-		t.Fatal(runs, err)
-	}
 	if a := s.ask(t, agentID, "", "go"); a.Text != runs.Node {
 		t.Errorf("%s answered, %s runs it", a.Text, runs.Node)
 	}
 
 	// The other node stops it: by notice, not by the next look.
-	other := two
+	other := two.Supervisor
 	if runs.Node == "two" {
 		other = s.rt
 	}
@@ -129,7 +205,7 @@ func TestOneNodeRunsAnAgent(t *testing.T) {
 	r.lost.Store(false)
 
 	// A node that leaves hands over what it runs.
-	leave()
+	two.leave()
 	s.until(t, agentID, func(a *client.Answer, err error) bool { return err == nil && a.Text == "one" })
 	if err := s.rt.Delete(t.Context(), s.owner, row.ID); err != nil {
 		t.Fatal(err)
@@ -137,41 +213,50 @@ func TestOneNodeRunsAnAgent(t *testing.T) {
 	s.eventually(t, 2*time.Second, "it is gone", gone)
 }
 
-// TestDeadNodesAgents: what a dead node ran goes to a live one, and what a live
-// one runs stays there.
+// TestDeadNodesAgents: what a dead node ran goes to a live one. A node that is
+// missing on the bus alone, or that the database alone has not heard of, keeps its
+// agents.
 func TestDeadNodesAgents(t *testing.T) {
 	alive := atomic.Bool{}
 	alive.Store(true)
 	s := start(t, builtin.Options{
 		Model: llm.Script(func(llm.Request) []llm.Delta { return llm.Say("here") }), Node: "one",
-		Alive: func(_ context.Context, node string) bool { return node != "dead" || alive.Load() },
+		Alive: func(_ context.Context, node string) (bool, error) { return node == "other" && alive.Load(), nil },
 		Tell:  func(builtin.News) {}, // the first look at the row is the claim below
 	})
-	row, err := s.rt.Create(t.Context(), s.owner, builtin.Definition{Name: "clerk"}, nil)
-	if err != nil {
-		t.Fatal(err)
+	die := beats(t, s.db, "other")
+	row, err := builtins.Builtin{}, error(nil)
+	for i := 0; row.ID == "" || builtin.NodeFor(row.ID, []string{"one", "other"}) != "other"; i++ {
+		if row, err = s.rt.Create(t.Context(), s.owner, builtin.Definition{Name: fmt.Sprint("clerk-", i)}, nil); err != nil {
+			t.Fatal(err)
+		}
 	}
-	ok, err := s.db.Builtins.Claim(t.Context(), row.ID, "", "dead")
-	if err == nil && !ok { // this node's first look was after all later than that
-		ok, err = s.db.Builtins.Claim(t.Context(), row.ID, "one", "dead")
+	for _, from := range []string{"", "one"} { // which may have been faster
+		if _, err := s.db.Builtins.Claim(t.Context(), row.ID, from, "other"); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if err != nil || !ok {
-		t.Fatal(ok, err)
+	stays := func(why string) {
+		t.Helper()
+		for end := time.Now().Add(5 * time.Second); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+			s.rt.Hear(builtin.News{})
+			if now, err := s.db.Builtins.Get(t.Context(), "", row.ID); err != nil || now.Node != "other" {
+				t.Fatalf("%s: run by %q, %v", why, now.Node, err)
+			}
+		}
 	}
-	s.rt.Hear(builtin.News{})
-	s.eventually(t, 5*time.Second, "this node looks", func() bool {
-		s.rt.Hear(builtin.News{})
-		now, err := s.db.Builtins.Get(t.Context(), "", row.ID)
-		return err == nil && now.Node == "dead" && s.rt.AgentID(row.ID) == ""
-	})
 	alive.Store(false)
-	start := time.Now()
+	stays("it is not heard on the bus")
+	alive.Store(true)
+	die()
+	stays("the database has not heard of it")
+	alive.Store(false)
+	began := time.Now()
 	s.eventually(t, 20*time.Second, "it is taken over", func() bool { return s.rt.AgentID(row.ID) != "" })
-	if took := time.Since(start); took < time.Second {
-		t.Errorf("taken over after %s: a node that is not meshed yet would take everything", took)
+	if took := time.Since(began); took < time.Second || took > 5*time.Second {
+		t.Errorf("taken over after %s", took)
 	}
-	now, err := s.db.Builtins.Get(t.Context(), "", row.ID)
-	if err != nil || now.Node != "one" {
+	if now, err := s.db.Builtins.Get(t.Context(), "", row.ID); err != nil || now.Node != "one" {
 		t.Errorf("%+v, %v", now, err)
 	}
 }

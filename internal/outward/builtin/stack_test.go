@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -16,10 +15,12 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/beeos/beeos/client"
+	"github.com/beeos/beeos/internal/app"
 	"github.com/beeos/beeos/internal/outward/builtin"
 	"github.com/beeos/beeos/internal/outward/llm"
 	"github.com/beeos/beeos/internal/outward/skill"
 	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/internal/store/storetest"
 	"github.com/beeos/beeos/internal/wire/outbound"
 	"github.com/beeos/beeos/test/apptest"
 )
@@ -27,6 +28,7 @@ import (
 // stack is a BeeOS and a runtime of the test's own beside it.
 type stack struct {
 	*apptest.App
+	dsn   string
 	db    *store.Store
 	rt    *builtin.Supervisor
 	owner string
@@ -42,14 +44,21 @@ func start(t *testing.T, opt builtin.Options) *stack {
 // serve starts BeeOS without built-in agents.
 func serve(t *testing.T) *stack {
 	t.Helper()
+	return serveOn(t, "")
+}
+
+// serveOn is serve with a database of the test's own; "" = SQLite.
+func serveOn(t *testing.T, database string) *stack {
+	t.Helper()
 	cfg := apptest.Config(t)
+	cfg.DatabaseURL = database
 	cfg.Only = []string{"mcp", "a2a", "rest", "agents", "web"} // the built-in agents run here
 	s := &stack{App: apptest.Start(t, cfg)}
 	var err error
-	if s.db, err = store.Open(t.Context(), "sqlite:"+filepath.Join(cfg.Data, "beeos.db")+"?durability=os"); err != nil {
+	if s.dsn, err = app.DSN(cfg); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { s.db.Close() })
+	s.db = storetest.Open(t, s.dsn)
 	agent, err := s.db.Agents.Get(t.Context(), s.AgentID)
 	if err != nil {
 		t.Fatal(err)

@@ -6,7 +6,7 @@
 // callers are offered of it, servers.go
 // reads what a request says about skills, and deploy.go makes, changes and ends
 // agents. supervisor.go runs those that are this node's (claim.go), each as a
-// builtin (builtin.go).
+// builtin (builtin.go); nodes.go knows who else runs some, and whose is which.
 // A process that runs none has a Remote (remote.go), whose acts are done by one
 // that does (acts.go). An answer is package answer's business. What the owner does about skill
 // servers is in skills.go, such as accepting a changed tool, and for protected
@@ -91,9 +91,11 @@ type Options struct {
 	Approve func(ctx context.Context, r *agent.Reply, a answer.Approval) error
 
 	// Node is this one's name among those that run built-in agents; one of them
-	// runs each. Alive says whether another one is there; nil = there is none.
+	// runs each. Alive says whether another one is on the bus, and fails while the
+	// bus carries nothing; nil = there is no bus. Leave takes back that this one is.
 	Node  string
-	Alive func(ctx context.Context, node string) bool
+	Alive func(ctx context.Context, node string) (bool, error)
+	Leave func()
 	// Tell passes news on to every node, this one included, whose supervisor then
 	// should Hear them; nil = there is no other.
 	Tell func(News)
@@ -103,10 +105,11 @@ type Options struct {
 }
 
 // News is that a built-in agent has changed, or only what one of its skills was
-// given or is allowed.
+// given or is allowed; or that a node is about to leave.
 type News struct {
-	ID    string `json:"id"`
-	Skill string `json:"skill,omitempty"`
+	ID      string `json:"id"`
+	Skill   string `json:"skill,omitempty"`
+	Leaving string `json:"leaving,omitempty"`
 }
 
 // Supervisor runs built-in agents.
@@ -117,10 +120,13 @@ type Supervisor struct {
 
 	reading *semaphore.Weighted // taken by who reads a conversation
 
-	missed map[string]time.Time // nodes that do not answer, and since when; Run's
+	nodes      *nodes // Run's
+	empty      chan struct{}
+	handedOver func() // closes empty
 
 	mu      sync.Mutex
 	running map[string]*builtin // by id
+	serving int                 // those, and others that finish what they have
 }
 
 // New returns a supervisor that runs nothing yet.
@@ -138,34 +144,42 @@ func New(ctx context.Context, opt Options) (*Supervisor, error) {
 	if err != nil {
 		return nil, err
 	}
+	empty := make(chan struct{})
 	return &Supervisor{
 		opt: opt, sealer: sealer, wake: make(chan struct{}, 1), reading: semaphore.NewWeighted(answer.MaxReading),
-		missed: map[string]time.Time{}, running: map[string]*builtin{},
+		nodes: newNodes(), empty: empty, handedOver: sync.OnceFunc(func() { close(empty) }), running: map[string]*builtin{},
 	}, nil
 }
 
 // Run runs the built-in agents that are this node's until ctx ends.
 func (rt *Supervisor) Run(ctx context.Context) error {
-	defer rt.releaseAgents(ctx)
 	var group errgroup.Group // an agent that ends is not the end of the others
 	defer group.Wait()       //nolint:errcheck // they report to the log
-	timer, forget := time.NewTimer(lookEvery), time.NewTicker(forgetEvery)
-	defer timer.Stop()
+	defer rt.releaseAgents(ctx)
+	defer rt.handedOver()
+	watch, forget := time.NewTicker(watchEvery), time.NewTicker(forgetEvery)
+	defer watch.Stop()
 	defer forget.Stop()
-	for {
-		if err := rt.reconcile(ctx, &group); err != nil && ctx.Err() == nil {
-			rt.opt.Log.Error("the built-in agents cannot be read", "err", err)
+	rt.lookForNodes(ctx)
+	for looked, look := time.Now(), true; ; {
+		if look {
+			looked, look = time.Now(), false
+			if err := rt.reconcile(ctx, &group); err != nil && ctx.Err() == nil {
+				rt.opt.Log.Error("the built-in agents cannot be read", "err", err)
+				if rt.nodes.isLeaving(rt.opt.Node) {
+					rt.handedOver() // nobody else can read them either
+				}
+			}
 		}
-		next := lookEvery
-		if len(rt.missed) > 0 {
-			next = missedFor
-		}
-		timer.Reset(next)
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-rt.wake:
-		case <-timer.C:
+			if look = true; rt.nodes.isLeaving(rt.opt.Node) {
+				rt.lookForNodes(ctx) // one that has just come can take over, too
+			}
+		case <-watch.C:
+			look = rt.lookForNodes(ctx) || time.Since(looked) >= lookEvery
 		case <-forget.C:
 			now := rt.opt.Now()
 			if err := rt.opt.Builtins.ForgetSteps(ctx, now.Add(-answer.StepsKept), now.Add(-forgetDeletedAfter)); err != nil && ctx.Err() == nil {
@@ -175,20 +189,41 @@ func (rt *Supervisor) Run(ctx context.Context) error {
 	}
 }
 
+// lookForNodes is watchNodes, within the time that there is for it.
+func (rt *Supervisor) lookForNodes(ctx context.Context) (changed bool) {
+	err := database.Within(ctx, func(ctx context.Context) (err error) {
+		changed, err = rt.watchNodes(ctx)
+		return err
+	})
+	if err != nil && ctx.Err() == nil && !rt.nodes.unknown {
+		rt.opt.Log.Warn("who else runs built-in agents cannot be found out; theirs are left alone", "err", err)
+	}
+	rt.nodes.unknown = err != nil
+	return changed
+}
+
 // Hear takes news of any node's.
 func (rt *Supervisor) Hear(n News) {
 	if n.Skill != "" {
 		rt.refreshSkillHere(n.ID, n.Skill)
 		return
 	}
+	if n.Leaving != "" {
+		rt.nodes.noteLeaving(n.Leaving)
+	}
 	rt.mu.Lock()
 	if b := rt.running[n.ID]; b != nil {
 		b.noteChange()
 	}
 	rt.mu.Unlock()
+	rt.look()
+}
+
+// look has Run look at all agents now.
+func (rt *Supervisor) look() {
 	select {
 	case rt.wake <- struct{}{}:
-	default: // it is about to look
+	default: // it is about to
 	}
 }
 
@@ -203,7 +238,7 @@ func (rt *Supervisor) tellNodes(n News) {
 
 // reconcile starts what should run here and does not, and stops the rest.
 func (rt *Supervisor) reconcile(ctx context.Context, group *errgroup.Group) error {
-	var want map[string]builtins.Builtin
+	var want map[string]share
 	err := database.Within(ctx, func(ctx context.Context) error {
 		list, err := rt.opt.Builtins.List(ctx, "")
 		if err == nil {
@@ -227,7 +262,7 @@ func (rt *Supervisor) reconcile(ctx context.Context, group *errgroup.Group) erro
 		if old != nil && old.row.UpdatedAt.Equal(row.UpdatedAt) {
 			continue
 		}
-		b, err := rt.prepareAgent(ctx, row)
+		b, err := rt.prepareAgent(ctx, row.Builtin)
 		if err != nil {
 			rt.opt.Log.Error("a built-in agent cannot be started", "agent", row.Name, "err", err)
 			if old != nil { // it is no longer what its owner wants
@@ -236,10 +271,11 @@ func (rt *Supervisor) reconcile(ctx context.Context, group *errgroup.Group) erro
 			}
 			continue
 		}
-		if old != nil {
+		if b.from = row.from; old != nil {
 			b.relieves = old.stop
 		}
 		rt.running[id] = b
+		rt.serving++
 		group.Go(func() error {
 			rt.serveAgent(b)
 			return nil
@@ -251,13 +287,16 @@ func (rt *Supervisor) reconcile(ctx context.Context, group *errgroup.Group) erro
 // serveAgent runs one agent until it is told to stop.
 func (rt *Supervisor) serveAgent(b *builtin) {
 	defer b.stop()
-	var offering sync.WaitGroup
+	var beside sync.WaitGroup
 	if b.offersTools() {
-		offering.Go(b.keepOffers)
+		beside.Go(b.keepOffers)
+	}
+	if b.from != "" {
+		beside.Go(func() { rt.takeOver(b) })
 	}
 	err := b.agent.Run(b.ctx)
 	b.stop()
-	offering.Wait()
+	beside.Wait()
 	b.relieves() // it was to
 	for _, s := range b.skills {
 		rt.leaveSkill(s)
@@ -266,8 +305,11 @@ func (rt *Supervisor) serveAgent(b *builtin) {
 		rt.opt.Log.Error("a built-in agent has ended; it is tried again", "agent", b.row.Name, "err", err)
 	}
 	rt.mu.Lock()
-	defer rt.mu.Unlock()
-	if rt.running[b.row.ID] == b {
+	if rt.serving--; rt.running[b.row.ID] == b {
 		delete(rt.running, b.row.ID)
+	}
+	rt.mu.Unlock()
+	if rt.nodes.isLeaving(rt.opt.Node) {
+		rt.look()
 	}
 }

@@ -4,6 +4,7 @@ package cluster
 
 import (
 	"context"
+	"database/sql"
 	"time"
 
 	"github.com/beeos/beeos/internal/store/database"
@@ -52,24 +53,49 @@ func (tb *Table) UseNonce(ctx context.Context, keyID, nonce string, expires time
 }
 
 // Prune forgets what ended before the given time: nonces, join tokens, marks of
-// MCP sessions, drawn quotas, logins, links, failed sign-ins and consents.
+// MCP sessions, drawn quotas, logins, links, failed sign-ins and consents. Nodes
+// are forgotten that died long ago.
 func (tb *Table) Prune(ctx context.Context, before time.Time) error {
 	for _, table := range []string{"nonces", "join_tokens", "mcp_sessions", "mcp_subscriptions", "quotas", "logins", "links", "signin_failures", "skill_consents"} {
 		if err := database.Exec(ctx, tb.db, "prune "+table, "DELETE FROM "+table+" WHERE expires_at < $1", database.Micros(before)); err != nil {
 			return err
 		}
 	}
-	return nil
+	return tb.pruneNodes(ctx)
 }
 
 // Now is the time by which nodes say that they are alive.
 func (tb *Table) Now() time.Time { return tb.db.Now() }
+
+// A node says once in BeatEvery that it is alive. One that has not for SilentAfter
+// has lost the database or is dead, and the row of one that has not for KeptFor
+// goes. The version before this one says so every five seconds.
+const (
+	BeatEvery   = time.Second
+	SilentAfter = 3 * time.Second
+	KeptFor     = time.Hour
+
+	afterJump = 10 * time.Second // until all have said so by the time as it is then
+)
 
 // Node is one running server and the address where others join it.
 type Node struct {
 	ID       string
 	RouteURL string
 	SeenAt   time.Time
+}
+
+// IsSilent reports whether a node has given no sign of life for a while. None is
+// silent because the time was set.
+func (tb *Table) IsSilent(n Node) bool {
+	return tb.db.Now().Sub(n.SeenAt) > SilentAfter && !tb.db.JumpedWithin(afterJump)
+}
+
+// HasGoneSilent reports whether a node has given no sign of life for a while, or
+// has said that it stops.
+func (tb *Table) HasGoneSilent(ctx context.Context, id string) (bool, error) {
+	seen, err := database.GetValue[int64](ctx, tb.db, "look for a node", "SELECT COALESCE(MAX(seen_at), 0) FROM nodes WHERE id = $1", id)
+	return err == nil && tb.IsSilent(Node{ID: id, SeenAt: database.Moment(seen)}), err
 }
 
 // PutNode says that a node is alive.
@@ -87,4 +113,20 @@ func (tb *Table) ListNodes(ctx context.Context, since time.Time) ([]Node, error)
 // DropNode forgets a node that has stopped.
 func (tb *Table) DropNode(ctx context.Context, id string) error {
 	return database.Exec(ctx, tb.db, "drop node", "DELETE FROM nodes WHERE id = $1", id)
+}
+
+// pruneNodes forgets nodes that died long ago, and that they ran built-in agents:
+// of those that are stopped nobody else takes note.
+func (tb *Table) pruneNodes(ctx context.Context) error {
+	if tb.db.JumpedWithin(afterJump) {
+		return nil
+	}
+	before := database.Micros(tb.db.Now().Add(-KeptFor))
+	return tb.db.Tx(ctx, "prune nodes", func(tx *sql.Tx) error {
+		err := database.Exec(ctx, tx, "release built-in agents", "UPDATE builtin_agents SET node = '' WHERE node IN (SELECT id FROM nodes WHERE seen_at < $1)", before)
+		if err != nil {
+			return err
+		}
+		return database.Exec(ctx, tx, "prune nodes", "DELETE FROM nodes WHERE seen_at < $1", before)
+	})
 }

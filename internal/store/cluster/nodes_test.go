@@ -80,6 +80,47 @@ func TestPruneForgetsWhatIsOver(t *testing.T) {
 	})
 }
 
+// TestDeadNodesArePruned, and what they ran is nobody's; those that died a moment
+// ago are still shown.
+func TestDeadNodesArePruned(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		ctx, at := t.Context(), db.Now()
+		nodes := []cluster.Node{{ID: "dead", SeenAt: at.Add(-2 * cluster.KeptFor)}, {ID: "dying", SeenAt: at.Add(-time.Minute)}, {ID: "living", SeenAt: at}}
+		runs := map[string]string{}
+		for _, n := range nodes {
+			if err := db.Cluster.PutNode(ctx, n); err != nil {
+				t.Fatal(err)
+			}
+			b := storetest.Builtin(t, db, n.ID)
+			if ok, err := db.Builtins.Claim(ctx, b.ID, "", n.ID); err != nil || !ok {
+				t.Fatal(ok, err)
+			}
+			runs[n.ID] = b.ID
+		}
+		if err := db.Cluster.Prune(ctx, at); err != nil {
+			t.Fatal(err)
+		}
+		left, err := db.Cluster.ListNodes(ctx, time.Time{})
+		if err != nil || len(left) != 2 || left[0].ID != "dying" || left[1].ID != "living" {
+			t.Errorf("left are %v, %v", left, err)
+		}
+		for node, id := range runs {
+			want := node
+			if node == "dead" {
+				want = ""
+			}
+			if b, err := db.Builtins.Get(ctx, "", id); err != nil || b.Node != want {
+				t.Errorf("what %s ran is run by %q, %v", node, b.Node, err)
+			}
+		}
+		for _, n := range nodes {
+			if got, want := db.Cluster.IsSilent(n), n.ID != "living"; got != want {
+				t.Errorf("%s is silent: %t", n.ID, got)
+			}
+		}
+	})
+}
+
 func TestNodes(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, db *store.Store) {
 		ctx, at := t.Context(), database.Now()

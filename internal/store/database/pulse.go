@@ -30,7 +30,11 @@ type pulse struct {
 	mu     sync.Mutex
 	open   map[*watchedConn]struct{}
 	silent bool
-	first  int // of hosts, which is tried first: the one that let us in
+	first  int       // of hosts, which is tried first: the one that let us in
+	signed time.Time // when the session of now was marked as this process's; zero = it is not
+
+	name      string // of this process; empty = it has none
+	signedFor time.Duration
 }
 
 const (
@@ -46,7 +50,7 @@ var errSilent = errors.New("the database does not answer")
 
 // newPulse also makes cfg tell it of connections.
 func newPulse(cfg *pgx.ConnConfig) *pulse {
-	p := &pulse{hosts: hostsOf(cfg), open: map[*watchedConn]struct{}{}}
+	p := &pulse{hosts: hostsOf(cfg), open: map[*watchedConn]struct{}{}, signedFor: signedFor}
 	cfg.DialFunc = p.dial
 	p.cfg = cfg
 	return p
@@ -92,11 +96,13 @@ func (p *pulse) admit(_ context.Context, cfg *pgx.ConnConfig) error {
 }
 
 // Watch keeps watch over the connections to the database until stop is called. One
-// process has one watch; a command that is soon over needs none.
-func (db *DB) Watch(log *slog.Logger) (stop func()) {
+// process has one watch; a command that is soon over needs none. By the name others
+// find out whether the process has died (HasSession).
+func (db *DB) Watch(name string, log *slog.Logger) (stop func()) {
 	if db.pulse == nil {
 		return func() {}
 	}
+	db.pulse.name = name
 	ctx, cancel := context.WithCancel(context.Background())
 	var done sync.WaitGroup
 	done.Go(func() { db.pulse.run(ctx, &db.clock, log) })
@@ -121,7 +127,9 @@ func (p *pulse) run(ctx context.Context, c *clock, log *slog.Logger) {
 		conn, at, err := p.connect(ctx)
 		if err == nil {
 			p.welcome(conn, at, log)
-			err = ask(ctx, conn, c, log)
+			if err = p.sign(ctx, conn); err == nil {
+				err = ask(ctx, conn, c, log)
+			}
 			p.leave(conn)
 		}
 		if ctx.Err() == nil && isSilence(err) {
@@ -186,6 +194,9 @@ func ask(ctx context.Context, conn *pgx.Conn, c *clock, log *slog.Logger) error 
 }
 
 func (p *pulse) leave(conn *pgx.Conn) {
+	p.mu.Lock()
+	p.signed = time.Time{}
+	p.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), farewell)
 	defer cancel()
 	conn.Close(ctx) //nolint:errcheck // it is over either way

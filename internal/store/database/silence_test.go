@@ -55,7 +55,7 @@ func watched(t *testing.T, address string) (db *store.Store, stop func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stop = sync.OnceFunc(db.Watch(slog.New(slog.DiscardHandler)))
+	stop = sync.OnceFunc(db.Watch("", slog.New(slog.DiscardHandler)))
 	t.Cleanup(func() {
 		stop()
 		db.Close()

@@ -27,18 +27,18 @@ func TestPageRendersEmptyOneAndMany(t *testing.T) {
 	}, map[string]string{"system": "data-setting="})
 }
 
-// TestTroubleIsSaid: a full disk, a server that went away without a word and a bus
-// that is down are said first.
+// TestTroubleIsSaid: a full disk, a server that went away without a word, a bus
+// that is down and servers that do not share it are said first.
 func TestTroubleIsSaid(t *testing.T) {
 	now := time.Now()
 	s := act.System{Server: act.Server{Node: "here", Free: 50, Total: 100}, Nodes: []cluster.Node{{ID: "here", SeenAt: now}}}
 	if d := newData(&s, now); d.Trouble != nil || !d.Nodes[0].Here {
 		t.Errorf("all is well: %+v", d)
 	}
-	s.Server.Free, s.BusTrouble = 5, "not connected to NATS; check NATS_URL"
+	s.Server.Free, s.Server.Apart, s.BusTrouble = 5, 2, "not connected to NATS; check NATS_URL"
 	s.Nodes = append(s.Nodes, cluster.Node{ID: "another-12345678", SeenAt: now.Add(-5 * time.Minute)})
 	said := strings.Join(newData(&s, now).Trouble, "\n")
-	for _, want := range []string{"nearly full", "check NATS_URL.", "12345678 was last seen 5 min ago"} {
+	for _, want := range []string{"nearly full", "check NATS_URL.", "12345678 was last seen 5 min ago", "do not share this one's bus: 2."} {
 		if !strings.Contains(said, want) {
 			t.Errorf("%q is not in %s", want, said)
 		}

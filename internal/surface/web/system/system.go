@@ -86,6 +86,9 @@ func newData(s *act.System, now time.Time) data {
 	if s.BusTrouble != "" {
 		d.Trouble = append(d.Trouble, page.Sentence("the bus carries nothing now: "+s.BusTrouble))
 	}
+	if n := s.Server.Apart; n > 0 {
+		d.Trouble = append(d.Trouble, fmt.Sprintf("Other servers use this database and do not share this one's bus: %d. Agents that are connected there are offline here. Give all of them one NATS_URL, or each a BEEOS_CLUSTER_ADDR.", n))
+	}
 	for _, n := range s.Nodes {
 		row := node{Name: n.ID[max(0, len(n.ID)-8):], Route: safetext.Line(n.RouteURL, 80), Seen: n.SeenAt, Here: n.ID == s.Server.Node, Gone: now.Sub(n.SeenAt) > goneAfter}
 		if row.Gone {
