@@ -85,39 +85,10 @@ func TestNoLongerWorking(t *testing.T) {
 // those who are listening before what it asks next, and nothing reaches them twice.
 func TestWordsOfALostConnection(t *testing.T) {
 	s, p, agent, m, wait := begin(t, beeos.Definition{Name: "pay", Redelivery: beeos.RedeliverNever})
-	words := make(chan string, 100)
-	watching, stop := context.WithCancel(s.ctx)
-	defer stop()
-	go func() { // ends with the test
-		for ev, err := range s.calls.WatchTurn(watching, m.ChannelID, m.MessageID, 0) {
-			switch {
-			case err != nil:
-				return
-			case ev.Kind == beeos.EventDelta && ev.SoFar:
-				words <- "all: " + ev.Text
-			case ev.Kind == beeos.EventDelta:
-				words <- ev.Text
-			case ev.Message != nil && !ev.Message.Type.Terminal():
-				words <- string(ev.Message.Type) + ": " + ev.Message.Body
-			}
-		}
-	}()
 	said := func(text string) beeos.Frame {
 		return beeos.Frame{Type: beeos.FrameDelta, MessageID: m.MessageID, Text: text}
 	}
-	hear := func(want ...string) {
-		t.Helper()
-		for _, w := range want {
-			select {
-			case got := <-words:
-				if got != w {
-					t.Errorf("heard %q, want %q", got, w)
-				}
-			case <-s.ctx.Done():
-				t.Fatalf("never heard %q", w)
-			}
-		}
-	}
+	hear := listen(s, m.ChannelID, m.MessageID)
 	hear("chat_message: hi")
 	agent.send(said("to be "))
 	hear("to be ")
@@ -143,5 +114,58 @@ func TestWordsOfALostConnection(t *testing.T) {
 	}
 	if caller != "to be or not to be" {
 		t.Errorf("the caller heard %q", caller)
+	}
+}
+
+// TestWordsBeforeAQuestion: what an agent said before it asked reaches those who are
+// listening before the question does, also what had gathered to travel together.
+func TestWordsBeforeAQuestion(t *testing.T) {
+	s, _, agent, m, wait := begin(t, beeos.Definition{Name: "pay"})
+	hear := listen(s, m.ChannelID, m.MessageID)
+	hear("chat_message: hi")
+	for _, word := range []string{"to ", "be "} {
+		agent.send(beeos.Frame{Type: beeos.FrameDelta, MessageID: m.MessageID, Text: word})
+	}
+	agent.send(beeos.Frame{Type: beeos.FrameInputRequired, MessageID: m.MessageID, Body: "or not?"})
+	hear("to ", "be ", "agent.input_required: or not?")
+	agent.send(beeos.Frame{Type: beeos.FrameReply, MessageID: m.MessageID})
+	if got := wait(); got.err != nil || got.reply.Body != "to be " {
+		t.Fatalf("got %+v", got)
+	}
+}
+
+// listen follows a request until the test ends. What it returns waits for the next
+// words and messages of the agent, and compares them.
+func listen(s *stack, channel, request string) (hear func(want ...string)) {
+	s.t.Helper()
+	words := make(chan string, 100)
+	ctx, stop := context.WithCancel(s.ctx)
+	s.t.Cleanup(stop)
+	go func() { // ends with the test
+		for ev, err := range s.calls.WatchTurn(ctx, channel, request, 0) {
+			switch {
+			case err != nil:
+				return
+			case ev.Kind == beeos.EventDelta && ev.SoFar:
+				words <- "all: " + ev.Text
+			case ev.Kind == beeos.EventDelta:
+				words <- ev.Text
+			case ev.Message != nil && !ev.Message.Type.Terminal():
+				words <- string(ev.Message.Type) + ": " + ev.Message.Body
+			}
+		}
+	}()
+	return func(want ...string) {
+		s.t.Helper()
+		for _, w := range want {
+			select {
+			case got := <-words:
+				if got != w {
+					s.t.Errorf("heard %q, want %q", got, w)
+				}
+			case <-s.ctx.Done():
+				s.t.Fatalf("never heard %q", w)
+			}
+		}
 	}
 }

@@ -37,6 +37,7 @@ func (q *Questions) Pause(t *turn.Turn, m *beeos.Message, send Send) error {
 	if err := q.countPause(t); err != nil { // before it is stored
 		return err
 	}
+	t.PublishGathered()
 	if _, err := q.Ledger.Append(context.Background(), *m); err != nil {
 		q.Log.Error("an agent's question was not stored", "turn", t.ID, "err", err)
 		return err

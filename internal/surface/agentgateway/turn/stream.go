@@ -45,11 +45,13 @@ func (t *Turn) AddText(text string, thoughts bool) {
 		t.flush(now)
 	case !t.queued:
 		t.queued = true
-		time.AfterFunc(gatherFor, t.publishGathered)
+		time.AfterFunc(gatherFor, t.PublishGathered)
 	}
 }
 
-func (t *Turn) publishGathered() {
+// PublishGathered sends the text that has gathered now, since its time has come or
+// because something is about to be stored that was said after it.
+func (t *Turn) PublishGathered() {
 	now := t.now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
