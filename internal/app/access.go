@@ -34,7 +34,7 @@ func (p *parts) openAccess(ctx context.Context) (err error) {
 		Keys: p.db.Keys, Instances: p.db.Instances, People: p.db.People, Cluster: p.db.Cluster, Log: p.log, From: httpd.ClientIP, Methods: p.oauth.Methods(),
 	})
 	p.run = append(p.run, p.auth.Run, p.oauth.Run)
-	p.people = &signin.People{Table: p.db.People, Audit: p.db.Audit, Now: p.opt.Now, EndTokens: p.oauth.EndUserTokens, Changed: func(userID string) {
+	p.people = &signin.People{Table: p.db.People, Audit: p.db.Audit, Now: p.opt.Now, Log: p.log, EndTokens: p.oauth.EndUserTokens, Changed: func(userID string) {
 		p.forget(userID)
 		tell(userID)
 	}, Refused: func(method string, why beeos.Code) { p.metrics.SignInFailed(method, string(why)) }}

@@ -33,29 +33,21 @@ func (p *parts) watchApart(ctx context.Context) error {
 	if !p.db.Cluster.Shareable() {
 		return nil
 	}
-	tick := time.NewTicker(apartEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return nil
-		}
-		if p.bus.Ready() != nil {
-			continue // which is said elsewhere
-		}
-		err := database.Within(ctx, func(ctx context.Context) error {
-			nodes, err := p.db.Cluster.ListNodes(ctx, p.db.Now().Add(-nodeDead))
-			if err != nil {
-				return err
-			}
-			p.noteApart(p.apart.count(nodes, p.node, time.Now(), func(others int) int { return p.bus.Settle(ctx, others) }))
-			return nil
-		})
-		if err != nil && ctx.Err() == nil {
-			p.log.Debug("servers that share no bus are not looked for", "err", err)
-		}
+	return database.Every(ctx, apartEvery, p.countApart, func(err error) {
+		p.log.Debug("servers that share no bus are not looked for", "err", err)
+	})
+}
+
+func (p *parts) countApart(ctx context.Context) error {
+	if p.bus.Ready() != nil {
+		return nil // which is said elsewhere
 	}
+	nodes, err := p.db.Cluster.ListNodes(ctx, p.db.Now().Add(-nodeDead))
+	if err != nil {
+		return err
+	}
+	p.noteApart(p.apart.count(nodes, p.node, time.Now(), func(others int) int { return p.bus.Settle(ctx, others) }))
+	return nil
 }
 
 // count returns how many of the nodes live, and have for a while, without being

@@ -99,16 +99,7 @@ func (p *parts) keepNode(ctx context.Context) error {
 	if p.db.Cluster.Shareable() {
 		every = cluster.BeatEvery
 	}
-	tick := time.NewTicker(every)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return nil
-		}
-		if err := database.Within(ctx, p.beat); err != nil && ctx.Err() == nil {
-			p.log.Error("node beat", "err", fmt.Errorf("tell the database that this node is alive: %w", err))
-		}
-	}
+	return database.Every(ctx, every, p.beat, func(err error) {
+		p.log.Error("node beat", "err", fmt.Errorf("tell the database that this node is alive: %w", err))
+	})
 }

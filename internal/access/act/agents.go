@@ -6,6 +6,7 @@ import (
 
 	"github.com/beeos/beeos"
 	agentstore "github.com/beeos/beeos/internal/store/agents"
+	"github.com/beeos/beeos/internal/store/audit"
 )
 
 // UpdateAgent changes what the owner decides about an agent.
@@ -45,7 +46,7 @@ func (a *Acts) UpdateAgent(ctx context.Context, c beeos.Caller, id string, p age
 	if p.Title != nil {
 		detail["title"] = *p.Title
 	}
-	a.record(ctx, c, agent.OwnerID, AgentUpdate, id, detail)
+	a.record(ctx, c, agent.OwnerID, audit.AgentUpdate, id, detail)
 	a.tellChanged(id)
 	return agent, nil
 }
@@ -70,7 +71,7 @@ func (a *Acts) DeleteAgent(ctx context.Context, c beeos.Caller, id string) error
 		return err
 	}
 	a.tellRevoked(id) // its keys, by the agent's id
-	a.record(ctx, c, agent.OwnerID, AgentDelete, id, map[string]string{"name": agent.Name})
+	a.record(ctx, c, agent.OwnerID, audit.AgentDelete, id, map[string]string{"name": agent.Name})
 	a.tellChanged(id)
 	return nil
 }
@@ -106,7 +107,7 @@ func (a *Acts) EndInstance(ctx context.Context, c beeos.Caller, id string) (dele
 		}
 		a.tellRevoked(id)
 	}
-	a.record(ctx, c, i.OwnerID, InstanceRevoke, id, map[string]string{"name": i.Name})
+	a.record(ctx, c, i.OwnerID, audit.InstanceRevoke, id, map[string]string{"name": i.Name})
 	for _, agent := range agents {
 		a.tellChanged(agent.ID)
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/access/approval"
 	"github.com/beeos/beeos/internal/store/approvals"
+	"github.com/beeos/beeos/internal/store/audit"
 )
 
 // SetRules changes which tool calls of an agent wait for its owner. What it
@@ -24,7 +25,7 @@ func (a *Acts) SetRules(ctx context.Context, c beeos.Caller, agentID string, rul
 		return err
 	}
 	if detail := describeRules(before, rules); len(detail) > 0 {
-		a.record(ctx, c, agent.OwnerID, ApprovalPolicy, agentID, detail)
+		a.record(ctx, c, agent.OwnerID, audit.ApprovalPolicy, agentID, detail)
 	}
 	return nil
 }
@@ -56,6 +57,6 @@ func (a *Acts) LinkApproval(ctx context.Context, c beeos.Caller, asked *approval
 	if err != nil {
 		return "", err
 	}
-	a.record(ctx, c, asked.OwnerID, ApprovalLink, asked.ID, map[string]string{"agent": asked.AgentID, "tool": asked.Tool})
+	a.record(ctx, c, asked.OwnerID, audit.ApprovalLink, asked.ID, map[string]string{"agent": asked.AgentID, "tool": asked.Tool})
 	return url, nil
 }

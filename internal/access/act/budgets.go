@@ -8,6 +8,7 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/engine/bus"
 	"github.com/beeos/beeos/internal/store/agents"
+	"github.com/beeos/beeos/internal/store/audit"
 	"github.com/beeos/beeos/internal/store/budgets"
 	"github.com/beeos/beeos/internal/store/grants"
 )
@@ -90,7 +91,7 @@ func (a *Acts) SetBudget(ctx context.Context, c beeos.Caller, b budgets.Budget) 
 		return BudgetStatus{}, err
 	}
 	a.tell(bus.Control{Kind: bus.BudgetsChanged})
-	a.record(ctx, c, b.OwnerID, BudgetSet, b.ID, describeBudget(&b))
+	a.record(ctx, c, b.OwnerID, audit.BudgetSet, b.ID, describeBudget(&b))
 	return a.budgetStatus(ctx, b)
 }
 
@@ -110,7 +111,7 @@ func (a *Acts) DeleteBudget(ctx context.Context, c beeos.Caller, id string) erro
 		return err
 	}
 	a.tell(bus.Control{Kind: bus.BudgetsChanged})
-	a.record(ctx, c, b.OwnerID, BudgetDelete, id, describeBudget(&b))
+	a.record(ctx, c, b.OwnerID, audit.BudgetDelete, id, describeBudget(&b))
 	return nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/beeos/beeos/internal/engine/bus"
 	"github.com/beeos/beeos/internal/outward/builtin"
 	"github.com/beeos/beeos/internal/outward/skill"
+	"github.com/beeos/beeos/internal/store/audit"
 	"github.com/beeos/beeos/internal/store/builtins"
 )
 
@@ -84,9 +85,9 @@ func (a *Acts) Deploy(ctx context.Context, c beeos.Caller, d builtin.Definition,
 	switch {
 	case err != nil || dry:
 	case outcome == builtin.Created:
-		a.recordBuiltin(ctx, c, row, AgentCreate, describeDefinition(d))
+		a.recordBuiltin(ctx, c, row, audit.AgentCreate, describeDefinition(d))
 	case outcome == builtin.Changed:
-		a.recordBuiltin(ctx, c, row, AgentUpdate, describeDefinition(d))
+		a.recordBuiltin(ctx, c, row, audit.AgentUpdate, describeDefinition(d))
 	}
 	return row, outcome, err
 }
@@ -100,21 +101,21 @@ func (a *Acts) CreateBuiltin(ctx context.Context, c beeos.Caller, d builtin.Defi
 	if err != nil {
 		return nil, err
 	}
-	a.recordBuiltin(ctx, c, row, AgentCreate, describeDefinition(d))
+	a.recordBuiltin(ctx, c, row, audit.AgentCreate, describeDefinition(d))
 	return a.DB.Agents.GetByName(ctx, c.UserID, d.Name)
 }
 
 // ChangeBuiltin lets change work on what the owner said about a built-in agent.
 func (a *Acts) ChangeBuiltin(ctx context.Context, c beeos.Caller, id string, change func(*builtin.Definition) error) error {
 	detail := map[string]string{}
-	return a.redefine(ctx, c, id, AgentUpdate, detail, nil, func(d *builtin.Definition) error {
+	return a.redefine(ctx, c, id, audit.AgentUpdate, detail, nil, func(d *builtin.Definition) error {
 		err := change(d)
 		maps.Copy(detail, describeDefinition(*d))
 		return err
 	})
 }
 
-func (a *Acts) redefine(ctx context.Context, c beeos.Caller, id string, action Action, detail map[string]string, secrets map[string]skill.Secrets, change func(*builtin.Definition) error) error {
+func (a *Acts) redefine(ctx context.Context, c beeos.Caller, id string, action string, detail map[string]string, secrets map[string]skill.Secrets, change func(*builtin.Definition) error) error {
 	return a.onBuiltin(ctx, c, id, action, detail, func(owner string) error {
 		d, err := a.Builtins.Definition(ctx, owner, id)
 		if err != nil {
@@ -129,17 +130,17 @@ func (a *Acts) redefine(ctx context.Context, c beeos.Caller, id string, action A
 
 // StartBuiltin starts a built-in agent that was stopped.
 func (a *Acts) StartBuiltin(ctx context.Context, c beeos.Caller, id string) error {
-	return a.onBuiltin(ctx, c, id, AgentStart, nil, func(owner string) error { return a.Builtins.SetStopped(ctx, owner, id, false) })
+	return a.onBuiltin(ctx, c, id, audit.AgentStart, nil, func(owner string) error { return a.Builtins.SetStopped(ctx, owner, id, false) })
 }
 
 // StopBuiltin stops a built-in agent until somebody starts it.
 func (a *Acts) StopBuiltin(ctx context.Context, c beeos.Caller, id string) error {
-	return a.onBuiltin(ctx, c, id, AgentStop, nil, func(owner string) error { return a.Builtins.SetStopped(ctx, owner, id, true) })
+	return a.onBuiltin(ctx, c, id, audit.AgentStop, nil, func(owner string) error { return a.Builtins.SetStopped(ctx, owner, id, true) })
 }
 
 // RestartBuiltin ends a built-in agent and starts it anew.
 func (a *Acts) RestartBuiltin(ctx context.Context, c beeos.Caller, id string) error {
-	return a.onBuiltin(ctx, c, id, AgentRestart, nil, func(owner string) error { return a.Builtins.Restart(ctx, owner, id) })
+	return a.onBuiltin(ctx, c, id, audit.AgentRestart, nil, func(owner string) error { return a.Builtins.Restart(ctx, owner, id) })
 }
 
 // RestartInstance restarts a built-in agent. An instance that runs elsewhere is
@@ -159,13 +160,13 @@ func (a *Acts) RestartInstance(ctx context.Context, c beeos.Caller, id string) e
 		return beeos.Errorf(beeos.Conflict, "instance %q is not connected, so it cannot be asked to restart; start it where it runs, with the program that serves its agents", i.Name)
 	}
 	a.tell(bus.Control{Kind: bus.RestartInstance, ID: id})
-	a.record(ctx, c, i.OwnerID, AgentRestart, id, map[string]string{"name": i.Name})
+	a.record(ctx, c, i.OwnerID, audit.AgentRestart, id, map[string]string{"name": i.Name})
 	return nil
 }
 
 // onBuiltin does something with a built-in agent of the caller's. do may fill
 // in the detail of the row.
-func (a *Acts) onBuiltin(ctx context.Context, c beeos.Caller, id string, action Action, detail map[string]string, do func(owner string) error) error {
+func (a *Acts) onBuiltin(ctx context.Context, c beeos.Caller, id string, action string, detail map[string]string, do func(owner string) error) error {
 	row, err := a.ownBuiltin(ctx, c, id)
 	if err != nil {
 		return err
@@ -190,7 +191,7 @@ func (a *Acts) endBuiltin(ctx context.Context, row builtins.Builtin) error {
 }
 
 // recordBuiltin writes about a built-in agent under the id of its agent.
-func (a *Acts) recordBuiltin(ctx context.Context, c beeos.Caller, row builtins.Builtin, action Action, detail map[string]string) {
+func (a *Acts) recordBuiltin(ctx context.Context, c beeos.Caller, row builtins.Builtin, action string, detail map[string]string) {
 	subject, all := row.ID, map[string]string{"name": row.Name}
 	maps.Copy(all, detail)
 	if agent, err := a.DB.Agents.GetByName(context.WithoutCancel(ctx), row.OwnerID, row.Name); err == nil {

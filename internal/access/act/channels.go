@@ -6,6 +6,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/access/notify"
+	"github.com/beeos/beeos/internal/store/audit"
 	"github.com/beeos/beeos/internal/store/notifications"
 	"github.com/beeos/beeos/internal/store/outbox"
 )
@@ -30,7 +31,7 @@ func (a *Acts) CreateChannel(ctx context.Context, c beeos.Caller, s notify.Setup
 	if ch, made, err = a.Notify.Create(ctx, c.UserID, s); err != nil {
 		return ch, "", err
 	}
-	a.record(ctx, c, c.UserID, ChannelCreate, ch.ID, map[string]string{"kind": string(ch.Kind)})
+	a.record(ctx, c, c.UserID, audit.ChannelCreate, ch.ID, map[string]string{"kind": string(ch.Kind)})
 	return ch, made, nil
 }
 
@@ -53,7 +54,7 @@ func (a *Acts) DeleteChannel(ctx context.Context, c beeos.Caller, id string) err
 	if err := a.DB.Notifications.Delete(ctx, id); err != nil {
 		return err
 	}
-	a.record(ctx, c, ch.OwnerID, ChannelDelete, id, map[string]string{"kind": string(ch.Kind)})
+	a.record(ctx, c, ch.OwnerID, audit.ChannelDelete, id, map[string]string{"kind": string(ch.Kind)})
 	return nil
 }
 
@@ -65,7 +66,7 @@ func (a *Acts) TestChannel(ctx context.Context, c beeos.Caller, id string) (outb
 	}
 	d, err := a.Notify.Test(ctx, ch)
 	if err == nil {
-		a.record(ctx, c, ch.OwnerID, ChannelTest, id, nil)
+		a.record(ctx, c, ch.OwnerID, audit.ChannelTest, id, nil)
 	}
 	return d, err
 }
@@ -87,7 +88,7 @@ func (a *Acts) RedeliverToChannel(ctx context.Context, c beeos.Caller, id, deliv
 	}
 	d, err := a.Notify.Redeliver(ctx, ch, deliveryID)
 	if err == nil {
-		a.record(ctx, c, ch.OwnerID, ChannelRepeat, id, map[string]string{"delivery": deliveryID})
+		a.record(ctx, c, ch.OwnerID, audit.ChannelRepeat, id, map[string]string{"delivery": deliveryID})
 	}
 	return d, err
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/outward/builtin"
+	"github.com/beeos/beeos/internal/store/audit"
 )
 
 // MaxTitle is how many characters the title of a conversation may have.
@@ -17,7 +18,7 @@ const MaxTitle = 256
 const maxModelName = 128 // characters
 
 // inConversation does something with a conversation that the caller began.
-func (a *Acts) inConversation(ctx context.Context, c beeos.Caller, ch beeos.Channel, action Action, model string, do func() error) error {
+func (a *Acts) inConversation(ctx context.Context, c beeos.Caller, ch beeos.Channel, action string, model string, do func() error) error {
 	if err := RequirePerson(c); err != nil {
 		return err
 	}
@@ -36,7 +37,7 @@ func (a *Acts) RenameConversation(ctx context.Context, c beeos.Caller, ch beeos.
 	if err := CheckTitle(title); err != nil {
 		return err
 	}
-	return a.inConversation(ctx, c, ch, ConversationRename, "", func() error { return a.Ledger.RenameChannel(ctx, ch.ID, title) })
+	return a.inConversation(ctx, c, ch, audit.ConversationRename, "", func() error { return a.Ledger.RenameChannel(ctx, ch.ID, title) })
 }
 
 // CheckTitle says what is wrong with the title of a conversation.
@@ -49,14 +50,14 @@ func CheckTitle(title string) error {
 
 // DeleteConversation forgets a conversation and everything said in it.
 func (a *Acts) DeleteConversation(ctx context.Context, c beeos.Caller, ch beeos.Channel) error {
-	return a.inConversation(ctx, c, ch, ConversationDelete, "", func() error { return a.Ledger.DeleteChannel(ctx, ch.ID) })
+	return a.inConversation(ctx, c, ch, audit.ConversationDelete, "", func() error { return a.Ledger.DeleteChannel(ctx, ch.ID) })
 }
 
 // ClearConversation lets a built-in agent start afresh: what was said stays in
 // the conversation, and is not told to the model again. What other agents
 // remember is not ours to clear.
 func (a *Acts) ClearConversation(ctx context.Context, c beeos.Caller, ch beeos.Channel) (generation int64, err error) {
-	err = a.inConversation(ctx, c, ch, ConversationClear, "", func() error {
+	err = a.inConversation(ctx, c, ch, audit.ConversationClear, "", func() error {
 		generation, err = a.Ledger.ClearHistory(ctx, ch.ID)
 		return err
 	})
@@ -79,7 +80,7 @@ func (a *Acts) CheckClear(ctx context.Context, agent *beeos.Agent, ch beeos.Chan
 // SetConversationModel chooses the model of a conversation; "" is the agent's
 // own. CheckModel says beforehand whether it can be.
 func (a *Acts) SetConversationModel(ctx context.Context, c beeos.Caller, ch beeos.Channel, model string) error {
-	return a.inConversation(ctx, c, ch, ConversationModel, model, func() error { return a.Ledger.SetModel(ctx, ch.ID, model) })
+	return a.inConversation(ctx, c, ch, audit.ConversationModel, model, func() error { return a.Ledger.SetModel(ctx, ch.ID, model) })
 }
 
 // CheckModel says why an agent would not use a model: it takes none from its

@@ -6,6 +6,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/access/oauth/tokens"
+	"github.com/beeos/beeos/internal/store/audit"
 	"github.com/beeos/beeos/internal/store/grants"
 )
 
@@ -19,7 +20,7 @@ func (a *Acts) NarrowGrant(ctx context.Context, c beeos.Caller, id string, agent
 	if err != nil {
 		return err
 	}
-	a.record(ctx, c, c.UserID, GrantNarrow, id, map[string]string{"client": g.ClientName})
+	a.record(ctx, c, c.UserID, audit.GrantNarrow, id, map[string]string{"client": g.ClientName})
 	return nil
 }
 
@@ -44,7 +45,7 @@ func (a *Acts) RevokeGrant(ctx context.Context, c beeos.Caller, id string) error
 		return err
 	}
 	a.tellRevoked(id)
-	a.record(ctx, c, owner, GrantRevoke, id, map[string]string{"client": g.ClientName})
+	a.record(ctx, c, owner, audit.GrantRevoke, id, map[string]string{"client": g.ClientName})
 	return nil
 }
 
@@ -58,6 +59,6 @@ func (a *Acts) RotateSigningKey(ctx context.Context, c beeos.Caller) error {
 	if err != nil {
 		return err
 	}
-	a.record(ctx, c, c.UserID, KeyRotate, id, nil)
+	a.record(ctx, c, c.UserID, audit.KeyRotate, id, nil)
 	return nil
 }

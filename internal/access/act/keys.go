@@ -10,6 +10,7 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/access/auth"
 	"github.com/beeos/beeos/internal/engine/bus"
+	"github.com/beeos/beeos/internal/store/audit"
 	keystore "github.com/beeos/beeos/internal/store/keys"
 )
 
@@ -67,7 +68,7 @@ func (a *Acts) CreateKey(ctx context.Context, c beeos.Caller, k beeos.Key) (beeo
 	if err := a.DB.Keys.Create(ctx, k, hash); err != nil {
 		return k, "", err
 	}
-	a.record(ctx, c, k.OwnerID, KeyCreate, k.ID, describeKey(k))
+	a.record(ctx, c, k.OwnerID, audit.KeyCreate, k.ID, describeKey(k))
 	return k, secret, nil
 }
 
@@ -122,7 +123,7 @@ func (a *Acts) LimitKey(ctx context.Context, c beeos.Caller, agentID, id string,
 	a.tell(bus.Control{Kind: bus.KeyChanged, ID: id})
 	detail := describeKey(k)
 	detail["rate_limit"] = strconv.Itoa(perMinute)
-	a.record(ctx, c, k.OwnerID, KeyUpdate, id, detail)
+	a.record(ctx, c, k.OwnerID, audit.KeyUpdate, id, detail)
 	return k, nil
 }
 
@@ -137,7 +138,7 @@ func (a *Acts) RevokeKey(ctx context.Context, c beeos.Caller, agentID, id string
 		return err
 	}
 	a.tellRevoked(id) // before anything else: until then a cached look-up lets it in
-	a.record(ctx, c, k.OwnerID, KeyRevoke, id, describeKey(k))
+	a.record(ctx, c, k.OwnerID, audit.KeyRevoke, id, describeKey(k))
 	return nil
 }
 
@@ -157,6 +158,6 @@ func (a *Acts) CreateJoinToken(ctx context.Context, c beeos.Caller, ttl time.Dur
 	if token, err = a.DB.Instances.CreateJoinToken(ctx, c.UserID, ttl); err != nil {
 		return "", expires, err
 	}
-	a.record(ctx, c, c.UserID, JoinTokenCreate, c.UserID, nil)
+	a.record(ctx, c, c.UserID, audit.JoinTokenCreate, c.UserID, nil)
 	return token, a.Now().Add(ttl).UTC(), nil
 }

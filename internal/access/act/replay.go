@@ -15,6 +15,7 @@ import (
 	"github.com/beeos/beeos/internal/engine/sight"
 	"github.com/beeos/beeos/internal/outward/builtin"
 	"github.com/beeos/beeos/internal/outward/llm"
+	"github.com/beeos/beeos/internal/store/audit"
 	"github.com/beeos/beeos/internal/wire/schema"
 )
 
@@ -85,7 +86,7 @@ func (a *Acts) ReplayCall(ctx context.Context, c beeos.Caller, r Replay) (Replay
 		return Replayed{}, err
 	}
 	if !sent.Replayed {
-		a.record(ctx, c, c.UserID, CallReplay, call.ID, map[string]string{"replay": sent.Message.ID, "agent": target.ID})
+		a.record(ctx, c, c.UserID, audit.CallReplay, call.ID, map[string]string{"replay": sent.Message.ID, "agent": target.ID})
 	}
 	return Replayed{sent, target.ID}, nil
 }

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/store/audit"
 )
 
 // CreateUser makes an account with nothing but keys, for somebody who has no
@@ -21,7 +22,7 @@ func (a *Acts) CreateUser(ctx context.Context, c beeos.Caller, id, email string)
 	if err := a.DB.People.CreateUser(ctx, u); err != nil {
 		return u, err
 	}
-	a.record(ctx, c, u.ID, UserCreate, u.ID, map[string]string{"email": email, "admin": strconv.FormatBool(u.Admin)})
+	a.record(ctx, c, u.ID, audit.UserCreate, u.ID, map[string]string{"email": email, "admin": strconv.FormatBool(u.Admin)})
 	return u, nil
 }
 
@@ -35,7 +36,7 @@ func (a *Acts) InviteUser(ctx context.Context, c beeos.Caller, email string, adm
 	if err != nil {
 		return Letter{}, err
 	}
-	a.record(ctx, c, c.UserID, UserInvite, l.ID, map[string]string{"email": l.Email, "admin": strconv.FormatBool(admin)})
+	a.record(ctx, c, c.UserID, audit.UserInvite, l.ID, map[string]string{"email": l.Email, "admin": strconv.FormatBool(admin)})
 	return a.mailLink(ctx, l.Email, token, "You are invited to BeeOS", "You are invited to BeeOS. This link makes you an account; it works once, within 7 days:"), nil
 }
 
@@ -47,7 +48,7 @@ func (a *Acts) WithdrawInvitation(ctx context.Context, c beeos.Caller, id string
 	if err := a.DB.People.DropInvitation(ctx, id); err != nil {
 		return err
 	}
-	a.record(ctx, c, c.UserID, UserWithdraw, id, nil)
+	a.record(ctx, c, c.UserID, audit.UserWithdraw, id, nil)
 	return nil
 }
 
@@ -55,7 +56,7 @@ func (a *Acts) WithdrawInvitation(ctx context.Context, c beeos.Caller, id string
 func (a *Acts) ResetPassword(ctx context.Context, c beeos.Caller, userID string) (Letter, error) {
 	var token string
 	var u beeos.User
-	err := a.manageUser(ctx, c, userID, UserResetLink, nil, func() (err error) {
+	err := a.manageUser(ctx, c, userID, audit.UserResetLink, nil, func() (err error) {
 		if u, err = a.DB.People.GetUser(ctx, userID); err == nil {
 			token, err = a.People.CreateResetLink(ctx, userID, actorOf(c))
 		}
@@ -70,9 +71,9 @@ func (a *Acts) ResetPassword(ctx context.Context, c beeos.Caller, userID string)
 // SetDisabled locks a person out, with all sessions, keys and instances, or
 // lets them in again.
 func (a *Acts) SetDisabled(ctx context.Context, c beeos.Caller, userID string, off bool) error {
-	action := UserEnable
+	action := audit.UserEnable
 	if off {
-		action = UserDisable
+		action = audit.UserDisable
 	}
 	return a.manageUser(ctx, c, userID, action, nil, func() error { return a.People.SetDisabled(ctx, userID, off) })
 }
@@ -80,20 +81,20 @@ func (a *Acts) SetDisabled(ctx context.Context, c beeos.Caller, userID string, o
 // SetAdmin makes a person an admin, or no longer one.
 func (a *Acts) SetAdmin(ctx context.Context, c beeos.Caller, userID string, admin bool) error {
 	detail := map[string]string{"admin": strconv.FormatBool(admin)}
-	return a.manageUser(ctx, c, userID, UserAdmin, detail, func() error { return a.People.SetAdmin(ctx, userID, admin) })
+	return a.manageUser(ctx, c, userID, audit.UserAdmin, detail, func() error { return a.People.SetAdmin(ctx, userID, admin) })
 }
 
 // SignOutEverywhere ends all sessions of a person: the caller's own, or as an
 // admin somebody else's.
 func (a *Acts) SignOutEverywhere(ctx context.Context, c beeos.Caller, userID string) error {
-	return a.manageUser(ctx, c, userID, UserSignOut, nil, func() error { return a.People.EndSessions(ctx, userID) })
+	return a.manageUser(ctx, c, userID, audit.UserSignOut, nil, func() error { return a.People.EndSessions(ctx, userID) })
 }
 
 // manageUser does something to a person, which is for admins; people sign
 // themselves out.
-func (a *Acts) manageUser(ctx context.Context, c beeos.Caller, userID string, action Action, detail map[string]string, do func() error) error {
+func (a *Acts) manageUser(ctx context.Context, c beeos.Caller, userID string, action string, detail map[string]string, do func() error) error {
 	err := RequirePerson(c)
-	if err == nil && (action != UserSignOut || c.UserID != userID) {
+	if err == nil && (action != audit.UserSignOut || c.UserID != userID) {
 		err = a.requireAdmin(ctx, c)
 	}
 	if err == nil {

@@ -7,6 +7,7 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/engine/task"
 	"github.com/beeos/beeos/internal/engine/webhook"
+	"github.com/beeos/beeos/internal/store/audit"
 	keystore "github.com/beeos/beeos/internal/store/keys"
 	"github.com/beeos/beeos/internal/store/outbox"
 	"github.com/beeos/beeos/internal/store/webhooks"
@@ -24,7 +25,7 @@ func (a *Acts) RegisterWebhook(ctx context.Context, c beeos.Caller, t *task.Task
 	if err != nil {
 		return hook, err
 	}
-	a.record(ctx, c, c.UserID, WebhookCreate, hook.ID, map[string]string{"task": t.Turn, "agent": t.AgentID})
+	a.record(ctx, c, c.UserID, audit.WebhookCreate, hook.ID, map[string]string{"task": t.Turn, "agent": t.AgentID})
 	return hook, nil
 }
 
@@ -36,7 +37,7 @@ func (a *Acts) DeleteWebhook(ctx context.Context, c beeos.Caller, hook webhooks.
 	if err := a.DB.Webhooks.Delete(ctx, hook.ID); err != nil {
 		return err
 	}
-	a.record(ctx, c, c.UserID, WebhookDelete, hook.ID, map[string]string{"task": hook.Turn})
+	a.record(ctx, c, c.UserID, audit.WebhookDelete, hook.ID, map[string]string{"task": hook.Turn})
 	return nil
 }
 
@@ -68,7 +69,7 @@ func (a *Acts) RedeliverWebhook(ctx context.Context, c beeos.Caller, deliveryID 
 	}
 	d, err := a.Hooks.Redeliver(ctx, hook, deliveryID)
 	if err == nil {
-		a.record(ctx, c, c.UserID, WebhookRepeat, hook.ID, map[string]string{"task": hook.Turn, "delivery": deliveryID})
+		a.record(ctx, c, c.UserID, audit.WebhookRepeat, hook.ID, map[string]string{"task": hook.Turn, "delivery": deliveryID})
 	}
 	return d, err
 }

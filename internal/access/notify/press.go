@@ -13,6 +13,7 @@ import (
 	"github.com/beeos/beeos/internal/access/approval"
 	"github.com/beeos/beeos/internal/engine/courier"
 	"github.com/beeos/beeos/internal/store/notifications"
+	"github.com/beeos/beeos/internal/wire/outbound"
 )
 
 // press is a button that somebody has pressed.
@@ -127,7 +128,8 @@ func callAPI(ctx context.Context, client *http.Client, now func() time.Time, add
 		came.Err = fmt.Errorf("the service answered %d, and no JSON", resp.StatusCode)
 	}
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		came.Wait, came.Err = courier.RetryAfter(resp.Header, now()), fmt.Errorf("the service answered %d", resp.StatusCode)
+		came.Wait, _ = outbound.RetryAfter(resp.Header, now())
+		came.Err = fmt.Errorf("the service answered %d", resp.StatusCode)
 	}
 	return came
 }

@@ -44,7 +44,7 @@ func (s *slackSender) setUp(_ context.Context, c *notifications.Channel, setup *
 	if err := checkBotToken(setup.Token); err != nil {
 		return secrets{}, err
 	}
-	if len(setup.Secret) < minSecret || len(setup.Secret) > maxSecret {
+	if setup.Secret == "" || courier.CheckSecret(setup.Secret) != nil {
 		return secrets{}, beeos.Errorf(beeos.InvalidParam, "secret must be the signing secret of the Slack app, from its page of basic information")
 	}
 	c.Target = setup.To
@@ -52,7 +52,7 @@ func (s *slackSender) setUp(_ context.Context, c *notifications.Channel, setup *
 }
 
 func checkBotToken(token string) error {
-	if token == "" || len(token) > maxToken || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune("/?#%", r) }) {
+	if token == "" || strings.ContainsAny(token, "/?#%") || courier.CheckToken("token", token) != nil {
 		return beeos.Errorf(beeos.InvalidParam, "token must be the bot's token, plain ASCII without spaces and slashes")
 	}
 	return nil

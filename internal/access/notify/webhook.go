@@ -2,24 +2,15 @@ package notify
 
 import (
 	"bytes"
+	"cmp"
 	"context"
-	"crypto/rand"
-	"encoding/base64"
 	"errors"
 	"net/http"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/engine/courier"
 	"github.com/beeos/beeos/internal/store/notifications"
 	"github.com/beeos/beeos/internal/wire/outbound"
-)
-
-const (
-	maxToken  = 4096
-	minSecret = 16
-	maxSecret = 256
 )
 
 // webhookSender sends events as JSON, signed as webhooks of tasks are.
@@ -41,11 +32,8 @@ func (w *webhookSender) setUp(ctx context.Context, c *notifications.Channel, s *
 	if s.URL == "" {
 		return secrets{}, beeos.Errorf(beeos.MissingParam, "url is required: where the webhook is")
 	}
-	if len(s.Token) > maxToken || strings.ContainsFunc(s.Token, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return secrets{}, beeos.Errorf(beeos.InvalidParam, "token must be plain ASCII without spaces, of at most %d characters", maxToken)
-	}
-	if n := utf8.RuneCountInString(s.Secret); s.Secret != "" && (n < minSecret || n > maxSecret) {
-		return secrets{}, beeos.Errorf(beeos.InvalidParam, "secret must have %d to %d characters; without one, one is made", minSecret, maxSecret)
+	if err := cmp.Or(courier.CheckToken("token", s.Token), courier.CheckSecret(s.Secret)); err != nil {
+		return secrets{}, err
 	}
 	if err := outbound.CheckURL(ctx, s.URL, w.reach); err != nil {
 		return secrets{}, err
@@ -53,16 +41,9 @@ func (w *webhookSender) setUp(ctx context.Context, c *notifications.Channel, s *
 	c.Target = s.URL
 	secret := s.Secret
 	if secret == "" {
-		secret = newSecret()
+		secret = courier.NewSecret()
 	}
 	return secrets{Secret: secret, Token: s.Token}, nil
-}
-
-// newSecret makes a secret as Standard Webhooks writes them.
-func newSecret() string {
-	key := make([]byte, 24)
-	rand.Read(key) //nolint:errcheck // crypto/rand never fails since Go 1.24
-	return "whsec_" + base64.StdEncoding.EncodeToString(key)
 }
 
 func (w *webhookSender) send(ctx context.Context, m *message) courier.Outcome {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/access/auth"
+	"github.com/beeos/beeos/internal/store/audit"
 	"github.com/beeos/beeos/internal/store/grants"
 )
 
@@ -30,7 +31,7 @@ func (s *Server) returnFromConsole(_ http.ResponseWriter, r *http.Request) (loca
 		return "", err
 	}
 	if binder := readBinder(r); binder == "" || subtle.ConstantTimeCompare(auth.Hash(binder), t.Binder) != 1 {
-		s.Audit(r.Context(), t.UserID, "user:"+t.UserID, "grant.refuse", t.ClientID, map[string]string{"client": t.ClientName, "reason": "another browser began the request"})
+		s.Audit(r.Context(), t.UserID, "user:"+t.UserID, audit.GrantRefuse, t.ClientID, map[string]string{"client": t.ClientName, "reason": "another browser began the request"})
 		return "", beeos.Errorf(beeos.Forbidden, "Another browser began this request to connect an app, so it ends here. If you did not start it yourself, somebody may have tried to get at your agents; they did not.")
 	}
 	if !t.Allowed {
@@ -55,6 +56,6 @@ func (s *Server) grantAccess(ctx context.Context, t grants.Flow) (string, error)
 		return "", err
 	}
 	s.Changed(id)
-	s.Audit(ctx, t.UserID, "user:"+t.UserID, "grant.allow", id, map[string]string{"client": t.ClientName, "host": shown.Host})
+	s.Audit(ctx, t.UserID, "user:"+t.UserID, audit.GrantAllow, id, map[string]string{"client": t.ClientName, "host": shown.Host})
 	return code, nil
 }

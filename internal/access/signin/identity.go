@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/store/audit"
 	"github.com/beeos/beeos/internal/store/people"
 )
 
@@ -33,7 +34,8 @@ func (p *People) SignInAs(ctx context.Context, id Identity) (u beeos.User, err e
 	if !u.DisabledAt.IsZero() {
 		return beeos.User{}, beeos.Errorf(beeos.Forbidden, "this account is disabled; ask an admin to enable it")
 	}
-	return u, p.audit(ctx, u.ID, "user.sign_in", map[string]string{"method": id.Issuer})
+	p.audit(ctx, u.ID, audit.UserSignIn, map[string]string{"method": id.Issuer})
+	return u, nil
 }
 
 func (p *People) adoptIdentity(ctx context.Context, id Identity) (beeos.User, error) {
@@ -49,7 +51,7 @@ func (p *People) adoptIdentity(ctx context.Context, id Identity) (beeos.User, er
 		return beeos.User{}, err
 	}
 	if invited {
-		err = p.audit(ctx, u.ID, "user.accept", map[string]string{"link": string(people.InviteLink), "method": id.Issuer})
+		p.audit(ctx, u.ID, audit.UserAccept, map[string]string{"link": string(people.InviteLink), "method": id.Issuer})
 	}
-	return u, err
+	return u, nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/access/auth"
+	"github.com/beeos/beeos/internal/store/audit"
 	"github.com/beeos/beeos/internal/store/people"
 )
 
@@ -112,9 +113,10 @@ func (p *People) AcceptLink(ctx context.Context, token, name, email, password st
 	if err := p.Table.ForgetFailures(ctx, accountHash(u.Email)); err != nil {
 		return beeos.User{}, err
 	}
-	action := "user.accept"
+	action := audit.UserAccept
 	if l.Kind == people.ResetLink {
-		action = "user.password"
+		action = audit.UserPassword
 	}
-	return u, p.audit(ctx, u.ID, action, map[string]string{"link": string(l.Kind)})
+	p.audit(ctx, u.ID, action, map[string]string{"link": string(l.Kind)})
+	return u, nil
 }

@@ -8,6 +8,7 @@ package signin
 import (
 	"cmp"
 	"context"
+	"log/slog"
 	"strings"
 	"time"
 
@@ -22,6 +23,7 @@ type People struct {
 	Table *people.Table
 	Audit *audit.Table
 	Now   func() time.Time // nil = time.Now
+	Log   *slog.Logger     // nil = slog.Default
 
 	// Changed, when set, hears of a person who was disabled, signed out or
 	// got a new password, so that whoever keeps something about
@@ -62,17 +64,24 @@ func (p *People) SetAdmin(ctx context.Context, userID string, admin bool) error 
 
 // Rename changes the name by which others see a person.
 func (p *People) Rename(ctx context.Context, u beeos.User, name string) error {
-	if err := p.Table.RenameUser(ctx, u.ID, cmp.Or(strings.TrimSpace(name), u.Email)); err != nil {
+	name = cmp.Or(strings.TrimSpace(name), u.Email)
+	if err := p.Table.RenameUser(ctx, u.ID, name); err != nil {
 		return err
 	}
 	p.changed(u.ID)
+	p.audit(ctx, u.ID, audit.UserRename, map[string]string{"name": name})
 	return nil
 }
 
-// audit writes what a person did to get in into that person's trail. What
-// owners and admins do is written by the package act.
-func (p *People) audit(ctx context.Context, userID, action string, detail map[string]string) error {
-	return p.Audit.Add(ctx, audit.Row{At: p.now(), OwnerID: userID, Actor: "user:" + userID, Action: action, Subject: userID, Detail: detail})
+// audit writes what a person did with their own account into that person's trail.
+// What owners and admins do is written by the package act.
+func (p *People) audit(ctx context.Context, userID, action string, detail map[string]string) {
+	p.record(ctx, audit.Row{OwnerID: userID, Actor: "user:" + userID, Action: action, Subject: userID, Detail: detail})
+}
+
+func (p *People) record(ctx context.Context, row audit.Row) {
+	row.At = p.now()
+	p.Audit.Record(ctx, cmp.Or(p.Log, slog.Default()), row)
 }
 
 // signOut ends what is left once a person's sessions are gone.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/access/auth"
+	"github.com/beeos/beeos/internal/store/audit"
 	"github.com/beeos/beeos/internal/store/people"
 )
 
@@ -89,6 +90,7 @@ func (p *People) EndSessionByID(ctx context.Context, u beeos.User, loginID strin
 		return err
 	}
 	p.changed(u.ID)
+	p.audit(ctx, u.ID, audit.UserEndSession, map[string]string{"session": loginID})
 	return nil
 }
 

@@ -49,6 +49,27 @@ func TestSession(t *testing.T) {
 	wantCode(t, err, beeos.InvalidToken)
 }
 
+// TestOwnAccountIsInItsTrail: what a person does with their own account, too.
+func TestOwnAccountIsInItsTrail(t *testing.T) {
+	c := newCrowd(t)
+	bob := c.invited("bob@example.com")
+	if _, err := c.BeginSession(t.Context(), bob, people.Login{}); err != nil {
+		t.Fatal(err)
+	}
+	logins, err := c.ListSessions(t.Context(), bob.ID)
+	if err != nil || len(logins) != 1 {
+		t.Fatalf("%v, %v", logins, err)
+	}
+	for _, err := range []error{c.Rename(t.Context(), bob, " Bobby "), c.EndSessionByID(t.Context(), bob, logins[0].ID)} {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	if got := c.actions(bob.ID); got != "user.accept user.end_session user.rename" {
+		t.Error(got)
+	}
+}
+
 func TestSigningOut(t *testing.T) {
 	for _, tt := range []struct {
 		name string

@@ -29,15 +29,14 @@ func (p *People) SignIn(ctx context.Context, email, password, from string) (u be
 		return beeos.User{}, err
 	}
 	if !ok || !u.DisabledAt.IsZero() {
-		if err := p.auditFailure(ctx, u, try.account(), from); err != nil {
-			return beeos.User{}, err
-		}
+		p.auditFailure(ctx, u, try.account(), from)
 		return beeos.User{}, beeos.Errorf(beeos.LoginRejected, "e-mail address and password do not fit; check both, or ask an admin for a link to set a new password")
 	}
 	if err := p.forgiveAttempt(ctx, try); err != nil {
 		return beeos.User{}, err
 	}
-	return u, p.audit(ctx, u.ID, "user.sign_in", map[string]string{"from": from, "method": "password"})
+	p.audit(ctx, u.ID, audit.UserSignIn, map[string]string{"from": from, "method": "password"})
+	return u, nil
 }
 
 // checkPassword checks a password that nobody may use to keep the machine busy.
@@ -52,12 +51,12 @@ func (p *People) checkPassword(ctx context.Context, u beeos.User, password strin
 // auditFailure writes the 1st, 2nd, 4th, 8th ... failure in a row: who tries
 // a thousand times must not fill the trail. What was typed as an address that
 // nobody has is not kept, since it may be a password.
-func (p *People) auditFailure(ctx context.Context, u beeos.User, failures int, from string) error {
+func (p *People) auditFailure(ctx context.Context, u beeos.User, failures int, from string) {
 	if bits.OnesCount(uint(failures)) != 1 {
-		return nil
+		return
 	}
-	return p.Audit.Add(ctx, audit.Row{
-		At: p.now(), OwnerID: u.ID, Actor: "anyone", Action: "user.sign_in_failed", Subject: cmp.Or(u.ID, "unknown account"),
+	p.record(ctx, audit.Row{
+		OwnerID: u.ID, Actor: "anyone", Action: audit.UserSignInFailed, Subject: cmp.Or(u.ID, "unknown account"),
 		Detail: map[string]string{"from": from, "failures": strconv.Itoa(failures)},
 	})
 }
@@ -96,5 +95,6 @@ func (p *People) ChangePassword(ctx context.Context, u beeos.User, old, password
 	if err := p.forgiveAttempt(ctx, try); err != nil {
 		return err
 	}
-	return p.audit(ctx, u.ID, "user.password", nil)
+	p.audit(ctx, u.ID, audit.UserPassword, nil)
+	return nil
 }

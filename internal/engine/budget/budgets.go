@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos/internal/store/budgets"
+	"github.com/beeos/beeos/internal/store/database"
 )
 
 // readEvery is how soon a budget counts that another process has set without
@@ -42,18 +43,13 @@ func (b *Budgets) Run(ctx context.Context) error {
 	if b.opt.Table == nil {
 		return nil
 	}
-	tick := time.NewTicker(readEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return nil
-		}
-		if _, err := b.read(ctx); err != nil && ctx.Err() == nil {
-			b.opt.Log.Error("read budgets; those of before go on", "err", err)
-		}
+	round := func(ctx context.Context) error {
+		_, err := b.read(ctx)
+		return err
 	}
+	return database.Every(ctx, readEvery, round, func(err error) {
+		b.opt.Log.Error("read budgets; those of before go on", "err", err)
+	})
 }
 
 // Changed says that somebody has changed budgets: the next call reads them.

@@ -37,6 +37,7 @@ func Post(client *http.Client, req *http.Request, now time.Time) Outcome {
 	case code >= 300 && code < 400:
 		return Outcome{Response: code, Err: fmt.Errorf("the receiver answered %d; redirects are not followed, register the address that it names", code)}
 	default:
-		return Outcome{Response: code, Wait: RetryAfter(resp.Header, now), Err: fmt.Errorf("the receiver answered %d", code)}
+		wait, _ := outbound.RetryAfter(resp.Header, now)
+		return Outcome{Response: code, Wait: wait, Err: fmt.Errorf("the receiver answered %d", code)}
 	}
 }

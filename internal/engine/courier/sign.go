@@ -2,6 +2,7 @@ package courier
 
 import (
 	"crypto/hmac"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
@@ -9,6 +10,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
+
+	"github.com/beeos/beeos"
 )
 
 // Names of the headers that prove where a delivery comes from.
@@ -24,6 +28,35 @@ const (
 // standardPrefix begins a secret that is base64, as Standard Webhooks writes
 // them; any other is its own bytes.
 const standardPrefix = "whsec_"
+
+const (
+	maxToken  = 4096 // bytes
+	minSecret = 16   // characters
+	maxSecret = 256
+)
+
+// NewSecret makes a secret as Standard Webhooks writes them.
+func NewSecret() string {
+	key := make([]byte, 24)
+	rand.Read(key) //nolint:errcheck // crypto/rand never fails since Go 1.24
+	return standardPrefix + base64.StdEncoding.EncodeToString(key)
+}
+
+// CheckSecret refuses a secret that somebody chose and that is none; "" = they did not.
+func CheckSecret(secret string) error {
+	if n := utf8.RuneCountInString(secret); secret != "" && (n < minSecret || n > maxSecret) {
+		return beeos.Errorf(beeos.InvalidParam, "secret must have %d to %d characters", minSecret, maxSecret)
+	}
+	return nil
+}
+
+// CheckToken refuses what cannot be sent in a header. The name says what it is.
+func CheckToken(name, token string) error {
+	if len(token) > maxToken || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return beeos.Errorf(beeos.InvalidParam, "%s must be plain ASCII without spaces, of at most %d characters", name, maxToken)
+	}
+	return nil
+}
 
 // Sign puts the proof of this moment on a request. It is made afresh for
 // every attempt, since receivers refuse what is older than a few minutes; the

@@ -244,18 +244,7 @@ func (c *Calls) end(ctx context.Context, d *ledger.Delivery, state, stop, text s
 // sweep looks, once a second and on every node, after requests that nobody
 // looks after any more.
 func (c *Calls) sweep(ctx context.Context) error {
-	tick := time.NewTicker(sweepEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-			if err := database.Within(ctx, c.Sweep); err != nil && ctx.Err() == nil {
-				c.opt.Log.Error("sweep", "err", err)
-			}
-		case <-ctx.Done():
-			return nil
-		}
-	}
+	return database.Every(ctx, sweepEvery, c.Sweep, func(err error) { c.opt.Log.Error("sweep", "err", err) })
 }
 
 // Sweep is one round: requests past their deadline end as timed out, cancelled

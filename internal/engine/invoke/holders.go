@@ -132,18 +132,9 @@ func (c *Calls) watchHolders(ctx context.Context) error {
 	if c.opt.Bus.Alone() {
 		return nil
 	}
-	tick := time.NewTicker(holdersEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-			if err := database.Within(ctx, c.inheritFromDead); err != nil && ctx.Err() == nil {
-				c.opt.Log.Error("look for what dead nodes had", "err", err)
-			}
-		case <-ctx.Done():
-			return nil
-		}
-	}
+	return database.Every(ctx, holdersEvery, c.inheritFromDead, func(err error) {
+		c.opt.Log.Error("look for what dead nodes had", "err", err)
+	})
 }
 
 // inheritFromDead passes on what was handed to nodes that have died since.

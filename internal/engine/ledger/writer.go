@@ -40,7 +40,7 @@ type op struct {
 	err  error
 	done chan struct{}
 
-	within time.Duration // how long whoever submits it waits; 0 = patience
+	within time.Duration // how long whoever submits it waits; 0 = writeWait
 	state  atomic.Int32
 }
 
@@ -92,7 +92,7 @@ func (w *writer) disconnect() {
 // submit queues an operation and waits for its commit.
 func (w *writer) submit(ctx context.Context, o *op) error {
 	o.done = make(chan struct{})
-	timer := startTimer(cmp.Or(o.within, patience))
+	timer := startTimer(cmp.Or(o.within, writeWait))
 	defer stopTimer(timer)
 	select {
 	case w.queue <- o:

@@ -2,21 +2,15 @@ package webhook
 
 import (
 	"context"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/engine/courier"
 	"github.com/beeos/beeos/internal/store/outbox"
 	"github.com/beeos/beeos/internal/store/webhooks"
 	"github.com/beeos/beeos/internal/wire/outbound"
 )
 
-const (
-	maxPerTask = 10
-	maxToken   = 4096
-	minSecret  = 16
-	maxSecret  = 256
-)
+const maxPerTask = 10
 
 // Registration is a webhook to be. The task's owner has been checked.
 type Registration struct {
@@ -72,16 +66,12 @@ func (h *Hooks) Check(ctx context.Context, r *Registration) error {
 }
 
 func checkCredentials(r *Registration) error {
-	secret := r.Secret
 	for name, text := range map[string]string{"token": r.Token, "token of notifications": r.Note, "scheme": r.Scheme, "id": r.Name} {
-		if len(text) > maxToken || strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' }) {
-			return beeos.Errorf(beeos.InvalidParam, "%s must be plain ASCII without spaces, of at most %d characters", name, maxToken)
+		if err := courier.CheckToken(name, text); err != nil {
+			return err
 		}
 	}
-	if n := utf8.RuneCountInString(secret); secret != "" && (n < minSecret || n > maxSecret) {
-		return beeos.Errorf(beeos.InvalidParam, "secret must have %d to %d characters", minSecret, maxSecret)
-	}
-	return nil
+	return courier.CheckSecret(r.Secret)
 }
 
 // Redeliver sends the bytes of a delivery once more, signed afresh.

@@ -6,7 +6,7 @@
 // `beeos dev` decide with it. Open picks one by settings, and services.go makes one
 // of several. attachments.go puts files of callers before a model. What a service
 // says with an error is in fault.go, and how long to wait for one that is busy in
-// patience.go.
+// retry.go.
 package llm
 
 import (

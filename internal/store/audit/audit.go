@@ -3,6 +3,7 @@ package audit
 
 import (
 	"context"
+	"log/slog"
 	"strconv"
 	"time"
 	"unicode/utf8"
@@ -24,7 +25,7 @@ type Row struct {
 	OwnerID string // whose trail it belongs to; "" = the system's
 	At      time.Time
 	Actor   string
-	Action  string
+	Action  string // see actions.go
 	Subject string
 	Detail  map[string]string
 }
@@ -32,6 +33,14 @@ type Row struct {
 // Add adds a line; ID and At are filled in when they are empty.
 func (tb *Table) Add(ctx context.Context, r Row) error {
 	return Insert(ctx, tb.db, r)
+}
+
+// Record is Add for a deed that is done: a failure goes to the log instead of to
+// the caller, and a caller who has gone away is written down all the same.
+func (tb *Table) Record(ctx context.Context, log *slog.Logger, r Row) {
+	if err := tb.Add(context.WithoutCancel(ctx), r); err != nil {
+		log.ErrorContext(ctx, "audit row not written", "action", r.Action, "subject", r.Subject, "err", err)
+	}
 }
 
 // Insert is Add within a transaction.

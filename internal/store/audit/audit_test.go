@@ -1,6 +1,8 @@
 package audit_test
 
 import (
+	"context"
+	"log/slog"
 	"testing"
 	"time"
 
@@ -67,6 +69,20 @@ func TestAudit(t *testing.T) {
 		list, err := db.Audit.List(ctx, "u1", 10)
 		if err != nil || list[1].Detail["name"] != "ci \x00" || !list[1].At.Equal(rows[0].At) {
 			t.Errorf("row came back as %+v, %v", list[1], err)
+		}
+	})
+}
+
+// TestDeedsAreWrittenDownThoughTheirCallerHasGone: whoever hangs up in time to miss
+// the answer does not miss the trail.
+func TestDeedsAreWrittenDownThoughTheirCallerHasGone(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		gone, leave := context.WithCancel(t.Context())
+		leave()
+		db.Audit.Record(gone, slog.New(slog.DiscardHandler), audit.Row{OwnerID: "u1", Actor: "user:u1", Action: audit.KeyCreate, Subject: "k1"})
+		rows, err := db.Audit.List(t.Context(), "u1", 10)
+		if err != nil || len(rows) != 1 || rows[0].Action != "key.create" || rows[0].At.IsZero() {
+			t.Errorf("%+v, %v", rows, err)
 		}
 	})
 }

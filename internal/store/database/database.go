@@ -128,6 +128,23 @@ func Within(ctx context.Context, round func(context.Context) error) error {
 
 const roundWithin = 20 * time.Second
 
+// Every does one round each period until ctx ends, and tells failed of those that did
+// not work out.
+func Every(ctx context.Context, period time.Duration, round func(context.Context) error, failed func(error)) error {
+	tick := time.NewTicker(period)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil
+		}
+		if err := Within(ctx, round); err != nil && ctx.Err() == nil {
+			failed(err)
+		}
+	}
+}
+
 // Retryable reports whether the same transaction may work when tried again.
 func (db *DB) Retryable(err error) bool { return isTransient(err) }
 

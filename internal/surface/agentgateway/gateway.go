@@ -143,7 +143,5 @@ func (s *Surface) Overdue() int { return s.hub.CountOverdue() }
 
 func (s *Surface) audit(ctx context.Context, row audit.Row) {
 	row.At = s.Now()
-	if err := s.Audit.Add(ctx, row); err != nil {
-		s.Log.ErrorContext(ctx, "audit row not written", "action", row.Action, "subject", row.Subject, "err", err)
-	}
+	s.Audit.Record(ctx, s.Log, row)
 }

@@ -52,7 +52,7 @@ func (s *Surface) join(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	s.audit(r.Context(), audit.Row{OwnerID: owner, Actor: "user:" + owner, Action: "instance.join", Subject: inst.ID, Detail: map[string]string{"name": inst.Name}})
+	s.audit(r.Context(), audit.Row{OwnerID: owner, Actor: "user:" + owner, Action: audit.InstanceJoin, Subject: inst.ID, Detail: map[string]string{"name": inst.Name}})
 	httpd.WriteData(w, http.StatusCreated, joinAnswer{InstanceID: inst.ID, KeyID: inst.ID})
 	return nil
 }

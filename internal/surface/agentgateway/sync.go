@@ -32,7 +32,7 @@ func (s *Surface) sync(w http.ResponseWriter, r *http.Request, inst beeos.Instan
 		return err
 	}
 	for action, list := range map[string][]agents.SyncedAgent{
-		"agent.create": done.Created, "agent.update": done.Updated, "agent.deactivate": done.Deactivated,
+		audit.AgentCreate: done.Created, audit.AgentUpdate: done.Updated, audit.AgentDeactivate: done.Deactivated,
 	} {
 		for _, a := range list {
 			s.audit(r.Context(), audit.Row{OwnerID: inst.OwnerID, Actor: "instance:" + inst.ID, Action: action, Subject: a.ID, Detail: map[string]string{"name": a.Name}})

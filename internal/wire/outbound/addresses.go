@@ -133,3 +133,10 @@ func forms(a netip.Addr) []netip.Addr {
 	}
 	return all
 }
+
+// IsPrivate reports whether a host is an address of this machine or its network. A
+// name is not: where it leads may change.
+func IsPrivate(host string) bool {
+	a, err := netip.ParseAddr(host)
+	return err == nil && kindOf(a.Unmap()) == private
+}

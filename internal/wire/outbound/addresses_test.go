@@ -103,6 +103,17 @@ func TestMetadataServicesStayClosed(t *testing.T) {
 	}
 }
 
+func TestIsPrivate(t *testing.T) {
+	for host, want := range map[string]bool{
+		"127.0.0.1": true, "10.1.2.3": true, "::1": true, "fd12::1": true, "::ffff:10.0.0.1": true,
+		"169.254.169.254": false, "fd00:ec2::254": false, "9.9.9.9": false, "localhost": false, "": false,
+	} {
+		if got := IsPrivate(host); got != want {
+			t.Errorf("%q: %v", host, got)
+		}
+	}
+}
+
 // TestAllowPrivateOpensPrivateNetworksAlone: of every other forbidden address,
 // each disguise stays closed, too.
 func TestAllowPrivateOpensPrivateNetworksAlone(t *testing.T) {

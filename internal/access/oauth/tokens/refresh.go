@@ -13,6 +13,7 @@ import (
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/access/auth"
 	"github.com/beeos/beeos/internal/access/oauth/protocol"
+	"github.com/beeos/beeos/internal/store/audit"
 	"github.com/beeos/beeos/internal/store/grants"
 )
 
@@ -141,7 +142,7 @@ func (m *Minter) reused(ctx context.Context, f grants.Family, g grants.Grant, se
 		return err
 	}
 	m.Changed(f.ID)
-	m.Audit(ctx, f.UserID, "client:"+f.ClientID, "grant.reuse", f.GrantID, map[string]string{"client": g.ClientName})
+	m.Audit(ctx, f.UserID, "client:"+f.ClientID, audit.GrantReuse, f.GrantID, map[string]string{"client": g.ClientName})
 	m.Log.WarnContext(ctx, "a refresh token was used twice; its tokens are revoked", "grant", f.GrantID, "client", f.ClientID)
 	return badRefresh()
 }

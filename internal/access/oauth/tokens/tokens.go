@@ -113,10 +113,7 @@ func (m *Minter) Changed(id string) {
 	m.Tell(id)
 }
 
-// Audit writes a line into a person's trail. It is no reason to fail.
+// Audit writes a line into a person's trail.
 func (m *Minter) Audit(ctx context.Context, userID, actor, action, subject string, detail map[string]string) {
-	err := m.Trail.Add(context.WithoutCancel(ctx), audit.Row{OwnerID: userID, At: m.Now(), Actor: actor, Action: action, Subject: subject, Detail: detail})
-	if err != nil {
-		m.Log.ErrorContext(ctx, "audit line not written", "action", action, "err", err)
-	}
+	m.Trail.Record(ctx, m.Log, audit.Row{OwnerID: userID, At: m.Now(), Actor: actor, Action: action, Subject: subject, Detail: detail})
 }

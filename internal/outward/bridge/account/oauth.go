@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -129,8 +128,7 @@ type guardedTransport struct {
 func newGuardedTransport(own ...string) *guardedTransport {
 	private := strings.HasPrefix(own[0], "http://")
 	if u, err := url.Parse(own[0]); err == nil {
-		ip := net.ParseIP(u.Hostname())
-		private = private || ip != nil && (ip.IsPrivate() || ip.IsLoopback())
+		private = private || outbound.IsPrivate(u.Hostname())
 	}
 	return &guardedTransport{own: own, plain: outbound.Transport(outbound.Options{Trusted: true}), guard: outbound.Transport(outbound.Options{AllowPrivate: private})}
 }

@@ -8,7 +8,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/json"
 	"net"
 	"net/http"
 	"net/url"
@@ -95,10 +94,8 @@ func (d *Directory) refuse(w http.ResponseWriter, r *http.Request, err error) {
 // write sends a document that may be kept for a minute, by everybody if it is the
 // same for everybody.
 func write(w http.ResponseWriter, r *http.Request, mediaType string, shared bool, v any) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
+	body, err := beeos.EncodeJSON(v)
+	if err != nil {
 		httpd.WriteError(w, r, err)
 		return
 	}
@@ -109,9 +106,9 @@ func write(w http.ResponseWriter, r *http.Request, mediaType string, shared bool
 	if h.Set("Cache-Control", "private, max-age=60"); shared {
 		h.Set("Cache-Control", "public, max-age=60")
 	}
-	sum := sha256.Sum256(b.Bytes())
+	sum := sha256.Sum256(body)
 	h.Set("ETag", `"`+base64.RawURLEncoding.EncodeToString(sum[:12])+`"`)
-	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(b.Bytes()))
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body))
 }
 
 // namespace is the server's host in reverse, which names of MCP servers begin with.

@@ -6,8 +6,6 @@ import (
 	"cmp"
 	"embed"
 	"encoding/json"
-	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -69,20 +67,10 @@ type row struct {
 
 // sent is one delivery.
 type sent struct {
-	ID, Channel, To string
-	What            string
-	State, Mood     string
-	At              time.Time
-	Answer          string
-	Again           bool
-}
-
-// states say how a delivery stands.
-var states = map[outbox.Status]struct{ words, mood string }{
-	outbox.Pending:   {"to be sent", "busy"},
-	outbox.Failed:    {"will be tried again", "busy"},
-	outbox.Succeeded: {"delivered", "good"},
-	outbox.Dead:      {"given up", "bad"},
+	page.Delivery
+	Channel, To string
+	What        string
+	Again       bool
 }
 
 // kinds is what people call them.
@@ -125,16 +113,11 @@ func newRow(c *notifications.Channel, email string) row {
 	return row{ID: c.ID, Kind: kinds[c.Kind], To: describeTarget(c, email), Disabled: c.Disabled, Since: c.CreatedAt}
 }
 
-// describeTarget is where a channel leads. People put keys behind the question mark
-// of an address, and names with passwords before the host.
+// describeTarget is where a channel leads.
 func describeTarget(c *notifications.Channel, email string) string {
 	switch c.Kind {
 	case notifications.Webhook:
-		u, err := url.Parse(c.Target)
-		if err != nil {
-			return "an address that cannot be read"
-		}
-		return safetext.Line((&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String(), 120)
+		return safetext.Address(c.Target)
 	case notifications.Email:
 		return safetext.Line(email, 120)
 	}
@@ -147,9 +130,8 @@ var said = map[string]string{
 }
 
 func newSent(d *outbox.Delivery, c *notifications.Channel, email string) sent {
-	now := states[d.Status]
 	s := sent{
-		ID: d.ID, Channel: c.ID, To: describeTarget(c, email), What: "something", State: now.words, Mood: now.mood, At: d.CreatedAt,
+		Delivery: page.DescribeDelivery(d), Channel: c.ID, To: describeTarget(c, email), What: "something",
 		Again: d.Status != outbox.Pending && !c.Disabled,
 	}
 	var told notify.Event
@@ -158,12 +140,6 @@ func newSent(d *outbox.Delivery, c *notifications.Channel, email string) sent {
 		if told.Approval != nil {
 			s.What = strings.TrimSpace(s.What + " " + safetext.Line(told.Approval.ToolName(), 80))
 		}
-	}
-	switch {
-	case d.Error != "":
-		s.Answer = safetext.Line(d.Error, 200)
-	case d.Response != 0:
-		s.Answer = fmt.Sprintf("HTTP %d", d.Response)
 	}
 	return s
 }

@@ -44,6 +44,16 @@ func Line(s string, most int) string {
 	return b.String()
 }
 
+// Address is where a receiver of messages is, for a page. People put keys behind the
+// question mark, and names with passwords before the host: neither is shown.
+func Address(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return "an address that cannot be read"
+	}
+	return Line((&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String(), 120)
+}
+
 // Piece is a stretch of text. An invisible one is the sign that stands for a
 // character nobody could see.
 type Piece struct {

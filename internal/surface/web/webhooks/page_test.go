@@ -21,12 +21,3 @@ func TestPageRendersEmptyOneAndMany(t *testing.T) {
 		})}}
 	}, map[string]string{"webhooks": "data-delivery="})
 }
-
-// TestAddressHidesKeys: what people put into addresses to be let in is not shown.
-func TestAddressHidesKeys(t *testing.T) {
-	for in, want := range map[string]string{"https://me:secret@a.example/in/x?key=secret#secret": "https://a.example/in/x", "://secret": "an address that cannot be read"} {
-		if got := describeAddress(in); got != want {
-			t.Errorf("%s is shown as %s", in, got)
-		}
-	}
-}

@@ -5,8 +5,6 @@ package webhooks
 
 import (
 	"embed"
-	"fmt"
-	"net/url"
 	"time"
 
 	"github.com/beeos/beeos/internal/access/act"
@@ -49,15 +47,13 @@ type data struct {
 
 // row is one delivery.
 type row struct {
-	ID          string
-	Task        string // of the visitor's own; empty = of a key's
-	To          string // where it goes, without what stands behind a question mark
-	Form        string
-	State, Mood string
-	Attempts    int
-	At, Next    time.Time
-	Answer      string // of the last attempt
-	Again       bool   // it can be sent once more
+	page.Delivery
+	Task     string // of the visitor's own; empty = of a key's
+	To       string // where it goes, without what stands behind a question mark
+	Form     string
+	Attempts int
+	Next     time.Time
+	Again    bool // it can be sent once more
 }
 
 func (room *Room) show(r *page.Request) (page.Answer, error) {
@@ -87,43 +83,18 @@ func (room *Room) show(r *page.Request) (page.Answer, error) {
 	return view, nil
 }
 
-// states say how a delivery stands.
-var states = map[outbox.Status]struct{ words, mood string }{
-	outbox.Pending:   {"to be sent", "busy"},
-	outbox.Failed:    {"will be tried again", "busy"},
-	outbox.Succeeded: {"delivered", "good"},
-	outbox.Dead:      {"given up", "bad"},
-}
-
 func newRow(s *hookstore.Sent, visitor string) row {
-	said := states[s.Status]
 	r := row{
-		ID: s.ID, To: describeAddress(s.Webhook.URL), Form: s.Webhook.Renderer, State: said.words, Mood: said.mood,
-		Attempts: s.Attempts, At: s.CreatedAt, Next: s.Due, Again: s.Status != outbox.Pending && !s.Webhook.Disabled,
+		Delivery: page.DescribeDelivery(&s.Delivery), To: safetext.Address(s.Webhook.URL), Form: s.Webhook.Renderer,
+		Attempts: s.Attempts, Next: s.Due, Again: s.Status != outbox.Pending && !s.Webhook.Disabled,
 	}
 	if s.Webhook.Owner == visitor {
 		r.Task = s.Webhook.Turn
-	}
-	switch {
-	case s.Error != "":
-		r.Answer = safetext.Line(s.Error, 200)
-	case s.Response != 0:
-		r.Answer = fmt.Sprintf("HTTP %d", s.Response)
 	}
 	if s.Webhook.Disabled {
 		r.Answer += "; it wants no more"
 	}
 	return r
-}
-
-// describeAddress is where a webhook leads. People put keys behind the question
-// mark, and names with passwords before the host.
-func describeAddress(address string) string {
-	u, err := url.Parse(address)
-	if err != nil {
-		return "an address that cannot be read"
-	}
-	return safetext.Line((&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String(), 120)
 }
 
 func (room *Room) redeliver(r *page.Request) (page.Answer, error) {

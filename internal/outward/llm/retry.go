@@ -4,8 +4,9 @@ import (
 	"context"
 	"io"
 	"net/http"
-	"strconv"
 	"time"
+
+	"github.com/beeos/beeos/internal/wire/outbound"
 )
 
 const (
@@ -28,7 +29,10 @@ func (p *retryTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 		if err != nil || try == mostTries || !isBusy(resp.StatusCode) || req.GetBody == nil {
 			return resp, err
 		}
-		asked := retryAfter(resp.Header, pause)
+		asked, told := outbound.RetryAfter(resp.Header, time.Now())
+		if !told {
+			asked = pause
+		}
 		if asked > longestWait {
 			return resp, nil // who waits should be told instead
 		}
@@ -47,16 +51,4 @@ func (p *retryTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 
 func isBusy(status int) bool {
 	return status == http.StatusTooManyRequests || status >= 500 && status != http.StatusNotImplemented
-}
-
-// retryAfter reads the header in seconds or as a date.
-func retryAfter(h http.Header, otherwise time.Duration) time.Duration {
-	text := h.Get("Retry-After")
-	if n, err := strconv.ParseFloat(text, 64); err == nil && n >= 0 {
-		return time.Duration(n * float64(time.Second))
-	}
-	if at, err := http.ParseTime(text); err == nil {
-		return max(time.Until(at), 0)
-	}
-	return otherwise
 }

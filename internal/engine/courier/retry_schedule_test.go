@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"testing"
 	"time"
+
+	"github.com/beeos/beeos/internal/wire/outbound"
 )
 
 func TestRetryAfter(t *testing.T) {
@@ -17,14 +19,15 @@ func TestRetryAfter(t *testing.T) {
 	}{
 		{"7200", 1, 2 * time.Hour, 2 * time.Hour},
 		{at.Add(3 * time.Hour).Format(http.TimeFormat), 1, 3 * time.Hour, 3 * time.Hour},
-		{"999999999", 1, maxPatience, maxPatience},
+		{"999999999", 1, maxRetryAfter, maxRetryAfter},
 		{"1", 1, 54 * time.Second, 66 * time.Second}, // not sooner than planned
 		{"-5", 1, 54 * time.Second, 66 * time.Second},
 		{"soon", 2, 270 * time.Second, 330 * time.Second},
 		{"", 5, 648 * time.Minute, 792 * time.Minute},
 	} {
 		h := http.Header{"Retry-After": {tt.value}}
-		if d, again := c.retryPause(tt.tries, RetryAfter(h, at)); !again || d < tt.least || d > tt.most {
+		asked, _ := outbound.RetryAfter(h, at)
+		if d, again := c.retryPause(tt.tries, asked); !again || d < tt.least || d > tt.most {
 			t.Errorf("%q after %d tries: %s", tt.value, tt.tries, d)
 		}
 	}

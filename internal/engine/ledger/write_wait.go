@@ -10,8 +10,8 @@ import (
 
 // How long somebody waits for a write, and what is then known of it.
 
-// patience is how long whoever submits a write waits who does not say.
-const patience = 10 * time.Second
+// writeWait is how long whoever submits a write waits who does not say.
+const writeWait = 10 * time.Second
 
 const (
 	waiting = iota
@@ -63,7 +63,7 @@ func (u *Unsettled) Stored() bool {
 }
 
 // timers are used again: every write needs one, and hardly any rings.
-var timers = sync.Pool{New: func() any { return time.NewTimer(patience) }}
+var timers = sync.Pool{New: func() any { return time.NewTimer(writeWait) }}
 
 func startTimer(d time.Duration) *time.Timer {
 	t := timers.Get().(*time.Timer)

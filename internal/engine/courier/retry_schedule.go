@@ -2,16 +2,14 @@ package courier
 
 import (
 	"math/rand/v2"
-	"net/http"
-	"strconv"
 	"time"
 )
 
 // retries is, unless somebody chose others, how long after each failed attempt the next one comes.
 var retries = []time.Duration{time.Minute, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 12 * time.Hour}
 
-// maxPatience bounds what a receiver may ask for with Retry-After.
-const maxPatience = 24 * time.Hour
+// maxRetryAfter bounds what a receiver may ask for with Retry-After.
+const maxRetryAfter = 24 * time.Hour
 
 // retryPause is how long to wait after so many failed tries; false: they are over.
 // Receivers that failed together are not to be met together again, so it
@@ -22,17 +20,5 @@ func (c *Courier[R]) retryPause(tries int, asked time.Duration) (time.Duration, 
 	}
 	d := c.opt.Retries[max(tries, 1)-1]
 	d += time.Duration((rand.Float64()*2 - 1) * float64(d) / 10)
-	return max(d, min(asked, maxPatience)), true
-}
-
-// RetryAfter is what the header of that name asks for; 0 = nothing.
-func RetryAfter(h http.Header, now time.Time) time.Duration {
-	v := h.Get("Retry-After")
-	if s, err := strconv.ParseInt(v, 10, 32); err == nil {
-		return max(0, time.Duration(s)*time.Second)
-	}
-	if at, err := http.ParseTime(v); err == nil {
-		return max(0, at.Sub(now))
-	}
-	return 0
+	return max(d, min(asked, maxRetryAfter)), true
 }
