@@ -1,7 +1,7 @@
 // Package app builds the parts that a configuration asks for and runs them:
 // app.go is the order in which they start and stop, surfaces.go what listens
-// where, address.go how they share one address, admin.go what the operator alone sees, metrics.go what is counted, tracing.go where spans go, files.go where files lie, hooks.go who is told about tasks and approvals, mesh.go how
-// nodes find each other, apart.go what those are told that do not, access.go who is let in and how the first person is,
+// where, address.go how they share one address, admin.go what the operator alone sees, metrics.go what is counted, tracing.go where spans go, files.go where files lie, outgoing.go who is told about tasks and approvals, mesh.go how
+// nodes find each other, unconnected_servers.go what those are told that do not, access.go who is let in and how the first person is,
 // builtin.go which agents need no code, memory.go how much may pile up, demo.go
 // what `beeos dev` adds, claim.go who has the data folder. What an operator does
 // on the database, with no server running, is in operator_*.go. It is the only

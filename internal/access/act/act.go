@@ -1,7 +1,7 @@
 // Package act is what owners and admins do: to agents and the built-in ones
 // among them, to skills, keys, join tokens, instances, approval rules, webhooks,
 // notification channels, budgets, conversations, calls, users and grants; a file for each. An act checks who may do it
-// (who.go), does it, writes one row into the audit trail (audit.go) and tells
+// (permissions.go), does it, writes one row into the audit trail (audit.go) and tells
 // the other nodes. What owners show to others is read here, too (offers.go), and how their agents do (health.go)
 // and their calls went (calls.go), without what nobody gets to see (conceal.go). REST, console and command line translate to it and back.
 package act

@@ -5,7 +5,7 @@
 // registering (register.go) or by a document at an address of its own
 // (document.go; client.go and redirect.go say what either may look like), and
 // sends a person here (authorize.go). The console asks that person (consent.go)
-// and sends the browser back (back.go), whereupon the client gets a code, which
+// and sends the browser back (consent_answer.go), whereupon the client gets a code, which
 // package tokens changes into tokens. What was granted stays in view of its
 // person (grants.go). page.go is what a person sees who can be sent nowhere.
 // Replicas share nothing but the database: any of them can go on with what

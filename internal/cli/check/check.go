@@ -2,7 +2,7 @@
 // it is written, does what the contract asks of agents. It runs a server of its own
 // (server.go) and the program under test (program.go, process.go) with the
 // environment that every SDK reads, talks to it as callers do (world.go), and prints
-// what came of each scenario (scenarios.go; basics.go, asking.go, input.go, told.go
+// what came of each scenario (scenarios.go; basics.go, asking.go, input.go, reporting.go
 // and faults.go have what they do). proxy.go is a gateway of a later version.
 //
 // What the program must be able to do, so that it can be asked, is in

@@ -1,6 +1,6 @@
 // Package courier sends what an outbox holds until its receivers take it: it claims
 // what is due, lets each be attempted, writes down what came of it and when to try
-// again (schedule.go). Any number of processes may do so side by side, and one that
+// again (retry_schedule.go). Any number of processes may do so side by side, and one that
 // dies loses nothing: its leases run out. Webhooks of tasks and channels of people
 // are told by one each. What they have in common in HTTP is here too: how a request
 // is signed (sign.go), made and judged (post.go), and what a failure is called

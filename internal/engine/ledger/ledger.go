@@ -7,9 +7,9 @@
 // whatever has queued as a few multi-row statements (apply.go, rows.go).
 // Offsets rise per channel and come from the channel's row under its lock.
 // Exactly one terminal reply per request is a unique index, nothing else.
-// delivery.go leases requests to agents, ending.go ends them, and record.go says
+// delivery.go leases requests to agents, end_deliveries.go ends them, and record.go says
 // with each reply how the call went, with its trail (trail.go); routes.go numbers
-// the ways that calls take, usage.go adds up what answers took, and ended.go tells
+// the ways that calls take, usage.go adds up what answers took, and ended_requests.go tells
 // those who count; traces.go keeps the place of requests in traces. read.go reads, turns.go and conversations.go list, load.go
 // counts what is open, retention.go forgets.
 package ledger

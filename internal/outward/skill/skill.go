@@ -3,7 +3,7 @@
 // an address, or a local command that the admin allowed. A Client (client.go)
 // holds one session with it, whichever era of the protocol it speaks, lists
 // its tools (tools.go) and calls them (call.go), each of them once, so it looks
-// how far a call got that has no answer (fate.go).
+// how far a call got that has no answer (call_outcome.go).
 //
 // Tools are pinned as they were when their server first showed any (pin.go): one
 // that it adds later or describes in another way is held back until a person has

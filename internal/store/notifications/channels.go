@@ -1,5 +1,5 @@
 // Package notifications keeps where people want to hear of approvals that wait for
-// them (channels.go), and which channel was told of which approval (told.go). What
+// them (channels.go), and which channel was told of which approval (news.go). What
 // is to be sent to channels is in the outbox that the table has.
 package notifications
 
