@@ -63,7 +63,7 @@ func (n *Notifier) compose(ctx context.Context, d *outbox.Delivery, c *notificat
 		return nil, "", err
 	}
 	if !m.owner.DisabledAt.IsZero() {
-		return nil, "whom this was for is locked out", nil
+		return nil, "the person it was for is locked out", nil
 	}
 	if m.Approval != nil {
 		m.keep = func(ctx context.Context, reference string) error {

@@ -1,5 +1,5 @@
 // Package budget lets calls in as long as the budgets that they fall under last.
-// budgets.go knows which those are; a purse (purse.go) holds a share of one, drawn
+// budgets.go knows which those are; an allowance (allowance.go) is a share of one, drawn
 // from the database that all nodes draw from, so that a call costs no look at it.
 package budget
 
@@ -32,7 +32,7 @@ type Call struct {
 }
 
 // Taken is what a call has taken of its budgets.
-type Taken []*purse
+type Taken []*allowance
 
 // Return gives it back: the call was not made after all.
 func (t Taken) Return() {

@@ -23,8 +23,8 @@ const readWithin = 10 * time.Second
 type Budgets struct {
 	opt Options
 
-	known   atomic.Pointer[map[budgets.Subject][]*purse] // nil = not read yet
-	changed atomic.Bool                                  // since they were read
+	known   atomic.Pointer[map[budgets.Subject][]*allowance] // nil = not read yet
+	changed atomic.Bool                                      // since they were read
 	reading sync.Mutex
 }
 
@@ -57,7 +57,7 @@ func (b *Budgets) Changed() { b.changed.Store(true) }
 
 // find returns the budgets that are known, or reads them the first time and after a
 // change.
-func (b *Budgets) find(ctx context.Context) (map[budgets.Subject][]*purse, error) {
+func (b *Budgets) find(ctx context.Context) (map[budgets.Subject][]*allowance, error) {
 	if known := b.known.Load(); known != nil && !b.changed.Load() {
 		return *known, nil
 	}
@@ -67,8 +67,8 @@ func (b *Budgets) find(ctx context.Context) (map[budgets.Subject][]*purse, error
 	return b.read(ctx)
 }
 
-// read reads all budgets. A purse whose budget is as it was stays.
-func (b *Budgets) read(ctx context.Context) (map[budgets.Subject][]*purse, error) {
+// read reads all budgets. An allowance whose budget is as it was stays.
+func (b *Budgets) read(ctx context.Context) (map[budgets.Subject][]*allowance, error) {
 	b.reading.Lock()
 	defer b.reading.Unlock()
 	b.changed.Store(false) // what changes from here on is read again
@@ -79,19 +79,19 @@ func (b *Budgets) read(ctx context.Context) (map[budgets.Subject][]*purse, error
 		b.changed.Store(true)
 		return nil, err
 	}
-	old := map[budgets.Budget]*purse{}
+	old := map[budgets.Budget]*allowance{}
 	if known := b.known.Load(); known != nil {
-		for _, purses := range *known {
-			for _, p := range purses {
+		for _, list := range *known {
+			for _, p := range list {
 				old[p.budget] = p
 			}
 		}
 	}
-	known := map[budgets.Subject][]*purse{}
+	known := map[budgets.Subject][]*allowance{}
 	for _, row := range list {
 		p := old[row]
 		if p == nil {
-			p = newPurse(row, &b.opt)
+			p = newAllowance(row, &b.opt)
 		}
 		known[row.Subject] = append(known[row.Subject], p)
 	}

@@ -23,12 +23,12 @@ type shared struct {
 	opt   Options
 	alone *buckets
 
-	mu      sync.Mutex
-	purses  map[bucketKey]*allowance
-	pending []*allowance // those that somebody waits for
-	swept   time.Time
-	ended   bool
-	wake    chan struct{}
+	mu         sync.Mutex
+	allowances map[bucketKey]*allowance
+	pending    []*allowance // those that somebody waits for
+	swept      time.Time
+	ended      bool
+	wake       chan struct{}
 
 	draws   atomic.Int64 // statements so far
 	failing bool         // run's own: the last draw failed
@@ -57,7 +57,7 @@ const (
 )
 
 func newShared(opt Options, alone *buckets) *shared {
-	return &shared{opt: opt, alone: alone, purses: map[bucketKey]*allowance{}, wake: make(chan struct{}, 1)}
+	return &shared{opt: opt, alone: alone, allowances: map[bucketKey]*allowance{}, wake: make(chan struct{}, 1)}
 }
 
 // allow takes one call from the quota, or says when to try again. An error is
@@ -97,20 +97,20 @@ func (q *shared) allow(ctx context.Context, key bucketKey, perMinute int) (ok bo
 	}
 }
 
-// allowanceFor finds or makes a purse; q.mu is held.
+// allowanceFor finds or makes an allowance; q.mu is held.
 func (q *shared) allowanceFor(now time.Time, key bucketKey, perMinute int) *allowance {
 	if now.Sub(q.swept) >= idleAfter {
 		q.swept = now
-		for k, p := range q.purses {
+		for k, p := range q.allowances {
 			if now.Sub(p.used) > idleAfter && len(p.queue) == 0 {
-				delete(q.purses, k)
+				delete(q.allowances, k)
 			}
 		}
 	}
-	p := q.purses[key]
+	p := q.allowances[key]
 	if p == nil {
 		p = &allowance{key: key, perMinute: perMinute}
-		q.purses[key] = p
+		q.allowances[key] = p
 	}
 	if p.perMinute != perMinute {
 		p.perMinute, p.left, p.empty = perMinute, 0, time.Time{}
@@ -136,9 +136,9 @@ func (q *shared) run(ctx context.Context) error {
 	}
 }
 
-// draw is one purse and those for whom it is being filled.
+// draw is one allowance and those for whom it is being filled.
 type draw struct {
-	purse     *allowance
+	allowance *allowance
 	perMinute int
 	queue     []chan admission
 }
@@ -155,22 +155,22 @@ func (q *shared) takeWaiting(last bool) []draw {
 	}
 	q.pending = nil
 	slices.SortFunc(rounds, func(a, b draw) int {
-		return cmp.Or(cmp.Compare(a.purse.key.credential, b.purse.key.credential), cmp.Compare(a.purse.key.agent, b.purse.key.agent))
+		return cmp.Or(cmp.Compare(a.allowance.key.credential, b.allowance.key.credential), cmp.Compare(a.allowance.key.agent, b.allowance.key.agent))
 	})
 	return rounds
 }
 
-// drawCalls fills purses and tells those who wait.
+// drawCalls fills allowances and tells those who wait.
 func (q *shared) drawCalls(ctx context.Context, rounds []draw) {
 	draws := make([]cluster.Draw, len(rounds))
 	byKey := make(map[bucketKey]draw, len(rounds))
 	for i, r := range rounds {
 		perMinute := min(int64(r.perMinute), cluster.MaxPerMinute)
 		draws[i] = cluster.Draw{
-			Credential: r.purse.key.credential, Agent: r.purse.key.agent,
+			Credential: r.allowance.key.credential, Agent: r.allowance.key.agent,
 			PerMinute: perMinute, Want: int64(len(r.queue)) + perMinute/drawAhead,
 		}
-		byKey[r.purse.key] = r
+		byKey[r.allowance.key] = r
 	}
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(q.opt.DrawWithin, drawWithin))
 	defer cancel()
@@ -194,15 +194,15 @@ func (q *shared) drawCalls(ctx context.Context, rounds []draw) {
 }
 
 // shareOut hands out what was drawn: to those who wait, first come first served,
-// then into the purse.
+// then into the allowance.
 func (q *shared) shareOut(now time.Time, r draw, d cluster.Drawn) {
 	served := min(int64(len(r.queue)), d.Took)
 	retry := max(d.Next.Sub(now), drawPause)
 	q.mu.Lock()
-	if r.purse.perMinute == r.perMinute {
-		r.purse.left += d.Took - served
+	if r.allowance.perMinute == r.perMinute {
+		r.allowance.left += d.Took - served
 		if served < int64(len(r.queue)) {
-			r.purse.empty = now.Add(retry)
+			r.allowance.empty = now.Add(retry)
 		}
 	}
 	q.mu.Unlock()
@@ -218,7 +218,7 @@ func (q *shared) shareOut(now time.Time, r draw, d cluster.Drawn) {
 // countAlone answers by this node's own count.
 func (q *shared) countAlone(r draw) {
 	for _, told := range r.queue {
-		ok, retry := q.alone.allow(q.opt.Now(), r.purse.key, r.perMinute)
+		ok, retry := q.alone.allow(q.opt.Now(), r.allowance.key, r.perMinute)
 		told <- admission{ok, retry}
 	}
 }

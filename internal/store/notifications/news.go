@@ -48,7 +48,7 @@ func (tb *Table) ListUntold(ctx context.Context, now time.Time, limit int) ([]Ne
 	return database.List(ctx, tb.db, "list untold approvals", newsFields, listUntold, database.Micros(now), limit)
 }
 
-// ListEnded returns approvals that nobody need decide any more, with the channels
+// ListEnded returns approvals that no longer wait for anybody, with the channels
 // that were told of them and do not know.
 func (tb *Table) ListEnded(ctx context.Context, limit int) ([]News, error) {
 	return database.List(ctx, tb.db, "list approvals that ended", newsFields, listEnded, limit)

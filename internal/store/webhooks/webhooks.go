@@ -1,5 +1,5 @@
-// Package webhooks keeps who wants to hear about which task, and what is to be
-// sent to them, has been sent or was given up.
+// Package webhooks keeps who wants to hear about which task, and how far they have
+// been told; what is sent to them lies in an outbox.
 package webhooks
 
 import (

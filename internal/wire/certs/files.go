@@ -78,7 +78,7 @@ func (f *Files) use(l *loaded) {
 	f.now.Store(l)
 	until := l.pair.Leaf.NotAfter
 	if time.Now().After(until) {
-		f.log.Error("the certificate is over: clients refuse it until its file is replaced", "file", f.cert, "until", until)
+		f.log.Error("the certificate has expired: clients refuse it until its file is replaced", "file", f.cert, "until", until)
 		return
 	}
 	f.log.Info("certificate", "file", f.cert, "until", until)

@@ -11,7 +11,7 @@ import (
 	"github.com/beeos/beeos/internal/outward/bridge/enclosed"
 )
 
-// readPrompt reads what came with a message. What becomes of it, depends on what
+// readPrompt reads what came with a message. What becomes of it depends on what
 // the program can take.
 func readPrompt(ctx context.Context, m agent.Message) (func(*about) []content, error) {
 	items, err := enclosed.Read(ctx, m)

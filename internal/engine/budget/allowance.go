@@ -26,11 +26,11 @@ const (
 	askAgain   = 15 * time.Second // a caller who is told that the owner was asked
 )
 
-// purse is this node's share of one budget.
-type purse struct {
+// allowance is what this node may still let pass of one budget.
+type allowance struct {
 	opt    *Options
 	budget budgets.Budget
-	lock   chan struct{} // held while the purse is looked into, or filled
+	lock   chan struct{} // held while it is looked into, or filled
 
 	began, ends time.Time // the period; zero = it has not been counted yet
 	left        int64     // of the share
@@ -45,12 +45,12 @@ type purse struct {
 	refused     bool // the owner has said no, for this period
 }
 
-func newPurse(b budgets.Budget, opt *Options) *purse {
-	return &purse{opt: opt, budget: b, lock: make(chan struct{}, 1), perCall: 1}
+func newAllowance(b budgets.Budget, opt *Options) *allowance {
+	return &allowance{opt: opt, budget: b, lock: make(chan struct{}, 1), perCall: 1}
 }
 
 // take takes what one call is taken for.
-func (p *purse) take(ctx context.Context, by Call) error {
+func (p *allowance) take(ctx context.Context, by Call) error {
 	select {
 	case p.lock <- struct{}{}:
 		defer func() { <-p.lock }()
@@ -71,7 +71,7 @@ func (p *purse) take(ctx context.Context, by Call) error {
 	return nil
 }
 
-func (p *purse) giveBack() {
+func (p *allowance) giveBack() {
 	p.lock <- struct{}{}
 	p.left += p.perCall
 	<-p.lock
@@ -79,7 +79,7 @@ func (p *purse) giveBack() {
 
 // fill draws a share, and counts before it refuses: what is drawn is not always
 // used.
-func (p *purse) fill(ctx context.Context, now time.Time, by Call) error {
+func (p *allowance) fill(ctx context.Context, now time.Time, by Call) error {
 	if now.Before(p.empty) {
 		return p.refusal
 	}
@@ -109,12 +109,12 @@ func (p *purse) fill(ctx context.Context, now time.Time, by Call) error {
 }
 
 // isWorthCounting reports whether less may have been taken than was drawn.
-func (p *purse) isWorthCounting(now time.Time, s *budgets.Standing) bool {
+func (p *allowance) isWorthCounting(now time.Time, s *budgets.Standing) bool {
 	return now.Sub(s.DrawnAt) >= p.heldFor()
 }
 
 // heldFor is how long what was drawn may be under way to what is counted.
-func (p *purse) heldFor() time.Duration {
+func (p *allowance) heldFor() time.Duration {
 	if p.budget.Unit == budgets.Calls {
 		return shareLife
 	}
@@ -123,7 +123,7 @@ func (p *purse) heldFor() time.Duration {
 
 // count counts what was taken. A budget that is gone holds nobody up until it is no
 // longer known.
-func (p *purse) count(ctx context.Context, now time.Time) (gone bool, err error) {
+func (p *allowance) count(ctx context.Context, now time.Time) (gone bool, err error) {
 	c, ok, err := p.opt.Table.Count(ctx, &p.budget, now, now.Add(-p.heldFor()))
 	if err != nil || !ok {
 		return err == nil, err
@@ -136,7 +136,7 @@ func (p *purse) count(ctx context.Context, now time.Time) (gone bool, err error)
 }
 
 // draw draws a share.
-func (p *purse) draw(ctx context.Context, now time.Time) (budgets.Standing, error) {
+func (p *allowance) draw(ctx context.Context, now time.Time) (budgets.Standing, error) {
 	if p.share > 0 && now.Sub(p.filled) < atOnce {
 		p.share *= 2
 	} else {
@@ -154,7 +154,7 @@ func (p *purse) draw(ctx context.Context, now time.Time) (budgets.Standing, erro
 }
 
 // warn tells the log once a period that much of a budget is used up.
-func (p *purse) warn(ctx context.Context, now time.Time, s *budgets.Standing) error {
+func (p *allowance) warn(ctx context.Context, now time.Time, s *budgets.Standing) error {
 	at := p.budget.Most * p.budget.WarnAt / 100
 	if at == 0 || s.Warned || s.Drawn < at {
 		return nil
@@ -173,7 +173,7 @@ func (p *purse) warn(ctx context.Context, now time.Time, s *budgets.Standing) er
 
 // refuse is the refusal of calls for a moment. The owner is asked if they want to
 // be.
-func (p *purse) refuse(ctx context.Context, now time.Time, by Call) error {
+func (p *allowance) refuse(ctx context.Context, now time.Time, by Call) error {
 	retry, why := p.ends.Sub(now), "is used up; "+until(p.ends)
 	switch {
 	case p.budget.Unit != budgets.Calls && p.spent < p.budget.Most:
@@ -193,7 +193,7 @@ func (p *purse) refuse(ctx context.Context, now time.Time, by Call) error {
 }
 
 // ask asks the owner, and finds out what they have said.
-func (p *purse) ask(ctx context.Context, now time.Time, by Call) (err error) {
+func (p *allowance) ask(ctx context.Context, now time.Time, by Call) (err error) {
 	if p.refused || now.Sub(p.asked) < askEvery {
 		return nil
 	}
