@@ -29,6 +29,7 @@ type Handler struct {
 	HTTPS    bool            // the public address is an https one: browsers are to use no other
 	Local    string          // URL by which this machine reaches the surface here, if its public one is another
 	Proxies  *Proxies        // whose word on clients counts; nil = nobody's
+	Stopping *atomic.Bool    // true = the process is about to stop; nil = it never is
 }
 
 // trackedResponse is that of one request on its way: a writer that knows what
@@ -134,6 +135,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if h.HTTPS {
 		w.Header()["Strict-Transport-Security"] = oneYear
 	}
+	if h.isStopping() {
+		w.Header()["Connection"] = closing // the client's next request finds another process, or this one again
+	}
 	if h.Loopback && !h.local(r) {
 		WriteError(resp, r, beeos.Errorf(beeos.Forbidden, "this address answers to localhost only: use a localhost URL without a foreign Origin"))
 		return
@@ -173,6 +177,7 @@ func begin(w http.ResponseWriter, r *http.Request) (*trackedResponse, *http.Requ
 var (
 	nosniff = []string{"nosniff"}
 	oneYear = []string{"max-age=31536000"}
+	closing = []string{"close"}
 )
 
 // finish runs last, panic or not: it answers for a handler that fell over,
