@@ -81,6 +81,9 @@ func (p *parts) listen() error {
 	p.shareConsole()
 	p.openAdmin()
 	p.server.Log, p.server.Metrics, p.server.Proxies = p.log, p.metrics, &httpd.Proxies{Networks: trusted, Log: p.log}
+	if p.public.Web != "" {
+		p.server.Help = p.public.Web + "/help/reference/errors"
+	}
 	p.server.Ready = []httpd.Check{
 		{Name: "database", Check: func(ctx context.Context) error { return p.ledger.Ready(ctx) }},
 		{Name: "bus", Check: func(context.Context) error { return p.bus.Ready() }},

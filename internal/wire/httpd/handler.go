@@ -29,6 +29,7 @@ type Handler struct {
 	HTTPS    bool            // the public address is an https one: browsers are to use no other
 	Local    string          // URL by which this machine reaches the surface here, if its public one is another
 	Proxies  *Proxies        // whose word on clients counts; nil = nobody's
+	Help     string          // URL of the page about errors; empty = there is none
 	Stopping *atomic.Bool    // true = the process is about to stop; nil = it never is
 }
 
@@ -45,6 +46,7 @@ type trackedResponse struct {
 
 	proxies *Proxies
 	base    string // see Base; empty = the public URL
+	help    string // as in Handler
 
 	failed atomic.Bool // the error that it is answered with was counted
 	trace  atomic.Pointer[string]
@@ -127,7 +129,7 @@ func With(ctx context.Context, key, value string) context.Context {
 
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	resp, r := begin(w, r)
-	resp.counts, resp.proxies = h.HTTP, h.Proxies
+	resp.counts, resp.proxies, resp.help = h.HTTP, h.Proxies, h.Help
 	if h.Local != "" && loopbackName(hostname(r.Host)) {
 		resp.base = h.Local
 	}

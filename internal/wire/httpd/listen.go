@@ -55,6 +55,7 @@ type Server struct {
 	Metrics *telemetry.Metrics
 	Ready   []Check       // what /readyz asks
 	Proxies *Proxies      // whose word on clients counts
+	Help    string        // URL of the page that explains the codes of errors
 	Drain   time.Duration // how long requests in flight may take at shutdown
 
 	parts     []Part
@@ -232,7 +233,7 @@ func (s *Server) handler(p Part, ln net.Listener) http.Handler {
 	wrap := func(q Part) http.Handler {
 		h := &Handler{
 			Next: q.Handler, Log: s.log(), Ready: s.Ready, Proxies: s.Proxies,
-			Loopback: loopback, Hosts: p.Hosts, HTTPS: p.HTTPS, Local: p.Local, Stopping: &s.stopping,
+			Loopback: loopback, Hosts: p.Hosts, HTTPS: p.HTTPS, Local: p.Local, Help: s.Help, Stopping: &s.stopping,
 		}
 		if s.Metrics != nil {
 			h.HTTP = s.Metrics.HTTP(q.Name)
