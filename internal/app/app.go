@@ -1,6 +1,6 @@
 // Package app builds the parts that a configuration asks for and runs them:
 // app.go is the order in which they start and stop, surfaces.go what listens
-// where, address.go how they share one address, admin.go what the operator alone sees, metrics.go what is counted, tracing.go where spans go, files.go where files lie, outgoing.go who is told about tasks and approvals, mesh.go how
+// where, drain.go what a stopping process still does, address.go how they share one address, admin.go what the operator alone sees, metrics.go what is counted, tracing.go where spans go, files.go where files lie, outgoing.go who is told about tasks and approvals, mesh.go how
 // nodes find each other, unconnected_servers.go what those are told that do not, access.go who is let in and how the first person is,
 // builtin.go which agents need no code, memory.go how much may pile up, demo.go
 // what `beeos dev` adds, claim.go who has the data folder. What an operator does
@@ -116,6 +116,9 @@ type parts struct {
 	demo      chan error                    // the demo agent's end
 	run       []func(context.Context) error // background services
 	closers   []func()                      // what takes down the parts that are up, lowest first
+
+	doors      context.Context // ends when requests that still wait are to be told that this process stops
+	closeDoors func()
 }
 
 // Run runs BeeOS until ctx ends. The data folder is ours and every port is
@@ -125,6 +128,8 @@ func Run(ctx context.Context, cfg config.Config, opt Options) error {
 	start := time.Now()
 	opt.Log = cmp.Or(opt.Log, slog.New(slog.DiscardHandler))
 	p := &parts{cfg: cfg, opt: opt, log: opt.Log, metrics: telemetry.NewMetrics(), node: beeos.NewID(), started: start}
+	p.doors, p.closeDoors = context.WithCancel(context.WithoutCancel(ctx))
+	defer p.closeDoors()
 	free, err := claim(cfg)
 	if err != nil {
 		return err
@@ -215,8 +220,8 @@ func (p *parts) openActs(context.Context) error {
 	return nil
 }
 
-// serve runs the listeners until ctx ends and other nodes have what this one ran,
-// the services until the listeners have drained.
+// serve runs the listeners until ctx ends, calls have been answered and other nodes
+// have what this one ran; the services until the listeners have drained.
 func (p *parts) serve(ctx context.Context, start time.Time) error {
 	services, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
@@ -227,19 +232,16 @@ func (p *parts) serve(ctx context.Context, start time.Time) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	context.AfterFunc(services, cancel) // a service that fails ends everything
-	listening, closeDoors := context.WithCancel(context.WithoutCancel(ctx))
 	group.Go(func() error {
-		defer closeDoors()
+		defer p.closeDoors()
 		<-ctx.Done()
-		if p.builtins != nil {
-			p.builtins.HandOver(services) // who finishes an answer still needs the gateway
-		}
+		p.drain(services)
 		return nil
 	})
 	group.Go(func() error {
 		defer stop()
 		defer cancel()
-		return p.server.Serve(listening)
+		return p.server.Serve(p.doors)
 	})
 	group.Go(func() error {
 		if err := p.prepare(ctx); err != nil && ctx.Err() == nil {

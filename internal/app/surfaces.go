@@ -68,7 +68,7 @@ func (p *parts) listen() error {
 	}
 	list = append(list, p.addressParts()...)
 	if admin, spare := p.cfg.AdminListener(); admin != "" {
-		list = append(list, httpd.Part{Name: adminPart, Addr: admin, Spare: spare, Setting: "BEEOS_ADMIN_ADDR"})
+		list = append(list, httpd.Part{Name: adminPart, Addr: admin, Spare: spare, Setting: "BEEOS_ADMIN_ADDR", Last: true})
 	}
 	trusted, err := p.cfg.Proxies()
 	if err != nil {
@@ -81,6 +81,9 @@ func (p *parts) listen() error {
 	p.shareConsole()
 	p.openAdmin()
 	p.server.Log, p.server.Metrics, p.server.Proxies = p.log, p.metrics, &httpd.Proxies{Networks: trusted, Log: p.log}
+	if p.public.Web != "" {
+		p.server.Help = p.public.Web + "/help/reference/errors"
+	}
 	p.server.Ready = []httpd.Check{
 		{Name: "database", Check: func(ctx context.Context) error { return p.ledger.Ready(ctx) }},
 		{Name: "bus", Check: func(context.Context) error { return p.bus.Ready() }},
@@ -158,9 +161,9 @@ func (p *parts) card() func(*beeos.Agent) (web.Card, error) {
 	}
 }
 
-func (p *parts) openMCP(ctx context.Context) (http.Handler, error) {
+func (p *parts) openMCP(context.Context) (http.Handler, error) {
 	g, err := mcp.New(mcp.Options{
-		Context: ctx, Agents: p.db.Agents, Sessions: p.db.Sessions, Cluster: p.db.Cluster, Auth: p.auth, OAuth: p.oauth, Calls: p.calls, Acts: p.acts, PublicURL: p.public.MCP, A2AURL: p.public.A2A,
+		Context: p.doors, Agents: p.db.Agents, Sessions: p.db.Sessions, Cluster: p.db.Cluster, Auth: p.auth, OAuth: p.oauth, Calls: p.calls, Acts: p.acts, PublicURL: p.public.MCP, A2AURL: p.public.A2A,
 		Origins: p.cfg.MCP.Origins, Strict: p.cfg.MCP.Strict, Log: p.log, Bus: p.bus, NodeDead: nodeDead, Answered: p.metrics.Operation,
 	})
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 
 func (c *DoctorCmd) checkURLs(ctx context.Context) finding {
 	if len(c.running) == 0 {
-		return skipped("no server runs here; start one with: beeos dev")
+		return skipped("no server runs at the ports of these settings; start one with: beeos dev")
 	}
 	for _, s := range c.listSurfaces() {
 		if !c.running[s[0]] || s[3] == "" {
@@ -54,7 +54,7 @@ func readHealth(ctx context.Context, url string) (warnings []string, err error) 
 		return nil, errors.New("it is not BeeOS that answers")
 	}
 	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s %s", state.Status, state.Check)
+		return nil, errors.New(strings.TrimSpace(state.Status + " " + state.Check)) // what fails, or that it stops
 	}
 	return state.Warnings, nil
 }

@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/beeos/beeos/agent"
@@ -185,7 +186,9 @@ func TestOrderedOverHTTP(t *testing.T) {
 	for _, host := range cfg.Domain {
 		awaitOrdered(t, cfg.Addr[0], host)
 	}
-	checkDocuments(t, "https://mcp."+domain, server.AgentID)
+	at := sameURL("https://" + domain)
+	at.mcp = "https://mcp." + domain
+	checkDocuments(t, at, server)
 }
 
 // TestNodesOrderOnce: of two nodes one orders, whichever the authority asks.
@@ -228,11 +231,11 @@ func awaitOrdered(t *testing.T, addr, name string) string {
 }
 
 // callThroughRenewal calls over connections that are new each time and over one
-// that stays, and holds a stream and an agent's WebSocket open, from one
-// certificate to the one after the next.
+// that stays, by REST and in a session of MCP, and holds a stream and an agent's
+// WebSocket open, from one certificate to the one after the next.
 func (w tour) callThroughRenewal(t *testing.T, server *apptest.App, addr, domain string) {
 	release := make(chan struct{})
-	quiet := w.connect(t, "quiet", func(ctx context.Context, _ agent.Message, r *agent.Reply) error {
+	quiet, connections := w.connectCounted(t, "quiet", func(ctx context.Context, _ agent.Message, r *agent.Reply) error {
 		select {
 		case <-release:
 			return r.Send("here I am")
@@ -240,7 +243,7 @@ func (w tour) callThroughRenewal(t *testing.T, server *apptest.App, addr, domain
 			return ctx.Err()
 		}
 	})
-	var calls atomic.Int64
+	var calls, tools atomic.Int64
 	var seen sync.Map
 	stop := make(chan struct{})
 	var load errgroup.Group
@@ -272,6 +275,7 @@ func (w tour) callThroughRenewal(t *testing.T, server *apptest.App, addr, domain
 			return callUntil(stop, &calls, func() error { return w.invoke(t, kept, server.AgentID, &seen) })
 		})
 	}
+	load.Go(func() error { return w.callTools(t, server.AgentID, stop, &tools) })
 	begun, before := time.Now(), awaitOrdered(t, addr, domain)
 	renewals := 0
 	tick := time.NewTicker(250 * time.Millisecond)
@@ -292,7 +296,37 @@ func (w tour) callThroughRenewal(t *testing.T, server *apptest.App, addr, domain
 	if renewals < 2 || certificates < 2 {
 		t.Errorf("%d renewals, %d certificates seen by calls", renewals, certificates)
 	}
-	t.Logf("%d calls in %s, %d renewals, none failed", calls.Load(), time.Since(begun).Round(time.Second), renewals)
+	if n := connections.Load(); n != 1 {
+		t.Errorf("the agent has connected %d times", n)
+	}
+	if tools.Load() == 0 {
+		t.Error("nobody called by MCP")
+	}
+	t.Logf("%d calls and %d tool calls in %s, %d renewals, none failed", calls.Load(), tools.Load(), time.Since(begun).Round(time.Second), renewals)
+}
+
+// callTools is the official Go client, in one session.
+func (w tour) callTools(t *testing.T, agentID string, stop <-chan struct{}, calls *atomic.Int64) error {
+	c := mcp.NewClient(&mcp.Implementation{Name: "renewal", Version: "1"}, nil)
+	s, err := c.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: w.at.mcp + "/" + agentID + "/mcp", HTTPClient: &http.Client{Transport: bearer(w.user)}}, nil)
+	if err != nil {
+		return err
+	}
+	defer s.Close() //nolint:errcheck // its calls are what counts
+	list, err := s.ListTools(t.Context(), nil)
+	if err != nil || len(list.Tools) == 0 {
+		return fmt.Errorf("tools: %+v, %w", list, err)
+	}
+	return callUntil(stop, calls, func() error {
+		result, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: list.Tools[0].Name, Arguments: map[string]any{"message": "hello"}})
+		if err != nil {
+			return fmt.Errorf("a tool call: %w", err)
+		}
+		if got := textOf(result); !strings.Contains(got, "you said: hello") {
+			return fmt.Errorf("the tool said %q", got)
+		}
+		return nil
+	})
 }
 
 func callUntil(stop <-chan struct{}, calls *atomic.Int64, call func() error) error {

@@ -4,6 +4,7 @@ package address
 
 import (
 	"crypto/tls"
+	"encoding/json"
 	"net"
 	"net/http"
 	"os"
@@ -26,7 +27,7 @@ func TestCertificateFiles(t *testing.T) {
 	app := apptest.Start(t, cfg)
 	tour{t, sameURL("https://" + domain), app.UserKey}.whole(app)
 	t.Run("hosts", func(t *testing.T) { checkHosts(t, cfg) })
-	t.Run("documents", func(t *testing.T) { checkDocuments(t, "https://"+domain, app.AgentID) })
+	t.Run("documents", func(t *testing.T) { checkDocuments(t, sameURL("https://"+domain), app) })
 	t.Run("cookies", func(t *testing.T) { checkCookies(t, "https://"+domain, app.AgentID) })
 
 	ours.issueFiles(t, dir, 101, domain)
@@ -123,25 +124,38 @@ func checkHosts(t *testing.T, cfg config.Config) {
 
 // checkDocuments: whatever a request says about itself, documents name what the
 // operator has set.
-func checkDocuments(t *testing.T, base, agentID string) {
+func checkDocuments(t *testing.T, at urls, app *apptest.App) {
+	base, agentID := at.mcp, app.AgentID
 	lie := func(r *http.Request) {
 		for _, name := range []string{"X-Forwarded-Host", "X-Forwarded-Proto", "Forwarded", "Origin", "Referer"} {
 			r.Header.Set(name, "https://evil.example")
 		}
 	}
 	for path, want := range map[string]string{
-		"/.well-known/oauth-authorization-server":                    `"issuer":"` + base + `"`,
-		"/.well-known/oauth-protected-resource/mcp":                  `"resource":"` + base + `/mcp"`,
-		"/.well-known/oauth-protected-resource/" + agentID + "/mcp":  `"authorization_servers":["` + base + `"]`,
-		"/" + agentID + "/.well-known/agent-card.json?who=anybody-1": base + "/" + agentID,
+		"/.well-known/oauth-authorization-server":                   `"issuer":"` + base + `"`,
+		"/.well-known/oauth-protected-resource/mcp":                 `"resource":"` + base + `/mcp"`,
+		"/.well-known/oauth-protected-resource/" + agentID + "/mcp": `"authorization_servers":["` + base + `"]`,
 	} {
-		if res, text := look(t, base+path, lie); res.StatusCode == 200 && (!strings.Contains(text, want) || strings.Contains(text, "evil")) {
-			t.Errorf("%s: %s", path, text)
-		} else if res.StatusCode != 200 && !strings.Contains(path, "card") {
+		if res, text := look(t, base+path, lie); res.StatusCode != 200 || !strings.Contains(text, want) || strings.Contains(text, "evil") {
 			t.Errorf("%s: %s %s", path, res.Status, text)
 		}
 	}
-	res, _ := look(t, base+"/mcp", lie)
+	res, text := look(t, at.a2a+"/"+agentID+"/.well-known/agent-card.json", func(r *http.Request) {
+		lie(r)
+		r.Header.Set("Authorization", "Bearer "+app.UserKey)
+	})
+	var card struct {
+		SupportedInterfaces []struct{ URL, ProtocolBinding string }
+	}
+	if err := json.Unmarshal([]byte(text), &card); err != nil || res.StatusCode != 200 || len(card.SupportedInterfaces) == 0 || strings.Contains(text, "evil") {
+		t.Errorf("the card: %s %v %s", res.Status, err, text)
+	}
+	for _, way := range card.SupportedInterfaces {
+		if way.URL != at.a2a+"/"+agentID {
+			t.Errorf("the card leads to %s for %s", way.URL, way.ProtocolBinding)
+		}
+	}
+	res, _ = look(t, base+"/mcp", lie)
 	if got := res.Header.Get("WWW-Authenticate"); !strings.Contains(got, `resource_metadata="`+base+`/.well-known/oauth-protected-resource/mcp"`) {
 		t.Errorf("the challenge is %s", got)
 	}
@@ -172,7 +186,7 @@ func TestHostNames(t *testing.T) {
 	app := apptest.Start(t, cfg)
 	at := urls{"https://app." + domain, "https://mcp." + domain, "https://a2a." + domain, "https://api." + domain, "https://agents." + domain}
 	tour{t, at, app.UserKey}.whole(app)
-	checkDocuments(t, at.mcp, app.AgentID)
+	checkDocuments(t, at, app)
 	if res, _ := look(t, "https://"+domain+"/agents", nil); res.StatusCode != 308 || res.Header.Get("Location") != at.web+"/agents" {
 		t.Errorf("the domain leads to %s %s", res.Status, res.Header.Get("Location"))
 	}

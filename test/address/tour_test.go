@@ -14,11 +14,16 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2aclient"
+	"github.com/a2aproject/a2a-go/v2/a2aclient/agentcard"
 	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
@@ -30,6 +35,7 @@ import (
 	"github.com/beeos/beeos/test/apptest"
 	"github.com/beeos/beeos/test/person"
 	"github.com/beeos/beeos/test/ports"
+	"github.com/beeos/beeos/test/stock"
 )
 
 // within is how long any one thing may take on a busy machine.
@@ -73,8 +79,9 @@ type tour struct {
 func (w tour) whole(app *apptest.App) {
 	w.t.Run("agent by WebSocket, call by REST as a stream", w.streamsAsItComes)
 	w.t.Run("agent by long poll", w.longPolls)
-	w.t.Run("MCP with a key", w.callsByMCP)
+	w.t.Run("MCP with a key, with progress", w.callsByMCP)
 	w.t.Run("A2A", func(t *testing.T) { w.asksByA2A(t, app.AgentID) })
+	w.t.Run("A2A as a stream", w.streamsByA2A)
 	w.t.Run("pages and probes", w.looksAround)
 	w.t.Run("OAuth", func(t *testing.T) { w.signsIn(t, app) })
 }
@@ -82,10 +89,22 @@ func (w tour) whole(app *apptest.App) {
 // connect runs an agent with the SDK until the test ends.
 func (w tour) connect(t *testing.T, name string, handle agent.Handler) (id string) {
 	t.Helper()
-	connected := make(chan string, 8)
+	id, _ = w.connectCounted(t, name, handle)
+	return id
+}
+
+// connectCounted is connect, and how often the agent has connected so far.
+func (w tour) connectCounted(t *testing.T, name string, handle agent.Handler) (id string, connections *atomic.Int64) {
+	t.Helper()
+	connected := make(chan string, 1)
+	connections = &atomic.Int64{}
 	a, err := agent.New(agent.Options{
 		Name: name, Gateway: w.at.agents, Key: w.user, Identity: filepath.Join(t.TempDir(), name+".json"), Log: slog.New(slog.DiscardHandler),
-		Connected: func(id string) { connected <- id },
+		Connected: func(id string) {
+			if connections.Add(1) == 1 {
+				connected <- id
+			}
+		},
 	}, handle)
 	if err != nil {
 		t.Fatal(err)
@@ -105,16 +124,15 @@ func (w tour) connect(t *testing.T, name string, handle agent.Handler) (id strin
 	case <-time.After(within):
 		t.Fatal("the agent does not connect")
 	}
-	return id
+	return id, connections
 }
 
-// streamsAsItComes: the second piece is not said before the first one has arrived,
-// so nothing on the way may hold it back.
-func (w tour) streamsAsItComes(t *testing.T) {
+// inTwo answers in two parts: tell says the first one, and the second is not said
+// before that has arrived. Nothing on the way may hold it back.
+func inTwo(tell func(*agent.Reply) error) (handle agent.Handler, arrive func()) {
 	arrived := make(chan struct{})
-	arrive := sync.OnceFunc(func() { close(arrived) })
-	id := w.connect(t, "slow", func(ctx context.Context, m agent.Message, r *agent.Reply) error {
-		if err := r.Delta("one "); err != nil {
+	return func(ctx context.Context, _ agent.Message, r *agent.Reply) error {
+		if err := tell(r); err != nil {
 			return err
 		}
 		select {
@@ -123,7 +141,12 @@ func (w tour) streamsAsItComes(t *testing.T) {
 			return ctx.Err()
 		}
 		return r.Send("two")
-	})
+	}, sync.OnceFunc(func() { close(arrived) })
+}
+
+func (w tour) streamsAsItComes(t *testing.T) {
+	handle, arrive := inTwo(func(r *agent.Reply) error { return r.Delta("one ") })
+	id := w.connect(t, "slow", handle)
 	ctx, cancel := context.WithTimeout(t.Context(), within)
 	defer cancel()
 	var answer string
@@ -244,28 +267,97 @@ func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// callsByMCP is the official Go client at the endpoint of all agents.
+// callsByMCP is the official Go client at the endpoint of all agents: it hears how
+// far a call is while that is under way.
 func (w tour) callsByMCP(t *testing.T) {
+	handle, arrive := inTwo(func(r *agent.Reply) error { return r.Progress(1, 2, "one") })
+	id := w.connect(t, "teller", handle)
 	ctx, cancel := context.WithTimeout(t.Context(), within)
 	defer cancel()
-	c := mcp.NewClient(&mcp.Implementation{Name: "tour", Version: "1"}, nil)
+	progress := make(chan string, 8)
+	c := mcp.NewClient(&mcp.Implementation{Name: "tour", Version: "1"}, &mcp.ClientOptions{ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) {
+		progress <- r.Params.Message
+		arrive()
+	}})
 	s, err := c.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: w.at.mcp + "/mcp", HTTPClient: &http.Client{Transport: bearer(w.user)}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if _, err := s.ListTools(ctx, nil); err != nil {
-		t.Error(err)
+	list, err := s.ListTools(ctx, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := slices.IndexFunc(list.Tools, func(tool *mcp.Tool) bool {
+		return strings.Contains(tool.Name, "teller") || strings.Contains(tool.Name, id)
+	})
+	if named < 0 {
+		t.Fatalf("no tool of the agent among %d", len(list.Tools))
+	}
+	call := &mcp.CallToolParams{Name: list.Tools[named].Name, Arguments: map[string]any{"message": "go"}}
+	call.SetProgressToken("how far")
+	result, err := s.CallTool(ctx, call)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := textOf(result); got != "two" || len(progress) == 0 || <-progress != "one" {
+		t.Errorf("the result is %q", got)
 	}
 }
 
+// textOf is what a tool's result says.
+func textOf(result *mcp.CallToolResult) (all string) {
+	for _, part := range result.Content {
+		if text, ok := part.(*mcp.TextContent); ok {
+			all += text.Text
+		}
+	}
+	return all
+}
+
+// asksByA2A is the official Go client, which goes where the agent's card says.
 func (w tour) asksByA2A(t *testing.T, agentID string) {
-	var card struct{ Name string }
-	w.ask(t, "GET", w.at.a2a+"/"+agentID+"/.well-known/agent-card.json", "Bearer "+w.user, nil, &card)
-	said := w.ask(t, "POST", w.at.a2a+"/"+agentID, "Bearer "+w.user,
-		[]byte(`{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"messageId":"`+beeos.NewID()+`","role":"ROLE_USER","parts":[{"text":"hello"}]}}}`), nil)
-	if card.Name == "" || !strings.Contains(string(said), "you said: hello") {
-		t.Errorf("%+v %s", card, said)
+	ctx, cancel := context.WithTimeout(t.Context(), within)
+	defer cancel()
+	said, err := stock.Say(ctx, w.at.a2a+"/"+agentID, w.user, "hello")
+	if err != nil || !strings.Contains(said, "you said: hello") {
+		t.Errorf("%q, %v", said, err)
+	}
+}
+
+// streamsByA2A: pieces of an artifact arrive while the agent is at work.
+func (w tour) streamsByA2A(t *testing.T) {
+	handle, arrive := inTwo(func(r *agent.Reply) error { return r.Delta("one ") })
+	id := w.connect(t, "streamer", handle)
+	ctx, cancel := context.WithTimeout(t.Context(), within)
+	defer cancel()
+	web := &http.Client{Transport: bearer(w.user)}
+	card, err := agentcard.NewResolver(web).Resolve(ctx, w.at.a2a+"/"+id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := a2aclient.NewFromCard(ctx, card, a2aclient.WithDefaultsDisabled(), a2aclient.WithJSONRPCTransport(web))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, ended := "", a2a.TaskStateUnspecified
+	for ev, err := range c.SendStreamingMessage(ctx, &a2a.SendMessageRequest{Message: a2a.NewMessage(a2a.MessageRoleUser, a2a.NewTextPart("count"))}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch ev := ev.(type) {
+		case *a2a.TaskArtifactUpdateEvent:
+			if !ev.Append {
+				text = ""
+			}
+			text += ev.Artifact.Parts[0].Text()
+			arrive()
+		case *a2a.TaskStatusUpdateEvent:
+			ended = ev.Status.State
+		}
+	}
+	if text != "one two" || ended != a2a.TaskStateCompleted {
+		t.Errorf("the stream said %q and ended %s", text, ended)
 	}
 }
 
@@ -345,5 +437,9 @@ func (w tour) signsIn(t *testing.T, app *apptest.App) {
 	tools, err := s.ListTools(ctx, nil)
 	if err != nil || len(tools.Tools) == 0 {
 		t.Fatalf("%v %v", tools, err)
+	}
+	result, err := s.CallTool(ctx, &mcp.CallToolParams{Name: tools.Tools[0].Name, Arguments: map[string]any{"message": "hello"}})
+	if err != nil || !strings.Contains(textOf(result), "you said: hello") {
+		t.Errorf("%+v %v", result, err)
 	}
 }

@@ -6,7 +6,8 @@
 // any document names must exist.
 //
 // page_test.go reads documents, shell_test.go runs what they say;
-// readme_test.go, agents_test.go and names_test.go are the tests.
+// readme_test.go, agents_test.go, start_test.go, webhooks_test.go, operate_test.go
+// (backups, several nodes, upgrades) and names_test.go are the tests.
 package docs
 
 import (

@@ -3,14 +3,18 @@ package faults
 import (
 	"context"
 	"fmt"
+	"io"
 	"maps"
+	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/test/ports"
 )
 
 // outcome is how one waiting caller ended.
@@ -83,6 +87,75 @@ func TestServerDownCallersHearIt(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestStopFinishesCalls: a server that is asked to stop says so to who asks whether it
+// is ready, refuses new calls in words, and answers those that it has.
+func TestStopFinishesCalls(t *testing.T) {
+	admin := ports.Addr(t)
+	n := newNode(t, "server", "BEEOS_ADMIN_ADDR="+admin)
+	key := n.owner()
+	n.start()
+	a := startAgent(t, "agent", spec{Name: "echo", Gateway: n.agents, Key: key, Identity: t.TempDir() + "/id.json"})
+	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
+	defer cancel()
+	var gone atomic.Int64
+	c := newCaller(t, n, a.id, key, 100)
+	held, count := keepWaiting(ctx, t, c, a, 4, &gone)
+	gone.Store(time.Now().UnixNano())
+	ended := make(chan int, 1)
+	go func() {
+		_, code := n.proc.terminate(patience)
+		ended <- code
+	}()
+	for _, url := range []string{"http://" + admin, n.mcp, n.rest, n.a2a, n.agents} {
+		for !isStopping(ctx, t, url) {
+			if !pause(ctx, time.Millisecond) {
+				t.Fatalf("%s/readyz never says that the server stops", url)
+			}
+		}
+	}
+	for _, way := range []string{"MCP", "MCP session", "REST", "REST stream", "REST wait"} {
+		err := ways[way](c, ctx, "new")
+		if beeos.CodeOf(err) != beeos.AgentServiceUnavailable || !strings.Contains(err.Error(), "stopping") {
+			t.Errorf("a new call, %s: %v", way, err)
+		}
+	}
+	a.release()
+	for range count {
+		o := <-held
+		toldToReturn := o.way == "REST events" && beeos.CodeOf(o.err) == beeos.AgentServiceUnavailable // it has no end, and can be gone on with
+		if o.err != nil && !toldToReturn {
+			t.Errorf("%s, %q: after %s: %v", o.way, o.text, o.took, o.err)
+		}
+	}
+	if code := <-ended; code != 0 {
+		t.Errorf("the server ended with code %d", code)
+	}
+	r := n.records()
+	r.sound(-1)
+	if stored := r.number(`SELECT count(*) FROM messages WHERE type = 'chat_message'`); stored != count {
+		t.Errorf("%d requests are stored, %d were taken", stored, count)
+	}
+	if answers := r.number(`SELECT count(*) FROM messages WHERE type = 'agent_reply'`); answers != count {
+		t.Errorf("%d answers are stored of %d", answers, count)
+	}
+}
+
+// isStopping reports what a listener says to who asks whether it is ready.
+func isStopping(ctx context.Context, t *testing.T, url string) bool {
+	t.Helper()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/readyz", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatalf("%s: %v", url, err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	return err == nil && res.StatusCode == http.StatusServiceUnavailable && strings.Contains(string(body), `"stopping"`)
 }
 
 // TestOrderedShutdown: the server is asked to stop in the middle of everything.

@@ -29,7 +29,7 @@ func TestDocumentNamesVersions(t *testing.T) {
 			checkRow(t, document, m[1], m[2])
 		}
 	}
-	for _, folder := range []string{"node", "node-heavy", "node-claude"} {
+	for _, folder := range []string{"node", "node-heavy", "node-page", "node-claude"} {
 		var manifest struct{ Dependencies map[string]string }
 		if err := json.Unmarshal(read(t, folder, "package.json"), &manifest); err != nil {
 			t.Fatal(err)

@@ -4,7 +4,8 @@
 // installed into an environment that has nothing else (environment_test.go). Its
 // types are checked strictly, the program at the top of its README is called over
 // MCP, A2A and REST by clients that others wrote (five_lines_test.go), what `beeos
-// agent new` writes is run and changed (generated_test.go), its own tests run against
+// agent new` writes is run and changed (generated_test.go), what the documents show is
+// run (pages_test.go), its own tests run against
 // a real server, and beeos agent check tries an agent. With the tag adapters, what
 // other frameworks made is served as well, each in an environment of its own
 // (adapters_test.go).
@@ -41,6 +42,7 @@ func TestPythonSDK(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Run("five lines", func(t *testing.T) { callFiveLines(ctx, t, env.python) })
+	t.Run("pages", func(t *testing.T) { t.Parallel(); followPages(ctx, t, server, env.python) })
 	t.Run("generated", func(t *testing.T) { t.Parallel(); runGenerated(ctx, t, env) })
 	t.Run("types", func(t *testing.T) {
 		t.Parallel()

@@ -4,6 +4,7 @@
 package charts
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -65,11 +66,21 @@ var cases = map[string]struct {
 }
 
 func render(values map[string]any) (map[string]string, error) {
+	return renderFor("v1.34.0", values)
+}
+
+// renderFor renders for a cluster of that version.
+func renderFor(version string, values map[string]any) (map[string]string, error) {
+	kube, err := chartutil.ParseKubeVersion(version)
+	if err != nil {
+		return nil, err
+	}
+	cluster := &chartutil.Capabilities{KubeVersion: *kube, APIVersions: chartutil.DefaultVersionSet}
 	c, err := loader.Load(folder)
 	if err != nil {
 		return nil, err
 	}
-	all, err := chartutil.ToRenderValues(c, values, chartutil.ReleaseOptions{Name: "bee", Namespace: "default", IsInstall: true}, nil)
+	all, err := chartutil.ToRenderValues(c, values, chartutil.ReleaseOptions{Name: "bee", Namespace: "default", IsInstall: true}, cluster)
 	if err != nil {
 		return nil, err
 	}
@@ -152,6 +163,10 @@ func TestChartRendersWhatKubernetesKnows(t *testing.T) {
 	}
 }
 
+// drainsWithin is how long a server that stops takes at most: until calls are
+// answered, and until requests have ended.
+const drainsWithin = 5 + 10 + 5
+
 // checkDeployment: what types alone do not say.
 func checkDeployment(t *testing.T, d *appsv1.Deployment) {
 	t.Helper()
@@ -164,6 +179,11 @@ func checkDeployment(t *testing.T, d *appsv1.Deployment) {
 	c := pod.Spec.Containers[0]
 	if c.ReadinessProbe == nil || c.LivenessProbe == nil || c.StartupProbe == nil || !*c.SecurityContext.ReadOnlyRootFilesystem || !*pod.Spec.SecurityContext.RunAsNonRoot {
 		t.Errorf("%s lacks a probe or runs with too many rights", d.Name)
+	}
+	if c.Lifecycle == nil || c.Lifecycle.PreStop == nil || c.Lifecycle.PreStop.Sleep == nil || c.Lifecycle.PreStop.Sleep.Seconds <= 0 {
+		t.Errorf("%s gets requests after it was told to stop", d.Name)
+	} else if left := *pod.Spec.TerminationGracePeriodSeconds - c.Lifecycle.PreStop.Sleep.Seconds; left < drainsWithin {
+		t.Errorf("%s has %d s left to drain, which takes up to %d", d.Name, left, drainsWithin)
 	}
 	volumes := map[string]bool{}
 	for _, v := range pod.Spec.Volumes {
@@ -200,6 +220,24 @@ func checkIngress(t *testing.T, in *networkingv1.Ingress, named map[string]runti
 	}
 	if want := []string{"bee.example.com", "mcp.bee.example.com"}; !slices.Equal(hosts, want) || !slices.Equal(in.Spec.TLS[0].Hosts, want) {
 		t.Errorf("the hosts are %v, and %v have a certificate", hosts, in.Spec.TLS[0].Hosts)
+	}
+}
+
+// TestChartWaitsWhereItCan: a cluster that does not know the way to wait is not asked
+// to, nor is one whose operator does not want it.
+func TestChartWaitsWhereItCan(t *testing.T) {
+	for _, tt := range []struct {
+		version string
+		seconds int
+		want    bool
+	}{{"v1.29.9", 5, false}, {"v1.30.0", 5, true}, {"v1.31.2-gke.100", 7, true}, {"v1.33.0", 0, false}} {
+		files, err := renderFor(tt.version, map[string]any{"preStopSeconds": tt.seconds})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(files["beeos/templates/deployment.yaml"], fmt.Sprintf("sleep: {seconds: %d}", tt.seconds)); got != tt.want {
+			t.Errorf("Kubernetes %s, %d s: it waits %t, want %t", tt.version, tt.seconds, got, tt.want)
+		}
 	}
 }
 

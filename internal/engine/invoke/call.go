@@ -32,6 +32,8 @@ func (c *Calls) Do(ctx context.Context, r *Request) iter.Seq2[beeos.Event, error
 // recordCall makes an iterator of a call and records how it ended.
 func (c *Calls) recordCall(ctx context.Context, r *Request, do func(context.Context, *Request, func(*beeos.Event) bool) error) iter.Seq2[beeos.Event, error] {
 	return func(yield func(beeos.Event, error) bool) {
+		c.underway.begin()
+		defer c.underway.end()
 		start := time.Now()
 		var last *beeos.Message
 		err := do(ctx, r, func(ev *beeos.Event) bool {
@@ -126,6 +128,9 @@ func (c *Calls) Submit(ctx context.Context, r Request) (Sent, error) {
 // beginTurn checks, stores and dispatches a request.
 func (c *Calls) beginTurn(ctx context.Context, r *Request) (t *turn, err error) {
 	began := time.Now()
+	if len(r.Chain) == 0 && c.underway.isStopping() {
+		return nil, errStopping
+	}
 	if err := c.checkRequest(ctx, r); err != nil {
 		return nil, err
 	}

@@ -6,7 +6,8 @@
 // terminal reply. Do (call.go) returns the call as an iterator of events, Resume
 // joins one that is under way (trace.go has the span of a caller's request), Send, Continue and Cancel are its pieces for
 // surfaces that keep channels open. agents.go keeps agents at hand, asks.go finds
-// questions that a caller has missed.
+// questions that a caller has missed, stop.go has the calls under way answered before
+// the process ends.
 package invoke
 
 import (
@@ -67,8 +68,9 @@ type Calls struct {
 
 	holders *holders
 
-	started time.Time      // of this node, by that clock
-	late    sync.WaitGroup // requests whose storing takes long
+	started  time.Time      // of this node, by that clock
+	late     sync.WaitGroup // requests whose storing takes long
+	underway underway
 }
 
 // CallRecord is one finished call, for people who watch.
@@ -124,6 +126,7 @@ func New(opt Options) *Calls {
 	c := &Calls{
 		Reader: &task.Reader{Ledger: opt.Ledger}, Watcher: watch.NewWatcher(opt.Ledger, opt.Bus, opt.Log),
 		opt: opt, kicks: make(chan string, 4096), started: opt.Now(), holders: newHolders(),
+		underway: underway{idle: make(chan struct{})},
 	}
 	c.agents.known = map[string]knownAgent{}
 	c.quotas = quota.New(quota.Options{

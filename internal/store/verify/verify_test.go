@@ -16,8 +16,10 @@ import (
 	"github.com/beeos/beeos/internal/engine/ledger"
 	"github.com/beeos/beeos/internal/store"
 	"github.com/beeos/beeos/internal/store/builtins"
+	"github.com/beeos/beeos/internal/store/cluster"
 	"github.com/beeos/beeos/internal/store/database"
 	"github.com/beeos/beeos/internal/store/files"
+	"github.com/beeos/beeos/internal/store/notifications"
 	"github.com/beeos/beeos/internal/store/storetest"
 	"github.com/beeos/beeos/internal/store/webhooks"
 	"github.com/beeos/beeos/internal/wire/seal"
@@ -39,6 +41,8 @@ type world struct {
 	file    string
 	webhook string
 	builtin string
+	channel string // of notifications
+	cert    string
 }
 
 func newWorld(t *testing.T, db *store.Store) *world {
@@ -158,6 +162,17 @@ func (w *world) fillSecrets() {
 	if err := errors.Join(err, changed, w.db.Builtins.PutSkillToken(ctx, b.ID, "s", "https://a", "https://as", token, database.Now())); err != nil {
 		w.t.Fatal(err)
 	}
+	consent := forSkills.Seal(nil, []byte("{}"), builtins.ConsentPlace(b.ID, "s"))
+	told := notifications.Channel{ID: "nc_1", OwnerID: "u", Kind: notifications.Slack, Target: "U1", CreatedAt: database.Now()}
+	told.Sealed = sealer(notifications.SealedWith).Seal(nil, []byte("{}"), told.ID)
+	w.channel, w.cert = told.ID, "bee.example.com"
+	if err := errors.Join(
+		w.db.Builtins.PutSkillConsent(ctx, "state", builtins.SkillConsent{BuiltinID: b.ID, Skill: "s", Sealed: consent}, time.Now().Add(time.Hour)),
+		w.db.Notifications.Create(ctx, told, 10),
+		w.db.Cluster.PutCertificate(ctx, w.cert, sealer(cluster.CertificatesSealedWith).Seal(nil, []byte("pem"), cluster.CertificatePlace(w.cert))),
+	); err != nil {
+		w.t.Fatal(err)
+	}
 }
 
 // verifyDamaged does damage, verifies, and takes the damage back.
@@ -209,7 +224,7 @@ func TestSoundLedgerIsClean(t *testing.T) {
 		for _, c := range report.Checks {
 			looked += c.Name + ": " + c.Looked + "\n"
 		}
-		for _, words := range []string{"7 messages in 4 channels", "3 requests under way", "1 lane", "2 files", "3 sealed secrets"} {
+		for _, words := range []string{"7 messages in 4 channels", "3 requests under way", "1 lane", "2 files", "6 sealed secrets"} {
 			if !strings.Contains(looked, words) {
 				t.Errorf("it does not say %q:\n%s", words, looked)
 			}
@@ -253,6 +268,11 @@ func TestDamageIsFound(t *testing.T) {
 			{"another key seals", w.webhook, "credentials cannot be opened", []string{"UPDATE secrets SET value = (SELECT value FROM secrets WHERE name = 'skills') WHERE name = 'webhook credentials'"}},
 			{"the key is lost", "skills", "is not there", []string{"DELETE FROM secrets WHERE name = 'skills'"}},
 			{"a secret is another agent's", w.builtin, "token of skill s cannot be opened", []string{"UPDATE skill_tokens SET resource = 'https://b'"}},
+			{"a consent is another agent's", w.builtin, "consent of skill other cannot be opened", []string{"UPDATE skill_consents SET skill = 'other'"}},
+			{"a notification channel's secret is another one's", "nc_2", "secrets cannot be opened", []string{"UPDATE notification_channels SET id = 'nc_2' WHERE id = " + quote(w.channel)}},
+			{"the key of notification channels is another one", w.channel, "secrets cannot be opened", []string{"UPDATE secrets SET value = (SELECT value FROM secrets WHERE name = 'skills') WHERE name = 'notification channels'"}},
+			{"a certificate is another name's", "evil.example", "certificate cannot be opened", []string{"UPDATE certificates SET name = 'evil.example' WHERE name = " + quote(w.cert)}},
+			{"the key of certificates is lost", "certificates", "is not there", []string{"DELETE FROM secrets WHERE name = 'certificates'"}},
 			{"a file has another hash", w.file, "another one", []string{"UPDATE files SET sha256 = (SELECT value FROM secrets WHERE name = 'skills') WHERE id = 'file_1'"}},
 		} {
 			t.Run(tt.name, func(t *testing.T) {

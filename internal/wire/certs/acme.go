@@ -137,7 +137,7 @@ func (a *ACME) watch(ctx context.Context, name string) {
 			return
 		case err != nil:
 			a.vault.release(ctx, name)
-			a.log.Error("no certificate; see that the name leads to this machine and that port 443 or 80 is open to the authority", "name", name, "again_in", wait, "err", err)
+			a.log.Error("no certificate; see that the name leads to this machine and that port 443 or 80 is open to the authority", "name", name, "again_in", wait.String(), "err", err)
 			wait = min(2*wait, retryMost)
 		default:
 			wait, next = retryFirst, a.report(name, cert, known)

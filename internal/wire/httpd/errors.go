@@ -111,7 +111,16 @@ func WriteError(w http.ResponseWriter, r *http.Request, err error) {
 		body.Error.Details["stored"] = public.Stored
 	}
 	SetRetryAfter(w, public)
+	SetHelp(w, r, public.Code)
 	WriteJSON(w, status, body)
+}
+
+// SetHelp names in a header where the manual says what the code of an error means
+// and what to do about it, so that the error itself stays short.
+func SetHelp(w http.ResponseWriter, r *http.Request, code beeos.Code) {
+	if resp := responseOf(r.Context()); resp != nil && resp.help != "" && code != "" {
+		w.Header().Add("Link", "<"+resp.help+"#"+string(code)+`>; rel="help"`)
+	}
 }
 
 // CountRefusal counts that a request is answered with an error: for surfaces that

@@ -29,6 +29,8 @@ type Handler struct {
 	HTTPS    bool            // the public address is an https one: browsers are to use no other
 	Local    string          // URL by which this machine reaches the surface here, if its public one is another
 	Proxies  *Proxies        // whose word on clients counts; nil = nobody's
+	Help     string          // URL of the page about errors; empty = there is none
+	Stopping *atomic.Bool    // true = the process is about to stop; nil = it never is
 }
 
 // trackedResponse is that of one request on its way: a writer that knows what
@@ -44,6 +46,7 @@ type trackedResponse struct {
 
 	proxies *Proxies
 	base    string // see Base; empty = the public URL
+	help    string // as in Handler
 
 	failed atomic.Bool // the error that it is answered with was counted
 	trace  atomic.Pointer[string]
@@ -126,13 +129,16 @@ func With(ctx context.Context, key, value string) context.Context {
 
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	resp, r := begin(w, r)
-	resp.counts, resp.proxies = h.HTTP, h.Proxies
+	resp.counts, resp.proxies, resp.help = h.HTTP, h.Proxies, h.Help
 	if h.Local != "" && loopbackName(hostname(r.Host)) {
 		resp.base = h.Local
 	}
 	defer h.finish(resp, r)
 	if h.HTTPS {
 		w.Header()["Strict-Transport-Security"] = oneYear
+	}
+	if h.isStopping() {
+		w.Header()["Connection"] = closing // the client's next request finds another process, or this one again
 	}
 	if h.Loopback && !h.local(r) {
 		WriteError(resp, r, beeos.Errorf(beeos.Forbidden, "this address answers to localhost only: use a localhost URL without a foreign Origin"))
@@ -173,6 +179,7 @@ func begin(w http.ResponseWriter, r *http.Request) (*trackedResponse, *http.Requ
 var (
 	nosniff = []string{"nosniff"}
 	oneYear = []string{"max-age=31536000"}
+	closing = []string{"close"}
 )
 
 // finish runs last, panic or not: it answers for a handler that fell over,

@@ -51,9 +51,15 @@ func (h *Handler) healthz(w http.ResponseWriter, _ *http.Request) {
 	WriteJSON(w, http.StatusOK, health{Status: "ok"})
 }
 
+func (h *Handler) isStopping() bool { return h.Stopping != nil && h.Stopping.Load() }
+
 // readyz says whether to send requests here. The body names the check that
 // failed, or those that somebody should look at; why they failed is for the log.
 func (h *Handler) readyz(w http.ResponseWriter, r *http.Request) {
+	if h.isStopping() {
+		WriteJSON(w, http.StatusServiceUnavailable, health{Status: "stopping"})
+		return
+	}
 	ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)
 	defer cancel()
 	state := health{Status: "ok"}

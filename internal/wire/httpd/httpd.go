@@ -1,6 +1,6 @@
 // Package httpd is the HTTP edge that every surface stands on. Listen opens
-// all ports before anything starts and Serve drains them at shutdown
-// (listen.go). Handler wraps a surface with the request id, panic recovery,
+// all ports before anything starts (listen.go) and Serve drains them at the end
+// (shutdown.go). Handler wraps a surface with the request id, panic recovery,
 // the access line, metrics and the health pages (handler.go, health.go), and
 // keeps web pages away from loopback listeners (guard.go). Several parts can share
 // one address, each with its own Handler behind it. client.go says where a request

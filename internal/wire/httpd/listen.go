@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -40,6 +41,7 @@ type Part struct {
 	Watched bool         // clients stay connected, and it matters soon that one is gone
 	Local   string       // see Handler
 	Public  bool         // it looks at hosts itself, also where it listens on loopback behind a proxy
+	Last    bool         // it answers until all others have drained: whoever watches sees them do it
 
 	// Pick makes this address one that parts share: it names the part that a
 	// request is for. What is no part, or "", is answered by this one itself.
@@ -53,11 +55,13 @@ type Server struct {
 	Metrics *telemetry.Metrics
 	Ready   []Check       // what /readyz asks
 	Proxies *Proxies      // whose word on clients counts
+	Help    string        // URL of the page that explains the codes of errors
 	Drain   time.Duration // how long requests in flight may take at shutdown
 
 	parts     []Part
 	listeners []net.Listener // nil = that part has none
 	crowd     *crowd
+	stopping  atomic.Bool
 }
 
 // Listen opens the ports of all parts, or of none: whoever starts BeeOS hears
@@ -229,7 +233,7 @@ func (s *Server) handler(p Part, ln net.Listener) http.Handler {
 	wrap := func(q Part) http.Handler {
 		h := &Handler{
 			Next: q.Handler, Log: s.log(), Ready: s.Ready, Proxies: s.Proxies,
-			Loopback: loopback, Hosts: p.Hosts, HTTPS: p.HTTPS, Local: p.Local,
+			Loopback: loopback, Hosts: p.Hosts, HTTPS: p.HTTPS, Local: p.Local, Help: s.Help, Stopping: &s.stopping,
 		}
 		if s.Metrics != nil {
 			h.HTTP = s.Metrics.HTTP(q.Name)
@@ -266,24 +270,6 @@ func (l serverLog) Write(line []byte) (int, error) {
 	}
 	l.log.Log(context.Background(), level, text)
 	return len(line), nil
-}
-
-// shutdown closes every listener at once, waits for requests in flight, and
-// cuts off what is left.
-func (s *Server) shutdown(ctx context.Context, servers map[string]*http.Server) {
-	ctx, cancel := context.WithTimeout(ctx, s.Drain)
-	defer cancel()
-	var group errgroup.Group
-	for name, srv := range servers {
-		group.Go(func() error {
-			if err := srv.Shutdown(ctx); err != nil {
-				s.log().Warn("requests were cut off at shutdown", "part", name, "after", s.Drain)
-				return srv.Close()
-			}
-			return nil
-		})
-	}
-	group.Wait() //nolint:errcheck // closing what is already broken has nothing to tell
 }
 
 func (s *Server) log() *slog.Logger {

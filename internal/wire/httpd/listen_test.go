@@ -1,10 +1,8 @@
 package httpd
 
 import (
-	"bytes"
 	"context"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -92,79 +90,6 @@ func TestHandlePanicsOnUnknownPart(t *testing.T) {
 		}
 	}()
 	(&Server{}).Handle("nothing", nil)
-}
-
-// At shutdown a stream sees its context end and finishes by itself, while a
-// short request in flight is answered in full.
-func TestShutdownDrains(t *testing.T) {
-	started, release := make(chan struct{}, 2), make(chan struct{})
-	s, err := Listen([]Part{{Name: "web", Addr: anyPort, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/stream" {
-			sse := NewSSE(w)
-			defer sse.Close()
-			started <- struct{}{}
-			<-r.Context().Done()
-			sse.Event("end", "", nil)
-			close(release)
-			return
-		}
-		started <- struct{}{}
-		<-release
-		io.WriteString(w, "whole")
-	})}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	stop := run(t, s)
-	answers := make(chan string, 2)
-	for _, path := range []string{"/stream", "/short"} {
-		go func() {
-			_, body := fetch(t, "http://"+s.Addr("web")+path)
-			answers <- body
-		}()
-		<-started
-	}
-	if err := stop(); err != nil {
-		t.Error(err)
-	}
-	got := <-answers + <-answers
-	if !strings.Contains(got, "event: end") || !strings.Contains(got, "whole") {
-		t.Errorf("answers %q", got)
-	}
-	if _, err := net.Dial("tcp", s.Addr("web")); err == nil {
-		t.Error("the port is still open")
-	}
-}
-
-func TestShutdownCutsOff(t *testing.T) {
-	started, release := make(chan struct{}), make(chan struct{})
-	defer close(release)
-	s, err := Listen([]Part{{Name: "web", Addr: anyPort, Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-		close(started)
-		<-release
-	})}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var log bytes.Buffer
-	s.Log = telemetry.NewLogger(&log, "json", slog.LevelInfo)
-	s.Drain = 20 * time.Millisecond
-	stop := run(t, s)
-	failed := make(chan error)
-	go func() {
-		_, err := http.Get("http://" + s.Addr("web"))
-		failed <- err
-	}()
-	<-started
-	if err := stop(); err != nil {
-		t.Error(err)
-	}
-	if err := <-failed; err == nil {
-		t.Error("the request was not cut off")
-	}
-	if !strings.Contains(log.String(), `"part":"web"`) {
-		t.Errorf("log: %s", log.String())
-	}
 }
 
 // A listener that breaks takes the others down, so that the process ends and

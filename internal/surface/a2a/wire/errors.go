@@ -119,6 +119,7 @@ func (f Fault) Report(w http.ResponseWriter, r *http.Request, err error) {
 	Challenge(w, err)
 	if f.public != nil {
 		httpd.SetRetryAfter(w, f.public)
+		httpd.SetHelp(w, r, f.public.Code)
 	}
 }
 

@@ -213,5 +213,8 @@ func (o *Responder) SendError(r *http.Request, id []byte, v Version, err error) 
 	if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
 		httpd.SetRetryAfter(o.w, f.Err)
 	}
+	if !o.IsStream() && f.Err != nil {
+		httpd.SetHelp(o.w, r, f.Err.Code)
+	}
 	o.SendAnswer(status, nil, f.AppendResponse(nil, id, v), nil)
 }
