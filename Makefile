@@ -106,9 +106,9 @@ docs: ## Write the generated pages, check all of them
 
 release: ## Everything that a version is shipped as, into dist/ (VERSION=1.2.3; see RELEASING.md)
 	$(GO) run -C tools ./release -version "$(VERSION)" -out ../dist
-	cp scripts/install.sh dist/
 
-packages: ## Make what is shipped for this machine from the last commit, twice, and try it: same bytes, installer, deb, rpm, image
+packages: setup ## As root: make what is shipped for this machine from the last commit, twice, and try it: same bytes, installer, deb, rpm, image
+	@[ "$$(id -u)" -eq 0 ] || { echo 'only root can install packages and change the root folder; run: sudo -E env PATH="$$PATH" make packages'; exit 1; }
 	cd test/address/programs && $(GO) build -o $(CURDIR)/bin/address/ github.com/letsencrypt/pebble/v2/cmd/pebble github.com/letsencrypt/pebble/v2/cmd/pebble-challtestsrv
 	$(GO) vet -tags release ./test/deploy
 	BEEOS_TEST_PROGRAMS=$(CURDIR)/bin/address $(GO) test -tags release -count=1 -v -timeout 60m ./test/deploy
