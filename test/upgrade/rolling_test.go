@@ -344,8 +344,8 @@ func TestFirstSDK(t *testing.T) {
 	first, now := buildCommit(t, firstSDK), buildTree(t)
 	f := newFleet(t, 1, now)
 	agents := f.connect(first)
-	s, err := Tell(t.Context(), f.doors()[0], agents[0].ID)
-	if err != nil {
+	s := NewStory(agents[0].ID)
+	if err := s.Tell(t.Context(), f.doors()[0]); err != nil {
 		t.Fatal(err)
 	}
 	if n := len(agents[0].Begun()); n != 16 {
