@@ -165,13 +165,20 @@ func (r *release) editKong(replace map[string]string, module, folder string, nam
 			{"methodt := t.Method(i)", "methodt, found := typeMethodNamed(t, name)\nif !found {\ncontinue\n}", 1},
 			{"p.Method(i)", "methodNamed(p, name)", 1},
 		},
+		"help.go": { // what go/doc does with a text, without its parser of programs
+			{`"go/doc"`, `"go/doc/comment"`, 1},
+			{"doc.ToText(", "writeDoc(", 2},
+		},
 	} {
 		text, err := os.ReadFile(filepath.Join(module, name))
 		if err == nil {
 			text, err = apply(name+" of kong", text, edits)
 		}
-		if name == "callbacks.go" {
+		switch name {
+		case "callbacks.go":
 			text = append(text, added...)
+		case "help.go":
+			text = append(text, writeDoc...)
 		}
 		if err == nil {
 			text, err = format.Source(text)
@@ -185,6 +192,13 @@ func (r *release) editKong(replace map[string]string, module, folder string, nam
 	}
 	return nil
 }
+
+const writeDoc = `
+func writeDoc(w io.Writer, text, prefix, codePrefix string, width int) {
+	p := comment.Printer{TextPrefix: prefix, TextCodePrefix: codePrefix, TextWidth: width}
+	w.Write(p.Text(new(comment.Parser).Parse(text)))
+}
+`
 
 // lookUp is a function that looks a method up in v, a case for every name: the
 // linker sees which.
