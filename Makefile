@@ -113,7 +113,7 @@ packages: setup ## As root: make what is shipped for this machine from the last 
 	$(GO) vet -tags release ./test/deploy
 	BEEOS_TEST_PROGRAMS=$(CURDIR)/bin/address $(GO) test -tags release -count=1 -v -timeout 60m ./test/deploy
 
-charts: ## Lint and render the Helm chart, read it with the types of Kubernetes
+charts: ## Lint and render the Helm chart, read it with the types of Kubernetes, and the Compose files with the library of Compose
 	$(GO) test -C tools/charts -timeout 30m ./...
 
 upgrade: setup ## Replace nodes of the version before one by one under load, and go back; needs the history
