@@ -14,7 +14,7 @@ RACE       = -race -p $(AT_ONCE) -gcflags=modernc.org/sqlite/lib=-race=false -gc
 PACKAGES   = ./test/faults ./test/console ./internal/cli ./test/clients ./test/hands ./internal/surface/web ./internal/surface/mcp ./...
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race lint format vuln bench conformance clients fuzz hostile silence walk traces adapters address litestream dev docs release packages charts upgrade setup clean
+.PHONY: help build test race lint format vuln bench conformance clients fuzz hostile silence walk traces adapters address litestream backups dev docs release packages charts upgrade setup clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -86,6 +86,9 @@ litestream: ## Copy the database of a busy server with the real Litestream, buil
 	cd test/litestream && $(GO) build -o $(CURDIR)/bin/litestream github.com/benbjohnson/litestream/cmd/litestream
 	$(GO) vet -tags litestream ./test/faults
 	BEEOS_TEST_LITESTREAM=$(CURDIR)/bin/litestream $(GO) test -tags litestream -count=1 -v -timeout $(TIMEOUT) -run TestContinuousCopy ./test/faults
+
+backups: setup ## Back up a busy server twenty times on each database, restore and verify each; needs a machine that answers 200 calls a second
+	FAULTS_BACKUPS=20 $(GO) test -count=1 -v -timeout $(TIMEOUT) -run TestBackupsUnderLoad ./test/faults
 
 traces: ## The tests of traces against a real OpenTelemetry Collector, built from test/collector
 	cd test/collector && $(GO) vet . && $(GO) build -o $(CURDIR)/bin/collector .
