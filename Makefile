@@ -14,7 +14,7 @@ RACE       = -race -p $(AT_ONCE) -gcflags=modernc.org/sqlite/lib=-race=false -gc
 PACKAGES   = ./test/faults ./test/console ./internal/cli ./test/clients ./test/hands ./internal/surface/web ./internal/surface/mcp ./...
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race lint format vuln bench conformance clients fuzz hostile silence walk traces adapters address litestream dev docs release packages charts upgrade setup clean
+.PHONY: help build test race lint format vuln bench conformance clients fuzz hostile silence walk traces adapters address litestream backups dev docs release packages charts upgrade setup clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -87,6 +87,9 @@ litestream: ## Copy the database of a busy server with the real Litestream, buil
 	$(GO) vet -tags litestream ./test/faults
 	BEEOS_TEST_LITESTREAM=$(CURDIR)/bin/litestream $(GO) test -tags litestream -count=1 -v -timeout $(TIMEOUT) -run TestContinuousCopy ./test/faults
 
+backups: setup ## Back up a busy server twenty times on each database, restore and verify each; needs a machine that answers 200 calls a second
+	FAULTS_BACKUPS=20 $(GO) test -count=1 -v -timeout $(TIMEOUT) -run TestBackupsUnderLoad ./test/faults
+
 traces: ## The tests of traces against a real OpenTelemetry Collector, built from test/collector
 	cd test/collector && $(GO) vet . && $(GO) build -o $(CURDIR)/bin/collector .
 	BEEOS_TEST_COLLECTOR=$(CURDIR)/bin/collector $(GO) test -count=1 -v -timeout $(TIMEOUT) -run "Trace|Span|Entries|Unsampled" ./test/faults ./internal/app ./internal/telemetry/trace ./internal/engine/calltrace
@@ -106,14 +109,14 @@ docs: ## Write the generated pages, check all of them
 
 release: ## Everything that a version is shipped as, into dist/ (VERSION=1.2.3; see RELEASING.md)
 	$(GO) run -C tools ./release -version "$(VERSION)" -out ../dist
-	cp scripts/install.sh dist/
 
-packages: ## Make what is shipped for this machine from the last commit, twice, and try it: same bytes, installer, deb, rpm, image
+packages: setup ## As root: make what is shipped for this machine from the last commit, twice, and try it: same bytes, installer, deb, rpm, image
+	@[ "$$(id -u)" -eq 0 ] || { echo 'only root can install packages and change the root folder; run: sudo -E env PATH="$$PATH" make packages'; exit 1; }
 	cd test/address/programs && $(GO) build -o $(CURDIR)/bin/address/ github.com/letsencrypt/pebble/v2/cmd/pebble github.com/letsencrypt/pebble/v2/cmd/pebble-challtestsrv
 	$(GO) vet -tags release ./test/deploy
 	BEEOS_TEST_PROGRAMS=$(CURDIR)/bin/address $(GO) test -tags release -count=1 -v -timeout 60m ./test/deploy
 
-charts: ## Lint and render the Helm chart, read it with the types of Kubernetes
+charts: ## Lint and render the Helm chart, read it with the types of Kubernetes, and the Compose files with the library of Compose
 	$(GO) test -C tools/charts -timeout 30m ./...
 
 upgrade: setup ## Replace nodes of the version before one by one under load, and go back; needs the history

@@ -30,6 +30,10 @@ has npm      || missing+=(npm) # official MCP clients and suite; they bring the 
 has java     || missing+=(default-jre-headless) # a generator of clients
 has chromium || has google-chrome || missing+=(chromium) # the console's pages are tested in a real browser
 has promtool && has prometheus || missing+=(prometheus) # alert rules and dashboard are tested against the real one
+if [ "$(uname)" = Linux ]; then # elsewhere nothing is installed from packages of ours
+  has systemd-analyze || missing+=(systemd) # the unit is read by the real one
+  has rpm             || missing+=(rpm) # make packages looks into the package
+fi
 has nginx || [ -x /usr/sbin/nginx ] || missing+=(nginx) # the sample files for proxies are tested behind the real one
 
 if [ ${#missing[@]} -eq 0 ]; then

@@ -92,10 +92,7 @@ func (c *container) serve() *program.Process {
 // tryImage has the server of an image answer a call, stop on SIGTERM while calls are
 // under way, and start again: none of them is lost, and none is made twice.
 func tryImage(t *testing.T, path string) {
-	if os.Getuid() != 0 {
-		t.Log("only root can change the root folder")
-		return
-	}
+	needRoot(t)
 	folder := t.TempDir()
 	size := unpackImage(t, path, folder)
 	t.Logf("%.1f MB", float64(size)/1e6)

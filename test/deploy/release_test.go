@@ -32,6 +32,15 @@ func run(t *testing.T, dir string, env []string, name string, args ...string) st
 	return string(out)
 }
 
+// needRoot fails for whoever cannot do what a test is about: nothing is tried then, and
+// nobody is to believe that it was.
+func needRoot(t *testing.T) {
+	t.Helper()
+	if os.Getuid() != 0 {
+		t.Fatal(`only root can install packages and change the root folder; run: sudo -E env PATH="$PATH" make packages`)
+	}
+}
+
 // makeRelease makes what is shipped for this machine from a copy of a commit, in a
 // folder of its own; steps are some of those of tools/release, or all.
 func makeRelease(t *testing.T, commit, version, steps string) (out string) {
@@ -59,6 +68,7 @@ func TestRelease(t *testing.T) {
 		}
 		t.Logf("\n%s", first)
 	})
+	t.Run("sums", func(t *testing.T) { trySums(t, out) })
 	t.Run("installer", func(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "bin")
 		said, err := install(t, "INSTALL_FROM="+out, "INSTALL_DIR="+dir)
@@ -75,6 +85,20 @@ func TestRelease(t *testing.T) {
 	t.Run("rpm", func(t *testing.T) { tryRPM(t, shippedAs(out, version, "rpm")) })
 	t.Run("newcomer", func(t *testing.T) { tryNewcomer(t, out) })
 	t.Run("image", func(t *testing.T) { tryImage(t, filepath.Join(out, "beeos_"+version+"_image.tar")) })
+}
+
+// trySums has sha256sum check everything that there is, but the list itself.
+func trySums(t *testing.T, out string) {
+	files, err := os.ReadDir(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := run(t, out, nil, "sha256sum", "--check", "checksums.txt")
+	for _, f := range files {
+		if f.Name() != "checksums.txt" && !strings.Contains(said, f.Name()+": OK\n") {
+			t.Errorf("%s has no sum:\n%s", f.Name(), said)
+		}
+	}
 }
 
 func shippedAs(out, version, suffix string) string {
@@ -103,8 +127,7 @@ func tryDeb(t *testing.T, path string) {
 
 func tryRPM(t *testing.T, path string) {
 	if _, err := exec.LookPath("rpm"); err != nil {
-		t.Log("rpm is not here to look into the package")
-		return
+		t.Fatal("rpm is not here to look into the package; run: scripts/setup.sh")
 	}
 	listed := run(t, ".", nil, "rpm", "-qlp", path)
 	for _, name := range packaged {

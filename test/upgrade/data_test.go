@@ -24,6 +24,7 @@ import (
 	"github.com/beeos/beeos/internal/app"
 	"github.com/beeos/beeos/internal/config"
 	"github.com/beeos/beeos/test/apptest"
+	"github.com/beeos/beeos/test/hands"
 	"github.com/beeos/beeos/test/pgtest"
 )
 
@@ -66,6 +67,9 @@ func testData(t *testing.T, file string) {
 	if err := Refresh(t.Context(), dsn, p.MadeAt); err != nil {
 		t.Fatal(err)
 	}
+	p.checkFilled(t, dsn)
+	p.model = hands.NewModel(t, ThinkOfClerk)
+	p.cfg.LLM = p.model.Settings()
 	server := apptest.StartWith(t, p.cfg, app.Options{})
 	p.door = Open(server.REST, server.MCP, p.UserKey)
 	p.server = server
@@ -76,6 +80,7 @@ func testData(t *testing.T, file string) {
 	p.checkTasks(t)
 	p.checkFile(t)
 	p.checkSound(t)
+	p.checkMore(t, dsn)
 
 	p.connect(t)
 	p.goOn(t)
@@ -89,6 +94,7 @@ type past struct {
 	folder string
 	server *apptest.App
 	door   Door
+	model  *hands.Model
 }
 
 func exists(path string) bool {
@@ -114,8 +120,8 @@ func (p *past) checkCalls(t *testing.T) {
 		listed++
 		outcomes[c.Outcome]++
 	}
-	// 6 with keys, a tool, a stream, two sentences, two about files, four tasks.
-	if listed != 16 || outcomes["ok"] != 14 || outcomes["working"] != 2 {
+	// 6 with keys, a tool, a stream, two sentences, two about files, four tasks, one of the built-in agent.
+	if listed != 17 || outcomes["ok"] != 15 || outcomes["working"] != 2 {
 		t.Errorf("%d calls are on record: %v", listed, outcomes)
 	}
 }

@@ -3,8 +3,8 @@
 // program (data_test.go), and nodes of two versions run side by side (rolling_test.go,
 // make upgrade).
 //
-// history.go builds programs from past commits, node.go runs them, story.go is what
-// they are asked to do and what is remembered of it, data.go how data is packed and
+// history.go builds programs from past commits, node.go runs them, story.go and
+// more.go are what they are asked to do and what is remembered of it, data.go how data is packed and
 // unpacked. The program in fixtures makes testdata; the one in agent is the agent
 // of all of them.
 package upgrade

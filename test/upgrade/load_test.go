@@ -73,7 +73,7 @@ func (l *load) run(one func(Door, string, int64) error) {
 		l.again++
 		l.why[describe(err)]++
 		l.mu.Unlock()
-		if err := l.finish(one, l.doors[(n+1)%int64(len(l.doors))], key, n); err != nil {
+		if err := l.finish(one, key, n); err != nil {
 			l.mu.Lock()
 			l.failed = append(l.failed, fmt.Errorf("call %d: %w", n, err))
 			l.mu.Unlock()
@@ -81,14 +81,20 @@ func (l *load) run(one func(Door, string, int64) error) {
 	}
 }
 
-// finish makes a call the second time. If the first is still under way, it asks on, as
-// the answer says.
-func (l *load) finish(one func(Door, string, int64) error, d Door, key string, n int64) error {
-	waited := false
+// finish makes a call the second time, at the next node. If the first is still under
+// way, it asks on there, as the answer says; should that node go as well meanwhile, which
+// is the first time for this question, it asks at the one after it.
+func (l *load) finish(one func(Door, string, int64) error, key string, n int64) error {
+	waited, at := false, n+1
 	for deadline := time.Now().Add(startWithin); ; {
-		err := one(d, key, n)
+		err := one(l.doors[at%int64(len(l.doors))], key, n)
 		e, ok := errors.AsType[*beeos.Error](err)
-		if !ok || e.Code != beeos.Conflict || time.Now().After(deadline) {
+		conflict := ok && e.Code == beeos.Conflict
+		if waited && err != nil && !conflict && at == n+1 {
+			at++
+			continue
+		}
+		if !conflict || time.Now().After(deadline) {
 			return err
 		}
 		if !waited {

@@ -29,14 +29,14 @@ type Node struct {
 
 // NewNode lays out a place below dir; settings are NAME=value.
 func NewNode(dir, name string, settings ...string) (*Node, error) {
-	addrs, free, err := ports.Addrs(4)
+	addrs, free, err := ports.Addrs(5)
 	if err != nil {
 		return nil, err
 	}
 	n := &Node{Name: name, Data: filepath.Join(dir, name), free: free, MCP: "http://" + addrs[0], REST: "http://" + addrs[1], Agents: "http://" + addrs[2]}
 	n.env = append([]string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + os.TempDir(), "BEEOS_DATA=" + n.Data,
-		"MCP_ADDR=" + addrs[0], "OPENAPI_ADDR=" + addrs[1], "AGENT_GATEWAY_ADDR=" + addrs[2], "A2A_ADDR=" + addrs[3], "WEB_ADDR=127.0.0.1:0",
+		"MCP_ADDR=" + addrs[0], "OPENAPI_ADDR=" + addrs[1], "AGENT_GATEWAY_ADDR=" + addrs[2], "A2A_ADDR=" + addrs[3], "WEB_ADDR=" + addrs[4], "WEB_PUBLIC_URL=http://" + addrs[4],
 		"BEEOS_RATE_LIMIT=1000000000", "BEEOS_ALLOW_PRIVATE=true", "BEEOS_ADMIN_ADDR=off",
 	}, settings...)
 	return n, nil

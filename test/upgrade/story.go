@@ -43,6 +43,11 @@ type Story struct {
 	File    string `json:"file"`
 	SHA256  string `json:"sha256"`
 	Webhook string `json:"webhook"` // of Done
+
+	Clerk   string `json:"clerk"` // a built-in agent
+	App     App    `json:"app"`
+	Budget  string `json:"budget,omitempty"`  // where there are some
+	Channel string `json:"channel,omitempty"` // that is told of approvals, likewise
 }
 
 // Call is one call with an idempotency key, and its answer.
@@ -89,17 +94,19 @@ func failed(is bool, text string) error {
 	return nil
 }
 
+// NewStory begins one about an agent.
+func NewStory(agentID string) *Story { return &Story{AgentID: agentID, MadeAt: time.Now().UTC()} }
+
 const fileText = "kept over upgrades"
 
 // Tell has a server do what a Story remembers. The agent must be connected.
-func Tell(ctx context.Context, d Door, agentID string) (s Story, err error) {
-	s = Story{AgentID: agentID, MadeAt: time.Now().UTC()}
+func (s *Story) Tell(ctx context.Context, d Door) error {
 	for _, step := range []func(context.Context, Door) error{s.makeCalls, s.talk, s.makeKeys, s.keepFile, s.finishTask, s.leaveTasks} {
 		if err := step(ctx, d); err != nil {
-			return s, err
+			return err
 		}
 	}
-	return s, nil
+	return nil
 }
 
 func (s *Story) makeCalls(ctx context.Context, d Door) error {

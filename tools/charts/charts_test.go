@@ -1,5 +1,6 @@
 // Package charts renders the Helm chart as people would and reads what comes out
-// as Kubernetes does. It is a module of its own, since Helm and the types of
+// as Kubernetes does (charts_test.go), and the files for Compose as that does
+// (compose_test.go). It is a module of its own, since Helm and the types of
 // Kubernetes are larger than all of BeeOS.
 package charts
 

@@ -59,6 +59,7 @@ var steps = []struct {
 	{"packages", (*release).makePackages},
 	{"image", (*release).makeImage},
 	{"formula", (*release).writeFormula},
+	{"installer", (*release).copyInstaller},
 	{"sums", (*release).writeSums},
 }
 
@@ -74,7 +75,7 @@ func run(args []string) error {
 	version := flags.String("version", "", "version to ship, without a v; empty = what the program says of itself")
 	out := flags.String("out", "../dist", "folder to write to; it is emptied first")
 	targets := flags.String("targets", "", "systems to build for, such as linux/amd64,darwin/arm64; empty = all")
-	only := flags.String("steps", "", "which of slim, binaries, extras, archives, sbom, packages, image, formula, sums to make; empty = all")
+	only := flags.String("steps", "", "which of slim, binaries, extras, archives, sbom, packages, image, formula, installer, sums to make; empty = all")
 	roots := flags.String("roots", "/etc/ssl/certs/ca-certificates.crt", "certificates that the image trusts")
 	base := flags.String("base", "https://github.com/beeos/beeos/releases/download", "where the files will be downloaded from")
 	if err := flags.Parse(args); err != nil {
@@ -174,6 +175,16 @@ func (r *release) clear() error { return os.RemoveAll(r.work()) }
 // shipped is the name of something that people download.
 func (r *release) shipped(t target, suffix string) string {
 	return filepath.Join(r.out, fmt.Sprintf("beeos_%s_%s_%s%s", r.version, t.os, t.arch, suffix))
+}
+
+// copyInstaller ships the script that finds and checks the rest. It comes before the
+// sums, which are of everything.
+func (r *release) copyInstaller() error {
+	text, err := os.ReadFile(filepath.Join(r.root, "scripts", "install.sh"))
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(r.out, "install.sh"), text, 0o755)
 }
 
 // writeSums writes the sums of all that is shipped, as sha256sum -c reads them.

@@ -45,7 +45,7 @@ func newRelease(t *testing.T) *release {
 // makeAll makes what needs neither compiler nor packager.
 func (r *release) makeAll(t *testing.T) {
 	t.Helper()
-	if err := errors.Join(r.packAll(), r.makeImage(), r.writeFormula(), r.writeSums()); err != nil {
+	if err := errors.Join(r.packAll(), r.makeImage(), r.writeFormula(), r.copyInstaller(), r.writeSums()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -215,6 +215,9 @@ func TestSumsAndFormulaAgree(t *testing.T) {
 	formula, err2 := os.ReadFile(filepath.Join(r.out, "beeos.rb"))
 	if err := errors.Join(err1, err2); err != nil {
 		t.Fatal(err)
+	}
+	if !strings.Contains(string(sums), "  install.sh\n") {
+		t.Errorf("the installer has no sum:\n%s", sums)
 	}
 	used := 0
 	for line := range strings.Lines(string(sums)) {

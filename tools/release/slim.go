@@ -26,8 +26,14 @@ import (
 // Nothing is changed on disk: the copies are an overlay (go help build). They are
 // made of the sources that are there; if one is no longer as it was here, making
 // them fails.
+//
+// The third is PostgreSQL's client, which teaches its types to know Go types that
+// nobody here uses: ranges, shapes, and arrays of them.
 
-const kong = "github.com/alecthomas/kong"
+const (
+	kong = "github.com/alecthomas/kong"
+	pgx  = "github.com/jackc/pgx/v5"
+)
 
 // largest is how many bytes a program may have (README.md says so).
 const largest = 48_000_000
@@ -55,7 +61,7 @@ func (r *release) overlay() string { return r.work("slim", "overlay.json") }
 // nobody calls.
 func (r *release) slim() error {
 	replace := map[string]string{}
-	if err := errors.Join(r.slimTemplates(replace), r.slimKong(replace)); err != nil {
+	if err := errors.Join(r.slimTemplates(replace), r.slimKong(replace), r.slimPostgres(replace), r.replaceModules(replace)); err != nil {
 		return err
 	}
 	text, err := json.MarshalIndent(map[string]any{"Replace": replace}, "", "  ")
@@ -131,15 +137,50 @@ func (r *release) slimKong(replace map[string]string) error {
 		return err
 	}
 	slices.Sort(names)
-	if err := r.editKong(replace, module, folder, slices.Compact(names), provided); err != nil {
-		return err
-	}
+	return r.editKong(replace, module, folder, slices.Compact(names), provided)
+}
+
+// replaceModules has the module of the program take the two from the folders.
+func (r *release) replaceModules(replace map[string]string) error {
 	mod := filepath.Join(r.root, "go.mod")
 	text, err := os.ReadFile(mod)
 	if err != nil {
 		return err
 	}
-	return r.keep(replace, mod, "go.mod", append(text, "\nreplace "+kong+" => ./.slim/kong\n"...))
+	return r.keep(replace, mod, "go.mod", append(text, "\nreplace "+kong+" => ./.slim/kong\nreplace "+pgx+" => ./.slim/pgx\n"...))
+}
+
+// pgxTypes are the lines that say by which type of PostgreSQL values of pgx's own Go
+// types go. The program gives it plain ones.
+var pgxTypes = regexp.MustCompile(`(?m)^\tregisterDefaultPgTypeVariants\[(?:[A-Z]\w*|Range\[\w+\]|Multirange\[Range\[\w+\]\])\]\(defaultMap, "\w+"\).*\n`)
+
+// slimPostgres leaves them out.
+func (r *release) slimPostgres(replace map[string]string) error {
+	module, err := r.ask("list", "-m", "-f", "{{.Dir}}", pgx)
+	if err != nil {
+		return err
+	}
+	folder := filepath.Join(r.root, ".slim", "pgx")
+	err = filepath.WalkDir(module, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		name, err := filepath.Rel(module, path)
+		replace[filepath.Join(folder, name)] = path
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	const name = "pgtype/pgtype_default.go"
+	text, err := os.ReadFile(filepath.Join(module, name))
+	if err != nil {
+		return err
+	}
+	if found := len(pgxTypes.FindAll(text, -1)); found != 38 {
+		return fmt.Errorf("%s of pgx names %d types of its own, not 38: it has changed, so look at what it does now and mend tools/release/slim.go", name, found)
+	}
+	return r.keep(replace, filepath.Join(folder, name), "pgx/"+name, pgxTypes.ReplaceAll(text, nil))
 }
 
 var (
@@ -165,13 +206,20 @@ func (r *release) editKong(replace map[string]string, module, folder string, nam
 			{"methodt := t.Method(i)", "methodt, found := typeMethodNamed(t, name)\nif !found {\ncontinue\n}", 1},
 			{"p.Method(i)", "methodNamed(p, name)", 1},
 		},
+		"help.go": { // what go/doc does with a text, without its parser of programs
+			{`"go/doc"`, `"go/doc/comment"`, 1},
+			{"doc.ToText(", "writeDoc(", 2},
+		},
 	} {
 		text, err := os.ReadFile(filepath.Join(module, name))
 		if err == nil {
 			text, err = apply(name+" of kong", text, edits)
 		}
-		if name == "callbacks.go" {
+		switch name {
+		case "callbacks.go":
 			text = append(text, added...)
+		case "help.go":
+			text = append(text, writeDoc...)
 		}
 		if err == nil {
 			text, err = format.Source(text)
@@ -185,6 +233,13 @@ func (r *release) editKong(replace map[string]string, module, folder string, nam
 	}
 	return nil
 }
+
+const writeDoc = `
+func writeDoc(w io.Writer, text, prefix, codePrefix string, width int) {
+	p := comment.Printer{TextPrefix: prefix, TextCodePrefix: codePrefix, TextWidth: width}
+	w.Write(p.Text(new(comment.Parser).Parse(text)))
+}
+`
 
 // lookUp is a function that looks a method up in v, a case for every name: the
 // linker sees which.

@@ -6,7 +6,6 @@ import (
 	"context"
 	"embed"
 	"fmt"
-	"go/format"
 	"maps"
 	"os"
 	"path/filepath"
@@ -86,13 +85,7 @@ func writeTemplate(path, name string, f *facts) error {
 	if err := t.Execute(&b, f); err != nil {
 		return fmt.Errorf("template: %w", err)
 	}
-	text := b.Bytes()
-	if strings.HasSuffix(path, ".go") {
-		if text, err = format.Source(text); err != nil { // comments align with names
-			return fmt.Errorf("template: %w", err)
-		}
-	}
-	return os.WriteFile(path, text, 0o644)
+	return os.WriteFile(path, b.Bytes(), 0o644)
 }
 
 // formatFolder writes a folder so that nobody takes it for something else.

@@ -290,6 +290,19 @@ func writeTar(t *testing.T, entries ...string) string {
 	return path
 }
 
+// gunzip returns what a compressed file holds; nil = it holds nothing that is whole.
+func gunzip(text []byte) []byte {
+	r, err := gzip.NewReader(bytes.NewReader(text))
+	if err != nil {
+		return nil
+	}
+	all, err := io.ReadAll(r)
+	if err != nil {
+		return nil
+	}
+	return all
+}
+
 // TestDamagedBackupsAreRefused cuts one off at many places, and changes a byte at
 // many others.
 func TestDamagedBackupsAreRefused(t *testing.T) {
@@ -306,7 +319,10 @@ func TestDamagedBackupsAreRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := Restore(t.Context(), hurt, Target{Folder: folder}); err == nil {
-			t.Errorf("%s at %d of %d was not noticed", what, at, len(whole))
+			if !bytes.Equal(gunzip(text), gunzip(whole)) { // deflate has bits that mean nothing
+				t.Errorf("%s at %d of %d was not noticed", what, at, len(whole))
+			}
+			return
 		}
 		if left := tree(t, folder); len(left) != 0 {
 			t.Errorf("%s at %d left %d files", what, at, len(left))
