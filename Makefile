@@ -14,7 +14,7 @@ RACE       = -race -p $(AT_ONCE) -gcflags=modernc.org/sqlite/lib=-race=false -gc
 PACKAGES   = ./test/faults ./test/console ./internal/cli ./test/clients ./test/hands ./internal/surface/web ./internal/surface/mcp ./...
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race lint format vuln bench conformance clients fuzz hostile silence walk traces adapters address litestream backups dev docs release packages charts upgrade setup clean
+.PHONY: help build test race lint format vuln bench conformance clients fuzz hostile silence kills walk traces adapters address litestream backups dev docs release packages charts upgrade setup clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -76,6 +76,9 @@ hostile: ## Attack a server and its bridges; needs a quiet machine: others' call
 silence: setup ## Freeze PostgreSQL under load and promote its standby; set one node's clock wrong; takes minutes
 	$(GO) vet -tags silence ./test/faults
 	$(GO) test -tags silence -count=1 -v -timeout 30m -run 'Silent|Clock|Frozen|Descriptors' ./test/faults
+
+kills: setup ## Kill a busy server fifty times on each database: what was acknowledged is there, and usage is what the answers took
+	FAULTS_KILLS=50 $(GO) test -count=1 -v -timeout 30m -run 'TestServerKilledFiftyTimes|TestServerOnPostgresKilled' ./test/faults
 
 address: ## One address with certificates of a real authority (pebble), and behind the real Caddy, from test/address/programs
 	cd test/address/programs && $(GO) build -o $(CURDIR)/bin/address/ tool

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -30,11 +31,19 @@ const (
 	callerTrace = "0af7651916cd43dd8448eb211c80319c"
 	callerSpan  = "b7ad6b7169203331"
 	callerPlace = "00-" + callerTrace + "-" + callerSpan + "-01"
+	mcpVersion  = "2025-11-25"
 	proxyPlace  = "00-11111111111111111111111111111111-2222222222222222-01"
 )
 
-// postTraced posts JSON with a traceparent of its own.
-func postTraced(t *testing.T, url, key, traceparent string, body any) string {
+// postTraced posts JSON with a traceparent of its own, and with more headers: names
+// and values.
+func postTraced(t *testing.T, url, key, traceparent string, body any, header ...string) string {
+	t.Helper()
+	answer, _ := postWithHeaders(t, url, key, traceparent, body, header...)
+	return answer
+}
+
+func postWithHeaders(t *testing.T, url, key, traceparent string, body any, header ...string) (string, http.Header) {
 	t.Helper()
 	raw, err := json.Marshal(body)
 	if err != nil {
@@ -48,6 +57,9 @@ func postTraced(t *testing.T, url, key, traceparent string, body any) string {
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Traceparent", traceparent)
 	req.Header.Set("A2A-Version", "1.0")
+	for i := 0; i+1 < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		t.Fatal(err)
@@ -57,7 +69,15 @@ func postTraced(t *testing.T, url, key, traceparent string, body any) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return string(answer)
+	return string(answer), resp.Header
+}
+
+// within bounds what happens at once, on a machine that has other things to do.
+func within(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	t.Cleanup(cancel)
+	return ctx
 }
 
 // deployClerk deploys a built-in agent with the tools of a drive.
@@ -67,14 +87,16 @@ func deployClerk(t *testing.T, a *apptest.App, d *hands.Drive) *client.Client {
 	if _, err := api.Deploy(t.Context(), d.Deployment("clerk"), false); err != nil {
 		t.Fatal(err)
 	}
+	ctx := within(t)
 	for {
-		if found, err := api.Find(t.Context(), "clerk"); err == nil && found.Online {
+		found, err := api.Find(ctx, "clerk")
+		if err == nil && found.Online {
 			return api
 		}
 		select {
 		case <-time.After(20 * time.Millisecond):
-		case <-t.Context().Done():
-			t.Fatal("the agent does not come")
+		case <-ctx.Done():
+			t.Fatalf("the agent does not come: %+v, %v", found, err)
 		}
 	}
 }
@@ -93,7 +115,7 @@ func approveFirst(ctx context.Context, api *client.Client) error {
 		select {
 		case <-time.After(20 * time.Millisecond):
 		case <-ctx.Done():
-			return ctx.Err()
+			return fmt.Errorf("nothing waits for approval: %w", ctx.Err())
 		}
 	}
 }
@@ -132,11 +154,20 @@ func TestOneTraceOverEverybody(t *testing.T) {
 			return r.Send(said)
 		})
 	approved := make(chan error, 1)
-	go func() { approved <- approveFirst(t.Context(), api) }()
+	_, told := postWithHeaders(t, a.MCP+"/"+id+"/mcp", a.UserKey, "", map[string]any{
+		"jsonrpc": "2.0", "id": "hello", "method": "initialize",
+		"params": map[string]any{"protocolVersion": mcpVersion, "capabilities": map[string]any{}, "clientInfo": map[string]any{"name": "t", "version": "1"}},
+	})
+	session := told.Get("Mcp-Session-Id")
+	if session == "" {
+		t.Fatalf("there is no session in %v", told)
+	}
+	asking := within(t)
+	go func() { approved <- approveFirst(asking, api) }()
 	answer := postTraced(t, a.MCP+"/"+id+"/mcp", a.UserKey, proxyPlace, map[string]any{
 		"jsonrpc": "2.0", "id": "call-7", "method": "tools/call",
 		"params": map[string]any{"name": "file", "arguments": map[string]any{"what": "secret-argument"}, "_meta": map[string]any{"traceparent": callerPlace, "tracestate": "vendor=1"}},
-	})
+	}, "Mcp-Session-Id", session, "MCP-Protocol-Version", mcpVersion)
 	if err := <-approved; err != nil || !strings.Contains(answer, "CSV saved") {
 		t.Fatalf("%s, %v", answer, err)
 	}
@@ -164,8 +195,16 @@ func TestOneTraceOverEverybody(t *testing.T) {
 	}
 	entry := span("tools/call file", "SERVER", callerSpan, map[string]string{
 		"mcp.method.name": "tools/call", "gen_ai.tool.name": "file", "gen_ai.operation.name": "execute_tool", "jsonrpc.request.id": "call-7",
-		"gen_ai.agent.name": "front", "gen_ai.agent.id": id, "error.type": "",
+		"gen_ai.agent.name": "front", "gen_ai.agent.id": id, "error.type": "", "mcp.protocol.version": mcpVersion,
 	})
+	for _, name := range []string{"mcp.session.id", "beeos.request.id", "gen_ai.conversation.id"} {
+		if entry.Attrs[name] == "" {
+			t.Errorf("%s is empty in %+v", name, entry)
+		}
+	}
+	if strings.Contains(session, entry.Attrs["mcp.session.id"]) {
+		t.Error("the span has the token of the session, with which others could go on with it")
+	}
 	if diff := cmp.Diff([]string{"11111111111111111111111111111111-2222222222222222"}, entry.Links); diff != "" {
 		t.Errorf("the trace of the headers is no link: %s", diff)
 	}
@@ -268,9 +307,9 @@ func TestEntriesOfAllSurfaces(t *testing.T) {
 	a := apptest.StartWith(t, apptest.Config(t), app.Options{Demo: true, Log: telemetry.NewLogger(&log, "json", slog.LevelDebug)})
 	id := a.Connect(t, agent.Options{Name: "moody"}, func(_ context.Context, m agent.Message, r *agent.Reply) error {
 		if m.Text == "fail" {
-			return r.Fail("no")
+			return r.Fail("the oracle is silent")
 		}
-		return r.Send("yes")
+		return r.Send("the oracle has spoken")
 	})
 	place := func(n string) string { return "00-" + strings.Repeat(n, 32) + "-" + callerSpan + "-01" }
 	message := func(text string) map[string]any {
@@ -284,18 +323,19 @@ func TestEntriesOfAllSurfaces(t *testing.T) {
 		t.Fatal(err)
 	}
 	for n, c := range map[string]struct {
-		url   string
-		body  any
-		name  string
-		attrs map[string]string
+		url    string
+		body   any
+		name   string
+		answer string
+		attrs  map[string]string
 	}{
-		"1": {a.REST + "/api/v1/agents/" + id + "/invoke", map[string]any{"message": "hi"}, "POST /api/v1/agents/{agentId}/invoke", map[string]string{"http.route": "/api/v1/agents/{agentId}/invoke", "http.request.method": "POST", "error.type": ""}},
-		"2": {a.REST + "/api/v1/agents/" + id + "/tasks", map[string]any{"message": "hi"}, "POST /api/v1/agents/{agentId}/tasks", map[string]string{"beeos.surface": "rest"}},
-		"3": {full.A2AURL, rpc("SendMessage", map[string]any{"message": message("hi")}), "SendMessage", map[string]string{"a2a.method.name": "SendMessage", "a2a.message.id": "m-hi"}},
-		"4": {full.A2AURL, rpc("SendMessage", map[string]any{"message": message("fail")}), "SendMessage", map[string]string{"error.type": "agent_reply_error"}},
-		"5": {full.MCPURL, rpc("tools/call", map[string]any{"name": id, "arguments": map[string]any{"message": "fail"}}), "tools/call " + id, map[string]string{"error.type": "tool_error", "gen_ai.tool.name": id}},
+		"1": {a.REST + "/api/v1/agents/" + id + "/invoke", map[string]any{"message": "hi"}, "POST /api/v1/agents/{agentId}/invoke", "spoken", map[string]string{"http.route": "/api/v1/agents/{agentId}/invoke", "http.request.method": "POST", "error.type": ""}},
+		"2": {a.REST + "/api/v1/agents/" + id + "/tasks", map[string]any{"message": "hi"}, "POST /api/v1/agents/{agentId}/tasks", "task_id", map[string]string{"beeos.surface": "rest"}},
+		"3": {full.A2AURL, rpc("SendMessage", map[string]any{"message": message("hi")}), "SendMessage", "spoken", map[string]string{"a2a.method.name": "SendMessage", "a2a.message.id": "m-hi"}},
+		"4": {full.A2AURL, rpc("SendMessage", map[string]any{"message": message("fail")}), "SendMessage", "silent", map[string]string{"error.type": "agent_reply_error"}},
+		"5": {full.MCPURL, rpc("tools/call", map[string]any{"name": id, "arguments": map[string]any{"message": "fail"}}), "tools/call " + id, "silent", map[string]string{"error.type": "tool_error", "gen_ai.tool.name": id}},
 	} {
-		if answer := postTraced(t, c.url, a.UserKey, place(n), c.body); !strings.Contains(answer, "yes") && !strings.Contains(answer, "no") && !strings.Contains(answer, "task_id") {
+		if answer := postTraced(t, c.url, a.UserKey, place(n), c.body); !strings.Contains(answer, c.answer) {
 			t.Errorf("%s: %s", c.name, answer)
 		}
 		tr := receiver.Await(t, strings.Repeat(n, 32), c.name, "invoke_agent moody", "attempt")
@@ -313,8 +353,11 @@ func TestEntriesOfAllSurfaces(t *testing.T) {
 	if _, err := client.New(a.REST, a.UserKey).Invoke(t.Context(), id, client.InvokeRequest{Message: "hi"}); err != nil {
 		t.Fatal(err)
 	}
-	begun := ""
+	begun, late := "", within(t)
 	for begun == "" { // the line is written after the answer
+		if late.Err() != nil {
+			t.Fatalf("the call is not in the log:\n%s", log.String())
+		}
 		for line := range strings.SplitSeq(log.String(), "\n") {
 			var l struct{ Msg, Path, Request, Trace string }
 			if json.Unmarshal([]byte(line), &l) == nil && l.Msg == "request" && strings.HasSuffix(l.Path, "/invoke") && l.Trace != strings.Repeat("1", 32) {
@@ -322,6 +365,10 @@ func TestEntriesOfAllSurfaces(t *testing.T) {
 					t.Fatalf("no id of the request, or of the trace, in %s", line)
 				}
 			}
+		}
+		select {
+		case <-time.After(5 * time.Millisecond):
+		case <-late.Done():
 		}
 	}
 	tr := receiver.Await(t, begun, "POST /api/v1/agents/{agentId}/invoke", "invoke_agent moody")

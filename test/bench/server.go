@@ -123,6 +123,26 @@ func prepare(ctx context.Context, durability string, fill func(context.Context, 
 	return s, fill(ctx, db, s.user)
 }
 
+// prepareBy has a binary make its database itself, with one user and a key: it may be
+// older than this tree. An empty url is SQLite in the folder.
+func prepareBy(ctx context.Context, binary, url string) (*beeosServer, error) {
+	data, err := os.MkdirTemp("", "beeos-bench-data")
+	if err != nil {
+		return nil, err
+	}
+	s := &beeosServer{data: data, env: []string{"DATABASE_URL=" + url}}
+	create := exec.CommandContext(ctx, binary, "keys", "create", "--owner", "bench@localhost")
+	create.Env = append(os.Environ(), "BEEOS_DATA="+data, "DATABASE_URL="+url)
+	create.Stderr = &bytes.Buffer{}
+	key, err := create.Output()
+	if err != nil {
+		os.RemoveAll(data)
+		return nil, fmt.Errorf("make a key with %s: %w\n%s", binary, err, create.Stderr)
+	}
+	s.key = strings.TrimSpace(string(key))
+	return s, nil
+}
+
 // newUser makes a user and a key that no quota stops.
 func newUser(ctx context.Context, db *store.Store, name string) (id, key string, err error) {
 	id = beeos.NewID()

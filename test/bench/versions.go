@@ -11,19 +11,27 @@ import (
 
 // versions compares two server binaries by the same calls, sample by sample: what
 // one pair of samples shows is the machine's mood, the middle of many pairs is
-// not. Who goes first changes from round to round. The data folders are made by
-// this program's own tree, so it has to be that of the older binary.
+// not. Who goes first changes from round to round. Each binary makes its data
+// itself, so one may be older than the other.
 func versions(ctx context.Context, s settings) (string, error) {
 	if s.other == "" {
 		return "", errors.New("say which binary to compare with: -other")
 	}
 	var rigs []rig
 	for _, binary := range []string{s.server, s.other} {
-		b, id, stop, err := startServer(ctx, binary, "fsync", 0)
+		b, err := prepareBy(ctx, binary, "")
 		if err != nil {
 			return "", err
 		}
-		defer stop()
+		defer b.close()
+		if err := b.run(ctx, binary, "fsync"); err != nil {
+			return "", err
+		}
+		leave, id, err := b.connectAgent(ctx)
+		if err != nil {
+			return "", err
+		}
+		defer leave()
 		rigs = append(rigs, rig{binary, b.callTarget(id), b.process})
 	}
 	return comparePairs(ctx, s, rigs)
@@ -53,7 +61,7 @@ func comparePairs(ctx context.Context, s settings, rigs []rig) (string, error) {
 		}
 	}
 	var b strings.Builder
-	b.WriteString("| connections | calls/s against the other, middle of all pairs (quarters) | server CPU per call |\n|---:|---:|---:|\n")
+	fmt.Fprintf(&b, "| connections | calls/s against the other, middle of %d pairs (quarters) | server CPU per call |\n|---:|---:|---:|\n", s.rounds)
 	for _, n := range conns {
 		fmt.Fprintf(&b, "| %d | %s | %s |\n", n, quarters(rates[n]), quarters(costs[n]))
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
@@ -49,21 +48,13 @@ func callWeight(ctx context.Context, s settings) (string, error) {
 // weigh makes calls and returns by how much the database has grown for each, as the
 // server left it and after it was packed.
 func weigh(ctx context.Context, binary, url string, calls int) (written, packed float64, err error) {
-	data, err := os.MkdirTemp("", "beeos-bench-data")
+	b, err := prepareBy(ctx, binary, url)
 	if err != nil {
 		return 0, 0, err
 	}
-	defer os.RemoveAll(data)
-	b := &beeosServer{data: data, env: []string{"DATABASE_URL=" + url}}
-	create := exec.CommandContext(ctx, binary, "keys", "create", "--owner", "bench@localhost")
-	create.Env = append(os.Environ(), "BEEOS_DATA="+data, "DATABASE_URL="+url)
-	key, err := create.Output()
-	if err != nil {
-		return 0, 0, fmt.Errorf("make a key: %w", err)
-	}
-	b.key = strings.TrimSpace(string(key))
+	defer os.RemoveAll(b.data)
 	if url == "" {
-		url = "sqlite:" + filepath.Join(data, "beeos.db")
+		url = "sqlite:" + filepath.Join(b.data, "beeos.db")
 	}
 	if _, err := b.makeCalls(ctx, binary, 1); err != nil { // whatever is made once
 		return 0, 0, err

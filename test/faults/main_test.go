@@ -14,7 +14,7 @@
 // garbage (garbage_test.go), a dead server (serverdeath_test.go), one that
 // stops in order (shutdown_test.go), the loss of what servers stand on
 // (outage_test.go) and of any piece in turn (answers_test.go), the quota that
-// servers keep together (quota_test.go), calls that must not happen twice
+// servers keep together (quota_test.go), budgets that three of them share (budget_test.go), calls that must not happen twice
 // (idempotency_test.go), replays of many calls that are broken off
 // (replay_test.go), backups of a busy server (backup_test.go), its continuous copy by Litestream
 // (litestream_test.go, behind a build tag), what the service

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -76,7 +77,13 @@ func connectHere(t *testing.T, n *node, key, name string, handle agent.Handler) 
 	ended := make(chan struct{})
 	go func() { a.Run(ctx); close(ended) }() //nolint:errcheck // it ends with ctx
 	t.Cleanup(func() { stop(); <-ended })
-	return <-connected
+	select {
+	case id := <-connected:
+		return id
+	case <-time.After(patience):
+		t.Fatalf("%s does not connect", name)
+		return ""
+	}
 }
 
 // TestBulkReplayDoesNothingTwice: a thousand calls are replayed against another
@@ -104,6 +111,18 @@ func reach(t *testing.T, p *process, g gate) {
 	case <-g.reached:
 	case <-p.Ended():
 		t.Fatalf("it ended too early:\n%s", p.Text())
+	case <-time.After(2 * patience):
+		t.Fatalf("it does not come that far:\n%s", p.Text())
+	}
+}
+
+// awaitEnd waits until a program has ended.
+func awaitEnd(t *testing.T, p *process) {
+	t.Helper()
+	select {
+	case <-p.Ended():
+	case <-time.After(2 * patience):
+		t.Fatalf("it does not end:\n%s", p.Text())
 	}
 }
 
@@ -138,7 +157,7 @@ func bulkReplay(t *testing.T, n *node, key string, calls int) {
 	if err := syscall.Kill(p.Pid(), syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
-	<-p.Ended()
+	awaitEnd(t, p)
 	if text := p.Text(); !strings.Contains(text, "beeos replay --resume "+file) {
 		t.Errorf("interrupted, it says\n%s", text)
 	}
@@ -150,7 +169,7 @@ func bulkReplay(t *testing.T, n *node, key string, calls int) {
 	close(gates[1].open)
 
 	p = run("--resume", file, "--json")
-	<-p.Ended()
+	awaitEnd(t, p)
 	var report struct {
 		Calls, Same, Differ, Failed, Skipped int
 		Original, Replay                     struct {

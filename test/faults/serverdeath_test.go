@@ -28,7 +28,7 @@ func TestServerKilledFiftyTimes(t *testing.T) {
 
 // TestServerOnPostgresKilled is the same on PostgreSQL, where a server that is dead
 // may leave a transaction behind that is still under way. It is shorter; all of it
-// runs with FAULTS_KILLS=50.
+// runs with make kills.
 func TestServerOnPostgresKilled(t *testing.T) {
 	testServerKilled(t, 12, "DATABASE_URL="+pgtest.URL(t))
 }

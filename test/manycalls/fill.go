@@ -20,7 +20,7 @@ import (
 	"github.com/beeos/beeos/internal/store/database"
 )
 
-// Fill adds calls to the messages and to the routes of a database that has none.
+// Fill adds calls to the messages, the routes and the deliveries of a database that has none.
 // Indexes are made again when all rows are there, and PostgreSQL looks at them as
 // its autovacuum would.
 func Fill(ctx context.Context, db *store.Store, all iter.Seq[calls.Call]) error {
@@ -37,6 +37,9 @@ func Fill(ctx context.Context, db *store.Store, all iter.Seq[calls.Call]) error 
 		return err
 	}
 	if err := f.addRoutes(ctx); err != nil {
+		return err
+	}
+	if err := f.addDeliveries(ctx); err != nil {
 		return err
 	}
 	for _, index := range indexes {
@@ -75,6 +78,15 @@ type used struct{ id, last int64 }
 type filler struct {
 	db     *store.Store
 	routes map[calls.Route]*used
+	open   [][]any // deliveries of what is under way
+}
+
+// addDeliveries adds those of the calls that are under way: their agents have them.
+func (f *filler) addDeliveries(ctx context.Context) error {
+	const columns = `turn, channel, off, agent_id, lane, seq, leased, attempt, lease_until, started, mode, redelivery, deadline, owner, route`
+	return f.db.Tx(ctx, "add deliveries", func(tx *sql.Tx) error {
+		return database.InsertRows(ctx, tx, "deliveries", columns, f.open, "")
+	})
 }
 
 // addRoutes adds the routes of all calls.
@@ -112,6 +124,7 @@ func (f *filler) values(c *calls.Call) (request, reply []any) {
 	u.last = max(u.last, at)
 	request = []any{"ch-" + c.Turn, c.Turn, c.Route.Caller, at, c.Route.AgentID, u.id, n}
 	if c.Outcome == calls.Working {
+		f.open = append(f.open, []any{c.Turn, "ch-" + c.Turn, int64(1), c.Route.AgentID, "", int64(len(f.open)), true, int64(1), at, true, "push", "always", at, c.Route.Caller, u.id})
 		return request, nil
 	}
 	us := c.Took.Microseconds()

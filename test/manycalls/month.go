@@ -18,15 +18,19 @@ const (
 	OnceCaller = "user:once"  // by whom
 	OnceTool   = "once"       // which tool of it
 	RareTool   = "defragment" // was used once in ten thousand calls, with any agent
-	Length     = 30 * 24 * time.Hour
+
+	// FailingAgent has one call in a hundred; nearly all of them fail.
+	FailingAgent = "agent_failing"
+
+	Length = 30 * 24 * time.Hour
 
 	agents, callers = 300, 3000
 )
 
 // The owners of the agents of a month.
 var (
-	Lot = append(ownedBy(0, 250), RareAgent, PastAgent, OnceAgent) // has nearly all
-	Few = ownedBy(250, 253)                                        // has three that are hardly called
+	Lot = append(ownedBy(0, 250), RareAgent, PastAgent, OnceAgent, FailingAgent) // has nearly all
+	Few = ownedBy(250, 253)                                                      // has three that are hardly called
 )
 
 func ownedBy(from, to int) (ids []string) {
@@ -47,8 +51,8 @@ func Tool(i int) string { return fmt.Sprintf("tool_%02d", i) }
 
 // Month makes up n calls, the oldest first, always the same for the same end: 300
 // agents, 3,000 callers, five surfaces and 20 tools, some of each far busier than
-// others; three in a hundred go wrong, one in ten takes a second and more, and
-// some of the last are under way.
+// others; three in a hundred go wrong, and next to all of one agent; one in ten
+// takes a second and more, and some of the last are under way.
 func Month(n int, end time.Time) iter.Seq[calls.Call] {
 	return func(yield func(calls.Call) bool) {
 		m := newMonth()
@@ -57,6 +61,9 @@ func Month(n int, end time.Time) iter.Seq[calls.Call] {
 			began := end.Add(-Length + time.Duration(i)*every + time.Duration(m.Int64N(int64(every)))).UTC().Truncate(time.Microsecond)
 			c := calls.Call{Turn: m.id(began), Began: began, Route: m.routeAt(i, n)}
 			c.Outcome, c.Took = m.outcome(), m.took()
+			if c.Route.AgentID == FailingAgent && m.IntN(1000) > 0 {
+				c.Outcome = calls.Failed
+			}
 			if i == n/2 {
 				c.Took = 30 * time.Minute // nothing else takes so long
 			}
@@ -134,6 +141,8 @@ func (m *month) routeAt(i, n int) calls.Route {
 		r.AgentID = RareAgent
 	case i%10_000 == 7000:
 		r.Tool = RareTool
+	case i%100 == 3:
+		r.AgentID = FailingAgent
 	case i < n/10 && i%5 == 0:
 		r = m.routes[m.IntN(1500)] // of its hundred callers
 		r.AgentID = PastAgent

@@ -237,3 +237,50 @@ func TestStrangersTextIsHarmless(t *testing.T) {
 		}
 	}
 }
+
+// TestPersonSeesHowFarItIs: the bar is full when all is done, counts what an earlier
+// run had done, without taking it for the speed of this one, and ends with its line.
+func TestPersonSeesHowFarItIs(t *testing.T) {
+	var seen strings.Builder
+	watched := &terminal.Terminal{Err: &seen, Person: true}
+	before := map[string]result{"a": {Kind: same}, "b": {Kind: failed}}
+	p := startProgress(watched, 5, before, true) // a person is told, also with --json
+	for _, k := range []kind{same, differs, skipped} {
+		p.lastBar = time.Time{} // long ago
+		p.count(result{Kind: k})
+	}
+	p.stop()
+	bars := strings.Split(seen.String(), "\r\x1b[K")
+	if len(bars) != 4 || bars[0] != "" {
+		t.Fatalf("%d bars: %q", len(bars)-1, bars)
+	}
+	for i, want := range []string{
+		"[==================            ] 3 of 5: 2 the same, 0 differ, 1 failed, about 0s left",
+		"[========================      ] 4 of 5: 2 the same, 1 differ, 1 failed, about 0s left",
+		"[==============================] 5 of 5: 2 the same, 1 differ, 1 failed, 1 left out\n",
+	} {
+		if bars[i+1] != want {
+			t.Errorf("bar %d is %q, want %q", i+1, bars[i+1], want)
+		}
+	}
+
+	seen.Reset()
+	p = startProgress(watched, 10_000, before, false)
+	for range 9_998 {
+		p.count(result{Kind: same})
+	}
+	p.stop()
+	if n := strings.Count(seen.String(), "\r"); n < 2 || n > 100 || !strings.HasSuffix(seen.String(), "] 10000 of 10000: 9999 the same, 0 differ, 1 failed\n") {
+		t.Errorf("%d bars in a moment, the last of them %q", n, seen.String()[strings.LastIndex(seen.String(), "\r"):])
+	}
+
+	seen.Reset()
+	p = startProgress(&terminal.Terminal{Err: &seen}, 20, before, false) // nobody watches: a line for each tenth to come
+	for range 18 {
+		p.count(result{Kind: same})
+	}
+	p.stop()
+	if lines := strings.Split(strings.TrimSpace(seen.String()), "\n"); len(lines) != 9 || !strings.Contains(lines[0], "4 of 20") || strings.Contains(seen.String(), "\r") {
+		t.Errorf("%d lines, the first of them %q", len(lines), lines[0])
+	}
+}

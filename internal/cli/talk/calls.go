@@ -3,6 +3,7 @@ package talk
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -30,6 +31,7 @@ type CallsListCmd struct {
 	Outcome []string      `help:"Only those that ended so: ok, failed, refused, busy, canceled, timeout, agent_lost; or working."`
 	Slower  time.Duration `placeholder:"DURATION" help:"Only those that took at least so long: 10s."`
 	Since   time.Duration `placeholder:"DURATION" help:"Only those of the last while: 24h."`
+	Until   time.Duration `placeholder:"DURATION" help:"Only those that began longer ago than that: with --since 48h --until 24h those of the day before."`
 	Limit   int           `default:"20" help:"How many."`
 	Follow  bool          `short:"f" help:"Go on until Ctrl-C: calls that come, and how they end."`
 	JSON    bool          `help:"Print JSON, an object on each line."`
@@ -40,11 +42,25 @@ const (
 	lookForCallsEvery = time.Second // with --follow
 )
 
+// Validate refuses what leaves no call.
+func (c *CallsListCmd) Validate() error {
+	switch {
+	case c.Until > 0 && c.Follow:
+		return errors.New("--follow and --until: calls that come are none of those before")
+	case c.Since > 0 && c.Until >= c.Since:
+		return errors.New("nothing is between --since and --until; --until is the shorter time")
+	}
+	return nil
+}
+
 // Run prints a line per call, the oldest first.
 func (c *CallsListCmd) Run(ctx context.Context, t *terminal.Terminal, cl *client.Client) error {
 	f := client.CallFilter{Tool: c.Tool, Surface: c.Surface, Caller: c.Caller, Outcomes: c.Outcome, Slower: c.Slower}
 	if c.Since > 0 {
 		f.Since = time.Now().Add(-c.Since)
+	}
+	if c.Until > 0 {
+		f.Until = time.Now().Add(-c.Until)
 	}
 	if c.Agent != "" {
 		a, err := cl.Find(ctx, c.Agent)

@@ -3,6 +3,7 @@ package budget_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -31,7 +32,23 @@ type rig struct {
 	nodes []node
 	ahead atomic.Int64
 	ask   func() (refused bool, err error)
+
+	warnings atomic.Int64
 }
+
+// Enabled, Handle, WithAttrs and WithGroup make a rig the log of its nodes: it counts
+// their warnings.
+func (r *rig) Enabled(context.Context, slog.Level) bool { return true }
+
+func (r *rig) Handle(_ context.Context, line slog.Record) error {
+	if line.Level == slog.LevelWarn && line.Message == "a budget is nearly used up" {
+		r.warnings.Add(1)
+	}
+	return nil
+}
+
+func (r *rig) WithAttrs([]slog.Attr) slog.Handler { return r }
+func (r *rig) WithGroup(string) slog.Handler      { return r }
 
 type node struct {
 	budgets *budget.Budgets
@@ -54,7 +71,7 @@ func (r *rig) wait(d time.Duration) { r.ahead.Add(int64(d)) }
 
 func (r *rig) addNode(l *ledger.Ledger) *node {
 	r.nodes = append(r.nodes, node{budget.New(budget.Options{
-		Table: r.db.Budgets, Now: r.now,
+		Table: r.db.Budgets, Now: r.now, Log: slog.New(r),
 		Ask: func(context.Context, *budgets.Budget, budget.Call, time.Time, time.Time) (bool, error) {
 			return r.ask()
 		},
@@ -99,24 +116,31 @@ func (n *node) call(ctx context.Context, tokens int64) error {
 // used up, and returns how many calls there were.
 func (r *rig) spendAll(tokens func() int64) int64 {
 	r.t.Helper()
+	ctx, cancel := context.WithTimeout(r.t.Context(), 2*time.Minute)
+	defer cancel()
 	var made atomic.Int64
 	var all sync.WaitGroup
 	for i := range 30 {
 		n := &r.nodes[i%len(r.nodes)]
 		all.Go(func() {
 			for {
-				err := n.call(r.t.Context(), tokens())
+				err := n.call(ctx, tokens())
 				var refusal *beeos.Error
 				switch {
 				case err == nil:
 					made.Add(1)
+					continue
 				case !errors.As(err, &refusal) || refusal.Code != beeos.BudgetExceeded:
 					r.t.Error(err)
 					return
 				case refusal.RetryAfter > time.Minute: // until the budget begins anew
 					return
-				default:
-					time.Sleep(refusal.RetryAfter) // as callers are told to
+				}
+				select {
+				case <-ctx.Done():
+					r.t.Error("the budget is never used up")
+					return
+				case <-time.After(refusal.RetryAfter): // as callers are told to
 				}
 			}
 		})
@@ -143,6 +167,51 @@ func TestCallsOverThreeNodes(t *testing.T) {
 		if err := r.addNode(r.nodes[0].ledger).call(t.Context(), 1); beeos.CodeOf(err) != beeos.BudgetExceeded {
 			t.Errorf("a node that has just begun: %v", err)
 		}
+	})
+}
+
+// TestWarnedOnceAPeriod: when its share is used up one of the nodes says so, once; the
+// next period has a warning of its own, and who wants none has none.
+func TestWarnedOnceAPeriod(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		r := newRig(t, db, 3)
+		const most = 50
+		b := r.set(budgets.Calls, most)
+		began, _ := b.Period.Span(r.now())
+		r.ahead.Store(-int64(r.now().Sub(began) + time.Hour)) // in the period before
+		call := func(n int) {
+			t.Helper()
+			for i := range n {
+				if err := r.nodes[i%3].call(t.Context(), 1); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		warned := func(want int64) {
+			t.Helper()
+			if got := r.warnings.Load(); got != want {
+				t.Errorf("warned %d times, want %d", got, want)
+			}
+		}
+		call(most*8/10 - 3)
+		warned(0)
+		call(6)
+		warned(1)
+		call(2)
+		warned(1)
+		r.ahead.Store(0) // what was made is in this one, too: calls are counted by when they are stored
+		call(3)
+		warned(2)
+
+		b.WarnAt = 0
+		if _, err := db.Budgets.Set(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+		r.addNode(r.nodes[0].ledger)
+		if err := r.nodes[3].call(t.Context(), 1); err != nil {
+			t.Fatal(err)
+		}
+		warned(2)
 	})
 }
 

@@ -18,7 +18,7 @@ const surfaceAgent = "agent"
 
 // startSpan begins the span of a caller's request, and settles where in a trace
 // the request is stored to stand. Without a Tracer the caller's trace is passed
-// on as it came, if there is one.
+// on as it came, if there is one. The span is nil where nobody looks at it.
 func (c *Calls) startSpan(ctx context.Context, r *Request) (context.Context, *trace.Span) {
 	in := beeos.TraceOf(ctx)
 	switch {
@@ -43,7 +43,7 @@ func (c *Calls) beginSpan(ctx context.Context, r *Request, in beeos.Trace) (cont
 		if r.passed = at.Parent; !in.IsZero() {
 			r.origin = trace.Origin{Trace: at}.String()
 		}
-		return ctx, nil
+		return ctx, nil // nothing is to be told, so nobody puts together what
 	}
 	c.opt.OnTrace(ctx, at.ID())
 	span.Set(append(e.Attrs(), trace.Text(trace.AgentID, r.Agent.ID), trace.Text(trace.AgentName, r.Agent.Name))...)

@@ -12,9 +12,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/beeos/beeos/internal/engine/ledger"
 	"github.com/beeos/beeos/internal/store"
 	"github.com/beeos/beeos/internal/store/calls"
 	"github.com/beeos/beeos/internal/store/database"
+	"github.com/beeos/beeos/test/enginetest"
 	"github.com/beeos/beeos/test/manycalls"
 	"github.com/beeos/beeos/test/pgtest"
 )
@@ -26,7 +28,8 @@ var (
 
 // BenchmarkFind looks for a page of 50 among the calls of a month, by each filter
 // that the explorer has, by the common pairs of them, and by what next to no call
-// or none has. Names are what its page reads besides.
+// or none has. Names are what its page reads besides. Calls under way are read off
+// the deliveries, by the ledger.
 //
 //	go test ./internal/store/calls -run ^$ -bench Find -stored 1000000 -benchtime 300x
 func BenchmarkFind(b *testing.B) {
@@ -37,12 +40,17 @@ func BenchmarkFind(b *testing.B) {
 	for _, url := range urls {
 		db := monthIn(b, url)
 		engine := map[bool]string{true: "postgres/", false: "sqlite/"}[db.Postgres]
+		requests := ledgerOn(b, url)
 		for _, who := range []struct {
 			name   string
 			agents []string
 		}{{"all/", nil}, {"owner-of-250/", manycalls.Lot}, {"owner-of-3/", manycalls.Few}} {
 			b.Run(engine+who.name+"names", func(b *testing.B) {
 				report(b, db, func() error { _, err := db.Calls.Names(b.Context(), who.agents); return err })
+			})
+			b.Run(engine+who.name+"working", func(b *testing.B) {
+				open := ledger.RequestFilter{AgentIDs: who.agents, Open: true, Limit: 51}
+				report(b, db, func() error { _, err := requests.Requests(b.Context(), open); return err })
 			})
 			for _, f := range filters(b, db, who.agents) {
 				b.Run(engine+who.name+f.name, func(b *testing.B) {
@@ -75,6 +83,19 @@ func monthIn(b *testing.B, url string) *store.Store {
 	}
 	b.Logf("filled in %s", time.Since(began).Round(time.Second))
 	return db
+}
+
+// ledgerOn opens a ledger that has connections of its own: one of them it keeps, and
+// those that are measured are bounded.
+func ledgerOn(b *testing.B, url string) *ledger.Ledger {
+	b.Helper()
+	db, err := store.Open(b.Context(), url)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { db.Close() })
+	_, l := enginetest.OpenOn(b, db)
+	return l
 }
 
 // report runs f and tells how long it took, and how much of that was work of this
@@ -166,13 +187,31 @@ func filters(b *testing.B, db *store.Store, agents []string) (list []namedFilter
 	add("surface-none", calls.Filter{Surface: "none"})
 	add("ok", calls.Filter{Outcomes: []calls.Outcome{calls.OK}})
 	add("failed", calls.Filter{Outcomes: failed})
-	add("agent-lost", calls.Filter{Outcomes: []calls.Outcome{calls.Lost}})
+	for _, o := range []calls.Outcome{calls.Refused, calls.Busy, calls.Canceled, calls.TimedOut, calls.Lost} {
+		add(strings.ReplaceAll(o.String(), "_", "-"), calls.Filter{Outcomes: []calls.Outcome{o}})
+	}
 	add("problems", calls.Filter{Outcomes: problems})
 	add("last-day", calls.Filter{Since: day})
 	add("one-day-past", calls.Filter{Since: past, Until: past.Add(24 * time.Hour)})
 	add("time-none", calls.Filter{Since: newest.Add(time.Hour)})
 	for _, slower := range []time.Duration{100 * time.Millisecond, time.Second, 10 * time.Second, time.Minute, 4 * time.Minute, time.Hour} {
 		add("slower-"+slower.String(), calls.Filter{Slower: slower})
+	}
+	for _, by := range []struct {
+		name string
+		calls.Filter
+	}{
+		{"caller", calls.Filter{Callers: []string{manycalls.Caller(3)}}},
+		{"caller-quiet", calls.Filter{Callers: []string{manycalls.Caller(2900)}}},
+		{"tool", calls.Filter{Tool: manycalls.Tool(1)}},
+		{"surface", calls.Filter{Surface: "rest"}},
+	} {
+		for _, o := range []calls.Outcome{calls.OK, calls.Failed, calls.TimedOut} {
+			by.Outcomes = []calls.Outcome{o}
+			add(by.name+","+o.String(), by.Filter)
+		}
+		by.Outcomes = problems
+		add(by.name+",problems", by.Filter)
 	}
 	add("failed,last-day", calls.Filter{Outcomes: failed, Since: day})
 	add("problems,one-day-past", calls.Filter{Outcomes: problems, Since: past, Until: past.Add(24 * time.Hour)})
@@ -195,6 +234,7 @@ func agentFilters() (list []namedFilter) {
 		{"agent-quiet", manycalls.Agent(290)},
 		{"agent-1-in-10000", manycalls.RareAgent},
 		{"agent-of-the-past", manycalls.PastAgent},
+		{"agent-failing", manycalls.FailingAgent},
 		{"agent-1-in-a-million", manycalls.OnceAgent},
 		{"agent-none", "agent_x"},
 	} {
@@ -203,8 +243,12 @@ func agentFilters() (list []namedFilter) {
 			list = append(list, namedFilter{a.name + "/" + name, f})
 		}
 		with("no-filter", calls.Filter{})
+		with("ok", calls.Filter{Outcomes: []calls.Outcome{calls.OK}})
 		with("failed", calls.Filter{Outcomes: failed})
 		with("problems", calls.Filter{Outcomes: problems})
+		with("caller", calls.Filter{Callers: []string{manycalls.Caller(3)}})
+		with("caller-quiet", calls.Filter{Callers: []string{manycalls.Caller(2900)}})
+		with("surface", calls.Filter{Surface: "rest"})
 		with("last-day", calls.Filter{Since: day})
 		with("one-day-past", calls.Filter{Since: past, Until: past.Add(24 * time.Hour)})
 		with("tool", calls.Filter{Tool: manycalls.Tool(1)})

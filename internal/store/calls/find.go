@@ -119,7 +119,8 @@ func (t *Table) Places(ctx context.Context, f Filter) ([]Place, error) {
 // Calls are found by indexes of small numbers alone, and only those that seem to be
 // picked are read. How a call ended that went well and was quick stands in no
 // index: who asks for such calls is given what is read and fits, and more is read,
-// each time twice as much, until a page is full.
+// each time twice as much, until a page is full. Where hardly any fit, the indexes
+// say which do not, and the rest is read.
 func (t *Table) find(ctx context.Context, f *Filter) ([]row, error) {
 	if f.AgentIDs != nil && len(f.AgentIDs) == 0 || f.Callers != nil && len(f.Callers) == 0 {
 		return nil, nil
@@ -127,8 +128,13 @@ func (t *Table) find(ctx context.Context, f *Filter) ([]row, error) {
 	s := search{Filter: f, db: t.db}
 	s.low, s.high = f.span()
 	var page []row
+	hardlyAny := false
 	for look := f.Limit; len(page) < f.Limit; look = min(2*look, maxLook) {
-		places, err := s.places(ctx, look)
+		ask := s.places
+		if hardlyAny {
+			ask = s.placesWithoutOthers
+		}
+		places, err := ask(ctx, look)
 		if err != nil {
 			return nil, err
 		}
@@ -136,6 +142,7 @@ func (t *Table) find(ctx context.Context, f *Filter) ([]row, error) {
 		if err != nil {
 			return nil, err
 		}
+		was := len(page)
 		for i := range rows {
 			if f.picksEnd(&rows[i]) {
 				page = append(page, rows[i])
@@ -145,6 +152,7 @@ func (t *Table) find(ctx context.Context, f *Filter) ([]row, error) {
 			break
 		}
 		s.high = places[len(places)-1].N
+		hardlyAny = hardlyAny || len(s.others()) > 0 && 2*(len(page)-was) < len(places)
 	}
 	return page[:min(len(page), f.Limit)], nil
 }

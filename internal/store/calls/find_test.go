@@ -86,10 +86,65 @@ func TestFind(t *testing.T) {
 	})
 }
 
+// TestFindAmongFailures: of an agent nearly all of whose calls fail, the few that do
+// not are found, all of them, page after page.
+func TestFindAmongFailures(t *testing.T) {
+	engines(t, func(t *testing.T, db *store.Store) {
+		all := fill(t, db, 5000, func(i int) (calls.Route, calls.Outcome, time.Duration) {
+			r, outcome, took := mixed(i)
+			if r.AgentID == "agent_0" || i%7 > 0 {
+				outcome = calls.Failed
+			}
+			switch i % 120 {
+			case 0:
+				outcome = calls.OK
+			case 3:
+				outcome = calls.TimedOut
+			case 6:
+				outcome, took = calls.Working, 0
+			}
+			return r, outcome, took
+		})
+		fine := []calls.Outcome{calls.OK}
+		compare(t, db, all, map[string]calls.Filter{
+			"ok, of an agent":            {Outcomes: fine, AgentIDs: []string{"agent_0"}},
+			"ok or late, of an agent":    {Outcomes: []calls.Outcome{calls.TimedOut, calls.OK}, AgentIDs: []string{"agent_0", "agent_rare"}},
+			"a page of it":               {Outcomes: fine, AgentIDs: []string{"agent_0"}, Before: all[2500].Turn},
+			"ok, of all":                 {Outcomes: fine},
+			"ok, in a while":             {Outcomes: fine, AgentIDs: []string{"agent_0"}, Since: all[1000].Began, Until: all[1700].Began},
+			"ok, of a caller and a tool": {Outcomes: fine, AgentIDs: []string{"agent_0"}, Callers: []string{"user:3"}, Tool: "add"},
+		})
+	})
+}
+
+// TestNamesOfManyRoutes: whoever called last is named, and so is who has called an
+// agent that hardly anybody calls.
+func TestNamesOfManyRoutes(t *testing.T) {
+	engines(t, func(t *testing.T, db *store.Store) {
+		all := fill(t, db, 3000, func(i int) (calls.Route, calls.Outcome, time.Duration) {
+			r, outcome, took := mixed(i)
+			r.Caller = fmt.Sprint("user:", i)
+			return r, outcome, took
+		})
+		names, err := db.Calls.Names(t.Context(), nil)
+		if err != nil || len(names.Callers) < 1000 || len(names.Callers) > 1500 || !slices.Equal(names.Surfaces, []string{"a2a", "mcp", "rest", "web"}) {
+			t.Fatalf("%d callers, %q, %v", len(names.Callers), names.Surfaces, err)
+		}
+		for i, c := range all[len(all)-1000:] {
+			if want := names.Callers[999-i]; want != c.Route.Caller {
+				t.Fatalf("%s is where %s should be", want, c.Route.Caller)
+			}
+		}
+		if names, err := db.Calls.Names(t.Context(), []string{"agent_rare"}); err != nil || !slices.Equal(names.Callers, []string{"user:2500", "user:1500", "user:500"}) {
+			t.Errorf("of an agent that hardly anybody calls: %v, %v", names, err)
+		}
+	})
+}
+
 func testFind(t *testing.T, db *store.Store, all []calls.Call) {
 	t.Helper()
 	middle := all[3000]
-	for name, f := range map[string]calls.Filter{
+	compare(t, db, all, map[string]calls.Filter{
 		"all":                  {},
 		"an agent":             {AgentIDs: []string{"agent_1"}},
 		"two agents":           {AgentIDs: []string{"agent_1", "agent_2"}},
@@ -119,7 +174,13 @@ func testFind(t *testing.T, db *store.Store, all []calls.Call) {
 		"a page":               {Before: middle.Turn},
 		"a page of an agent":   {Before: middle.Turn, AgentIDs: []string{"agent_1"}},
 		"a page of a rare one": {Before: middle.Turn, AgentIDs: []string{"agent_rare"}},
-	} {
+	})
+}
+
+// compare finds by each filter what a walk through all calls finds.
+func compare(t *testing.T, db *store.Store, all []calls.Call, filters map[string]calls.Filter) {
+	t.Helper()
+	for name, f := range filters {
 		f.Limit = 20
 		var want []string
 		for _, c := range slices.Backward(all) {

@@ -168,6 +168,38 @@ func (s *search) byOutcome() bool {
 	return len(s.Outcomes) > 0 && !slices.Contains(s.Outcomes, OK) && s.slowness() < classOfMinutes
 }
 
+// others are the outcomes that the filter leaves out and that an index has; none
+// where the index that serves the filter leaves them out by itself.
+func (s *search) others() (list []Outcome) {
+	if len(s.Outcomes) == 0 || s.byOutcome() || s.slowness() > 0 {
+		return nil
+	}
+	for _, o := range Ended() {
+		if o != OK && !slices.Contains(s.Outcomes, o) {
+			list = append(list, o)
+		}
+	}
+	return list
+}
+
+// placesWithoutOthers is places without those that have one of the other outcomes.
+// It looks at each call of the routes that the filter picks, in indexes alone: where
+// hardly any is picked, that takes less than to read some again and again. (Of two
+// calls of one route in one place one would leave the other out.)
+func (s *search) placesWithoutOthers(ctx context.Context, limit int) ([]Place, error) {
+	var outcomes []string
+	for _, o := range s.others() {
+		outcomes = append(outcomes, fmt.Sprint(int(o)))
+	}
+	where, from := s.routesPicked(), `messages m`
+	if s.byRoute() {
+		from = `routes r JOIN messages m ON m.route = r.id`
+	}
+	where.Text(`m.type = 'chat_message' AND m.n >= $1 AND m.n < $2 AND NOT EXISTS (SELECT 1 FROM messages o
+		WHERE o.outcome <> 0 AND o.outcome IN (` + strings.Join(outcomes, `, `) + `) AND o.route = m.route AND o.n = m.n)`)
+	return database.List(ctx, s.db, "find calls", placeFields, `SELECT m.n, m.route FROM `+from+where.SQL()+fmt.Sprintf(` ORDER BY m.n DESC, m.route DESC LIMIT %d`, limit), where.Args...)
+}
+
 func (s *search) slowness() int64 { return Slowness(s.Slower.Microseconds()) }
 
 // idEarlier is how much before its request an id may have been made, and more.

@@ -24,6 +24,7 @@ import (
 	"github.com/beeos/beeos/internal/access/oauth"
 	"github.com/beeos/beeos/internal/access/signin"
 	"github.com/beeos/beeos/internal/engine/blob"
+	"github.com/beeos/beeos/internal/engine/budget"
 	"github.com/beeos/beeos/internal/engine/bus"
 	"github.com/beeos/beeos/internal/engine/files"
 	"github.com/beeos/beeos/internal/engine/invoke"
@@ -97,7 +98,7 @@ func start(t *testing.T) *stack {
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
 	srv := httptest.NewUnstartedServer(nil)
 	s.openFiles("http://"+srv.Listener.Addr().String(), log)
-	s.calls = invoke.New(invoke.Options{Agents: s.db.Agents, Approvals: s.db.Approvals, Cluster: s.db.Cluster, Ledger: s.ledger, Bus: s.bus, Files: s.files, Log: log, RateLimit: 1000})
+	s.calls = invoke.New(invoke.Options{Agents: s.db.Agents, Approvals: s.db.Approvals, Cluster: s.db.Cluster, Ledger: s.ledger, Bus: s.bus, Files: s.files, Log: log, RateLimit: 1000, Budgets: budget.New(budget.Options{Table: s.db.Budgets, Log: log})})
 	s.hooks, err = webhook.New(ctx, webhook.Options{
 		Webhooks: s.db.Webhooks, Cluster: s.db.Cluster, Ledger: s.ledger, Bus: s.bus, Log: log, Now: s.now, Status: task.StatusOf, AllowPrivate: true, Every: 10 * time.Millisecond,
 	})

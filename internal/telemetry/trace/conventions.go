@@ -105,9 +105,12 @@ func (e *Entry) Name() string {
 	return e.Method
 }
 
+// maxAttrs is room for those of a span of ours, so that a list of them does not move.
+const maxAttrs = 16
+
 // Attrs are the attributes of the entry's span.
 func (e *Entry) Attrs() []Attr {
-	attrs := []Attr{Text(Surface, e.Surface)}
+	attrs := append(make([]Attr, 0, maxAttrs), Text(Surface, e.Surface))
 	switch e.Surface {
 	case "mcp":
 		attrs = append(attrs, Text(MCPMethod, e.Method), Text(JSONRPCRequest, strings.Trim(string(e.RPCID), `"`)), Text(MCPVersion, e.Revision), Text(MCPSession, e.Session),
@@ -146,9 +149,8 @@ func (e *Entry) TaskAttr(request string) Attr {
 
 // AgentSpan is the name and the attributes of the span over a whole request.
 func AgentSpan(id, name string) (string, []Attr) {
-	return strings.TrimSpace(opInvokeAgent + " " + name), []Attr{
-		Text(OperationName, opInvokeAgent), Text(ProviderName, providerBeeOS), Text(AgentName, name), Text(AgentID, id),
-	}
+	return strings.TrimSpace(opInvokeAgent + " " + name), append(make([]Attr, 0, maxAttrs),
+		Text(OperationName, opInvokeAgent), Text(ProviderName, providerBeeOS), Text(AgentName, name), Text(AgentID, id))
 }
 
 // ApprovalName is the name of the span of the wait for a person.

@@ -11,6 +11,7 @@ import (
 	"context"
 	"encoding/hex"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -59,7 +60,7 @@ type Record struct {
 	Name       string
 	Kind       Kind
 	Start, End time.Time
-	Attrs      []Attr
+	Attrs      []Attr // not to be used again
 	Error      string // the error.type of what went wrong; "" = nothing did
 	Words      string // what went wrong, for people, if it is ours to tell
 }
@@ -102,9 +103,9 @@ func fail(span otel.Span, kind, words string) {
 const maxText = 256
 
 // said is attributes without those that say nothing, and cut where they say too
-// much.
+// much, in the place of what was given: nobody needs that any more.
 func said(attrs []Attr) []Attr {
-	kept := make([]Attr, 0, len(attrs))
+	kept := attrs[:0]
 	for _, a := range attrs {
 		if a.Value.Type() != attribute.STRING {
 			kept = append(kept, a)
@@ -127,6 +128,12 @@ type Span struct {
 	trace beeos.Trace
 }
 
+// ofKind are the options of a span of each kind: most spans that begin are of calls
+// that nobody looks at, and are to cost little.
+var ofKind = map[Kind][]otel.SpanStartOption{
+	Internal: {otel.WithSpanKind(Internal)}, Server: {otel.WithSpanKind(Server)}, Client: {otel.WithSpanKind(Client)},
+}
+
 // Start begins a span that is part of in, or a trace of its own when that is
 // none. Links are other places that it has to do with.
 func (t *Tracer) Start(in beeos.Trace, name string, kind Kind, links ...beeos.Trace) *Span {
@@ -137,10 +144,10 @@ func (t *Tracer) Start(in beeos.Trace, name string, kind Kind, links ...beeos.Tr
 	if parent, err := parse(in); err == nil {
 		ctx = otel.ContextWithRemoteSpanContext(ctx, parent)
 	}
-	options := []otel.SpanStartOption{otel.WithSpanKind(kind)}
+	options := ofKind[kind]
 	for _, l := range links {
 		if other, err := parse(l); err == nil {
-			options = append(options, otel.WithLinks(otel.Link{SpanContext: other}))
+			options = append(slices.Clip(options), otel.WithLinks(otel.Link{SpanContext: other}))
 		}
 	}
 	_, span := t.tracer.Start(ctx, tidy(name), options...)
@@ -168,7 +175,7 @@ func (s *Span) Trace() beeos.Trace {
 // IsRecorded reports whether it is worth telling the span anything.
 func (s *Span) IsRecorded() bool { return s != nil && s.span.IsRecording() }
 
-// Set says more about the span.
+// Set says more about the span. The list is not to be used again.
 func (s *Span) Set(attrs ...Attr) {
 	if s != nil {
 		s.span.SetAttributes(said(attrs)...)
