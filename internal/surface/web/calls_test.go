@@ -9,6 +9,8 @@ import (
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/engine/ledger"
+	"github.com/beeos/beeos/internal/store/outbox"
+	"github.com/beeos/beeos/internal/store/storetest"
 )
 
 // TestOwnerLooksIntoCalls: the list finds calls by what they are, and the page of
@@ -21,7 +23,7 @@ func TestOwnerLooksIntoCalls(t *testing.T) {
 		t.Helper()
 		o := &ledger.Opening{
 			Channel: beeos.Channel{ID: beeos.NewChannelID(), AgentID: agent, Owner: "user:" + bob.ID, Kind: beeos.KindInvoke, SingleShot: true}, Fresh: true,
-			Message:  beeos.Message{ID: beeos.NewID(), Type: beeos.ChatMessage, Publisher: "user:" + bob.ID, Body: text, Payload: []byte(`{"protocol":"mcp","tool":"` + tool + `","arguments":{"city":"<b>Rome"}}`)},
+			Message:  beeos.Message{ID: beeos.NewID(), Type: beeos.ChatMessage, Publisher: "user:" + bob.ID, Body: text, Payload: []byte(`{"protocol":"mcp","method":"` + map[bool]string{true: "tools/call"}[tool != ""] + `","tool":"` + tool + `","arguments":{"city":"<b>Rome"}}`)},
 			Delivery: &ledger.Delivery{AgentID: agent, Mode: beeos.DeliverPush, Redelivery: beeos.RedeliverAlways, LeaseUntil: time.Now().Add(time.Minute), Trace: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01 node-1 00f067aa0ba902b7"},
 			Surface:  "mcp", Tool: tool,
 		}
@@ -54,6 +56,18 @@ func TestOwnerLooksIntoCalls(t *testing.T) {
 	})
 	open := call(agents[0].ID, "forecast", "", nil)
 
+	w := storetest.Webhook(t, k.db, good, "https://example.com/?token=hush")
+	w.Watching = false
+	storetest.News(t, k.db, w, 1)
+	sent, err := k.db.Webhooks.ClaimDeliveries(t.Context(), "worker", time.Now(), time.Now().Add(time.Minute), 1)
+	if err != nil || len(sent) != 1 {
+		t.Fatal(sent, err)
+	}
+	sent[0].Status, sent[0].Due, sent[0].CompletedAt = outbox.Succeeded, time.Time{}, time.Now()
+	if err := k.db.Webhooks.FinishDelivery(t.Context(), sent[0]); err != nil {
+		t.Fatal(err)
+	}
+
 	at := k.signedIn(ann)
 	for query, want := range map[string][]string{
 		"":                      {good, bad, open},
@@ -85,8 +99,8 @@ func TestOwnerLooksIntoCalls(t *testing.T) {
 		}
 	}
 	for id, words := range map[string][]string{
-		good: {"sunny", "replied", "&lt;b&gt;Rome", "Bob", "forecast", "attempt 1", "0af7651916cd43dd8448eb211c80319c"},
-		bad:  {"it broke", "U&#43;202E", "attempt 1", "its instance disconnected", "attempt 2", "inst_two", "The agent answered with an error", "curl -X POST", "2 attempts"},
+		good: {"instance inst_one", "reply stored", "delivered</td>", "a webhook of the caller&#39;s took the news", "/" + agents[0].ID + "/mcp", `&#34;params&#34;:{&#34;arguments&#34;:{&#34;city&#34;:&#34;&lt;b&gt;Rome&#34;},&#34;name&#34;:&#34;forecast&#34;}`, "sunny", "replied", "&lt;b&gt;Rome", "Bob", "forecast", "attempt 1", "0af7651916cd43dd8448eb211c80319c"},
+		bad:  {"attempt 2: sent to its instance", `do \u202ethis`, "key of yours", "it broke", "U&#43;202E", "attempt 1", "its instance disconnected", "attempt 2", "inst_two", "The agent answered with an error", "curl -X POST", "2 attempts"},
 		open: {"working", "There is none yet", "so far", "0af7651916cd43dd8448eb211c80319c", "/calls/" + open + "/live"},
 	} {
 		res := at.get("/calls/" + id)
