@@ -1,8 +1,10 @@
 package web
 
 import (
+	"html"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -69,6 +71,7 @@ func TestOwnerLooksIntoCalls(t *testing.T) {
 	}
 
 	at := k.signedIn(ann)
+	now := time.Now().UTC()
 	for query, want := range map[string][]string{
 		"":                      {good, bad, open},
 		"outcome=problems":      {bad},
@@ -77,16 +80,24 @@ func TestOwnerLooksIntoCalls(t *testing.T) {
 		"agent=" + agents[0].ID: {good, open},
 		"tool=forecast":         {good, open},
 		"caller=" + url.QueryEscape("user:"+bob.ID): {good, bad, open},
-		"surface=a2a":      nil,
-		"slower=1h":        nil,
-		"last=1h":          {good, bad, open},
-		"before=" + bad:    {good},
-		"before=nonsense":  nil,
-		"outcome=nonsense": nil,
-		"last=nonsense":    nil,
+		"surface=a2a":   nil,
+		"slower=1h":     nil,
+		"last=1h":       {good, bad, open},
+		"before=" + bad: {good},
+		"from=" + now.Add(-time.Hour).Format("2006-01-02T15:04"):                                         {good, bad, open},
+		"from=" + url.QueryEscape(now.Add(-time.Hour).In(time.FixedZone("", 7200)).Format(time.RFC3339)): {good, bad, open},
+		"from=" + now.Add(time.Hour).Format("2006-01-02T15:04"):                                          nil,
+		"until=" + now.Add(-time.Hour).Format("2006-01-02T15:04:05"):                                     nil,
+		"last=1h&until=" + now.Add(time.Hour).Format("2006-01-02T15:04"):                                 {good, bad, open},
+		"last=1h&from=" + now.Add(time.Minute).Format("2006-01-02T15:04:05"):                             nil,
+		"from=nonsense":          nil,
+		"until=1200-01-01T00:00": nil,
+		"before=nonsense":        nil,
+		"outcome=nonsense":       nil,
+		"last=nonsense":          nil,
 	} {
 		res := at.get("/calls?" + query)
-		if res.status != http.StatusOK && !strings.Contains(query, "nonsense") {
+		if res.status != http.StatusOK && !strings.Contains(query, "nonsense") && !strings.Contains(query, "1200") {
 			t.Fatalf("%s: %d %s", query, res.status, res.body)
 		}
 		if n := strings.Count(res.body, `data-call="`); n != len(want) {
@@ -97,6 +108,13 @@ func TestOwnerLooksIntoCalls(t *testing.T) {
 				t.Errorf("%s lacks %s", query, id)
 			}
 		}
+	}
+	if link := regexp.MustCompile(`href="(/calls\?[^"]*)"[^>]*>Keep these times`).FindStringSubmatch(at.get("/calls?last=1h&agent=" + agents[0].ID).body); link == nil {
+		t.Error("the last hour cannot be kept")
+	} else if fixed := html.UnescapeString(link[1]); strings.Contains(fixed, "last=") || !strings.Contains(fixed, "from=2") || !strings.Contains(fixed, "until=2") || !strings.Contains(fixed, agents[0].ID) {
+		t.Errorf("the address that stays is %s", fixed)
+	} else if res := at.get(fixed); strings.Count(res.body, `data-call="`) != 2 || strings.Contains(res.body, "Keep these times") || !strings.Contains(res.body, `type="datetime-local" step="any" value="2`) {
+		t.Errorf("%s shows %s", fixed, res.body)
 	}
 	for id, words := range map[string][]string{
 		good: {"instance inst_one", "reply stored", "delivered</td>", "a webhook of the caller&#39;s took the news", "/" + agents[0].ID + "/mcp", `&#34;params&#34;:{&#34;arguments&#34;:{&#34;city&#34;:&#34;&lt;b&gt;Rome&#34;},&#34;name&#34;:&#34;forecast&#34;}`, "sunny", "replied", "&lt;b&gt;Rome", "Bob", "forecast", "attempt 1", "0af7651916cd43dd8448eb211c80319c"},
