@@ -60,6 +60,12 @@ func TestCharts(t *testing.T) {
 		t.Error("the page was loaded anew, the table has closed, or what came is no drawing")
 	}
 	b.inspectHere("home with an open table")
+	b.Look(1280, "light")
+	b.Do(chromedp.Click(`.more-charts summary`), chromedp.WaitVisible(`.more-charts svg.chart`))
+	b.inspectHere("home with all charts")
+	if said := eval[string](b, labels); !containsAll(said, "The share of calls that went wrong", "Tokens that answers took", "What answers cost") {
+		t.Errorf("the charts of home say %s", said)
+	}
 
 	fillPast(t, cfg, id)
 	b.Look(1280, "light")
