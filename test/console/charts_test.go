@@ -76,9 +76,6 @@ func TestCharts(t *testing.T) {
 	}
 	b.inspect(a.Web + "/")
 	b.inspect(a.Web + "/?range=7d")
-	b.Look(1280, "light")
-	b.Do(chromedp.Navigate(a.Web + "/"))
-	b.picture("home")
 	page := a.Web + "/agents/" + id
 	for _, span := range []string{"1h", "24h", "7d"} {
 		b.inspect(page + "?range=" + span)

@@ -19,7 +19,7 @@ type activityData struct {
 	Words  string        // the time, after "in the"
 	Charts []*chart.Chart
 	More   []*chart.Chart // folded
-	Models bool // answers took something of models
+	Models bool           // answers took something of models
 	Rows   []activityRow
 	Sent   bool // the browser has it already
 

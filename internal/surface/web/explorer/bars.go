@@ -115,7 +115,7 @@ func addSteps(c *sight.Call, names func(string) string, add func(b bar, from, to
 	depths := beeos.StepDepths(c.Steps)
 	for i := range c.Steps {
 		s := &c.Steps[i]
-		b := bar{Kind: "step", Label: strings.Repeat("· ", depths[i]+1) + safetext.Line(s.Name, 60)}
+		b := bar{Kind: "step", Label: strings.Repeat("·\u00a0", depths[i]+1) + safetext.Line(s.Name, 60)}
 		b.Note, b.Given = describeStep(s, names)
 		if s.Error != "" {
 			b.Kind = "lost"
