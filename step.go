@@ -79,9 +79,21 @@ const (
 	StepOther     StepKind = "other"
 )
 
-// StepReadOnly is the attribute of a step of kind tool that, as the tool says of
-// itself, has changed nothing; its value is true.
-const StepReadOnly = "read_only"
+// Attributes of steps of kind tool that mean the same whoever tells them.
+const (
+	StepReadOnly  = "read_only"  // true: the tool says of itself that it has changed nothing
+	StepArguments = "arguments"  // the beginning of what it was called with, without secrets
+	StepApproval  = "approval"   // went_by_itself, approved, denied or expired
+	StepDecidedBy = "decided_by" // who was asked and decided: user:<id>, link or system
+)
+
+// Values of StepApproval.
+const (
+	WentByItself  = "went_by_itself" // the rules asked nobody
+	StepApproved  = "approved"
+	StepDenied    = "denied"
+	StepUndecided = "expired" // nobody decided in time, which is a no
+)
 
 // What of an agent's steps is kept with its answer.
 const (

@@ -39,6 +39,10 @@ type Approval struct {
 	// restart which calls they have made: a yes that was given to a key is given
 	// to it again. Empty: a yes that may have been heard is not given again.
 	Key string
+
+	// Step is the call's step, if it has one: it tells whether somebody was asked, and
+	// who decided.
+	Step *Step
 }
 
 // Approve asks the owner of the agent whether the tool may be called with
@@ -93,8 +97,27 @@ func (r *Reply) Gate(ctx context.Context, q Approval) error {
 	if err := json.Unmarshal(f.Result, &made); err != nil {
 		return fmt.Errorf("approve %s: the gateway answered something else: %w", q.Tool, err)
 	}
+	q.Step.tellDecision(made)
 	if made.Approved {
 		return nil
 	}
 	return &Denied{Tool: q.Tool, Reason: made.Reason, Expired: made.Expired}
+}
+
+// tellDecision says in the step what was decided, and by whom if somebody was asked.
+func (s *Step) tellDecision(made beeos.Approved) {
+	came := beeos.StepDenied
+	switch {
+	case made.Approved && made.ID == "":
+		s.Set(beeos.StepApproval, beeos.WentByItself)
+		return
+	case made.Approved:
+		came = beeos.StepApproved
+	case made.Expired:
+		came = beeos.StepUndecided
+	}
+	s.Set(beeos.StepApproval, came)
+	if made.By != "" {
+		s.Set(beeos.StepDecidedBy, made.By)
+	}
 }

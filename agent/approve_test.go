@@ -60,6 +60,44 @@ func TestApprove(t *testing.T) {
 	}
 }
 
+// TestApprovalTellsItsStep: whether somebody was asked, and who decided.
+func TestApprovalTellsItsStep(t *testing.T) {
+	for name, c := range map[string]struct {
+		made beeos.Approved
+		want map[string]string
+	}{
+		"the rules": {beeos.Approved{Approved: true, By: "policy"}, map[string]string{"approval": "went_by_itself"}},
+		"yes":       {beeos.Approved{Approved: true, ID: "a", By: "user:u"}, map[string]string{"approval": "approved", "decided_by": "user:u"}},
+		"no":        {beeos.Approved{ID: "a", By: "link"}, map[string]string{"approval": "denied", "decided_by": "link"}},
+		"nobody":    {beeos.Approved{ID: "a", Expired: true}, map[string]string{"approval": "expired"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := newFakeGateway(t)
+			conn, _ := g.start(g.options(), func(ctx context.Context, _ Message, r *Reply) error {
+				step := r.Step("save", StepTool)
+				_ = r.Gate(ctx, Approval{Tool: "save", Step: step}) // a no is told as well
+				step.End(nil)
+				return r.Send("done")
+			})
+			conn.message("m", "", beeos.Call{})
+			f := conn.expect(beeos.FrameApprove)
+			made, err := json.Marshal(c.made)
+			if err != nil {
+				t.Fatal(err)
+			}
+			conn.send(beeos.Frame{Type: beeos.FrameDecision, MessageID: "m", RequestID: f.RequestID, Result: made})
+			var steps []beeos.Step
+			if err := json.Unmarshal(conn.expect(beeos.FrameReply).Steps, &steps); err != nil || len(steps) != 1 {
+				t.Fatalf("%+v, %v", steps, err)
+			}
+			if diff := cmp.Diff(c.want, steps[0].Attributes); diff != "" {
+				t.Error(diff)
+			}
+			conn.ack("m", "")
+		})
+	}
+}
+
 // TestApproveOutlivesOutage: that the question could not be stored is no denial.
 func TestApproveOutlivesOutage(t *testing.T) {
 	g := newFakeGateway(t)

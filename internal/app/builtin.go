@@ -37,7 +37,7 @@ func (p *parts) openBuiltins(ctx context.Context) error {
 		HTTP: outbound.Transport(outbound.Options{AllowPrivate: p.cfg.AllowPrivate}), Plain: p.cfg.AllowPrivate, Console: p.public.Web, MaxTokens: p.cfg.AnswerTokens,
 	}
 	opt.Approve = func(ctx context.Context, r *agent.Reply, a answer.Approval) error {
-		return r.Gate(ctx, agent.Approval{Key: a.Key, Skill: a.Skill, Tool: a.Tool, Arguments: a.Arguments, Auto: a.Auto})
+		return r.Gate(ctx, agent.Approval{Key: a.Key, Skill: a.Skill, Tool: a.Tool, Arguments: a.Arguments, Auto: a.Auto, Step: a.Step})
 	}
 	if err := readAllowed(p.cfg.Data, &opt); err != nil {
 		return err

@@ -17,8 +17,12 @@ func (b *Tab) listen() <-chan struct{} {
 			if err != nil {
 				return
 			}
+			line := string(m.Type) + ": " + m.Text
+			if m.Source == "network" { // says that, and not of what
+				line += " at " + m.URL
+			}
 			b.mu.Lock()
-			b.said = append(b.said, string(m.Type)+": "+m.Text)
+			b.said = append(b.said, line)
 			b.mu.Unlock()
 		}
 	}()

@@ -27,7 +27,7 @@ type finding struct {
 	Where            []string
 }
 
-// accessible reports what is serious on the page.
+// accessible reports everything that keeps somebody out of the page, or bothers them.
 func (b *tab) accessible(where string) {
 	b.T.Helper()
 	source, err := axe()
@@ -36,7 +36,6 @@ func (b *tab) accessible(where string) {
 	}
 	eval[bool](b, source+"; true")
 	found := eval[[]finding](b, `axe.run(document, {resultTypes: ["violations"]}).then(r => r.violations
-		.filter(v => v.impact === "serious" || v.impact === "critical")
 		.map(v => ({ID: v.id, Impact: v.impact, Help: v.help, Where: v.nodes.map(n => n.html.slice(0, 160) + " — " + (n.failureSummary || "").slice(0, 200))})))`)
 	for _, f := range found {
 		b.T.Errorf("%s: %s (%s): %s\n\t%s", where, f.ID, f.Impact, f.Help, strings.Join(f.Where, "\n\t"))

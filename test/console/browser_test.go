@@ -6,7 +6,7 @@
 // again (tasks_test.go), that an agent is made and its skills
 // looked after (skills_test.go), that people can talk with agents and decide
 // while they do (chat_test.go), that every page holds what a mixed load leaves
-// (load_test.go, walk_test.go), that the inbox works (approvals_test.go), that an
+// (load_test.go, walk_test.go), that its commands call again (command_test.go), that the inbox works (approvals_test.go), that an
 // agent is connected by the command that a page shows (connect_test.go), that
 // consent leads back to the program that asked (consent_test.go), and that
 // nobody is kept out who uses no mouse or no eyes (axe_test.go). The browser is

@@ -94,7 +94,6 @@ func TestCalls(t *testing.T) {
 	}
 	b.inspect(page)
 	b.Look(1280, "light")
-	b.picture("call")
 
 	if got, err := rest.Invoke(t.Context(), clerk, client.InvokeRequest{Message: "fail"}); err != nil || !got.IsError {
 		t.Fatal(got, err)
@@ -108,7 +107,6 @@ func TestCalls(t *testing.T) {
 	}
 	call(t, a, a.AgentID)
 	b.Await("a call that comes, without a reload", `document.querySelectorAll("[data-call]").length === 6`)
-	b.picture("calls")
 	b.Do(chromedp.SetValue(`select[name="outcome"]`, "problems"), chromedp.Click(`.filter button`), chromedp.WaitVisible(`.filter a.button`))
 	b.Await("the one that failed", `document.querySelectorAll("[data-call]").length === 1`)
 	b.inspectHere("the calls that failed")
@@ -119,7 +117,7 @@ func TestCalls(t *testing.T) {
 	}
 	b.inspectHere("a call that failed")
 	b.replay(page)
-	b.NoComplaints("409") // the replay that is not confirmed
+	b.NoComplaints("status of 409") // the replay that is not confirmed
 }
 
 // replay makes a call again with another text: the page asks whether it may, and
@@ -144,7 +142,6 @@ func (b *tab) replay(page string) {
 	}
 	b.inspectHere("two answers")
 	b.Look(1280, "light")
-	b.picture("compare")
 	b.Do(chromedp.Navigate(page), chromedp.WaitVisible(`#replays-title`), chromedp.Click(`input[name="confirm"]`), chromedp.Click(send), chromedp.WaitVisible(`#compare`))
 	b.Await("the same answer", `document.querySelector("main").innerText.includes("the same")`)
 	b.inspectHere("the same answer twice")

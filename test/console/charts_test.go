@@ -60,6 +60,12 @@ func TestCharts(t *testing.T) {
 		t.Error("the page was loaded anew, the table has closed, or what came is no drawing")
 	}
 	b.inspectHere("home with an open table")
+	b.Look(1280, "light")
+	b.Do(chromedp.Click(`.more-charts summary`), chromedp.WaitVisible(`.more-charts svg.chart`))
+	b.inspectHere("home with all charts")
+	if said := eval[string](b, labels); !containsAll(said, "The share of calls that went wrong", "Tokens that answers took", "What answers cost") {
+		t.Errorf("the charts of home say %s", said)
+	}
 
 	fillPast(t, cfg, id)
 	b.Look(1280, "light")
@@ -70,9 +76,6 @@ func TestCharts(t *testing.T) {
 	}
 	b.inspect(a.Web + "/")
 	b.inspect(a.Web + "/?range=7d")
-	b.Look(1280, "light")
-	b.Do(chromedp.Navigate(a.Web + "/"))
-	b.picture("home")
 	page := a.Web + "/agents/" + id
 	for _, span := range []string{"1h", "24h", "7d"} {
 		b.inspect(page + "?range=" + span)

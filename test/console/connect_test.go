@@ -12,8 +12,10 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/beeos/beeos/test/browser"
+	"github.com/beeos/beeos/test/npm"
 	"github.com/beeos/beeos/test/ports"
 	"github.com/beeos/beeos/test/program"
+	"github.com/beeos/beeos/test/python"
 )
 
 // shell is a machine with nothing but beeos and a folder.
@@ -77,6 +79,85 @@ func (s *shell) serve() (web, link string) {
 	return web, strings.TrimSpace(string(text))
 }
 
+// connectPrograms runs the programs that the wizard shows for each language with a
+// package of ours, started with what it says.
+func (b *tab) connectPrograms(s *shell, web string) {
+	b.T.Helper()
+	for way, start := range map[string]func(lines string) string{"go": nil, "python": s.startPython, "typescript": s.startTypeScript} {
+		name := "in-" + way
+		b.Look(1280, "light")
+		b.Do(
+			chromedp.Navigate(web+"/connect/"+way), chromedp.SendKeys(`[name="name"]`, name),
+			browser.Leads(chromedp.Click(`.wizard form button[type="submit"]`)), chromedp.WaitVisible(`#run [data-copy]`),
+		)
+		b.inspectHere("an agent in " + way)
+		if start == nil { // TestNew builds what `beeos agent new` writes
+			continue
+		}
+		steps := eval[[]string](b, `[...document.querySelectorAll("#run [data-copy]")].map(e => e.dataset.copy)`)
+		if len(steps) != 4 || steps[0] != "beeos agent new "+name+" --lang "+way {
+			b.T.Fatalf("%s is connected by %q", way, steps)
+		}
+		line, ok := strings.CutSuffix(steps[2], "beeos agent run ./"+name)
+		if !ok {
+			b.T.Fatalf("it is run by %s", steps[2])
+		}
+		s.run("the agent in "+way, line+start(steps[3]))
+		b.Await("that it is there", `document.querySelector("#wait").innerText.includes("`+name+` is connected")`)
+		b.Look(1280, "light")
+		b.Do(browser.Leads(chromedp.Click(`#try a[href$="/chat"]`)))
+		b.typeIn("hello")
+		b.Await("its answer", lastProse+` === "you said: hello"`)
+	}
+	b.Look(1280, "light")
+}
+
+// write puts a program into the folder.
+func (s *shell) write(name, text string) string {
+	s.t.Helper()
+	path := filepath.Join(s.folder, name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+	return path
+}
+
+// source is a folder of the repository.
+func (s *shell) source(path string) string {
+	s.t.Helper()
+	full, err := filepath.Abs(filepath.Join("..", "..", path))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return full
+}
+
+func (s *shell) startPython(lines string) string {
+	s.t.Helper()
+	requirements, err := os.ReadFile(s.source("test/pythonsdk/wheel.txt"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	ctx, cancel := npmContext()
+	defer cancel()
+	interpreter, err := python.Install(ctx, requirements)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return "env PYTHONPATH=" + s.source("sdk/python/src") + " PYTHONDONTWRITEBYTECODE=1 " + interpreter + " " + s.write("lines.py", lines)
+}
+
+func (s *shell) startTypeScript(lines string) string {
+	s.t.Helper()
+	ctx, cancel := npmContext()
+	defer cancel()
+	tools, err := npm.Install(ctx)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return tools.Module(".bin/node") + " " + s.write("lines.mts", strings.Replace(lines, "@beeos/sdk", s.source("sdk/typescript/src/index.ts"), 1))
+}
+
 // TestConnect: a newcomer goes through the wizard, runs the very command that the
 // page shows, sees the agent come without a reload, and talks with it.
 func TestConnect(t *testing.T) {
@@ -86,22 +167,19 @@ func TestConnect(t *testing.T) {
 	b.Look(1280, "light")
 	b.SignUp(link)
 	b.Do(browser.Leads(chromedp.Click(`#steps a[href="/connect"]`)), chromedp.WaitVisible(`[data-way]`))
-	if ways := eval[string](b, `[...document.querySelectorAll("[data-way]")].map(e => e.dataset.way).join()`); ways != "go,exec,acp,http,openai,mcp,a2a,protocol,builtin" {
+	if ways := eval[string](b, `[...document.querySelectorAll("[data-way]")].map(e => e.dataset.way).join()`); ways != "go,python,typescript,exec,acp,http,openai,mcp,a2a,protocol,builtin" {
 		t.Errorf("the ways are %s", ways)
 	}
 	b.inspectHere("ways to connect")
 	b.Look(1280, "light")
 	b.picture("connect-ways")
-	for _, way := range []string{"go", "acp", "http", "openai", "mcp", "a2a", "protocol"} {
+	for _, way := range []string{"go", "python", "typescript", "acp", "http", "openai", "mcp", "a2a", "protocol"} {
 		b.inspect(web + "/connect/" + way)
 	}
 
 	b.Look(1280, "light")
 	b.Do(chromedp.Navigate(web+"/connect"), browser.Leads(chromedp.Click(`[data-way="exec"] a`)), chromedp.WaitVisible(`[name="name"]`))
-	agent := filepath.Join(s.folder, "agent.py")
-	if err := os.WriteFile(agent, []byte(eval[string](b, `document.querySelector(".wizard form [data-copy]").dataset.copy`)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	agent := s.write("agent.py", eval[string](b, `document.querySelector(".wizard form [data-copy]").dataset.copy`))
 	b.Do(chromedp.SendKeys(`[name="name"]`, "parrot"), chromedp.SendKeys(`[name="o.exec"]`, "python3 "+agent))
 	b.inspectHere("the form of the wizard")
 	b.Look(1280, "light")
@@ -118,12 +196,7 @@ func TestConnect(t *testing.T) {
 	b.typeIn("hello")
 	b.Await("its answer", lastProse+` === "you said: hello"`)
 
-	b.Do(
-		chromedp.Navigate(web+"/connect/go"), chromedp.SendKeys(`[name="name"]`, "weather"),
-		browser.Leads(chromedp.Click(`.wizard form button[type="submit"]`)), chromedp.WaitVisible(`#run [data-copy]`),
-	)
-	b.inspectHere("an agent in Go")
-	b.Look(1280, "light")
+	b.connectPrograms(s, web)
 	b.Do(
 		chromedp.Navigate(web+"/connect/protocol"), chromedp.SendKeys(`[name="name"]`, "by hand"),
 		browser.Leads(chromedp.Click(`.wizard form button[type="submit"]`)), chromedp.WaitVisible(`#run [data-copy]`),

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -52,6 +53,7 @@ func newLoad(t *testing.T, b *tab) *load {
 	l.grant(b)
 	offer(t, l.App, l.forecaster)
 	l.setBudgets()
+	fillPast(t, cfg, l.forecaster)
 	b.Do(chromedp.Navigate(l.Web + "/agents/" + l.archivist + "/chat"))
 	b.typeIn("Where is the letter of Mr. Fox?")
 	b.Do(chromedp.WaitVisible(`form.question`))
@@ -114,6 +116,9 @@ func (l *load) redeliver() {
 		think.Step("read the labels", agent.StepRetrieval).Set("drawers", "26").End(nil)
 		think.End(nil)
 		r.Step("file", agent.StepTool).End(nil)
+		if strings.Contains(m.Text, "urgent") {
+			return r.Send("Filed under U, on top.\nSomebody should look at it.")
+		}
 		return r.Send("Filed under F.\nSomebody should look at it.")
 	})
 	for _, err := range l.rest.WatchTask(l.t.Context(), l.clerk, l.redelivered) {
@@ -141,7 +146,8 @@ func (l *load) callEveryWay() {
 	}
 	_, err = l.rest.Invoke(ctx, l.clerk, client.InvokeRequest{Message: "fail"})
 	l.must(err)
-	made, err := l.rest.ReplayCall(ctx, l.redelivered, client.ReplayRequest{Confirm: true})
+	urgent := "file this, it is urgent"
+	made, err := l.rest.ReplayCall(ctx, l.redelivered, client.ReplayRequest{Confirm: true, Text: &urgent})
 	l.must(err)
 	_, err = l.rest.AwaitReplay(ctx, made, func(string) {})
 	l.must(err)

@@ -120,7 +120,7 @@ func TestRooms(t *testing.T) {
 
 	b.Do(chromedp.Click(`form[action="/signout"] button`), chromedp.WaitVisible(`input[name="password"]`))
 	b.inspect(link)
-	b.NoComplaints("404") // the page that is not there
+	b.NoComplaints("404 (Not Found) at " + a.Web + "/nowhere")
 }
 
 // offer lists an agent in the marketplace.

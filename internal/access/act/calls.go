@@ -163,7 +163,7 @@ func (a *Acts) findCall(ctx context.Context, c beeos.Caller, turn string) (sight
 }
 
 func (a *Acts) sightReader() *sight.Reader {
-	return &sight.Reader{Ledger: a.Ledger, Approvals: a.DB.Approvals, Calls: a.DB.Calls}
+	return &sight.Reader{Ledger: a.Ledger, Approvals: a.DB.Approvals, Calls: a.DB.Calls, Webhooks: a.DB.Webhooks}
 }
 
 // hideWork leaves out of a call what concerns the owner of its agent.

@@ -164,7 +164,7 @@ func TestMetadataOnly(t *testing.T) {
 			if c.MetadataOnly != hidden || strings.Contains(string(all), "use save") == hidden || strings.Contains(string(all), "done") == hidden || hidden && strings.Contains(string(all), "hush") {
 				t.Errorf("hidden should be %v: %s", hidden, all)
 			}
-			if c.Outcome != 0 || c.Publisher == "" || len(c.Attempts) != 1 || len(c.Steps) != 1 || c.Steps[0].Name != "save" || len(c.Timeline) == 0 {
+			if c.Outcome != 0 || c.Publisher == "" || len(c.Attempts) != 1 || len(c.Steps) != 1 || c.Steps[0].Name != "save" || c.Steps[0].Attributes[beeos.StepApproval] != beeos.StepApproved || len(c.Timeline) == 0 {
 				t.Errorf("%+v", c)
 			}
 			if _, err := r.ReplayCall(ctx, by(r.owner), act.Replay{Call: id, Confirm: true}); (err != nil) != hidden {

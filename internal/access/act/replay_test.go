@@ -82,7 +82,7 @@ func (r *replays) answer(l *ledger.Ledger) func(bus.Dispatch) bool {
 		r.mu.Unlock()
 		by := &ledger.Attempt{Number: 1}
 		if strings.HasPrefix(f.Body, "use ") {
-			by.Steps = []byte(`[{"name":"` + strings.TrimPrefix(f.Body, "use ") + `","kind":"tool","after_us":1,"took_us":1}]`)
+			by.Steps = []byte(`[{"name":"` + strings.TrimPrefix(f.Body, "use ") + `","kind":"tool","after_us":1,"took_us":1,"attributes":{"arguments":"hush","approval":"approved","decided_by":"user:u"}}]`)
 		}
 		r.work.Go(func() {
 			_, err := l.FinishAttempt(context.Background(), beeos.Message{

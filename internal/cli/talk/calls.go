@@ -275,6 +275,8 @@ func describeMoment(m *client.CallMoment, attempts []client.CallAttempt) string 
 		return "cancelled by " + terminal.Printable(m.Who)
 	case "reply_stored":
 		return "ended: " + m.What
+	case "delivered":
+		return "a webhook of the caller's took the news"
 	}
 	return terminal.Printable(m.Event)
 }

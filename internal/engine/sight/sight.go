@@ -7,11 +7,13 @@ package sight
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/engine/ledger"
 	"github.com/beeos/beeos/internal/store/approvals"
 	"github.com/beeos/beeos/internal/store/calls"
+	"github.com/beeos/beeos/internal/store/webhooks"
 	"github.com/beeos/beeos/internal/telemetry/trace"
 )
 
@@ -20,6 +22,7 @@ type Reader struct {
 	Ledger    *ledger.Ledger
 	Approvals *approvals.Table
 	Calls     *calls.Table
+	Webhooks  *webhooks.Table
 }
 
 // Call is all that is known of a call.
@@ -65,7 +68,7 @@ func (c *Call) HideWords() {
 
 // ownAttributes are those of steps that are no words of callers: as built-in agents
 // and bridges tell them.
-var ownAttributes = []string{"server", "provider", "finish", "result_bytes", "tool_calls", "task", "state", beeos.StepReadOnly}
+var ownAttributes = []string{"server", "provider", "finish", "result_bytes", "tool_calls", "task", "state", beeos.StepReadOnly, beeos.StepApproval, beeos.StepDecidedBy}
 
 func hideStepWords(s *beeos.Step) {
 	kept := map[string]string{}
@@ -118,6 +121,12 @@ func (r *Reader) Call(ctx context.Context, turn string) (Call, error) {
 	if err != nil {
 		return Call{}, err
 	}
-	c.Timeline = timeline(&c, messages)
+	var delivered []time.Time
+	if c.Done != nil {
+		if delivered, err = r.Webhooks.ListEndsTaken(ctx, turn); err != nil {
+			return Call{}, err
+		}
+	}
+	c.Timeline = timeline(&c, messages, delivered)
 	return c, nil
 }

@@ -34,13 +34,14 @@ const (
 	ApprovalDecided Kind = "approval_decided"  // who said what
 	CancelAsked     Kind = "cancel_asked"      // the caller wanted it to end
 	ReplyStored     Kind = "reply_stored"      // it was over; What is how
+	Delivered       Kind = "delivered"         // a webhook of the caller's took the news of that
 )
 
 // maxWords bounds what a moment repeats of what was said.
 const maxWords = 200
 
 // timeline puts what is known in order of time.
-func timeline(c *Call, messages []beeos.Message) []Moment {
+func timeline(c *Call, messages []beeos.Message, delivered []time.Time) []Moment {
 	var list []Moment
 	add := func(at time.Time, m Moment) {
 		if !at.IsZero() {
@@ -82,6 +83,9 @@ func timeline(c *Call, messages []beeos.Message) []Moment {
 	}
 	if c.Done != nil {
 		add(c.Done.CreatedAt, Moment{Kind: ReplyStored, What: c.Outcome.String()})
+	}
+	for _, at := range delivered {
+		add(at, Moment{Kind: Delivered})
 	}
 	slices.SortStableFunc(list, func(a, b Moment) int { return a.At.Compare(b.At) })
 	return list

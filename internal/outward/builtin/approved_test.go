@@ -17,7 +17,7 @@ import (
 
 // gate is how the server asks owners.
 func gate(ctx context.Context, r *agent.Reply, a answer.Approval) error {
-	return r.Gate(ctx, agent.Approval{Key: a.Key, Skill: a.Skill, Tool: a.Tool, Arguments: a.Arguments, Auto: a.Auto})
+	return r.Gate(ctx, agent.Approval{Key: a.Key, Skill: a.Skill, Tool: a.Tool, Arguments: a.Arguments, Auto: a.Auto, Step: a.Step})
 }
 
 // TestOwnerDecides goes the way of the seed through the approval desk.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/client"
 	"github.com/beeos/beeos/internal/outward/builtin"
 	"github.com/beeos/beeos/internal/outward/llm"
@@ -53,6 +54,9 @@ func TestSecretArgumentsAreNotRecorded(t *testing.T) {
 		all, err := json.Marshal(made)
 		if err != nil || strings.Contains(string(all), "hush") || !strings.Contains(string(made.Reply.Parts), `"arguments":{"pass":"•••","user":"ann"}`) {
 			t.Errorf("%s, %v", all, err)
+		}
+		if got := made.Steps[1].Attributes[beeos.StepArguments]; got != `{"pass":"•••","user":"ann"}` {
+			t.Errorf("the step tells %s", got)
 		}
 	}
 }

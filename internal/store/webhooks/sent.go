@@ -2,6 +2,7 @@ package webhooks
 
 import (
 	"context"
+	"time"
 
 	"github.com/beeos/beeos/internal/store/database"
 	"github.com/beeos/beeos/internal/store/outbox"
@@ -67,4 +68,12 @@ func (tb *Table) ListSent(ctx context.Context, f SentFilter) ([]Sent, error) {
 // FindByDelivery returns the webhook that a delivery goes to.
 func (tb *Table) FindByDelivery(ctx context.Context, id string) (Webhook, error) {
 	return database.Get(ctx, tb.db, "read webhook", database.NotFound("delivery"), webhookFields, webhookSelect+"JOIN webhook_deliveries d ON d.webhook_id = w.id WHERE d.id = $1", id)
+}
+
+// ListEndsTaken returns when receivers took the news that a task had ended, which is
+// the last that a webhook tells.
+func (tb *Table) ListEndsTaken(ctx context.Context, turn string) ([]time.Time, error) {
+	return database.List(ctx, tb.db, "read when webhooks were told", func(at *time.Time) []any { return []any{database.Time(at)} },
+		`SELECT d.completed_at FROM webhooks w JOIN webhook_deliveries d ON d.webhook_id = w.id AND d.seq = w.events - 1
+		WHERE w.turn = $1 AND NOT w.watching AND d.status = 'succeeded' ORDER BY d.completed_at`, turn)
 }

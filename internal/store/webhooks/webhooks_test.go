@@ -222,3 +222,45 @@ func TestListSent(t *testing.T) {
 		}
 	})
 }
+
+// TestListEndsTaken: that receivers took the news of a task's end is known, and what
+// they were told before, or did not take, is none.
+func TestListEndsTaken(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.Store) {
+		ctx := t.Context()
+		taken := func(want int) {
+			t.Helper()
+			if list, err := db.Webhooks.ListEndsTaken(ctx, "turn-1"); err != nil || len(list) != want {
+				t.Errorf("%v, %v; want %d", list, err, want)
+			}
+		}
+		send := func(status outbox.Status) {
+			t.Helper()
+			list, err := db.Webhooks.ClaimDeliveries(ctx, "worker", database.Now(), database.Now().Add(time.Minute), 5)
+			if err != nil || len(list) != 1 {
+				t.Fatalf("%+v, %v", list, err)
+			}
+			d := list[0]
+			d.Status, d.Due, d.CompletedAt = status, time.Time{}, database.Now()
+			if err := db.Webhooks.FinishDelivery(ctx, d); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w, _ := storetest.News(t, db, storetest.Webhook(t, db, "turn-1", "https://example.com/"), 1)
+		send(outbox.Succeeded) // that it runs
+		taken(0)
+		w.Watching = false
+		w, ids := storetest.News(t, db, w, 1) // that it has ended
+		taken(0)
+		send(outbox.Dead)
+		taken(0)
+		if _, err := db.Webhooks.RepeatDelivery(ctx, w.ID, ids[0], database.Now()); err != nil {
+			t.Fatal(err)
+		}
+		send(outbox.Succeeded)
+		taken(1)
+		if list, err := db.Webhooks.ListEndsTaken(ctx, "turn-2"); err != nil || len(list) != 0 {
+			t.Errorf("of another task: %v, %v", list, err)
+		}
+	})
+}

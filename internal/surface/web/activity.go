@@ -18,7 +18,8 @@ type activityData struct {
 	Ranges []page.Choice // Value is the address
 	Words  string        // the time, after "in the"
 	Charts []*chart.Chart
-	Models bool // answers took something of models
+	More   []*chart.Chart // folded
+	Models bool           // answers took something of models
 	Rows   []activityRow
 	Sent   bool // the browser has it already
 
@@ -50,16 +51,16 @@ func (s *Surface) readSeries(ctx context.Context, v *page.Visitor, agentID strin
 	})
 }
 
-// loadActivity draws how calls went over the range that the address asks for. whole
-// draws all charts, not only those of calls and their durations. live is where the
-// page's stream is.
-func (s *Surface) loadActivity(r *page.Request, path, agentID string, whole bool) (d activityData, live string, err error) {
+// loadActivity draws how calls went over the range that the address asks for. brief
+// folds all charts but those of calls and their durations. live is where the page's
+// stream is.
+func (s *Surface) loadActivity(r *page.Request, path, agentID string, brief bool) (d activityData, live string, err error) {
 	picked := pickRange(r.URL.Query().Get("range"))
 	found, err := s.readSeries(r.Context(), r.Visitor, agentID, picked)
 	if err != nil {
 		return d, "", err
 	}
-	d = newActivity(&found, path, whole)
+	d = newActivity(&found, path, brief)
 	live = path + "/live"
 	if path == "/" {
 		live = "/live"
@@ -86,7 +87,7 @@ func streamActivity(load page.Action, activityOf func(*page.View) *activityData)
 	}
 }
 
-func newActivity(s *act.Series, path string, whole bool) activityData {
+func newActivity(s *act.Series, path string, brief bool) activityData {
 	d := activityData{Words: s.Words, of: s}
 	for _, r := range act.Ranges {
 		d.Ranges = append(d.Ranges, page.Choice{Value: path + "?range=" + r.Name, Text: r.Name, Picked: r.Name == s.Name})
@@ -96,15 +97,15 @@ func newActivity(s *act.Series, path string, whole bool) activityData {
 		return d
 	}
 	d.Models = total.Input+total.Output > 0
-	d.Charts = append(d.Charts, chartCalls(s, &total), chartDurations(s, &total))
-	if whole {
-		d.Charts = append(d.Charts, chartProblems(s, &total))
-	}
-	if whole && d.Models {
-		d.Charts = append(d.Charts, chartTokens(s, &total))
+	d.Charts, d.More = []*chart.Chart{chartCalls(s, &total), chartDurations(s, &total)}, []*chart.Chart{chartProblems(s, &total)}
+	if d.Models {
+		d.More = append(d.More, chartTokens(s, &total))
 		if isPriced(&total) {
-			d.Charts = append(d.Charts, chartCost(s, &total))
+			d.More = append(d.More, chartCost(s, &total))
 		}
+	}
+	if !brief {
+		d.Charts, d.More = append(d.Charts, d.More...), nil
 	}
 	for i := range slices.Backward(s.Sums) {
 		if sum := &s.Sums[i]; sum.Calls > 0 {

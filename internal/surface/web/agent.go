@@ -53,7 +53,7 @@ func (s *Surface) showAgent(r *page.Request, a *beeos.Agent) (page.Answer, error
 		return nil, err
 	}
 	var live string
-	if d.Activity, live, err = s.loadActivity(r, "/agents/"+a.ID, a.ID, true); err != nil {
+	if d.Activity, live, err = s.loadActivity(r, "/agents/"+a.ID, a.ID, false); err != nil {
 		return nil, err
 	}
 	d.Calls, err = s.explorer.Latest(ctx, r.Visitor, a.ID, latestCalls)
@@ -89,7 +89,7 @@ func (s *Surface) showAgentOverviewStatus(r *page.Request, a *beeos.Agent) (page
 		return nil, err
 	}
 	d := agentData{Row: row}
-	if d.Activity, _, err = s.loadActivity(r, "/agents/"+a.ID, a.ID, true); err != nil {
+	if d.Activity, _, err = s.loadActivity(r, "/agents/"+a.ID, a.ID, false); err != nil {
 		return nil, err
 	}
 	d.Calls, err = s.explorer.Latest(r.Context(), r.Visitor, a.ID, latestCalls)

@@ -37,7 +37,7 @@ func TestConnectLeadsToAgent(t *testing.T) {
 	k.withBridges("http://agents.example/")
 	at := k.signedIn(ann)
 	ways := at.get("/connect").body
-	for _, word := range []string{`href="/connect/pigeon"`, "A pigeon", "--pigeon", `href="/connect/go"`, `href="/connect/protocol"`, `href="/agents/new"`} {
+	for _, word := range []string{`href="/connect/pigeon"`, "A pigeon", "--pigeon", `href="/connect/go"`, `href="/connect/python"`, `href="/connect/typescript"`, `href="/connect/protocol"`, `href="/agents/new"`} {
 		if !strings.Contains(ways, word) {
 			t.Errorf("the ways lack %s", word)
 		}
@@ -62,8 +62,20 @@ func TestConnectLeadsToAgent(t *testing.T) {
 			t.Errorf("%s: %d %s", form, res.status, res.body)
 		}
 	}
-	if res := at.post("/connect/go", url.Values{"name": {"My Agent"}}); res.status != http.StatusBadRequest || !strings.Contains(res.body, "lower-case letters") {
-		t.Errorf("a name that Go does not take: %d", res.status)
+	for way, wants := range map[string][]string{
+		"go":         {"beeos agent new bird\n", "agent.Options{Name: \"bird\"}"},
+		"python":     {"beeos agent new bird --lang python", "python3 -m venv ./bird/.venv && ./bird/.venv/bin/python -m pip install -r ./bird/requirements.txt", "Agent(\"bird\")"},
+		"typescript": {"beeos agent new bird --lang typescript", "npm --prefix ./bird install", "new Agent(\"bird\")"},
+	} {
+		if res := at.post("/connect/"+way, url.Values{"name": {"My Agent"}}); res.status != http.StatusBadRequest || !strings.Contains(res.body, "lower-case letters") {
+			t.Errorf("a name that no folder of a project has, in %s: %d", way, res.status)
+		}
+		body := html.UnescapeString(at.post("/connect/"+way, url.Values{"name": {"bird"}}).body)
+		for _, want := range append(wants, "beeos agent run ./bird", "AGENT_GATEWAY_URL=http://agents.example") {
+			if text := strings.ReplaceAll(body, "</code>", "\n"); !strings.Contains(text, want) {
+				t.Errorf("%s lacks %q", way, want)
+			}
+		}
 	}
 	for _, path := range []string{"/connect/builtin", "/connect/nothing", "/connect/exec"} {
 		if res := at.get(path); res.status != http.StatusNotFound {

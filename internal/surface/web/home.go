@@ -48,7 +48,7 @@ func (s *Surface) showHome(r *page.Request) (page.Answer, error) {
 		return nil, err
 	}
 	var live string
-	d.Activity, live, err = s.loadActivity(r, "/", "", false)
+	d.Activity, live, err = s.loadActivity(r, "/", "", true)
 	return page.View{Page: "home", Title: "Home", Room: "home", Live: live, Data: &d}, err
 }
 

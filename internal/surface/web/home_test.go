@@ -25,7 +25,7 @@ func activityFixture(n int) activityData {
 	for i := range n {
 		s.Sums[i].Count(calls.Outcome(i%3), time.Duration(i)*time.Second, []calls.Usage{{UsageSum: calls.UsageSum{Input: 7, Output: 3, Micros: 5}}})
 	}
-	return newActivity(&s, "/agents/agent_0", true)
+	return newActivity(&s, "/agents/agent_0", n%2 == 0)
 }
 
 // noteCalls writes what charts are drawn of.
@@ -108,9 +108,9 @@ func TestHomeSaysHowThingsAre(t *testing.T) {
 			"1 budget is used up, or nearly.",
 			"Not healthy", "Work waits for 1 agent that is not there.", "Of 1,234 calls in the last hour, 6 went wrong (0.5 %).", "2<small> of 3", "1,234<small> 6 went wrong</small>",
 			"is offline while 2 requests wait for it; the oldest was asked for just now.", "1 webhook delivery of the last day failed.", "Calls that ended in the last 24 hours: 1,234, 6 went wrong",
-			`<svg class="chart" role="img"`, "data-step",
+			`<svg class="chart" role="img"`, "data-step", "<summary>Errors, tokens and money</summary>", "The share of calls that went wrong in the last 24 hours: 0.5 %",
 		},
-		bob.Name: {"Not healthy", "Of 8 calls in the last hour, 4 went wrong (50 %). No agent is missing."},
+		bob.Name: {"<summary>Errors</summary>", "Not healthy", "Of 8 calls in the last hour, 4 went wrong (50 %). No agent is missing."},
 		eve.Name: {"Nothing is connected yet", "No call ended in the last 24 hours."},
 	} {
 		var user beeos.User
@@ -129,7 +129,7 @@ func TestHomeSaysHowThingsAre(t *testing.T) {
 	me := k.signedIn(ann)
 	for path, words := range map[string][]string{
 		"/?range=1h": {"Calls that ended in the last hour: 1,234", `<a href="/?range=1h" aria-current="true">`, `hx-sse:connect="/live?range=1h"`},
-		"/?range=7d": {"Calls that ended in the last 7 days: 1,234"},
+		"/?range=7d": {"Calls that ended in the last 7 days: 1,234", "<summary>Errors, tokens and money</summary>", "Tokens that answers took in the last 7 days: "},
 		"/agents/" + hers[1].ID + "?range=1h": {
 			"Calls that ended in the last hour: 34, 1 went wrong", "The share of calls that went wrong in the last hour: 3 %", "Tokens that answers took in the last hour: 500 in, 0 out",
 			`hx-sse:connect="/agents/` + hers[1].ID + `/live?range=1h"`,

@@ -36,7 +36,7 @@ func TestSecretsAreNotShown(t *testing.T) {
 	p.reply(p.turn(), beeos.Message{Body: "sunny"})
 	at, path := k.signedIn(ann), "/calls/"+m.ID
 	res := at.get(path)
-	if strings.Contains(res.body, "hush") || strings.Count(res.body, "•••") != 3 { // the request, the hint and the form
+	if strings.Contains(res.body, "hush") || strings.Count(res.body, "•••") != 6 { // the request, the form and its hint, the command, its copy and its hint
 		t.Errorf("%d %s", strings.Count(res.body, "•••"), res.body)
 	}
 	for input, want := range map[string]string{

@@ -142,7 +142,7 @@ func (s *Surface) mountRooms() error {
 		return err
 	}
 	if s.explorer, err = explorer.Mount(explorer.Options{
-		Pages: s.Server, Agents: s.Agents, Builtins: s.Builtins, Acts: s.Acts, Now: s.Now, RESTURL: s.RESTURL, NameCallers: s.nameCallers, ShowApprovals: s.describeApprovals,
+		Pages: s.Server, Agents: s.Agents, Builtins: s.Builtins, Acts: s.Acts, Now: s.Now, RESTURL: s.RESTURL, MCPURL: s.MCPURL, NameCallers: s.nameCallers, ShowApprovals: s.describeApprovals,
 	}); err != nil {
 		return err
 	}

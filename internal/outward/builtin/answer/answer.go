@@ -32,6 +32,8 @@ type Approval struct {
 	Skill, Tool string
 	Arguments   json.RawMessage
 	Auto        bool // the skill's owner said that it need not be asked about
+
+	Step *agent.Step // of the call, for telling what was decided
 }
 
 // Agent is a built-in agent as far as its answers go.
@@ -137,6 +139,7 @@ type turn struct {
 	used      used
 	watch     *stopwatch
 	steps     atomic.Int64 // calls that were begun; several are at once
+	told      atomic.Int64 // bytes of arguments in steps
 	said      int          // bytes that were streamed
 	thoughts  strings.Builder
 	cut       string // why the model's last words are not whole

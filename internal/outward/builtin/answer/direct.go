@@ -60,8 +60,8 @@ func (t *turn) callDirectly(ctx context.Context, m agent.Message, target tool) (
 	if len(arguments) == 0 {
 		arguments = json.RawMessage("{}")
 	}
-	step := t.r.Step(target.name, agent.StepTool)
-	got = t.callOnce(step.Context(ctx), at, target, arguments)
+	step := t.r.Step(target.name, agent.StepTool) // without its arguments: they are the request's
+	got = t.callOnce(step.Context(ctx), at, step, target, arguments)
 	endToolStep(step, target, &got)
 	return got, nil
 }

@@ -38,6 +38,22 @@ func count(n int) string {
 	return strconv.Itoa(n)
 }
 
+// Of what a tool was called with, its step tells the beginning, and the steps of an
+// answer only so much together: beyond, the steps themselves would not be kept.
+const (
+	longestArguments = 500
+	mostArguments    = 16 << 10
+)
+
+// tellArguments says what a tool is called with, without secrets: masked first, and cut
+// then.
+func (t *turn) tellArguments(s *agent.Step, call llm.Call) {
+	shown := beeos.Shorten(string(t.maskArguments(call)), longestArguments)
+	if shown != "" && t.told.Add(int64(len(shown))) <= mostArguments {
+		s.Set(beeos.StepArguments, shown)
+	}
+}
+
 // endToolStep tells what came of a call. What was said is in the answer's parts.
 func endToolStep(s *agent.Step, used tool, got *skill.Result) {
 	if used.skill.Name != "" {

@@ -92,6 +92,7 @@ func (t *turn) makeCalls(ctx context.Context, calls []llm.Call) []llm.Message {
 // else.
 func (t *turn) makeCall(ctx context.Context, at callPlace, call llm.Call) (got skill.Result) {
 	step := t.r.Step(call.Name, agent.StepTool)
+	t.tellArguments(step, call)
 	defer func() { endToolStep(step, t.tools.byName[call.Name], &got) }()
 	if past, ok := t.journal.pastCall(at); ok {
 		step.Set("result", t.journal.origin(at.step))
@@ -104,12 +105,12 @@ func (t *turn) makeCall(ctx context.Context, at callPlace, call llm.Call) (got s
 	if !ok {
 		return t.journal.refuseCall(ctx, at, failedResult("there is no tool %q; use one of those that you were given", call.Name))
 	}
-	return t.callOnce(step.Context(ctx), at, target, call.Arguments)
+	return t.callOnce(step.Context(ctx), at, step, target, call.Arguments)
 }
 
 // callOnce calls a tool, if its owner agrees and unless somebody else has begun to.
-func (t *turn) callOnce(ctx context.Context, at callPlace, target tool, arguments json.RawMessage) skill.Result {
-	if err := t.approveCall(ctx, at, target, arguments); err != nil {
+func (t *turn) callOnce(ctx context.Context, at callPlace, step *agent.Step, target tool, arguments json.RawMessage) skill.Result {
+	if err := t.approveCall(ctx, at, step, target, arguments); err != nil {
 		denied := failedResult("the call was denied and not made: %v", err)
 		if ctx.Err() != nil {
 			return denied // nobody has decided
@@ -155,16 +156,17 @@ func (t *turn) sendCall(ctx context.Context, at callPlace, target tool, argument
 
 // approveCall asks the owner. The arguments are those that the call is made with,
 // byte for byte.
-func (t *turn) approveCall(ctx context.Context, at callPlace, target tool, arguments json.RawMessage) error {
+func (t *turn) approveCall(ctx context.Context, at callPlace, step *agent.Step, target tool, arguments json.RawMessage) error {
 	auto := target.skill.Auto(target.name)
 	if ask := t.a.Approve; ask != nil {
 		t.watch.pause()
 		defer t.watch.resume()
-		return ask(ctx, t.r, Approval{Key: at.key(), Skill: target.skill.Name, Tool: target.name, Arguments: arguments, Auto: auto})
+		return ask(ctx, t.r, Approval{Key: at.key(), Skill: target.skill.Name, Tool: target.name, Arguments: arguments, Auto: auto, Step: step})
 	}
 	if !auto {
 		return fmt.Errorf("skill %s needs approval, and nobody can be asked here", target.skill.Name)
 	}
+	step.Set(beeos.StepApproval, beeos.WentByItself)
 	return nil
 }
 
@@ -216,6 +218,10 @@ func (t *turn) shownArguments(call llm.Call) json.RawMessage {
 	if len(call.Arguments) > longestPart {
 		return nil
 	}
+	return t.maskArguments(call)
+}
+
+func (t *turn) maskArguments(call llm.Call) json.RawMessage {
 	secrets := schema.Secrets{}
 	if known, ok := t.tools.byName[call.Name]; ok {
 		secrets = schema.ReadSecrets(known.schema)

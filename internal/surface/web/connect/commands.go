@@ -4,7 +4,6 @@ import (
 	_ "embed" // of the script
 	"encoding/json"
 	"net/url"
-	"strconv"
 	"strings"
 )
 
@@ -38,18 +37,6 @@ func bridgeCommands(d *data, a access) []command {
 		}
 	}
 	return []command{{Code: line, Label: "the command that connects it"}}
-}
-
-// goCommands write a program in Go and run it.
-func goCommands(d *data, a access) []command {
-	return []command{
-		{Title: "Write a new one:", Code: "beeos agent new " + d.Name, Label: "the command that writes it"},
-		{Title: "Run it:", Code: a.variables() + "beeos agent run ./" + d.Name, Label: "the command that runs it"},
-		{
-			Title: "Or make an agent of a program that you have, and start it with the same two variables:", Label: "the lines of Go",
-			Code: "import \"github.com/beeos/beeos/agent\"\n\nerr := agent.Run(ctx, agent.Options{Name: " + strconv.Quote(d.Name) + "},\n\tfunc(ctx context.Context, m agent.Message, r *agent.Reply) error {\n\t\treturn r.Send(\"you said: \" + m.Text)\n\t})",
-		},
-	}
 }
 
 //go:embed protocol.sh

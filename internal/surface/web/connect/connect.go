@@ -1,6 +1,6 @@
 // Package connect is the part of the console that leads somebody to a connected
 // agent: the ways to get there (ways.go), and for each a page on which they name
-// the agent, get the commands that connect it (commands.go), see it come, and go
+// the agent, get the commands that connect it (commands.go, sdks.go), see it come, and go
 // on to try it. Kinds of bridges are handed in, so a new one has a page at once.
 package connect
 
@@ -146,8 +146,8 @@ func (d *data) check() error {
 	if err := agents.ValidateDefinition(beeos.Definition{Name: d.Name}); err != nil {
 		return err
 	}
-	if d.Way.Name == inGo && !goName.MatchString(d.Name) {
-		return beeos.Errorf(beeos.InvalidParam, "for a program in Go the name is one of a folder, too: use lower-case letters, digits and -, beginning with a letter")
+	if d.Way.writes && !projectName.MatchString(d.Name) {
+		return beeos.Errorf(beeos.InvalidParam, "for a program that you write the name is one of a folder, too: use lower-case letters, digits and -, beginning with a letter")
 	}
 	for _, f := range append([]field{{Option{Flag: "description"}, d.Description}}, d.Fields...) {
 		switch {

@@ -7,26 +7,25 @@ import (
 	"github.com/beeos/beeos/internal/surface/web/page"
 )
 
-// The ways that are no bridges.
-const (
-	inGo       = "go"
-	byProtocol = "protocol"
-)
+// byProtocol is the way without anything of ours.
+const byProtocol = "protocol"
 
 // way is how an agent can be connected.
 type way struct {
 	Bridge
 	To       string // the page that it is on
 	commands func(*data, access) []command
+	writes   bool // `beeos agent new` writes a program
 }
 
-// goName is what `beeos agent new` takes.
-var goName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,62}$`)
+// projectName is what `beeos agent new` takes.
+var projectName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,62}$`)
 
 // listWays returns all ways, those that need the least first.
 func (c *Connect) listWays() []way {
-	list := []way{
-		{Bridge: Bridge{Name: inGo, Title: "A program in Go", About: "A function that gets messages and answers them: in a new program, or in one that you have."}, commands: goCommands},
+	var list []way
+	for _, s := range sdks {
+		list = append(list, way{Bridge: Bridge{Name: s.Name, Title: s.Title, About: s.About}, commands: s.commands, writes: true})
 	}
 	for _, b := range c.Bridges {
 		list = append(list, way{Bridge: b, commands: bridgeCommands})

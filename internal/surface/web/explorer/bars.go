@@ -2,6 +2,7 @@ package explorer
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -17,6 +18,7 @@ type bar struct {
 	Kind  string // wait, work, lost, person or step: how it is drawn
 	Label string
 	Note  string // how it ended, or who decided
+	Given string // the beginning of what a tool was called with
 	After time.Duration
 	Took  time.Duration
 	Open  bool    // it goes on
@@ -70,7 +72,7 @@ func barsOf(c *sight.Call, names func(string) string, now time.Time) (bars []bar
 	if len(c.Attempts) == 0 || end.Sub(waiting) >= shortWait {
 		add(bar{Kind: "wait", Label: "waited"}, waiting, time.Time{})
 	}
-	addSteps(c, add)
+	addSteps(c, names, add)
 	asked := time.Time{}
 	for _, m := range c.Timeline {
 		switch m.Kind {
@@ -101,7 +103,7 @@ func barsOf(c *sight.Call, names func(string) string, now time.Time) (bars []bar
 
 // addSteps draws what the agent told of its work in the attempt that brought the
 // reply.
-func addSteps(c *sight.Call, add func(b bar, from, to time.Time)) {
+func addSteps(c *sight.Call, names func(string) string, add func(b bar, from, to time.Time)) {
 	if len(c.Steps) == 0 || len(c.Attempts) == 0 {
 		return
 	}
@@ -113,13 +115,45 @@ func addSteps(c *sight.Call, add func(b bar, from, to time.Time)) {
 	depths := beeos.StepDepths(c.Steps)
 	for i := range c.Steps {
 		s := &c.Steps[i]
-		b := bar{Kind: "step", Label: strings.Repeat("· ", depths[i]+1) + safetext.Line(s.Name, 60), Note: safetext.Line(s.Summary(), 300)}
+		b := bar{Kind: "step", Label: strings.Repeat("·\u00a0", depths[i]+1) + safetext.Line(s.Name, 60)}
+		b.Note, b.Given = describeStep(s, names)
 		if s.Error != "" {
 			b.Kind = "lost"
 		}
 		from := given.Add(time.Duration(s.AfterUS) * time.Microsecond)
 		add(b, from, from.Add(time.Duration(s.TookUS)*time.Microsecond))
 	}
+}
+
+// describeStep says what came of a step: of a tool, whether somebody was asked, and
+// apart from that what it was called with.
+func describeStep(s *beeos.Step, names func(string) string) (note, given string) {
+	rest := *s
+	rest.Attributes = maps.Clone(s.Attributes)
+	if given = s.Attributes[beeos.StepArguments]; s.Kind == beeos.StepTool {
+		delete(rest.Attributes, beeos.StepArguments)
+	} else {
+		given = ""
+	}
+	words, by := "", s.Attributes[beeos.StepDecidedBy]
+	switch s.Attributes[beeos.StepApproval] {
+	case beeos.WentByItself:
+		words = "went ahead by itself"
+	case beeos.StepApproved:
+		words = "approved"
+	case beeos.StepDenied:
+		words = "denied"
+	case beeos.StepUndecided:
+		words, by = "nobody decided in time", ""
+	default:
+		return safetext.Line(rest.Summary(), 300), given
+	}
+	if by != "" {
+		words += " by " + nameDecider(by, names)
+	}
+	delete(rest.Attributes, beeos.StepApproval)
+	delete(rest.Attributes, beeos.StepDecidedBy)
+	return safetext.Line(words+"; "+rest.Summary(), 300), given
 }
 
 func later(a, b time.Time) time.Time {

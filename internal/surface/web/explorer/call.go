@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"encoding/json"
 	"strconv"
-	"strings"
 	"time"
 
-	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/engine/sight"
 	"github.com/beeos/beeos/internal/store/calls"
 	"github.com/beeos/beeos/internal/surface/web/page"
@@ -25,7 +23,8 @@ type callData struct {
 	Reply     *said // nil = there is none yet
 	Approvals []page.ApprovalCard
 	IDs       []pair
-	Curl      string // the same call again; empty = REST has no such call
+	Moments   []moment
+	Again     *again // the same call for a terminal; nil = there is no such call
 	ReplayOf  string // a call; empty = it is none
 	Replays   []calls.Replay
 	Replay    *replayForm // nil = it cannot be made again, or not yet
@@ -73,7 +72,9 @@ func (e *Explorer) describeCall(r *page.Request, c *sight.Call) (d callData, err
 		return d, err
 	}
 	d.Row, d.Advice, d.Attempts = rows[0], advices[c.Outcome], len(c.Attempts)
-	d.Bars, d.Whole = barsOf(c, e.NameCallers(r.Context(), r.Visitor), e.Now())
+	names := e.NameCallers(r.Context(), r.Visitor)
+	d.Bars, d.Whole = barsOf(c, names, e.Now())
+	d.Moments = momentsOf(c, names)
 	data := c.Payload.Arguments
 	if len(data) == 0 {
 		data = c.Payload.Params
@@ -108,8 +109,8 @@ func (e *Explorer) describeCall(r *page.Request, c *sight.Call) (d callData, err
 		d.IDs = append(d.IDs, pair{"Trace", c.TraceID})
 	}
 	d.MetadataOnly = c.MetadataOnly
-	if e.RESTURL != "" && c.Payload.Method == "" && !c.MetadataOnly {
-		d.Curl = curl(e.RESTURL, c)
+	if d.Again, err = e.commandOf(r, c); err != nil {
+		return d, err
 	}
 	d.ReplayOf, d.Replays = c.ReplayOf, c.Replays
 	if c.Done != nil && !c.MetadataOnly {
@@ -137,14 +138,4 @@ func show(text string, data json.RawMessage) (s said) {
 	s.Data, cutData = safetext.JSON(data, maxShown)
 	s.Cut = cutText || cutData
 	return s
-}
-
-// curl is the command that makes the same call again.
-func curl(base string, c *sight.Call) string {
-	body, err := beeos.EncodeJSON(map[string]string{"message": beeos.Shorten(c.Body, 4000)})
-	if err != nil {
-		return ""
-	}
-	return "curl -X POST " + base + "/api/v1/agents/" + c.AgentID + "/invoke \\\n  -H \"Authorization: Bearer $BEEOS_KEY\" \\\n  -H 'Content-Type: application/json' \\\n  -d '" +
-		strings.ReplaceAll(strings.TrimSpace(string(body)), "'", `'\''`) + "'"
 }

@@ -1,7 +1,8 @@
 // Package explorer is the part of the console where owners see the calls to
 // their agents: the list with its filters (list.go), the page of one call
-// (call.go), with what happened to it as bars in time (bars.go), the form that
-// makes it again (replay.go), and two calls side by side (compare.go).
+// (call.go), with what happened to it as bars in time (bars.go) and moment by moment
+// (moments.go), the form and the command that make it again (replay.go, curl.go), and
+// two calls side by side (compare.go).
 package explorer
 
 import (
@@ -31,6 +32,7 @@ type Options struct {
 	Acts     *act.Acts
 	Now      func() time.Time
 	RESTURL  string // where programs reach agents; empty = they do not
+	MCPURL   string // and over MCP
 
 	// What other rooms of the console know.
 	NameCallers   func(ctx context.Context, v *page.Visitor) func(principal string) string

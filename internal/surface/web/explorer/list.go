@@ -27,12 +27,13 @@ type listData struct {
 	Filtered bool
 	Older    string // where the next page is; empty = this is the last
 	Newest   string // where the first is; empty = this is it
+	Fixed    string // where the same time is shown tomorrow; empty = here
 
 	Agents, Callers, Surfaces, Tools, Outcomes, Times, Durations []page.Choice
 }
 
 // form is which calls the visitor wants, as they were asked for.
-type form struct{ Agent, Tool, Outcome, Caller, Surface, Last, Slower string }
+type form struct{ Agent, Tool, Outcome, Caller, Surface, Last, From, Until, Slower string }
 
 var (
 	times     = []page.Choice{{Value: "1h", Text: "last hour"}, {Value: "24h", Text: "last day"}, {Value: "168h", Text: "last 7 days"}, {Value: "720h", Text: "last 30 days"}}
@@ -44,7 +45,7 @@ const notOK = "problems"
 
 func (e *Explorer) showCalls(r *page.Request) (page.Answer, error) {
 	q := r.URL.Query()
-	d := listData{Filter: form{q.Get("agent"), q.Get("tool"), q.Get("outcome"), q.Get("caller"), q.Get("surface"), q.Get("last"), q.Get("slower")}}
+	d := listData{Filter: form{q.Get("agent"), q.Get("tool"), q.Get("outcome"), q.Get("caller"), q.Get("surface"), q.Get("last"), tidyTime(q.Get("from")), tidyTime(q.Get("until")), q.Get("slower")}}
 	d.Filtered = d.Filter != form{}
 	before := q.Get("before")
 	view := page.View{Page: "calls", Title: "Calls", Room: "calls"}
@@ -57,6 +58,9 @@ func (e *Explorer) showCalls(r *page.Request) (page.Answer, error) {
 		return nil, err
 	}
 	f, err := d.Filter.read(e.Now())
+	if err == nil && d.Filter.Last != "" {
+		d.Fixed = d.Filter.fixed(f.Since, e.Now())
+	}
 	if err == nil && before != "" && beeos.IDTime(before).IsZero() {
 		err = beeos.Errorf(beeos.InvalidParam, "the address names a page that is none; begin with the newest")
 	}
@@ -87,7 +91,7 @@ func (e *Explorer) showCalls(r *page.Request) (page.Answer, error) {
 func (f form) query() url.Values {
 	q := url.Values{}
 	for name, v := range map[string]string{
-		"agent": f.Agent, "tool": f.Tool, "outcome": f.Outcome, "caller": f.Caller, "surface": f.Surface, "last": f.Last, "slower": f.Slower,
+		"agent": f.Agent, "tool": f.Tool, "outcome": f.Outcome, "caller": f.Caller, "surface": f.Surface, "last": f.Last, "from": f.From, "until": f.Until, "slower": f.Slower,
 	} {
 		if v != "" {
 			q.Set(name, v)
@@ -117,8 +121,14 @@ func (f form) read(now time.Time) (act.CallFilter, error) {
 	if err != nil {
 		return c, err
 	}
+	if c.Since, err = readTime(f.From); err != nil {
+		return c, err
+	}
+	if c.Until, err = readTime(f.Until); err != nil {
+		return c, err
+	}
 	if last > 0 {
-		c.Since = now.Add(-last)
+		c.Since = later(c.Since, now.Add(-last))
 	}
 	c.Slower, err = readSpan(f.Slower)
 	return c, err
@@ -133,6 +143,44 @@ func readSpan(text string) (time.Duration, error) {
 		return 0, beeos.Errorf(beeos.InvalidParam, "write a time as 24h, 10m or 30s")
 	}
 	return d, nil
+}
+
+// minute is how times stand in addresses and fields, in UTC; seconds only where there
+// are some.
+const minute = "2006-01-02T15:04"
+
+// tidyTime writes a time of an address as a field takes it; also one as REST has them.
+func tidyTime(text string) string {
+	t, err := readTime(text)
+	switch {
+	case err != nil || t.IsZero():
+		return text
+	case t.Truncate(time.Minute).Equal(t):
+		return t.Format(minute)
+	}
+	return t.Format(minute + ":05.999")
+}
+
+func readTime(text string) (t time.Time, err error) {
+	if text == "" {
+		return t, nil
+	}
+	for _, layout := range []string{minute, minute + ":05", time.RFC3339} {
+		if t, err = time.Parse(layout, text); err == nil && t.Year() >= 1970 && t.Year() <= 9999 {
+			return t.UTC(), nil
+		}
+	}
+	return time.Time{}, beeos.Errorf(beeos.InvalidParam, "write a time as 2026-01-31T14:00; it is UTC")
+}
+
+// fixed is the address of what is shown now. That of the last hour shows another hour
+// in an hour.
+func (f form) fixed(since, now time.Time) string {
+	f.Last, f.From = "", since.UTC().Truncate(time.Minute).Format(minute)
+	if f.Until == "" {
+		f.Until = now.UTC().Truncate(time.Minute).Add(time.Minute).Format(minute)
+	}
+	return "/calls?" + f.query().Encode()
 }
 
 // fillChoices fills in what the visitor can pick from.

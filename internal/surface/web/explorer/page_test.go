@@ -19,9 +19,12 @@ func TestPagesRenderEmptyOneAndMany(t *testing.T) {
 		one := callData{
 			Row: page.CallRow{ID: "turn", Agent: "A <b>", What: "add", Outcome: "failed", Mood: "bad", Took: time.Second}, Advice: "Look.", Attempts: n,
 			Bars: pagetest.Repeat(n, func(i int) bar {
-				return bar{Kind: []string{"wait", "work", "lost", "person"}[i%4], Label: "attempt", Note: "its instance disconnected", After: time.Duration(i), Took: time.Duration(i), Open: i == 59, X: float64(i), W: 1}
+				return bar{Kind: []string{"wait", "work", "lost", "person"}[i%4], Label: "attempt", Note: "its instance disconnected", Given: map[bool]string{true: `{"a":"<b>"}`}[i%2 > 0], After: time.Duration(i), Took: time.Duration(i), Open: i == 59, X: float64(i), W: 1}
 			}),
-			Request: said{Text: safetext.Pieces("hello"), Data: safetext.Pieces("{}"), Cut: n > 1}, IDs: []pair{{"Call", "turn"}}, Curl: "curl",
+			Request: said{Text: safetext.Pieces("hello"), Data: safetext.Pieces("{}"), Cut: n > 1}, IDs: []pair{{"Call", "turn"}}, Again: &again{"curl", "A key."},
+			Moments: pagetest.Repeat(n, func(i int) moment {
+				return moment{"2026-01-02 03:04:05.678", time.Duration(i), "attempt 1: dispatched <b>", "instance x"}
+			}),
 			Approvals: pagetest.Repeat(n, func(i int) page.ApprovalCard {
 				return page.ApprovalCard{ID: "a", Tool: "save", State: "approved", Mood: "good", Open: i > 0}
 			}),
