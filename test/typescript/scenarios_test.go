@@ -121,7 +121,7 @@ func TestScenarios(t *testing.T) {
 	})
 	t.Run("another agent", func(t *testing.T) {
 		answer, err := c.Invoke(t.Context(), agent.id, client.InvokeRequest{Message: "neighbour"})
-		if err != nil || answer.Text != "You asked: hello" {
+		if err != nil || answer.Text != "You asked: hello, sunny in Bern for 1 days" {
 			t.Errorf("%+v, %v", answer, err)
 		}
 	})

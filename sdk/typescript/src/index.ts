@@ -15,7 +15,7 @@ export type { Infer, JsonSchema, Schema, StandardSchema } from "./schema.ts";
 export type { Step, StepKind, Tokens } from "./step.ts";
 export { traceHeaders } from "./trace.ts";
 export type { Trace } from "./trace.ts";
-export type { ApprovalOptions, Continued, LogLevel, Turn, WaitOptions } from "./turn.ts";
+export type { AgentCallOptions, ApprovalOptions, Continued, LogLevel, Turn, WaitOptions } from "./turn.ts";
 export { version } from "./version.ts";
 
 export { Client } from "./client/client.ts";

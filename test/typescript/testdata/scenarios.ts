@@ -97,7 +97,7 @@ const talks: Record<string, (turn: Turn) => AsyncGenerator<string, string | unde
     return undefined;
   },
   async *neighbour(turn) {
-    yield await turn.call("weather", "hello");
+    yield `${await turn.call("weather", "hello")}, ${await turn.callTool("weather", "forecast", { city: "Bern" })}`;
     return undefined;
   },
   async *fail() {
