@@ -72,6 +72,8 @@ def test_streaming(server: Server) -> None:
         deltas = [event.delta for event in events if event.delta]
         assert len(deltas) > 3 and "".join(deltas) == "Hello, Bo, nice to meet you."
         assert events[-1].done and events[-1].done.text == "Hello, Bo, nice to meet you."
+        assert not pace.held_back, "the caller did not see a piece before the next one was said"
+        assert pace.waits > 3, "the model did not wait for its pieces to be seen"
 
     try:
         with serving(server, Hands()):
