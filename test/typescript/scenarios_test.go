@@ -56,15 +56,24 @@ func TestClient(t *testing.T) {
 	s := startServer(t)
 	s.startScenarios()
 	caller := s.startAgent("scenarios.js", "call", "scenarios")
-	<-caller.Ended()
+	select {
+	case <-caller.Ended():
+	case <-time.After(patience):
+		t.Error("the client does not end")
+	}
 	want := []string{
 		"delta you said: ",
 		"done you said: hello",
 		`tool {"city":"Oslo","days":2,"sunny":true} false`,
 		"conversation one|you said: one|history",
 		"files hello file HELLO FILE",
+		"task hello file",
+		"conversation hello file",
 		"task input_required Which one?",
 		"task completed Wait. You chose the second.",
+		"webhook false true true [ true ]",
+		"again true 1",
+		"removed []",
 		"refused agent_not_found",
 	}
 	if got := caller.Out.All(); !slices.Equal(got, want) {

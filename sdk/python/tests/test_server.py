@@ -423,6 +423,12 @@ def test_files(server: Server, client: SyncClient, tmp_path: Path) -> None:
         assert answer.text == "möwe.bin"
         (file,) = answer.files
         assert client.download(file["file_id"]) == content[::-1]
+        task = client.create_task("filer", "once more", attachments=[sent])
+        assert client.wait_for_task("filer", task.task_id).text == "möwe.bin"
+        talk = client.create_conversation("filer").conversation_id
+        asked = client.say("filer", talk, "and here", attachments=[{"file_id": sent.file_id, "filename": "gull.bin"}])
+        replies = (u.message for u in client.watch_conversation("filer", talk) if not u.delta)
+        assert next(m.body for m in replies if m.in_reply_to == asked) == "gull.bin"
         assert client.file(sent.file_id).size == len(content)
 
 
