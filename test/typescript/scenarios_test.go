@@ -135,7 +135,7 @@ func TestScenarios(t *testing.T) {
 		}
 	})
 	t.Run("streaming", func(t *testing.T) {
-		var pieces []string
+		var pieces []string // of what was yielded; what was returned is in the reply alone
 		for ev, err := range c.Stream(t.Context(), agent.id, client.InvokeRequest{Message: "hello"}) {
 			if err != nil {
 				t.Fatal(err)
@@ -144,7 +144,7 @@ func TestScenarios(t *testing.T) {
 				pieces = append(pieces, ev.Delta)
 			}
 		}
-		if !slices.Equal(pieces, []string{"you said: "}) && !slices.Equal(pieces, []string{"you said: ", "hello"}) {
+		if !slices.Equal(pieces, []string{"you said: "}) {
 			t.Errorf("%q", pieces)
 		}
 	})
