@@ -54,7 +54,8 @@ conformance: setup ## The official suites of MCP and A2A; writes docs/reference/
 	$(GO) run ./test/conformance -fixture typescript -o docs/reference/conformance.md
 	$(GO) run ./test/tck -o docs/reference/conformance.md
 
-clients: setup ## Every client in docs/reference/clients.md, also those that take minutes to install
+clients: ## Every client in docs/reference/clients.md, also those that take minutes to install; needs Linux, for bubblewrap
+	@scripts/setup.sh clients
 	$(GO) vet -tags clients ./test/frameworks ./test/sdk ./test/acp ./test/typescript ./test/pythonsdk ./internal/outward/bridge/acp
 	$(GO) test -tags clients -timeout 60m -v ./test/clients ./test/frameworks ./test/sdk ./test/acp
 	$(GO) test -tags clients -v -run Sandbox ./internal/outward/bridge/acp
