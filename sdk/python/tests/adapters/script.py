@@ -32,6 +32,8 @@ def next_move(said: list[tuple[str, str]]) -> str | Call:
         return Call("forecast", {"city": found[1]})
     if found := re.search(r"erase (\w+)", text):
         return Call("erase", {"path": found[1]})
+    if found := re.search(r"bake (\w+)", text):
+        return Call("bake", {"cake": found[1]})
     if "wait" in text:
         return Call("wait")
     if "break" in text:
@@ -103,6 +105,10 @@ class Hands:
         """Erase a file."""
         self.erased.append(path)
         return f"erased {path}"
+
+    def bake(self, cake: str) -> str:
+        """Bake a cake, which never works."""
+        raise RuntimeError(f"the oven is too cold for {cake}")
 
     async def wait(self) -> str:
         """Wait for a very long time."""

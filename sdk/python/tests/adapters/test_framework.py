@@ -125,6 +125,20 @@ def test_failure(server: Server, client: SyncClient) -> None:
         assert client.call(FRAMEWORK, "my name is Cy").text.startswith("Hello")  # it lives on
 
 
+def test_failing_tool(server: Server, client: SyncClient) -> None:
+    """A tool that fails is a step with its error, whether the framework gives up over it or tells its model."""
+    with serving(server, Hands()):
+        task = client.create_task(FRAMEWORK, "bake scones")
+        done = client.wait_for_task(FRAMEWORK, task.task_id)
+        steps = steps_of_last_call(server, client, FRAMEWORK)
+    (baked,) = [step for step in steps if step["kind"] == "tool"]
+    assert baked["name"] == "bake" and "the oven is too cold for scones" in baked.get("error", ""), steps
+    if told := getattr(made_with, "FAILURE", ""):
+        assert done.status == "completed" and told in done.text, done
+    else:
+        assert done.status == "failed" and "the oven is too cold for scones" in json.dumps(done.error), done
+
+
 if not getattr(made_with, "TOOLS_GO_ON", False):
 
     def test_cancel(server: Server, client: SyncClient) -> None:
