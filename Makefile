@@ -54,11 +54,13 @@ conformance: setup ## The official suites of MCP and A2A; writes docs/reference/
 	$(GO) run ./test/conformance -fixture typescript -o docs/reference/conformance.md
 	$(GO) run ./test/tck -o docs/reference/conformance.md
 
-clients: setup ## Every client in docs/reference/clients.md, also those that take minutes to install
-	$(GO) vet -tags clients ./test/frameworks ./test/sdk ./test/acp ./test/typescript ./internal/outward/bridge/acp
+clients: ## Every client in docs/reference/clients.md, also those that take minutes to install; needs Linux, for bubblewrap
+	@scripts/setup.sh clients
+	$(GO) vet -tags clients ./test/frameworks ./test/sdk ./test/acp ./test/typescript ./test/pythonsdk ./internal/outward/bridge/acp
 	$(GO) test -tags clients -timeout 60m -v ./test/clients ./test/frameworks ./test/sdk ./test/acp
 	$(GO) test -tags clients -v -run Sandbox ./internal/outward/bridge/acp
 	$(GO) test -tags clients -timeout 30m -v -run TestRuntimes ./test/typescript # agents on Bun and Deno
+	$(GO) test -tags clients -timeout 30m -v -run TestOldestPython ./test/pythonsdk # the SDK on Python 3.10
 	$(GO) build -o bin/check ./examples/check && $(GO) run ./cmd/beeos agent check --kills 20 --timeout 3m bin/check
 	CHECK_KILLS=20 $(GO) test -count=1 -v -run 'TestPythonSDK/check|TestCheck' ./test/pythonsdk ./test/typescript
 

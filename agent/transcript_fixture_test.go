@@ -184,6 +184,13 @@ func init() {
 		"call": func(ctx context.Context, a *actor, g arguments) error {
 			return a.keep(a.r.Call(ctx, g.text(0), g.text(1)))
 		},
+		"call_tool": func(ctx context.Context, a *actor, g arguments) error {
+			in := get[struct {
+				Agent, Tool, Key string
+				Arguments        map[string]any
+			}](g, -1)
+			return a.keep(a.r.CallAgent(ctx, agent.AgentCall{Agent: in.Agent, Tool: in.Tool, Arguments: in.Arguments, Key: in.Key}))
+		},
 		"approve": func(ctx context.Context, a *actor, g arguments) error { return a.r.Approve(ctx, g.text(0), g.list[1]) },
 		"gate": func(ctx context.Context, a *actor, g arguments) error {
 			return a.r.Gate(ctx, get[agent.Approval](g, -1))

@@ -33,13 +33,14 @@ func (c *Client) Conversations(ctx context.Context, agentID string) iter.Seq2[Co
 	return listPages[Conversation](ctx, c, apiPath("agents", agentID, "conversations"), url.Values{"limit": {strconv.Itoa(pageSize)}})
 }
 
-// Say sends a message in a conversation and returns its id; the reply comes
-// in the events.
-func (c *Client) Say(ctx context.Context, agentID, conversationID, message string) (string, error) {
+// Say sends a message in a conversation, with files of yours, and returns its
+// id; the reply comes in the events.
+func (c *Client) Say(ctx context.Context, agentID, conversationID, message string, attachments ...Attachment) (string, error) {
 	in := struct {
-		Message string `json:"message"`
-		Key     string `json:"idempotency_key"` // so that a repeat by us is no second message
-	}{message, beeos.NewID()}
+		Message     string       `json:"message"`
+		Key         string       `json:"idempotency_key"` // so that a repeat by us is no second message
+		Attachments []Attachment `json:"attachments,omitempty"`
+	}{message, beeos.NewID(), attachments}
 	var sent struct {
 		ID string `json:"message_id"`
 	}

@@ -19,6 +19,7 @@ type TaskRequest struct {
 	DeadlineMS     int64             `json:"deadline_ms,omitempty"` // 0 = a day; at most 7
 	IdempotencyKey string            `json:"idempotency_key,omitempty"`
 	Metadata       map[string]string `json:"metadata,omitempty"`
+	Attachments    []Attachment      `json:"attachments,omitempty"` // files of yours; Upload makes them
 }
 
 // Task is one request to an agent, by whichever surface it was made. A list

@@ -1,6 +1,7 @@
 package client_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/agent"
 	"github.com/beeos/beeos/client"
 	"github.com/beeos/beeos/test/apptest"
 )
@@ -182,5 +184,54 @@ func TestWatchRefused(t *testing.T) {
 	}
 	if n := asked.Load(); n != 1 {
 		t.Errorf("it asked %d times", n)
+	}
+}
+
+// TestFilesGoAlong: with a call, a task and a message of a conversation.
+func TestFilesGoAlong(t *testing.T) {
+	app := apptest.Start(t, apptest.Config(t))
+	ctx := t.Context()
+	id := app.Connect(t, agent.Options{Name: "reader"}, func(ctx context.Context, m agent.Message, r *agent.Reply) error {
+		content, err := m.Attachments[0].Download(ctx)
+		if err != nil {
+			return err
+		}
+		return r.Send(m.Attachments[0].Filename + ": " + string(content))
+	})
+	c := client.New(app.REST, app.UserKey)
+	file, err := c.Upload(ctx, "notes.txt", "text/plain", strings.NewReader("buy milk"), 8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	attached := client.Attachment{FileID: file.FileID, Filename: "list.txt"}
+	const want = "list.txt: buy milk"
+	if a, err := c.Invoke(ctx, id, client.InvokeRequest{Message: "read", Attachments: []client.Attachment{attached}}); err != nil || a.Text != want {
+		t.Errorf("a call: %+v, %v", a, err)
+	}
+	task, err := c.CreateTask(ctx, id, client.TaskRequest{Message: "read", Attachments: []client.Attachment{attached}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := last(t, c, id, task.ID); got != want {
+		t.Errorf("a task: %q", got)
+	}
+	conv, err := c.CreateConversation(ctx, id, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	said, err := c.Say(ctx, id, conv.ID, "read", attached)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for u, err := range c.WatchConversation(ctx, id, conv.ID, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if u.Message.InReplyTo == said && u.Message.Type.Terminal() {
+			if u.Message.Body != want {
+				t.Errorf("a conversation: %q", u.Message.Body)
+			}
+			break
+		}
 	}
 }

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Installs what `make test` needs and this machine lacks. Safe to run at any time: when
-# everything is there it says so and ends at once.
+# Installs what `make test` needs and this machine lacks; with the word clients, what
+# `make clients` needs as well. Safe to run at any time: when everything is there it says
+# so and ends at once.
 set -euo pipefail
 
 say() { printf 'setup: %s\n' "$*"; }
@@ -35,6 +36,10 @@ if [ "$(uname)" = Linux ]; then # elsewhere nothing is installed from packages o
   has rpm             || missing+=(rpm) # make packages looks into the package
 fi
 has nginx || [ -x /usr/sbin/nginx ] || missing+=(nginx) # the sample files for proxies are tested behind the real one
+
+if [ "${1:-}" = clients ]; then
+  has bwrap  || missing+=(bubblewrap) # connect --acp --sandbox confines programs with it
+fi
 
 if [ ${#missing[@]} -eq 0 ]; then
   say 'everything is here'

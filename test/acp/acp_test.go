@@ -162,17 +162,25 @@ func TestClaudeCode(t *testing.T) {
 		}
 		t.Logf("approved %v: %q", approve, got.Text)
 	}
+	calls := 0
 	for one, err := range s.c.Calls(t.Context(), client.CallFilter{AgentID: s.id}) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		calls++
 		call, err := s.c.Call(t.Context(), one.ID)
-		if input, output := call.Tokens(); err != nil || input < 100 || output < 7 || call.Steps[0].Model == "" {
-			t.Errorf("%d and %d tokens, %+v, %v", input, output, call.Steps, err)
+		if err != nil || len(call.Steps) == 0 {
+			t.Fatalf("a call without steps: %+v, %v", call, err)
+		}
+		if input, output := call.Tokens(); input < 100 || output < 7 || call.Steps[0].Model == "" {
+			t.Errorf("%d and %d tokens, %+v", input, output, call.Steps)
 		}
 		for _, step := range call.Steps {
 			t.Log(step.Name, step.Summary())
 		}
+	}
+	if calls != 3 {
+		t.Errorf("%d calls are listed, want 3", calls)
 	}
 	outside := filepath.Join(t.TempDir(), "x.txt")
 	got := <-s.say("kindly-write " + outside)

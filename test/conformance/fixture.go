@@ -41,6 +41,29 @@ func fixtureCommand(ctx context.Context, tools *npm.Tools, language string) ([]s
 	return nil, fmt.Errorf("there is no fixture in %s; choose go, python or typescript", language)
 }
 
+// page is where the results are, with the fixture in Go first.
+const page = "docs/reference/conformance.md"
+
+// sectionOf and a language begin the section of another fixture.
+const sectionOf = "\n## The fixture in "
+
+// unlikeGo lists the results that are not those of the fixture in Go, as the page
+// has them. A check that was never made is not a failure, and shows here.
+func unlikeGo(text string, results []selection) (differences []string) {
+	rows, _, _ := strings.Cut(text, sectionOf)
+	for _, r := range results {
+		_, row, found := strings.Cut(rows, "\n"+r.rowBegin())
+		row, _, _ = strings.Cut(row, "\n")
+		switch {
+		case !found:
+			differences = append(differences, fmt.Sprintf("%s: %s has no row of the fixture in Go; run make conformance", r.args, page))
+		case r.row() != r.rowBegin()+row:
+			differences = append(differences, fmt.Sprintf("%s: %s, and the fixture in Go has %s", r.args, r.row(), r.rowBegin()+row))
+		}
+	}
+	return differences
+}
+
 // lastSection is what another command (test/tck) writes behind everything else.
 const lastSection = "\n## A2A\n"
 
@@ -51,7 +74,7 @@ func addSection(path, language string, results []selection) error {
 	if err != nil {
 		return err
 	}
-	page, title := string(text), "\n## The fixture in "+language+"\n"
+	page, title := string(text), sectionOf+language+"\n"
 	begin, end := strings.Index(page, title), len(page)
 	if begin < 0 {
 		if begin = strings.Index(page, lastSection); begin < 0 {

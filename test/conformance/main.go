@@ -118,6 +118,16 @@ func run(ctx context.Context, s settings) (failed int, err error) {
 		fmt.Println(r.line())
 	}
 	fmt.Print("\n", complaints(results))
+	if s.fixture != inGo {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			return failed, err
+		}
+		for _, difference := range unlikeGo(string(text), results) {
+			fmt.Println(difference)
+			failed++
+		}
+	}
 	switch {
 	case s.out != "" && s.fixture == inGo:
 		return failed, os.WriteFile(s.out, []byte(document(results)), 0o644)

@@ -93,7 +93,7 @@ session is killed: the TypeScript libraries 1.32 and 2.4 (legacy and auto), go-s
 the Inspector's command line.
 
 The same fixture, written with the SDKs for Python and TypeScript, has sections of its own below, for what an agent takes
-part in (` + "`go run ./test/conformance -fixture python`" + `).
+part in (` + "`go run ./test/conformance -fixture python`" + `), which fails when a row is not the one above.
 
 ` + "`go run ./test/conformance -bridge`" + ` runs the suite against the official Go server, directly and as an agent
 (` + "`beeos connect --mcp`" + `, over stdio and HTTP), and fails on a check that passes directly and not through us.
@@ -105,11 +105,17 @@ func table(results []selection) string {
 	var b strings.Builder
 	b.WriteString("| selection | scenarios | passed | failed | warnings | skipped |\n|---|---:|---:|---:|---:|---:|\n")
 	for _, r := range results {
-		t := r.total()
-		fmt.Fprintf(&b, "| `%s` | %d | %d | %d | %d | %d |\n", r.args, len(r.scenarios), t.passed, t.failed, t.warnings, t.skipped)
+		b.WriteString(r.row() + "\n")
 	}
 	return b.String()
 }
+
+func (r selection) row() string {
+	t := r.total()
+	return fmt.Sprintf("%s %d | %d | %d | %d | %d |", r.rowBegin(), len(r.scenarios), t.passed, t.failed, t.warnings, t.skipped)
+}
+
+func (r selection) rowBegin() string { return "| `" + r.args + "` |" }
 
 // document is the page with the results.
 func document(results []selection) string {

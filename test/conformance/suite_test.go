@@ -62,6 +62,33 @@ func TestLostChecks(t *testing.T) {
 	}
 }
 
+// TestUnlikeGo: another fixture has Go's results, or the run fails, also when
+// nothing did.
+func TestUnlikeGo(t *testing.T) {
+	of := func(args string, statuses ...string) selection {
+		s := scenario{name: "s"}
+		for _, status := range statuses {
+			s.checks = append(s.checks, check{Status: status})
+		}
+		return selection{args: args, scenarios: []scenario{s}}
+	}
+	text := "intro\n\n" + table([]selection{of("--a", "SUCCESS", "SUCCESS"), of("--b", "SUCCESS", "SKIPPED")}) +
+		"\n## The fixture in python\n\n" + table([]selection{of("--a", "SUCCESS"), of("--c", "SUCCESS")})
+	for _, tt := range []struct {
+		result selection
+		want   string
+	}{
+		{of("--a", "SUCCESS", "SUCCESS", "INFO"), ""},
+		{of("--a", "SUCCESS"), "--a: | `--a` | 1 | 1 | 0 | 0 | 0 |, and the fixture in Go has | `--a` | 1 | 2 | 0 | 0 | 0 |"},
+		{of("--b", "SUCCESS", "WARNING"), "--b: | `--b` | 1 | 1 | 0 | 1 | 0 |, and the fixture in Go has | `--b` | 1 | 1 | 0 | 0 | 1 |"},
+		{of("--c", "SUCCESS"), "--c: docs/reference/conformance.md has no row of the fixture in Go; run make conformance"},
+	} {
+		if got := strings.Join(unlikeGo(text, []selection{tt.result}), "\n"); got != tt.want {
+			t.Errorf("%s\nwant\n%s", got, tt.want)
+		}
+	}
+}
+
 // TestSections: another fixture's results have a place of their own, and take it
 // again.
 func TestSections(t *testing.T) {

@@ -1,6 +1,6 @@
 // Package python installs the Python that tests run: a virtual environment per
 // file of requirements, made once per user, in the cache folder, beside what
-// package npm installs.
+// package npm installs (python.go). Find has interpreters of other versions (find.go).
 package python
 
 import (

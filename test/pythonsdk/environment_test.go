@@ -25,8 +25,9 @@ type environment struct {
 	wheel  string
 }
 
-// newEnvironment builds the wheel and the source archive, and installs the wheel.
-func newEnvironment(ctx context.Context, t *testing.T) environment {
+// newEnvironment builds the wheel and the source archive, and installs the wheel for
+// an interpreter, with what it depends on as the constraints say.
+func newEnvironment(ctx context.Context, t *testing.T, interpreter, constraints string) environment {
 	t.Helper()
 	tools, err := python.Install(ctx, requirements)
 	if err != nil {
@@ -38,10 +39,10 @@ func newEnvironment(ctx context.Context, t *testing.T) environment {
 	run(ctx, t, tools, "-m", "hatchling", "build", "-d", dist)
 	env.wheel = findOne(t, dist, "beeos-*.whl")
 	compareWithSources(ctx, t, tools, env.wheel, findOne(t, dist, "beeos-*.tar.gz"))
-	if out, err := exec.CommandContext(ctx, "python3", "-m", "venv", filepath.Join(dir, "venv")).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(ctx, interpreter, "-m", "venv", filepath.Join(dir, "venv")).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	run(ctx, t, env.python, "-m", "pip", "install", "-q", "--no-compile", "-c", absolute(t, "wheel.txt"), env.wheel)
+	run(ctx, t, env.python, "-m", "pip", "install", "-q", "--no-compile", "-c", absolute(t, constraints), env.wheel)
 	run(ctx, t, env.python, "-c", "import beeos, pathlib; assert (pathlib.Path(beeos.__file__).parent / 'py.typed').exists()")
 	return env
 }

@@ -8,7 +8,8 @@
 // run (pages_test.go), its own tests run against
 // a real server, and beeos agent check tries an agent. With the tag adapters, what
 // other frameworks made is served as well, each in an environment of its own
-// (adapters_test.go).
+// (adapters_test.go); with the tag clients, its tests run on the oldest Python and
+// packages that it takes (oldest_test.go).
 package pythonsdk
 
 import (
@@ -36,7 +37,7 @@ func TestPythonSDK(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), within)
 	t.Cleanup(cancel) // after the parallel ones
-	env := newEnvironment(ctx, t)
+	env := newEnvironment(ctx, t, "python3", "wheel.txt")
 	server, err := cluster.BuildOne(ctx, t.TempDir(), "github.com/beeos/beeos/cmd/beeos")
 	if err != nil {
 		t.Fatal(err)

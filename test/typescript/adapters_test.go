@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -170,15 +171,23 @@ func (r *rig) testConversation(t *testing.T) {
 	}
 }
 
+// testStreaming: the caller sees each piece before the model says the next one, for
+// which it waits; a model that waits in vain fails.
 func (r *rig) testStreaming(t *testing.T) {
+	agent, err := os.FindProcess(r.agent.Pid())
+	must(t, err)
 	var pieces []string
-	for ev, err := range r.s.client().Stream(t.Context(), r.agent.id, client.InvokeRequest{Message: "my name is Bob"}) {
+	for ev, err := range r.s.client().Stream(t.Context(), r.agent.id, client.InvokeRequest{Message: "count slowly"}) {
 		must(t, err)
 		if ev.Delta != "" {
 			pieces = append(pieces, ev.Delta)
+			must(t, agent.Signal(syscall.SIGUSR2))
+		}
+		if ev.Done != nil && (ev.Done.IsError || ev.Done.Text != "One, two, three, four.") {
+			t.Errorf("%+v", ev.Done)
 		}
 	}
-	if want := []string{"Nice to meet you, ", "Bob."}; !slices.Equal(pieces, want) {
+	if want := []string{"One, ", "two, ", "three, ", "four."}; !slices.Equal(pieces, want) {
 		t.Errorf("%q", pieces)
 	}
 }
@@ -205,6 +214,7 @@ func (r *rig) wantSteps(t *testing.T, want ...string) {
 		}
 		return
 	}
+	t.Errorf("no call of %s is listed", r.agent.id)
 }
 
 func sayStep(s *beeos.Step) string {

@@ -1,11 +1,11 @@
 // Release makes everything that a version of BeeOS is shipped as, into one folder,
-// without a network and without Docker:
+// without Docker, and without a network but for what builds the SDKs:
 //
 //	go run -C tools ./release -version 0.2.0 -out ../dist
 //
 // main.go says in which order, slim.go and build.go compile, archive.go packs what people
 // download, packages.go makes deb and rpm, image.go the container image, sbom.go
-// says what is inside, formula.go is for Homebrew. The same source gives the same
+// says what is inside, sdks.go makes what pip and npm install, formula.go is for Homebrew. The same source gives the same
 // bytes: times come from the last commit, or from SOURCE_DATE_EPOCH.
 package main
 
@@ -58,6 +58,7 @@ var steps = []struct {
 	{"sbom", (*release).describeAll},
 	{"packages", (*release).makePackages},
 	{"image", (*release).makeImage},
+	{"sdks", (*release).makeSDKs},
 	{"formula", (*release).writeFormula},
 	{"installer", (*release).copyInstaller},
 	{"sums", (*release).writeSums},
@@ -75,7 +76,7 @@ func run(args []string) error {
 	version := flags.String("version", "", "version to ship, without a v; empty = what the program says of itself")
 	out := flags.String("out", "../dist", "folder to write to; it is emptied first")
 	targets := flags.String("targets", "", "systems to build for, such as linux/amd64,darwin/arm64; empty = all")
-	only := flags.String("steps", "", "which of slim, binaries, extras, archives, sbom, packages, image, formula, installer, sums to make; empty = all")
+	only := flags.String("steps", "", "which of slim, binaries, extras, archives, sbom, packages, image, sdks, formula, installer, sums to make; empty = all")
 	roots := flags.String("roots", "/etc/ssl/certs/ca-certificates.crt", "certificates that the image trusts")
 	base := flags.String("base", "https://github.com/beeos/beeos/releases/download", "where the files will be downloaded from")
 	if err := flags.Parse(args); err != nil {

@@ -59,16 +59,30 @@ func refuseArguments(ctx context.Context, w *world) error {
 		return err
 	}
 	for _, args := range []map[string]any{{"a": "two", "b": 3}, {"a": 2}, {}} {
-		if result, err := w.callTool(ctx, "add", args); err == nil && !result.IsError {
-			return fmt.Errorf("add with %v was answered %s", args, quote(result.Text()))
+		result, err := w.callTool(ctx, "add", args)
+		if err := wantRefusal(beeos.InvalidParam, result, err); err != nil {
+			return fmt.Errorf("add with %v %w", args, err)
 		}
 	}
 	return w.expect(ctx, "count add", before)
 }
 
 func refuseTool(ctx context.Context, w *world) error {
-	if result, err := w.callTool(ctx, "no_such_tool", struct{}{}); err == nil && !result.IsError {
-		return fmt.Errorf("a tool that is not there was answered %s", quote(result.Text()))
+	result, err := w.callTool(ctx, "no_such_tool", struct{}{})
+	if err := wantRefusal(beeos.NotFound, result, err); err != nil {
+		return fmt.Errorf("a tool that is not there %w", err)
+	}
+	return nil
+}
+
+// wantRefusal is an error unless a call of a tool was refused with this code. A server
+// that cannot be reached has refused nothing, and a result that says so is the agent's.
+func wantRefusal(code beeos.Code, result *client.ToolResult, err error) error {
+	switch refusal, ok := errors.AsType[*beeos.Error](err); {
+	case err == nil:
+		return fmt.Errorf("was answered %s", quote(result.Text()))
+	case !ok || refusal.Code != code:
+		return fmt.Errorf("came to %w, want %s", err, code)
 	}
 	return nil
 }

@@ -27,6 +27,7 @@ from beeos import (
     Image,
     Message,
     Question,
+    QuestionFailed,
     SyncClient,
     SyncContext,
 )
@@ -422,6 +423,12 @@ def test_files(server: Server, client: SyncClient, tmp_path: Path) -> None:
         assert answer.text == "möwe.bin"
         (file,) = answer.files
         assert client.download(file["file_id"]) == content[::-1]
+        task = client.create_task("filer", "once more", attachments=[sent])
+        assert client.wait_for_task("filer", task.task_id).text == "möwe.bin"
+        talk = client.create_conversation("filer").conversation_id
+        asked = client.say("filer", talk, "and here", attachments=[{"file_id": sent.file_id, "filename": "gull.bin"}])
+        replies = (u.message for u in client.watch_conversation("filer", talk) if not u.delta)
+        assert next(m.body for m in replies if m.in_reply_to == asked) == "gull.bin"
         assert client.file(sent.file_id).size == len(content)
 
 
@@ -446,6 +453,10 @@ def test_call_another(server: Server, client: SyncClient) -> None:
     async def answer(text: str) -> str:
         return f"{text}? Yes."
 
+    @asked.tool
+    def forecast(city: str) -> dict[str, str]:
+        return {"city": city}
+
     @asks.message
     async def ask(text: str, ctx: Context) -> str:
         with ctx.step("ask", "tool") as step:
@@ -453,10 +464,12 @@ def test_call_another(server: Server, client: SyncClient) -> None:
             step.set("length", len(said))
         with ctx.step("think", "model") as step:
             step.tokens("tiny", 10, 5)
-        return said
+        with pytest.raises(QuestionFailed, match='agent asked has no tool "storms"'):
+            await ctx.call("asked", tool="storms")
+        return said + await ctx.call("asked", tool="forecast", arguments={"city": "Bern"}, key="the tool")
 
     with server.serving(asked), server.serving(asks):
-        assert client.call("asks", "Sunny").text == "Sunny? Yes."
+        assert client.call("asks", "Sunny").text == 'Sunny? Yes.{"city":"Bern"}'
         calls = post_get(f"{server.dev['rest']}/api/v1/calls?agent_id={client.agent('asks').id}", server.dev["user_key"])
         call = post_get(f"{server.dev['rest']}/api/v1/calls/{calls['calls'][0]['id']}", server.dev["user_key"])
         assert [(s["name"], s.get("kind")) for s in call["steps"]] == [("ask", "tool"), ("think", "model")]

@@ -22,6 +22,14 @@ export interface WaitOptions {
   signal?: AbortSignal;
 }
 
+/** How another agent is called. */
+export interface AgentCallOptions extends WaitOptions {
+  /** The step that the call is part of. */
+  step?: Step;
+  /** Names the call among those of its message. Calls that are made at once have no sure order, and need one. */
+  key?: string;
+}
+
 /** What the person said after `inputRequired` or `authRequired`. */
 export interface Continued {
   text: string;
@@ -341,11 +349,23 @@ export class Turn {
    * answer. An answer that the other agent calls a failure is an error. Calls are made once: when this message
    * is given to another instance, the calls that it makes in the same order get the answers of the first ones.
    */
-  async call(agent: string, message: string, options: WaitOptions & { step?: Step } = {}): Promise<string> {
+  async call(agent: string, message: string, options: AgentCallOptions = {}): Promise<string> {
+    return this.#callAgent(agent, { message }, options);
+  }
+
+  /**
+   * Calls a tool of another agent, as `call` does with a message. Of a tool that answers with a value and no
+   * text, the value is returned as JSON.
+   */
+  async callTool(agent: string, tool: string, args: JsonObject = {}, options: AgentCallOptions = {}): Promise<string> {
+    return this.#callAgent(agent, { tool, arguments: args }, options);
+  }
+
+  async #callAgent(agent: string, what: JsonObject, options: AgentCallOptions): Promise<string> {
     let answer: unknown;
     try {
-      const key = this.#nextKey("call");
-      answer = await this.#request("agents/call", { agent, message }, { key }, options);
+      const key = options.key || this.#nextKey("call");
+      answer = await this.#request("agents/call", { agent, ...what }, { key }, options);
     } catch (error) {
       this.signal.throwIfAborted();
       options.signal?.throwIfAborted();

@@ -113,6 +113,7 @@ class Script {
     roots: () => this.turn.roots(),
     ask_all: (questions: Record<string, Question>) => this.turn.askAll(questions),
     call: ([agent, text]: [string, string], step) => this.turn.call(agent, text, step ? { step } : {}),
+    call_tool: ({ agent, tool, arguments: args, key }, step) => this.turn.callTool(agent, tool, args, { key, ...(step && { step }) }),
     approve: ([tool, args]: [string, unknown]) => this.turn.approve(tool, args),
     gate: ({ tool, arguments: args, ...options }) => this.turn.approve(tool, args, options),
     input_required: async ([text, payload]: [string, unknown]) => textAndPayload(await this.turn.inputRequired(text, payload)),

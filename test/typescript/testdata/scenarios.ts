@@ -1,5 +1,8 @@
 /** The agent that the tests talk to: one tool for each thing that a turn can do. */
-import { Agent, Client, Denied, type Turn } from "@beeos/sdk";
+import { Agent, Client, Denied, readWebhook, verifyWebhook, type Turn, type WebhookEvent } from "@beeos/sdk";
+import { on, once } from "node:events";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 import { z } from "zod";
 
@@ -97,7 +100,7 @@ const talks: Record<string, (turn: Turn) => AsyncGenerator<string, string | unde
     return undefined;
   },
   async *neighbour(turn) {
-    yield await turn.call("weather", "hello");
+    yield `${await turn.call("weather", "hello")}, ${await turn.callTool("weather", "forecast", { city: "Bern" })}`;
     return undefined;
   },
   async *fail() {
@@ -117,6 +120,43 @@ agent.resource("note://{name}", { name: "note", mimeType: "text/plain", read: (u
 agent.prompt("greet", { arguments: [{ name: "who", required: true }], handler: ({ who }) => `Say hello to ${who}.` });
 agent.completions(({ argument }) => ["Ada", "Alan"].filter((name) => name.startsWith(argument.value)));
 
+/** A task tells a receiver how it goes, once more when it is asked to, and no more when it is told to stop. */
+async function hearOfTask(client: Client, name: string): Promise<void> {
+  const secret = "0123456789abcdef";
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const deliveries = on(server, "request") as AsyncIterableIterator<[IncomingMessage, ServerResponse]>;
+  /** The next delivery of a status, as a receiver with its own server reads it, and as one with a framework does. */
+  const hear = async (status: string): Promise<WebhookEvent> => {
+    for (;;) {
+      const { value: [request, response] } = await deliveries.next() as { value: [IncomingMessage, ServerResponse] };
+      const body = Buffer.concat(await request.toArray());
+      response.writeHead(204).end();
+      const { headers } = request;
+      if (!verifyWebhook(secret, headers, body)) throw new Error("the signature is not good");
+      if (verifyWebhook(secret, headers, `${body} `) || verifyWebhook("fedcba9876543210", headers, body)) throw new Error("any signature is good");
+      const event = await readWebhook(new Request("http://hook", { method: "POST", body, headers: headers as Record<string, string> }), secret);
+      if (event.status === status) return event;
+    }
+  };
+  const { task_id: task } = await client.tasks.create(name, "pause");
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`;
+  const hook = await client.tasks.addWebhook(name, task, { url, secret });
+  const asked = await hear("input_required");
+  await client.tasks.continue(name, task, "this one");
+  const told = await hear("completed");
+  console.log("webhook", asked.final, told.final, told.task_id === task, (await client.tasks.webhooks(name, task)).map(({ has_secret }) => has_secret));
+  const newest = async () => (await client.tasks.deliveries(name, task, hook.webhook_id))[0];
+  while ((await newest())?.status !== "succeeded") await pause(20); // it is noted after we have answered
+  const last = await newest();
+  await client.tasks.redeliver(name, task, hook.webhook_id, last!.delivery_id);
+  console.log("again", (await hear("completed")).final, (await client.tasks.deliveries(name, task, hook.webhook_id, { limit: 1 })).length);
+  await client.tasks.removeWebhook(name, task, hook.webhook_id);
+  console.log("removed", await client.tasks.webhooks(name, task));
+  server.closeAllConnections();
+  server.close();
+}
+
 if (process.argv[2] === "call") {
   // The client, in the same program: what it prints is compared.
   const client = new Client();
@@ -132,12 +172,17 @@ if (process.argv[2] === "call") {
   const answer = await client.call(name, "files", { attachments: [{ fileId: file.fileId }] });
   const made = await client.files.download(answer.files[0]!.file_id!);
   console.log("files", answer.text, await made.text());
+  const attachments = [{ fileId: file.fileId, filename: "renamed.txt" }];
+  const read = await client.tasks.create(name, "files", { attachments });
+  console.log("task", (await client.tasks.wait(name, read.task_id)).result?.text);
+  console.log("conversation", (await client.conversations.ask(name, conversation.conversation_id, "files", { attachments })).body);
   const paused = await client.tasks.create(name, "pause", { metadata: { task } });
   const asked = await client.tasks.wait(name, paused.task_id);
   console.log("task", asked.status, asked.question?.text);
   await client.tasks.continue(name, paused.task_id, "the second");
   const done = await client.tasks.wait(name, paused.task_id);
   console.log("task", done.status, done.result?.text);
+  await hearOfTask(client, name);
   const error = await client.call("nobody", "hello").catch((caught: { code: string }) => caught.code);
   console.log("refused", error);
 } else {

@@ -16,7 +16,7 @@ import (
 // as it is durable. Any number of messages may be under way.
 func (h *Handlers) sendConversationMessage(r *route.Request, conv *conversation) (any, error) {
 	req := invoke.Request{Agent: conv.agent, Channel: conv.ID, Kind: beeos.KindConversation, Deadline: h.opt.Now().Add(taskLife)}
-	if err := readMessage(r, &req, route.Shape{}); err != nil {
+	if err := readMessage(r, &req, route.Shape{"attachments": &req.Attachments}); err != nil {
 		return nil, err
 	}
 	if conv.Closed {

@@ -272,16 +272,27 @@ class Context:
             raise QuestionFailed(f"{method}: the answer is something else")
         return result
 
-    async def call(self, agent: str, message: str) -> str:
+    async def call(
+        self,
+        agent: str,
+        message: str = "",
+        *,
+        tool: str = "",
+        arguments: Mapping[str, Any] | None = None,
+        key: str = "",
+    ) -> str:
         """Ask another agent, by its id or by the name that it has with the same owner.
 
-        An answer that the other agent calls a failure is an error. Calls are made once: when this
-        message is given to another instance, the calls that it makes in the same order get the answers
-        of the first ones.
+        With ``tool`` one of its tools is called with these arguments, instead of a message; of one that
+        answers with a value and no text, the value is returned as JSON. An answer that the other agent
+        calls a failure is an error. Calls are made once: when this message is given to another instance,
+        the calls that it makes in the same order get the answers of the first ones. ``key`` names a call
+        among those of its message, for calls that are made at once and so have no sure order.
         """
+        params = {"agent": agent, "message": message, "tool": tool, "arguments": arguments}
+        wanted = {name: value for name, value in params.items() if value not in ("", None)}
         try:
-            key = self._turn.next_key("call")
-            answer = await self._request("agents/call", {"agent": agent, "message": message}, key)
+            answer = await self._request("agents/call", wanted, key or self._turn.next_key("call"))
         except QuestionFailed as err:
             raise QuestionFailed(f"call {agent}: {err}", err.code) from err
         text = str(answer.get("text", ""))

@@ -11,6 +11,7 @@ from typing import Any
 
 MODEL = "scripted-1"
 INPUT_TOKENS, OUTPUT_TOKENS = 11, 7  # of every answer
+SEEN_WITHIN = 10.0  # seconds in which a piece reaches the caller, on a machine that has much else to do
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,8 @@ def next_move(said: list[tuple[str, str]]) -> str | Call:
         return Call("forecast", {"city": found[1]})
     if found := re.search(r"erase (\w+)", text):
         return Call("erase", {"path": found[1]})
+    if found := re.search(r"bake (\w+)", text):
+        return Call("bake", {"cake": found[1]})
     if "wait" in text:
         return Call("wait")
     if "break" in text:
@@ -58,12 +61,15 @@ def words_of(text: str) -> list[str]:
 
 
 class Pace:
-    """Lets a model say its next piece when the caller has seen the one before: what is not streamed takes long."""
+    """Lets a model say its next piece when the caller has seen the one before, and notes when that was held back."""
 
     def __init__(self) -> None:
         self._seen: threading.Semaphore | None = None
+        self.waits = 0
+        self.held_back = False
 
     def begin(self) -> threading.Semaphore:
+        self.waits, self.held_back = 0, False
         self._seen = threading.Semaphore(0)
         return self._seen
 
@@ -71,8 +77,10 @@ class Pace:
         self._seen = None
 
     def wait(self) -> None:
-        if self._seen is not None:
-            self._seen.acquire(timeout=2)
+        if self._seen is None or self.held_back:
+            return
+        self.waits += 1
+        self.held_back = not self._seen.acquire(timeout=SEEN_WITHIN)
 
     async def wait_async(self) -> None:
         await asyncio.to_thread(self.wait)
@@ -97,6 +105,10 @@ class Hands:
         """Erase a file."""
         self.erased.append(path)
         return f"erased {path}"
+
+    def bake(self, cake: str) -> str:
+        """Bake a cake, which never works."""
+        raise RuntimeError(f"the oven is too cold for {cake}")
 
     async def wait(self) -> str:
         """Wait for a very long time."""

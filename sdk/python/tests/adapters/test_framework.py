@@ -72,6 +72,8 @@ def test_streaming(server: Server) -> None:
         deltas = [event.delta for event in events if event.delta]
         assert len(deltas) > 3 and "".join(deltas) == "Hello, Bo, nice to meet you."
         assert events[-1].done and events[-1].done.text == "Hello, Bo, nice to meet you."
+        assert not pace.held_back, "the caller did not see a piece before the next one was said"
+        assert pace.waits > 3, "the model did not wait for its pieces to be seen"
 
     try:
         with serving(server, Hands()):
@@ -121,6 +123,20 @@ def test_failure(server: Server, client: SyncClient) -> None:
         failed = client.wait_for_task(FRAMEWORK, task.task_id)
         assert failed.status == "failed" and "overloaded" in json.dumps(failed.error), failed
         assert client.call(FRAMEWORK, "my name is Cy").text.startswith("Hello")  # it lives on
+
+
+def test_failing_tool(server: Server, client: SyncClient) -> None:
+    """A tool that fails is a step with its error, whether the framework gives up over it or tells its model."""
+    with serving(server, Hands()):
+        task = client.create_task(FRAMEWORK, "bake scones")
+        done = client.wait_for_task(FRAMEWORK, task.task_id)
+        steps = steps_of_last_call(server, client, FRAMEWORK)
+    (baked,) = [step for step in steps if step["kind"] == "tool"]
+    assert baked["name"] == "bake" and "the oven is too cold for scones" in baked.get("error", ""), steps
+    if told := getattr(made_with, "FAILURE", ""):
+        assert done.status == "completed" and told in done.text, done
+    else:
+        assert done.status == "failed" and "the oven is too cold for scones" in json.dumps(done.error), done
 
 
 if not getattr(made_with, "TOOLS_GO_ON", False):

@@ -19,6 +19,7 @@ from .script import INPUT_TOKENS, MODEL, OUTPUT_TOKENS, Call, Hands, next_move, 
 SEES = "(image/png, 3 bytes) came along."
 FORGETS_TOOLS = True  # it is told what was said
 TOOLS_GO_ON = True  # when the caller cancels; test_crewai.py has what else happens then
+FAILURE = "the oven is too cold for scones"  # what the model is told of a tool that fails
 ADAPT = {"options": {"approve": ["erase"]}}
 _USED = {"prompt_tokens": INPUT_TOKENS, "completion_tokens": OUTPUT_TOKENS}
 
@@ -73,12 +74,17 @@ def make(hands: Hands) -> Any:
         """Erase a file."""
         return hands.erase(path)
 
+    @tool("bake")
+    def bake(cake: str) -> str:
+        """Bake a cake."""
+        return hands.bake(cake)
+
     @tool("wait")
     async def wait() -> str:
         """Wait for a very long time."""
         return await hands.wait()
 
-    tools = [forecast, erase, wait]
+    tools = [forecast, erase, bake, wait]
     agent = Agent(role="helper", goal="help", backstory="none", llm=model(), tools=tools, max_retry_limit=0)
     task = Task(
         description="{history}\nuser: {message}",

@@ -44,5 +44,5 @@ def model() -> Any:
 
 
 def make(hands: Hands) -> Any:
-    tools: list[Any] = [hands.forecast, FunctionTool(hands.erase, require_confirmation=True), hands.wait]
+    tools: list[Any] = [hands.forecast, FunctionTool(hands.erase, require_confirmation=True), hands.bake, hands.wait]
     return LlmAgent(name="helper", model=model(), tools=tools)

@@ -60,5 +60,5 @@ def model() -> Any:
 
 
 def make(hands: Hands) -> Any:
-    tools = [tool(hands.forecast), tool(hands.erase), tool(hands.wait)]
+    tools = [tool(hands.forecast), tool(hands.erase), tool(hands.bake), tool(hands.wait)]
     return create_agent(model(), tools, middleware=[HumanInTheLoopMiddleware(interrupt_on={"erase": True})])

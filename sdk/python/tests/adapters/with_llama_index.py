@@ -15,6 +15,7 @@ from llama_index.core.workflow import Context, HumanResponseEvent, InputRequired
 
 from .script import INPUT_TOKENS, MODEL, OUTPUT_TOKENS, Call, Hands, next_move, pace, sight_of, words_of
 
+FAILURE = "the oven is too cold for scones"  # what the model is told of a tool that fails
 _USED = {"usage": {"prompt_tokens": INPUT_TOKENS, "completion_tokens": OUTPUT_TOKENS}}
 
 
@@ -59,4 +60,4 @@ def make(hands: Hands) -> Any:
         )
         return hands.erase(path) if said.approved else str(said.reason)
 
-    return FunctionAgent(name="helper", llm=model(), tools=[hands.forecast, erase, hands.wait], timeout=None)
+    return FunctionAgent(name="helper", llm=model(), tools=[hands.forecast, erase, hands.bake, hands.wait], timeout=None)

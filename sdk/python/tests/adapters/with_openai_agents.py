@@ -19,6 +19,8 @@ from openai.types.responses import (
 
 from .script import INPUT_TOKENS, MODEL, OUTPUT_TOKENS, Call, Hands, next_move, pace, sight_of, words_of
 
+FAILURE = "An error occurred while running the tool."  # what the model is told of one that fails
+
 set_tracing_disabled(True)
 
 
@@ -78,6 +80,7 @@ def make(hands: Hands) -> Any:
     tools = [
         function_tool(hands.forecast),
         function_tool(hands.erase, needs_approval=True),
+        function_tool(hands.bake),
         function_tool(hands.wait),
     ]
     return Agent(name="helper", model=model(), tools=tools)

@@ -38,5 +38,5 @@ def model() -> Any:
 
 
 def make(hands: Hands) -> Any:
-    tools = [hands.forecast, Tool(hands.erase, requires_approval=True), hands.wait]
+    tools = [hands.forecast, Tool(hands.erase, requires_approval=True), hands.bake, hands.wait]
     return Agent(model(), tools=tools)

@@ -6,7 +6,7 @@ import { Agents } from "./agents.ts";
 import { Approvals } from "./approvals.ts";
 import { Conversations } from "./conversations.ts";
 import { readEvents } from "./events.ts";
-import { Files, type FilePart } from "./files.ts";
+import { Files, nameFiles, type AttachedFile, type FilePart } from "./files.ts";
 import { Tasks } from "./tasks.ts";
 import { apiPath, Transport, type CallOptions, type ClientOptions } from "./transport.ts";
 
@@ -17,8 +17,7 @@ export interface InvokeOptions extends CallOptions {
   /** How long the agent may take; its own time when left out, 115,000 at most. */
   timeoutMs?: number;
   metadata?: Record<string, string>;
-  /** Files of yours; `client.files.upload` makes them. */
-  attachments?: readonly { fileId: string; filename?: string; contentType?: string }[];
+  attachments?: readonly AttachedFile[];
   /**
    * The same question under the same key is asked once, however often it is sent. One is made up when left out, so
    * that the client can try again by itself. With null the question has none: it is sent once, and an agent that
@@ -119,12 +118,11 @@ export class Client {
 
   async #invoke(agent: string, message: string, options: InvokeOptions) {
     const { contextId, timeoutMs, metadata, attachments, idempotencyKey: key = newId(), ...rest } = options;
-    const files = attachments?.map(({ fileId, filename, contentType }) => ({ file_id: fileId, filename, content_type: contentType }));
     return {
       ...rest,
       method: "POST" as const,
       path: apiPath("agents", await this.agents.idOf(agent, rest), "invoke"),
-      body: { message, context_id: contextId, timeout_ms: timeoutMs, metadata, attachments: files, idempotency_key: key ?? undefined },
+      body: { message, context_id: contextId, timeout_ms: timeoutMs, metadata, attachments: nameFiles(attachments), idempotency_key: key ?? undefined },
       repeatable: key !== null,
     };
   }

@@ -2,6 +2,7 @@ import type { HistoryMessage } from "../gateway.ts";
 import { newId } from "../ids.ts";
 import type { Agents } from "./agents.ts";
 import { followEvents, type Update } from "./events.ts";
+import { nameFiles, type AttachedFile } from "./files.ts";
 import { apiPath, type CallOptions, type Transport } from "./transport.ts";
 
 /** A channel with an agent that stays open. */
@@ -14,6 +15,11 @@ export interface Conversation {
   created_at: string;
   last_activity_at: string;
   closed_at?: string;
+}
+
+export interface SayOptions extends CallOptions {
+  attachments?: readonly AttachedFile[];
+  idempotencyKey?: string;
 }
 
 /** Conversations with agents. */
@@ -38,10 +44,10 @@ export class Conversations {
   }
 
   /** Sends a message and returns its id; the reply comes in the events. A repeat by the client is no second message. */
-  async say(agent: string, conversationId: string, message: string, options: CallOptions & { idempotencyKey?: string } = {}): Promise<string> {
-    const { idempotencyKey = newId(), ...rest } = options;
+  async say(agent: string, conversationId: string, message: string, options: SayOptions = {}): Promise<string> {
+    const { idempotencyKey = newId(), attachments, ...rest } = options;
     const path = await this.#path(agent, conversationId, rest, "messages");
-    const body = { message, idempotency_key: idempotencyKey };
+    const body = { message, attachments: nameFiles(attachments), idempotency_key: idempotencyKey };
     const sent = await this.#transport.call<{ message_id: string }>({ ...rest, method: "POST", path, body, repeatable: true });
     return sent.message_id;
   }
@@ -59,7 +65,7 @@ export class Conversations {
   }
 
   /** Sends a message and waits for the reply to it. */
-  async ask(agent: string, conversationId: string, message: string, options: CallOptions & { since?: number } = {}): Promise<HistoryMessage> {
+  async ask(agent: string, conversationId: string, message: string, options: SayOptions & { since?: number } = {}): Promise<HistoryMessage> {
     const id = await this.say(agent, conversationId, message, options);
     for await (const update of this.watch(agent, conversationId, options)) {
       if (!update.delta && update.message.in_reply_to === id && isTerminal(update.message.type)) return update.message;

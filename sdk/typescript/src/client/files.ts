@@ -1,5 +1,6 @@
 import { uploadBody, type FileContent } from "../attachment.ts";
 import { BeeosError, reasonOf, UnreachableError } from "../errors.ts";
+import type { JsonObject } from "../frame.ts";
 import { readError, readText } from "../http.ts";
 import { apiPath, type CallOptions, type Transport } from "./transport.ts";
 
@@ -11,6 +12,18 @@ export interface FilePart {
   name?: string;
   size?: number;
   file_id?: string;
+}
+
+/** A file of yours that goes along with a message; `client.files.upload` makes it. */
+export interface AttachedFile {
+  fileId: string;
+  filename?: string;
+  contentType?: string;
+}
+
+/** What a request says of the files that go along. */
+export function nameFiles(attached: readonly AttachedFile[] | undefined): JsonObject[] | undefined {
+  return attached?.map(({ fileId, filename, contentType }) => ({ file_id: fileId, filename, content_type: contentType }));
 }
 
 /** A file on the server. */

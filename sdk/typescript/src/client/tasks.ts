@@ -2,6 +2,7 @@ import type { JsonObject } from "../frame.ts";
 import { newId } from "../ids.ts";
 import type { Agents } from "./agents.ts";
 import { followEvents, type Update } from "./events.ts";
+import { nameFiles, type AttachedFile } from "./files.ts";
 import { apiPath, type CallOptions, type Transport } from "./transport.ts";
 
 export type TaskStatus =
@@ -36,16 +37,33 @@ export interface TaskOptions extends CallOptions {
   /** How long it may take; a day when left out, a week at most. */
   deadlineMs?: number;
   metadata?: Record<string, string>;
+  attachments?: readonly AttachedFile[];
   /** The same task under the same key is made once. One is made up when left out; with null it has none. */
   idempotencyKey?: string | null;
 }
 
+/** A receiver that is told how a task goes. */
 export interface Webhook {
   webhook_id: string;
   task_id: string;
   url: string;
   has_secret: boolean;
+  /** It answered that it is gone, and is told nothing more. */
   disabled?: boolean;
+  created_at: string;
+}
+
+/** One thing that a webhook was told, or will be. */
+export interface Delivery {
+  delivery_id: string;
+  webhook_id: string;
+  task_id: string;
+  /** Another attempt follows one that has failed, and none a dead letter. */
+  status: "pending" | "failed" | "succeeded" | "dead_letter";
+  attempt_num: number;
+  last_response_status: number;
+  last_error?: string;
+  attempts?: { at: string; response_status: number; error?: string; took_ms: number }[];
   created_at: string;
 }
 
@@ -63,12 +81,12 @@ export class Tasks {
 
   /** Gives an agent work and returns as soon as that is stored. */
   async create(agent: string, message: string, options: TaskOptions = {}): Promise<Task> {
-    const { contextId, deadlineMs, metadata, idempotencyKey: key = newId(), ...rest } = options;
+    const { contextId, deadlineMs, metadata, attachments, idempotencyKey: key = newId(), ...rest } = options;
     return this.#transport.call({
       ...rest,
       method: "POST",
       path: apiPath("agents", await this.#agents.idOf(agent, rest), "tasks"),
-      body: { message, context_id: contextId, deadline_ms: deadlineMs, metadata, idempotency_key: key ?? undefined },
+      body: { message, context_id: contextId, deadline_ms: deadlineMs, metadata, attachments: nameFiles(attachments), idempotency_key: key ?? undefined },
       repeatable: key !== null,
     });
   }
@@ -124,6 +142,30 @@ export class Tasks {
   async addWebhook(agent: string, taskId: string, webhook: { url: string; token?: string; secret?: string }, options: CallOptions = {}): Promise<Webhook> {
     const path = await this.#path(agent, taskId, options, "webhooks");
     return this.#transport.call({ ...options, method: "POST", path, body: webhook, repeatable: true }); // the same URL replaces it
+  }
+
+  /** The webhooks of a task. */
+  async webhooks(agent: string, taskId: string, options: CallOptions = {}): Promise<Webhook[]> {
+    const path = await this.#path(agent, taskId, options, "webhooks");
+    return (await this.#transport.call<{ webhooks: Webhook[] }>({ ...options, path })).webhooks;
+  }
+
+  /** Ends a webhook and everything that is still to be sent to it. */
+  async removeWebhook(agent: string, taskId: string, webhookId: string, options: CallOptions = {}): Promise<void> {
+    await this.#transport.call({ ...options, method: "DELETE", path: await this.#path(agent, taskId, options, "webhooks", webhookId) });
+  }
+
+  /** What a webhook was told, the newest first. */
+  async deliveries(agent: string, taskId: string, webhookId: string, options: CallOptions & { limit?: number } = {}): Promise<Delivery[]> {
+    const { limit = 20, ...rest } = options;
+    const path = await this.#path(agent, taskId, rest, "webhooks", webhookId, "deliveries");
+    return (await this.#transport.call<{ deliveries: Delivery[] }>({ ...rest, path: `${path}?limit=${limit}` })).deliveries;
+  }
+
+  /** Sends a delivery once more, signed afresh. */
+  async redeliver(agent: string, taskId: string, webhookId: string, deliveryId: string, options: CallOptions = {}): Promise<Delivery> {
+    const path = await this.#path(agent, taskId, options, "webhooks", webhookId, "deliveries", deliveryId, "redeliver");
+    return this.#transport.call({ ...options, method: "POST", path });
   }
 
   async #post(agent: string, taskId: string, act: string, body: JsonObject, options: CallOptions): Promise<Task> {

@@ -1,6 +1,6 @@
 /** A model of the AI SDK that says what the script says. Mastra takes it, too. */
 import { convertArrayToReadableStream, MockLanguageModelV4 } from "ai/test";
-import { modelName, nextMove, sayImage, tokens, untilAborted, type Said } from "./script.ts";
+import { modelName, nextMove, say, sayImage, tokens, untilAborted, type Said } from "./script.ts";
 
 type Options = Parameters<MockLanguageModelV4["doStream"]>[0];
 type Part = Awaited<ReturnType<MockLanguageModelV4["doStream"]>>["stream"] extends ReadableStream<infer P> ? P : never;
@@ -45,9 +45,25 @@ export const model = new MockLanguageModelV4({
     }
     if ("tool" in move) {
       parts.push({ type: "tool-call", toolCallId: `call-${++calls}`, toolName: move.tool, input: JSON.stringify(move.args) }, finish("tool-calls"));
-    } else {
-      parts.push({ type: "text-start", id: "1" }, ...move.text.map((delta): Part => ({ type: "text-delta", id: "1", delta })), { type: "text-end", id: "1" }, finish("stop"));
+      return { stream: convertArrayToReadableStream(parts) };
     }
-    return { stream: convertArrayToReadableStream(parts) };
+    async function* speak(text: { text: string[]; slowly?: boolean }): AsyncGenerator<Part, void, undefined> {
+      yield* parts;
+      yield { type: "text-start", id: "1" };
+      for await (const delta of say(text)) yield { type: "text-delta", id: "1", delta };
+      yield { type: "text-end", id: "1" };
+      yield finish("stop");
+    }
+    return { stream: streamOf(speak(move)) };
   },
 });
+
+function streamOf<T>(parts: AsyncGenerator<T, void, undefined>): ReadableStream<T> {
+  return new ReadableStream({
+    async pull(controller) {
+      const { done, value } = await parts.next();
+      if (done) controller.close();
+      else controller.enqueue(value);
+    },
+  });
+}

@@ -11,8 +11,8 @@ export function sayImage(mediaType: string | undefined, data: unknown): string {
   return `<${mediaType}: ${typeof data === "string" ? data : Buffer.from(data as Uint8Array).toString("base64")}>`;
 }
 
-/** What a model does next. */
-export type Move = { text: string[] } | { tool: string; args: Record<string, unknown> } | { wait: true };
+/** What a model does next. A text that is said slowly goes on once the caller has seen the piece before. */
+export type Move = { text: string[]; slowly?: boolean } | { tool: string; args: Record<string, unknown> } | { wait: true };
 
 /** Tokens that a model claims for each of its moves. */
 export const tokens = { input: 7, output: 5 };
@@ -37,9 +37,34 @@ export function nextMove(conversation: Said[]): Move {
   if (asked === "break a tool") return result ? { text: ["The tool says: ", result] } : { tool: "broken", args: {} };
   if (asked.startsWith("look")) return { text: ["I see: ", asked] };
   if (asked === "what did I show you?") return { text: ["You showed me: ", conversation.find(({ role, text }) => role === "user" && text.startsWith("look"))?.text ?? "nothing"] };
+  if (asked === "count slowly") return { text: ["One, ", "two, ", "three, ", "four."], slowly: true };
   if (asked === "fail") throw new Error("the model is down");
   if (asked === "wait") return { wait: true };
   return { text: [`I do not know what "${asked}" means.`] };
+}
+
+let seen = 0; // pieces, as the test tells with a signal for each
+let hear: (() => void) | undefined;
+process.on("SIGUSR2", () => {
+  seen++;
+  hear?.();
+});
+
+/** The pieces of a text. What is held back on its way to the caller is never seen, and the model gives up. */
+export async function* say({ text, slowly }: { text: string[]; slowly?: boolean }): AsyncGenerator<string, void, undefined> {
+  const before = seen;
+  for (const [said, piece] of text.entries()) {
+    if (slowly && seen - before < said) {
+      await new Promise<void>((resolve, reject) => {
+        const timer = setTimeout(() => reject(new Error(`the caller has not seen piece ${said}`)), 20_000);
+        hear = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      });
+    }
+    yield piece;
+  }
 }
 
 export function forecast(city: string): string {

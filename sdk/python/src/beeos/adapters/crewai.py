@@ -17,6 +17,8 @@ from crewai.events import (
     LLMCallFailedEvent,
     LLMCallStartedEvent,
     LLMStreamChunkEvent,
+    ToolUsageErrorEvent,
+    ToolUsageFinishedEvent,
     crewai_event_bus,
 )
 from crewai.hooks.dispatch import InterceptionPoint, scoped_hooks
@@ -67,6 +69,7 @@ class _Run:
         self._last_task = str(crew.tasks[-1].id) if crew.tasks else ""
         self._words = _FinalWords()
         self._objections: dict[int, str] = {}  # by the arguments of the call
+        self.failures: dict[str, Any] = {}  # by tool, of its last try
         self.telling = Telling(ctx)
 
     async def answer(self, inputs: dict[str, Any]) -> None:
@@ -129,8 +132,9 @@ class _Run:
         return None
 
     def _after_tool(self, call: Any) -> str | None:
+        crewai_event_bus.flush()  # so that it is known whether the tool has failed: its result is what the model is told
         key = id(call.tool_input)
-        self.telling.end(("tool", key))
+        self.telling.end(("tool", key), self.failures.pop(call.tool_name, None))
         return self._objections.pop(key, None)
 
     def hear(self, piece: Any) -> None:
@@ -210,6 +214,8 @@ def _listen() -> None:
     crewai_event_bus.on(LLMCallCompletedEvent)(_on_completed)
     crewai_event_bus.on(LLMCallFailedEvent)(_on_failed)
     crewai_event_bus.on(LLMStreamChunkEvent)(_on_piece)
+    crewai_event_bus.on(ToolUsageErrorEvent)(_on_tool_failed)
+    crewai_event_bus.on(ToolUsageFinishedEvent)(_on_tool_finished)
 
 
 def _on_started(source: Any, event: Any) -> None:
@@ -235,3 +241,13 @@ def _on_failed(source: Any, event: Any) -> None:
 def _on_piece(source: Any, event: Any) -> None:
     if run := _current.get():
         run.hear(event)
+
+
+def _on_tool_failed(source: Any, event: Any) -> None:
+    if run := _current.get():
+        run.failures[event.tool_name] = event.error
+
+
+def _on_tool_finished(source: Any, event: Any) -> None:
+    if run := _current.get():  # it may have failed before, and was tried again
+        run.failures.pop(event.tool_name, None)

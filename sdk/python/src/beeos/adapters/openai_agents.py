@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any, cast
 
-from agents import RunHooks, Runner
+from agents import RunConfig, RunHooks, Runner
 from agents.models.default_models import get_default_model
 
 from ..agent import Agent
@@ -38,7 +39,8 @@ class _Runs:
     async def answer(self, message: Message, ctx: Context) -> None:
         telling = Telling(ctx)
         before: list[Any] = []
-        options = {**self._options, "hooks": _Witness(telling)}
+        witness = _Witness(telling)
+        options = {**self._options, "hooks": witness, "run_config": witness.watch(self._options.get("run_config"))}
         words, pictures = await read_shown(message)
         shown = [{"type": "input_image", "detail": "auto", "image_url": p.url} for p in pictures]
         content: Any = [*([{"type": "input_text", "text": words}] if words else []), *shown] if shown else words
@@ -96,6 +98,20 @@ class _Witness(RunHooks[Any]):
 
     def __init__(self, telling: Telling) -> None:
         self._telling = telling
+        self._failures: dict[str, Exception] = {}  # by the calls of tools, until they end
+
+    def watch(self, config: RunConfig | None) -> RunConfig:
+        """Also hear why tools fail, which hooks are not told. Of one that has a failure_error_function of its own
+        only that knows."""
+        config = config or RunConfig()
+        told = config.tool_error_formatter
+
+        def note(args: Any) -> Any:
+            if args.error is not None:
+                self._failures[args.call_id] = args.error
+            return told(args) if told else None  # None: what the model is told is as it was
+
+        return dataclasses.replace(config, tool_error_formatter=note)
 
     async def on_llm_start(self, context: Any, agent: Any, system_prompt: Any, input_items: Any) -> None:
         self._telling.break_off()
@@ -109,7 +125,8 @@ class _Witness(RunHooks[Any]):
         self._telling.begin(_key_of(context, tool), tool.name, "tool")
 
     async def on_tool_end(self, context: Any, agent: Any, tool: Any, result: object) -> None:
-        self._telling.end(_key_of(context, tool))
+        failure = self._failures.pop(getattr(context, "tool_call_id", None) or "", None)
+        self._telling.end(_key_of(context, tool), failure)
 
 
 def _key_of(context: Any, tool: Any) -> tuple[str, str]:

@@ -3,7 +3,7 @@ import type { CallbackManagerForLLMRun } from "@langchain/core/callbacks/manager
 import { BaseChatModel } from "@langchain/core/language_models/chat_models";
 import { AIMessageChunk, type BaseMessage } from "@langchain/core/messages";
 import { ChatGenerationChunk, type ChatResult } from "@langchain/core/outputs";
-import { modelName, nextMove, sayImage, tokens, untilAborted, type Said } from "./script.ts";
+import { modelName, nextMove, say, sayImage, tokens, untilAborted, type Said } from "./script.ts";
 
 const roles: Record<string, Said["role"]> = { human: "user", ai: "assistant", tool: "tool", system: "system" };
 
@@ -34,7 +34,7 @@ export class Scripted extends BaseChatModel {
     } else if ("tool" in move) {
       yield piece({ content: "", tool_call_chunks: [{ type: "tool_call_chunk", name: move.tool, args: JSON.stringify(move.args), id: `call-${++calls}`, index: 0 }] });
     } else {
-      for (const content of move.text) {
+      for await (const content of say(move)) {
         yield piece({ content });
         await run?.handleLLMNewToken(content);
       }
