@@ -261,12 +261,7 @@ func (l *load) checkMessages(r records) {
 		}
 	}
 	// Only those of one node: another node's clock is read before the channel's
-	// lock is waited for. And a node on PostgreSQL goes by the clock there, which it
-	// reads anew each second, as exactly as the way there is short.
-	within := 0
-	if l.node.setting("DATABASE_URL") != "" {
-		within = int(time.Second.Microseconds())
-	}
-	r.none("messages that are older than the one before them", fmt.Sprintf(`SELECT count(*) FROM (SELECT created_at,
-		lag(created_at) OVER (PARTITION BY channel ORDER BY off) AS before FROM messages WHERE type = 'chat_message') x WHERE created_at < before - %d`, within))
+	// lock is waited for.
+	r.none("messages that are older than the one before them", `SELECT count(*) FROM (SELECT created_at,
+		lag(created_at) OVER (PARTITION BY channel ORDER BY off) AS before FROM messages WHERE type = 'chat_message') x WHERE created_at < before`)
 }

@@ -19,8 +19,18 @@ type clock struct {
 
 // reading is what the time was at a moment.
 type reading struct {
-	at   time.Time // here, where only what passes between two moments is looked at
-	time time.Time
+	at    time.Time // here, where only what passes between two moments is looked at
+	time  time.Time
+	least time.Time // what was told by the reading before: what is dated next is no older
+}
+
+// after is the time at a later moment.
+func (r *reading) after(at time.Time) time.Time {
+	t := r.time.Add(at.Sub(r.at))
+	if t.Before(r.least) {
+		return r.least
+	}
+	return t
 }
 
 // jump is by how much a clock is off, or has moved by itself, before it matters.
@@ -32,7 +42,7 @@ func (db *DB) Now() time.Time {
 	if r == nil || !db.Postgres {
 		return time.Now()
 	}
-	return r.time.Add(time.Since(r.at))
+	return r.after(time.Now())
 }
 
 // Ahead is how far this process's clock is ahead of the database's; below zero it
@@ -103,6 +113,10 @@ func (c *clock) set(at, now time.Time) (jumped bool) {
 	if jumped = before != nil && now.Sub(before.time.Add(at.Sub(before.at))).Abs() > jump; jumped {
 		c.jumped.Store(&at) // before anybody reads the new time
 	}
-	c.read.Store(&reading{at: at, time: now})
+	next := &reading{at: at, time: now}
+	if before != nil && !jumped { // how long an answer took makes a reading a little early or late
+		next.least = before.after(time.Now())
+	}
+	c.read.Store(next)
 	return jumped
 }

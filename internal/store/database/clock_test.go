@@ -1,0 +1,28 @@
+package database
+
+import (
+	"testing"
+	"time"
+)
+
+// TestClockDoesNotGoBack: a reading that came late makes the time stand still for a
+// moment; only a clock that was set goes back.
+func TestClockDoesNotGoBack(t *testing.T) {
+	var c clock
+	here := time.Now()
+	c.set(here, here.Add(time.Hour))
+	told := c.read.Load().after(time.Now())
+	c.set(here, here.Add(time.Hour-50*time.Millisecond))
+	if now := c.read.Load().after(time.Now()); now.Before(told) || now.Sub(told) > 40*time.Millisecond {
+		t.Errorf("the time is %v after what it was", now.Sub(told))
+	}
+	if later := c.read.Load().after(here.Add(time.Minute)); later != here.Add(time.Hour+time.Minute-50*time.Millisecond) {
+		t.Errorf("a minute later it is %v", later.Sub(here))
+	}
+	if !c.set(here, here) {
+		t.Error("an hour back is no jump")
+	}
+	if now := c.read.Load().after(time.Now()); now.Sub(here) > 10*time.Second {
+		t.Errorf("it is %v ahead though it was set", now.Sub(here))
+	}
+}
