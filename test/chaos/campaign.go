@@ -26,17 +26,17 @@ var campaigns = []campaign{
 	{
 		"sqlite", "one server on SQLite",
 		world.Layout{Nodes: 1, Agents: 2},
-		[]fault{killNode, stopNode, freezeNode, killAgent, stopAgent, freezeAgent, silentAgent, cutAgent},
+		[]fault{killNode, stopNode, freezeNode, killAgent, stopAgent, freezeAgent, silentAgent, cutAgent, crowd},
 	},
 	{
 		"mesh", "three servers on PostgreSQL that mesh",
 		world.Layout{Nodes: 3, Agents: 4, Postgres: true},
-		[]fault{killNode, stopNode, freezeNode, killAgent, stopAgent, freezeAgent, silentAgent, cutAgent, cutDatabase, slowDatabase, silentDatabase, restartDatabase},
+		[]fault{killNode, stopNode, freezeNode, killAgent, stopAgent, freezeAgent, silentAgent, cutAgent, cutDatabase, slowDatabase, silentDatabase, restartDatabase, crowd},
 	},
 	{
 		"nats", "three servers on PostgreSQL and one NATS server",
 		world.Layout{Nodes: 3, Agents: 4, Postgres: true, NATS: true},
-		[]fault{killNode, stopNode, killAgent, freezeAgent, cutAgent, cutDatabase, restartDatabase, killNATS, freezeNATS},
+		[]fault{killNode, stopNode, killAgent, freezeAgent, cutAgent, cutDatabase, restartDatabase, killNATS, freezeNATS, crowd},
 	},
 }
 
@@ -71,7 +71,7 @@ func (c campaign) run(ctx context.Context, dir, binary string, seed uint64, leng
 	if err != nil {
 		return nil, err
 	}
-	err = c.hurt(ctx, w, h, seed, length)
+	err = c.hurt(ctx, place{w, l}, h, seed, length)
 	l.Stop()
 	if err != nil {
 		return nil, err
@@ -79,8 +79,8 @@ func (c campaign) run(ctx context.Context, dir, binary string, seed uint64, leng
 	return c.judge(ctx, w, h, l, seed)
 }
 
-// hurt breaks one thing after the other.
-func (c campaign) hurt(ctx context.Context, w *world.World, h *history.History, seed uint64, length time.Duration) error {
+// hurt breaks one thing after the other, and sometimes two at once.
+func (c campaign) hurt(ctx context.Context, w place, h *history.History, seed uint64, length time.Duration) error {
 	for _, s := range plan(seed, c.faults, length) {
 		select {
 		case <-time.After(s.after):

@@ -67,7 +67,7 @@ func TestPlanRepeats(t *testing.T) {
 		}
 		differs := len(one) != len(other)
 		for i := range one {
-			if one[i].fault.name != same[i].fault.name || one[i].after != same[i].after || one[i].lasts != same[i].lasts || one[i].seed != same[i].seed {
+			if one[i].fault.name != same[i].fault.name || one[i].after != same[i].after || one[i].lasts != same[i].lasts || one[i].seed != same[i].seed || (one[i].also == nil) != (same[i].also == nil) {
 				t.Errorf("%s: fault %d is %+v, and %+v", c.name, i, one[i], same[i])
 			}
 			differs = differs || one[i].seed != other[i].seed

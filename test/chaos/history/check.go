@@ -53,6 +53,7 @@ func (h *History) Check(done []Execution) *Verdict {
 		v.Outcomes[op.Outcome]++
 		h.checkAnswer(v, op, begun[op.Text])
 		h.checkTime(v, op)
+		checkPieces(v, op)
 		checkOnce(v, op, begun[op.Text])
 		if op.Kind == Approval {
 			checkConsent(v, op, saved[op.Text])
@@ -75,6 +76,23 @@ func (h *History) checkAnswer(v *Verdict, op *Op, begun []Execution) {
 		v.Lost = append(v.Lost, fmt.Sprintf("%s (%s) was stored as %s and has no end: %s", op.Text, op.Kind, op.Stored, op.Error))
 	case op.Key != "" && op.Outcome != OK && op.Outcome != Told:
 		v.Lost = append(v.Lost, fmt.Sprintf("%s (%s) has no end under its key: %s", op.Text, op.Kind, op.Error))
+	}
+}
+
+// checkPieces: pieces of a streamed answer may be missing, but none comes twice or
+// out of its turn. What has no key may be begun again, and so is said again.
+func checkPieces(v *Verdict, op *Op) {
+	if op.Key == "" || op.Outcome != OK {
+		return
+	}
+	rest := op.Answer
+	for _, piece := range op.Streamed {
+		i := strings.Index(rest, piece)
+		if i < 0 {
+			v.Wrong = append(v.Wrong, fmt.Sprintf("%s (%s) was streamed as %q and is %q", op.Text, op.Kind, op.Streamed, op.Answer))
+			return
+		}
+		rest = rest[i+len(piece):]
 	}
 }
 

@@ -24,6 +24,9 @@ func TestCheckFinds(t *testing.T) {
 		want   string // empty = nothing
 	}{
 		{"all is well", ok(func(*Op) {}), once, nil, ""},
+		{"streamed, with a gap", ok(func(op *Op) { op.Streamed = []string{"ec", "o: keyed"} }), once, nil, ""},
+		{"streamed twice", ok(func(op *Op) { op.Streamed = []string{"ec", "ec", "ho"} }), once, nil, "wrong: keyed plain 1 (rest) was streamed as"},
+		{"streamed in another order", ok(func(op *Op) { op.Streamed = []string{"ho", "ec"} }), once, nil, "wrong: keyed plain 1 (rest) was streamed as"},
 		{"another answer", ok(func(op *Op) { op.Answer = "echo: other" }), once, nil, "wrong: keyed plain 1 (rest) was answered"},
 		{"an answer out of nothing", ok(func(*Op) {}), nil, nil, "no agent has seen it"},
 		{"no end under a key", ok(func(op *Op) { op.Outcome = Cut }), once, nil, "lost: keyed plain 1 (rest) has no end under its key"},

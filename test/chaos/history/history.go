@@ -48,10 +48,11 @@ type Op struct {
 	Ended     time.Duration
 	Allowed   time.Duration // how long the caller wanted to wait
 	Outcome   Outcome
-	Answer    string `json:",omitempty"`
-	Error     string `json:",omitempty"`
-	WantsNo   bool   `json:",omitempty"` // the approver says no to it
-	Webhook   bool   `json:",omitempty"` // a receiver wants to hear of its end
+	Answer    string   `json:",omitempty"`
+	Error     string   `json:",omitempty"`
+	Streamed  []string `json:",omitempty"` // the pieces in which the answer came
+	WantsNo   bool     `json:",omitempty"` // the approver says no to it
+	Webhook   bool     `json:",omitempty"` // a receiver wants to hear of its end
 	Tries     int
 	FirstTime time.Duration // how long the first try took: it must not exceed what was allowed
 }

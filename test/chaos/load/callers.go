@@ -44,7 +44,7 @@ func (l *Load) askREST(ctx context.Context, n *world.Node, op *history.Op) (answ
 	if op.Kind == history.Conversation {
 		op.Channel = a.ContextID
 	}
-	return answer{a.Text, a.IsError}, nil
+	return answer{text: a.Text, isError: a.IsError}, nil
 }
 
 // stream calls over REST and reads the answer as it comes.
@@ -63,12 +63,15 @@ func (l *Load) askStream(ctx context.Context, n *world.Node, op *history.Op) (an
 	if op.Kind == history.A2A {
 		events = c.StreamA2A(ctx, &client.Agent{A2AURL: n.A2A + "/" + l.agent}, r)
 	}
+	var pieces []string
 	for ev, err := range events {
 		switch {
 		case err != nil:
 			return answer{}, err
 		case ev.Done != nil:
-			return answer{ev.Done.Text, ev.Done.IsError}, nil
+			return answer{ev.Done.Text, ev.Done.IsError, pieces}, nil
+		case ev.Delta != "":
+			pieces = append(pieces, ev.Delta)
 		}
 	}
 	return answer{}, errors.New("the stream ended without an end")
@@ -108,7 +111,7 @@ func (l *Load) askMCP(ctx context.Context, n *world.Node, op *history.Op) (answe
 	if err != nil {
 		return answer{}, err
 	}
-	return answer{res.Text(), res.IsError}, nil
+	return answer{text: res.Text(), isError: res.IsError}, nil
 }
 
 // converse says one thing after the other in one conversation, each until it is

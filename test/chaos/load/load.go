@@ -68,6 +68,21 @@ func Start(ctx context.Context, w *world.World, h *history.History, seed uint64,
 	return l, nil
 }
 
+// Crowd lets so many more call, all at once and again and again, until they are told
+// to go; then it waits for their last answers.
+func (l *Load) Crowd(n int, seed uint64) (disperse func()) {
+	ctx, stop := context.WithCancel(context.Background())
+	var all sync.WaitGroup
+	for i := range n {
+		rng := rand.New(rand.NewPCG(seed, uint64(i)))
+		all.Go(func() { l.invoke(ctx, rng) })
+	}
+	return func() {
+		stop()
+		all.Wait()
+	}
+}
+
 // text is a name for an operation that no other has.
 func (l *Load) text(words ...string) string {
 	return strings.Join(append(words, fmt.Sprint(l.count.Add(1))), " ")
@@ -84,8 +99,9 @@ func (l *Load) client(n *world.Node) *client.Client {
 
 // answer is what came of a try.
 type answer struct {
-	text    string
-	isError bool
+	text     string
+	isError  bool
+	streamed []string // the pieces in which it came
 }
 
 // try asks once and notes how it ended. What may not be known to be done stays
@@ -113,6 +129,9 @@ func judge(op *history.Op, a answer, err error) {
 		op.Outcome, op.Error = history.Told, a.text
 	case err == nil:
 		op.Outcome, op.Answer, op.Error = history.OK, a.text, ""
+		if op.Tries == 1 {
+			op.Streamed = a.streamed
+		}
 	case errors.As(err, &refusal):
 		op.Outcome, op.Error = history.Refused, refusal.Error()
 	default:
