@@ -5,10 +5,10 @@ GO        ?= go
 TOOL       = $(GO) tool -modfile=tools/go.mod
 TIMEOUT   ?= 40m
 FUZZTIME  ?= 30s
-# Tests wait more than they compute, so there is one package more at a time than processors. The race
+# Tests wait more than they compute, so there are two packages more at a time than processors. The race
 # detector watches our code; in SQLite, which is C made into Go, it would find nothing of ours and cost
 # four fifths of the time.
-AT_ONCE   := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))
+AT_ONCE   := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 2)))
 RACE       = -race -p $(AT_ONCE) -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/libc=-race=false -timeout $(TIMEOUT)
 # The longest come first: at the end there is then none that everything waits for.
 PACKAGES   = ./test/faults ./test/console ./internal/cli ./test/clients ./test/hands ./internal/surface/web ./internal/surface/mcp ./...
