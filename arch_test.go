@@ -30,10 +30,10 @@ const (
 // lies in a level below its own, and its neighbours within the level; the
 // compiler keeps neighbours from going round in circles.
 var levels = [][]string{
-	{""},                               // words: imports std alone
-	{"api", "docs", "agent", "client"}, // public: the contract, the manual, the SDK, the REST client
+	{""}, // words: imports std alone
 	{"internal/config", "internal/telemetry"},
-	{"internal/wire"},    // bytes in and out, bounded
+	{"internal/wire"},                  // bytes in and out, bounded
+	{"api", "docs", "agent", "client"}, // public: the contract, the manual, the SDK, the REST client
 	{"internal/store"},   // what is known: one database, a package per family of tables
 	{"internal/engine"},  // what happens to a call
 	{"internal/outward"}, // what we call: bridges, built-in agents, skill servers, models

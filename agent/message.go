@@ -48,35 +48,6 @@ type Message struct {
 	spans bool // steps become spans of the trace
 }
 
-// newMessage reads a chat_message frame.
-func newMessage(f beeos.Frame) (Message, error) {
-	m := Message{
-		ID: f.MessageID, Offset: f.Offset, Channel: f.ChannelID, From: f.PublisherID,
-		Text: f.Body, Parts: f.Parts, Attempt: max(f.Attempt, 1),
-	}
-	if f.DeadlineMS > 0 {
-		m.Deadline = time.UnixMilli(f.DeadlineMS)
-	}
-	m.Trace = beeos.ParseTrace(f.TraceParent, f.TraceState)
-	m.spans = f.Spans && m.Trace.IsSampled()
-	if len(f.Payload) == 0 {
-		return m, nil
-	}
-	var c beeos.Call
-	if err := json.Unmarshal(f.Payload, &c); err != nil {
-		return m, fmt.Errorf("read the call of message %s: %w", m.ID, err)
-	}
-	m.Method, m.Tool, m.Arguments, m.Params = c.Method, c.Tool, c.Arguments, c.Params
-	m.Protocol, m.Revision, m.Metadata, m.can = c.Protocol, c.Revision, c.Metadata, c.Can
-	m.Input, m.State, m.Model, m.Trial = c.Input, c.State, c.Model, c.Trial
-	if len(c.Attachments) > 0 {
-		if err := json.Unmarshal(c.Attachments, &m.Attachments); err != nil {
-			return m, fmt.Errorf("read the attachments of message %s: %w", m.ID, err)
-		}
-	}
-	return m, nil
-}
-
 // Bind decodes the arguments of a tool or prompt, or the params of another
 // method, into v. Without either it leaves v alone.
 func (m Message) Bind(v any) error {

@@ -90,7 +90,7 @@ func TestStepsHavePlacesInTraces(t *testing.T) {
 		"state without it": {beeos.Frame{TraceState: "a=1"}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m, err := newMessage(c.frame)
+			m, err := readMessage(encode(c.frame))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -19,16 +18,16 @@ var (
 
 // receiveFrame acts on one frame from the gateway. It never blocks.
 func (a *Agent) receiveFrame(l *link, line []byte) {
-	var f beeos.Frame
-	if err := json.Unmarshal(line, &f); err != nil {
-		a.log.Warn("a frame from the gateway is not JSON", "err", err)
+	f, err := readFrame(line)
+	if err != nil {
+		a.log.Warn("a frame from the gateway cannot be read", "err", err)
 		return
 	}
 	switch f.Type {
 	case beeos.FrameHello:
 		a.onHello(l, f)
 	case beeos.FrameMessage:
-		a.beginTurn(f)
+		a.beginTurn(line)
 	case beeos.FrameCancel:
 		if r := a.findTurn(f.MessageID); r != nil {
 			r.cancel(fmt.Errorf("%w: %s", errCancelled, f.Reason))
@@ -63,11 +62,11 @@ func (a *Agent) findTurn(id string) *Reply {
 // message that this process is answering already comes again when the gateway
 // lost the connection in between: the work goes on, only its words are said
 // again.
-func (a *Agent) beginTurn(f beeos.Frame) {
-	m, err := newMessage(f)
+func (a *Agent) beginTurn(line []byte) {
+	m, err := readMessage(line)
 	if err != nil {
 		a.log.Warn("a message cannot be read", "err", err)
-		a.send(encode(beeos.Frame{Type: beeos.FrameError, MessageID: f.MessageID, Body: "the agent could not read the message: " + err.Error()}))
+		a.send(encode(beeos.Frame{Type: beeos.FrameError, MessageID: m.ID, Body: "the agent could not read the message: " + err.Error()}))
 		return
 	}
 	a.mu.Lock()

@@ -9,7 +9,7 @@ import (
 	"unsafe"
 )
 
-// Fields ranges over the members of an object that has passed Strict: the
+// Fields ranges over the members of an object that is known to be valid JSON: the
 // exact name, unescaped, and the raw value. Nothing is copied, so neither may
 // outlive a change of obj. Anything but an object has no members.
 func Fields(obj []byte) iter.Seq2[string, []byte] {
@@ -38,7 +38,7 @@ func Fields(obj []byte) iter.Seq2[string, []byte] {
 	}
 }
 
-// Elements ranges over the raw elements of an array that has passed Strict.
+// Elements ranges over the raw elements of an array that is known to be valid JSON.
 // Anything but an array has none.
 func Elements(arr []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
@@ -102,7 +102,7 @@ func blanks(b []byte, i int) int {
 }
 
 // skip returns the index after the value at i. It trusts the grammar that
-// Strict has checked, and never runs past the end even if it was not.
+// was checked before, and never runs past the end even if it was not.
 func skip(b []byte, i int) int {
 	depth := 0
 	for i < len(b) {
