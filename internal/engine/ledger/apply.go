@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -81,7 +80,7 @@ func (b *batch) run(ctx context.Context) (sent bool, err error) {
 	if err := b.apply(ctx); err != nil {
 		return false, errors.Join(err, b.rollback(ctx))
 	}
-	if err := b.w.exec(ctx, "COMMIT"); err != nil {
+	if err := b.w.commitTx(ctx); err != nil {
 		return true, errors.Join(fmt.Errorf("commit: %w", err), b.rollback(ctx))
 	}
 	return true, nil
@@ -92,7 +91,7 @@ func (b *batch) run(ctx context.Context) (sent bool, err error) {
 func (b *batch) rollback(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollbackWithin)
 	defer cancel()
-	return b.w.exec(ctx, "ROLLBACK")
+	return b.w.rollbackTx(ctx)
 }
 
 // isCommitted reports whether the batch is in the database: it is there whole or
@@ -102,10 +101,10 @@ func (b *batch) isCommitted(ctx context.Context) (found bool, err error) {
 	if len(b.committed) > 0 {
 		m := &b.committed[0]
 		err = b.w.query(ctx, `SELECT 1 FROM messages WHERE channel = $1 AND id = $2`, []any{m.Channel, m.ID},
-			func(*sql.Rows) error { found = true; return nil })
+			func(database.Row) error { found = true; return nil })
 		return found, err
 	}
-	err = b.w.query(ctx, `SELECT txid_status($1)`, []any{b.xid}, func(r *sql.Rows) error {
+	err = b.w.query(ctx, `SELECT txid_status($1)`, []any{b.xid}, func(r database.Row) error {
 		var status string
 		err := r.Scan(&status)
 		if found = status == "committed"; err == nil && status == "in progress" {
@@ -122,7 +121,7 @@ func (b *batch) nameTransaction(ctx context.Context) error {
 	if !b.w.l.db.Postgres || len(b.committed) > 0 {
 		return nil
 	}
-	return b.w.query(ctx, `SELECT txid_current()`, nil, func(r *sql.Rows) error { return r.Scan(&b.xid) })
+	return b.w.query(ctx, `SELECT txid_current()`, nil, func(r database.Row) error { return r.Scan(&b.xid) })
 }
 
 func (b *batch) apply(ctx context.Context) error {
@@ -199,14 +198,14 @@ func (b *batch) claimKey(ctx context.Context, k *Idempotency, turn, channel stri
 	if err := b.w.exec(ctx, `DELETE FROM idempotency WHERE scope = $1 AND key = $2 AND expires_at <= $3`, k.Scope, k.Key, b.now); err != nil {
 		return nil, false, err
 	}
-	n, err := b.w.execRows(ctx, insertKeys, []any{k.Scope, k.Key, turn, channel, k.Fingerprint, database.Micros(k.Expires)})
+	n, err := b.w.changeRows(ctx, insertKeys, []any{k.Scope, k.Key, turn, channel, k.Fingerprint, database.Micros(k.Expires)})
 	if err != nil || n == 1 {
 		return nil, true, err
 	}
 	dup = &Duplicate{}
 	var fingerprint []byte
 	err = b.w.query(ctx, `SELECT turn, channel, fingerprint FROM idempotency WHERE scope = $1 AND key = $2`, []any{k.Scope, k.Key},
-		func(r *sql.Rows) error { return r.Scan(&dup.Turn, &dup.Channel, &fingerprint) })
+		func(r database.Row) error { return r.Scan(&dup.Turn, &dup.Channel, &fingerprint) })
 	return dup, k.fits(fingerprint), err
 }
 
@@ -249,7 +248,7 @@ func (b *batch) createChannels(ctx context.Context) error {
 		}
 		values = append(values, c.ID, c.AgentID, c.Owner, c.Kind, c.SingleShot, next, database.Micros(c.Deadline), meta, b.now, b.now)
 	}
-	_, err := b.w.execRows(ctx, insertChannels, values)
+	err := b.w.execRows(ctx, insertChannels, values)
 	return err
 }
 
@@ -315,7 +314,7 @@ func (b *batch) takeOffsets(ctx context.Context, channels map[string]*channelNum
 	if err := b.lockChannels(ctx, names); err != nil {
 		return err
 	}
-	return b.w.queryRows(ctx, countChannels, values, func(r *sql.Rows) error {
+	return b.w.queryRows(ctx, countChannels, values, func(r database.Row) error {
 		var id, agent, owner, closed string
 		var next int64
 		if err := r.Scan(&id, &next, &agent, &owner, &closed); err != nil {
@@ -332,7 +331,7 @@ func (b *batch) lockChannels(ctx context.Context, ids []any) error {
 	if !b.w.l.db.Postgres {
 		return nil
 	}
-	return b.w.queryRows(ctx, lockChannels, ids, func(*sql.Rows) error { return nil })
+	return b.w.queryRows(ctx, lockChannels, ids, func(database.Row) error { return nil })
 }
 
 var (
@@ -390,7 +389,7 @@ func (b *batch) insertDeliveries(ctx context.Context) error {
 			*rows = append(*rows, row...)
 			continue
 		}
-		n, err := b.w.execRows(ctx, insert, row)
+		n, err := b.w.changeRows(ctx, insert, row)
 		if err != nil {
 			return err
 		}
@@ -400,13 +399,13 @@ func (b *batch) insertDeliveries(ctx context.Context) error {
 			}
 		}
 	}
-	if _, err := b.w.execRows(ctx, insertDeliveries, plain); err != nil {
+	if err := b.w.execRows(ctx, insertDeliveries, plain); err != nil {
 		return err
 	}
-	if _, err := b.w.execRows(ctx, insertTracedDeliveries, traced); err != nil {
+	if err := b.w.execRows(ctx, insertTracedDeliveries, traced); err != nil {
 		return err
 	}
-	_, err := b.w.execRows(ctx, insertQueuedDeliveries, queued)
+	err := b.w.execRows(ctx, insertQueuedDeliveries, queued)
 	return err
 }
 

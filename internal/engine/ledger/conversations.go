@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"strings"
 
@@ -83,7 +82,7 @@ func (l *Ledger) ClearHistory(ctx context.Context, id string) (generation int64,
 		if err != nil {
 			return err
 		}
-		return b.w.query(ctx, `SELECT generation FROM channels WHERE id = $1`, []any{id}, func(r *sql.Rows) error { return r.Scan(&generation) })
+		return b.w.query(ctx, `SELECT generation FROM channels WHERE id = $1`, []any{id}, func(r database.Row) error { return r.Scan(&generation) })
 	})
 	if err == nil && generation == 0 {
 		err = errNoChannel
@@ -100,7 +99,7 @@ func (l *Ledger) DeleteChannel(ctx context.Context, id string) error {
 		if err := b.lockChannels(ctx, []any{id}); err != nil { // a request that another writer stores now is seen then
 			return err
 		}
-		err := b.w.query(ctx, `SELECT 1 FROM channels WHERE id = $1 AND `+isBusy, []any{id}, func(*sql.Rows) error { busy = true; return nil })
+		err := b.w.query(ctx, `SELECT 1 FROM channels WHERE id = $1 AND `+isBusy, []any{id}, func(database.Row) error { busy = true; return nil })
 		if err != nil || busy {
 			return err
 		}

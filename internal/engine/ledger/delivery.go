@@ -3,7 +3,6 @@ package ledger
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"fmt"
 	"slices"
 	"time"
@@ -59,7 +58,7 @@ func (b *batch) endPauses(ctx context.Context) error {
 		}
 		o.err = errNotAsked
 		err := b.w.query(ctx, `UPDATE deliveries SET paused = '' WHERE turn = $1 AND leased AND paused = $2 RETURNING turn`,
-			[]any{o.message.InReplyTo, string(o.answers)}, func(*sql.Rows) error { o.err = nil; return nil })
+			[]any{o.message.InReplyTo, string(o.answers)}, func(database.Row) error { o.err = nil; return nil })
 		if err != nil {
 			return err
 		}
@@ -105,15 +104,11 @@ func (b *batch) perLease(ctx context.Context, update string, leases []Lease, hea
 		}
 		list := s.from(n, len(head)+1)
 		text := fmt.Sprintf(update, `SELECT turn FROM deliveries WHERE leased AND (turn, attempt) IN (VALUES `+list+`)`+b.skipLocked())
-		done, err := b.w.conn.ExecContext(ctx, text, values...)
+		done, err := b.w.changeOnce(ctx, text, values...)
 		if err != nil {
 			return 0, err
 		}
-		rows, err := done.RowsAffected()
-		if err != nil {
-			return 0, err
-		}
-		leases, changed = leases[n:], changed+int(rows)
+		leases, changed = leases[n:], changed+int(done)
 	}
 	return changed, nil
 }
@@ -192,7 +187,7 @@ func (l *Ledger) ResumeDelivery(ctx context.Context, d *Delivery, until time.Tim
 		given = false
 		return b.w.query(ctx, `UPDATE deliveries SET leased = TRUE, attempt = attempt + 1, lease_until = $3, `+appendTrail(`'w' || (attempt + 1) || ' ' || ($4 - seq) || ';'`)+`
 			WHERE turn IN (SELECT turn FROM deliveries WHERE turn = $1 AND attempt = $2`+b.skipLocked()+`) AND (lane = '' OR NOT EXISTS (SELECT 1 FROM deliveries x WHERE x.lane = deliveries.lane AND x.lane <> '' AND x.leased AND x.turn <> deliveries.turn))
-			RETURNING turn`, []any{d.Turn, d.Attempt, database.Micros(until), b.now}, func(*sql.Rows) error {
+			RETURNING turn`, []any{d.Turn, d.Attempt, database.Micros(until), b.now}, func(database.Row) error {
 			given = true
 			return nil
 		})
@@ -241,7 +236,7 @@ func (l *Ledger) ClaimDeliveries(ctx context.Context, agentID string, until time
 				NOT EXISTS (SELECT 1 FROM deliveries x WHERE x.lane = d.lane AND x.lane <> '' AND x.leased)
 				AND NOT EXISTS (SELECT 1 FROM deliveries x WHERE x.lane = d.lane AND x.lane <> '' AND NOT x.leased AND (x.seq, x.turn) < (d.seq, d.turn))))
 			ORDER BY seq, turn LIMIT $3`+b.skipLocked())+`
-			RETURNING `+deliveryColumns+`, seq`, []any{agentID, database.Micros(until), limit, b.now}, func(r *sql.Rows) error {
+			RETURNING `+deliveryColumns+`, seq`, []any{agentID, database.Micros(until), limit, b.now}, func(r database.Row) error {
 			var d Delivery
 			var n int64
 			err := r.Scan(append(deliveryFields(&d), &n)...)

@@ -2,10 +2,10 @@ package ledger
 
 import (
 	"context"
-	"database/sql"
 	"strings"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/store/database"
 )
 
 // What is empty in nearly all rows comes as one value: each that is read costs a
@@ -80,7 +80,7 @@ func (b *batch) endDeliveries(ctx context.Context) error {
 		return nil
 	}
 	b.endings = make(map[string]ending, len(turns))
-	err := b.w.queryRows(ctx, endDeliveries, turns, func(r *sql.Rows) error {
+	err := b.w.queryRows(ctx, endDeliveries, turns, func(r database.Row) error {
 		var turn, rare string
 		var e ending
 		err := r.Scan(&turn, &e.route, &e.began, &e.attempt, &rare)

@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"context"
-	"database/sql"
 	"time"
 
 	"github.com/beeos/beeos"
@@ -75,7 +74,7 @@ func (w *writer) routeOf(ctx context.Context, id int64) (route calls.Route, err 
 		return route, nil
 	}
 	k := knownRoute{id: id}
-	err = w.query(ctx, `SELECT agent_id, caller, credential, surface, tool, seen_at FROM routes WHERE id = $1`, []any{id}, func(r *sql.Rows) error {
+	err = w.query(ctx, `SELECT agent_id, caller, credential, surface, tool, seen_at FROM routes WHERE id = $1`, []any{id}, func(r database.Row) error {
 		return r.Scan(&route.AgentID, &route.Caller, &route.Credential, &route.Surface, &route.Tool, &k.seen)
 	})
 	if err == nil && k.seen > 0 {

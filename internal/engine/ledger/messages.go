@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"context"
-	"database/sql"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/store/calls"
@@ -35,7 +34,7 @@ func (b *batch) insertRequests(ctx context.Context) error {
 			open.Channel.AgentID, open.route, calls.Key(m.ID))
 		b.committed = append(b.committed, *m)
 	}
-	_, err := b.w.execRows(ctx, insertRequests, values)
+	err := b.w.execRows(ctx, insertRequests, values)
 	return err
 }
 
@@ -48,7 +47,7 @@ func (b *batch) insertPast(ctx context.Context) error {
 			values = b.appendMessage(values, &open.Past[i], "")
 		}
 	}
-	_, err := b.w.execRows(ctx, insertMessages, values)
+	err := b.w.execRows(ctx, insertMessages, values)
 	return err
 }
 
@@ -91,14 +90,8 @@ func (b *batch) insertMessages(ctx context.Context) error {
 			values = append(values, r.route, r.n, int64(r.outcome), r.slow, r.steps)
 		}
 	}
-	changed, err := b.w.execRows(ctx, insert, values)
-	if err != nil {
+	if err := b.insertWinners(ctx, insert, values, turns); err != nil {
 		return err
-	}
-	if changed < int64(len(values)/insert.columns()) {
-		if err := b.refuseLosers(ctx, turns); err != nil {
-			return err
-		}
 	}
 	for i, o := range b.ops {
 		if o.message == nil || o.err != nil {
@@ -112,9 +105,22 @@ func (b *batch) insertMessages(ctx context.Context) error {
 	return nil
 }
 
+// insertWinners inserts messages, of which those that end the turns are refused where
+// another one did before. Whose delivery has just been deleted is the first.
+func (b *batch) insertWinners(ctx context.Context, insert *statement, values []any, turns []any) error {
+	if len(b.endings) == len(turns) {
+		return b.w.execRows(ctx, insert, values)
+	}
+	changed, err := b.w.changeRows(ctx, insert, values)
+	if err != nil || changed == int64(len(values)/insert.columns()) {
+		return err
+	}
+	return b.refuseLosers(ctx, turns)
+}
+
 func (b *batch) refuseLosers(ctx context.Context, turns []any) error {
 	won := map[string]bool{}
-	err := b.w.queryRows(ctx, winners, turns, func(r *sql.Rows) error {
+	err := b.w.queryRows(ctx, winners, turns, func(r database.Row) error {
 		var id string
 		err := r.Scan(&id)
 		won[id] = true

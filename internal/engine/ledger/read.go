@@ -196,7 +196,7 @@ func (l *Ledger) CreateChannel(ctx context.Context, c beeos.Channel) error {
 	}
 	made := false // the writer's work is shared, so a refusal must not look like a failure to it
 	err = l.runInWriter(ctx, func(ctx context.Context, b *batch) error {
-		n, err := b.w.execRows(ctx, insertChannels, []any{c.ID, c.AgentID, c.Owner, c.Kind, c.SingleShot, int64(1), database.Micros(c.Deadline), meta, b.now, b.now})
+		n, err := b.w.changeRows(ctx, insertChannels, []any{c.ID, c.AgentID, c.Owner, c.Kind, c.SingleShot, int64(1), database.Micros(c.Deadline), meta, b.now, b.now})
 		if made = n > 0; err == nil && made && c.Title != "" {
 			err = b.w.exec(ctx, `UPDATE channels SET title = $2 WHERE id = $1`, c.ID, c.Title)
 		}

@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"context"
-	"database/sql"
 	"slices"
 
 	"github.com/beeos/beeos"
@@ -25,7 +24,7 @@ func (b *batch) linkReplays(ctx context.Context) error {
 			values = append(values, open.Message.ID, open.ReplayOf, b.now)
 		}
 	}
-	_, err := b.w.execRows(ctx, insertReplays, values)
+	err := b.w.execRows(ctx, insertReplays, values)
 	return err
 }
 
@@ -33,7 +32,7 @@ func (b *batch) linkReplays(ctx context.Context) error {
 // them.
 func (b *batch) unlinkReplays(ctx context.Context, channels []any) error {
 	var turns []any
-	err := b.w.queryRows(ctx, requestsIn, channels, func(r *sql.Rows) error {
+	err := b.w.queryRows(ctx, requestsIn, channels, func(r database.Row) error {
 		var id string
 		err := r.Scan(&id)
 		turns = append(turns, id)
@@ -43,7 +42,7 @@ func (b *batch) unlinkReplays(ctx context.Context, channels []any) error {
 		return err
 	}
 	for _, forget := range []*statement{forgetReplays, forgetOriginals} {
-		if _, err := b.w.execRows(ctx, forget, turns); err != nil {
+		if err := b.w.execRows(ctx, forget, turns); err != nil {
 			return err
 		}
 	}

@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"time"
 
@@ -84,7 +83,7 @@ func (l *Ledger) forgetChannels(ctx context.Context, ids []string, before time.T
 	}
 	return l.runInWriter(ctx, func(ctx context.Context, b *batch) error {
 		var still []any
-		err := b.w.queryRows(ctx, look, database.Args(ids), func(r *sql.Rows) error {
+		err := b.w.queryRows(ctx, look, database.Args(ids), func(r database.Row) error {
 			var id string
 			var updated int64
 			err := r.Scan(&id, &updated)
@@ -113,7 +112,7 @@ func (b *batch) forgetChannels(ctx context.Context, ids []any) error {
 		return err
 	}
 	for _, forget := range []*statement{forgetMessages, forgetChannels} {
-		if _, err := b.w.execRows(ctx, forget, ids); err != nil {
+		if err := b.w.execRows(ctx, forget, ids); err != nil {
 			return err
 		}
 	}

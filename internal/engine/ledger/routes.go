@@ -2,12 +2,12 @@ package ledger
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"sync"
 	"time"
 
 	"github.com/beeos/beeos/internal/store/calls"
+	"github.com/beeos/beeos/internal/store/database"
 )
 
 const (
@@ -84,7 +84,7 @@ func (w *writer) findRoute(ctx context.Context, route calls.Route, now int64) (k
 	names := []any{route.AgentID, route.Caller, route.Credential, route.Surface, route.Tool}
 	for range routeTries {
 		found := false
-		err := w.query(ctx, calls.FindRoute, names, func(r *sql.Rows) error { found = true; return r.Scan(&k.id, &k.seen) })
+		err := w.query(ctx, calls.FindRoute, names, func(r database.Row) error { found = true; return r.Scan(&k.id, &k.seen) })
 		if err != nil || found {
 			return k, err
 		}

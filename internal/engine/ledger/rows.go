@@ -1,8 +1,6 @@
 package ledger
 
 import (
-	"context"
-	"database/sql"
 	"math/bits"
 	"strconv"
 	"strings"
@@ -94,47 +92,4 @@ func (s *statement) chunks(postgres bool, values []any, f func(text string, valu
 		values = values[n:]
 	}
 	return nil
-}
-
-// execRows runs s over values and returns how many rows it changed.
-func (w *writer) execRows(ctx context.Context, s *statement, values []any) (changed int64, err error) {
-	err = s.chunks(w.l.db.Postgres, values, func(text string, values []any) error {
-		stmt, ctx, err := w.prepared(ctx, text)
-		if err != nil {
-			return err
-		}
-		res, err := stmt.ExecContext(ctx, values...)
-		if err != nil {
-			return err
-		}
-		n, err := res.RowsAffected()
-		changed += n
-		return err
-	})
-	return changed, err
-}
-
-// queryRows runs s over values and hands each row it returns to scan.
-func (w *writer) queryRows(ctx context.Context, s *statement, values []any, scan func(*sql.Rows) error) error {
-	return s.chunks(w.l.db.Postgres, values, func(text string, values []any) error {
-		return w.query(ctx, text, values, scan)
-	})
-}
-
-func (w *writer) query(ctx context.Context, text string, values []any, scan func(*sql.Rows) error) error {
-	stmt, ctx, err := w.prepared(ctx, text)
-	if err != nil {
-		return err
-	}
-	rows, err := stmt.QueryContext(ctx, values...)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		if err := scan(rows); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
 }

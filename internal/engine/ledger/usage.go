@@ -49,6 +49,6 @@ func (b *batch) countUsage(ctx context.Context) error {
 		s := b.usage[at]
 		values = append(values, at.route, b.now/calls.MicrosPerDay, at.model, b.w.slot, s.Answers, s.Input, s.Output, s.Micros, s.Unpriced)
 	}
-	_, err := b.w.execRows(ctx, addUsage, values)
+	err := b.w.execRows(ctx, addUsage, values)
 	return err
 }

@@ -3,14 +3,12 @@ package ledger
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/beeos/beeos"
-	"github.com/beeos/beeos/internal/store/database"
 )
 
 const (
@@ -52,42 +50,18 @@ type writer struct {
 	quit  chan struct{}
 	ended chan struct{} // closed when run has returned
 	once  sync.Once
-	conn  *sql.Conn
-	away  bool // the database did not come back in time
-	stmts map[string]*sql.Stmt
-	ops   []*op
-	seq   int64
-	slot  int64 // whose rows of sums are this writer's alone
+	connection
+	away bool // the database did not come back in time
+	ops  []*op
+	seq  int64
+	slot int64 // whose rows of sums are this writer's alone
 }
 
 func newWriter(l *Ledger) *writer {
-	return &writer{l: l, queue: make(chan *op, queueLength), quit: make(chan struct{}), ended: make(chan struct{}), slot: rand.Int64()}
+	return &writer{l: l, connection: connection{db: l.db}, queue: make(chan *op, queueLength), quit: make(chan struct{}), ended: make(chan struct{}), slot: rand.Int64()}
 }
 
 func (w *writer) stop() { w.once.Do(func() { close(w.quit) }) }
-
-// connect takes a connection of its own, so that prepared statements last.
-func (w *writer) connect(ctx context.Context) error {
-	conn, err := w.l.db.Conn(ctx)
-	if err != nil {
-		return err
-	}
-	w.conn, w.stmts = conn, map[string]*sql.Stmt{}
-	return nil
-}
-
-// disconnect gives the connection back. Its statements end first: SQLite
-// keeps a connection that still has one, and then never moves its log into
-// the database file.
-func (w *writer) disconnect() {
-	if w.conn == nil {
-		return
-	}
-	for _, s := range w.stmts {
-		s.Close()
-	}
-	w.conn.Close()
-}
 
 // submit queues an operation and waits for its commit.
 func (w *writer) submit(ctx context.Context, o *op) error {
@@ -271,47 +245,4 @@ func (w *writer) pause(d time.Duration) {
 	case <-t.C:
 	case <-w.quit:
 	}
-}
-
-// isBroken reports whether the connection is gone.
-func (w *writer) isBroken() bool { return w.conn == nil || database.IsBroken(w.conn) }
-
-func (w *writer) reconnect(ctx context.Context) error {
-	if w.conn != nil {
-		w.conn.Close()
-		w.conn = nil
-	}
-	return w.connect(ctx)
-}
-
-// prepared returns query prepared on this writer's connection.
-//
-// With it comes the context to run it in. SQLite would start a goroutine for each
-// statement whose context can end, which costs as much as the statement: there
-// the time is looked at between them.
-func (w *writer) prepared(ctx context.Context, query string) (*sql.Stmt, context.Context, error) {
-	if !w.l.db.Postgres {
-		if err := ctx.Err(); err != nil {
-			return nil, ctx, err
-		}
-		ctx = context.WithoutCancel(ctx)
-	}
-	if s := w.stmts[query]; s != nil {
-		return s, ctx, nil
-	}
-	s, err := w.conn.PrepareContext(ctx, query)
-	if err != nil {
-		return nil, ctx, err
-	}
-	w.stmts[query] = s
-	return s, ctx, nil
-}
-
-func (w *writer) exec(ctx context.Context, query string, args ...any) error {
-	s, ctx, err := w.prepared(ctx, query)
-	if err != nil {
-		return err
-	}
-	_, err = s.ExecContext(ctx, args...)
-	return err
 }
