@@ -17,6 +17,10 @@ var (
 	insertMessages = newStatement(
 		`INSERT INTO messages (channel, off, id, type, in_reply_to, terminal, state, stop_reason, publisher, body, parts, payload, created_at, trail) VALUES `,
 		`(?,?,?,?,?,?,?,?,?,?,?,?,?,?)`, ` ON CONFLICT (in_reply_to) WHERE terminal DO NOTHING`)
+	// As nearly all replies are.
+	insertPlainReplies = newStatement(
+		`INSERT INTO messages (channel, off, id, type, in_reply_to, terminal, state, stop_reason, publisher, body, parts, payload, created_at, trail) VALUES `,
+		`(?,?,?,'`+string(beeos.AgentReply)+`',?,TRUE,'`+beeos.StateCompleted+`','`+beeos.StopEndTurn+`',?,?,'',?,?,?)`, ` ON CONFLICT (in_reply_to) WHERE terminal DO NOTHING`)
 	insertNotedReplies = newStatement(
 		`INSERT INTO messages (channel, off, id, type, in_reply_to, terminal, state, stop_reason, publisher, body, parts, payload, created_at, trail, route, n, outcome, slow, steps) VALUES `,
 		`(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)`, ` ON CONFLICT (in_reply_to) WHERE terminal DO NOTHING`)
@@ -68,14 +72,20 @@ func (b *batch) setTime(m *beeos.Message) {
 func (b *batch) insertMessages(ctx context.Context) error {
 	var turns []any
 	records := make([]record, len(b.ops))
-	insert := insertMessages
+	insert := insertPlainReplies // rows come in the order of their offsets, so all by the same statement
 	for i, o := range b.ops {
-		if o.message == nil || o.err != nil || !o.message.Type.Terminal() {
+		if o.message == nil || o.err != nil {
+			continue
+		}
+		if insert == insertPlainReplies && !isPlainReply(o.message) {
+			insert = insertMessages
+		}
+		if !o.message.Type.Terminal() {
 			continue
 		}
 		records[i] = b.recordOf(o)
 		turns = append(turns, o.message.InReplyTo)
-		if records[i].isNoted() { // then all have its columns: rows come in the order of their offsets
+		if records[i].isNoted() {
 			insert = insertNotedReplies
 		}
 	}
@@ -84,8 +94,13 @@ func (b *batch) insertMessages(ctx context.Context) error {
 		if o.message == nil || o.err != nil {
 			continue
 		}
-		r := &records[i]
-		values = b.appendMessage(values, o.message, r.trail)
+		m, r := o.message, &records[i]
+		if insert == insertPlainReplies {
+			b.setTime(m)
+			values = append(values, m.Channel, m.Offset, m.ID, m.InReplyTo, m.Publisher, m.Body, string(m.Payload), b.now, r.trail)
+			continue
+		}
+		values = b.appendMessage(values, m, r.trail)
 		if insert == insertNotedReplies {
 			values = append(values, r.route, r.n, int64(r.outcome), r.slow, r.steps)
 		}
@@ -103,6 +118,10 @@ func (b *batch) insertMessages(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+func isPlainReply(m *beeos.Message) bool {
+	return m.Type == beeos.AgentReply && m.State == beeos.StateCompleted && m.StopReason == beeos.StopEndTurn && len(m.Parts) == 0
 }
 
 // insertWinners inserts messages, of which those that end the turns are refused where

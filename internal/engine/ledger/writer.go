@@ -70,12 +70,10 @@ func (w *writer) submit(ctx context.Context, o *op) error {
 	defer stopTimer(timer)
 	select {
 	case w.queue <- o:
-	case <-w.quit:
-		return errClosed
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return o.leave()
+	default:
+		if err := w.awaitRoom(ctx, o, timer); err != nil {
+			return err
+		}
 	}
 	select {
 	case <-o.done:
@@ -89,6 +87,20 @@ func (w *writer) submit(ctx context.Context, o *op) error {
 		}
 	case <-ctx.Done():
 		o.leave() //nolint:errcheck // whoever has gone does not ask
+		return ctx.Err()
+	case <-timer.C:
+		return o.leave()
+	}
+}
+
+// awaitRoom queues an operation where many wait already.
+func (w *writer) awaitRoom(ctx context.Context, o *op, timer *time.Timer) error {
+	select {
+	case w.queue <- o:
+		return nil
+	case <-w.quit:
+		return errClosed
+	case <-ctx.Done():
 		return ctx.Err()
 	case <-timer.C:
 		return o.leave()
