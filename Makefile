@@ -124,9 +124,9 @@ packages: setup ## As root: make what is shipped for this machine from the last 
 charts: ## Lint and render the Helm chart, read it with the types of Kubernetes, and the Compose files with the library of Compose
 	$(GO) test -C tools/charts -timeout 30m ./...
 
-upgrade: setup ## Replace nodes of the version before one by one under load, and go back; needs the history
+upgrade: setup ## Replace nodes of the version before one by one under load, and go back; restart and kill today's; needs the history
 	$(GO) vet -tags upgrade ./test/upgrade
-	$(GO) test -tags upgrade -count=1 -v -timeout 30m -run 'Rolling|WayBack|FirstSDK' ./test/upgrade
+	$(GO) test -tags upgrade -count=1 -v -timeout 30m -run 'Rolling|WayBack|FirstSDK|Restarts' ./test/upgrade
 
 setup: ## Install what the tests need and is missing
 	@scripts/setup.sh

@@ -19,6 +19,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -72,9 +73,12 @@ func checkAgent(ctx context.Context, t *testing.T, server, python string) {
 	cmd := exec.CommandContext(ctx, server, "agent", "check", "--kills", cmp.Or(os.Getenv("CHECK_KILLS"), "3"), "--timeout", "3m", python, "../../examples/check/agent.py")
 	out, err := cmd.CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "28 passed, 0 failed, 0 not supported\n") {
-		t.Errorf("%v\n%s", err, out)
+		t.Fatalf("%v\n%s", err, out)
 	}
+	t.Logf("%s", callsOverKills.Find(out))
 }
+
+var callsOverKills = regexp.MustCompile(`\d+ calls over \d+ kills`)
 
 // run runs Python in the folder of the SDK.
 func run(ctx context.Context, t *testing.T, python string, args ...string) {
