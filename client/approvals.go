@@ -27,10 +27,13 @@ type Approval struct {
 	Via         string          `json:"via,omitempty"`
 	Reason      string          `json:"reason,omitempty"`
 	UsedAt      time.Time       `json:"used_at,omitzero"`
+	Needed      int             `json:"votes_needed"`                // how many people have to say yes
+	Yes         int             `json:"yes_votes"`                   // how many have, when one is not enough
+	GrantID     string          `json:"approval_grant_id,omitempty"` // the earlier yes that answered
 }
 
-// Approvals lists the newest approvals of the user's agents; status is
-// pending, decided or all.
+// Approvals lists the newest approvals of the user's agents, and of those that the
+// user reviews; status is pending, decided or all.
 func (c *Client) Approvals(ctx context.Context, status string) ([]Approval, error) {
 	var list []Approval
 	_, err := c.do(ctx, http.MethodGet, "/api/v1/approvals?limit=200&status="+url.QueryEscape(status), nil, &list)
@@ -41,6 +44,52 @@ func (c *Client) Approvals(ctx context.Context, status string) ([]Approval, erro
 // for. What somebody has decided already is a conflict.
 func (c *Client) Approve(ctx context.Context, id string) (*Approval, error) {
 	return call[Approval](ctx, c, http.MethodPost, apiPath("approvals", id, "approve"), map[string]string{})
+}
+
+// What a yes to an approval may be for, beyond its call.
+const (
+	ForSameArguments = "same_arguments" // the same call by the same caller
+	ForConversation  = "conversation"   // the same tool in the same conversation, whatever the arguments
+)
+
+// ApproveFor approves as Approve does, and answers what is asked later alike; 0 minutes
+// are as long as a conversation may be approved for.
+func (c *Client) ApproveFor(ctx context.Context, id, what string, minutes int) (*Approval, error) {
+	body := map[string]any{"for": what}
+	if minutes > 0 {
+		body["minutes"] = minutes
+	}
+	return call[Approval](ctx, c, http.MethodPost, apiPath("approvals", id, "approve"), body)
+}
+
+// ApprovalGrant is a yes for more than one call, of the same tool by the same caller.
+type ApprovalGrant struct {
+	ID           string    `json:"id"`
+	AgentID      string    `json:"agent_id"`
+	Caller       string    `json:"caller"`
+	CallerName   string    `json:"caller_name"`
+	Skill        string    `json:"skill,omitempty"`
+	Tool         string    `json:"tool"`
+	For          string    `json:"for"`                       // ForSameArguments or ForConversation
+	Conversation string    `json:"conversation_id,omitempty"` // the one that it is for
+	ApprovalID   string    `json:"approval_id"`
+	GivenBy      string    `json:"given_by"`
+	GiverName    string    `json:"given_by_name"`
+	CreatedAt    time.Time `json:"created_at"`
+	ExpiresAt    time.Time `json:"expires_at"`
+}
+
+// ApprovalGrants lists the yeses for more than one call that count now.
+func (c *Client) ApprovalGrants(ctx context.Context) ([]ApprovalGrant, error) {
+	var list []ApprovalGrant
+	_, err := c.do(ctx, http.MethodGet, "/api/v1/approval-grants", nil, &list)
+	return list, err
+}
+
+// RevokeApprovalGrant ends one.
+func (c *Client) RevokeApprovalGrant(ctx context.Context, id string) error {
+	_, err := c.do(ctx, http.MethodDelete, apiPath("approval-grants", id), nil, nil)
+	return err
 }
 
 // Reject denies the tool call; the agent is told the reason.

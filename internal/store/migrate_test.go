@@ -45,6 +45,7 @@ var released = []struct{ name, sum string }{
 	{"0033_find_by_index.sql", "cd0d1ba6978ae758"},
 	{"0034_certificates.sql", "cc9d81cec59a623d"},
 	{"0035_notifications.sql", "ad8ce8cb8d80727c"},
+	{"0036_reviewers.sql", "d60f4d0bcd9ec3d2"},
 }
 
 func TestMigrationsRise(t *testing.T) {

@@ -235,7 +235,7 @@ func TestLinksThatAreSent(t *testing.T) {
 func TestLinks(t *testing.T) {
 	r := newRig(t)
 	a, other := r.request(`{}`), r.request(`[]`)
-	link, err := r.Link(t.Context(), &a)
+	link, err := r.Link(t.Context(), &a, "ann")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -261,7 +261,7 @@ func TestLinks(t *testing.T) {
 	if _, err := r.Decide(t.Context(), a.ID, by, false, ""); beeos.CodeOf(err) != beeos.Conflict {
 		t.Errorf("a link works twice: %v", err)
 	}
-	if _, err := r.Link(t.Context(), &approvals.Approval{State: approvals.Approved}); beeos.CodeOf(err) != beeos.Conflict {
+	if _, err := r.Link(t.Context(), &approvals.Approval{State: approvals.Approved}, "ann"); beeos.CodeOf(err) != beeos.Conflict {
 		t.Errorf("a link for what is decided: %v", err)
 	}
 	r.now = r.now.Add(Timeout + 2*time.Second)

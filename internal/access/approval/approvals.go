@@ -1,7 +1,8 @@
 // Package approval lets a person decide about a tool call before it is made.
 // An agent asks about a call (tool_call.go) and waits with it (pending.go);
-// await.go takes the call from the rules (rule.go) over a person's decision
-// (decide.go) to the one use of the approval. The caller sees what is being
+// await.go takes the call from the rules (rule.go) over the decision of the owner or
+// of the people whom a rule names (decide.go, reviewers.go) to the one use of the
+// approval, unless a grant has answered it (grants.go). The caller sees what is being
 // waited for (prompt.go) and decides there if the agent is its own (caller.go).
 // link.go makes signed links for deciding without signing in, show.go what
 // people get to see, and approvals.go wakes those who wait and ends what nobody

@@ -52,11 +52,13 @@ func (s *Approvals) storeRequest(ctx context.Context, call *ToolCall, r rule) (a
 		expires = call.Deadline
 	}
 	arguments, hash := call.canonicalArguments()
-	a, fresh, err = s.Table.Ask(ctx, approvals.Approval{
+	asked := approvals.Approval{
 		ID: beeos.NewID(), OwnerID: call.Agent.OwnerID, AgentID: call.Agent.ID, Caller: call.Caller, Channel: call.Channel, Turn: call.Turn,
 		Skill: call.Skill, Tool: call.Tool, Arguments: arguments, Hash: hash, PolicyVersion: r.version,
 		CreatedAt: now, ExpiresAt: expires,
-	}, call.Request)
+	}
+	setReview(&asked, &r.named)
+	a, fresh, err = s.Table.Ask(ctx, asked, call.Request)
 	if fresh {
 		s.announceChange(a.ID)
 	}

@@ -10,10 +10,10 @@ import (
 	"github.com/beeos/beeos/internal/wire/strictjson"
 )
 
-// A caller may decide about the tool calls of its own agents, by the form that
-// its program shows or by a word in the conversation. Nothing that an agent, a
-// tool or a model says comes this way: what counts is an answer to the one
-// question, under the caller's own credential.
+// A caller may decide about the tool calls of its own agents, and of those that it
+// reviews, by the form that its program shows or by a word in the conversation.
+// Nothing that an agent, a tool or a model says comes this way: what counts is an
+// answer to the one question, under the caller's own credential.
 
 const (
 	viaMCP          = "mcp"

@@ -15,19 +15,19 @@ type Decider struct {
 	User beeos.User // who is signed in, or whose key this is
 	Via  string     // console, rest, mcp, conversation
 
-	link string // the approval that a link is for
+	link   string     // the approval that a link is for
+	linked beeos.User // whom the link was made for
 }
 
-// maxReason bounds what people may write, in bytes.
-const maxReason = 2000
+// IsFor reports whether somebody decides by a link that was made for this user.
+func (by *Decider) IsFor(userID string) bool { return userID != "" && by.linked.ID == userID }
 
-// maySee reports whether an approval is this person's to see and to decide: it
-// is about an agent of theirs, or they are an admin.
-func (by *Decider) maySee(a *approvals.Approval) bool {
-	if by.link != "" {
-		return by.link == a.ID
+// person is whose word it is.
+func (by *Decider) person() *beeos.User {
+	if by.User.ID != "" {
+		return &by.User
 	}
-	return by.User.ID != "" && by.User.DisabledAt.IsZero() && (by.User.ID == a.OwnerID || by.User.Admin)
+	return &by.linked
 }
 
 func (by *Decider) name() string {
@@ -37,56 +37,95 @@ func (by *Decider) name() string {
 	return "link"
 }
 
+// maxReason bounds what people may write, in bytes.
+const maxReason = 2000
+
 // Find returns an approval that the person may see; to them, no other exists.
 func (s *Approvals) Find(ctx context.Context, id string, by Decider) (approvals.Approval, error) {
-	a, err := s.Table.Get(ctx, id)
-	if err == nil && !by.maySee(&a) {
+	a, _, err := s.find(ctx, id, &by)
+	return a, err
+}
+
+func (s *Approvals) find(ctx context.Context, id string, by *Decider) (a approvals.Approval, st Standing, err error) {
+	a, err = s.Table.Get(ctx, id)
+	if err == nil {
+		st, err = s.standing(ctx, by.person(), &a)
+	}
+	if err == nil && (!st.MaySee || by.link != "" && by.link != a.ID) {
 		err = beeos.Errorf(beeos.NotFound, "there is no such approval; check the id")
 	}
 	if err != nil {
-		return approvals.Approval{}, err
+		return approvals.Approval{}, st, err
 	}
 	if a.Open() && !a.ExpiresAt.After(s.Now()) {
-		return s.expire(ctx, id)
+		a, err = s.expire(ctx, id)
 	}
-	return a, nil
+	return a, st, err
 }
 
 // Decide approves or rejects, once: a second decision is a Conflict and returns
-// the first.
+// the first. A yes that others have to join is counted, and the approval stays open.
 func (s *Approvals) Decide(ctx context.Context, id string, by Decider, approve bool, reason string) (approvals.Approval, error) {
-	reason = strings.TrimSpace(reason)
-	if len(reason) > maxReason || !utf8.ValidString(reason) {
+	v := approvals.Verdict{ID: id, State: approvals.Rejected, Reason: reason}
+	if approve {
+		v.State = approvals.Approved
+	}
+	return s.decide(ctx, &by, v)
+}
+
+func (s *Approvals) decide(ctx context.Context, by *Decider, v approvals.Verdict) (approvals.Approval, error) {
+	v.Reason = strings.TrimSpace(v.Reason)
+	if len(v.Reason) > maxReason || !utf8.ValidString(v.Reason) {
 		return approvals.Approval{}, beeos.Errorf(beeos.InvalidParam, "the reason may have at most %d bytes of UTF-8", maxReason)
 	}
-	a, err := s.Find(ctx, id, by)
+	a, st, err := s.find(ctx, v.ID, by)
 	if err != nil {
 		return a, err
 	}
 	if !a.Open() {
 		return a, alreadyDecided(&a)
 	}
-	v := approvals.Verdict{ID: id, State: approvals.Rejected, By: by.name(), Via: by.Via, Reason: reason, At: s.Now()}
-	if approve {
-		v.State = approvals.Approved
+	if !st.MayDecide {
+		return a, refuseDecider(&a, by.person())
 	}
-	a, won, err := s.Table.Decide(ctx, v)
-	if err != nil {
-		return a, err
-	}
-	if won {
-		s.announceChange(a.ID)
-		if approve && strings.HasPrefix(a.Turn, approvals.BudgetTurn) {
-			err = s.liftBudget(ctx, &a)
+	if v.Lasts.For > 0 {
+		if err := checkLasts(&a, v.Lasts); err != nil {
+			return a, err
 		}
-		return a, err
 	}
-	if a.Open() { // its time ran out in between
-		if a, err = s.expire(ctx, id); err != nil {
+	v.By, v.Via, v.UserID, v.AsReviewer, v.At = by.name(), by.Via, by.person().ID, st.AsReviewer, s.Now()
+	a, won, err := s.Table.Decide(ctx, v)
+	switch {
+	case err != nil:
+		return a, err
+	case won:
+		return a, s.finish(ctx, &a)
+	case a.Open() && a.ExpiresAt.After(v.At): // counted
+		s.announceChange(a.ID)
+		return a, nil
+	case a.Open(): // its time ran out in between
+		if a, err = s.expire(ctx, a.ID); err != nil {
 			return a, err
 		}
 	}
 	return a, alreadyDecided(&a)
+}
+
+// finish does what a decision of a person brings with it.
+func (s *Approvals) finish(ctx context.Context, a *approvals.Approval) error {
+	s.announceChange(a.ID)
+	if a.State == approvals.Approved && strings.HasPrefix(a.Turn, approvals.BudgetTurn) {
+		return s.liftBudget(ctx, a)
+	}
+	return nil
+}
+
+// refuseDecider is the error for who sees an approval and has no say in it.
+func refuseDecider(a *approvals.Approval, u *beeos.User) error {
+	if u.ID == a.Barred {
+		return beeos.Errorf(beeos.Forbidden, "the call is made for you, so its rule lets others decide; a reviewer has to")
+	}
+	return beeos.Errorf(beeos.Forbidden, "its rule lets reviewers alone decide; ask one of them")
 }
 
 // alreadyDecided is the error for whoever comes second.
@@ -100,10 +139,11 @@ func alreadyDecided(a *approvals.Approval) error {
 	return beeos.Errorf(beeos.Conflict, "nobody waits for this any more: %s", a.Reason)
 }
 
-// Open lists the approvals that wait for an owner, newest first.
-func (s *Approvals) Open(ctx context.Context, ownerID string, limit int) ([]approvals.Approval, error) {
-	list, err := s.Table.List(ctx, approvals.Filter{OwnerID: ownerID, Open: new(true), Limit: limit})
+// Open lists the approvals of a person's agents, and of those that they review, which
+// wait for somebody, newest first.
+func (s *Approvals) Open(ctx context.Context, userID string, limit int) ([]approvals.Approval, error) {
 	now := s.Now()
+	list, err := s.Table.List(ctx, approvals.Filter{PersonID: userID, At: now, Open: new(true), Limit: limit})
 	return slices.DeleteFunc(list, func(a approvals.Approval) bool {
 		return !a.ExpiresAt.After(now) // it is about to be swept
 	}), err
@@ -111,6 +151,6 @@ func (s *Approvals) Open(ctx context.Context, ownerID string, limit int) ([]appr
 
 // History lists what was decided, newest first; before is the id to continue
 // from.
-func (s *Approvals) History(ctx context.Context, ownerID, before string, limit int) ([]approvals.Approval, error) {
-	return s.Table.List(ctx, approvals.Filter{OwnerID: ownerID, Open: new(false), Before: before, Limit: limit})
+func (s *Approvals) History(ctx context.Context, userID, before string, limit int) ([]approvals.Approval, error) {
+	return s.Table.List(ctx, approvals.Filter{PersonID: userID, At: s.Now(), Open: new(false), Before: before, Limit: limit})
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
+	"errors"
 	"net/url"
 	"strconv"
 	"strings"
@@ -15,20 +16,36 @@ import (
 	"github.com/beeos/beeos/internal/wire/seal"
 )
 
-// A link lets whoever holds it decide one approval; messages carry it to people
-// where they are. Opening it decides nothing: the page behind it has a form, so
-// programs that follow links do no harm. It works once, because an approval is
-// decided once, and only while the approval waits.
+// A link lets whoever holds it decide one approval for the person that it was made
+// for; messages carry it to people where they are. Opening it decides nothing: the page
+// behind it has a form, so programs that follow links do no harm. It works once, because
+// an approval is decided once, only while the approval waits, and only while that person
+// may decide.
 
 // linkSecret names the key that all replicas sign links with.
 const linkSecret = "approval links"
 
-// Link returns the address at which an open approval can be decided.
-func (s *Approvals) Link(ctx context.Context, a *approvals.Approval) (string, error) {
+// Link returns the address at which an open approval can be decided for a person.
+func (s *Approvals) Link(ctx context.Context, a *approvals.Approval, userID string) (string, error) {
 	if !a.Open() {
 		return "", alreadyDecided(a)
 	}
-	text := a.ID + "." + strconv.FormatInt(a.ExpiresAt.Unix(), 10)
+	u, err := s.People.GetUser(ctx, userID)
+	if err != nil {
+		return "", err
+	}
+	st, err := s.standing(ctx, &u, a)
+	if err == nil && !st.MayDecide {
+		err = refuseDecider(a, &u)
+	}
+	if err != nil {
+		return "", err
+	}
+	return s.signAddress(ctx, a, u.ID)
+}
+
+func (s *Approvals) signAddress(ctx context.Context, a *approvals.Approval, userID string) (string, error) {
+	text := a.ID + "." + strconv.FormatInt(a.ExpiresAt.Unix(), 10) + "." + base64.RawURLEncoding.EncodeToString([]byte(userID))
 	sum, err := s.signLink(ctx, text)
 	if err != nil {
 		return "", err
@@ -38,7 +55,8 @@ func (s *Approvals) Link(ctx context.Context, a *approvals.Approval) (string, er
 }
 
 // LinkFor is Link for a message that is sent without being asked for: only to
-// the owner of the agent, about that turn, while it waits. Otherwise it is "".
+// who may decide, and not because they are an admin, about that turn, while it waits.
+// Otherwise it is "".
 func (s *Approvals) LinkFor(ctx context.Context, id, turn, principal string) (string, error) {
 	a, err := s.Table.Get(ctx, id)
 	if beeos.CodeOf(err) == beeos.NotFound {
@@ -47,10 +65,15 @@ func (s *Approvals) LinkFor(ctx context.Context, id, turn, principal string) (st
 	if err != nil {
 		return "", err
 	}
-	if s.Web == "" || !a.Open() || !a.ExpiresAt.After(s.Now()) || a.Turn != turn || principal != "user:"+a.OwnerID {
+	userID, person := strings.CutPrefix(principal, "user:")
+	if s.Web == "" || !person || userID == "" || !a.Open() || !a.ExpiresAt.After(s.Now()) || a.Turn != turn {
 		return "", nil
 	}
-	return s.Link(ctx, &a)
+	st, err := s.standing(ctx, &beeos.User{ID: userID}, &a)
+	if err != nil || !st.MayDecide {
+		return "", err
+	}
+	return s.signAddress(ctx, &a, userID)
 }
 
 // FindByLink returns whoever decides by a link, and what they were asked.
@@ -62,20 +85,42 @@ func (s *Approvals) FindByLink(ctx context.Context, token string) (by Decider, a
 		return by, a, err
 	}
 	given, err1 := base64.RawURLEncoding.DecodeString(strings.TrimPrefix(token[cut:], "."))
-	id, expires, _ := strings.Cut(text, ".")
-	until, err2 := strconv.ParseInt(expires, 10, 64)
-	if err1 != nil || err2 != nil || !hmac.Equal(sum, given) || s.Now().After(time.Unix(until, 0).Add(time.Second)) {
+	id, rest, _ := strings.Cut(text, ".")
+	expires, person, _ := strings.Cut(rest, ".")
+	userID, err2 := base64.RawURLEncoding.DecodeString(person)
+	until, err3 := strconv.ParseInt(expires, 10, 64)
+	if errors.Join(err1, err2, err3) != nil || !hmac.Equal(sum, given) || s.Now().After(time.Unix(until, 0).Add(time.Second)) {
 		return by, a, beeos.Errorf(beeos.NotFound, "this link is not complete or too old; open the console to see what waits for you")
 	}
 	by = Decider{Via: "link", link: id}
-	if a, err = s.Find(ctx, id, by); err != nil {
+	if by.linked, err = s.findLinked(ctx, id, string(userID)); err != nil {
 		return by, a, err
 	}
-	owner, err := s.People.GetUser(ctx, a.OwnerID)
-	if err == nil && !owner.DisabledAt.IsZero() { // whoever may not decide any more has handed on nothing that does
-		return by, approvals.Approval{}, beeos.Errorf(beeos.NotFound, "whose approval this is has been locked out; ask an admin to decide")
+	a, st, err := s.find(ctx, id, &by)
+	if err == nil && !st.MayDecide {
+		err = beeos.Errorf(beeos.NotFound, "whom this link was made for has no say in this any more; open the console to see what waits for you")
 	}
-	return by, a, err
+	if err != nil {
+		return by, approvals.Approval{}, err
+	}
+	return by, a, nil
+}
+
+// findLinked returns whom a link was made for. One that names nobody is of a version
+// that made links for owners alone.
+func (s *Approvals) findLinked(ctx context.Context, id, userID string) (beeos.User, error) {
+	if userID == "" {
+		a, err := s.Table.Get(ctx, id)
+		if err != nil {
+			return beeos.User{}, err
+		}
+		userID = a.OwnerID
+	}
+	u, err := s.People.GetUser(ctx, userID)
+	if err == nil && !u.DisabledAt.IsZero() { // whoever may not decide any more has handed on nothing that does
+		err = beeos.Errorf(beeos.NotFound, "whose approval this is has been locked out; ask an admin to decide")
+	}
+	return u, err
 }
 
 func (s *Approvals) signLink(ctx context.Context, text string) ([]byte, error) {

@@ -19,7 +19,7 @@ type Prompter interface {
 }
 
 // Offer is an approval that the caller of a turn may decide, because the agent
-// is the caller's own.
+// is the caller's own, or a rule names the caller.
 type Offer struct {
 	ApprovalID string
 	userID     string
@@ -47,10 +47,10 @@ type prompt struct {
 }
 
 // openPrompt tells the caller that a person is being asked, and lets it decide
-// if the agent is its own.
+// if it is one of those.
 func (p *Pending) openPrompt(ctx context.Context, a approvals.Approval, fresh bool) *prompt {
 	shown := &prompt{Pending: p, row: a}
-	if a.Caller == "user:"+a.OwnerID {
+	if p.approvals.callerDecides(ctx, &a) {
 		shown.row = p.approvals.Conceal(ctx, a)[0]
 		shown.offerDecision(ctx, fresh)
 	}

@@ -14,6 +14,7 @@ type rule struct {
 	auto    bool
 	version string
 	timeout time.Duration
+	named   approvals.Rule // the one that says who decides; without a review, the owner does
 }
 
 // defaultVersion is the version of what applies without a rule of the owner's.
@@ -29,15 +30,22 @@ func (s *Approvals) findRule(ctx context.Context, call *ToolCall) (rule, error) 
 		return rule{}, err
 	}
 	r := rule{auto: call.Auto && !Destructive(call.Agent, call.Tool), version: defaultVersion, timeout: Timeout}
-	best := -1
+	best, closest := -1, -1
 	for _, own := range rules {
 		if own.Skill == "" && own.Tool == "" && own.Timeout > 0 {
 			r.timeout = own.Timeout
 		}
-		if n := specificity(&own, call.Skill, call.Tool); own.Mode != approvals.ModeUnset && n > best {
+		n := specificity(&own, call.Skill, call.Tool)
+		if own.Mode != approvals.ModeUnset && n > best {
 			best = n
 			r.auto, r.version = own.Mode == approvals.ModeAuto, own.Version
 		}
+		if own.Review != nil && n > closest {
+			closest, r.named = n, own
+		}
+	}
+	if r.named.Review != nil && r.named.Version != r.version {
+		r.version += "." + r.named.Version // what was asked by other reviewers' word is asked again
 	}
 	return r, nil
 }
@@ -96,6 +104,9 @@ func (s *Approvals) SetRules(ctx context.Context, a *beeos.Agent, by beeos.User,
 		case len(r.Skill) > maxName || len(r.Tool) > maxName:
 			return beeos.Errorf(beeos.InvalidParam, "skill and tool may have at most %d bytes", maxName)
 		}
+		if err := checkReview(r.Review, a.OwnerID); err != nil {
+			return err
+		}
 		r.AgentID, r.UpdatedBy, r.UpdatedAt = a.ID, "user:"+by.ID, s.Now()
 	}
 	if err := s.Table.SetRules(ctx, rules); err != nil {
@@ -109,8 +120,11 @@ func (s *Approvals) SetRules(ctx context.Context, a *beeos.Agent, by beeos.User,
 const viaRules = "rules"
 
 // withdrawOutdated withdraws the approvals of an agent's calls that were asked
-// for under rules which no longer apply.
+// for under rules which no longer apply, and ends grants that were given under such.
 func (s *Approvals) withdrawOutdated(ctx context.Context, agent *beeos.Agent) error {
+	if err := s.endOutdatedGrants(ctx, agent); err != nil {
+		return err
+	}
 	list, err := s.Table.List(ctx, approvals.Filter{OwnerID: agent.OwnerID, Open: new(true), Limit: batchSize})
 	if err != nil {
 		return err

@@ -56,7 +56,8 @@ type Approval struct {
 	DeciderName   string          `json:"decided_by_name,omitempty"`
 	Via           string          `json:"via,omitempty"`
 	Reason        string          `json:"reason,omitempty"`
-	URL           string          `json:"url,omitempty"` // where it can be decided; of a message that is sent
+	Needed        int             `json:"votes_needed,omitempty"` // when one is not enough
+	URL           string          `json:"url,omitempty"`          // where it can be decided; of a message that is sent
 }
 
 // ToolName is the tool as people read it.
@@ -82,6 +83,9 @@ func (n *Notifier) newEvent(ctx context.Context, a approvals.Approval) Event {
 	}
 	if len(shown.Arguments) <= maxArguments {
 		e.Approval.Arguments = shown.Arguments
+	}
+	if a.Need > 1 {
+		e.Approval.Needed = a.Need
 	}
 	if strings.HasPrefix(a.DecidedBy, "user:") {
 		e.Approval.DeciderName = n.nameCaller(ctx, a.DecidedBy)

@@ -72,19 +72,23 @@ func (n *Notifier) decide(ctx context.Context, c *notifications.Channel, p *pres
 		return "", err
 	}
 	owner.Admin = false
-	if p.choice == "approve" { // no button says so, and nobody else may
-		a, err := n.opt.Approvals.Table.Get(ctx, p.approval)
-		if err == nil && n.newEvent(ctx, a).Approval.Shortened {
-			return "There is more of it than a message shows; open the link to decide.", nil
-		}
+	by := approval.Decider{User: owner, Via: string(c.Kind)}
+	a, err := n.opt.Approvals.Find(ctx, p.approval, by)
+	if err == nil && p.choice == "approve" && n.newEvent(ctx, a).Approval.Shortened { // no button says so, and nobody else may
+		return "There is more of it than a message shows; open the link to decide.", nil
 	}
-	a, err := n.opt.Approvals.Decide(ctx, p.approval, approval.Decider{User: owner, Via: string(c.Kind)}, p.choice == "approve", "")
+	if err == nil {
+		a, err = n.opt.Approvals.Decide(ctx, p.approval, by, p.choice == "approve", "")
+	}
 	switch beeos.CodeOf(err) {
-	case beeos.Conflict, beeos.NotFound:
+	case beeos.Conflict, beeos.NotFound, beeos.Forbidden:
 		return beeos.Public(err).Message, nil
 	}
 	if err != nil {
 		return "", err
+	}
+	if a.Open() {
+		return fmt.Sprintf("Counted: %d of %d said yes.", a.Yes, a.Need), nil
 	}
 	return strings.ToUpper(string(a.State[:1])) + string(a.State[1:]) + ".", nil
 }

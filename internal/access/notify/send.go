@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/beeos/beeos"
+	"github.com/beeos/beeos/internal/access/approval"
 	"github.com/beeos/beeos/internal/engine/courier"
 	"github.com/beeos/beeos/internal/store/approvals"
 	"github.com/beeos/beeos/internal/store/notifications"
@@ -73,17 +74,46 @@ func (n *Notifier) compose(ctx context.Context, d *outbox.Delivery, c *notificat
 			return nil, "", err
 		}
 	}
-	if !m.asks() {
+	if m.Approval == nil {
 		return m, "", nil
 	}
+	if m.asks() {
+		why, err = n.addLink(ctx, m)
+		return m, why, err
+	}
+	return m, "", n.hideFromOthers(ctx, m)
+}
+
+// addLink adds where the channel's person can decide. why tells that they need not, or
+// may not, any more.
+func (n *Notifier) addLink(ctx context.Context, m *message) (why string, err error) {
 	a, err := n.opt.Approvals.Table.Get(ctx, m.Approval.ID)
 	if beeos.CodeOf(err) == beeos.NotFound || err == nil && !a.Open() {
-		return nil, "this was decided before it could be sent", nil
+		return "this was decided before it could be sent", nil
 	}
-	if err == nil {
-		m.Approval.URL, err = n.opt.Approvals.LinkFor(ctx, a.ID, a.Turn, "user:"+c.OwnerID)
+	if err != nil {
+		return "", err
 	}
-	return m, "", err
+	st, err := n.opt.Approvals.Standings(ctx, &beeos.User{ID: m.owner.ID}, []approvals.Approval{a})
+	if err != nil {
+		return "", err
+	}
+	if !st[0].MayDecide {
+		return "the person it was for does not decide about this any more", nil
+	}
+	m.Approval.URL, err = n.opt.Approvals.LinkFor(ctx, a.ID, a.Turn, "user:"+m.owner.ID)
+	return "", err
+}
+
+// hideFromOthers keeps from who was a reviewer, and is none any more, what it was about:
+// they hear that nobody waits for them.
+func (n *Notifier) hideFromOthers(ctx context.Context, m *message) error {
+	_, err := n.opt.Approvals.Find(ctx, m.Approval.ID, approval.Decider{User: beeos.User{ID: m.owner.ID}})
+	if beeos.CodeOf(err) == beeos.NotFound {
+		m.Approval.Arguments, m.Approval.ArgumentsText = nil, ""
+		return nil
+	}
+	return err
 }
 
 // asks reports whether somebody is to decide.

@@ -36,6 +36,9 @@ func (m *message) brief() string {
 	switch {
 	case m.asks():
 		line("Until:   %s", clock(a.ExpiresAt))
+		if a.Needed > 1 {
+			line("Needs:   %d people to say yes", a.Needed)
+		}
 		line("\nIt would be called with:\n\n%s", a.ArgumentsText)
 		if a.Shortened {
 			line("\nThis is not all of it. Open the link to see the rest, and to decide.")

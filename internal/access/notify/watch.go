@@ -84,6 +84,13 @@ func (n *Notifier) tellAgain(ctx context.Context, news notifications.News) error
 	if err != nil {
 		return err
 	}
+	st, err := n.opt.Approvals.Standings(ctx, &beeos.User{ID: news.Channel.OwnerID}, []approvals.Approval{a})
+	if err != nil {
+		return err
+	}
+	if st[0].Voted || !st[0].MayDecide { // it is for others to decide
+		return n.wakeIf(n.opt.Table.TellAgain(ctx, news, nil, n.opt.Now()))
+	}
 	e := n.newEvent(ctx, a)
 	e.Type, e.Timestamp = ApprovalReminder, n.opt.Now().UTC()
 	d, err := newDelivery(e)

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/client"
@@ -20,6 +21,8 @@ type ApprovalsCmd struct {
 	Approve ApprovalsApproveCmd `cmd:"" help:"Let a tool call be made, with the arguments shown."`
 	Reject  ApprovalsRejectCmd  `cmd:"" help:"Deny a tool call."`
 	Link    ApprovalsLinkCmd    `cmd:"" help:"Print an address at which whoever has it may decide, once."`
+	Grants  ApprovalsGrantsCmd  `cmd:"" help:"List the yeses for more than one call that count now."`
+	Revoke  ApprovalsRevokeCmd  `cmd:"" help:"End a yes for more than one call."`
 }
 
 // ApprovalsListCmd lists approvals.
@@ -61,6 +64,9 @@ func describeApproval(a *client.Approval, names agentNames) string {
 	fmt.Fprintf(&b, "  agent %s, called by %s, asked %s", terminal.Printable(names.of(a.AgentID)), terminal.Printable(cmp.Or(a.CallerName, a.Caller)), terminal.Ago(a.RequestedAt))
 	if a.Status == "pending" {
 		fmt.Fprintf(&b, ", until %s", a.ExpiresAt.Local().Format("15:04:05"))
+		if a.Needed > 1 {
+			fmt.Fprintf(&b, ", %d of %d said yes", a.Yes, a.Needed)
+		}
 	} else {
 		fmt.Fprintf(&b, ", decided %s by %s", terminal.Ago(a.DecidedAt), terminal.Printable(cmp.Or(a.DeciderName, a.DecidedBy)))
 	}
@@ -90,16 +96,37 @@ type oneApproval struct {
 }
 
 // ApprovalsApproveCmd approves.
-type ApprovalsApproveCmd struct{ oneApproval }
+type ApprovalsApproveCmd struct {
+	oneApproval
+	For string `placeholder:"TIME" help:"Also approve the same call for this long, such as 30m; or, with conversation, any call of the tool in this conversation."`
+}
 
 // Run approves.
 func (c *ApprovalsApproveCmd) Run(ctx context.Context, t *terminal.Terminal, cl *client.Client) error {
-	a, err := cl.Approve(ctx, c.ID)
-	if err != nil {
+	a, err := c.approve(ctx, cl)
+	switch {
+	case err != nil:
 		return hintApproval(err)
+	case a.Status == "pending":
+		t.Note("counted: %d of %d said yes to %s", a.Yes, a.Needed, describeTool(a))
+	default:
+		t.Note("approved: %s; the agent continues", describeTool(a))
 	}
-	t.Note("approved: %s; the agent continues", describeTool(a))
 	return nil
+}
+
+func (c *ApprovalsApproveCmd) approve(ctx context.Context, cl *client.Client) (*client.Approval, error) {
+	switch c.For {
+	case "":
+		return cl.Approve(ctx, c.ID)
+	case "conversation":
+		return cl.ApproveFor(ctx, c.ID, client.ForConversation, 0)
+	}
+	d, err := time.ParseDuration(c.For)
+	if err != nil || d < time.Minute {
+		return nil, beeos.Errorf(beeos.InvalidParam, "--for is conversation, or a time of a minute or more such as 30m or 8h")
+	}
+	return cl.ApproveFor(ctx, c.ID, client.ForSameArguments, int(d/time.Minute))
 }
 
 // ApprovalsRejectCmd rejects.

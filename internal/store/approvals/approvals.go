@@ -1,5 +1,7 @@
 // Package approvals keeps the tool calls that people decide about, their
-// decisions, and the rules that say which calls need one.
+// decisions (decisions.go), who decides (reviewers.go), the yeses that are for more
+// than one call (grants.go), and the rules that say which calls need one and whose
+// (rules.go).
 package approvals
 
 import (
@@ -36,7 +38,7 @@ const (
 // Approval is one tool call that waits, or waited, for a person.
 type Approval struct {
 	ID            string
-	OwnerID       string // who decides: the agent's owner
+	OwnerID       string // the agent's owner, who decides unless a rule names others
 	AgentID       string
 	Caller        string // a principal
 	Channel       string
@@ -48,7 +50,7 @@ type Approval struct {
 	PolicyVersion string
 	State         State
 	Reason        string
-	DecidedBy     string // a principal, "link" or "system"
+	DecidedBy     string // a principal, "link", "policy" or "system"
 	Via           string
 	DecidedAt     time.Time
 	Spent         bool   // it was used, or is too old to be
@@ -56,13 +58,20 @@ type Approval struct {
 	UsedAt        time.Time
 	CreatedAt     time.Time
 	ExpiresAt     time.Time // pending: the last moment to decide; approved: to use it
+
+	Need          int        // how many people have to say yes
+	Yes           int        // how many have; counted where one is not enough
+	OnlyReviewers bool       // owner and admins do not decide, unless they are reviewers
+	Barred        string     // the user whom the call is made for, where the rule keeps them out; "" = nobody
+	Grant         string     // what answered it; "" = a person, or nobody
+	Reviewers     []Reviewer // whom to ask; only of what is to be stored
 }
 
 // Open reports whether nobody has decided yet.
 func (a *Approval) Open() bool { return a.State == Pending }
 
 const approvalColumns = "id, owner_id, agent_id, caller, channel, turn, skill, tool, arguments, hash, policy_version, " +
-	"state, reason, decided_by, via, decided_at, spent, used_by, used_at, created_at, expires_at"
+	"state, reason, decided_by, via, decided_at, spent, used_by, used_at, created_at, expires_at, need, yes, only_reviewers, barred, grant_id"
 
 const (
 	approvalSelect   = "SELECT " + approvalColumns + " FROM approvals "
@@ -71,7 +80,8 @@ const (
 
 // Ask returns the row of a question: the one that its turn has asked
 // already and not used up, or a new one. The request that used a row up gets
-// that row again: it may not have heard the answer.
+// that row again: it may not have heard the answer. A new row is approved already
+// where somebody has said yes to more than one call.
 func (tb *Table) Ask(ctx context.Context, a Approval, request string) (row Approval, fresh bool, err error) {
 	question := []any{a.Turn, a.Skill, a.Tool, a.Hash, a.PolicyVersion}
 	err = tb.db.Tx(ctx, "ask for approval", func(tx *sql.Tx) error {
@@ -84,9 +94,20 @@ func (tb *Table) Ask(ctx context.Context, a Approval, request string) (row Appro
 		if err != nil {
 			return err
 		}
-		fresh, err = database.Change(ctx, tx, "insert question", "INSERT INTO approvals ("+approvalColumns+", open) VALUES ("+database.Placeholders(1, 22)+") ON CONFLICT (turn, skill, tool, hash, policy_version) WHERE NOT spent DO NOTHING",
+		a := a // Tx may run this again
+		if err = answerByGrant(ctx, tx, &a); err != nil {
+			return err
+		}
+		fresh, err = database.Change(ctx, tx, "insert question", "INSERT INTO approvals ("+approvalColumns+", open) VALUES ("+database.Placeholders(1, 27)+") ON CONFLICT (turn, skill, tool, hash, policy_version) WHERE NOT spent DO NOTHING",
 			a.ID, a.OwnerID, a.AgentID, a.Caller, a.Channel, a.Turn, a.Skill, a.Tool, string(a.Arguments), a.Hash, a.PolicyVersion,
-			Pending, "", "", "", 0, false, "", 0, database.Micros(a.CreatedAt), database.Micros(a.ExpiresAt), true)
+			a.State, a.Reason, a.DecidedBy, a.Via, database.Micros(a.DecidedAt), false, "", 0, database.Micros(a.CreatedAt), database.Micros(a.ExpiresAt),
+			max(a.Need, 1), 0, a.OnlyReviewers, a.Barred, a.Grant, a.Open())
+		if err == nil && fresh {
+			err = insertReviewers(ctx, tx, &a)
+		}
+		if err == nil && fresh && a.Grant != "" {
+			err = audit.Insert(ctx, tx, auditOf(&a))
+		}
 		if err != nil {
 			return err
 		}
@@ -107,10 +128,12 @@ func getApproval(ctx context.Context, q database.Querier, none error, where stri
 
 // Filter selects approvals; what is empty does not count.
 type Filter struct {
-	OwnerID string
-	Open    *bool
-	Before  string // id: only older ones
-	Limit   int
+	OwnerID  string
+	PersonID string    // of agents that are theirs, or that they review
+	At       time.Time // when PersonID looks: second reviewers come in later
+	Open     *bool
+	Before   string // id: only older ones
+	Limit    int
 }
 
 // List lists the newest first.
@@ -123,25 +146,43 @@ func (tb *Table) List(ctx context.Context, f Filter) ([]Approval, error) {
 		return nil, err
 	}
 	decided, err := tb.listByState(ctx, f, false)
-	if err != nil {
-		return nil, err
-	}
-	all := append(open, decided...)
-	slices.SortFunc(all, func(a, b Approval) int { return cmp.Compare(b.ID, a.ID) })
-	return all[:min(len(all), f.Limit)], nil
+	return newest(f.Limit, open, decided), err
 }
 
+// newest merges lists, the newest first.
+func newest(limit int, lists ...[]Approval) []Approval {
+	all := slices.Concat(lists...)
+	slices.SortFunc(all, func(a, b Approval) int { return cmp.Compare(b.ID, a.ID) })
+	return all[:min(len(all), limit)]
+}
+
+// listByState reads what is open, and what is not, each off an index of its own.
 func (tb *Table) listByState(ctx context.Context, f Filter, open bool) ([]Approval, error) {
 	var c database.Conditions
 	c.AddUnlessEmpty("owner_id = ?", f.OwnerID)
 	c.AddUnlessEmpty("id < ?", f.Before)
+	state, reviewed := "NOT open", reviewedDecided
 	if open {
-		c.Text("open")
-	} else {
-		c.Text("NOT open")
+		state, reviewed = "open", reviewedOpen
 	}
-	c.Args = append(c.Args, f.Limit)
-	return database.List(ctx, tb.db, "list approvals", approvalFields, approvalSelect+c.SQL()+fmt.Sprintf(" ORDER BY id DESC LIMIT $%d", len(c.Args)), c.Args...)
+	c.Text(state)
+	if f.PersonID == "" {
+		return tb.listWhere(ctx, c, f.Limit)
+	}
+	theirs := database.Conditions{Parts: slices.Clone(c.Parts), Args: slices.Clone(c.Args)}
+	theirs.Add("owner_id = ?", f.PersonID)
+	own, err := tb.listWhere(ctx, theirs, f.Limit)
+	if err != nil {
+		return nil, err
+	}
+	addNumbered(&c, reviewed, f.PersonID, database.Micros(f.At))
+	others, err := tb.listWhere(ctx, c, f.Limit)
+	return newest(f.Limit, own, others), err
+}
+
+func (tb *Table) listWhere(ctx context.Context, c database.Conditions, limit int) ([]Approval, error) {
+	args := append(slices.Clone(c.Args), limit)
+	return database.List(ctx, tb.db, "list approvals", approvalFields, approvalSelect+c.SQL()+fmt.Sprintf(" ORDER BY id DESC LIMIT $%d", len(args)), args...)
 }
 
 // CountWaiting tells how many calls wait for a person, and since when the first does.
@@ -162,11 +203,6 @@ func (tb *Table) ListByTurns(ctx context.Context, turns []string) ([]Approval, e
 		approvalSelect+"WHERE turn IN ("+database.Placeholders(1, len(turns))+") ORDER BY id", database.Args(turns)...)
 }
 
-// CountOpen counts what waits for somebody.
-func (tb *Table) CountOpen(ctx context.Context, ownerID string) (int, error) {
-	return database.GetValue[int](ctx, tb.db, "count approvals", "SELECT COUNT(*) FROM approvals WHERE owner_id = $1 AND open", ownerID)
-}
-
 // TurnAwaits reports whether a person is being asked for a turn.
 func (tb *Table) TurnAwaits(ctx context.Context, turn string, now time.Time) (bool, error) {
 	return database.GetValue[bool](ctx, tb.db, "look for an approval", "SELECT EXISTS (SELECT 1 FROM approvals WHERE turn = $1 AND open AND expires_at > $2)", turn, database.Micros(now))
@@ -184,17 +220,21 @@ func approvalFields(a *Approval) []any {
 	return []any{
 		&a.ID, &a.OwnerID, &a.AgentID, &a.Caller, &a.Channel, &a.Turn, &a.Skill, &a.Tool, (*[]byte)(&a.Arguments), &a.Hash, &a.PolicyVersion,
 		&a.State, &a.Reason, &a.DecidedBy, &a.Via, database.Time(&a.DecidedAt), &a.Spent, &a.UsedBy, database.Time(&a.UsedAt),
-		database.Time(&a.CreatedAt), database.Time(&a.ExpiresAt),
+		database.Time(&a.CreatedAt), database.Time(&a.ExpiresAt), &a.Need, &a.Yes, &a.OnlyReviewers, &a.Barred, &a.Grant,
 	}
 }
 
 // auditOf is the line of the audit trail about a decision.
 func auditOf(a *Approval) audit.Row {
-	return audit.Row{
+	row := audit.Row{
 		ID: beeos.NewID(), OwnerID: a.OwnerID, At: a.DecidedAt, Actor: a.DecidedBy, Action: "approval." + string(a.State), Subject: a.ID,
 		Detail: map[string]string{
 			"agent": a.AgentID, "skill": a.Skill, "tool": a.Tool, "caller": a.Caller, "via": a.Via, "reason": a.Reason,
 			"arguments_sha256": fmt.Sprintf("%x", a.Hash),
 		},
 	}
+	if a.Grant != "" {
+		row.Detail["approval_grant"] = a.Grant
+	}
+	return row
 }

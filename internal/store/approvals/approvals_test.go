@@ -197,7 +197,7 @@ func TestApprovalLists(t *testing.T) {
 		if seen, err := db.Approvals.ListSeenTools(t.Context(), "agent", "ann", 10); err != nil || len(seen) != 1 || seen[0] != [2]string{"", "save_csv"} {
 			t.Error(seen, err)
 		}
-		if n, err := db.Approvals.CountOpen(t.Context(), "ann"); err != nil || n != 4 {
+		if n, err := db.Approvals.CountOpen(t.Context(), "ann", at); err != nil || n != 4 {
 			t.Error(n, err)
 		}
 		if n, since, err := db.Approvals.CountWaiting(t.Context()); err != nil || n != 5 || !since.Equal(at) {

@@ -19,6 +19,10 @@ type Verdict struct {
 	Via    string
 	Reason string
 	At     time.Time
+
+	UserID     string // the person who decides, also by a link; "" = nobody
+	AsReviewer bool   // it counts only while they are a reviewer
+	Lasts      Lasts  // of a yes: for more than this call
 }
 
 // The first verdict counts. One that comes too late is none, unless it says
@@ -32,19 +36,39 @@ const decideApproval = `UPDATE approvals SET open = FALSE, state = CAST($2 AS TE
 
 // Decide settles an approval and writes it down in the audit trail, in
 // one transaction. Of several who decide at once one wins; the others get the
-// row as it is.
+// row as it is. A yes that others have to join is counted, and leaves it open.
 func (tb *Table) Decide(ctx context.Context, v Verdict) (a Approval, won bool, err error) {
 	err = tb.db.Tx(ctx, "decide approval", func(tx *sql.Tx) error {
-		a, err = database.Get(ctx, tx, "settle", sql.ErrNoRows, approvalFields, decideApproval, v.ID, v.State, v.By, v.Via, v.Reason, database.Micros(v.At))
-		if won = err == nil; won {
-			return audit.Insert(ctx, tx, auditOf(&a))
+		decides, err := takeVote(ctx, tx, &v)
+		if err != nil {
+			return err
 		}
-		if database.IsAbsent(err) {
-			a, err = getApproval(ctx, tx, database.NotFound("approval"), "id = $1", v.ID)
+		won = false
+		if decides {
+			a, err = database.Get(ctx, tx, "settle", sql.ErrNoRows, approvalFields, decideApproval, v.ID, v.State, v.By, v.Via, v.Reason, database.Micros(v.At))
+			if won = err == nil; won {
+				return finishDecision(ctx, tx, &a, &v)
+			}
+			if !database.IsAbsent(err) {
+				return err
+			}
 		}
+		a, err = getApproval(ctx, tx, database.NotFound("approval"), "id = $1", v.ID)
 		return err
 	})
 	return a, won && err == nil, err
+}
+
+// finishDecision writes down what was decided, and gives what goes beyond it.
+func finishDecision(ctx context.Context, tx *sql.Tx, a *Approval, v *Verdict) error {
+	row := auditOf(a)
+	if v.UserID != "" && v.By != "user:"+v.UserID {
+		row.Detail["link_of"] = v.UserID
+	}
+	if err := audit.Insert(ctx, tx, row); err != nil || a.State != Approved || v.Lasts.For == 0 {
+		return err
+	}
+	return insertGrant(ctx, tx, a, v)
 }
 
 // Use uses an approval up, for exactly these arguments and under the
@@ -94,7 +118,10 @@ func (tb *Table) ListLapsed(ctx context.Context, now time.Time) (late, left []st
 	return late, left, err
 }
 
-// Forget deletes what was decided before then.
+// Forget deletes what was decided before then, and grants that ended before.
 func (tb *Table) Forget(ctx context.Context, before time.Time) error {
+	if err := database.Exec(ctx, tb.db, "forget approval grants", "DELETE FROM approval_grants WHERE expires_at < $1", database.Micros(before)); err != nil {
+		return err
+	}
 	return database.Exec(ctx, tb.db, "forget approvals", "DELETE FROM approvals WHERE NOT open AND created_at < $1", database.Micros(before))
 }

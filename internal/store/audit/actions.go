@@ -27,6 +27,9 @@ const (
 
 	ApprovalPolicy = "approval.policy" // the subject is the agent
 	ApprovalLink   = "approval.link"
+	ApprovalVote   = "approval.voted"        // a yes that others have to join
+	ApprovalGrant  = "approval_grant.create" // a yes for more than one call
+	ApprovalRevoke = "approval_grant.end"
 	WebhookCreate  = "webhook.create"
 	WebhookDelete  = "webhook.delete"
 	WebhookRepeat  = "webhook.redeliver"

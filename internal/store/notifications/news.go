@@ -3,6 +3,8 @@ package notifications
 import (
 	"context"
 	"database/sql"
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/beeos/beeos/internal/store/database"
@@ -18,16 +20,22 @@ type News struct {
 func newsFields(n *News) []any { return append([]any{&n.Approval}, channelFields(&n.Channel)...) }
 
 const (
-	anyWaits = "SELECT EXISTS (SELECT 1 FROM approvals WHERE open)"
+	listWaiting = "SELECT id FROM approvals WHERE open AND expires_at > $1"
 
-	// Whoever is locked out is asked for nothing. One statement passes over all that
-	// waits, which is little.
+	// Of some approvals those who may decide and do not know: the owner, and the reviewers
+	// whose time has come. Whoever is locked out is asked for nothing.
 	listUntold = `SELECT a.id, ` + channelColumns + ` FROM approvals a
 		JOIN notification_channels c ON c.owner_id = a.owner_id AND NOT c.disabled
 		JOIN users u ON u.id = a.owner_id AND u.disabled_at = 0
-		WHERE a.open AND a.expires_at > $1
+		WHERE a.id IN (%[1]s) AND a.open AND NOT a.only_reviewers AND a.barred <> a.owner_id
 		AND NOT EXISTS (SELECT 1 FROM notifications n WHERE n.approval = a.id AND n.channel = c.id)
-		ORDER BY a.id, c.id LIMIT $2`
+		UNION SELECT a.id, ` + channelColumns + ` FROM approvals a
+		JOIN approval_reviewers r ON r.approval = a.id AND r.since <= $1
+		JOIN notification_channels c ON c.owner_id = r.user_id AND NOT c.disabled
+		JOIN users u ON u.id = r.user_id AND u.disabled_at = 0
+		WHERE a.id IN (%[1]s) AND a.open AND a.barred <> r.user_id
+		AND NOT EXISTS (SELECT 1 FROM notifications n WHERE n.approval = a.id AND n.channel = c.id)
+		ORDER BY 1, 2 LIMIT $2`
 
 	listEnded = `SELECT n.approval, ` + channelColumns + ` FROM notifications n
 		JOIN notification_channels c ON c.id = n.channel
@@ -39,13 +47,24 @@ const (
 		WHERE n.remind_at > 0 AND n.remind_at <= $1 AND n.open ORDER BY n.remind_at LIMIT $2`
 )
 
-// ListUntold returns approvals that wait, with the channels that do not know of them.
-func (tb *Table) ListUntold(ctx context.Context, now time.Time, limit int) ([]News, error) {
-	waits, err := database.GetValue[bool](ctx, tb.db, "look for approvals", anyWaits) // else a planner may begin with all channels
-	if err != nil || !waits {
+// atOnce is of how many approvals one statement asks who is to be told.
+const atOnce = 500
+
+// ListUntold returns approvals that wait, with the channels that do not know of them. It
+// passes over all that waits, which is little.
+func (tb *Table) ListUntold(ctx context.Context, now time.Time, limit int) (all []News, err error) {
+	waiting, err := database.ListTexts(ctx, tb.db, "look for approvals", listWaiting, database.Micros(now))
+	if err != nil {
 		return nil, err
 	}
-	return database.List(ctx, tb.db, "list untold approvals", newsFields, listUntold, database.Micros(now), limit)
+	for ids := range slices.Chunk(waiting, atOnce) {
+		query := fmt.Sprintf(listUntold, database.Placeholders(3, len(ids)))
+		news, err := database.List(ctx, tb.db, "list untold approvals", newsFields, query, append([]any{database.Micros(now), limit - len(all)}, database.Args(ids)...)...)
+		if all = append(all, news...); err != nil || len(all) >= limit {
+			return all, err
+		}
+	}
+	return all, nil
 }
 
 // ListEnded returns approvals that no longer wait for anybody, with the channels

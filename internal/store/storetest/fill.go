@@ -38,7 +38,7 @@ func Fill(t *testing.T, db *store.Store) {
 	_, token := db.Instances.CreateJoinToken(ctx, u.ID, time.Hour)
 	_, secret := db.Cluster.Secret(ctx, "s", func() []byte { return []byte{0, 1, 255} })
 	_, nonce := db.Cluster.UseNonce(ctx, "key", "nonce", time.Now())
-	_, _, approval := db.Approvals.Ask(ctx, Question(u.ID, "m1", `{"a": 1}`, database.Now()), "r")
+	approval := fillApprovals(t, db, u)
 	_, order := db.Cluster.HoldOrder(ctx, "bee.example.com", "node", database.Now(), database.Now().Add(time.Minute))
 	certificate := db.Cluster.PutCertificate(ctx, "bee.example.com", []byte{0, 1, 255})
 	_, quota := db.Cluster.DrawQuota(ctx, database.Now(), []cluster.Draw{{Credential: "k", Agent: id, PerMinute: 60, Want: 1}})
@@ -69,6 +69,21 @@ func Fill(t *testing.T, db *store.Store) {
 	News(t, db, Webhook(t, db, "m1", "https://example.com/"), 2)
 	fillSkills(t, db)
 	fillLedger(t, db)
+}
+
+// fillApprovals makes an approval that one of two reviewers has said yes to, and a yes
+// for more than one call.
+func fillApprovals(t *testing.T, db *store.Store, u beeos.User) error {
+	t.Helper()
+	q := Question(u.ID, "m1", `{"a": 1}`, database.Now())
+	q.Need, q.Reviewers = 2, []approvals.Reviewer{{UserID: u.ID, Since: q.CreatedAt}}
+	once := Question(u.ID, "m2", `{"a": 1}`, database.Now())
+	_, _, first := db.Approvals.Ask(t.Context(), q, "r")
+	_, _, second := db.Approvals.Ask(t.Context(), once, "r")
+	_, _, vote := db.Approvals.Decide(t.Context(), approvals.Verdict{ID: q.ID, State: approvals.Approved, By: "user:" + u.ID, UserID: u.ID, At: database.Now()})
+	lasting := approvals.Verdict{ID: once.ID, State: approvals.Approved, By: "user:" + u.ID, UserID: u.ID, At: database.Now(), Lasts: approvals.Lasts{For: time.Hour}}
+	_, _, grant := db.Approvals.Decide(t.Context(), lasting)
+	return errors.Join(first, second, vote, grant)
 }
 
 // fillLedger writes rows as the ledger does, many of them, so that the copy

@@ -37,6 +37,10 @@ type approvalView struct {
 	Via           string          `json:"via,omitempty"`
 	Reason        string          `json:"reason,omitempty"`
 	UsedAt        time.Time       `json:"used_at,omitzero"`
+	Needed        int             `json:"votes_needed"`
+	Yes           int             `json:"yes_votes"` // counted where one is not enough
+	OnlyReviewers bool            `json:"only_reviewers,omitempty"`
+	Grant         string          `json:"approval_grant_id,omitempty"` // the earlier yes that answered
 }
 
 // viewApprovals returns what shows approvals with the names of people.
@@ -56,6 +60,7 @@ func viewApproval(a *approvals.Approval) approvalView {
 		ID: a.ID, AgentID: a.AgentID, Conversation: a.Channel, MessageID: a.Turn, Caller: a.Caller, Skill: a.Skill, Tool: a.Tool,
 		Arguments: a.Arguments, Hash: hex.EncodeToString(a.Hash), PolicyVersion: a.PolicyVersion, Status: a.State,
 		RequestedAt: a.CreatedAt, ExpiresAt: a.ExpiresAt, DecidedAt: a.DecidedAt, DecidedBy: a.DecidedBy, Via: a.Via, Reason: a.Reason, UsedAt: a.UsedAt,
+		Needed: a.Need, Yes: a.Yes, OnlyReviewers: a.OnlyReviewers, Grant: a.Grant,
 	}
 }
 
@@ -73,7 +78,7 @@ func (s *Surface) listApprovals(r *route.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := approvals.Filter{OwnerID: r.Caller.UserID, Before: p.Before, Limit: p.AtMost()}
+	f := approvals.Filter{PersonID: r.Caller.UserID, At: s.opt.Now(), Before: p.Before, Limit: p.AtMost()}
 	status := cmp.Or(r.URL.Query().Get("status"), "pending")
 	open := status == "pending"
 	switch status {
@@ -116,21 +121,56 @@ func (s *Surface) getApproval(r *route.Request, a *approvals.Approval) (any, err
 	return s.viewApprovals(r)(&s.opt.Approvals.Conceal(r.Context(), *a)[0]), nil
 }
 
-// decideApproval approves or rejects. An optional body has a reason, which the
-// agent is told.
-func (s *Surface) decideApproval(approve bool) route.Action {
-	return func(r *route.Request) (any, error) {
-		var reason string
-		if err := r.ReadOptional(route.SettingLimit, route.Strict, route.Shape{"reason": &reason}); err != nil {
-			return nil, err
-		}
-		by, err := s.findDecider(r)
-		if err != nil {
-			return nil, err
-		}
-		a, err := s.opt.Approvals.Decide(r.Context(), r.PathValue("id"), by, approve, reason)
-		return s.viewApprovals(r)(&s.opt.Approvals.Conceal(r.Context(), a)[0]), err
+// For how much a yes is, as requests say it.
+const (
+	forCall          = "call"
+	forSameArguments = "same_arguments"
+	forConversation  = "conversation"
+)
+
+// approveCall approves. An optional body has a reason, which the agent is told, and for
+// how much more than this call the yes is.
+func (s *Surface) approveCall(r *route.Request) (any, error) {
+	var reason, span string
+	var minutes int64
+	if err := r.ReadOptional(route.SettingLimit, route.Strict, route.Shape{"reason": &reason, "for": &span, "minutes": &minutes}); err != nil {
+		return nil, err
 	}
+	by, err := s.findDecider(r)
+	if err != nil {
+		return nil, err
+	}
+	lasts := approvals.Lasts{For: time.Duration(min(minutes, int64(approval.MaxLasts/time.Minute)+1)) * time.Minute, Conversation: span == forConversation}
+	switch cmp.Or(span, forCall) {
+	case forCall:
+		if minutes != 0 {
+			return nil, beeos.Errorf(beeos.InvalidParam, "minutes go with for, which is %s or %s", forSameArguments, forConversation)
+		}
+		a, err := s.opt.Approvals.Decide(r.Context(), r.PathValue("id"), by, true, reason)
+		return s.viewDecided(r, a, err)
+	case forSameArguments, forConversation:
+		a, err := s.opt.Approvals.ApproveFor(r.Context(), r.PathValue("id"), by, reason, lasts)
+		return s.viewDecided(r, a, err)
+	}
+	return nil, beeos.Errorf(beeos.InvalidParam, "for must be %s, %s or %s", forCall, forSameArguments, forConversation)
+}
+
+// rejectCall rejects. An optional body has a reason, which the agent is told.
+func (s *Surface) rejectCall(r *route.Request) (any, error) {
+	var reason string
+	if err := r.ReadOptional(route.SettingLimit, route.Strict, route.Shape{"reason": &reason}); err != nil {
+		return nil, err
+	}
+	by, err := s.findDecider(r)
+	if err != nil {
+		return nil, err
+	}
+	a, err := s.opt.Approvals.Decide(r.Context(), r.PathValue("id"), by, false, reason)
+	return s.viewDecided(r, a, err)
+}
+
+func (s *Surface) viewDecided(r *route.Request, a approvals.Approval, err error) (any, error) {
+	return s.viewApprovals(r)(&s.opt.Approvals.Conceal(r.Context(), a)[0]), err
 }
 
 type approvalLinkView struct {

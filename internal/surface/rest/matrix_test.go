@@ -41,6 +41,7 @@ func nothing() things {
 		"agentId": "agent_0000000000000000", "taskId": beeos.NewID(), "convId": beeos.NewChannelID(), "conversationId": beeos.NewChannelID(),
 		"keyId": beeos.NewID(), "id": beeos.NewID(), "instanceId": beeos.NewID(), "channel": beeos.NewChannelID(),
 		"webhookId": "wh_" + beeos.NewID(), "deliveryId": "whd_" + beeos.NewID(), "notificationChannelId": "nch_" + beeos.NewID(), "notificationDeliveryId": "nd_" + beeos.NewID(),
+		"approvalGrantId": "apg_" + beeos.NewID(),
 	}
 }
 
@@ -58,7 +59,8 @@ func (s *stack) all(agent string) things {
 	}](s, "POST", "/api/v1/notification-channels/"+channel.ID+"/test", "")
 	return things{
 		"notificationChannelId": channel.ID, "notificationDeliveryId": told.ID,
-		"webhookId": hook.ID, "deliveryId": "whd_" + beeos.NewID(),
+		"approvalGrantId": s.grants(agent),
+		"webhookId":       hook.ID, "deliveryId": "whd_" + beeos.NewID(),
 		"agentId": agent, "taskId": sent.ID, "convId": conv.ID, "conversationId": conv.ID, "channel": conv.ID, "keyId": key.ID, "id": s.instance, "instanceId": s.instance,
 	}
 }

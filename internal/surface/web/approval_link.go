@@ -3,6 +3,7 @@ package web
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"net/http"
 	"strings"
 
@@ -80,12 +81,16 @@ func (s *Surface) decideByLink(r *page.Request) (page.Answer, error) {
 	if choice != "approve" && choice != "reject" {
 		return nil, beeos.Errorf(beeos.InvalidParam, "choose Approve or Reject")
 	}
-	if r.User.ID == a.OwnerID {
+	if by.IsFor(r.User.ID) {
 		by.User = r.User
 	}
 	a, err = s.Approvals.Decide(r.Context(), a.ID, by, choice == "approve", r.FormValue("reason"))
-	if beeos.CodeOf(err) == beeos.Conflict {
+	switch {
+	case beeos.CodeOf(err) == beeos.Conflict:
 		return s.viewApprovalLink(r, http.StatusConflict, &a), nil
+	case err == nil && a.Open():
+		d := linkData{Head: "Counted", Text: fmt.Sprintf("%d of %d people have said yes. The call waits for the others. You can close this page.", a.Yes, a.Need)}
+		return page.View{Page: "approval_link", Title: "Approval", Here: "/approvals", Data: d}, nil
 	}
 	return s.viewApprovalLink(r, http.StatusOK, &a), err
 }

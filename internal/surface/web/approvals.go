@@ -2,6 +2,8 @@ package web
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/beeos/beeos/internal/access/approval"
@@ -17,13 +19,18 @@ const (
 
 type approvalsData struct {
 	Rows    []page.ApprovalCard
+	Grants  []grantRow
 	History bool
 	Next    string // address of the older ones
 }
 
 func (s *Surface) showApprovals(r *page.Request) (page.Answer, error) {
 	list, err := s.Approvals.Open(r.Context(), r.User.ID, inboxMost)
+	if err != nil {
+		return nil, err
+	}
 	d := approvalsData{Rows: s.describeApprovals(r.Context(), r.Visitor, list)}
+	d.Grants, err = s.listApprovalGrants(r)
 	return page.View{Page: "approvals", Title: "Approvals", Room: "approvals", Live: "/approvals/live", Here: "/approvals", Data: d}, err
 }
 
@@ -39,33 +46,52 @@ func (s *Surface) showApprovalHistory(r *page.Request) (page.Answer, error) {
 }
 
 // describeApprovals makes cards that name agents and people, each looked up
-// once.
+// once, and say what the visitor may do.
 func (s *Surface) describeApprovals(ctx context.Context, v *page.Visitor, list []approvals.Approval) []page.ApprovalCard {
-	names, titles, list := s.nameCallers(ctx, v), map[string]string{}, s.Approvals.Conceal(ctx, list...)
+	names, titles, list := s.nameCallers(ctx, v), s.nameAgents(ctx), s.Approvals.Conceal(ctx, list...)
+	standings, err := s.Approvals.Standings(ctx, &v.User, list)
+	if err != nil {
+		s.Log.ErrorContext(ctx, "approvals are shown without what the visitor may do", "err", err)
+		standings = make([]approval.Standing, len(list))
+	}
 	rows := make([]page.ApprovalCard, len(list))
 	for i := range list {
 		a := &list[i]
-		if titles[a.AgentID] == "" {
-			titles[a.AgentID] = "an agent that is gone"
-			if agent, err := s.Agents.Get(ctx, a.AgentID); err == nil {
-				titles[a.AgentID] = page.AgentTitle(agent)
-			}
-		}
 		rows[i] = page.ApprovalCard{
-			ID: a.ID, Tool: safetext.Line(approval.ToolName(a), 120), Agent: titles[a.AgentID], Caller: names(a.Caller), Arguments: safetext.Pieces(approval.FormatArguments(a.Arguments)),
+			ID: a.ID, Tool: safetext.Line(approval.ToolName(a), 120), Agent: titles(a.AgentID), Caller: names(a.Caller), Arguments: safetext.Pieces(approval.FormatArguments(a.Arguments)),
 			At: a.CreatedAt, Until: a.ExpiresAt, Decided: a.DecidedAt, Open: a.Open(), Via: safetext.Line(a.Via, 20), Reason: safetext.Line(a.Reason, 500),
+			ReadOnly: !standings[i].MayDecide, Voted: standings[i].Voted, MayLast: approval.MayLast(a),
 		}
 		rows[i].State, rows[i].Mood = describeDecision(a)
+		if a.Need > 1 {
+			rows[i].Votes = fmt.Sprintf("%d of %d said yes", a.Yes, a.Need)
+		}
 		switch {
 		case strings.HasPrefix(a.DecidedBy, "user:"):
 			rows[i].By = names(a.DecidedBy)
 		case a.DecidedBy == "link":
 			rows[i].By, rows[i].Via = "whoever had the link", ""
+		case a.Grant != "":
+			rows[i].By, rows[i].Via = "an earlier yes", ""
 		default:
 			rows[i].By = "nobody"
 		}
 	}
 	return rows
+}
+
+// nameAgents returns what names agents, each looked up once.
+func (s *Surface) nameAgents(ctx context.Context) func(id string) string {
+	titles := map[string]string{}
+	return func(id string) string {
+		if titles[id] == "" {
+			titles[id] = "an agent that is gone"
+			if agent, err := s.Agents.Get(ctx, id); err == nil {
+				titles[id] = page.AgentTitle(agent)
+			}
+		}
+		return titles[id]
+	}
 }
 
 // describeDecision says in words what became of an approval, and how good that is.
@@ -90,24 +116,38 @@ func (s *Surface) decideApproval(r *page.Request) (page.Answer, error) {
 	if b := page.LocalPath(r.FormValue("back")); strings.HasPrefix(b, "/agents/") {
 		back = b
 	}
-	if yes {
+	by := approval.Decider{User: r.User, Via: "console"}
+	lasts, err := readLasts(r.FormValue("for"))
+	if err != nil {
+		return nil, err
+	}
+	var a approvals.Approval
+	if yes && lasts != (approvals.Lasts{}) {
+		a, err = s.Approvals.ApproveFor(r.Context(), r.PathValue("id"), by, r.FormValue("reason"), lasts)
+	} else {
+		a, err = s.Approvals.Decide(r.Context(), r.PathValue("id"), by, yes, r.FormValue("reason"))
+	}
+	switch {
+	case yes && a.Open():
+		did = "voted"
+	case yes:
 		did = "approved"
 	}
-	_, err := s.Approvals.Decide(r.Context(), r.PathValue("id"), approval.Decider{User: r.User, Via: "console"}, yes, r.FormValue("reason"))
 	return page.Redirect(back, did), err
 }
 
 // listApprovalNeeds returns what Home says of approvals.
 func (s *Surface) listApprovalNeeds(ctx context.Context, v *page.Visitor) ([]need, error) {
 	list, err := s.Approvals.Open(ctx, v.User.ID, inboxMost)
+	rows := slices.DeleteFunc(s.describeApprovals(ctx, v, list), func(c page.ApprovalCard) bool { return c.ReadOnly || c.Voted })
 	switch {
-	case err != nil || len(list) == 0:
+	case err != nil || len(rows) == 0:
 		return nil, err
-	case len(list) > 3:
-		return []need{{Text: page.Plural(len(list), "tool call") + " wait for your approval.", Link: "/approvals", Label: "Decide"}}, nil
+	case len(rows) > 3:
+		return []need{{Text: page.Plural(len(rows), "tool call") + " wait for your approval.", Link: "/approvals", Label: "Decide"}}, nil
 	}
 	var needs []need
-	for _, row := range s.describeApprovals(ctx, v, list) {
+	for _, row := range rows {
 		needs = append(needs, need{Text: row.Agent + " wants to call " + row.Tool + ".", Link: "/approvals#ask-" + row.ID, Label: "Decide"})
 	}
 	return needs, nil

@@ -115,7 +115,7 @@ func TestApprovalLinkPage(t *testing.T) {
 	ann := k.user("Ann", false)
 	agent := k.agents(ann, 1)[0]
 	a := k.asks(agent, ann.ID, "turn", `{"name": "a.csv"}`)
-	link, err := k.desk.Link(t.Context(), &a)
+	link, err := k.desk.Link(t.Context(), &a, ann.ID)
 	if err != nil {
 		t.Fatal(err)
 	}

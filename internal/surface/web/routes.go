@@ -55,6 +55,7 @@ func (s *Surface) addRoutes() {
 		{"GET /approvals/history", page.SignedIn, s.showApprovalHistory},
 		{"POST /approvals/{id}/approve", page.SignedIn, page.Form(s.decideApproval, s.showApprovals)},
 		{"POST /approvals/{id}/reject", page.SignedIn, page.Form(s.decideApproval, s.showApprovals)},
+		{"POST /approvals/grants/{grant}/revoke", page.SignedIn, page.Form(s.revokeApprovalGrant, s.showApprovals)},
 		{"GET /approve", page.Anyone, s.openApprovalLink},
 		{"POST /approve", page.Anyone, s.decideByLink},
 
@@ -91,6 +92,7 @@ func (s *Surface) addRoutes() {
 		{"GET /agents/{agent}/skills/{skill}/{form}", page.SignedIn, s.redirectToSkills},
 		{"GET /account/{form}", page.SignedIn, page.RedirectTo("/account")},
 		{"GET /approvals/{id}/{form}", page.SignedIn, page.RedirectTo("/approvals")},
+		{"GET /approvals/grants/{grant}/revoke", page.SignedIn, page.RedirectTo("/approvals")},
 		{"GET /users/{user}/{form}", page.Admins, page.RedirectTo("/users")},
 	} {
 		s.Handle(r.pattern, r.who, r.do)

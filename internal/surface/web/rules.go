@@ -6,7 +6,9 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/beeos/beeos"
 	"github.com/beeos/beeos/internal/access/approval"
@@ -20,13 +22,21 @@ type rulesData struct {
 	Path    string // where the form posts
 	Mode    approvals.Mode
 	Minutes int
+	Review  *reviewForm
 	Tools   []toolRow
+}
+
+// reviewForm is who decides about the calls of an agent, as a form has it.
+type reviewForm struct {
+	Reviewers, Second string // e-mail addresses
+	Need              int
+	Only, NotCaller   bool
 }
 
 // ruleBook is what the owner of an agent has decided, and about what.
 type ruleBook struct {
 	agent *beeos.Agent
-	own   approvals.Rule               // of the agent as a whole
+	own   approvals.Rule               // of the agent as a whole, naming people by their e-mail addresses
 	modes map[[2]string]approvals.Mode // by skill and tool; unset = it was asked about
 }
 
@@ -50,6 +60,9 @@ func (s *Surface) loadRules(ctx context.Context, a *beeos.Agent) (b ruleBook, er
 	for _, r := range rules {
 		if r.Skill == "" && r.Tool == "" {
 			b.own = r
+			if b.own.Review, err = s.Acts.NameReview(ctx, r.Review); err != nil {
+				return b, err
+			}
 			continue
 		}
 		b.modes[[2]string{r.Skill, r.Tool}] = r.Mode
@@ -94,6 +107,10 @@ func (b ruleBook) listOthers(servers []serverRow) rulesData {
 
 func (b ruleBook) sortRules(rows map[[2]string]toolRow) rulesData {
 	d := rulesData{Path: "/agents/" + b.agent.ID + "/approvals", Mode: b.own.Mode, Minutes: int(b.own.Timeout / time.Minute)}
+	d.Review = &reviewForm{}
+	if own := b.own.Review; own != nil {
+		d.Review = &reviewForm{strings.Join(own.Reviewers, ", "), strings.Join(own.Second, ", "), own.Need, own.Only, own.NotCaller}
+	}
 	d.Tools = slices.SortedFunc(maps.Values(rows), func(a, b toolRow) int { return cmp.Or(cmp.Compare(a.Skill, b.Skill), cmp.Compare(a.Tool, b.Tool)) })
 	return d
 }
@@ -149,6 +166,9 @@ func readRules(r *page.Request) (rules []approvals.Rule, err error) {
 			}
 			own.Timeout = time.Duration(minutes) * time.Minute
 		}
+		if own.Review, err = readReview(r); err != nil {
+			return nil, err
+		}
 		rules = append(rules, own)
 	}
 	skills, tools, modes := r.Form["skill"], r.Form["tool"], r.Form["mode"]
@@ -162,4 +182,26 @@ func readRules(r *page.Request) (rules []approvals.Rule, err error) {
 		rules = append(rules, approvals.Rule{Skill: skills[i], Tool: tools[i], Mode: approvals.Mode(modes[i])})
 	}
 	return rules, nil
+}
+
+// readReview reads who decides; a form that does not ask leaves that as it is.
+func readReview(r *page.Request) (*approvals.Review, error) {
+	if !r.PostForm.Has("reviewers") {
+		return nil, nil
+	}
+	list := func(text string) []string {
+		return strings.FieldsFunc(text, func(c rune) bool { return c == ',' || c == ';' || unicode.IsSpace(c) })
+	}
+	review := &approvals.Review{
+		Reviewers: list(r.FormValue("reviewers")), Second: list(r.FormValue("second_reviewers")),
+		Only: r.FormValue("only_reviewers") != "", NotCaller: r.FormValue("not_caller") != "",
+	}
+	if given := r.FormValue("votes"); given != "" {
+		votes, err := strconv.Atoi(given)
+		if err != nil || votes < 1 {
+			return nil, beeos.Errorf(beeos.InvalidParam, "how many have to say yes is a number")
+		}
+		review.Need = votes
+	}
+	return review, nil
 }

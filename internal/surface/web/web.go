@@ -114,7 +114,10 @@ func New(opt Options) (*Surface, error) {
 	s := &Surface{Options: opt}
 	var err error
 	s.Server, err = page.New(page.Options{
-		People: opt.People, Log: opt.Log, Now: opt.Now, PublicURL: opt.PublicURL, CountWaiting: opt.ApprovalTable.CountOpen, Streams: opt.Streams,
+		People: opt.People, Log: opt.Log, Now: opt.Now, PublicURL: opt.PublicURL, Streams: opt.Streams,
+		CountWaiting: func(ctx context.Context, userID string) (int, error) {
+			return opt.ApprovalTable.CountOpen(ctx, userID, opt.Now())
+		},
 	})
 	if err != nil {
 		return nil, err

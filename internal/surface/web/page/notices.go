@@ -21,6 +21,8 @@ var notices = map[string]string{
 
 	"approved":       "Approved. The agent continues.",
 	"rejected":       "Rejected. The agent has been told.",
+	"voted":          "Your yes is counted. The call waits for others to say yes, too.",
+	"grant-gone":     "It has ended. What is asked from now on waits for somebody.",
 	"task-canceled":  "The agent has been asked to stop.",
 	"redelivered":    "It is sent once more, at once.",
 	"channel-made":   "You are told there from now on, also of what waits already.",

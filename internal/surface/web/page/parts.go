@@ -71,4 +71,8 @@ type ApprovalCard struct {
 	State, Mood             string
 	By, Via, Reason         string
 	Back                    string // the page to return to; empty = the inbox
+	Votes                   string // how many have said yes of how many have to; empty = one is enough
+	ReadOnly                bool   // the visitor sees it, and has no say in it
+	Voted                   bool   // the visitor has said yes
+	MayLast                 bool   // a yes may be for more than this call
 }
