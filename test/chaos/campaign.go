@@ -34,6 +34,11 @@ var campaigns = []campaign{
 		[]fault{killNode, stopNode, freezeNode, killAgent, stopAgent, freezeAgent, silentAgent, cutAgent, cutDatabase, slowDatabase, silentDatabase, restartDatabase, crowd},
 	},
 	{
+		"failover", "two servers that mesh, on PostgreSQL with a synchronous standby",
+		world.Layout{Nodes: 2, Agents: 2, Postgres: true, Standby: true},
+		[]fault{killPrimary, freezePrimary, killNode, killAgent, cutDatabase, silentDatabase, slowDatabase, crowd},
+	},
+	{
 		"nats", "three servers on PostgreSQL and one NATS server",
 		world.Layout{Nodes: 3, Agents: 4, Postgres: true, NATS: true},
 		[]fault{killNode, stopNode, killAgent, freezeAgent, cutAgent, cutDatabase, restartDatabase, killNATS, freezeNATS, crowd},

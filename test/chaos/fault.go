@@ -67,28 +67,14 @@ var (
 		a := anyAgent(w, rng)
 		return a.Name, still(a.Freeze), healed(a.Thaw)
 	}}
-	silentAgent = fault{"agent to server: silent", 8 * time.Second, false, func(w place, rng *rand.Rand) (string, func() error, func(context.Context) error) {
-		a := anyAgent(w, rng)
-		return a.Name, still(a.Gateway.Silence), healed(a.Gateway.Heal)
-	}}
-	cutAgent = fault{"agent to server: cut", time.Second, false, func(w place, rng *rand.Rand) (string, func() error, func(context.Context) error) {
-		a := anyAgent(w, rng)
-		return a.Name, still(a.Gateway.Cut), healed(func() {})
-	}}
 	restartDatabase = fault{"database: kill -9", time.Second, false, func(w place, _ *rand.Rand) (string, func() error, func(context.Context) error) {
-		return "database", w.RestartDatabase, healed(func() {})
+		return "database", w.Database.Restart, healed(func() {})
 	}}
-	silentDatabase = fault{"server to database: silent", 8 * time.Second, false, func(w place, rng *rand.Rand) (string, func() error, func(context.Context) error) {
-		n := anyNode(w, rng)
-		return n.Name, still(n.Database.Silence), healed(n.Database.Heal)
+	killPrimary = fault{"primary: kill -9, its standby takes over", 3 * time.Second, false, func(w place, _ *rand.Rand) (string, func() error, func(context.Context) error) {
+		return "database", w.Database.KillPrimary, w.Database.Promote
 	}}
-	cutDatabase = fault{"server to database: cut", time.Second, false, func(w place, rng *rand.Rand) (string, func() error, func(context.Context) error) {
-		n := anyNode(w, rng)
-		return n.Name, still(n.Database.Cut), healed(func() {})
-	}}
-	slowDatabase = fault{"server to database: 30 ms slower", 6 * time.Second, false, func(w place, rng *rand.Rand) (string, func() error, func(context.Context) error) {
-		n := anyNode(w, rng)
-		return n.Name, still(func() { n.Database.Slow(30 * time.Millisecond) }), healed(n.Database.Heal)
+	freezePrimary = fault{"primary: SIGSTOP, its standby takes over", 5 * time.Second, false, func(w place, _ *rand.Rand) (string, func() error, func(context.Context) error) {
+		return "database", w.Database.FreezePrimary, w.Database.Promote
 	}}
 	killNATS = fault{"NATS: kill -9", 3 * time.Second, false, func(w place, _ *rand.Rand) (string, func() error, func(context.Context) error) {
 		return "NATS", still(w.NATS().Kill), w.NATS().Start
@@ -103,6 +89,30 @@ var (
 	}}
 )
 
+// What happens to the ways between two sides.
+var (
+	silentAgent, cutAgent, slowAgent = breakLines("agent to server", func(w place, rng *rand.Rand) (string, world.Lines) {
+		a := anyAgent(w, rng)
+		return a.Name, world.Lines{a.Gateway}
+	})
+	silentDatabase, cutDatabase, slowDatabase = breakLines("server to database", func(w place, rng *rand.Rand) (string, world.Lines) {
+		n := anyNode(w, rng)
+		return n.Name, n.Database
+	})
+)
+
+// breakLines are the faults of one kind of line: silent, cut and slow.
+func breakLines(between string, lines func(w place, rng *rand.Rand) (target string, all world.Lines)) (silent, cut, slow fault) {
+	of := func(what string, longest time.Duration, hurt func(world.Lines)) fault {
+		return fault{between + ": " + what, longest, false, func(w place, rng *rand.Rand) (string, func() error, func(context.Context) error) {
+			target, all := lines(w, rng)
+			return target, still(func() { hurt(all) }), healed(all.Heal)
+		}}
+	}
+	return of("silent", 8*time.Second, world.Lines.Silence), of("cut", time.Second, world.Lines.Cut),
+		of("30 ms slower", 6*time.Second, func(all world.Lines) { all.Slow(30 * time.Millisecond) })
+}
+
 // step is one fault of a plan, or two at the same time.
 type step struct {
 	after time.Duration // the end of the one before
@@ -115,11 +125,11 @@ type step struct {
 // plan draws faults for a while from a seed: the same ones at the same moments
 // whenever the seed is the same. Every third one is not alone.
 func plan(seed uint64, faults []fault, length time.Duration) (steps []step) {
-	rng := rand.New(rand.NewPCG(seed, 0))
+	d := deck{rng: rand.New(rand.NewPCG(seed, 0)), all: faults}
 	for at := time.Duration(0); ; {
-		s := drawStep(rng, faults)
-		if rng.IntN(3) == 0 {
-			also := drawStep(rng, faults)
+		s := d.draw()
+		if d.rng.IntN(3) == 0 {
+			also := d.draw()
 			s.also = &also
 		}
 		if at += s.length(); at > length {
@@ -129,11 +139,22 @@ func plan(seed uint64, faults []fault, length time.Duration) (steps []step) {
 	}
 }
 
-func drawStep(rng *rand.Rand, faults []fault) step {
-	f := faults[rng.IntN(len(faults))]
+// deck has each fault once, in any order; when all are drawn it is shuffled again.
+type deck struct {
+	rng  *rand.Rand
+	all  []fault
+	left []int
+}
+
+func (d *deck) draw() step {
+	if len(d.left) == 0 {
+		d.left = d.rng.Perm(len(d.all))
+	}
+	f := d.all[d.left[0]]
+	d.left = d.left[1:]
 	return step{
-		after: time.Second/2 + time.Duration(rng.Int64N(int64(2*time.Second))), fault: f, seed: rng.Uint64(),
-		lasts: f.longest/2 + time.Duration(rng.Int64N(int64(f.longest/2))),
+		after: time.Second/2 + time.Duration(d.rng.Int64N(int64(2*time.Second))), fault: f, seed: d.rng.Uint64(),
+		lasts: f.longest/2 + time.Duration(d.rng.Int64N(int64(f.longest/2))),
 	}
 }
 
@@ -145,8 +166,16 @@ func (s *step) length() time.Duration {
 	return s.after + max(s.lasts, s.also.after+s.also.lasts)
 }
 
-// carryOut breaks one thing, or two, and makes them whole again.
+// carryOut breaks one thing, or two, and makes them whole again, and then what has
+// to be before the next one.
 func (s *step) carryOut(ctx context.Context, w place, h *history.History) error {
+	if err := s.breakThings(ctx, w, h); err != nil {
+		return err
+	}
+	return w.Repair()
+}
+
+func (s *step) breakThings(ctx context.Context, w place, h *history.History) error {
 	first := s.aim(w)
 	if s.also == nil {
 		return first.carryOut(ctx, h)

@@ -24,6 +24,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -92,10 +93,14 @@ func choose(names []string) ([]campaign, error) {
 		return campaigns, nil
 	}
 	var chosen []campaign
+	var known []string
+	for _, c := range campaigns {
+		known = append(known, c.name)
+	}
 	for _, name := range names {
 		i := slices.IndexFunc(campaigns, func(c campaign) bool { return c.name == name })
 		if i < 0 {
-			return nil, fmt.Errorf("there is no campaign %q; there are sqlite, mesh and nats", name)
+			return nil, fmt.Errorf("there is no campaign %q; there are %s", name, strings.Join(known, ", "))
 		}
 		chosen = append(chosen, campaigns[i])
 	}

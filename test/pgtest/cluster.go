@@ -157,11 +157,13 @@ func (s *Server) create() error {
 
 // keep runs PostgreSQL ($1 is the folder, the rest the command) for as long as
 // standard input stays open. That is a pipe from the test binary, so it
-// closes when that ends, be it by a panic or a signal.
+// closes when that ends, be it by a panic or a signal. One that was frozen goes on
+// to hear that it is over.
 const keep = `dir=$1; shift
 "$@" >>"$dir/log" 2>&1 </dev/null &
 read -r word
 kill -QUIT $!
+kill -CONT $!
 wait $!
 [ "$word" = stay ] || rm -rf "$dir"`
 

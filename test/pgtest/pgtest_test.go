@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -45,6 +46,38 @@ func TestCrashKeepsCommittedRows(t *testing.T) {
 	server.Crash(t)
 	if got := ask(t, url, "SELECT n FROM x"); got != "42" {
 		t.Errorf("after the crash: %q", got)
+	}
+}
+
+// TestStandbyTakesOver, one after the other: what was acknowledged before the
+// primary froze or was killed is there.
+func TestStandbyTakesOver(t *testing.T) {
+	primary := Cluster(t, Fsync)
+	made, url := primary, primary.URL(t)
+	ask(t, url, "CREATE TABLE x AS SELECT 0 AS n")
+	for _, end := range []func(*Server) error{(*Server).Kill, func(s *Server) error { return s.Signal(syscall.SIGSTOP) }} {
+		standby, err := primary.StartStandby(true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			standby.Kill() // a frozen one does not stop
+			standby.Stop()
+		})
+		if err := primary.AwaitStandby(); err != nil {
+			t.Fatal(err)
+		}
+		ask(t, primary.At(url, made), "UPDATE x SET n = n + 1")
+		if err := end(primary); err != nil {
+			t.Fatal(err)
+		}
+		if err := standby.TakeOver(); err != nil {
+			t.Fatal(err)
+		}
+		primary = standby
+	}
+	if got := ask(t, primary.At(url, made), "UPDATE x SET n = n + 1 RETURNING n"); !strings.HasPrefix(got, "3") {
+		t.Errorf("after two of them: %q", got)
 	}
 }
 

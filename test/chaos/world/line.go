@@ -13,10 +13,11 @@ import (
 type Line struct {
 	Addr string // host:port at which the other side is reached
 
-	listener      net.Listener
-	network, peer string
+	listener net.Listener
+	network  string
 
 	mu     sync.Mutex
+	peer   string
 	open   chan struct{} // closed while things come through
 	delay  time.Duration
 	conns  map[net.Conn]bool
@@ -54,7 +55,7 @@ func (l *Line) carry(near net.Conn) {
 	defer l.drop(near)
 	open, _ := l.state()
 	<-open
-	far, err := net.Dial(l.network, l.peer)
+	far, err := net.Dial(l.network, l.whereTo())
 	if err != nil || !l.keep(far) {
 		return
 	}
@@ -93,6 +94,19 @@ func (l *Line) state() (open <-chan struct{}, delay time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.open, l.delay
+}
+
+func (l *Line) whereTo() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.peer
+}
+
+// Lead lets connections from now on go to somebody else.
+func (l *Line) Lead(peer string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.peer = peer
 }
 
 func (l *Line) keep(conn net.Conn) bool {
@@ -160,4 +174,35 @@ func (l *Line) Close() {
 	l.listener.Close()
 	l.Heal()
 	l.Cut()
+}
+
+// Lines are several ways on which the same happens.
+type Lines []*Line
+
+// Silence lets nothing through until Heal.
+func (all Lines) Silence() {
+	for _, l := range all {
+		l.Silence()
+	}
+}
+
+// Slow lets each piece wait before it goes on.
+func (all Lines) Slow(delay time.Duration) {
+	for _, l := range all {
+		l.Slow(delay)
+	}
+}
+
+// Heal makes the lines whole.
+func (all Lines) Heal() {
+	for _, l := range all {
+		l.Heal()
+	}
+}
+
+// Cut ends every connection; others can be made at once.
+func (all Lines) Cut() {
+	for _, l := range all {
+		l.Cut()
+	}
 }

@@ -4,6 +4,7 @@ package world
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -23,7 +24,19 @@ func Until(ctx context.Context, what string, so func() bool) error {
 	return nil
 }
 
-func awaitReady(ctx context.Context, url string) error {
+var errEnded = errors.New("it ended first")
+
+// awaitReady waits until a server that has not ended answers that it is ready.
+func awaitReady(ctx context.Context, url string, ended <-chan struct{}) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		select {
+		case <-ended:
+			cancel(errEnded)
+		case <-ctx.Done():
+		}
+	}()
 	client := http.Client{Timeout: 2 * time.Second}
 	return Until(ctx, url+" answers 200", func() bool {
 		r, err := client.Get(url)
@@ -33,4 +46,14 @@ func awaitReady(ctx context.Context, url string) error {
 		r.Body.Close()
 		return r.StatusCode == http.StatusOK
 	})
+}
+
+// wait waits for so long; false when the context ends first.
+func wait(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-time.After(d):
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }

@@ -3,13 +3,13 @@
 // Package world is what a campaign breaks: servers, agents, the database and
 // NATS as processes of their own, and between them lines (line.go) that go
 // silent or slow. agent.go is the agent, nats.go the NATS server; both are this
-// program, run again.
+// program, run again. database.go is PostgreSQL, with a standby or without.
 package world
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"github.com/beeos/beeos/internal/store"
-	"github.com/beeos/beeos/test/pgtest"
 	"github.com/beeos/beeos/test/ports"
 	"github.com/beeos/beeos/test/program"
 )
@@ -28,6 +27,7 @@ type Layout struct {
 	Nodes    int
 	Agents   int  // for each node one, and more
 	Postgres bool // else SQLite, with one node
+	Standby  bool // of PostgreSQL, which can take over
 	NATS     bool // one server for all; else the nodes mesh
 }
 
@@ -39,19 +39,19 @@ type World struct {
 	Nodes  []*Node
 	Agents []*Agent
 
-	binary   string
-	db       *pgtest.Server
-	database string // its address, without a line
-	nats     *NATS
-	free     []func()
-	lines    []*Line
+	Database *Database // nil with SQLite
+
+	binary string
+	nats   *NATS
+	free   []func()
+	lines  []*Line
 }
 
 // Node is one server, which comes back on the same ports and data.
 type Node struct {
 	Name           string
 	MCP, REST, A2A string // URLs
-	Database       *Line  // nil with SQLite
+	Database       Lines  // none with SQLite
 
 	agents string // host:port of the agent gateway
 	env    []string
@@ -62,6 +62,8 @@ type Node struct {
 // readyWithin is generous: the machine may be busy.
 const readyWithin = time.Minute
 
+const againAfter = 200 * time.Millisecond // a server that did not start is tried again
+
 // Start builds a world in a folder. Its parts run until Stop.
 func Start(ctx context.Context, dir, binary string, layout Layout) (w *World, err error) {
 	w = &World{Layout: layout, Dir: dir, binary: binary}
@@ -71,10 +73,7 @@ func Start(ctx context.Context, dir, binary string, layout Layout) (w *World, er
 		}
 	}()
 	if layout.Postgres {
-		if w.db, err = pgtest.Start(pgtest.Fsync); err != nil {
-			return w, err
-		}
-		if w.database, err = w.db.Database(); err != nil {
+		if w.Database, err = startDatabase(layout.Standby); err != nil {
 			return w, err
 		}
 	}
@@ -144,14 +143,11 @@ func (w *World) layOut(i int) (*Node, error) {
 		"WEB_ADDR=127.0.0.1:0", "BEEOS_ADMIN_ADDR=off",
 	}
 	if w.Layout.Postgres {
-		u, err := url.Parse(w.database)
-		if err != nil {
+		var address string
+		if n.Database, address, err = w.Database.connect(w); err != nil {
 			return nil, err
 		}
-		if n.Database, err = w.line("unix", filepath.Join(u.Query().Get("host"), ".s.PGSQL.5432")); err != nil {
-			return nil, err
-		}
-		n.env = append(n.env, "DATABASE_URL=postgres://postgres@"+n.Database.Addr+u.Path+"?sslmode=disable")
+		n.env = append(n.env, "DATABASE_URL="+address)
 	}
 	switch {
 	case w.nats != nil:
@@ -173,18 +169,24 @@ func (w *World) createKey(ctx context.Context) (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
-// Start runs the server and returns once it is ready.
+// Start runs the server and returns once it is ready. One that ends before that,
+// because the database is away, say, is started again, as an init system does.
 func (n *Node) Start(ctx context.Context) (err error) {
 	env := append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + n.world.Dir}, n.env...)
-	if n.proc, err = program.Start(n.Name, env, n.world.binary, "serve"); err != nil {
-		return err
-	}
 	ctx, cancel := context.WithTimeout(ctx, readyWithin)
 	defer cancel()
-	if err := awaitReady(ctx, n.REST+"/readyz"); err != nil {
-		return fmt.Errorf("%s: %w\n%s", n.Name, err, n.proc.Text())
+	for {
+		if n.proc, err = program.Start(n.Name, env, n.world.binary, "serve"); err != nil {
+			return err
+		}
+		err := awaitReady(ctx, n.REST+"/readyz", n.proc.Ended())
+		if err == nil {
+			return nil
+		}
+		if !errors.Is(err, errEnded) || !wait(ctx, againAfter) {
+			return fmt.Errorf("%s: %w\n%s", n.Name, err, n.proc.Text())
+		}
 	}
-	return nil
 }
 
 // Kill ends the server as a power cut would.
@@ -213,17 +215,22 @@ func (n *Node) Logs() string {
 	return strings.Join(lines[max(0, len(lines)-30):], "\n")
 }
 
-// RestartDatabase ends PostgreSQL without a chance to tidy up, and starts it
-// again on what it has left on disk.
-func (w *World) RestartDatabase() error { return w.db.Restart() }
-
 // NATS is the server that all nodes share; nil when they mesh.
 func (w *World) NATS() *NATS { return w.nats }
 
+// Repair makes whole what has to be before the next thing is broken: the standby
+// that took over gets one of its own.
+func (w *World) Repair() error {
+	if w.Database == nil {
+		return nil
+	}
+	return w.Database.Repair()
+}
+
 // Open opens the database behind the servers' backs.
 func (w *World) Open(ctx context.Context) (*store.Store, error) {
-	if w.Layout.Postgres {
-		return store.Open(ctx, w.database)
+	if w.Database != nil {
+		return w.Database.open(ctx)
 	}
 	return store.Open(ctx, "sqlite:"+filepath.Join(w.Dir, "data0", "beeos.db"))
 }
@@ -245,8 +252,8 @@ func (w *World) Stop() {
 	for _, l := range w.lines {
 		l.Close()
 	}
-	if w.db != nil {
-		w.db.Stop()
+	if w.Database != nil {
+		w.Database.stop()
 	}
 	for _, free := range w.free {
 		free()
