@@ -39,9 +39,12 @@ var campaigns = []campaign{
 		[]fault{killPrimary, freezePrimary, killNode, killAgent, cutDatabase, silentDatabase, slowDatabase, crowd},
 	},
 	{
-		"nats", "three servers on PostgreSQL and one NATS server",
-		world.Layout{Nodes: 3, Agents: 4, Postgres: true, NATS: true},
-		[]fault{killNode, stopNode, killAgent, freezeAgent, cutAgent, cutDatabase, restartDatabase, killNATS, freezeNATS, crowd},
+		"nats", "three servers on PostgreSQL and three of NATS",
+		world.Layout{Nodes: 3, Agents: 4, Postgres: true, NATS: 3},
+		[]fault{
+			killNATS, stopNATS, freezeNATS, killTwoNATS, stopTwoNATS, freezeTwoNATS, silentNATS, cutNATS, slowNATS,
+			killNode, stopNode, killAgent, freezeAgent, restartDatabase, crowd,
+		},
 	},
 }
 

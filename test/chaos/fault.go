@@ -4,8 +4,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -76,12 +79,6 @@ var (
 	freezePrimary = fault{"primary: SIGSTOP, its standby takes over", 5 * time.Second, false, func(w place, _ *rand.Rand) (string, func() error, func(context.Context) error) {
 		return "database", w.Database.FreezePrimary, w.Database.Promote
 	}}
-	killNATS = fault{"NATS: kill -9", 3 * time.Second, false, func(w place, _ *rand.Rand) (string, func() error, func(context.Context) error) {
-		return "NATS", still(w.NATS().Kill), w.NATS().Start
-	}}
-	freezeNATS = fault{"NATS: SIGSTOP", 6 * time.Second, false, func(w place, _ *rand.Rand) (string, func() error, func(context.Context) error) {
-		return "NATS", still(w.NATS().Freeze), healed(w.NATS().Thaw)
-	}}
 	crowd = fault{"200 more callers", 5 * time.Second, false, func(w place, rng *rand.Rand) (string, func() error, func(context.Context) error) {
 		var disperse func()
 		seed := rng.Uint64()
@@ -89,11 +86,56 @@ var (
 	}}
 )
 
+// What happens to servers of NATS, to one or to two at once.
+var (
+	killNATS   = breakNATS("kill -9", 1, 3*time.Second, killEach, startEach)
+	stopNATS   = breakNATS("SIGTERM", 1, 2*time.Second, stopEach, startEach)
+	freezeNATS = breakNATS("SIGSTOP", 1, 6*time.Second, freezeEach, thawEach)
+
+	killTwoNATS   = breakNATS("kill -9", 2, 3*time.Second, killEach, startEach)
+	stopTwoNATS   = breakNATS("SIGTERM", 2, 2*time.Second, stopEach, startEach)
+	freezeTwoNATS = breakNATS("SIGSTOP", 2, 6*time.Second, freezeEach, thawEach)
+)
+
+func killEach(s *world.NATS) error                       { s.Kill(); return nil }
+func stopEach(s *world.NATS) error                       { return s.Terminate() }
+func freezeEach(s *world.NATS) error                     { s.Freeze(); return nil }
+func startEach(ctx context.Context, s *world.NATS) error { return s.Start(ctx) }
+func thawEach(_ context.Context, s *world.NATS) error    { s.Thaw(); return nil }
+
+// breakNATS is what happens to so many servers of NATS.
+func breakNATS(what string, many int, longest time.Duration, hurt func(*world.NATS) error, heal func(context.Context, *world.NATS) error) fault {
+	name := "NATS: " + what
+	if many > 1 {
+		name = fmt.Sprintf("%d servers of NATS: %s", many, what)
+	}
+	return fault{name, longest, false, func(w place, rng *rand.Rand) (string, func() error, func(context.Context) error) {
+		var some []*world.NATS
+		var names []string
+		for _, i := range rng.Perm(len(w.NATS))[:many] {
+			some, names = append(some, w.NATS[i]), append(names, w.NATS[i].Name)
+		}
+		all := func(do func(*world.NATS) error) (err error) {
+			for _, s := range some {
+				err = errors.Join(err, do(s))
+			}
+			return err
+		}
+		return strings.Join(names, and), func() error { return all(hurt) }, func(ctx context.Context) error {
+			return all(func(s *world.NATS) error { return heal(ctx, s) })
+		}
+	}}
+}
+
 // What happens to the ways between two sides.
 var (
 	silentAgent, cutAgent, slowAgent = breakLines("agent to server", func(w place, rng *rand.Rand) (string, world.Lines) {
 		a := anyAgent(w, rng)
 		return a.Name, world.Lines{a.Gateway}
+	})
+	silentNATS, cutNATS, slowNATS = breakLines("server to NATS", func(w place, rng *rand.Rand) (string, world.Lines) {
+		n := anyNode(w, rng)
+		return n.Name, n.NATS
 	})
 	silentDatabase, cutDatabase, slowDatabase = breakLines("server to database", func(w place, rng *rand.Rand) (string, world.Lines) {
 		n := anyNode(w, rng)
@@ -181,7 +223,7 @@ func (s *step) breakThings(ctx context.Context, w place, h *history.History) err
 		return first.carryOut(ctx, h)
 	}
 	second := s.also.aim(w)
-	if second.target == first.target { // a frozen server cannot be killed as well
+	if second.concerns(&first) { // a frozen server cannot be killed as well
 		return first.carryOut(ctx, h)
 	}
 	var both errgroup.Group
@@ -204,6 +246,15 @@ type blow struct {
 	lasts  time.Duration
 	hurt   func() error
 	heal   func(context.Context) error
+}
+
+// and stands between the names of several targets.
+const and = " and "
+
+// concerns reports whether two blows have a target in common.
+func (b *blow) concerns(other *blow) bool {
+	others := strings.Split(other.target, and)
+	return slices.ContainsFunc(strings.Split(b.target, and), func(name string) bool { return slices.Contains(others, name) })
 }
 
 func (s *step) aim(w place) blow {

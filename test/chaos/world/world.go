@@ -2,7 +2,7 @@
 
 // Package world is what a campaign breaks: servers, agents, the database and
 // NATS as processes of their own, and between them lines (line.go) that go
-// silent or slow. agent.go is the agent, nats.go the NATS server; both are this
+// silent or slow. agent.go is the agent, nats.go the NATS servers; both are this
 // program, run again. database.go is PostgreSQL, with a standby or without.
 package world
 
@@ -28,7 +28,7 @@ type Layout struct {
 	Agents   int  // for each node one, and more
 	Postgres bool // else SQLite, with one node
 	Standby  bool // of PostgreSQL, which can take over
-	NATS     bool // one server for all; else the nodes mesh
+	NATS     int  // servers of a cluster of its own; with none the nodes mesh
 }
 
 // World is what is running.
@@ -40,9 +40,9 @@ type World struct {
 	Agents []*Agent
 
 	Database *Database // nil with SQLite
+	NATS     []*NATS   // none where the nodes mesh
 
 	binary string
-	nats   *NATS
 	free   []func()
 	lines  []*Line
 }
@@ -52,6 +52,7 @@ type Node struct {
 	Name           string
 	MCP, REST, A2A string // URLs
 	Database       Lines  // none with SQLite
+	NATS           Lines  // none where nodes mesh
 
 	agents string // host:port of the agent gateway
 	env    []string
@@ -77,10 +78,8 @@ func Start(ctx context.Context, dir, binary string, layout Layout) (w *World, er
 			return w, err
 		}
 	}
-	if layout.NATS {
-		if w.nats, err = startNATS(ctx, w); err != nil {
-			return w, err
-		}
+	if err := startNATS(ctx, w, layout.NATS); err != nil {
+		return w, err
 	}
 	for i := range layout.Nodes {
 		n, err := w.layOut(i)
@@ -149,11 +148,19 @@ func (w *World) layOut(i int) (*Node, error) {
 		}
 		n.env = append(n.env, "DATABASE_URL="+address)
 	}
-	switch {
-	case w.nats != nil:
-		n.env = append(n.env, "NATS_URL="+w.nats.URL)
-	case w.Layout.Nodes > 1:
+	if len(w.NATS) == 0 && w.Layout.Nodes > 1 {
 		n.env = append(n.env, "BEEOS_CLUSTER_ADDR="+addrs[4])
+	}
+	var ways []string
+	for _, s := range w.NATS {
+		l, err := w.line("tcp", s.spec.Clients)
+		if err != nil {
+			return nil, err
+		}
+		n.NATS, ways = append(n.NATS, l), append(ways, "nats://"+l.Addr)
+	}
+	if len(ways) > 0 {
+		n.env = append(n.env, "NATS_URL="+strings.Join(ways, ","))
 	}
 	return n, nil
 }
@@ -215,9 +222,6 @@ func (n *Node) Logs() string {
 	return strings.Join(lines[max(0, len(lines)-30):], "\n")
 }
 
-// NATS is the server that all nodes share; nil when they mesh.
-func (w *World) NATS() *NATS { return w.nats }
-
 // Repair makes whole what has to be before the next thing is broken: the standby
 // that took over gets one of its own.
 func (w *World) Repair() error {
@@ -246,8 +250,8 @@ func (w *World) Stop() {
 			n.proc.Kill()
 		}
 	}
-	if w.nats != nil {
-		w.nats.stop()
+	for _, s := range w.NATS {
+		s.stop()
 	}
 	for _, l := range w.lines {
 		l.Close()
