@@ -26,7 +26,7 @@ var campaigns = []campaign{
 	{
 		"sqlite", "one server on SQLite",
 		world.Layout{Nodes: 1, Agents: 2},
-		[]fault{killNode, stopNode, freezeNode, killAgent, stopAgent, freezeAgent, silentAgent, cutAgent, crowd},
+		[]fault{killNode, stopNode, freezeNode, killAgent, stopAgent, freezeAgent, silentAgent, cutAgent, slowAgent, crowd},
 	},
 	{
 		"mesh", "three servers on PostgreSQL that mesh",
@@ -39,8 +39,16 @@ var campaigns = []campaign{
 		[]fault{killPrimary, freezePrimary, killNode, killAgent, cutDatabase, silentDatabase, slowDatabase, crowd},
 	},
 	{
+		"partition", "two servers on PostgreSQL that mesh, and only the ways between them, the database and agents",
+		world.Layout{Nodes: 2, Agents: 2, Bare: 1, Postgres: true, Apart: true},
+		[]fault{
+			silentMesh, cutMesh, slowMesh, silentDatabase, cutDatabase, slowDatabase,
+			silentAgent, cutAgent, slowAgent, crowd,
+		},
+	},
+	{
 		"nats", "three servers on PostgreSQL and three of NATS",
-		world.Layout{Nodes: 3, Agents: 4, Postgres: true, NATS: 3},
+		world.Layout{Nodes: 3, Agents: 4, Bare: 1, Postgres: true, NATS: 3},
 		[]fault{
 			killNATS, stopNATS, freezeNATS, killTwoNATS, stopTwoNATS, freezeTwoNATS, silentNATS, cutNATS, slowNATS,
 			killNode, stopNode, killAgent, freezeAgent, restartDatabase, crowd,

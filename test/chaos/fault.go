@@ -133,6 +133,9 @@ var (
 		a := anyAgent(w, rng)
 		return a.Name, world.Lines{a.Gateway}
 	})
+	silentMesh, cutMesh, slowMesh = breakLines("server to server", func(w place, _ *rand.Rand) (string, world.Lines) {
+		return "mesh", w.Mesh
+	})
 	silentNATS, cutNATS, slowNATS = breakLines("server to NATS", func(w place, rng *rand.Rand) (string, world.Lines) {
 		n := anyNode(w, rng)
 		return n.Name, n.NATS

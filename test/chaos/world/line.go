@@ -120,6 +120,13 @@ func (l *Line) keep(conn net.Conn) bool {
 	return true
 }
 
+// carries reports whether anybody is connected.
+func (l *Line) carries() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.conns) > 0
+}
+
 func (l *Line) drop(conn net.Conn) {
 	conn.Close()
 	l.mu.Lock()

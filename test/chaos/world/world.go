@@ -25,9 +25,11 @@ import (
 // Layout is what a world consists of.
 type Layout struct {
 	Nodes    int
-	Agents   int  // for each node one, and more
+	Agents   int  // at one node after the other
+	Bare     int  // nodes without an agent: who calls there is answered by way of another
 	Postgres bool // else SQLite, with one node
 	Standby  bool // of PostgreSQL, which can take over
+	Apart    bool // two nodes that mesh do so by lines
 	NATS     int  // servers of a cluster of its own; with none the nodes mesh
 }
 
@@ -41,6 +43,7 @@ type World struct {
 
 	Database *Database // nil with SQLite
 	NATS     []*NATS   // none where the nodes mesh
+	Mesh     Lines     // between nodes that mesh; none unless they are apart
 
 	binary string
 	free   []func()
@@ -54,10 +57,10 @@ type Node struct {
 	Database       Lines  // none with SQLite
 	NATS           Lines  // none where nodes mesh
 
-	agents string // host:port of the agent gateway
-	env    []string
-	world  *World
-	proc   *program.Process
+	agents, mesh string // host:port of the agent gateway, and of the mesh
+	env          []string
+	world        *World
+	proc         *program.Process
 }
 
 // readyWithin is generous: the machine may be busy.
@@ -91,13 +94,23 @@ func Start(ctx context.Context, dir, binary string, layout Layout) (w *World, er
 	if w.Key, err = w.createKey(ctx); err != nil {
 		return w, err
 	}
+	if layout.Apart {
+		if err := w.layMesh(ctx); err != nil {
+			return w, err
+		}
+	}
 	for _, n := range w.Nodes {
 		if err := n.Start(ctx); err != nil {
 			return w, err
 		}
 	}
+	if layout.Apart {
+		if err := w.awaitMesh(ctx); err != nil {
+			return w, err
+		}
+	}
 	for i := range layout.Agents {
-		a, err := w.newAgent(i, w.Nodes[i%len(w.Nodes)])
+		a, err := w.newAgent(i, w.Nodes[i%(len(w.Nodes)-layout.Bare)])
 		if err != nil {
 			return w, err
 		}
@@ -133,7 +146,7 @@ func (w *World) layOut(i int) (*Node, error) {
 		return nil, err
 	}
 	n := &Node{
-		Name: fmt.Sprint("node ", i+1), world: w, agents: addrs[3],
+		Name: fmt.Sprint("node ", i+1), world: w, agents: addrs[3], mesh: addrs[4],
 		MCP: "http://" + addrs[0], REST: "http://" + addrs[1], A2A: "http://" + addrs[2],
 	}
 	n.env = []string{
@@ -149,7 +162,7 @@ func (w *World) layOut(i int) (*Node, error) {
 		n.env = append(n.env, "DATABASE_URL="+address)
 	}
 	if len(w.NATS) == 0 && w.Layout.Nodes > 1 {
-		n.env = append(n.env, "BEEOS_CLUSTER_ADDR="+addrs[4])
+		n.env = append(n.env, "BEEOS_CLUSTER_ADDR="+n.mesh)
 	}
 	var ways []string
 	for _, s := range w.NATS {
