@@ -54,6 +54,24 @@ var campaigns = []campaign{
 			killNode, stopNode, killAgent, freezeAgent, restartDatabase, crowd,
 		},
 	},
+	{
+		"disk", "one server on SQLite, whose disk gets full",
+		world.Layout{Nodes: 1, Agents: 2, OwnDisk: true},
+		[]fault{fullDisk, killNode, fullDisk, killAgent, crowd},
+	},
+	{
+		"clock", "three servers on PostgreSQL that mesh, of which one has a wrong clock",
+		world.Layout{Nodes: 3, Agents: 4, Postgres: true, Clocks: true},
+		[]fault{forwardClock, backwardClock, killNode, forwardClock, backwardClock, freezeAgent, killAgent, crowd},
+	},
+}
+
+// leftOut returns why a campaign cannot be run here; nil = it can.
+func (c campaign) leftOut() error {
+	if c.layout.OwnDisk {
+		return world.CanMount()
+	}
+	return nil
 }
 
 // result is how a campaign went.

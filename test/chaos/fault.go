@@ -79,12 +79,26 @@ var (
 	freezePrimary = fault{"primary: SIGSTOP, its standby takes over", 5 * time.Second, false, func(w place, _ *rand.Rand) (string, func() error, func(context.Context) error) {
 		return "database", w.Database.FreezePrimary, w.Database.Promote
 	}}
-	crowd = fault{"200 more callers", 5 * time.Second, false, func(w place, rng *rand.Rand) (string, func() error, func(context.Context) error) {
+	fullDisk = fault{"disk: full", 6 * time.Second, false, func(w place, _ *rand.Rand) (string, func() error, func(context.Context) error) {
+		return "disk", w.Disk.Fill, func(context.Context) error { return w.Disk.Empty() }
+	}}
+	forwardClock  = setClock("set forward", 1)
+	backwardClock = setClock("set back", -1)
+	crowd         = fault{"200 more callers", 5 * time.Second, false, func(w place, rng *rand.Rand) (string, func() error, func(context.Context) error) {
 		var disperse func()
 		seed := rng.Uint64()
 		return "callers", still(func() { disperse = w.load.Crowd(200, seed) }), healed(func() { disperse() })
 	}}
 )
+
+// setClock is a clock that is wrong by a little or by much, and then right again.
+func setClock(what string, sign time.Duration) fault {
+	return fault{"server's clock: " + what, 8 * time.Second, false, func(w place, rng *rand.Rand) (string, func() error, func(context.Context) error) {
+		n := anyNode(w, rng)
+		ahead := sign * [...]time.Duration{20 * time.Second, 10 * time.Minute, time.Hour + time.Minute}[rng.IntN(3)]
+		return n.Name, func() error { return n.Clock.Set(ahead) }, func(context.Context) error { return n.Clock.Set(0) }
+	}}
+}
 
 // What happens to servers of NATS, to one or to two at once.
 var (

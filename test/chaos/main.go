@@ -29,6 +29,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos/test/chaos/world"
+	"github.com/beeos/beeos/test/clock"
 )
 
 func main() {
@@ -65,10 +66,22 @@ func runCampaigns() error {
 		}
 	}
 	var all []*result
+	var left []string
 	broken := false
 	for _, c := range chosen {
+		if err := c.leftOut(); err != nil {
+			left = append(left, fmt.Sprintf("%s (%s)", c.about, err))
+			fmt.Printf("%s is left out: %s\n", c.name, err)
+			continue
+		}
+		program := *binary
+		if c.layout.Clocks {
+			if program, err = clock.Build(ctx, dir); err != nil {
+				return err
+			}
+		}
 		fmt.Printf("%s: %s, seed %d, in %s\n", c.name, c.about, *seed, filepath.Join(dir, c.name))
-		r, err := c.run(ctx, filepath.Join(dir, c.name), *binary, *seed, time.Duration(*minutes*float64(time.Minute)), *callers)
+		r, err := c.run(ctx, filepath.Join(dir, c.name), program, *seed, time.Duration(*minutes*float64(time.Minute)), *callers)
 		if err != nil {
 			return fmt.Errorf("%s: %w", c.name, err)
 		}
@@ -77,7 +90,7 @@ func runCampaigns() error {
 		all, broken = append(all, r), broken || !r.Clean()
 	}
 	if *out != "" {
-		if err := writeReport(*out, all); err != nil {
+		if err := writeReport(*out, all, left); err != nil {
 			return err
 		}
 	}

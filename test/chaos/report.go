@@ -57,7 +57,7 @@ const (
 )
 
 // writeReport puts the figures between the marks of a document.
-func writeReport(path string, all []*result) error {
+func writeReport(path string, all []*result, left []string) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return err
@@ -67,10 +67,10 @@ func writeReport(path string, all []*result) error {
 	if !ok1 || !ok2 {
 		return fmt.Errorf("%s has no %s and %s to write between", path, strings.TrimSpace(reportBegins), reportEnds)
 	}
-	return os.WriteFile(path, []byte(before+reportBegins+table(all)+reportEnds+after), 0o644)
+	return os.WriteFile(path, []byte(before+reportBegins+table(all, left)+reportEnds+after), 0o644)
 }
 
-func table(all []*result) string {
+func table(all []*result, left []string) string {
 	var b strings.Builder
 	b.WriteString("\n| | operations | faults | lost | doubled | hung | otherwise wrong | longest silence | healed, half | all |\n|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n")
 	for _, r := range all {
@@ -90,5 +90,8 @@ func table(all []*result) string {
 		}
 	}
 	fmt.Fprintf(&b, "\nOperations: %s. How they ended for whoever asked: %s. Faults: %s.\n\n", counts(ops), counts(outcomes), counts(faults))
+	if len(left) > 0 {
+		fmt.Fprintf(&b, "Left out: %s.\n\n", strings.Join(left, "; "))
+	}
 	return b.String()
 }

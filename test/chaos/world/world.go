@@ -3,7 +3,8 @@
 // Package world is what a campaign breaks: servers, agents, the database and
 // NATS as processes of their own, and between them lines (line.go) that go
 // silent or slow. agent.go is the agent, nats.go the NATS servers; both are this
-// program, run again. database.go is PostgreSQL, with a standby or without.
+// program, run again. database.go is PostgreSQL, with a standby or
+// without, disk_linux.go a disk that gets full.
 package world
 
 import (
@@ -18,6 +19,7 @@ import (
 	"time"
 
 	"github.com/beeos/beeos/internal/store"
+	"github.com/beeos/beeos/test/clock"
 	"github.com/beeos/beeos/test/ports"
 	"github.com/beeos/beeos/test/program"
 )
@@ -30,6 +32,8 @@ type Layout struct {
 	Postgres bool // else SQLite, with one node
 	Standby  bool // of PostgreSQL, which can take over
 	Apart    bool // two nodes that mesh do so by lines
+	OwnDisk  bool // for the data of SQLite, which can be full
+	Clocks   bool // of the nodes, which can be wrong
 	NATS     int  // servers of a cluster of its own; with none the nodes mesh
 }
 
@@ -43,6 +47,7 @@ type World struct {
 
 	Database *Database // nil with SQLite
 	NATS     []*NATS   // none where the nodes mesh
+	Disk     *Disk     // of node 1; nil unless it has one of its own
 	Mesh     Lines     // between nodes that mesh; none unless they are apart
 
 	binary string
@@ -53,9 +58,10 @@ type World struct {
 // Node is one server, which comes back on the same ports and data.
 type Node struct {
 	Name           string
-	MCP, REST, A2A string // URLs
-	Database       Lines  // none with SQLite
-	NATS           Lines  // none where nodes mesh
+	MCP, REST, A2A string       // URLs
+	Database       Lines        // none with SQLite
+	NATS           Lines        // none where nodes mesh
+	Clock          *clock.Clock // nil where clocks are right
 
 	agents, mesh string // host:port of the agent gateway, and of the mesh
 	env          []string
@@ -76,6 +82,11 @@ func Start(ctx context.Context, dir, binary string, layout Layout) (w *World, er
 			w.Stop()
 		}
 	}()
+	if layout.OwnDisk {
+		if w.Disk, err = mountDisk(w.data(0)); err != nil {
+			return w, err
+		}
+	}
 	if layout.Postgres {
 		if w.Database, err = startDatabase(layout.Standby); err != nil {
 			return w, err
@@ -140,6 +151,9 @@ func (w *World) line(network, peer string) (*Line, error) {
 	return l, err
 }
 
+// data is the folder of a node.
+func (w *World) data(node int) string { return filepath.Join(w.Dir, fmt.Sprint("data", node)) }
+
 func (w *World) layOut(i int) (*Node, error) {
 	addrs, err := w.reserve(5)
 	if err != nil {
@@ -150,9 +164,15 @@ func (w *World) layOut(i int) (*Node, error) {
 		MCP: "http://" + addrs[0], REST: "http://" + addrs[1], A2A: "http://" + addrs[2],
 	}
 	n.env = []string{
-		fmt.Sprintf("BEEOS_DATA=%s/data%d", w.Dir, i), "BEEOS_RATE_LIMIT=1000000000", "BEEOS_ALLOW_PRIVATE=true", "LOG_LEVEL=warn",
+		"BEEOS_DATA=" + w.data(i), "BEEOS_RATE_LIMIT=1000000000", "BEEOS_ALLOW_PRIVATE=true", "LOG_LEVEL=warn",
 		"MCP_ADDR=" + addrs[0], "OPENAPI_ADDR=" + addrs[1], "A2A_ADDR=" + addrs[2], "AGENT_GATEWAY_ADDR=" + addrs[3],
 		"WEB_ADDR=127.0.0.1:0", "BEEOS_ADMIN_ADDR=off",
+	}
+	if w.Layout.Clocks {
+		if n.Clock, err = clock.New(filepath.Join(w.Dir, fmt.Sprint("clock", i))); err != nil {
+			return nil, err
+		}
+		n.env = append(n.env, n.Clock.Env())
 	}
 	if w.Layout.Postgres {
 		var address string
@@ -249,7 +269,7 @@ func (w *World) Open(ctx context.Context) (*store.Store, error) {
 	if w.Database != nil {
 		return w.Database.open(ctx)
 	}
-	return store.Open(ctx, "sqlite:"+filepath.Join(w.Dir, "data0", "beeos.db"))
+	return store.Open(ctx, "sqlite:"+filepath.Join(w.data(0), "beeos.db"))
 }
 
 // Stop ends everything.
@@ -271,6 +291,9 @@ func (w *World) Stop() {
 	}
 	if w.Database != nil {
 		w.Database.stop()
+	}
+	if w.Disk != nil {
+		w.Disk.unmount() //nolint:errcheck // it is forgotten with the machine at the latest
 	}
 	for _, free := range w.free {
 		free()
