@@ -21,8 +21,15 @@ const (
 	MCP          Kind = "mcp"          // tools/call
 	A2A          Kind = "a2a"          // SendStreamingMessage
 	Task         Kind = "task"         // made, and looked at later
-	Conversation Kind = "conversation" // a message of a conversation
+	Conversation Kind = "conversation" // a message of a conversation, said when the one before is answered
+	Overlap      Kind = "overlap"      // one of a conversation in which several are said at once
 	Approval     Kind = "approval"     // a call for which somebody has to say yes
+)
+
+// What agents say that each answer took.
+const (
+	TokensRead = 10
+	TokensSaid = 1
 )
 
 // Outcome is how an operation ended for whoever asked.

@@ -3,6 +3,7 @@ package history
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/beeos/beeos/internal/store"
 	"github.com/beeos/beeos/internal/store/verify"
@@ -27,8 +28,10 @@ func (h *History) CheckStored(ctx context.Context, db *store.Store, v *Verdict) 
 			WHERE q.type = 'chat_message' AND a.id IS NULL`},
 		{&v.Doubled, "request with two ends", `SELECT in_reply_to || '' FROM messages WHERE terminal GROUP BY in_reply_to HAVING count(*) > 1`},
 		{&v.Doubled, "text stored twice under a key", `SELECT body FROM messages WHERE type = 'chat_message' AND body LIKE 'keyed %' GROUP BY body HAVING count(*) > 1`},
-		{&v.Wrong, "usage that is not what the answers took", `SELECT 'sum ' || coalesce(s.n, 0) || ', answers ' || a.n FROM
-			(SELECT sum(answers) AS n FROM usage) s, (SELECT count(*) AS n FROM messages WHERE terminal AND type = 'agent_reply') a WHERE coalesce(s.n, 0) <> a.n`},
+		{&v.Wrong, "usage that is not what the answers took", fmt.Sprintf(`SELECT 'sums of ' || s.n || ' answers, ' || s.read || ' tokens read and ' || s.said || ' said, of ' || a.n || ' answers' FROM
+			(SELECT coalesce(sum(answers), 0) AS n, coalesce(sum(input), 0) AS read, coalesce(sum(output), 0) AS said FROM usage) s,
+			(SELECT count(*) AS n FROM messages WHERE terminal AND type = 'agent_reply') a
+			WHERE s.n <> a.n OR s.read <> a.n * %d OR s.said <> a.n * %d`, TokensRead, TokensSaid)},
 	} {
 		found, err := texts(ctx, db, c.query)
 		if err != nil {
@@ -41,34 +44,39 @@ func (h *History) CheckStored(ctx context.Context, db *store.Store, v *Verdict) 
 	return h.checkConversations(ctx, db, v)
 }
 
-// checkConversations: the requests of a conversation stand in the order in which
-// they were acknowledged, each once.
+// checkConversations: each request of a conversation is there once, and they stand
+// in an order in which they can have been said.
 func (h *History) checkConversations(ctx context.Context, db *store.Store, v *Verdict) error {
 	stored, err := texts(ctx, db, `SELECT channel || ' ' || body FROM messages WHERE type = 'chat_message' AND body LIKE '%said %' ORDER BY channel, off`)
 	if err != nil {
 		return err
 	}
-	place := map[string]int{}
+	places := map[string]map[string]int{} // by channel and text
 	for i, line := range stored {
-		if _, twice := place[line]; twice {
+		channel, text, _ := strings.Cut(line, " ")
+		if places[channel] == nil {
+			places[channel] = map[string]int{}
+		}
+		if _, twice := places[channel][text]; twice {
 			v.Doubled = append(v.Doubled, "message stored twice: "+line)
 		}
-		place[line] = i
+		places[channel][text] = i
 	}
-	last := map[string]int{}
+	said := map[string][]*Op{}
 	for _, op := range h.Ops {
-		if op.Kind != Conversation || op.Outcome != OK {
+		if op.Channel == "" || op.Outcome != OK {
 			continue
 		}
-		at, found := place[op.Channel+" "+op.Text]
-		switch before, some := last[op.Channel]; {
-		case !found:
+		if _, found := places[op.Channel][op.Text]; !found {
 			v.Lost = append(v.Lost, fmt.Sprintf("%s was answered and is not in conversation %s", op.Text, op.Channel))
 			continue
-		case some && at < before:
-			v.Wrong = append(v.Wrong, fmt.Sprintf("%s stands before what was said and answered earlier", op.Text))
 		}
-		last[op.Channel] = at
+		said[op.Channel] = append(said[op.Channel], op)
+	}
+	for channel, ops := range said {
+		for _, wrong := range misplaced(ops, places[channel]) {
+			v.Wrong = append(v.Wrong, "conversation "+channel+": "+wrong)
+		}
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math/rand/v2"
+	"sync"
 
 	"github.com/beeos/beeos/client"
 	"github.com/beeos/beeos/test/chaos/history"
@@ -41,7 +42,7 @@ func (l *Load) askREST(ctx context.Context, n *world.Node, op *history.Op) (answ
 	if err != nil {
 		return answer{}, err
 	}
-	if op.Kind == history.Conversation {
+	if op.Kind == history.Conversation || op.Kind == history.Overlap {
 		op.Channel = a.ContextID
 	}
 	return answer{text: a.Text, isError: a.IsError}, nil
@@ -119,15 +120,43 @@ func (l *Load) askMCP(ctx context.Context, n *world.Node, op *history.Op) (answe
 func (l *Load) converse(ctx context.Context, rng *rand.Rand) {
 	channel := ""
 	for ctx.Err() == nil {
-		op := l.newOp(history.Conversation, true, "said")
-		op.Context = channel
-		for again := true; again; again = op.Outcome != history.OK && op.Outcome != history.Told && wait(ctx, rest) {
-			n := l.node(rng)
-			l.try(ctx, n, op, func(ctx context.Context) (answer, error) { return l.askREST(ctx, n, op) })
-		}
-		channel = op.Channel
-		l.end(ctx, op)
+		channel = l.say(ctx, rng, history.Conversation, channel)
 	}
+}
+
+const (
+	atOnce = 3  // who speak in one conversation
+	enough = 50 // messages of each of them; then they begin another one
+)
+
+// overlap says several things at a time in one conversation, which one message opens.
+func (l *Load) overlap(ctx context.Context, rng *rand.Rand) {
+	for ctx.Err() == nil {
+		channel := l.say(ctx, rng, history.Overlap, "")
+		var all sync.WaitGroup
+		for range atOnce {
+			rng := rand.New(rand.NewPCG(rng.Uint64(), 0))
+			all.Go(func() {
+				for i := 0; i < enough && channel != "" && ctx.Err() == nil; i++ {
+					l.say(ctx, rng, history.Overlap, channel)
+				}
+			})
+		}
+		all.Wait()
+	}
+}
+
+// say says one thing in a conversation, until it is answered or known to be lost,
+// and returns which conversation it is in.
+func (l *Load) say(ctx context.Context, rng *rand.Rand, kind history.Kind, channel string) string {
+	op := l.newOp(kind, true, "said")
+	op.Context = channel
+	for again := true; again; again = op.Outcome != history.OK && op.Outcome != history.Told && wait(ctx, rest) {
+		n := l.node(rng)
+		l.try(ctx, n, op, func(ctx context.Context) (answer, error) { return l.askREST(ctx, n, op) })
+	}
+	l.end(ctx, op)
+	return op.Channel
 }
 
 // repeat asks again for what has a key, at another server perhaps.

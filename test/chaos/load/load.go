@@ -59,7 +59,7 @@ func Start(ctx context.Context, w *world.World, h *history.History, seed uint64,
 	}
 	ctx, l.stop = context.WithCancel(ctx)
 	for i := range times {
-		for j, caller := range []func(context.Context, *rand.Rand){l.invoke, l.stream, l.callTool, l.callA2A, l.makeTasks, l.converse, l.askApproval} {
+		for j, caller := range []func(context.Context, *rand.Rand){l.invoke, l.stream, l.callTool, l.callA2A, l.makeTasks, l.converse, l.overlap, l.askApproval} {
 			rng := rand.New(rand.NewPCG(seed, uint64(100*i+j)))
 			l.callers.Go(func() { caller(ctx, rng) })
 		}

@@ -201,7 +201,7 @@ func (e *echo) answer(ctx context.Context, m agent.Message, r *agent.Reply) erro
 			return err
 		}
 	}
-	r.Usage("chaos", 10, 1, 0)
+	r.Usage("chaos", history.TokensRead, history.TokensSaid, 0)
 	if err := e.note("end", m); err != nil {
 		return err
 	}
