@@ -19,8 +19,8 @@ type Verdict struct {
 	Hung    []string // callers that waited longer than they wanted
 	Wrong   []string // whatever else must not be
 
-	LongestSilence time.Duration   // in which no caller anywhere had an answer
-	Heal           []time.Duration // from the end of each fault to the next answer
+	LongestSilence time.Duration              // in which no caller anywhere had an answer
+	Heal           map[string][]time.Duration // from the end of each fault to the next answer, by its name
 }
 
 // Clean reports whether everything held that was promised.
@@ -35,7 +35,7 @@ const grace = 2 * time.Second
 func (h *History) Check(done []Execution) *Verdict {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	v := &Verdict{Ops: map[Kind]int{}, Outcomes: map[Outcome]int{}, Faults: map[string]int{}}
+	v := &Verdict{Ops: map[Kind]int{}, Outcomes: map[Outcome]int{}, Faults: map[string]int{}, Heal: map[string][]time.Duration{}}
 	begun, saved := map[string][]Execution{}, map[string]int{}
 	for _, e := range done {
 		switch e.What {
@@ -157,10 +157,9 @@ func (h *History) measure(v *Verdict) {
 	}
 	for _, f := range h.Faults {
 		if i := sort.Search(len(ends), func(i int) bool { return ends[i] >= f.Ended }); i < len(ends) {
-			v.Heal = append(v.Heal, ends[i]-f.Ended)
+			v.Heal[f.Name] = append(v.Heal[f.Name], ends[i]-f.Ended)
 		}
 	}
-	slices.Sort(v.Heal)
 }
 
 // Problems are all that did not hold, each with what it is, at most so many of

@@ -27,7 +27,7 @@ func (l *Load) Settle(ctx context.Context) {
 	defer done()
 	go l.decide(deciding) // what is repeated may ask again
 	var all sync.WaitGroup
-	many := make(chan struct{}, 16)
+	many := make(chan struct{}, 64)
 	ask := func(op *history.Op, rng *rand.Rand, again func() bool) {
 		all.Go(func() {
 			many <- struct{}{}
