@@ -39,17 +39,24 @@ func pairs(t *testing.T, test func(t *testing.T, a, b *Bus)) {
 		test(t, a, b)
 	})
 	t.Run("external", func(t *testing.T) {
-		srv, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		srv.Start()
-		t.Cleanup(srv.Shutdown)
-		if !srv.ReadyForConnections(5 * time.Second) {
-			t.Fatal("NATS did not start")
-		}
+		srv := startNATS(t)
 		test(t, open(t, Options{URL: srv.ClientURL()}), open(t, Options{URL: srv.ClientURL()}))
 	})
+}
+
+// startNATS starts a NATS server of its own, which ends with the test.
+func startNATS(t *testing.T) *server.Server {
+	t.Helper()
+	srv, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv.Start()
+	t.Cleanup(srv.Shutdown)
+	if !srv.ReadyForConnections(5 * time.Second) {
+		t.Fatal("NATS did not start")
+	}
+	return srv
 }
 
 // hears waits until what one node sends arrives at the other.

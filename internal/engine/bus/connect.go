@@ -24,6 +24,10 @@ const (
 	// second: waiting for what TCP sends again takes much longer once it is healed.
 	meshPing   = 2 * time.Second
 	meshMissed = 2
+
+	// So is a NATS server that says nothing any more: another one may be there.
+	natsPing   = 2 * time.Second
+	natsMissed = 2
 )
 
 func (b *Bus) connect(ctx context.Context, opt Options) error {
@@ -50,7 +54,9 @@ func (b *Bus) connect(ctx context.Context, opt Options) error {
 		}),
 	}
 	target := opt.URL
-	if target == "" {
+	if target != "" {
+		options = append(options, nats.PingInterval(natsPing), nats.MaxPingsOutstanding(natsMissed))
+	} else {
 		srv, err := startServer(opt)
 		if err != nil {
 			return err

@@ -118,6 +118,42 @@ func TestHealedLinkCarriesAtOnce(t *testing.T) {
 	}
 }
 
+// TestSilentNATSIsLeft: one of two ways to NATS swallows everything from now on.
+// The node that has it goes on by the other.
+func TestSilentNATSIsLeft(t *testing.T) {
+	t.Parallel() // it only waits
+	srv := startNATS(t)
+	one, other := newMutable(t, srv.Addr().String()), newMutable(t, srv.Addr().String())
+	a := open(t, Options{URL: srv.ClientURL()})
+	b := open(t, Options{URL: "nats://" + one.Addr().String() + ",nats://" + other.Addr().String()})
+	if _, err := a.Serve("agent_a", func(Dispatch) bool { return true }); err != nil {
+		t.Fatal(err)
+	}
+	reaches := func() bool {
+		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		defer cancel()
+		return b.Deliver(ctx, Dispatch{AgentID: "agent_a"}) == nil
+	}
+	eventually(t, "they share NATS", reaches)
+	taken := one
+	if b.nc.ConnectedAddr() == other.Addr().String() {
+		taken = other
+	}
+	taken.mute(true)
+	began := time.Now()
+	if reaches() {
+		t.Fatal("the way was not muted")
+	}
+	for !reaches() && time.Since(began) < 20*time.Second {
+		time.Sleep(50 * time.Millisecond)
+	}
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("it took %s", took)
+	} else {
+		t.Logf("the other way after %s", took.Round(time.Millisecond))
+	}
+}
+
 // TestAgentsThatLiveComeFirst: a node whose agents give no sign of life is asked
 // last, and then for anyone.
 func TestAgentsThatLiveComeFirst(t *testing.T) {
