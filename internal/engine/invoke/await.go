@@ -25,7 +25,7 @@ type turn struct {
 	told        told            // how much of the text the caller has heard
 	unwatch     func()
 
-	start         time.Time   // from when the timeout counts
+	start         time.Time   // from when the timeout counts; zero = from when the wait begins
 	timer         *time.Timer // of the timeout
 	personDecided bool        // a person decided when it last rang
 	seen          int         // bytes of text that the agent had said when it last rang
@@ -74,7 +74,10 @@ func (t *turn) await(ctx context.Context, yield func(*beeos.Event) bool) error {
 
 //go:noinline
 func (t *turn) startTimers() {
-	t.start, t.timer, t.look = time.Now(), time.NewTimer(t.timeout), t.startLookTimer()
+	if t.start.IsZero() {
+		t.start = time.Now()
+	}
+	t.timer, t.look = time.NewTimer(t.timeout-time.Since(t.start)), t.startLookTimer()
 }
 
 // noteLife lets an agent that says something have its time again.

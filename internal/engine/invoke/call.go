@@ -165,7 +165,7 @@ func (c *Calls) beginTurn(ctx context.Context, r *Request) (t *turn, err error) 
 	if err := c.composeOpening(ctx, r, open); err != nil {
 		return nil, err
 	}
-	t = &turn{c: c, id: open.Message.ID, channel: open.Channel.ID, timeout: c.timeout(r), keepTimeout: r.KeepTimeout}
+	t = &turn{c: c, id: open.Message.ID, channel: open.Channel.ID, timeout: c.timeout(r), keepTimeout: r.KeepTimeout, start: began}
 	// Before the message exists, so that its reply cannot be missed.
 	t.waiter = c.AwaitReply(t.id)
 	if r.Live {
