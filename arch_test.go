@@ -34,12 +34,12 @@ var levels = [][]string{
 	{"internal/config", "internal/telemetry"},
 	{"internal/wire"},                  // bytes in and out, bounded
 	{"api", "docs", "agent", "client"}, // public: the contract, the manual, the SDK, the REST client
-	{"internal/store"},   // what is known: one database, a package per family of tables
-	{"internal/engine"},  // what happens to a call
-	{"internal/outward"}, // what we call: bridges, built-in agents, skill servers, models
-	{"internal/access"},  // who may do what
-	{"internal/surface"}, // doors: they translate
-	{"internal/app"},     // which parts run in a process
+	{"internal/store"},                 // what is known: one database, a package per family of tables
+	{"internal/engine"},                // what happens to a call
+	{"internal/outward"},               // what we call: bridges, built-in agents, skill servers, models
+	{"internal/access"},                // who may do what
+	{"internal/surface"},               // doors: they translate
+	{"internal/app"},                   // which parts run in a process
 	{"internal/cli"},
 	{"cmd"},
 	{"examples", "test", "internal/store/storetest"}, // nothing above may import these
