@@ -144,16 +144,12 @@ func (q *Queue) FinishDelivery(ctx context.Context, d Delivery) error {
 		d.ID, d.Lease, d.Status, d.Attempts, d.Tries, database.Micros(d.Due), d.Response, d.Error, database.JSON(&d.History), database.Micros(d.AttemptedAt), database.Micros(d.CompletedAt))
 }
 
-// RepeatDelivery makes a delivery due again, with a fresh schedule. It
-// is a Conflict for one that is on its way anyway.
+// RepeatDelivery makes a delivery due again, with a fresh schedule, and returns it as it
+// is then: it may be sent at once. It is a Conflict for one that is on its way anyway.
 func (q *Queue) RepeatDelivery(ctx context.Context, receiver, id string, now time.Time) (Delivery, error) {
 	busy := beeos.Errorf(beeos.Conflict, "this delivery is on its way already; wait for its result")
-	err := database.ChangeOne(ctx, q.db, "repeat delivery", busy, "UPDATE "+q.table+` SET status = 'pending', tries = 0, due = $3, completed_at = 0
-		WHERE `+q.of+` = $1 AND id = $2 AND status <> 'pending' AND lease_until < $3`, receiver, id, database.Micros(now))
-	if err != nil {
-		return Delivery{}, err
-	}
-	return q.GetDelivery(ctx, receiver, id)
+	return database.Get(ctx, q.db, "repeat delivery", busy, deliveryFields, "UPDATE "+q.table+` SET status = 'pending', tries = 0, due = $3, completed_at = 0
+		WHERE `+q.of+` = $1 AND id = $2 AND status <> 'pending' AND lease_until < $3 RETURNING `+q.columns, receiver, id, database.Micros(now))
 }
 
 // Add puts deliveries into the queue of a receiver, due at once; seq is how many it
