@@ -55,6 +55,9 @@ func (p *parts) meetNodes(ctx context.Context, opt *bus.Options) error {
 		return err
 	}
 	p.route = "nats://" + opt.Cluster
+	if _, err := p.db.ReadClock(ctx); err != nil { // nodes see each other by the time of the database
+		return err
+	}
 	if err := p.beat(ctx); err != nil {
 		return err
 	}
