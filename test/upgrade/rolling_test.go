@@ -22,7 +22,7 @@ import (
 // before is the version that this one must run beside, and that must be able to take
 // its place again: a release, once there is one. Until then it is the last commit on
 // main before the newest migration, so that the way back leads over one.
-const before = "4f0cd466"
+const before = "480c1e12"
 
 // farEnd is the oldest commit that today's nodes are still tried beside. It does not
 // know whom tables serve (there is no served.go), so there is no way back to it.
