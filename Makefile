@@ -27,7 +27,7 @@ test: setup lint ## What CI runs: set-up, lint, build, MCP conformance, every te
 	$(GO) build ./...
 	$(GO) run ./test/conformance
 	$(GO) run ./test/conformance -bridge
-	$(GO) test -run 'TestThousandConversations|SmallStacks|IdleAgentsAreCheap' ./internal/outward/builtin ./internal/surface/... # weights, which the race detector would change
+	$(GO) test -run 'TestThousandConversations|SmallStacks|IdleAgentsAreCheap' ./internal/outward/builtin ./internal/surface/agentgateway ./internal/surface/mcp ./internal/surface/rest # weights, which the race detector would change
 	$(GO) test $(RACE) -vet=off -ldflags=-w $(PACKAGES) # lint has vetted it
 
 race: setup ## Every test with the race detector, nothing else
