@@ -15,6 +15,7 @@ import (
 type clock struct {
 	read   atomic.Pointer[reading]
 	jumped atomic.Pointer[time.Time] // when the time was last found to have been set
+	warned bool                      // that this process's clock is off; the pulse alone looks at it
 }
 
 // reading is what the time was at a moment.
@@ -82,17 +83,17 @@ func (c *clock) ahead() time.Duration {
 func (db *DB) IsOff() bool { return db.Ahead().Abs() > jump }
 
 // note sets what the time is at a moment, and logs when that is not what this
-// process thought. off is what it returned the last time.
-func (c *clock) note(at, now time.Time, off bool, log *slog.Logger) (stillOff bool) {
+// process thought.
+func (c *clock) note(at, now time.Time, log *slog.Logger) {
 	if c.set(at, now) {
 		log.Warn("the clock of the database was set; for a while nothing is ended because its time is over")
 	}
 	ahead := c.ahead()
-	if stillOff = ahead.Abs() > jump; stillOff != off {
+	if off := ahead.Abs() > jump; off != c.warned {
+		c.warned = off
 		log.Warn("this machine's clock and the database's differ; leases and deadlines go by the database's, what is signed and dated here by this one: set both by NTP",
-			"ahead", ahead.Round(time.Millisecond), "off", stillOff)
+			"ahead", ahead.Round(time.Millisecond), "off", off)
 	}
-	return stillOff
 }
 
 // JumpedWithin reports whether the time of the database was set within so long

@@ -169,7 +169,6 @@ const askTime = `SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS 
 
 // ask asks for the time every second until there is no answer.
 func ask(ctx context.Context, conn *pgx.Conn, c *clock, log *slog.Logger) error {
-	off := c.ahead().Abs() > jump
 	tick := time.NewTicker(pulseEvery)
 	defer tick.Stop()
 	for {
@@ -183,7 +182,7 @@ func ask(ctx context.Context, conn *pgx.Conn, c *clock, log *slog.Logger) error 
 		}
 		took := time.Since(sent)
 		if old := c.read.Load(); took < precise || old == nil || time.Since(old.at) > oldReading {
-			off = c.note(sent.Add(took/2), Moment(micros), off, log)
+			c.note(sent.Add(took/2), Moment(micros), log)
 		}
 		select {
 		case <-tick.C:
