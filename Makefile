@@ -80,7 +80,7 @@ silence: setup ## Freeze PostgreSQL under load and promote its standby; set one 
 	$(GO) test -tags silence -count=1 -v -timeout 30m -run 'Silent|Clock|Frozen|Descriptors' ./test/faults
 
 kills: setup ## Kill a busy server fifty times on each database: what was acknowledged is there, and usage is what the answers took
-	FAULTS_KILLS=50 $(GO) test -count=1 -v -timeout 30m -run 'TestServerKilledFiftyTimes|TestServerOnPostgresKilled' ./test/faults
+	FAULTS_KILLS=50 $(GO) test -count=1 -v -timeout 30m -run 'TestServerKilled|TestServerOnPostgresKilled' ./test/faults
 
 address: ## One address with certificates of a real authority (pebble), and behind the real Caddy, from test/address/programs
 	cd test/address/programs && $(GO) build -o $(CURDIR)/bin/address/ tool

@@ -11,15 +11,12 @@ import (
 	"github.com/beeos/beeos/test/pgtest"
 )
 
-// killsVar is how often a server is killed, where that is not to be the usual number.
+// killsVar is how often a server is killed, where that is not to be the few times of CI:
+// make kills has fifty.
 const killsVar = "FAULTS_KILLS"
 
-func TestServerKilledFiftyTimes(t *testing.T) {
-	kills := 50
-	if testing.Short() {
-		kills = 20
-	}
-	r := testServerKilled(t, kills)
+func TestServerKilled(t *testing.T) {
+	r := testServerKilled(t, 15)
 	var verdict string
 	if err := r.db.QueryRowContext(t.Context(), `PRAGMA integrity_check`).Scan(&verdict); err != nil || verdict != "ok" {
 		t.Errorf("integrity check: %s, %v", verdict, err)
@@ -27,8 +24,7 @@ func TestServerKilledFiftyTimes(t *testing.T) {
 }
 
 // TestServerOnPostgresKilled is the same on PostgreSQL, where a server that is dead
-// may leave a transaction behind that is still under way. It is shorter; all of it
-// runs with make kills.
+// may leave a transaction behind that is still under way.
 func TestServerOnPostgresKilled(t *testing.T) {
 	testServerKilled(t, 12, "DATABASE_URL="+pgtest.URL(t))
 }
