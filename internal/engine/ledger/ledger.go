@@ -4,9 +4,11 @@
 // message together with everything that hangs on it.
 //
 // All writes go through a group-committing writer (writer.go) that applies
-// whatever has queued as a few multi-row statements (apply.go, rows.go).
+// whatever has queued as a few multi-row statements (apply.go, rows.go), on a
+// connection of its own (connection.go).
 // Offsets rise per channel and come from the channel's row under its lock.
-// Exactly one terminal reply per request is a unique index, nothing else.
+// Exactly one terminal reply per request is a unique index, nothing else; who ends
+// the request's delivery is the first, and need not be counted.
 // delivery.go leases requests to agents, end_deliveries.go ends them, and record.go says
 // with each reply how the call went, with its trail (trail.go); routes.go numbers
 // the ways that calls take, usage.go adds up what answers took, and ended_requests.go tells

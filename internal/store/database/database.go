@@ -2,8 +2,8 @@
 // share: transactions that run again when the database asks for it, how rows
 // are read and written (rows.go), small writes that share a commit (batch.go),
 // the words of a query (query.go), how SQLite (sqlite.go) and PostgreSQL
-// (postgres.go, hosts.go, stale_unix.go) are opened, how a PostgreSQL that has
-// gone silent is left (pulse.go), how processes see that another one has died
+// (postgres.go, hosts.go, stale_unix.go) are opened, how statements go to
+// PostgreSQL together (pipeline.go), how one that has gone silent is left (pulse.go), how processes see that another one has died
 // (session.go), what time it is for all who share it
 // (clock.go), how a SQLite file in use is copied (sqlite_copy.go), and what the
 // errors of both mean (errors.go). There is one SQL dialect; a statement that
