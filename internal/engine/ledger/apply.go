@@ -145,6 +145,7 @@ func (b *batch) apply(ctx context.Context) error {
 		{"note routes in use", b.noteRoutes},
 		{"other writes", b.runOthers},
 		{"name the transaction", b.nameTransaction},
+		{"send what waits", b.w.flush}, // COMMIT may be asked about only when nothing else is
 	} {
 		if err := step.do(ctx); err != nil {
 			return fmt.Errorf("%s: %w", step.name, err)

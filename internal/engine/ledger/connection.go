@@ -8,8 +8,8 @@ import (
 )
 
 // connection is a writer's own, so that prepared statements last. On PostgreSQL what
-// only has to be done is not waited for, but goes with the next question, or with the
-// end of the transaction.
+// only has to be done is not waited for, but goes with the next question, or at the
+// latest with flush.
 type connection struct {
 	db    *database.DB
 	conn  *sql.Conn
@@ -129,6 +129,14 @@ func (c *connection) query(ctx context.Context, text string, values []any, scan 
 		}
 	}
 	return rows.Err()
+}
+
+// flush has done what waits.
+func (c *connection) flush(ctx context.Context) error {
+	if c.pipe == nil {
+		return nil
+	}
+	return c.pipe.Flush(ctx)
 }
 
 // commitTx ends the transaction.

@@ -13,9 +13,12 @@ import (
 type Row interface{ Scan(dest ...any) error }
 
 // Pipeline runs transactions on one connection to PostgreSQL. What only has to be done
-// waits until somebody asks what came of something, or the transaction ends, and then
-// all of it goes in one message: a round trip takes as long as the work of many
-// statements.
+// waits until somebody asks what came of something, and then all of it goes in one
+// message: a round trip takes as long as the work of many statements.
+//
+// COMMIT goes alone, once everything before it has been answered. What a server has
+// received it does, also when it was frozen meanwhile and whoever sent it has given up:
+// a transaction that nobody stands behind any more must not end well by itself.
 type Pipeline struct {
 	conn  *sql.Conn
 	batch *pgx.Batch
@@ -57,8 +60,22 @@ func (p *Pipeline) Change(ctx context.Context, query string, args ...any) (chang
 	return changed, err
 }
 
-// Commit ends the transaction.
+// Flush has done what waits.
+func (p *Pipeline) Flush(ctx context.Context) error {
+	if p.batch.Len() == 0 {
+		return nil
+	}
+	return p.send(ctx, func(r pgx.BatchResults) error {
+		_, err := r.Exec()
+		return err
+	})
+}
+
+// Commit ends the transaction. Nothing waits: Flush was called before.
 func (p *Pipeline) Commit(ctx context.Context) error {
+	if p.batch.Len() > 0 {
+		return errors.New("statements of the transaction have not been sent")
+	}
 	p.Queue("COMMIT")
 	return p.send(ctx, func(r pgx.BatchResults) error {
 		tag, err := r.Exec()

@@ -54,9 +54,12 @@ func TestPipeline(t *testing.T) {
 	must(p.Rollback(t.Context()))
 
 	p.Queue(`BEGIN`)
-	insert("a")
 	insert("f")
 	if err := p.Commit(t.Context()); err == nil {
+		t.Error("what had not been sent was committed")
+	}
+	insert("a")
+	if err := p.Flush(t.Context()); err == nil {
 		t.Error("a name was taken twice")
 	}
 	must(p.Rollback(t.Context()))
